@@ -1,0 +1,24 @@
+/* Arena: memory with one lifetime. Allocation failure aborts. */
+#pragma once
+#include <stddef.h>
+
+#include "base/cleanup.h"
+
+struct arena_block;
+
+/* Zero-initialise: `struct arena a = {0};` */
+struct arena {
+	struct arena_block *head;
+};
+
+/* arena_alloc: `size` zeroed bytes, aligned for any object; lives until arena_release. Size 0 gives a valid pointer. */
+void *arena_alloc(struct arena *a, size_t size) __attribute__((malloc, returns_nonnull));
+/* arena_array: `count` zeroed objects of `size` bytes; aborts on overflow. */
+void *arena_array(struct arena *a, size_t count, size_t size) __attribute__((malloc, returns_nonnull));
+char *arena_strdup(struct arena *a, const char *s) __attribute__((returns_nonnull));
+char *arena_strndup(struct arena *a, const char *s, size_t n) __attribute__((returns_nonnull));
+char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3), returns_nonnull));
+/* arena_release: frees everything; the arena may be used again. */
+void arena_release(struct arena *a);
+
+#define AUTO_ARENA CLEANUP(arena_release)

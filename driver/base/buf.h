@@ -1,0 +1,29 @@
+/* Buffer: growing bytes, always NUL-terminated behind `len`. Allocation failure aborts. */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/cleanup.h"
+
+/* Zero-initialise: `struct buf b = {0};` */
+struct buf {
+	char *data; /* NULL while nothing was added: use buf_cstr */
+	size_t len;
+	size_t cap;
+};
+
+void buf_add(struct buf *b, const void *data, size_t len);
+void buf_addstr(struct buf *b, const char *s);
+void buf_addc(struct buf *b, char c);
+void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* buf_reserve: room for `extra` more bytes behind len; returns where they start. The caller then raises len by what it wrote. */
+char *buf_reserve(struct buf *b, size_t extra) __attribute__((returns_nonnull));
+/* buf_cstr: the bytes as a string; "" when empty. Valid until the next change. */
+const char *buf_cstr(const struct buf *b) __attribute__((returns_nonnull));
+/* buf_reset: len = 0, memory kept. */
+void buf_reset(struct buf *b);
+/* buf_release: frees; the buffer may be used again. */
+void buf_release(struct buf *b);
+
+#define AUTO_BUF CLEANUP(buf_release)

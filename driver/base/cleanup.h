@@ -1,0 +1,45 @@
+/* Cleanup attributes: a handle is released where its scope ends, so no function needs a ladder of labels. */
+#pragma once
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static inline void cleanup_free(void *p)
+{
+	free(*(void **)p);
+}
+
+static inline void cleanup_fd(const int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
+static inline void cleanup_file(FILE **f)
+{
+	if (*f)
+		fclose(*f);
+}
+
+static inline void cleanup_dir(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+#define CLEANUP(fn) __attribute__((cleanup(fn)))
+#define AUTO_FREE CLEANUP(cleanup_free)
+#define AUTO_FD CLEANUP(cleanup_fd)
+#define AUTO_FILE CLEANUP(cleanup_file)
+#define AUTO_DIR CLEANUP(cleanup_dir)
+#define MUST_CHECK __attribute__((warn_unused_result))
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+/* steal_fd: hands the descriptor out of its cleanup scope. */
+static inline int steal_fd(int *fd)
+{
+	int v = *fd;
+	*fd = -1;
+	return v;
+}

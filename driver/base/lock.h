@@ -1,0 +1,21 @@
+/* Lock files: flock(2) on a file, so a lock dies with its owner. */
+#pragma once
+#include <stdbool.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/run.h"
+
+struct lock {
+	int fd; /* -1: not held */
+};
+
+#define LOCK_NONE ((struct lock){.fd = -1})
+
+/* lock_acquire: exclusive or shared lock on `path` (created). Waits, and says so once through the log ("waiting for ... held by process N"), until it has it or run is cancelled. */
+int lock_acquire(struct lock *l, const char *path, bool shared, const struct run *run, struct err *e) MUST_CHECK;
+/* lock_try: as lock_acquire without waiting; *ret_got false when somebody holds it. */
+int lock_try(struct lock *l, const char *path, bool shared, bool *ret_got, struct err *e) MUST_CHECK;
+void lock_release(struct lock *l);
+
+#define AUTO_LOCK CLEANUP(lock_release)

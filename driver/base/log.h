@@ -1,0 +1,26 @@
+/* Messages for people, on standard error. Standard output belongs to results. */
+#pragma once
+#include <stdbool.h>
+
+enum log_level { LOG_QUIET = -1, LOG_NORMAL = 0, LOG_VERBOSE = 1, LOG_DEBUG = 2 };
+
+struct log {
+	enum log_level level;
+	int fd;           /* where lines go; normally 2 */
+	bool tty;         /* fd is a terminal: a status line is rewritten in place */
+	bool status_on;   /* a status line is on the screen now */
+	double status_at; /* monotonic seconds of the last status line printed */
+};
+
+/* log_init: a logger on `fd`; tty is found out. */
+void log_init(struct log *l, int fd, enum log_level level);
+/* log_info: one line (a newline is added) at LOG_NORMAL and up; log_verbose from LOG_VERBOSE; log_warn ("warning: ...") always but for LOG_QUIET. */
+void log_info(struct log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void log_verbose(struct log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void log_warn(struct log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* log_status: progress. On a terminal it replaces the last status line (cut to the width, at most 10 a second); elsewhere it is a plain line at most every 30 seconds. */
+void log_status(struct log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* log_status_end: takes the status line off the terminal. */
+void log_status_end(struct log *l);
+/* log_seconds: monotonic clock. */
+double log_seconds(void);

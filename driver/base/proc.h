@@ -1,0 +1,43 @@
+/* Child processes: run one, watch it, take its output, kill its whole group when told to stop. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/run.h"
+
+/* proc_line_fn: called for each complete line of the child's standard output and error, without the newline. */
+typedef void (*proc_line_fn)(const char *line, size_t len, void *user);
+
+struct proc_spec {
+	const char *const *argv; /* argv[0] is looked up in the parent's PATH when it has no '/' */
+	const char *const *envp; /* NULL: the parent's environment */
+	const char *cwd;         /* NULL: the parent's */
+	struct buf *out;         /* standard output is appended here; NULL: see log_path, else discarded */
+	struct buf *err;         /* standard error is appended here; NULL: goes where standard output goes */
+	size_t max_output;       /* per buffer; what exceeds it is dropped; 0: 64 MiB */
+	const char *log_path;    /* both streams are appended to this file as well; NULL: none */
+	proc_line_fn on_line;    /* NULL: none */
+	void *user;
+	double timeout_s;         /* 0: none; past it the group is killed and the call fails (ERR_SYSTEM) */
+	unsigned long file_limit; /* RLIMIT_FSIZE in bytes; 0: as it is */
+};
+
+struct proc_result {
+	int status;         /* exit status 0..255; 128 + signal when killed by one */
+	int signal;         /* the signal that ended it, else 0 */
+	double seconds;     /* wall */
+	double cpu_seconds; /* user + system of it and its waited-for children */
+	long max_rss_kib;   /* largest resident set of any one of them */
+};
+
+/* proc_run: runs to the end. The child is in a process group of its own, its signal mask empty, standard input /dev/null, all other descriptors closed (CLOEXEC).
+ * When run->cancel_fd becomes readable: SIGTERM to the group, SIGKILL one second later, ERR_INTERRUPTED. A program that cannot be started is ERR_SYSTEM naming it.
+ * A non-zero exit is NOT an error here: read ret->status. */
+int proc_run(const struct proc_spec *spec, const struct run *run, struct proc_result *ret, struct err *e) MUST_CHECK;
+/* proc_capture: runs argv with the parent's environment and gives standard output, trailing white space cut; a non-zero exit is ERR_SYSTEM with the last lines of its standard error. */
+int proc_capture(const char *const *argv, const struct run *run, struct buf *out, struct err *e) MUST_CHECK;
+/* proc_find: full path of a program in PATH, in the arena; NULL if there is none. */
+char *proc_find(struct arena *a, const char *name);

@@ -1,0 +1,45 @@
+/* Lists of strings and of key-value pairs, living in an arena. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+
+/* items is always NULL-terminated once something was added, so it serves as an argv. */
+struct strlist {
+	const char **items;
+	size_t count;
+	size_t cap;
+};
+
+/* strlist_add: copies `s` into the arena. strlist_ref: keeps the pointer (which must outlive the list). */
+void strlist_add(struct strlist *l, struct arena *a, const char *s);
+void strlist_ref(struct strlist *l, struct arena *a, const char *s);
+void strlist_addf(struct strlist *l, struct arena *a, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void strlist_append(struct strlist *l, struct arena *a, const struct strlist *other);
+/* strlist_split: adds the pieces of `s` between any of the characters `seps`; empty pieces are left out. */
+void strlist_split(struct strlist *l, struct arena *a, const char *s, const char *seps);
+bool strlist_contains(const struct strlist *l, const char *s);
+/* strlist_join: one string, `sep` between; "" for an empty list. */
+char *strlist_join(const struct strlist *l, struct arena *a, const char *sep) __attribute__((returns_nonnull));
+/* strlist_sort: by bytes (strcmp), independent of the locale. */
+void strlist_sort(struct strlist *l);
+/* strlist_argv: the items, NULL-terminated, also for an empty list. */
+const char *const *strlist_argv(struct strlist *l, struct arena *a) __attribute__((returns_nonnull));
+
+struct kv {
+	const char *key;
+	const char *value;
+};
+
+struct kvlist {
+	struct kv *items;
+	size_t count;
+	size_t cap;
+};
+
+/* kvlist_set: replaces the value of a key that is there, else appends; copies both. */
+void kvlist_set(struct kvlist *l, struct arena *a, const char *key, const char *value);
+/* kvlist_get: the value, or NULL. */
+const char *kvlist_get(const struct kvlist *l, const char *key);
+void kvlist_sort(struct kvlist *l);

@@ -1,0 +1,43 @@
+/* ELF: what relocation and verification need of a library. Reading through libelf; every offset of the file is checked. */
+#pragma once
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/run.h"
+#include "base/strlist.h"
+
+struct elf_version_need {    /* one entry of .gnu.version_r */
+	const char *file;    /* "libc.so.6" */
+	const char *version; /* "GLIBC_2.34" */
+};
+
+struct elf_info {
+	unsigned machine; /* EM_X86_64, EM_AARCH64 */
+	bool is_64;
+	bool dynamic;       /* has PT_DYNAMIC */
+	const char *soname; /* "" if none */
+	struct strlist needed;
+	const char *rpath;   /* DT_RPATH, NULL if none */
+	const char *runpath; /* DT_RUNPATH, NULL if none */
+	size_t rpath_room; /* bytes from the RPATH/RUNPATH string up to its NUL: what fits in place; 0 if none or if another entry shares the string */
+	struct elf_version_need *versions;
+	size_t versions_count;
+	struct strlist defined;   /* names of defined dynamic symbols (only when asked) */
+	struct strlist undefined; /* "name" or "name@VERSION", without weak ones (only when asked) */
+	bool textrel;
+	bool exec_stack; /* PT_GNU_STACK with X, or none */
+	bool relr;       /* DT_RELR present */
+};
+
+enum { ELF_SYMBOLS = 1 };
+
+/* elf_is: whether the file starts like an ELF file (false when it cannot be read). */
+bool elf_is(const char *path);
+/* elf_read: ERR_INTEGRITY "file: what is wrong at which offset" for anything malformed. */
+int elf_read(const char *path, unsigned flags, struct arena *a, struct elf_info *ret, struct err *e) MUST_CHECK;
+/* elf_set_rpath: makes `rpath` the DT_RPATH (never RUNPATH), in place when it fits into rpath_room (the rest is filled with NULs, a DT_RUNPATH tag becomes DT_RPATH), else through patchelf
+ * (version 0.14.3 or newer). rpath "" removes it. *ret_in_place may be NULL. Afterwards the file is read again and compared: ERR_INTEGRITY if it is not so. */
+int elf_set_rpath(const char *path, const char *rpath, const struct run *run, bool *ret_in_place, struct err *e) MUST_CHECK;
+/* elf_rename: sets the SONAME (NULL: leaves it) and replaces NEEDED entries (and the version-need file names that go with them) by the pairs in `needed` (old name -> new name). Through patchelf; checked afterwards. */
+int elf_rename(const char *path, const char *soname, const struct kvlist *needed, const struct run *run, struct err *e) MUST_CHECK;

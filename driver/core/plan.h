@@ -1,0 +1,84 @@
+/* The plan: the immutable result of resolving a variant. Everything later steps need is here; nothing later looks into the tables. */
+#pragma once
+#include <jansson.h>
+
+#include "core/variant.h"
+
+struct toolchain; /* core/toolchain.h */
+
+struct setting {
+	const char *name;
+	const char *value;
+	const char *file; /* the table, or "command line", or the user's profile */
+	unsigned line;
+	const char *why;
+	bool check; /* compare with CMakeCache.txt */
+};
+
+struct settings {
+	struct setting *items;
+	size_t count;
+	size_t cap;
+};
+
+struct plan_patch {
+	const char *name;   /* for people: "0001-fix.patch" */
+	const char *path;   /* on the host; "" while it is inside a source archive */
+	const char *sha256; /* "" likewise */
+};
+
+struct plan {
+	const char *variant;
+	const char *package;
+	const char *distribution; /* "torch", "torchvision", "torchaudio" */
+	const char *release;
+	const char *version;     /* of the package, without the label */
+	const char *local_label; /* "cu128.sm90.avx512" */
+	const char *platform;
+	const char *python;
+	const char *cuda;   /* NULL */
+	struct strlist gpu; /* capabilities: "9.0", "9.0a", "12.0+PTX" */
+	const char *isa;    /* NULL for mps */
+	const char *blas;   /* NULL where it does not apply (torchvision, torchaudio) */
+	struct strlist cpu_flags;
+	struct settings env;   /* sorted by name */
+	struct settings cmake; /* cache entries: those checked after configure, sorted by name */
+	struct settings cache; /* the subset of them that only the generated file can set */
+	const struct release_row *release_row;
+	const struct package_row *package_row;
+	struct plan_patch *patches;
+	size_t patches_count;
+	struct strlist depends; /* variants this one is built against (torch of the same variant) */
+	unsigned metadata_rev;
+	struct strlist notes;      /* each correction of what was asked, and why */
+	const char *torch;         /* what it is built against: "" none, "root", or "sha256:<wheel digest>" once known */
+	const char *torch_version; /* full version to pin, "" while unknown */
+	const char *sandbox;       /* "bubblewrap" or "none": part of the keys */
+	char compile_key[65];
+	char output_key[65];
+	const char *compile_text; /* the text whose digest compile_key is: one "name: value" line per input, sorted */
+	const char *output_text;
+};
+
+struct plan_request {
+	const struct variant *variant;
+	const char *release;               /* release name */
+	unsigned metadata_rev;             /* 0 = 1 */
+	const char *blas;                  /* NULL: the profile's, else the default */
+	const struct kvlist *toggles;      /* from the command line (--set NAME=VALUE); may be NULL */
+	struct strlist without;            /* --without cudnn: features the user gives up */
+	const struct toolchain *toolchain; /* NULL: not probed; the key text then says so */
+	const char *torch;                 /* see plan.torch */
+	const char *torch_version;
+	const char *sandbox;
+	const char *patches_dir; /* <data>/patches */
+};
+
+/* plan_resolve: pure but for reading the patch files it lists. ERR_CONFIG for what the tables do not know; ERR_POLICY for a pair that cannot work (nvcc of the toolkit lacks the target, a Python
+ * the release lacks, an ISA of another platform), the message naming both and the first combination that works. */
+int plan_resolve(const struct tables *t, const struct plan_request *q, struct arena *a, const struct plan **ret, struct err *e) MUST_CHECK;
+/* plan_json: the object of the contract (new reference). plan_explain: text, a line per value with its table:line and why. */
+json_t *plan_json(const struct plan *p);
+char *plan_explain(const struct plan *p, struct arena *a);
+/* plan_full_version: "2.9.1+cu128.sm90.avx512". */
+char *plan_full_version(const struct plan *p, struct arena *a);

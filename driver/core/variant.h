@@ -1,0 +1,17 @@
+/* Variants: the exact name of one build, as the recipe projects spelled it. */
+#pragma once
+#include "core/profile.h"
+
+struct variant {
+	const char *package; /* "pytorch", "torchvision", "torchaudio" */
+	const char *python;  /* "3.13" */
+	const char *cuda;    /* "12.8", NULL without CUDA */
+	struct profile profile;
+};
+
+/* variant_parse: "pytorch-python313-cuda12_8-sm90-avx512", "torchvision-python313-cpu-avx2", "pytorch-python311-darwin-mps". ERR_CONFIG says which part is wrong. */
+int variant_parse(const struct tables *t, const char *name, struct arena *a, struct variant *ret, struct err *e) MUST_CHECK;
+/* variant_name: the canonical name; variant_parse of it gives the same variant. */
+char *variant_name(const struct variant *v, struct arena *a);
+/* variant_looks_like: whether a word is meant as a variant (starts with a package name and "-python"). */
+bool variant_looks_like(const char *word);

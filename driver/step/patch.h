@@ -1,0 +1,11 @@
+/* Patch: a series of patches through patch(1), fuzz 0. */
+#pragma once
+#include "base/arena.h"
+#include "base/run.h"
+#include "base/strlist.h"
+
+/* patch_series_read: names in a quilt series file (comments and empty lines skipped, "-p1" options allowed and refused otherwise), in order, but those in `skip`. A name in `skip` that the series does not have is ERR_CONFIG.
+ * Unsafe names are refused. */
+int patch_series_read(const char *series, const struct strlist *skip, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
+/* patch_apply: one patch to the tree, -p1, no fuzz, no backup files; dry run first, so that a patch that fails changes nothing. ERR_INTEGRITY names patch, file and hunk. Refuses paths that leave the tree. */
+int patch_apply(const char *tree, const char *patch, const struct run *run, struct err *e) MUST_CHECK;

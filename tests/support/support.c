@@ -1,0 +1,112 @@
+#include "support.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char current[256];
+
+static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+	(void)st;
+	(void)flag;
+	(void)ftw;
+	return remove(path);
+}
+
+/* Plain libc on purpose: the tests of the file-system module must not lean on the module. */
+static void remove_current(void)
+{
+	if (current[0])
+		nftw(current, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	current[0] = '\0';
+}
+
+const char *test_dir(void)
+{
+	const char *tmp = getenv("TMPDIR");
+	remove_current();
+	snprintf(current, sizeof(current), "%s/ptbuild-test-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	if (!mkdtemp(current))
+		fail_msg("cannot make '%s': %s", current, strerror(errno));
+	return current;
+}
+
+const char *test_path(const char *fmt, ...)
+{
+	static char buffers[8][4096];
+	static unsigned next;
+	char *out = buffers[next++ % 8];
+	if (!current[0])
+		test_dir();
+	int n = snprintf(out, sizeof(buffers[0]), "%s/", current);
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(out + n, sizeof(buffers[0]) - (size_t)n, fmt, ap);
+	va_end(ap);
+	return out;
+}
+
+int test_teardown(void **state)
+{
+	(void)state;
+	remove_current();
+	return 0;
+}
+
+void test_write_bytes(const char *path, const void *data, size_t len)
+{
+	char dir[4096];
+	snprintf(dir, sizeof(dir), "%s", path);
+	for (char *p = dir + 1; *p; p++) {
+		if (*p != '/')
+			continue;
+		*p = '\0';
+		mkdir(dir, 0755);
+		*p = '/';
+	}
+	FILE *f = fopen(path, "wb");
+	if (!f)
+		fail_msg("cannot write '%s': %s", path, strerror(errno));
+	if (fwrite(data, 1, len, f) != len || fclose(f) != 0)
+		fail_msg("cannot write '%s'", path);
+}
+
+void test_write(const char *path, const char *text)
+{
+	test_write_bytes(path, text, strlen(text));
+}
+
+char *test_read(const char *path)
+{
+	FILE *f = fopen(path, "rb");
+	if (!f)
+		return NULL;
+	size_t cap = 65536, len = 0;
+	char *out = malloc(cap + 1);
+	for (size_t n; out && (n = fread(out + len, 1, cap - len, f)) > 0;) {
+		len += n;
+		if (len == cap)
+			out = realloc(out, (cap *= 2) + 1);
+	}
+	fclose(f);
+	if (out)
+		out[len] = '\0';
+	return out;
+}
+
+const struct run *test_run(void)
+{
+	static struct log log = {.level = LOG_QUIET, .fd = 2};
+	static const struct run run = {.log = &log, .cancel_fd = -1};
+	return &run;
+}
+
+int test_has(const char *text, const char *part)
+{
+	return text && strstr(text, part) != NULL;
+}
