@@ -1,0 +1,117 @@
+#include "base/arena.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define ONE_BLOCK_EACH 1
+#endif
+#endif
+#ifdef __SANITIZE_ADDRESS__
+#define ONE_BLOCK_EACH 1
+#endif
+
+/* Under AddressSanitizer every allocation is a block of its own, so that an overrun inside the arena is seen. */
+#ifdef ONE_BLOCK_EACH
+#define BLOCK_SIZE 0
+#else
+#define BLOCK_SIZE ((size_t)64 * 1024)
+#endif
+
+struct arena_block {
+	struct arena_block *next;
+	size_t used;
+	size_t size;
+	_Alignas(max_align_t) unsigned char data[];
+};
+
+static size_t align_up(size_t n)
+{
+	const size_t mask = _Alignof(max_align_t) - 1;
+	return (n + mask) & ~mask;
+}
+
+static struct arena_block *block_new(size_t size)
+{
+	/* calloc, because fresh pages from the kernel are zero already and need no second pass. */
+	struct arena_block *b = calloc(1, sizeof(*b) + size);
+	if (!b)
+		abort();
+	b->size = size;
+	return b;
+}
+
+void *arena_alloc(struct arena *a, size_t size)
+{
+	if (size > SIZE_MAX / 2)
+		abort();
+	size = align_up(size ? size : 1);
+	struct arena_block *b = a->head;
+	if (b && size <= b->size - b->used) {
+		void *p = b->data + b->used;
+		b->used += size;
+		return p;
+	}
+	struct arena_block *fresh = block_new(size > BLOCK_SIZE ? size : BLOCK_SIZE);
+	fresh->used = size;
+	if (b && size > BLOCK_SIZE / 4) {
+		/* A large object must not retire a block that still has room. */
+		fresh->next = b->next;
+		b->next = fresh;
+	} else {
+		fresh->next = b;
+		a->head = fresh;
+	}
+	return fresh->data;
+}
+
+void *arena_array(struct arena *a, size_t count, size_t size)
+{
+	size_t total;
+	if (__builtin_mul_overflow(count, size, &total))
+		abort();
+	return arena_alloc(a, total);
+}
+
+char *arena_strndup(struct arena *a, const char *s, size_t n)
+{
+	size_t len = strnlen(s, n);
+	char *out = arena_alloc(a, len + 1);
+	memcpy(out, s, len);
+	return out;
+}
+
+char *arena_strdup(struct arena *a, const char *s)
+{
+	return arena_strndup(a, s, strlen(s));
+}
+
+char *arena_printf(struct arena *a, const char *fmt, ...)
+{
+	va_list ap, again;
+	va_start(ap, fmt);
+	va_copy(again, ap);
+	int n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		abort();
+	char *out = arena_alloc(a, (size_t)n + 1);
+	vsnprintf(out, (size_t)n + 1, fmt, again);
+	va_end(again);
+	return out;
+}
+
+void arena_release(struct arena *a)
+{
+	struct arena_block *b = a->head;
+	while (b) {
+		struct arena_block *next = b->next;
+		free(b);
+		b = next;
+	}
+	a->head = NULL;
+}

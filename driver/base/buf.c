@@ -1,0 +1,81 @@
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+char *buf_reserve(struct buf *b, size_t extra)
+{
+	size_t need;
+	if (__builtin_add_overflow(b->len, extra, &need) || __builtin_add_overflow(need, 1, &need))
+		abort();
+	if (need > b->cap) {
+		size_t cap = b->cap ? b->cap : 64;
+		while (cap < need)
+			cap = cap > SIZE_MAX / 2 ? need : cap * 2;
+		char *data = realloc(b->data, cap);
+		if (!data)
+			abort();
+		b->data = data;
+		b->cap = cap;
+	}
+	b->data[b->len] = '\0';
+	return b->data + b->len;
+}
+
+void buf_add(struct buf *b, const void *data, size_t len)
+{
+	char *to = buf_reserve(b, len);
+	if (len)
+		memcpy(to, data, len);
+	b->len += len;
+	b->data[b->len] = '\0';
+}
+
+void buf_addstr(struct buf *b, const char *s)
+{
+	buf_add(b, s, strlen(s));
+}
+
+void buf_addc(struct buf *b, char c)
+{
+	buf_add(b, &c, 1);
+}
+
+void buf_printf(struct buf *b, const char *fmt, ...)
+{
+	va_list ap, again;
+	va_start(ap, fmt);
+	va_copy(again, ap);
+	int n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		abort();
+	char *to = buf_reserve(b, (size_t)n);
+	vsnprintf(to, (size_t)n + 1, fmt, again);
+	va_end(again);
+	b->len += (size_t)n;
+}
+
+const char *buf_cstr(const struct buf *b)
+{
+	if (!b->data)
+		return "";
+	/* A caller of buf_reserve raises len by itself; buf_reserve keeps the byte for this NUL. */
+	b->data[b->len] = '\0';
+	return b->data;
+}
+
+void buf_reset(struct buf *b)
+{
+	b->len = 0;
+	if (b->data)
+		b->data[0] = '\0';
+}
+
+void buf_release(struct buf *b)
+{
+	free(b->data);
+	*b = (struct buf){0};
+}

@@ -1,0 +1,78 @@
+#include "base/err.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* vsnprintf cuts; a format that cannot be converted at all must still leave a string. */
+static void format_into(char *out, size_t size, const char *fmt, va_list ap)
+{
+	if (vsnprintf(out, size, fmt, ap) < 0)
+		out[0] = '\0';
+}
+
+int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
+{
+	/* The arguments may point into `e` itself, so the text is made beside it. */
+	char text[sizeof(e->msg)];
+	va_list ap;
+	va_start(ap, fmt);
+	format_into(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	e->kind = kind;
+	memcpy(e->msg, text, sizeof(text));
+	e->hint[0] = '\0';
+	return -1;
+}
+
+int err_errno(struct err *e, enum err_kind kind, const char *fmt, ...)
+{
+	int saved = errno;
+	char text[sizeof(e->msg)];
+	va_list ap;
+	va_start(ap, fmt);
+	format_into(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	char reason[128];
+	err_set(e, kind, "%s: %s", text, strerror_r(saved, reason, sizeof(reason)));
+	if (saved == ENOSPC)
+		err_hint(e, "the disk is full: free some space or point --cache and TMPDIR at another file system");
+	else if (saved == EDQUOT)
+		err_hint(e, "the disk quota is used up: free some space or point --cache and TMPDIR at another file system");
+	errno = saved;
+	return -1;
+}
+
+int err_wrap(struct err *e, const char *fmt, ...)
+{
+	char text[sizeof(e->msg)];
+	char whole[sizeof(e->msg)];
+	va_list ap;
+	va_start(ap, fmt);
+	format_into(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	size_t used = strnlen(text, sizeof(text) - 1);
+	memcpy(whole, text, used);
+	snprintf(whole + used, sizeof(whole) - used, ": %s", e->msg);
+	memcpy(e->msg, whole, strlen(whole) + 1);
+	return -1;
+}
+
+int err_hint(struct err *e, const char *fmt, ...)
+{
+	char text[sizeof(e->hint)];
+	va_list ap;
+	va_start(ap, fmt);
+	format_into(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	memcpy(e->hint, text, sizeof(text));
+	return -1;
+}
+
+void err_clear(struct err *e)
+{
+	e->kind = ERR_NONE;
+	e->msg[0] = '\0';
+	e->hint[0] = '\0';
+}

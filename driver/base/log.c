@@ -1,0 +1,159 @@
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+
+#define CLEAR_LINE "\r\033[K"
+#define STATUS_TTY_S 0.1
+#define STATUS_PLAIN_S 30.0
+
+double log_seconds(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+void log_init(struct log *l, int fd, enum log_level level)
+{
+	const char *term = getenv("TERM");
+	bool dumb = !term || !*term || strcmp(term, "dumb") == 0;
+	/* So long ago that the first status line is due. */
+	*l = (struct log){.level = level, .fd = fd, .tty = isatty(fd) && !dumb, .status_at = -STATUS_PLAIN_S};
+}
+
+/* One write for one line, so that lines of several processes do not mix. A message that cannot be written is lost: there is nobody left to tell. */
+static void emit(const struct log *l, const struct buf *b)
+{
+	const char *p = buf_cstr(b);
+	size_t left = b->len;
+	while (left) {
+		ssize_t n = write(l->fd, p, left);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return;
+		p += n;
+		left -= (size_t)n;
+	}
+}
+
+static void add_vprintf(struct buf *b, const char *fmt, va_list ap)
+{
+	va_list again;
+	va_copy(again, ap);
+	int n = vsnprintf(NULL, 0, fmt, again);
+	va_end(again);
+	if (n < 0)
+		return;
+	char *to = buf_reserve(b, (size_t)n);
+	vsnprintf(to, (size_t)n + 1, fmt, ap);
+	b->len += (size_t)n;
+}
+
+static void line(struct log *l, const char *prefix, const char *fmt, va_list ap)
+{
+	AUTO_BUF struct buf b = {0};
+	if (l->status_on)
+		buf_addstr(&b, CLEAR_LINE);
+	l->status_on = false;
+	buf_addstr(&b, prefix);
+	add_vprintf(&b, fmt, ap);
+	buf_addc(&b, '\n');
+	emit(l, &b);
+}
+
+void log_info(struct log *l, const char *fmt, ...)
+{
+	if (l->level < LOG_NORMAL)
+		return;
+	va_list ap;
+	va_start(ap, fmt);
+	line(l, "", fmt, ap);
+	va_end(ap);
+}
+
+void log_verbose(struct log *l, const char *fmt, ...)
+{
+	if (l->level < LOG_VERBOSE)
+		return;
+	va_list ap;
+	va_start(ap, fmt);
+	line(l, "", fmt, ap);
+	va_end(ap);
+}
+
+void log_warn(struct log *l, const char *fmt, ...)
+{
+	if (l->level <= LOG_QUIET)
+		return;
+	va_list ap;
+	va_start(ap, fmt);
+	line(l, "warning: ", fmt, ap);
+	va_end(ap);
+}
+
+static size_t terminal_width(int fd)
+{
+	struct winsize ws;
+	if (ioctl(fd, TIOCGWINSZ, &ws) == 0 && ws.ws_col > 0)
+		return ws.ws_col;
+	return 80;
+}
+
+/* Control bytes would move the cursor: they become blanks. A UTF-8 sequence is kept or cut as a whole and counted as one column. */
+static void fit_line(struct buf *b, size_t from, size_t width)
+{
+	size_t columns = 0, i = from;
+	for (; i < b->len; i++) {
+		unsigned char c = (unsigned char)b->data[i];
+		if (c < 0x20 || c == 0x7f)
+			b->data[i] = ' ';
+		bool continues = (c & 0xc0) == 0x80;
+		if (!continues && ++columns > width)
+			break;
+	}
+	b->len = i;
+	b->data[i] = '\0';
+}
+
+void log_status(struct log *l, const char *fmt, ...)
+{
+	double now = log_seconds();
+	if (l->level <= LOG_QUIET || now - l->status_at < (l->tty ? STATUS_TTY_S : STATUS_PLAIN_S))
+		return;
+	l->status_at = now;
+	AUTO_BUF struct buf b = {0};
+	if (l->tty)
+		buf_addstr(&b, CLEAR_LINE);
+	size_t from = b.len;
+	va_list ap;
+	va_start(ap, fmt);
+	add_vprintf(&b, fmt, ap);
+	va_end(ap);
+	/* One column less than there are: a full line would make some terminals wrap. */
+	if (l->tty)
+		fit_line(&b, from, terminal_width(l->fd) - 1);
+	else
+		buf_addc(&b, '\n');
+	l->status_on = l->tty;
+	emit(l, &b);
+}
+
+void log_status_end(struct log *l)
+{
+	if (!l->status_on)
+		return;
+	l->status_on = false;
+	AUTO_BUF struct buf b = {0};
+	buf_addstr(&b, CLEAR_LINE);
+	emit(l, &b);
+}

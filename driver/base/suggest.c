@@ -1,0 +1,57 @@
+#include "base/suggest.h"
+
+#include <string.h>
+
+#define MAX_NAME 128 /* longer names are not typed by hand */
+
+static size_t min3(size_t a, size_t b, size_t c)
+{
+	size_t m = a < b ? a : b;
+	return m < c ? m : c;
+}
+
+/* Edit distance with adjacent transpositions, by three rolling rows. */
+static size_t distance(const char *a, size_t n, const char *b, size_t m)
+{
+	size_t rows[3][MAX_NAME + 1];
+	size_t *before = rows[0], *last = rows[1], *now = rows[2];
+	for (size_t j = 0; j <= m; j++)
+		last[j] = j;
+	for (size_t i = 1; i <= n; i++) {
+		now[0] = i;
+		for (size_t j = 1; j <= m; j++) {
+			size_t cost = a[i - 1] != b[j - 1];
+			now[j] = min3(last[j] + 1, now[j - 1] + 1, last[j - 1] + cost);
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < now[j])
+				now[j] = before[j - 2] + 1;
+		}
+		size_t *spare = before;
+		before = last;
+		last = now;
+		now = spare;
+	}
+	return last[m];
+}
+
+const char *suggest_nearest(const char *name, const char *const *candidates, size_t count)
+{
+	size_t n = strlen(name);
+	if (n > MAX_NAME)
+		return NULL;
+	size_t best = 2 + n / 4 + 1;
+	const char *found = NULL;
+	for (size_t i = 0; i < count; i++) {
+		size_t m = strlen(candidates[i]);
+		if (m > MAX_NAME)
+			continue;
+		size_t d = distance(name, n, candidates[i], m);
+		/* A distance of the whole length means not one letter in common. */
+		if (d < best && d < (n > m ? n : m)) {
+			best = d;
+			found = candidates[i];
+		} else if (d == 0) {
+			return candidates[i];
+		}
+	}
+	return found;
+}
