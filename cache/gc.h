@@ -1,0 +1,26 @@
+/* Garbage collection of the store: least recently used first. */
+#pragma once
+#include "cache/store.h"
+
+struct gc_options {
+	int64_t keep_seconds;  /* what was not used for so long goes; -1: age alone removes nothing */
+	int64_t max_bytes;     /* the store is brought down to so much; -1: no limit */
+	int64_t grace_seconds; /* never removed when used within so long; 3600 is what the program uses */
+	int64_t now;           /* seconds since the epoch; 0 = the clock's */
+	bool dry_run;          /* only say what would go */
+};
+
+struct gc_result {
+	struct store_object *removed; /* kind "build" is a build tree, "quarantine" what lies there (key: its directory's name) */
+	size_t count;
+	uint64_t removed_bytes;
+	uint64_t kept_bytes;
+	size_t kept;
+	size_t busy; /* of the kept: those whose lock is held */
+};
+
+/* store_gc: removes what was not used for keep_seconds, then, oldest first, until max_bytes holds. Objects and build trees whose lock is held stay. Quarantined objects count by the time they were put there. */
+int store_gc(struct store *s, const struct gc_options *o, const struct run *run, struct arena *a, struct gc_result *ret,
+	     struct err *e) MUST_CHECK;
+/* store_list_builds: the kept build trees, kind "build". */
+int store_list_builds(struct store *s, struct arena *a, struct store_object **ret, size_t *ret_count, struct err *e) MUST_CHECK;
