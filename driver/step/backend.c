@@ -1,0 +1,115 @@
+#include "step/backend.h"
+
+#include <string.h>
+
+#include "core/sandbox.h"
+
+#define RPATH_64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+const char BACKEND_RPATH[] = SANDBOX_TOP "/rpath/" RPATH_64 RPATH_64 RPATH_64 RPATH_64 RPATH_64 RPATH_64 RPATH_64 RPATH_64;
+
+#define PREFIX_MAP "-ffile-prefix-map=" SANDBOX_SRC "/="
+
+static const char *const setup_configure[] = {"python3", "setup.py", "build", "--cmake-only", NULL};
+static const char *const setup_build[] = {"python3", "setup.py", "bdist_wheel", "--dist-dir", SANDBOX_OUT, NULL};
+/* The standard front end; everything it needs is already installed, so neither isolation nor an index. */
+static const char *const pip_build[] = {
+	"python3", "-m",	 "pip",	      "wheel",	       "--no-build-isolation", "--no-deps", "--no-index", "--no-cache-dir", "--wheel-dir",
+	SANDBOX_OUT, "--verbose", "--config-settings=build-dir=build", ".", NULL};
+
+static const struct backend backends[] = {
+	/* PyTorch <= 2.11: setup.py turns USE_*, BUILD_*, CMAKE_* of the environment into -D options. */
+	{.name = "setup-py-env", .configure = setup_configure, .build = setup_build, .cmake = true},
+	/* 2.12 and 2.13: setup.py still drives, but CMake itself reads the environment (cmake/EnvVarForwarding.cmake). */
+	{.name = "setup-py-cmake-env", .configure = setup_configure, .build = setup_build, .cmake = true},
+	/* >= 2.14 */
+	{.name = "scikit-build-core", .configure = NULL, .build = pip_build, .cmake = true},
+	/* torchvision, and torchaudio >= 2.11: extensions of torch.utils.cpp_extension. */
+	{.name = "setuptools", .configure = NULL, .build = setup_build, .cmake = false},
+	/* torchaudio <= 2.10: setup.py runs CMake by itself. */
+	{.name = "setuptools-cmake", .configure = NULL, .build = setup_build, .cmake = true},
+};
+
+int backend_find(const char *name, const struct backend **ret, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_LEN(backends); i++) {
+		if (strcmp(backends[i].name, name) == 0) {
+			*ret = &backends[i];
+			return 0;
+		}
+	}
+	return err_set(e, ERR_CONFIG, "no build backend '%s'", name);
+}
+
+static void append_flag(struct kvlist *env, struct arena *a, const char *key, const char *flag)
+{
+	const char *have = kvlist_get(env, key);
+	kvlist_set(env, a, key, have && *have ? arena_printf(a, "%s %s", have, flag) : flag);
+}
+
+static void compiler_cache(const struct backend *b, const struct backend_options *o, struct arena *a, struct kvlist *env)
+{
+	if (b->cmake) {
+		kvlist_set(env, a, "CMAKE_C_COMPILER_LAUNCHER", o->ccache);
+		kvlist_set(env, a, "CMAKE_CXX_COMPILER_LAUNCHER", o->ccache);
+	} else {
+		kvlist_set(env, a, "CC", arena_printf(a, "%s %s", o->ccache, kvlist_get(env, "CC")));
+		kvlist_set(env, a, "CXX", arena_printf(a, "%s %s", o->ccache, kvlist_get(env, "CXX")));
+		/* cpp_extension asks `which "ccache g++"`; its answer is of no use here, the toolchain was probed before. */
+		kvlist_set(env, a, "TORCH_DONT_CHECK_COMPILER_ABI", "1");
+	}
+	kvlist_set(env, a, "CCACHE_DIR", SANDBOX_CCACHE);
+	/* Depend mode takes the compiler's own list of headers: the preprocessor mode has returned wrong objects for CUDA. */
+	kvlist_set(env, a, "CCACHE_DEPEND", "1");
+	/* A root made anew from the same packages has other times but the same compiler. */
+	kvlist_set(env, a, "CCACHE_COMPILERCHECK", "content");
+	kvlist_set(env, a, "CCACHE_NOHASHDIR", "1");
+	kvlist_set(env, a, "CCACHE_MAXSIZE", "30G");
+	kvlist_set(env, a, "CCACHE_TEMPDIR", SANDBOX_CCACHE "/tmp");
+}
+
+void backend_env(const struct plan *p, const struct backend *b, const struct backend_options *o, struct arena *a, struct kvlist *ret)
+{
+	struct kvlist env = {0};
+	for (size_t i = 0; i < p->env.count; i++)
+		kvlist_set(&env, a, p->env.items[i].name, p->env.items[i].value);
+	if (!b->cmake) {
+		append_flag(&env, a, "CFLAGS", PREFIX_MAP);
+		append_flag(&env, a, "CXXFLAGS", PREFIX_MAP);
+	}
+	append_flag(&env, a, "LDFLAGS", arena_printf(a, "-Wl,--disable-new-dtags,-rpath,%s", BACKEND_RPATH));
+	if (o->ccache)
+		compiler_cache(b, o, a, &env);
+	const char *jobs = arena_printf(a, "%u", o->jobs);
+	kvlist_set(&env, a, "MAX_JOBS", jobs);
+	kvlist_set(&env, a, "CMAKE_BUILD_PARALLEL_LEVEL", jobs);
+	if (o->torch)
+		kvlist_set(&env, a, "PYTHONPATH", o->torch);
+	if (o->venv)
+		kvlist_set(&env, a, "PATH", arena_printf(a, "%s/bin:%s", o->venv, kvlist_get(&env, "PATH")));
+	kvlist_sort(&env);
+	*ret = env;
+}
+
+/* A CMake string literal: the characters that mean something inside quotes are escaped. */
+static void quote_cmake(struct buf *out, const char *s)
+{
+	for (; *s; s++) {
+		if (*s == '"' || *s == '\\' || *s == '$')
+			buf_addc(out, '\\');
+		buf_addc(out, *s);
+	}
+}
+
+char *backend_cache_file(const struct plan *p, struct arena *a)
+{
+	AUTO_BUF struct buf out = {0};
+	buf_addstr(&out, "# Cache entries that no environment variable reaches.\n");
+	for (size_t i = 0; i < p->cache.count; i++) {
+		buf_printf(&out, "set(%s \"", p->cache.items[i].name);
+		quote_cmake(&out, p->cache.items[i].value);
+		buf_addstr(&out, "\" CACHE STRING \"\")\n");
+	}
+	buf_addstr(&out, "add_compile_options(\"$<$<COMPILE_LANGUAGE:C,CXX>:" PREFIX_MAP ">\")\n");
+	buf_addstr(&out, "add_compile_options(\"$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=" PREFIX_MAP ">\")\n");
+	return arena_strdup(a, buf_cstr(&out));
+}

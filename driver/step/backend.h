@@ -1,0 +1,28 @@
+/* Backends: how each package's own build is driven. PyTorch's changed twice; torchvision and torchaudio have theirs. */
+#pragma once
+#include "core/plan.h"
+
+struct backend {
+	const char *name;
+	const char *const *configure; /* argv of a separate configuration run, NULL when the build does it by itself */
+	const char *const *build;     /* argv that leaves one wheel in SANDBOX_OUT */
+	bool cmake;                   /* configures with CMake: the generated cache file is given, CMakeCache.txt and compile_commands.json are checked */
+};
+
+/* backend_find: ERR_CONFIG for a name that no backend has. */
+int backend_find(const char *name, const struct backend **ret, struct err *e) MUST_CHECK;
+
+/* BACKEND_RPATH: the DT_RPATH every library is linked with: a placeholder with room for the final list, which relocation writes over it in place. No '$', so that no shell or generator has to quote it. */
+extern const char BACKEND_RPATH[];
+
+struct backend_options {
+	unsigned jobs;
+	const char *ccache;  /* path of ccache in the root; NULL: none */
+	const char *torch;   /* directory inside the sandbox that has the torch to build against (before the root's own); NULL: the root's */
+	const char *venv;    /* build environment inside the sandbox; NULL: the root's own Python */
+};
+
+/* backend_env: the plan's environment plus what does not change bytes (jobs, compiler cache, the linker's placeholder) and where things are. */
+void backend_env(const struct plan *p, const struct backend *b, const struct backend_options *o, struct arena *a, struct kvlist *ret);
+/* backend_cache_file: the text of the generated file that CMake reads as its toolchain file: the plan's cache entries, and the prefix map, which is a compile option and not a flag so that it does not end up in torch.__config__. */
+char *backend_cache_file(const struct plan *p, struct arena *a);
