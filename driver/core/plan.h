@@ -41,9 +41,11 @@ struct plan {
 	const char *isa;    /* NULL for mps */
 	const char *blas;   /* NULL where it does not apply (torchvision, torchaudio) */
 	struct strlist cpu_flags;
-	struct settings env;   /* sorted by name */
-	struct settings cmake; /* cache entries: those checked after configure, sorted by name */
-	struct settings cache; /* the subset of them that only the generated file can set */
+	struct settings env;             /* sorted by name */
+	struct settings cmake;           /* cache entries: those checked after configure, sorted by name */
+	struct settings cache;           /* the subset of them that only the generated file can set */
+	const struct isa_row *isa_row;   /* NULL for mps */
+	const struct blas_row *blas_row; /* NULL where blas is */
 	const struct release_row *release_row;
 	const struct package_row *package_row;
 	struct plan_patch *patches;

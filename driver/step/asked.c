@@ -45,7 +45,8 @@ static const struct setting *find_setting(const struct settings *l, const char *
 /* The first line of the log that names the setting together with a word of refusal. */
 static void explain_from_log(const char *log, const char *name, struct buf *out)
 {
-	static const char *const words[] = {"not found", "Not compiling", "disabl", "Disabl", "OFF", "Turning", "could not", "Could not", "without"};
+	static const char *const words[] = {"not found", "Not compiling", "disabl",    "Disabl", "OFF",
+					    "Turning",   "could not",     "Could not", "without"};
 	for (const char *p = log; p && (p = strstr(p, name)) != NULL; p += strlen(name)) {
 		const char *start = p, *end = strchr(p, '\n');
 		while (start > log && start[-1] != '\n')
@@ -121,10 +122,13 @@ static int read_cache(const struct plan *p, const char *path, struct arena *a, c
 	return 0;
 }
 
-/* PyTorch's summary: lines "--   NAME   : VALUE" behind "******** Summary ********". */
+/* PyTorch's summary: lines "--   NAME   : VALUE" behind "******** Summary ********". A resumed tree's log has more than one; the last counts. */
 static void compare_summary(const struct plan *p, const char *log, struct buf *out, size_t *count)
 {
-	const char *at = log ? strstr(log, "******** Summary ********") : NULL;
+	static const char mark[] = "******** Summary ********";
+	const char *at = NULL;
+	for (const char *m = log; (m = strstr(m, mark)) != NULL; m += sizeof(mark) - 1)
+		at = m;
 	const char *end = at ? strstr(at, "-- Configuring done") : NULL;
 	while (at && (!end || at < end)) {
 		const char *line = at, *next = strchr(at, '\n');
@@ -164,7 +168,9 @@ int asked_cache(const struct plan *p, const char *cache_path, const char *log_pa
 	compare_summary(p, buf_cstr(&log), &out, &count);
 	if (count) {
 		err_set(e, ERR_POLICY, "the configuration is not what was asked: %s%s", buf_cstr(&out), count > 12 ? "; ..." : "");
-		return err_hint(e, "give the build what it misses (see the log), or change the profile or --set so that the plan says what is wanted");
+		return err_hint(
+			e,
+			"give the build what it misses (see the log), or change the profile or --set so that the plan says what is wanted");
 	}
 	r->entries += p->cmake.count;
 	return 0;
@@ -331,7 +337,8 @@ int asked_tree(const struct plan *p, const char *tree, const char *log_path, boo
 		return -1;
 	const char *cache = outermost(&f.caches), *commands = outermost(&f.commands), *ninja = outermost(&f.ninjas);
 	if (cmake && (!cache || !commands)) {
-		err_set(e, ERR_POLICY, "the build left no %s below '%s', so what was asked cannot be compared with what was got", cache ? "compile_commands.json" : "CMakeCache.txt", build);
+		err_set(e, ERR_POLICY, "the build left no %s below '%s', so what was asked cannot be compared with what was got",
+			cache ? "compile_commands.json" : "CMakeCache.txt", build);
 		return err_hint(e, "see the log '%s'", log_path ? log_path : "");
 	}
 	if (cache && asked_cache(p, path_join(&a, build, cache), log_path, r, e) != 0)

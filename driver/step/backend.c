@@ -12,9 +12,20 @@ const char BACKEND_RPATH[] = SANDBOX_TOP "/rpath/" RPATH_64 RPATH_64 RPATH_64 RP
 static const char *const setup_configure[] = {"python3", "setup.py", "build", "--cmake-only", NULL};
 static const char *const setup_build[] = {"python3", "setup.py", "bdist_wheel", "--dist-dir", SANDBOX_OUT, NULL};
 /* The standard front end; everything it needs is already installed, so neither isolation nor an index. */
-static const char *const pip_build[] = {
-	"python3", "-m",	 "pip",	      "wheel",	       "--no-build-isolation", "--no-deps", "--no-index", "--no-cache-dir", "--wheel-dir",
-	SANDBOX_OUT, "--verbose", "--config-settings=build-dir=build", ".", NULL};
+static const char *const pip_build[] = {"python3",
+					"-m",
+					"pip",
+					"wheel",
+					"--no-build-isolation",
+					"--no-deps",
+					"--no-index",
+					"--no-cache-dir",
+					"--wheel-dir",
+					SANDBOX_OUT,
+					"--verbose",
+					"--config-settings=build-dir=build",
+					".",
+					NULL};
 
 static const struct backend backends[] = {
 	/* PyTorch <= 2.11: setup.py turns USE_*, BUILD_*, CMAKE_* of the environment into -D options. */

@@ -6,7 +6,7 @@ struct backend {
 	const char *name;
 	const char *const *configure; /* argv of a separate configuration run, NULL when the build does it by itself */
 	const char *const *build;     /* argv that leaves one wheel in SANDBOX_OUT */
-	bool cmake;                   /* configures with CMake: the generated cache file is given, CMakeCache.txt and compile_commands.json are checked */
+	bool cmake; /* configures with CMake: the generated cache file is given, CMakeCache.txt and compile_commands.json are checked */
 };
 
 /* backend_find: ERR_CONFIG for a name that no backend has. */
@@ -17,9 +17,9 @@ extern const char BACKEND_RPATH[];
 
 struct backend_options {
 	unsigned jobs;
-	const char *ccache;  /* path of ccache in the root; NULL: none */
-	const char *torch;   /* directory inside the sandbox that has the torch to build against (before the root's own); NULL: the root's */
-	const char *venv;    /* build environment inside the sandbox; NULL: the root's own Python */
+	const char *ccache; /* path of ccache in the root; NULL: none */
+	const char *torch;  /* directory inside the sandbox that has the torch to build against (before the root's own); NULL: the root's */
+	const char *venv;   /* build environment inside the sandbox; NULL: the root's own Python */
 };
 
 /* backend_env: the plan's environment plus what does not change bytes (jobs, compiler cache, the linker's placeholder) and where things are. */

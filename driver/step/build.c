@@ -31,13 +31,15 @@ static void watch_line(const char *line, size_t len, void *user)
 	char head[64];
 	snprintf(head, sizeof(head), "%.*s", (int)(len < 63 ? len : 63), line);
 	if (sscanf(head, "[%u/%u]", &done, &all) == 2 && all > 0)
-		log_status(w->log, "%s: %s %u/%u (%u%%), %.0f s", w->package, w->step, done, all, done * 100 / all, log_seconds() - w->since);
+		log_status(w->log, "%s: %s %u/%u (%u%%), %.0f s", w->package, w->step, done, all, done * 100 / all,
+			   log_seconds() - w->since);
 }
 
 /* The first line of the log, from `offset` on, that says what went wrong. */
 static void first_error(const char *log_path, uint64_t offset, struct buf *out)
 {
-	static const char *const marks[] = {" error: ", "fatal error:", "CMake Error", "Error: ", "error: ", "undefined reference", "No space left"};
+	static const char *const marks[] = {
+		" error: ", "fatal error:", "CMake Error", "Error: ", "error: ", "undefined reference", "No space left"};
 	AUTO_BUF struct buf log = {0};
 	struct err ignored = {0};
 	if (fs_read(log_path, UINT64_C(1) << 30, &log, &ignored) != 0 || offset >= log.len)
@@ -92,7 +94,8 @@ static int make_sandbox(const struct build_request *q, struct arena *a, struct s
 }
 
 /* One command of the build, its output in the log. */
-static int run_logged(const struct sandbox *s, const char *const *argv, const char *log_path, struct watch *w, const struct run *run, struct proc_result *res, struct err *e)
+static int run_logged(const struct sandbox *s, const char *const *argv, const char *log_path, struct watch *w, const struct run *run,
+		      struct proc_result *res, struct err *e)
 {
 	AUTO_BUF struct buf why = {0};
 	struct stat st;
@@ -172,7 +175,8 @@ static int one_wheel(const char *dir, struct arena *a, const char **ret, struct 
 		if (!path_has_suffix(names.items[i], ".whl"))
 			continue;
 		if (found)
-			return err_set(e, ERR_BUILD, "the build left more than one wheel in '%s': '%s' and '%s'", dir, found, names.items[i]);
+			return err_set(e, ERR_BUILD, "the build left more than one wheel in '%s': '%s' and '%s'", dir, found,
+				       names.items[i]);
 		found = names.items[i];
 	}
 	if (!found)
@@ -190,7 +194,8 @@ static void add_usage(struct build_result *r, const struct proc_result *p)
 }
 
 /* Everything that must be there before the package's own build may run. */
-static int set_up(const struct build_request *q, const struct backend *b, struct arena *a, struct sandbox *s, struct build_result *r, struct err *e)
+static int set_up(const struct build_request *q, const struct backend *b, struct arena *a, struct sandbox *s, struct build_result *r,
+		  struct err *e)
 {
 	const struct tool *ccache = toolchain_get(q->toolchain, "ccache");
 	struct backend_options o = {.jobs = q->jobs ? q->jobs : build_jobs(machine_processors(), machine_memory()),
