@@ -2,6 +2,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -23,6 +24,9 @@ struct proc_spec {
 	void *user;
 	double timeout_s;         /* 0: none; past it the group is killed and the call fails (ERR_SYSTEM) */
 	unsigned long file_limit; /* RLIMIT_FSIZE in bytes; 0: as it is */
+	const int *fds;           /* descriptors that the child gets as 3, 4, ... in this order */
+	size_t fd_count;
+	mode_t umask; /* of the child; 0: the parent's */
 };
 
 struct proc_result {
@@ -33,7 +37,7 @@ struct proc_result {
 	long max_rss_kib;   /* largest resident set of any one of them */
 };
 
-/* proc_run: runs to the end. The child is in a process group of its own, its signal mask empty, standard input /dev/null, all other descriptors closed (CLOEXEC).
+/* proc_run: runs to the end. The child is in a process group of its own, its signal mask empty, standard input /dev/null, all other descriptors but `fds` closed (CLOEXEC).
  * When run->cancel_fd becomes readable: SIGTERM to the group, SIGKILL one second later, ERR_INTERRUPTED. A program that cannot be started is ERR_SYSTEM naming it.
  * A non-zero exit is NOT an error here: read ret->status. */
 int proc_run(const struct proc_spec *spec, const struct run *run, struct proc_result *ret, struct err *e) MUST_CHECK;
