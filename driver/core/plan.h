@@ -2,23 +2,16 @@
 #pragma once
 #include <jansson.h>
 
+#include "core/settings.h"
 #include "core/variant.h"
 
 struct toolchain; /* core/toolchain.h */
 
-struct setting {
-	const char *name;
-	const char *value;
-	const char *file; /* the table, or "command line", or the user's profile */
-	unsigned line;
-	const char *why;
-	bool check; /* compare with CMakeCache.txt */
-};
-
-struct settings {
-	struct setting *items;
-	size_t count;
-	size_t cap;
+/* What the keys stand on: a number goes up when the same inputs give other bytes. */
+enum {
+	PLAN_SCHEMA = 1,  /* of the JSON object and the key texts */
+	PLAN_BUILDER = 1, /* what the build step does beside the plan: its own flags, LDFLAGS, the order of commands */
+	PLAN_PACKER = 1,  /* relocation and packing: the bytes of a wheel from one build tree */
 };
 
 struct plan_patch {

@@ -1,0 +1,99 @@
+#include <string.h>
+
+#include "base/version.h"
+#include "core/plan_parts.h"
+
+static bool has(const char *const *items, unsigned count, const char *what)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (strcmp(items[i], what) == 0)
+			return true;
+	return count == 0;
+}
+
+/* "x86_64" of "x86_64-linux". */
+static int machine_len(const char *platform)
+{
+	return (int)strcspn(platform, "-");
+}
+
+static void note_arch_list(struct plan_context *c)
+{
+	const struct gpu_target *t = &c->variant.profile.targets[0];
+	strlist_addf(&c->notes, c->arena, "TORCH_CUDA_ARCH_LIST takes %s, not sm_%s%s", buildenv_capability(t, c->arena), t->row->sm,
+		     t->suffix);
+}
+
+/* The driver the wheel needs is the toolkit line's floor, or what the newest of its GPUs needs. */
+static void note_driver(struct plan_context *c)
+{
+	const struct profile *p = &c->variant.profile;
+	strlist_addf(&c->notes, c->arena, "needs an NVIDIA driver >= %s at run time (CUDA %s)", c->toolkit->driver_floor,
+		     c->toolkit->version);
+	for (unsigned i = 0; i < p->targets_count; i++) {
+		const struct gpu_row *row = p->targets[i].row;
+		if (*row->driver_min && version_cmp(row->driver_min, c->toolkit->driver_floor) > 0)
+			strlist_addf(&c->notes, c->arena, "sm%s machines need a driver >= %s whatever the toolkit", row->sm,
+				     row->driver_min);
+	}
+	for (unsigned i = 0; i < p->targets_count; i++)
+		if (p->targets[i].ptx) {
+			strlist_addf(&c->notes, c->arena, "PTX is compiled by the driver: newer GPUs need a driver >= %s for it",
+				     c->toolkit->driver);
+			break;
+		}
+}
+
+static void note_gpus(struct plan_context *c)
+{
+	const struct profile *p = &c->variant.profile;
+	for (unsigned i = 0; i < p->targets_count; i++) {
+		const struct gpu_row *row = p->targets[i].row;
+		if (!has(row->platforms, row->platforms_count, p->platform))
+			strlist_addf(&c->notes, c->arena, "sm%s machines are %s: built for %.*s all the same", row->sm,
+				     strncmp(row->platforms[0], "aarch64", 7) == 0 ? "Arm" : row->platforms[0], machine_len(p->platform),
+				     p->platform);
+		if (*row->note)
+			strlist_addf(&c->notes, c->arena, "sm%s: %s", row->sm, row->note);
+	}
+}
+
+static void note_cudnn(struct plan_context *c, const struct buildenv *env)
+{
+	const struct gpu_target *t = buildenv_cudnn_dropped(&c->variant.profile, c->package);
+	if (!t || strcmp(c->variant.package, "pytorch") != 0)
+		return;
+	const char *value = settings_value(&env->env, "USE_CUDNN");
+	bool off = value && strcmp(value, "OFF") == 0;
+	const char *used =
+		*c->package->cudnn ? arena_printf(c->arena, "this release uses %s", c->package->cudnn) : "this release names none";
+	strlist_addf(&c->notes, c->arena, "USE_CUDNN=%s%s: cuDNN %s is the last that supports sm%s, and %s", off ? "OFF" : "ON",
+		     off ? "" : " as asked", t->row->cudnn_max, t->row->sm, used);
+}
+
+static void note_cpu(struct plan_context *c)
+{
+	const struct profile *p = &c->variant.profile;
+	if (p->isa && *p->isa->note)
+		strlist_addf(&c->notes, c->arena, "%s: %s", p->isa->name, p->isa->note);
+	if (!c->blas)
+		return;
+	if (p->gpu == GPU_CUDA)
+		strlist_addf(&c->notes, c->arena, "cuBLAS is no BLAS choice: it comes with CUDA; BLAS=%s is for the CPU", c->blas->cmake);
+	if (*c->blas->note)
+		strlist_addf(&c->notes, c->arena, "%s: %s", c->blas->name, c->blas->note);
+}
+
+void plan_notes(struct plan_context *c, const struct buildenv *env)
+{
+	if (c->variant.profile.gpu == GPU_CUDA) {
+		note_arch_list(c);
+		note_driver(c);
+		note_gpus(c);
+		note_cudnn(c, env);
+	}
+	note_cpu(c);
+	if (*c->release->note)
+		strlist_addf(&c->notes, c->arena, "release %s: %s", c->release->name, c->release->note);
+	strlist_append(&c->notes, c->arena, &env->notes);
+}
