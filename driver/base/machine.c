@@ -73,7 +73,7 @@ uint64_t machine_memory(void)
 		*group++ = '\0';
 		controllers++;
 		if (strcmp(group, "/") == 0)
-			group = "";
+			*group = '\0';
 		uint64_t room = UINT64_MAX;
 		if (!*controllers)
 			room = cgroup_room("/sys/fs/cgroup", group, "memory.max", "memory.current");
