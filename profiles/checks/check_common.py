@@ -1,0 +1,50 @@
+"""What every runtime check shares: a line of JSON per check on standard output, and the last line that says all ran."""
+
+import json
+import sys
+
+_failed = 0
+_count = 0
+
+
+def expected():
+    """The plan's side, as JSON in the first argument."""
+    return json.loads(sys.argv[1])
+
+
+def check(name, ok, detail=""):
+    global _failed, _count
+    _count += 1
+    if not ok:
+        _failed += 1
+    print(json.dumps({"check": name, "ok": bool(ok), "detail": str(detail)}), flush=True)
+
+
+def attempt(name, fn):
+    """Runs fn, which returns (ok, detail); an exception is a failed check, not the end of the others."""
+    try:
+        ok, detail = fn()
+    except Exception as ex:  # noqa: BLE001 - whatever it is, it is the finding
+        ok, detail = False, f"{type(ex).__name__}: {ex}"
+    check(name, ok, detail)
+
+
+def close(got, want, tolerance):
+    """Largest difference, relative to the largest wanted value."""
+    import numpy as np
+
+    got, want = np.asarray(got, dtype=np.float64), np.asarray(want, dtype=np.float64)
+    if got.shape != want.shape:
+        return False, f"shape {got.shape} instead of {want.shape}"
+    scale = float(np.max(np.abs(want))) or 1.0
+    error = float(np.max(np.abs(got - want))) / scale
+    return bool(error <= tolerance), f"relative error {error:.1e}, allowed {tolerance:.0e}"
+
+
+def inside(module, prefix):
+    return module.__file__.startswith(prefix + "/"), module.__file__
+
+
+def done():
+    print(json.dumps({"done": True, "checks": _count, "failed": _failed}), flush=True)
+    sys.exit(1 if _failed else 0)
