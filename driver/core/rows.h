@@ -1,0 +1,171 @@
+/* The rows of the tables: one struct per kind of fact, loaded by libcyaml straight from profiles/.
+ *
+ * Optional strings are "" never NULL; optional lists have count 0. `line` is the row's line in its file. */
+#pragma once
+#include <stdbool.h>
+
+/* A value a row asks for, with the reason a person is shown. */
+struct table_setting {
+	const char *name;
+	const char *value;
+	const char *why;
+	const char *until;   /* releases >= this ignore the row; "" = no end */
+	const char *package; /* "pytorch" when the file does not say; inside a release: the package it stands in */
+	bool cache;          /* true: a CMake cache entry that PyTorch's own forwarding drops, so it goes through the generated file */
+	unsigned line;
+};
+
+struct isa_row { /* isa.yaml */
+	const char *name;
+	const char **aliases;
+	unsigned aliases_count;
+	const char *platform; /* "x86_64-linux", "aarch64-linux" */
+	const char **flags;   /* for CFLAGS and CXXFLAGS, never for nvcc's host pass */
+	unsigned flags_count;
+	const char **cpuinfo; /* feature names of /proc/cpuinfo that a machine must have to run it */
+	unsigned cpuinfo_count;
+	const char *gcc_min;
+	const char *clang_min;
+	const char *cpus;               /* for people: which processors */
+	const char *note;               /* added to the plan's notes when not "" */
+	struct table_setting *settings; /* toggles that the ISA implies */
+	unsigned settings_count;
+	unsigned line;
+};
+
+struct gpu_suffix { /* "a", "f" and the first toolkit whose nvcc takes it */
+	const char *suffix;
+	const char *cuda_min;
+};
+
+struct gpu_row {                /* gpu.yaml */
+	const char *sm;         /* "90" */
+	const char *capability; /* "9.0" */
+	const char *name;       /* "Hopper" */
+	const char **devices;
+	unsigned devices_count;
+	const char *cuda_min;   /* first toolkit whose nvcc has the target */
+	const char *cuda_max;   /* last one ("" = still there) */
+	const char *torch_min;  /* first PyTorch whose arch lists know it ("" = all in the tables) */
+	const char *cudnn_max;  /* last cuDNN that supports it ("" = still supported) */
+	const char **platforms; /* where such machines exist; elsewhere: built, with a note; none = not known, no note */
+	unsigned platforms_count;
+	const char *driver_min; /* first driver that knows the GPU ("" = the toolkit's floor decides) */
+	struct gpu_suffix *suffixes;
+	unsigned suffixes_count;
+	const char *note;
+	unsigned line;
+};
+
+struct toolkit_row {         /* cuda.yaml */
+	const char *version; /* "12.8" */
+	const char *gcc_max; /* newest major GCC nvcc accepts, inclusive */
+	const char *clang_max;
+	const char *driver;           /* the toolkit's own driver on Linux */
+	const char *driver_floor;     /* by minor-version compatibility */
+	const char **nvidia_packages; /* distribution names of the nvidia-* wheels of this toolkit, without versions */
+	unsigned nvidia_packages_count;
+	const char **library_dirs; /* below site-packages/nvidia: "cublas/lib" ... or "cu13/lib" */
+	unsigned library_dirs_count;
+	unsigned line;
+};
+
+struct blas_row {            /* blas.yaml */
+	const char *name;    /* "openblas" */
+	const char *cmake;   /* value of BLAS: "OpenBLAS" */
+	const char *info;    /* BLAS_INFO that torch.__config__.show() must then print: "open" */
+	const char *pkgconf; /* module to look for; "" = none (a framework) */
+	const char **platforms;
+	unsigned platforms_count;
+	const char *note;
+	unsigned line;
+};
+
+struct toggle_row { /* toggles.yaml: one USE_/BUILD_ option of a package */
+	const char *name;
+	const char *package; /* "pytorch" (the default), "torchvision", "torchaudio" */
+	const char *since;   /* first release (of that package) that has it; "" = all */
+	const char *until;   /* first release that no longer has it; "" = still there */
+	const char *cpu;     /* value for GPU target cpu, cuda, mps; "" = not set, PyTorch's own default holds */
+	const char *cuda;
+	const char *mps;
+	const char **values; /* what may be asked for, in the package's own spelling; none in the file = ON, OFF */
+	unsigned values_count;
+	const char *why;
+	bool cache; /* as in table_setting */
+	bool check; /* compare with CMakeCache.txt after configure */
+	unsigned line;
+};
+
+struct retired_row { /* toggles.yaml: a name people ask for that no longer exists, or never did */
+	const char *name;
+	const char *package;
+	const char *since; /* first release of these tables without it; "" = it never existed */
+	const char *why;   /* and what to use */
+	unsigned line;
+};
+
+struct source_row {
+	const char *name; /* file name in the store */
+	const char *sha256;
+	const char **urls; /* tried in order; https:, http:, file:, apt:SUITE/COMPONENT/SOURCE=VERSION */
+	unsigned urls_count;
+	const char *into;           /* directory below the source tree where it is unpacked; "" = the tree itself */
+	bool keep_top;              /* false: the archive's single top directory is stripped */
+	unsigned long max_unpacked; /* bytes; 0 = 8 GiB */
+	unsigned line;
+};
+
+struct command_row {     /* run in the sandbox after patching */
+	const char *dir; /* below the source tree */
+	const char **argv;
+	unsigned argv_count;
+	const char *why;
+};
+
+struct package_row { /* one package of a release */
+	const char *version;
+	const char *
+		backend; /* "setup-py-env" (era A), "setup-py-cmake-env" (era B), "scikit-build-core" (era C), "setuptools" (vision), "setuptools-cmake" (audio <= 2.10) */
+	struct source_row *sources;
+	unsigned sources_count;
+	const char *
+		series; /* a patch series inside the unpacked tree ("debian/patches/series"), "" = none; patches/<package>/<release>/series comes after it */
+	const char **skip_patches; /* names of that series left out */
+	unsigned skip_patches_count;
+	struct command_row *prepare;
+	unsigned prepare_count;
+	const char **python_requires; /* what the build needs from Python: "setuptools>=62.3,<80" ... */
+	unsigned python_requires_count;
+	const char **install_requires; /* replaces/completes Requires-Dist of the wheel, without torch itself */
+	unsigned install_requires_count;
+	const char *requirements;       /* locked list with hashes, file below profiles/requirements ("" = none: the root must have them) */
+	struct table_setting *settings; /* release-wide overrides of toggles and environment */
+	unsigned settings_count;
+	const char **extra_cflags; /* warnings and the like, added behind the ISA flags */
+	unsigned extra_cflags_count;
+	const char *cudnn; /* "" = none stated */
+	unsigned line;
+};
+
+struct release_row {      /* releases/<name>.yaml */
+	const char *name; /* "2.9.1", "2.6.0-debian" */
+	const char *base; /* upstream version for comparisons: "2.6.0" */
+	const char **pythons;
+	unsigned pythons_count;
+	const char **toolkits; /* CUDA versions it builds with, the default first */
+	unsigned toolkits_count;
+	const char *cmake; /* version ranges: ">=3.18,<4" */
+	const char *ninja;
+	const char *gcc;
+	const char *clang;
+	const char *cuda;
+	const char *disk; /* bytes a build needs, for doctor: "18G" */
+	const char *note;
+	unsigned long source_date_epoch;
+	struct package_row *pytorch; /* NULL when the release does not have it */
+	struct package_row *torchvision;
+	struct package_row *torchaudio;
+	const char *file; /* where it came from */
+	unsigned line;
+};

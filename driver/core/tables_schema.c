@@ -1,0 +1,236 @@
+#include "core/tables_schema.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Long lists read as tables below: NEED and MAY are strings, LIST a list of strings, ROWS a list of mappings. */
+#define NEED(type, member) CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER, type, member, 1, CYAML_UNLIMITED)
+#define MAY(type, member) CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER_NULL | CYAML_FLAG_OPTIONAL, type, member, 0, CYAML_UNLIMITED)
+#define NEED_LIST(type, member) CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER, type, member, &string_entry, 1, CYAML_UNLIMITED)
+#define LIST(type, member)                                                                                                                 \
+	CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, &string_entry, 0, CYAML_UNLIMITED)
+#define NEED_ROWS(type, member, entry) CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER, type, member, entry, 1, CYAML_UNLIMITED)
+#define ROWS(type, member, entry)                                                                                                          \
+	CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, entry, 0, CYAML_UNLIMITED)
+/* cyaml takes any word that is not "false" or the like for true; as an enumeration only the two words pass. */
+#define FLAG(type, member)                                                                                                                 \
+	CYAML_FIELD_ENUM(#member, CYAML_FLAG_STRICT | CYAML_FLAG_OPTIONAL, type, member, truth_words, CYAML_ARRAY_LEN(truth_words))
+#define NUMBER(type, member, flags) CYAML_FIELD_UINT(#member, flags, type, member)
+#define ENTRY(type, fields)                                                                                                                \
+	{                                                                                                                                  \
+		CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, type, fields)                                                                      \
+	}
+#define TOP(type, fields)                                                                                                                  \
+	{                                                                                                                                  \
+		CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, type, fields)                                                                      \
+	}
+
+static const cyaml_strval_t truth_words[] = {{"false", 0}, {"true", 1}};
+static const cyaml_schema_value_t string_entry = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, CYAML_UNLIMITED)};
+
+static const cyaml_schema_field_t setting_fields[] = {
+	NEED(struct table_setting, name),
+	MAY(struct table_setting, value),
+	NEED(struct table_setting, why),
+	MAY(struct table_setting, until),
+	MAY(struct table_setting, package),
+	FLAG(struct table_setting, cache),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t setting_entry = ENTRY(struct table_setting, setting_fields);
+
+static const cyaml_schema_field_t isa_fields[] = {
+	NEED(struct isa_row, name),
+	LIST(struct isa_row, aliases),
+	NEED(struct isa_row, platform),
+	NEED_LIST(struct isa_row, flags),
+	NEED_LIST(struct isa_row, cpuinfo),
+	NEED(struct isa_row, gcc_min),
+	NEED(struct isa_row, clang_min),
+	NEED(struct isa_row, cpus),
+	MAY(struct isa_row, note),
+	ROWS(struct isa_row, settings, &setting_entry),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t isa_entry = ENTRY(struct isa_row, isa_fields);
+static const cyaml_schema_field_t isa_file_fields[] = {NEED_ROWS(struct isa_file, isas, &isa_entry), CYAML_FIELD_END};
+const cyaml_schema_value_t schema_isa = TOP(struct isa_file, isa_file_fields);
+
+static const cyaml_schema_field_t suffix_fields[] = {NEED(struct gpu_suffix, suffix), NEED(struct gpu_suffix, cuda_min), CYAML_FIELD_END};
+static const cyaml_schema_value_t suffix_entry = ENTRY(struct gpu_suffix, suffix_fields);
+static const cyaml_schema_field_t gpu_fields[] = {
+	NEED(struct gpu_row, sm),
+	NEED(struct gpu_row, capability),
+	NEED(struct gpu_row, name),
+	LIST(struct gpu_row, devices),
+	NEED(struct gpu_row, cuda_min),
+	MAY(struct gpu_row, cuda_max),
+	MAY(struct gpu_row, torch_min),
+	MAY(struct gpu_row, cudnn_max),
+	LIST(struct gpu_row, platforms),
+	MAY(struct gpu_row, driver_min),
+	ROWS(struct gpu_row, suffixes, &suffix_entry),
+	MAY(struct gpu_row, note),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t gpu_entry = ENTRY(struct gpu_row, gpu_fields);
+static const cyaml_schema_field_t gpu_file_fields[] = {NEED_ROWS(struct gpu_file, gpus, &gpu_entry), CYAML_FIELD_END};
+const cyaml_schema_value_t schema_gpu = TOP(struct gpu_file, gpu_file_fields);
+
+static const cyaml_schema_field_t toolkit_fields[] = {
+	NEED(struct toolkit_row, version),           NEED(struct toolkit_row, gcc_max),
+	NEED(struct toolkit_row, clang_max),         NEED(struct toolkit_row, driver),
+	NEED(struct toolkit_row, driver_floor),      NEED_LIST(struct toolkit_row, nvidia_packages),
+	NEED_LIST(struct toolkit_row, library_dirs), CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t toolkit_entry = ENTRY(struct toolkit_row, toolkit_fields);
+static const cyaml_schema_field_t toolkit_file_fields[] = {NEED_ROWS(struct toolkit_file, toolkits, &toolkit_entry), CYAML_FIELD_END};
+const cyaml_schema_value_t schema_toolkit = TOP(struct toolkit_file, toolkit_file_fields);
+
+static const cyaml_schema_field_t blas_fields[] = {
+	NEED(struct blas_row, name),
+	NEED(struct blas_row, cmake),
+	NEED(struct blas_row, info),
+	MAY(struct blas_row, pkgconf),
+	NEED_LIST(struct blas_row, platforms),
+	MAY(struct blas_row, note),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t blas_entry = ENTRY(struct blas_row, blas_fields);
+static const cyaml_schema_field_t blas_file_fields[] = {NEED_ROWS(struct blas_file, blas, &blas_entry), CYAML_FIELD_END};
+const cyaml_schema_value_t schema_blas = TOP(struct blas_file, blas_file_fields);
+
+static const cyaml_schema_field_t toggle_fields[] = {
+	NEED(struct toggle_row, name), MAY(struct toggle_row, package), MAY(struct toggle_row, since),  MAY(struct toggle_row, until),
+	MAY(struct toggle_row, cpu),   MAY(struct toggle_row, cuda),    MAY(struct toggle_row, mps),    LIST(struct toggle_row, values),
+	NEED(struct toggle_row, why),  FLAG(struct toggle_row, cache),  FLAG(struct toggle_row, check), CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t toggle_entry = ENTRY(struct toggle_row, toggle_fields);
+static const cyaml_schema_field_t retired_fields[] = {
+	NEED(struct retired_row, name),
+	MAY(struct retired_row, package),
+	MAY(struct retired_row, since),
+	NEED(struct retired_row, why),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t retired_entry = ENTRY(struct retired_row, retired_fields);
+static const cyaml_schema_field_t toggle_file_fields[] = {
+	NEED_ROWS(struct toggle_file, toggles, &toggle_entry),
+	ROWS(struct toggle_file, retired, &retired_entry),
+	CYAML_FIELD_END,
+};
+const cyaml_schema_value_t schema_toggle = TOP(struct toggle_file, toggle_file_fields);
+
+static const cyaml_schema_field_t source_fields[] = {
+	NEED(struct source_row, name),
+	NEED(struct source_row, sha256),
+	NEED_LIST(struct source_row, urls),
+	MAY(struct source_row, into),
+	FLAG(struct source_row, keep_top),
+	NUMBER(struct source_row, max_unpacked, CYAML_FLAG_OPTIONAL),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t source_entry = ENTRY(struct source_row, source_fields);
+static const cyaml_schema_field_t command_fields[] = {
+	MAY(struct command_row, dir),
+	NEED_LIST(struct command_row, argv),
+	NEED(struct command_row, why),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t command_entry = ENTRY(struct command_row, command_fields);
+static const cyaml_schema_field_t package_fields[] = {
+	NEED(struct package_row, version),
+	NEED(struct package_row, backend),
+	NEED_ROWS(struct package_row, sources, &source_entry),
+	MAY(struct package_row, series),
+	LIST(struct package_row, skip_patches),
+	ROWS(struct package_row, prepare, &command_entry),
+	LIST(struct package_row, python_requires),
+	LIST(struct package_row, install_requires),
+	MAY(struct package_row, requirements),
+	ROWS(struct package_row, settings, &setting_entry),
+	LIST(struct package_row, extra_cflags),
+	MAY(struct package_row, cudnn),
+	CYAML_FIELD_END,
+};
+#define PACKAGE(member)                                                                                                                    \
+	CYAML_FIELD_MAPPING_PTR(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct release_row, member, package_fields)
+static const cyaml_schema_field_t release_fields[] = {
+	NEED(struct release_row, name),
+	NEED(struct release_row, base),
+	NEED_LIST(struct release_row, pythons),
+	LIST(struct release_row, toolkits),
+	MAY(struct release_row, cmake),
+	MAY(struct release_row, ninja),
+	MAY(struct release_row, gcc),
+	MAY(struct release_row, clang),
+	MAY(struct release_row, cuda),
+	MAY(struct release_row, disk),
+	MAY(struct release_row, note),
+	NUMBER(struct release_row, source_date_epoch, CYAML_FLAG_DEFAULT),
+	PACKAGE(pytorch),
+	PACKAGE(torchvision),
+	PACKAGE(torchaudio),
+	CYAML_FIELD_END,
+};
+const cyaml_schema_value_t schema_release = TOP(struct release_row, release_fields);
+
+/* Where the line number lies in the struct that a set of fields fills. */
+static const struct {
+	const cyaml_schema_field_t *fields;
+	size_t offset;
+} line_members[] = {
+	{setting_fields, offsetof(struct table_setting, line)}, {isa_fields, offsetof(struct isa_row, line)},
+	{gpu_fields, offsetof(struct gpu_row, line)},           {toolkit_fields, offsetof(struct toolkit_row, line)},
+	{blas_fields, offsetof(struct blas_row, line)},         {toggle_fields, offsetof(struct toggle_row, line)},
+	{retired_fields, offsetof(struct retired_row, line)},   {source_fields, offsetof(struct source_row, line)},
+	{package_fields, offsetof(struct package_row, line)},   {release_fields, offsetof(struct release_row, line)},
+};
+
+static void settle_fields(const cyaml_schema_field_t *fields, char *data, const char *path, const struct yaml_lines *lines);
+
+static void settle_sequence(const cyaml_schema_field_t *f, char *data, const char *path, const struct yaml_lines *lines)
+{
+	char *items = *(char **)(data + f->data_offset);
+	const cyaml_schema_value_t *entry = f->value.sequence.entry;
+	unsigned count;
+	char below[160];
+
+	memcpy(&count, data + f->count_offset, sizeof(count));
+	if (entry->type != CYAML_MAPPING)
+		return;
+	for (unsigned i = 0; i < count; i++) {
+		snprintf(below, sizeof(below), "%s%s%s/%u", path, *path ? "/" : "", f->key, i);
+		settle_fields(entry->mapping.fields, items + (size_t)i * entry->data_size, below, lines);
+	}
+}
+
+static void settle_fields(const cyaml_schema_field_t *fields, char *data, const char *path, const struct yaml_lines *lines)
+{
+	for (size_t i = 0; i < sizeof(line_members) / sizeof(line_members[0]); i++)
+		if (line_members[i].fields == fields) {
+			unsigned line = yaml_line(lines, "%s", path);
+
+			memcpy(data + line_members[i].offset, &line, sizeof(line));
+		}
+	for (const cyaml_schema_field_t *f = fields; f->key; f++) {
+		const char **slot = (const char **)(data + f->data_offset);
+
+		if (f->value.type == CYAML_STRING && !*slot) {
+			*slot = "";
+		} else if (f->value.type == CYAML_SEQUENCE) {
+			settle_sequence(f, data, path, lines);
+		} else if (f->value.type == CYAML_MAPPING && *slot) {
+			char below[160];
+
+			snprintf(below, sizeof(below), "%s%s%s", path, *path ? "/" : "", f->key);
+			settle_fields(f->value.mapping.fields, *(char **)slot, below, lines);
+		}
+	}
+}
+
+void schema_settle(const cyaml_schema_value_t *schema, void *data, const struct yaml_lines *lines)
+{
+	settle_fields(schema->mapping.fields, data, "", lines);
+}

@@ -1,0 +1,37 @@
+/* The YAML schemas of the tables: what keys a file may have and which struct they fill. */
+#pragma once
+#include "base/yaml.h"
+#include "core/rows.h"
+
+struct isa_file {
+	struct isa_row *isas;
+	unsigned isas_count;
+};
+
+struct gpu_file {
+	struct gpu_row *gpus;
+	unsigned gpus_count;
+};
+
+struct toolkit_file {
+	struct toolkit_row *toolkits;
+	unsigned toolkits_count;
+};
+
+struct blas_file {
+	struct blas_row *blas;
+	unsigned blas_count;
+};
+
+struct toggle_file {
+	struct toggle_row *toggles;
+	unsigned toggles_count;
+	struct retired_row *retired;
+	unsigned retired_count;
+};
+
+/* Top level of each file; a release's top level is its release_row. */
+extern const cyaml_schema_value_t schema_isa, schema_gpu, schema_toolkit, schema_blas, schema_toggle, schema_release;
+
+/* schema_settle: makes what cyaml loaded whole: absent strings become "", and every row with a `line` gets the line it stands on. */
+void schema_settle(const cyaml_schema_value_t *schema, void *data, const struct yaml_lines *lines);
