@@ -1,0 +1,178 @@
+#include "cmd/cmd.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/suggest.h"
+#include "cache/store.h"
+#include "cmd/help.h"
+#include "core/variant.h"
+
+#define MAX_TABLES 8
+
+const struct command *cmd_find(const char *name)
+{
+	for (size_t i = 0; cmd_table[i]; i++)
+		if (strcmp(cmd_table[i]->name, name) == 0)
+			return cmd_table[i];
+	return NULL;
+}
+
+static bool takes_value(const struct arg_def *table, const char *word)
+{
+	for (const struct arg_def *d = table; d->name; d++) {
+		bool same = word[1] == '-' ? strcmp(word + 2, d->name) == 0 : (word[1] == d->short_name && !word[2]);
+		if (same && d->type != ARG_FLAG)
+			return true;
+	}
+	return false;
+}
+
+/* Whether the word behind this option is its value, in the eyes of any command: which one it is, is not known yet. */
+static bool value_follows(const char *word)
+{
+	if (takes_value(cmd_global_options, word))
+		return true;
+	for (size_t i = 0; cmd_table[i]; i++)
+		for (size_t j = 0; cmd_table[i]->tables && cmd_table[i]->tables[j]; j++)
+			if (takes_value(cmd_table[i]->tables[j], word))
+				return true;
+	return false;
+}
+
+/* Index of the first word that is neither an option nor an option's value; argc if there is none. */
+static int first_word(int argc, char *const *argv)
+{
+	int i = 1;
+	for (; i < argc; i++) {
+		if (strcmp(argv[i], "--") == 0)
+			return argc;
+		if (argv[i][0] != '-' || !argv[i][1])
+			return i;
+		if (value_follows(argv[i]))
+			i++;
+	}
+	return argc;
+}
+
+int cmd_unknown(const char *word, struct err *e)
+{
+	const char *names[64];
+	size_t count = 0;
+	for (; cmd_table[count] && count < ARRAY_LEN(names); count++)
+		names[count] = cmd_table[count]->name;
+	const char *near = suggest_nearest(word, names, count);
+	err_set(e, ERR_USAGE, "'%s' is no command", word);
+	return near ? err_hint(e, "did you mean 'ptbuild %s'? 'ptbuild help' lists all", near) : err_hint(e, "'ptbuild help' lists all");
+}
+
+/* The command, and its words without its name. What has options but no command is a build, and so is a variant's name alone. */
+static int find_command(int argc, char *const *argv, struct arena *a, struct strlist *words, const struct command **ret, struct err *e)
+{
+	int at = first_word(argc, argv);
+	const struct command *cmd = at < argc ? cmd_find(argv[at]) : NULL;
+	if (at < argc && !cmd && !variant_looks_like(argv[at]))
+		return cmd_unknown(argv[at], e);
+	for (int i = 0; i < argc; i++)
+		if (!cmd || i != at)
+			strlist_ref(words, a, argv[i]);
+	if (!cmd)
+		cmd = cmd_find(argc > 1 ? "build" : "help");
+	if (!cmd)
+		return err_set(e, ERR_USAGE, "no command was given");
+	*ret = cmd;
+	return 0;
+}
+
+static int check_globals(const struct cmd_globals *g, struct err *e)
+{
+	if (g->verbose && g->quiet)
+		return err_set(e, ERR_USAGE, "--verbose and --quiet exclude each other");
+	if (g->sandbox && strcmp(g->sandbox, "bubblewrap") != 0 && strcmp(g->sandbox, "none") != 0) {
+		err_set(e, ERR_USAGE, "--sandbox '%s' is unknown", g->sandbox);
+		return err_hint(e, "it is bubblewrap or none");
+	}
+	if (g->jobs > 4096)
+		return err_set(e, ERR_USAGE, "--jobs %u is too many", g->jobs);
+	return 0;
+}
+
+static int refuse_words(const struct command *cmd, const struct strlist *args, struct err *e)
+{
+	if (cmd->arguments || args->count == 0)
+		return 0;
+	err_set(e, ERR_USAGE, "'%s' takes no argument '%s'", cmd->name, args->items[0]);
+	return err_hint(e, "see 'ptbuild %s --help'", cmd->name);
+}
+
+int cmd_write_stdout(const struct buf *text, struct err *e)
+{
+	return fs_write_all(STDOUT_FILENO, buf_cstr(text), text->len, "standard output", e);
+}
+
+static int print_help(const struct command *cmd, bool overview, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	if (overview)
+		help_overview(&text);
+	else
+		help_command(cmd, &text);
+	return cmd_write_stdout(&text, e);
+}
+
+static int print_version(bool json, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	buf_printf(&text, json ? "{\"program\": \"ptbuild\", \"version\": \"%s\"}\n" : "ptbuild %s\n", PTBUILD_VERSION);
+	return cmd_write_stdout(&text, e);
+}
+
+static int run_command(struct cmd_context *c, const struct strlist *args, struct err *e)
+{
+	if (c->global->quiet)
+		c->run->log->level = LOG_QUIET;
+	else if (c->global->verbose)
+		c->run->log->level = LOG_VERBOSE;
+	int rc = c->command->run(c, args, e);
+	store_close(c->store);
+	log_status_end(c->run->log);
+	if (rc == 0 && (fflush(stdout) != 0 || ferror(stdout)))
+		return err_errno(e, ERR_SYSTEM, "cannot write to standard output");
+	return rc;
+}
+
+/* Is a word there that names the command, or is it the bare program with --help? */
+static bool named(int argc, char *const *argv)
+{
+	return first_word(argc, argv) < argc;
+}
+
+int cmd_main(int argc, char *const *argv, const struct run *run, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct strlist words = {0}, args = {0};
+	const struct command *cmd = NULL;
+	if (find_command(argc, argv, &a, &words, &cmd, e) < 0)
+		return -1;
+	const struct arg_def *tables[MAX_TABLES] = {cmd_global_options};
+	size_t count = 1;
+	for (size_t i = 0; cmd->tables && cmd->tables[i] && count < MAX_TABLES; i++)
+		tables[count++] = cmd->tables[i];
+	size_t size = cmd->options_size > sizeof(struct cmd_globals) ? cmd->options_size : sizeof(struct cmd_globals);
+	struct cmd_globals *options = arena_alloc(&a, size);
+	const char *const *list = strlist_argv(&words, &a);
+	if (args_parse(tables, count, options, (int)words.count, (char *const *)list, &a, &args, e) < 0) {
+		if (e->hint[0])
+			return -1;
+		return err_hint(e, "see 'ptbuild %s --help'", cmd->name);
+	}
+	if (options->help)
+		return print_help(cmd, !named(argc, argv), e);
+	if (options->version)
+		return print_version(options->json, e);
+	if (check_globals(options, e) < 0 || refuse_words(cmd, &args, e) < 0)
+		return -1;
+	struct cmd_context c = {.run = run, .arena = &a, .command = cmd, .global = options, .options = options};
+	return run_command(&c, &args, e);
+}

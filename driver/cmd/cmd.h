@@ -1,0 +1,87 @@
+/* Commands as data: one table parses, prints the help, the man page and the shell completions. */
+#pragma once
+#include "base/args.h"
+#include "base/run.h"
+#include "core/sandbox.h"
+#include "core/tables.h"
+#include "core/toolchain.h"
+
+struct store;
+
+/* Options of every command. The options struct of a command begins with one of these. */
+struct cmd_globals {
+	bool json, offline, verbose, quiet, help, version;
+	unsigned jobs; /* 0: by processors and memory */
+	const char *root;
+	const char *cache;
+	const char *profiles;
+	const char *out;
+	const char *sandbox;
+	struct strlist mirrors;
+};
+
+struct cmd_positional {
+	const char *name; /* "VARIANT..." */
+	const char *help;
+	const char *values; /* as arg_def.values */
+};
+
+struct cmd_example {
+	const char *line;
+	const char *what;
+};
+
+struct cmd_context;
+
+struct command {
+	const char *name;
+	const char *summary;                    /* one line, lower case, no full stop */
+	const char *usage;                      /* what follows the name in the synopsis */
+	const char *const *text;                /* paragraphs, NULL-terminated; may be NULL */
+	const struct arg_def *const *tables;    /* beside the global ones, NULL-terminated; may be NULL */
+	const struct cmd_positional *arguments; /* NULL-name-terminated; NULL: the command takes none, and words are refused */
+	const struct cmd_example *examples;     /* NULL-line-terminated; may be NULL */
+	size_t options_size;                    /* of the options struct; 0: struct cmd_globals alone */
+	int (*run)(struct cmd_context *c, const struct strlist *args, struct err *e);
+};
+
+/* The table itself, in the order of the help; NULL-terminated. A new command is a file, a declaration here and a row in commands.c. */
+extern const struct command *const cmd_table[];
+extern const struct command command_fetch, command_verify, command_cache, command_doctor, command_completion, command_help;
+extern const struct arg_def cmd_global_options[];
+
+struct cmd_context {
+	const struct run *run;
+	struct arena *arena; /* of the run */
+	const struct command *command;
+	const struct cmd_globals *global;
+	const void *options; /* the command's own struct */
+	/* Opened by the functions below when first asked for. */
+	const char *profiles_dir;
+	const char *patches_dir;
+	const struct tables *tables;
+	const struct toolchain *toolchain;
+	struct store *store;
+	struct root *root;
+};
+
+/* cmd_profiles_dir: --profiles, else `profiles` below the data directory: $PTBUILD_DATA_DIR, <directory of the program>/../share/ptbuild, the source tree it was built from. cmd_patches_dir: `patches` beside the profiles, else
+ * below the data directory. */
+int cmd_profiles_dir(struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
+int cmd_patches_dir(struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
+int cmd_tables(struct cmd_context *c, const struct tables **ret, struct err *e) MUST_CHECK;
+/* cmd_store: the store of --cache, else $XDG_CACHE_HOME/ptbuild, else ~/.cache/ptbuild. Closed by cmd_main. cmd_cache_dir: where that is, nothing opened. */
+int cmd_store(struct cmd_context *c, struct store **ret, struct err *e) MUST_CHECK;
+int cmd_cache_dir(const struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
+int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e) MUST_CHECK;
+enum sandbox_kind cmd_sandbox(const struct cmd_context *c);
+int cmd_toolchain(struct cmd_context *c, const struct toolchain **ret, struct err *e) MUST_CHECK;
+/* cmd_out_dir: --out, else "dist", as an absolute path; not made. */
+int cmd_out_dir(const struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
+
+/* cmd_find: the command of that name, NULL. */
+const struct command *cmd_find(const char *name);
+/* cmd_unknown: ERR_USAGE for a word that is no command, with the nearest one as the hint. */
+int cmd_unknown(const char *word, struct err *e);
+/* cmd_main: all of a run: finds the command, parses, runs it. argv[0] is the program. The caller prints the error; its kind is the exit code. */
+int cmd_main(int argc, char *const *argv, const struct run *run, struct err *e) MUST_CHECK;

@@ -1,0 +1,26 @@
+#include "cmd/cmd.h"
+
+const struct command *const cmd_table[] = {
+	&command_completion,
+	&command_help,
+	NULL,
+};
+
+#define GLOBAL(type, field) (type), offsetof(struct cmd_globals, field)
+
+const struct arg_def cmd_global_options[] = {
+	{"json", 0, GLOBAL(ARG_FLAG, json), NULL, "print one JSON document on standard output", NULL},
+	{"jobs", 'j', GLOBAL(ARG_UINT, jobs), "N", "compile jobs at once (default: by processors and memory)", NULL},
+	{"offline", 0, GLOBAL(ARG_FLAG, offline), NULL, "never use the network; what is not in the store is an error", NULL},
+	{"root", 0, GLOBAL(ARG_STRING, root), "DIR", "build inside this root file system (default: the host's)", "<dir>"},
+	{"cache", 0, GLOBAL(ARG_STRING, cache), "DIR", "the store (default: $XDG_CACHE_HOME/ptbuild, else ~/.cache/ptbuild)", "<dir>"},
+	{"profiles", 0, GLOBAL(ARG_STRING, profiles), "DIR", "the tables (default: those that came with the program)", "<dir>"},
+	{"out", 'o', GLOBAL(ARG_STRING, out), "DIR", "where wheels go (default: dist)", "<dir>"},
+	{"mirror", 0, GLOBAL(ARG_LIST, mirrors), "PLACE", "a URL or directory to try first for sources; may be repeated", "<dir>"},
+	{"sandbox", 0, GLOBAL(ARG_STRING, sandbox), "KIND", "bubblewrap (default) or none", "bubblewrap none"},
+	{"verbose", 'v', GLOBAL(ARG_FLAG, verbose), NULL, "say more", NULL},
+	{"quiet", 'q', GLOBAL(ARG_FLAG, quiet), NULL, "say nothing but errors", NULL},
+	{"help", 'h', GLOBAL(ARG_FLAG, help), NULL, "print the help of the command", NULL},
+	{"version", 0, GLOBAL(ARG_FLAG, version), NULL, "print the version", NULL},
+	{0},
+};

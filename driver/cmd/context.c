@@ -1,0 +1,144 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/path.h"
+#include "cache/store.h"
+#include "cmd/cmd.h"
+
+static const char *current_dir(struct arena *a)
+{
+	AUTO_FREE char *cwd = getcwd(NULL, 0);
+	return arena_strdup(a, cwd ? cwd : "/");
+}
+
+/* The directory that holds profiles/ and patches/. */
+static const char *data_dir(struct arena *a)
+{
+	const char *dir = getenv("PTBUILD_DATA_DIR");
+	if (dir && *dir)
+		return path_absolute(a, current_dir(a), dir);
+	char exe[4096];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	if (n > 0) {
+		exe[n] = '\0';
+		dir = path_absolute(a, "/", arena_printf(a, "%s/../share/ptbuild", path_dir(a, exe)));
+		if (fs_is_dir(path_join(a, dir, "profiles")))
+			return dir;
+	}
+	return PTBUILD_SOURCE_DIR;
+}
+
+static int data_part(struct cmd_context *c, const char *part, const char **ret, struct err *e)
+{
+	const char *dir = path_join(c->arena, data_dir(c->arena), part);
+	if (!fs_is_dir(dir)) {
+		err_set(e, ERR_CONFIG, "there is no directory '%s'", dir);
+		return err_hint(
+			e, "name the tables with --profiles DIR, or set PTBUILD_DATA_DIR to the directory that holds profiles and patches");
+	}
+	*ret = dir;
+	return 0;
+}
+
+int cmd_profiles_dir(struct cmd_context *c, const char **ret, struct err *e)
+{
+	if (!c->profiles_dir && c->global->profiles) {
+		const char *dir = path_absolute(c->arena, current_dir(c->arena), c->global->profiles);
+		if (!fs_is_dir(dir))
+			return err_set(e, ERR_CONFIG, "--profiles: '%s' is no directory", c->global->profiles);
+		c->profiles_dir = dir;
+	}
+	if (!c->profiles_dir && data_part(c, "profiles", &c->profiles_dir, e) < 0)
+		return -1;
+	*ret = c->profiles_dir;
+	return 0;
+}
+
+int cmd_patches_dir(struct cmd_context *c, const char **ret, struct err *e)
+{
+	const char *profiles;
+	if (!c->patches_dir) {
+		if (cmd_profiles_dir(c, &profiles, e) < 0)
+			return -1;
+		const char *beside = path_join(c->arena, path_dir(c->arena, profiles), "patches");
+		if (fs_is_dir(beside))
+			c->patches_dir = beside;
+		else if (data_part(c, "patches", &c->patches_dir, e) < 0)
+			return -1;
+	}
+	*ret = c->patches_dir;
+	return 0;
+}
+
+int cmd_tables(struct cmd_context *c, const struct tables **ret, struct err *e)
+{
+	const char *dir;
+	if (!c->tables && (cmd_profiles_dir(c, &dir, e) < 0 || tables_load(dir, c->arena, &c->tables, e) < 0))
+		return -1;
+	*ret = c->tables;
+	return 0;
+}
+
+int cmd_cache_dir(const struct cmd_context *c, const char **ret, struct err *e)
+{
+	const char *cwd = current_dir(c->arena), *home = getenv("HOME"), *xdg = getenv("XDG_CACHE_HOME");
+	if (c->global->cache)
+		*ret = path_absolute(c->arena, cwd, c->global->cache);
+	else if (xdg && xdg[0] == '/') /* the base directory specification: a relative one is to be ignored */
+		*ret = path_join(c->arena, xdg, "ptbuild");
+	else if (home && home[0] == '/')
+		*ret = path_join(c->arena, home, ".cache/ptbuild");
+	else {
+		err_set(e, ERR_CONFIG, "there is no place for the store: HOME is not set");
+		return err_hint(e, "name a directory with --cache DIR");
+	}
+	return 0;
+}
+
+int cmd_store(struct cmd_context *c, struct store **ret, struct err *e)
+{
+	const char *dir;
+	if (!c->store && (cmd_cache_dir(c, &dir, e) < 0 || store_open(dir, c->run, &c->store, e) < 0))
+		return -1;
+	*ret = c->store;
+	return 0;
+}
+
+int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e)
+{
+	if (!c->root) {
+		const char *dir = c->global->root ? path_absolute(c->arena, current_dir(c->arena), c->global->root) : NULL;
+		struct root *root = arena_alloc(c->arena, sizeof(*root));
+		if (root_open(dir, c->arena, root, e) < 0)
+			return -1;
+		c->root = root;
+	}
+	*ret = c->root;
+	return 0;
+}
+
+enum sandbox_kind cmd_sandbox(const struct cmd_context *c)
+{
+	return c->global->sandbox && strcmp(c->global->sandbox, "none") == 0 ? SANDBOX_NONE : SANDBOX_BWRAP;
+}
+
+int cmd_toolchain(struct cmd_context *c, const struct toolchain **ret, struct err *e)
+{
+	const struct root *root;
+	if (!c->toolchain && (cmd_root(c, &root, e) < 0 || toolchain_probe(root, cmd_sandbox(c), c->run, c->arena, &c->toolchain, e) < 0))
+		return -1;
+	*ret = c->toolchain;
+	return 0;
+}
+
+int cmd_out_dir(const struct cmd_context *c, const char **ret, struct err *e)
+{
+	AUTO_FREE char *cwd = getcwd(NULL, 0);
+	if (!cwd)
+		return err_errno(e, ERR_SYSTEM, "cannot tell the current directory");
+	*ret = path_absolute(c->arena, cwd, c->global->out ? c->global->out : "dist");
+	return 0;
+}

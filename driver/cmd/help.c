@@ -1,0 +1,159 @@
+#include "cmd/help.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define COLUMN 30
+#define WIDTH 100
+
+void help_option(const struct arg_def *def, struct buf *out)
+{
+	if (def->short_name)
+		buf_printf(out, "-%c, ", def->short_name);
+	buf_printf(out, "--%s", def->name);
+	if (def->metavar)
+		buf_printf(out, " %s", def->metavar);
+}
+
+void help_synopsis(const struct command *cmd, struct buf *out)
+{
+	buf_printf(out, "ptbuild %s", cmd->name);
+	if (cmd->usage && *cmd->usage)
+		buf_printf(out, " %s", cmd->usage);
+}
+
+static void spaces(struct buf *out, size_t n)
+{
+	while (n-- > 0)
+		buf_addc(out, ' ');
+}
+
+/* Words of `text`, broken at WIDTH; every line but the first is indented. `column` is where the first line starts. */
+static void wrap(struct buf *out, const char *text, size_t indent, size_t column)
+{
+	while (*text) {
+		size_t n = strcspn(text, " ");
+		if (column > indent && column + 1 + n > WIDTH) {
+			buf_addc(out, '\n');
+			spaces(out, indent);
+			column = indent;
+		} else if (column > indent) {
+			buf_addc(out, ' ');
+			column++;
+		}
+		buf_add(out, text, n);
+		column += n;
+		text += n;
+		text += strspn(text, " ");
+	}
+	buf_addc(out, '\n');
+}
+
+static void row(struct buf *out, const char *left, const char *right)
+{
+	size_t n = strlen(left) + 2;
+	buf_printf(out, "  %s", left);
+	if (n + 1 >= COLUMN) {
+		buf_addc(out, '\n');
+		n = 0;
+	}
+	spaces(out, COLUMN - n);
+	wrap(out, right, COLUMN, COLUMN);
+}
+
+static void option_rows(struct buf *out, const struct arg_def *table)
+{
+	for (const struct arg_def *d = table; d->name; d++) {
+		AUTO_BUF struct buf left = {0};
+		if (!d->short_name)
+			buf_addstr(&left, "    ");
+		help_option(d, &left);
+		row(out, buf_cstr(&left), d->help);
+	}
+}
+
+void help_overview(struct buf *out)
+{
+	buf_printf(out, "ptbuild %s builds PyTorch, torchvision and torchaudio wheels for one exact machine\n\n", PTBUILD_VERSION);
+	buf_addstr(out, "usage: ptbuild [build] --profile PROFILE [options]\n       ptbuild COMMAND [options] [ARGUMENTS]\n\ncommands:\n");
+	for (size_t i = 0; cmd_table[i]; i++)
+		row(out, cmd_table[i]->name, cmd_table[i]->summary);
+	buf_addstr(out, "\noptions of every command:\n");
+	option_rows(out, cmd_global_options);
+	buf_addstr(out, "\n'ptbuild help COMMAND' tells more about one; 'ptbuild help --man' prints the manual page.\n");
+}
+
+static void argument_rows(struct buf *out, const struct command *cmd)
+{
+	if (!cmd->arguments)
+		return;
+	buf_addstr(out, "\narguments:\n");
+	for (const struct cmd_positional *p = cmd->arguments; p->name; p++)
+		row(out, p->name, p->help);
+}
+
+void help_command(const struct command *cmd, struct buf *out)
+{
+	buf_addstr(out, "usage: ");
+	help_synopsis(cmd, out);
+	buf_printf(out, "\n\n%s\n", cmd->summary);
+	for (size_t i = 0; cmd->text && cmd->text[i]; i++) {
+		buf_addc(out, '\n');
+		wrap(out, cmd->text[i], 0, 0);
+	}
+	argument_rows(out, cmd);
+	if (cmd->tables && cmd->tables[0])
+		buf_addstr(out, "\noptions:\n");
+	for (size_t i = 0; cmd->tables && cmd->tables[i]; i++)
+		option_rows(out, cmd->tables[i]);
+	buf_addstr(out, "\noptions of every command:\n");
+	option_rows(out, cmd_global_options);
+	if (cmd->examples)
+		buf_addstr(out, "\nexamples:\n");
+	for (const struct cmd_example *x = cmd->examples; x && x->line; x++)
+		buf_printf(out, "  %s\n      %s\n", x->line, x->what);
+}
+
+/* ---- the command itself ---- */
+
+struct help_options {
+	struct cmd_globals global;
+	bool man;
+};
+
+static int run_help(struct cmd_context *c, const struct strlist *args, struct err *e)
+{
+	const struct help_options *o = c->options;
+	AUTO_BUF struct buf text = {0};
+	if (args->count > 1)
+		return err_set(e, ERR_USAGE, "help takes one command, not %zu", args->count);
+	if (o->man) {
+		man_page(&text);
+	} else if (args->count == 0) {
+		help_overview(&text);
+	} else {
+		const struct command *cmd = cmd_find(args->items[0]);
+		if (!cmd)
+			return cmd_unknown(args->items[0], e);
+		help_command(cmd, &text);
+	}
+	return cmd_write_stdout(&text, e);
+}
+
+static const struct arg_def help_options[] = {
+	{"man", 0, ARG_FLAG, offsetof(struct help_options, man), NULL, "print the manual page in roff", NULL},
+	{0},
+};
+
+const struct command command_help = {
+	.name = "help",
+	.summary = "explain the program or one command",
+	.usage = "[COMMAND] [--man]",
+	.tables = (const struct arg_def *const[]){help_options, NULL},
+	.arguments = (const struct cmd_positional[]){{"COMMAND", "the command to explain", "<command>"}, {0}},
+	.examples = (const struct cmd_example[]){{"ptbuild help plan", "what plan does"},
+						 {"ptbuild help --man | man -l -", "read the manual page"},
+						 {0}},
+	.options_size = sizeof(struct help_options),
+	.run = run_help,
+};

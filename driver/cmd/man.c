@@ -1,0 +1,126 @@
+#include <string.h>
+
+#include "cmd/help.h"
+
+/* Text as roff takes it: no line may start like a request, and hyphens and backslashes mean themselves. */
+static void roff(struct buf *out, const char *text)
+{
+	if (*text == '.' || *text == '\'')
+		buf_addstr(out, "\\&");
+	for (; *text; text++) {
+		if (*text == '\\')
+			buf_addstr(out, "\\e");
+		else if (*text == '-')
+			buf_addstr(out, "\\-");
+		else if (*text == '\n')
+			buf_addc(out, ' ');
+		else if (*text == '"')
+			buf_addstr(out, "\\(dq");
+		else if (*text == '~')
+			buf_addstr(out, "\\(ti");
+		else
+			buf_addc(out, *text);
+	}
+}
+
+static void paragraph(struct buf *out, const char *text)
+{
+	buf_addstr(out, ".PP\n");
+	roff(out, text);
+	buf_addc(out, '\n');
+}
+
+static void item(struct buf *out, const char *tag, const char *text)
+{
+	buf_addstr(out, ".TP\n\\fB");
+	roff(out, tag);
+	buf_addstr(out, "\\fR\n");
+	roff(out, text);
+	buf_addc(out, '\n');
+}
+
+static void options(struct buf *out, const struct arg_def *table)
+{
+	for (const struct arg_def *d = table; d->name; d++) {
+		AUTO_BUF struct buf tag = {0};
+		help_option(d, &tag);
+		item(out, buf_cstr(&tag), d->help);
+	}
+}
+
+static void command(struct buf *out, const struct command *cmd)
+{
+	AUTO_BUF struct buf synopsis = {0};
+	help_synopsis(cmd, &synopsis);
+	buf_addstr(out, ".SS \"");
+	roff(out, buf_cstr(&synopsis));
+	buf_addstr(out, "\"\n");
+	roff(out, cmd->summary);
+	buf_addstr(out, ".\n");
+	for (size_t i = 0; cmd->text && cmd->text[i]; i++)
+		paragraph(out, cmd->text[i]);
+	for (const struct cmd_positional *p = cmd->arguments; p && p->name; p++)
+		item(out, p->name, p->help);
+	for (size_t i = 0; cmd->tables && cmd->tables[i]; i++)
+		options(out, cmd->tables[i]);
+}
+
+static void examples(struct buf *out)
+{
+	buf_addstr(out, ".SH EXAMPLES\n");
+	for (size_t i = 0; cmd_table[i]; i++)
+		for (const struct cmd_example *x = cmd_table[i]->examples; x && x->line; x++)
+			item(out, x->line, x->what);
+}
+
+static void exit_status(struct buf *out)
+{
+	static const struct {
+		const char *code, *what;
+	} rows[] = {
+		{"0", "all went well"},
+		{"2", "the command line is wrong"},
+		{"3", "tables, profiles or names are wrong"},
+		{"4", "a file could not be had from the network"},
+		{"5", "bytes are not what they must be: a digest, an archive, a wheel"},
+		{"6", "a compiler or build tool failed"},
+		{"7", "what was asked is not what came out, a pair that cannot work, or no sandbox"},
+		{"8", "the machine: disk, memory, permissions, a missing tool"},
+		{"130", "interrupted"},
+	};
+	buf_addstr(out, ".SH EXIT STATUS\n");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		item(out, rows[i].code, rows[i].what);
+}
+
+static void surroundings(struct buf *out)
+{
+	buf_addstr(out, ".SH ENVIRONMENT\n");
+	item(out, "PTBUILD_DATA_DIR", "the directory that holds profiles and patches");
+	item(out, "XDG_CACHE_HOME", "where the store is when --cache does not say: its subdirectory ptbuild");
+	buf_addstr(out, ".SH FILES\n");
+	item(out, "~/.cache/ptbuild", "the store: sources, wheels, build trees");
+	item(out, "dist", "where wheels go when --out does not say");
+}
+
+void man_page(struct buf *out)
+{
+	buf_printf(out, ".TH PTBUILD 1 \"\" \"ptbuild %s\" \"User Commands\"\n", PTBUILD_VERSION);
+	buf_addstr(out, ".SH NAME\nptbuild \\- build PyTorch wheels for one exact machine\n.SH SYNOPSIS\n");
+	buf_addstr(out, ".B ptbuild\n[build] \\-\\-profile \\fIPROFILE\\fR [options]\n.br\n.B ptbuild\n\\fICOMMAND\\fR [options] "
+			"[\\fIARGUMENTS\\fR]\n");
+	buf_addstr(out, ".SH DESCRIPTION\n");
+	roff(out, "ptbuild fetches pinned sources of PyTorch, torchvision and torchaudio and checks their digests, turns a profile (a list "
+		  "of GPU "
+		  "architectures, a CPU instruction set, a BLAS) into environment variables and CMake cache entries, builds in a sandbox "
+		  "without "
+		  "network, proves that what was asked for is what was built, and packs a relocatable wheel.");
+	buf_addstr(out, "\n.SH COMMANDS\n");
+	for (size_t i = 0; cmd_table[i]; i++)
+		command(out, cmd_table[i]);
+	buf_addstr(out, ".SH OPTIONS OF EVERY COMMAND\n");
+	options(out, cmd_global_options);
+	examples(out);
+	exit_status(out);
+	surroundings(out);
+}

@@ -1,0 +1,247 @@
+#include "cmd/select.h"
+
+#include <string.h>
+
+#include "base/path.h"
+
+#define SELECT(type, field) (type), offsetof(struct cmd_select_base, select.field)
+
+const struct arg_def cmd_select_options[] = {
+	{"profile", 'p', SELECT(ARG_STRING, profile), "PROFILE", "GPU target and CPU instruction set (sm90-avx512), or a profile file",
+	 "<profile>"},
+	{"package", 0, SELECT(ARG_LIST, packages), "NAMES", "pytorch (default), torchvision, torchaudio or all",
+	 "pytorch torchvision torchaudio all"},
+	{"release", 0, SELECT(ARG_STRING, release), "NAME", "the pinned set to build (default: the newest that fits)", "<release>"},
+	{"python", 0, SELECT(ARG_STRING, python), "X.Y", "Python to build for (default: the root's)", NULL},
+	{"cuda", 0, SELECT(ARG_STRING, cuda), "X.Y", "CUDA toolkit (default: the release's first)", "<cuda>"},
+	{"blas", 0, SELECT(ARG_STRING, blas), "NAME", "BLAS library (default: the profile's, else the platform's)", "<blas>"},
+	{"set", 0, SELECT(ARG_LIST, set), "NAME=VALUE", "override a build option; may be repeated", NULL},
+	{"without", 0, SELECT(ARG_LIST, without), "FEATURES", "give a feature up that cannot be had otherwise, for example cudnn", NULL},
+	{"torch", 0, SELECT(ARG_STRING, torch), "PLACE", "what torchvision and torchaudio are built against: a wheel, or root", "<file>"},
+	{"metadata-rev", 0, SELECT(ARG_UINT, metadata_rev), "N", "revision of the wheel's metadata (default: 1)", NULL},
+	{0},
+};
+
+const struct cmd_positional cmd_select_arguments[] = {
+	{"VARIANT...", "exact names of builds, for example pytorch-python313-cpu-avx2; instead of --profile and --package", "<profile>"},
+	{0},
+};
+
+static const char *const packages[] = {"pytorch", "torchvision", "torchaudio"};
+
+static const struct cmd_select *options(const struct cmd_context *c)
+{
+	return &((const struct cmd_select_base *)c->options)->select;
+}
+
+static bool in_list(const char *const *items, unsigned count, const char *s)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (strcmp(items[i], s) == 0)
+			return true;
+	return false;
+}
+
+/* Which of the three are asked for, in the order in which they can be built. */
+static int wanted_packages(const struct cmd_select *o, bool ret[3], struct err *e)
+{
+	bool wanted[3] = {o->packages.count == 0, false, false};
+	for (size_t i = 0; i < o->packages.count; i++) {
+		const char *name = o->packages.items[i];
+		bool all = strcmp(name, "all") == 0, known = all;
+		for (size_t j = 0; j < ARRAY_LEN(packages); j++) {
+			bool same = strcmp(packages[j], name) == 0;
+			wanted[j] |= all || same;
+			known |= same;
+		}
+		if (!known) {
+			err_set(e, ERR_USAGE, "--package '%s' is unknown", name);
+			return err_hint(e, "it is pytorch, torchvision, torchaudio or all");
+		}
+	}
+	memcpy(ret, wanted, sizeof(wanted));
+	return 0;
+}
+
+static bool release_fits(const struct release_row *r, const bool wanted[3], const char *python, const char *cuda)
+{
+	for (size_t i = 0; i < ARRAY_LEN(packages); i++)
+		if (wanted[i] && !tables_package(r, packages[i]))
+			return false;
+	return (!python || in_list(r->pythons, r->pythons_count, python)) && (!cuda || in_list(r->toolkits, r->toolkits_count, cuda));
+}
+
+/* Only upstream's own releases are taken unasked: one like "2.6.0-debian" needs a root of its own. */
+static int default_release(const struct tables *t, const bool wanted[3], const char *python, const char *cuda,
+			   const struct release_row **ret, struct err *e)
+{
+	for (unsigned i = t->releases_count; i-- > 0;) {
+		if (strcmp(t->releases[i].name, t->releases[i].base) != 0 || !release_fits(&t->releases[i], wanted, python, cuda))
+			continue;
+		*ret = &t->releases[i];
+		return 0;
+	}
+	err_set(e, ERR_CONFIG, "no release has these packages for Python %s and CUDA %s", python ? python : "(any)",
+		cuda ? cuda : "(none)");
+	return err_hint(e, "'ptbuild list --releases' shows what there is; name one with --release");
+}
+
+static int pick_release(const struct cmd_select *o, const struct tables *t, const bool wanted[3], const char *python, const char *cuda,
+			const struct release_row **ret, struct err *e)
+{
+	if (!o->release)
+		return default_release(t, wanted, python, cuda, ret, e);
+	const struct release_row *r;
+	if (tables_need_release(t, o->release, &r, e) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(packages); i++)
+		if (wanted[i] && !tables_package(r, packages[i]))
+			return err_set(e, ERR_CONFIG, "release '%s' has no %s", r->name, packages[i]);
+	*ret = r;
+	return 0;
+}
+
+/* The version of the root's python3 as its file name says it; nothing is run. NULL if it cannot be told. */
+static const char *root_python(struct cmd_context *c)
+{
+	const struct root *root;
+	struct err ignored = {0};
+	if (cmd_root(c, &root, &ignored) < 0)
+		return NULL;
+	const char *path = root_find_program(root, "python3", c->arena);
+	if (path)
+		path = root_resolve(root, path, c->arena);
+	const char *name = path ? path_base(path) : "";
+	return strncmp(name, "python3.", 8) == 0 ? arena_strdup(c->arena, name + strlen("python")) : NULL;
+}
+
+static int default_python(struct cmd_context *c, const struct release_row *r, const char **ret, struct err *e)
+{
+	const char *python = root_python(c);
+	if (!python || !in_list(r->pythons, r->pythons_count, python)) {
+		if (r->pythons_count == 0)
+			return err_set(e, ERR_CONFIG, "release '%s' names no Python", r->name);
+		python = r->pythons[r->pythons_count - 1];
+	}
+	*ret = python;
+	return 0;
+}
+
+static int select_by_profile(struct cmd_context *c, const struct tables *t, struct selection **ret, size_t *ret_count, struct err *e)
+{
+	const struct cmd_select *o = options(c);
+	struct profile profile;
+	bool wanted[3];
+	if (profile_load(t, o->profile, c->arena, &profile, e) < 0 || wanted_packages(o, wanted, e) < 0)
+		return -1;
+	if (profile.gpu != GPU_CUDA && o->cuda)
+		return err_set(e, ERR_USAGE, "--cuda %s has no place in profile '%s', which has no CUDA", o->cuda, profile.name);
+	const struct release_row *release;
+	if (pick_release(o, t, wanted, o->python, o->cuda, &release, e) < 0)
+		return -1;
+	const char *python = o->python, *cuda = NULL;
+	if (!python && default_python(c, release, &python, e) < 0)
+		return -1;
+	if (profile.gpu == GPU_CUDA) {
+		if (!o->cuda && release->toolkits_count == 0)
+			return err_set(e, ERR_POLICY, "release '%s' is not built with CUDA, which profile '%s' needs", release->name,
+				       profile.name);
+		cuda = o->cuda ? o->cuda : release->toolkits[0];
+	}
+	struct selection *all = arena_array(c->arena, ARRAY_LEN(packages), sizeof(*all));
+	size_t count = 0;
+	for (size_t i = 0; i < ARRAY_LEN(packages); i++)
+		if (wanted[i])
+			all[count++] = (struct selection){{packages[i], python, cuda, profile}, release};
+	*ret = all;
+	*ret_count = count;
+	return 0;
+}
+
+static size_t package_rank(const char *package)
+{
+	size_t i = 0;
+	while (i < ARRAY_LEN(packages) && strcmp(packages[i], package) != 0)
+		i++;
+	return i;
+}
+
+static int select_by_name(struct cmd_context *c, const struct tables *t, const struct strlist *words, struct selection **ret,
+			  size_t *ret_count, struct err *e)
+{
+	const struct cmd_select *o = options(c);
+	if (o->packages.count || o->python || o->cuda) {
+		err_set(e, ERR_USAGE, "a variant's name says package, Python and CUDA already");
+		return err_hint(e, "leave --package, --python and --cuda out, or use --profile instead of '%s'", words->items[0]);
+	}
+	struct selection *all = arena_array(c->arena, words->count, sizeof(*all));
+	for (size_t i = 0; i < words->count; i++) {
+		struct selection s;
+		bool wanted[3] = {0};
+		if (variant_parse(t, words->items[i], c->arena, &s.variant, e) < 0)
+			return -1;
+		wanted[package_rank(s.variant.package) % 3] = true;
+		if (pick_release(o, t, wanted, s.variant.python, s.variant.cuda, &s.release, e) < 0)
+			return err_wrap(e, "%s", words->items[i]);
+		size_t at = i;
+		for (; at > 0 && package_rank(all[at - 1].variant.package) > package_rank(s.variant.package); at--)
+			all[at] = all[at - 1];
+		all[at] = s;
+	}
+	*ret = all;
+	*ret_count = words->count;
+	return 0;
+}
+
+int cmd_select(struct cmd_context *c, const struct strlist *words, struct selection **ret, size_t *ret_count, struct err *e)
+{
+	const struct tables *t;
+	const char *profile = options(c)->profile;
+	if (words->count && profile)
+		return err_set(e, ERR_USAGE, "'%s' and --profile %s exclude each other", words->items[0], profile);
+	if (!words->count && !profile) {
+		err_set(e, ERR_USAGE, "nothing says what to %s", c->command->name);
+		return err_hint(e, "name a profile, for example --profile sm90-avx512 or --profile cpu-avx2, or a variant");
+	}
+	if (cmd_tables(c, &t, e) < 0)
+		return -1;
+	return words->count ? select_by_name(c, t, words, ret, ret_count, e) : select_by_profile(c, t, ret, ret_count, e);
+}
+
+static int parse_settings(const struct strlist *set, struct arena *a, struct kvlist *ret, struct err *e)
+{
+	for (size_t i = 0; i < set->count; i++) {
+		const char *s = set->items[i], *equals = strchr(s, '=');
+		if (!equals || equals == s) {
+			err_set(e, ERR_USAGE, "--set '%s' is not NAME=VALUE", s);
+			return err_hint(e, "for example --set USE_MKLDNN=OFF");
+		}
+		kvlist_set(ret, a, arena_strndup(a, s, (size_t)(equals - s)), equals + 1);
+	}
+	return 0;
+}
+
+int cmd_select_plan(struct cmd_context *c, const struct selection *s, const struct toolchain *toolchain, const char *torch,
+		    const char *torch_version, const struct plan **ret, struct err *e)
+{
+	const struct cmd_select *o = options(c);
+	const struct tables *t;
+	const char *patches;
+	struct kvlist toggles = {0};
+	if (cmd_tables(c, &t, e) < 0 || cmd_patches_dir(c, &patches, e) < 0 || parse_settings(&o->set, c->arena, &toggles, e) < 0)
+		return -1;
+	struct plan_request q = {
+		.variant = &s->variant,
+		.release = s->release->name,
+		.metadata_rev = o->metadata_rev,
+		.blas = o->blas,
+		.toggles = &toggles,
+		.without = o->without,
+		.toolchain = toolchain,
+		.torch = torch ? torch : o->torch,
+		.torch_version = torch_version,
+		.sandbox = cmd_sandbox(c) == SANDBOX_NONE ? "none" : "bubblewrap",
+		.patches_dir = patches,
+	};
+	return plan_resolve(t, &q, c->arena, ret, e);
+}

@@ -1,0 +1,38 @@
+/* Which variants a command is about: named outright, or by profile, package and release. Shared by build, plan, fetch and doctor. */
+#pragma once
+#include "cmd/cmd.h"
+#include "core/plan.h"
+
+struct cmd_select {
+	const char *profile;
+	const char *release;
+	const char *python;
+	const char *cuda;
+	const char *blas;
+	const char *torch;
+	struct strlist packages;
+	struct strlist set;
+	struct strlist without;
+	unsigned metadata_rev;
+};
+
+/* The options struct of a command that selects begins with these two; cmd_select_options is the table for its `tables`. */
+struct cmd_select_base {
+	struct cmd_globals global;
+	struct cmd_select select;
+};
+extern const struct arg_def cmd_select_options[];
+/* cmd_select_arguments: the positional VARIANT... of such commands. */
+extern const struct cmd_positional cmd_select_arguments[];
+
+struct selection {
+	struct variant variant;
+	const struct release_row *release;
+};
+
+/* cmd_select: the variants that are meant, pytorch before the packages built against it, each with its release. Words are variant names; without any, --profile and --package (default pytorch) make them: --python default is the
+ * root's python3 if the release allows it, else the newest allowed; --cuda the first toolkit of the release; --release the newest that has the package. Words and --profile together are ERR_USAGE, as is neither. */
+int cmd_select(struct cmd_context *c, const struct strlist *words, struct selection **ret, size_t *ret_count, struct err *e) MUST_CHECK;
+/* cmd_select_plan: the plan of one of them with the options' BLAS, toggles and the rest. `toolchain` may be NULL (not probed). torch, torch_version: as in plan_request; NULL torch takes --torch. */
+int cmd_select_plan(struct cmd_context *c, const struct selection *s, const struct toolchain *toolchain, const char *torch,
+		    const char *torch_version, const struct plan **ret, struct err *e) MUST_CHECK;
