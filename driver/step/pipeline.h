@@ -8,7 +8,7 @@
 
 struct pipeline_request {
 	const struct tables *tables;
-	const char *profiles_dir;     /* tables, checks/, requirements/ */
+	const char *profiles_dir; /* tables, checks/, requirements/ */
 	const char *patches_dir;
 	const struct variant *variants; /* what to build, any order: torch goes first */
 	size_t count;
@@ -17,15 +17,16 @@ struct pipeline_request {
 	const char *blas;             /* NULL: as planned by default */
 	const struct kvlist *toggles; /* --set; may be NULL */
 	struct strlist without;
-	const char *torch;            /* for torchvision and torchaudio: "root", a wheel's path, or NULL: the torch of the same variant, built first if the store has none */
+	const char *
+		torch; /* for torchvision and torchaudio: "root", a wheel's path, or NULL: the torch of the same variant, built first if the store has none */
 	const struct root *root;
 	enum sandbox_kind kind;
 	struct store *store;
 	const char *out_dir;
-	unsigned jobs;                /* 0: from processors and memory */
+	unsigned jobs; /* 0: from processors and memory */
 	bool offline;
 	struct strlist mirrors;
-	bool keep_tree;               /* keep the build tree after its wheel is in the store */
+	bool keep_tree; /* keep the build tree after its wheel is in the store */
 };
 
 enum { PIPELINE_MAX_STEPS = 16 };
@@ -37,16 +38,17 @@ struct pipeline_step {
 
 struct pipeline_item {
 	const struct plan *plan;
-	bool hit;              /* came from the store */
-	const char *wheel;     /* path in out_dir */
-	const char *object;    /* directory in the store */
-	json_t *record;        /* build.json: what was made and how; owned by the item */
+	bool hit;           /* came from the store */
+	const char *wheel;  /* path in out_dir */
+	const char *object; /* directory in the store */
+	json_t *record;     /* build.json: what was made and how; owned by the item */
 	struct pipeline_step steps[PIPELINE_MAX_STEPS];
 	size_t steps_count;
 };
 
 /* pipeline_build: makes every variant (and the torch they need), or takes them from the store, and puts the wheels into out_dir. Stops at the first failure; what was finished before stays. */
-int pipeline_build(const struct pipeline_request *q, const struct run *run, struct arena *a, struct pipeline_item **ret, size_t *ret_count, struct err *e) MUST_CHECK;
+int pipeline_build(const struct pipeline_request *q, const struct run *run, struct arena *a, struct pipeline_item **ret, size_t *ret_count,
+		   struct err *e) MUST_CHECK;
 /* pipeline_free: releases what the items own beyond the arena. */
 void pipeline_free(struct pipeline_item *items, size_t count);
 /* pipeline_fetch: only the sources (and locked Python requirements) of the variants, into the store. */

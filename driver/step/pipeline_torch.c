@@ -8,7 +8,8 @@
 #include "core/elf.h"
 #include "core/wheel.h"
 
-int torch_from_root(const struct root *root, enum sandbox_kind kind, const struct run *run, struct arena *a, struct torch_source *ret, struct err *e)
+int torch_from_root(const struct root *root, enum sandbox_kind kind, const struct run *run, struct arena *a, struct torch_source *ret,
+		    struct err *e)
 {
 	/* Asked without importing it: an import takes seconds. */
 	static const char script[] = "import importlib.metadata as m, importlib.util as u\n"
@@ -52,7 +53,8 @@ int torch_from_wheel(const char *path, const char *python, struct arena *a, stru
 		return err_set(e, ERR_POLICY, "'%s' is for %s, but the build is for Python %s", path, n.python, python);
 	if (digest_file(path, digest, e) != 0)
 		return -1;
-	*ret = (struct torch_source){.identity = arena_printf(a, "sha256:%s", digest), .version = n.version, .wheel = arena_strdup(a, path)};
+	*ret = (struct torch_source){
+		.identity = arena_printf(a, "sha256:%s", digest), .version = n.version, .wheel = arena_strdup(a, path)};
 	return 0;
 }
 
@@ -76,7 +78,8 @@ int torch_unpack(const struct torch_source *t, const char *dir, const struct run
 	return 0;
 }
 
-int torch_provides(const struct torch_source *t, const struct root *root, const char *unpacked, struct arena *a, struct strlist *ret, struct err *e)
+int torch_provides(const struct torch_source *t, const struct root *root, const char *unpacked, struct arena *a, struct strlist *ret,
+		   struct err *e)
 {
 	struct strlist names = {0};
 	const char *dir = t->wheel ? path_join(a, unpacked, "torch/lib") : path_join(a, root->dir, t->lib_dir);

@@ -1,0 +1,195 @@
+#include "step/pipeline.h"
+
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/path.h"
+#include "step/pipeline_make.h"
+#include "step/publish.h"
+
+struct pipeline {
+	const struct pipeline_request *q;
+	const struct run *run;
+	struct arena *arena;
+	const struct toolchain *toolchain;
+	struct pipeline_item *items;
+	size_t count, cap;
+};
+
+static bool is_torch(const struct variant *v)
+{
+	return strcmp(v->package, "pytorch") == 0;
+}
+
+static int resolve(struct pipeline *l, const struct variant *v, const struct torch_source *torch, const struct plan **ret, struct err *e)
+{
+	struct plan_request r = {.variant = v,
+				 .release = l->q->release,
+				 .metadata_rev = l->q->metadata_rev,
+				 .blas = l->q->blas,
+				 .toggles = l->q->toggles,
+				 .without = l->q->without,
+				 .toolchain = l->toolchain,
+				 .torch = torch ? torch->identity : "",
+				 .torch_version = torch ? torch->version : "",
+				 .sandbox = l->q->kind == SANDBOX_NONE ? "none" : "bubblewrap",
+				 .patches_dir = l->q->patches_dir};
+	return plan_resolve(l->q->tables, &r, l->arena, ret, e);
+}
+
+/* From the object in the store to out_dir, with what its record says. */
+static int export_item(struct pipeline *l, struct pipeline_item *it, struct err *e)
+{
+	if (json_read(path_join(l->arena, it->object, "build.json"), &it->record, e) != 0)
+		return -1;
+	const char *wheel = json_string_value(json_object_get(it->record, "wheel"));
+	const char *sha256 = json_string_value(json_object_get(it->record, "sha256"));
+	if (!wheel || !sha256 || !path_is_safe_relative(wheel))
+		return err_set(e, ERR_INTEGRITY, "'%s/build.json' names no wheel", it->object);
+	return publish_export(it->object, wheel, sha256, it->plan->metadata_rev, it->plan->variant, l->q->out_dir, l->arena, &it->wheel, e);
+}
+
+static int make(struct pipeline *l, struct pipeline_item *it, const struct torch_source *torch, struct err *e)
+{
+	struct store *store = l->q->store;
+	struct making m = {
+		.q = l->q, .run = l->run, .arena = l->arena, .plan = it->plan, .toolchain = l->toolchain, .torch = torch, .item = it};
+	AUTO_LOCK struct lock tree = LOCK_NONE;
+	if (store_lock(store, "build", it->plan->compile_key, l->run, &tree, e) != 0 ||
+	    store_build_dir(store, it->plan->compile_key, l->arena, &m.build_dir, e) != 0 || store_stage(store, l->arena, &m.stage, e) != 0)
+		return -1;
+	log_info(l->run->log, "%s: building %s (tree %s)", it->plan->package, it->plan->variant, m.build_dir);
+	int rc = making_run(&m, e);
+	if (rc == 0) {
+		AUTO_JSON json_t *record = making_record(&m);
+		rc = json_write(record, path_join(l->arena, m.stage, "build.json"), e);
+	}
+	if (rc == 0)
+		rc = fs_copy(m.build.log, path_join(l->arena, m.stage, "build.log"), e);
+	if (rc == 0)
+		rc = store_publish(store, STORE_WHEEL, it->plan->output_key, m.stage, l->arena, &it->object, e);
+	if (rc != 0) {
+		log_status_end(l->run->log);
+		store_drop_stage(store, m.stage);
+		return -1;
+	}
+	return l->q->keep_tree ? 0 : fs_remove_tree(m.build_dir, e);
+}
+
+/* One variant, from the store or made. The lock of its key is held meanwhile: of two that want it, one builds and the other takes what came of it. */
+static int obtain(struct pipeline *l, const struct variant *v, const struct torch_source *torch, struct pipeline_item **ret, struct err *e)
+{
+	if (l->count == l->cap)
+		return err_set(e, ERR_SYSTEM, "more variants than were counted");
+	struct pipeline_item *it = &l->items[l->count];
+	AUTO_LOCK struct lock key = LOCK_NONE;
+	*it = (struct pipeline_item){0};
+	if (resolve(l, v, torch, &it->plan, e) != 0)
+		return -1;
+	for (size_t i = 0; i < it->plan->notes.count; i++)
+		log_verbose(l->run->log, "%s: note: %s", it->plan->package, it->plan->notes.items[i]);
+	if (store_find(l->q->store, STORE_WHEEL, it->plan->output_key, l->arena, &it->object, e) != 0)
+		return -1;
+	it->hit = it->object != NULL;
+	if (!it->hit) {
+		if (store_lock(l->q->store, STORE_WHEEL, it->plan->output_key, l->run, &key, e) != 0 ||
+		    store_find(l->q->store, STORE_WHEEL, it->plan->output_key, l->arena, &it->object, e) != 0)
+			return -1;
+		it->hit = it->object != NULL;
+	}
+	if (!it->hit && make(l, it, torch, e) != 0)
+		return -1;
+	if (export_item(l, it, e) != 0)
+		return -1;
+	l->count++;
+	*ret = it;
+	return 0;
+}
+
+static const struct pipeline_item *made_already(const struct pipeline *l, const char *variant)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		if (strcmp(l->items[i].plan->variant, variant) == 0)
+			return &l->items[i];
+	}
+	return NULL;
+}
+
+static int find_torch(struct pipeline *l, const struct variant *v, struct torch_source *ret, struct err *e)
+{
+	if (l->q->torch && strcmp(l->q->torch, "root") == 0)
+		return torch_from_root(l->q->root, l->q->kind, l->run, l->arena, ret, e);
+	if (l->q->torch)
+		return torch_from_wheel(l->q->torch, v->python, l->arena, ret, e);
+	struct variant own = *v;
+	own.package = "pytorch";
+	const struct pipeline_item *have = made_already(l, variant_name(&own, l->arena));
+	if (!have) {
+		struct pipeline_item *made;
+		log_verbose(l->run->log, "%s needs the torch of its variant", v->package);
+		if (obtain(l, &own, NULL, &made, e) != 0)
+			return err_wrap(e, "the torch that %s is built against", v->package);
+		have = made;
+	}
+	return torch_from_wheel(have->wheel, v->python, l->arena, ret, e);
+}
+
+static int obtain_all(struct pipeline *l, struct err *e)
+{
+	for (int pass = 0; pass < 2; pass++) { /* torch first: the others are built against it */
+		for (size_t i = 0; i < l->q->count; i++) {
+			const struct variant *v = &l->q->variants[i];
+			struct torch_source *torch = NULL;
+			struct pipeline_item *it;
+			if (is_torch(v) != (pass == 0) || made_already(l, variant_name(v, l->arena)))
+				continue;
+			if (pass == 1) {
+				torch = arena_alloc(l->arena, sizeof(*torch));
+				if (find_torch(l, v, torch, e) != 0)
+					return -1;
+			}
+			if (run_check(l->run, e) != 0 || obtain(l, v, torch, &it, e) != 0)
+				return -1;
+		}
+	}
+	return 0;
+}
+
+int pipeline_build(const struct pipeline_request *q, const struct run *run, struct arena *a, struct pipeline_item **ret, size_t *ret_count,
+		   struct err *e)
+{
+	struct pipeline l = {.q = q, .run = run, .arena = a, .cap = q->count * 2 + 1};
+	l.items = arena_array(a, l.cap, sizeof(*l.items));
+	int rc = toolchain_probe(q->root, q->kind, run, a, &l.toolchain, e);
+	if (rc == 0)
+		rc = obtain_all(&l, e);
+	if (rc != 0) {
+		pipeline_free(l.items, l.count);
+		return -1;
+	}
+	*ret = l.items;
+	*ret_count = l.count;
+	return 0;
+}
+
+void pipeline_free(struct pipeline_item *items, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		json_decref(items[i].record);
+		items[i].record = NULL;
+	}
+}
+
+int pipeline_fetch(const struct pipeline_request *q, const struct run *run, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct pipeline l = {.q = q, .run = run, .arena = &a};
+	for (size_t i = 0; i < q->count; i++) {
+		struct pipeline_item it = {0};
+		struct making m = {.q = q, .run = run, .arena = &a, .item = &it};
+		if (resolve(&l, &q->variants[i], NULL, &m.plan, e) != 0 || making_fetch(&m, NULL, e) != 0)
+			return -1;
+	}
+	return 0;
+}

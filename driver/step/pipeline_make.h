@@ -1,0 +1,39 @@
+/* One variant made from its plan: the steps in their order, each timed. */
+#pragma once
+#include "step/build.h"
+#include "step/pack.h"
+#include "step/pipeline.h"
+#include "step/pipeline_torch.h"
+#include "step/pyenv.h"
+#include "step/relocate.h"
+#include "step/verify.h"
+#include "step/verify_run.h"
+
+/* What the steps of one variant hand to each other and to the record. */
+struct making {
+	const struct pipeline_request *q;
+	const struct run *run;
+	struct arena *arena;
+	const struct plan *plan;
+	const struct toolchain *toolchain;
+	const struct torch_source *torch; /* NULL for torch itself */
+	const char *build_dir;            /* of the compile key */
+	const char *stage;                /* a directory of the store that becomes the object */
+	const char *torch_dir;            /* unpacked torch, NULL for the root's */
+	struct strlist provided;          /* names that torch's libraries answer to */
+	const struct manylinux_policy *policy;
+	struct pyenv pyenv;
+	struct build_result build;
+	struct relocate_result relocated;
+	struct pack_result packed;
+	struct verify_report verified;
+	struct verify_run_result used;
+	struct pipeline_item *item;
+};
+
+/* making_run: fetch to verify. Afterwards the stage holds the wheel and nothing unverified is in it. */
+int making_run(struct making *m, struct err *e) MUST_CHECK;
+/* making_fetch: the first step alone: every source of the plan into the store; the paths, in the order of the plan's sources, in *ret (may be NULL). */
+int making_fetch(struct making *m, const char ***ret, struct err *e) MUST_CHECK;
+/* making_record: build.json: inputs with digests, keys, toolchain, times, verification (new reference). */
+json_t *making_record(const struct making *m);

@@ -1,0 +1,87 @@
+#include <string.h>
+
+#include "base/json.h"
+#include "step/pipeline_make.h"
+
+static json_t *inputs(const struct making *m)
+{
+	const struct package_row *row = m->plan->package_row;
+	json_t *sources = json_array(), *patches = json_array(), *out = json_object();
+	for (unsigned i = 0; i < row->sources_count; i++)
+		json_array_append_new(sources, json_pack("{s:s,s:s}", "name", row->sources[i].name, "sha256", row->sources[i].sha256));
+	for (size_t i = 0; i < m->plan->patches_count; i++)
+		json_array_append_new(patches,
+				      json_pack("{s:s,s:s}", "name", m->plan->patches[i].name, "sha256", m->plan->patches[i].sha256));
+	json_object_set_new(out, "sources", sources);
+	json_object_set_new(out, "patches", patches);
+	json_object_set_new(out, "python", json_from_strlist(&m->pyenv.have));
+	json_object_set_new(out, "torch",
+			    m->torch ? json_pack("{s:s,s:s}", "identity", m->torch->identity, "version", m->torch->version) : json_null());
+	json_object_set_new(out, "root", json_pack("{s:s,s:s}", "id", m->q->root->id, "fingerprint", m->q->root->fingerprint));
+	json_object_set_new(out, "toolchain", json_string(m->toolchain->text));
+	json_object_set_new(out, "sandbox", json_string(m->plan->sandbox));
+	return out;
+}
+
+static json_t *build(const struct build_result *b)
+{
+	return json_pack("{s:f,s:f,s:i,s:I,s:b,s:i,s:i,s:i,s:i,s:i}", "seconds", b->seconds, "cpu_seconds", b->cpu_seconds, "jobs",
+			 (int)b->jobs, "largest_process_kib", (json_int_t)b->max_rss_kib, "resumed", b->resumed, "compiler_cache_hits",
+			 (int)b->cache_hits, "compiler_cache_misses", (int)b->cache_misses, "cache_entries_checked", (int)b->asked.entries,
+			 "host_units_checked", (int)b->asked.host_units, "device_units_checked", (int)b->asked.device_units);
+}
+
+static json_t *vendored(const struct relocate_result *r)
+{
+	json_t *out = json_array();
+	for (size_t i = 0; i < r->count; i++) {
+		const struct relocate_library *l = &r->libraries[i];
+		json_array_append_new(out, json_pack("{s:s,s:s,s:s,s:s,s:s}", "needed", l->needed, "name", l->name, "source", l->source,
+						     "package", l->package, "sha256", l->sha256));
+	}
+	return out;
+}
+
+static json_t *checks(const struct verify_run_result *u)
+{
+	json_t *list = json_array(), *out = json_object();
+	for (size_t i = 0; i < u->count; i++)
+		json_array_append_new(
+			list, json_pack("{s:s,s:b,s:s}", "check", u->checks[i].name, "ok", u->checks[i].ok, "detail", u->checks[i].detail));
+	json_object_set_new(out, "ran", json_boolean(u->ran));
+	json_object_set_new(out, "why_not", json_or_null(u->why_not));
+	json_object_set_new(out, "checks", list);
+	return out;
+}
+
+json_t *making_record(const struct making *m)
+{
+	const struct plan *p = m->plan;
+	json_t *out = json_object(), *steps = json_array();
+	json_object_set_new(out, "schema", json_integer(1));
+	json_object_set_new(out, "variant", json_string(p->variant));
+	json_object_set_new(out, "release", json_string(p->release));
+	json_object_set_new(out, "wheel", json_string(m->packed.file));
+	json_object_set_new(out, "sha256", json_string(m->packed.sha256));
+	json_object_set_new(out, "bytes", json_integer((json_int_t)m->packed.bytes));
+	json_object_set_new(out, "unpacked_bytes", json_integer((json_int_t)m->packed.unpacked_bytes));
+	json_object_set_new(out, "files", json_integer((json_int_t)m->packed.files));
+	json_object_set_new(out, "tag", json_string(m->verified.name.platform));
+	json_object_set_new(out, "tag_why", json_or_null(m->verified.tag_why));
+	json_object_set_new(out, "isa", json_or_null(p->isa));
+	json_object_set_new(out, "metadata_rev", json_integer(p->metadata_rev));
+	json_object_set_new(out, "compile_key", json_string(p->compile_key));
+	json_object_set_new(out, "output_key", json_string(p->output_key));
+	json_object_set_new(out, "notes", json_from_strlist(&p->notes));
+	json_object_set_new(out, "inputs", inputs(m));
+	json_object_set_new(out, "build", build(&m->build));
+	json_object_set_new(out, "vendored", vendored(&m->relocated));
+	json_object_set_new(out, "rpaths_in_place", json_integer((json_int_t)m->relocated.in_place));
+	json_object_set_new(out, "elf_files", json_integer((json_int_t)m->relocated.elf_files));
+	json_object_set_new(out, "verified", verify_json(&m->verified));
+	json_object_set_new(out, "used", checks(&m->used));
+	for (size_t i = 0; i < m->item->steps_count; i++)
+		json_array_append_new(steps, json_pack("{s:s,s:f}", "step", m->item->steps[i].name, "seconds", m->item->steps[i].seconds));
+	json_object_set_new(out, "steps", steps);
+	return out;
+}

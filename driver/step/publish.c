@@ -1,0 +1,42 @@
+#include "step/publish.h"
+
+#include <string.h>
+
+#include "base/digest.h"
+#include "base/fs.h"
+#include "base/path.h"
+
+/* A copy that appears under its name only when it is whole and on the disk. */
+static int copy_whole(const char *from, const char *to, struct arena *a, struct err *e)
+{
+	struct err ignored = {0};
+	const char *part = arena_printf(a, "%s.part%ld", to, (long)getpid());
+	if (fs_remove_tree(part, e) != 0)
+		return -1;
+	if (fs_copy(from, part, e) != 0 || fs_sync_tree(part, e) != 0 || fs_rename(part, to, e) != 0) {
+		if (fs_remove_tree(part, &ignored) != 0)
+			err_clear(&ignored);
+		return -1;
+	}
+	return 0;
+}
+
+int publish_export(const char *object, const char *wheel, const char *sha256, unsigned metadata_rev, const char *variant,
+		   const char *out_dir, struct arena *a, const char **ret_path, struct err *e)
+{
+	const char *path = path_join(a, out_dir, wheel), *details = path_join(a, out_dir, variant);
+	char have[DIGEST_HEX_LEN + 1] = "";
+	if (fs_mkdirs(details, e) != 0)
+		return -1;
+	if (fs_exists(path) && digest_file(path, have, e) != 0)
+		return -1;
+	if (strcmp(have, sha256) != 0 && copy_whole(path_join(a, object, wheel), path, a, e) != 0)
+		return -1;
+	const char *rev = arena_printf(a, "%u\n", metadata_rev);
+	if (fs_write_atomic(arena_printf(a, "%s.metadata-rev", path), rev, strlen(rev), 0644, e) != 0)
+		return -1;
+	if (copy_whole(path_join(a, object, "build.json"), path_join(a, details, "build.json"), a, e) != 0)
+		return -1;
+	*ret_path = path;
+	return 0;
+}
