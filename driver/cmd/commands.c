@@ -1,6 +1,7 @@
 #include "cmd/cmd.h"
 
 const struct command *const cmd_table[] = {
+	&command_build,
 	&command_completion,
 	&command_help,
 	NULL,

@@ -221,6 +221,11 @@ static int parse_settings(const struct strlist *set, struct arena *a, struct kvl
 	return 0;
 }
 
+int cmd_select_toggles(struct cmd_context *c, struct kvlist *ret, struct err *e)
+{
+	return parse_settings(&options(c)->set, c->arena, ret, e);
+}
+
 int cmd_select_plan(struct cmd_context *c, const struct selection *s, const struct toolchain *toolchain, const char *torch,
 		    const char *torch_version, const struct plan **ret, struct err *e)
 {

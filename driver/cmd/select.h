@@ -36,3 +36,5 @@ int cmd_select(struct cmd_context *c, const struct strlist *words, struct select
 /* cmd_select_plan: the plan of one of them with the options' BLAS, toggles and the rest. `toolchain` may be NULL (not probed). torch, torch_version: as in plan_request; NULL torch takes --torch. */
 int cmd_select_plan(struct cmd_context *c, const struct selection *s, const struct toolchain *toolchain, const char *torch,
 		    const char *torch_version, const struct plan **ret, struct err *e) MUST_CHECK;
+/* cmd_select_toggles: what --set says. */
+int cmd_select_toggles(struct cmd_context *c, struct kvlist *ret, struct err *e) MUST_CHECK;

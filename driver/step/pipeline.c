@@ -22,10 +22,11 @@ static bool is_torch(const struct variant *v)
 	return strcmp(v->package, "pytorch") == 0;
 }
 
-static int resolve(struct pipeline *l, const struct variant *v, const struct torch_source *torch, const struct plan **ret, struct err *e)
+static int resolve(struct pipeline *l, const struct pipeline_target *t, const struct torch_source *torch, const struct plan **ret,
+		   struct err *e)
 {
-	struct plan_request r = {.variant = v,
-				 .release = l->q->release,
+	struct plan_request r = {.variant = &t->variant,
+				 .release = t->release,
 				 .metadata_rev = l->q->metadata_rev,
 				 .blas = l->q->blas,
 				 .toggles = l->q->toggles,
@@ -78,14 +79,15 @@ static int make(struct pipeline *l, struct pipeline_item *it, const struct torch
 }
 
 /* One variant, from the store or made. The lock of its key is held meanwhile: of two that want it, one builds and the other takes what came of it. */
-static int obtain(struct pipeline *l, const struct variant *v, const struct torch_source *torch, struct pipeline_item **ret, struct err *e)
+static int obtain(struct pipeline *l, const struct pipeline_target *t, const struct torch_source *torch, struct pipeline_item **ret,
+		  struct err *e)
 {
 	if (l->count == l->cap)
 		return err_set(e, ERR_SYSTEM, "more variants than were counted");
 	struct pipeline_item *it = &l->items[l->count];
 	AUTO_LOCK struct lock key = LOCK_NONE;
 	*it = (struct pipeline_item){0};
-	if (resolve(l, v, torch, &it->plan, e) != 0)
+	if (resolve(l, t, torch, &it->plan, e) != 0)
 		return -1;
 	for (size_t i = 0; i < it->plan->notes.count; i++)
 		log_verbose(l->run->log, "%s: note: %s", it->plan->package, it->plan->notes.items[i]);
@@ -116,40 +118,40 @@ static const struct pipeline_item *made_already(const struct pipeline *l, const 
 	return NULL;
 }
 
-static int find_torch(struct pipeline *l, const struct variant *v, struct torch_source *ret, struct err *e)
+static int find_torch(struct pipeline *l, const struct pipeline_target *t, struct torch_source *ret, struct err *e)
 {
 	if (l->q->torch && strcmp(l->q->torch, "root") == 0)
 		return torch_from_root(l->q->root, l->q->kind, l->run, l->arena, ret, e);
 	if (l->q->torch)
-		return torch_from_wheel(l->q->torch, v->python, l->arena, ret, e);
-	struct variant own = *v;
-	own.package = "pytorch";
-	const struct pipeline_item *have = made_already(l, variant_name(&own, l->arena));
+		return torch_from_wheel(l->q->torch, t->variant.python, l->arena, ret, e);
+	struct pipeline_target own = *t;
+	own.variant.package = "pytorch";
+	const struct pipeline_item *have = made_already(l, variant_name(&own.variant, l->arena));
 	if (!have) {
 		struct pipeline_item *made;
-		log_verbose(l->run->log, "%s needs the torch of its variant", v->package);
+		log_verbose(l->run->log, "%s needs the torch of its variant", t->variant.package);
 		if (obtain(l, &own, NULL, &made, e) != 0)
-			return err_wrap(e, "the torch that %s is built against", v->package);
+			return err_wrap(e, "the torch that %s is built against", t->variant.package);
 		have = made;
 	}
-	return torch_from_wheel(have->wheel, v->python, l->arena, ret, e);
+	return torch_from_wheel(have->wheel, t->variant.python, l->arena, ret, e);
 }
 
 static int obtain_all(struct pipeline *l, struct err *e)
 {
 	for (int pass = 0; pass < 2; pass++) { /* torch first: the others are built against it */
 		for (size_t i = 0; i < l->q->count; i++) {
-			const struct variant *v = &l->q->variants[i];
+			const struct pipeline_target *t = &l->q->targets[i];
 			struct torch_source *torch = NULL;
 			struct pipeline_item *it;
-			if (is_torch(v) != (pass == 0) || made_already(l, variant_name(v, l->arena)))
+			if (is_torch(&t->variant) != (pass == 0) || made_already(l, variant_name(&t->variant, l->arena)))
 				continue;
 			if (pass == 1) {
 				torch = arena_alloc(l->arena, sizeof(*torch));
-				if (find_torch(l, v, torch, e) != 0)
+				if (find_torch(l, t, torch, e) != 0)
 					return -1;
 			}
-			if (run_check(l->run, e) != 0 || obtain(l, v, torch, &it, e) != 0)
+			if (run_check(l->run, e) != 0 || obtain(l, t, torch, &it, e) != 0)
 				return -1;
 		}
 	}
@@ -188,7 +190,7 @@ int pipeline_fetch(const struct pipeline_request *q, const struct run *run, stru
 	for (size_t i = 0; i < q->count; i++) {
 		struct pipeline_item it = {0};
 		struct making m = {.q = q, .run = run, .arena = &a, .item = &it};
-		if (resolve(&l, &q->variants[i], NULL, &m.plan, e) != 0 || making_fetch(&m, NULL, e) != 0)
+		if (resolve(&l, &q->targets[i], NULL, &m.plan, e) != 0 || making_fetch(&m, NULL, e) != 0)
 			return -1;
 	}
 	return 0;

@@ -6,13 +6,17 @@
 #include "core/plan.h"
 #include "core/sandbox.h"
 
+struct pipeline_target {
+	struct variant variant;
+	const char *release;
+};
+
 struct pipeline_request {
 	const struct tables *tables;
 	const char *profiles_dir; /* tables, checks/, requirements/ */
 	const char *patches_dir;
-	const struct variant *variants; /* what to build, any order: torch goes first */
+	const struct pipeline_target *targets; /* what to build, any order: torch goes first */
 	size_t count;
-	const char *release;
 	unsigned metadata_rev;        /* 0 = 1 */
 	const char *blas;             /* NULL: as planned by default */
 	const struct kvlist *toggles; /* --set; may be NULL */

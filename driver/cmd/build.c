@@ -1,0 +1,164 @@
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "cmd/help.h"
+#include "cmd/select.h"
+#include "step/pipeline.h"
+
+struct build_options {
+	struct cmd_select_base base;
+	bool keep;
+};
+
+static const struct arg_def build_only[] = {
+	{"keep", 0, ARG_FLAG, offsetof(struct build_options, keep), NULL, "keep the build tree after its wheel is in the store", NULL},
+	{0},
+};
+
+/* "12.3 MB": sizes as people read them. */
+static const char *human(json_int_t bytes, struct arena *a)
+{
+	return bytes >= 1000000 ? arena_printf(a, "%.1f MB", (double)bytes / 1e6) : arena_printf(a, "%.1f kB", (double)bytes / 1e3);
+}
+
+static json_int_t number(const json_t *record, const char *key)
+{
+	return json_integer_value(json_object_get(record, key));
+}
+
+static const char *text(const json_t *record, const char *key)
+{
+	const char *s = json_string_value(json_object_get(record, key));
+	return s ? s : "-";
+}
+
+static void print_steps(const json_t *record, struct buf *out)
+{
+	size_t i;
+	json_t *step;
+	json_array_foreach(json_object_get(record, "steps"), i, step)
+		buf_printf(out, "%s %s %.1f s", i ? "," : "", text(step, "step"), json_number_value(json_object_get(step, "seconds")));
+	buf_addc(out, '\n');
+}
+
+static void print_item(const struct pipeline_item *it, struct arena *a, struct buf *out)
+{
+	const json_t *r = it->record, *used = json_object_get(r, "used");
+	size_t libraries = json_array_size(json_object_get(r, "vendored"));
+	buf_printf(out, "%s\n", it->wheel);
+	buf_printf(out, "  variant   %s (%s)\n", it->plan->variant, it->plan->release);
+	buf_printf(out, "  size      %s, %s unpacked, %lld files\n", human(number(r, "bytes"), a), human(number(r, "unpacked_bytes"), a),
+		   (long long)number(r, "files"));
+	buf_printf(out, "  sha256    %s\n", text(r, "sha256"));
+	buf_printf(out, "  tag       %s\n", text(r, "tag"));
+	buf_printf(out, "  isa       %s (%s)\n", text(r, "isa"), strlist_join(&it->plan->cpu_flags, a, " "));
+	buf_printf(out, "  inside    %zu librar%s vendored\n", libraries, libraries == 1 ? "y" : "ies");
+	if (json_is_true(json_object_get(used, "ran")))
+		buf_printf(out, "  verified  all rules, %zu runtime checks\n", json_array_size(json_object_get(used, "checks")));
+	else
+		buf_printf(out, "  verified  all rules; not run: %s\n", text(used, "why_not"));
+	buf_printf(out, it->hit ? "  steps     taken from the store; when it was made:" : "  steps    ");
+	print_steps(r, out);
+}
+
+static json_t *item_json(const struct pipeline_item *it)
+{
+	json_t *o = json_object();
+	json_object_set_new(o, "variant", json_string(it->plan->variant));
+	json_object_set_new(o, "wheel", json_string(it->wheel));
+	json_object_set_new(o, "store_hit", json_boolean(it->hit));
+	json_object_set(o, "record", it->record);
+	return o;
+}
+
+static int print_results(struct cmd_context *c, const struct pipeline_item *items, size_t count, struct err *e)
+{
+	if (c->global->json) {
+		AUTO_JSON json_t *all = json_array();
+		for (size_t i = 0; i < count; i++)
+			json_array_append_new(all, item_json(&items[i]));
+		return json_print(all, e);
+	}
+	AUTO_BUF struct buf out = {0};
+	for (size_t i = 0; i < count; i++)
+		print_item(&items[i], c->arena, &out);
+	return cmd_write_stdout(&out, e);
+}
+
+static int fill_request(struct cmd_context *c, const struct strlist *words, struct pipeline_request *q, struct kvlist *toggles,
+			struct err *e)
+{
+	const struct build_options *o = c->options;
+	struct selection *chosen;
+	struct pipeline_target *targets;
+	if (cmd_select(c, words, &chosen, &q->count, e) < 0 || cmd_select_toggles(c, toggles, e) < 0)
+		return -1;
+	targets = arena_array(c->arena, q->count, sizeof(*targets));
+	for (size_t i = 0; i < q->count; i++)
+		targets[i] = (struct pipeline_target){.variant = chosen[i].variant, .release = chosen[i].release->name};
+	q->targets = targets;
+	q->toggles = toggles;
+	q->metadata_rev = o->base.select.metadata_rev;
+	q->blas = o->base.select.blas;
+	q->without = o->base.select.without;
+	q->torch = o->base.select.torch;
+	q->kind = cmd_sandbox(c);
+	q->jobs = c->global->jobs;
+	q->offline = c->global->offline;
+	q->mirrors = c->global->mirrors;
+	q->keep_tree = o->keep;
+	if (cmd_tables(c, &q->tables, e) < 0 || cmd_profiles_dir(c, &q->profiles_dir, e) < 0 || cmd_patches_dir(c, &q->patches_dir, e) < 0)
+		return -1;
+	return 0;
+}
+
+static int build_main(struct cmd_context *c, const struct strlist *words, struct err *e)
+{
+	struct pipeline_request q = {0};
+	struct kvlist toggles = {0};
+	struct pipeline_item *items;
+	size_t count;
+	if (fill_request(c, words, &q, &toggles, e) < 0 || cmd_root(c, &q.root, e) < 0 || cmd_out_dir(c, &q.out_dir, e) < 0)
+		return -1;
+	if (q.kind == SANDBOX_BWRAP && sandbox_probe(q.root, c->run, e) < 0)
+		return -1;
+	if (cmd_store(c, &q.store, e) < 0 || pipeline_build(&q, c->run, c->arena, &items, &count, e) < 0)
+		return -1;
+	int rc = print_results(c, items, count, e);
+	pipeline_free(items, count);
+	return rc;
+}
+
+static const struct cmd_example build_examples[] = {
+	{"ptbuild --profile sm90-avx512", "PyTorch for Hopper GPUs and AVX-512 processors, newest release"},
+	{"ptbuild --profile cpu-avx2 --package all --release 2.6.0-debian --root ROOT", "all three packages inside an unpacked Debian 13"},
+	{"ptbuild build torchvision-python313-cpu-avx2 --torch root --root ROOT", "one exact variant, against the root's own torch"},
+	{0},
+};
+
+static const char *const build_text[] = {
+	"Fetches the pinned sources of each variant, checks them, builds them in a sandbox without network, compares what was configured "
+	"with what was asked, "
+	"relocates, packs and verifies the wheel, and keeps it in the store. The same command again takes it from there.",
+	"torchvision and torchaudio are built against the torch wheel of the same variant and pin it exactly; it is built first if the "
+	"store has none. "
+	"--torch names another one.",
+	"A build that was killed goes on where it was: the tree is kept until its wheel is in the store.",
+	NULL,
+};
+
+static const struct arg_def *const build_tables[] = {cmd_select_options, build_only, NULL};
+
+const struct command command_build = {
+	.name = "build",
+	.summary = "build wheels, or take them from the store",
+	.usage = "[--profile PROFILE [--package NAMES] | VARIANT...] [OPTION...]",
+	.text = build_text,
+	.tables = build_tables,
+	.arguments = cmd_select_arguments,
+	.examples = build_examples,
+	.options_size = sizeof(struct build_options),
+	.run = build_main,
+};
