@@ -9,11 +9,12 @@
 #include "base/err.h"
 #include "base/run.h"
 
-/* proc_line_fn: called for each complete line of the child's standard output and error, without the newline. */
+/* proc_line_fn: called for each complete line of the child's standard output and error, without its end: '\n', "\r\n", or the '\r' of a progress line (empty lines between those
+ * are left out). A last line without an end is given at the end; one of more than 1 MiB comes in pieces. `line` is NUL-terminated and valid during the call. */
 typedef void (*proc_line_fn)(const char *line, size_t len, void *user);
 
 struct proc_spec {
-	const char *const *argv; /* argv[0] is looked up in the parent's PATH when it has no '/' */
+	const char *const *argv; /* argv[0] is looked up in the parent's PATH (by proc_find) when it has no '/' */
 	const char *const *envp; /* NULL: the parent's environment */
 	const char *cwd;         /* NULL: the parent's */
 	struct buf *out;         /* standard output is appended here; NULL: see log_path, else discarded */
@@ -22,7 +23,7 @@ struct proc_spec {
 	const char *log_path;    /* both streams are appended to this file as well; NULL: none */
 	proc_line_fn on_line;    /* NULL: none */
 	void *user;
-	double timeout_s;         /* 0: none; past it the group is killed and the call fails (ERR_SYSTEM) */
+	double timeout_s;         /* 0: none; past it the group is stopped as when cancelled and the call fails (ERR_SYSTEM) */
 	unsigned long file_limit; /* RLIMIT_FSIZE in bytes; 0: as it is */
 	const int *fds;           /* descriptors that the child gets as 3, 4, ... in this order */
 	size_t fd_count;
@@ -37,11 +38,13 @@ struct proc_result {
 	long max_rss_kib;   /* largest resident set of any one of them */
 };
 
-/* proc_run: runs to the end. The child is in a process group of its own, its signal mask empty, standard input /dev/null, all other descriptors but `fds` closed (CLOEXEC).
- * When run->cancel_fd becomes readable: SIGTERM to the group, SIGKILL one second later, ERR_INTERRUPTED. A program that cannot be started is ERR_SYSTEM naming it.
+/* proc_run: runs to the end. The child is in a process group of its own, its signal mask empty, signals at their defaults, standard input /dev/null, all other descriptors but `fds` closed (CLOEXEC);
+ * it is killed when the parent dies. Once it has ended, processes it left behind may hold its output open for half a second; then the rest of its group is killed, so nothing of it runs on.
+ * When run->cancel_fd becomes readable: SIGTERM to the group, SIGKILL one second later, ERR_INTERRUPTED. A program that cannot be started is ERR_SYSTEM naming it,
+ * and so is a log file that cannot be written (the group is stopped).
  * A non-zero exit is NOT an error here: read ret->status. */
 int proc_run(const struct proc_spec *spec, const struct run *run, struct proc_result *ret, struct err *e) MUST_CHECK;
-/* proc_capture: runs argv with the parent's environment and gives standard output, trailing white space cut; a non-zero exit is ERR_SYSTEM with the last lines of its standard error. */
+/* proc_capture: runs argv with the parent's environment and adds its standard output to `out`, trailing white space cut; a non-zero exit is ERR_SYSTEM with the last lines of its standard error. */
 int proc_capture(const char *const *argv, const struct run *run, struct buf *out, struct err *e) MUST_CHECK;
-/* proc_find: full path of a program in PATH, in the arena; NULL if there is none. */
+/* proc_find: full path of a program in PATH, in the arena; NULL if there is none or `name` has a '/'. Relative entries of PATH are passed over. */
 char *proc_find(struct arena *a, const char *name);
