@@ -1,11 +1,10 @@
 #include "cmd/cmd.h"
 
+/* clang-format off: a row a line */
 const struct command *const cmd_table[] = {
-	&command_build,
-	&command_completion,
-	&command_help,
-	NULL,
+	&command_build, &command_fetch, &command_verify, &command_cache, &command_doctor, &command_completion, &command_help, NULL,
 };
+/* clang-format on */
 
 #define GLOBAL(type, field) (type), offsetof(struct cmd_globals, field)
 
