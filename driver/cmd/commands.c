@@ -1,8 +1,16 @@
 #include "cmd/cmd.h"
 
-/* clang-format off: a row a line */
+/* A row a line, so that adding one touches no other. */
+/* clang-format off */
 const struct command *const cmd_table[] = {
-	&command_build, &command_fetch, &command_verify, &command_cache, &command_doctor, &command_completion, &command_help, NULL,
+	&command_build,
+	&command_fetch,
+	&command_verify,
+	&command_cache,
+	&command_doctor,
+	&command_completion,
+	&command_help,
+	NULL,
 };
 /* clang-format on */
 
