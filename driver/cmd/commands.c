@@ -4,6 +4,8 @@
 /* clang-format off */
 const struct command *const cmd_table[] = {
 	&command_build,
+	&command_plan,
+	&command_list,
 	&command_fetch,
 	&command_verify,
 	&command_cache,
