@@ -3,22 +3,25 @@
 #include "core/sandbox.h"
 
 struct tool {
-	const char *name;    /* "gcc", "g++", "cmake", "ninja", "python3", "ccache", "nvcc", "patchelf"... */
+	const char *name;    /* gcc g++ clang ld cmake ninja python3 nvcc ccache patchelf patch pkg-config git */
 	const char *path;    /* inside the root; NULL: absent */
-	const char *version; /* "14.2.0"; "" if absent */
-	const char *id;      /* the full first line it prints, for the record and the key */
+	const char *version; /* "14.2.0"; "" if absent, or if it is there but prints none (a broken one) */
+	const char *id;      /* the line it prints that holds the version, for the record and the key; "" likewise */
 };
 
 struct toolchain {
 	struct tool *tools;
 	size_t count;
-	const char *text;        /* "gcc: 14.2.0 (Debian 14.2.0-19)\n..." sorted: what goes into the compile key */
+	const char *
+		text; /* "gcc: gcc (Debian 14.2.0-19) 14.2.0\n..." sorted, of those that change compiled bytes (gcc g++ clang ld cmake ninja python3 nvcc): what goes into the compile key */
 	const char *root_id;     /* root.id */
 	const char *fingerprint; /* of the root */
 };
 
-/* toolchain_probe: runs each known tool once. An absent tool is not an error: it is in the list with path NULL. */
+/* toolchain_probe: runs each known tool once, all of them in one sandbox. An absent tool is not an error: it is in the list with path NULL. */
 int toolchain_probe(const struct root *root, enum sandbox_kind kind, const struct run *run, struct arena *a, const struct toolchain **ret,
 		    struct err *e) MUST_CHECK;
 /* toolchain_get: never NULL for a known tool name. */
 const struct tool *toolchain_get(const struct toolchain *t, const char *name);
+/* toolchain_parse: version and line of a tool out of what it prints ("" both if there is no version in it). */
+void toolchain_parse(const char *output, struct arena *a, const char **ret_version, const char **ret_id);
