@@ -1,4 +1,4 @@
-/* ELF: what relocation and verification need of a library. Reading through libelf; every offset of the file is checked. */
+/* ELF: what relocation and verification need of a library. Read as the loader does, by program headers and dynamic entries (a file without sections is whole); every offset of the file is checked. */
 #pragma once
 #include <stdint.h>
 
@@ -13,14 +13,16 @@ struct elf_version_need {    /* one entry of .gnu.version_r */
 };
 
 struct elf_info {
-	unsigned machine; /* EM_X86_64, EM_AARCH64 */
+	unsigned machine; /* EM_X86_64, EM_AARCH64, or another: only 64-bit little-endian files are read */
+	unsigned type;    /* ET_DYN, ET_EXEC, ET_REL */
 	bool is_64;
 	bool dynamic;       /* has PT_DYNAMIC */
+	bool stripped;      /* no section holds a static symbol table */
 	const char *soname; /* "" if none */
 	struct strlist needed;
 	const char *rpath;   /* DT_RPATH, NULL if none */
 	const char *runpath; /* DT_RUNPATH, NULL if none */
-	size_t rpath_room; /* bytes from the RPATH/RUNPATH string up to its NUL: what fits in place; 0 if none or if another entry shares the string */
+	size_t rpath_room; /* bytes from the RPATH (else RUNPATH) string up to its NUL: what fits in place; 0 if none or if another entry shares the string */
 	struct elf_version_need *versions;
 	size_t versions_count;
 	struct strlist defined;   /* names of defined dynamic symbols (only when asked) */
@@ -36,8 +38,10 @@ enum { ELF_SYMBOLS = 1 };
 bool elf_is(const char *path);
 /* elf_read: ERR_INTEGRITY "file: what is wrong at which offset" for anything malformed. */
 int elf_read(const char *path, unsigned flags, struct arena *a, struct elf_info *ret, struct err *e) MUST_CHECK;
-/* elf_set_rpath: makes `rpath` the DT_RPATH (never RUNPATH), in place when it fits into rpath_room (the rest is filled with NULs, a DT_RUNPATH tag becomes DT_RPATH), else through patchelf
- * (version 0.14.3 or newer). rpath "" removes it. *ret_in_place may be NULL. Afterwards the file is read again and compared: ERR_INTEGRITY if it is not so. */
+/* elf_set_rpath: makes `rpath` the one DT_RPATH (never RUNPATH), in place when it fits into rpath_room (the rest is filled with NULs, a DT_RUNPATH tag becomes DT_RPATH), else through patchelf
+ * (version 0.14.3 or newer) on a copy that replaces the file. rpath "" removes it, always in place. *ret_in_place may be NULL. Afterwards the file is read again and compared, and its segments are checked to load:
+ * ERR_INTEGRITY if it is not so. ERR_POLICY for a file without dynamic entries. */
 int elf_set_rpath(const char *path, const char *rpath, const struct run *run, bool *ret_in_place, struct err *e) MUST_CHECK;
-/* elf_rename: sets the SONAME (NULL: leaves it) and replaces NEEDED entries (and the version-need file names that go with them) by the pairs in `needed` (old name -> new name). Through patchelf; checked afterwards. */
+/* elf_rename: sets the SONAME (NULL: leaves it) and replaces NEEDED entries (and the version-need file names that go with them) by the pairs in `needed` (old name -> new name; NULL: none). Through patchelf, on a copy that
+ * replaces the file once everything else about it proved unchanged. The copy goes out whole or not at all; nothing to change starts nothing. */
 int elf_rename(const char *path, const char *soname, const struct kvlist *needed, const struct run *run, struct err *e) MUST_CHECK;
