@@ -139,20 +139,14 @@ static int select_by_profile(struct cmd_context *c, const struct tables *t, stru
 	const struct release_row *release;
 	if (pick_release(o, t, wanted, o->python, o->cuda, &release, e) < 0)
 		return -1;
-	const char *python = o->python, *cuda = NULL;
+	const char *python = o->python;
 	if (!python && default_python(c, release, &python, e) < 0)
 		return -1;
-	if (profile.gpu == GPU_CUDA) {
-		if (!o->cuda && release->toolkits_count == 0)
-			return err_set(e, ERR_POLICY, "release '%s' is not built with CUDA, which profile '%s' needs", release->name,
-				       profile.name);
-		cuda = o->cuda ? o->cuda : release->toolkits[0];
-	}
 	struct selection *all = arena_array(c->arena, ARRAY_LEN(packages), sizeof(*all));
 	size_t count = 0;
 	for (size_t i = 0; i < ARRAY_LEN(packages); i++)
 		if (wanted[i])
-			all[count++] = (struct selection){{packages[i], python, cuda, profile}, release};
+			all[count++] = (struct selection){{packages[i], python, o->cuda, profile}, release};
 	*ret = all;
 	*ret_count = count;
 	return 0;

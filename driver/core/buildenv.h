@@ -40,7 +40,7 @@ const struct gpu_target *buildenv_cudnn_dropped(const struct profile *p, const s
 
 /* toggle_applies: whether a row is of this version of its package. */
 bool toggle_applies(const struct toggle_row *row, const char *version);
-/* toggle_set: one toggle asked for by the user, checked and put into `into` with its value spelled as the tables spell it (ON, on, 1 and TRUE are one). `item` holds name, value and origin as asked.
+/* toggle_set: one toggle asked for by the user, checked and put into `into` with its value in the row's spelling (tables_toggle_value). `item` holds name, value and origin as asked.
  * Errors and notes as buildenv_resolve. */
 int toggle_set(const struct buildenv_request *q, const struct setting *item, struct arena *a, struct settings *into, struct strlist *notes,
 	       struct err *e) MUST_CHECK;

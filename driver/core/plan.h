@@ -72,8 +72,9 @@ struct plan_request {
 /* plan_resolve: pure but for reading the patch files it lists. ERR_CONFIG for what the tables do not know; ERR_POLICY for a pair that cannot work (nvcc of the toolkit lacks the target, a Python
  * the release lacks, an ISA of another platform), the message naming both and the first combination that works. */
 int plan_resolve(const struct tables *t, const struct plan_request *q, struct arena *a, const struct plan **ret, struct err *e) MUST_CHECK;
-/* plan_json: the object of the contract (new reference). plan_explain: text, a line per value with its table:line and why. */
+/* plan_json: the object of the contract (new reference). */
 json_t *plan_json(const struct plan *p);
-char *plan_explain(const struct plan *p, struct arena *a);
+/* plan_text: for people; with `reasons` each value stands beside its table:line and why. */
+char *plan_text(const struct plan *p, bool reasons, struct arena *a);
 /* plan_full_version: "2.9.1+cu128.sm90.avx512". */
 char *plan_full_version(const struct plan *p, struct arena *a);

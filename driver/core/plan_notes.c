@@ -54,34 +54,45 @@ static void note_gpus(struct plan_context *c)
 				     strncmp(row->platforms[0], "aarch64", 7) == 0 ? "Arm" : row->platforms[0], machine_len(p->platform),
 				     p->platform);
 		if (*row->note)
-			strlist_addf(&c->notes, c->arena, "sm%s: %s", row->sm, row->note);
+			strlist_ref(&c->notes, c->arena, row->note);
 	}
 }
 
+/* cuDNN drops old GPUs: then it is off, or has to stay at a version that still has them. */
 static void note_cudnn(struct plan_context *c, const struct buildenv *env)
 {
-	const struct gpu_target *t = buildenv_cudnn_dropped(&c->variant.profile, c->package);
-	if (!t || strcmp(c->variant.package, "pytorch") != 0)
+	const struct profile *p = &c->variant.profile;
+	const struct setting *s = settings_get(&env->env, "USE_CUDNN");
+	if (!s)
 		return;
-	const char *value = settings_value(&env->env, "USE_CUDNN");
-	bool off = value && strcmp(value, "OFF") == 0;
+	const struct gpu_target *t = buildenv_cudnn_dropped(p, c->package);
 	const char *used =
 		*c->package->cudnn ? arena_printf(c->arena, "this release uses %s", c->package->cudnn) : "this release names none";
-	strlist_addf(&c->notes, c->arena, "USE_CUDNN=%s%s: cuDNN %s is the last that supports sm%s, and %s", off ? "OFF" : "ON",
-		     off ? "" : " as asked", t->row->cudnn_max, t->row->sm, used);
+	bool on = strcmp(s->value, "ON") == 0;
+	if (t && !on && strcmp(s->file, "gpu.yaml") == 0)
+		strlist_addf(&c->notes, c->arena, "USE_CUDNN=OFF: cuDNN %s is the last that supports sm%s, and %s", t->row->cudnn_max,
+			     t->row->sm, used);
+	for (unsigned i = 0; on && i < p->targets_count; i++) {
+		const struct gpu_row *row = p->targets[i].row;
+		if (!*row->cudnn_max)
+			continue;
+		strlist_addf(&c->notes, c->arena, "sm%s needs a cuDNN <= %s, when building and when running: newer ones dropped it",
+			     row->sm, row->cudnn_max);
+		break;
+	}
 }
 
 static void note_cpu(struct plan_context *c)
 {
 	const struct profile *p = &c->variant.profile;
 	if (p->isa && *p->isa->note)
-		strlist_addf(&c->notes, c->arena, "%s: %s", p->isa->name, p->isa->note);
+		strlist_ref(&c->notes, c->arena, p->isa->note);
 	if (!c->blas)
 		return;
 	if (p->gpu == GPU_CUDA)
 		strlist_addf(&c->notes, c->arena, "cuBLAS is no BLAS choice: it comes with CUDA; BLAS=%s is for the CPU", c->blas->cmake);
 	if (*c->blas->note)
-		strlist_addf(&c->notes, c->arena, "%s: %s", c->blas->name, c->blas->note);
+		strlist_ref(&c->notes, c->arena, c->blas->note);
 }
 
 void plan_notes(struct plan_context *c, const struct buildenv *env)
@@ -94,6 +105,9 @@ void plan_notes(struct plan_context *c, const struct buildenv *env)
 	}
 	note_cpu(c);
 	if (*c->release->note)
-		strlist_addf(&c->notes, c->arena, "release %s: %s", c->release->name, c->release->note);
+		strlist_ref(&c->notes, c->arena, c->release->note);
 	strlist_append(&c->notes, c->arena, &env->notes);
+	if (strcmp(c->variant.package, "pytorch") != 0 && (!c->request->torch || !*c->request->torch))
+		strlist_addf(&c->notes, c->arena, "the keys change once the torch wheel that %s is built against is known",
+			     c->variant.package);
 }

@@ -100,52 +100,60 @@ static void column(struct buf *b, size_t line_start, size_t to)
 	while (b->len - line_start < to || b->data[b->len - 2] != ' ');
 }
 
-static void explain_settings(struct buf *b, const char *title, const struct settings *s, struct arena *a)
+static void print_settings(struct buf *b, const char *title, const struct settings *s, bool reasons, struct arena *a)
 {
-	if (!s->count)
-		return;
-	buf_printf(b, "\n%s\n", title);
+	if (s->count)
+		buf_printf(b, "\n%s\n", title);
 	for (size_t i = 0; i < s->count; i++) {
 		size_t start = b->len;
 		buf_printf(b, "  %s=%s", s->items[i].name, s->items[i].value);
-		column(b, start, 44);
-		buf_addstr(b, settings_origin(&s->items[i], a));
-		column(b, start, 68);
-		buf_printf(b, "%s\n", s->items[i].why);
+		if (reasons) {
+			column(b, start, 44);
+			buf_addstr(b, settings_origin(&s->items[i], a));
+			column(b, start, 68);
+			buf_addstr(b, s->items[i].why);
+		}
+		buf_addc(b, '\n');
 	}
 }
 
-static void explain_line(struct buf *b, const char *name, const char *value)
+static void print_line(struct buf *b, const char *name, const char *value)
 {
 	if (value && *value)
 		buf_printf(b, "  %-14s%s\n", name, value);
 }
 
-char *plan_explain(const struct plan *p, struct arena *a)
+static void print_head(struct buf *b, const struct plan *p, struct arena *a)
+{
+	buf_printf(b, "%s\n", p->variant);
+	print_line(b, "builds", arena_printf(a, "%s %s", p->distribution, plan_full_version(p, a)));
+	print_line(b, "release", p->release);
+	print_line(b, "platform", p->platform);
+	print_line(b, "python", p->python);
+	print_line(b, "cuda", p->cuda);
+	print_line(b, "gpu", strlist_join(&p->gpu, a, " "));
+	print_line(b, "isa", p->isa);
+	print_line(b, "cpu flags", strlist_join(&p->cpu_flags, a, " "));
+	print_line(b, "blas", p->blas);
+	print_line(b, "backend", p->package_row->backend);
+	print_line(b, "against", strlist_join(&p->depends, a, " "));
+	print_line(b, "torch", p->torch_version);
+	for (unsigned i = 0; i < p->package_row->sources_count; i++)
+		print_line(b, "source",
+			   arena_printf(a, "%s  sha256 %s", p->package_row->sources[i].name, p->package_row->sources[i].sha256));
+	print_line(b, "series", p->package_row->series);
+	for (size_t i = 0; i < p->patches_count; i++)
+		print_line(b, "patch", p->patches[i].name);
+}
+
+char *plan_text(const struct plan *p, bool reasons, struct arena *a)
 {
 	AUTO_BUF struct buf b = {0};
-	buf_printf(&b, "%s\n", p->variant);
-	explain_line(&b, "builds", arena_printf(a, "%s %s", p->distribution, plan_full_version(p, a)));
-	explain_line(&b, "release", p->release);
-	explain_line(&b, "platform", p->platform);
-	explain_line(&b, "python", p->python);
-	explain_line(&b, "cuda", p->cuda);
-	explain_line(&b, "gpu", strlist_join(&p->gpu, a, " "));
-	explain_line(&b, "isa", p->isa);
-	explain_line(&b, "cpu flags", strlist_join(&p->cpu_flags, a, " "));
-	explain_line(&b, "blas", p->blas);
-	explain_line(&b, "backend", p->package_row->backend);
-	explain_line(&b, "against", strlist_join(&p->depends, a, " "));
-	explain_line(&b, "torch", p->torch_version);
-	for (unsigned i = 0; i < p->package_row->sources_count; i++)
-		explain_line(&b, "source",
-			     arena_printf(a, "%s  sha256 %s", p->package_row->sources[i].name, p->package_row->sources[i].sha256));
-	explain_line(&b, "series", p->package_row->series);
-	for (size_t i = 0; i < p->patches_count; i++)
-		explain_line(&b, "patch", p->patches[i].name);
-	explain_settings(&b, "environment", &p->env, a);
-	explain_settings(&b, "cache entries from the generated file", &p->cache, a);
-	explain_settings(&b, "compared with CMakeCache.txt after configure", &p->cmake, a);
+	print_head(&b, p, a);
+	print_settings(&b, "environment", &p->env, reasons, a);
+	print_settings(&b, "cache entries from the generated file", &p->cache, reasons, a);
+	if (reasons)
+		print_settings(&b, "compared with CMakeCache.txt after configure", &p->cmake, reasons, a);
 	if (p->notes.count)
 		buf_addstr(&b, "\nnotes\n");
 	for (size_t i = 0; i < p->notes.count; i++)

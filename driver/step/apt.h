@@ -1,6 +1,7 @@
 /* Files of a distribution's source packages, through apt-get as the machine has it set up: no host name is ours. */
 #pragma once
 #include "base/arena.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/run.h"
 

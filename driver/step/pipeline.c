@@ -7,6 +7,7 @@
 #include "base/path.h"
 #include "step/pipeline_make.h"
 #include "step/publish.h"
+#include "step/tools.h"
 
 struct pipeline {
 	const struct pipeline_request *q;
@@ -100,7 +101,7 @@ static int obtain(struct pipeline *l, const struct pipeline_target *t, const str
 			return -1;
 		it->hit = it->object != NULL;
 	}
-	if (!it->hit && make(l, it, torch, e) != 0)
+	if (!it->hit && (tools_check(it->plan, l->toolchain, l->q->root, e) != 0 || make(l, it, torch, e) != 0))
 		return -1;
 	if (export_item(l, it, e) != 0)
 		return -1;

@@ -1,0 +1,172 @@
+#include "base/args.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/suggest.h"
+
+/* The words being parsed. They are gone through twice: a first pass only checks, so that a wrong command line leaves the target untouched. */
+struct parse {
+	const struct arg_def *const *tables;
+	size_t ntables;
+	char *target; /* NULL: only check */
+	int argc;
+	char *const *argv;
+	int next;
+	struct arena *arena;
+	struct strlist *positional;
+};
+
+static const struct arg_def *find_long(const struct parse *p, const char *name, size_t len)
+{
+	for (size_t t = 0; t < p->ntables; t++)
+		for (const struct arg_def *d = p->tables[t]; d->name; d++)
+			if (strlen(d->name) == len && memcmp(d->name, name, len) == 0)
+				return d;
+	return NULL;
+}
+
+static const struct arg_def *find_short(const struct parse *p, char c)
+{
+	for (size_t t = 0; t < p->ntables; t++)
+		for (const struct arg_def *d = p->tables[t]; d->name; d++)
+			if (d->short_name == c)
+				return d;
+	return NULL;
+}
+
+static int unknown_long(const struct parse *p, const char *name, size_t len, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct strlist known = {0};
+	for (size_t t = 0; t < p->ntables; t++)
+		for (const struct arg_def *d = p->tables[t]; d->name; d++)
+			strlist_ref(&known, &a, d->name);
+	for (size_t t = 0; t < p->ntables; t++)
+		for (const struct arg_def *d = p->tables[t]; d->name; d++)
+			if (d->type == ARG_FLAG)
+				strlist_addf(&known, &a, "no-%s", d->name);
+	const char *near = suggest_nearest(arena_strndup(&a, name, len), strlist_argv(&known, &a), known.count);
+	err_set(e, ERR_USAGE, "unknown option '--%.*s'", (int)len, name);
+	return near ? err_hint(e, "did you mean '--%s'?", near) : -1;
+}
+
+static int store_uint(const struct parse *p, const struct arg_def *d, const char *shown, const char *value, struct err *e)
+{
+	bool digits = *value && strspn(value, "0123456789") == strlen(value);
+	errno = 0;
+	unsigned long n = digits ? strtoul(value, NULL, 10) : 0;
+	if (!digits || errno || n > UINT_MAX) {
+		err_set(e, ERR_USAGE, "option '%s': not a number: '%s'", shown, value);
+		return err_hint(e, "give a decimal number from 0 to %u", UINT_MAX);
+	}
+	if (p->target)
+		*(unsigned *)(p->target + d->offset) = (unsigned)n;
+	return 0;
+}
+
+/* `shown` is the option as the user wrote it. */
+static int store(const struct parse *p, const struct arg_def *d, const char *shown, const char *value, struct err *e)
+{
+	if (d->type == ARG_UINT)
+		return store_uint(p, d, shown, value, e);
+	if (p->target && d->type == ARG_STRING)
+		*(const char **)(p->target + d->offset) = value;
+	if (p->target && d->type == ARG_LIST)
+		strlist_split((struct strlist *)(p->target + d->offset), p->arena, value, ",");
+	return 0;
+}
+
+static void set_flag(const struct parse *p, const struct arg_def *d, bool on)
+{
+	if (p->target)
+		*(bool *)(p->target + d->offset) = on;
+}
+
+/* The word behind an option. One that looks like a long option is more likely the next option than a value. */
+static const char *take_value(struct parse *p, const struct arg_def *d, const char *shown, struct err *e)
+{
+	if (p->next < p->argc && strncmp(p->argv[p->next], "--", 2) != 0)
+		return p->argv[p->next++];
+	err_set(e, ERR_USAGE, "option '%s' needs a value", shown);
+	err_hint(e, "write --%s=%s", d->name, d->metavar ? d->metavar : "VALUE");
+	return NULL;
+}
+
+static int parse_long(struct parse *p, const char *word, struct err *e)
+{
+	const char *name = word + 2, *equals = strchr(name, '=');
+	size_t len = equals ? (size_t)(equals - name) : strlen(name);
+	const struct arg_def *d = find_long(p, name, len);
+	bool on = true;
+	if (!d && len > 3 && strncmp(name, "no-", 3) == 0) {
+		d = find_long(p, name + 3, len - 3);
+		on = false;
+		if (d && d->type != ARG_FLAG)
+			d = NULL;
+	}
+	if (!d)
+		return unknown_long(p, name, len, e);
+	AUTO_ARENA struct arena a = {0};
+	const char *shown = arena_strndup(&a, word, len + 2);
+	if (d->type == ARG_FLAG) {
+		if (equals)
+			return err_set(e, ERR_USAGE, "option '%s' takes no value", shown);
+		set_flag(p, d, on);
+		return 0;
+	}
+	const char *value = equals ? equals + 1 : take_value(p, d, shown, e);
+	return value ? store(p, d, shown, value, e) : -1;
+}
+
+/* "-j4", "-j 4", "-vq". */
+static int parse_short(struct parse *p, const char *word, struct err *e)
+{
+	for (const char *c = word + 1; *c; c++) {
+		const char shown[] = {'-', *c, '\0'};
+		const struct arg_def *d = find_short(p, *c);
+		if (!d)
+			return err_set(e, ERR_USAGE, "unknown option '%s'", c == word + 1 && !c[1] ? shown : word);
+		if (d->type == ARG_FLAG) {
+			set_flag(p, d, true);
+			continue;
+		}
+		const char *value = c[1] ? c + 1 : take_value(p, d, shown, e);
+		return value ? store(p, d, shown, value, e) : -1;
+	}
+	return 0;
+}
+
+static int parse_words(struct parse *p, struct err *e)
+{
+	bool options = true;
+	p->next = 1;
+	while (p->next < p->argc) {
+		const char *word = p->argv[p->next++];
+		int rc = 0;
+		if (!options || word[0] != '-' || !word[1]) {
+			if (p->target)
+				strlist_ref(p->positional, p->arena, word);
+		} else if (strcmp(word, "--") == 0) {
+			options = false;
+		} else {
+			rc = word[1] == '-' ? parse_long(p, word, e) : parse_short(p, word, e);
+		}
+		if (rc)
+			return -1;
+	}
+	return 0;
+}
+
+int args_parse(const struct arg_def *const *tables, size_t ntables, void *target, int argc, char *const *argv, struct arena *a,
+	       struct strlist *positional, struct err *e)
+{
+	struct parse p = {.tables = tables, .ntables = ntables, .argc = argc, .argv = argv, .arena = a, .positional = positional};
+	if (parse_words(&p, e) != 0)
+		return -1;
+	p.target = target;
+	return parse_words(&p, e);
+}

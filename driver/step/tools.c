@@ -1,0 +1,73 @@
+#include "step/tools.h"
+
+#include <string.h>
+
+#include "base/version.h"
+
+struct need {
+	const char *tool;
+	const char *range; /* "" = any */
+};
+
+static int check_one(const struct plan *p, const struct toolchain *t, const struct root *root, const struct need *n, struct err *e)
+{
+	const struct tool *tool = toolchain_get(t, n->tool);
+	bool in = false;
+	if (!tool->path) {
+		err_set(e, ERR_SYSTEM, "no %s in the root '%s', which %s needs", n->tool, root->dir, p->variant);
+		return err_hint(e, "install it there, or name another root with --root; 'ptbuild doctor' lists all that is missing");
+	}
+	if (!*n->range)
+		return 0;
+	if (version_in(tool->version, n->range, &in, e) != 0)
+		return -1;
+	if (!in) {
+		err_set(e, ERR_POLICY, "%s %s in the root '%s', but release %s builds with %s", n->tool, tool->version, root->dir,
+			p->release, n->range);
+		return err_hint(e, "use a root that has one in this range (--root), or another release");
+	}
+	return 0;
+}
+
+static int check_nvcc(const struct plan *p, const struct toolchain *t, const struct root *root, struct err *e)
+{
+	const struct tool *nvcc = toolchain_get(t, "nvcc");
+	if (!nvcc->path) {
+		err_set(e, ERR_SYSTEM, "no nvcc in the root '%s', which %s needs", root->dir, p->variant);
+		return err_hint(e, "install the CUDA toolkit %s there, or name a root that has it with --root", p->cuda);
+	}
+	size_t n = strlen(p->cuda);
+	if (strncmp(nvcc->version, p->cuda, n) != 0 || (nvcc->version[n] && nvcc->version[n] != '.')) {
+		err_set(e, ERR_POLICY, "nvcc in the root '%s' is %s, but %s asks for CUDA %s", root->dir, nvcc->version, p->variant,
+			p->cuda);
+		return err_hint(e, "ask for that toolkit with --cuda, or name a root that has CUDA %s", p->cuda);
+	}
+	return 0;
+}
+
+static int check_python(const struct plan *p, const struct toolchain *t, const struct root *root, struct err *e)
+{
+	const struct tool *python = toolchain_get(t, "python3");
+	size_t n = strlen(p->python);
+	if (strncmp(python->version, p->python, n) != 0 || (python->version[n] && python->version[n] != '.')) {
+		err_set(e, ERR_POLICY, "python3 in the root '%s' is %s, but %s is for Python %s", root->dir, python->version, p->variant,
+			p->python);
+		return err_hint(e, "ask for the root's own Python (leave --python out), or name a root that has Python %s", p->python);
+	}
+	return 0;
+}
+
+int tools_check(const struct plan *p, const struct toolchain *t, const struct root *root, struct err *e)
+{
+	const struct release_row *r = p->release_row;
+	bool cmake = strcmp(p->package_row->backend, "setuptools") != 0;
+	const struct need needs[] = {
+		{"gcc", r->gcc}, {"g++", r->gcc}, {"ninja", r->ninja}, {"python3", ""}, {"cmake", cmake ? r->cmake : ""}};
+	for (size_t i = 0; i < ARRAY_LEN(needs); i++) {
+		if (check_one(p, t, root, &needs[i], e) != 0)
+			return -1;
+	}
+	if (check_python(p, t, root, e) != 0)
+		return -1;
+	return p->cuda ? check_nvcc(p, t, root, e) : 0;
+}

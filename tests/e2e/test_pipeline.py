@@ -1,0 +1,260 @@
+"""From a profile to a wheel that imports, on a stand-in for PyTorch in each of its three build eras; and what each kind of bad input gets."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+import zipfile
+
+from toy import ERAS, main, record
+
+
+def ok(result):
+    assert result.returncode == 0, f"exit {result.returncode}: {result.stderr[-2000:]}"
+    return result
+
+
+def fails(result, code, *parts):
+    assert result.returncode == code, f"exit {result.returncode} instead of {code}: {result.stderr[-2000:]}"
+    for part in parts:
+        assert part in result.stderr, f"'{part}' is not in: {result.stderr[-2000:]}"
+    return result
+
+
+def check_wheel(world, era):
+    item = record(ok(world.build(era)))
+    assert not item["store_hit"]
+    r = item["record"]
+    assert re.fullmatch(r"torch-2\.9\.1\+cpu\.avx2-cp3\d+-cp3\d+-manylinux_2_\d+_x86_64\.whl", r["wheel"]), r["wheel"]
+    assert r["build"]["host_units_checked"] >= 10 and r["build"]["cache_entries_checked"] > 20
+    assert r["used"]["ran"] and all(c["ok"] for c in r["used"]["checks"]) and len(r["used"]["checks"]) == 6
+    assert [v["needed"] for v in r["vendored"]] == ["libyaml-0.so.2"]
+    assert r["verified"]["errors"] == 0
+    return r
+
+
+def test_era_setup_py_env(world):
+    check_wheel(world, "setup-py-env")
+
+
+def test_era_setup_py_cmake_env(world):
+    check_wheel(world, "setup-py-cmake-env")
+
+
+def test_era_scikit_build_core(world):
+    check_wheel(world, "scikit-build-core")
+
+
+def test_again_is_a_hit(world):
+    for era in ERAS:
+        start = time.monotonic()
+        item = record(ok(world.build(era)))
+        assert item["store_hit"], era
+        assert time.monotonic() - start < 10
+
+
+def test_wheel_passes_verify(world):
+    for name in world.wheels():
+        ok(world.run("verify", os.path.join(world.out, name)))
+
+
+def test_marker_and_record(world):
+    path = os.path.join(world.out, world.wheels()[0])
+    with zipfile.ZipFile(path) as z:
+        names = z.namelist()
+        info = [n for n in names if ".dist-info/" in n]
+        assert names[-1].endswith("/RECORD") and names[-2].endswith("/.metadata-rev"), names[-3:]
+        assert names[-len(info) :] == info, "dist-info is not at the end"
+        assert z.read(names[-2]).startswith(b"rev=1 tool=ptbuild ")
+        assert b"/ptbuild" not in b"".join(z.read(n) for n in names)
+    assert open(path + ".metadata-rev").read().strip() == "1"
+
+
+def test_a_clean_cache_gives_the_same_bytes(world):
+    path = os.path.join(world.out, world.wheels()[0])
+    before = hashlib.sha256(open(path, "rb").read()).hexdigest()
+    era = "setup-py-env"
+    item = record(ok(world.build(era, "--jobs", "1", "--out", world.path("again"), cache=world.path("other"))))
+    assert not item["store_hit"]
+    first = record(ok(world.build(era)))["record"]["sha256"]
+    assert item["record"]["sha256"] == first, "two builds of one variant differ"
+    shutil.rmtree(world.path("other"))
+    assert before
+
+
+def test_offline_with_everything_there(world):
+    item = record(ok(world.build("setup-py-env", "--offline")))
+    assert item["store_hit"]
+
+
+def test_metadata_rev_changes_the_output_only(world):
+    item = record(ok(world.build("setup-py-env", "--metadata-rev", "2", "--out", world.path("rev2"))))
+    first = record(ok(world.build("setup-py-env")))
+    assert item["record"]["compile_key"] == first["record"]["compile_key"]
+    assert item["record"]["output_key"] != first["record"]["output_key"]
+    with zipfile.ZipFile(item["wheel"]) as z:
+        marker = [n for n in z.namelist() if n.endswith("/.metadata-rev")]
+        assert z.read(marker[0]).startswith(b"rev=2 ")
+
+
+def test_asked_is_not_got(world):
+    result = fails(world.build("setup-py-env", "--set", "USE_KINETO=ON"), 7, "USE_KINETO", "asked ON, got OFF in the summary", "libkineto was not found")
+    assert "hint:" in result.stderr
+
+
+def nothing_new(world, before):
+    assert world.wheels() == before
+    tmp = os.path.join(world.cache, "tmp")
+    assert not os.path.isdir(tmp) or os.listdir(tmp) == [], os.listdir(tmp)
+
+
+def test_an_edited_archive(world):
+    before = world.wheels()
+    path = world.pin("setup-py-env", name="edited", change=lambda f: f.update({"extra": b"x"}))
+    data = bytearray(open(path, "rb").read())
+    data[len(data) // 2] ^= 1
+    open(path, "wb").write(data)
+    want = re.search(r"sha256: ([0-9a-f]{64})", open(os.path.join(world.profiles, "releases", "edited.yaml")).read()).group(1)
+    fails(world.build("edited"), 5, want, hashlib.sha256(data).hexdigest())
+    nothing_new(world, before)
+    os.remove(os.path.join(world.profiles, "releases", "edited.yaml"))
+
+
+def test_a_compile_error(world):
+    def break_it(files):
+        files["csrc/toy.cpp"] += b"\nint broken( { }\n"
+
+    world.pin("setup-py-env", name="broken", change=break_it)
+    result = fails(world.build("broken"), 6, "csrc/toy.cpp", "error: ", "build.log")
+    log = re.search(r"'([^']*build\.log)'", result.stderr).group(1)
+    assert "broken" in open(log).read()
+    assert result.stderr.count("\n") < 12, "a failure is told in a few lines"
+    os.remove(os.path.join(world.profiles, "releases", "broken.yaml"))
+
+
+def test_a_failed_build_goes_on_where_it_was(world):
+    state = world.path("cache", "build")
+    left = [d for d in os.listdir(state) if os.path.isdir(os.path.join(state, d, "src"))]
+    assert left, "the tree of the failed build was not kept"
+
+
+def test_offline_without_the_file(world):
+    path = world.pin("setup-py-env", name="absent", change=lambda f: f.update({"more": b"y"}))
+    os.remove(path)
+    fails(world.build("absent", "--offline"), 4, "toy-setup-py-env.tar.gz", "offline")
+    fails(world.build("absent"), 4, "toy-setup-py-env.tar.gz")
+    os.remove(os.path.join(world.profiles, "releases", "absent.yaml"))
+
+
+def test_an_unknown_key_in_a_table(world):
+    path = os.path.join(world.profiles, "isa.yaml")
+    good = open(path).read()
+    lines = good.splitlines()
+    at = next(i for i, line in enumerate(lines) if "cpuinfo:" in line)
+    lines.insert(at, re.match(r"\s*", lines[at]).group(0) + "colour: blue")
+    open(path, "w").write("\n".join(lines) + "\n")
+    try:
+        fails(world.build("setup-py-env"), 3, f"isa.yaml:{at + 1}", "colour")
+    finally:
+        open(path, "w").write(good)
+
+
+def test_names_that_do_not_exist(world):
+    fails(world.run("build", "--profile", "sm90-avx521"), 3, "avx521", "avx512")
+    fails(world.run("build", "--profile", "cpu-avx2", "--release", "setup-py-emv"), 3, "setup-py-env")
+    fails(world.run("biuld", "--profile", "cpu-avx2"), 2, "build")
+    fails(world.run("build", "--profil", "cpu-avx2"), 2, "--profile")
+
+
+def test_an_impossible_pair(world):
+    fails(world.run("plan", "--profile", "sm103-avx2", "--cuda", "12.8", "--release", "setup-py-env"), 7, "sm103", "12.9")
+
+
+def test_a_missing_nvcc(world):
+    if os.path.exists("/usr/bin/nvcc"):
+        raise AssertionError("this machine has an nvcc in /usr/bin; the test needs one without")
+    fails(world.build("setup-py-env", "--profile", "sm90-avx2"), 8, "nvcc")
+
+
+def test_a_full_disk(world):
+    """The cache on a file system of three megabytes, in a mount name space of its own."""
+    mount = world.path("small")
+    os.mkdir(mount)
+    command = " ".join(f"'{a}'" for a in world.command("build", "--profile", "cpu-avx2", "--release", "setup-py-env", cache=mount))
+    script = f"mount -t tmpfs -o size=3m none '{mount}' && {command} --out '{world.path('never')}'"
+    result = subprocess.run(["unshare", "--mount", "--map-root-user" if os.getuid() else "--mount", "sh", "-c", script], capture_output=True, text=True, timeout=300)
+    assert result.returncode in (6, 8), f"exit {result.returncode}: {result.stderr}"
+    assert "No space left" in result.stderr, result.stderr
+    assert not os.path.exists(world.path("never")) or not any(n.endswith(".whl") for n in os.listdir(world.path("never")))
+
+
+def test_interrupt_stops_the_whole_tree(world):
+    world.pin("setup-py-env", name="slow", change=lambda f: f.update({"third": b"z"}))
+    p = world.start("build", "--profile", "cpu-avx2", "--release", "slow", "--jobs", "1")
+    log = wait_for_log(world, p)
+    p.send_signal(signal.SIGINT)
+    start = time.monotonic()
+    p.communicate(timeout=20)
+    assert p.returncode == 130, p.returncode
+    assert time.monotonic() - start < 2.5
+    size = os.path.getsize(log)
+    time.sleep(0.5)
+    assert os.path.getsize(log) == size, "something still builds"
+
+
+def wait_for_log(world, p):
+    """The log of a build that is compiling now."""
+    for _ in range(600):
+        for folder, _, names in os.walk(world.path("cache", "build")):
+            if "build.log" in names and b"[2/" in open(os.path.join(folder, "build.log"), "rb").read():
+                if time.time() - os.path.getmtime(os.path.join(folder, "build.log")) < 5:
+                    return os.path.join(folder, "build.log")
+        assert p.poll() is None, p.communicate()
+        time.sleep(0.05)
+    raise AssertionError("the build does not start to compile")
+
+
+def test_two_at_once(world):
+    a = world.start("build", "--profile", "cpu-avx2", "--release", "slow", "--json")
+    b = world.start("build", "--profile", "cpu-avx2", "--release", "slow", "--json")
+    results = [json.loads(p.communicate(timeout=300)[0])[0] for p in (a, b)]
+    assert a.returncode == 0 and b.returncode == 0
+    assert sorted(r["store_hit"] for r in results) == [False, True], "both built, or neither"
+    assert results[0]["record"]["sha256"] == results[1]["record"]["sha256"]
+
+
+def test_the_store_is_whole(world):
+    ok(world.run("cache", "verify"))
+
+
+if __name__ == "__main__":
+    main(
+        [
+            test_era_setup_py_env,
+            test_era_setup_py_cmake_env,
+            test_era_scikit_build_core,
+            test_again_is_a_hit,
+            test_wheel_passes_verify,
+            test_marker_and_record,
+            test_a_clean_cache_gives_the_same_bytes,
+            test_offline_with_everything_there,
+            test_metadata_rev_changes_the_output_only,
+            test_asked_is_not_got,
+            test_an_edited_archive,
+            test_a_compile_error,
+            test_a_failed_build_goes_on_where_it_was,
+            test_offline_without_the_file,
+            test_an_unknown_key_in_a_table,
+            test_names_that_do_not_exist,
+            test_an_impossible_pair,
+            test_a_missing_nvcc,
+            test_a_full_disk,
+            test_interrupt_stops_the_whole_tree,
+            test_two_at_once,
+            test_the_store_is_whole,
+        ]
+    )

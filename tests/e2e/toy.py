@@ -1,0 +1,154 @@
+"""The world of an end-to-end test: a stand-in for PyTorch as a pinned source archive, tables that name it, a cache and an output directory of its own."""
+
+import hashlib
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+ERAS = ("setup-py-env", "setup-py-cmake-env", "scikit-build-core")
+
+RELEASE = """\
+name: {era}
+base: 2.9.1
+pythons: ["{python}"]
+toolkits: ["12.8"]
+cmake: ">=3.18"
+gcc: ">=9"
+cuda: ">=12.0"
+disk: 1G
+source_date_epoch: 1700000000
+pytorch:
+  version: 2.9.1
+  backend: {era}
+  sources:
+    - name: toy-{era}.tar.gz
+      sha256: {sha256}
+      urls: ["{url}"]
+  python_requires: [{requires}]
+{extra}  cudnn: ""
+  settings:
+    - {{name: USE_KINETO, value: "OFF", why: "the stand-in has none"}}
+"""
+
+
+def host_python():
+    """The version of the Python that the sandbox sees, which need not be the one that runs this."""
+    out = subprocess.run(["/usr/bin/python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], capture_output=True, text=True, check=True)
+    return out.stdout.strip()
+
+
+def archive(era, change=None):
+    """The source archive's bytes; `change` may alter the files, a dict of name to bytes."""
+    files = {}
+    for top in ("common", era):
+        base = os.path.join(HERE, "toys", top)
+        for folder, _, names in os.walk(base):
+            for name in names:
+                path = os.path.join(folder, name)
+                files[os.path.relpath(path, base)] = open(path, "rb").read()
+    if change:
+        change(files)
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w:gz") as tar:
+        for name in sorted(files):
+            info = tarfile.TarInfo(f"toy-1.0/{name}")
+            info.size, info.mtime, info.mode = len(files[name]), 1700000000, 0o644
+            tar.addfile(info, io.BytesIO(files[name]))
+    return raw.getvalue()
+
+
+class World:
+    def __init__(self, ptbuild):
+        self.ptbuild = os.path.abspath(ptbuild)
+        self.dir = tempfile.mkdtemp(prefix="ptbuild-e2e-")
+        self.profiles = self.path("profiles")
+        self.cache = self.path("cache")
+        self.out = self.path("dist")
+        shutil.copytree(os.path.join(TOP, "profiles"), self.profiles)
+        shutil.rmtree(os.path.join(self.profiles, "releases"))
+        shutil.rmtree(os.path.join(self.profiles, "checks"))
+        os.mkdir(os.path.join(self.profiles, "releases"))
+        shutil.copytree(os.path.join(HERE, "checks"), os.path.join(self.profiles, "checks"))
+        shutil.copy(os.path.join(HERE, "requirements-toy.txt"), os.path.join(self.profiles, "requirements"))
+        for era in ERAS:
+            self.pin(era)
+
+    def path(self, *parts):
+        return os.path.join(self.dir, *parts)
+
+    def pin(self, era, change=None, name=None):
+        """Writes the archive and the table row that pins it."""
+        data = archive(era, change)
+        name = name or era
+        path = self.path(f"{name}.tar.gz")
+        with open(path, "wb") as f:
+            f.write(data)
+        modern = era == "scikit-build-core"
+        text = RELEASE.format(
+            era=era,
+            python=host_python(),
+            sha256=hashlib.sha256(data).hexdigest(),
+            url=f"file://{path}",
+            requires='"scikit-build-core>=0.10"' if modern else '"setuptools>=60", wheel',
+            extra="  requirements: requirements-toy.txt\n" if modern else "",
+        ).replace(f"name: {era}\n", f"name: {name}\n", 1)
+        with open(os.path.join(self.profiles, "releases", f"{name}.yaml"), "w") as f:
+            f.write(text)
+        return path
+
+    def command(self, *args, cache=None):
+        return [self.ptbuild, *args, "--profiles", self.profiles, "--cache", cache or self.cache, "--out", self.out]
+
+    def run(self, *args, cache=None, timeout=300, **kw):
+        return subprocess.run(self.command(*args, cache=cache), capture_output=True, text=True, timeout=timeout, cwd=self.dir, **kw)
+
+    def start(self, *args, **kw):
+        return subprocess.Popen(self.command(*args), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.dir, **kw)
+
+    def build(self, era, *args, **kw):
+        return self.run("build", "--profile", "cpu-avx2", "--release", era, "--json", *args, **kw)
+
+    def wheels(self):
+        return sorted(n for n in os.listdir(self.out) if n.endswith(".whl")) if os.path.isdir(self.out) else []
+
+    def clear(self):
+        shutil.rmtree(self.cache, ignore_errors=True)
+        shutil.rmtree(self.out, ignore_errors=True)
+
+    def close(self):
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+def record(result):
+    """The one item of a build's JSON."""
+    items = json.loads(result.stdout)
+    assert len(items) == 1, items
+    return items[0]
+
+
+def main(tests):
+    """Runs the functions and closes with the line that the test run counts by."""
+    world = World(sys.argv[1])
+    passed, failed = 0, []
+    try:
+        for test in tests:
+            try:
+                test(world)
+                passed += 1
+                print(f"[       OK ] {test.__name__}", flush=True)
+            except Exception as ex:  # noqa: BLE001 - the other tests still run
+                failed.append(test.__name__)
+                print(f"[  FAILED  ] {test.__name__}: {type(ex).__name__}: {ex}", flush=True)
+    finally:
+        world.close()
+    print(f"[  PASSED  ] {passed} test(s).")
+    if failed:
+        print(f"[  FAILED  ] {len(failed)} test(s), listed below:\n" + "\n".join(f"[  FAILED  ] {n}" for n in failed))
+    sys.exit(1 if failed else 0)

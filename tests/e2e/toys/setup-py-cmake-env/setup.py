@@ -1,0 +1,35 @@
+"""As PyTorch 2.12 and 2.13 do it: CMake itself reads the environment, see cmake/EnvVarForwarding.cmake."""
+
+import os
+import subprocess
+import sys
+
+from setuptools import Extension, setup
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+
+def build_library(configure_only):
+    if not os.path.exists("build/CMakeCache.txt"):
+        os.makedirs("build", exist_ok=True)
+        command = ["cmake", "-GNinja", f"-DCMAKE_INSTALL_PREFIX={HERE}/torch", HERE]
+        print(" ".join(command), flush=True)
+        subprocess.check_call(command, cwd="build")
+    if configure_only:
+        sys.exit(0)
+    subprocess.check_call(["cmake", "--build", ".", "--target", "install", "--", "-j", os.environ["MAX_JOBS"]], cwd="build")
+
+
+os.chdir(HERE)
+configure_only = "--cmake-only" in sys.argv
+sys.argv = [a for a in sys.argv if a != "--cmake-only"]
+build_library(configure_only)
+setup(
+    name="torch",
+    version=os.environ["PYTORCH_BUILD_VERSION"],
+    packages=["torch"],
+    package_data={"torch": ["lib/*.so"]},
+    install_requires=["typing-extensions"],
+    ext_modules=[Extension("torch._C", ["csrc/module.c"], include_dirs=["csrc"], library_dirs=["torch/lib"], libraries=["torch_toy"])],
+)

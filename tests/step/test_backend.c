@@ -1,0 +1,161 @@
+#include "support.h"
+
+#include <string.h>
+
+#include "core/sandbox.h"
+#include "step/backend.h"
+
+static struct setting env[] = {
+	{.name = "CC", .value = "gcc"},          {.name = "CFLAGS", .value = "-mavx2"},      {.name = "CXX", .value = "g++"},
+	{.name = "CXXFLAGS", .value = "-mavx2"}, {.name = "PATH", .value = "/usr/bin:/bin"},
+};
+
+static struct plan toy(void)
+{
+	return (struct plan){.package = "pytorch", .env = {.items = env, .count = ARRAY_LEN(env)}};
+}
+
+static struct kvlist env_of(const char *name, const struct backend_options *o, struct arena *a)
+{
+	const struct backend *b;
+	struct err e = {0};
+	struct kvlist out = {0};
+	struct plan p = toy();
+	assert_ok(backend_find(name, &b, &e), &e);
+	backend_env(&p, b, o, a, &out);
+	return out;
+}
+
+static void test_every_era_has_a_back_end(void **state)
+{
+	(void)state;
+	static const char *const names[] = {"setup-py-env", "setup-py-cmake-env", "scikit-build-core", "setuptools", "setuptools-cmake"};
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		const struct backend *b;
+		struct err e = {0};
+		assert_ok(backend_find(names[i], &b, &e), &e);
+		assert_string_equal(b->name, names[i]);
+		assert_non_null(b->build[0]);
+	}
+}
+
+static void test_an_unknown_back_end_is_a_config_error(void **state)
+{
+	(void)state;
+	const struct backend *b = NULL;
+	struct err e = {0};
+	assert_err(backend_find("bazel", &b, &e), &e, ERR_CONFIG, "'bazel'");
+	assert_null(b);
+}
+
+static void test_jobs_reach_every_tool(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct kvlist l = env_of("setup-py-env", &(struct backend_options){.jobs = 7}, &a);
+	assert_string_equal(kvlist_get(&l, "MAX_JOBS"), "7");
+	assert_string_equal(kvlist_get(&l, "CMAKE_BUILD_PARALLEL_LEVEL"), "7");
+}
+
+static void test_without_a_compiler_cache_nothing_of_it_is_set(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct kvlist l = env_of("setup-py-env", &(struct backend_options){.jobs = 1}, &a);
+	assert_null(kvlist_get(&l, "CCACHE_DIR"));
+	assert_null(kvlist_get(&l, "CMAKE_CXX_COMPILER_LAUNCHER"));
+	assert_string_equal(kvlist_get(&l, "CC"), "gcc");
+}
+
+static void test_cmake_gets_the_cache_as_launcher(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct kvlist l = env_of("setup-py-env", &(struct backend_options){.jobs = 1, .ccache = "/usr/bin/ccache"}, &a);
+	assert_string_equal(kvlist_get(&l, "CMAKE_CXX_COMPILER_LAUNCHER"), "/usr/bin/ccache");
+	assert_string_equal(kvlist_get(&l, "CMAKE_C_COMPILER_LAUNCHER"), "/usr/bin/ccache");
+	assert_string_equal(kvlist_get(&l, "CC"), "gcc");
+	assert_string_equal(kvlist_get(&l, "CCACHE_DEPEND"), "1");
+	assert_string_equal(kvlist_get(&l, "CCACHE_DIR"), SANDBOX_CCACHE);
+}
+
+static void test_setuptools_gets_the_cache_in_front_of_the_compiler(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct kvlist l = env_of("setuptools", &(struct backend_options){.jobs = 1, .ccache = "/usr/bin/ccache"}, &a);
+	assert_string_equal(kvlist_get(&l, "CC"), "/usr/bin/ccache gcc");
+	assert_string_equal(kvlist_get(&l, "CXX"), "/usr/bin/ccache g++");
+}
+
+static void test_the_prefix_map_is_a_flag_only_without_cmake(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct kvlist cmake = env_of("setup-py-env", &(struct backend_options){.jobs = 1}, &a);
+	assert_string_equal(kvlist_get(&cmake, "CXXFLAGS"), "-mavx2");
+	struct kvlist plain = env_of("setuptools", &(struct backend_options){.jobs = 1}, &a);
+	assert_string_equal(kvlist_get(&plain, "CXXFLAGS"), "-mavx2 -ffile-prefix-map=/ptbuild/src/=");
+	assert_string_equal(kvlist_get(&plain, "CFLAGS"), "-mavx2 -ffile-prefix-map=/ptbuild/src/=");
+}
+
+static void test_the_rpath_placeholder_has_room_and_nothing_to_quote(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct kvlist l = env_of("setup-py-env", &(struct backend_options){.jobs = 1}, &a);
+	assert_contains(kvlist_get(&l, "LDFLAGS"), "-Wl,--disable-new-dtags,-rpath,/ptbuild/rpath/");
+	assert_true(strlen(BACKEND_RPATH) >= 400);
+	assert_null(strpbrk(BACKEND_RPATH, "$ '\":;,\\"));
+}
+
+static void test_torch_and_venv_are_found(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct kvlist l =
+		env_of("setuptools", &(struct backend_options){.jobs = 1, .torch = "/ptbuild/torch", .venv = "/ptbuild/venv"}, &a);
+	assert_string_equal(kvlist_get(&l, "PYTHONPATH"), "/ptbuild/torch");
+	assert_string_equal(kvlist_get(&l, "PATH"), "/ptbuild/venv/bin:/usr/bin:/bin");
+}
+
+static void test_the_environment_is_sorted(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct kvlist l = env_of("setuptools", &(struct backend_options){.jobs = 1, .ccache = "/usr/bin/ccache"}, &a);
+	for (size_t i = 1; i < l.count; i++)
+		assert_true(strcmp(l.items[i - 1].key, l.items[i].key) < 0);
+}
+
+static void test_the_cache_file_quotes_what_cmake_would_read(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct setting cache[] = {{.name = "CXX_AVX2_FOUND", .value = "FALSE"}, {.name = "ODD", .value = "a\"b$c\\d"}};
+	struct plan p = toy();
+	p.cache = (struct settings){.items = cache, .count = 2};
+	const char *text = backend_cache_file(&p, &a);
+	assert_contains(text, "set(CXX_AVX2_FOUND \"FALSE\" CACHE STRING \"\")\n");
+	assert_contains(text, "set(ODD \"a\\\"b\\$c\\\\d\" CACHE STRING \"\")\n");
+	assert_contains(text, "add_compile_options(\"$<$<COMPILE_LANGUAGE:C,CXX>:-ffile-prefix-map=/ptbuild/src/=>\")");
+	assert_contains(text, "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-ffile-prefix-map=/ptbuild/src/=>");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_era_has_a_back_end),
+		cmocka_unit_test(test_an_unknown_back_end_is_a_config_error),
+		cmocka_unit_test(test_jobs_reach_every_tool),
+		cmocka_unit_test(test_without_a_compiler_cache_nothing_of_it_is_set),
+		cmocka_unit_test(test_cmake_gets_the_cache_as_launcher),
+		cmocka_unit_test(test_setuptools_gets_the_cache_in_front_of_the_compiler),
+		cmocka_unit_test(test_the_prefix_map_is_a_flag_only_without_cmake),
+		cmocka_unit_test(test_the_rpath_placeholder_has_room_and_nothing_to_quote),
+		cmocka_unit_test(test_torch_and_venv_are_found),
+		cmocka_unit_test(test_the_environment_is_sorted),
+		cmocka_unit_test(test_the_cache_file_quotes_what_cmake_would_read),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,556 @@
+#include "fetch_fixture.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+
+static void downloads_into_the_store(void **state)
+{
+	struct fixture *f = *state;
+	serve(f, (struct httpd_page){0});
+	struct fetch_source s = file_source(f);
+	assert_ok(get(f, &s, 1), &f->e);
+	assert_has_body(&s);
+	assert_string_equal(path_base(s.path), "file.bin");
+	assert_contains(s.path, path_join(&f->a, f->dir, "store/objects/source"));
+	assert_int_equal(f->stats.downloaded, 1);
+	assert_int_equal(f->stats.from_store, 0);
+	assert_int_equal(f->stats.bytes, BODY);
+	assert_false(fs_exists(partial(f)));
+}
+
+static void second_time_comes_from_the_store(void **state)
+{
+	struct fixture *f = *state;
+	serve(f, (struct httpd_page){0});
+	get_ok(f);
+	struct fetch_source s = file_source(f);
+	assert_ok(get(f, &s, 1), &f->e);
+	assert_has_body(&s);
+	assert_int_equal(f->stats.from_store, 1);
+	assert_int_equal(f->stats.downloaded, 0);
+	assert_int_equal(httpd_hits(f->server, "/file"), 1);
+}
+
+static void other_name_of_the_same_bytes_is_found(void **state)
+{
+	struct fixture *f = *state;
+	serve(f, (struct httpd_page){0});
+	get_ok(f);
+	struct fetch_source s = source(f, "upstream-name.bin", body_sha, NULL);
+	assert_ok(get(f, &s, 1), &f->e);
+	assert_has_body(&s);
+	assert_int_equal(f->stats.from_store, 1);
+}
+
+static void no_source_is_fine(void **state)
+{
+	struct fixture *f = *state;
+	assert_ok(get(f, NULL, 0), &f->e);
+	assert_int_equal(f->stats.downloaded + f->stats.from_store, 0);
+}
+
+static void several_files_at_once(void **state)
+{
+	struct fixture *f = *state;
+	enum { N = 7 };
+	struct httpd_page pages[N];
+	struct fetch_source s[N];
+	for (size_t i = 0; i < N; i++) {
+		char *sha = arena_alloc(&f->a, 65);
+		digest_data(body + i, 100000 + i, sha);
+		pages[i] = (struct httpd_page){.path = arena_printf(&f->a, "/%zu", i), .body = body + i, .len = 100000 + i};
+		s[i] = source(f, arena_printf(&f->a, "f%zu", i), sha, NULL);
+	}
+	f->server = httpd_start(pages, N);
+	for (size_t i = 0; i < N; i++)
+		strlist_add(&s[i].urls, &f->a, httpd_url(f->server, pages[i].path));
+	assert_ok(get(f, s, N), &f->e);
+	assert_int_equal(f->stats.downloaded, N);
+	for (size_t i = 0; i < N; i++) {
+		char hex[65];
+		assert_ok(digest_file(s[i].path, hex, &f->e), &f->e);
+		assert_string_equal(hex, s[i].sha256);
+	}
+}
+
+static void same_file_twice_is_downloaded_once(void **state)
+{
+	struct fixture *f = *state;
+	serve(f, (struct httpd_page){0});
+	struct fetch_source s[] = {file_source(f), file_source(f), file_source(f)};
+	assert_ok(get(f, s, 3), &f->e);
+	assert_has_body(&s[0]);
+	assert_has_body(&s[2]);
+	assert_int_equal(httpd_hits(f->server, "/file"), 1);
+	assert_int_equal(f->stats.downloaded, 1);
+	assert_int_equal(f->stats.from_store, 2);
+}
+
+static void next_place_is_tried(void **state)
+{
+	struct fixture *f = *state;
+	serve(f, (struct httpd_page){0});
+	struct fetch_source s = source(f, "file.bin", body_sha, httpd_url(f->server, "/nothing"));
+	strlist_add(&s.urls, &f->a, httpd_url(f->server, "/file"));
+	assert_ok(get(f, &s, 1), &f->e);
+	assert_has_body(&s);
+	assert_not_contains(log_text(f), "warning");
+}
+
+static void wrong_place_then_right_place_warns(void **state)
+{
+	struct fixture *f = *state;
+	const struct httpd_page pages[] = {{.path = "/bad", .body = other, .len = sizeof(other)},
+					   {.path = "/file", .body = body, .len = BODY}};
+	f->server = httpd_start(pages, 2);
+	struct fetch_source s = source(f, "file.bin", body_sha, httpd_url(f->server, "/bad"));
+	strlist_add(&s.urls, &f->a, httpd_url(f->server, "/file"));
+	assert_ok(get(f, &s, 1), &f->e);
+	assert_has_body(&s);
+	assert_contains(log_text(f), "warning");
+	assert_contains(log_text(f), other_sha);
+}
+
+static void refused_connection_names_every_place(void **state)
+{
+	struct fixture *f = *state;
+	serve(f, (struct httpd_page){0});
+	const char *first = arena_strdup(&f->a, httpd_url(f->server, "/a"));
+	httpd_stop(f->server);
+	f->server = NULL;
+	struct fetch_source s = source(f, "file.bin", body_sha, first);
+	strlist_add(&s.urls, &f->a, "/does/not/exist");
+	strlist_add(&s.urls, &f->a, "ftp://127.0.0.1/x");
+	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, first);
+	assert_contains(f->e.msg, "/does/not/exist");
+	assert_contains(f->e.msg, "unsupported place 'ftp://127.0.0.1/x'");
+}
+
+static void no_place_at_all(void **state)
+{
+	struct fixture *f = *state;
+	struct fetch_source s = source(f, "file.bin", body_sha, NULL);
+	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "no place is known");
+}
+
+static void file_url_is_copied(void **state)
+{
+	struct fixture *f = *state;
+	test_write_bytes(path_join(&f->a, f->dir, "a b"), body, BODY);
+	struct fetch_source s = source(f, "file.bin", body_sha, arena_printf(&f->a, "file://%s/a%%20b", f->dir));
+	assert_ok(get(f, &s, 1), &f->e);
+	assert_has_body(&s);
+	assert_true(fs_exists(path_join(&f->a, f->dir, "a b")));
+}
+
+static void absolute_path_is_copied(void **state)
+{
+	struct fixture *f = *state;
+	const char *path = path_join(&f->a, f->dir, "plain");
+	test_write_bytes(path, body, BODY);
+	struct fetch_source s = source(f, "file.bin", body_sha, path);
+	assert_ok(get(f, &s, 1), &f->e);
+	assert_has_body(&s);
+	assert_true(fs_exists(path));
+}
+
+static void wrong_local_file_stays_where_it_is(void **state)
+{
+	struct fixture *f = *state;
+	const char *path = path_join(&f->a, f->dir, "plain");
+	test_write_bytes(path, other, sizeof(other));
+	struct fetch_source s = source(f, "file.bin", body_sha, path);
+	assert_err(get(f, &s, 1), &f->e, ERR_INTEGRITY, other_sha);
+	assert_true(fs_exists(path));
+	assert_false(fs_exists(partial(f)));
+}
+
+static void file_on_another_host_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct fetch_source s = source(f, "file.bin", body_sha, "file://elsewhere/x");
+	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "unsupported place");
+}
+
+static void directory_and_fifo_are_no_files(void **state)
+{
+	struct fixture *f = *state;
+	const char *fifo = path_join(&f->a, f->dir, "fifo");
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	struct fetch_source s = source(f, "file.bin", body_sha, fifo);
+	strlist_add(&s.urls, &f->a, f->dir);
+	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "not a regular file");
+	assert_contains(f->e.msg, fifo);
+}
+
+static void mirror_directory_by_digest_comes_first(void **state)
+{
+	struct fixture *f = *state;
+	serve(f, (struct httpd_page){0});
+	test_write_bytes(arena_printf(&f->a, "%s/m/%s/file.bin", f->dir, body_sha), body, BODY);
+	strlist_add(&f->o.mirrors, &f->a, path_join(&f->a, f->dir, "m/"));
+	get_ok(f);
+	assert_int_equal(httpd_hits(f->server, "/file"), 0);
+}
+
+static void mirror_directory_by_name(void **state)
+{
+	struct fixture *f = *state;
+	test_write_bytes(arena_printf(&f->a, "%s/m/file.bin", f->dir), body, BODY);
+	strlist_add(&f->o.mirrors, &f->a, arena_printf(&f->a, "file://%s/m", f->dir));
+	get_ok(f);
+}
+
+static void mirror_url_comes_first_with_the_name_escaped(void **state)
+{
+	struct fixture *f = *state;
+	const struct httpd_page pages[] = {{.path = "/m/f%2Bile.bin", .body = body, .len = BODY},
+					   {.path = "/file", .body = body, .len = BODY}};
+	f->server = httpd_start(pages, 2);
+	strlist_add(&f->o.mirrors, &f->a, httpd_url(f->server, "/m/"));
+	struct fetch_source s = source(f, "f+ile.bin", body_sha, httpd_url(f->server, "/file"));
+	assert_ok(get(f, &s, 1), &f->e);
+	assert_has_body(&s);
+	assert_string_equal(path_base(s.path), "f+ile.bin");
+	assert_int_equal(httpd_hits(f->server, "/m/f%2Bile.bin"), 1);
+	assert_int_equal(httpd_hits(f->server, "/file"), 0);
+}
+
+static void mirror_without_the_file_is_passed_over(void **state)
+{
+	struct fixture *f = *state;
+	serve(f, (struct httpd_page){0});
+	strlist_add(&f->o.mirrors, &f->a, path_join(&f->a, f->dir, "empty"));
+	get_ok(f);
+	assert_int_equal(httpd_hits(f->server, "/file"), 1);
+}
+
+static void offline_takes_a_mirror_directory(void **state)
+{
+	struct fixture *f = *state;
+	serve(f, (struct httpd_page){0});
+	f->o.offline = true;
+	test_write_bytes(arena_printf(&f->a, "%s/m/file.bin", f->dir), body, BODY);
+	strlist_add(&f->o.mirrors, &f->a, path_join(&f->a, f->dir, "m"));
+	get_ok(f);
+	assert_int_equal(httpd_hits(f->server, "/file"), 0);
+}
+
+static void offline_asks_no_server(void **state)
+{
+	struct fixture *f = *state;
+	serve(f, (struct httpd_page){0});
+	f->o.offline = true;
+	struct fetch_source s = file_source(f);
+	strlist_add(&s.urls, &f->a, "apt:trixie/main/x=1");
+	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "'file.bin'");
+	assert_contains(f->e.msg, body_sha);
+	assert_contains(f->e.msg, "--offline");
+	assert_int_equal(httpd_hits(f->server, "/file"), 0);
+}
+
+static void names_that_are_no_file_names_are_refused(void **state)
+{
+	struct fixture *f = *state;
+	static const char *const bad[] = {"", "a/b", "..", ".hidden", "-x", "/abs", "a\nb"};
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		struct fetch_source s = source(f, bad[i], body_sha, "/dev/null");
+		assert_err(get(f, &s, 1), &f->e, ERR_CONFIG, "not a file name");
+	}
+}
+
+static void digests_that_are_none_are_refused(void **state)
+{
+	struct fixture *f = *state;
+	static const char *const bad[] = {"", "abc", "../../../../../../../../../../../../../../../../../../../../../../",
+					  "ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789"};
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		struct fetch_source s = source(f, "file.bin", bad[i], "/dev/null");
+		assert_err(get(f, &s, 1), &f->e, ERR_CONFIG, "no sha256");
+	}
+}
+
+static void one_failure_does_not_stop_the_others(void **state)
+{
+	struct fixture *f = *state;
+	serve(f, (struct httpd_page){0});
+	struct fetch_source s[] = {source(f, "lost.bin", other_sha, httpd_url(f->server, "/nothing")), file_source(f)};
+	assert_err(get(f, s, 2), &f->e, ERR_NETWORK, "'lost.bin'");
+	assert_null(s[0].path);
+	assert_null(s[1].path);
+	struct fetch_source again = source(f, "file.bin", body_sha, NULL);
+	assert_ok(get(f, &again, 1), &f->e);
+	assert_int_equal(f->stats.from_store, 1);
+}
+
+static void every_failure_is_told(void **state)
+{
+	struct fixture *f = *state;
+	serve(f, (struct httpd_page){0});
+	struct fetch_source s[] = {source(f, "lost.bin", other_sha, "/nothing/a"), source(f, "gone.bin", body_sha, "/nothing/b")};
+	assert_err(get(f, s, 2), &f->e, ERR_NETWORK, "'lost.bin'");
+	assert_contains(log_text(f), "'gone.bin'");
+}
+
+static void cancelled_before_the_start(void **state)
+{
+	struct fixture *f = *state;
+	int ends[2];
+	serve(f, (struct httpd_page){0});
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(write(ends[1], "x", 1), 1);
+	f->run.cancel_fd = ends[0];
+	struct fetch_source s = file_source(f);
+	assert_err(get(f, &s, 1), &f->e, ERR_INTERRUPTED, "interrupted");
+	assert_int_equal(httpd_hits(f->server, "/file"), 0);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void *press_ctrl_c(void *user)
+{
+	usleep(300 * 1000);
+	assert_int_equal(write(*(int *)user, "x", 1), 1);
+	return NULL;
+}
+
+static void cancel_stops_at_once_and_keeps_the_partial(void **state)
+{
+	struct fixture *f = *state;
+	int ends[2];
+	pthread_t t;
+	f->o.stall_seconds = 60;
+	serve(f, (struct httpd_page){.fault = HTTPD_STALL, .cut = HALF});
+	assert_int_equal(pipe(ends), 0);
+	f->run.cancel_fd = ends[0];
+	assert_int_equal(pthread_create(&t, NULL, press_ctrl_c, &ends[1]), 0);
+	struct fetch_source s = file_source(f);
+	double start = log_seconds();
+	assert_err(get(f, &s, 1), &f->e, ERR_INTERRUPTED, "interrupted");
+	assert_true(log_seconds() - start < 3);
+	pthread_join(t, NULL);
+	struct stat st;
+	assert_int_equal(stat(partial(f), &st), 0);
+	assert_int_equal(st.st_size, HALF);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* A store on a file system of 1 MiB, in a mount name space of its own. Exit status: 0 as promised. */
+static int fill_the_disk(struct fixture *f)
+{
+	const char *dir = path_join(&f->a, f->dir, "small");
+	struct store *store;
+	if (mkdir(dir, 0755) < 0)
+		return 10;
+	if (geteuid() != 0 && unshare(CLONE_NEWUSER) < 0)
+		return 11;
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("none", dir, "tmpfs", 0, "size=1m") < 0)
+		return 12;
+	if (store_open(path_join(&f->a, dir, "store"), &f->run, &store, &f->e) != 0)
+		return 13;
+	struct fetch_source s = file_source(f);
+	int status = fetch_all(store, &s, 1, &f->o, &f->run, &f->a, &f->stats, &f->e);
+	store_close(store);
+	if (status != -1 || f->e.kind != ERR_SYSTEM)
+		return 14;
+	if (!strstr(f->e.msg, "small/store/partial/") || !f->e.hint[0])
+		return 15;
+	return httpd_hits(f->server, "/file") == 1 ? 0 : 16;
+}
+
+static void full_disk_is_a_system_error_with_path_and_hint(void **state)
+{
+	struct fixture *f = *state;
+	int status;
+	pid_t pid = fork();
+	if (pid == 0) {
+		serve(f, (struct httpd_page){0});
+		_exit(fill_the_disk(f));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static int fetch_in_child(struct fixture *f)
+{
+	struct store *store;
+	struct fetch_source s = file_source(f);
+	if (store_open(path_join(&f->a, f->dir, "store"), &f->run, &store, &f->e) != 0)
+		return 1;
+	int status = fetch_all(store, &s, 1, &f->o, &f->run, &f->a, &f->stats, &f->e);
+	store_close(store);
+	return status == 0 && s.path ? 0 : 2;
+}
+
+static void two_processes_download_once(void **state)
+{
+	struct fixture *f = *state;
+	enum { N = 3 };
+	pid_t pids[N];
+	f->o.stall_seconds = 5;
+	serve(f, (struct httpd_page){.fault = HTTPD_STATUS, .status = 429, .retry_after = 1, .times = 1});
+	for (int i = 0; i < N; i++) {
+		pids[i] = fork();
+		if (pids[i] == 0)
+			_exit(fetch_in_child(f));
+	}
+	for (int i = 0; i < N; i++) {
+		int status;
+		assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+		assert_true(WIFEXITED(status));
+		assert_int_equal(WEXITSTATUS(status), 0);
+	}
+	assert_int_equal(httpd_hits(f->server, "/file"), 2);
+	assert_int_equal(httpd_sent(f->server, "/file"), BODY);
+}
+
+struct thread_job {
+	struct fixture *f;
+	int status;
+	struct fetch_stats stats;
+};
+
+static void *fetch_in_thread(void *user)
+{
+	struct thread_job *j = user;
+	AUTO_ARENA struct arena a = {0};
+	struct store *store;
+	struct err e = {0};
+	struct log log = {.level = LOG_QUIET, .fd = j->f->log_fd};
+	struct run run = {.log = &log, .cancel_fd = -1};
+	struct fetch_source s = {.name = "file.bin", .sha256 = body_sha};
+	strlist_add(&s.urls, &a, httpd_url(j->f->server, "/file"));
+	j->status = -1;
+	if (store_open(path_join(&a, j->f->dir, "store"), &run, &store, &e) != 0)
+		return NULL;
+	j->status = fetch_all(store, &s, 1, &j->f->o, &run, &a, &j->stats, &e);
+	store_close(store);
+	return NULL;
+}
+
+static void two_threads_download_once(void **state)
+{
+	struct fixture *f = *state;
+	pthread_t t[2];
+	struct thread_job jobs[2] = {{.f = f}, {.f = f}};
+	serve(f, (struct httpd_page){0});
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&t[i], NULL, fetch_in_thread, &jobs[i]), 0);
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], NULL);
+	assert_int_equal(jobs[0].status, 0);
+	assert_int_equal(jobs[1].status, 0);
+	assert_int_equal(jobs[0].stats.downloaded + jobs[1].stats.downloaded, 1);
+	assert_int_equal(httpd_hits(f->server, "/file"), 1);
+}
+
+static void progress_is_reported(void **state)
+{
+	struct fixture *f = *state;
+	serve(f, (struct httpd_page){0});
+	get_ok(f);
+	assert_contains(log_text(f), "fetch: ");
+	assert_contains(log_text(f), "/1 files, ");
+	assert_contains(log_text(f), " MiB/s");
+}
+
+static const char *env_path(void)
+{
+	const char *path = getenv("PATH");
+	return path ? path : "/usr/bin:/bin";
+}
+
+/* A fake apt-get that brings one right and one wrong file: what apt fetches is checked like everything else. */
+static void put_fake_apt(struct fixture *f)
+{
+	const char *bin = path_join(&f->a, f->dir, "bin");
+	const char *script = path_join(&f->a, bin, "apt-get");
+	test_write_bytes(path_join(&f->a, f->dir, "pool"), body, BODY);
+	test_write(script, arena_printf(&f->a,
+					"#!/bin/sh\n"
+					"echo \"$@\" >>%s/calls\n"
+					"case \"$*\" in\n"
+					"*indextargets*) echo 'http://archive.invalid/debian|Debian|main|Debian' ;;\n"
+					"*source*) cp %s/pool right.tar.xz; echo no >wrong.tar.xz ;;\n"
+					"esac\n",
+					f->dir, f->dir));
+	chmod(script, 0755);
+	setenv("PATH", arena_printf(&f->a, "%s:/usr/bin:/bin", bin), 1);
+}
+
+static void apt_place_is_fetched_and_checked(void **state)
+{
+	struct fixture *f = *state;
+	const char *path = arena_strdup(&f->a, env_path());
+	put_fake_apt(f);
+	struct fetch_source s = source(f, "right.tar.xz", body_sha, "apt:trixie/main/pkg=1.0-1");
+	int status = get(f, &s, 1);
+	setenv("PATH", path, 1);
+	assert_ok(status, &f->e);
+	assert_has_body(&s);
+	AUTO_ARENA struct arena a = {0};
+	struct strlist left = {0};
+	assert_ok(fs_list(path_join(&a, f->dir, "store/tmp"), &a, &left, &f->e), &f->e);
+	assert_int_equal(left.count, 0);
+}
+
+static void wrong_file_from_apt_is_an_integrity_error(void **state)
+{
+	struct fixture *f = *state;
+	const char *path = arena_strdup(&f->a, env_path());
+	put_fake_apt(f);
+	struct fetch_source s = source(f, "wrong.tar.xz", body_sha, "apt:trixie/main/pkg=1.0-1");
+	int status = get(f, &s, 1);
+	setenv("PATH", path, 1);
+	assert_int_equal(status, -1);
+	assert_int_equal(f->e.kind, ERR_INTEGRITY);
+	assert_contains(f->e.msg, body_sha);
+	assert_false(fs_exists(partial(f)));
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(downloads_into_the_store),
+		T(second_time_comes_from_the_store),
+		T(other_name_of_the_same_bytes_is_found),
+		T(no_source_is_fine),
+		T(several_files_at_once),
+		T(same_file_twice_is_downloaded_once),
+		T(next_place_is_tried),
+		T(wrong_place_then_right_place_warns),
+		T(refused_connection_names_every_place),
+		T(no_place_at_all),
+		T(file_url_is_copied),
+		T(absolute_path_is_copied),
+		T(wrong_local_file_stays_where_it_is),
+		T(file_on_another_host_is_refused),
+		T(directory_and_fifo_are_no_files),
+		T(mirror_directory_by_digest_comes_first),
+		T(mirror_directory_by_name),
+		T(mirror_url_comes_first_with_the_name_escaped),
+		T(mirror_without_the_file_is_passed_over),
+		T(offline_takes_a_mirror_directory),
+		T(offline_asks_no_server),
+		T(names_that_are_no_file_names_are_refused),
+		T(digests_that_are_none_are_refused),
+		T(one_failure_does_not_stop_the_others),
+		T(every_failure_is_told),
+		T(cancelled_before_the_start),
+		T(cancel_stops_at_once_and_keeps_the_partial),
+		T(full_disk_is_a_system_error_with_path_and_hint),
+		T(two_processes_download_once),
+		T(two_threads_download_once),
+		T(progress_is_reported),
+		T(apt_place_is_fetched_and_checked),
+		T(wrong_file_from_apt_is_an_integrity_error),
+	};
+	return cmocka_run_group_tests(tests, group_setup, NULL);
+}
