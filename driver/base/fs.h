@@ -24,6 +24,7 @@ int fs_remove_tree(const char *path, struct err *e) MUST_CHECK;
 /* fs_sync_tree: fsync of every regular file and directory below and of `path` itself, children first. */
 int fs_sync_tree(const char *path, struct err *e) MUST_CHECK;
 int fs_sync_dir(const char *path, struct err *e) MUST_CHECK;
+int fs_sync_file(const char *path, struct err *e) MUST_CHECK;
 /* fs_rename: rename(2) and fsync of the target's directory. */
 int fs_rename(const char *from, const char *to, struct err *e) MUST_CHECK;
 /* fs_copy: one regular file, bytes and permission bits (copy_file_range where it can); `to` is replaced at the end, by rename. */

@@ -13,7 +13,7 @@ static int copy_whole(const char *from, const char *to, struct arena *a, struct 
 	const char *part = arena_printf(a, "%s.part%ld", to, (long)getpid());
 	if (fs_remove_tree(part, e) != 0)
 		return -1;
-	if (fs_copy(from, part, e) != 0 || fs_sync_tree(part, e) != 0 || fs_rename(part, to, e) != 0) {
+	if (fs_copy(from, part, e) != 0 || fs_sync_file(part, e) != 0 || fs_rename(part, to, e) != 0) {
 		if (fs_remove_tree(part, &ignored) != 0)
 			err_clear(&ignored);
 		return -1;
