@@ -32,6 +32,14 @@ struct fetch_job {
 	struct err err;
 };
 
+struct fetch_pool;
+
+struct pool_thread {
+	pthread_t id;
+	struct fetch_pool *pool;
+	struct fetch_worker worker;
+};
+
 struct fetch_pool {
 	struct fetch_shared shared;
 	struct fetch_job *jobs;
@@ -39,8 +47,7 @@ struct fetch_pool {
 	_Atomic size_t next;     /* the first job nobody has taken */
 	_Atomic unsigned done;   /* jobs that ended */
 	const char *partial_dir; /* <store>/partial */
-	struct log log;          /* of the workers, into a pipe */
-	struct run run;
+	struct pool_thread threads[MAX_PARALLEL];
 	int ended; /* eventfd: a worker adds one when it ends */
 };
 
@@ -108,12 +115,12 @@ static int publish(struct fetch_shared *f, const struct fetch_source *s, const c
 	return object_file(dir, s, a, ret, e);
 }
 
-static int run_job(struct fetch_pool *p, struct fetch_job *j)
+static int run_job(const struct fetch_pool *p, struct fetch_worker *w, struct fetch_job *j)
 {
-	struct fetch_shared *f = &p->shared;
+	struct fetch_shared *f = w->shared;
 	const struct fetch_source *s = j->source;
 	AUTO_LOCK struct lock lock = LOCK_NONE;
-	if (run_check(f->run, &j->err) != 0 || store_lock(f->store, STORE_SOURCE, s->sha256, f->run, &lock, &j->err) != 0)
+	if (run_check(&w->run, &j->err) != 0 || store_lock(f->store, STORE_SOURCE, s->sha256, &w->run, &lock, &j->err) != 0)
 		return -1;
 	if (look_in_store(f, s, &j->arena, &j->path, &j->err) != 0)
 		return -1;
@@ -122,22 +129,23 @@ static int run_job(struct fetch_pool *p, struct fetch_job *j)
 		return 0;
 	char *partial = path_join(&j->arena, p->partial_dir, s->sha256);
 	double start = log_seconds();
-	if (fetch_places(f, s, partial, &j->err) != 0)
+	if (fetch_places(w, s, partial, &j->err) != 0)
 		return -1;
 	pthread_mutex_lock(&f->mutex);
 	int status = publish(f, s, partial, &j->arena, &j->path, &j->err);
 	pthread_mutex_unlock(&f->mutex);
 	if (status == 0)
-		log_verbose(f->run->log, "fetched '%s' in %.1f s", s->name, log_seconds() - start);
+		log_verbose(&w->log, "fetched '%s' in %.1f s", s->name, log_seconds() - start);
 	return status;
 }
 
 static void *worker(void *user)
 {
-	struct fetch_pool *p = user;
+	struct pool_thread *t = user;
+	struct fetch_pool *p = t->pool;
 	for (size_t i; (i = atomic_fetch_add(&p->next, 1)) < p->count;) {
 		struct fetch_job *j = &p->jobs[i];
-		if (run_job(p, j) != 0)
+		if (run_job(p, &t->worker, j) != 0)
 			j->path = NULL;
 		atomic_fetch_add(&p->done, 1);
 	}
@@ -193,14 +201,14 @@ static void watch(struct fetch_pool *p, unsigned threads, int said, struct log *
 }
 
 /* Signals belong to the caller's thread; SIGPIPE must not kill a worker whose server hangs up. */
-static unsigned start_workers(struct fetch_pool *p, unsigned wanted, pthread_t *threads)
+static unsigned start_workers(struct fetch_pool *p, unsigned wanted)
 {
 	sigset_t all;
 	sigset_t old;
 	unsigned started = 0;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	while (started < wanted && pthread_create(&threads[started], NULL, worker, p) == 0)
+	while (started < wanted && pthread_create(&p->threads[started].id, NULL, worker, &p->threads[started]) == 0)
 		started++;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return started;
@@ -216,18 +224,21 @@ static int run_pool(struct fetch_pool *p, const struct run *run, struct err *e)
 	AUTO_FD int ended = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (ended < 0 || fcntl(said, F_SETFL, O_NONBLOCK) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot make an event descriptor");
-	pthread_t threads[MAX_PARALLEL];
 	unsigned wanted = p->shared.o->parallel < p->count ? p->shared.o->parallel : (unsigned)p->count;
-	p->log = (struct log){.level = run->log->level, .fd = say};
-	p->run = (struct run){.log = &p->log, .cancel_fd = run->cancel_fd};
-	p->shared.run = &p->run;
+	for (unsigned i = 0; i < wanted; i++) {
+		struct fetch_worker *w = &p->threads[i].worker;
+		p->threads[i].pool = p;
+		w->shared = &p->shared;
+		w->log = (struct log){.level = run->log->level, .fd = say};
+		w->run = (struct run){.log = &w->log, .cancel_fd = run->cancel_fd};
+	}
 	p->ended = ended;
-	unsigned started = start_workers(p, wanted, threads);
+	unsigned started = start_workers(p, wanted);
 	if (started == 0)
 		return err_set(e, ERR_SYSTEM, "cannot start a thread");
 	watch(p, started, said, run->log);
 	for (unsigned i = 0; i < started; i++)
-		pthread_join(threads[i], NULL);
+		pthread_join(p->threads[i].id, NULL);
 	return 0;
 }
 

@@ -108,7 +108,7 @@ static uint64_t file_size(const char *path)
 	return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
-static enum transfer_outcome from_http(const struct fetch_shared *f, const struct transfer *t, const char *name, struct err *e)
+static enum transfer_outcome from_http(struct fetch_worker *w, const struct transfer *t, const char *name, struct err *e)
 {
 	unsigned failures = 0;
 	for (;;) {
@@ -123,42 +123,42 @@ static enum transfer_outcome from_http(const struct fetch_shared *f, const struc
 			err_wrap(e, "asked to wait %u seconds", retry_after);
 			return TRANSFER_NEXT;
 		}
-		if (failures >= f->o->retries)
+		if (failures >= w->shared->o->retries)
 			return TRANSFER_NEXT;
-		unsigned ms = pause_ms(f->o, t->sha256, failures++);
+		unsigned ms = pause_ms(w->shared->o, t->sha256, failures++);
 		if (ms < retry_after * 1000)
 			ms = retry_after * 1000;
-		log_verbose(f->run->log, "fetch: '%s' again in %.1f s: %s", name, ms / 1000.0, e->msg);
-		if (wait_ms(f->run, ms, e) != 0)
+		log_verbose(&w->log, "fetch: '%s' again in %.1f s: %s", name, ms / 1000.0, e->msg);
+		if (wait_ms(&w->run, ms, e) != 0)
 			return TRANSFER_STOP;
 	}
 }
 
 /* Sources of one package come from one directory, so that apt-get finds there what it has brought already. */
-static int apt_place_dir(struct fetch_shared *f, struct arena *a, const char *place, const char **ret, struct err *e)
+static int apt_place_dir(struct fetch_worker *w, struct arena *a, const char *place, const char **ret, struct err *e)
 {
 	char hex[DIGEST_HEX_LEN + 1];
 	int status = 0;
-	pthread_mutex_lock(&f->mutex);
-	if (!f->apt_dir)
-		status = store_stage(f->store, &f->arena, &f->apt_dir, e);
-	pthread_mutex_unlock(&f->mutex);
+	pthread_mutex_lock(&w->shared->mutex);
+	if (!w->shared->apt_dir)
+		status = store_stage(w->shared->store, &w->shared->arena, &w->shared->apt_dir, e);
+	pthread_mutex_unlock(&w->shared->mutex);
 	if (status != 0)
 		return -1;
 	digest_data(place, strlen(place), hex);
-	*ret = arena_printf(a, "%s/%.16s", f->apt_dir, hex);
+	*ret = arena_printf(a, "%s/%.16s", w->shared->apt_dir, hex);
 	return fs_mkdirs(*ret, e);
 }
 
-static enum transfer_outcome from_apt(struct fetch_shared *f, const struct transfer *t, const char *name, struct err *e)
+static enum transfer_outcome from_apt(struct fetch_worker *w, const struct transfer *t, const char *name, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	const char *dir;
-	if (apt_place_dir(f, &a, t->url, &dir, e) != 0)
+	if (apt_place_dir(w, &a, t->url, &dir, e) != 0)
 		return TRANSFER_STOP;
-	pthread_mutex_lock(&f->apt);
-	int status = apt_fetch(t->url, name, path_join(&a, store_dir(f->store), "apt"), dir, f->run, e);
-	pthread_mutex_unlock(&f->apt);
+	pthread_mutex_lock(&w->shared->apt);
+	int status = apt_fetch(t->url, name, path_join(&a, store_dir(w->shared->store), "apt"), dir, &w->run, e);
+	pthread_mutex_unlock(&w->shared->apt);
 	if (status != 0)
 		return e->kind == ERR_SYSTEM || e->kind == ERR_INTERRUPTED ? TRANSFER_STOP : TRANSFER_NEXT;
 	const char *file = path_join(&a, dir, name);
@@ -174,26 +174,29 @@ static enum transfer_outcome from_apt(struct fetch_shared *f, const struct trans
 	return transfer_check(t, e);
 }
 
-static enum transfer_outcome from_place(struct fetch_shared *f, const struct fetch_source *s, const char *place, const char *partial,
+static enum transfer_outcome from_place(struct fetch_worker *w, const struct fetch_source *s, const char *place, const char *partial,
 					bool *skipped, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	const char *rest;
-	struct transfer t = {
-		.path = partial, .sha256 = s->sha256, .stall_seconds = f->o->stall_seconds, .run = f->run, .progress = &f->amount};
+	struct transfer t = {.path = partial,
+			     .sha256 = s->sha256,
+			     .stall_seconds = w->shared->o->stall_seconds,
+			     .run = &w->run,
+			     .progress = &w->shared->amount};
 	enum place_kind kind = place_kind(&a, place, &rest);
 	t.url = rest;
-	if (f->o->offline && (kind == PLACE_HTTP || kind == PLACE_APT)) {
+	if (w->shared->o->offline && (kind == PLACE_HTTP || kind == PLACE_APT)) {
 		*skipped = true;
 		return TRANSFER_NEXT;
 	}
 	switch (kind) {
 	case PLACE_HTTP:
-		return from_http(f, &t, s->name, e);
+		return from_http(w, &t, s->name, e);
 	case PLACE_FILE:
 		return transfer_copy(&t, e);
 	case PLACE_APT:
-		return from_apt(f, &t, s->name, e);
+		return from_apt(w, &t, s->name, e);
 	case PLACE_UNKNOWN:
 		break;
 	}
@@ -239,12 +242,12 @@ static void note_failure(struct verdict *v, enum transfer_outcome out, const str
 		snprintf(v->hint, sizeof(v->hint), "%s", said->hint);
 }
 
-static int try_places(struct fetch_shared *f, const struct fetch_source *s, const struct strlist *places, const char *partial,
+static int try_places(struct fetch_worker *w, const struct fetch_source *s, const struct strlist *places, const char *partial,
 		      struct verdict *v, struct err *e)
 {
 	for (size_t i = 0; i < places->count; i++) {
 		struct err said = {0};
-		enum transfer_outcome out = from_place(f, s, places->items[i], partial, &v->skipped, &said);
+		enum transfer_outcome out = from_place(w, s, places->items[i], partial, &v->skipped, &said);
 		if (out == TRANSFER_STOP) {
 			*e = said;
 			return -1;
@@ -255,24 +258,24 @@ static int try_places(struct fetch_shared *f, const struct fetch_source *s, cons
 		}
 		AUTO_ARENA struct arena a = {0};
 		if (v->wrong)
-			log_warn(f->run->log, "'%s' came from '%s' only: %s", s->name, transfer_shown_url(&a, places->items[i]),
+			log_warn(&w->log, "'%s' came from '%s' only: %s", s->name, transfer_shown_url(&a, places->items[i]),
 				 buf_cstr(&v->words));
 		else if (v->words.len)
-			log_verbose(f->run->log, "fetch: '%s': %s", s->name, buf_cstr(&v->words));
+			log_verbose(&w->log, "fetch: '%s': %s", s->name, buf_cstr(&v->words));
 		return 0;
 	}
 	return no_place_left(s, v, e);
 }
 
-int fetch_places(struct fetch_shared *f, const struct fetch_source *s, const char *partial, struct err *e)
+int fetch_places(struct fetch_worker *w, const struct fetch_source *s, const char *partial, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist places = {0};
 	struct verdict v = {0};
-	for (size_t i = 0; i < f->o->mirrors.count; i++)
-		add_mirror(&places, &a, f->o->mirrors.items[i], s);
+	for (size_t i = 0; i < w->shared->o->mirrors.count; i++)
+		add_mirror(&places, &a, w->shared->o->mirrors.items[i], s);
 	strlist_append(&places, &a, &s->urls);
-	int status = try_places(f, s, &places, partial, &v, e);
+	int status = try_places(w, s, &places, partial, &v, e);
 	buf_release(&v.words);
 	return status;
 }
