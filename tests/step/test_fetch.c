@@ -474,9 +474,9 @@ static void put_fake_apt(struct fixture *f)
 	test_write(script, arena_printf(&f->a,
 					"#!/bin/sh\n"
 					"echo \"$@\" >>%s/calls\n"
-					"case \"$*\" in\n"
-					"*indextargets*) echo 'http://archive.invalid/debian|Debian|main|Debian' ;;\n"
-					"*source*) cp %s/pool right.tar.xz; echo no >wrong.tar.xz ;;\n"
+					"case \" $* \" in\n"
+					"*' indextargets '*) echo 'http://archive.invalid/debian|Debian|main|Debian' ;;\n"
+					"*' source '*) cp %s/pool right.tar.xz; echo no >wrong.tar.xz ;;\n"
 					"esac\n",
 					f->dir, f->dir));
 	chmod(script, 0755);
