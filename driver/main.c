@@ -1,0 +1,35 @@
+/* The program: signals become a descriptor, the error is printed once, its kind is the exit code. */
+#include <signal.h>
+#include <stdio.h>
+#include <sys/signalfd.h>
+
+#include "cmd/cmd.h"
+
+/* SIGINT, SIGTERM and SIGHUP are not delivered: they make a descriptor readable that everything which waits also waits for. */
+static int open_cancel(void)
+{
+	sigset_t stop;
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGINT);
+	sigaddset(&stop, SIGTERM);
+	sigaddset(&stop, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &stop, NULL) != 0)
+		return -1;
+	signal(SIGPIPE, SIG_IGN);
+	return signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int main(int argc, char **argv)
+{
+	struct log log;
+	struct err e = {0};
+	log_init(&log, STDERR_FILENO, LOG_NORMAL);
+	struct run run = {.log = &log, .cancel_fd = open_cancel()};
+	if (cmd_main(argc, argv, &run, &e) == 0)
+		return 0;
+	log_status_end(&log);
+	fprintf(stderr, "ptbuild: error: %s\n", e.msg);
+	if (e.hint[0])
+		fprintf(stderr, "hint: %s\n", e.hint);
+	return (int)e.kind;
+}
