@@ -12,7 +12,8 @@ static void format_into(char *out, size_t size, const char *fmt, va_list ap)
 		out[0] = '\0';
 }
 
-int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
+/* The names stand in parentheses because the header makes them macros for the analyzer. */
+int(err_set)(struct err *e, enum err_kind kind, const char *fmt, ...)
 {
 	/* The arguments may point into `e` itself, so the text is made beside it. */
 	char text[sizeof(e->msg)];
@@ -26,7 +27,7 @@ int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
 	return -1;
 }
 
-int err_errno(struct err *e, enum err_kind kind, const char *fmt, ...)
+int(err_errno)(struct err *e, enum err_kind kind, const char *fmt, ...)
 {
 	int saved = errno;
 	char text[sizeof(e->msg)];
@@ -44,7 +45,7 @@ int err_errno(struct err *e, enum err_kind kind, const char *fmt, ...)
 	return -1;
 }
 
-int err_wrap(struct err *e, const char *fmt, ...)
+int(err_wrap)(struct err *e, const char *fmt, ...)
 {
 	char text[sizeof(e->msg)];
 	char whole[sizeof(e->msg)];
@@ -59,7 +60,7 @@ int err_wrap(struct err *e, const char *fmt, ...)
 	return -1;
 }
 
-int err_hint(struct err *e, const char *fmt, ...)
+int(err_hint)(struct err *e, const char *fmt, ...)
 {
 	char text[sizeof(e->hint)];
 	va_list ap;

@@ -33,3 +33,16 @@ int err_wrap(struct err *e, const char *fmt, ...) __attribute__((format(printf, 
 int err_hint(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* err_clear: back to ERR_NONE with empty texts. */
 void err_clear(struct err *e);
+
+#ifdef __clang_analyzer__
+/* The analyzer looks at one file at a time: told that these give -1, it does not go down paths on which an error was set and success returned. */
+static inline int err_is_minus_one(int ignored)
+{
+	(void)ignored;
+	return -1;
+}
+#define err_set(...) err_is_minus_one(err_set(__VA_ARGS__))
+#define err_errno(...) err_is_minus_one(err_errno(__VA_ARGS__))
+#define err_wrap(...) err_is_minus_one(err_wrap(__VA_ARGS__))
+#define err_hint(...) err_is_minus_one(err_hint(__VA_ARGS__))
+#endif

@@ -152,7 +152,7 @@ int cmd_main(int argc, char *const *argv, const struct run *run, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist words = {0}, args = {0};
-	const struct command *cmd = NULL;
+	const struct command *cmd = &command_help;
 	if (find_command(argc, argv, &a, &words, &cmd, e) < 0)
 		return -1;
 	const struct arg_def *tables[MAX_TABLES] = {cmd_global_options};

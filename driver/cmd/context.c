@@ -59,7 +59,7 @@ int cmd_profiles_dir(struct cmd_context *c, const char **ret, struct err *e)
 
 int cmd_patches_dir(struct cmd_context *c, const char **ret, struct err *e)
 {
-	const char *profiles;
+	const char *profiles = NULL;
 	if (!c->patches_dir) {
 		if (cmd_profiles_dir(c, &profiles, e) < 0)
 			return -1;
@@ -75,7 +75,7 @@ int cmd_patches_dir(struct cmd_context *c, const char **ret, struct err *e)
 
 int cmd_tables(struct cmd_context *c, const struct tables **ret, struct err *e)
 {
-	const char *dir;
+	const char *dir = NULL;
 	if (!c->tables && (cmd_profiles_dir(c, &dir, e) < 0 || tables_load(dir, c->arena, &c->tables, e) < 0))
 		return -1;
 	*ret = c->tables;
@@ -100,7 +100,7 @@ int cmd_cache_dir(const struct cmd_context *c, const char **ret, struct err *e)
 
 int cmd_store(struct cmd_context *c, struct store **ret, struct err *e)
 {
-	const char *dir;
+	const char *dir = NULL;
 	if (!c->store && (cmd_cache_dir(c, &dir, e) < 0 || store_open(dir, c->run, &c->store, e) < 0))
 		return -1;
 	*ret = c->store;
@@ -127,7 +127,7 @@ enum sandbox_kind cmd_sandbox(const struct cmd_context *c)
 
 int cmd_toolchain(struct cmd_context *c, const struct toolchain **ret, struct err *e)
 {
-	const struct root *root;
+	const struct root *root = NULL;
 	if (!c->toolchain && (cmd_root(c, &root, e) < 0 || toolchain_probe(root, cmd_sandbox(c), c->run, c->arena, &c->toolchain, e) < 0))
 		return -1;
 	*ret = c->toolchain;
