@@ -183,16 +183,3 @@ void pipeline_free(struct pipeline_item *items, size_t count)
 		items[i].record = NULL;
 	}
 }
-
-int pipeline_fetch(const struct pipeline_request *q, const struct run *run, struct err *e)
-{
-	AUTO_ARENA struct arena a = {0};
-	struct pipeline l = {.q = q, .run = run, .arena = &a};
-	for (size_t i = 0; i < q->count; i++) {
-		struct pipeline_item it = {0};
-		struct making m = {.q = q, .run = run, .arena = &a, .item = &it};
-		if (resolve(&l, &q->targets[i], NULL, &m.plan, e) != 0 || making_fetch(&m, NULL, e) != 0)
-			return -1;
-	}
-	return 0;
-}

@@ -55,5 +55,3 @@ int pipeline_build(const struct pipeline_request *q, const struct run *run, stru
 		   struct err *e) MUST_CHECK;
 /* pipeline_free: releases what the items own beyond the arena. */
 void pipeline_free(struct pipeline_item *items, size_t count);
-/* pipeline_fetch: only the sources (and locked Python requirements) of the variants, into the store. */
-int pipeline_fetch(const struct pipeline_request *q, const struct run *run, struct err *e) MUST_CHECK;

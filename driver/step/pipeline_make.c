@@ -28,7 +28,7 @@ static void step_end(struct making *m)
 	}
 }
 
-int making_fetch(struct making *m, const char ***ret, struct err *e)
+static int fetch_sources(struct making *m, const char ***ret, struct err *e)
 {
 	const struct package_row *row = m->plan->package_row;
 	struct fetch_source *sources = arena_array(m->arena, row->sources_count, sizeof(*sources));
@@ -45,8 +45,7 @@ int making_fetch(struct making *m, const char ***ret, struct err *e)
 	const char **paths = arena_array(m->arena, row->sources_count, sizeof(*paths));
 	for (unsigned i = 0; i < row->sources_count; i++)
 		paths[i] = sources[i].path;
-	if (ret)
-		*ret = paths;
+	*ret = paths;
 	return 0;
 }
 
@@ -109,7 +108,7 @@ static int make_tree(struct making *m, struct err *e)
 	const char *src = path_join(m->arena, m->build_dir, "src"), *marker = path_join(m->arena, m->build_dir, "src.ok");
 	const char **paths;
 	step_begin(m, "fetch");
-	if (making_fetch(m, &paths, e) != 0)
+	if (fetch_sources(m, &paths, e) != 0)
 		return -1;
 	step_end(m);
 	if (fs_exists(marker))

@@ -33,7 +33,5 @@ struct making {
 
 /* making_run: fetch to verify. Afterwards the stage holds the wheel and nothing unverified is in it. */
 int making_run(struct making *m, struct err *e) MUST_CHECK;
-/* making_fetch: the first step alone: every source of the plan into the store; the paths, in the order of the plan's sources, in *ret (may be NULL). */
-int making_fetch(struct making *m, const char ***ret, struct err *e) MUST_CHECK;
 /* making_record: build.json: inputs with digests, keys, toolchain, times, verification (new reference). */
 json_t *making_record(const struct making *m);
