@@ -155,10 +155,11 @@ int cmd_main(int argc, char *const *argv, const struct run *run, struct err *e)
 	const struct command *cmd = &command_help;
 	if (find_command(argc, argv, &a, &words, &cmd, e) < 0)
 		return -1;
-	const struct arg_def *tables[MAX_TABLES] = {cmd_global_options};
-	size_t count = 1;
-	for (size_t i = 0; cmd->tables && cmd->tables[i] && count < MAX_TABLES; i++)
-		tables[count++] = cmd->tables[i];
+	const struct arg_def *tables[MAX_TABLES];
+	size_t count = 0;
+	for (; cmd->tables && cmd->tables[count] && count + 1 < MAX_TABLES; count++)
+		tables[count] = cmd->tables[count];
+	tables[count++] = cmd_global_options; /* last: the first of two with one name is taken, and a command knows better */
 	size_t size = cmd->options_size > sizeof(struct cmd_globals) ? cmd->options_size : sizeof(struct cmd_globals);
 	struct cmd_globals *options = arena_alloc(&a, size);
 	const char *const *list = strlist_argv(&words, &a);

@@ -89,13 +89,13 @@ static void check_tool(struct doctor *d, const char *name, const char *range, bo
 static void check_python(struct doctor *d)
 {
 	const struct tool *t = toolchain_get(d->toolchain, "python3");
-	const char *want = d->plan ? d->plan->python : NULL;
-	size_t n = want ? strlen(want) : 0;
-	check_tool(d, "python3", "", true);
-	if (!t->path || !want || (strncmp(t->version, want, n) == 0 && (t->version[n] == '.' || !t->version[n])))
-		return;
-	add(d, FAILURE, ERR_POLICY, "python3", TEXT(d, "the root has Python %s, the build is for %s", t->version, want),
-	    "say --python for the one that is there, or use a root that has the other");
+	const char *want = d->plan ? d->plan->python : "";
+	size_t n = strlen(want);
+	if (!n || !t->path || (strncmp(t->version, want, n) == 0 && (t->version[n] == '.' || !t->version[n])))
+		check_tool(d, "python3", "", true);
+	else
+		add(d, FAILURE, ERR_POLICY, "python3", TEXT(d, "%s is %s, the build is for %s", t->path, t->version, want),
+		    "say --python for the one that is there, or use a root that has the other");
 }
 
 static int sandbox_shell(struct doctor *d, const char *script, const struct strlist *args, struct buf *out, struct err *e)
