@@ -107,11 +107,16 @@ static const char *word_after(const char *line, const char *lead, struct arena *
 static int explain(const char *patch, const char *output, struct arena *a, struct err *e)
 {
 	struct strlist lines = {0};
+	static const char *const would[] = {"The next patch would create the file ", "The next patch would delete the file "};
 	const char *file = NULL, *what = NULL;
 	strlist_split(&lines, a, output, "\n");
 	for (size_t i = 0; i < lines.count && !what; i++) {
 		const char *line = lines.items[i];
 		const char *word = word_after(line, "checking file ", a);
+		for (size_t k = 0; !word && k < ARRAY_LEN(would); k++) {
+			word = word_after(line, would[k], a);
+			word = word ? arena_strndup(a, word, strlen(word) - path_has_suffix(word, ",")) : NULL;
+		}
 		unsigned hunk;
 		char at[64];
 		file = word ? word : file;
@@ -121,8 +126,8 @@ static int explain(const char *patch, const char *output, struct arena *a, struc
 			what = "it is in the sources already";
 		else if (strstr(line, "can't find file to patch"))
 			what = "the file it changes is not there", file = NULL;
-		else if (strstr(line, "malformed patch") || strstr(line, "which already exists") || strstr(line, "not deleting file") ||
-			 strstr(line, "refusing to patch") || strstr(line, "****"))
+		else if (strstr(line, "malformed patch") || strstr(line, "which already exists") || strstr(line, "which does not exist") ||
+			 strstr(line, "not deleting file") || strstr(line, "refusing to patch") || strstr(line, "****"))
 			what = line;
 	}
 	for (size_t i = 0; i < lines.count && what && !file; i++) {

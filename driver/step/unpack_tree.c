@@ -150,7 +150,7 @@ int tree_mkdir(struct tree *t, const char *path, struct timespec mtime, struct e
 int tree_create(struct tree *t, const char *path, mode_t mode, int *ret_fd, struct err *e)
 {
 	int dir = -1;
-	const char *name = NULL;
+	const char *name = "";
 	struct stat st;
 	if (locate(t, path, &dir, &name, e) != 0)
 		return -1;
@@ -176,7 +176,7 @@ void tree_discard(struct tree *t, const char *path)
 {
 	struct err ignored = {0};
 	int dir = -1;
-	const char *name = NULL;
+	const char *name = "";
 	if (locate(t, path, &dir, &name, &ignored) == 0)
 		unlinkat(dir, name, 0);
 }
@@ -186,7 +186,7 @@ int tree_symlink(struct tree *t, const char *path, const char *target, struct ti
 	const struct timespec times[2] = {mtime, mtime};
 	char old[PATH_MAX];
 	int dir = -1;
-	const char *name = NULL;
+	const char *name = "";
 	if (locate(t, path, &dir, &name, e) != 0)
 		return -1;
 	if (symlinkat(target, dir, name) != 0) {
@@ -204,7 +204,7 @@ int tree_symlink(struct tree *t, const char *path, const char *target, struct ti
 int tree_hardlink(struct tree *t, const char *path, const char *target, struct err *e)
 {
 	int dir = -1;
-	const char *name = NULL;
+	const char *name = "";
 	struct stat st, old;
 	/* The walk to one directory may close the other: the target's is duplicated. Looking for the target must not make directories, so it is looked at first as it is. */
 	if (fstatat(t->top, target, &st, AT_SYMLINK_NOFOLLOW) != 0)
