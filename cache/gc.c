@@ -10,23 +10,24 @@
 #include "cache/store_internal.h"
 
 #define QUARANTINE "quarantine"
+#define PARTIAL "partial"
 
-/* Directories directly below <store>/<part>, as objects of the kind `kind`. */
+/* What lies directly below <store>/<part>, as objects of that kind. */
 static int list_part(struct store *s, const char *part, struct arena *a, struct store_object **ret, size_t *ret_count, struct err *e)
 {
 	struct strlist names = {0};
 	const char *top = path_join(a, s->dir, part);
-	if (fs_list(top, a, &names, e) < 0)
+	if (fs_exists(top) && fs_list(top, a, &names, e) < 0)
 		return -1;
 	struct store_object *items = arena_array(a, names.count + 1, sizeof(*items));
 	size_t count = 0;
 	for (size_t i = 0; i < names.count; i++) {
 		const char *path = path_join(a, top, names.items[i]);
 		struct stat st;
-		uint64_t bytes;
 		if (lstat(path, &st) < 0)
 			continue;
-		if (fs_tree_size(path, &bytes, e) < 0) {
+		uint64_t bytes = (uint64_t)st.st_size;
+		if (S_ISDIR(st.st_mode) && fs_tree_size(path, &bytes, e) < 0) {
 			if (fs_exists(path))
 				return -1;
 			err_clear(e); /* another process removed it meanwhile */
@@ -56,16 +57,20 @@ static int by_use(const void *x, const void *y)
 /* Everything that may go, oldest first. */
 static int candidates(struct store *s, struct arena *a, struct store_object **ret, size_t *ret_count, struct err *e)
 {
-	struct store_object *parts[3];
-	size_t counts[3], total = 0;
-	if (store_list(s, a, &parts[0], &counts[0], e) < 0 || list_part(s, STORE_BUILD, a, &parts[1], &counts[1], e) < 0 ||
-	    list_part(s, QUARANTINE, a, &parts[2], &counts[2], e) < 0)
+	static const char *const names[] = {STORE_BUILD, PARTIAL, QUARANTINE};
+	struct store_object *parts[ARRAY_LEN(names) + 1];
+	size_t counts[ARRAY_LEN(parts)];
+	if (store_list(s, a, &parts[0], &counts[0], e) < 0)
 		return -1;
-	for (size_t i = 0; i < 3; i++)
-		total += counts[i];
+	size_t total = counts[0];
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (list_part(s, names[i], a, &parts[i + 1], &counts[i + 1], e) < 0)
+			return -1;
+		total += counts[i + 1];
+	}
 	struct store_object *all = arena_array(a, total + 1, sizeof(*all));
 	size_t n = 0;
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
 		for (size_t j = 0; j < counts[i]; j++)
 			all[n++] = parts[i][j];
 	qsort(all, n, sizeof(*all), by_use);
@@ -79,9 +84,10 @@ static int remove_one(struct store *s, const struct store_object *o, bool dry_ru
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_LOCK struct lock lock = LOCK_NONE;
+	const char *kind = strcmp(o->kind, PARTIAL) == 0 ? STORE_SOURCE : o->kind;
 	bool got = true;
 	if (strcmp(o->kind, QUARANTINE) != 0 &&
-	    lock_try(&lock, arena_printf(&a, "%s/locks/%s-%s", s->dir, o->kind, o->key), false, &got, e) < 0)
+	    lock_try(&lock, arena_printf(&a, "%s/locks/%s-%s", s->dir, kind, o->key), false, &got, e) < 0)
 		return -1;
 	*ret_busy = !got;
 	if (!got || dry_run)

@@ -11,7 +11,8 @@ struct gc_options {
 };
 
 struct gc_result {
-	struct store_object *removed; /* kind "build" is a build tree, "quarantine" what lies there (key: its directory's name) */
+	struct store_object *
+		removed; /* kind "build" is a build tree, "partial" a broken download, "quarantine" what lies there (key: its name there) */
 	size_t count;
 	uint64_t removed_bytes;
 	uint64_t kept_bytes;

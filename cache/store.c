@@ -137,6 +137,7 @@ int store_open(const char *dir, const struct run *run, struct store **ret, struc
 		free(s);
 		return err_errno(e, ERR_SYSTEM, "cannot open the store '%s'", dir);
 	}
+	pthread_mutex_init(&s->mutex, NULL);
 	*ret = s;
 	return 0;
 }
@@ -147,6 +148,7 @@ void store_close(struct store *s)
 		return;
 	while (s->stages_count)
 		store_drop_stage(s, s->stages[s->stages_count - 1].path);
+	pthread_mutex_destroy(&s->mutex);
 	free(s->stages);
 	free(s->dir);
 	free(s);
@@ -169,16 +171,18 @@ static int lock_new_stage(const char *lock, int *ret, struct err *e)
 
 static void remember_stage(struct store *s, const char *path, int fd)
 {
+	char *copy = strdup(path);
+	if (!copy)
+		abort();
+	pthread_mutex_lock(&s->mutex);
 	if (s->stages_count == s->stages_cap) {
 		s->stages_cap = s->stages_cap ? s->stages_cap * 2 : 8;
 		s->stages = realloc(s->stages, s->stages_cap * sizeof(*s->stages));
 		if (!s->stages)
 			abort();
 	}
-	char *copy = strdup(path);
-	if (!copy)
-		abort();
 	s->stages[s->stages_count++] = (struct stage){copy, fd};
+	pthread_mutex_unlock(&s->mutex);
 }
 
 int store_stage(struct store *s, struct arena *a, const char **ret, struct err *e)
@@ -212,16 +216,21 @@ int store_stage(struct store *s, struct arena *a, const char **ret, struct err *
 
 void store_forget_stage(struct store *s, const char *stage)
 {
-	for (size_t i = 0; i < s->stages_count; i++) {
+	struct stage found = {NULL, -1};
+	pthread_mutex_lock(&s->mutex);
+	for (size_t i = 0; i < s->stages_count && !found.path; i++) {
 		if (strcmp(s->stages[i].path, stage) != 0)
 			continue;
-		AUTO_ARENA struct arena a = {0};
-		unlink(arena_printf(&a, "%s.lock", stage));
-		close(s->stages[i].fd);
-		free(s->stages[i].path);
+		found = s->stages[i];
 		s->stages[i] = s->stages[--s->stages_count];
-		return;
 	}
+	pthread_mutex_unlock(&s->mutex);
+	if (!found.path)
+		return;
+	AUTO_ARENA struct arena a = {0};
+	unlink(arena_printf(&a, "%s.lock", found.path));
+	close(found.fd);
+	free(found.path);
 }
 
 void store_drop_stage(struct store *s, const char *stage)

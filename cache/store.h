@@ -16,7 +16,7 @@
 /* Lock kind of a build tree ("build-<compile key>"): hold it while the tree is in use, garbage collection looks at it. */
 #define STORE_BUILD "build"
 
-/* A handle serves one thread. A kind is 1 to 32 lower-case letters, a key 64 lower-case hexadecimal digits; anything else is ERR_CONFIG. */
+/* Threads may share a handle, each with its own arena. A kind is 1 to 32 lower-case letters, a key 64 lower-case hexadecimal digits; anything else is ERR_CONFIG. */
 struct store;
 
 struct store_object {

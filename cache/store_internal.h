@@ -1,5 +1,6 @@
 /* What the files of the store share; nobody else includes this. */
 #pragma once
+#include <pthread.h>
 #include <stdbool.h>
 
 #include "cache/store.h"
@@ -14,6 +15,7 @@ struct stage { /* one that this handle made: its lock is open as long as it is o
 
 struct store {
 	char *dir;
+	pthread_mutex_t mutex; /* of the stages */
 	struct stage *stages;
 	size_t stages_count;
 	size_t stages_cap;
