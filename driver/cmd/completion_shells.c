@@ -1,0 +1,263 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/help.h"
+
+/* A value that only the tables know ("<release>") is asked of the program itself when the shell completes. */
+static bool is_kind(const char *values, const char *kind)
+{
+	return values && strcmp(values, kind) == 0;
+}
+
+static bool is_dynamic(const char *values)
+{
+	return values && values[0] == '<' && !is_kind(values, "<file>") && !is_kind(values, "<dir>") && !is_kind(values, "<command>");
+}
+
+static void kind_name(const char *values, struct buf *out)
+{
+	buf_add(out, values + 1, strlen(values) - 2);
+}
+
+static void command_names(struct buf *out)
+{
+	for (size_t i = 0; cmd_table[i]; i++)
+		buf_printf(out, "%s%s", i ? " " : "", cmd_table[i]->name);
+}
+
+/* ---- bash ---- */
+
+static void bash_values(const char *values, struct buf *out)
+{
+	if (is_kind(values, "<dir>")) {
+		buf_addstr(out, "compgen -d -- \"$cur\"");
+	} else if (is_kind(values, "<file>")) {
+		buf_addstr(out, "compgen -f -- \"$cur\"");
+	} else {
+		buf_addstr(out, "compgen -W \"");
+		if (is_kind(values, "<command>")) {
+			command_names(out);
+		} else if (is_dynamic(values)) {
+			buf_addstr(out, "$(ptbuild completion --words ");
+			kind_name(values, out);
+			buf_addstr(out, " 2>/dev/null)");
+		} else {
+			buf_addstr(out, values ? values : "");
+		}
+		buf_addstr(out, "\" -- \"$cur\"");
+	}
+}
+
+static void bash_value_cases(const struct arg_def *table, struct buf *out)
+{
+	for (const struct arg_def *d = table; d->name; d++) {
+		if (d->type == ARG_FLAG)
+			continue;
+		buf_printf(out, "\t--%s", d->name);
+		if (d->short_name)
+			buf_printf(out, "|-%c", d->short_name);
+		buf_addstr(out, ") mapfile -t COMPREPLY < <(");
+		bash_values(d->values, out);
+		buf_addstr(out, "); return;;\n");
+	}
+}
+
+static void bash_names(const struct arg_def *table, struct buf *out)
+{
+	for (const struct arg_def *d = table; d->name; d++) {
+		buf_printf(out, " --%s", d->name);
+		if (d->short_name)
+			buf_printf(out, " -%c", d->short_name);
+	}
+}
+
+static void bash_command(const struct command *cmd, struct buf *out)
+{
+	buf_printf(out, "\t%s)\n\t\twords=\"", cmd->name);
+	for (size_t i = 0; cmd->tables && cmd->tables[i]; i++)
+		bash_names(cmd->tables[i], out);
+	buf_addstr(out, "\"\n");
+	if (cmd->arguments) {
+		buf_addstr(out, "\t\tif [[ $cur != -* ]]; then mapfile -t COMPREPLY < <(");
+		bash_values(cmd->arguments[0].values, out);
+		buf_addstr(out, "); return; fi\n");
+	}
+	buf_addstr(out, "\t\t;;\n");
+}
+
+static void bash_script(struct buf *out)
+{
+	buf_addstr(out,
+		   "# bash completion of ptbuild, printed by 'ptbuild completion bash'\n_ptbuild()\n{\n\tlocal cur prev word cmd= words\n"
+		   "\tCOMPREPLY=()\n\tcur=${COMP_WORDS[COMP_CWORD]}\n\tprev=${COMP_WORDS[COMP_CWORD-1]}\n\tcase $prev in\n");
+	bash_value_cases(cmd_global_options, out);
+	for (size_t i = 0; cmd_table[i]; i++)
+		for (size_t j = 0; cmd_table[i]->tables && cmd_table[i]->tables[j]; j++)
+			bash_value_cases(cmd_table[i]->tables[j], out);
+	buf_addstr(out, "\tesac\n\tfor word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n\t\tcase \" ");
+	command_names(out);
+	buf_addstr(out, " \" in *\" $word \"*) cmd=$word; break;; esac\n\tdone\n\tcase $cmd in\n");
+	for (size_t i = 0; cmd_table[i]; i++)
+		bash_command(cmd_table[i], out);
+	buf_addstr(out, "\t*) words=\"");
+	command_names(out);
+	const struct command *build = cmd_find("build");
+	for (size_t i = 0; build && build->tables && build->tables[i]; i++)
+		bash_names(build->tables[i], out);
+	buf_addstr(out, "\";;\n\tesac\n\tmapfile -t COMPREPLY < <(compgen -W \"$words");
+	bash_names(cmd_global_options, out);
+	buf_addstr(out, "\" -- \"$cur\")\n}\ncomplete -F _ptbuild ptbuild\n");
+}
+
+/* ---- zsh ---- */
+
+/* Help text inside zsh's and fish's single-quoted specifications. */
+static void quoted(struct buf *out, const char *text, bool zsh)
+{
+	for (; *text; text++) {
+		if (*text == '\'')
+			buf_addstr(out, zsh ? "'\\''" : "\\'");
+		else if (zsh && (*text == '[' || *text == ']' || *text == ':'))
+			buf_printf(out, "\\%c", *text);
+		else
+			buf_addc(out, *text);
+	}
+}
+
+static void zsh_action(const char *values, struct buf *out)
+{
+	if (is_kind(values, "<dir>")) {
+		buf_addstr(out, "_files -/");
+	} else if (is_kind(values, "<file>")) {
+		buf_addstr(out, "_files");
+	} else if (is_kind(values, "<command>")) {
+		buf_addc(out, '(');
+		command_names(out);
+		buf_addc(out, ')');
+	} else if (is_dynamic(values)) {
+		buf_addstr(out, "_ptbuild_words ");
+		kind_name(values, out);
+	} else {
+		buf_printf(out, values ? "(%s)" : " %s", values ? values : "");
+	}
+}
+
+static void zsh_options(const struct arg_def *table, struct buf *out)
+{
+	for (const struct arg_def *d = table; d->name; d++) {
+		for (int form = 0; form < (d->short_name ? 2 : 1); form++) {
+			const char *star = d->type == ARG_LIST ? "*" : "";
+			if (form == 0)
+				buf_printf(out, "\t\t'%s--%s[", star, d->name);
+			else
+				buf_printf(out, "\t\t'%s-%c[", star, d->short_name);
+			quoted(out, d->help, true);
+			buf_addc(out, ']');
+			if (d->type != ARG_FLAG) {
+				buf_printf(out, ":%s:", d->metavar);
+				zsh_action(d->values, out);
+			}
+			buf_addstr(out, "' \\\n");
+		}
+	}
+}
+
+static void zsh_command(const struct command *cmd, struct buf *out)
+{
+	buf_printf(out, "\t%s)\n\t\t_arguments $global \\\n", cmd->name);
+	for (size_t i = 0; cmd->tables && cmd->tables[i]; i++)
+		zsh_options(cmd->tables[i], out);
+	if (cmd->arguments) {
+		buf_addstr(out, "\t\t'*:");
+		quoted(out, cmd->arguments[0].help, true);
+		buf_addc(out, ':');
+		zsh_action(cmd->arguments[0].values, out);
+		buf_addstr(out, "' \\\n");
+	}
+	buf_addstr(out, "\t\t;;\n");
+}
+
+static void zsh_script(struct buf *out)
+{
+	buf_addstr(out, "#compdef ptbuild\n# zsh completion of ptbuild, printed by 'ptbuild completion zsh'\n"
+			"_ptbuild_words() { local -a w; w=(${(f)\"$(ptbuild completion --words $1 2>/dev/null)\"}); compadd -a w }\n"
+			"_ptbuild() {\n\tlocal -a global commands\n\tglobal=(\n");
+	AUTO_BUF struct buf global = {0};
+	zsh_options(cmd_global_options, &global);
+	for (const char *p = buf_cstr(&global); *p; p++) /* inside an array no line continues */
+		if (p[0] != ' ' || p[1] != '\\' || p[2] != '\n')
+			buf_addc(out, *p);
+		else
+			p++;
+	buf_addstr(out, "\t)\n\tcommands=(\n");
+	for (size_t i = 0; cmd_table[i]; i++) {
+		buf_printf(out, "\t\t'%s:", cmd_table[i]->name);
+		quoted(out, cmd_table[i]->summary, true);
+		buf_addstr(out, "'\n");
+	}
+	buf_addstr(out, "\t)\n\tif (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then _describe command commands; return; fi\n"
+			"\tlocal cmd=build w\n\tfor w in $words[2,-1]; do if (( ${commands[(I)$w:*]} )); then cmd=$w; break; fi; done\n"
+			"\twords=(${words:#$cmd}); CURRENT=$#words\n\tcase $cmd in\n");
+	for (size_t i = 0; cmd_table[i]; i++)
+		zsh_command(cmd_table[i], out);
+	buf_addstr(out, "\tesac\n}\n_ptbuild \"$@\"\n");
+}
+
+/* ---- fish ---- */
+
+static void fish_options(const struct arg_def *table, const char *condition, struct buf *out)
+{
+	for (const struct arg_def *d = table; d->name; d++) {
+		buf_printf(out, "complete -c ptbuild%s -l %s", condition, d->name);
+		if (d->short_name)
+			buf_printf(out, " -s %c", d->short_name);
+		if (is_kind(d->values, "<dir>") || is_kind(d->values, "<file>")) {
+			buf_addstr(out, " -r -F");
+		} else if (d->type != ARG_FLAG) {
+			buf_addstr(out, " -x");
+			if (is_dynamic(d->values)) {
+				buf_addstr(out, " -a '(ptbuild completion --words ");
+				kind_name(d->values, out);
+				buf_addstr(out, " 2>/dev/null)'");
+			} else if (d->values) {
+				buf_printf(out, " -a '%s'", d->values);
+			}
+		}
+		buf_addstr(out, " -d '");
+		quoted(out, d->help, false);
+		buf_addstr(out, "'\n");
+	}
+}
+
+static void fish_script(struct buf *out)
+{
+	buf_addstr(out, "# fish completion of ptbuild, printed by 'ptbuild completion fish'\ncomplete -c ptbuild -f\n");
+	fish_options(cmd_global_options, "", out);
+	for (size_t i = 0; cmd_table[i]; i++) {
+		const struct command *cmd = cmd_table[i];
+		char condition[128];
+		buf_printf(out, "complete -c ptbuild -n __fish_use_subcommand -a %s -d '", cmd->name);
+		quoted(out, cmd->summary, false);
+		buf_addstr(out, "'\n");
+		snprintf(condition, sizeof(condition), " -n '__fish_seen_subcommand_from %s'", cmd->name);
+		for (size_t j = 0; cmd->tables && cmd->tables[j]; j++)
+			fish_options(cmd->tables[j], condition, out);
+		if (cmd->arguments && is_kind(cmd->arguments[0].values, "<file>"))
+			buf_printf(out, "complete -c ptbuild%s -F\n", condition);
+	}
+}
+
+int completion_script(const char *shell, struct buf *out, struct err *e)
+{
+	if (strcmp(shell, "bash") == 0) {
+		bash_script(out);
+	} else if (strcmp(shell, "zsh") == 0) {
+		zsh_script(out);
+	} else if (strcmp(shell, "fish") == 0) {
+		fish_script(out);
+	} else {
+		err_set(e, ERR_USAGE, "no completion is known for the shell '%s'", shell);
+		return err_hint(e, "it is bash, zsh or fish");
+	}
+	return 0;
+}

@@ -1,0 +1,136 @@
+#include "store_fixture.h"
+
+#include "cache/gc.h"
+
+static struct gc_result gc(struct fixture *f, struct gc_options o)
+{
+	struct gc_result r;
+	assert_ok(store_gc(f->store, &o, test_run(), &f->arena, &r, &f->err), &f->err);
+	return r;
+}
+
+static void three_objects(struct fixture *f)
+{
+	time_t now = time(NULL);
+	char text[1001];
+	memset(text, 'x', 1000);
+	text[1000] = '\0';
+	set_used(publish(f, STORE_WHEEL, KEY_A, "a", text), now - 3000);
+	set_used(publish(f, STORE_WHEEL, KEY_B, "b", text), now - 1000);
+	set_used(publish(f, STORE_WHEEL, KEY_C, "c", text), now - 2000);
+}
+
+static void gc_by_age_removes_the_unused(void **state)
+{
+	struct fixture *f = *state;
+	three_objects(f);
+	struct gc_result r = gc(f, (struct gc_options){.keep_seconds = 1500, .max_bytes = -1});
+	assert_int_equal(r.count, 2);
+	assert_int_equal(r.kept, 1);
+	assert_string_equal(r.removed[0].key, KEY_A);
+	assert_string_equal(r.removed[1].key, KEY_C);
+	assert_string_equal(only_object(f).key, KEY_B);
+}
+
+static void gc_by_size_removes_the_oldest_first(void **state)
+{
+	struct fixture *f = *state;
+	three_objects(f);
+	struct gc_result r = gc(f, (struct gc_options){.keep_seconds = -1, .max_bytes = 3000});
+	assert_int_equal(r.count, 1);
+	assert_string_equal(r.removed[0].key, KEY_A);
+	assert_true(r.removed_bytes >= 1000);
+	assert_true(r.kept_bytes <= 3000);
+}
+
+static void gc_without_rules_removes_nothing(void **state)
+{
+	struct fixture *f = *state;
+	three_objects(f);
+	struct gc_result r = gc(f, (struct gc_options){.keep_seconds = -1, .max_bytes = -1});
+	assert_int_equal(r.count, 0);
+	assert_int_equal(r.kept, 3);
+}
+
+static void gc_dry_run_only_tells(void **state)
+{
+	struct fixture *f = *state;
+	three_objects(f);
+	struct gc_result r = gc(f, (struct gc_options){.keep_seconds = 0, .max_bytes = -1, .dry_run = true});
+	assert_int_equal(r.count, 3);
+	struct store_object *objects;
+	size_t count;
+	assert_ok(store_list(f->store, &f->arena, &objects, &count, &f->err), &f->err);
+	assert_int_equal(count, 3);
+}
+
+static void gc_leaves_a_locked_object(void **state)
+{
+	struct fixture *f = *state;
+	struct lock lock = LOCK_NONE;
+	three_objects(f);
+	assert_ok(store_lock(f->store, STORE_WHEEL, KEY_A, test_run(), &lock, &f->err), &f->err);
+	struct gc_result r = gc(f, (struct gc_options){.keep_seconds = 0, .max_bytes = -1});
+	lock_release(&lock);
+	assert_int_equal(r.count, 2);
+	assert_int_equal(r.busy, 1);
+	assert_string_equal(only_object(f).key, KEY_A);
+}
+
+static void gc_grace_protects_what_was_just_used(void **state)
+{
+	struct fixture *f = *state;
+	three_objects(f);
+	struct gc_result r = gc(f, (struct gc_options){.keep_seconds = 0, .max_bytes = 0, .grace_seconds = 2500});
+	assert_int_equal(r.count, 1);
+	assert_string_equal(r.removed[0].key, KEY_A);
+}
+
+static void gc_takes_build_trees_and_quarantine(void **state)
+{
+	struct fixture *f = *state;
+	const char *dir;
+	struct lock lock = LOCK_NONE;
+	assert_ok(store_build_dir(f->store, KEY_A, &f->arena, &dir, &f->err), &f->err);
+	assert_ok(store_build_dir(f->store, KEY_B, &f->arena, &dir, &f->err), &f->err);
+	publish(f, STORE_WHEEL, KEY_C, "c", "x");
+	struct store_object o = only_object(f);
+	assert_ok(store_quarantine(f->store, &o, &f->err), &f->err);
+	assert_ok(store_lock(f->store, STORE_BUILD, KEY_B, test_run(), &lock, &f->err), &f->err);
+	struct gc_result r = gc(f, (struct gc_options){.keep_seconds = 0, .max_bytes = -1, .now = time(NULL) + 1000});
+	lock_release(&lock);
+	assert_int_equal(r.count, 2);
+	assert_int_equal(r.busy, 1);
+	assert_int_equal(names_in(f, "quarantine"), 0);
+	struct store_object *builds;
+	size_t count;
+	assert_ok(store_list_builds(f->store, &f->arena, &builds, &count, &f->err), &f->err);
+	assert_int_equal(count, 1);
+	assert_string_equal(builds[0].key, KEY_B);
+}
+
+static void gc_takes_broken_downloads_that_nobody_resumes(void **state)
+{
+	struct fixture *f = *state;
+	struct lock lock = LOCK_NONE;
+	test_write(in_store(f, "partial/" KEY_A), "half of an archive");
+	test_write(in_store(f, "partial/" KEY_B), "half of another");
+	assert_ok(store_lock(f->store, STORE_SOURCE, KEY_A, test_run(), &lock, &f->err), &f->err);
+	struct gc_result r = gc(f, (struct gc_options){.keep_seconds = 0, .max_bytes = -1, .now = time(NULL) + 1000});
+	lock_release(&lock);
+	assert_int_equal(r.count, 1);
+	assert_string_equal(r.removed[0].kind, "partial");
+	assert_string_equal(r.removed[0].key, KEY_B);
+	assert_true(fs_exists(in_store(f, "partial/" KEY_A)));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(gc_by_age_removes_the_unused),        T(gc_by_size_removes_the_oldest_first),
+		T(gc_without_rules_removes_nothing),    T(gc_dry_run_only_tells),
+		T(gc_leaves_a_locked_object),           T(gc_grace_protects_what_was_just_used),
+		T(gc_takes_build_trees_and_quarantine), T(gc_takes_broken_downloads_that_nobody_resumes),
+	};
+	return cmocka_run_group_tests_name("gc", tests, NULL, NULL);
+}
