@@ -6,6 +6,7 @@
 #include "base/path.h"
 #include "cmd/help.h"
 #include "core/sandbox.h"
+#include "step/pipeline_torch.h"
 
 struct verify_options {
 	struct cmd_globals global;
@@ -28,9 +29,22 @@ static void add_provided(struct strlist *list, const struct verify_options *o, c
 		strlist_ref(list, a, torch_libraries[i]);
 }
 
-/* The shared libraries inside the wheels of --with: what the wheel itself need not bring. */
-static int add_libraries_of(struct strlist *list, const char *wheel, struct arena *a, struct err *e)
+/* The libraries of the root's own torch. */
+static int add_libraries_of_root(struct cmd_context *c, struct strlist *list, struct err *e)
 {
+	const struct root *root;
+	struct torch_source torch = {0};
+	if (cmd_root(c, &root, e) < 0 || torch_from_root(root, cmd_sandbox(c), c->run, c->arena, &torch, e) < 0)
+		return -1;
+	return torch_provides(&torch, root, NULL, c->arena, list, e);
+}
+
+/* The shared libraries inside a wheel of --with: what the other one need not bring. */
+static int add_libraries_of(struct cmd_context *c, struct strlist *list, const char *wheel, struct err *e)
+{
+	struct arena *a = c->arena;
+	if (strcmp(wheel, "root") == 0)
+		return add_libraries_of_root(c, list, e);
 	struct zip_reader *z;
 	if (zip_open(wheel, a, &z, e) < 0)
 		return err_wrap(e, "--with %s", wheel);
@@ -53,7 +67,7 @@ static int verify_one(struct cmd_context *c, const struct manylinux_policy *poli
 	struct verify_request q = {.wheel = wheel, .policy = policy};
 	add_provided(&q.provided, o, name.dist, c->arena);
 	for (size_t i = 0; i < o->with.count; i++)
-		if (add_libraries_of(&q.provided, o->with.items[i], c->arena, e) < 0)
+		if (add_libraries_of(c, &q.provided, o->with.items[i], e) < 0)
 			return -1;
 	strlist_ref(&q.build_paths, c->arena, SANDBOX_TOP "/");
 	return verify_wheel(&q, c->run, c->arena, ret, e);
@@ -103,7 +117,8 @@ static int run_verify(struct cmd_context *c, const struct strlist *args, struct 
 #define OPTION(type, field) (type), offsetof(struct verify_options, field)
 
 static const struct arg_def verify_options[] = {
-	{"with", 0, OPTION(ARG_LIST, with), "WHEELS", "wheels installed beside it, whose libraries it may use", "<file>"},
+	{"with", 0, OPTION(ARG_LIST, with), "PLACES",
+	 "wheels installed beside it whose libraries it may use, or root for the torch of --root", "<file>"},
 	{"provided", 0, OPTION(ARG_LIST, provided), "NAMES", "library names that its dependencies bring, for example libcudart.so.12",
 	 NULL},
 	{0},
