@@ -131,8 +131,14 @@ static int make_tree(struct making *m, struct err *e)
 static int make_python(struct making *m, struct err *e)
 {
 	step_begin(m, "python");
-	if (pyenv_prepare(m->plan, m->q->profiles_dir, m->q->root, m->q->kind, m->q->store, m->build_dir, m->q->offline, m->run, m->arena,
-			  &m->pyenv, e) != 0)
+	const struct pyenv_request q = {.plan = m->plan,
+					.profiles_dir = m->q->profiles_dir,
+					.root = m->q->root,
+					.kind = m->q->kind,
+					.store = m->q->store,
+					.build_dir = m->build_dir,
+					.offline = m->q->offline};
+	if (pyenv_prepare(&q, m->run, m->arena, &m->pyenv, e) != 0)
 		return -1;
 	if (m->torch) {
 		if (torch_unpack(m->torch, m->build_dir, m->run, m->arena, &m->torch_dir, e) != 0 ||
