@@ -231,6 +231,8 @@ static int hunk(struct scan *s, unsigned long old, unsigned long new, struct err
 
 static int first_hunk(struct scan *s, struct err *e)
 {
+	if (!s->target)
+		return deny(s, "no file named for the hunk at", "@@", e);
 	if (strcmp(s->target, "/dev/null") == 0)
 		return 0;
 	if (strlist_contains(&s->changed, s->target))
@@ -259,6 +261,8 @@ int patch_scan(const char *name, const char *text, size_t len, struct arena *a, 
 			continue;
 		if (header(&s, line, n, e) != 0)
 			return -1;
+		if (starts(line, n, "--- "))
+			s.target = NULL;
 		state = starts(line, n, "--- ") ? 1 : state == 1 && starts(line, n, "+++ ") ? 2 : 0;
 	}
 	if (!s.any)

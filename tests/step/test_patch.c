@@ -364,6 +364,12 @@ static void test_truncated_hunk(void **state)
 	assert_file("f", "one\ntwo\nthree\n");
 }
 
+static void test_hunk_without_a_name(void **state)
+{
+	(void)state;
+	refused("--- a/f\n+++ \n@@ -1 +1 @@\n-x\n+y\n", "line 3: no file named");
+}
+
 static void test_one_file_in_two_places(void **state)
 {
 	(void)state;
@@ -550,6 +556,7 @@ int main(void)
 		T(test_context_diff),
 		T(test_empty_patch),
 		T(test_truncated_hunk),
+		T(test_hunk_without_a_name),
 		T(test_one_file_in_two_places),
 		T(test_name_with_nul),
 		T(test_missing_patch_or_tree),
