@@ -9,8 +9,10 @@
 #include "step/pyenv_fetch.h"
 
 #define MARK ".ptbuild-pyenv"
-#define WHEELS SANDBOX_TOP "/wheels"
-#define WHEELS_LIST WHEELS "/requirements.txt"
+
+static const char venv_python[] = SANDBOX_VENV "/bin/python";
+static const char wheels_inside[] = SANDBOX_TOP "/wheels";
+static const char list_inside[] = SANDBOX_TOP "/wheels/requirements.txt";
 
 static const char check_script[] = "import sys\n"
 				   "from importlib import metadata\n"
@@ -108,7 +110,7 @@ static int capture(const struct python *py, const struct sandbox *s, const char 
 /* Everything of the list goes in, also what the root has in another version: the environment then depends on the list alone. */
 static int install(const struct python *py, const char *wheels, const char *venv, struct err *e)
 {
-	static const char *const pip[] = {SANDBOX_VENV "/bin/python",
+	static const char *const pip[] = {venv_python,
 					  "-m",
 					  "pip",
 					  "install",
@@ -118,21 +120,21 @@ static int install(const struct python *py, const char *wheels, const char *venv
 					  "--no-cache-dir",
 					  "--no-index",
 					  "--find-links",
-					  WHEELS,
+					  wheels_inside,
 					  "--no-deps",
 					  "--require-hashes",
 					  "--only-binary",
 					  ":all:",
 					  "--ignore-installed",
 					  "--requirement",
-					  WHEELS_LIST,
+					  list_inside,
 					  NULL};
 	const char *const make[] = {py->program, "-I", "-m", "venv", "--without-pip", "--system-site-packages", SANDBOX_VENV, NULL};
 	struct sandbox s;
 	if (python_sandbox(py, &s, e) != 0)
 		return -1;
 	sandbox_add(&s, SANDBOX_RW, venv, SANDBOX_VENV);
-	sandbox_add(&s, SANDBOX_RO, wheels, WHEELS);
+	sandbox_add(&s, SANDBOX_RO, wheels, wheels_inside);
 	if (capture(py, &s, make, e) != 0)
 		return err_wrap(e, "cannot make the build's Python environment");
 	if (capture(py, &s, pip, e) != 0)
@@ -185,7 +187,7 @@ static int check_venv(const struct pyenv_request *q, const struct python *py, co
 {
 	struct strlist missing = {0};
 	struct python inside = *py;
-	inside.program = SANDBOX_VENV "/bin/python";
+	inside.program = venv_python;
 	inside.venv = venv;
 	if (check_with(&inside, q->plan, "environment", have, &missing, e) != 0)
 		return -1;
