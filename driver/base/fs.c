@@ -68,7 +68,7 @@ static int open_neighbour(const char *path, mode_t mode, struct arena *a, char *
 	for (int attempt = 0; attempt < 100; attempt++) {
 		uint64_t id;
 		if (getrandom(&id, sizeof(id), 0) != (ssize_t)sizeof(id))
-			return err_errno(e, ERR_SYSTEM, "no random numbers");
+			break;
 		char *name = arena_printf(a, "%s/.ptbuild-%016llx", path_dir(a, path), (unsigned long long)id);
 		int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
 		if (fd >= 0) {
@@ -78,7 +78,8 @@ static int open_neighbour(const char *path, mode_t mode, struct arena *a, char *
 		if (errno != EEXIST)
 			break;
 	}
-	return err_errno(e, ERR_SYSTEM, "cannot write '%s'", path);
+	err_errno(e, ERR_SYSTEM, "cannot write '%s'", path);
+	return -1;
 }
 
 int fs_write_atomic(const char *path, const void *data, size_t len, mode_t mode, struct err *e)

@@ -4,7 +4,7 @@
 #include "base/fs.h"
 #include "base/proc_internal.h"
 
-#define CHUNK ((size_t)64 * 1024)
+#define CHUNK (64 * 1024)
 #define MAX_CHUNKS 16              /* a pipe holds 64 KiB, by fcntl up to 1 MiB */
 #define MAX_LINE ((size_t)1 << 20) /* a longer line is given out in pieces */
 #define DEFAULT_MAX_OUTPUT ((size_t)64 << 20)
@@ -53,11 +53,9 @@ static void keep(struct buf *out, size_t max, const char *data, size_t len)
 
 int proc_stream_read(struct proc_stream *s, const struct proc_spec *spec, int log_fd, struct err *e)
 {
-	AUTO_FREE char *chunk = malloc(CHUNK);
-	if (!chunk)
-		abort();
+	char chunk[CHUNK];
 	for (int i = 0; s->fd >= 0 && i < MAX_CHUNKS; i++) {
-		ssize_t n = read(s->fd, chunk, CHUNK);
+		ssize_t n = read(s->fd, chunk, sizeof(chunk));
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno == EAGAIN)

@@ -52,6 +52,11 @@ static int next_event(struct source *s, struct err *e)
 	return s->has_event ? 0 : parser_error(s, e);
 }
 
+static int skip_event(struct source *s, struct err *e)
+{
+	return next_event(s, e);
+}
+
 static unsigned event_line(const struct source *s)
 {
 	return (unsigned)s->event.start_mark.line + 1;
@@ -184,8 +189,8 @@ static int parse_node(struct source *s, struct yaml_tree *t, int depth, struct e
 
 static int parse_document(struct source *s, struct yaml_tree *t, struct err *e)
 {
-	/* Stream start, then the document's. */
-	if (next_event(s, e) != 0 || next_event(s, e) != 0)
+	/* The stream's start, then the document's. */
+	if (skip_event(s, e) != 0 || next_event(s, e) != 0)
 		return -1;
 	if (s->event.type == YAML_STREAM_END_EVENT)
 		return refuse(s, "the file is empty", e);
@@ -196,8 +201,8 @@ static int parse_document(struct source *s, struct yaml_tree *t, struct err *e)
 	t->line = 1;
 	if (parse_node(s, t, 0, e) != 0)
 		return -1;
-	/* Document end, then nothing more. */
-	if (next_event(s, e) != 0 || next_event(s, e) != 0)
+	/* The document's end, then nothing more. */
+	if (skip_event(s, e) != 0 || next_event(s, e) != 0)
 		return -1;
 	return s->event.type == YAML_STREAM_END_EVENT ? 0 : refuse(s, "more than one document in the file", e);
 }

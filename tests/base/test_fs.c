@@ -232,7 +232,7 @@ static void remove_has_no_depth_limit(void **state)
 	(void)state;
 	struct err e = {0};
 	test_dir();
-	make_deep(test_path("deep"), 3000);
+	make_deep(test_path("deep"), 1200);
 	assert_ok(fs_remove_tree(test_path("deep"), &e), &e);
 	assert_false(fs_exists(test_path("deep")));
 	assert_int_equal(count_entries(test_path(".")), 0);
@@ -472,7 +472,7 @@ static void trees_deeper_than_the_limit_are_an_error(void **state)
 	struct err e = {0};
 	uint64_t size;
 	test_dir();
-	make_deep(test_path("deep"), 600);
+	make_deep(test_path("deep"), 520);
 	assert_err(fs_copy_tree(test_path("deep"), test_path("copy"), &e), &e, ERR_SYSTEM, "");
 	assert_false(fs_exists(test_path("copy")));
 	assert_err(fs_tree_size(test_path("deep"), &size, &e), &e, ERR_SYSTEM, "nested more than 512 deep");
