@@ -332,6 +332,56 @@ static void garbage_instead_of_headers_is_refused(void **state)
 	assert_int_equal(httpd_hits(f->server, "/file"), 1);
 }
 
+static const char *start_tls(struct fixture *f, struct httpd_page page)
+{
+	const char *pem = path_join(&f->a, f->dir, "cert.pem");
+	page.path = "/file";
+	page.body = body;
+	page.len = BODY;
+	f->server = httpd_start_tls(&page, 1, pem);
+	return pem;
+}
+
+static void certificate_that_nobody_vouches_for_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	start_tls(f, (struct httpd_page){0});
+	struct fetch_source s = file_source(f);
+	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "certificate");
+	assert_null(s.path);
+	assert_int_equal(httpd_hits(f->server, "/file"), 0);
+}
+
+static void trusted_certificate_is_taken(void **state)
+{
+	struct fixture *f = *state;
+	setenv("SSL_CERT_FILE", start_tls(f, (struct httpd_page){0}), 1);
+	struct fetch_source s = file_source(f);
+	int status = get(f, &s, 1);
+	unsetenv("SSL_CERT_FILE");
+	assert_ok(status, &f->e);
+	assert_has_body(&s);
+}
+
+static void redirect_from_https_to_http_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	const struct httpd_page plain_page = {.path = "/file", .body = body, .len = BODY};
+	struct httpd *plain = httpd_start(&plain_page, 1);
+	const char *pem =
+		start_tls(f, (struct httpd_page){.fault = HTTPD_REDIRECT, .location = arena_strdup(&f->a, httpd_url(plain, "/file"))});
+	setenv("SSL_CERT_FILE", pem, 1);
+	struct fetch_source s = file_source(f);
+	int status = get(f, &s, 1);
+	unsetenv("SSL_CERT_FILE");
+	unsigned hits = httpd_hits(plain, "/file");
+	httpd_stop(plain);
+	assert_int_equal(status, -1);
+	assert_int_equal(f->e.kind, ERR_NETWORK);
+	assert_int_equal(hits, 0);
+	assert_int_equal(httpd_hits(f->server, "/file"), 1);
+}
+
 static void passwords_stay_out_of_messages(void **state)
 {
 	struct fixture *f = *state;
@@ -382,6 +432,9 @@ int main(void)
 		T(redirect_loop_ends),
 		T(redirect_to_a_file_is_refused),
 		T(garbage_instead_of_headers_is_refused),
+		T(certificate_that_nobody_vouches_for_is_refused),
+		T(trusted_certificate_is_taken),
+		T(redirect_from_https_to_http_is_refused),
 		T(passwords_stay_out_of_messages),
 	};
 	return cmocka_run_group_tests(tests, group_setup, NULL);

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,6 +15,8 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "httpd_tls.h"
 
 enum { MAX_PAGES = 32, MAX_CONNECTIONS = 512, MAX_WAIT_MS = 10000 };
 
@@ -34,17 +37,32 @@ struct httpd {
 	int listener;
 	int stop; /* eventfd, readable once the server stops */
 	unsigned port;
+	SSL_CTX *tls; /* NULL: plain */
 };
 
 struct connection {
 	struct httpd *server;
 	int fd;
+	SSL *ssl; /* NULL: plain */
 };
 
 static void die(const char *what)
 {
 	perror(what);
 	abort();
+}
+
+static ssize_t put_bytes(const struct connection *c, const char *data, size_t len)
+{
+	if (!c->ssl)
+		return send(c->fd, data, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	int n = SSL_write(c->ssl, data, len < 16384 ? (int)len : 16384);
+	return n > 0 ? n : 0;
+}
+
+static ssize_t get_bytes(const struct connection *c, char *data, size_t len)
+{
+	return c->ssl ? SSL_read(c->ssl, data, (int)len) : recv(c->fd, data, len, 0);
 }
 
 /* Waits for the socket; false when the server stops, or after MAX_WAIT_MS so that no test hangs. */
@@ -58,7 +76,7 @@ static size_t send_bytes(const struct connection *c, const char *data, size_t le
 {
 	size_t done = 0;
 	while (done < len && ready(c, POLLOUT)) {
-		ssize_t n = send(c->fd, data + done, len - done, MSG_NOSIGNAL | MSG_DONTWAIT);
+		ssize_t n = put_bytes(c, data + done, len - done);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			continue;
 		if (n <= 0)
@@ -83,7 +101,7 @@ static void send_text(const struct connection *c, const char *fmt, ...)
 static void wait_silent(const struct connection *c)
 {
 	char waste[256];
-	while (ready(c, POLLIN) && recv(c->fd, waste, sizeof(waste), 0) > 0)
+	while (ready(c, POLLIN) && get_bytes(c, waste, sizeof(waste)) > 0)
 		;
 }
 
@@ -91,7 +109,7 @@ static bool read_request(const struct connection *c, char *text, size_t size)
 {
 	size_t len = 0;
 	while (len + 1 < size && ready(c, POLLIN)) {
-		ssize_t n = recv(c->fd, text + len, size - 1 - len, 0);
+		ssize_t n = get_bytes(c, text + len, size - 1 - len);
 		if (n <= 0)
 			return false;
 		len += (size_t)n;
@@ -204,7 +222,16 @@ static void serve(const struct connection *c)
 static void *connection_thread(void *user)
 {
 	struct connection *c = user;
-	serve(c);
+	sigset_t pipe;
+	sigemptyset(&pipe);
+	sigaddset(&pipe, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &pipe, NULL); /* a client that hangs up must not end the test */
+	c->ssl = c->server->tls ? SSL_new(c->server->tls) : NULL;
+	if (!c->ssl || (SSL_set_fd(c->ssl, c->fd) == 1 && SSL_accept(c->ssl) == 1))
+		serve(c);
+	if (c->ssl)
+		SSL_shutdown(c->ssl);
+	SSL_free(c->ssl);
 	shutdown(c->fd, SHUT_WR);
 	close(c->fd);
 	free(c);
@@ -226,7 +253,7 @@ static void *accept_thread(void *user)
 		struct connection *c = malloc(sizeof(*c));
 		if (!c)
 			die("malloc");
-		*c = (struct connection){h, fd};
+		*c = (struct connection){h, fd, NULL};
 		if (pthread_create(&h->connections[h->connections_count], NULL, connection_thread, c) != 0)
 			die("pthread_create");
 		h->connections_count++;
@@ -234,7 +261,7 @@ static void *accept_thread(void *user)
 	return NULL;
 }
 
-struct httpd *httpd_start(const struct httpd_page *pages, size_t count)
+static struct httpd *start(const struct httpd_page *pages, size_t count, SSL_CTX *tls)
 {
 	struct httpd *h = calloc(1, sizeof(*h));
 	struct sockaddr_in addr = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -243,6 +270,7 @@ struct httpd *httpd_start(const struct httpd_page *pages, size_t count)
 		die("httpd_start");
 	memcpy(h->pages, pages, count * sizeof(*pages));
 	h->count = count;
+	h->tls = tls;
 	pthread_mutex_init(&h->mutex, NULL);
 	h->stop = eventfd(0, EFD_CLOEXEC);
 	h->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -253,6 +281,16 @@ struct httpd *httpd_start(const struct httpd_page *pages, size_t count)
 	if (pthread_create(&h->acceptor, NULL, accept_thread, h) != 0)
 		die("pthread_create");
 	return h;
+}
+
+struct httpd *httpd_start(const struct httpd_page *pages, size_t count)
+{
+	return start(pages, count, NULL);
+}
+
+struct httpd *httpd_start_tls(const struct httpd_page *pages, size_t count, const char *pem)
+{
+	return start(pages, count, httpd_tls_new(pem));
 }
 
 void httpd_stop(struct httpd *h)
@@ -266,6 +304,7 @@ void httpd_stop(struct httpd *h)
 	close(h->listener);
 	close(h->stop);
 	pthread_mutex_destroy(&h->mutex);
+	SSL_CTX_free(h->tls);
 	free(h);
 }
 
@@ -274,7 +313,7 @@ const char *httpd_url(const struct httpd *h, const char *path)
 	static _Thread_local char buffers[8][512];
 	static _Thread_local unsigned next;
 	char *out = buffers[next++ % 8];
-	snprintf(out, sizeof(buffers[0]), "http://127.0.0.1:%u%s", h->port, path);
+	snprintf(out, sizeof(buffers[0]), "%s://127.0.0.1:%u%s", h->tls ? "https" : "http", h->port, path);
 	return out;
 }
 

@@ -37,9 +37,11 @@ struct httpd;
 
 /* httpd_start: listens on a free port of 127.0.0.1. The pages (copied, their strings and bodies not) answer; other paths are 404. */
 struct httpd *httpd_start(const struct httpd_page *pages, size_t count);
+/* httpd_start_tls: the same over TLS, with a certificate of its own that is written to `pem`. */
+struct httpd *httpd_start_tls(const struct httpd_page *pages, size_t count, const char *pem);
 /* httpd_stop: ends all its threads, stalled ones too. NULL is fine. */
 void httpd_stop(struct httpd *h);
-/* httpd_url: "http://127.0.0.1:PORT" + path, in one of 8 rotating static buffers. */
+/* httpd_url: "http://127.0.0.1:PORT" (or https) + path, in one of 8 rotating static buffers. */
 const char *httpd_url(const struct httpd *h, const char *path);
 /* httpd_hits: requests for a path so far. httpd_ranges: those of them with a Range header. httpd_sent: body bytes sent for it. */
 unsigned httpd_hits(struct httpd *h, const char *path);
