@@ -30,5 +30,5 @@ int profile_parse(const struct tables *t, const char *name, struct arena *a, str
 /* profile_load: a composed name, or the path of a YAML file (has a '/' or ends in .yaml), or a stem of a file in <profiles>/examples.
  * Keys of a file: inherit, gpu (list of SM strings), isa, blas, cflags, toggles (name: value). Errors are file:line. */
 int profile_load(const struct tables *t, const char *name_or_path, struct arena *a, struct profile *ret, struct err *e) MUST_CHECK;
-/* profile_label: the local version label without the toolkit: "sm90.avx512", "cpu.avx2", "mps". */
+/* profile_label: the local version label: "cu128.sm90.avx512" with a toolkit ("12.8"), "cpu.avx2", "mps" without (NULL). PEP 440: letters and digits with dots between, so armv8_2 gives "armv8.2"; a file adds its stem. */
 char *profile_label(const struct profile *p, const char *cuda, struct arena *a);

@@ -57,15 +57,25 @@ struct gpu_row {                /* gpu.yaml */
 	unsigned line;
 };
 
+struct layout_row {                   /* cuda.yaml: how the nvidia-* wheels of a CUDA line are laid out */
+	const char *name;             /* "cu12" */
+	const char **nvidia_packages; /* distribution names, without versions */
+	unsigned nvidia_packages_count;
+	const char **library_dirs; /* below site-packages/nvidia: "cublas/lib" ... or "cu13/lib" */
+	unsigned library_dirs_count;
+	unsigned line;
+};
+
 struct toolkit_row {         /* cuda.yaml */
 	const char *version; /* "12.8" */
 	const char *gcc_max; /* newest major GCC nvcc accepts, inclusive */
 	const char *clang_max;
-	const char *driver;           /* the toolkit's own driver on Linux */
-	const char *driver_floor;     /* by minor-version compatibility */
-	const char **nvidia_packages; /* distribution names of the nvidia-* wheels of this toolkit, without versions */
+	const char *driver;       /* the toolkit's own driver on Linux */
+	const char *driver_floor; /* by minor-version compatibility */
+	const char *layout;
+	const char **nvidia_packages; /* those of the layout */
 	unsigned nvidia_packages_count;
-	const char **library_dirs; /* below site-packages/nvidia: "cublas/lib" ... or "cu13/lib" */
+	const char **library_dirs;
 	unsigned library_dirs_count;
 	unsigned line;
 };

@@ -12,6 +12,8 @@ struct tables {
 	unsigned gpus_count;
 	struct toolkit_row *toolkits;
 	unsigned toolkits_count;
+	struct layout_row *layouts;
+	unsigned layouts_count;
 	struct blas_row *blas;
 	unsigned blas_count;
 	struct toggle_row *toggles;
@@ -28,16 +30,17 @@ struct tables {
  * also for values that do not fit (a digest that is not 64 hex digits, a toolkit no row has, two rows of one name). */
 int tables_load(const char *dir, struct arena *a, const struct tables **ret, struct err *e) MUST_CHECK;
 
+/* The three packages, in the order they are built. */
+#define TABLES_PACKAGES 3
+extern const char *const tables_packages[TABLES_PACKAGES];
+
 /* Look-ups: NULL when absent. The _need forms give ERR_CONFIG with the nearest name and the list. Aliases count. */
 const struct isa_row *tables_isa(const struct tables *t, const char *name);
 const struct gpu_row *tables_gpu(const struct tables *t, const char *sm);
 const struct toolkit_row *tables_toolkit(const struct tables *t, const char *version);
 const struct blas_row *tables_blas(const struct tables *t, const char *name);
+/* tables_toggle: the row that this version of the package has; version NULL takes any. */
 const struct toggle_row *tables_toggle(const struct tables *t, const char *package, const char *name, const char *version);
-/* tables_need_toggle: the row of an option that the user asked for. ERR_CONFIG: a retired name with its reason, an option of another version with the versions that have it, else the nearest name.
- * `version` is of the package. tables_toggle with version NULL takes any version's row. */
-int tables_need_toggle(const struct tables *t, const char *package, const char *name, const char *version, const struct toggle_row **ret,
-		       struct err *e) MUST_CHECK;
 /* tables_toggle_value: the row's own spelling of a value ("1", "true", "yes", "on" are all ON or 1; case does not count); ERR_CONFIG with the values there are. Points into the row. */
 int tables_toggle_value(const struct toggle_row *row, const char *value, const char **ret, struct err *e) MUST_CHECK;
 /* tables_retired: why a name is no option of this version of the package (NULL: any version), NULL if it is not retired. */

@@ -13,9 +13,7 @@
 #define NEED_ROWS(type, member, entry) CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER, type, member, entry, 1, CYAML_UNLIMITED)
 #define ROWS(type, member, entry)                                                                                                          \
 	CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, entry, 0, CYAML_UNLIMITED)
-/* cyaml takes any word that is not "false" or the like for true; as an enumeration only the two words pass. */
-#define FLAG(type, member)                                                                                                                 \
-	CYAML_FIELD_ENUM(#member, CYAML_FLAG_STRICT | CYAML_FLAG_OPTIONAL, type, member, truth_words, CYAML_ARRAY_LEN(truth_words))
+#define FLAG(type, member) CYAML_FIELD_BOOL(#member, CYAML_FLAG_OPTIONAL, type, member)
 #define NUMBER(type, member, flags) CYAML_FIELD_UINT(#member, flags, type, member)
 #define ENTRY(type, fields)                                                                                                                \
 	{                                                                                                                                  \
@@ -26,9 +24,9 @@
 		CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, type, fields)                                                                      \
 	}
 
-static const cyaml_strval_t truth_words[] = {{"false", 0}, {"true", 1}};
 static const cyaml_schema_value_t string_entry = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, CYAML_UNLIMITED)};
 
+/* clang-format off: one key a line */
 static const cyaml_schema_field_t setting_fields[] = {
 	NEED(struct table_setting, name),
 	MAY(struct table_setting, value),
@@ -57,7 +55,11 @@ static const cyaml_schema_value_t isa_entry = ENTRY(struct isa_row, isa_fields);
 static const cyaml_schema_field_t isa_file_fields[] = {NEED_ROWS(struct isa_file, isas, &isa_entry), CYAML_FIELD_END};
 const cyaml_schema_value_t schema_isa = TOP(struct isa_file, isa_file_fields);
 
-static const cyaml_schema_field_t suffix_fields[] = {NEED(struct gpu_suffix, suffix), NEED(struct gpu_suffix, cuda_min), CYAML_FIELD_END};
+static const cyaml_schema_field_t suffix_fields[] = {
+	NEED(struct gpu_suffix, suffix),
+	NEED(struct gpu_suffix, cuda_min),
+	CYAML_FIELD_END,
+};
 static const cyaml_schema_value_t suffix_entry = ENTRY(struct gpu_suffix, suffix_fields);
 static const cyaml_schema_field_t gpu_fields[] = {
 	NEED(struct gpu_row, sm),
@@ -78,14 +80,28 @@ static const cyaml_schema_value_t gpu_entry = ENTRY(struct gpu_row, gpu_fields);
 static const cyaml_schema_field_t gpu_file_fields[] = {NEED_ROWS(struct gpu_file, gpus, &gpu_entry), CYAML_FIELD_END};
 const cyaml_schema_value_t schema_gpu = TOP(struct gpu_file, gpu_file_fields);
 
+static const cyaml_schema_field_t layout_fields[] = {
+	NEED(struct layout_row, name),
+	NEED_LIST(struct layout_row, nvidia_packages),
+	NEED_LIST(struct layout_row, library_dirs),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t layout_entry = ENTRY(struct layout_row, layout_fields);
 static const cyaml_schema_field_t toolkit_fields[] = {
-	NEED(struct toolkit_row, version),           NEED(struct toolkit_row, gcc_max),
-	NEED(struct toolkit_row, clang_max),         NEED(struct toolkit_row, driver),
-	NEED(struct toolkit_row, driver_floor),      NEED_LIST(struct toolkit_row, nvidia_packages),
-	NEED_LIST(struct toolkit_row, library_dirs), CYAML_FIELD_END,
+	NEED(struct toolkit_row, version),
+	NEED(struct toolkit_row, gcc_max),
+	NEED(struct toolkit_row, clang_max),
+	NEED(struct toolkit_row, driver),
+	NEED(struct toolkit_row, driver_floor),
+	NEED(struct toolkit_row, layout),
+	CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t toolkit_entry = ENTRY(struct toolkit_row, toolkit_fields);
-static const cyaml_schema_field_t toolkit_file_fields[] = {NEED_ROWS(struct toolkit_file, toolkits, &toolkit_entry), CYAML_FIELD_END};
+static const cyaml_schema_field_t toolkit_file_fields[] = {
+	NEED_ROWS(struct toolkit_file, layouts, &layout_entry),
+	NEED_ROWS(struct toolkit_file, toolkits, &toolkit_entry),
+	CYAML_FIELD_END,
+};
 const cyaml_schema_value_t schema_toolkit = TOP(struct toolkit_file, toolkit_file_fields);
 
 static const cyaml_schema_field_t blas_fields[] = {
@@ -175,6 +191,7 @@ static const cyaml_schema_field_t release_fields[] = {
 	CYAML_FIELD_END,
 };
 const cyaml_schema_value_t schema_release = TOP(struct release_row, release_fields);
+/* clang-format on */
 
 /* Where the line number lies in the struct that a set of fields fills. */
 static const struct {
@@ -182,10 +199,11 @@ static const struct {
 	size_t offset;
 } line_members[] = {
 	{setting_fields, offsetof(struct table_setting, line)}, {isa_fields, offsetof(struct isa_row, line)},
-	{gpu_fields, offsetof(struct gpu_row, line)},           {toolkit_fields, offsetof(struct toolkit_row, line)},
-	{blas_fields, offsetof(struct blas_row, line)},         {toggle_fields, offsetof(struct toggle_row, line)},
-	{retired_fields, offsetof(struct retired_row, line)},   {source_fields, offsetof(struct source_row, line)},
-	{package_fields, offsetof(struct package_row, line)},   {release_fields, offsetof(struct release_row, line)},
+	{gpu_fields, offsetof(struct gpu_row, line)},           {layout_fields, offsetof(struct layout_row, line)},
+	{toolkit_fields, offsetof(struct toolkit_row, line)},   {blas_fields, offsetof(struct blas_row, line)},
+	{toggle_fields, offsetof(struct toggle_row, line)},     {retired_fields, offsetof(struct retired_row, line)},
+	{source_fields, offsetof(struct source_row, line)},     {package_fields, offsetof(struct package_row, line)},
+	{release_fields, offsetof(struct release_row, line)},
 };
 
 static void settle_fields(const cyaml_schema_field_t *fields, char *data, const char *path, const struct yaml_lines *lines);

@@ -14,6 +14,8 @@ struct gpu_file {
 };
 
 struct toolkit_file {
+	struct layout_row *layouts;
+	unsigned layouts_count;
 	struct toolkit_row *toolkits;
 	unsigned toolkits_count;
 };
