@@ -138,7 +138,6 @@ static void layer_package(struct work *w)
 {
 	const struct buildenv_request *q = w->q;
 	const char *full = arena_printf(w->a, "%s+%s", q->row->version, q->label);
-	bool cuda = q->profile->gpu == GPU_CUDA;
 	if (is_pytorch(w)) {
 		put_fixed(w, "PYTORCH_BUILD_VERSION", full, false, "the wheel's version with the profile's label");
 		put_fixed(w, "PYTORCH_BUILD_NUMBER", "1", false, "required beside PYTORCH_BUILD_VERSION; 1 adds no '.post'");
@@ -150,10 +149,6 @@ static void layer_package(struct work *w)
 	put_fixed(w, "BUILD_VERSION", full, false, "the wheel's version with the profile's label; else version.txt's, which ends in a0");
 	if (*q->torch_version)
 		put_fixed(w, "PYTORCH_VERSION", q->torch_version, false, "the wheel requires exactly this torch");
-	if (strcmp(q->package, "torchvision") == 0)
-		put_fixed(w, "FORCE_CUDA", cuda ? "1" : "0", false, "else decided by whether the build machine has a GPU");
-	else
-		put_fixed(w, "USE_CUDA", cuda ? "1" : "0", false, "else decided by whether the build machine has a GPU");
 }
 
 static void layer_toggles(struct work *w)

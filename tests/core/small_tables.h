@@ -1,5 +1,7 @@
 /* Small tables made by hand, for tests of what stands on tables: few rows, each for one rule. */
 #pragma once
+#include <string.h>
+
 #include "core/tables.h"
 
 #define LINUX_X86 "x86_64-linux"
@@ -17,7 +19,8 @@ struct small_tables {
 	struct gpu_suffix suffixes[3];
 	struct toolkit_row toolkits[3];
 	struct blas_row blas[3];
-	struct toggle_row toggles[14];
+	struct toggle_row toggles[15];
+	struct retired_row retired[2];
 	struct release_row releases[2];
 	struct package_row packages[5];
 	struct source_row sources[3];
@@ -35,7 +38,8 @@ static inline void small_isas(struct small_tables *s)
 		(struct isa_row){.name = "avx", .platform = LINUX_X86, .note = "", .settings = s->avx, .settings_count = 4, .line = 10};
 	s->isas[1] = (struct isa_row){.name = "avx2", .platform = LINUX_X86, .note = "", .line = 20};
 	s->isas[2] = (struct isa_row){.name = "avx512", .platform = LINUX_X86, .note = "", .line = 30};
-	s->isas[3] = (struct isa_row){.name = "armv9", .platform = LINUX_ARM, .note = "not for Graviton3: it has no SVE2", .line = 40};
+	s->isas[3] =
+		(struct isa_row){.name = "armv9", .platform = LINUX_ARM, .note = "armv9: not for Graviton3, which has no SVE2", .line = 40};
 	static const char *avx[] = {"-mavx", "-mno-avx2"};
 	static const char *avx2[] = {"-mavx2", "-mfma", "-mf16c"};
 	static const char *avx512[] = {"-mavx512f", "-mfma"};
@@ -79,7 +83,7 @@ static inline void small_gpus(struct small_tables *s)
 	s->gpus[3].suffixes = &s->suffixes[1], s->gpus[3].suffixes_count = 2;
 	s->gpus[4] = small_gpu("110", "11.0", "13.0", 50);
 	s->gpus[4].platforms = arm, s->gpus[4].platforms_count = 1;
-	s->gpus[4].note = "called 10.1 before CUDA 13";
+	s->gpus[4].note = "sm110 is sm101 before CUDA 13";
 	s->t.gpus = s->gpus, s->t.gpus_count = 5;
 }
 
@@ -114,27 +118,46 @@ static inline void small_blas(struct small_tables *s)
 	s->t.blas = s->blas, s->t.blas_count = 3;
 }
 
+#define TOGGLE(n, p, c, g, m, w, ln)                                                                                                       \
+	.name = (n), .package = (p), .since = "", .until = "", .cpu = (c), .cuda = (g), .mps = (m), .why = (w), .values = on_off,          \
+	.values_count = 2, .line = (ln)
+
 static inline void small_toggles(struct small_tables *s)
 {
-	static const struct toggle_row rows[14] = {
-		{"USE_CUDA", "pytorch", "", "", "OFF", "ON", "OFF", "follows the GPU target", false, true, 1},
-		{"USE_CUDNN", "pytorch", "", "", "OFF", "ON", "OFF", "convolutions", false, true, 2},
-		{"USE_FBGEMM", "pytorch", "", "", "ON", "ON", "OFF", "quantised kernels", false, true, 3},
-		{"USE_NNPACK", "pytorch", "", "", "ON", "ON", "ON", "convolutions on the CPU", false, true, 4},
-		{"USE_MPI", "pytorch", "", "", "OFF", "OFF", "OFF", "nothing from the host", false, true, 5},
-		{"INSTALL_TEST", "pytorch", "", "", "OFF", "OFF", "OFF", "no tests in the wheel", false, false, 6},
-		{"CXX_AVX2_FOUND", "pytorch", "", "", "", "", "", "found by CMake", true, true, 7},
-		{"USE_GENAI", "pytorch", "2.9", "2.11", "", "ON", "", "CUDA kernels", false, true, 8},
-		{"USE_METAL", "pytorch", "", "2.4", "", "", "ON", "removed in 2.4: USE_MPS is what is left", false, true, 9},
-		{"MKL_THREADING", "pytorch", "", "", "SEQ", "SEQ", "", "one thread pool", false, true, 10},
-		{"TORCHVISION_USE_JPEG", "torchvision", "", "", "1", "1", "1", "decoding", false, false, 20},
-		{"TORCHVISION_USE_WEBP", "torchvision", "0.24", "", "0", "0", "0", "decoding", false, false, 21},
-		{"BUILD_SOX", "torchaudio", "", "2.9", "0", "0", "0", "no sox", false, true, 30},
-		{"USE_OPENMP", "torchaudio", "", "", "1", "1", "0", "threads", false, true, 31},
+	static const char *on_off[] = {"ON", "OFF"};
+	static const char *digits[] = {"1", "0"};
+	static const char *threading[] = {"SEQ", "OMP"};
+	struct toggle_row rows[] = {
+		{TOGGLE("USE_CUDA", "pytorch", "OFF", "ON", "OFF", "the GPU target", 1)},
+		{TOGGLE("USE_CUDNN", "pytorch", "OFF", "ON", "OFF", "convolutions", 2)},
+		{TOGGLE("USE_FBGEMM", "pytorch", "ON", "ON", "OFF", "quantised kernels", 3)},
+		{TOGGLE("USE_NNPACK", "pytorch", "ON", "ON", "ON", "convolutions on the CPU", 4)},
+		{TOGGLE("USE_MPI", "pytorch", "OFF", "OFF", "OFF", "nothing from the host", 5)},
+		{TOGGLE("INSTALL_TEST", "pytorch", "OFF", "OFF", "OFF", "no tests in the wheel", 6)},
+		{TOGGLE("CXX_AVX2_FOUND", "pytorch", "", "", "", "found by CMake", 7)},
+		{TOGGLE("USE_GENAI", "pytorch", "", "ON", "", "CUDA kernels", 8)},
+		{TOGGLE("MKL_THREADING", "pytorch", "SEQ", "SEQ", "", "one thread pool", 10)},
+		{TOGGLE("TORCHVISION_USE_JPEG", "torchvision", "1", "1", "1", "decoding", 20)},
+		{TOGGLE("TORCHVISION_USE_WEBP", "torchvision", "0", "0", "0", "decoding", 21)},
+		{TOGGLE("BUILD_SOX", "torchaudio", "OFF", "OFF", "OFF", "no sox", 30)},
+		{TOGGLE("USE_OPENMP", "torchaudio", "ON", "ON", "OFF", "threads", 31)},
+		{TOGGLE("USE_CUDA", "torchaudio", "OFF", "ON", "OFF", "the GPU target", 32)},
+		{TOGGLE("FORCE_CUDA", "torchvision", "0", "1", "0", "the GPU target", 22)},
 	};
 	for (unsigned i = 0; i < ARRAY_LEN(rows); i++)
-		s->toggles[i] = rows[i];
+		rows[i].check = strcmp(rows[i].name, "INSTALL_TEST") != 0 && strcmp(rows[i].package, "torchvision") != 0;
+	rows[6].cache = true;
+	rows[7].since = "2.9", rows[7].until = "2.11";
+	rows[8].values = threading;
+	rows[9].values = rows[10].values = rows[14].values = digits;
+	rows[10].since = "0.24";
+	rows[11].until = "2.9";
+	memcpy(s->toggles, rows, sizeof(rows));
 	s->t.toggles = s->toggles, s->t.toggles_count = ARRAY_LEN(rows);
+	s->retired[0] =
+		(struct retired_row){.name = "USE_METAL", .package = "pytorch", .since = "2.4", .why = "removed in 2.4: use USE_MPS"};
+	s->retired[1] = (struct retired_row){.name = "USE_CUBLAS", .package = "pytorch", .since = "", .why = "comes with USE_CUDA"};
+	s->t.retired = s->retired, s->t.retired_count = 2;
 }
 
 static inline struct package_row small_package(const char *version, const char *backend, struct source_row *source, unsigned line)

@@ -1,0 +1,2 @@
+variant: pytorch-python313-darwin-mps
+release: 2.9.1

@@ -1,0 +1,4 @@
+# an option that came later
+variant: pytorch-python313-cpu-avx2
+release: 2.6.0-debian
+set: USE_FBGEMM_GENAI=ON

@@ -1,0 +1,2 @@
+variant: pytorch-python313-cuda12_4-sm90-avx2
+release: 2.9.1

@@ -1,0 +1,3 @@
+variant: pytorch-python313-cpu-avx2
+release: 2.9.1
+set: USE_MKLDN=ON
