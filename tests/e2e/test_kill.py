@@ -21,7 +21,7 @@ def test_twenty_kills(world):
     for i in range(ROUNDS):
         if i % 5 == 0:
             world.clear()  # a fifth of the kills start from nothing, the others meet what the ones before left
-        p = world.start("build", "--profile", "cpu-avx2", "--release", "setup-py-env", "--jobs", "1")
+        p = world.start("build", "--profile", "cpu-avx2", "--release", "2.9.1-setup-py-env", "--jobs", "1")
         try:
             p.communicate(timeout=rng.uniform(0.01, whole))
         except subprocess.TimeoutExpired:

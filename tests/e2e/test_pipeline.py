@@ -118,10 +118,10 @@ def test_an_edited_archive(world):
     data = bytearray(open(path, "rb").read())
     data[len(data) // 2] ^= 1
     open(path, "wb").write(data)
-    want = re.search(r"sha256: ([0-9a-f]{64})", open(os.path.join(world.profiles, "releases", "edited.yaml")).read()).group(1)
+    want = re.search(r"sha256: ([0-9a-f]{64})", open(world.release("edited")).read()).group(1)
     fails(world.build("edited"), 5, want, hashlib.sha256(data).hexdigest())
     nothing_new(world, before)
-    os.remove(os.path.join(world.profiles, "releases", "edited.yaml"))
+    os.remove(world.release("edited"))
 
 
 def test_a_compile_error(world):
@@ -133,7 +133,7 @@ def test_a_compile_error(world):
     log = re.search(r"'([^']*build\.log)'", result.stderr).group(1)
     assert "broken" in open(log).read()
     assert result.stderr.count("\n") < 12, "a failure is told in a few lines"
-    os.remove(os.path.join(world.profiles, "releases", "broken.yaml"))
+    os.remove(world.release("broken"))
 
 
 def test_a_failed_build_goes_on_where_it_was(world):
@@ -147,7 +147,7 @@ def test_offline_without_the_file(world):
     os.remove(path)
     fails(world.build("absent", "--offline"), 4, "toy-setup-py-env.tar.gz", "offline")
     fails(world.build("absent"), 4, "toy-setup-py-env.tar.gz")
-    os.remove(os.path.join(world.profiles, "releases", "absent.yaml"))
+    os.remove(world.release("absent"))
 
 
 def test_an_unknown_key_in_a_table(world):
@@ -165,13 +165,13 @@ def test_an_unknown_key_in_a_table(world):
 
 def test_names_that_do_not_exist(world):
     fails(world.run("build", "--profile", "sm90-avx521"), 3, "avx521", "avx512")
-    fails(world.run("build", "--profile", "cpu-avx2", "--release", "setup-py-emv"), 3, "setup-py-env")
+    fails(world.run("build", "--profile", "cpu-avx2", "--release", "2.9.1-setup-py-emv"), 3, "2.9.1-setup-py-env")
     fails(world.run("biuld", "--profile", "cpu-avx2"), 2, "build")
     fails(world.run("build", "--profil", "cpu-avx2"), 2, "--profile")
 
 
 def test_an_impossible_pair(world):
-    fails(world.run("plan", "--profile", "sm103-avx2", "--cuda", "12.8", "--release", "setup-py-env"), 7, "sm103", "12.9")
+    fails(world.run("plan", "--profile", "sm103-avx2", "--cuda", "12.8", "--release", "2.9.1-setup-py-env"), 7, "sm103", "12.9")
 
 
 def test_a_missing_nvcc(world):
@@ -184,7 +184,7 @@ def test_a_full_disk(world):
     """The cache on a file system of three megabytes, in a mount name space of its own."""
     mount = world.path("small")
     os.mkdir(mount)
-    command = " ".join(f"'{a}'" for a in world.command("build", "--profile", "cpu-avx2", "--release", "setup-py-env", cache=mount))
+    command = " ".join(f"'{a}'" for a in world.command("build", "--profile", "cpu-avx2", "--release", "2.9.1-setup-py-env", cache=mount))
     script = f"mount -t tmpfs -o size=3m none '{mount}' && {command} --out '{world.path('never')}'"
     result = subprocess.run(["unshare", "--mount", "--map-root-user" if os.getuid() else "--mount", "sh", "-c", script], capture_output=True, text=True, timeout=300)
     assert result.returncode in (6, 8), f"exit {result.returncode}: {result.stderr}"
@@ -194,7 +194,7 @@ def test_a_full_disk(world):
 
 def test_interrupt_stops_the_whole_tree(world):
     world.pin("setup-py-env", name="slow", change=lambda f: f.update({"third": b"z"}))
-    p = world.start("build", "--profile", "cpu-avx2", "--release", "slow", "--jobs", "1")
+    p = world.start("build", "--profile", "cpu-avx2", "--release", "2.9.1-slow", "--jobs", "1")
     log = wait_for_log(world, p)
     p.send_signal(signal.SIGINT)
     start = time.monotonic()
@@ -219,8 +219,8 @@ def wait_for_log(world, p):
 
 
 def test_two_at_once(world):
-    a = world.start("build", "--profile", "cpu-avx2", "--release", "slow", "--json")
-    b = world.start("build", "--profile", "cpu-avx2", "--release", "slow", "--json")
+    a = world.start("build", "--profile", "cpu-avx2", "--release", "2.9.1-slow", "--json")
+    b = world.start("build", "--profile", "cpu-avx2", "--release", "2.9.1-slow", "--json")
     results = [json.loads(p.communicate(timeout=300)[0])[0] for p in (a, b)]
     assert a.returncode == 0 and b.returncode == 0
     assert sorted(r["store_hit"] for r in results) == [False, True], "both built, or neither"

@@ -15,7 +15,7 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 ERAS = ("setup-py-env", "setup-py-cmake-env", "scikit-build-core")
 
 RELEASE = """\
-name: {era}
+name: 2.9.1-{name}
 base: 2.9.1
 pythons: ["{python}"]
 toolkits: ["12.8"]
@@ -83,6 +83,9 @@ class World:
     def path(self, *parts):
         return os.path.join(self.dir, *parts)
 
+    def release(self, name):
+        return os.path.join(self.profiles, "releases", f"2.9.1-{name}.yaml")
+
     def pin(self, era, change=None, name=None):
         """Writes the archive and the table row that pins it."""
         data = archive(era, change)
@@ -92,14 +95,15 @@ class World:
             f.write(data)
         modern = era == "scikit-build-core"
         text = RELEASE.format(
+            name=name,
             era=era,
             python=host_python(),
             sha256=hashlib.sha256(data).hexdigest(),
             url=f"file://{path}",
             requires='"scikit-build-core>=0.10"' if modern else '"setuptools>=60", wheel',
             extra="  requirements: requirements-toy.txt\n" if modern else "",
-        ).replace(f"name: {era}\n", f"name: {name}\n", 1)
-        with open(os.path.join(self.profiles, "releases", f"{name}.yaml"), "w") as f:
+        )
+        with open(self.release(name), "w") as f:
             f.write(text)
         return path
 
@@ -113,7 +117,7 @@ class World:
         return subprocess.Popen(self.command(*args), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.dir, **kw)
 
     def build(self, era, *args, **kw):
-        return self.run("build", "--profile", "cpu-avx2", "--release", era, "--json", *args, **kw)
+        return self.run("build", "--profile", "cpu-avx2", "--release", f"2.9.1-{era}", "--json", *args, **kw)
 
     def wheels(self):
         return sorted(n for n in os.listdir(self.out) if n.endswith(".whl")) if os.path.isdir(self.out) else []
