@@ -3,6 +3,12 @@
 #include "base/json.h"
 #include "cmd/help.h"
 #include "cmd/select.h"
+#include "step/pyenv.h"
+
+struct fetch_command_options {
+	struct cmd_select_base base;
+	bool sources_only;
+};
 
 /* The sources of all plans, each digest once: packages of one release may share an archive. */
 static size_t collect_sources(const struct selection *s, size_t count, struct arena *a, struct fetch_source **ret)
@@ -29,17 +35,27 @@ static size_t collect_sources(const struct selection *s, size_t count, struct ar
 	return n;
 }
 
+static json_t *requirements_json(const struct pyenv *envs, const struct plan *const *plans, size_t count)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(list,
+				      json_pack("{s:s, s:o, s:o}", "variant", plans[i]->variant, "have", json_from_strlist(&envs[i].have),
+						"key", json_or_null(*envs[i].key ? envs[i].key : NULL)));
+	return list;
+}
+
 static int print_fetched(const struct cmd_context *c, const struct fetch_source *sources, size_t count, const struct fetch_stats *stats,
-			 struct err *e)
+			 json_t *requirements, struct err *e)
 {
 	if (c->global->json) {
 		json_t *list = json_array();
 		for (size_t i = 0; i < count; i++)
 			json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "name", sources[i].name, "sha256", sources[i].sha256,
 							      "path", sources[i].path));
-		AUTO_JSON json_t *doc =
-			json_pack("{s:i, s:o, s:i, s:i, s:I, s:f}", "schema", 1, "sources", list, "from_store", stats->from_store,
-				  "downloaded", stats->downloaded, "bytes", (json_int_t)stats->bytes, "seconds", stats->seconds);
+		AUTO_JSON json_t *doc = json_pack("{s:i, s:o, s:O, s:i, s:i, s:I, s:f}", "schema", 1, "sources", list, "requirements",
+						  requirements, "from_store", stats->from_store, "downloaded", stats->downloaded, "bytes",
+						  (json_int_t)stats->bytes, "seconds", stats->seconds);
 		return json_print(doc, e);
 	}
 	AUTO_BUF struct buf out = {0};
@@ -50,27 +66,64 @@ static int print_fetched(const struct cmd_context *c, const struct fetch_source 
 	return cmd_write_stdout(&out, e);
 }
 
+/* The plans say whether the variants can exist at all: nothing is downloaded for one that cannot. */
+static int make_plans(struct cmd_context *c, const struct selection *s, size_t count, const struct plan ***ret, struct err *e)
+{
+	const struct plan **plans = arena_array(c->arena, count, sizeof(*plans));
+	for (size_t i = 0; i < count; i++)
+		if (cmd_select_plan(c, &s[i], NULL, NULL, NULL, &plans[i], e) < 0)
+			return -1;
+	*ret = plans;
+	return 0;
+}
+
+/* What the builds need of Python and the root lacks. */
+static int fetch_requirements(struct cmd_context *c, const struct plan *const *plans, size_t count, json_t **ret, struct err *e)
+{
+	struct pyenv *envs = arena_array(c->arena, count, sizeof(*envs));
+	struct pyenv_request q = {.kind = cmd_sandbox(c), .offline = c->global->offline};
+	if (cmd_profiles_dir(c, &q.profiles_dir, e) < 0 || cmd_root(c, &q.root, e) < 0 || cmd_store(c, &q.store, e) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		q.plan = plans[i];
+		if (pyenv_prepare(&q, c->run, c->arena, &envs[i], e) < 0) {
+			if (!e->hint[0])
+				err_hint(e, "--sources-only leaves the Python requirements out");
+			return err_wrap(e, "%s", plans[i]->variant);
+		}
+	}
+	*ret = requirements_json(envs, plans, count);
+	return 0;
+}
+
 static int run_fetch(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
+	const struct fetch_command_options *options = c->options;
 	struct selection *selected;
+	const struct plan **plans;
 	struct fetch_source *sources;
 	struct fetch_stats stats = {0};
 	struct store *store;
 	size_t count;
-	if (cmd_select(c, args, &selected, &count, e) < 0 || cmd_store(c, &store, e) < 0)
+	AUTO_JSON json_t *requirements = NULL;
+	if (cmd_select(c, args, &selected, &count, e) < 0 || make_plans(c, selected, count, &plans, e) < 0 || cmd_store(c, &store, e) < 0)
 		return -1;
-	/* The plans say whether the variants can exist at all: nothing is downloaded for one that cannot. */
-	for (size_t i = 0; i < count; i++) {
-		const struct plan *plan;
-		if (cmd_select_plan(c, &selected[i], NULL, NULL, NULL, &plan, e) < 0)
-			return -1;
-	}
 	size_t n = collect_sources(selected, count, c->arena, &sources);
 	struct fetch_options o = {.offline = c->global->offline, .mirrors = c->global->mirrors};
 	if (fetch_all(store, sources, n, &o, c->run, c->arena, &stats, e) < 0)
 		return -1;
-	return print_fetched(c, sources, n, &stats, e);
+	if (options->sources_only)
+		requirements = json_array();
+	else if (fetch_requirements(c, plans, count, &requirements, e) < 0)
+		return -1;
+	return print_fetched(c, sources, n, &stats, requirements, e);
 }
+
+static const struct arg_def fetch_only[] = {
+	{"sources-only", 0, ARG_FLAG, offsetof(struct fetch_command_options, sources_only), NULL,
+	 "leave out the Python requirements that the root lacks", NULL},
+	{0},
+};
 
 const struct command command_fetch = {
 	.name = "fetch",
@@ -78,13 +131,14 @@ const struct command command_fetch = {
 	.usage = "--profile PROFILE | VARIANT... [options]",
 	.text = (const char *const[]){"Every archive is checked against the sha256 of the release's table before it enters the store; a "
 				      "build with --offline "
-				      "then needs no network.",
+				      "then needs no network. What the build needs of Python and the root does not have is downloaded as "
+				      "well, by the release's locked list.",
 				      NULL},
-	.tables = (const struct arg_def *const[]){cmd_select_options, NULL},
+	.tables = (const struct arg_def *const[]){cmd_select_options, fetch_only, NULL},
 	.arguments = cmd_select_arguments,
 	.examples =
 		(const struct cmd_example[]){{"ptbuild fetch --profile cpu-avx2 --package all", "have all three packages' sources at hand"},
 					     {0}},
-	.options_size = sizeof(struct cmd_select_base),
+	.options_size = sizeof(struct fetch_command_options),
 	.run = run_fetch,
 };
