@@ -26,7 +26,7 @@ struct wheel_record_row {
 	int64_t size;       /* -1: none */
 };
 
-/* wheel_record_parse: strict CSV; ERR_INTEGRITY names the line. wheel_record_line: one row with its newline, quoted where needed. */
+/* wheel_record_parse: strict CSV of three fields; digests other than sha256 are refused; ERR_INTEGRITY names the line. wheel_record_line: one row with its newline, quoted where needed. */
 int wheel_record_parse(const char *text, size_t len, const char *what, struct arena *a, struct wheel_record_row **ret, size_t *ret_count,
 		       struct err *e) MUST_CHECK;
 void wheel_record_line(struct buf *out, const char *path, const char *sha256_base64url, int64_t size);
@@ -36,8 +36,12 @@ struct wheel_headers {
 	struct kv *items; /* names may repeat */
 	size_t count;
 	size_t cap;
-	const char *body; /* without the separating empty line; "" if none */
+	const char *body;      /* without the separating empty line; "" if none */
+	const char **raw;      /* per item, the line or lines as they were read; NULL for one that was set since */
+	const char *separator; /* what stood between the lines and the body; "" if nothing */
+	const char *eol;       /* "\n" or "\r\n", as the first line had it */
 };
+/* wheel_headers_parse: values lose the white space around them, folded lines keep their line ends inside; ERR_INTEGRITY names the line. Whatever is not changed is written back byte by byte. */
 int wheel_headers_parse(const char *text, size_t len, const char *what, struct arena *a, struct wheel_headers *ret,
 			struct err *e) MUST_CHECK;
 const char *wheel_headers_get(const struct wheel_headers *h, const char *name); /* first, case-insensitive; NULL */
@@ -45,4 +49,5 @@ void wheel_headers_set(struct wheel_headers *h, struct arena *a, const char *nam
 		       const char *value); /* the first is replaced, others of that name dropped */
 void wheel_headers_add(struct wheel_headers *h, struct arena *a, const char *name, const char *value); /* behind the last of that name */
 void wheel_headers_remove(struct wheel_headers *h, const char *name, const char *value_prefix); /* those whose value starts so ("" = all) */
+void wheel_headers_remove_at(struct wheel_headers *h, size_t i);
 void wheel_headers_write(const struct wheel_headers *h, struct buf *out);

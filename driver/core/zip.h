@@ -21,8 +21,9 @@ struct zip_entry {
 struct zip_reader;
 
 /* zip_open: reads and checks the whole directory. Refused with ERR_INTEGRITY (file, entry, offset): local and central headers that differ, duplicate or unsafe names, overlapping entries, bytes that belong to
- * nothing, encryption, other methods than stored and deflate, data descriptors that disagree, zip64 fields that are missing or superfluous, symbolic links. */
+ * nothing, encryption, other methods than stored and deflate, data descriptors that disagree, zip64 fields that are missing or superfluous, symbolic links, comments. A directory entry (its name ends in '/') is fine. */
 int zip_open(const char *path, struct arena *a, struct zip_reader **ret, struct err *e) MUST_CHECK;
+/* zip_close: the reader itself lives in the arena. NULL is fine. */
 void zip_close(struct zip_reader *z);
 size_t zip_count(const struct zip_reader *z);
 const struct zip_entry *zip_at(const struct zip_reader *z, size_t i);
@@ -36,7 +37,10 @@ int zip_extract_all(const struct zip_reader *z, const char *dir, const struct ru
 
 struct zip_writer;
 
-/* zip_create: a new file at `path` (must not exist). `epoch` is the time of every entry, clamped to 1980. `threads` deflate in parallel; the bytes do not depend on their number. `level` 0..9. */
+/* zip_writer_id: what the bytes depend on beside the contents: "1 libdeflate 1.14". Part of whatever key promises the same bytes. */
+const char *zip_writer_id(void);
+
+/* zip_create: a new file at `path` (must not exist). `epoch` is the time of every entry, clamped to 1980. `threads` deflate in parallel; the bytes do not depend on their number. `level` 0..9: 0 stores, else of libdeflate, see zip_deflate.h. */
 int zip_create(const char *path, uint64_t epoch, unsigned threads, int level, struct zip_writer **ret, struct err *e) MUST_CHECK;
 /* zip_add_file: one regular file; gives its sha256 and size, computed in the same pass. Mode becomes 0755 if the owner may execute it, else 0644. Memory is bounded whatever the size. */
 int zip_add_file(struct zip_writer *w, const char *name, const char *path, uint8_t ret_sha256[32], uint64_t *ret_size,

@@ -1,0 +1,176 @@
+/* libdeflate is 2.6 times as fast as zlib at equal size, but it writes whole streams only. To join them, the final-block bit of all but the last is cleared and an empty
+ * stored block behind it brings the stream to a byte boundary (what zlib calls a sync flush). The place of that bit is not given out, so it is searched from the end. */
+#include "core/zip_deflate.h"
+
+#include <libdeflate.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+enum {
+	WINDOW = 32768,
+	SYNC_MAX = 5 + 2, /* the empty stored block, and the end mark that only the check sees */
+	HEADER_BITS = 17 + 19 * 3,
+	SEARCH_BITS = 8 * 512 * 1024, /* no block of libdeflate holds more than 305,000 bytes */
+};
+
+struct zip_deflater {
+	struct libdeflate_compressor *level[2]; /* the plain one, and one level higher */
+	struct libdeflate_decompressor *inflater;
+	z_stream walker;
+	uint8_t *scratch; /* ZIP_CHUNK bytes, and WINDOW of zeros behind: a dictionary whose contents do not matter */
+};
+
+struct block_end {
+	size_t start;    /* bit where the final block begins */
+	unsigned unused; /* bits of the last byte behind its end */
+};
+
+static void *must(void *p)
+{
+	if (!p)
+		abort();
+	return p;
+}
+
+struct zip_deflater *zip_deflater_new(int level)
+{
+	struct zip_deflater *d = must(calloc(1, sizeof(*d)));
+	d->level[0] = must(libdeflate_alloc_compressor(level));
+	d->level[1] = must(libdeflate_alloc_compressor(level < 9 ? level + 1 : 9));
+	d->inflater = must(libdeflate_alloc_decompressor());
+	d->scratch = must(calloc(1, ZIP_CHUNK + WINDOW));
+	if (inflateInit2(&d->walker, -15) != Z_OK)
+		abort();
+	return d;
+}
+
+void zip_deflater_free(struct zip_deflater *d)
+{
+	if (!d)
+		return;
+	libdeflate_free_compressor(d->level[0]);
+	libdeflate_free_compressor(d->level[1]);
+	libdeflate_free_decompressor(d->inflater);
+	inflateEnd(&d->walker);
+	free(d->scratch);
+	free(d);
+}
+
+size_t zip_deflate_bound(size_t len)
+{
+	return libdeflate_deflate_compress_bound(NULL, len) + SYNC_MAX;
+}
+
+/* At least 57 bits from `bit` on; 8 bytes must be there. */
+static uint64_t bits_at(const uint8_t *z, size_t bit)
+{
+	uint64_t v;
+	memcpy(&v, z + bit / 8, sizeof(v));
+	return v >> (bit % 8);
+}
+
+/* Whether a final block with dynamic codes may start here: RFC 1951, 3.2.7, as far as the lengths of the code length code. */
+static bool may_start_here(const uint8_t *z, size_t bit)
+{
+	uint64_t head = bits_at(z, bit);
+	if ((head & 7) != 5 || (head >> 3 & 31) > 29 || (head >> 8 & 31) > 29)
+		return false;
+	uint64_t lengths = bits_at(z, bit + 17);
+	unsigned space = 0;
+	for (unsigned i = 0, n = (head >> 13 & 15) + 4; i < n; i++, lengths >>= 3) {
+		if (lengths & 7)
+			space += 128u >> (lengths & 7);
+	}
+	return space == 128;
+}
+
+/* Whether a block starts at `bit` and ends where the stream ends. */
+static bool block_fits(struct zip_deflater *d, uint8_t *z, size_t len, size_t bit, struct block_end *ret)
+{
+	z_stream *s = &d->walker;
+	inflateReset(s);
+	inflateSetDictionary(s, d->scratch + ZIP_CHUNK, WINDOW);
+	size_t from = bit / 8;
+	if (bit % 8) {
+		inflatePrime(s, (int)(8 - bit % 8), z[from] >> (bit % 8));
+		from++;
+	}
+	s->next_in = z + from;
+	s->avail_in = (unsigned)(len - from);
+	s->next_out = d->scratch;
+	s->avail_out = (unsigned)ZIP_CHUNK;
+	if (inflate(s, Z_BLOCK) != Z_OK || (s->data_type & 192) != 192 || s->avail_in)
+		return false;
+	*ret = (struct block_end){bit, (unsigned)s->data_type & 63};
+	return true;
+}
+
+/* All blocks from the front, for streams whose final block has no dynamic codes. */
+static int walk_blocks(struct zip_deflater *d, uint8_t *z, size_t len, struct block_end *ret, struct err *e)
+{
+	z_stream *s = &d->walker;
+	size_t start = 0;
+	inflateReset(s);
+	s->next_in = z;
+	s->avail_in = (unsigned)len;
+	s->next_out = d->scratch;
+	s->avail_out = (unsigned)ZIP_CHUNK;
+	for (;;) {
+		if (inflate(s, Z_BLOCK) != Z_OK || !(s->data_type & 128))
+			return err_set(e, ERR_SYSTEM, "deflate made a stream that does not inflate");
+		unsigned unused = (unsigned)s->data_type & 63;
+		if (s->data_type & 64) {
+			*ret = (struct block_end){start, unused};
+			return 0;
+		}
+		start = (len - s->avail_in) * 8 - unused;
+	}
+}
+
+/* Clears the final bit and brings the stream to a byte boundary. Returns the new length; false leaves the bytes as they were if they do not inflate to `raw`. */
+static bool join_checked(struct zip_deflater *d, const void *raw, size_t raw_len, uint8_t *z, size_t *len, const struct block_end *b)
+{
+	static const uint8_t sync[] = {0, 0, 0, 0xff, 0xff, /* end mark */ 3, 0};
+	/* The three zero bits of the stored block's header may lie in what is unused of the last byte already. */
+	size_t skip = b->unused >= 3 ? 1 : 0, total = *len + sizeof(sync) - skip, made = 0;
+	memcpy(z + *len, sync + skip, sizeof(sync) - skip);
+	z[b->start / 8] ^= (uint8_t)(1u << (b->start % 8));
+	if (libdeflate_deflate_decompress(d->inflater, z, total, d->scratch, raw_len, &made) == LIBDEFLATE_SUCCESS && made == raw_len &&
+	    memcmp(d->scratch, raw, raw_len) == 0) {
+		*len = total - 2;
+		return true;
+	}
+	z[b->start / 8] ^= (uint8_t)(1u << (b->start % 8));
+	return false;
+}
+
+static int join(struct zip_deflater *d, const void *raw, size_t raw_len, uint8_t *z, size_t *len, struct err *e)
+{
+	struct block_end b = {0};
+	size_t top = *len * 8 > HEADER_BITS + 64 ? *len * 8 - HEADER_BITS - 64 : 0, bottom = top > SEARCH_BITS ? top - SEARCH_BITS : 0;
+	for (size_t bit = top; bit-- > bottom;) {
+		if (may_start_here(z, bit) && block_fits(d, z, *len, bit, &b) && join_checked(d, raw, raw_len, z, len, &b))
+			return 0;
+	}
+	if (walk_blocks(d, z, *len, &b, e) < 0)
+		return -1;
+	if (!join_checked(d, raw, raw_len, z, len, &b)) {
+		err_set(e, ERR_SYSTEM, "deflate made a stream that does not inflate to what it was made of");
+		return err_hint(e, "this points at broken memory or a broken libdeflate");
+	}
+	return 0;
+}
+
+int zip_deflate_chunk(struct zip_deflater *d, const void *raw, size_t len, size_t index, bool last, void *out, size_t *ret_len,
+		      struct err *e)
+{
+	size_t n = libdeflate_deflate_compress(d->level[index % 4 == 0], raw, len, out, zip_deflate_bound(len));
+	if (!n)
+		return err_set(e, ERR_SYSTEM, "deflate gave nothing for %zu bytes", len);
+	if (!last && join(d, raw, len, out, &n, e) < 0)
+		return -1;
+	*ret_len = n;
+	return 0;
+}
