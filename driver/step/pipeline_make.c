@@ -8,9 +8,6 @@
 #include "step/patch.h"
 #include "step/unpack.h"
 
-/* Deflate level of the packer: see tests/bench for what each costs. */
-enum { PACK_LEVEL = 6 };
-
 static void step_begin(struct making *m, const char *name)
 {
 	struct pipeline_item *it = m->item;

@@ -9,26 +9,28 @@ enum finding_level { FINDING_NOTE, FINDING_WARNING, FINDING_ERROR };
 
 struct finding {
 	enum finding_level level;
-	const char *rule; /* "record", "tag", "rpath", "needed", "build-path", "metadata", "marker", "zip", "exec-stack", "textrel" */
+	const char
+		*rule; /* "record", "tag", "rpath", "needed", "build-path", "metadata", "marker", "zip", "elf", "exec-stack", "textrel" */
 	const char *file; /* member, "" for the wheel itself */
 	const char *text;
 };
 
 struct verify_request {
 	const char *wheel;
-	const struct manylinux_policy *policy;
-	struct strlist provided;     /* NEEDED names that its dependencies provide (torch's libraries) */
-	struct strlist build_paths;  /* strings no member may contain */
-	const char *expect_version;  /* NULL: not checked */
-	const char *expect_requires; /* a Requires-Dist line that must be there; NULL */
+	const struct manylinux_policy *policy; /* NULL: no library is allowed outside, the tag is not checked */
+	struct strlist provided;               /* NEEDED names that its dependencies provide (torch's libraries) */
+	struct strlist build_paths;            /* strings no member may contain */
+	const char *expect_version;            /* NULL: not checked */
+	const char *expect_requires;           /* a Requires-Dist line that must be there; NULL */
 };
 
 struct verify_report {
-	struct wheel_name name;
+	const char *file;       /* without the directory */
+	struct wheel_name name; /* empty strings when the file name is none of a wheel */
 	char sha256[65];
 	uint64_t bytes;
 	size_t members, elf_files;
-	const char *tag; /* the lowest honest platform tag */
+	const char *tag; /* the lowest honest platform tag, "" if it could not be found */
 	const char *tag_why;
 	unsigned metadata_rev;      /* 0: no marker */
 	const char *requires_torch; /* "" if none */

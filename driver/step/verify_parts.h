@@ -1,0 +1,41 @@
+/* What the files of the verify step share. */
+#pragma once
+#include "step/verify.h"
+
+#define VERIFY_MARKER ".metadata-rev"
+
+struct verify_member { /* one entry of the archive that is no directory */
+	const struct zip_entry *entry;
+	uint8_t sha256[32];
+	const char *broken;     /* why its contents cannot be read; NULL: they can */
+	const char *build_path; /* the first build path in it, NULL if none */
+	uint64_t build_path_at;
+	bool is_elf;
+	const char *elf_broken; /* why it cannot be read as ELF; NULL: see elf */
+	struct elf_info elf;
+};
+
+struct verifying {
+	const struct verify_request *q;
+	const struct run *run;
+	struct arena *a;
+	struct zip_reader *zip;
+	struct verify_member *members; /* in the order of the archive's directory */
+	size_t count;
+	bool named;            /* the file name is one of a wheel: report.name is set */
+	const char *dist_info; /* directory in the archive, "" if there is not exactly one */
+	bool ours;             /* made by ptbuild, which promises more */
+	struct verify_report report;
+	size_t cap;
+};
+
+/* verify_add: appends a finding. */
+void verify_add(struct verifying *v, enum finding_level level, const char *rule, const char *file, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
+/* verify_members: reads every member once, several at a time: digest, build paths, ELF. `arenas` (as many as `threads`) own what is found. */
+int verify_members(struct verifying *v, unsigned threads, struct arena *arenas, struct err *e) MUST_CHECK;
+/* verify_record: RECORD against the members. verify_info: WHEEL, METADATA, the marker and the order of the archive. */
+void verify_record(struct verifying *v);
+void verify_info(struct verifying *v);
+/* verify_elf: paths, needs and the platform tag of the libraries. */
+void verify_elf(struct verifying *v);

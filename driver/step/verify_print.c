@@ -1,0 +1,50 @@
+#include <inttypes.h>
+
+#include "base/json.h"
+#include "base/path.h"
+#include "step/verify.h"
+
+static const char *level_name(enum finding_level level)
+{
+	static const char *const names[] = {[FINDING_NOTE] = "note", [FINDING_WARNING] = "warning", [FINDING_ERROR] = "error"};
+	return names[level];
+}
+
+json_t *verify_json(const struct verify_report *r)
+{
+	json_t *findings = json_array();
+	for (size_t i = 0; i < r->count; i++) {
+		const struct finding *f = &r->findings[i];
+		json_array_append_new(findings, json_pack("{s:s, s:s, s:s, s:s}", "level", level_name(f->level), "rule", f->rule, "file",
+							  f->file, "text", f->text));
+	}
+	json_t *j = json_pack("{s:i, s:b, s:s, s:I, s:s, s:s, s:s, s:s, s:s, s:s}", "schema", 1, "ok", r->errors == 0, "file", r->file,
+			      "bytes", (json_int_t)r->bytes, "sha256", r->sha256, "distribution", r->name.dist, "version", r->name.version,
+			      "python", r->name.python, "abi", r->name.abi, "platform", r->name.platform);
+	json_object_set_new(j, "members", json_integer((json_int_t)r->members));
+	json_object_set_new(j, "elf_files", json_integer((json_int_t)r->elf_files));
+	json_object_set_new(j, "honest_platform", json_string(r->tag));
+	json_object_set_new(j, "honest_platform_why", json_string(r->tag_why));
+	json_object_set_new(j, "metadata_rev", r->metadata_rev ? json_integer(r->metadata_rev) : json_null());
+	json_object_set_new(j, "requires_torch", *r->requires_torch ? json_string(r->requires_torch) : json_null());
+	json_object_set_new(j, "errors", json_integer((json_int_t)r->errors));
+	json_object_set_new(j, "warnings", json_integer((json_int_t)r->warnings));
+	json_object_set_new(j, "findings", findings);
+	return j;
+}
+
+char *verify_text(const struct verify_report *r, struct arena *a)
+{
+	struct buf AUTO_BUF b = {0};
+	for (size_t i = 0; i < r->count; i++) {
+		const struct finding *f = &r->findings[i];
+		buf_printf(&b, "%s: %s: %s [%s]\n", level_name(f->level), *f->file ? f->file : r->file, f->text, f->rule);
+	}
+	buf_printf(&b, "%s: %zu files, %zu of them ELF", r->file, r->members, r->elf_files);
+	if (*r->tag)
+		buf_printf(&b, ", fit for %s (%s)", r->tag, r->tag_why);
+	if (r->metadata_rev)
+		buf_printf(&b, ", metadata revision %u", r->metadata_rev);
+	buf_printf(&b, ": %zu error%s, %zu warning%s\n", r->errors, r->errors == 1 ? "" : "s", r->warnings, r->warnings == 1 ? "" : "s");
+	return arena_strdup(a, buf_cstr(&b));
+}
