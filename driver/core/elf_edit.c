@@ -240,11 +240,13 @@ static bool rename_info(struct elf_info *info, const char *soname, const struct 
 		change = change || (to && strcmp(to, info->needed.items[i]) != 0);
 		strlist_ref(&renamed, a, to ? to : info->needed.items[i]);
 	}
+	struct elf_version_need *versions = arena_array(a, info->versions_count, sizeof(versions[0]));
 	for (size_t i = 0; i < info->versions_count; i++) {
 		const char *to = kvlist_get(needed, info->versions[i].file);
 		change = change || (to && strcmp(to, info->versions[i].file) != 0);
-		info->versions[i].file = to ? to : info->versions[i].file;
+		versions[i] = (struct elf_version_need){.file = to ? to : info->versions[i].file, .version = info->versions[i].version};
 	}
+	info->versions = versions;
 	info->soname = soname ? soname : info->soname;
 	info->needed = renamed;
 	return change;
@@ -289,38 +291,54 @@ static int rename_version_files(const char *path, const struct kvlist *needed, s
 	return 0;
 }
 
+/* The names are changed in two runs: patchelf 0.14.3 loses the SONAME when it replaces NEEDED entries in the same run. */
+static int rename_through_copy(const char *path, const char *fresh, const char *soname, const struct elf_info *info,
+			       const struct kvlist *needed, struct arena *a, const struct run *run, struct err *e)
+{
+	struct strlist argv = {0}, first = {0};
+	strlist_add(&argv, a, "patchelf");
+	for (size_t i = 0; i < info->needed.count; i++) {
+		const char *to = kvlist_get(needed, info->needed.items[i]);
+		if (!to || strcmp(to, info->needed.items[i]) == 0)
+			continue;
+		strlist_add(&argv, a, "--replace-needed");
+		strlist_add(&argv, a, info->needed.items[i]);
+		strlist_add(&argv, a, to);
+	}
+	bool replaces = argv.count > 1;
+	if (!soname || strcmp(soname, info->soname) == 0)
+		return run_patchelf(&argv, a, path, fresh, run, e);
+	const char *middle = replaces ? arena_printf(a, "%s.middle", path) : fresh;
+	strlist_add(&first, a, "patchelf");
+	strlist_add(&first, a, "--set-soname");
+	strlist_add(&first, a, soname);
+	int rc = run_patchelf(&first, a, path, middle, run, e);
+	if (rc == 0 && replaces)
+		rc = run_patchelf(&argv, a, middle, fresh, run, e);
+	if (replaces)
+		unlink(middle);
+	return rc;
+}
+
 int elf_rename(const char *path, const char *soname, const struct kvlist *needed, const struct run *run, struct err *e)
 {
-	AUTO_ARENA struct arena a = {0};
-	struct elf_info info;
-	struct strlist argv = {0};
 	static const struct kvlist none;
+	AUTO_ARENA struct arena a = {0};
+	struct elf_info info, want;
 	needed = needed ? needed : &none;
 	if (elf_read(path, ELF_SYMBOLS, &a, &info, e) != 0)
 		return -1;
 	if (!info.dynamic)
 		return err_set(e, ERR_POLICY, "'%s' has no dynamic entries, so it has no names to change", path);
-	strlist_add(&argv, &a, "patchelf");
-	if (soname && strcmp(soname, info.soname) != 0) {
-		strlist_add(&argv, &a, "--set-soname");
-		strlist_add(&argv, &a, soname);
-	}
-	for (size_t i = 0; i < info.needed.count; i++) {
-		const char *to = kvlist_get(needed, info.needed.items[i]);
-		if (to && strcmp(to, info.needed.items[i]) != 0) {
-			strlist_add(&argv, &a, "--replace-needed");
-			strlist_add(&argv, &a, info.needed.items[i]);
-			strlist_add(&argv, &a, to);
-		}
-	}
-	if (!rename_info(&info, soname, needed, &a))
+	want = info;
+	if (!rename_info(&want, soname, needed, &a))
 		return 0;
 	const char *fresh = arena_printf(&a, "%s.new", path);
-	int rc = run_patchelf(&argv, &a, path, fresh, run, e);
+	int rc = rename_through_copy(path, fresh, soname, &info, needed, &a, run, e);
 	if (rc == 0)
 		rc = rename_version_files(fresh, needed, e);
 	if (rc == 0)
-		rc = check_edited(fresh, path, &info, e);
+		rc = check_edited(fresh, path, &want, e);
 	if (rc == 0 && rename(fresh, path) != 0)
 		rc = err_errno(e, ERR_SYSTEM, "cannot replace '%s'", path);
 	if (rc != 0)
