@@ -172,8 +172,6 @@ static int run_patchelf(struct strlist *argv, struct arena *a, const char *from,
 	struct stat st;
 	if (stat(from, &st) != 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", from);
-	if (check_patchelf(run, e) != 0)
-		return -1;
 	strlist_add(argv, a, "--output");
 	strlist_add(argv, a, to);
 	strlist_add(argv, a, from);
@@ -194,6 +192,8 @@ static int edit_through_copy(const char *path, const char *rpath, struct arena *
 	strlist_add(&argv, a, "--force-rpath");
 	strlist_add(&argv, a, "--set-rpath");
 	strlist_add(&argv, a, rpath);
+	if (check_patchelf(run, e) != 0)
+		return -1;
 	int rc = fs_copy(path, bare, e);
 	if (rc == 0)
 		rc = edit_in_place(bare, "", e);
@@ -333,6 +333,8 @@ int elf_rename(const char *path, const char *soname, const struct kvlist *needed
 	want = info;
 	if (!rename_info(&want, soname, needed, &a))
 		return 0;
+	if (check_patchelf(run, e) != 0)
+		return -1;
 	const char *fresh = arena_printf(&a, "%s.new", path);
 	int rc = rename_through_copy(path, fresh, soname, &info, needed, &a, run, e);
 	if (rc == 0)

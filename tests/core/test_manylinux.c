@@ -61,12 +61,12 @@ static void lowest_policy(void **state)
 static void each_prefix_raises(void **state)
 {
 	(void)state;
-	CHECK_VERSIONS("manylinux_2_28_x86_64", "GLIBC_2.18", "GLIBC_2.18");
-	CHECK_VERSIONS("manylinux_2_28_x86_64", "GLIBCXX_3.4.20", "GLIBCXX_3.4.20");
-	CHECK_VERSIONS("manylinux_2_28_x86_64", "CXXABI_1.3.8", "CXXABI_1.3.8");
-	CHECK_VERSIONS("manylinux_2_28_x86_64", "GCC_7.0.0", "GCC_7.0.0");
-	CHECK_VERSIONS("manylinux_2_28_x86_64", "LIBATOMIC_1.0", "LIBATOMIC_1.0");
-	CHECK_VERSIONS("manylinux_2_28_x86_64", "ZLIB_1.2.9", "ZLIB_1.2.9");
+	CHECK_VERSIONS("manylinux_2_24_x86_64", "GLIBC_2.18", "GLIBC_2.18");
+	CHECK_VERSIONS("manylinux_2_24_x86_64", "GLIBCXX_3.4.20", "GLIBCXX_3.4.20");
+	CHECK_VERSIONS("manylinux_2_24_x86_64", "CXXABI_1.3.8", "CXXABI_1.3.8");
+	CHECK_VERSIONS("manylinux_2_27_x86_64", "GCC_7.0.0", "GCC_7.0.0");
+	CHECK_VERSIONS("manylinux_2_24_x86_64", "LIBATOMIC_1.0", "LIBATOMIC_1.0");
+	CHECK_VERSIONS("manylinux_2_27_x86_64", "ZLIB_1.2.9", "ZLIB_1.2.9");
 	CHECK_VERSIONS("manylinux_2_37_x86_64", "ZLIB_1.2.12", "ZLIB_1.2.12");
 }
 
@@ -82,7 +82,7 @@ static void numbers_compare_as_numbers(void **state)
 static void every_policy_can_be_reached(void **state)
 {
 	(void)state;
-	static const unsigned minors[] = {28, 31, 34, 35, 36, 38, 39, 40, 41};
+	static const unsigned minors[] = {24, 26, 27, 28, 31, 34, 35, 36, 38, 39, 40, 41};
 	for (size_t i = 0; i < ARRAY_LEN(minors); i++) {
 		char *version = arena_printf(&arena, "GLIBC_2.%u", minors[i]);
 		CHECK_VERSIONS(arena_printf(&arena, "manylinux_2_%u_x86_64", minors[i]), version, version);
@@ -130,7 +130,7 @@ static void float128_is_x86_only(void **state)
 	(void)state;
 	static const char *const versions[] = {"CXXABI_FLOAT128"};
 	struct elf_info info = library(versions, 1);
-	check_tag(&info, 1, "manylinux_2_28_x86_64", "CXXABI_FLOAT128");
+	check_tag(&info, 1, "manylinux_2_24_x86_64", "CXXABI_FLOAT128");
 	info.machine = EM_AARCH64;
 	check_tag(&info, 1, "linux_aarch64", "CXXABI_FLOAT128");
 }
@@ -160,7 +160,7 @@ static void libmvec_comes_later(void **state)
 	strlist_add(&info.needed, &arena, "libm.so.6");
 	check_tag(&info, 1, "manylinux_2_17_x86_64", "nothing");
 	strlist_add(&info.needed, &arena, "libmvec.so.1");
-	check_tag(&info, 1, "manylinux_2_28_x86_64", "'torch/lib/one.so' needs libmvec.so.1");
+	check_tag(&info, 1, "manylinux_2_24_x86_64", "'torch/lib/one.so' needs libmvec.so.1");
 }
 
 static void foreign_libraries_do_not_count(void **state)
