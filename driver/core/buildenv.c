@@ -65,14 +65,23 @@ static bool newer_than_line(const char *version, const char *max)
 	return version_cmp(cut, max) > 0;
 }
 
-const struct gpu_target *buildenv_cudnn_dropped(const struct profile *p, const struct package_row *row)
+const struct gpu_target *buildenv_cudnn_dropped(const struct profile *p)
 {
 	for (unsigned i = 0; i < p->targets_count; i++) {
-		const struct gpu_row *gpu = p->targets[i].row;
-		if (*gpu->cudnn_max && (!*row->cudnn || newer_than_line(row->cudnn, gpu->cudnn_max)))
+		if (*p->targets[i].row->cudnn_max)
 			return &p->targets[i];
 	}
 	return NULL;
+}
+
+char *buildenv_cudnn_reason(const struct gpu_target *t, const struct package_row *row, struct arena *a)
+{
+	const char *max = t->row->cudnn_max, *which = "this release names none";
+	if (*row->cudnn && newer_than_line(row->cudnn, max))
+		which = arena_printf(a, "this release uses %s", row->cudnn);
+	else if (*row->cudnn)
+		which = "a root may hold a newer one (--set USE_CUDNN=ON where it does not)";
+	return arena_printf(a, "cuDNN %s is the last that supports sm%s, and %s", max, t->row->sm, which);
 }
 
 /* What holds for every build, whatever is built. */
@@ -188,17 +197,15 @@ static void layer_gpu(struct work *w)
 {
 	if (!is_pytorch(w))
 		return;
-	const struct gpu_target *t = buildenv_cudnn_dropped(w->q->profile, w->q->row);
+	const struct gpu_target *t = buildenv_cudnn_dropped(w->q->profile);
 	if (!t)
 		return;
-	const char *used = *w->q->row->cudnn ? arena_printf(w->a, "this release uses %s", w->q->row->cudnn) : "this release names none";
 	settings_put(&w->all, w->a,
 		     &(struct setting){.name = "USE_CUDNN",
 				       .value = "OFF",
 				       .file = "gpu.yaml",
 				       .line = t->row->line,
-				       .why = arena_printf(w->a, "cuDNN %s is the last that supports sm%s, and %s", t->row->cudnn_max,
-							   t->row->sm, used),
+				       .why = buildenv_cudnn_reason(t, w->q->row, w->a),
 				       .check = true});
 }
 

@@ -35,8 +35,10 @@ char *buildenv_arch_list(const struct profile *p, struct arena *a);
 char *buildenv_capability(const struct gpu_target *t, struct arena *a);
 /* buildenv_uses_cmake: whether a package of this backend configures with CMake (and so reads the generated file). */
 bool buildenv_uses_cmake(const char *backend);
-/* buildenv_cudnn_dropped: the first target that the release's cuDNN no longer supports; NULL if all are supported. */
-const struct gpu_target *buildenv_cudnn_dropped(const struct profile *p, const struct package_row *row);
+/* buildenv_cudnn_dropped: the first target that cuDNN has dropped at some version; NULL if all are still supported. Which version a root holds is not known when planning, so cuDNN is off then unless the user says otherwise.
+ * buildenv_cudnn_reason: why, as a clause. */
+const struct gpu_target *buildenv_cudnn_dropped(const struct profile *p);
+char *buildenv_cudnn_reason(const struct gpu_target *t, const struct package_row *row, struct arena *a);
 
 /* toggle_applies: whether a row is of this version of its package. */
 bool toggle_applies(const struct toggle_row *row, const char *version);

@@ -65,13 +65,10 @@ static void note_cudnn(struct plan_context *c, const struct buildenv *env)
 	const struct setting *s = settings_get(&env->env, "USE_CUDNN");
 	if (!s)
 		return;
-	const struct gpu_target *t = buildenv_cudnn_dropped(p, c->package);
-	const char *used =
-		*c->package->cudnn ? arena_printf(c->arena, "this release uses %s", c->package->cudnn) : "this release names none";
+	const struct gpu_target *t = buildenv_cudnn_dropped(p);
 	bool on = strcmp(s->value, "ON") == 0;
 	if (t && !on && strcmp(s->file, "gpu.yaml") == 0)
-		strlist_addf(&c->notes, c->arena, "USE_CUDNN=OFF: cuDNN %s is the last that supports sm%s, and %s", t->row->cudnn_max,
-			     t->row->sm, used);
+		strlist_addf(&c->notes, c->arena, "USE_CUDNN=OFF: %s", buildenv_cudnn_reason(t, c->package, c->arena));
 	for (unsigned i = 0; on && i < p->targets_count; i++) {
 		const struct gpu_row *row = p->targets[i].row;
 		if (!*row->cudnn_max)

@@ -332,10 +332,19 @@ static void isa_settings_reach_their_own_package(void **state)
 static void cudnn_stays_on_while_it_supports_the_gpu(void **state)
 {
 	struct fixture *f = *state;
-	use_cuda(f, 0, "", false);
+	use_cuda(f, 2, "", false);
 	resolve(f);
 	want_env(f, "USE_CUDNN", "ON");
-	assert_null(buildenv_cudnn_dropped(&f->profile, &f->s.packages[0]));
+	assert_null(buildenv_cudnn_dropped(&f->profile));
+}
+
+static void cudnn_is_off_for_an_old_gpu_though_the_release_could_have_one(void **state)
+{
+	struct fixture *f = *state;
+	use_cuda(f, 0, "", false);
+	resolve(f);
+	want_env(f, "USE_CUDNN", "OFF");
+	assert_contains(settings_get(&f->env.env, "USE_CUDNN")->why, "a root may hold a newer one (--set USE_CUDNN=ON where it does not)");
 }
 
 static void cudnn_goes_off_when_one_gpu_is_too_old(void **state)
@@ -627,6 +636,7 @@ int main(void)
 		TEST(isa_settings_end_with_their_release),
 		TEST(isa_settings_reach_their_own_package),
 		TEST(cudnn_stays_on_while_it_supports_the_gpu),
+		TEST(cudnn_is_off_for_an_old_gpu_though_the_release_could_have_one),
 		TEST(cudnn_goes_off_when_one_gpu_is_too_old),
 		TEST(cudnn_goes_off_when_its_version_is_unknown),
 		TEST(the_release_overrides_the_isa),

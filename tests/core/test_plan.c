@@ -393,7 +393,7 @@ static void notes_tell_of_a_cudnn_that_is_off_or_must_stay_old(void **state)
 {
 	struct fixture *f = *state;
 	use_gpu(f, 0, "");
-	assert_true(has_note(resolve(f), "sm61 needs a cuDNN <= 9.10"));
+	assert_true(has_note(resolve(f), "USE_CUDNN=OFF: cuDNN 9.10 is the last that supports sm61, and a root may hold a newer one"));
 	f->q.release = "2.9.1";
 	assert_true(has_note(resolve(f), "USE_CUDNN=OFF: cuDNN 9.10 is the last that supports sm61, and this release uses 9.13.0.50"));
 	kvlist_set(&f->toggles, &f->a, "USE_CUDNN", "ON");
