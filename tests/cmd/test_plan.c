@@ -1,0 +1,154 @@
+#include "support.h"
+
+#include <jansson.h>
+
+#include "base/json.h"
+#include "capture.h"
+
+static char *text_of(const char *words)
+{
+	struct err e = {0};
+	char *out = NULL;
+	assert_ok(capture_run(words, &out, &e), &e);
+	return out;
+}
+
+static json_t *json_of(const char *words)
+{
+	AUTO_FREE char *text = text_of(words);
+	json_error_t error;
+	json_t *j = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+	if (!j)
+		fail_msg("%s: line %d: %s", words, error.line, error.text);
+	return j;
+}
+
+static const char *string_of(const json_t *j, const char *key)
+{
+	const char *s = json_string_value(json_object_get(j, key));
+	return s ? s : "";
+}
+
+static void refuse(const char *words, enum err_kind kind, const char *text)
+{
+	struct err e = {0};
+	char *out = NULL;
+	int rc = capture_run(words, &out, &e);
+	assert_int_equal(rc, -1);
+	assert_int_equal(e.kind, kind);
+	assert_contains(e.msg, text);
+	assert_string_equal(out, "");
+	free(out);
+}
+
+static void one_plan_is_an_object(void **state)
+{
+	(void)state;
+	AUTO_JSON json_t *j = json_of("plan pytorch-python313-cuda12_8-sm90-avx512 --release 2.8.0 --json");
+	assert_int_equal(json_integer_value(json_object_get(j, "schema")), 1);
+	assert_string_equal(string_of(j, "variant"), "pytorch-python313-cuda12_8-sm90-avx512");
+	assert_string_equal(string_of(j, "local_label"), "cu128.sm90.avx512");
+	assert_string_equal(string_of(json_object_get(j, "env"), "TORCH_CUDA_ARCH_LIST"), "9.0");
+	json_t *source = json_array_get(json_object_get(j, "sources"), 0);
+	assert_string_equal(string_of(source, "sha256"), "c70a2c9488f6f6e8af5982a10d1cc2c37b7df5e6506d839daa5d5e250953d7b5");
+}
+
+static void several_plans_are_an_array_with_torch_first(void **state)
+{
+	(void)state;
+	AUTO_JSON json_t *j = json_of("plan --profile cpu-avx2 --package torchaudio,all --python 3.13 --release 2.8.0 --json");
+	assert_int_equal(json_array_size(j), 3);
+	assert_string_equal(string_of(json_array_get(j, 0), "package"), "pytorch");
+	assert_string_equal(string_of(json_array_get(j, 1), "package"), "torchvision");
+	assert_string_equal(string_of(json_array_get(j, 2), "package"), "torchaudio");
+	json_t *depends = json_object_get(json_array_get(j, 1), "depends");
+	assert_string_equal(json_string_value(json_array_get(depends, 0)), "pytorch-python313-cpu-avx2");
+}
+
+static void the_default_release_is_upstreams_newest(void **state)
+{
+	(void)state;
+	AUTO_JSON json_t *j = json_of("plan --profile cpu-avx2 --python 3.13 --json");
+	assert_not_contains(string_of(j, "release"), "debian");
+	assert_true(*string_of(j, "release"));
+}
+
+static void the_toolkit_fits_the_target(void **state)
+{
+	(void)state;
+	AUTO_JSON json_t *j = json_of("plan --profile sm103-avx512 --python 3.13 --release 2.9.1 --json");
+	assert_string_equal(string_of(j, "cuda"), "12.9");
+}
+
+static void explain_shows_the_line_of_each_value(void **state)
+{
+	(void)state;
+	AUTO_FREE char *plain = text_of("plan pytorch-python313-cpu-avx --release 2.8.0");
+	AUTO_FREE char *reasons = text_of("plan pytorch-python313-cpu-avx --release 2.8.0 --explain");
+	assert_contains(plain, "  USE_FBGEMM=OFF\n");
+	assert_not_contains(plain, "isa.yaml:");
+	assert_contains(reasons, "isa.yaml:");
+	assert_contains(reasons, "(instead of 'ON' from toggles.yaml:");
+	assert_contains(reasons, "compared with CMakeCache.txt after configure");
+}
+
+static void settings_reach_the_plan(void **state)
+{
+	(void)state;
+	AUTO_JSON json_t *j =
+		json_of("plan pytorch-python313-cpu-avx2 --release 2.8.0 --set USE_KINETO=0 --without fbgemm --blas mkl --json");
+	assert_string_equal(string_of(json_object_get(j, "cmake"), "USE_KINETO"), "OFF");
+	assert_string_equal(string_of(json_object_get(j, "cmake"), "USE_FBGEMM"), "OFF");
+	assert_string_equal(string_of(json_object_get(j, "cmake"), "BLAS"), "MKL");
+}
+
+static void metadata_changes_only_the_output_key(void **state)
+{
+	(void)state;
+	AUTO_JSON json_t *one = json_of("plan pytorch-python313-cpu-avx2 --release 2.8.0 --json");
+	AUTO_JSON json_t *two = json_of("plan pytorch-python313-cpu-avx2 --release 2.8.0 --metadata-rev 2 --json");
+	assert_int_equal(json_integer_value(json_object_get(two, "metadata_rev")), 2);
+	assert_string_equal(string_of(one, "compile_key"), string_of(two, "compile_key"));
+	assert_string_not_equal(string_of(one, "output_key"), string_of(two, "output_key"));
+}
+
+static void the_torch_of_the_root_needs_no_root_to_plan(void **state)
+{
+	(void)state;
+	AUTO_JSON json_t *j = json_of("plan torchvision-python313-cpu-avx2 --release 2.8.0 --torch root --json");
+	assert_string_equal(string_of(j, "torch"), "root");
+	assert_true(json_is_null(json_object_get(j, "torch_version")));
+}
+
+static void a_torch_wheel_that_is_not_there_is_refused(void **state)
+{
+	(void)state;
+	refuse("plan torchvision-python313-cpu-avx2 --release 2.8.0 --torch /nowhere/torch.whl", ERR_USAGE, "no torch wheel");
+}
+
+static void what_cannot_be_has_the_exit_code_of_its_kind(void **state)
+{
+	(void)state;
+	refuse("plan pytorch-python313-cuda12_8-sm103-avx512 --release 2.9.1", ERR_POLICY, "cuda12_8 has no sm103");
+	refuse("plan pytorch-python313-cpu-avx2 --release 2.8.0 --set USE_METAL=1", ERR_CONFIG, "USE_METAL");
+	refuse("plan pytorch-python313-cpu-avx2 --release 2.8.0 --set USE_KINETO", ERR_USAGE, "USE_KINETO");
+	refuse("plan --profile cpu-avx2 --cuda 12.8", ERR_USAGE, "--cuda 12.8");
+	refuse("plan", ERR_USAGE, "nothing says what to plan");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(one_plan_is_an_object, test_teardown),
+		cmocka_unit_test_teardown(several_plans_are_an_array_with_torch_first, test_teardown),
+		cmocka_unit_test_teardown(the_default_release_is_upstreams_newest, test_teardown),
+		cmocka_unit_test_teardown(the_toolkit_fits_the_target, test_teardown),
+		cmocka_unit_test_teardown(explain_shows_the_line_of_each_value, test_teardown),
+		cmocka_unit_test_teardown(settings_reach_the_plan, test_teardown),
+		cmocka_unit_test_teardown(metadata_changes_only_the_output_key, test_teardown),
+		cmocka_unit_test_teardown(the_torch_of_the_root_needs_no_root_to_plan, test_teardown),
+		cmocka_unit_test_teardown(a_torch_wheel_that_is_not_there_is_refused, test_teardown),
+		cmocka_unit_test_teardown(what_cannot_be_has_the_exit_code_of_its_kind, test_teardown),
+	};
+	return cmocka_run_group_tests_name("cmd/plan", tests, NULL, NULL);
+}
