@@ -69,7 +69,7 @@ int yaml_load(const char *path, const cyaml_schema_value_t *schema, struct arena
 		.log_level = CYAML_LOG_ERROR,
 		.mem_fn = arena_mem,
 		.mem_ctx = a,
-		.flags = CYAML_CFG_NO_ALIAS,
+		.flags = CYAML_CFG_DEFAULT,
 	};
 	cyaml_data_t *data = NULL;
 	cyaml_err_t rc = cyaml_load_data((const uint8_t *)buf_cstr(&text), text.len, &config, schema, &data, NULL);

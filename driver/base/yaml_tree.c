@@ -8,6 +8,15 @@
 
 #define MAX_FILE ((uint64_t)4 << 20)
 #define MAX_DEPTH 64
+#define MAX_NODES 100000 /* all tables together have some thousands */
+
+/* A node that aliases may stand for: its subtree is shared, since nothing changes it. */
+struct anchor {
+	const char *name;
+	unsigned line;
+	size_t nodes;
+	struct yaml_tree node;
+};
 
 struct source {
 	yaml_parser_t parser;
@@ -16,6 +25,10 @@ struct source {
 	struct arena *arena;
 	yaml_event_t event; /* the current one; has_event tells whether it holds memory */
 	bool has_event;
+	struct anchor *anchors;
+	size_t anchor_count;
+	size_t anchor_cap;
+	size_t nodes; /* so far, those behind an alias counted each time: what a reader without sharing has to hold */
 };
 
 static void source_release(struct source *s)
@@ -67,28 +80,81 @@ static int refuse(const struct source *s, const char *what, struct err *e)
 	return err_set(e, ERR_CONFIG, "%s:%u: %s", s->path, event_line(s), what);
 }
 
-/* What tables have no use for would only be a way to write one thing and mean another, or to blow a small file up. */
+/* Tags and NUL bytes would only be ways to write one thing and mean another. */
 static int refuse_extras(const struct source *s, struct err *e)
 {
 	const yaml_event_t *v = &s->event;
-	const void *anchor = NULL, *tag = NULL;
-	if (v->type == YAML_ALIAS_EVENT)
-		return refuse(s, "aliases are not supported", e);
+	const void *tag = NULL;
 	if (v->type == YAML_SCALAR_EVENT) {
-		anchor = v->data.scalar.anchor;
 		tag = v->data.scalar.tag;
 		if (memchr(v->data.scalar.value, 0, v->data.scalar.length))
 			return refuse(s, "a text with a NUL byte", e);
 	} else if (v->type == YAML_SEQUENCE_START_EVENT) {
-		anchor = v->data.sequence_start.anchor;
 		tag = v->data.sequence_start.tag;
 	} else if (v->type == YAML_MAPPING_START_EVENT) {
-		anchor = v->data.mapping_start.anchor;
 		tag = v->data.mapping_start.tag;
 	}
-	if (anchor)
-		return refuse(s, "anchors are not supported", e);
 	return tag ? refuse(s, "tags are not supported", e) : 0;
+}
+
+static const char *event_anchor(const struct source *s)
+{
+	const yaml_event_t *v = &s->event;
+	const void *name = NULL;
+	if (v->type == YAML_SCALAR_EVENT)
+		name = v->data.scalar.anchor;
+	else if (v->type == YAML_SEQUENCE_START_EVENT)
+		name = v->data.sequence_start.anchor;
+	else if (v->type == YAML_MAPPING_START_EVENT)
+		name = v->data.mapping_start.anchor;
+	return name ? arena_strdup(s->arena, name) : NULL;
+}
+
+static const struct anchor *find_anchor(const struct source *s, const char *name)
+{
+	for (size_t i = 0; i < s->anchor_count; i++)
+		if (strcmp(s->anchors[i].name, name) == 0)
+			return &s->anchors[i];
+	return NULL;
+}
+
+/* Known from its end on, so no node can hold itself. */
+static int add_anchor(struct source *s, const char *name, unsigned line, size_t nodes, const struct yaml_tree *t, struct err *e)
+{
+	const struct anchor *first = find_anchor(s, name);
+	if (first)
+		return err_set(e, ERR_CONFIG, "%s:%u: duplicate anchor '%s' (first on line %u)", s->path, line, name, first->line);
+	if (s->anchor_count == s->anchor_cap) {
+		s->anchor_cap = s->anchor_cap ? s->anchor_cap * 2 : 8;
+		struct anchor *anchors = arena_array(s->arena, s->anchor_cap, sizeof(*anchors));
+		if (s->anchor_count)
+			memcpy(anchors, s->anchors, s->anchor_count * sizeof(*anchors));
+		s->anchors = anchors;
+	}
+	s->anchors[s->anchor_count++] = (struct anchor){.name = name, .line = line, .nodes = nodes, .node = *t};
+	return 0;
+}
+
+static int count_nodes(struct source *s, size_t nodes, struct err *e)
+{
+	s->nodes += nodes;
+	if (s->nodes <= MAX_NODES)
+		return 0;
+	return err_set(e, ERR_CONFIG, "%s:%u: more than %d values, those behind an alias counted each time", s->path, event_line(s),
+		       MAX_NODES);
+}
+
+static int parse_alias(struct source *s, struct yaml_tree *t, struct err *e)
+{
+	const char *name = (const char *)s->event.data.alias.anchor;
+	const struct anchor *anchor = find_anchor(s, name);
+	if (!anchor)
+		return err_set(e, ERR_CONFIG, "%s:%u: alias '%s' has no anchor before it", s->path, event_line(s), name);
+	t->kind = anchor->node.kind;
+	t->text = anchor->node.text;
+	t->items = anchor->node.items;
+	t->count = anchor->node.count;
+	return count_nodes(s, anchor->nodes, e);
 }
 
 static const char *event_text(const struct source *s)
@@ -151,7 +217,7 @@ static int parse_mapping(struct source *s, struct yaml_tree *t, int depth, struc
 			break;
 		if (refuse_extras(s, e) != 0)
 			return -1;
-		if (s->event.type != YAML_SCALAR_EVENT)
+		if (s->event.type != YAML_SCALAR_EVENT || s->event.data.scalar.anchor)
 			return refuse(s, "a key must be plain text", e);
 		struct yaml_tree *item = add_item(s, t, &cap);
 		item->line = event_line(s);
@@ -164,13 +230,8 @@ static int parse_mapping(struct source *s, struct yaml_tree *t, int depth, struc
 	return refuse_duplicates(s, t, e);
 }
 
-/* The node whose first event is the current one; its key and line are the caller's. */
-static int parse_node(struct source *s, struct yaml_tree *t, int depth, struct err *e)
+static int parse_content(struct source *s, struct yaml_tree *t, int depth, struct err *e)
 {
-	if (refuse_extras(s, e) != 0)
-		return -1;
-	if (depth > MAX_DEPTH)
-		return refuse(s, "nested too deep", e);
 	switch (s->event.type) {
 	case YAML_SCALAR_EVENT:
 		t->kind = YAML_TEXT;
@@ -185,6 +246,23 @@ static int parse_node(struct source *s, struct yaml_tree *t, int depth, struct e
 	default:
 		return refuse(s, "invalid YAML: unexpected structure", e);
 	}
+}
+
+/* The node whose first event is the current one; its key and line are the caller's. */
+static int parse_node(struct source *s, struct yaml_tree *t, int depth, struct err *e)
+{
+	if (refuse_extras(s, e) != 0)
+		return -1;
+	if (depth > MAX_DEPTH)
+		return refuse(s, "nested too deep", e);
+	if (s->event.type == YAML_ALIAS_EVENT)
+		return parse_alias(s, t, e);
+	const char *anchor = event_anchor(s);
+	unsigned line = event_line(s);
+	size_t before = s->nodes;
+	if (count_nodes(s, 1, e) != 0 || parse_content(s, t, depth, e) != 0)
+		return -1;
+	return anchor ? add_anchor(s, anchor, line, s->nodes - before, t, e) : 0;
 }
 
 static int parse_document(struct source *s, struct yaml_tree *t, struct err *e)

@@ -572,6 +572,16 @@ static void sync_works_on_trees_and_directories(void **state)
 	assert_err(fs_sync_dir(test_path("none"), &e), &e, ERR_SYSTEM, "cannot sync directory '");
 }
 
+static void sync_of_a_file(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	test_dir();
+	test_write(test_path("f"), "x");
+	assert_ok(fs_sync_file(test_path("f"), &e), &e);
+	assert_err(fs_sync_file(test_path("none"), &e), &e, ERR_SYSTEM, "/none': No such file");
+}
+
 static void exists_and_is_dir(void **state)
 {
 	(void)state;
@@ -672,6 +682,7 @@ int main(void)
 		cmocka_unit_test_teardown(walk_stops_when_told, test_teardown),
 		cmocka_unit_test_teardown(walk_follows_only_a_linked_top, test_teardown),
 		cmocka_unit_test_teardown(sync_works_on_trees_and_directories, test_teardown),
+		cmocka_unit_test_teardown(sync_of_a_file, test_teardown),
 		cmocka_unit_test_teardown(exists_and_is_dir, test_teardown),
 		cmocka_unit_test_teardown(tree_size_counts_regular_files, test_teardown),
 		cmocka_unit_test_teardown(free_bytes_of_what_will_be_there, test_teardown),

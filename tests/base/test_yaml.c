@@ -78,7 +78,7 @@ static const char good[] = "# table\n"
 			   "      - suffix: a\n"
 			   "        since: 12.10\n"
 			   "      - suffix: f\n"
-			   "    best: {suffix: z}\n"
+			   "    best: {suffix: &z z}\n"
 			   "  - sm: 1e3\n"
 			   "note: |\n"
 			   "  two\n"
@@ -289,18 +289,81 @@ static void one_document_that_is_a_mapping(void **state)
 	assert_int_equal(load(&a, "---\ngpus: []\n...\n")->gpus_count, 0);
 }
 
-static void anchors_aliases_and_tags_are_refused(void **state)
+static void aliases_stand_for_their_anchors(void **state)
 {
 	(void)state;
-	INVALID("gpus:\n  - sm: &a 1\n", "2: anchors are not supported");
-	INVALID("gpus: &g\n  - sm: 1\n", "1: anchors are not supported");
-	INVALID("note: *n\n", "1: aliases are not supported");
-	INVALID("gpus:\n  - {&k sm: 1}\n", "2: anchors are not supported");
-	INVALID("note: x\n*n : y\n", "2: aliases are not supported");
+	AUTO_ARENA struct arena a = {0};
+	const struct top *t = load(&a, "gpus:\n"
+				       "  - sm: &first 9.0\n"
+				       "    devices: &d [H100, &h H200]\n"
+				       "    suffixes: &s\n"
+				       "      - &one {suffix: a, since: &v 12.0}\n"
+				       "    best: *one\n"
+				       "  - {sm: *h, name: *first, devices: *d, suffixes: *s}\n"
+				       "  - sm: x\n"
+				       "    suffixes: [*one, {suffix: b, since: *v}, *one]\n"
+				       "note: *v\n");
+	assert_int_equal(t->gpus_count, 3);
+	assert_string_equal(t->gpus[0].best->since, "12.0");
+	assert_string_equal(t->gpus[1].sm, "H200");
+	assert_string_equal(t->gpus[1].name, "9.0");
+	assert_int_equal(t->gpus[1].devices_count, 2);
+	assert_string_equal(t->gpus[1].devices[0], "H100");
+	assert_string_equal(t->gpus[1].suffixes[0].suffix, "a");
+	assert_int_equal(t->gpus[2].suffixes_count, 3);
+	assert_string_equal(t->gpus[2].suffixes[1].since, "12.0");
+	assert_string_equal(t->gpus[2].suffixes[2].suffix, "a");
+	assert_string_equal(t->note, "12.0");
+}
+
+static void lines_behind_an_alias_are_the_anchors(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct err e = {0};
+	struct yaml_lines *l = NULL;
+	test_dir();
+	test_write(test_path("t.yaml"), "a: &a\n  - x: 1\n  - y: 2\nb:\n  c: *a\n");
+	assert_ok(yaml_lines_load(test_path("t.yaml"), &a, &l, &e), &e);
+	assert_int_equal(yaml_line(l, "b/c"), 5);
+	assert_int_equal(yaml_line(l, "b/c/1/y"), 3);
+	BAD("gpus:\n  - sm: 1\n    devices: &d [a]\n  - sm: *d\n", "4: wrong type: 'sm' must be text, not a list", "");
+}
+
+static void odd_anchors_aliases_and_tags_are_refused(void **state)
+{
+	(void)state;
+	INVALID("note: *n\n", "1: alias 'n' has no anchor before it");
+	INVALID("a: &a\n  b: *a\n", "2: alias 'a' has no anchor before it");
+	INVALID("note: x\n<<: *base\n", "2: alias 'base' has no anchor before it");
+	INVALID("a: &x 1\nb: 1\nc: &x 2\n", "3: duplicate anchor 'x' (first on line 1)");
+	INVALID("gpus:\n  - {&k sm: 1}\n", "2: a key must be plain text");
+	INVALID("note: &n x\n*n : y\n", "2: a key must be plain text");
 	INVALID("gpus:\n  - sm: !!str 1\n", "2: tags are not supported");
 	INVALID("gpus: !list\n  - sm: 1\n", "1: tags are not supported");
-	INVALID("note: x\n<<: *base\n", "2: aliases are not supported");
-	INVALID("a: &a [x,x,x,x]\nb: &b [*a,*a,*a,*a]\n", "1: anchors are not supported");
+	BAD("note: &n {sm: 1}\ngpus: [<<: *n]\n", "2: unknown key '<<'", "known here: sm");
+}
+
+static void aliases_cannot_blow_a_file_up(void **state)
+{
+	(void)state;
+	AUTO_BUF struct buf b = {0};
+	buf_addstr(&b, "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
+	for (int i = 1; i < 30; i++) {
+		buf_printf(&b, "a%d: &a%d [", i, i);
+		for (int n = 0; n < 10; n++)
+			buf_printf(&b, "*a%d,", i - 1);
+		buf_addstr(&b, "]\n");
+	}
+	double start = log_seconds();
+	refused(b.data, b.len, "t.yaml:5: more than 100000 values", "", true);
+	assert_true(log_seconds() - start < 5);
+	buf_reset(&b);
+	buf_addstr(&b, "note: [");
+	for (int i = 0; i < 100001; i++)
+		buf_addstr(&b, "1,");
+	buf_addstr(&b, "]\n");
+	refused(b.data, b.len, "t.yaml:1: more than 100000 values", "", true);
 }
 
 static void broken_syntax_has_its_line(void **state)
@@ -499,7 +562,10 @@ int main(void)
 		cmocka_unit_test_teardown(lengths_are_checked, test_teardown),
 		cmocka_unit_test_teardown(duplicate_keys_are_refused, test_teardown),
 		cmocka_unit_test_teardown(one_document_that_is_a_mapping, test_teardown),
-		cmocka_unit_test_teardown(anchors_aliases_and_tags_are_refused, test_teardown),
+		cmocka_unit_test_teardown(aliases_stand_for_their_anchors, test_teardown),
+		cmocka_unit_test_teardown(lines_behind_an_alias_are_the_anchors, test_teardown),
+		cmocka_unit_test_teardown(odd_anchors_aliases_and_tags_are_refused, test_teardown),
+		cmocka_unit_test_teardown(aliases_cannot_blow_a_file_up, test_teardown),
 		cmocka_unit_test_teardown(broken_syntax_has_its_line, test_teardown),
 		cmocka_unit_test_teardown(text_that_is_not_utf8_has_its_line, test_teardown),
 		cmocka_unit_test_teardown(deep_nesting_is_refused, test_teardown),
