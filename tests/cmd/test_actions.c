@@ -1,0 +1,236 @@
+#include "cmd_fixture.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cache/store.h"
+
+#define KEY "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+/* ---- the store's commands ---- */
+
+static const char *put_object(const char *key, const char *text)
+{
+	struct store *s;
+	struct err e = {0};
+	const char *stage, *path;
+	assert_ok(store_open(test_path("xdg/ptbuild"), test_run(), &s, &e), &e);
+	assert_ok(store_stage(s, &ran.arena, &stage, &e), &e);
+	test_write(arena_printf(&ran.arena, "%s/file", stage), text);
+	assert_ok(store_publish(s, STORE_WHEEL, key, stage, &ran.arena, &path, &e), &e);
+	store_close(s);
+	return arena_printf(&ran.arena, "%s/file", path);
+}
+
+static void cache_info_of_an_empty_store(void **state)
+{
+	(void)state;
+	assert_int_equal(ptbuild("cache info"), 0);
+	assert_contains(out(), "empty");
+	assert_int_equal(ptbuild("cache info --json"), 0);
+	AUTO_JSON json_t *doc = json_out();
+	assert_int_equal(json_array_size(json_object_get(doc, "objects")), 0);
+}
+
+static void cache_info_counts(void **state)
+{
+	(void)state;
+	put_object(KEY, "text");
+	assert_int_equal(ptbuild("cache info"), 0);
+	assert_contains(out(), "wheel             1");
+	assert_int_equal(ptbuild("cache info --json"), 0);
+	AUTO_JSON json_t *doc = json_out();
+	const json_t *o = json_array_get(json_object_get(doc, "objects"), 0);
+	assert_string_equal(json_string_value(json_object_get(o, "key")), KEY);
+}
+
+static void cache_verify_of_good_objects(void **state)
+{
+	(void)state;
+	put_object(KEY, "text");
+	assert_int_equal(ptbuild("cache verify"), 0);
+	assert_contains(out(), "1 objects checked, 0 wrong");
+}
+
+static void cache_verify_finds_and_repairs(void **state)
+{
+	(void)state;
+	test_write(put_object(KEY, "text"), "tExt");
+	expect("cache verify", 5, "1 of 1 objects");
+	assert_contains(out(), "/file' has sha256");
+	assert_int_equal(ptbuild("cache verify --json --repair"), 0);
+	AUTO_JSON json_t *doc = json_out();
+	const json_t *wrong = json_array_get(json_object_get(doc, "wrong"), 0);
+	assert_true(json_is_true(json_object_get(wrong, "quarantined")));
+	assert_int_equal(ptbuild("cache verify"), 0);
+	assert_contains(out(), "0 objects checked");
+}
+
+static void cache_verify_is_interrupted(void **state)
+{
+	(void)state;
+	put_object(KEY, "text");
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) { /* a blocked signal that is pending stays so through exec: the program sees it at once */
+		sigset_t set;
+		sigemptyset(&set);
+		sigaddset(&set, SIGINT);
+		sigprocmask(SIG_BLOCK, &set, NULL);
+		raise(SIGINT);
+		if (!freopen("/dev/null", "w", stderr))
+			_exit(1);
+		execl(PTBUILD_PROGRAM, "ptbuild", "cache", "verify", (char *)NULL);
+		_exit(1);
+	}
+	int status;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 130);
+}
+
+static void cache_gc_needs_a_rule(void **state)
+{
+	(void)state;
+	expect("cache gc", 2, "--keep-days");
+	expect("cache gc --max-size big", 2, "no size");
+	expect("cache gc --max-size 1X", 2, "no size");
+	expect("cache gc --max-size -1", 2, "--max-size");
+	expect("cache gc --max-size 99999999T", 2, "no size");
+	expect("cache gc --keep-days soon", 2, "no number of days");
+}
+
+static void cache_gc_spares_what_was_just_used(void **state)
+{
+	(void)state;
+	put_object(KEY, "text");
+	assert_int_equal(ptbuild("cache gc --max-size 0 --json"), 0);
+	AUTO_JSON json_t *doc = json_out();
+	assert_int_equal(json_integer_value(json_object_get(doc, "kept")), 1);
+}
+
+static void cache_gc_removes_the_old(void **state)
+{
+	(void)state;
+	put_object(KEY, "text");
+	assert_int_equal(shell("touch -d '3 days ago' \"$XDG_CACHE_HOME\"/ptbuild/objects/wheel/*/.manifest.json"), 0);
+	assert_int_equal(ptbuild("cache gc --keep-days 2 --dry-run"), 0);
+	assert_contains(out(), "would remove wheel aaaaaaaaaaaaaaaa");
+	assert_int_equal(ptbuild("cache gc --keep-days 4 --json"), 0);
+	assert_contains(out(), "\"removed\": []");
+	assert_int_equal(ptbuild("cache gc --keep-days 2"), 0);
+	assert_contains(out(), "removed wheel aaaaaaaaaaaaaaaa");
+	assert_int_equal(ptbuild("cache info"), 0);
+	assert_contains(out(), "empty");
+}
+
+static void full_output_is_a_system_error(void **state)
+{
+	(void)state;
+	assert_int_equal(shell("\"$PTBUILD\" help > /dev/full"), 8);
+	assert_contains(err_text(), "standard output");
+	assert_int_equal(shell("\"$PTBUILD\" cache info --json > /dev/full"), 8);
+}
+
+/* ---- verify, fetch, doctor ---- */
+
+static void verify_needs_a_wheel(void **state)
+{
+	(void)state;
+	expect("verify", 2, "needs a wheel");
+	expect("verify not-a-wheel.zip", 5, "not-a-wheel.zip");
+	ptbuild("verify torch-2.6.0-cp313-cp313-linux_x86_64.whl");
+	assert_true(ran.status == 5 || ran.status == 8);
+	assert_contains(err_text(), "torch-2.6.0-cp313-cp313-linux_x86_64.whl");
+}
+
+static void verify_refuses_what_is_no_archive(void **state)
+{
+	(void)state;
+	test_write(test_path("torch-2.6.0-cp313-cp313-linux_x86_64.whl"), "this is no archive");
+	expect(arena_printf(&ran.arena, "verify %s", test_path("torch-2.6.0-cp313-cp313-linux_x86_64.whl")), 5,
+	       "1 of 1 wheels break rules");
+	assert_contains(out(), "torch-2.6.0-cp313-cp313-linux_x86_64.whl");
+	expect(arena_printf(&ran.arena, "verify --json %s", test_path("torch-2.6.0-cp313-cp313-linux_x86_64.whl")), 5,
+	       "1 of 1 wheels break rules");
+	AUTO_JSON json_t *doc = json_out();
+	assert_int_equal(json_array_size(json_object_get(doc, "wheels")), 1);
+}
+
+static void fetch_offline_without_the_source_names_it(void **state)
+{
+	(void)state;
+	expect("fetch --offline --profile cpu-avx2 --python 3.13 --package torchvision --release 2.6.0-debian", 4,
+	       "pytorch-vision_0.21.0.orig.tar.gz");
+	assert_contains(err_text(), "0a4a967bbb7f9810f792cd0289a07fb98c8fb5d1303fae8b63e3a6b05d720058");
+}
+
+static json_t *find_check(const json_t *doc, const char *name)
+{
+	size_t i;
+	json_t *row;
+	json_array_foreach(json_object_get(doc, "checks"), i,
+			   row) if (strcmp(json_string_value(json_object_get(row, "name")), name) == 0) return row;
+	fail_msg("doctor has no line '%s': %s", name, out());
+	return NULL;
+}
+
+static void doctor_reports_every_line_and_the_worst(void **state)
+{
+	(void)state;
+	int status = ptbuild("doctor --json --release 2.6.0-debian");
+	AUTO_JSON json_t *doc = json_out();
+	static const char *const names[] = {"sandbox", "gcc",   "g++",      "cmake", "ninja", "python3",
+					    "ccache",  "patch", "patchelf", "disk",  "memory"};
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		assert_non_null(json_object_get(find_check(doc, names[i]), "level"));
+	bool failure = strcmp(json_string_value(json_object_get(doc, "worst")), "failure") == 0;
+	assert_true(failure ? status == 7 || status == 8 : status == 0);
+}
+
+static void doctor_compiles_with_the_profiles_flags(void **state)
+{
+	(void)state;
+	ptbuild("doctor --json --profile cpu-avx2 --python 3.13 --release 2.6.0-debian --sandbox none");
+	AUTO_JSON json_t *doc = json_out();
+	const json_t *flags = find_check(doc, "flags");
+	assert_string_equal(json_string_value(json_object_get(flags, "level")), "ok");
+	assert_contains(json_string_value(json_object_get(flags, "text")), "-mavx2");
+	assert_string_equal(json_string_value(json_object_get(find_check(doc, "sandbox"), "level")), "warning");
+}
+
+static void doctor_finds_the_missing_tool(void **state)
+{
+	(void)state;
+	setenv("PATH", "/nowhere", 1);
+	int status = ptbuild("doctor --json --release 2.6.0-debian --sandbox none");
+	setenv("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", 1);
+	assert_int_equal(status, 8);
+	AUTO_JSON json_t *doc = json_out();
+	const json_t *row = find_check(doc, "patchelf");
+	assert_string_equal(json_string_value(json_object_get(row, "level")), "failure");
+	assert_contains(json_string_value(json_object_get(row, "fix")), "install patchelf");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(cache_info_of_an_empty_store),
+		T(cache_info_counts),
+		T(cache_verify_of_good_objects),
+		T(cache_verify_finds_and_repairs),
+		T(cache_verify_is_interrupted),
+		T(cache_gc_needs_a_rule),
+		T(cache_gc_spares_what_was_just_used),
+		T(cache_gc_removes_the_old),
+		T(full_output_is_a_system_error),
+		T(verify_needs_a_wheel),
+		T(verify_refuses_what_is_no_archive),
+		T(fetch_offline_without_the_source_names_it),
+		T(doctor_reports_every_line_and_the_worst),
+		T(doctor_compiles_with_the_profiles_flags),
+		T(doctor_finds_the_missing_tool),
+	};
+	return cmocka_run_group_tests_name("actions", tests, NULL, NULL);
+}

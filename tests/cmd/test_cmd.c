@@ -1,0 +1,398 @@
+#include "cmd_fixture.h"
+
+#include "cmd/help.h"
+
+/* ---- help, manual, completions ---- */
+
+static void bare_program_prints_the_overview(void **state)
+{
+	(void)state;
+	assert_int_equal(ptbuild(""), 0);
+	for (size_t i = 0; cmd_table[i]; i++)
+		assert_contains(out(), cmd_table[i]->summary);
+	assert_string_equal(err_text(), "");
+}
+
+static void help_option_and_help_command_agree(void **state)
+{
+	(void)state;
+	assert_int_equal(ptbuild("--help"), 0);
+	char *first = arena_strdup(&ran.arena, out());
+	assert_int_equal(ptbuild("help"), 0);
+	assert_string_equal(first, out());
+}
+
+static void help_of_a_command_lists_every_option(void **state)
+{
+	(void)state;
+	for (size_t i = 0; cmd_table[i]; i++) {
+		const struct command *cmd = cmd_table[i];
+		assert_int_equal(ptbuild(arena_printf(&ran.arena, "help %s", cmd->name)), 0);
+		assert_contains(out(), arena_printf(&ran.arena, "usage: ptbuild %s", cmd->name));
+		for (const struct arg_def *d = cmd_global_options; d->name; d++)
+			assert_contains(out(), arena_printf(&ran.arena, "--%s", d->name));
+		for (size_t j = 0; cmd->tables && cmd->tables[j]; j++)
+			for (const struct arg_def *d = cmd->tables[j]; d->name; d++)
+				assert_contains(out(), arena_printf(&ran.arena, "--%s", d->name));
+	}
+}
+
+static void help_after_the_command_is_its_help(void **state)
+{
+	(void)state;
+	assert_int_equal(ptbuild("cache gc --help"), 0);
+	assert_contains(out(), "usage: ptbuild cache");
+	assert_int_equal(ptbuild("-h doctor"), 0);
+	assert_contains(out(), "usage: ptbuild doctor");
+}
+
+static void help_of_an_unknown_command_is_usage(void **state)
+{
+	(void)state;
+	expect("help chache", 2, "did you mean 'ptbuild cache'");
+	expect("help cache doctor", 2, "one command");
+}
+
+static void help_lines_fit_a_terminal(void **state)
+{
+	(void)state;
+	for (size_t i = 0; cmd_table[i]; i++) {
+		AUTO_BUF struct buf text = {0};
+		help_command(cmd_table[i], &text);
+		for (const char *p = buf_cstr(&text); *p;) {
+			size_t n = strcspn(p, "\n");
+			if (n > 120)
+				fail_msg("%zu columns: %.*s", n, (int)n, p);
+			p += n + (p[n] == '\n');
+		}
+	}
+}
+
+static void every_option_and_command_is_documented(void **state)
+{
+	(void)state;
+	for (size_t i = 0; cmd_table[i]; i++) {
+		const struct command *cmd = cmd_table[i];
+		assert_non_null(cmd->run);
+		assert_true(strlen(cmd->summary) > 10);
+		for (size_t j = 0; cmd->tables && cmd->tables[j]; j++)
+			for (const struct arg_def *d = cmd->tables[j]; d->name; d++) {
+				assert_true(d->help && strlen(d->help) > 5);
+				assert_true((d->type == ARG_FLAG) == (d->metavar == NULL));
+			}
+	}
+}
+
+static bool is_global(const char *name)
+{
+	for (const struct arg_def *g = cmd_global_options; g->name; g++)
+		if (strcmp(g->name, name) == 0)
+			return true;
+	return false;
+}
+
+/* list --profiles is the one option that is more useful than the global one it hides. */
+static void only_list_hides_a_global_option(void **state)
+{
+	(void)state;
+	for (size_t i = 0; cmd_table[i]; i++)
+		for (size_t j = 0; cmd_table[i]->tables && cmd_table[i]->tables[j]; j++)
+			for (const struct arg_def *d = cmd_table[i]->tables[j]; d->name; d++) {
+				bool listed = strcmp(cmd_table[i]->name, "list") == 0 && strcmp(d->name, "profiles") == 0;
+				assert_int_equal(is_global(d->name), listed);
+				for (const struct arg_def *g = cmd_global_options; g->name; g++)
+					assert_true(!d->short_name || d->short_name != g->short_name);
+			}
+	assert_int_equal(ptbuild("list --profiles"), 0);
+	assert_contains(out(), "cpu-");
+}
+
+static void version_is_printed(void **state)
+{
+	(void)state;
+	assert_int_equal(ptbuild("--version"), 0);
+	assert_string_equal(out(), "ptbuild " PTBUILD_VERSION "\n");
+	assert_int_equal(ptbuild("--version --json"), 0);
+	AUTO_JSON json_t *doc = json_out();
+	assert_string_equal(json_string_value(json_object_get(doc, "version")), PTBUILD_VERSION);
+}
+
+static void man_page_is_valid_roff(void **state)
+{
+	(void)state;
+	assert_int_equal(shell("\"$PTBUILD\" help --man | groff -man -Tutf8 -P-cbou -ww -rLL=100n"), 0);
+	assert_string_equal(err_text(), "");
+	assert_contains(out(), "EXIT STATUS");
+}
+
+static void man_page_names_everything(void **state)
+{
+	(void)state;
+	AUTO_BUF struct buf page = {0};
+	man_page(&page);
+	for (size_t i = 0; cmd_table[i]; i++) {
+		assert_contains(buf_cstr(&page), arena_printf(&ran.arena, ".SS \"ptbuild %s", cmd_table[i]->name));
+		for (size_t j = 0; cmd_table[i]->tables && cmd_table[i]->tables[j]; j++)
+			for (const struct arg_def *d = cmd_table[i]->tables[j]; d->name; d++) {
+				AUTO_BUF struct buf name = {0};
+				for (const char *p = d->name; *p; p++)
+					buf_printf(&name, *p == '-' ? "\\-" : "%c", *p);
+				assert_contains(buf_cstr(&page), arena_printf(&ran.arena, "\\-\\-%s", buf_cstr(&name)));
+			}
+	}
+}
+
+static void completions_name_everything(void **state)
+{
+	(void)state;
+	static const char *const shells[] = {"bash", "zsh", "fish"};
+	for (size_t s = 0; s < ARRAY_LEN(shells); s++) {
+		AUTO_BUF struct buf text = {0};
+		struct err e = {0};
+		assert_ok(completion_script(shells[s], &text, &e), &e);
+		const char *dashes = s == 2 ? "-l " : "--";
+		for (size_t i = 0; cmd_table[i]; i++) {
+			assert_contains(buf_cstr(&text), cmd_table[i]->name);
+			for (size_t j = 0; cmd_table[i]->tables && cmd_table[i]->tables[j]; j++)
+				for (const struct arg_def *d = cmd_table[i]->tables[j]; d->name; d++)
+					assert_contains(buf_cstr(&text), arena_printf(&ran.arena, "%s%s", dashes, d->name));
+		}
+		for (const struct arg_def *d = cmd_global_options; d->name; d++)
+			assert_contains(buf_cstr(&text), arena_printf(&ran.arena, "%s%s", dashes, d->name));
+	}
+}
+
+static void completion_scripts_are_valid(void **state)
+{
+	(void)state;
+	assert_int_equal(shell("\"$PTBUILD\" completion bash | bash -n"), 0);
+	assert_string_equal(err_text(), "");
+	assert_int_equal(shell("\"$PTBUILD\" completion zsh > \"$HOME.zsh\" && zsh -n \"$HOME.zsh\""), 0);
+	assert_string_equal(err_text(), "");
+	assert_int_equal(shell("\"$PTBUILD\" completion fish > \"$HOME.fish\" && fish -n \"$HOME.fish\""), 0);
+	assert_string_equal(err_text(), "");
+}
+
+/* What bash would offer for the words so far, one a line. */
+static const char *bash_offers(const char *words)
+{
+	assert_int_equal(
+		shell(arena_printf(&ran.arena,
+				   "bash -c 'ptbuild() { \"$PTBUILD\" \"$@\"; }; source <(ptbuild completion bash); COMP_WORDS=(%s); "
+				   "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _ptbuild; printf \"%%s\\n\" \"${COMPREPLY[@]}\"'",
+				   words)),
+		0);
+	assert_string_equal(err_text(), "");
+	return out();
+}
+
+static void bash_completes_commands_and_options(void **state)
+{
+	(void)state;
+	assert_string_equal(bash_offers("ptbuild cac"), "cache\n");
+	assert_string_equal(bash_offers("ptbuild cache ver"), "verify\n");
+	assert_string_equal(bash_offers("ptbuild cache gc --max"), "--max-size\n");
+	assert_string_equal(bash_offers("ptbuild cache --sandbox n"), "none\n");
+	assert_string_equal(bash_offers("ptbuild --off"), "--offline\n");
+	assert_string_equal(bash_offers("ptbuild help doc"), "doctor\n");
+}
+
+static void bash_completes_values_from_the_tables(void **state)
+{
+	(void)state;
+	assert_contains(bash_offers("ptbuild fetch --release 2."), "2.6.0-debian\n");
+	assert_contains(bash_offers("ptbuild fetch --profile cpu-avx5"), "cpu-avx512\n");
+}
+
+static void completion_of_an_unknown_shell_is_usage(void **state)
+{
+	(void)state;
+	expect("completion csh", 2, "bash, zsh or fish");
+	expect("completion", 2, "one shell");
+	expect("completion bash zsh", 2, "one shell");
+	expect("completion --words nothing", 2, "'nothing'");
+}
+
+static void completion_words_come_from_the_tables(void **state)
+{
+	(void)state;
+	assert_int_equal(ptbuild("completion --words isa"), 0);
+	assert_contains(out(), "avx2\n");
+	assert_int_equal(ptbuild("completion --words blas"), 0);
+	assert_contains(out(), "openblas\n");
+	assert_int_equal(ptbuild("completion --words cuda"), 0);
+	assert_contains(out(), "12.8\n");
+}
+
+/* ---- parsing ---- */
+
+static void unknown_command_suggests_the_nearest(void **state)
+{
+	(void)state;
+	expect("fetsh", 2, "'fetsh' is no command");
+	assert_contains(err_text(), "hint: did you mean 'ptbuild fetch'?");
+	expect("zzzzzzzz", 2, "hint: 'ptbuild help' lists all");
+}
+
+static void unknown_option_suggests_the_nearest(void **state)
+{
+	(void)state;
+	expect("cache info --jsno", 2, "--jsno");
+	assert_contains(err_text(), "--json");
+	expect("fetch --profil x", 2, "--profile");
+	expect("cache info -Z", 2, "-Z");
+}
+
+static void error_is_printed_once_on_standard_error(void **state)
+{
+	(void)state;
+	expect("fetsh", 2, "ptbuild: error: 'fetsh'");
+	assert_int_equal(occurrences(err_text(), "error"), 1);
+	assert_int_equal(occurrences(err_text(), "hint: "), 1);
+	assert_string_equal(out(), "");
+}
+
+static void options_may_stand_before_the_command(void **state)
+{
+	(void)state;
+	assert_int_equal(ptbuild("--json --cache \"$HOME/s\" cache info"), 0);
+	AUTO_JSON json_t *doc = json_out();
+	assert_contains(json_string_value(json_object_get(doc, "dir")), "/home/s");
+}
+
+static void option_value_that_is_a_command_name_is_no_command(void **state)
+{
+	(void)state;
+	assert_int_equal(shell("cd \"$XDG_CACHE_HOME/..\" && \"$PTBUILD\" --cache doctor --json cache info"), 0);
+	AUTO_JSON json_t *doc = json_out();
+	assert_contains(json_string_value(json_object_get(doc, "dir")), "/doctor");
+}
+
+static void missing_option_value_is_usage(void **state)
+{
+	(void)state;
+	expect("cache info --cache", 2, "--cache");
+	expect("cache info --jobs many", 2, "--jobs");
+	expect("cache info --jobs 5000", 2, "too many");
+}
+
+static void contradicting_options_are_usage(void **state)
+{
+	(void)state;
+	expect("cache info -v -q", 2, "exclude each other");
+	expect("cache info --sandbox docker", 2, "bubblewrap or none");
+	expect("fetch pytorch-python313-cpu-avx2 --profile cpu-avx2", 2, "exclude each other");
+	expect("fetch pytorch-python313-cpu-avx2 --python 3.12", 2, "a variant's name says");
+	expect("fetch", 2, "nothing says what to fetch");
+	expect("fetch --profile cpu-avx2 --package numpy", 2, "'numpy'");
+	expect("fetch --profile cpu-avx2 --cuda 12.8", 2, "no CUDA");
+	expect("fetch --profile cpu-avx2 --release 2.6.0-debian --set USE_MKLDNN", 2, "NAME=VALUE");
+}
+
+static void options_alone_mean_build(void **state)
+{
+	(void)state;
+	expect("--profile cpu-avx3 --package pytorch", 3, "avx3");
+	assert_contains(err_text(), "avx2");
+}
+
+static void variant_alone_means_build(void **state)
+{
+	(void)state;
+	expect("pytorch-python313-cpu-avx3", 3, "avx3");
+}
+
+static void words_where_none_belong_are_usage(void **state)
+{
+	(void)state;
+	expect("cache", 2, "one action");
+	expect("cache info gc", 2, "one action");
+	expect("cache clean", 2, "'clean' is no action");
+}
+
+static void unknown_release_is_config(void **state)
+{
+	(void)state;
+	expect("fetch --profile cpu-avx2 --release 2.6.0-debain", 3, "2.6.0-debian");
+}
+
+/* ---- where things are ---- */
+
+static void tables_that_are_not_there_are_config(void **state)
+{
+	(void)state;
+	expect("fetch --profile cpu-avx2 --profiles /nowhere", 3, "/nowhere");
+	setenv("PTBUILD_DATA_DIR", "/nowhere", 1);
+	expect("fetch --profile cpu-avx2", 3, "/nowhere/profiles");
+	assert_contains(err_text(), "PTBUILD_DATA_DIR");
+}
+
+static void data_dir_of_the_environment_is_used(void **state)
+{
+	(void)state;
+	assert_int_equal(shell("mkdir -p \"$HOME\" && ln -s " PROFILES_DIR " \"$HOME/profiles\""), 0);
+	setenv("PTBUILD_DATA_DIR", test_path("home"), 1);
+	assert_int_equal(ptbuild("completion --words isa"), 0);
+	assert_contains(out(), "avx2");
+}
+
+static void cache_follows_xdg_then_home(void **state)
+{
+	(void)state;
+	assert_int_equal(ptbuild("cache info"), 0);
+	assert_contains(out(), "/xdg/ptbuild");
+	unsetenv("XDG_CACHE_HOME");
+	assert_int_equal(ptbuild("cache info"), 0);
+	assert_contains(out(), "/home/.cache/ptbuild");
+	setenv("XDG_CACHE_HOME", "relative", 1);
+	assert_int_equal(ptbuild("cache info"), 0);
+	assert_contains(out(), "/home/.cache/ptbuild");
+	unsetenv("XDG_CACHE_HOME");
+	unsetenv("HOME");
+	expect("cache info", 3, "HOME is not set");
+}
+
+static void root_that_is_none_is_an_error(void **state)
+{
+	(void)state;
+	expect("doctor --root /nowhere", 8, "/nowhere");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(bare_program_prints_the_overview),
+		T(help_option_and_help_command_agree),
+		T(help_of_a_command_lists_every_option),
+		T(help_after_the_command_is_its_help),
+		T(help_of_an_unknown_command_is_usage),
+		T(help_lines_fit_a_terminal),
+		T(every_option_and_command_is_documented),
+		T(only_list_hides_a_global_option),
+		T(version_is_printed),
+		T(man_page_is_valid_roff),
+		T(man_page_names_everything),
+		T(completions_name_everything),
+		T(completion_scripts_are_valid),
+		T(bash_completes_commands_and_options),
+		T(bash_completes_values_from_the_tables),
+		T(completion_of_an_unknown_shell_is_usage),
+		T(completion_words_come_from_the_tables),
+		T(unknown_command_suggests_the_nearest),
+		T(unknown_option_suggests_the_nearest),
+		T(error_is_printed_once_on_standard_error),
+		T(options_may_stand_before_the_command),
+		T(option_value_that_is_a_command_name_is_no_command),
+		T(missing_option_value_is_usage),
+		T(contradicting_options_are_usage),
+		T(options_alone_mean_build),
+		T(variant_alone_means_build),
+		T(words_where_none_belong_are_usage),
+		T(unknown_release_is_config),
+		T(tables_that_are_not_there_are_config),
+		T(data_dir_of_the_environment_is_used),
+		T(cache_follows_xdg_then_home),
+		T(root_that_is_none_is_an_error),
+	};
+	return cmocka_run_group_tests_name("cmd", tests, NULL, NULL);
+}
