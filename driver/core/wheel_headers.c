@@ -123,10 +123,10 @@ void wheel_headers_set(struct wheel_headers *h, struct arena *a, const char *nam
 void wheel_headers_add(struct wheel_headers *h, struct arena *a, const char *name, const char *value)
 {
 	size_t at = h->count;
-	for (size_t i = h->count; i-- > 0 && at == h->count;) {
-		if (is_named(h, i, name))
-			at = i + 1;
-	}
+	while (at > 0 && !is_named(h, at - 1, name))
+		at--;
+	if (at == 0)
+		at = h->count;
 	insert(h, a, at, (struct kv){arena_strdup(a, name), arena_strdup(a, value)}, NULL);
 }
 
