@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/path.h"
+#include "core/utf8.h"
 #include "core/zip_format.h"
 
 enum {
@@ -174,6 +175,8 @@ static const char *check_name(const struct header *h, char *name)
 	}
 	if (!ascii && !(h->flags & ZIP_FLAG_UTF8))
 		return "has a name that is neither ASCII nor marked as UTF-8";
+	if (!utf8_valid(name))
+		return "has a name that is no UTF-8";
 	bool dir = h->name_len && name[h->name_len - 1] == '/';
 	if (dir)
 		name[h->name_len - 1] = '\0';

@@ -9,6 +9,7 @@
 #include "base/digest.h"
 #include "base/machine.h"
 #include "base/path.h"
+#include "core/utf8.h"
 #include "step/verify_parts.h"
 
 enum { THREADS_MAX = 16 };
@@ -29,7 +30,7 @@ void verify_add(struct verifying *v, enum finding_level level, const char *rule,
 		r->findings = grown;
 		v->cap = v->cap ? v->cap * 2 : 16;
 	}
-	r->findings[r->count++] = (struct finding){level, rule, arena_strdup(v->a, file), arena_strdup(v->a, text)};
+	r->findings[r->count++] = (struct finding){level, rule, utf8_printable(file, v->a), utf8_printable(text, v->a)};
 	free(text);
 	r->errors += level == FINDING_ERROR;
 	r->warnings += level == FINDING_WARNING;
@@ -94,7 +95,7 @@ int verify_wheel(const struct verify_request *q, const struct run *run, struct a
 	struct verify_report *r = &v.report;
 	struct stat st;
 	*r = (struct verify_report){.name = {"", "", "", "", "", ""},
-				    .file = arena_strdup(a, path_base(q->wheel)),
+				    .file = utf8_printable(path_base(q->wheel), a),
 				    .tag = "",
 				    .tag_why = "",
 				    .requires_torch = ""};
@@ -118,6 +119,8 @@ int verify_wheel(const struct verify_request *q, const struct run *run, struct a
 		if (rc < 0)
 			return -1;
 	}
+	r->tag_why = utf8_printable(r->tag_why, a);
+	r->requires_torch = utf8_printable(r->requires_torch, a);
 	*ret = v.report;
 	return 0;
 }

@@ -143,10 +143,37 @@ static const char *machine_name(unsigned machine)
 	}
 }
 
+/* The highest GLIBC_2.N that a library asks for, and who asks. */
+static unsigned needed_glibc(const struct verifying *v, const char **ret_who)
+{
+	unsigned highest = 0, minor;
+	for (size_t i = 0; i < v->count; i++) {
+		const struct verify_member *m = &v->members[i];
+		for (size_t k = 0; k < m->elf.versions_count; k++) {
+			if (sscanf(m->elf.versions[k].version, "GLIBC_2.%3u", &minor) == 1 && minor > highest) {
+				highest = minor;
+				*ret_who = m->entry->name;
+			}
+		}
+	}
+	return highest;
+}
+
+/* A claim of a glibc below what the libraries need. */
+static void check_floor(struct verifying *v, const char *platform, unsigned claimed)
+{
+	/* The table has no policies below 2.17 and between 2.17 and 2.28: there the version of glibc itself decides. */
+	const char *who = "";
+	unsigned needed = claimed < 28 && claimed != 17 ? needed_glibc(v, &who) : 0;
+	if (claimed >= 28 || claimed == 17)
+		verify_add(v, FINDING_ERROR, "tag", "", "has the platform '%s', but needs '%s': %s", platform, v->report.tag,
+			   v->report.tag_why);
+	else if (needed > claimed)
+		verify_add(v, FINDING_ERROR, "tag", "", "has the platform '%s', but '%s' needs GLIBC_2.%u", platform, who, needed);
+}
+
 static void check_platform(struct verifying *v, const char *platform, const struct verify_member *first)
 {
-	/* The table begins at 2.17: what asks for no more may be honest below it as well. */
-	const unsigned lowest_known = 17;
 	unsigned claimed = glibc_of(platform), honest = glibc_of(v->report.tag);
 	const char *machine = machine_name(first->elf.machine);
 	if (strcmp(platform, "any") == 0)
@@ -157,9 +184,8 @@ static void check_platform(struct verifying *v, const char *platform, const stru
 	else if (claimed && !honest)
 		verify_add(v, FINDING_ERROR, "tag", "", "has the platform '%s', but no manylinux policy holds: %s", platform,
 			   v->report.tag_why);
-	else if (claimed && claimed < honest && honest > lowest_known)
-		verify_add(v, FINDING_ERROR, "tag", "", "has the platform '%s', but needs '%s': %s", platform, v->report.tag,
-			   v->report.tag_why);
+	else if (claimed && claimed < honest)
+		check_floor(v, platform, claimed);
 	else if (claimed > honest)
 		verify_add(v, FINDING_NOTE, "tag", "", "has the platform '%s'; '%s' would be honest: %s", platform, v->report.tag,
 			   v->report.tag_why);

@@ -29,7 +29,7 @@ struct verifying {
 	size_t cap;
 };
 
-/* verify_add: appends a finding. */
+/* verify_add: appends a finding; bytes that nobody can print become '?'. */
 void verify_add(struct verifying *v, enum finding_level level, const char *rule, const char *file, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
 /* verify_members: reads every member once, several at a time: digest, build paths, ELF. `arenas` (as many as `threads`) own what is found. */
