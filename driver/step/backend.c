@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "core/sandbox.h"
-
 #define RPATH_64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 const char BACKEND_RPATH[] = SANDBOX_TOP "/rpath/" RPATH_64 RPATH_64 RPATH_64 RPATH_64 RPATH_64 RPATH_64 RPATH_64 RPATH_64;
 
@@ -63,10 +61,8 @@ static void compiler_cache(const struct backend *b, const struct backend_options
 		kvlist_set(env, a, "CMAKE_C_COMPILER_LAUNCHER", o->ccache);
 		kvlist_set(env, a, "CMAKE_CXX_COMPILER_LAUNCHER", o->ccache);
 	} else {
-		kvlist_set(env, a, "CC", arena_printf(a, "%s %s", o->ccache, kvlist_get(env, "CC")));
-		kvlist_set(env, a, "CXX", arena_printf(a, "%s %s", o->ccache, kvlist_get(env, "CXX")));
-		/* cpp_extension asks `which "ccache g++"`; its answer is of no use here, the toolchain was probed before. */
-		kvlist_set(env, a, "TORCH_DONT_CHECK_COMPILER_ABI", "1");
+		/* distutils takes CC apart when it links, so "ccache gcc" does not work there: the cache goes by the compilers' names. */
+		kvlist_set(env, a, "PATH", arena_printf(a, "%s:%s", BACKEND_MASQUERADE, kvlist_get(env, "PATH")));
 	}
 	kvlist_set(env, a, "CCACHE_DIR", SANDBOX_CCACHE);
 	/* Depend mode takes the compiler's own list of headers: the preprocessor mode has returned wrong objects for CUDA. */

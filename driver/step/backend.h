@@ -1,6 +1,7 @@
 /* Backends: how each package's own build is driven. PyTorch's changed twice; torchvision and torchaudio have theirs. */
 #pragma once
 #include "core/plan.h"
+#include "core/sandbox.h"
 
 struct backend {
 	const char *name;
@@ -14,6 +15,9 @@ int backend_find(const char *name, const struct backend **ret, struct err *e) MU
 
 /* BACKEND_RPATH: the DT_RPATH every library is linked with: a placeholder with room for the final list, which relocation writes over it in place. No '$', so that no shell or generator has to quote it. */
 extern const char BACKEND_RPATH[];
+
+/* BACKEND_MASQUERADE: a directory inside the sandbox that holds the compilers' names as links to the compiler cache. */
+#define BACKEND_MASQUERADE SANDBOX_CFG "/ccache"
 
 struct backend_options {
 	unsigned jobs;

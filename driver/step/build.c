@@ -193,6 +193,22 @@ static void add_usage(struct build_result *r, const struct proc_result *p)
 		r->max_rss_kib = p->max_rss_kib;
 }
 
+/* The compilers' names as links to the compiler cache, which finds the real ones further down the PATH. */
+static int masquerade(const struct plan *p, const char *dir, const char *ccache, struct arena *a, struct err *e)
+{
+	if (fs_remove_tree(dir, e) != 0 || fs_mkdirs(dir, e) != 0)
+		return -1;
+	for (size_t i = 0; i < p->env.count; i++) {
+		const struct setting *s = &p->env.items[i];
+		if (strcmp(s->name, "CC") != 0 && strcmp(s->name, "CXX") != 0)
+			continue;
+		const char *link = path_join(a, dir, path_base(s->value));
+		if (symlink(ccache, link) != 0)
+			return err_errno(e, ERR_SYSTEM, "cannot make the link '%s'", link);
+	}
+	return 0;
+}
+
 /* Everything that must be there before the package's own build may run. */
 static int set_up(const struct build_request *q, const struct backend *b, struct arena *a, struct sandbox *s, struct build_result *r,
 		  struct err *e)
@@ -213,6 +229,8 @@ static int set_up(const struct build_request *q, const struct backend *b, struct
 		if (fs_write_atomic(path_join(a, cfg, "entries.cmake"), text, strlen(text), 0644, e) != 0)
 			return -1;
 	}
+	if (o.ccache && !b->cmake && masquerade(q->plan, path_join(a, cfg, "ccache"), o.ccache, a, e) != 0)
+		return -1;
 	if (make_sandbox(q, a, s, e) != 0)
 		return -1;
 	backend_env(q->plan, b, &o, a, &s->env);
