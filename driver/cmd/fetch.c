@@ -10,6 +10,11 @@ struct fetch_command_options {
 	bool sources_only;
 };
 
+struct fetch_item {
+	const struct plan *plan;
+	struct pyenv env;
+};
+
 /* The sources of all plans, each digest once: packages of one release may share an archive. */
 static size_t collect_sources(const struct selection *s, size_t count, struct arena *a, struct fetch_source **ret)
 {
@@ -35,13 +40,13 @@ static size_t collect_sources(const struct selection *s, size_t count, struct ar
 	return n;
 }
 
-static json_t *requirements_json(const struct pyenv *envs, const struct plan *const *plans, size_t count)
+static json_t *requirements_json(const struct fetch_item *items, size_t count)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < count; i++)
-		json_array_append_new(list,
-				      json_pack("{s:s, s:o, s:o}", "variant", plans[i]->variant, "have", json_from_strlist(&envs[i].have),
-						"key", json_or_null(*envs[i].key ? envs[i].key : NULL)));
+		json_array_append_new(list, json_pack("{s:s, s:o, s:o}", "variant", items[i].plan->variant, "have",
+						      json_from_strlist(&items[i].env.have), "key",
+						      json_or_null(*items[i].env.key ? items[i].env.key : NULL)));
 	return list;
 }
 
@@ -67,32 +72,30 @@ static int print_fetched(const struct cmd_context *c, const struct fetch_source 
 }
 
 /* The plans say whether the variants can exist at all: nothing is downloaded for one that cannot. */
-static int make_plans(struct cmd_context *c, const struct selection *s, size_t count, const struct plan ***ret, struct err *e)
+static int make_plans(struct cmd_context *c, const struct selection *s, size_t count, struct fetch_item **ret, struct err *e)
 {
-	const struct plan **plans = arena_array(c->arena, count, sizeof(*plans));
+	struct fetch_item *items = arena_array(c->arena, count, sizeof(*items));
 	for (size_t i = 0; i < count; i++)
-		if (cmd_select_plan(c, &s[i], NULL, NULL, NULL, &plans[i], e) < 0)
+		if (cmd_select_plan(c, &s[i], NULL, NULL, NULL, &items[i].plan, e) < 0)
 			return -1;
-	*ret = plans;
+	*ret = items;
 	return 0;
 }
 
 /* What the builds need of Python and the root lacks. */
-static int fetch_requirements(struct cmd_context *c, const struct plan *const *plans, size_t count, json_t **ret, struct err *e)
+static int fetch_requirements(struct cmd_context *c, struct fetch_item *items, size_t count, struct err *e)
 {
-	struct pyenv *envs = arena_array(c->arena, count, sizeof(*envs));
 	struct pyenv_request q = {.kind = cmd_sandbox(c), .offline = c->global->offline};
 	if (cmd_profiles_dir(c, &q.profiles_dir, e) < 0 || cmd_root(c, &q.root, e) < 0 || cmd_store(c, &q.store, e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
-		q.plan = plans[i];
-		if (pyenv_prepare(&q, c->run, c->arena, &envs[i], e) < 0) {
+		q.plan = items[i].plan;
+		if (pyenv_prepare(&q, c->run, c->arena, &items[i].env, e) < 0) {
 			if (!e->hint[0])
 				err_hint(e, "--sources-only leaves the Python requirements out");
-			return err_wrap(e, "%s", plans[i]->variant);
+			return err_wrap(e, "%s", items[i].plan->variant);
 		}
 	}
-	*ret = requirements_json(envs, plans, count);
 	return 0;
 }
 
@@ -100,22 +103,20 @@ static int run_fetch(struct cmd_context *c, const struct strlist *args, struct e
 {
 	const struct fetch_command_options *options = c->options;
 	struct selection *selected;
-	const struct plan **plans;
+	struct fetch_item *items;
 	struct fetch_source *sources;
 	struct fetch_stats stats = {0};
 	struct store *store;
 	size_t count;
-	AUTO_JSON json_t *requirements = NULL;
-	if (cmd_select(c, args, &selected, &count, e) < 0 || make_plans(c, selected, count, &plans, e) < 0 || cmd_store(c, &store, e) < 0)
+	if (cmd_select(c, args, &selected, &count, e) < 0 || make_plans(c, selected, count, &items, e) < 0 || cmd_store(c, &store, e) < 0)
 		return -1;
 	size_t n = collect_sources(selected, count, c->arena, &sources);
 	struct fetch_options o = {.offline = c->global->offline, .mirrors = c->global->mirrors};
 	if (fetch_all(store, sources, n, &o, c->run, c->arena, &stats, e) < 0)
 		return -1;
-	if (options->sources_only)
-		requirements = json_array();
-	else if (fetch_requirements(c, plans, count, &requirements, e) < 0)
+	if (!options->sources_only && fetch_requirements(c, items, count, e) < 0)
 		return -1;
+	AUTO_JSON json_t *requirements = options->sources_only ? json_array() : requirements_json(items, count);
 	return print_fetched(c, sources, n, &stats, requirements, e);
 }
 

@@ -10,7 +10,8 @@
 #define WHEELS SANDBOX_TOP "/wheels"
 #define TORCH_WHEELS SANDBOX_TOP "/torch-wheels"
 #define CHECKS SANDBOX_TOP "/checks"
-#define VENV SANDBOX_OUT "/venv"
+#define VENV (SANDBOX_OUT "/venv")
+#define VENV_PYTHON (SANDBOX_OUT "/venv/bin/python")
 #define TIME_LIMIT_S 900.0
 
 #if defined(__x86_64__)
@@ -99,7 +100,7 @@ static int install(const struct verify_run_request *q, const struct sandbox *s, 
 					  "-m",
 					  "pip",
 					  "--python",
-					  VENV "/bin/python",
+					  VENV_PYTHON,
 					  "install",
 					  "--no-index",
 					  "--no-deps",
@@ -170,8 +171,8 @@ static int run_checks(const struct verify_run_request *q, const struct sandbox *
 	AUTO_BUF struct buf out = {0}, error = {0};
 	struct proc_result res;
 	struct proc_spec spec = {.out = &out, .err = &error, .timeout_s = TIME_LIMIT_S};
-	const char *argv[] = {VENV "/bin/python", "-I", arena_printf(a, CHECKS "/check_%s.py", q->plan->distribution),
-			      expectation(q->plan, a), NULL};
+	const char *argv[] = {VENV_PYTHON, "-I", arena_printf(a, CHECKS "/check_%s.py", q->plan->distribution), expectation(q->plan, a),
+			      NULL};
 	struct lines l = {.arena = a, .r = r};
 	if (sandbox_run(s, argv, &spec, run, &res, e) != 0)
 		return -1;
