@@ -164,6 +164,9 @@ static int make_relocated(struct making *m, const char *tree, struct err *e)
 	for (size_t i = 0; i < ARRAY_LEN(keep); i++)
 		strlist_ref(&r.keep_names, m->arena, keep[i]);
 	strlist_ref(&r.build_paths, m->arena, SANDBOX_TOP);
+	/* torch/share/cmake/<package>/<file>.cmake of some releases names the tree that it was made in. */
+	if (!m->torch)
+		kvlist_set(&r.rewrite, m->arena, SANDBOX_SRC "/torch/", "${CMAKE_CURRENT_LIST_DIR}/../../../");
 	if (m->torch)
 		strlist_ref(&r.runtime_dirs, m->arena, "torch/lib");
 	step_begin(m, "relocate");
