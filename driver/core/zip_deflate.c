@@ -10,14 +10,14 @@
 
 enum {
 	WINDOW = 32768,
-	SYNC_MAX = 5 + 2, /* the empty stored block, and the end mark that only the check sees */
+	SYNC_MAX = 5, /* the empty stored block */
+	SURE = 1000,  /* bytes of a block that nothing but the true block inflates to */
 	HEADER_BITS = 17 + 19 * 3,
 	SEARCH_BITS = 8 * 512 * 1024, /* no block of libdeflate holds more than 305,000 bytes */
 };
 
 struct zip_deflater {
 	struct libdeflate_compressor *level[2]; /* the plain one, and one level higher */
-	struct libdeflate_decompressor *inflater;
 	z_stream walker;
 	uint8_t *scratch; /* ZIP_CHUNK bytes, and WINDOW of zeros behind: a dictionary whose contents do not matter */
 };
@@ -39,7 +39,6 @@ struct zip_deflater *zip_deflater_new(int level)
 	struct zip_deflater *d = must(calloc(1, sizeof(*d)));
 	d->level[0] = must(libdeflate_alloc_compressor(level));
 	d->level[1] = must(libdeflate_alloc_compressor(level < 9 ? level + 1 : 9));
-	d->inflater = must(libdeflate_alloc_decompressor());
 	d->scratch = must(calloc(1, ZIP_CHUNK + WINDOW));
 	if (inflateInit2(&d->walker, -15) != Z_OK)
 		abort();
@@ -52,7 +51,6 @@ void zip_deflater_free(struct zip_deflater *d)
 		return;
 	libdeflate_free_compressor(d->level[0]);
 	libdeflate_free_compressor(d->level[1]);
-	libdeflate_free_decompressor(d->inflater);
 	inflateEnd(&d->walker);
 	free(d->scratch);
 	free(d);
@@ -86,13 +84,14 @@ static bool may_start_here(const uint8_t *z, size_t bit)
 	return space == 128;
 }
 
-/* Whether a block starts at `bit` and ends where the stream ends. */
-static bool block_fits(struct zip_deflater *d, uint8_t *z, size_t len, size_t bit, struct block_end *ret)
+/* Inflates the block that may start at `bit`, with these bytes before it. Returns how many bytes it holds, 0 unless it ends where the stream ends. */
+static size_t inflate_block(struct zip_deflater *d, uint8_t *z, size_t len, size_t bit, const uint8_t *before, size_t before_len,
+			    unsigned *ret_unused)
 {
 	z_stream *s = &d->walker;
-	inflateReset(s);
-	inflateSetDictionary(s, d->scratch + ZIP_CHUNK, WINDOW);
 	size_t from = bit / 8;
+	inflateReset(s);
+	inflateSetDictionary(s, before, (unsigned)before_len);
 	if (bit % 8) {
 		inflatePrime(s, (int)(8 - bit % 8), z[from] >> (bit % 8));
 		from++;
@@ -102,8 +101,23 @@ static bool block_fits(struct zip_deflater *d, uint8_t *z, size_t len, size_t bi
 	s->next_out = d->scratch;
 	s->avail_out = (unsigned)ZIP_CHUNK;
 	if (inflate(s, Z_BLOCK) != Z_OK || (s->data_type & 192) != 192 || s->avail_in)
+		return 0;
+	*ret_unused = (unsigned)s->data_type & 63;
+	return s->total_out;
+}
+
+/* Whether the final block starts at `bit`: it ends where the stream ends, and holds the last of the raw bytes. */
+static bool block_fits(struct zip_deflater *d, uint8_t *z, size_t len, size_t bit, const uint8_t *raw, size_t raw_len,
+		       struct block_end *ret)
+{
+	unsigned unused = 0;
+	size_t holds = inflate_block(d, z, len, bit, d->scratch + ZIP_CHUNK, WINDOW, &unused);
+	if (holds < SURE || holds > raw_len)
 		return false;
-	*ret = (struct block_end){bit, (unsigned)s->data_type & 63};
+	size_t start = raw_len - holds, window = start < WINDOW ? start : WINDOW;
+	if (inflate_block(d, z, len, bit, raw + start - window, window, &unused) != holds || memcmp(d->scratch, raw + start, holds) != 0)
+		return false;
+	*ret = (struct block_end){bit, unused};
 	return true;
 }
 
@@ -129,38 +143,25 @@ static int walk_blocks(struct zip_deflater *d, uint8_t *z, size_t len, struct bl
 	}
 }
 
-/* Clears the final bit and brings the stream to a byte boundary. Returns the new length; false leaves the bytes as they were if they do not inflate to `raw`. */
-static bool join_checked(struct zip_deflater *d, const void *raw, size_t raw_len, uint8_t *z, size_t *len, const struct block_end *b)
+/* Clears the final bit and brings the stream to a byte boundary. */
+static void open_end(uint8_t *z, size_t *len, const struct block_end *b)
 {
-	static const uint8_t sync[] = {0, 0, 0, 0xff, 0xff, /* end mark */ 3, 0};
+	static const uint8_t sync[SYNC_MAX] = {0, 0, 0, 0xff, 0xff};
 	/* The three zero bits of the stored block's header may lie in what is unused of the last byte already. */
-	size_t skip = b->unused >= 3 ? 1 : 0, total = *len + sizeof(sync) - skip, made = 0;
+	size_t skip = b->unused >= 3 ? 1 : 0;
 	memcpy(z + *len, sync + skip, sizeof(sync) - skip);
-	z[b->start / 8] ^= (uint8_t)(1u << (b->start % 8));
-	if (libdeflate_deflate_decompress(d->inflater, z, total, d->scratch, raw_len, &made) == LIBDEFLATE_SUCCESS && made == raw_len &&
-	    memcmp(d->scratch, raw, raw_len) == 0) {
-		*len = total - 2;
-		return true;
-	}
-	z[b->start / 8] ^= (uint8_t)(1u << (b->start % 8));
-	return false;
+	*len += sizeof(sync) - skip;
+	z[b->start / 8] &= (uint8_t) ~(1u << (b->start % 8));
 }
 
-static int join(struct zip_deflater *d, const void *raw, size_t raw_len, uint8_t *z, size_t *len, struct err *e)
+static int find_end(struct zip_deflater *d, const void *raw, size_t raw_len, uint8_t *z, size_t len, struct block_end *ret, struct err *e)
 {
-	struct block_end b = {0};
-	size_t top = *len * 8 > HEADER_BITS + 64 ? *len * 8 - HEADER_BITS - 64 : 0, bottom = top > SEARCH_BITS ? top - SEARCH_BITS : 0;
+	size_t top = len * 8 > HEADER_BITS + 64 ? len * 8 - HEADER_BITS - 64 : 0, bottom = top > SEARCH_BITS ? top - SEARCH_BITS : 0;
 	for (size_t bit = top; bit-- > bottom;) {
-		if (may_start_here(z, bit) && block_fits(d, z, *len, bit, &b) && join_checked(d, raw, raw_len, z, len, &b))
+		if (may_start_here(z, bit) && block_fits(d, z, len, bit, raw, raw_len, ret))
 			return 0;
 	}
-	if (walk_blocks(d, z, *len, &b, e) < 0)
-		return -1;
-	if (!join_checked(d, raw, raw_len, z, len, &b)) {
-		err_set(e, ERR_SYSTEM, "deflate made a stream that does not inflate to what it was made of");
-		return err_hint(e, "this points at broken memory or a broken libdeflate");
-	}
-	return 0;
+	return walk_blocks(d, z, len, ret, e);
 }
 
 int zip_deflate_chunk(struct zip_deflater *d, const void *raw, size_t len, size_t index, bool last, void *out, size_t *ret_len,
@@ -169,8 +170,12 @@ int zip_deflate_chunk(struct zip_deflater *d, const void *raw, size_t len, size_
 	size_t n = libdeflate_deflate_compress(d->level[index % 4 == 0], raw, len, out, zip_deflate_bound(len));
 	if (!n)
 		return err_set(e, ERR_SYSTEM, "deflate gave nothing for %zu bytes", len);
-	if (!last && join(d, raw, len, out, &n, e) < 0)
-		return -1;
+	if (!last) {
+		struct block_end b = {0};
+		if (find_end(d, raw, len, out, n, &b, e) < 0)
+			return -1;
+		open_end(out, &n, &b);
+	}
 	*ret_len = n;
 	return 0;
 }

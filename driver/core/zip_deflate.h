@@ -17,6 +17,6 @@ void zip_deflater_free(struct zip_deflater *d);
 /* zip_deflate_bound: how large `out` must be for a chunk of `len` bytes. */
 size_t zip_deflate_bound(size_t len);
 /* zip_deflate_chunk: chunk number `index` (at most ZIP_CHUNK bytes) of an entry. Chunks put behind one another are one deflate stream; only the `last` ends it, the others end on a byte boundary.
- * What was changed in the library's stream is inflated and compared before it is given out: ERR_SYSTEM if it differs. */
+ * The block whose end was changed is inflated and compared first. */
 int zip_deflate_chunk(struct zip_deflater *d, const void *raw, size_t len, size_t index, bool last, void *out, size_t *ret_len,
 		      struct err *e) MUST_CHECK;
