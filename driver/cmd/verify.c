@@ -14,11 +14,8 @@ struct verify_options {
 	struct strlist provided;
 };
 
-/* What a wheel built against torch may leave to the torch package: the libraries of every torch, whatever it was built with. */
-static const char *const torch_libraries[] = {
-	"libtorch.so", "libtorch_cpu.so", "libtorch_cuda.so", "libtorch_cuda_linalg.so", "libtorch_python.so", "libtorch_global_deps.so",
-	"libc10.so",   "libc10_cuda.so",  "libshm.so",
-};
+/* What a wheel built against torch may leave to the torch package: its libraries by any SONAME version, since distributions give them one. */
+static const char *const torch_libraries[] = {"libtorch.so*", "libtorch_*.so*", "libc10.so*", "libc10_*.so*", "libshm.so*"};
 
 static void add_provided(struct strlist *list, const struct verify_options *o, const char *wheel_dist, struct arena *a)
 {

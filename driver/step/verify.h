@@ -18,7 +18,7 @@ struct finding {
 struct verify_request {
 	const char *wheel;
 	const struct manylinux_policy *policy; /* NULL: no library is allowed outside, the tag is not checked */
-	struct strlist provided;               /* NEEDED names that its dependencies provide (torch's libraries) */
+	struct strlist provided;               /* NEEDED names that its dependencies provide (torch's libraries); fnmatch patterns */
 	struct strlist build_paths;            /* strings no member may contain */
 	const char *expect_version;            /* NULL: not checked */
 	const char *expect_requires;           /* a Requires-Dist line that must be there; NULL */

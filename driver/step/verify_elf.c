@@ -1,9 +1,19 @@
 #include <elf.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/path.h"
 #include "step/verify_parts.h"
+
+static bool is_provided(const struct verify_request *q, const char *needed)
+{
+	for (size_t i = 0; i < q->provided.count; i++) {
+		if (fnmatch(q->provided.items[i], needed, 0) == 0)
+			return true;
+	}
+	return false;
+}
 
 /* Where a member lies below site-packages once it is installed; NULL for one that goes elsewhere (scripts, data, headers). */
 static const char *installed_path(const char *name)
@@ -86,7 +96,7 @@ static void check_needed(struct verifying *v, const struct verify_member *m, con
 		const char *needed = m->elf.needed.items[i];
 		if (strchr(needed, '/'))
 			verify_add(v, FINDING_ERROR, "needed", name, "needs '%s' by its path", needed);
-		else if (is_reached(v, dirs, needed) || strlist_contains(&v->q->provided, needed) || strncmp(needed, "ld-linux", 8) == 0)
+		else if (is_reached(v, dirs, needed) || is_provided(v->q, needed) || strncmp(needed, "ld-linux", 8) == 0)
 			continue;
 		else if (is_inside(v, needed))
 			verify_add(v, FINDING_WARNING, "needed", name, "needs '%s', which is inside but in no directory of its DT_RPATH",
