@@ -4,6 +4,7 @@
 #include "base/digest.h"
 #include "base/path.h"
 #include "core/plan_parts.h"
+#include "core/zip.h"
 #include "core/toolchain.h"
 
 struct text {
@@ -130,6 +131,7 @@ static void output_key(const struct plan_context *c, struct plan *p)
 	struct text t = {.a = c->arena};
 	put(&t, "schema", arena_printf(t.a, "%d", PLAN_SCHEMA));
 	put(&t, "packer", arena_printf(t.a, "%d", PLAN_PACKER));
+	put(&t, "zip", zip_writer_id());
 	put(&t, "compile key", p->compile_key);
 	put(&t, "distribution", p->distribution);
 	put(&t, "version", p->version);
