@@ -92,6 +92,12 @@ static void test_needed_nowhere(void **state)
 	strlist_add(&q.provided, &arena, "liba.so");
 	r = verify_with(q);
 	assert_clean(&r);
+	q.provided.items[0] = "liba*.so*";
+	r = verify_with(q);
+	assert_clean(&r);
+	q.provided.items[0] = "lib?.so.*";
+	r = verify_with(q);
+	assert_only_error(&r, "needed", "tiny/libb.so", "needs 'liba.so', which is neither inside");
 }
 
 static void test_needed_allowed_by_manylinux(void **state)
