@@ -16,6 +16,9 @@ unsigned build_jobs(unsigned processors, uint64_t memory)
 	return fit < processors ? (unsigned)fit : processors;
 }
 
+/* Less than this left on the disk of the build tree counts as full. */
+#define FULL_BYTES (UINT64_C(256) << 10)
+
 /* What a running build tells about itself, line by line. */
 struct watch {
 	struct log *log;
@@ -47,6 +50,9 @@ static void first_error(const char *log_path, uint64_t offset, struct buf *out)
 	const char *text = log.data + offset, *best = NULL;
 	for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
 		const char *at = strstr(text, marks[i]);
+		/* pip wraps the reason, which stands above, in this one. */
+		while (at && strncmp(at, "error: subprocess-exited", 24) == 0)
+			at = strstr(at + 1, marks[i]);
 		if (at && (!best || at < best))
 			best = at;
 	}
@@ -99,6 +105,7 @@ static int run_logged(const struct sandbox *s, const char *const *argv, const ch
 {
 	AUTO_BUF struct buf why = {0};
 	struct stat st;
+	uint64_t free_bytes;
 	uint64_t offset = stat(log_path, &st) == 0 ? (uint64_t)st.st_size : 0;
 	struct proc_spec spec = {.log_path = log_path, .on_line = watch_line, .user = w};
 	w->since = log_seconds();
@@ -108,6 +115,13 @@ static int run_logged(const struct sandbox *s, const char *const *argv, const ch
 		return err_wrap(e, "%s: %s", w->package, w->step);
 	if (res->status == 0)
 		return 0;
+	/* A full disk is told as one, whatever words the build had for it: often it could not even write them down. */
+	struct err ignored = {0};
+	if (fs_free_bytes(log_path, &free_bytes, &ignored) == 0 && free_bytes < FULL_BYTES) {
+		err_set(e, ERR_SYSTEM, "%s: %s failed with status %d: no space is left where '%s' lies", w->package, w->step, res->status,
+			log_path);
+		return err_hint(e, "make room, or name another place with --cache; the tree is kept, the same command goes on from there");
+	}
 	first_error(log_path, offset, &why);
 	err_set(e, ERR_BUILD, "%s: %s failed with status %d: %s", w->package, w->step, res->status, buf_cstr(&why));
 	return err_hint(e, "the whole log is '%s'; the tree is kept, the same command goes on from there", log_path);

@@ -93,6 +93,7 @@ def test_offline_with_everything_there(world):
 
 def test_metadata_rev_changes_the_output_only(world):
     item = record(ok(world.build("setup-py-env", "--metadata-rev", "2", "--out", world.path("rev2"))))
+    assert item["wheel"].startswith(world.path("rev2"))
     first = record(ok(world.build("setup-py-env")))
     assert item["record"]["compile_key"] == first["record"]["compile_key"]
     assert item["record"]["output_key"] != first["record"]["output_key"]
@@ -145,8 +146,11 @@ def test_a_failed_build_goes_on_where_it_was(world):
 def test_offline_without_the_file(world):
     path = world.pin("setup-py-env", name="absent", change=lambda f: f.update({"more": b"y"}))
     os.remove(path)
+    fails(world.build("absent"), 4, "toy-setup-py-env.tar.gz", "No such file")
+    release = world.release("absent")
+    text = open(release).read().replace(f"file://{path}", "https://127.0.0.1:1/toy.tar.gz")
+    open(release, "w").write(text)
     fails(world.build("absent", "--offline"), 4, "toy-setup-py-env.tar.gz", "offline")
-    fails(world.build("absent"), 4, "toy-setup-py-env.tar.gz")
     os.remove(world.release("absent"))
 
 
@@ -171,24 +175,26 @@ def test_names_that_do_not_exist(world):
 
 
 def test_an_impossible_pair(world):
-    fails(world.run("plan", "--profile", "sm103-avx2", "--cuda", "12.8", "--release", "2.9.1-setup-py-env"), 7, "sm103", "12.9")
+    fails(world.run("plan", "--profile", "sm103-avx2", "--cuda", "12.8", "--release", "2.9.1-setup-py-env"), 7, "sm103", "use cuda12_9")
 
 
 def test_a_missing_nvcc(world):
-    if os.path.exists("/usr/bin/nvcc"):
-        raise AssertionError("this machine has an nvcc in /usr/bin; the test needs one without")
-    fails(world.build("setup-py-env", "--profile", "sm90-avx2"), 8, "nvcc")
+    """Of the toolkit that is asked for: a machine with another one is told so."""
+    result = world.build("setup-py-env", "--profile", "sm90-avx2")
+    assert result.returncode in (7, 8), result.returncode
+    assert "no nvcc in the root '/'" in result.stderr or "nvcc in the root '/' is " in result.stderr, result.stderr
+    assert "12.8" in result.stderr
 
 
 def test_a_full_disk(world):
     """The cache on a file system of three megabytes, in a mount name space of its own."""
     mount = world.path("small")
     os.mkdir(mount)
-    command = " ".join(f"'{a}'" for a in world.command("build", "--profile", "cpu-avx2", "--release", "2.9.1-setup-py-env", cache=mount))
-    script = f"mount -t tmpfs -o size=3m none '{mount}' && {command} --out '{world.path('never')}'"
+    command = " ".join(f"'{a}'" for a in world.command("build", "--profile", "cpu-avx2", "--release", "2.9.1-setup-py-env", "--out", world.path("never"), cache=mount))
+    script = f"mount -t tmpfs -o size=3m none '{mount}' && {command}"
     result = subprocess.run(["unshare", "--mount", "--map-root-user" if os.getuid() else "--mount", "sh", "-c", script], capture_output=True, text=True, timeout=300)
-    assert result.returncode in (6, 8), f"exit {result.returncode}: {result.stderr}"
-    assert "No space left" in result.stderr, result.stderr
+    assert result.returncode == 8, f"exit {result.returncode}: {result.stderr}"
+    assert "No space left" in result.stderr or "no space is left" in result.stderr, result.stderr
     assert not os.path.exists(world.path("never")) or not any(n.endswith(".whl") for n in os.listdir(world.path("never")))
 
 

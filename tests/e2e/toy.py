@@ -18,7 +18,7 @@ RELEASE = """\
 name: 2.9.1-{name}
 base: 2.9.1
 pythons: ["{python}"]
-toolkits: ["12.8"]
+toolkits: ["12.8", "12.9"]
 cmake: ">=3.18"
 gcc: ">=9"
 cuda: ">=12.0"
@@ -108,7 +108,7 @@ class World:
         return path
 
     def command(self, *args, cache=None):
-        return [self.ptbuild, *args, "--profiles", self.profiles, "--cache", cache or self.cache, "--out", self.out]
+        return [self.ptbuild, args[0], "--profiles", self.profiles, "--cache", cache or self.cache, "--out", self.out, *args[1:]]
 
     def run(self, *args, cache=None, timeout=300, **kw):
         return subprocess.run(self.command(*args, cache=cache), capture_output=True, text=True, timeout=timeout, cwd=self.dir, **kw)
