@@ -4,8 +4,8 @@
 #include "base/digest.h"
 #include "base/path.h"
 #include "core/plan_parts.h"
-#include "core/zip.h"
 #include "core/toolchain.h"
+#include "core/zip.h"
 
 struct text {
 	struct arena *a;
