@@ -207,6 +207,16 @@ static void add_usage(struct build_result *r, const struct proc_result *p)
 		r->max_rss_kib = p->max_rss_kib;
 }
 
+/* A file that is as it must be keeps its time: CMake would configure again for a newer one. */
+static int write_if_other(const char *path, const char *text, struct err *e)
+{
+	AUTO_BUF struct buf have = {0};
+	struct err ignored = {0};
+	if (fs_exists(path) && fs_read(path, UINT64_C(1) << 20, &have, &ignored) == 0 && strcmp(buf_cstr(&have), text) == 0)
+		return 0;
+	return fs_write_atomic(path, text, strlen(text), 0644, e);
+}
+
 /* The compilers' names as links to the compiler cache, which finds the real ones further down the PATH. */
 static int masquerade(const struct plan *p, const char *dir, const char *ccache, struct arena *a, struct err *e)
 {
@@ -238,11 +248,8 @@ static int set_up(const struct build_request *q, const struct backend *b, struct
 		return -1;
 	if (fs_remove_tree(out, e) != 0 || fs_mkdirs(out, e) != 0 || fs_mkdirs(cfg, e) != 0)
 		return -1;
-	if (b->cmake) {
-		const char *text = backend_cache_file(q->plan, a);
-		if (fs_write_atomic(path_join(a, cfg, "entries.cmake"), text, strlen(text), 0644, e) != 0)
-			return -1;
-	}
+	if (b->cmake && write_if_other(path_join(a, cfg, "entries.cmake"), backend_cache_file(q->plan, a), e) != 0)
+		return -1;
 	if (o.ccache && !b->cmake && masquerade(q->plan, path_join(a, cfg, "ccache"), o.ccache, a, e) != 0)
 		return -1;
 	if (make_sandbox(q, a, s, e) != 0)
