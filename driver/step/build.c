@@ -199,14 +199,6 @@ static int one_wheel(const char *dir, struct arena *a, const char **ret, struct 
 	return 0;
 }
 
-static void add_usage(struct build_result *r, const struct proc_result *p)
-{
-	r->seconds += p->seconds;
-	r->cpu_seconds += p->cpu_seconds;
-	if (p->max_rss_kib > r->max_rss_kib)
-		r->max_rss_kib = p->max_rss_kib;
-}
-
 /* A file that is as it must be keeps its time: CMake would configure again for a newer one. */
 static int write_if_other(const char *path, const char *text, struct err *e)
 {
@@ -275,7 +267,7 @@ int build_run(const struct build_request *q, const struct run *run, struct arena
 		struct asked_report early = {0};
 		if (run_logged(&s, b->configure, r.log, &w, run, &res, e) != 0)
 			return -1;
-		add_usage(&r, &res);
+		r.seconds += res.seconds;
 		/* An hour of compiling the wrong thing is saved by looking now. */
 		if (asked_tree(q->plan, src, r.log, b->cmake, &early, e) != 0)
 			return err_wrap(e, "%s", q->plan->package);
@@ -283,7 +275,7 @@ int build_run(const struct build_request *q, const struct run *run, struct arena
 	w.step = "build";
 	if (run_logged(&s, b->build, r.log, &w, run, &res, e) != 0)
 		return -1;
-	add_usage(&r, &res);
+	r.seconds += res.seconds;
 	if (asked_tree(q->plan, src, r.log, b->cmake, &r.asked, e) != 0)
 		return err_wrap(e, "%s", q->plan->package);
 	const char *out = path_join(a, q->build_dir, "out");

@@ -18,8 +18,7 @@ struct build_request {
 struct build_result {
 	const char *raw_wheel; /* host path of the wheel that the package's build left */
 	const char *log;       /* host path */
-	double seconds, cpu_seconds;
-	long max_rss_kib; /* largest process */
+	double seconds;        /* wall, configuration included */
 	unsigned jobs;
 	bool resumed; /* the tree had been configured before */
 	unsigned cache_hits, cache_misses;

@@ -25,10 +25,10 @@ static json_t *inputs(const struct making *m)
 
 static json_t *build(const struct build_result *b)
 {
-	return json_pack("{s:f,s:f,s:i,s:I,s:b,s:i,s:i,s:i,s:i,s:i}", "seconds", b->seconds, "cpu_seconds", b->cpu_seconds, "jobs",
-			 (int)b->jobs, "largest_process_kib", (json_int_t)b->max_rss_kib, "resumed", b->resumed, "compiler_cache_hits",
-			 (int)b->cache_hits, "compiler_cache_misses", (int)b->cache_misses, "cache_entries_checked", (int)b->asked.entries,
-			 "host_units_checked", (int)b->asked.host_units, "device_units_checked", (int)b->asked.device_units);
+	return json_pack("{s:f,s:i,s:b,s:i,s:i,s:i,s:i,s:i}", "seconds", b->seconds, "jobs", (int)b->jobs, "resumed", b->resumed,
+			 "compiler_cache_hits", (int)b->cache_hits, "compiler_cache_misses", (int)b->cache_misses, "cache_entries_checked",
+			 (int)b->asked.entries, "host_units_checked", (int)b->asked.host_units, "device_units_checked",
+			 (int)b->asked.device_units);
 }
 
 static json_t *vendored(const struct relocate_result *r)
