@@ -6,6 +6,8 @@
 const char BACKEND_RPATH[] = SANDBOX_TOP "/rpath/" RPATH_64 RPATH_64 RPATH_64 RPATH_64 RPATH_64 RPATH_64 RPATH_64 RPATH_64;
 
 #define PREFIX_MAP "-ffile-prefix-map=" SANDBOX_SRC "/="
+/* Headers of a torch wheel put their own path into what is compiled against them. */
+#define TORCH_MAP "-ffile-prefix-map=" SANDBOX_TORCH "/="
 
 static const char *const setup_configure[] = {"python3", "setup.py", "build", "--cmake-only", NULL};
 static const char *const setup_build[] = {"python3", "setup.py", "bdist_wheel", "--dist-dir", SANDBOX_OUT, NULL};
@@ -82,6 +84,10 @@ void backend_env(const struct plan *p, const struct backend *b, const struct bac
 	if (!b->cmake) {
 		append_flag(&env, a, "CFLAGS", PREFIX_MAP);
 		append_flag(&env, a, "CXXFLAGS", PREFIX_MAP);
+		if (o->torch) {
+			append_flag(&env, a, "CFLAGS", TORCH_MAP);
+			append_flag(&env, a, "CXXFLAGS", TORCH_MAP);
+		}
 	}
 	append_flag(&env, a, "LDFLAGS", arena_printf(a, "-Wl,--disable-new-dtags,-rpath,%s", BACKEND_RPATH));
 	if (o->ccache)
@@ -118,5 +124,9 @@ char *backend_cache_file(const struct plan *p, struct arena *a)
 	}
 	buf_addstr(&out, "add_compile_options(\"$<$<COMPILE_LANGUAGE:C,CXX>:" PREFIX_MAP ">\")\n");
 	buf_addstr(&out, "add_compile_options(\"$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=" PREFIX_MAP ">\")\n");
+	if (p->torch && strncmp(p->torch, "sha256:", 7) == 0) {
+		buf_addstr(&out, "add_compile_options(\"$<$<COMPILE_LANGUAGE:C,CXX>:" TORCH_MAP ">\")\n");
+		buf_addstr(&out, "add_compile_options(\"$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=" TORCH_MAP ">\")\n");
+	}
 	return arena_strdup(a, buf_cstr(&out));
 }

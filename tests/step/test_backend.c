@@ -116,6 +116,7 @@ static void test_torch_and_venv_are_found(void **state)
 	struct kvlist l =
 		env_of("setuptools", &(struct backend_options){.jobs = 1, .torch = "/ptbuild/torch", .venv = "/ptbuild/venv"}, &a);
 	assert_string_equal(kvlist_get(&l, "PYTHONPATH"), "/ptbuild/torch");
+	assert_contains(kvlist_get(&l, "CXXFLAGS"), "-ffile-prefix-map=/ptbuild/torch/=");
 	assert_string_equal(kvlist_get(&l, "PATH"), "/ptbuild/venv/bin:/usr/bin:/bin");
 }
 
@@ -140,6 +141,9 @@ static void test_the_cache_file_quotes_what_cmake_would_read(void **state)
 	assert_contains(text, "set(ODD \"a\\\"b\\$c\\\\d\" CACHE STRING \"\")\n");
 	assert_contains(text, "add_compile_options(\"$<$<COMPILE_LANGUAGE:C,CXX>:-ffile-prefix-map=/ptbuild/src/=>\")");
 	assert_contains(text, "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-ffile-prefix-map=/ptbuild/src/=>");
+	assert_not_contains(text, "/ptbuild/torch");
+	p.torch = "sha256:00";
+	assert_contains(backend_cache_file(&p, &a), "-ffile-prefix-map=/ptbuild/torch/=");
 }
 
 int main(void)
