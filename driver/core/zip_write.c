@@ -22,6 +22,8 @@ const char *zip_writer_id(void)
 	return "1 libdeflate " LIBDEFLATE_VERSION_STRING;
 }
 
+enum { HASH_BLOCK = 256 * 1024 };
+
 struct out_entry {
 	const char *name;
 	uint64_t size, packed, offset;
@@ -43,6 +45,7 @@ struct zip_writer {
 	struct out_entry *entries;
 	size_t count, cap;
 	void *names; /* tsearch tree */
+	char *block; /* HASH_BLOCK bytes */
 };
 
 static void put16(struct buf *b, unsigned v)
@@ -190,6 +193,7 @@ int zip_create(const char *path, uint64_t epoch, unsigned threads, int level, st
 	struct zip_writer *w = arena_alloc(&a, sizeof(*w));
 	*w = (struct zip_writer){.fd = fd, .path = arena_strdup(&a, path), .level = level, .dos_time = dos_time(epoch), .ring = ring};
 	w->digest = digest_new();
+	w->block = arena_alloc(&a, HASH_BLOCK);
 	w->arena = a;
 	*ret = w;
 	return 0;
@@ -230,17 +234,14 @@ static int put(struct zip_writer *w, const void *data, size_t len, struct err *e
 /* What an entry's header, changed afterwards, kept out of the digest so far. */
 static int hash_written(struct zip_writer *w, struct err *e)
 {
-	struct arena AUTO_ARENA scratch = {0};
-	const size_t size = 1 << 18;
-	char *block = arena_alloc(&scratch, size);
 	while (w->hashed < w->offset) {
 		uint64_t left = w->offset - w->hashed;
-		ssize_t n = pread(w->fd, block, left < size ? (size_t)left : size, (off_t)w->hashed);
+		ssize_t n = pread(w->fd, w->block, left < HASH_BLOCK ? (size_t)left : HASH_BLOCK, (off_t)w->hashed);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
 			return err_errno(e, ERR_SYSTEM, "cannot read back '%s'", w->path);
-		digest_update(w->digest, block, (size_t)n);
+		digest_update(w->digest, w->block, (size_t)n);
 		w->hashed += (size_t)n;
 	}
 	return 0;
