@@ -29,6 +29,7 @@ struct child {
 	bool dead;      /* the program itself has ended; it is not reaped yet */
 	bool stopping;  /* SIGTERM was sent; the caller's error says why */
 	double kill_at; /* when SIGKILL is due; INFINITY: never, or done */
+	double tick_at; /* when on_tick is due; INFINITY: never */
 	double end_at;  /* when the output of a dead program is given up; INFINITY: not known yet */
 };
 
@@ -49,7 +50,7 @@ static bool is_dead(const struct child *c)
 
 static double next_deadline(const struct child *c)
 {
-	double at = c->kill_at;
+	double at = c->stopping || c->dead ? c->kill_at : fmin(c->kill_at, c->tick_at);
 	if (!c->stopping && c->spec->timeout_s > 0)
 		at = fmin(at, c->started + c->spec->timeout_s);
 	if (c->dead)
@@ -95,6 +96,15 @@ static bool is_done(const struct child *c, double now)
 	return c->dead && ((c->streams[0].fd < 0 && c->streams[1].fd < 0) || now >= c->end_at);
 }
 
+/* A tick that came late, because the machine slept or was busy, comes once. */
+static int tick(struct child *c, double now, struct err *e)
+{
+	if (now < c->tick_at)
+		return 0;
+	c->tick_at = now + c->spec->tick_s;
+	return c->spec->on_tick(c->pid, c->spec->tick_user, e);
+}
+
 /* Watches until the program is dead and its output at the end, or given up. -1: it was stopped, and `e` says why. */
 static int watch(struct child *c, const struct run *run, struct err *e)
 {
@@ -111,7 +121,7 @@ static int watch(struct child *c, const struct run *run, struct err *e)
 		if (!c->stopping && !c->dead && c->spec->timeout_s > 0 && now >= c->started + c->spec->timeout_s) {
 			err_set(e, ERR_SYSTEM, "timed out after %g s: '%s'", c->spec->timeout_s, c->spec->argv[0]);
 			stop(c, now);
-		} else if (!c->stopping && run_check(run, e) != 0) {
+		} else if (!c->stopping && (run_check(run, e) != 0 || (!c->dead && tick(c, now, e) != 0))) {
 			stop(c, now);
 		} else if (now >= c->kill_at) {
 			(void)kill(-c->pid, SIGKILL);
@@ -176,8 +186,13 @@ int proc_run(const struct proc_spec *spec, const struct run *run, struct proc_re
 {
 	if (run_check(run, e) != 0)
 		return -1;
-	struct child c = {
-		.spec = spec, .pidfd = -1, .log_fd = -1, .kill_at = INFINITY, .end_at = INFINITY, .streams = {{.fd = -1}, {.fd = -1}}};
+	struct child c = {.spec = spec,
+			  .pidfd = -1,
+			  .log_fd = -1,
+			  .kill_at = INFINITY,
+			  .end_at = INFINITY,
+			  .tick_at = spec->on_tick ? log_seconds() + spec->tick_s : INFINITY,
+			  .streams = {{.fd = -1}, {.fd = -1}}};
 	if (spec->log_path && (c.log_fd = open(spec->log_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644)) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot write '%s'", spec->log_path);
 	struct proc_result result = {0};

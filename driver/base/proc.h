@@ -13,6 +13,9 @@
  * are left out). A last line without an end is given at the end; one of more than 1 MiB comes in pieces. `line` is NUL-terminated and valid during the call. */
 typedef void (*proc_line_fn)(const char *line, size_t len, void *user);
 
+/* proc_tick_fn: called now and then while the child `pid` (the leader of its group) runs, in the caller's thread. -1 stops the group as when cancelled, and proc_run fails with the error set here. */
+typedef int (*proc_tick_fn)(pid_t pid, void *user, struct err *e);
+
 struct proc_spec {
 	const char *const *argv; /* argv[0] is looked up in the parent's PATH (by proc_find) when it has no '/' */
 	const char *const *envp; /* NULL: the parent's environment */
@@ -23,6 +26,9 @@ struct proc_spec {
 	const char *log_path;    /* both streams are appended to this file as well; NULL: none */
 	proc_line_fn on_line;    /* NULL: none */
 	void *user;
+	proc_tick_fn on_tick; /* every tick_s seconds; NULL: none */
+	void *tick_user;
+	double tick_s;
 	double timeout_s;         /* 0: none; past it the group is stopped as when cancelled and the call fails (ERR_SYSTEM) */
 	unsigned long file_limit; /* RLIMIT_FSIZE in bytes; 0: as it is */
 	const int *fds;           /* descriptors that the child gets as 3, 4, ... in this order */

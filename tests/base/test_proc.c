@@ -408,6 +408,42 @@ static void run_and_cancel(const char *script)
 	close(fds[1]);
 }
 
+struct ticks {
+	unsigned count, stop_at;
+	pid_t pid;
+};
+
+static int count_tick(pid_t pid, void *user, struct err *e)
+{
+	struct ticks *t = user;
+	t->pid = pid;
+	return ++t->count == t->stop_at ? err_set(e, ERR_POLICY, "enough after %u", t->count) : 0;
+}
+
+static void ticks_come_while_it_runs(void **state)
+{
+	(void)state;
+	AUTO_BUF struct buf out = {0};
+	struct ticks t = {0};
+	run_ok(&(struct proc_spec){.argv = SH("echo $$; sleep 0.5"), .out = &out, .on_tick = count_tick, .tick_user = &t, .tick_s = 0.05});
+	assert_true(t.count >= 2 && t.count <= 10);
+	assert_int_equal(t.pid, atoi(buf_cstr(&out)));
+}
+
+static void a_tick_can_stop_the_program(void **state)
+{
+	(void)state;
+	struct ticks t = {.stop_at = 3};
+	struct err e = {0};
+	struct proc_result r = {.status = 77};
+	const struct proc_spec spec = {.argv = SH("sleep 60"), .on_tick = count_tick, .tick_user = &t, .tick_s = 0.02};
+	double start = log_seconds();
+	assert_err(proc_run(&spec, test_run(), &r, &e), &e, ERR_POLICY, "enough after 3");
+	assert_true(log_seconds() - start < 5);
+	assert_int_equal(t.count, 3);
+	assert_int_equal(r.status, 77);
+}
+
 static void cancel_kills_grandchildren(void **state)
 {
 	(void)state;
@@ -586,6 +622,8 @@ int main(void)
 		cmocka_unit_test(timeout_stops_the_program),
 		cmocka_unit_test(program_that_ignores_sigterm_is_killed),
 		cmocka_unit_test(in_time_is_no_timeout),
+		cmocka_unit_test(ticks_come_while_it_runs),
+		cmocka_unit_test(a_tick_can_stop_the_program),
 		cmocka_unit_test_teardown(cancel_kills_grandchildren, test_teardown),
 		cmocka_unit_test_teardown(cancel_kills_what_ignores_sigterm, test_teardown),
 		cmocka_unit_test_teardown(cancel_kills_what_its_parent_left_behind, test_teardown),
