@@ -306,7 +306,7 @@ int buildenv_resolve(const struct buildenv_request *q, struct arena *a, struct b
 	layer_gpu(&w);
 	layer_rows(&w, q->row->settings, q->row->settings_count, arena_printf(a, "releases/%s.yaml", q->release->name), q->package);
 	layer_blas(&w);
-	if (layer_user(&w, e) < 0)
+	if (layer_user(&w, e) < 0 || toggle_settle(q, a, &w.all, e) < 0)
 		return -1;
 	struct buildenv env = {.notes = w.notes};
 	split(&w, &env);

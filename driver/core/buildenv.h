@@ -46,5 +46,7 @@ bool toggle_applies(const struct toggle_row *row, const char *version);
  * Errors and notes as buildenv_resolve. */
 int toggle_set(const struct buildenv_request *q, const struct setting *item, struct arena *a, struct settings *into, struct strlist *notes,
 	       struct err *e) MUST_CHECK;
+/* toggle_settle: switches off what needs a toggle that is off (`needs` of its row), until nothing changes. ERR_CONFIG when the user asked for the one without the other. */
+int toggle_settle(const struct buildenv_request *q, struct arena *a, struct settings *all, struct err *e) MUST_CHECK;
 /* toggle_name: the toggle that --without FEATURE switches off: "cudnn" -> "USE_CUDNN", "sox" -> "BUILD_SOX", "jpeg" -> "TORCHVISION_USE_JPEG". */
 const char *toggle_name(const struct buildenv_request *q, const char *feature, struct arena *a) __attribute__((returns_nonnull));

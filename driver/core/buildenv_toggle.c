@@ -133,6 +133,55 @@ int toggle_set(const struct buildenv_request *q, const struct setting *item, str
 	return 0;
 }
 
+static bool is_off(const struct toggle_row *row, const char *value)
+{
+	const char *off;
+	struct err ignored = {0};
+	return tables_toggle_value(row, "OFF", &off, &ignored) == 0 && strcmp(off, value) == 0;
+}
+
+static bool is_users(const struct buildenv_request *q, const struct setting *s)
+{
+	return strcmp(s->file, SETTING_COMMAND_LINE) == 0 || (*q->profile->file && strcmp(s->file, q->profile->file) == 0);
+}
+
+/* One setting; *ret_changed is set when it went off. */
+static int settle_one(const struct buildenv_request *q, const struct setting *s, struct arena *a, struct settings *all, bool *ret_changed,
+		      struct err *e)
+{
+	const struct toggle_row *row = tables_toggle(q->tables, q->package, s->name, q->row->version);
+	if (!row || !*row->needs || is_off(row, s->value))
+		return 0;
+	const struct toggle_row *needed = tables_toggle(q->tables, q->package, row->needs, q->row->version);
+	const struct setting *other = settings_get(all, row->needs);
+	if (!needed || !other || !is_off(needed, other->value))
+		return 0;
+	if (is_users(q, s)) {
+		err_set(e, ERR_CONFIG, "'%s=%s' needs %s, which is %s", s->name, s->value, other->name, other->value);
+		err_hint(e, "%s is from %s; ask for both or for neither", other->name, settings_origin(other, a));
+		return at_place(s, a, e);
+	}
+	struct setting off = {.name = s->name, .file = "toggles.yaml", .line = row->line, .check = row->check, .cache = row->cache};
+	off.why = arena_printf(a, "needs %s, which is %s (%s)", other->name, other->value, settings_origin(other, a));
+	if (tables_toggle_value(row, "OFF", &off.value, e) < 0)
+		return -1;
+	settings_put(all, a, &off);
+	*ret_changed = true;
+	return 0;
+}
+
+int toggle_settle(const struct buildenv_request *q, struct arena *a, struct settings *all, struct err *e)
+{
+	bool changed = true;
+	while (changed) {
+		changed = false;
+		for (size_t i = 0; i < all->count; i++)
+			if (settle_one(q, &all->items[i], a, all, &changed, e) < 0)
+				return -1;
+	}
+	return 0;
+}
+
 const char *toggle_name(const struct buildenv_request *q, const char *feature, struct arena *a)
 {
 	static const char *const prefixes[] = {"USE_", "BUILD_", "TORCHVISION_USE_"};

@@ -7,6 +7,8 @@
 /* A value a row asks for, with the reason a person is shown. */
 struct table_setting {
 	const char *name;
+	const char **names; /* in the file only: one row for several names of one value; loading makes a row of each */
+	unsigned names_count;
 	const char *value;
 	const char *why;
 	const char *until;   /* releases >= this ignore the row; "" = no end */
@@ -93,12 +95,16 @@ struct blas_row {            /* blas.yaml */
 
 struct toggle_row { /* toggles.yaml: one USE_/BUILD_ option of a package */
 	const char *name;
+	const char **names; /* as in table_setting */
+	unsigned names_count;
 	const char *package; /* "pytorch" (the default), "torchvision", "torchaudio" */
 	const char *since;   /* first release (of that package) that has it; "" = all */
 	const char *until;   /* first release that no longer has it; "" = still there */
+	const char *value;   /* in the file only: the same for all three of the next */
 	const char *cpu;     /* value for GPU target cpu, cuda, mps; "" = not set, PyTorch's own default holds */
 	const char *cuda;
 	const char *mps;
+	const char *needs;   /* a toggle of the same package without which this one is off; "" = none */
 	const char **values; /* what may be asked for, in the package's own spelling; none in the file = ON, OFF */
 	unsigned values_count;
 	const char *why;

@@ -12,6 +12,7 @@
 #include "base/suggest.h"
 #include "base/version.h"
 #include "core/tables_check.h"
+#include "core/tables_expand.h"
 #include "core/tables_schema.h"
 
 #define TABLE_MAX_BYTES (4u << 20)
@@ -104,23 +105,10 @@ static int load_toolkits_and_blas(struct loader *l, struct err *e)
 
 static int load_toggles(struct loader *l, struct err *e)
 {
-	static const char *on_off[] = {"ON", "OFF"};
-	const struct toggle_file *f = load_file(l, "toggles.yaml", &schema_toggle, e);
+	struct toggle_file *f = load_file(l, "toggles.yaml", &schema_toggle, e);
 
-	if (!f)
+	if (!f || tables_expand_toggles(path_join(l->a, l->t->dir, "toggles.yaml"), l->a, f, e) < 0)
 		return -1;
-	for (unsigned i = 0; i < f->toggles_count; i++) {
-		struct toggle_row *row = &f->toggles[i];
-		if (!*row->package)
-			row->package = "pytorch";
-		if (!row->values_count) {
-			row->values = on_off;
-			row->values_count = ARRAY_LEN(on_off);
-		}
-	}
-	for (unsigned i = 0; i < f->retired_count; i++)
-		if (!*f->retired[i].package)
-			f->retired[i].package = "pytorch";
 	l->t->toggles = f->toggles;
 	l->t->toggles_count = f->toggles_count;
 	l->t->retired = f->retired;
@@ -128,11 +116,25 @@ static int load_toggles(struct loader *l, struct err *e)
 	return 0;
 }
 
-static void default_package(struct table_setting *settings, unsigned count, const char *package)
+static int expand_release(struct loader *l, struct release_row *r, struct err *e)
 {
-	for (unsigned i = 0; i < count; i++)
-		if (!*settings[i].package)
-			settings[i].package = package;
+	struct package_row *rows[TABLES_PACKAGES] = {r->pytorch, r->torchvision, r->torchaudio};
+
+	for (size_t p = 0; p < TABLES_PACKAGES; p++)
+		if (rows[p] &&
+		    tables_expand_settings(r->file, tables_packages[p], l->a, &rows[p]->settings, &rows[p]->settings_count, e) < 0)
+			return -1;
+	return 0;
+}
+
+static int expand_isas(struct loader *l, struct err *e)
+{
+	const char *file = path_join(l->a, l->t->dir, "isa.yaml");
+
+	for (unsigned i = 0; i < l->t->isas_count; i++)
+		if (tables_expand_settings(file, "pytorch", l->a, &l->t->isas[i].settings, &l->t->isas[i].settings_count, e) < 0)
+			return -1;
+	return 0;
 }
 
 static int by_version(const void *a, const void *b)
@@ -161,11 +163,8 @@ static int load_releases(struct loader *l, struct err *e)
 		if (!r)
 			return -1;
 		r->file = path_join(l->a, l->t->dir, name);
-		for (size_t p = 0; p < TABLES_PACKAGES; p++) {
-			const struct package_row *row = tables_package(r, tables_packages[p]);
-			if (row)
-				default_package(row->settings, row->settings_count, tables_packages[p]);
-		}
+		if (expand_release(l, r, e) < 0)
+			return -1;
 		l->t->releases[l->t->releases_count++] = *r;
 	}
 	if (!l->t->releases_count)
@@ -184,9 +183,7 @@ int tables_load(const char *dir, struct arena *a, const struct tables **ret, str
 	t->dir = arena_strdup(a, dir);
 	if (load_isas_and_gpus(&l, e) < 0 || load_toolkits_and_blas(&l, e) < 0 || load_toggles(&l, e) < 0 || load_releases(&l, e) < 0)
 		return -1;
-	for (unsigned i = 0; i < t->isas_count; i++)
-		default_package(t->isas[i].settings, t->isas[i].settings_count, "pytorch");
-	if (tables_check(t, e) < 0)
+	if (expand_isas(&l, e) < 0 || tables_check(t, e) < 0)
 		return -1;
 	digest_final(digest, sum);
 	digest_hex(sum, t->digest);

@@ -269,6 +269,8 @@ static int check_toggle(const struct tables *t, const char *file, const struct t
 		if (strcmp(value, given[i]) != 0)
 			return row_bad(&at, e, "write '%s' for '%s', not '%s'", value, row->name, given[i]);
 	}
+	if (*row->needs && (strcmp(row->needs, row->name) == 0 || !tables_toggle(t, row->package, row->needs, NULL)))
+		return row_bad(&at, e, "'%s' needs '%s', which is no other option of %s", row->name, row->needs, row->package);
 	for (const struct toggle_row *o = t->toggles; o < row; o++)
 		if (strcmp(o->name, row->name) == 0 && strcmp(o->package, row->package) == 0 && overlap(o, row))
 			return row_bad(&at, e, "'%s' of %s is there twice for the same version, first in line %u", row->name, row->package,

@@ -28,13 +28,10 @@ static const cyaml_schema_value_t string_entry = {CYAML_VALUE_STRING(CYAML_FLAG_
 
 /* clang-format off: one key a line */
 static const cyaml_schema_field_t setting_fields[] = {
-	NEED(struct table_setting, name),
-	MAY(struct table_setting, value),
-	NEED(struct table_setting, why),
-	MAY(struct table_setting, until),
-	MAY(struct table_setting, package),
-	FLAG(struct table_setting, cache),
-	CYAML_FIELD_END,
+	MAY(struct table_setting, name),   LIST(struct table_setting, names),
+	MAY(struct table_setting, value),  NEED(struct table_setting, why),
+	MAY(struct table_setting, until),  MAY(struct table_setting, package),
+	FLAG(struct table_setting, cache), CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t setting_entry = ENTRY(struct table_setting, setting_fields);
 
@@ -118,9 +115,11 @@ static const cyaml_schema_field_t blas_file_fields[] = {NEED_ROWS(struct blas_fi
 const cyaml_schema_value_t schema_blas = TOP(struct blas_file, blas_file_fields);
 
 static const cyaml_schema_field_t toggle_fields[] = {
-	NEED(struct toggle_row, name), MAY(struct toggle_row, package), MAY(struct toggle_row, since),  MAY(struct toggle_row, until),
-	MAY(struct toggle_row, cpu),   MAY(struct toggle_row, cuda),    MAY(struct toggle_row, mps),    LIST(struct toggle_row, values),
-	NEED(struct toggle_row, why),  FLAG(struct toggle_row, cache),  FLAG(struct toggle_row, check), CYAML_FIELD_END,
+	MAY(struct toggle_row, name),   LIST(struct toggle_row, names),  MAY(struct toggle_row, package),
+	MAY(struct toggle_row, since),  MAY(struct toggle_row, until),   MAY(struct toggle_row, value),
+	MAY(struct toggle_row, cpu),    MAY(struct toggle_row, cuda),    MAY(struct toggle_row, mps),
+	MAY(struct toggle_row, needs),  LIST(struct toggle_row, values), NEED(struct toggle_row, why),
+	FLAG(struct toggle_row, cache), FLAG(struct toggle_row, check),  CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t toggle_entry = ENTRY(struct toggle_row, toggle_fields);
 static const cyaml_schema_field_t retired_fields[] = {

@@ -119,8 +119,8 @@ static inline void small_blas(struct small_tables *s)
 }
 
 #define TOGGLE(n, p, c, g, m, w, ln)                                                                                                       \
-	.name = (n), .package = (p), .since = "", .until = "", .cpu = (c), .cuda = (g), .mps = (m), .why = (w), .values = on_off,          \
-	.values_count = 2, .line = (ln)
+	.name = (n), .package = (p), .since = "", .until = "", .value = "", .needs = "", .cpu = (c), .cuda = (g), .mps = (m), .why = (w),  \
+	.values = on_off, .values_count = 2, .line = (ln)
 
 static inline void small_toggles(struct small_tables *s)
 {

@@ -75,6 +75,24 @@ static void nested_rows_know_their_lines(void **state)
 	assert_true(r->torchvision->line > p->settings[p->settings_count - 1].line);
 }
 
+static void a_row_of_several_names_is_a_row_for_each(void **state)
+{
+	AUTO_ARENA struct arena a = {0};
+	const struct tables *t = shipped(&a);
+	const struct toggle_row *one = tables_toggle(t, "pytorch", "BUILD_JNI", "2.6.0");
+	const struct toggle_row *other = tables_toggle(t, "pytorch", "USE_NNAPI", "2.6.0");
+
+	(void)state;
+	assert_non_null(one);
+	assert_non_null(other);
+	assert_ptr_not_equal(one, other);
+	assert_int_equal(one->line, other->line);
+	assert_string_equal(one->cpu, "OFF");
+	assert_string_equal(one->cuda, "OFF");
+	assert_string_equal(one->mps, "OFF");
+	assert_true(one->check);
+}
+
 static void strings_are_never_null(void **state)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -459,6 +477,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_teardown(releases_are_in_order_of_version, test_teardown),
 	cmocka_unit_test_teardown(rows_know_their_lines, test_teardown),
 	cmocka_unit_test_teardown(nested_rows_know_their_lines, test_teardown),
+	cmocka_unit_test_teardown(a_row_of_several_names_is_a_row_for_each, test_teardown),
 	cmocka_unit_test_teardown(strings_are_never_null, test_teardown),
 	cmocka_unit_test_teardown(names_stay_as_written, test_teardown),
 	cmocka_unit_test_teardown(aliases_count, test_teardown),

@@ -82,6 +82,14 @@ REFUSED(setting_name, "isa.yaml", "name: C_AVX2_FOUND", "name: C-AVX2", "'C-AVX2
 REFUSED(setting_value, "isa.yaml", "name: USE_MKLDNN, value: \"OFF\"", "name: USE_MKLDNN, value: maybe", "'maybe' is no value of 'USE_MKLDNN'")
 REFUSED(setting_spelling, "isa.yaml", "name: USE_MKLDNN, value: \"OFF\"", "name: USE_MKLDNN, value: \"0\"", "write 'OFF' for 'USE_MKLDNN', not '0'")
 REFUSED(truth_word, "isa.yaml", "value: \"FALSE\", cache: true", "value: \"FALSE\", cache: perhaps", "cache")
+REFUSED(toggle_without_a_name, "toggles.yaml", "{name: BUILD_FUNCTORCH, value", "{value", "neither 'name' nor 'names'")
+REFUSED(toggle_with_both_names, "toggles.yaml", "{name: BUILD_FUNCTORCH, value", "{name: BUILD_FUNCTORCH, names: [BUILD_A], value", "'BUILD_FUNCTORCH' stands beside 'names'")
+REFUSED(toggle_value_twice, "toggles.yaml", "{name: BUILD_FUNCTORCH, value", "{name: BUILD_FUNCTORCH, cpu: \"ON\", value", "'value' is for cpu, cuda and mps alike")
+REFUSED(toggle_needs_nothing_there_is, "toggles.yaml", "needs: USE_MPI", "needs: USE_MPY", "needs 'USE_MPY', which is no other option")
+REFUSED(toggle_needs_itself, "toggles.yaml", "needs: USE_DISTRIBUTED, why: \"collectives", "needs: USE_GLOO, why: \"collectives", "'USE_GLOO' needs 'USE_GLOO'")
+REFUSED(a_name_of_names_twice, "toggles.yaml", "[USE_CPP_CODE_COVERAGE, USE_PROF]", "[USE_PROF, USE_PROF]", "'USE_PROF' of pytorch is there twice")
+REFUSED(setting_without_a_name, "isa.yaml", "{name: USE_MKLDNN, value", "{value", "neither 'name' nor 'names'")
+REFUSED(setting_with_both_names, "isa.yaml", "{name: USE_MKLDNN, value", "{name: USE_MKLDNN, names: [A], value", "'USE_MKLDNN' stands beside 'names'")
 REFUSED(two_gpus, "gpu.yaml", "sm: \"52\", capability: \"5.2\"", "sm: \"50\", capability: \"5.0\"", "sm '50' is there twice")
 REFUSED(capability, "gpu.yaml", "sm: \"120\", capability: \"12.0\"", "sm: \"120\", capability: \"1.20\"", "do not fit")
 REFUSED(sm_letters, "gpu.yaml", "sm: \"120\"", "sm: sm_120", "do not fit")
@@ -239,6 +247,14 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_teardown(setting_value, test_teardown),
 	cmocka_unit_test_teardown(setting_spelling, test_teardown),
 	cmocka_unit_test_teardown(truth_word, test_teardown),
+	cmocka_unit_test_teardown(toggle_without_a_name, test_teardown),
+	cmocka_unit_test_teardown(toggle_with_both_names, test_teardown),
+	cmocka_unit_test_teardown(toggle_value_twice, test_teardown),
+	cmocka_unit_test_teardown(toggle_needs_nothing_there_is, test_teardown),
+	cmocka_unit_test_teardown(toggle_needs_itself, test_teardown),
+	cmocka_unit_test_teardown(a_name_of_names_twice, test_teardown),
+	cmocka_unit_test_teardown(setting_without_a_name, test_teardown),
+	cmocka_unit_test_teardown(setting_with_both_names, test_teardown),
 	cmocka_unit_test_teardown(two_gpus, test_teardown),
 	cmocka_unit_test_teardown(capability, test_teardown),
 	cmocka_unit_test_teardown(sm_letters, test_teardown),
