@@ -1,18 +1,29 @@
 /* Build: runs a package's own build in the sandbox and checks that the configuration is what was asked. */
 #pragma once
+#include "base/proc.h"
 #include "core/toolchain.h"
 #include "step/asked.h"
+
+/* Who is told how a build goes, in the caller's thread. Functions may be NULL. */
+struct build_observer {
+	void (*begin)(const char *command, void *user); /* a command starts: "prepare (...)", "configure", "build" */
+	proc_line_fn line;                              /* each line that it says, as proc_run gives it */
+	void (*tick)(void *user);                       /* about once a second while it runs */
+	void (*end)(void *user);                        /* it has ended, or could not be run */
+	void *user;
+};
 
 struct build_request {
 	const struct plan *plan;
 	const struct root *root;
 	enum sandbox_kind kind;
 	const struct toolchain *toolchain;
-	const char *build_dir;  /* host directory of this compile key; its src/ holds the patched tree */
-	const char *ccache_dir; /* host directory of the compiler cache */
-	const char *torch_dir;  /* host directory that is shown at SANDBOX_TORCH, NULL: the root's torch, or none */
-	const char *venv_dir;   /* host directory that is shown at SANDBOX_VENV, NULL: the root's Python has all */
-	unsigned jobs;          /* 0: from processors and memory */
+	const char *build_dir;                 /* host directory of this compile key; its src/ holds the patched tree */
+	const char *ccache_dir;                /* host directory of the compiler cache */
+	const char *torch_dir;                 /* host directory that is shown at SANDBOX_TORCH, NULL: the root's torch, or none */
+	const char *venv_dir;                  /* host directory that is shown at SANDBOX_VENV, NULL: the root's Python has all */
+	unsigned jobs;                         /* 0: from processors and memory */
+	const struct build_observer *observer; /* NULL: nobody */
 };
 
 struct build_result {

@@ -96,6 +96,7 @@ static struct build_request build_request(const struct making *m)
 		.torch_dir = m->torch_dir,
 		.venv_dir = m->pyenv.dir,
 		.jobs = m->q->jobs,
+		.observer = &m->progress.observer,
 	};
 }
 
@@ -276,6 +277,7 @@ static int make_verified(struct making *m, struct err *e)
 int making_run(struct making *m, struct err *e)
 {
 	const char *tree = path_join(m->arena, m->build_dir, "tree");
+	progress_init(&m->progress, m->run->log, m->plan->package);
 	if (manylinux_load(m->q->profiles_dir, m->arena, &m->policy, e) != 0)
 		return -1;
 	if (make_tree(m, e) != 0 || make_python(m, e) != 0)

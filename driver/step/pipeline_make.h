@@ -4,6 +4,7 @@
 #include "step/pack.h"
 #include "step/pipeline.h"
 #include "step/pipeline_torch.h"
+#include "step/progress.h"
 #include "step/pyenv.h"
 #include "step/relocate.h"
 #include "step/verify.h"
@@ -29,6 +30,7 @@ struct making {
 	struct verify_report verified;
 	struct verify_run_result used;
 	struct pipeline_item *item;
+	struct progress progress;
 };
 
 /* making_run: fetch to verify. Afterwards the stage holds the wheel and nothing unverified is in it. */
