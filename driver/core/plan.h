@@ -10,7 +10,7 @@ struct toolchain; /* core/toolchain.h */
 /* What the keys stand on: a number goes up when the same inputs give other bytes. */
 enum {
 	PLAN_SCHEMA = 1,  /* of the JSON object and the key texts */
-	PLAN_BUILDER = 1, /* what the build step does beside the plan: its own flags, LDFLAGS, the order of commands */
+	PLAN_BUILDER = 2, /* what the build step does beside the plan: its own flags, LDFLAGS, the order of commands */
 	PLAN_PACKER = 1,  /* relocation and packing: the bytes of a wheel from one build tree */
 };
 

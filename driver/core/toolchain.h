@@ -3,7 +3,7 @@
 #include "core/sandbox.h"
 
 struct tool {
-	const char *name;    /* gcc g++ clang ld cmake ninja python3 nvcc ccache patchelf patch pkg-config git */
+	const char *name;    /* gcc g++ clang ld cmake ninja python3 nvcc ccache patchelf patch pkg-config git mold */
 	const char *path;    /* inside the root; NULL: absent */
 	const char *version; /* "14.2.0"; "" if absent, or if it is there but prints none (a broken one) */
 	const char *id;      /* the line it prints that holds the version, for the record and the key; "" likewise */
@@ -13,7 +13,7 @@ struct toolchain {
 	struct tool *tools;
 	size_t count;
 	const char *
-		text; /* "gcc: gcc (Debian 14.2.0-19) 14.2.0\n..." sorted, of those that change compiled bytes (gcc g++ clang ld cmake ninja python3 nvcc): what goes into the compile key */
+		text; /* "gcc: gcc (Debian 14.2.0-19) 14.2.0\n..." sorted, of those that change compiled bytes (gcc g++ clang ld mold cmake ninja python3 nvcc): what goes into the compile key */
 	const char *root_id;     /* root.id */
 	const char *fingerprint; /* of the root */
 };

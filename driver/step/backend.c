@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/version.h"
+
 #define RPATH_64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 const char BACKEND_RPATH[] = SANDBOX_TOP "/rpath/" RPATH_64 RPATH_64 RPATH_64 RPATH_64 RPATH_64 RPATH_64 RPATH_64 RPATH_64;
 
@@ -10,7 +12,8 @@ const char BACKEND_RPATH[] = SANDBOX_TOP "/rpath/" RPATH_64 RPATH_64 RPATH_64 RP
 #define TORCH_MAP "-ffile-prefix-map=" SANDBOX_TORCH "/="
 
 static const char *const setup_configure[] = {"python3", "setup.py", "build", "--cmake-only", NULL};
-static const char *const setup_build[] = {"python3", "setup.py", "bdist_wheel", "--dist-dir", SANDBOX_OUT, NULL};
+/* Stored: relocation takes the wheel apart again at once, and Python's deflate takes 17 s for PyTorch. */
+static const char *const setup_build[] = {"python3", "setup.py", "bdist_wheel", "--dist-dir", SANDBOX_OUT, "--compression", "stored", NULL};
 /* The standard front end; everything it needs is already installed, so neither isolation nor an index. */
 static const char *const pip_build[] = {"python3",
 					"-m",
@@ -51,6 +54,16 @@ int backend_find(const char *name, const struct backend **ret, struct err *e)
 	return err_set(e, ERR_CONFIG, "no build backend '%s'", name);
 }
 
+const char *backend_linker(const struct plan *p, const struct toolchain *t)
+{
+	const char *asked = settings_value(&p->env, "PTBUILD_LINKER");
+	const struct tool *gcc = toolchain_get(t, "gcc");
+	/* GCC knows -fuse-ld=mold from 12.1 on. */
+	if (!asked || strcmp(asked, "mold") != 0 || !toolchain_get(t, "mold")->path || version_cmp(gcc->version, "12.1") < 0)
+		return NULL;
+	return asked;
+}
+
 static void append_flag(struct kvlist *env, struct arena *a, const char *key, const char *flag)
 {
 	const char *have = kvlist_get(env, key);
@@ -62,6 +75,7 @@ static void compiler_cache(const struct backend *b, const struct backend_options
 	if (b->cmake) {
 		kvlist_set(env, a, "CMAKE_C_COMPILER_LAUNCHER", o->ccache);
 		kvlist_set(env, a, "CMAKE_CXX_COMPILER_LAUNCHER", o->ccache);
+		kvlist_set(env, a, "CMAKE_CUDA_COMPILER_LAUNCHER", o->ccache);
 	} else {
 		/* distutils takes CC apart when it links, so "ccache gcc" does not work there: the cache goes by the compilers' names. */
 		kvlist_set(env, a, "PATH", arena_printf(a, "%s:%s", BACKEND_MASQUERADE, kvlist_get(env, "PATH")));
@@ -69,6 +83,12 @@ static void compiler_cache(const struct backend *b, const struct backend_options
 	kvlist_set(env, a, "CCACHE_DIR", SANDBOX_CCACHE);
 	/* Depend mode takes the compiler's own list of headers: the preprocessor mode has returned wrong objects for CUDA. */
 	kvlist_set(env, a, "CCACHE_DEPEND", "1");
+	/* What ccache asks for with precompiled headers (its manual, "Precompiled headers"). Their bytes differ from run to run, but the cache keeps them like any
+	 * other result. It then does not look for __DATE__, so releases, whose time differs, must not share results. */
+	kvlist_set(env, a, "CCACHE_SLOPPINESS", "pch_defines,time_macros");
+	const char *epoch = kvlist_get(env, "SOURCE_DATE_EPOCH");
+	if (epoch)
+		kvlist_set(env, a, "CCACHE_NAMESPACE", epoch);
 	/* A root made anew from the same packages has other times but the same compiler. */
 	kvlist_set(env, a, "CCACHE_COMPILERCHECK", "content");
 	kvlist_set(env, a, "CCACHE_NOHASHDIR", "1");
@@ -89,6 +109,8 @@ void backend_env(const struct plan *p, const struct backend *b, const struct bac
 			append_flag(&env, a, "CXXFLAGS", TORCH_MAP);
 		}
 	}
+	if (o->linker)
+		append_flag(&env, a, "LDFLAGS", arena_printf(a, "-fuse-ld=%s", o->linker));
 	append_flag(&env, a, "LDFLAGS", arena_printf(a, "-Wl,--disable-new-dtags,-rpath,%s", BACKEND_RPATH));
 	if (o->ccache)
 		compiler_cache(b, o, a, &env);

@@ -2,6 +2,7 @@
 #pragma once
 #include "core/plan.h"
 #include "core/sandbox.h"
+#include "core/toolchain.h"
 
 struct backend {
 	const char *name;
@@ -21,11 +22,14 @@ extern const char BACKEND_RPATH[];
 
 struct backend_options {
 	unsigned jobs;
+	const char *linker; /* what the compiler is to link with (-fuse-ld), NULL: its own */
 	const char *ccache; /* path of ccache in the root; NULL: none */
 	const char *torch;  /* directory inside the sandbox that has the torch to build against (before the root's own); NULL: the root's */
 	const char *venv;   /* build environment inside the sandbox; NULL: the root's own Python */
 };
 
+/* backend_linker: the linker of `o`: the one that the plan names in PTBUILD_LINKER, if the root has it and its compiler knows it; else NULL. */
+const char *backend_linker(const struct plan *p, const struct toolchain *t);
 /* backend_env: the plan's environment plus what does not change bytes (jobs, compiler cache, the linker's placeholder) and where things are. */
 void backend_env(const struct plan *p, const struct backend *b, const struct backend_options *o, struct arena *a, struct kvlist *ret);
 /* backend_cache_file: the text of the generated file that CMake reads as its toolchain file: the plan's cache entries, and the prefix map, which is a compile option and not a flag so that it does not end up in torch.__config__. */

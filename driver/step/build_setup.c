@@ -80,6 +80,7 @@ int build_set_up(const struct build_request *q, const struct backend *b, struct 
 {
 	const struct tool *ccache = toolchain_get(q->toolchain, "ccache");
 	struct backend_options o = {.jobs = q->jobs ? q->jobs : build_jobs(machine_processors(), machine_memory()),
+				    .linker = backend_linker(q->plan, q->toolchain),
 				    .ccache = q->ccache_dir ? ccache->path : NULL,
 				    .torch = q->torch_dir ? SANDBOX_TORCH : NULL,
 				    .venv = q->venv_dir ? SANDBOX_VENV : NULL};

@@ -117,7 +117,7 @@ static void test_every_known_tool_is_in_the_list(void **state)
 {
 	(void)state;
 	static const char *const names[] = {"gcc",  "g++",    "clang",    "ld",    "cmake",      "ninja", "python3",
-					    "nvcc", "ccache", "patchelf", "patch", "pkg-config", "git"};
+					    "nvcc", "ccache", "patchelf", "patch", "pkg-config", "git",   "mold"};
 	struct err e = {0};
 	struct root r;
 	const struct toolchain *t = NULL;

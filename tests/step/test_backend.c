@@ -79,6 +79,53 @@ static void test_cmake_gets_the_cache_as_launcher(void **state)
 	assert_string_equal(kvlist_get(&l, "CCACHE_DIR"), SANDBOX_CCACHE);
 }
 
+static void test_the_cache_takes_precompiled_headers_and_keeps_releases_apart(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct setting with_time[] = {{.name = "PATH", .value = "/usr/bin:/bin"}, {.name = "SOURCE_DATE_EPOCH", .value = "1738108800"}};
+	struct plan p = {.package = "pytorch", .env = {.items = with_time, .count = ARRAY_LEN(with_time)}};
+	const struct backend *b;
+	struct err e = {0};
+	struct kvlist l = {0};
+	assert_ok(backend_find("setup-py-env", &b, &e), &e);
+	backend_env(&p, b, &(struct backend_options){.jobs = 1, .ccache = "/usr/bin/ccache"}, &a, &l);
+	assert_string_equal(kvlist_get(&l, "CCACHE_SLOPPINESS"), "pch_defines,time_macros");
+	assert_string_equal(kvlist_get(&l, "CCACHE_NAMESPACE"), "1738108800");
+	assert_string_equal(kvlist_get(&l, "CMAKE_CUDA_COMPILER_LAUNCHER"), "/usr/bin/ccache");
+}
+
+/* A root with a GCC of this version, and mold if `mold`. */
+static const char *linker_for(const char *asked, const char *gcc, bool mold)
+{
+	struct tool tools[] = {{.name = "gcc", .path = "/usr/bin/gcc", .version = gcc, .id = ""},
+			       {.name = "mold", .path = mold ? "/usr/bin/mold" : NULL, .version = "2.37.1", .id = ""}};
+	struct toolchain t = {.tools = tools, .count = ARRAY_LEN(tools)};
+	struct setting s[] = {{.name = "PTBUILD_LINKER", .value = asked}};
+	struct plan p = {.package = "pytorch", .env = {.items = s, .count = 1}};
+	return backend_linker(&p, &t);
+}
+
+static void test_the_linker_is_the_one_named_where_root_and_compiler_have_it(void **state)
+{
+	(void)state;
+	assert_string_equal(linker_for("mold", "14.2.0", true), "mold");
+	assert_string_equal(linker_for("mold", "12.1.0", true), "mold");
+	assert_null(linker_for("mold", "11.4.0", true));
+	assert_null(linker_for("mold", "14.2.0", false));
+	assert_null(linker_for("default", "14.2.0", true));
+}
+
+static void test_the_linker_reaches_the_flags(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct kvlist l = env_of("setup-py-env", &(struct backend_options){.jobs = 1, .linker = "mold"}, &a);
+	assert_contains(kvlist_get(&l, "LDFLAGS"), "-fuse-ld=mold -Wl,--disable-new-dtags,-rpath,");
+	l = env_of("setup-py-env", &(struct backend_options){.jobs = 1}, &a);
+	assert_null(strstr(kvlist_get(&l, "LDFLAGS"), "-fuse-ld"));
+}
+
 static void test_setuptools_gets_the_cache_by_the_compilers_names(void **state)
 {
 	(void)state;
@@ -154,6 +201,9 @@ int main(void)
 		cmocka_unit_test(test_jobs_reach_every_tool),
 		cmocka_unit_test(test_without_a_compiler_cache_nothing_of_it_is_set),
 		cmocka_unit_test(test_cmake_gets_the_cache_as_launcher),
+		cmocka_unit_test(test_the_cache_takes_precompiled_headers_and_keeps_releases_apart),
+		cmocka_unit_test(test_the_linker_is_the_one_named_where_root_and_compiler_have_it),
+		cmocka_unit_test(test_the_linker_reaches_the_flags),
 		cmocka_unit_test(test_setuptools_gets_the_cache_by_the_compilers_names),
 		cmocka_unit_test(test_the_prefix_map_is_a_flag_only_without_cmake),
 		cmocka_unit_test(test_the_rpath_placeholder_has_room_and_nothing_to_quote),
