@@ -12,6 +12,17 @@ struct verify_options {
 	struct cmd_globals global;
 	struct strlist with;
 	struct strlist provided;
+	const char *against;
+	bool ci;
+	bool rules;
+};
+
+/* What all wheels of one run are checked with. */
+struct verify_facts {
+	const struct manylinux_policy *policy;
+	const struct tables *tables;
+	const struct variant *against; /* NULL: --against was not given, or names a profile */
+	const struct promise *promise; /* NULL: each wheel's own */
 };
 
 /* What a wheel built against torch may leave to the torch package: its libraries by any SONAME version, since distributions give them one. */
@@ -54,14 +65,31 @@ static int add_libraries_of(struct cmd_context *c, struct strlist *list, const c
 	return 0;
 }
 
-static int verify_one(struct cmd_context *c, const struct manylinux_policy *policy, const char *wheel, struct verify_report *ret,
-		      struct err *e)
+/* --against: a variant, or a profile when only the code matters. */
+static int read_against(struct cmd_context *c, struct verify_facts *f, struct err *e)
+{
+	const struct verify_options *o = c->options;
+	struct arena *a = c->arena;
+	struct variant *v = arena_alloc(a, sizeof(*v));
+	struct promise *p = arena_alloc(a, sizeof(*p));
+	if (!o->against)
+		return 0;
+	bool whole = variant_looks_like(o->against);
+	if ((whole ? variant_parse(f->tables, o->against, a, v, e) : profile_load(f->tables, o->against, a, &v->profile, e)) < 0)
+		return err_wrap(e, "--against");
+	promise_of_profile(&v->profile, v->cuda, arena_printf(a, "--against %s", o->against), a, p);
+	f->promise = p;
+	f->against = whole ? v : NULL;
+	return 0;
+}
+
+static int verify_one(struct cmd_context *c, const struct verify_facts *f, const char *wheel, struct verify_report *ret, struct err *e)
 {
 	const struct verify_options *o = c->options;
 	struct wheel_name name;
 	if (wheel_name_parse(wheel, c->arena, &name, e) < 0)
 		return -1;
-	struct verify_request q = {.wheel = wheel, .policy = policy};
+	struct verify_request q = {.wheel = wheel, .policy = f->policy, .tables = f->tables, .promise = f->promise, .against = f->against};
 	add_provided(&q.provided, o, name.dist, c->arena);
 	for (size_t i = 0; i < o->with.count; i++)
 		if (add_libraries_of(c, &q.provided, o->with.items[i], e) < 0)
@@ -76,28 +104,56 @@ static int print_report(const struct cmd_context *c, const struct verify_report 
 		json_array_append_new(list, verify_json(r));
 		return 0;
 	}
+	const struct verify_options *o = c->options;
 	AUTO_BUF struct buf out = {0};
-	buf_addstr(&out, verify_text(r, c->arena));
+	buf_addstr(&out, o->ci ? verify_lines(r, c->arena) : verify_text(r, c->arena));
 	if (out.len && out.data[out.len - 1] != '\n')
 		buf_addc(&out, '\n');
 	return cmd_write_stdout(&out, e);
 }
 
-static int run_verify(struct cmd_context *c, const struct strlist *args, struct err *e)
+static int print_rules(struct cmd_context *c, struct err *e)
 {
-	const char *profiles;
-	const struct manylinux_policy *policy;
+	AUTO_BUF struct buf out = {0};
 	AUTO_JSON json_t *list = json_array();
-	size_t wrong = 0;
+	for (const struct verify_rule *r = verify_rules; r->code; r++) {
+		json_array_append_new(list, json_pack("{s:s, s:s}", "code", r->code, "text", r->text));
+		buf_printf(&out, "%-20s %s\n", r->code, r->text);
+	}
+	if (!c->global->json)
+		return cmd_write_stdout(&out, e);
+	AUTO_JSON json_t *doc = json_pack("{s:i, s:O}", "schema", 1, "rules", list);
+	return json_print(doc, e);
+}
+
+static int check_usage(const struct verify_options *o, const struct strlist *args, struct err *e)
+{
+	if (o->ci && o->global.json)
+		return err_set(e, ERR_USAGE, "--ci and --json exclude each other");
 	if (args->count == 0) {
 		err_set(e, ERR_USAGE, "verify needs a wheel");
 		return err_hint(e, "say 'ptbuild verify dist/*.whl'");
 	}
-	if (cmd_profiles_dir(c, &profiles, e) < 0 || manylinux_load(profiles, c->arena, &policy, e) < 0)
+	return 0;
+}
+
+static int run_verify(struct cmd_context *c, const struct strlist *args, struct err *e)
+{
+	const struct verify_options *o = c->options;
+	const char *profiles;
+	struct verify_facts f = {0};
+	AUTO_JSON json_t *list = json_array();
+	size_t wrong = 0;
+	if (o->rules)
+		return print_rules(c, e);
+	if (check_usage(o, args, e) < 0)
+		return -1;
+	if (cmd_profiles_dir(c, &profiles, e) < 0 || manylinux_load(profiles, c->arena, &f.policy, e) < 0 ||
+	    cmd_tables(c, &f.tables, e) < 0 || read_against(c, &f, e) < 0)
 		return -1;
 	for (size_t i = 0; i < args->count; i++) {
 		struct verify_report r = {0};
-		if (verify_one(c, policy, args->items[i], &r, e) < 0 || print_report(c, &r, list, e) < 0)
+		if (verify_one(c, &f, args->items[i], &r, e) < 0 || print_report(c, &r, list, e) < 0)
 			return -1;
 		wrong += r.errors > 0;
 	}
@@ -118,6 +174,10 @@ static const struct arg_def verify_options[] = {
 	 "wheels installed beside it whose libraries it may use, or root for the torch of --root", "<file>"},
 	{"provided", 0, OPTION(ARG_LIST, provided), "NAMES", "library names that its dependencies bring, for example libcudart.so.12",
 	 NULL},
+	{"against", 0, OPTION(ARG_STRING, against), "VARIANT",
+	 "what the wheel must be, a profile for its code alone (default: what its version label says)", "<profile>"},
+	{"ci", 0, OPTION(ARG_FLAG, ci), NULL, "only the findings, one a line: wheel:member: error[code]: text", NULL},
+	{"rules", 0, OPTION(ARG_FLAG, rules), NULL, "list the rules with their codes, check nothing", NULL},
 	{0},
 };
 
@@ -130,12 +190,16 @@ const struct command command_verify = {
 			"Opens each wheel and checks every rule it claims to keep: archive, RECORD, names and metadata, library paths, "
 			"needed "
 			"libraries, symbol versions against the platform tag, traces of the build. Nothing of the wheel is run.",
+			"What the version label says of processor and GPU (cpu.avx2, cu128.sm90.avx512) is a promise that the code inside "
+			"must "
+			"keep; a label that says nothing promises nothing.",
 			NULL},
 	.tables = (const struct arg_def *const[]){verify_options, NULL},
 	.arguments = (const struct cmd_positional[]){{"WHEEL...", "the files to check", "<file>"}, {0}},
-	.examples =
-		(const struct cmd_example[]){
-			{"ptbuild verify dist/torchvision-*.whl --with dist/torch-*.whl", "torchvision, installed with that torch"}, {0}},
+	.examples = (const struct cmd_example[]){{"ptbuild verify dist/torchvision-*.whl --with dist/torch-*.whl",
+						  "torchvision, installed with that torch"},
+						 {"ptbuild verify --ci --against cpu-avx2 torch-*.whl", "whether its code keeps to AVX2"},
+						 {0}},
 	.options_size = sizeof(struct verify_options),
 	.run = run_verify,
 };

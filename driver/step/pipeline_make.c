@@ -245,7 +245,11 @@ static int make_packed(struct making *m, const char *tree, struct err *e)
 
 static int make_verified(struct making *m, struct err *e)
 {
+	struct promise promise;
+	promise_of_plan(m->plan, m->arena, &promise);
 	struct verify_request v = {.wheel = m->packed.path,
+				   .tables = m->q->tables,
+				   .promise = &promise,
 				   .policy = m->policy,
 				   .provided = m->provided,
 				   .expect_version = plan_full_version(m->plan, m->arena),

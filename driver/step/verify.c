@@ -19,6 +19,8 @@ void verify_add(struct verifying *v, enum finding_level level, const char *rule,
 	struct verify_report *r = &v->report;
 	char *text = NULL;
 	va_list ap;
+	if (!verify_rule_find(rule))
+		abort();
 	va_start(ap, fmt);
 	if (vasprintf(&text, fmt, ap) < 0)
 		abort();
@@ -70,6 +72,16 @@ static void check_members(struct verifying *v)
 	}
 }
 
+/* What the code is compared with: what the caller says, else what the wheel says of itself. */
+static void find_promise(struct verifying *v)
+{
+	const char *plus = strchr(v->report.name.version, '+');
+	if (v->q->promise)
+		v->report.promise = *v->q->promise;
+	else if (v->q->tables)
+		promise_of_label(v->q->tables, plus ? plus + 1 : "", v->a, &v->report.promise);
+}
+
 static int examine(struct verifying *v, struct err *e)
 {
 	struct arena arenas[THREADS_MAX] = {0};
@@ -98,7 +110,8 @@ int verify_wheel(const struct verify_request *q, const struct run *run, struct a
 				    .file = utf8_printable(path_base(q->wheel), a),
 				    .tag = "",
 				    .tag_why = "",
-				    .requires_torch = ""};
+				    .requires_torch = "",
+				    .promise = {.from = "", .platform = ""}};
 	if (stat(q->wheel, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot examine '%s'", q->wheel);
 	if (digest_file(q->wheel, r->sha256, e) < 0)
@@ -108,6 +121,9 @@ int verify_wheel(const struct verify_request *q, const struct run *run, struct a
 	if (!v.named)
 		verify_add(&v, FINDING_ERROR, "metadata", "", "%s", e->msg);
 	err_clear(e);
+	find_promise(&v);
+	if (v.named && q->against)
+		verify_against(&v);
 	if (zip_open(q->wheel, a, &v.zip, e) < 0) {
 		if (e->kind != ERR_INTEGRITY)
 			return -1;

@@ -3,20 +3,32 @@
 #include <jansson.h>
 
 #include "core/manylinux.h"
+#include "core/promise.h"
 #include "core/wheel.h"
 
 enum finding_level { FINDING_NOTE, FINDING_WARNING, FINDING_ERROR };
 
 struct finding {
 	enum finding_level level;
-	const char
-		*rule; /* "record", "tag", "rpath", "needed", "build-path", "metadata", "marker", "zip", "elf", "exec-stack", "textrel" */
+	const char *rule; /* code of a row of verify_rules */
 	const char *file; /* member, "" for the wheel itself */
 	const char *text;
 };
 
+struct verify_rule {
+	const char *code; /* never renamed: people filter by it */
+	const char *text; /* what holds when nothing is found */
+};
+
+/* Every rule there is, in the order they are applied; ended by a row without a code. verify_rule_find: NULL for a code that is none. */
+extern const struct verify_rule verify_rules[];
+const struct verify_rule *verify_rule_find(const char *code);
+
 struct verify_request {
 	const char *wheel;
+	const struct tables *tables;           /* to understand the wheel's version label; NULL: it is not read */
+	const struct promise *promise;         /* what the code is compared with; NULL: what the label says */
+	const struct variant *against;         /* what the wheel must be the one of; NULL: not checked */
 	const struct manylinux_policy *policy; /* NULL: no library is allowed outside, the tag is not checked */
 	struct strlist provided;               /* NEEDED names that its dependencies provide (torch's libraries); fnmatch patterns */
 	struct strlist build_paths;            /* strings no member may contain */
@@ -34,6 +46,7 @@ struct verify_report {
 	const char *tag_why;
 	unsigned metadata_rev;      /* 0: no marker */
 	const char *requires_torch; /* "" if none */
+	struct promise promise;     /* that its code was compared with */
 	struct finding *findings;
 	size_t count, errors, warnings;
 };
@@ -42,6 +55,7 @@ struct verify_report {
  * the platform tag not lower than the libraries need; no executable stack, no text relocations; no build path in any member. Findings are not an `err`: -1 only when the file cannot be examined at all. */
 int verify_wheel(const struct verify_request *q, const struct run *run, struct arena *a, struct verify_report *ret,
 		 struct err *e) MUST_CHECK;
-/* verify_json: the report as a document (new reference). verify_text: for people, a line per finding and a summary. */
+/* verify_json: the report as a document (new reference). verify_text: for people, a line per finding and a summary. verify_lines: for machines that read lines: "wheel:member: error[code]: text" per finding, nothing else. */
 json_t *verify_json(const struct verify_report *r);
 char *verify_text(const struct verify_report *r, struct arena *a);
+char *verify_lines(const struct verify_report *r, struct arena *a);

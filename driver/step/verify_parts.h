@@ -32,6 +32,8 @@ struct verifying {
 /* verify_add: appends a finding; bytes that nobody can print become '?'. */
 void verify_add(struct verifying *v, enum finding_level level, const char *rule, const char *file, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
+/* verify_against: the file name against the variant that it must be of. */
+void verify_against(struct verifying *v);
 /* verify_members: reads every member once, several at a time: digest, build paths, ELF. `arenas` (as many as `threads`) own what is found. */
 int verify_members(struct verifying *v, unsigned threads, struct arena *arenas, struct err *e) MUST_CHECK;
 /* verify_record: RECORD against the members. verify_info: WHEEL, METADATA, the marker and the order of the archive. */

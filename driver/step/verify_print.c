@@ -10,6 +10,14 @@ static const char *level_name(enum finding_level level)
 	return names[level];
 }
 
+static json_t *promise_json(const struct promise *p)
+{
+	json_t *j = json_pack("{s:s, s:b, s:o, s:o}", "from", p->from, "binding", p->binding, "isa",
+			      json_or_null(p->isa ? p->isa->name : NULL), "cuda", json_or_null(p->cuda));
+	json_object_set_new(j, "gpu", p->gpu_known ? json_from_strlist(&p->gpu) : json_null());
+	return j;
+}
+
 json_t *verify_json(const struct verify_report *r)
 {
 	json_t *findings = json_array();
@@ -27,10 +35,21 @@ json_t *verify_json(const struct verify_report *r)
 	json_object_set_new(j, "honest_platform_why", json_string(r->tag_why));
 	json_object_set_new(j, "metadata_rev", r->metadata_rev ? json_integer(r->metadata_rev) : json_null());
 	json_object_set_new(j, "requires_torch", *r->requires_torch ? json_string(r->requires_torch) : json_null());
+	json_object_set_new(j, "promise", promise_json(&r->promise));
 	json_object_set_new(j, "errors", json_integer((json_int_t)r->errors));
 	json_object_set_new(j, "warnings", json_integer((json_int_t)r->warnings));
 	json_object_set_new(j, "findings", findings);
 	return j;
+}
+
+char *verify_lines(const struct verify_report *r, struct arena *a)
+{
+	struct buf AUTO_BUF b = {0};
+	for (size_t i = 0; i < r->count; i++) {
+		const struct finding *f = &r->findings[i];
+		buf_printf(&b, "%s%s%s: %s[%s]: %s\n", r->file, *f->file ? ":" : "", f->file, level_name(f->level), f->rule, f->text);
+	}
+	return arena_strdup(a, buf_cstr(&b));
 }
 
 char *verify_text(const struct verify_report *r, struct arena *a)

@@ -145,6 +145,36 @@ static void verify_needs_a_wheel(void **state)
 	assert_contains(err_text(), "torch-2.6.0-cp313-cp313-linux_x86_64.whl");
 }
 
+static void verify_says_its_rules(void **state)
+{
+	(void)state;
+	assert_int_equal(ptbuild("verify --rules"), 0);
+	assert_contains(out(), "exec-stack ");
+	assert_int_equal(ptbuild("verify --rules --json"), 0);
+	AUTO_JSON json_t *doc = json_out();
+	assert_true(json_array_size(json_object_get(doc, "rules")) >= 12);
+}
+
+static void verify_against_what_does_not_exist(void **state)
+{
+	(void)state;
+	expect("verify --against pytorch-python313-cpu-avx3 x-1-py3-none-any.whl", 3, "--against");
+	expect("verify --against cpu-avx3 x-1-py3-none-any.whl", 3, "avx3");
+	expect("verify --ci --json x-1-py3-none-any.whl", 2, "--ci and --json");
+}
+
+static void verify_in_lines(void **state)
+{
+	(void)state;
+	test_write(test_path("torch-2.6.0+cpu.avx2-cp313-cp313-linux_x86_64.whl"), "no archive");
+	assert_int_equal(ptbuild(arena_printf(&ran.arena, "verify --ci --against pytorch-python312-cpu-avx512 %s",
+					      test_path("torch-2.6.0+cpu.avx2-cp313-cp313-linux_x86_64.whl"))),
+			 5);
+	assert_contains(out(), "torch-2.6.0+cpu.avx2-cp313-cp313-linux_x86_64.whl: error[zip]: ");
+	assert_contains(out(), ".whl: error[against]: is for the Python 'cp313', not for 3.12\n");
+	assert_contains(out(), ".whl: error[against]: has the label 'cpu.avx2', which says avx2, not avx512\n");
+}
+
 static void verify_refuses_what_is_no_archive(void **state)
 {
 	(void)state;
@@ -226,6 +256,9 @@ int main(void)
 		T(cache_gc_removes_the_old),
 		T(full_output_is_a_system_error),
 		T(verify_needs_a_wheel),
+		T(verify_says_its_rules),
+		T(verify_against_what_does_not_exist),
+		T(verify_in_lines),
 		T(verify_refuses_what_is_no_archive),
 		T(fetch_offline_without_the_source_names_it),
 		T(doctor_reports_every_line_and_the_worst),

@@ -1,0 +1,29 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "step/verify.h"
+
+const struct verify_rule verify_rules[] = {
+	{"zip", "the archive is one that every unpacker reads alike, the metadata last"},
+	{"record", "RECORD lists every file with its size and sha256, and nothing else"},
+	{"metadata", "WHEEL and METADATA are there and agree with the file name"},
+	{"marker", "the .metadata-rev marker is there and well formed"},
+	{"against", "the wheel is the one that --against names"},
+	{"tag", "the platform tag is not lower than the libraries need"},
+	{"elf", "every library can be read"},
+	{"rpath", "library paths are DT_RPATH, relative and inside the packages"},
+	{"needed", "every needed library is inside, of a dependency, or allowed by manylinux"},
+	{"exec-stack", "no library asks for an executable stack"},
+	{"textrel", "no library has text relocations"},
+	{"build-path", "no file holds a path of the build"},
+	{0},
+};
+
+const struct verify_rule *verify_rule_find(const char *code)
+{
+	for (const struct verify_rule *r = verify_rules; r->code; r++) {
+		if (strcmp(r->code, code) == 0)
+			return r;
+	}
+	return NULL;
+}

@@ -1,0 +1,121 @@
+/* What --against compares, the rules and the lines for machines. */
+#include "verify_fixture.h"
+
+static const struct tables *tables;
+
+static int load(void **state)
+{
+	static struct arena rows;
+	return load_policy(state) == 0 ? tables_load(PROFILES_DIR, &rows, &tables, &err) : -1;
+}
+
+static struct verify_report against(const char *variant, const char *version)
+{
+	struct variant v;
+	make_tree();
+	struct pack_request p = request();
+	p.version = version;
+	assert_ok(variant_parse(tables, variant, &arena, &v, &err), &err);
+	return verify_with((struct verify_request){.wheel = pack_ok(&p).path, .tables = tables, .against = &v});
+}
+
+static void another_distribution(void **state)
+{
+	(void)state;
+	struct verify_report r = against("pytorch-python313-cpu-avx2", "1.0+cpu.avx2");
+	assert_found(&r, FINDING_ERROR, "against", "", "is a wheel of tiny_pack, not of torch");
+}
+
+static void another_python(void **state)
+{
+	(void)state;
+	struct verify_report r = against("pytorch-python313-cpu-avx2", "1.0+cpu.avx2");
+	assert_found(&r, FINDING_ERROR, "against", "", "is for the Python 'py3', not for 3.13");
+	assert_int_equal(r.errors, 2);
+}
+
+static void another_label(void **state)
+{
+	(void)state;
+	struct verify_report r = against("pytorch-python313-cpu-avx2", "1.0+cpu.avx512");
+	assert_found(&r, FINDING_ERROR, "against", "", "has the label 'cpu.avx512', which says avx512, not avx2");
+	assert_int_equal(r.errors, 3);
+}
+
+static void the_promise_is_read_from_the_label(void **state)
+{
+	(void)state;
+	make_tree();
+	struct verify_report r = verify_with((struct verify_request){.wheel = packed(), .tables = tables});
+	assert_true(r.promise.binding);
+	assert_string_equal(r.promise.isa->name, "avx2");
+	AUTO_JSON json_t *j = verify_json(&r);
+	const json_t *p = json_object_get(j, "promise");
+	assert_string_equal(json_string_value(json_object_get(p, "isa")), "avx2");
+	assert_string_equal(json_string_value(json_object_get(p, "from")), "its label 'cpu.avx2'");
+	assert_true(json_is_true(json_object_get(p, "binding")));
+}
+
+static void a_promise_of_the_caller_wins(void **state)
+{
+	struct profile p;
+	struct promise promise;
+	(void)state;
+	make_tree();
+	assert_ok(profile_parse(tables, "cpu-avx512", &arena, &p, &err), &err);
+	promise_of_profile(&p, NULL, "the test", &arena, &promise);
+	struct verify_report r = verify_with((struct verify_request){.wheel = packed(), .tables = tables, .promise = &promise});
+	assert_string_equal(r.promise.isa->name, "avx512");
+}
+
+static void lines_for_machines(void **state)
+{
+	(void)state;
+	struct verify_report r = against("pytorch-python313-cpu-avx2", "1.0+cpu.avx2");
+	const char *text = verify_lines(&r, &arena);
+	assert_contains(
+		text, "tiny_pack-1.0+cpu.avx2-py3-none-manylinux_2_17_x86_64.whl: error[against]: is a wheel of tiny_pack, not of torch\n");
+	test_dir();
+	make_tree();
+	compile(LIBRARY, "int answer(void) { return 42; }\n", "-nostdlib -Wl,-z,execstack");
+	r = verify(packed());
+	assert_string_equal(verify_lines(&r, &arena),
+			    "tiny_pack-1.0+cpu.avx2-py3-none-manylinux_2_17_x86_64.whl:tiny/libtiny.so: error[exec-stack]: asks "
+			    "for an executable stack\n");
+}
+
+static void a_clean_wheel_has_no_lines(void **state)
+{
+	(void)state;
+	make_tree();
+	struct verify_report r = verify(packed());
+	assert_string_equal(verify_lines(&r, &arena), "");
+}
+
+static void every_rule_has_a_code_of_its_own(void **state)
+{
+	(void)state;
+	size_t count = 0;
+	for (const struct verify_rule *r = verify_rules; r->code; r++, count++) {
+		assert_ptr_equal(verify_rule_find(r->code), r);
+		assert_true(strlen(r->code) <= 20 && strspn(r->code, "abcdefghijklmnopqrstuvwxyz-") == strlen(r->code));
+		assert_true(*r->text);
+	}
+	assert_true(count >= 12);
+	assert_null(verify_rule_find("no-such-rule"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(another_distribution),
+		TEST(another_python),
+		TEST(another_label),
+		TEST(the_promise_is_read_from_the_label),
+		TEST(a_promise_of_the_caller_wins),
+		TEST(lines_for_machines),
+		TEST(a_clean_wheel_has_no_lines),
+		TEST(every_rule_has_a_code_of_its_own),
+	};
+	return cmocka_run_group_tests(tests, load, NULL);
+}
