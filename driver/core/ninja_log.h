@@ -1,0 +1,52 @@
+/* What ninja wrote down of the commands that it ran (.ninja_log, its versions 5, 6 and 7), and what it was given to run (build.ninja). */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+
+/* One line of the log: an output that a command made. */
+struct ninja_entry {
+	const char *output;
+	uint64_t start_ms, end_ms; /* since the ninja that ran it began */
+	int64_t mtime;             /* ns since the epoch; from version 6 on when the command began, before that the output's; 0: none */
+	uint64_t hash;             /* of the command */
+};
+
+struct ninja_log {
+	unsigned version;
+	struct ninja_entry *entries; /* in the order of the file; a later entry of an output replaces an earlier one */
+	size_t count;
+	size_t skipped; /* lines that are no entries: what a kill left. ninja passes over them too */
+};
+
+/* ninja_log_parse: ERR_INTEGRITY names `name` when it does not begin with the line of a version that is known. Strings live in the arena. */
+int ninja_log_parse(const char *text, size_t len, const char *name, struct arena *a, struct ninja_log *ret, struct err *e) MUST_CHECK;
+
+/* One command that was run: its outputs are one unit, named by the first of them. */
+struct ninja_unit {
+	const char *path;
+	double start, end; /* seconds since the epoch */
+	unsigned run;      /* 0, 1, ...: which run of ninja it was, in the order of time */
+	unsigned outputs;
+};
+
+/* ninja_log_units: the commands of a log, each output's last, sorted by start. The log holds times since the start of each run only; which run an entry is of, and when that began, comes from the time stamps of the object
+ * files: entries whose run would have begun at the same time are of one run. Without time stamps all are one run that began at 0. */
+void ninja_log_units(const struct ninja_log *log, struct arena *a, struct ninja_unit **ret, size_t *ret_count);
+
+/* ninja_slots: for units sorted by start, which processor slot each was in: the lowest that was free. `slots` gets `count` numbers; returns how many slots there are. */
+unsigned ninja_slots(const struct ninja_unit *units, size_t count, unsigned *slots);
+
+/* One statement of a build.ninja. */
+struct ninja_edge {
+	const char *output; /* the first one */
+	const char *rule;
+	const char *input; /* the first one, "" if there is none */
+};
+
+/* ninja_build_parse: its build statements but the phony ones, sorted by output. Variables are not expanded: a path that holds one is passed over. What is no statement is passed over, so any bytes have a result. */
+void ninja_build_parse(const char *text, size_t len, struct arena *a, struct ninja_edge **ret, size_t *ret_count);
+/* ninja_build_find: NULL if none. */
+const struct ninja_edge *ninja_build_find(const struct ninja_edge *edges, size_t count, const char *output);
