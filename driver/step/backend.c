@@ -70,7 +70,8 @@ static void append_flag(struct kvlist *env, struct arena *a, const char *key, co
 	kvlist_set(env, a, key, have && *have ? arena_printf(a, "%s %s", have, flag) : flag);
 }
 
-static void compiler_cache(const struct backend *b, const struct backend_options *o, struct arena *a, struct kvlist *env)
+static void compiler_cache(const struct plan *p, const struct backend *b, const struct backend_options *o, struct arena *a,
+			   struct kvlist *env)
 {
 	if (b->cmake) {
 		kvlist_set(env, a, "CMAKE_C_COMPILER_LAUNCHER", o->ccache);
@@ -83,12 +84,14 @@ static void compiler_cache(const struct backend *b, const struct backend_options
 	kvlist_set(env, a, "CCACHE_DIR", SANDBOX_CCACHE);
 	/* Depend mode takes the compiler's own list of headers: the preprocessor mode has returned wrong objects for CUDA. */
 	kvlist_set(env, a, "CCACHE_DEPEND", "1");
-	/* What ccache asks for with precompiled headers (its manual, "Precompiled headers"). Their bytes differ from run to run, but the cache keeps them like any
-	 * other result. It then does not look for __DATE__, so releases, whose time differs, must not share results. */
-	kvlist_set(env, a, "CCACHE_SLOPPINESS", "pch_defines,time_macros");
-	const char *epoch = kvlist_get(env, "SOURCE_DATE_EPOCH");
-	if (epoch)
-		kvlist_set(env, a, "CCACHE_NAMESPACE", epoch);
+	const char *precompiled = settings_value(&p->env, "USE_PRECOMPILED_HEADERS");
+	if (precompiled && strcmp(precompiled, "ON") == 0) {
+		/* What ccache asks for with precompiled headers (its manual, "Precompiled headers"). Their bytes differ from run to run, but the cache keeps
+		 * them like any other result. It then does not look for __DATE__, so releases, whose time differs, must not share results. */
+		kvlist_set(env, a, "CCACHE_SLOPPINESS", "pch_defines,time_macros");
+		const char *epoch = kvlist_get(env, "SOURCE_DATE_EPOCH");
+		kvlist_set(env, a, "CCACHE_NAMESPACE", epoch ? epoch : "0");
+	}
 	/* A root made anew from the same packages has other times but the same compiler. */
 	kvlist_set(env, a, "CCACHE_COMPILERCHECK", "content");
 	kvlist_set(env, a, "CCACHE_NOHASHDIR", "1");
@@ -113,7 +116,7 @@ void backend_env(const struct plan *p, const struct backend *b, const struct bac
 		append_flag(&env, a, "LDFLAGS", arena_printf(a, "-fuse-ld=%s", o->linker));
 	append_flag(&env, a, "LDFLAGS", arena_printf(a, "-Wl,--disable-new-dtags,-rpath,%s", BACKEND_RPATH));
 	if (o->ccache)
-		compiler_cache(b, o, a, &env);
+		compiler_cache(p, b, o, a, &env);
 	const char *jobs = arena_printf(a, "%u", o->jobs);
 	kvlist_set(&env, a, "MAX_JOBS", jobs);
 	kvlist_set(&env, a, "CMAKE_BUILD_PARALLEL_LEVEL", jobs);

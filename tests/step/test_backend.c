@@ -83,7 +83,9 @@ static void test_the_cache_takes_precompiled_headers_and_keeps_releases_apart(vo
 {
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
-	struct setting with_time[] = {{.name = "PATH", .value = "/usr/bin:/bin"}, {.name = "SOURCE_DATE_EPOCH", .value = "1738108800"}};
+	struct setting with_time[] = {{.name = "PATH", .value = "/usr/bin:/bin"},
+				      {.name = "SOURCE_DATE_EPOCH", .value = "1738108800"},
+				      {.name = "USE_PRECOMPILED_HEADERS", .value = "ON"}};
 	struct plan p = {.package = "pytorch", .env = {.items = with_time, .count = ARRAY_LEN(with_time)}};
 	const struct backend *b;
 	struct err e = {0};
@@ -93,6 +95,11 @@ static void test_the_cache_takes_precompiled_headers_and_keeps_releases_apart(vo
 	assert_string_equal(kvlist_get(&l, "CCACHE_SLOPPINESS"), "pch_defines,time_macros");
 	assert_string_equal(kvlist_get(&l, "CCACHE_NAMESPACE"), "1738108800");
 	assert_string_equal(kvlist_get(&l, "CMAKE_CUDA_COMPILER_LAUNCHER"), "/usr/bin/ccache");
+	with_time[2].value = "OFF";
+	struct kvlist strict = {0};
+	backend_env(&p, b, &(struct backend_options){.jobs = 1, .ccache = "/usr/bin/ccache"}, &a, &strict);
+	assert_null(kvlist_get(&strict, "CCACHE_SLOPPINESS"));
+	assert_null(kvlist_get(&strict, "CCACHE_NAMESPACE"));
 }
 
 /* A root with a GCC of this version, and mold if `mold`. */

@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+"""Building PyTorch: ptbuild against the same setup.py run by hand in the same root, in turns.
+
+usage: bench_build.py warm PTBUILD ROOT CACHE HAND_CCACHE [PAIRS]
+       bench_build.py cold PTBUILD ROOT CACHE [PAIRS [UNITS]]
+
+warm: the whole build from the source archives to the wheel with warm compiler caches. CACHE is a store that has the sources and ptbuild's compiler cache,
+      HAND_CCACHE the cache of a build by hand (an empty one is filled by an uncounted first run). By hand means: tar, patch, setup.py bdist_wheel; ptbuild
+      also relocates, packs, verifies and imports what it made. Wall seconds.
+cold: a sample of compile units, spread evenly over the build, without a compiler cache; the precompiled headers that they need are counted whole. CPU seconds.
+A ratio below 1 means that ptbuild takes less. Needs bubblewrap.
+"""
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+VARIANT = ["--profile", "cpu-avx2", "--package", "pytorch", "--release", "2.6.0-debian"]
+# What a plan gives beside the settings that a person would have to give as well.
+OWN = {"PTBUILD_LINKER", "CMAKE_TOOLCHAIN_FILE", "HOME", "TMPDIR", "PATH", "USE_PRECOMPILED_HEADERS"}
+# The same options for the compiler on both sides, else the two would not build the same thing.
+ENTRIES = """# Cache entries that no environment variable reaches.
+set(HAVE_SOVERSION "OFF" CACHE STRING "")
+add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-ffile-prefix-map=/ptbuild/src/=>")
+"""
+
+
+def bwrap(root, binds, env, command):
+    argv = ["bwrap", "--unshare-all", "--die-with-parent", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]
+    argv += ["--ro-bind", f"{root}/usr", "/usr", "--ro-bind", f"{root}/etc", "/etc"]
+    for name in ("bin", "sbin", "lib", "lib64"):
+        argv += ["--symlink", f"usr/{name}", f"/{name}"]
+    argv += ["--tmpfs", "/ptbuild", "--dir", "/ptbuild/home", "--dir", "/ptbuild/tmp"]
+    for host, inside in binds.items():
+        argv += ["--bind", host, inside]
+    argv += ["--clearenv", "--chdir", "/ptbuild/src"]
+    for name, value in env.items():
+        argv += ["--setenv", name, value]
+    return argv + ["--"] + command
+
+
+def run(argv, log, **kw):
+    with open(log, "ab") as out:
+        if subprocess.run(argv, stdout=out, stderr=out, **kw).returncode:
+            sys.exit(f"bench_build: {' '.join(argv[:3])}... failed, see {log}")
+
+
+class Bench:
+    def __init__(self, ptbuild, root, cache, top):
+        self.ptbuild, self.root, self.cache, self.top = os.path.abspath(ptbuild), os.path.abspath(root), os.path.abspath(cache), top
+        text = subprocess.run([self.ptbuild, "plan", *VARIANT, "--root", self.root, "--json"], check=True, capture_output=True, text=True).stdout
+        self.plan = json.loads(text)
+        self.log = os.path.join(top, "log")
+
+    def hand_env(self, ccache):
+        env = {k: v for k, v in self.plan["env"].items() if k not in OWN}
+        env |= {"PATH": "/usr/bin:/bin", "HOME": "/ptbuild/home", "TMPDIR": "/ptbuild/tmp", "CMAKE_TOOLCHAIN_FILE": "/ptbuild/cfg/entries.cmake"}
+        env |= {"USE_PRECOMPILED_HEADERS": "OFF", "MAX_JOBS": str(os.cpu_count())}
+        if ccache:
+            env |= {"CMAKE_C_COMPILER_LAUNCHER": "ccache", "CMAKE_CXX_COMPILER_LAUNCHER": "ccache", "CCACHE_DIR": "/ptbuild/ccache"}
+            env |= {"CCACHE_DEPEND": "1", "CCACHE_COMPILERCHECK": "content", "CCACHE_NOHASHDIR": "1"}
+        return env
+
+    def source(self, name):
+        sha = next(s["sha256"] for s in self.plan["sources"] if s["name"] == name)
+        return os.path.join(self.cache, "objects", "source", sha, name)
+
+    def hand_tree(self, tree):
+        """tar, then the patch series, then flatc: what debian/rules does before setup.py."""
+        src = os.path.join(tree, "src")
+        os.makedirs(src)
+        os.makedirs(os.path.join(tree, "cfg"))
+        names = [s["name"] for s in self.plan["sources"]]
+        run(["tar", "-xf", self.source(names[0]), "--strip-components=1", "-C", src], self.log)
+        run(["tar", "-xf", self.source(names[1]), "-C", src], self.log)
+        with open(os.path.join(src, "debian/patches/series"), encoding="utf-8") as f:
+            series = [line.split()[0] for line in f if line.strip() and not line.startswith("#")]
+        for patch in series:
+            if patch != "2000-version.patch":
+                run(["patch", "-p1", "-s", "-i", f"debian/patches/{patch}"], self.log, cwd=src)
+        with open(os.path.join(tree, "cfg/entries.cmake"), "w", encoding="utf-8") as f:
+            f.write(ENTRIES)
+        flatc = ["flatc", "--cpp", "--gen-mutable", "--scoped-enums", "mobile_bytecode.fbs"]
+        run(bwrap(self.root, {src: "/ptbuild/src"}, {"PATH": "/usr/bin"}, ["env", "-C", "torch/csrc/jit/serialization", *flatc]), self.log)
+
+    def hand_binds(self, tree, ccache=None):
+        binds = {os.path.join(tree, "src"): "/ptbuild/src", os.path.join(tree, "cfg"): "/ptbuild/cfg"}
+        return binds | ({ccache: "/ptbuild/ccache"} if ccache else {})
+
+    def hand(self, ccache):
+        tree = os.path.join(self.top, "hand")
+        start = time.monotonic()
+        self.hand_tree(tree)
+        middle = time.monotonic()
+        run(bwrap(self.root, self.hand_binds(tree, ccache), self.hand_env(True), ["python3", "setup.py", "bdist_wheel"]), self.log)
+        end = time.monotonic()
+        shutil.rmtree(tree)
+        return end - start, end - middle
+
+    def own(self):
+        out = os.path.join(self.top, "out")
+        for kind in ("objects/wheel", "build"):
+            shutil.rmtree(os.path.join(self.cache, kind), ignore_errors=True)
+        start = time.monotonic()
+        run([self.ptbuild, "-q", *VARIANT, "--root", self.root, "--cache", self.cache, "--out", out, "--offline"], self.log)
+        whole = time.monotonic() - start
+        with open(os.path.join(out, self.plan["variant"], "build.json"), encoding="utf-8") as f:
+            steps = {s["name"]: s["seconds"] for s in json.load(f)["steps"]}
+        shutil.rmtree(out)
+        return whole, steps["build"], steps
+
+
+def report(what, own, hand):
+    ratio = statistics.median(own) / statistics.median(hand)
+    print(f"{what}: ptbuild {statistics.median(own):.1f} s, by hand {statistics.median(hand):.1f} s, ratio of medians {ratio:.2f}", flush=True)
+
+
+def warm(b, ccache, pairs):
+    if not os.path.isdir(ccache) or not os.listdir(ccache):
+        os.makedirs(ccache, exist_ok=True)
+        print(f"filling the cache by hand: {b.hand(ccache)[0]:.0f} s", flush=True)
+    own, hand = [], []
+    for i in range(pairs):
+        hand.append(b.hand(ccache))
+        own.append(b.own())
+        steps = ", ".join(f"{name} {seconds:.1f}" for name, seconds in own[-1][2].items())
+        print(f"pair {i + 1}: ptbuild {own[-1][0]:.1f} s ({steps}); by hand {hand[-1][0]:.1f} s (setup.py {hand[-1][1]:.1f})", flush=True)
+    report("source archives to wheel", [o[0] for o in own], [h[0] for h in hand])
+    report("the build step against setup.py", [o[1] for o in own], [h[1] for h in hand])
+
+
+def compile_sample(b, tree, env, units):
+    """CPU seconds of compiling `units` anew. Told by the shell inside: what bubblewrap reports leaves out the processes below it."""
+    script = "cd build && rm -f \"$@\" && find . -name '*.gch' -delete && ninja -j%d \"$@\" >/dev/null && times" % os.cpu_count()
+    argv = bwrap(b.root, b.hand_binds(tree), env | {"CCACHE_DISABLE": "1"}, ["bash", "-c", script, "sh", *units])
+    text = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+    user, system = re.findall(r"(\d+)m([\d.]+)s", text)[2:4]
+    return sum(int(m) * 60 + float(s) for m, s in (user, system))
+
+
+def digests(tree, units):
+    return [hashlib.sha256(pathlib.Path(tree, "src/build", u).read_bytes()).hexdigest() for u in units]
+
+
+def cold(b, pairs, count):
+    sides = {}
+    for name, pch in (("hand", "OFF"), ("own", "ON")):
+        tree = os.path.join(b.top, name)
+        b.hand_tree(tree)
+        env = b.hand_env(False) | {"USE_PRECOMPILED_HEADERS": pch}
+        run(bwrap(b.root, b.hand_binds(tree), env, ["python3", "setup.py", "build", "--cmake-only"]), b.log)
+        sides[name] = (tree, env)
+    with open(os.path.join(b.top, "hand/src/build/build.ninja"), encoding="utf-8") as f:
+        units = re.findall(r"^build (\S+\.o): C\S*_COMPILER__", f.read(), re.M)
+    sample = units[:: max(1, len(units) // count)][: max(count, 1)]
+    # Generated sources first, so that they are in neither side's figure.
+    for tree, env in sides.values():
+        run(bwrap(b.root, b.hand_binds(tree), env, ["sh", "-c", 'cd build && ninja "$@"', "sh", *sample[:1]]), b.log)
+    print(f"{len(sample)} of {len(units)} units", flush=True)
+    cpu, objects = {"hand": [], "own": []}, {"hand": [], "own": []}
+    for i in range(pairs):
+        for name, (tree, env) in sides.items():
+            cpu[name].append(compile_sample(b, tree, env, sample))
+            objects[name].append(digests(tree, sample))
+        print(f"pair {i + 1}: ptbuild {cpu['own'][-1]:.1f} CPU seconds, by hand {cpu['hand'][-1]:.1f}", flush=True)
+    report("CPU seconds of the sample", cpu["own"], cpu["hand"])
+    # Each pair compiled the headers anew, and their bytes differ from run to run: the objects must not.
+    same = sum(len(set(runs)) == 1 for runs in zip(*objects["own"]))
+    print(f"objects equal in all pairs, whatever bytes the precompiled header had: {same} of {len(sample)}")
+    if same != len(sample):
+        sys.exit(1)
+
+
+def main():
+    if len(sys.argv) < 5 or sys.argv[1] not in ("warm", "cold"):
+        sys.exit(__doc__)
+    with tempfile.TemporaryDirectory(prefix="ptbuild-bench-", dir=os.environ.get("TMPDIR")) as top:
+        b = Bench(sys.argv[2], sys.argv[3], sys.argv[4], top)
+        if sys.argv[1] == "warm":
+            warm(b, os.path.abspath(sys.argv[5]), int(sys.argv[6]) if len(sys.argv) > 6 else 5)
+        else:
+            cold(b, int(sys.argv[5]) if len(sys.argv) > 5 else 3, int(sys.argv[6]) if len(sys.argv) > 6 else 100)
+
+
+if __name__ == "__main__":
+    main()
