@@ -47,6 +47,10 @@ int zip_add_file(struct zip_writer *w, const char *name, const char *path, uint8
 		 struct err *e) MUST_CHECK;
 /* zip_add_data: bytes as an entry of mode 0644. */
 int zip_add_data(struct zip_writer *w, const char *name, const void *data, size_t len, struct err *e) MUST_CHECK;
+/* zip_copy: takes `count` entries over from another archive without inflating them (copy_file_range where it can): those at `first` and behind in its directory, which must lie so in the file too, and be such as this writer writes (headers, modes, its epoch): ERR_INTEGRITY
+ * names the entry that is not. zip_epoch: the time of an entry, as zip_create takes it. */
+int zip_copy(struct zip_writer *w, const struct zip_reader *z, size_t first, size_t count, struct err *e) MUST_CHECK;
+uint64_t zip_epoch(const struct zip_entry *en);
 /* zip_finish: central directory, fsync, close; frees the writer also on failure. The sha256 of the whole file. */
 int zip_finish(struct zip_writer *w, uint8_t ret_sha256[32], struct err *e) MUST_CHECK;
 /* zip_abort: closes and deletes the file. NULL is fine. */

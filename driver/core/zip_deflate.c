@@ -14,10 +14,15 @@ enum {
 	SURE = 1000,  /* bytes of a block that nothing but the true block inflates to */
 	HEADER_BITS = 17 + 19 * 3,
 	SEARCH_BITS = 8 * 512 * 1024, /* no block of libdeflate holds more than 305,000 bytes */
+	SAMPLE = 4096,
+	SAMPLE_EVERY = 16,
+	SAMPLE_ALL = 64 * 1024,
+	ENTROPY_TEXT = 6 * 256,
+	ENTROPY_PACKED = 7 * 256 + 192, /* 7.75 bits */
 };
 
 struct zip_deflater {
-	struct libdeflate_compressor *level[2]; /* the plain one, and one level higher */
+	struct libdeflate_compressor *plain, *harder, *easy;
 	z_stream walker;
 	uint8_t *scratch; /* ZIP_CHUNK bytes, and WINDOW of zeros behind: a dictionary whose contents do not matter */
 };
@@ -37,8 +42,9 @@ static void *must(void *p)
 struct zip_deflater *zip_deflater_new(int level)
 {
 	struct zip_deflater *d = must(calloc(1, sizeof(*d)));
-	d->level[0] = must(libdeflate_alloc_compressor(level));
-	d->level[1] = must(libdeflate_alloc_compressor(level < 9 ? level + 1 : 9));
+	d->plain = must(libdeflate_alloc_compressor(level));
+	d->harder = must(libdeflate_alloc_compressor(level < 9 ? level + 1 : 9));
+	d->easy = must(libdeflate_alloc_compressor(1));
 	d->scratch = must(calloc(1, ZIP_CHUNK + WINDOW));
 	if (inflateInit2(&d->walker, -15) != Z_OK)
 		abort();
@@ -49,8 +55,9 @@ void zip_deflater_free(struct zip_deflater *d)
 {
 	if (!d)
 		return;
-	libdeflate_free_compressor(d->level[0]);
-	libdeflate_free_compressor(d->level[1]);
+	libdeflate_free_compressor(d->plain);
+	libdeflate_free_compressor(d->harder);
+	libdeflate_free_compressor(d->easy);
 	inflateEnd(&d->walker);
 	free(d->scratch);
 	free(d);
@@ -164,10 +171,51 @@ static int find_end(struct zip_deflater *d, const void *raw, size_t raw_len, uin
 	return walk_blocks(d, z, len, ret, e);
 }
 
-int zip_deflate_chunk(struct zip_deflater *d, const void *raw, size_t len, size_t index, bool last, void *out, size_t *ret_len,
-		      struct err *e)
+/* log2 of v >= 1 in units of 1/256. Integers, because the level, and so the bytes, must not hang on a machine's floating point. */
+static uint32_t log2_256(uint32_t v)
 {
-	size_t n = libdeflate_deflate_compress(d->level[index % 4 == 0], raw, len, out, zip_deflate_bound(len));
+	unsigned whole = 31 - (unsigned)__builtin_clz(v);
+	uint64_t x = ((uint64_t)v << 31) >> whole; /* 1.0 <= x < 2.0, 31 bits of fraction */
+	uint32_t out = whole;
+	for (unsigned i = 0; i < 8; i++) {
+		x = x * x >> 31;
+		out = out << 1 | (uint32_t)(x >> 32);
+		x >>= x >> 32;
+	}
+	return out;
+}
+
+unsigned zip_entropy(const void *data, size_t len)
+{
+	const uint8_t *p = data;
+	uint32_t counts[256] = {0}, total = 0;
+	size_t step = len < SAMPLE_ALL ? SAMPLE : SAMPLE * SAMPLE_EVERY;
+	for (size_t at = 0; at < len; at += step) {
+		size_t n = len - at < SAMPLE ? len - at : SAMPLE;
+		for (size_t i = 0; i < n; i++)
+			counts[p[at + i]]++;
+		total += (uint32_t)n;
+	}
+	if (!total)
+		return 0;
+	uint64_t bits = 0; /* of all sampled bytes, in 1/256 */
+	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+		if (counts[i])
+			bits += (uint64_t)counts[i] * (log2_256(total) - log2_256(counts[i]));
+	}
+	return (unsigned)(bits / total);
+}
+
+/* What has little entropy is text and tables, where a longer search pays; what has almost all is packed already. */
+static struct libdeflate_compressor *choose(const struct zip_deflater *d, const void *raw, size_t len)
+{
+	unsigned entropy = zip_entropy(raw, len);
+	return entropy < ENTROPY_TEXT ? d->harder : entropy < ENTROPY_PACKED ? d->plain : d->easy;
+}
+
+int zip_deflate_chunk(struct zip_deflater *d, const void *raw, size_t len, bool last, void *out, size_t *ret_len, struct err *e)
+{
+	size_t n = libdeflate_deflate_compress(choose(d, raw, len), raw, len, out, zip_deflate_bound(len));
 	if (!n)
 		return err_set(e, ERR_SYSTEM, "deflate gave nothing for %zu bytes", len);
 	if (!last) {

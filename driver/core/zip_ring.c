@@ -38,7 +38,7 @@ static void deflate_slot(struct zip_deflater *d, int level, struct zip_slot *s)
 	s->out_len = 0;
 	if (s->store || level == 0 || s->raw_len == 0)
 		return;
-	s->failed = zip_deflate_chunk(d, s->raw, s->raw_len, s->index, s->last, s->out, &s->out_len, &s->err) < 0;
+	s->failed = zip_deflate_chunk(d, s->raw, s->raw_len, s->last, s->out, &s->out_len, &s->err) < 0;
 	if (!s->failed && s->whole && s->out_len >= s->raw_len)
 		s->out_len = 0;
 }

@@ -10,8 +10,8 @@
 #include "base/digest.h"
 #include "base/fs.h"
 #include "base/path.h"
-#include "core/zip.h"
 #include "core/zip_format.h"
+#include "core/zip_reader.h"
 #include "core/zip_ring.h"
 
 /* An entry this near below 4 GiB is stored: were it deflated and not to shrink, its packed size could need a 64-bit field that its header, written first, has no room for. */
@@ -19,7 +19,7 @@
 
 const char *zip_writer_id(void)
 {
-	return "1 libdeflate " LIBDEFLATE_VERSION_STRING;
+	return "2 libdeflate " LIBDEFLATE_VERSION_STRING;
 }
 
 enum { HASH_BLOCK = 256 * 1024 };
@@ -357,6 +357,98 @@ static int add_chunks(struct zip_writer *w, fill_fn fill, void *user, struct err
 		zip_ring_submit(w->ring);
 	} while (at < size);
 	return 0;
+}
+
+/* ---- entries taken over from another archive ---- */
+
+uint64_t zip_epoch(const struct zip_entry *en)
+{
+	uint32_t t = en->dos_time;
+	struct tm tm = {.tm_year = (int)(t >> 25) + 80,
+			.tm_mon = (int)(t >> 21 & 15) - 1,
+			.tm_mday = (int)(t >> 16 & 31),
+			.tm_hour = (int)(t >> 11 & 31),
+			.tm_min = (int)(t >> 5 & 63),
+			.tm_sec = (int)(t & 31) * 2};
+	time_t epoch = timegm(&tm);
+	return epoch < 0 ? 0 : (uint64_t)epoch;
+}
+
+static int bad_copy(struct err *e, const struct zip_reader *z, const struct zip_entry *en, const char *what)
+{
+	return err_set(e, ERR_INTEGRITY, "entry '%s' of '%s' %s, so it cannot be taken over as it is", en->name, z->path, what);
+}
+
+/* Where the record of entry `i` ends: entries lie one behind the other, so nothing but the next one can follow. */
+static uint64_t record_end(const struct zip_reader *z, size_t i)
+{
+	return z->data[i] + z->entries[i].packed;
+}
+
+/* The header in the file must be the one that this writer would write: then copied bytes and written ones cannot be told apart. */
+static int adopt(struct zip_writer *w, const struct zip_reader *z, size_t i, uint64_t base, struct err *e)
+{
+	const struct zip_entry *en = &z->entries[i];
+	struct buf AUTO_BUF want = {0}, AUTO_BUF have = {0};
+	if (!S_ISREG(en->mode) || ((en->mode & 07777) != 0755 && (en->mode & 07777) != 0644))
+		return bad_copy(e, z, en, "has another mode than 0644 and 0755");
+	if (add_entry(w, en->name, en->size, en->mode & 07777, e) < 0)
+		return -1;
+	struct out_entry *out = &w->entries[w->count - 1];
+	out->packed = en->packed;
+	out->crc = en->crc;
+	out->method = en->method;
+	out->offset = en->offset - base + w->offset;
+	put_local(&want, w, out);
+	if (z->data[i] - en->offset != want.len)
+		return bad_copy(e, z, en, "has a header of another length");
+	if (zip_read_at(z, en->offset, buf_reserve(&have, want.len), want.len, e) < 0)
+		return -1;
+	return memcmp(have.data, want.data, want.len) == 0 ? 0 : bad_copy(e, z, en, "has a header of another kind");
+}
+
+static int copy_range(struct zip_writer *w, const struct zip_reader *z, uint64_t from, uint64_t len, struct err *e)
+{
+	off_t in = (off_t)from;
+	while (len) {
+		ssize_t n = copy_file_range(z->fd, &in, w->fd, NULL, len, 0);
+		if (n < 0 && (errno == EXDEV || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)) {
+			size_t want = len < HASH_BLOCK ? (size_t)len : HASH_BLOCK;
+			if (zip_read_at(z, (uint64_t)in, w->block, want, e) < 0 || fs_write_all(w->fd, w->block, want, w->path, e) < 0)
+				return -1;
+			n = (ssize_t)want;
+			in += n;
+		}
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_errno(e, ERR_SYSTEM, "cannot copy '%s' into '%s'", z->path, w->path);
+		if (n == 0)
+			return err_set(e, ERR_SYSTEM, "'%s' became shorter while it was read", z->path);
+		len -= (uint64_t)n;
+		w->offset += (uint64_t)n;
+	}
+	return 0;
+}
+
+int zip_copy(struct zip_writer *w, const struct zip_reader *z, size_t first, size_t count, struct err *e)
+{
+	if (!count)
+		return 0;
+	while (zip_ring_oldest(w->ring, true)) {
+		if (write_done(w, true, e) < 0)
+			return -1;
+	}
+	uint64_t base = z->entries[first].offset;
+	for (size_t i = first; i < first + count; i++) {
+		if (i > first && z->entries[i].offset != record_end(z, i - 1))
+			return bad_copy(e, z, &z->entries[i], "does not lie behind the one before it in the directory");
+		if (adopt(w, z, i, base, e) < 0)
+			return -1;
+	}
+	if (copy_range(w, z, base, record_end(z, first + count - 1) - base, e) < 0)
+		return -1;
+	return hash_written(w, e);
 }
 
 struct file_source {

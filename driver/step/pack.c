@@ -1,4 +1,4 @@
-#include "step/pack.h"
+#include "step/pack_parts.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,8 +13,6 @@
 #include "core/wheel_requires.h"
 
 enum { METADATA_MAX = 16 << 20 };
-
-static const char marker_name[] = ".metadata-rev";
 
 struct packing {
 	const struct pack_request *q;
@@ -76,7 +74,7 @@ static int rename_directories(struct packing *p, const char *info, struct err *e
 /* What an installer writes, what signs the old contents, and what is written anew. */
 static int remove_stale(struct packing *p, struct err *e)
 {
-	static const char *const stale[] = {"direct_url.json", "INSTALLER", "REQUESTED", "RECORD", "RECORD.jws", "RECORD.p7s", marker_name};
+	static const char *const stale[] = {"direct_url.json", "INSTALLER", "REQUESTED", "RECORD", "RECORD.jws", "RECORD.p7s", PACK_MARKER};
 	for (size_t i = 0; i < ARRAY_LEN(stale); i++) {
 		if (fs_remove_tree(path_join(p->a, path_join(p->a, p->q->tree, p->dist_info), stale[i]), e) < 0)
 			return -1;
@@ -153,7 +151,7 @@ static void edit_headers(struct packing *p, struct wheel_headers *metadata, stru
 	wheel_headers_set(wheel, p->a, "Wheel-Version", "1.0");
 	wheel_headers_set(wheel, p->a, "Generator", p->q->generator);
 	wheel_headers_set(wheel, p->a, "Root-Is-Purelib", "false");
-	wheel_headers_remove(wheel, "Build", "");
+	pack_set_build(wheel, p->a, p->name.build);
 	add_tags(p, wheel);
 }
 
@@ -171,8 +169,10 @@ static int rewrite_dist_info(struct packing *p, struct err *e)
 	const char *dist = wheel_headers_get(&metadata, "Name");
 	if (!dist)
 		return err_set(e, ERR_INTEGRITY, "'%s/METADATA' has no Name", dir);
-	p->name =
-		(struct wheel_name){.dist = wheel_normalize(dist, p->a), .version = p->q->version, .build = "", .platform = p->q->platform};
+	p->name = (struct wheel_name){.dist = wheel_normalize(dist, p->a),
+				      .version = p->q->version,
+				      .build = pack_build(p->q->metadata_rev, p->a),
+				      .platform = p->q->platform};
 	if (read_tags(p, &wheel, path_join(p->a, dir, "WHEEL"), e) < 0)
 		return -1;
 	struct wheel_name checked;
@@ -247,8 +247,8 @@ static int add_record(struct packing *p, struct err *e)
 static int write_archive(struct packing *p, const char *path, uint8_t ret_sha256[DIGEST_LEN], struct err *e)
 {
 	const struct pack_request *q = p->q;
-	const char *marker = path_join(p->a, p->dist_info, marker_name);
-	const char *text = arena_printf(p->a, "rev=%u tool=%s input=%s\n", q->metadata_rev, q->generator, q->input_key);
+	const char *marker = path_join(p->a, p->dist_info, PACK_MARKER);
+	const char *text = pack_marker(q->metadata_rev, q->generator, q->input_key, p->a);
 	struct strlist last = {0};
 	strlist_ref(&last, p->a, marker);
 	if (fs_walk(q->tree, collect, p, e) != 0)
@@ -266,8 +266,35 @@ static int write_archive(struct packing *p, const char *path, uint8_t ret_sha256
 	return zip_finish(p->zip, ret_sha256, e);
 }
 
-/* Puts the finished file in its place, or finds the same bytes there already. */
-static int publish(struct packing *p, const char *temp, const char *path, const char *sha256, struct err *e)
+/* ---- what repack.c shares ---- */
+
+char *pack_marker(unsigned rev, const char *generator, const char *input_key, struct arena *a)
+{
+	return arena_printf(a, "rev=%u tool=%s input=%s\n", rev, generator, input_key);
+}
+
+char *pack_build(unsigned rev, struct arena *a)
+{
+	return rev > 1 ? arena_printf(a, "%u", rev) : arena_strdup(a, "");
+}
+
+void pack_set_build(struct wheel_headers *wheel, struct arena *a, const char *build)
+{
+	struct strlist tags = {0};
+	for (size_t i = 0; i < wheel->count; i++) {
+		if (strcasecmp(wheel->items[i].key, "Tag") == 0)
+			strlist_ref(&tags, a, wheel->items[i].value);
+	}
+	/* Before the tags, wherever it stood. */
+	wheel_headers_remove(wheel, "Build", "");
+	wheel_headers_remove(wheel, "Tag", "");
+	if (*build)
+		wheel_headers_add(wheel, a, "Build", build);
+	for (size_t i = 0; i < tags.count; i++)
+		wheel_headers_add(wheel, a, "Tag", tags.items[i]);
+}
+
+int pack_place(const char *temp, const char *path, const char *sha256, const struct run *run, struct err *e)
 {
 	char there[DIGEST_HEX_LEN + 1];
 	if (!fs_exists(path))
@@ -276,10 +303,10 @@ static int publish(struct packing *p, const char *temp, const char *path, const 
 		return -1;
 	if (strcmp(there, sha256) != 0) {
 		err_set(e, ERR_POLICY, "'%s' is there with other bytes: sha256 %s, not %s", path, there, sha256);
-		return err_hint(e, "a file name that was given out must keep its bytes: raise the metadata revision and the label, or move "
-				   "the old file away");
+		return err_hint(e, "a file name that was given out must keep its bytes: raise the metadata revision, or move the old file "
+				   "away");
 	}
-	log_verbose(p->run->log, "%s is there already, the same bytes", path_base(path));
+	log_verbose(run->log, "%s is there already, the same bytes", path_base(path));
 	return unlink(temp) < 0 ? err_errno(e, ERR_SYSTEM, "cannot remove '%s'", temp) : 0;
 }
 
@@ -315,7 +342,7 @@ int pack_wheel(const struct pack_request *q, const struct run *run, struct arena
 	struct stat st;
 	if (stat(temp, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot see '%s'", temp);
-	if (publish(&p, temp, r.path, r.sha256, e) < 0) {
+	if (pack_place(temp, r.path, r.sha256, run, e) < 0) {
 		(void)unlink(temp);
 		return -1;
 	}

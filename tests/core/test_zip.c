@@ -186,8 +186,8 @@ static void test_chunks_join(void **state)
 			size_t len = sizes[i], first, second, made = 2 * len;
 			char *AUTO_FREE raw = noise(len, entropy), *AUTO_FREE back = malloc(2 * len);
 			unsigned char *AUTO_FREE packed = malloc(2 * zip_deflate_bound(len));
-			assert_ok(zip_deflate_chunk(d, raw, len, 0, false, packed, &first, &err), &err);
-			assert_ok(zip_deflate_chunk(d, raw, len, 1, true, packed + first, &second, &err), &err);
+			assert_ok(zip_deflate_chunk(d, raw, len, false, packed, &first, &err), &err);
+			assert_ok(zip_deflate_chunk(d, raw, len, true, packed + first, &second, &err), &err);
 			z_stream s = {.next_in = packed,
 				      .avail_in = (unsigned)(first + second),
 				      .next_out = (unsigned char *)back,
@@ -202,6 +202,83 @@ static void test_chunks_join(void **state)
 		}
 	}
 	zip_deflater_free(d);
+}
+
+static void test_entropy(void **state)
+{
+	(void)state;
+	char *AUTO_FREE random = noise(1 << 20, 100), *AUTO_FREE zeros = calloc(1, 1 << 20);
+	char *AUTO_FREE small = noise(60000, 30), *AUTO_FREE large = noise(1 << 20, 30);
+	assert_int_equal(zip_entropy("", 0), 0);
+	assert_int_equal(zip_entropy(zeros, 1 << 20), 0);
+	assert_int_equal(zip_entropy("abababab", 8), 256);
+	assert_int_equal(zip_entropy("abcdefgh", 8), 3 * 256);
+	assert_in_range(zip_entropy(random, 1 << 20), 8 * 256 - 16, 8 * 256);
+	/* a large one is sampled, and comes out like a small one */
+	assert_in_range(zip_entropy(small, 60000) + 64 - zip_entropy(large, 1 << 20), 32, 96);
+}
+
+/* What cannot shrink is not searched hard, and a chunk of it in the middle of an entry does not grow it by more than deflate's own frames. */
+static void test_packed_data_stays(void **state)
+{
+	(void)state;
+	size_t len = 3 * ZIP_CHUNK;
+	char *AUTO_FREE data = noise(len, 100);
+	struct zip_writer *w = create(test_path("a.zip"), 2, 5);
+	assert_ok(zip_add_data(w, "big", data, len, &err), &err);
+	assert_ok(zip_add_data(w, "small", data, 1000, &err), &err);
+	finish(w);
+	struct zip_reader *z = open_ok(test_path("a.zip"));
+	assert_true(zip_find(z, "big")->packed < len + len / 5000);
+	assert_int_equal(zip_find(z, "small")->method, 0);
+	assert_entry(z, "big", data, len);
+	zip_close(z);
+}
+
+static struct zip_reader *three_entries(const char *path)
+{
+	char *AUTO_FREE data = noise(ZIP_CHUNK + 7, 40);
+	struct zip_writer *w = create(path, 2, 5);
+	assert_ok(zip_add_data(w, "one", "1", 1, &err), &err);
+	assert_ok(zip_add_data(w, "two", data, ZIP_CHUNK + 7, &err), &err);
+	assert_ok(zip_add_data(w, "three", "3", 1, &err), &err);
+	finish(w);
+	return open_ok(path);
+}
+
+static void test_copied_entries_are_the_same(void **state)
+{
+	(void)state;
+	char old[65], new[65];
+	uint8_t sha256[32];
+	struct zip_reader *z = three_entries(test_path("a.zip"));
+	struct zip_writer *w = create(test_path("b.zip"), 2, 5);
+	assert_int_equal(zip_epoch(zip_at(z, 0)), EPOCH);
+	assert_ok(zip_add_data(w, "one", "1", 1, &err), &err);
+	assert_ok(zip_copy(w, z, 1, 1, &err), &err);
+	assert_ok(zip_copy(w, z, 2, 0, &err), &err);
+	assert_ok(zip_add_data(w, "three", "3", 1, &err), &err);
+	assert_ok(zip_finish(w, sha256, &err), &err);
+	zip_close(z);
+	assert_ok(digest_file(test_path("a.zip"), old, &err), &err);
+	assert_ok(digest_file(test_path("b.zip"), new, &err), &err);
+	assert_string_equal(old, new);
+	digest_hex(sha256, new);
+	assert_string_equal(old, new);
+}
+
+static void test_copying_refuses_doubles_and_other_times(void **state)
+{
+	(void)state;
+	struct zip_reader *z = three_entries(test_path("a.zip"));
+	struct zip_writer *w = create(test_path("b.zip"), 1, 5);
+	assert_ok(zip_add_data(w, "two", "", 0, &err), &err);
+	assert_err(zip_copy(w, z, 0, 3, &err), &err, ERR_INTEGRITY, "'two' is in");
+	zip_abort(w);
+	assert_ok(zip_create(test_path("c.zip"), EPOCH + 100, 1, 5, &w, &err), &err);
+	assert_err(zip_copy(w, z, 0, 1, &err), &err, ERR_INTEGRITY, "header of another kind");
+	zip_abort(w);
+	zip_close(z);
 }
 
 static void test_non_ascii_names(void **state)
@@ -299,6 +376,10 @@ int main(void)
 		TEST(test_bytes_do_not_depend_on_threads),
 		TEST(test_exact_chunk_sizes),
 		TEST(test_chunks_join),
+		TEST(test_entropy),
+		TEST(test_packed_data_stays),
+		TEST(test_copied_entries_are_the_same),
+		TEST(test_copying_refuses_doubles_and_other_times),
 		TEST(test_non_ascii_names),
 		TEST(test_writer_refuses_bad_names),
 		TEST(test_writer_refuses_what_is_no_file),

@@ -93,13 +93,28 @@ static void test_wheel_file(void **state)
 		"Tag: cp313-abi3-manylinux2014_x86_64\nTag: cp312-abi3-manylinux_2_17_x86_64\nTag: cp312-abi3-manylinux2014_x86_64\n");
 }
 
+/* The first revision has no build tag: nothing was given out before it. */
+static void test_build_tag(void **state)
+{
+	(void)state;
+	make_tree();
+	struct pack_request q = request();
+	struct pack_result r = pack_ok(&q);
+	assert_null(strstr(member(r.path, INFO "/WHEEL"), "Build"));
+	q.metadata_rev = 3;
+	r = pack_ok(&q);
+	assert_string_equal(r.file, "tiny_pack-1.0+cpu.avx2-3-py3-none-manylinux_2_17_x86_64.whl");
+	assert_contains(member(r.path, INFO "/WHEEL"), "\nBuild: 3\nTag: ");
+	assert_string_equal(member(r.path, INFO "/.metadata-rev"), "rev=3 tool=ptbuild 0.1.0 input=0123abcd\n");
+}
+
 static void test_marker(void **state)
 {
 	(void)state;
 	make_tree();
 	struct pack_request q = request();
 	struct pack_result r = pack_ok(&q);
-	assert_string_equal(member(r.path, INFO "/.metadata-rev"), "rev=3 tool=ptbuild 0.1.0 input=0123abcd\n");
+	assert_string_equal(member(r.path, INFO "/.metadata-rev"), "rev=1 tool=ptbuild 0.1.0 input=0123abcd\n");
 }
 
 static void test_order_of_entries(void **state)
@@ -269,7 +284,7 @@ static void test_other_bytes_under_the_same_name(void **state)
 	struct pack_result r = pack_ok(&q), again = {0};
 	char before[65], after[65];
 	assert_ok(digest_file(r.path, before, &err), &err);
-	q.metadata_rev = 4;
+	q.input_key = "another";
 	assert_err(pack_wheel(&q, test_run(), &arena, &again, &err), &err, ERR_POLICY, "with other bytes");
 	assert_contains(err.msg, before);
 	assert_ok(digest_file(r.path, after, &err), &err);
@@ -433,6 +448,7 @@ int main(void)
 		TEST(test_result),
 		TEST(test_metadata),
 		TEST(test_wheel_file),
+		TEST(test_build_tag),
 		TEST(test_marker),
 		TEST(test_order_of_entries),
 		TEST(test_record_is_exact),

@@ -74,7 +74,7 @@ static inline struct pack_request request(void)
 	return (struct pack_request){.tree = tree,
 				     .version = "1.0+cpu.avx2",
 				     .platform = "manylinux_2_17_x86_64",
-				     .metadata_rev = 3,
+				     .metadata_rev = 1,
 				     .input_key = "0123abcd",
 				     .generator = "ptbuild 0.1.0",
 				     .epoch = 1700000000,
