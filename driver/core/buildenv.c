@@ -181,13 +181,20 @@ static void layer_toggles(struct work *w)
 	}
 }
 
+/* Within its versions, and no toggle that only other versions have. */
+static bool setting_applies(const struct buildenv_request *q, const struct table_setting *s)
+{
+	const char *version = q->row->version;
+	if ((*s->since && version_cmp(version, s->since) < 0) || (*s->until && version_cmp(version, s->until) >= 0))
+		return false;
+	return !tables_toggle(q->tables, q->package, s->name, NULL) || tables_toggle(q->tables, q->package, s->name, version);
+}
+
 static void layer_rows(struct work *w, const struct table_setting *rows, unsigned count, const char *file, const char *default_package)
 {
 	for (unsigned i = 0; i < count; i++) {
 		const char *package = *rows[i].package ? rows[i].package : default_package;
-		if (strcmp(package, w->q->package) != 0)
-			continue;
-		if (*rows[i].until && version_cmp(w->q->row->version, rows[i].until) >= 0)
+		if (strcmp(package, w->q->package) != 0 || !setting_applies(w->q, &rows[i]))
 			continue;
 		put_row(w, &rows[i], file);
 	}
@@ -195,9 +202,12 @@ static void layer_rows(struct work *w, const struct table_setting *rows, unsigne
 
 static void layer_gpu(struct work *w)
 {
+	const struct profile *p = w->q->profile;
+	for (unsigned i = 0; i < p->targets_count; i++)
+		layer_rows(w, p->targets[i].row->settings, p->targets[i].row->settings_count, "gpu.yaml", "pytorch");
 	if (!is_pytorch(w))
 		return;
-	const struct gpu_target *t = buildenv_cudnn_dropped(w->q->profile);
+	const struct gpu_target *t = buildenv_cudnn_dropped(p);
 	if (!t)
 		return;
 	settings_put(&w->all, w->a,

@@ -138,8 +138,13 @@ static int add_toggle(struct reader *r, const yaml_node_t *key, const yaml_node_
 		return -1;
 	if (strpbrk(word, "\n\r"))
 		return BAD(r, value, e, "the value of '%s' has more than one line", name);
-	struct table_setting s = {
-		.name = arena_strdup(r->a, name), .value = word, .why = r->path, .until = "", .package = "", .line = line_of(key)};
+	struct table_setting s = {.name = arena_strdup(r->a, name),
+				  .value = word,
+				  .why = r->path,
+				  .since = "",
+				  .until = "",
+				  .package = "",
+				  .line = line_of(key)};
 	for (unsigned i = 0; i < p->toggles_count; i++) {
 		if (strcmp(p->toggles[i].name, name) != 0)
 			continue;

@@ -11,6 +11,7 @@ struct table_setting {
 	unsigned names_count;
 	const char *value;
 	const char *why;
+	const char *since;   /* releases before this ignore the row; "" = no beginning */
 	const char *until;   /* releases >= this ignore the row; "" = no end */
 	const char *package; /* "pytorch" when the file does not say; inside a release: the package it stands in */
 	bool cache;          /* true: a CMake cache entry that PyTorch's own forwarding drops, so it goes through the generated file */
@@ -55,6 +56,8 @@ struct gpu_row {                /* gpu.yaml */
 	const char *driver_min; /* first driver that knows the GPU ("" = the toolkit's floor decides) */
 	struct gpu_suffix *suffixes;
 	unsigned suffixes_count;
+	struct table_setting *settings; /* toggles that the target implies */
+	unsigned settings_count;
 	const char *note;
 	unsigned line;
 };

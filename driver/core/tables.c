@@ -127,12 +127,16 @@ static int expand_release(struct loader *l, struct release_row *r, struct err *e
 	return 0;
 }
 
-static int expand_isas(struct loader *l, struct err *e)
+static int expand_isas_and_gpus(struct loader *l, struct err *e)
 {
 	const char *file = path_join(l->a, l->t->dir, "isa.yaml");
 
 	for (unsigned i = 0; i < l->t->isas_count; i++)
 		if (tables_expand_settings(file, "pytorch", l->a, &l->t->isas[i].settings, &l->t->isas[i].settings_count, e) < 0)
+			return -1;
+	file = path_join(l->a, l->t->dir, "gpu.yaml");
+	for (unsigned i = 0; i < l->t->gpus_count; i++)
+		if (tables_expand_settings(file, "pytorch", l->a, &l->t->gpus[i].settings, &l->t->gpus[i].settings_count, e) < 0)
 			return -1;
 	return 0;
 }
@@ -183,7 +187,7 @@ int tables_load(const char *dir, struct arena *a, const struct tables **ret, str
 	t->dir = arena_strdup(a, dir);
 	if (load_isas_and_gpus(&l, e) < 0 || load_toolkits_and_blas(&l, e) < 0 || load_toggles(&l, e) < 0 || load_releases(&l, e) < 0)
 		return -1;
-	if (expand_isas(&l, e) < 0 || tables_check(t, e) < 0)
+	if (expand_isas_and_gpus(&l, e) < 0 || tables_check(t, e) < 0)
 		return -1;
 	digest_final(digest, sum);
 	digest_hex(sum, t->digest);

@@ -103,7 +103,7 @@ int row_settings(const struct tables *t, const char *file, const struct table_se
 		if (!is_identifier(s[i].name))
 			return row_bad(&at, e, "'%s' is no name of a setting", s[i].name);
 		if (row_one_of(&at, "package", s[i].package, tables_packages, TABLES_PACKAGES, e) < 0 ||
-		    row_version(&at, "until", s[i].until, true, e) < 0)
+		    row_version(&at, "since", s[i].since, true, e) < 0 || row_version(&at, "until", s[i].until, true, e) < 0)
 			return -1;
 		if (strpbrk(s[i].value, "\n\r"))
 			return row_bad(&at, e, "the value of '%s' has more than one line", s[i].name);
@@ -195,7 +195,7 @@ static int check_gpu(const struct tables *t, const char *file, const struct gpu_
 		return -1;
 	if (*row->cuda_max && version_cmp(row->cuda_max, row->cuda_min) < 0)
 		return row_bad(&at, e, "cuda_max %s is before cuda_min %s", row->cuda_max, row->cuda_min);
-	if (check_suffixes(&at, row, e) < 0)
+	if (check_suffixes(&at, row, e) < 0 || row_settings(t, file, row->settings, row->settings_count, e) < 0)
 		return -1;
 	return check_platforms(&at, row->platforms, row->platforms_count, e);
 }

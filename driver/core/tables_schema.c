@@ -28,10 +28,9 @@ static const cyaml_schema_value_t string_entry = {CYAML_VALUE_STRING(CYAML_FLAG_
 
 /* clang-format off: one key a line */
 static const cyaml_schema_field_t setting_fields[] = {
-	MAY(struct table_setting, name),   LIST(struct table_setting, names),
-	MAY(struct table_setting, value),  NEED(struct table_setting, why),
-	MAY(struct table_setting, until),  MAY(struct table_setting, package),
-	FLAG(struct table_setting, cache), CYAML_FIELD_END,
+	MAY(struct table_setting, name),    LIST(struct table_setting, names), MAY(struct table_setting, value),
+	NEED(struct table_setting, why),    MAY(struct table_setting, since),  MAY(struct table_setting, until),
+	MAY(struct table_setting, package), FLAG(struct table_setting, cache), CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t setting_entry = ENTRY(struct table_setting, setting_fields);
 
@@ -70,6 +69,7 @@ static const cyaml_schema_field_t gpu_fields[] = {
 	LIST(struct gpu_row, platforms),
 	MAY(struct gpu_row, driver_min),
 	ROWS(struct gpu_row, suffixes, &suffix_entry),
+	ROWS(struct gpu_row, settings, &setting_entry),
 	MAY(struct gpu_row, note),
 	CYAML_FIELD_END,
 };

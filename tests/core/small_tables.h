@@ -6,7 +6,7 @@
 
 #define LINUX_X86 "x86_64-linux"
 #define LINUX_ARM "aarch64-linux"
-#define SETTING(n, v, w, ln) .name = (n), .value = (v), .why = (w), .until = "", .package = "", .line = (ln)
+#define SETTING(n, v, w, ln) .name = (n), .value = (v), .why = (w), .since = "", .until = "", .package = "", .line = (ln)
 #define SHA_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define SHA_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 #define SHA_C "cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"

@@ -44,6 +44,44 @@ static void asking_for_one_without_what_it_needs_is_refused(void **state)
 	assert_contains(f->e.msg, "my.yaml:7");
 }
 
+static void a_gpu_may_imply_a_toggle(void **state)
+{
+	struct fixture *f = *state;
+	struct table_setting s = {SETTING("USE_MPI", "ON", "for the test", 33)};
+	use_cuda(f, 2, "", false);
+	f->s.gpus[2].settings = &s;
+	f->s.gpus[2].settings_count = 1;
+	resolve(f);
+	want_env(f, "USE_MPI", "ON");
+	const struct setting *got = settings_get(&f->env.env, "USE_MPI");
+	assert_string_equal(got->file, "gpu.yaml");
+	assert_int_equal(got->line, 33);
+}
+
+/* USE_GENAI is there from 2.9 on; the request is for 2.8.0. */
+static void an_implied_toggle_of_another_release_is_left_out(void **state)
+{
+	struct fixture *f = *state;
+	struct table_setting s = {SETTING("USE_GENAI", "ON", "for the test", 33)};
+	use_cuda(f, 2, "", false);
+	f->s.gpus[2].settings = &s;
+	f->s.gpus[2].settings_count = 1;
+	resolve(f);
+	assert_null(settings_get(&f->env.env, "USE_GENAI"));
+}
+
+static void a_setting_begins_with_its_release(void **state)
+{
+	struct fixture *f = *state;
+	f->profile.isa = &f->s.isas[0];
+	f->s.avx[0].since = "2.9";
+	resolve(f);
+	want_env(f, "USE_FBGEMM", "ON");
+	f->s.avx[0].since = "2.8";
+	resolve(f);
+	want_env(f, "USE_FBGEMM", "OFF");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -51,6 +89,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(what_needs_a_toggle_that_is_off_is_off),
 		TEST(what_needs_a_toggle_that_is_on_stays),
+		TEST(a_gpu_may_imply_a_toggle),
+		TEST(an_implied_toggle_of_another_release_is_left_out),
+		TEST(a_setting_begins_with_its_release),
 		TEST(asking_for_one_without_what_it_needs_is_refused),
 	};
 	return cmocka_run_group_tests_name("buildenv_toggle", tests, NULL, NULL);
