@@ -103,6 +103,7 @@ static int fill_request(struct cmd_context *c, const struct strlist *words, stru
 	q->metadata_rev = o->base.select.metadata_rev;
 	q->blas = o->base.select.blas;
 	q->without = o->base.select.without;
+	q->cuda_home = cmd_select_cuda_home(c);
 	q->torch = o->base.select.torch;
 	q->kind = cmd_sandbox(c);
 	q->jobs = c->global->jobs;

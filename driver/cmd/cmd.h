@@ -5,6 +5,7 @@
 #include "core/sandbox.h"
 #include "core/tables.h"
 #include "core/toolchain.h"
+#include "core/toolkit.h"
 
 struct store;
 
@@ -62,6 +63,7 @@ struct cmd_context {
 	const char *patches_dir;
 	const struct tables *tables;
 	const struct toolchain *toolchain;
+	const struct toolkits *toolkits;
 	struct store *store;
 	struct root *root;
 };
@@ -77,6 +79,8 @@ int cmd_cache_dir(const struct cmd_context *c, const char **ret, struct err *e) 
 int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e) MUST_CHECK;
 enum sandbox_kind cmd_sandbox(const struct cmd_context *c);
 int cmd_toolchain(struct cmd_context *c, const struct toolchain **ret, struct err *e) MUST_CHECK;
+/* cmd_toolkits: the CUDA toolkits of the root; `home` as for toolkit_probe, the same in every call. */
+int cmd_toolkits(struct cmd_context *c, const char *home, const struct toolkits **ret, struct err *e) MUST_CHECK;
 /* cmd_out_dir: --out, else "dist", as an absolute path; not made. */
 int cmd_out_dir(const struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
 

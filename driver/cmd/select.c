@@ -1,5 +1,6 @@
 #include "cmd/select.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/path.h"
@@ -14,6 +15,8 @@ const struct arg_def cmd_select_options[] = {
 	{"release", 0, SELECT(ARG_STRING, release), "NAME", "the pinned set to build (default: the newest that fits)", "<release>"},
 	{"python", 0, SELECT(ARG_STRING, python), "X.Y", "Python to build for (default: the root's)", NULL},
 	{"cuda", 0, SELECT(ARG_STRING, cuda), "X.Y", "CUDA toolkit (default: the release's first)", "<cuda>"},
+	{"cuda-home", 0, SELECT(ARG_STRING, cuda_home), "DIR",
+	 "directory of a CUDA toolkit that is looked at before all others (default: $CUDA_HOME without --root)", "<dir>"},
 	{"blas", 0, SELECT(ARG_STRING, blas), "NAME", "BLAS library (default: the profile's, else the platform's)", "<blas>"},
 	{"set", 0, SELECT(ARG_LIST, set), "NAME=VALUE", "override a build option; may be repeated", NULL},
 	{"without", 0, SELECT(ARG_LIST, without), "FEATURES", "give a feature up that cannot be had otherwise, for example cudnn", NULL},
@@ -220,6 +223,12 @@ int cmd_select_toggles(struct cmd_context *c, struct kvlist *ret, struct err *e)
 	return parse_settings(&options(c)->set, c->arena, ret, e);
 }
 
+const char *cmd_select_cuda_home(const struct cmd_context *c)
+{
+	const char *home = options(c)->cuda_home, *set = c->global->root ? NULL : getenv("CUDA_HOME");
+	return home ? home : set && *set == '/' ? set : NULL;
+}
+
 int cmd_select_plan(struct cmd_context *c, const struct selection *s, const struct toolchain *toolchain, const char *torch,
 		    const char *torch_version, const struct plan **ret, struct err *e)
 {
@@ -229,6 +238,9 @@ int cmd_select_plan(struct cmd_context *c, const struct selection *s, const stru
 	struct kvlist toggles = {0};
 	if (cmd_tables(c, &t, e) < 0 || cmd_patches_dir(c, &patches, e) < 0 || parse_settings(&o->set, c->arena, &toggles, e) < 0)
 		return -1;
+	const struct toolkits *toolkits = NULL;
+	if (toolchain && s->variant.profile.gpu == GPU_CUDA && cmd_toolkits(c, cmd_select_cuda_home(c), &toolkits, e) < 0)
+		return -1;
 	struct plan_request q = {
 		.variant = &s->variant,
 		.release = s->release->name,
@@ -237,6 +249,7 @@ int cmd_select_plan(struct cmd_context *c, const struct selection *s, const stru
 		.toggles = &toggles,
 		.without = o->without,
 		.toolchain = toolchain,
+		.toolkits = toolkits,
 		.torch = torch ? torch : o->torch,
 		.torch_version = torch_version,
 		.sandbox = cmd_sandbox(c) == SANDBOX_NONE ? "none" : "bubblewrap",

@@ -8,6 +8,7 @@ struct cmd_select {
 	const char *release;
 	const char *python;
 	const char *cuda;
+	const char *cuda_home;
 	const char *blas;
 	const char *torch;
 	struct strlist packages;
@@ -33,8 +34,10 @@ struct selection {
 /* cmd_select: the variants that are meant, pytorch before the packages built against it, each with its release. Words are variant names; without any, --profile and --package (default pytorch) make them: --python default is the
  * root's python3 if the release allows it, else the newest allowed; --cuda stays open (NULL), the plan takes the first toolkit of the release that has the targets; --release the newest that has the package. Words and --profile together are ERR_USAGE, as is neither. */
 int cmd_select(struct cmd_context *c, const struct strlist *words, struct selection **ret, size_t *ret_count, struct err *e) MUST_CHECK;
-/* cmd_select_plan: the plan of one of them with the options' BLAS, toggles and the rest. `toolchain` may be NULL (not probed). torch, torch_version: as in plan_request; NULL torch takes --torch. */
+/* cmd_select_plan: the plan of one of them with the options' BLAS, toggles and the rest. `toolchain` may be NULL (not probed); with one, a variant for CUDA has the root's toolkits looked for as well. torch, torch_version: as in plan_request; NULL torch takes --torch. */
 int cmd_select_plan(struct cmd_context *c, const struct selection *s, const struct toolchain *toolchain, const char *torch,
 		    const char *torch_version, const struct plan **ret, struct err *e) MUST_CHECK;
+/* cmd_select_cuda_home: --cuda-home, else CUDA_HOME of the environment when the host is the root; NULL without. */
+const char *cmd_select_cuda_home(const struct cmd_context *c);
 /* cmd_select_toggles: what --set says. */
 int cmd_select_toggles(struct cmd_context *c, struct kvlist *ret, struct err *e) MUST_CHECK;

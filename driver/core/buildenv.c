@@ -309,6 +309,7 @@ int buildenv_resolve(const struct buildenv_request *q, struct arena *a, struct b
 	layer_common(&w);
 	layer_flags(&w);
 	layer_arch_list(&w);
+	buildenv_cuda(q, &w.all, a);
 	layer_package(&w);
 	layer_toggles(&w);
 	if (q->profile->isa)

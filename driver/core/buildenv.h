@@ -4,6 +4,7 @@
 #pragma once
 #include "core/profile.h"
 #include "core/settings.h"
+#include "core/toolkit.h"
 
 struct buildenv_request {
 	const struct tables *tables;
@@ -13,6 +14,7 @@ struct buildenv_request {
 	const struct profile *profile;
 	const struct blas_row *blas;   /* NULL for torchvision and torchaudio */
 	const char *blas_origin;       /* the user's choice came from here (a file or "command line"); NULL: the platform's default */
+	const struct toolkit *toolkit; /* the root's, NULL without CUDA or when the root was not asked */
 	const char *label;             /* local version label */
 	const char *torch_version;     /* full version torchvision and torchaudio pin; "" = unknown */
 	const struct kvlist *toggles;  /* --set; may be NULL */
@@ -39,6 +41,9 @@ bool buildenv_uses_cmake(const char *backend);
  * buildenv_cudnn_reason: why, as a clause. */
 const struct gpu_target *buildenv_cudnn_dropped(const struct profile *p);
 char *buildenv_cudnn_reason(const struct gpu_target *t, const struct package_row *row, struct arena *a);
+
+/* buildenv_cuda: what a CUDA build is told of the toolkit: where it is, the compilers that its nvcc accepts, nvcc's flags. */
+void buildenv_cuda(const struct buildenv_request *q, struct settings *all, struct arena *a);
 
 /* toggle_applies: whether a row is of this version of its package. */
 bool toggle_applies(const struct toggle_row *row, const char *version);

@@ -1,7 +1,9 @@
 #include "core/plan.h"
 
+#include <ctype.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/digest.h"
 #include "base/fs.h"
 #include "base/path.h"
@@ -86,6 +88,25 @@ static void pair(const struct plan_context *c, struct plan *p)
 		p->torch_version = arena_printf(c->arena, "%s+%s", c->release->pytorch->version, p->local_label);
 }
 
+/* "cu128.sm90.avx512", and what the user gave up: two wheels that differ in that must not have one name. */
+static const char *label_of(const struct plan_context *c)
+{
+	struct strlist words = {0}, given_up = {0};
+	strlist_ref(&words, c->arena, profile_label(&c->variant.profile, c->variant.cuda, c->arena));
+	for (size_t i = 0; i < c->request->without.count; i++) {
+		AUTO_BUF struct buf word = {0};
+		for (const char *p = c->request->without.items[i]; *p; p++)
+			if (isalnum((unsigned char)*p))
+				buf_addc(&word, (char)tolower((unsigned char)*p));
+		if (word.len && !strlist_contains(&given_up, buf_cstr(&word)))
+			strlist_add(&given_up, c->arena, buf_cstr(&word));
+	}
+	strlist_sort(&given_up);
+	for (size_t i = 0; i < given_up.count; i++)
+		strlist_addf(&words, c->arena, "no%s", given_up.items[i]);
+	return strlist_join(&words, c->arena, ".");
+}
+
 static void describe(const struct plan_context *c, struct plan *p)
 {
 	const struct variant *v = &c->variant;
@@ -95,7 +116,7 @@ static void describe(const struct plan_context *c, struct plan *p)
 	p->distribution = distribution_of(v->package);
 	p->release = c->release->name;
 	p->version = c->package->version;
-	p->local_label = profile_label(&v->profile, v->cuda, a);
+	p->local_label = label_of(c);
 	p->platform = v->profile.platform;
 	p->python = v->python;
 	p->cuda = v->cuda;
@@ -104,6 +125,8 @@ static void describe(const struct plan_context *c, struct plan *p)
 	p->isa = v->profile.isa ? v->profile.isa->name : NULL;
 	p->blas = c->blas ? c->blas->name : NULL;
 	p->isa_row = v->profile.isa;
+	p->toolkit = c->probed;
+	p->toolkit_row = c->toolkit;
 	p->blas_row = c->blas;
 	for (unsigned i = 0; v->profile.isa && i < v->profile.isa->flags_count; i++)
 		strlist_ref(&p->cpu_flags, a, v->profile.isa->flags[i]);
@@ -128,12 +151,15 @@ int plan_resolve(const struct tables *t, const struct plan_request *q, struct ar
 					   .profile = &c.variant.profile,
 					   .blas = c.blas,
 					   .blas_origin = c.blas_origin,
+					   .toolkit = c.probed,
 					   .label = p->local_label,
 					   .torch_version = p->torch_version,
 					   .toggles = q->toggles,
 					   .without = &q->without};
 	struct buildenv env = {0};
 	if (buildenv_resolve(&request, a, &env, e) < 0)
+		return -1;
+	if (plan_check_parts(&c, &env, e) < 0)
 		return -1;
 	p->env = env.env;
 	p->cmake = env.cmake;

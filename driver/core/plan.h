@@ -3,6 +3,7 @@
 #include <jansson.h>
 
 #include "core/settings.h"
+#include "core/toolkit.h"
 #include "core/variant.h"
 
 struct toolchain; /* core/toolchain.h */
@@ -34,11 +35,13 @@ struct plan {
 	const char *isa;    /* NULL for mps */
 	const char *blas;   /* NULL where it does not apply (torchvision, torchaudio) */
 	struct strlist cpu_flags;
-	struct settings env;             /* sorted by name */
-	struct settings cmake;           /* cache entries: those checked after configure, sorted by name */
-	struct settings cache;           /* the subset of them that only the generated file can set */
-	const struct isa_row *isa_row;   /* NULL for mps */
-	const struct blas_row *blas_row; /* NULL where blas is */
+	struct settings env;                   /* sorted by name */
+	struct settings cmake;                 /* cache entries: those checked after configure, sorted by name */
+	struct settings cache;                 /* the subset of them that only the generated file can set */
+	const struct isa_row *isa_row;         /* NULL for mps */
+	const struct toolkit *toolkit;         /* the root's, NULL without CUDA or when the root was not asked */
+	const struct toolkit_row *toolkit_row; /* NULL without CUDA */
+	const struct blas_row *blas_row;       /* NULL where blas is */
 	const struct release_row *release_row;
 	const struct package_row *package_row;
 	struct plan_patch *patches;
@@ -63,6 +66,7 @@ struct plan_request {
 	const struct kvlist *toggles;      /* from the command line (--set NAME=VALUE); may be NULL */
 	struct strlist without;            /* --without cudnn: features the user gives up */
 	const struct toolchain *toolchain; /* NULL: not probed; the key text then says so */
+	const struct toolkits *toolkits;   /* of the root; NULL: not looked for */
 	const char *torch;                 /* see plan.torch */
 	const char *torch_version;
 	const char *sandbox;

@@ -117,7 +117,7 @@ int plan_check(struct plan_context *c, struct err *e)
 {
 	if (check_release(c, e) < 0 || check_platform(c, e) < 0)
 		return -1;
-	if (plan_check_cuda(c, e) < 0)
+	if (plan_check_cuda(c, e) < 0 || plan_check_toolkit(c, e) < 0)
 		return -1;
 	return check_blas(c, e);
 }

@@ -84,6 +84,14 @@ static void put_toolchain(struct text *t, const struct toolchain *tc)
 		put(t, "toolchain", lines.items[i]);
 }
 
+static void put_toolkit(struct text *t, const struct toolkit *k)
+{
+	struct strlist lines = {0};
+	strlist_split(&lines, t->a, k ? k->text : "", "\n");
+	for (size_t i = 0; i < lines.count; i++)
+		put(t, "toolkit", lines.items[i]);
+}
+
 static int put_requirements(struct text *t, const struct plan_context *c, struct err *e)
 {
 	const char *name = c->package->requirements;
@@ -120,6 +128,7 @@ static int compile_key(const struct plan_context *c, struct plan *p, struct err 
 	for (size_t i = 0; i < p->patches_count; i++)
 		put_nth(&t, "patch", i, p->patches[i].sha256);
 	put_toolchain(&t, c->request->toolchain);
+	put_toolkit(&t, p->toolkit);
 	if (put_requirements(&t, c, e) < 0)
 		return -1;
 	p->compile_text = finish(&t, p->compile_key);

@@ -89,6 +89,7 @@ json_t *plan_json(const struct plan *p)
 	set(o, "torch", or_null(p->torch));
 	set(o, "torch_version", or_null(p->torch_version));
 	set(o, "sandbox", json_string(p->sandbox));
+	set(o, "toolkit", p->toolkit ? toolkit_json(p->toolkit) : json_null());
 	return o;
 }
 
@@ -131,6 +132,10 @@ static void print_head(struct buf *b, const struct plan *p, struct arena *a)
 	print_line(b, "platform", p->platform);
 	print_line(b, "python", p->python);
 	print_line(b, "cuda", p->cuda);
+	if (p->toolkit)
+		print_line(
+			b, "toolkit",
+			arena_printf(a, "%s in %s (%s)", p->toolkit->release, p->toolkit->where, toolkit_layout_name(p->toolkit->layout)));
 	print_line(b, "gpu", strlist_join(&p->gpu, a, " "));
 	print_line(b, "isa", p->isa);
 	print_line(b, "cpu flags", strlist_join(&p->cpu_flags, a, " "));

@@ -71,6 +71,17 @@ struct layout_row {                   /* cuda.yaml: how the nvidia-* wheels of a
 	unsigned line;
 };
 
+struct part_row {            /* cuda.yaml: a library that a toolkit may hold or lack, found by its header */
+	const char *name;    /* "cudnn" */
+	const char *header;  /* "cudnn_version.h" */
+	const char **macros; /* those of the header that make up the version, in this order */
+	unsigned macros_count;
+	const char *toggle;  /* the option that needs it: "USE_CUDNN" */
+	const char *package; /* of the toggle: "pytorch" (the default), "torchvision" */
+	const char *debian;  /* the package of Debian that has it, "" = none: for hints */
+	unsigned line;
+};
+
 struct toolkit_row {         /* cuda.yaml */
 	const char *version; /* "12.8" */
 	const char *gcc_max; /* newest major GCC nvcc accepts, inclusive */

@@ -11,6 +11,7 @@
 #define SANDBOX_VENV "/ptbuild/venv"     /* the build's Python environment, read-only (when there is one) */
 #define SANDBOX_TORCH "/ptbuild/torch"   /* site-packages with the torch to build against, read-only (when it is a wheel) */
 #define SANDBOX_CCACHE "/ptbuild/ccache" /* the compiler cache, writable */
+#define SANDBOX_CUDA "/ptbuild/cuda"     /* a CUDA toolkit that lies outside what the root shows, read-only */
 #define SANDBOX_HOME "/ptbuild/home"     /* empty */
 #define SANDBOX_TMP "/ptbuild/tmp"
 

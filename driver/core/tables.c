@@ -98,6 +98,11 @@ static int load_toolkits_and_blas(struct loader *l, struct err *e)
 	l->t->toolkits_count = cuda->toolkits_count;
 	l->t->layouts = cuda->layouts;
 	l->t->layouts_count = cuda->layouts_count;
+	l->t->parts = cuda->parts;
+	l->t->parts_count = cuda->parts_count;
+	for (unsigned i = 0; i < cuda->parts_count; i++)
+		if (!*cuda->parts[i].package)
+			cuda->parts[i].package = "pytorch";
 	l->t->blas = blas->blas;
 	l->t->blas_count = blas->blas_count;
 	return 0;

@@ -14,6 +14,8 @@ struct tables {
 	unsigned toolkits_count;
 	struct layout_row *layouts;
 	unsigned layouts_count;
+	struct part_row *parts;
+	unsigned parts_count;
 	struct blas_row *blas;
 	unsigned blas_count;
 	struct toggle_row *toggles;

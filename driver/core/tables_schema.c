@@ -94,8 +94,19 @@ static const cyaml_schema_field_t toolkit_fields[] = {
 	CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t toolkit_entry = ENTRY(struct toolkit_row, toolkit_fields);
+static const cyaml_schema_field_t part_fields[] = {
+	NEED(struct part_row, name),
+	NEED(struct part_row, header),
+	LIST(struct part_row, macros),
+	NEED(struct part_row, toggle),
+	MAY(struct part_row, package),
+	MAY(struct part_row, debian),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t part_entry = ENTRY(struct part_row, part_fields);
 static const cyaml_schema_field_t toolkit_file_fields[] = {
 	NEED_ROWS(struct toolkit_file, layouts, &layout_entry),
+	ROWS(struct toolkit_file, parts, &part_entry),
 	NEED_ROWS(struct toolkit_file, toolkits, &toolkit_entry),
 	CYAML_FIELD_END,
 };
@@ -199,10 +210,10 @@ static const struct {
 } line_members[] = {
 	{setting_fields, offsetof(struct table_setting, line)}, {isa_fields, offsetof(struct isa_row, line)},
 	{gpu_fields, offsetof(struct gpu_row, line)},           {layout_fields, offsetof(struct layout_row, line)},
-	{toolkit_fields, offsetof(struct toolkit_row, line)},   {blas_fields, offsetof(struct blas_row, line)},
-	{toggle_fields, offsetof(struct toggle_row, line)},     {retired_fields, offsetof(struct retired_row, line)},
-	{source_fields, offsetof(struct source_row, line)},     {package_fields, offsetof(struct package_row, line)},
-	{release_fields, offsetof(struct release_row, line)},
+	{part_fields, offsetof(struct part_row, line)},         {toolkit_fields, offsetof(struct toolkit_row, line)},
+	{blas_fields, offsetof(struct blas_row, line)},         {toggle_fields, offsetof(struct toggle_row, line)},
+	{retired_fields, offsetof(struct retired_row, line)},   {source_fields, offsetof(struct source_row, line)},
+	{package_fields, offsetof(struct package_row, line)},   {release_fields, offsetof(struct release_row, line)},
 };
 
 static void settle_fields(const cyaml_schema_field_t *fields, char *data, const char *path, const struct yaml_lines *lines);

@@ -16,6 +16,8 @@ struct gpu_file {
 struct toolkit_file {
 	struct layout_row *layouts;
 	unsigned layouts_count;
+	struct part_row *parts;
+	unsigned parts_count;
 	struct toolkit_row *toolkits;
 	unsigned toolkits_count;
 };

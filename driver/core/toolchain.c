@@ -10,8 +10,9 @@ static const struct {
 	const char *name;
 	bool in_key; /* it changes compiled bytes */
 } known[] = {
-	{"gcc", true},  {"g++", true},     {"clang", true},     {"ld", true},     {"cmake", true},       {"ninja", true}, {"python3", true},
-	{"nvcc", true}, {"ccache", false}, {"patchelf", false}, {"patch", false}, {"pkg-config", false}, {"git", false},  {"mold", true},
+	{"gcc", true},    {"g++", true},         {"clang", true}, {"ld", true},      {"cmake", true},
+	{"ninja", true},  {"python3", true},     {"nvcc", false}, {"ccache", false}, {"patchelf", false},
+	{"patch", false}, {"pkg-config", false}, {"git", false},  {"mold", true},
 };
 
 /* version_in_line: the first word that begins with a digit, parentheses left out: they hold the packager's own version. A word with a dot wins over one without. */

@@ -13,7 +13,7 @@ struct toolchain {
 	struct tool *tools;
 	size_t count;
 	const char *
-		text; /* "gcc: gcc (Debian 14.2.0-19) 14.2.0\n..." sorted, of those that change compiled bytes (gcc g++ clang ld mold cmake ninja python3 nvcc): what goes into the compile key */
+		text; /* "gcc: gcc (Debian 14.2.0-19) 14.2.0\n..." sorted, of those that change compiled bytes (gcc g++ clang ld mold cmake ninja python3; nvcc is told by core/toolkit.h): what goes into the compile key */
 	const char *root_id;     /* root.id */
 	const char *fingerprint; /* of the root */
 };

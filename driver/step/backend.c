@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/digest.h"
 #include "base/version.h"
 
 #define RPATH_64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -70,6 +71,16 @@ static void append_flag(struct kvlist *env, struct arena *a, const char *key, co
 	kvlist_set(env, a, key, have && *have ? arena_printf(a, "%s %s", have, flag) : flag);
 }
 
+/* nvcc is a driver, with Debian even a script: its bytes do not tell which compiler works behind it, its own words do. */
+static const char *compiler_identity(const struct plan *p, struct arena *a)
+{
+	char digest[DIGEST_HEX_LEN + 1];
+	if (!p->toolkit)
+		return "content";
+	digest_data(p->toolkit->text, strlen(p->toolkit->text), digest);
+	return arena_printf(a, "string:%s", digest);
+}
+
 static void compiler_cache(const struct plan *p, const struct backend *b, const struct backend_options *o, struct arena *a,
 			   struct kvlist *env)
 {
@@ -93,7 +104,7 @@ static void compiler_cache(const struct plan *p, const struct backend *b, const 
 		kvlist_set(env, a, "CCACHE_NAMESPACE", epoch ? epoch : "0");
 	}
 	/* A root made anew from the same packages has other times but the same compiler. */
-	kvlist_set(env, a, "CCACHE_COMPILERCHECK", "content");
+	kvlist_set(env, a, "CCACHE_COMPILERCHECK", compiler_identity(p, a));
 	kvlist_set(env, a, "CCACHE_NOHASHDIR", "1");
 	kvlist_set(env, a, "CCACHE_MAXSIZE", "30G");
 	kvlist_set(env, a, "CCACHE_TEMPDIR", SANDBOX_CCACHE "/tmp");

@@ -36,6 +36,8 @@ int build_sandbox(const struct build_request *q, struct arena *a, struct sandbox
 		sandbox_add(s, SANDBOX_RO, q->torch_dir, SANDBOX_TORCH);
 	if (q->venv_dir)
 		sandbox_add(s, SANDBOX_RO, q->venv_dir, SANDBOX_VENV);
+	if (q->plan->toolkit)
+		toolkit_mount(q->plan->toolkit, s);
 	s->cwd = SANDBOX_SRC;
 	return 0;
 }

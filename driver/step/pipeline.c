@@ -14,6 +14,7 @@ struct pipeline {
 	const struct run *run;
 	struct arena *arena;
 	const struct toolchain *toolchain;
+	const struct toolkits *toolkits; /* NULL where nothing is built for CUDA */
 	struct pipeline_item *items;
 	size_t count, cap;
 };
@@ -33,6 +34,7 @@ static int resolve(struct pipeline *l, const struct pipeline_target *t, const st
 				 .toggles = l->q->toggles,
 				 .without = l->q->without,
 				 .toolchain = l->toolchain,
+				 .toolkits = l->toolkits,
 				 .torch = torch ? torch->identity : "",
 				 .torch_version = torch ? torch->version : "",
 				 .sandbox = l->q->kind == SANDBOX_NONE ? "none" : "bubblewrap",
@@ -159,12 +161,22 @@ static int obtain_all(struct pipeline *l, struct err *e)
 	return 0;
 }
 
+static bool needs_cuda(const struct pipeline_request *q)
+{
+	for (size_t i = 0; i < q->count; i++)
+		if (q->targets[i].variant.profile.gpu == GPU_CUDA)
+			return true;
+	return false;
+}
+
 int pipeline_build(const struct pipeline_request *q, const struct run *run, struct arena *a, struct pipeline_item **ret, size_t *ret_count,
 		   struct err *e)
 {
 	struct pipeline l = {.q = q, .run = run, .arena = a, .cap = q->count * 2 + 1};
 	l.items = arena_array(a, l.cap, sizeof(*l.items));
 	int rc = toolchain_probe(q->root, q->kind, run, a, &l.toolchain, e);
+	if (rc == 0 && needs_cuda(q))
+		rc = toolkit_probe(q->tables, q->root, q->kind, q->cuda_home, run, a, &l.toolkits, e);
 	if (rc == 0)
 		rc = obtain_all(&l, e);
 	if (rc != 0) {

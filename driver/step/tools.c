@@ -29,22 +29,6 @@ static int check_one(const struct plan *p, const struct toolchain *t, const stru
 	return 0;
 }
 
-static int check_nvcc(const struct plan *p, const struct toolchain *t, const struct root *root, struct err *e)
-{
-	const struct tool *nvcc = toolchain_get(t, "nvcc");
-	if (!nvcc->path) {
-		err_set(e, ERR_SYSTEM, "no nvcc in the root '%s', which %s needs", root->dir, p->variant);
-		return err_hint(e, "install the CUDA toolkit %s there, or name a root that has it with --root", p->cuda);
-	}
-	size_t n = strlen(p->cuda);
-	if (strncmp(nvcc->version, p->cuda, n) != 0 || (nvcc->version[n] && nvcc->version[n] != '.')) {
-		err_set(e, ERR_POLICY, "nvcc in the root '%s' is %s, but %s asks for CUDA %s", root->dir, nvcc->version, p->variant,
-			p->cuda);
-		return err_hint(e, "ask for that toolkit with --cuda, or name a root that has CUDA %s", p->cuda);
-	}
-	return 0;
-}
-
 static int check_python(const struct plan *p, const struct toolchain *t, const struct root *root, struct err *e)
 {
 	const struct tool *python = toolchain_get(t, "python3");
@@ -69,5 +53,8 @@ int tools_check(const struct plan *p, const struct toolchain *t, const struct ro
 	}
 	if (check_python(p, t, root, e) != 0)
 		return -1;
-	return p->cuda ? check_nvcc(p, t, root, e) : 0;
+	if (!p->cuda || p->toolkit)
+		return 0;
+	err_set(e, ERR_SYSTEM, "no CUDA toolkit in the root '%s', which %s needs", root->dir, p->variant);
+	return err_hint(e, "install CUDA %s there, or name a root that has it with --root", p->cuda);
 }
