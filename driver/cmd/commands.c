@@ -9,6 +9,7 @@ const struct command *const cmd_table[] = {
 	&command_fetch,
 	&command_verify,
 	&command_cache,
+	&command_detect,
 	&command_doctor,
 	&command_completion,
 	&command_help,

@@ -27,6 +27,9 @@ struct isa_row { /* isa.yaml */
 	unsigned flags_count;
 	const char **cpuinfo; /* feature names of /proc/cpuinfo that a machine must have to run it */
 	unsigned cpuinfo_count;
+	const char **workloads; /* detect recommends it for these only; none = for any */
+	unsigned workloads_count;
+	unsigned rank; /* detect prefers the higher */
 	const char *gcc_min;
 	const char *clang_min;
 	const char *cpus;               /* for people: which processors */
@@ -59,6 +62,7 @@ struct gpu_row {                /* gpu.yaml */
 	struct table_setting *settings; /* toggles that the target implies */
 	unsigned settings_count;
 	const char *note;
+	bool tegra; /* a system on a chip, whose code runs on it alone: what is built for a lower minor number of its line does not */
 	unsigned line;
 };
 

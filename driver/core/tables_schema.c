@@ -40,6 +40,8 @@ static const cyaml_schema_field_t isa_fields[] = {
 	NEED(struct isa_row, platform),
 	NEED_LIST(struct isa_row, flags),
 	NEED_LIST(struct isa_row, cpuinfo),
+	LIST(struct isa_row, workloads),
+	NUMBER(struct isa_row, rank, CYAML_FLAG_OPTIONAL),
 	NEED(struct isa_row, gcc_min),
 	NEED(struct isa_row, clang_min),
 	NEED(struct isa_row, cpus),
@@ -71,6 +73,7 @@ static const cyaml_schema_field_t gpu_fields[] = {
 	ROWS(struct gpu_row, suffixes, &suffix_entry),
 	ROWS(struct gpu_row, settings, &setting_entry),
 	MAY(struct gpu_row, note),
+	FLAG(struct gpu_row, tegra),
 	CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t gpu_entry = ENTRY(struct gpu_row, gpu_fields);

@@ -1,0 +1,143 @@
+#include "core/detect.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "cmd/cmd.h"
+#include "cmd/help.h"
+
+struct detect_options {
+	struct cmd_globals global;
+	const char *workload;
+	const char *machine;
+	const char *release;
+};
+
+static const char *const fit_names[] = {[DETECT_OWN] = "own",
+					[DETECT_COMPATIBLE] = "compatible",
+					[DETECT_UNTOLD] = "not known",
+					[DETECT_TOO_NEW] = "too new for the driver"};
+
+static json_t *also_json(const struct detected *d)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < d->also.count; i++)
+		json_array_append_new(list, json_pack("{s:s, s:s}", "profile", d->also.items[i].key, "note", d->also.items[i].value));
+	return list;
+}
+
+static json_t *isas_json(const struct detected *d)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < d->isa_count; i++)
+		json_array_append_new(list, json_pack("{s:s, s:b, s:o}", "name", d->isas[i].row->name, "runs", d->isas[i].missing == NULL,
+						      "missing", json_or_null(d->isas[i].missing)));
+	return list;
+}
+
+static json_t *toolkits_json(const struct detected *d)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < d->toolkit_count; i++)
+		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "cuda", d->toolkits[i].row->version, "fit",
+						      fit_names[d->toolkits[i].fit], "driver", d->toolkits[i].row->driver, "driver_floor",
+						      d->toolkits[i].row->driver_floor));
+	return list;
+}
+
+static int print_json(const struct hardware *h, const struct detected *d, const char *workload, struct err *e)
+{
+	AUTO_JSON json_t *doc = json_object();
+	json_object_set_new(doc, "schema", json_integer(1));
+	json_object_set_new(doc, "profile", json_or_null(d->profile));
+	json_object_set_new(doc, "gpu", json_or_null(d->gpu));
+	json_object_set_new(doc, "isa", json_or_null(d->isa));
+	json_object_set_new(doc, "release", json_or_null(d->release));
+	json_object_set_new(doc, "cuda", json_or_null(d->cuda));
+	json_object_set_new(doc, "command", json_or_null(d->command));
+	json_object_set_new(doc, "workload", json_or_null(workload));
+	json_object_set_new(doc, "reasons", json_from_strlist(&d->reasons));
+	json_object_set_new(doc, "warnings", json_from_strlist(&d->warnings));
+	json_object_set_new(doc, "also", also_json(d));
+	json_object_set_new(doc, "isas", isas_json(d));
+	json_object_set_new(doc, "toolkits", toolkits_json(d));
+	json_object_set_new(doc, "machine", hardware_json(h));
+	return json_print(doc, e);
+}
+
+static void add_lines(struct buf *out, const char *title, const struct strlist *lines)
+{
+	for (size_t i = 0; i < lines->count; i++)
+		buf_printf(out, "%-9s %s\n", i ? "" : title, lines->items[i]);
+}
+
+static int print_text(const struct detected *d, struct err *e)
+{
+	AUTO_BUF struct buf out = {0};
+	buf_printf(&out, "%-9s %s\n", "profile", d->profile ? d->profile : "none");
+	if (d->command)
+		buf_printf(&out, "%-9s %s\n", "build", d->command);
+	add_lines(&out, "why", &d->reasons);
+	add_lines(&out, "warning", &d->warnings);
+	for (size_t i = 0; i < d->also.count; i++)
+		buf_printf(&out, "%-9s %s: %s\n", i ? "" : "also", d->also.items[i].key, d->also.items[i].value);
+	return cmd_write_stdout(&out, e);
+}
+
+static int run_detect(struct cmd_context *c, const struct strlist *args, struct err *e)
+{
+	const struct detect_options *o = c->options;
+	const struct tables *t;
+	const struct hardware_facts *f;
+	const char *dir;
+	struct hardware h;
+	struct detected d;
+	(void)args;
+	if (cmd_tables(c, &t, e) < 0 || cmd_profiles_dir(c, &dir, e) < 0 || hardware_facts_load(dir, c->arena, &f, e) < 0)
+		return -1;
+	if ((o->machine ? hardware_load(o->machine, c->arena, &h, e) : hardware_read(f, c->run, c->arena, &h, e)) < 0)
+		return -1;
+	if (detect_choose(t, f, &h, o->workload, o->release, c->arena, &d, e) < 0)
+		return -1;
+	if ((c->global->json ? print_json(&h, &d, o->workload ? o->workload : "general", e) : print_text(&d, e)) < 0)
+		return -1;
+	if (d.profile)
+		return 0;
+	err_set(e, ERR_POLICY, "no profile fits this machine");
+	return err_hint(e, "'ptbuild list --isas' shows what builds are made for");
+}
+
+#define DETECT(type, field) (type), offsetof(struct detect_options, field)
+
+static const struct arg_def detect_defs[] = {
+	{"workload", 0, DETECT(ARG_STRING, workload), "KIND", "what the CPU shall do: general (default), training, int8 or bf16",
+	 DETECT_WORKLOADS},
+	{"machine", 0, DETECT(ARG_STRING, machine), "FILE", "decide for the machine that a file describes, instead of this one", "<file>"},
+	{"release", 0, DETECT(ARG_STRING, release), "NAME", "decide for one release", "<release>"},
+	{0},
+};
+
+const struct command command_detect = {
+	.name = "detect",
+	.summary = "recommend a profile for this machine",
+	.usage = "[--workload KIND] [--machine FILE] [--release NAME] [--json]",
+	.text =
+		(const char *const[]){
+			"Looks at the processor (CPUID, /proc/cpuinfo, the auxiliary vector), what the operating system has switched on, "
+			"the NVIDIA "
+			"GPUs (libcuda, else NVML, else nvidia-smi) and their driver, and names the profile that uses all of it, the "
+			"newest release "
+			"and a CUDA toolkit that the driver can run, with the reasons. --profile native takes the same answer.",
+			"The member \"machine\" of --json describes the machine; in a file of its own, it is what --machine takes "
+			"elsewhere. The exit "
+			"status is 7 when no profile fits.",
+			NULL},
+	.tables = (const struct arg_def *const[]){detect_defs, NULL},
+	.examples =
+		(const struct cmd_example[]){{"ptbuild detect", "what to build for this machine"},
+					     {"ptbuild detect --workload int8", "for quantized models on the CPU"},
+					     {"ptbuild detect --json | jq .machine > box.json", "describe it, to build for it elsewhere"},
+					     {0}},
+	.options_size = sizeof(struct detect_options),
+	.run = run_detect,
+};

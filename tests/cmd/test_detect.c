@@ -1,0 +1,173 @@
+#include "cmd_fixture.h"
+
+#include "base/version.h"
+
+/* A libcuda with as many GPUs as its name says; its functions are those of the real one that are asked. */
+#define FAKE_CUDA                                                                                                                          \
+	"int cuInit(unsigned f) { (void)f; return INIT; }\n"                                                                               \
+	"int cuDriverGetVersion(int *v) { *v = 12090; return 0; }\n"                                                                       \
+	"int cuDeviceGetCount(int *n) { *n = COUNT; return 0; }\n"                                                                         \
+	"int cuDeviceGet(int *d, int i) { *d = i; return 0; }\n"                                                                           \
+	"int cuDeviceGetName(char *s, int n, int d) { const char *t = d ? \"NVIDIA H100\" : \"NVIDIA A100\"; while (n-- > 1 && (*s = "     \
+	"*t)) s++, t++; return 0; }\n"                                                                                                     \
+	"int cuDeviceGetAttribute(int *v, int a, int d) { *v = a == 75 ? 8 + d : 0; return 0; }\n"                                         \
+	"int cuDeviceTotalMem_v2(unsigned long *b, int d) { *b = 80ul << 30; return d > 1; }\n"                                            \
+	"int cuGetErrorName(int e, const char **s) { *s = \"CUDA_ERROR_MADE_UP\"; return e != 803; }\n"
+
+#define FAKE_NVML                                                                                                                          \
+	"static void put(char *s, unsigned n, const char *t) { while (n-- > 1 && (*s = *t)) s++, t++; }\n"                                 \
+	"int nvmlInit_v2(void) { return 0; }\n"                                                                                            \
+	"int nvmlSystemGetDriverVersion(char *s, unsigned n) { put(s, n, \"575.57.08\"); return 0; }\n"                                    \
+	"int nvmlDeviceGetCount_v2(unsigned *n) { *n = 1; return 0; }\n"                                                                   \
+	"int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **d) { *d = 0; return i != 0; }\n"                                             \
+	"int nvmlDeviceGetName(void *d, char *s, unsigned n) { (void)d; put(s, n, \"NVIDIA L4\"); return 0; }\n"                           \
+	"int nvmlDeviceGetCudaComputeCapability(void *d, int *a, int *b) { (void)d; *a = 8; *b = 9; return 0; }\n"                         \
+	"int nvmlDeviceGetMemoryInfo(void *d, unsigned long long *m) { (void)d; m[0] = 24ull << 30; return 0; }\n"
+
+static void make_library(const char *name, const char *source, const char *defines)
+{
+	test_write(test_path("lib/%s.c", name), source);
+	assert_int_equal(shell(arena_printf(&ran.arena, "cc -shared -fPIC %s -o '%s' '%s'", defines, test_path("lib/%s.so.1", name),
+					    test_path("lib/%s.c", name))),
+			 0);
+}
+
+static void make_smi(const char *line)
+{
+	test_write(test_path("bin/nvidia-smi"), arena_printf(&ran.arena, "#!/bin/sh\necho '%s'\n", line));
+	assert_int_equal(shell(arena_printf(&ran.arena, "chmod +x '%s'", test_path("bin/nvidia-smi"))), 0);
+}
+
+/* `ptbuild detect` on this machine with the made-up driver. */
+static json_t *detect(const char *options)
+{
+	const char *line = arena_printf(&ran.arena,
+					"LD_LIBRARY_PATH='%s' PATH='%s':\"$PATH\" CUDA_VISIBLE_DEVICES= exec \"$PTBUILD\" detect --json %s",
+					test_path("lib"), test_path("bin"), options);
+	if (shell(line) != 0)
+		fail_msg("%s", err_text());
+	return json_out();
+}
+
+static const char *text(const json_t *j, const char *key)
+{
+	return json_string_value(json_object_get(j, key));
+}
+
+static bool starts(const char *s, const char *with)
+{
+	return s && strncmp(s, with, strlen(with)) == 0;
+}
+
+static void libcuda_tells_of_gpus_and_nvml_of_the_driver(void **state)
+{
+	(void)state;
+	make_library("libcuda", FAKE_CUDA, "-DINIT=0 -DCOUNT=2");
+	make_library("libnvidia-ml", FAKE_NVML, "");
+	AUTO_JSON json_t *doc = detect("");
+	const json_t *machine = json_object_get(doc, "machine");
+	assert_true(starts(text(doc, "profile"), "sm80+sm90-"));
+	assert_string_equal(text(machine, "gpu_source"), "libcuda");
+	assert_string_equal(text(machine, "driver"), "575.57.08");
+	assert_string_equal(text(machine, "driver_cuda"), "12.9");
+	const json_t *gpus = json_object_get(machine, "gpus");
+	assert_int_equal(json_array_size(gpus), 2);
+	assert_string_equal(text(json_array_get(gpus, 0), "name"), "NVIDIA A100");
+	assert_string_equal(text(json_array_get(gpus, 1), "capability"), "9.0");
+	assert_int_equal(json_integer_value(json_object_get(json_array_get(gpus, 0), "memory")), INT64_C(80) << 30);
+	assert_true(version_cmp(text(doc, "cuda"), "13") < 0);
+}
+
+static void nvml_is_asked_where_libcuda_is_not(void **state)
+{
+	(void)state;
+	make_library("libnvidia-ml", FAKE_NVML, "");
+	AUTO_JSON json_t *doc = detect("");
+	assert_true(starts(text(doc, "profile"), "sm89-"));
+	assert_string_equal(text(json_object_get(doc, "machine"), "gpu_source"), "NVML");
+}
+
+static void nvidia_smi_is_asked_last(void **state)
+{
+	(void)state;
+	make_smi("NVIDIA GeForce RTX 2080, 7.5, 8192, 560.35.03");
+	AUTO_JSON json_t *doc = detect("");
+	assert_true(starts(text(doc, "profile"), "sm75-"));
+	assert_string_equal(text(json_object_get(doc, "machine"), "gpu_source"), "nvidia-smi");
+	assert_string_equal(text(json_object_get(doc, "machine"), "driver"), "560.35.03");
+}
+
+static void a_failing_libcuda_is_a_warning(void **state)
+{
+	(void)state;
+	make_library("libcuda", FAKE_CUDA, "-DINIT=803 -DCOUNT=0");
+	make_smi("NVIDIA H100, 9.0, 81559, 550.54.15");
+	AUTO_JSON json_t *doc = detect("");
+	assert_true(starts(text(doc, "profile"), "sm90-"));
+	assert_contains(json_string_value(json_array_get(json_object_get(doc, "warnings"), 0)), "error 803, CUDA_ERROR_MADE_UP");
+}
+
+static void no_gpu_is_no_trouble(void **state)
+{
+	(void)state;
+	make_library("libcuda", FAKE_CUDA, "-DINIT=100 -DCOUNT=0");
+	AUTO_JSON json_t *doc = detect("");
+	assert_true(starts(text(doc, "profile"), "cpu-"));
+	assert_int_equal(json_array_size(json_object_get(doc, "warnings")), 0);
+}
+
+static void this_machine_gets_a_profile_that_runs(void **state)
+{
+	(void)state;
+	assert_int_equal(ptbuild("detect"), 0);
+	assert_contains(out(), "profile ");
+	assert_contains(out(), "build     ptbuild --profile ");
+	assert_contains(out(), "why ");
+	AUTO_JSON json_t *doc = detect("");
+	size_t i;
+	const json_t *isa;
+	bool found = false;
+	json_array_foreach(json_object_get(doc, "isas"), i, isa) found |=
+		strcmp(text(isa, "name"), text(doc, "isa")) == 0 && json_is_true(json_object_get(isa, "runs"));
+	assert_true(found);
+}
+
+static void a_machine_from_a_file(void **state)
+{
+	(void)state;
+	assert_int_equal(ptbuild("detect --workload int8 --machine " TEST_DATA_DIR "/machines/cascade-lake-t4.yaml"), 0);
+	assert_contains(out(), "profile   sm75-avx512vnni\n");
+	expect("detect --machine " TEST_DATA_DIR "/machines/nehalem-x5570.yaml", 7, "no profile fits this machine");
+	assert_contains(out(), "profile   none\n");
+	expect("detect --machine /nowhere.yaml", 3, "/nowhere.yaml");
+	expect("detect --workload fp8", 2, "unknown workload 'fp8'");
+	expect("detect --release 9.9", 3, "9.9");
+	expect("detect sm90-avx2", 2, "takes no argument");
+}
+
+/* The member "machine" of one answer is the --machine of another. */
+static void the_description_travels(void **state)
+{
+	(void)state;
+	AUTO_JSON json_t *doc = detect("--machine " TEST_DATA_DIR "/machines/dgx-spark.yaml");
+	AUTO_FREE char *machine = json_dumps(json_object_get(doc, "machine"), 0);
+	test_write(test_path("box.json"), machine);
+	AUTO_JSON json_t *again = detect(arena_printf(&ran.arena, "--machine '%s'", test_path("box.json")));
+	assert_string_equal(text(again, "profile"), "sm121-armv9");
+	assert_true(json_equal(doc, again));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(libcuda_tells_of_gpus_and_nvml_of_the_driver),
+		T(nvml_is_asked_where_libcuda_is_not),
+		T(nvidia_smi_is_asked_last),
+		T(a_failing_libcuda_is_a_warning),
+		T(no_gpu_is_no_trouble),
+		T(this_machine_gets_a_profile_that_runs),
+		T(a_machine_from_a_file),
+		T(the_description_travels),
+	};
+	return cmocka_run_group_tests_name("cmd/detect", tests, NULL, NULL);
+}
