@@ -13,7 +13,7 @@
 
 #define CLEAR_LINE "\r\033[K"
 #define STATUS_TTY_S 0.1
-#define STATUS_PLAIN_S 30.0
+#define STATUS_PLAIN_S 60.0
 
 double log_seconds(void)
 {
@@ -125,27 +125,41 @@ static void fit_line(struct buf *b, size_t from, size_t width)
 	b->data[i] = '\0';
 }
 
-void log_status(struct log *l, const char *fmt, ...)
+static void status(struct log *l, const char *fmt, va_list ap)
 {
-	double now = log_seconds();
-	if (l->level <= LOG_QUIET || now - l->status_at < (l->tty ? STATUS_TTY_S : STATUS_PLAIN_S))
-		return;
-	l->status_at = now;
 	AUTO_BUF struct buf b = {0};
 	if (l->tty)
 		buf_addstr(&b, CLEAR_LINE);
 	size_t from = b.len;
-	va_list ap;
-	va_start(ap, fmt);
 	add_vprintf(&b, fmt, ap);
-	va_end(ap);
 	/* One column less than there are: a full line would make some terminals wrap. */
 	if (l->tty)
 		fit_line(&b, from, terminal_width(l->fd) - 1);
 	else
 		buf_addc(&b, '\n');
+	l->status_at = log_seconds();
 	l->status_on = l->tty;
 	emit(l, &b);
+}
+
+void log_status(struct log *l, const char *fmt, ...)
+{
+	if (l->level <= LOG_QUIET || log_seconds() - l->status_at < (l->tty ? STATUS_TTY_S : STATUS_PLAIN_S))
+		return;
+	va_list ap;
+	va_start(ap, fmt);
+	status(l, fmt, ap);
+	va_end(ap);
+}
+
+void log_stage(struct log *l, const char *fmt, ...)
+{
+	if (l->level <= LOG_QUIET)
+		return;
+	va_list ap;
+	va_start(ap, fmt);
+	status(l, fmt, ap);
+	va_end(ap);
 }
 
 void log_status_end(struct log *l)

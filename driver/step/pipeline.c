@@ -54,17 +54,39 @@ static int export_item(struct pipeline *l, struct pipeline_item *it, struct err 
 	return publish_export(it->object, wheel, sha256, it->plan->metadata_rev, it->plan->variant, l->q->out_dir, l->arena, &it->wheel, e);
 }
 
+/* The steps, with somebody who looks on. */
+static int make_watched(struct making *m, struct err *e)
+{
+	const struct plan *p = m->plan;
+	const struct watch_request q = {.build_dir = m->build_dir};
+	struct progress_request shown = {.package = p->package,
+					 .build_dir = m->build_dir,
+					 .known = history_load(m->q->store, p->package, p->release, m->run, m->arena)};
+	AUTO_WATCH struct watch *watch = NULL;
+	if (watch_start(&q, &watch, e) != 0)
+		return -1;
+	m->watch = shown.watch = watch;
+	m->progress = progress_new(&shown, m->run, m->arena);
+	int rc = making_run(m, e);
+	log_status_end(m->run->log);
+	if (rc == 0) {
+		watch_stop(watch, m->arena, &m->watched);
+		watch = NULL;
+	}
+	m->watch = NULL;
+	return rc;
+}
+
 static int make(struct pipeline *l, struct pipeline_item *it, const struct torch_source *torch, struct err *e)
 {
 	struct store *store = l->q->store;
-	struct making m = {
-		.q = l->q, .run = l->run, .arena = l->arena, .plan = it->plan, .toolchain = l->toolchain, .torch = torch, .item = it};
+	struct making m = {.q = l->q, .run = l->run, .arena = l->arena, .plan = it->plan, .toolchain = l->toolchain, .torch = torch};
 	AUTO_LOCK struct lock tree = LOCK_NONE;
 	if (store_lock(store, "build", it->plan->compile_key, l->run, &tree, e) != 0 ||
 	    store_build_dir(store, it->plan->compile_key, l->arena, &m.build_dir, e) != 0 || store_stage(store, l->arena, &m.stage, e) != 0)
 		return -1;
 	log_info(l->run->log, "%s: building %s (tree %s)", it->plan->package, it->plan->variant, m.build_dir);
-	int rc = making_run(&m, e);
+	int rc = make_watched(&m, e);
 	if (rc == 0) {
 		AUTO_JSON json_t *record = making_record(&m);
 		rc = json_write(record, path_join(l->arena, m.stage, "build.json"), e);

@@ -34,21 +34,12 @@ struct pipeline_request {
 	bool keep_tree; /* keep the build tree after its wheel is in the store */
 };
 
-enum { PIPELINE_MAX_STEPS = 16 };
-
-struct pipeline_step {
-	const char *name;
-	double seconds;
-};
-
 struct pipeline_item {
 	const struct plan *plan;
 	bool hit;           /* came from the store */
 	const char *wheel;  /* path in out_dir */
 	const char *object; /* directory in the store */
 	json_t *record;     /* build.json: what was made and how; owned by the item */
-	struct pipeline_step steps[PIPELINE_MAX_STEPS];
-	size_t steps_count;
 };
 
 /* pipeline_build: makes every variant (and the torch they need), or takes them from the store, and puts the wheels into out_dir. Stops at the first failure; what was finished before stays. */

@@ -10,19 +10,14 @@
 
 static void step_begin(struct making *m, const char *name)
 {
-	struct pipeline_item *it = m->item;
-	if (it->steps_count < PIPELINE_MAX_STEPS)
-		it->steps[it->steps_count] = (struct pipeline_step){.name = name, .seconds = log_seconds()};
-	log_verbose(m->run->log, "%s: %s", m->plan->variant, name);
+	watch_begin(m->watch, name);
+	progress_step(m->progress, name);
 }
 
-static void step_end(struct making *m)
+/* `grew`: the step put much into the build directory, whose size is worth a walk over it. */
+static void step_end(struct making *m, bool grew)
 {
-	struct pipeline_item *it = m->item;
-	if (it->steps_count < PIPELINE_MAX_STEPS) {
-		struct pipeline_step *s = &it->steps[it->steps_count++];
-		s->seconds = log_seconds() - s->seconds;
-	}
+	watch_end(m->watch, grew);
 }
 
 static int fetch_sources(struct making *m, const char ***ret, struct err *e)
@@ -96,7 +91,7 @@ static struct build_request build_request(const struct making *m)
 		.torch_dir = m->torch_dir,
 		.venv_dir = m->pyenv.dir,
 		.jobs = m->q->jobs,
-		.observer = &m->progress.observer,
+		.observer = progress_observer(m->progress),
 	};
 }
 
@@ -108,13 +103,13 @@ static int make_tree(struct making *m, struct err *e)
 	step_begin(m, "fetch");
 	if (fetch_sources(m, &paths, e) != 0)
 		return -1;
-	step_end(m);
+	step_end(m, false);
 	if (fs_exists(marker))
 		return 0;
 	step_begin(m, "unpack");
 	if (fs_remove_tree(src, e) != 0 || unpack_sources(m, paths, src, e) != 0)
 		return -1;
-	step_end(m);
+	step_end(m, true);
 	step_begin(m, "patch");
 	if (apply_patches(m, src, e) != 0)
 		return -1;
@@ -122,7 +117,7 @@ static int make_tree(struct making *m, struct err *e)
 	if (build_prepare(&b, m->run, e) != 0)
 		return -1;
 	log_status_end(m->run->log);
-	step_end(m);
+	step_end(m, true);
 	return fs_write_atomic(marker, m->plan->compile_text, strlen(m->plan->compile_text), 0644, e);
 }
 
@@ -143,7 +138,7 @@ static int make_python(struct making *m, struct err *e)
 		    torch_provides(m->torch, m->q->root, m->torch_dir, m->arena, &m->provided, e) != 0)
 			return -1;
 	}
-	step_end(m);
+	step_end(m, false);
 	return 0;
 }
 
@@ -177,7 +172,7 @@ static int make_relocated(struct making *m, const char *tree, struct err *e)
 	zip_close(z);
 	if (rc != 0 || relocate_tree(&r, m->run, m->arena, &m->relocated, e) != 0)
 		return -1;
-	step_end(m);
+	step_end(m, true);
 	return 0;
 }
 
@@ -239,7 +234,7 @@ static int make_packed(struct making *m, const char *tree, struct err *e)
 		strlist_addf(&p.requires, m->arena, "torch==%s", m->torch->version);
 	if (pack_wheel(&p, m->run, m->arena, &m->packed, e) != 0)
 		return -1;
-	step_end(m);
+	step_end(m, false);
 	return 0;
 }
 
@@ -274,14 +269,13 @@ static int make_verified(struct making *m, struct err *e)
 		return -1;
 	if (!m->used.ran)
 		log_warn(m->run->log, "%s was verified but not run: %s", m->packed.file, m->used.why_not);
-	step_end(m);
+	step_end(m, false);
 	return 0;
 }
 
 int making_run(struct making *m, struct err *e)
 {
 	const char *tree = path_join(m->arena, m->build_dir, "tree");
-	progress_init(&m->progress, m->run->log, m->plan->package);
 	if (manylinux_load(m->q->profiles_dir, m->arena, &m->policy, e) != 0)
 		return -1;
 	if (make_tree(m, e) != 0 || make_python(m, e) != 0)
@@ -290,7 +284,7 @@ int making_run(struct making *m, struct err *e)
 	step_begin(m, "build");
 	if (build_run(&b, m->run, m->arena, &m->build, e) != 0)
 		return -1;
-	step_end(m);
+	step_end(m, true);
 	if (make_relocated(m, tree, e) != 0 || make_packed(m, tree, e) != 0)
 		return -1;
 	return make_verified(m, e);

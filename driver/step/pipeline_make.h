@@ -29,8 +29,9 @@ struct making {
 	struct pack_result packed;
 	struct verify_report verified;
 	struct verify_run_result used;
-	struct pipeline_item *item;
-	struct progress progress;
+	struct watch *watch;
+	struct progress *progress;
+	struct watch_result watched; /* once the watch has been stopped */
 };
 
 /* making_run: fetch to verify. Afterwards the stage holds the wheel and nothing unverified is in it. */

@@ -54,6 +54,13 @@ static json_t *checks(const struct verify_run_result *u)
 	return out;
 }
 
+static json_t *step(const struct watch_step *s)
+{
+	return json_pack("{s:s,s:f,s:f,s:I,s:i,s:I,s:I,s:f}", "step", s->name, "seconds", s->end - s->begin, "cpu_seconds", s->cpu_seconds,
+			 "peak_memory_bytes", (json_int_t)s->peak_memory, "peak_processes", (int)s->peak_processes, "least_disk_free_bytes",
+			 (json_int_t)s->least_disk_free, "tree_bytes", (json_int_t)s->tree_bytes, "peak_memory_pressure", s->peak_pressure);
+}
+
 json_t *making_record(const struct making *m)
 {
 	const struct plan *p = m->plan;
@@ -80,8 +87,8 @@ json_t *making_record(const struct making *m)
 	json_object_set_new(out, "elf_files", json_integer((json_int_t)m->relocated.elf_files));
 	json_object_set_new(out, "verified", verify_json(&m->verified));
 	json_object_set_new(out, "used", checks(&m->used));
-	for (size_t i = 0; i < m->item->steps_count; i++)
-		json_array_append_new(steps, json_pack("{s:s,s:f}", "step", m->item->steps[i].name, "seconds", m->item->steps[i].seconds));
+	for (size_t i = 0; i < m->watched.steps_count; i++)
+		json_array_append_new(steps, step(&m->watched.steps[i]));
 	json_object_set_new(out, "steps", steps);
 	return out;
 }

@@ -1,16 +1,25 @@
-/* Progress: what a person sees of a running build: on a terminal one line, elsewhere a line a minute, with -q nothing. */
+/* Progress: what a person sees of a build: on a terminal one line that is rewritten, elsewhere a line a minute and one for each step, with -q nothing. */
 #pragma once
-#include "base/log.h"
 #include "step/build.h"
+#include "step/progress_eta.h"
+#include "step/watch.h"
 
-struct progress {
-	struct log *log;
+struct progress_request {
 	const char *package;
-	const char *step; /* the command that runs now */
-	double since;     /* when it began */
-	unsigned done, all;
-	struct build_observer observer; /* to hand to the build step */
+	const char *build_dir;       /* of the compile key */
+	struct watch *watch;         /* NULL: jobs and memory are not shown */
+	const struct history *known; /* what earlier builds took */
 };
 
-/* progress_init: `p` must stay where it is: its observer points to it. */
-void progress_init(struct progress *p, struct log *log, const char *package);
+struct progress;
+
+/* progress_new: lives in the arena, together with the strings of `q`, which are not copied. */
+struct progress *progress_new(const struct progress_request *q, const struct run *run, struct arena *a);
+/* progress_observer: to hand to the build step. */
+const struct build_observer *progress_observer(const struct progress *p);
+/* progress_step: a step begins. */
+void progress_step(struct progress *p, const char *step);
+
+/* progress_duration: "40 s", "3 min", "1 h 12 min". progress_bytes: "812 MiB", "3.1 GiB". */
+void progress_duration(char *to, size_t size, double seconds);
+void progress_bytes(char *to, size_t size, uint64_t bytes);

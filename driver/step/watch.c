@@ -257,6 +257,19 @@ void watch_now(struct watch *w, struct watch_now *ret)
 	pthread_mutex_unlock(&w->mutex);
 }
 
+size_t watch_making(struct watch *w, struct watch_unit *units, size_t max, double *ret_at)
+{
+	size_t n = 0;
+	pthread_mutex_lock(&w->mutex);
+	for (size_t i = 0; i < w->units.count && n < max; i++) {
+		if (w->units.units[i].last == w->units.looked)
+			units[n++] = w->units.units[i];
+	}
+	*ret_at = w->units.looked;
+	pthread_mutex_unlock(&w->mutex);
+	return n;
+}
+
 static int by_path(const void *a, const void *b)
 {
 	return strcmp(((const struct watch_unit *)a)->path, ((const struct watch_unit *)b)->path);

@@ -22,6 +22,7 @@ struct watch_units {
 	size_t table_size;
 	struct watch_process *last;
 	size_t last_count;
+	double looked; /* when the last look was */
 };
 
 /* watch_units_look: takes note of the units that these processes (parents first) are of, `at` seconds since the start; returns how many units are in the making. */

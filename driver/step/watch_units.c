@@ -118,6 +118,7 @@ unsigned watch_units_look(struct watch_units *u, const struct proctree_item *ite
 	free(u->last);
 	u->last = now;
 	u->last_count = count;
+	u->looked = at;
 	return making;
 }
 

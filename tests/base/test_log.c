@@ -109,7 +109,7 @@ static void status_off_a_terminal_is_rare_plain_lines(void **state)
 	log_status(&l, "two");
 	log_status_end(&l);
 	expect(&x, "one\n");
-	l.status_at -= 31;
+	l.status_at -= 61;
 	log_status(&l, "three");
 	expect(&x, "three\n");
 	close_ends(&x);
