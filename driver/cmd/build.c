@@ -73,18 +73,62 @@ static json_t *item_json(const struct pipeline_item *it)
 	return o;
 }
 
-static int print_results(struct cmd_context *c, const struct pipeline_item *items, size_t count, struct err *e)
+static json_t *failure_json(const struct pipeline_failure *f)
+{
+	json_t *o = json_object(), *error = json_object();
+	json_object_set_new(error, "exit_code", json_integer(f->why.kind));
+	json_object_set_new(error, "message", json_string(f->why.msg));
+	json_object_set_new(error, "hint", json_string(f->why.hint));
+	json_object_set_new(o, "variant", json_string(f->variant));
+	json_object_set_new(o, "release", json_string(f->release));
+	json_object_set_new(o, "error", error);
+	return o;
+}
+
+/* Of a matrix: what failed and why, and how many came from where. */
+static void print_summary(const struct pipeline_item *items, size_t count, const struct pipeline_failures *failed, struct buf *out)
+{
+	size_t hits = 0;
+	for (size_t i = 0; i < count; i++)
+		hits += items[i].hit;
+	for (size_t i = 0; i < failed->count; i++) {
+		const struct err *why = &failed->items[i].why;
+		buf_printf(out, "%s (%s)\n  failed    %s\n", failed->items[i].variant, failed->items[i].release, why->msg);
+		if (*why->hint)
+			buf_printf(out, "            %s\n", why->hint);
+	}
+	buf_printf(out, "%zu built, %zu from the store, %zu failed\n", count - hits, hits, failed->count);
+}
+
+static int print_results(struct cmd_context *c, const struct pipeline_item *items, size_t count, const struct pipeline_failures *failed,
+			 struct err *e)
 {
 	if (c->global->json) {
 		AUTO_JSON json_t *all = json_array();
 		for (size_t i = 0; i < count; i++)
 			json_array_append_new(all, item_json(&items[i]));
+		for (size_t i = 0; failed && i < failed->count; i++)
+			json_array_append_new(all, failure_json(&failed->items[i]));
 		return json_print(all, e);
 	}
 	AUTO_BUF struct buf out = {0};
 	for (size_t i = 0; i < count; i++)
 		print_item(&items[i], c->arena, &out);
+	if (failed)
+		print_summary(items, count, failed, &out);
 	return cmd_write_stdout(&out, e);
+}
+
+/* The exit code is that of the worst. */
+static int report_failures(const struct pipeline_failures *failed, size_t asked, const char *matrix, struct err *e)
+{
+	enum err_kind worst = ERR_NONE;
+	for (size_t i = 0; failed && i < failed->count; i++)
+		worst = failed->items[i].why.kind > worst ? failed->items[i].why.kind : worst;
+	if (worst == ERR_NONE)
+		return 0;
+	err_set(e, worst, "%zu of %zu variants of matrix '%s' failed", failed->count, asked, matrix);
+	return err_hint(e, "the same command again takes what was built from the store and tries the others once more");
 }
 
 static int fill_request(struct cmd_context *c, const struct strlist *words, struct pipeline_request *q, struct kvlist *toggles,
@@ -119,22 +163,27 @@ static int build_main(struct cmd_context *c, const struct strlist *words, struct
 {
 	struct pipeline_request q = {0};
 	struct kvlist toggles = {0};
+	struct pipeline_failures failures = {0};
+	const struct build_options *o = c->options;
 	struct pipeline_item *items;
 	size_t count;
+	if (o->base.select.matrix)
+		q.failures = &failures;
 	if (fill_request(c, words, &q, &toggles, e) < 0 || cmd_root(c, &q.root, e) < 0 || cmd_out_dir(c, &q.out_dir, e) < 0)
 		return -1;
 	if (q.kind == SANDBOX_BWRAP && sandbox_probe(q.root, c->run, e) < 0)
 		return -1;
 	if (cmd_store(c, &q.store, e) < 0 || pipeline_build(&q, c->run, c->arena, &items, &count, e) < 0)
 		return -1;
-	int rc = print_results(c, items, count, e);
+	int rc = print_results(c, items, count, q.failures, e);
 	pipeline_free(items, count);
-	return rc;
+	return rc < 0 ? -1 : report_failures(q.failures, q.count, o->base.select.matrix, e);
 }
 
 static const struct cmd_example build_examples[] = {
 	{"ptbuild --profile sm90-avx512", "PyTorch for Hopper GPUs and AVX-512 processors, newest release"},
 	{"ptbuild --profile cpu-avx2 --package all --release 2.6.0-debian --root ROOT", "all three packages inside an unpacked Debian 13"},
+	{"ptbuild build --matrix build-pytorch/main --only '*-cpu-*'", "every CPU variant of a matrix"},
 	{"ptbuild build torchvision-python313-cpu-avx2 --torch root --root ROOT", "one exact variant, against the root's own torch"},
 	{0},
 };
@@ -146,6 +195,9 @@ static const char *const build_text[] = {
 	"torchvision and torchaudio are built against the torch wheel of the same variant and pin it exactly; it is built first if the "
 	"store has none. "
 	"--torch names another one.",
+	"Of a matrix, all variants are built one after the other, or those that match --only; one that fails does not stop the others, and "
+	"a summary says which did. "
+	"The exit code is that of the worst.",
 	"A build that was killed goes on where it was: the tree is kept until its wheel is in the store.",
 	NULL,
 };
@@ -155,7 +207,7 @@ static const struct arg_def *const build_tables[] = {cmd_select_options, build_o
 const struct command command_build = {
 	.name = "build",
 	.summary = "build wheels, or take them from the store",
-	.usage = "[--profile PROFILE [--package NAMES] | VARIANT...] [OPTION...]",
+	.usage = "[--profile PROFILE | --matrix NAME [--only GLOB] | VARIANT...] [OPTION...]",
 	.text = build_text,
 	.tables = build_tables,
 	.arguments = cmd_select_arguments,

@@ -3,18 +3,20 @@
 #include "base/json.h"
 #include "cmd/cmd.h"
 #include "cmd/help.h"
+#include "cmd/list_matrices.h"
 
 struct list_options {
 	struct cmd_globals global;
-	bool releases, profiles, isas, gpus, toolkits, blas, toggles;
+	bool releases, matrices, profiles, isas, gpus, toolkits, blas, toggles;
 };
 
 /* A section is made as JSON; the text is the same rows as columns. */
 struct section {
 	const char *name;
-	size_t flag; /* offset in list_options */
-	json_t *(*rows)(const struct tables *t, struct arena *a);
-	const char *columns[8]; /* keys shown as text; NULL ends them */
+	size_t flag;                                                                       /* offset in list_options */
+	json_t *(*rows)(const struct tables *t, struct arena *a);                          /* NULL: the next */
+	int (*load)(const struct tables *t, struct arena *a, json_t **ret, struct err *e); /* rows that are in files of their own */
+	const char *columns[8];                                                            /* keys shown as text; NULL ends them */
 };
 
 static json_t *strings(const char *const *items, unsigned count)
@@ -182,18 +184,21 @@ static json_t *toggle_rows(const struct tables *t, struct arena *a)
 #define FLAG(field) offsetof(struct list_options, field)
 
 static const struct section sections[] = {
-	{"releases", FLAG(releases), release_rows, {"name", "pytorch", "torchvision", "torchaudio", "pythons", "toolkits"}},
-	{"profiles", FLAG(profiles), profile_rows, {"name", "platform", "gpu", "isa"}},
-	{"isas", FLAG(isas), isa_rows, {"name", "platform", "flags", "cpus"}},
-	{"gpus", FLAG(gpus), gpu_rows, {"sm", "capability", "cuda_min", "cuda_max", "torch_min", "name", "devices"}},
-	{"toolkits", FLAG(toolkits), toolkit_rows, {"version", "gcc_max", "clang_max", "driver", "driver_floor"}},
-	{"blas", FLAG(blas), blas_rows, {"name", "cmake", "platforms"}},
-	{"toggles", FLAG(toggles), toggle_rows, {"package", "name", "cpu", "cuda", "mps", "since", "until"}},
+	{"releases", FLAG(releases), release_rows, NULL, {"name", "pytorch", "torchvision", "torchaudio", "pythons", "toolkits"}},
+	{"matrices", FLAG(matrices), NULL, list_matrices, {"name", "release", "variants", "refused", "note"}},
+	{"profiles", FLAG(profiles), profile_rows, NULL, {"name", "platform", "gpu", "isa"}},
+	{"isas", FLAG(isas), isa_rows, NULL, {"name", "platform", "flags", "cpus"}},
+	{"gpus", FLAG(gpus), gpu_rows, NULL, {"sm", "capability", "cuda_min", "cuda_max", "torch_min", "name", "devices"}},
+	{"toolkits", FLAG(toolkits), toolkit_rows, NULL, {"version", "gcc_max", "clang_max", "driver", "driver_floor"}},
+	{"blas", FLAG(blas), blas_rows, NULL, {"name", "cmake", "platforms"}},
+	{"toggles", FLAG(toggles), toggle_rows, NULL, {"package", "name", "cpu", "cuda", "mps", "since", "until"}},
 };
 
 static const char *cell(const json_t *row, const char *key, struct arena *a)
 {
 	const json_t *value = json_object_get(row, key);
+	if (json_is_integer(value))
+		return arena_printf(a, "%lld", (long long)json_integer_value(value));
 	if (!json_is_array(value))
 		return json_is_string(value) ? json_string_value(value) : "-";
 	struct strlist l = {0};
@@ -245,7 +250,11 @@ static int list_main(struct cmd_context *c, const struct strlist *words, struct 
 	for (size_t i = 0; i < ARRAY_LEN(sections); i++) {
 		if (asked ? !chosen(o, &sections[i]) : i > 0)
 			continue;
-		json_t *rows = sections[i].rows(t, c->arena);
+		json_t *rows = NULL;
+		if (sections[i].rows)
+			rows = sections[i].rows(t, c->arena);
+		else if (sections[i].load(t, c->arena, &rows, e) < 0)
+			return -1;
 		if (asked > 1)
 			buf_printf(&out, "%s%s\n", out.len ? "\n" : "", sections[i].name);
 		print_rows(&out, &sections[i], rows, c->arena);
@@ -256,6 +265,8 @@ static int list_main(struct cmd_context *c, const struct strlist *words, struct 
 
 static const struct arg_def list_defs[] = {
 	{"releases", 0, ARG_FLAG, FLAG(releases), NULL, "pinned sets: versions, Pythons, CUDA toolkits", NULL},
+	{"matrices", 0, ARG_FLAG, FLAG(matrices), NULL, "named sets of variants, how many they hold and how many of those cannot be built",
+	 NULL},
 	{"profiles", 0, ARG_FLAG, FLAG(profiles), NULL, "names for --profile", NULL},
 	{"isas", 0, ARG_FLAG, FLAG(isas), NULL, "CPU instruction sets", NULL},
 	{"gpus", 0, ARG_FLAG, FLAG(gpus), NULL, "GPU targets", NULL},
@@ -268,6 +279,7 @@ static const struct arg_def list_defs[] = {
 static const struct cmd_example list_examples[] = {
 	{"ptbuild list", "the releases"},
 	{"ptbuild list --profiles --json", "names for --profile, as JSON"},
+	{"ptbuild list --matrices", "names for --matrix"},
 	{"ptbuild list --gpus --isas", "what profiles are made of"},
 	{0},
 };
@@ -284,7 +296,7 @@ static const char *const list_paragraphs[] = {
 const struct command command_list = {
 	.name = "list",
 	.summary = "list releases, profiles and what they are made of",
-	.usage = "[--releases] [--profiles] [--isas] [--gpus] [--toolkits] [--blas] [--toggles]",
+	.usage = "[--releases] [--matrices] [--profiles] [--isas] [--gpus] [--toolkits] [--blas] [--toggles]",
 	.text = list_paragraphs,
 	.tables = (const struct arg_def *const[]){list_defs, NULL},
 	.examples = list_examples,

@@ -45,41 +45,117 @@ static int make_plan(struct cmd_context *c, const struct selection *s, const str
 	return cmd_select_plan(c, s, toolchain, torch.identity, torch.version, ret, e);
 }
 
-static int print_json(const struct plan *const *plans, size_t count, struct err *e)
+/* Where plans go as they are made; a matrix has more of them than should be held at once. */
+struct output {
+	const struct cmd_context *c;
+	json_t *all; /* array */
+	struct buf text;
+	size_t refused;
+	enum err_kind worst;
+};
+
+static void output_release(struct output *o)
 {
-	if (count == 1) {
-		AUTO_JSON json_t *one = plan_json(plans[0]);
-		return json_print(one, e);
+	json_decref(o->all);
+	buf_release(&o->text);
+}
+
+static void put_plan(struct output *o, const struct plan *p, struct arena *a)
+{
+	const struct plan_options *options = o->c->options;
+	if (o->c->global->json)
+		json_array_append_new(o->all, plan_json(p));
+	else
+		buf_printf(&o->text, "%s%s", o->text.len ? "\n" : "", plan_text(p, options->explain, a));
+}
+
+/* A variant of a matrix that cannot be built stands where its plan would, with the reason. */
+static void put_refusal(struct output *o, const struct selection *s, const struct err *why, struct arena *a)
+{
+	const char *name = variant_name(&s->variant, a);
+	o->refused++;
+	o->worst = why->kind > o->worst ? why->kind : o->worst;
+	if (!o->c->global->json) {
+		buf_printf(&o->text, "%s%s\n  refused       %s\n", o->text.len ? "\n" : "", name, why->msg);
+		if (*why->hint)
+			buf_printf(&o->text, "                %s\n", why->hint);
+		return;
 	}
-	AUTO_JSON json_t *all = json_array();
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(all, plan_json(plans[i]));
-	return json_print(all, e);
+	json_t *error = json_object(), *row = json_object();
+	json_object_set_new(error, "exit_code", json_integer(why->kind));
+	json_object_set_new(error, "message", json_string(why->msg));
+	json_object_set_new(error, "hint", json_string(why->hint));
+	json_object_set_new(row, "schema", json_integer(PLAN_SCHEMA));
+	json_object_set_new(row, "variant", json_string(name));
+	json_object_set_new(row, "package", json_string(s->variant.package));
+	json_object_set_new(row, "release", json_string(s->release->name));
+	json_object_set_new(row, "error", error);
+	json_array_append_new(o->all, row);
+}
+
+/* One variant, in an arena of its own; in a matrix a refusal is no reason to stop. */
+static int put_one(struct cmd_context *c, const struct selection *s, bool matrix, struct output *o, struct err *e)
+{
+	AUTO_ARENA struct arena scratch = {0};
+	struct cmd_context own = *c;
+	const struct plan *p;
+	own.arena = &scratch;
+	if (make_plan(&own, s, &p, e) == 0) {
+		put_plan(o, p, &scratch);
+		return 0;
+	}
+	if (!matrix || (e->kind != ERR_POLICY && e->kind != ERR_CONFIG))
+		return -1;
+	put_refusal(o, s, e, &scratch);
+	err_clear(e);
+	return 0;
+}
+
+/* What all plans share is read once, into the arena of the run. */
+static int prepare(struct cmd_context *c, struct err *e)
+{
+	const struct tables *t;
+	const struct root *root;
+	const struct toolchain *toolchain;
+	const char *patches;
+	if (cmd_tables(c, &t, e) < 0 || cmd_patches_dir(c, &patches, e) < 0)
+		return -1;
+	return c->global->root && (cmd_root(c, &root, e) < 0 || cmd_toolchain(c, &toolchain, e) < 0) ? -1 : 0;
+}
+
+static int print_output(const struct output *o, bool as_array, struct err *e)
+{
+	if (!o->c->global->json)
+		return cmd_write_stdout(&o->text, e);
+	return json_print(as_array ? o->all : json_array_get(o->all, 0), e);
 }
 
 static int plan_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
-	const struct plan_options *o = c->options;
+	const struct cmd_select_base *base = c->options;
+	const char *matrix = base->select.matrix;
+	CLEANUP(output_release) struct output o = {.c = c, .all = json_array()};
 	struct selection *chosen;
 	size_t count;
-	if (cmd_select(c, words, &chosen, &count, e) < 0)
+	if (cmd_select(c, words, &chosen, &count, e) < 0 || prepare(c, e) < 0)
 		return -1;
-	const struct plan **plans = arena_array(c->arena, count, sizeof(const struct plan *));
 	for (size_t i = 0; i < count; i++)
-		if (make_plan(c, &chosen[i], &plans[i], e) < 0)
+		if (put_one(c, &chosen[i], matrix != NULL, &o, e) < 0)
 			return -1;
-	if (c->global->json)
-		return print_json(plans, count, e);
-	AUTO_BUF struct buf out = {0};
-	for (size_t i = 0; i < count; i++)
-		buf_printf(&out, "%s%s", i ? "\n" : "", plan_text(plans[i], o->explain, c->arena));
-	return cmd_write_stdout(&out, e);
+	if (print_output(&o, matrix || count > 1, e) < 0)
+		return -1;
+	if (!o.refused)
+		return 0;
+	err_set(e, o.worst, "%zu of %zu variants of matrix '%s' cannot be built", o.refused, count, matrix);
+	return err_hint(e, "the plan says why of each; --only and --release choose others");
 }
 
 static const struct cmd_example plan_examples[] = {
 	{"ptbuild plan --profile sm90-avx512 --explain", "every setting with the table line it comes from"},
 	{"ptbuild plan pytorch-python313-cuda12_8-sm90-avx512 --release 2.9.1 --json", "one exact variant as a JSON object"},
 	{"ptbuild plan --profile cpu-avx2 --package all --json", "three packages as a JSON array"},
+	{"ptbuild plan --matrix build-pytorch/pytorch-2.10-python313 --only '*-sm90-*' --json",
+	 "the variants of a matrix whose names match"},
 	{0},
 };
 
@@ -98,7 +174,7 @@ static const struct arg_def *const plan_tables[] = {cmd_select_options, plan_onl
 const struct command command_plan = {
 	.name = "plan",
 	.summary = "show what would be built, and why",
-	.usage = "[--profile PROFILE [--package NAMES] | VARIANT...] [--explain] [OPTION...]",
+	.usage = "[--profile PROFILE | --matrix NAME [--only GLOB] | VARIANT...] [--explain] [OPTION...]",
 	.text = plan_text_paragraphs,
 	.tables = plan_tables,
 	.arguments = cmd_select_arguments,

@@ -4,12 +4,16 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "core/matrix.h"
 
 #define SELECT(type, field) (type), offsetof(struct cmd_select_base, select.field)
 
 const struct arg_def cmd_select_options[] = {
 	{"profile", 'p', SELECT(ARG_STRING, profile), "PROFILE", "GPU target and CPU instruction set (sm90-avx512), or a profile file",
 	 "<profile>"},
+	{"matrix", 'm', SELECT(ARG_STRING, matrix), "NAME", "all variants of a matrix: a name of 'ptbuild list --matrices', or a file",
+	 "<matrix>"},
+	{"only", 0, SELECT(ARG_LIST, only), "GLOB", "of a matrix, the variants whose name matches; may be repeated", NULL},
 	{"package", 0, SELECT(ARG_LIST, packages), "NAMES", "pytorch (default), torchvision, torchaudio or all",
 	 "pytorch torchvision torchaudio all"},
 	{"release", 0, SELECT(ARG_STRING, release), "NAME", "the pinned set to build (default: the newest that fits)", "<release>"},
@@ -190,19 +194,72 @@ static int select_by_name(struct cmd_context *c, const struct tables *t, const s
 	return 0;
 }
 
+static int nothing_matches(const struct matrix *m, const struct strlist *only, struct arena *a, struct err *e)
+{
+	struct matrix_walk w = {0};
+	err_set(e, ERR_CONFIG, "no variant of matrix '%s' matches --only %s", m->name, strlist_join(only, a, ","));
+	return err_hint(e, "its names are like %s; a glob must match the whole name, for example '*-%s'", matrix_next(m, &w, a), "avx2");
+}
+
+static int select_by_matrix(struct cmd_context *c, const struct tables *t, struct selection **ret, size_t *ret_count, struct err *e)
+{
+	const struct cmd_select *o = options(c);
+	const struct matrix *m;
+	struct strlist names = {0};
+	struct matrix_walk w = {0};
+	const char *name;
+	if (o->packages.count || o->python || o->cuda) {
+		err_set(e, ERR_USAGE, "a matrix says packages, Pythons and toolkits already");
+		return err_hint(e, "leave --package, --python and --cuda out; --only '*-cuda12_8-*' chooses from matrix '%s'", o->matrix);
+	}
+	if (matrix_load(t, o->matrix, c->arena, &m, e) < 0)
+		return -1;
+	const struct release_row *release = m->release;
+	if (o->release && tables_need_release(t, o->release, &release, e) < 0)
+		return -1;
+	while ((name = matrix_next(m, &w, c->arena)))
+		if (!o->only.count || matrix_globs_match(&o->only, name))
+			strlist_ref(&names, c->arena, name);
+	if (!names.count)
+		return nothing_matches(m, &o->only, c->arena, e);
+	struct selection *all = arena_array(c->arena, names.count, sizeof(*all));
+	for (size_t i = 0; i < names.count; i++) {
+		all[i].release = release;
+		if (variant_parse(t, names.items[i], c->arena, &all[i].variant, e) < 0)
+			return err_wrap(e, "matrix '%s'", m->name);
+	}
+	*ret = all;
+	*ret_count = names.count;
+	return 0;
+}
+
+static int check_ways(const struct cmd_context *c, const struct strlist *words, struct err *e)
+{
+	const struct cmd_select *o = options(c);
+	if (words->count && o->profile)
+		return err_set(e, ERR_USAGE, "'%s' and --profile %s exclude each other", words->items[0], o->profile);
+	if (words->count && o->matrix)
+		return err_set(e, ERR_USAGE, "'%s' and --matrix %s exclude each other", words->items[0], o->matrix);
+	if (o->profile && o->matrix)
+		return err_set(e, ERR_USAGE, "--profile %s and --matrix %s exclude each other", o->profile, o->matrix);
+	if (o->only.count && !o->matrix) {
+		err_set(e, ERR_USAGE, "--only without --matrix");
+		return err_hint(e, "it chooses from the variants of a matrix ('ptbuild list --matrices')");
+	}
+	if (words->count || o->profile || o->matrix)
+		return 0;
+	err_set(e, ERR_USAGE, "nothing says what to %s", c->command->name);
+	return err_hint(e, "name a profile, for example --profile sm90-avx512 or --profile cpu-avx2, or a variant");
+}
+
 int cmd_select(struct cmd_context *c, const struct strlist *words, struct selection **ret, size_t *ret_count, struct err *e)
 {
 	const struct tables *t;
-	const char *profile = options(c)->profile;
-	if (words->count && profile)
-		return err_set(e, ERR_USAGE, "'%s' and --profile %s exclude each other", words->items[0], profile);
-	if (!words->count && !profile) {
-		err_set(e, ERR_USAGE, "nothing says what to %s", c->command->name);
-		return err_hint(e, "name a profile, for example --profile sm90-avx512 or --profile cpu-avx2, or a variant");
-	}
-	if (cmd_tables(c, &t, e) < 0)
+	if (check_ways(c, words, e) < 0 || cmd_tables(c, &t, e) < 0)
 		return -1;
-	return words->count ? select_by_name(c, t, words, ret, ret_count, e) : select_by_profile(c, t, ret, ret_count, e);
+	if (words->count)
+		return select_by_name(c, t, words, ret, ret_count, e);
+	return options(c)->matrix ? select_by_matrix(c, t, ret, ret_count, e) : select_by_profile(c, t, ret, ret_count, e);
 }
 
 static int parse_settings(const struct strlist *set, struct arena *a, struct kvlist *ret, struct err *e)

@@ -137,6 +137,12 @@ static void describe(const struct plan_context *c, struct plan *p)
 	pair(c, p);
 }
 
+int plan_possible(const struct tables *t, const struct plan_request *q, struct arena *a, struct err *e)
+{
+	struct plan_context c = {.tables = t, .request = q, .arena = a, .variant = *q->variant};
+	return plan_check(&c, e);
+}
+
 int plan_resolve(const struct tables *t, const struct plan_request *q, struct arena *a, const struct plan **ret, struct err *e)
 {
 	struct plan_context c = {.tables = t, .request = q, .arena = a, .variant = *q->variant};

@@ -76,6 +76,8 @@ struct plan_request {
 /* plan_resolve: pure but for reading the patch files it lists. ERR_CONFIG for what the tables do not know; ERR_POLICY for a pair that cannot work (nvcc of the toolkit lacks the target, a Python
  * the release lacks, an ISA of another platform), the message naming both and the first combination that works. */
 int plan_resolve(const struct tables *t, const struct plan_request *q, struct arena *a, const struct plan **ret, struct err *e) MUST_CHECK;
+/* plan_possible: whether there is such a build at all: the refusals of plan_resolve, without the rest of its work. */
+int plan_possible(const struct tables *t, const struct plan_request *q, struct arena *a, struct err *e) MUST_CHECK;
 /* plan_json: the object of the contract (new reference). */
 json_t *plan_json(const struct plan *p);
 /* plan_text: for people; with `reasons` each value stands beside its table:line and why. */

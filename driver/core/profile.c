@@ -159,15 +159,20 @@ int profile_set_isa(const struct tables *t, const char *text, struct arena *a, s
 	return hint_known(text, &known, &known, a, e);
 }
 
-char *profile_composed_name(const struct profile *p, struct arena *a)
+char *profile_gpu_name(const struct profile *p, struct arena *a)
 {
 	struct strlist l = {0};
 
-	if (!p->isa)
-		return arena_strdup(a, MPS_NAME);
+	if (p->gpu != GPU_CUDA)
+		return arena_strdup(a, p->gpu == GPU_CPU ? "cpu" : "mps");
 	for (unsigned i = 0; i < p->targets_count; i++)
 		strlist_addf(&l, a, "sm%s%s%s", p->targets[i].row->sm, p->targets[i].suffix, p->targets[i].ptx ? "+ptx" : "");
-	return arena_printf(a, "%s-%s", p->gpu == GPU_CPU ? "cpu" : strlist_join(&l, a, "+"), p->isa->name);
+	return strlist_join(&l, a, "+");
+}
+
+char *profile_composed_name(const struct profile *p, struct arena *a)
+{
+	return p->isa ? arena_printf(a, "%s-%s", profile_gpu_name(p, a), p->isa->name) : arena_strdup(a, MPS_NAME);
 }
 
 void profile_settle_platform(struct profile *p)

@@ -16,3 +16,5 @@ int profile_file_load(const struct tables *t, const char *path, unsigned depth, 
 /* profile_by_name: as profile_load, from inside a file. */
 int profile_by_name(const struct tables *t, const char *name, unsigned depth, struct arena *a, struct profile *ret,
 		    struct err *e) MUST_CHECK;
+/* profile_gpu_name: the GPU half of a composed name: "cpu", "mps", "sm80+sm90a+ptx". */
+char *profile_gpu_name(const struct profile *p, struct arena *a);

@@ -39,6 +39,13 @@ struct isa_row { /* isa.yaml */
 	unsigned line;
 };
 
+struct isa_group { /* isa.yaml: a word for several of them in a matrix */
+	const char *name;
+	const char **isas;
+	unsigned isas_count;
+	unsigned line;
+};
+
 struct gpu_suffix { /* "a", "f" and the first toolkit whose nvcc takes it */
 	const char *suffix;
 	const char *cuda_min;

@@ -64,6 +64,8 @@ static int load_isas_and_gpus(struct loader *l, struct err *e)
 		return -1;
 	l->t->isas = isa->isas;
 	l->t->isas_count = isa->isas_count;
+	l->t->groups = isa->groups;
+	l->t->groups_count = isa->groups_count;
 	l->t->gpus = gpu->gpus;
 	l->t->gpus_count = gpu->gpus_count;
 	return 0;

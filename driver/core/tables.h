@@ -8,6 +8,8 @@
 struct tables {
 	struct isa_row *isas;
 	unsigned isas_count;
+	struct isa_group *groups;
+	unsigned groups_count;
 	struct gpu_row *gpus;
 	unsigned gpus_count;
 	struct toolkit_row *toolkits;
@@ -38,9 +40,12 @@ extern const char *const tables_packages[TABLES_PACKAGES];
 
 /* Look-ups: NULL when absent. The _need forms give ERR_CONFIG with the nearest name and the list. Aliases count. */
 const struct isa_row *tables_isa(const struct tables *t, const char *name);
+const struct isa_group *tables_isa_group(const struct tables *t, const char *name);
 const struct gpu_row *tables_gpu(const struct tables *t, const char *sm);
 const struct toolkit_row *tables_toolkit(const struct tables *t, const char *version);
 const struct blas_row *tables_blas(const struct tables *t, const char *name);
+/* tables_python_known: whether a release builds for a Python ("3.13"). */
+bool tables_python_known(const struct tables *t, const char *python);
 /* tables_toggle: the row that this version of the package has; version NULL takes any. */
 const struct toggle_row *tables_toggle(const struct tables *t, const char *package, const char *name, const char *version);
 /* tables_toggle_value: the row's own spelling of a value ("1", "true", "yes", "on" are all ON or 1; case does not count); ERR_CONFIG with the values there are. Points into the row. */

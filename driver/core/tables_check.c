@@ -142,6 +142,22 @@ static int check_isa(const struct tables *t, const char *file, const struct isa_
 	return row_settings(t, file, row->settings, row->settings_count, e);
 }
 
+static int check_group(const struct tables *t, const char *file, const struct isa_group *row, struct err *e)
+{
+	const struct row_place at = {file, row->line};
+
+	if (!is_word(row->name, "-_"))
+		return row_bad(&at, e, "'%s' is no name for a group: small letters, digits, '-' and '_'", row->name);
+	if (tables_isa(t, row->name) || tables_isa_group(t, row->name) != row)
+		return row_bad(&at, e, "'%s' is there twice", row->name);
+	for (unsigned i = 0; i < row->isas_count; i++) {
+		const struct isa_row *isa = tables_isa(t, row->isas[i]);
+		if (!isa || strcmp(isa->name, row->isas[i]) != 0)
+			return row_bad(&at, e, "'%s' of group '%s' is no instruction set of this file", row->isas[i], row->name);
+	}
+	return 0;
+}
+
 /* "9.0" for "90", "12.1" for "121". */
 static bool capability_fits(const struct gpu_row *row)
 {
@@ -309,6 +325,9 @@ int tables_check(const struct tables *t, struct err *e)
 			return -1;
 	for (unsigned i = 0; i < t->isas_count; i++)
 		if (check_isa(t, file_of(t, "isa.yaml", &f), &t->isas[i], e) < 0)
+			return -1;
+	for (unsigned i = 0; i < t->groups_count; i++)
+		if (check_group(t, file_of(t, "isa.yaml", &f), &t->groups[i], e) < 0)
 			return -1;
 	for (unsigned i = 0; i < t->gpus_count; i++)
 		if (check_gpu(t, file_of(t, "gpu.yaml", &f), &t->gpus[i], e) < 0)

@@ -22,6 +22,23 @@ const struct isa_row *tables_isa(const struct tables *t, const char *name)
 	return NULL;
 }
 
+const struct isa_group *tables_isa_group(const struct tables *t, const char *name)
+{
+	for (unsigned i = 0; i < t->groups_count; i++)
+		if (strcmp(t->groups[i].name, name) == 0)
+			return &t->groups[i];
+	return NULL;
+}
+
+bool tables_python_known(const struct tables *t, const char *python)
+{
+	for (unsigned i = 0; i < t->releases_count; i++)
+		for (unsigned k = 0; k < t->releases[i].pythons_count; k++)
+			if (strcmp(t->releases[i].pythons[k], python) == 0)
+				return true;
+	return false;
+}
+
 const struct gpu_row *tables_gpu(const struct tables *t, const char *sm)
 {
 	for (unsigned i = 0; i < t->gpus_count; i++)

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/matrix_rows.h"
+
 /* Long lists read as tables below: NEED and MAY are strings, LIST a list of strings, ROWS a list of mappings. */
 #define NEED(type, member) CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER, type, member, 1, CYAML_UNLIMITED)
 #define MAY(type, member) CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER_NULL | CYAML_FLAG_OPTIONAL, type, member, 0, CYAML_UNLIMITED)
@@ -50,7 +52,17 @@ static const cyaml_schema_field_t isa_fields[] = {
 	CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t isa_entry = ENTRY(struct isa_row, isa_fields);
-static const cyaml_schema_field_t isa_file_fields[] = {NEED_ROWS(struct isa_file, isas, &isa_entry), CYAML_FIELD_END};
+static const cyaml_schema_field_t isa_group_fields[] = {
+	NEED(struct isa_group, name),
+	NEED_LIST(struct isa_group, isas),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t isa_group_entry = ENTRY(struct isa_group, isa_group_fields);
+static const cyaml_schema_field_t isa_file_fields[] = {
+	NEED_ROWS(struct isa_file, isas, &isa_entry),
+	ROWS(struct isa_file, groups, &isa_group_entry),
+	CYAML_FIELD_END,
+};
 const cyaml_schema_value_t schema_isa = TOP(struct isa_file, isa_file_fields);
 
 static const cyaml_schema_field_t suffix_fields[] = {
@@ -204,20 +216,48 @@ static const cyaml_schema_field_t release_fields[] = {
 	CYAML_FIELD_END,
 };
 const cyaml_schema_value_t schema_release = TOP(struct release_row, release_fields);
+
+static const cyaml_schema_field_t matrix_row_fields[] = {
+	LIST(struct matrix_row, packages),  LIST(struct matrix_row, pythons), LIST(struct matrix_row, toolkits),
+	NEED_LIST(struct matrix_row, gpus), LIST(struct matrix_row, isas),    CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t matrix_row_entry = ENTRY(struct matrix_row, matrix_row_fields);
+static const cyaml_schema_field_t matrix_fields[] = {
+	NEED(struct matrix_file, note),
+	MAY(struct matrix_file, release),
+	MAY(struct matrix_file, of),
+	LIST(struct matrix_file, pythons),
+	ROWS(struct matrix_file, rows, &matrix_row_entry),
+	LIST(struct matrix_file, only),
+	LIST(struct matrix_file, except),
+	CYAML_FIELD_END,
+};
+const cyaml_schema_value_t schema_matrix = TOP(struct matrix_file, matrix_fields);
 /* clang-format on */
 
-/* Where the line number lies in the struct that a set of fields fills. */
+/* Where the line number lies in the struct that a set of fields fills; a row a line, so that adding one touches no other. */
+/* clang-format off */
 static const struct {
 	const cyaml_schema_field_t *fields;
 	size_t offset;
 } line_members[] = {
-	{setting_fields, offsetof(struct table_setting, line)}, {isa_fields, offsetof(struct isa_row, line)},
-	{gpu_fields, offsetof(struct gpu_row, line)},           {layout_fields, offsetof(struct layout_row, line)},
-	{part_fields, offsetof(struct part_row, line)},         {toolkit_fields, offsetof(struct toolkit_row, line)},
-	{blas_fields, offsetof(struct blas_row, line)},         {toggle_fields, offsetof(struct toggle_row, line)},
-	{retired_fields, offsetof(struct retired_row, line)},   {source_fields, offsetof(struct source_row, line)},
-	{package_fields, offsetof(struct package_row, line)},   {release_fields, offsetof(struct release_row, line)},
+	{setting_fields, offsetof(struct table_setting, line)},
+	{isa_fields, offsetof(struct isa_row, line)},
+	{gpu_fields, offsetof(struct gpu_row, line)},
+	{layout_fields, offsetof(struct layout_row, line)},
+	{part_fields, offsetof(struct part_row, line)},
+	{toolkit_fields, offsetof(struct toolkit_row, line)},
+	{blas_fields, offsetof(struct blas_row, line)},
+	{toggle_fields, offsetof(struct toggle_row, line)},
+	{retired_fields, offsetof(struct retired_row, line)},
+	{source_fields, offsetof(struct source_row, line)},
+	{package_fields, offsetof(struct package_row, line)},
+	{release_fields, offsetof(struct release_row, line)},
+	{isa_group_fields, offsetof(struct isa_group, line)},
+	{matrix_row_fields, offsetof(struct matrix_row, line)},
+	{matrix_fields, offsetof(struct matrix_file, line)},
 };
+/* clang-format on */
 
 static void settle_fields(const cyaml_schema_field_t *fields, char *data, const char *path, const struct yaml_lines *lines);
 

@@ -6,6 +6,8 @@
 struct isa_file {
 	struct isa_row *isas;
 	unsigned isas_count;
+	struct isa_group *groups;
+	unsigned groups_count;
 };
 
 struct gpu_file {

@@ -143,9 +143,14 @@ int variant_parse(const struct tables *t, const char *name, struct arena *a, str
 	return 0;
 }
 
+char *variant_spell(const char *package, const char *python, const char *cuda, const char *profile, struct arena *a)
+{
+	const char *toolkit = cuda ? arena_printf(a, "%s-", toolkit_word(cuda, a)) : "";
+
+	return arena_printf(a, "%s" PYTHON "%c%s-%s%s", package, python[0], python + 2, toolkit, profile);
+}
+
 char *variant_name(const struct variant *v, struct arena *a)
 {
-	const char *cuda = v->cuda ? arena_printf(a, "%s-", toolkit_word(v->cuda, a)) : "";
-
-	return arena_printf(a, "%s" PYTHON "%c%s-%s%s", v->package, v->python[0], v->python + 2, cuda, v->profile.name);
+	return variant_spell(v->package, v->python, v->cuda, v->profile.name, a);
 }

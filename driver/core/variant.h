@@ -13,5 +13,7 @@ struct variant {
 int variant_parse(const struct tables *t, const char *name, struct arena *a, struct variant *ret, struct err *e) MUST_CHECK;
 /* variant_name: the canonical name; variant_parse of it gives the same variant. */
 char *variant_name(const struct variant *v, struct arena *a);
+/* variant_spell: the same of its parts; cuda may be NULL. */
+char *variant_spell(const char *package, const char *python, const char *cuda, const char *profile, struct arena *a);
 /* variant_looks_like: whether a word is meant as a variant (starts with a package name and "-python"). */
 bool variant_looks_like(const char *word);

@@ -143,6 +143,14 @@ static const struct pipeline_item *made_already(const struct pipeline *l, const 
 	return NULL;
 }
 
+static const struct pipeline_failure *failed_already(const struct pipeline *l, const char *variant)
+{
+	for (size_t i = 0; l->q->failures && i < l->q->failures->count; i++)
+		if (strcmp(l->q->failures->items[i].variant, variant) == 0)
+			return &l->q->failures->items[i];
+	return NULL;
+}
+
 static int find_torch(struct pipeline *l, const struct pipeline_target *t, struct torch_source *ret, struct err *e)
 {
 	if (l->q->torch && strcmp(l->q->torch, "root") == 0)
@@ -152,6 +160,11 @@ static int find_torch(struct pipeline *l, const struct pipeline_target *t, struc
 	struct pipeline_target own = *t;
 	own.variant.package = "pytorch";
 	const struct pipeline_item *have = made_already(l, variant_name(&own.variant, l->arena));
+	const struct pipeline_failure *failed = have ? NULL : failed_already(l, variant_name(&own.variant, l->arena));
+	if (failed) {
+		*e = failed->why;
+		return err_wrap(e, "the torch that %s is built against", t->variant.package);
+	}
 	if (!have) {
 		struct pipeline_item *made;
 		log_verbose(l->run->log, "%s needs the torch of its variant", t->variant.package);
@@ -162,21 +175,41 @@ static int find_torch(struct pipeline *l, const struct pipeline_target *t, struc
 	return torch_from_wheel(have->wheel, t->variant.python, l->arena, ret, e);
 }
 
+static int obtain_one(struct pipeline *l, const struct pipeline_target *t, bool needs_torch, struct err *e)
+{
+	struct torch_source *torch = NULL;
+	struct pipeline_item *it;
+	if (needs_torch) {
+		torch = arena_alloc(l->arena, sizeof(*torch));
+		if (find_torch(l, t, torch, e) != 0)
+			return -1;
+	}
+	return run_check(l->run, e) != 0 ? -1 : obtain(l, t, torch, &it, e);
+}
+
+/* Keeps a failure and goes on, if that is asked for; -1 if not. */
+static int put_aside(struct pipeline *l, const struct pipeline_target *t, struct err *e)
+{
+	struct pipeline_failures *f = l->q->failures;
+	if (!f || e->kind == ERR_INTERRUPTED)
+		return -1;
+	log_status_end(l->run->log);
+	f->items[f->count++] = (struct pipeline_failure){variant_name(&t->variant, l->arena), t->release, *e};
+	log_warn(l->run->log, "%s: %s", f->items[f->count - 1].variant, e->msg);
+	err_clear(e);
+	return 0;
+}
+
 static int obtain_all(struct pipeline *l, struct err *e)
 {
+	if (l->q->failures)
+		*l->q->failures = (struct pipeline_failures){arena_array(l->arena, l->q->count, sizeof(struct pipeline_failure)), 0};
 	for (int pass = 0; pass < 2; pass++) { /* torch first: the others are built against it */
 		for (size_t i = 0; i < l->q->count; i++) {
 			const struct pipeline_target *t = &l->q->targets[i];
-			struct torch_source *torch = NULL;
-			struct pipeline_item *it;
 			if (is_torch(&t->variant) != (pass == 0) || made_already(l, variant_name(&t->variant, l->arena)))
 				continue;
-			if (pass == 1) {
-				torch = arena_alloc(l->arena, sizeof(*torch));
-				if (find_torch(l, t, torch, e) != 0)
-					return -1;
-			}
-			if (run_check(l->run, e) != 0 || obtain(l, t, torch, &it, e) != 0)
+			if (obtain_one(l, t, pass == 1, e) != 0 && put_aside(l, t, e) != 0)
 				return -1;
 		}
 	}

@@ -11,6 +11,18 @@ struct pipeline_target {
 	const char *release;
 };
 
+/* A variant that could not be made, in the arena. */
+struct pipeline_failure {
+	const char *variant;
+	const char *release;
+	struct err why;
+};
+
+struct pipeline_failures {
+	struct pipeline_failure *items;
+	size_t count;
+};
+
 struct pipeline_request {
 	const struct tables *tables;
 	const char *profiles_dir; /* tables, checks/, requirements/ */
@@ -32,6 +44,8 @@ struct pipeline_request {
 	bool offline;
 	struct strlist mirrors;
 	bool keep_tree; /* keep the build tree after its wheel is in the store */
+	struct pipeline_failures *
+		failures; /* NULL: the first failure ends it. Else a variant that fails is added here, and only what is built against it fails with it; an interruption ends it all the same */
 };
 
 struct pipeline_item {
@@ -42,7 +56,7 @@ struct pipeline_item {
 	json_t *record;     /* build.json: what was made and how; owned by the item */
 };
 
-/* pipeline_build: makes every variant (and the torch they need), or takes them from the store, and puts the wheels into out_dir. Stops at the first failure; what was finished before stays. */
+/* pipeline_build: makes every variant (and the torch they need), or takes them from the store, and puts the wheels into out_dir. Stops at the first failure, or goes on (see failures); what was finished before stays. */
 int pipeline_build(const struct pipeline_request *q, const struct run *run, struct arena *a, struct pipeline_item **ret, size_t *ret_count,
 		   struct err *e) MUST_CHECK;
 /* pipeline_free: releases what the items own beyond the arena. */

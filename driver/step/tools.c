@@ -1,6 +1,8 @@
 #include "step/tools.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "base/version.h"
 
@@ -41,12 +43,31 @@ static int check_python(const struct plan *p, const struct toolchain *t, const s
 	return 0;
 }
 
+/* A build runs the compilers of its own platform, so there is none for another one. */
+static int check_platform(const struct plan *p, struct err *e)
+{
+	struct utsname u;
+	char here[160];
+	if (uname(&u) != 0)
+		return err_errno(e, ERR_SYSTEM, "uname");
+	bool darwin = strcmp(u.sysname, "Darwin") == 0;
+	snprintf(here, sizeof(here), "%s-%s", strcmp(u.machine, "arm64") == 0 ? "aarch64" : u.machine, darwin ? "darwin" : "linux");
+	if (strcmp(here, p->platform) == 0)
+		return 0;
+	err_set(e, ERR_POLICY, "%s is for %s, and this machine is %s", p->variant, p->platform, here);
+	if (strcmp(p->platform, "aarch64-darwin") == 0)
+		return err_hint(e, "it is built on macOS 12.3 or newer with Apple silicon; a plan of it can be made anywhere");
+	return err_hint(e, "build it on such a machine; a plan of it can be made anywhere");
+}
+
 int tools_check(const struct plan *p, const struct toolchain *t, const struct root *root, struct err *e)
 {
 	const struct release_row *r = p->release_row;
 	bool cmake = strcmp(p->package_row->backend, "setuptools") != 0;
 	const struct need needs[] = {
 		{"gcc", r->gcc}, {"g++", r->gcc}, {"ninja", r->ninja}, {"python3", ""}, {"cmake", cmake ? r->cmake : ""}};
+	if (check_platform(p, e) != 0)
+		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(needs); i++) {
 		if (check_one(p, t, root, &needs[i], e) != 0)
 			return -1;

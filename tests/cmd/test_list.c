@@ -51,8 +51,8 @@ static void without_an_option_releases_are_listed(void **state)
 static void every_section_has_rows(void **state)
 {
 	(void)state;
-	static const char *const sections[] = {"releases", "profiles", "isas", "gpus", "toolkits", "blas", "toggles"};
-	AUTO_JSON json_t *j = json_of("list --releases --profiles --isas --gpus --toolkits --blas --toggles --json");
+	static const char *const sections[] = {"releases", "matrices", "profiles", "isas", "gpus", "toolkits", "blas", "toggles"};
+	AUTO_JSON json_t *j = json_of("list --releases --matrices --profiles --isas --gpus --toolkits --blas --toggles --json");
 	assert_int_equal(json_object_size(j), ARRAY_LEN(sections) + 1);
 	for (size_t i = 0; i < ARRAY_LEN(sections); i++)
 		assert_true(json_array_size(json_object_get(j, sections[i])) > 0);
@@ -111,11 +111,31 @@ static void words_are_refused(void **state)
 	assert_err(capture_run("list gpus", &out, &e), &e, ERR_USAGE, "gpus");
 }
 
+static void matrices_are_counted(void **state)
+{
+	(void)state;
+	AUTO_JSON json_t *j = json_of("list --matrices --json");
+	const json_t *row = row_of(j, "matrices", "name", "build-torchaudio/main");
+	assert_string_equal(json_string_value(json_object_get(row, "release")), "2.8.0");
+	assert_int_equal(json_integer_value(json_object_get(row, "variants")), 60);
+	assert_int_equal(json_integer_value(json_object_get(row, "refused")), 18);
+	assert_int_equal(json_integer_value(json_object_get(row, "torchaudio")), 60);
+	row = row_of(j, "matrices", "name", "build-pytorch/main");
+	assert_int_equal(json_integer_value(json_object_get(row, "pytorch")), 58);
+	assert_int_equal(json_integer_value(json_object_get(row, "torchvision")), 2);
+	assert_int_equal(json_integer_value(json_object_get(row, "refused")), 0);
+	row = row_of(j, "matrices", "name", "build-torchvision/cuda-12_9");
+	assert_string_equal(json_string_value(json_object_get(row, "view_of")), "build-torchvision/pytorch-2.9");
+	AUTO_FREE char *text = text_of("list --matrices");
+	assert_contains(text, "build-pytorch/pytorch-2.10-python313   2.10.0   237 ");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(without_an_option_releases_are_listed, test_teardown),
 		cmocka_unit_test_teardown(every_section_has_rows, test_teardown),
+		cmocka_unit_test_teardown(matrices_are_counted, test_teardown),
 		cmocka_unit_test_teardown(only_what_is_asked_for_is_listed, test_teardown),
 		cmocka_unit_test_teardown(several_sections_have_titles, test_teardown),
 		cmocka_unit_test_teardown(profiles_are_those_of_machines_that_exist, test_teardown),

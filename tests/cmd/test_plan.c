@@ -136,10 +136,79 @@ static void what_cannot_be_has_the_exit_code_of_its_kind(void **state)
 	refuse("plan", ERR_USAGE, "nothing says what to plan");
 }
 
+static void a_matrix_is_an_array(void **state)
+{
+	(void)state;
+	AUTO_JSON json_t *j = json_of("plan --matrix build-pytorch/pytorch-2.10-python313 --json");
+	assert_int_equal(json_array_size(j), 237);
+	assert_string_equal(string_of(json_array_get(j, 0), "variant"), "pytorch-python313-cpu-avx");
+	assert_string_equal(string_of(json_array_get(j, 236), "variant"), "pytorch-python313-darwin-mps");
+	for (size_t i = 0; i < 237; i++)
+		assert_string_equal(string_of(json_array_get(j, i), "release"), "2.10.0");
+}
+
+static void only_chooses_from_a_matrix(void **state)
+{
+	(void)state;
+	AUTO_JSON json_t *j = json_of("plan --matrix build-pytorch/main --only *-sm90-avx2,*-mps --json");
+	assert_int_equal(json_array_size(j), 2);
+	assert_string_equal(string_of(json_array_get(j, 0), "variant"), "pytorch-python313-cuda12_8-sm90-avx2");
+	AUTO_JSON json_t *one = json_of("plan --matrix build-pytorch/main --only *-mps --json");
+	assert_true(json_is_array(one));
+	assert_int_equal(json_array_size(one), 1);
+}
+
+static void a_matrix_may_be_planned_for_another_release(void **state)
+{
+	(void)state;
+	AUTO_JSON json_t *j = json_of("plan --matrix build-pytorch/main --only *-cpu-avx2 --release 2.6.0-debian --json");
+	assert_string_equal(string_of(json_array_get(j, 0), "release"), "2.6.0-debian");
+}
+
+static void what_a_matrix_cannot_have_is_in_its_place(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	AUTO_FREE char *out = NULL;
+	assert_int_equal(capture_run("plan --matrix build-torchaudio/main --json", &out, &e), -1);
+	assert_int_equal(e.kind, ERR_POLICY);
+	assert_contains(e.msg, "18 of 60 variants of matrix 'build-torchaudio/main' cannot be built");
+	AUTO_JSON json_t *j = json_loads(out, 0, NULL);
+	size_t refused = 0;
+	for (size_t i = 0; i < json_array_size(j); i++) {
+		const json_t *error = json_object_get(json_array_get(j, i), "error");
+		if (!error)
+			continue;
+		refused++;
+		assert_int_equal(json_integer_value(json_object_get(error, "exit_code")), ERR_POLICY);
+		assert_contains(string_of(error, "message"), "nvcc 12.8 knows no such target");
+		assert_contains(string_of(error, "hint"), "use cuda");
+	}
+	assert_int_equal(json_array_size(j), 60);
+	assert_int_equal(refused, 18);
+}
+
+static void wrong_words_about_matrices(void **state)
+{
+	(void)state;
+	refuse("plan --matrix build-pytorch/mian", ERR_CONFIG, "unknown matrix 'build-pytorch/mian'");
+	refuse("plan --matrix build-pytorch/main --only nothing", ERR_CONFIG,
+	       "no variant of matrix 'build-pytorch/main' matches --only nothing");
+	refuse("plan --matrix build-pytorch/main --profile cpu-avx2", ERR_USAGE, "exclude each other");
+	refuse("plan --matrix build-pytorch/main pytorch-python313-cpu-avx2", ERR_USAGE, "exclude each other");
+	refuse("plan --matrix build-pytorch/main --cuda 12.8", ERR_USAGE, "a matrix says packages, Pythons and toolkits already");
+	refuse("plan --profile cpu-avx2 --only x", ERR_USAGE, "--only without --matrix");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(one_plan_is_an_object, test_teardown),
+		cmocka_unit_test_teardown(a_matrix_is_an_array, test_teardown),
+		cmocka_unit_test_teardown(only_chooses_from_a_matrix, test_teardown),
+		cmocka_unit_test_teardown(a_matrix_may_be_planned_for_another_release, test_teardown),
+		cmocka_unit_test_teardown(what_a_matrix_cannot_have_is_in_its_place, test_teardown),
+		cmocka_unit_test_teardown(wrong_words_about_matrices, test_teardown),
 		cmocka_unit_test_teardown(several_plans_are_an_array_with_torch_first, test_teardown),
 		cmocka_unit_test_teardown(the_default_release_is_upstreams_newest, test_teardown),
 		cmocka_unit_test_teardown(the_toolkit_fits_the_target, test_teardown),

@@ -1,6 +1,8 @@
 #include "support.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "step/tools.h"
 
@@ -8,6 +10,7 @@ static struct tool tools[5];
 static struct toolchain chain;
 static struct release_row release;
 static struct package_row package;
+static char host[160];
 static const struct root root = {.dir = "/r"};
 
 /* A root in which everything is as it must be; a test then takes one thing away. */
@@ -20,11 +23,15 @@ static struct plan good(void)
 		{.name = "python3", .path = "/usr/bin/python3", .version = "3.13.5"},
 		{.name = "cmake", .path = "/usr/bin/cmake", .version = "3.31.6"},
 	};
+	struct utsname u;
+	assert_int_equal(uname(&u), 0);
+	snprintf(host, sizeof(host), "%s-linux", u.machine);
 	memcpy(tools, all, sizeof(all));
 	chain = (struct toolchain){.tools = tools, .count = ARRAY_LEN(tools)};
 	release = (struct release_row){.name = "2.6.0", .cmake = ">=3.18,<4", .gcc = ">=9.3", .ninja = ""};
 	package = (struct package_row){.backend = "setup-py-env"};
-	return (struct plan){.variant = "v", .release = "2.6.0", .python = "3.13", .release_row = &release, .package_row = &package};
+	return (struct plan){
+		.platform = host, .variant = "v", .release = "2.6.0", .python = "3.13", .release_row = &release, .package_row = &package};
 }
 
 static int check(const struct plan *p, struct err *e)
@@ -55,6 +62,19 @@ static void test_each_missing_tool_is_named(void **state)
 		assert_err(check(&p, &e), &e, ERR_SYSTEM, tools[i].name);
 		assert_contains(e.hint, "--root");
 	}
+}
+
+static void test_another_platform(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	struct plan p = good();
+	p.platform = "aarch64-darwin";
+	assert_err(check(&p, &e), &e, ERR_POLICY, "v is for aarch64-darwin, and this machine is ");
+	assert_contains(e.hint, "macOS 12.3");
+	p.platform = "riscv64-linux";
+	assert_err(check(&p, &e), &e, ERR_POLICY, "v is for riscv64-linux");
+	assert_contains(e.hint, "on such a machine");
 }
 
 static void test_no_toolkit(void **state)
@@ -107,6 +127,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_there),
 		cmocka_unit_test(test_each_missing_tool_is_named),
+		cmocka_unit_test(test_another_platform),
 		cmocka_unit_test(test_no_toolkit),
 		cmocka_unit_test(test_versions_out_of_range),
 		cmocka_unit_test(test_cmake_range_matters_only_where_cmake_drives),
