@@ -1,0 +1,195 @@
+/* doctor on this machine's own root, with toolkits that are scripts. */
+#include "cmd_fixture.h"
+
+#include <sys/stat.h>
+
+#define VERSION                                                                                                                            \
+	"nvcc: NVIDIA (R) Cuda compiler driver\\nCuda compilation tools, release 12.8, V12.8.93\\nBuild cuda_12.8.r12.8/compiler.1_0\\n"
+
+static void program(const char *path, const char *text)
+{
+	test_write(path, text);
+	assert_int_equal(chmod(path, 0755), 0);
+}
+
+/* An nvcc 12.8 that knows `targets`, and whose compilations end with `status`. */
+static void make_toolkit(const char *targets, unsigned gcc_max, int status)
+{
+	program(test_path("cuda/bin/nvcc"),
+		arena_printf(&ran.arena,
+			     "#!/bin/sh\ncase $1 in --version) printf '" VERSION "';; --help|--list*) echo \"%s\";;\n"
+			     "*) echo \"$@\" >&2; echo made-up trouble >&2; exit %d;; esac\n",
+			     targets, status));
+	test_write(test_path("cuda/include/crt/host_config.h"), arena_printf(&ran.arena, "#if __GNUC__ > %u\n#error\n#endif\n", gcc_max));
+	test_write(test_path("cuda/include/cuda_runtime_api.h"), "#define CUDART_VERSION 12080\n");
+	test_write(test_path("cuda/include/cudnn_version.h"),
+		   "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 13\n#define CUDNN_PATCHLEVEL 0\n");
+}
+
+static json_t *doctor(const char *options)
+{
+	ptbuild(arena_printf(&ran.arena, "doctor --json --sandbox none --python 3.13 --cuda-home '%s' %s", test_path("cuda"), options));
+	return json_out();
+}
+
+/* The line of that name, NULL if there is none. */
+static const json_t *line(const json_t *doc, const char *name)
+{
+	size_t i;
+	const json_t *row;
+	json_array_foreach(json_object_get(doc, "checks"), i,
+			   row) if (strcmp(json_string_value(json_object_get(row, "name")), name) == 0) return row;
+	return NULL;
+}
+
+static void expect_line(const json_t *doc, const char *name, const char *level, const char *text, const char *fix)
+{
+	const json_t *row = line(doc, name);
+	if (!row)
+		fail_msg("doctor has no line '%s': %s", name, out());
+	assert_string_equal(json_string_value(json_object_get(row, "level")), level);
+	assert_contains(json_string_value(json_object_get(row, "text")), text);
+	assert_contains(json_string_value(json_object_get(row, "fix")), fix);
+}
+
+static void nvcc_really_compiles(void **state)
+{
+	(void)state;
+	make_toolkit("'sm_75','sm_80','sm_90'", 99, 0);
+	AUTO_JSON json_t *doc = doctor("--profile sm80+sm90-avx2 --release 2.8.0 --cuda 12.8");
+	expect_line(doc, "nvcc", "ok", "12.8.93", "");
+	expect_line(doc, "targets", "ok", "compiles for sm_80, sm_90", "");
+	expect_line(doc, "nvcc-host", "ok", "accepts GCC up to 99", "");
+	expect_line(doc, "cudart", "ok", "12080", "");
+	expect_line(doc, "cudnn", "ok", "9.13.0", "");
+}
+
+static void a_kernel_that_does_not_compile(void **state)
+{
+	(void)state;
+	make_toolkit("'sm_90'", 99, 1);
+	AUTO_JSON json_t *doc = doctor("--profile sm90-avx2 --release 2.8.0 --cuda 12.8");
+	expect_line(doc, "targets", "failure", "made-up trouble", "do not go together");
+	assert_contains(out(), "-gencode=arch=compute_90,code=sm_90");
+	assert_true(ran.status == 7 || ran.status == 8);
+}
+
+static void nvcc_without_the_target(void **state)
+{
+	(void)state;
+	make_toolkit("'sm_75','sm_80'", 99, 0);
+	AUTO_JSON json_t *doc = doctor("--profile sm90-avx2 --release 2.8.0 --cuda 12.8");
+	expect_line(doc, "targets", "failure", "knows no sm_90", "75 80");
+}
+
+static void a_compiler_that_nvcc_refuses(void **state)
+{
+	(void)state;
+	make_toolkit("'sm_90'", 4, 0);
+	AUTO_JSON json_t *doc = doctor("--profile sm90-avx2 --release 2.8.0 --cuda 12.8");
+	expect_line(doc, "nvcc-host", "failure", "accepts GCC up to 4", "install g++-4");
+	assert_null(line(doc, "targets"));
+}
+
+static void missing_libraries_are_named_with_the_way_out(void **state)
+{
+	(void)state;
+	make_toolkit("'sm_90'", 99, 0);
+	/* A part that no machine has. */
+	assert_int_equal(
+		shell(arena_printf(&ran.arena,
+				   "cp -r '" PROFILES_DIR "' '" PATCHES_DIR "' '%s' && sed -i "
+				   "'s/^parts:/&\\n  - {name: made_up, header: made-up.h, toggle: USE_CUDA, debian: libmade-up-dev}/' '%s'",
+				   test_path("."), test_path("profiles/cuda.yaml"))),
+		0);
+	AUTO_JSON json_t *doc =
+		doctor(arena_printf(&ran.arena, "--profile sm90-avx2 --release 2.8.0 --cuda 12.8 --profiles '%s'", test_path("profiles")));
+	expect_line(doc, "made_up", "failure", "USE_CUDA=ON, and no made-up.h", "Debian: libmade-up-dev");
+	AUTO_JSON json_t *without = doctor("--profile sm90-avx2 --release 2.8.0 --cuda 12.8 --set USE_CUDNN=OFF");
+	assert_null(line(without, "cudnn"));
+}
+
+static void a_cudnn_that_dropped_the_gpu(void **state)
+{
+	(void)state;
+	make_toolkit("'sm_61'", 99, 0);
+	AUTO_JSON json_t *doc = doctor("--profile sm61-avx2 --release 2.8.0 --cuda 12.8 --set USE_CUDNN=ON");
+	expect_line(doc, "cudnn", "failure", "9.10.2.21 is the last", "USE_CUDNN=OFF");
+}
+
+static void a_toolkit_of_another_version(void **state)
+{
+	(void)state;
+	make_toolkit("'sm_90'", 99, 0);
+	AUTO_JSON json_t *doc = doctor("--profile sm90-avx2 --release 2.8.0 --cuda 12.6");
+	expect_line(doc, "nvcc", "failure", "no CUDA 12.6 in the root '/'; there is: 12.8", "--cuda-home");
+}
+
+static void an_empty_cuda_home(void **state)
+{
+	(void)state;
+	test_write(test_path("cuda/file"), "");
+	AUTO_JSON json_t *doc = doctor("--profile sm90-avx2 --release 2.8.0 --cuda 12.8");
+	expect_line(doc, "nvcc", "failure", "cuda", "");
+}
+
+static void a_flag_that_the_compiler_does_not_take(void **state)
+{
+	(void)state;
+#ifdef __x86_64__
+	const char *profile = "cpu-armv9", *flag = "-march=armv9-a+sve+sve2";
+#else
+	const char *profile = "cpu-avx2", *flag = "-mavx2";
+#endif
+	AUTO_JSON json_t *doc = doctor(arena_printf(&ran.arena, "--profile %s --release 2.8.0", profile));
+	expect_line(doc, "flags", "failure", arena_printf(&ran.arena, "does not take %s", flag), "use a root with GCC");
+	expect_line(doc, "cpu", "warning", "this processor cannot run", "");
+	assert_null(line(doc, "nvcc"));
+}
+
+static void pythons_that_the_release_lacks(void **state)
+{
+	(void)state;
+	AUTO_JSON json_t *doc = doctor("--profile cpu-avx2 --release 2.8.0");
+	const json_t *python = line(doc, "python3");
+	assert_non_null(python);
+	const char *text = json_string_value(json_object_get(python, "text"));
+	assert_true(strstr(text, "3.13.") || strstr(text, "the build is for 3.13"));
+	assert_non_null(line(doc, "python3-dev"));
+}
+
+static void more_than_one_build_is_refused(void **state)
+{
+	(void)state;
+	expect("doctor --profile cpu-avx2 --package all --release 2.6.0-debian --python 3.13", 2, "doctor looks at one build, not 3");
+	expect("doctor --profile cpu-avx3", 3, "avx3");
+}
+
+static void text_has_a_line_each(void **state)
+{
+	(void)state;
+	int status = ptbuild("doctor --sandbox none --release 2.8.0");
+	assert_contains(out(), "root / (");
+	assert_contains(out(), "warning  sandbox ");
+	assert_contains(out(), "                      -> leave --sandbox none out\n");
+	assert_int_equal(status != 0, occurrences(out(), "\nfailure ") > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(nvcc_really_compiles),
+		T(a_kernel_that_does_not_compile),
+		T(nvcc_without_the_target),
+		T(a_compiler_that_nvcc_refuses),
+		T(missing_libraries_are_named_with_the_way_out),
+		T(a_cudnn_that_dropped_the_gpu),
+		T(a_toolkit_of_another_version),
+		T(an_empty_cuda_home),
+		T(a_flag_that_the_compiler_does_not_take),
+		T(pythons_that_the_release_lacks),
+		T(more_than_one_build_is_refused),
+		T(text_has_a_line_each),
+	};
+	return cmocka_run_group_tests_name("cmd/doctor", tests, NULL, NULL);
+}
