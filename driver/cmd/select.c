@@ -4,13 +4,14 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "core/detect.h"
 #include "core/matrix.h"
 
 #define SELECT(type, field) (type), offsetof(struct cmd_select_base, select.field)
 
 const struct arg_def cmd_select_options[] = {
-	{"profile", 'p', SELECT(ARG_STRING, profile), "PROFILE", "GPU target and CPU instruction set (sm90-avx512), or a profile file",
-	 "<profile>"},
+	{"profile", 'p', SELECT(ARG_STRING, profile), "PROFILE",
+	 "GPU target and CPU instruction set (sm90-avx512), native, or a profile file", "<profile>"},
 	{"matrix", 'm', SELECT(ARG_STRING, matrix), "NAME", "all variants of a matrix: a name of 'ptbuild list --matrices', or a file",
 	 "<matrix>"},
 	{"only", 0, SELECT(ARG_LIST, only), "GLOB", "of a matrix, the variants whose name matches; may be repeated", NULL},
@@ -134,17 +135,38 @@ static int default_python(struct cmd_context *c, const struct release_row *r, co
 	return 0;
 }
 
+/* Parts of a profile's name that this machine fills in: "native", "native-avx2", "sm90-native". */
+static int fill_native(struct cmd_context *c, const struct tables *t, const char **profile, const char **ret_cuda, struct err *e)
+{
+	const struct cmd_select *o = options(c);
+	const struct hardware_facts *facts;
+	const char *dir;
+	struct hardware h;
+	struct detected d;
+	if (!detect_is_native(o->profile))
+		return 0;
+	if (cmd_profiles_dir(c, &dir, e) < 0 || hardware_facts_load(dir, c->arena, &facts, e) < 0 ||
+	    hardware_read(facts, c->run, c->arena, &h, e) < 0 || detect_choose(t, facts, &h, NULL, o->release, c->arena, &d, e) < 0 ||
+	    detect_fill_native(&d, o->profile, c->arena, profile, e) < 0)
+		return -1;
+	log_info(c->run->log, "%s is %s on this machine", o->profile, *profile);
+	if (d.cuda && !o->cuda && strncmp(o->profile, "native", 6) == 0)
+		*ret_cuda = d.cuda; /* one that the driver here can run */
+	return 0;
+}
+
 static int select_by_profile(struct cmd_context *c, const struct tables *t, struct selection **ret, size_t *ret_count, struct err *e)
 {
 	const struct cmd_select *o = options(c);
+	const char *name = o->profile, *cuda = o->cuda;
 	struct profile profile;
 	bool wanted[3];
-	if (profile_load(t, o->profile, c->arena, &profile, e) < 0 || wanted_packages(o, wanted, e) < 0)
+	if (fill_native(c, t, &name, &cuda, e) < 0 || profile_load(t, name, c->arena, &profile, e) < 0 || wanted_packages(o, wanted, e) < 0)
 		return -1;
 	if (profile.gpu != GPU_CUDA && o->cuda)
 		return err_set(e, ERR_USAGE, "--cuda %s has no place in profile '%s', which has no CUDA", o->cuda, profile.name);
 	const struct release_row *release;
-	if (pick_release(o, t, wanted, o->python, o->cuda, &release, e) < 0)
+	if (pick_release(o, t, wanted, o->python, cuda, &release, e) < 0)
 		return -1;
 	const char *python = o->python;
 	if (!python && default_python(c, release, &python, e) < 0)
@@ -153,7 +175,7 @@ static int select_by_profile(struct cmd_context *c, const struct tables *t, stru
 	size_t count = 0;
 	for (size_t i = 0; i < ARRAY_LEN(packages); i++)
 		if (wanted[i])
-			all[count++] = (struct selection){{packages[i], python, o->cuda, profile}, release};
+			all[count++] = (struct selection){{packages[i], python, cuda, profile}, release};
 	*ret = all;
 	*ret_count = count;
 	return 0;

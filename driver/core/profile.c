@@ -9,6 +9,7 @@
 #include "core/profile_parts.h"
 
 #define MPS_NAME "darwin-mps"
+#define NATIVE "native" /* made exact before it comes here (core/detect.h) */
 
 /* "did you mean 'x'? known: ..." */
 static int hint_known(const char *word, const struct strlist *candidates, const struct strlist *known, struct arena *a, struct err *e)
@@ -156,6 +157,9 @@ int profile_set_isa(const struct tables *t, const char *text, struct arena *a, s
 	for (unsigned i = 0; i < t->isas_count; i++)
 		strlist_ref(&known, a, t->isas[i].name);
 	err_set(e, ERR_CONFIG, "unknown instruction set '%s'", text);
+	if (strcmp(text, NATIVE) == 0)
+		return err_hint(
+			e, "only --profile takes it, for example --profile cpu-native: a variant's name means the same on every machine");
 	return hint_known(text, &known, &known, a, e);
 }
 
@@ -196,6 +200,8 @@ static int refuse_half(const struct tables *t, const char *name, struct arena *a
 		return err_hint(e, "one of: %s", strlist_join(&known, a, " "));
 	}
 	err_set(e, ERR_CONFIG, "unknown profile '%s'", name);
+	if (strcmp(name, NATIVE) == 0)
+		return err_hint(e, "only --profile native takes it: a variant's name means the same on every machine");
 	if (strcmp(name, "mps") == 0 || strcmp(name, "darwin") == 0)
 		return err_hint(e, "did you mean '" MPS_NAME "'?");
 	return err_hint(e, "a profile is GPU-ISA, like sm90-avx512 or cpu-avx2, or " MPS_NAME ", or a YAML file");

@@ -68,7 +68,7 @@ static void wrong_names(void **state)
 		{"sm90-avx521", "unknown instruction set 'avx521'", "did you mean 'avx512'"},
 		{"sm90-avx-512", "unknown instruction set 'avx-512'", "did you mean 'avx512'"},
 		{"sm90-armv82", "unknown instruction set 'armv82'", "did you mean 'armv8_2'"},
-		{"sm90-native", "unknown instruction set 'native'", "known: avx avx2"},
+		{"sm90-native", "unknown instruction set 'native'", "--profile cpu-native"},
 		{"sm90-", "unknown instruction set ''", "known: avx"},
 		{"cpu-", "unknown instruction set ''", "known: avx"},
 		{"-avx2", "empty GPU target", "sm80+sm90"},

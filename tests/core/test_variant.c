@@ -106,6 +106,81 @@ static void an_example_can_be_a_variants_profile(void **state)
 	assert_string_equal(variant_name(&v, &a), "pytorch-python312-cuda12_8-l40s-server");
 }
 
+/* What was understood, what it is spelled as, and that this spelling stays. */
+static void every_form_has_one_spelling(void **state)
+{
+	static const struct {
+		const char *given;
+		const char *canonical;
+	} cases[] = {
+		{"pytorch-python313-cuda12_8-sm90-avx512", "pytorch-python313-cuda12_8-sm90-avx512"},
+		{"pytorch-python313-cuda12_8-sm90+sm80-avx2", "pytorch-python313-cuda12_8-sm80+sm90-avx2"},
+		{"pytorch-python313-cuda12_8-sm90+sm80+sm90+ptx-avx2", "pytorch-python313-cuda12_8-sm80+sm90+ptx-avx2"},
+		{"pytorch-python313-cuda12_9-sm100f+sm90a-avx2", "pytorch-python313-cuda12_9-sm90a+sm100f-avx2"},
+		{"pytorch-python313-cuda13_0-sm110-armv8.2", "pytorch-python313-cuda13_0-sm110-armv8_2"},
+		{"pytorch-python313-cpu-graviton3", "pytorch-python313-cpu-neoverse_v1"},
+		{"python313Packages.pytorch-sm90-avx512", "python313Packages.pytorch-sm90-avx512"},
+		{"python313Packages.pytorch-sm90+sm86-avx2", "python313Packages.pytorch-sm86+sm90-avx2"},
+		{"python313Packages.pytorch-cpu-avx2", "pytorch-python313-cpu-avx2"},
+		{"python312Packages.torchvision-cuda12_9-sm90-armv8.2", "torchvision-python312-cuda12_9-sm90-armv8_2"},
+		{"python311Packages.pytorch-darwin-mps", "pytorch-python311-darwin-mps"},
+		{"python39Packages.torchaudio-cpu-avx", "torchaudio-python39-cpu-avx"},
+	};
+	AUTO_ARENA struct arena a = {0};
+	const struct tables *t = shipped(&a);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct variant v = {0};
+		struct variant again = {0};
+		struct err e = {0};
+		assert_true(variant_looks_like(cases[i].given));
+		assert_ok(variant_parse(t, cases[i].given, &a, &v, &e), &e);
+		assert_string_equal(variant_name(&v, &a), cases[i].canonical);
+		assert_ok(variant_parse(t, cases[i].canonical, &a, &again, &e), &e);
+		assert_string_equal(variant_name(&again, &a), cases[i].canonical);
+		assert_string_equal(again.package, v.package);
+		assert_string_equal(again.python, v.python);
+	}
+}
+
+/* Every GPU target with every suffix and every instruction set, for each package. */
+static void every_composed_name_is_its_own_spelling(void **state)
+{
+	AUTO_ARENA struct arena a = {0};
+	const struct tables *t = shipped(&a);
+	unsigned count = 0;
+
+	(void)state;
+	for (unsigned g = 0; g < t->gpus_count; g++)
+		for (unsigned s = 0; s <= t->gpus[g].suffixes_count; s++)
+			for (unsigned i = 0; i < t->isas_count; i++, count++) {
+				AUTO_ARENA struct arena scratch = {0};
+				const char *suffix = s ? t->gpus[g].suffixes[s - 1].suffix : "";
+				const char *name = arena_printf(&scratch, "%s-python313-cuda12_9-sm%s%s%s-%s", tables_packages[count % 3],
+								t->gpus[g].sm, suffix, count % 2 ? "+ptx" : "", t->isas[i].name);
+				struct variant v = {0};
+				struct err e = {0};
+				assert_ok(variant_parse(t, name, &scratch, &v, &e), &e);
+				assert_string_equal(variant_name(&v, &scratch), name);
+			}
+	assert_true(count > 200);
+}
+
+static void the_older_form_leaves_the_toolkit_open(void **state)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct variant v = {0};
+	struct err e = {0};
+
+	(void)state;
+	assert_ok(variant_parse(shipped(&a), "python313Packages.pytorch-sm90-avx512", &a, &v, &e), &e);
+	assert_string_equal(v.package, "pytorch");
+	assert_string_equal(v.python, "3.13");
+	assert_null(v.cuda);
+	assert_int_equal(v.profile.targets_count, 1);
+}
+
 static void wrong_names(void **state)
 {
 	static const struct {
@@ -136,6 +211,15 @@ static void wrong_names(void **state)
 		{"pytorch-python313-cuda12_8-sm91-avx2", "unknown GPU target 'sm91'", "sm90"},
 		{"pytorch-python313-cuda12_8-sm90-avx5122", "unknown instruction set 'avx5122'", "avx512"},
 		{"pytorch-python313-cuda12_8-sm90-avx2-extra", "unknown instruction set 'avx2-extra'", "known"},
+		{"python313Packages.torch-cpu-avx2", "unknown package 'torch'", "did you mean 'pytorch'"},
+		{"python313Packages.pytorch", "no profile in variant", "pytorch-python313-cuda12_8-sm90-avx512"},
+		{"python27Packages.pytorch-cpu-avx2", "unknown Python 'python27'", "known"},
+		{"python313Packages.pytorch-cuda12_8-cpu-avx2", "toolkit '12.8' without a GPU target", "'pytorch-python313-cpu-avx2'"},
+		{"python313Packages.", "unknown package ''", "pytorch, torchvision or torchaudio"},
+		{"pythonPackages.pytorch-cpu-avx2", "unknown package", "pytorch, torchvision or torchaudio"},
+		{"pytorch-python313-native", "unknown profile 'native'", "--profile native"},
+		{"pytorch-python313-cpu-native", "unknown instruction set 'native'", "--profile cpu-native"},
+		{"pytorch-python313-mine.yaml", "a file cannot stand in variant", "--profile"},
 		{"pytorch-python313-cpu-avx2/../x", "a path cannot stand in variant", "--profile"},
 	};
 	AUTO_ARENA struct arena a = {0};
@@ -193,6 +277,9 @@ int main(void)
 		cmocka_unit_test_teardown(parts_of_a_mac_variant, test_teardown),
 		cmocka_unit_test_teardown(both_spellings_of_armv8_2, test_teardown),
 		cmocka_unit_test_teardown(an_example_can_be_a_variants_profile, test_teardown),
+		cmocka_unit_test_teardown(every_form_has_one_spelling, test_teardown),
+		cmocka_unit_test_teardown(every_composed_name_is_its_own_spelling, test_teardown),
+		cmocka_unit_test_teardown(the_older_form_leaves_the_toolkit_open, test_teardown),
 		cmocka_unit_test_teardown(wrong_names, test_teardown),
 		cmocka_unit_test_teardown(errors_name_the_whole_variant, test_teardown),
 		cmocka_unit_test_teardown(a_long_name_is_only_wrong, test_teardown),
