@@ -73,6 +73,14 @@ struct gpu_row {                /* gpu.yaml */
 	unsigned line;
 };
 
+struct gpu_extra_row {     /* gpu.yaml: what PyTorch's own build adds to some kernels */
+	const char *base;  /* asked for: "90" */
+	const char *extra; /* then also there: "90a" */
+	const char *since; /* first PyTorch */
+	const char *why;
+	unsigned line;
+};
+
 struct layout_row {                   /* cuda.yaml: how the nvidia-* wheels of a CUDA line are laid out */
 	const char *name;             /* "cu12" */
 	const char **nvidia_packages; /* distribution names, without versions */

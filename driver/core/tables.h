@@ -12,6 +12,8 @@ struct tables {
 	unsigned groups_count;
 	struct gpu_row *gpus;
 	unsigned gpus_count;
+	struct gpu_extra_row *gpu_extras;
+	unsigned gpu_extras_count;
 	struct toolkit_row *toolkits;
 	unsigned toolkits_count;
 	struct layout_row *layouts;

@@ -231,6 +231,36 @@ static int check_toolkit(const struct tables *t, const char *file, const struct 
 	return 0;
 }
 
+static int check_gpu_extra(const struct tables *t, const char *file, const struct gpu_extra_row *row, struct err *e)
+{
+	const struct row_place at = {file, row->line};
+	const char *const targets[] = {row->base, row->extra};
+
+	for (size_t i = 0; i < ARRAY_LEN(targets); i++) {
+		char sm[16] = "";
+		size_t n = strspn(targets[i], "0123456789");
+		if (n < sizeof(sm))
+			memcpy(sm, targets[i], n);
+		if (!tables_gpu(t, sm) || strlen(targets[i]) > n + 1 || (targets[i][n] && !strchr("af", targets[i][n])))
+			return row_bad(&at, e, "no GPU target '%s' in this file", targets[i]);
+	}
+	return row_version(&at, "since", row->since, false, e);
+}
+
+static int check_part(const struct tables *t, const char *file, const struct part_row *row, struct err *e)
+{
+	const struct row_place at = {file, row->line};
+
+	for (const struct part_row *o = t->parts; o < row; o++)
+		if (strcmp(o->name, row->name) == 0)
+			return row_bad(&at, e, "part '%s' is there twice, first in line %u", row->name, o->line);
+	if (!path_is_safe_relative(row->header))
+		return row_bad(&at, e, "'%s' is no name of a header", row->header);
+	if (!tables_toggle(t, row->package, row->toggle, NULL))
+		return row_bad(&at, e, "no toggle '%s' of %s in toggles.yaml", row->toggle, row->package);
+	return 0;
+}
+
 static int check_layout(const struct tables *t, const char *file, const struct layout_row *row, struct err *e)
 {
 	const struct row_place at = {file, row->line};
@@ -331,6 +361,12 @@ int tables_check(const struct tables *t, struct err *e)
 			return -1;
 	for (unsigned i = 0; i < t->gpus_count; i++)
 		if (check_gpu(t, file_of(t, "gpu.yaml", &f), &t->gpus[i], e) < 0)
+			return -1;
+	for (unsigned i = 0; i < t->gpu_extras_count; i++)
+		if (check_gpu_extra(t, file_of(t, "gpu.yaml", &f), &t->gpu_extras[i], e) < 0)
+			return -1;
+	for (unsigned i = 0; i < t->parts_count; i++)
+		if (check_part(t, file_of(t, "cuda.yaml", &f), &t->parts[i], e) < 0)
 			return -1;
 	for (unsigned i = 0; i < t->layouts_count; i++)
 		if (check_layout(t, file_of(t, "cuda.yaml", &f), &t->layouts[i], e) < 0)

@@ -89,7 +89,19 @@ static const cyaml_schema_field_t gpu_fields[] = {
 	CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t gpu_entry = ENTRY(struct gpu_row, gpu_fields);
-static const cyaml_schema_field_t gpu_file_fields[] = {NEED_ROWS(struct gpu_file, gpus, &gpu_entry), CYAML_FIELD_END};
+static const cyaml_schema_field_t gpu_extra_fields[] = {
+	NEED(struct gpu_extra_row, base),
+	NEED(struct gpu_extra_row, extra),
+	NEED(struct gpu_extra_row, since),
+	NEED(struct gpu_extra_row, why),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t gpu_extra_entry = ENTRY(struct gpu_extra_row, gpu_extra_fields);
+static const cyaml_schema_field_t gpu_file_fields[] = {
+	NEED_ROWS(struct gpu_file, gpus, &gpu_entry),
+	ROWS(struct gpu_file, extras, &gpu_extra_entry),
+	CYAML_FIELD_END,
+};
 const cyaml_schema_value_t schema_gpu = TOP(struct gpu_file, gpu_file_fields);
 
 static const cyaml_schema_field_t layout_fields[] = {
@@ -245,6 +257,7 @@ static const struct {
 	{isa_fields, offsetof(struct isa_row, line)},
 	{gpu_fields, offsetof(struct gpu_row, line)},
 	{layout_fields, offsetof(struct layout_row, line)},
+	{gpu_extra_fields, offsetof(struct gpu_extra_row, line)},
 	{part_fields, offsetof(struct part_row, line)},
 	{toolkit_fields, offsetof(struct toolkit_row, line)},
 	{blas_fields, offsetof(struct blas_row, line)},

@@ -13,6 +13,8 @@ struct isa_file {
 struct gpu_file {
 	struct gpu_row *gpus;
 	unsigned gpus_count;
+	struct gpu_extra_row *extras;
+	unsigned extras_count;
 };
 
 struct toolkit_file {

@@ -95,6 +95,7 @@ static int examine(struct verifying *v, struct err *e)
 			verify_info(v);
 		}
 		verify_elf(v);
+		verify_gpu(v);
 	}
 	for (size_t i = 0; i < THREADS_MAX; i++)
 		arena_release(&arenas[i]);

@@ -2,6 +2,7 @@
 #pragma once
 #include <jansson.h>
 
+#include "core/fatbin.h"
 #include "core/manylinux.h"
 #include "core/promise.h"
 #include "core/wheel.h"
@@ -36,6 +37,13 @@ struct verify_request {
 	const char *expect_requires;           /* a Requires-Dist line that must be there; NULL */
 };
 
+struct verify_gpu_file {
+	const char *file;
+	size_t fat_binaries;
+	struct fatbin_count *code; /* sorted by target, then kind */
+	size_t count;
+};
+
 struct verify_report {
 	const char *file;       /* without the directory */
 	struct wheel_name name; /* empty strings when the file name is none of a wheel */
@@ -44,9 +52,11 @@ struct verify_report {
 	size_t members, elf_files;
 	const char *tag; /* the lowest honest platform tag, "" if it could not be found */
 	const char *tag_why;
-	unsigned metadata_rev;      /* 0: no marker */
-	const char *requires_torch; /* "" if none */
-	struct promise promise;     /* that its code was compared with */
+	unsigned metadata_rev;       /* 0: no marker */
+	const char *requires_torch;  /* "" if none */
+	struct promise promise;      /* that its code was compared with */
+	struct verify_gpu_file *gpu; /* the files that hold GPU code */
+	size_t gpu_count;
 	struct finding *findings;
 	size_t count, errors, warnings;
 };

@@ -1,5 +1,6 @@
 /* What the files of the verify step share. */
 #pragma once
+#include "core/fatbin.h"
 #include "step/verify.h"
 
 #define VERIFY_MARKER ".metadata-rev"
@@ -13,6 +14,8 @@ struct verify_member { /* one entry of the archive that is no directory */
 	bool is_elf;
 	const char *elf_broken; /* why it cannot be read as ELF; NULL: see elf */
 	struct elf_info elf;
+	struct fatbin_summary gpu; /* of GPU code; all zero without any */
+	const char *gpu_broken;    /* why its GPU code cannot be read; NULL: see gpu */
 };
 
 struct verifying {
@@ -41,3 +44,5 @@ void verify_record(struct verifying *v);
 void verify_info(struct verifying *v);
 /* verify_elf: paths, needs and the platform tag of the libraries. */
 void verify_elf(struct verifying *v);
+/* verify_gpu: the GPU code of every member against the promise. */
+void verify_gpu(struct verifying *v);

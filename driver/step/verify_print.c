@@ -18,6 +18,23 @@ static json_t *promise_json(const struct promise *p)
 	return j;
 }
 
+static json_t *gpu_json(const struct verify_report *r)
+{
+	json_t *files = json_array();
+	for (size_t i = 0; i < r->gpu_count; i++) {
+		AUTO_ARENA struct arena a = {0};
+		const struct verify_gpu_file *f = &r->gpu[i];
+		json_t *code = json_object();
+		for (size_t k = 0; k < f->count; k++)
+			json_object_set_new(
+				code, fatbin_name(&f->code[k], &a),
+				json_pack("{s:I, s:I}", "entries", (json_int_t)f->code[k].entries, "bytes", (json_int_t)f->code[k].bytes));
+		json_array_append_new(
+			files, json_pack("{s:s, s:I, s:o}", "file", f->file, "fat_binaries", (json_int_t)f->fat_binaries, "code", code));
+	}
+	return files;
+}
+
 json_t *verify_json(const struct verify_report *r)
 {
 	json_t *findings = json_array();
@@ -36,6 +53,7 @@ json_t *verify_json(const struct verify_report *r)
 	json_object_set_new(j, "metadata_rev", r->metadata_rev ? json_integer(r->metadata_rev) : json_null());
 	json_object_set_new(j, "requires_torch", *r->requires_torch ? json_string(r->requires_torch) : json_null());
 	json_object_set_new(j, "promise", promise_json(&r->promise));
+	json_object_set_new(j, "gpu_code", gpu_json(r));
 	json_object_set_new(j, "errors", json_integer((json_int_t)r->errors));
 	json_object_set_new(j, "warnings", json_integer((json_int_t)r->warnings));
 	json_object_set_new(j, "findings", findings);
@@ -58,6 +76,14 @@ char *verify_text(const struct verify_report *r, struct arena *a)
 	for (size_t i = 0; i < r->count; i++) {
 		const struct finding *f = &r->findings[i];
 		buf_printf(&b, "%s: %s: %s [%s]\n", level_name(f->level), *f->file ? f->file : r->file, f->text, f->rule);
+	}
+	for (size_t i = 0; i < r->gpu_count; i++) {
+		const struct verify_gpu_file *f = &r->gpu[i];
+		buf_printf(&b, "gpu code: %s: %zu fat binaries:", f->file, f->fat_binaries);
+		for (size_t k = 0; k < f->count; k++)
+			buf_printf(&b, "%s %zu %s (%.1f MB)", k ? "," : "", f->code[k].entries, fatbin_name(&f->code[k], a),
+				   (double)f->code[k].bytes / 1e6);
+		buf_addc(&b, '\n');
 	}
 	buf_printf(&b, "%s: %zu files, %zu of them ELF", r->file, r->members, r->elf_files);
 	if (*r->tag)

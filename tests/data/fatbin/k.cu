@@ -1,0 +1,4 @@
+__global__ void k(float *p)
+{
+	p[threadIdx.x] *= 2;
+}

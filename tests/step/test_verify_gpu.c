@@ -1,0 +1,229 @@
+/* GPU code of a wheel against what the wheel promises. The fat binaries are made byte by byte. */
+#include "verify_fixture.h"
+
+#include "craft_fatbin.h"
+
+static const struct tables *tables;
+
+static int load(void **state)
+{
+	static struct arena rows;
+	return load_policy(state) == 0 ? tables_load(PROFILES_DIR, &rows, &tables, &err) : -1;
+}
+
+/* "90 90a | 90 ptx90" into fat binaries, one for each piece between bars. */
+static void craft(const char *text, struct buf *ret)
+{
+	struct strlist binaries = {0};
+	strlist_split(&binaries, &arena, text, "|");
+	for (size_t i = 0; i < binaries.count; i++) {
+		AUTO_BUF struct buf entries = {0};
+		struct strlist words = {0};
+		strlist_split(&words, &arena, binaries.items[i], " ");
+		for (size_t k = 0; k < words.count; k++) {
+			const char *w = words.items[k];
+			bool ptx = strncmp(w, "ptx", 3) == 0, lto = strncmp(w, "lto", 3) == 0;
+			char *suffix;
+			unsigned sm = (unsigned)strtoul(w + (ptx || lto ? 3 : 0), &suffix, 10);
+			if (ptx)
+				craft_ptx_entry(&entries, sm);
+			else if (lto)
+				craft_entry(&entries, 8, sm, 0x10000, "sealed!!", 8, 0);
+			else
+				craft_cubin_entry(&entries, sm, *suffix == 'a' ? CRAFT_ARCH : *suffix == 'f' ? CRAFT_FAMILY : 0);
+		}
+		craft_container(ret, &entries);
+	}
+}
+
+/* A wheel named torch whose library has these fat binaries (NULL: no section for them). */
+static const char *wheel_of(const char *version, const char *code)
+{
+	make_tree();
+	shell("cd '%s' && mv tiny_pack-1.0+raw.dist-info torch-1.0+raw.dist-info && sed -i 's/^Name: .*/Name: torch/' "
+	      "torch-1.0+raw.dist-info/METADATA",
+	      test_path("tree"));
+	if (code) {
+		AUTO_BUF struct buf b = {0};
+		craft(code, &b);
+		test_write_bytes(test_path("code.bin"), b.data, b.len);
+		compile(LIBRARY,
+			arena_printf(&arena, "__asm__(\".section .nv_fatbin,\\\"a\\\"\\n.balign 8\\n.incbin \\\"%s\\\"\\n.previous\");\n",
+				     test_path("code.bin")),
+			"-nostdlib");
+	}
+	struct pack_request p = request();
+	p.version = version;
+	return pack_ok(&p).path;
+}
+
+static struct verify_report verify_code(const char *version, const char *code)
+{
+	return verify_with((struct verify_request){.wheel = wheel_of(version, code), .tables = tables});
+}
+
+#define SM90 "2.6.0+cu124.sm90.avx2"
+#define LIB "tiny/libtiny.so"
+
+static void what_was_promised(void **state)
+{
+	(void)state;
+	struct verify_report r = verify_code(SM90, "90 | 90 | 90");
+	assert_true(r.promise.binding);
+	assert_clean(&r);
+	assert_int_equal(r.gpu_count, 1);
+	assert_int_equal(r.gpu[0].fat_binaries, 3);
+	assert_int_equal(r.gpu[0].code[0].entries, 3);
+	assert_contains(verify_text(&r, &arena), "gpu code: tiny/libtiny.so: 3 fat binaries: 3 cubin sm_90 (0.0 MB)");
+	AUTO_JSON json_t *j = verify_json(&r);
+	json_t *code = json_object_get(json_array_get(json_object_get(j, "gpu_code"), 0), "code");
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(code, "cubin sm_90"), "entries")), 3);
+}
+
+static void several_targets_and_ptx(void **state)
+{
+	(void)state;
+	struct verify_report r = verify_code("2.6.0+cu124.sm80.sm90.ptx.avx2", "80 90 ptx90 | ptx90 90 80");
+	assert_clean(&r);
+}
+
+static void extras_of_pytorch_itself(void **state)
+{
+	(void)state;
+	struct verify_report r = verify_code(SM90, "90 | 90 90a | 90a");
+	assert_clean(&r);
+}
+
+/* What a later PyTorch adds is a defect in an earlier one. */
+static void extras_of_a_later_pytorch(void **state)
+{
+	(void)state;
+	struct verify_report r = verify_code("2.6.0+cu128.sm120.avx2", "120 | 120 120a");
+	assert_only_error(&r, "gpu-extra", LIB, "has 1 cubin for sm_120a, which its label 'cu128.sm120.avx2' does not promise");
+}
+
+static void a_target_too_many(void **state)
+{
+	(void)state;
+	struct verify_report r = verify_code(SM90, "90 | 90 80 | 90 80");
+	assert_only_error(&r, "gpu-extra", LIB, "has 2 cubins for sm_80");
+}
+
+static void a_target_missing_everywhere(void **state)
+{
+	(void)state;
+	struct verify_report r = verify_code("2.6.0+cu124.sm80.sm90.avx2", "90 | 90");
+	assert_only_error(&r, "gpu-missing", LIB, "has no code for sm_80 in 2 of 2 fat binaries (one has cubin sm_90)");
+}
+
+static void a_target_missing_in_one_kernel(void **state)
+{
+	(void)state;
+	struct verify_report r = verify_code("2.6.0+cu124.sm80.sm90.avx2", "80 90 | 80 90 | 80");
+	assert_only_error(&r, "gpu-missing", LIB, "has no code for sm_90 in 1 of 3 fat binaries (one has cubin sm_80)");
+}
+
+static void no_gpu_code_at_all(void **state)
+{
+	(void)state;
+	struct verify_report r = verify_code(SM90, NULL);
+	assert_only_error(&r, "gpu-missing", "", "holds no GPU code at all");
+}
+
+static void ptx_that_nobody_asked_for(void **state)
+{
+	(void)state;
+	struct verify_report r = verify_code(SM90, "90 ptx90 | 90");
+	assert_only_error(&r, "gpu-ptx", LIB, "has PTX for sm_90 (1)");
+}
+
+static void ptx_alone_is_no_code_for_the_target(void **state)
+{
+	(void)state;
+	struct verify_report r = verify_code(SM90, "90 | ptx90");
+	assert_found(&r, FINDING_ERROR, "gpu-missing", LIB, "has no code for sm_90 in 1 of 2");
+	assert_found(&r, FINDING_ERROR, "gpu-ptx", LIB, "has PTX for sm_90");
+}
+
+static void intermediate_code(void **state)
+{
+	(void)state;
+	struct verify_report r = verify_code(SM90, "90 lto90");
+	assert_only_error(&r, "gpu-ptx", LIB, "has LTO code for sm_90");
+}
+
+static void gpu_code_in_a_cpu_wheel(void **state)
+{
+	(void)state;
+	struct verify_report r = verify_code("2.6.0+cpu.avx2", "90");
+	assert_only_error(&r, "gpu-extra", LIB, "its label 'cpu.avx2' does not promise");
+}
+
+/* The letter counts: code for sm_90a runs on exactly that chip. */
+static void another_letter(void **state)
+{
+	(void)state;
+	struct verify_report r = verify_code("2.6.0+cu124.sm90a.avx2", "90");
+	assert_found(&r, FINDING_ERROR, "gpu-extra", LIB, "cubin for sm_90,");
+	assert_found(&r, FINDING_ERROR, "gpu-missing", LIB, "no code for sm_90a");
+	assert_int_equal(r.errors, 2);
+}
+
+static void a_wheel_that_promises_nothing(void **state)
+{
+	(void)state;
+	struct verify_report r = verify_code("2.6.0", "75 90 ptx120");
+	assert_false(r.promise.binding);
+	assert_int_equal(r.errors, 0);
+	assert_int_equal(r.gpu[0].count, 3);
+}
+
+static void code_that_cannot_be_read(void **state)
+{
+	(void)state;
+	make_tree();
+	compile(LIBRARY, "__asm__(\".section .nv_fatbin,\\\"a\\\"\\n.long 0xba55ed50, 0x00100001, 0x1000, 0\\n.previous\");\n",
+		"-nostdlib");
+	struct verify_report r = verify_with((struct verify_request){.wheel = packed()});
+	assert_only_error(&r, "gpu-code", LIB, "a fat binary of 4096 bytes leaves its section");
+	assert_not_contains(verify_text(&r, &arena), "ptbuild-verify-");
+}
+
+static void code_for_another_target_than_said(void **state)
+{
+	(void)state;
+	AUTO_BUF struct buf cubin = {0}, entries = {0}, b = {0};
+	make_tree();
+	craft_cubin(&cubin, 80, 128);
+	craft_entry(&entries, 2, 90, 0, cubin.data, cubin.len, 0);
+	craft_entry(&entries, 0x40, 90, 0, "x", 1, 0);
+	craft_container(&b, &entries);
+	test_write_bytes(test_path("tree/tiny/code.fatbin"), b.data, b.len);
+	struct verify_report r = verify_with((struct verify_request){.wheel = packed()});
+	assert_found(&r, FINDING_ERROR, "gpu-code", "tiny/code.fatbin", "is for sm_80, its header says sm_90");
+	assert_found(&r, FINDING_ERROR, "gpu-code", "tiny/code.fatbin", "of the unknown kind 0x40");
+	assert_int_equal(r.errors, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_was_promised),
+		TEST(several_targets_and_ptx),
+		TEST(extras_of_pytorch_itself),
+		TEST(extras_of_a_later_pytorch),
+		TEST(a_target_too_many),
+		TEST(a_target_missing_everywhere),
+		TEST(a_target_missing_in_one_kernel),
+		TEST(no_gpu_code_at_all),
+		TEST(ptx_that_nobody_asked_for),
+		TEST(ptx_alone_is_no_code_for_the_target),
+		TEST(intermediate_code),
+		TEST(gpu_code_in_a_cpu_wheel),
+		TEST(another_letter),
+		TEST(a_wheel_that_promises_nothing),
+		TEST(code_that_cannot_be_read),
+		TEST(code_for_another_target_than_said),
+	};
+	return cmocka_run_group_tests(tests, load, NULL);
+}
