@@ -21,6 +21,7 @@ struct verify_options {
 struct verify_facts {
 	const struct manylinux_policy *policy;
 	const struct tables *tables;
+	const struct isa_rules *code;
 	const struct variant *against; /* NULL: --against was not given, or names a profile */
 	const struct promise *promise; /* NULL: each wheel's own */
 };
@@ -89,7 +90,8 @@ static int verify_one(struct cmd_context *c, const struct verify_facts *f, const
 	struct wheel_name name;
 	if (wheel_name_parse(wheel, c->arena, &name, e) < 0)
 		return -1;
-	struct verify_request q = {.wheel = wheel, .policy = f->policy, .tables = f->tables, .promise = f->promise, .against = f->against};
+	struct verify_request q = {
+		.wheel = wheel, .policy = f->policy, .tables = f->tables, .code = f->code, .promise = f->promise, .against = f->against};
 	add_provided(&q.provided, o, name.dist, c->arena);
 	for (size_t i = 0; i < o->with.count; i++)
 		if (add_libraries_of(c, &q.provided, o->with.items[i], e) < 0)
@@ -149,7 +151,7 @@ static int run_verify(struct cmd_context *c, const struct strlist *args, struct 
 	if (check_usage(o, args, e) < 0)
 		return -1;
 	if (cmd_profiles_dir(c, &profiles, e) < 0 || manylinux_load(profiles, c->arena, &f.policy, e) < 0 ||
-	    cmd_tables(c, &f.tables, e) < 0 || read_against(c, &f, e) < 0)
+	    cmd_tables(c, &f.tables, e) < 0 || isa_rules_load(profiles, c->arena, &f.code, e) < 0 || read_against(c, &f, e) < 0)
 		return -1;
 	for (size_t i = 0; i < args->count; i++) {
 		struct verify_report r = {0};

@@ -241,10 +241,14 @@ static int make_packed(struct making *m, const char *tree, struct err *e)
 static int make_verified(struct making *m, struct err *e)
 {
 	struct promise promise;
+	const struct isa_rules *code;
+	if (isa_rules_load(m->q->profiles_dir, m->arena, &code, e) != 0)
+		return -1;
 	promise_of_plan(m->plan, m->arena, &promise);
 	struct verify_request v = {.wheel = m->packed.path,
 				   .tables = m->q->tables,
 				   .promise = &promise,
+				   .code = code,
 				   .policy = m->policy,
 				   .provided = m->provided,
 				   .expect_version = plan_full_version(m->plan, m->arena),

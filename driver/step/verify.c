@@ -80,6 +80,8 @@ static void find_promise(struct verifying *v)
 		v->report.promise = *v->q->promise;
 	else if (v->q->tables)
 		promise_of_label(v->q->tables, plus ? plus + 1 : "", v->a, &v->report.promise);
+	if (v->q->code)
+		isa_rules_allowed(v->q->code, v->report.promise.isa, v->allowed);
 }
 
 static int examine(struct verifying *v, struct err *e)
@@ -95,6 +97,7 @@ static int examine(struct verifying *v, struct err *e)
 			verify_info(v);
 		}
 		verify_elf(v);
+		verify_isa(v);
 		verify_gpu(v);
 	}
 	for (size_t i = 0; i < THREADS_MAX; i++)

@@ -3,6 +3,7 @@
 #include <jansson.h>
 
 #include "core/fatbin.h"
+#include "core/isa_rules.h"
 #include "core/manylinux.h"
 #include "core/promise.h"
 #include "core/wheel.h"
@@ -29,6 +30,7 @@ struct verify_request {
 	const char *wheel;
 	const struct tables *tables;           /* to understand the wheel's version label; NULL: it is not read */
 	const struct promise *promise;         /* what the code is compared with; NULL: what the label says */
+	const struct isa_rules *code;          /* to judge machine code by; NULL: it is not examined */
 	const struct variant *against;         /* what the wheel must be the one of; NULL: not checked */
 	const struct manylinux_policy *policy; /* NULL: no library is allowed outside, the tag is not checked */
 	struct strlist provided;               /* NEEDED names that its dependencies provide (torch's libraries); fnmatch patterns */
@@ -57,12 +59,15 @@ struct verify_report {
 	struct promise promise;      /* that its code was compared with */
 	struct verify_gpu_file *gpu; /* the files that hold GPU code */
 	size_t gpu_count;
+	size_t code_files, code_functions;
+	uint64_t code_bytes; /* decoded */
 	struct finding *findings;
 	size_t count, errors, warnings;
 };
 
 /* verify_wheel: the static checks: ZIP rules; RECORD complete, exact and with sha256; WHEEL and METADATA agree with the name; the marker; for each ELF file: only $ORIGIN paths in DT_RPATH, no DT_RUNPATH, every NEEDED inside, provided or allowed;
- * the platform tag not lower than the libraries need; no executable stack, no text relocations; no build path in any member. Findings are not an `err`: -1 only when the file cannot be examined at all. */
+ * the platform tag not lower than the libraries need; no executable stack, no text relocations; no build path in any member; no instruction beyond the promise but in functions that something looks at the processor for
+ * (without a promise: notes against the baseline). Findings are not an `err`: -1 only when the file cannot be examined at all. */
 int verify_wheel(const struct verify_request *q, const struct run *run, struct arena *a, struct verify_report *ret,
 		 struct err *e) MUST_CHECK;
 /* verify_json: the report as a document (new reference). verify_text: for people, a line per finding and a summary. verify_lines: for machines that read lines: "wheel:member: error[code]: text" per finding, nothing else. */

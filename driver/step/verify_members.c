@@ -1,3 +1,4 @@
+#include <elf.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -55,6 +56,21 @@ static const char *without_path(struct arena *a, const char *msg, const char *pa
 	return arena_printf(a, "%.*sthe file%s", (int)(at - msg - quoted), msg, behind + quoted);
 }
 
+/* Objects are no code until somebody links them, and GPU code in a file of its own is judged elsewhere. */
+static int examine_code(struct worker *w, struct verify_member *m, struct err *e)
+{
+	struct verifying *v = w->pool->v;
+	enum extension_machine known;
+	if (!v->q->code || (m->elf.type != ET_DYN && m->elf.type != ET_EXEC) ||
+	    (!m->elf.dynamic && !isa_scan_machine(m->elf.machine, &known)))
+		return 0;
+	if (verify_isa_scan(w->path, path_base(m->entry->name), v->q->code, v->allowed, &v->spare, v->run, w->a, &m->isa, e) != 0)
+		return -1;
+	if (m->isa->why_not)
+		m->isa->why_not = without_path(w->a, m->isa->why_not, w->path);
+	return 0;
+}
+
 static int examine_data(struct worker *w, struct verify_member *m, int fd, struct err *e)
 {
 	size_t len = (size_t)m->entry->size;
@@ -74,7 +90,7 @@ static int examine_data(struct worker *w, struct verify_member *m, int fd, struc
 		m->gpu_broken = without_path(w->a, why.msg, w->path);
 	}
 	munmap(data, len);
-	return 0;
+	return m->is_elf && !m->elf_broken ? examine_code(w, m, e) : 0;
 }
 
 static int examine(struct worker *w, struct verify_member *m, struct err *e)
@@ -103,6 +119,8 @@ static void *work(void *arg)
 		if (run_check(p->v->run, &w->err) < 0 || examine(w, p->order[i], &w->err) < 0)
 			atomic_store(&p->failed, true);
 	}
+	/* Whoever still decodes a large library may use this processor too. */
+	atomic_fetch_add(&p->v->spare.processors, 1);
 	return NULL;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include "core/fatbin.h"
 #include "step/verify.h"
+#include "step/verify_isa.h"
 
 #define VERIFY_MARKER ".metadata-rev"
 
@@ -16,6 +17,7 @@ struct verify_member { /* one entry of the archive that is no directory */
 	struct elf_info elf;
 	struct fatbin_summary gpu; /* of GPU code; all zero without any */
 	const char *gpu_broken;    /* why its GPU code cannot be read; NULL: see gpu */
+	struct library_isa *isa;   /* NULL: no code, or not asked */
 };
 
 struct verifying {
@@ -25,9 +27,11 @@ struct verifying {
 	struct zip_reader *zip;
 	struct verify_member *members; /* in the order of the archive's directory */
 	size_t count;
-	bool named;            /* the file name is one of a wheel: report.name is set */
-	const char *dist_info; /* directory in the archive, "" if there is not exactly one */
-	bool ours;             /* made by ptbuild, which promises more */
+	bool named;                           /* the file name is one of a wheel: report.name is set */
+	const char *dist_info;                /* directory in the archive, "" if there is not exactly one */
+	uint64_t allowed[EXTENSION_MACHINES]; /* what its code may use anywhere */
+	struct isa_spare spare;
+	bool ours; /* made by ptbuild, which promises more */
 	struct verify_report report;
 	size_t cap;
 };
@@ -42,6 +46,8 @@ int verify_members(struct verifying *v, unsigned threads, struct arena *arenas, 
 /* verify_record: RECORD against the members. verify_info: WHEEL, METADATA, the marker and the order of the archive. */
 void verify_record(struct verifying *v);
 void verify_info(struct verifying *v);
+/* verify_isa: what was found in the libraries' code. */
+void verify_isa(struct verifying *v);
 /* verify_elf: paths, needs and the platform tag of the libraries. */
 void verify_elf(struct verifying *v);
 /* verify_gpu: the GPU code of every member against the promise. */

@@ -52,6 +52,9 @@ json_t *verify_json(const struct verify_report *r)
 	json_object_set_new(j, "honest_platform_why", json_string(r->tag_why));
 	json_object_set_new(j, "metadata_rev", r->metadata_rev ? json_integer(r->metadata_rev) : json_null());
 	json_object_set_new(j, "requires_torch", *r->requires_torch ? json_string(r->requires_torch) : json_null());
+	json_object_set_new(j, "code",
+			    json_pack("{s:I, s:I, s:I}", "files", (json_int_t)r->code_files, "functions", (json_int_t)r->code_functions,
+				      "bytes", (json_int_t)r->code_bytes));
 	json_object_set_new(j, "promise", promise_json(&r->promise));
 	json_object_set_new(j, "gpu_code", gpu_json(r));
 	json_object_set_new(j, "errors", json_integer((json_int_t)r->errors));
@@ -88,6 +91,9 @@ char *verify_text(const struct verify_report *r, struct arena *a)
 	buf_printf(&b, "%s: %zu files, %zu of them ELF", r->file, r->members, r->elf_files);
 	if (*r->tag)
 		buf_printf(&b, ", fit for %s (%s)", r->tag, r->tag_why);
+	if (r->code_files)
+		buf_printf(&b, ", code of %zu functions within %s", r->code_functions,
+			   r->promise.isa ? r->promise.isa->name : "no promise");
 	if (r->metadata_rev)
 		buf_printf(&b, ", metadata revision %u", r->metadata_rev);
 	buf_printf(&b, ": %zu error%s, %zu warning%s\n", r->errors, r->errors == 1 ? "" : "s", r->warnings, r->warnings == 1 ? "" : "s");

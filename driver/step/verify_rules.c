@@ -19,6 +19,12 @@ const struct verify_rule verify_rules[] = {
 	{"gpu-ptx", "no PTX or link-time code beyond the promise"},
 	{"exec-stack", "no library asks for an executable stack"},
 	{"textrel", "no library has text relocations"},
+	{"isa", "no function uses instructions beyond the promise"},
+	{"isa-init", "nor does what runs while a library is loaded"},
+	{"isa-comdat", "nor does code that all units of a library share"},
+	{"isa-unnamed", "what uses more has a name, so that its callers can be told"},
+	{"isa-dispatched", "(a note) functions for which something looks at the processor first"},
+	{"isa-unchecked", "all machine code can be examined"},
 	{"build-path", "no file holds a path of the build"},
 	{0},
 };

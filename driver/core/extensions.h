@@ -1,0 +1,52 @@
+/* Instruction-set extensions by name, as bits of a word: the table profiles/extensions.yaml. */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+
+enum extension_machine { EXTENSION_X86_64, EXTENSION_AARCH64, EXTENSION_MACHINES };
+enum { EXTENSIONS_MAX = 64 }; /* of one machine */
+
+#define EXTENSION_BASELINE 1ULL /* bit 0 of every machine: what each of its processors has */
+
+struct extension_special { /* an instruction that its set says too much of */
+	const char *mnemonic;
+	uint64_t needs;
+};
+
+struct extension_encoding { /* AArch64: words that are `value` under `mask` */
+	uint32_t mask, value;
+	uint64_t needs;
+	const char *what;
+};
+
+struct extension_set { /* a set of the decoder */
+	const char *name;
+	uint64_t needs;
+};
+
+struct extensions {
+	const char *names[EXTENSION_MACHINES][EXTENSIONS_MAX];
+	uint64_t implied[EXTENSION_MACHINES][EXTENSIONS_MAX]; /* transitively, itself and the baseline included */
+	size_t count[EXTENSION_MACHINES];
+	struct extension_set *sets;
+	size_t sets_count;
+	struct extension_special *specials;
+	size_t specials_count;
+	struct extension_encoding *encodings; /* the first that fits counts */
+	size_t encodings_count;
+	uint64_t other; /* of x86_64: what the table does not know */
+};
+
+/* extensions_load: `dir`/extensions.yaml. ERR_CONFIG "file:line: ..." for a name that no row has, one that two have, more than 64 rows of a machine, a mask that is no 32-bit number. */
+int extensions_load(const char *dir, struct arena *a, const struct extensions **ret, struct err *e) MUST_CHECK;
+/* extensions_bit: 0 for an unknown name. */
+uint64_t extensions_bit(const struct extensions *x, enum extension_machine m, const char *name);
+/* extensions_with: `bits` and all that they imply, and the baseline. */
+uint64_t extensions_with(const struct extensions *x, enum extension_machine m, uint64_t bits);
+/* extensions_text: "avx512f, avx512vl", without those that others among them imply; `bits` without the baseline. */
+char *extensions_text(const struct extensions *x, enum extension_machine m, uint64_t bits, struct arena *a);
+/* extensions_of_set: what a set of the decoder needs; the bit `other` when no row has it. */
+uint64_t extensions_of_set(const struct extensions *x, const char *set);
