@@ -154,6 +154,8 @@ static int fill_request(struct cmd_context *c, const struct strlist *words, stru
 	q->offline = c->global->offline;
 	q->mirrors = c->global->mirrors;
 	q->keep_tree = o->keep;
+	if (c->global->cache)
+		q->shell_options = arena_printf(c->arena, "--cache %s", c->global->cache);
 	if (cmd_tables(c, &q->tables, e) < 0 || cmd_profiles_dir(c, &q->profiles_dir, e) < 0 || cmd_patches_dir(c, &q->patches_dir, e) < 0)
 		return -1;
 	return 0;

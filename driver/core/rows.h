@@ -172,6 +172,21 @@ struct command_row {     /* run in the sandbox after patching */
 	const char *why;
 };
 
+struct heavy_row {         /* units that need more memory than the others */
+	const char *units; /* a pattern of fnmatch(3) for the outputs as ninja names them: "*FlashAttentionKernel.cpp*" */
+	const char *bytes; /* what one needs at its peak: "2300M" */
+	const char *why;
+	unsigned line;
+};
+
+struct memory_row {          /* what the jobs of a package's build need at their peak, measured; "" = not known */
+	const char *compile; /* one compiler on a unit that is not heavy */
+	const char *link;
+	struct heavy_row *heavy;
+	unsigned heavy_count;
+	unsigned line;
+};
+
 struct package_row { /* one package of a release */
 	const char *version;
 	const char *
@@ -193,7 +208,8 @@ struct package_row { /* one package of a release */
 	unsigned settings_count;
 	const char **extra_cflags; /* warnings and the like, added behind the ISA flags */
 	unsigned extra_cflags_count;
-	const char *cudnn; /* "" = none stated */
+	const char *cudnn;         /* "" = none stated */
+	struct memory_row *memory; /* NULL: nothing known */
 	unsigned line;
 };
 

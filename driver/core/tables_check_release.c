@@ -7,6 +7,7 @@
 #include "base/fs.h"
 #include "base/path.h"
 #include "base/version.h"
+#include "core/jobs.h"
 #include "core/tables_check.h"
 
 /* A file name of its own: no directory, no option, nothing hidden. */
@@ -110,6 +111,42 @@ static int check_patches_and_commands(const struct row_place *at, const struct p
 	return 0;
 }
 
+static bool is_size(const char *s)
+{
+	size_t digits = strspn(s, "0123456789");
+
+	return digits > 0 && digits < 8 && (!s[digits] || (strchr("KMGT", s[digits]) && !s[digits + 1]));
+}
+
+/* Pools are sized by these: a figure that says nothing would let everything run at once. */
+static int check_bytes(const struct row_place *at, const char *key, const char *text, bool optional, struct err *e)
+{
+	const uint64_t least = UINT64_C(1) << 20;
+
+	if (optional && !*text)
+		return 0;
+	if (!is_size(text) || jobs_bytes(text) < least)
+		return row_bad(at, e, "'%s' of '%s' is no amount of memory: 2300M", text, key);
+	return 0;
+}
+
+static int check_memory(const char *file, const struct memory_row *m, struct err *e)
+{
+	if (!m)
+		return 0;
+	const struct row_place at = {file, m->line};
+	if (check_bytes(&at, "compile", m->compile, true, e) < 0 || check_bytes(&at, "link", m->link, true, e) < 0)
+		return -1;
+	for (unsigned i = 0; i < m->heavy_count; i++) {
+		const struct row_place line = {file, m->heavy[i].line};
+		if (check_bytes(&line, "bytes", m->heavy[i].bytes, false, e) < 0)
+			return -1;
+		if (strspn(m->heavy[i].units, "*?") == strlen(m->heavy[i].units))
+			return row_bad(&line, e, "'%s' of 'units' names no unit more than another", m->heavy[i].units);
+	}
+	return 0;
+}
+
 static int check_package(const struct tables *t, const struct release_row *r, const char *package, struct err *e)
 {
 	static const char *const backends[] = {"setup-py-env", "setup-py-cmake-env", "scikit-build-core", "setuptools", "setuptools-cmake"};
@@ -126,7 +163,7 @@ static int check_package(const struct tables *t, const struct release_row *r, co
 			return -1;
 	if (check_patches_and_commands(&at, p, e) < 0 || check_requirements(t, &at, p, e) < 0 ||
 	    row_flags(&at, "extra_cflags", p->extra_cflags, p->extra_cflags_count, e) < 0 ||
-	    row_settings(t, r->file, p->settings, p->settings_count, e) < 0)
+	    row_settings(t, r->file, p->settings, p->settings_count, e) < 0 || check_memory(r->file, p->memory, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < p->settings_count; i++) {
 		const struct row_place line = {r->file, p->settings[i].line};
@@ -184,13 +221,6 @@ static int check_name(const struct row_place *at, const struct release_row *r, s
 	if (strncmp(file, r->name, n) != 0 || strcmp(file + n, ".yaml") != 0)
 		return row_bad(at, e, "release '%s' must be in a file '%s.yaml'", r->name, r->name);
 	return 0;
-}
-
-static bool is_size(const char *s)
-{
-	size_t digits = strspn(s, "0123456789");
-
-	return digits > 0 && digits < 8 && (!s[digits] || (strchr("KMGT", s[digits]) && !s[digits + 1]));
 }
 
 int tables_check_release(const struct tables *t, const struct release_row *r, struct err *e)

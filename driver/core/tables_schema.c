@@ -192,6 +192,19 @@ static const cyaml_schema_field_t command_fields[] = {
 	CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t command_entry = ENTRY(struct command_row, command_fields);
+static const cyaml_schema_field_t heavy_fields[] = {
+	NEED(struct heavy_row, units),
+	NEED(struct heavy_row, bytes),
+	NEED(struct heavy_row, why),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t heavy_entry = ENTRY(struct heavy_row, heavy_fields);
+static const cyaml_schema_field_t memory_fields[] = {
+	MAY(struct memory_row, compile),
+	MAY(struct memory_row, link),
+	ROWS(struct memory_row, heavy, &heavy_entry),
+	CYAML_FIELD_END,
+};
 static const cyaml_schema_field_t package_fields[] = {
 	NEED(struct package_row, version),
 	NEED(struct package_row, backend),
@@ -205,6 +218,7 @@ static const cyaml_schema_field_t package_fields[] = {
 	ROWS(struct package_row, settings, &setting_entry),
 	LIST(struct package_row, extra_cflags),
 	MAY(struct package_row, cudnn),
+	CYAML_FIELD_MAPPING_PTR("memory", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct package_row, memory, memory_fields),
 	CYAML_FIELD_END,
 };
 #define PACKAGE(member)                                                                                                                    \
@@ -269,6 +283,8 @@ static const struct {
 	{isa_group_fields, offsetof(struct isa_group, line)},
 	{matrix_row_fields, offsetof(struct matrix_row, line)},
 	{matrix_fields, offsetof(struct matrix_file, line)},
+	{heavy_fields, offsetof(struct heavy_row, line)},
+	{memory_fields, offsetof(struct memory_row, line)},
 };
 /* clang-format on */
 

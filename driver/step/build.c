@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "base/machine.h"
 #include "base/path.h"
 #include "step/build_parts.h"
 
@@ -18,17 +19,19 @@ int build_prepare(const struct build_request *q, const struct run *run, struct e
 	kvlist_set(&s.env, &a, "LC_ALL", "C.UTF-8");
 	for (unsigned i = 0; i < row->prepare_count; i++) {
 		struct strlist argv = {0};
-		struct proc_result res;
 		for (unsigned k = 0; k < row->prepare[i].argv_count; k++)
 			strlist_add(&argv, &a, row->prepare[i].argv[k]);
 		s.cwd = path_join(&a, SANDBOX_SRC, row->prepare[i].dir);
+		struct build_outcome out;
 		const struct build_command c = {.q = q,
 						.sandbox = &s,
 						.argv = strlist_argv(&argv, &a),
 						.step = arena_printf(&a, "prepare (%s)", strlist_join(&argv, &a, " ")),
 						.log = log};
-		if (build_command_run(&c, run, &res, e) != 0)
+		if (build_command_run(&c, false, run, &out, e) != 0)
 			return -1;
+		if (out.short_of_memory)
+			return build_too_large(&c, out.why, machine_memory(), e);
 	}
 	return 0;
 }
@@ -72,36 +75,58 @@ static int one_wheel(const char *dir, struct arena *a, const char **ret, struct 
 	return 0;
 }
 
+static int configure(struct building *b, const char *src, struct err *e)
+{
+	const struct build_command c = building_command(b, b->backend->configure, "configure");
+	struct build_outcome out;
+	struct asked_report early = {0};
+	if (build_command_run(&c, false, b->run, &out, e) != 0)
+		return -1;
+	b->result.seconds += out.seconds;
+	if (out.short_of_memory)
+		return build_too_large(&c, out.why, b->pools.memory, e);
+	/* An hour of compiling the wrong thing is saved by looking now. */
+	if (asked_tree(b->q->plan, src, b->result.log, b->backend->cmake, &early, e) != 0)
+		return err_wrap(e, "%s", b->q->plan->package);
+	return 0;
+}
+
+static int configure_and_compile(struct building *b, const char *src, struct err *e)
+{
+	struct err ignored = {0};
+	if (building_save(b, true, e) != 0)
+		return -1;
+	int rc = b->backend->configure ? configure(b, src, e) : 0;
+	if (rc == 0)
+		rc = building_compile(b, e);
+	/* A full disk has been told; that this file cannot be written either is no news. */
+	if (building_save(b, false, rc == 0 ? e : &ignored) != 0 && rc == 0)
+		rc = -1;
+	return rc;
+}
+
 int build_run(const struct build_request *q, const struct run *run, struct arena *a, struct build_result *ret, struct err *e)
 {
-	struct build_result r = {0};
-	struct sandbox s;
-	const struct backend *b;
-	struct proc_result res;
-	const char *src = path_join(a, q->build_dir, "src");
-	if (backend_find(q->plan->package_row->backend, &b, e) != 0 || build_set_up(q, b, a, &s, &r, e) != 0)
+	struct building b = {.q = q, .run = run, .arena = a, .began = log_seconds()};
+	struct build_result *r = &b.result;
+	const char *src = path_join(a, q->build_dir, "src"), *out = path_join(a, q->build_dir, "out");
+	if (backend_find(q->plan->package_row->backend, &b.backend, e) != 0)
 		return -1;
-	r.resumed = fs_exists(path_join(a, src, "build"));
-	if (b->configure) {
-		const struct build_command configure = {.q = q, .sandbox = &s, .argv = b->configure, .step = "configure", .log = r.log};
-		struct asked_report early = {0};
-		if (build_command_run(&configure, run, &res, e) != 0)
-			return -1;
-		r.seconds += res.seconds;
-		/* An hour of compiling the wrong thing is saved by looking now. */
-		if (asked_tree(q->plan, src, r.log, b->cmake, &early, e) != 0)
-			return err_wrap(e, "%s", q->plan->package);
-	}
-	const struct build_command build = {.q = q, .sandbox = &s, .argv = b->build, .step = "build", .log = r.log};
-	if (build_command_run(&build, run, &res, e) != 0)
+	build_pools_plan(q, &b.pools);
+	if (build_set_up(q, b.backend, b.pools.now.total, a, &b.sandbox, r, e) != 0)
 		return -1;
-	r.seconds += res.seconds;
-	if (asked_tree(q->plan, src, r.log, b->cmake, &r.asked, e) != 0)
+	building_begin(&b);
+	r->memory = b.pools.memory;
+	r->resumed = fs_exists(path_join(a, src, "build"));
+	if (configure_and_compile(&b, src, e) != 0)
+		return -1;
+	r->pools = b.pools.now;
+	r->jobs = b.pools.now.total;
+	if (asked_tree(q->plan, src, r->log, b.backend->cmake, &r->asked, e) != 0)
 		return err_wrap(e, "%s", q->plan->package);
-	const char *out = path_join(a, q->build_dir, "out");
-	if (one_wheel(out, a, &r.raw_wheel, e) != 0)
+	if (one_wheel(out, a, &r->raw_wheel, e) != 0)
 		return -1;
-	count_cache(path_join(a, out, "ccache.stats"), &r);
-	*ret = r;
+	count_cache(path_join(a, out, "ccache.stats"), r);
+	*ret = b.result;
 	return 0;
 }

@@ -1,6 +1,8 @@
 /* Build: runs a package's own build in the sandbox and checks that the configuration is what was asked. */
 #pragma once
 #include "base/proc.h"
+#include "cache/history.h"
+#include "core/jobs.h"
 #include "core/toolchain.h"
 #include "step/asked.h"
 
@@ -24,22 +26,35 @@ struct build_request {
 	const char *venv_dir;                  /* host directory that is shown at SANDBOX_VENV, NULL: the root's Python has all */
 	unsigned jobs;                         /* 0: from processors and memory */
 	const struct build_observer *observer; /* NULL: nobody */
+	const struct history *history;         /* what the units took in earlier builds of the release; NULL: not known */
+	const char *shell_options; /* what a person must add to `ptbuild shell VARIANT` to reach this tree: "--cache DIR"; NULL: nothing */
+};
+
+/* Memory ran short and fewer jobs went on. */
+struct build_reduction {
+	const char *at; /* "2026-01-31T12:00:00Z" */
+	double after;   /* seconds since the build step began */
+	unsigned from, to;
+	const char *why;
 };
 
 struct build_result {
 	const char *raw_wheel; /* host path of the wheel that the package's build left */
 	const char *log;       /* host path */
 	double seconds;        /* wall, configuration included */
-	unsigned jobs;
+	unsigned jobs;         /* at once, in the end */
+	struct jobs_pools pools;
+	uint64_t memory; /* bytes that were free when it began */
+	struct build_reduction *reductions;
+	size_t reductions_count;
 	bool resumed; /* the tree had been configured before */
 	unsigned cache_hits, cache_misses;
 	struct asked_report asked;
 };
 
-/* build_jobs: how many compilers at once: the processors, but no more than memory has room for (BUILD_JOB_BYTES each), at least 1. */
-#define BUILD_JOB_BYTES (UINT64_C(1536) << 20)
-unsigned build_jobs(unsigned processors, uint64_t memory);
 /* build_prepare: the plan's prepare commands in the patched tree. ERR_BUILD names the command and shows its last words. */
 int build_prepare(const struct build_request *q, const struct run *run, struct err *e) MUST_CHECK;
-/* build_run: configuration (where the back end has one of its own; checked at once), build, check. A tree that an earlier run left goes on where it was. ERR_BUILD gives the first error of the log and where the log is. */
+/* build_run: configuration (where the back end has one of its own; checked at once), build, check. A tree that an earlier run left goes on where it was. When the kernel kills compilers because
+ * memory is short, it goes on with half as many jobs, says so, and notes it in the result; ERR_SYSTEM only when one at a time was too much. ERR_BUILD gives the first error of the log, its unit, the command that repeats it and where
+ * the log is. */
 int build_run(const struct build_request *q, const struct run *run, struct arena *a, struct build_result *ret, struct err *e) MUST_CHECK;

@@ -1,17 +1,8 @@
 #include <string.h>
 
 #include "base/fs.h"
-#include "base/machine.h"
 #include "base/path.h"
 #include "step/build_parts.h"
-
-unsigned build_jobs(unsigned processors, uint64_t memory)
-{
-	uint64_t fit = memory / BUILD_JOB_BYTES;
-	if (fit < 1)
-		fit = 1;
-	return fit < processors ? (unsigned)fit : processors;
-}
 
 int build_sandbox(const struct build_request *q, struct arena *a, struct sandbox *s, struct err *e)
 {
@@ -77,17 +68,16 @@ static int masquerade(const struct plan *p, const char *dir, const char *ccache,
 	return 0;
 }
 
-int build_set_up(const struct build_request *q, const struct backend *b, struct arena *a, struct sandbox *s, struct build_result *r,
-		 struct err *e)
+int build_set_up(const struct build_request *q, const struct backend *b, unsigned jobs, struct arena *a, struct sandbox *s,
+		 struct build_result *r, struct err *e)
 {
 	const struct tool *ccache = toolchain_get(q->toolchain, "ccache");
-	struct backend_options o = {.jobs = q->jobs ? q->jobs : build_jobs(machine_processors(), machine_memory()),
+	struct backend_options o = {.jobs = jobs,
 				    .linker = backend_linker(q->plan, q->toolchain),
 				    .ccache = q->ccache_dir ? ccache->path : NULL,
 				    .torch = q->torch_dir ? SANDBOX_TORCH : NULL,
 				    .venv = q->venv_dir ? SANDBOX_VENV : NULL};
 	const char *cfg = path_join(a, q->build_dir, "cfg"), *out = path_join(a, q->build_dir, "out");
-	r->jobs = o.jobs;
 	if (build_start_log(q, a, &r->log, e) != 0)
 		return -1;
 	if (fs_remove_tree(out, e) != 0 || fs_mkdirs(out, e) != 0 || fs_mkdirs(cfg, e) != 0)

@@ -59,9 +59,8 @@ static int make_watched(struct making *m, struct err *e)
 {
 	const struct plan *p = m->plan;
 	const struct watch_request q = {.build_dir = m->build_dir};
-	struct progress_request shown = {.package = p->package,
-					 .build_dir = m->build_dir,
-					 .known = history_load(m->q->store, p->package, p->release, m->run, m->arena)};
+	m->history = history_load(m->q->store, p->package, p->release, m->run, m->arena);
+	struct progress_request shown = {.package = p->package, .build_dir = m->build_dir, .known = m->history};
 	AUTO_WATCH struct watch *watch = NULL;
 	if (watch_start(&q, &watch, e) != 0)
 		return -1;

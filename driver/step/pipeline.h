@@ -43,7 +43,8 @@ struct pipeline_request {
 	unsigned jobs; /* 0: from processors and memory */
 	bool offline;
 	struct strlist mirrors;
-	bool keep_tree; /* keep the build tree after its wheel is in the store */
+	const char *shell_options; /* what `ptbuild shell` must be told to find the same store; NULL: nothing */
+	bool keep_tree;            /* keep the build tree after its wheel is in the store */
 	struct pipeline_failures *
 		failures; /* NULL: the first failure ends it. Else a variant that fails is added here, and only what is built against it fails with it; an interruption ends it all the same */
 };

@@ -92,6 +92,8 @@ static struct build_request build_request(const struct making *m)
 		.venv_dir = m->pyenv.dir,
 		.jobs = m->q->jobs,
 		.observer = progress_observer(m->progress),
+		.history = m->history,
+		.shell_options = m->q->shell_options,
 	};
 }
 

@@ -31,7 +31,8 @@ struct making {
 	struct verify_run_result used;
 	struct watch *watch;
 	struct progress *progress;
-	struct watch_result watched; /* once the watch has been stopped */
+	struct watch_result watched;   /* once the watch has been stopped */
+	const struct history *history; /* what the units took in earlier builds */
 };
 
 /* making_run: fetch to verify. Afterwards the stage holds the wheel and nothing unverified is in it. */

@@ -23,12 +23,31 @@ static json_t *inputs(const struct making *m)
 	return out;
 }
 
+static json_t *reductions(const struct build_result *b)
+{
+	json_t *out = json_array();
+	for (size_t i = 0; i < b->reductions_count; i++) {
+		const struct build_reduction *r = &b->reductions[i];
+		json_t *one = json_pack("{s:s,s:f,s:i,s:i}", "at", r->at, "after", r->after, "from", (int)r->from, "to", (int)r->to);
+		json_object_set_new(one, "why", json_or_null(r->why));
+		json_array_append_new(out, one);
+	}
+	return out;
+}
+
 static json_t *build(const struct build_result *b)
 {
-	return json_pack("{s:f,s:i,s:b,s:i,s:i,s:i,s:i,s:i}", "seconds", b->seconds, "jobs", (int)b->jobs, "resumed", b->resumed,
-			 "compiler_cache_hits", (int)b->cache_hits, "compiler_cache_misses", (int)b->cache_misses, "cache_entries_checked",
-			 (int)b->asked.entries, "host_units_checked", (int)b->asked.host_units, "device_units_checked",
-			 (int)b->asked.device_units);
+	json_t *out = json_pack("{s:f,s:i,s:b,s:i,s:i,s:i,s:i,s:i}", "seconds", b->seconds, "jobs", (int)b->jobs, "resumed", b->resumed,
+				"compiler_cache_hits", (int)b->cache_hits, "compiler_cache_misses", (int)b->cache_misses,
+				"cache_entries_checked", (int)b->asked.entries, "host_units_checked", (int)b->asked.host_units,
+				"device_units_checked", (int)b->asked.device_units);
+	json_object_set_new(out, "pools",
+			    json_pack("{s:i,s:i,s:i,s:i,s:b}", "total", (int)b->pools.total, "compile", (int)b->pools.compile, "heavy",
+				      (int)b->pools.heavy, "link", (int)b->pools.link, "heavy_first", (int)b->pools.heavy_first));
+	/* Without any limit there is no figure. */
+	json_object_set_new(out, "memory", b->memory > INT64_MAX ? json_null() : json_integer((json_int_t)b->memory));
+	json_object_set_new(out, "reductions", reductions(b));
+	return out;
 }
 
 static json_t *vendored(const struct relocate_result *r)

@@ -7,7 +7,7 @@
 
 #include "base/fs.h"
 #include "base/path.h"
-#include "step/build.h"
+#include "step/build_parts.h"
 
 /* A package whose setup.py does what the test wants, built in the real sandbox on the host's root. */
 struct world {
@@ -208,14 +208,166 @@ static void test_a_failing_prepare_names_the_command(void **state)
 	arena_release(&w.arena);
 }
 
-static void test_jobs_fit_processors_and_memory(void **state)
+/* A compiler that dies while more than N jobs are asked for. */
+#define DIES_ABOVE(n)                                                                                                                      \
+	"import os, sys\n"                                                                                                                 \
+	"open('runs', 'a').write(os.environ['MAX_JOBS'] + ' ')\n"                                                                          \
+	"if int(os.environ['MAX_JOBS']) > " #n ":\n"                                                                                       \
+	"    print('FAILED: d/x.o \\nc++: fatal error: Killed signal terminated program cc1plus')\n"                                       \
+	"    sys.exit(1)\n"
+
+static void test_fewer_jobs_after_a_kill(void **state)
 {
 	(void)state;
-	assert_int_equal(build_jobs(8, UINT64_MAX), 8);
-	assert_int_equal(build_jobs(8, 4 * BUILD_JOB_BYTES), 4);
-	assert_int_equal(build_jobs(8, 4 * BUILD_JOB_BYTES - 1), 3);
-	assert_int_equal(build_jobs(8, 0), 1);
-	assert_int_equal(build_jobs(1, UINT64_MAX), 1);
+	struct world w;
+	struct err e = {0};
+	struct build_result r = {0};
+	open_world(&w, DIES_ABOVE(2) HONEST);
+	w.q.jobs = 9;
+	assert_ok(build_run(&w.q, test_run(), &w.arena, &r, &e), &e);
+	char *runs = test_read(test_path("src/runs"));
+	assert_string_equal(runs, "9 4 2 ");
+	free(runs);
+	assert_int_equal(r.jobs, 2);
+	assert_int_equal(r.reductions_count, 2);
+	assert_int_equal(r.reductions[0].from, 9);
+	assert_int_equal(r.reductions[0].to, 4);
+	assert_int_equal(r.reductions[1].to, 2);
+	assert_string_equal(r.reductions[1].why, "d/x.o: c++: fatal error: Killed signal terminated program cc1plus");
+	assert_int_equal(strlen(r.reductions[0].at), strlen("2026-01-31T12:00:00Z"));
+	char *log = test_read(r.log);
+	assert_contains(log, "ptbuild: torchvision: memory ran short at 20");
+	assert_contains(log, "from 9 jobs at once to 4: d/x.o: c++: fatal error");
+	free(log);
+	arena_release(&w.arena);
+}
+
+static void test_one_job_that_does_not_fit_is_an_error(void **state)
+{
+	(void)state;
+	struct world w;
+	struct err e = {0};
+	struct build_result r = {0};
+	open_world(&w, DIES_ABOVE(0) HONEST);
+	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_SYSTEM, "does not fit into memory even with one job at a time");
+	assert_contains(e.msg, "d/x.o: c++: fatal error: Killed");
+	assert_contains(e.hint, "more memory");
+	char *runs = test_read(test_path("src/runs"));
+	assert_string_equal(runs, "3 1 ");
+	free(runs);
+	arena_release(&w.arena);
+}
+
+static void test_the_next_run_begins_with_what_fitted(void **state)
+{
+	(void)state;
+	struct world w;
+	struct err e = {0};
+	struct build_result r = {0};
+	open_world(&w, DIES_ABOVE(2) "print('x: error: stop'); sys.exit(1)\n" HONEST);
+	w.q.jobs = 9;
+	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_BUILD, "x: error: stop");
+	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_BUILD, "x: error: stop");
+	char *runs = test_read(test_path("src/runs"));
+	assert_string_equal(runs, "9 4 2 2 ");
+	free(runs);
+	arena_release(&w.arena);
+}
+
+static void test_other_failures_lower_nothing(void **state)
+{
+	(void)state;
+	struct world w;
+	struct err e = {0};
+	struct build_result r = {0};
+	open_world(&w, "import os, sys\nopen('runs', 'a').write(os.environ['MAX_JOBS'] + ' ')\nsys.exit(137)\n");
+	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_BUILD, "status 137");
+	char *runs = test_read(test_path("src/runs"));
+	assert_string_equal(runs, "3 ");
+	free(runs);
+	arena_release(&w.arena);
+}
+
+static void test_a_failure_names_the_unit_and_how_to_repeat_it(void **state)
+{
+	(void)state;
+	struct world w;
+	struct err e = {0};
+	struct build_result r = {0};
+	open_world(&w, "import os, sys\nos.makedirs('build', exist_ok=True)\nopen('build/build.ninja', 'w').write('')\n"
+		       "print('FAILED: d/it has.cpp.o ')\nprint('it.cpp:3:1: error: no')\nsys.exit(1)\n");
+	w.q.shell_options = "--cache /somewhere";
+	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_BUILD,
+		   "failed with status 1 in unit 'd/it': it.cpp:3:1: error: no");
+	assert_contains(e.hint, "ptbuild shell v --cache /somewhere -- ninja -C build d/it\n");
+	assert_contains(e.hint, "log/build.log'");
+	arena_release(&w.arena);
+}
+
+static void test_a_unit_of_an_extension_is_found_by_its_path(void **state)
+{
+	(void)state;
+	struct world w;
+	struct err e = {0};
+	struct build_result r = {0};
+	open_world(&w, "import os, sys\nos.makedirs('build/temp.x/csrc', exist_ok=True)\nopen('build/temp.x/build.ninja', 'w').write('')\n"
+		       "print('FAILED: /ptbuild/src/build/temp.x/csrc/it.o ')\nprint('it.cpp:3:1: error: no')\nsys.exit(1)\n");
+	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_BUILD, "in unit '/ptbuild/src/build/temp.x/csrc/it.o'");
+	assert_contains(e.hint, "ptbuild shell v -- ninja -C build/temp.x /ptbuild/src/build/temp.x/csrc/it.o\n");
+	arena_release(&w.arena);
+}
+
+static void test_the_last_run_is_judged(void **state)
+{
+	(void)state;
+	static const struct {
+		struct build_state last, now;
+		enum build_state_verdict verdict;
+		unsigned cap;
+	} cases[] = {
+		/* It was killed, and so was something else, by the kernel, in this boot. */
+		{{"a", 3, 1000, 6, false, true}, {"a", 4, 1000, 0, false, false}, BUILD_STATE_KILLED, 3},
+		{{"a", 3, 1000, 6, false, true}, {"a", 3, 1000, 0, false, false}, BUILD_STATE_FINE, 0},
+		{{"a", 3, 1000, 6, false, true}, {"b", 4, 1000, 0, false, false}, BUILD_STATE_FINE, 0},
+		{{"a", 3, 1000, 6, false, false}, {"a", 4, 1000, 0, false, false}, BUILD_STATE_FINE, 0},
+		{{"a", 3, 1000, 1, false, true}, {"a", 4, 1000, 0, false, false}, BUILD_STATE_FINE, 0},
+		/* It had to lower, and there is hardly more memory now. */
+		{{"a", 3, 1000, 2, true, false}, {"b", 0, 1200, 0, false, false}, BUILD_STATE_LOWERED, 2},
+		{{"a", 3, 1000, 2, true, true}, {"a", 3, 900, 0, false, false}, BUILD_STATE_LOWERED, 2},
+		{{"a", 3, 1000, 2, true, false}, {"a", 3, 1300, 0, false, false}, BUILD_STATE_FINE, 0},
+		{{"a", 3, 1000, 1, true, true}, {"a", 9, 1000, 0, false, false}, BUILD_STATE_LOWERED, 1},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		unsigned cap = 0;
+		enum build_state_verdict v = build_state_judge(&cases[i].last, &cases[i].now, &cap);
+		if (v != cases[i].verdict || cap != cases[i].cap)
+			fail_msg("case %zu: verdict %d, cap %u", i, (int)v, cap);
+	}
+}
+
+static void test_a_damaged_state_file_is_no_state(void **state)
+{
+	(void)state;
+	static const char *const texts[] = {"",
+					    "{",
+					    "[]",
+					    "{\"boot\":1}",
+					    "{\"boot\":\"x\",\"oom_kills\":-1,\"memory\":1,\"jobs\":1,\"lowered\":true,\"running\":true}",
+					    "{\"boot\":\"x\",\"oom_kills\":1,\"memory\":1,\"jobs\":0,\"lowered\":true,\"running\":true}"};
+	struct build_state s = {.jobs = 77};
+	struct err e = {0};
+	test_dir();
+	assert_false(build_state_read(test_path("."), &s));
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		test_write(test_path("state.json"), texts[i]);
+		assert_false(build_state_read(test_path("."), &s));
+	}
+	assert_int_equal(s.jobs, 77);
+	struct build_state kept = {.boot = "abc", .oom_kills = 3, .memory = 4, .jobs = 5, .lowered = true};
+	assert_ok(build_state_write(test_path("."), &kept, &e), &e);
+	assert_true(build_state_read(test_path("."), &s));
+	assert_string_equal(s.boot, "abc");
+	assert_true(s.oom_kills == 3 && s.memory == 4 && s.jobs == 5 && s.lowered && !s.running);
 }
 
 int main(void)
@@ -232,7 +384,14 @@ int main(void)
 		cmocka_unit_test_teardown(test_an_unknown_back_end_runs_nothing, test_teardown),
 		cmocka_unit_test_teardown(test_prepare_runs_in_its_directory, test_teardown),
 		cmocka_unit_test_teardown(test_a_failing_prepare_names_the_command, test_teardown),
-		cmocka_unit_test_teardown(test_jobs_fit_processors_and_memory, test_teardown),
+		cmocka_unit_test_teardown(test_fewer_jobs_after_a_kill, test_teardown),
+		cmocka_unit_test_teardown(test_one_job_that_does_not_fit_is_an_error, test_teardown),
+		cmocka_unit_test_teardown(test_the_next_run_begins_with_what_fitted, test_teardown),
+		cmocka_unit_test_teardown(test_other_failures_lower_nothing, test_teardown),
+		cmocka_unit_test_teardown(test_a_failure_names_the_unit_and_how_to_repeat_it, test_teardown),
+		cmocka_unit_test_teardown(test_a_unit_of_an_extension_is_found_by_its_path, test_teardown),
+		cmocka_unit_test_teardown(test_the_last_run_is_judged, test_teardown),
+		cmocka_unit_test_teardown(test_a_damaged_state_file_is_no_state, test_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,15 @@
+/* Build logs: what went wrong, found in the words of compilers, linkers, CMake and ninja. */
+#pragma once
+#include <stddef.h>
+
+#include "base/arena.h"
+
+struct build_log {
+	const char *
+		error; /* the first line that says what went wrong, of the first unit that failed if there is one; cut at 500 bytes; "" for an empty log */
+	const char *unit;   /* the first output that ninja says has failed, NULL */
+	const char *killed; /* the first line that says that memory ran out or a compiler was killed, NULL */
+};
+
+/* build_log_read: reads the text of one command's output (pure); `text` ends with a NUL at text[len]. */
+void build_log_read(const char *text, size_t len, struct arena *a, struct build_log *ret);

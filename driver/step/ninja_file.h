@@ -1,0 +1,40 @@
+/* Ninja files: pools for compilers, heavy units and links, and the heaviest units first, put into a build.ninja that CMake wrote. */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/strlist.h"
+
+/* NINJA_FILE_MAX: larger files are refused. */
+#define NINJA_FILE_MAX (UINT64_C(1) << 30)
+
+/* What is known of one compiled output. */
+struct ninja_file_unit {
+	bool heavy;
+	double cost; /* those of higher cost are started first; equal ones stay in their order */
+};
+typedef struct ninja_file_unit (*ninja_file_unit_fn)(const char *output, void *user);
+
+struct ninja_options {
+	unsigned compile, heavy, link; /* depths, at least 1 */
+	ninja_file_unit_fn unit;
+	void *user;
+};
+
+struct ninja_counts {
+	unsigned compile, heavy, link; /* edges of each kind */
+	struct strlist heavy_outputs;  /* in the order they are started */
+	bool changed;                  /* the text is not what it was */
+};
+
+/* ninja_text: `text` with its edges in pools of its own, appended to `out` (pure). A kind is known by the name of CMake's rule; static libraries, custom commands and edges that have a pool already are left alone. Statements are
+ * only moved between other build statements, never past a variable, rule or include, so that each means what it meant. Whatever an earlier run put in is replaced: the same options give the same text again. No command
+ * changes, so no output becomes dirty. ERR_INTEGRITY with the line for what is no ninja file. `name` is for the message. */
+int ninja_text(const char *text, size_t len, const char *name, const struct ninja_options *o, struct arena *a, struct buf *out,
+	       struct ninja_counts *ret, struct err *e) MUST_CHECK;
+/* ninja_file_rewrite: the same in place, by rename; the file keeps its times, by which ninja decides whether CMake must run again. */
+int ninja_file_rewrite(const char *path, const struct ninja_options *o, struct arena *a, struct ninja_counts *ret,
+		       struct err *e) MUST_CHECK;

@@ -1,0 +1,58 @@
+/* Any bytes as a build.ninja: what comes out is stable, and has the statements that were there; and as a build's log. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/ninja_log.h"
+#include "step/build_log.h"
+#include "step/ninja_file.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void fail_unless(bool ok)
+{
+	if (!ok)
+		abort();
+}
+
+static struct ninja_file_unit judge(const char *output, void *user)
+{
+	(void)user;
+	return (struct ninja_file_unit){.heavy = strlen(output) % 3 == 0, .cost = (double)(output[0] % 7)};
+}
+
+static size_t edges(const char *text, size_t len, struct arena *a)
+{
+	struct ninja_edge *list;
+	size_t count;
+	ninja_build_parse(text, len, a, &list, &count);
+	return count;
+}
+
+static void try_log(const char *text, size_t len, struct arena *a)
+{
+	struct build_log l;
+	char *copy = arena_strndup(a, text, len);
+	build_log_read(copy, strlen(copy), a, &l);
+	fail_unless(l.error && strlen(l.error) <= 1100 && (!l.unit || *l.unit) && !(l.killed && strchr(l.killed, '\n')));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_BUF struct buf once = {0};
+	AUTO_BUF struct buf twice = {0};
+	const struct ninja_options o = {.compile = 3, .heavy = 2, .link = 1, .unit = judge};
+	struct ninja_counts c;
+	struct err e = {0};
+	const char *text = (const char *)data;
+	try_log(text, size, &a);
+	if (ninja_text(text, size, "fuzz", &o, &a, &once, &c, &e) != 0) {
+		fail_unless(e.kind == ERR_INTEGRITY && e.msg[0] && once.len == 0);
+		return 0;
+	}
+	(void)buf_cstr(&once);
+	fail_unless(ninja_text(once.data, once.len, "fuzz", &o, &a, &twice, &c, &e) == 0);
+	fail_unless(!c.changed && twice.len == once.len && memcmp(twice.data, once.data, once.len) == 0);
+	fail_unless(edges(once.data, once.len, &a) == edges(text, size, &a));
+	return 0;
+}
