@@ -6,6 +6,7 @@ const struct command *const cmd_table[] = {
 	&command_build,
 	&command_plan,
 	&command_list,
+	&command_matrix,
 	&command_fetch,
 	&command_verify,
 	&command_cache,

@@ -1,0 +1,230 @@
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "cmd/help.h"
+#include "cmd/select.h"
+#include "core/ci.h"
+
+struct matrix_options {
+	struct cmd_select_base base;
+	const char *format;
+	const char *runner_map;
+	const char *image;
+	const char *file;
+};
+
+#define LIST_MAX_BYTES (4u << 20)
+
+/* A name a line; empty lines and those that begin with '#' are passed over. */
+static int read_list(const char *path, struct arena *a, struct strlist *ret, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	struct strlist lines = {0};
+	if (fs_read(path, LIST_MAX_BYTES, &text, e) < 0)
+		return -1;
+	if (strlen(buf_cstr(&text)) != text.len)
+		return err_set(e, ERR_CONFIG, "'%s' is no text", path);
+	strlist_split(&lines, a, buf_cstr(&text), "\r\n");
+	for (size_t i = 0; i < lines.count; i++) {
+		const char *line = lines.items[i] + strspn(lines.items[i], " \t");
+		if (*line && *line != '#')
+			strlist_ref(ret, a, arena_strndup(a, line, strcspn(line, " \t")));
+	}
+	return ret->count ? 0 : err_set(e, ERR_CONFIG, "'%s' names no variant", path);
+}
+
+static int choose(struct cmd_context *c, const struct strlist *words, struct ci_choice **ret, size_t *ret_count, struct err *e)
+{
+	struct selection *chosen;
+	size_t count;
+	if (cmd_select(c, words, &chosen, &count, e) < 0)
+		return -1;
+	struct ci_choice *all = arena_array(c->arena, count, sizeof(*all));
+	for (size_t i = 0; i < count; i++)
+		all[i] = (struct ci_choice){chosen[i].variant, chosen[i].release};
+	*ret = all;
+	*ret_count = count;
+	return 0;
+}
+
+/* What cannot be built is left out of the jobs, and told. */
+static int drop_impossible(struct cmd_context *c, struct ci_choice *all, size_t *count, struct err *e)
+{
+	const struct tables *t;
+	size_t n = 0;
+	struct err why = {0};
+	if (cmd_tables(c, &t, e) < 0)
+		return -1;
+	for (size_t i = 0; i < *count; i++) {
+		const struct plan_request q = {.variant = &all[i].variant, .release = all[i].release->name};
+		if (plan_possible(t, &q, c->arena, &why) == 0)
+			all[n++] = all[i];
+		else
+			log_warn(c->run->log, "%s is left out: %s", variant_name(&all[i].variant, c->arena), why.msg);
+	}
+	*count = n;
+	return n ? 0 : err_set(e, ERR_POLICY, "none of these variants can be built: %s", why.msg);
+}
+
+static int print_table(const struct ci_plan *p, struct arena *a, struct err *e)
+{
+	AUTO_BUF struct buf out = {0};
+	size_t width = strlen("shares");
+	for (size_t i = 0; i < p->count; i++) {
+		const char *share = *p->jobs[i].gpu_cache ? p->jobs[i].gpu_cache : p->jobs[i].cpu_cache;
+		width = strlen(share) > width ? strlen(share) : width;
+	}
+	buf_printf(&out, "wave  %-*s  runs on / variants\n", (int)width, "shares");
+	for (size_t i = 0; i < p->count; i++) {
+		const struct ci_job *j = &p->jobs[i];
+		struct strlist labels = {0};
+		for (unsigned k = 0; k < j->runner->labels_count; k++)
+			strlist_ref(&labels, a, j->runner->labels[k]);
+		buf_printf(&out, "%-4u  %-*s  %s / %s\n", j->wave, (int)width, *j->gpu_cache ? j->gpu_cache : j->cpu_cache,
+			   strlist_join(&labels, a, ","), strlist_join(&j->variants, a, " "));
+	}
+	return cmd_write_stdout(&out, e);
+}
+
+static int print(struct cmd_context *c, const struct ci_plan *p, const char *format, const struct ci_tables *t, struct err *e)
+{
+	const struct matrix_options *o = c->options;
+	if (strcmp(format, "table") == 0)
+		return print_table(p, c->arena, e);
+	AUTO_JSON json_t *doc = strcmp(format, "github") == 0   ? ci_github(p, ci_limit(t, format), o->image)
+				: strcmp(format, "gitlab") == 0 ? ci_gitlab(p, ci_limit(t, format), o->image)
+								: ci_json(p);
+	return json_print(doc, e);
+}
+
+static int pick_format(struct cmd_context *c, const char **ret, struct err *e)
+{
+	static const char *const formats[] = {"table", "json", "github", "gitlab"};
+	const struct matrix_options *o = c->options;
+	const char *format = o->format ? o->format : c->global->json ? "json" : "table";
+	for (size_t i = 0; i < ARRAY_LEN(formats); i++)
+		if (strcmp(format, formats[i]) == 0) {
+			*ret = formats[i];
+			return c->global->json && strcmp(format, "table") == 0
+				       ? err_set(e, ERR_USAGE, "--json and --format table exclude each other")
+				       : 0;
+		}
+	err_set(e, ERR_USAGE, "--format '%s' is unknown", format);
+	return err_hint(e, "it is table, json, github or gitlab");
+}
+
+/* One word that is no variant is the name of a matrix. */
+static int take_words(struct cmd_context *c, const struct strlist *args, struct strlist *words, struct err *e)
+{
+	struct matrix_options *o = (struct matrix_options *)c->options;
+	strlist_append(words, c->arena, args);
+	if (words->count == 1 && !variant_looks_like(words->items[0]) && !o->base.select.matrix) {
+		o->base.select.matrix = words->items[0];
+		*words = (struct strlist){0};
+	}
+	if (!o->file && !words->count && !o->base.select.matrix && !o->base.select.profile) {
+		err_set(e, ERR_USAGE, "no matrix was named");
+		return err_hint(e, "'ptbuild list --matrices' shows them");
+	}
+	if (!o->file)
+		return 0;
+	if (words->count || o->base.select.matrix || o->base.select.profile)
+		return err_set(e, ERR_USAGE, "--file says already which variants are meant");
+	return read_list(o->file, c->arena, words, e);
+}
+
+/* Words that a shell takes as they are. */
+static int add_option(struct buf *out, const char *option, const char *value, struct err *e)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.,=/+:@%-";
+	if (!*value || strspn(value, plain) != strlen(value))
+		return err_set(e, ERR_USAGE, "--%s '%s' cannot be written into a CI file: letters, digits and _.,=/+:@%%- can", option,
+			       value);
+	buf_printf(out, " --%s %s", option, value);
+	return 0;
+}
+
+/* What each build is to be given beside its variants. */
+static int options_text(struct cmd_context *c, const char **ret, struct err *e)
+{
+	const struct cmd_select *o = &((const struct matrix_options *)c->options)->base.select;
+	AUTO_BUF struct buf out = {0};
+	if ((o->blas && add_option(&out, "blas", o->blas, e) < 0) || (o->torch && add_option(&out, "torch", o->torch, e) < 0) ||
+	    (o->cuda_home && add_option(&out, "cuda-home", o->cuda_home, e) < 0) ||
+	    (c->global->root && add_option(&out, "root", c->global->root, e) < 0) ||
+	    (c->global->sandbox && add_option(&out, "sandbox", c->global->sandbox, e) < 0))
+		return -1;
+	for (size_t i = 0; i < o->set.count; i++)
+		if (add_option(&out, "set", o->set.items[i], e) < 0)
+			return -1;
+	for (size_t i = 0; i < o->without.count; i++)
+		if (add_option(&out, "without", o->without.items[i], e) < 0)
+			return -1;
+	if (o->metadata_rev)
+		buf_printf(&out, " --metadata-rev %u", o->metadata_rev);
+	*ret = arena_strdup(c->arena, buf_cstr(&out));
+	return 0;
+}
+
+static int run_matrix(struct cmd_context *c, const struct strlist *args, struct err *e)
+{
+	const struct matrix_options *o = c->options;
+	const struct ci_tables *t, *own = NULL;
+	const char *format, *dir;
+	struct strlist words = {0};
+	struct ci_choice *choices;
+	struct ci_plan p;
+	size_t count;
+	if (pick_format(c, &format, e) < 0 || take_words(c, args, &words, e) < 0 || choose(c, &words, &choices, &count, e) < 0 ||
+	    drop_impossible(c, choices, &count, e) < 0)
+		return -1;
+	if (cmd_profiles_dir(c, &dir, e) < 0 || ci_tables_load(dir, c->arena, &t, e) < 0)
+		return -1;
+	if (o->runner_map && ci_runners_load(o->runner_map, c->arena, &own, e) < 0)
+		return -1;
+	p = (struct ci_plan){.name = o->base.select.matrix ? o->base.select.matrix : "ptbuild"};
+	if (options_text(c, &p.options, e) < 0 || ci_plan_make(format, t, own, choices, count, c->arena, &p, e) < 0)
+		return -1;
+	return print(c, &p, format, t, e);
+}
+
+#define MATRIX(field) ARG_STRING, offsetof(struct matrix_options, field)
+
+static const struct arg_def matrix_defs[] = {
+	{"format", 0, MATRIX(format), "FORMAT", "table (default), json, github or gitlab", "table json github gitlab"},
+	{"runner-map", 0, MATRIX(runner_map), "FILE", "YAML file that says which runners take which variants", "<file>"},
+	{"image", 0, MATRIX(image), "IMAGE", "container image that the jobs run in", NULL},
+	{"file", 0, MATRIX(file), "FILE", "take the variants from a file, a name a line", "<file>"},
+	{0},
+};
+
+const struct command command_matrix = {
+	.name = "matrix",
+	.summary = "jobs for a CI service that build a matrix",
+	.usage = "[NAME | VARIANT... | --file FILE] [--format FORMAT] [--runner-map FILE]",
+	.text = (const char *const[]){"Makes a job for each profile, Python and toolkit, PyTorch with the packages built against it, and "
+				      "writes a workflow for GitHub "
+				      "(--format github), a pipeline for GitLab (gitlab), or a list (json, table). The files are JSON, "
+				      "which both services read as YAML.",
+				      "GPU code depends on the GPU targets alone and C++ code on the instruction set alone. So the jobs "
+				      "come in two waves: the first "
+				      "compiles every unit once and keeps the compiler's cache under one name for the GPU targets and one "
+				      "for the instruction set; the "
+				      "second finds everything in the two caches of its row and its column. A matrix larger than the "
+				      "service takes is split.",
+				      "A runner map is YAML: runners, a list of {match: GLOB, platform: PLATFORM, format: FORMAT, labels: "
+				      "[...]}, of which the first that "
+				      "fits a variant counts. Variants that cannot be built are left out, and said on standard error.",
+				      NULL},
+	.tables = (const struct arg_def *const[]){matrix_defs, cmd_select_options, NULL},
+	.arguments =
+		(const struct cmd_positional[]){{"NAME", "a matrix of 'ptbuild list --matrices', or names of variants", "<matrix>"}, {0}},
+	.examples = (const struct cmd_example[]){{"ptbuild matrix build-pytorch/main", "what would run, as a table"},
+						 {"ptbuild matrix build-pytorch/main --format github > .github/workflows/wheels.yml",
+						  "a workflow"},
+						 {"ptbuild matrix build-pytorch/main --only '*-sm90-*' --format gitlab", "one row of it"},
+						 {0}},
+	.options_size = sizeof(struct matrix_options),
+	.run = run_matrix,
+};
