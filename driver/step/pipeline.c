@@ -68,11 +68,9 @@ static int make_watched(struct making *m, struct err *e)
 	m->progress = progress_new(&shown, m->run, m->arena);
 	int rc = making_run(m, e);
 	log_status_end(m->run->log);
-	if (rc == 0) {
-		watch_stop(watch, m->arena, &m->watched);
-		watch = NULL;
-	}
-	m->watch = NULL;
+	watch_stop(watch, m->arena, &m->watched);
+	m->watch = watch = NULL;
+	making_learn(m);
 	return rc;
 }
 
@@ -86,10 +84,8 @@ static int make(struct pipeline *l, struct pipeline_item *it, const struct torch
 		return -1;
 	log_info(l->run->log, "%s: building %s (tree %s)", it->plan->package, it->plan->variant, m.build_dir);
 	int rc = make_watched(&m, e);
-	if (rc == 0) {
-		AUTO_JSON json_t *record = making_record(&m);
-		rc = json_write(record, path_join(l->arena, m.stage, "build.json"), e);
-	}
+	if (rc == 0)
+		rc = making_record(&m, e);
 	if (rc == 0)
 		rc = fs_copy(m.build.log, path_join(l->arena, m.stage, "build.log"), e);
 	if (rc == 0)

@@ -7,6 +7,7 @@
 #include "step/progress.h"
 #include "step/pyenv.h"
 #include "step/relocate.h"
+#include "step/report.h"
 #include "step/verify.h"
 #include "step/verify_run.h"
 
@@ -33,9 +34,12 @@ struct making {
 	struct progress *progress;
 	struct watch_result watched;   /* once the watch has been stopped */
 	const struct history *history; /* what the units took in earlier builds */
+	struct report_units units;
 };
 
 /* making_run: fetch to verify. Afterwards the stage holds the wheel and nothing unverified is in it. */
 int making_run(struct making *m, struct err *e) MUST_CHECK;
-/* making_record: build.json: inputs with digests, keys, toolchain, times, verification (new reference). */
-json_t *making_record(const struct making *m);
+/* making_learn: collects the units of the build (m->units), also of one that failed, and adds what they took to the history; what goes wrong there is a warning. The watch must have been stopped. */
+void making_learn(struct making *m);
+/* making_record: into the stage: build.json (inputs with digests, keys, toolchain, times and peaks, compiler cache, verification) and build.html, which shows it. */
+int making_record(const struct making *m, struct err *e) MUST_CHECK;

@@ -1,6 +1,10 @@
 #include <string.h>
+#include <time.h>
 
 #include "base/json.h"
+#include "base/machine.h"
+#include "base/path.h"
+#include "step/backend.h"
 #include "step/pipeline_make.h"
 
 static json_t *inputs(const struct making *m)
@@ -35,8 +39,25 @@ static json_t *reductions(const struct build_result *b)
 	return out;
 }
 
-static json_t *build(const struct build_result *b)
+/* What the build told ccache: the same pure function gave it to the build. */
+static json_t *compiler_cache(const struct making *m)
 {
+	AUTO_ARENA struct arena a = {0};
+	const struct tool *ccache = toolchain_get(m->toolchain, "ccache");
+	const struct backend *b;
+	struct kvlist env = {0};
+	struct err ignored = {0};
+	if (!ccache->path || backend_find(m->plan->package_row->backend, &b, &ignored) != 0)
+		return json_null();
+	const struct backend_options o = {.jobs = 1, .ccache = ccache->path};
+	backend_env(m->plan, b, &o, &a, &env);
+	return report_ccache_json(&m->units.ccache, ccache->version, kvlist_get(&env, "CCACHE_DEPEND") ? "depend" : "direct",
+				  kvlist_get(&env, "CCACHE_SLOPPINESS"));
+}
+
+static json_t *build(const struct making *m)
+{
+	const struct build_result *b = &m->build;
 	json_t *out = json_pack("{s:f,s:i,s:b,s:i,s:i,s:i,s:i,s:i}", "seconds", b->seconds, "jobs", (int)b->jobs, "resumed", b->resumed,
 				"compiler_cache_hits", (int)b->cache_hits, "compiler_cache_misses", (int)b->cache_misses,
 				"cache_entries_checked", (int)b->asked.entries, "host_units_checked", (int)b->asked.host_units,
@@ -47,6 +68,9 @@ static json_t *build(const struct build_result *b)
 	/* Without any limit there is no figure. */
 	json_object_set_new(out, "memory", b->memory > INT64_MAX ? json_null() : json_integer((json_int_t)b->memory));
 	json_object_set_new(out, "reductions", reductions(b));
+	json_object_set_new(out, "processors", json_integer(machine_processors()));
+	json_object_set_new(out, "units", report_units_json(&m->units));
+	json_object_set_new(out, "compiler_cache", compiler_cache(m));
 	return out;
 }
 
@@ -80,11 +104,18 @@ static json_t *step(const struct watch_step *s)
 			 (json_int_t)s->least_disk_free, "tree_bytes", (json_int_t)s->tree_bytes, "peak_memory_pressure", s->peak_pressure);
 }
 
-json_t *making_record(const struct making *m)
+static json_t *record(const struct making *m)
 {
 	const struct plan *p = m->plan;
 	json_t *out = json_object(), *steps = json_array();
+	char made_at[32] = "";
+	const time_t started = (time_t)m->watched.started;
+	struct tm utc;
+	if (gmtime_r(&started, &utc))
+		strftime(made_at, sizeof(made_at), "%Y-%m-%dT%H:%M:%SZ", &utc);
 	json_object_set_new(out, "schema", json_integer(1));
+	json_object_set_new(out, "ptbuild", json_string(PTBUILD_VERSION));
+	json_object_set_new(out, "made_at", json_string(made_at));
 	json_object_set_new(out, "variant", json_string(p->variant));
 	json_object_set_new(out, "release", json_string(p->release));
 	json_object_set_new(out, "wheel", json_string(m->packed.file));
@@ -100,7 +131,7 @@ json_t *making_record(const struct making *m)
 	json_object_set_new(out, "output_key", json_string(p->output_key));
 	json_object_set_new(out, "notes", json_from_strlist(&p->notes));
 	json_object_set_new(out, "inputs", inputs(m));
-	json_object_set_new(out, "build", build(&m->build));
+	json_object_set_new(out, "build", build(m));
 	json_object_set_new(out, "vendored", vendored(&m->relocated));
 	json_object_set_new(out, "rpaths_in_place", json_integer((json_int_t)m->relocated.in_place));
 	json_object_set_new(out, "elf_files", json_integer((json_int_t)m->relocated.elf_files));
@@ -110,4 +141,24 @@ json_t *making_record(const struct making *m)
 		json_array_append_new(steps, step(&m->watched.steps[i]));
 	json_object_set_new(out, "steps", steps);
 	return out;
+}
+
+void making_learn(struct making *m)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct history_unit *units;
+	struct err e = {0};
+	report_units_collect(m->build_dir, &m->watched, m->watched.started, m->plan->package_row->memory, m->run, m->arena, &m->units);
+	size_t count = report_units_history(&m->units, &a, &units);
+	if (count && history_merge(m->q->store, m->plan->package, m->plan->release, units, count, m->run, &e) != 0)
+		log_warn(m->run->log, "what this build took is not remembered: %s", e.msg);
+}
+
+int making_record(const struct making *m, struct err *e)
+{
+	AUTO_JSON json_t *doc = record(m);
+	const struct report_request q = {.record = doc, .units = &m->units, .watched = &m->watched, .wheel = m->packed.path};
+	if (json_write(doc, path_join(m->arena, m->stage, "build.json"), e) != 0)
+		return -1;
+	return report_write(&q, path_join(m->arena, m->stage, "build.html"), e);
 }

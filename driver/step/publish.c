@@ -37,6 +37,10 @@ int publish_export(const char *object, const char *wheel, const char *sha256, un
 		return -1;
 	if (copy_whole(path_join(a, object, "build.json"), path_join(a, details, "build.json"), a, e) != 0)
 		return -1;
+	/* Objects of before have none. */
+	const char *page = path_join(a, object, "build.html");
+	if (fs_exists(page) && copy_whole(page, path_join(a, details, "build.html"), a, e) != 0)
+		return -1;
 	*ret_path = path;
 	return 0;
 }
