@@ -3,13 +3,18 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "cmd/build.h"
 #include "cmd/help.h"
-#include "cmd/select.h"
-#include "step/pipeline.h"
 
 struct build_options {
-	struct cmd_select_base base;
+	struct cmd_build_base base;
 	bool keep;
+};
+
+const struct arg_def cmd_build_options[] = {
+	{"sign-key", 0, ARG_STRING, offsetof(struct cmd_build_base, sign_key), "FILE",
+	 "sign the provenance with this Ed25519 key (PEM), as WHEEL.dsse.json", "<file>"},
+	{0},
 };
 
 static const struct arg_def build_only[] = {
@@ -100,8 +105,8 @@ static void print_summary(const struct pipeline_item *items, size_t count, const
 	buf_printf(out, "%zu built, %zu from the store, %zu failed\n", count - hits, hits, failed->count);
 }
 
-static int print_results(struct cmd_context *c, const struct pipeline_item *items, size_t count, const struct pipeline_failures *failed,
-			 struct err *e)
+int cmd_build_print(struct cmd_context *c, const struct pipeline_item *items, size_t count, const struct pipeline_failures *failed,
+		    struct err *e)
 {
 	if (c->global->json) {
 		AUTO_JSON json_t *all = json_array();
@@ -131,10 +136,9 @@ static int report_failures(const struct pipeline_failures *failed, size_t asked,
 	return err_hint(e, "the same command again takes what was built from the store and tries the others once more");
 }
 
-static int fill_request(struct cmd_context *c, const struct strlist *words, struct pipeline_request *q, struct kvlist *toggles,
-			struct err *e)
+int cmd_build_request(struct cmd_context *c, const struct strlist *words, struct kvlist *toggles, struct pipeline_request *q, struct err *e)
 {
-	const struct build_options *o = c->options;
+	const struct cmd_select *o = &((const struct cmd_select_base *)c->options)->select;
 	struct selection *chosen;
 	struct pipeline_target *targets;
 	if (cmd_select(c, words, &chosen, &q->count, e) < 0 || cmd_select_toggles(c, toggles, e) < 0)
@@ -144,21 +148,25 @@ static int fill_request(struct cmd_context *c, const struct strlist *words, stru
 		targets[i] = (struct pipeline_target){.variant = chosen[i].variant, .release = chosen[i].release->name};
 	q->targets = targets;
 	q->toggles = toggles;
-	q->metadata_rev = o->base.select.metadata_rev;
-	q->blas = o->base.select.blas;
-	q->without = o->base.select.without;
+	q->metadata_rev = o->metadata_rev;
+	q->blas = o->blas;
+	q->without = o->without;
 	q->cuda_home = cmd_select_cuda_home(c);
-	q->torch = o->base.select.torch;
+	q->torch = o->torch;
+	q->tag = o->platform;
+	q->sign_key = ((const struct cmd_build_base *)c->options)->sign_key;
 	q->kind = cmd_sandbox(c);
 	q->jobs = c->global->jobs;
 	q->offline = c->global->offline;
 	q->mirrors = c->global->mirrors;
-	q->keep_tree = o->keep;
 	if (c->global->cache)
 		q->shell_options = arena_printf(c->arena, "--cache %s", c->global->cache);
-	if (cmd_tables(c, &q->tables, e) < 0 || cmd_profiles_dir(c, &q->profiles_dir, e) < 0 || cmd_patches_dir(c, &q->patches_dir, e) < 0)
+	if (cmd_tables(c, &q->tables, e) < 0 || cmd_profiles_dir(c, &q->profiles_dir, e) < 0 ||
+	    cmd_patches_dir(c, &q->patches_dir, e) < 0 || cmd_root(c, &q->root, e) < 0 || cmd_out_dir(c, &q->out_dir, e) < 0)
 		return -1;
-	return 0;
+	if (q->kind == SANDBOX_BWRAP && sandbox_probe(q->root, c->run, e) < 0)
+		return -1;
+	return cmd_store(c, &q->store, e);
 }
 
 static int build_main(struct cmd_context *c, const struct strlist *words, struct err *e)
@@ -169,17 +177,16 @@ static int build_main(struct cmd_context *c, const struct strlist *words, struct
 	const struct build_options *o = c->options;
 	struct pipeline_item *items;
 	size_t count;
-	if (o->base.select.matrix)
+	if (o->base.base.select.matrix)
 		q.failures = &failures;
-	if (fill_request(c, words, &q, &toggles, e) < 0 || cmd_root(c, &q.root, e) < 0 || cmd_out_dir(c, &q.out_dir, e) < 0)
+	if (cmd_build_request(c, words, &toggles, &q, e) < 0)
 		return -1;
-	if (q.kind == SANDBOX_BWRAP && sandbox_probe(q.root, c->run, e) < 0)
+	q.keep_tree = o->keep;
+	if (pipeline_build(&q, c->run, c->arena, &items, &count, e) < 0)
 		return -1;
-	if (cmd_store(c, &q.store, e) < 0 || pipeline_build(&q, c->run, c->arena, &items, &count, e) < 0)
-		return -1;
-	int rc = print_results(c, items, count, q.failures, e);
+	int rc = cmd_build_print(c, items, count, q.failures, e);
 	pipeline_free(items, count);
-	return rc < 0 ? -1 : report_failures(q.failures, q.count, o->base.select.matrix, e);
+	return rc < 0 ? -1 : report_failures(q.failures, q.count, o->base.base.select.matrix, e);
 }
 
 static const struct cmd_example build_examples[] = {
@@ -204,7 +211,7 @@ static const char *const build_text[] = {
 	NULL,
 };
 
-static const struct arg_def *const build_tables[] = {cmd_select_options, build_only, NULL};
+static const struct arg_def *const build_tables[] = {cmd_select_options, cmd_build_options, build_only, NULL};
 
 const struct command command_build = {
 	.name = "build",

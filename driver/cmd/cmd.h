@@ -49,6 +49,7 @@ struct command {
 /* The table itself, in the order of the help; NULL-terminated. A new command is a file, a declaration here and a row in commands.c. */
 extern const struct command *const cmd_table[];
 extern const struct command command_build, command_fetch, command_verify, command_cache, command_doctor, command_completion, command_help;
+extern const struct command command_repack, command_index;
 extern const struct command command_plan, command_list;
 extern const struct command command_detect, command_matrix;
 extern const struct arg_def cmd_global_options[];

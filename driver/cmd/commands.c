@@ -4,11 +4,13 @@
 /* clang-format off */
 const struct command *const cmd_table[] = {
 	&command_build,
+	&command_repack,
 	&command_plan,
 	&command_list,
 	&command_matrix,
 	&command_fetch,
 	&command_verify,
+	&command_index,
 	&command_cache,
 	&command_detect,
 	&command_doctor,

@@ -26,6 +26,8 @@ const struct arg_def cmd_select_options[] = {
 	{"set", 0, SELECT(ARG_LIST, set), "NAME=VALUE", "override a build option; may be repeated", NULL},
 	{"without", 0, SELECT(ARG_LIST, without), "FEATURES", "give a feature up that cannot be had otherwise, for example cudnn", NULL},
 	{"torch", 0, SELECT(ARG_STRING, torch), "PLACE", "what torchvision and torchaudio are built against: a wheel, or root", "<file>"},
+	{"platform", 0, SELECT(ARG_STRING, platform), "KIND",
+	 "platform tag: manylinux, as far back as the libraries allow (default), or linux, which promises nothing", "manylinux linux"},
 	{"metadata-rev", 0, SELECT(ARG_UINT, metadata_rev), "N", "revision of the wheel's metadata (default: 1)", NULL},
 	{0},
 };
@@ -268,6 +270,10 @@ static int check_ways(const struct cmd_context *c, const struct strlist *words, 
 		err_set(e, ERR_USAGE, "--only without --matrix");
 		return err_hint(e, "it chooses from the variants of a matrix ('ptbuild list --matrices')");
 	}
+	if (o->platform && strcmp(o->platform, "linux") != 0 && strcmp(o->platform, "manylinux") != 0) {
+		err_set(e, ERR_USAGE, "--platform '%s' is unknown", o->platform);
+		return err_hint(e, "it is manylinux or linux");
+	}
 	if (words->count || o->profile || o->matrix)
 		return 0;
 	err_set(e, ERR_USAGE, "nothing says what to %s", c->command->name);
@@ -332,6 +338,7 @@ int cmd_select_plan(struct cmd_context *c, const struct selection *s, const stru
 		.torch = torch ? torch : o->torch,
 		.torch_version = torch_version,
 		.sandbox = cmd_sandbox(c) == SANDBOX_NONE ? "none" : "bubblewrap",
+		.tag = o->platform,
 		.patches_dir = patches,
 	};
 	return plan_resolve(t, &q, c->arena, ret, e);

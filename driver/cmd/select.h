@@ -17,6 +17,7 @@ struct cmd_select {
 	struct strlist set;
 	struct strlist without;
 	unsigned metadata_rev;
+	const char *platform; /* NULL: manylinux */
 };
 
 /* The options struct of a command that selects begins with these two; cmd_select_options is the table for its `tables`. */

@@ -7,12 +7,14 @@
 #include "cmd/help.h"
 #include "core/sandbox.h"
 #include "step/pipeline_torch.h"
+#include "step/provenance.h"
 
 struct verify_options {
 	struct cmd_globals global;
 	struct strlist with;
 	struct strlist provided;
 	const char *against;
+	const char *key;
 	bool ci;
 	bool rules;
 };
@@ -139,6 +141,20 @@ static int check_usage(const struct verify_options *o, const struct strlist *arg
 	return 0;
 }
 
+/* --key: each wheel's signed provenance, before anything of it is believed. */
+static int check_signatures(struct cmd_context *c, const char *path, const struct strlist *wheels, struct err *e)
+{
+	struct sign_key *AUTO_SIGN_KEY key = NULL;
+	if (sign_load_public(path, &key, e) < 0)
+		return err_wrap(e, "--key");
+	for (size_t i = 0; i < wheels->count; i++) {
+		if (provenance_check(wheels->items[i], key, c->arena, e) < 0)
+			return -1;
+		log_info(c->run->log, "%s: the signature of %.16s... holds", path_base(wheels->items[i]), sign_key_id(key));
+	}
+	return 0;
+}
+
 static int run_verify(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
 	const struct verify_options *o = c->options;
@@ -152,6 +168,8 @@ static int run_verify(struct cmd_context *c, const struct strlist *args, struct 
 		return -1;
 	if (cmd_profiles_dir(c, &profiles, e) < 0 || manylinux_load(profiles, c->arena, &f.policy, e) < 0 ||
 	    cmd_tables(c, &f.tables, e) < 0 || isa_rules_load(profiles, c->arena, &f.code, e) < 0 || read_against(c, &f, e) < 0)
+		return -1;
+	if (o->key && check_signatures(c, o->key, args, e) < 0)
 		return -1;
 	for (size_t i = 0; i < args->count; i++) {
 		struct verify_report r = {0};
@@ -178,6 +196,7 @@ static const struct arg_def verify_options[] = {
 	 NULL},
 	{"against", 0, OPTION(ARG_STRING, against), "VARIANT",
 	 "what the wheel must be, a profile for its code alone (default: what its version label says)", "<profile>"},
+	{"key", 0, OPTION(ARG_STRING, key), "FILE", "the public key (PEM) that must have signed the wheel's provenance", "<file>"},
 	{"ci", 0, OPTION(ARG_FLAG, ci), NULL, "only the findings, one a line: wheel:member: error[code]: text", NULL},
 	{"rules", 0, OPTION(ARG_FLAG, rules), NULL, "list the rules with their codes, check nothing", NULL},
 	{0},

@@ -134,6 +134,7 @@ static void describe(const struct plan_context *c, struct plan *p)
 	p->package_row = c->package;
 	p->metadata_rev = c->request->metadata_rev ? c->request->metadata_rev : 1;
 	p->sandbox = c->request->sandbox ? c->request->sandbox : "bubblewrap";
+	p->tag = c->request->tag ? c->request->tag : "manylinux";
 	pair(c, p);
 }
 

@@ -12,7 +12,7 @@ struct toolchain; /* core/toolchain.h */
 enum {
 	PLAN_SCHEMA = 1,  /* of the JSON object and the key texts */
 	PLAN_BUILDER = 2, /* what the build step does beside the plan: its own flags, LDFLAGS, the order of commands */
-	PLAN_PACKER = 1,  /* relocation and packing: the bytes of a wheel from one build tree */
+	PLAN_PACKER = 2,  /* relocation and packing: the bytes of a wheel from one build tree */
 };
 
 struct plan_patch {
@@ -52,7 +52,9 @@ struct plan {
 	const char *torch;         /* what it is built against: "" none, "root", or "sha256:<wheel digest>" once known */
 	const char *torch_version; /* full version to pin, "" while unknown */
 	const char *sandbox;       /* "bubblewrap" or "none": part of the keys */
+	const char *tag;           /* "manylinux": the platform tag that the libraries allow; "linux": the plain one */
 	char compile_key[65];
+	char pack_key[65]; /* what the output key stands on but the metadata revision: wheels of equal ones differ in their tails only */
 	char output_key[65];
 	const char *compile_text; /* the text whose digest compile_key is: one "name: value" line per input, sorted */
 	const char *output_text;
@@ -70,6 +72,7 @@ struct plan_request {
 	const char *torch;                 /* see plan.torch */
 	const char *torch_version;
 	const char *sandbox;
+	const char *tag;         /* NULL: "manylinux" */
 	const char *patches_dir; /* <data>/patches */
 };
 

@@ -141,11 +141,12 @@ static void output_key(const struct plan_context *c, struct plan *p)
 	put(&t, "schema", arena_printf(t.a, "%d", PLAN_SCHEMA));
 	put(&t, "packer", arena_printf(t.a, "%d", PLAN_PACKER));
 	put(&t, "zip", zip_writer_id());
+	put(&t, "generator", PTBUILD_VERSION);
+	put(&t, "tag", p->tag);
 	put(&t, "compile key", p->compile_key);
 	put(&t, "distribution", p->distribution);
 	put(&t, "version", p->version);
 	put(&t, "label", p->local_label);
-	put(&t, "metadata rev", arena_printf(t.a, "%u", p->metadata_rev));
 	put(&t, "torch version", *p->torch_version ? p->torch_version : "none");
 	for (unsigned i = 0; i < p->package_row->install_requires_count; i++)
 		put(&t, "requires", p->package_row->install_requires[i]);
@@ -153,6 +154,8 @@ static void output_key(const struct plan_context *c, struct plan *p)
 		put(&t, "nvidia package", c->toolkit->nvidia_packages[i]);
 	for (unsigned i = 0; c->toolkit && i < c->toolkit->library_dirs_count; i++)
 		put_nth(&t, "library directory", i, c->toolkit->library_dirs[i]);
+	finish(&t, p->pack_key);
+	put(&t, "metadata rev", arena_printf(t.a, "%u", p->metadata_rev));
 	p->output_text = finish(&t, p->output_key);
 }
 

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/fs.h"
 #include "base/path.h"
 
 static int bad(struct err *e, const char *file, const char *what)
@@ -100,4 +101,25 @@ char *wheel_normalize(const char *dist, struct arena *a)
 char *wheel_dist_info(const struct wheel_name *n, struct arena *a)
 {
 	return arena_printf(a, "%s-%s.dist-info", n->dist, n->version);
+}
+
+int wheel_find_dist_info(const char *tree, struct arena *a, const char **ret, struct err *e)
+{
+	struct strlist names = {0};
+	const char *found = NULL;
+	if (fs_list(tree, a, &names, e) < 0)
+		return -1;
+	for (size_t i = 0; i < names.count; i++) {
+		if (!path_has_suffix(names.items[i], ".dist-info"))
+			continue;
+		if (found)
+			return err_set(e, ERR_INTEGRITY, "'%s' has two .dist-info directories, '%s' and '%s'", tree, found, names.items[i]);
+		found = names.items[i];
+	}
+	if (!found) {
+		err_set(e, ERR_INTEGRITY, "'%s' has no .dist-info directory", tree);
+		return err_hint(e, "it must be an unpacked wheel");
+	}
+	*ret = found;
+	return 0;
 }

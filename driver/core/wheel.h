@@ -19,6 +19,8 @@ char *wheel_name_format(const struct wheel_name *n, struct arena *a);
 char *wheel_normalize(const char *dist, struct arena *a);
 /* wheel_dist_info: "torch-2.6.0+cpu.avx2.dist-info". */
 char *wheel_dist_info(const struct wheel_name *n, struct arena *a);
+/* wheel_find_dist_info: the name of the one .dist-info directory of an unpacked wheel. ERR_INTEGRITY when there is none, or a second. */
+int wheel_find_dist_info(const char *tree, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 
 struct wheel_record_row {
 	const char *path;

@@ -1,7 +1,7 @@
 #include "step/pack_parts.h"
 
 #include <errno.h>
-#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -28,29 +28,6 @@ struct packing {
 };
 
 /* ---- the tree ---- */
-
-/* The one .dist-info directory of the tree. */
-static int find_dist_info(const struct pack_request *q, struct arena *a, const char **ret, struct err *e)
-{
-	struct strlist names = {0};
-	const char *found = NULL;
-	if (fs_list(q->tree, a, &names, e) < 0)
-		return -1;
-	for (size_t i = 0; i < names.count; i++) {
-		if (!path_has_suffix(names.items[i], ".dist-info"))
-			continue;
-		if (found)
-			return err_set(e, ERR_INTEGRITY, "'%s' has two .dist-info directories, '%s' and '%s'", q->tree, found,
-				       names.items[i]);
-		found = names.items[i];
-	}
-	if (!found) {
-		err_set(e, ERR_INTEGRITY, "'%s' has no .dist-info directory", q->tree);
-		return err_hint(e, "it must be an unpacked wheel");
-	}
-	*ret = found;
-	return 0;
-}
 
 static int rename_in_tree(struct packing *p, const char *from, const char *to, struct err *e)
 {
@@ -143,11 +120,29 @@ static void add_tags(struct packing *p, struct wheel_headers *wheel)
 	}
 }
 
+/* License-File came with version 2.4 of the metadata; before it the files lie in the wheel without a line. */
+static void add_license_files(struct packing *p, struct wheel_headers *metadata)
+{
+	unsigned major = 0, minor = 0;
+	const char *version = wheel_headers_get(metadata, "Metadata-Version");
+	if (!version || sscanf(version, "%4u.%4u", &major, &minor) != 2 || major < 2 || (major == 2 && minor < 4))
+		return;
+	for (size_t i = 0; i < p->q->license_files.count; i++) {
+		const char *file = p->q->license_files.items[i];
+		bool there = false;
+		for (size_t k = 0; k < metadata->count && !there; k++)
+			there = strcasecmp(metadata->items[k].key, "License-File") == 0 && strcmp(metadata->items[k].value, file) == 0;
+		if (!there)
+			wheel_headers_add(metadata, p->a, "License-File", file);
+	}
+}
+
 static void edit_headers(struct packing *p, struct wheel_headers *metadata, struct wheel_headers *wheel)
 {
 	wheel_headers_set(metadata, p->a, "Version", p->q->version);
 	for (size_t i = 0; i < p->q->requires.count; i++)
 		wheel_requires_replace(metadata, p->a, p->q->requires.items[i]);
+	add_license_files(p, metadata);
 	wheel_headers_set(wheel, p->a, "Wheel-Version", "1.0");
 	wheel_headers_set(wheel, p->a, "Generator", p->q->generator);
 	wheel_headers_set(wheel, p->a, "Root-Is-Purelib", "false");
@@ -159,7 +154,7 @@ static void edit_headers(struct packing *p, struct wheel_headers *metadata, stru
 static int rewrite_dist_info(struct packing *p, struct err *e)
 {
 	const char *info = "";
-	if (find_dist_info(p->q, p->a, &info, e) < 0)
+	if (wheel_find_dist_info(p->q->tree, p->a, &info, e) < 0)
 		return -1;
 	const char *dir = path_join(p->a, p->q->tree, info);
 	struct wheel_headers metadata = {0}, wheel = {0};

@@ -10,6 +10,7 @@ struct pack_request {
 	const char *version;  /* full version the wheel must carry, "2.6.0+cpu.avx2" */
 	const char *platform; /* platform tag */
 	struct strlist requires; /* Requires-Dist lines that replace those of the same distribution and are added otherwise: "torch==2.6.0+cpu.avx2" */
+	struct strlist license_files; /* below dist-info/licenses, in METADATA from version 2.4 on */
 	unsigned metadata_rev;
 	const char *input_key; /* what the bytes come from beside the revision, written into the marker */
 	const char *generator; /* "ptbuild 0.1.0" */

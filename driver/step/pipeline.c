@@ -6,6 +6,8 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "step/pipeline_make.h"
+#include "step/pipeline_repack.h"
+#include "step/provenance.h"
 #include "step/publish.h"
 #include "step/tools.h"
 
@@ -15,6 +17,7 @@ struct pipeline {
 	struct arena *arena;
 	const struct toolchain *toolchain;
 	const struct toolkits *toolkits; /* NULL where nothing is built for CUDA */
+	struct sign_key *key;            /* NULL: nothing is signed */
 	struct pipeline_item *items;
 	size_t count, cap;
 };
@@ -24,12 +27,12 @@ static bool is_torch(const struct variant *v)
 	return strcmp(v->package, "pytorch") == 0;
 }
 
-static int resolve(struct pipeline *l, const struct pipeline_target *t, const struct torch_source *torch, const struct plan **ret,
-		   struct err *e)
+static int resolve(struct pipeline *l, const struct pipeline_target *t, const struct torch_source *torch, unsigned rev,
+		   const struct plan **ret, struct err *e)
 {
 	struct plan_request r = {.variant = &t->variant,
 				 .release = t->release,
-				 .metadata_rev = l->q->metadata_rev,
+				 .metadata_rev = rev,
 				 .blas = l->q->blas,
 				 .toggles = l->q->toggles,
 				 .without = l->q->without,
@@ -38,6 +41,7 @@ static int resolve(struct pipeline *l, const struct pipeline_target *t, const st
 				 .torch = torch ? torch->identity : "",
 				 .torch_version = torch ? torch->version : "",
 				 .sandbox = l->q->kind == SANDBOX_NONE ? "none" : "bubblewrap",
+				 .tag = l->q->tag,
 				 .patches_dir = l->q->patches_dir};
 	return plan_resolve(l->q->tables, &r, l->arena, ret, e);
 }
@@ -51,7 +55,10 @@ static int export_item(struct pipeline *l, struct pipeline_item *it, struct err 
 	const char *sha256 = json_string_value(json_object_get(it->record, "sha256"));
 	if (!wheel || !sha256 || !path_is_safe_relative(wheel))
 		return err_set(e, ERR_INTEGRITY, "'%s/build.json' names no wheel", it->object);
-	return publish_export(it->object, wheel, sha256, it->plan->metadata_rev, it->plan->variant, l->q->out_dir, l->arena, &it->wheel, e);
+	if (publish_export(it->object, wheel, sha256, it->plan->metadata_rev, it->plan->variant, l->q->out_dir, l->arena, &it->wheel, e) !=
+	    0)
+		return -1;
+	return provenance_write(it->record, it->wheel, l->key, l->arena, e);
 }
 
 /* The steps, with somebody who looks on. */
@@ -99,15 +106,15 @@ static int make(struct pipeline *l, struct pipeline_item *it, const struct torch
 }
 
 /* One variant, from the store or made. The lock of its key is held meanwhile: of two that want it, one builds and the other takes what came of it. */
-static int obtain(struct pipeline *l, const struct pipeline_target *t, const struct torch_source *torch, struct pipeline_item **ret,
-		  struct err *e)
+static int obtain(struct pipeline *l, const struct pipeline_target *t, const struct torch_source *torch, unsigned rev,
+		  struct pipeline_item **ret, struct err *e)
 {
 	if (l->count == l->cap)
 		return err_set(e, ERR_SYSTEM, "more variants than were counted");
 	struct pipeline_item *it = &l->items[l->count];
 	AUTO_LOCK struct lock key = LOCK_NONE;
 	*it = (struct pipeline_item){0};
-	if (resolve(l, t, torch, &it->plan, e) != 0)
+	if (resolve(l, t, torch, rev, &it->plan, e) != 0)
 		return -1;
 	for (size_t i = 0; i < it->plan->notes.count; i++)
 		log_verbose(l->run->log, "%s: note: %s", it->plan->package, it->plan->notes.items[i]);
@@ -120,7 +127,13 @@ static int obtain(struct pipeline *l, const struct pipeline_target *t, const str
 			return -1;
 		it->hit = it->object != NULL;
 	}
-	if (!it->hit && (tools_check(it->plan, l->toolchain, l->q->root, e) != 0 || make(l, it, torch, e) != 0))
+	if (!it->hit && pipeline_repack(l->q->store, it->plan, l->run, l->arena, &it->object, e) != 0)
+		return -1;
+	if (!it->object && l->q->repack_only) {
+		err_set(e, ERR_POLICY, "the store has no wheel of '%s' that differs in its metadata revision only", it->plan->variant);
+		return err_hint(e, "'ptbuild build %s --metadata-rev %u' builds it", it->plan->variant, it->plan->metadata_rev);
+	}
+	if (!it->object && (tools_check(it->plan, l->toolchain, l->q->root, e) != 0 || make(l, it, torch, e) != 0))
 		return -1;
 	if (export_item(l, it, e) != 0)
 		return -1;
@@ -129,10 +142,10 @@ static int obtain(struct pipeline *l, const struct pipeline_target *t, const str
 	return 0;
 }
 
-static const struct pipeline_item *made_already(const struct pipeline *l, const char *variant)
+static const struct pipeline_item *made_already(const struct pipeline *l, const char *variant, unsigned rev)
 {
 	for (size_t i = 0; i < l->count; i++) {
-		if (strcmp(l->items[i].plan->variant, variant) == 0)
+		if (strcmp(l->items[i].plan->variant, variant) == 0 && l->items[i].plan->metadata_rev == rev)
 			return &l->items[i];
 	}
 	return NULL;
@@ -146,6 +159,7 @@ static const struct pipeline_failure *failed_already(const struct pipeline *l, c
 	return NULL;
 }
 
+/* The torch that others are built against is always the first revision: a later one has other bytes but the same contents, and would have them all built anew. */
 static int find_torch(struct pipeline *l, const struct pipeline_target *t, struct torch_source *ret, struct err *e)
 {
 	if (l->q->torch && strcmp(l->q->torch, "root") == 0)
@@ -154,7 +168,7 @@ static int find_torch(struct pipeline *l, const struct pipeline_target *t, struc
 		return torch_from_wheel(l->q->torch, t->variant.python, l->arena, ret, e);
 	struct pipeline_target own = *t;
 	own.variant.package = "pytorch";
-	const struct pipeline_item *have = made_already(l, variant_name(&own.variant, l->arena));
+	const struct pipeline_item *have = made_already(l, variant_name(&own.variant, l->arena), 1);
 	const struct pipeline_failure *failed = have ? NULL : failed_already(l, variant_name(&own.variant, l->arena));
 	if (failed) {
 		*e = failed->why;
@@ -163,11 +177,16 @@ static int find_torch(struct pipeline *l, const struct pipeline_target *t, struc
 	if (!have) {
 		struct pipeline_item *made;
 		log_verbose(l->run->log, "%s needs the torch of its variant", t->variant.package);
-		if (obtain(l, &own, NULL, &made, e) != 0)
+		if (obtain(l, &own, NULL, 1, &made, e) != 0)
 			return err_wrap(e, "the torch that %s is built against", t->variant.package);
 		have = made;
 	}
 	return torch_from_wheel(have->wheel, t->variant.python, l->arena, ret, e);
+}
+
+static unsigned wanted_rev(const struct pipeline *l)
+{
+	return l->q->metadata_rev ? l->q->metadata_rev : 1;
 }
 
 static int obtain_one(struct pipeline *l, const struct pipeline_target *t, bool needs_torch, struct err *e)
@@ -179,7 +198,7 @@ static int obtain_one(struct pipeline *l, const struct pipeline_target *t, bool 
 		if (find_torch(l, t, torch, e) != 0)
 			return -1;
 	}
-	return run_check(l->run, e) != 0 ? -1 : obtain(l, t, torch, &it, e);
+	return run_check(l->run, e) != 0 ? -1 : obtain(l, t, torch, wanted_rev(l), &it, e);
 }
 
 /* Keeps a failure and goes on, if that is asked for; -1 if not. */
@@ -202,7 +221,7 @@ static int obtain_all(struct pipeline *l, struct err *e)
 	for (int pass = 0; pass < 2; pass++) { /* torch first: the others are built against it */
 		for (size_t i = 0; i < l->q->count; i++) {
 			const struct pipeline_target *t = &l->q->targets[i];
-			if (is_torch(&t->variant) != (pass == 0) || made_already(l, variant_name(&t->variant, l->arena)))
+			if (is_torch(&t->variant) != (pass == 0) || made_already(l, variant_name(&t->variant, l->arena), wanted_rev(l)))
 				continue;
 			if (obtain_one(l, t, pass == 1, e) != 0 && put_aside(l, t, e) != 0)
 				return -1;
@@ -224,11 +243,15 @@ int pipeline_build(const struct pipeline_request *q, const struct run *run, stru
 {
 	struct pipeline l = {.q = q, .run = run, .arena = a, .cap = q->count * 2 + 1};
 	l.items = arena_array(a, l.cap, sizeof(*l.items));
+	/* A key that cannot be used is found before an hour of building. */
+	if (q->sign_key && sign_load_private(q->sign_key, &l.key, e) != 0)
+		return err_wrap(e, "--sign-key");
 	int rc = toolchain_probe(q->root, q->kind, run, a, &l.toolchain, e);
 	if (rc == 0 && needs_cuda(q))
 		rc = toolkit_probe(q->tables, q->root, q->kind, q->cuda_home, run, a, &l.toolkits, e);
 	if (rc == 0)
 		rc = obtain_all(&l, e);
+	sign_key_free(l.key);
 	if (rc != 0) {
 		pipeline_free(l.items, l.count);
 		return -1;

@@ -44,6 +44,9 @@ struct pipeline_request {
 	bool offline;
 	struct strlist mirrors;
 	const char *shell_options; /* what `ptbuild shell` must be told to find the same store; NULL: nothing */
+	const char *tag;           /* of the platform: NULL as the libraries allow, "linux" the plain one */
+	const char *sign_key;      /* file of an Ed25519 private key that signs the provenance; NULL: unsigned */
+	bool repack_only;          /* take wheels from the store, repacked if need be, but build none */
 	bool keep_tree;            /* keep the build tree after its wheel is in the store */
 	struct pipeline_failures *
 		failures; /* NULL: the first failure ends it. Else a variant that fails is added here, and only what is built against it fails with it; an interruption ends it all the same */

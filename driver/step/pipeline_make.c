@@ -172,7 +172,7 @@ static int make_relocated(struct making *m, const char *tree, struct err *e)
 		return -1;
 	int rc = zip_extract_all(z, tree, m->run, e);
 	zip_close(z);
-	if (rc != 0 || relocate_tree(&r, m->run, m->arena, &m->relocated, e) != 0)
+	if (rc != 0 || relocate_tree(&r, m->run, m->arena, &m->relocated, e) != 0 || making_papers(m, tree, r.libs_dir, e) != 0)
 		return -1;
 	step_end(m, true);
 	return 0;
@@ -221,11 +221,14 @@ static int make_packed(struct making *m, const char *tree, struct err *e)
 	if (fs_walk(tree, scan_file, &scan, e) != 0 ||
 	    manylinux_tag(m->policy, scan.infos, scan.names, scan.count, m->arena, &tag, &why, e) != 0)
 		return -1;
+	if (strcmp(m->plan->tag, "linux") == 0)
+		tag = arena_printf(m->arena, "linux_%.*s", (int)strcspn(m->plan->platform, "-"), m->plan->platform);
 	struct pack_request p = {.tree = tree,
 				 .version = plan_full_version(m->plan, m->arena),
 				 .platform = tag,
+				 .license_files = m->licenses,
 				 .metadata_rev = m->plan->metadata_rev,
-				 .input_key = m->plan->output_key,
+				 .input_key = m->plan->pack_key,
 				 .generator = "ptbuild " PTBUILD_VERSION,
 				 .epoch = m->plan->release_row->source_date_epoch,
 				 .level = PACK_LEVEL,

@@ -27,6 +27,7 @@ struct making {
 	struct pyenv pyenv;
 	struct build_result build;
 	struct relocate_result relocated;
+	struct strlist licenses; /* of what was vendored, below dist-info/licenses */
 	struct pack_result packed;
 	struct verify_report verified;
 	struct verify_run_result used;
@@ -39,6 +40,8 @@ struct making {
 
 /* making_run: fetch to verify. Afterwards the stage holds the wheel and nothing unverified is in it. */
 int making_run(struct making *m, struct err *e) MUST_CHECK;
+/* making_papers: bill of materials and licences of what was vendored, into the relocated tree. */
+int making_papers(struct making *m, const char *tree, const char *libs_dir, struct err *e) MUST_CHECK;
 /* making_learn: collects the units of the build (m->units), also of one that failed, and adds what they took to the history; what goes wrong there is a warning. The watch must have been stopped. */
 void making_learn(struct making *m);
 /* making_record: into the stage: build.json (inputs with digests, keys, toolchain, times and peaks, compiler cache, verification) and build.html, which shows it. */

@@ -118,6 +118,7 @@ static json_t *record(const struct making *m)
 	json_object_set_new(out, "made_at", json_string(made_at));
 	json_object_set_new(out, "variant", json_string(p->variant));
 	json_object_set_new(out, "release", json_string(p->release));
+	json_object_set_new(out, "generator", json_string("ptbuild " PTBUILD_VERSION));
 	json_object_set_new(out, "wheel", json_string(m->packed.file));
 	json_object_set_new(out, "sha256", json_string(m->packed.sha256));
 	json_object_set_new(out, "bytes", json_integer((json_int_t)m->packed.bytes));
@@ -128,6 +129,7 @@ static json_t *record(const struct making *m)
 	json_object_set_new(out, "isa", json_or_null(p->isa));
 	json_object_set_new(out, "metadata_rev", json_integer(p->metadata_rev));
 	json_object_set_new(out, "compile_key", json_string(p->compile_key));
+	json_object_set_new(out, "pack_key", json_string(p->pack_key));
 	json_object_set_new(out, "output_key", json_string(p->output_key));
 	json_object_set_new(out, "notes", json_from_strlist(&p->notes));
 	json_object_set_new(out, "inputs", inputs(m));

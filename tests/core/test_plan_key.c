@@ -261,12 +261,28 @@ static void metadata_changes_only_the_output_key(void **state)
 	assert_int_equal(second->metadata_rev, 2);
 	assert_string_equal(first->compile_key, second->compile_key);
 	assert_string_not_equal(first->output_key, second->output_key);
+	/* what both can be repacked from */
+	assert_string_equal(first->pack_key, second->pack_key);
+	assert_string_not_equal(first->pack_key, first->output_key);
 	static const char *requires[] = {"numpy"};
 	f->s.packages[0].install_requires = requires;
 	f->s.packages[0].install_requires_count = 1;
 	const struct plan *third = resolve(f);
 	assert_string_equal(first->compile_key, third->compile_key);
 	assert_string_not_equal(second->output_key, third->output_key);
+	assert_string_not_equal(second->pack_key, third->pack_key);
+}
+
+static void the_platform_tag_changes_only_the_output_key(void **state)
+{
+	struct fixture *f = *state;
+	const struct plan *first = resolve(f);
+	assert_string_equal(first->tag, "manylinux");
+	f->q.tag = "linux";
+	const struct plan *second = resolve(f);
+	assert_string_equal(first->compile_key, second->compile_key);
+	assert_string_not_equal(first->output_key, second->output_key);
+	assert_string_not_equal(first->pack_key, second->pack_key);
 }
 
 static void a_line_break_in_a_value_cannot_forge_an_input(void **state)
@@ -296,6 +312,7 @@ int main(void)
 		TEST(each_input_changes_the_compile_key),
 		TEST(the_torch_built_against_changes_the_compile_key),
 		TEST(metadata_changes_only_the_output_key),
+		TEST(the_platform_tag_changes_only_the_output_key),
 		TEST(a_line_break_in_a_value_cannot_forge_an_input),
 		TEST(locked_requirements_that_are_missing_are_an_error),
 	};

@@ -1,5 +1,6 @@
 """From a profile to a wheel that imports, on a stand-in for PyTorch in each of its three build eras; and what each kind of bad input gets."""
 
+import base64
 import hashlib
 import json
 import os
@@ -97,9 +98,88 @@ def test_metadata_rev_changes_the_output_only(world):
     first = record(ok(world.build("setup-py-env")))
     assert item["record"]["compile_key"] == first["record"]["compile_key"]
     assert item["record"]["output_key"] != first["record"]["output_key"]
+    assert item["record"]["pack_key"] == first["record"]["pack_key"]
+    assert "-2-cp3" in item["record"]["wheel"], "other bytes must have another name"
     with zipfile.ZipFile(item["wheel"]) as z:
         marker = [n for n in z.namelist() if n.endswith("/.metadata-rev")]
         assert z.read(marker[0]).startswith(b"rev=2 ")
+
+
+def test_a_new_revision_is_not_built(world):
+    """What was built before gives its contents; and the bytes are those of a build."""
+    item = record(ok(world.build("setup-py-env", "--metadata-rev", "3", "--out", world.path("rev3"))))
+    assert [s["step"] for s in item["record"]["steps"]] == ["repack"], item["record"]["steps"]
+    fresh = record(ok(world.build("setup-py-env", "--metadata-rev", "3", "--out", world.path("fresh"), cache=world.path("other"))))
+    assert len(fresh["record"]["steps"]) > 3
+    assert fresh["record"]["sha256"] == item["record"]["sha256"]
+    shutil.rmtree(world.path("other"))
+    by_hand = json.loads(ok(world.run("repack", record(ok(world.build("setup-py-env")))["wheel"], "--metadata-rev", "3", "--json", "--out", world.path("hand"))).stdout)
+    assert by_hand[0]["sha256"] == item["record"]["sha256"]
+
+
+def test_repack_takes_it_from_the_store(world):
+    select = ("--profile", "cpu-avx2", "--release", "2.9.1-setup-py-env", "--metadata-rev", "4", "--json", "--out", world.path("rev4"))
+    item = record(ok(world.run("repack", *select)))
+    assert item["record"]["metadata_rev"] == 4 and not item["store_hit"]
+    assert record(ok(world.run("repack", *select)))["store_hit"]
+    fails(world.run("repack", *select, cache=world.path("empty")), 7, "differs in its metadata revision only")
+    assert not any(n.endswith(".whl") for _, _, names in os.walk(world.path("empty")) for n in names)
+    fails(world.run("repack", *select[:4]), 2, "needs the new revision")
+
+
+def test_bill_of_materials_and_licences(world):
+    item = record(ok(world.build("setup-py-env")))
+    with zipfile.ZipFile(item["wheel"]) as z:
+        info = [n for n in z.namelist() if n.endswith(".dist-info/METADATA")][0][: -len("METADATA")]
+        bill = json.loads(z.read(info + "sboms/torch.cdx.json"))
+        metadata = z.read(info + "METADATA").decode()
+        inside = {n[len(info) :] for n in z.namelist() if n.startswith(info)}
+        library = [c for c in bill["components"] if c["name"].startswith("libyaml-0")][0]
+        file = [p["value"] for p in library["properties"] if p["name"] == "ptbuild:file"][0]
+        assert library["hashes"][0]["content"] == hashlib.sha256(z.read(file)).hexdigest()
+        copyright = z.read(info + "licenses/vendored/libyaml-0-2/copyright")
+    assert bill["specVersion"] == "1.6" and "serialNumber" not in bill
+    assert [c["name"] for c in bill["components"] if c["type"] == "file"] == ["toy-setup-py-env.tar.gz"]
+    assert library["purl"].startswith("pkg:deb/debian/libyaml-0-2@") and library["licenses"]
+    assert copyright == open("/usr/share/doc/libyaml-0-2/copyright", "rb").read()
+    if float(re.search(r"Metadata-Version: (\S+)", metadata).group(1)) >= 2.4:
+        assert "License-File: vendored/libyaml-0-2/copyright" in metadata
+    assert "sboms/torch.cdx.json" in inside
+
+
+def openssl(world, *args):
+    subprocess.run(["openssl", *args], cwd=world.dir, check=True, capture_output=True)
+
+
+def test_provenance_signed_and_checked(world):
+    for name in ("mine", "other"):
+        openssl(world, "genpkey", "-algorithm", "ed25519", "-out", name)
+        openssl(world, "pkey", "-in", name, "-pubout", "-out", name + ".pub")
+    item = record(ok(world.build("setup-py-env")))
+    wheel = item["wheel"]
+    statement = json.load(open(wheel + ".intoto.json"))
+    assert statement["subject"] == [{"name": os.path.basename(wheel), "digest": {"sha256": item["record"]["sha256"]}}]
+    assert not os.path.exists(wheel + ".dsse.json")
+    fails(world.run("verify", wheel, "--key", "mine.pub"), 5, "is not signed")
+    fails(world.build("setup-py-env", "--sign-key", "mine.pub"), 3, "--sign-key", "holds no private key")
+    signed = ok(world.build("setup-py-env", "--sign-key", "mine"))
+    secret = open(world.path("mine")).read().split("\n")[1]
+    assert secret not in signed.stdout + signed.stderr and secret not in open(wheel + ".dsse.json").read()
+    ok(world.run("verify", wheel, "--key", "mine.pub"))
+    fails(world.run("verify", wheel, "--key", "other.pub"), 5, "is signed by another key")
+    envelope = json.load(open(wheel + ".dsse.json"))
+    payload = base64.b64decode(envelope["payload"])
+    envelope["payload"] = base64.b64encode(payload.replace(b"avx2", b"avx5")).decode()
+    json.dump(envelope, open(wheel + ".dsse.json", "w"))
+    fails(world.run("verify", wheel, "--key", "mine.pub"), 5, "was changed after it was signed")
+    os.remove(wheel + ".dsse.json")
+
+
+def test_the_plain_platform_tag(world):
+    item = record(ok(world.build("setup-py-env", "--platform", "linux", "--out", world.path("plain"))))
+    assert item["record"]["wheel"].endswith("-linux_x86_64.whl")
+    ok(world.run("verify", item["wheel"]))
+    fails(world.build("setup-py-env", "--platform", "musllinux"), 2, "manylinux or linux")
 
 
 def test_asked_is_not_got(world):
@@ -249,6 +329,11 @@ if __name__ == "__main__":
             test_a_clean_cache_gives_the_same_bytes,
             test_offline_with_everything_there,
             test_metadata_rev_changes_the_output_only,
+            test_a_new_revision_is_not_built,
+            test_repack_takes_it_from_the_store,
+            test_bill_of_materials_and_licences,
+            test_provenance_signed_and_checked,
+            test_the_plain_platform_tag,
             test_asked_is_not_got,
             test_an_edited_archive,
             test_a_compile_error,

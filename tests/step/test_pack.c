@@ -108,6 +108,26 @@ static void test_build_tag(void **state)
 	assert_string_equal(member(r.path, INFO "/.metadata-rev"), "rev=3 tool=ptbuild 0.1.0 input=0123abcd\n");
 }
 
+/* License-File is a field of metadata 2.4: older metadata gets none. */
+static void test_license_files(void **state)
+{
+	(void)state;
+	make_tree();
+	struct pack_request q = request();
+	strlist_add(&q.license_files, &arena, "vendored/libx/copyright");
+	struct pack_result r = pack_ok(&q);
+	assert_null(strstr(member(r.path, INFO "/METADATA"), "License-File"));
+	test_dir();
+	make_tree();
+	test_write(test_path("tree/tiny_pack-1.0+raw.dist-info/METADATA"),
+		   "Metadata-Version: 2.4\nName: tiny-pack\nVersion: 1\nLicense-File: LICENSE\n");
+	q = request();
+	strlist_add(&q.license_files, &arena, "LICENSE");
+	strlist_add(&q.license_files, &arena, "vendored/libx/copyright");
+	r = pack_ok(&q);
+	assert_contains(member(r.path, INFO "/METADATA"), "\nLicense-File: LICENSE\nLicense-File: vendored/libx/copyright\n");
+}
+
 static void test_marker(void **state)
 {
 	(void)state;
@@ -449,6 +469,7 @@ int main(void)
 		TEST(test_metadata),
 		TEST(test_wheel_file),
 		TEST(test_build_tag),
+		TEST(test_license_files),
 		TEST(test_marker),
 		TEST(test_order_of_entries),
 		TEST(test_record_is_exact),

@@ -1,0 +1,76 @@
+#include "step/index.h"
+
+#include <jansson.h>
+
+#include "base/json.h"
+#include "base/path.h"
+#include "cmd/help.h"
+
+struct index_options {
+	struct cmd_globals global;
+	const char *base_url;
+};
+
+static int print_result(struct cmd_context *c, const char *dir, const struct index_result *r, struct err *e)
+{
+	AUTO_BUF struct buf out = {0};
+	if (c->global->json) {
+		AUTO_JSON json_t *doc =
+			json_pack("{s:i, s:s, s:i, s:i, s:i, s:o}", "schema", 1, "dir", dir, "wheels", (int)r->wheels, "projects",
+				  (int)r->projects, "yanked", (int)r->yanked, "indexes", json_from_strlist(&r->names));
+		return json_print(doc, e);
+	}
+	for (size_t i = 0; i < r->names.count; i++)
+		buf_printf(&out, "%s/\n", path_join(c->arena, dir, r->names.items[i]));
+	buf_printf(&out, "%zu wheels of %zu projects, %zu yanked\n", r->wheels, r->projects, r->yanked);
+	return cmd_write_stdout(&out, e);
+}
+
+static int index_main(struct cmd_context *c, const struct strlist *words, struct err *e)
+{
+	const struct index_options *o = c->options;
+	struct index_result r;
+	if (words->count != 1) {
+		err_set(e, ERR_USAGE, "index takes one directory of wheels, not %zu", words->count);
+		return err_hint(e, "say 'ptbuild index dist'");
+	}
+	const struct index_request q = {.dir = words->items[0], .base_url = o->base_url};
+	return index_write(&q, c->run, c->arena, &r, e) < 0 ? -1 : print_result(c, q.dir, &r, e);
+}
+
+static const struct arg_def index_options[] = {
+	{"base-url", 0, ARG_STRING, offsetof(struct index_options, base_url), "URL",
+	 "where the wheels are served (default: beside the index, by relative links)", NULL},
+	{0},
+};
+
+static const struct cmd_positional index_arguments[] = {{"DIR", "the directory that holds the wheels", "<dir>"}, {0}};
+
+static const struct cmd_example index_examples[] = {
+	{"ptbuild index dist", "then serve dist: pip install --index-url http://HOST/cpu-avx2/ torch torchvision torchaudio"},
+	{"ptbuild index dist --base-url https://files.example.org/wheels/", "the wheels lie elsewhere"},
+	{0},
+};
+
+static const char *const index_text[] = {
+	"Makes a static package index of a directory of wheels: DIR/simple/ with all of them, and one sub-directory per profile (cpu-avx2, "
+	"cu128-sm90-avx512), from "
+	"which an installer cannot pick a wheel for another machine. Any web server can serve it, and pip can read it as file://.",
+	"The pages are there as HTML and as JSON, with digests, sizes and the metadata of each wheel beside it, so that installers need "
+	"not "
+	"download wheels to resolve. "
+	"A file WHEEL.yanked beside a wheel yanks it; its first line is the reason.",
+	NULL,
+};
+
+const struct command command_index = {
+	.name = "index",
+	.summary = "make a static package index of a directory of wheels",
+	.usage = "DIR [--base-url URL]",
+	.text = index_text,
+	.tables = (const struct arg_def *const[]){index_options, NULL},
+	.arguments = index_arguments,
+	.examples = index_examples,
+	.options_size = sizeof(struct index_options),
+	.run = index_main,
+};

@@ -1,0 +1,108 @@
+#include "step/repack.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/path.h"
+#include "cmd/build.h"
+#include "cmd/help.h"
+
+static int print_wheels(struct cmd_context *c, const struct pack_result *results, size_t count, struct err *e)
+{
+	AUTO_JSON json_t *all = json_array();
+	AUTO_BUF struct buf out = {0};
+	for (size_t i = 0; i < count; i++) {
+		const struct pack_result *r = &results[i];
+		json_array_append_new(all,
+				      json_pack("{s:s,s:s,s:I}", "wheel", r->path, "sha256", r->sha256, "bytes", (json_int_t)r->bytes));
+		buf_printf(&out, "%s\n  sha256    %s\n", r->path, r->sha256);
+	}
+	return c->global->json ? json_print(all, e) : cmd_write_stdout(&out, e);
+}
+
+static int repack_wheels(struct cmd_context *c, const struct strlist *wheels, unsigned rev, struct err *e)
+{
+	struct pack_result *results = arena_array(c->arena, wheels->count, sizeof(*results));
+	const char *out;
+	if (cmd_out_dir(c, &out, e) < 0 || fs_mkdirs(out, e) < 0)
+		return -1;
+	for (size_t i = 0; i < wheels->count; i++) {
+		const struct repack_request q = {.wheel = wheels->items[i],
+						 .metadata_rev = rev,
+						 .generator = "ptbuild " PTBUILD_VERSION,
+						 .level = PACK_LEVEL,
+						 .out_dir = out};
+		const char *text = arena_printf(c->arena, "%u\n", rev);
+		if (repack_wheel(&q, c->run, c->arena, &results[i], e) < 0)
+			return -1;
+		if (fs_write_atomic(arena_printf(c->arena, "%s.metadata-rev", results[i].path), text, strlen(text), 0644, e) < 0)
+			return -1;
+	}
+	return print_wheels(c, results, wheels->count, e);
+}
+
+static int repack_variants(struct cmd_context *c, const struct strlist *words, struct err *e)
+{
+	struct pipeline_request q = {0};
+	struct kvlist toggles = {0};
+	struct pipeline_item *items;
+	size_t count;
+	if (cmd_build_request(c, words, &toggles, &q, e) < 0)
+		return -1;
+	q.repack_only = true;
+	if (pipeline_build(&q, c->run, c->arena, &items, &count, e) < 0)
+		return -1;
+	int rc = cmd_build_print(c, items, count, NULL, e);
+	pipeline_free(items, count);
+	return rc;
+}
+
+static int repack_main(struct cmd_context *c, const struct strlist *words, struct err *e)
+{
+	unsigned rev = ((const struct cmd_select_base *)c->options)->select.metadata_rev;
+	size_t wheels = 0;
+	for (size_t i = 0; i < words->count; i++)
+		wheels += path_has_suffix(words->items[i], ".whl");
+	if (rev == 0) {
+		err_set(e, ERR_USAGE, "repack needs the new revision");
+		return err_hint(e, "say --metadata-rev 2");
+	}
+	if (wheels && wheels != words->count)
+		return err_set(e, ERR_USAGE, "wheels and variants cannot be repacked in one go");
+	return wheels ? repack_wheels(c, words, rev, e) : repack_variants(c, words, e);
+}
+
+static const struct cmd_positional repack_arguments[] = {
+	{"WHEEL|VARIANT...", "wheels that ptbuild packed, or what is in the store under these names", "<file>"},
+	{0},
+};
+
+static const struct cmd_example repack_examples[] = {
+	{"ptbuild repack dist/torch-*.whl --metadata-rev 2", "the same contents as revision 2, beside the first"},
+	{"ptbuild repack --profile cpu-avx2 --metadata-rev 2", "from the store; the wheel must be there in another revision"},
+	{0},
+};
+
+static const char *const repack_text[] = {
+	"Packed contents are copied as they are, only the end of the archive is written anew, so it takes a fraction of a second whatever "
+	"the size. The bytes are those that packing anew would give.",
+	"From the second revision on the file name carries it as its build tag: other bytes have another name, and installers take the "
+	"latest.",
+	NULL,
+};
+
+static const struct arg_def *const repack_tables[] = {cmd_select_options, cmd_build_options, NULL};
+
+const struct command command_repack = {
+	.name = "repack",
+	.summary = "give a wheel another metadata revision without packing it anew",
+	.usage = "WHEEL... | VARIANT... | --profile PROFILE --metadata-rev N",
+	.text = repack_text,
+	.tables = repack_tables,
+	.arguments = repack_arguments,
+	.examples = repack_examples,
+	.options_size = sizeof(struct cmd_build_base),
+	.run = repack_main,
+};
