@@ -145,7 +145,7 @@ int cmd_build_request(struct cmd_context *c, const struct strlist *words, struct
 		return -1;
 	targets = arena_array(c->arena, q->count, sizeof(*targets));
 	for (size_t i = 0; i < q->count; i++)
-		targets[i] = (struct pipeline_target){.variant = chosen[i].variant, .release = chosen[i].release->name};
+		targets[i] = (struct pipeline_target){chosen[i].variant, chosen[i].release->name, chosen[i].note};
 	q->targets = targets;
 	q->toggles = toggles;
 	q->metadata_rev = o->metadata_rev;

@@ -1,14 +1,13 @@
 /* The machine that builds: sandbox, host programs, processor, disk, memory. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/fs.h"
 #include "base/machine.h"
 #include "base/path.h"
 #include "cmd/doctor.h"
+#include "core/jobs.h"
 
 #define GIB (1024.0 * 1024 * 1024)
-#define JOB_BYTES (2.3 * GIB) /* largest compiler process of a PyTorch build without CUDA */
 
 int doctor_sandbox(struct doctor *d, struct err *e)
 {
@@ -54,13 +53,6 @@ static void check_cpu(struct doctor *d)
 		doctor_ok(d, "cpu", DOCTOR_TEXT(d, "runs %s", isa->name));
 }
 
-static double parse_disk(const char *text)
-{
-	char *end;
-	double n = strtod(text, &end);
-	return *end == 'T' ? n * 1024 * GIB : *end == 'M' ? n * GIB / 1024 : n * GIB;
-}
-
 /* The file system that the store is, or will be, on. */
 static void check_disk(struct doctor *d)
 {
@@ -78,7 +70,7 @@ static void check_disk(struct doctor *d)
 		return;
 	}
 	bool torch = !d->plan || strcmp(d->plan->package, "pytorch") == 0;
-	double need = torch && *d->release->disk ? parse_disk(d->release->disk) : 0;
+	double need = torch ? (double)jobs_bytes(d->release->disk) : 0;
 	const char *text = DOCTOR_TEXT(d, "%.1f GiB free at '%s'%s", (double)bytes / GIB, dir,
 				       need > 0 ? DOCTOR_TEXT(d, ", a build of PyTorch %s needs %.0f", d->release->name, need / GIB) : "");
 	if ((double)bytes < need)
@@ -87,17 +79,22 @@ static void check_disk(struct doctor *d)
 		doctor_ok(d, "disk", text);
 }
 
+/* What the build itself will make of this memory: the pools of its jobs. */
 static void check_memory(struct doctor *d)
 {
-	double bytes = (double)machine_memory();
-	unsigned processors = machine_processors(), jobs = d->c->global->jobs ? d->c->global->jobs : processors;
-	const char *text = DOCTOR_TEXT(d, "%.1f GiB for %u processors", bytes / GIB, processors);
-	if (bytes < JOB_BYTES)
-		doctor_fail(d, ERR_SYSTEM, "memory",
-			    DOCTOR_TEXT(d, "%s: the largest compiler process alone takes %.1f GiB", text, JOB_BYTES / GIB),
+	uint64_t bytes = machine_memory();
+	unsigned processors = machine_processors();
+	const struct package_row *row = d->plan ? d->plan->package_row : d->release->pytorch;
+	const struct jobs_memory need = jobs_from_table(row ? row->memory : NULL);
+	const struct jobs_pools p = jobs_plan(jobs_usable(bytes), processors, d->c->global->jobs, &need);
+	uint64_t largest = need.heavy > need.link ? need.heavy : need.link;
+	const char *text = DOCTOR_TEXT(d, "%.1f GiB and %u processors: %u compilers at once, %u on heavy units, %u links",
+				       (double)bytes / GIB, processors, p.compile, p.heavy, p.link);
+	if (jobs_usable(bytes) < largest)
+		doctor_fail(d, ERR_SYSTEM, "memory", DOCTOR_TEXT(d, "%s; one of them alone takes %.1f GiB", text, (double)largest / GIB),
 			    "use a machine or a container with more memory");
-	else if (bytes < JOB_BYTES * jobs)
-		doctor_warn(d, "memory", DOCTOR_TEXT(d, "%s: heavy files will be compiled with fewer than %u jobs", text, jobs), "");
+	else if (p.compile < processors && !d->c->global->jobs)
+		doctor_warn(d, "memory", text, "with more memory, or fewer other programs, every processor would be used");
 	else
 		doctor_ok(d, "memory", text);
 }

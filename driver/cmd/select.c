@@ -138,7 +138,8 @@ static int default_python(struct cmd_context *c, const struct release_row *r, co
 }
 
 /* Parts of a profile's name that this machine fills in: "native", "native-avx2", "sm90-native". */
-static int fill_native(struct cmd_context *c, const struct tables *t, const char **profile, const char **ret_cuda, struct err *e)
+static int fill_native(struct cmd_context *c, const struct tables *t, const char **profile, const char **ret_cuda, const char **ret_note,
+		       struct err *e)
 {
 	const struct cmd_select *o = options(c);
 	const struct hardware_facts *facts;
@@ -152,6 +153,10 @@ static int fill_native(struct cmd_context *c, const struct tables *t, const char
 	    detect_fill_native(&d, o->profile, c->arena, profile, e) < 0)
 		return -1;
 	log_info(c->run->log, "%s is %s on this machine", o->profile, *profile);
+	for (size_t i = 0; i < d.warnings.count; i++)
+		log_warn(c->run->log, "%s", d.warnings.items[i]);
+	*ret_note = arena_printf(c->arena, "%s is %s on the machine that asked: %s", o->profile, *profile,
+				 d.reasons.count ? d.reasons.items[0] : h.platform);
 	if (d.cuda && !o->cuda && strncmp(o->profile, "native", 6) == 0)
 		*ret_cuda = d.cuda; /* one that the driver here can run */
 	return 0;
@@ -160,10 +165,11 @@ static int fill_native(struct cmd_context *c, const struct tables *t, const char
 static int select_by_profile(struct cmd_context *c, const struct tables *t, struct selection **ret, size_t *ret_count, struct err *e)
 {
 	const struct cmd_select *o = options(c);
-	const char *name = o->profile, *cuda = o->cuda;
+	const char *name = o->profile, *cuda = o->cuda, *note = NULL;
 	struct profile profile;
 	bool wanted[3];
-	if (fill_native(c, t, &name, &cuda, e) < 0 || profile_load(t, name, c->arena, &profile, e) < 0 || wanted_packages(o, wanted, e) < 0)
+	if (fill_native(c, t, &name, &cuda, &note, e) < 0 || profile_load(t, name, c->arena, &profile, e) < 0 ||
+	    wanted_packages(o, wanted, e) < 0)
 		return -1;
 	if (profile.gpu != GPU_CUDA && o->cuda)
 		return err_set(e, ERR_USAGE, "--cuda %s has no place in profile '%s', which has no CUDA", o->cuda, profile.name);
@@ -177,7 +183,7 @@ static int select_by_profile(struct cmd_context *c, const struct tables *t, stru
 	size_t count = 0;
 	for (size_t i = 0; i < ARRAY_LEN(packages); i++)
 		if (wanted[i])
-			all[count++] = (struct selection){{packages[i], python, cuda, profile}, release};
+			all[count++] = (struct selection){{packages[i], python, cuda, profile}, release, note};
 	*ret = all;
 	*ret_count = count;
 	return 0;
@@ -201,7 +207,7 @@ static int select_by_name(struct cmd_context *c, const struct tables *t, const s
 	}
 	struct selection *all = arena_array(c->arena, words->count, sizeof(*all));
 	for (size_t i = 0; i < words->count; i++) {
-		struct selection s;
+		struct selection s = {0};
 		bool wanted[3] = {0};
 		if (variant_parse(t, words->items[i], c->arena, &s.variant, e) < 0)
 			return -1;
@@ -340,6 +346,7 @@ int cmd_select_plan(struct cmd_context *c, const struct selection *s, const stru
 		.sandbox = cmd_sandbox(c) == SANDBOX_NONE ? "none" : "bubblewrap",
 		.tag = o->platform,
 		.patches_dir = patches,
+		.note = s->note,
 	};
 	return plan_resolve(t, &q, c->arena, ret, e);
 }

@@ -32,6 +32,7 @@ extern const struct cmd_positional cmd_select_arguments[];
 struct selection {
 	struct variant variant;
 	const struct release_row *release;
+	const char *note; /* what became of a native profile; NULL */
 };
 
 /* cmd_select: the variants that are meant, pytorch before the packages built against it, each with its release. Words are variant names; without any, --profile and --package (default pytorch) make them: --python default is the

@@ -74,6 +74,7 @@ struct plan_request {
 	const char *sandbox;
 	const char *tag;         /* NULL: "manylinux" */
 	const char *patches_dir; /* <data>/patches */
+	const char *note;        /* told before the plan's own notes: what a word of the request became; NULL: none */
 };
 
 /* plan_resolve: pure but for reading the patch files it lists. ERR_CONFIG for what the tables do not know; ERR_POLICY for a pair that cannot work (nvcc of the toolkit lacks the target, a Python

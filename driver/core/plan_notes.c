@@ -94,6 +94,8 @@ static void note_cpu(struct plan_context *c)
 
 void plan_notes(struct plan_context *c, const struct buildenv *env)
 {
+	if (c->request->note)
+		strlist_ref(&c->notes, c->arena, c->request->note);
 	if (c->variant.profile.gpu == GPU_CUDA) {
 		note_arch_list(c);
 		note_driver(c);

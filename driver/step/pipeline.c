@@ -42,7 +42,8 @@ static int resolve(struct pipeline *l, const struct pipeline_target *t, const st
 				 .torch_version = torch ? torch->version : "",
 				 .sandbox = l->q->kind == SANDBOX_NONE ? "none" : "bubblewrap",
 				 .tag = l->q->tag,
-				 .patches_dir = l->q->patches_dir};
+				 .patches_dir = l->q->patches_dir,
+				 .note = t->note};
 	return plan_resolve(l->q->tables, &r, l->arena, ret, e);
 }
 

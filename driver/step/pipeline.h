@@ -9,6 +9,7 @@
 struct pipeline_target {
 	struct variant variant;
 	const char *release;
+	const char *note; /* as plan_request.note */
 };
 
 /* A variant that could not be made, in the arena. */

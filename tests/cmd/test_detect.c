@@ -157,6 +157,36 @@ static void the_description_travels(void **state)
 	assert_true(json_equal(doc, again));
 }
 
+/* A plan of a native profile is that of the exact one, and says so. */
+static void native_is_made_exact_in_the_plan(void **state)
+{
+	(void)state;
+	make_library("libcuda", FAKE_CUDA, "-DINIT=0 -DCOUNT=1");
+	make_library("libnvidia-ml", FAKE_NVML, "");
+	const char *with = arena_printf(&ran.arena, "LD_LIBRARY_PATH='%s'", test_path("lib"));
+	assert_int_equal(shell(arena_printf(&ran.arena, "%s \"$PTBUILD\" plan --profile native --python 3.13 --json", with)), 0);
+	AUTO_JSON json_t *plan = json_out();
+	assert_true(starts(text(plan, "variant"), "pytorch-python313-cuda12_"));
+	assert_string_equal(json_string_value(json_array_get(json_object_get(plan, "gpu"), 0)), "8.0");
+	assert_not_contains(out(), "march=native");
+	assert_contains(json_string_value(json_array_get(json_object_get(plan, "notes"), 0)), "native is sm80-");
+	const char *key = arena_strdup(&ran.arena, text(plan, "compile_key"));
+	assert_int_equal(
+		shell(arena_printf(&ran.arena, "\"$PTBUILD\" plan '%s' --release %s --json", text(plan, "variant"), text(plan, "release"))),
+		0);
+	AUTO_JSON json_t *exact = json_out();
+	assert_string_equal(text(exact, "compile_key"), key);
+	assert_int_equal(shell(arena_printf(&ran.arena, "%s \"$PTBUILD\" plan --profile cpu-native --python 3.13 --json", with)), 0);
+	AUTO_JSON json_t *cpu = json_out();
+	assert_true(json_is_null(json_object_get(cpu, "cuda")));
+	assert_int_equal(
+		shell(arena_printf(&ran.arena,
+				   "%s \"$PTBUILD\" plan --profile native-avx2 --release 2.9.1 --cuda 12.9 --python 3.13 --json", with)),
+		0);
+	AUTO_JSON json_t *half = json_out();
+	assert_string_equal(text(half, "variant"), "pytorch-python313-cuda12_9-sm80-avx2");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -168,6 +198,7 @@ int main(void)
 		T(this_machine_gets_a_profile_that_runs),
 		T(a_machine_from_a_file),
 		T(the_description_travels),
+		T(native_is_made_exact_in_the_plan),
 	};
 	return cmocka_run_group_tests_name("cmd/detect", tests, NULL, NULL);
 }
