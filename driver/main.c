@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 
 #include "cmd/cmd.h"
 
@@ -20,11 +21,19 @@ static int open_cancel(void)
 	return signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/* What is made here its owner can use, and only the owner and the group can change, whatever the caller's umask is: a store that everybody may write is nobody's to trust. */
+static void mend_umask(void)
+{
+	mode_t given = umask(0);
+	umask((given | S_IWOTH) & ~(mode_t)S_IRWXU);
+}
+
 int main(int argc, char **argv)
 {
 	struct log log;
 	struct err e = {0};
 	log_init(&log, STDERR_FILENO, LOG_NORMAL);
+	mend_umask();
 	struct run run = {.log = &log, .cancel_fd = open_cancel()};
 	if (cmd_main(argc, argv, &run, &e) == 0)
 		return 0;

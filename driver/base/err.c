@@ -71,6 +71,15 @@ int(err_hint)(struct err *e, const char *fmt, ...)
 	return -1;
 }
 
+enum err_kind err_kind_of_words(const char *words, enum err_kind otherwise)
+{
+	static const int faults[] = {ENOSPC, EDQUOT, EIO, EROFS, ENOMEM};
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		if (strstr(words, strerrordesc_np(faults[i])))
+			return ERR_SYSTEM;
+	return otherwise;
+}
+
 void err_clear(struct err *e)
 {
 	e->kind = ERR_NONE;

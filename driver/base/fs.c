@@ -62,6 +62,35 @@ int fs_write_all(int fd, const void *data, size_t len, const char *name, struct 
 	return 0;
 }
 
+int fs_write_at(int fd, const void *data, size_t len, uint64_t offset, const char *name, struct err *e)
+{
+	for (size_t done = 0; done < len;) {
+		ssize_t n = pwrite(fd, (const char *)data + done, len - done, (off_t)(offset + done));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return err_errno(e, ERR_SYSTEM, "cannot write '%s'", name);
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+ssize_t fs_read_at(int fd, void *to, size_t len, uint64_t offset)
+{
+	size_t have = 0;
+	while (have < len) {
+		ssize_t n = pread(fd, (char *)to + have, len - have, (off_t)(offset + have));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		if (n == 0)
+			break;
+		have += (size_t)n;
+	}
+	return (ssize_t)have;
+}
+
 /* A new file beside `path`, under a name that cannot be longer than what the file system takes. The mode is that of open(2), less umask, which mkostemp cannot do. */
 static int open_neighbour(const char *path, mode_t mode, struct arena *a, char **ret_name, struct err *e)
 {

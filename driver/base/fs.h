@@ -16,6 +16,10 @@ int fs_read(const char *path, uint64_t max, struct buf *out, struct err *e) MUST
 int fs_write_atomic(const char *path, const void *data, size_t len, mode_t mode, struct err *e) MUST_CHECK;
 /* fs_write_all: all of `len` bytes to a descriptor. `name` is for the message. */
 int fs_write_all(int fd, const void *data, size_t len, const char *name, struct err *e) MUST_CHECK;
+/* fs_write_at: the same at an offset; the descriptor's own place stays. */
+int fs_write_at(int fd, const void *data, size_t len, uint64_t offset, const char *name, struct err *e) MUST_CHECK;
+/* fs_read_at: up to `len` bytes at an offset, fewer only at the end of the file: how many, -1 with errno. */
+ssize_t fs_read_at(int fd, void *to, size_t len, uint64_t offset);
 /* fs_mkdirs: the directory and its parents (0755 less umask); an existing directory is fine. */
 int fs_mkdirs(const char *path, struct err *e) MUST_CHECK;
 /* fs_remove_tree: removes a file or tree without following links; a missing one is fine. Directories that lack write permission are made writable first.

@@ -124,7 +124,7 @@ static int watch(struct child *c, const struct run *run, struct err *e)
 		} else if (!c->stopping && (run_check(run, e) != 0 || (!c->dead && tick(c, now, e) != 0))) {
 			stop(c, now);
 		} else if (now >= c->kill_at) {
-			(void)kill(-c->pid, SIGKILL);
+			(void)kill(c->pid, PROC_KEEPER_KILL);
 			c->kill_at = INFINITY;
 		}
 	}

@@ -13,7 +13,7 @@
  * are left out). A last line without an end is given at the end; one of more than 1 MiB comes in pieces. `line` is NUL-terminated and valid during the call. */
 typedef void (*proc_line_fn)(const char *line, size_t len, void *user);
 
-/* proc_tick_fn: called now and then while the child `pid` (the leader of its group) runs, in the caller's thread. -1 stops the group as when cancelled, and proc_run fails with the error set here. */
+/* proc_tick_fn: called now and then while the child runs; `pid` leads its group and is its parent, in the caller's thread. -1 stops the group as when cancelled, and proc_run fails with the error set here. */
 typedef int (*proc_tick_fn)(pid_t pid, void *user, struct err *e);
 
 struct proc_spec {
@@ -45,7 +45,7 @@ struct proc_result {
 };
 
 /* proc_run: runs to the end. The child is in a process group of its own, its signal mask empty, signals at their defaults, standard input /dev/null, all other descriptors but `fds` closed (CLOEXEC);
- * it is killed when the parent dies. Once it has ended, processes it left behind may hold its output open for half a second; then the rest of its group is killed, so nothing of it runs on.
+ * it and all it has started, daemons too, are killed when the parent dies, however that happens. Once it has ended, processes it left behind may hold its output open for half a second; then the rest of its group is killed, so nothing of it runs on.
  * When run->cancel_fd becomes readable: SIGTERM to the group, SIGKILL one second later, ERR_INTERRUPTED. A program that cannot be started is ERR_SYSTEM naming it,
  * and so is a log file that cannot be written (the group is stopped).
  * A non-zero exit is NOT an error here: read ret->status. */

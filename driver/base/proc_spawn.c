@@ -60,11 +60,11 @@ static void child_signals(void)
 static _Noreturn void child_main(const struct proc_spec *spec, const char *path, int *fds, int count, int report, pid_t parent)
 {
 	int moved = fcntl(report, F_DUPFD_CLOEXEC, count);
-	if (moved < 0 || setpgid(0, 0) != 0 || child_place(fds, count) != 0)
+	if (moved < 0 || child_place(fds, count) != 0)
 		child_fail(moved < 0 ? report : moved, STAGE_SETUP);
 	report = moved;
 	child_close_from(count);
-	/* A parent that is killed outright leaves no build behind. It may be gone already. */
+	/* A keeper that is killed outright leaves no program behind. It may be gone already. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
 		child_fail(report, STAGE_SETUP);
 	if (spec->file_limit) {
@@ -79,6 +79,20 @@ static _Noreturn void child_main(const struct proc_spec *spec, const char *path,
 	child_signals();
 	execve(path, (char *const *)spec->argv, spec->envp ? (char *const *)spec->envp : environ);
 	child_fail(report, STAGE_EXEC);
+}
+
+/* The child becomes the keeper, its child the program. */
+static _Noreturn void keeper_main(const struct proc_spec *spec, const char *path, int *fds, int count, int report, pid_t parent)
+{
+	if (setpgid(0, 0) != 0 || proc_keeper_start(parent) != 0)
+		child_fail(report, STAGE_SETUP);
+	pid_t self = getpid();
+	pid_t program = fork();
+	if (program == 0)
+		child_main(spec, path, fds, count, report, self);
+	if (program < 0)
+		child_fail(report, STAGE_SETUP);
+	proc_keeper_run(program);
 }
 
 /* Nothing arrives once exec has closed the child's end. */
@@ -118,7 +132,7 @@ int proc_spawn(const struct proc_spec *spec, const char *path, int in, int out, 
 	pid_t parent = getpid();
 	pid_t pid = fork();
 	if (pid == 0)
-		child_main(spec, path, fds, count, pipe_fds[1], parent);
+		keeper_main(spec, path, fds, count, pipe_fds[1], parent);
 	int saved = errno;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	close(pipe_fds[1]);

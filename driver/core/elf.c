@@ -1,15 +1,29 @@
 #include "core/elf.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
+#include "base/fs.h"
 #include "core/elf_map.h"
 
-bool elf_is(const char *path)
+int elf_is(const char *path, bool *ret, struct err *e)
 {
 	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	char magic[SELFMAG];
-	return fd >= 0 && read(fd, magic, sizeof(magic)) == (ssize_t)sizeof(magic) && memcmp(magic, ELFMAG, SELFMAG) == 0;
+	struct stat st;
+	*ret = false;
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ENXIO))
+		return 0;
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
+	if (!S_ISREG(st.st_mode))
+		return 0;
+	ssize_t n = fs_read_at(fd, magic, sizeof(magic), 0);
+	if (n < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
+	*ret = n == (ssize_t)sizeof(magic) && memcmp(magic, ELFMAG, SELFMAG) == 0;
+	return 0;
 }
 
 static int take_string(const struct elf_map *m, size_t i, struct arena *a, const char **ret, struct err *e)

@@ -34,8 +34,8 @@ struct elf_info {
 
 enum { ELF_SYMBOLS = 1 };
 
-/* elf_is: whether the file starts like an ELF file (false when it cannot be read). */
-bool elf_is(const char *path);
+/* elf_is: whether it is a regular file that starts like an ELF file; a missing one is none. ERR_SYSTEM when it cannot be read: a library that was taken for a text would be shipped as it is. */
+int elf_is(const char *path, bool *ret, struct err *e) MUST_CHECK;
 /* elf_read: ERR_INTEGRITY "file: what is wrong at which offset" for anything malformed. */
 int elf_read(const char *path, unsigned flags, struct arena *a, struct elf_info *ret, struct err *e) MUST_CHECK;
 /* elf_set_rpath: makes `rpath` the one DT_RPATH (never RUNPATH), in place when it fits into rpath_room (the rest is filled with NULs, a DT_RUNPATH tag becomes DT_RPATH), else through patchelf

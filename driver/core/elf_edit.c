@@ -12,19 +12,6 @@
 
 #define PATCHELF_RANGE ">=0.14.3"
 
-static int write_at(int fd, const void *data, size_t len, uint64_t offset, const char *path, struct err *e)
-{
-	for (size_t done = 0; done < len;) {
-		ssize_t n = pwrite(fd, (const char *)data + done, len - done, (off_t)(offset + done));
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return err_errno(e, ERR_SYSTEM, "cannot write '%s'", path);
-		done += (size_t)n;
-	}
-	return 0;
-}
-
 /* Build backends leave files without the owner's write bit. */
 static int open_writable(const char *path, struct err *e)
 {
@@ -66,7 +53,7 @@ static int write_tags(int fd, const struct elf_map *m, bool keep, uint64_t index
 		}
 		dyn[n++] = d;
 	}
-	return write_at(fd, dyn, (m->dyn_count + 1) * sizeof(*dyn), m->dyn_offset, m->name, e);
+	return fs_write_at(fd, dyn, (m->dyn_count + 1) * sizeof(*dyn), m->dyn_offset, m->name, e);
 }
 
 /* Every path string that nobody else uses is blanked, not only the one that takes the new text: no build path may stay in the file. */
@@ -78,7 +65,7 @@ static int blank_strings(int fd, struct elf_map *m, struct err *e)
 		if (!is_path_tag(m->dyn[i].d_tag))
 			continue;
 		if (elf_map_path_room(m, m->dyn[i].d_un.d_val, &room, e) != 0 ||
-		    write_at(fd, arena_alloc(&a, room), room, m->strings + m->dyn[i].d_un.d_val, m->name, e) != 0)
+		    fs_write_at(fd, arena_alloc(&a, room), room, m->strings + m->dyn[i].d_un.d_val, m->name, e) != 0)
 			return -1;
 	}
 	return 0;
@@ -97,7 +84,7 @@ static int edit_in_place(const char *path, const char *rpath, struct err *e)
 	AUTO_FD int fd = open_writable(path, e);
 	if (fd < 0 || blank_strings(fd, &m, e) != 0)
 		return -1;
-	if (*rpath && write_at(fd, rpath, strlen(rpath), m.strings + index, path, e) != 0)
+	if (*rpath && fs_write_at(fd, rpath, strlen(rpath), m.strings + index, path, e) != 0)
 		return -1;
 	return write_tags(fd, &m, *rpath != '\0', index, e);
 }
@@ -285,7 +272,7 @@ static int rename_version_files(const char *path, const struct kvlist *needed, s
 			continue;
 		if (fd < 0 && (fd = open_writable(path, e)) < 0)
 			return -1;
-		if (write_at(fd, &index, sizeof(index), needs[i].offset + offsetof(Elf64_Verneed, vn_file), path, e) != 0)
+		if (fs_write_at(fd, &index, sizeof(index), needs[i].offset + offsetof(Elf64_Verneed, vn_file), path, e) != 0)
 			return -1;
 	}
 	return 0;

@@ -198,7 +198,8 @@ int sandbox_capture(const struct sandbox *s, const char *const *argv, const stru
 		while (len > 0 && strchr(" \t\r\n", end[len - 1]))
 			len--;
 		size_t from = len > 800 ? len - 800 : 0;
-		return err_set(e, ERR_BUILD, "'%s' failed with exit status %d: %.*s", argv[0], res.status, (int)(len - from), end + from);
+		return err_set(e, err_kind_of_words(end, ERR_BUILD), "'%s' failed with exit status %d: %.*s", argv[0], res.status,
+			       (int)(len - from), end + from);
 	}
 	buf_add(out, text.data, text.len);
 	return 0;

@@ -258,9 +258,8 @@ static int fix_header(struct zip_writer *w, const struct out_entry *en, struct e
 {
 	struct buf AUTO_BUF b = {0};
 	put_local(&b, w, en);
-	ssize_t n = pwrite(w->fd, b.data, b.len, (off_t)en->offset);
-	if (n != (ssize_t)b.len)
-		return err_errno(e, ERR_SYSTEM, "cannot write '%s'", w->path);
+	if (fs_write_at(w->fd, b.data, b.len, en->offset, w->path, e) < 0)
+		return -1;
 	return hash_written(w, e);
 }
 
@@ -487,7 +486,10 @@ int zip_add_file(struct zip_writer *w, const char *name, const char *path, uint8
 	char extra;
 	if (add_entry(w, name, (uint64_t)st.st_size, st.st_mode & S_IXUSR ? 0755 : 0644, e) < 0 || add_chunks(w, fill_from_file, &f, e) < 0)
 		return -1;
-	if (pread(fd, &extra, 1, st.st_size) > 0)
+	ssize_t more = fs_read_at(fd, &extra, 1, (uint64_t)st.st_size);
+	if (more < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
+	if (more > 0)
 		return err_set(e, ERR_SYSTEM, "'%s' became longer while it was read", path);
 	digest_final(digest, ret_sha256);
 	*ret_size = (uint64_t)st.st_size;

@@ -94,7 +94,10 @@ int torch_provides(const struct torch_source *t, const struct root *root, const 
 			path = path_join(a, root->dir, inside);
 		}
 		struct elf_info info;
-		if (!elf_is(path))
+		bool is_elf;
+		if (elf_is(path, &is_elf, e) != 0)
+			return -1;
+		if (!is_elf)
 			continue;
 		if (elf_read(path, 0, a, &info, e) != 0)
 			return -1;

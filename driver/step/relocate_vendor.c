@@ -115,7 +115,10 @@ static int try_dir(struct relocation *r, const struct relocate_file *f, const ch
 	if (!inside)
 		return 0;
 	const char *path = path_join(r->a, r->q->root->dir, inside);
-	if (!elf_is(path))
+	bool is_elf;
+	if (elf_is(path, &is_elf, e) != 0)
+		return -1;
+	if (!is_elf)
 		return 0;
 	if (elf_read(path, 0, r->a, ret_info, e) != 0)
 		return -1;

@@ -300,7 +300,7 @@ static la_ssize_t read_filtered(struct archive *a, void *user, const void **data
 static int open_reader(struct unpacker *u, int fd, struct err *e)
 {
 	char magic[4] = {0};
-	if (pread(fd, magic, sizeof(magic), 0) < 0)
+	if (fs_read_at(fd, magic, sizeof(magic), 0) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", u->archive_name);
 	u->reader = archive_read_new();
 	if (!u->reader)

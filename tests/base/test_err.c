@@ -109,13 +109,27 @@ static void clear_empties_all(void **state)
 	assert_string_equal(e.hint, "");
 }
 
+static void words_of_a_broken_machine(void **state)
+{
+	(void)state;
+	assert_int_equal(err_kind_of_words("OSError: [Errno 28] No space left on device", ERR_BUILD), ERR_SYSTEM);
+	assert_int_equal(err_kind_of_words("ld: final link failed: Input/output error", ERR_BUILD), ERR_SYSTEM);
+	assert_int_equal(err_kind_of_words("error: expected ';'", ERR_BUILD), ERR_BUILD);
+	assert_int_equal(err_kind_of_words("", ERR_POLICY), ERR_POLICY);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(set_gives_minus_one_and_fills), cmocka_unit_test(set_clears_an_older_hint),
-		cmocka_unit_test(errno_is_appended_and_kept),    cmocka_unit_test(full_disk_and_quota_have_a_hint),
-		cmocka_unit_test(wrap_puts_context_in_front),    cmocka_unit_test(own_text_may_be_an_argument),
-		cmocka_unit_test(long_text_is_cut_not_overrun),  cmocka_unit_test(clear_empties_all),
+		cmocka_unit_test(set_gives_minus_one_and_fills),
+		cmocka_unit_test(set_clears_an_older_hint),
+		cmocka_unit_test(errno_is_appended_and_kept),
+		cmocka_unit_test(full_disk_and_quota_have_a_hint),
+		cmocka_unit_test(wrap_puts_context_in_front),
+		cmocka_unit_test(own_text_may_be_an_argument),
+		cmocka_unit_test(words_of_a_broken_machine),
+		cmocka_unit_test(long_text_is_cut_not_overrun),
+		cmocka_unit_test(clear_empties_all),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

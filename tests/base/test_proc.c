@@ -134,13 +134,14 @@ static void child_starts_clean(void **state)
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, &old);
-	run_ok(&(struct proc_spec){.argv = SH("cat; for f in /proc/self/fd/*; do echo ${f##*/}; done | head -3 | tr '\\n' ' ';"
-					      " test $(ps -o pgid= -p $$ 2>/dev/null || cut -d' ' -f5 /proc/$$/stat) -eq $$ && echo leader;"
-					      " exec grep -E 'Sig(Blk|Ign)' /proc/self/status"),
-				   .out = &out});
+	run_ok(&(struct proc_spec){
+		.argv = SH("cat; for f in /proc/self/fd/*; do echo ${f##*/}; done | head -3 | tr '\\n' ' ';"
+			   " test $(ps -o pgid= -p $$ 2>/dev/null || cut -d' ' -f5 /proc/$$/stat) -eq $PPID && echo the keeper leads;"
+			   " exec grep -E 'Sig(Blk|Ign)' /proc/self/status"),
+		.out = &out});
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	signal(SIGPIPE, SIG_DFL);
-	assert_contains(buf_cstr(&out), "leader\n");
+	assert_contains(buf_cstr(&out), "the keeper leads\n");
 	assert_contains(buf_cstr(&out), "SigBlk:\t0000000000000000");
 	assert_contains(buf_cstr(&out), "SigIgn:\t0000000000000000");
 	buf_reset(&out);
@@ -425,7 +426,8 @@ static void ticks_come_while_it_runs(void **state)
 	(void)state;
 	AUTO_BUF struct buf out = {0};
 	struct ticks t = {0};
-	run_ok(&(struct proc_spec){.argv = SH("echo $$; sleep 0.5"), .out = &out, .on_tick = count_tick, .tick_user = &t, .tick_s = 0.05});
+	run_ok(&(struct proc_spec){
+		.argv = SH("echo $PPID; sleep 0.5"), .out = &out, .on_tick = count_tick, .tick_user = &t, .tick_s = 0.05});
 	assert_true(t.count >= 2 && t.count <= 10);
 	assert_int_equal(t.pid, atoi(buf_cstr(&out)));
 }
@@ -546,6 +548,28 @@ static void child_dies_with_its_parent(void **state)
 	assert_false(is_running(test_path("pid")));
 }
 
+/* Neither a group of its own nor a parent that is gone lets a process outlive the program that started it all. */
+static void daemons_die_with_the_parent(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	const char *dir = arena_strdup(&a, test_dir());
+	pid_t parent = fork();
+	if (parent == 0) {
+		struct err e = {0};
+		struct proc_result r;
+		const struct proc_spec spec = {
+			.argv = SH("(setsid sh -c '(echo $$ >pid.part; mv pid.part pid; sleep 300) & sleep 300' &) & sleep 300"),
+			.cwd = dir};
+		_exit(proc_run(&spec, test_run(), &r, &e) == 0 ? 0 : 1);
+	}
+	for (int i = 0; i < 1000 && access(test_path("pid"), F_OK) != 0; i++)
+		usleep(10000);
+	kill(parent, SIGKILL);
+	assert_int_equal(waitpid(parent, NULL, 0), parent);
+	assert_false(is_running(test_path("pid")));
+}
+
 static void capture_gives_trimmed_output(void **state)
 {
 	(void)state;
@@ -631,6 +655,7 @@ int main(void)
 		cmocka_unit_test(output_held_open_by_an_escaped_daemon_does_not_hang),
 		cmocka_unit_test_teardown(file_size_limit_holds, test_teardown),
 		cmocka_unit_test(no_descriptors_leak),
+		cmocka_unit_test_teardown(daemons_die_with_the_parent, test_teardown),
 		cmocka_unit_test_teardown(child_dies_with_its_parent, test_teardown),
 		cmocka_unit_test(capture_gives_trimmed_output),
 		cmocka_unit_test(capture_failure_quotes_the_last_words),

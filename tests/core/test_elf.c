@@ -235,13 +235,20 @@ static void executable_and_object(void **state)
 
 static void elf_is_by_magic(void **state)
 {
+	struct err e = {0};
+	bool is = false;
 	(void)state;
 	test_dir();
-	assert_true(elf_is(compile("liba.so", ANSWER, SHARED)));
+	assert_ok(elf_is(compile("liba.so", ANSWER, SHARED), &is, &e), &e);
+	assert_true(is);
 	test_write(test_path("text"), "\177EL");
-	assert_false(elf_is(test_path("text")));
-	assert_false(elf_is(test_path("missing")));
-	assert_false(elf_is(test_path(".")));
+	static const char *const others[] = {"text", "missing", "text/below", "."};
+	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+		assert_ok(elf_is(test_path("%s", others[i]), &is, &e), &e);
+		assert_false(is);
+	}
+	assert_int_equal(symlink("loop", test_path("loop")), 0);
+	assert_err(elf_is(test_path("loop"), &is, &e), &e, ERR_SYSTEM, "loop");
 }
 
 static void missing_file(void **state)
