@@ -28,8 +28,8 @@ struct verify_facts {
 	const struct promise *promise; /* NULL: each wheel's own */
 };
 
-/* What a wheel built against torch may leave to the torch package: its libraries by any SONAME version, since distributions give them one. */
-static const char *const torch_libraries[] = {"libtorch.so*", "libtorch_*.so*", "libc10.so*", "libc10_*.so*", "libshm.so*"};
+/* What a wheel built against torch may leave to the torch package: its libraries by any SONAME version, since distributions give them one, and the OpenMP runtime, of which a process must have one only. */
+static const char *const torch_libraries[] = {"libtorch.so*", "libtorch_*.so*", "libc10.so*", "libc10_*.so*", "libshm.so*", "libgomp.so.1"};
 
 static void add_provided(struct strlist *list, const struct verify_options *o, const char *wheel_dist, struct arena *a)
 {

@@ -69,6 +69,14 @@ const char *decoder_lacks(const struct extensions *x, struct arena *a)
 	return strlist_join(&missing, a, " ");
 }
 
+const char *decoder_id(char ret[32])
+{
+	uint64_t v = ZydisGetVersion();
+	snprintf(ret, 32, "zydis %u.%u.%u", (unsigned)ZYDIS_VERSION_MAJOR(v), (unsigned)ZYDIS_VERSION_MINOR(v),
+		 (unsigned)ZYDIS_VERSION_PATCH(v));
+	return ret;
+}
+
 /* A certain instruction takes the place of a doubtful one as the first. */
 static void note(struct decode_tally *t, uint64_t excess, uint64_t address, const char *name)
 {

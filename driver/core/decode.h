@@ -20,6 +20,8 @@ struct decode_tally {
 
 /* decoder_new: for one machine, with the table's meaning of each set. */
 const struct decoder *decoder_new(const struct extensions *x, enum extension_machine m, struct arena *a);
+/* decoder_id: "zydis 4.0.0": what it knows decides which names a wheel keeps. */
+const char *decoder_id(char ret[32]);
 /* decode_run: from `address` on, adds to *t. `allowed` must hold the baseline. */
 void decode_run(const struct decoder *d, const uint8_t *bytes, size_t len, uint64_t address, uint64_t allowed, struct decode_tally *t);
 /* decode_targets: the addresses that x86-64 code calls or jumps to directly (calls) or takes by an address relative to itself (!calls), at most `max`; how many. */

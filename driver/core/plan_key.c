@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/digest.h"
 #include "base/path.h"
+#include "core/decode.h"
 #include "core/plan_parts.h"
 #include "core/toolchain.h"
 #include "core/zip.h"
@@ -140,9 +141,12 @@ static void output_key(const struct plan_context *c, struct plan *p)
 	struct text t = {.a = c->arena};
 	put(&t, "schema", arena_printf(t.a, "%d", PLAN_SCHEMA));
 	put(&t, "packer", arena_printf(t.a, "%d", PLAN_PACKER));
+	char decoder[32];
 	put(&t, "zip", zip_writer_id());
 	put(&t, "generator", PTBUILD_VERSION);
 	put(&t, "tag", p->tag);
+	put(&t, "decoder", decoder_id(decoder));
+	put(&t, "extensions", c->tables->extensions_digest);
 	put(&t, "compile key", p->compile_key);
 	put(&t, "distribution", p->distribution);
 	put(&t, "version", p->version);

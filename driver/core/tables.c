@@ -198,6 +198,9 @@ int tables_load(const char *dir, struct arena *a, const struct tables **ret, str
 		return -1;
 	if (expand_isas_and_gpus(&l, e) < 0 || tables_check(t, e) < 0)
 		return -1;
+	const char *extensions = path_join(a, dir, "extensions.yaml");
+	if (fs_exists(extensions) && digest_file(extensions, t->extensions_digest, e) < 0)
+		return -1;
 	digest_final(digest, sum);
 	digest_hex(sum, t->digest);
 	*ret = t;

@@ -28,8 +28,9 @@ struct tables {
 	unsigned retired_count;
 	struct release_row *releases; /* sorted by version, newest last */
 	unsigned releases_count;
-	const char *dir; /* the profiles directory */
-	char digest[65]; /* sha256 over all table files */
+	const char *dir;            /* the profiles directory */
+	char digest[65];            /* sha256 over all table files */
+	char extensions_digest[65]; /* of extensions.yaml, which other tables are read beside; "" without it */
 };
 
 /* tables_load: reads isa.yaml, gpu.yaml, cuda.yaml, blas.yaml, toggles.yaml and every releases/<name>.yaml below `dir`. ERR_CONFIG with file:line for what is wrong,

@@ -154,8 +154,13 @@ static int make_relocated(struct making *m, const char *tree, struct err *e)
 	/* Driver libraries belong to the machine that runs the wheel; one OpenMP runtime must serve all, so its name is not changed. */
 	static const char *const never[] = {"libcuda.so.*", "libnvidia-*"};
 	static const char *const keep[] = {"libgomp.so.1"};
-	struct relocate_request r = {
-		.tree = tree, .root = m->q->root, .libs_dir = libs_dir(m->plan, m->arena), .provided = m->provided, .policy = m->policy};
+	struct relocate_request r = {.tree = tree,
+				     .root = m->q->root,
+				     .libs_dir = libs_dir(m->plan, m->arena),
+				     .provided = m->provided,
+				     .policy = m->policy,
+				     .code = m->code,
+				     .isa = m->plan->isa_row};
 	struct zip_reader *z;
 	for (size_t i = 0; i < ARRAY_LEN(never); i++)
 		strlist_ref(&r.never, m->arena, never[i]);
@@ -249,14 +254,11 @@ static int make_packed(struct making *m, const char *tree, struct err *e)
 static int make_verified(struct making *m, struct err *e)
 {
 	struct promise promise;
-	const struct isa_rules *code;
-	if (isa_rules_load(m->q->profiles_dir, m->arena, &code, e) != 0)
-		return -1;
 	promise_of_plan(m->plan, m->arena, &promise);
 	struct verify_request v = {.wheel = m->packed.path,
 				   .tables = m->q->tables,
 				   .promise = &promise,
-				   .code = code,
+				   .code = m->code,
 				   .policy = m->policy,
 				   .provided = m->provided,
 				   .expect_version = plan_full_version(m->plan, m->arena),
@@ -288,7 +290,8 @@ static int make_verified(struct making *m, struct err *e)
 int making_run(struct making *m, struct err *e)
 {
 	const char *tree = path_join(m->arena, m->build_dir, "tree");
-	if (manylinux_load(m->q->profiles_dir, m->arena, &m->policy, e) != 0)
+	if (manylinux_load(m->q->profiles_dir, m->arena, &m->policy, e) != 0 ||
+	    isa_rules_load(m->q->profiles_dir, m->arena, &m->code, e) != 0)
 		return -1;
 	if (make_tree(m, e) != 0 || make_python(m, e) != 0)
 		return -1;

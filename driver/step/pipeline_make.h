@@ -24,6 +24,7 @@ struct making {
 	const char *torch_dir;            /* unpacked torch, NULL for the root's */
 	struct strlist provided;          /* names that torch's libraries answer to */
 	const struct manylinux_policy *policy;
+	const struct isa_rules *code;
 	struct pyenv pyenv;
 	struct build_result build;
 	struct relocate_result relocated;

@@ -7,7 +7,6 @@
 
 #include "base/fs.h"
 #include "base/path.h"
-#include "base/proc.h"
 #include "step/relocate_parts.h"
 
 void relocate_add(struct relocation *r, struct relocate_file *f)
@@ -68,30 +67,6 @@ static int bring(struct relocation *r, struct relocate_file *f, struct err *e)
 	return 0;
 }
 
-static int strip_file(struct relocation *r, struct relocate_file *f, struct err *e)
-{
-	if (f->info.stripped)
-		return 0;
-	AUTO_BUF struct buf out = {0};
-	struct stat st;
-	const char *fresh = arena_printf(r->a, "%s.stripped", f->path);
-	const char *const argv[] = {"strip", "--strip-unneeded", "-o", fresh, f->path, NULL};
-	if (stat(f->path, &st) != 0)
-		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", f->path);
-	int rc = proc_capture(argv, r->run, &out, e);
-	if (rc == 0 && chmod(fresh, st.st_mode & 07777) != 0)
-		rc = err_errno(e, ERR_SYSTEM, "cannot set the permissions of '%s'", fresh);
-	if (rc == 0 && rename(fresh, f->path) != 0)
-		rc = err_errno(e, ERR_SYSTEM, "cannot replace '%s'", f->path);
-	if (rc != 0) {
-		unlink(fresh);
-		return err_wrap(e, "cannot strip '%s'", f->rel);
-	}
-	f->info.stripped = true;
-	r->result.stripped++;
-	return 0;
-}
-
 static int finish_file(struct relocation *r, struct relocate_file *f, struct err *e)
 {
 	bool in_place;
@@ -111,7 +86,7 @@ static int change_files(struct relocation *r, struct err *e)
 		if (run_check(r->run, e) != 0)
 			return -1;
 		log_status(r->run->log, "relocate %zu/%zu %s", i + 1, r->count, f->rel);
-		if ((f->vendor && bring(r, f, e) != 0) || strip_file(r, f, e) != 0 || finish_file(r, f, e) != 0)
+		if ((f->vendor && bring(r, f, e) != 0) || relocate_strip(r, f, e) != 0 || finish_file(r, f, e) != 0)
 			return -1;
 	}
 	log_status_end(r->run->log);

@@ -1,5 +1,6 @@
 /* Relocate: makes an unpacked wheel independent of where it was built and where it is installed. */
 #pragma once
+#include "core/isa_rules.h"
 #include "core/manylinux.h"
 #include "core/root.h"
 
@@ -16,6 +17,8 @@ struct relocate_request {
 	struct strlist build_paths; /* strings that no file may contain afterwards: SANDBOX_TOP */
 	struct kvlist rewrite;      /* from -> to, in list order, in text files only (no NUL; .cmake .pc .txt .py .h): paths of the build */
 	const struct manylinux_policy *policy;
+	const struct isa_rules *code; /* NULL: symbol tables go as a whole */
+	const struct isa_row *isa;    /* what the wheel promises; NULL: the baseline */
 };
 
 struct relocate_library {    /* one vendored library */
@@ -40,7 +43,8 @@ struct relocate_result {
  * - decides everything that can fail for want of a library, before anything is changed;
  * - removes copies: a file that is byte for byte the library whose SONAME is the first part of its name ("libc10.so.2.6.0" beside "libc10.so.2.6") goes when no library asks for it; .cmake and .pc files then name the one that
  *   stays. Shorter names ("libc10.so") stay: a Python file may load them;
- * - strips what has a static symbol table (before anything moves in the file), the dynamic symbols stay;
+ * - strips what has a static symbol table (before anything moves in the file), the dynamic symbols stay, and with `code` the names of functions that use more than `isa` promises and of the source files they come from: without
+ *   them nobody could tell kernels that are called behind a look at the processor from mistakes;
  * - vendors every NEEDED library that is neither inside, provided, `never`, nor allowed by the policy (with their own needs, transitively), looked for in the absolute RPATHs of who asks, then in the root's library directories,
  *   always resolved inside the root; renames those by the first 8 digits of their digest (SONAME, NEEDED and version needs follow);
  * - gives every ELF file a DT_RPATH of $ORIGIN-relative directories only: libs_dir and the other directories of the tree that hold what it needs, then, where it needs something provided, the runtime_dirs, each relative from
