@@ -54,6 +54,19 @@ static json_t *series_data(const struct watch_result *w)
 	return out;
 }
 
+static json_t *steps_data(const struct watch_result *w)
+{
+	json_t *rows = json_array();
+	for (size_t i = 0; i < w->steps_count; i++) {
+		json_t *row = json_array();
+		json_array_append_new(row, json_or_null(w->steps[i].name));
+		json_array_append_new(row, rounded(w->steps[i].begin));
+		json_array_append_new(row, rounded(w->steps[i].end));
+		json_array_append_new(rows, row);
+	}
+	return rows;
+}
+
 /* The document as it may stand inside a script element: '<' can only be in strings, where it may be written in another way. */
 static int add_document(const json_t *data, struct buf *out, struct err *e)
 {
@@ -100,6 +113,7 @@ int report_write(const struct report_request *q, const char *path, struct err *e
 		return -1;
 	json_object_set_new(data, "record", json_deep_copy(q->record));
 	json_object_set_new(data, "units", units_data(q, epoch));
+	json_object_set_new(data, "steps", steps_data(q->watched));
 	json_object_set_new(data, "series", series_data(q->watched));
 	json_object_set_new(data, "sizes", sizes);
 	json_object_set_new(data, "watch_seconds", json_real(q->watched->own_cpu_seconds));

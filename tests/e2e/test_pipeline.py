@@ -35,7 +35,21 @@ def check_wheel(world, era):
     assert r["used"]["ran"] and all(c["ok"] for c in r["used"]["checks"]) and len(r["used"]["checks"]) == 6
     assert [v["needed"] for v in r["vendored"]] == ["libyaml-0.so.2"]
     assert r["verified"]["errors"] == 0
+    check_report(world, r)
     return r
+
+
+def check_report(world, r):
+    """What the build took is in the record, and build.html shows it."""
+    build, steps = r["build"], {s["step"]: s for s in r["steps"]}
+    assert build["units"]["count"] >= 10 and build["units"]["compiled"] + build["units"]["from_compiler_cache"] == build["units"]["count"]
+    assert build["compiler_cache"]["mode"] == "depend" and re.match(r"\d+\.", build["compiler_cache"]["version"])
+    assert build["compiler_cache"]["hits"] + build["compiler_cache"]["misses"] == sum(build["compiler_cache"]["counters"].get(n, 0) for n in ("direct_cache_hit", "preprocessed_cache_hit", "cache_miss"))
+    assert steps["build"]["cpu_seconds"] > 0.1 and steps["build"]["peak_processes"] > 3 and steps["build"]["peak_memory_bytes"] > 30 << 20 and steps["build"]["tree_bytes"] > 1000
+    with open(os.path.join(world.out, r["variant"], "build.html"), encoding="utf-8") as f:
+        data = json.loads(re.search(r'id="data">(.*?)</script>', f.read(), re.S).group(1))
+    assert data["record"] == r and len(data["units"]) == build["units"]["count"] and len(data["series"]["at"]) >= 5
+    assert data["sizes"]["r"] == sum(i.file_size for i in zipfile.ZipFile(os.path.join(world.out, r["wheel"])).infolist())
 
 
 def test_era_setup_py_env(world):

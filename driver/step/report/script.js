@@ -35,6 +35,7 @@ const spans = [];
 {
 	const busy = units.map(u => [u.start, u.end]);
 	if (series.at.length) busy.push([0, series.at[series.at.length - 1]]);
+	for (const [, from, to] of data.steps) busy.push([from, to]);
 	busy.sort((a, b) => a[0] - b[0]);
 	for (const [from, to] of busy) {
 		const last = spans[spans.length - 1];
@@ -47,6 +48,7 @@ const spans = [];
 const total = spans.length ? spans[spans.length - 1].at + spans[spans.length - 1].to - spans[spans.length - 1].from : 1;
 const squeeze = t => { let s = spans[0]; for (const x of spans) if (x.from <= t) s = x; return s ? s.at + Math.min(Math.max(t - s.from, 0), s.to - s.from) : 0; };
 for (const u of units) { u.x0 = squeeze(u.start); u.x1 = Math.max(u.x0, squeeze(u.end)); }
+const steps = data.steps.map(([name, from, to]) => ({name, x0: squeeze(from), x1: squeeze(to)}));
 const points = series.at.map((t, i) => ({x: squeeze(t), memory: series.memory[i], processors: series.processors[i], compilers: series.compilers[i], pressure: series.pressure[i]}));
 
 /* Drawing. */
@@ -93,28 +95,45 @@ const run_marks = (g, width, height) => {
 
 const slots = units.reduce((n, u) => Math.max(n, u.slot + 1), 1);
 const lane = Math.max(7, Math.min(48, Math.floor(420 / slots)));
+const TOP = steps.length ? 20 : 0; /* the strip of the steps */
+function draw_steps(g, x) {
+	steps.forEach((s, i) => {
+		const from = x(s.x0), wide = x(s.x1) - from;
+		g.fillStyle = colour(i % 2 ? "--grid" : "--line");
+		g.fillRect(from, 0, Math.max(wide, 1), TOP - 5);
+		if (wide < 34) return;
+		g.save();
+		g.beginPath(); g.rect(from, 0, wide - 3, TOP); g.clip();
+		g.fillStyle = colour("--dim");
+		g.textAlign = "left";
+		g.fillText(s.name, Math.max(from, LEFT) + 5, (TOP - 5) / 2 + 1);
+		g.restore();
+	});
+}
 function draw_timeline() {
-	const height = slots * lane + 22, {g, width} = canvas("timeline", height), x = scale(width);
+	const height = TOP + slots * lane + 22, {g, width} = canvas("timeline", height), x = scale(width);
 	time_axis(g, width, height, true);
 	g.textAlign = "right";
 	g.fillStyle = colour("--faint");
 	const every = Math.ceil(13 / lane);
-	for (let s = 0; s < slots; s += every) g.fillText(slots > 8 ? `${s + 1}` : `slot ${s + 1}`, LEFT - 8, s * lane + lane / 2);
+	if (TOP) g.fillText("steps", LEFT - 8, (TOP - 5) / 2 + 1);
+	for (let s = 0; s < slots; s += every) g.fillText(slots > 8 ? `${s + 1}` : `slot ${s + 1}`, LEFT - 8, TOP + s * lane + lane / 2);
 	g.save();
 	g.beginPath(); g.rect(LEFT, 0, width - LEFT - RIGHT, height); g.clip();
+	draw_steps(g, x);
 	for (const u of units) {
 		if (u.x1 < view.from || u.x0 > view.to) continue;
 		const from = x(u.x0), wide = Math.max(x(u.x1) - from, 0.6), seen = !filter || u.path.toLowerCase().includes(filter);
 		g.globalAlpha = !seen ? 0.08 : u.state === 0 ? 1 : u.state === 1 ? 0.38 : 0.62;
 		g.fillStyle = colour(filter && seen ? "--accent" : colours.get(u.part));
-		g.fillRect(from, u.slot * lane + 1, wide > 2 ? wide - 0.7 : wide, lane - 2);
+		g.fillRect(from, TOP + u.slot * lane + 1, wide > 2 ? wide - 0.7 : wide, lane - 2);
 		if (wide > 70 && lane > 15 && seen) {
 			g.globalAlpha = 1;
 			g.fillStyle = u.state === 0 ? "#fff" : colour("--text");
 			g.textAlign = "left";
 			const name = u.path.replace(/^.*\//, "").replace(/\.o$/, "");
-			g.save(); g.beginPath(); g.rect(from, u.slot * lane, wide - 3, lane); g.clip();
-			g.fillText(name, from + 5, u.slot * lane + lane / 2 + 0.5);
+			g.save(); g.beginPath(); g.rect(from, TOP + u.slot * lane, wide - 3, lane); g.clip();
+			g.fillText(name, from + 5, TOP + u.slot * lane + lane / 2 + 0.5);
 			g.restore();
 		}
 	}
@@ -159,7 +178,7 @@ function draw_series(id, key, top, label, name) {
 }
 
 const ceiling = v => { const p = 10 ** Math.floor(Math.log10(Math.max(v, 1e-9))); return [1, 2, 2.5, 4, 5, 8, 10].map(k => k * p).find(k => k >= v); };
-const memory_top = (() => { const most = points.reduce((n, p) => Math.max(n, p.memory), 0) || 2 ** 20, unit = most > 2 ** 30 ? 2 ** 30 : 2 ** 20; return ceiling(most / unit) * unit; })();
+const memory_top = (() => { const most = points.reduce((n, p) => Math.max(n, p.memory), 0) || 2 ** 20, unit = most > 700 * 2 ** 20 ? 2 ** 30 : 2 ** 20; return ceiling(most / unit) * unit; })();
 const processors_top = ceiling(Math.max(points.reduce((n, p) => Math.max(n, p.processors), 0), 1));
 
 /* Treemap: rectangles as square as they can be (the squarified layout: a row takes the next item as long as the worst of its rectangles gets no longer). */
@@ -249,14 +268,17 @@ function show_tip(ev, title, ...lines) {
 const hide_tip = () => { tip.hidden = true; };
 const time_at = ev => { const c = ev.currentTarget, r = c.getBoundingClientRect(); return view.from + (ev.clientX - r.left - LEFT) / (r.width - LEFT - RIGHT) * (view.to - view.from); };
 function over_timeline(ev) {
-	const t = time_at(ev), slot = Math.floor((ev.clientY - ev.currentTarget.getBoundingClientRect().top) / lane), near = (view.to - view.from) / 600;
+	const t = time_at(ev), slot = Math.floor((ev.clientY - ev.currentTarget.getBoundingClientRect().top - TOP) / lane), near = (view.to - view.from) / 600;
 	let best = null, least = Infinity;
 	for (const u of units) {
 		if (u.slot !== slot) continue;
 		const far = Math.max(u.x0 - t, t - u.x1, 0);
 		if (far < least && far <= near) { best = u; least = far; }
 	}
-	if (!best) return hide_tip();
+	if (!best) {
+		const s = slot < 0 && steps.find(q => t >= q.x0 && t <= q.x1);
+		return s ? show_tip(ev, s.name, duration(s.x1 - s.x0)) : hide_tip();
+	}
 	show_tip(ev, best.path, `${duration(best.seconds)}${best.peak ? `, ${bytes(best.peak)}` : ""}, ${KIND[best.kind]} ${STATE[best.state]}`, best.source && `from ${best.source}`);
 }
 function over_series(ev) {
@@ -304,7 +326,7 @@ function select(to) {
 	const g = $("timeline").getContext("2d"), x = scale($("timeline").clientWidth);
 	g.fillStyle = colour("--accent");
 	g.globalAlpha = 0.18;
-	g.fillRect(x(Math.min(from, to)), 0, Math.abs(x(to) - x(from)), slots * lane);
+	g.fillRect(x(Math.min(from, to)), 0, Math.abs(x(to) - x(from)), TOP + slots * lane);
 	g.globalAlpha = 1;
 }
 $("timeline").addEventListener("keydown", ev => {
@@ -346,7 +368,9 @@ const cell = (text, cls) => make("td", text, cls);
 const number = text => cell(text, "n");
 const path_cell = u => {
 	const td = cell(u.path.replace(/^.*\//, ""), "path");
-	td.append(make("small", u.path.includes("/") ? u.path.replace(/\/[^/]*$/, "") : ""));
+	const small = make("small");
+	for (const word of u.path.split("/").slice(0, -1)) small.append(`${word}/`, make("wbr"));
+	td.append(small);
 	return td;
 };
 const meter = (value, most, name) => { const td = cell(undefined, "meter"), i = make("i"); i.style.width = `${most > 0 ? Math.max(0, 94 * value / most) : 0}%`; i.style.background = `var(${name})`; td.append(i); return td; };
@@ -358,8 +382,8 @@ function rank(id, key, none, show) {
 const facts = (id, rows) => table(id, null, rows.filter(r => r[1] != null && r[1] !== "").map(([name, value, cls]) => { const td = make("td"); td.append(cls ? make("span", value, cls) : make("code", value)); return [cell(name), td]; }));
 
 function fill() {
-	const b = record.build || {}, steps = record.steps || [], cache = b.compiler_cache || {}, wall = sum(steps, s => s.seconds);
-	const made = units.filter(u => u.kind !== 2), hits = made.filter(u => u.state === 1).length, peak = Math.max(0, ...steps.map(s => s.peak_memory_bytes || 0));
+	const b = record.build || {}, rows = record.steps || [], cache = b.compiler_cache || {}, wall = sum(rows, s => s.seconds);
+	const made = units.filter(u => u.kind !== 2), hits = made.filter(u => u.state === 1).length, peak = Math.max(0, ...rows.map(s => s.peak_memory_bytes || 0));
 	document.title = `${record.wheel} – build report`;
 	$("variant").textContent = record.variant;
 	$("wheel").textContent = record.wheel;
@@ -375,14 +399,14 @@ function fill() {
 	$("timeline-legend").replaceChildren(...[...colours].filter(([name]) => units.some(u => u.part === name)).map(([name, c]) => { const s = make("span"), i = make("i"); i.style.background = `var(${c})`; s.append(i, name); return s; }),
 		...[[1, "from the cache"], [2, "by an earlier run"]].filter(([state]) => units.some(u => u.state === state)).map(([, text]) => { const s = make("span"), i = make("i", undefined, "light"); i.style.background = "var(--text)"; s.append(i, text); return s; }));
 	$("memory-note").textContent = points.length ? `at most ${bytes(Math.max(...points.map(p => p.memory)))}, resident, pages that are shared counted for each process` : "";
-	$("processors-note").textContent = points.length ? `${duration(sum(steps, s => s.cpu_seconds || 0))} of processor time` : "";
+	$("processors-note").textContent = points.length ? `${duration(sum(rows, s => s.cpu_seconds || 0))} of processor time` : "";
 	rank("slowest", "seconds", "No times were recorded.", u => [number(duration(u.seconds)), number(u.peak ? bytes(u.peak) : "")]);
 	rank("largest", "peak", "No memory was recorded: nothing was compiled while somebody looked on.", u => [number(bytes(u.peak)), number(duration(u.seconds))]);
 	$("sizes-note").textContent = `${bytes(data.sizes.p)} compressed, ${bytes(data.sizes.r)} unpacked, ${data.sizes.k} files; click to go into a directory`;
 	$("sizes-legend").replaceChildren(...TYPES.map(([name, c]) => { const s = make("span"), i = make("i"); i.style.background = `var(${c})`; s.append(i, name); return s; }));
-	const longest = Math.max(...steps.map(s => s.seconds), 0);
+	const longest = Math.max(...rows.map(s => s.seconds), 0);
 	table("steps", [["step"], [""], ["wall", "n"], ["processors", "n"], ["memory at most", "n"], ["processes", "n"], ["tree", "n"], ["disk free, least", "n"]],
-		steps.map(s => [cell(s.step), meter(s.seconds, longest, "--c0"), number(duration(s.seconds)), number(s.cpu_seconds == null ? "" : duration(s.cpu_seconds)), number(s.peak_memory_bytes ? bytes(s.peak_memory_bytes) : ""), number(s.peak_processes ? String(s.peak_processes) : ""), number(s.tree_bytes ? bytes(s.tree_bytes) : ""), number(s.least_disk_free_bytes ? bytes(s.least_disk_free_bytes) : "")]));
+		rows.map(s => [cell(s.step), meter(s.seconds, longest, "--c0"), number(duration(s.seconds)), number(s.cpu_seconds == null ? "" : duration(s.cpu_seconds)), number(s.peak_memory_bytes ? bytes(s.peak_memory_bytes) : ""), number(s.peak_processes ? String(s.peak_processes) : ""), number(s.tree_bytes ? bytes(s.tree_bytes) : ""), number(s.least_disk_free_bytes ? bytes(s.least_disk_free_bytes) : "")]));
 	const v = record.verified || {}, used = record.used || {};
 	const line = (ok, name, detail) => { const td = cell(undefined, "path"); td.append(make("span", ok ? "✓ " : "✗ ", ok ? "ok" : "no"), name); return [td, cell(detail || "", "path")]; };
 	table("verified", null, [
