@@ -9,7 +9,7 @@ enum history_kind { HISTORY_COMPILE, HISTORY_HEAVY, HISTORY_LINK, HISTORY_KINDS 
 struct history_unit {
 	const char *path;    /* as ninja names it, relative to the build directory: "caffe2/CMakeFiles/torch_cpu.dir/a.cpp.o" */
 	double seconds;      /* wall time of really making it, never that of a compiler cache hit; 0: not known */
-	uint64_t peak_bytes; /* largest resident set of any one process that made it; 0: not known */
+	uint64_t peak_bytes; /* resident memory of the processes that made it, together, at most; 0: not known */
 	enum history_kind kind;
 	unsigned seen; /* number of the build (1, 2, ...) that had it last; set by history_merge */
 };

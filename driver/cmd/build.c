@@ -208,6 +208,8 @@ static const char *const build_text[] = {
 	"a summary says which did. "
 	"The exit code is that of the worst.",
 	"A build that was killed goes on where it was: the tree is kept until its wheel is in the store.",
+	"Beside the wheel, <variant>/build.json says what went in, what each step took and what was verified; <variant>/build.html shows "
+	"it, with the time and memory of every unit.",
 	NULL,
 };
 

@@ -12,9 +12,8 @@
 
 struct collector {
 	const char *build_dir;
-	const char *top; /* src/build */
-	const struct run *run;
-	struct arena *arena;
+	const char *top;     /* src/build */
+	struct arena *arena; /* gone when all is collected: a build.ninja is large */
 	struct strlist logs; /* directories, relative to top */
 	struct ninja_unit *units;
 	const char **sources; /* of each unit */
@@ -132,10 +131,11 @@ static void set_state(struct report_unit *u, const struct ccache_stats *ccache, 
 		u->state = REPORT_MADE;
 }
 
-static void set_slots(struct report_units *r, struct arena *a)
+static void set_slots(struct report_units *r)
 {
-	struct ninja_unit *units = arena_array(a, r->count + 1, sizeof(*units));
-	unsigned *slots = arena_array(a, r->count + 1, sizeof(*slots));
+	AUTO_ARENA struct arena a = {0};
+	struct ninja_unit *units = arena_array(&a, r->count + 1, sizeof(*units));
+	unsigned *slots = arena_array(&a, r->count + 1, sizeof(*slots));
 	for (size_t i = 0; i < r->count; i++)
 		units[i] = (struct ninja_unit){.path = r->units[i].path, .start = r->units[i].start, .end = r->units[i].end};
 	r->slots = ninja_slots(units, r->count, slots);
@@ -147,9 +147,10 @@ void report_units_collect(const char *build_dir, const struct watch_result *watc
 			  const struct run *run, struct arena *a, struct report_units *ret)
 {
 	struct report_units r = {0};
-	struct collector c = {.build_dir = build_dir, .top = path_join(a, build_dir, "src/build"), .run = run, .arena = a};
+	AUTO_ARENA struct arena scratch = {0};
+	struct collector c = {.build_dir = build_dir, .top = path_join(&scratch, build_dir, "src/build"), .arena = &scratch};
 	AUTO_BUF struct buf stats = {0};
-	const char *stats_path = path_join(a, build_dir, "out/ccache.stats");
+	const char *stats_path = path_join(&scratch, build_dir, "out/ccache.stats");
 	struct err e = {0};
 	if (fs_is_dir(c.top) && fs_walk(c.top, find_log, &c, &e) != 0)
 		log_warn(run->log, "the report lacks units: %s", e.msg);
@@ -168,8 +169,8 @@ void report_units_collect(const char *build_dir, const struct watch_result *watc
 			continue;
 		const struct watch_unit *seen = seen_unit(watched, c.units[i].path);
 		struct report_unit *u = &r.units[r.count++];
-		*u = (struct report_unit){.path = c.units[i].path,
-					  .source = c.sources[i],
+		*u = (struct report_unit){.path = arena_strdup(a, c.units[i].path),
+					  .source = arena_strdup(a, c.sources[i]),
 					  .start = c.units[i].start,
 					  .end = c.units[i].end,
 					  .peak_bytes = seen ? seen->peak_bytes : 0,
@@ -177,7 +178,7 @@ void report_units_collect(const char *build_dir, const struct watch_result *watc
 		set_state(u, &r.ccache, since);
 	}
 	qsort(r.units, r.count, sizeof(*r.units), by_start);
-	set_slots(&r, a);
+	set_slots(&r);
 	*ret = r;
 }
 
