@@ -16,7 +16,9 @@ void fatbin_cubin_target(uint8_t abi, uint32_t flags, char ret[16])
 {
 	unsigned sm = abi >= CUBIN_ABI_13 ? flags >> 8 & 0xff : flags & 0xff;
 	const char *suffix = abi < CUBIN_ABI_13 && (flags & 0x800) ? "a" : "";
-	snprintf(ret, 16, sm ? "%u%s" : "", sm, suffix);
+	ret[0] = '\0';
+	if (sm)
+		snprintf(ret, 16, "%u%s", sm, suffix);
 }
 
 /* The section headers of an ELF file at `at`; their number is 0 for a file that has none. */
