@@ -152,6 +152,7 @@ int cmd_build_request(struct cmd_context *c, const struct strlist *words, struct
 	q->blas = o->blas;
 	q->without = o->without;
 	q->cuda_home = cmd_select_cuda_home(c);
+	q->cuda_libraries = o->cuda_libraries;
 	q->torch = o->torch;
 	q->tag = o->platform;
 	q->sign_key = ((const struct cmd_build_base *)c->options)->sign_key;

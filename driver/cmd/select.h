@@ -11,6 +11,7 @@ struct cmd_select {
 	const char *python;
 	const char *cuda;
 	const char *cuda_home;
+	const char *cuda_libraries;
 	const char *blas;
 	const char *torch;
 	struct strlist packages;

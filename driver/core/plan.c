@@ -133,6 +133,7 @@ static void describe(const struct plan_context *c, struct plan *p)
 	p->release_row = c->release;
 	p->package_row = c->package;
 	p->metadata_rev = c->request->metadata_rev ? c->request->metadata_rev : 1;
+	p->cuda_libraries = !v->cuda ? "" : c->request->cuda_libraries ? c->request->cuda_libraries : "packages";
 	p->sandbox = c->request->sandbox ? c->request->sandbox : "bubblewrap";
 	p->tag = c->request->tag ? c->request->tag : "manylinux";
 	pair(c, p);

@@ -48,11 +48,12 @@ struct plan {
 	size_t patches_count;
 	struct strlist depends; /* variants this one is built against (torch of the same variant) */
 	unsigned metadata_rev;
-	struct strlist notes;      /* each correction of what was asked, and why */
-	const char *torch;         /* what it is built against: "" none, "root", or "sha256:<wheel digest>" once known */
-	const char *torch_version; /* full version to pin, "" while unknown */
-	const char *sandbox;       /* "bubblewrap" or "none": part of the keys */
-	const char *tag;           /* "manylinux": the platform tag that the libraries allow; "linux": the plain one */
+	struct strlist notes;       /* each correction of what was asked, and why */
+	const char *torch;          /* what it is built against: "" none, "root", or "sha256:<wheel digest>" once known */
+	const char *torch_version;  /* full version to pin, "" while unknown */
+	const char *cuda_libraries; /* where the wheel has CUDA's libraries from: "packages" or "system"; "" without CUDA */
+	const char *sandbox;        /* "bubblewrap" or "none": part of the keys */
+	const char *tag;            /* "manylinux": the platform tag that the libraries allow; "linux": the plain one */
 	char compile_key[65];
 	char pack_key[65]; /* what the output key stands on but the metadata revision: wheels of equal ones differ in their tails only */
 	char output_key[65];
@@ -72,7 +73,9 @@ struct plan_request {
 	const char *torch;                 /* see plan.torch */
 	const char *torch_version;
 	const char *sandbox;
-	const char *tag;         /* NULL: "manylinux" */
+	const char *tag; /* NULL: "manylinux" */
+	const char *
+		cuda_libraries; /* "packages" (NULL too): the nvidia-* packages, which the wheel requires; "system": wherever the loader finds them */
 	const char *patches_dir; /* <data>/patches */
 	const char *note;        /* told before the plan's own notes: what a word of the request became; NULL: none */
 };

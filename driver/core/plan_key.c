@@ -154,10 +154,11 @@ static void output_key(const struct plan_context *c, struct plan *p)
 	put(&t, "torch version", *p->torch_version ? p->torch_version : "none");
 	for (unsigned i = 0; i < p->package_row->install_requires_count; i++)
 		put(&t, "requires", p->package_row->install_requires[i]);
-	for (unsigned i = 0; c->toolkit && i < c->toolkit->nvidia_packages_count; i++)
-		put(&t, "nvidia package", c->toolkit->nvidia_packages[i]);
-	for (unsigned i = 0; c->toolkit && i < c->toolkit->library_dirs_count; i++)
-		put_nth(&t, "library directory", i, c->toolkit->library_dirs[i]);
+	for (unsigned i = 0; c->toolkit && i < c->toolkit->libraries_count; i++)
+		put_nth(&t, "cuda library", i,
+			arena_printf(t.a, "%s in %s", c->toolkit->libraries[i].package, c->toolkit->libraries[i].dir));
+	if (c->toolkit)
+		put(&t, "cuda libraries", p->cuda_libraries);
 	finish(&t, p->pack_key);
 	put(&t, "metadata rev", arena_printf(t.a, "%u", p->metadata_rev));
 	p->output_text = finish(&t, p->output_key);

@@ -44,6 +44,21 @@ static void note_driver(struct plan_context *c)
 		}
 }
 
+/* Where the wheel has CUDA's libraries from, on the machine that runs it. */
+static void note_libraries(struct plan_context *c)
+{
+	bool system = c->request->cuda_libraries && strcmp(c->request->cuda_libraries, "system") == 0;
+	if (system)
+		strlist_addf(&c->notes, c->arena,
+			     "CUDA's libraries are left to the loader: the machine that runs the wheel has CUDA %s in its library path",
+			     c->toolkit->version);
+	else if (c->probed && c->probed->layout == TOOLKIT_DISTRIBUTION)
+		strlist_addf(&c->notes, c->arena,
+			     "the root has CUDA's libraries among the system's; the wheel requires the nvidia-* packages all the same, and "
+			     "takes the system's "
+			     "where those are missing (--cuda-libraries system leaves them out)");
+}
+
 static void note_gpus(struct plan_context *c)
 {
 	const struct profile *p = &c->variant.profile;
@@ -99,6 +114,7 @@ void plan_notes(struct plan_context *c, const struct buildenv *env)
 	if (c->variant.profile.gpu == GPU_CUDA) {
 		note_arch_list(c);
 		note_driver(c);
+		note_libraries(c);
 		note_gpus(c);
 		note_cudnn(c, env);
 	}

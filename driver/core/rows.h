@@ -81,12 +81,22 @@ struct gpu_extra_row {     /* gpu.yaml: what PyTorch's own build adds to some ke
 	unsigned line;
 };
 
-struct layout_row {                   /* cuda.yaml: how the nvidia-* wheels of a CUDA line are laid out */
-	const char *name;             /* "cu12" */
-	const char **nvidia_packages; /* distribution names, without versions */
-	unsigned nvidia_packages_count;
-	const char **library_dirs; /* below site-packages/nvidia: "cublas/lib" ... or "cu13/lib" */
-	unsigned library_dirs_count;
+struct cuda_library_row {    /* cuda.yaml: libraries of one nvidia-* wheel */
+	const char *package; /* "nvidia-cublas-cu12" */
+	const char *dir;     /* below site-packages/nvidia: "cublas/lib", "cu13/lib" */
+	const char **names;  /* fnmatch patterns of their SONAMEs: "libcublas.so.12" */
+	unsigned names_count;
+	const char *part;   /* the part that knows their version; "" = the toolkit's own version */
+	const char **needs; /* packages whose libraries these need in turn */
+	unsigned needs_count;
+	unsigned line;
+};
+
+struct layout_row {                         /* cuda.yaml: how the nvidia-* wheels of a CUDA line are laid out */
+	const char *name;                   /* "cu12" */
+	const char *bundle;                 /* a package that brings the toolkit's own; "" = none */
+	struct cuda_library_row *libraries; /* in the order of the search path */
+	unsigned libraries_count;
 	unsigned line;
 };
 
@@ -108,10 +118,8 @@ struct toolkit_row {         /* cuda.yaml */
 	const char *driver;       /* the toolkit's own driver on Linux */
 	const char *driver_floor; /* by minor-version compatibility */
 	const char *layout;
-	const char **nvidia_packages; /* those of the layout */
-	unsigned nvidia_packages_count;
-	const char **library_dirs;
-	unsigned library_dirs_count;
+	struct cuda_library_row *libraries; /* those of the layout */
+	unsigned libraries_count;
 	unsigned line;
 };
 

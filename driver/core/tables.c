@@ -83,10 +83,8 @@ static void join_layouts(const struct toolkit_file *f)
 
 			if (strcmp(row->layout, layout->name) != 0)
 				continue;
-			row->nvidia_packages = layout->nvidia_packages;
-			row->nvidia_packages_count = layout->nvidia_packages_count;
-			row->library_dirs = layout->library_dirs;
-			row->library_dirs_count = layout->library_dirs_count;
+			row->libraries = layout->libraries;
+			row->libraries_count = layout->libraries_count;
 		}
 }
 
@@ -102,6 +100,8 @@ static int load_toolkits_and_blas(struct loader *l, struct err *e)
 	l->t->toolkits_count = cuda->toolkits_count;
 	l->t->layouts = cuda->layouts;
 	l->t->layouts_count = cuda->layouts_count;
+	l->t->driver_libraries = cuda->driver_libraries;
+	l->t->driver_libraries_count = cuda->driver_libraries_count;
 	l->t->parts = cuda->parts;
 	l->t->parts_count = cuda->parts_count;
 	for (unsigned i = 0; i < cuda->parts_count; i++)

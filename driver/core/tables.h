@@ -18,6 +18,8 @@ struct tables {
 	unsigned toolkits_count;
 	struct layout_row *layouts;
 	unsigned layouts_count;
+	const char **driver_libraries; /* of the machine that runs a wheel: "libcuda.so.1" */
+	unsigned driver_libraries_count;
 	struct part_row *parts;
 	unsigned parts_count;
 	struct blas_row *blas;

@@ -226,7 +226,7 @@ static int check_toolkit(const struct tables *t, const char *file, const struct 
 		return -1;
 	if (tables_toolkit(t, row->version) != row)
 		return row_bad(&at, e, "toolkit '%s' is there twice", row->version);
-	if (!row->library_dirs_count)
+	if (!row->libraries_count)
 		return row_bad(&at, e, "no layout '%s' in this file", row->layout);
 	return 0;
 }
@@ -261,6 +261,33 @@ static int check_part(const struct tables *t, const char *file, const struct par
 	return 0;
 }
 
+static bool has_package(const struct layout_row *row, const char *package)
+{
+	for (unsigned i = 0; i < row->libraries_count; i++)
+		if (strcmp(row->libraries[i].package, package) == 0)
+			return true;
+	return false;
+}
+
+static int check_cuda_library(const struct tables *t, const char *file, const struct layout_row *layout, const struct cuda_library_row *row,
+			      struct err *e)
+{
+	const struct row_place at = {file, row->line};
+
+	if (!path_is_safe_relative(row->dir))
+		return row_bad(&at, e, "'%s' is no directory below site-packages/nvidia", row->dir);
+	for (const struct cuda_library_row *o = layout->libraries; o < row; o++)
+		if (strcmp(o->package, row->package) == 0)
+			return row_bad(&at, e, "package '%s' is there twice, first in line %u", row->package, o->line);
+	for (unsigned i = 0; i < row->needs_count; i++)
+		if (!has_package(layout, row->needs[i]))
+			return row_bad(&at, e, "no package '%s' in layout '%s'", row->needs[i], layout->name);
+	bool known = !*row->part;
+	for (unsigned i = 0; i < t->parts_count; i++)
+		known = known || strcmp(t->parts[i].name, row->part) == 0;
+	return known ? 0 : row_bad(&at, e, "no part '%s' in this file", row->part);
+}
+
 static int check_layout(const struct tables *t, const char *file, const struct layout_row *row, struct err *e)
 {
 	const struct row_place at = {file, row->line};
@@ -268,9 +295,9 @@ static int check_layout(const struct tables *t, const char *file, const struct l
 	for (const struct layout_row *o = t->layouts; o < row; o++)
 		if (strcmp(o->name, row->name) == 0)
 			return row_bad(&at, e, "layout '%s' is there twice, first in line %u", row->name, o->line);
-	for (unsigned i = 0; i < row->library_dirs_count; i++)
-		if (!path_is_safe_relative(row->library_dirs[i]))
-			return row_bad(&at, e, "'%s' is no directory below site-packages/nvidia", row->library_dirs[i]);
+	for (unsigned i = 0; i < row->libraries_count; i++)
+		if (check_cuda_library(t, file, row, &row->libraries[i], e) < 0)
+			return -1;
 	return 0;
 }
 

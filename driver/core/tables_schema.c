@@ -104,10 +104,15 @@ static const cyaml_schema_field_t gpu_file_fields[] = {
 };
 const cyaml_schema_value_t schema_gpu = TOP(struct gpu_file, gpu_file_fields);
 
+static const cyaml_schema_field_t cuda_library_fields[] = {
+	NEED(struct cuda_library_row, package), NEED(struct cuda_library_row, dir),   NEED_LIST(struct cuda_library_row, names),
+	MAY(struct cuda_library_row, part),     LIST(struct cuda_library_row, needs), CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t cuda_library_entry = ENTRY(struct cuda_library_row, cuda_library_fields);
 static const cyaml_schema_field_t layout_fields[] = {
 	NEED(struct layout_row, name),
-	NEED_LIST(struct layout_row, nvidia_packages),
-	NEED_LIST(struct layout_row, library_dirs),
+	MAY(struct layout_row, bundle),
+	NEED_ROWS(struct layout_row, libraries, &cuda_library_entry),
 	CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t layout_entry = ENTRY(struct layout_row, layout_fields);
@@ -133,6 +138,7 @@ static const cyaml_schema_field_t part_fields[] = {
 static const cyaml_schema_value_t part_entry = ENTRY(struct part_row, part_fields);
 static const cyaml_schema_field_t toolkit_file_fields[] = {
 	NEED_ROWS(struct toolkit_file, layouts, &layout_entry),
+	LIST(struct toolkit_file, driver_libraries),
 	ROWS(struct toolkit_file, parts, &part_entry),
 	NEED_ROWS(struct toolkit_file, toolkits, &toolkit_entry),
 	CYAML_FIELD_END,
@@ -270,6 +276,7 @@ static const struct {
 	{setting_fields, offsetof(struct table_setting, line)},
 	{isa_fields, offsetof(struct isa_row, line)},
 	{gpu_fields, offsetof(struct gpu_row, line)},
+	{cuda_library_fields, offsetof(struct cuda_library_row, line)},
 	{layout_fields, offsetof(struct layout_row, line)},
 	{gpu_extra_fields, offsetof(struct gpu_extra_row, line)},
 	{part_fields, offsetof(struct part_row, line)},

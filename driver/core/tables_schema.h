@@ -20,6 +20,8 @@ struct gpu_file {
 struct toolkit_file {
 	struct layout_row *layouts;
 	unsigned layouts_count;
+	const char **driver_libraries;
+	unsigned driver_libraries_count;
 	struct part_row *parts;
 	unsigned parts_count;
 	struct toolkit_row *toolkits;

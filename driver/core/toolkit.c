@@ -48,6 +48,13 @@ void toolkit_mount(const struct toolkit *k, struct sandbox *s)
 		sandbox_add(s, SANDBOX_RO, k->mount_from, k->mount_to);
 }
 
+void toolkit_run(const struct toolkit *k, struct sandbox *s)
+{
+	toolkit_mount(k, s);
+	if (k->library_dirs.count)
+		kvlist_set(&s->env, s->arena, "LD_LIBRARY_PATH", strlist_join(&k->library_dirs, s->arena, ":"));
+}
+
 char *toolkit_list(const struct toolkits *l, struct arena *a)
 {
 	struct strlist names = {0};
@@ -242,6 +249,7 @@ static void describe(const struct tables *t, const struct root *r, const struct 
 	size_t own = toolkit_include_dirs(r, p, a, &k->include_dirs);
 	if (read_header(r, k, "crt/host_config.h", own, a, &text))
 		toolkit_header_limits(buf_cstr(&text), &k->gcc_max, &k->clang_max);
+	toolkit_library_dirs(r, p, a, &k->library_dirs);
 	const struct toolkit_row *row = tables_toolkit(t, k->version);
 	if (!k->gcc_max && row)
 		k->gcc_max = (unsigned)strtoul(row->gcc_max, NULL, 10);

@@ -29,8 +29,9 @@ struct toolkit {
 	const char *build;                 /* nvcc's own name of its build: "cuda_12.4.r12.4/compiler.34097967_0" */
 	struct strlist targets;            /* what its nvcc compiles for: "75", "90", "90a", "100f" */
 	struct strlist options;            /* those of toolkit_options that its nvcc has */
-	struct strlist include_dirs;
-	unsigned gcc_max, clang_max; /* newest major versions that crt/host_config.h accepts; 0: it does not say */
+	struct strlist include_dirs;       /* inside the root */
+	struct strlist library_dirs;       /* as the build sees them; none for a distribution, whose loader knows them */
+	unsigned gcc_max, clang_max;       /* newest major versions that crt/host_config.h accepts; 0: it does not say */
 	const char *cc,
 		*cxx; /* names of the root's compilers that nvcc accepts: its own when new enough ("gcc", "g++"), else "gcc-13", "g++-13"; NULL: none */
 	const char *cxx_path;       /* of cxx, inside the root */
@@ -54,8 +55,9 @@ int toolkit_probe(const struct tables *t, const struct root *root, enum sandbox_
 const struct toolkit *toolkit_find(const struct toolkits *l, const char *version);
 /* toolkit_part_of: the part of a name ("cudnn"), NULL if the tables have none such. */
 const struct toolkit_part *toolkit_part_of(const struct toolkit *k, const char *name);
-/* toolkit_mount: shows it in a sandbox, where the root itself does not. */
+/* toolkit_mount: shows it in a sandbox, where the root itself does not. toolkit_run: the same, and lets programs find its libraries. */
 void toolkit_mount(const struct toolkit *k, struct sandbox *s);
+void toolkit_run(const struct toolkit *k, struct sandbox *s);
 /* toolkit_list: "13.0 (/usr/local/cuda-13.0), 12.4 (/usr)", "none", for messages. */
 char *toolkit_list(const struct toolkits *l, struct arena *a);
 /* toolkit_json: all of it as an object (new reference). */

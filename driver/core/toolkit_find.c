@@ -134,3 +134,26 @@ size_t toolkit_include_dirs(const struct root *r, const struct toolkit_place *p,
 	add_dirs(r, &others, a, ret);
 	return p->layout == TOOLKIT_DISTRIBUTION ? ret->count : own_count;
 }
+
+void toolkit_library_dirs(const struct root *r, const struct toolkit_place *p, struct arena *a, struct strlist *ret)
+{
+	static const char *const own[] = {"lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib", "extras/CUPTI/lib64"};
+	struct strlist seen = {0}, names = {0};
+	struct err ignored = {0};
+	if (p->layout == TOOLKIT_DISTRIBUTION)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(own); i++) {
+		const char *real = root_resolve(r, path_join(a, p->where, own[i]), a);
+		if (!real || strlist_contains(&seen, real))
+			continue;
+		strlist_ref(&seen, a, real);
+		strlist_ref(ret, a, path_join(a, p->home, own[i]));
+	}
+	if (p->layout != TOOLKIT_PYTHON || fs_list(root_host_path(r, path_dir(a, p->where), a), a, &names, &ignored) != 0)
+		return;
+	for (size_t i = 0; i < names.count; i++) {
+		const char *lib = path_join(a, names.items[i], "lib");
+		if (strcmp(names.items[i], path_base(p->where)) != 0 && root_resolve(r, path_join(a, path_dir(a, p->where), lib), a))
+			strlist_ref(ret, a, path_join(a, path_dir(a, p->home), lib));
+	}
+}

@@ -34,6 +34,7 @@ static int resolve(struct pipeline *l, const struct pipeline_target *t, const st
 				 .release = t->release,
 				 .metadata_rev = rev,
 				 .blas = l->q->blas,
+				 .cuda_libraries = l->q->cuda_libraries,
 				 .toggles = l->q->toggles,
 				 .without = l->q->without,
 				 .toolchain = l->toolchain,

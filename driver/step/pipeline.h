@@ -31,6 +31,7 @@ struct pipeline_request {
 	const struct pipeline_target *targets; /* what to build, any order: torch goes first */
 	size_t count;
 	unsigned metadata_rev;        /* 0 = 1 */
+	const char *cuda_libraries;   /* as in plan_request */
 	const char *cuda_home;        /* a toolkit that is looked at first; NULL: none named */
 	const char *blas;             /* NULL: as planned by default */
 	const struct kvlist *toggles; /* --set; may be NULL */

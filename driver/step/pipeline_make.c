@@ -177,7 +177,13 @@ static int make_relocated(struct making *m, const char *tree, struct err *e)
 		return -1;
 	int rc = zip_extract_all(z, tree, m->run, e);
 	zip_close(z);
-	if (rc != 0 || relocate_tree(&r, m->run, m->arena, &m->relocated, e) != 0 || making_papers(m, tree, r.libs_dir, e) != 0)
+	struct strlist needed = {0};
+	if (rc != 0 || cuda_needed(tree, m->arena, &needed, e) != 0)
+		return -1;
+	cuda_needs(m->plan, m->q->tables, &needed, m->arena, &m->cuda);
+	strlist_append(&r.provided, m->arena, &m->cuda.names);
+	strlist_append(&r.runtime_dirs, m->arena, &m->cuda.dirs);
+	if (relocate_tree(&r, m->run, m->arena, &m->relocated, e) != 0 || making_papers(m, tree, r.libs_dir, e) != 0)
 		return -1;
 	step_end(m, true);
 	return 0;
@@ -243,6 +249,7 @@ static int make_packed(struct making *m, const char *tree, struct err *e)
 				 .out_dir = m->stage};
 	for (unsigned i = 0; i < row->install_requires_count; i++)
 		strlist_add(&p.requires, m->arena, row->install_requires[i]);
+	strlist_append(&p.requires, m->arena, &m->cuda.requires);
 	if (m->torch)
 		strlist_addf(&p.requires, m->arena, "torch==%s", m->torch->version);
 	if (pack_wheel(&p, m->run, m->arena, &m->packed, e) != 0)
@@ -263,6 +270,7 @@ static int make_verified(struct making *m, struct err *e)
 				   .provided = m->provided,
 				   .expect_version = plan_full_version(m->plan, m->arena),
 				   .expect_requires = m->torch ? arena_printf(m->arena, "torch==%s", m->torch->version) : NULL};
+	strlist_append(&v.provided, m->arena, &m->cuda.names);
 	strlist_ref(&v.build_paths, m->arena, SANDBOX_TOP);
 	step_begin(m, "verify");
 	if (verify_wheel(&v, m->run, m->arena, &m->verified, e) != 0)

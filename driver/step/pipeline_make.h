@@ -1,5 +1,6 @@
 /* One variant made from its plan: the steps in their order, each timed. */
 #pragma once
+#include "core/cuda_libraries.h"
 #include "step/build.h"
 #include "step/pack.h"
 #include "step/pipeline.h"
@@ -24,6 +25,7 @@ struct making {
 	const char *torch_dir;            /* unpacked torch, NULL for the root's */
 	struct strlist provided;          /* names that torch's libraries answer to */
 	const struct manylinux_policy *policy;
+	struct cuda_needs cuda; /* once the wheel of the build is unpacked */
 	const struct isa_rules *code;
 	struct pyenv pyenv;
 	struct build_result build;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "core/cuda_libraries.h"
 #include "step/verify_parts.h"
 
 static bool is_provided(const struct verify_request *q, const char *needed)
@@ -89,6 +90,21 @@ static bool is_reached(struct verifying *v, const struct strlist *dirs, const ch
 	return false;
 }
 
+/* CUDA's libraries stay outside of a wheel for CUDA: they come from the packages it requires, or from the system. */
+static bool is_of_cuda(struct verifying *v, const char *name, const char *needed)
+{
+	const struct promise *p = &v->report.promise;
+	enum cuda_source source = v->q->tables ? cuda_source(v->q->tables, &v->requires, needed, v->a) : CUDA_UNKNOWN;
+	if (source == CUDA_UNKNOWN || (p->binding && !p->cuda))
+		return false;
+	if (source == CUDA_SYSTEM && !p->cuda)
+		return false;
+	if (source == CUDA_SYSTEM)
+		verify_add(v, FINDING_NOTE, "needed", name,
+			   "needs '%s', which no required package holds: the machine that runs it must have it", needed);
+	return true;
+}
+
 static void check_needed(struct verifying *v, const struct verify_member *m, const struct strlist *dirs)
 {
 	const char *name = m->entry->name;
@@ -101,6 +117,8 @@ static void check_needed(struct verifying *v, const struct verify_member *m, con
 		else if (is_inside(v, needed))
 			verify_add(v, FINDING_WARNING, "needed", name, "needs '%s', which is inside but in no directory of its DT_RPATH",
 				   needed);
+		else if (is_of_cuda(v, name, needed))
+			continue;
 		else if (!v->q->policy || !manylinux_allows(v->q->policy, m->elf.machine, needed))
 			verify_add(v, FINDING_ERROR, "needed", name,
 				   "needs '%s', which is neither inside, nor of a dependency, nor allowed by manylinux", needed);

@@ -69,6 +69,7 @@ static void check_requires(struct verifying *v, const char *file, const struct w
 		const char *line = h->items[i].value;
 		if (strcasecmp(h->items[i].key, "Requires-Dist") != 0)
 			continue;
+		strlist_ref(&v->requires, v->a, wheel_requires_name(line, v->a));
 		found = found || (v->q->expect_requires && strcmp(line, v->q->expect_requires) == 0);
 		if (!*v->report.requires_torch && strcmp(wheel_requires_name(line, v->a), "torch") == 0)
 			v->report.requires_torch = line;

@@ -28,6 +28,7 @@ struct verifying {
 	struct verify_member *members; /* in the order of the archive's directory */
 	size_t count;
 	bool named;                           /* the file name is one of a wheel: report.name is set */
+	struct strlist requires;              /* distributions that METADATA requires, as wheel_normalize gives them */
 	const char *dist_info;                /* directory in the archive, "" if there is not exactly one */
 	uint64_t allowed[EXTENSION_MACHINES]; /* what its code may use anywhere */
 	struct isa_spare spare;

@@ -56,6 +56,7 @@ static char *expectation(const struct plan *p, struct arena *a)
 	json_object_set_new(j, "torch", json_string(p->torch_version));
 	json_object_set_new(j, "cpu_flags", json_from_strlist(&p->cpu_flags));
 	json_object_set_new(j, "cuda", json_or_null(p->cuda));
+	json_object_set_new(j, "gpu", json_from_strlist(&p->gpu));
 	json_object_set_new(j, "blas_info", json_or_null(p->blas_row && *p->blas_row->info ? p->blas_row->info : NULL));
 	static const struct {
 		const char *key, *variable;
@@ -84,6 +85,9 @@ static int make_sandbox(const struct verify_run_request *q, struct arena *a, str
 	kvlist_set(&s->env, a, "HOME", SANDBOX_HOME);
 	kvlist_set(&s->env, a, "TMPDIR", SANDBOX_TMP);
 	kvlist_set(&s->env, a, "LC_ALL", "C.UTF-8");
+	/* The packages that the wheel requires are not here; the toolkit it was built with has their libraries. */
+	if (q->plan->toolkit)
+		toolkit_run(q->plan->toolkit, s);
 	s->cwd = SANDBOX_OUT;
 	return 0;
 }

@@ -27,6 +27,11 @@ missing = [f for f in want["cpu_flags"] if f not in flags]
 check("cpu flags", not missing, f"missing {missing}" if missing else " ".join(want["cpu_flags"]))
 check("no build path", "/ptbuild" not in config, "in torch.__config__")
 check("cuda", (torch.version.cuda is not None) == bool(want["cuda"]), torch.version.cuda)
+if want.get("gpu"):
+    asked = {g.replace(".", "").replace("+PTX", "") for g in want["gpu"]}
+    asked = {f"sm_{g}" for g in asked} | {f"compute_{g.replace('.', '').replace('+PTX', '')}" for g in want["gpu"] if "+PTX" in g}
+    built = set(torch._C._cuda_getArchFlags().split())  # torch.cuda.get_arch_list is empty on a machine without a GPU
+    check("gpu targets", built == asked, " ".join(sorted(built)))
 if "mkldnn" in want:
     check("mkldnn", torch.backends.mkldnn.is_available() == want["mkldnn"], torch.backends.mkldnn.is_available())
 check("lapack", torch._C.has_lapack, "")

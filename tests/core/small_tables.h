@@ -89,8 +89,9 @@ static inline void small_gpus(struct small_tables *s)
 
 static inline void small_cuda(struct small_tables *s)
 {
-	static const char *nvidia12[] = {"nvidia-cublas-cu12"};
-	static const char *dirs12[] = {"cublas/lib"};
+	static const char *names12[] = {"libcublas.so.12"};
+	static struct cuda_library_row libraries12[] = {
+		{.package = "nvidia-cublas-cu12", .dir = "cublas/lib", .names = names12, .names_count = 1, .part = ""}};
 	const char *versions[] = {"12.8", "12.9", "13.0"};
 	const char *drivers[] = {"570.26", "575.51.03", "580.65.06"};
 	for (unsigned i = 0; i < 3; i++)
@@ -99,10 +100,8 @@ static inline void small_cuda(struct small_tables *s)
 						      .clang_max = "19",
 						      .driver = drivers[i],
 						      .driver_floor = i < 2 ? "525.60.13" : "580.65.06",
-						      .nvidia_packages = nvidia12,
-						      .nvidia_packages_count = 1,
-						      .library_dirs = dirs12,
-						      .library_dirs_count = 1,
+						      .libraries = libraries12,
+						      .libraries_count = 1,
 						      .line = 5 + i};
 	s->t.toolkits = s->toolkits, s->t.toolkits_count = 3;
 }

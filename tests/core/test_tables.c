@@ -271,10 +271,11 @@ static void cuda13_has_one_directory(void **state)
 	const struct toolkit_row *new = tables_toolkit(t, "13.0");
 
 	(void)state;
-	assert_string_equal(new->library_dirs[new->library_dirs_count - 1], "cu13/lib");
-	assert_string_equal(new->nvidia_packages[0], "nvidia-cublas");
-	assert_string_equal(tables_toolkit(t, "12.8")->nvidia_packages[0], "nvidia-cublas-cu12");
-	assert_string_equal(tables_toolkit(t, "12.8")->library_dirs[0], "cublas/lib");
+	assert_string_equal(new->libraries[1].dir, "cu13/lib");
+	assert_string_equal(new->libraries[1].package, "nvidia-cublas");
+	assert_string_equal(tables_toolkit(t, "12.8")->libraries[1].package, "nvidia-cublas-cu12");
+	assert_string_equal(tables_toolkit(t, "12.8")->libraries[1].dir, "cublas/lib");
+	assert_string_equal(t->driver_libraries[0], "libcuda.so.1");
 }
 
 static void every_toggle_of_the_proven_build_is_there(void **state)

@@ -100,8 +100,16 @@ REFUSED(gpu_suffix_too_old, "gpu.yaml", "{suffix: a, cuda_min: \"12.0\"}", "{suf
 REFUSED(gpu_platform, "gpu.yaml", "platforms: [aarch64-linux]", "platforms: [jetson]", "'platforms' cannot be 'jetson'")
 REFUSED(two_toolkits, "cuda.yaml", "version: \"12.9\"", "version: \"12.8\"", "toolkit '12.8' is there twice")
 REFUSED(toolkit_version, "cuda.yaml", "version: \"12.9\"", "version: \"12_9\"", "'12_9' of 'version' is no version")
-REFUSED(toolkit_directory, "cuda.yaml", "[cudnn/lib,", "[../cudnn/lib,", "'../cudnn/lib' is no directory")
 REFUSED(toolkit_layout, "cuda.yaml", "layout: cu13", "layout: cu14", "no layout 'cu14'")
+REFUSED(library_dir, "cuda.yaml", "dir: cublas/lib", "dir: /cublas/lib", "'/cublas/lib' is no directory below site-packages/nvidia")
+REFUSED(library_part, "cuda.yaml", "part: cublas", "part: cublass", "no part 'cublass'")
+REFUSED(library_needs, "cuda.yaml", "needs: [nvidia-nvjitlink-cu12]", "needs: [nvidia-none]", "no package 'nvidia-none' in layout 'cu12'")
+REFUSED(library_twice, "cuda.yaml", "package: nvidia-cublas-cu12", "package: nvidia-cuda-runtime-cu12", "package 'nvidia-cuda-runtime-cu12' is there twice")
+REFUSED(part_toggle, "cuda.yaml", "toggle: USE_CUDNN", "toggle: USE_CUDN", "no toggle 'USE_CUDN' of pytorch")
+REFUSED(part_header, "cuda.yaml", "header: cudnn_version.h", "header: /cudnn_version.h", "is no name of a header")
+REFUSED(part_twice, "cuda.yaml", "name: cudnn,", "name: cublas,", "part 'cublas' is there twice")
+REFUSED(gpu_extra, "gpu.yaml", "extra: 90a", "extra: 99a", "no GPU target '99a'")
+REFUSED(gpu_extra_letter, "gpu.yaml", "extra: 90a", "extra: 90x", "no GPU target '90x'")
 REFUSED(two_layouts, "cuda.yaml", "name: cu13", "name: cu12", "layout 'cu12' is there twice")
 REFUSED(two_blas, "blas.yaml", "name: mkl", "name: openblas", "'openblas' is there twice")
 REFUSED(blas_platform, "blas.yaml", "platforms: [aarch64-darwin]", "platforms: [darwin]", "'platforms' cannot be 'darwin'")
@@ -270,8 +278,16 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_teardown(gpu_platform, test_teardown),
 	cmocka_unit_test_teardown(two_toolkits, test_teardown),
 	cmocka_unit_test_teardown(toolkit_version, test_teardown),
-	cmocka_unit_test_teardown(toolkit_directory, test_teardown),
 	cmocka_unit_test_teardown(toolkit_layout, test_teardown),
+	cmocka_unit_test_teardown(library_dir, test_teardown),
+	cmocka_unit_test_teardown(library_part, test_teardown),
+	cmocka_unit_test_teardown(library_needs, test_teardown),
+	cmocka_unit_test_teardown(library_twice, test_teardown),
+	cmocka_unit_test_teardown(part_toggle, test_teardown),
+	cmocka_unit_test_teardown(part_header, test_teardown),
+	cmocka_unit_test_teardown(part_twice, test_teardown),
+	cmocka_unit_test_teardown(gpu_extra, test_teardown),
+	cmocka_unit_test_teardown(gpu_extra_letter, test_teardown),
 	cmocka_unit_test_teardown(two_layouts, test_teardown),
 	cmocka_unit_test_teardown(two_blas, test_teardown),
 	cmocka_unit_test_teardown(blas_platform, test_teardown),
