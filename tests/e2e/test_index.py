@@ -1,0 +1,167 @@
+"""An index of wheels as pip sees it: over a web server and as files, into an environment at an awkward path that is moved afterwards."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import urllib.parse
+import urllib.request
+
+from toy import main
+from wheelsite import NAMES, Server, clean_env, index, make_three, make_wheel, venv, versions
+
+
+def setup(world):
+    """The directory and the environment that all tests share; made by the first."""
+    folder = world.path("wheels")
+    if not os.path.isdir(folder):
+        os.mkdir(folder)
+        make_three(folder, "cpu.avx2")
+        make_three(folder, "cpu.avx512")
+        make_wheel(folder, "torch", "2.6.0")
+        index(world.ptbuild, folder)
+    return folder
+
+
+def pip(world, python, *args):
+    command = [python, "-m", "pip", "--isolated", "--disable-pip-version-check", "--no-cache-dir", *args]
+    return subprocess.run(command, capture_output=True, text=True, env=clean_env(), timeout=300)
+
+
+def install(world, python, url, *args):
+    result = pip(world, python, "install", "--index-url", url, *args)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result
+
+
+def awkward(world):
+    """An environment with spaces and letters that are not ASCII in its path."""
+    path = world.path("Müller's größte Umgebung ✓")
+    if not os.path.isdir(path):
+        venv(path)
+    return path
+
+
+def test_pip_picks_the_three_that_belong_together(world):
+    folder = setup(world)
+    python = os.path.join(awkward(world), "bin", "python")
+    with Server(folder) as server:
+        install(world, python, f"{server.url}/cpu-avx2/", "torch", "torchvision", "torchaudio")
+    assert versions(python, *NAMES) == [f"{v}+cpu.avx2" for v in NAMES.values()]
+    asked = server.asked
+    assert "/cpu-avx2/torchvision/" in asked
+    assert not any("avx512" in a for a in asked), asked
+
+
+def test_the_environment_is_moved(world):
+    old = awkward(world)
+    new = world.path("moved – ganz woanders")
+    os.rename(old, new)
+    # its own link to the interpreter goes on, so no file of it names the old place that matters
+    assert versions(os.path.join(new, "bin", "python"), *NAMES) == [f"{v}+cpu.avx2" for v in NAMES.values()]
+
+
+def test_metadata_is_read_before_wheels(world):
+    folder = setup(world)
+    python = os.path.join(world.path("moved – ganz woanders"), "bin", "python")
+    with Server(folder) as server:
+        install(world, python, f"{server.url}/cpu-avx512/", "--dry-run", "--ignore-installed", "torchvision")
+    assert any(a.endswith(".whl.metadata") for a in server.asked), server.asked
+
+
+def test_another_profile_replaces_all_three(world):
+    folder = setup(world)
+    python = os.path.join(world.path("moved – ganz woanders"), "bin", "python")
+    with Server(folder) as server:
+        install(world, python, f"{server.url}/cpu-avx512/", "--upgrade", "--force-reinstall", *NAMES)
+    assert versions(python, *NAMES) == [f"{v}+cpu.avx512" for v in NAMES.values()]
+
+
+def test_index_of_all(world):
+    folder = setup(world)
+    python = os.path.join(world.path("moved – ganz woanders"), "bin", "python")
+    with Server(folder) as server:
+        install(world, python, f"{server.url}/simple/", "--force-reinstall", "torchaudio==2.6.0+cpu.avx2")
+    assert versions(python, "torch", "torchaudio") == ["2.6.0+cpu.avx2", "2.6.0+cpu.avx2"], "the companion pins its torch"
+
+
+def test_as_files(world):
+    folder = setup(world)
+    python = os.path.join(world.path("moved – ganz woanders"), "bin", "python")
+    install(world, python, f"file://{folder}/cpu-avx2", "--force-reinstall", *NAMES)
+    assert versions(python, *NAMES) == [f"{v}+cpu.avx2" for v in NAMES.values()]
+
+
+def test_a_later_revision_is_preferred(world):
+    folder = world.path("revisions")
+    os.mkdir(folder)
+    make_wheel(folder, "torch", "2.6.0+cpu.avx2")
+    later = make_wheel(folder, "torch", "2.6.0+cpu.avx2", build="2")
+    index(world.ptbuild, folder)
+    python = os.path.join(world.path("moved – ganz woanders"), "bin", "python")
+    with Server(folder) as server:
+        report = install(world, python, f"{server.url}/cpu-avx2/", "--dry-run", "--quiet", "--ignore-installed", "--report", "-", "torch")
+    item = json.loads(report.stdout)["install"][0]
+    assert item["download_info"]["url"].endswith("-2-py3-none-any.whl"), item
+    assert item["download_info"]["archive_info"]["hash"] == "sha256=" + hashlib.sha256(open(later, "rb").read()).hexdigest()
+
+
+def test_yanked_wheels_are_passed_over(world):
+    folder = world.path("yanked")
+    os.mkdir(folder)
+    make_wheel(folder, "torch", "2.6.0+cpu.avx2")
+    newer = make_wheel(folder, "torch", "2.7.0+cpu.avx2")
+    open(newer + ".yanked", "w").write("wrong results on Tuesdays\n")
+    index(world.ptbuild, folder)
+    python = os.path.join(world.path("moved – ganz woanders"), "bin", "python")
+    with Server(folder) as server:
+        install(world, python, f"{server.url}/simple/", "--force-reinstall", "torch")
+        assert versions(python, "torch") == ["2.6.0+cpu.avx2"]
+        result = install(world, python, f"{server.url}/simple/", "--force-reinstall", "torch==2.7.0+cpu.avx2")
+    assert "wrong results on Tuesdays" in result.stdout + result.stderr
+
+
+def test_a_changed_wheel_is_not_installed(world):
+    folder = world.path("changed")
+    shutil.copytree(setup(world), folder)
+    path = os.path.join(folder, "torch-2.6.0+cpu.avx2-py3-none-any.whl")
+    data = open(path, "rb").read()
+    open(path, "wb").write(data.replace(b"__version__", b"__verzion__"))
+    python = os.path.join(world.path("moved – ganz woanders"), "bin", "python")
+    with Server(folder) as server:
+        result = pip(world, python, "install", "--index-url", f"{server.url}/cpu-avx2/", "--force-reinstall", "torch")
+    assert result.returncode != 0 and "THESE PACKAGES DO NOT MATCH THE HASHES" in result.stderr, result.stderr
+
+
+def test_json_pages(world):
+    folder = setup(world)
+    with Server(folder) as server:
+        page = json.load(urllib.request.urlopen(f"{server.url}/simple/torch/index.json"))
+        root = json.load(urllib.request.urlopen(f"{server.url}/simple/index.json"))
+        assert [p["name"] for p in root["projects"]] == sorted(NAMES)
+        assert page["meta"]["api-version"] >= "1.1" and page["name"] == "torch"
+        assert page["versions"] == ["2.6.0", "2.6.0+cpu.avx2", "2.6.0+cpu.avx512"]
+        for f in page["files"]:
+            url = urllib.parse.urljoin(f"{server.url}/simple/torch/index.json", f["url"])
+            data = urllib.request.urlopen(url).read()
+            assert len(data) == f["size"] and hashlib.sha256(data).hexdigest() == f["hashes"]["sha256"]
+            metadata = urllib.request.urlopen(url + ".metadata").read()
+            assert hashlib.sha256(metadata).hexdigest() == f["core-metadata"]["sha256"]
+
+
+if __name__ == "__main__":
+    main(
+        [
+            test_pip_picks_the_three_that_belong_together,
+            test_the_environment_is_moved,
+            test_metadata_is_read_before_wheels,
+            test_another_profile_replaces_all_three,
+            test_index_of_all,
+            test_as_files,
+            test_a_later_revision_is_preferred,
+            test_yanked_wheels_are_passed_over,
+            test_a_changed_wheel_is_not_installed,
+            test_json_pages,
+        ]
+    )

@@ -1,0 +1,86 @@
+"""A directory of stand-in wheels that pin each other, an index of it, and a web server for it on a port of its own."""
+
+import base64
+import hashlib
+import http.server
+import os
+import subprocess
+import sys
+import threading
+import zipfile
+
+NAMES = {"torch": "2.6.0", "torchvision": "0.21.0", "torchaudio": "2.6.0"}
+
+
+def make_wheel(folder, name, version, requires=(), build="", python="py3-none-any"):
+    """A small wheel whose only module knows its version."""
+    info = f"{name}-{version}.dist-info"
+    files = {
+        f"{name}/__init__.py": f"__version__ = {version!r}\n".encode(),
+        f"{info}/METADATA": ("Metadata-Version: 2.1\nName: %s\nVersion: %s\nRequires-Python: >=3.8\n" % (name, version) + "".join(f"Requires-Dist: {r}\n" for r in requires)).encode(),
+        f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: {python}\n".encode(),
+    }
+    record = "".join("%s,sha256=%s,%d\n" % (n, base64.urlsafe_b64encode(hashlib.sha256(d).digest()).decode().rstrip("="), len(d)) for n, d in files.items())
+    files[f"{info}/RECORD"] = (record + f"{info}/RECORD,,\n").encode()
+    path = os.path.join(folder, f"{name}-{version}{'-' + build if build else ''}-{python}.whl")
+    with zipfile.ZipFile(path, "w") as z:
+        for n, d in files.items():
+            z.writestr(zipfile.ZipInfo(n, (2024, 1, 1, 0, 0, 0)), d)
+    return path
+
+
+def make_three(folder, label):
+    """torch, torchvision and torchaudio of one profile, the others pinned to that torch."""
+    torch = f"torch=={NAMES['torch']}+{label}"
+    for name, version in NAMES.items():
+        make_wheel(folder, name, f"{version}+{label}", [] if name == "torch" else [torch])
+
+
+class Server:
+    """Serves a directory and remembers what was asked for."""
+
+    def __init__(self, folder):
+        asked = self.asked = []
+
+        class Handler(http.server.SimpleHTTPRequestHandler):
+            def __init__(self, *args):
+                super().__init__(*args, directory=folder)
+
+            def do_GET(self):
+                asked.append(self.path)
+                super().do_GET()
+
+            def log_message(self, *args):
+                pass
+
+        self.httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.httpd.server_address[1]}"
+        threading.Thread(target=self.httpd.serve_forever, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.httpd.shutdown()
+        self.httpd.server_close()
+
+
+def index(ptbuild, folder, *args):
+    subprocess.run([ptbuild, "index", folder, "--quiet", *args], check=True, stdout=subprocess.DEVNULL)
+
+
+def clean_env(**more):
+    """What an installer sees: no settings of the machine's."""
+    return {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LC_ALL": "C.UTF-8", "PIP_CONFIG_FILE": os.devnull, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1", **more}
+
+
+def venv(path):
+    subprocess.run([sys.executable, "-m", "venv", path], check=True)
+    return os.path.join(path, "bin", "python")
+
+
+def versions(python, *names, cwd="/"):
+    """What the environment has, asked by import."""
+    script = "import importlib, sys\nfor n in sys.argv[1:]: print(importlib.import_module(n).__version__)"
+    out = subprocess.run([python, "-I", "-c", script, *names], check=True, capture_output=True, text=True, cwd=cwd, env=clean_env())
+    return out.stdout.split()

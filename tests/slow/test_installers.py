@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""What others say of a wheel that ptbuild made, and what uv makes of an index.
+
+usage: test_installers.py PTBUILD VENV_BIN
+"""
+import os
+import subprocess
+import sys
+import zipfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "e2e"))
+from toy import main, record  # noqa: E402
+from wheelsite import NAMES, Server, clean_env, index, make_three, make_wheel, venv, versions  # noqa: E402
+
+TOOLS = sys.argv.pop(2)
+
+
+def tool(world, name, *args, **more):
+    return subprocess.run([os.path.join(TOOLS, name), *args], capture_output=True, text=True, timeout=300, env=clean_env(HOME=world.dir, **more))
+
+
+def built(world):
+    result = world.build("setup-py-env")
+    assert result.returncode == 0, result.stderr
+    return record(result)["wheel"]
+
+
+def test_twine(world):
+    result = tool(world, "twine", "check", built(world))
+    assert result.returncode == 0 and "PASSED" in result.stdout, result.stdout
+    # the stand-in has no long description; nothing else may be to say
+    said = [line for line in result.stdout.splitlines() if line.startswith(("WARNING", "ERROR"))]
+    assert all("long_description" in line for line in said), said
+
+
+def test_check_wheel_contents(world):
+    result = tool(world, "check-wheel-contents", built(world))
+    assert result.returncode == 0 and ": OK" in result.stdout, result.stdout
+
+
+def test_wheel_unpack(world):
+    result = tool(world, "python", "-m", "wheel", "unpack", "-d", world.path("unpacked"), built(world))
+    assert result.returncode == 0, result.stderr
+
+
+def test_auditwheel(world):
+    wheel = built(world)
+    result = tool(world, "auditwheel", "show", wheel, COLUMNS="1000")
+    tag = os.path.basename(wheel).split("-")[-1][: -len(".whl")]
+    assert f'platform tag: "{tag}"' in " ".join(result.stdout.split()), result.stdout
+
+
+def uv(world, python, url, *args):
+    return tool(world, "uv", "pip", "install", "--no-config", "--no-cache", "--python", python, "--index-url", url, *args)
+
+
+def site(world):
+    folder = world.path("wheels")
+    if not os.path.isdir(folder):
+        os.mkdir(folder)
+        make_three(folder, "cpu.avx2")
+        make_three(folder, "cpu.avx512")
+        index(world.ptbuild, folder)
+    return folder
+
+
+def test_uv_picks_the_three(world):
+    python = venv(world.path("Müller's uv ✓"))
+    with Server(site(world)) as server:
+        result = uv(world, python, f"{server.url}/cpu-avx2/", *NAMES)
+        assert result.returncode == 0, result.stderr
+        assert versions(python, *NAMES) == [f"{v}+cpu.avx2" for v in NAMES.values()]
+        assert any(a.endswith(".whl.metadata") for a in server.asked), server.asked
+        result = uv(world, python, f"{server.url}/simple/", "--reinstall", "torchaudio==2.6.0+cpu.avx512")
+        assert result.returncode == 0, result.stderr
+    assert versions(python, "torch", "torchaudio") == ["2.6.0+cpu.avx512"] * 2
+
+
+def test_uv_installs_the_built_wheel(world):
+    python = venv(world.path("venv"))
+    folder = os.path.dirname(built(world))
+    index(world.ptbuild, folder)
+    with Server(folder) as server:
+        result = uv(world, python, f"{server.url}/cpu-avx2/", "--no-deps", "torch")
+    assert result.returncode == 0, result.stderr
+    assert versions(python, "torch")[0].endswith("+cpu.avx2")
+
+
+def test_uv_refuses_a_changed_wheel(world):
+    folder = world.path("changed")
+    os.mkdir(folder)
+    path = make_wheel(folder, "torch", "2.6.0+cpu.avx2")
+    index(world.ptbuild, folder)
+    with zipfile.ZipFile(path, "a") as z:
+        z.writestr("torch/more.py", "")
+    python = venv(world.path("venv2"))
+    with Server(folder) as server:
+        result = uv(world, python, f"{server.url}/cpu-avx2/", "torch")
+    assert result.returncode != 0 and "ash mismatch" in result.stderr, result.stderr
+
+
+def test_uv_passes_over_yanked(world):
+    folder = world.path("yanked")
+    os.mkdir(folder)
+    make_wheel(folder, "torch", "2.6.0+cpu.avx2")
+    open(make_wheel(folder, "torch", "2.7.0+cpu.avx2") + ".yanked", "w").close()
+    index(world.ptbuild, folder)
+    python = venv(world.path("venv3"))
+    with Server(folder) as server:
+        result = uv(world, python, f"{server.url}/simple/", "torch")
+    assert result.returncode == 0 and versions(python, "torch") == ["2.6.0+cpu.avx2"], result.stderr
+
+
+if __name__ == "__main__":
+    main(
+        [
+            test_twine,
+            test_check_wheel_contents,
+            test_wheel_unpack,
+            test_auditwheel,
+            test_uv_picks_the_three,
+            test_uv_installs_the_built_wheel,
+            test_uv_refuses_a_changed_wheel,
+            test_uv_passes_over_yanked,
+        ]
+    )
