@@ -169,6 +169,52 @@ def test_a_word_on_the_console_would_be_seen(page):
     assert "data-ready" not in re.search(r"<html[^>]*>", dom).group(0)
 
 
+POINTING = """
+HTMLElement.prototype.setPointerCapture = () => {};
+const said = [], tip = document.getElementById("tip"), at = (id, type, x, y) => {
+	const c = document.getElementById(id), r = c.getBoundingClientRect();
+	c.dispatchEvent(new PointerEvent(type, {clientX: r.left + x * r.width, clientY: r.top + y, bubbles: true, button: 0}));
+	said.push(`${id} ${type}: ${tip.hidden ? "-" : tip.textContent}`);
+};
+at("timeline", "pointermove", 0.0725, 45);
+at("timeline", "pointerleave", 0, 0);
+at("memory", "pointermove", 0.3, 50);
+at("sizes", "pointermove", 0.2, 200);
+at("sizes", "click", 0.2, 200);
+said.push(`crumbs: ${document.getElementById("crumbs").textContent}`);
+document.getElementById("by-raw").click();
+at("timeline", "pointerdown", 0.2, 40);
+at("timeline", "pointermove", 0.3, 40);
+at("timeline", "pointerup", 0.3, 40);
+said.push(`reset: ${document.getElementById("reset").disabled}`);
+document.getElementById("reset").click();
+said.push(`reset: ${document.getElementById("reset").disabled}`);
+const filter = document.getElementById("filter");
+filter.value = "UNIT77";
+filter.dispatchEvent(new Event("input"));
+said.push(`found: ${document.getElementById("filter-note").textContent}`);
+const out = document.createElement("pre");
+out.id = "said";
+out.textContent = said.join("\\n");
+document.body.append(out);
+"""
+
+
+def test_what_lies_under_the_pointer(page):
+    path = os.path.join(page.dir, "pointed.html")
+    write(path, page.text.replace("</body>", f"<script>{POINTING}</script></body>"))
+    dom, console = page.chromium("--dump-dom", path=path)
+    assert console == [], console
+    said = re.search(r'<pre id="said">(.*?)</pre>', dom, re.S).group(1).split("\n")
+    assert re.match(r"timeline pointermove: .*\.cpp\.o.* s, unit ", said[0]), said[0]
+    assert said[1] == "timeline pointerleave: -", said[1]
+    assert re.match(r"memory pointermove: .*MiB in all processes.*processors busy|memory pointermove: .*GiB in all processes.*processors busy", said[2]), said[2]
+    assert said[3].startswith("sizes pointermove: torch/lib/libx.so") and "% of the wheel" in said[3], said[3]
+    assert "crumbs: all / torch" in said, said
+    assert "reset: false" in said and said.index("reset: false") < said.index("reset: true"), said
+    assert any(line.startswith("found: 11 units, ") for line in said), said
+
+
 def check_drawn(page, dark):
     path = os.path.join(page.dir, "dark.png" if dark else "light.png")
     _, said = page.chromium(f"--screenshot={path}", *(["--blink-settings=preferredColorScheme=0"] if dark else ["--blink-settings=preferredColorScheme=1"]))
@@ -199,7 +245,7 @@ def test_it_is_drawn_in_dark(page):
 
 
 ALONE = [test_the_page_stands_alone, test_the_data_is_whole]
-IN_BROWSER = [test_no_word_on_the_console_and_the_figures_on_the_page, test_a_word_on_the_console_would_be_seen, test_it_is_drawn_in_light, test_it_is_drawn_in_dark]
+IN_BROWSER = [test_no_word_on_the_console_and_the_figures_on_the_page, test_a_word_on_the_console_would_be_seen, test_what_lies_under_the_pointer, test_it_is_drawn_in_light, test_it_is_drawn_in_dark]
 
 
 def main():
