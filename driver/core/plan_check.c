@@ -2,7 +2,9 @@
 #include <strings.h>
 
 #include "base/suggest.h"
+#include "base/version.h"
 #include "core/plan_parts.h"
+#include "core/toolchain.h"
 
 static char *join(const char *const *items, unsigned count, struct arena *a)
 {
@@ -92,6 +94,21 @@ static int unknown_blas(const struct plan_context *c, const char *name, struct e
 	return err_hint(e, "known: %s", strlist_join(&names, c->arena, " "));
 }
 
+/* A root's GCC that is too old for the instruction set. Another compiler that nvcc asks for is newer than any of these. */
+static int check_compiler(const struct plan_context *c, struct err *e)
+{
+	const struct isa_row *isa = c->variant.profile.isa;
+	const struct toolchain *l = c->request->toolchain;
+	const struct tool *gcc = NULL;
+	for (size_t i = 0; l && i < l->count; i++)
+		if (strcmp(l->tools[i].name, "gcc") == 0)
+			gcc = &l->tools[i];
+	if (!isa || !gcc || !*gcc->version || version_cmp(gcc->version, isa->gcc_min) >= 0)
+		return 0;
+	err_set(e, ERR_POLICY, "gcc %s of the root does not know '%s', which needs GCC %s", gcc->version, isa->name, isa->gcc_min);
+	return err_hint(e, "use a root with GCC %s or newer (--root), or another instruction set", isa->gcc_min);
+}
+
 static int check_blas(struct plan_context *c, struct err *e)
 {
 	const struct profile *p = &c->variant.profile;
@@ -126,7 +143,7 @@ int plan_check(struct plan_context *c, struct err *e)
 {
 	if (check_cuda_libraries(c, e) < 0)
 		return -1;
-	if (check_release(c, e) < 0 || check_platform(c, e) < 0)
+	if (check_release(c, e) < 0 || check_platform(c, e) < 0 || check_compiler(c, e) < 0)
 		return -1;
 	if (plan_check_cuda(c, e) < 0 || plan_check_toolkit(c, e) < 0)
 		return -1;

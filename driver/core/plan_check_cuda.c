@@ -146,12 +146,27 @@ static int check_release_toolkit(const struct plan_context *c, struct err *e)
 	return err_hint(e, "it builds with %s", with);
 }
 
+/* The older GPU of the same major version whose code runs on this one as well. */
+static int refuse_extension(const struct plan_context *c, const struct gpu_row *row, struct err *e)
+{
+	const struct gpu_row *older = NULL;
+	for (const struct gpu_row *o = c->tables->gpus; o < row; o++)
+		if (!o->tegra && strncmp(o->capability, row->capability, strcspn(row->capability, ".") + 1) == 0)
+			older = o;
+	err_set(e, ERR_POLICY, "%s cannot be built for 'sm%s': torch's extension builder does not know %s", c->variant.package, row->sm,
+		row->capability);
+	return older ? err_hint(e, "use sm%s, whose code runs on it", older->sm) : err_hint(e, "use another GPU target");
+}
+
 /* torch.utils.cpp_extension, which builds torchvision and the newer torchaudio, knows no family targets ("12.0f"). */
 static int check_family(const struct plan_context *c, struct err *e)
 {
 	const struct profile *p = &c->variant.profile;
 	if (strcmp(c->package->backend, "setuptools") != 0)
 		return 0;
+	for (unsigned i = 0; i < p->targets_count; i++)
+		if (p->targets[i].row->no_extensions)
+			return refuse_extension(c, p->targets[i].row, e);
 	for (unsigned i = 0; i < p->targets_count; i++)
 		if (strcmp(p->targets[i].suffix, "f") == 0) {
 			err_set(e, ERR_POLICY, "%s cannot be built for '%s': torch's extension builder knows no family targets",

@@ -28,8 +28,8 @@ static void note_arch_list(struct plan_context *c)
 static void note_driver(struct plan_context *c)
 {
 	const struct profile *p = &c->variant.profile;
-	strlist_addf(&c->notes, c->arena, "needs an NVIDIA driver >= %s at run time (CUDA %s)", c->toolkit->driver_floor,
-		     c->toolkit->version);
+	strlist_addf(&c->notes, c->arena, "needs an NVIDIA driver >= %s at run time: the floor follows CUDA %s, not the GPU",
+		     c->toolkit->driver_floor, c->toolkit->version);
 	for (unsigned i = 0; i < p->targets_count; i++) {
 		const struct gpu_row *row = p->targets[i].row;
 		if (*row->driver_min && version_cmp(row->driver_min, c->toolkit->driver_floor) > 0)
@@ -107,6 +107,48 @@ static void note_cpu(struct plan_context *c)
 		strlist_ref(&c->notes, c->arena, c->blas->note);
 }
 
+static bool concerns_gpu(const struct correction_row *row, const struct profile *p)
+{
+	for (unsigned i = 0; i < p->targets_count; i++)
+		if (has(row->gpus, row->gpus_count, p->targets[i].row->sm))
+			return true;
+	return row->gpus_count == 0;
+}
+
+static void note_corrections(struct plan_context *c)
+{
+	static const char *const kinds[] = {[GPU_CPU] = "cpu", [GPU_CUDA] = "cuda", [GPU_MPS] = "mps"};
+	const struct profile *p = &c->variant.profile;
+	for (unsigned i = 0; i < c->tables->corrections_count; i++) {
+		const struct correction_row *row = &c->tables->corrections[i];
+		if (has(row->packages, row->packages_count, c->variant.package) && has(row->kinds, row->kinds_count, kinds[p->gpu]) &&
+		    has(row->isas, row->isas_count, p->isa ? p->isa->name : "") && concerns_gpu(row, p))
+			strlist_ref(&c->notes, c->arena, row->note);
+	}
+}
+
+/* Which machines beside the named ones run the result. */
+static void note_reach(struct plan_context *c)
+{
+	const struct profile *p = &c->variant.profile;
+	struct strlist plain = {0};
+	bool ptx = false;
+	for (unsigned i = 0; i < p->targets_count; i++) {
+		const struct gpu_target *t = &p->targets[i];
+		ptx = ptx || t->ptx;
+		if (!*t->suffix && !t->row->tegra)
+			strlist_addf(&plain, c->arena, "sm%s", t->row->sm);
+		else if (strcmp(t->suffix, "a") == 0)
+			strlist_addf(&c->notes, c->arena, "sm%sa runs on exactly that GPU", t->row->sm);
+		else if (*t->suffix)
+			strlist_addf(&c->notes, c->arena, "sm%s%s runs on its family only", t->row->sm, t->suffix);
+	}
+	if (plain.count && !ptx)
+		strlist_addf(&c->notes, c->arena,
+			     "code for %s runs on later GPUs of the same major version too, but on no newer ones: those need +ptx",
+			     strlist_join(&plain, c->arena, ", "));
+}
+
 void plan_notes(struct plan_context *c, const struct buildenv *env)
 {
 	if (c->request->note)
@@ -116,9 +158,11 @@ void plan_notes(struct plan_context *c, const struct buildenv *env)
 		note_driver(c);
 		note_libraries(c);
 		note_gpus(c);
+		note_reach(c);
 		note_cudnn(c, env);
 	}
 	note_cpu(c);
+	note_corrections(c);
 	if (*c->release->note)
 		strlist_ref(&c->notes, c->arena, c->release->note);
 	strlist_append(&c->notes, c->arena, &env->notes);

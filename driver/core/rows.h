@@ -64,6 +64,7 @@ struct gpu_row {                /* gpu.yaml */
 	const char **platforms; /* where such machines exist; elsewhere: built, with a note; none = not known, no note */
 	unsigned platforms_count;
 	const char *driver_min; /* first driver that knows the GPU ("" = the toolkit's floor decides) */
+	bool no_extensions;     /* torch.utils.cpp_extension refuses it: no torchvision, and no torchaudio that goes through it */
 	struct gpu_suffix *suffixes;
 	unsigned suffixes_count;
 	struct table_setting *settings; /* toggles that the target implies */
@@ -159,6 +160,21 @@ struct retired_row { /* toggles.yaml: a name people ask for that no longer exist
 	const char *package;
 	const char *since; /* first release of these tables without it; "" = it never existed */
 	const char *why;   /* and what to use */
+	unsigned line;
+};
+
+struct correction_row { /* corrections.yaml: what recipes got wrong, a note for whom it concerns */
+	const char *name;
+	const char **packages; /* none = all, as for the next three */
+	unsigned packages_count;
+	const char **kinds; /* "cpu", "cuda", "mps" */
+	unsigned kinds_count;
+	const char **isas;
+	unsigned isas_count;
+	const char **gpus; /* "90": one of the profile's targets is enough */
+	unsigned gpus_count;
+	const char *note;
+	const char *source;
 	unsigned line;
 };
 

@@ -125,6 +125,17 @@ static int load_toggles(struct loader *l, struct err *e)
 	return 0;
 }
 
+static int load_corrections(struct loader *l, struct err *e)
+{
+	const struct correction_file *f = load_file(l, "corrections.yaml", &schema_correction, e);
+
+	if (!f)
+		return -1;
+	l->t->corrections = f->corrections;
+	l->t->corrections_count = f->corrections_count;
+	return 0;
+}
+
 static int expand_release(struct loader *l, struct release_row *r, struct err *e)
 {
 	struct package_row *rows[TABLES_PACKAGES] = {r->pytorch, r->torchvision, r->torchaudio};
@@ -194,7 +205,8 @@ int tables_load(const char *dir, struct arena *a, const struct tables **ret, str
 	uint8_t sum[DIGEST_LEN];
 
 	t->dir = arena_strdup(a, dir);
-	if (load_isas_and_gpus(&l, e) < 0 || load_toolkits_and_blas(&l, e) < 0 || load_toggles(&l, e) < 0 || load_releases(&l, e) < 0)
+	if (load_isas_and_gpus(&l, e) < 0 || load_toolkits_and_blas(&l, e) < 0 || load_toggles(&l, e) < 0 || load_corrections(&l, e) < 0 ||
+	    load_releases(&l, e) < 0)
 		return -1;
 	if (expand_isas_and_gpus(&l, e) < 0 || tables_check(t, e) < 0)
 		return -1;

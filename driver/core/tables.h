@@ -28,6 +28,8 @@ struct tables {
 	unsigned toggles_count;
 	struct retired_row *retired;
 	unsigned retired_count;
+	struct correction_row *corrections;
+	unsigned corrections_count;
 	struct release_row *releases; /* sorted by version, newest last */
 	unsigned releases_count;
 	const char *dir;            /* the profiles directory */
@@ -35,7 +37,7 @@ struct tables {
 	char extensions_digest[65]; /* of extensions.yaml, which other tables are read beside; "" without it */
 };
 
-/* tables_load: reads isa.yaml, gpu.yaml, cuda.yaml, blas.yaml, toggles.yaml and every releases/<name>.yaml below `dir`. ERR_CONFIG with file:line for what is wrong,
+/* tables_load: reads isa.yaml, gpu.yaml, cuda.yaml, blas.yaml, toggles.yaml, corrections.yaml and every releases/<name>.yaml below `dir`. ERR_CONFIG with file:line for what is wrong,
  * also for values that do not fit (a digest that is not 64 hex digits, a toolkit no row has, two rows of one name). */
 int tables_load(const char *dir, struct arena *a, const struct tables **ret, struct err *e) MUST_CHECK;
 

@@ -370,6 +370,31 @@ static int check_retired(const struct tables *t, const char *file, const struct 
 	return 0;
 }
 
+static int check_correction(const struct tables *t, const char *file, const struct correction_row *row, struct err *e)
+{
+	static const char *const kinds[] = {"cpu", "cuda", "mps"};
+	const struct row_place at = {file, row->line};
+
+	if (!is_word(row->name, "-."))
+		return row_bad(&at, e, "'%s' is no name for a correction: small letters, digits, '-' and '.'", row->name);
+	for (const struct correction_row *o = t->corrections; o < row; o++)
+		if (strcmp(o->name, row->name) == 0)
+			return row_bad(&at, e, "'%s' is there twice, first in line %u", row->name, o->line);
+	for (unsigned i = 0; i < row->packages_count; i++)
+		if (row_one_of(&at, "packages", row->packages[i], tables_packages, TABLES_PACKAGES, e) < 0)
+			return -1;
+	for (unsigned i = 0; i < row->kinds_count; i++)
+		if (row_one_of(&at, "kinds", row->kinds[i], kinds, ARRAY_LEN(kinds), e) < 0)
+			return -1;
+	for (unsigned i = 0; i < row->isas_count; i++)
+		if (!tables_isa(t, row->isas[i]))
+			return row_bad(&at, e, "unknown instruction set '%s'", row->isas[i]);
+	for (unsigned i = 0; i < row->gpus_count; i++)
+		if (!tables_gpu(t, row->gpus[i]))
+			return row_bad(&at, e, "unknown GPU target '%s'", row->gpus[i]);
+	return 0;
+}
+
 int tables_check(const struct tables *t, struct err *e)
 {
 	struct table_file f;
@@ -403,6 +428,9 @@ int tables_check(const struct tables *t, struct err *e)
 			return -1;
 	for (unsigned i = 0; i < t->blas_count; i++)
 		if (check_blas(t, file_of(t, "blas.yaml", &f), &t->blas[i], e) < 0)
+			return -1;
+	for (unsigned i = 0; i < t->corrections_count; i++)
+		if (check_correction(t, file_of(t, "corrections.yaml", &f), &t->corrections[i], e) < 0)
 			return -1;
 	for (unsigned i = 0; i < t->releases_count; i++)
 		if (tables_check_release(t, &t->releases[i], e) < 0)

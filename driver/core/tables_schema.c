@@ -82,6 +82,7 @@ static const cyaml_schema_field_t gpu_fields[] = {
 	MAY(struct gpu_row, cudnn_max),
 	LIST(struct gpu_row, platforms),
 	MAY(struct gpu_row, driver_min),
+	FLAG(struct gpu_row, no_extensions),
 	ROWS(struct gpu_row, suffixes, &suffix_entry),
 	ROWS(struct gpu_row, settings, &setting_entry),
 	MAY(struct gpu_row, note),
@@ -180,6 +181,19 @@ static const cyaml_schema_field_t toggle_file_fields[] = {
 	CYAML_FIELD_END,
 };
 const cyaml_schema_value_t schema_toggle = TOP(struct toggle_file, toggle_file_fields);
+
+static const cyaml_schema_field_t correction_fields[] = {
+	NEED(struct correction_row, name),   LIST(struct correction_row, packages),
+	LIST(struct correction_row, kinds),  LIST(struct correction_row, isas),
+	LIST(struct correction_row, gpus),   NEED(struct correction_row, note),
+	NEED(struct correction_row, source), CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t correction_entry = ENTRY(struct correction_row, correction_fields);
+static const cyaml_schema_field_t correction_file_fields[] = {
+	NEED_ROWS(struct correction_file, corrections, &correction_entry),
+	CYAML_FIELD_END,
+};
+const cyaml_schema_value_t schema_correction = TOP(struct correction_file, correction_file_fields);
 
 static const cyaml_schema_field_t source_fields[] = {
 	NEED(struct source_row, name),
@@ -285,6 +299,7 @@ static const struct {
 	{toggle_fields, offsetof(struct toggle_row, line)},
 	{retired_fields, offsetof(struct retired_row, line)},
 	{source_fields, offsetof(struct source_row, line)},
+	{correction_fields, offsetof(struct correction_row, line)},
 	{package_fields, offsetof(struct package_row, line)},
 	{release_fields, offsetof(struct release_row, line)},
 	{isa_group_fields, offsetof(struct isa_group, line)},

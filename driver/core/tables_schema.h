@@ -40,8 +40,13 @@ struct toggle_file {
 	unsigned retired_count;
 };
 
+struct correction_file {
+	struct correction_row *corrections;
+	unsigned corrections_count;
+};
+
 /* Top level of each file; a release's top level is its release_row. */
-extern const cyaml_schema_value_t schema_isa, schema_gpu, schema_toolkit, schema_blas, schema_toggle, schema_release;
+extern const cyaml_schema_value_t schema_isa, schema_gpu, schema_toolkit, schema_blas, schema_toggle, schema_correction, schema_release;
 
 /* schema_settle: makes what cyaml loaded whole: absent strings become "", and every row with a `line` gets the line it stands on. */
 void schema_settle(const cyaml_schema_value_t *schema, void *data, const struct yaml_lines *lines);

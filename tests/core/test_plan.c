@@ -1,6 +1,7 @@
 #include "support.h"
 
 #include "base/digest.h"
+#include "core/toolchain.h"
 #include "plan_fixture.h"
 
 static void a_plan_describes_its_variant(void **state)
@@ -344,7 +345,7 @@ static void notes_correct_the_spelling_of_targets_and_the_driver(void **state)
 	struct fixture *f = *state;
 	const struct plan *p = resolve(f);
 	assert_string_equal(p->notes.items[0], "TORCH_CUDA_ARCH_LIST takes 9.0, not sm_90");
-	assert_string_equal(p->notes.items[1], "needs an NVIDIA driver >= 525.60.13 at run time (CUDA 12.8)");
+	assert_string_equal(p->notes.items[1], "needs an NVIDIA driver >= 525.60.13 at run time: the floor follows CUDA 12.8, not the GPU");
 	assert_true(has_note(p, "cuBLAS is no BLAS choice"));
 	assert_false(has_note(p, "USE_CUDNN"));
 }
@@ -501,9 +502,25 @@ static void text_shows_each_value_with_its_place_and_reason(void **state)
 	}
 }
 
+static void a_root_whose_gcc_is_too_old_for_the_instruction_set(void **state)
+{
+	struct fixture *f = *state;
+	struct tool gcc = {.name = "gcc", .path = "/usr/bin/gcc", .version = "8.3.0", .id = ""};
+	const struct toolchain l = {.tools = &gcc, .count = 1, .text = "", .root_id = "", .fingerprint = ""};
+	struct isa_row isa = f->s.isas[2];
+	isa.gcc_min = "10";
+	f->v.profile.isa = &isa;
+	f->q.toolchain = &l;
+	assert_err(plan_resolve(&f->s.t, &f->q, &f->a, &f->p, &f->e), &f->e, ERR_POLICY,
+		   "gcc 8.3.0 of the root does not know 'avx512', which needs GCC 10");
+	gcc.version = "10.2.0";
+	assert_ok(plan_resolve(&f->s.t, &f->q, &f->a, &f->p, &f->e), &f->e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(a_root_whose_gcc_is_too_old_for_the_instruction_set),
 		TEST(a_plan_describes_its_variant),
 		TEST(a_plan_of_the_cpu_has_no_cuda),
 		TEST(a_plan_of_mps_has_no_isa),

@@ -90,6 +90,11 @@ REFUSED(toggle_needs_itself, "toggles.yaml", "needs: USE_DISTRIBUTED, why: \"col
 REFUSED(a_name_of_names_twice, "toggles.yaml", "[USE_CPP_CODE_COVERAGE, USE_PROF]", "[USE_PROF, USE_PROF]", "'USE_PROF' of pytorch is there twice")
 REFUSED(setting_without_a_name, "isa.yaml", "{name: USE_MKLDNN, value", "{value", "neither 'name' nor 'names'")
 REFUSED(setting_with_both_names, "isa.yaml", "{name: USE_MKLDNN, value", "{name: USE_MKLDNN, names: [A], value", "'USE_MKLDNN' stands beside 'names'")
+REFUSED(correction_twice, "corrections.yaml", "name: orin-and-thor", "name: l40s-is-ada", "'l40s-is-ada' is there twice")
+REFUSED(correction_gpu, "corrections.yaml", "gpus: [\"121\"]", "gpus: [\"122\"]", "unknown GPU target '122'")
+REFUSED(correction_isa, "corrections.yaml", "isas: [avx512vnni]", "isas: [avx512vni]", "unknown instruction set 'avx512vni'")
+REFUSED(correction_kind, "corrections.yaml", "kinds: [mps]", "kinds: [metal]", "'kinds' cannot be 'metal'")
+REFUSED(correction_package, "corrections.yaml", "packages: [torchaudio]", "packages: [audio]", "'packages' cannot be 'audio'")
 REFUSED(two_gpus, "gpu.yaml", "sm: \"52\", capability: \"5.2\"", "sm: \"50\", capability: \"5.0\"", "sm '50' is there twice")
 REFUSED(capability, "gpu.yaml", "sm: \"120\", capability: \"12.0\"", "sm: \"120\", capability: \"1.20\"", "do not fit")
 REFUSED(sm_letters, "gpu.yaml", "sm: \"120\"", "sm: sm_120", "do not fit")
@@ -268,6 +273,11 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_teardown(a_name_of_names_twice, test_teardown),
 	cmocka_unit_test_teardown(setting_without_a_name, test_teardown),
 	cmocka_unit_test_teardown(setting_with_both_names, test_teardown),
+	cmocka_unit_test_teardown(correction_twice, test_teardown),
+	cmocka_unit_test_teardown(correction_gpu, test_teardown),
+	cmocka_unit_test_teardown(correction_isa, test_teardown),
+	cmocka_unit_test_teardown(correction_kind, test_teardown),
+	cmocka_unit_test_teardown(correction_package, test_teardown),
 	cmocka_unit_test_teardown(two_gpus, test_teardown),
 	cmocka_unit_test_teardown(capability, test_teardown),
 	cmocka_unit_test_teardown(sm_letters, test_teardown),
