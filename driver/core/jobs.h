@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/rows.h"
+#include "core/rows_release.h"
 
 /* What one job of a kind needs, in bytes, where neither table nor history knows: a large C++ unit of PyTorch, one of the heaviest, a link. */
 #define JOBS_COMPILE_BYTES (UINT64_C(1536) << 20)

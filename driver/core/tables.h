@@ -3,7 +3,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/strlist.h"
-#include "core/rows.h"
+#include "core/rows_release.h"
 
 struct tables {
 	struct isa_row *isas;

@@ -1,7 +1,7 @@
 /* The YAML schemas of the tables: what keys a file may have and which struct they fill. */
 #pragma once
 #include "base/yaml.h"
-#include "core/rows.h"
+#include "core/rows_release.h"
 
 struct isa_file {
 	struct isa_row *isas;
