@@ -33,12 +33,18 @@ struct child {
 	double end_at;  /* when the output of a dead program is given up; INFINITY: not known yet */
 };
 
+/* An attached child shares our own group, and has no keeper. */
+static void stop_group(const struct child *c, int signal)
+{
+	(void)kill(c->spec->attached ? c->pid : -c->pid, signal);
+}
+
 static void stop(struct child *c, double now)
 {
 	c->stopping = true;
 	c->kill_at = now + KILL_AFTER_S;
 	c->end_at = c->kill_at + DRAIN_S;
-	(void)kill(-c->pid, SIGTERM);
+	stop_group(c, SIGTERM);
 }
 
 /* The child is left a zombie, so that its number, which is the group's, cannot be given to another process before the last kill. */
@@ -124,7 +130,7 @@ static int watch(struct child *c, const struct run *run, struct err *e)
 		} else if (!c->stopping && (run_check(run, e) != 0 || (!c->dead && tick(c, now, e) != 0))) {
 			stop(c, now);
 		} else if (now >= c->kill_at) {
-			(void)kill(c->pid, PROC_KEEPER_KILL);
+			(void)kill(c->pid, c->spec->attached ? SIGKILL : PROC_KEEPER_KILL);
 			c->kill_at = INFINITY;
 		}
 	}
@@ -133,7 +139,7 @@ static int watch(struct child *c, const struct run *run, struct err *e)
 static void reap(const struct child *c, struct proc_result *r)
 {
 	/* Nothing of the group outlives the call; the zombie still holds the group's number. */
-	(void)kill(-c->pid, SIGKILL);
+	stop_group(c, SIGKILL);
 	int status = 0;
 	struct rusage u = {0};
 	while (wait4(c->pid, &status, 0, &u) < 0 && errno == EINTR)
@@ -166,6 +172,13 @@ static int start(struct child *c, struct err *e)
 	if (!path) {
 		err_set(e, ERR_SYSTEM, "program not found: '%s'", spec->argv[0]);
 		return err_hint(e, "install it, or put its directory in PATH");
+	}
+	if (spec->attached) {
+		c->started = log_seconds();
+		if (proc_spawn(spec, path, STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, &c->pid, e) != 0)
+			return -1;
+		c->pidfd = pidfd_open(c->pid, 0);
+		return 0;
 	}
 	bool wanted = spec->out || spec->log_path || spec->on_line;
 	AUTO_FD int null = open("/dev/null", O_RDWR | O_CLOEXEC);

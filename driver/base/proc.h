@@ -33,7 +33,8 @@ struct proc_spec {
 	unsigned long file_limit; /* RLIMIT_FSIZE in bytes; 0: as it is */
 	const int *fds;           /* descriptors that the child gets as 3, 4, ... in this order */
 	size_t fd_count;
-	mode_t umask; /* of the child; 0: the parent's */
+	mode_t umask;  /* of the child; 0: the parent's */
+	bool attached; /* for a person: its standard streams are the caller's, it is in the caller's process group and so has its terminal; out, err, log_path and on_line are not used */
 };
 
 struct proc_result {
@@ -46,7 +47,7 @@ struct proc_result {
 
 /* proc_run: runs to the end. The child is in a process group of its own, its signal mask empty, signals at their defaults, standard input /dev/null, all other descriptors but `fds` closed (CLOEXEC);
  * it and all it has started, daemons too, are killed when the parent dies, however that happens. Once it has ended, processes it left behind may hold its output open for half a second; then the rest of its group is killed, so nothing of it runs on.
- * When run->cancel_fd becomes readable: SIGTERM to the group, SIGKILL one second later, ERR_INTERRUPTED. A program that cannot be started is ERR_SYSTEM naming it,
+ * When run->cancel_fd becomes readable: SIGTERM to the group (attached: to the child), SIGKILL one second later, ERR_INTERRUPTED. A program that cannot be started is ERR_SYSTEM naming it,
  * and so is a log file that cannot be written (the group is stopped).
  * A non-zero exit is NOT an error here: read ret->status. */
 int proc_run(const struct proc_spec *spec, const struct run *run, struct proc_result *ret, struct err *e) MUST_CHECK;

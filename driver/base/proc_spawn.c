@@ -131,6 +131,8 @@ int proc_spawn(const struct proc_spec *spec, const char *path, int in, int out, 
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pid_t parent = getpid();
 	pid_t pid = fork();
+	if (pid == 0 && spec->attached)
+		child_main(spec, path, fds, count, pipe_fds[1], parent);
 	if (pid == 0)
 		keeper_main(spec, path, fds, count, pipe_fds[1], parent);
 	int saved = errno;
@@ -141,7 +143,8 @@ int proc_spawn(const struct proc_spec *spec, const char *path, int in, int out, 
 		return err_errno(e, ERR_SYSTEM, "cannot start '%s'", spec->argv[0]);
 	}
 	/* Both sides set it: whoever is first, a signal to the group cannot miss. */
-	(void)setpgid(pid, pid);
+	if (!spec->attached)
+		(void)setpgid(pid, pid);
 	*ret = pid;
 	return read_failure(report, spec, e);
 }

@@ -52,6 +52,7 @@ extern const struct command command_build, command_fetch, command_verify, comman
 extern const struct command command_repack, command_index;
 extern const struct command command_plan, command_list;
 extern const struct command command_detect, command_matrix;
+extern const struct command command_shell;
 extern const struct arg_def cmd_global_options[];
 
 struct cmd_context {

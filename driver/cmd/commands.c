@@ -11,6 +11,7 @@ const struct command *const cmd_table[] = {
 	&command_fetch,
 	&command_verify,
 	&command_index,
+	&command_shell,
 	&command_cache,
 	&command_detect,
 	&command_doctor,

@@ -152,12 +152,14 @@ void sandbox_options(const struct sandbox *s, struct strlist *ret)
 					      "--gid",
 					      "1000",
 					      "--die-with-parent",
-					      "--new-session",
 					      "--clearenv"};
 	struct arena *a = s->arena;
 	int fd = 3;
 	for (size_t i = 0; i < ARRAY_LEN(isolate); i++)
 		strlist_add(ret, a, isolate[i]);
+	/* With the caller's session a program could put words into its terminal (TIOCSTI). */
+	if (!s->terminal)
+		strlist_add(ret, a, "--new-session");
 	if (!s->network)
 		strlist_add(ret, a, "--unshare-net");
 	for (size_t i = 0; i < s->count; i++)

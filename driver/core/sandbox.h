@@ -33,6 +33,7 @@ struct sandbox {
 	size_t cap;
 	struct kvlist env; /* exactly what the program sees, beside PWD, which is always the cwd */
 	const char *cwd;   /* path inside; NULL: "/" */
+	bool terminal;     /* what runs inside has the caller's terminal, with job control */
 	bool network;      /* false: a network name space of its own with nothing but loopback */
 };
 

@@ -6,6 +6,7 @@
 #include "base/machine.h"
 #include "base/path.h"
 #include "step/build_parts.h"
+#include "step/build_tree.h"
 
 int build_prepare(const struct build_request *q, const struct run *run, struct err *e)
 {
@@ -17,6 +18,8 @@ int build_prepare(const struct build_request *q, const struct run *run, struct e
 		return -1;
 	kvlist_set(&s.env, &a, "PATH", "/usr/bin:/bin");
 	kvlist_set(&s.env, &a, "LC_ALL", "C.UTF-8");
+	if (build_tree_save(q->build_dir, q->plan, &s, e) != 0)
+		return -1;
 	for (unsigned i = 0; i < row->prepare_count; i++) {
 		struct strlist argv = {0};
 		for (unsigned k = 0; k < row->prepare[i].argv_count; k++)

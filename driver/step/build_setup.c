@@ -3,6 +3,7 @@
 #include "base/fs.h"
 #include "base/path.h"
 #include "step/build_parts.h"
+#include "step/build_tree.h"
 
 int build_sandbox(const struct build_request *q, struct arena *a, struct sandbox *s, struct err *e)
 {
@@ -91,5 +92,5 @@ int build_set_up(const struct build_request *q, const struct backend *b, unsigne
 	backend_env(q->plan, b, &o, a, &s->env);
 	if (o.ccache)
 		kvlist_set(&s->env, a, "CCACHE_STATSLOG", SANDBOX_OUT "/ccache.stats");
-	return 0;
+	return build_tree_save(q->build_dir, q->plan, s, e);
 }

@@ -5,6 +5,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/path.h"
+#include "step/pipeline_changed.h"
 #include "step/pipeline_make.h"
 #include "step/pipeline_repack.h"
 #include "step/provenance.h"
@@ -92,6 +93,7 @@ static int make(struct pipeline *l, struct pipeline_item *it, const struct torch
 	    store_build_dir(store, it->plan->compile_key, l->arena, &m.build_dir, e) != 0 || store_stage(store, l->arena, &m.stage, e) != 0)
 		return -1;
 	log_info(l->run->log, "%s: building %s (tree %s)", it->plan->package, it->plan->variant, m.build_dir);
+	changed_say(store, it->plan, m.build_dir, l->run);
 	int rc = make_watched(&m, e);
 	if (rc == 0)
 		rc = making_record(&m, e);

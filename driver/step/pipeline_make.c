@@ -4,6 +4,7 @@
 
 #include "base/fs.h"
 #include "base/path.h"
+#include "step/build_mend.h"
 #include "step/fetch.h"
 #include "step/patch.h"
 #include "step/unpack.h"
@@ -106,6 +107,8 @@ static int make_tree(struct making *m, struct err *e)
 	if (fetch_sources(m, &paths, e) != 0)
 		return -1;
 	step_end(m, false);
+	if (build_mend(m->build_dir, m->run, e) != 0)
+		return -1;
 	if (fs_exists(marker))
 		return 0;
 	step_begin(m, "unpack");

@@ -130,6 +130,7 @@ static json_t *record(const struct making *m)
 	json_object_set_new(out, "metadata_rev", json_integer(p->metadata_rev));
 	json_object_set_new(out, "compile_key", json_string(p->compile_key));
 	json_object_set_new(out, "pack_key", json_string(p->pack_key));
+	json_object_set_new(out, "compile_text", json_or_null(p->compile_text));
 	json_object_set_new(out, "output_key", json_string(p->output_key));
 	json_object_set_new(out, "notes", json_from_strlist(&p->notes));
 	json_object_set_new(out, "inputs", inputs(m));

@@ -56,7 +56,7 @@ static void test_options_of_an_unpacked_root(void **state)
 		&arena,
 		"bwrap\n--unshare-user\n--unshare-ipc\n--unshare-pid\n--unshare-uts\n--unshare-cgroup-try\n--disable-userns\n--"
 		"hostname\nptbuild\n"
-		"--uid\n1000\n--gid\n1000\n--die-with-parent\n--new-session\n--clearenv\n--unshare-net\n"
+		"--uid\n1000\n--gid\n1000\n--die-with-parent\n--clearenv\n--new-session\n--unshare-net\n"
 		"--ro-bind\n%s/usr\n/usr\n--symlink\nusr/bin\n/bin\n--ro-bind\n%s/lib\n/lib\n--symlink\n/usr/lib64\n/lib64\n"
 		"--ro-bind\n%s/etc\n/etc\n--ro-bind-data\n3\n/etc/passwd\n--proc\n/proc\n--dev\n/dev\n--tmpfs\n/tmp\n"
 		"--tmpfs\n/ptbuild/home\n--tmpfs\n/ptbuild/tmp\n--bind\n/host/src\n/ptbuild/src\n--ro-bind\n/host/cfg\n/ptbuild/cfg\n"

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/ninja_log.h"
+#include "core/ninja_mend.h"
 #include "step/build_log.h"
 #include "step/ninja_file.h"
 
@@ -36,6 +37,13 @@ static void try_log(const char *text, size_t len, struct arena *a)
 	fail_unless(l.error && strlen(l.error) <= 1100 && (!l.unit || *l.unit) && !(l.killed && strchr(l.killed, '\n')));
 }
 
+static void try_mend(const char *text, size_t len)
+{
+	size_t log = ninja_mend_log(text, len), deps = ninja_mend_deps(text, len);
+	fail_unless(log <= len && ninja_mend_log(text, log) == log);
+	fail_unless(deps <= len && ninja_mend_deps(text, deps) == deps);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -46,6 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct err e = {0};
 	const char *text = (const char *)data;
 	try_log(text, size, &a);
+	try_mend(text, size);
 	if (ninja_text(text, size, "fuzz", &o, &a, &once, &c, &e) != 0) {
 		fail_unless(e.kind == ERR_INTEGRITY && e.msg[0] && once.len == 0);
 		return 0;

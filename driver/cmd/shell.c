@@ -1,0 +1,78 @@
+#include <string.h>
+
+#include "base/path.h"
+#include "cache/store.h"
+#include "cmd/cmd.h"
+#include "core/variant.h"
+#include "step/build_tree.h"
+
+/* The tree last built in of a variant, whose name may be written in any of its forms. */
+static int find_tree(struct cmd_context *c, const char *word, const struct build_tree *trees, size_t count, const struct build_tree **ret,
+		     struct err *e)
+{
+	const struct tables *tables;
+	struct variant v;
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(trees[i].variant, word) == 0) {
+			*ret = &trees[i];
+			return 0;
+		}
+	}
+	if (cmd_tables(c, &tables, e) < 0 || variant_parse(tables, word, c->arena, &v, e) < 0)
+		return -1;
+	const char *name = variant_name(&v, c->arena);
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(trees[i].variant, name) == 0) {
+			*ret = &trees[i];
+			return 0;
+		}
+	}
+	err_set(e, ERR_CONFIG, "no build tree of '%s' is kept", name);
+	return err_hint(e, "a build that failed or was stopped leaves one; 'ptbuild build %s --keep' makes one in any case", name);
+}
+
+static int run_shell(struct cmd_context *c, const struct strlist *args, struct err *e)
+{
+	struct store *store;
+	struct build_tree *trees;
+	const struct build_tree *tree = NULL;
+	size_t count;
+	struct strlist argv = {0};
+	if (args->count == 0) {
+		err_set(e, ERR_USAGE, "shell needs a variant");
+		return err_hint(e, "say 'ptbuild shell pytorch-python313-cpu-avx2'");
+	}
+	if (cmd_store(c, &store, e) < 0 ||
+	    build_tree_list(path_join(c->arena, store_dir(store), "build"), c->arena, &trees, &count, e) < 0 ||
+	    find_tree(c, args->items[0], trees, count, &tree, e) < 0)
+		return -1;
+	/* No build, and no collection of garbage, in a tree that somebody looks at. */
+	AUTO_LOCK struct lock lock = LOCK_NONE;
+	if (store_lock(store, STORE_BUILD, tree->key, c->run, &lock, e) < 0)
+		return -1;
+	for (size_t i = 1; i < args->count; i++)
+		strlist_ref(&argv, c->arena, args->items[i]);
+	log_verbose(c->run->log, "tree %s", tree->dir);
+	return build_tree_enter(tree, argv.count ? strlist_argv(&argv, c->arena) : NULL, c->run, e);
+}
+
+const struct command command_shell = {
+	.name = "shell",
+	.summary = "open a shell where a variant was built",
+	.usage = "VARIANT [OPTION...] [-- COMMAND...]",
+	.text =
+		(const char *const[]){
+			"Opens a shell, or runs a command, in the sandbox of a build tree that was kept: same root, same paths, same "
+			"environment, no network. A build that failed or was stopped keeps its tree, and names the command that repeats "
+			"what "
+			"failed. What is changed there by hand is built upon by the next build of the variant.",
+			NULL},
+	.arguments = (const struct cmd_positional[]){{"VARIANT", "whose tree", "<variant>"},
+						     {"COMMAND...", "what to run there instead of a shell", NULL},
+						     {0}},
+	.examples = (const struct cmd_example[]){{"ptbuild shell pytorch-python313-cpu-avx2", "look around"},
+						 {"ptbuild shell pytorch-python313-cpu-avx2 -- ninja -C build -k 0",
+						  "everything that still compiles"},
+						 {0}},
+	.run = run_shell,
+};
