@@ -41,21 +41,24 @@ static void add_provided(struct strlist *list, const struct verify_options *o, c
 }
 
 /* The libraries of the root's own torch. */
-static int add_libraries_of_root(struct cmd_context *c, struct strlist *list, struct err *e)
+static int add_libraries_of_root(struct cmd_context *c, struct strlist *list, struct companions *read, struct err *e)
 {
 	const struct root *root;
 	struct torch_source torch = {0};
+	struct strlist files = {0};
 	if (cmd_root(c, &root, e) < 0 || torch_from_root(root, cmd_sandbox(c), c->run, c->arena, &torch, e) < 0)
 		return -1;
-	return torch_provides(&torch, root, NULL, c->arena, list, e);
+	if (torch_provides(&torch, root, NULL, c->arena, list, &files, e) < 0)
+		return -1;
+	return companions_of_files(&files, c->arena, read, e);
 }
 
 /* The shared libraries inside a wheel of --with: what the other one need not bring. */
-static int add_libraries_of(struct cmd_context *c, struct strlist *list, const char *wheel, struct err *e)
+static int add_libraries_of(struct cmd_context *c, struct strlist *list, const char *wheel, struct companions *read, struct err *e)
 {
 	struct arena *a = c->arena;
 	if (strcmp(wheel, "root") == 0)
-		return add_libraries_of_root(c, list, e);
+		return add_libraries_of_root(c, list, read, e);
 	struct zip_reader *z;
 	if (zip_open(wheel, a, &z, e) < 0)
 		return err_wrap(e, "--with %s", wheel);
@@ -65,6 +68,8 @@ static int add_libraries_of(struct cmd_context *c, struct strlist *list, const c
 			strlist_add(list, a, name);
 	}
 	zip_close(z);
+	if (companions_of_wheel(wheel, c->run, a, read, e) < 0)
+		return err_wrap(e, "--with %s", wheel);
 	return 0;
 }
 
@@ -94,10 +99,13 @@ static int verify_one(struct cmd_context *c, const struct verify_facts *f, const
 		return -1;
 	struct verify_request q = {
 		.wheel = wheel, .policy = f->policy, .tables = f->tables, .code = f->code, .promise = f->promise, .against = f->against};
+	struct companions read = {0};
 	add_provided(&q.provided, o, name.dist, c->arena);
 	for (size_t i = 0; i < o->with.count; i++)
-		if (add_libraries_of(c, &q.provided, o->with.items[i], e) < 0)
+		if (add_libraries_of(c, &q.provided, o->with.items[i], &read, e) < 0)
 			return -1;
+	q.companions = read.items;
+	q.companions_count = read.count;
 	strlist_ref(&q.build_paths, c->arena, SANDBOX_TOP "/");
 	return verify_wheel(&q, c->run, c->arena, ret, e);
 }

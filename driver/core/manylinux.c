@@ -11,6 +11,7 @@
 struct library_row {
 	const char *name;
 	const char *since; /* NULL: every policy */
+	bool versioned;    /* all its symbols have versions */
 };
 
 struct policy_row {
@@ -41,7 +42,8 @@ static const cyaml_schema_value_t text_value = {CYAML_VALUE_STRING(CYAML_FLAG_PO
 
 static const cyaml_schema_field_t library_fields[] = {
 	CYAML_FIELD_STRING_PTR("name", CYAML_FLAG_POINTER, struct library_row, name, 1, CYAML_UNLIMITED),
-	CYAML_FIELD_STRING_PTR("since", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct library_row, since, 1, 16), CYAML_FIELD_END};
+	CYAML_FIELD_STRING_PTR("since", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct library_row, since, 1, 16),
+	CYAML_FIELD_BOOL("versioned", CYAML_FLAG_OPTIONAL, struct library_row, versioned), CYAML_FIELD_END};
 
 static const cyaml_schema_field_t policy_fields[] = {
 	CYAML_FIELD_STRING_PTR("policy", CYAML_FLAG_POINTER, struct policy_row, policy, 1, 16),
@@ -145,6 +147,12 @@ static const struct library_row *find_library(const struct manylinux_policy *p, 
 bool manylinux_allows(const struct manylinux_policy *p, unsigned machine, const char *soname)
 {
 	return machine_name(machine) && find_library(p, soname);
+}
+
+bool manylinux_versioned(const struct manylinux_policy *p, const char *soname)
+{
+	const struct library_row *row = find_library(p, soname);
+	return row && row->versioned;
 }
 
 static bool row_takes_version(const struct policy_row *row, const char *version)

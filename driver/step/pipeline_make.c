@@ -140,7 +140,7 @@ static int make_python(struct making *m, struct err *e)
 		return -1;
 	if (m->torch) {
 		if (torch_unpack(m->torch, m->build_dir, m->run, m->arena, &m->torch_dir, e) != 0 ||
-		    torch_provides(m->torch, m->q->root, m->torch_dir, m->arena, &m->provided, e) != 0)
+		    torch_provides(m->torch, m->q->root, m->torch_dir, m->arena, &m->provided, &m->torch_files, e) != 0)
 			return -1;
 	}
 	step_end(m, false);
@@ -273,9 +273,14 @@ static int make_verified(struct making *m, struct err *e)
 				   .provided = m->provided,
 				   .expect_version = plan_full_version(m->plan, m->arena),
 				   .expect_requires = m->torch ? arena_printf(m->arena, "torch==%s", m->torch->version) : NULL};
+	struct companions torch = {0};
 	strlist_append(&v.provided, m->arena, &m->cuda.names);
 	strlist_ref(&v.build_paths, m->arena, SANDBOX_TOP);
 	step_begin(m, "verify");
+	if (companions_of_files(&m->torch_files, m->arena, &torch, e) != 0)
+		return -1;
+	v.companions = torch.items;
+	v.companions_count = torch.count;
 	if (verify_wheel(&v, m->run, m->arena, &m->verified, e) != 0)
 		return -1;
 	if (m->verified.errors) {

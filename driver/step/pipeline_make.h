@@ -24,6 +24,7 @@ struct making {
 	const char *stage;                /* a directory of the store that becomes the object */
 	const char *torch_dir;            /* unpacked torch, NULL for the root's */
 	struct strlist provided;          /* names that torch's libraries answer to */
+	struct strlist torch_files;       /* and where they lie */
 	const struct manylinux_policy *policy;
 	struct cuda_needs cuda; /* once the wheel of the build is unpacked */
 	const struct isa_rules *code;

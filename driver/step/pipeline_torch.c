@@ -79,7 +79,7 @@ int torch_unpack(const struct torch_source *t, const char *dir, const struct run
 }
 
 int torch_provides(const struct torch_source *t, const struct root *root, const char *unpacked, struct arena *a, struct strlist *ret,
-		   struct err *e)
+		   struct strlist *ret_files, struct err *e)
 {
 	struct strlist names = {0};
 	const char *dir = t->wheel ? path_join(a, unpacked, "torch/lib") : path_join(a, root->dir, t->lib_dir);
@@ -102,6 +102,7 @@ int torch_provides(const struct torch_source *t, const struct root *root, const 
 		if (elf_read(path, 0, a, &info, e) != 0)
 			return -1;
 		strlist_add(ret, a, names.items[i]);
+		strlist_add(ret_files, a, path);
 		if (*info.soname && !strlist_contains(ret, info.soname))
 			strlist_add(ret, a, info.soname);
 	}

@@ -17,6 +17,6 @@ int torch_from_wheel(const char *path, const char *python, struct arena *a, stru
 /* torch_unpack: a wheel's files below `dir` (made once, kept by a marker). Nothing to do for the root's: *ret NULL. */
 int torch_unpack(const struct torch_source *t, const char *dir, const struct run *run, struct arena *a, const char **ret,
 		 struct err *e) MUST_CHECK;
-/* torch_provides: the NEEDED names that torch's own libraries answer to. `unpacked`: from torch_unpack. */
+/* torch_provides: the NEEDED names that torch's own libraries answer to, and their paths. `unpacked`: from torch_unpack. */
 int torch_provides(const struct torch_source *t, const struct root *root, const char *unpacked, struct arena *a, struct strlist *ret,
-		   struct err *e) MUST_CHECK;
+		   struct strlist *ret_files, struct err *e) MUST_CHECK;

@@ -34,9 +34,11 @@ struct verify_request {
 	const struct variant *against;         /* what the wheel must be the one of; NULL: not checked */
 	const struct manylinux_policy *policy; /* NULL: no library is allowed outside, the tag is not checked */
 	struct strlist provided;               /* NEEDED names that its dependencies provide (torch's libraries); fnmatch patterns */
-	struct strlist build_paths;            /* strings no member may contain */
-	const char *expect_version;            /* NULL: not checked */
-	const char *expect_requires;           /* a Requires-Dist line that must be there; NULL */
+	const struct elf_info *companions;     /* libraries that are installed beside it and were read for their symbols */
+	size_t companions_count;
+	struct strlist build_paths;  /* strings no member may contain */
+	const char *expect_version;  /* NULL: not checked */
+	const char *expect_requires; /* a Requires-Dist line that must be there; NULL */
 };
 
 struct verify_gpu_file {
@@ -65,8 +67,16 @@ struct verify_report {
 	size_t count, errors, warnings;
 };
 
+struct companions {
+	struct elf_info *items;
+	size_t count;
+};
+
+/* companions_of_wheel: adds the libraries inside a wheel. companions_of_files: those of the paths that are ELF files. Both in the arena. */
+int companions_of_wheel(const char *wheel, const struct run *run, struct arena *a, struct companions *c, struct err *e) MUST_CHECK;
+int companions_of_files(const struct strlist *paths, struct arena *a, struct companions *c, struct err *e) MUST_CHECK;
 /* verify_wheel: the static checks: ZIP rules; RECORD complete, exact and with sha256; WHEEL and METADATA agree with the name; the marker; for each ELF file: only $ORIGIN paths in DT_RPATH, no DT_RUNPATH, every NEEDED inside, provided or allowed;
- * the platform tag not lower than the libraries need; no executable stack, no text relocations; no build path in any member; no instruction beyond the promise but in functions that something looks at the processor for
+ * the platform tag not lower than the libraries need; no executable stack, no text relocations; no build path in any member; no undefined symbol that neither the wheel, nor a companion at hand, nor the system, nor Python provides; no instruction beyond the promise but in functions that something looks at the processor for
  * (without a promise: notes against the baseline). Findings are not an `err`: -1 only when the file cannot be examined at all. */
 int verify_wheel(const struct verify_request *q, const struct run *run, struct arena *a, struct verify_report *ret,
 		 struct err *e) MUST_CHECK;

@@ -82,7 +82,7 @@ static int examine_data(struct worker *w, struct verify_member *m, int fd, struc
 	scan(w->pool->v->q, m, data, len);
 	m->is_elf = len >= 4 && memcmp(data, "\177ELF", 4) == 0;
 	struct err why = {0};
-	if (m->is_elf && elf_read(w->path, 0, w->a, &m->elf, &why) < 0) {
+	if (m->is_elf && elf_read(w->path, w->pool->v->q->policy ? ELF_SYMBOLS : 0, w->a, &m->elf, &why) < 0) {
 		m->elf = (struct elf_info){0};
 		m->elf_broken = without_path(w->a, why.msg, w->path);
 	} else if (fatbin_summarize(data, len, w->path, w->a, &m->gpu, &why) < 0) {

@@ -49,6 +49,8 @@ void verify_record(struct verifying *v);
 void verify_info(struct verifying *v);
 /* verify_isa: what was found in the libraries' code. */
 void verify_isa(struct verifying *v);
+/* verify_symbols: where undefined symbols come from. */
+void verify_symbols(struct verifying *v);
 /* verify_elf: paths, needs and the platform tag of the libraries. */
 void verify_elf(struct verifying *v);
 /* verify_gpu: the GPU code of every member against the promise. */

@@ -17,6 +17,8 @@ const struct verify_rule verify_rules[] = {
 	{"gpu-extra", "no GPU code for another target than promised"},
 	{"gpu-missing", "every kernel has code for every promised target"},
 	{"gpu-ptx", "no PTX or link-time code beyond the promise"},
+	{"undefined", "every symbol that a library wants is provided inside, by a companion, by the system or by Python"},
+	{"undefined-unchecked", "(a note) symbols of libraries that are not at hand: see --with"},
 	{"exec-stack", "no library asks for an executable stack"},
 	{"textrel", "no library has text relocations"},
 	{"isa", "no function uses instructions beyond the promise"},

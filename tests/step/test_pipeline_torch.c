@@ -98,15 +98,17 @@ static void test_provides_files_and_sonames(void **state)
 	AUTO_ARENA struct arena a = {0};
 	struct err e = {0};
 	struct torch_source t;
-	struct strlist names = {0};
+	struct strlist names = {0}, files = {0};
 	struct root root = {.dir = "/", .host = true};
 	const char *dir;
 	assert_ok(torch_from_wheel(make_wheel(), "3.13", &a, &t, &e), &e);
 	assert_ok(torch_unpack(&t, test_path("build"), test_run(), &a, &dir, &e), &e);
-	assert_ok(torch_provides(&t, &root, dir, &a, &names, &e), &e);
+	assert_ok(torch_provides(&t, &root, dir, &a, &names, &files, &e), &e);
 	assert_int_equal(names.count, 2);
 	assert_true(strlist_contains(&names, "libtorch_toy.so"));
 	assert_true(strlist_contains(&names, "libtorch_toy.so.2.6"));
+	assert_int_equal(files.count, 1);
+	assert_contains(files.items[0], "torch/lib/libtorch_toy.so");
 }
 
 static void test_a_torch_without_libraries_is_refused(void **state)
@@ -115,11 +117,11 @@ static void test_a_torch_without_libraries_is_refused(void **state)
 	AUTO_ARENA struct arena a = {0};
 	struct err e = {0};
 	struct torch_source t = {.wheel = "x.whl"};
-	struct strlist names = {0};
+	struct strlist names = {0}, files = {0};
 	struct root root = {.dir = "/", .host = true};
 	test_dir();
 	test_write(test_path("torch/lib/readme.txt"), "no library");
-	assert_err(torch_provides(&t, &root, test_path("."), &a, &names, &e), &e, ERR_POLICY, "no torch libraries");
+	assert_err(torch_provides(&t, &root, test_path("."), &a, &names, &files, &e), &e, ERR_POLICY, "no torch libraries");
 }
 
 static void test_a_root_without_torch(void **state)

@@ -91,10 +91,10 @@ static void test_needed_nowhere(void **state)
 	struct verify_request q = {.wheel = wheel};
 	strlist_add(&q.provided, &arena, "liba.so");
 	r = verify_with(q);
-	assert_clean(&r);
+	assert_int_equal(r.errors + r.warnings, 0);
 	q.provided.items[0] = "liba*.so*";
 	r = verify_with(q);
-	assert_clean(&r);
+	assert_int_equal(r.errors + r.warnings, 0);
 	q.provided.items[0] = "lib?.so.*";
 	r = verify_with(q);
 	assert_only_error(&r, "needed", "tiny/libb.so", "needs 'liba.so', which is neither inside");

@@ -1,0 +1,232 @@
+/* Undefined symbols: who may provide them, and what nobody does. */
+#include "verify_fixture.h"
+
+#define LAZY "-nostdlib -Wl,-z,lazy "
+
+static struct companions beside;
+
+static struct verify_report verify_tree(void)
+{
+	struct pack_request p = request();
+	shell("rm -f '%s'/*", test_path("out"));
+	return verify_with(
+		(struct verify_request){.wheel = pack_ok(&p).path, .companions = beside.items, .companions_count = beside.count});
+}
+
+static int start(void **state)
+{
+	beside = (struct companions){0};
+	return setup(state);
+}
+
+static void nothing_is_wanted(void **state)
+{
+	(void)state;
+	make_tree();
+	struct verify_report r = verify_tree();
+	assert_clean(&r);
+}
+
+static void a_symbol_of_nobody(void **state)
+{
+	(void)state;
+	make_tree();
+	compile(LIBRARY, "int gone(void);\nint answer(void) { return gone(); }\n", LAZY);
+	struct verify_report r = verify_tree();
+	assert_only_error(&r, "undefined", "tiny/libtiny.so", "needs the symbol 'gone', which nothing provides");
+}
+
+static void names_of_cpp_are_told_as_written(void **state)
+{
+	(void)state;
+	make_tree();
+	compile(LIBRARY, "int gone(void) __asm__(\"_ZN2at6native4goneEi\");\nint answer(void) { return gone(); }\n", LAZY);
+	struct verify_report r = verify_tree();
+	assert_only_error(&r, "undefined", "tiny/libtiny.so", "'at::native::gone(int)'");
+}
+
+static void a_weak_symbol_may_be_of_nobody(void **state)
+{
+	(void)state;
+	make_tree();
+	compile(LIBRARY, "__attribute__((weak)) int gone(void);\nint answer(void) { return gone ? gone() : 42; }\n", LAZY);
+	struct verify_report r = verify_tree();
+	assert_clean(&r);
+}
+
+static void a_symbol_of_another_library_inside(void **state)
+{
+	(void)state;
+	make_tree();
+	compile("tree/tiny/libbase.so", "int base(void) { return 41; }\n", "-nostdlib -Wl,-soname,libbase.so");
+	compile(LIBRARY, "int base(void);\nint answer(void) { return base() + 1; }\n", LAZY);
+	struct verify_report r = verify_tree();
+	assert_clean(&r);
+}
+
+static void symbols_of_python_come_with_the_program(void **state)
+{
+	(void)state;
+	make_tree();
+	compile(LIBRARY,
+		"int PyLong_FromLong(void), _Py_NoneStruct_(void);\nint answer(void) { return PyLong_FromLong() + _Py_NoneStruct_(); }\n",
+		LAZY);
+	struct verify_report r = verify_tree();
+	assert_clean(&r);
+}
+
+static void symbols_of_the_system_have_versions(void **state)
+{
+	(void)state;
+	make_tree();
+	compile(LIBRARY, "#include <stdlib.h>\nint answer(void) { return atoi(\"42\"); }\n", "");
+	struct verify_report r = verify_tree();
+	assert_clean(&r);
+	/* A library of glibc has none without. */
+	compile(LIBRARY, "#include <stdlib.h>\nint gone(void);\nint answer(void) { return atoi(\"42\") + gone(); }\n", "");
+	r = verify_tree();
+	assert_only_error(&r, "undefined", "tiny/libtiny.so", "'gone'");
+}
+
+static void a_version_that_a_library_inside_does_not_have(void **state)
+{
+	(void)state;
+	make_tree();
+	test_write(test_path("map"), "BASE_1 { global: base; other; local: *; };");
+	compile("tree/tiny/libbase.so", "int base(void) { return 41; }\nint other(void) { return 1; }\n",
+		arena_printf(&arena, "-nostdlib -Wl,-soname,libbase.so,--version-script,%s", test_path("map")));
+	compile(LIBRARY, "int base(void), other(void);\nint answer(void) { return base() + other(); }\n",
+		arena_printf(&arena, LAZY "-Wl,--disable-new-dtags,-rpath,'$ORIGIN' -L%s -lbase", test_path("tree/tiny")));
+	struct verify_report r = verify_tree();
+	assert_clean(&r);
+	test_write(test_path("map"), "BASE_1 { global: base; local: *; };");
+	compile("tree/tiny/libbase.so", "int base(void) { return 41; }\n",
+		arena_printf(&arena, "-nostdlib -Wl,-soname,libbase.so,--version-script,%s", test_path("map")));
+	r = verify_tree();
+	assert_only_error(&r, "undefined", "tiny/libtiny.so", "'other@BASE_1'");
+}
+
+/* libbeside.so as the library of a companion. */
+static void make_companion(const char *text)
+{
+	compile("libbeside.so", text, "-nostdlib -Wl,-soname,libbeside.so");
+	compile(LIBRARY, "int beside(void);\nint answer(void) { return beside(); }\n",
+		arena_printf(&arena, LAZY "-L%s -lbeside", test_path(".")));
+}
+
+static struct verify_report verify_beside(void)
+{
+	struct pack_request p = request();
+	shell("rm -f '%s'/*", test_path("out"));
+	struct verify_request q = {.wheel = pack_ok(&p).path, .companions = beside.items, .companions_count = beside.count};
+	strlist_ref(&q.provided, &arena, "libbeside.so");
+	return verify_with(q);
+}
+
+static void symbols_of_a_companion_that_is_not_at_hand(void **state)
+{
+	(void)state;
+	make_tree();
+	make_companion("int beside(void) { return 42; }\n");
+	struct verify_report r = verify_beside();
+	assert_int_equal(r.errors + r.warnings, 0);
+	assert_found(&r, FINDING_NOTE, "undefined-unchecked", "", "1 symbol may come from libraries that are not at hand: libbeside.so");
+}
+
+static void symbols_of_a_companion_at_hand(void **state)
+{
+	struct strlist files = {0};
+	(void)state;
+	make_tree();
+	make_companion("int beside(void) { return 42; }\n");
+	strlist_add(&files, &arena, test_path("libbeside.so"));
+	strlist_add(&files, &arena, test_path("tree/tiny/__init__.py"));
+	assert_ok(companions_of_files(&files, &arena, &beside, &err), &err);
+	assert_int_equal(beside.count, 1);
+	struct verify_report r = verify_beside();
+	assert_clean(&r);
+	/* Another release of it, without the function. */
+	beside.count = 0;
+	compile("libbeside.so", "int besides(void) { return 42; }\n", "-nostdlib -Wl,-soname,libbeside.so");
+	assert_ok(companions_of_files(&files, &arena, &beside, &err), &err);
+	r = verify_beside();
+	assert_only_error(&r, "undefined", "tiny/libtiny.so", "'beside'");
+}
+
+static void symbols_of_a_wheel_beside(void **state)
+{
+	(void)state;
+	make_tree();
+	compile("tree/tiny/libbeside.so", "int beside(void) { return 42; }\n", "-nostdlib -Wl,-soname,libbeside.so");
+	const char *other = arena_strdup(&arena, packed());
+	assert_ok(companions_of_wheel(other, test_run(), &arena, &beside, &err), &err);
+	assert_int_equal(beside.count, 2);
+	test_dir();
+	make_tree();
+	make_companion("int beside(void) { return 42; }\n");
+	struct verify_report r = verify_beside();
+	assert_clean(&r);
+}
+
+static void a_companion_that_is_none(void **state)
+{
+	(void)state;
+	test_write(test_path("x-1-py3-none-any.whl"), "no archive");
+	assert_err(companions_of_wheel(test_path("x-1-py3-none-any.whl"), test_run(), &arena, &beside, &err), &err, ERR_INTEGRITY,
+		   "x-1-py3");
+}
+
+static void what_is_open_spreads(void **state)
+{
+	(void)state;
+	make_tree();
+	/* libtiny needs libmiddle needs what is not at hand: its symbols may come from there. */
+	compile("libbeside.so", "int beside(void) { return 42; }\n", "-nostdlib -Wl,-soname,libbeside.so");
+	compile("tree/tiny/libmiddle.so", "int beside(void);\nint middle(void) { return beside(); }\n",
+		arena_printf(&arena, LAZY "-Wl,-soname,libmiddle.so -L%s -lbeside", test_path(".")));
+	compile(LIBRARY, "int middle(void), beside(void);\nint answer(void) { return middle() + beside(); }\n",
+		arena_printf(&arena, LAZY "-Wl,--disable-new-dtags,-rpath,'$ORIGIN' -L%s -lmiddle", test_path("tree/tiny")));
+	struct verify_report r = verify_beside();
+	assert_int_equal(r.errors, 0);
+	assert_found(&r, FINDING_NOTE, "undefined-unchecked", "", "2 symbols");
+}
+
+static void many_symbols_are_not_all_told(void **state)
+{
+	AUTO_BUF struct buf text = {0};
+	(void)state;
+	make_tree();
+	for (int i = 0; i < 15; i++)
+		buf_printf(&text, "int gone%d(void);\n", i);
+	buf_addstr(&text, "int answer(void) { return 0");
+	for (int i = 0; i < 15; i++)
+		buf_printf(&text, " + gone%d()", i);
+	buf_addstr(&text, "; }\n");
+	compile(LIBRARY, buf_cstr(&text), LAZY);
+	struct verify_report r = verify_tree();
+	assert_int_equal(r.errors, 11);
+	assert_found(&r, FINDING_ERROR, "undefined", "tiny/libtiny.so", "needs 5 more symbols");
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, start, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(nothing_is_wanted),
+		T(a_symbol_of_nobody),
+		T(names_of_cpp_are_told_as_written),
+		T(a_weak_symbol_may_be_of_nobody),
+		T(a_symbol_of_another_library_inside),
+		T(symbols_of_python_come_with_the_program),
+		T(symbols_of_the_system_have_versions),
+		T(a_version_that_a_library_inside_does_not_have),
+		T(symbols_of_a_companion_that_is_not_at_hand),
+		T(symbols_of_a_companion_at_hand),
+		T(symbols_of_a_wheel_beside),
+		T(a_companion_that_is_none),
+		T(what_is_open_spreads),
+		T(many_symbols_are_not_all_told),
+	};
+	return cmocka_run_group_tests(tests, load_policy, NULL);
+}
