@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "base/digest.h"
 #include "base/fs.h"
+#include "base/os.h"
 #include "base/path.h"
 
 #define KIND_MAX 32
@@ -189,7 +189,7 @@ int store_stage(struct store *s, struct arena *a, const char **ret, struct err *
 {
 	for (int attempt = 0; attempt < 100; attempt++) {
 		unsigned char random[8];
-		if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		if (os_random(random, sizeof(random)) != 0)
 			return err_errno(e, ERR_SYSTEM, "cannot get random bytes");
 		uint64_t id = 0;
 		for (size_t i = 0; i < sizeof(random); i++)

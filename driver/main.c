@@ -1,24 +1,16 @@
 /* The program: signals become a descriptor, the error is printed once, its kind is the exit code. */
 #include <signal.h>
 #include <stdio.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 
+#include "base/os.h"
 #include "cmd/cmd.h"
 
-/* SIGINT, SIGTERM and SIGHUP are not delivered: they make a descriptor readable that everything which waits also waits for. */
 static int open_cancel(void)
 {
-	sigset_t stop;
-	sigemptyset(&stop);
-	sigaddset(&stop, SIGINT);
-	sigaddset(&stop, SIGTERM);
-	sigaddset(&stop, SIGHUP);
-	if (sigprocmask(SIG_BLOCK, &stop, NULL) != 0)
-		return -1;
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* past a file size limit a write then fails with a message, as on a full disk */
-	return signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK);
+	return os_open_cancel();  /* everything which waits also waits for it */
 }
 
 /* What is made here its owner can use, and only the owner and the group can change, whatever the caller's umask is: a store that everybody may write is nobody's to trust. */

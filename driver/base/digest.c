@@ -1,4 +1,5 @@
 #include "base/digest.h"
+#include "base/os.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -92,7 +93,7 @@ int digest_file(const char *path, char out[DIGEST_HEX_LEN + 1], struct err *e)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, ERR_SYSTEM, "cannot read '%s': not a regular file", path);
-	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	os_will_read(fd);
 	AUTO_FREE char *chunk = malloc(CHUNK);
 	must(chunk != NULL);
 	AUTO_DIGEST struct digest *d = digest_new();

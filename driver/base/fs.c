@@ -4,9 +4,9 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/statvfs.h>
 
+#include "base/os.h"
 #include "base/path.h"
 
 #define CHUNK ((size_t)64 * 1024)
@@ -96,7 +96,7 @@ static int open_neighbour(const char *path, mode_t mode, struct arena *a, char *
 {
 	for (int attempt = 0; attempt < 100; attempt++) {
 		uint64_t id;
-		if (getrandom(&id, sizeof(id), 0) != (ssize_t)sizeof(id))
+		if (os_random(&id, sizeof(id)) != 0)
 			break;
 		char *name = arena_printf(a, "%s/.ptbuild-%016llx", path_dir(a, path), (unsigned long long)id);
 		int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "base/os.h"
 #include "base/path.h"
 
 #define CHUNK ((size_t)256 * 1024)
@@ -28,10 +29,10 @@ static int copy_error(const struct buf *rel, struct err *e)
 	return err_errno(e, ERR_SYSTEM, "cannot copy '%s'", buf_cstr(rel));
 }
 
-/* Whatever copy_file_range cannot do (other file systems, old kernels, files without a size) the plain loop finishes from where it stands. */
+/* Whatever os_copy cannot do (other file systems, old kernels, files without a size) the plain loop finishes from where it stands. */
 static int copy_bytes(int in, int out, const struct buf *rel, struct err *e)
 {
-	while (copy_file_range(in, NULL, out, NULL, (size_t)1 << 30, 0) > 0)
+	while (os_copy(in, NULL, out, (size_t)1 << 30) > 0)
 		;
 	AUTO_FREE char *chunk = malloc(CHUNK);
 	if (!chunk)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "base/os.h"
 #include "base/path.h"
 
 /* Below this depth a directory is moved up to the top one and removed from there later, so that neither descriptors nor the stack bound the depth of a tree. */
@@ -73,8 +74,8 @@ static int move_up(struct removal *r, int dir, const char *name, struct err *e)
 	for (;;) {
 		char fresh[32];
 		snprintf(fresh, sizeof(fresh), ".ptbuild-deep-%u", r->moved++);
-		/* RENAME_NOREPLACE: a tree may hold such a name already. */
-		if (renameat2(dir, name, r->top, fresh, RENAME_NOREPLACE) == 0)
+		/* A tree may hold such a name already. */
+		if (os_rename_new(dir, name, r->top, fresh) == 0)
 			return 0;
 		if (errno != EEXIST)
 			return remove_error(r, name, e);

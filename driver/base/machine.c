@@ -1,16 +1,14 @@
 #include "base/machine.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/os.h"
 
 unsigned machine_processors(void)
 {
-	cpu_set_t set;
-	int n = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
-	return n > 0 ? (unsigned)n : 1;
+	return os_processors();
 }
 
 int machine_has_feature(const char *name)

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/machine.h"
+#include "base/os.h"
 
 /* A limit above this is none: v1 writes a number near 2^63 where v2 writes "max". */
 #define NO_LIMIT (UINT64_C(1) << 60)
@@ -236,7 +237,8 @@ double machine_pressure_at(const char *root)
 
 uint64_t machine_memory(void)
 {
-	return machine_memory_at("");
+	uint64_t bytes = machine_memory_at("");
+	return bytes != UINT64_MAX ? bytes : os_memory();
 }
 
 uint64_t machine_oom_kills(void)

@@ -1,4 +1,5 @@
 #include "base/proc.h"
+#include "base/os.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -6,7 +7,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -149,7 +149,7 @@ static void reap(const struct child *c, struct proc_result *r)
 		.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
 		.seconds = log_seconds() - c->started,
 		.cpu_seconds = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6,
-		.max_rss_kib = u.ru_maxrss,
+		.max_rss_kib = os_peak_kib(u.ru_maxrss),
 	};
 }
 
@@ -157,7 +157,7 @@ static void reap(const struct child *c, struct proc_result *r)
 static int open_stream(struct proc_stream *s)
 {
 	int fds[2];
-	if (pipe2(fds, O_CLOEXEC) != 0)
+	if (os_pipe(fds) != 0)
 		return -1;
 	s->fd = fds[0];
 	(void)fcntl(fds[0], F_SETFL, O_NONBLOCK);
@@ -191,7 +191,7 @@ static int start(struct child *c, struct err *e)
 	c->started = log_seconds();
 	if (proc_spawn(spec, path, null, out, err, &c->pid, e) != 0)
 		return -1;
-	c->pidfd = pidfd_open(c->pid, 0);
+	c->pidfd = os_process_fd(c->pid);
 	return 0;
 }
 

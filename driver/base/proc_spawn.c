@@ -1,12 +1,11 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "base/os.h"
 #include "base/proc_internal.h"
 
 enum stage { STAGE_SETUP, STAGE_CWD, STAGE_EXEC };
@@ -38,9 +37,9 @@ static int child_place(int *fds, int count)
 
 static void child_close_from(int first)
 {
-	if (close_range((unsigned)first, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
+	if (os_close_on_exec_from(first) == 0)
 		return;
-	/* Linux before 5.11. */
+	/* Linux before 5.11, macOS. */
 	struct rlimit limit;
 	rlim_t count = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < 65536 ? limit.rlim_cur : 65536;
 	for (int fd = first; (rlim_t)fd < count; fd++)
@@ -65,7 +64,7 @@ static _Noreturn void child_main(const struct proc_spec *spec, const char *path,
 	report = moved;
 	child_close_from(count);
 	/* A keeper that is killed outright leaves no program behind. It may be gone already. */
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
+	if (os_die_with_parent() != 0 || getppid() != parent)
 		child_fail(report, STAGE_SETUP);
 	if (spec->file_limit) {
 		const struct rlimit limit = {.rlim_cur = spec->file_limit, .rlim_max = spec->file_limit};
@@ -114,7 +113,7 @@ static int read_failure(int fd, const struct proc_spec *spec, struct err *e)
 int proc_spawn(const struct proc_spec *spec, const char *path, int in, int out, int err, pid_t *ret, struct err *e)
 {
 	int pipe_fds[2];
-	if (pipe2(pipe_fds, O_CLOEXEC) != 0)
+	if (os_pipe(pipe_fds) != 0)
 		return err_errno(e, ERR_SYSTEM, "cannot start '%s'", spec->argv[0]);
 	AUTO_FD int report = pipe_fds[0];
 	AUTO_ARENA struct arena a = {0};

@@ -79,7 +79,7 @@ char *strlist_join(const struct strlist *l, struct arena *a, const char *sep)
 	char *out = arena_alloc(a, total), *to = out;
 	for (size_t i = 0; i < l->count; i++) {
 		if (i)
-			to = mempcpy(to, sep, sep_len);
+			to = stpcpy(to, sep);
 		to = stpcpy(to, l->items[i]);
 	}
 	*to = '\0';

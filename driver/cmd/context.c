@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/os.h"
 #include "base/path.h"
 #include "cache/store.h"
 #include "cmd/cmd.h"
@@ -21,9 +22,7 @@ static const char *data_dir(struct arena *a)
 	if (dir && *dir)
 		return path_absolute(a, current_dir(a), dir);
 	char exe[4096];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	if (n > 0) {
-		exe[n] = '\0';
+	if (os_program_path(exe, sizeof(exe)) == 0) {
 		dir = path_absolute(a, "/", arena_printf(a, "%s/../share/ptbuild", path_dir(a, exe)));
 		if (fs_is_dir(path_join(a, dir, "profiles")))
 			return dir;

@@ -1,10 +1,10 @@
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/os.h"
 #include "core/sandbox.h"
 
 #define BUILD_UMASK 022
@@ -31,7 +31,7 @@ static int fds_add(struct fds *f, const char *data, size_t len, struct err *e)
 {
 	if (f->count == MAX_FDS)
 		return err_set(e, ERR_SYSTEM, "too many made-up files in one sandbox");
-	AUTO_FD int fd = memfd_create("ptbuild", MFD_CLOEXEC);
+	AUTO_FD int fd = os_memory_file();
 	if (fd < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot make a memory file");
 	if (fs_write_all(fd, data, len, "memory file", e) != 0)

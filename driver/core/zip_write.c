@@ -9,6 +9,7 @@
 
 #include "base/digest.h"
 #include "base/fs.h"
+#include "base/os.h"
 #include "base/path.h"
 #include "core/zip_format.h"
 #include "core/zip_reader.h"
@@ -226,7 +227,7 @@ static int put(struct zip_writer *w, const void *data, size_t len, struct err *e
 		return -1;
 	/* Have the disk begin now, so that the fsync at the end is short. */
 	if (len >= (1u << 20))
-		(void)sync_file_range(w->fd, (off_t)w->offset, (off_t)len, SYNC_FILE_RANGE_WRITE);
+		os_begin_writing(w->fd, (off_t)w->offset, (off_t)len);
 	w->offset += len;
 	return 0;
 }
@@ -324,7 +325,7 @@ static int add_entry(struct zip_writer *w, const char *name, uint64_t size, uint
 		return err_set(e, ERR_INTEGRITY, "'%s' is in '%s' already", name, w->path);
 	if (w->count == w->cap) {
 		w->cap = w->cap ? w->cap * 2 : 256;
-		w->entries = reallocarray(w->entries, w->cap, sizeof(*w->entries));
+		w->entries = realloc(w->entries, w->cap * sizeof(*w->entries));
 		if (!w->entries)
 			abort();
 	}
@@ -410,7 +411,7 @@ static int copy_range(struct zip_writer *w, const struct zip_reader *z, uint64_t
 {
 	off_t in = (off_t)from;
 	while (len) {
-		ssize_t n = copy_file_range(z->fd, &in, w->fd, NULL, len, 0);
+		ssize_t n = os_copy(z->fd, &in, w->fd, len);
 		if (n < 0 && (errno == EXDEV || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)) {
 			size_t want = len < HASH_BLOCK ? (size_t)len : HASH_BLOCK;
 			if (zip_read_at(z, (uint64_t)in, w->block, want, e) < 0 || fs_write_all(w->fd, w->block, want, w->path, e) < 0)

@@ -6,11 +6,11 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/eventfd.h>
 
 #include "base/buf.h"
 #include "base/digest.h"
 #include "base/fs.h"
+#include "base/os.h"
 #include "base/path.h"
 #include "cache/store.h"
 #include "step/fetch_place.h"
@@ -48,7 +48,7 @@ struct fetch_pool {
 	_Atomic unsigned done;   /* jobs that ended */
 	const char *partial_dir; /* <store>/partial */
 	struct pool_thread threads[MAX_PARALLEL];
-	int ended; /* eventfd: a worker adds one when it ends */
+	int ended; /* a pipe: a worker writes a byte when it ends */
 };
 
 static int check_source(const struct fetch_source *s, struct err *e)
@@ -149,7 +149,8 @@ static void *worker(void *user)
 			j->path = NULL;
 		atomic_fetch_add(&p->done, 1);
 	}
-	eventfd_write(p->ended, 1);
+	while (write(p->ended, "", 1) < 0 && errno == EINTR)
+		;
 	return NULL;
 }
 
@@ -182,16 +183,17 @@ static void show_progress(struct fetch_pool *p, struct log *log, double start)
 }
 
 /* Until `threads` workers have ended. */
-static void watch(struct fetch_pool *p, unsigned threads, int said, struct log *log)
+static void watch(struct fetch_pool *p, unsigned threads, int ended_fd, int said, struct log *log)
 {
 	struct buf text = {0};
 	double start = log_seconds();
-	for (eventfd_t ended = 0; ended < threads;) {
-		struct pollfd fds[] = {{.fd = p->ended, .events = POLLIN}, {.fd = said, .events = POLLIN}};
-		eventfd_t more;
+	for (unsigned ended = 0; ended < threads;) {
+		struct pollfd fds[] = {{.fd = ended_fd, .events = POLLIN}, {.fd = said, .events = POLLIN}};
+		char one[MAX_PARALLEL];
 		poll(fds, ARRAY_LEN(fds), STATUS_MS);
-		if (eventfd_read(p->ended, &more) == 0)
-			ended += more;
+		ssize_t more = read(ended_fd, one, sizeof(one));
+		if (more > 0)
+			ended += (unsigned)more;
 		drain_log(said, &text, log);
 		show_progress(p, log, start);
 	}
@@ -216,14 +218,17 @@ static unsigned start_workers(struct fetch_pool *p, unsigned wanted)
 
 static int run_pool(struct fetch_pool *p, const struct run *run, struct err *e)
 {
-	int ends[2];
-	if (pipe2(ends, O_CLOEXEC) < 0)
+	int ends[2], endings[2];
+	if (os_pipe(ends) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot make a pipe");
 	AUTO_FD int said = ends[0];
 	AUTO_FD int say = ends[1];
-	AUTO_FD int ended = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (ended < 0 || fcntl(said, F_SETFL, O_NONBLOCK) < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot make an event descriptor");
+	if (os_pipe(endings) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot make a pipe");
+	AUTO_FD int ended = endings[0];
+	AUTO_FD int end = endings[1];
+	if (fcntl(ended, F_SETFL, O_NONBLOCK) < 0 || fcntl(said, F_SETFL, O_NONBLOCK) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot make a pipe");
 	unsigned wanted = p->shared.o->parallel < p->count ? p->shared.o->parallel : (unsigned)p->count;
 	for (unsigned i = 0; i < wanted; i++) {
 		struct fetch_worker *w = &p->threads[i].worker;
@@ -232,11 +237,11 @@ static int run_pool(struct fetch_pool *p, const struct run *run, struct err *e)
 		w->log = (struct log){.level = run->log->level, .fd = say};
 		w->run = (struct run){.log = &w->log, .cancel_fd = run->cancel_fd};
 	}
-	p->ended = ended;
+	p->ended = end;
 	unsigned started = start_workers(p, wanted);
 	if (started == 0)
 		return err_set(e, ERR_SYSTEM, "cannot start a thread");
-	watch(p, started, said, run->log);
+	watch(p, started, ended, said, run->log);
 	for (unsigned i = 0; i < started; i++)
 		pthread_join(p->threads[i].id, NULL);
 	return 0;

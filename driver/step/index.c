@@ -6,6 +6,7 @@
 
 #include "base/fs.h"
 #include "base/lock.h"
+#include "base/os.h"
 #include "base/path.h"
 #include "step/index_parts.h"
 
@@ -161,7 +162,7 @@ static int exchange(struct indexing *x, const char *name, struct err *e)
 	const char *fresh = path_join(x->a, x->stage, name), *place = path_join(x->a, x->q->dir, name);
 	if (!fs_exists(place))
 		return fs_rename(fresh, place, e);
-	if (renameat2(AT_FDCWD, fresh, AT_FDCWD, place, RENAME_EXCHANGE) == 0)
+	if (os_rename_swap(fresh, place) == 0)
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS)
 		return err_errno(e, ERR_SYSTEM, "cannot replace '%s'", place);

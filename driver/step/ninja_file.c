@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/fs.h"
+#include "base/os.h"
 
 #define PREFIX "ptbuild_"
 #define HEAD_BEGIN "# ptbuild: pools\n"

@@ -6,6 +6,9 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <locale.h>
+#ifdef __APPLE__
+#include <xlocale.h>
+#endif
 #include <string.h>
 #include <sys/stat.h>
 

@@ -10,6 +10,7 @@
 
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/os.h"
 #include "step/watch_parts.h"
 
 #define MAX_STEPS 64
@@ -140,28 +141,15 @@ static void look(struct watch *w, bool close)
 	add_point(w, at, close);
 }
 
-static struct timespec deadline(double seconds)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	t.tv_sec += (time_t)seconds;
-	t.tv_nsec += (long)((seconds - floor(seconds)) * 1e9);
-	if (t.tv_nsec >= 1000000000L) {
-		t.tv_nsec -= 1000000000L;
-		t.tv_sec++;
-	}
-	return t;
-}
-
 static void *thread_main(void *user)
 {
 	struct watch *w = user;
 	pthread_mutex_lock(&w->mutex);
 	while (!w->stop) {
 		look(w, false);
-		struct timespec until = deadline(w->interval);
-		while (!w->stop && pthread_cond_timedwait(&w->wake, &w->mutex, &until) != ETIMEDOUT)
-			;
+		double until = log_seconds() + w->interval;
+		for (double left; !w->stop && (left = until - log_seconds()) > 0;)
+			os_cond_wait(&w->wake, &w->mutex, left);
 	}
 	struct timespec own = {0};
 	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &own);
@@ -191,11 +179,7 @@ int watch_start(const struct watch_request *q, struct watch **ret, struct err *e
 	w->interval = w->every = q->interval_s > 0 ? q->interval_s : 1;
 	w->started = log_seconds();
 	w->started_epoch = (double)epoch.tv_sec + (double)epoch.tv_nsec / 1e9;
-	pthread_condattr_t attr;
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&w->wake, &attr);
-	pthread_condattr_destroy(&attr);
+	os_cond_init(&w->wake);
 	pthread_mutex_init(&w->mutex, NULL);
 	/* What was used before the start does not count. */
 	look(w, false);

@@ -1,0 +1,132 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <math.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/os.h"
+
+int os_open_cancel(void)
+{
+	sigset_t stop;
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGINT);
+	sigaddset(&stop, SIGTERM);
+	sigaddset(&stop, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &stop, NULL) != 0)
+		return -1;
+	return signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int os_program_path(char *ret, size_t size)
+{
+	ssize_t n = readlink("/proc/self/exe", ret, size - 1);
+	if (n < 0)
+		return -1;
+	ret[n] = '\0';
+	return 0;
+}
+
+int os_random(void *data, size_t len)
+{
+	return getrandom(data, len, 0) == (ssize_t)len ? 0 : -1;
+}
+
+int os_pipe(int ends[2])
+{
+	return pipe2(ends, O_CLOEXEC);
+}
+
+int os_memory_file(void)
+{
+	return memfd_create("ptbuild", MFD_CLOEXEC);
+}
+
+ssize_t os_copy(int in, off_t *in_at, int out, size_t len)
+{
+	return copy_file_range(in, in_at, out, NULL, len, 0);
+}
+
+int os_rename_new(int from_dir, const char *from, int to_dir, const char *to)
+{
+	return renameat2(from_dir, from, to_dir, to, RENAME_NOREPLACE);
+}
+
+int os_rename_swap(const char *from, const char *to)
+{
+	return renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE);
+}
+
+void os_will_read(int fd)
+{
+	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+}
+
+void os_begin_writing(int fd, off_t at, off_t len)
+{
+	(void)sync_file_range(fd, at, len, SYNC_FILE_RANGE_WRITE);
+}
+
+int os_process_fd(pid_t pid)
+{
+	return pidfd_open(pid, 0);
+}
+
+int os_die_with_parent(void)
+{
+	return prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+int os_close_on_exec_from(int first)
+{
+	return close_range((unsigned)first, ~0U, CLOSE_RANGE_CLOEXEC);
+}
+
+long os_peak_kib(long ru_maxrss)
+{
+	return ru_maxrss;
+}
+
+unsigned os_processors(void)
+{
+	cpu_set_t set;
+	int n = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+	return n > 0 ? (unsigned)n : 1;
+}
+
+uint64_t os_memory(void)
+{
+	return UINT64_MAX;
+}
+
+void os_cond_init(pthread_cond_t *c)
+{
+	pthread_condattr_t attr;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(c, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+void os_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, double seconds)
+{
+	struct timespec until;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	double whole = floor(seconds);
+	until.tv_sec += (time_t)whole;
+	until.tv_nsec += (long)((seconds - whole) * 1e9);
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000;
+	}
+	pthread_cond_timedwait(c, m, &until);
+}
