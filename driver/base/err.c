@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/os.h"
+
 /* vsnprintf cuts; a format that cannot be converted at all must still leave a string. */
 static void format_into(char *out, size_t size, const char *fmt, va_list ap)
 {
@@ -35,8 +37,7 @@ int(err_errno)(struct err *e, enum err_kind kind, const char *fmt, ...)
 	va_start(ap, fmt);
 	format_into(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	char reason[128];
-	err_set(e, kind, "%s: %s", text, strerror_r(saved, reason, sizeof(reason)));
+	err_set(e, kind, "%s: %s", text, os_errno_text(saved));
 	if (saved == ENOSPC)
 		err_hint(e, "the disk is full: free some space or point --cache and TMPDIR at another file system");
 	else if (saved == EDQUOT)
@@ -75,7 +76,7 @@ enum err_kind err_kind_of_words(const char *words, enum err_kind otherwise)
 {
 	static const int faults[] = {ENOSPC, EDQUOT, EIO, EROFS, ENOMEM};
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-		if (strstr(words, strerrordesc_np(faults[i])))
+		if (strstr(words, os_errno_text(faults[i])))
 			return ERR_SYSTEM;
 	return otherwise;
 }

@@ -20,6 +20,8 @@ int os_open_cancel(void);
 /* os_program_path: where the running program lies, NUL-terminated. */
 int os_program_path(char *ret, size_t size) MUST_CHECK;
 int os_random(void *data, size_t len) MUST_CHECK;
+/* os_errno_text: what strerror(3) says in English, from any thread. */
+const char *os_errno_text(int number) __attribute__((returns_nonnull));
 /* os_pipe: both ends are closed by exec. */
 int os_pipe(int ends[2]) MUST_CHECK;
 /* os_memory_file: a nameless file, closed by exec. */

@@ -55,6 +55,12 @@ int os_random(void *data, size_t len)
 	return getentropy(data, len);
 }
 
+/* Without setlocale(3), which is never called, these are constant strings. */
+const char *os_errno_text(int number)
+{
+	return number >= 0 && number < sys_nerr ? sys_errlist[number] : "unknown error";
+}
+
 int os_pipe(int ends[2])
 {
 	if (pipe(ends) != 0)

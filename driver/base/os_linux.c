@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
@@ -39,6 +40,12 @@ int os_program_path(char *ret, size_t size)
 int os_random(void *data, size_t len)
 {
 	return getrandom(data, len, 0) == (ssize_t)len ? 0 : -1;
+}
+
+const char *os_errno_text(int number)
+{
+	const char *text = strerrordesc_np(number);
+	return text ? text : "unknown error";
 }
 
 int os_pipe(int ends[2])
