@@ -177,7 +177,7 @@ static int start(struct child *c, struct err *e)
 		c->started = log_seconds();
 		if (proc_spawn(spec, path, STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, &c->pid, e) != 0)
 			return -1;
-		c->pidfd = pidfd_open(c->pid, 0);
+		c->pidfd = os_process_fd(c->pid);
 		return 0;
 	}
 	bool wanted = spec->out || spec->log_path || spec->on_line;
