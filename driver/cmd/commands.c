@@ -6,6 +6,7 @@ const struct command *const cmd_table[] = {
 	&command_build,
 	&command_repack,
 	&command_plan,
+	&command_diff,
 	&command_list,
 	&command_matrix,
 	&command_fetch,

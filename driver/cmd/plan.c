@@ -11,7 +11,8 @@ struct plan_options {
 };
 
 static const struct arg_def plan_only[] = {
-	{"explain", 0, ARG_FLAG, offsetof(struct plan_options, explain), NULL, "show where each value comes from and why", NULL},
+	{"explain", 0, ARG_FLAG, offsetof(struct plan_options, explain), NULL,
+	 "show of each value the rule, the table and line, why, and the source", NULL},
 	{0},
 };
 
@@ -64,7 +65,7 @@ static void put_plan(struct output *o, const struct plan *p, struct arena *a)
 {
 	const struct plan_options *options = o->c->options;
 	if (o->c->global->json)
-		json_array_append_new(o->all, plan_json(p));
+		json_array_append_new(o->all, options->explain ? plan_json_explained(p) : plan_json(p));
 	else
 		buf_printf(&o->text, "%s%s", o->text.len ? "\n" : "", plan_text(p, options->explain, a));
 }

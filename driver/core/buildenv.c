@@ -20,14 +20,26 @@ static bool is_pytorch(const struct work *w)
 static void put_fixed(struct work *w, const char *name, const char *value, bool check, const char *why)
 {
 	settings_put(&w->all, w->a,
-		     &(struct setting){.name = name, .value = value, .file = SETTING_BUILT_IN, .why = why, .check = check, .fixed = true});
+		     &(struct setting){.name = name,
+				       .value = value,
+				       .file = SETTING_BUILT_IN,
+				       .rule = "every build",
+				       .why = why,
+				       .check = check,
+				       .fixed = true});
 }
 
-static void put_row(struct work *w, const struct table_setting *s, const char *file)
+static void put_row(struct work *w, const struct table_setting *s, const char *file, const char *rule)
 {
-	settings_put(
-		&w->all, w->a,
-		&(struct setting){.name = s->name, .value = s->value, .file = file, .line = s->line, .why = s->why, .cache = s->cache});
+	settings_put(&w->all, w->a,
+		     &(struct setting){.name = s->name,
+				       .value = s->value,
+				       .file = file,
+				       .line = s->line,
+				       .rule = rule,
+				       .why = s->why,
+				       .source = s->source,
+				       .cache = s->cache});
 }
 
 bool buildenv_uses_cmake(const char *backend)
@@ -119,6 +131,7 @@ static void layer_flags(struct work *w)
 	struct setting s = {.value = strlist_join(&flags, w->a, " "),
 			    .file = p->isa ? "isa.yaml" : SETTING_BUILT_IN,
 			    .line = p->isa ? p->isa->line : 0,
+			    .rule = p->isa ? arena_printf(w->a, "instruction set %s", p->isa->name) : "flags of the package",
 			    .why = "CPU instruction set; only here, so that nvcc's objects depend on the GPU list alone",
 			    .fixed = true};
 	const char *names[] = {"CFLAGS", "CXXFLAGS"};
@@ -137,6 +150,7 @@ static void layer_arch_list(struct work *w)
 			    .value = buildenv_arch_list(p, w->a),
 			    .file = "gpu.yaml",
 			    .line = p->targets[0].row->line,
+			    .rule = "GPU targets",
 			    .why = "the GPU targets of the profile",
 			    .check = is_pytorch(w),
 			    .fixed = true};
@@ -160,6 +174,11 @@ static void layer_package(struct work *w)
 		put_fixed(w, "PYTORCH_VERSION", q->torch_version, false, "the wheel requires exactly this torch");
 }
 
+static const char *kind_name(enum gpu_kind kind)
+{
+	return kind == GPU_CUDA ? "cuda" : kind == GPU_MPS ? "mps" : "cpu";
+}
+
 static void layer_toggles(struct work *w)
 {
 	const struct buildenv_request *q = w->q;
@@ -175,7 +194,9 @@ static void layer_toggles(struct work *w)
 					       .value = value,
 					       .file = "toggles.yaml",
 					       .line = row->line,
+					       .rule = arena_printf(w->a, "toggle for %s", kind_name(q->profile->gpu)),
 					       .why = row->why,
+					       .source = row->source,
 					       .check = row->check,
 					       .cache = row->cache});
 	}
@@ -190,13 +211,14 @@ static bool setting_applies(const struct buildenv_request *q, const struct table
 	return !tables_toggle(q->tables, q->package, s->name, NULL) || tables_toggle(q->tables, q->package, s->name, version);
 }
 
-static void layer_rows(struct work *w, const struct table_setting *rows, unsigned count, const char *file, const char *default_package)
+static void layer_rows(struct work *w, const struct table_setting *rows, unsigned count, const char *file, const char *rule,
+		       const char *default_package)
 {
 	for (unsigned i = 0; i < count; i++) {
 		const char *package = *rows[i].package ? rows[i].package : default_package;
 		if (strcmp(package, w->q->package) != 0 || !setting_applies(w->q, &rows[i]))
 			continue;
-		put_row(w, &rows[i], file);
+		put_row(w, &rows[i], file, rule);
 	}
 }
 
@@ -204,7 +226,8 @@ static void layer_gpu(struct work *w)
 {
 	const struct profile *p = w->q->profile;
 	for (unsigned i = 0; i < p->targets_count; i++)
-		layer_rows(w, p->targets[i].row->settings, p->targets[i].row->settings_count, "gpu.yaml", "pytorch");
+		layer_rows(w, p->targets[i].row->settings, p->targets[i].row->settings_count, "gpu.yaml",
+			   arena_printf(w->a, "implied by sm%s", p->targets[i].row->sm), "pytorch");
 	if (!is_pytorch(w))
 		return;
 	const struct gpu_target *t = buildenv_cudnn_dropped(p);
@@ -215,6 +238,7 @@ static void layer_gpu(struct work *w)
 				       .value = "OFF",
 				       .file = "gpu.yaml",
 				       .line = t->row->line,
+				       .rule = arena_printf(w->a, "cuDNN and sm%s", t->row->sm),
 				       .why = buildenv_cudnn_reason(t, w->q->row, w->a),
 				       .check = true});
 }
@@ -232,6 +256,7 @@ static void layer_blas(struct work *w)
 				       .value = blas->cmake,
 				       .file = "blas.yaml",
 				       .line = blas->line,
+				       .rule = "BLAS",
 				       .why = why,
 				       .check = true,
 				       .fixed = true});
@@ -246,11 +271,12 @@ static int layer_user(struct work *w, struct err *e)
 				    .value = t->value,
 				    .file = *q->profile->file ? q->profile->file : t->why,
 				    .line = t->line,
+				    .rule = "the profile",
 				    .why = "asked for by the profile"};
 		if (toggle_set(q, &s, w->a, &w->all, &w->notes, e) < 0)
 			return -1;
 	}
-	struct setting s = {.file = SETTING_COMMAND_LINE};
+	struct setting s = {.file = SETTING_COMMAND_LINE, .rule = "the command line"};
 	for (size_t i = 0; q->without && i < q->without->count; i++) {
 		s.name = toggle_name(q, q->without->items[i], w->a);
 		s.value = "OFF";
@@ -282,6 +308,7 @@ static void add_audio_arch(struct work *w, struct settings *cmake)
 				       .value = strlist_join(&l, w->a, ";"),
 				       .file = "gpu.yaml",
 				       .line = p->targets[0].row->line,
+				       .rule = "GPU targets",
 				       .why = "what torchaudio makes of TORCH_CUDA_ARCH_LIST",
 				       .check = true});
 }
@@ -313,9 +340,11 @@ int buildenv_resolve(const struct buildenv_request *q, struct arena *a, struct b
 	layer_package(&w);
 	layer_toggles(&w);
 	if (q->profile->isa)
-		layer_rows(&w, q->profile->isa->settings, q->profile->isa->settings_count, "isa.yaml", "pytorch");
+		layer_rows(&w, q->profile->isa->settings, q->profile->isa->settings_count, "isa.yaml",
+			   arena_printf(a, "implied by %s", q->profile->isa->name), "pytorch");
 	layer_gpu(&w);
-	layer_rows(&w, q->row->settings, q->row->settings_count, arena_printf(a, "releases/%s.yaml", q->release->name), q->package);
+	layer_rows(&w, q->row->settings, q->row->settings_count, arena_printf(a, "releases/%s.yaml", q->release->name),
+		   arena_printf(a, "release %s", q->release->name), q->package);
 	layer_blas(&w);
 	if (layer_user(&w, e) < 0 || toggle_settle(q, a, &w.all, e) < 0)
 		return -1;

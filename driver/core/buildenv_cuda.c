@@ -5,7 +5,13 @@
 
 static void put(struct settings *all, struct arena *a, const char *name, const char *value, const char *why)
 {
-	settings_put(all, a, &(struct setting){.name = name, .value = value, .file = SETTING_BUILT_IN, .why = why, .fixed = true});
+	settings_put(all, a,
+		     &(struct setting){.name = name,
+				       .value = value,
+				       .file = SETTING_BUILT_IN,
+				       .rule = "the root's CUDA toolkit",
+				       .why = why,
+				       .fixed = true});
 }
 
 static bool has(const struct toolkit *k, const char *option)

@@ -162,6 +162,7 @@ static int settle_one(const struct buildenv_request *q, const struct setting *s,
 		return at_place(s, a, e);
 	}
 	struct setting off = {.name = s->name, .file = "toggles.yaml", .line = row->line, .check = row->check, .cache = row->cache};
+	off.rule = arena_printf(a, "needs %s", other->name);
 	off.why = arena_printf(a, "needs %s, which is %s (%s)", other->name, other->value, settings_origin(other, a));
 	if (tables_toggle_value(row, "OFF", &off.value, e) < 0)
 		return -1;

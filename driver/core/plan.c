@@ -139,6 +139,15 @@ static void describe(const struct plan_context *c, struct plan *p)
 	pair(c, p);
 }
 
+static void keep_sources(const struct tables *t, const struct settings *s, struct plan *p, struct arena *a)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		const char *text = tables_source(t, s->items[i].file);
+		if (*text && !kvlist_get(&p->fact_sources, s->items[i].file))
+			kvlist_set(&p->fact_sources, a, s->items[i].file, text);
+	}
+}
+
 int plan_possible(const struct tables *t, const struct plan_request *q, struct arena *a, struct err *e)
 {
 	struct plan_context c = {.tables = t, .request = q, .arena = a, .variant = *q->variant};
@@ -172,6 +181,9 @@ int plan_resolve(const struct tables *t, const struct plan_request *q, struct ar
 	p->env = env.env;
 	p->cmake = env.cmake;
 	p->cache = env.cache;
+	keep_sources(t, &p->env, p, a);
+	keep_sources(t, &p->cmake, p, a);
+	kvlist_sort(&p->fact_sources);
 	if (plan_patches(&c, p, e) < 0)
 		return -1;
 	plan_notes(&c, &env);

@@ -46,7 +46,8 @@ struct plan {
 	const struct package_row *package_row;
 	struct plan_patch *patches;
 	size_t patches_count;
-	struct strlist depends; /* variants this one is built against (torch of the same variant) */
+	struct kvlist fact_sources; /* of each table that a value comes from: where its facts come from */
+	struct strlist depends;     /* variants this one is built against (torch of the same variant) */
 	unsigned metadata_rev;
 	struct strlist notes;       /* each correction of what was asked, and why */
 	const char *torch;          /* what it is built against: "" none, "root", or "sha256:<wheel digest>" once known */
@@ -87,6 +88,8 @@ int plan_resolve(const struct tables *t, const struct plan_request *q, struct ar
 int plan_possible(const struct tables *t, const struct plan_request *q, struct arena *a, struct err *e) MUST_CHECK;
 /* plan_json: the object of the contract (new reference). */
 json_t *plan_json(const struct plan *p);
+/* plan_json_explained: the same with a last key "explain": for each variable and entry its value, the rule that set it, table:line, why, and the source of the fact. */
+json_t *plan_json_explained(const struct plan *p);
 /* plan_text: for people; with `reasons` each value stands beside its table:line and why. */
 char *plan_text(const struct plan *p, bool reasons, struct arena *a);
 /* plan_full_version: "2.9.1+cu128.sm90.avx512". */

@@ -94,6 +94,32 @@ json_t *plan_json(const struct plan *p)
 	return o;
 }
 
+static void explain(json_t *into, const struct plan *p, const struct settings *l, struct arena *a)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		const struct setting *s = &l->items[i];
+		const char *source = s->source && *s->source ? s->source : kvlist_get(&p->fact_sources, s->file);
+		json_t *o = json_object();
+		set(o, "value", json_string(s->value));
+		set(o, "rule", json_string(s->rule ? s->rule : s->file));
+		set(o, "from", json_string(settings_origin(s, a)));
+		set(o, "why", json_string(s->why));
+		set(o, "source", or_null(source));
+		set(o, "checked", json_boolean(s->check || s->cache));
+		set(into, s->name, o);
+	}
+}
+
+json_t *plan_json_explained(const struct plan *p)
+{
+	AUTO_ARENA struct arena a = {0};
+	json_t *o = plan_json(p), *all = json_object();
+	explain(all, p, &p->cmake, &a);
+	explain(all, p, &p->env, &a);
+	set(o, "explain", all);
+	return o;
+}
+
 /* Pads to a column with at least two spaces, so that a long entry pushes its line but never runs into the next. */
 static void column(struct buf *b, size_t line_start, size_t to)
 {
@@ -112,8 +138,12 @@ static void print_settings(struct buf *b, const char *title, const struct settin
 		if (reasons) {
 			column(b, start, 44);
 			buf_addstr(b, settings_origin(&s->items[i], a));
-			column(b, start, 68);
+			column(b, start, 74);
+			if (s->items[i].rule)
+				buf_printf(b, "%s: ", s->items[i].rule);
 			buf_addstr(b, s->items[i].why);
+			if (s->items[i].source && *s->items[i].source)
+				buf_printf(b, " (source: %s)", s->items[i].source);
 		}
 		buf_addc(b, '\n');
 	}
@@ -164,6 +194,10 @@ char *plan_text(const struct plan *p, bool reasons, struct arena *a)
 		buf_addstr(&b, "\nnotes\n");
 	for (size_t i = 0; i < p->notes.count; i++)
 		buf_printf(&b, "  - %s\n", p->notes.items[i]);
+	if (reasons && p->fact_sources.count)
+		buf_addstr(&b, "\nwhere the facts come from\n");
+	for (size_t i = 0; reasons && i < p->fact_sources.count; i++)
+		buf_printf(&b, "  %s: %s\n", p->fact_sources.items[i].key, p->fact_sources.items[i].value);
 	buf_printf(&b, "\n  %-14s%s\n  %-14s%s\n", "compile key", p->compile_key, "output key", p->output_key);
 	return arena_strdup(a, buf_cstr(&b));
 }

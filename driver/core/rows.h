@@ -11,6 +11,7 @@ struct table_setting {
 	unsigned names_count;
 	const char *value;
 	const char *why;
+	const char *source;  /* of this row alone; "" = the file's */
 	const char *since;   /* releases before this ignore the row; "" = no beginning */
 	const char *until;   /* releases >= this ignore the row; "" = no end */
 	const char *package; /* "pytorch" when the file does not say; inside a release: the package it stands in */
@@ -150,8 +151,9 @@ struct toggle_row { /* toggles.yaml: one USE_/BUILD_ option of a package */
 	const char **values; /* what may be asked for, in the package's own spelling; none in the file = ON, OFF */
 	unsigned values_count;
 	const char *why;
-	bool cache; /* as in table_setting */
-	bool check; /* compare with CMakeCache.txt after configure */
+	const char *source; /* as in table_setting */
+	bool cache;         /* as in table_setting */
+	bool check;         /* compare with CMakeCache.txt after configure */
 	unsigned line;
 };
 

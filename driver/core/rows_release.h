@@ -75,6 +75,7 @@ struct release_row {      /* releases/<name>.yaml */
 	const char *cuda;
 	const char *disk; /* bytes a build needs, for doctor: "18G" */
 	const char *note;
+	const char *sources; /* where its facts come from */
 	unsigned long source_date_epoch;
 	struct package_row *pytorch; /* NULL when the release does not have it */
 	struct package_row *torchvision;

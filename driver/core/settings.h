@@ -13,10 +13,12 @@ struct setting {
 	const char *value;
 	const char *file; /* the table, or "built in", or "command line", or the user's profile */
 	unsigned line;    /* 0: none */
+	const char *rule; /* what set it: "toggle for cuda", "release 2.8.0"; NULL: `file` says it all */
 	const char *why;
-	bool check; /* compare with CMakeCache.txt */
-	bool cache; /* a CMake cache entry that only the generated file can set: not in the environment */
-	bool fixed; /* follows from the profile or holds for every build: no toggle that a user may set */
+	const char *source; /* of this fact alone; NULL or "": what its file says of all */
+	bool check;         /* compare with CMakeCache.txt */
+	bool cache;         /* a CMake cache entry that only the generated file can set: not in the environment */
+	bool fixed;         /* follows from the profile or holds for every build: no toggle that a user may set */
 };
 
 struct settings {

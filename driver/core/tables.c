@@ -36,6 +36,18 @@ static int add_to_digest(struct loader *l, const char *name, const char *path, s
 	return 0;
 }
 
+/* Every table may say at its top where its facts come from. */
+static void keep_sources(struct loader *l, const char *name, const cyaml_schema_value_t *schema, const char *data)
+{
+	for (const cyaml_schema_field_t *f = schema->mapping.fields; f->key; f++) {
+		if (strcmp(f->key, "sources") != 0 || f->value.type != CYAML_STRING)
+			continue;
+		struct table_source *s = arena_alloc(l->a, sizeof(*s));
+		*s = (struct table_source){arena_strdup(l->a, name), *(const char *const *)(data + f->data_offset), l->t->sources};
+		l->t->sources = s;
+	}
+}
+
 /* The data of a file, NULL with an error. */
 static void *load_file(struct loader *l, const char *name, const cyaml_schema_value_t *schema, struct err *e)
 {
@@ -52,6 +64,7 @@ static void *load_file(struct loader *l, const char *name, const cyaml_schema_va
 	    add_to_digest(l, name, path, e) < 0)
 		return NULL;
 	schema_settle(schema, data, lines);
+	keep_sources(l, name, schema, data);
 	return data;
 }
 

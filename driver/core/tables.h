@@ -5,6 +5,13 @@
 #include "base/strlist.h"
 #include "core/rows_release.h"
 
+/* Where the facts of a file come from. */
+struct table_source {
+	const char *file; /* as settings name it: "gpu.yaml", "releases/2.8.0.yaml" */
+	const char *text;
+	struct table_source *next;
+};
+
 struct tables {
 	struct isa_row *isas;
 	unsigned isas_count;
@@ -32,6 +39,7 @@ struct tables {
 	unsigned corrections_count;
 	struct release_row *releases; /* sorted by version, newest last */
 	unsigned releases_count;
+	struct table_source *sources;
 	const char *dir;            /* the profiles directory */
 	char digest[65];            /* sha256 over all table files */
 	char extensions_digest[65]; /* of extensions.yaml, which other tables are read beside; "" without it */
@@ -50,6 +58,8 @@ const struct isa_row *tables_isa(const struct tables *t, const char *name);
 const struct isa_group *tables_isa_group(const struct tables *t, const char *name);
 const struct gpu_row *tables_gpu(const struct tables *t, const char *sm);
 const struct toolkit_row *tables_toolkit(const struct tables *t, const char *version);
+/* tables_source: where the facts of a file come from; "" when it does not say, or there is no such file. */
+const char *tables_source(const struct tables *t, const char *file);
 const struct blas_row *tables_blas(const struct tables *t, const char *name);
 /* tables_python_known: whether a release builds for a Python ("3.13"). */
 bool tables_python_known(const struct tables *t, const char *python);

@@ -55,6 +55,14 @@ const struct toolkit_row *tables_toolkit(const struct tables *t, const char *ver
 	return NULL;
 }
 
+const char *tables_source(const struct tables *t, const char *file)
+{
+	for (const struct table_source *s = t->sources; s; s = s->next)
+		if (strcmp(s->file, file) == 0)
+			return s->text;
+	return "";
+}
+
 const struct blas_row *tables_blas(const struct tables *t, const char *name)
 {
 	for (unsigned i = 0; i < t->blas_count; i++)

@@ -30,9 +30,11 @@ static const cyaml_schema_value_t string_entry = {CYAML_VALUE_STRING(CYAML_FLAG_
 
 /* clang-format off: one key a line */
 static const cyaml_schema_field_t setting_fields[] = {
-	MAY(struct table_setting, name),    LIST(struct table_setting, names), MAY(struct table_setting, value),
-	NEED(struct table_setting, why),    MAY(struct table_setting, since),  MAY(struct table_setting, until),
-	MAY(struct table_setting, package), FLAG(struct table_setting, cache), CYAML_FIELD_END,
+	MAY(struct table_setting, name),   LIST(struct table_setting, names),
+	MAY(struct table_setting, value),  NEED(struct table_setting, why),
+	MAY(struct table_setting, source), MAY(struct table_setting, since),
+	MAY(struct table_setting, until),  MAY(struct table_setting, package),
+	FLAG(struct table_setting, cache), CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t setting_entry = ENTRY(struct table_setting, setting_fields);
 
@@ -59,6 +61,7 @@ static const cyaml_schema_field_t isa_group_fields[] = {
 };
 static const cyaml_schema_value_t isa_group_entry = ENTRY(struct isa_group, isa_group_fields);
 static const cyaml_schema_field_t isa_file_fields[] = {
+	MAY(struct isa_file, sources),
 	NEED_ROWS(struct isa_file, isas, &isa_entry),
 	ROWS(struct isa_file, groups, &isa_group_entry),
 	CYAML_FIELD_END,
@@ -99,6 +102,7 @@ static const cyaml_schema_field_t gpu_extra_fields[] = {
 };
 static const cyaml_schema_value_t gpu_extra_entry = ENTRY(struct gpu_extra_row, gpu_extra_fields);
 static const cyaml_schema_field_t gpu_file_fields[] = {
+	MAY(struct gpu_file, sources),
 	NEED_ROWS(struct gpu_file, gpus, &gpu_entry),
 	ROWS(struct gpu_file, extras, &gpu_extra_entry),
 	CYAML_FIELD_END,
@@ -138,6 +142,7 @@ static const cyaml_schema_field_t part_fields[] = {
 };
 static const cyaml_schema_value_t part_entry = ENTRY(struct part_row, part_fields);
 static const cyaml_schema_field_t toolkit_file_fields[] = {
+	MAY(struct toolkit_file, sources),
 	NEED_ROWS(struct toolkit_file, layouts, &layout_entry),
 	LIST(struct toolkit_file, driver_libraries),
 	ROWS(struct toolkit_file, parts, &part_entry),
@@ -156,7 +161,8 @@ static const cyaml_schema_field_t blas_fields[] = {
 	CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t blas_entry = ENTRY(struct blas_row, blas_fields);
-static const cyaml_schema_field_t blas_file_fields[] = {NEED_ROWS(struct blas_file, blas, &blas_entry), CYAML_FIELD_END};
+static const cyaml_schema_field_t blas_file_fields[] = {MAY(struct blas_file, sources), NEED_ROWS(struct blas_file, blas, &blas_entry),
+							CYAML_FIELD_END};
 const cyaml_schema_value_t schema_blas = TOP(struct blas_file, blas_file_fields);
 
 static const cyaml_schema_field_t toggle_fields[] = {
@@ -176,6 +182,7 @@ static const cyaml_schema_field_t retired_fields[] = {
 };
 static const cyaml_schema_value_t retired_entry = ENTRY(struct retired_row, retired_fields);
 static const cyaml_schema_field_t toggle_file_fields[] = {
+	MAY(struct toggle_file, sources),
 	NEED_ROWS(struct toggle_file, toggles, &toggle_entry),
 	ROWS(struct toggle_file, retired, &retired_entry),
 	CYAML_FIELD_END,
@@ -255,6 +262,7 @@ static const cyaml_schema_field_t release_fields[] = {
 	MAY(struct release_row, cuda),
 	MAY(struct release_row, disk),
 	MAY(struct release_row, note),
+	MAY(struct release_row, sources),
 	NUMBER(struct release_row, source_date_epoch, CYAML_FLAG_DEFAULT),
 	PACKAGE(pytorch),
 	PACKAGE(torchvision),

@@ -4,6 +4,7 @@
 #include "core/rows_release.h"
 
 struct isa_file {
+	const char *sources;
 	struct isa_row *isas;
 	unsigned isas_count;
 	struct isa_group *groups;
@@ -11,6 +12,7 @@ struct isa_file {
 };
 
 struct gpu_file {
+	const char *sources;
 	struct gpu_row *gpus;
 	unsigned gpus_count;
 	struct gpu_extra_row *extras;
@@ -18,6 +20,7 @@ struct gpu_file {
 };
 
 struct toolkit_file {
+	const char *sources;
 	struct layout_row *layouts;
 	unsigned layouts_count;
 	const char **driver_libraries;
@@ -29,11 +32,13 @@ struct toolkit_file {
 };
 
 struct blas_file {
+	const char *sources;
 	struct blas_row *blas;
 	unsigned blas_count;
 };
 
 struct toggle_file {
+	const char *sources;
 	struct toggle_row *toggles;
 	unsigned toggles_count;
 	struct retired_row *retired;

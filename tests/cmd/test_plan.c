@@ -200,10 +200,46 @@ static void wrong_words_about_matrices(void **state)
 	refuse("plan --profile cpu-avx2 --only x", ERR_USAGE, "--only without --matrix");
 }
 
+static void two_variants_are_compared(void **state)
+{
+	(void)state;
+	AUTO_FREE char *text = text_of("diff pytorch-python313-cpu-avx pytorch-python313-cpu-avx2 --release 2.8.0");
+	assert_contains(text, "- pytorch-python313-cpu-avx (2.8.0)\n+ pytorch-python313-cpu-avx2 (2.8.0)\n");
+	assert_contains(text, "    - OFF  [isa.yaml:");
+	AUTO_JSON json_t *j =
+		json_of("diff pytorch-python313-cpu-avx2 pytorch-python313-cpu-avx2 --release 2.8.0 --right-release 2.9.1 --json");
+	assert_string_equal(string_of(j, "left"), "pytorch-python313-cpu-avx2");
+	assert_true(json_array_size(json_object_get(j, "differences")) > 5);
+}
+
+static void wrong_words_about_differences(void **state)
+{
+	(void)state;
+	refuse("diff pytorch-python313-cpu-avx", ERR_USAGE, "diff takes two variants");
+	refuse("diff", ERR_USAGE, "diff takes two variants");
+	refuse("diff pytorch-python313-cpu-avx pytorch-python313-cpu-avx3", ERR_CONFIG, "unknown instruction set 'avx3'");
+	refuse("diff pytorch-python313-cpu-avx torchaudio-python313-cuda12_8-sm103-avx2 --release 2.8.0", ERR_POLICY,
+	       "cuda12_8 has no sm103");
+}
+
+static void an_explained_plan_as_json(void **state)
+{
+	(void)state;
+	AUTO_JSON json_t *j = json_of("plan pytorch-python313-cuda12_8-sm61-avx2 --release 2.8.0 --explain --json");
+	const json_t *row = json_object_get(json_object_get(j, "explain"), "USE_CUDNN");
+	assert_string_equal(string_of(row, "value"), "OFF");
+	assert_string_equal(string_of(row, "rule"), "cuDNN and sm61");
+	assert_contains(string_of(row, "source"), "cuDNN support matrices");
+	assert_int_equal(strncmp(string_of(row, "from"), "gpu.yaml:", 9), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(one_plan_is_an_object, test_teardown),
+		cmocka_unit_test_teardown(two_variants_are_compared, test_teardown),
+		cmocka_unit_test_teardown(wrong_words_about_differences, test_teardown),
+		cmocka_unit_test_teardown(an_explained_plan_as_json, test_teardown),
 		cmocka_unit_test_teardown(a_matrix_is_an_array, test_teardown),
 		cmocka_unit_test_teardown(only_chooses_from_a_matrix, test_teardown),
 		cmocka_unit_test_teardown(a_matrix_may_be_planned_for_another_release, test_teardown),

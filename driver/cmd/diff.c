@@ -1,0 +1,92 @@
+#include "core/plan_diff.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "cmd/help.h"
+#include "cmd/select.h"
+
+struct diff_options {
+	struct cmd_select_base base;
+	const char *right_release;
+};
+
+static const struct arg_def diff_only[] = {
+	{"right-release", 0, ARG_STRING, offsetof(struct diff_options, right_release), "NAME",
+	 "the release of the second variant, when it is not --release too", "<release>"},
+	{0},
+};
+
+static const struct cmd_positional diff_arguments[] = {
+	{"VARIANT", "the one to start from, for example pytorch-python313-cuda12_8-sm90-avx2", "<profile>"},
+	{"VARIANT", "the one to compare with it", "<profile>"},
+	{0},
+};
+
+/* The plan of one word; each is chosen alone, so that both may be the same variant of two releases. */
+static int plan_word(struct cmd_context *c, const char *word, const char *release, const struct plan **ret, struct err *e)
+{
+	struct diff_options options = *(const struct diff_options *)c->options;
+	struct cmd_context own = *c;
+	const char *items[] = {word, NULL};
+	const struct strlist words = {.items = items, .count = 1, .cap = 1};
+	struct selection *chosen;
+	size_t count;
+	if (release)
+		options.base.select.release = release;
+	own.options = &options;
+	if (cmd_select(&own, &words, &chosen, &count, e) < 0)
+		return -1;
+	return cmd_select_plan(&own, &chosen[0], NULL, NULL, NULL, ret, e);
+}
+
+static int diff_main(struct cmd_context *c, const struct strlist *words, struct err *e)
+{
+	const struct diff_options *o = c->options;
+	const struct tables *t;
+	const struct plan *left, *right;
+	struct plan_diff d;
+	if (words->count != 2 || o->base.select.profile || o->base.select.matrix) {
+		err_set(e, ERR_USAGE, "diff takes two variants");
+		return err_hint(e, "for example ptbuild diff pytorch-python313-cpu-avx pytorch-python313-cpu-avx2");
+	}
+	if (cmd_tables(c, &t, e) < 0 || plan_word(c, words->items[0], NULL, &left, e) < 0 ||
+	    plan_word(c, words->items[1], o->right_release, &right, e) < 0)
+		return -1;
+	plan_compare(left, right, c->arena, &d);
+	if (c->global->json) {
+		AUTO_JSON json_t *doc = plan_diff_json(left, right, &d);
+		return json_print(doc, e);
+	}
+	AUTO_BUF struct buf out = {0};
+	buf_addstr(&out, plan_diff_text(left, right, &d, c->arena));
+	return cmd_write_stdout(&out, e);
+}
+
+static const struct cmd_example diff_examples[] = {
+	{"ptbuild diff pytorch-python313-cpu-avx pytorch-python313-cpu-avx2", "what the instruction set changes"},
+	{"ptbuild diff pytorch-python313-cpu-avx2 pytorch-python313-cpu-avx2 --release 2.8.0 --right-release 2.9.1",
+	 "one variant in two releases"},
+	{0},
+};
+
+static const char *const diff_text[] = {
+	"Plans two variants and shows only what differs: of each value both sides, with the table and line that it comes from, the rule "
+	"and why.",
+	"As with plan, nothing is run and nothing is fetched. --set, --without and --blas hold for both sides.",
+	NULL,
+};
+
+static const struct arg_def *const diff_tables[] = {cmd_select_options, diff_only, NULL};
+
+const struct command command_diff = {
+	.name = "diff",
+	.summary = "show how the plans of two variants differ, and why",
+	.usage = "VARIANT VARIANT [OPTION...]",
+	.text = diff_text,
+	.tables = diff_tables,
+	.arguments = diff_arguments,
+	.examples = diff_examples,
+	.options_size = sizeof(struct diff_options),
+	.run = diff_main,
+};
