@@ -48,7 +48,7 @@ static void from_wheels(struct store *s, const struct plan *p, struct arena *a, 
 			continue;
 		const char *variant = json_string_value(json_object_get(record, "variant"));
 		const char *text = json_string_value(json_object_get(record, "compile_text"));
-		if (variant && text && strcmp(variant, p->variant) == 0)
+		if (variant && text && strcmp(variant, p->variant) == 0 && !(ret->text && strcmp(text, ret->text) == 0))
 			*ret = (struct earlier){.text = arena_strdup(a, text), .used = objects[i].used};
 	}
 }

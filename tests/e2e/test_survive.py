@@ -1,0 +1,211 @@
+"""Builds that survive: stopped by a person, failing once, changed inputs, and too little memory, each in a tree that goes on."""
+
+import glob
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import time
+from collections import Counter
+
+from toy import HERE, TOP, host_python, main, record
+
+UNIT = "int toy_unit@UNIT@(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += i * @UNIT@; return sum; }\n"
+LIMIT = os.path.join(TOP, "ci", "memory-limited")
+
+
+def behaving(*modes):
+    """The toy with light units, and a launcher before each compiler."""
+
+    def change(files):
+        files["csrc/unit.cpp.in"] = UNIT.encode()
+        files["launch.py"] = open(os.path.join(HERE, "launch.py"), "rb").read()
+        launcher = " ".join(["python3", "${CMAKE_SOURCE_DIR}/launch.py", *modes])
+        files["CMakeLists.txt"] += f'\nset_property(TARGET torch_toy PROPERTY RULE_LAUNCH_COMPILE "{launcher}")\n'.encode()
+
+    return change
+
+
+def pin(world, name, *modes, memory=""):
+    world.pin("setup-py-env", behaving(*modes), name)
+    with open(world.release(name), "a") as f:
+        f.write(memory)
+
+
+def words(name, *more):
+    return ["build", "--profile", "cpu-avx2", "--release", f"2.9.1-{name}", "--json", *more]
+
+
+def tree_of(world):
+    trees = [t for t in glob.glob(world.path("cache", "build", "*")) if os.path.exists(os.path.join(t, "tree.json"))]
+    return max(trees, key=os.path.getmtime)
+
+
+def compiled(tree):
+    with open(os.path.join(tree, "src", "compiled")) as f:
+        return Counter(f.read().split())
+
+
+def processes(word):
+    """Those whose command line has the word."""
+    found = []
+    for path in glob.glob("/proc/[0-9]*/cmdline"):
+        try:
+            text = open(path, "rb").read().decode(errors="replace")
+        except OSError:
+            continue
+        if word in text:
+            found.append(path + ": " + text.replace("\0", " ")[:200])
+    return found
+
+
+def wait_for(path, seconds=120):
+    end = time.monotonic() + seconds
+    while not glob.glob(path):
+        assert time.monotonic() < end, f"no {path} after {seconds} s"
+        time.sleep(0.05)
+
+
+def stopped(world, p, sig):
+    start = time.monotonic()
+    p.send_signal(sig)
+    _, err = p.communicate(timeout=30)
+    took = time.monotonic() - start
+    assert p.returncode == 130, f"exit {p.returncode}: {err[-1000:]}"
+    assert took < 2, f"it took {took:.1f} s to stop"
+    assert not processes("sleep(3456)"), processes("sleep(3456)")
+    return err
+
+
+def test_stopped_failed_and_finished(world):
+    pin(world, "stops", "unit3=blocks", "unit5=blocks", "unit7=fails")
+    p = world.start(*words("stops", "--jobs", "1"))
+    wait_for(world.path("cache", "build", "*", "src", "unit3.blocked"))
+    wait_for(world.path("cache", "build", "*", "src", "blocking"))
+    stopped(world, p, signal.SIGINT)
+    tree = tree_of(world)
+    before = compiled(tree)
+    assert before and set(before.values()) == {1}, before
+    os.remove(os.path.join(tree, "src", "blocking"))
+
+    p = world.start(*words("stops", "--jobs", "1"))
+    wait_for(os.path.join(tree, "src", "blocking"))
+    stopped(world, p, signal.SIGTERM)
+
+    failed = world.run(*words("stops", "--jobs", "1"))
+    assert failed.returncode == 6, failed.stderr[-2000:]
+    assert "unit7.cpp:7:1: error: what the test wants" in failed.stderr, failed.stderr[-2000:]
+    assert "in unit 'CMakeFiles/torch_toy.dir/unit7.cpp.o'" in failed.stderr, failed.stderr[-2000:]
+    assert len(failed.stderr.splitlines()) < 40, f"{len(failed.stderr.splitlines())} lines"
+    log = re.search(r"the whole log is '([^']+)'", failed.stderr).group(1)
+    assert "unit7.cpp:7:1: error" in open(log).read()
+
+    # The command of the message, as it stands.
+    line = re.search(r"this unit alone, again: (ptbuild shell .*)", failed.stderr).group(1)
+    command = shlex.split(line)
+    command[0] = world.ptbuild
+    alone = subprocess.run(command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+    assert alone.returncode == 0, alone.stderr[-2000:]
+    assert compiled(tree)["unit7"] == 1
+
+    shown = world.run("shell", f"pytorch-python{host_python().replace('.', '')}-cpu-avx2", "--", "sh", "-c", "read x; echo $PWD $x $MAX_JOBS; exit 4", input="typed\n")
+    assert shown.stdout == "/ptbuild/src typed 1\n", shown
+    assert shown.returncode == 6 and "ended with status 4" in shown.stderr, shown
+
+    done = world.run(*words("stops", "--jobs", "1", "--keep"))
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert record(done)["record"]["build"]["resumed"]
+    again = {unit: n for unit, n in compiled(tree).items() if n > 1}
+    assert not again, f"compiled twice: {again}"
+    assert sum(compiled(tree).values()) == 10
+
+
+def test_a_changed_input_is_told(world):
+    old = tree_of(world)
+    p = world.start(*words("stops", "--set", "USE_MKLDNN=OFF", "--set", "USE_NUMA=ON"))
+    told = []
+    for line in p.stderr:
+        told.append(line)
+        if "stays in" in line:
+            break
+    p.terminate()
+    p.communicate(timeout=30)
+    told = "".join(told)
+    assert "a new tree, as inputs are not what they were" in told, told
+    assert re.search(r"cmake USE_MKLDNN: \S+ → OFF", told), told
+    assert f"the tree of the old ones stays in '{old}'" in told, told
+
+
+def test_shell_without_a_tree(world):
+    name = f"pytorch-python{host_python().replace('.', '')}-cpu-avx512"
+    none = world.run("shell", name)
+    assert none.returncode == 3, none.stderr
+    assert f"no build tree of '{name}' is kept" in none.stderr and "--keep" in none.stderr, none.stderr
+    assert world.run("shell").returncode == 2
+
+
+def can_limit():
+    return subprocess.run([LIMIT, "300M", "true"], capture_output=True).returncode == 0
+
+
+def limited(world, name, *more):
+    """Builds with 1 GiB of memory; where no limit can be made the units die like killed ones instead."""
+    command = world.command(*words(name, *more))
+    if can_limit():
+        command = [LIMIT, "1G", *command]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=world.dir)
+
+
+def hungry(*units):
+    return [f"{u}=eats:600" if can_limit() else f"{u}=alone:1" for u in units]
+
+
+SMALL = "  memory:\n    compile: 100M\n    link: 100M\n"
+
+
+def test_too_little_memory_lowers_the_jobs(world):
+    """Nobody knows that some units need 600 MB: two of them at once are killed, one at a time is not."""
+    pin(world, "hungry", *hungry("unit2", "unit3", "unit4"), memory=SMALL)
+    done = limited(world, "hungry", "--jobs", "4")
+    assert done.returncode == 0, done.stderr[-3000:]
+    r = record(done)["record"]["build"]
+    assert [(x["from"], x["to"]) for x in r["reductions"]][:1] == [(4, 2)] and r["reductions"][-1]["to"] == 1, r["reductions"]
+    assert r["jobs"] == 1
+    for x in r["reductions"]:
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", x["at"]) and x["after"] > 0 and "kill" in x["why"].lower(), x
+    assert "memory ran short at" in done.stderr and "from 2 jobs at once to 1" in done.stderr, done.stderr
+
+
+def test_known_heavy_units_wait_for_each_other(world):
+    """The release says which units are heavy: they never meet, and the others still go two at a time."""
+    table = SMALL + '    heavy:\n      - {units: "*unit[234].cpp.o", bytes: 650M, why: "they eat"}\n'
+    pin(world, "known", *hungry("unit2", "unit3", "unit4"), memory=table)
+    done = limited(world, "known", "--jobs", "2")
+    assert done.returncode == 0, done.stderr[-3000:]
+    r = record(done)["record"]["build"]
+    assert r["reductions"] == [] and r["jobs"] == 2, r
+    if can_limit():
+        assert r["pools"]["heavy"] == 1, r["pools"]
+        assert r["memory"] <= 1 << 30, r["memory"]
+
+
+def test_memory_too_small_for_one(world):
+    pin(world, "huge", "unit2=eats:1100" if can_limit() else "unit2=alone:0", memory=SMALL)
+    done = limited(world, "huge", "--jobs", "2")
+    assert done.returncode == 8, f"exit {done.returncode}: {done.stderr[-2000:]}"
+    assert "does not fit into memory even with one job at a time" in done.stderr and "unit2.cpp.o" in done.stderr, done.stderr[-2000:]
+
+
+if __name__ == "__main__":
+    main(
+        [
+            test_stopped_failed_and_finished,
+            test_a_changed_input_is_told,
+            test_shell_without_a_tree,
+            test_too_little_memory_lowers_the_jobs,
+            test_known_heavy_units_wait_for_each_other,
+            test_memory_too_small_for_one,
+        ]
+    )
