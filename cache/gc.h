@@ -1,6 +1,12 @@
-/* Garbage collection of the store: least recently used first. */
+/* What lies in the store, by kind, and what may go: least recently used first. */
 #pragma once
 #include "cache/store.h"
+
+/* Kinds beside those of objects. */
+#define GC_PARTIAL "partial"       /* broken downloads */
+#define GC_QUARANTINE "quarantine" /* key: its name there */
+#define GC_CCACHE "ccache"         /* the compiler cache's files */
+#define GC_APT "apt"               /* package lists */
 
 struct gc_options {
 	int64_t keep_seconds;  /* what was not used for so long goes; -1: age alone removes nothing */
@@ -11,8 +17,7 @@ struct gc_options {
 };
 
 struct gc_result {
-	struct store_object *
-		removed; /* kind "build" is a build tree, "partial" a broken download, "quarantine" what lies there (key: its name there) */
+	struct store_object *removed; /* the files of the compiler cache are one of these, its key "N files" */
 	size_t count;
 	uint64_t removed_bytes;
 	uint64_t kept_bytes;
@@ -20,8 +25,20 @@ struct gc_result {
 	size_t busy; /* of the kept: those whose lock is held */
 };
 
-/* store_gc: removes what was not used for keep_seconds, then, oldest first, until max_bytes holds. Objects and build trees whose lock is held stay. Quarantined objects count by the time they were put there. */
+/* store_gc: removes what was not used for keep_seconds, then, oldest first, until max_bytes holds: objects, kept build trees, broken downloads, what lies in the quarantine, package lists, files of the compiler cache. What is locked
+ * stays. Quarantined objects count by the time they were put there. Stores below are not touched. */
 int store_gc(struct store *s, const struct gc_options *o, const struct run *run, struct arena *a, struct gc_result *ret,
 	     struct err *e) MUST_CHECK;
+
+struct store_usage {
+	const char *kind;
+	size_t count;
+	uint64_t bytes;
+	int64_t oldest; /* last use of what was not used for longest; 0 if there is nothing */
+};
+
+/* store_usage: a row per kind, objects first; kinds that have nothing are left out. */
+int store_usage(struct store *s, const struct run *run, struct arena *a, struct store_usage **ret, size_t *ret_count,
+		struct err *e) MUST_CHECK;
 /* store_list_builds: the kept build trees, kind "build". */
 int store_list_builds(struct store *s, struct arena *a, struct store_object **ret, size_t *ret_count, struct err *e) MUST_CHECK;

@@ -51,28 +51,33 @@ static int adopt_directory(const char *dir, const char *format, struct err *e)
 	return fs_write_atomic(format, line, (size_t)n, 0644, e);
 }
 
-static int check_format(const char *dir, struct err *e)
+int store_check_format(const char *file, const char *dir, struct err *e)
 {
-	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf text = {0};
-	const char *path = path_join(&a, dir, "format");
-	if (!fs_exists(path) && adopt_directory(dir, path, e) < 0)
-		return -1;
-	if (fs_read(path, 256, &text, e) < 0)
+	if (fs_read(file, 256, &text, e) < 0)
 		return -1;
 	const char *s = buf_cstr(&text);
 	size_t prefix = strlen(FORMAT_PREFIX);
 	char *end = NULL;
 	unsigned long version = strncmp(s, FORMAT_PREFIX, prefix) == 0 ? strtoul(s + prefix, &end, 10) : 0;
 	if (!end || end == s + prefix || strcmp(end, "\n") != 0) {
-		err_set(e, ERR_CONFIG, "'%s' does not hold a store's format line", path);
-		return err_hint(e, "remove '%s', or name another directory with --cache", dir);
+		err_set(e, ERR_CONFIG, "'%s' does not hold a store's format line", file);
+		return err_hint(e, "remove '%s', or name another directory", dir);
 	}
 	if (version != STORE_FORMAT) {
 		err_set(e, ERR_CONFIG, "the store '%s' has format %lu, this program knows %d", dir, version, STORE_FORMAT);
 		return err_hint(e, "use the ptbuild that made it, or name another directory with --cache");
 	}
 	return 0;
+}
+
+static int check_format(const char *dir, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	const char *path = path_join(&a, dir, "format");
+	if (!fs_exists(path) && adopt_directory(dir, path, e) < 0)
+		return -1;
+	return store_check_format(path, dir, e);
 }
 
 /* The lock is tried before anything is touched, so a stage in use is never seen as dead. */
@@ -114,7 +119,7 @@ static int remove_dead_stages(const char *dir, const struct run *run, struct err
 /* Two opens at once may both make the layout: every step of it may be repeated. */
 static int make_layout(const char *dir, struct err *e)
 {
-	static const char *const parts[] = {"objects", "tmp", "locks", "build", "quarantine"};
+	static const char *const parts[] = {"objects", "tmp", "locks", "build", "quarantine", "stamps"};
 	AUTO_ARENA struct arena a = {0};
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
 		if (fs_mkdirs(path_join(&a, dir, parts[i]), e) < 0)
@@ -138,6 +143,8 @@ int store_open(const char *dir, const struct run *run, struct store **ret, struc
 		return err_errno(e, ERR_SYSTEM, "cannot open the store '%s'", dir);
 	}
 	pthread_mutex_init(&s->mutex, NULL);
+	s->log = (struct log){.level = run->log->level, .fd = run->log->fd};
+	s->cancel_fd = run->cancel_fd;
 	*ret = s;
 	return 0;
 }
@@ -149,6 +156,12 @@ void store_close(struct store *s)
 	while (s->stages_count)
 		store_drop_stage(s, s->stages[s->stages_count - 1].path);
 	pthread_mutex_destroy(&s->mutex);
+	for (size_t i = 0; i < s->lowers_count; i++)
+		free(s->lowers[i]);
+	for (size_t i = 0; i < s->bad_count; i++)
+		free(s->bad[i]);
+	free(s->lowers);
+	free(s->bad);
 	free(s->stages);
 	free(s->dir);
 	free(s);

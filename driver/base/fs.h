@@ -42,10 +42,12 @@ int fs_list(const char *path, struct arena *a, struct strlist *ret, struct err *
  * Links below top are not followed. A non-zero return stops and is returned. */
 typedef int (*fs_walk_fn)(const char *rel, const struct stat *st, void *user, struct err *e);
 int fs_walk(const char *top, fs_walk_fn fn, void *user, struct err *e) MUST_CHECK;
+/* fs_walk_busy: the same of a tree that others change meanwhile: what is gone when it is looked at is left out. */
+int fs_walk_busy(const char *top, fs_walk_fn fn, void *user, struct err *e) MUST_CHECK;
 /* fs_exists, fs_is_dir: links are followed; false too when it cannot be found out. */
 bool fs_exists(const char *path);
 bool fs_is_dir(const char *path);
-/* fs_tree_size: bytes of all regular files below (st_size). */
+/* fs_tree_size: bytes of all regular files below (st_size), of a tree that may be in use. */
 int fs_tree_size(const char *path, uint64_t *ret, struct err *e) MUST_CHECK;
 /* fs_free_bytes: what an unprivileged writer may still write on the file system that holds `path` (or will: a missing path counts as its nearest existing parent). */
 int fs_free_bytes(const char *path, uint64_t *ret, struct err *e) MUST_CHECK;

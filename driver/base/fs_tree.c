@@ -25,6 +25,7 @@ struct walk {
 	fs_walk_fn fn;
 	void *user;
 	bool sync; /* fsync everything instead of calling fn */
+	bool busy; /* others change it: what is gone when it is looked at is left out */
 };
 
 static int walk_error(const struct walk *w, const char *what, struct err *e)
@@ -85,8 +86,11 @@ static int read_entries(int fd, struct arena *a, struct entries *ret, const stru
 		if (is_dots(entry->d_name))
 			continue;
 		struct stat st;
-		if (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		if (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+			if (w->busy && errno == ENOENT)
+				continue;
 			return walk_error(w, "list", e);
+		}
 		entries_add(ret, a, entry->d_name, &st);
 	}
 	if (ret->count)
@@ -119,6 +123,8 @@ static int walk_dir(struct walk *w, int parent, const char *name, int depth, str
 		return err_set(e, ERR_SYSTEM, "directories nested more than %d deep below '%s'", MAX_DEPTH, w->top);
 	/* Only the directory named by the caller may be a link. */
 	AUTO_FD int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth ? O_NOFOLLOW : 0));
+	if (fd < 0 && w->busy && depth && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
+		return 0;
 	if (fd < 0)
 		return walk_error(w, "open", e);
 	AUTO_ARENA struct arena a = {0};
@@ -146,6 +152,14 @@ int fs_walk(const char *top, fs_walk_fn fn, void *user, struct err *e)
 	return rc;
 }
 
+int fs_walk_busy(const char *top, fs_walk_fn fn, void *user, struct err *e)
+{
+	struct walk w = {.top = top, .fn = fn, .user = user, .busy = true};
+	int rc = walk_dir(&w, AT_FDCWD, top, 0, e);
+	buf_release(&w.rel);
+	return rc;
+}
+
 int fs_sync_tree(const char *path, struct err *e)
 {
 	struct walk w = {.top = path, .sync = true};
@@ -166,7 +180,7 @@ static int add_size(const char *rel, const struct stat *st, void *user, struct e
 int fs_tree_size(const char *path, uint64_t *ret, struct err *e)
 {
 	uint64_t total = 0;
-	if (fs_walk(path, add_size, &total, e) != 0)
+	if (fs_walk_busy(path, add_size, &total, e) != 0)
 		return -1;
 	*ret = total;
 	return 0;

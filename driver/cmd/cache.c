@@ -2,10 +2,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/machine.h"
 #include "cache/gc.h"
+#include "cache/verify.h"
 #include "cmd/help.h"
 
 #define GRACE_SECONDS 3600
@@ -15,7 +18,6 @@ struct cache_options {
 	const char *max_size;
 	const char *keep_days;
 	bool dry_run;
-	bool repair;
 };
 
 /* "20G", "500M", "1024": binary multiples. */
@@ -70,101 +72,123 @@ static json_t *objects_json(const struct store_object *o, size_t count)
 	return list;
 }
 
-struct contents {
-	struct store_object *objects, *builds;
-	size_t objects_count, builds_count;
-};
-
-static int read_contents(struct cmd_context *c, struct store *s, struct contents *ret, struct err *e)
+/* "3 days", as long as it was not used. */
+static const char *age_text(int64_t used, struct arena *a)
 {
-	if (store_list(s, c->arena, &ret->objects, &ret->objects_count, e) < 0)
-		return -1;
-	return store_list_builds(s, c->arena, &ret->builds, &ret->builds_count, e);
+	int64_t s = (int64_t)time(NULL) - used;
+	if (s < 7200)
+		return arena_printf(a, "%lld min", (long long)(s > 0 ? s / 60 : 0));
+	return s < 172800 ? arena_printf(a, "%lld h", (long long)(s / 3600)) : arena_printf(a, "%lld days", (long long)(s / 86400));
 }
 
-/* One line per run of objects of the same kind: the list is sorted by it. */
-static void kinds_text(const struct store_object *o, size_t count, struct arena *a, struct buf *out)
+static json_t *usage_json(const struct store_usage *rows, size_t count)
 {
-	for (size_t i = 0; i < count;) {
-		uint64_t bytes = 0;
-		size_t first = i;
-		for (; i < count && strcmp(o[i].kind, o[first].kind) == 0; i++)
-			bytes += o[i].bytes;
-		buf_printf(out, "%-12s %6zu  %s\n", o[first].kind, i - first, size_text(bytes, a));
-	}
+	json_t *list = json_array();
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:I}", "kind", rows[i].kind, "count", (json_int_t)rows[i].count,
+						      "bytes", (json_int_t)rows[i].bytes, "oldest_use", (json_int_t)rows[i].oldest));
+	return list;
+}
+
+static json_t *lowers_json(const struct store *s)
+{
+	const char *const *dirs;
+	json_t *list = json_array();
+	size_t count = store_lowers(s, &dirs);
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(list, json_string(dirs[i]));
+	return list;
+}
+
+static int info_json(struct cmd_context *c, struct store *s, const struct store_usage *rows, size_t rows_count, uint64_t free_bytes,
+		     struct err *e)
+{
+	struct store_object *objects, *builds;
+	size_t objects_count, builds_count;
+	if (store_list(s, c->arena, &objects, &objects_count, e) < 0 || store_list_builds(s, c->arena, &builds, &builds_count, e) < 0)
+		return -1;
+	AUTO_JSON json_t *doc = json_pack("{s:i, s:s, s:I, s:o, s:o, s:o, s:o}", "schema", 1, "dir", store_dir(s), "free_bytes",
+					  (json_int_t)free_bytes, "kinds", usage_json(rows, rows_count), "lower", lowers_json(s), "objects",
+					  objects_json(objects, objects_count), "builds", objects_json(builds, builds_count));
+	return json_print(doc, e);
 }
 
 static int cache_info(struct cmd_context *c, struct store *s, struct err *e)
 {
-	struct contents all;
-	uint64_t free_bytes;
-	if (read_contents(c, s, &all, e) < 0 || fs_free_bytes(store_dir(s), &free_bytes, e) < 0)
+	struct store_usage *rows;
+	size_t count;
+	uint64_t free_bytes, total = 0;
+	if (store_usage(s, c->run, c->arena, &rows, &count, e) < 0 || fs_free_bytes(store_dir(s), &free_bytes, e) < 0)
 		return -1;
-	if (c->global->json) {
-		AUTO_JSON json_t *doc = json_pack("{s:i, s:s, s:I, s:o, s:o}", "schema", 1, "dir", store_dir(s), "free_bytes",
-						  (json_int_t)free_bytes, "objects", objects_json(all.objects, all.objects_count), "builds",
-						  objects_json(all.builds, all.builds_count));
-		return json_print(doc, e);
-	}
+	if (c->global->json)
+		return info_json(c, s, rows, count, free_bytes, e);
 	AUTO_BUF struct buf out = {0};
+	const char *const *lowers;
+	size_t lowers_count = store_lowers(s, &lowers);
 	buf_printf(&out, "%s\n", store_dir(s));
-	kinds_text(all.objects, all.objects_count, c->arena, &out);
-	kinds_text(all.builds, all.builds_count, c->arena, &out);
-	if (all.objects_count + all.builds_count == 0)
+	for (size_t i = 0; i < count; i++) {
+		buf_printf(&out, "%-12s %7zu  %-10s  oldest use %s ago\n", rows[i].kind, rows[i].count, size_text(rows[i].bytes, c->arena),
+			   age_text(rows[i].oldest, c->arena));
+		total += rows[i].bytes;
+	}
+	if (count == 0)
 		buf_addstr(&out, "empty\n");
-	buf_printf(&out, "free space   %s\n", size_text(free_bytes, c->arena));
+	buf_printf(&out, "%-12s %7s  %s\n", "total", "", size_text(total, c->arena));
+	buf_printf(&out, "%-12s %7s  %s\n", "free space", "", size_text(free_bytes, c->arena));
+	for (size_t i = 0; i < lowers_count; i++)
+		buf_printf(&out, "below it     %s\n", lowers[i]);
 	return cmd_write_stdout(&out, e);
 }
 
-static int report_wrong(struct cmd_context *c, const struct store_object *o, const struct err *why, bool moved, json_t *list,
-			struct buf *out)
+/* What was found of one object. */
+static const char *const fates[] = {
+	[STORE_WRONG_KEPT] = "", [STORE_WRONG_MOVED] = " (moved to the quarantine)", [STORE_WRONG_BUSY] = " (in use, so it stays for now)"};
+
+static json_t *wrong_json(const struct store_check *k)
 {
-	json_t *row = object_json(o);
-	json_object_set_new(row, "error", json_string(why->msg));
-	json_object_set_new(row, "quarantined", json_boolean(moved));
-	buf_printf(out, "%s%s\n", why->msg, moved ? " (moved to the quarantine)" : "");
-	(void)c;
-	return json_array_append_new(list, row);
+	json_t *row = object_json(&k->object);
+	json_object_set_new(row, "error", json_string(k->why.msg));
+	json_object_set_new(row, "quarantined", json_boolean(k->fate == STORE_WRONG_MOVED));
+	return row;
+}
+
+static int print_checks(struct cmd_context *c, struct store *s, const struct store_checks *r, struct err *e)
+{
+	if (c->global->json) {
+		json_t *list = json_array();
+		for (size_t i = 0; i < r->wrong; i++)
+			json_array_append_new(list, wrong_json(&r->items[i]));
+		AUTO_JSON json_t *doc = json_pack("{s:i, s:s, s:I, s:I, s:o}", "schema", 1, "dir", store_dir(s), "checked",
+						  (json_int_t)r->checked, "bytes", (json_int_t)r->bytes, "wrong", list);
+		return json_print(doc, e);
+	}
+	AUTO_BUF struct buf out = {0};
+	for (size_t i = 0; i < r->wrong; i++)
+		buf_printf(&out, "%s%s\n", r->items[i].why.msg, fates[r->items[i].fate]);
+	buf_printf(&out, "%zu objects checked (%s), %zu wrong\n", r->checked, size_text(r->bytes, c->arena), r->wrong);
+	return cmd_write_stdout(&out, e);
 }
 
 static int cache_verify(struct cmd_context *c, struct store *s, struct err *e)
 {
 	const struct cache_options *o = c->options;
-	struct store_object *objects;
-	size_t count, wrong = 0;
-	AUTO_JSON json_t *list = json_array();
-	AUTO_BUF struct buf out = {0};
-	if (store_list(s, c->arena, &objects, &count, e) < 0)
+	struct store_checks r;
+	if (store_verify_all(s, !o->dry_run, machine_processors(), c->run, c->arena, &r, e) < 0 || print_checks(c, s, &r, e) < 0)
 		return -1;
-	for (size_t i = 0; i < count; i++) {
-		struct err why = {0};
-		log_status(c->run->log, "checking %zu of %zu: %s %.12s", i + 1, count, objects[i].kind, objects[i].key);
-		if (store_verify(s, &objects[i], c->run, &why) == 0)
-			continue;
-		if (why.kind != ERR_INTEGRITY) {
-			*e = why;
+	for (size_t i = 0; i < r.wrong; i++) {
+		if (r.items[i].why.kind != ERR_INTEGRITY) { /* what cannot be read is not known to be wrong */
+			*e = r.items[i].why;
 			return -1;
 		}
-		if (o->repair && store_quarantine(s, &objects[i], e) < 0)
-			return -1;
-		wrong++;
-		report_wrong(c, &objects[i], &why, o->repair, list, &out);
 	}
-	log_status_end(c->run->log);
-	if (c->global->json) {
-		AUTO_JSON json_t *doc =
-			json_pack("{s:i, s:s, s:I, s:O}", "schema", 1, "dir", store_dir(s), "checked", (json_int_t)count, "wrong", list);
-		if (json_print(doc, e) < 0)
-			return -1;
-	} else {
-		buf_printf(&out, "%zu objects checked, %zu wrong\n", count, wrong);
-		if (cmd_write_stdout(&out, e) < 0)
-			return -1;
-	}
-	if (wrong == 0 || o->repair)
+	if (r.wrong == 0)
 		return 0;
-	err_set(e, ERR_INTEGRITY, "%zu of %zu objects in '%s' are not what they were when they were published", wrong, count, store_dir(s));
-	return err_hint(e, "'ptbuild cache verify --repair' moves them out of the way, so that they are made anew");
+	err_set(e, ERR_INTEGRITY, "%zu of %zu objects in '%s' are not what they were when they were published", r.wrong, r.checked,
+		store_dir(s));
+	return err_hint(
+		e, o->dry_run ? "'ptbuild cache verify' without --dry-run moves them out of the way, so that they are made anew"
+			      : "they lie in 'quarantine' there until 'cache gc' removes them; what is missing is made anew when it is "
+				"wanted");
 }
 
 static int cache_gc(struct cmd_context *c, struct store *s, struct err *e)
@@ -225,8 +249,7 @@ static const struct arg_def cache_options[] = {
 	{"max-size", 0, OPTION(ARG_STRING, max_size), "SIZE", "gc: remove the least recently used until the store is this small (20G)",
 	 NULL},
 	{"keep-days", 0, OPTION(ARG_STRING, keep_days), "N", "gc: remove what was not used for N days", NULL},
-	{"dry-run", 'n', OPTION(ARG_FLAG, dry_run), NULL, "gc: only show what would be removed", NULL},
-	{"repair", 0, OPTION(ARG_FLAG, repair), NULL, "verify: move wrong objects to the quarantine", NULL},
+	{"dry-run", 'n', OPTION(ARG_FLAG, dry_run), NULL, "gc, verify: only show what would be removed or moved away", NULL},
 	{0},
 };
 
@@ -234,14 +257,17 @@ const struct command command_cache = {
 	.name = "cache",
 	.summary = "show, check or clean the store",
 	.usage = "info|verify|gc [options]",
-	.text = (const char *const[]){"The store keeps source archives, finished wheels and build trees. What is in use is never removed, "
+	.text = (const char *const[]){"The store keeps source archives, finished wheels, build trees and the compiler cache. What is in "
+				      "use is never removed, "
 				      "nor what was used "
 				      "within the last hour.",
 				      NULL},
 	.tables = (const struct arg_def *const[]){cache_options, NULL},
 	.arguments =
 		(const struct cmd_positional[]){
-			{"ACTION", "info: what is there; verify: hash all of it again; gc: remove what is old", "info verify gc"}, {0}},
+			{"ACTION", "info: what is there; verify: hash all of it again, move away what is wrong; gc: remove what is old",
+			 "info verify gc"},
+			{0}},
 	.examples = (const struct cmd_example[]){{"ptbuild cache gc --keep-days 30 --max-size 50G --dry-run", "see what would go"}, {0}},
 	.options_size = sizeof(struct cache_options),
 	.run = run_cache,

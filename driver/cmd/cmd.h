@@ -7,6 +7,7 @@
 #include "core/toolchain.h"
 #include "core/toolkit.h"
 
+struct fetch_store;
 struct store;
 
 /* Options of every command. The options struct of a command begins with one of these. */
@@ -19,6 +20,8 @@ struct cmd_globals {
 	const char *out;
 	const char *sandbox;
 	struct strlist mirrors;
+	struct strlist lower_stores;
+	const char *store_url;
 };
 
 struct cmd_positional {
@@ -68,6 +71,7 @@ struct cmd_context {
 	const struct toolchain *toolchain;
 	const struct toolkits *toolkits;
 	struct store *store;
+	struct fetch_store *remote; /* of the store */
 	struct root *root;
 };
 
@@ -76,7 +80,7 @@ struct cmd_context {
 int cmd_profiles_dir(struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
 int cmd_patches_dir(struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
 int cmd_tables(struct cmd_context *c, const struct tables **ret, struct err *e) MUST_CHECK;
-/* cmd_store: the store of --cache, else $XDG_CACHE_HOME/ptbuild, else ~/.cache/ptbuild. Closed by cmd_main. cmd_cache_dir: where that is, nothing opened. */
+/* cmd_store: the store of --cache, else $XDG_CACHE_HOME/ptbuild, else ~/.cache/ptbuild, with those below it (--lower-store, PTBUILD_LOWER_STORE) and the remote one (--store-url, PTBUILD_STORE_URL; not with --offline). Closed by cmd_main. cmd_cache_dir: where that is, nothing opened. */
 int cmd_store(struct cmd_context *c, struct store **ret, struct err *e) MUST_CHECK;
 int cmd_cache_dir(const struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
 int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e) MUST_CHECK;

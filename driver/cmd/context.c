@@ -8,6 +8,7 @@
 #include "base/path.h"
 #include "cache/store.h"
 #include "cmd/cmd.h"
+#include "step/fetch_store.h"
 
 static const char *current_dir(struct arena *a)
 {
@@ -97,10 +98,35 @@ int cmd_cache_dir(const struct cmd_context *c, const char **ret, struct err *e)
 	return 0;
 }
 
+static int add_lower_stores(struct cmd_context *c, struct err *e)
+{
+	const char *more = getenv("PTBUILD_LOWER_STORE"), *cwd = current_dir(c->arena);
+	struct strlist dirs = {0};
+	strlist_append(&dirs, c->arena, &c->global->lower_stores);
+	strlist_split(&dirs, c->arena, more ? more : "", ":");
+	for (size_t i = 0; i < dirs.count; i++)
+		if (store_add_lower(c->store, path_absolute(c->arena, cwd, dirs.items[i]), e) < 0)
+			return -1;
+	return 0;
+}
+
+static int add_remote_store(struct cmd_context *c, struct err *e)
+{
+	const char *url = c->global->store_url ? c->global->store_url : getenv("PTBUILD_STORE_URL");
+	if (!url || !*url || c->global->offline)
+		return 0;
+	if (fetch_store_new(url, &c->remote, e) < 0)
+		return -1;
+	const struct store_remote remote = fetch_store_remote(c->remote);
+	store_set_remote(c->store, &remote);
+	return 0;
+}
+
 int cmd_store(struct cmd_context *c, struct store **ret, struct err *e)
 {
 	const char *dir = NULL;
-	if (!c->store && (cmd_cache_dir(c, &dir, e) < 0 || store_open(dir, c->run, &c->store, e) < 0))
+	if (!c->store && (cmd_cache_dir(c, &dir, e) < 0 || store_open(dir, c->run, &c->store, e) < 0 || add_lower_stores(c, e) < 0 ||
+			  add_remote_store(c, e) < 0))
 		return -1;
 	*ret = c->store;
 	return 0;

@@ -85,9 +85,17 @@ static int object_file(const char *dir, const struct fetch_source *s, struct are
 static int look_in_store(struct fetch_shared *f, const struct fetch_source *s, struct arena *a, const char **ret, struct err *e)
 {
 	const char *dir = NULL;
-	pthread_mutex_lock(&f->mutex);
 	int status = store_find(f->store, STORE_SOURCE, s->sha256, a, &dir, e);
-	pthread_mutex_unlock(&f->mutex);
+	if (status != 0 || !dir)
+		return status;
+	return object_file(dir, s, a, ret, e);
+}
+
+/* The remote store is a place like others, but asked first. */
+static int pull_from_remote(struct fetch_worker *w, const struct fetch_source *s, struct arena *a, const char **ret, struct err *e)
+{
+	const char *dir = NULL;
+	int status = store_pull(w->shared->store, STORE_SOURCE, s->sha256, &w->run, a, &dir, e);
 	if (status != 0 || !dir)
 		return status;
 	return object_file(dir, s, a, ret, e);
@@ -123,6 +131,8 @@ static int run_job(const struct fetch_pool *p, struct fetch_worker *w, struct fe
 	if (run_check(&w->run, &j->err) != 0 || store_lock(f->store, STORE_SOURCE, s->sha256, &w->run, &lock, &j->err) != 0)
 		return -1;
 	if (look_in_store(f, s, &j->arena, &j->path, &j->err) != 0)
+		return -1;
+	if (!j->path && pull_from_remote(w, s, &j->arena, &j->path, &j->err) != 0)
 		return -1;
 	j->from_store = j->path != NULL;
 	if (j->from_store)

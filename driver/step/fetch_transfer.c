@@ -10,10 +10,10 @@
 
 #include "step/fetch_partial.h"
 
-enum { CHUNK = 1 << 20, MAX_REDIRECTS = 10, POLL_MS = 200 };
+enum { CHUNK = 1 << 20, MAX_REDIRECTS = 10, POLL_MS = 200, SLOW_RATE = 65536 };
 
 /* Why a callback stopped curl: what curl itself says then is only "write error". */
-enum stop_reason { STOP_NONE, STOP_STATUS, STOP_RANGE, STOP_UNASKED, STOP_TOO_BIG, STOP_LOCAL, STOP_STALL, STOP_CANCEL };
+enum stop_reason { STOP_NONE, STOP_STATUS, STOP_RANGE, STOP_UNASKED, STOP_TOO_BIG, STOP_LOCAL, STOP_STALL, STOP_SLOW, STOP_CANCEL };
 
 struct attempt {
 	const struct transfer *t;
@@ -175,7 +175,7 @@ static void set_options(struct attempt *at)
 	curl_easy_setopt(c, CURLOPT_MAXREDIRS, (long)MAX_REDIRECTS);
 	curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 1L);
 	curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 2L);
-	curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, (long)at->t->stall_seconds);
+	curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, (long)(at->t->connect_seconds ? at->t->connect_seconds : at->t->stall_seconds));
 	curl_easy_setopt(c, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)at->file->max); /* also refuses lengths that are no 64-bit number */
 	curl_easy_setopt(c, CURLOPT_BUFFERSIZE, 512L * 1024);
 	curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
@@ -199,7 +199,8 @@ static CURLcode drive(struct attempt *at, CURLM *multi)
 	const struct run *run = at->t->run;
 	struct curl_waitfd extra = {.fd = run->cancel_fd, .events = CURL_WAIT_POLLIN};
 	int running = 1;
-	at->alive = log_seconds();
+	double began = log_seconds();
+	at->alive = began;
 	while (running) {
 		if (curl_multi_perform(multi, &running) != CURLM_OK)
 			return CURLE_FAILED_INIT;
@@ -213,6 +214,10 @@ static CURLcode drive(struct attempt *at, CURLM *multi)
 		}
 		if (log_seconds() - at->alive > at->t->stall_seconds) {
 			at->stop = STOP_STALL;
+			return CURLE_OPERATION_TIMEDOUT;
+		}
+		if (at->t->slow_seconds && log_seconds() - began > at->t->slow_seconds + (double)at->received / SLOW_RATE) {
+			at->stop = STOP_SLOW;
 			return CURLE_OPERATION_TIMEDOUT;
 		}
 	}
@@ -262,7 +267,7 @@ static enum transfer_outcome judge_bytes(struct attempt *at, bool *ret_again)
 			(unsigned long long)at->total, at->shown);
 		return TRANSFER_RETRY;
 	}
-	if (partial_matches(at->file, at->t->sha256, got))
+	if (!at->t->sha256 || partial_matches(at->file, at->t->sha256, got))
 		return TRANSFER_DONE;
 	if (at->file->have > at->received && !at->restarted) { /* the older part may be what is wrong */
 		*ret_again = true;
@@ -275,6 +280,8 @@ static enum transfer_outcome judge(struct attempt *at, CURLcode result, bool *re
 {
 	long code = 0;
 	curl_easy_getinfo(at->easy, CURLINFO_RESPONSE_CODE, &code);
+	if (at->t->ret_status)
+		*at->t->ret_status = code;
 	switch (at->stop) {
 	case STOP_CANCEL:
 		err_set(at->e, ERR_INTERRUPTED, "interrupted");
@@ -286,6 +293,9 @@ static enum transfer_outcome judge(struct attempt *at, CURLcode result, bool *re
 		return TRANSFER_NEXT;
 	case STOP_STALL:
 		err_set(at->e, ERR_NETWORK, "no byte for %u seconds from '%s'", at->t->stall_seconds, at->shown);
+		return TRANSFER_RETRY;
+	case STOP_SLOW:
+		err_set(at->e, ERR_NETWORK, "too slow: %llu bytes came from '%s'", (unsigned long long)at->received, at->shown);
 		return TRANSFER_RETRY;
 	case STOP_RANGE:
 		*ret_again = true;

@@ -25,9 +25,12 @@ struct transfer_progress {
 struct transfer {
 	const char *url;    /* http: or https: for transfer_http, an absolute path for transfer_copy */
 	const char *path;   /* the partial file: continued if it is there, made if not */
-	const char *sha256; /* wanted */
+	const char *sha256; /* wanted; NULL: whatever comes */
 	uint64_t max_bytes; /* 0 = TRANSFER_MAX_BYTES */
 	unsigned stall_seconds;
+	unsigned connect_seconds; /* 0 = stall_seconds */
+	unsigned slow_seconds;    /* all of it may take so long, and a second more for each 64 KiB; 0: as long as it comes */
+	long *ret_status;         /* the last HTTP status, 0 without an answer; may be NULL */
 	const struct run *run;
 	struct transfer_progress *progress;
 };

@@ -56,8 +56,13 @@ static int export_item(struct pipeline *l, struct pipeline_item *it, struct err 
 		return -1;
 	const char *wheel = json_string_value(json_object_get(it->record, "wheel"));
 	const char *sha256 = json_string_value(json_object_get(it->record, "sha256"));
+	const char *key = json_string_value(json_object_get(it->record, "output_key"));
 	if (!wheel || !sha256 || !path_is_safe_relative(wheel))
 		return err_set(e, ERR_INTEGRITY, "'%s/build.json' names no wheel", it->object);
+	/* A remote store could give one wheel for another. */
+	if (!key || strcmp(key, it->plan->output_key) != 0)
+		return err_set(e, ERR_INTEGRITY, "'%s/build.json' is of another wheel: its output key is %s", it->object,
+			       key ? key : "missing");
 	if (publish_export(it->object, wheel, sha256, it->plan->metadata_rev, it->plan->variant, l->q->out_dir, l->arena, &it->wheel, e) !=
 	    0)
 		return -1;
@@ -128,6 +133,8 @@ static int obtain(struct pipeline *l, const struct pipeline_target *t, const str
 	if (!it->hit) {
 		if (store_lock(l->q->store, STORE_WHEEL, it->plan->output_key, l->run, &key, e) != 0 ||
 		    store_find(l->q->store, STORE_WHEEL, it->plan->output_key, l->arena, &it->object, e) != 0)
+			return -1;
+		if (!it->object && store_pull(l->q->store, STORE_WHEEL, it->plan->output_key, l->run, l->arena, &it->object, e) != 0)
 			return -1;
 		it->hit = it->object != NULL;
 	}

@@ -28,9 +28,16 @@ static int find(struct store *store, const struct plan *p, struct arena *a, cons
 		    json_read(path_join(a, objects[i].path, "build.json"), &record, &broken) != 0)
 			continue;
 		if (strcmp(text(record, "pack_key"), p->pack_key) == 0 && path_is_safe_relative(text(record, "wheel"))) {
-			*ret = objects[i].path;
-			*ret_record = record;
-			return 0;
+			const char *usable; /* not one that is damaged */
+			if (store_find(store, STORE_WHEEL, objects[i].key, a, &usable, e) != 0) {
+				json_decref(record);
+				return -1;
+			}
+			if (usable) {
+				*ret = usable;
+				*ret_record = record;
+				return 0;
+			}
 		}
 		json_decref(record);
 	}

@@ -229,6 +229,8 @@ int pyenv_fetch(const struct python *p, const struct pyenv_wanted *w, struct sto
 	const char *dir = NULL;
 	if (store_lock(store, STORE_PYENV, w->key, p->run, &lock, e) != 0 || store_find(store, STORE_PYENV, w->key, p->arena, &dir, e) != 0)
 		return -1;
+	if (!dir && store_pull(store, STORE_PYENV, w->key, p->run, p->arena, &dir, e) != 0)
+		return -1;
 	if (!dir && offline) {
 		err_set(e, ERR_NETWORK,
 			"the root lacks %s, the store has no download of the locked list for Python %s, and --offline forbids one", why,

@@ -124,13 +124,122 @@ static void gc_takes_broken_downloads_that_nobody_resumes(void **state)
 	assert_true(fs_exists(in_store(f, "partial/" KEY_A)));
 }
 
+static void put(struct fixture *f, const char *rel, time_t when)
+{
+	const char *path = in_store(f, rel);
+	char text[1001];
+	memset(text, 'x', 1000);
+	text[1000] = '\0';
+	test_write(path, text);
+	const struct timespec t[2] = {{.tv_sec = when}, {.tv_sec = when}};
+	assert_int_equal(utimensat(AT_FDCWD, path, t, 0), 0);
+}
+
+static void gc_takes_files_of_the_compiler_cache_by_their_use(void **state)
+{
+	struct fixture *f = *state;
+	time_t now = time(NULL);
+	put(f, "ccache/a/b/resultR", now - 5000);
+	put(f, "ccache/0/f/manifestM", now - 100);
+	put(f, "ccache/0/stats", now - 5000);
+	put(f, "ccache/ccache.conf", now - 5000);
+	struct gc_result r = gc(f, (struct gc_options){.keep_seconds = 1500, .max_bytes = -1, .dry_run = true});
+	assert_int_equal(r.count, 1);
+	assert_true(fs_exists(in_store(f, "ccache/a/b/resultR")));
+	r = gc(f, (struct gc_options){.keep_seconds = 1500, .max_bytes = -1});
+	assert_int_equal(r.count, 1);
+	assert_string_equal(r.removed[0].kind, GC_CCACHE);
+	assert_string_equal(r.removed[0].key, "1 file");
+	assert_int_equal(r.removed_bytes, 1000);
+	assert_false(fs_exists(in_store(f, "ccache/a/b/resultR")));
+	assert_true(fs_exists(in_store(f, "ccache/0/f/manifestM")));
+	assert_true(fs_exists(in_store(f, "ccache/0/stats")));
+	assert_true(fs_exists(in_store(f, "ccache/ccache.conf")));
+}
+
+static void gc_by_size_counts_everything(void **state)
+{
+	struct fixture *f = *state;
+	time_t now = time(NULL);
+	put(f, "ccache/a/b/oldestR", now - 9000);
+	put(f, "partial/" KEY_A, now - 8000);
+	put(f, "ccache/a/b/newerR", now - 7000);
+	struct gc_result r = gc(f, (struct gc_options){.keep_seconds = -1, .max_bytes = 1500});
+	assert_int_equal(r.removed_bytes, 2000);
+	assert_int_equal(r.kept_bytes, 1000);
+	assert_true(fs_exists(in_store(f, "ccache/a/b/newerR")));
+}
+
+static void gc_leaves_stores_below(void **state)
+{
+	struct fixture *f = *state;
+	struct store *lower;
+	const char *dir = arena_strdup(&f->arena, test_path("lower")), *path;
+	assert_ok(store_open(dir, test_run(), &lower, &f->err), &f->err);
+	const char *stage = stage_with(f, lower, "w", "x");
+	assert_ok(store_publish(lower, STORE_WHEEL, KEY_A, stage, &f->arena, &path, &f->err), &f->err);
+	store_close(lower);
+	assert_ok(store_add_lower(f->store, dir, &f->err), &f->err);
+	struct gc_result r = gc(f, (struct gc_options){.keep_seconds = 0, .max_bytes = 0, .now = time(NULL) + 100000});
+	assert_int_equal(r.count, 0);
+	assert_true(fs_exists(path));
+}
+
+static void gc_forgets_old_stamps(void **state)
+{
+	struct fixture *f = *state;
+	put(f, "stamps/wheel-" KEY_A, time(NULL) - 100 * 86400);
+	put(f, "stamps/wheel-" KEY_B, time(NULL) - 10 * 86400);
+	gc(f, (struct gc_options){.keep_seconds = -1, .max_bytes = -1});
+	assert_false(fs_exists(in_store(f, "stamps/wheel-" KEY_A)));
+	assert_true(fs_exists(in_store(f, "stamps/wheel-" KEY_B)));
+}
+
+static void usage_by_kind(void **state)
+{
+	struct fixture *f = *state;
+	struct store_usage *rows;
+	size_t count;
+	const char *dir;
+	time_t now = time(NULL);
+	three_objects(f);
+	put(f, "ccache/a/b/oneR", now - 50);
+	put(f, "ccache/a/b/twoM", now - 70);
+	put(f, "partial/" KEY_A, now);
+	put(f, "apt/trixie_main/lists", now);
+	assert_ok(store_build_dir(f->store, KEY_A, &f->arena, &dir, &f->err), &f->err);
+	assert_ok(store_usage(f->store, test_run(), &f->arena, &rows, &count, &f->err), &f->err);
+	static const struct {
+		const char *kind;
+		size_t count;
+	} want[] = {{"wheel", 3}, {"build", 1}, {"partial", 1}, {"apt", 1}, {"ccache", 2}};
+	assert_int_equal(count, ARRAY_LEN(want));
+	for (size_t i = 0; i < count; i++) {
+		assert_string_equal(rows[i].kind, want[i].kind);
+		assert_int_equal(rows[i].count, want[i].count);
+	}
+	assert_true(rows[0].bytes > 3000);
+	assert_int_equal(rows[0].oldest, now - 3000);
+	assert_int_equal(rows[4].bytes, 2000);
+	assert_int_equal(rows[4].oldest, now - 70);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(gc_by_age_removes_the_unused),        T(gc_by_size_removes_the_oldest_first),
-		T(gc_without_rules_removes_nothing),    T(gc_dry_run_only_tells),
-		T(gc_leaves_a_locked_object),           T(gc_grace_protects_what_was_just_used),
-		T(gc_takes_build_trees_and_quarantine), T(gc_takes_broken_downloads_that_nobody_resumes),
+		T(gc_by_age_removes_the_unused),
+		T(gc_by_size_removes_the_oldest_first),
+		T(gc_without_rules_removes_nothing),
+		T(gc_dry_run_only_tells),
+		T(gc_leaves_a_locked_object),
+		T(gc_grace_protects_what_was_just_used),
+		T(gc_takes_build_trees_and_quarantine),
+		T(gc_takes_broken_downloads_that_nobody_resumes),
+		T(gc_takes_files_of_the_compiler_cache_by_their_use),
+		T(gc_by_size_counts_everything),
+		T(gc_leaves_stores_below),
+		T(gc_forgets_old_stamps),
+		T(usage_by_kind),
 	};
 	return cmocka_run_group_tests_name("gc", tests, NULL, NULL);
 }

@@ -136,14 +136,15 @@ class Round:
 
     def popen(self, command, env=None, **kw):
         return subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", env={**os.environ, **(env or {})}, cwd=self.top, **kw
+            command, stdout=kw.pop("stdout", subprocess.DEVNULL), stderr=subprocess.PIPE, text=True, errors="replace", env={**os.environ, **(env or {})}, cwd=self.top, **kw
         )
 
     def run(self, command, env=None, **kw):
         start = time.monotonic()
         p = self.popen(command, env, **kw)
         try:
-            _, text = p.communicate(timeout=LIMIT_S)
+            out, text = p.communicate(timeout=LIMIT_S)
+            text = (out or "") + text
         except subprocess.TimeoutExpired:
             p.kill()
             raise Wrong("it hangs:", p.communicate()[1][-500:])
@@ -191,7 +192,7 @@ class Round:
         need(any(p in whole for p in parts), "the error does not name its cause:", whole)
 
     def verify(self, codes=(0,)):
-        result = self.run(self.command("cache", "verify"))
+        result = self.run(self.command("cache", "verify"), stdout=subprocess.PIPE)
         need(result.code in codes, "cache verify ends with", result.code)
         return result
 

@@ -1,0 +1,128 @@
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/digest.h"
+#include "base/fs.h"
+#include "base/path.h"
+#include "cache/store_internal.h"
+
+#define LIST_NAME ".remote.json"
+#define FILES_MAX 100000
+
+void store_set_remote(struct store *s, const struct store_remote *remote)
+{
+	s->remote = *remote;
+}
+
+/* One object on its way. */
+struct pull {
+	struct store *s;
+	const char *kind, *key, *stage;
+	const struct run *run;
+	struct arena *arena;
+};
+
+static int get(const struct pull *p, const char *rel, const char *to, const char *sha256, uint64_t max, enum store_got *ret, struct err *e)
+{
+	const struct store_want want = {.path = arena_printf(p->arena, "objects/%s/%s/%s", p->kind, p->key, rel),
+					.to = path_join(p->arena, p->stage, to),
+					.sha256 = sha256,
+					.max_bytes = max};
+	return p->s->remote.get(p->s->remote.user, &want, p->run, ret, e);
+}
+
+/* An answer that cannot be right, in the words of `e`. */
+static int bad(enum store_got *ret)
+{
+	*ret = STORE_GOT_BAD;
+	return 0;
+}
+
+static int get_file(const struct pull *p, const json_t *row, enum store_got *ret, struct err *e)
+{
+	const char *rel, *sha256;
+	json_int_t size;
+	if (json_unpack((json_t *)row, "{s:s, s:I, s:s !}", "path", &rel, "size", &size, "sha256", &sha256) < 0 || size < 0 ||
+	    !path_is_safe_relative(rel) || !digest_valid_hex(sha256) || *path_base(rel) == '.') {
+		err_set(e, ERR_INTEGRITY, "the list of %s %.12s has an entry that is none", p->kind, p->key);
+		return bad(ret);
+	}
+	const char *to = path_join(p->arena, p->stage, rel);
+	if (fs_exists(to)) {
+		err_set(e, ERR_INTEGRITY, "the list of %s %.12s has '%s' twice", p->kind, p->key, rel);
+		return bad(ret);
+	}
+	if (fs_mkdirs(path_dir(p->arena, to), e) < 0 || get(p, rel, rel, sha256, (uint64_t)size, ret, e) < 0)
+		return -1;
+	if (*ret == STORE_GOT_ABSENT) {
+		err_set(e, ERR_INTEGRITY, "'%s' of %s %.12s is listed and not there", rel, p->kind, p->key);
+		return bad(ret);
+	}
+	return 0;
+}
+
+static int get_object(const struct pull *p, enum store_got *ret, struct err *e)
+{
+	AUTO_JSON json_t *doc = NULL;
+	const char *list = path_join(p->arena, p->stage, LIST_NAME);
+	if (get(p, STORE_MANIFEST, LIST_NAME, NULL, STORE_MANIFEST_MAX, ret, e) < 0)
+		return -1;
+	if (*ret != STORE_GOT)
+		return 0;
+	if (store_read_manifest(p->kind, p->key, list, &doc, e) < 0)
+		return e->kind == ERR_INTEGRITY ? bad(ret) : -1;
+	if (unlink(list) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot remove '%s'", list);
+	const json_t *files = json_object_get(doc, "files"), *row;
+	size_t i;
+	if (json_array_size(files) > FILES_MAX) {
+		err_set(e, ERR_INTEGRITY, "the list of %s %.12s has %zu entries", p->kind, p->key, json_array_size(files));
+		return bad(ret);
+	}
+	json_array_foreach(files, i, row)
+	{
+		if (run_check(p->run, e) < 0 || get_file(p, row, ret, e) < 0)
+			return -1;
+		if (*ret != STORE_GOT)
+			return 0;
+	}
+	return 0;
+}
+
+/* Said once; the rest of the run does without it. */
+static void give_up(struct store *s, const struct run *run, struct err *e)
+{
+	if (!atomic_exchange(&s->remote_dead, true))
+		log_warn(run->log, "%s: the remote store is not asked again", e->msg);
+	err_clear(e);
+}
+
+int store_pull(struct store *s, const char *kind, const char *key, const struct run *run, struct arena *a, const char **ret, struct err *e)
+{
+	struct pull p = {.s = s, .kind = kind, .key = key, .run = run, .arena = a};
+	enum store_got got = STORE_GOT_ABSENT;
+	*ret = NULL;
+	if (store_check_name(kind, key, e) < 0)
+		return -1;
+	if (!s->remote.get || atomic_load(&s->remote_dead))
+		return 0;
+	if (store_stage(s, a, &p.stage, e) < 0)
+		return -1;
+	int rc = get_object(&p, &got, e);
+	if (rc == 0 && got == STORE_GOT) {
+		rc = store_publish(s, kind, key, p.stage, a, ret, e);
+		if (rc == 0) {
+			log_verbose(run->log, "%s %.12s comes from the remote store", kind, key);
+			return 0;
+		}
+		if (e->kind == ERR_INTEGRITY || e->kind == ERR_CONFIG) {
+			got = STORE_GOT_BAD;
+			rc = 0;
+		}
+	}
+	store_drop_stage(s, p.stage);
+	if (rc == 0 && got == STORE_GOT_BAD)
+		give_up(s, run, e);
+	return rc;
+}

@@ -1,0 +1,147 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/digest.h"
+#include "base/fs.h"
+#include "base/path.h"
+#include "cache/store_internal.h"
+
+char *store_stamp_path(const struct store *s, const char *kind, const char *key, struct arena *a)
+{
+	return arena_printf(a, "%s/stamps/%s-%s", s->dir, kind, key);
+}
+
+static int64_t nanoseconds(const struct timespec *t)
+{
+	return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
+}
+
+/* Where the object is, its manifest, and of each file what changes when somebody writes it. False when it cannot be told: then the object is hashed, which finds out why. */
+static bool fingerprint(const char *object, char ret[DIGEST_HEX_LEN + 1])
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_BUF struct buf text = {0};
+	struct err ignored = {0};
+	buf_printf(&text, "%s\n", object);
+	size_t start = text.len;
+	if (fs_read(path_join(&a, object, STORE_MANIFEST), STORE_MANIFEST_MAX, &text, &ignored) < 0)
+		return false;
+	AUTO_JSON json_t *doc = json_loadb(text.data + start, text.len - start, 0, NULL);
+	const json_t *row;
+	size_t i;
+	json_array_foreach(json_object_get(doc, "files"), i, row)
+	{
+		const char *rel = json_string_value(json_object_get(row, "path"));
+		struct stat st;
+		if (!rel || !path_is_safe_relative(rel) || lstat(path_join(&a, object, rel), &st) < 0)
+			return false;
+		buf_printf(&text, "\n%s %o %llu %lld %lld %lld", rel, st.st_mode & S_IFMT, (unsigned long long)st.st_ino,
+			   (long long)st.st_size, (long long)nanoseconds(&st.st_mtim), (long long)nanoseconds(&st.st_ctim));
+	}
+	digest_data(text.data, text.len, ret);
+	return i > 0;
+}
+
+/* No sync and no rename: half a stamp is another text, and costs a hash. */
+static void write_stamp(const struct store *s, const char *kind, const char *key, const char *print)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct err ignored = {0};
+	AUTO_FD int fd = open(store_stamp_path(s, kind, key, &a), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (fd >= 0 && fs_write_all(fd, print, DIGEST_HEX_LEN, "stamp", &ignored) < 0)
+		err_clear(&ignored);
+}
+
+static bool is_stamped(const struct store *s, const char *kind, const char *key, const char *print)
+{
+	AUTO_ARENA struct arena a = {0};
+	char have[DIGEST_HEX_LEN + 1] = "";
+	AUTO_FD int fd = open(store_stamp_path(s, kind, key, &a), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	return fd >= 0 && fs_read_at(fd, have, DIGEST_HEX_LEN, 0) == DIGEST_HEX_LEN && memcmp(have, print, DIGEST_HEX_LEN) == 0;
+}
+
+void store_stamp(struct store *s, const char *kind, const char *key, const char *object)
+{
+	char print[DIGEST_HEX_LEN + 1];
+	store_forget_bad(s, object);
+	if (fingerprint(object, print))
+		write_stamp(s, kind, key, print);
+}
+
+static bool is_bad(struct store *s, const char *object)
+{
+	bool found = false;
+	pthread_mutex_lock(&s->mutex);
+	for (size_t i = 0; i < s->bad_count && !found; i++)
+		found = strcmp(s->bad[i], object) == 0;
+	pthread_mutex_unlock(&s->mutex);
+	return found;
+}
+
+static void remember_bad(struct store *s, const char *object)
+{
+	char *copy = strdup(object);
+	pthread_mutex_lock(&s->mutex);
+	char **items = realloc(s->bad, (s->bad_count + 1) * sizeof(*items));
+	if (!copy || !items)
+		abort();
+	s->bad = items;
+	s->bad[s->bad_count++] = copy;
+	pthread_mutex_unlock(&s->mutex);
+}
+
+void store_forget_bad(struct store *s, const char *object)
+{
+	pthread_mutex_lock(&s->mutex);
+	for (size_t i = s->bad_count; i-- > 0;) {
+		if (strcmp(s->bad[i], object) != 0)
+			continue;
+		free(s->bad[i]);
+		s->bad[i] = s->bad[--s->bad_count];
+	}
+	pthread_mutex_unlock(&s->mutex);
+}
+
+/* An object of a lower store is never worth a failure: it may be made or fetched. */
+static int refuse(struct store *s, const char *object, bool lower, struct err *e)
+{
+	if (e->kind == ERR_INTERRUPTED || (e->kind != ERR_INTEGRITY && !lower))
+		return -1;
+	remember_bad(s, object);
+	struct log log = s->log;
+	log_warn(&log, "%s: it is not used", e->msg);
+	err_clear(e);
+	return 0;
+}
+
+int store_is_usable(struct store *s, const char *kind, const char *key, const char *object, bool *ret, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	bool lower = strncmp(object, s->dir, strlen(s->dir)) != 0 || object[strlen(s->dir)] != '/';
+	const char *manifest = path_join(&a, object, STORE_MANIFEST);
+	char print[DIGEST_HEX_LEN + 1];
+	struct stat st;
+	*ret = false;
+	if (stat(manifest, &st) < 0) {
+		if (errno == ENOENT || errno == ENOTDIR)
+			return 0;
+		err_errno(e, ERR_SYSTEM, "cannot look for '%s'", manifest);
+		return refuse(s, object, lower, e);
+	}
+	if (is_bad(s, object))
+		return 0;
+	bool printed = fingerprint(object, print);
+	if (!printed || !is_stamped(s, kind, key, print)) {
+		const struct store_object o = {.kind = kind, .key = key, .path = object};
+		const struct run run = {.log = &s->log, .cancel_fd = s->cancel_fd};
+		if (store_verify(s, &o, &run, e) < 0)
+			return refuse(s, object, lower, e);
+		if (printed)
+			write_stamp(s, kind, key, print);
+	}
+	*ret = true;
+	return 0;
+}

@@ -1,0 +1,128 @@
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/digest.h"
+#include "base/fs.h"
+#include "base/path.h"
+#include "cache/store_internal.h"
+
+int store_check_source(const char *key, const json_t *files, struct err *e)
+{
+	if (json_array_size(files) != 1)
+		return err_set(e, ERR_INTEGRITY, "a source is one file, not %zu", json_array_size(files));
+	const json_t *file = json_array_get(files, 0);
+	const char *got = json_string_value(json_object_get(file, "sha256"));
+	if (strcmp(got, key) != 0)
+		return err_set(e, ERR_INTEGRITY, "'%s' has sha256 %s, not %s", json_string_value(json_object_get(file, "path")), got, key);
+	return 0;
+}
+
+static int broken_manifest(const char *path, const char *what, struct err *e)
+{
+	return err_set(e, ERR_INTEGRITY, "'%s' is no manifest: %s", path, what);
+}
+
+/* What cannot be looked at need not be missing. */
+static int missing(const char *path, struct err *e)
+{
+	if (errno == ENOENT || errno == ENOTDIR)
+		return err_set(e, ERR_INTEGRITY, "'%s' is missing", path);
+	return err_errno(e, ERR_SYSTEM, "cannot look at '%s'", path);
+}
+
+int store_read_manifest(const char *kind, const char *key, const char *path, json_t **ret, struct err *e)
+{
+	AUTO_JSON json_t *doc = NULL;
+	struct stat st;
+	if (lstat(path, &st) < 0)
+		return missing(path, e);
+	if (json_read(path, &doc, e) < 0)
+		return -1;
+	const char *has_kind, *has_key;
+	int format;
+	json_t *files;
+	if (json_unpack(doc, "{s:i, s:s, s:s, s:o !}", "format", &format, "kind", &has_kind, "key", &has_key, "files", &files) < 0)
+		return broken_manifest(path, "it needs format, kind, key and files", e);
+	if (format != STORE_FORMAT || strcmp(has_kind, kind) != 0 || strcmp(has_key, key) != 0)
+		return broken_manifest(path, "its format, kind or key is another's", e);
+	if (!json_is_array(files) || json_array_size(files) == 0)
+		return broken_manifest(path, "it lists no files", e);
+	*ret = doc;
+	doc = NULL;
+	return 0;
+}
+
+static int verify_file(const struct store_object *o, const json_t *row, const char *manifest, struct err *e)
+{
+	const char *rel, *want;
+	json_int_t size;
+	if (json_unpack((json_t *)row, "{s:s, s:I, s:s !}", "path", &rel, "size", &size, "sha256", &want) < 0 ||
+	    !path_is_safe_relative(rel) || !digest_valid_hex(want))
+		return broken_manifest(manifest, "an entry needs a path inside the object, a size and a sha256", e);
+	AUTO_ARENA struct arena a = {0};
+	const char *path = path_join(&a, o->path, rel);
+	struct stat st;
+	if (lstat(path, &st) < 0)
+		return missing(path, e);
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, ERR_INTEGRITY, "'%s' is no regular file", path);
+	char got[DIGEST_HEX_LEN + 1];
+	if (digest_file(path, got, e) < 0)
+		return -1;
+	if (st.st_size != size || strcmp(got, want) != 0)
+		return err_set(e, ERR_INTEGRITY, "'%s' has sha256 %s and %lld bytes, not %s and %lld", path, got, (long long)st.st_size,
+			       want, (long long)size);
+	return 0;
+}
+
+struct known_files {
+	const char *top;
+	json_t *paths; /* object: path -> true */
+};
+
+static int find_extra(const char *rel, const struct stat *st, void *user, struct err *e)
+{
+	const struct known_files *k = user;
+	(void)st;
+	if (strcmp(rel, STORE_MANIFEST) == 0 || json_object_get(k->paths, rel))
+		return 0;
+	return err_set(e, ERR_INTEGRITY, "'%s/%s' is not in the manifest", k->top, rel);
+}
+
+static int verify_object(const struct store_object *o, const struct run *run, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_JSON json_t *doc = NULL;
+	AUTO_JSON json_t *paths = json_object();
+	const char *manifest = path_join(&a, o->path, STORE_MANIFEST);
+	if (store_read_manifest(o->kind, o->key, manifest, &doc, e) < 0)
+		return -1;
+	const json_t *files = json_object_get(doc, "files"), *row;
+	size_t i;
+	json_array_foreach(files, i, row)
+	{
+		if (run_check(run, e) < 0 || verify_file(o, row, manifest, e) < 0)
+			return -1;
+		json_object_set_new(paths, json_string_value(json_object_get(row, "path")), json_true());
+	}
+	if (json_object_size(paths) != json_array_size(files))
+		return broken_manifest(manifest, "it lists a file twice", e);
+	if (strcmp(o->kind, STORE_SOURCE) == 0 && store_check_source(o->key, files, e) < 0)
+		return -1;
+	struct known_files known = {o->path, paths};
+	return fs_walk(o->path, find_extra, &known, e);
+}
+
+int store_verify(struct store *s, const struct store_object *o, const struct run *run, struct err *e)
+{
+	(void)s;
+	if (store_check_name(o->kind, o->key, e) < 0)
+		return -1;
+	if (verify_object(o, run, e) < 0) {
+		if (e->kind == ERR_INTEGRITY && !e->hint[0])
+			err_hint(e, "'ptbuild cache verify' moves it out of the way, so that it is made anew");
+		return err_wrap(e, "%s %.12s", o->kind, o->key);
+	}
+	return 0;
+}
