@@ -134,7 +134,7 @@ void jobs_learn(struct jobs_memory *m, uint64_t *peaks, size_t count, uint64_t l
 	for (size_t i = 0; i < count; i++)
 		if (peaks[i])
 			peaks[n++] = peaks[i];
-	if (n < JOBS_ENOUGH)
+	if (n < JOBS_ENOUGH || n < count / 2)
 		return;
 	qsort(peaks, n, sizeof(*peaks), by_size);
 	/* An ordinary unit is one of the lightest 19 of 20; what needs more than those is heavy. */

@@ -36,7 +36,7 @@ bool jobs_lower(struct jobs_pools *p);
 /* jobs_cap: no more than `total` at once. */
 void jobs_cap(struct jobs_pools *p, unsigned total);
 
-/* Corrects the figures by what earlier builds measured. Peaks of compiled units in bytes (any order, zeros are passed over; sorted in place) and the largest of the links. With fewer than JOBS_ENOUGH units measured nothing changes. */
+/* Corrects the figures by what earlier builds measured. Peaks of compiled units in bytes (any order, zeros are passed over; sorted in place) and the largest of the links. With fewer than JOBS_ENOUGH units measured, or fewer than half, nothing changes. */
 enum { JOBS_ENOUGH = 50 };
 void jobs_learn(struct jobs_memory *m, uint64_t *peaks, size_t count, uint64_t largest_link);
 

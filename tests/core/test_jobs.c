@@ -185,8 +185,11 @@ static void little_history_corrects_nothing(void **state)
 		peaks[i] = MIB(1);
 	jobs_learn(&m, peaks, JOBS_ENOUGH + 10, MIB(1));
 	assert_true(m.compile == need.compile && m.heavy == need.heavy && m.link == need.link);
+	uint64_t many[JOBS_ENOUGH * 2 + 4] = {0};
 	for (size_t i = 0; i < JOBS_ENOUGH; i++)
-		peaks[i] = MIB(1);
+		peaks[i] = many[i] = MIB(1);
+	jobs_learn(&m, many, sizeof(many) / sizeof(many[0]), MIB(1)); /* the others may need more */
+	assert_true(m.compile == need.compile && m.link == need.link);
 	jobs_learn(&m, peaks, JOBS_ENOUGH, 0);
 	assert_true(m.compile == MIB(1) && m.heavy == MIB(1) && m.link == need.link);
 }

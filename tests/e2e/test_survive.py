@@ -3,7 +3,9 @@
 import glob
 import json
 import os
+import pty
 import re
+import select
 import shlex
 import signal
 import subprocess
@@ -122,6 +124,31 @@ def test_stopped_failed_and_finished(world):
     assert sum(compiled(tree).values()) == 10
 
 
+def test_shell_on_a_terminal(world):
+    """Job control works there: Ctrl-C stops what runs in the shell, not the shell."""
+    command = world.command("shell", f"pytorch-python{host_python().replace('.', '')}-cpu-avx2")
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execv(command[0], command)
+
+    def until(word):
+        text, end = "", time.monotonic() + 60
+        while word not in text:
+            assert time.monotonic() < end and select.select([fd], [], [], 60)[0], text
+            text += os.read(fd, 4096).decode(errors="replace")
+        return text
+
+    until("[ptbuild /ptbuild/src]$ ")
+    os.write(fd, b"sleep 3000 || echo stopped=$?; echo in $PWD with $MAX_JOBS\n")
+    time.sleep(1)
+    os.write(fd, b"\x03")
+    until("[ptbuild /ptbuild/src]$ ")
+    os.write(fd, b"echo still here, $MAX_JOBS job; exit 5\n")
+    until("still here, 1 job")
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    os.close(fd)
+
+
 def test_a_changed_input_is_told(world):
     old = tree_of(world)
     p = world.start(*words("stops", "--set", "USE_MKLDNN=OFF", "--set", "USE_NUMA=ON"))
@@ -178,17 +205,18 @@ def test_too_little_memory_lowers_the_jobs(world):
     assert "memory ran short at" in done.stderr and "from 2 jobs at once to 1" in done.stderr, done.stderr
 
 
-def test_known_heavy_units_wait_for_each_other(world):
-    """The release says which units are heavy: they never meet, and the others still go two at a time."""
-    table = SMALL + '    heavy:\n      - {units: "*unit[234].cpp.o", bytes: 650M, why: "they eat"}\n'
-    pin(world, "known", *hungry("unit2", "unit3", "unit4"), memory=table)
-    done = limited(world, "known", "--jobs", "2")
+def test_known_heavy_units_come_first_and_one_at_a_time(world):
+    """The release says which units are heavy, and that none fits beside an ordinary one: they never meet, and the others go two at a time."""
+    table = SMALL.replace("compile: 100M", "compile: 300M") + '    heavy:\n      - {units: "*unit[246].cpp.o", bytes: 650M, why: "they eat"}\n'
+    pin(world, "known", *(hungry("unit2", "unit4", "unit6") if can_limit() else []), memory=table)
+    done = limited(world, "known", "--jobs", "2", "--keep")
     assert done.returncode == 0, done.stderr[-3000:]
     r = record(done)["record"]["build"]
     assert r["reductions"] == [] and r["jobs"] == 2, r
     if can_limit():
-        assert r["pools"]["heavy"] == 1, r["pools"]
+        assert r["pools"]["heavy"] == 1 and r["pools"]["heavy_first"], r["pools"]
         assert r["memory"] <= 1 << 30, r["memory"]
+        assert set(list(compiled(tree_of(world)))[:3]) == {"unit2", "unit4", "unit6"}, compiled(tree_of(world))
 
 
 def test_memory_too_small_for_one(world):
@@ -202,10 +230,11 @@ if __name__ == "__main__":
     main(
         [
             test_stopped_failed_and_finished,
+            test_shell_on_a_terminal,
             test_a_changed_input_is_told,
             test_shell_without_a_tree,
             test_too_little_memory_lowers_the_jobs,
-            test_known_heavy_units_wait_for_each_other,
+            test_known_heavy_units_come_first_and_one_at_a_time,
             test_memory_too_small_for_one,
         ]
     )
