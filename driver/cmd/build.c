@@ -8,7 +8,7 @@
 
 struct build_options {
 	struct cmd_build_base base;
-	bool keep;
+	bool keep, check;
 };
 
 const struct arg_def cmd_build_options[] = {
@@ -18,6 +18,8 @@ const struct arg_def cmd_build_options[] = {
 };
 
 static const struct arg_def build_only[] = {
+	{"check", 0, ARG_FLAG, offsetof(struct build_options, check), NULL,
+	 "build everything a second time, elsewhere and otherwise, and compare the wheels byte by byte", NULL},
 	{"keep", 0, ARG_FLAG, offsetof(struct build_options, keep), NULL, "keep the build tree after its wheel is in the store", NULL},
 	{0},
 };
@@ -105,22 +107,62 @@ static void print_summary(const struct pipeline_item *items, size_t count, const
 	buf_printf(out, "%zu built, %zu from the store, %zu failed\n", count - hits, hits, failed->count);
 }
 
-int cmd_build_print(struct cmd_context *c, const struct pipeline_item *items, size_t count, const struct pipeline_failures *failed,
-		    struct err *e)
+static const struct pipeline_checked *check_of(const struct cmd_build_results *r, const struct pipeline_item *it)
 {
-	if (c->global->json) {
-		AUTO_JSON json_t *all = json_array();
-		for (size_t i = 0; i < count; i++)
-			json_array_append_new(all, item_json(&items[i]));
-		for (size_t i = 0; failed && i < failed->count; i++)
-			json_array_append_new(all, failure_json(&failed->items[i]));
-		return json_print(all, e);
+	for (size_t i = 0; i < r->checked_count; i++) {
+		if (strcmp(r->checked[i].variant, it->plan->variant) == 0)
+			return &r->checked[i];
 	}
+	return NULL;
+}
+
+static json_t *check_json(const struct pipeline_checked *k)
+{
+	json_t *o = compare_json(&k->result);
+	json_object_set_new(o, "settings", json_string(k->settings));
+	json_object_set_new(o, "second", json_or_null(k->second));
+	json_object_set_new(o, "seconds", json_real(k->seconds));
+	return o;
+}
+
+static void print_check(const struct pipeline_checked *k, struct arena *a, struct buf *out)
+{
+	if (k->result.same) {
+		buf_printf(out, "  check     built twice, the same bytes (%s; %.0f s)\n", k->settings, k->seconds);
+		return;
+	}
+	buf_printf(out, "  check     built twice, %zu members differ (%s); the second is %s\n", k->result.members, k->settings, k->second);
+	buf_addstr(out, compare_text(&k->result, a));
+}
+
+static int print_json(const struct cmd_build_results *r, struct err *e)
+{
+	AUTO_JSON json_t *all = json_array();
+	for (size_t i = 0; i < r->count; i++) {
+		const struct pipeline_checked *k = check_of(r, &r->items[i]);
+		json_t *o = item_json(&r->items[i]);
+		if (k)
+			json_object_set_new(o, "check", check_json(k));
+		json_array_append_new(all, o);
+	}
+	for (size_t i = 0; r->failed && i < r->failed->count; i++)
+		json_array_append_new(all, failure_json(&r->failed->items[i]));
+	return json_print(all, e);
+}
+
+int cmd_build_print(struct cmd_context *c, const struct cmd_build_results *r, struct err *e)
+{
 	AUTO_BUF struct buf out = {0};
-	for (size_t i = 0; i < count; i++)
-		print_item(&items[i], c->arena, &out);
-	if (failed)
-		print_summary(items, count, failed, &out);
+	if (c->global->json)
+		return print_json(r, e);
+	for (size_t i = 0; i < r->count; i++) {
+		const struct pipeline_checked *k = check_of(r, &r->items[i]);
+		print_item(&r->items[i], c->arena, &out);
+		if (k)
+			print_check(k, c->arena, &out);
+	}
+	if (r->failed)
+		print_summary(r->items, r->count, r->failed, &out);
 	return cmd_write_stdout(&out, e);
 }
 
@@ -170,24 +212,41 @@ int cmd_build_request(struct cmd_context *c, const struct strlist *words, struct
 	return cmd_store(c, &q->store, e);
 }
 
+static int report_checks(const struct cmd_build_results *r, struct err *e)
+{
+	size_t differ = 0;
+	for (size_t i = 0; i < r->checked_count; i++)
+		differ += !r->checked[i].result.same;
+	if (!differ)
+		return 0;
+	err_set(e, ERR_POLICY, "%zu of %zu wheels came out different the second time", differ, r->checked_count);
+	return err_hint(e, "what differs is listed on standard output; the second wheel is kept beside the details of the first");
+}
+
 static int build_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	struct pipeline_request q = {0};
 	struct kvlist toggles = {0};
 	struct pipeline_failures failures = {0};
 	const struct build_options *o = c->options;
-	struct pipeline_item *items;
-	size_t count;
+	struct cmd_build_results r = {0};
 	if (o->base.base.select.matrix)
 		q.failures = &failures;
 	if (cmd_build_request(c, words, &toggles, &q, e) < 0)
 		return -1;
 	q.keep_tree = o->keep;
-	if (pipeline_build(&q, c->run, c->arena, &items, &count, e) < 0)
+	if (pipeline_build(&q, c->run, c->arena, &r.items, &r.count, e) < 0)
 		return -1;
-	int rc = cmd_build_print(c, items, count, q.failures, e);
-	pipeline_free(items, count);
-	return rc < 0 ? -1 : report_failures(q.failures, q.count, o->base.base.select.matrix, e);
+	r.failed = q.failures;
+	int rc = o->check ? pipeline_check(&q, r.items, r.count, c->run, c->arena, &r.checked, &r.checked_count, e) : 0;
+	if (rc == 0)
+		rc = cmd_build_print(c, &r, e);
+	if (rc == 0)
+		rc = report_failures(q.failures, q.count, o->base.base.select.matrix, e);
+	if (rc == 0)
+		rc = report_checks(&r, e);
+	pipeline_free(r.items, r.count);
+	return rc;
 }
 
 static const struct cmd_example build_examples[] = {
@@ -208,6 +267,9 @@ static const char *const build_text[] = {
 	"Of a matrix, all variants are built one after the other, or those that match --only; one that fails does not stop the others, and "
 	"a summary says which did. "
 	"The exit code is that of the worst.",
+	"--check builds each variant once more in another directory, with other jobs, umask, time zone and locale and no compiler cache, "
+	"and "
+	"tells what differs, down to the section and symbol.",
 	"A build that was killed goes on where it was: the tree is kept until its wheel is in the store.",
 	"Beside the wheel, <variant>/build.json says what went in, what each step took and what was verified; <variant>/build.html shows "
 	"it, with the time and memory of every unit.",

@@ -2,6 +2,7 @@
 #pragma once
 #include "cmd/select.h"
 #include "step/pipeline.h"
+#include "step/pipeline_check.h"
 
 /* The options struct of these commands begins with one. */
 struct cmd_build_base {
@@ -9,11 +10,18 @@ struct cmd_build_base {
 	const char *sign_key;
 };
 
+struct cmd_build_results {
+	struct pipeline_item *items;
+	size_t count;
+	const struct pipeline_failures *failed; /* NULL: not a matrix */
+	struct pipeline_checked *checked;
+	size_t checked_count;
+};
+
 /* cmd_build_request: a whole request out of the selecting options (the options struct begins with a cmd_build_base), root, store and output directory included. `toggles` outlives it. */
 int cmd_build_request(struct cmd_context *c, const struct strlist *words, struct kvlist *toggles, struct pipeline_request *q,
 		      struct err *e) MUST_CHECK;
 /* cmd_build_options: those of every command that puts wheels out; fields of cmd_build_base. */
 extern const struct arg_def cmd_build_options[];
-/* cmd_build_print: what was made, as text or JSON; `failed` may be NULL. */
-int cmd_build_print(struct cmd_context *c, const struct pipeline_item *items, size_t count, const struct pipeline_failures *failed,
-		    struct err *e) MUST_CHECK;
+/* cmd_build_print: what was made, as text or JSON. */
+int cmd_build_print(struct cmd_context *c, const struct cmd_build_results *r, struct err *e) MUST_CHECK;

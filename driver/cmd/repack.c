@@ -47,15 +47,14 @@ static int repack_variants(struct cmd_context *c, const struct strlist *words, s
 {
 	struct pipeline_request q = {0};
 	struct kvlist toggles = {0};
-	struct pipeline_item *items;
-	size_t count;
+	struct cmd_build_results r = {0};
 	if (cmd_build_request(c, words, &toggles, &q, e) < 0)
 		return -1;
 	q.repack_only = true;
-	if (pipeline_build(&q, c->run, c->arena, &items, &count, e) < 0)
+	if (pipeline_build(&q, c->run, c->arena, &r.items, &r.count, e) < 0)
 		return -1;
-	int rc = cmd_build_print(c, items, count, NULL, e);
-	pipeline_free(items, count);
+	int rc = cmd_build_print(c, &r, e);
+	pipeline_free(r.items, r.count);
 	return rc;
 }
 

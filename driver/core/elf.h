@@ -42,6 +42,9 @@ int elf_read(const char *path, unsigned flags, struct arena *a, struct elf_info 
  * (version 0.14.3 or newer) on a copy that replaces the file. rpath "" removes it, always in place. *ret_in_place may be NULL. Afterwards the file is read again and compared, and its segments are checked to load:
  * ERR_INTEGRITY if it is not so. ERR_POLICY for a file without dynamic entries. */
 int elf_set_rpath(const char *path, const char *rpath, const struct run *run, bool *ret_in_place, struct err *e) MUST_CHECK;
+/* elf_rename_in_place: replaces NEEDED entries and the version needs that go with them without moving anything: the new names take the end of the search path's string, of which `keep` bytes stay. *ret_done false, and nothing changed, when they
+ * do not fit there. What a file was linked with a long path for: it costs what is read of it, whatever its size. */
+int elf_rename_in_place(const char *path, const struct kvlist *needed, size_t keep, bool *ret_done, struct err *e) MUST_CHECK;
 /* elf_rename: sets the SONAME (NULL: leaves it) and replaces NEEDED entries (and the version-need file names that go with them) by the pairs in `needed` (old name -> new name; NULL: none). Through patchelf, on a copy that
  * replaces the file once everything else about it proved unchanged. The copy goes out whole or not at all; nothing to change starts nothing. */
 int elf_rename(const char *path, const char *soname, const struct kvlist *needed, const struct run *run, struct err *e) MUST_CHECK;

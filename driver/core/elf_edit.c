@@ -278,6 +278,118 @@ static int rename_version_files(const char *path, const struct kvlist *needed, s
 	return 0;
 }
 
+struct room {
+	uint64_t index;      /* of the search path in the string table */
+	size_t len;          /* of it */
+	struct kvlist names; /* the new ones; each once */
+	size_t bytes;        /* of them with their NULs */
+};
+
+/* How much of the search path's string the new names take. */
+static int measure_room(struct elf_map *m, const struct elf_info *info, const struct kvlist *needed, struct arena *a, struct room *ret,
+			struct err *e)
+{
+	struct room r = {0};
+	if ((elf_map_dyn(m, DT_RPATH, &r.index) || elf_map_dyn(m, DT_RUNPATH, &r.index)) && elf_map_path_room(m, r.index, &r.len, e) != 0)
+		return -1;
+	for (size_t i = 0; i < info->needed.count; i++) {
+		const char *to = kvlist_get(needed, info->needed.items[i]);
+		if (!to || strcmp(to, info->needed.items[i]) == 0 || kvlist_get(&r.names, to))
+			continue;
+		kvlist_set(&r.names, a, to, "");
+		r.bytes += strlen(to) + 1;
+	}
+	*ret = r;
+	return 0;
+}
+
+/* Where a new name will start in the string table: they fill the end of the search path's string. */
+static uint64_t index_of(const struct room *r, const char *name)
+{
+	uint64_t at = r->index + r->len + 1 - r->bytes;
+	for (size_t i = 0; i < r->names.count && strcmp(r->names.items[i].key, name) != 0; i++)
+		at += strlen(r->names.items[i].key) + 1;
+	return at;
+}
+
+static int write_names(int fd, const struct elf_map *m, const struct room *r, struct err *e)
+{
+	for (size_t i = 0; i < r->names.count; i++) {
+		const char *name = r->names.items[i].key;
+		if (fs_write_at(fd, name, strlen(name) + 1, m->strings + index_of(r, name), m->name, e) != 0)
+			return -1;
+	}
+	return fs_write_at(fd, "", 1, m->strings + r->index + r->len - r->bytes, m->name, e);
+}
+
+static int write_references(int fd, struct elf_map *m, const struct room *r, const struct kvlist *needed, struct err *e)
+{
+	struct elf_need *needs;
+	size_t count;
+	const char *s;
+	for (size_t i = 0; i < m->dyn_count; i++) {
+		Elf64_Dyn d = m->dyn[i];
+		if (d.d_tag != DT_NEEDED)
+			continue;
+		if (elf_map_string(m, d.d_un.d_val, m->dyn_offset, &s, e) != 0)
+			return -1;
+		const char *to = kvlist_get(needed, s);
+		if (!to || strcmp(to, s) == 0)
+			continue;
+		d.d_un.d_val = index_of(r, to);
+		if (fs_write_at(fd, &d, sizeof(d), m->dyn_offset + i * sizeof(d), m->name, e) != 0)
+			return -1;
+	}
+	if (elf_map_needs(m, &needs, &count, e) != 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		if (elf_map_string(m, needs[i].file, needs[i].offset, &s, e) != 0)
+			return -1;
+		const char *to = kvlist_get(needed, s);
+		uint32_t index = to ? (uint32_t)index_of(r, to) : 0;
+		if (to && strcmp(to, s) != 0 &&
+		    fs_write_at(fd, &index, sizeof(index), needs[i].offset + offsetof(Elf64_Verneed, vn_file), m->name, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+int elf_rename_in_place(const char *path, const struct kvlist *needed, size_t keep, bool *ret_done, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_ELF_MAP struct elf_map m = {0};
+	struct elf_info info, want;
+	struct room r;
+	if (elf_read(path, ELF_SYMBOLS, &a, &info, e) != 0 || elf_map_open(path, &m, e) != 0)
+		return -1;
+	want = info;
+	if (!rename_info(&want, NULL, needed, &a)) {
+		*ret_done = true;
+		return 0;
+	}
+	if (measure_room(&m, &info, needed, &a, &r, e) != 0)
+		return -1;
+	/* A version need without its NEEDED has no new name to refer to. */
+	bool fits = r.len >= r.bytes && r.len - r.bytes >= keep && r.index + r.len <= UINT32_MAX;
+	for (size_t i = 0; fits && i < want.versions_count; i++)
+		fits = strlist_contains(&want.needed, want.versions[i].file);
+	if (!fits) {
+		*ret_done = false;
+		return 0;
+	}
+	AUTO_FD int fd = open_writable(path, e);
+	if (fd < 0 || write_references(fd, &m, &r, needed, e) != 0 || write_names(fd, &m, &r, e) != 0)
+		return -1;
+	if (want.rpath)
+		want.rpath = arena_strndup(&a, want.rpath, r.len - r.bytes);
+	if (want.runpath)
+		want.runpath = arena_strndup(&a, want.runpath, r.len - r.bytes);
+	if (check_edited(path, path, &want, e) != 0)
+		return -1;
+	*ret_done = true;
+	return 0;
+}
+
 /* The names are changed in two runs: patchelf 0.14.3 loses the SONAME when it replaces NEEDED entries in the same run. */
 static int rename_through_copy(const char *path, const char *fresh, const char *soname, const struct elf_info *info,
 			       const struct kvlist *needed, struct arena *a, const struct run *run, struct err *e)

@@ -69,11 +69,13 @@ static int bring(struct relocation *r, struct relocate_file *f, struct err *e)
 
 static int finish_file(struct relocation *r, struct relocate_file *f, struct err *e)
 {
-	bool in_place;
-	const char *soname = f->vendor ? f->vendor->name : NULL;
-	if ((soname || f->renames.count) && elf_rename(f->path, soname, &f->renames, r->run, e) != 0)
+	bool in_place, done = false;
+	const char *soname = f->vendor ? f->vendor->name : NULL, *rpath = relocate_rpath(r, f);
+	if (!soname && f->renames.count && elf_rename_in_place(f->path, &f->renames, strlen(rpath), &done, e) != 0)
 		return -1;
-	if (elf_set_rpath(f->path, relocate_rpath(r, f), r->run, &in_place, e) != 0)
+	if (!done && (soname || f->renames.count) && elf_rename(f->path, soname, &f->renames, r->run, e) != 0)
+		return -1;
+	if (elf_set_rpath(f->path, rpath, r->run, &in_place, e) != 0)
 		return -1;
 	r->result.in_place += in_place;
 	return 0;

@@ -346,6 +346,95 @@ static void needed_and_version_needs_are_renamed(void **state)
 	assert_false(file_has(path, "/ptbuild"));
 }
 
+/* liba.so needs libb.so.1 with a version, and was linked with a long search path. */
+static const char *make_needing(const char *path_option)
+{
+	test_write(test_path("map"), "VERS_9 { global: answer; local: *; };");
+	compile("libb.so.1", ANSWER, SHARED "-Wl,-soname,libb.so.1,--version-script,map");
+	return compile("liba.so", "int answer(void); int a(void) { return answer(); }",
+		       arena_printf(&arena, SHARED "libb.so.1 %s", path_option));
+}
+
+static bool rename_in_place(const char *path, const char *from, const char *to, size_t keep)
+{
+	struct err e = {0};
+	struct kvlist names = {0};
+	bool done;
+	kvlist_set(&names, &arena, from, to);
+	fake_patchelf("#!/bin/sh\nexit 3\n");
+	int rc = elf_rename_in_place(path, &names, keep, &done, &e);
+	restore_path();
+	assert_ok(rc, &e);
+	return done;
+}
+
+static void names_are_changed_in_place(void **state)
+{
+	(void)state;
+	struct stat before, after;
+	const char *path = make_needing("-Wl,--disable-new-dtags,-rpath," TOKEN);
+	assert_int_equal(stat(path, &before), 0);
+	assert_true(rename_in_place(path, "libb.so.1", "libb-1a2b3c4d.so.1", strlen("$ORIGIN")));
+	assert_int_equal(stat(path, &after), 0);
+	assert_int_equal(before.st_size, after.st_size);
+	assert_int_equal(before.st_ino, after.st_ino);
+	struct elf_info i = read_info(path);
+	assert_true(strlist_contains(&i.needed, "libb-1a2b3c4d.so.1"));
+	assert_false(strlist_contains(&i.needed, "libb.so.1"));
+	assert_int_equal(strlen(i.rpath), strlen(TOKEN) - strlen("libb-1a2b3c4d.so.1") - 1);
+	assert_int_equal(i.rpath_room, strlen(i.rpath));
+	set_rpath(path, "$ORIGIN", true);
+	must("mv libb.so.1 libb-1a2b3c4d.so.1");
+	assert_int_equal(load("./liba.so", "a"), 42);
+	assert_false(file_has(path, "/ptbuild"));
+}
+
+static void in_place_names_leave_the_path_its_room(void **state)
+{
+	(void)state;
+	const size_t room = strlen(TOKEN) - strlen("libb-1a2b3c4d.so.1") - 1;
+	const char *path = make_needing("-Wl,--disable-new-dtags,-rpath," TOKEN);
+	size_t len;
+	char *AUTO_FREE before = read_bytes(path, &len);
+	assert_false(rename_in_place(path, "libb.so.1", "libb-1a2b3c4d.so.1", room + 1));
+	char *AUTO_FREE after = read_bytes(path, &len);
+	assert_memory_equal(before, after, len);
+	assert_true(rename_in_place(path, "libb.so.1", "libb-1a2b3c4d.so.1", room));
+	assert_int_equal(strlen(read_info(path).rpath), room);
+}
+
+static void in_place_names_need_a_path_of_their_own(void **state)
+{
+	(void)state;
+	assert_false(rename_in_place(make_needing(""), "libb.so.1", "libb-1a2b3c4d.so.1", 0));
+	assert_false(rename_in_place(make_needing("-Wl,--disable-new-dtags,-rpath,/x"), "libb.so.1", "libb-1a2b3c4d.so.1", 0));
+	const char *path = make_needing("-Wl,--enable-new-dtags,-rpath," TOKEN);
+	assert_true(rename_in_place(path, "libb.so.1", "libb-1a2b3c4d.so.1", 10));
+	assert_true(rename_in_place(path, "libabsent.so", "libother.so", 1000));
+}
+
+static void several_names_in_place(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	struct kvlist names = {0};
+	bool done;
+	compile("libc1.so", "int one(void) { return 1; }", SHARED "-Wl,-soname,libc1.so");
+	compile("libc2.so", "int two(void) { return 2; }", SHARED "-Wl,-soname,libc2.so");
+	const char *path = compile("liba.so", "int one(void), two(void); int a(void) { return one() + two(); }",
+				   SHARED "libc1.so libc2.so -Wl,--disable-new-dtags,-rpath," TOKEN);
+	kvlist_set(&names, &arena, "libc1.so", "libc1-00000001.so");
+	kvlist_set(&names, &arena, "libc2.so", "libc2-00000002.so");
+	assert_ok(elf_rename_in_place(path, &names, 7, &done, &e), &e);
+	assert_true(done);
+	set_rpath(path, "$ORIGIN", true);
+	must("mv libc1.so libc1-00000001.so; mv libc2.so libc2-00000002.so");
+	assert_int_equal(load("./liba.so", "a"), 3);
+	struct elf_info i = read_info(path);
+	assert_string_equal(i.needed.items[0], "libc1-00000001.so");
+	assert_string_equal(i.needed.items[1], "libc2-00000002.so");
+}
+
 static void renaming_nothing_starts_nothing(void **state)
 {
 	(void)state;
@@ -396,6 +485,10 @@ int main(void)
 		T(soname_is_renamed),
 		T(soname_is_added),
 		T(needed_and_version_needs_are_renamed),
+		T(names_are_changed_in_place),
+		T(in_place_names_leave_the_path_its_room),
+		T(in_place_names_need_a_path_of_their_own),
+		T(several_names_in_place),
 		T(renaming_nothing_starts_nothing),
 		T(renaming_needs_dynamic_entries),
 	};

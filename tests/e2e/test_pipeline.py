@@ -119,20 +119,27 @@ def test_metadata_rev_changes_the_output_only(world):
         assert z.read(marker[0]).startswith(b"rev=2 ")
 
 
+def light(files):
+    """The same stand-in with units that compile at once: for what builds it several times."""
+    files["csrc/unit.cpp.in"] = b"int toy_unit@UNIT@(int n)\n{\n\treturn n * (n - 1) / 2 * @UNIT@;\n}\n"
+
+
 def test_a_new_revision_is_not_built(world):
     """What was built before gives its contents; and the bytes are those of a build."""
-    item = record(ok(world.build("setup-py-env", "--metadata-rev", "3", "--out", world.path("rev3"))))
+    world.pin("setup-py-env", name="light", change=light)
+    first = record(ok(world.build("light")))
+    item = record(ok(world.build("light", "--metadata-rev", "3", "--out", world.path("rev3"))))
     assert [s["step"] for s in item["record"]["steps"]] == ["repack"], item["record"]["steps"]
-    fresh = record(ok(world.build("setup-py-env", "--metadata-rev", "3", "--out", world.path("fresh"), cache=world.path("other"))))
-    assert len(fresh["record"]["steps"]) > 3
-    assert fresh["record"]["sha256"] == item["record"]["sha256"]
+    fresh = record(ok(world.build("light", "--metadata-rev", "3", "--out", world.path("fresh"), cache=world.path("other"))))
+    assert len(fresh["record"]["steps"]) > 3, fresh["record"]["steps"]
     shutil.rmtree(world.path("other"))
-    by_hand = json.loads(ok(world.run("repack", record(ok(world.build("setup-py-env")))["wheel"], "--metadata-rev", "3", "--json", "--out", world.path("hand"))).stdout)
-    assert by_hand[0]["sha256"] == item["record"]["sha256"]
+    assert fresh["record"]["sha256"] == item["record"]["sha256"], f"{fresh['wheel']} {item['wheel']}"
+    by_hand = json.loads(ok(world.run("repack", first["wheel"], "--metadata-rev", "3", "--json", "--out", world.path("hand"))).stdout)
+    assert by_hand[0]["sha256"] == item["record"]["sha256"], by_hand
 
 
 def test_repack_takes_it_from_the_store(world):
-    select = ("--profile", "cpu-avx2", "--release", "2.9.1-setup-py-env", "--metadata-rev", "4", "--json", "--out", world.path("rev4"))
+    select = ("--profile", "cpu-avx2", "--release", "2.9.1-light", "--metadata-rev", "4", "--json", "--out", world.path("rev4"))
     item = record(ok(world.run("repack", *select)))
     assert item["record"]["metadata_rev"] == 4 and not item["store_hit"]
     assert record(ok(world.run("repack", *select)))["store_hit"]
@@ -189,11 +196,41 @@ def test_provenance_signed_and_checked(world):
     os.remove(wheel + ".dsse.json")
 
 
+def test_built_twice(world):
+    item = record(ok(world.build("light", "--check")))
+    assert item["check"]["same"] and item["check"]["differences"] == [], item["check"]
+    assert item["check"]["sha256"][0] == item["check"]["sha256"][1] == item["record"]["sha256"]
+    assert "umask 077" in item["check"]["settings"] and item["check"]["second"] is None
+    assert not [n for n in os.listdir(world.dir) if n.startswith("ptbuild-second-")]
+
+
+def test_what_differs_is_named(world):
+    """A build that lets its number of jobs into a function and the clock into a text file."""
+
+    def leak(files):
+        light(files)
+        files["csrc/toy.cpp"] += b'\nextern "C" int toy_jobs(void) { return TOY_JOBS; }\n'
+        files["setup.py"] = files["setup.py"].replace(
+            b"def build_library", b"import time\nopen('torch/built.py', 'w').write(f'when = {time.time_ns()}\\n')\nos.environ['CXXFLAGS'] += f\" -DTOY_JOBS={os.environ['MAX_JOBS']}\"\n\n\ndef build_library", 1
+        )
+
+    world.pin("setup-py-env", name="leaky", change=leak)
+    result = world.build("leaky", "--check", "--jobs", "2")
+    fails(result, 7, "1 of 1 wheels came out different the second time")
+    check = json.loads(result.stdout)[0]["check"]
+    told = {(d["member"], d["where"]) for d in check["differences"]}
+    assert ("torch/built.py", "line 1") in told, told
+    assert ("torch/lib/libtorch_toy.so", "symbol toy_jobs") in told, told
+    assert os.path.exists(check["second"])
+    os.remove(world.release("leaky"))
+
+
 def test_the_plain_platform_tag(world):
-    item = record(ok(world.build("setup-py-env", "--platform", "linux", "--out", world.path("plain"))))
+    item = record(ok(world.build("light", "--platform", "linux", "--out", world.path("plain"))))
     assert item["record"]["wheel"].endswith("-linux_x86_64.whl")
     ok(world.run("verify", item["wheel"]))
-    fails(world.build("setup-py-env", "--platform", "musllinux"), 2, "manylinux or linux")
+    fails(world.build("light", "--platform", "musllinux"), 2, "manylinux or linux")
+    os.remove(world.release("light"))
 
 
 def test_asked_is_not_got(world):
@@ -347,6 +384,8 @@ if __name__ == "__main__":
             test_repack_takes_it_from_the_store,
             test_bill_of_materials_and_licences,
             test_provenance_signed_and_checked,
+            test_built_twice,
+            test_what_differs_is_named,
             test_the_plain_platform_tag,
             test_asked_is_not_got,
             test_an_edited_archive,

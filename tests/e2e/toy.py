@@ -110,7 +110,7 @@ class World:
     def command(self, *args, cache=None):
         return [self.ptbuild, args[0], "--profiles", self.profiles, "--cache", cache or self.cache, "--out", self.out, *args[1:]]
 
-    def run(self, *args, cache=None, timeout=300, **kw):
+    def run(self, *args, cache=None, timeout=900, **kw):
         return subprocess.run(self.command(*args, cache=cache), capture_output=True, text=True, timeout=timeout, cwd=self.dir, **kw)
 
     def start(self, *args, **kw):
