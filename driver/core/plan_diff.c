@@ -75,7 +75,7 @@ static void compare_settings(struct plan_diff *d, struct arena *a, const char *s
 		int order = i == l->count ? 1 : k == r->count ? -1 : strcmp(l->items[i].name, r->items[k].name);
 		const struct setting *x = order <= 0 ? &l->items[i++] : NULL;
 		const struct setting *y = order >= 0 ? &r->items[k++] : NULL;
-		const char *name = x ? x->name : y->name;
+		const char *name = x ? x->name : y ? y->name : "";
 		if (left_env && (settings_get(left_env, name) || settings_get(right_env, name)))
 			continue;
 		compare_one(d, a, section, name, x, y);
