@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "cmd/build.h"
 #include "cmd/help.h"
+#include "cmd/units.h"
 
 struct build_options {
 	struct cmd_build_base base;
@@ -105,6 +106,14 @@ static void print_summary(const struct pipeline_item *items, size_t count, const
 			buf_printf(out, "            %s\n", why->hint);
 	}
 	buf_printf(out, "%zu built, %zu from the store, %zu failed\n", count - hits, hits, failed->count);
+	json_int_t compiled = 0, cached = 0;
+	for (size_t i = 0; i < count; i++) {
+		const json_t *build = json_object_get(items[i].record, "build");
+		compiled += items[i].hit ? 0 : number(build, "compiler_cache_misses");
+		cached += items[i].hit ? 0 : number(build, "compiler_cache_hits");
+	}
+	if (compiled + cached)
+		buf_printf(out, "units: %lld compiled, %lld from the compiler cache\n", (long long)compiled, (long long)cached);
 }
 
 static const struct pipeline_checked *check_of(const struct cmd_build_results *r, const struct pipeline_item *it)
@@ -178,6 +187,27 @@ static int report_failures(const struct pipeline_failures *failed, size_t asked,
 	return err_hint(e, "the same command again takes what was built from the store and tries the others once more");
 }
 
+/* Variants of one instruction set next to each other, in the order in which the sets come first: their C++ units are in the compiler cache then, whatever its size. */
+static void order_by_isa(struct selection *chosen, size_t count, struct arena *a)
+{
+	struct selection *sorted = arena_array(a, count, sizeof(*sorted));
+	bool *taken = arena_array(a, count, sizeof(*taken));
+	size_t n = 0;
+	for (size_t i = 0; i < count; i++) {
+		for (size_t k = i; k < count && !taken[i]; k++) {
+			const struct variant *x = &chosen[i].variant, *y = &chosen[k].variant;
+			if (k != i && (taken[k] || strcmp(x->package, y->package) != 0 || strcmp(x->python, y->python) != 0 ||
+				       x->profile.isa != y->profile.isa || strcmp(x->cuda ? x->cuda : "", y->cuda ? y->cuda : "") != 0))
+				continue;
+			sorted[n++] = chosen[k];
+			if (k != i)
+				taken[k] = true;
+		}
+		taken[i] = true;
+	}
+	memcpy(chosen, sorted, n * sizeof(*chosen));
+}
+
 int cmd_build_request(struct cmd_context *c, const struct strlist *words, struct kvlist *toggles, struct pipeline_request *q, struct err *e)
 {
 	const struct cmd_select *o = &((const struct cmd_select_base *)c->options)->select;
@@ -185,6 +215,13 @@ int cmd_build_request(struct cmd_context *c, const struct strlist *words, struct
 	struct pipeline_target *targets;
 	if (cmd_select(c, words, &chosen, &q->count, e) < 0 || cmd_select_toggles(c, toggles, e) < 0)
 		return -1;
+	if (o->matrix) {
+		const char *cost;
+		order_by_isa(chosen, q->count, c->arena);
+		if (cmd_units_cost(c, &o->units, chosen, q->count, &cost, e) < 0)
+			return -1;
+		log_info(c->run->log, "%s", cost);
+	}
 	targets = arena_array(c->arena, q->count, sizeof(*targets));
 	for (size_t i = 0; i < q->count; i++)
 		targets[i] = (struct pipeline_target){chosen[i].variant, chosen[i].release->name, chosen[i].note};

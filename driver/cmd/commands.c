@@ -9,6 +9,7 @@ const struct command *const cmd_table[] = {
 	&command_diff,
 	&command_list,
 	&command_matrix,
+	&command_units,
 	&command_fetch,
 	&command_verify,
 	&command_index,

@@ -2,7 +2,7 @@
 
 #include "base/json.h"
 #include "cmd/help.h"
-#include "cmd/select.h"
+#include "cmd/units.h"
 #include "step/pipeline_torch.h"
 
 struct plan_options {
@@ -124,6 +124,20 @@ static int prepare(struct cmd_context *c, struct err *e)
 	return c->global->root && (cmd_root(c, &root, e) < 0 || cmd_toolchain(c, &toolchain, e) < 0) ? -1 : 0;
 }
 
+/* Plans in JSON are an array of plans: there the cost is told on standard error. */
+static int put_cost(struct cmd_context *c, const struct selection *chosen, size_t count, struct output *o, struct err *e)
+{
+	const struct cmd_select_base *base = c->options;
+	const char *cost;
+	if (cmd_units_cost(c, &base->select.units, chosen, count, &cost, e) < 0)
+		return -1;
+	if (c->global->json)
+		log_info(c->run->log, "%s", cost);
+	else
+		buf_printf(&o->text, "\n%s\n", cost);
+	return 0;
+}
+
 static int print_output(const struct output *o, bool as_array, struct err *e)
 {
 	if (!o->c->global->json)
@@ -143,6 +157,8 @@ static int plan_main(struct cmd_context *c, const struct strlist *words, struct 
 	for (size_t i = 0; i < count; i++)
 		if (put_one(c, &chosen[i], matrix != NULL, &o, e) < 0)
 			return -1;
+	if (matrix && put_cost(c, chosen, count, &o, e) < 0)
+		return -1;
 	if (print_output(&o, matrix || count > 1, e) < 0)
 		return -1;
 	if (!o.refused)

@@ -17,6 +17,8 @@ const struct arg_def cmd_select_options[] = {
 	{"only", 0, SELECT(ARG_LIST, only), "GLOB", "of a matrix, the variants whose name matches; may be repeated", NULL},
 	{"package", 0, SELECT(ARG_LIST, packages), "NAMES", "pytorch (default), torchvision, torchaudio or all",
 	 "pytorch torchvision torchaudio all"},
+	{"units", 0, SELECT(ARG_LIST, units), "TREE",
+	 "compile commands of a configured tree, named after its profile, to say what a matrix compiles; may be repeated", "<file>"},
 	{"release", 0, SELECT(ARG_STRING, release), "NAME", "the pinned set to build (default: the newest that fits)", "<release>"},
 	{"python", 0, SELECT(ARG_STRING, python), "X.Y", "Python to build for (default: the root's)", NULL},
 	{"cuda", 0, SELECT(ARG_STRING, cuda), "X.Y", "CUDA toolkit (default: the release's first)", "<cuda>"},

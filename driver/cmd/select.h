@@ -7,6 +7,7 @@ struct cmd_select {
 	const char *profile;
 	const char *matrix;
 	struct strlist only;
+	struct strlist units;
 	const char *release;
 	const char *python;
 	const char *cuda;

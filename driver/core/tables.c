@@ -81,6 +81,8 @@ static int load_isas_and_gpus(struct loader *l, struct err *e)
 	l->t->groups_count = isa->groups_count;
 	l->t->gpus = gpu->gpus;
 	l->t->gpus_count = gpu->gpus_count;
+	l->t->gpu_units = gpu->gpu_units;
+	l->t->gpu_units_count = gpu->gpu_units_count;
 	l->t->gpu_extras = gpu->extras;
 	l->t->gpu_extras_count = gpu->extras_count;
 	return 0;

@@ -104,6 +104,7 @@ static const cyaml_schema_value_t gpu_extra_entry = ENTRY(struct gpu_extra_row, 
 static const cyaml_schema_field_t gpu_file_fields[] = {
 	MAY(struct gpu_file, sources),
 	NEED_ROWS(struct gpu_file, gpus, &gpu_entry),
+	LIST(struct gpu_file, gpu_units),
 	ROWS(struct gpu_file, extras, &gpu_extra_entry),
 	CYAML_FIELD_END,
 };

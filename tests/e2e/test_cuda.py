@@ -1,0 +1,126 @@
+"""CUDA for real, with the toolkit that this machine has: an extension with GPU code for two targets, through plan, sandbox, relocation and verification; and wheels whose GPU code is not what was asked.
+
+Where there is no toolkit the test fails: register it where there is one (-DPTBUILD_CUDA_TEST=ON does so outright).
+"""
+
+import glob
+import json
+import os
+import re
+import subprocess
+import zipfile
+
+from toy import main
+
+GPUS = ("75", "90")  # both are targets of every toolkit in the tables
+
+CMAKE = """
+if(USE_CUDA)
+  set(CMAKE_CUDA_ARCHITECTURES OFF)
+  set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
+  enable_language(CUDA)
+  string(APPEND CMAKE_CUDA_FLAGS " $ENV{TORCH_NVCC_FLAGS}")
+  foreach(arch ${TORCH_CUDA_ARCH_LIST})
+    string(REPLACE "." "" sm ${arch})
+    string(APPEND gencode " -gencode arch=compute_${sm},code=sm_${sm}")
+  endforeach()
+  set(kernels csrc/one.cu csrc/two.cu)
+  set_source_files_properties(csrc/one.cu PROPERTIES COMPILE_FLAGS "${gencode} @ONE@")
+  set_source_files_properties(csrc/two.cu PROPERTIES COMPILE_FLAGS "@TWO@")
+  add_library(toy_cuda SHARED ${kernels})
+  install(TARGETS toy_cuda LIBRARY DESTINATION ${TOY_PREFIX}lib)
+endif()
+"""
+KERNEL = """
+#include <cuda_runtime.h>
+namespace {
+template <class T> __global__ void scale(T *p, T by) { p[blockIdx.x * blockDim.x + threadIdx.x] *= by; }
+}
+extern "C" int toy_@NAME@(float *p) { scale<<<1, 32>>>(p, 2.0f); int version = 0; cudaRuntimeGetVersion(&version); return version; }
+"""
+IMPORT = """
+import ctypes as _ctypes, os as _os
+
+cuda_version = _ctypes.CDLL(_os.path.join(_os.path.dirname(__file__), "lib", "libtoy_cuda.so")).toy_one(None)
+"""
+
+
+def toolkit():
+    """The version of the newest toolkit here, as the tables name it."""
+    for nvcc in sorted(glob.glob("/usr/local/cuda*/bin/nvcc"), reverse=True) + ["/usr/bin/nvcc"]:
+        if os.path.exists(nvcc):
+            text = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
+            return re.search(r"release (\d+\.\d+)", text).group(1)
+    raise AssertionError("no CUDA toolkit on this machine: neither /usr/local/cuda*/bin/nvcc nor /usr/bin/nvcc")
+
+
+def pin(world, name, one="", two="${gencode}"):
+    def change(files):
+        files["CMakeLists.txt"] += CMAKE.replace("@ONE@", one).replace("@TWO@", two).encode()
+        for kernel in ("one", "two"):
+            files[f"csrc/{kernel}.cu"] = KERNEL.replace("@NAME@", kernel).encode()
+        files["torch/__init__.py"] += IMPORT.encode()
+
+    world.pin("setup-py-env", change, name)
+    with open(world.release(name), encoding="utf-8") as f:
+        text = f.read()
+    with open(world.release(name), "w", encoding="utf-8") as f:
+        f.write(text.replace('toolkits: ["12.8", "12.9"]', f'toolkits: ["{toolkit()}"]'))
+
+
+def build(world, name, cache=None):
+    off = [a for toggle in ("USE_CUSPARSELT", "USE_CUFILE", "USE_NCCL") for a in ("--set", f"{toggle}=OFF")]
+    profile = "+".join(f"sm{g}" for g in GPUS) + "-avx2"
+    return world.run("build", "--profile", profile, "--release", f"2.9.1-{name}", "--cuda", toolkit(), "--without", "cudnn", *off, "--json", cache=cache)
+
+
+def test_gpu_code_for_two_targets(world):
+    pin(world, "cuda")
+    result = build(world, "cuda")
+    assert result.returncode == 0, result.stderr[-3000:]
+    r = json.loads(result.stdout)[0]["record"]
+    label = f"cu{toolkit().replace('.', '')}." + ".".join(f"sm{g}" for g in GPUS) + ".avx2.nocudnn"
+    assert r["wheel"].startswith(f"torch-2.9.1+{label}-"), r["wheel"]
+    assert r["build"]["device_units_checked"] == 2 and r["verified"]["errors"] == 0, r["verified"]
+    assert r["used"]["ran"] and all(c["ok"] for c in r["used"]["checks"])
+    report = json.loads(world.run("verify", "--json", world.path("dist", r["wheel"])).stdout)
+    report = report[0] if isinstance(report, list) else report
+    code = {f["file"]: f["code"] for f in report["gpu_code"]}
+    assert set(code["torch/lib/libtoy_cuda.so"]) == {f"cubin sm_{g}" for g in GPUS} and code["torch/lib/libtoy_cuda.so"]["cubin sm_90"]["entries"] == 2, code
+    with zipfile.ZipFile(world.path("dist", r["wheel"])) as z:
+        names = z.namelist()
+        metadata = z.read(next(n for n in names if n.endswith("/METADATA"))).decode()
+        library = z.extract("torch/lib/libtoy_cuda.so", world.dir)
+    assert not any("cudart" in n for n in names), names
+    required = re.findall(r"(?m)^Requires-Dist: (nvidia-\S+)$", metadata)
+    assert len(required) == 1 and re.match(rf"nvidia-cuda-runtime\S*>={toolkit()},<\d+$", required[0]), metadata
+    paths = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, check=True).stdout
+    assert re.search(r"RPATH.*\$ORIGIN/\.\./\.\./nvidia/", paths) and "RUNPATH" not in paths, paths
+
+
+def test_the_same_again_is_the_same(world):
+    """GPU objects do not depend on the process or the time: another cache, so that everything is compiled once more, and the same wheel."""
+    pin(world, "cuda")
+    first, again = (build(world, "cuda", cache=cache) for cache in (None, world.path("other")))
+    assert first.returncode == 0 and again.returncode == 0, again.stderr[-3000:]
+    items = [json.loads(r.stdout)[0] for r in (first, again)]
+    assert items[0]["store_hit"] and not items[1]["store_hit"]
+    assert items[0]["record"]["sha256"] == items[1]["record"]["sha256"], [i["record"]["sha256"] for i in items]
+
+
+def test_gpu_code_that_is_not_what_was_asked(world):
+    pin(world, "defects", one="-gencode arch=compute_80,code=sm_80", two="-gencode arch=compute_75,code=[sm_75,compute_75]")
+    result = build(world, "defects")
+    assert result.returncode == 7, (result.returncode, result.stderr[-3000:])
+    for part in ("has 1 cubin for sm_80", "[gpu-extra]", "has no code for sm_90 in 1 of 2 fat binaries", "[gpu-missing]", "has PTX for sm_75 (1)", "[gpu-ptx]", "the wheel is not kept"):
+        assert part in result.stderr, f"'{part}' is not in: {result.stderr[-3000:]}"
+
+
+def test_what_the_toolkit_lacks(world):
+    pin(world, "lacks")
+    words = ["build", "--profile", "sm90-avx2", "--release", "2.9.1-lacks", "--cuda", toolkit()]
+    result = world.run(*words, "--set", "USE_CUSPARSELT=OFF", "--set", "USE_CUFILE=OFF", "--set", "USE_CUDNN=OFF", "--cuda-home", "/usr/share")
+    assert result.returncode == 7 and "no CUDA toolkit in '/usr/share'" in result.stderr, result.stderr
+
+
+main([test_gpu_code_for_two_targets, test_the_same_again_is_the_same, test_gpu_code_that_is_not_what_was_asked, test_what_the_toolkit_lacks])
