@@ -63,7 +63,7 @@ static int choose(struct doctor *d, const struct strlist *args, struct err *e)
 	const struct tables *t;
 	if (cmd_tables(d->c, &t, e) < 0)
 		return -1;
-	if (args->count || o->profile) {
+	if (args->count || o->profile || o->matrix || o->only.count) {
 		struct selection *s;
 		size_t count;
 		if (cmd_select(d->c, args, &s, &count, e) < 0)
