@@ -42,7 +42,7 @@ int cmd_units_cost(struct cmd_context *c, const struct strlist *paths, const str
 {
 	struct unit_model m = {0};
 	struct unit_cost cost;
-	const struct variant **variants = arena_array(c->arena, count, sizeof(*variants));
+	const struct variant **variants = arena_array(c->arena, count, sizeof(const struct variant *));
 	for (size_t i = 0; i < count; i++)
 		variants[i] = &chosen[i].variant;
 	if (paths->count && cmd_units_model(c, paths, &m, e) < 0)

@@ -170,7 +170,7 @@ static void judge(const struct tables *t, const struct unit_facts *f, struct are
 static int compare_trees(struct comparing *c, struct arena *a, struct unit_model *m, struct err *e)
 {
 	c->differ = arena_array(a, c->count * c->count, sizeof(*c->differ));
-	c->units = arena_array(a, c->count, sizeof(*c->units));
+	c->units = arena_array(a, c->count, sizeof(const struct unit *));
 	for (size_t i = 0; i < c->count; i++)
 		for (size_t k = i + 1; k < c->count; k++) {
 			unsigned differ = differ_in(&c->trees[i].profile, &c->trees[k].profile);

@@ -117,9 +117,7 @@ static void check_needed(struct verifying *v, const struct verify_member *m, con
 		else if (is_inside(v, needed))
 			verify_add(v, FINDING_WARNING, "needed", name, "needs '%s', which is inside but in no directory of its DT_RPATH",
 				   needed);
-		else if (is_of_cuda(v, name, needed))
-			continue;
-		else if (!v->q->policy || !manylinux_allows(v->q->policy, m->elf.machine, needed))
+		else if (!is_of_cuda(v, name, needed) && (!v->q->policy || !manylinux_allows(v->q->policy, m->elf.machine, needed)))
 			verify_add(v, FINDING_ERROR, "needed", name,
 				   "needs '%s', which is neither inside, nor of a dependency, nor allowed by manylinux", needed);
 	}
