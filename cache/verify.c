@@ -5,9 +5,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 
 #include "base/fs.h"
+#include "base/os.h"
 #include "base/path.h"
 #include "cache/store_internal.h"
 
@@ -20,6 +20,7 @@ struct verifier {
 	size_t count;
 	_Atomic size_t next, done;
 	struct run run;
+	int stop; /* the other end of run.cancel_fd: closed, it stops all; -1: closed already */
 };
 
 static void *work(void *user)
@@ -57,8 +58,10 @@ static void watch(struct verifier *v, const struct run *run)
 	int pause = 1;
 	for (size_t done; (done = atomic_load(&v->done)) < v->count; pause = pause < STATUS_MS ? pause * 2 : STATUS_MS) {
 		/* A signal may be pending for this thread alone: the others have a descriptor of their own. */
-		if (run_cancelled(run))
-			(void)eventfd_write(v->run.cancel_fd, 1);
+		if (v->stop >= 0 && run_cancelled(run)) {
+			close(v->stop);
+			v->stop = -1;
+		}
 		log_status(run->log, "checking: %zu of %zu objects", done, v->count);
 		(void)poll(NULL, 0, pause);
 	}
@@ -119,13 +122,18 @@ int store_verify_all(struct store *s, bool move, unsigned threads, const struct 
 {
 	struct store_object *objects;
 	struct log quiet = {.level = LOG_QUIET, .fd = run->log->fd};
-	AUTO_FD int cancel = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	struct verifier v = {.s = s, .run = {.log = &quiet, .cancel_fd = cancel}};
 	pthread_t ids[MAX_THREADS];
-	if (cancel < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot make an event descriptor");
-	if (run_check(run, e) < 0 || store_list(s, a, &objects, &v.count, e) < 0)
+	int ends[2];
+	if (run_check(run, e) < 0)
 		return -1;
+	if (os_pipe(ends) != 0)
+		return err_errno(e, ERR_SYSTEM, "cannot make a pipe");
+	AUTO_FD int cancel = ends[0];
+	struct verifier v = {.s = s, .run = {.log = &quiet, .cancel_fd = cancel}, .stop = ends[1]};
+	if (store_list(s, a, &objects, &v.count, e) < 0) {
+		close(v.stop);
+		return -1;
+	}
 	v.objects = objects;
 	v.wrong = arena_array(a, v.count + 1, sizeof(struct err *));
 	unsigned wanted = threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : threads;
@@ -135,6 +143,8 @@ int store_verify_all(struct store *s, bool move, unsigned threads, const struct 
 	watch(&v, run);
 	for (unsigned i = 0; i < started; i++)
 		pthread_join(ids[i], NULL);
+	if (v.stop >= 0)
+		close(v.stop);
 	int rc = collect(&v, move, run, a, ret, e);
 	for (size_t i = 0; i < v.count; i++)
 		free(v.wrong[i]);

@@ -94,7 +94,7 @@ static int bare_cubin(struct fatbin_file *f, uint64_t at, uint64_t end, const El
 		size_t n = strlen(entry.target);
 		if (is_named(f, at, &names, &s, ".nv.compat") && s.sh_offset <= end - at && s.sh_size <= end - at - s.sh_offset && n > 0 &&
 		    n < 8 && entry.target[n - 1] <= '9' && is_arch_specific(f, at + s.sh_offset, s.sh_size))
-			strcpy(entry.target + n, "a");
+			memcpy(entry.target + n, "a", 2);
 	}
 	f->containers++;
 	return f->fn(&entry, f->user, e);
