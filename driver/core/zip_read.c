@@ -85,6 +85,28 @@ static int read_end_64(const struct zip_reader *z, uint64_t end_at, const uint8_
 	return 0;
 }
 
+/* There is no plain end record at the end: says what is wrong, by looking for one further ahead. */
+static int no_end(const struct zip_reader *z, struct err *e)
+{
+	struct arena AUTO_ARENA scratch = {0};
+	size_t len = z->size < ZIP_END_LEN + ZIP_MAX16 ? (size_t)z->size : ZIP_END_LEN + ZIP_MAX16;
+	uint64_t from = z->size - len, at = z->size - ZIP_END_LEN;
+	uint8_t *tail = arena_alloc(&scratch, len);
+	if (zip_read_at(z, from, tail, len, e) < 0)
+		return -1;
+	for (size_t i = len - ZIP_END_LEN + 1; i-- > 0;) {
+		size_t behind = len - i - ZIP_END_LEN;
+		if (zip_get32(tail + i) != ZIP_END_SIG)
+			continue;
+		if (zip_get16(tail + i + 20) == behind)
+			return bad(e, z, from + i, "a comment in the end record");
+		return err_set(e, ERR_INTEGRITY, "'%s' is no good archive: %zu foreign bytes behind its end at offset %" PRIu64, z->path,
+			       behind, z->size - behind);
+	}
+	bad(e, z, at, "no end record where the file ends");
+	return err_hint(e, "the file is cut short, or no archive at all");
+}
+
 static int read_end(const struct zip_reader *z, struct directory *d, struct err *e)
 {
 	uint8_t end[ZIP_END_LEN], locator[ZIP_LOCATOR_LEN];
@@ -93,10 +115,8 @@ static int read_end(const struct zip_reader *z, struct directory *d, struct err 
 	uint64_t at = z->size - ZIP_END_LEN;
 	if (zip_read_at(z, at, end, sizeof(end), e) < 0)
 		return -1;
-	if (zip_get32(end) != ZIP_END_SIG || zip_get16(end + 20) != 0) {
-		bad(e, z, at, "no end record where the file ends");
-		return err_hint(e, "the file is cut short, or has a comment or foreign bytes behind the archive");
-	}
+	if (zip_get32(end) != ZIP_END_SIG || zip_get16(end + 20) != 0)
+		return no_end(z, e);
 	if (zip_get16(end + 4) != 0 || zip_get16(end + 6) != 0 || zip_get16(end + 8) != zip_get16(end + 10))
 		return bad(e, z, at, "more than one disk");
 	*d = (struct directory){zip_get16(end + 10), zip_get32(end + 12), zip_get32(end + 16), at};
@@ -302,10 +322,14 @@ static const char *compare_headers(const struct header *l, const struct header *
 static int check_local(struct zip_reader *z, size_t i, const struct header *central, uint64_t next, struct err *e)
 {
 	const struct zip_entry *en = &z->entries[i];
-	uint8_t head[ZIP_LOCAL_LEN], tail[24];
+	/* Most headers come whole with one read: a wheel has ten thousand. */
+	uint8_t head[512], tail[24];
+	size_t have = ZIP_LOCAL_LEN + central->name_len + 32;
 	if (next - en->offset < ZIP_LOCAL_LEN)
 		return bad_entry(e, z, en->name, en->offset, "overlaps the next one");
-	if (zip_read_at(z, en->offset, head, sizeof(head), e) < 0)
+	have = have < sizeof(head) ? have : sizeof(head);
+	have = have < next - en->offset ? have : (size_t)(next - en->offset);
+	if (zip_read_at(z, en->offset, head, have, e) < 0)
 		return -1;
 	if (zip_get32(head) != ZIP_LOCAL_SIG)
 		return bad_entry(e, z, en->name, en->offset, "has no local header");
@@ -314,9 +338,12 @@ static int check_local(struct zip_reader *z, size_t i, const struct header *cent
 	if (room < rest || room - rest < en->packed)
 		return bad_entry(e, z, en->name, en->offset, "overlaps the next one");
 	struct arena AUTO_ARENA scratch = {0};
-	uint8_t *names = arena_alloc(&scratch, rest);
-	if (zip_read_at(z, en->offset + ZIP_LOCAL_LEN, names, rest, e) < 0)
-		return -1;
+	uint8_t *names = head + ZIP_LOCAL_LEN;
+	if (rest > have - ZIP_LOCAL_LEN) {
+		names = arena_alloc(&scratch, rest);
+		if (zip_read_at(z, en->offset + ZIP_LOCAL_LEN, names, rest, e) < 0)
+			return -1;
+	}
 	struct header h = {zip_get16(head + 6),
 			   zip_get16(head + 8),
 			   zip_get32(head + 10),
@@ -330,6 +357,7 @@ static int check_local(struct zip_reader *z, size_t i, const struct header *cent
 	if (!what)
 		what = compare_headers(&h, central);
 	z->data[i] = en->offset + ZIP_LOCAL_LEN + rest;
+	z->plain[i] = (h.flags & ~(unsigned)ZIP_FLAG_UTF8) == 0 && zip_get16(head + 4) == (extra_len ? 45 : 20);
 	uint64_t gap = room - rest - en->packed;
 	if (!what && !(h.flags & ZIP_FLAG_DESCRIPTOR) && gap)
 		what = "is followed by bytes that belong to nothing";
@@ -377,6 +405,7 @@ static int read_directory(struct zip_reader *z, struct arena *a, struct err *e)
 	z->entries = arena_array(a, d.count, sizeof(*z->entries));
 	z->by_name = arena_array(a, d.count, sizeof(void *));
 	z->data = arena_array(a, d.count, sizeof(*z->data));
+	z->plain = arena_array(a, d.count, sizeof(*z->plain));
 	if (read_central(z, &d, dir, a, headers, e) < 0)
 		return -1;
 	for (size_t i = 0; i < z->count; i++)

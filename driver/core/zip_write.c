@@ -12,8 +12,8 @@
 #include "base/os.h"
 #include "base/path.h"
 #include "core/zip_format.h"
-#include "core/zip_reader.h"
 #include "core/zip_ring.h"
+#include "core/zip_writer.h"
 
 /* An entry this near below 4 GiB is stored: were it deflated and not to shrink, its packed size could need a 64-bit field that its header, written first, has no room for. */
 #define STORE_SLACK ((uint64_t)16 << 20)
@@ -22,32 +22,6 @@ const char *zip_writer_id(void)
 {
 	return "2 libdeflate " LIBDEFLATE_VERSION_STRING;
 }
-
-enum { HASH_BLOCK = 256 * 1024 };
-
-struct out_entry {
-	const char *name;
-	uint64_t size, packed, offset;
-	uint32_t crc;
-	uint16_t method;
-	uint32_t mode;
-};
-
-struct zip_writer {
-	struct arena arena;
-	int fd;
-	char *path;
-	int level;
-	uint32_t dos_time;
-	struct zip_ring *ring;
-	struct digest *digest;
-	uint64_t offset; /* written so far */
-	uint64_t hashed; /* of them, in the digest */
-	struct out_entry *entries;
-	size_t count, cap;
-	void *names; /* tsearch tree */
-	char *block; /* HASH_BLOCK bytes */
-};
 
 static void put16(struct buf *b, unsigned v)
 {
@@ -91,13 +65,13 @@ static bool is_ascii(const char *s)
 	return true;
 }
 
-static bool is_64(const struct out_entry *en)
+static bool is_64(const struct zip_out_entry *en)
 {
 	return en->size >= ZIP_MAX32 || en->packed >= ZIP_MAX32;
 }
 
 /* What local and central header have in common, from "version needed" to the length of the name. */
-static void put_common(struct buf *b, const struct zip_writer *w, const struct out_entry *en, bool needs_64)
+static void put_common(struct buf *b, const struct zip_writer *w, const struct zip_out_entry *en, bool needs_64)
 {
 	put16(b, needs_64 ? 45 : 20);
 	put16(b, is_ascii(en->name) ? 0 : ZIP_FLAG_UTF8);
@@ -109,7 +83,7 @@ static void put_common(struct buf *b, const struct zip_writer *w, const struct o
 	put16(b, (unsigned)strlen(en->name));
 }
 
-static void put_local(struct buf *b, const struct zip_writer *w, const struct out_entry *en)
+static void put_local(struct buf *b, const struct zip_writer *w, const struct zip_out_entry *en)
 {
 	put32(b, ZIP_LOCAL_SIG);
 	put_common(b, w, en, is_64(en));
@@ -123,7 +97,7 @@ static void put_local(struct buf *b, const struct zip_writer *w, const struct ou
 	put64(b, en->packed);
 }
 
-static void put_central(struct buf *b, const struct zip_writer *w, const struct out_entry *en)
+static void put_central(struct buf *b, const struct zip_writer *w, const struct zip_out_entry *en)
 {
 	bool far = en->offset >= ZIP_MAX32;
 	unsigned extra = (is_64(en) ? 16 : 0) + (far ? 8 : 0);
@@ -194,7 +168,7 @@ int zip_create(const char *path, uint64_t epoch, unsigned threads, int level, st
 	struct zip_writer *w = arena_alloc(&a, sizeof(*w));
 	*w = (struct zip_writer){.fd = fd, .path = arena_strdup(&a, path), .level = level, .dos_time = dos_time(epoch), .ring = ring};
 	w->digest = digest_new();
-	w->block = arena_alloc(&a, HASH_BLOCK);
+	w->block = arena_alloc(&a, ZIP_HASH_BLOCK);
 	w->arena = a;
 	*ret = w;
 	return 0;
@@ -232,12 +206,11 @@ static int put(struct zip_writer *w, const void *data, size_t len, struct err *e
 	return 0;
 }
 
-/* What an entry's header, changed afterwards, kept out of the digest so far. */
-static int hash_written(struct zip_writer *w, struct err *e)
+int zip_writer_hash(struct zip_writer *w, uint64_t end, struct err *e)
 {
-	while (w->hashed < w->offset) {
-		uint64_t left = w->offset - w->hashed;
-		ssize_t n = pread(w->fd, w->block, left < HASH_BLOCK ? (size_t)left : HASH_BLOCK, (off_t)w->hashed);
+	while (w->hashed < end) {
+		uint64_t left = end - w->hashed;
+		ssize_t n = pread(w->fd, w->block, left < ZIP_HASH_BLOCK ? (size_t)left : ZIP_HASH_BLOCK, (off_t)w->hashed);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
@@ -248,14 +221,20 @@ static int hash_written(struct zip_writer *w, struct err *e)
 	return 0;
 }
 
-static int put_header(struct zip_writer *w, const struct out_entry *en, struct err *e)
+/* What an entry's header, changed afterwards, kept out of the digest so far. */
+static int hash_written(struct zip_writer *w, struct err *e)
+{
+	return zip_writer_hash(w, w->offset, e);
+}
+
+static int put_header(struct zip_writer *w, const struct zip_out_entry *en, struct err *e)
 {
 	struct buf AUTO_BUF b = {0};
 	put_local(&b, w, en);
 	return put(w, b.data, b.len, e);
 }
 
-static int fix_header(struct zip_writer *w, const struct out_entry *en, struct err *e)
+static int fix_header(struct zip_writer *w, const struct zip_out_entry *en, struct err *e)
 {
 	struct buf AUTO_BUF b = {0};
 	put_local(&b, w, en);
@@ -266,7 +245,7 @@ static int fix_header(struct zip_writer *w, const struct out_entry *en, struct e
 
 static int write_slot(struct zip_writer *w, const struct zip_slot *s, struct err *e)
 {
-	struct out_entry *en = &w->entries[s->entry];
+	struct zip_out_entry *en = &w->entries[s->entry];
 	if (s->failed) {
 		*e = s->err;
 		return err_wrap(e, "'%s'", en->name);
@@ -302,6 +281,15 @@ static int write_done(struct zip_writer *w, bool need, struct err *e)
 	return 0;
 }
 
+int zip_writer_drain(struct zip_writer *w, struct err *e)
+{
+	while (zip_ring_oldest(w->ring, true)) {
+		if (write_done(w, true, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int next_slot(struct zip_writer *w, size_t len, struct zip_slot **ret, struct err *e)
 {
 	if (write_done(w, false, e) < 0)
@@ -313,7 +301,7 @@ static int next_slot(struct zip_writer *w, size_t len, struct zip_slot **ret, st
 	return 0;
 }
 
-static int add_entry(struct zip_writer *w, const char *name, uint64_t size, uint32_t mode, struct err *e)
+int zip_writer_entry(struct zip_writer *w, const char *name, uint64_t size, uint32_t mode, struct err *e)
 {
 	if (!path_is_safe_relative(name) || strchr(name, '\\') || strlen(name) > ZIP_MAX16)
 		return err_set(e, ERR_INTEGRITY, "'%s' is no safe name for an archive entry", name);
@@ -329,7 +317,7 @@ static int add_entry(struct zip_writer *w, const char *name, uint64_t size, uint
 		if (!w->entries)
 			abort();
 	}
-	w->entries[w->count++] = (struct out_entry){.name = own, .size = size, .mode = S_IFREG | mode};
+	w->entries[w->count++] = (struct zip_out_entry){.name = own, .size = size, .mode = S_IFREG | mode};
 	return 0;
 }
 
@@ -357,98 +345,6 @@ static int add_chunks(struct zip_writer *w, fill_fn fill, void *user, struct err
 		zip_ring_submit(w->ring);
 	} while (at < size);
 	return 0;
-}
-
-/* ---- entries taken over from another archive ---- */
-
-uint64_t zip_epoch(const struct zip_entry *en)
-{
-	uint32_t t = en->dos_time;
-	struct tm tm = {.tm_year = (int)(t >> 25) + 80,
-			.tm_mon = (int)(t >> 21 & 15) - 1,
-			.tm_mday = (int)(t >> 16 & 31),
-			.tm_hour = (int)(t >> 11 & 31),
-			.tm_min = (int)(t >> 5 & 63),
-			.tm_sec = (int)(t & 31) * 2};
-	time_t epoch = timegm(&tm);
-	return epoch < 0 ? 0 : (uint64_t)epoch;
-}
-
-static int bad_copy(struct err *e, const struct zip_reader *z, const struct zip_entry *en, const char *what)
-{
-	return err_set(e, ERR_INTEGRITY, "entry '%s' of '%s' %s, so it cannot be taken over as it is", en->name, z->path, what);
-}
-
-/* Where the record of entry `i` ends: entries lie one behind the other, so nothing but the next one can follow. */
-static uint64_t record_end(const struct zip_reader *z, size_t i)
-{
-	return z->data[i] + z->entries[i].packed;
-}
-
-/* The header in the file must be the one that this writer would write: then copied bytes and written ones cannot be told apart. */
-static int adopt(struct zip_writer *w, const struct zip_reader *z, size_t i, uint64_t base, struct err *e)
-{
-	const struct zip_entry *en = &z->entries[i];
-	struct buf AUTO_BUF want = {0}, AUTO_BUF have = {0};
-	if (!S_ISREG(en->mode) || ((en->mode & 07777) != 0755 && (en->mode & 07777) != 0644))
-		return bad_copy(e, z, en, "has another mode than 0644 and 0755");
-	if (add_entry(w, en->name, en->size, en->mode & 07777, e) < 0)
-		return -1;
-	struct out_entry *out = &w->entries[w->count - 1];
-	out->packed = en->packed;
-	out->crc = en->crc;
-	out->method = en->method;
-	out->offset = en->offset - base + w->offset;
-	put_local(&want, w, out);
-	if (z->data[i] - en->offset != want.len)
-		return bad_copy(e, z, en, "has a header of another length");
-	if (zip_read_at(z, en->offset, buf_reserve(&have, want.len), want.len, e) < 0)
-		return -1;
-	return memcmp(have.data, want.data, want.len) == 0 ? 0 : bad_copy(e, z, en, "has a header of another kind");
-}
-
-static int copy_range(struct zip_writer *w, const struct zip_reader *z, uint64_t from, uint64_t len, struct err *e)
-{
-	off_t in = (off_t)from;
-	while (len) {
-		ssize_t n = os_copy(z->fd, &in, w->fd, len);
-		if (n < 0 && (errno == EXDEV || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)) {
-			size_t want = len < HASH_BLOCK ? (size_t)len : HASH_BLOCK;
-			if (zip_read_at(z, (uint64_t)in, w->block, want, e) < 0 || fs_write_all(w->fd, w->block, want, w->path, e) < 0)
-				return -1;
-			n = (ssize_t)want;
-			in += n;
-		}
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return err_errno(e, ERR_SYSTEM, "cannot copy '%s' into '%s'", z->path, w->path);
-		if (n == 0)
-			return err_set(e, ERR_SYSTEM, "'%s' became shorter while it was read", z->path);
-		len -= (uint64_t)n;
-		w->offset += (uint64_t)n;
-	}
-	return 0;
-}
-
-int zip_copy(struct zip_writer *w, const struct zip_reader *z, size_t first, size_t count, struct err *e)
-{
-	if (!count)
-		return 0;
-	while (zip_ring_oldest(w->ring, true)) {
-		if (write_done(w, true, e) < 0)
-			return -1;
-	}
-	uint64_t base = z->entries[first].offset;
-	for (size_t i = first; i < first + count; i++) {
-		if (i > first && z->entries[i].offset != record_end(z, i - 1))
-			return bad_copy(e, z, &z->entries[i], "does not lie behind the one before it in the directory");
-		if (adopt(w, z, i, base, e) < 0)
-			return -1;
-	}
-	if (copy_range(w, z, base, record_end(z, first + count - 1) - base, e) < 0)
-		return -1;
-	return hash_written(w, e);
 }
 
 struct file_source {
@@ -485,7 +381,8 @@ int zip_add_file(struct zip_writer *w, const char *name, const char *path, uint8
 	struct digest *AUTO_DIGEST digest = digest_new();
 	struct file_source f = {fd, path, digest};
 	char extra;
-	if (add_entry(w, name, (uint64_t)st.st_size, st.st_mode & S_IXUSR ? 0755 : 0644, e) < 0 || add_chunks(w, fill_from_file, &f, e) < 0)
+	if (zip_writer_entry(w, name, (uint64_t)st.st_size, st.st_mode & S_IXUSR ? 0755 : 0644, e) < 0 ||
+	    add_chunks(w, fill_from_file, &f, e) < 0)
 		return -1;
 	ssize_t more = fs_read_at(fd, &extra, 1, (uint64_t)st.st_size);
 	if (more < 0)
@@ -506,17 +403,15 @@ static int fill_from_memory(void *user, uint8_t *to, size_t len, uint64_t at, st
 
 int zip_add_data(struct zip_writer *w, const char *name, const void *data, size_t len, struct err *e)
 {
-	if (add_entry(w, name, len, 0644, e) < 0)
+	if (zip_writer_entry(w, name, len, 0644, e) < 0)
 		return -1;
 	return add_chunks(w, fill_from_memory, (void *)(uintptr_t)data, e);
 }
 
 static int finish(struct zip_writer *w, uint8_t ret_sha256[32], struct err *e)
 {
-	while (zip_ring_oldest(w->ring, true)) {
-		if (write_done(w, true, e) < 0)
-			return -1;
-	}
+	if (zip_writer_drain(w, e) < 0)
+		return -1;
 	struct buf AUTO_BUF b = {0};
 	for (size_t i = 0; i < w->count; i++)
 		put_central(&b, w, &w->entries[i]);

@@ -138,6 +138,10 @@ static void check_wheel_file(struct verifying *v)
 		verify_add(v, FINDING_ERROR, "metadata", file, "has the Root-Is-Purelib '%s', neither true nor false", pure ? pure : "");
 	else if (strcasecmp(pure, "true") == 0 && v->report.elf_files)
 		verify_add(v, FINDING_WARNING, "metadata", file, "has Root-Is-Purelib, but there are ELF files inside");
+	const char *build = wheel_headers_get(&h, "Build");
+	if (v->named && strcmp(build ? build : "", v->report.name.build) != 0)
+		verify_add(v, v->ours ? FINDING_ERROR : FINDING_WARNING, "metadata", file, "has the Build '%s', the file name '%s'",
+			   build ? build : "", v->report.name.build);
 	if (v->named)
 		check_tags(v, file, &h);
 }

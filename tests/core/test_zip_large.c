@@ -42,7 +42,15 @@ static void test_file_over_4_gib_needs_zip64(void **state)
 	assert_int_equal(zip_find(z, "big")->size, size);
 	assert_true(zip_find(z, "big")->packed < 64 << 20);
 	assert_entry(z, "small", "s", 1);
+	/* taken over with its zip64 fields */
+	char first[65], second[65];
+	w = create(test_path("b.zip"), 1, 6);
+	assert_ok(zip_copy(w, z, 0, 2, &err), &err);
+	finish(w);
 	zip_close(z);
+	assert_ok(digest_file(test_path("a.zip"), first, &err), &err);
+	assert_ok(digest_file(test_path("b.zip"), second, &err), &err);
+	assert_string_equal(first, second);
 }
 
 /* Stored and sparse: the offset behind it, and the size, need 64 bits; nothing is deflated. */

@@ -51,7 +51,7 @@ static void test_trailing_bytes(void **state)
 	struct craft_zip c;
 	craft_zip(&c, two, 2);
 	buf_addc(&c.bytes, '\0');
-	assert_crafted(&c, "no end record where the file ends");
+	assert_crafted(&c, "1 foreign bytes behind its end");
 }
 
 static void test_comment(void **state)
@@ -61,7 +61,7 @@ static void test_comment(void **state)
 	craft_zip(&c, two, 2);
 	craft_put16(&c, c.end + 20, 2);
 	buf_addstr(&c.bytes, "hi");
-	assert_crafted(&c, "no end record");
+	assert_crafted(&c, "a comment in the end record");
 }
 
 static void test_leading_bytes(void **state)

@@ -105,6 +105,16 @@ static void test_duplicate_entry(void **state)
 	assert_crafted(en, 2, "'a.py' is there twice");
 }
 
+static void test_trailing_bytes(void **state)
+{
+	(void)state;
+	make_tree();
+	const char *wheel = packed();
+	shell("printf 'more than the archive' >>'%s'", wheel);
+	struct verify_report r = verify(wheel);
+	assert_only_error(&r, "zip", "", "21 foreign bytes behind its end");
+}
+
 static void test_path_escape(void **state)
 {
 	(void)state;
@@ -288,6 +298,18 @@ static void test_foreign_tag(void **state)
 	assert_found(&r, FINDING_ERROR, "metadata", "WHEEL", "has 0 of the 1 Tags");
 }
 
+static void test_build_tag(void **state)
+{
+	(void)state;
+	make_tree();
+	struct pack_request q = request();
+	q.metadata_rev = 2;
+	struct verify_report r = verify(pack_ok(&q).path);
+	assert_clean(&r);
+	assert_change(MENDED("WHEEL", "sed -i 's/^Root/Build: 7\\nRoot/' $I/WHEEL"), "metadata", "WHEEL",
+		      "has the Build '7', the file name ''");
+}
+
 static void test_wheel_version(void **state)
 {
 	(void)state;
@@ -466,6 +488,7 @@ int main(void)
 		TEST(test_no_temporary_file_is_left),
 		TEST(test_no_archive),
 		TEST(test_duplicate_entry),
+		TEST(test_trailing_bytes),
 		TEST(test_path_escape),
 		TEST(test_symbolic_link),
 		TEST(test_broken_contents),
@@ -487,6 +510,7 @@ int main(void)
 		TEST(test_metadata_that_is_none),
 		TEST(test_missing_info_files),
 		TEST(test_foreign_tag),
+		TEST(test_build_tag),
 		TEST(test_wheel_version),
 		TEST(test_purelib),
 		TEST(test_marker_missing),
