@@ -85,8 +85,8 @@ static void missing_program_is_named(void **state)
 	const struct proc_spec bare = {.argv = (const char *const[]){"no-such-program-x", NULL}};
 	assert_err(proc_run(&bare, test_run(), &r, &e), &e, ERR_SYSTEM, "program not found: 'no-such-program-x'");
 	assert_contains(e.hint, "PATH");
-	const struct proc_spec full = {.argv = (const char *const[]){"/nonexistent/cc", NULL}};
-	assert_err(proc_run(&full, test_run(), &r, &e), &e, ERR_SYSTEM, "cannot start '/nonexistent/cc': No such file");
+	const struct proc_spec full = {.argv = (const char *const[]){"/proc/none/cc", NULL}};
+	assert_err(proc_run(&full, test_run(), &r, &e), &e, ERR_SYSTEM, "cannot start '/proc/none/cc': No such file");
 	const struct proc_spec dir = {.argv = (const char *const[]){"/usr", NULL}};
 	assert_err(proc_run(&dir, test_run(), &r, &e), &e, ERR_SYSTEM, "cannot start '/usr': Permission denied");
 	assert_int_equal(r.status, 77);
@@ -97,8 +97,8 @@ static void missing_directory_is_named(void **state)
 	(void)state;
 	struct err e = {0};
 	struct proc_result r;
-	const struct proc_spec spec = {.argv = SH("true"), .cwd = "/nonexistent/d"};
-	assert_err(proc_run(&spec, test_run(), &r, &e), &e, ERR_SYSTEM, "cannot start 'sh' in '/nonexistent/d': No such file");
+	const struct proc_spec spec = {.argv = SH("true"), .cwd = "/proc/none/d"};
+	assert_err(proc_run(&spec, test_run(), &r, &e), &e, ERR_SYSTEM, "cannot start 'sh' in '/proc/none/d': No such file");
 }
 
 static void directory_and_environment_are_set(void **state)
@@ -519,7 +519,7 @@ static void no_descriptors_leak(void **state)
 	close(before);
 	for (int i = 0; i < 20; i++) {
 		run_ok(&(struct proc_spec){.argv = SH("echo x"), .out = &out, .err = &out});
-		const struct proc_spec bad = {.argv = (const char *const[]){"/nonexistent", NULL}, .out = &out};
+		const struct proc_spec bad = {.argv = (const char *const[]){"/proc/none", NULL}, .out = &out};
 		assert_int_equal(proc_run(&bad, test_run(), &r, &e), -1);
 	}
 	int after = dup(0);

@@ -71,7 +71,7 @@ def index(ptbuild, folder, *args):
 
 def clean_env(**more):
     """What an installer sees: no settings of the machine's."""
-    return {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LC_ALL": "C.UTF-8", "PIP_CONFIG_FILE": os.devnull, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1", **more}
+    return {"PATH": os.environ["PATH"], "HOME": "/proc/none", "LC_ALL": "C.UTF-8", "PIP_CONFIG_FILE": os.devnull, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1", **more}
 
 
 def venv(path):
