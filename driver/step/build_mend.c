@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/os.h"
 #include "base/path.h"
 #include "core/ninja_log.h"
 #include "core/ninja_mend.h"

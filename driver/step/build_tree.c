@@ -6,6 +6,7 @@
 
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/os.h"
 #include "base/path.h"
 #include "core/plan.h"
 #include "core/sandbox_file.h"
