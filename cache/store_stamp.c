@@ -6,6 +6,7 @@
 
 #include "base/digest.h"
 #include "base/fs.h"
+#include "base/os.h"
 #include "base/path.h"
 #include "cache/store_internal.h"
 

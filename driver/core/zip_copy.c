@@ -8,6 +8,7 @@
 
 #include "base/digest.h"
 #include "base/fs.h"
+#include "base/os.h"
 #include "core/zip_format.h"
 #include "core/zip_reader.h"
 #include "core/zip_writer.h"
@@ -119,7 +120,7 @@ static int copy_range(struct zip_writer *w, const struct zip_reader *z, uint64_t
 {
 	off_t in = (off_t)from;
 	while (len) {
-		ssize_t n = copy_file_range(z->fd, &in, w->fd, NULL, len < COPY_STEP ? len : COPY_STEP, 0);
+		ssize_t n = os_copy(z->fd, &in, w->fd, len < COPY_STEP ? len : COPY_STEP);
 		if (n < 0 && (errno == EXDEV || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)) {
 			uint8_t block[64 * 1024];
 			size_t want = len < sizeof(block) ? (size_t)len : sizeof(block);
