@@ -1,4 +1,5 @@
 /* Undefined symbols: each must come from somewhere, or the library does not load (or fails at the first call). */
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 
 enum { TOLD_MAX = 10 }; /* symbols of one library that are told one by one */
 
-enum origin { PROVIDED, OPEN, MISSING };
+enum origin { PROVIDED, OPEN, UNSAID, MISSING };
 
 struct names { /* sorted */
 	const char **items;
@@ -17,6 +18,7 @@ struct names { /* sorted */
 
 struct looking {
 	struct verifying *v;
+	void *libc, *libm;    /* this machine's */
 	struct names defined; /* by any library inside and of the companions at hand */
 	bool *open;           /* by member: a library that it needs, itself or through others inside, is not at hand */
 };
@@ -113,6 +115,12 @@ static bool is_python(const char *name)
 	return strncmp(name, "Py", 2) == 0 || strncmp(name, "_Py", 3) == 0;
 }
 
+/* Wanted without a version, as linkers write it that did not see the library: it works where something else has loaded the C library, and it always has, but nothing says so. The names are the same on every machine. */
+static bool is_libc(const struct looking *l, const char *name)
+{
+	return (l->libc && dlsym(l->libc, name)) || (l->libm && dlsym(l->libm, name));
+}
+
 static enum origin of_version(const struct looking *l, const struct verify_member *m, const char *name, const char *version)
 {
 	const struct verifying *v = l->v;
@@ -136,20 +144,29 @@ static enum origin origin_of(const struct looking *l, const struct verify_member
 		return of_version(l, m, arena_strndup(l->v->a, symbol, (size_t)(at - symbol)), at + 1);
 	if (has(&l->defined, symbol) || is_python(symbol))
 		return PROVIDED;
+	if (is_libc(l, symbol))
+		return UNSAID;
 	return l->open[m - l->v->members] ? OPEN : MISSING;
 }
 
 static void check_library(const struct looking *l, const struct verify_member *m, size_t *open)
 {
+	struct strlist unsaid = {0};
 	size_t missing = 0;
 	for (size_t i = 0; i < m->elf.undefined.count; i++) {
 		const char *symbol = m->elf.undefined.items[i];
 		enum origin o = origin_of(l, m, symbol);
 		*open += o == OPEN;
+		if (o == UNSAID)
+			strlist_ref(&unsaid, l->v->a, symbol);
 		if (o == MISSING && missing++ < TOLD_MAX)
 			verify_add(l->v, FINDING_ERROR, "undefined", m->entry->name, "needs the symbol '%s', which nothing provides",
 				   demangle(symbol, l->v->a));
 	}
+	if (unsaid.count)
+		verify_add(l->v, FINDING_WARNING, "undefined", m->entry->name,
+			   "wants %s of the C library without naming it: it leaves that to whoever loads it",
+			   strlist_join(&unsaid, l->v->a, ", "));
 	if (missing > TOLD_MAX)
 		verify_add(l->v, FINDING_ERROR, "undefined", m->entry->name, "needs %zu more symbols that nothing provides",
 			   missing - TOLD_MAX);
@@ -178,12 +195,19 @@ void verify_symbols(struct verifying *v)
 	size_t open = 0;
 	if (!v->q->policy)
 		return;
+	/* Both are loaded already. */
+	l.libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+	l.libm = dlopen("libm.so.6", RTLD_LAZY | RTLD_NOLOAD);
 	l.defined = collect(v);
 	find_open(&l);
 	for (size_t i = 0; i < v->count; i++) {
 		if (is_library(&v->members[i]))
 			check_library(&l, &v->members[i], &open);
 	}
+	if (l.libc)
+		dlclose(l.libc);
+	if (l.libm)
+		dlclose(l.libm);
 	if (open)
 		verify_add(v, FINDING_NOTE, "undefined-unchecked", "", "%zu symbol%s may come from libraries that are not at hand: %s",
 			   open, open == 1 ? "" : "s", absent(&l));

@@ -88,6 +88,18 @@ static void symbols_of_the_system_have_versions(void **state)
 	assert_only_error(&r, "undefined", "tiny/libtiny.so", "'gone'");
 }
 
+static void symbols_of_the_c_library_without_a_version(void **state)
+{
+	(void)state;
+	make_tree();
+	compile(LIBRARY, "void *dlopen(const char *, int);\nint cosf(int);\nint answer(void) { return dlopen(0, 1) != 0 && cosf(1); }\n",
+		LAZY "-fno-builtin");
+	struct verify_report r = verify_tree();
+	assert_int_equal(r.errors, 0);
+	assert_found(&r, FINDING_WARNING, "undefined", "tiny/libtiny.so", "dlopen");
+	assert_found(&r, FINDING_WARNING, "undefined", "tiny/libtiny.so", "of the C library without naming it");
+}
+
 static void a_version_that_a_library_inside_does_not_have(void **state)
 {
 	(void)state;
@@ -220,6 +232,7 @@ int main(void)
 		T(a_symbol_of_another_library_inside),
 		T(symbols_of_python_come_with_the_program),
 		T(symbols_of_the_system_have_versions),
+		T(symbols_of_the_c_library_without_a_version),
 		T(a_version_that_a_library_inside_does_not_have),
 		T(symbols_of_a_companion_that_is_not_at_hand),
 		T(symbols_of_a_companion_at_hand),
