@@ -38,6 +38,23 @@ def test_check_wheel_contents(world):
     assert result.returncode == 0 and ": OK" in result.stdout, result.stdout
 
 
+def test_bill_of_materials(world):
+    """Against the schema of CycloneDX itself."""
+    with zipfile.ZipFile(built(world)) as z:
+        bill = [n for n in z.namelist() if n.endswith(".cdx.json")]
+        assert len(bill) == 1, bill
+        z.extract(bill[0], world.path("bill"))
+    script = (
+        "import sys\n"
+        "from cyclonedx.schema import SchemaVersion\n"
+        "from cyclonedx.validation.json import JsonStrictValidator\n"
+        "wrong = JsonStrictValidator(SchemaVersion.V1_6).validate_str(open(sys.argv[1]).read())\n"
+        "sys.exit(str(wrong) if wrong else 0)\n"
+    )
+    result = tool(world, "python", "-c", script, world.path("bill", bill[0]))
+    assert result.returncode == 0, result.stderr
+
+
 def test_wheel_unpack(world):
     result = tool(world, "python", "-m", "wheel", "unpack", "-d", world.path("unpacked"), built(world))
     assert result.returncode == 0, result.stderr
@@ -116,6 +133,7 @@ if __name__ == "__main__":
         [
             test_twine,
             test_check_wheel_contents,
+            test_bill_of_materials,
             test_wheel_unpack,
             test_auditwheel,
             test_uv_picks_the_three,
