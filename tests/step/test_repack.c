@@ -81,6 +81,29 @@ static void test_back_to_the_first_revision(void **state)
 	assert_string_equal(third.path, first.path);
 }
 
+/* From whatever revision it is made, with a header file whose last line has no end, or an empty line behind. */
+static void test_by_way_of_another_revision(void **state)
+{
+	(void)state;
+	static const char *const ends[] = {"", "\n", "\n\n"};
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+		test_dir();
+		make_tree();
+		test_write(test_path("tree/tiny_pack-1.0+raw.dist-info/WHEEL"),
+			   arena_printf(&arena,
+					"Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: false\nTag: "
+					"py3-none-linux_x86_64%s",
+					ends[i]));
+		struct pack_request q = request();
+		struct repack_request two = again(pack_ok(&q).path, 2);
+		struct repack_request three = again(repack_ok(&two).path, 3);
+		char *sha256 = arena_strdup(&arena, repack_ok(&three).sha256);
+		q.metadata_rev = 3;
+		shell("rm '%s'", test_path("out/" NAME "3-" TAGS));
+		assert_string_equal(pack_ok(&q).sha256, sha256);
+	}
+}
+
 static void test_source_is_left_alone(void **state)
 {
 	(void)state;
@@ -215,15 +238,11 @@ static void test_other_bytes_under_the_name_stay(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_same_bytes_as_packing_anew),
-		TEST(test_back_to_the_first_revision),
-		TEST(test_source_is_left_alone),
-		TEST(test_into_another_directory),
-		TEST(test_pip_installs_it),
-		TEST(test_a_changed_source_is_refused),
-		TEST(test_foreign_wheels_are_refused),
-		TEST(test_wrong_record_is_refused),
-		TEST(test_bad_requests),
+		TEST(test_same_bytes_as_packing_anew),      TEST(test_back_to_the_first_revision),
+		TEST(test_by_way_of_another_revision),      TEST(test_source_is_left_alone),
+		TEST(test_into_another_directory),          TEST(test_pip_installs_it),
+		TEST(test_a_changed_source_is_refused),     TEST(test_foreign_wheels_are_refused),
+		TEST(test_wrong_record_is_refused),         TEST(test_bad_requests),
 		TEST(test_other_bytes_under_the_name_stay),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
