@@ -146,8 +146,10 @@ static int obtain(struct pipeline *l, const struct pipeline_target *t, const str
 	}
 	if (!it->object && (tools_check(it->plan, l->toolchain, l->q->root, e) != 0 || make(l, it, torch, e) != 0))
 		return -1;
-	if (export_item(l, it, e) != 0)
+	if (export_item(l, it, e) != 0) {
+		pipeline_free(it, 1);
 		return -1;
+	}
 	l->count++;
 	*ret = it;
 	return 0;

@@ -17,6 +17,7 @@ import random
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 
@@ -66,13 +67,19 @@ def reap():
         pass
 
 
+def sanitizers(program):
+    """The runtimes that want to be loaded before everything else."""
+    out = subprocess.run(["ldd", program], capture_output=True, text=True, check=True)
+    return [words[2] for words in map(str.split, out.stdout.splitlines()) if words and words[0].startswith(("libasan", "libubsan"))]
+
+
 class Bench:
     """What all rounds share: the stand-ins, the stores that rounds start from, and the digest of the right wheel of each stand-in."""
 
     STARTS = ("empty", "source", "tree", "full")
 
     def __init__(self, world, shim, eras):
-        self.world, self.shim = world, shim
+        self.world, self.preload = world, " ".join([*sanitizers(world.ptbuild), shim])
         self.right, self.seconds, self.keys, self.tops = {}, {}, {}, {}
         kinds.pin_tiny(world)
         for era in eras:
@@ -81,23 +88,21 @@ class Bench:
     def start(self, era, name):
         return os.path.join(self.tops[era], name)
 
-    def key(self, era):
-        plan = self.check(self.world.run("plan", "--profile", "cpu-avx2", "--release", f"2.9.1-{era}", "--json"))
-        return json.loads(plan.stdout)["output_key"]
-
     def machine_changed(self, era):
-        """Whether somebody installed something meanwhile, so that another wheel is right now."""
-        return self.key(era) != self.keys[era]
+        """Whether somebody installed something meanwhile, so that another wheel is right now. Only a build tells: the plan does not look at the root."""
+        with tempfile.TemporaryDirectory(dir=self.world.dir) as top:
+            build = ["build", "--profile", "cpu-avx2", "--release", f"2.9.1-{era}", "--json", "--lower-store", self.start(era, "full"), "--out", os.path.join(top, "out")]
+            item = record(self.check(self.world.run(*build, cache=os.path.join(top, "cache"))))
+        return item["record"]["output_key"] != self.keys[era]
 
     def prepare(self, era):
-        self.keys[era] = self.key(era)
-        self.tops[era] = self.world.path("starts", f"{era}-{os.getpid()}-{self.keys[era][:12]}")
-        shutil.rmtree(self.tops[era], ignore_errors=True)
+        self.tops[era] = self.world.path("starts", f"{era}-{os.getpid()}-{len(self.tops)}-{time.monotonic_ns()}")
         plain = lambda *a, cache: self.check(self.world.run(*a, "--profile", "cpu-avx2", "--release", f"2.9.1-{era}", cache=cache))
         os.makedirs(self.start(era, "empty"))
         plain("fetch", "--sources-only", cache=self.start(era, "source"))
         full = self.start(era, "full")
         first = record(plain("build", "--json", "--keep", cache=full))
+        self.keys[era] = first["record"]["output_key"]
         self.right[era] = (os.path.basename(first["wheel"]), first["record"]["sha256"])
         self.seconds[era] = {s["step"]: s["seconds"] for s in first["record"]["steps"]}
         tree = self.start(era, "tree")
@@ -154,7 +159,7 @@ class Round:
     def shimmed(self, command, **settings):
         env = {f"FAULTY_{k.upper()}": str(v) for k, v in settings.items()}
         self.said.append(" ".join(f"{k}={v}" for k, v in env.items()))
-        under = {"FAULTY_UNDER": f"{self.cache}:{self.out}", "LD_PRELOAD": self.bench.shim}
+        under = {"FAULTY_UNDER": f"{self.cache}:{self.out}", "LD_PRELOAD": self.bench.preload}
         return self.run(command, {**under, **env})
 
     # what must hold

@@ -12,6 +12,7 @@ import subprocess
 import sysconfig
 import tarfile
 import threading
+import urllib.parse
 import time
 
 from toy import HERE, RELEASE, host_python
@@ -34,27 +35,29 @@ print(json.dumps({"done": True, "checks": len(checks), "failed": 0}))
 '''
 
 
-def pin_tiny(world):
-    """The stand-in that needs no compiler: its module is made here, once."""
+def pin_tiny(world, name="tiny", salt=b"", seconds=0):
+    """The stand-in that needs no compiler: its module is made here, once. Another salt makes another variant; it takes that many seconds more."""
     base = os.path.join(HERE, "toys", "tiny")
     files = {n: open(os.path.join(base, n), "rb").read() for n in os.listdir(base) if os.path.isfile(os.path.join(base, n))}
     module = world.path("module.so")
     include = subprocess.run(["/usr/bin/python3", "-c", "import sysconfig; print(sysconfig.get_paths()['include'])"], capture_output=True, text=True, check=True)
     rpath = f"-Wl,--disable-new-dtags,-rpath,{RPATH}"
-    subprocess.run(["gcc", "-O1", "-shared", "-fPIC", f"-I{include.stdout.strip()}", os.path.join(base, "module.c"), "-o", module, rpath, "-lyaml"], check=True)
+    if not os.path.exists(module):
+        subprocess.run(["gcc", "-O1", "-shared", "-fPIC", f"-I{include.stdout.strip()}", os.path.join(base, "module.c"), "-o", module, rpath, "-lyaml"], check=True)
     files["module.so"] = open(module, "rb").read()
+    files["setup.py"] = files["setup.py"].replace(b'b"%d" % n', b'b"%d' + salt + b'" % n') + b"\nimport time\n\ntime.sleep(%d)\n" % seconds
     raw = io.BytesIO()
     with tarfile.open(fileobj=raw, mode="w:gz") as tar:
-        for name in sorted(files):
-            info = tarfile.TarInfo(f"tiny-1.0/{name}")
-            info.size, info.mtime, info.mode = len(files[name]), 1700000000, 0o644
-            tar.addfile(info, io.BytesIO(files[name]))
-    path = world.path("tiny.tar.gz")
+        for file in sorted(files):
+            info = tarfile.TarInfo(f"tiny-1.0/{file}")
+            info.size, info.mtime, info.mode = len(files[file]), 1700000000, 0o644
+            tar.addfile(info, io.BytesIO(files[file]))
+    path = world.path(f"{name}.tar.gz")
     with open(path, "wb") as f:
         f.write(raw.getvalue())
     world.tiny_archive = path
-    text = RELEASE.format(name="tiny", era="setuptools", python=host_python(), sha256=hashlib.sha256(raw.getvalue()).hexdigest(), url=f"file://{path}", requires="", extra="")
-    with open(world.release("tiny"), "w") as f:
+    text = RELEASE.format(name=name, era="setuptools", python=host_python(), sha256=hashlib.sha256(raw.getvalue()).hexdigest(), url=f"file://{path}", requires="", extra="")
+    with open(world.release(name), "w") as f:
         f.write(text)
     with open(os.path.join(world.profiles, "checks", "check_torch.py"), "w") as f:
         f.write(CHECK)
@@ -254,8 +257,31 @@ def files_below(top):
     return sorted(os.path.join(d, n) for d, _, names in os.walk(top) for n in names)
 
 
+def damage_below(r):
+    """The same in a store that is only read: what is wrong there is passed over, and nothing of it is touched."""
+    lower = os.path.join(r.top, "lower")
+    shutil.copytree(r.bench.start(r.era, "full"), lower, symlinks=True)
+    objects = os.path.join(lower, "objects")
+    for path in r.rng.sample(files_below(objects), r.rng.randint(0, 3)):
+        harm(r, path)
+    before = picture(lower)
+    r.begin("empty")
+    need_fine(r.run(r.build_command("--lower-store", lower)))
+    r.no_wrong_wheel()
+    need_fine(r.run(r.build_command("--lower-store", lower)))
+    assert picture(lower) == before, "the lower store was written"
+    r.after()
+
+
+def picture(top):
+    return sorted((os.path.join(d, n), os.lstat(os.path.join(d, n)).st_mtime_ns, os.lstat(os.path.join(d, n)).st_ctime_ns) for d, dirs, names in os.walk(top) for n in [*dirs, *names])
+
+
 def damage(r):
     """Objects, and everything else but build trees, which have no digests: the next run never uses what is wrong, and verify names exactly what was damaged."""
+    if r.rng.random() < 0.25:
+        damage_below(r)
+        return
     r.begin(r.rng.choice(("source", "full", "full")))
     objects = os.path.join(r.cache, "objects")
     harmed = set()
@@ -300,7 +326,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.close_connection = True
 
     def body(self):
-        path = os.path.join(self.server.top, self.path.lstrip("/"))
+        path = os.path.join(self.server.top, urllib.parse.unquote(self.path).lstrip("/"))
         if ".." in path or not os.path.isfile(path):
             return None
         with open(path, "rb") as f:
@@ -319,7 +345,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         data = self.body()
         if data is None and fault not in ("500", "loop", "garbage", "hangup"):
             return self.head(404, 0)
-        if fault == "wrong":
+        if fault == "wrong" and rng.random() < 0.5:
             at = rng.randrange(len(data))
             data = data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
         cut = rng.randrange(len(data)) if data else 0
@@ -381,15 +407,19 @@ SLOW_ONES = ("500", "garbage", "hangup", "truncate", "long", "stall")  # tried a
 
 
 def server(r):
-    """The first place of the source misbehaves; the second one is the file itself. Nothing wrong may come of it, and the build gets through."""
+    """A server that misbehaves as the first place of the source (the second is the file itself), or as a remote store. Nothing wrong may come of it, and the build gets through."""
     fault = r.rng.choice(MISBEHAVIOURS * 4 + SLOW_ONES)
+    remote = r.rng.random() < 0.6
     top = os.path.join(r.top, "served")
-    os.makedirs(top)
-    shutil.copy(r.bench.world.tiny_archive, os.path.join(top, "toy-setuptools.tar.gz"))
+    if remote:
+        shutil.copytree(r.bench.start(r.era, r.rng.choice(("source", "full", "full"))), top, symlinks=True)
+    else:
+        os.makedirs(top)
+        shutil.copy(r.bench.world.tiny_archive, os.path.join(top, "toy-setuptools.tar.gz"))
     r.begin("empty")
-    r.said.append(f"a server that is {fault}")
+    r.said.append(f"a {'store' if remote else 'mirror'} that is {fault}")
     with Server(top, fault, r.rng) as s:
-        need_fine(r.run(r.build_command("--mirror", s.url)))
+        need_fine(r.run(r.build_command("--store-url" if remote else "--mirror", s.url)))
     r.after()
 
 

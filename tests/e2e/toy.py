@@ -137,12 +137,14 @@ def record(result):
     return items[0]
 
 
-def main(tests):
+def main(tests, prepare=None):
     """Runs the functions, those named behind the program alone if there are any, and closes with the line that the test run counts by."""
     world = World(sys.argv[1])
     tests = [t for t in tests if len(sys.argv) < 3 or t.__name__ in sys.argv[2:]]
     passed, failed = 0, []
     try:
+        if prepare:
+            prepare(world)
         for test in tests:
             try:
                 test(world)
