@@ -71,8 +71,8 @@ static void append_flag(struct kvlist *env, struct arena *a, const char *key, co
 	kvlist_set(env, a, key, have && *have ? arena_printf(a, "%s %s", have, flag) : flag);
 }
 
-/* nvcc is a driver, with Debian even a script: its bytes do not tell which compiler works behind it, its own words do. */
-static const char *compiler_identity(const struct plan *p, struct arena *a)
+/* nvcc is a driver, with Debian even a script: its bytes do not tell which compiler works behind it, its own words do. Of the host's compilers the bytes tell all, with CUDA and without, so that both share their objects. */
+static const char *nvcc_identity(const struct plan *p, struct arena *a)
 {
 	char digest[DIGEST_HEX_LEN + 1];
 	if (!p->toolkit)
@@ -81,13 +81,35 @@ static const char *compiler_identity(const struct plan *p, struct arena *a)
 	return arena_printf(a, "string:%s", digest);
 }
 
+char *backend_nvcc_launcher(const struct plan *p, const char *ccache, struct arena *a)
+{
+	static const char text[] =
+		"#!/bin/sh\n"
+		"# nvcc by way of the compiler cache. Its key does not tell -dc from -c, but does tell -rdc=true -c, which is the same.\n"
+		"# Without a list of headers (-MD) it would go by what the preprocessor gives for the device, where the host's compiler\n"
+		"# sees another text: such a compilation is not cached.\n"
+		"compiler=$1 list=\n"
+		"shift\n"
+		"for a; do\n"
+		"\tshift\n"
+		"\tcase $a in\n"
+		"\t-dc | --device-c) set -- \"$@\" -rdc=true -c ;;\n"
+		"\t-MD | -MMD) list=1; set -- \"$@\" \"$a\" ;;\n"
+		"\t*) set -- \"$@\" \"$a\" ;;\n"
+		"\tesac\n"
+		"done\n"
+		"[ \"$list\" ] || exec \"$compiler\" \"$@\"\n"
+		"CCACHE_COMPILERCHECK='%s' exec '%s' \"$compiler\" \"$@\"\n";
+	return arena_printf(a, text, nvcc_identity(p, a), ccache);
+}
+
 static void compiler_cache(const struct plan *p, const struct backend *b, const struct backend_options *o, struct arena *a,
 			   struct kvlist *env)
 {
 	if (b->cmake) {
 		kvlist_set(env, a, "CMAKE_C_COMPILER_LAUNCHER", o->ccache);
 		kvlist_set(env, a, "CMAKE_CXX_COMPILER_LAUNCHER", o->ccache);
-		kvlist_set(env, a, "CMAKE_CUDA_COMPILER_LAUNCHER", o->ccache);
+		kvlist_set(env, a, "CMAKE_CUDA_COMPILER_LAUNCHER", BACKEND_NVCC_LAUNCHER);
 	} else {
 		/* distutils takes CC apart when it links, so "ccache gcc" does not work there: the cache goes by the compilers' names. */
 		kvlist_set(env, a, "PATH", arena_printf(a, "%s:%s", BACKEND_MASQUERADE, kvlist_get(env, "PATH")));
@@ -104,7 +126,7 @@ static void compiler_cache(const struct plan *p, const struct backend *b, const 
 		kvlist_set(env, a, "CCACHE_NAMESPACE", epoch ? epoch : "0");
 	}
 	/* A root made anew from the same packages has other times but the same compiler. */
-	kvlist_set(env, a, "CCACHE_COMPILERCHECK", compiler_identity(p, a));
+	kvlist_set(env, a, "CCACHE_COMPILERCHECK", "content");
 	kvlist_set(env, a, "CCACHE_NOHASHDIR", "1");
 	kvlist_set(env, a, "CCACHE_MAXSIZE", "30G");
 	kvlist_set(env, a, "CCACHE_TEMPDIR", SANDBOX_CCACHE "/tmp");

@@ -20,6 +20,9 @@ extern const char BACKEND_RPATH[];
 /* BACKEND_MASQUERADE: a directory inside the sandbox that holds the compilers' names as links to the compiler cache. */
 #define BACKEND_MASQUERADE SANDBOX_CFG "/ccache"
 
+/* BACKEND_NVCC_LAUNCHER: the script inside the sandbox by which nvcc is run when there is a compiler cache. */
+#define BACKEND_NVCC_LAUNCHER SANDBOX_CFG "/ccache-nvcc"
+
 struct backend_options {
 	unsigned jobs;
 	const char *linker; /* what the compiler is to link with (-fuse-ld), NULL: its own */
@@ -32,5 +35,7 @@ struct backend_options {
 const char *backend_linker(const struct plan *p, const struct toolchain *t);
 /* backend_env: the plan's environment plus what does not change bytes (jobs, compiler cache, the linker's placeholder) and where things are. */
 void backend_env(const struct plan *p, const struct backend *b, const struct backend_options *o, struct arena *a, struct kvlist *ret);
+/* backend_nvcc_launcher: the script's text: ccache for nvcc without the two cases in which ccache gives an object of another compilation (-dc after -c; code under #ifndef __CUDA_ARCH__ in its preprocessor mode). `ccache` is its path. */
+char *backend_nvcc_launcher(const struct plan *p, const char *ccache, struct arena *a);
 /* backend_cache_file: the text of the generated file that CMake reads as its toolchain file: the plan's cache entries, and the prefix map, which is a compile option and not a flag so that it does not end up in torch.__config__. */
 char *backend_cache_file(const struct plan *p, struct arena *a);

@@ -44,13 +44,13 @@ int build_start_log(const struct build_request *q, struct arena *a, const char *
 }
 
 /* A file that is as it must be keeps its time: CMake would configure again for a newer one. */
-static int write_if_other(const char *path, const char *text, struct err *e)
+static int write_if_other(const char *path, const char *text, mode_t mode, struct err *e)
 {
 	AUTO_BUF struct buf have = {0};
 	struct err ignored = {0};
 	if (fs_exists(path) && fs_read(path, UINT64_C(1) << 20, &have, &ignored) == 0 && strcmp(buf_cstr(&have), text) == 0)
 		return 0;
-	return fs_write_atomic(path, text, strlen(text), 0644, e);
+	return fs_write_atomic(path, text, strlen(text), mode, e);
 }
 
 /* The compilers' names as links to the compiler cache, which finds the real ones further down the PATH. */
@@ -83,7 +83,10 @@ int build_set_up(const struct build_request *q, const struct backend *b, unsigne
 		return -1;
 	if (fs_remove_tree(out, e) != 0 || fs_mkdirs(out, e) != 0 || fs_mkdirs(cfg, e) != 0)
 		return -1;
-	if (b->cmake && write_if_other(path_join(a, cfg, "entries.cmake"), backend_cache_file(q->plan, a), e) != 0)
+	if (b->cmake && write_if_other(path_join(a, cfg, "entries.cmake"), backend_cache_file(q->plan, a), 0644, e) != 0)
+		return -1;
+	if (o.ccache && b->cmake &&
+	    write_if_other(path_join(a, cfg, path_base(BACKEND_NVCC_LAUNCHER)), backend_nvcc_launcher(q->plan, o.ccache, a), 0755, e) != 0)
 		return -1;
 	if (o.ccache && !b->cmake && masquerade(q->plan, path_join(a, cfg, "ccache"), o.ccache, a, e) != 0)
 		return -1;

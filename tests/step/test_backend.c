@@ -94,7 +94,7 @@ static void test_the_cache_takes_precompiled_headers_and_keeps_releases_apart(vo
 	backend_env(&p, b, &(struct backend_options){.jobs = 1, .ccache = "/usr/bin/ccache"}, &a, &l);
 	assert_string_equal(kvlist_get(&l, "CCACHE_SLOPPINESS"), "pch_defines,time_macros");
 	assert_string_equal(kvlist_get(&l, "CCACHE_NAMESPACE"), "1738108800");
-	assert_string_equal(kvlist_get(&l, "CMAKE_CUDA_COMPILER_LAUNCHER"), "/usr/bin/ccache");
+	assert_string_equal(kvlist_get(&l, "CMAKE_CUDA_COMPILER_LAUNCHER"), BACKEND_NVCC_LAUNCHER);
 	with_time[2].value = "OFF";
 	struct kvlist strict = {0};
 	backend_env(&p, b, &(struct backend_options){.jobs = 1, .ccache = "/usr/bin/ccache"}, &a, &strict);
