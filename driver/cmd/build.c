@@ -1,15 +1,18 @@
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "cmd/build.h"
 #include "cmd/help.h"
 #include "cmd/units.h"
+#include "step/ccache_remote.h"
 
 struct build_options {
 	struct cmd_build_base base;
 	bool keep, check;
+	const char *ccache_remote;
 };
 
 const struct arg_def cmd_build_options[] = {
@@ -19,6 +22,8 @@ const struct arg_def cmd_build_options[] = {
 };
 
 static const struct arg_def build_only[] = {
+	{"ccache-remote", 0, ARG_STRING, offsetof(struct build_options, ccache_remote), "URL",
+	 "share compiled objects through a redis or web server (also PTBUILD_CCACHE_REMOTE)", NULL},
 	{"check", 0, ARG_FLAG, offsetof(struct build_options, check), NULL,
 	 "build everything a second time, elsewhere and otherwise, and compare the wheels byte by byte", NULL},
 	{"keep", 0, ARG_FLAG, offsetof(struct build_options, keep), NULL, "keep the build tree after its wheel is in the store", NULL},
@@ -272,6 +277,12 @@ static int build_main(struct cmd_context *c, const struct strlist *words, struct
 	if (cmd_build_request(c, words, &toggles, &q, e) < 0)
 		return -1;
 	q.keep_tree = o->keep;
+	q.ccache_remote = o->ccache_remote ? o->ccache_remote : getenv("PTBUILD_CCACHE_REMOTE");
+	if (q.ccache_remote && !*q.ccache_remote)
+		q.ccache_remote = NULL;
+	/* Not after an hour. */
+	if (q.ccache_remote && ccache_remote_check(q.ccache_remote, e) < 0)
+		return -1;
 	if (pipeline_build(&q, c->run, c->arena, &r.items, &r.count, e) < 0)
 		return -1;
 	r.failed = q.failures;

@@ -20,6 +20,9 @@ extern const char BACKEND_RPATH[];
 /* BACKEND_MASQUERADE: a directory inside the sandbox that holds the compilers' names as links to the compiler cache. */
 #define BACKEND_MASQUERADE SANDBOX_CFG "/ccache"
 
+/* BACKEND_CCACHE_REMOTE: where the socket of the compiler cache's remote storage ("s") is inside the sandbox. */
+#define BACKEND_CCACHE_REMOTE SANDBOX_TOP "/remote"
+
 /* BACKEND_NVCC_LAUNCHER: the script inside the sandbox by which nvcc is run when there is a compiler cache. */
 #define BACKEND_NVCC_LAUNCHER SANDBOX_CFG "/ccache-nvcc"
 

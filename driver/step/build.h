@@ -22,6 +22,7 @@ struct build_request {
 	const struct toolchain *toolchain;
 	const char *build_dir;                 /* host directory of this compile key; its src/ holds the patched tree */
 	const char *ccache_dir;                /* host directory of the compiler cache */
+	const char *ccache_remote_dir;         /* host directory with the socket of the compiler cache's remote storage; NULL: none */
 	const char *torch_dir;                 /* host directory that is shown at SANDBOX_TORCH, NULL: the root's torch, or none */
 	const char *venv_dir;                  /* host directory that is shown at SANDBOX_VENV, NULL: the root's Python has all */
 	unsigned jobs;                         /* 0: from processors and memory */

@@ -95,5 +95,12 @@ int build_set_up(const struct build_request *q, const struct backend *b, unsigne
 	backend_env(q->plan, b, &o, a, &s->env);
 	if (o.ccache)
 		kvlist_set(&s->env, a, "CCACHE_STATSLOG", SANDBOX_OUT "/ccache.stats");
-	return build_tree_save(q->build_dir, q->plan, s, e);
+	if (build_tree_save(q->build_dir, q->plan, s, e) != 0)
+		return -1;
+	/* Not a part of what is kept for a shell: the socket lives as long as this run. */
+	if (o.ccache && q->ccache_remote_dir) {
+		sandbox_add(s, SANDBOX_RO, q->ccache_remote_dir, BACKEND_CCACHE_REMOTE);
+		kvlist_set(&s->env, a, "CCACHE_REMOTE_STORAGE", "redis+unix:" BACKEND_CCACHE_REMOTE "/s");
+	}
+	return 0;
 }

@@ -7,6 +7,7 @@
 #include "base/path.h"
 #include "step/pipeline_changed.h"
 #include "step/pipeline_make.h"
+#include "step/pipeline_remote.h"
 #include "step/pipeline_repack.h"
 #include "step/provenance.h"
 #include "step/publish.h"
@@ -99,7 +100,13 @@ static int make(struct pipeline *l, struct pipeline_item *it, const struct torch
 		return -1;
 	log_info(l->run->log, "%s: building %s (tree %s)", it->plan->package, it->plan->variant, m.build_dir);
 	changed_say(store, it->plan, m.build_dir, l->run);
-	int rc = make_watched(&m, e);
+	struct pipeline_remote remote;
+	int rc = pipeline_remote_start(l->q, l->toolchain, l->run, l->arena, &remote, e);
+	if (rc == 0) {
+		m.ccache_remote_dir = remote.dir;
+		rc = make_watched(&m, e);
+		pipeline_remote_stop(&remote, l->q, l->run);
+	}
 	if (rc == 0)
 		rc = making_record(&m, e);
 	if (rc == 0)

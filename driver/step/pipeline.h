@@ -44,6 +44,7 @@ struct pipeline_request {
 	const char *out_dir;
 	unsigned jobs; /* 0: from processors and memory */
 	bool offline;
+	const char *ccache_remote; /* address of the compiler cache's remote storage; NULL: none */
 	struct strlist mirrors;
 	const char *shell_options; /* what `ptbuild shell` must be told to find the same store; NULL: nothing */
 	const char *tag;           /* of the platform: NULL as the libraries allow, "linux" the plain one */

@@ -89,6 +89,7 @@ static struct build_request build_request(const struct making *m)
 		.toolchain = m->toolchain,
 		.build_dir = m->build_dir,
 		.ccache_dir = toolchain_get(m->toolchain, "ccache")->path ? path_join(m->arena, store_dir(m->q->store), "ccache") : NULL,
+		.ccache_remote_dir = m->ccache_remote_dir,
 		.torch_dir = m->torch_dir,
 		.venv_dir = m->pyenv.dir,
 		.jobs = m->q->jobs,

@@ -21,6 +21,7 @@ struct making {
 	const struct toolchain *toolchain;
 	const struct torch_source *torch; /* NULL for torch itself */
 	const char *build_dir;            /* of the compile key */
+	const char *ccache_remote_dir;    /* where the socket of the compiler cache's remote storage is; NULL: none */
 	const char *stage;                /* a directory of the store that becomes the object */
 	const char *torch_dir;            /* unpacked torch, NULL for the root's */
 	struct strlist provided;          /* names that torch's libraries answer to */

@@ -1,0 +1,49 @@
+/* The server behind the compiler cache's remote storage: redis or a web server. Part of the ccache step. */
+#pragma once
+#include <curl/curl.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+
+enum ccache_server_kind { CCACHE_REDIS, CCACHE_REDIS_UNIX, CCACHE_HTTP };
+
+enum { CCACHE_IDLE_MAX = 32 };
+
+struct ccache_server {
+	enum ccache_server_kind kind;
+	struct arena arena;
+	const char *shown; /* for messages */
+	const char *url;   /* HTTP */
+	const char *host, *port, *path;
+	const char *user, *password; /* NULL: none */
+	const char *db;              /* NULL: the first */
+	int stop;                    /* a descriptor that is readable once all waiting must end */
+	pthread_mutex_t mutex;
+	int idle[CCACHE_IDLE_MAX]; /* connections to redis that nobody uses */
+	size_t idle_count;
+};
+
+/* One thread's handle on it. */
+struct ccache_client {
+	struct ccache_server *server;
+	int fd;     /* redis; -1: not connected */
+	CURL *curl; /* HTTP; NULL until used */
+};
+
+/* ccache_server_parse: ERR_USAGE. */
+int ccache_server_parse(const char *url, struct ccache_server *ret, struct err *e) MUST_CHECK;
+void ccache_server_release(struct ccache_server *s);
+/* ccache_client_get: *ret_found, the bytes added to `out`. ccache_client_put. -1: the server failed; the message says how. */
+int ccache_client_get(struct ccache_client *c, const char *key, struct buf *out, bool *ret_found, struct err *e) MUST_CHECK;
+int ccache_client_put(struct ccache_client *c, const char *key, const void *data, size_t len, struct err *e) MUST_CHECK;
+void ccache_client_close(struct ccache_client *c);
+
+/* The two kinds. */
+int ccache_redis_get(struct ccache_client *c, const char *key, struct buf *out, bool *ret_found, struct err *e) MUST_CHECK;
+int ccache_redis_put(struct ccache_client *c, const char *key, const void *data, size_t len, struct err *e) MUST_CHECK;
+int ccache_http_get(struct ccache_client *c, const char *key, struct buf *out, bool *ret_found, struct err *e) MUST_CHECK;
+int ccache_http_put(struct ccache_client *c, const char *key, const void *data, size_t len, struct err *e) MUST_CHECK;
