@@ -55,7 +55,6 @@ int ccache_remote_check(const char *url, struct err *e)
 static bool lower_get(const struct ccache_remote *r, const char *key, struct buf *out)
 {
 	static const size_t levels[] = {2, 3, 1, 4};
-	AUTO_ARENA struct arena a = {0};
 	for (size_t i = 0; i < r->lower.count; i++) {
 		for (size_t k = 0; k < ARRAY_LEN(levels) * 2; k++) {
 			AUTO_BUF struct buf path = {0};
@@ -168,7 +167,7 @@ static void serve(const struct connection *n, struct ccache_client *c)
 		enum resp_state state = resp_parse(in.data, in.len, &command);
 		if (state == RESP_BAD)
 			return;
-		if (state == RESP_DONE) {
+		if (state == RESP_DONE && in.data) {
 			AUTO_BUF struct buf reply = {0};
 			answer(n->remote, c, &command, &reply);
 			if (!send_reply(n, &reply))
