@@ -123,8 +123,8 @@ static int64_t mtime(const char *path)
 	return stat(path, &st) == 0 ? st.st_mtim.tv_sec : INT64_MIN;
 }
 
-/* What distutils keeps outside any log: it judges by time stamps, and would link an empty object. */
-static int remove_unlogged(const struct mend *m, const char *build, struct err *e)
+/* What distutils keeps outside any log: it judges by time stamps. A library that was being copied when the disk was full or the kill came is newer than its origin, so its half would go into the wheel. */
+static int remove_unlogged(const struct mend *m, const char *build, bool objects, struct err *e)
 {
 	struct strlist names = {0};
 	if (fs_list(build, m->arena, &names, e) != 0)
@@ -134,7 +134,7 @@ static int remove_unlogged(const struct mend *m, const char *build, struct err *
 		bool logged = false;
 		for (size_t k = 0; k < m->dirs.count; k++)
 			logged = logged || strcmp(m->dirs.items[k], path) == 0 || below(m->dirs.items[k], path);
-		bool made = strncmp(names.items[i], "lib.", 4) == 0 || strncmp(names.items[i], "temp.", 5) == 0 ||
+		bool made = strncmp(names.items[i], "lib.", 4) == 0 || (objects && strncmp(names.items[i], "temp.", 5) == 0) ||
 			    strncmp(names.items[i], "bdist.", 6) == 0;
 		if (made && !logged && fs_remove_tree(path, e) != 0)
 			return -1;
@@ -172,7 +172,7 @@ static int after_restart(struct mend *m, const char *marker, const struct run *r
 		run->log,
 		"the machine was started anew since the last run in this tree: %zu files that may not have reached the disk are made again",
 		removed);
-	return fs_is_dir(build) ? remove_unlogged(m, build, e) : 0;
+	return 0;
 }
 
 int build_mend(const char *build_dir, const struct run *run, struct err *e)
@@ -190,5 +190,9 @@ int build_mend(const char *build_dir, const struct run *run, struct err *e)
 		    cut(path_join(&a, m.dirs.items[i], ".ninja_deps"), ninja_mend_deps, e) != 0)
 			return -1;
 	build_state_now(&now);
-	return strcmp(last.boot, now.boot) == 0 ? 0 : after_restart(&m, path_join(&a, build_dir, "src.ok"), run, e);
+	bool restarted = strcmp(last.boot, now.boot) != 0;
+	if (restarted && after_restart(&m, path_join(&a, build_dir, "src.ok"), run, e) != 0)
+		return -1;
+	const char *build = path_join(&a, real, "build");
+	return fs_is_dir(build) ? remove_unlogged(&m, build, restarted, e) : 0;
 }
