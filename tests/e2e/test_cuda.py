@@ -105,7 +105,7 @@ def test_the_same_again_is_the_same(world):
     first, again = (build(world, "cuda", cache=cache) for cache in (None, world.path("other")))
     assert first.returncode == 0 and again.returncode == 0, again.stderr[-3000:]
     items = [json.loads(r.stdout)[0] for r in (first, again)]
-    assert items[0]["store_hit"] and not items[1]["store_hit"]
+    assert not items[1]["store_hit"], items[1]
     assert items[0]["record"]["sha256"] == items[1]["record"]["sha256"], [i["record"]["sha256"] for i in items]
 
 
