@@ -150,6 +150,9 @@ void backend_env(const struct plan *p, const struct backend *b, const struct bac
 	append_flag(&env, a, "LDFLAGS", arena_printf(a, "-Wl,--disable-new-dtags,-rpath,%s", BACKEND_RPATH));
 	if (o->ccache)
 		compiler_cache(p, b, o, a, &env);
+	/* CMake takes a copy for up to date when it is less than a second younger than its origin, also half a copy that a kill or a full disk left. */
+	if (b->cmake)
+		kvlist_set(&env, a, "CMAKE_INSTALL_ALWAYS", "1");
 	const char *jobs = arena_printf(a, "%u", o->jobs);
 	kvlist_set(&env, a, "MAX_JOBS", jobs);
 	kvlist_set(&env, a, "CMAKE_BUILD_PARALLEL_LEVEL", jobs);

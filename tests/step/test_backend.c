@@ -55,6 +55,7 @@ static void test_jobs_reach_every_tool(void **state)
 	struct kvlist l = env_of("setup-py-env", &(struct backend_options){.jobs = 7}, &a);
 	assert_string_equal(kvlist_get(&l, "MAX_JOBS"), "7");
 	assert_string_equal(kvlist_get(&l, "CMAKE_BUILD_PARALLEL_LEVEL"), "7");
+	assert_string_equal(kvlist_get(&l, "CMAKE_INSTALL_ALWAYS"), "1");
 }
 
 static void test_without_a_compiler_cache_nothing_of_it_is_set(void **state)
