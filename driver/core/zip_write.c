@@ -20,7 +20,7 @@
 
 const char *zip_writer_id(void)
 {
-	return "2 libdeflate " LIBDEFLATE_VERSION_STRING;
+	return "3 libdeflate " LIBDEFLATE_VERSION_STRING;
 }
 
 static void put16(struct buf *b, unsigned v)

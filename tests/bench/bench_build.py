@@ -2,11 +2,14 @@
 """Building PyTorch: ptbuild against the same setup.py run by hand in the same root, in turns.
 
 usage: bench_build.py warm PTBUILD ROOT CACHE HAND_CCACHE [PAIRS]
+       bench_build.py tuned PTBUILD ROOT CACHE HAND_CCACHE [PAIRS]
        bench_build.py cold PTBUILD ROOT CACHE [PAIRS [UNITS]]
 
 warm: the whole build from the source archives to the wheel with warm compiler caches. CACHE is a store that has the sources and ptbuild's compiler cache,
       HAND_CCACHE the cache of a build by hand (an empty one is filled by an uncounted first run). By hand means: tar, patch, setup.py bdist_wheel; ptbuild
       also relocates, packs, verifies and imports what it made. Wall seconds.
+tuned: the same, but by hand has all that ptbuild chooses: precompiled headers, the fast linker, the settings of ccache that those need. HAND_CCACHE may
+      then be a copy of ptbuild's compiler cache.
 cold: a sample of compile units, spread evenly over the build, without a compiler cache; the precompiled headers that they need are counted whole. CPU seconds.
 A ratio below 1 means that ptbuild takes less. Needs bubblewrap.
 """
@@ -59,13 +62,16 @@ class Bench:
         self.plan = json.loads(text)
         self.log = os.path.join(top, "log")
 
-    def hand_env(self, ccache):
+    def hand_env(self, ccache, tuned=False):
         env = {k: v for k, v in self.plan["env"].items() if k not in OWN}
         env |= {"PATH": "/usr/bin:/bin", "HOME": "/ptbuild/home", "TMPDIR": "/ptbuild/tmp", "CMAKE_TOOLCHAIN_FILE": "/ptbuild/cfg/entries.cmake"}
         env |= {"USE_PRECOMPILED_HEADERS": "OFF", "MAX_JOBS": str(os.cpu_count())}
         if ccache:
             env |= {"CMAKE_C_COMPILER_LAUNCHER": "ccache", "CMAKE_CXX_COMPILER_LAUNCHER": "ccache", "CCACHE_DIR": "/ptbuild/ccache"}
             env |= {"CCACHE_DEPEND": "1", "CCACHE_COMPILERCHECK": "content", "CCACHE_NOHASHDIR": "1"}
+        if tuned:
+            env |= {"USE_PRECOMPILED_HEADERS": "ON", "LDFLAGS": "-fuse-ld=mold"}
+            env |= {"CCACHE_SLOPPINESS": "pch_defines,time_macros", "CCACHE_NAMESPACE": env["SOURCE_DATE_EPOCH"]}
         return env
 
     def source(self, name):
@@ -94,12 +100,12 @@ class Bench:
         binds = {os.path.join(tree, "src"): "/ptbuild/src", os.path.join(tree, "cfg"): "/ptbuild/cfg"}
         return binds | ({ccache: "/ptbuild/ccache"} if ccache else {})
 
-    def hand(self, ccache):
+    def hand(self, ccache, tuned):
         tree = os.path.join(self.top, "hand")
         start = time.monotonic()
         self.hand_tree(tree)
         middle = time.monotonic()
-        run(bwrap(self.root, self.hand_binds(tree, ccache), self.hand_env(True), ["python3", "setup.py", "bdist_wheel"]), self.log)
+        run(bwrap(self.root, self.hand_binds(tree, ccache), self.hand_env(True, tuned), ["python3", "setup.py", "bdist_wheel"]), self.log)
         end = time.monotonic()
         shutil.rmtree(tree)
         return end - start, end - middle
@@ -122,13 +128,13 @@ def report(what, own, hand):
     print(f"{what}: ptbuild {statistics.median(own):.1f} s, by hand {statistics.median(hand):.1f} s, ratio of medians {ratio:.2f}", flush=True)
 
 
-def warm(b, ccache, pairs):
+def warm(b, ccache, pairs, tuned):
     if not os.path.isdir(ccache) or not os.listdir(ccache):
         os.makedirs(ccache, exist_ok=True)
-        print(f"filling the cache by hand: {b.hand(ccache)[0]:.0f} s", flush=True)
+        print(f"filling the cache by hand: {b.hand(ccache, tuned)[0]:.0f} s", flush=True)
     own, hand = [], []
     for i in range(pairs):
-        hand.append(b.hand(ccache))
+        hand.append(b.hand(ccache, tuned))
         own.append(b.own())
         steps = ", ".join(f"{name} {seconds:.1f}" for name, seconds in own[-1][2].items())
         print(f"pair {i + 1}: ptbuild {own[-1][0]:.1f} s ({steps}); by hand {hand[-1][0]:.1f} s (setup.py {hand[-1][1]:.1f})", flush=True)
@@ -179,12 +185,12 @@ def cold(b, pairs, count):
 
 
 def main():
-    if len(sys.argv) < 5 or sys.argv[1] not in ("warm", "cold"):
+    if len(sys.argv) < 5 or sys.argv[1] not in ("warm", "tuned", "cold"):
         sys.exit(__doc__)
     with tempfile.TemporaryDirectory(prefix="ptbuild-bench-", dir=os.environ.get("TMPDIR")) as top:
         b = Bench(sys.argv[2], sys.argv[3], sys.argv[4], top)
-        if sys.argv[1] == "warm":
-            warm(b, os.path.abspath(sys.argv[5]), int(sys.argv[6]) if len(sys.argv) > 6 else 5)
+        if sys.argv[1] != "cold":
+            warm(b, os.path.abspath(sys.argv[5]), int(sys.argv[6]) if len(sys.argv) > 6 else 5, sys.argv[1] == "tuned")
         else:
             cold(b, int(sys.argv[5]) if len(sys.argv) > 5 else 3, int(sys.argv[6]) if len(sys.argv) > 6 else 100)
 
