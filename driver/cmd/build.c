@@ -249,8 +249,6 @@ int cmd_build_request(struct cmd_context *c, const struct strlist *words, struct
 	if (cmd_tables(c, &q->tables, e) < 0 || cmd_profiles_dir(c, &q->profiles_dir, e) < 0 ||
 	    cmd_patches_dir(c, &q->patches_dir, e) < 0 || cmd_root(c, &q->root, e) < 0 || cmd_out_dir(c, &q->out_dir, e) < 0)
 		return -1;
-	if (q->kind == SANDBOX_BWRAP && sandbox_probe(q->root, c->run, e) < 0)
-		return -1;
 	return cmd_store(c, &q->store, e);
 }
 

@@ -2,9 +2,15 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <sys/stat.h>
+
+#include "base/digest.h"
+#include "base/fs.h"
+#include "base/os.h"
 
 #define PROBE_SECONDS 60.0
 #define MARK '\036' /* record separator: no tool prints one */
+#define MEMO_MAX 65536
 
 static const struct {
 	const char *name;
@@ -128,10 +134,9 @@ static const char *key_text(const struct toolchain *t, struct arena *a)
 	return strlist_join(&lines, a, "");
 }
 
-int toolchain_probe(const struct root *root, enum sandbox_kind kind, const struct run *run, struct arena *a, const struct toolchain **ret,
-		    struct err *e)
+/* The known tools, and where they are. */
+static struct toolchain *find_tools(const struct root *root, struct arena *a)
 {
-	AUTO_BUF struct buf out = {0};
 	struct toolchain *t = arena_alloc(a, sizeof(*t));
 	t->count = ARRAY_LEN(known);
 	t->tools = arena_array(a, t->count, sizeof(*t->tools));
@@ -140,12 +145,83 @@ int toolchain_probe(const struct root *root, enum sandbox_kind kind, const struc
 	for (size_t i = 0; i < t->count; i++)
 		t->tools[i] =
 			(struct tool){.name = known[i].name, .path = root_find_program(root, known[i].name, a), .version = "", .id = ""};
+	return t;
+}
+
+int toolchain_probe(const struct root *root, enum sandbox_kind kind, const struct run *run, struct arena *a, const struct toolchain **ret,
+		    struct err *e)
+{
+	AUTO_BUF struct buf out = {0};
+	struct toolchain *t = find_tools(root, a);
 	if (run_tools(root, kind, t->tools, t->count, run, a, &out, e) != 0)
 		return -1;
 	take_blocks(t, arena_strdup(a, buf_cstr(&out)), a);
 	t->text = key_text(t, a);
 	*ret = t;
 	return 0;
+}
+
+/* What the answers depend on: two lines for the root, and one for each tool with what changes when somebody replaces it. False when a tool cannot be looked at. */
+static bool looks(const struct toolchain *t, const struct root *root, enum sandbox_kind kind, struct arena *a, struct buf *out)
+{
+	buf_printf(out, "%s %s\n%s\n", kind == SANDBOX_NONE ? "none" : "bubblewrap", t->fingerprint, root->dir);
+	for (size_t i = 0; i < t->count; i++) {
+		const char *path = t->tools[i].path, *real = path ? root_resolve(root, path, a) : NULL;
+		struct stat st;
+		if (!path) {
+			buf_printf(out, "%s absent\n", t->tools[i].name);
+			continue;
+		}
+		if (!real || stat(root_host_path(root, real, a), &st) < 0)
+			return false;
+		buf_printf(out, "%s %s %s %llu %llu %lld.%09ld %lld.%09ld\n", t->tools[i].name, path, real, (unsigned long long)st.st_ino,
+			   (unsigned long long)st.st_size, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, (long long)st.st_ctim.tv_sec,
+			   st.st_ctim.tv_nsec);
+	}
+	return true;
+}
+
+/* A digest of all behind it, the looks, then a block for each tool as the probe's script prints them, with the one line that counts. */
+void toolchain_remember(const struct toolchain *t, const struct root *root, enum sandbox_kind kind, const char *memo)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_BUF struct buf text = {0};
+	char digest[DIGEST_HEX_LEN + 1];
+	struct err ignored = {0};
+	if (!looks(t, root, kind, &a, &text))
+		return;
+	for (size_t i = 0; i < t->count; i++) {
+		if (t->tools[i].path && !*t->tools[i].id)
+			return;
+		if (t->tools[i].path)
+			buf_printf(&text, "%c%s\n%s\n", MARK, t->tools[i].name, t->tools[i].id);
+	}
+	digest_data(text.data, text.len, digest);
+	const char *whole = arena_printf(&a, "%s\n%s", digest, buf_cstr(&text));
+	if (fs_write_atomic(memo, whole, strlen(whole), 0644, &ignored) < 0)
+		err_clear(&ignored);
+}
+
+const struct toolchain *toolchain_recall(const struct root *root, enum sandbox_kind kind, const char *memo, struct arena *a)
+{
+	AUTO_BUF struct buf text = {0}, now = {0};
+	char digest[DIGEST_HEX_LEN + 1];
+	struct err ignored = {0};
+	struct toolchain *t = find_tools(root, a);
+	if (!fs_exists(memo) || fs_read(memo, MEMO_MAX, &text, &ignored) < 0 || !looks(t, root, kind, a, &now)) {
+		err_clear(&ignored);
+		return NULL;
+	}
+	char *all = arena_strdup(a, buf_cstr(&text)), *body = strchr(all, '\n');
+	if (!body || body - all != DIGEST_HEX_LEN)
+		return NULL;
+	*body++ = '\0';
+	digest_data(body, strlen(body), digest);
+	if (strcmp(all, digest) != 0 || strncmp(body, buf_cstr(&now), now.len) != 0 || body[now.len] != MARK)
+		return NULL;
+	take_blocks(t, body + now.len, a);
+	t->text = key_text(t, a);
+	return t;
 }
 
 const struct tool *toolchain_get(const struct toolchain *t, const char *name)

@@ -21,6 +21,11 @@ struct toolchain {
 /* toolchain_probe: runs each known tool once, all of them in one sandbox. An absent tool is not an error: it is in the list with path NULL. */
 int toolchain_probe(const struct root *root, enum sandbox_kind kind, const struct run *run, struct arena *a, const struct toolchain **ret,
 		    struct err *e) MUST_CHECK;
+/* toolchain_recall: what toolchain_remember wrote to the file `memo`, if root and sandbox are the same and every tool's file looks as it did then (place, inode, size, times). NULL when anything differs or cannot be read: then probe.
+ * The file may be deleted at any time. */
+const struct toolchain *toolchain_recall(const struct root *root, enum sandbox_kind kind, const char *memo, struct arena *a);
+/* toolchain_remember: for the next toolchain_recall. Nothing is written of a root with a tool that told no version; a file that cannot be written is passed over. */
+void toolchain_remember(const struct toolchain *t, const struct root *root, enum sandbox_kind kind, const char *memo);
 /* toolchain_get: never NULL for a known tool name. */
 const struct tool *toolchain_get(const struct toolchain *t, const char *name);
 /* toolchain_parse: version and line of a tool out of what it prints ("" both if there is no version in it). */

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/digest.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/path.h"
@@ -20,6 +21,7 @@ struct pipeline {
 	const struct toolchain *toolchain;
 	const struct toolkits *toolkits; /* NULL where nothing is built for CUDA */
 	struct sign_key *key;            /* NULL: nothing is signed */
+	bool sandbox_works;              /* it was tried */
 	struct pipeline_item *items;
 	size_t count, cap;
 };
@@ -48,6 +50,30 @@ static int resolve(struct pipeline *l, const struct pipeline_target *t, const st
 				 .patches_dir = l->q->patches_dir,
 				 .note = t->note};
 	return plan_resolve(l->q->tables, &r, l->arena, ret, e);
+}
+
+static int try_sandbox(struct pipeline *l, struct err *e)
+{
+	if (l->q->kind == SANDBOX_BWRAP && !l->sandbox_works && sandbox_probe(l->q->root, l->run, e) < 0)
+		return -1;
+	l->sandbox_works = true;
+	return 0;
+}
+
+/* What is remembered from the last run needs no sandbox, so that taking a wheel from the store starts no program. */
+static int find_toolchain(struct pipeline *l, struct err *e)
+{
+	const struct pipeline_request *q = l->q;
+	char digest[DIGEST_HEX_LEN + 1];
+	digest_data(q->root->dir, strlen(q->root->dir), digest);
+	const char *memo = arena_printf(l->arena, "%s/stamps/tools-%s", store_dir(q->store), digest);
+	l->toolchain = toolchain_recall(q->root, q->kind, memo, l->arena);
+	if (l->toolchain)
+		return 0;
+	if (try_sandbox(l, e) < 0 || toolchain_probe(q->root, q->kind, l->run, l->arena, &l->toolchain, e) < 0)
+		return -1;
+	toolchain_remember(l->toolchain, q->root, q->kind, memo);
+	return 0;
 }
 
 /* From the object in the store to out_dir, with what its record says. */
@@ -151,7 +177,8 @@ static int obtain(struct pipeline *l, const struct pipeline_target *t, const str
 		err_set(e, ERR_POLICY, "the store has no wheel of '%s' that differs in its metadata revision only", it->plan->variant);
 		return err_hint(e, "'ptbuild build %s --metadata-rev %u' builds it", it->plan->variant, it->plan->metadata_rev);
 	}
-	if (!it->object && (tools_check(it->plan, l->toolchain, l->q->root, e) != 0 || make(l, it, torch, e) != 0))
+	if (!it->object &&
+	    (try_sandbox(l, e) != 0 || tools_check(it->plan, l->toolchain, l->q->root, e) != 0 || make(l, it, torch, e) != 0))
 		return -1;
 	if (export_item(l, it, e) != 0) {
 		pipeline_free(it, 1);
@@ -266,7 +293,7 @@ int pipeline_build(const struct pipeline_request *q, const struct run *run, stru
 	/* A key that cannot be used is found before an hour of building. */
 	if (q->sign_key && sign_load_private(q->sign_key, &l.key, e) != 0)
 		return err_wrap(e, "--sign-key");
-	int rc = toolchain_probe(q->root, q->kind, run, a, &l.toolchain, e);
+	int rc = find_toolchain(&l, e);
 	if (rc == 0 && needs_cuda(q))
 		rc = toolkit_probe(q->tables, q->root, q->kind, q->cuda_home, run, a, &l.toolkits, e);
 	if (rc == 0)

@@ -223,6 +223,92 @@ static void test_unpacked_root_without_a_sandbox(void **state)
 	assert_err(toolchain_probe(&r, SANDBOX_NONE, test_run(), &arena, &t, &e), &e, ERR_POLICY, "without a sandbox");
 }
 
+/* A root whose tools all answer, and the memo of what they said. */
+static struct root remembered(const char **ret_memo)
+{
+	struct err e = {0};
+	const struct toolchain *t = NULL;
+	struct root r = toy_root();
+	script("ld", "#!/bin/sh\necho 'GNU ld (Toy) 2.99'\n");
+	assert_ok(toolchain_probe(&r, SANDBOX_BWRAP, test_run(), &arena, &t, &e), &e);
+	*ret_memo = arena_strdup(&arena, test_path("memo"));
+	toolchain_remember(t, &r, SANDBOX_BWRAP, *ret_memo);
+	return r;
+}
+
+static void test_what_was_said_is_recalled(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	const struct toolchain *asked = NULL;
+	const char *memo = NULL;
+	struct root r = remembered(&memo);
+	const struct toolchain *t = toolchain_recall(&r, SANDBOX_BWRAP, memo, &arena);
+	assert_non_null(t);
+	assert_ok(toolchain_probe(&r, SANDBOX_BWRAP, test_run(), &arena, &asked, &e), &e);
+	assert_string_equal(t->text, asked->text);
+	assert_string_equal(t->root_id, asked->root_id);
+	assert_string_equal(t->fingerprint, asked->fingerprint);
+	assert_int_equal(t->count, asked->count);
+	for (size_t i = 0; i < t->count; i++) {
+		assert_string_equal(t->tools[i].version, asked->tools[i].version);
+		assert_string_equal(t->tools[i].id, asked->tools[i].id);
+	}
+	assert_string_equal(toolchain_get(t, "gcc")->version, "99.1.0");
+	assert_null(toolchain_get(t, "g++")->path);
+}
+
+static void test_nothing_is_recalled_of_another_root(void **state)
+{
+	(void)state;
+	const char *memo = NULL;
+	struct root r = remembered(&memo), other = r;
+	assert_null(toolchain_recall(&r, SANDBOX_NONE, memo, &arena));
+	assert_null(toolchain_recall(&r, SANDBOX_BWRAP, test_path("no-memo"), &arena));
+	other.fingerprint[0] = (char)(r.fingerprint[0] == 'a' ? 'b' : 'a');
+	assert_null(toolchain_recall(&other, SANDBOX_BWRAP, memo, &arena));
+	assert_non_null(toolchain_recall(&r, SANDBOX_BWRAP, memo, &arena));
+	/* the same place and size, another file; a new one; one that went */
+	assert_int_equal(unlink(test_path("root/usr/local/bin/gcc")), 0);
+	assert_null(toolchain_recall(&r, SANDBOX_BWRAP, memo, &arena));
+	script("gcc", "#!/bin/sh\necho 'gcc (Toy) 99.2.0'\n");
+	assert_null(toolchain_recall(&r, SANDBOX_BWRAP, memo, &arena));
+	r = remembered(&memo);
+	assert_non_null(toolchain_recall(&r, SANDBOX_BWRAP, memo, &arena));
+	script("mold", "#!/bin/sh\necho 'mold 2.0'\n");
+	assert_null(toolchain_recall(&r, SANDBOX_BWRAP, memo, &arena));
+}
+
+static void test_a_damaged_memo_is_none(void **state)
+{
+	(void)state;
+	const char *memo = NULL;
+	struct root r = remembered(&memo);
+	AUTO_FREE char *good = test_read(memo);
+	size_t len = strlen(good);
+	for (size_t i = 0; i < len; i++) {
+		char *bad = arena_strdup(&arena, good);
+		bad[i] = (char)(bad[i] ^ 1);
+		test_write_bytes(memo, bad, len);
+		assert_null(toolchain_recall(&r, SANDBOX_BWRAP, memo, &arena));
+		test_write_bytes(memo, good, i);
+		assert_null(toolchain_recall(&r, SANDBOX_BWRAP, memo, &arena));
+	}
+	test_write(memo, good);
+	assert_non_null(toolchain_recall(&r, SANDBOX_BWRAP, memo, &arena));
+}
+
+static void test_a_tool_that_says_nothing_is_asked_again(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	const struct toolchain *t = NULL;
+	struct root r = toy_root(); /* its ld fails */
+	assert_ok(toolchain_probe(&r, SANDBOX_BWRAP, test_run(), &arena, &t, &e), &e);
+	toolchain_remember(t, &r, SANDBOX_BWRAP, test_path("memo"));
+	assert_int_not_equal(access(test_path("memo"), F_OK), 0);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_teardown(name, teardown)
@@ -242,6 +328,10 @@ int main(void)
 		T(test_a_broken_tool_has_no_version),
 		T(test_root_without_a_shell),
 		T(test_unpacked_root_without_a_sandbox),
+		T(test_what_was_said_is_recalled),
+		T(test_nothing_is_recalled_of_another_root),
+		T(test_a_damaged_memo_is_none),
+		T(test_a_tool_that_says_nothing_is_asked_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
