@@ -10,7 +10,8 @@ import tempfile
 import unittest
 import zipfile
 
-SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "gpu", "test_wheels.py")
+GPU = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "gpu")
+SCRIPT = os.path.join(GPU, "test_wheels.py")
 
 NO_GPU = """
 __version__ = "1.0"
@@ -24,10 +25,10 @@ class cuda:
 DIES = NO_GPU.replace("lambda: False", "lambda: __import__('os').abort()")
 
 
-def wheel(directory, code):
+def wheel(directory, code, requires=""):
     path = os.path.join(directory, "torch-1.0-py3-none-any.whl")
     info = "torch-1.0.dist-info"
-    files = {"torch/__init__.py": code, f"{info}/METADATA": "Metadata-Version: 2.1\nName: torch\nVersion: 1.0\n", f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
+    files = {"torch/__init__.py": code, f"{info}/METADATA": f"Metadata-Version: 2.1\nName: torch\nVersion: 1.0\n{requires}", f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
     record = "".join(f"{n},sha256={base64.urlsafe_b64encode(hashlib.sha256(t.encode()).digest()).rstrip(b'=').decode()},{len(t)}\n" for n, t in files.items())
     with zipfile.ZipFile(path, "w") as z:
         for name, text in files.items():
@@ -77,6 +78,54 @@ class GpuScript(unittest.TestCase):
     def test_usage(self):
         for args in ([], ["/etc/hostname"], ["nothing-1.0-py3-none-any.whl"]):
             self.assertEqual(self.run_script(*args)[0], 2)
+
+
+class Bundle(unittest.TestCase):
+    """Wheels and all that they need, in parts: made of this machine's own packages, unpacked and run apart from them."""
+
+    def setUp(self):
+        self.temp = tempfile.TemporaryDirectory()
+        self.addCleanup(self.temp.cleanup)
+        self.dir = self.temp.name
+        self.out = os.path.join(self.dir, "out")
+
+    def bundle(self, *args, root="/"):
+        r = subprocess.run([sys.executable, os.path.join(GPU, "bundle.py"), "--root", root, "--out", self.out, *args], capture_output=True, text=True, timeout=600)
+        return r.returncode, r.stdout + r.stderr
+
+    def start(self):
+        return subprocess.run(["sh", os.path.join(self.out, "run"), os.path.join(self.dir, "work"), "--json", "/tmp/out.json"], capture_output=True, text=True, timeout=600)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root may change its root directory")
+    def test_it_runs_apart_from_this_machine(self):
+        status, text = self.bundle("--part-size", "5000000", "--level", "0", "--package", "python3-yaml", wheel(self.dir, NO_GPU))
+        self.assertEqual(status, 0, text)
+        parts = sorted(n for n in os.listdir(self.out) if n.startswith("part-"))
+        self.assertGreater(len(parts), 1)
+        self.assertTrue(all(os.path.getsize(os.path.join(self.out, n)) <= 5000000 for n in parts))
+        r = self.start()
+        self.assertEqual(r.returncode, 3, r.stdout + r.stderr)
+        self.assertIn("no GPU: Found no NVIDIA driver on your system; nothing was tested", r.stdout)
+        with open(os.path.join(self.dir, "work/tmp/out.json"), encoding="utf-8") as f:
+            self.assertEqual(json.load(f)["wheels"], {"torch": "torch-1.0-py3-none-any.whl"})
+        with open("/proc/self/mounts", encoding="utf-8") as f:
+            self.assertNotIn(self.dir, f.read())
+        # a part that did not arrive whole
+        with open(os.path.join(self.out, parts[0]), "r+b") as f:
+            f.truncate(1000)
+        self.assertNotEqual(self.start().returncode, 0)
+
+    def test_what_the_root_lacks_is_named(self):
+        status, text = self.bundle(wheel(self.dir, NO_GPU, "Requires-Dist: no-such-distribution>=1\nRequires-Dist: nvidia-cublas-cu12==12.4.5.8\n"))
+        self.assertNotEqual(status, 0)
+        self.assertIn("a wheel requires 'no-such-distribution', and the root has no package of it", text)
+        status, text = self.bundle("--package", "no-such-package", wheel(self.dir, NO_GPU))
+        self.assertNotEqual(status, 0)
+        self.assertIn("the root has no package 'no-such-package'", text)
+        status, text = self.bundle(wheel(self.dir, NO_GPU), root=self.dir)
+        self.assertNotEqual(status, 0)
+        self.assertIn("is no Debian root", text)
+        self.assertFalse(os.path.exists(self.out))
 
 
 if __name__ == "__main__":
