@@ -32,7 +32,7 @@ struct fetch_stats {
 
 /* fetch_all: makes every source present in the store, several at once, and sets `path`. Places are tried in order, mirrors first: https:, http:, file:, an absolute path, apt:SUITE/COMPONENT/SOURCE=VERSION. The bytes are
  * hashed as they come into <store>/partial/<sha256>, which a later run resumes by range. What may pass (no connection, a broken or silent one, 408, 429 within a minute, 5xx) is tried again at the same place; what will not
- * (404, 403, 410, a refused certificate, more than 4 GiB) is not. Other bytes than the pinned ones are deleted: a warning when a later place has the right ones, else ERR_INTEGRITY with both digests. Nothing works: ERR_NETWORK
+ * (404, 403, 410, a refused certificate, more than 2 GiB) is not. Other bytes than the pinned ones are deleted: a warning when a later place has the right ones, else ERR_INTEGRITY with both digests. Nothing works: ERR_NETWORK
  * with what each place said. --offline without the file: ERR_NETWORK naming it and its digest. One source's failure does not stop the others: what came stays in the store; the first failure in order is the error, the others
  * are warnings. Two processes that want one file download it once. ERR_CONFIG for a name that is no file name or a digest that is none. */
 int fetch_all(struct store *store, struct fetch_source *sources, size_t count, const struct fetch_options *o, const struct run *run,

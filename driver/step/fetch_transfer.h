@@ -6,8 +6,8 @@
 #include "base/arena.h"
 #include "base/run.h"
 
-/* Of a file whose size nobody has said: ten times the largest source archive there is, and a server that never ends does not fill the disk. */
-#define TRANSFER_MAX_BYTES (4ULL << 30)
+/* Of a file whose size nobody has said: several times the largest source archive and wheel there are, so that a server that never ends does not fill the disk. */
+#define TRANSFER_MAX_BYTES (2ULL << 30)
 
 enum transfer_outcome {
 	TRANSFER_DONE,  /* the partial file has the wanted digest */
