@@ -210,7 +210,7 @@ static const struct pipeline_failure *failed_already(const struct pipeline *l, c
 static int find_torch(struct pipeline *l, const struct pipeline_target *t, struct torch_source *ret, struct err *e)
 {
 	if (l->q->torch && strcmp(l->q->torch, "root") == 0)
-		return torch_from_root(l->q->root, l->q->kind, l->run, l->arena, ret, e);
+		return try_sandbox(l, e) != 0 ? -1 : torch_from_root(l->q->root, l->q->kind, l->run, l->arena, ret, e);
 	if (l->q->torch)
 		return torch_from_wheel(l->q->torch, t->variant.python, l->arena, ret, e);
 	struct pipeline_target own = *t;
@@ -294,7 +294,10 @@ int pipeline_build(const struct pipeline_request *q, const struct run *run, stru
 	if (q->sign_key && sign_load_private(q->sign_key, &l.key, e) != 0)
 		return err_wrap(e, "--sign-key");
 	int rc = find_toolchain(&l, e);
-	if (rc == 0 && needs_cuda(q))
+	bool cuda = needs_cuda(q);
+	if (rc == 0 && cuda)
+		rc = try_sandbox(&l, e);
+	if (rc == 0 && cuda)
 		rc = toolkit_probe(q->tables, q->root, q->kind, q->cuda_home, run, a, &l.toolkits, e);
 	if (rc == 0)
 		rc = obtain_all(&l, e);
