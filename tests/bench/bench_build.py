@@ -52,7 +52,8 @@ def bwrap(root, binds, env, command):
 def run(argv, log, **kw):
     with open(log, "ab") as out:
         if subprocess.run(argv, stdout=out, stderr=out, **kw).returncode:
-            sys.exit(f"bench_build: {' '.join(argv[:3])}... failed, see {log}")
+            with open(log, encoding="utf-8", errors="replace") as said:
+                sys.exit(f"{said.read()[-4000:]}\nbench_build: {' '.join(argv[:3])}... failed")
 
 
 class Bench:
@@ -84,8 +85,8 @@ class Bench:
         os.makedirs(src)
         os.makedirs(os.path.join(tree, "cfg"))
         names = [s["name"] for s in self.plan["sources"]]
-        run(["tar", "-xf", self.source(names[0]), "--strip-components=1", "-C", src], self.log)
-        run(["tar", "-xf", self.source(names[1]), "-C", src], self.log)
+        run(["tar", "--no-same-owner", "-xf", self.source(names[0]), "--strip-components=1", "-C", src], self.log)
+        run(["tar", "--no-same-owner", "-xf", self.source(names[1]), "-C", src], self.log)
         with open(os.path.join(src, "debian/patches/series"), encoding="utf-8") as f:
             series = [line.split()[0] for line in f if line.strip() and not line.startswith("#")]
         for patch in series:
@@ -118,7 +119,7 @@ class Bench:
         run([self.ptbuild, "-q", *VARIANT, "--root", self.root, "--cache", self.cache, "--out", out, "--offline"], self.log)
         whole = time.monotonic() - start
         with open(os.path.join(out, self.plan["variant"], "build.json"), encoding="utf-8") as f:
-            steps = {s["name"]: s["seconds"] for s in json.load(f)["steps"]}
+            steps = {s["step"]: s["seconds"] for s in json.load(f)["steps"]}
         shutil.rmtree(out)
         return whole, steps["build"], steps
 

@@ -265,7 +265,7 @@ static void huge_content_length_is_refused(void **state)
 	struct fixture *f = *state;
 	serve(f, (struct httpd_page){.fault = HTTPD_HUGE_LENGTH});
 	struct fetch_source s = file_source(f);
-	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "more than 17179869184 bytes");
+	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "more than 2147483648 bytes");
 	assert_int_equal(httpd_hits(f->server, "/file"), 1);
 }
 
@@ -274,7 +274,7 @@ static void content_length_beyond_64_bits_is_refused(void **state)
 	struct fixture *f = *state;
 	serve(f, (struct httpd_page){.fault = HTTPD_OVERFLOW_LENGTH});
 	struct fetch_source s = file_source(f);
-	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "more than 17179869184 bytes");
+	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "more than 2147483648 bytes");
 	assert_int_equal(httpd_hits(f->server, "/file"), 1);
 }
 
