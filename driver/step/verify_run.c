@@ -111,6 +111,7 @@ static int install(const struct verify_run_request *q, const struct sandbox *s, 
 					  "--no-cache-dir",
 					  "--ignore-installed",
 					  "--disable-pip-version-check",
+					  "--no-compile", /* what is imported is compiled then; all of torch takes five seconds */
 					  "--quiet"};
 	for (size_t i = 0; i < ARRAY_LEN(pip); i++)
 		strlist_ref(&argv, a, pip[i]);
