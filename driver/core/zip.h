@@ -34,6 +34,8 @@ int zip_read(const struct zip_reader *z, const struct zip_entry *en, uint64_t ma
 int zip_extract_fd(const struct zip_reader *z, const struct zip_entry *en, int fd, uint8_t ret_sha256[32], struct err *e) MUST_CHECK;
 /* zip_extract_all: every entry below `dir` (created, must be empty), modes 0644 or 0755 only. */
 int zip_extract_all(const struct zip_reader *z, const char *dir, const struct run *run, struct err *e) MUST_CHECK;
+/* zip_extract_into: the same beside what is there; an entry whose file is there already is an error. */
+int zip_extract_into(const struct zip_reader *z, const char *dir, const struct run *run, struct err *e) MUST_CHECK;
 
 struct zip_writer;
 

@@ -143,6 +143,18 @@ static int extract_one(const struct zip_reader *z, const struct zip_entry *en, c
 	return 0;
 }
 
+int zip_extract_into(const struct zip_reader *z, const char *dir, const struct run *run, struct err *e)
+{
+	if (fs_mkdirs(dir, e) < 0)
+		return -1;
+	for (size_t i = 0; i < z->count; i++) {
+		struct arena AUTO_ARENA scratch = {0};
+		if (run_check(run, e) < 0 || extract_one(z, &z->entries[i], dir, &scratch, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 int zip_extract_all(const struct zip_reader *z, const char *dir, const struct run *run, struct err *e)
 {
 	struct arena AUTO_ARENA a = {0};
@@ -151,10 +163,5 @@ int zip_extract_all(const struct zip_reader *z, const char *dir, const struct ru
 		return -1;
 	if (there.count)
 		return err_set(e, ERR_USAGE, "'%s' is not empty: '%s' is in it", dir, there.items[0]);
-	for (size_t i = 0; i < z->count; i++) {
-		struct arena AUTO_ARENA scratch = {0};
-		if (run_check(run, e) < 0 || extract_one(z, &z->entries[i], dir, &scratch, e) < 0)
-			return -1;
-	}
-	return 0;
+	return zip_extract_into(z, dir, run, e);
 }

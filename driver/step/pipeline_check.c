@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/machine.h"
 #include "base/path.h"
+#include "cache/history.h"
 
 /* What a careless build could let through to its bytes. */
 #define OTHER_UMASK 077
@@ -49,11 +50,14 @@ static int copy_object(struct store *from, struct store *to, const char *kind, c
 	return rc;
 }
 
-/* Sources of the package, and what was downloaded of Python: everything else is made anew. */
+/* Sources of the package, and what was downloaded of Python: everything else is made anew. What the units took is known already, for the time left and the pools. */
 static int copy_inputs(struct checking *c, const struct plan *p, struct store *to, struct err *e)
 {
 	struct store_object *objects;
 	size_t count;
+	const struct history *known = history_load(c->q->store, p->package, p->release, c->run, c->a);
+	if (known->count && history_merge(to, p->package, p->release, known->units, known->count, c->run, e) != 0)
+		return -1;
 	for (unsigned i = 0; i < p->package_row->sources_count; i++) {
 		if (copy_object(c->q->store, to, STORE_SOURCE, p->package_row->sources[i].sha256, c->a, e) != 0)
 			return -1;

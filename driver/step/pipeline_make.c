@@ -262,48 +262,6 @@ static int make_packed(struct making *m, const char *tree, struct err *e)
 	return 0;
 }
 
-static int make_verified(struct making *m, struct err *e)
-{
-	struct promise promise;
-	promise_of_plan(m->plan, m->arena, &promise);
-	struct verify_request v = {.wheel = m->packed.path,
-				   .tables = m->q->tables,
-				   .promise = &promise,
-				   .code = m->code,
-				   .policy = m->policy,
-				   .provided = m->provided,
-				   .expect_version = plan_full_version(m->plan, m->arena),
-				   .expect_requires = m->torch ? arena_printf(m->arena, "torch==%s", m->torch->version) : NULL};
-	struct companions torch = {0};
-	strlist_append(&v.provided, m->arena, &m->cuda.names);
-	strlist_ref(&v.build_paths, m->arena, SANDBOX_TOP);
-	step_begin(m, "verify");
-	if (companions_of_files(&m->torch_files, m->arena, &torch, e) != 0)
-		return -1;
-	v.companions = torch.items;
-	v.companions_count = torch.count;
-	if (verify_wheel(&v, m->run, m->arena, &m->verified, e) != 0)
-		return -1;
-	if (m->verified.errors) {
-		err_set(e, ERR_POLICY, "the wheel of '%s' is not what it claims:\n%s", m->plan->variant,
-			verify_text(&m->verified, m->arena));
-		return err_hint(e, "the wheel is not kept; the build tree is '%s'", m->build_dir);
-	}
-	struct verify_run_request u = {.plan = m->plan,
-				       .root = m->q->root,
-				       .kind = m->q->kind,
-				       .wheel = m->packed.path,
-				       .torch_wheel = m->torch ? m->torch->wheel : NULL,
-				       .checks_dir = path_join(m->arena, m->q->profiles_dir, "checks"),
-				       .work_dir = path_join(m->arena, m->build_dir, "check")};
-	if (fs_remove_tree(u.work_dir, e) != 0 || verify_run(&u, m->run, m->arena, &m->used, e) != 0)
-		return -1;
-	if (!m->used.ran)
-		log_warn(m->run->log, "%s was verified but not run: %s", m->packed.file, m->used.why_not);
-	step_end(m, false);
-	return 0;
-}
-
 int making_run(struct making *m, struct err *e)
 {
 	const char *tree = path_join(m->arena, m->build_dir, "tree");
@@ -319,5 +277,9 @@ int making_run(struct making *m, struct err *e)
 	step_end(m, true);
 	if (make_relocated(m, tree, e) != 0 || make_packed(m, tree, e) != 0)
 		return -1;
-	return make_verified(m, e);
+	step_begin(m, "verify");
+	if (making_verified(m, e) != 0)
+		return -1;
+	step_end(m, false);
+	return 0;
 }

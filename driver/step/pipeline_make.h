@@ -45,6 +45,8 @@ struct making {
 
 /* making_run: fetch to verify. Afterwards the stage holds the wheel and nothing unverified is in it. */
 int making_run(struct making *m, struct err *e) MUST_CHECK;
+/* making_verified: the packed wheel, by its contents and by use. */
+int making_verified(struct making *m, struct err *e) MUST_CHECK;
 /* making_papers: bill of materials and licences of what was vendored, into the relocated tree. */
 int making_papers(struct making *m, const char *tree, const char *libs_dir, struct err *e) MUST_CHECK;
 /* making_learn: collects the units of the build (m->units), also of one that failed, and adds what they took to the history; what goes wrong there is a warning. The watch must have been stopped. */

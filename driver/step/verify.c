@@ -38,6 +38,14 @@ void verify_add(struct verifying *v, enum finding_level level, const char *rule,
 	r->warnings += level == FINDING_WARNING;
 }
 
+void verify_add_error(struct verifying *v, const char *rule, const char *file, const struct err *why)
+{
+	if (why->kind != ERR_SYSTEM && why->kind != ERR_INTERRUPTED)
+		verify_add(v, FINDING_ERROR, rule, file, "%s", why->msg);
+	else if (v->fault.kind == ERR_NONE)
+		v->fault = *why;
+}
+
 /* The members, and the one dist-info directory at the top. */
 static void list_members(struct verifying *v)
 {
@@ -139,6 +147,10 @@ int verify_wheel(const struct verify_request *q, const struct run *run, struct a
 		zip_close(v.zip);
 		if (rc < 0)
 			return -1;
+	}
+	if (v.fault.kind != ERR_NONE) {
+		*e = v.fault;
+		return -1;
 	}
 	r->tag_why = utf8_printable(r->tag_why, a);
 	r->requires_torch = utf8_printable(r->requires_torch, a);

@@ -236,7 +236,7 @@ static void check_tag(struct verifying *v)
 	if (!v->q->policy)
 		return;
 	if (manylinux_tag(v->q->policy, infos, names, count, v->a, &tag, &why, &wrong) < 0) {
-		verify_add(v, FINDING_ERROR, "tag", "", "%s", wrong.msg);
+		verify_add_error(v, "tag", "", &wrong);
 		return;
 	}
 	v->report.tag = tag;

@@ -24,7 +24,7 @@ static bool read_headers(struct verifying *v, const char *name, struct wheel_hea
 		return false;
 	}
 	if (zip_read(v->zip, en, INFO_MAX, &text, &why) < 0 || wheel_headers_parse(buf_cstr(&text), text.len, path, v->a, ret, &why) < 0) {
-		verify_add(v, FINDING_ERROR, "metadata", path, "%s", why.msg);
+		verify_add_error(v, "metadata", path, &why);
 		return false;
 	}
 	return true;
@@ -174,7 +174,7 @@ static void check_marker(struct verifying *v)
 		return;
 	}
 	if (zip_read(v->zip, en, 4096, &text, &why) < 0) {
-		verify_add(v, FINDING_ERROR, "marker", file, "%s", why.msg);
+		verify_add_error(v, "marker", file, &why);
 		return;
 	}
 	v->report.metadata_rev = parse_marker(buf_cstr(&text), text.len);

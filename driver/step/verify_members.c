@@ -90,6 +90,10 @@ static int examine_data(struct worker *w, struct verify_member *m, int fd, struc
 		m->gpu_broken = without_path(w->a, why.msg, w->path);
 	}
 	munmap(data, len);
+	if (why.kind == ERR_SYSTEM) {
+		*e = why;
+		return -1;
+	}
 	return m->is_elf && !m->elf_broken ? examine_code(w, m, e) : 0;
 }
 

@@ -35,11 +35,14 @@ struct verifying {
 	bool ours; /* made by ptbuild, which promises more */
 	struct verify_report report;
 	size_t cap;
+	struct err fault; /* of the machine: then there is no report */
 };
 
 /* verify_add: appends a finding; bytes that nobody can print become '?'. */
 void verify_add(struct verifying *v, enum finding_level level, const char *rule, const char *file, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
+/* verify_add_error: what another part said of the bytes, as a finding. What it said of the machine (a disk that cannot be read) says nothing of the wheel and ends the verification with that error. */
+void verify_add_error(struct verifying *v, const char *rule, const char *file, const struct err *why);
 /* verify_against: the file name against the variant that it must be of. */
 void verify_against(struct verifying *v);
 /* verify_members: reads every member once, several at a time: digest, build paths, ELF. `arenas` (as many as `threads`) own what is found. */

@@ -79,7 +79,7 @@ void verify_record(struct verifying *v)
 	}
 	if (zip_read(v->zip, en, RECORD_MAX, &text, &why) < 0 ||
 	    wheel_record_parse(buf_cstr(&text), text.len, path, v->a, &rows, &count, &why) < 0) {
-		verify_add(v, FINDING_ERROR, "record", path, "%s", why.msg);
+		verify_add_error(v, "record", path, &why);
 		return;
 	}
 	const struct wheel_record_row **sorted = arena_array(v->a, count, sizeof(void *));

@@ -30,3 +30,5 @@ struct verify_run_result {
 /* verify_run: ERR_POLICY names the first failed check and how many failed, or says what Python said when the import itself fails. A machine that lacks the wheel's instructions or is of another platform cannot run it: ran = false, no error. */
 int verify_run(const struct verify_run_request *q, const struct run *run, struct arena *a, struct verify_run_result *ret,
 	       struct err *e) MUST_CHECK;
+/* verify_run_copy: all of it in another arena. */
+void verify_run_copy(const struct verify_run_result *r, struct arena *a, struct verify_run_result *ret);

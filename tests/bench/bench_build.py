@@ -3,13 +3,15 @@
 
 usage: bench_build.py warm PTBUILD ROOT CACHE HAND_CCACHE [PAIRS]
        bench_build.py tuned PTBUILD ROOT CACHE HAND_CCACHE [PAIRS]
+       bench_build.py lean PTBUILD ROOT CACHE HAND_CCACHE [PAIRS]
        bench_build.py cold PTBUILD ROOT CACHE [PAIRS [UNITS]]
 
 warm: the whole build from the source archives to the wheel with warm compiler caches. CACHE is a store that has the sources and ptbuild's compiler cache,
       HAND_CCACHE the cache of a build by hand (an empty one is filled by an uncounted first run). By hand means: tar, patch, setup.py bdist_wheel; ptbuild
       also relocates, packs, verifies and imports what it made. Wall seconds.
-tuned: the same, but by hand has all that ptbuild chooses: precompiled headers, the fast linker, the settings of ccache that those need. HAND_CCACHE may
-      then be a copy of ptbuild's compiler cache.
+tuned: the same, but by hand compiles and links with all that ptbuild chooses: precompiled headers, the fast linker, the settings of ccache that those
+      need. HAND_CCACHE may then be a copy of ptbuild's compiler cache.
+lean: tuned, and by hand knows that the patch series gives each library three names, which a wheel holds as three copies, and how to stop that.
 cold: a sample of compile units, spread evenly over the build, without a compiler cache; the precompiled headers that they need are counted whole. CPU seconds.
 A ratio below 1 means that ptbuild takes less. Needs bubblewrap.
 """
@@ -29,10 +31,8 @@ VARIANT = ["--profile", "cpu-avx2", "--package", "pytorch", "--release", "2.6.0-
 # What a plan gives beside the settings that a person would have to give as well.
 OWN = {"PTBUILD_LINKER", "CMAKE_TOOLCHAIN_FILE", "HOME", "TMPDIR", "PATH", "USE_PRECOMPILED_HEADERS"}
 # The same options for the compiler on both sides, else the two would not build the same thing.
-ENTRIES = """# Cache entries that no environment variable reaches.
-set(HAVE_SOVERSION "OFF" CACHE STRING "")
-add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-ffile-prefix-map=/ptbuild/src/=>")
-"""
+ENTRIES = 'add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-ffile-prefix-map=/ptbuild/src/=>")\n'
+ONE_NAME = 'set(HAVE_SOVERSION "OFF" CACHE STRING "")\n'
 
 
 def bwrap(root, binds, env, command):
@@ -79,7 +79,7 @@ class Bench:
         sha = next(s["sha256"] for s in self.plan["sources"] if s["name"] == name)
         return os.path.join(self.cache, "objects", "source", sha, name)
 
-    def hand_tree(self, tree):
+    def hand_tree(self, tree, entries=ENTRIES):
         """tar, then the patch series, then flatc: what debian/rules does before setup.py."""
         src = os.path.join(tree, "src")
         os.makedirs(src)
@@ -93,7 +93,7 @@ class Bench:
             if patch != "2000-version.patch":
                 run(["patch", "-p1", "-s", "-i", f"debian/patches/{patch}"], self.log, cwd=src)
         with open(os.path.join(tree, "cfg/entries.cmake"), "w", encoding="utf-8") as f:
-            f.write(ENTRIES)
+            f.write(entries)
         flatc = ["flatc", "--cpp", "--gen-mutable", "--scoped-enums", "mobile_bytecode.fbs"]
         run(bwrap(self.root, {src: "/ptbuild/src"}, {"PATH": "/usr/bin"}, ["env", "-C", "torch/csrc/jit/serialization", *flatc]), self.log)
 
@@ -101,12 +101,12 @@ class Bench:
         binds = {os.path.join(tree, "src"): "/ptbuild/src", os.path.join(tree, "cfg"): "/ptbuild/cfg"}
         return binds | ({ccache: "/ptbuild/ccache"} if ccache else {})
 
-    def hand(self, ccache, tuned):
+    def hand(self, ccache, mode):
         tree = os.path.join(self.top, "hand")
         start = time.monotonic()
-        self.hand_tree(tree)
+        self.hand_tree(tree, ENTRIES + (ONE_NAME if mode == "lean" else ""))
         middle = time.monotonic()
-        run(bwrap(self.root, self.hand_binds(tree, ccache), self.hand_env(True, tuned), ["python3", "setup.py", "bdist_wheel"]), self.log)
+        run(bwrap(self.root, self.hand_binds(tree, ccache), self.hand_env(True, mode != "warm"), ["python3", "setup.py", "bdist_wheel"]), self.log)
         end = time.monotonic()
         shutil.rmtree(tree)
         return end - start, end - middle
@@ -129,13 +129,13 @@ def report(what, own, hand):
     print(f"{what}: ptbuild {statistics.median(own):.1f} s, by hand {statistics.median(hand):.1f} s, ratio of medians {ratio:.2f}", flush=True)
 
 
-def warm(b, ccache, pairs, tuned):
+def warm(b, ccache, pairs, mode):
     if not os.path.isdir(ccache) or not os.listdir(ccache):
         os.makedirs(ccache, exist_ok=True)
-        print(f"filling the cache by hand: {b.hand(ccache, tuned)[0]:.0f} s", flush=True)
+        print(f"filling the cache by hand: {b.hand(ccache, mode)[0]:.0f} s", flush=True)
     own, hand = [], []
     for i in range(pairs):
-        hand.append(b.hand(ccache, tuned))
+        hand.append(b.hand(ccache, mode))
         own.append(b.own())
         steps = ", ".join(f"{name} {seconds:.1f}" for name, seconds in own[-1][2].items())
         print(f"pair {i + 1}: ptbuild {own[-1][0]:.1f} s ({steps}); by hand {hand[-1][0]:.1f} s (setup.py {hand[-1][1]:.1f})", flush=True)
@@ -186,12 +186,12 @@ def cold(b, pairs, count):
 
 
 def main():
-    if len(sys.argv) < 5 or sys.argv[1] not in ("warm", "tuned", "cold"):
+    if len(sys.argv) < 5 or sys.argv[1] not in ("warm", "tuned", "lean", "cold"):
         sys.exit(__doc__)
     with tempfile.TemporaryDirectory(prefix="ptbuild-bench-", dir=os.environ.get("TMPDIR")) as top:
         b = Bench(sys.argv[2], sys.argv[3], sys.argv[4], top)
         if sys.argv[1] != "cold":
-            warm(b, os.path.abspath(sys.argv[5]), int(sys.argv[6]) if len(sys.argv) > 6 else 5, sys.argv[1] == "tuned")
+            warm(b, os.path.abspath(sys.argv[5]), int(sys.argv[6]) if len(sys.argv) > 6 else 5, sys.argv[1])
         else:
             cold(b, int(sys.argv[5]) if len(sys.argv) > 5 else 3, int(sys.argv[6]) if len(sys.argv) > 6 else 100)
 

@@ -1,0 +1,53 @@
+"""Verifying a wheel on a disk that cannot be read: each read fails once, and none of those may pass for a fault of the wheel."""
+
+import os
+import subprocess
+import sys
+
+from toy import main
+from wheelsite import clean_env, make_wheel
+
+SHIM = os.path.join(os.path.dirname(os.path.abspath(sys.argv[1])), "tests", "libfaulty.so")
+
+
+def runtime(program):
+    """The sanitizers' runtime must be the first of the preloaded, where the program has one."""
+    out = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+    return [line.split()[2] for line in out.splitlines() if "libasan" in line or "libclang_rt.asan" in line]
+
+
+def verify(world, wheel, **settings):
+    env = clean_env() | {"LD_PRELOAD": ":".join([*runtime(world.ptbuild), SHIM]), "FAULTY_UNDER": f"{world.path('wheels')}:{world.path('tmp')}"}
+    env |= {"FAULTY_CALLS": "read,map", "TMPDIR": world.path("tmp"), **{f"FAULTY_{k.upper()}": str(v) for k, v in settings.items()}}
+    return subprocess.run([world.ptbuild, "verify", "--profiles", world.profiles, wheel], capture_output=True, text=True, env=env, timeout=120)
+
+
+def wheel_and_reads(world):
+    for name in ("wheels", "tmp"):
+        os.makedirs(world.path(name), exist_ok=True)
+    wheel, count = make_wheel(world.path("wheels"), "torch", "2.6.0+cpu.avx2"), world.path("count")
+    fine = verify(world, wheel, count=count)
+    assert fine.returncode == 0, fine.stderr + fine.stdout
+    with open(count) as f:
+        calls = int(f.read())
+    assert calls >= 10, calls
+    return wheel, calls, fine.stdout
+
+
+def test_a_disk_that_cannot_be_read_is_no_fault_of_the_wheel(world):
+    wheel, calls, _ = wheel_and_reads(world)
+    for at in range(1, calls + 1):
+        result = verify(world, wheel, at=at, errno=5, **{"for": 1})
+        assert result.returncode == 8 and "Input/output error" in result.stderr, (at, result.returncode, result.stdout, result.stderr)
+        assert os.listdir(world.path("tmp")) == [], at
+
+
+def test_reads_that_end_early_are_read_on(world):
+    wheel, calls, said = wheel_and_reads(world)
+    for at in range(1, calls + 1):
+        result = verify(world, wheel, at=at, errno=0, **{"for": 1})
+        assert result.returncode == 0 and result.stdout == said, (at, result.returncode, result.stdout, result.stderr)
+
+
+if __name__ == "__main__":
+    main([test_a_disk_that_cannot_be_read_is_no_fault_of_the_wheel, test_reads_that_end_early_are_read_on])
