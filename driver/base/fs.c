@@ -91,31 +91,11 @@ ssize_t fs_read_at(int fd, void *to, size_t len, uint64_t offset)
 	return (ssize_t)have;
 }
 
-/* A new file beside `path`, under a name that cannot be longer than what the file system takes. The mode is that of open(2), less umask, which mkostemp cannot do. */
-static int open_neighbour(const char *path, mode_t mode, struct arena *a, char **ret_name, struct err *e)
-{
-	for (int attempt = 0; attempt < 100; attempt++) {
-		uint64_t id;
-		if (os_random(&id, sizeof(id)) != 0)
-			break;
-		char *name = arena_printf(a, "%s/.ptbuild-%016llx", path_dir(a, path), (unsigned long long)id);
-		int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
-		if (fd >= 0) {
-			*ret_name = name;
-			return fd;
-		}
-		if (errno != EEXIST)
-			break;
-	}
-	err_errno(e, ERR_SYSTEM, "cannot write '%s'", path);
-	return -1;
-}
-
 int fs_write_atomic(const char *path, const void *data, size_t len, mode_t mode, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	char *name = NULL;
-	AUTO_FD int fd = open_neighbour(path, mode, &a, &name, e);
+	AUTO_FD int fd = fs_neighbour(path, mode, &a, &name, e);
 	if (fd < 0)
 		return -1;
 	if (fs_write_all(fd, data, len, path, e) != 0)

@@ -31,8 +31,15 @@ int fs_sync_dir(const char *path, struct err *e) MUST_CHECK;
 int fs_sync_file(const char *path, struct err *e) MUST_CHECK;
 /* fs_rename: rename(2) and fsync of the target's directory. */
 int fs_rename(const char *from, const char *to, struct err *e) MUST_CHECK;
+/* fs_neighbour: a new file in the directory of `path`, for reading and writing, to be renamed to `path` when it is whole; its name in the arena. Gives the
+ * descriptor, -1 on error. While it is open nobody sweeps the file away. fs_sweep: removes such files of a directory that nobody has open any more: what
+ * kills left. A directory that is not there has none. */
+int fs_neighbour(const char *path, mode_t mode, struct arena *a, char **ret_name, struct err *e) MUST_CHECK;
+int fs_sweep(const char *dir, struct err *e) MUST_CHECK;
 /* fs_copy: one regular file, bytes and permission bits (copy_file_range where it can); `to` is replaced at the end, by rename. */
 int fs_copy(const char *from, const char *to, struct err *e) MUST_CHECK;
+/* fs_copy_fd: the same into an open file, from its place on. */
+int fs_copy_fd(const char *from, int out, struct err *e) MUST_CHECK;
 /* fs_copy_tree: a directory with all below it; symbolic links as links, times and permission bits kept, nothing followed below `from`. `to` must not exist; its parent must.
  * On failure nothing of it stays. Devices, FIFOs and sockets are an error. At most 512 levels, as for fs_walk, fs_sync_tree and fs_tree_size. */
 int fs_copy_tree(const char *from, const char *to, struct err *e) MUST_CHECK;

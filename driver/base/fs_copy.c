@@ -161,9 +161,8 @@ int fs_copy_tree(const char *from, const char *to, struct err *e)
 	return err_wrap(e, "copying '%s' to '%s'", from, to);
 }
 
-int fs_copy(const char *from, const char *to, struct err *e)
+int fs_copy_fd(const char *from, int out, struct err *e)
 {
-	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf rel = {0};
 	buf_addstr(&rel, from);
 	AUTO_FD int in = open(from, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -172,18 +171,26 @@ int fs_copy(const char *from, const char *to, struct err *e)
 		return copy_error(&rel, e);
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, ERR_SYSTEM, "cannot copy '%s': not a regular file", from);
-	char *part = arena_printf(&a, "%s/.ptbuild-XXXXXX", path_dir(&a, to));
-	AUTO_FD int out = mkostemp(part, O_CLOEXEC);
-	if (out < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot write '%s'", to);
 	if (copy_bytes(in, out, &rel, e) != 0)
+		return -1;
+	return fchmod(out, st.st_mode & 07777) == 0 ? 0 : copy_error(&rel, e);
+}
+
+int fs_copy(const char *from, const char *to, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	char *name = NULL;
+	AUTO_FD int out = fs_neighbour(to, 0600, &a, &name, e);
+	if (out < 0)
+		return -1;
+	if (fs_copy_fd(from, out, e) != 0)
 		goto undo;
-	if (fchmod(out, st.st_mode & 07777) != 0 || rename(part, to) != 0) {
+	if (rename(name, to) != 0) {
 		err_errno(e, ERR_SYSTEM, "cannot write '%s'", to);
 		goto undo;
 	}
 	return 0;
 undo:
-	unlink(part);
+	unlink(name);
 	return -1;
 }

@@ -1,6 +1,7 @@
 #include "step/publish.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/digest.h"
 #include "base/fs.h"
@@ -23,14 +24,13 @@ static int check_copy(const char *part, const char *from, const char *sha256, st
 /* A copy that appears under its name only when it is whole and on the disk. `sha256` may be NULL. */
 static int copy_whole(const char *from, const char *to, const char *sha256, struct arena *a, struct err *e)
 {
-	struct err ignored = {0};
-	const char *part = arena_printf(a, "%s.part%ld", to, (long)getpid());
-	if (fs_remove_tree(part, e) != 0)
+	char *part = NULL;
+	AUTO_FD int fd = fs_neighbour(to, 0600, a, &part, e);
+	if (fd < 0)
 		return -1;
-	if (fs_copy(from, part, e) != 0 || check_copy(part, from, sha256, e) != 0 || fs_sync_file(part, e) != 0 ||
+	if (fs_copy_fd(from, fd, e) != 0 || check_copy(part, from, sha256, e) != 0 || fs_sync_file(part, e) != 0 ||
 	    fs_rename(part, to, e) != 0) {
-		if (fs_remove_tree(part, &ignored) != 0)
-			err_clear(&ignored);
+		unlink(part);
 		return -1;
 	}
 	return 0;
@@ -41,7 +41,7 @@ int publish_export(const char *object, const char *wheel, const char *sha256, un
 {
 	const char *path = path_join(a, out_dir, wheel), *details = path_join(a, out_dir, variant);
 	char have[DIGEST_HEX_LEN + 1] = "";
-	if (fs_mkdirs(details, e) != 0)
+	if (fs_mkdirs(details, e) != 0 || fs_sweep(out_dir, e) != 0 || fs_sweep(details, e) != 0)
 		return -1;
 	if (fs_exists(path) && digest_file(path, have, e) != 0)
 		return -1;

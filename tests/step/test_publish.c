@@ -48,6 +48,21 @@ static void test_everything_is_put_out(void **state)
 	assert_file(test_path("dist/variant/build.json"), "{\"wheel\": \"" WHEEL "\"}");
 }
 
+static void test_what_a_kill_left_is_swept(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct err e = {0};
+	char digest[DIGEST_HEX_LEN + 1];
+	const char *path;
+	make_object("wheel", digest);
+	test_write(test_path("dist/.ptbuild-00000000000000aa"), "half a wh");
+	test_write(test_path("dist/variant/.ptbuild-00000000000000bb"), "{");
+	assert_ok(export_rev(digest, 1, &a, &path, &e), &e);
+	assert_false(fs_exists(test_path("dist/.ptbuild-00000000000000aa")));
+	assert_false(fs_exists(test_path("dist/variant/.ptbuild-00000000000000bb")));
+}
+
 static void test_nothing_else_is_left(void **state)
 {
 	(void)state;
@@ -123,6 +138,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_everything_is_put_out, test_teardown),
+		cmocka_unit_test_teardown(test_what_a_kill_left_is_swept, test_teardown),
 		cmocka_unit_test_teardown(test_nothing_else_is_left, test_teardown),
 		cmocka_unit_test_teardown(test_the_same_wheel_is_left_alone, test_teardown),
 		cmocka_unit_test_teardown(test_another_wheel_of_that_name_is_replaced_whole, test_teardown),
