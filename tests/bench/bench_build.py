@@ -8,7 +8,8 @@ usage: bench_build.py warm PTBUILD ROOT CACHE HAND_CCACHE [PAIRS]
 
 warm: the whole build from the source archives to the wheel with warm compiler caches. CACHE is a store that has the sources and ptbuild's compiler cache,
       HAND_CCACHE the cache of a build by hand (an empty one is filled by an uncounted first run). By hand means: tar, patch, setup.py bdist_wheel; ptbuild
-      also relocates, packs, verifies and imports what it made. Wall seconds.
+      also relocates, packs, verifies and imports what it made. Both leave their build tree, and no tree is removed before the end: ext4 looks for minutes
+      at the inodes that were given back lately before it gives out a new one, so whoever comes next would pay for it. Wall seconds.
 tuned: the same, but by hand compiles and links with all that ptbuild chooses: precompiled headers, the fast linker, the settings of ccache that those
       need. HAND_CCACHE may then be a copy of ptbuild's compiler cache.
 lean: tuned, and by hand knows that the patch series gives each library three names, which a wheel holds as three copies, and how to stop that.
@@ -62,6 +63,9 @@ class Bench:
         text = subprocess.run([self.ptbuild, "plan", *VARIANT, "--root", self.root, "--json"], check=True, capture_output=True, text=True).stdout
         self.plan = json.loads(text)
         self.log = os.path.join(top, "log")
+        # On the cache's file system, so that what is left can be moved there. Not below it, where ptbuild would clear it away.
+        self.left = tempfile.mkdtemp(prefix=os.path.basename(self.cache) + "-bench-", dir=os.path.dirname(self.cache))
+        self.runs = 0
 
     def hand_env(self, ccache, tuned=False):
         env = {k: v for k, v in self.plan["env"].items() if k not in OWN}
@@ -102,25 +106,31 @@ class Bench:
         return binds | ({ccache: "/ptbuild/ccache"} if ccache else {})
 
     def hand(self, ccache, mode):
-        tree = os.path.join(self.top, "hand")
+        self.runs += 1
+        tree = os.path.join(self.left, f"hand{self.runs}")
         start = time.monotonic()
         self.hand_tree(tree, ENTRIES + (ONE_NAME if mode == "lean" else ""))
         middle = time.monotonic()
         run(bwrap(self.root, self.hand_binds(tree, ccache), self.hand_env(True, mode != "warm"), ["python3", "setup.py", "bdist_wheel"]), self.log)
         end = time.monotonic()
-        shutil.rmtree(tree)
         return end - start, end - middle
 
-    def own(self):
-        out = os.path.join(self.top, "out")
+    def set_aside(self):
+        """What would be taken instead of built."""
         for kind in ("objects/wheel", "build"):
-            shutil.rmtree(os.path.join(self.cache, kind), ignore_errors=True)
+            self.runs += 1
+            if os.path.isdir(os.path.join(self.cache, kind)):
+                os.rename(os.path.join(self.cache, kind), os.path.join(self.left, f"own{self.runs}"))
+
+    def own(self):
+        self.runs += 1
+        out = os.path.join(self.left, f"out{self.runs}")
+        self.set_aside()
         start = time.monotonic()
-        run([self.ptbuild, "-q", *VARIANT, "--root", self.root, "--cache", self.cache, "--out", out, "--offline"], self.log)
+        run([self.ptbuild, "-q", *VARIANT, "--root", self.root, "--cache", self.cache, "--out", out, "--offline", "--keep"], self.log)
         whole = time.monotonic() - start
         with open(os.path.join(out, self.plan["variant"], "build.json"), encoding="utf-8") as f:
             steps = {s["step"]: s["seconds"] for s in json.load(f)["steps"]}
-        shutil.rmtree(out)
         return whole, steps["build"], steps
 
 
@@ -190,10 +200,13 @@ def main():
         sys.exit(__doc__)
     with tempfile.TemporaryDirectory(prefix="ptbuild-bench-", dir=os.environ.get("TMPDIR")) as top:
         b = Bench(sys.argv[2], sys.argv[3], sys.argv[4], top)
-        if sys.argv[1] != "cold":
-            warm(b, os.path.abspath(sys.argv[5]), int(sys.argv[6]) if len(sys.argv) > 6 else 5, sys.argv[1])
-        else:
-            cold(b, int(sys.argv[5]) if len(sys.argv) > 5 else 3, int(sys.argv[6]) if len(sys.argv) > 6 else 100)
+        try:
+            if sys.argv[1] != "cold":
+                warm(b, os.path.abspath(sys.argv[5]), int(sys.argv[6]) if len(sys.argv) > 6 else 5, sys.argv[1])
+            else:
+                cold(b, int(sys.argv[5]) if len(sys.argv) > 5 else 3, int(sys.argv[6]) if len(sys.argv) > 6 else 100)
+        finally:
+            shutil.rmtree(b.left, ignore_errors=True)
 
 
 if __name__ == "__main__":
