@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "base/fs.h"
 #include "base/os.h"
 #include "base/path.h"
+#include "base/thread.h"
 #include "step/ccache_resp.h"
 #include "step/ccache_server.h"
 
@@ -291,12 +291,7 @@ static int listen_in(const char *dir, struct arena *a, struct err *e)
 
 static int start_threads(struct ccache_remote *r, struct err *e)
 {
-	sigset_t all, old;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	int rc = pthread_create(&r->acceptor, NULL, accept_thread, r);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return rc == 0 ? 0 : err_set(e, ERR_SYSTEM, "cannot start a thread");
+	return thread_start(&r->acceptor, accept_thread, r) == 0 ? 0 : err_set(e, ERR_SYSTEM, "cannot start a thread");
 }
 
 static void release(struct ccache_remote *r)

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -12,6 +11,7 @@
 #include "base/fs.h"
 #include "base/os.h"
 #include "base/path.h"
+#include "base/thread.h"
 #include "cache/store.h"
 #include "step/fetch_place.h"
 
@@ -212,17 +212,12 @@ static void watch(struct fetch_pool *p, unsigned threads, int ended_fd, int said
 	buf_release(&text);
 }
 
-/* Signals belong to the caller's thread; SIGPIPE must not kill a worker whose server hangs up. */
+/* SIGPIPE, blocked like all signals, does not kill a worker whose server hangs up. */
 static unsigned start_workers(struct fetch_pool *p, unsigned wanted)
 {
-	sigset_t all;
-	sigset_t old;
 	unsigned started = 0;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	while (started < wanted && pthread_create(&p->threads[started].id, NULL, worker, &p->threads[started]) == 0)
+	while (started < wanted && thread_start(&p->threads[started].id, worker, &p->threads[started]) == 0)
 		started++;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return started;
 }
 

@@ -1,9 +1,7 @@
 /* The packed wheel is proved in two ways at once: by what is in the file, on every processor, and by use, which waits for Python most of the time. */
-#include <pthread.h>
-#include <signal.h>
-
 #include "base/fs.h"
 #include "base/path.h"
+#include "base/thread.h"
 #include "step/pipeline_make.h"
 
 struct use {
@@ -27,16 +25,6 @@ static void *use_in_thread(void *user)
 {
 	use_now(user);
 	return NULL;
-}
-
-/* Signals belong to the caller's thread. */
-static void use_start(struct use *u)
-{
-	sigset_t all, old;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	u->started = pthread_create(&u->thread, NULL, use_in_thread, u) == 0;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 /* Without a thread, now. */
@@ -89,7 +77,7 @@ int making_verified(struct making *m, struct err *e)
 			.log = {.level = LOG_QUIET, .fd = m->run->log->fd},
 			.arena = &side};
 	u.run = (struct run){.log = &u.log, .cancel_fd = m->run->cancel_fd};
-	use_start(&u);
+	u.started = thread_start(&u.thread, use_in_thread, &u) == 0;
 	int rc = judge_contents(m, e);
 	use_end(&u);
 	if (rc != 0)

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,6 +10,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/os.h"
+#include "base/thread.h"
 #include "step/watch_parts.h"
 
 #define MAX_STEPS 64
@@ -184,12 +184,7 @@ int watch_start(const struct watch_request *q, struct watch **ret, struct err *e
 	/* What was used before the start does not count. */
 	look(w, false);
 	w->cpu_total = 0;
-	/* Signals belong to the main thread. */
-	sigset_t all, before;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int failed = pthread_create(&w->thread, NULL, thread_main, w);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	int failed = thread_start(&w->thread, thread_main, w);
 	if (failed) {
 		destroy(w);
 		errno = failed;

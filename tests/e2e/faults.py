@@ -22,7 +22,7 @@ import time
 import traceback
 
 import faults_kinds as kinds
-from toy import World, record
+from toy import World, record, sanitizers
 
 PR_SET_CHILD_SUBREAPER = 36
 LIMIT_S = 240  # of one run, on a machine that does much else
@@ -65,12 +65,6 @@ def reap():
             pass
     except ChildProcessError:
         pass
-
-
-def sanitizers(program):
-    """The runtimes that want to be loaded before everything else."""
-    out = subprocess.run(["ldd", program], capture_output=True, text=True, check=True)
-    return [words[2] for words in map(str.split, out.stdout.splitlines()) if words and words[0].startswith(("libasan", "libubsan"))]
 
 
 class Bench:

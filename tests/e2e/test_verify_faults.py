@@ -4,20 +4,14 @@ import os
 import subprocess
 import sys
 
-from toy import main
+from toy import main, sanitizers
 from wheelsite import clean_env, make_wheel
 
 SHIM = os.path.join(os.path.dirname(os.path.abspath(sys.argv[1])), "tests", "libfaulty.so")
 
 
-def runtime(program):
-    """The sanitizers' runtime must be the first of the preloaded, where the program has one."""
-    out = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
-    return [line.split()[2] for line in out.splitlines() if "libasan" in line or "libclang_rt.asan" in line]
-
-
 def verify(world, wheel, **settings):
-    env = clean_env() | {"LD_PRELOAD": ":".join([*runtime(world.ptbuild), SHIM]), "FAULTY_UNDER": f"{world.path('wheels')}:{world.path('tmp')}"}
+    env = clean_env() | {"LD_PRELOAD": " ".join([*sanitizers(world.ptbuild), SHIM]), "FAULTY_UNDER": f"{world.path('wheels')}:{world.path('tmp')}"}
     env |= {"FAULTY_CALLS": "read,map", "TMPDIR": world.path("tmp"), **{f"FAULTY_{k.upper()}": str(v) for k, v in settings.items()}}
     return subprocess.run([world.ptbuild, "verify", "--profiles", world.profiles, wheel], capture_output=True, text=True, env=env, timeout=120)
 

@@ -44,6 +44,12 @@ def host_python():
     return out.stdout.strip()
 
 
+def sanitizers(program):
+    """The runtimes that want to be loaded before everything else."""
+    out = subprocess.run(["ldd", program], capture_output=True, text=True, check=True)
+    return [words[2] for words in map(str.split, out.stdout.splitlines()) if words and words[0].startswith(("libasan", "libubsan"))]
+
+
 def archive(era, change=None):
     """The source archive's bytes; `change` may alter the files, a dict of name to bytes."""
     files = {}
