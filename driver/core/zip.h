@@ -39,7 +39,7 @@ int zip_extract_into(const struct zip_reader *z, const char *dir, const struct r
 
 struct zip_writer;
 
-/* zip_writer_id: what the bytes depend on beside the contents: "3 libdeflate 1.14". Part of whatever key promises the same bytes. */
+/* zip_writer_id: what the bytes depend on beside the contents: "4 libdeflate 1.14". Part of whatever key promises the same bytes. */
 const char *zip_writer_id(void);
 
 /* zip_create: a new file at `path` (must not exist). `epoch` is the time of every entry, clamped to 1980. `threads` deflate in parallel; the bytes do not depend on their number. `level` 0..9: 0 stores, else of libdeflate, see zip_deflate.h. */

@@ -33,14 +33,14 @@ struct follower {
 	struct zip_writer *w;
 	pthread_mutex_t lock;
 	pthread_cond_t more;
-	uint64_t written; /* w->offset as it will be */
+	uint64_t written; /* w->written as it will be */
 	bool done, failed;
 	struct err err;
 };
 
 static void follower_init(struct follower *f, struct zip_writer *w)
 {
-	*f = (struct follower){.w = w, .written = w->offset};
+	*f = (struct follower){.w = w, .written = w->written};
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->more, NULL);
 }
@@ -153,12 +153,12 @@ static int copy_hashed(struct zip_writer *w, const struct zip_reader *z, uint64_
 	if (started)
 		pthread_join(thread, NULL);
 	follower_destroy(&f);
-	w->offset = f.written;
+	w->offset = w->written = f.written;
 	if (rc == 0 && f.failed) {
 		*e = f.err;
 		rc = -1;
 	}
-	return rc == 0 ? zip_writer_hash(w, w->offset, e) : -1;
+	return rc == 0 ? zip_writer_hash(w, w->written, e) : -1;
 }
 
 int zip_copy(struct zip_writer *w, const struct zip_reader *z, size_t first, size_t count, struct err *e)

@@ -11,7 +11,7 @@
 
 struct zip_deflater; /* one per thread */
 
-/* zip_deflater_new: `level` 1..9 of libdeflate. Each chunk's own entropy decides around it: below 6 bits a byte one level higher (two for less than 64 KiB), from 7.75 on level 1. On a torch tree level 5 alone comes out 0.2 % larger
+/* zip_deflater_new: `level` 1..9 of libdeflate. Size and entropy of each chunk decide around it: one level higher where that pays, level 1 from 7.75 bits a byte on. On a torch tree level 5 alone comes out 0.2 % larger
  * than zlib's level 6, and level 6 alone takes 20 % longer. */
 struct zip_deflater *zip_deflater_new(int level) __attribute__((returns_nonnull));
 void zip_deflater_free(struct zip_deflater *d);

@@ -26,6 +26,7 @@ struct zip_ring {
 	struct zip_buffers *large_free;
 	/* running numbers, slot = number % SLOTS: popped <= taken <= submitted */
 	size_t submitted, taken, popped;
+	size_t awaited; /* whose end is told: one for each would be a turn of the scheduler for each */
 	bool stop;
 	int level;
 	pthread_t threads[THREADS_MAX];
@@ -53,12 +54,14 @@ static void *work(void *arg)
 			pthread_cond_wait(&r->queued, &r->lock);
 		if (r->stop)
 			break;
-		struct zip_slot *s = &r->slots[r->taken++ % SLOTS];
+		size_t number = r->taken++;
+		struct zip_slot *s = &r->slots[number % SLOTS];
 		pthread_mutex_unlock(&r->lock);
 		deflate_slot(d, r->level, s);
 		pthread_mutex_lock(&r->lock);
 		s->done = true;
-		pthread_cond_signal(&r->done);
+		if (number == r->awaited)
+			pthread_cond_signal(&r->done);
 	}
 	pthread_mutex_unlock(&r->lock);
 	zip_deflater_free(d);
@@ -163,17 +166,36 @@ void zip_ring_submit(struct zip_ring *r)
 	pthread_mutex_unlock(&r->lock);
 }
 
-struct zip_slot *zip_ring_oldest(struct zip_ring *r, bool wait)
+static bool wait_for(struct zip_ring *r, size_t number, bool wait)
 {
-	if (r->popped == r->submitted)
-		return NULL;
-	struct zip_slot *s = &r->slots[r->popped % SLOTS];
+	const struct zip_slot *s = &r->slots[number % SLOTS];
 	pthread_mutex_lock(&r->lock);
+	r->awaited = number;
 	while (wait && !s->done)
 		pthread_cond_wait(&r->done, &r->lock);
 	bool done = s->done;
 	pthread_mutex_unlock(&r->lock);
-	return done ? s : NULL;
+	return done;
+}
+
+/* Of a ring full of small chunks a quarter is waited for, not each: the other quarters keep the workers busy meanwhile. */
+static size_t worth_waiting_for(const struct zip_ring *r)
+{
+	size_t number = r->popped;
+	if (r->submitted - r->popped < SLOTS || r->slots[number % SLOTS].large)
+		return number;
+	while (number + 1 < r->popped + SLOTS / 4 && !r->slots[(number + 1) % SLOTS].large)
+		number++;
+	return number;
+}
+
+struct zip_slot *zip_ring_oldest(struct zip_ring *r, bool wait)
+{
+	if (r->popped == r->submitted)
+		return NULL;
+	if (wait)
+		(void)wait_for(r, worth_waiting_for(r), true);
+	return wait_for(r, r->popped, wait) ? &r->slots[r->popped % SLOTS] : NULL;
 }
 
 void zip_ring_pop(struct zip_ring *r)

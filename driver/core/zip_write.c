@@ -20,7 +20,7 @@
 
 const char *zip_writer_id(void)
 {
-	return "3 libdeflate " LIBDEFLATE_VERSION_STRING;
+	return "4 libdeflate " LIBDEFLATE_VERSION_STRING;
 }
 
 static void put16(struct buf *b, unsigned v)
@@ -177,6 +177,7 @@ int zip_create(const char *path, uint64_t epoch, unsigned threads, int level, st
 static void writer_free(struct zip_writer *w)
 {
 	zip_ring_free(w->ring);
+	buf_release(&w->pending);
 	digest_free(w->digest);
 	if (w->fd >= 0)
 		close(w->fd);
@@ -195,14 +196,35 @@ void zip_abort(struct zip_writer *w)
 	writer_free(w);
 }
 
-static int put(struct zip_writer *w, const void *data, size_t len, struct err *e)
+static int write_out(struct zip_writer *w, const void *data, size_t len, struct err *e)
 {
 	if (fs_write_all(w->fd, data, len, w->path, e) < 0)
 		return -1;
 	/* Have the disk begin now, so that the fsync at the end is short. */
-	if (len >= (1u << 20))
-		os_begin_writing(w->fd, (off_t)w->offset, (off_t)len);
+	os_begin_writing(w->fd, (off_t)w->written, (off_t)len);
+	if (!w->header_open && w->hashed == w->written) {
+		digest_update(w->digest, data, len);
+		w->hashed += len;
+	}
+	w->written += len;
+	return 0;
+}
+
+static int flush(struct zip_writer *w, struct err *e)
+{
+	size_t len = w->pending.len;
+	w->pending.len = 0;
+	return len ? write_out(w, w->pending.data, len, e) : 0;
+}
+
+static int put(struct zip_writer *w, const void *data, size_t len, struct err *e)
+{
+	if (w->pending.len + len > ZIP_WRITE_BLOCK && flush(w, e) < 0)
+		return -1;
 	w->offset += len;
+	if (len > ZIP_WRITE_BLOCK)
+		return write_out(w, data, len, e);
+	buf_add(&w->pending, data, len);
 	return 0;
 }
 
@@ -221,12 +243,6 @@ int zip_writer_hash(struct zip_writer *w, uint64_t end, struct err *e)
 	return 0;
 }
 
-/* What an entry's header, changed afterwards, kept out of the digest so far. */
-static int hash_written(struct zip_writer *w, struct err *e)
-{
-	return zip_writer_hash(w, w->offset, e);
-}
-
 static int put_header(struct zip_writer *w, const struct zip_out_entry *en, struct err *e)
 {
 	struct buf AUTO_BUF b = {0};
@@ -234,13 +250,23 @@ static int put_header(struct zip_writer *w, const struct zip_out_entry *en, stru
 	return put(w, b.data, b.len, e);
 }
 
+/* The sizes and the CRC of an entry of several chunks are known behind its last one: until then nothing of it is hashed. */
+static int open_header(struct zip_writer *w, struct err *e)
+{
+	if (flush(w, e) < 0)
+		return -1;
+	w->header_open = true;
+	return 0;
+}
+
 static int fix_header(struct zip_writer *w, const struct zip_out_entry *en, struct err *e)
 {
 	struct buf AUTO_BUF b = {0};
 	put_local(&b, w, en);
-	if (fs_write_at(w->fd, b.data, b.len, en->offset, w->path, e) < 0)
+	if (flush(w, e) < 0 || fs_write_at(w->fd, b.data, b.len, en->offset, w->path, e) < 0)
 		return -1;
-	return hash_written(w, e);
+	w->header_open = false;
+	return zip_writer_hash(w, w->written, e);
 }
 
 static int write_slot(struct zip_writer *w, const struct zip_slot *s, struct err *e)
@@ -257,7 +283,7 @@ static int write_slot(struct zip_writer *w, const struct zip_slot *s, struct err
 		en->method = raw ? ZIP_STORED : ZIP_DEFLATED;
 		en->crc = s->crc;
 		en->packed = len;
-		if (put_header(w, en, e) < 0)
+		if ((!s->last && open_header(w, e) < 0) || put_header(w, en, e) < 0)
 			return -1;
 	} else {
 		en->crc = (uint32_t)crc32_combine(en->crc, s->crc, (z_off_t)s->raw_len);
@@ -265,9 +291,7 @@ static int write_slot(struct zip_writer *w, const struct zip_slot *s, struct err
 	}
 	if (put(w, raw ? s->raw : s->out, len, e) < 0)
 		return -1;
-	if (!s->last)
-		return 0;
-	return s->index ? fix_header(w, en, e) : hash_written(w, e);
+	return s->last && s->index ? fix_header(w, en, e) : 0;
 }
 
 /* Writes what is done, and at least one chunk if `need`. */
@@ -287,7 +311,7 @@ int zip_writer_drain(struct zip_writer *w, struct err *e)
 		if (write_done(w, true, e) < 0)
 			return -1;
 	}
-	return 0;
+	return flush(w, e);
 }
 
 static int next_slot(struct zip_writer *w, size_t len, struct zip_slot **ret, struct err *e)
@@ -416,7 +440,7 @@ static int finish(struct zip_writer *w, uint8_t ret_sha256[32], struct err *e)
 	for (size_t i = 0; i < w->count; i++)
 		put_central(&b, w, &w->entries[i]);
 	put_end(&b, w->count, w->offset, b.len);
-	if (put(w, b.data, b.len, e) < 0 || hash_written(w, e) < 0)
+	if (put(w, b.data, b.len, e) < 0 || flush(w, e) < 0)
 		return -1;
 	int fd = steal_fd(&w->fd);
 	if (fsync(fd) < 0) {

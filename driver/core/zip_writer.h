@@ -2,7 +2,7 @@
 #pragma once
 #include "core/zip.h"
 
-enum { ZIP_HASH_BLOCK = 256 * 1024 };
+enum { ZIP_HASH_BLOCK = 256 * 1024, ZIP_WRITE_BLOCK = 1024 * 1024 };
 
 struct zip_out_entry {
 	const char *name;
@@ -20,8 +20,11 @@ struct zip_writer {
 	uint32_t dos_time;
 	struct zip_ring *ring;
 	struct digest *digest;
-	uint64_t offset; /* written so far */
-	uint64_t hashed; /* of them, in the digest */
+	uint64_t offset;    /* of what comes next */
+	uint64_t written;   /* in the file; the rest is pending */
+	uint64_t hashed;    /* of what is written, in the digest */
+	bool header_open;   /* the last header that was written will be written once more */
+	struct buf pending; /* at most ZIP_WRITE_BLOCK bytes: thousands of small entries in few writes */
 	struct zip_out_entry *entries;
 	size_t count, cap;
 	void *names; /* tsearch tree */
@@ -30,7 +33,7 @@ struct zip_writer {
 
 /* zip_writer_entry: one more entry, the last of the list; its name is checked, and that it is new. */
 int zip_writer_entry(struct zip_writer *w, const char *name, uint64_t size, uint32_t mode, struct err *e) MUST_CHECK;
-/* zip_writer_drain: all that was submitted is written. */
+/* zip_writer_drain: all that was submitted is written, nothing is pending. */
 int zip_writer_drain(struct zip_writer *w, struct err *e) MUST_CHECK;
-/* zip_writer_hash: what was written up to `end` is in the digest. */
+/* zip_writer_hash: what is in the file up to `end` is in the digest. */
 int zip_writer_hash(struct zip_writer *w, uint64_t end, struct err *e) MUST_CHECK;
