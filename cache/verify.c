@@ -2,13 +2,13 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fs.h"
 #include "base/os.h"
 #include "base/path.h"
+#include "base/thread.h"
 #include "cache/store_internal.h"
 
 enum { MAX_THREADS = 16, STATUS_MS = 100 };
@@ -40,16 +40,11 @@ static void *work(void *user)
 	return NULL;
 }
 
-/* Signals belong to the caller's thread. */
 static unsigned start(struct verifier *v, pthread_t *ids, unsigned wanted)
 {
-	sigset_t all, old;
 	unsigned started = 0;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	while (started < wanted && pthread_create(&ids[started], NULL, work, v) == 0)
+	while (started < wanted && thread_start(&ids[started], work, v) == 0)
 		started++;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return started;
 }
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread.h"
+
 enum { BLOCK_BYTES = 1 << 18, HELPERS_MAX = 255 };
 
 struct block { /* ranges that one thread decodes at a time */
@@ -90,7 +92,7 @@ static void hire(struct scanner *w, struct scanner *team, size_t *team_count)
 		return;
 	struct scanner *h = &team[*team_count];
 	*h = (struct scanner){.s = s, .borrowed = true};
-	if (pthread_create(&h->thread, NULL, scan_blocks, h) != 0)
+	if (thread_start(&h->thread, scan_blocks, h) != 0)
 		atomic_fetch_add(&s->spare->processors, 1);
 	else
 		++*team_count;

@@ -9,6 +9,7 @@
 #include "base/digest.h"
 #include "base/fs.h"
 #include "base/os.h"
+#include "base/thread.h"
 #include "core/zip_format.h"
 #include "core/zip_reader.h"
 #include "core/zip_writer.h"
@@ -147,7 +148,7 @@ static int copy_hashed(struct zip_writer *w, const struct zip_reader *z, uint64_
 	struct follower f;
 	pthread_t thread;
 	follower_init(&f, w);
-	bool started = len >= COPY_STEP && pthread_create(&thread, NULL, follow, &f) == 0;
+	bool started = len >= COPY_STEP && thread_start(&thread, follow, &f) == 0;
 	int rc = copy_range(w, z, from, len, &f, e);
 	follower_stop(&f);
 	if (started)

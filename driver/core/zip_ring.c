@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/thread.h"
+
 enum {
 	THREADS_MAX = 64,
 	SLOTS = 256,
@@ -108,7 +110,7 @@ int zip_ring_new(unsigned threads, int level, struct zip_ring **ret, struct err 
 	pthread_cond_init(&r->queued, NULL);
 	pthread_cond_init(&r->done, NULL);
 	for (; r->running < threads; r->running++) {
-		errno = pthread_create(&r->threads[r->running], NULL, work, r);
+		errno = thread_start(&r->threads[r->running], work, r);
 		if (errno)
 			break;
 	}

@@ -239,7 +239,7 @@ static void *accept_thread(void *user)
 		n->remote = r;
 		n->fd = fd;
 		r->connections[place] = n;
-		if (pthread_create(&n->thread, NULL, connection_thread, n) != 0) {
+		if (thread_start(&n->thread, connection_thread, n) != 0) {
 			close(fd);
 			free(n);
 			r->connections[place] = NULL;

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/thread.h"
+
 #define SLOTS 4
 #define SLOT_SIZE (1U << 20)
 #define READ_SIZE (1U << 18)
@@ -94,7 +96,7 @@ int unpack_filter_start(int fd, struct unpack_filter **ret, struct err *e)
 	int rc = 0;
 	if (open_raw(f->archive, fd) != ARCHIVE_OK)
 		rc = err_set(e, ERR_INTEGRITY, "%s", archive_error_string(f->archive) ? archive_error_string(f->archive) : "holds nothing");
-	else if (pthread_create(&f->thread, NULL, decompress, f) != 0)
+	else if (thread_start(&f->thread, decompress, f) != 0)
 		rc = err_set(e, ERR_SYSTEM, "cannot start a thread");
 	if (rc != 0) {
 		archive_read_free(f->archive);

@@ -8,6 +8,7 @@
 
 #include "base/fs.h"
 #include "base/path.h"
+#include "base/thread.h"
 #include "step/verify_parts.h"
 
 struct pool {
@@ -136,7 +137,7 @@ static int run_workers(struct pool *p, unsigned threads, struct arena *arenas, s
 		struct worker *w = &workers[started];
 		*w = (struct worker){.pool = p, .a = &arenas[started]};
 		w->path = arena_printf(&arenas[started], "%s/member%u", p->dir, started);
-		if (pthread_create(&w->thread, NULL, work, w) != 0)
+		if (thread_start(&w->thread, work, w) != 0)
 			break;
 	}
 	for (unsigned i = 0; i < started; i++)
