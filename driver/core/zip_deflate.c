@@ -19,7 +19,7 @@ enum {
 	SAMPLE_ALL = 64 * 1024,
 	SMALL = 64 * 1024,
 	LARGE = 1024 * 1024,
-	ENTROPY_TABLES = 6 * 256 + 51, /* 6.2 bits */
+	ENTROPY_TABLES = 6 * 256 + 51,  /* 6.2 bits */
 	ENTROPY_PACKED = 7 * 256 + 192, /* 7.75 bits */
 };
 

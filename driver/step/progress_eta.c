@@ -7,6 +7,7 @@
 #define PRIOR_S 60.0   /* for how many seconds' worth the first guess counts */
 #define FIRST_S 10.0   /* nothing is said earlier, unless earlier builds say it */
 #define SURE 0.95      /* what is being made is not done before it is */
+#define GAP_S 10.0     /* nobody looked for longer: the machine, or the build, was stopped, which says nothing of the pace */
 
 enum state { LEFT, MADE, NOT_HERE };
 
@@ -127,7 +128,7 @@ void eta_update(struct eta *x, const struct eta_making *making, size_t count, do
 		if (at != (size_t)-1 && x->states[at] == LEFT)
 			x->now_making += fmin(making[i].age, SURE * weight(x, at));
 	}
-	double work = x->made + x->now_making, passed = fmax(0, now - x->updated), fade = exp(-passed / MEMORY_S);
+	double work = x->made + x->now_making, passed = fmin(fmax(0, now - x->updated), GAP_S), fade = exp(-passed / MEMORY_S);
 	x->pace_work = x->pace_work * fade + fmax(0, work - x->best);
 	x->pace_time = x->pace_time * fade + passed;
 	x->best = fmax(x->best, work);

@@ -125,6 +125,20 @@ static void a_warm_cache_is_noticed(void **state)
 	assert_near(seconds_left(f), 25, 60);
 }
 
+static void a_machine_that_slept_was_not_slow(void **state)
+{
+	struct fixture *f = *state;
+	know(f, 1000, 10, 10);
+	for (unsigned i = 0; i < 60; i++) {
+		pass(f, 5, NULL, 0);
+		ended(f, i + 1, 1000, i);
+	}
+	double before = seconds_left(f);
+	f->now += 8 * 3600;
+	pass(f, 1, NULL, 0);
+	assert_near(seconds_left(f), before, before / 10);
+}
+
 static void without_earlier_builds_it_is_by_number_and_about(void **state)
 {
 	struct fixture *f = *state;
@@ -326,6 +340,7 @@ int main(void)
 		T(weight_counts_not_number),
 		T(one_long_unit_does_not_spoil_the_estimate),
 		T(a_warm_cache_is_noticed),
+		T(a_machine_that_slept_was_not_slow),
 		T(without_earlier_builds_it_is_by_number_and_about),
 		T(what_an_earlier_run_made_is_not_left),
 		T(more_known_units_than_commands_do_not_count),
