@@ -13,7 +13,8 @@ warm: the whole build from the source archives to the wheel with warm compiler c
 tuned: the same, but by hand compiles and links with all that ptbuild chooses: precompiled headers, the fast linker, the settings of ccache that those
       need. HAND_CCACHE may then be a copy of ptbuild's compiler cache.
 lean: tuned, and by hand knows that the patch series gives each library three names, which a wheel holds as three copies, and how to stop that.
-cold: a sample of compile units, spread evenly over the build, without a compiler cache; the precompiled headers that they need are counted whole. CPU seconds.
+cold: a sample of compile units, spread evenly over the build, without a compiler cache. CPU seconds; of those of the precompiled headers, which all units share,
+      the sample bears its part, and what they take whole is told.
 A ratio below 1 means that ptbuild takes less. Needs bubblewrap.
 """
 import hashlib
@@ -82,6 +83,13 @@ class Bench:
     def source(self, name):
         sha = next(s["sha256"] for s in self.plan["sources"] if s["name"] == name)
         return os.path.join(self.cache, "objects", "source", sha, name)
+
+    def own_patches(self, src):
+        """What ptbuild changes in the sources beside the series that they bring along."""
+        top = pathlib.Path(__file__).resolve().parents[2] / "patches/pytorch" / self.plan["release"]
+        series = top / "series"
+        for name in series.read_text(encoding="utf-8").split() if series.exists() else []:
+            run(["patch", "-p1", "-s", "-i", str(top / name)], self.log, cwd=src)
 
     def hand_tree(self, tree, entries=ENTRIES):
         """tar, then the patch series, then flatc: what debian/rules does before setup.py."""
@@ -153,13 +161,15 @@ def warm(b, ccache, pairs, mode):
     report("the build step against setup.py", [o[1] for o in own], [h[1] for h in hand])
 
 
-def compile_sample(b, tree, env, units):
-    """CPU seconds of compiling `units` anew. Told by the shell inside: what bubblewrap reports leaves out the processes below it."""
-    script = "cd build && rm -f \"$@\" && find . -name '*.gch' -delete && ninja -j%d \"$@\" >/dev/null && times" % os.cpu_count()
+def compile_sample(b, tree, env, units, headers):
+    """CPU seconds of compiling the headers and then `units` anew. Told by the shell inside: what bubblewrap reports leaves out the processes below it."""
+    script = "cd build && rm -f \"$@\" && find . -name '*.gch' -delete && ninja -j%d %s >/dev/null && times && ninja -j%d \"$@\" >/dev/null && times"
+    script %= (os.cpu_count(), " ".join(headers) or "-t list", os.cpu_count())
     argv = bwrap(b.root, b.hand_binds(tree), env | {"CCACHE_DISABLE": "1"}, ["bash", "-c", script, "sh", *units])
     text = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
-    user, system = re.findall(r"(\d+)m([\d.]+)s", text)[2:4]
-    return sum(int(m) * 60 + float(s) for m, s in (user, system))
+    times = [int(m) * 60 + float(s) for m, s in re.findall(r"(\d+)m([\d.]+)s", text)]
+    first, whole = sum(times[2:4]), sum(times[6:8])
+    return first, whole - first
 
 
 def digests(tree, units):
@@ -171,23 +181,29 @@ def cold(b, pairs, count):
     for name, pch in (("hand", "OFF"), ("own", "ON")):
         tree = os.path.join(b.top, name)
         b.hand_tree(tree)
+        if name == "own":
+            b.own_patches(os.path.join(tree, "src"))
         env = b.hand_env(False) | {"USE_PRECOMPILED_HEADERS": pch}
         run(bwrap(b.root, b.hand_binds(tree), env, ["python3", "setup.py", "build", "--cmake-only"]), b.log)
-        sides[name] = (tree, env)
+        with open(os.path.join(tree, "src/build/build.ninja"), encoding="utf-8") as f:
+            sides[name] = (tree, env, re.findall(r"^build (\S+\.gch)[ :|]", f.read(), re.M))
     with open(os.path.join(b.top, "hand/src/build/build.ninja"), encoding="utf-8") as f:
         units = re.findall(r"^build (\S+\.o): C\S*_COMPILER__", f.read(), re.M)
     sample = units[:: max(1, len(units) // count)][: max(count, 1)]
     # Generated sources first, so that they are in neither side's figure.
-    for tree, env in sides.values():
+    for tree, env, _ in sides.values():
         run(bwrap(b.root, b.hand_binds(tree), env, ["sh", "-c", 'cd build && ninja "$@"', "sh", *sample[:1]]), b.log)
     print(f"{len(sample)} of {len(units)} units", flush=True)
-    cpu, objects = {"hand": [], "own": []}, {"hand": [], "own": []}
+    cpu, whole, objects = ({"hand": [], "own": []} for _ in range(3))
     for i in range(pairs):
-        for name, (tree, env) in sides.items():
-            cpu[name].append(compile_sample(b, tree, env, sample))
+        for name, (tree, env, headers) in sides.items():
+            shared, alone = compile_sample(b, tree, env, sample, headers)
+            cpu[name].append(alone + shared * len(sample) / len(units))
+            whole[name].append(alone + shared)
             objects[name].append(digests(tree, sample))
         print(f"pair {i + 1}: ptbuild {cpu['own'][-1]:.1f} CPU seconds, by hand {cpu['hand'][-1]:.1f}", flush=True)
     report("CPU seconds of the sample", cpu["own"], cpu["hand"])
+    report("the same, as though the sample alone needed the headers", whole["own"], whole["hand"])
     # Each pair compiled the headers anew, and their bytes differ from run to run: the objects must not.
     same = sum(len(set(runs)) == 1 for runs in zip(*objects["own"]))
     print(f"objects equal in all pairs, whatever bytes the precompiled header had: {same} of {len(sample)}")
