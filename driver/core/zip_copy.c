@@ -109,7 +109,7 @@ static int adopt(struct zip_writer *w, const struct zip_reader *z, size_t i, uin
 	out->packed = en->packed;
 	out->crc = en->crc;
 	out->method = en->method;
-	out->offset = en->offset - base + w->offset;
+	out->offset = en->offset - base + w->written;
 	size_t len = ZIP_LOCAL_LEN + strlen(en->name) + (out->size >= ZIP_MAX32 || out->packed >= ZIP_MAX32 ? 20 : 0);
 	if (z->data[i] - en->offset != len)
 		return bad_copy(e, z, en, "has a header of another length");
@@ -154,7 +154,7 @@ static int copy_hashed(struct zip_writer *w, const struct zip_reader *z, uint64_
 	if (started)
 		pthread_join(thread, NULL);
 	follower_destroy(&f);
-	w->offset = w->written = f.written;
+	w->written = f.written;
 	if (rc == 0 && f.failed) {
 		*e = f.err;
 		rc = -1;

@@ -168,7 +168,8 @@ void zip_ring_submit(struct zip_ring *r)
 	pthread_mutex_unlock(&r->lock);
 }
 
-static bool wait_for(struct zip_ring *r, size_t number, bool wait)
+/* Whether a slot is done, or, with `wait`, once it is. */
+static bool is_done(struct zip_ring *r, size_t number, bool wait)
 {
 	const struct zip_slot *s = &r->slots[number % SLOTS];
 	pthread_mutex_lock(&r->lock);
@@ -196,8 +197,8 @@ struct zip_slot *zip_ring_oldest(struct zip_ring *r, bool wait)
 	if (r->popped == r->submitted)
 		return NULL;
 	if (wait)
-		(void)wait_for(r, worth_waiting_for(r), true);
-	return wait_for(r, r->popped, wait) ? &r->slots[r->popped % SLOTS] : NULL;
+		(void)is_done(r, worth_waiting_for(r), true);
+	return is_done(r, r->popped, wait) ? &r->slots[r->popped % SLOTS] : NULL;
 }
 
 void zip_ring_pop(struct zip_ring *r)

@@ -221,7 +221,6 @@ static int put(struct zip_writer *w, const void *data, size_t len, struct err *e
 {
 	if (w->pending.len + len > ZIP_WRITE_BLOCK && flush(w, e) < 0)
 		return -1;
-	w->offset += len;
 	if (len > ZIP_WRITE_BLOCK)
 		return write_out(w, data, len, e);
 	buf_add(&w->pending, data, len);
@@ -279,7 +278,7 @@ static int write_slot(struct zip_writer *w, const struct zip_slot *s, struct err
 	bool raw = s->out_len == 0;
 	size_t len = raw ? s->raw_len : s->out_len;
 	if (s->index == 0) {
-		en->offset = w->offset;
+		en->offset = w->written + w->pending.len;
 		en->method = raw ? ZIP_STORED : ZIP_DEFLATED;
 		en->crc = s->crc;
 		en->packed = len;
@@ -439,7 +438,7 @@ static int finish(struct zip_writer *w, uint8_t ret_sha256[32], struct err *e)
 	struct buf AUTO_BUF b = {0};
 	for (size_t i = 0; i < w->count; i++)
 		put_central(&b, w, &w->entries[i]);
-	put_end(&b, w->count, w->offset, b.len);
+	put_end(&b, w->count, w->written, b.len);
 	if (put(w, b.data, b.len, e) < 0 || flush(w, e) < 0)
 		return -1;
 	int fd = steal_fd(&w->fd);

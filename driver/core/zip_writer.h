@@ -20,8 +20,7 @@ struct zip_writer {
 	uint32_t dos_time;
 	struct zip_ring *ring;
 	struct digest *digest;
-	uint64_t offset;    /* of what comes next */
-	uint64_t written;   /* in the file; the rest is pending */
+	uint64_t written;   /* in the file; what is pending comes next */
 	uint64_t hashed;    /* of what is written, in the digest */
 	bool header_open;   /* the last header that was written will be written once more */
 	struct buf pending; /* at most ZIP_WRITE_BLOCK bytes: thousands of small entries in few writes */

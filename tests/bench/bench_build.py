@@ -84,12 +84,19 @@ class Bench:
         sha = next(s["sha256"] for s in self.plan["sources"] if s["name"] == name)
         return os.path.join(self.cache, "objects", "source", sha, name)
 
+    def patch(self, src, patches, skip=()):
+        """The patches that the file `series` of a directory names."""
+        with open(os.path.join(patches, "series"), encoding="utf-8") as f:
+            series = [line.split()[0] for line in f if line.strip() and not line.startswith("#")]
+        for name in series:
+            if name not in skip:
+                run(["patch", "-p1", "-s", "-i", os.path.join(patches, name)], self.log, cwd=src)
+
     def own_patches(self, src):
         """What ptbuild changes in the sources beside the series that they bring along."""
         top = pathlib.Path(__file__).resolve().parents[2] / "patches/pytorch" / self.plan["release"]
-        series = top / "series"
-        for name in series.read_text(encoding="utf-8").split() if series.exists() else []:
-            run(["patch", "-p1", "-s", "-i", str(top / name)], self.log, cwd=src)
+        if (top / "series").exists():
+            self.patch(src, top)
 
     def hand_tree(self, tree, entries=ENTRIES):
         """tar, then the patch series, then flatc: what debian/rules does before setup.py."""
@@ -99,11 +106,7 @@ class Bench:
         names = [s["name"] for s in self.plan["sources"]]
         run(["tar", "--no-same-owner", "-xf", self.source(names[0]), "--strip-components=1", "-C", src], self.log)
         run(["tar", "--no-same-owner", "-xf", self.source(names[1]), "-C", src], self.log)
-        with open(os.path.join(src, "debian/patches/series"), encoding="utf-8") as f:
-            series = [line.split()[0] for line in f if line.strip() and not line.startswith("#")]
-        for patch in series:
-            if patch != "2000-version.patch":
-                run(["patch", "-p1", "-s", "-i", f"debian/patches/{patch}"], self.log, cwd=src)
+        self.patch(src, os.path.join(src, "debian/patches"), ("2000-version.patch",))
         with open(os.path.join(tree, "cfg/entries.cmake"), "w", encoding="utf-8") as f:
             f.write(entries)
         flatc = ["flatc", "--cpp", "--gen-mutable", "--scoped-enums", "mobile_bytecode.fbs"]
