@@ -83,7 +83,7 @@ static void plan(struct progress *p)
 	size_t count;
 	const char *dir = path_join(&a, p->q.build_dir, "src/build"), *log_path = path_join(&a, dir, ".ninja_log");
 	p->planned = true;
-	if (!p->q.known->count || fs_read(path_join(&a, dir, "build.ninja"), MAX_NINJA_FILE, &build, &ignored) != 0)
+	if (fs_read(path_join(&a, dir, "build.ninja"), MAX_NINJA_FILE, &build, &ignored) != 0)
 		return;
 	ninja_build_parse(buf_cstr(&build), build.len, &a, &edges, &count);
 	if (fs_exists(log_path) && fs_read(log_path, MAX_NINJA_FILE, &log, &ignored) == 0 &&

@@ -1,6 +1,7 @@
 #include "step/progress_eta.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MEMORY_S 300.0 /* how long the pace remembers */
@@ -9,14 +10,38 @@
 #define SURE 0.95      /* what is being made is not done before it is */
 #define GAP_S 10.0     /* nobody looked for longer: the machine, or the build, was stopped, which says nothing of the pace */
 
+#define MAX_KINDS 16
+
 enum state { LEFT, MADE, NOT_HERE };
+
+/* Commands of one rule of the build ("CUDA_COMPILER"), since what one such took says more of the next than the mean of all does. */
+struct kind {
+	const char *rule;
+	size_t rule_len;
+	double seconds; /* of those that are known, or were seen in this run */
+	unsigned count;
+	size_t left; /* those no earlier build knows */
+};
+
+/* A command that no earlier build knows. */
+struct newcomer {
+	const char *path;
+	struct kind *kind;
+	enum state state;
+	double age; /* when last seen */
+};
 
 struct eta {
 	const struct history *known;
+	struct arena *arena;
 	unsigned char *states; /* of each known unit */
 	double mean;           /* of the known units; 1 when there are none */
 	double left_known;     /* work of the known units that are left */
 	size_t left_count;
+	struct newcomer *newcomers; /* sorted by path */
+	size_t newcomer_count;
+	struct kind kinds[MAX_KINDS];
+	size_t kind_count;
 	unsigned done, all;
 	double made;       /* work done in this run */
 	double now_making; /* work done of what is being made */
@@ -48,6 +73,7 @@ struct eta *eta_new(const struct history *known, struct arena *a)
 	double sum = 0;
 	size_t n = 0;
 	x->known = known;
+	x->arena = a;
 	x->states = arena_array(a, known->count + 1, 1);
 	for (size_t i = 0; i < known->count; i++) {
 		sum += known->units[i].seconds;
@@ -64,14 +90,74 @@ static size_t index_of(const struct eta *x, const char *path)
 	return u ? (size_t)(u - x->known->units) : (size_t)-1;
 }
 
+static double kind_weight(const struct eta *x, const struct kind *k)
+{
+	return k->count ? k->seconds / k->count : x->mean;
+}
+
+static void learn(struct kind *k, double seconds)
+{
+	k->seconds += seconds;
+	k->count++;
+}
+
+/* CMake's rules are named KIND__TARGET. What is more than a few kinds goes with the last. */
+static struct kind *kind_of(struct eta *x, const char *rule)
+{
+	const char *end = strstr(rule, "__");
+	size_t len = end ? (size_t)(end - rule) : strlen(rule);
+	for (size_t i = 0; i < x->kind_count; i++) {
+		if (x->kinds[i].rule_len == len && strncmp(x->kinds[i].rule, rule, len) == 0)
+			return &x->kinds[i];
+	}
+	if (x->kind_count == MAX_KINDS)
+		return &x->kinds[MAX_KINDS - 1];
+	x->kinds[x->kind_count] = (struct kind){.rule = arena_strdup(x->arena, rule), .rule_len = len};
+	return &x->kinds[x->kind_count++];
+}
+
+static int order_newcomers(const void *a, const void *b)
+{
+	return strcmp(((const struct newcomer *)a)->path, ((const struct newcomer *)b)->path);
+}
+
+static struct newcomer *newcomer_find(const struct eta *x, const char *path)
+{
+	const struct newcomer key = {.path = path};
+	return x->newcomer_count ? bsearch(&key, x->newcomers, x->newcomer_count, sizeof(key), order_newcomers) : NULL;
+}
+
+static void newcomer_made(struct newcomer *n)
+{
+	n->state = MADE;
+	n->kind->left--;
+}
+
 void eta_plan(struct eta *x, const struct ninja_edge *edges, size_t count, const struct ninja_log *made)
 {
 	for (size_t i = 0; i < x->known->count; i++)
-		x->states[i] = ninja_build_find(edges, count, x->known->units[i].path) ? LEFT : NOT_HERE;
+		x->states[i] = NOT_HERE;
+	x->newcomers = arena_array(x->arena, count + 1, sizeof(*x->newcomers));
+	for (size_t i = 0; i < count; i++) {
+		struct kind *kind = kind_of(x, edges[i].rule);
+		size_t at = index_of(x, edges[i].output);
+		if (at == (size_t)-1) {
+			const char *path = arena_strdup(x->arena, edges[i].output);
+			x->newcomers[x->newcomer_count++] = (struct newcomer){.path = path, .kind = kind};
+			kind->left++;
+		} else {
+			x->states[at] = LEFT;
+			if (x->known->units[at].seconds > 0)
+				learn(kind, x->known->units[at].seconds);
+		}
+	}
 	for (size_t i = 0; made && i < made->count; i++) {
 		size_t at = index_of(x, made->entries[i].output);
+		struct newcomer *n = newcomer_find(x, made->entries[i].output);
 		if (at != (size_t)-1)
 			x->states[at] = MADE;
+		else if (n && n->state == LEFT)
+			newcomer_made(n);
 	}
 	add_up(x);
 }
@@ -87,16 +173,29 @@ static void begin_run(struct eta *x, unsigned all, double now, unsigned jobs)
 	x->pace_work = x->pace_time * (jobs ? jobs : 1);
 }
 
-/* A line ends in the unit's name, whatever stands before it. */
-static size_t named_unit(const struct eta *x, const char *line)
+/* The work of the unit that a line tells of, which is made now. A line ends in the unit's name, whatever stands before it. */
+static double told(struct eta *x, const char *line)
 {
 	for (const char *p = line; p; p = strchr(p, ' ')) {
 		p += *p == ' ';
 		size_t at = index_of(x, p);
-		if (at != (size_t)-1)
-			return at;
+		struct newcomer *n = at == (size_t)-1 ? newcomer_find(x, p) : NULL;
+		if (at != (size_t)-1 && x->states[at] == LEFT) {
+			x->states[at] = MADE;
+			x->left_known = fmax(0, x->left_known - weight(x, at));
+			x->left_count--;
+			return weight(x, at);
+		}
+		if (n && n->state == LEFT) {
+			newcomer_made(n);
+			if (n->age > 0)
+				learn(n->kind, n->age);
+			return n->age > 0 ? n->age : kind_weight(x, n->kind);
+		}
+		if (at != (size_t)-1 || n)
+			break;
 	}
-	return (size_t)-1;
+	return x->mean;
 }
 
 void eta_count(struct eta *x, unsigned done, unsigned all, const char *line, double now, unsigned jobs)
@@ -105,17 +204,21 @@ void eta_count(struct eta *x, unsigned done, unsigned all, const char *line, dou
 		begin_run(x, all, now, jobs);
 	if (done <= x->done)
 		return;
-	size_t at = named_unit(x, line);
-	if (at != (size_t)-1 && x->states[at] == LEFT) {
-		x->states[at] = MADE;
-		x->made += weight(x, at);
-		x->left_known = fmax(0, x->left_known - weight(x, at));
-		x->left_count--;
-	} else {
-		x->made += x->mean;
-	}
-	x->made += x->mean * (done - x->done - 1); /* of those nothing was said */
+	x->made += told(x, line) + x->mean * (done - x->done - 1); /* of those between nothing was said */
 	x->done = done;
+}
+
+/* What has been done of a unit that is being made. */
+static double work_of(struct eta *x, const struct eta_making *making)
+{
+	size_t at = index_of(x, making->path);
+	if (at != (size_t)-1)
+		return x->states[at] == LEFT ? fmin(making->age, SURE * weight(x, at)) : 0;
+	struct newcomer *n = newcomer_find(x, making->path);
+	if (!n || n->state != LEFT)
+		return 0;
+	n->age = fmax(0, making->age);
+	return fmin(n->age, SURE * kind_weight(x, n->kind));
 }
 
 void eta_update(struct eta *x, const struct eta_making *making, size_t count, double now)
@@ -123,11 +226,8 @@ void eta_update(struct eta *x, const struct eta_making *making, size_t count, do
 	if (!x->all)
 		return;
 	x->now_making = 0;
-	for (size_t i = 0; i < count; i++) {
-		size_t at = index_of(x, making[i].path);
-		if (at != (size_t)-1 && x->states[at] == LEFT)
-			x->now_making += fmin(making[i].age, SURE * weight(x, at));
-	}
+	for (size_t i = 0; i < count; i++)
+		x->now_making += work_of(x, &making[i]);
 	double work = x->made + x->now_making, passed = fmin(fmax(0, now - x->updated), GAP_S), fade = exp(-passed / MEMORY_S);
 	x->pace_work = x->pace_work * fade + fmax(0, work - x->best);
 	x->pace_time = x->pace_time * fade + passed;
@@ -135,11 +235,22 @@ void eta_update(struct eta *x, const struct eta_making *making, size_t count, do
 	x->updated = now;
 }
 
-/* Work that is left, by the units that are known and the mean of them for the others. */
+/* What `count` commands take that no earlier build knows. */
+static double newcomers_left(const struct eta *x, double count)
+{
+	double work = 0, number = 0;
+	for (size_t i = 0; i < x->kind_count; i++) {
+		work += (double)x->kinds[i].left * kind_weight(x, &x->kinds[i]);
+		number += (double)x->kinds[i].left;
+	}
+	return number > 0 ? work * count / number : count * x->mean;
+}
+
+/* Work that is left, by the units that are known and, for the others, by what their kind takes. */
 static double left(const struct eta *x)
 {
 	double commands = x->all > x->done ? x->all - x->done : 0, known = (double)x->left_count;
-	double work = known > commands ? x->left_known * commands / known : x->left_known + (commands - known) * x->mean;
+	double work = known > commands ? x->left_known * commands / known : x->left_known + newcomers_left(x, commands - known);
 	return fmax(0, work - x->now_making);
 }
 

@@ -171,6 +171,46 @@ static void what_an_earlier_run_made_is_not_left(void **state)
 	assert_near(seconds_left(f), 5, 2);
 }
 
+/* A build with CUDA after one without: the units that are new take 60 s each, not the 5 of the others, and that is noticed when the first of them is made. */
+static void what_is_new_counts_as_others_of_its_kind(void **state)
+{
+	struct fixture *f = *state;
+	static const struct ninja_edge edges[] = {
+		{.output = "000.o", .rule = "CXX_COMPILER__a"},   {.output = "001.o", .rule = "CXX_COMPILER__a"},
+		{.output = "a.cu.o", .rule = "CUDA_COMPILER__a"}, {.output = "b.cu.o", .rule = "CUDA_COMPILER__b"},
+		{.output = "c.cu.o", .rule = "CUDA_COMPILER__b"}, {.output = "new.o", .rule = "CXX_COMPILER__b"}};
+	know(f, 2, 5, 5);
+	eta_plan(f->eta, edges, 6, &(struct ninja_log){0});
+	ended(f, 1, 6, 0);
+	eta_update(f->eta, NULL, 0, f->now);
+	assert_near(eta_look(f->eta).percent, 100.0 / 6, 0.1); /* as yet all are alike */
+	for (unsigned age = 1; age <= 60; age++) {
+		const struct eta_making making = {.path = "a.cu.o", .age = age};
+		pass(f, 1, &making, 1);
+	}
+	eta_count(f->eta, 2, 6, "Building CUDA object a.cu.o", f->now, 1);
+	pass(f, 1, NULL, 0);
+	assert_near(eta_look(f->eta).percent, 100.0 * (5 + 60) / (5 + 60 + 5 + 60 + 60 + 5), 0.5);
+	/* One from the compiler cache was never seen being made: it says nothing of what the next takes. */
+	eta_count(f->eta, 3, 6, "Building CUDA object b.cu.o", f->now, 1);
+	pass(f, 1, NULL, 0);
+	assert_near(eta_look(f->eta).percent, 100.0 * (5 + 60 + 60) / (5 + 60 + 5 + 60 + 60 + 5), 0.5);
+}
+
+static void what_is_new_and_made_already_is_not_left(void **state)
+{
+	struct fixture *f = *state;
+	static const struct ninja_edge edges[] = {
+		{.output = "a.cu.o", .rule = "CUDA"}, {.output = "b.cu.o", .rule = "CUDA"}, {.output = "c.o", .rule = "CXX"}};
+	struct ninja_entry entries[] = {{.output = "b.cu.o"}, {.output = "b.cu.o"}};
+	know(f, 0, 0, 0);
+	eta_plan(f->eta, edges, 3, &(struct ninja_log){.entries = entries, .count = 2});
+	eta_count(f->eta, 1, 2, "Building CUDA object a.cu.o", f->now, 1);
+	eta_update(f->eta, NULL, 0, f->now);
+	assert_near(eta_look(f->eta).percent, 50, 0.1);
+	assert_true(eta_look(f->eta).about);
+}
+
 static void more_known_units_than_commands_do_not_count(void **state)
 {
 	struct fixture *f = *state;
@@ -343,6 +383,8 @@ int main(void)
 		T(a_machine_that_slept_was_not_slow),
 		T(without_earlier_builds_it_is_by_number_and_about),
 		T(what_an_earlier_run_made_is_not_left),
+		T(what_is_new_counts_as_others_of_its_kind),
+		T(what_is_new_and_made_already_is_not_left),
 		T(more_known_units_than_commands_do_not_count),
 		T(a_count_that_begins_anew_is_a_new_run),
 		T(it_never_is_nonsense),
