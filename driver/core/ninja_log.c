@@ -69,10 +69,11 @@ int ninja_log_parse(const char *text, size_t len, const char *name, struct arena
 	log.entries = arena_array(a, lines + 1, sizeof(*log.entries));
 	for (line++; line < end;) {
 		const char *stop = memchr(line, '\n', (size_t)(end - line));
-		if (stop && parse_entry(line, stop, a, &log.entries[log.count]))
-			log.count++;
-		else
+		struct ninja_entry *entry = &log.entries[log.count];
+		if (!stop || !parse_entry(line, stop, a, entry))
 			log.skipped++;
+		else if (strncmp(entry->output, NINJA_WAIT_DIR, strlen(NINJA_WAIT_DIR)) != 0)
+			log.count++;
 		line = stop ? stop + 1 : end;
 	}
 	*ret = log;

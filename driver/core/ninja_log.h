@@ -6,6 +6,9 @@
 #include "base/arena.h"
 #include "base/err.h"
 
+/* Commands whose output lies here only keep order among others. ptbuild puts them into a build.ninja; what reads its statements or its log passes over them. */
+#define NINJA_WAIT_DIR ".ptbuild-heavy/"
+
 /* One line of the log: an output that a command made. */
 struct ninja_entry {
 	const char *output;

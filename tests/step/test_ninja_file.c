@@ -21,6 +21,13 @@ static struct ninja_file_unit judge(const char *output, void *user)
 	return u;
 }
 
+static struct ninja_file_unit judge_ordinary(const char *output, void *user)
+{
+	(void)output;
+	(void)user;
+	return (struct ninja_file_unit){.cost = 5};
+}
+
 static const struct ninja_options options = {.compile = 4, .heavy = 2, .link = 1, .unit = judge};
 
 #define HEAD                                                                                                                               \
@@ -79,6 +86,61 @@ static void the_slowest_come_first_and_equals_stay(void **state)
 		"build heavy5.o: C_COMPILER__x 5.c\n  pool = ptbuild_heavy\nbuild slow3.o: C_COMPILER__x 3.c\n  pool = ptbuild_compile\n"
 		"build 1.o: C_COMPILER__x 1.c\n  pool = ptbuild_compile\nbuild 2.o: C_COMPILER__x 2.c\n  pool = ptbuild_compile\n"
 		"build 4.o: C_COMPILER__x 4.c\n  pool = ptbuild_compile\n");
+}
+
+#define HEAD_POOLS "# ptbuild: pools\npool ptbuild_compile\n  depth = 4\npool ptbuild_heavy\n  depth = 2\npool ptbuild_link\n  depth = 1\n"
+#define WAIT_RULE "rule ptbuild_wait\n  command = : > $out\n"
+#define WAITS(n, of)                                                                                                                       \
+	"build .ptbuild-heavy/" n "-1: ptbuild_wait " of "\nbuild .ptbuild-heavy/" n "-2: ptbuild_wait .ptbuild-heavy/" n                  \
+	"-1\nbuild .ptbuild-heavy/" n "-3: ptbuild_wait .ptbuild-heavy/" n "-2\nbuild .ptbuild-heavy/" n                                   \
+	"-4: ptbuild_wait .ptbuild-heavy/" n "-3\n"
+#define HEAD_END "# ptbuild: end of pools\n"
+
+static void links_wait_for_their_heavy_units(void **state)
+{
+	(void)state;
+	static const char units[] = "build heavy1.o: C_COMPILER__x 1\nbuild heavy$ 2.o: C_COMPILER__x 2\nbuild heavy3.o: C_COMPILER__x 3\n";
+	static const char pooled[] = "build heavy1.o: C_COMPILER__x 1\n  pool = ptbuild_heavy\nbuild heavy$ 2.o: C_COMPILER__x 2\n"
+				     "  pool = ptbuild_heavy\nbuild heavy3.o: C_COMPILER__x 3\n  pool = ptbuild_heavy\n";
+	AUTO_BUF struct buf text = {0}, want = {0};
+	buf_printf(&text,
+		   "%sbuild a.so: C_SHARED_LIBRARY_LINKER__a heavy1.o $\n    b.o heavy$ 2.o heavy3.o | heavy9.o\r\n  X = 1\n"
+		   "build b.a: C_STATIC_LIBRARY_LINKER__b heavy3.o | c || gen.h\nbuild c: phony heavy1.o\nbuild d: C_EXECUTABLE_LINKER__d "
+		   "b.o\n"
+		   "build e: C_EXECUTABLE_LINKER__e heavy1.o",
+		   units);
+	buf_printf(&want,
+		   "%s%sbuild a.so: C_SHARED_LIBRARY_LINKER__a heavy1.o $\n    b.o heavy$ 2.o heavy3.o | heavy9.o || .ptbuild-heavy/1-4\r\n"
+		   "  pool = ptbuild_link\n  X = 1\n"
+		   "build b.a: C_STATIC_LIBRARY_LINKER__b heavy3.o | c || gen.h .ptbuild-heavy/2-4\nbuild c: phony heavy1.o\n"
+		   "build d: C_EXECUTABLE_LINKER__d b.o\n  pool = ptbuild_link\nbuild e: C_EXECUTABLE_LINKER__e heavy1.o || "
+		   ".ptbuild-heavy/3-4\n  pool = ptbuild_link\n",
+		   HEAD_POOLS WAIT_RULE WAITS("1", "heavy1.o heavy3.o") WAITS("2", "heavy3.o") WAITS("3", "heavy1.o") HEAD_END, pooled);
+	becomes(buf_cstr(&text), buf_cstr(&want));
+}
+
+/* Without heavy units, or with others, what was hung on is taken off again. */
+static void waits_are_taken_off_again(void **state)
+{
+	(void)state;
+	static const char *const lines[] = {"build a.so: C_SHARED_LIBRARY_LINKER__a heavy1.o b.o",
+					    "build a.so: C_SHARED_LIBRARY_LINKER__a heavy1.o b.o | c || gen.h"};
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+		AUTO_ARENA struct arena a = {0};
+		AUTO_BUF struct buf text = {0}, out = {0}, plain = {0};
+		struct err e = {0};
+		struct ninja_counts c;
+		struct ninja_options none = options;
+		none.unit = judge_ordinary;
+		buf_printf(&text, "build heavy1.o: C_COMPILER__x 1\n%s\n", lines[i]);
+		assert_ok(ninja_text(buf_cstr(&text), text.len, "b", &none, &a, &plain, &c, &e), &e);
+		char *waiting = rewritten(buf_cstr(&text), NULL);
+		assert_contains(waiting, " .ptbuild-heavy/1-4\n");
+		assert_ok(ninja_text(waiting, strlen(waiting), "b", &none, &a, &out, &c, &e), &e);
+		assert_string_equal(buf_cstr(&out), buf_cstr(&plain));
+		assert_null(strstr(buf_cstr(&out), "ptbuild-heavy"));
+		free(waiting);
+	}
 }
 
 static void nothing_moves_past_a_variable(void **state)
@@ -274,11 +336,62 @@ static void ninja_starts_the_heaviest_first_and_pools_dirty_nothing(void **state
 	free(out);
 }
 
+/* Which of the outputs was made at which place. */
+static size_t place(const char *order, const char *output)
+{
+	const char *at = strstr(order, output);
+	size_t n = 0;
+	assert_non_null(at);
+	for (const char *p = order; p < at; p++)
+		n += *p == '\n';
+	return n;
+}
+
+/* A kernel of the upper library is ready long before the units of the lower one, which wait for a header; it takes the one place of the heavy ones all the same. */
+static const char two_libraries[] =
+	"rule C_COMPILER__x\n  command = sleep 0.02; echo $out >> order && touch $out\n"
+	"rule C_SHARED_LIBRARY_LINKER__x\n  command = touch $out\n"
+	"build pch: C_COMPILER__x in\n"
+	"build 1.o: C_COMPILER__x in | pch\nbuild 2.o: C_COMPILER__x in | pch\nbuild 3.o: C_COMPILER__x in | pch\n"
+	"build 4.o: C_COMPILER__x in | pch\nbuild 5.o: C_COMPILER__x in | pch\nbuild 6.o: C_COMPILER__x in | pch\n"
+	"build heavy1.o: C_COMPILER__x in | pch\nbuild heavy2.o: C_COMPILER__x in\nbuild heavy3.o: C_COMPILER__x in\n"
+	"build low.so: C_SHARED_LIBRARY_LINKER__x 1.o 2.o 3.o 4.o 5.o 6.o heavy1.o\n"
+	"build high.so: C_SHARED_LIBRARY_LINKER__x heavy2.o heavy3.o | low.so\n";
+
+static void heavy_units_of_the_last_library_do_not_stand_in_the_way(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct err e = {0};
+	struct ninja_counts c;
+	struct ninja_options o = options;
+	o.heavy = 1;
+	test_dir();
+	test_write(test_path("in"), "");
+	test_write(test_path("build.ninja"), two_libraries);
+	assert_ok(ninja_file_rewrite(test_path("build.ninja"), &o, &a, &c, &e), &e);
+	assert_int_equal(c.heavy, 3);
+	free(ninja("-j2"));
+	char *order = test_read(test_path("order")), *version = ninja("--version");
+	if (strcmp(version, "1.12") >= 0) {
+		assert_true(place(order, "heavy1.o") < place(order, "5.o"));
+		assert_true(place(order, "heavy2.o") < place(order, "6.o"));
+		assert_true(place(order, "heavy3.o") < 9);
+	}
+	free(order);
+	free(version);
+	char *out = ninja("-d explain");
+	assert_contains(out, "no work to do");
+	free(out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_kind_gets_its_pool),
 		cmocka_unit_test(the_slowest_come_first_and_equals_stay),
+		cmocka_unit_test(links_wait_for_their_heavy_units),
+		cmocka_unit_test(waits_are_taken_off_again),
 		cmocka_unit_test(nothing_moves_past_a_variable),
 		cmocka_unit_test(a_pool_of_its_own_is_kept),
 		cmocka_unit_test(names_and_lines_in_every_spelling),
@@ -289,6 +402,7 @@ int main(void)
 		cmocka_unit_test(other_depths_replace_the_old_ones),
 		cmocka_unit_test_teardown(the_file_keeps_its_time_and_is_written_once, test_teardown),
 		cmocka_unit_test_teardown(ninja_starts_the_heaviest_first_and_pools_dirty_nothing, test_teardown),
+		cmocka_unit_test_teardown(heavy_units_of_the_last_library_do_not_stand_in_the_way, test_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
