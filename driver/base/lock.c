@@ -75,10 +75,12 @@ int lock_acquire(struct lock *l, const char *path, bool shared, const struct run
 {
 	for (bool said = false;; said = true) {
 		bool got = false;
-		if (run_check(run, e) != 0 || lock_try(l, path, shared, &got, e) != 0)
+		if (lock_try(l, path, shared, &got, e) != 0)
 			return -1;
 		if (got)
 			return 0;
+		if (run_check(run, e) != 0)
+			return -1;
 		long holder = said ? 0 : read_holder(path);
 		if (holder > 0)
 			log_info(run->log, "waiting for '%s', held by process %ld", path, holder);

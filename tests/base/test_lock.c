@@ -131,6 +131,23 @@ static void waiting_says_who_holds_it_and_ends_with_the_holder(void **state)
 	assert_string_equal(text, want); /* once */
 }
 
+static void who_was_cancelled_gets_what_is_free(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	int cancel[2];
+	test_dir();
+	assert_int_equal(pipe(cancel), 0);
+	assert_int_equal(write(cancel[1], "", 1), 1);
+	struct log log = {.level = LOG_QUIET, .fd = 2};
+	const struct run run = {.log = &log, .cancel_fd = cancel[0]};
+	struct lock l = LOCK_NONE;
+	assert_ok(lock_acquire(&l, test_path("l"), false, &run, &e), &e);
+	lock_release(&l);
+	close(cancel[0]);
+	close(cancel[1]);
+}
+
 static void waiting_can_be_cancelled(void **state)
 {
 	(void)state;
@@ -188,6 +205,7 @@ int main(void)
 		cmocka_unit_test_teardown(release_twice_is_fine, test_teardown),
 		cmocka_unit_test_teardown(file_names_the_holder, test_teardown),
 		cmocka_unit_test_teardown(waiting_says_who_holds_it_and_ends_with_the_holder, test_teardown),
+		cmocka_unit_test_teardown(who_was_cancelled_gets_what_is_free, test_teardown),
 		cmocka_unit_test_teardown(waiting_can_be_cancelled, test_teardown),
 		cmocka_unit_test_teardown(removed_lock_file_is_made_anew, test_teardown),
 		cmocka_unit_test_teardown(impossible_lock_is_named, test_teardown),
