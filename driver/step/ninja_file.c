@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/fs.h"
+#include "base/os.h"
 #include "step/ninja_parts.h"
 
 static const char *const pool_names[] = {NULL, NINJA_PREFIX "compile", NINJA_PREFIX "heavy", NINJA_PREFIX "link"};

@@ -102,9 +102,9 @@ void ninja_put_wait(const struct ninja_piece *piece, struct buf *out)
 /* Where the last word begins, with the blank before it; 0 if a '$' makes that part of the word. */
 static size_t last_word(const char *head, size_t len)
 {
-	const char *blank = memrchr(head, ' ', len);
-	size_t at = blank ? (size_t)(blank - head) : 0;
-	return at && head[at - 1] != '$' ? at : 0;
+	while (len && head[len - 1] != ' ')
+		len--;
+	return len > 1 && head[len - 2] != '$' ? len - 1 : 0;
 }
 
 size_t ninja_head_len(const char *head, size_t len)
