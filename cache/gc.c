@@ -57,14 +57,8 @@ static int add_cache_file(const char *rel, const struct stat *st, void *user, st
 	bool entry = len > 3 && rel[1] == '/' && strchr("0123456789abcdef", rel[0]) && strchr("RMW", rel[len - 1]) && S_ISREG(st->st_mode);
 	if (!entry)
 		return 0;
-	if (f->count == f->cap) {
-		size_t cap = f->cap ? f->cap * 2 : 256;
-		struct store_object *items = arena_array(f->arena, cap, sizeof(*items));
-		if (f->count)
-			memcpy(items, f->items, f->count * sizeof(*items));
-		f->items = items;
-		f->cap = cap;
-	}
+	if (f->count == f->cap)
+		f->items = arena_grow(f->arena, f->items, &f->cap, 256, sizeof(*f->items));
 	const char *key = arena_strdup(f->arena, rel);
 	f->items[f->count++] =
 		(struct store_object){GC_CCACHE, key, path_join(f->arena, f->top, key), (uint64_t)st->st_size, st->st_mtim.tv_sec};

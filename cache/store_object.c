@@ -148,14 +148,8 @@ struct object_array {
 
 static struct store_object *object_add(struct object_array *l, struct arena *a)
 {
-	if (l->count == l->cap) {
-		size_t cap = l->cap ? l->cap * 2 : 32;
-		struct store_object *items = arena_array(a, cap, sizeof(*items));
-		if (l->count)
-			memcpy(items, l->items, l->count * sizeof(*items));
-		l->items = items;
-		l->cap = cap;
-	}
+	if (l->count == l->cap)
+		l->items = arena_grow(a, l->items, &l->cap, 32, sizeof(*l->items));
 	return &l->items[l->count++];
 }
 

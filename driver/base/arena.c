@@ -77,6 +77,18 @@ void *arena_array(struct arena *a, size_t count, size_t size)
 	return arena_alloc(a, total);
 }
 
+void *arena_grow(struct arena *a, const void *items, size_t *cap, size_t first, size_t size)
+{
+	size_t more;
+	if (__builtin_mul_overflow(*cap, 2, &more))
+		abort();
+	void *grown = arena_array(a, more ? more : first, size);
+	if (*cap)
+		memcpy(grown, items, *cap * size);
+	*cap = more ? more : first;
+	return grown;
+}
+
 char *arena_strndup(struct arena *a, const char *s, size_t n)
 {
 	size_t len = strnlen(s, n);

@@ -49,14 +49,8 @@ static int cmp_entries(const void *va, const void *vb)
 
 static void entries_add(struct entries *l, struct arena *a, const char *name, const struct stat *st)
 {
-	if (l->count == l->cap) {
-		size_t cap = l->cap ? l->cap * 2 : 32;
-		struct entry *items = arena_array(a, cap, sizeof(*items));
-		if (l->count)
-			memcpy(items, l->items, l->count * sizeof(*items));
-		l->items = items;
-		l->cap = cap;
-	}
+	if (l->count == l->cap)
+		l->items = arena_grow(a, l->items, &l->cap, 32, sizeof(*l->items));
 	l->items[l->count].st = *st;
 	l->items[l->count++].name = arena_strdup(a, name);
 }

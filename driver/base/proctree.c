@@ -18,14 +18,8 @@ struct list {
 
 static void list_add(struct list *l, const struct proctree_item *it)
 {
-	if (l->count == l->cap) {
-		size_t cap = l->cap ? l->cap * 2 : 64;
-		struct proctree_item *items = arena_array(l->arena, cap, sizeof(*items));
-		if (l->count)
-			memcpy(items, l->items, l->count * sizeof(*items));
-		l->items = items;
-		l->cap = cap;
-	}
+	if (l->count == l->cap)
+		l->items = arena_grow(l->arena, l->items, &l->cap, 64, sizeof(*l->items));
 	l->items[l->count++] = *it;
 }
 

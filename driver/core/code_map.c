@@ -7,14 +7,8 @@
 
 void code_add(struct candidates *c, struct candidate one)
 {
-	if (c->count == c->cap) {
-		size_t cap = c->cap ? c->cap * 2 : 256;
-		struct candidate *grown = arena_array(c->a, cap, sizeof(*grown));
-		if (c->count)
-			memcpy(grown, c->items, c->count * sizeof(*grown));
-		c->items = grown;
-		c->cap = cap;
-	}
+	if (c->count == c->cap)
+		c->items = arena_grow(c->a, c->items, &c->cap, 256, sizeof(*c->items));
 	one.order = (unsigned)c->count;
 	c->items[c->count++] = one;
 }

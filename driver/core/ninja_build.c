@@ -71,7 +71,7 @@ static bool parse_statement(struct cursor c, struct buf *word, struct arena *a, 
 	struct ninja_edge edge;
 	bool whole;
 	edge.output = first_path(&c, word, a);
-	if (!*edge.output || c.p >= c.end || *c.p != ':' || strncmp(edge.output, NINJA_WAIT_DIR, strlen(NINJA_WAIT_DIR)) == 0)
+	if (!*edge.output || c.p >= c.end || *c.p != ':' || ninja_is_wait(edge.output))
 		return false;
 	c.p++;
 	if (!take_word(&c, word, &whole) || !whole || strcmp(buf_cstr(word), "phony") == 0 || memchr(word->data, '\0', word->len))

@@ -51,6 +51,11 @@ static bool parse_entry(const char *p, const char *end, struct arena *a, struct 
 	return true;
 }
 
+bool ninja_is_wait(const char *output)
+{
+	return strncmp(output, NINJA_WAIT_DIR, strlen(NINJA_WAIT_DIR)) == 0;
+}
+
 int ninja_log_parse(const char *text, size_t len, const char *name, struct arena *a, struct ninja_log *ret, struct err *e)
 {
 	struct ninja_log log = {0};
@@ -72,7 +77,7 @@ int ninja_log_parse(const char *text, size_t len, const char *name, struct arena
 		struct ninja_entry *entry = &log.entries[log.count];
 		if (!stop || !parse_entry(line, stop, a, entry))
 			log.skipped++;
-		else if (strncmp(entry->output, NINJA_WAIT_DIR, strlen(NINJA_WAIT_DIR)) != 0)
+		else if (!ninja_is_wait(entry->output))
 			log.count++;
 		line = stop ? stop + 1 : end;
 	}

@@ -8,6 +8,7 @@
 
 /* Commands whose output lies here only keep order among others. ptbuild puts them into a build.ninja; what reads its statements or its log passes over them. */
 #define NINJA_WAIT_DIR ".ptbuild-heavy/"
+bool ninja_is_wait(const char *output);
 
 /* One line of the log: an output that a command made. */
 struct ninja_entry {

@@ -7,14 +7,8 @@
 
 static void add(struct plan_diff *d, struct arena *a, const struct plan_difference *item)
 {
-	if (d->count == d->cap) {
-		size_t cap = d->cap ? d->cap * 2 : 32;
-		struct plan_difference *items = arena_array(a, cap, sizeof(*items));
-		if (d->count)
-			memcpy(items, d->items, d->count * sizeof(*items));
-		d->items = items;
-		d->cap = cap;
-	}
+	if (d->count == d->cap)
+		d->items = arena_grow(a, d->items, &d->cap, 32, sizeof(*d->items));
 	d->items[d->count++] = *item;
 }
 

@@ -18,14 +18,8 @@ char *settings_origin(const struct setting *item, struct arena *a)
 
 void settings_add(struct settings *s, struct arena *a, const struct setting *item)
 {
-	if (s->count == s->cap) {
-		size_t cap = s->cap ? s->cap * 2 : 32;
-		struct setting *items = arena_array(a, cap, sizeof(*items));
-		if (s->count)
-			memcpy(items, s->items, s->count * sizeof(*items));
-		s->items = items;
-		s->cap = cap;
-	}
+	if (s->count == s->cap)
+		s->items = arena_grow(a, s->items, &s->cap, 32, sizeof(*s->items));
 	s->items[s->count++] = *item;
 }
 

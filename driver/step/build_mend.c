@@ -92,14 +92,8 @@ static void add_output(struct mend *m, const char *path)
 	struct stat st;
 	if (!path || lstat(path, &st) != 0 || !S_ISREG(st.st_mode))
 		return;
-	if (m->count == m->cap) {
-		size_t cap = m->cap ? m->cap * 2 : 1024;
-		struct output *list = arena_array(m->arena, cap, sizeof(*list));
-		if (m->count)
-			memcpy(list, m->outputs, m->count * sizeof(*list));
-		m->outputs = list;
-		m->cap = cap;
-	}
+	if (m->count == m->cap)
+		m->outputs = arena_grow(m->arena, m->outputs, &m->cap, 1024, sizeof(*m->outputs));
 	m->outputs[m->count++] = (struct output){.path = path, .empty = st.st_size == 0, .mtime = st.st_mtim.tv_sec};
 	if (st.st_mtim.tv_sec > m->latest)
 		m->latest = st.st_mtim.tv_sec;

@@ -26,14 +26,8 @@ struct archives {
 static void add(struct comparing *x, const char *where, const char *what)
 {
 	struct comparison *c = x->c;
-	if (c->count == c->cap) {
-		size_t cap = c->cap ? c->cap * 2 : 32;
-		struct difference *grown = arena_array(x->a, cap, sizeof(*grown));
-		if (c->count)
-			memcpy(grown, c->items, c->count * sizeof(*grown));
-		c->items = grown;
-		c->cap = cap;
-	}
+	if (c->count == c->cap)
+		c->items = arena_grow(x->a, c->items, &c->cap, 32, sizeof(*c->items));
 	c->items[c->count++] = (struct difference){x->member, utf8_printable(where, x->a), utf8_printable(what, x->a)};
 }
 

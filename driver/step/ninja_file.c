@@ -77,10 +77,10 @@ static void put_piece(const struct ninja_piece *piece, struct buf *out)
 	const char *next = ninja_line_end(p, end);
 	buf_add(out, p, piece->head_len);
 	ninja_put_wait(piece, out);
-	for (p = next; p > piece->at + piece->head_len && (p[-1] == '\n' || p[-1] == '\r'); p--)
-		continue;
-	buf_add(out, p, (size_t)(next - p)); /* the end of the line as it was */
-	p = piece->at;
+	const char *eol = next;
+	while (eol > p + piece->head_len && (eol[-1] == '\n' || eol[-1] == '\r'))
+		eol--;
+	buf_add(out, eol, (size_t)(next - eol));
 	if (next == end)
 		end_line(p, end, out);
 	if (piece->kind != KIND_OTHER)

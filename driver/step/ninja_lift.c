@@ -34,30 +34,14 @@ static struct strlist heavy_outputs(const struct ninja_pieces *l, struct arena *
 	return outputs;
 }
 
-static const char *skip_outputs(const char *p, const char *end, struct buf *word)
-{
-	while (p < end && *p != ':') {
-		const char *from = p;
-		p = ninja_skip_blanks(ninja_take_word(p, end, word), end);
-		p += p == from && p < end;
-	}
-	return p;
-}
-
-/* The inputs of a link that are heavy, as a list with blanks before each; nothing for what is no link. */
-static void heavy_inputs(struct ninja_piece *piece, const struct strlist *heavy, struct buf *ret)
+/* The inputs of a link that are heavy, as a list with blanks before each. */
+static void heavy_inputs(const struct ninja_piece *piece, const struct strlist *heavy, struct buf *ret)
 {
 	AUTO_BUF struct buf word = {0};
 	const char *end = piece->at + piece->head_len;
-	const char *p = skip_outputs(ninja_skip_blanks(piece->at + strlen("build"), end), end, &word);
-	if (p < end)
-		p = ninja_take_word(ninja_skip_blanks(p + 1, end), end, &word);
-	if (!strstr(buf_cstr(&word), "_LINKER__"))
-		return;
-	while ((p = ninja_skip_blanks(p, end)) < end && *p != '|') {
-		const char *from = p;
-		p = ninja_take_word(p, end, &word);
-		if (p == from)
+	for (const char *p = ninja_skip_blanks(piece->inputs, end), *next; p < end && *p != '|'; p = ninja_skip_blanks(next, end)) {
+		next = ninja_take_word(p, end, &word);
+		if (next == p)
 			return;
 		const char *name = buf_cstr(&word);
 		if (bsearch(&name, heavy->items, heavy->count, sizeof(*heavy->items), by_name))
@@ -79,7 +63,7 @@ void ninja_lift(struct ninja_pieces *l, struct arena *a, struct buf *out)
 	for (size_t i = 0; heavy.count && i < l->count; i++) {
 		struct ninja_piece *piece = &l->items[i];
 		AUTO_BUF struct buf inputs = {0};
-		if (piece->build && !piece->movable && has_plain_end(piece))
+		if (piece->links && has_plain_end(piece))
 			heavy_inputs(piece, &heavy, &inputs);
 		if (!inputs.len)
 			continue;

@@ -18,9 +18,11 @@ struct ninja_piece {
 	enum ninja_kind kind;
 	double cost;
 	const char *output;
-	size_t head_len; /* of a build statement: its first line as CMake wrote it, without the end of the line */
-	unsigned wait;   /* number of the wait it gets, 0 for none */
-	bool order_only; /* of one that waits: it waits for something else as well */
+	size_t head_len;    /* of a build statement: its first line as CMake wrote it, without the end of the line */
+	const char *inputs; /* of a build statement: behind its rule */
+	bool links;         /* its rule makes a library, of either sort, or a program of objects */
+	unsigned wait;      /* number of the wait it gets, 0 for none */
+	bool order_only;    /* of one that waits: it waits for something else as well */
 };
 
 struct ninja_pieces {

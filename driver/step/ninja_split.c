@@ -97,37 +97,39 @@ const char *ninja_skip_blanks(const char *p, const char *end)
 	return p;
 }
 
+#define LINKER "_LINKER__" /* in the name of CMake's rule */
+
 static enum ninja_kind kind_of(const char *rule)
 {
 	if (strstr(rule, "_COMPILER__"))
 		return KIND_COMPILE;
-	if (strstr(rule, "_LINKER__") && !strstr(rule, "_STATIC_LIBRARY_"))
+	if (strstr(rule, LINKER) && !strstr(rule, "_STATIC_LIBRARY_"))
 		return KIND_LINK;
 	return KIND_OTHER;
 }
 
-/* "build OUT OUT | IMPLICIT: RULE ...": the first output and the rule. */
-static bool read_build(const struct ninja_piece *piece, struct arena *a, const char **output, enum ninja_kind *kind)
+/* "build OUT OUT | IMPLICIT: RULE ...": the first output, the rule, and where the inputs begin. */
+static bool read_build(struct ninja_piece *piece, struct arena *a)
 {
 	AUTO_BUF struct buf word = {0};
 	const char *end = piece->at + piece->head_len;
 	const char *p = ninja_skip_blanks(piece->at + strlen("build"), end);
-	*output = NULL;
 	while (p < end && *p != ':' && *p != '\n') {
 		const char *from = p;
 		p = ninja_take_word(p, end, &word);
-		if (!*output && word.len)
-			*output = arena_strdup(a, buf_cstr(&word));
+		if (!piece->output && word.len)
+			piece->output = arena_strdup(a, buf_cstr(&word));
 		p = ninja_skip_blanks(p, end);
 		if (p < end && *p == '|')
 			p = ninja_skip_blanks(p + 1, end);
 		if (p == from)
 			return false;
 	}
-	if (!*output || p >= end || *p != ':')
+	if (!piece->output || p >= end || *p != ':')
 		return false;
-	ninja_take_word(ninja_skip_blanks(p + 1, end), end, &word);
-	*kind = kind_of(buf_cstr(&word));
+	piece->inputs = ninja_take_word(ninja_skip_blanks(p + 1, end), end, &word);
+	piece->kind = kind_of(buf_cstr(&word));
+	piece->links = strstr(buf_cstr(&word), LINKER) != NULL;
 	return word.len > 0;
 }
 
@@ -151,14 +153,8 @@ static bool has_own_pool(const struct ninja_piece *piece)
 
 static void add_piece(struct ninja_pieces *l, struct arena *a, struct ninja_piece piece)
 {
-	if (l->count == l->cap) {
-		size_t cap = l->cap ? l->cap * 2 : 64;
-		struct ninja_piece *items = arena_array(a, cap, sizeof(*items));
-		if (l->count)
-			memcpy(items, l->items, l->count * sizeof(*items));
-		l->items = items;
-		l->cap = cap;
-	}
+	if (l->count == l->cap)
+		l->items = arena_grow(a, l->items, &l->cap, 64, sizeof(*l->items));
 	l->items[l->count++] = piece;
 }
 
@@ -186,7 +182,7 @@ static int read_statement(const struct reader *r, const char *text, const char *
 	if (!piece->build)
 		return 0;
 	piece->head_len = ninja_head_len(piece->at, (size_t)(ninja_line_end(piece->at, end) - piece->at));
-	if (!read_build(piece, r->arena, &piece->output, &piece->kind))
+	if (!read_build(piece, r->arena))
 		return bad(r, text, piece->at, "a build statement without output or rule", e);
 	if (piece->kind != KIND_OTHER && has_own_pool(piece))
 		piece->kind = KIND_OTHER;

@@ -9,7 +9,6 @@
 #define FIRST_S 10.0   /* nothing is said earlier, unless earlier builds say it */
 #define SURE 0.95      /* what is being made is not done before it is */
 #define GAP_S 10.0     /* nobody looked for longer: the machine, or the build, was stopped, which says nothing of the pace */
-
 #define MAX_KINDS 16
 
 enum state { LEFT, MADE, NOT_HERE };
@@ -27,7 +26,7 @@ struct kind {
 struct newcomer {
 	const char *path;
 	struct kind *kind;
-	enum state state;
+	bool made;
 	double age; /* when last seen */
 };
 
@@ -129,8 +128,8 @@ static struct newcomer *newcomer_find(const struct eta *x, const char *path)
 
 static void newcomer_made(struct newcomer *n)
 {
-	n->state = MADE;
-	n->kind->left--;
+	n->kind->left -= !n->made;
+	n->made = true;
 }
 
 void eta_plan(struct eta *x, const struct ninja_edge *edges, size_t count, const struct ninja_log *made)
@@ -152,11 +151,12 @@ void eta_plan(struct eta *x, const struct ninja_edge *edges, size_t count, const
 		}
 	}
 	for (size_t i = 0; made && i < made->count; i++) {
-		size_t at = index_of(x, made->entries[i].output);
-		struct newcomer *n = newcomer_find(x, made->entries[i].output);
+		const char *output = made->entries[i].output;
+		size_t at = index_of(x, output);
+		struct newcomer *n = at == (size_t)-1 ? newcomer_find(x, output) : NULL;
 		if (at != (size_t)-1)
 			x->states[at] = MADE;
-		else if (n && n->state == LEFT)
+		else if (n)
 			newcomer_made(n);
 	}
 	add_up(x);
@@ -173,27 +173,39 @@ static void begin_run(struct eta *x, unsigned all, double now, unsigned jobs)
 	x->pace_work = x->pace_time * (jobs ? jobs : 1);
 }
 
-/* The work of the unit that a line tells of, which is made now. A line ends in the unit's name, whatever stands before it. */
+/* Notes that a unit is made; its work. */
+static double known_made(struct eta *x, size_t at)
+{
+	if (x->states[at] != LEFT)
+		return x->mean;
+	x->states[at] = MADE;
+	x->left_known = fmax(0, x->left_known - weight(x, at));
+	x->left_count--;
+	return weight(x, at);
+}
+
+static double new_made(const struct eta *x, struct newcomer *n)
+{
+	if (n->made)
+		return x->mean;
+	newcomer_made(n);
+	if (n->age <= 0)
+		return kind_weight(x, n->kind);
+	learn(n->kind, n->age);
+	return n->age;
+}
+
+/* The work of the unit that a line tells of. The line ends in the unit's name, whatever stands before it. */
 static double told(struct eta *x, const char *line)
 {
 	for (const char *p = line; p; p = strchr(p, ' ')) {
 		p += *p == ' ';
 		size_t at = index_of(x, p);
-		struct newcomer *n = at == (size_t)-1 ? newcomer_find(x, p) : NULL;
-		if (at != (size_t)-1 && x->states[at] == LEFT) {
-			x->states[at] = MADE;
-			x->left_known = fmax(0, x->left_known - weight(x, at));
-			x->left_count--;
-			return weight(x, at);
-		}
-		if (n && n->state == LEFT) {
-			newcomer_made(n);
-			if (n->age > 0)
-				learn(n->kind, n->age);
-			return n->age > 0 ? n->age : kind_weight(x, n->kind);
-		}
-		if (at != (size_t)-1 || n)
-			break;
+		if (at != (size_t)-1)
+			return known_made(x, at);
+		struct newcomer *n = newcomer_find(x, p);
+		if (n)
+			return new_made(x, n);
 	}
 	return x->mean;
 }
@@ -215,7 +227,7 @@ static double work_of(struct eta *x, const struct eta_making *making)
 	if (at != (size_t)-1)
 		return x->states[at] == LEFT ? fmin(making->age, SURE * weight(x, at)) : 0;
 	struct newcomer *n = newcomer_find(x, making->path);
-	if (!n || n->state != LEFT)
+	if (!n || n->made)
 		return 0;
 	n->age = fmax(0, making->age);
 	return fmin(n->age, SURE * kind_weight(x, n->kind));

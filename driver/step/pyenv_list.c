@@ -37,14 +37,8 @@ static size_t word_len(const char *s, const char *more)
 
 static struct locked *add_item(struct parser *p)
 {
-	if (p->count == p->cap) {
-		size_t cap = p->cap ? p->cap * 2 : 32;
-		struct locked *items = arena_array(p->a, cap, sizeof(*items));
-		if (p->count)
-			memcpy(items, p->items, p->count * sizeof(*items));
-		p->items = items;
-		p->cap = cap;
-	}
+	if (p->count == p->cap)
+		p->items = arena_grow(p->a, p->items, &p->cap, 32, sizeof(*p->items));
 	return &p->items[p->count++];
 }
 

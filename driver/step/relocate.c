@@ -11,14 +11,8 @@
 
 void relocate_add(struct relocation *r, struct relocate_file *f)
 {
-	if (r->count == r->cap) {
-		size_t cap = r->cap ? r->cap * 2 : 64;
-		struct relocate_file **grown = arena_array(r->a, cap, sizeof(struct relocate_file *));
-		if (r->count)
-			memcpy(grown, r->files, r->count * sizeof(struct relocate_file *));
-		r->files = grown;
-		r->cap = cap;
-	}
+	if (r->count == r->cap)
+		r->files = arena_grow(r->a, r->files, &r->cap, 64, sizeof(struct relocate_file *));
 	r->files[r->count++] = f;
 }
 

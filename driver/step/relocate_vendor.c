@@ -173,14 +173,8 @@ static char *vendored_name(struct relocation *r, const char *needed, const char 
 
 static struct relocate_library *add_library(struct relocation *r)
 {
-	if (r->libs_count == r->libs_cap) {
-		size_t cap = r->libs_cap ? r->libs_cap * 2 : 16;
-		struct relocate_library **grown = arena_array(r->a, cap, sizeof(struct relocate_library *));
-		if (r->libs_count)
-			memcpy(grown, r->libs, r->libs_count * sizeof(struct relocate_library *));
-		r->libs = grown;
-		r->libs_cap = cap;
-	}
+	if (r->libs_count == r->libs_cap)
+		r->libs = arena_grow(r->a, r->libs, &r->libs_cap, 16, sizeof(struct relocate_library *));
 	return r->libs[r->libs_count++] = arena_alloc(r->a, sizeof(struct relocate_library));
 }
 

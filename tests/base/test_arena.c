@@ -88,6 +88,23 @@ static void released_arena_may_be_used_again(void **state)
 	assert_null(a.head);
 }
 
+static void an_array_grows_and_keeps_what_it_has(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	size_t cap = 0, count = 0;
+	unsigned *items = NULL;
+	for (unsigned i = 1; i <= 100; i++) {
+		if (count == cap)
+			items = arena_grow(&a, items, &cap, 3, sizeof(*items));
+		assert_int_equal(items[count], 0);
+		items[count++] = i;
+	}
+	assert_int_equal(cap, 192);
+	for (unsigned i = 0; i < 100; i++)
+		assert_int_equal(items[i], i + 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -97,6 +114,7 @@ int main(void)
 		cmocka_unit_test(array_is_zeroed),
 		cmocka_unit_test(strndup_stops_at_n_or_nul),
 		cmocka_unit_test(printf_formats_any_length),
+		cmocka_unit_test(an_array_grows_and_keeps_what_it_has),
 		cmocka_unit_test(released_arena_may_be_used_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
