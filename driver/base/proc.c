@@ -263,10 +263,15 @@ int proc_capture(const char *const *argv, const struct run *run, struct buf *out
 char *proc_find(struct arena *a, const char *name)
 {
 	const char *path = getenv("PATH");
+	return proc_find_in(a, path ? path : "/usr/local/bin:/usr/bin:/bin", name);
+}
+
+char *proc_find_in(struct arena *a, const char *path, const char *name)
+{
 	if (!*name || strchr(name, '/'))
 		return NULL;
 	struct strlist dirs = {0};
-	strlist_split(&dirs, a, path ? path : "/usr/local/bin:/usr/bin:/bin", ":");
+	strlist_split(&dirs, a, path, ":");
 	for (size_t i = 0; i < dirs.count; i++) {
 		/* A relative entry would mean another program in each directory. */
 		if (dirs.items[i][0] != '/')

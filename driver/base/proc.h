@@ -55,3 +55,5 @@ int proc_run(const struct proc_spec *spec, const struct run *run, struct proc_re
 int proc_capture(const char *const *argv, const struct run *run, struct buf *out, struct err *e) MUST_CHECK;
 /* proc_find: full path of a program in PATH, in the arena; NULL if there is none or `name` has a '/'. Relative entries of PATH are passed over. */
 char *proc_find(struct arena *a, const char *name);
+/* proc_find_in: the same in the directories of `path`, which is written like PATH. */
+char *proc_find_in(struct arena *a, const char *path, const char *name);

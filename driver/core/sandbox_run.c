@@ -75,6 +75,14 @@ static int check_shown(const struct sandbox *s, struct err *e)
 	return 0;
 }
 
+/* plain_program: what `name` means inside. The caller's PATH may begin with other directories than the build's, and Python looks itself up in the latter. */
+static const char *plain_program(const struct sandbox *s, const char *name)
+{
+	const char *path = kvlist_get(&s->env, "PATH");
+	const char *found = path ? proc_find_in(s->arena, sandbox_host_text(s, path, s->arena), name) : NULL;
+	return found ? found : name;
+}
+
 static int run_plain(const struct sandbox *s, const char *const *argv, struct proc_spec *spec, const struct run *run,
 		     struct proc_result *ret, struct err *e)
 {
@@ -86,6 +94,7 @@ static int run_plain(const struct sandbox *s, const char *const *argv, struct pr
 		if (strcmp(s->env.items[i].key, "PWD") != 0)
 			strlist_addf(&env, s->arena, "%s=%s", s->env.items[i].key, sandbox_host_text(s, s->env.items[i].value, s->arena));
 	strlist_addf(&env, s->arena, "PWD=%s", cwd);
+	words.items[0] = plain_program(s, words.items[0]);
 	spec->argv = words.items;
 	spec->envp = env.items;
 	spec->cwd = cwd;

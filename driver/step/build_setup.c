@@ -79,18 +79,17 @@ int build_set_up(const struct build_request *q, const struct backend *b, unsigne
 				    .torch = q->torch_dir ? SANDBOX_TORCH : NULL,
 				    .venv = q->venv_dir ? SANDBOX_VENV : NULL};
 	const char *cfg = path_join(a, q->build_dir, "cfg"), *out = path_join(a, q->build_dir, "out");
-	if (build_start_log(q, a, &r->log, e) != 0)
+	if (build_start_log(q, a, &r->log, e) != 0 || fs_remove_tree(out, e) != 0 || build_sandbox(q, a, s, e) != 0)
 		return -1;
-	if (fs_remove_tree(out, e) != 0 || fs_mkdirs(out, e) != 0 || fs_mkdirs(cfg, e) != 0)
-		return -1;
-	if (b->cmake && write_if_other(path_join(a, cfg, "entries.cmake"), backend_cache_file(q->plan, a), 0644, e) != 0)
+	const char *entries = backend_cache_file(q->plan, a);
+	if (q->kind == SANDBOX_NONE)
+		entries = sandbox_host_text(s, entries, a);
+	if (b->cmake && write_if_other(path_join(a, cfg, "entries.cmake"), entries, 0644, e) != 0)
 		return -1;
 	if (o.ccache && b->cmake &&
 	    write_if_other(path_join(a, cfg, path_base(BACKEND_NVCC_LAUNCHER)), backend_nvcc_launcher(q->plan, o.ccache, a), 0755, e) != 0)
 		return -1;
 	if (o.ccache && !b->cmake && masquerade(q->plan, path_join(a, cfg, "ccache"), o.ccache, a, e) != 0)
-		return -1;
-	if (build_sandbox(q, a, s, e) != 0)
 		return -1;
 	backend_env(q->plan, b, &o, a, &s->env);
 	if (o.ccache)

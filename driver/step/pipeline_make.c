@@ -153,6 +153,13 @@ static const char *libs_dir(const struct plan *p, struct arena *a)
 	return strcmp(p->package, "pytorch") == 0 ? "torch/lib" : arena_printf(a, "%s.libs", p->distribution);
 }
 
+void making_build_paths(const struct making *m, struct strlist *ret)
+{
+	strlist_ref(ret, m->arena, SANDBOX_TOP);
+	if (m->q->kind == SANDBOX_NONE)
+		strlist_ref(ret, m->arena, m->build_dir);
+}
+
 static int make_relocated(struct making *m, const char *tree, struct err *e)
 {
 	/* Driver libraries belong to the machine that runs the wheel; one OpenMP runtime must serve all, so its name is not changed. */
@@ -170,10 +177,11 @@ static int make_relocated(struct making *m, const char *tree, struct err *e)
 		strlist_ref(&r.never, m->arena, never[i]);
 	for (size_t i = 0; i < ARRAY_LEN(keep); i++)
 		strlist_ref(&r.keep_names, m->arena, keep[i]);
-	strlist_ref(&r.build_paths, m->arena, SANDBOX_TOP);
+	making_build_paths(m, &r.build_paths);
 	/* torch/share/cmake/<package>/<file>.cmake of some releases names the tree that it was made in. */
+	const char *src = m->q->kind == SANDBOX_NONE ? path_join(m->arena, m->build_dir, "src") : SANDBOX_SRC;
 	if (!m->torch)
-		kvlist_set(&r.rewrite, m->arena, SANDBOX_SRC "/torch/", "${CMAKE_CURRENT_LIST_DIR}/../../../");
+		kvlist_set(&r.rewrite, m->arena, arena_printf(m->arena, "%s/torch/", src), "${CMAKE_CURRENT_LIST_DIR}/../../../");
 	if (m->torch)
 		strlist_ref(&r.runtime_dirs, m->arena, "torch/lib");
 	step_begin(m, "relocate");

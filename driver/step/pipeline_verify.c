@@ -50,7 +50,7 @@ static int judge_contents(struct making *m, struct err *e)
 				   .expect_requires = m->torch ? arena_printf(m->arena, "torch==%s", m->torch->version) : NULL};
 	struct companions torch = {0};
 	strlist_append(&v.provided, m->arena, &m->cuda.names);
-	strlist_ref(&v.build_paths, m->arena, SANDBOX_TOP);
+	making_build_paths(m, &v.build_paths);
 	if (companions_of_files(&m->torch_files, m->arena, &torch, e) != 0)
 		return -1;
 	v.companions = torch.items;

@@ -14,7 +14,7 @@ struct relocate_request {
 		runtime_dirs;       /* directories below site-packages searched at run time: "torch/lib", "nvidia/cublas/lib"... in order */
 	struct strlist never;       /* fnmatch patterns never vendored, from the machine itself: "libcuda.so.*", "libnvidia-*" */
 	struct strlist keep_names;  /* NEEDED names vendored without the digest in their name: "libgomp.so.1" */
-	struct strlist build_paths; /* strings that no file may contain afterwards: SANDBOX_TOP */
+	struct strlist build_paths; /* strings that no file may contain afterwards: SANDBOX_TOP, and without a sandbox the build tree */
 	struct kvlist rewrite;      /* from -> to, in list order, in text files only (no NUL; .cmake .pc .txt .py .h): paths of the build */
 	const struct manylinux_policy *policy;
 	const struct isa_rules *code; /* NULL: symbol tables go as a whole */

@@ -430,6 +430,30 @@ static void test_bubblewrap_is_missing(void **state)
 	assert_contains(e.hint, "install bubblewrap");
 }
 
+static void test_without_one_the_program_is_that_of_the_environment(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	struct sandbox plain;
+	AUTO_BUF struct buf out = {0};
+	char *path = strdup(getenv("PATH"));
+	const char *const programs[] = {"build", "caller"};
+	assert_ok(sandbox_init(&plain, SANDBOX_NONE, &host, &arena, &e), &e);
+	for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
+		const char *file = test_path("%s/which-one", programs[i]);
+		const char *text = arena_printf(&arena, "#!/bin/sh\necho of %s: \"$0\"\n", programs[i]);
+		test_write(file, text);
+		chmod(file, 0755);
+	}
+	kvlist_set(&plain.env, &arena, "PATH", arena_printf(&arena, "%s:/usr/bin:/bin", test_path("build")));
+	setenv("PATH", arena_printf(&arena, "%s:/usr/bin:/bin", test_path("caller")), 1);
+	int rc = sandbox_capture(&plain, (const char *const[]){"which-one", NULL}, test_run(), &out, &e);
+	setenv("PATH", path, 1);
+	free(path);
+	assert_ok(rc, &e);
+	assert_string_equal(buf_cstr(&out), arena_printf(&arena, "of build: %s\n", test_path("build/which-one")));
+}
+
 static void test_bubblewrap_cannot_work(void **state)
 {
 	(void)state;
@@ -588,6 +612,7 @@ int main(void)
 		T(test_capture),
 		T(test_probe),
 		T(test_bubblewrap_is_missing),
+		T(test_without_one_the_program_is_that_of_the_environment),
 		T(test_bubblewrap_cannot_work),
 		T(test_dies_with_its_parent),
 		T(test_timeout_ends_everything),

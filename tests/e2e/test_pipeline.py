@@ -196,6 +196,23 @@ def test_provenance_signed_and_checked(world):
     os.remove(wheel + ".dsse.json")
 
 
+def members(path):
+    """What a wheel holds beside its own description. Python's extension is left out: its identity counts debugging information that is taken off later, with the paths in it."""
+    with zipfile.ZipFile(path) as z:
+        return {n: hashlib.sha256(z.read(n)).hexdigest() for n in z.namelist() if ".dist-info/" not in n and "/_C." not in n}
+
+
+def test_without_a_sandbox(world):
+    """As in a container that is the sandbox itself: other paths while it is built, the same libraries."""
+    for era in ("setup-py-env", "scikit-build-core"):
+        sandboxed = record(ok(world.build(era)))["record"]
+        item = record(ok(world.build(era, "--sandbox", "none", "--out", world.path("plain"), cache=world.path("plain-store"))))["record"]
+        assert item["inputs"]["sandbox"] == "none" and item["verified"]["errors"] == 0 and item["used"]["ran"], item
+        assert members(os.path.join(world.path("plain"), item["wheel"])) == members(os.path.join(world.out, sandboxed["wheel"])), era
+    shutil.rmtree(world.path("plain-store"))
+    shutil.rmtree(world.path("plain"))
+
+
 def test_built_twice(world):
     item = record(ok(world.build("light", "--check")))
     assert item["check"]["same"] and item["check"]["differences"] == [], item["check"]
@@ -384,6 +401,7 @@ if __name__ == "__main__":
             test_repack_takes_it_from_the_store,
             test_bill_of_materials_and_licences,
             test_provenance_signed_and_checked,
+            test_without_a_sandbox,
             test_built_twice,
             test_what_differs_is_named,
             test_the_plain_platform_tag,
