@@ -144,6 +144,11 @@ void backend_env(const struct plan *p, const struct backend *b, const struct bac
 			append_flag(&env, a, "CFLAGS", TORCH_MAP);
 			append_flag(&env, a, "CXXFLAGS", TORCH_MAP);
 		}
+		/* nvcc sees neither of these; whoever calls it, it reads this. */
+		if (p->toolkit)
+			append_flag(&env, a, "NVCC_APPEND_FLAGS", "-Xcompiler=" PREFIX_MAP);
+		if (p->toolkit && o->torch)
+			append_flag(&env, a, "NVCC_APPEND_FLAGS", "-Xcompiler=" TORCH_MAP);
 	}
 	if (o->linker)
 		append_flag(&env, a, "LDFLAGS", arena_printf(a, "-fuse-ld=%s", o->linker));
