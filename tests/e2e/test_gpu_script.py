@@ -115,6 +115,31 @@ class Bundle(unittest.TestCase):
             f.truncate(1000)
         self.assertNotEqual(self.start().returncode, 0)
 
+    def test_the_library_that_the_root_has_chosen(self):
+        """libblas.so.3 is in two packages; numpy's dependency names one, the root's link leads to the other."""
+        root = os.path.join(self.dir, "root")
+        packages = {name: "" for name in ("python3", "python3-venv", "python3-pip", "libc-bin", "ca-certificates")}
+        packages |= {"python3-numpy": "Depends: libblas3 | libblas.so.3\n", "libblas3": "", "libopenblas0": "Provides: libblas.so.3\nDepends: libgfortran5\n", "libgfortran5": ""}
+        lib = "usr/lib/x86_64-linux-gnu"
+        files = {"libblas3": f"{lib}/blas/libblas.so.3", "libopenblas0": f"{lib}/openblas/libblas.so.3", "libgfortran5": f"{lib}/libgfortran.so.5"}
+        for name in ("var/lib/dpkg/info", "etc/alternatives", f"{lib}/blas", f"{lib}/openblas"):
+            os.makedirs(os.path.join(root, name))
+        with open(os.path.join(root, "var/lib/dpkg/status"), "w", encoding="utf-8") as f:
+            f.write("\n".join(f"Package: {name}\nStatus: install ok installed\nArchitecture: amd64\n{more}" for name, more in packages.items()))
+        for name in packages:
+            with open(os.path.join(root, f"var/lib/dpkg/info/{name}.list"), "w", encoding="utf-8") as f:
+                f.write(f"/.\n/{files[name]}\n" if name in files else "/.\n")
+        for file in files.values():
+            with open(os.path.join(root, file), "w", encoding="utf-8"):
+                pass
+        os.symlink(f"/{lib}/openblas/libblas.so.3", os.path.join(root, "etc/alternatives/libblas.so.3-x86_64-linux-gnu"))
+        os.symlink("/etc/alternatives/libblas.so.3-x86_64-linux-gnu", os.path.join(root, lib, "libblas.so.3"))
+        status, text = self.bundle("--package", "python3-numpy", wheel(self.dir, NO_GPU), root=root)
+        self.assertEqual(status, 0, text)
+        packed = subprocess.run(f"cat {self.out}/part-* | tar -tJf -", shell=True, check=True, capture_output=True, text=True).stdout.split()
+        for name in (f"{lib}/libblas.so.3", "etc/alternatives/libblas.so.3-x86_64-linux-gnu", *files.values()):
+            self.assertIn(name, packed)
+
     def test_what_the_root_lacks_is_named(self):
         status, text = self.bundle(wheel(self.dir, NO_GPU, "Requires-Dist: no-such-distribution>=1\nRequires-Dist: nvidia-cublas-cu12==12.4.5.8\n"))
         self.assertNotEqual(status, 0)

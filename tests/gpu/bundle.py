@@ -71,6 +71,15 @@ class Root:
     def owners(self):
         return {path: name for name in self.packages for path in self.files(name)}
 
+    def alternatives(self):
+        """The libraries that are links to what was chosen: each link, the alternative between, and the file."""
+        for d in LIBRARY_DIRS:
+            top = os.path.join(self.top, d)
+            for entry in os.scandir(top) if os.path.isdir(top) else ():
+                if entry.is_symlink() and os.readlink(entry.path).startswith("/etc/alternatives/"):
+                    alternative = os.readlink(entry.path).lstrip("/")
+                    yield os.path.relpath(entry.path, self.top), alternative, os.readlink(os.path.join(self.top, alternative)).lstrip("/")
+
     def closure(self, names):
         done, todo = set(), list(names)
         while todo:
@@ -133,19 +142,19 @@ def wanted_packages(root, wheels, more):
     for name in names:
         if not root.find(name):
             fail(f"the root has no package '{name}'")
-    return root.closure(names)
+    packages = root.closure(names)
+    # Of the packages that have a library (libblas.so.3) a dependency names any, and the root has chosen one.
+    provided = {os.path.basename(p) for name in packages for p in root.files(name)}
+    chosen = {owners[target] for link, _, target in root.alternatives() if os.path.basename(link) in provided and target in owners}
+    return root.closure(packages | chosen)
 
 
 def all_files(root, packages):
     """Files and links of the packages; and the links that alternatives made beside them, which no list names."""
     paths = {p for name in packages for p in root.files(name) if not LEFT_OUT.match(p)}
-    for d in LIBRARY_DIRS:
-        top = os.path.join(root.top, d)
-        for entry in os.scandir(top) if os.path.isdir(top) else ():
-            if entry.is_symlink() and os.readlink(entry.path).startswith("/etc/alternatives/"):
-                alternative = os.readlink(entry.path).lstrip("/")
-                if os.readlink(os.path.join(root.top, alternative)).lstrip("/") in paths:
-                    paths |= {os.path.relpath(entry.path, root.top), alternative}
+    for link, alternative, target in root.alternatives():
+        if target in paths:
+            paths |= {link, alternative}
     paths |= {p for p in ("bin", "sbin", "lib", "lib64", "etc/ld.so.conf", "etc/passwd", "etc/group", "etc/ssl/certs/ca-certificates.crt") if os.path.lexists(os.path.join(root.top, p))}
     for path in sorted(paths):
         mode = os.lstat(os.path.join(root.top, path)).st_mode if os.path.lexists(os.path.join(root.top, path)) else 0
@@ -219,7 +228,7 @@ def main():
     p.add_argument("--root", required=True)
     p.add_argument("--out", required=True)
     p.add_argument("--part-size", type=int, default=60000000)
-    p.add_argument("--level", type=int, choices=range(10), default=3, help="of xz")
+    p.add_argument("--level", type=int, choices=range(10), default=1, help="of xz")
     p.add_argument("--package", action="append", default=[])
     p.add_argument("wheels", nargs="+")
     o = p.parse_args()
