@@ -4,22 +4,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MEMORY_S 300.0 /* how long the pace remembers */
+#define MEMORY_S 300.0 /* how long a pace remembers */
 #define PRIOR_S 60.0   /* for how many seconds' worth the first guess counts */
 #define FIRST_S 10.0   /* nothing is said earlier, unless earlier builds say it */
 #define SURE 0.95      /* what is being made is not done before it is */
 #define GAP_S 10.0     /* nobody looked for longer: the machine, or the build, was stopped, which says nothing of the pace */
+#define LEAST_S 0.01   /* what a command takes of a processor at least */
 #define MAX_KINDS 16
 
 enum state { LEFT, MADE, NOT_HERE };
 
-/* Commands of one rule of the build ("CUDA_COMPILER"), since what one such took says more of the next than the mean of all does. */
+/* Commands of one rule of the build ("CUDA_COMPILER"): what one such took says more of the next than the mean of all does, and one kind may come from the compiler cache while another is compiled, so each has its own pace. */
 struct kind {
 	const char *rule;
 	size_t rule_len;
 	double seconds; /* of those that are known, or were seen in this run */
 	unsigned count;
-	size_t left; /* those no earlier build knows */
+	size_t new_left;   /* those no earlier build knows */
+	double known_left; /* work of the others */
+	size_t known_count;
+	double made;                 /* work done in this run */
+	double now_making;           /* work done of what is being made */
+	double best;                 /* the most that made + now_making has been */
+	unsigned making;             /* being made when last looked */
+	double unseen;               /* commands ended since then that nobody saw being made */
+	double pace_work, pace_time; /* work, and seconds of one processor */
+};
+
+struct unit {
+	enum state state;
+	bool seen; /* being made */
+	struct kind *kind;
 };
 
 /* A command that no earlier build knows. */
@@ -33,19 +48,16 @@ struct newcomer {
 struct eta {
 	const struct history *known;
 	struct arena *arena;
-	unsigned char *states; /* of each known unit */
-	double mean;           /* of the known units; 1 when there are none */
-	double left_known;     /* work of the known units that are left */
+	struct unit *units; /* the known ones */
+	double mean;        /* of them; 1 when there are none */
 	size_t left_count;
 	struct newcomer *newcomers; /* sorted by path */
 	size_t newcomer_count;
-	struct kind kinds[MAX_KINDS];
+	struct kind kinds[MAX_KINDS]; /* the first is that of commands of which nothing is known */
 	size_t kind_count;
-	unsigned done, all;
-	double made;       /* work done in this run */
-	double now_making; /* work done of what is being made */
-	double best;       /* the most that made + now_making has been */
-	double pace_work, pace_time, updated, started;
+	unsigned done, all, jobs;
+	double idle; /* time of processors that nothing has answered for yet */
+	double updated, started;
 };
 
 static double weight(const struct eta *x, size_t i)
@@ -56,13 +68,15 @@ static double weight(const struct eta *x, size_t i)
 /* The figures that depend on the states. */
 static void add_up(struct eta *x)
 {
-	x->left_known = 0;
 	x->left_count = 0;
+	for (size_t i = 0; i < x->kind_count; i++)
+		x->kinds[i].known_left = x->kinds[i].known_count = 0;
 	for (size_t i = 0; i < x->known->count; i++) {
-		if (x->states[i] == LEFT) {
-			x->left_known += weight(x, i);
-			x->left_count++;
-		}
+		if (x->units[i].state != LEFT)
+			continue;
+		x->units[i].kind->known_left += weight(x, i);
+		x->units[i].kind->known_count++;
+		x->left_count++;
 	}
 }
 
@@ -73,8 +87,11 @@ struct eta *eta_new(const struct history *known, struct arena *a)
 	size_t n = 0;
 	x->known = known;
 	x->arena = a;
-	x->states = arena_array(a, known->count + 1, 1);
+	x->units = arena_array(a, known->count + 1, sizeof(*x->units));
+	x->kind_count = 1;
+	x->kinds[0].rule = "";
 	for (size_t i = 0; i < known->count; i++) {
+		x->units[i].kind = &x->kinds[0];
 		sum += known->units[i].seconds;
 		n += known->units[i].seconds > 0;
 	}
@@ -128,14 +145,14 @@ static struct newcomer *newcomer_find(const struct eta *x, const char *path)
 
 static void newcomer_made(struct newcomer *n)
 {
-	n->kind->left -= !n->made;
+	n->kind->new_left -= !n->made;
 	n->made = true;
 }
 
 void eta_plan(struct eta *x, const struct ninja_edge *edges, size_t count, const struct ninja_log *made)
 {
 	for (size_t i = 0; i < x->known->count; i++)
-		x->states[i] = NOT_HERE;
+		x->units[i].state = NOT_HERE;
 	x->newcomers = arena_array(x->arena, count + 1, sizeof(*x->newcomers));
 	for (size_t i = 0; i < count; i++) {
 		struct kind *kind = kind_of(x, edges[i].rule);
@@ -143,9 +160,9 @@ void eta_plan(struct eta *x, const struct ninja_edge *edges, size_t count, const
 		if (at == (size_t)-1) {
 			const char *path = arena_strdup(x->arena, edges[i].output);
 			x->newcomers[x->newcomer_count++] = (struct newcomer){.path = path, .kind = kind};
-			kind->left++;
+			kind->new_left++;
 		} else {
-			x->states[at] = LEFT;
+			x->units[at] = (struct unit){.state = LEFT, .kind = kind};
 			if (x->known->units[at].seconds > 0)
 				learn(kind, x->known->units[at].seconds);
 		}
@@ -155,7 +172,7 @@ void eta_plan(struct eta *x, const struct ninja_edge *edges, size_t count, const
 		size_t at = index_of(x, output);
 		struct newcomer *n = at == (size_t)-1 ? newcomer_find(x, output) : NULL;
 		if (at != (size_t)-1)
-			x->states[at] = MADE;
+			x->units[at].state = MADE;
 		else if (n)
 			newcomer_made(n);
 	}
@@ -166,48 +183,68 @@ static void begin_run(struct eta *x, unsigned all, double now, unsigned jobs)
 {
 	x->all = all;
 	x->done = 0;
-	x->made = x->now_making = x->best = 0;
+	x->jobs = jobs ? jobs : 1;
+	x->idle = 0;
 	x->started = x->updated = now;
-	/* Without earlier builds nothing is known of the pace. */
-	x->pace_time = x->left_count ? PRIOR_S : 0;
-	x->pace_work = x->pace_time * (jobs ? jobs : 1);
+	for (size_t i = 0; i < x->kind_count; i++) {
+		struct kind *k = &x->kinds[i];
+		k->made = k->now_making = k->best = k->unseen = 0;
+		k->making = 0;
+		/* Without earlier builds nothing is known of the pace. */
+		k->pace_work = k->pace_time = x->left_count ? PRIOR_S * x->jobs : 0;
+	}
 }
 
-/* Notes that a unit is made; its work. */
-static double known_made(struct eta *x, size_t at)
+/* Notes that a unit is made. */
+static void known_made(struct eta *x, size_t at)
 {
-	if (x->states[at] != LEFT)
-		return x->mean;
-	x->states[at] = MADE;
-	x->left_known = fmax(0, x->left_known - weight(x, at));
-	x->left_count--;
-	return weight(x, at);
+	struct unit *u = &x->units[at];
+	u->kind->unseen += !u->seen;
+	u->kind->made += u->state == LEFT ? weight(x, at) : x->mean;
+	if (u->state == LEFT) {
+		u->kind->known_left = fmax(0, u->kind->known_left - weight(x, at));
+		u->kind->known_count--;
+		x->left_count--;
+		u->state = MADE;
+	}
 }
 
-static double new_made(const struct eta *x, struct newcomer *n)
+static void new_made(const struct eta *x, struct newcomer *n)
 {
-	if (n->made)
-		return x->mean;
+	n->kind->unseen += n->age <= 0;
+	if (n->made) {
+		n->kind->made += x->mean;
+	} else if (n->age <= 0) {
+		n->kind->made += kind_weight(x, n->kind);
+	} else {
+		n->kind->made += n->age;
+		learn(n->kind, n->age);
+	}
 	newcomer_made(n);
-	if (n->age <= 0)
-		return kind_weight(x, n->kind);
-	learn(n->kind, n->age);
-	return n->age;
 }
 
-/* The work of the unit that a line tells of. The line ends in the unit's name, whatever stands before it. */
-static double told(struct eta *x, const char *line)
+static void nameless_made(struct eta *x, unsigned count)
+{
+	x->kinds[0].made += x->mean * count;
+	x->kinds[0].unseen += count;
+}
+
+/* Finds the unit that a line tells of. The line ends in the unit's name, whatever stands before it. */
+static void told(struct eta *x, const char *line)
 {
 	for (const char *p = line; p; p = strchr(p, ' ')) {
 		p += *p == ' ';
 		size_t at = index_of(x, p);
+		struct newcomer *n = at == (size_t)-1 ? newcomer_find(x, p) : NULL;
 		if (at != (size_t)-1)
-			return known_made(x, at);
-		struct newcomer *n = newcomer_find(x, p);
-		if (n)
-			return new_made(x, n);
+			known_made(x, at);
+		else if (n)
+			new_made(x, n);
+		else
+			continue;
+		return;
 	}
-	return x->mean;
+	nameless_made(x, 1);
 }
 
 void eta_count(struct eta *x, unsigned done, unsigned all, const char *line, double now, unsigned jobs)
@@ -216,64 +253,107 @@ void eta_count(struct eta *x, unsigned done, unsigned all, const char *line, dou
 		begin_run(x, all, now, jobs);
 	if (done <= x->done)
 		return;
-	x->made += told(x, line) + x->mean * (done - x->done - 1); /* of those between nothing was said */
+	told(x, line);
+	nameless_made(x, done - x->done - 1); /* of those between nothing was said */
 	x->done = done;
 }
 
-/* What has been done of a unit that is being made. */
-static double work_of(struct eta *x, const struct eta_making *making)
+/* What has been done of a unit that is being made; whose kind it is. */
+static struct kind *look_at(struct eta *x, const struct eta_making *making, double *work)
 {
 	size_t at = index_of(x, making->path);
-	if (at != (size_t)-1)
-		return x->states[at] == LEFT ? fmin(making->age, SURE * weight(x, at)) : 0;
+	if (at != (size_t)-1) {
+		x->units[at].seen = true;
+		*work = x->units[at].state == LEFT ? fmax(0, fmin(making->age, SURE * weight(x, at))) : 0;
+		return x->units[at].kind;
+	}
 	struct newcomer *n = newcomer_find(x, making->path);
 	if (!n || n->made)
-		return 0;
+		return NULL;
 	n->age = fmax(0, making->age);
-	return fmin(n->age, SURE * kind_weight(x, n->kind));
+	*work = fmin(n->age, SURE * kind_weight(x, n->kind));
+	return n->kind;
+}
+
+/* The pace of a kind that had `time` seconds of a processor. */
+static void keep_pace(struct kind *k, double time, double passed)
+{
+	double work = k->made + k->now_making, fade = exp(-passed / MEMORY_S);
+	if (time > 0 || work > k->best) {
+		k->pace_work = k->pace_work * fade + fmax(0, work - k->best);
+		k->pace_time = k->pace_time * fade + time;
+	}
+	k->best = fmax(k->best, work);
+	k->unseen = 0;
 }
 
 void eta_update(struct eta *x, const struct eta_making *making, size_t count, double now)
 {
+	unsigned busy = 0;
+	double unseen = 0, passed = fmin(fmax(0, now - x->updated), GAP_S);
 	if (!x->all)
 		return;
-	x->now_making = 0;
-	for (size_t i = 0; i < count; i++)
-		x->now_making += work_of(x, &making[i]);
-	double work = x->made + x->now_making, passed = fmin(fmax(0, now - x->updated), GAP_S), fade = exp(-passed / MEMORY_S);
-	x->pace_work = x->pace_work * fade + fmax(0, work - x->best);
-	x->pace_time = x->pace_time * fade + passed;
-	x->best = fmax(x->best, work);
+	for (size_t i = 0; i < x->kind_count; i++) {
+		x->kinds[i].now_making = 0;
+		x->kinds[i].making = 0;
+		unseen += x->kinds[i].unseen;
+	}
+	for (size_t i = 0; i < count; i++) {
+		double work = 0;
+		struct kind *k = look_at(x, &making[i], &work);
+		if (!k)
+			continue;
+		k->now_making += work;
+		k->making++;
+		busy++;
+	}
+	/* The processors' time is that of what was seen, and of what came and went between two looks. */
+	x->idle += busy < x->jobs ? passed * (x->jobs - busy) : 0;
+	for (size_t i = 0; i < x->kind_count; i++) {
+		struct kind *k = &x->kinds[i];
+		double came_and_went = unseen > 0 ? fmax(x->idle * k->unseen / unseen, LEAST_S * k->unseen) : 0;
+		keep_pace(k, passed * k->making + came_and_went, passed);
+	}
+	if (unseen > 0)
+		x->idle = 0;
 	x->updated = now;
 }
 
-/* What `count` commands take that no earlier build knows. */
-static double newcomers_left(const struct eta *x, double count)
+/* What is left of a kind: of the known units a share of `known`, of the others one of `unknown`. */
+static double left_of(const struct eta *x, const struct kind *k, double known, double unknown)
 {
-	double work = 0, number = 0;
-	for (size_t i = 0; i < x->kind_count; i++) {
-		work += (double)x->kinds[i].left * kind_weight(x, &x->kinds[i]);
-		number += (double)x->kinds[i].left;
-	}
-	return number > 0 ? work * count / number : count * x->mean;
-}
-
-/* Work that is left, by the units that are known and, for the others, by what their kind takes. */
-static double left(const struct eta *x)
-{
-	double commands = x->all > x->done ? x->all - x->done : 0, known = (double)x->left_count;
-	double work = known > commands ? x->left_known * commands / known : x->left_known + newcomers_left(x, commands - known);
-	return fmax(0, work - x->now_making);
+	double work = k->known_left * known + (double)k->new_left * kind_weight(x, k) * unknown;
+	return fmax(0, work - k->now_making);
 }
 
 struct eta_view eta_look(const struct eta *x)
 {
-	double todo = left(x), work = x->made + x->now_making, elapsed = x->updated - x->started;
+	double commands = x->all > x->done ? x->all - x->done : 0, known = (double)x->left_count, unknown = 0;
+	double todo = 0, time = 0, made = 0, pace_work = 0, pace_time = 0, elapsed = x->updated - x->started;
 	struct eta_view v = {.seconds_left = -1, .about = x->left_count * 2 < x->all - x->done};
 	if (x->known->count == 0)
 		v.about = true;
-	v.percent = work + todo > 0 ? 100 * work / (work + todo) : 0;
-	if (x->all && x->pace_work > 0 && x->pace_time > 0 && (x->known->count || elapsed >= FIRST_S))
-		v.seconds_left = todo / (x->pace_work / x->pace_time);
+	for (size_t i = 0; i < x->kind_count; i++) {
+		unknown += (double)x->kinds[i].new_left;
+		pace_work += x->kinds[i].pace_work;
+		pace_time += x->kinds[i].pace_time;
+	}
+	/* More are known than this run makes, or fewer: then the others are of the kinds that the plan names, or of none. */
+	double share = known > commands ? commands / known : 1, rest = fmax(0, commands - known),
+	       of_rest = unknown > 0 ? rest / unknown : 0;
+	for (size_t i = 0; i < x->kind_count; i++) {
+		const struct kind *k = &x->kinds[i];
+		double work = left_of(x, k, share, of_rest) + (i == 0 && unknown <= 0 ? rest * x->mean : 0);
+		/* A kind of which nothing was made yet goes at the pace of all. */
+		double pace = k->pace_work > 0 && k->pace_time > 0 ? k->pace_work / k->pace_time
+			      : pace_time > 0                      ? pace_work / pace_time
+								   : 0;
+		todo += work;
+		made += k->made + k->now_making;
+		time += pace > 0 ? work / pace : 0;
+	}
+	v.percent = made + todo > 0 ? 100 * made / (made + todo) : 0;
+	if (x->all && pace_work > 0 && pace_time > 0 && (x->known->count || elapsed >= FIRST_S))
+		v.seconds_left = time / x->jobs;
 	return v;
 }

@@ -26,5 +26,5 @@ void eta_plan(struct eta *x, const struct ninja_edge *edges, size_t count, const
 void eta_count(struct eta *x, unsigned done, unsigned all, const char *line, double now, unsigned jobs);
 /* eta_update: to be called about once a second: what is being made counts for as long as it has been running, but for no more than it usually takes. */
 void eta_update(struct eta *x, const struct eta_making *making, size_t count, double now);
-/* eta_look: the estimate: what is left divided by the pace of the last minutes, which begins as one second of work a second and job. */
+/* eta_look: the estimate: what is left of each kind of command divided by that kind's pace of the last minutes, which begins as one second of work a second and job. */
 struct eta_view eta_look(const struct eta *x);

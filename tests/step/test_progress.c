@@ -125,6 +125,35 @@ static void a_warm_cache_is_noticed(void **state)
 	assert_near(seconds_left(f), 25, 60);
 }
 
+/* Another GPU on the same processor: everything in C++ comes from the compiler cache at once, the kernels do not. */
+static void a_warm_cache_of_one_kind_says_nothing_of_the_others(void **state)
+{
+	struct fixture *f = *state;
+	struct ninja_edge edges[1000];
+	know(f, 1000, 10, 10);
+	for (unsigned i = 0; i < 1000; i++)
+		edges[i] = (struct ninja_edge){.output = arena_printf(&f->arena, "%03u.o", i),
+					       .rule = i < 900 ? "CXX_COMPILER__a" : "CUDA_COMPILER__b"};
+	eta_plan(f->eta, edges, 1000, NULL);
+	for (unsigned i = 0; i < 800; i++) {
+		ended(f, i + 1, 1000, i);
+		if (i % 20 == 19)
+			pass(f, 1, NULL, 0);
+	}
+	for (unsigned i = 900; i < 910; i += 2) {
+		for (unsigned age = 1; age <= 10; age++) {
+			const struct eta_making making[] = {{.path = edges[i].output, .age = age},
+							    {.path = edges[i + 1].output, .age = age}};
+			pass(f, 1, making, 2);
+		}
+		ended(f, i - 99, 1000, i);
+		ended(f, i - 98, 1000, i + 1);
+	}
+	pass(f, 1, NULL, 0);
+	/* 90 of 10 s on two processors, and 100 of no time. */
+	assert_near(seconds_left(f), 450 + 5, 30);
+}
+
 static void a_machine_that_slept_was_not_slow(void **state)
 {
 	struct fixture *f = *state;
@@ -380,6 +409,7 @@ int main(void)
 		T(weight_counts_not_number),
 		T(one_long_unit_does_not_spoil_the_estimate),
 		T(a_warm_cache_is_noticed),
+		T(a_warm_cache_of_one_kind_says_nothing_of_the_others),
 		T(a_machine_that_slept_was_not_slow),
 		T(without_earlier_builds_it_is_by_number_and_about),
 		T(what_an_earlier_run_made_is_not_left),
