@@ -102,6 +102,12 @@ char *path_absolute(struct arena *ar, const char *cwd, const char *path)
 	return out;
 }
 
+const char *path_below(const char *path, const char *top)
+{
+	size_t n = strlen(top);
+	return strncmp(path, top, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
+}
+
 bool path_has_suffix(const char *path, const char *suffix)
 {
 	size_t n = strlen(path), m = strlen(suffix);

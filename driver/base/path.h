@@ -16,4 +16,6 @@ bool path_is_safe_relative(const char *path);
 bool path_stays_inside(const char *from, const char *target);
 /* path_absolute: `path` itself when absolute, else joined to `cwd`; "." and ".." are resolved as text. */
 char *path_absolute(struct arena *ar, const char *cwd, const char *path) __attribute__((returns_nonnull));
+/* path_below: what of `path` is below directory `top`, a pointer into it; NULL when it is not below. By text alone. */
+const char *path_below(const char *path, const char *top);
 bool path_has_suffix(const char *path, const char *suffix);

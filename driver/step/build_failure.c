@@ -13,11 +13,10 @@ static const char *ninja_dir(const char *src, const char *unit, struct arena *a)
 {
 	if (*unit == '/') {
 		/* Without a sandbox the host's path of the tree. */
-		const char *top = strncmp(unit, SANDBOX_SRC "/", strlen(SANDBOX_SRC "/")) == 0 ? SANDBOX_SRC : src;
-		size_t n = strlen(top) + 1;
-		if (strncmp(unit, top, n - 1) != 0 || unit[n - 1] != '/')
+		const char *inside = path_below(unit, SANDBOX_SRC);
+		if (!inside && !(inside = path_below(unit, src)))
 			return NULL;
-		for (const char *dir = path_dir(a, unit + n); strcmp(dir, ".") != 0 && *dir && *dir != '/'; dir = path_dir(a, dir))
+		for (const char *dir = path_dir(a, inside); strcmp(dir, ".") != 0 && *dir && *dir != '/'; dir = path_dir(a, dir))
 			if (fs_exists(path_join(a, path_join(a, src, dir), "build.ninja")))
 				return dir;
 		return NULL;

@@ -63,26 +63,19 @@ static int cut(const char *path, size_t (*whole)(const char *data, size_t len), 
 	return 0;
 }
 
-static bool below(const char *path, const char *top)
-{
-	size_t n = strlen(top);
-	return strncmp(path, top, n) == 0 && path[n] == '/';
-}
-
 /* Where an output lies on the host, NULL if that is not in the source tree, through a link either. */
 static const char *host_path(const struct mend *m, const char *dir, const char *output)
 {
 	char real[PATH_MAX];
-	const char *path = output;
-	size_t n = strlen(SANDBOX_SRC);
-	if (below(output, SANDBOX_SRC))
-		path = path_join(m->arena, m->src, output + n + 1);
+	const char *path = output, *inside = path_below(output, SANDBOX_SRC);
+	if (inside)
+		path = path_join(m->arena, m->src, inside);
 	else if (*output != '/')
 		path = path_join(m->arena, dir, output);
 	const char *name = path_base(path);
 	if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || !realpath(path_dir(m->arena, path), real))
 		return NULL;
-	if (strcmp(real, m->src) != 0 && !below(real, m->src))
+	if (strcmp(real, m->src) != 0 && !path_below(real, m->src))
 		return NULL;
 	return path_join(m->arena, real, name);
 }
@@ -127,7 +120,7 @@ static int remove_unlogged(const struct mend *m, const char *build, bool objects
 		const char *path = path_join(m->arena, build, names.items[i]);
 		bool logged = false;
 		for (size_t k = 0; k < m->dirs.count; k++)
-			logged = logged || strcmp(m->dirs.items[k], path) == 0 || below(m->dirs.items[k], path);
+			logged = logged || strcmp(m->dirs.items[k], path) == 0 || path_below(m->dirs.items[k], path);
 		bool made = strncmp(names.items[i], "lib.", 4) == 0 || (objects && strncmp(names.items[i], "temp.", 5) == 0) ||
 			    strncmp(names.items[i], "bdist.", 6) == 0;
 		if (made && !logged && fs_remove_tree(path, e) != 0)

@@ -20,9 +20,8 @@ struct kind {
 	size_t rule_len;
 	double seconds; /* of those that are known, or were seen in this run */
 	unsigned count;
-	size_t new_left;   /* those no earlier build knows */
-	double known_left; /* work of the others */
-	size_t known_count;
+	size_t new_left;             /* those no earlier build knows */
+	double known_left;           /* work of the others */
 	double made;                 /* work done in this run */
 	double now_making;           /* work done of what is being made */
 	double best;                 /* the most that made + now_making has been */
@@ -70,12 +69,11 @@ static void add_up(struct eta *x)
 {
 	x->left_count = 0;
 	for (size_t i = 0; i < x->kind_count; i++)
-		x->kinds[i].known_left = x->kinds[i].known_count = 0;
+		x->kinds[i].known_left = 0;
 	for (size_t i = 0; i < x->known->count; i++) {
 		if (x->units[i].state != LEFT)
 			continue;
 		x->units[i].kind->known_left += weight(x, i);
-		x->units[i].kind->known_count++;
 		x->left_count++;
 	}
 }
@@ -203,7 +201,6 @@ static void known_made(struct eta *x, size_t at)
 	u->kind->made += u->state == LEFT ? weight(x, at) : x->mean;
 	if (u->state == LEFT) {
 		u->kind->known_left = fmax(0, u->kind->known_left - weight(x, at));
-		u->kind->known_count--;
 		x->left_count--;
 		u->state = MADE;
 	}

@@ -4,21 +4,14 @@
 #include "core/sandbox.h"
 #include "step/watch_parts.h"
 
-/* The rest of `path` below `top`, or NULL. */
-static const char *below(const char *path, const char *top)
-{
-	size_t n = strlen(top);
-	return strncmp(path, top, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
-}
-
 char *watch_unit_name(const char *build_dir, const char *dir, const char *output, struct arena *a)
 {
 	if (output[0] != '/' && !dir)
 		return arena_strdup(a, output);
 	const char *path = output[0] == '/' ? path_absolute(a, "/", output) : path_absolute(a, dir, output);
-	const char *inside = below(path, SANDBOX_SRC "/build");
+	const char *inside = path_below(path, SANDBOX_SRC "/build");
 	if (!inside)
-		inside = below(path, path_join(a, build_dir, "src/build"));
+		inside = path_below(path, path_join(a, build_dir, "src/build"));
 	return arena_strdup(a, inside ? inside : path);
 }
 

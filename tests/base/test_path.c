@@ -105,6 +105,16 @@ static void absolute_resolves_dots(void **state)
 	assert_string_equal(path_absolute(&a, "/a", "../../../b"), "/b");
 }
 
+static void below_is_the_rest(void **state)
+{
+	(void)state;
+	assert_string_equal(path_below("/a/b/c", "/a"), "b/c");
+	assert_string_equal(path_below("/a/", "/a"), "");
+	assert_null(path_below("/a", "/a"));
+	assert_null(path_below("/ab/c", "/a"));
+	assert_null(path_below("/b", "/a"));
+}
+
 static void suffix(void **state)
 {
 	(void)state;
@@ -128,6 +138,7 @@ int main(void)
 		cmocka_unit_test(links_that_stay_inside),
 		cmocka_unit_test(links_that_leave),
 		cmocka_unit_test(absolute_resolves_dots),
+		cmocka_unit_test(below_is_the_rest),
 		cmocka_unit_test(suffix),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
