@@ -75,6 +75,13 @@ struct gpu_row {                /* gpu.yaml */
 	unsigned line;
 };
 
+struct gpu_units_row {      /* gpu.yaml: C++ units of PyTorch that hold the GPU list */
+	const char **units; /* the row is for trees that have the first of them */
+	unsigned units_count;
+	const char *why;
+	unsigned line;
+};
+
 struct gpu_extra_row {     /* gpu.yaml: what PyTorch's own build adds to some kernels */
 	const char *base;  /* asked for: "90" */
 	const char *extra; /* then also there: "90a" */

@@ -19,7 +19,7 @@ struct tables {
 	unsigned groups_count;
 	struct gpu_row *gpus;
 	unsigned gpus_count;
-	const char **gpu_units; /* C++ units of PyTorch that hold the GPU list: the only ones that depend on it */
+	struct gpu_units_row *gpu_units;
 	unsigned gpu_units_count;
 	struct gpu_extra_row *gpu_extras;
 	unsigned gpu_extras_count;

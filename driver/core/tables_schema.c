@@ -93,6 +93,12 @@ static const cyaml_schema_field_t gpu_fields[] = {
 	CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t gpu_entry = ENTRY(struct gpu_row, gpu_fields);
+static const cyaml_schema_field_t gpu_units_fields[] = {
+	NEED_LIST(struct gpu_units_row, units),
+	NEED(struct gpu_units_row, why),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t gpu_units_entry = ENTRY(struct gpu_units_row, gpu_units_fields);
 static const cyaml_schema_field_t gpu_extra_fields[] = {
 	NEED(struct gpu_extra_row, base),
 	NEED(struct gpu_extra_row, extra),
@@ -104,7 +110,7 @@ static const cyaml_schema_value_t gpu_extra_entry = ENTRY(struct gpu_extra_row, 
 static const cyaml_schema_field_t gpu_file_fields[] = {
 	MAY(struct gpu_file, sources),
 	NEED_ROWS(struct gpu_file, gpus, &gpu_entry),
-	LIST(struct gpu_file, gpu_units),
+	ROWS(struct gpu_file, gpu_units, &gpu_units_entry),
 	ROWS(struct gpu_file, extras, &gpu_extra_entry),
 	CYAML_FIELD_END,
 };
@@ -301,6 +307,7 @@ static const struct {
 	{gpu_fields, offsetof(struct gpu_row, line)},
 	{cuda_library_fields, offsetof(struct cuda_library_row, line)},
 	{layout_fields, offsetof(struct layout_row, line)},
+	{gpu_units_fields, offsetof(struct gpu_units_row, line)},
 	{gpu_extra_fields, offsetof(struct gpu_extra_row, line)},
 	{part_fields, offsetof(struct part_row, line)},
 	{toolkit_fields, offsetof(struct toolkit_row, line)},

@@ -15,7 +15,7 @@ struct gpu_file {
 	const char *sources;
 	struct gpu_row *gpus;
 	unsigned gpus_count;
-	const char **gpu_units;
+	struct gpu_units_row *gpu_units;
 	unsigned gpu_units_count;
 	struct gpu_extra_row *extras;
 	unsigned extras_count;

@@ -151,19 +151,36 @@ static void count_commands(const struct unit_tree *trees, size_t count, struct a
 		m->distinct += i == 0 || strcmp(all[i], all[i - 1]) != 0;
 }
 
-static bool may_hold_gpus(const struct tables *t, const char *file)
+static bool has_file(const struct unit_tree *t, const char *file)
 {
-	for (unsigned i = 0; i < t->gpu_units_count; i++)
-		if (strcmp(t->gpu_units[i], file) == 0)
+	for (size_t i = 0; i < t->count; i++)
+		if (strcmp(t->units[i].file, file) == 0)
 			return true;
 	return false;
 }
 
-static void judge(const struct tables *t, const struct unit_facts *f, struct arena *a, struct unit_model *m)
+/* NULL when the tree is of no PyTorch that the table knows. */
+static const struct gpu_units_row *gpu_units_of(const struct tables *t, const struct unit_tree *tree)
+{
+	for (unsigned i = 0; i < t->gpu_units_count; i++)
+		if (has_file(tree, t->gpu_units[i].units[0]))
+			return &t->gpu_units[i];
+	return NULL;
+}
+
+static bool holds_gpus(const struct gpu_units_row *row, const char *file)
+{
+	for (unsigned i = 0; row && i < row->units_count; i++)
+		if (strcmp(row->units[i], file) == 0)
+			return true;
+	return false;
+}
+
+static void judge(const struct unit_facts *f, bool known, struct arena *a, struct unit_model *m)
 {
 	if (f->unit->cuda && (f->depends & UNIT_ISA))
 		strlist_addf(&m->unexpected, a, "'%s' is compiled for the GPU and depends on the instruction set", f->unit->file);
-	if (!f->unit->cuda && (f->depends & UNIT_GPU) && !may_hold_gpus(t, f->unit->file))
+	if (!f->unit->cuda && (f->depends & UNIT_GPU) && !known)
 		strlist_addf(&m->unexpected, a, "'%s' is compiled for the CPU and depends on the GPU list", f->unit->file);
 }
 
@@ -190,15 +207,18 @@ int units_model(const struct tables *t, const struct unit_tree *trees, size_t co
 	struct comparing c = {.trees = trees, .count = count};
 	if (compare_trees(&c, a, &m, e) < 0)
 		return -1;
+	const struct gpu_units_row *row = count ? gpu_units_of(t, &trees[0]) : NULL;
 	m.facts = arena_array(a, trees[0].count, sizeof(*m.facts));
 	for (size_t i = 0; i < trees[0].count; i++) {
 		const struct unit *u = &trees[0].units[i];
 		if (!find_everywhere(&c, u->key))
 			continue;
 		struct unit_facts *f = &m.facts[m.count++];
-		*f = (struct unit_facts){u, depends_on(&c)};
+		/* The list may be in a header, where commands do not show it. */
+		bool known = !u->cuda && holds_gpus(row, u->file);
+		*f = (struct unit_facts){u, depends_on(&c) | (known ? UNIT_GPU : UNIT_NOTHING)};
 		m.by[u->cuda][f->depends]++;
-		judge(t, f, a, &m);
+		judge(f, known, a, &m);
 	}
 	for (size_t i = 0; i < count; i++)
 		m.elsewhere += trees[i].count - m.count;

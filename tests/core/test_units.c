@@ -123,6 +123,37 @@ static void test_flags_that_leak(void **state)
 	assert_contains(strlist_join(&m.unexpected, &arena, "\n"), "'b.cpp' is compiled for the CPU and depends on the GPU list");
 }
 
+/* Which units hold the GPU list in a header no command shows: the table knows it, for each kind of source. */
+static const char *tree_with_headers(const char *profile, const char *isa, bool apart)
+{
+	const char *path = test_path("%s.json", profile);
+	AUTO_BUF struct buf b = {0};
+	buf_printf(&b,
+		   "[{\"file\": \"/ptbuild/src/torch/csrc/cuda/Module.cpp\", \"command\": \"cc %s -c -o m.o\"},"
+		   "{\"file\": \"/ptbuild/src/aten/src/ATen/cuda/CUDAContext.cpp\", \"command\": \"cc %s -c -o c.o\"}",
+		   isa, isa);
+	if (apart)
+		buf_printf(&b, ",{\"file\": \"/ptbuild/src/aten/src/ATen/cuda/detail/NvccTargets.cpp\", \"command\": \"cc %s -c -o n.o\"}",
+			   isa);
+	buf_addstr(&b, "]");
+	test_write(path, buf_cstr(&b));
+	return arena_strdup(&arena, path);
+}
+
+static void test_the_list_in_a_header(void **state)
+{
+	(void)state;
+	for (int apart = 0; apart < 2; apart++) {
+		const char *const paths[] = {tree_with_headers("sm80-avx2", "-mavx2", apart),
+					     tree_with_headers("sm90-avx2", "-mavx2", apart),
+					     tree_with_headers("sm90-avx512", "-mavx512f", apart)};
+		struct unit_model m = model_of(paths, 3);
+		assert_int_equal(m.unexpected.count, 0);
+		assert_int_equal(m.by[0][UNIT_BOTH], apart ? 1 : 2);
+		assert_int_equal(m.by[0][UNIT_ISA], apart ? 2 : 0);
+	}
+}
+
 static void test_trees_that_say_nothing(void **state)
 {
 	(void)state;
@@ -194,6 +225,7 @@ int main(void)
 		TEST(test_four_trees),
 		TEST(test_cost_of_a_matrix),
 		TEST(test_flags_that_leak),
+		TEST(test_the_list_in_a_header),
 		TEST(test_trees_that_say_nothing),
 		TEST(test_one_thing_only),
 		TEST(test_units_that_not_every_tree_has),
