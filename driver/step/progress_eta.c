@@ -11,6 +11,7 @@
 #define GAP_S 10.0     /* nobody looked for longer: the machine, or the build, was stopped, which says nothing of the pace */
 #define LEAST_S 0.01   /* what a command takes of a processor at least */
 #define MAX_KINDS 16
+#define MAX_PATH_LEN 4096
 
 enum state { LEFT, MADE, NOT_HERE };
 
@@ -226,20 +227,43 @@ static void nameless_made(struct eta *x, unsigned count)
 	x->kinds[0].unseen += count;
 }
 
-/* Finds the unit that a line tells of. The line ends in the unit's name, whatever stands before it. */
+/* False for a name of nothing that is built. */
+static bool named(struct eta *x, const char *path)
+{
+	size_t at = index_of(x, path);
+	struct newcomer *n = at == (size_t)-1 ? newcomer_find(x, path) : NULL;
+	if (at != (size_t)-1)
+		known_made(x, at);
+	else if (n)
+		new_made(x, n);
+	return at != (size_t)-1 || n;
+}
+
+/* A whole command, as `ninja -v` tells it: what it makes follows its last "-o". */
+static bool told_by_command(struct eta *x, const char *line)
+{
+	static const char option[] = " -o ";
+	char path[MAX_PATH_LEN];
+	const char *output = NULL;
+	for (const char *p = strstr(line, option); p; p = strstr(p + 1, option))
+		output = p + strlen(option);
+	size_t len = output ? strcspn(output, " ") : 0;
+	if (len == 0 || len >= sizeof(path))
+		return false;
+	memcpy(path, output, len);
+	path[len] = '\0';
+	return named(x, path);
+}
+
+/* Finds the unit that a line tells of. What is no command ends in the unit's name, whatever stands before it. */
 static void told(struct eta *x, const char *line)
 {
+	if (told_by_command(x, line))
+		return;
 	for (const char *p = line; p; p = strchr(p, ' ')) {
 		p += *p == ' ';
-		size_t at = index_of(x, p);
-		struct newcomer *n = at == (size_t)-1 ? newcomer_find(x, p) : NULL;
-		if (at != (size_t)-1)
-			known_made(x, at);
-		else if (n)
-			new_made(x, n);
-		else
-			continue;
-		return;
+		if (named(x, p))
+			return;
 	}
 	nameless_made(x, 1);
 }
@@ -248,6 +272,9 @@ void eta_count(struct eta *x, unsigned done, unsigned all, const char *line, dou
 {
 	if (all != x->all || done < x->done)
 		begin_run(x, all, now, jobs);
+	/* The first commands are told of before as many run as may. */
+	if (jobs > x->jobs)
+		x->jobs = jobs;
 	if (done <= x->done)
 		return;
 	told(x, line);
@@ -304,6 +331,8 @@ void eta_update(struct eta *x, const struct eta_making *making, size_t count, do
 		k->making++;
 		busy++;
 	}
+	if (busy > x->jobs)
+		x->jobs = busy;
 	/* The processors' time is that of what was seen, and of what came and went between two looks. */
 	x->idle += busy < x->jobs ? passed * (x->jobs - busy) : 0;
 	for (size_t i = 0; i < x->kind_count; i++) {

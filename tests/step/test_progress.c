@@ -226,6 +226,34 @@ static void what_is_new_counts_as_others_of_its_kind(void **state)
 	assert_near(eta_look(f->eta).percent, 100.0 * (5 + 60 + 60) / (5 + 60 + 5 + 60 + 60 + 5), 0.5);
 }
 
+/* `ninja -v`, as Debian's series has it called, tells whole commands. */
+static void a_command_names_what_it_makes(void **state)
+{
+	struct fixture *f = *state;
+	know(f, 10, 1, 91);
+	eta_count(f->eta, 1, 10, "/usr/bin/ccache g++ -DA -o x -MF 005.o.d -o 000.o -c /src/000.cpp", f->now, 2);
+	eta_update(f->eta, NULL, 0, f->now);
+	assert_near(eta_look(f->eta).percent, 91, 0.1);
+	eta_count(f->eta, 2, 10, "cc -o 001.o", f->now, 2);
+	eta_update(f->eta, NULL, 0, f->now);
+	assert_near(eta_look(f->eta).percent, 92, 0.1);
+}
+
+/* When the first command ends nobody has looked yet, or the others have not begun. */
+static void the_most_jobs_at_once_count(void **state)
+{
+	struct fixture *f = *state;
+	const struct eta_making making[] = {{.path = "001.o", .age = 1}, {.path = "002.o", .age = 1}, {.path = "003.o", .age = 1}};
+	know(f, 100, 10, 10);
+	eta_count(f->eta, 1, 100, "Building CXX object 000.o", f->now, 0);
+	eta_update(f->eta, NULL, 0, f->now);
+	assert_near(seconds_left(f), 990, 200);
+	eta_update(f->eta, making, 3, f->now);
+	assert_near(seconds_left(f), 987 / 3.0, 60);
+	eta_count(f->eta, 2, 100, "Building CXX object 001.o", f->now, 5);
+	assert_near(seconds_left(f), 980 / 5.0, 40);
+}
+
 static void what_is_new_and_made_already_is_not_left(void **state)
 {
 	struct fixture *f = *state;
@@ -414,6 +442,8 @@ int main(void)
 		T(without_earlier_builds_it_is_by_number_and_about),
 		T(what_an_earlier_run_made_is_not_left),
 		T(what_is_new_counts_as_others_of_its_kind),
+		T(a_command_names_what_it_makes),
+		T(the_most_jobs_at_once_count),
 		T(what_is_new_and_made_already_is_not_left),
 		T(more_known_units_than_commands_do_not_count),
 		T(a_count_that_begins_anew_is_a_new_run),
