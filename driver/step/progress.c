@@ -112,8 +112,20 @@ static unsigned jobs_now(const struct progress *p)
 	return now.compilers;
 }
 
+/* A whole command, as `ninja -v` tells it, names what it makes behind its last "-o"; NULL when it does not. */
+static const char *made_by(const struct progress *p, const char *line, struct arena *a)
+{
+	static const char option[] = " -o ";
+	const char *output = NULL;
+	for (const char *at = strstr(line, option); at; at = strstr(at + 1, option))
+		output = at + strlen(option);
+	size_t len = output ? strcspn(output, " ") : 0;
+	return len ? watch_unit_name(p->q.build_dir, NULL, arena_strndup(a, output, len), a) : NULL;
+}
+
 static void on_line(const char *text, size_t len, void *user)
 {
+	AUTO_ARENA struct arena a = {0};
 	struct progress *p = user;
 	unsigned done, all;
 	int head = 0;
@@ -124,7 +136,8 @@ static void on_line(const char *text, size_t len, void *user)
 		plan(p);
 	p->done = done;
 	p->all = all;
-	eta_count(p->eta, done, all, text + head, log_seconds(), jobs_now(p));
+	const char *made = made_by(p, text + head, &a);
+	eta_count(p->eta, done, all, made ? made : text + head, log_seconds(), jobs_now(p));
 	show(p);
 }
 

@@ -11,7 +11,6 @@
 #define GAP_S 10.0     /* nobody looked for longer: the machine, or the build, was stopped, which says nothing of the pace */
 #define LEAST_S 0.01   /* what a command takes of a processor at least */
 #define MAX_KINDS 16
-#define MAX_PATH_LEN 4096
 
 enum state { LEFT, MADE, NOT_HERE };
 
@@ -239,27 +238,9 @@ static bool named(struct eta *x, const char *path)
 	return at != (size_t)-1 || n;
 }
 
-/* A whole command, as `ninja -v` tells it: what it makes follows its last "-o". */
-static bool told_by_command(struct eta *x, const char *line)
-{
-	static const char option[] = " -o ";
-	char path[MAX_PATH_LEN];
-	const char *output = NULL;
-	for (const char *p = strstr(line, option); p; p = strstr(p + 1, option))
-		output = p + strlen(option);
-	size_t len = output ? strcspn(output, " ") : 0;
-	if (len == 0 || len >= sizeof(path))
-		return false;
-	memcpy(path, output, len);
-	path[len] = '\0';
-	return named(x, path);
-}
-
-/* Finds the unit that a line tells of. What is no command ends in the unit's name, whatever stands before it. */
+/* Finds the unit that a line tells of. The line ends in the unit's name, whatever stands before it. */
 static void told(struct eta *x, const char *line)
 {
-	if (told_by_command(x, line))
-		return;
 	for (const char *p = line; p; p = strchr(p, ' ')) {
 		p += *p == ' ';
 		if (named(x, p))
@@ -292,7 +273,11 @@ static struct kind *look_at(struct eta *x, const struct eta_making *making, doub
 		return x->units[at].kind;
 	}
 	struct newcomer *n = newcomer_find(x, making->path);
-	if (!n || n->made)
+	if (!n) {
+		*work = fmax(0, fmin(making->age, SURE * x->mean));
+		return &x->kinds[0];
+	}
+	if (n->made)
 		return NULL;
 	n->age = fmax(0, making->age);
 	*work = fmin(n->age, SURE * kind_weight(x, n->kind));

@@ -226,17 +226,21 @@ static void what_is_new_counts_as_others_of_its_kind(void **state)
 	assert_near(eta_look(f->eta).percent, 100.0 * (5 + 60 + 60) / (5 + 60 + 5 + 60 + 60 + 5), 0.5);
 }
 
-/* `ninja -v`, as Debian's series has it called, tells whole commands. */
-static void a_command_names_what_it_makes(void **state)
+/* A build that no plan is known of, and no earlier one: what is being made shows how long such take. */
+static void what_nobody_knows_takes_what_it_takes(void **state)
 {
 	struct fixture *f = *state;
-	know(f, 10, 1, 91);
-	eta_count(f->eta, 1, 10, "/usr/bin/ccache g++ -DA -o x -MF 005.o.d -o 000.o -c /src/000.cpp", f->now, 2);
-	eta_update(f->eta, NULL, 0, f->now);
-	assert_near(eta_look(f->eta).percent, 91, 0.1);
-	eta_count(f->eta, 2, 10, "cc -o 001.o", f->now, 2);
-	eta_update(f->eta, NULL, 0, f->now);
-	assert_near(eta_look(f->eta).percent, 92, 0.1);
+	know(f, 0, 0, 0);
+	eta_count(f->eta, 1, 17, "x/000.o", f->now, 2);
+	for (unsigned age = 1; age <= 20; age++) {
+		const struct eta_making making[] = {{.path = "x/001.o", .age = age}, {.path = "x/002.o", .age = age}};
+		pass(f, 1, making, 2);
+	}
+	eta_count(f->eta, 2, 17, "x/001.o", f->now, 2);
+	eta_count(f->eta, 3, 17, "x/002.o", f->now, 2);
+	pass(f, 1, NULL, 0);
+	assert_near(seconds_left(f), 14 * 20 / 2.0, 50);
+	assert_true(eta_look(f->eta).about);
 }
 
 /* When the first command ends nobody has looked yet, or the others have not begun. */
@@ -387,6 +391,31 @@ static void elsewhere_a_line_a_minute_and_a_step(void **state)
 	free(said);
 }
 
+/* `ninja -v`, as Debian's series has it called for PyTorch, and its own extensions call it. */
+static void a_command_names_what_it_makes(void **state)
+{
+	static const char *const lines[] = {"[1/10] ccache g++ -DA -o x -MF 005.o.d -o 000.o -c /ptbuild/src/000.cpp",
+					    "[1/10] g++ -c /ptbuild/src/000.cpp -o /ptbuild/src/build/000.o"};
+	struct fixture *f = *state;
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+		struct log log;
+		int fd = open(test_path("said%zu", i), O_RDWR | O_CREAT, 0600);
+		const struct run run = {.log = &log, .cancel_fd = -1};
+		know(f, 10, 1, 91);
+		log_init(&log, fd, LOG_NORMAL);
+		const struct progress_request q = {.package = "pytorch", .build_dir = test_path("tree"), .known = &f->known};
+		const struct build_observer *o = progress_observer(progress_new(&q, &run, &f->arena));
+		o->begin("build", o->user);
+		log.status_at -= 100;
+		o->line(lines[i], strlen(lines[i]), o->user);
+		o->end(o->user);
+		close(fd);
+		char *said = test_read(test_path("said%zu", i));
+		assert_contains(said, "pytorch: build 1/10, 91%");
+		free(said);
+	}
+}
+
 static void quiet_says_nothing(void **state)
 {
 	struct fixture *f = *state;
@@ -442,7 +471,7 @@ int main(void)
 		T(without_earlier_builds_it_is_by_number_and_about),
 		T(what_an_earlier_run_made_is_not_left),
 		T(what_is_new_counts_as_others_of_its_kind),
-		T(a_command_names_what_it_makes),
+		T(what_nobody_knows_takes_what_it_takes),
 		T(the_most_jobs_at_once_count),
 		T(what_is_new_and_made_already_is_not_left),
 		T(more_known_units_than_commands_do_not_count),
@@ -450,6 +479,7 @@ int main(void)
 		T(it_never_is_nonsense),
 		T(durations_and_sizes_for_people),
 		T(elsewhere_a_line_a_minute_and_a_step),
+		T(a_command_names_what_it_makes),
 		T(quiet_says_nothing),
 		T(on_a_terminal_one_line_is_rewritten),
 	};
