@@ -13,14 +13,13 @@ static int by_key(const void *a, const void *b)
 	return strcmp(((const struct unit *)a)->key, ((const struct unit *)b)->key);
 }
 
-/* What follows "-o" in a command, "" without one. */
-static char *object_of(const char *command, struct arena *a)
+char *units_output(const char *command, struct arena *a)
 {
-	const char *p = strstr(command, " -o ");
-	if (!p)
-		return arena_strdup(a, "");
-	p += strspn(p + 4, " ") + 4;
-	return arena_strndup(a, p, strcspn(p, " "));
+	static const char option[] = " -o ";
+	const char *output = "";
+	for (const char *p = strstr(command, option); p; p = strstr(p + 1, option))
+		output = p + strlen(option) + strspn(p + strlen(option), " ");
+	return arena_strndup(a, output, strcspn(output, " "));
 }
 
 /* Trees of one build lie at one place, wherever they were configured: the part below it names the unit. */
@@ -38,7 +37,7 @@ static int take_unit(const json_t *entry, const char *path, size_t i, struct are
 	if (!file || !command)
 		return err_set(e, ERR_INTEGRITY, "'%s' entry %zu has no file or no command", path, i);
 	*ret = (struct unit){.file = arena_strdup(a, below_tree(file)), .cuda = path_has_suffix(file, ".cu")};
-	ret->key = arena_printf(a, "%s %s", ret->file, object_of(command, a));
+	ret->key = arena_printf(a, "%s %s", ret->file, units_output(command, a));
 	digest_data(command, strlen(command), ret->command);
 	return 0;
 }
@@ -207,7 +206,7 @@ int units_model(const struct tables *t, const struct unit_tree *trees, size_t co
 	struct comparing c = {.trees = trees, .count = count};
 	if (compare_trees(&c, a, &m, e) < 0)
 		return -1;
-	const struct gpu_units_row *row = count ? gpu_units_of(t, &trees[0]) : NULL;
+	const struct gpu_units_row *row = gpu_units_of(t, &trees[0]);
 	m.facts = arena_array(a, trees[0].count, sizeof(*m.facts));
 	for (size_t i = 0; i < trees[0].count; i++) {
 		const struct unit *u = &trees[0].units[i];
@@ -215,7 +214,7 @@ int units_model(const struct tables *t, const struct unit_tree *trees, size_t co
 			continue;
 		struct unit_facts *f = &m.facts[m.count++];
 		/* The list may be in a header, where commands do not show it. */
-		bool known = !u->cuda && holds_gpus(row, u->file);
+		bool known = holds_gpus(row, u->file);
 		*f = (struct unit_facts){u, depends_on(&c) | (known ? UNIT_GPU : UNIT_NOTHING)};
 		m.by[u->cuda][f->depends]++;
 		judge(f, known, a, &m);

@@ -38,6 +38,9 @@ struct unit_model {
 	bool gpu_compared, isa_compared; /* two trees differ in nothing else */
 };
 
+/* units_output: what a command makes, which follows its last "-o", the one that counts for a compiler; "" without one. */
+char *units_output(const char *command, struct arena *a) __attribute__((returns_nonnull));
+
 /* units_model: compares trees that differ in one thing only. ERR_USAGE when no two are of that sort. */
 int units_model(const struct tables *t, const struct unit_tree *trees, size_t count, struct arena *a, struct unit_model *ret,
 		struct err *e) MUST_CHECK;

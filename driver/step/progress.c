@@ -5,6 +5,7 @@
 
 #include "base/fs.h"
 #include "base/path.h"
+#include "core/units.h"
 
 #define FEW_COMMANDS 5 /* CMake looking at itself is no build to estimate */
 #define MAX_MAKING 256
@@ -112,15 +113,11 @@ static unsigned jobs_now(const struct progress *p)
 	return now.compilers;
 }
 
-/* A whole command, as `ninja -v` tells it, names what it makes behind its last "-o"; NULL when it does not. */
-static const char *made_by(const struct progress *p, const char *line, struct arena *a)
+/* How a line names what was made: a whole command, as `ninja -v` tells it, by its output, which is then named as the history names it. */
+static const char *name_in(const struct progress *p, const char *line, struct arena *a)
 {
-	static const char option[] = " -o ";
-	const char *output = NULL;
-	for (const char *at = strstr(line, option); at; at = strstr(at + 1, option))
-		output = at + strlen(option);
-	size_t len = output ? strcspn(output, " ") : 0;
-	return len ? watch_unit_name(p->q.build_dir, NULL, arena_strndup(a, output, len), a) : NULL;
+	const char *output = units_output(line, a);
+	return *output ? watch_unit_name(p->q.build_dir, NULL, output, a) : line;
 }
 
 static void on_line(const char *text, size_t len, void *user)
@@ -136,8 +133,7 @@ static void on_line(const char *text, size_t len, void *user)
 		plan(p);
 	p->done = done;
 	p->all = all;
-	const char *made = made_by(p, text + head, &a);
-	eta_count(p->eta, done, all, made ? made : text + head, log_seconds(), jobs_now(p));
+	eta_count(p->eta, done, all, name_in(p, text + head, &a), log_seconds(), jobs_now(p));
 	show(p);
 }
 
