@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "base/fs.h"
+#include "base/sys/fs.h"
 #include "base/os.h"
 #include "base/path.h"
 #include "cache/store_internal.h"

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/digest.h"
-#include "base/fs.h"
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
 #include "base/path.h"
 
 #define HEADER "ptbuild history 1 "

@@ -7,8 +7,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "base/digest.h"
-#include "base/fs.h"
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
 #include "base/os.h"
 #include "base/path.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/lock.h"
+#include "base/sys/lock.h"
 #include "base/run.h"
 #include "base/strlist.h"
 

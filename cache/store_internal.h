@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "base/json.h"
+#include "base/sys/json.h"
 #include "cache/store.h"
 
 #define STORE_MANIFEST ".manifest.json"

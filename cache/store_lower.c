@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/fs.h"
+#include "base/sys/fs.h"
 #include "base/path.h"
 #include "cache/store_internal.h"
 

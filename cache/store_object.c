@@ -4,9 +4,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/digest.h"
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
+#include "base/sys/json.h"
 #include "base/os.h"
 #include "base/path.h"
 #include "cache/store_internal.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fs.h"
+#include "base/sys/fs.h"
 #include "base/os.h"
 #include "base/path.h"
 #include "base/thread.h"

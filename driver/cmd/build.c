@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/sys/json.h"
 #include "cmd/build.h"
 #include "cmd/help.h"
 #include "cmd/units.h"
-#include "step/ccache_remote.h"
+#include "step/ccache/ccache_remote.h"
 
 struct build_options {
 	struct cmd_build_base base;

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/fs.h"
-#include "base/json.h"
-#include "base/machine.h"
+#include "base/sys/fs.h"
+#include "base/sys/json.h"
+#include "base/sys/machine.h"
 #include "cache/gc.h"
 #include "cache/verify.h"
 #include "cmd/help.h"

@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/fs.h"
+#include "base/sys/fs.h"
 #include "base/suggest.h"
 #include "cache/store.h"
 #include "cmd/help.h"
-#include "core/variant.h"
-#include "step/fetch_store.h"
+#include "core/variant/variant.h"
+#include "step/fetch/fetch_store.h"
 
 #define MAX_TABLES 8
 

@@ -2,10 +2,10 @@
 #pragma once
 #include "base/args.h"
 #include "base/run.h"
-#include "core/sandbox.h"
-#include "core/tables.h"
-#include "core/toolchain.h"
-#include "core/toolkit.h"
+#include "core/root/sandbox.h"
+#include "core/tables/tables.h"
+#include "core/root/toolchain.h"
+#include "core/root/toolkit.h"
 
 struct fetch_store;
 struct store;

@@ -3,12 +3,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fs.h"
+#include "base/sys/fs.h"
 #include "base/os.h"
 #include "base/path.h"
 #include "cache/store.h"
 #include "cmd/cmd.h"
-#include "step/fetch_store.h"
+#include "step/fetch/fetch_store.h"
 
 static const char *current_dir(struct arena *a)
 {

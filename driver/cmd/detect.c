@@ -1,8 +1,8 @@
-#include "core/detect.h"
+#include "core/machine/detect.h"
 
 #include <string.h>
 
-#include "base/json.h"
+#include "base/sys/json.h"
 #include "cmd/cmd.h"
 #include "cmd/help.h"
 

@@ -1,8 +1,8 @@
-#include "core/plan_diff.h"
+#include "core/plan/plan_diff.h"
 
 #include <string.h>
 
-#include "base/json.h"
+#include "base/sys/json.h"
 #include "cmd/help.h"
 #include "cmd/select.h"
 

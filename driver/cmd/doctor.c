@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/json.h"
+#include "base/sys/json.h"
 #include "cmd/help.h"
 
 static void add(struct doctor *d, enum doctor_level level, enum err_kind kind, const char *name, const char *text, const char *fix)

@@ -1,7 +1,7 @@
 /* What the checks of doctor share: each adds lines, and gives -1 only when it was interrupted or the program itself failed. */
 #pragma once
 #include "cmd/select.h"
-#include "core/toolkit.h"
+#include "core/root/toolkit.h"
 
 enum doctor_level { DOCTOR_OK, DOCTOR_WARNING, DOCTOR_FAILURE };
 

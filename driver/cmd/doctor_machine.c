@@ -1,11 +1,11 @@
 /* The machine that builds: sandbox, host programs, processor, disk, memory. */
 #include <string.h>
 
-#include "base/fs.h"
-#include "base/machine.h"
+#include "base/sys/fs.h"
+#include "base/sys/machine.h"
 #include "base/path.h"
 #include "cmd/doctor.h"
-#include "core/jobs.h"
+#include "core/root/jobs.h"
 
 #define GIB (1024.0 * 1024 * 1024)
 

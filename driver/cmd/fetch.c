@@ -1,9 +1,9 @@
-#include "step/fetch.h"
+#include "step/fetch/fetch.h"
 
-#include "base/json.h"
+#include "base/sys/json.h"
 #include "cmd/help.h"
 #include "cmd/select.h"
-#include "step/pyenv.h"
+#include "step/python/pyenv.h"
 
 struct fetch_command_options {
 	struct cmd_select_base base;

@@ -1,8 +1,8 @@
-#include "step/index.h"
+#include "step/index/index.h"
 
 #include <jansson.h>
 
-#include "base/json.h"
+#include "base/sys/json.h"
 #include "base/path.h"
 #include "cmd/help.h"
 

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "base/json.h"
+#include "base/sys/json.h"
 #include "cmd/cmd.h"
 #include "cmd/help.h"
 #include "cmd/list_matrices.h"

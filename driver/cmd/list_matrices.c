@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "core/matrix.h"
-#include "core/plan.h"
+#include "core/variant/matrix.h"
+#include "core/plan/plan.h"
 
 struct counts {
 	size_t variants;

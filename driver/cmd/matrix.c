@@ -1,10 +1,10 @@
 #include <string.h>
 
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/sys/fs.h"
+#include "base/sys/json.h"
 #include "cmd/help.h"
 #include "cmd/select.h"
-#include "core/ci.h"
+#include "core/ci/ci.h"
 
 struct matrix_options {
 	struct cmd_select_base base;

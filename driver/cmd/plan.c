@@ -1,9 +1,9 @@
 #include <string.h>
 
-#include "base/json.h"
+#include "base/sys/json.h"
 #include "cmd/help.h"
 #include "cmd/units.h"
-#include "step/pipeline_torch.h"
+#include "step/pipeline/pipeline_torch.h"
 
 struct plan_options {
 	struct cmd_select_base base;

@@ -1,10 +1,10 @@
-#include "step/repack.h"
+#include "step/pack/repack.h"
 
 #include <jansson.h>
 #include <string.h>
 
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/sys/fs.h"
+#include "base/sys/json.h"
 #include "base/path.h"
 #include "cmd/build.h"
 #include "cmd/help.h"

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "core/detect.h"
-#include "core/matrix.h"
+#include "core/machine/detect.h"
+#include "core/variant/matrix.h"
 
 #define SELECT(type, field) (type), offsetof(struct cmd_select_base, select.field)
 

@@ -1,7 +1,7 @@
 /* Which variants a command is about: named outright, or by profile, package and release. Shared by build, plan, fetch and doctor. */
 #pragma once
 #include "cmd/cmd.h"
-#include "core/plan.h"
+#include "core/plan/plan.h"
 
 struct cmd_select {
 	const char *profile;

@@ -3,8 +3,8 @@
 #include "base/path.h"
 #include "cache/store.h"
 #include "cmd/cmd.h"
-#include "core/variant.h"
-#include "step/build_tree.h"
+#include "core/variant/variant.h"
+#include "step/build/build_tree.h"
 
 /* The tree last built in of a variant, whose name may be written in any of its forms. */
 static int find_tree(struct cmd_context *c, const char *word, const struct build_tree *trees, size_t count, const struct build_tree **ret,

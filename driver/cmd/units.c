@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/json.h"
+#include "base/sys/json.h"
 #include "base/path.h"
 #include "cmd/help.h"
 

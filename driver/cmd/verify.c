@@ -1,13 +1,13 @@
-#include "step/verify.h"
+#include "step/verify/verify.h"
 
 #include <string.h>
 
-#include "base/json.h"
+#include "base/sys/json.h"
 #include "base/path.h"
 #include "cmd/help.h"
-#include "core/sandbox.h"
-#include "step/pipeline_torch.h"
-#include "step/provenance.h"
+#include "core/root/sandbox.h"
+#include "step/pipeline/pipeline_torch.h"
+#include "step/pack/provenance.h"
 
 struct verify_options {
 	struct cmd_globals global;

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "step/pack.h"
+#include "step/pack/pack.h"
 
 int main(int argc, char **argv)
 {

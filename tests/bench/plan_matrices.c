@@ -6,8 +6,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "core/matrix.h"
-#include "core/plan.h"
+#include "core/variant/matrix.h"
+#include "core/plan/plan.h"
 
 #define SECONDS_MAX 1.0
 #define MIB_MAX 100

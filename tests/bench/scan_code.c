@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/machine.h"
-#include "core/isa_rules.h"
+#include "base/sys/machine.h"
+#include "core/code/isa_rules.h"
 
 int main(int argc, char **argv)
 {

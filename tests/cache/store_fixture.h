@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/digest.h"
-#include "base/fs.h"
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
 #include "cache/store.h"
 
 #define KEY_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/proc.h"
+#include "base/sys/json.h"
+#include "base/sys/proc.h"
 #include "cmd/cmd.h"
 
 static struct {

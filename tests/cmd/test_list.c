@@ -2,7 +2,7 @@
 
 #include <jansson.h>
 
-#include "base/json.h"
+#include "base/sys/json.h"
 #include "capture.h"
 
 static char *text_of(const char *words)

@@ -1,8 +1,8 @@
 /* build.html of a kept build tree: make_report BUILD.json BUILD_DIR WHEEL OUT.html [SAMPLES]. For tests of the page, and to look at a build that was made before. With SAMPLES the memory curve is made up: so many points, a saw. */
 #include <stdio.h>
 
-#include "base/json.h"
-#include "step/report.h"
+#include "base/sys/json.h"
+#include "step/watch/report.h"
 
 static void make_up(struct watch_result *w, size_t count, struct arena *a)
 {

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/demangle.h"
-#include "core/isa_scan.h"
+#include "core/elf/demangle.h"
+#include "core/code/isa_scan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

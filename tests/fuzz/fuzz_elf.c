@@ -3,8 +3,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/elf.h"
-#include "core/elf_map.h"
+#include "core/elf/elf.h"
+#include "core/elf/elf_map.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

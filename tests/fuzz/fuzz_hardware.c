@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/json.h"
-#include "core/detect.h"
-#include "core/hardware_parts.h"
+#include "base/sys/json.h"
+#include "core/machine/detect.h"
+#include "core/machine/hardware_parts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,8 +1,8 @@
 /* Any bytes as METADATA: unchanged it is written back byte by byte, and what is set is read again. */
 #include <string.h>
 
-#include "core/wheel.h"
-#include "core/wheel_requires.h"
+#include "core/wheel/wheel.h"
+#include "core/wheel/wheel_requires.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

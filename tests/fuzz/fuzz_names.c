@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/profile_parts.h"
-#include "core/variant.h"
+#include "core/variant/profile_parts.h"
+#include "core/variant/variant.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/ninja_log.h"
-#include "core/ninja_mend.h"
-#include "step/build_log.h"
-#include "step/ninja_file.h"
+#include "core/ninja/ninja_log.h"
+#include "core/ninja/ninja_mend.h"
+#include "step/build/build_log.h"
+#include "core/ninja/ninja_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,7 +1,7 @@
 /* Any bytes as a RECORD: rows that were read are read again the same from what is written of them. */
 #include <string.h>
 
-#include "core/wheel.h"
+#include "core/wheel/wheel.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "step/ccache_resp.h"
+#include "step/ccache/ccache_resp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

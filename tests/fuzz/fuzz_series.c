@@ -5,10 +5,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/fs.h"
+#include "base/sys/fs.h"
 #include "base/path.h"
-#include "step/patch.h"
-#include "step/patch_scan.h"
+#include "step/source/patch.h"
+#include "step/source/patch_scan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,10 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fs.h"
+#include "base/sys/fs.h"
 #include "base/path.h"
-#include "core/matrix.h"
-#include "core/plan.h"
+#include "core/variant/matrix.h"
+#include "core/plan/plan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

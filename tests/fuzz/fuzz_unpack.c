@@ -6,9 +6,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/fs.h"
+#include "base/sys/fs.h"
 #include "base/path.h"
-#include "step/unpack.h"
+#include "step/source/unpack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

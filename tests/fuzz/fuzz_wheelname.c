@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "core/wheel.h"
+#include "core/wheel/wheel.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

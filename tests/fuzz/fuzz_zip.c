@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/path.h"
-#include "core/zip.h"
+#include "core/zip/zip.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "core/elf.h"
+#include "core/elf/elf.h"
 
 #define SHARED "-shared -fPIC "
 #define DIGITS "01234567890123456789012345678901234567890123456789012345678901234567890123456789"

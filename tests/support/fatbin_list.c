@@ -1,7 +1,7 @@
 /* Lists GPU code as `cuobjdump -all -lelf` and `-lptx` name it: "cubin sm_90a", "PTX sm_90", a line an entry, in the order of the file. For tests/gpu/compare_cuobjdump.py. */
 #include <stdio.h>
 
-#include "core/fatbin.h"
+#include "core/fatbin/fatbin.h"
 
 static int print(const struct fatbin_entry *entry, void *user, struct err *e)
 {

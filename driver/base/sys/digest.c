@@ -1,0 +1,119 @@
+#include "base/sys/digest.h"
+#include "base/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define CHUNK ((size_t)256 * 1024)
+
+/* SHA-256 over memory cannot fail but for want of memory or of OpenSSL's own default provider: both end the program. */
+static void must(int ok)
+{
+	if (!ok)
+		abort();
+}
+
+/* struct digest is never defined: it is OpenSSL's own context under a name that keeps OpenSSL out of the header. */
+static EVP_MD_CTX *ctx(struct digest *d)
+{
+	return (EVP_MD_CTX *)d;
+}
+
+struct digest *digest_new(void)
+{
+	struct digest *d = (struct digest *)EVP_MD_CTX_new();
+	must(d != NULL);
+	digest_reset(d);
+	return d;
+}
+
+void digest_reset(struct digest *d)
+{
+	must(EVP_DigestInit_ex(ctx(d), EVP_sha256(), NULL));
+}
+
+void digest_update(struct digest *d, const void *data, size_t len)
+{
+	must(EVP_DigestUpdate(ctx(d), data, len));
+}
+
+void digest_final(struct digest *d, uint8_t out[DIGEST_LEN])
+{
+	must(EVP_DigestFinal_ex(ctx(d), out, NULL));
+}
+
+void digest_free(struct digest *d)
+{
+	EVP_MD_CTX_free(ctx(d));
+}
+
+void digest_hex(const uint8_t in[DIGEST_LEN], char out[DIGEST_HEX_LEN + 1])
+{
+	static const char hex[] = "0123456789abcdef";
+	for (size_t i = 0; i < DIGEST_LEN; i++) {
+		out[2 * i] = hex[in[i] >> 4];
+		out[2 * i + 1] = hex[in[i] & 15];
+	}
+	out[DIGEST_HEX_LEN] = '\0';
+}
+
+void digest_base64url(const uint8_t in[DIGEST_LEN], char out[44])
+{
+	/* EVP_EncodeBlock writes 44 characters and a NUL, of which the last character is padding. */
+	char padded[45];
+	must(EVP_EncodeBlock((unsigned char *)padded, in, DIGEST_LEN) == 44);
+	for (size_t i = 0; i < 43; i++) {
+		char c = padded[i];
+		if (c == '+')
+			c = '-';
+		else if (c == '/')
+			c = '_';
+		out[i] = c;
+	}
+	out[43] = '\0';
+}
+
+void digest_data(const void *data, size_t len, char out[DIGEST_HEX_LEN + 1])
+{
+	uint8_t raw[DIGEST_LEN];
+	must(EVP_Digest(data, len, raw, NULL, EVP_sha256(), NULL));
+	digest_hex(raw, out);
+}
+
+int digest_file(const char *path, char out[DIGEST_HEX_LEN + 1], struct err *e)
+{
+	/* O_NONBLOCK: opening a FIFO must not wait for a writer. */
+	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct stat st;
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, ERR_SYSTEM, "cannot read '%s': not a regular file", path);
+	os_will_read(fd);
+	AUTO_FREE char *chunk = malloc(CHUNK);
+	must(chunk != NULL);
+	AUTO_DIGEST struct digest *d = digest_new();
+	for (;;) {
+		ssize_t n = read(fd, chunk, CHUNK);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
+		if (n == 0)
+			break;
+		digest_update(d, chunk, (size_t)n);
+	}
+	uint8_t raw[DIGEST_LEN];
+	digest_final(d, raw);
+	digest_hex(raw, out);
+	return 0;
+}
+
+bool digest_valid_hex(const char *s)
+{
+	return strlen(s) == DIGEST_HEX_LEN && strspn(s, "0123456789abcdef") == DIGEST_HEX_LEN;
+}

@@ -1,0 +1,139 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/sys/fs.h"
+#include "base/os.h"
+#include "base/path.h"
+
+/* Below this depth a directory is moved up to the top one and removed from there later, so that neither descriptors nor the stack bound the depth of a tree. */
+#define MAX_DEPTH 32
+
+struct removal {
+	const char *path; /* for messages */
+	int top;          /* the directory everything is below */
+	unsigned moved;   /* names given to directories moved up */
+};
+
+static int remove_error(const struct removal *r, const char *name, struct err *e)
+{
+	return err_errno(e, ERR_SYSTEM, "cannot remove '%s' (at '%s')", r->path, name);
+}
+
+/* Opens a directory, never through a link, with the permissions that removing from it takes. -1 with errno. */
+static int open_writable(int parent, const char *name)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	int fd = openat(parent, name, flags);
+	if (fd < 0 && errno == EACCES && fchmodat(parent, name, 0700, AT_SYMLINK_NOFOLLOW) == 0)
+		fd = openat(parent, name, flags);
+	struct stat st;
+	if (fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & 0300) != 0300)
+		(void)fchmod(fd, (st.st_mode & 07777) | 0700); /* where it fails the unlink says why */
+	return fd;
+}
+
+static int remove_entry(struct removal *r, int dir, const char *name, int depth, struct err *e);
+
+static int remove_entries(struct removal *r, int dir, int depth, struct err *e)
+{
+	int copy = fcntl(dir, F_DUPFD_CLOEXEC, 0);
+	AUTO_DIR DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	if (!d) {
+		remove_error(r, ".", e);
+		if (copy >= 0)
+			close(copy);
+		return -1;
+	}
+	/* What is moved up while the top is read may be missed by readdir: go round until a pass finds nothing. */
+	for (bool found = true; found;) {
+		found = false;
+		rewinddir(d);
+		for (;;) {
+			errno = 0;
+			const struct dirent *entry = readdir(d);
+			if (!entry && errno)
+				return remove_error(r, ".", e);
+			if (!entry)
+				break;
+			if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+				continue;
+			found = true;
+			if (remove_entry(r, dir, entry->d_name, depth, e) != 0)
+				return -1;
+		}
+	}
+	return 0;
+}
+
+static int move_up(struct removal *r, int dir, const char *name, struct err *e)
+{
+	/* A new parent means a new ".." inside, which takes write permission on the directory itself. */
+	(void)fchmodat(dir, name, 0700, AT_SYMLINK_NOFOLLOW);
+	for (;;) {
+		char fresh[32];
+		snprintf(fresh, sizeof(fresh), ".ptbuild-deep-%u", r->moved++);
+		/* A tree may hold such a name already. */
+		if (os_rename_new(dir, name, r->top, fresh) == 0)
+			return 0;
+		if (errno != EEXIST)
+			return remove_error(r, name, e);
+	}
+}
+
+static int remove_entry(struct removal *r, int dir, const char *name, int depth, struct err *e)
+{
+	/* Linux gives EISDIR for a directory; POSIX allows EPERM. */
+	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	if (errno != EISDIR && errno != EPERM)
+		return remove_error(r, name, e);
+	int why = errno;
+	if (depth >= MAX_DEPTH)
+		return move_up(r, dir, name, e);
+	AUTO_FD int fd = open_writable(dir, name);
+	if (fd < 0) {
+		/* No directory after all: what unlinkat said counts. */
+		if (errno == ENOTDIR)
+			errno = why;
+		return remove_error(r, name, e);
+	}
+	if (remove_entries(r, fd, depth + 1, e) != 0)
+		return -1;
+	if (unlinkat(dir, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
+		return remove_error(r, name, e);
+	return 0;
+}
+
+/* Names whose last component is not a name, and the root: emptying them is never meant. */
+static bool is_forbidden(const char *path)
+{
+	const char *base = path_base(path);
+	return !*base || strcmp(base, ".") == 0 || strcmp(base, "..") == 0;
+}
+
+int fs_remove_tree(const char *path, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	size_t len = strlen(path);
+	while (len && path[len - 1] == '/')
+		len--;
+	const char *name = arena_strndup(&a, path, len); /* "link/" would be followed */
+	if (is_forbidden(name))
+		return err_set(e, ERR_SYSTEM, "will not remove '%s'", path);
+	struct removal r = {.path = path, .top = -1};
+	if (unlink(name) == 0 || errno == ENOENT)
+		return 0;
+	if (errno != EISDIR && errno != EPERM)
+		return err_errno(e, ERR_SYSTEM, "cannot remove '%s'", path);
+	AUTO_FD int top = open_writable(AT_FDCWD, name);
+	if (top < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot remove '%s'", path);
+	r.top = top;
+	if (remove_entries(&r, top, 0, e) != 0)
+		return -1;
+	if (rmdir(name) != 0 && errno != ENOENT)
+		return err_errno(e, ERR_SYSTEM, "cannot remove '%s'", path);
+	return 0;
+}

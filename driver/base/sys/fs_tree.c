@@ -1,0 +1,181 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/sys/fs.h"
+#include "base/path.h"
+
+#define MAX_DEPTH 512 /* each level holds a descriptor and a stack frame */
+
+struct entry {
+	const char *name;
+	struct stat st;
+};
+
+struct entries {
+	struct entry *items;
+	size_t count;
+	size_t cap;
+};
+
+/* What walk and sync share: one directory being visited. */
+struct walk {
+	const char *top;
+	struct buf rel; /* path below top */
+	fs_walk_fn fn;
+	void *user;
+	bool sync; /* fsync everything instead of calling fn */
+	bool busy; /* others change it: what is gone when it is looked at is left out */
+};
+
+static int walk_error(const struct walk *w, const char *what, struct err *e)
+{
+	return err_errno(e, ERR_SYSTEM, "cannot %s '%s%s%s'", what, w->top, w->rel.len ? "/" : "", buf_cstr(&w->rel));
+}
+
+/* As strcmp would order the whole paths: a directory's name ends with '/'. */
+static int cmp_entries(const void *va, const void *vb)
+{
+	const struct entry *a = va, *b = vb;
+	const unsigned char *p = (const unsigned char *)a->name, *q = (const unsigned char *)b->name;
+	while (*p && *p == *q) {
+		p++;
+		q++;
+	}
+	int x = *p ? *p : S_ISDIR(a->st.st_mode) ? '/' : 0;
+	int y = *q ? *q : S_ISDIR(b->st.st_mode) ? '/' : 0;
+	return x - y;
+}
+
+static void entries_add(struct entries *l, struct arena *a, const char *name, const struct stat *st)
+{
+	if (l->count == l->cap)
+		l->items = arena_grow(a, l->items, &l->cap, 32, sizeof(*l->items));
+	l->items[l->count].st = *st;
+	l->items[l->count++].name = arena_strdup(a, name);
+}
+
+static bool is_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* The sorted entries of an open directory, whose descriptor stays the caller's. */
+static int read_entries(int fd, struct arena *a, struct entries *ret, const struct walk *w, struct err *e)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	AUTO_DIR DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	if (!d) {
+		if (copy >= 0)
+			close(copy);
+		return walk_error(w, "list", e);
+	}
+	for (;;) {
+		errno = 0;
+		const struct dirent *entry = readdir(d);
+		if (!entry && errno)
+			return walk_error(w, "list", e);
+		if (!entry)
+			break;
+		if (is_dots(entry->d_name))
+			continue;
+		struct stat st;
+		if (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+			if (w->busy && errno == ENOENT)
+				continue;
+			return walk_error(w, "list", e);
+		}
+		entries_add(ret, a, entry->d_name, &st);
+	}
+	if (ret->count)
+		qsort(ret->items, ret->count, sizeof(*ret->items), cmp_entries);
+	return 0;
+}
+
+static int sync_file_at(int dir, const char *name, const struct walk *w, struct err *e)
+{
+	AUTO_FD int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0 || fsync(fd) != 0)
+		return walk_error(w, "sync", e);
+	return 0;
+}
+
+static int walk_dir(struct walk *w, int parent, const char *name, int depth, struct err *e);
+
+static int walk_entry(struct walk *w, int dir, const struct entry *entry, int depth, struct err *e)
+{
+	if (S_ISDIR(entry->st.st_mode))
+		return walk_dir(w, dir, entry->name, depth + 1, e);
+	if (!w->sync)
+		return w->fn(buf_cstr(&w->rel), &entry->st, w->user, e);
+	return S_ISREG(entry->st.st_mode) ? sync_file_at(dir, entry->name, w, e) : 0;
+}
+
+static int walk_dir(struct walk *w, int parent, const char *name, int depth, struct err *e)
+{
+	if (depth > MAX_DEPTH)
+		return err_set(e, ERR_SYSTEM, "directories nested more than %d deep below '%s'", MAX_DEPTH, w->top);
+	/* Only the directory named by the caller may be a link. */
+	AUTO_FD int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth ? O_NOFOLLOW : 0));
+	if (fd < 0 && w->busy && depth && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
+		return 0;
+	if (fd < 0)
+		return walk_error(w, "open", e);
+	AUTO_ARENA struct arena a = {0};
+	struct entries list = {0};
+	if (read_entries(fd, &a, &list, w, e) != 0)
+		return -1;
+	for (size_t i = 0; i < list.count; i++) {
+		size_t before = w->rel.len;
+		buf_printf(&w->rel, "%s%s", before ? "/" : "", list.items[i].name);
+		int rc = walk_entry(w, fd, &list.items[i], depth, e);
+		w->rel.len = before;
+		if (rc)
+			return rc;
+	}
+	if (w->sync && fsync(fd) != 0 && errno != EINVAL)
+		return walk_error(w, "sync", e);
+	return 0;
+}
+
+int fs_walk(const char *top, fs_walk_fn fn, void *user, struct err *e)
+{
+	struct walk w = {.top = top, .fn = fn, .user = user};
+	int rc = walk_dir(&w, AT_FDCWD, top, 0, e);
+	buf_release(&w.rel);
+	return rc;
+}
+
+int fs_walk_busy(const char *top, fs_walk_fn fn, void *user, struct err *e)
+{
+	struct walk w = {.top = top, .fn = fn, .user = user, .busy = true};
+	int rc = walk_dir(&w, AT_FDCWD, top, 0, e);
+	buf_release(&w.rel);
+	return rc;
+}
+
+int fs_sync_tree(const char *path, struct err *e)
+{
+	struct walk w = {.top = path, .sync = true};
+	int rc = walk_dir(&w, AT_FDCWD, path, 0, e);
+	buf_release(&w.rel);
+	return rc;
+}
+
+static int add_size(const char *rel, const struct stat *st, void *user, struct err *e)
+{
+	(void)rel;
+	(void)e;
+	if (S_ISREG(st->st_mode))
+		*(uint64_t *)user += (uint64_t)st->st_size;
+	return 0;
+}
+
+int fs_tree_size(const char *path, uint64_t *ret, struct err *e)
+{
+	uint64_t total = 0;
+	if (fs_walk_busy(path, add_size, &total, e) != 0)
+		return -1;
+	*ret = total;
+	return 0;
+}

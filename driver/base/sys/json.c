@@ -1,0 +1,79 @@
+#include "base/sys/json.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/sys/fs.h"
+
+#define MAX_FILE ((uint64_t)64 << 20)
+#define FORMAT (JSON_INDENT(1) | JSON_ENCODE_ANY)
+
+/* jansson takes UTF-8 only; a file name may be anything: what is not UTF-8 shows as U+FFFD. */
+static json_t *any_string(const char *s)
+{
+	json_t *j = json_string(s);
+	if (j)
+		return j;
+	AUTO_BUF struct buf b = {0};
+	for (; *s; s++) {
+		if ((unsigned char)*s < 0x80)
+			buf_addc(&b, *s);
+		else
+			buf_addstr(&b, "\xef\xbf\xbd");
+	}
+	return json_string(buf_cstr(&b));
+}
+
+json_t *json_or_null(const char *s)
+{
+	return s ? any_string(s) : json_null();
+}
+
+json_t *json_from_strlist(const struct strlist *l)
+{
+	json_t *array = json_array();
+	for (size_t i = 0; i < l->count; i++)
+		if (json_array_append_new(array, any_string(l->items[i])) != 0)
+			abort();
+	return array;
+}
+
+static int dump(const json_t *j, struct buf *b, struct err *e)
+{
+	AUTO_FREE char *text = json_dumps(j, FORMAT);
+	if (!text)
+		return err_set(e, ERR_SYSTEM, "the document cannot be written as JSON");
+	buf_addstr(b, text);
+	buf_addc(b, '\n');
+	return 0;
+}
+
+int json_print(const json_t *j, struct err *e)
+{
+	AUTO_BUF struct buf b = {0};
+	if (dump(j, &b, e) != 0)
+		return -1;
+	/* What was printed through stdio before comes first. */
+	if (fflush(stdout) != 0)
+		return err_errno(e, ERR_SYSTEM, "cannot write 'standard output'");
+	return fs_write_all(STDOUT_FILENO, b.data, b.len, "standard output", e);
+}
+
+int json_write(const json_t *j, const char *path, struct err *e)
+{
+	AUTO_BUF struct buf b = {0};
+	return dump(j, &b, e) != 0 ? -1 : fs_write_atomic(path, b.data, b.len, 0644, e);
+}
+
+int json_read(const char *path, json_t **ret, struct err *e)
+{
+	AUTO_BUF struct buf b = {0};
+	if (fs_read(path, MAX_FILE, &b, e) != 0)
+		return -1;
+	json_error_t why;
+	json_t *j = json_loadb(buf_cstr(&b), b.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
+	if (!j)
+		return err_set(e, ERR_INTEGRITY, "%s:%d:%d: invalid JSON: %s", path, why.line, why.column, why.text);
+	*ret = j;
+	return 0;
+}

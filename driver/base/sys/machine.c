@@ -1,0 +1,31 @@
+#include "base/sys/machine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/os.h"
+
+unsigned machine_processors(void)
+{
+	return os_processors();
+}
+
+int machine_has_feature(const char *name)
+{
+	AUTO_FILE FILE *f = fopen("/proc/cpuinfo", "re");
+	AUTO_FREE char *line = NULL;
+	size_t cap = 0;
+	while (f && getline(&line, &cap, f) > 0) {
+		if (strncmp(line, "flags", 5) != 0 && strncmp(line, "Features", 8) != 0)
+			continue;
+		char *save = NULL;
+		char *words = strchr(line, ':');
+		for (char *w = words ? strtok_r(words + 1, " \t\n", &save) : NULL; w; w = strtok_r(NULL, " \t\n", &save)) {
+			if (strcmp(w, name) == 0)
+				return 1;
+		}
+		return 0;
+	}
+	return 0;
+}

@@ -1,0 +1,285 @@
+#include "base/sys/proc.h"
+#include "base/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "base/sys/fs.h"
+#include "base/path.h"
+#include "base/sys/proc_internal.h"
+
+#define KILL_AFTER_S 1.0 /* from SIGTERM to SIGKILL */
+#define DRAIN_S 0.5      /* how long a dead program's children may still hold its output open */
+#define NO_PIDFD_POLL_S 0.02
+
+/* One running child. */
+struct child {
+	const struct proc_spec *spec;
+	pid_t pid;
+	int pidfd; /* -1: the kernel has none, so it is polled */
+	int log_fd;
+	struct proc_stream streams[2];
+	double started;
+	bool dead;      /* the program itself has ended; it is not reaped yet */
+	bool stopping;  /* SIGTERM was sent; the caller's error says why */
+	double kill_at; /* when SIGKILL is due; INFINITY: never, or done */
+	double tick_at; /* when on_tick is due; INFINITY: never */
+	double end_at;  /* when the output of a dead program is given up; INFINITY: not known yet */
+};
+
+/* An attached child shares our own group, and has no keeper. */
+static void stop_group(const struct child *c, int signal)
+{
+	(void)kill(c->spec->attached ? c->pid : -c->pid, signal);
+}
+
+static void stop(struct child *c, double now)
+{
+	c->stopping = true;
+	c->kill_at = now + KILL_AFTER_S;
+	c->end_at = c->kill_at + DRAIN_S;
+	stop_group(c, SIGTERM);
+}
+
+/* The child is left a zombie, so that its number, which is the group's, cannot be given to another process before the last kill. */
+static bool is_dead(const struct child *c)
+{
+	siginfo_t info = {0};
+	return waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == c->pid;
+}
+
+static double next_deadline(const struct child *c)
+{
+	double at = c->stopping || c->dead ? c->kill_at : fmin(c->kill_at, c->tick_at);
+	if (!c->stopping && c->spec->timeout_s > 0)
+		at = fmin(at, c->started + c->spec->timeout_s);
+	if (c->dead)
+		at = fmin(at, c->end_at);
+	else if (c->pidfd < 0)
+		at = fmin(at, log_seconds() + NO_PIDFD_POLL_S);
+	return at;
+}
+
+static void wait_for_event(const struct child *c, const struct run *run)
+{
+	struct pollfd p[] = {
+		{.fd = c->streams[0].fd, .events = POLLIN},
+		{.fd = c->streams[1].fd, .events = POLLIN},
+		{.fd = c->dead ? -1 : c->pidfd, .events = POLLIN},
+		{.fd = c->stopping ? -1 : run->cancel_fd, .events = POLLIN},
+	};
+	double left = next_deadline(c) - log_seconds();
+	int ms = -1;
+	if (!isinf(left))
+		ms = left <= 0 ? 0 : (int)fmin(left * 1000 + 1, 3600e3);
+	(void)poll(p, ARRAY_LEN(p), ms);
+}
+
+static int read_streams(struct child *c, struct err *e)
+{
+	int rc = 0;
+	for (size_t i = 0; i < ARRAY_LEN(c->streams) && rc == 0; i++)
+		rc = proc_stream_read(&c->streams[i], c->spec, c->log_fd, e);
+	return rc;
+}
+
+static void note_death(struct child *c, double now)
+{
+	if (c->dead || !is_dead(c))
+		return;
+	c->dead = true;
+	c->end_at = fmin(c->end_at, now + (c->stopping ? KILL_AFTER_S : DRAIN_S));
+}
+
+static bool is_done(const struct child *c, double now)
+{
+	return c->dead && ((c->streams[0].fd < 0 && c->streams[1].fd < 0) || now >= c->end_at);
+}
+
+/* A tick that came late, because the machine slept or was busy, comes once. */
+static int tick(struct child *c, double now, struct err *e)
+{
+	if (now < c->tick_at)
+		return 0;
+	c->tick_at = now + c->spec->tick_s;
+	return c->spec->on_tick(c->pid, c->spec->tick_user, e);
+}
+
+/* Watches until the program is dead and its output at the end, or given up. -1: it was stopped, and `e` says why. */
+static int watch(struct child *c, const struct run *run, struct err *e)
+{
+	struct err ignored;
+	for (;;) {
+		wait_for_event(c, run);
+		double now = log_seconds();
+		/* First the process, then its output: what it wrote before its end is in the pipes by then. */
+		note_death(c, now);
+		if (read_streams(c, c->stopping ? &ignored : e) != 0 && !c->stopping)
+			stop(c, now);
+		if (is_done(c, now))
+			return c->stopping ? -1 : 0;
+		if (!c->stopping && !c->dead && c->spec->timeout_s > 0 && now >= c->started + c->spec->timeout_s) {
+			err_set(e, ERR_SYSTEM, "timed out after %g s: '%s'", c->spec->timeout_s, c->spec->argv[0]);
+			stop(c, now);
+		} else if (!c->stopping && (run_check(run, e) != 0 || (!c->dead && tick(c, now, e) != 0))) {
+			stop(c, now);
+		} else if (now >= c->kill_at) {
+			(void)kill(c->pid, c->spec->attached ? SIGKILL : PROC_KEEPER_KILL);
+			c->kill_at = INFINITY;
+		}
+	}
+}
+
+static void reap(const struct child *c, struct proc_result *r)
+{
+	/* Nothing of the group outlives the call; the zombie still holds the group's number. */
+	stop_group(c, SIGKILL);
+	int status = 0;
+	struct rusage u = {0};
+	while (wait4(c->pid, &status, 0, &u) < 0 && errno == EINTR)
+		;
+	*r = (struct proc_result){
+		.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+		.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
+		.seconds = log_seconds() - c->started,
+		.cpu_seconds = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6,
+		.max_rss_kib = os_peak_kib(u.ru_maxrss),
+	};
+}
+
+/* A pipe whose read end does not block, in the stream; the write end is returned, -1 with errno. */
+static int open_stream(struct proc_stream *s)
+{
+	int fds[2];
+	if (os_pipe(fds) != 0)
+		return -1;
+	s->fd = fds[0];
+	(void)fcntl(fds[0], F_SETFL, O_NONBLOCK);
+	return fds[1];
+}
+
+static int start(struct child *c, struct err *e)
+{
+	const struct proc_spec *spec = c->spec;
+	AUTO_ARENA struct arena a = {0};
+	const char *path = strchr(spec->argv[0], '/') ? spec->argv[0] : proc_find(&a, spec->argv[0]);
+	if (!path) {
+		err_set(e, ERR_SYSTEM, "program not found: '%s'", spec->argv[0]);
+		return err_hint(e, "install it, or put its directory in PATH");
+	}
+	if (spec->attached) {
+		c->started = log_seconds();
+		if (proc_spawn(spec, path, STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, &c->pid, e) != 0)
+			return -1;
+		c->pidfd = os_process_fd(c->pid);
+		return 0;
+	}
+	bool wanted = spec->out || spec->log_path || spec->on_line;
+	AUTO_FD int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	AUTO_FD int out = wanted ? open_stream(&c->streams[0]) : dup(null);
+	AUTO_FD int err = spec->err ? open_stream(&c->streams[1]) : dup(out);
+	if (null < 0 || out < 0 || err < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot start '%s'", spec->argv[0]);
+	c->streams[0].out = spec->out;
+	c->streams[1].out = spec->err;
+	c->started = log_seconds();
+	if (proc_spawn(spec, path, null, out, err, &c->pid, e) != 0)
+		return -1;
+	c->pidfd = os_process_fd(c->pid);
+	return 0;
+}
+
+int proc_run(const struct proc_spec *spec, const struct run *run, struct proc_result *ret, struct err *e)
+{
+	if (run_check(run, e) != 0)
+		return -1;
+	struct child c = {.spec = spec,
+			  .pidfd = -1,
+			  .log_fd = -1,
+			  .kill_at = INFINITY,
+			  .end_at = INFINITY,
+			  .tick_at = spec->on_tick ? log_seconds() + spec->tick_s : INFINITY,
+			  .streams = {{.fd = -1}, {.fd = -1}}};
+	if (spec->log_path && (c.log_fd = open(spec->log_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644)) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot write '%s'", spec->log_path);
+	struct proc_result result = {0};
+	int rc = start(&c, e);
+	if (rc == 0)
+		rc = watch(&c, run, e);
+	if (c.pid > 0)
+		reap(&c, &result);
+	for (size_t i = 0; i < ARRAY_LEN(c.streams); i++)
+		proc_stream_end(&c.streams[i], spec);
+	cleanup_fd(&c.pidfd);
+	cleanup_fd(&c.log_fd);
+	if (rc == 0)
+		*ret = result;
+	return rc;
+}
+
+/* The end of a program's complaint: the last lines, at most as much as a message can show. */
+static const char *last_words(const struct buf *b)
+{
+	const size_t max_lines = 5, max_bytes = 1000;
+	const char *text = buf_cstr(b), *p = text + b->len;
+	size_t lines = 0;
+	while (p > text && (size_t)(text + b->len - p) < max_bytes && !(p[-1] == '\n' && ++lines == max_lines))
+		p--;
+	return p;
+}
+
+static void cut_white(struct buf *b)
+{
+	while (b->len && strchr(" \t\r\n\v\f", b->data[b->len - 1]))
+		b->len--;
+	(void)buf_cstr(b);
+}
+
+int proc_capture(const char *const *argv, const struct run *run, struct buf *out, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	AUTO_BUF struct buf errors = {0};
+	const struct proc_spec spec = {.argv = argv, .out = &text, .err = &errors};
+	struct proc_result r;
+	if (proc_run(&spec, run, &r, e) != 0)
+		return -1;
+	cut_white(&text);
+	cut_white(&errors);
+	const char *words = errors.len ? last_words(&errors) : "no message";
+	if (r.signal)
+		return err_set(e, ERR_SYSTEM, "'%s' was killed by signal %d (%s): %s", argv[0], r.signal, strsignal(r.signal), words);
+	if (r.status)
+		return err_set(e, ERR_SYSTEM, "'%s' failed with status %d: %s", argv[0], r.status, words);
+	buf_add(out, text.data, text.len);
+	return 0;
+}
+
+char *proc_find(struct arena *a, const char *name)
+{
+	const char *path = getenv("PATH");
+	return proc_find_in(a, path ? path : "/usr/local/bin:/usr/bin:/bin", name);
+}
+
+char *proc_find_in(struct arena *a, const char *path, const char *name)
+{
+	if (!*name || strchr(name, '/'))
+		return NULL;
+	struct strlist dirs = {0};
+	strlist_split(&dirs, a, path, ":");
+	for (size_t i = 0; i < dirs.count; i++) {
+		/* A relative entry would mean another program in each directory. */
+		if (dirs.items[i][0] != '/')
+			continue;
+		char *full = path_join(a, dirs.items[i], name);
+		struct stat st;
+		if (stat(full, &st) == 0 && S_ISREG(st.st_mode) && access(full, X_OK) == 0)
+			return full;
+	}
+	return NULL;
+}

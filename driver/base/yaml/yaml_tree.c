@@ -1,0 +1,329 @@
+#include "base/yaml/yaml_tree.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <yaml.h>
+
+#include "base/sys/fs.h"
+
+#define MAX_FILE ((uint64_t)4 << 20)
+#define MAX_DEPTH 64
+#define MAX_NODES 100000 /* all tables together have some thousands */
+
+/* A node that aliases may stand for: its subtree is shared, since nothing changes it. */
+struct anchor {
+	const char *name;
+	unsigned line;
+	size_t nodes;
+	struct yaml_tree node;
+};
+
+struct source {
+	yaml_parser_t parser;
+	const char *path;
+	const struct buf *text;
+	struct arena *arena;
+	yaml_event_t event; /* the current one; has_event tells whether it holds memory */
+	bool has_event;
+	struct anchor *anchors;
+	size_t anchor_count;
+	size_t anchor_cap;
+	size_t nodes; /* so far, those behind an alias counted each time: what a reader without sharing has to hold */
+};
+
+static void source_release(struct source *s)
+{
+	if (s->has_event)
+		yaml_event_delete(&s->event);
+	yaml_parser_delete(&s->parser);
+}
+
+/* libyaml knows no line for bytes that are not UTF-8, only where they are. */
+static unsigned line_of_offset(const struct buf *text, size_t offset)
+{
+	unsigned line = 1;
+	for (size_t i = 0; i < offset && i < text->len; i++)
+		line += text->data[i] == '\n';
+	return line;
+}
+
+static int parser_error(const struct source *s, struct err *e)
+{
+	const yaml_parser_t *p = &s->parser;
+	if (p->error == YAML_MEMORY_ERROR)
+		abort();
+	unsigned line = p->error == YAML_READER_ERROR ? line_of_offset(s->text, p->problem_offset) : (unsigned)p->problem_mark.line + 1;
+	return err_set(e, ERR_CONFIG, "%s:%u: invalid YAML: %s%s%s", s->path, line, p->context ? p->context : "", p->context ? ", " : "",
+		       p->problem ? p->problem : "no reason given");
+}
+
+static int next_event(struct source *s, struct err *e)
+{
+	if (s->has_event)
+		yaml_event_delete(&s->event);
+	s->has_event = yaml_parser_parse(&s->parser, &s->event);
+	return s->has_event ? 0 : parser_error(s, e);
+}
+
+static int skip_event(struct source *s, struct err *e)
+{
+	return next_event(s, e);
+}
+
+static unsigned event_line(const struct source *s)
+{
+	return (unsigned)s->event.start_mark.line + 1;
+}
+
+static int refuse(const struct source *s, const char *what, struct err *e)
+{
+	return err_set(e, ERR_CONFIG, "%s:%u: %s", s->path, event_line(s), what);
+}
+
+/* Tags and NUL bytes would only be ways to write one thing and mean another. */
+static int refuse_extras(const struct source *s, struct err *e)
+{
+	const yaml_event_t *v = &s->event;
+	const void *tag = NULL;
+	if (v->type == YAML_SCALAR_EVENT) {
+		tag = v->data.scalar.tag;
+		if (memchr(v->data.scalar.value, 0, v->data.scalar.length))
+			return refuse(s, "a text with a NUL byte", e);
+	} else if (v->type == YAML_SEQUENCE_START_EVENT) {
+		tag = v->data.sequence_start.tag;
+	} else if (v->type == YAML_MAPPING_START_EVENT) {
+		tag = v->data.mapping_start.tag;
+	}
+	return tag ? refuse(s, "tags are not supported", e) : 0;
+}
+
+static const char *event_anchor(const struct source *s)
+{
+	const yaml_event_t *v = &s->event;
+	const void *name = NULL;
+	if (v->type == YAML_SCALAR_EVENT)
+		name = v->data.scalar.anchor;
+	else if (v->type == YAML_SEQUENCE_START_EVENT)
+		name = v->data.sequence_start.anchor;
+	else if (v->type == YAML_MAPPING_START_EVENT)
+		name = v->data.mapping_start.anchor;
+	return name ? arena_strdup(s->arena, name) : NULL;
+}
+
+static const struct anchor *find_anchor(const struct source *s, const char *name)
+{
+	for (size_t i = 0; i < s->anchor_count; i++)
+		if (strcmp(s->anchors[i].name, name) == 0)
+			return &s->anchors[i];
+	return NULL;
+}
+
+/* Known from its end on, so no node can hold itself. */
+static int add_anchor(struct source *s, const char *name, unsigned line, size_t nodes, const struct yaml_tree *t, struct err *e)
+{
+	const struct anchor *first = find_anchor(s, name);
+	if (first)
+		return err_set(e, ERR_CONFIG, "%s:%u: duplicate anchor '%s' (first on line %u)", s->path, line, name, first->line);
+	if (s->anchor_count == s->anchor_cap) {
+		s->anchor_cap = s->anchor_cap ? s->anchor_cap * 2 : 8;
+		struct anchor *anchors = arena_array(s->arena, s->anchor_cap, sizeof(*anchors));
+		if (s->anchor_count)
+			memcpy(anchors, s->anchors, s->anchor_count * sizeof(*anchors));
+		s->anchors = anchors;
+	}
+	s->anchors[s->anchor_count++] = (struct anchor){.name = name, .line = line, .nodes = nodes, .node = *t};
+	return 0;
+}
+
+static int count_nodes(struct source *s, size_t nodes, struct err *e)
+{
+	s->nodes += nodes;
+	if (s->nodes <= MAX_NODES)
+		return 0;
+	return err_set(e, ERR_CONFIG, "%s:%u: more than %d values, those behind an alias counted each time", s->path, event_line(s),
+		       MAX_NODES);
+}
+
+static int parse_alias(struct source *s, struct yaml_tree *t, struct err *e)
+{
+	const char *name = (const char *)s->event.data.alias.anchor;
+	const struct anchor *anchor = find_anchor(s, name);
+	if (!anchor)
+		return err_set(e, ERR_CONFIG, "%s:%u: alias '%s' has no anchor before it", s->path, event_line(s), name);
+	t->kind = anchor->node.kind;
+	t->text = anchor->node.text;
+	t->items = anchor->node.items;
+	t->count = anchor->node.count;
+	return count_nodes(s, anchor->nodes, e);
+}
+
+static const char *event_text(const struct source *s)
+{
+	return arena_strndup(s->arena, (const char *)s->event.data.scalar.value, s->event.data.scalar.length);
+}
+
+static struct yaml_tree *add_item(struct source *s, struct yaml_tree *t, size_t *cap)
+{
+	if (t->count == *cap) {
+		*cap = *cap ? *cap * 2 : 4;
+		struct yaml_tree *items = arena_array(s->arena, *cap, sizeof(*items));
+		if (t->count)
+			memcpy(items, t->items, t->count * sizeof(*items));
+		t->items = items;
+	}
+	return &t->items[t->count++];
+}
+
+static int parse_node(struct source *s, struct yaml_tree *t, int depth, struct err *e);
+
+static int parse_list(struct source *s, struct yaml_tree *t, int depth, struct err *e)
+{
+	size_t cap = 0;
+	for (;;) {
+		if (next_event(s, e) != 0)
+			return -1;
+		if (s->event.type == YAML_SEQUENCE_END_EVENT)
+			return 0;
+		struct yaml_tree *item = add_item(s, t, &cap);
+		item->line = event_line(s);
+		if (parse_node(s, item, depth + 1, e) != 0)
+			return -1;
+	}
+}
+
+static int cmp_keys(const void *va, const void *vb)
+{
+	const struct yaml_tree *a = va, *b = vb;
+	int c = strcmp(a->key, b->key);
+	return c ? c : (a->line > b->line) - (a->line < b->line);
+}
+
+static int refuse_duplicates(const struct source *s, const struct yaml_tree *t, struct err *e)
+{
+	for (size_t i = 1; i < t->count; i++)
+		if (strcmp(t->items[i - 1].key, t->items[i].key) == 0)
+			return err_set(e, ERR_CONFIG, "%s:%u: duplicate key '%s' (first on line %u)", s->path, t->items[i].line,
+				       t->items[i].key, t->items[i - 1].line);
+	return 0;
+}
+
+static int parse_mapping(struct source *s, struct yaml_tree *t, int depth, struct err *e)
+{
+	size_t cap = 0;
+	for (;;) {
+		if (next_event(s, e) != 0)
+			return -1;
+		if (s->event.type == YAML_MAPPING_END_EVENT)
+			break;
+		if (refuse_extras(s, e) != 0)
+			return -1;
+		if (s->event.type != YAML_SCALAR_EVENT || s->event.data.scalar.anchor)
+			return refuse(s, "a key must be plain text", e);
+		struct yaml_tree *item = add_item(s, t, &cap);
+		item->line = event_line(s);
+		item->key = event_text(s);
+		if (next_event(s, e) != 0 || parse_node(s, item, depth + 1, e) != 0)
+			return -1;
+	}
+	if (t->count)
+		qsort(t->items, t->count, sizeof(*t->items), cmp_keys);
+	return refuse_duplicates(s, t, e);
+}
+
+static int parse_content(struct source *s, struct yaml_tree *t, int depth, struct err *e)
+{
+	switch (s->event.type) {
+	case YAML_SCALAR_EVENT:
+		t->kind = YAML_TEXT;
+		t->text = event_text(s);
+		return 0;
+	case YAML_SEQUENCE_START_EVENT:
+		t->kind = YAML_LIST;
+		return parse_list(s, t, depth, e);
+	case YAML_MAPPING_START_EVENT:
+		t->kind = YAML_MAPPING;
+		return parse_mapping(s, t, depth, e);
+	default:
+		return refuse(s, "invalid YAML: unexpected structure", e);
+	}
+}
+
+/* The node whose first event is the current one; its key and line are the caller's. */
+static int parse_node(struct source *s, struct yaml_tree *t, int depth, struct err *e)
+{
+	if (refuse_extras(s, e) != 0)
+		return -1;
+	if (depth > MAX_DEPTH)
+		return refuse(s, "nested too deep", e);
+	if (s->event.type == YAML_ALIAS_EVENT)
+		return parse_alias(s, t, e);
+	const char *anchor = event_anchor(s);
+	unsigned line = event_line(s);
+	size_t before = s->nodes;
+	if (count_nodes(s, 1, e) != 0 || parse_content(s, t, depth, e) != 0)
+		return -1;
+	return anchor ? add_anchor(s, anchor, line, s->nodes - before, t, e) : 0;
+}
+
+static int parse_document(struct source *s, struct yaml_tree *t, struct err *e)
+{
+	/* The stream's start, then the document's. */
+	if (skip_event(s, e) != 0 || next_event(s, e) != 0)
+		return -1;
+	if (s->event.type == YAML_STREAM_END_EVENT)
+		return refuse(s, "the file is empty", e);
+	if (next_event(s, e) != 0)
+		return -1;
+	if (s->event.type != YAML_MAPPING_START_EVENT)
+		return refuse(s, "'key: value' lines are expected at the top", e);
+	t->line = 1;
+	if (parse_node(s, t, 0, e) != 0)
+		return -1;
+	/* The document's end, then nothing more. */
+	if (skip_event(s, e) != 0 || next_event(s, e) != 0)
+		return -1;
+	return s->event.type == YAML_STREAM_END_EVENT ? 0 : refuse(s, "more than one document in the file", e);
+}
+
+int yaml_tree_read(const char *path, struct buf *out, struct err *e)
+{
+	if (fs_read(path, MAX_FILE, out, e) == 0)
+		return 0;
+	e->kind = ERR_CONFIG;
+	return -1;
+}
+
+int yaml_tree_parse(const char *path, const struct buf *text, struct arena *a, struct yaml_tree *ret, struct err *e)
+{
+	CLEANUP(source_release) struct source s = {.path = path, .text = text, .arena = a};
+	if (!yaml_parser_initialize(&s.parser))
+		abort();
+	yaml_parser_set_encoding(&s.parser, YAML_UTF8_ENCODING);
+	yaml_parser_set_input_string(&s.parser, (const unsigned char *)buf_cstr(text), text->len);
+	struct yaml_tree tree = {0};
+	if (parse_document(&s, &tree, e) != 0)
+		return -1;
+	*ret = tree;
+	return 0;
+}
+
+const struct yaml_tree *yaml_tree_find(const struct yaml_tree *t, const char *key, size_t len)
+{
+	if (t->kind != YAML_MAPPING)
+		return NULL;
+	size_t low = 0, high = t->count;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		const struct yaml_tree *item = &t->items[mid];
+		int c = strncmp(item->key, key, len);
+		if (c == 0 && item->key[len])
+			c = 1;
+		if (c == 0)
+			return item;
+		if (c < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return NULL;
+}

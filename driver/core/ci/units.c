@@ -1,0 +1,256 @@
+#include "core/ci/units.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
+#include "base/sys/json.h"
+#include "base/path.h"
+
+static int by_key(const void *a, const void *b)
+{
+	return strcmp(((const struct unit *)a)->key, ((const struct unit *)b)->key);
+}
+
+char *units_output(const char *command, struct arena *a)
+{
+	static const char option[] = " -o ";
+	const char *output = "";
+	for (const char *p = strstr(command, option); p; p = strstr(p + 1, option))
+		output = p + strlen(option) + strspn(p + strlen(option), " ");
+	return arena_strndup(a, output, strcspn(output, " "));
+}
+
+/* Trees of one build lie at one place, wherever they were configured: the part below it names the unit. */
+static const char *below_tree(const char *file)
+{
+	static const char src[] = "/src/";
+	const char *at = strstr(file, src);
+	return at ? at + sizeof(src) - 1 : file;
+}
+
+static int take_unit(const json_t *entry, const char *path, size_t i, struct arena *a, struct unit *ret, struct err *e)
+{
+	const char *file = json_string_value(json_object_get(entry, "file")),
+		   *command = json_string_value(json_object_get(entry, "command"));
+	if (!file || !command)
+		return err_set(e, ERR_INTEGRITY, "'%s' entry %zu has no file or no command", path, i);
+	*ret = (struct unit){.file = arena_strdup(a, below_tree(file)), .cuda = path_has_suffix(file, ".cu")};
+	ret->key = arena_printf(a, "%s %s", ret->file, units_output(command, a));
+	digest_data(command, strlen(command), ret->command);
+	return 0;
+}
+
+/* The file itself, and the name that says what it was configured for. */
+static const char *find_commands(const char *path, struct arena *a, const char **ret_name)
+{
+	static const char *const places[] = {"compile_commands.json", "build/compile_commands.json", "src/build/compile_commands.json"};
+	const char *base = path_base(path);
+	if (!fs_is_dir(path)) {
+		size_t n = strlen(base);
+		*ret_name = path_has_suffix(base, ".json") ? arena_strndup(a, base, n - strlen(".json")) : base;
+		return path;
+	}
+	*ret_name = base;
+	for (size_t i = 0; i < ARRAY_LEN(places); i++)
+		if (fs_exists(path_join(a, path, places[i])))
+			return path_join(a, path, places[i]);
+	return path_join(a, path, places[0]);
+}
+
+int units_read(const struct tables *t, const char *path, struct arena *a, struct unit_tree *ret, struct err *e)
+{
+	AUTO_JSON json_t *list = NULL;
+	struct unit_tree tree = {0};
+	size_t i;
+	json_t *entry;
+	const char *commands = find_commands(path, a, &tree.name);
+	if (profile_parse(t, tree.name, a, &tree.profile, e) < 0) {
+		err_wrap(e, "'%s'", path);
+		return err_hint(e, "name the file after what the tree was configured for: sm90-avx512.json");
+	}
+	if (json_read(commands, &list, e) < 0)
+		return -1;
+	if (!json_is_array(list))
+		return err_set(e, ERR_INTEGRITY, "'%s' is not a list of compile commands", commands);
+	tree.units = arena_array(a, json_array_size(list), sizeof(*tree.units));
+	json_array_foreach(list, i, entry) if (take_unit(entry, commands, i, a, &tree.units[tree.count++], e) < 0) return -1;
+	if (tree.count)
+		qsort(tree.units, tree.count, sizeof(*tree.units), by_key);
+	for (i = 1; i < tree.count; i++)
+		if (strcmp(tree.units[i].key, tree.units[i - 1].key) == 0)
+			return err_set(e, ERR_INTEGRITY, "'%s' compiles '%s' twice into one object", commands, tree.units[i].file);
+	*ret = tree;
+	return 0;
+}
+
+static const struct unit *find_unit(const struct unit_tree *t, const char *key)
+{
+	const struct unit want = {.key = key};
+	return t->count ? bsearch(&want, t->units, t->count, sizeof(*t->units), by_key) : NULL;
+}
+
+/* What two trees differ in, as enum unit_depends. */
+static unsigned differ_in(const struct profile *x, const struct profile *y)
+{
+	size_t n = strcspn(x->name, "-");
+	bool gpu = strcspn(y->name, "-") != n || strncmp(x->name, y->name, n) != 0;
+	return (gpu ? UNIT_GPU : 0u) | (x->isa != y->isa ? UNIT_ISA : 0u);
+}
+
+struct comparing {
+	const struct unit_tree *trees;
+	size_t count;
+	unsigned *differ;          /* of each pair of trees */
+	const struct unit **units; /* one in every tree */
+};
+
+/* False when a tree lacks the unit. */
+static bool find_everywhere(struct comparing *c, const char *key)
+{
+	for (size_t i = 0; i < c->count; i++) {
+		c->units[i] = find_unit(&c->trees[i], key);
+		if (!c->units[i])
+			return false;
+	}
+	return true;
+}
+
+/* Only trees that differ in one thing alone say what a difference comes from. */
+static enum unit_depends depends_on(const struct comparing *c)
+{
+	unsigned found = UNIT_NOTHING;
+	for (size_t i = 0; i < c->count; i++)
+		for (size_t k = i + 1; k < c->count; k++) {
+			unsigned differ = c->differ[i * c->count + k];
+			if ((differ == UNIT_GPU || differ == UNIT_ISA) && strcmp(c->units[i]->command, c->units[k]->command) != 0)
+				found |= differ;
+		}
+	return (enum unit_depends)found;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void count_commands(const struct unit_tree *trees, size_t count, struct arena *a, struct unit_model *m)
+{
+	for (size_t i = 0; i < count; i++)
+		m->total += trees[i].count;
+	const char **all = arena_array(a, m->total, sizeof(*all));
+	size_t n = 0;
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < trees[i].count; k++)
+			all[n++] = trees[i].units[k].command;
+	if (n)
+		qsort(all, n, sizeof(*all), by_text);
+	for (size_t i = 0; i < n; i++)
+		m->distinct += i == 0 || strcmp(all[i], all[i - 1]) != 0;
+}
+
+static bool has_file(const struct unit_tree *t, const char *file)
+{
+	for (size_t i = 0; i < t->count; i++)
+		if (strcmp(t->units[i].file, file) == 0)
+			return true;
+	return false;
+}
+
+/* NULL when the tree is of no PyTorch that the table knows. */
+static const struct gpu_units_row *gpu_units_of(const struct tables *t, const struct unit_tree *tree)
+{
+	for (unsigned i = 0; i < t->gpu_units_count; i++)
+		if (has_file(tree, t->gpu_units[i].units[0]))
+			return &t->gpu_units[i];
+	return NULL;
+}
+
+static bool holds_gpus(const struct gpu_units_row *row, const char *file)
+{
+	for (unsigned i = 0; row && i < row->units_count; i++)
+		if (strcmp(row->units[i], file) == 0)
+			return true;
+	return false;
+}
+
+static void judge(const struct unit_facts *f, bool known, struct arena *a, struct unit_model *m)
+{
+	if (f->unit->cuda && (f->depends & UNIT_ISA))
+		strlist_addf(&m->unexpected, a, "'%s' is compiled for the GPU and depends on the instruction set", f->unit->file);
+	if (!f->unit->cuda && (f->depends & UNIT_GPU) && !known)
+		strlist_addf(&m->unexpected, a, "'%s' is compiled for the CPU and depends on the GPU list", f->unit->file);
+}
+
+static int compare_trees(struct comparing *c, struct arena *a, struct unit_model *m, struct err *e)
+{
+	c->differ = arena_array(a, c->count * c->count, sizeof(*c->differ));
+	c->units = arena_array(a, c->count, sizeof(const struct unit *));
+	for (size_t i = 0; i < c->count; i++)
+		for (size_t k = i + 1; k < c->count; k++) {
+			unsigned differ = differ_in(&c->trees[i].profile, &c->trees[k].profile);
+			c->differ[i * c->count + k] = differ;
+			m->gpu_compared = m->gpu_compared || differ == UNIT_GPU;
+			m->isa_compared = m->isa_compared || differ == UNIT_ISA;
+		}
+	if (m->gpu_compared || m->isa_compared)
+		return 0;
+	err_set(e, ERR_USAGE, "no two of %zu trees differ in the GPU list alone or in the instruction set alone", c->count);
+	return err_hint(e, "give for example sm90-avx512, sm90-avx2 and sm80-avx512");
+}
+
+int units_model(const struct tables *t, const struct unit_tree *trees, size_t count, struct arena *a, struct unit_model *ret, struct err *e)
+{
+	struct unit_model m = {0};
+	struct comparing c = {.trees = trees, .count = count};
+	if (compare_trees(&c, a, &m, e) < 0)
+		return -1;
+	const struct gpu_units_row *row = gpu_units_of(t, &trees[0]);
+	m.facts = arena_array(a, trees[0].count, sizeof(*m.facts));
+	for (size_t i = 0; i < trees[0].count; i++) {
+		const struct unit *u = &trees[0].units[i];
+		if (!find_everywhere(&c, u->key))
+			continue;
+		struct unit_facts *f = &m.facts[m.count++];
+		/* The list may be in a header, where commands do not show it. */
+		bool known = holds_gpus(row, u->file);
+		*f = (struct unit_facts){u, depends_on(&c) | (known ? UNIT_GPU : UNIT_NOTHING)};
+		m.by[u->cuda][f->depends]++;
+		judge(f, known, a, &m);
+	}
+	for (size_t i = 0; i < count; i++)
+		m.elsewhere += trees[i].count - m.count;
+	count_commands(trees, count, a, &m);
+	*ret = m;
+	return 0;
+}
+
+void units_cost(const struct unit_model *m, const struct variant *const *variants, size_t count, struct arena *a, struct unit_cost *ret)
+{
+	struct unit_cost c = {0};
+	struct strlist gpus = {0}, isas = {0};
+	for (size_t i = 0; i < count; i++) {
+		const struct profile *p = &variants[i]->profile;
+		if (p->gpu != GPU_CUDA || strcmp(variants[i]->package, "pytorch") != 0) {
+			c.others++;
+			continue;
+		}
+		/* Another toolkit or another Python makes other commands of all. */
+		const char *where = arena_printf(a, "%s %s", variants[i]->python, variants[i]->cuda ? variants[i]->cuda : "");
+		const char *gpu = arena_printf(a, "%s %.*s", where, (int)strcspn(p->name, "-"), p->name),
+			   *isa = arena_printf(a, "%s %s", where, p->isa->name);
+		if (!strlist_contains(&gpus, gpu))
+			strlist_ref(&gpus, a, gpu);
+		if (!strlist_contains(&isas, isa))
+			strlist_ref(&isas, a, isa);
+		c.variants++;
+	}
+	c.gpus = gpus.count;
+	c.isas = isas.count;
+	c.total = c.variants * m->count;
+	for (size_t i = 0; c.variants && i < 2; i++)
+		c.distinct += m->by[i][UNIT_NOTHING] + m->by[i][UNIT_GPU] * c.gpus + m->by[i][UNIT_ISA] * c.isas +
+			      m->by[i][UNIT_BOTH] * c.variants;
+	*ret = c;
+}

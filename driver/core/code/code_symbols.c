@@ -1,0 +1,106 @@
+#include <string.h>
+
+#include "core/code/code_parts.h"
+
+/* A symbol table and its strings, both inside the file. */
+struct table {
+	uint64_t symbols, count;
+	const char *strings;
+	uint64_t strings_size;
+	bool is_static;
+};
+
+static const char *string_at(const struct table *t, uint64_t index)
+{
+	if (index >= t->strings_size || !memchr(t->strings + index, '\0', t->strings_size - index))
+		return NULL;
+	return t->strings + index;
+}
+
+bool code_is_initialiser(const char *name)
+{
+	static const char *const starts[] = {"_GLOBAL__sub_I_", "_GLOBAL__I_", "__cxx_global_var_init",
+					     "_Z41__static_initialization_and_destruction_0",
+					     "_ZL41__static_initialization_and_destruction_0"};
+	for (size_t i = 0; i < ARRAY_LEN(starts); i++) {
+		if (strncmp(name, starts[i], strlen(starts[i])) == 0)
+			return true;
+	}
+	return false;
+}
+
+static unsigned flags_of(const Elf64_Sym *s)
+{
+	unsigned bind = ELF64_ST_BIND(s->st_info), type = ELF64_ST_TYPE(s->st_info), flags = 0;
+	if (type == STT_OBJECT)
+		return CANDIDATE_DATA;
+	if (bind == STB_GLOBAL)
+		flags |= CODE_STRONG;
+	else if (bind == STB_WEAK || bind == STB_GNU_UNIQUE)
+		flags |= CODE_WEAK;
+	if (type == STT_GNU_IFUNC)
+		flags |= CODE_RESOLVER;
+	return flags | (s->st_size ? CODE_DECLARED : 0);
+}
+
+/* Local symbols stand behind the symbol of their source file. The linker puts hidden ones, which it made local itself, behind a file without a name, or behind the last one, which is the start-up code's. */
+static const char *unit_of(const char *file)
+{
+	return file && *file && strcmp(file, "crtstuff.c") != 0 ? file : NULL;
+}
+
+static void take_table(const struct elf_map *m, const struct table *t, struct candidates *c, bool *full)
+{
+	const char *unit = NULL;
+	for (uint64_t i = 1; i < t->count; i++) {
+		Elf64_Sym s = elf_map_symbol(m, t->symbols, i);
+		unsigned type = ELF64_ST_TYPE(s.st_info), bind = ELF64_ST_BIND(s.st_info);
+		if (type == STT_FILE)
+			unit = unit_of(string_at(t, s.st_name));
+		if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_OBJECT) || s.st_shndx == SHN_UNDEF || s.st_shndx == SHN_ABS ||
+		    s.st_shndx == SHN_COMMON)
+			continue;
+		const char *name = string_at(t, s.st_name);
+		if (!name || !*name)
+			continue;
+		struct candidate one = {.start = s.st_value, .size = s.st_size, .name = name, .flags = flags_of(&s)};
+		one.unit = bind == STB_LOCAL ? unit : NULL;
+		if (type != STT_OBJECT && code_is_initialiser(name))
+			one.flags |= CODE_INIT;
+		*full = *full || (t->is_static && bind == STB_LOCAL && type == STT_FUNC);
+		if (type != STT_OBJECT || s.st_size)
+			code_add(c, one);
+	}
+}
+
+/* Sections serve tools only: a table of them that cannot be read counts as none. */
+static void static_table(const struct elf_map *m, struct table *t)
+{
+	for (Elf_Scn *s = elf_nextscn(m->elf, NULL); s; s = elf_nextscn(m->elf, s)) {
+		GElf_Shdr h, strings;
+		Elf_Scn *link;
+		if (!gelf_getshdr(s, &h) || h.sh_type != SHT_SYMTAB)
+			continue;
+		link = elf_getscn(m->elf, h.sh_link);
+		if (!link || !gelf_getshdr(link, &strings) || strings.sh_type != SHT_STRTAB)
+			continue;
+		if (h.sh_offset > m->size || h.sh_size > m->size - h.sh_offset || strings.sh_offset > m->size ||
+		    strings.sh_size > m->size - strings.sh_offset)
+			continue;
+		*t = (struct table){h.sh_offset, h.sh_size / sizeof(Elf64_Sym), (const char *)m->data + strings.sh_offset, strings.sh_size,
+				    true};
+		return;
+	}
+}
+
+int code_symbols(struct elf_map *m, struct candidates *c, bool *ret_full, struct err *e)
+{
+	struct table fixed = {0}, dynamic = {.strings = (const char *)m->data + m->strings, .strings_size = m->strings_size};
+	*ret_full = false;
+	if (m->dyn && elf_map_symbols(m, &dynamic.symbols, &dynamic.count, e) != 0)
+		return -1;
+	static_table(m, &fixed);
+	take_table(m, &fixed, c, ret_full);
+	take_table(m, &dynamic, c, ret_full);
+	return 0;
+}

@@ -1,0 +1,170 @@
+#include "core/code/decode.h"
+
+#include <Zydis/Zydis.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/strlist.h"
+
+enum { GROUPS = 16, GROUP_SHIFT = 25 };
+
+struct decoder {
+	enum extension_machine machine;
+	ZydisDecoder zydis;
+	uint64_t set_needs[ZYDIS_ISA_SET_MAX_VALUE + 1];
+	uint64_t special_needs[ZYDIS_MNEMONIC_MAX_VALUE + 1]; /* 0: what the set says */
+	/* AArch64: the table's rows by bits 25 to 28 of the word, which tell the large groups of instructions apart. */
+	const struct extension_encoding **groups[GROUPS];
+	size_t groups_count[GROUPS];
+};
+
+static const char *set_name(unsigned i)
+{
+	const char *s = ZydisISASetGetString((ZydisISASet)i);
+	return s ? s : "";
+}
+
+static void sort_encodings(struct decoder *d, const struct extensions *x, struct arena *a)
+{
+	for (uint32_t g = 0; g < GROUPS; g++) {
+		d->groups[g] = arena_array(a, x->encodings_count, sizeof(void *));
+		for (size_t i = 0; i < x->encodings_count; i++) {
+			const struct extension_encoding *c = &x->encodings[i];
+			uint32_t mask = c->mask >> GROUP_SHIFT & (GROUPS - 1), value = c->value >> GROUP_SHIFT & (GROUPS - 1);
+			if ((g & mask) == value)
+				d->groups[g][d->groups_count[g]++] = c;
+		}
+	}
+}
+
+const struct decoder *decoder_new(const struct extensions *x, enum extension_machine m, struct arena *a)
+{
+	struct decoder *d = arena_alloc(a, sizeof(*d));
+	d->machine = m;
+	sort_encodings(d, x, a);
+	if (!ZYAN_SUCCESS(ZydisDecoderInit(&d->zydis, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
+		abort();
+	for (unsigned i = 0; i <= ZYDIS_ISA_SET_MAX_VALUE; i++)
+		d->set_needs[i] = i == ZYDIS_ISA_SET_INVALID ? EXTENSION_BASELINE : extensions_of_set(x, set_name(i));
+	for (unsigned i = 0; i <= ZYDIS_MNEMONIC_MAX_VALUE; i++) {
+		const char *name = ZydisMnemonicGetString((ZydisMnemonic)i);
+		for (size_t k = 0; name && k < x->specials_count; k++) {
+			if (strcmp(name, x->specials[k].mnemonic) == 0)
+				d->special_needs[i] = x->specials[k].needs;
+		}
+	}
+	return d;
+}
+
+const char *decoder_lacks(const struct extensions *x, struct arena *a)
+{
+	struct strlist missing = {0};
+	for (unsigned i = 1; i <= ZYDIS_ISA_SET_MAX_VALUE; i++) {
+		bool found = false;
+		for (size_t k = 0; k < x->sets_count && !found; k++)
+			found = strcmp(x->sets[k].name, set_name(i)) == 0;
+		if (!found)
+			strlist_add(&missing, a, set_name(i));
+	}
+	return strlist_join(&missing, a, " ");
+}
+
+const char *decoder_id(char ret[32])
+{
+	uint64_t v = ZydisGetVersion();
+	snprintf(ret, 32, "zydis %u.%u.%u", (unsigned)ZYDIS_VERSION_MAJOR(v), (unsigned)ZYDIS_VERSION_MINOR(v),
+		 (unsigned)ZYDIS_VERSION_PATCH(v));
+	return ret;
+}
+
+/* A certain instruction takes the place of a doubtful one as the first. */
+static void note(struct decode_tally *t, uint64_t excess, uint64_t address, const char *name)
+{
+	bool first = t->unknown ? !t->above && !t->doubtful : !t->above;
+	t->count++;
+	if (t->unknown)
+		t->doubtful |= excess;
+	else
+		t->above |= excess;
+	if (first) {
+		t->first = address;
+		snprintf(t->mnemonic, sizeof(t->mnemonic), "%s", name ? name : "");
+	}
+}
+
+static void run_x86(const struct decoder *d, const uint8_t *p, size_t len, uint64_t address, uint64_t allowed, struct decode_tally *t)
+{
+	ZydisDecodedInstruction in;
+	ZydisDecoderContext context;
+	for (size_t at = 0; at < len;) {
+		if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&d->zydis, &context, p + at, len - at, &in))) {
+			t->unknown++;
+			at++;
+			continue;
+		}
+		uint64_t needs = d->special_needs[in.mnemonic];
+		needs = needs ? needs : d->set_needs[in.meta.isa_set];
+		t->instructions++;
+		t->seen |= needs;
+		if (needs & ~allowed)
+			note(t, needs & ~allowed, address + at, ZydisMnemonicGetString(in.mnemonic));
+		at += in.length;
+	}
+}
+
+/* All words decode: what the table does not name is the baseline, data among the code included. */
+static void run_arm(const struct decoder *d, const uint8_t *p, size_t len, uint64_t address, uint64_t allowed, struct decode_tally *t)
+{
+	for (size_t at = 0; at + 4 <= len; at += 4) {
+		uint32_t word;
+		memcpy(&word, p + at, sizeof(word));
+		uint32_t group = word >> GROUP_SHIFT & (GROUPS - 1);
+		t->instructions++;
+		for (size_t i = 0; i < d->groups_count[group]; i++) {
+			const struct extension_encoding *c = d->groups[group][i];
+			if ((word & c->mask) != c->value)
+				continue;
+			t->seen |= c->needs;
+			if (c->needs & ~allowed)
+				note(t, c->needs & ~allowed, address + at, c->what);
+			break;
+		}
+	}
+}
+
+void decode_run(const struct decoder *d, const uint8_t *bytes, size_t len, uint64_t address, uint64_t allowed, struct decode_tally *t)
+{
+	if (d->machine == EXTENSION_X86_64)
+		run_x86(d, bytes, len, address, allowed, t);
+	else
+		run_arm(d, bytes, len, address, allowed, t);
+}
+
+static bool wanted(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *operand, bool calls)
+{
+	if (calls)
+		return operand->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && operand->imm.is_relative &&
+		       (in->meta.category == ZYDIS_CATEGORY_CALL || in->meta.category == ZYDIS_CATEGORY_UNCOND_BR);
+	return in->mnemonic == ZYDIS_MNEMONIC_LEA && operand->type == ZYDIS_OPERAND_TYPE_MEMORY && operand->mem.base == ZYDIS_REGISTER_RIP;
+}
+
+size_t decode_targets(const struct decoder *d, const uint8_t *bytes, size_t len, uint64_t address, bool calls, uint64_t *ret, size_t max)
+{
+	ZydisDecodedInstruction in;
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	size_t n = 0;
+	for (size_t at = 0; at < len && n < max && d->machine == EXTENSION_X86_64;) {
+		if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&d->zydis, bytes + at, len - at, &in, operands))) {
+			at++;
+			continue;
+		}
+		for (unsigned i = 0; i < in.operand_count_visible && n < max; i++) {
+			ZyanU64 target;
+			if (wanted(&in, &operands[i], calls) &&
+			    ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(&in, &operands[i], address + at, &target)))
+				ret[n++] = target;
+		}
+		at += in.length;
+	}
+	return n;
+}

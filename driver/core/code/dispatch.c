@@ -1,0 +1,104 @@
+#include "core/code/dispatch.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/yaml/yaml.h"
+
+struct family_row {
+	const char *library, *symbol, *unit, *why;
+	const char **extensions;
+	unsigned extensions_count;
+	bool carries;
+};
+
+struct dispatch_file {
+	struct family_row *families;
+	unsigned families_count;
+};
+
+#define NEED(type, member) CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER, type, member, 1, CYAML_UNLIMITED)
+#define MAY(type, member) CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER_NULL | CYAML_FLAG_OPTIONAL, type, member, 0, CYAML_UNLIMITED)
+
+static const cyaml_schema_value_t string_entry = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, CYAML_UNLIMITED)};
+static const cyaml_schema_field_t family_fields[] = {
+	NEED(struct family_row, library),
+	MAY(struct family_row, symbol),
+	MAY(struct family_row, unit),
+	CYAML_FIELD_SEQUENCE("extensions", CYAML_FLAG_POINTER, struct family_row, extensions, &string_entry, 1, CYAML_UNLIMITED),
+	CYAML_FIELD_BOOL("carries", CYAML_FLAG_OPTIONAL, struct family_row, carries),
+	NEED(struct family_row, why),
+	CYAML_FIELD_END};
+static const cyaml_schema_value_t family_entry = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct family_row, family_fields)};
+static const cyaml_schema_field_t file_fields[] = {
+	CYAML_FIELD_SEQUENCE("families", CYAML_FLAG_POINTER, struct dispatch_file, families, &family_entry, 1, CYAML_UNLIMITED),
+	CYAML_FIELD_END};
+static const cyaml_schema_value_t file_schema = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct dispatch_file, file_fields)};
+
+/* A name may be of either machine, or of both. */
+static int take_extensions(const struct extensions *x, const struct family_row *f, const char *where, struct dispatch_row *row,
+			   struct err *e)
+{
+	for (unsigned i = 0; i < f->extensions_count; i++) {
+		bool any = strcmp(f->extensions[i], "any") == 0, found = any;
+		for (unsigned m = 0; m < EXTENSION_MACHINES; m++) {
+			uint64_t bit = extensions_bit(x, (enum extension_machine)m, f->extensions[i]);
+			row->extensions[m] |= any ? UINT64_MAX : extensions_with(x, (enum extension_machine)m, bit);
+			found = found || bit;
+		}
+		if (!found)
+			return err_set(e, ERR_CONFIG, "%s: no extension '%s'", where, f->extensions[i]);
+	}
+	return 0;
+}
+
+int dispatch_load(const char *dir, const struct extensions *x, struct arena *a, const struct dispatch **ret, struct err *e)
+{
+	const char *path = path_join(a, dir, "dispatch.yaml");
+	struct yaml_lines *lines;
+	void *file;
+	if (yaml_load(path, &file_schema, a, &file, e) != 0 || yaml_lines_load(path, a, &lines, e) != 0)
+		return -1;
+	const struct dispatch_file *f = file;
+	struct dispatch *d = arena_alloc(a, sizeof(*d));
+	d->rows = arena_array(a, f->families_count, sizeof(*d->rows));
+	for (unsigned i = 0; i < f->families_count; i++) {
+		const struct family_row *from = &f->families[i];
+		struct dispatch_row *row = &d->rows[d->count++];
+		const char *where = arena_printf(a, "%s:%u", path, yaml_line(lines, "families/%u", i));
+		*row = (struct dispatch_row){
+			.library = from->library, .symbol = from->symbol, .unit = from->unit, .carries = from->carries, .why = from->why};
+		if (row->carries && !row->symbol)
+			return err_set(e, ERR_CONFIG, "%s: 'carries' is of names, but there is no 'symbol'", where);
+		if (take_extensions(x, from, where, row, e) != 0)
+			return -1;
+	}
+	*ret = d;
+	return 0;
+}
+
+static bool fits(const struct dispatch_row *row, const char *library, const struct code_range *r)
+{
+	if ((r->flags & CODE_WEAK) && !row->carries)
+		return false;
+	if (row->symbol && (!r->name || fnmatch(row->symbol, r->name, 0) != 0))
+		return false;
+	if (row->unit && (!r->unit || fnmatch(row->unit, r->unit, 0) != 0))
+		return false;
+	return fnmatch(row->library, library, 0) == 0;
+}
+
+uint64_t dispatch_excuses(const struct dispatch *d, enum extension_machine m, const char *library, const struct code_range *r,
+			  const char **ret_why)
+{
+	uint64_t bits = 0;
+	for (size_t i = 0; i < d->count; i++) {
+		if (!fits(&d->rows[i], library, r))
+			continue;
+		if (!bits)
+			*ret_why = d->rows[i].why;
+		bits |= d->rows[i].extensions[m];
+	}
+	return bits;
+}

@@ -1,0 +1,291 @@
+#include "core/code/extensions.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/strlist.h"
+#include "base/yaml/yaml.h"
+
+struct extension_row {
+	const char *name, *machine;
+	const char **implies, **sets;
+	unsigned implies_count, sets_count;
+};
+
+struct combined_row {
+	const char **needs, **sets;
+	unsigned needs_count, sets_count;
+};
+
+struct instruction_row {
+	const char *mnemonic, *why;
+	const char **needs;
+	unsigned needs_count;
+};
+
+struct encoding_row {
+	const char *mask, *value, *what;
+	const char **needs;
+	unsigned needs_count;
+};
+
+struct extension_file {
+	struct extension_row *extensions;
+	struct combined_row *combined;
+	struct instruction_row *instructions;
+	struct encoding_row *encodings;
+	unsigned extensions_count, combined_count, instructions_count, encodings_count;
+};
+
+static const cyaml_schema_value_t string_entry = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, CYAML_UNLIMITED)};
+
+#define NEED(type, member) CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER, type, member, 1, CYAML_UNLIMITED)
+#define NEED_LIST(type, member) CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER, type, member, &string_entry, 1, CYAML_UNLIMITED)
+#define LIST(type, member)                                                                                                                 \
+	CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, &string_entry, 0, CYAML_UNLIMITED)
+#define ROWS(type, member, entry) CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER, type, member, entry, 1, CYAML_UNLIMITED)
+
+static const cyaml_schema_field_t extension_fields[] = {NEED(struct extension_row, name), NEED(struct extension_row, machine),
+							LIST(struct extension_row, implies), LIST(struct extension_row, sets),
+							CYAML_FIELD_END};
+static const cyaml_schema_field_t combined_fields[] = {NEED_LIST(struct combined_row, needs), NEED_LIST(struct combined_row, sets),
+						       CYAML_FIELD_END};
+static const cyaml_schema_field_t instruction_fields[] = {NEED(struct instruction_row, mnemonic), NEED_LIST(struct instruction_row, needs),
+							  NEED(struct instruction_row, why), CYAML_FIELD_END};
+static const cyaml_schema_field_t encoding_fields[] = {NEED_LIST(struct encoding_row, needs), NEED(struct encoding_row, mask),
+						       NEED(struct encoding_row, value), NEED(struct encoding_row, what), CYAML_FIELD_END};
+static const cyaml_schema_value_t extension_entry = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct extension_row, extension_fields)};
+static const cyaml_schema_value_t combined_entry = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct combined_row, combined_fields)};
+static const cyaml_schema_value_t instruction_entry = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct instruction_row, instruction_fields)};
+static const cyaml_schema_value_t encoding_entry = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct encoding_row, encoding_fields)};
+static const cyaml_schema_field_t file_fields[] = {ROWS(struct extension_file, extensions, &extension_entry),
+						   ROWS(struct extension_file, combined, &combined_entry),
+						   ROWS(struct extension_file, instructions, &instruction_entry),
+						   ROWS(struct extension_file, encodings, &encoding_entry), CYAML_FIELD_END};
+static const cyaml_schema_value_t file_schema = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct extension_file, file_fields)};
+
+static const char *const machines[EXTENSION_MACHINES] = {[EXTENSION_X86_64] = "x86_64", [EXTENSION_AARCH64] = "aarch64"};
+
+struct loading {
+	struct extensions *x;
+	const struct extension_file *f;
+	const char *path;
+	struct yaml_lines *lines;
+	struct arena *a;
+};
+
+static int bad(const struct loading *l, const char *list, unsigned i, struct err *e, const char *what, const char *subject)
+{
+	return err_set(e, ERR_CONFIG, "%s:%u: %s '%s'", l->path, yaml_line(l->lines, "%s/%u", list, i), what, subject);
+}
+
+static int machine_of(const struct loading *l, unsigned row, enum extension_machine *ret, struct err *e)
+{
+	for (unsigned m = 0; m < EXTENSION_MACHINES; m++) {
+		if (strcmp(machines[m], l->f->extensions[row].machine) == 0) {
+			*ret = (enum extension_machine)m;
+			return 0;
+		}
+	}
+	return bad(l, "extensions", row, e, "unknown machine", l->f->extensions[row].machine);
+}
+
+uint64_t extensions_bit(const struct extensions *x, enum extension_machine m, const char *name)
+{
+	for (size_t i = 0; i < x->count[m]; i++) {
+		if (strcmp(x->names[m][i], name) == 0)
+			return 1ULL << i;
+	}
+	return 0;
+}
+
+/* A list of names as bits. */
+static int bits_of(const struct loading *l, enum extension_machine m, const char *const *names, unsigned count, const char *list,
+		   unsigned row, uint64_t *ret, struct err *e)
+{
+	uint64_t bits = 0;
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t bit = extensions_bit(l->x, m, names[i]);
+		if (!bit)
+			return bad(l, list, row, e, "no extension", names[i]);
+		bits |= bit;
+	}
+	*ret = bits;
+	return 0;
+}
+
+static int name_rows(const struct loading *l, struct err *e)
+{
+	enum extension_machine m;
+	for (unsigned i = 0; i < l->f->extensions_count; i++) {
+		const char *name = l->f->extensions[i].name;
+		if (machine_of(l, i, &m, e) != 0)
+			return -1;
+		if (extensions_bit(l->x, m, name))
+			return bad(l, "extensions", i, e, "two rows of one name", name);
+		if (l->x->count[m] == EXTENSIONS_MAX)
+			return bad(l, "extensions", i, e, "more than 64 extensions of one machine, at", name);
+		l->x->names[m][l->x->count[m]++] = name;
+	}
+	for (unsigned k = 0; k < EXTENSION_MACHINES; k++) {
+		if (l->x->count[k] == 0)
+			return err_set(e, ERR_CONFIG, "%s: no extension of %s", l->path, machines[k]);
+	}
+	return 0;
+}
+
+/* Direct implications first, then as often as anything grows. */
+static int imply_rows(const struct loading *l, struct err *e)
+{
+	unsigned seen[EXTENSION_MACHINES] = {0};
+	for (unsigned i = 0; i < l->f->extensions_count; i++) {
+		const struct extension_row *row = &l->f->extensions[i];
+		enum extension_machine m;
+		uint64_t bits;
+		if (machine_of(l, i, &m, e) != 0 || bits_of(l, m, row->implies, row->implies_count, "extensions", i, &bits, e) != 0)
+			return -1;
+		l->x->implied[m][seen[m]] = bits | EXTENSION_BASELINE | 1ULL << seen[m];
+		seen[m]++;
+	}
+	for (unsigned m = 0; m < EXTENSION_MACHINES; m++) {
+		for (bool grown = true; grown;) {
+			grown = false;
+			for (size_t i = 0; i < l->x->count[m]; i++) {
+				uint64_t all = extensions_with(l->x, (enum extension_machine)m, l->x->implied[m][i]);
+				grown = grown || all != l->x->implied[m][i];
+				l->x->implied[m][i] = all;
+			}
+		}
+	}
+	return 0;
+}
+
+static void add_sets(const struct loading *l, const char *const *sets, unsigned count, uint64_t needs)
+{
+	for (unsigned i = 0; i < count; i++)
+		l->x->sets[l->x->sets_count++] = (struct extension_set){sets[i], needs};
+}
+
+static int take_sets(const struct loading *l, struct err *e)
+{
+	size_t total = 0;
+	uint64_t bits;
+	enum extension_machine m;
+	for (unsigned i = 0; i < l->f->extensions_count; i++)
+		total += l->f->extensions[i].sets_count;
+	for (unsigned i = 0; i < l->f->combined_count; i++)
+		total += l->f->combined[i].sets_count;
+	l->x->sets = arena_array(l->a, total, sizeof(*l->x->sets));
+	for (unsigned i = 0; i < l->f->extensions_count; i++) {
+		const struct extension_row *row = &l->f->extensions[i];
+		if (machine_of(l, i, &m, e) != 0)
+			return -1;
+		if (m != EXTENSION_X86_64 && row->sets_count)
+			return bad(l, "extensions", i, e, "only x86_64 has sets, not", row->name);
+		add_sets(l, row->sets, row->sets_count, extensions_bit(l->x, m, row->name));
+	}
+	for (unsigned i = 0; i < l->f->combined_count; i++) {
+		const struct combined_row *row = &l->f->combined[i];
+		if (bits_of(l, EXTENSION_X86_64, row->needs, row->needs_count, "combined", i, &bits, e) != 0)
+			return -1;
+		add_sets(l, row->sets, row->sets_count, bits);
+	}
+	for (size_t i = 0; i < total; i++) {
+		for (size_t k = 0; k < i; k++) {
+			if (strcmp(l->x->sets[i].name, l->x->sets[k].name) == 0)
+				return err_set(e, ERR_CONFIG, "%s: the set '%s' is in two rows", l->path, l->x->sets[i].name);
+		}
+	}
+	return 0;
+}
+
+static bool parse_word(const char *text, uint32_t *ret)
+{
+	char *end;
+	errno = 0;
+	unsigned long long v = strtoull(text, &end, 16);
+	*ret = (uint32_t)v;
+	return strncmp(text, "0x", 2) == 0 && strlen(text) == 10 && *end == '\0' && errno == 0 && v <= UINT32_MAX;
+}
+
+static int take_instructions(const struct loading *l, struct err *e)
+{
+	struct extensions *x = l->x;
+	x->specials = arena_array(l->a, l->f->instructions_count, sizeof(*x->specials));
+	for (unsigned i = 0; i < l->f->instructions_count; i++) {
+		const struct instruction_row *row = &l->f->instructions[i];
+		struct extension_special *s = &x->specials[x->specials_count++];
+		s->mnemonic = row->mnemonic;
+		if (bits_of(l, EXTENSION_X86_64, row->needs, row->needs_count, "instructions", i, &s->needs, e) != 0)
+			return -1;
+	}
+	x->encodings = arena_array(l->a, l->f->encodings_count, sizeof(*x->encodings));
+	for (unsigned i = 0; i < l->f->encodings_count; i++) {
+		const struct encoding_row *row = &l->f->encodings[i];
+		struct extension_encoding *c = &x->encodings[x->encodings_count++];
+		c->what = row->what;
+		if (!parse_word(row->mask, &c->mask))
+			return bad(l, "encodings", i, e, "not eight hexadecimal digits behind 0x:", row->mask);
+		if (!parse_word(row->value, &c->value))
+			return bad(l, "encodings", i, e, "not eight hexadecimal digits behind 0x:", row->value);
+		if (c->value & ~c->mask)
+			return bad(l, "encodings", i, e, "the mask hides bits of the value", row->value);
+		if (bits_of(l, EXTENSION_AARCH64, row->needs, row->needs_count, "encodings", i, &c->needs, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+int extensions_load(const char *dir, struct arena *a, const struct extensions **ret, struct err *e)
+{
+	struct extensions *x = arena_alloc(a, sizeof(*x));
+	struct loading l = {.x = x, .path = path_join(a, dir, "extensions.yaml"), .a = a};
+	void *file;
+	if (yaml_load(l.path, &file_schema, a, &file, e) != 0 || yaml_lines_load(l.path, a, &l.lines, e) != 0)
+		return -1;
+	l.f = file;
+	if (name_rows(&l, e) != 0 || imply_rows(&l, e) != 0 || take_sets(&l, e) != 0 || take_instructions(&l, e) != 0)
+		return -1;
+	x->other = extensions_bit(x, EXTENSION_X86_64, "other");
+	if (!x->other)
+		return err_set(e, ERR_CONFIG, "%s: no row 'other' for x86_64", l.path);
+	*ret = x;
+	return 0;
+}
+
+uint64_t extensions_with(const struct extensions *x, enum extension_machine m, uint64_t bits)
+{
+	uint64_t all = bits | EXTENSION_BASELINE;
+	for (size_t i = 0; i < x->count[m]; i++) {
+		if (bits & 1ULL << i)
+			all |= x->implied[m][i];
+	}
+	return all;
+}
+
+char *extensions_text(const struct extensions *x, enum extension_machine m, uint64_t bits, struct arena *a)
+{
+	struct strlist names = {0};
+	bits &= ~EXTENSION_BASELINE;
+	for (size_t i = 0; i < x->count[m]; i++) {
+		bool covered = false;
+		for (size_t k = 0; k < x->count[m] && !covered; k++) {
+			bool by_k = k != i && (bits & 1ULL << k) && (x->implied[m][k] & 1ULL << i);
+			/* Of two that imply each other the first is said. */
+			covered = by_k && (k < i || !(x->implied[m][i] & 1ULL << k));
+		}
+		if ((bits & 1ULL << i) && !covered)
+			strlist_ref(&names, a, x->names[m][i]);
+	}
+	return strlist_join(&names, a, ", ");
+}
+
+uint64_t extensions_of_set(const struct extensions *x, const char *set)
+{
+	for (size_t i = 0; i < x->sets_count; i++) {
+		if (strcmp(x->sets[i].name, set) == 0)
+			return x->sets[i].needs;
+	}
+	return x->other;
+}

@@ -1,0 +1,232 @@
+#include "core/code/isa_scan.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/thread.h"
+
+enum { BLOCK_BYTES = 1 << 18, HELPERS_MAX = 255 };
+
+struct block { /* ranges that one thread decodes at a time */
+	size_t first, end;
+};
+
+struct scanning {
+	const struct elf_map *m;
+	const struct decoder *decoder;
+	uint64_t allowed;
+	struct isa_spare *spare;
+	const struct run *run;
+	struct code_map *map;
+	struct block *blocks;
+	size_t blocks_count;
+	atomic_size_t next;
+	atomic_bool cancelled;
+};
+
+struct scanner { /* what one thread found */
+	struct scanning *s;
+	struct arena arena;
+	struct isa_found *found;
+	size_t count, cap;
+	uint64_t bytes, instructions, skipped;
+	size_t functions, unknown;
+	bool borrowed; /* its processor */
+	pthread_t thread;
+};
+
+bool isa_scan_machine(unsigned elf_machine, enum extension_machine *ret)
+{
+	if (elf_machine != EM_X86_64 && elf_machine != EM_AARCH64)
+		return false;
+	*ret = elf_machine == EM_X86_64 ? EXTENSION_X86_64 : EXTENSION_AARCH64;
+	return true;
+}
+
+static void keep(struct scanner *w, const struct code_range *r, const struct decode_tally *t)
+{
+	if (w->count == w->cap) {
+		w->cap = w->cap ? w->cap * 2 : 64;
+		struct isa_found *grown = arena_array(&w->arena, w->cap, sizeof(*grown));
+		if (w->count)
+			memcpy(grown, w->found, w->count * sizeof(*grown));
+		w->found = grown;
+	}
+	w->found[w->count++] = (struct isa_found){r, *t};
+}
+
+static void scan_range(struct scanner *w, const struct code_range *r)
+{
+	struct scanning *s = w->s;
+	struct decode_tally t = {0};
+	uint64_t offset, room, size = r->end - r->start;
+	bool stated = (r->flags & CODE_DECLARED) || r->name;
+	if (!elf_map_find(s->m, r->start, &offset, &room))
+		return;
+	size = size < room ? size : room;
+	decode_run(s->decoder, s->m->data + offset, size, r->start, s->allowed, &t);
+	w->bytes += size;
+	w->instructions += t.instructions;
+	w->functions += stated;
+	w->unknown += stated && t.unknown;
+	/* What nobody says is code, and does not decode as code to its end, is something else: tables that assembler keeps beside its functions. */
+	if (!stated && t.unknown)
+		w->skipped += size;
+	else if (t.count)
+		keep(w, r, &t);
+}
+
+static void *scan_blocks(void *arg);
+
+/* Another thread for the blocks that are left, on a processor that became free. */
+static void hire(struct scanner *w, struct scanner *team, size_t *team_count)
+{
+	struct scanning *s = w->s;
+	if (!s->spare || *team_count == HELPERS_MAX)
+		return;
+	int free_now = atomic_load(&s->spare->processors);
+	while (free_now > 0 && !atomic_compare_exchange_weak(&s->spare->processors, &free_now, free_now - 1))
+		;
+	if (free_now <= 0)
+		return;
+	struct scanner *h = &team[*team_count];
+	*h = (struct scanner){.s = s, .borrowed = true};
+	if (thread_start(&h->thread, scan_blocks, h) != 0)
+		atomic_fetch_add(&s->spare->processors, 1);
+	else
+		++*team_count;
+}
+
+static bool scan_next(struct scanner *w)
+{
+	struct scanning *s = w->s;
+	size_t i = atomic_fetch_add(&s->next, 1);
+	if (i >= s->blocks_count || atomic_load(&s->cancelled))
+		return false;
+	if (run_cancelled(s->run))
+		atomic_store(&s->cancelled, true);
+	for (size_t k = s->blocks[i].first; k < s->blocks[i].end; k++)
+		scan_range(w, &s->map->ranges[k]);
+	return true;
+}
+
+static void *scan_blocks(void *arg)
+{
+	struct scanner *w = arg;
+	while (scan_next(w))
+		;
+	if (w->borrowed)
+		atomic_fetch_add(&w->s->spare->processors, 1);
+	return NULL;
+}
+
+static void make_blocks(struct scanning *s, struct arena *a)
+{
+	uint64_t size = 0;
+	size_t first = 0;
+	s->blocks = arena_array(a, s->map->count + 1, sizeof(*s->blocks));
+	for (size_t i = 0; i < s->map->count; i++) {
+		size += s->map->ranges[i].end - s->map->ranges[i].start;
+		if (size >= BLOCK_BYTES || i + 1 == s->map->count) {
+			s->blocks[s->blocks_count++] = (struct block){first, i + 1};
+			first = i + 1;
+			size = 0;
+		}
+	}
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct isa_found *x = a, *y = b;
+	return x->range < y->range ? -1 : x->range > y->range;
+}
+
+static void gather(const struct scanner *team, size_t n, struct arena *a, struct isa_scan *r)
+{
+	size_t total = 0;
+	for (size_t i = 0; i < n; i++)
+		total += team[i].count;
+	r->found = arena_array(a, total, sizeof(*r->found));
+	for (size_t i = 0; i < n; i++) {
+		if (team[i].count)
+			memcpy(r->found + r->count, team[i].found, team[i].count * sizeof(*r->found));
+		r->count += team[i].count;
+		r->bytes += team[i].bytes;
+		r->instructions += team[i].instructions;
+		r->functions += team[i].functions;
+		r->unknown += team[i].unknown;
+		r->skipped += team[i].skipped;
+	}
+	if (r->count)
+		qsort(r->found, r->count, sizeof(*r->found), by_address);
+}
+
+/* A resolver takes the addresses of what it chooses from; compilers name these "f.avx2" and the like, but they may be called anything. */
+static void mark_dispatched(struct scanning *s)
+{
+	enum { TARGETS_MAX = 64 };
+	uint64_t targets[TARGETS_MAX], offset, room;
+	for (size_t i = 0; i < s->map->count; i++) {
+		const struct code_range *r = &s->map->ranges[i];
+		if (!(r->flags & CODE_RESOLVER) || !elf_map_find(s->m, r->start, &offset, &room))
+			continue;
+		uint64_t size = r->end - r->start;
+		size_t n =
+			decode_targets(s->decoder, s->m->data + offset, size < room ? size : room, r->start, false, targets, TARGETS_MAX);
+		for (size_t k = 0; k < n; k++) {
+			struct code_range *to = code_map_at(s->map, targets[k]);
+			if (to && to->start == targets[k])
+				to->flags |= CODE_DISPATCHED;
+		}
+	}
+}
+
+/* What an initialiser calls and nothing names is a part of it: compilers split the function that a library is loaded with. */
+static void mark_called(struct scanning *s)
+{
+	enum { TARGETS_MAX = 1024 };
+	uint64_t targets[TARGETS_MAX], offset, room;
+	for (size_t i = 0; i < s->map->count; i++) {
+		const struct code_range *r = &s->map->ranges[i];
+		if (!(r->flags & CODE_INIT) || !(r->flags & CODE_DECLARED) || !elf_map_find(s->m, r->start, &offset, &room))
+			continue;
+		uint64_t size = r->end - r->start;
+		size_t n = decode_targets(s->decoder, s->m->data + offset, size < room ? size : room, r->start, true, targets, TARGETS_MAX);
+		for (size_t k = 0; k < n; k++) {
+			struct code_range *to = code_map_at(s->map, targets[k]);
+			if (to && to->start == targets[k] && !to->name && (to->flags & CODE_DECLARED))
+				to->flags |= CODE_INIT_PART;
+		}
+	}
+}
+
+int isa_scan_file(struct elf_map *m, const struct decoder *const decoders[EXTENSION_MACHINES], const uint64_t allowed[EXTENSION_MACHINES],
+		  struct isa_spare *spare, const struct run *run, struct arena *a, struct isa_scan *ret, struct err *e)
+{
+	AUTO_ARENA struct arena scratch = {0};
+	struct isa_scan r = {0};
+	if (!isa_scan_machine(m->header.e_machine, &r.machine))
+		return elf_map_bad(m, offsetof(Elf64_Ehdr, e_machine), e, "code of ELF machine %u is not examined", m->header.e_machine);
+	if (code_map_read(m, a, &r.map, e) != 0)
+		return -1;
+	struct scanning s = {
+		.m = m, .decoder = decoders[r.machine], .allowed = allowed[r.machine], .spare = spare, .run = run, .map = &r.map};
+	struct scanner *team = arena_array(&scratch, HELPERS_MAX + 1, sizeof(*team));
+	size_t team_count = 1;
+	team[0].s = &s;
+	mark_dispatched(&s);
+	mark_called(&s);
+	make_blocks(&s, &scratch);
+	while (scan_next(&team[0]))
+		hire(&team[0], team, &team_count);
+	for (size_t i = 1; i < team_count; i++)
+		pthread_join(team[i].thread, NULL);
+	gather(team, team_count, a, &r);
+	for (size_t i = 0; i < team_count; i++)
+		arena_release(&team[i].arena);
+	if (atomic_load(&s.cancelled))
+		return run_check(run, e);
+	*ret = r;
+	return 0;
+}

@@ -1,0 +1,39 @@
+#include "core/elf/demangle.h"
+
+#include <setjmp.h>
+#include <string.h>
+
+enum { SHOWN_MAX = 400, NAME_MAX_BYTES = 16384 };
+
+/* Of libstdc++, which has no header for it: as __cxa_demangle, in pieces and without allocating. */
+extern int __gcclibcxx_demangle_callback(const char *name, void (*take)(const char *text, size_t len, void *user), /* NOLINT */
+					 void *user);
+
+struct piece {
+	char text[SHOWN_MAX + 1];
+	size_t len;
+	jmp_buf full;
+};
+
+/* The demangler cannot be told to stop, and what it prints can grow exponentially with the name: it is left from here. It holds nothing but its stack. */
+static void take(const char *text, size_t len, void *user)
+{
+	struct piece *p = user;
+	size_t room = SHOWN_MAX - p->len, n = len < room ? len : room;
+	memcpy(p->text + p->len, text, n);
+	p->len += n;
+	if (n < len)
+		longjmp(p->full, 1);
+}
+
+char *demangle(const char *name, struct arena *a)
+{
+	struct piece p = {.len = 0};
+	if (strncmp(name, "_Z", 2) != 0 || strlen(name) > NAME_MAX_BYTES)
+		return arena_printf(a, "%.*s%s", SHOWN_MAX, name, strlen(name) > SHOWN_MAX ? "..." : "");
+	if (setjmp(p.full) != 0)
+		return arena_printf(a, "%.*s...", (int)p.len, p.text);
+	if (__gcclibcxx_demangle_callback(name, take, &p) != 0)
+		return arena_printf(a, "%.*s%s", SHOWN_MAX, name, strlen(name) > SHOWN_MAX ? "..." : "");
+	return arena_strndup(a, p.text, p.len);
+}

@@ -1,0 +1,178 @@
+#include "core/elf/elf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/sys/fs.h"
+#include "core/elf/elf_map.h"
+
+int elf_is(const char *path, bool *ret, struct err *e)
+{
+	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char magic[SELFMAG];
+	struct stat st;
+	*ret = false;
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ENXIO))
+		return 0;
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
+	if (!S_ISREG(st.st_mode))
+		return 0;
+	ssize_t n = fs_read_at(fd, magic, sizeof(magic), 0);
+	if (n < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
+	*ret = n == (ssize_t)sizeof(magic) && memcmp(magic, ELFMAG, SELFMAG) == 0;
+	return 0;
+}
+
+static int take_string(const struct elf_map *m, size_t i, struct arena *a, const char **ret, struct err *e)
+{
+	const char *s;
+	if (elf_map_string(m, m->dyn[i].d_un.d_val, m->dyn_offset + i * sizeof(Elf64_Dyn), &s, e) != 0)
+		return -1;
+	*ret = arena_strdup(a, s);
+	return 0;
+}
+
+static int read_entries(const struct elf_map *m, struct arena *a, struct elf_info *info, struct err *e)
+{
+	for (size_t i = 0; i < m->dyn_count; i++) {
+		const char *s;
+		int rc = 0;
+		switch (m->dyn[i].d_tag) {
+		case DT_NEEDED:
+			rc = take_string(m, i, a, &s, e);
+			if (rc == 0)
+				strlist_ref(&info->needed, a, s);
+			break;
+		case DT_SONAME:
+			rc = take_string(m, i, a, &info->soname, e);
+			break;
+		case DT_RPATH:
+			rc = take_string(m, i, a, &info->rpath, e);
+			break;
+		case DT_RUNPATH:
+			rc = take_string(m, i, a, &info->runpath, e);
+			break;
+		case DT_TEXTREL:
+			info->textrel = true;
+			break;
+		case DT_FLAGS:
+			info->textrel = info->textrel || (m->dyn[i].d_un.d_val & DF_TEXTREL) != 0;
+			break;
+		case DT_RELR:
+			info->relr = true;
+			break;
+		default:
+			break;
+		}
+		if (rc != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int read_room(struct elf_map *m, struct elf_info *info, struct err *e)
+{
+	uint64_t index;
+	if (!elf_map_dyn(m, DT_RPATH, &index) && !elf_map_dyn(m, DT_RUNPATH, &index))
+		return 0;
+	return elf_map_path_room(m, index, &info->rpath_room, e);
+}
+
+static int read_versions(struct elf_map *m, struct arena *a, struct elf_info *info, struct err *e)
+{
+	struct elf_need *needs;
+	size_t count;
+	if (elf_map_needs(m, &needs, &count, e) != 0)
+		return -1;
+	info->versions = arena_array(a, count, sizeof(info->versions[0]));
+	for (size_t i = 0; i < count; i++) {
+		const char *file, *version;
+		if (elf_map_string(m, needs[i].file, needs[i].offset, &file, e) != 0 ||
+		    elf_map_string(m, needs[i].name, needs[i].offset, &version, e) != 0)
+			return -1;
+		/* Consecutive entries are mostly of one library. */
+		const char *last = i ? info->versions[i - 1].file : "";
+		info->versions[i].file = strcmp(last, file) == 0 ? last : arena_strdup(a, file);
+		info->versions[i].version = arena_strdup(a, version);
+	}
+	info->versions_count = count;
+	return 0;
+}
+
+/* The version wanted of an undefined symbol, NULL if none; `versions` is the file offset of the version table. */
+static const char *wanted_version(const struct elf_map *m, uint64_t versions, uint64_t symbol, const struct elf_need *needs,
+				  size_t needs_count, const struct elf_info *info)
+{
+	uint16_t index;
+	memcpy(&index, m->data + versions + symbol * sizeof(index), sizeof(index));
+	for (size_t i = 0; i < needs_count; i++) {
+		if (needs[i].index == (index & 0x7fffU))
+			return info->versions[i].version;
+	}
+	return NULL;
+}
+
+static int read_symbols(struct elf_map *m, struct arena *a, struct elf_info *info, struct err *e)
+{
+	uint64_t table, count, address, versions = 0;
+	struct elf_need *needs;
+	size_t needs_count;
+	if (elf_map_symbols(m, &table, &count, e) != 0 || elf_map_needs(m, &needs, &needs_count, e) != 0)
+		return -1;
+	if (needs_count && elf_map_dyn(m, DT_VERSYM, &address) && count &&
+	    elf_map_need(m, address, count * sizeof(uint16_t), "symbol version table", &versions, e) != 0)
+		return -1;
+	for (uint64_t i = 1; i < count; i++) {
+		Elf64_Sym s = elf_map_symbol(m, table, i);
+		unsigned bind = ELF64_ST_BIND(s.st_info);
+		const char *name;
+		if (bind == STB_LOCAL || (s.st_shndx == SHN_UNDEF && bind == STB_WEAK))
+			continue;
+		if (elf_map_string(m, s.st_name, table + i * sizeof(s), &name, e) != 0)
+			return -1;
+		if (*name == '\0')
+			continue;
+		const char *version = s.st_shndx == SHN_UNDEF && versions ? wanted_version(m, versions, i, needs, needs_count, info) : NULL;
+		if (s.st_shndx != SHN_UNDEF)
+			strlist_add(&info->defined, a, name);
+		else if (version)
+			strlist_addf(&info->undefined, a, "%s@%s", name, version);
+		else
+			strlist_add(&info->undefined, a, name);
+	}
+	return 0;
+}
+
+/* Sections are for tools only; a table of them that cannot be read counts as none. */
+static bool is_stripped(const struct elf_map *m)
+{
+	for (Elf_Scn *s = elf_nextscn(m->elf, NULL); s; s = elf_nextscn(m->elf, s)) {
+		GElf_Shdr h;
+		if (gelf_getshdr(s, &h) && h.sh_type == SHT_SYMTAB)
+			return false;
+	}
+	return true;
+}
+
+int elf_read(const char *path, unsigned flags, struct arena *a, struct elf_info *ret, struct err *e)
+{
+	AUTO_ELF_MAP struct elf_map m;
+	if (elf_map_open(path, &m, e) != 0)
+		return -1;
+	struct elf_info info = {.machine = m.header.e_machine, .type = m.header.e_type, .is_64 = true, .soname = "", .exec_stack = true};
+	info.dynamic = m.dyn != NULL;
+	info.stripped = is_stripped(&m);
+	for (size_t i = 0; i < m.segments_count; i++) {
+		if (m.segments[i].p_type == PT_GNU_STACK)
+			info.exec_stack = (m.segments[i].p_flags & PF_X) != 0;
+	}
+	if (info.dynamic && (read_entries(&m, a, &info, e) != 0 || read_room(&m, &info, e) != 0 || read_versions(&m, a, &info, e) != 0))
+		return -1;
+	if (info.dynamic && (flags & ELF_SYMBOLS) && read_symbols(&m, a, &info, e) != 0)
+		return -1;
+	*ret = info;
+	return 0;
+}

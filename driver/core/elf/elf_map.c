@@ -1,0 +1,215 @@
+#include "core/elf/elf_map.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+int elf_map_bad(const struct elf_map *m, uint64_t offset, struct err *e, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return err_set(e, ERR_INTEGRITY, "'%s': %s at offset 0x%llx", m->name, text, (unsigned long long)offset);
+}
+
+bool elf_map_find(const struct elf_map *m, uint64_t address, uint64_t *ret_offset, uint64_t *ret_room)
+{
+	for (size_t i = 0; i < m->segments_count; i++) {
+		const GElf_Phdr *p = &m->segments[i];
+		if (p->p_type != PT_LOAD || address < p->p_vaddr || address - p->p_vaddr >= p->p_filesz)
+			continue;
+		*ret_offset = p->p_offset + (address - p->p_vaddr);
+		*ret_room = p->p_filesz - (address - p->p_vaddr);
+		return true;
+	}
+	return false;
+}
+
+int elf_map_need(const struct elf_map *m, uint64_t address, uint64_t size, const char *what, uint64_t *ret_offset, struct err *e)
+{
+	uint64_t offset, room;
+	if (!elf_map_find(m, address, &offset, &room))
+		return elf_map_bad(m, m->dyn_offset, e, "address 0x%llx of the %s is in no segment, asked for", (unsigned long long)address,
+				   what);
+	if (size > room)
+		return elf_map_bad(m, offset, e, "the %s of %llu bytes leaves its segment", what, (unsigned long long)size);
+	*ret_offset = offset;
+	return 0;
+}
+
+bool elf_map_dyn(const struct elf_map *m, int64_t tag, uint64_t *ret)
+{
+	for (size_t i = m->dyn_count; i-- > 0;) {
+		if (m->dyn[i].d_tag == tag) {
+			*ret = m->dyn[i].d_un.d_val;
+			return true;
+		}
+	}
+	return false;
+}
+
+int elf_map_string(const struct elf_map *m, uint64_t index, uint64_t where, const char **ret, struct err *e)
+{
+	if (index >= m->strings_size)
+		return elf_map_bad(m, where, e, "string index 0x%llx lies outside of the string table of %llu bytes, asked for",
+				   (unsigned long long)index, (unsigned long long)m->strings_size);
+	const char *s = (const char *)m->data + m->strings + index;
+	if (!memchr(s, '\0', m->strings_size - index))
+		return elf_map_bad(m, m->strings + index, e, "string without an end");
+	*ret = s;
+	return 0;
+}
+
+static int read_header(struct elf_map *m, struct err *e)
+{
+	if (m->size < sizeof(Elf64_Ehdr))
+		return elf_map_bad(m, m->size, e, "the ELF header ends early");
+	if (memcmp(m->data, ELFMAG, SELFMAG) != 0)
+		return elf_map_bad(m, 0, e, "no ELF magic");
+	if (m->data[EI_CLASS] != ELFCLASS64)
+		return elf_map_bad(m, EI_CLASS, e, "not a 64-bit ELF file (class %u)", m->data[EI_CLASS]);
+	if (m->data[EI_DATA] != ELFDATA2LSB)
+		return elf_map_bad(m, EI_DATA, e, "not a little-endian ELF file (data encoding %u)", m->data[EI_DATA]);
+	elf_version(EV_CURRENT);
+	/* libelf takes a writable pointer, and only reads through it unless asked to write. */
+	m->elf = elf_memory((char *)(uintptr_t)m->data, m->size);
+	if (!m->elf || !gelf_getehdr(m->elf, &m->header))
+		return elf_map_bad(m, 0, e, "malformed ELF header (%s)", elf_errmsg(-1));
+	return 0;
+}
+
+static int read_segments(struct elf_map *m, struct err *e)
+{
+	const GElf_Ehdr *h = &m->header;
+	size_t n = 0;
+	if (h->e_phnum == 0)
+		return 0;
+	if (h->e_phentsize != sizeof(Elf64_Phdr))
+		return elf_map_bad(m, offsetof(Elf64_Ehdr, e_phentsize), e, "program headers of %u bytes", h->e_phentsize);
+	if (elf_getphdrnum(m->elf, &n) != 0)
+		return elf_map_bad(m, h->e_phoff, e, "malformed program headers (%s)", elf_errmsg(-1));
+	if (h->e_phoff > m->size || n > (m->size - h->e_phoff) / sizeof(Elf64_Phdr) || (h->e_phnum != PN_XNUM && n != h->e_phnum))
+		return elf_map_bad(m, h->e_phoff, e, "%u program headers leave the file", h->e_phnum);
+	m->segments = arena_array(&m->arena, n, sizeof(m->segments[0]));
+	for (size_t i = 0; i < n; i++) {
+		GElf_Phdr *p = &m->segments[i];
+		if (!gelf_getphdr(m->elf, (int)i, p))
+			return elf_map_bad(m, h->e_phoff, e, "malformed program header %zu (%s)", i, elf_errmsg(-1));
+		if ((p->p_type == PT_LOAD || p->p_type == PT_DYNAMIC) && (p->p_filesz > m->size || p->p_offset > m->size - p->p_filesz))
+			return elf_map_bad(m, p->p_offset, e, "segment %zu of %llu bytes leaves the file", i,
+					   (unsigned long long)p->p_filesz);
+	}
+	m->segments_count = n;
+	return 0;
+}
+
+static int read_strings(struct elf_map *m, struct err *e)
+{
+	uint64_t address, size;
+	if (!elf_map_dyn(m, DT_STRTAB, &address))
+		return elf_map_bad(m, m->dyn_offset, e, "no DT_STRTAB among the dynamic entries");
+	if (!elf_map_dyn(m, DT_STRSZ, &size))
+		return elf_map_bad(m, m->dyn_offset, e, "no DT_STRSZ among the dynamic entries");
+	if (elf_map_need(m, address, size, "string table", &m->strings, e) != 0)
+		return -1;
+	m->strings_size = size;
+	return 0;
+}
+
+static int read_dynamic(struct elf_map *m, struct err *e)
+{
+	const GElf_Phdr *p = NULL;
+	for (size_t i = 0; i < m->segments_count && !p; i++) {
+		if (m->segments[i].p_type == PT_DYNAMIC)
+			p = &m->segments[i];
+	}
+	if (!p)
+		return 0;
+	uint64_t offset, room;
+	/* The loader goes by the address, tools by the offset: a file where the two differ shows different things to each. */
+	if (!elf_map_find(m, p->p_vaddr, &offset, &room) || offset != p->p_offset || room < p->p_filesz)
+		return elf_map_bad(m, p->p_offset, e, "the dynamic segment's address 0x%llx is not what is loaded from the file",
+				   (unsigned long long)p->p_vaddr);
+	size_t n = p->p_filesz / sizeof(Elf64_Dyn), used = 0;
+	m->dyn = arena_array(&m->arena, n, sizeof(m->dyn[0]));
+	memcpy(m->dyn, m->data + p->p_offset, n * sizeof(m->dyn[0]));
+	while (used < n && m->dyn[used].d_tag != DT_NULL)
+		used++;
+	if (used == n)
+		return elf_map_bad(m, p->p_offset, e, "dynamic entries without DT_NULL");
+	m->dyn_count = used;
+	m->dyn_offset = p->p_offset;
+	return read_strings(m, e);
+}
+
+static int read_all(struct elf_map *m, struct err *e)
+{
+	return read_header(m, e) != 0 || read_segments(m, e) != 0 || read_dynamic(m, e) != 0 ? -1 : 0;
+}
+
+int elf_map_memory(const void *data, size_t size, const char *name, struct elf_map *ret, struct err *e)
+{
+	*ret = (struct elf_map){.name = name, .data = data, .size = size};
+	return read_all(ret, e);
+}
+
+int elf_map_open(const char *path, struct elf_map *ret, struct err *e)
+{
+	*ret = (struct elf_map){.name = path};
+	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, ERR_SYSTEM, "cannot read '%s': not a regular file", path);
+	if (st.st_size == 0)
+		return elf_map_bad(ret, 0, e, "an empty file is no ELF file, its end is");
+	void *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED)
+		return err_errno(e, ERR_SYSTEM, "cannot map '%s'", path);
+	ret->data = data;
+	ret->size = (size_t)st.st_size;
+	ret->mapped = true;
+	return read_all(ret, e);
+}
+
+void elf_map_close(struct elf_map *m)
+{
+	if (m->elf)
+		elf_end(m->elf);
+	if (m->mapped)
+		munmap((void *)(uintptr_t)m->data, m->size);
+	arena_release(&m->arena);
+	*m = (struct elf_map){0};
+}
+
+int elf_map_loadable(const struct elf_map *m, struct err *e)
+{
+	uint64_t end = 0;
+	bool any = false;
+	for (size_t i = 0; i < m->segments_count; i++) {
+		const GElf_Phdr *p = &m->segments[i];
+		if (p->p_type != PT_LOAD)
+			continue;
+		uint64_t align = p->p_align ? p->p_align : 1;
+		if (align & (align - 1))
+			return elf_map_bad(m, p->p_offset, e, "segment %zu is aligned to 0x%llx, no power of two,", i,
+					   (unsigned long long)align);
+		if ((p->p_offset ^ p->p_vaddr) & (align - 1))
+			return elf_map_bad(m, p->p_offset, e, "segment %zu: address 0x%llx does not fit the alignment 0x%llx of data", i,
+					   (unsigned long long)p->p_vaddr, (unsigned long long)align);
+		if (p->p_filesz > p->p_memsz || p->p_memsz > UINT64_MAX - p->p_vaddr)
+			return elf_map_bad(m, p->p_offset, e, "segment %zu is larger in the file than in memory", i);
+		if (any && p->p_vaddr < end)
+			return elf_map_bad(m, p->p_offset, e, "segment %zu overlaps the one before it or is out of order", i);
+		end = p->p_vaddr + p->p_memsz;
+		any = true;
+	}
+	return 0;
+}

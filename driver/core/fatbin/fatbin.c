@@ -1,0 +1,146 @@
+#include "core/fatbin/fatbin.h"
+
+#include <elf.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/fatbin/fatbin_parts.h"
+
+/* The container and its entries are nowhere documented; the numbers are NVIDIA's as far as CUDA's headers name them (FATBIN_MAGIC, FATBIN_KIND_*), and for the rest
+ * what nvcc 12.4, 12.8 and 13.0 write when asked for each target, kind and compression, compared with cuobjdump. */
+#define CONTAINER_MAGIC 0xba55ed50u
+#define CONTAINER_HEADER 16u
+#define ENTRY_HEADER 64u
+#define WRAPPER_MAGIC 0x466243b1u
+#define WRAPPER_BYTES 24u
+
+enum entry_flags {
+	FLAG_LZ4 = 0x2000,
+	FLAG_ZSTD = 0x8000,
+	FLAG_SEALED = 0x10000,
+	FLAG_ARCH = 0x100000,   /* sm_90a: exactly this chip */
+	FLAG_FAMILY = 0x200000, /* sm_100f: this family */
+};
+
+int fatbin_bad(const struct fatbin_file *f, uint64_t offset, struct err *e, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (*f->member)
+		return err_set(e, ERR_INTEGRITY, "'%s' (%s): %s at offset 0x%llx", f->name, f->member, text, (unsigned long long)offset);
+	return err_set(e, ERR_INTEGRITY, "'%s': %s at offset 0x%llx", f->name, text, (unsigned long long)offset);
+}
+
+uint16_t fatbin_u16(const struct fatbin_file *f, uint64_t at)
+{
+	uint16_t v;
+	memcpy(&v, f->data + at, sizeof(v));
+	return v;
+}
+
+uint32_t fatbin_u32(const struct fatbin_file *f, uint64_t at)
+{
+	uint32_t v;
+	memcpy(&v, f->data + at, sizeof(v));
+	return v;
+}
+
+uint64_t fatbin_u64(const struct fatbin_file *f, uint64_t at)
+{
+	uint64_t v;
+	memcpy(&v, f->data + at, sizeof(v));
+	return v;
+}
+
+static enum fatbin_kind known_kind(unsigned number)
+{
+	return number == FATBIN_PTX || number == FATBIN_CUBIN || number == FATBIN_LTO ? (enum fatbin_kind)number : FATBIN_OTHER;
+}
+
+/* One entry whose header lies whole inside the container. */
+static int read_entry(struct fatbin_file *f, uint64_t at, uint64_t end, bool relocatable, uint64_t *ret_next, struct err *e)
+{
+	struct fatbin_entry entry = {.relocatable = relocatable, .member = f->member, .container = f->containers};
+	uint32_t header = fatbin_u32(f, at + 4), packed = fatbin_u32(f, at + 16), sm = fatbin_u32(f, at + 28);
+	uint64_t padded = fatbin_u64(f, at + 8), flags = fatbin_u64(f, at + 40), raw = fatbin_u64(f, at + 56);
+	if (header < ENTRY_HEADER || header > end - at)
+		return fatbin_bad(f, at + 4, e, "a GPU code entry has a header of %u bytes", header);
+	if (padded > end - at - header)
+		return fatbin_bad(f, at + 8, e, "a GPU code entry of %llu bytes leaves its container", (unsigned long long)padded);
+	if (packed > padded)
+		return fatbin_bad(f, at + 16, e, "a GPU code entry of %u bytes has room for %llu", packed, (unsigned long long)padded);
+	if (sm > 9999)
+		return fatbin_bad(f, at + 28, e, "a GPU code entry for target %u", sm);
+	if ((flags & FLAG_LZ4) && (flags & FLAG_ZSTD))
+		return fatbin_bad(f, at + 40, e, "a GPU code entry that is compressed in two ways");
+	entry.number = fatbin_u16(f, at);
+	entry.kind = known_kind(entry.number);
+	entry.minor = fatbin_u16(f, at + 24);
+	entry.major = fatbin_u16(f, at + 26);
+	entry.packing = flags & FLAG_ZSTD ? FATBIN_ZSTD : flags & FLAG_LZ4 ? FATBIN_LZ4 : FATBIN_PLAIN;
+	entry.sealed = (flags & FLAG_SEALED) != 0;
+	entry.offset = at + header;
+	entry.size = packed ? packed : padded;
+	entry.raw_size = entry.packing == FATBIN_PLAIN ? entry.size : raw;
+	snprintf(entry.target, sizeof(entry.target), "%u%s", sm, flags & FLAG_FAMILY ? "f" : flags & FLAG_ARCH ? "a" : "");
+	*ret_next = at + header + padded;
+	return f->fn(&entry, f->user, e);
+}
+
+static int read_container(struct fatbin_file *f, uint64_t at, uint64_t limit, bool relocatable, uint64_t *ret_next, struct err *e)
+{
+	if (limit - at < CONTAINER_HEADER)
+		return fatbin_bad(f, at, e, "a fat binary ends within its header");
+	uint16_t version = fatbin_u16(f, at + 4), header = fatbin_u16(f, at + 6);
+	uint64_t size = fatbin_u64(f, at + 8);
+	if (version != 1 || header < CONTAINER_HEADER)
+		return fatbin_bad(f, at + 4, e, "a fat binary of version %u with a header of %u bytes", version, header);
+	if (header > limit - at || size > limit - at - header)
+		return fatbin_bad(f, at + 8, e, "a fat binary of %llu bytes leaves its section", (unsigned long long)size);
+	uint64_t end = at + header + size;
+	for (uint64_t next = at + header; next < end;) {
+		if (end - next < ENTRY_HEADER)
+			return fatbin_bad(f, next, e, "a GPU code entry ends within its header");
+		int r = read_entry(f, next, end, relocatable, &next, e);
+		if (r != 0)
+			return r;
+	}
+	f->containers++;
+	*ret_next = end;
+	return 0;
+}
+
+int fatbin_containers(struct fatbin_file *f, uint64_t at, uint64_t end, bool relocatable, struct err *e)
+{
+	while (at < end) {
+		if (f->data[at] == 0) { /* what pads them to their alignment */
+			at++;
+			continue;
+		}
+		if (end - at < 4 || fatbin_u32(f, at) != CONTAINER_MAGIC)
+			return fatbin_bad(f, at, e, "no fat binary begins where one must");
+		int r = read_container(f, at, end, relocatable, &at, e);
+		if (r != 0)
+			return r;
+	}
+	return 0;
+}
+
+int fatbin_wrappers(struct fatbin_file *f, uint64_t at, uint64_t end, struct err *e)
+{
+	for (; at < end; at += WRAPPER_BYTES) {
+		if (end - at < WRAPPER_BYTES || fatbin_u32(f, at) != WRAPPER_MAGIC)
+			return fatbin_bad(f, at, e, "no record of a fat binary begins where one must");
+		f->wrappers++;
+	}
+	return 0;
+}
+
+bool fatbin_is_container(const struct fatbin_file *f, uint64_t at, uint64_t end)
+{
+	return end - at >= CONTAINER_HEADER && fatbin_u32(f, at) == CONTAINER_MAGIC;
+}

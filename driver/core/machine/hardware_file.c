@@ -1,0 +1,183 @@
+/* The description of a machine in a file. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/version.h"
+#include "base/yaml/yaml.h"
+#include "core/machine/hardware.h"
+
+struct cpu_text {
+	const char *name, *vendor, *flags, *probed, *xcr0;
+	unsigned family, model, stepping;
+	const char **cores;
+	unsigned cores_count;
+};
+
+struct gpu_text {
+	const char *name, *capability, *memory;
+};
+
+struct machine_text {
+	const char *platform, *memory, *driver, *driver_cuda, *gpu_source, *gpu_trouble, *source;
+	unsigned processors;
+	struct cpu_text cpu;
+	struct gpu_text *gpus;
+	unsigned gpus_count;
+};
+
+#define NEED(type, member) CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER, type, member, 1, CYAML_UNLIMITED)
+#define MAY(type, member) CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, 0, CYAML_UNLIMITED)
+#define NUMBER(type, member) CYAML_FIELD_UINT(#member, CYAML_FLAG_OPTIONAL, type, member)
+
+static const cyaml_schema_value_t text_value = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, CYAML_UNLIMITED)};
+
+static const cyaml_schema_field_t cpu_fields[] = {
+	MAY(struct cpu_text, name),
+	MAY(struct cpu_text, vendor),
+	NEED(struct cpu_text, flags),
+	MAY(struct cpu_text, probed),
+	MAY(struct cpu_text, xcr0),
+	NUMBER(struct cpu_text, family),
+	NUMBER(struct cpu_text, model),
+	NUMBER(struct cpu_text, stepping),
+	CYAML_FIELD_SEQUENCE("cores", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct cpu_text, cores, &text_value, 0, 64),
+	CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t gpu_fields[] = {
+	NEED(struct gpu_text, name),
+	NEED(struct gpu_text, capability),
+	MAY(struct gpu_text, memory),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t gpu_value = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct gpu_text, gpu_fields)};
+
+static const cyaml_schema_field_t machine_fields[] = {
+	NEED(struct machine_text, platform),
+	CYAML_FIELD_MAPPING("cpu", CYAML_FLAG_DEFAULT, struct machine_text, cpu, cpu_fields),
+	NUMBER(struct machine_text, processors),
+	MAY(struct machine_text, memory),
+	CYAML_FIELD_SEQUENCE("gpus", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct machine_text, gpus, &gpu_value, 0, 64),
+	MAY(struct machine_text, driver),
+	MAY(struct machine_text, driver_cuda),
+	MAY(struct machine_text, gpu_source),
+	MAY(struct machine_text, gpu_trouble),
+	MAY(struct machine_text, source),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t machine_value = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct machine_text, machine_fields)};
+
+static const char *or_empty(const char *text)
+{
+	return text ? text : "";
+}
+
+/* Bytes: a number, or one with K, M, G or T behind it. */
+static bool parse_bytes(const char *text, uint64_t *ret)
+{
+	static const char units[] = "KMGT";
+	char *end;
+	if (!text || !*text) {
+		*ret = 0;
+		return true;
+	}
+	if (*text < '0' || *text > '9')
+		return false;
+	uint64_t n = strtoull(text, &end, 10);
+	const char *unit = *end ? strchr(units, *end) : NULL;
+	unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+	if ((*end && (!unit || end[1])) || n > UINT64_MAX >> shift)
+		return false;
+	*ret = n << shift;
+	return true;
+}
+
+static bool is_version(const char *text)
+{
+	return !text || !*text || version_valid(text);
+}
+
+struct reading {
+	const char *path;
+	const struct yaml_lines *lines;
+	struct arena *arena;
+};
+
+static int bad(const struct reading *r, const char *at, const char *what, const char *value, struct err *e)
+{
+	return err_set(e, ERR_CONFIG, "%s:%u: '%s' is no %s", r->path, yaml_line(r->lines, "%s", at), or_empty(value), what);
+}
+
+static int take_cpu(const struct reading *r, const struct cpu_text *t, struct hardware_cpu *cpu, struct err *e)
+{
+	char *end = (char *)"";
+	cpu->name = or_empty(t->name);
+	cpu->vendor = or_empty(t->vendor);
+	cpu->family = t->family;
+	cpu->model = t->model;
+	cpu->stepping = t->stepping;
+	strlist_split(&cpu->flags, r->arena, t->flags, " \t\n");
+	for (unsigned i = 0; i < t->cores_count; i++) {
+		unsigned long id = strtoul(t->cores[i], &end, 16);
+		if (*end != ':' || id > 0xff || strtoul(end + 1, &end, 16) > 0xfff || *end)
+			return bad(r, "cpu/cores", "implementer and part of a core, like 0x41:0xd40", t->cores[i], e);
+		strlist_ref(&cpu->cores, r->arena, t->cores[i]);
+	}
+	cpu->probed_known = t->probed != NULL;
+	strlist_split(&cpu->probed, r->arena, or_empty(t->probed), " \t\n");
+	cpu->xcr0_known = t->xcr0 && *t->xcr0;
+	cpu->xcr0 = cpu->xcr0_known ? strtoull(t->xcr0, &end, 16) : 0;
+	return cpu->xcr0_known && *end ? bad(r, "cpu/xcr0", "hexadecimal number", t->xcr0, e) : 0;
+}
+
+static int take_gpus(const struct reading *r, const struct machine_text *t, struct hardware *h, struct err *e)
+{
+	h->gpus = arena_array(r->arena, t->gpus_count, sizeof(*h->gpus));
+	h->gpu_count = t->gpus_count;
+	for (unsigned i = 0; i < t->gpus_count; i++) {
+		const struct gpu_text *g = &t->gpus[i];
+		const char *at = arena_printf(r->arena, "gpus/%u", i);
+		size_t major = strspn(g->capability, "0123456789");
+		if (!major || g->capability[major] != '.' || strspn(g->capability + major + 1, "0123456789") != 1 ||
+		    g->capability[major + 2])
+			return bad(r, at, "compute capability like 9.0", g->capability, e);
+		h->gpus[i] = (struct hardware_gpu){.name = g->name, .capability = g->capability};
+		if (!parse_bytes(g->memory, &h->gpus[i].memory))
+			return bad(r, at, "size like 24G", g->memory, e);
+	}
+	return 0;
+}
+
+int hardware_load(const char *path, struct arena *a, struct hardware *ret, struct err *e)
+{
+	static const char *const platforms[] = {"x86_64-linux", "aarch64-linux", "aarch64-darwin", "x86_64-darwin"};
+	struct hardware h = {0};
+	struct yaml_lines *lines;
+	void *data;
+	if (yaml_load(path, &machine_value, a, &data, e) < 0 || yaml_lines_load(path, a, &lines, e) < 0)
+		return -1;
+	const struct machine_text *t = data;
+	const struct reading r = {path, lines, a};
+	for (size_t i = 0; i < ARRAY_LEN(platforms); i++)
+		if (strcmp(t->platform, platforms[i]) == 0)
+			h.platform = platforms[i];
+	if (!h.platform) {
+		bad(&r, "platform", "platform", t->platform, e);
+		return err_hint(e, "it is one of: x86_64-linux, aarch64-linux, aarch64-darwin, x86_64-darwin");
+	}
+	h.processors = t->processors;
+	h.driver = or_empty(t->driver);
+	h.driver_cuda = or_empty(t->driver_cuda);
+	h.gpu_source = or_empty(t->gpu_source);
+	h.gpu_trouble = or_empty(t->gpu_trouble);
+	if (!parse_bytes(t->memory, &h.memory))
+		return bad(&r, "memory", "size like 64G", t->memory, e);
+	if (!is_version(h.driver))
+		return bad(&r, "driver", "version of a driver", h.driver, e);
+	if (!is_version(h.driver_cuda))
+		return bad(&r, "driver_cuda", "version of CUDA", h.driver_cuda, e);
+	if (take_cpu(&r, &t->cpu, &h.cpu, e) < 0 || take_gpus(&r, t, &h, e) < 0)
+		return -1;
+	*ret = h;
+	return 0;
+}

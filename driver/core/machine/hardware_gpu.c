@@ -1,0 +1,201 @@
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/sys/machine.h"
+#include "base/sys/proc.h"
+#include "base/version.h"
+#include "core/machine/hardware_parts.h"
+
+#define PATIENCE_MS 30000 /* a driver with eight GPUs and no persistence daemon takes some ten seconds to wake */
+#define MAX_GPUS 64
+
+static void add_gpu(struct hardware *h, struct arena *a, const char *name, const char *capability, uint64_t memory)
+{
+	size_t major = strspn(capability, "0123456789");
+	if (!*name || !major || capability[major] != '.' || strspn(capability + major + 1, "0123456789") != 1 || capability[major + 2] ||
+	    h->gpu_count >= MAX_GPUS)
+		return;
+	struct hardware_gpu *all = arena_array(a, h->gpu_count + 1, sizeof(*all));
+	if (h->gpu_count)
+		memcpy(all, h->gpus, h->gpu_count * sizeof(*all));
+	all[h->gpu_count++] = (struct hardware_gpu){arena_strdup(a, name), arena_strdup(a, capability), memory};
+	h->gpus = all;
+}
+
+static void take_gpu(char *line, struct arena *a, struct hardware *h)
+{
+	char *save = NULL;
+	const char *name = strtok_r(line, "\t", &save), *capability = strtok_r(NULL, "\t", &save), *bytes = strtok_r(NULL, "\t", &save);
+	if (name && capability)
+		add_gpu(h, a, name, capability, bytes ? strtoull(bytes, NULL, 10) : 0);
+}
+
+void hardware_take_answers(const char *text, struct arena *a, struct hardware *h)
+{
+	struct strlist lines = {0};
+	strlist_split(&lines, a, text, "\n");
+	for (size_t i = 0; i < lines.count; i++) {
+		char *line = arena_strdup(a, lines.items[i]), *value = strchr(line, ' ');
+		if (!value)
+			continue;
+		*value++ = '\0';
+		if (strcmp(line, "gpu") == 0)
+			take_gpu(value, a, h);
+		else if (strcmp(line, "driver") == 0 && version_valid(value))
+			h->driver = value;
+		else if (strcmp(line, "cuda") == 0 && version_valid(value))
+			h->driver_cuda = value;
+		else if (strcmp(line, "source") == 0)
+			h->gpu_source = value;
+		else if (strcmp(line, "trouble") == 0)
+			h->gpu_trouble = value;
+	}
+}
+
+static char *trim(char *s)
+{
+	s += strspn(s, " \t");
+	for (size_t n = strlen(s); n && strchr(" \t\r", s[n - 1]); n--)
+		s[n - 1] = '\0';
+	return s;
+}
+
+/* The last comma and what is behind it is cut off and given; NULL if there is none. */
+static char *last_field(char *line)
+{
+	char *comma = strrchr(line, ',');
+	if (!comma)
+		return NULL;
+	*comma = '\0';
+	return trim(comma + 1);
+}
+
+void hardware_take_smi(const char *text, struct arena *a, struct hardware *h)
+{
+	struct strlist lines = {0};
+	strlist_split(&lines, a, text, "\n");
+	for (size_t i = 0; i < lines.count; i++) {
+		char *line = arena_strdup(a, lines.items[i]);
+		char *driver = last_field(line), *mib = driver ? last_field(line) : NULL, *capability = mib ? last_field(line) : NULL;
+		if (!capability)
+			continue;
+		size_t before = h->gpu_count;
+		add_gpu(h, a, trim(line), capability, strtoull(mib, NULL, 10) << 20);
+		if (h->gpu_count == before)
+			continue;
+		h->gpu_source = "nvidia-smi";
+		if (!*h->driver && version_valid(driver))
+			h->driver = driver;
+	}
+}
+
+/* What the child says until it is done. 0: it ended; 1: it did not end in time. */
+static int listen_to(int fd, int patience_ms, const struct run *run, struct buf *out, struct err *e)
+{
+	char piece[4096];
+	for (int left = patience_ms; left > 0; left -= 200) {
+		struct pollfd p = {.fd = fd, .events = POLLIN};
+		if (run_check(run, e) < 0)
+			return -1;
+		int ready = poll(&p, 1, 200);
+		if (ready <= 0)
+			continue;
+		ssize_t n = read(fd, piece, sizeof(piece));
+		if (n == 0)
+			return 0;
+		if (n > 0 && out->len < (1u << 20))
+			buf_add(out, piece, (size_t)n);
+		else if (n < 0 && errno != EINTR)
+			return 0;
+		left += 200; /* it speaks, so it lives */
+	}
+	return 1;
+}
+
+/* A process that hangs in the driver cannot even be killed: then it is left behind. */
+static void reap(pid_t pid, bool killed, int *status)
+{
+	for (int tries = 0; tries < 20; tries++) {
+		if (waitpid(pid, status, killed ? WNOHANG : 0) != 0 && errno != EINTR)
+			return;
+		poll(NULL, 0, 50);
+	}
+}
+
+int hardware_ask_child(void (*child)(int fd), int patience_ms, const struct run *run, struct arena *a, struct hardware *h, struct err *e)
+{
+	AUTO_BUF struct buf out = {0};
+	int ends[2], status = 0;
+	if (pipe(ends) != 0)
+		return err_errno(e, ERR_SYSTEM, "cannot make a pipe");
+	pid_t pid = fork();
+	if (pid == 0) {
+		close(ends[0]);
+		child(ends[1]);
+		_exit(0);
+	}
+	close(ends[1]);
+	if (pid < 0) {
+		close(ends[0]);
+		return err_errno(e, ERR_SYSTEM, "cannot start a process");
+	}
+	int rc = listen_to(ends[0], patience_ms, run, &out, e);
+	close(ends[0]);
+	if (rc != 0)
+		kill(pid, SIGKILL);
+	reap(pid, rc != 0, &status);
+	if (rc < 0)
+		return -1;
+	hardware_take_answers(buf_cstr(&out), a, h);
+	if (rc > 0)
+		h->gpu_trouble = arena_printf(a, "libcuda does not answer within %d seconds", patience_ms / 1000);
+	else if (WIFSIGNALED(status))
+		h->gpu_trouble = arena_printf(a, "libcuda dies with signal %d", WTERMSIG(status));
+	return 0;
+}
+
+static int ask_smi(const struct run *run, struct arena *a, struct hardware *h, struct err *e)
+{
+	static const char *const argv[] = {"nvidia-smi", "--query-gpu=name,compute_cap,memory.total,driver_version",
+					   "--format=csv,noheader,nounits", NULL};
+	AUTO_BUF struct buf out = {0};
+	struct proc_result r;
+	struct err why = {0};
+	if (!proc_find(a, argv[0]))
+		return 0;
+	const struct proc_spec spec = {.argv = argv, .out = &out, .timeout_s = PATIENCE_MS / 1000.0};
+	if (proc_run(&spec, run, &r, &why) < 0 && why.kind == ERR_INTERRUPTED)
+		return err_set(e, ERR_INTERRUPTED, "%s", why.msg);
+	hardware_take_smi(buf_cstr(&out), a, h);
+	return 0;
+}
+
+int hardware_read_gpus(const struct run *run, struct arena *a, struct hardware *h, struct err *e)
+{
+	if (hardware_ask_child(hardware_gpu_child, PATIENCE_MS, run, a, h, e) < 0 || (!h->gpu_count && ask_smi(run, a, h, e) < 0))
+		return -1;
+	if (!*h->driver)
+		h->driver = hardware_kernel_driver(a);
+	return 0;
+}
+
+int hardware_read(const struct hardware_facts *f, const struct run *run, struct arena *a, struct hardware *ret, struct err *e)
+{
+	struct hardware h = {.platform = "",
+			     .cpu = {.name = "", .vendor = ""},
+			     .driver = "",
+			     .driver_cuda = "",
+			     .gpu_source = "",
+			     .gpu_trouble = "",
+			     .processors = machine_processors(),
+			     .memory = machine_memory()};
+	if (hardware_read_cpu(f, a, &h, e) < 0 || hardware_read_gpus(run, a, &h, e) < 0)
+		return -1;
+	*ret = h;
+	return 0;
+}

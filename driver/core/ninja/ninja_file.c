@@ -1,0 +1,153 @@
+#include "core/ninja/ninja_file.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/sys/fs.h"
+#include "base/os.h"
+#include "core/ninja/ninja_parts.h"
+
+static const char *const pool_names[] = {NULL, NINJA_PREFIX "compile", NINJA_PREFIX "heavy", NINJA_PREFIX "link"};
+
+/* Higher cost first; equal ones by their place, which is their address in the text. */
+static int by_cost(const void *a, const void *b)
+{
+	const struct ninja_piece *x = a, *y = b;
+	if (x->cost != y->cost)
+		return x->cost < y->cost ? 1 : -1;
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+/* Sorts the movable ones of a stretch without a border among the places they have. */
+static void order(struct ninja_piece *items, size_t count, struct ninja_piece *scratch)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < count; i++)
+		if (items[i].movable)
+			scratch[n++] = items[i];
+	qsort(scratch, n, sizeof(*scratch), by_cost);
+	n = 0;
+	for (size_t i = 0; i < count; i++)
+		if (items[i].movable)
+			items[i] = scratch[n++];
+}
+
+static void order_all(struct ninja_pieces *l, struct arena *a)
+{
+	struct ninja_piece *scratch = arena_array(a, l->count + 1, sizeof(*scratch));
+	for (size_t i = 0; i < l->count;) {
+		size_t from = i;
+		while (i < l->count && !l->items[i].border)
+			i++;
+		order(l->items + from, i - from, scratch);
+		i += i < l->count;
+	}
+}
+
+/* Whether a line is the "pool = ptbuild_..." of an earlier run. */
+static bool is_our_pool(const char *p, const char *end)
+{
+	static const char mark[] = "  pool = " NINJA_PREFIX;
+	return ninja_begins(p, end, mark);
+}
+
+/* The last statement of the text may not be the last any more: its last line must end. */
+static void end_line(const char *at, const char *end, struct buf *out)
+{
+	bool ends = end > at && end[-1] == '\n';
+	const char *last = ends ? end - 1 : end;
+	size_t dollars = 0;
+	while (last - dollars > at && last[-1 - (ptrdiff_t)dollars] == '$')
+		dollars++;
+	if (!ends)
+		buf_addc(out, '\n');
+	if (dollars % 2) /* it joins the next line, which now is an empty one */
+		buf_addc(out, '\n');
+}
+
+static void put_piece(const struct ninja_piece *piece, struct buf *out)
+{
+	const char *end = piece->at + piece->len, *p = piece->at;
+	if (!piece->build) {
+		buf_add(out, p, piece->len);
+		return;
+	}
+	const char *next = ninja_line_end(p, end);
+	buf_add(out, p, piece->head_len);
+	ninja_put_wait(piece, out);
+	const char *eol = next;
+	while (eol > p + piece->head_len && (eol[-1] == '\n' || eol[-1] == '\r'))
+		eol--;
+	buf_add(out, eol, (size_t)(next - eol));
+	if (next == end)
+		end_line(p, end, out);
+	if (piece->kind != KIND_OTHER)
+		buf_printf(out, "  pool = %s\n", pool_names[piece->kind]);
+	for (p = next; p < end; p = next) {
+		next = ninja_next_line(p, end);
+		if (is_our_pool(p, end))
+			continue;
+		buf_add(out, p, (size_t)(next - p));
+		if (next == end)
+			end_line(p, end, out);
+	}
+}
+
+static void count(const struct ninja_pieces *l, struct arena *a, struct ninja_counts *c)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		const struct ninja_piece *piece = &l->items[i];
+		c->compile += piece->kind == KIND_COMPILE;
+		c->link += piece->kind == KIND_LINK;
+		c->heavy += piece->kind == KIND_HEAVY;
+		if (piece->kind == KIND_HEAVY && !strchr(piece->output, '$')) {
+			strlist_ref(&c->heavy_outputs, a, piece->output);
+		}
+	}
+}
+
+int ninja_text(const char *text, size_t len, const char *name, const struct ninja_options *o, struct arena *a, struct buf *out,
+	       struct ninja_counts *ret, struct err *e)
+{
+	struct ninja_pieces l = {0};
+	struct ninja_counts c = {0};
+	size_t start = out->len;
+	if (memchr(text, '\0', len))
+		return err_set(e, ERR_INTEGRITY, "%s: holds a NUL byte", name);
+	if (ninja_split(text, len, name, o, a, &l, e) != 0)
+		return -1;
+	order_all(&l, a);
+	count(&l, a, &c);
+	buf_printf(out, NINJA_HEAD_BEGIN "pool %s\n  depth = %u\npool %s\n  depth = %u\npool %s\n  depth = %u\n", pool_names[KIND_COMPILE],
+		   o->compile, pool_names[KIND_HEAVY], o->heavy, pool_names[KIND_LINK], o->link);
+	ninja_lift(&l, a, out);
+	buf_addstr(out, NINJA_HEAD_END);
+	for (size_t i = 0; i < l.count; i++)
+		put_piece(&l.items[i], out);
+	c.changed = out->len - start != len || memcmp(out->data + start, text, len) != 0;
+	*ret = c;
+	return 0;
+}
+
+int ninja_file_rewrite(const char *path, const struct ninja_options *o, struct arena *a, struct ninja_counts *ret, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	AUTO_BUF struct buf out = {0};
+	struct ninja_counts c;
+	struct stat st;
+	if (stat(path, &st) != 0)
+		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
+	if (fs_read(path, NINJA_FILE_MAX, &text, e) != 0 || ninja_text(buf_cstr(&text), text.len, path, o, a, &out, &c, e) != 0)
+		return -1;
+	if (c.changed) {
+		const struct timespec times[2] = {st.st_atim, st.st_mtim};
+		if (fs_write_atomic(path, out.data, out.len, st.st_mode & 0777, e) != 0)
+			return -1;
+		if (utimensat(AT_FDCWD, path, times, 0) != 0)
+			return err_errno(e, ERR_SYSTEM, "cannot set the time of '%s'", path);
+	}
+	*ret = c;
+	return 0;
+}

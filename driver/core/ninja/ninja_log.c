@@ -1,0 +1,237 @@
+#include "core/ninja/ninja_log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define HEADER "# ninja log v"
+#define OLDEST 5
+#define NEWEST 7
+#define MAX_MS UINT64_C(10000000000) /* four months */
+
+/* The digits up to `end` as a number; false for anything else. */
+static bool take_number(const char *p, const char *end, unsigned base, uint64_t max, uint64_t *ret)
+{
+	uint64_t n = 0;
+	if (p == end)
+		return false;
+	for (; p < end; p++) {
+		unsigned digit = *p >= '0' && *p <= '9' ? (unsigned)(*p - '0') : *p >= 'a' && *p <= 'f' ? (unsigned)(*p - 'a') + 10 : 16;
+		if (digit >= base || n > (max - digit) / base)
+			return false;
+		n = n * base + digit;
+	}
+	*ret = n;
+	return true;
+}
+
+/* "<start>\t<end>\t<mtime>\t<output>\t<hash>", without the newline. */
+static bool parse_entry(const char *p, const char *end, struct arena *a, struct ninja_entry *ret)
+{
+	const char *fields[6] = {p};
+	for (unsigned i = 1; i < 5; i++) {
+		const char *tab = memchr(fields[i - 1], '\t', (size_t)(end - fields[i - 1]));
+		if (!tab)
+			return false;
+		fields[i] = tab + 1;
+	}
+	fields[5] = end + 1;
+	uint64_t mtime;
+	struct ninja_entry n;
+	if (!take_number(fields[0], fields[1] - 1, 10, MAX_MS, &n.start_ms) ||
+	    !take_number(fields[1], fields[2] - 1, 10, MAX_MS, &n.end_ms) ||
+	    !take_number(fields[2], fields[3] - 1, 10, INT64_MAX, &mtime) ||
+	    !take_number(fields[4], fields[5] - 1, 16, UINT64_MAX, &n.hash))
+		return false;
+	size_t len = (size_t)(fields[4] - 1 - fields[3]);
+	if (len == 0 || memchr(fields[3], '\0', len) || n.end_ms < n.start_ms)
+		return false;
+	n.mtime = (int64_t)mtime;
+	n.output = arena_strndup(a, fields[3], len);
+	*ret = n;
+	return true;
+}
+
+bool ninja_is_wait(const char *output)
+{
+	return strncmp(output, NINJA_WAIT_DIR, strlen(NINJA_WAIT_DIR)) == 0;
+}
+
+int ninja_log_parse(const char *text, size_t len, const char *name, struct arena *a, struct ninja_log *ret, struct err *e)
+{
+	struct ninja_log log = {0};
+	const char *end = text + len, *line = len ? memchr(text, '\n', len) : NULL;
+	uint64_t version;
+	size_t prefix = strlen(HEADER), lines = 0;
+	if (!line || (size_t)(line - text) < prefix || memcmp(text, HEADER, prefix) != 0 ||
+	    !take_number(text + prefix, line, 10, 1000, &version))
+		return err_set(e, ERR_INTEGRITY, "%s:1: not a log of ninja", name);
+	if (version < OLDEST || version > NEWEST)
+		return err_set(e, ERR_INTEGRITY, "%s:1: a log of ninja in version %u; %d to %d are known", name, (unsigned)version, OLDEST,
+			       NEWEST);
+	log.version = (unsigned)version;
+	for (const char *p = line + 1; p < end && (p = memchr(p, '\n', (size_t)(end - p))); p++)
+		lines++;
+	log.entries = arena_array(a, lines + 1, sizeof(*log.entries));
+	for (line++; line < end;) {
+		const char *stop = memchr(line, '\n', (size_t)(end - line));
+		struct ninja_entry *entry = &log.entries[log.count];
+		if (!stop || !parse_entry(line, stop, a, entry))
+			log.skipped++;
+		else if (!ninja_is_wait(entry->output))
+			log.count++;
+		line = stop ? stop + 1 : end;
+	}
+	*ret = log;
+	return 0;
+}
+
+/* An entry while its run is being found. */
+struct item {
+	const struct ninja_entry *entry;
+	size_t order;   /* its place in the log */
+	int64_t origin; /* ms since the epoch when its run would have begun */
+	bool object;    /* its time stamp is not restat's */
+	unsigned outputs;
+	unsigned run;
+};
+
+static int by_output(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+	int c = strcmp(x->entry->output, y->entry->output);
+	return c ? c : (x->order < y->order) - (x->order > y->order);
+}
+
+static int by_command(const void *a, const void *b)
+{
+	const struct ninja_entry *x = ((const struct item *)a)->entry, *y = ((const struct item *)b)->entry;
+	if (x->start_ms != y->start_ms)
+		return x->start_ms < y->start_ms ? -1 : 1;
+	if (x->end_ms != y->end_ms)
+		return x->end_ms < y->end_ms ? -1 : 1;
+	if (x->hash != y->hash)
+		return x->hash < y->hash ? -1 : 1;
+	return strcmp(x->output, y->output);
+}
+
+static int by_origin(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	return (x > y) - (x < y);
+}
+
+static bool is_object(const char *path)
+{
+	size_t n = strlen(path);
+	return n > 2 && strcmp(path + n - 2, ".o") == 0;
+}
+
+static size_t list_items(const struct ninja_log *log, struct item *items)
+{
+	size_t n = 0, kept = 0;
+	for (size_t i = 0; i < log->count; i++) {
+		const struct ninja_entry *en = &log->entries[i];
+		items[n++] = (struct item){.entry = en,
+					   .order = i,
+					   .outputs = 1,
+					   .object = is_object(en->output) && en->mtime,
+					   .origin = en->mtime / 1000000 - (int64_t)(log->version >= 6 ? en->start_ms : en->end_ms)};
+	}
+	qsort(items, n, sizeof(*items), by_output);
+	for (size_t i = 0; i < n; i++) { /* the last entry of each output stands first among them */
+		if (kept == 0 || strcmp(items[kept - 1].entry->output, items[i].entry->output) != 0)
+			items[kept++] = items[i];
+	}
+	n = kept;
+	qsort(items, n, sizeof(*items), by_command);
+	kept = 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct ninja_entry *en = items[i].entry, *last = kept ? items[kept - 1].entry : NULL;
+		/* One command that makes a hundred headers is one unit. */
+		if (last && last->start_ms == en->start_ms && last->end_ms == en->end_ms && last->hash == en->hash)
+			items[kept - 1].outputs++;
+		else
+			items[kept++] = items[i];
+	}
+	return kept;
+}
+
+/* When each run began, in ms since the epoch. Runs whose starts are closer than this count as one: the first was over at once. */
+#define APART_MS 5000
+static size_t find_runs(const struct item *items, size_t count, struct arena *a, int64_t **ret)
+{
+	int64_t *origins = arena_array(a, count + 1, sizeof(*origins));
+	size_t n = 0, runs = 0;
+	for (int pass = 0; pass < 2 && n == 0; pass++) { /* where there are no objects, by all that has a time stamp */
+		for (size_t i = 0; i < count; i++) {
+			if (pass == 0 ? items[i].object : items[i].entry->mtime != 0)
+				origins[n++] = items[i].origin;
+		}
+	}
+	qsort(origins, n, sizeof(*origins), by_origin);
+	for (size_t i = 0; i < n;) {
+		size_t first = i++;
+		while (i < n && origins[i] - origins[i - 1] < APART_MS)
+			i++;
+		origins[runs++] = origins[first + (i - first) / 2];
+	}
+	*ret = origins;
+	return runs;
+}
+
+static unsigned nearest_run(const struct item *it, const int64_t *runs, size_t count)
+{
+	size_t best = 0;
+	for (size_t i = 1; i < count; i++) {
+		if (llabs(runs[i] - it->origin) < llabs(runs[best] - it->origin))
+			best = i;
+	}
+	return (unsigned)best;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct ninja_unit *x = a, *y = b;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return strcmp(x->path, y->path);
+}
+
+void ninja_log_units(const struct ninja_log *log, struct arena *a, struct ninja_unit **ret, size_t *ret_count)
+{
+	struct item *items = arena_array(a, log->count + 1, sizeof(*items));
+	size_t count = list_items(log, items);
+	struct ninja_unit *units = arena_array(a, count + 1, sizeof(*units));
+	int64_t *runs;
+	size_t run_count = find_runs(items, count, a, &runs);
+	for (size_t i = 0; i < count; i++) {
+		const struct ninja_entry *en = items[i].entry;
+		unsigned run = run_count ? nearest_run(&items[i], runs, run_count) : 0;
+		double origin = run_count ? (double)runs[run] / 1000 : 0;
+		units[i] = (struct ninja_unit){.path = en->output,
+					       .start = origin + (double)en->start_ms / 1000,
+					       .end = origin + (double)en->end_ms / 1000,
+					       .run = run,
+					       .outputs = items[i].outputs};
+	}
+	qsort(units, count, sizeof(*units), by_start);
+	*ret = units;
+	*ret_count = count;
+}
+
+unsigned ninja_slots(const struct ninja_unit *units, size_t count, unsigned *slots)
+{
+	AUTO_ARENA struct arena a = {0};
+	double *busy = arena_array(&a, count + 1, sizeof(*busy)); /* until when each slot is */
+	unsigned used = 0;
+	for (size_t i = 0; i < count; i++) {
+		unsigned s = 0;
+		while (s < used && busy[s] > units[i].start)
+			s++;
+		if (s == used)
+			used++;
+		busy[s] = units[i].end;
+		slots[i] = s;
+	}
+	return used;
+}

@@ -1,0 +1,227 @@
+/* Reading a build.ninja: its statements. */
+#include <string.h>
+
+#include "core/ninja/ninja_parts.h"
+
+struct reader {
+	const char *name;
+	const char *at, *end;
+	struct arena *arena;
+};
+
+const char *ninja_line_end(const char *p, const char *end)
+{
+	for (;;) {
+		const char *nl = memchr(p, '\n', (size_t)(end - p));
+		if (!nl)
+			return end;
+		size_t dollars = 0;
+		const char *before = nl > p && nl[-1] == '\r' ? nl - 1 : nl;
+		while (before - dollars > p && before[-1 - (ptrdiff_t)dollars] == '$')
+			dollars++;
+		p = nl + 1;
+		if (dollars % 2 == 0)
+			return p;
+	}
+}
+
+enum line { LINE_TEXT, LINE_BINDING, LINE_COMMENT, LINE_EMPTY };
+
+static enum line line_of(const char *p, const char *end)
+{
+	bool indented = p < end && *p == ' ';
+	while (p < end && (*p == ' ' || *p == '\r'))
+		p++;
+	if (p == end || *p == '\n')
+		return LINE_EMPTY;
+	if (*p == '#')
+		return LINE_COMMENT;
+	return indented ? LINE_BINDING : LINE_TEXT;
+}
+
+/* A comment ends with its line, whatever stands before the '\n'. */
+static const char *comment_end(const char *p, const char *end)
+{
+	const char *nl = memchr(p, '\n', (size_t)(end - p));
+	return nl ? nl + 1 : end;
+}
+
+const char *ninja_next_line(const char *p, const char *end)
+{
+	return line_of(p, end) == LINE_COMMENT ? comment_end(p, end) : ninja_line_end(p, end);
+}
+
+/* The end of the bindings that follow at `p`; comments may stand between them. */
+static const char *bindings_end(const char *p, const char *end)
+{
+	const char *q = p;
+	for (;;) {
+		while (line_of(q, end) == LINE_COMMENT)
+			q = comment_end(q, end);
+		if (line_of(q, end) != LINE_BINDING)
+			return p;
+		p = q = ninja_line_end(q, end);
+	}
+}
+
+const char *ninja_take_word(const char *p, const char *end, struct buf *out)
+{
+	buf_reset(out);
+	while (p < end && *p != ' ' && *p != ':' && *p != '|' && *p != '\n') {
+		if (*p == '$' && p + 1 < end) {
+			p++;
+			if (*p == '\n' || *p == '\r') {
+				p += *p == '\r' && p + 1 < end && p[1] == '\n' ? 2 : 1;
+				while (p < end && *p == ' ')
+					p++;
+				continue;
+			}
+			if (!strchr("$ :|", *p))
+				buf_addc(out, '$'); /* a variable stays one */
+		}
+		buf_addc(out, *p++);
+	}
+	return p;
+}
+
+const char *ninja_skip_blanks(const char *p, const char *end)
+{
+	while (p < end) {
+		if (*p == ' ')
+			p++;
+		else if (*p == '$' && p + 1 < end && p[1] == '\n')
+			p += 2;
+		else
+			break;
+	}
+	return p;
+}
+
+#define LINKER "_LINKER__" /* in the name of CMake's rule */
+
+static enum ninja_kind kind_of(const char *rule)
+{
+	if (strstr(rule, "_COMPILER__"))
+		return KIND_COMPILE;
+	if (strstr(rule, LINKER) && !strstr(rule, "_STATIC_LIBRARY_"))
+		return KIND_LINK;
+	return KIND_OTHER;
+}
+
+/* "build OUT OUT | IMPLICIT: RULE ...": the first output, the rule, and where the inputs begin. */
+static bool read_build(struct ninja_piece *piece, struct arena *a)
+{
+	AUTO_BUF struct buf word = {0};
+	const char *end = piece->at + piece->head_len;
+	const char *p = ninja_skip_blanks(piece->at + strlen("build"), end);
+	while (p < end && *p != ':' && *p != '\n') {
+		const char *from = p;
+		p = ninja_take_word(p, end, &word);
+		if (!piece->output && word.len)
+			piece->output = arena_strdup(a, buf_cstr(&word));
+		p = ninja_skip_blanks(p, end);
+		if (p < end && *p == '|')
+			p = ninja_skip_blanks(p + 1, end);
+		if (p == from)
+			return false;
+	}
+	if (!piece->output || p >= end || *p != ':')
+		return false;
+	piece->inputs = ninja_take_word(ninja_skip_blanks(p + 1, end), end, &word);
+	piece->kind = kind_of(buf_cstr(&word));
+	piece->links = strstr(buf_cstr(&word), LINKER) != NULL;
+	return word.len > 0;
+}
+
+/* The value of an indented "pool = VALUE" line that is not ours. */
+static bool has_own_pool(const struct ninja_piece *piece)
+{
+	const char *end = piece->at + piece->len;
+	for (const char *p = ninja_line_end(piece->at, end); p < end; p = ninja_next_line(p, end)) {
+		const char *w = p;
+		while (w < end && *w == ' ')
+			w++;
+		if ((size_t)(end - w) > 5 && strncmp(w, "pool", 4) == 0 && (w[4] == ' ' || w[4] == '=')) {
+			w += 4;
+			while (w < end && (*w == ' ' || *w == '='))
+				w++;
+			return (size_t)(end - w) < strlen(NINJA_PREFIX) || strncmp(w, NINJA_PREFIX, strlen(NINJA_PREFIX)) != 0;
+		}
+	}
+	return false;
+}
+
+static void add_piece(struct ninja_pieces *l, struct arena *a, struct ninja_piece piece)
+{
+	if (l->count == l->cap)
+		l->items = arena_grow(a, l->items, &l->cap, 64, sizeof(*l->items));
+	l->items[l->count++] = piece;
+}
+
+bool ninja_begins(const char *p, const char *end, const char *word)
+{
+	size_t n = strlen(word);
+	return (size_t)(end - p) > n && strncmp(p, word, n) == 0;
+}
+
+static int bad(const struct reader *r, const char *text, const char *at, const char *why, struct err *e)
+{
+	size_t line = 1;
+	for (const char *p = text; p < at; p++)
+		line += *p == '\n';
+	return err_set(e, ERR_INTEGRITY, "%s:%zu: %s", r->name, line, why);
+}
+
+/* A statement that ends at `end`: what it is, and for a build statement which pool it belongs to. */
+static int read_statement(const struct reader *r, const char *text, const char *end, const struct ninja_options *o,
+			  struct ninja_piece *piece, struct err *e)
+{
+	piece->len = (size_t)(end - piece->at);
+	piece->build = ninja_begins(piece->at, end, "build ");
+	piece->border = !piece->build;
+	if (!piece->build)
+		return 0;
+	piece->head_len = ninja_head_len(piece->at, (size_t)(ninja_line_end(piece->at, end) - piece->at));
+	if (!read_build(piece, r->arena))
+		return bad(r, text, piece->at, "a build statement without output or rule", e);
+	if (piece->kind != KIND_OTHER && has_own_pool(piece))
+		piece->kind = KIND_OTHER;
+	if (piece->kind == KIND_COMPILE) {
+		struct ninja_file_unit u = o->unit(piece->output, o->user);
+		piece->kind = u.heavy ? KIND_HEAVY : KIND_COMPILE;
+		piece->cost = u.cost;
+		piece->movable = true;
+	}
+	return 0;
+}
+
+int ninja_split(const char *text, size_t len, const char *name, const struct ninja_options *o, struct arena *a, struct ninja_pieces *ret,
+		struct err *e)
+{
+	struct reader reader = {.name = name, .at = text, .end = text + len, .arena = a}, *r = &reader;
+	while (r->at < r->end) {
+		struct ninja_piece piece = {.at = r->at};
+		const char *next;
+		if (ninja_begins(r->at, r->end, NINJA_HEAD_BEGIN)) { /* of an earlier run: made anew */
+			next = memmem(r->at, (size_t)(r->end - r->at), NINJA_HEAD_END, strlen(NINJA_HEAD_END));
+			if (!next)
+				return bad(r, text, r->at, "the pools have no end", e);
+			r->at = next + strlen(NINJA_HEAD_END);
+			continue;
+		}
+		enum line line = line_of(r->at, r->end);
+		if (line == LINE_BINDING || *r->at == '\t')
+			return bad(r, text, r->at, "an indented line without a statement above it", e);
+		if (line == LINE_TEXT) {
+			next = bindings_end(ninja_line_end(r->at, r->end), r->end);
+			if (read_statement(r, text, next, o, &piece, e) != 0)
+				return -1;
+		} else {
+			next = comment_end(r->at, r->end);
+			piece.len = (size_t)(next - r->at);
+		}
+		add_piece(ret, r->arena, piece);
+		r->at = next;
+	}
+	return 0;
+}

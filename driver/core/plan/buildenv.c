@@ -1,0 +1,355 @@
+#include "core/plan/buildenv.h"
+
+#include <string.h>
+
+#include "base/version.h"
+#include "core/root/sandbox.h"
+
+struct work {
+	const struct buildenv_request *q;
+	struct arena *a;
+	struct settings all;
+	struct strlist notes;
+};
+
+static bool is_pytorch(const struct work *w)
+{
+	return strcmp(w->q->package, "pytorch") == 0;
+}
+
+static void put_fixed(struct work *w, const char *name, const char *value, bool check, const char *why)
+{
+	settings_put(&w->all, w->a,
+		     &(struct setting){.name = name,
+				       .value = value,
+				       .file = SETTING_BUILT_IN,
+				       .rule = "every build",
+				       .why = why,
+				       .check = check,
+				       .fixed = true});
+}
+
+static void put_row(struct work *w, const struct table_setting *s, const char *file, const char *rule)
+{
+	settings_put(&w->all, w->a,
+		     &(struct setting){.name = s->name,
+				       .value = s->value,
+				       .file = file,
+				       .line = s->line,
+				       .rule = rule,
+				       .why = s->why,
+				       .source = s->source,
+				       .cache = s->cache});
+}
+
+bool buildenv_uses_cmake(const char *backend)
+{
+	return strcmp(backend, "setuptools") != 0;
+}
+
+char *buildenv_capability(const struct gpu_target *t, struct arena *a)
+{
+	return arena_printf(a, "%s%s%s", t->row->capability, t->suffix, t->ptx ? "+PTX" : "");
+}
+
+char *buildenv_arch_list(const struct profile *p, struct arena *a)
+{
+	struct strlist l = {0};
+	for (unsigned i = 0; i < p->targets_count; i++)
+		strlist_ref(&l, a, buildenv_capability(&p->targets[i], a));
+	return strlist_join(&l, a, ";");
+}
+
+/* Compares only as many components as `max` has: 9.10.2.21 is not newer than a "9.10" that means all of 9.10. */
+static bool newer_than_line(const char *version, const char *max)
+{
+	unsigned dots = 0;
+	for (const char *c = max; *c; c++)
+		dots += *c == '.';
+	char cut[64];
+	size_t n = 0;
+	for (; version[n] && n + 1 < sizeof(cut); n++) {
+		if (version[n] == '.' && dots-- == 0)
+			break;
+		cut[n] = version[n];
+	}
+	cut[n] = '\0';
+	return version_cmp(cut, max) > 0;
+}
+
+const struct gpu_target *buildenv_cudnn_dropped(const struct profile *p)
+{
+	for (unsigned i = 0; i < p->targets_count; i++) {
+		if (*p->targets[i].row->cudnn_max)
+			return &p->targets[i];
+	}
+	return NULL;
+}
+
+char *buildenv_cudnn_reason(const struct gpu_target *t, const struct package_row *row, struct arena *a)
+{
+	const char *max = t->row->cudnn_max, *which = "this release names none";
+	if (*row->cudnn && newer_than_line(row->cudnn, max))
+		which = arena_printf(a, "this release uses %s", row->cudnn);
+	else if (*row->cudnn)
+		which = "a root may hold a newer one (--set USE_CUDNN=ON where it does not)";
+	return arena_printf(a, "cuDNN %s is the last that supports sm%s, and %s", max, t->row->sm, which);
+}
+
+/* What holds for every build, whatever is built. */
+static void layer_common(struct work *w)
+{
+	bool apple = strcmp(w->q->profile->platform, "aarch64-darwin") == 0;
+	put_fixed(w, "PATH", "/usr/bin:/bin", false, "the root's own tools, nothing of the user's");
+	put_fixed(w, "LC_ALL", "C.UTF-8", false, "messages and sorting do not depend on the machine");
+	put_fixed(w, "TZ", "UTC", false, "times do not depend on the machine");
+	put_fixed(w, "HOME", SANDBOX_HOME, false, "an empty home: no configuration of the user's");
+	put_fixed(w, "TMPDIR", SANDBOX_TMP, false, "the same path in every build");
+	put_fixed(w, "PYTHONHASHSEED", "0", false, "code generators walk sets in the same order each time");
+	put_fixed(w, "PYTHONDONTWRITEBYTECODE", "1", false, "no .pyc files in the source tree");
+	put_fixed(w, "SOURCE_DATE_EPOCH", arena_printf(w->a, "%lu", w->q->release->source_date_epoch), false,
+		  "compilers and packers write the release's time, not today's");
+	put_fixed(w, "CC", apple ? "clang" : "gcc", false, "the C compiler is named, not guessed");
+	put_fixed(w, "CXX", apple ? "clang++" : "g++", false, "the C++ compiler is named, not guessed");
+	if (!buildenv_uses_cmake(w->q->row->backend))
+		return;
+	put_fixed(w, "CMAKE_TOOLCHAIN_FILE", SANDBOX_CFG "/entries.cmake", false,
+		  "CMake reads the generated cache entries before anything else");
+}
+
+static void layer_flags(struct work *w)
+{
+	const struct profile *p = w->q->profile;
+	struct strlist flags = {0};
+	for (unsigned i = 0; p->isa && i < p->isa->flags_count; i++)
+		strlist_ref(&flags, w->a, p->isa->flags[i]);
+	for (unsigned i = 0; i < w->q->row->extra_cflags_count; i++)
+		strlist_ref(&flags, w->a, w->q->row->extra_cflags[i]);
+	strlist_append(&flags, w->a, &p->extra_cflags);
+	if (!flags.count)
+		return;
+	struct setting s = {.value = strlist_join(&flags, w->a, " "),
+			    .file = p->isa ? "isa.yaml" : SETTING_BUILT_IN,
+			    .line = p->isa ? p->isa->line : 0,
+			    .rule = p->isa ? arena_printf(w->a, "instruction set %s", p->isa->name) : "flags of the package",
+			    .why = "CPU instruction set; only here, so that nvcc's objects depend on the GPU list alone",
+			    .fixed = true};
+	const char *names[] = {"CFLAGS", "CXXFLAGS"};
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		s.name = names[i];
+		settings_put(&w->all, w->a, &s);
+	}
+}
+
+static void layer_arch_list(struct work *w)
+{
+	const struct profile *p = w->q->profile;
+	if (p->gpu != GPU_CUDA)
+		return;
+	struct setting s = {.name = "TORCH_CUDA_ARCH_LIST",
+			    .value = buildenv_arch_list(p, w->a),
+			    .file = "gpu.yaml",
+			    .line = p->targets[0].row->line,
+			    .rule = "GPU targets",
+			    .why = "the GPU targets of the profile",
+			    .check = is_pytorch(w),
+			    .fixed = true};
+	settings_put(&w->all, w->a, &s);
+}
+
+static void layer_package(struct work *w)
+{
+	const struct buildenv_request *q = w->q;
+	const char *full = arena_printf(w->a, "%s+%s", q->row->version, q->label);
+	if (is_pytorch(w)) {
+		put_fixed(w, "PYTORCH_BUILD_VERSION", full, false, "the wheel's version with the profile's label");
+		put_fixed(w, "PYTORCH_BUILD_NUMBER", "1", false, "required beside PYTORCH_BUILD_VERSION; 1 adds no '.post'");
+		put_fixed(w, "CMAKE_BUILD_TYPE", "Release", true, "optimised, without debug information");
+		put_fixed(w, "CMAKE_GENERATOR", "Ninja", false, "one scheduler for all jobs");
+		put_fixed(w, "CMAKE_EXPORT_COMPILE_COMMANDS", "ON", false, "the flags of each unit are read back after configure");
+		return;
+	}
+	put_fixed(w, "BUILD_VERSION", full, false, "the wheel's version with the profile's label; else version.txt's, which ends in a0");
+	if (*q->torch_version)
+		put_fixed(w, "PYTORCH_VERSION", q->torch_version, false, "the wheel requires exactly this torch");
+}
+
+static const char *kind_name(enum gpu_kind kind)
+{
+	return kind == GPU_CUDA ? "cuda" : kind == GPU_MPS ? "mps" : "cpu";
+}
+
+static void layer_toggles(struct work *w)
+{
+	const struct buildenv_request *q = w->q;
+	for (unsigned i = 0; i < q->tables->toggles_count; i++) {
+		const struct toggle_row *row = &q->tables->toggles[i];
+		if (strcmp(row->package, q->package) != 0 || !toggle_applies(row, q->row->version))
+			continue;
+		const char *value = q->profile->gpu == GPU_CUDA ? row->cuda : q->profile->gpu == GPU_MPS ? row->mps : row->cpu;
+		if (!*value)
+			continue;
+		settings_put(&w->all, w->a,
+			     &(struct setting){.name = row->name,
+					       .value = value,
+					       .file = "toggles.yaml",
+					       .line = row->line,
+					       .rule = arena_printf(w->a, "toggle for %s", kind_name(q->profile->gpu)),
+					       .why = row->why,
+					       .source = row->source,
+					       .check = row->check,
+					       .cache = row->cache});
+	}
+}
+
+/* Within its versions, and no toggle that only other versions have. */
+static bool setting_applies(const struct buildenv_request *q, const struct table_setting *s)
+{
+	const char *version = q->row->version;
+	if ((*s->since && version_cmp(version, s->since) < 0) || (*s->until && version_cmp(version, s->until) >= 0))
+		return false;
+	return !tables_toggle(q->tables, q->package, s->name, NULL) || tables_toggle(q->tables, q->package, s->name, version);
+}
+
+static void layer_rows(struct work *w, const struct table_setting *rows, unsigned count, const char *file, const char *rule,
+		       const char *default_package)
+{
+	for (unsigned i = 0; i < count; i++) {
+		const char *package = *rows[i].package ? rows[i].package : default_package;
+		if (strcmp(package, w->q->package) != 0 || !setting_applies(w->q, &rows[i]))
+			continue;
+		put_row(w, &rows[i], file, rule);
+	}
+}
+
+static void layer_gpu(struct work *w)
+{
+	const struct profile *p = w->q->profile;
+	for (unsigned i = 0; i < p->targets_count; i++)
+		layer_rows(w, p->targets[i].row->settings, p->targets[i].row->settings_count, "gpu.yaml",
+			   arena_printf(w->a, "implied by sm%s", p->targets[i].row->sm), "pytorch");
+	if (!is_pytorch(w))
+		return;
+	const struct gpu_target *t = buildenv_cudnn_dropped(p);
+	if (!t)
+		return;
+	settings_put(&w->all, w->a,
+		     &(struct setting){.name = "USE_CUDNN",
+				       .value = "OFF",
+				       .file = "gpu.yaml",
+				       .line = t->row->line,
+				       .rule = arena_printf(w->a, "cuDNN and sm%s", t->row->sm),
+				       .why = buildenv_cudnn_reason(t, w->q->row, w->a),
+				       .check = true});
+}
+
+static void layer_blas(struct work *w)
+{
+	const struct blas_row *blas = w->q->blas;
+	if (!blas)
+		return;
+	const char *why = w->q->blas_origin
+				  ? arena_printf(w->a, "asked for in %s", w->q->blas_origin)
+				  : arena_printf(w->a, "the default of %s; unset, PyTorch falls back to Eigen", w->q->profile->platform);
+	settings_put(&w->all, w->a,
+		     &(struct setting){.name = "BLAS",
+				       .value = blas->cmake,
+				       .file = "blas.yaml",
+				       .line = blas->line,
+				       .rule = "BLAS",
+				       .why = why,
+				       .check = true,
+				       .fixed = true});
+}
+
+static int layer_user(struct work *w, struct err *e)
+{
+	const struct buildenv_request *q = w->q;
+	for (unsigned i = 0; i < q->profile->toggles_count; i++) {
+		const struct table_setting *t = &q->profile->toggles[i];
+		struct setting s = {.name = t->name,
+				    .value = t->value,
+				    .file = *q->profile->file ? q->profile->file : t->why,
+				    .line = t->line,
+				    .rule = "the profile",
+				    .why = "asked for by the profile"};
+		if (toggle_set(q, &s, w->a, &w->all, &w->notes, e) < 0)
+			return -1;
+	}
+	struct setting s = {.file = SETTING_COMMAND_LINE, .rule = "the command line"};
+	for (size_t i = 0; q->without && i < q->without->count; i++) {
+		s.name = toggle_name(q, q->without->items[i], w->a);
+		s.value = "OFF";
+		s.why = arena_printf(w->a, "asked for with --without %s", q->without->items[i]);
+		if (toggle_set(q, &s, w->a, &w->all, &w->notes, e) < 0)
+			return -1;
+	}
+	for (size_t i = 0; q->toggles && i < q->toggles->count; i++) {
+		s.name = q->toggles->items[i].key;
+		s.value = q->toggles->items[i].value;
+		s.why = "asked for with --set";
+		if (toggle_set(q, &s, w->a, &w->all, &w->notes, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* torchaudio's setup.py turns TORCH_CUDA_ARCH_LIST into this entry: "9.0" is real code only, "9.0+PTX" is both. */
+static void add_audio_arch(struct work *w, struct settings *cmake)
+{
+	const struct profile *p = w->q->profile;
+	if (strcmp(w->q->row->backend, "setuptools-cmake") != 0 || p->gpu != GPU_CUDA)
+		return;
+	struct strlist l = {0};
+	for (unsigned i = 0; i < p->targets_count; i++)
+		strlist_addf(&l, w->a, "%s%s%s", p->targets[i].row->sm, p->targets[i].suffix, p->targets[i].ptx ? "" : "-real");
+	settings_add(cmake, w->a,
+		     &(struct setting){.name = "CMAKE_CUDA_ARCHITECTURES",
+				       .value = strlist_join(&l, w->a, ";"),
+				       .file = "gpu.yaml",
+				       .line = p->targets[0].row->line,
+				       .rule = "GPU targets",
+				       .why = "what torchaudio makes of TORCH_CUDA_ARCH_LIST",
+				       .check = true});
+}
+
+static void split(struct work *w, struct buildenv *ret)
+{
+	for (size_t i = 0; i < w->all.count; i++) {
+		const struct setting *s = &w->all.items[i];
+		if (s->cache)
+			settings_add(&ret->cache, w->a, s);
+		else
+			settings_add(&ret->env, w->a, s);
+		if (s->cache || s->check)
+			settings_add(&ret->cmake, w->a, s);
+	}
+	add_audio_arch(w, &ret->cmake);
+	settings_sort(&ret->env);
+	settings_sort(&ret->cmake);
+	settings_sort(&ret->cache);
+}
+
+int buildenv_resolve(const struct buildenv_request *q, struct arena *a, struct buildenv *ret, struct err *e)
+{
+	struct work w = {.q = q, .a = a};
+	layer_common(&w);
+	layer_flags(&w);
+	layer_arch_list(&w);
+	buildenv_cuda(q, &w.all, a);
+	layer_package(&w);
+	layer_toggles(&w);
+	if (q->profile->isa)
+		layer_rows(&w, q->profile->isa->settings, q->profile->isa->settings_count, "isa.yaml",
+			   arena_printf(a, "implied by %s", q->profile->isa->name), "pytorch");
+	layer_gpu(&w);
+	layer_rows(&w, q->row->settings, q->row->settings_count, arena_printf(a, "releases/%s.yaml", q->release->name),
+		   arena_printf(a, "release %s", q->release->name), q->package);
+	layer_blas(&w);
+	if (layer_user(&w, e) < 0 || toggle_settle(q, a, &w.all, e) < 0)
+		return -1;
+	struct buildenv env = {.notes = w.notes};
+	split(&w, &env);
+	*ret = env;
+	return 0;
+}

@@ -1,0 +1,127 @@
+#include "core/plan/cuda_libraries.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sys/fs.h"
+#include "base/path.h"
+#include "core/elf/elf.h"
+#include "core/wheel/wheel.h"
+
+static bool holds(const struct cuda_library_row *row, const char *name)
+{
+	for (unsigned i = 0; i < row->names_count; i++)
+		if (fnmatch(row->names[i], name, 0) == 0)
+			return true;
+	return false;
+}
+
+/* ">=12.4.5.8,<13": what was built against, up to the next major version, with which NVIDIA changes the SONAME. */
+static char *range_of(const struct plan *p, const struct cuda_library_row *row, struct arena *a)
+{
+	const struct toolkit_part *part = *row->part && p->toolkit ? toolkit_part_of(p->toolkit, row->part) : NULL;
+	const char *version = part && *part->version ? part->version : *row->part ? "" : p->cuda;
+	if (!*version)
+		return arena_strdup(a, "");
+	return arena_printf(a, ">=%s,<%lu", version, strtoul(version, NULL, 10) + 1);
+}
+
+static const struct cuda_library_row *find_package(const struct toolkit_row *k, const char *package)
+{
+	for (unsigned i = 0; i < k->libraries_count; i++)
+		if (strcmp(k->libraries[i].package, package) == 0)
+			return &k->libraries[i];
+	return NULL;
+}
+
+static void add_dirs(const struct toolkit_row *k, const bool *wanted, struct arena *a, struct strlist *ret)
+{
+	for (unsigned i = 0; i < k->libraries_count; i++) {
+		const char *dir = path_join(a, "nvidia", k->libraries[i].dir);
+		if (wanted[i] && !strlist_contains(ret, dir))
+			strlist_ref(ret, a, dir);
+	}
+}
+
+void cuda_needs(const struct plan *p, const struct tables *t, const struct strlist *needed, struct arena *a, struct cuda_needs *ret)
+{
+	const struct toolkit_row *k = p->toolkit_row;
+	*ret = (struct cuda_needs){0};
+	if (!k)
+		return;
+	bool *searched = arena_array(a, k->libraries_count, sizeof(*searched));
+	for (unsigned i = 0; i < t->driver_libraries_count; i++)
+		strlist_ref(&ret->names, a, t->driver_libraries[i]);
+	for (unsigned i = 0; i < k->libraries_count; i++) {
+		const struct cuda_library_row *row = &k->libraries[i];
+		bool used = false;
+		for (unsigned n = 0; n < row->names_count; n++)
+			strlist_ref(&ret->names, a, row->names[n]);
+		for (size_t n = 0; n < needed->count && !used; n++)
+			used = holds(row, needed->items[n]);
+		if (!used)
+			continue;
+		strlist_addf(&ret->requires, a, "%s%s", row->package, range_of(p, row, a));
+		searched[i] = true;
+		for (unsigned n = 0; n < row->needs_count; n++)
+			searched[find_package(k, row->needs[n]) - k->libraries] = true;
+	}
+	strlist_sort(&ret->requires);
+	add_dirs(k, searched, a, &ret->dirs);
+	if (strcmp(p->cuda_libraries, "system") == 0)
+	ret->requires = ret->dirs = (struct strlist){0};
+}
+
+struct collecting {
+	const char *tree;
+	struct arena *a;
+	struct strlist *names;
+};
+
+static int collect(const char *rel, const struct stat *st, void *user, struct err *e)
+{
+	struct collecting *c = user;
+	AUTO_ARENA struct arena a = {0};
+	const char *path = path_join(&a, c->tree, rel);
+	struct elf_info info;
+	bool is_elf;
+	(void)st;
+	if (elf_is(path, &is_elf, e) != 0)
+		return -1;
+	if (!is_elf)
+		return 0;
+	if (elf_read(path, 0, &a, &info, e) != 0)
+		return -1;
+	for (size_t i = 0; i < info.needed.count; i++)
+		if (!strlist_contains(c->names, info.needed.items[i]))
+			strlist_add(c->names, c->a, info.needed.items[i]);
+	return 0;
+}
+
+int cuda_needed(const char *tree, struct arena *a, struct strlist *ret, struct err *e)
+{
+	struct collecting c = {.tree = tree, .a = a, .names = ret};
+	return fs_walk(tree, collect, &c, e) != 0 ? -1 : 0;
+}
+
+enum cuda_source cuda_source(const struct tables *t, const struct strlist *distributions, const char *name, struct arena *a)
+{
+	enum cuda_source found = CUDA_UNKNOWN;
+	for (unsigned i = 0; i < t->driver_libraries_count; i++)
+		if (fnmatch(t->driver_libraries[i], name, 0) == 0)
+			return CUDA_DRIVER;
+	for (unsigned i = 0; i < t->layouts_count; i++) {
+		const struct layout_row *layout = &t->layouts[i];
+		bool bundle = *layout->bundle && strlist_contains(distributions, wheel_normalize(layout->bundle, a));
+		for (unsigned k = 0; k < layout->libraries_count; k++) {
+			const struct cuda_library_row *row = &layout->libraries[k];
+			if (!holds(row, name))
+				continue;
+			if (bundle || strlist_contains(distributions, wheel_normalize(row->package, a)))
+				return CUDA_PACKAGE;
+			found = CUDA_SYSTEM;
+		}
+	}
+	return found;
+}

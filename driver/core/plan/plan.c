@@ -1,0 +1,195 @@
+#include "core/plan/plan.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
+#include "base/path.h"
+#include "core/plan/plan_parts.h"
+
+static const char *distribution_of(const char *package)
+{
+	return strcmp(package, "pytorch") == 0 ? "torch" : package;
+}
+
+char *plan_full_version(const struct plan *p, struct arena *a)
+{
+	return arena_printf(a, "%s+%s", p->version, p->local_label);
+}
+
+static int read_patch(const char *dir, const char *line, struct arena *a, struct plan_patch *ret, struct err *e)
+{
+	char *name = arena_strndup(a, line, strcspn(line, " \t\r"));
+	const char *rest = line + strlen(name);
+	rest += strspn(rest, " \t\r");
+	if (*rest && strcmp(rest, "-p1") != 0) {
+		err_set(e, ERR_CONFIG, "'%s/series' gives '%s' the option '%s'", dir, name, rest);
+		return err_hint(e, "patches are applied with -p1: make the patch so and drop the option");
+	}
+	if (!path_is_safe_relative(name)) {
+		err_set(e, ERR_CONFIG, "unsafe patch name '%s' in '%s/series'", name, dir);
+		return err_hint(e, "name files below the series' own directory");
+	}
+	struct plan_patch patch = {.name = name, .path = path_join(a, dir, name)};
+	char *sha256 = arena_alloc(a, DIGEST_HEX_LEN + 1);
+	if (digest_file(patch.path, sha256, e) < 0)
+		return err_wrap(e, "patch '%s' of '%s/series'", name, dir);
+	patch.sha256 = sha256;
+	*ret = patch;
+	return 0;
+}
+
+int plan_patches(const struct plan_context *c, struct plan *p, struct err *e)
+{
+	struct arena *a = c->arena;
+	if (!c->request->patches_dir)
+		return 0;
+	const char *dir = path_join(a, path_join(a, c->request->patches_dir, c->variant.package), c->release->name);
+	const char *series = path_join(a, dir, "series");
+	if (!fs_exists(series))
+		return 0;
+	AUTO_BUF struct buf text = {0};
+	if (fs_read(series, 1 << 20, &text, e) < 0)
+		return -1;
+	struct strlist lines = {0};
+	strlist_split(&lines, a, buf_cstr(&text), "\n");
+	struct plan_patch *patches = arena_array(a, lines.count, sizeof(*patches));
+	size_t count = 0;
+	for (size_t i = 0; i < lines.count; i++) {
+		const char *line = lines.items[i] + strspn(lines.items[i], " \t\r");
+		if (!*line || *line == '#')
+			continue;
+		if (read_patch(dir, line, a, &patches[count], e) < 0)
+			return -1;
+		count++;
+	}
+	p->patches = patches;
+	p->patches_count = count;
+	return 0;
+}
+
+/* The torch that torchvision and torchaudio are built against: its variant, and its version as far as it is known. */
+static void pair(const struct plan_context *c, struct plan *p)
+{
+	const struct plan_request *q = c->request;
+	p->torch = "";
+	p->torch_version = "";
+	if (strcmp(p->package, "pytorch") == 0)
+		return;
+	struct variant torch = c->variant;
+	torch.package = "pytorch";
+	strlist_ref(&p->depends, c->arena, variant_name(&torch, c->arena));
+	p->torch = q->torch ? q->torch : "";
+	if (q->torch_version && *q->torch_version)
+		p->torch_version = q->torch_version;
+	else if (c->release->pytorch && strcmp(p->torch, "root") != 0)
+		p->torch_version = arena_printf(c->arena, "%s+%s", c->release->pytorch->version, p->local_label);
+}
+
+/* "cu128.sm90.avx512", and what the user gave up: two wheels that differ in that must not have one name. */
+static const char *label_of(const struct plan_context *c)
+{
+	struct strlist words = {0}, given_up = {0};
+	strlist_ref(&words, c->arena, profile_label(&c->variant.profile, c->variant.cuda, c->arena));
+	for (size_t i = 0; i < c->request->without.count; i++) {
+		AUTO_BUF struct buf word = {0};
+		for (const char *p = c->request->without.items[i]; *p; p++)
+			if (isalnum((unsigned char)*p))
+				buf_addc(&word, (char)tolower((unsigned char)*p));
+		if (word.len && !strlist_contains(&given_up, buf_cstr(&word)))
+			strlist_add(&given_up, c->arena, buf_cstr(&word));
+	}
+	strlist_sort(&given_up);
+	for (size_t i = 0; i < given_up.count; i++)
+		strlist_addf(&words, c->arena, "no%s", given_up.items[i]);
+	return strlist_join(&words, c->arena, ".");
+}
+
+static void describe(const struct plan_context *c, struct plan *p)
+{
+	const struct variant *v = &c->variant;
+	struct arena *a = c->arena;
+	p->variant = variant_name(v, a);
+	p->package = v->package;
+	p->distribution = distribution_of(v->package);
+	p->release = c->release->name;
+	p->version = c->package->version;
+	p->local_label = label_of(c);
+	p->platform = v->profile.platform;
+	p->python = v->python;
+	p->cuda = v->cuda;
+	for (unsigned i = 0; i < v->profile.targets_count; i++)
+		strlist_ref(&p->gpu, a, buildenv_capability(&v->profile.targets[i], a));
+	p->isa = v->profile.isa ? v->profile.isa->name : NULL;
+	p->blas = c->blas ? c->blas->name : NULL;
+	p->isa_row = v->profile.isa;
+	p->toolkit = c->probed;
+	p->toolkit_row = c->toolkit;
+	p->blas_row = c->blas;
+	for (unsigned i = 0; v->profile.isa && i < v->profile.isa->flags_count; i++)
+		strlist_ref(&p->cpu_flags, a, v->profile.isa->flags[i]);
+	p->release_row = c->release;
+	p->package_row = c->package;
+	p->metadata_rev = c->request->metadata_rev ? c->request->metadata_rev : 1;
+	p->cuda_libraries = !v->cuda ? "" : c->request->cuda_libraries ? c->request->cuda_libraries : "packages";
+	p->sandbox = c->request->sandbox ? c->request->sandbox : "bubblewrap";
+	p->tag = c->request->tag ? c->request->tag : "manylinux";
+	pair(c, p);
+}
+
+static void keep_sources(const struct tables *t, const struct settings *s, struct plan *p, struct arena *a)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		const char *text = tables_source(t, s->items[i].file);
+		if (*text && !kvlist_get(&p->fact_sources, s->items[i].file))
+			kvlist_set(&p->fact_sources, a, s->items[i].file, text);
+	}
+}
+
+int plan_possible(const struct tables *t, const struct plan_request *q, struct arena *a, struct err *e)
+{
+	struct plan_context c = {.tables = t, .request = q, .arena = a, .variant = *q->variant};
+	return plan_check(&c, e);
+}
+
+int plan_resolve(const struct tables *t, const struct plan_request *q, struct arena *a, const struct plan **ret, struct err *e)
+{
+	struct plan_context c = {.tables = t, .request = q, .arena = a, .variant = *q->variant};
+	if (plan_check(&c, e) < 0)
+		return -1;
+	struct plan *p = arena_alloc(a, sizeof(*p));
+	describe(&c, p);
+	struct buildenv_request request = {.tables = t,
+					   .release = c.release,
+					   .row = c.package,
+					   .package = p->package,
+					   .profile = &c.variant.profile,
+					   .blas = c.blas,
+					   .blas_origin = c.blas_origin,
+					   .toolkit = c.probed,
+					   .label = p->local_label,
+					   .torch_version = p->torch_version,
+					   .toggles = q->toggles,
+					   .without = &q->without};
+	struct buildenv env = {0};
+	if (buildenv_resolve(&request, a, &env, e) < 0)
+		return -1;
+	if (plan_check_parts(&c, &env, e) < 0)
+		return -1;
+	p->env = env.env;
+	p->cmake = env.cmake;
+	p->cache = env.cache;
+	keep_sources(t, &p->env, p, a);
+	keep_sources(t, &p->cmake, p, a);
+	kvlist_sort(&p->fact_sources);
+	if (plan_patches(&c, p, e) < 0)
+		return -1;
+	plan_notes(&c, &env);
+	p->notes = c.notes;
+	if (plan_keys(&c, p, e) < 0)
+		return -1;
+	*ret = p;
+	return 0;
+}

@@ -1,0 +1,151 @@
+#include <string.h>
+#include <strings.h>
+
+#include "base/suggest.h"
+#include "base/version.h"
+#include "core/plan/plan_parts.h"
+#include "core/root/toolchain.h"
+
+static char *join(const char *const *items, unsigned count, struct arena *a)
+{
+	struct strlist l = {0};
+	for (unsigned i = 0; i < count; i++)
+		strlist_ref(&l, a, items[i]);
+	return strlist_join(&l, a, " ");
+}
+
+static bool has(const char *const *items, unsigned count, const char *what)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (strcmp(items[i], what) == 0)
+			return true;
+	return false;
+}
+
+/* Names of the releases that have a package for a Python (either may be NULL). */
+static char *releases_with(const struct plan_context *c, const char *package, const char *python)
+{
+	struct strlist l = {0};
+	for (unsigned i = 0; i < c->tables->releases_count; i++) {
+		const struct release_row *r = &c->tables->releases[i];
+		if (package && !tables_package(r, package))
+			continue;
+		if (python && !has(r->pythons, r->pythons_count, python))
+			continue;
+		strlist_ref(&l, c->arena, r->name);
+	}
+	return strlist_join(&l, c->arena, " ");
+}
+
+static int check_release(struct plan_context *c, struct err *e)
+{
+	const struct variant *v = &c->variant;
+	if (tables_need_release(c->tables, c->request->release, &c->release, e) < 0)
+		return -1;
+	c->package = tables_package(c->release, v->package);
+	if (!c->package) {
+		err_set(e, ERR_POLICY, "release '%s' has no %s", c->release->name, v->package);
+		const char *others = releases_with(c, v->package, NULL);
+		return *others ? err_hint(e, "releases that have it: %s", others) : err_hint(e, "no release in the tables has it");
+	}
+	if (has(c->release->pythons, c->release->pythons_count, v->python))
+		return 0;
+	err_set(e, ERR_POLICY, "release '%s' does not build for Python %s", c->release->name, v->python);
+	const char *others = releases_with(c, v->package, v->python);
+	const char *own = join(c->release->pythons, c->release->pythons_count, c->arena);
+	if (*others)
+		return err_hint(e, "it builds for %s; Python %s is in release %s", own, v->python, others);
+	return err_hint(e, "it builds for %s", own);
+}
+
+static int check_platform(const struct plan_context *c, struct err *e)
+{
+	const struct profile *p = &c->variant.profile;
+	if (p->isa && strcmp(p->isa->platform, p->platform) != 0) {
+		err_set(e, ERR_POLICY, "isa '%s' is of %s, the profile '%s' of %s", p->isa->name, p->isa->platform, p->name, p->platform);
+		return err_hint(e, "choose an instruction set of %s ('ptbuild list --isas')", p->platform);
+	}
+	return 0;
+}
+
+/* The BLAS rows are in order of preference: the first of a platform is its default. */
+static const struct blas_row *default_blas(const struct plan_context *c)
+{
+	for (unsigned i = 0; i < c->tables->blas_count; i++) {
+		const struct blas_row *b = &c->tables->blas[i];
+		if (has(b->platforms, b->platforms_count, c->variant.profile.platform))
+			return b;
+	}
+	return NULL;
+}
+
+static int unknown_blas(const struct plan_context *c, const char *name, struct err *e)
+{
+	struct strlist names = {0};
+	for (unsigned i = 0; i < c->tables->blas_count; i++)
+		strlist_ref(&names, c->arena, c->tables->blas[i].name);
+	err_set(e, ERR_CONFIG, "unknown BLAS '%s'", name);
+	if (strcasecmp(name, "cublas") == 0)
+		return err_hint(e, "cuBLAS is no choice: it comes with CUDA; for the CPU choose one of %s",
+				strlist_join(&names, c->arena, " "));
+	const char *near = suggest_nearest(name, names.items, names.count);
+	if (near)
+		return err_hint(e, "did you mean '%s'? known: %s", near, strlist_join(&names, c->arena, " "));
+	return err_hint(e, "known: %s", strlist_join(&names, c->arena, " "));
+}
+
+/* A root's GCC that is too old for the instruction set. Another compiler that nvcc asks for is newer than any of these. */
+static int check_compiler(const struct plan_context *c, struct err *e)
+{
+	const struct isa_row *isa = c->variant.profile.isa;
+	const struct toolchain *l = c->request->toolchain;
+	const struct tool *gcc = NULL;
+	for (size_t i = 0; l && i < l->count; i++)
+		if (strcmp(l->tools[i].name, "gcc") == 0)
+			gcc = &l->tools[i];
+	if (!isa || !gcc || !*gcc->version || version_cmp(gcc->version, isa->gcc_min) >= 0)
+		return 0;
+	err_set(e, ERR_POLICY, "gcc %s of the root does not know '%s', which needs GCC %s", gcc->version, isa->name, isa->gcc_min);
+	return err_hint(e, "use a root with GCC %s or newer (--root), or another instruction set", isa->gcc_min);
+}
+
+static int check_blas(struct plan_context *c, struct err *e)
+{
+	const struct profile *p = &c->variant.profile;
+	const char *asked = c->request->blas;
+	if (asked && !tables_blas(c->tables, asked))
+		return unknown_blas(c, asked, e);
+	if (strcmp(c->variant.package, "pytorch") != 0)
+		return 0;
+	c->blas = asked ? tables_blas(c->tables, asked) : p->blas ? p->blas : default_blas(c);
+	c->blas_origin = asked ? SETTING_COMMAND_LINE : p->blas ? p->file : NULL;
+	if (!c->blas) {
+		err_set(e, ERR_CONFIG, "no BLAS for %s", p->platform);
+		return err_hint(e, "add a row with that platform to blas.yaml");
+	}
+	if (has(c->blas->platforms, c->blas->platforms_count, p->platform))
+		return 0;
+	const struct blas_row *best = default_blas(c);
+	err_set(e, ERR_POLICY, "blas '%s' does not exist on %s", c->blas->name, p->platform);
+	return err_hint(e, "use %s", best ? best->name : "another platform");
+}
+
+static int check_cuda_libraries(const struct plan_context *c, struct err *e)
+{
+	const char *asked = c->request->cuda_libraries;
+	if (!asked || strcmp(asked, "packages") == 0 || strcmp(asked, "system") == 0)
+		return 0;
+	err_set(e, ERR_USAGE, "CUDA's libraries from '%s'", asked);
+	return err_hint(e, "--cuda-libraries is packages (the nvidia-* wheels) or system (wherever the loader finds them)");
+}
+
+int plan_check(struct plan_context *c, struct err *e)
+{
+	if (check_cuda_libraries(c, e) < 0)
+		return -1;
+	if (check_release(c, e) < 0 || check_platform(c, e) < 0 || check_compiler(c, e) < 0)
+		return -1;
+	if (plan_check_cuda(c, e) < 0 || plan_check_toolkit(c, e) < 0)
+		return -1;
+	return check_blas(c, e);
+}

@@ -1,0 +1,220 @@
+#include <string.h>
+
+#include "base/suggest.h"
+#include "base/version.h"
+#include "core/plan/plan_parts.h"
+
+static char *target_name(const struct gpu_target *t, struct arena *a)
+{
+	return arena_printf(a, "sm%s%s", t->row->sm, t->suffix);
+}
+
+static char *toolkit_word(const char *version, struct arena *a)
+{
+	char *word = arena_printf(a, "cuda%s", version);
+	for (char *c = word; *c; c++)
+		if (*c == '.')
+			*c = '_';
+	return word;
+}
+
+static const struct gpu_suffix *find_suffix(const struct gpu_target *t)
+{
+	for (unsigned i = 0; i < t->row->suffixes_count; i++)
+		if (strcmp(t->row->suffixes[i].suffix, t->suffix) == 0)
+			return &t->row->suffixes[i];
+	return NULL;
+}
+
+/* Whether nvcc of a toolkit has the target. */
+static bool nvcc_takes(const struct gpu_target *t, const char *cuda)
+{
+	const struct gpu_row *row = t->row;
+	if (version_cmp(cuda, row->cuda_min) < 0 || (*row->cuda_max && version_cmp(cuda, row->cuda_max) > 0))
+		return false;
+	if (!*t->suffix)
+		return true;
+	const struct gpu_suffix *s = find_suffix(t);
+	return s && version_cmp(cuda, s->cuda_min) >= 0;
+}
+
+static const struct gpu_target *first_refused(const struct profile *p, const char *cuda)
+{
+	for (unsigned i = 0; i < p->targets_count; i++)
+		if (!nvcc_takes(&p->targets[i], cuda))
+			return &p->targets[i];
+	return NULL;
+}
+
+static const struct gpu_target *first_unknown(const struct profile *p, const struct release_row *r)
+{
+	for (unsigned i = 0; i < p->targets_count; i++) {
+		const char *min = p->targets[i].row->torch_min;
+		if (*min && version_cmp(r->base, min) < 0)
+			return &p->targets[i];
+	}
+	return NULL;
+}
+
+/* The toolkit of a release whose nvcc has every target: the one asked for (may be NULL), else the first, the release's default before others. */
+static const char *working_toolkit(const struct profile *p, const struct release_row *r, const char *asked)
+{
+	for (unsigned i = 0; asked && i < r->toolkits_count; i++)
+		if (version_cmp(r->toolkits[i], asked) == 0 && !first_refused(p, asked))
+			return r->toolkits[i];
+	for (unsigned i = 0; i < r->toolkits_count; i++)
+		if (!first_refused(p, r->toolkits[i]))
+			return r->toolkits[i];
+	return NULL;
+}
+
+static bool builds_for(const struct release_row *r, const char *package, const char *python)
+{
+	if (!tables_package(r, package))
+		return false;
+	for (unsigned i = 0; i < r->pythons_count; i++)
+		if (strcmp(r->pythons[i], python) == 0)
+			return true;
+	return false;
+}
+
+/* The hint of every refusal here: the first combination that works, this release before others. */
+static int hint_working(const struct plan_context *c, struct err *e)
+{
+	const struct profile *p = &c->variant.profile;
+	const char *toolkit = first_unknown(p, c->release) ? NULL : working_toolkit(p, c->release, NULL);
+	if (toolkit)
+		return err_hint(e, "use %s", toolkit_word(toolkit, c->arena));
+	for (unsigned i = 0; i < c->tables->releases_count; i++) {
+		const struct release_row *r = &c->tables->releases[i];
+		if (!builds_for(r, c->variant.package, c->variant.python) || first_unknown(p, r))
+			continue;
+		toolkit = working_toolkit(p, r, c->variant.cuda);
+		if (toolkit)
+			return err_hint(e, "use %s with release %s", toolkit_word(toolkit, c->arena), r->name);
+	}
+	for (unsigned i = 0; i < c->tables->toolkits_count; i++)
+		if (!first_refused(p, c->tables->toolkits[i].version))
+			return err_hint(e, "only %s has it, and no release with %s for Python %s builds with that",
+					toolkit_word(c->tables->toolkits[i].version, c->arena), c->variant.package, c->variant.python);
+	return err_hint(e, "no toolkit has all targets of '%s': build more than one variant", p->name);
+}
+
+/* Without a toolkit asked for: the release's first, or where its nvcc lacks a target the first that has them all. */
+static void default_toolkit(struct plan_context *c)
+{
+	const struct profile *p = &c->variant.profile;
+	const char *first = c->release->toolkits[0];
+	const char *working = working_toolkit(p, c->release, NULL);
+	c->variant.cuda = working ? working : first;
+	if (working && working != first)
+		strlist_addf(&c->notes, c->arena, "CUDA %s is taken instead of the release's default %s, whose nvcc has no %s", working,
+			     first, target_name(first_refused(p, first), c->arena));
+}
+
+static int unknown_toolkit(const struct plan_context *c, const char *cuda, struct err *e)
+{
+	struct strlist names = {0};
+	for (unsigned i = 0; i < c->tables->toolkits_count; i++)
+		strlist_ref(&names, c->arena, c->tables->toolkits[i].version);
+	err_set(e, ERR_CONFIG, "unknown CUDA toolkit '%s'", cuda);
+	const char *near = suggest_nearest(cuda, names.items, names.count);
+	const char *known = strlist_join(&names, c->arena, " ");
+	return near ? err_hint(e, "did you mean %s? known: %s", near, known) : err_hint(e, "known: %s", known);
+}
+
+static int check_release_toolkit(const struct plan_context *c, struct err *e)
+{
+	struct strlist own = {0};
+	for (unsigned i = 0; i < c->release->toolkits_count; i++) {
+		if (version_cmp(c->release->toolkits[i], c->variant.cuda) == 0)
+			return 0;
+		strlist_ref(&own, c->arena, c->release->toolkits[i]);
+	}
+	struct strlist others = {0};
+	for (unsigned i = 0; i < c->tables->releases_count; i++) {
+		const struct release_row *r = &c->tables->releases[i];
+		for (unsigned k = 0; k < r->toolkits_count && builds_for(r, c->variant.package, c->variant.python); k++)
+			if (version_cmp(r->toolkits[k], c->variant.cuda) == 0)
+				strlist_ref(&others, c->arena, r->name);
+	}
+	err_set(e, ERR_POLICY, "release '%s' does not build with CUDA %s", c->release->name, c->variant.cuda);
+	const char *with = strlist_join(&own, c->arena, " ");
+	if (others.count)
+		return err_hint(e, "it builds with %s; CUDA %s is in release %s", with, c->variant.cuda,
+				strlist_join(&others, c->arena, " "));
+	return err_hint(e, "it builds with %s", with);
+}
+
+/* The older GPU of the same major version whose code runs on this one as well. */
+static int refuse_extension(const struct plan_context *c, const struct gpu_row *row, struct err *e)
+{
+	const struct gpu_row *older = NULL;
+	for (const struct gpu_row *o = c->tables->gpus; o < row; o++)
+		if (!o->tegra && strncmp(o->capability, row->capability, strcspn(row->capability, ".") + 1) == 0)
+			older = o;
+	err_set(e, ERR_POLICY, "%s cannot be built for 'sm%s': torch's extension builder does not know %s", c->variant.package, row->sm,
+		row->capability);
+	return older ? err_hint(e, "use sm%s, whose code runs on it", older->sm) : err_hint(e, "use another GPU target");
+}
+
+/* torch.utils.cpp_extension, which builds torchvision and the newer torchaudio, knows no family targets ("12.0f"). */
+static int check_family(const struct plan_context *c, struct err *e)
+{
+	const struct profile *p = &c->variant.profile;
+	if (strcmp(c->package->backend, "setuptools") != 0)
+		return 0;
+	for (unsigned i = 0; i < p->targets_count; i++)
+		if (p->targets[i].row->no_extensions)
+			return refuse_extension(c, p->targets[i].row, e);
+	for (unsigned i = 0; i < p->targets_count; i++)
+		if (strcmp(p->targets[i].suffix, "f") == 0) {
+			err_set(e, ERR_POLICY, "%s cannot be built for '%s': torch's extension builder knows no family targets",
+				c->variant.package, target_name(&p->targets[i], c->arena));
+			return err_hint(e, "use sm%s, or sm%sa for exactly this GPU", p->targets[i].row->sm, p->targets[i].row->sm);
+		}
+	return 0;
+}
+
+static int check_targets(const struct plan_context *c, struct err *e)
+{
+	const struct profile *p = &c->variant.profile;
+	const struct gpu_target *t = first_refused(p, c->variant.cuda);
+	if (t) {
+		err_set(e, ERR_POLICY, "%s has no %s: nvcc %s knows no such target", toolkit_word(c->variant.cuda, c->arena),
+			target_name(t, c->arena), c->variant.cuda);
+		return hint_working(c, e);
+	}
+	if (check_release_toolkit(c, e) < 0)
+		return -1;
+	t = first_unknown(p, c->release);
+	if (t) {
+		err_set(e, ERR_POLICY, "release '%s' does not know %s: PyTorch has it from %s", c->release->name, target_name(t, c->arena),
+			t->row->torch_min);
+		return hint_working(c, e);
+	}
+	return check_family(c, e);
+}
+
+int plan_check_cuda(struct plan_context *c, struct err *e)
+{
+	const struct profile *p = &c->variant.profile;
+	if (p->gpu != GPU_CUDA) {
+		if (!c->variant.cuda)
+			return 0;
+		err_set(e, ERR_CONFIG, "CUDA %s for '%s', which has no NVIDIA GPU", c->variant.cuda, p->name);
+		return err_hint(e, "leave the toolkit out, or choose a profile such as sm90-avx512");
+	}
+	if (!c->variant.cuda) {
+		if (!c->release->toolkits_count) {
+			err_set(e, ERR_POLICY, "release '%s' builds without CUDA only", c->release->name);
+			return hint_working(c, e);
+		}
+		default_toolkit(c);
+	}
+	c->toolkit = tables_toolkit(c->tables, c->variant.cuda);
+	if (!c->toolkit)
+		return unknown_toolkit(c, c->variant.cuda, e);
+	c->variant.cuda = c->toolkit->version;
+	return check_targets(c, e);
+}

@@ -1,0 +1,186 @@
+#include "core/plan/plan_diff.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/sys/json.h"
+
+static void add(struct plan_diff *d, struct arena *a, const struct plan_difference *item)
+{
+	if (d->count == d->cap)
+		d->items = arena_grow(a, d->items, &d->cap, 32, sizeof(*d->items));
+	d->items[d->count++] = *item;
+}
+
+static bool same(const char *x, const char *y)
+{
+	return x == y || (x && y && strcmp(x, y) == 0);
+}
+
+static void compare_text(struct plan_diff *d, struct arena *a, const char *section, const char *name, const char *left, const char *right)
+{
+	left = left && *left ? left : NULL;
+	right = right && *right ? right : NULL;
+	if (same(left, right))
+		return;
+	add(d, a, &(struct plan_difference){section, name, {left, "", "", ""}, {right, "", "", ""}});
+}
+
+static void compare_parts(const struct plan *l, const struct plan *r, struct arena *a, struct plan_diff *d)
+{
+	compare_text(d, a, "plan", "variant", l->variant, r->variant);
+	compare_text(d, a, "plan", "package", l->package, r->package);
+	compare_text(d, a, "plan", "release", l->release, r->release);
+	compare_text(d, a, "plan", "version", plan_full_version(l, a), plan_full_version(r, a));
+	compare_text(d, a, "plan", "platform", l->platform, r->platform);
+	compare_text(d, a, "plan", "python", l->python, r->python);
+	compare_text(d, a, "plan", "cuda", l->cuda, r->cuda);
+	compare_text(d, a, "plan", "gpu", strlist_join(&l->gpu, a, " "), strlist_join(&r->gpu, a, " "));
+	compare_text(d, a, "plan", "isa", l->isa, r->isa);
+	compare_text(d, a, "plan", "cpu flags", strlist_join(&l->cpu_flags, a, " "), strlist_join(&r->cpu_flags, a, " "));
+	compare_text(d, a, "plan", "blas", l->blas, r->blas);
+	compare_text(d, a, "plan", "backend", l->package_row->backend, r->package_row->backend);
+	compare_text(d, a, "plan", "against", strlist_join(&l->depends, a, " "), strlist_join(&r->depends, a, " "));
+	compare_text(d, a, "plan", "torch", l->torch_version, r->torch_version);
+	compare_text(d, a, "plan", "series", l->package_row->series, r->package_row->series);
+}
+
+static struct plan_side side_of(const struct setting *s, struct arena *a)
+{
+	if (!s)
+		return (struct plan_side){NULL, "", "", ""};
+	return (struct plan_side){s->value, settings_origin(s, a), s->rule ? s->rule : "", s->why};
+}
+
+static void compare_one(struct plan_diff *d, struct arena *a, const char *section, const char *name, const struct setting *l,
+			const struct setting *r)
+{
+	if (l && r && same(l->value, r->value))
+		return;
+	add(d, a, &(struct plan_difference){section, name, side_of(l, a), side_of(r, a)});
+}
+
+/* Both lists are sorted by name. `left_env`, `right_env`: names in one of these are left out. */
+static void compare_settings(struct plan_diff *d, struct arena *a, const char *section, const struct settings *l, const struct settings *r,
+			     const struct settings *left_env, const struct settings *right_env)
+{
+	size_t i = 0, k = 0;
+	while (i < l->count || k < r->count) {
+		int order = i == l->count ? 1 : k == r->count ? -1 : strcmp(l->items[i].name, r->items[k].name);
+		const struct setting *x = order <= 0 ? &l->items[i++] : NULL;
+		const struct setting *y = order >= 0 ? &r->items[k++] : NULL;
+		const char *name = x ? x->name : y ? y->name : "";
+		if (left_env && (settings_get(left_env, name) || settings_get(right_env, name)))
+			continue;
+		compare_one(d, a, section, name, x, y);
+	}
+}
+
+static void sources_of(const struct plan *p, struct arena *a, struct kvlist *ret)
+{
+	for (unsigned i = 0; i < p->package_row->sources_count; i++)
+		kvlist_set(ret, a, p->package_row->sources[i].name, p->package_row->sources[i].sha256);
+}
+
+static void patches_of(const struct plan *p, struct arena *a, struct kvlist *ret)
+{
+	for (size_t i = 0; i < p->patches_count; i++)
+		kvlist_set(ret, a, p->patches[i].name, p->patches[i].sha256);
+}
+
+static void compare_lists(struct plan_diff *d, struct arena *a, const char *section, const struct kvlist *l, const struct kvlist *r)
+{
+	for (size_t i = 0; i < l->count; i++)
+		compare_text(d, a, section, l->items[i].key, l->items[i].value, kvlist_get(r, l->items[i].key));
+	for (size_t i = 0; i < r->count; i++)
+		if (!kvlist_get(l, r->items[i].key))
+			compare_text(d, a, section, r->items[i].key, NULL, r->items[i].value);
+}
+
+static void compare_notes(const struct plan *l, const struct plan *r, struct arena *a, struct plan_diff *d)
+{
+	for (size_t i = 0; i < l->notes.count; i++)
+		if (!strlist_contains(&r->notes, l->notes.items[i]))
+			compare_text(d, a, "notes", "note", l->notes.items[i], NULL);
+	for (size_t i = 0; i < r->notes.count; i++)
+		if (!strlist_contains(&l->notes, r->notes.items[i]))
+			compare_text(d, a, "notes", "note", NULL, r->notes.items[i]);
+}
+
+void plan_compare(const struct plan *left, const struct plan *right, struct arena *a, struct plan_diff *ret)
+{
+	struct kvlist left_sources = {0}, right_sources = {0}, left_patches = {0}, right_patches = {0};
+	*ret = (struct plan_diff){0};
+	compare_parts(left, right, a, ret);
+	compare_settings(ret, a, "environment", &left->env, &right->env, NULL, NULL);
+	compare_settings(ret, a, "cache entries", &left->cmake, &right->cmake, &left->env, &right->env);
+	sources_of(left, a, &left_sources);
+	sources_of(right, a, &right_sources);
+	compare_lists(ret, a, "sources", &left_sources, &right_sources);
+	patches_of(left, a, &left_patches);
+	patches_of(right, a, &right_patches);
+	compare_lists(ret, a, "patches", &left_patches, &right_patches);
+	compare_notes(left, right, a, ret);
+	compare_text(ret, a, "keys", "compile key", left->compile_key, right->compile_key);
+	compare_text(ret, a, "keys", "output key", left->output_key, right->output_key);
+}
+
+static json_t *side_json(const struct plan_side *s)
+{
+	if (!s->value)
+		return json_null();
+	json_t *o = json_object();
+	json_object_set_new(o, "value", json_string(s->value));
+	json_object_set_new(o, "from", json_or_null(*s->from ? s->from : NULL));
+	json_object_set_new(o, "rule", json_or_null(*s->rule ? s->rule : NULL));
+	json_object_set_new(o, "why", json_or_null(*s->why ? s->why : NULL));
+	return o;
+}
+
+json_t *plan_diff_json(const struct plan *left, const struct plan *right, const struct plan_diff *d)
+{
+	json_t *o = json_object(), *l = json_array();
+	for (size_t i = 0; i < d->count; i++) {
+		json_t *row = json_object();
+		json_object_set_new(row, "section", json_string(d->items[i].section));
+		json_object_set_new(row, "name", json_string(d->items[i].name));
+		json_object_set_new(row, "left", side_json(&d->items[i].left));
+		json_object_set_new(row, "right", side_json(&d->items[i].right));
+		json_array_append_new(l, row);
+	}
+	json_object_set_new(o, "schema", json_integer(PLAN_SCHEMA));
+	json_object_set_new(o, "left", json_string(left->variant));
+	json_object_set_new(o, "right", json_string(right->variant));
+	json_object_set_new(o, "differences", l);
+	return o;
+}
+
+static void print_side(struct buf *b, char sign, const struct plan_side *s)
+{
+	if (!s->value)
+		return;
+	buf_printf(b, "    %c %s", sign, s->value);
+	if (*s->from)
+		buf_printf(b, "  [%s%s%s] %s", s->from, *s->rule ? ", " : "", s->rule, s->why);
+	buf_addc(b, '\n');
+}
+
+char *plan_diff_text(const struct plan *left, const struct plan *right, const struct plan_diff *d, struct arena *a)
+{
+	AUTO_BUF struct buf b = {0};
+	const char *section = "";
+	buf_printf(&b, "- %s (%s)\n+ %s (%s)\n", left->variant, left->release, right->variant, right->release);
+	for (size_t i = 0; i < d->count; i++) {
+		const struct plan_difference *x = &d->items[i];
+		if (strcmp(section, x->section) != 0)
+			buf_printf(&b, "\n%s\n", x->section);
+		section = x->section;
+		if (strcmp(x->section, "notes") != 0)
+			buf_printf(&b, "  %s\n", x->name);
+		print_side(&b, '-', &x->left);
+		print_side(&b, '+', &x->right);
+	}
+	if (!d->count)
+		buf_addstr(&b, "no difference\n");
+	return arena_strdup(a, buf_cstr(&b));
+}

@@ -1,0 +1,29 @@
+/* How two plans differ, and why. */
+#pragma once
+#include "core/plan/plan.h"
+
+/* One side of a difference. */
+struct plan_side {
+	const char *value; /* NULL: this plan has none */
+	const char *from;  /* "gpu.yaml:42", "" where the plan's parts come from no table */
+	const char *rule;
+	const char *why;
+};
+
+struct plan_difference {
+	const char *section; /* "plan", "environment", "cache entries", "sources", "patches", "notes", "keys" */
+	const char *name;
+	struct plan_side left, right;
+};
+
+struct plan_diff {
+	struct plan_difference *items;
+	size_t count;
+	size_t cap;
+};
+
+/* plan_compare: what differs, section by section, by name within each; none for plans that are the same. A cache entry that a variable of the same name carries is told once, as the variable. */
+void plan_compare(const struct plan *left, const struct plan *right, struct arena *a, struct plan_diff *ret);
+/* plan_diff_json: {"schema", "left", "right", "differences": [{"section", "name", "left": {"value", "from", "rule", "why"} or null, "right": ...}]} (new reference). plan_diff_text: for people. */
+json_t *plan_diff_json(const struct plan *left, const struct plan *right, const struct plan_diff *d);
+char *plan_diff_text(const struct plan *left, const struct plan *right, const struct plan_diff *d, struct arena *a);

@@ -1,0 +1,173 @@
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/sys/digest.h"
+#include "base/path.h"
+#include "core/code/decode.h"
+#include "core/plan/plan_parts.h"
+#include "core/root/toolchain.h"
+#include "core/zip/zip.h"
+
+struct text {
+	struct arena *a;
+	struct strlist lines;
+};
+
+/* A value stays on its line whatever it holds. */
+static char *escape(const char *value, struct arena *a)
+{
+	AUTO_BUF struct buf b = {0};
+	for (const char *c = value; *c; c++) {
+		if (*c == '\\')
+			buf_addstr(&b, "\\\\");
+		else if (*c == '\n')
+			buf_addstr(&b, "\\n");
+		else
+			buf_addc(&b, *c);
+	}
+	return arena_strdup(a, buf_cstr(&b));
+}
+
+static void put(struct text *t, const char *name, const char *value)
+{
+	strlist_addf(&t->lines, t->a, "%s: %s", name, escape(value, t->a));
+}
+
+/* Lists whose order matters carry it in the name: "patch 01". */
+static void put_nth(struct text *t, const char *name, size_t i, const char *value)
+{
+	put(t, arena_printf(t->a, "%s %02zu", name, i + 1), value);
+}
+
+static void put_settings(struct text *t, const char *name, const struct settings *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		put(t, name, arena_printf(t->a, "%s=%s", s->items[i].name, s->items[i].value));
+}
+
+static char *finish(struct text *t, char key[65])
+{
+	strlist_sort(&t->lines);
+	char *joined = strlist_join(&t->lines, t->a, "\n");
+	char *all = arena_printf(t->a, "%s\n", joined);
+	digest_data(all, strlen(all), key);
+	return all;
+}
+
+static void put_sources(struct text *t, const struct package_row *row)
+{
+	for (unsigned i = 0; i < row->sources_count; i++) {
+		const struct source_row *s = &row->sources[i];
+		put_nth(t, "source", i,
+			arena_printf(t->a, "%s into '%s'%s", s->sha256, s->into, s->keep_top ? " with its top directory" : ""));
+	}
+	put(t, "series", row->series);
+	for (unsigned i = 0; i < row->skip_patches_count; i++)
+		put(t, "skipped patch", row->skip_patches[i]);
+	for (unsigned i = 0; i < row->prepare_count; i++) {
+		struct strlist argv = {0};
+		for (unsigned k = 0; k < row->prepare[i].argv_count; k++)
+			strlist_addf(&argv, t->a, "'%s'", row->prepare[i].argv[k]);
+		put_nth(t, "prepare", i, arena_printf(t->a, "in '%s': %s", row->prepare[i].dir, strlist_join(&argv, t->a, " ")));
+	}
+}
+
+static void put_toolchain(struct text *t, const struct toolchain *tc)
+{
+	if (!tc) {
+		put(t, "toolchain", "not probed");
+		return;
+	}
+	put(t, "root", tc->fingerprint);
+	struct strlist lines = {0};
+	strlist_split(&lines, t->a, tc->text, "\n");
+	for (size_t i = 0; i < lines.count; i++)
+		put(t, "toolchain", lines.items[i]);
+}
+
+static void put_toolkit(struct text *t, const struct toolkit *k)
+{
+	struct strlist lines = {0};
+	strlist_split(&lines, t->a, k ? k->text : "", "\n");
+	for (size_t i = 0; i < lines.count; i++)
+		put(t, "toolkit", lines.items[i]);
+}
+
+static int put_requirements(struct text *t, const struct plan_context *c, struct err *e)
+{
+	const char *name = c->package->requirements;
+	if (!*name) {
+		put(t, "requirements", "the root's");
+		return 0;
+	}
+	char digest[DIGEST_HEX_LEN + 1];
+	if (digest_file(path_join(t->a, path_join(t->a, c->tables->dir, "requirements"), name), digest, e) < 0) {
+		e->kind = ERR_CONFIG;
+		return err_wrap(e, "locked requirements of release '%s'", c->release->name);
+	}
+	put(t, "requirements", digest);
+	return 0;
+}
+
+static int compile_key(const struct plan_context *c, struct plan *p, struct err *e)
+{
+	struct text t = {.a = c->arena};
+	put(&t, "schema", arena_printf(t.a, "%d", PLAN_SCHEMA));
+	put(&t, "builder", arena_printf(t.a, "%d", PLAN_BUILDER));
+	put(&t, "package", p->package);
+	put(&t, "backend", p->package_row->backend);
+	put(&t, "platform", p->platform);
+	put(&t, "python", p->python);
+	put(&t, "cuda", p->cuda ? p->cuda : "none");
+	put(&t, "cpu flags", strlist_join(&p->cpu_flags, t.a, " "));
+	put(&t, "sandbox", p->sandbox);
+	put(&t, "torch", *p->torch ? p->torch : "none");
+	put_settings(&t, "env", &p->env);
+	put_settings(&t, "cmake", &p->cmake);
+	put_settings(&t, "cache", &p->cache);
+	put_sources(&t, p->package_row);
+	for (size_t i = 0; i < p->patches_count; i++)
+		put_nth(&t, "patch", i, p->patches[i].sha256);
+	put_toolchain(&t, c->request->toolchain);
+	put_toolkit(&t, p->toolkit);
+	if (put_requirements(&t, c, e) < 0)
+		return -1;
+	p->compile_text = finish(&t, p->compile_key);
+	return 0;
+}
+
+static void output_key(const struct plan_context *c, struct plan *p)
+{
+	struct text t = {.a = c->arena};
+	put(&t, "schema", arena_printf(t.a, "%d", PLAN_SCHEMA));
+	put(&t, "packer", arena_printf(t.a, "%d", PLAN_PACKER));
+	char decoder[32];
+	put(&t, "zip", zip_writer_id());
+	put(&t, "generator", PTBUILD_VERSION);
+	put(&t, "tag", p->tag);
+	put(&t, "decoder", decoder_id(decoder));
+	put(&t, "extensions", c->tables->extensions_digest);
+	put(&t, "compile key", p->compile_key);
+	put(&t, "distribution", p->distribution);
+	put(&t, "version", p->version);
+	put(&t, "label", p->local_label);
+	put(&t, "torch version", *p->torch_version ? p->torch_version : "none");
+	for (unsigned i = 0; i < p->package_row->install_requires_count; i++)
+		put(&t, "requires", p->package_row->install_requires[i]);
+	for (unsigned i = 0; c->toolkit && i < c->toolkit->libraries_count; i++)
+		put_nth(&t, "cuda library", i,
+			arena_printf(t.a, "%s in %s", c->toolkit->libraries[i].package, c->toolkit->libraries[i].dir));
+	if (c->toolkit)
+		put(&t, "cuda libraries", p->cuda_libraries);
+	finish(&t, p->pack_key);
+	put(&t, "metadata rev", arena_printf(t.a, "%u", p->metadata_rev));
+	p->output_text = finish(&t, p->output_key);
+}
+
+int plan_keys(const struct plan_context *c, struct plan *p, struct err *e)
+{
+	if (compile_key(c, p, e) < 0)
+		return -1;
+	output_key(c, p);
+	return 0;
+}

@@ -1,0 +1,61 @@
+#include "core/plan/settings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct setting *find(const struct settings *s, const char *name)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (strcmp(s->items[i].name, name) == 0)
+			return &s->items[i];
+	return NULL;
+}
+
+char *settings_origin(const struct setting *item, struct arena *a)
+{
+	return item->line ? arena_printf(a, "%s:%u", item->file, item->line) : arena_strdup(a, item->file);
+}
+
+void settings_add(struct settings *s, struct arena *a, const struct setting *item)
+{
+	if (s->count == s->cap)
+		s->items = arena_grow(a, s->items, &s->cap, 32, sizeof(*s->items));
+	s->items[s->count++] = *item;
+}
+
+void settings_put(struct settings *s, struct arena *a, const struct setting *item)
+{
+	struct setting *old = find(s, item->name);
+	if (!old) {
+		settings_add(s, a, item);
+		return;
+	}
+	struct setting new = *item;
+	new.check = item->check || old->check;
+	new.cache = item->cache || old->cache;
+	if (strcmp(old->value, item->value) != 0)
+		new.why = arena_printf(a, "%s (instead of '%s' from %s)", item->why, old->value, settings_origin(old, a));
+	*old = new;
+}
+
+const struct setting *settings_get(const struct settings *s, const char *name)
+{
+	return find(s, name);
+}
+
+const char *settings_value(const struct settings *s, const char *name)
+{
+	const struct setting *item = find(s, name);
+	return item ? item->value : NULL;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct setting *)a)->name, ((const struct setting *)b)->name);
+}
+
+void settings_sort(struct settings *s)
+{
+	if (s->count)
+		qsort(s->items, s->count, sizeof(*s->items), by_name);
+}

@@ -1,0 +1,284 @@
+#include "core/root/root.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
+#include "base/path.h"
+#include "core/root/root_dpkg.h"
+
+#define MAX_LINKS 40 /* the kernel's own limit */
+#define MAX_INCLUDES 8
+#define MAX_TEXT (1U << 20)
+
+char *root_host_path(const struct root *r, const char *path, struct arena *a)
+{
+	return r->host ? arena_strdup(a, path) : path_join(a, r->dir, path);
+}
+
+static void pop(struct buf *out)
+{
+	while (out->len > 0 && out->data[out->len - 1] != '/')
+		out->len--;
+	if (out->len > 0)
+		out->len--;
+	if (out->data)
+		out->data[out->len] = '\0';
+}
+
+/* The walk is in text, component by component, because openat2(RESOLVE_IN_ROOT) is missing on older kernels and in some containers. */
+char *root_resolve(const struct root *r, const char *path, struct arena *a)
+{
+	AUTO_BUF struct buf out = {0};
+	const char *rest = path;
+	unsigned links = 0;
+	while (*rest) {
+		size_t n = strcspn(rest, "/");
+		const char *next = rest + n + strspn(rest + n, "/");
+		if (n == 0 || (n == 1 && rest[0] == '.')) {
+			rest = next;
+			continue;
+		}
+		if (n == 2 && rest[0] == '.' && rest[1] == '.') {
+			pop(&out);
+			rest = next;
+			continue;
+		}
+		size_t keep = out.len;
+		buf_addc(&out, '/');
+		buf_add(&out, rest, n);
+		const char *host = root_host_path(r, buf_cstr(&out), a);
+		struct stat st;
+		if (lstat(host, &st) != 0)
+			return NULL;
+		if (S_ISLNK(st.st_mode)) {
+			char target[PATH_MAX];
+			ssize_t len = readlink(host, target, sizeof(target) - 1);
+			if (len <= 0 || ++links > MAX_LINKS)
+				return NULL;
+			target[len] = '\0';
+			out.len = target[0] == '/' ? 0 : keep;
+			out.data[out.len] = '\0';
+			rest = arena_printf(a, "%s/%s", target, next);
+		} else if (*next && !S_ISDIR(st.st_mode)) {
+			return NULL;
+		} else {
+			rest = next;
+		}
+	}
+	return arena_strdup(a, out.len > 0 ? out.data : "/");
+}
+
+static bool is_program(const struct root *r, const char *path, struct arena *a)
+{
+	const char *real = root_resolve(r, path, a);
+	struct stat st;
+	return real && lstat(root_host_path(r, real, a), &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111) != 0;
+}
+
+char *root_find_program(const struct root *r, const char *name, struct arena *a)
+{
+	if (!*name)
+		return NULL;
+	if (strchr(name, '/'))
+		return name[0] == '/' && is_program(r, name, a) ? arena_strdup(a, name) : NULL;
+	struct strlist dirs = {0};
+	strlist_split(&dirs, a, ROOT_PATH, ":");
+	for (size_t i = 0; i < dirs.count; i++) {
+		char *path = path_join(a, dirs.items[i], name);
+		if (is_program(r, path, a))
+			return path;
+	}
+	return NULL;
+}
+
+/* read_inside: 1 and the text of a file inside the root, 0 when it is not there. */
+static int read_inside(const struct root *r, const char *path, struct arena *a, struct buf *out, struct err *e)
+{
+	const char *real = root_resolve(r, path, a);
+	if (!real)
+		return 0;
+	return fs_read(root_host_path(r, real, a), MAX_TEXT, out, e) == 0 ? 1 : -1;
+}
+
+/* os_field: the value of KEY=value in os-release, quotes taken off; NULL if absent. */
+static char *os_field(const char *text, const char *key, struct arena *a)
+{
+	size_t klen = strlen(key);
+	for (const char *p = text; p && *p; p = strchr(p, '\n'), p = p ? p + 1 : NULL) {
+		if (strncmp(p, key, klen) != 0 || p[klen] != '=')
+			continue;
+		const char *v = p + klen + 1;
+		size_t n = strcspn(v, "\n");
+		while (n > 0 && (v[n - 1] == ' ' || v[n - 1] == '\r'))
+			n--;
+		if (n >= 2 && (v[0] == '"' || v[0] == '\'') && v[n - 1] == v[0]) {
+			v++;
+			n -= 2;
+		}
+		return arena_strndup(a, v, n);
+	}
+	return NULL;
+}
+
+static const char *os_id(const char *text, struct arena *a)
+{
+	const char *id = os_field(text, "ID", a);
+	const char *version = os_field(text, "VERSION_ID", a);
+	if (!id || !*id)
+		return "unknown";
+	return version && *version ? arena_printf(a, "%s %s", id, version) : id;
+}
+
+/* list_names: names, sizes and link targets in one directory. Sizes of directories differ between file systems and are left out. */
+static int list_names(const struct root *r, const char *dir, struct arena *a, struct buf *out, struct err *e)
+{
+	const char *real = root_resolve(r, dir, a);
+	if (!real)
+		return 0;
+	const char *host = root_host_path(r, real, a);
+	struct strlist names = {0};
+	if (fs_list(host, a, &names, e) != 0)
+		return -1;
+	for (size_t i = 0; i < names.count; i++) {
+		const char *path = path_join(a, host, names.items[i]);
+		struct stat st;
+		char target[PATH_MAX];
+		if (lstat(path, &st) != 0)
+			continue;
+		ssize_t n = S_ISLNK(st.st_mode) ? readlink(path, target, sizeof(target)) : -1;
+		if (n >= 0)
+			buf_printf(out, "%s/%s -> %.*s\n", dir, names.items[i], (int)n, target);
+		else if (S_ISREG(st.st_mode))
+			buf_printf(out, "%s/%s %lld\n", dir, names.items[i], (long long)st.st_size);
+		else
+			buf_printf(out, "%s/%s/\n", dir, names.items[i]);
+	}
+	return 0;
+}
+
+static int fingerprint(struct root *r, const char *os_release, struct arena *a, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	int got = root_dpkg_text(r, &text, e);
+	if (got < 0)
+		return -1;
+	if (got == 0) {
+		static const char *const dirs[] = {"/usr/bin", "/usr/lib", "/usr/lib64"};
+		buf_printf(&text, "os-release\n%s\n", os_release);
+		for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
+			if (list_names(r, dirs[i], a, &text, e) != 0)
+				return -1;
+	}
+	digest_data(text.data, text.len, r->fingerprint);
+	return 0;
+}
+
+int root_open(const char *dir, struct arena *a, struct root *ret, struct err *e)
+{
+	struct root r = {.dir = "/", .host = true};
+	if (dir && strcmp(dir, "/") != 0) {
+		AUTO_FREE char *real = realpath(dir, NULL);
+		if (!real)
+			return err_errno(e, ERR_SYSTEM, "cannot open the root '%s'", dir);
+		r.dir = arena_strdup(a, real);
+		r.host = strcmp(real, "/") == 0;
+	}
+	const char *bin = root_resolve(&r, "/usr/bin", a);
+	if (!bin || !fs_is_dir(root_host_path(&r, bin, a))) {
+		err_set(e, ERR_SYSTEM, "'%s' is no root file system: it has no usr/bin", r.dir);
+		return err_hint(
+			e,
+			"name the directory that a root file system was unpacked into, or leave --root out to build with the host's tools");
+	}
+	AUTO_BUF struct buf os = {0};
+	int got = read_inside(&r, "/etc/os-release", a, &os, e);
+	if (got == 0)
+		got = read_inside(&r, "/usr/lib/os-release", a, &os, e);
+	if (got < 0)
+		return -1;
+	r.id = os_id(buf_cstr(&os), a);
+	if (fingerprint(&r, buf_cstr(&os), a, e) != 0)
+		return err_wrap(e, "root '%s'", r.dir);
+	*ret = r;
+	return 0;
+}
+
+static void add_dir(const struct root *r, const char *dir, struct arena *a, struct strlist *out)
+{
+	const char *real = root_resolve(r, dir, a);
+	if (!strlist_contains(out, dir) && real && fs_is_dir(root_host_path(r, real, a)))
+		strlist_add(out, a, dir);
+}
+
+static int read_ld_conf(const struct root *r, const char *conf, unsigned depth, struct arena *a, struct strlist *out, struct err *e);
+
+/* include_conf: an "include" line; wildcards stand in the last component, as every distribution writes them. */
+static int include_conf(const struct root *r, const char *from, const char *pattern, unsigned depth, struct arena *a, struct strlist *out,
+			struct err *e)
+{
+	const char *full = pattern[0] == '/' ? pattern : path_join(a, path_dir(a, from), pattern);
+	const char *dir = path_dir(a, full);
+	if (strpbrk(dir, "*?["))
+		return err_set(e, ERR_CONFIG, "'%s': wildcard in the directory of 'include %s' is not supported", from, pattern);
+	const char *real = root_resolve(r, dir, a);
+	struct strlist names = {0};
+	if (!real)
+		return 0;
+	if (fs_list(root_host_path(r, real, a), a, &names, e) != 0)
+		return -1;
+	for (size_t i = 0; i < names.count; i++)
+		if (fnmatch(path_base(full), names.items[i], FNM_PERIOD) == 0 &&
+		    read_ld_conf(r, path_join(a, dir, names.items[i]), depth + 1, a, out, e) != 0)
+			return -1;
+	return 0;
+}
+
+static int read_ld_conf(const struct root *r, const char *conf, unsigned depth, struct arena *a, struct strlist *out, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	if (depth > MAX_INCLUDES)
+		return err_set(e, ERR_CONFIG, "'%s': include lines are nested more than %d deep", conf, MAX_INCLUDES);
+	int got = read_inside(r, conf, a, &text, e);
+	if (got <= 0)
+		return got;
+	struct strlist lines = {0};
+	strlist_split(&lines, a, buf_cstr(&text), "\n");
+	for (size_t i = 0; i < lines.count; i++) {
+		char *line = arena_strdup(a, lines.items[i]);
+		line[strcspn(line, "#")] = '\0';
+		struct strlist words = {0};
+		strlist_split(&words, a, line, " \t\r:,");
+		if (words.count == 0 || strcmp(words.items[0], "hwcap") == 0)
+			continue;
+		if (strcmp(words.items[0], "include") == 0) {
+			for (size_t w = 1; w < words.count; w++)
+				if (include_conf(r, conf, words.items[w], depth, a, out, e) != 0)
+					return -1;
+			continue;
+		}
+		for (size_t w = 0; w < words.count; w++)
+			if (words.items[w][0] == '/') /* "dir=type" of old libc kinds: the type is of no use here */
+				add_dir(r, arena_strndup(a, words.items[w], strcspn(words.items[w], "=")), a, out);
+	}
+	return 0;
+}
+
+int root_library_dirs(const struct root *r, struct arena *a, struct strlist *ret, struct err *e)
+{
+	static const char *const defaults[] = {"/lib64", "/usr/lib64", "/lib", "/usr/lib"};
+	struct strlist out = {0};
+	if (read_ld_conf(r, "/etc/ld.so.conf", 0, a, &out, e) != 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(defaults); i++)
+		add_dir(r, defaults[i], a, &out);
+	strlist_append(ret, a, &out);
+	return 0;
+}

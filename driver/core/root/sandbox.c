@@ -1,0 +1,248 @@
+#include "core/root/sandbox.h"
+
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/path.h"
+
+#define PASSWD                                                                                                                             \
+	"root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n"                                                                                 \
+	"ptbuild:x:1000:1000:ptbuild:" SANDBOX_HOME ":/bin/sh\n"                                                                           \
+	"nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
+#define GROUP                                                                                                                              \
+	"root:x:0:\n"                                                                                                                      \
+	"ptbuild:x:1000:\n"                                                                                                                \
+	"nogroup:x:65534:\n"
+
+void sandbox_add(struct sandbox *s, enum sandbox_op_type type, const char *source, const char *dest)
+{
+	if (s->count == s->cap) {
+		size_t cap = s->cap ? s->cap * 2 : 32;
+		struct sandbox_op *ops = arena_array(s->arena, cap, sizeof(*ops));
+		if (s->count > 0)
+			memcpy(ops, s->ops, s->count * sizeof(*ops));
+		s->ops = ops;
+		s->cap = cap;
+	}
+	s->ops[s->count++] = (struct sandbox_op){
+		.type = type,
+		.source = source ? arena_strdup(s->arena, source) : NULL,
+		.dest = arena_strdup(s->arena, dest),
+	};
+}
+
+/* show: a path of the root read-only at its own place; a link stays a link, so that /lib and /usr/lib remain one directory. */
+static void show(struct sandbox *s, const char *path)
+{
+	const char *host = root_host_path(s->root, path, s->arena);
+	struct stat st;
+	char target[PATH_MAX];
+	if (lstat(host, &st) != 0)
+		return;
+	ssize_t n = S_ISLNK(st.st_mode) ? readlink(host, target, sizeof(target) - 1) : -1;
+	if (n > 0) {
+		target[n] = '\0';
+		sandbox_add(s, SANDBOX_LINK, target, path);
+	} else if (!S_ISLNK(st.st_mode)) {
+		sandbox_add(s, SANDBOX_RO, host, path);
+	}
+}
+
+static bool has_file(const struct sandbox *s, const char *path)
+{
+	struct stat st;
+	return lstat(root_host_path(s->root, path, s->arena), &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* The host's /etc holds keys and passwords; an unpacked root's is part of what was pinned. */
+static void show_etc(struct sandbox *s)
+{
+	static const char *const needed[] = {"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d"};
+	struct stat st;
+	bool whole = !s->root->host && lstat(root_host_path(s->root, "/etc", s->arena), &st) == 0 && S_ISDIR(st.st_mode);
+	if (whole) {
+		show(s, "/etc");
+	} else {
+		sandbox_add(s, SANDBOX_DIR, NULL, "/etc");
+		for (size_t i = 0; i < ARRAY_LEN(needed); i++)
+			show(s, needed[i]);
+	}
+	/* A file cannot be made in a read-only directory, only covered. */
+	if (!whole || has_file(s, "/etc/passwd"))
+		sandbox_add(s, SANDBOX_DATA, PASSWD, "/etc/passwd");
+	if (!whole || has_file(s, "/etc/group"))
+		sandbox_add(s, SANDBOX_DATA, GROUP, "/etc/group");
+}
+
+int sandbox_init(struct sandbox *s, enum sandbox_kind kind, const struct root *root, struct arena *a, struct err *e)
+{
+	static const char *const tops[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
+	if (kind == SANDBOX_NONE && !root->host) {
+		err_set(e, ERR_POLICY, "the root '%s' cannot be used without a sandbox", root->dir);
+		return err_hint(e, "leave --root out to build with the host's own tools, or let the sandbox on");
+	}
+	*s = (struct sandbox){.kind = kind, .arena = a, .root = root, .cwd = "/"};
+	for (size_t i = 0; i < ARRAY_LEN(tops); i++)
+		show(s, tops[i]);
+	if (!root->host)
+		show(s, "/opt");
+	show_etc(s);
+	sandbox_add(s, SANDBOX_PROC, NULL, "/proc");
+	sandbox_add(s, SANDBOX_DEV, NULL, "/dev");
+	sandbox_add(s, SANDBOX_TMPFS, NULL, "/tmp");
+	sandbox_add(s, SANDBOX_TMPFS, NULL, SANDBOX_HOME);
+	sandbox_add(s, SANDBOX_TMPFS, NULL, SANDBOX_TMP);
+	return 0;
+}
+
+static void add_words(struct strlist *l, struct arena *a, const char *one, const char *two, const char *three)
+{
+	strlist_add(l, a, one);
+	if (two)
+		strlist_add(l, a, two);
+	if (three)
+		strlist_add(l, a, three);
+}
+
+static void add_op(struct strlist *l, struct arena *a, const struct sandbox_op *op, int *fd)
+{
+	switch (op->type) {
+	case SANDBOX_RO:
+		add_words(l, a, "--ro-bind", op->source, op->dest);
+		break;
+	case SANDBOX_RW:
+		add_words(l, a, "--bind", op->source, op->dest);
+		break;
+	case SANDBOX_LINK:
+		add_words(l, a, "--symlink", op->source, op->dest);
+		break;
+	case SANDBOX_TMPFS:
+		add_words(l, a, "--tmpfs", op->dest, NULL);
+		break;
+	case SANDBOX_DIR:
+		add_words(l, a, "--dir", op->dest, NULL);
+		break;
+	case SANDBOX_PROC:
+		add_words(l, a, "--proc", op->dest, NULL);
+		break;
+	case SANDBOX_DEV:
+		add_words(l, a, "--dev", op->dest, NULL);
+		break;
+	case SANDBOX_DATA:
+		add_words(l, a, "--ro-bind-data", arena_printf(a, "%d", (*fd)++), op->dest);
+		break;
+	}
+}
+
+void sandbox_options(const struct sandbox *s, struct strlist *ret)
+{
+	/* No name space may be made inside (--disable-userns, bubblewrap 0.8): in a user name space of its own the program would have capabilities again. */
+	static const char *const isolate[] = {"--unshare-user",
+					      "--unshare-ipc",
+					      "--unshare-pid",
+					      "--unshare-uts",
+					      "--unshare-cgroup-try",
+					      "--disable-userns",
+					      "--hostname",
+					      "ptbuild",
+					      "--uid",
+					      "1000",
+					      "--gid",
+					      "1000",
+					      "--die-with-parent",
+					      "--clearenv"};
+	struct arena *a = s->arena;
+	int fd = 3;
+	for (size_t i = 0; i < ARRAY_LEN(isolate); i++)
+		strlist_add(ret, a, isolate[i]);
+	/* With the caller's session a program could put words into its terminal (TIOCSTI). */
+	if (!s->terminal)
+		strlist_add(ret, a, "--new-session");
+	if (!s->network)
+		strlist_add(ret, a, "--unshare-net");
+	for (size_t i = 0; i < s->count; i++)
+		add_op(ret, a, &s->ops[i], &fd);
+	add_words(ret, a, "--remount-ro", "/", NULL);
+	for (size_t i = 0; i < s->env.count; i++)
+		add_words(ret, a, "--setenv", s->env.items[i].key, s->env.items[i].value);
+	add_words(ret, a, "--chdir", s->cwd ? s->cwd : "/", NULL);
+}
+
+int sandbox_argv(const struct sandbox *s, const char *const *argv, struct strlist *ret, struct err *e)
+{
+	struct arena *a = s->arena;
+	if (!argv[0] || !*argv[0])
+		return err_set(e, ERR_USAGE, "no program to run in the sandbox");
+	if (s->kind == SANDBOX_BWRAP) {
+		strlist_add(ret, a, "bwrap");
+		sandbox_options(s, ret);
+		strlist_add(ret, a, "--");
+	}
+	for (size_t i = 0; argv[i]; i++)
+		strlist_add(ret, a, s->kind == SANDBOX_NONE ? sandbox_host_text(s, argv[i], a) : argv[i]);
+	return 0;
+}
+
+/* ends_name: whether a directory's name is over here: "/ptbuild/src" is not in "/ptbuild/src2". */
+static bool ends_name(char c)
+{
+	return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr("._-+~", c)));
+}
+
+/* bound_at: the operation with the longest dest that the text begins with, the last one of equals. */
+static const struct sandbox_op *bound_at(const struct sandbox *s, const char *text)
+{
+	const struct sandbox_op *best = NULL;
+	size_t best_len = 0;
+	for (size_t i = 0; i < s->count; i++) {
+		const struct sandbox_op *op = &s->ops[i];
+		size_t n = strlen(op->dest);
+		if (n >= best_len && n > 1 && op->type != SANDBOX_LINK && strncmp(text, op->dest, n) == 0 && ends_name(text[n])) {
+			best = op;
+			best_len = n;
+		}
+	}
+	return best;
+}
+
+static const char *host_of(const struct sandbox_op *op)
+{
+	if (op->type == SANDBOX_RO || op->type == SANDBOX_RW)
+		return op->source;
+	return strcmp(op->dest, SANDBOX_TMP) == 0 ? "/tmp" : op->dest;
+}
+
+/* begins_path: whether the '/' at `p` begins an absolute path, judged by the word before it: nothing, an option without a path of its own, marks only, or the "//" of a file URL. */
+static bool begins_path(const char *word, const char *p)
+{
+	size_t n = (size_t)(p - word);
+	if (memchr(word, '/', n))
+		return n == 2 && word[0] == '/' && word[1] == '/';
+	if (n == 0 || word[0] == '-')
+		return true;
+	for (size_t i = 0; i < n; i++)
+		if (!ends_name(word[i]))
+			return false;
+	return true;
+}
+
+char *sandbox_host_text(const struct sandbox *s, const char *text, struct arena *a)
+{
+	AUTO_BUF struct buf out = {0};
+	const char *word = text;
+	for (const char *p = text; *p;) {
+		const struct sandbox_op *op = *p == '/' && begins_path(word, p) ? bound_at(s, p) : NULL;
+		if (op) {
+			buf_addstr(&out, host_of(op));
+			p += strlen(op->dest);
+			continue;
+		}
+		buf_addc(&out, *p);
+		if (strchr(":=,; \t\n\"'", *p))
+			word = p + 1;
+		p++;
+	}
+	return arena_strdup(a, buf_cstr(&out));
+}

@@ -1,0 +1,85 @@
+/* The rows of a release's file. As in rows.h, optional strings are "" never NULL, optional lists have count 0. */
+#pragma once
+#include "core/tables/rows.h"
+
+struct source_row {
+	const char *name; /* file name in the store */
+	const char *sha256;
+	const char **urls; /* tried in order; https:, http:, file:, apt:SUITE/COMPONENT/SOURCE=VERSION */
+	unsigned urls_count;
+	const char *into;           /* directory below the source tree where it is unpacked; "" = the tree itself */
+	bool keep_top;              /* false: the archive's single top directory is stripped */
+	unsigned long max_unpacked; /* bytes; 0 = 8 GiB */
+	unsigned line;
+};
+
+struct command_row {     /* run in the sandbox after patching */
+	const char *dir; /* below the source tree */
+	const char **argv;
+	unsigned argv_count;
+	const char *why;
+};
+
+struct heavy_row {         /* units that need more memory than the others */
+	const char *units; /* a pattern of fnmatch(3) for the outputs as ninja names them: "*FlashAttentionKernel.cpp*" */
+	const char *bytes; /* what one needs at its peak: "2300M" */
+	const char *why;
+	unsigned line;
+};
+
+struct memory_row {          /* what the jobs of a package's build need at their peak, measured; "" = not known */
+	const char *compile; /* one compiler on a unit that is not heavy */
+	const char *link;
+	struct heavy_row *heavy;
+	unsigned heavy_count;
+	unsigned line;
+};
+
+struct package_row { /* one package of a release */
+	const char *version;
+	const char *
+		backend; /* "setup-py-env" (era A), "setup-py-cmake-env" (era B), "scikit-build-core" (era C), "setuptools" (vision), "setuptools-cmake" (audio <= 2.10) */
+	struct source_row *sources;
+	unsigned sources_count;
+	const char *
+		series; /* a patch series inside the unpacked tree ("debian/patches/series"), "" = none; patches/<package>/<release>/series comes after it */
+	const char **skip_patches; /* names of that series left out */
+	unsigned skip_patches_count;
+	struct command_row *prepare;
+	unsigned prepare_count;
+	const char **python_requires; /* what the build needs from Python: "setuptools>=62.3,<80" ... */
+	unsigned python_requires_count;
+	const char **install_requires; /* replaces/completes Requires-Dist of the wheel, without torch itself */
+	unsigned install_requires_count;
+	const char *requirements;       /* locked list with hashes, file below profiles/requirements ("" = none: the root must have them) */
+	struct table_setting *settings; /* release-wide overrides of toggles and environment */
+	unsigned settings_count;
+	const char **extra_cflags; /* warnings and the like, added behind the ISA flags */
+	unsigned extra_cflags_count;
+	const char *cudnn;         /* "" = none stated */
+	struct memory_row *memory; /* NULL: nothing known */
+	unsigned line;
+};
+
+struct release_row {      /* releases/<name>.yaml */
+	const char *name; /* "2.9.1", "2.6.0-debian" */
+	const char *base; /* upstream version for comparisons: "2.6.0" */
+	const char **pythons;
+	unsigned pythons_count;
+	const char **toolkits; /* CUDA versions it builds with, the default first */
+	unsigned toolkits_count;
+	const char *cmake; /* version ranges: ">=3.18,<4" */
+	const char *ninja;
+	const char *gcc;
+	const char *clang;
+	const char *cuda;
+	const char *disk; /* bytes a build needs, for doctor: "18G" */
+	const char *note;
+	const char *sources; /* where its facts come from */
+	unsigned long source_date_epoch;
+	struct package_row *pytorch; /* NULL when the release does not have it */
+	struct package_row *torchvision;
+	struct package_row *torchaudio;
+	const char *file; /* where it came from */
+	unsigned line;
+};

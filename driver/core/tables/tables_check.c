@@ -1,0 +1,439 @@
+#include "core/tables/tables_check.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/version.h"
+
+static const char *const platforms[] = {"x86_64-linux", "aarch64-linux", "aarch64-darwin"};
+
+/* The file of a kind of table, as messages name it. */
+struct table_file {
+	char path[512];
+};
+
+static const char *file_of(const struct tables *t, const char *name, struct table_file *ret)
+{
+	snprintf(ret->path, sizeof(ret->path), "%s/%s", t->dir, name);
+	return ret->path;
+}
+
+int row_bad(const struct row_place *at, struct err *e, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return err_set(e, ERR_CONFIG, "%s:%u: %s", at->file, at->line, text);
+}
+
+int row_version(const struct row_place *at, const char *key, const char *value, bool optional, struct err *e)
+{
+	if ((optional && !*value) || version_valid(value))
+		return 0;
+	row_bad(at, e, "'%s' of '%s' is no version", value, key);
+	return err_hint(e, "a version is numbers with dots between, in quotes: \"12.8\"");
+}
+
+int row_range(const struct row_place *at, const char *key, const char *value, struct err *e)
+{
+	bool in;
+
+	if (version_in("1", value, &in, e) < 0)
+		return err_wrap(e, "%s:%u: '%s'", at->file, at->line, key);
+	return 0;
+}
+
+int row_one_of(const struct row_place *at, const char *key, const char *value, const char *const *words, size_t count, struct err *e)
+{
+	char known[256] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(value, words[i]) == 0)
+			return 0;
+		if (n < sizeof(known))
+			n += (size_t)snprintf(known + n, sizeof(known) - n, "%s%s", i ? ", " : "", words[i]);
+	}
+	row_bad(at, e, "'%s' cannot be '%s'", key, value);
+	return err_hint(e, "it is one of: %s", known);
+}
+
+int row_flags(const struct row_place *at, const char *key, const char *const *flags, unsigned count, struct err *e)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (flags[i][0] != '-' || strpbrk(flags[i], " \t\n'\"\\$`;"))
+			return row_bad(at, e, "'%s' of '%s' is no compiler flag: one word that begins with '-' per entry", flags[i], key);
+	return 0;
+}
+
+static bool is_identifier(const char *s)
+{
+	if (!isalpha((unsigned char)*s) && *s != '_')
+		return false;
+	for (; *s; s++)
+		if (!isalnum((unsigned char)*s) && *s != '_')
+			return false;
+	return true;
+}
+
+/* A word that can stand in a profile's name: '-' and '+' divide it. */
+static bool is_word(const char *s, const char *also)
+{
+	if (!*s)
+		return false;
+	for (; *s; s++)
+		if (!(*s >= 'a' && *s <= 'z') && !(*s >= '0' && *s <= '9') && !strchr(also, *s))
+			return false;
+	return true;
+}
+
+int row_settings(const struct tables *t, const char *file, const struct table_setting *s, unsigned count, struct err *e)
+{
+	for (unsigned i = 0; i < count; i++) {
+		const struct row_place at = {file, s[i].line};
+		const struct toggle_row *toggle;
+		const char *value;
+
+		if (!is_identifier(s[i].name))
+			return row_bad(&at, e, "'%s' is no name of a setting", s[i].name);
+		if (row_one_of(&at, "package", s[i].package, tables_packages, TABLES_PACKAGES, e) < 0 ||
+		    row_version(&at, "since", s[i].since, true, e) < 0 || row_version(&at, "until", s[i].until, true, e) < 0)
+			return -1;
+		if (strpbrk(s[i].value, "\n\r"))
+			return row_bad(&at, e, "the value of '%s' has more than one line", s[i].name);
+		for (unsigned k = 0; k < i; k++)
+			if (strcmp(s[k].name, s[i].name) == 0 && strcmp(s[k].package, s[i].package) == 0)
+				return row_bad(&at, e, "'%s' is set twice, first in line %u", s[i].name, s[k].line);
+		toggle = tables_toggle(t, s[i].package, s[i].name, NULL);
+		if (!toggle)
+			continue;
+		if (tables_toggle_value(toggle, s[i].value, &value, e) < 0)
+			return err_wrap(e, "%s:%u", file, s[i].line);
+		if (strcmp(value, s[i].value) != 0)
+			return row_bad(&at, e, "write '%s' for '%s', not '%s'", value, s[i].name, s[i].value);
+	}
+	return 0;
+}
+
+static int check_isa(const struct tables *t, const char *file, const struct isa_row *row, struct err *e)
+{
+	const struct row_place at = {file, row->line};
+
+	if (!is_word(row->name, "_"))
+		return row_bad(&at, e, "'%s' is no name for an instruction set: small letters, digits and '_'", row->name);
+	if (tables_isa(t, row->name) != row)
+		return row_bad(&at, e, "'%s' is there twice", row->name);
+	for (unsigned i = 0; i < row->aliases_count; i++) {
+		if (!is_word(row->aliases[i], "_."))
+			return row_bad(&at, e, "'%s' is no alias: small letters, digits, '_' and '.'", row->aliases[i]);
+		if (tables_isa(t, row->aliases[i]) != row)
+			return row_bad(&at, e, "'%s' is there twice", row->aliases[i]);
+	}
+	if (row_one_of(&at, "platform", row->platform, platforms, ARRAY_LEN(platforms), e) < 0 ||
+	    row_flags(&at, "flags", row->flags, row->flags_count, e) < 0 || row_version(&at, "gcc_min", row->gcc_min, false, e) < 0 ||
+	    row_version(&at, "clang_min", row->clang_min, false, e) < 0)
+		return -1;
+	return row_settings(t, file, row->settings, row->settings_count, e);
+}
+
+static int check_group(const struct tables *t, const char *file, const struct isa_group *row, struct err *e)
+{
+	const struct row_place at = {file, row->line};
+
+	if (!is_word(row->name, "-_"))
+		return row_bad(&at, e, "'%s' is no name for a group: small letters, digits, '-' and '_'", row->name);
+	if (tables_isa(t, row->name) || tables_isa_group(t, row->name) != row)
+		return row_bad(&at, e, "'%s' is there twice", row->name);
+	for (unsigned i = 0; i < row->isas_count; i++) {
+		const struct isa_row *isa = tables_isa(t, row->isas[i]);
+		if (!isa || strcmp(isa->name, row->isas[i]) != 0)
+			return row_bad(&at, e, "'%s' of group '%s' is no instruction set of this file", row->isas[i], row->name);
+	}
+	return 0;
+}
+
+/* "9.0" for "90", "12.1" for "121". */
+static bool capability_fits(const struct gpu_row *row)
+{
+	size_t n = strlen(row->sm);
+	char want[16];
+
+	if (n < 2 || n > 4 || strspn(row->sm, "0123456789") != n)
+		return false;
+	snprintf(want, sizeof(want), "%.*s.%s", (int)(n - 1), row->sm, row->sm + n - 1);
+	return strcmp(want, row->capability) == 0;
+}
+
+static int check_suffixes(const struct row_place *at, const struct gpu_row *row, struct err *e)
+{
+	static const char *const suffixes[] = {"a", "f"};
+
+	for (unsigned i = 0; i < row->suffixes_count; i++) {
+		const struct gpu_suffix *s = &row->suffixes[i];
+		if (row_one_of(at, "suffix", s->suffix, suffixes, ARRAY_LEN(suffixes), e) < 0 ||
+		    row_version(at, "cuda_min", s->cuda_min, false, e) < 0)
+			return -1;
+		if (version_cmp(s->cuda_min, row->cuda_min) < 0)
+			return row_bad(at, e, "suffix '%s' cannot be older than its target: %s before %s", s->suffix, s->cuda_min,
+				       row->cuda_min);
+		for (unsigned k = 0; k < i; k++)
+			if (strcmp(row->suffixes[k].suffix, s->suffix) == 0)
+				return row_bad(at, e, "suffix '%s' is there twice", s->suffix);
+	}
+	return 0;
+}
+
+static int check_platforms(const struct row_place *at, const char *const *list, unsigned count, struct err *e)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (row_one_of(at, "platforms", list[i], platforms, ARRAY_LEN(platforms), e) < 0)
+			return -1;
+	return 0;
+}
+
+static int check_gpu(const struct tables *t, const char *file, const struct gpu_row *row, struct err *e)
+{
+	const struct row_place at = {file, row->line};
+
+	if (!capability_fits(row))
+		return row_bad(&at, e, "sm '%s' and capability '%s' do not fit: 90 goes with 9.0", row->sm, row->capability);
+	if (tables_gpu(t, row->sm) != row)
+		return row_bad(&at, e, "sm '%s' is there twice", row->sm);
+	if (row_version(&at, "cuda_min", row->cuda_min, false, e) < 0 || row_version(&at, "cuda_max", row->cuda_max, true, e) < 0 ||
+	    row_version(&at, "torch_min", row->torch_min, true, e) < 0 || row_version(&at, "cudnn_max", row->cudnn_max, true, e) < 0 ||
+	    row_version(&at, "driver_min", row->driver_min, true, e) < 0)
+		return -1;
+	if (*row->cuda_max && version_cmp(row->cuda_max, row->cuda_min) < 0)
+		return row_bad(&at, e, "cuda_max %s is before cuda_min %s", row->cuda_max, row->cuda_min);
+	if (check_suffixes(&at, row, e) < 0 || row_settings(t, file, row->settings, row->settings_count, e) < 0)
+		return -1;
+	return check_platforms(&at, row->platforms, row->platforms_count, e);
+}
+
+static int check_toolkit(const struct tables *t, const char *file, const struct toolkit_row *row, struct err *e)
+{
+	const struct row_place at = {file, row->line};
+
+	if (row_version(&at, "version", row->version, false, e) < 0 || row_version(&at, "gcc_max", row->gcc_max, false, e) < 0 ||
+	    row_version(&at, "clang_max", row->clang_max, false, e) < 0 || row_version(&at, "driver", row->driver, false, e) < 0 ||
+	    row_version(&at, "driver_floor", row->driver_floor, false, e) < 0)
+		return -1;
+	if (tables_toolkit(t, row->version) != row)
+		return row_bad(&at, e, "toolkit '%s' is there twice", row->version);
+	if (!row->libraries_count)
+		return row_bad(&at, e, "no layout '%s' in this file", row->layout);
+	return 0;
+}
+
+static int check_gpu_extra(const struct tables *t, const char *file, const struct gpu_extra_row *row, struct err *e)
+{
+	const struct row_place at = {file, row->line};
+	const char *const targets[] = {row->base, row->extra};
+
+	for (size_t i = 0; i < ARRAY_LEN(targets); i++) {
+		char sm[16] = "";
+		size_t n = strspn(targets[i], "0123456789");
+		if (n < sizeof(sm))
+			memcpy(sm, targets[i], n);
+		if (!tables_gpu(t, sm) || strlen(targets[i]) > n + 1 || (targets[i][n] && !strchr("af", targets[i][n])))
+			return row_bad(&at, e, "no GPU target '%s' in this file", targets[i]);
+	}
+	return row_version(&at, "since", row->since, false, e);
+}
+
+static int check_part(const struct tables *t, const char *file, const struct part_row *row, struct err *e)
+{
+	const struct row_place at = {file, row->line};
+
+	for (const struct part_row *o = t->parts; o < row; o++)
+		if (strcmp(o->name, row->name) == 0)
+			return row_bad(&at, e, "part '%s' is there twice, first in line %u", row->name, o->line);
+	if (!path_is_safe_relative(row->header))
+		return row_bad(&at, e, "'%s' is no name of a header", row->header);
+	if (!tables_toggle(t, row->package, row->toggle, NULL))
+		return row_bad(&at, e, "no toggle '%s' of %s in toggles.yaml", row->toggle, row->package);
+	return 0;
+}
+
+static bool has_package(const struct layout_row *row, const char *package)
+{
+	for (unsigned i = 0; i < row->libraries_count; i++)
+		if (strcmp(row->libraries[i].package, package) == 0)
+			return true;
+	return false;
+}
+
+static int check_cuda_library(const struct tables *t, const char *file, const struct layout_row *layout, const struct cuda_library_row *row,
+			      struct err *e)
+{
+	const struct row_place at = {file, row->line};
+
+	if (!path_is_safe_relative(row->dir))
+		return row_bad(&at, e, "'%s' is no directory below site-packages/nvidia", row->dir);
+	for (const struct cuda_library_row *o = layout->libraries; o < row; o++)
+		if (strcmp(o->package, row->package) == 0)
+			return row_bad(&at, e, "package '%s' is there twice, first in line %u", row->package, o->line);
+	for (unsigned i = 0; i < row->needs_count; i++)
+		if (!has_package(layout, row->needs[i]))
+			return row_bad(&at, e, "no package '%s' in layout '%s'", row->needs[i], layout->name);
+	bool known = !*row->part;
+	for (unsigned i = 0; i < t->parts_count; i++)
+		known = known || strcmp(t->parts[i].name, row->part) == 0;
+	return known ? 0 : row_bad(&at, e, "no part '%s' in this file", row->part);
+}
+
+static int check_layout(const struct tables *t, const char *file, const struct layout_row *row, struct err *e)
+{
+	const struct row_place at = {file, row->line};
+
+	for (const struct layout_row *o = t->layouts; o < row; o++)
+		if (strcmp(o->name, row->name) == 0)
+			return row_bad(&at, e, "layout '%s' is there twice, first in line %u", row->name, o->line);
+	for (unsigned i = 0; i < row->libraries_count; i++)
+		if (check_cuda_library(t, file, row, &row->libraries[i], e) < 0)
+			return -1;
+	return 0;
+}
+
+static int check_blas(const struct tables *t, const char *file, const struct blas_row *row, struct err *e)
+{
+	const struct row_place at = {file, row->line};
+
+	if (!is_word(row->name, "_"))
+		return row_bad(&at, e, "'%s' is no name for a BLAS: small letters, digits and '_'", row->name);
+	if (tables_blas(t, row->name) != row)
+		return row_bad(&at, e, "'%s' is there twice", row->name);
+	return check_platforms(&at, row->platforms, row->platforms_count, e);
+}
+
+/* Whether two rows hold for a common version. */
+static bool overlap(const struct toggle_row *a, const struct toggle_row *b)
+{
+	bool a_first = *a->until && *b->since && version_cmp(a->until, b->since) <= 0;
+	bool b_first = *b->until && *a->since && version_cmp(b->until, a->since) <= 0;
+
+	return !a_first && !b_first;
+}
+
+static int check_toggle(const struct tables *t, const char *file, const struct toggle_row *row, struct err *e)
+{
+	const struct row_place at = {file, row->line};
+	const char *given[] = {row->cpu, row->cuda, row->mps};
+	const char *value;
+
+	if (!is_identifier(row->name))
+		return row_bad(&at, e, "'%s' is no name of an option", row->name);
+	if (row_one_of(&at, "package", row->package, tables_packages, TABLES_PACKAGES, e) < 0 ||
+	    row_version(&at, "since", row->since, true, e) < 0 || row_version(&at, "until", row->until, true, e) < 0)
+		return -1;
+	if (*row->since && *row->until && version_cmp(row->since, row->until) >= 0)
+		return row_bad(&at, e, "'%s' ends in %s before it begins in %s", row->name, row->until, row->since);
+	for (size_t i = 0; i < ARRAY_LEN(given); i++) {
+		if (!*given[i])
+			continue;
+		if (tables_toggle_value(row, given[i], &value, e) < 0)
+			return err_wrap(e, "%s:%u", file, row->line);
+		if (strcmp(value, given[i]) != 0)
+			return row_bad(&at, e, "write '%s' for '%s', not '%s'", value, row->name, given[i]);
+	}
+	if (*row->needs && (strcmp(row->needs, row->name) == 0 || !tables_toggle(t, row->package, row->needs, NULL)))
+		return row_bad(&at, e, "'%s' needs '%s', which is no other option of %s", row->name, row->needs, row->package);
+	for (const struct toggle_row *o = t->toggles; o < row; o++)
+		if (strcmp(o->name, row->name) == 0 && strcmp(o->package, row->package) == 0 && overlap(o, row))
+			return row_bad(&at, e, "'%s' of %s is there twice for the same version, first in line %u", row->name, row->package,
+				       o->line);
+	return 0;
+}
+
+static int check_retired(const struct tables *t, const char *file, const struct retired_row *row, struct err *e)
+{
+	const struct row_place at = {file, row->line};
+
+	if (!is_identifier(row->name))
+		return row_bad(&at, e, "'%s' is no name of an option", row->name);
+	if (row_one_of(&at, "package", row->package, tables_packages, TABLES_PACKAGES, e) < 0 ||
+	    row_version(&at, "since", row->since, true, e) < 0)
+		return -1;
+	for (unsigned i = 0; i < t->toggles_count; i++) {
+		const struct toggle_row *live = &t->toggles[i];
+		if (strcmp(live->name, row->name) != 0 || strcmp(live->package, row->package) != 0)
+			continue;
+		if (!*row->since || !*live->until || version_cmp(live->until, row->since) > 0)
+			return row_bad(&at, e, "'%s' cannot be retired: line %u still has it", row->name, live->line);
+	}
+	return 0;
+}
+
+static int check_correction(const struct tables *t, const char *file, const struct correction_row *row, struct err *e)
+{
+	static const char *const kinds[] = {"cpu", "cuda", "mps"};
+	const struct row_place at = {file, row->line};
+
+	if (!is_word(row->name, "-."))
+		return row_bad(&at, e, "'%s' is no name for a correction: small letters, digits, '-' and '.'", row->name);
+	for (const struct correction_row *o = t->corrections; o < row; o++)
+		if (strcmp(o->name, row->name) == 0)
+			return row_bad(&at, e, "'%s' is there twice, first in line %u", row->name, o->line);
+	for (unsigned i = 0; i < row->packages_count; i++)
+		if (row_one_of(&at, "packages", row->packages[i], tables_packages, TABLES_PACKAGES, e) < 0)
+			return -1;
+	for (unsigned i = 0; i < row->kinds_count; i++)
+		if (row_one_of(&at, "kinds", row->kinds[i], kinds, ARRAY_LEN(kinds), e) < 0)
+			return -1;
+	for (unsigned i = 0; i < row->isas_count; i++)
+		if (!tables_isa(t, row->isas[i]))
+			return row_bad(&at, e, "unknown instruction set '%s'", row->isas[i]);
+	for (unsigned i = 0; i < row->gpus_count; i++)
+		if (!tables_gpu(t, row->gpus[i]))
+			return row_bad(&at, e, "unknown GPU target '%s'", row->gpus[i]);
+	return 0;
+}
+
+int tables_check(const struct tables *t, struct err *e)
+{
+	struct table_file f;
+
+	for (unsigned i = 0; i < t->toggles_count; i++)
+		if (check_toggle(t, file_of(t, "toggles.yaml", &f), &t->toggles[i], e) < 0)
+			return -1;
+	for (unsigned i = 0; i < t->retired_count; i++)
+		if (check_retired(t, file_of(t, "toggles.yaml", &f), &t->retired[i], e) < 0)
+			return -1;
+	for (unsigned i = 0; i < t->isas_count; i++)
+		if (check_isa(t, file_of(t, "isa.yaml", &f), &t->isas[i], e) < 0)
+			return -1;
+	for (unsigned i = 0; i < t->groups_count; i++)
+		if (check_group(t, file_of(t, "isa.yaml", &f), &t->groups[i], e) < 0)
+			return -1;
+	for (unsigned i = 0; i < t->gpus_count; i++)
+		if (check_gpu(t, file_of(t, "gpu.yaml", &f), &t->gpus[i], e) < 0)
+			return -1;
+	for (unsigned i = 0; i < t->gpu_extras_count; i++)
+		if (check_gpu_extra(t, file_of(t, "gpu.yaml", &f), &t->gpu_extras[i], e) < 0)
+			return -1;
+	for (unsigned i = 0; i < t->parts_count; i++)
+		if (check_part(t, file_of(t, "cuda.yaml", &f), &t->parts[i], e) < 0)
+			return -1;
+	for (unsigned i = 0; i < t->layouts_count; i++)
+		if (check_layout(t, file_of(t, "cuda.yaml", &f), &t->layouts[i], e) < 0)
+			return -1;
+	for (unsigned i = 0; i < t->toolkits_count; i++)
+		if (check_toolkit(t, file_of(t, "cuda.yaml", &f), &t->toolkits[i], e) < 0)
+			return -1;
+	for (unsigned i = 0; i < t->blas_count; i++)
+		if (check_blas(t, file_of(t, "blas.yaml", &f), &t->blas[i], e) < 0)
+			return -1;
+	for (unsigned i = 0; i < t->corrections_count; i++)
+		if (check_correction(t, file_of(t, "corrections.yaml", &f), &t->corrections[i], e) < 0)
+			return -1;
+	for (unsigned i = 0; i < t->releases_count; i++)
+		if (tables_check_release(t, &t->releases[i], e) < 0)
+			return -1;
+	return 0;
+}

@@ -1,0 +1,245 @@
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
+#include "base/path.h"
+#include "base/version.h"
+#include "core/root/jobs.h"
+#include "core/tables/tables_check.h"
+
+/* A file name of its own: no directory, no option, nothing hidden. */
+static bool is_file_name(const char *s)
+{
+	return path_is_safe_relative(s) && !strchr(s, '/') && *s != '-' && *s != '.';
+}
+
+/* SUITE/COMPONENT/SOURCE=VERSION */
+static bool is_apt_source(const char *s)
+{
+	const char *first = strchr(s, '/');
+	const char *second = first ? strchr(first + 1, '/') : NULL;
+	const char *equals = second ? strchr(second + 1, '=') : NULL;
+
+	if (!equals || strchr(second + 1, '/') || first == s || second == first + 1 || equals == second + 1 || !equals[1])
+		return false;
+	for (; *s; s++)
+		if (!isalnum((unsigned char)*s) && !strchr("/=.+-~:", *s))
+			return false;
+	return true;
+}
+
+static bool is_place(const char *url)
+{
+	static const char *const schemes[] = {"https://", "http://", "file:///"};
+
+	for (const char *c = url; *c; c++)
+		if ((unsigned char)*c <= ' ' || *c == 0x7f)
+			return false;
+	if (strncmp(url, "apt:", 4) == 0)
+		return is_apt_source(url + 4);
+	for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
+		if (strncmp(url, schemes[i], strlen(schemes[i])) == 0)
+			return url[strlen(schemes[i])] != '\0';
+	return false;
+}
+
+static int check_source(const char *file, const struct package_row *p, const struct source_row *s, struct err *e)
+{
+	const struct row_place at = {file, s->line};
+
+	if (!is_file_name(s->name))
+		return row_bad(&at, e, "'%s' is no safe file name", s->name);
+	if (!digest_valid_hex(s->sha256))
+		return row_bad(&at, e, "'%s' of '%s' is no sha256: 64 small hex digits", s->sha256, s->name);
+	for (unsigned i = 0; i < s->urls_count; i++)
+		if (!is_place(s->urls[i])) {
+			row_bad(&at, e, "'%s' is no place to fetch '%s' from", s->urls[i], s->name);
+			return err_hint(e, "https://..., http://..., file:///... or apt:SUITE/COMPONENT/SOURCE=VERSION");
+		}
+	if (*s->into && !path_is_safe_relative(s->into))
+		return row_bad(&at, e, "'%s' leaves the source tree", s->into);
+	for (const struct source_row *o = p->sources; o < s; o++)
+		if (strcmp(o->name, s->name) == 0)
+			return row_bad(&at, e, "source '%s' is there twice, first in line %u", s->name, o->line);
+	return 0;
+}
+
+/* "setuptools>=62.3,<80": a distribution's name and a range. */
+static int check_requirement(const struct row_place *at, const char *key, const char *text, struct err *e)
+{
+	size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+
+	if (n == 0 || !isalnum((unsigned char)text[0]) || !isalnum((unsigned char)text[n - 1]))
+		return row_bad(at, e, "'%s' of '%s' is no requirement: NAME or NAME>=1.2,<3", text, key);
+	return row_range(at, key, text + n, e);
+}
+
+static int check_requirements(const struct tables *t, const struct row_place *at, const struct package_row *p, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+
+	for (unsigned i = 0; i < p->python_requires_count; i++)
+		if (check_requirement(at, "python_requires", p->python_requires[i], e) < 0)
+			return -1;
+	for (unsigned i = 0; i < p->install_requires_count; i++)
+		if (check_requirement(at, "install_requires", p->install_requires[i], e) < 0)
+			return -1;
+	if (!*p->requirements)
+		return 0;
+	if (!is_file_name(p->requirements))
+		return row_bad(at, e, "'%s' is no safe file name", p->requirements);
+	if (!fs_exists(path_join(&a, path_join(&a, t->dir, "requirements"), p->requirements)))
+		return row_bad(at, e, "no file '%s' in requirements/", p->requirements);
+	return 0;
+}
+
+static int check_patches_and_commands(const struct row_place *at, const struct package_row *p, struct err *e)
+{
+	if (*p->series && !path_is_safe_relative(p->series))
+		return row_bad(at, e, "series '%s' leaves the source tree", p->series);
+	if (p->skip_patches_count && !*p->series)
+		return row_bad(at, e, "'skip_patches' without a 'series' to skip them in");
+	for (unsigned i = 0; i < p->skip_patches_count; i++)
+		if (!path_is_safe_relative(p->skip_patches[i]))
+			return row_bad(at, e, "'%s' is no safe file name", p->skip_patches[i]);
+	for (unsigned i = 0; i < p->prepare_count; i++)
+		if (*p->prepare[i].dir && !path_is_safe_relative(p->prepare[i].dir))
+			return row_bad(at, e, "'%s' of 'prepare' leaves the source tree", p->prepare[i].dir);
+	return 0;
+}
+
+static bool is_size(const char *s)
+{
+	size_t digits = strspn(s, "0123456789");
+
+	return digits > 0 && digits < 8 && (!s[digits] || (strchr("KMGT", s[digits]) && !s[digits + 1]));
+}
+
+/* Pools are sized by these: a figure that says nothing would let everything run at once. */
+static int check_bytes(const struct row_place *at, const char *key, const char *text, bool optional, struct err *e)
+{
+	const uint64_t least = UINT64_C(1) << 20;
+
+	if (optional && !*text)
+		return 0;
+	if (!is_size(text) || jobs_bytes(text) < least)
+		return row_bad(at, e, "'%s' of '%s' is no amount of memory: 2300M", text, key);
+	return 0;
+}
+
+static int check_memory(const char *file, const struct memory_row *m, struct err *e)
+{
+	if (!m)
+		return 0;
+	const struct row_place at = {file, m->line};
+	if (check_bytes(&at, "compile", m->compile, true, e) < 0 || check_bytes(&at, "link", m->link, true, e) < 0)
+		return -1;
+	for (unsigned i = 0; i < m->heavy_count; i++) {
+		const struct row_place line = {file, m->heavy[i].line};
+		if (check_bytes(&line, "bytes", m->heavy[i].bytes, false, e) < 0)
+			return -1;
+		if (strspn(m->heavy[i].units, "*?") == strlen(m->heavy[i].units))
+			return row_bad(&line, e, "'%s' of 'units' names no unit more than another", m->heavy[i].units);
+	}
+	return 0;
+}
+
+static int check_package(const struct tables *t, const struct release_row *r, const char *package, struct err *e)
+{
+	static const char *const backends[] = {"setup-py-env", "setup-py-cmake-env", "scikit-build-core", "setuptools", "setuptools-cmake"};
+	const struct package_row *p = tables_package(r, package);
+
+	if (!p)
+		return 0;
+	const struct row_place at = {r->file, p->line};
+	if (row_version(&at, "version", p->version, false, e) < 0 || row_version(&at, "cudnn", p->cudnn, true, e) < 0 ||
+	    row_one_of(&at, "backend", p->backend, backends, ARRAY_LEN(backends), e) < 0)
+		return -1;
+	for (unsigned i = 0; i < p->sources_count; i++)
+		if (check_source(r->file, p, &p->sources[i], e) < 0)
+			return -1;
+	if (check_patches_and_commands(&at, p, e) < 0 || check_requirements(t, &at, p, e) < 0 ||
+	    row_flags(&at, "extra_cflags", p->extra_cflags, p->extra_cflags_count, e) < 0 ||
+	    row_settings(t, r->file, p->settings, p->settings_count, e) < 0 || check_memory(r->file, p->memory, e) < 0)
+		return -1;
+	for (unsigned i = 0; i < p->settings_count; i++) {
+		const struct row_place line = {r->file, p->settings[i].line};
+		if (strcmp(p->settings[i].package, package) != 0)
+			return row_bad(&line, e, "'%s' is a setting of %s inside %s", p->settings[i].name, p->settings[i].package, package);
+		const struct retired_row *gone = tables_retired(t, package, p->settings[i].name, p->version);
+		if (gone)
+			return row_bad(&line, e, "%s %s has no '%s': %s", package, p->version, gone->name, gone->why);
+	}
+	return 0;
+}
+
+/* "3.13": what a wheel's tag cp313 is made of. */
+static bool is_python(const char *s)
+{
+	const char *minor = s + 2;
+
+	return strncmp(s, "3.", 2) == 0 && strlen(minor) >= 1 && strlen(minor) <= 2 && strspn(minor, "0123456789") == strlen(minor) &&
+	       *minor != '0';
+}
+
+static int check_lists(const struct tables *t, const struct row_place *at, const struct release_row *r, struct err *e)
+{
+	for (unsigned i = 0; i < r->pythons_count; i++) {
+		if (!is_python(r->pythons[i]))
+			return row_bad(at, e, "'%s' of 'pythons' is not like \"3.13\"", r->pythons[i]);
+		for (unsigned k = 0; k < i; k++)
+			if (strcmp(r->pythons[k], r->pythons[i]) == 0)
+				return row_bad(at, e, "Python '%s' is there twice", r->pythons[i]);
+	}
+	for (unsigned i = 0; i < r->toolkits_count; i++) {
+		if (!tables_toolkit(t, r->toolkits[i])) {
+			row_bad(at, e, "no toolkit '%s' in cuda.yaml", r->toolkits[i]);
+			return err_hint(e, "add a row for it, or take it out of 'toolkits'");
+		}
+		for (unsigned k = 0; k < i; k++)
+			if (strcmp(r->toolkits[k], r->toolkits[i]) == 0)
+				return row_bad(at, e, "toolkit '%s' is there twice", r->toolkits[i]);
+	}
+	return 0;
+}
+
+/* "2.9.1" or "2.9.1-word", in a file of that name. */
+static int check_name(const struct row_place *at, const struct release_row *r, struct err *e)
+{
+	const char *file = path_base(r->file);
+	size_t n = strlen(r->name);
+	size_t base = strlen(r->base);
+
+	if (row_version(at, "base", r->base, false, e) < 0)
+		return -1;
+	if (!is_file_name(r->name) || strncmp(r->name, r->base, base) != 0 || (r->name[base] != '\0' && r->name[base] != '-') ||
+	    r->name[n - 1] == '-')
+		return row_bad(at, e, "release '%s' is not its base '%s', with or without '-word' behind it", r->name, r->base);
+	if (strncmp(file, r->name, n) != 0 || strcmp(file + n, ".yaml") != 0)
+		return row_bad(at, e, "release '%s' must be in a file '%s.yaml'", r->name, r->name);
+	return 0;
+}
+
+int tables_check_release(const struct tables *t, const struct release_row *r, struct err *e)
+{
+	const struct row_place at = {r->file, r->line};
+
+	if (check_name(&at, r, e) < 0 || check_lists(t, &at, r, e) < 0)
+		return -1;
+	if (row_range(&at, "cmake", r->cmake, e) < 0 || row_range(&at, "ninja", r->ninja, e) < 0 || row_range(&at, "gcc", r->gcc, e) < 0 ||
+	    row_range(&at, "clang", r->clang, e) < 0 || row_range(&at, "cuda", r->cuda, e) < 0)
+		return -1;
+	if (*r->disk && !is_size(r->disk))
+		return row_bad(&at, e, "'%s' of 'disk' is no size: 18G", r->disk);
+	if (r->source_date_epoch < 315532800)
+		return row_bad(&at, e, "source_date_epoch %lu is before 1980, which a zip cannot hold", r->source_date_epoch);
+	if (!r->pytorch && !r->torchvision && !r->torchaudio)
+		return row_bad(&at, e, "release '%s' has no package", r->name);
+	for (size_t i = 0; i < TABLES_PACKAGES; i++)
+		if (check_package(t, r, tables_packages[i], e) < 0)
+			return -1;
+	return 0;
+}

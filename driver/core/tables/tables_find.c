@@ -1,0 +1,157 @@
+#include <string.h>
+#include <strings.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/suggest.h"
+#include "base/version.h"
+#include "core/tables/tables.h"
+
+const char *const tables_packages[TABLES_PACKAGES] = {"pytorch", "torchvision", "torchaudio"};
+
+const struct isa_row *tables_isa(const struct tables *t, const char *name)
+{
+	for (unsigned i = 0; i < t->isas_count; i++) {
+		const struct isa_row *row = &t->isas[i];
+		if (strcmp(row->name, name) == 0)
+			return row;
+		for (unsigned k = 0; k < row->aliases_count; k++)
+			if (strcmp(row->aliases[k], name) == 0)
+				return row;
+	}
+	return NULL;
+}
+
+const struct isa_group *tables_isa_group(const struct tables *t, const char *name)
+{
+	for (unsigned i = 0; i < t->groups_count; i++)
+		if (strcmp(t->groups[i].name, name) == 0)
+			return &t->groups[i];
+	return NULL;
+}
+
+bool tables_python_known(const struct tables *t, const char *python)
+{
+	for (unsigned i = 0; i < t->releases_count; i++)
+		for (unsigned k = 0; k < t->releases[i].pythons_count; k++)
+			if (strcmp(t->releases[i].pythons[k], python) == 0)
+				return true;
+	return false;
+}
+
+const struct gpu_row *tables_gpu(const struct tables *t, const char *sm)
+{
+	for (unsigned i = 0; i < t->gpus_count; i++)
+		if (strcmp(t->gpus[i].sm, sm) == 0)
+			return &t->gpus[i];
+	return NULL;
+}
+
+const struct toolkit_row *tables_toolkit(const struct tables *t, const char *version)
+{
+	for (unsigned i = 0; i < t->toolkits_count; i++)
+		if (strcmp(t->toolkits[i].version, version) == 0)
+			return &t->toolkits[i];
+	return NULL;
+}
+
+const char *tables_source(const struct tables *t, const char *file)
+{
+	for (const struct table_source *s = t->sources; s; s = s->next)
+		if (strcmp(s->file, file) == 0)
+			return s->text;
+	return "";
+}
+
+const struct blas_row *tables_blas(const struct tables *t, const char *name)
+{
+	for (unsigned i = 0; i < t->blas_count; i++)
+		if (strcmp(t->blas[i].name, name) == 0)
+			return &t->blas[i];
+	return NULL;
+}
+
+const struct toggle_row *tables_toggle(const struct tables *t, const char *package, const char *name, const char *version)
+{
+	for (unsigned i = 0; i < t->toggles_count; i++) {
+		const struct toggle_row *row = &t->toggles[i];
+		if (strcmp(row->name, name) != 0 || strcmp(row->package, package) != 0)
+			continue;
+		if (!version ||
+		    ((!*row->since || version_cmp(version, row->since) >= 0) && (!*row->until || version_cmp(version, row->until) < 0)))
+			return row;
+	}
+	return NULL;
+}
+
+const struct retired_row *tables_retired(const struct tables *t, const char *package, const char *name, const char *version)
+{
+	for (unsigned i = 0; i < t->retired_count; i++) {
+		const struct retired_row *row = &t->retired[i];
+		if (strcmp(row->name, name) != 0 || strcmp(row->package, package) != 0)
+			continue;
+		if (!version || !*row->since || version_cmp(version, row->since) >= 0)
+			return row;
+	}
+	return NULL;
+}
+
+/* 1 for a word that means on, 0 for off, -1 for neither: the words that CMake takes. */
+static int truth_of(const char *word)
+{
+	static const char *const yes[] = {"1", "on", "true", "yes", "y"};
+	static const char *const no[] = {"0", "off", "false", "no", "n"};
+
+	for (size_t i = 0; i < ARRAY_LEN(yes); i++) {
+		if (strcasecmp(word, yes[i]) == 0)
+			return 1;
+		if (strcasecmp(word, no[i]) == 0)
+			return 0;
+	}
+	return -1;
+}
+
+int tables_toggle_value(const struct toggle_row *row, const char *value, const char **ret, struct err *e)
+{
+	int truth = truth_of(value);
+	AUTO_BUF struct buf known = {0};
+
+	for (unsigned i = 0; i < row->values_count; i++) {
+		const char *v = row->values[i];
+		if (strcasecmp(v, value) == 0 || (truth >= 0 && truth_of(v) == truth)) {
+			*ret = v;
+			return 0;
+		}
+		buf_printf(&known, "%s%s", i ? ", " : "", v);
+	}
+	err_set(e, ERR_CONFIG, "'%s' is no value of '%s'", value, row->name);
+	return err_hint(e, "it takes %s", buf_cstr(&known));
+}
+
+int tables_need_release(const struct tables *t, const char *name, const struct release_row **ret, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct strlist known = {0};
+
+	for (unsigned i = 0; i < t->releases_count; i++) {
+		if (strcmp(t->releases[i].name, name) == 0) {
+			*ret = &t->releases[i];
+			return 0;
+		}
+		strlist_ref(&known, &a, t->releases[i].name);
+	}
+	const char *near = suggest_nearest(name, known.items, known.count);
+	err_set(e, ERR_CONFIG, "unknown release '%s'", name);
+	if (near)
+		return err_hint(e, "did you mean '%s'? known: %s", near, strlist_join(&known, &a, " "));
+	return err_hint(e, "known: %s", strlist_join(&known, &a, " "));
+}
+
+const struct package_row *tables_package(const struct release_row *r, const char *package)
+{
+	if (strcmp(package, "pytorch") == 0)
+		return r->pytorch;
+	if (strcmp(package, "torchvision") == 0)
+		return r->torchvision;
+	return strcmp(package, "torchaudio") == 0 ? r->torchaudio : NULL;
+}

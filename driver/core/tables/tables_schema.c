@@ -1,0 +1,374 @@
+#include "core/tables/tables_schema.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/tables/matrix_rows.h"
+
+/* Long lists read as tables below: NEED and MAY are strings, LIST a list of strings, ROWS a list of mappings. */
+#define NEED(type, member) CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER, type, member, 1, CYAML_UNLIMITED)
+#define MAY(type, member) CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER_NULL | CYAML_FLAG_OPTIONAL, type, member, 0, CYAML_UNLIMITED)
+#define NEED_LIST(type, member) CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER, type, member, &string_entry, 1, CYAML_UNLIMITED)
+#define LIST(type, member)                                                                                                                 \
+	CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, &string_entry, 0, CYAML_UNLIMITED)
+#define NEED_ROWS(type, member, entry) CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER, type, member, entry, 1, CYAML_UNLIMITED)
+#define ROWS(type, member, entry)                                                                                                          \
+	CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, entry, 0, CYAML_UNLIMITED)
+#define FLAG(type, member) CYAML_FIELD_BOOL(#member, CYAML_FLAG_OPTIONAL, type, member)
+#define NUMBER(type, member, flags) CYAML_FIELD_UINT(#member, flags, type, member)
+#define ENTRY(type, fields)                                                                                                                \
+	{                                                                                                                                  \
+		CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, type, fields)                                                                      \
+	}
+#define TOP(type, fields)                                                                                                                  \
+	{                                                                                                                                  \
+		CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, type, fields)                                                                      \
+	}
+
+static const cyaml_schema_value_t string_entry = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, CYAML_UNLIMITED)};
+
+/* clang-format off: one key a line */
+static const cyaml_schema_field_t setting_fields[] = {
+	MAY(struct table_setting, name),   LIST(struct table_setting, names),
+	MAY(struct table_setting, value),  NEED(struct table_setting, why),
+	MAY(struct table_setting, source), MAY(struct table_setting, since),
+	MAY(struct table_setting, until),  MAY(struct table_setting, package),
+	FLAG(struct table_setting, cache), CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t setting_entry = ENTRY(struct table_setting, setting_fields);
+
+static const cyaml_schema_field_t isa_fields[] = {
+	NEED(struct isa_row, name),
+	LIST(struct isa_row, aliases),
+	NEED(struct isa_row, platform),
+	NEED_LIST(struct isa_row, flags),
+	NEED_LIST(struct isa_row, cpuinfo),
+	LIST(struct isa_row, workloads),
+	NUMBER(struct isa_row, rank, CYAML_FLAG_OPTIONAL),
+	NEED(struct isa_row, gcc_min),
+	NEED(struct isa_row, clang_min),
+	NEED(struct isa_row, cpus),
+	MAY(struct isa_row, note),
+	ROWS(struct isa_row, settings, &setting_entry),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t isa_entry = ENTRY(struct isa_row, isa_fields);
+static const cyaml_schema_field_t isa_group_fields[] = {
+	NEED(struct isa_group, name),
+	NEED_LIST(struct isa_group, isas),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t isa_group_entry = ENTRY(struct isa_group, isa_group_fields);
+static const cyaml_schema_field_t isa_file_fields[] = {
+	MAY(struct isa_file, sources),
+	NEED_ROWS(struct isa_file, isas, &isa_entry),
+	ROWS(struct isa_file, groups, &isa_group_entry),
+	CYAML_FIELD_END,
+};
+const cyaml_schema_value_t schema_isa = TOP(struct isa_file, isa_file_fields);
+
+static const cyaml_schema_field_t suffix_fields[] = {
+	NEED(struct gpu_suffix, suffix),
+	NEED(struct gpu_suffix, cuda_min),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t suffix_entry = ENTRY(struct gpu_suffix, suffix_fields);
+static const cyaml_schema_field_t gpu_fields[] = {
+	NEED(struct gpu_row, sm),
+	NEED(struct gpu_row, capability),
+	NEED(struct gpu_row, name),
+	LIST(struct gpu_row, devices),
+	NEED(struct gpu_row, cuda_min),
+	MAY(struct gpu_row, cuda_max),
+	MAY(struct gpu_row, torch_min),
+	MAY(struct gpu_row, cudnn_max),
+	LIST(struct gpu_row, platforms),
+	MAY(struct gpu_row, driver_min),
+	FLAG(struct gpu_row, no_extensions),
+	ROWS(struct gpu_row, suffixes, &suffix_entry),
+	ROWS(struct gpu_row, settings, &setting_entry),
+	MAY(struct gpu_row, note),
+	FLAG(struct gpu_row, tegra),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t gpu_entry = ENTRY(struct gpu_row, gpu_fields);
+static const cyaml_schema_field_t gpu_units_fields[] = {
+	NEED_LIST(struct gpu_units_row, units),
+	NEED(struct gpu_units_row, why),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t gpu_units_entry = ENTRY(struct gpu_units_row, gpu_units_fields);
+static const cyaml_schema_field_t gpu_extra_fields[] = {
+	NEED(struct gpu_extra_row, base),
+	NEED(struct gpu_extra_row, extra),
+	NEED(struct gpu_extra_row, since),
+	NEED(struct gpu_extra_row, why),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t gpu_extra_entry = ENTRY(struct gpu_extra_row, gpu_extra_fields);
+static const cyaml_schema_field_t gpu_file_fields[] = {
+	MAY(struct gpu_file, sources),
+	NEED_ROWS(struct gpu_file, gpus, &gpu_entry),
+	ROWS(struct gpu_file, gpu_units, &gpu_units_entry),
+	ROWS(struct gpu_file, extras, &gpu_extra_entry),
+	CYAML_FIELD_END,
+};
+const cyaml_schema_value_t schema_gpu = TOP(struct gpu_file, gpu_file_fields);
+
+static const cyaml_schema_field_t cuda_library_fields[] = {
+	NEED(struct cuda_library_row, package), NEED(struct cuda_library_row, dir),   NEED_LIST(struct cuda_library_row, names),
+	MAY(struct cuda_library_row, part),     LIST(struct cuda_library_row, needs), CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t cuda_library_entry = ENTRY(struct cuda_library_row, cuda_library_fields);
+static const cyaml_schema_field_t layout_fields[] = {
+	NEED(struct layout_row, name),
+	MAY(struct layout_row, bundle),
+	NEED_ROWS(struct layout_row, libraries, &cuda_library_entry),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t layout_entry = ENTRY(struct layout_row, layout_fields);
+static const cyaml_schema_field_t toolkit_fields[] = {
+	NEED(struct toolkit_row, version),
+	NEED(struct toolkit_row, gcc_max),
+	NEED(struct toolkit_row, clang_max),
+	NEED(struct toolkit_row, driver),
+	NEED(struct toolkit_row, driver_floor),
+	NEED(struct toolkit_row, layout),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t toolkit_entry = ENTRY(struct toolkit_row, toolkit_fields);
+static const cyaml_schema_field_t part_fields[] = {
+	NEED(struct part_row, name),
+	NEED(struct part_row, header),
+	LIST(struct part_row, macros),
+	NEED(struct part_row, toggle),
+	MAY(struct part_row, package),
+	MAY(struct part_row, debian),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t part_entry = ENTRY(struct part_row, part_fields);
+static const cyaml_schema_field_t toolkit_file_fields[] = {
+	MAY(struct toolkit_file, sources),
+	NEED_ROWS(struct toolkit_file, layouts, &layout_entry),
+	LIST(struct toolkit_file, driver_libraries),
+	ROWS(struct toolkit_file, parts, &part_entry),
+	NEED_ROWS(struct toolkit_file, toolkits, &toolkit_entry),
+	CYAML_FIELD_END,
+};
+const cyaml_schema_value_t schema_toolkit = TOP(struct toolkit_file, toolkit_file_fields);
+
+static const cyaml_schema_field_t blas_fields[] = {
+	NEED(struct blas_row, name),
+	NEED(struct blas_row, cmake),
+	NEED(struct blas_row, info),
+	MAY(struct blas_row, pkgconf),
+	NEED_LIST(struct blas_row, platforms),
+	MAY(struct blas_row, note),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t blas_entry = ENTRY(struct blas_row, blas_fields);
+static const cyaml_schema_field_t blas_file_fields[] = {MAY(struct blas_file, sources), NEED_ROWS(struct blas_file, blas, &blas_entry),
+							CYAML_FIELD_END};
+const cyaml_schema_value_t schema_blas = TOP(struct blas_file, blas_file_fields);
+
+static const cyaml_schema_field_t toggle_fields[] = {
+	MAY(struct toggle_row, name),   LIST(struct toggle_row, names),  MAY(struct toggle_row, package),
+	MAY(struct toggle_row, since),  MAY(struct toggle_row, until),   MAY(struct toggle_row, value),
+	MAY(struct toggle_row, cpu),    MAY(struct toggle_row, cuda),    MAY(struct toggle_row, mps),
+	MAY(struct toggle_row, needs),  LIST(struct toggle_row, values), NEED(struct toggle_row, why),
+	FLAG(struct toggle_row, cache), FLAG(struct toggle_row, check),  CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t toggle_entry = ENTRY(struct toggle_row, toggle_fields);
+static const cyaml_schema_field_t retired_fields[] = {
+	NEED(struct retired_row, name),
+	MAY(struct retired_row, package),
+	MAY(struct retired_row, since),
+	NEED(struct retired_row, why),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t retired_entry = ENTRY(struct retired_row, retired_fields);
+static const cyaml_schema_field_t toggle_file_fields[] = {
+	MAY(struct toggle_file, sources),
+	NEED_ROWS(struct toggle_file, toggles, &toggle_entry),
+	ROWS(struct toggle_file, retired, &retired_entry),
+	CYAML_FIELD_END,
+};
+const cyaml_schema_value_t schema_toggle = TOP(struct toggle_file, toggle_file_fields);
+
+static const cyaml_schema_field_t correction_fields[] = {
+	NEED(struct correction_row, name),   LIST(struct correction_row, packages),
+	LIST(struct correction_row, kinds),  LIST(struct correction_row, isas),
+	LIST(struct correction_row, gpus),   NEED(struct correction_row, note),
+	NEED(struct correction_row, source), CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t correction_entry = ENTRY(struct correction_row, correction_fields);
+static const cyaml_schema_field_t correction_file_fields[] = {
+	NEED_ROWS(struct correction_file, corrections, &correction_entry),
+	CYAML_FIELD_END,
+};
+const cyaml_schema_value_t schema_correction = TOP(struct correction_file, correction_file_fields);
+
+static const cyaml_schema_field_t source_fields[] = {
+	NEED(struct source_row, name),
+	NEED(struct source_row, sha256),
+	NEED_LIST(struct source_row, urls),
+	MAY(struct source_row, into),
+	FLAG(struct source_row, keep_top),
+	NUMBER(struct source_row, max_unpacked, CYAML_FLAG_OPTIONAL),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t source_entry = ENTRY(struct source_row, source_fields);
+static const cyaml_schema_field_t command_fields[] = {
+	MAY(struct command_row, dir),
+	NEED_LIST(struct command_row, argv),
+	NEED(struct command_row, why),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t command_entry = ENTRY(struct command_row, command_fields);
+static const cyaml_schema_field_t heavy_fields[] = {
+	NEED(struct heavy_row, units),
+	NEED(struct heavy_row, bytes),
+	NEED(struct heavy_row, why),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t heavy_entry = ENTRY(struct heavy_row, heavy_fields);
+static const cyaml_schema_field_t memory_fields[] = {
+	MAY(struct memory_row, compile),
+	MAY(struct memory_row, link),
+	ROWS(struct memory_row, heavy, &heavy_entry),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_field_t package_fields[] = {
+	NEED(struct package_row, version),
+	NEED(struct package_row, backend),
+	NEED_ROWS(struct package_row, sources, &source_entry),
+	MAY(struct package_row, series),
+	LIST(struct package_row, skip_patches),
+	ROWS(struct package_row, prepare, &command_entry),
+	LIST(struct package_row, python_requires),
+	LIST(struct package_row, install_requires),
+	MAY(struct package_row, requirements),
+	ROWS(struct package_row, settings, &setting_entry),
+	LIST(struct package_row, extra_cflags),
+	MAY(struct package_row, cudnn),
+	CYAML_FIELD_MAPPING_PTR("memory", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct package_row, memory, memory_fields),
+	CYAML_FIELD_END,
+};
+#define PACKAGE(member)                                                                                                                    \
+	CYAML_FIELD_MAPPING_PTR(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct release_row, member, package_fields)
+static const cyaml_schema_field_t release_fields[] = {
+	NEED(struct release_row, name),
+	NEED(struct release_row, base),
+	NEED_LIST(struct release_row, pythons),
+	LIST(struct release_row, toolkits),
+	MAY(struct release_row, cmake),
+	MAY(struct release_row, ninja),
+	MAY(struct release_row, gcc),
+	MAY(struct release_row, clang),
+	MAY(struct release_row, cuda),
+	MAY(struct release_row, disk),
+	MAY(struct release_row, note),
+	MAY(struct release_row, sources),
+	NUMBER(struct release_row, source_date_epoch, CYAML_FLAG_DEFAULT),
+	PACKAGE(pytorch),
+	PACKAGE(torchvision),
+	PACKAGE(torchaudio),
+	CYAML_FIELD_END,
+};
+const cyaml_schema_value_t schema_release = TOP(struct release_row, release_fields);
+
+static const cyaml_schema_field_t matrix_row_fields[] = {
+	LIST(struct matrix_row, packages),  LIST(struct matrix_row, pythons), LIST(struct matrix_row, toolkits),
+	NEED_LIST(struct matrix_row, gpus), LIST(struct matrix_row, isas),    CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t matrix_row_entry = ENTRY(struct matrix_row, matrix_row_fields);
+static const cyaml_schema_field_t matrix_fields[] = {
+	NEED(struct matrix_file, note),
+	MAY(struct matrix_file, release),
+	MAY(struct matrix_file, of),
+	LIST(struct matrix_file, pythons),
+	ROWS(struct matrix_file, rows, &matrix_row_entry),
+	LIST(struct matrix_file, only),
+	LIST(struct matrix_file, except),
+	CYAML_FIELD_END,
+};
+const cyaml_schema_value_t schema_matrix = TOP(struct matrix_file, matrix_fields);
+/* clang-format on */
+
+/* Where the line number lies in the struct that a set of fields fills; a row a line, so that adding one touches no other. */
+/* clang-format off */
+static const struct {
+	const cyaml_schema_field_t *fields;
+	size_t offset;
+} line_members[] = {
+	{setting_fields, offsetof(struct table_setting, line)},
+	{isa_fields, offsetof(struct isa_row, line)},
+	{gpu_fields, offsetof(struct gpu_row, line)},
+	{cuda_library_fields, offsetof(struct cuda_library_row, line)},
+	{layout_fields, offsetof(struct layout_row, line)},
+	{gpu_units_fields, offsetof(struct gpu_units_row, line)},
+	{gpu_extra_fields, offsetof(struct gpu_extra_row, line)},
+	{part_fields, offsetof(struct part_row, line)},
+	{toolkit_fields, offsetof(struct toolkit_row, line)},
+	{blas_fields, offsetof(struct blas_row, line)},
+	{toggle_fields, offsetof(struct toggle_row, line)},
+	{retired_fields, offsetof(struct retired_row, line)},
+	{source_fields, offsetof(struct source_row, line)},
+	{correction_fields, offsetof(struct correction_row, line)},
+	{package_fields, offsetof(struct package_row, line)},
+	{release_fields, offsetof(struct release_row, line)},
+	{isa_group_fields, offsetof(struct isa_group, line)},
+	{matrix_row_fields, offsetof(struct matrix_row, line)},
+	{matrix_fields, offsetof(struct matrix_file, line)},
+	{heavy_fields, offsetof(struct heavy_row, line)},
+	{memory_fields, offsetof(struct memory_row, line)},
+};
+/* clang-format on */
+
+static void settle_fields(const cyaml_schema_field_t *fields, char *data, const char *path, const struct yaml_lines *lines);
+
+static void settle_sequence(const cyaml_schema_field_t *f, char *data, const char *path, const struct yaml_lines *lines)
+{
+	char *items = *(char **)(data + f->data_offset);
+	const cyaml_schema_value_t *entry = f->value.sequence.entry;
+	unsigned count;
+	char below[160];
+
+	memcpy(&count, data + f->count_offset, sizeof(count));
+	if (entry->type != CYAML_MAPPING)
+		return;
+	for (unsigned i = 0; i < count; i++) {
+		snprintf(below, sizeof(below), "%s%s%s/%u", path, *path ? "/" : "", f->key, i);
+		settle_fields(entry->mapping.fields, items + (size_t)i * entry->data_size, below, lines);
+	}
+}
+
+static void settle_fields(const cyaml_schema_field_t *fields, char *data, const char *path, const struct yaml_lines *lines)
+{
+	for (size_t i = 0; i < sizeof(line_members) / sizeof(line_members[0]); i++)
+		if (line_members[i].fields == fields) {
+			unsigned line = yaml_line(lines, "%s", path);
+
+			memcpy(data + line_members[i].offset, &line, sizeof(line));
+		}
+	for (const cyaml_schema_field_t *f = fields; f->key; f++) {
+		const char **slot = (const char **)(data + f->data_offset);
+
+		if (f->value.type == CYAML_STRING && !*slot) {
+			*slot = "";
+		} else if (f->value.type == CYAML_SEQUENCE) {
+			settle_sequence(f, data, path, lines);
+		} else if (f->value.type == CYAML_MAPPING && *slot) {
+			char below[160];
+
+			snprintf(below, sizeof(below), "%s%s%s", path, *path ? "/" : "", f->key);
+			settle_fields(f->value.mapping.fields, *(char **)slot, below, lines);
+		}
+	}
+}
+
+void schema_settle(const cyaml_schema_value_t *schema, void *data, const struct yaml_lines *lines)
+{
+	settle_fields(schema->mapping.fields, data, "", lines);
+}

@@ -1,0 +1,248 @@
+#include "core/variant/matrix.h"
+
+#include <string.h>
+
+#include "base/sys/fs.h"
+#include "base/path.h"
+#include "base/suggest.h"
+#include "core/tables/matrix_rows.h"
+#include "core/variant/profile_parts.h"
+#include "core/tables/tables_check.h"
+#include "core/tables/tables_schema.h"
+
+#define SUFFIX ".yaml"
+#define VIEWS_MAX 8 /* views of views */
+
+struct loader {
+	const struct tables *t;
+	struct arena *a;
+	const char *path;
+	struct matrix_file *file;
+};
+
+static const char *matrices_dir(const struct tables *t, struct arena *a)
+{
+	return path_join(a, t->dir, "matrices");
+}
+
+struct collect {
+	struct arena *a;
+	struct strlist *names;
+};
+
+static int add_name(const char *rel, const struct stat *st, void *user, struct err *e)
+{
+	const struct collect *c = user;
+
+	(void)st;
+	(void)e;
+	if (path_has_suffix(rel, SUFFIX) && path_base(rel)[0] != '.')
+		strlist_ref(c->names, c->a, arena_strndup(c->a, rel, strlen(rel) - strlen(SUFFIX)));
+	return 0;
+}
+
+int matrix_names(const struct tables *t, struct arena *a, struct strlist *ret, struct err *e)
+{
+	const char *dir = matrices_dir(t, a);
+	struct collect c = {.a = a, .names = ret};
+
+	if (!fs_is_dir(dir))
+		return 0;
+	if (fs_walk(dir, add_name, &c, e) < 0)
+		return -1;
+	strlist_sort(ret);
+	return 0;
+}
+
+static int unknown_matrix(const struct tables *t, const char *name, struct arena *a, struct err *e)
+{
+	struct strlist names = {0};
+
+	if (matrix_names(t, a, &names, e) < 0)
+		return -1;
+	const char *near = suggest_nearest(name, names.items, names.count);
+	err_set(e, ERR_CONFIG, "unknown matrix '%s'", name);
+	if (near)
+		return err_hint(e, "did you mean '%s'? 'ptbuild list --matrices' shows all", near);
+	return err_hint(e, "'ptbuild list --matrices' shows all; the path of a YAML file may be given as well");
+}
+
+/* A name is a file below matrices/; what ends in .yaml is a path. */
+static int find_file(const struct tables *t, const char *name, struct arena *a, const char **ret, struct err *e)
+{
+	const char *path = path_has_suffix(name, SUFFIX)          ? name
+			   : path_is_safe_relative(name) && *name ? path_join(a, matrices_dir(t, a), arena_printf(a, "%s" SUFFIX, name))
+								  : NULL;
+
+	if (!path || !fs_exists(path))
+		return unknown_matrix(t, name, a, e);
+	*ret = path;
+	return 0;
+}
+
+static int check_toolkits(const struct loader *l, const struct matrix_row *row, bool cuda, struct err *e)
+{
+	const struct row_place at = {l->path, row->line};
+
+	if (!cuda && row->toolkits_count)
+		return row_bad(&at, e, "'toolkits' beside '%s': it has no CUDA", row->gpus[0]);
+	if (cuda && !row->toolkits_count)
+		return row_bad(&at, e, "no 'toolkits' beside '%s'", row->gpus[0]);
+	for (unsigned i = 0; i < row->toolkits_count; i++)
+		if (!tables_toolkit(l->t, row->toolkits[i]))
+			return row_bad(&at, e, "unknown CUDA toolkit '%s'", row->toolkits[i]);
+	return 0;
+}
+
+static int check_pythons(const struct loader *l, const struct matrix_row *row, struct err *e)
+{
+	const struct row_place at = {l->path, row->line};
+
+	if (!row->pythons_count)
+		return row_bad(&at, e, "no 'pythons', here or in the file");
+	for (unsigned i = 0; i < row->pythons_count; i++)
+		if (!tables_python_known(l->t, row->pythons[i]))
+			return row_bad(&at, e, "unknown Python '%s'", row->pythons[i]);
+	return 0;
+}
+
+/* The targets of a row are of one kind, which decides what else it may have. */
+static int settle_gpus(const struct loader *l, struct matrix_row *row, struct err *e)
+{
+	const struct row_place at = {l->path, row->line};
+	struct profile first = {0};
+
+	for (unsigned i = 0; i < row->gpus_count; i++) {
+		struct profile p = {.file = "", .platform = ""};
+		if (profile_set_gpu(l->t, row->gpus[i], l->a, &p, e) < 0)
+			return err_wrap(e, "%s:%u", l->path, row->line);
+		if (i && p.gpu != first.gpu)
+			return row_bad(&at, e, "'%s' and '%s' in one row: give each kind a row of its own", row->gpus[0], row->gpus[i]);
+		row->gpus[i] = profile_gpu_name(&p, l->a);
+		first = p;
+	}
+	if (first.gpu == GPU_MPS && row->isas_count)
+		return row_bad(&at, e, "'isas' beside 'mps': every Mac with that GPU has the same instruction set");
+	if (first.gpu != GPU_MPS && !row->isas_count)
+		return row_bad(&at, e, "no 'isas' beside '%s'", row->gpus[0]);
+	return check_toolkits(l, row, first.gpu == GPU_CUDA, e);
+}
+
+/* Groups are taken apart, and aliases become names. */
+static int settle_isas(const struct loader *l, struct matrix_row *row, struct err *e)
+{
+	const struct row_place at = {l->path, row->line};
+	struct strlist isas = {0};
+
+	for (unsigned i = 0; i < row->isas_count; i++) {
+		const struct isa_group *group = tables_isa_group(l->t, row->isas[i]);
+		const struct isa_row *isa = tables_isa(l->t, row->isas[i]);
+
+		for (unsigned k = 0; group && k < group->isas_count; k++)
+			strlist_ref(&isas, l->a, group->isas[k]);
+		if (!group && !isa)
+			return row_bad(&at, e, "unknown instruction set or group '%s'", row->isas[i]);
+		if (!group)
+			strlist_ref(&isas, l->a, isa->name);
+	}
+	row->isas = isas.items;
+	row->isas_count = (unsigned)isas.count;
+	return 0;
+}
+
+static int settle_row(const struct loader *l, struct matrix_row *row, struct err *e)
+{
+	static const char *pytorch[] = {"pytorch"};
+	const struct row_place at = {l->path, row->line};
+
+	if (!row->packages_count) {
+		row->packages = pytorch;
+		row->packages_count = 1;
+	}
+	if (!row->pythons_count) {
+		row->pythons = l->file->pythons;
+		row->pythons_count = l->file->pythons_count;
+	}
+	for (unsigned i = 0; i < row->packages_count; i++)
+		if (row_one_of(&at, "packages", row->packages[i], tables_packages, TABLES_PACKAGES, e) < 0)
+			return -1;
+	return settle_isas(l, row, e) < 0 || settle_gpus(l, row, e) < 0 || check_pythons(l, row, e) < 0 ? -1 : 0;
+}
+
+static void take_globs(struct strlist *ret, struct arena *a, const char *const *globs, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		strlist_ref(ret, a, globs[i]);
+}
+
+/* Two rows that make the same variant are a mistake in the file. */
+static int check_twice(const struct loader *l, const struct matrix *m, struct err *e)
+{
+	AUTO_ARENA struct arena scratch = {0};
+	struct strlist names = {0};
+	struct matrix_walk w = {0};
+	const char *name;
+
+	while ((name = matrix_next(m, &w, &scratch)))
+		strlist_ref(&names, &scratch, name);
+	strlist_sort(&names);
+	for (size_t i = 1; i < names.count; i++)
+		if (strcmp(names.items[i], names.items[i - 1]) == 0)
+			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is in two rows", l->path, l->file->line, names.items[i]);
+	return 0;
+}
+
+static int load(const struct tables *t, const char *name, unsigned depth, struct arena *a, const struct matrix **ret, struct err *e);
+
+static int settle(struct loader *l, unsigned depth, struct matrix *m, struct err *e)
+{
+	struct matrix_file *f = l->file;
+	const struct row_place at = {l->path, f->line};
+
+	take_globs(&m->only, l->a, f->only, f->only_count);
+	take_globs(&m->except, l->a, f->except, f->except_count);
+	if (*f->of) {
+		if (*f->release || f->rows_count || f->pythons_count)
+			return row_bad(&at, e, "a view of '%s' has no release, no pythons and no rows of its own", f->of);
+		if (depth >= VIEWS_MAX)
+			return row_bad(&at, e, "'%s' is a view too deep: are they views of each other?", f->of);
+		if (load(l->t, f->of, depth + 1, l->a, &m->base, e) < 0)
+			return err_wrap(e, "%s:%u", l->path, f->line);
+		m->release = m->base->release;
+		return 0;
+	}
+	if (!f->rows_count)
+		return row_bad(&at, e, "no 'rows', and no 'of'");
+	if (tables_need_release(l->t, f->release, &m->release, e) < 0)
+		return err_wrap(e, "%s:%u", l->path, f->line);
+	for (unsigned i = 0; i < f->rows_count; i++)
+		if (settle_row(l, &f->rows[i], e) < 0)
+			return -1;
+	m->rows = f->rows;
+	m->rows_count = f->rows_count;
+	return check_twice(l, m, e);
+}
+
+static int load(const struct tables *t, const char *name, unsigned depth, struct arena *a, const struct matrix **ret, struct err *e)
+{
+	struct loader l = {.t = t, .a = a};
+	struct matrix *m = arena_alloc(a, sizeof(*m));
+	struct yaml_lines *lines = NULL;
+	void *data = NULL;
+
+	if (find_file(t, name, a, &l.path, e) < 0 || yaml_load(l.path, &schema_matrix, a, &data, e) < 0 ||
+	    yaml_lines_load(l.path, a, &lines, e) < 0)
+		return -1;
+	schema_settle(&schema_matrix, data, lines);
+	l.file = data;
+	*m = (struct matrix){.name = arena_strdup(a, name), .note = l.file->note, .file = l.path};
+	if (settle(&l, depth, m, e) < 0)
+		return -1;
+	*ret = m;
+	return 0;
+}
+
+int matrix_load(const struct tables *t, const char *name, struct arena *a, const struct matrix **ret, struct err *e)
+{
+	return load(t, name, 0, a, ret, e);
+}

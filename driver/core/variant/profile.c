@@ -1,0 +1,283 @@
+#include "core/variant/profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sys/fs.h"
+#include "base/path.h"
+#include "base/suggest.h"
+#include "core/variant/profile_parts.h"
+
+#define MPS_NAME "darwin-mps"
+#define NATIVE "native" /* made exact before it comes here (core/detect.h) */
+
+/* "did you mean 'x'? known: ..." */
+static int hint_known(const char *word, const struct strlist *candidates, const struct strlist *known, struct arena *a, struct err *e)
+{
+	const char *near = suggest_nearest(word, candidates->items, candidates->count);
+
+	if (near)
+		return err_hint(e, "did you mean '%s'? known: %s", near, strlist_join(known, a, " "));
+	return err_hint(e, "known: %s", strlist_join(known, a, " "));
+}
+
+static int unknown_gpu(const struct tables *t, const char *word, struct arena *a, struct err *e)
+{
+	struct strlist known = {0};
+	struct strlist newest = {0}; /* of two that are equally near, the newer GPU is meant */
+
+	strlist_ref(&known, a, "cpu");
+	for (unsigned i = 0; i < t->gpus_count; i++) {
+		strlist_addf(&known, a, "sm%s", t->gpus[i].sm);
+		strlist_addf(&newest, a, "sm%s", t->gpus[t->gpus_count - 1 - i].sm);
+	}
+	strlist_ref(&newest, a, "cpu");
+	err_set(e, ERR_CONFIG, "unknown GPU target '%s'", word);
+	return hint_known(word, &newest, &known, a, e);
+}
+
+static int check_suffix(const struct gpu_row *row, const char *suffix, struct arena *a, struct err *e)
+{
+	struct strlist known = {0};
+
+	for (unsigned i = 0; i < row->suffixes_count; i++) {
+		if (strcmp(row->suffixes[i].suffix, suffix) == 0)
+			return 0;
+		strlist_addf(&known, a, "sm%s%s", row->sm, row->suffixes[i].suffix);
+	}
+	err_set(e, ERR_CONFIG, "unknown GPU target 'sm%s%s': sm%s has no suffix '%s'", row->sm, suffix, row->sm, suffix);
+	if (known.count)
+		return err_hint(e, "use sm%s or %s", row->sm, strlist_join(&known, a, " "));
+	return err_hint(e, "use sm%s", row->sm);
+}
+
+static int parse_target(const struct tables *t, const char *word, struct arena *a, struct gpu_target *ret, struct err *e)
+{
+	size_t digits = strncmp(word, "sm", 2) == 0 ? strspn(word + 2, "0123456789") : 0;
+	const struct gpu_row *row = digits ? tables_gpu(t, arena_strndup(a, word + 2, digits)) : NULL;
+	const char *suffix = word + 2 + digits;
+
+	if (!row)
+		return unknown_gpu(t, word, a, e);
+	if (*suffix && check_suffix(row, suffix, a, e) < 0)
+		return -1;
+	*ret = (struct gpu_target){.row = row, .suffix = arena_strdup(a, *suffix ? suffix : "")};
+	return 0;
+}
+
+static int by_target(const void *a, const void *b)
+{
+	const struct gpu_target *x = a;
+	const struct gpu_target *y = b;
+	long order = strtol(x->row->sm, NULL, 10) - strtol(y->row->sm, NULL, 10);
+
+	return order ? (order < 0 ? -1 : 1) : strcmp(x->suffix, y->suffix);
+}
+
+/* Adds a target, or the "ptx" that belongs to the one before it. */
+static int add_word(const struct tables *t, const char *word, struct arena *a, struct gpu_target *targets, unsigned *count, struct err *e)
+{
+	if (strcmp(word, "ptx") == 0) {
+		if (!*count || targets[*count - 1].ptx) {
+			err_set(e, ERR_CONFIG, "'ptx' does not follow a GPU target");
+			return err_hint(e, "write it behind the target it is for: sm90+ptx");
+		}
+		targets[*count - 1].ptx = true;
+		return 0;
+	}
+	if (strcmp(word, "cpu") == 0 || strcmp(word, "mps") == 0) {
+		err_set(e, ERR_CONFIG, "'%s' cannot stand in a list of GPU targets", word);
+		return err_hint(e, "a profile is for the CPU alone, or for a list like sm80+sm90");
+	}
+	if (parse_target(t, word, a, &targets[*count], e) < 0)
+		return -1;
+	(*count)++;
+	return 0;
+}
+
+/* Sorted, each target once; a target named with and without "ptx" has it. */
+static unsigned settle_targets(struct gpu_target *targets, unsigned count)
+{
+	unsigned n = 0;
+
+	qsort(targets, count, sizeof(*targets), by_target);
+	for (unsigned i = 0; i < count; i++) {
+		if (n && by_target(&targets[n - 1], &targets[i]) == 0)
+			targets[n - 1].ptx |= targets[i].ptx;
+		else
+			targets[n++] = targets[i];
+	}
+	return n;
+}
+
+static int parse_targets(const struct tables *t, const char *text, struct arena *a, struct profile *p, struct err *e)
+{
+	struct gpu_target *targets = arena_array(a, strlen(text) / 2 + 1, sizeof(*targets));
+	unsigned count = 0;
+
+	for (const char *c = text;; c++) {
+		size_t n = strcspn(c, "+");
+		if (!n) {
+			err_set(e, ERR_CONFIG, "empty GPU target in '%s'", text);
+			return err_hint(e, "a list has one '+' between its targets: sm80+sm90");
+		}
+		if (add_word(t, arena_strndup(a, c, n), a, targets, &count, e) < 0)
+			return -1;
+		c += n;
+		if (!*c)
+			break;
+	}
+	p->gpu = GPU_CUDA;
+	p->targets = targets;
+	p->targets_count = settle_targets(targets, count);
+	return 0;
+}
+
+int profile_set_gpu(const struct tables *t, const char *text, struct arena *a, struct profile *p, struct err *e)
+{
+	if (strcmp(text, "cpu") != 0 && strcmp(text, "mps") != 0)
+		return parse_targets(t, text, a, p, e);
+	p->gpu = *text == 'c' ? GPU_CPU : GPU_MPS;
+	p->targets = NULL;
+	p->targets_count = 0;
+	if (p->gpu == GPU_MPS)
+		p->isa = NULL;
+	return 0;
+}
+
+int profile_set_isa(const struct tables *t, const char *text, struct arena *a, struct profile *p, struct err *e)
+{
+	const struct isa_row *row = tables_isa(t, text);
+	struct strlist known = {0};
+
+	if (row) {
+		p->isa = row;
+		return 0;
+	}
+	for (unsigned i = 0; i < t->isas_count; i++)
+		strlist_ref(&known, a, t->isas[i].name);
+	err_set(e, ERR_CONFIG, "unknown instruction set '%s'", text);
+	if (strcmp(text, NATIVE) == 0)
+		return err_hint(
+			e, "only --profile takes it, for example --profile cpu-native: a variant's name means the same on every machine");
+	return hint_known(text, &known, &known, a, e);
+}
+
+char *profile_gpu_name(const struct profile *p, struct arena *a)
+{
+	struct strlist l = {0};
+
+	if (p->gpu != GPU_CUDA)
+		return arena_strdup(a, p->gpu == GPU_CPU ? "cpu" : "mps");
+	for (unsigned i = 0; i < p->targets_count; i++)
+		strlist_addf(&l, a, "sm%s%s%s", p->targets[i].row->sm, p->targets[i].suffix, p->targets[i].ptx ? "+ptx" : "");
+	return strlist_join(&l, a, "+");
+}
+
+char *profile_composed_name(const struct profile *p, struct arena *a)
+{
+	return p->isa ? arena_printf(a, "%s-%s", profile_gpu_name(p, a), p->isa->name) : arena_strdup(a, MPS_NAME);
+}
+
+void profile_settle_platform(struct profile *p)
+{
+	p->platform = p->isa ? p->isa->platform : "aarch64-darwin";
+}
+
+/* A name without '-': say which half is missing, if it is one. */
+static int refuse_half(const struct tables *t, const char *name, struct arena *a, struct err *e)
+{
+	struct strlist known = {0};
+
+	if (tables_isa(t, name)) {
+		err_set(e, ERR_CONFIG, "no GPU target in profile '%s'", name);
+		return err_hint(e, "write cpu-%s, or sm90-%s for a GPU of compute capability 9.0", name, name);
+	}
+	if (strncmp(name, "sm", 2) == 0 || strcmp(name, "cpu") == 0) {
+		err_set(e, ERR_CONFIG, "no instruction set in profile '%s'", name);
+		for (unsigned i = 0; i < t->isas_count; i++)
+			strlist_addf(&known, a, "%s-%s", name, t->isas[i].name);
+		return err_hint(e, "one of: %s", strlist_join(&known, a, " "));
+	}
+	err_set(e, ERR_CONFIG, "unknown profile '%s'", name);
+	if (strcmp(name, NATIVE) == 0)
+		return err_hint(e, "only --profile native takes it: a variant's name means the same on every machine");
+	if (strcmp(name, "mps") == 0 || strcmp(name, "darwin") == 0)
+		return err_hint(e, "did you mean '" MPS_NAME "'?");
+	return err_hint(e, "a profile is GPU-ISA, like sm90-avx512 or cpu-avx2, or " MPS_NAME ", or a YAML file");
+}
+
+int profile_parse(const struct tables *t, const char *name, struct arena *a, struct profile *ret, struct err *e)
+{
+	struct profile p = {.file = "", .platform = ""};
+	const char *dash = strchr(name, '-');
+
+	if (strcmp(name, MPS_NAME) == 0) {
+		p.gpu = GPU_MPS;
+	} else if (!dash) {
+		return refuse_half(t, name, a, e);
+	} else if (strncmp(name, "darwin-", 7) == 0 || strncmp(name, "mps-", 4) == 0) {
+		err_set(e, ERR_CONFIG, "unknown profile '%s'", name);
+		return err_hint(e, "did you mean '" MPS_NAME "'? it has no instruction set to choose");
+	} else if (profile_set_gpu(t, arena_strndup(a, name, (size_t)(dash - name)), a, &p, e) < 0 ||
+		   profile_set_isa(t, dash + 1, a, &p, e) < 0) {
+		return err_wrap(e, "profile '%s'", name);
+	}
+	profile_settle_platform(&p);
+	p.name = profile_composed_name(&p, a);
+	*ret = p;
+	return 0;
+}
+
+/* The file of a stem in <profiles>/examples; NULL if there is none. */
+static const char *example_path(const struct tables *t, const char *name, struct arena *a)
+{
+	if (!path_is_safe_relative(name) || strchr(name, '/'))
+		return NULL;
+	const char *path = arena_printf(a, "%s/examples/%s.yaml", t->dir, name);
+	return fs_exists(path) ? path : NULL;
+}
+
+int profile_by_name(const struct tables *t, const char *name, unsigned depth, struct arena *a, struct profile *ret, struct err *e)
+{
+	if (strchr(name, '/') || path_has_suffix(name, ".yaml"))
+		return profile_file_load(t, name, depth, a, ret, e);
+	if (profile_parse(t, name, a, ret, e) == 0)
+		return 0;
+	const char *example = example_path(t, name, a);
+	if (!example)
+		return -1;
+	err_clear(e);
+	return profile_file_load(t, example, depth, a, ret, e);
+}
+
+int profile_load(const struct tables *t, const char *name_or_path, struct arena *a, struct profile *ret, struct err *e)
+{
+	return profile_by_name(t, name_or_path, 0, a, ret, e);
+}
+
+/* One piece of a local version label: letters and digits, single dots between (PEP 440 takes '_' and '-' for dots). */
+static void add_label(struct strlist *l, struct arena *a, const char *text)
+{
+	strlist_split(l, a, text, "_-+.");
+}
+
+char *profile_label(const struct profile *p, const char *cuda, struct arena *a)
+{
+	struct strlist l = {0};
+	struct strlist digits = {0};
+
+	if (cuda) {
+		strlist_split(&digits, a, cuda, ".");
+		strlist_addf(&l, a, "cu%s", strlist_join(&digits, a, ""));
+	}
+	if (p->gpu != GPU_CUDA)
+		strlist_ref(&l, a, p->gpu == GPU_CPU ? "cpu" : "mps");
+	for (unsigned i = 0; i < p->targets_count; i++)
+		strlist_addf(&l, a, "sm%s%s%s", p->targets[i].row->sm, p->targets[i].suffix, p->targets[i].ptx ? ".ptx" : "");
+	if (p->isa)
+		add_label(&l, a, p->isa->name);
+	if (*p->file)
+		add_label(&l, a, p->name);
+	return strlist_join(&l, a, ".");
+}

@@ -1,0 +1,208 @@
+#include "core/variant/variant.h"
+
+#include <string.h>
+
+#include "base/path.h"
+#include "base/suggest.h"
+
+#define PYTHON "-python"
+#define CUDA "cuda"
+#define OLD "python" /* "python313Packages.pytorch-sm90-avx512" */
+#define PACKAGES "Packages."
+
+/* The package that a word begins with, followed by "-python"; NULL if none. */
+static const char *leading_package(const char *word)
+{
+	for (size_t i = 0; i < TABLES_PACKAGES; i++) {
+		size_t n = strlen(tables_packages[i]);
+		if (strncmp(word, tables_packages[i], n) == 0 && strncmp(word + n, PYTHON, strlen(PYTHON)) == 0)
+			return tables_packages[i];
+	}
+	return NULL;
+}
+
+/* The digits of "python313Packages.": their number, 0 if the word does not begin so. */
+static size_t old_digits(const char *word)
+{
+	if (strncmp(word, OLD, strlen(OLD)) != 0)
+		return 0;
+	size_t n = strspn(word + strlen(OLD), "0123456789");
+	return strncmp(word + strlen(OLD) + n, PACKAGES, strlen(PACKAGES)) == 0 ? n : 0;
+}
+
+bool variant_looks_like(const char *word)
+{
+	return leading_package(word) != NULL || old_digits(word) != 0;
+}
+
+static int refuse_package(const char *name, struct arena *a, struct err *e)
+{
+	const char *first = arena_strndup(a, name, strcspn(name, "-"));
+	const char *near = suggest_nearest(first, tables_packages, TABLES_PACKAGES);
+
+	for (size_t i = 0; i < TABLES_PACKAGES; i++)
+		if (strcmp(first, tables_packages[i]) == 0) {
+			err_set(e, ERR_CONFIG, "no Python in variant '%s'", name);
+			return err_hint(e, "a variant is like %s-python313-cuda12_8-sm90-avx512", first);
+		}
+	err_set(e, ERR_CONFIG, "unknown package '%s' in variant '%s'", first, name);
+	return err_hint(e, "%s%s%s pytorch, torchvision or torchaudio", near ? "did you mean '" : "", near ? near : "",
+			near ? "'? it is one of" : "it is one of");
+}
+
+/* "313" -> "3.13", if a release builds for it. */
+static int parse_python(const struct tables *t, const char *digits, const char *name, struct arena *a, const char **ret, struct err *e)
+{
+	struct strlist known = {0};
+	struct strlist spelled = {0};
+
+	for (unsigned i = 0; i < t->releases_count; i++)
+		for (unsigned k = 0; k < t->releases[i].pythons_count; k++) {
+			const char *p = t->releases[i].pythons[k];
+			if (strlen(digits) > 1 && p[0] == digits[0] && strcmp(p + 2, digits + 1) == 0) {
+				*ret = p;
+				return 0;
+			}
+			if (!strlist_contains(&known, p)) {
+				strlist_ref(&known, a, p);
+				strlist_addf(&spelled, a, "python%c%s", p[0], p + 2);
+			}
+		}
+	const char *word = arena_printf(a, "python%s", digits);
+	const char *near = suggest_nearest(word, spelled.items, spelled.count);
+	err_set(e, ERR_CONFIG, "unknown Python '%s' in variant '%s'", word, name);
+	if (near)
+		return err_hint(e, "did you mean '%s'? known: %s", near, strlist_join(&spelled, a, " "));
+	return err_hint(e, "known: %s", strlist_join(&spelled, a, " "));
+}
+
+static char *toolkit_word(const char *version, struct arena *a)
+{
+	char *word = arena_printf(a, CUDA "%s", version);
+
+	for (char *c = word; *c; c++)
+		if (*c == '.')
+			*c = '_';
+	return word;
+}
+
+/* "cuda12_8" -> "12.8" */
+static int parse_cuda(const struct tables *t, const char *word, const char *name, struct arena *a, const char **ret, struct err *e)
+{
+	struct strlist known = {0};
+
+	for (unsigned i = 0; i < t->toolkits_count; i++) {
+		const char *spelled = toolkit_word(t->toolkits[i].version, a);
+		if (strcmp(word, spelled) == 0) {
+			*ret = t->toolkits[i].version;
+			return 0;
+		}
+		strlist_ref(&known, a, spelled);
+	}
+	const char *near = suggest_nearest(word, known.items, known.count);
+	err_set(e, ERR_CONFIG, "unknown toolkit '%s' in variant '%s'", word, name);
+	if (near)
+		return err_hint(e, "did you mean '%s'? known: %s", near, strlist_join(&known, a, " "));
+	return err_hint(e, "known: %s", strlist_join(&known, a, " "));
+}
+
+static int check_pair(const struct variant *v, const char *name, bool old, struct arena *a, struct err *e)
+{
+	if (v->profile.gpu == GPU_CUDA && !v->cuda && !old) {
+		err_set(e, ERR_CONFIG, "no toolkit in variant '%s'", name);
+		return err_hint(e, "write it before the GPU target: %s-python%c%s-cuda12_8-%s", v->package, v->python[0], v->python + 2,
+				v->profile.name);
+	}
+	if (v->profile.gpu != GPU_CUDA && v->cuda) {
+		err_set(e, ERR_CONFIG, "toolkit '%s' without a GPU target in variant '%s'", v->cuda, name);
+		struct variant without = *v;
+		without.cuda = NULL;
+		return err_hint(e, "did you mean '%s'?", variant_name(&without, a));
+	}
+	return 0;
+}
+
+/* What both forms end in: "[cuda12_8-]PROFILE". */
+static int parse_rest(const struct tables *t, const char *rest, const char *name, bool old, struct arena *a, struct variant *v,
+		      struct err *e)
+{
+	const char *dash = strchr(rest, '-');
+	if (strncmp(rest, CUDA, strlen(CUDA)) == 0 && dash) {
+		if (parse_cuda(t, arena_strndup(a, rest, (size_t)(dash - rest)), name, a, &v->cuda, e) < 0)
+			return -1;
+		rest = dash + 1;
+	}
+	if (strchr(rest, '/')) {
+		err_set(e, ERR_CONFIG, "a path cannot stand in variant '%s'", name);
+		return err_hint(e, "give the file with --profile");
+	}
+	if (path_has_suffix(rest, ".yaml")) {
+		err_set(e, ERR_CONFIG, "a file cannot stand in variant '%s'", name);
+		return err_hint(e, "give the file with --profile");
+	}
+	if (profile_load(t, rest, a, &v->profile, e) < 0)
+		return err_wrap(e, "variant '%s'", name);
+	return check_pair(v, name, old, a, e);
+}
+
+static int no_profile(const char *name, const char *package, struct err *e)
+{
+	err_set(e, ERR_CONFIG, "no profile in variant '%s'", name);
+	return err_hint(e, "a variant is like %s-python313-cuda12_8-sm90-avx512 or %s-python313-cpu-avx2", package, package);
+}
+
+/* "python313Packages.pytorch-sm90-avx512", as the first instructions of the recipe projects wrote it. */
+static int parse_old(const struct tables *t, const char *name, struct arena *a, struct variant *v, struct err *e)
+{
+	size_t digits = old_digits(name);
+	const char *package = name + strlen(OLD) + digits + strlen(PACKAGES);
+	const char *word = arena_strndup(a, package, strcspn(package, "-"));
+
+	for (size_t i = 0; i < TABLES_PACKAGES; i++)
+		if (strcmp(tables_packages[i], word) == 0)
+			v->package = tables_packages[i];
+	if (!v->package)
+		return refuse_package(package, a, e);
+	if (parse_python(t, arena_strndup(a, name + strlen(OLD), digits), name, a, &v->python, e) < 0)
+		return -1;
+	package += strlen(word);
+	return *package ? parse_rest(t, package + 1, name, true, a, v, e) : no_profile(name, v->package, e);
+}
+
+static int parse_exact(const struct tables *t, const char *name, struct arena *a, struct variant *v, struct err *e)
+{
+	v->package = leading_package(name);
+	if (!v->package)
+		return refuse_package(name, a, e);
+	const char *python = name + strlen(v->package) + strlen(PYTHON);
+	const char *rest = strchr(python, '-');
+	if (!rest)
+		return no_profile(name, v->package, e);
+	if (parse_python(t, arena_strndup(a, python, (size_t)(rest - python)), name, a, &v->python, e) < 0)
+		return -1;
+	return parse_rest(t, rest + 1, name, false, a, v, e);
+}
+
+int variant_parse(const struct tables *t, const char *name, struct arena *a, struct variant *ret, struct err *e)
+{
+	struct variant v = {0};
+
+	if ((old_digits(name) ? parse_old(t, name, a, &v, e) : parse_exact(t, name, a, &v, e)) < 0)
+		return -1;
+	*ret = v;
+	return 0;
+}
+
+char *variant_spell(const char *package, const char *python, const char *cuda, const char *profile, struct arena *a)
+{
+	const char *toolkit = cuda ? arena_printf(a, "%s-", toolkit_word(cuda, a)) : "";
+
+	return arena_printf(a, "%s" PYTHON "%c%s-%s%s", package, python[0], python + 2, toolkit, profile);
+}
+
+char *variant_name(const struct variant *v, struct arena *a)
+{
+	if (v->profile.gpu == GPU_CUDA && !v->cuda)
+		return arena_printf(a, OLD "%c%s" PACKAGES "%s-%s", v->python[0], v->python + 2, v->package, v->profile.name);
+	return variant_spell(v->package, v->python, v->cuda, v->profile.name, a);
+}

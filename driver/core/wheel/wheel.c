@@ -1,0 +1,125 @@
+#include "core/wheel/wheel.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "base/sys/fs.h"
+#include "base/path.h"
+
+static int bad(struct err *e, const char *file, const char *what)
+{
+	err_set(e, ERR_INTEGRITY, "'%s' is no wheel name: %s", file, what);
+	return err_hint(e, "a wheel is called NAME-VERSION[-BUILD]-PYTHON-ABI-PLATFORM.whl");
+}
+
+/* Only ASCII letters and digits, whatever the locale, and those in `more`. */
+static bool made_of(const char *s, const char *more)
+{
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s;
+		if (!(c < 0x80 && isalnum(c)) && !strchr(more, c))
+			return false;
+	}
+	return true;
+}
+
+static bool ends_well(const char *s)
+{
+	size_t n = strlen(s);
+	return n && isalnum((unsigned char)s[0]) && isalnum((unsigned char)s[n - 1]);
+}
+
+/* Several tags in one are joined by dots. */
+static bool good_tag(const char *s)
+{
+	return made_of(s, "_.") && ends_well(s) && !strstr(s, "..");
+}
+
+static const char *check_parts(const struct wheel_name *n)
+{
+	/* Names written before the rule of lower case and underscores are in use, so dots and capitals pass. */
+	if (!made_of(n->dist, "_.") || !ends_well(n->dist))
+		return "the distribution name may hold letters, digits, '_' and '.' only";
+	if (!isdigit((unsigned char)n->version[0]) || !made_of(n->version, "._!+") || !ends_well(n->version) || strstr(n->version, ".."))
+		return "the version is not well-formed";
+	const char *plus = strchr(n->version, '+');
+	if (plus && (strchr(plus + 1, '+') || strchr(plus + 1, '!') || !ends_well(plus + 1)))
+		return "the version's local label is not well-formed";
+	if (*n->build && (!isdigit((unsigned char)n->build[0]) || !made_of(n->build, "_.")))
+		return "the build tag must begin with a digit and hold letters, digits, '_' and '.' only";
+	if (!good_tag(n->python))
+		return "the Python tag is not well-formed";
+	if (!good_tag(n->abi))
+		return "the ABI tag is not well-formed";
+	return good_tag(n->platform) ? NULL : "the platform tag is not well-formed";
+}
+
+int wheel_name_parse(const char *file, struct arena *a, struct wheel_name *ret, struct err *e)
+{
+	const char *base = path_base(file);
+	if (!path_has_suffix(base, ".whl"))
+		return bad(e, base, "it does not end in .whl");
+	char *text = arena_strndup(a, base, strlen(base) - strlen(".whl"));
+	const char *part[6];
+	size_t count = 0;
+	for (char *rest = text, *piece; (piece = strsep(&rest, "-"));) {
+		if (count == ARRAY_LEN(part))
+			return bad(e, base, "it has more than six parts");
+		part[count++] = piece;
+	}
+	if (count < 5)
+		return bad(e, base, "it has fewer than five parts");
+	bool build = count == 6;
+	if (build && !*part[2])
+		return bad(e, base, "its build tag is empty");
+	struct wheel_name n = {part[0], part[1], build ? part[2] : "", part[count - 3], part[count - 2], part[count - 1]};
+	const char *what = check_parts(&n);
+	if (what)
+		return bad(e, base, what);
+	*ret = n;
+	return 0;
+}
+
+char *wheel_name_format(const struct wheel_name *n, struct arena *a)
+{
+	return arena_printf(a, "%s-%s%s%s-%s-%s-%s.whl", n->dist, n->version, *n->build ? "-" : "", n->build, n->python, n->abi,
+			    n->platform);
+}
+
+char *wheel_normalize(const char *dist, struct arena *a)
+{
+	char *out = arena_alloc(a, strlen(dist) + 1), *to = out;
+	for (const char *s = dist; *s; s++) {
+		if (!strchr("-_.", *s))
+			*to++ = (char)tolower((unsigned char)*s);
+		else if (s == dist || !strchr("-_.", s[-1]))
+			*to++ = '_';
+	}
+	return out;
+}
+
+char *wheel_dist_info(const struct wheel_name *n, struct arena *a)
+{
+	return arena_printf(a, "%s-%s.dist-info", n->dist, n->version);
+}
+
+int wheel_find_dist_info(const char *tree, struct arena *a, const char **ret, struct err *e)
+{
+	struct strlist names = {0};
+	const char *found = NULL;
+	if (fs_list(tree, a, &names, e) < 0)
+		return -1;
+	for (size_t i = 0; i < names.count; i++) {
+		if (!path_has_suffix(names.items[i], ".dist-info"))
+			continue;
+		if (found)
+			return err_set(e, ERR_INTEGRITY, "'%s' has two .dist-info directories, '%s' and '%s'", tree, found, names.items[i]);
+		found = names.items[i];
+	}
+	if (!found) {
+		err_set(e, ERR_INTEGRITY, "'%s' has no .dist-info directory", tree);
+		return err_hint(e, "it must be an unpacked wheel");
+	}
+	*ret = found;
+	return 0;
+}

@@ -1,0 +1,160 @@
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/wheel/wheel.h"
+
+static void insert(struct wheel_headers *h, struct arena *a, size_t at, struct kv item, const char *raw)
+{
+	if (h->count == h->cap) {
+		size_t cap = h->cap ? h->cap * 2 : 32;
+		struct kv *items = arena_array(a, cap, sizeof(*items));
+		const char **raws = arena_array(a, cap, sizeof(*raws));
+		if (h->count) {
+			memcpy(items, h->items, h->count * sizeof(*items));
+			memcpy(raws, h->raw, h->count * sizeof(*raws));
+		}
+		h->items = items;
+		h->raw = raws;
+		h->cap = cap;
+	}
+	memmove(h->items + at + 1, h->items + at, (h->count - at) * sizeof(*h->items));
+	memmove(h->raw + at + 1, h->raw + at, (h->count - at) * sizeof(*h->raw));
+	h->items[at] = item;
+	h->raw[at] = raw;
+	h->count++;
+}
+
+void wheel_headers_remove_at(struct wheel_headers *h, size_t at)
+{
+	h->count--;
+	memmove(h->items + at, h->items + at + 1, (h->count - at) * sizeof(*h->items));
+	memmove(h->raw + at, h->raw + at + 1, (h->count - at) * sizeof(*h->raw));
+}
+
+static const char *line_end(const char *at, const char *end)
+{
+	const char *nl = memchr(at, '\n', (size_t)(end - at));
+	return nl ? nl + 1 : end;
+}
+
+static size_t name_length(const char *at, const char *end)
+{
+	const char *p = at;
+	while (p<end && * p> ' ' && *p < 0x7f && *p != ':')
+		p++;
+	return p < end && *p == ':' ? (size_t)(p - at) : 0;
+}
+
+static char *trimmed(struct arena *a, const char *from, const char *to)
+{
+	while (from < to && isspace((unsigned char)*from))
+		from++;
+	while (to > from && isspace((unsigned char)to[-1]))
+		to--;
+	return arena_strndup(a, from, (size_t)(to - from));
+}
+
+int wheel_headers_parse(const char *text, size_t len, const char *what, struct arena *a, struct wheel_headers *ret, struct err *e)
+{
+	const char *end = text + len, *at = text;
+	unsigned line = 1;
+	if (len && memchr(text, 0, len))
+		return err_set(e, ERR_INTEGRITY, "'%s' holds NUL bytes", what);
+	struct wheel_headers h = {.body = "", .separator = "", .eol = "\n"};
+	if (len && line_end(text, end) - text >= 2 && line_end(text, end)[-1] == '\n' && line_end(text, end)[-2] == '\r')
+		h.eol = "\r\n";
+	while (at < end && *at != '\n' && !(*at == '\r' && end - at > 1 && at[1] == '\n')) {
+		size_t name = name_length(at, end);
+		if (!name)
+			return err_set(e, ERR_INTEGRITY, "'%s' line %u: no \"Name: value\"", what, line);
+		const char *next = line_end(at, end);
+		/* Lines that begin with white space continue the value. */
+		for (line++; next < end && (*next == ' ' || *next == '\t'); line++)
+			next = line_end(next, end);
+		struct kv item = {arena_strndup(a, at, name), trimmed(a, at + name + 1, next)};
+		insert(&h, a, h.count, item, arena_strndup(a, at, (size_t)(next - at)));
+		at = next;
+	}
+	if (at < end) {
+		h.separator = *at == '\n' ? "\n" : "\r\n";
+		at += strlen(h.separator);
+		h.body = arena_strndup(a, at, (size_t)(end - at));
+	}
+	*ret = h;
+	return 0;
+}
+
+static bool is_named(const struct wheel_headers *h, size_t i, const char *name)
+{
+	return strcasecmp(h->items[i].key, name) == 0;
+}
+
+const char *wheel_headers_get(const struct wheel_headers *h, const char *name)
+{
+	for (size_t i = 0; i < h->count; i++) {
+		if (is_named(h, i, name))
+			return h->items[i].value;
+	}
+	return NULL;
+}
+
+void wheel_headers_set(struct wheel_headers *h, struct arena *a, const char *name, const char *value)
+{
+	bool done = false;
+	for (size_t i = 0; i < h->count;) {
+		if (!is_named(h, i, name)) {
+			i++;
+		} else if (done) {
+			wheel_headers_remove_at(h, i);
+		} else {
+			if (strcmp(h->items[i].value, value) != 0) {
+				h->items[i].value = arena_strdup(a, value);
+				h->raw[i] = NULL;
+			}
+			done = true;
+			i++;
+		}
+	}
+	if (!done)
+		wheel_headers_add(h, a, name, value);
+}
+
+void wheel_headers_add(struct wheel_headers *h, struct arena *a, const char *name, const char *value)
+{
+	size_t at = h->count;
+	while (at > 0 && !is_named(h, at - 1, name))
+		at--;
+	if (at == 0)
+		at = h->count;
+	insert(h, a, at, (struct kv){arena_strdup(a, name), arena_strdup(a, value)}, NULL);
+}
+
+void wheel_headers_remove(struct wheel_headers *h, const char *name, const char *value_prefix)
+{
+	for (size_t i = 0; i < h->count;) {
+		if (is_named(h, i, name) && strncmp(h->items[i].value, value_prefix, strlen(value_prefix)) == 0)
+			wheel_headers_remove_at(h, i);
+		else
+			i++;
+	}
+}
+
+void wheel_headers_write(const struct wheel_headers *h, struct buf *out)
+{
+	const char *eol = h->eol ? h->eol : "\n";
+	for (size_t i = 0; i < h->count; i++) {
+		/* The last line of a file may have come without its end. */
+		if (i > 0 && out->len && out->data[out->len - 1] != '\n')
+			buf_addstr(out, eol);
+		if (h->raw && h->raw[i])
+			buf_addstr(out, h->raw[i]);
+		else
+			buf_printf(out, "%s: %s%s", h->items[i].key, h->items[i].value, eol);
+	}
+	bool body = h->body && *h->body;
+	if ((h->separator && *h->separator) || body)
+		buf_addstr(out, h->separator && *h->separator ? h->separator : eol);
+	if (body)
+		buf_addstr(out, h->body);
+}

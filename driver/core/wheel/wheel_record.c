@@ -1,0 +1,147 @@
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/wheel/wheel.h"
+
+enum { FIELDS = 3, DIGEST_BASE64_LEN = 43 };
+
+struct cursor {
+	const char *at, *end;
+	const char *what;
+	unsigned line;
+};
+
+static int bad(struct err *e, const struct cursor *c, const char *what)
+{
+	return err_set(e, ERR_INTEGRITY, "'%s' line %u: %s", c->what, c->line, what);
+}
+
+static bool ends_field(char c)
+{
+	return c == ',' || c == '\r' || c == '\n';
+}
+
+/* One field, unquoted; stops at the comma or the end of the line. */
+static int read_field(struct cursor *c, struct buf *out, struct err *e)
+{
+	buf_reset(out);
+	if (c->at < c->end && *c->at == '"') {
+		for (c->at++;;) {
+			const char *quote = memchr(c->at, '"', (size_t)(c->end - c->at));
+			if (!quote)
+				return bad(e, c, "a quote is not closed");
+			buf_add(out, c->at, (size_t)(quote - c->at));
+			c->at = quote + 1;
+			if (c->at == c->end || *c->at != '"')
+				break;
+			buf_addc(out, '"');
+			c->at++;
+		}
+		if (c->at < c->end && !ends_field(*c->at))
+			return bad(e, c, "bytes behind a closed quote");
+		return 0;
+	}
+	const char *from = c->at;
+	while (c->at < c->end && !ends_field(*c->at))
+		c->at++;
+	buf_add(out, from, (size_t)(c->at - from));
+	return memchr(from, '"', (size_t)(c->at - from)) ? bad(e, c, "a quote in a field that is not quoted") : 0;
+}
+
+static int read_end_of_line(struct cursor *c, struct err *e)
+{
+	if (c->at < c->end && *c->at == '\r')
+		c->at++;
+	if (c->at == c->end)
+		return 0;
+	if (*c->at != '\n')
+		return bad(e, c, *c->at == ',' ? "more than three fields" : "a carriage return inside of a line");
+	c->at++;
+	return 0;
+}
+
+static int parse_digest(const struct cursor *c, const char *text, struct arena *a, const char **ret, struct err *e)
+{
+	static const char prefix[] = "sha256=", alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+	if (*text && strncmp(text, prefix, strlen(prefix)) != 0)
+		return bad(e, c, "a digest other than sha256");
+	const char *digest = *text ? text + strlen(prefix) : "";
+	if (*text && (strlen(digest) != DIGEST_BASE64_LEN || strspn(digest, alphabet) != DIGEST_BASE64_LEN))
+		return bad(e, c, "the digest is no URL-safe base64 of 32 bytes without padding");
+	*ret = arena_strdup(a, digest);
+	return 0;
+}
+
+static int parse_size(const struct cursor *c, const char *text, int64_t *ret, struct err *e)
+{
+	size_t n = strlen(text);
+	if (strspn(text, "0123456789") != n || n > 18)
+		return bad(e, c, "the size is no number");
+	int64_t v = n ? 0 : -1;
+	for (; *text; text++)
+		v = v * 10 + (*text - '0');
+	*ret = v;
+	return 0;
+}
+
+static int parse_row(struct cursor *c, struct buf *field, struct arena *a, struct wheel_record_row *row, struct err *e)
+{
+	for (unsigned i = 0; i < FIELDS; i++) {
+		if (i > 0) {
+			if (c->at == c->end || *c->at != ',')
+				return bad(e, c, "fewer than three fields");
+			c->at++;
+		}
+		if (read_field(c, field, e) < 0)
+			return -1;
+		const char *text = buf_cstr(field);
+		if (i == 0 && !*text)
+			return bad(e, c, "the path is empty");
+		if (i == 0)
+			row->path = arena_strdup(a, text);
+		else if ((i == 1 ? parse_digest(c, text, a, &row->sha256, e) : parse_size(c, text, &row->size, e)) < 0)
+			return -1;
+	}
+	return read_end_of_line(c, e);
+}
+
+int wheel_record_parse(const char *text, size_t len, const char *what, struct arena *a, struct wheel_record_row **ret, size_t *ret_count,
+		       struct err *e)
+{
+	struct cursor c = {text, text + len, what, 1};
+	struct buf AUTO_BUF field = {0}, AUTO_BUF rows = {0};
+	if (len && memchr(text, 0, len))
+		return err_set(e, ERR_INTEGRITY, "'%s' holds NUL bytes", what);
+	for (; c.at < c.end; c.line++) {
+		struct wheel_record_row row = {0};
+		if (parse_row(&c, &field, a, &row, e) < 0)
+			return -1;
+		buf_add(&rows, &row, sizeof(row));
+	}
+	size_t count = rows.len / sizeof(**ret);
+	struct wheel_record_row *out = arena_array(a, count, sizeof(*out));
+	if (count)
+		memcpy(out, rows.data, rows.len);
+	*ret = out;
+	*ret_count = count;
+	return 0;
+}
+
+void wheel_record_line(struct buf *out, const char *path, const char *sha256_base64url, int64_t size)
+{
+	if (strpbrk(path, ",\"\r\n")) {
+		buf_addc(out, '"');
+		for (const char *s = path; *s; s++) {
+			if (*s == '"')
+				buf_addc(out, '"');
+			buf_addc(out, *s);
+		}
+		buf_addc(out, '"');
+	} else {
+		buf_addstr(out, path);
+	}
+	buf_printf(out, ",%s%s,", *sha256_base64url ? "sha256=" : "", sha256_base64url);
+	if (size >= 0)
+		buf_printf(out, "%" PRId64, size);
+	buf_addc(out, '\n');
+}

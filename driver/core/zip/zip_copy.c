@@ -1,0 +1,179 @@
+/* Entries taken over from another archive as they are. */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
+#include "base/os.h"
+#include "base/thread.h"
+#include "core/zip/zip_format.h"
+#include "core/zip/zip_reader.h"
+#include "core/zip/zip_writer.h"
+
+uint64_t zip_epoch(const struct zip_entry *en)
+{
+	uint32_t t = en->dos_time;
+	struct tm tm = {.tm_year = (int)(t >> 25) + 80,
+			.tm_mon = (int)(t >> 21 & 15) - 1,
+			.tm_mday = (int)(t >> 16 & 31),
+			.tm_hour = (int)(t >> 11 & 31),
+			.tm_min = (int)(t >> 5 & 63),
+			.tm_sec = (int)(t & 31) * 2};
+	time_t epoch = timegm(&tm);
+	return epoch < 0 ? 0 : (uint64_t)epoch;
+}
+
+enum { COPY_STEP = 4 << 20 };
+
+/* A thread that adds to the digest what another one writes. The writer itself stays as it is meanwhile, but for `hashed`, which is the follower's. */
+struct follower {
+	struct zip_writer *w;
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	uint64_t written; /* w->written as it will be */
+	bool done, failed;
+	struct err err;
+};
+
+static void follower_init(struct follower *f, struct zip_writer *w)
+{
+	*f = (struct follower){.w = w, .written = w->written};
+	pthread_mutex_init(&f->lock, NULL);
+	pthread_cond_init(&f->more, NULL);
+}
+
+static void follower_destroy(struct follower *f)
+{
+	pthread_mutex_destroy(&f->lock);
+	pthread_cond_destroy(&f->more);
+}
+
+static void follower_tell(struct follower *f, uint64_t n)
+{
+	pthread_mutex_lock(&f->lock);
+	f->written += n;
+	pthread_cond_signal(&f->more);
+	pthread_mutex_unlock(&f->lock);
+}
+
+static void follower_stop(struct follower *f)
+{
+	pthread_mutex_lock(&f->lock);
+	f->done = true;
+	pthread_cond_signal(&f->more);
+	pthread_mutex_unlock(&f->lock);
+}
+
+static void *follow(void *arg)
+{
+	struct follower *f = arg;
+	for (;;) {
+		pthread_mutex_lock(&f->lock);
+		while (!f->done && f->written == f->w->hashed)
+			pthread_cond_wait(&f->more, &f->lock);
+		uint64_t to = f->written;
+		pthread_mutex_unlock(&f->lock);
+		if (to == f->w->hashed)
+			return NULL;
+		f->failed = zip_writer_hash(f->w, to, &f->err) < 0;
+		if (f->failed)
+			return NULL;
+	}
+}
+
+static int bad_copy(struct err *e, const struct zip_reader *z, const struct zip_entry *en, const char *what)
+{
+	return err_set(e, ERR_INTEGRITY, "entry '%s' of '%s' %s, so it cannot be taken over as it is", en->name, z->path, what);
+}
+
+/* Where the record of entry `i` ends: entries lie one behind the other, so nothing but the next one can follow. */
+static uint64_t record_end(const struct zip_reader *z, size_t i)
+{
+	return z->data[i] + z->entries[i].packed;
+}
+
+/* The header in the file must be the one that this writer would write: then copied bytes and written ones cannot be told apart. What a local header has in common with the central one the reader compared when it opened the archive; flags, version and
+ * the length tell the rest. */
+static int adopt(struct zip_writer *w, const struct zip_reader *z, size_t i, uint64_t base, struct err *e)
+{
+	const struct zip_entry *en = &z->entries[i];
+	if (!S_ISREG(en->mode) || ((en->mode & 07777) != 0755 && (en->mode & 07777) != 0644))
+		return bad_copy(e, z, en, "has another mode than 0644 and 0755");
+	if (zip_writer_entry(w, en->name, en->size, en->mode & 07777, e) < 0)
+		return -1;
+	struct zip_out_entry *out = &w->entries[w->count - 1];
+	out->packed = en->packed;
+	out->crc = en->crc;
+	out->method = en->method;
+	out->offset = en->offset - base + w->written;
+	size_t len = ZIP_LOCAL_LEN + strlen(en->name) + (out->size >= ZIP_MAX32 || out->packed >= ZIP_MAX32 ? 20 : 0);
+	if (z->data[i] - en->offset != len)
+		return bad_copy(e, z, en, "has a header of another length");
+	return z->plain[i] && en->dos_time == w->dos_time ? 0 : bad_copy(e, z, en, "has a header of another kind");
+}
+
+/* Copies in steps; whoever hashes what was copied is told of each. */
+static int copy_range(struct zip_writer *w, const struct zip_reader *z, uint64_t from, uint64_t len, struct follower *f, struct err *e)
+{
+	off_t in = (off_t)from;
+	while (len) {
+		ssize_t n = os_copy(z->fd, &in, w->fd, len < COPY_STEP ? len : COPY_STEP);
+		if (n < 0 && (errno == EXDEV || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)) {
+			uint8_t block[64 * 1024];
+			size_t want = len < sizeof(block) ? (size_t)len : sizeof(block);
+			if (zip_read_at(z, (uint64_t)in, block, want, e) < 0 || fs_write_all(w->fd, block, want, w->path, e) < 0)
+				return -1;
+			n = (ssize_t)want;
+			in += n;
+		}
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_errno(e, ERR_SYSTEM, "cannot copy '%s' into '%s'", z->path, w->path);
+		if (n == 0)
+			return err_set(e, ERR_SYSTEM, "'%s' became shorter while it was read", z->path);
+		len -= (uint64_t)n;
+		follower_tell(f, (uint64_t)n);
+	}
+	return 0;
+}
+
+/* The digest of a large copy takes longer than the copy: both at once. */
+static int copy_hashed(struct zip_writer *w, const struct zip_reader *z, uint64_t from, uint64_t len, struct err *e)
+{
+	struct follower f;
+	pthread_t thread;
+	follower_init(&f, w);
+	bool started = len >= COPY_STEP && thread_start(&thread, follow, &f) == 0;
+	int rc = copy_range(w, z, from, len, &f, e);
+	follower_stop(&f);
+	if (started)
+		pthread_join(thread, NULL);
+	follower_destroy(&f);
+	w->written = f.written;
+	if (rc == 0 && f.failed) {
+		*e = f.err;
+		rc = -1;
+	}
+	return rc == 0 ? zip_writer_hash(w, w->written, e) : -1;
+}
+
+int zip_copy(struct zip_writer *w, const struct zip_reader *z, size_t first, size_t count, struct err *e)
+{
+	if (!count)
+		return 0;
+	if (zip_writer_drain(w, e) < 0)
+		return -1;
+	uint64_t base = z->entries[first].offset;
+	for (size_t i = first; i < first + count; i++) {
+		if (i > first && z->entries[i].offset != record_end(z, i - 1))
+			return bad_copy(e, z, &z->entries[i], "does not lie behind the one before it in the directory");
+		if (adopt(w, z, i, base, e) < 0)
+			return -1;
+	}
+	return copy_hashed(w, z, base, record_end(z, first + count - 1) - base, e);
+}

@@ -1,0 +1,167 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libdeflate.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
+#include "base/path.h"
+#include "core/zip/zip_format.h"
+#include "core/zip/zip_reader.h"
+
+enum { BLOCK = 256 * 1024 };
+
+/* What becomes of the contents: any of the three may be missing. */
+struct sink {
+	struct buf *out;
+	int fd;
+	const char *fd_name;
+	struct digest *digest;
+	uint64_t size;
+	uint32_t crc;
+};
+
+static int sink_add(struct sink *s, const uint8_t *data, size_t len, struct err *e)
+{
+	s->crc = libdeflate_crc32(s->crc, data, len);
+	s->size += len;
+	if (s->digest)
+		digest_update(s->digest, data, len);
+	if (s->out)
+		buf_add(s->out, data, len);
+	return s->fd >= 0 ? fs_write_all(s->fd, data, len, s->fd_name, e) : 0;
+}
+
+static int bad(struct err *e, const struct zip_reader *z, const struct zip_entry *en, const char *what)
+{
+	return err_set(e, ERR_INTEGRITY, "'%s': entry '%s' (offset %" PRIu64 ") %s", z->path, en->name, en->offset, what);
+}
+
+static int copy_stored(const struct zip_reader *z, const struct zip_entry *en, uint64_t at, struct sink *s, struct err *e)
+{
+	struct arena AUTO_ARENA scratch = {0};
+	uint8_t *in = arena_alloc(&scratch, BLOCK);
+	for (uint64_t left = en->packed; left;) {
+		size_t n = left < BLOCK ? (size_t)left : BLOCK;
+		if (zip_read_at(z, at, in, n, e) < 0 || sink_add(s, in, n, e) < 0)
+			return -1;
+		at += n;
+		left -= n;
+	}
+	return 0;
+}
+
+static void stream_end(z_stream *s)
+{
+	inflateEnd(s);
+}
+
+static int inflate_all(const struct zip_reader *z, const struct zip_entry *en, uint64_t at, struct sink *s, struct err *e)
+{
+	z_stream CLEANUP(stream_end) zs = {0};
+	struct arena AUTO_ARENA scratch = {0};
+	uint8_t *in = arena_alloc(&scratch, BLOCK), *out = arena_alloc(&scratch, BLOCK);
+	if (inflateInit2(&zs, -15) != Z_OK)
+		abort();
+	uint64_t left = en->packed;
+	for (int rc = Z_OK; rc != Z_STREAM_END;) {
+		if (zs.avail_in == 0 && left) {
+			size_t n = left < BLOCK ? (size_t)left : BLOCK;
+			if (zip_read_at(z, at, in, n, e) < 0)
+				return -1;
+			at += n;
+			left -= n;
+			zs.next_in = in;
+			zs.avail_in = (unsigned)n;
+		}
+		zs.next_out = out;
+		zs.avail_out = BLOCK;
+		rc = inflate(&zs, Z_NO_FLUSH);
+		size_t made = BLOCK - zs.avail_out;
+		if (rc != Z_OK && rc != Z_STREAM_END)
+			return bad(e, z, en, rc == Z_BUF_ERROR ? "ends in the middle of its deflate stream" : "does not inflate");
+		if (made > en->size - s->size)
+			return bad(e, z, en, "is larger than its header says");
+		if (sink_add(s, out, made, e) < 0)
+			return -1;
+	}
+	return left || zs.avail_in ? bad(e, z, en, "has bytes behind its deflate stream") : 0;
+}
+
+static int read_entry(const struct zip_reader *z, const struct zip_entry *en, struct sink *s, struct err *e)
+{
+	uint64_t at = z->data[en - z->entries];
+	if ((en->method == ZIP_STORED ? copy_stored : inflate_all)(z, en, at, s, e) < 0)
+		return -1;
+	if (s->size != en->size)
+		return bad(e, z, en, "is smaller than its header says");
+	return s->crc == en->crc ? 0 : bad(e, z, en, "has a wrong checksum");
+}
+
+int zip_read(const struct zip_reader *z, const struct zip_entry *en, uint64_t max, struct buf *out, struct err *e)
+{
+	if (en->size > max)
+		return err_set(e, ERR_INTEGRITY, "'%s': entry '%s' has %" PRIu64 " bytes, more than the %" PRIu64 " that are sensible",
+			       z->path, en->name, en->size, max);
+	struct buf AUTO_BUF made = {0};
+	struct sink s = {.out = &made, .fd = -1};
+	if (read_entry(z, en, &s, e) < 0)
+		return -1;
+	buf_add(out, made.data, made.len);
+	return 0;
+}
+
+int zip_extract_fd(const struct zip_reader *z, const struct zip_entry *en, int fd, uint8_t ret_sha256[32], struct err *e)
+{
+	struct digest *AUTO_DIGEST digest = ret_sha256 ? digest_new() : NULL;
+	struct sink s = {.fd = fd, .fd_name = en->name, .digest = digest};
+	if (read_entry(z, en, &s, e) < 0)
+		return -1;
+	if (digest)
+		digest_final(digest, ret_sha256);
+	return 0;
+}
+
+static int extract_one(const struct zip_reader *z, const struct zip_entry *en, const char *dir, struct arena *a, struct err *e)
+{
+	char *path = path_join(a, dir, en->name);
+	if (path_has_suffix(path, "/"))
+		return fs_mkdirs(path, e);
+	if (fs_mkdirs(path_dir(a, path), e) < 0)
+		return -1;
+	bool executable = en->mode & S_IXUSR;
+	int AUTO_FD fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot create '%s'", path);
+	if (zip_extract_fd(z, en, fd, NULL, e) < 0)
+		return -1;
+	if (fchmod(fd, executable ? 0755 : 0644) < 0 || close(steal_fd(&fd)) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot write '%s'", path);
+	return 0;
+}
+
+int zip_extract_into(const struct zip_reader *z, const char *dir, const struct run *run, struct err *e)
+{
+	if (fs_mkdirs(dir, e) < 0)
+		return -1;
+	for (size_t i = 0; i < z->count; i++) {
+		struct arena AUTO_ARENA scratch = {0};
+		if (run_check(run, e) < 0 || extract_one(z, &z->entries[i], dir, &scratch, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int zip_extract_all(const struct zip_reader *z, const char *dir, const struct run *run, struct err *e)
+{
+	struct arena AUTO_ARENA a = {0};
+	struct strlist there = {0};
+	if (fs_mkdirs(dir, e) < 0 || fs_list(dir, &a, &there, e) < 0)
+		return -1;
+	if (there.count)
+		return err_set(e, ERR_USAGE, "'%s' is not empty: '%s' is in it", dir, there.items[0]);
+	return zip_extract_into(z, dir, run, e);
+}

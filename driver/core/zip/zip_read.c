@@ -1,0 +1,468 @@
+/* The directory of an archive, checked so that every reader in the world sees the same entries: what a streaming reader finds through the local headers and what a
+ * seeking one finds through the central directory must be one and the same, and nothing else may be in the file. */
+#include "core/zip/zip_reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/path.h"
+#include "base/utf8.h"
+#include "core/zip/zip_format.h"
+
+enum {
+	DIRECTORY_MAX = 256 << 20,                               /* some two million entries */
+	FLAGS_ALLOWED = 6 | ZIP_FLAG_DESCRIPTOR | ZIP_FLAG_UTF8, /* bits 1 and 2 tell how hard deflate tried */
+	EXTRA_UNICODE_PATH = 0x7075,
+	EXTRA_UNICODE_COMMENT = 0x6375,
+};
+
+struct directory {
+	uint64_t count, size, offset;
+	uint64_t end; /* where it must end: the first byte of the end records */
+};
+
+/* One central or local header, zip64 already resolved. */
+struct header {
+	unsigned flags, method;
+	uint32_t time, crc;
+	uint64_t packed, size, offset;
+	const uint8_t *name;
+	size_t name_len;
+};
+
+int zip_read_at(const struct zip_reader *z, uint64_t offset, void *to, size_t len, struct err *e)
+{
+	for (size_t have = 0; have < len;) {
+		ssize_t n = pread(z->fd, (char *)to + have, len - have, (off_t)(offset + have));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_errno(e, ERR_SYSTEM, "cannot read '%s'", z->path);
+		if (n == 0)
+			return err_set(e, ERR_INTEGRITY, "'%s' ends at offset %" PRIu64 ", in the middle of something", z->path,
+				       offset + have);
+		have += (size_t)n;
+	}
+	return 0;
+}
+
+static int bad(struct err *e, const struct zip_reader *z, uint64_t offset, const char *what)
+{
+	return err_set(e, ERR_INTEGRITY, "'%s' is no good archive: %s at offset %" PRIu64, z->path, what, offset);
+}
+
+static int bad_entry(struct err *e, const struct zip_reader *z, const char *name, uint64_t offset, const char *what)
+{
+	return err_set(e, ERR_INTEGRITY, "'%s' is no good archive: entry '%s' %s (offset %" PRIu64 ")", z->path, name, what, offset);
+}
+
+static int read_end_64(const struct zip_reader *z, uint64_t end_at, const uint8_t *end, const uint8_t *locator, struct directory *d,
+		       struct err *e)
+{
+	uint8_t r[ZIP_END64_LEN];
+	uint64_t at = zip_get64(locator + 8), locator_at = end_at - ZIP_LOCATOR_LEN;
+	if (zip_get32(locator + 4) != 0 || zip_get32(locator + 16) != 1)
+		return bad(e, z, locator_at, "more than one disk");
+	if (locator_at < ZIP_END64_LEN || at != locator_at - ZIP_END64_LEN)
+		return bad(e, z, locator_at, "the zip64 locator points to a wrong place");
+	if (zip_read_at(z, at, r, sizeof(r), e) < 0)
+		return -1;
+	if (zip_get32(r) != ZIP_END64_SIG || zip_get64(r + 4) != ZIP_END64_LEN - 12)
+		return bad(e, z, at, "no zip64 end record");
+	if (zip_get32(r + 16) != 0 || zip_get32(r + 20) != 0 || zip_get64(r + 24) != zip_get64(r + 32))
+		return bad(e, z, at, "more than one disk");
+	*d = (struct directory){zip_get64(r + 32), zip_get64(r + 40), zip_get64(r + 48), at};
+	if (d->count < ZIP_MAX16 && d->size < ZIP_MAX32 && d->offset < ZIP_MAX32)
+		return bad(e, z, at, "a zip64 end record that nothing needs");
+	uint16_t count = d->count >= ZIP_MAX16 ? ZIP_MAX16 : (uint16_t)d->count;
+	uint32_t size = d->size >= ZIP_MAX32 ? ZIP_MAX32 : (uint32_t)d->size;
+	uint32_t offset = d->offset >= ZIP_MAX32 ? ZIP_MAX32 : (uint32_t)d->offset;
+	if (zip_get16(end + 10) != count || zip_get32(end + 12) != size || zip_get32(end + 16) != offset)
+		return bad(e, z, end_at, "the two end records differ");
+	return 0;
+}
+
+/* There is no plain end record at the end: says what is wrong, by looking for one further ahead. */
+static int no_end(const struct zip_reader *z, struct err *e)
+{
+	struct arena AUTO_ARENA scratch = {0};
+	size_t len = z->size < ZIP_END_LEN + ZIP_MAX16 ? (size_t)z->size : ZIP_END_LEN + ZIP_MAX16;
+	uint64_t from = z->size - len, at = z->size - ZIP_END_LEN;
+	uint8_t *tail = arena_alloc(&scratch, len);
+	if (zip_read_at(z, from, tail, len, e) < 0)
+		return -1;
+	for (size_t i = len - ZIP_END_LEN + 1; i-- > 0;) {
+		size_t behind = len - i - ZIP_END_LEN;
+		if (zip_get32(tail + i) != ZIP_END_SIG)
+			continue;
+		if (zip_get16(tail + i + 20) == behind)
+			return bad(e, z, from + i, "a comment in the end record");
+		return err_set(e, ERR_INTEGRITY, "'%s' is no good archive: %zu foreign bytes behind its end at offset %" PRIu64, z->path,
+			       behind, z->size - behind);
+	}
+	bad(e, z, at, "no end record where the file ends");
+	return err_hint(e, "the file is cut short, or no archive at all");
+}
+
+static int read_end(const struct zip_reader *z, struct directory *d, struct err *e)
+{
+	uint8_t end[ZIP_END_LEN], locator[ZIP_LOCATOR_LEN];
+	if (z->size < ZIP_END_LEN)
+		return bad(e, z, 0, "too short for an end record");
+	uint64_t at = z->size - ZIP_END_LEN;
+	if (zip_read_at(z, at, end, sizeof(end), e) < 0)
+		return -1;
+	if (zip_get32(end) != ZIP_END_SIG || zip_get16(end + 20) != 0)
+		return no_end(z, e);
+	if (zip_get16(end + 4) != 0 || zip_get16(end + 6) != 0 || zip_get16(end + 8) != zip_get16(end + 10))
+		return bad(e, z, at, "more than one disk");
+	*d = (struct directory){zip_get16(end + 10), zip_get32(end + 12), zip_get32(end + 16), at};
+	bool found = false;
+	if (at >= ZIP_LOCATOR_LEN) {
+		if (zip_read_at(z, at - ZIP_LOCATOR_LEN, locator, sizeof(locator), e) < 0)
+			return -1;
+		found = zip_get32(locator) == ZIP_LOCATOR_SIG;
+	}
+	if (found && read_end_64(z, at, end, locator, d, e) < 0)
+		return -1;
+	if (!found && (d->size == ZIP_MAX32 || d->offset == ZIP_MAX32))
+		return bad(e, z, at, "the zip64 end record is missing");
+	if (d->offset > d->end || d->size != d->end - d->offset)
+		return bad(e, z, at, "the central directory is not where the end record says");
+	if (d->size > DIRECTORY_MAX)
+		return bad(e, z, at, "an absurdly large central directory");
+	if (d->count > d->size / ZIP_CENTRAL_LEN)
+		return bad(e, z, at, "more entries than the central directory has room for");
+	return 0;
+}
+
+/* The zip64 field must be there exactly when one of the values asks for it, and hold exactly those. Some build tools repeat the plain sizes in a local one: harmless. */
+static const char *resolve_64(const uint8_t *field, size_t len, bool local, struct header *h)
+{
+	uint64_t *values[] = {&h->size, &h->packed, &h->offset};
+	size_t at = 0;
+	bool all = local && (h->size == ZIP_MAX32 || h->packed == ZIP_MAX32); /* a local header has both or none */
+	for (size_t i = 0; i < (local ? 2 : 3); i++) {
+		if (*values[i] != ZIP_MAX32 && !all)
+			continue;
+		if (!field || len - at < 8)
+			return "lacks a zip64 value";
+		if (all && *values[i] != ZIP_MAX32)
+			return "has only one of the two sizes in zip64";
+		*values[i] = zip_get64(field + at);
+		at += 8;
+	}
+	bool repeated = local && at == 0 && len == 16 && zip_get64(field) == h->size && zip_get64(field + 8) == h->packed;
+	if (field && at != len && !repeated)
+		return "has zip64 values that nothing asks for";
+	return NULL;
+}
+
+static const char *read_extra(const uint8_t *p, size_t len, bool local, struct header *h)
+{
+	const uint8_t *zip64 = NULL;
+	size_t zip64_len = 0;
+	while (len) {
+		size_t n;
+		if (len < 4 || (n = zip_get16(p + 2)) > len - 4)
+			return "has an extra field that does not fit";
+		unsigned id = zip_get16(p);
+		if (id == EXTRA_UNICODE_PATH || id == EXTRA_UNICODE_COMMENT)
+			return "has a second name in an extra field";
+		if (id == ZIP_EXTRA_64) {
+			if (zip64)
+				return "has two zip64 fields";
+			zip64 = p + 4;
+			zip64_len = n;
+		}
+		p += 4 + n;
+		len -= 4 + n;
+	}
+	return resolve_64(zip64, zip64_len, local, h);
+}
+
+static const char *check_name(const struct header *h, char *name)
+{
+	bool ascii = true;
+	for (size_t i = 0; i < h->name_len; i++) {
+		unsigned char c = h->name[i];
+		if (c < 0x20 || c == 0x7f || c == '\\')
+			return "has control bytes or a backslash in its name";
+		ascii = ascii && c < 0x80;
+	}
+	if (!ascii && !(h->flags & ZIP_FLAG_UTF8))
+		return "has a name that is neither ASCII nor marked as UTF-8";
+	if (!utf8_valid(name))
+		return "has a name that is no UTF-8";
+	bool dir = h->name_len && name[h->name_len - 1] == '/';
+	if (dir)
+		name[h->name_len - 1] = '\0';
+	bool safe = path_is_safe_relative(name);
+	if (dir)
+		name[h->name_len - 1] = '/';
+	if (!safe)
+		return "has an unsafe name";
+	if (dir && (h->size || h->packed))
+		return "is a directory with contents";
+	return NULL;
+}
+
+static const char *check_kind(const struct header *h, const struct zip_entry *en)
+{
+	if (h->flags & ~(unsigned)FLAGS_ALLOWED)
+		return h->flags & (1 | 1 << 6 | 1 << 13) ? "is encrypted" : "has flags that no wheel needs";
+	if (h->method != ZIP_STORED && h->method != ZIP_DEFLATED)
+		return "is packed by a method other than stored and deflate";
+	if (h->method == ZIP_STORED && h->packed != h->size)
+		return "is stored but has two sizes";
+	if (S_ISLNK(en->mode))
+		return "is a symbolic link";
+	bool dir = en->name[h->name_len - 1] == '/';
+	if (en->mode & S_IFMT && !(dir ? S_ISDIR(en->mode) : S_ISREG(en->mode)))
+		return "is of a kind that its name does not show";
+	return NULL;
+}
+
+static int read_central(struct zip_reader *z, const struct directory *d, const uint8_t *dir, struct arena *a, struct header *headers,
+			struct err *e)
+{
+	uint64_t at = 0;
+	for (size_t i = 0; i < d->count; i++) {
+		const uint8_t *p = dir + at;
+		struct zip_entry *en = &z->entries[i];
+		struct header *h = &headers[i];
+		if (d->size - at < ZIP_CENTRAL_LEN || zip_get32(p) != ZIP_CENTRAL_SIG)
+			return bad(e, z, d->offset + at, "no central header");
+		size_t name_len = zip_get16(p + 28), extra_len = zip_get16(p + 30), comment_len = zip_get16(p + 32);
+		if (d->size - at - ZIP_CENTRAL_LEN < name_len + extra_len + comment_len)
+			return bad(e, z, d->offset + at, "a central header that does not fit");
+		*h = (struct header){zip_get16(p + 8),  zip_get16(p + 10), zip_get32(p + 12),   zip_get32(p + 16), zip_get32(p + 20),
+				     zip_get32(p + 24), zip_get32(p + 42), p + ZIP_CENTRAL_LEN, name_len};
+		char *name = arena_strndup(a, (const char *)h->name, name_len);
+		const char *what = name_len == 0 || strlen(name) != name_len ? "has NULs in its name or none"
+				   : comment_len                             ? "has a comment"
+				   : zip_get16(p + 34)                       ? "is on another disk"
+									     : read_extra(h->name + name_len, extra_len, false, h);
+		if (!what)
+			what = check_name(h, name);
+		*en = (struct zip_entry){name, h->size, h->packed, h->offset, h->crc, (uint16_t)h->method, 0, h->time};
+		if (p[5] == ZIP_UNIX)
+			en->mode = zip_get32(p + 38) >> 16;
+		if (!what)
+			what = check_kind(h, en);
+		if (what)
+			return bad_entry(e, z, name, d->offset + at, what);
+		at += ZIP_CENTRAL_LEN + name_len + extra_len + comment_len;
+	}
+	return at == d->size ? 0 : bad(e, z, d->offset + at, "foreign bytes in the central directory");
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct zip_entry *const *x = a, *const *y = b;
+	return strcmp((*x)->name, (*y)->name);
+}
+
+static int by_offset(const void *a, const void *b)
+{
+	const struct zip_entry *const *x = a, *const *y = b;
+	return (*x)->offset < (*y)->offset ? -1 : (*x)->offset > (*y)->offset;
+}
+
+/* Duplicates, and names that would be both a file and a directory. */
+static int check_names(const struct zip_reader *z, struct err *e)
+{
+	for (size_t i = 0; i < z->count; i++) {
+		const struct zip_entry *en = z->by_name[i];
+		if (i + 1 < z->count && strcmp(en->name, z->by_name[i + 1]->name) == 0)
+			return bad_entry(e, z, en->name, z->by_name[i + 1]->offset, "is there twice");
+		struct arena AUTO_ARENA scratch = {0};
+		char *parent = arena_strdup(&scratch, en->name);
+		for (char *slash; (slash = strrchr(parent, '/'));) {
+			*slash = '\0';
+			if (zip_find(z, parent))
+				return bad_entry(e, z, parent, en->offset, "is a file and a directory");
+		}
+	}
+	return 0;
+}
+
+/* The values behind the data of an entry that was written as a stream; `gap` bytes of whatever lie there. */
+static const char *check_descriptor(const uint8_t *p, uint64_t gap, const struct zip_entry *en)
+{
+	const char *what = "has a data descriptor that differs";
+	bool wide = gap == 20 || gap == 24, signed_ = gap == 16 || gap == 24;
+	if (gap != 12 && gap != 16 && gap != 20 && gap != 24)
+		return what;
+	if (signed_ && zip_get32(p) != ZIP_DESCRIPTOR_SIG)
+		return what;
+	p += signed_ ? 4 : 0;
+	uint64_t packed = wide ? zip_get64(p + 4) : zip_get32(p + 4), size = wide ? zip_get64(p + 12) : zip_get32(p + 8);
+	return zip_get32(p) == en->crc && packed == en->packed && size == en->size ? NULL : what;
+}
+
+static const char *compare_headers(const struct header *l, const struct header *c)
+{
+	if (!c->name || l->name_len != c->name_len || memcmp(l->name, c->name, l->name_len) != 0)
+		return "has another name in its local header";
+	if (l->flags != c->flags || l->method != c->method || l->time != c->time)
+		return "has other flags, method or time in its local header";
+	bool streamed = l->flags & ZIP_FLAG_DESCRIPTOR;
+	if (streamed && !l->crc && !l->packed && !l->size)
+		return NULL;
+	if (l->crc != c->crc || l->packed != c->packed || l->size != c->size)
+		return "has another size or checksum in its local header";
+	return NULL;
+}
+
+/* One local header; *ret_end is where its record must end. `next` is where the following one starts. */
+static int check_local(struct zip_reader *z, size_t i, const struct header *central, uint64_t next, struct err *e)
+{
+	const struct zip_entry *en = &z->entries[i];
+	/* Most headers come whole with one read: a wheel has ten thousand. */
+	uint8_t head[512], tail[24];
+	size_t have = ZIP_LOCAL_LEN + central->name_len + 32;
+	if (next - en->offset < ZIP_LOCAL_LEN)
+		return bad_entry(e, z, en->name, en->offset, "overlaps the next one");
+	have = have < sizeof(head) ? have : sizeof(head);
+	have = have < next - en->offset ? have : (size_t)(next - en->offset);
+	if (zip_read_at(z, en->offset, head, have, e) < 0)
+		return -1;
+	if (zip_get32(head) != ZIP_LOCAL_SIG)
+		return bad_entry(e, z, en->name, en->offset, "has no local header");
+	size_t name_len = zip_get16(head + 26), extra_len = zip_get16(head + 28), rest = name_len + extra_len;
+	uint64_t room = next - en->offset - ZIP_LOCAL_LEN;
+	if (room < rest || room - rest < en->packed)
+		return bad_entry(e, z, en->name, en->offset, "overlaps the next one");
+	struct arena AUTO_ARENA scratch = {0};
+	uint8_t *names = head + ZIP_LOCAL_LEN;
+	if (rest > have - ZIP_LOCAL_LEN) {
+		names = arena_alloc(&scratch, rest);
+		if (zip_read_at(z, en->offset + ZIP_LOCAL_LEN, names, rest, e) < 0)
+			return -1;
+	}
+	struct header h = {zip_get16(head + 6),
+			   zip_get16(head + 8),
+			   zip_get32(head + 10),
+			   zip_get32(head + 14),
+			   zip_get32(head + 18),
+			   zip_get32(head + 22),
+			   0,
+			   names,
+			   name_len};
+	const char *what = read_extra(names + name_len, extra_len, true, &h);
+	if (!what)
+		what = compare_headers(&h, central);
+	z->data[i] = en->offset + ZIP_LOCAL_LEN + rest;
+	z->plain[i] = (h.flags & ~(unsigned)ZIP_FLAG_UTF8) == 0 && zip_get16(head + 4) == (extra_len ? 45 : 20);
+	uint64_t gap = room - rest - en->packed;
+	if (!what && !(h.flags & ZIP_FLAG_DESCRIPTOR) && gap)
+		what = "is followed by bytes that belong to nothing";
+	if (!what && h.flags & ZIP_FLAG_DESCRIPTOR) {
+		if (zip_read_at(z, next - (gap > sizeof(tail) ? 0 : gap), tail, gap > sizeof(tail) ? 0 : (size_t)gap, e) < 0)
+			return -1;
+		what = check_descriptor(tail, gap, en);
+	}
+	return what ? bad_entry(e, z, en->name, en->offset, what) : 0;
+}
+
+/* All local records one behind the other, from the first byte up to the central directory. */
+static int check_layout(struct zip_reader *z, const struct directory *d, const struct header *headers, struct err *e)
+{
+	struct arena AUTO_ARENA scratch = {0};
+	const struct zip_entry **order = arena_array(&scratch, z->count, sizeof(void *));
+	for (size_t i = 0; i < z->count; i++)
+		order[i] = &z->entries[i];
+	qsort(order, z->count, sizeof(void *), by_offset);
+	uint64_t first = z->count ? order[0]->offset : d->offset;
+	if (first != 0)
+		return bad(e, z, 0, "bytes that belong to nothing");
+	for (size_t k = 0; k < z->count; k++) {
+		uint64_t next = k + 1 < z->count ? order[k + 1]->offset : d->offset;
+		if (next < order[k]->offset || next > d->offset)
+			return bad_entry(e, z, order[k]->name, order[k]->offset, "lies outside of the archive's data");
+		size_t i = (size_t)(order[k] - z->entries);
+		if (check_local(z, i, &headers[i], next, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int read_directory(struct zip_reader *z, struct arena *a, struct err *e)
+{
+	struct directory d = {0};
+	struct arena AUTO_ARENA scratch = {0};
+	if (read_end(z, &d, e) < 0)
+		return -1;
+	uint8_t *dir = arena_alloc(&scratch, d.size);
+	struct header *headers = arena_array(&scratch, d.count, sizeof(*headers));
+	if (zip_read_at(z, d.offset, dir, d.size, e) < 0)
+		return -1;
+	z->count = d.count;
+	z->entries = arena_array(a, d.count, sizeof(*z->entries));
+	z->by_name = arena_array(a, d.count, sizeof(void *));
+	z->data = arena_array(a, d.count, sizeof(*z->data));
+	z->plain = arena_array(a, d.count, sizeof(*z->plain));
+	if (read_central(z, &d, dir, a, headers, e) < 0)
+		return -1;
+	for (size_t i = 0; i < z->count; i++)
+		z->by_name[i] = &z->entries[i];
+	qsort(z->by_name, z->count, sizeof(void *), by_name);
+	if (check_names(z, e) < 0)
+		return -1;
+	return check_layout(z, &d, headers, e);
+}
+
+int zip_open(const char *path, struct arena *a, struct zip_reader **ret, struct err *e)
+{
+	struct stat st;
+	int AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot open '%s'", path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, ERR_INTEGRITY, "'%s' is no regular file", path);
+	struct zip_reader *z = arena_alloc(a, sizeof(*z));
+	*z = (struct zip_reader){.fd = fd, .path = arena_strdup(a, path), .size = (uint64_t)st.st_size};
+	if (read_directory(z, a, e) < 0)
+		return -1;
+	steal_fd(&fd);
+	*ret = z;
+	return 0;
+}
+
+void zip_close(struct zip_reader *z)
+{
+	if (!z || z->fd < 0)
+		return;
+	close(z->fd);
+	z->fd = -1;
+}
+
+size_t zip_count(const struct zip_reader *z)
+{
+	return z->count;
+}
+
+const struct zip_entry *zip_at(const struct zip_reader *z, size_t i)
+{
+	return &z->entries[i];
+}
+
+const struct zip_entry *zip_find(const struct zip_reader *z, const char *name)
+{
+	size_t low = 0, high = z->count;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		int c = strcmp(name, z->by_name[mid]->name);
+		if (c == 0)
+			return z->by_name[mid];
+		if (c < 0)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return NULL;
+}

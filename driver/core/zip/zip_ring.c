@@ -1,0 +1,211 @@
+#include "core/zip/zip_ring.h"
+
+#include <errno.h>
+#include <libdeflate.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/thread.h"
+
+enum {
+	THREADS_MAX = 64,
+	SLOTS = 256,
+	SMALL = 32 * 1024,
+};
+
+struct zip_buffers {
+	uint8_t *raw, *out;
+	struct zip_buffers *next; /* free */
+};
+
+struct zip_ring {
+	pthread_mutex_t lock;
+	pthread_cond_t queued, done;
+	struct zip_slot slots[SLOTS];
+	struct zip_buffers small[SLOTS]; /* each slot's own */
+	struct zip_buffers *large;
+	size_t large_count;
+	struct zip_buffers *large_free;
+	/* running numbers, slot = number % SLOTS: popped <= taken <= submitted */
+	size_t submitted, taken, popped;
+	size_t awaited; /* whose end is told: one for each would be a turn of the scheduler for each */
+	bool stop;
+	int level;
+	pthread_t threads[THREADS_MAX];
+	unsigned running;
+};
+
+static void deflate_slot(struct zip_deflater *d, int level, struct zip_slot *s)
+{
+	s->crc = libdeflate_crc32(0, s->raw, s->raw_len);
+	s->out_len = 0;
+	if (s->store || level == 0 || s->raw_len == 0)
+		return;
+	s->failed = zip_deflate_chunk(d, s->raw, s->raw_len, s->last, s->out, &s->out_len, &s->err) < 0;
+	if (!s->failed && s->whole && s->out_len >= s->raw_len)
+		s->out_len = 0;
+}
+
+static void *work(void *arg)
+{
+	struct zip_ring *r = arg;
+	struct zip_deflater *d = r->level ? zip_deflater_new(r->level) : NULL;
+	pthread_mutex_lock(&r->lock);
+	for (;;) {
+		while (!r->stop && r->taken == r->submitted)
+			pthread_cond_wait(&r->queued, &r->lock);
+		if (r->stop)
+			break;
+		size_t number = r->taken++;
+		struct zip_slot *s = &r->slots[number % SLOTS];
+		pthread_mutex_unlock(&r->lock);
+		deflate_slot(d, r->level, s);
+		pthread_mutex_lock(&r->lock);
+		s->done = true;
+		if (number == r->awaited)
+			pthread_cond_signal(&r->done);
+	}
+	pthread_mutex_unlock(&r->lock);
+	zip_deflater_free(d);
+	return NULL;
+}
+
+static void *must(void *p)
+{
+	if (!p)
+		abort();
+	return p;
+}
+
+static void make_buffers(struct zip_ring *r, size_t large_count)
+{
+	for (size_t i = 0; i < SLOTS; i++)
+		r->small[i] = (struct zip_buffers){must(malloc(SMALL)), must(malloc(zip_deflate_bound(SMALL))), NULL};
+	r->large = must(calloc(large_count, sizeof(*r->large)));
+	r->large_count = large_count;
+	for (size_t i = 0; i < large_count; i++) {
+		r->large[i] = (struct zip_buffers){must(malloc(ZIP_CHUNK)), must(malloc(zip_deflate_bound(ZIP_CHUNK))), r->large_free};
+		r->large_free = &r->large[i];
+	}
+}
+
+static void free_buffers(struct zip_buffers *b, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		free(b[i].raw);
+		free(b[i].out);
+	}
+}
+
+int zip_ring_new(unsigned threads, int level, struct zip_ring **ret, struct err *e)
+{
+	struct zip_ring *r = must(calloc(1, sizeof(*r)));
+	if (threads < 1)
+		threads = 1;
+	if (threads > THREADS_MAX)
+		threads = THREADS_MAX;
+	r->level = level;
+	make_buffers(r, threads + (threads < 4 ? 2 : threads / 2));
+	pthread_mutex_init(&r->lock, NULL);
+	pthread_cond_init(&r->queued, NULL);
+	pthread_cond_init(&r->done, NULL);
+	for (; r->running < threads; r->running++) {
+		errno = thread_start(&r->threads[r->running], work, r);
+		if (errno)
+			break;
+	}
+	if (r->running == 0) {
+		err_errno(e, ERR_SYSTEM, "cannot start a thread");
+		zip_ring_free(r);
+		return -1;
+	}
+	*ret = r;
+	return 0;
+}
+
+void zip_ring_free(struct zip_ring *r)
+{
+	if (!r)
+		return;
+	pthread_mutex_lock(&r->lock);
+	r->stop = true;
+	pthread_cond_broadcast(&r->queued);
+	pthread_mutex_unlock(&r->lock);
+	for (unsigned i = 0; i < r->running; i++)
+		pthread_join(r->threads[i], NULL);
+	pthread_mutex_destroy(&r->lock);
+	pthread_cond_destroy(&r->queued);
+	pthread_cond_destroy(&r->done);
+	free_buffers(r->small, SLOTS);
+	free_buffers(r->large, r->large_count);
+	free(r->large);
+	free(r);
+}
+
+struct zip_slot *zip_ring_fill(struct zip_ring *r, size_t len)
+{
+	/* submitted, popped and the free buffers belong to the one thread that fills and empties. */
+	if (r->submitted - r->popped == SLOTS || (len > SMALL && !r->large_free))
+		return NULL;
+	struct zip_slot *s = &r->slots[r->submitted % SLOTS];
+	struct zip_buffers *b = &r->small[r->submitted % SLOTS];
+	s->large = NULL;
+	if (len > SMALL) {
+		s->large = b = r->large_free;
+		r->large_free = b->next;
+	}
+	s->raw = b->raw;
+	s->out = b->out;
+	return s;
+}
+
+void zip_ring_submit(struct zip_ring *r)
+{
+	pthread_mutex_lock(&r->lock);
+	struct zip_slot *s = &r->slots[r->submitted++ % SLOTS];
+	s->done = s->failed = false;
+	pthread_cond_signal(&r->queued);
+	pthread_mutex_unlock(&r->lock);
+}
+
+/* Whether a slot is done, or, with `wait`, once it is. */
+static bool is_done(struct zip_ring *r, size_t number, bool wait)
+{
+	const struct zip_slot *s = &r->slots[number % SLOTS];
+	pthread_mutex_lock(&r->lock);
+	r->awaited = number;
+	while (wait && !s->done)
+		pthread_cond_wait(&r->done, &r->lock);
+	bool done = s->done;
+	pthread_mutex_unlock(&r->lock);
+	return done;
+}
+
+/* Of a ring full of small chunks a quarter is waited for, not each: the other quarters keep the workers busy meanwhile. */
+static size_t worth_waiting_for(const struct zip_ring *r)
+{
+	size_t number = r->popped;
+	if (r->submitted - r->popped < SLOTS || r->slots[number % SLOTS].large)
+		return number;
+	while (number + 1 < r->popped + SLOTS / 4 && !r->slots[(number + 1) % SLOTS].large)
+		number++;
+	return number;
+}
+
+struct zip_slot *zip_ring_oldest(struct zip_ring *r, bool wait)
+{
+	if (r->popped == r->submitted)
+		return NULL;
+	if (wait)
+		(void)is_done(r, worth_waiting_for(r), true);
+	return is_done(r, r->popped, wait) ? &r->slots[r->popped % SLOTS] : NULL;
+}
+
+void zip_ring_pop(struct zip_ring *r)
+{
+	struct zip_buffers *b = r->slots[r->popped++ % SLOTS].large;
+	if (!b)
+		return;
+	b->next = r->large_free;
+	r->large_free = b;
+}

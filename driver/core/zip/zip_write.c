@@ -1,0 +1,464 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <libdeflate.h>
+#include <search.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <zlib.h>
+
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
+#include "base/os.h"
+#include "base/path.h"
+#include "core/zip/zip_format.h"
+#include "core/zip/zip_ring.h"
+#include "core/zip/zip_writer.h"
+
+/* An entry this near below 4 GiB is stored: were it deflated and not to shrink, its packed size could need a 64-bit field that its header, written first, has no room for. */
+#define STORE_SLACK ((uint64_t)16 << 20)
+
+const char *zip_writer_id(void)
+{
+	return "4 libdeflate " LIBDEFLATE_VERSION_STRING;
+}
+
+static void put16(struct buf *b, unsigned v)
+{
+	uint8_t x[2] = {(uint8_t)v, (uint8_t)(v >> 8)};
+	buf_add(b, x, sizeof(x));
+}
+
+static void put32(struct buf *b, uint32_t v)
+{
+	put16(b, v & 0xffff);
+	put16(b, v >> 16);
+}
+
+static void put64(struct buf *b, uint64_t v)
+{
+	put32(b, (uint32_t)v);
+	put32(b, (uint32_t)(v >> 32));
+}
+
+static uint32_t dos_time(uint64_t epoch)
+{
+	const uint64_t first = 315532800, last = 4354819198; /* 1980-01-01, 2107-12-31 23:59:58, UTC */
+	time_t t = (time_t)(epoch < first ? first : epoch > last ? last : epoch);
+	struct tm tm;
+	gmtime_r(&t, &tm);
+	return (uint32_t)(tm.tm_year - 80) << 25 | (uint32_t)(tm.tm_mon + 1) << 21 | (uint32_t)tm.tm_mday << 16 |
+	       (uint32_t)tm.tm_hour << 11 | (uint32_t)tm.tm_min << 5 | (uint32_t)tm.tm_sec / 2;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+static bool is_ascii(const char *s)
+{
+	for (; *s; s++) {
+		if (*s & 0x80)
+			return false;
+	}
+	return true;
+}
+
+static bool is_64(const struct zip_out_entry *en)
+{
+	return en->size >= ZIP_MAX32 || en->packed >= ZIP_MAX32;
+}
+
+/* What local and central header have in common, from "version needed" to the length of the name. */
+static void put_common(struct buf *b, const struct zip_writer *w, const struct zip_out_entry *en, bool needs_64)
+{
+	put16(b, needs_64 ? 45 : 20);
+	put16(b, is_ascii(en->name) ? 0 : ZIP_FLAG_UTF8);
+	put16(b, en->method);
+	put32(b, w->dos_time);
+	put32(b, en->crc);
+	put32(b, is_64(en) ? ZIP_MAX32 : (uint32_t)en->packed);
+	put32(b, is_64(en) ? ZIP_MAX32 : (uint32_t)en->size);
+	put16(b, (unsigned)strlen(en->name));
+}
+
+static void put_local(struct buf *b, const struct zip_writer *w, const struct zip_out_entry *en)
+{
+	put32(b, ZIP_LOCAL_SIG);
+	put_common(b, w, en, is_64(en));
+	put16(b, is_64(en) ? 20 : 0);
+	buf_addstr(b, en->name);
+	if (!is_64(en))
+		return;
+	put16(b, ZIP_EXTRA_64);
+	put16(b, 16);
+	put64(b, en->size);
+	put64(b, en->packed);
+}
+
+static void put_central(struct buf *b, const struct zip_writer *w, const struct zip_out_entry *en)
+{
+	bool far = en->offset >= ZIP_MAX32;
+	unsigned extra = (is_64(en) ? 16 : 0) + (far ? 8 : 0);
+	put32(b, ZIP_CENTRAL_SIG);
+	put16(b, ZIP_UNIX << 8 | (extra ? 45 : 20));
+	put_common(b, w, en, extra > 0);
+	put16(b, extra ? extra + 4 : 0);
+	put16(b, 0); /* comment */
+	put16(b, 0); /* disk */
+	put16(b, 0); /* internal attributes */
+	put32(b, en->mode << 16);
+	put32(b, far ? ZIP_MAX32 : (uint32_t)en->offset);
+	buf_addstr(b, en->name);
+	if (!extra)
+		return;
+	put16(b, ZIP_EXTRA_64);
+	put16(b, extra);
+	if (is_64(en)) {
+		put64(b, en->size);
+		put64(b, en->packed);
+	}
+	if (far)
+		put64(b, en->offset);
+}
+
+static void put_end(struct buf *b, uint64_t count, uint64_t offset, uint64_t size)
+{
+	if (count >= ZIP_MAX16 || offset >= ZIP_MAX32 || size >= ZIP_MAX32) {
+		put32(b, ZIP_END64_SIG);
+		put64(b, ZIP_END64_LEN - 12);
+		put16(b, ZIP_UNIX << 8 | 45);
+		put16(b, 45);
+		put32(b, 0);
+		put32(b, 0);
+		put64(b, count);
+		put64(b, count);
+		put64(b, size);
+		put64(b, offset);
+		put32(b, ZIP_LOCATOR_SIG);
+		put32(b, 0);
+		put64(b, offset + size);
+		put32(b, 1);
+	}
+	put32(b, ZIP_END_SIG);
+	put16(b, 0);
+	put16(b, 0);
+	put16(b, count >= ZIP_MAX16 ? ZIP_MAX16 : (unsigned)count);
+	put16(b, count >= ZIP_MAX16 ? ZIP_MAX16 : (unsigned)count);
+	put32(b, size >= ZIP_MAX32 ? ZIP_MAX32 : (uint32_t)size);
+	put32(b, offset >= ZIP_MAX32 ? ZIP_MAX32 : (uint32_t)offset);
+	put16(b, 0);
+}
+
+int zip_create(const char *path, uint64_t epoch, unsigned threads, int level, struct zip_writer **ret, struct err *e)
+{
+	if (level < 0 || level > 9)
+		return err_set(e, ERR_USAGE, "deflate level %d is not in 0..9", level);
+	struct zip_ring *ring;
+	if (zip_ring_new(threads, level, &ring, e) < 0)
+		return -1;
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (fd < 0) {
+		err_errno(e, ERR_SYSTEM, "cannot create '%s'", path);
+		zip_ring_free(ring);
+		return -1;
+	}
+	struct arena a = {0};
+	struct zip_writer *w = arena_alloc(&a, sizeof(*w));
+	*w = (struct zip_writer){.fd = fd, .path = arena_strdup(&a, path), .level = level, .dos_time = dos_time(epoch), .ring = ring};
+	w->digest = digest_new();
+	w->block = arena_alloc(&a, ZIP_HASH_BLOCK);
+	w->arena = a;
+	*ret = w;
+	return 0;
+}
+
+static void writer_free(struct zip_writer *w)
+{
+	zip_ring_free(w->ring);
+	buf_release(&w->pending);
+	digest_free(w->digest);
+	if (w->fd >= 0)
+		close(w->fd);
+	for (size_t i = 0; i < w->count; i++)
+		tdelete(w->entries[i].name, &w->names, compare_names);
+	free(w->entries);
+	struct arena a = w->arena; /* the writer itself lies in it */
+	arena_release(&a);
+}
+
+void zip_abort(struct zip_writer *w)
+{
+	if (!w)
+		return;
+	unlink(w->path);
+	writer_free(w);
+}
+
+static int write_out(struct zip_writer *w, const void *data, size_t len, struct err *e)
+{
+	if (fs_write_all(w->fd, data, len, w->path, e) < 0)
+		return -1;
+	/* Have the disk begin now, so that the fsync at the end is short. */
+	os_begin_writing(w->fd, (off_t)w->written, (off_t)len);
+	if (!w->header_open && w->hashed == w->written) {
+		digest_update(w->digest, data, len);
+		w->hashed += len;
+	}
+	w->written += len;
+	return 0;
+}
+
+static int flush(struct zip_writer *w, struct err *e)
+{
+	size_t len = w->pending.len;
+	w->pending.len = 0;
+	return len ? write_out(w, w->pending.data, len, e) : 0;
+}
+
+static int put(struct zip_writer *w, const void *data, size_t len, struct err *e)
+{
+	if (w->pending.len + len > ZIP_WRITE_BLOCK && flush(w, e) < 0)
+		return -1;
+	if (len > ZIP_WRITE_BLOCK)
+		return write_out(w, data, len, e);
+	buf_add(&w->pending, data, len);
+	return 0;
+}
+
+int zip_writer_hash(struct zip_writer *w, uint64_t end, struct err *e)
+{
+	while (w->hashed < end) {
+		uint64_t left = end - w->hashed;
+		ssize_t n = pread(w->fd, w->block, left < ZIP_HASH_BLOCK ? (size_t)left : ZIP_HASH_BLOCK, (off_t)w->hashed);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return err_errno(e, ERR_SYSTEM, "cannot read back '%s'", w->path);
+		digest_update(w->digest, w->block, (size_t)n);
+		w->hashed += (size_t)n;
+	}
+	return 0;
+}
+
+static int put_header(struct zip_writer *w, const struct zip_out_entry *en, struct err *e)
+{
+	struct buf AUTO_BUF b = {0};
+	put_local(&b, w, en);
+	return put(w, b.data, b.len, e);
+}
+
+/* The sizes and the CRC of an entry of several chunks are known behind its last one: until then nothing of it is hashed. */
+static int open_header(struct zip_writer *w, struct err *e)
+{
+	if (flush(w, e) < 0)
+		return -1;
+	w->header_open = true;
+	return 0;
+}
+
+static int fix_header(struct zip_writer *w, const struct zip_out_entry *en, struct err *e)
+{
+	struct buf AUTO_BUF b = {0};
+	put_local(&b, w, en);
+	if (flush(w, e) < 0 || fs_write_at(w->fd, b.data, b.len, en->offset, w->path, e) < 0)
+		return -1;
+	w->header_open = false;
+	return zip_writer_hash(w, w->written, e);
+}
+
+static int write_slot(struct zip_writer *w, const struct zip_slot *s, struct err *e)
+{
+	struct zip_out_entry *en = &w->entries[s->entry];
+	if (s->failed) {
+		*e = s->err;
+		return err_wrap(e, "'%s'", en->name);
+	}
+	bool raw = s->out_len == 0;
+	size_t len = raw ? s->raw_len : s->out_len;
+	if (s->index == 0) {
+		en->offset = w->written + w->pending.len;
+		en->method = raw ? ZIP_STORED : ZIP_DEFLATED;
+		en->crc = s->crc;
+		en->packed = len;
+		if ((!s->last && open_header(w, e) < 0) || put_header(w, en, e) < 0)
+			return -1;
+	} else {
+		en->crc = (uint32_t)crc32_combine(en->crc, s->crc, (z_off_t)s->raw_len);
+		en->packed += len;
+	}
+	if (put(w, raw ? s->raw : s->out, len, e) < 0)
+		return -1;
+	return s->last && s->index ? fix_header(w, en, e) : 0;
+}
+
+/* Writes what is done, and at least one chunk if `need`. */
+static int write_done(struct zip_writer *w, bool need, struct err *e)
+{
+	for (struct zip_slot *s; (s = zip_ring_oldest(w->ring, need)); need = false) {
+		if (write_slot(w, s, e) < 0)
+			return -1;
+		zip_ring_pop(w->ring);
+	}
+	return 0;
+}
+
+int zip_writer_drain(struct zip_writer *w, struct err *e)
+{
+	while (zip_ring_oldest(w->ring, true)) {
+		if (write_done(w, true, e) < 0)
+			return -1;
+	}
+	return flush(w, e);
+}
+
+static int next_slot(struct zip_writer *w, size_t len, struct zip_slot **ret, struct err *e)
+{
+	if (write_done(w, false, e) < 0)
+		return -1;
+	while (!(*ret = zip_ring_fill(w->ring, len))) {
+		if (write_done(w, true, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int zip_writer_entry(struct zip_writer *w, const char *name, uint64_t size, uint32_t mode, struct err *e)
+{
+	if (!path_is_safe_relative(name) || strchr(name, '\\') || strlen(name) > ZIP_MAX16)
+		return err_set(e, ERR_INTEGRITY, "'%s' is no safe name for an archive entry", name);
+	const char *own = arena_strdup(&w->arena, name);
+	const char *const *found = tsearch(own, &w->names, compare_names);
+	if (!found)
+		abort();
+	if (*found != own)
+		return err_set(e, ERR_INTEGRITY, "'%s' is in '%s' already", name, w->path);
+	if (w->count == w->cap) {
+		w->cap = w->cap ? w->cap * 2 : 256;
+		w->entries = realloc(w->entries, w->cap * sizeof(*w->entries));
+		if (!w->entries)
+			abort();
+	}
+	w->entries[w->count++] = (struct zip_out_entry){.name = own, .size = size, .mode = S_IFREG | mode};
+	return 0;
+}
+
+/* fill: puts `len` bytes of the contents, from `at` on, into `to`. */
+typedef int (*fill_fn)(void *user, uint8_t *to, size_t len, uint64_t at, struct err *e);
+
+static int add_chunks(struct zip_writer *w, fill_fn fill, void *user, struct err *e)
+{
+	size_t entry = w->count - 1, index = 0;
+	uint64_t size = w->entries[entry].size, at = 0;
+	do {
+		struct zip_slot *s;
+		size_t len = size - at < ZIP_CHUNK ? (size_t)(size - at) : ZIP_CHUNK;
+		if (next_slot(w, len, &s, e) < 0)
+			return -1;
+		if (len && fill(user, s->raw, len, at, e) < 0)
+			return -1;
+		at += len;
+		s->entry = entry;
+		s->index = index++;
+		s->raw_len = len;
+		s->last = at == size;
+		s->whole = s->last && s->index == 0;
+		s->store = size < ZIP_MAX32 && size >= ZIP_MAX32 - STORE_SLACK;
+		zip_ring_submit(w->ring);
+	} while (at < size);
+	return 0;
+}
+
+struct file_source {
+	int fd;
+	const char *path;
+	struct digest *digest;
+};
+
+static int fill_from_file(void *user, uint8_t *to, size_t len, uint64_t at, struct err *e)
+{
+	const struct file_source *f = user;
+	for (size_t have = 0; have < len;) {
+		ssize_t n = pread(f->fd, to + have, len - have, (off_t)(at + have));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_errno(e, ERR_SYSTEM, "cannot read '%s'", f->path);
+		if (n == 0)
+			return err_set(e, ERR_SYSTEM, "'%s' became shorter while it was read", f->path);
+		have += (size_t)n;
+	}
+	digest_update(f->digest, to, len);
+	return 0;
+}
+
+int zip_add_file(struct zip_writer *w, const char *name, const char *path, uint8_t ret_sha256[32], uint64_t *ret_size, struct err *e)
+{
+	int AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot open '%s'", path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, ERR_INTEGRITY, "'%s' is no regular file", path);
+	struct digest *AUTO_DIGEST digest = digest_new();
+	struct file_source f = {fd, path, digest};
+	char extra;
+	if (zip_writer_entry(w, name, (uint64_t)st.st_size, st.st_mode & S_IXUSR ? 0755 : 0644, e) < 0 ||
+	    add_chunks(w, fill_from_file, &f, e) < 0)
+		return -1;
+	ssize_t more = fs_read_at(fd, &extra, 1, (uint64_t)st.st_size);
+	if (more < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
+	if (more > 0)
+		return err_set(e, ERR_SYSTEM, "'%s' became longer while it was read", path);
+	digest_final(digest, ret_sha256);
+	*ret_size = (uint64_t)st.st_size;
+	return 0;
+}
+
+static int fill_from_memory(void *user, uint8_t *to, size_t len, uint64_t at, struct err *e)
+{
+	(void)e;
+	memcpy(to, (const char *)user + at, len);
+	return 0;
+}
+
+int zip_add_data(struct zip_writer *w, const char *name, const void *data, size_t len, struct err *e)
+{
+	if (zip_writer_entry(w, name, len, 0644, e) < 0)
+		return -1;
+	return add_chunks(w, fill_from_memory, (void *)(uintptr_t)data, e);
+}
+
+static int finish(struct zip_writer *w, uint8_t ret_sha256[32], struct err *e)
+{
+	if (zip_writer_drain(w, e) < 0)
+		return -1;
+	struct buf AUTO_BUF b = {0};
+	for (size_t i = 0; i < w->count; i++)
+		put_central(&b, w, &w->entries[i]);
+	put_end(&b, w->count, w->written, b.len);
+	if (put(w, b.data, b.len, e) < 0 || flush(w, e) < 0)
+		return -1;
+	int fd = steal_fd(&w->fd);
+	if (fsync(fd) < 0) {
+		err_errno(e, ERR_SYSTEM, "cannot write '%s' to disk", w->path);
+		close(fd);
+		return -1;
+	}
+	if (close(fd) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot close '%s'", w->path);
+	digest_final(w->digest, ret_sha256);
+	return 0;
+}
+
+int zip_finish(struct zip_writer *w, uint8_t ret_sha256[32], struct err *e)
+{
+	if (finish(w, ret_sha256, e) < 0) {
+		zip_abort(w);
+		return -1;
+	}
+	writer_free(w);
+	return 0;
+}

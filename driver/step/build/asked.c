@@ -1,0 +1,351 @@
+#include "step/build/asked.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/buf.h"
+#include "base/sys/fs.h"
+#include "base/sys/json.h"
+#include "base/path.h"
+
+#define MAX_TEXT (UINT64_C(512) << 20)
+
+/* CMake's own reading of a boolean; -1 for a word that is none. */
+static int cmake_bool(const char *v)
+{
+	static const char *const yes[] = {"1", "ON", "YES", "TRUE", "Y"};
+	static const char *const no[] = {"0", "OFF", "NO", "FALSE", "N", "IGNORE", "NOTFOUND", ""};
+	for (size_t i = 0; i < ARRAY_LEN(yes); i++) {
+		if (strcasecmp(v, yes[i]) == 0)
+			return 1;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(no); i++) {
+		if (strcasecmp(v, no[i]) == 0)
+			return 0;
+	}
+	return -1;
+}
+
+static bool same_value(const char *asked, const char *got)
+{
+	int a = cmake_bool(asked);
+	return strcmp(asked, got) == 0 || (a >= 0 && a == cmake_bool(got));
+}
+
+static const struct setting *find_setting(const struct settings *l, const char *name, size_t len)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		if (strncmp(l->items[i].name, name, len) == 0 && l->items[i].name[len] == '\0')
+			return &l->items[i];
+	}
+	return NULL;
+}
+
+/* The first line of the log that names the setting together with a word of refusal. */
+static void explain_from_log(const char *log, const char *name, struct buf *out)
+{
+	static const char *const words[] = {"not found", "Not compiling", "disabl",    "Disabl", "OFF",
+					    "Turning",   "could not",     "Could not", "without"};
+	for (const char *p = log; p && (p = strstr(p, name)) != NULL; p += strlen(name)) {
+		const char *start = p, *end = strchr(p, '\n');
+		while (start > log && start[-1] != '\n')
+			start--;
+		size_t len = end ? (size_t)(end - start) : strlen(start);
+		char line[512];
+		snprintf(line, sizeof(line), "%.*s", (int)(len < 400 ? len : 400), start);
+		if (strstr(line, "cmake -G") || strstr(line, "-D"))
+			continue; /* the echoed command line explains nothing */
+		for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+			if (strstr(line, words[i])) {
+				buf_printf(out, " (the log says: %s)", line + strspn(line, " -"));
+				return;
+			}
+		}
+	}
+}
+
+static void add_difference(struct buf *out, size_t *count, const struct setting *s, const char *where, const char *got, const char *log)
+{
+	if ((*count)++ >= 12)
+		return;
+	buf_printf(out, "%s%s: asked %s, got %s in %s", *count > 1 ? "; " : "", s->name, s->value, got ? got : "nothing", where);
+	explain_from_log(log, s->name, out);
+}
+
+/* One line "NAME:TYPE=VALUE"; NAME may be quoted. Gives pointers into the line. */
+static int split_entry(char *line, char **ret_name, char **ret_value)
+{
+	char *name = line, *colon;
+	if (*name == '"') {
+		char *close = strchr(++name, '"');
+		if (!close || close[1] != ':')
+			return -1;
+		*close = '\0';
+		colon = close + 1;
+	} else {
+		colon = strchr(name, ':');
+		if (!colon)
+			return -1;
+		*colon = '\0';
+	}
+	char *equal = strchr(colon + 1, '=');
+	if (!equal)
+		return -1;
+	*ret_name = name;
+	*ret_value = equal + 1;
+	return 0;
+}
+
+/* Values of the asked settings in a cache, by index; NULL where absent. */
+static int read_cache(const struct plan *p, const char *path, struct arena *a, const char **values, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	if (fs_read(path, MAX_TEXT, &text, e) != 0)
+		return -1;
+	unsigned number = 0;
+	char *save = NULL;
+	for (char *line = text.len ? text.data : NULL; line; line = save) {
+		save = strchr(line, '\n');
+		if (save)
+			*save++ = '\0';
+		number++;
+		if (*line == '#' || strncmp(line, "//", 2) == 0 || !line[strspn(line, " \t\r")])
+			continue;
+		char *name, *value;
+		if (split_entry(line, &name, &value) != 0)
+			return err_set(e, ERR_INTEGRITY, "'%s' line %u: '%.80s' is no cache entry", path, number, line);
+		const struct setting *s = find_setting(&p->cmake, name, strlen(name));
+		if (s)
+			values[s - p->cmake.items] = arena_strdup(a, value);
+	}
+	return 0;
+}
+
+/* PyTorch's summary: lines "--   NAME   : VALUE" behind "******** Summary ********". A resumed tree's log has more than one; the last counts. */
+static void compare_summary(const struct plan *p, const char *log, struct buf *out, size_t *count)
+{
+	static const char mark[] = "******** Summary ********";
+	const char *at = NULL;
+	for (const char *m = log; (m = strstr(m, mark)) != NULL; m += sizeof(mark) - 1)
+		at = m;
+	const char *end = at ? strstr(at, "-- Configuring done") : NULL;
+	while (at && (!end || at < end)) {
+		const char *line = at, *next = strchr(at, '\n');
+		at = next ? next + 1 : NULL;
+		if (strncmp(line, "--", 2) != 0)
+			continue;
+		line += 2 + strspn(line + 2, " ");
+		size_t len = strspn(line, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+		const char *colon = line + len + strspn(line + len, " ");
+		const struct setting *s = len ? find_setting(&p->cmake, line, len) : NULL;
+		if (*colon != ':' || !s || cmake_bool(s->value) < 0)
+			continue;
+		const char *v = colon + 1 + strspn(colon + 1, " ");
+		char value[64];
+		snprintf(value, sizeof(value), "%.*s", (int)strcspn(v, "\r\n "), v);
+		if (!same_value(s->value, value))
+			add_difference(out, count, s, "the summary", *value ? value : "nothing", log);
+	}
+}
+
+int asked_cache(const struct plan *p, const char *cache_path, const char *log_path, struct asked_report *r, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_BUF struct buf log = {0}, out = {0};
+	struct err ignored = {0};
+	const char **values = arena_array(&a, p->cmake.count, sizeof(*values));
+	size_t count = 0;
+	if (read_cache(p, cache_path, &a, values, e) != 0)
+		return -1;
+	if (log_path && fs_exists(log_path) && fs_read(log_path, MAX_TEXT, &log, &ignored) != 0)
+		buf_reset(&log);
+	for (size_t i = 0; i < p->cmake.count; i++) {
+		const struct setting *s = &p->cmake.items[i];
+		if (!values[i] || !same_value(s->value, values[i]))
+			add_difference(&out, &count, s, "CMakeCache.txt", values[i], buf_cstr(&log));
+	}
+	compare_summary(p, buf_cstr(&log), &out, &count);
+	if (count) {
+		err_set(e, ERR_POLICY, "the configuration is not what was asked: %s%s", buf_cstr(&out), count > 12 ? "; ..." : "");
+		return err_hint(
+			e,
+			"give the build what it misses (see the log), or change the profile or --set so that the plan says what is wanted");
+	}
+	r->entries += p->cmake.count;
+	return 0;
+}
+
+static bool has_word(const char *command, const char *word)
+{
+	size_t n = strlen(word);
+	for (const char *at = command; (at = strstr(at, word)) != NULL; at += n) {
+		bool left = at == command || isspace((unsigned char)at[-1]) || at[-1] == '"' || at[-1] == ',' || at[-1] == '=';
+		bool right = !at[n] || isspace((unsigned char)at[n]) || at[n] == '"' || at[n] == ',';
+		if (left && right)
+			return true;
+	}
+	return false;
+}
+
+/* 'c' for C and C++ units, 'u' for CUDA, 0 for others (assembler, linker, ...). */
+static char unit_kind(const char *file)
+{
+	static const char *const host[] = {".c", ".cc", ".cpp", ".cxx", ".C"};
+	for (size_t i = 0; i < ARRAY_LEN(host); i++) {
+		if (path_has_suffix(file, host[i]))
+			return 'c';
+	}
+	return path_has_suffix(file, ".cu") ? 'u' : 0;
+}
+
+struct wrong_units {
+	size_t count;
+	char first[600];
+};
+
+static void wrong_unit(struct wrong_units *w, const char *file, const char *what, const char *flag)
+{
+	if (w->count++ == 0)
+		snprintf(w->first, sizeof(w->first), "'%s' %s '%s'", file, what, flag);
+}
+
+static void check_command(const struct plan *p, const char *file, const char *command, struct asked_report *r, struct wrong_units *w)
+{
+	char kind = unit_kind(file);
+	if (!kind)
+		return;
+	r->commands++;
+	if (kind == 'c')
+		r->host_units++;
+	else
+		r->device_units++;
+	if (has_word(command, "-march=native"))
+		wrong_unit(w, file, "is compiled for the machine it is built on:", "-march=native");
+	if (has_word(command, "-mtune=native"))
+		wrong_unit(w, file, "is tuned for the machine it is built on:", "-mtune=native");
+	for (size_t i = 0; i < p->cpu_flags.count; i++) {
+		const char *flag = p->cpu_flags.items[i];
+		bool has = has_word(command, flag);
+		if (kind == 'c' && !has) {
+			wrong_unit(w, file, "is compiled without", flag);
+			return;
+		}
+		if (kind == 'u' && has) {
+			wrong_unit(w, file, "is CUDA code that gets the CPU flag", flag);
+			return;
+		}
+	}
+}
+
+static int report_wrong(const struct wrong_units *w, const char *path, struct err *e)
+{
+	if (!w->count)
+		return 0;
+	err_set(e, ERR_POLICY, "%zu compile command%s not as asked: %s", w->count, w->count == 1 ? " is" : "s are", w->first);
+	return err_hint(e, "see '%s'", path);
+}
+
+int asked_commands(const struct plan *p, const char *commands_path, struct asked_report *r, struct err *e)
+{
+	AUTO_JSON json_t *j = NULL;
+	struct wrong_units wrong = {0};
+	size_t i;
+	json_t *entry;
+	if (json_read(commands_path, &j, e) != 0)
+		return -1;
+	if (!json_is_array(j))
+		return err_set(e, ERR_INTEGRITY, "'%s' is not an array of compile commands", commands_path);
+	json_array_foreach(j, i, entry)
+	{
+		const char *file = json_string_value(json_object_get(entry, "file"));
+		const char *command = json_string_value(json_object_get(entry, "command"));
+		if (!file || !command)
+			return err_set(e, ERR_INTEGRITY, "'%s' entry %zu has no file or no command", commands_path, i);
+		check_command(p, file, command, r, &wrong);
+	}
+	return report_wrong(&wrong, commands_path, e);
+}
+
+/* cpp_extension's build.ninja: "cflags = ..." and "post_cflags = ..." once, then "build OBJ: compile SRC" per unit. */
+static int check_ninja(const struct plan *p, const char *path, struct asked_report *r, struct err *e)
+{
+	AUTO_BUF struct buf text = {0}, host = {0}, device = {0};
+	struct wrong_units wrong = {0};
+	if (fs_read(path, MAX_TEXT, &text, e) != 0)
+		return -1;
+	char *next = NULL;
+	for (char *line = text.len ? text.data : NULL; line; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		if (strncmp(line, "cflags = ", 9) == 0 || strncmp(line, "post_cflags = ", 14) == 0)
+			buf_printf(&host, " %s", strchr(line, '=') + 2);
+		else if (strncmp(line, "cuda_cflags = ", 14) == 0 || strncmp(line, "cuda_post_cflags = ", 19) == 0)
+			buf_printf(&device, " %s", strchr(line, '=') + 2);
+		char *rule = strncmp(line, "build ", 6) == 0 ? strstr(line, ": ") : NULL;
+		char *source = rule ? strchr(rule + 2, ' ') : NULL;
+		if (source)
+			check_command(p, source + 1, unit_kind(source + 1) == 'u' ? buf_cstr(&device) : buf_cstr(&host), r, &wrong);
+	}
+	return report_wrong(&wrong, path, e);
+}
+
+struct found {
+	struct arena *arena;
+	struct strlist caches, commands, ninjas;
+};
+
+static int find_files(const char *rel, const struct stat *st, void *user, struct err *e)
+{
+	struct found *f = user;
+	(void)st;
+	(void)e;
+	const char *base = path_base(rel);
+	if (strcmp(base, "CMakeCache.txt") == 0)
+		strlist_add(&f->caches, f->arena, rel);
+	else if (strcmp(base, "compile_commands.json") == 0)
+		strlist_add(&f->commands, f->arena, rel);
+	else if (strcmp(base, "build.ninja") == 0)
+		strlist_add(&f->ninjas, f->arena, rel);
+	return 0;
+}
+
+/* Projects of their own inside the build (external projects, compiler checks) have caches of their own; the outermost is the package's. */
+static const char *outermost(const struct strlist *l)
+{
+	const char *best = NULL;
+	size_t depth = SIZE_MAX;
+	for (size_t i = 0; i < l->count; i++) {
+		size_t d = 0;
+		for (const char *c = l->items[i]; *c; c++)
+			d += *c == '/';
+		if (d < depth) {
+			depth = d;
+			best = l->items[i];
+		}
+	}
+	return best;
+}
+
+int asked_tree(const struct plan *p, const char *tree, const char *log_path, bool cmake, struct asked_report *r, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct found f = {.arena = &a};
+	const char *build = path_join(&a, tree, "build");
+	if (fs_walk(build, find_files, &f, e) != 0)
+		return -1;
+	const char *cache = outermost(&f.caches), *commands = outermost(&f.commands), *ninja = outermost(&f.ninjas);
+	if (cmake && (!cache || !commands)) {
+		err_set(e, ERR_POLICY, "the build left no %s below '%s', so what was asked cannot be compared with what was got",
+			cache ? "compile_commands.json" : "CMakeCache.txt", build);
+		return err_hint(e, "see the log '%s'", log_path ? log_path : "");
+	}
+	if (cache && asked_cache(p, path_join(&a, build, cache), log_path, r, e) != 0)
+		return -1;
+	if (commands)
+		return asked_commands(p, path_join(&a, build, commands), r, e);
+	if (ninja)
+		return check_ninja(p, path_join(&a, build, ninja), r, e);
+	return err_set(e, ERR_POLICY, "the build left neither compile_commands.json nor build.ninja below '%s'", build);
+}

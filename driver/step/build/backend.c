@@ -1,0 +1,198 @@
+#include "step/build/backend.h"
+
+#include <string.h>
+
+#include "base/sys/digest.h"
+#include "base/version.h"
+
+#define RPATH_64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+const char BACKEND_RPATH[] = SANDBOX_TOP "/rpath/" RPATH_64 RPATH_64 RPATH_64 RPATH_64 RPATH_64 RPATH_64 RPATH_64 RPATH_64;
+
+#define PREFIX_MAP "-ffile-prefix-map=" SANDBOX_SRC "/="
+/* Headers of a torch wheel put their own path into what is compiled against them. */
+#define TORCH_MAP "-ffile-prefix-map=" SANDBOX_TORCH "/="
+
+static const char *const setup_configure[] = {"python3", "setup.py", "build", "--cmake-only", NULL};
+/* Stored: relocation takes the wheel apart again at once, and Python's deflate takes 17 s for PyTorch. */
+static const char *const setup_build[] = {"python3", "setup.py", "bdist_wheel", "--dist-dir", SANDBOX_OUT, "--compression", "stored", NULL};
+/* The standard front end; everything it needs is already installed, so neither isolation nor an index. */
+static const char *const pip_build[] = {"python3",
+					"-m",
+					"pip",
+					"wheel",
+					"--no-build-isolation",
+					"--no-deps",
+					"--no-index",
+					"--no-cache-dir",
+					"--wheel-dir",
+					SANDBOX_OUT,
+					"--verbose",
+					"--config-settings=build-dir=build",
+					".",
+					NULL};
+
+static const struct backend backends[] = {
+	/* PyTorch <= 2.11: setup.py turns USE_*, BUILD_*, CMAKE_* of the environment into -D options. */
+	{.name = "setup-py-env", .configure = setup_configure, .build = setup_build, .cmake = true},
+	/* 2.12 and 2.13: setup.py still drives, but CMake itself reads the environment (cmake/EnvVarForwarding.cmake). */
+	{.name = "setup-py-cmake-env", .configure = setup_configure, .build = setup_build, .cmake = true},
+	/* >= 2.14 */
+	{.name = "scikit-build-core", .configure = NULL, .build = pip_build, .cmake = true},
+	/* torchvision, and torchaudio >= 2.11: extensions of torch.utils.cpp_extension. */
+	{.name = "setuptools", .configure = NULL, .build = setup_build, .cmake = false},
+	/* torchaudio <= 2.10: setup.py runs CMake by itself. */
+	{.name = "setuptools-cmake", .configure = NULL, .build = setup_build, .cmake = true},
+};
+
+int backend_find(const char *name, const struct backend **ret, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_LEN(backends); i++) {
+		if (strcmp(backends[i].name, name) == 0) {
+			*ret = &backends[i];
+			return 0;
+		}
+	}
+	return err_set(e, ERR_CONFIG, "no build backend '%s'", name);
+}
+
+const char *backend_linker(const struct plan *p, const struct toolchain *t)
+{
+	const char *asked = settings_value(&p->env, "PTBUILD_LINKER");
+	const struct tool *gcc = toolchain_get(t, "gcc");
+	/* GCC knows -fuse-ld=mold from 12.1 on. */
+	if (!asked || strcmp(asked, "mold") != 0 || !toolchain_get(t, "mold")->path || version_cmp(gcc->version, "12.1") < 0)
+		return NULL;
+	return asked;
+}
+
+static void append_flag(struct kvlist *env, struct arena *a, const char *key, const char *flag)
+{
+	const char *have = kvlist_get(env, key);
+	kvlist_set(env, a, key, have && *have ? arena_printf(a, "%s %s", have, flag) : flag);
+}
+
+/* nvcc is a driver, with Debian even a script: its bytes do not tell which compiler works behind it, its own words do. Of the host's compilers the bytes tell all, with CUDA and without, so that both share their objects. */
+static const char *nvcc_identity(const struct plan *p, struct arena *a)
+{
+	char digest[DIGEST_HEX_LEN + 1];
+	if (!p->toolkit)
+		return "content";
+	digest_data(p->toolkit->text, strlen(p->toolkit->text), digest);
+	return arena_printf(a, "string:%s", digest);
+}
+
+char *backend_nvcc_launcher(const struct plan *p, const char *ccache, struct arena *a)
+{
+	static const char text[] =
+		"#!/bin/sh\n"
+		"# nvcc by way of the compiler cache. Its key does not tell -dc from -c, but does tell -rdc=true -c, which is the same.\n"
+		"# Without a list of headers (-MD) it would go by what the preprocessor gives for the device, where the host's compiler\n"
+		"# sees another text: such a compilation is not cached.\n"
+		"compiler=$1 list=\n"
+		"shift\n"
+		"for a; do\n"
+		"\tshift\n"
+		"\tcase $a in\n"
+		"\t-dc | --device-c) set -- \"$@\" -rdc=true -c ;;\n"
+		"\t-MD | -MMD) list=1; set -- \"$@\" \"$a\" ;;\n"
+		"\t*) set -- \"$@\" \"$a\" ;;\n"
+		"\tesac\n"
+		"done\n"
+		"[ \"$list\" ] || exec \"$compiler\" \"$@\"\n"
+		"CCACHE_COMPILERCHECK='%s' exec '%s' \"$compiler\" \"$@\"\n";
+	return arena_printf(a, text, nvcc_identity(p, a), ccache);
+}
+
+static void compiler_cache(const struct plan *p, const struct backend *b, const struct backend_options *o, struct arena *a,
+			   struct kvlist *env)
+{
+	if (b->cmake) {
+		kvlist_set(env, a, "CMAKE_C_COMPILER_LAUNCHER", o->ccache);
+		kvlist_set(env, a, "CMAKE_CXX_COMPILER_LAUNCHER", o->ccache);
+		kvlist_set(env, a, "CMAKE_CUDA_COMPILER_LAUNCHER", BACKEND_NVCC_LAUNCHER);
+	} else {
+		/* distutils takes CC apart when it links, so "ccache gcc" does not work there: the cache goes by the compilers' names. */
+		kvlist_set(env, a, "PATH", arena_printf(a, "%s:%s", BACKEND_MASQUERADE, kvlist_get(env, "PATH")));
+	}
+	kvlist_set(env, a, "CCACHE_DIR", SANDBOX_CCACHE);
+	/* Depend mode takes the compiler's own list of headers: the preprocessor mode has returned wrong objects for CUDA. */
+	kvlist_set(env, a, "CCACHE_DEPEND", "1");
+	const char *precompiled = settings_value(&p->env, "USE_PRECOMPILED_HEADERS");
+	if (precompiled && strcmp(precompiled, "ON") == 0) {
+		/* What ccache asks for with precompiled headers (its manual, "Precompiled headers"). Their bytes differ from run to run, but the cache keeps
+		 * them like any other result. It then does not look for __DATE__, so releases, whose time differs, must not share results. */
+		kvlist_set(env, a, "CCACHE_SLOPPINESS", "pch_defines,time_macros");
+		const char *epoch = kvlist_get(env, "SOURCE_DATE_EPOCH");
+		kvlist_set(env, a, "CCACHE_NAMESPACE", epoch ? epoch : "0");
+	}
+	/* A root made anew from the same packages has other times but the same compiler. */
+	kvlist_set(env, a, "CCACHE_COMPILERCHECK", "content");
+	kvlist_set(env, a, "CCACHE_NOHASHDIR", "1");
+	kvlist_set(env, a, "CCACHE_MAXSIZE", "30G");
+	kvlist_set(env, a, "CCACHE_TEMPDIR", SANDBOX_CCACHE "/tmp");
+}
+
+void backend_env(const struct plan *p, const struct backend *b, const struct backend_options *o, struct arena *a, struct kvlist *ret)
+{
+	struct kvlist env = {0};
+	for (size_t i = 0; i < p->env.count; i++)
+		kvlist_set(&env, a, p->env.items[i].name, p->env.items[i].value);
+	if (!b->cmake) {
+		append_flag(&env, a, "CFLAGS", PREFIX_MAP);
+		append_flag(&env, a, "CXXFLAGS", PREFIX_MAP);
+		if (o->torch) {
+			append_flag(&env, a, "CFLAGS", TORCH_MAP);
+			append_flag(&env, a, "CXXFLAGS", TORCH_MAP);
+		}
+		/* nvcc sees neither of these; whoever calls it, it reads this. */
+		if (p->toolkit)
+			append_flag(&env, a, "NVCC_APPEND_FLAGS", "-Xcompiler=" PREFIX_MAP);
+		if (p->toolkit && o->torch)
+			append_flag(&env, a, "NVCC_APPEND_FLAGS", "-Xcompiler=" TORCH_MAP);
+	}
+	if (o->linker)
+		append_flag(&env, a, "LDFLAGS", arena_printf(a, "-fuse-ld=%s", o->linker));
+	append_flag(&env, a, "LDFLAGS", arena_printf(a, "-Wl,--disable-new-dtags,-rpath,%s", BACKEND_RPATH));
+	if (o->ccache)
+		compiler_cache(p, b, o, a, &env);
+	/* CMake takes a copy for up to date when it is less than a second younger than its origin, also half a copy that a kill or a full disk left. */
+	if (b->cmake)
+		kvlist_set(&env, a, "CMAKE_INSTALL_ALWAYS", "1");
+	const char *jobs = arena_printf(a, "%u", o->jobs);
+	kvlist_set(&env, a, "MAX_JOBS", jobs);
+	kvlist_set(&env, a, "CMAKE_BUILD_PARALLEL_LEVEL", jobs);
+	if (o->torch)
+		kvlist_set(&env, a, "PYTHONPATH", o->torch);
+	if (o->venv)
+		kvlist_set(&env, a, "PATH", arena_printf(a, "%s/bin:%s", o->venv, kvlist_get(&env, "PATH")));
+	kvlist_sort(&env);
+	*ret = env;
+}
+
+/* A CMake string literal: the characters that mean something inside quotes are escaped. */
+static void quote_cmake(struct buf *out, const char *s)
+{
+	for (; *s; s++) {
+		if (*s == '"' || *s == '\\' || *s == '$')
+			buf_addc(out, '\\');
+		buf_addc(out, *s);
+	}
+}
+
+char *backend_cache_file(const struct plan *p, struct arena *a)
+{
+	AUTO_BUF struct buf out = {0};
+	buf_addstr(&out, "# Cache entries that no environment variable reaches.\n");
+	for (size_t i = 0; i < p->cache.count; i++) {
+		buf_printf(&out, "set(%s \"", p->cache.items[i].name);
+		quote_cmake(&out, p->cache.items[i].value);
+		buf_addstr(&out, "\" CACHE STRING \"\")\n");
+	}
+	buf_addstr(&out, "add_compile_options(\"$<$<COMPILE_LANGUAGE:C,CXX>:" PREFIX_MAP ">\")\n");
+	buf_addstr(&out, "add_compile_options(\"$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=" PREFIX_MAP ">\")\n");
+	if (p->torch && strncmp(p->torch, "sha256:", 7) == 0) {
+		buf_addstr(&out, "add_compile_options(\"$<$<COMPILE_LANGUAGE:C,CXX>:" TORCH_MAP ">\")\n");
+		buf_addstr(&out, "add_compile_options(\"$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=" TORCH_MAP ">\")\n");
+	}
+	return arena_strdup(a, buf_cstr(&out));
+}

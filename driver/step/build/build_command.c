@@ -1,0 +1,106 @@
+#include <string.h>
+
+#include "base/sys/fs.h"
+#include "base/sys/machine.h"
+#include "step/build/build_parts.h"
+
+#define TICK_S 1.0
+#define MAX_LOG (UINT64_C(1) << 30)
+
+/* One running command, who watches it, and how memory does meanwhile. */
+struct watched {
+	const struct build_observer *observer;
+	bool several;
+	struct jobs_pressure pressure;
+	double pressed; /* percent at which it was stopped; 0: it was not */
+};
+
+static void tell_line(const char *line, size_t len, void *user)
+{
+	const struct build_observer *o = ((const struct watched *)user)->observer;
+	if (o && o->line)
+		o->line(line, len, o->user);
+}
+
+static int tick(pid_t pid, void *user, struct err *e)
+{
+	struct watched *w = user;
+	(void)pid;
+	if (w->observer && w->observer->tick)
+		w->observer->tick(w->observer->user);
+	if (!w->several)
+		return 0;
+	double full = machine_pressure();
+	if (!jobs_pressed(&w->pressure, full, log_seconds()))
+		return 0;
+	w->pressed = full;
+	return err_set(e, ERR_SYSTEM, "memory pressure");
+}
+
+/* What the command wrote into the log from `offset` on. */
+static void read_said(const char *path, uint64_t offset, struct arena *a, struct build_log *ret)
+{
+	AUTO_BUF struct buf log = {0};
+	struct err ignored = {0};
+	size_t from = 0;
+	if (fs_read(path, MAX_LOG, &log, &ignored) == 0 && offset < log.len)
+		from = (size_t)offset;
+	else
+		buf_reset(&log);
+	(void)buf_cstr(&log);
+	for (size_t i = from; i < log.len; i++)
+		if (log.data[i] == '\0')
+			log.data[i] = ' ';
+	build_log_read(log.data + from, log.len - from, a, ret);
+}
+
+/* Whether it failed for want of memory, and how that showed. */
+static bool was_short(const struct build_log *said, uint64_t killed, struct build_outcome *out)
+{
+	const char *unit = said->unit ? said->unit : "";
+	const char *colon = said->unit ? ": " : "";
+	if (!said->killed && killed == 0)
+		return false;
+	if (said->killed)
+		snprintf(out->why, sizeof(out->why), "%s%s%s", unit, colon, said->killed);
+	else
+		snprintf(out->why, sizeof(out->why), "%s%sthe kernel killed %llu process%s for memory", unit, colon,
+			 (unsigned long long)killed, killed == 1 ? "" : "es");
+	return true;
+}
+
+int build_command_run(const struct build_command *c, bool several, const struct run *run, struct build_outcome *ret, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	const struct build_observer *o = c->q->observer;
+	struct watched w = {.observer = o, .several = several};
+	struct build_outcome out = {0};
+	struct build_log said;
+	struct stat st;
+	uint64_t offset = stat(c->log, &st) == 0 ? (uint64_t)st.st_size : 0;
+	struct proc_spec spec = {.log_path = c->log, .on_line = tell_line, .user = &w, .on_tick = tick, .tick_user = &w, .tick_s = TICK_S};
+	uint64_t kills = machine_oom_kills();
+	double start = log_seconds();
+	if (o && o->begin)
+		o->begin(c->step, o->user);
+	int r = sandbox_run(c->sandbox, c->argv, &spec, run, &out.proc, e);
+	if (o && o->end)
+		o->end(o->user);
+	out.seconds = log_seconds() - start;
+	uint64_t after = machine_oom_kills();
+	if (w.pressed > 0) {
+		err_clear(e);
+		out.short_of_memory = true;
+		snprintf(out.why, sizeof(out.why), "memory was so short for %.0f s that everything stood still %.0f %% of the time",
+			 JOBS_PRESSURE_S, w.pressed);
+	} else if (r != 0) {
+		return err_wrap(e, "%s: %s", c->q->plan->package, c->step);
+	} else if (out.proc.status != 0) {
+		read_said(c->log, offset, &a, &said);
+		out.short_of_memory = was_short(&said, after > kills ? after - kills : 0, &out);
+		if (!out.short_of_memory)
+			return build_failure(c, &said, out.proc.status, e);
+	}
+	*ret = out;
+	return 0;
+}

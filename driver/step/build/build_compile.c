@@ -1,0 +1,174 @@
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/sys/fs.h"
+#include "base/path.h"
+#include "step/build/build_parts.h"
+
+struct build_command building_command(const struct building *b, const char *const *argv, const char *step)
+{
+	return (struct build_command){.q = b->q, .sandbox = &b->sandbox, .argv = argv, .step = step, .log = b->result.log};
+}
+
+/* A line in the log, of ptbuild's own. */
+static void note(const struct building *b, const char *text)
+{
+	AUTO_FD int fd = open(b->result.log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+	struct err ignored = {0};
+	if (fd >= 0)
+		(void)!fs_write_all(fd, text, strlen(text), b->result.log, &ignored);
+}
+
+static const char *time_text(struct arena *a)
+{
+	char text[32] = "";
+	time_t now = time(NULL);
+	struct tm tm;
+	if (gmtime_r(&now, &tm))
+		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return arena_strdup(a, text);
+}
+
+static void add_reduction(struct building *b, unsigned from, unsigned to, const char *why)
+{
+	struct build_result *r = &b->result;
+	struct arena *a = b->arena;
+	struct build_reduction *list = arena_array(a, r->reductions_count + 1, sizeof(*list));
+	if (r->reductions_count)
+		memcpy(list, r->reductions, r->reductions_count * sizeof(*list));
+	struct build_reduction *new = &list[r->reductions_count++];
+	*new = (struct build_reduction){
+		.at = time_text(a), .after = log_seconds() - b->began, .from = from, .to = to, .why = arena_strdup(a, why)};
+	r->reductions = list;
+	b->state.lowered = true;
+	const char *text = arena_printf(a, "%s: memory ran short at %s after %.0f s: from %u job%s at once to %u: %s", b->q->plan->package,
+					new->at, new->after, from, from == 1 ? "" : "s", to, new->why);
+	log_warn(b->run->log, "%s", text);
+	note(b, arena_printf(a, "ptbuild: %s\n", text));
+}
+
+int building_save(struct building *b, bool running, struct err *e)
+{
+	b->state.jobs = b->pools.now.total;
+	b->state.running = running;
+	return build_state_write(b->q->build_dir, &b->state, e);
+}
+
+void building_begin(struct building *b)
+{
+	build_state_now(&b->state);
+	b->has_last = build_state_read(b->q->build_dir, &b->last);
+}
+
+/* Fewer jobs where the last run in this tree met the end of the memory: it would meet it again. */
+static void learn_from_last_run(struct building *b)
+{
+	unsigned from = b->pools.now.total, cap;
+	if (!b->has_last)
+		return;
+	switch (build_state_judge(&b->last, &b->state, &cap)) {
+	case BUILD_STATE_KILLED:
+		jobs_cap(&b->pools.now, cap);
+		if (cap < from)
+			add_reduction(b, from, cap, "the last run was killed while the kernel was out of memory");
+		return;
+	case BUILD_STATE_LOWERED:
+		jobs_cap(&b->pools.now, cap);
+		b->state.lowered = true;
+		b->state.memory = b->last.memory;
+		if (cap < from)
+			log_info(b->run->log, "%s: no more than %u at once, as memory ran short with more before", b->q->plan->package,
+				 cap);
+		return;
+	case BUILD_STATE_FINE:
+		return;
+	}
+}
+
+/* build.ninja, where the configuration has written one; NULL. */
+static const char *ninja_path(const struct building *b)
+{
+	const char *path = path_join(b->arena, b->q->build_dir, "src/build/build.ninja");
+	return b->backend->configure && fs_exists(path) ? path : NULL;
+}
+
+/* The pools into build.ninja, where the configuration has written one. Without them the build is slower or tighter, not wrong. */
+static void write_pools(struct building *b, struct strlist *heavy)
+{
+	struct err e = {0};
+	const char *path = ninja_path(b);
+	if (path && build_pools_write(b->q, &b->pools, path, b->arena, heavy, &e) != 0)
+		log_warn(b->run->log, "%s: no pools: %s", b->q->plan->package, e.msg);
+}
+
+/* ninja for the heavy units alone. */
+static const char *const *heavy_argv(const struct building *b, const struct strlist *heavy)
+{
+	const size_t most = (size_t)1 << 20; /* bytes; Linux takes twice as much */
+	struct arena *a = b->arena;
+	struct strlist argv = {0};
+	size_t bytes = 0;
+	strlist_ref(&argv, a, "ninja");
+	strlist_ref(&argv, a, "-C");
+	strlist_ref(&argv, a, "build");
+	strlist_addf(&argv, a, "-j%u", b->pools.now.heavy);
+	for (size_t i = 0; i < heavy->count && (bytes += strlen(heavy->items[i]) + 9) < most; i++)
+		strlist_ref(&argv, a, heavy->items[i]);
+	return strlist_argv(&argv, a);
+}
+
+/* One try with the pools as they are. */
+static int attempt(struct building *b, struct build_outcome *ret, struct err *e)
+{
+	struct strlist heavy = {0};
+	const char *jobs = arena_printf(b->arena, "%u", b->pools.now.total);
+	struct build_command c = building_command(b, b->backend->build, "build");
+	kvlist_set(&b->sandbox.env, b->arena, "MAX_JOBS", jobs);
+	kvlist_set(&b->sandbox.env, b->arena, "CMAKE_BUILD_PARALLEL_LEVEL", jobs);
+	write_pools(b, &heavy);
+	if (b->pools.now.heavy_first && heavy.count) {
+		const struct build_command first = building_command(b, heavy_argv(b, &heavy), "build, heavy units first");
+		if (build_command_run(&first, b->pools.now.heavy > 1, b->run, ret, e) != 0)
+			return -1;
+		b->result.seconds += ret->seconds;
+		if (ret->short_of_memory)
+			return 0;
+	}
+	if (build_command_run(&c, b->pools.now.total > 1, b->run, ret, e) != 0)
+		return -1;
+	b->result.seconds += ret->seconds;
+	return 0;
+}
+
+static void plan_jobs(struct building *b)
+{
+	struct err e = {0};
+	const char *path = ninja_path(b);
+	if (path && build_pools_fit(b->q, path, &b->pools, &e) != 0)
+		log_warn(b->run->log, "%s: no pools: %s", b->q->plan->package, e.msg);
+	learn_from_last_run(b);
+	log_info(b->run->log, "%s: %u at once, heavy units %u, links %u%s; %.1f GiB of memory are free", b->q->plan->package,
+		 b->pools.now.total, b->pools.now.heavy, b->pools.now.link, b->pools.now.heavy_first ? ", heavy units first" : "",
+		 (double)b->pools.memory / (double)(UINT64_C(1) << 30));
+}
+
+int building_compile(struct building *b, struct err *e)
+{
+	plan_jobs(b);
+	for (;;) {
+		struct build_outcome out;
+		unsigned from = b->pools.now.total;
+		if (attempt(b, &out, e) != 0)
+			return -1;
+		if (!out.short_of_memory)
+			return 0;
+		if (!jobs_lower(&b->pools.now)) {
+			const struct build_command c = building_command(b, b->backend->build, "build");
+			return build_too_large(&c, out.why, b->pools.memory, e);
+		}
+		add_reduction(b, from, b->pools.now.total, out.why);
+		if (building_save(b, true, e) != 0)
+			return -1;
+	}
+}

@@ -1,0 +1,67 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "base/sys/json.h"
+#include "base/sys/machine.h"
+#include "base/path.h"
+#include "step/build/build_parts.h"
+
+#define FILE_NAME "state.json"
+
+void build_state_now(struct build_state *ret)
+{
+	struct build_state s = {.oom_kills = machine_oom_kills(), .memory = machine_memory()};
+	AUTO_FILE FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+	if (f && fgets(s.boot, sizeof(s.boot), f))
+		s.boot[strcspn(s.boot, "\n")] = '\0';
+	*ret = s;
+}
+
+bool build_state_read(const char *build_dir, struct build_state *ret)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_JSON json_t *j = NULL;
+	struct err ignored = {0};
+	struct build_state s = {0};
+	const char *boot;
+	json_int_t kills, memory;
+	int jobs, lowered, running;
+	if (json_read(path_join(&a, build_dir, FILE_NAME), &j, &ignored) != 0 ||
+	    json_unpack(j, "{s:s,s:I,s:I,s:i,s:b,s:b}", "boot", &boot, "oom_kills", &kills, "memory", &memory, "jobs", &jobs, "lowered",
+			&lowered, "running", &running) != 0 ||
+	    kills < 0 || memory < 0 || jobs < 1)
+		return false;
+	snprintf(s.boot, sizeof(s.boot), "%s", boot);
+	s.oom_kills = (uint64_t)kills;
+	s.memory = (uint64_t)memory;
+	s.jobs = (unsigned)jobs;
+	s.lowered = lowered;
+	s.running = running;
+	*ret = s;
+	return true;
+}
+
+int build_state_write(const char *build_dir, const struct build_state *s, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	const uint64_t most = INT64_MAX;
+	AUTO_JSON json_t *j = json_pack("{s:s,s:I,s:I,s:i,s:b,s:b}", "boot", s->boot, "oom_kills",
+					(json_int_t)(s->oom_kills < most ? s->oom_kills : most), "memory",
+					(json_int_t)(s->memory < most ? s->memory : most), "jobs", (int)s->jobs, "lowered", (int)s->lowered,
+					"running", (int)s->running);
+	return json_write(j, path_join(&a, build_dir, FILE_NAME), e);
+}
+
+enum build_state_verdict build_state_judge(const struct build_state *last, const struct build_state *now, unsigned *ret_cap)
+{
+	bool same_boot = strcmp(last->boot, now->boot) == 0;
+	if (last->running && same_boot && now->oom_kills > last->oom_kills && last->jobs > 1) {
+		*ret_cap = last->jobs / 2;
+		return BUILD_STATE_KILLED;
+	}
+	if (last->lowered && now->memory / 5 * 4 <= last->memory) {
+		*ret_cap = last->jobs;
+		return BUILD_STATE_LOWERED;
+	}
+	return BUILD_STATE_FINE;
+}

@@ -1,0 +1,88 @@
+#include "step/build/build_tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/sys/fs.h"
+#include "base/sys/json.h"
+#include "base/os.h"
+#include "base/path.h"
+#include "core/plan/plan.h"
+#include "core/root/sandbox_file.h"
+
+#define FILE_NAME "tree.json"
+
+int build_tree_save(const char *dir, const struct plan *p, const struct sandbox *s, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_JSON json_t *j = json_object();
+	json_object_set_new(j, "variant", json_or_null(p->variant));
+	json_object_set_new(j, "sandbox", sandbox_to_json(s));
+	return json_write(j, path_join(&a, dir, FILE_NAME), e);
+}
+
+static int by_use(const void *a, const void *b)
+{
+	const struct build_tree *x = a, *y = b;
+	return (x->used < y->used) - (x->used > y->used);
+}
+
+/* A tree whose file cannot be read is nobody's: the next build in it writes the file anew. */
+static bool read_tree(const char *dir, const char *key, struct arena *a, struct build_tree *ret)
+{
+	AUTO_JSON json_t *j = NULL;
+	struct err ignored = {0};
+	struct stat st;
+	const char *path = path_join(a, dir, FILE_NAME), *variant;
+	if (stat(path, &st) != 0 || json_read(path, &j, &ignored) != 0)
+		return false;
+	variant = json_string_value(json_object_get(j, "variant"));
+	if (!variant)
+		return false;
+	*ret = (struct build_tree){.dir = dir,
+				   .key = key,
+				   .variant = arena_strdup(a, variant),
+				   .used = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec};
+	return true;
+}
+
+int build_tree_list(const char *builds, struct arena *a, struct build_tree **ret, size_t *ret_count, struct err *e)
+{
+	struct strlist names = {0};
+	size_t count = 0;
+	if (fs_is_dir(builds) && fs_list(builds, a, &names, e) != 0)
+		return -1;
+	struct build_tree *list = arena_array(a, names.count + 1, sizeof(*list));
+	for (size_t i = 0; i < names.count; i++)
+		count += read_tree(path_join(a, builds, names.items[i]), names.items[i], a, &list[count]);
+	qsort(list, count, sizeof(*list), by_use);
+	*ret = list;
+	*ret_count = count;
+	return 0;
+}
+
+int build_tree_enter(const struct build_tree *t, const char *const *argv, const struct run *run, struct err *e)
+{
+	/* bash says where it is; a root without it has the shell that every root has. */
+	static const char *const shell[] = {"sh", "-c", "command -v bash >/dev/null && exec bash --norc -i || exec sh -i", NULL};
+	AUTO_ARENA struct arena a = {0};
+	AUTO_JSON json_t *j = NULL;
+	struct sandbox s;
+	struct proc_result res = {0};
+	struct proc_spec spec = {.attached = true};
+	const char *path = path_join(&a, t->dir, FILE_NAME);
+	if (json_read(path, &j, e) != 0 || sandbox_from_json(json_object_get(j, "sandbox"), path, &a, &s, e) != 0)
+		return -1;
+	s.terminal = isatty(STDIN_FILENO);
+	if (s.terminal) {
+		const char *term = getenv("TERM");
+		kvlist_set(&s.env, &a, "TERM", term ? term : "dumb");
+		kvlist_set(&s.env, &a, "PS1", "[ptbuild \\w]\\$ ");
+	}
+	if (sandbox_run(&s, argv ? argv : shell, &spec, run, &res, e) != 0)
+		return -1;
+	if (!argv || res.status == 0)
+		return 0;
+	return err_set(e, ERR_BUILD, "'%s' ended with status %d", argv[0], res.status);
+}

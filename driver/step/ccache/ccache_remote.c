@@ -1,0 +1,349 @@
+#include "step/ccache/ccache_remote.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/sys/fs.h"
+#include "base/os.h"
+#include "base/path.h"
+#include "base/thread.h"
+#include "step/ccache/ccache_resp.h"
+#include "step/ccache/ccache_server.h"
+
+enum { MAX_CONNECTIONS = 256, CHUNK = 64 * 1024, QUIET_SECONDS = 60 };
+
+struct connection {
+	struct ccache_remote *remote;
+	pthread_t thread;
+	int fd;
+	atomic_bool ended; /* the thread is at its end: it may be joined */
+};
+
+struct ccache_remote {
+	struct ccache_server server;
+	bool has_server;
+	struct strlist lower;
+	struct arena arena;
+	struct log log; /* a copy without a status line, for warnings from any thread */
+	int listener;
+	int stop[2]; /* a pipe: readable once all must end */
+	pthread_t acceptor;
+	struct connection *connections[MAX_CONNECTIONS];
+	atomic_bool warned;
+	_Atomic double quiet_until; /* a server that failed is left alone for a while */
+	atomic_uint_fast64_t asked, lower_hits, hits, stored, failures;
+};
+
+int ccache_remote_check(const char *url, struct err *e)
+{
+	struct ccache_server s;
+	if (ccache_server_parse(url, &s, e) != 0)
+		return -1;
+	ccache_server_release(&s);
+	return 0;
+}
+
+/* ccache's own directory: <digit>/<digit>/<rest>, between one and four digits, then R for a result or M for a manifest. The bytes are those that it sends to a remote storage. */
+static bool lower_get(const struct ccache_remote *r, const char *key, struct buf *out)
+{
+	static const size_t levels[] = {2, 3, 1, 4};
+	for (size_t i = 0; i < r->lower.count; i++) {
+		for (size_t k = 0; k < ARRAY_LEN(levels) * 2; k++) {
+			AUTO_BUF struct buf path = {0};
+			struct err ignored = {0};
+			buf_printf(&path, "%s/", r->lower.items[i]);
+			for (size_t d = 0; d < levels[k / 2]; d++)
+				buf_printf(&path, "%c/", key[d]);
+			buf_printf(&path, "%s%c", key + levels[k / 2], k % 2 ? 'M' : 'R');
+			size_t before = out->len;
+			if (!fs_exists(buf_cstr(&path)))
+				continue;
+			if (fs_read(buf_cstr(&path), RESP_MAX_VALUE, out, &ignored) == 0 && out->len > before)
+				return true;
+			out->len = before;
+		}
+	}
+	return false;
+}
+
+static bool may_ask(struct ccache_remote *r)
+{
+	return r->has_server && log_seconds() >= atomic_load(&r->quiet_until);
+}
+
+static void note_failure(struct ccache_remote *r, const struct err *e)
+{
+	atomic_fetch_add(&r->failures, 1);
+	atomic_store(&r->quiet_until, log_seconds() + QUIET_SECONDS);
+	if (!atomic_exchange(&r->warned, true)) {
+		struct log log = r->log;
+		log_warn(&log, "%s: the build goes on without it, and asks again in a minute", e->msg);
+	}
+}
+
+static void answer_get(struct ccache_remote *r, struct ccache_client *c, const char *key, struct buf *reply)
+{
+	AUTO_BUF struct buf value = {0};
+	struct err e = {0};
+	bool found = lower_get(r, key, &value);
+	atomic_fetch_add(&r->asked, 1);
+	if (found) {
+		atomic_fetch_add(&r->lower_hits, 1);
+	} else if (may_ask(r)) {
+		if (ccache_client_get(c, key, &value, &found, &e) != 0)
+			note_failure(r, &e);
+		else if (found)
+			atomic_fetch_add(&r->hits, 1);
+	}
+	if (found)
+		resp_put_bytes(reply, value.data, value.len);
+	else
+		buf_addstr(reply, "$-1\r\n");
+}
+
+static void answer_set(struct ccache_remote *r, struct ccache_client *c, const char *key, const struct resp_command *command,
+		       struct buf *reply)
+{
+	struct err e = {0};
+	if (may_ask(r)) {
+		if (ccache_client_put(c, key, command->args[2].data, command->args[2].len, &e) != 0)
+			note_failure(r, &e);
+		else
+			atomic_fetch_add(&r->stored, 1);
+	}
+	buf_addstr(reply, "+OK\r\n");
+}
+
+static void answer(struct ccache_remote *r, struct ccache_client *c, const struct resp_command *command, struct buf *reply)
+{
+	char key[RESP_MAX_KEY];
+	bool named = resp_key(command, key);
+	if (named && command->count == 2 && resp_is(command, "GET"))
+		answer_get(r, c, key, reply);
+	else if (named && command->count == 3 && resp_is(command, "SET"))
+		answer_set(r, c, key, command, reply);
+	else if (named && command->count == 2 && (resp_is(command, "EXISTS") || resp_is(command, "DEL")))
+		buf_addstr(reply, ":0\r\n");
+	else if (command->count == 1 && resp_is(command, "PING"))
+		buf_addstr(reply, "+PONG\r\n");
+	else
+		buf_addstr(reply, "-ERR only ccache is served here\r\n");
+}
+
+/* Until the socket is ready; false when all ends. */
+static bool ready(const struct connection *n, short events)
+{
+	struct pollfd p[] = {{.fd = n->fd, .events = events}, {.fd = n->remote->stop[0], .events = POLLIN}};
+	while (poll(p, 2, -1) < 0)
+		if (errno != EINTR)
+			return false;
+	return !p[1].revents;
+}
+
+static bool send_reply(const struct connection *n, const struct buf *reply)
+{
+	for (size_t done = 0; done < reply->len;) {
+		ssize_t sent = send(n->fd, reply->data + done, reply->len - done, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (sent < 0 && errno != EINTR && (errno != EAGAIN || !ready(n, POLLOUT)))
+			return false;
+		done += sent > 0 ? (size_t)sent : 0;
+	}
+	return true;
+}
+
+static void serve(const struct connection *n, struct ccache_client *c)
+{
+	AUTO_BUF struct buf in = {0};
+	for (;;) {
+		struct resp_command command;
+		enum resp_state state = resp_parse(in.data, in.len, &command);
+		if (state == RESP_BAD)
+			return;
+		if (state == RESP_DONE && in.data) {
+			AUTO_BUF struct buf reply = {0};
+			answer(n->remote, c, &command, &reply);
+			if (!send_reply(n, &reply))
+				return;
+			memmove(in.data, in.data + command.used, in.len - command.used);
+			in.len -= command.used;
+			continue;
+		}
+		if (!ready(n, POLLIN))
+			return;
+		ssize_t got = recv(n->fd, buf_reserve(&in, CHUNK), CHUNK, MSG_DONTWAIT);
+		if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN))
+			return;
+		in.len += got > 0 ? (size_t)got : 0;
+	}
+}
+
+static void *connection_thread(void *user)
+{
+	struct connection *n = user;
+	struct ccache_client c = {.server = &n->remote->server, .fd = -1};
+	serve(n, &c);
+	if (n->remote->has_server)
+		ccache_client_close(&c);
+	close(n->fd);
+	atomic_store(&n->ended, true);
+	return NULL;
+}
+
+static void join(struct ccache_remote *r, size_t i)
+{
+	pthread_join(r->connections[i]->thread, NULL);
+	free(r->connections[i]);
+	r->connections[i] = NULL;
+}
+
+/* A free place, that of a connection that has ended; MAX_CONNECTIONS if there is none. */
+static size_t find_place(struct ccache_remote *r)
+{
+	size_t place = MAX_CONNECTIONS;
+	for (size_t i = 0; i < MAX_CONNECTIONS; i++) {
+		if (r->connections[i] && atomic_load(&r->connections[i]->ended))
+			join(r, i);
+		if (!r->connections[i] && place == MAX_CONNECTIONS)
+			place = i;
+	}
+	return place;
+}
+
+static void *accept_thread(void *user)
+{
+	struct ccache_remote *r = user;
+	for (;;) {
+		struct pollfd p[] = {{.fd = r->listener, .events = POLLIN}, {.fd = r->stop[0], .events = POLLIN}};
+		if (poll(p, 2, -1) < 0 && errno != EINTR)
+			return NULL;
+		if (p[1].revents)
+			return NULL;
+		int fd = accept(r->listener, NULL, NULL);
+		if (fd < 0)
+			continue;
+		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+		size_t place = find_place(r);
+		struct connection *n = place < MAX_CONNECTIONS ? calloc(1, sizeof(*n)) : NULL;
+		if (!n) {
+			close(fd);
+			continue;
+		}
+		n->remote = r;
+		n->fd = fd;
+		r->connections[place] = n;
+		if (thread_start(&n->thread, connection_thread, n) != 0) {
+			close(fd);
+			free(n);
+			r->connections[place] = NULL;
+		}
+	}
+}
+
+static int bind_to(int fd, const char *path)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	if (strlen(path) >= sizeof(addr.sun_path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	memcpy(addr.sun_path, path, strlen(path) + 1);
+	return bind(fd, (struct sockaddr *)&addr, sizeof(addr));
+}
+
+/* The path of a store may be longer than a socket's name can be: then by a short way to the same directory. */
+static int bind_by_link(int fd, const char *dir, struct arena *a, struct err *e)
+{
+	const char *tmp = getenv("TMPDIR");
+	char *near;
+	if (fs_temp_dir(tmp && *tmp && strlen(tmp) < 40 ? tmp : "/tmp", "ptbuild-", a, &near, e) != 0)
+		return -1;
+	const char *link = path_join(a, near, "d");
+	int rc = symlink(dir, link) == 0 ? bind_to(fd, path_join(a, link, CCACHE_REMOTE_SOCKET)) : -1;
+	if (rc != 0)
+		err_errno(e, ERR_SYSTEM, "cannot listen in '%s'", dir);
+	(void)unlink(link);
+	(void)rmdir(near);
+	return rc;
+}
+
+static int listen_in(const char *dir, struct arena *a, struct err *e)
+{
+	AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	const char *path = path_join(a, dir, CCACHE_REMOTE_SOCKET);
+	if (fd < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot make a socket");
+	if (bind_to(fd, path) != 0 &&
+	    (errno != ENAMETOOLONG ? err_errno(e, ERR_SYSTEM, "cannot listen on '%s'", path) : bind_by_link(fd, dir, a, e)) != 0)
+		return -1;
+	/* The build runs as another user of its own name space. */
+	if (chmod(path, 0666) != 0 || listen(fd, 128) != 0)
+		return err_errno(e, ERR_SYSTEM, "cannot listen on '%s'", path);
+	return steal_fd(&fd);
+}
+
+static int start_threads(struct ccache_remote *r, struct err *e)
+{
+	return thread_start(&r->acceptor, accept_thread, r) == 0 ? 0 : err_set(e, ERR_SYSTEM, "cannot start a thread");
+}
+
+static void release(struct ccache_remote *r)
+{
+	cleanup_fd(&r->listener);
+	if (r->has_server)
+		ccache_server_release(&r->server);
+	cleanup_fd(&r->stop[0]);
+	cleanup_fd(&r->stop[1]);
+	arena_release(&r->arena);
+	free(r);
+}
+
+int ccache_remote_start(const struct ccache_remote_request *q, const struct run *run, struct ccache_remote **ret, struct err *e)
+{
+	struct ccache_remote *r = calloc(1, sizeof(*r));
+	if (!r)
+		abort();
+	r->log = (struct log){.level = run->log->level, .fd = run->log->fd};
+	strlist_append(&r->lower, &r->arena, &q->lower);
+	r->listener = -1;
+	r->stop[0] = r->stop[1] = -1;
+	if (os_pipe(r->stop) != 0) {
+		err_errno(e, ERR_SYSTEM, "cannot make a pipe");
+	} else if (!q->url || ccache_server_parse(q->url, &r->server, e) == 0) {
+		r->has_server = q->url != NULL;
+		r->server.stop = r->stop[0];
+		r->listener = listen_in(q->dir, &r->arena, e);
+		if (r->listener >= 0 && start_threads(r, e) == 0) {
+			*ret = r;
+			return 0;
+		}
+	}
+	release(r);
+	return -1;
+}
+
+void ccache_remote_stop(struct ccache_remote *r, struct ccache_remote_stats *stats)
+{
+	if (!r)
+		return;
+	if (write(r->stop[1], "x", 1) != 1)
+		abort(); /* a pipe that nothing was written to has room */
+	pthread_join(r->acceptor, NULL);
+	for (size_t i = 0; i < MAX_CONNECTIONS; i++)
+		if (r->connections[i])
+			join(r, i);
+	if (stats)
+		*stats = (struct ccache_remote_stats){.asked = atomic_load(&r->asked),
+						      .lower = atomic_load(&r->lower_hits),
+						      .hits = atomic_load(&r->hits),
+						      .stored = atomic_load(&r->stored),
+						      .failures = atomic_load(&r->failures)};
+	release(r);
+}

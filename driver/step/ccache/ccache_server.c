@@ -1,0 +1,157 @@
+#include "step/ccache/ccache_server.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/strlist.h"
+
+#define REDIS_PORT "6379"
+
+static bool starts(const char *s, const char *prefix)
+{
+	return strncasecmp(s, prefix, strlen(prefix)) == 0;
+}
+
+static int refuse(const char *what, struct err *e)
+{
+	err_set(e, ERR_USAGE, "--ccache-remote: %s", what);
+	return err_hint(e, "it is redis://[[USER:]PASSWORD@]HOST[:PORT][/DB], redis+unix:PATH, http://... or https://...");
+}
+
+static char *decoded(const char *text, size_t len, struct arena *a)
+{
+	int n = 0;
+	char *plain = curl_easy_unescape(NULL, text, (int)len, &n);
+	char *copy = plain ? arena_strndup(a, plain, (size_t)n) : NULL;
+	curl_free(plain);
+	return copy;
+}
+
+/* "[[USER:]PASSWORD@]HOST[:PORT][/DB]" */
+static int parse_redis(const char *rest, struct ccache_server *s, struct err *e)
+{
+	const char *slash = strchr(rest, '/'), *end = slash ? slash : rest + strlen(rest);
+	const char *at = end;
+	while (at > rest && at[-1] != '@')
+		at--;
+	at = at > rest ? at - 1 : NULL;
+	if (at) {
+		const char *colon = memchr(rest, ':', (size_t)(at - rest));
+		if (colon && colon > rest)
+			s->user = decoded(rest, (size_t)(colon - rest), &s->arena);
+		const char *start = colon ? colon + 1 : rest;
+		s->password = decoded(start, (size_t)(at - start), &s->arena);
+		rest = at + 1;
+	}
+	const char *bracket = *rest == '[' ? memchr(rest, ']', (size_t)(end - rest)) : NULL;
+	const char *colon = memchr(bracket ? bracket : rest, ':', (size_t)(end - (bracket ? bracket : rest)));
+	const char *host_end = colon ? colon : end;
+	if (bracket)
+		s->host = arena_strndup(&s->arena, rest + 1, (size_t)(bracket - rest - 1));
+	else
+		s->host = arena_strndup(&s->arena, rest, (size_t)(host_end - rest));
+	s->port = colon ? arena_strndup(&s->arena, colon + 1, (size_t)(end - colon - 1)) : REDIS_PORT;
+	if (!*s->host || !*s->port || strspn(s->port, "0123456789") != strlen(s->port))
+		return refuse("a redis address needs a host, and a number for its port", e);
+	if (slash && slash[1]) {
+		if (strspn(slash + 1, "0123456789") != strlen(slash + 1))
+			return refuse("what follows the host of a redis address is the number of its database", e);
+		s->db = arena_strdup(&s->arena, slash + 1);
+	}
+	s->shown = arena_printf(&s->arena, "redis://%s:%s", s->host, s->port);
+	return 0;
+}
+
+static int parse_http(const char *url, struct ccache_server *s, struct err *e)
+{
+	CURLU *u = curl_url();
+	char *host = NULL, *scheme = NULL;
+	bool good = u && !strpbrk(url, "?#") && curl_url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK &&
+		    curl_url_get(u, CURLUPART_HOST, &host, 0) == CURLUE_OK && curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK;
+	if (good) {
+		size_t len = strlen(url);
+		while (len && url[len - 1] == '/')
+			len--;
+		s->url = arena_strndup(&s->arena, url, len);
+		s->shown = arena_printf(&s->arena, "%s://%s", scheme, host);
+	}
+	curl_free(host);
+	curl_free(scheme);
+	curl_url_cleanup(u);
+	return good ? 0 : refuse("not an address of a web server", e);
+}
+
+static int parse(const char *url, struct ccache_server *s, struct err *e)
+{
+	if (starts(url, "redis+unix:")) {
+		const char *path = url + strlen("redis+unix:");
+		while (path[0] == '/' && path[1] == '/')
+			path++;
+		if (*path != '/')
+			return refuse("redis+unix: needs the absolute path of a socket", e);
+		s->kind = CCACHE_REDIS_UNIX;
+		s->path = arena_strdup(&s->arena, path);
+		s->shown = arena_printf(&s->arena, "redis+unix:%s", path);
+		return 0;
+	}
+	if (starts(url, "redis://")) {
+		s->kind = CCACHE_REDIS;
+		return parse_redis(url + strlen("redis://"), s, e);
+	}
+	if (starts(url, "http://") || starts(url, "https://")) {
+		s->kind = CCACHE_HTTP;
+		return parse_http(url, s, e);
+	}
+	return refuse(starts(url, "rediss:") ? "redis over TLS is not supported" : "not an address of a kind that is known", e);
+}
+
+int ccache_server_parse(const char *url, struct ccache_server *ret, struct err *e)
+{
+	struct ccache_server s = {.stop = -1};
+	if (parse(url, &s, e) != 0) {
+		arena_release(&s.arena);
+		return -1;
+	}
+	pthread_mutex_init(&s.mutex, NULL);
+	*ret = s;
+	return 0;
+}
+
+void ccache_server_release(struct ccache_server *s)
+{
+	for (size_t i = 0; i < s->idle_count; i++)
+		close(s->idle[i]);
+	pthread_mutex_destroy(&s->mutex);
+	arena_release(&s->arena);
+	*s = (struct ccache_server){.stop = -1};
+}
+
+int ccache_client_get(struct ccache_client *c, const char *key, struct buf *out, bool *ret_found, struct err *e)
+{
+	return c->server->kind == CCACHE_HTTP ? ccache_http_get(c, key, out, ret_found, e) : ccache_redis_get(c, key, out, ret_found, e);
+}
+
+int ccache_client_put(struct ccache_client *c, const char *key, const void *data, size_t len, struct err *e)
+{
+	return c->server->kind == CCACHE_HTTP ? ccache_http_put(c, key, data, len, e) : ccache_redis_put(c, key, data, len, e);
+}
+
+/* A connection that works is kept for the next one: ccache makes a connection for each compilation. */
+void ccache_client_close(struct ccache_client *c)
+{
+	struct ccache_server *s = c->server;
+	if (c->fd >= 0) {
+		pthread_mutex_lock(&s->mutex);
+		bool keep = s->idle_count < CCACHE_IDLE_MAX;
+		if (keep)
+			s->idle[s->idle_count++] = c->fd;
+		pthread_mutex_unlock(&s->mutex);
+		if (!keep)
+			close(c->fd);
+		c->fd = -1;
+	}
+	curl_easy_cleanup(c->curl);
+	c->curl = NULL;
+}

@@ -1,0 +1,272 @@
+#include "step/fetch/apt.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/sys/fs.h"
+#include "base/sys/lock.h"
+#include "base/path.h"
+#include "base/sys/proc.h"
+#include "base/strlist.h"
+
+enum { LISTS_MAX_AGE_S = 24 * 3600, WORDS_MAX = 1500 };
+
+#define APT_FILE_LIMIT (16UL << 30)
+#define KEYRING "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+struct apt {
+	struct arena *a;
+	const char *program;
+	const char *suite;
+	const char *component;
+	const char *package; /* "SOURCE=VERSION" */
+	const char *dir;     /* private state of this suite and component */
+	struct strlist options;
+	const struct run *run;
+};
+
+/* Every part becomes a word of a command line or a field of sources.list, so each has the alphabet that Debian's policy gives it and nothing else. */
+static bool is_word(const char *s, size_t len, const char *more)
+{
+	if (len == 0 || !strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", *s))
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		char c = s[i];
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr(more, c))))
+			return false;
+	}
+	return true;
+}
+
+static int parse_place(struct apt *apt, const char *place, struct err *e)
+{
+	const char *slash = strchr(place, '/');
+	const char *second = slash ? strchr(slash + 1, '/') : NULL;
+	const char *equals = second ? strchr(second + 1, '=') : NULL;
+	if (!equals || !is_word(place, (size_t)(slash - place), "-.") || !is_word(slash + 1, (size_t)(second - slash - 1), "-") ||
+	    !is_word(second + 1, (size_t)(equals - second - 1), "+-.") || !is_word(equals + 1, strlen(equals + 1), "+-.~:")) {
+		err_set(e, ERR_CONFIG, "not an apt place: '%s'", place);
+		return err_hint(e, "write it as apt:SUITE/COMPONENT/SOURCE=VERSION");
+	}
+	apt->suite = arena_strndup(apt->a, place, (size_t)(slash - place));
+	apt->component = arena_strndup(apt->a, slash + 1, (size_t)(second - slash - 1));
+	apt->package = arena_strdup(apt->a, second + 1);
+	return 0;
+}
+
+/* Nothing of the machine's own lists, sources, pins and package state is read or changed by what follows. */
+static void set_options(struct apt *apt)
+{
+	struct strlist *o = &apt->options;
+	strlist_addf(o, apt->a, "Dir::State=%s/state", apt->dir);
+	strlist_addf(o, apt->a, "Dir::State::status=%s/state/status", apt->dir);
+	strlist_addf(o, apt->a, "Dir::Cache=%s/cache", apt->dir);
+	strlist_addf(o, apt->a, "Dir::Etc::SourceList=%s/sources.list", apt->dir);
+	strlist_add(o, apt->a, "Dir::Etc::SourceParts=/dev/null");
+	strlist_add(o, apt->a, "Dir::Etc::Preferences=/dev/null");
+	strlist_add(o, apt->a, "Dir::Etc::PreferencesParts=/dev/null");
+	strlist_add(o, apt->a, "Acquire::Languages=none");
+	strlist_add(o, apt->a, "Acquire::Retries=3");
+	strlist_add(o, apt->a, "Acquire::http::Timeout=30");
+	strlist_add(o, apt->a, "Acquire::https::Timeout=30");
+	if (geteuid() == 0) /* the user apt changes to may not write into a private directory */
+		strlist_add(o, apt->a, "APT::Sandbox::User=root");
+}
+
+/* Runs apt-get with the private options, if wanted; its words go into `said`. */
+static int run_apt(const struct apt *apt, bool private, const char *const *args, const char *cwd, struct buf *out, struct buf *said,
+		   int *ret_status, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct strlist argv = {0};
+	struct proc_result result;
+	strlist_ref(&argv, &a, apt->program);
+	for (size_t i = 0; private && i < apt->options.count; i++) {
+		strlist_ref(&argv, &a, "-o");
+		strlist_ref(&argv, &a, apt->options.items[i]);
+	}
+	for (; *args; args++)
+		strlist_ref(&argv, &a, *args);
+	struct proc_spec spec = {
+		.argv = strlist_argv(&argv, &a), .cwd = cwd, .out = out, .err = said, .max_output = 16 << 20, .file_limit = APT_FILE_LIMIT};
+	if (proc_run(&spec, apt->run, &result, e) != 0)
+		return -1;
+	*ret_status = result.status;
+	return 0;
+}
+
+/* apt's own messages, without its notices: lines that start with "E:" or "W:". */
+static void add_words(struct buf *words, const struct buf *said)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct strlist lines = {0};
+	strlist_split(&lines, &a, buf_cstr(said), "\n\r");
+	for (size_t i = 0; i < lines.count && words->len < WORDS_MAX; i++)
+		if (strncmp(lines.items[i], "E: ", 3) == 0 || strncmp(lines.items[i], "W: ", 3) == 0)
+			buf_printf(words, "%s%s", words->len ? "; " : "", lines.items[i] + 3);
+}
+
+/* One line of indextargets as a site of the distribution's main archive; the security archive is another one, with suites of its own. */
+static void add_site(struct strlist *sites, struct arena *a, const char *line, bool need_origin)
+{
+	struct strlist f = {0};
+	char *copy = arena_printf(a, "%s", line);
+	for (char *p = copy; p;) {
+		char *bar = strchr(p, '|');
+		if (bar)
+			*bar = '\0';
+		strlist_ref(&f, a, p);
+		p = bar ? bar + 1 : NULL;
+	}
+	if (f.count != 4 || strstr(f.items[0], "://") == NULL || strpbrk(f.items[0], " \t[]"))
+		return;
+	if (need_origin ? strcmp(f.items[1], "Debian") != 0 : strcmp(f.items[2], "main") != 0)
+		return;
+	if (strstr(f.items[0], "security") || strstr(f.items[3], "Security"))
+		return;
+	if (!strlist_contains(sites, f.items[0]))
+		strlist_add(sites, a, f.items[0]);
+}
+
+static int find_sites(const struct apt *apt, struct strlist *sites, struct err *e)
+{
+	static const char format[] = "$(SITE)|$(ORIGIN)|$(COMPONENT)|$(LABEL)";
+	/* A machine that never ran "apt-get update" (a fresh container) knows its sites, but not yet whose they are: there the archive's signature decides. */
+	static const char *const known[] = {"indextargets", "--format", format, NULL};
+	static const char *const all[] = {"indextargets", "--no-release-info", "--format", format, NULL};
+	for (int i = 0; i < 2 && sites->count == 0; i++) {
+		AUTO_BUF struct buf out = {0};
+		AUTO_BUF struct buf said = {0};
+		struct strlist lines = {0};
+		int status;
+		if (run_apt(apt, false, i ? all : known, NULL, &out, &said, &status, e) != 0)
+			return -1;
+		strlist_split(&lines, apt->a, buf_cstr(&out), "\n");
+		for (size_t k = 0; k < lines.count; k++)
+			add_site(sites, apt->a, lines.items[k], i == 0);
+	}
+	if (sites->count)
+		return 0;
+	err_set(e, ERR_NETWORK, "apt-get on this machine knows no site of the Debian archive");
+	return err_hint(e, "add one to its sources, or give the directory that holds the file with --mirror DIR");
+}
+
+/* Writes sources.list; the lists are kept only while it says the same. */
+static int write_sources(const struct apt *apt, const char *stamp, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	AUTO_BUF struct buf old = {0};
+	struct strlist sites = {0};
+	const char *path = path_join(apt->a, apt->dir, "sources.list");
+	if (find_sites(apt, &sites, e) != 0)
+		return -1;
+	for (size_t i = 0; i < sites.count; i++)
+		buf_printf(&text, "deb-src %s%s %s %s\n", fs_exists(KEYRING) ? "[signed-by=" KEYRING "] " : "", sites.items[i], apt->suite,
+			   apt->component);
+	if (fs_exists(path) && fs_read(path, 1 << 20, &old, e) != 0)
+		return -1;
+	if (strcmp(buf_cstr(&old), buf_cstr(&text)) == 0)
+		return 0;
+	if (unlink(stamp) < 0 && errno != ENOENT)
+		return err_errno(e, ERR_SYSTEM, "cannot delete '%s'", stamp);
+	return fs_write_atomic(path, text.data, text.len, 0644, e);
+}
+
+static int make_state(const struct apt *apt, struct err *e)
+{
+	static const char *const dirs[] = {"state/lists/partial", "cache/archives/partial"};
+	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
+		if (fs_mkdirs(path_join(apt->a, apt->dir, dirs[i]), e) != 0)
+			return -1;
+	return fs_write_atomic(path_join(apt->a, apt->dir, "state/status"), "", 0, 0644, e);
+}
+
+static bool is_fresh(const char *stamp)
+{
+	struct stat st;
+	return stat(stamp, &st) == 0 && time(NULL) - st.st_mtime < LISTS_MAX_AGE_S && st.st_mtime <= time(NULL);
+}
+
+/* A failed update is no error yet: the lists of another site, or older ones, may do. */
+static int update(const struct apt *apt, const char *stamp, struct buf *words, struct err *e)
+{
+	static const char *const args[] = {"-q", "update", NULL};
+	AUTO_BUF struct buf said = {0};
+	int status;
+	log_verbose(apt->run->log, "fetch: apt-get update for %s/%s", apt->suite, apt->component);
+	if (run_apt(apt, true, args, NULL, NULL, &said, &status, e) != 0)
+		return -1;
+	if (status == 0)
+		return fs_write_atomic(stamp, "", 0, 0644, e);
+	add_words(words, &said);
+	return 0;
+}
+
+static bool has_file(const char *path)
+{
+	struct stat st;
+	return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
+}
+
+/* The exit status is not asked: an archive that dropped the package's other files still has this one in its pool. */
+static int download(const struct apt *apt, const char *file, const char *dir, struct buf *words, bool *ret_came, struct err *e)
+{
+	const char *const args[] = {"-q", "source", "--download-only", "--only-source", apt->package, NULL};
+	AUTO_BUF struct buf said = {0};
+	int status;
+	if (run_apt(apt, true, args, dir, NULL, &said, &status, e) != 0)
+		return -1;
+	*ret_came = has_file(file);
+	if (!*ret_came)
+		add_words(words, &said);
+	return 0;
+}
+
+static int fetch_locked(const struct apt *apt, const char *name, const char *dir, struct err *e)
+{
+	AUTO_BUF struct buf words = {0};
+	const char *stamp = path_join(apt->a, apt->dir, "updated");
+	const char *file = path_join(apt->a, dir, name);
+	bool came = false;
+	if (make_state(apt, e) != 0 || write_sources(apt, stamp, e) != 0)
+		return -1;
+	bool updated = !is_fresh(stamp);
+	if (updated && update(apt, stamp, &words, e) != 0)
+		return -1;
+	if (download(apt, file, dir, &words, &came, e) != 0)
+		return -1;
+	if (!came && !updated) { /* the lists may be older than the version */
+		buf_reset(&words);
+		if (update(apt, stamp, &words, e) != 0 || download(apt, file, dir, &words, &came, e) != 0)
+			return -1;
+	}
+	if (came)
+		return 0;
+	err_set(e, ERR_NETWORK, "apt-get did not bring '%s' of '%s' from %s/%s: %s", name, apt->package, apt->suite, apt->component,
+		words.len ? buf_cstr(&words) : "it gave no reason");
+	return err_hint(e, "look whether the archive still has this version, or give the directory that holds the file with --mirror DIR");
+}
+
+int apt_fetch(const char *place, const char *name, const char *state_dir, const char *dir, const struct run *run, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_LOCK struct lock lock = LOCK_NONE;
+	struct apt apt = {.a = &a, .run = run};
+	if (parse_place(&apt, place, e) != 0)
+		return -1;
+	if (!path_is_safe_relative(name) || strchr(name, '/'))
+		return err_set(e, ERR_CONFIG, "not a file name: '%s'", name);
+	apt.program = proc_find(&a, "apt-get");
+	if (!apt.program) {
+		err_set(e, ERR_NETWORK, "no apt-get on this machine to fetch '%s'", place);
+		return err_hint(e, "give the directory that holds '%s' with --mirror DIR", name);
+	}
+	apt.dir = arena_printf(&a, "%s/%s_%s", state_dir, apt.suite, apt.component);
+	set_options(&apt);
+	if (fs_mkdirs(apt.dir, e) != 0 || lock_acquire(&lock, path_join(&a, apt.dir, "lock"), false, run, e) != 0)
+		return -1;
+	return fetch_locked(&apt, name, dir, e);
+}

@@ -1,0 +1,359 @@
+#include "step/fetch/fetch.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
+#include "base/os.h"
+#include "base/path.h"
+#include "base/thread.h"
+#include "cache/store.h"
+#include "step/fetch/fetch_place.h"
+
+enum {
+	DEFAULT_PARALLEL = 4,
+	MAX_PARALLEL = 64,
+	DEFAULT_RETRIES = 4,
+	DEFAULT_BACKOFF_MS = 500,
+	DEFAULT_STALL_SECONDS = 30,
+	STATUS_MS = 100
+};
+
+struct fetch_job {
+	const struct fetch_source *source;
+	struct arena arena;
+	const char *path; /* result */
+	bool from_store;
+	struct err err;
+};
+
+struct fetch_pool;
+
+struct pool_thread {
+	pthread_t id;
+	struct fetch_pool *pool;
+	struct fetch_worker worker;
+};
+
+struct fetch_pool {
+	struct fetch_shared shared;
+	struct fetch_job *jobs;
+	size_t count;
+	_Atomic size_t next;     /* the first job nobody has taken */
+	_Atomic unsigned done;   /* jobs that ended */
+	const char *partial_dir; /* <store>/partial */
+	struct pool_thread threads[MAX_PARALLEL];
+	int ended; /* a pipe: a worker writes a byte when it ends */
+};
+
+static int check_source(const struct fetch_source *s, struct err *e)
+{
+	if (!s->name || !path_is_safe_relative(s->name) || strchr(s->name, '/') || *s->name == '.' || *s->name == '-')
+		return err_set(e, ERR_CONFIG, "not a file name: '%s'", s->name ? s->name : "");
+	if (!s->sha256 || !digest_valid_hex(s->sha256))
+		return err_set(e, ERR_CONFIG, "'%s' has no sha256 of 64 lower-case hex digits", s->name);
+	return 0;
+}
+
+/* The file in a source object. Two releases may know the same bytes by different names: the object keeps the first. */
+static int object_file(const char *dir, const struct fetch_source *s, struct arena *a, const char **ret, struct err *e)
+{
+	struct strlist names = {0};
+	char *path = path_join(a, dir, s->name);
+	if (fs_exists(path)) {
+		*ret = path;
+		return 0;
+	}
+	if (fs_list(dir, a, &names, e) != 0)
+		return -1;
+	for (size_t i = 0; i < names.count; i++) {
+		if (*names.items[i] == '.') /* the store's own */
+			continue;
+		*ret = path_join(a, dir, names.items[i]);
+		return 0;
+	}
+	err_set(e, ERR_INTEGRITY, "no file in store object '%s'", dir);
+	return err_hint(e, "run 'ptbuild cache verify'");
+}
+
+/* Whether the store has it: *ret stays NULL if not. */
+static int look_in_store(struct fetch_shared *f, const struct fetch_source *s, struct arena *a, const char **ret, struct err *e)
+{
+	const char *dir = NULL;
+	int status = store_find(f->store, STORE_SOURCE, s->sha256, a, &dir, e);
+	if (status != 0 || !dir)
+		return status;
+	return object_file(dir, s, a, ret, e);
+}
+
+/* The remote store is a place like others, but asked first. */
+static int pull_from_remote(struct fetch_worker *w, const struct fetch_source *s, struct arena *a, const char **ret, struct err *e)
+{
+	const char *dir = NULL;
+	int status = store_pull(w->shared->store, STORE_SOURCE, s->sha256, &w->run, a, &dir, e);
+	if (status != 0 || !dir)
+		return status;
+	return object_file(dir, s, a, ret, e);
+}
+
+static int publish(struct fetch_shared *f, const struct fetch_source *s, const char *partial, struct arena *a, const char **ret,
+		   struct err *e)
+{
+	const char *stage;
+	const char *dir;
+	if (store_stage(f->store, a, &stage, e) != 0)
+		return -1;
+	const char *file = path_join(a, stage, s->name);
+	if (rename(partial, file) < 0) {
+		err_errno(e, ERR_SYSTEM, "cannot rename '%s' to '%s'", partial, file);
+		store_drop_stage(f->store, stage);
+		return -1;
+	}
+	if (store_publish(f->store, STORE_SOURCE, s->sha256, stage, a, &dir, e) != 0) {
+		/* What was fetched is worth keeping for the next run. */
+		(void)!rename(file, partial);
+		store_drop_stage(f->store, stage);
+		return -1;
+	}
+	return object_file(dir, s, a, ret, e);
+}
+
+static int run_job(const struct fetch_pool *p, struct fetch_worker *w, struct fetch_job *j)
+{
+	struct fetch_shared *f = w->shared;
+	const struct fetch_source *s = j->source;
+	AUTO_LOCK struct lock lock = LOCK_NONE;
+	if (run_check(&w->run, &j->err) != 0 || store_lock(f->store, STORE_SOURCE, s->sha256, &w->run, &lock, &j->err) != 0)
+		return -1;
+	if (look_in_store(f, s, &j->arena, &j->path, &j->err) != 0)
+		return -1;
+	if (!j->path && pull_from_remote(w, s, &j->arena, &j->path, &j->err) != 0)
+		return -1;
+	j->from_store = j->path != NULL;
+	if (j->from_store)
+		return 0;
+	char *partial = path_join(&j->arena, p->partial_dir, s->sha256);
+	double start = log_seconds();
+	if (fetch_places(w, s, partial, &j->err) != 0)
+		return -1;
+	pthread_mutex_lock(&f->mutex);
+	int status = publish(f, s, partial, &j->arena, &j->path, &j->err);
+	pthread_mutex_unlock(&f->mutex);
+	if (status == 0)
+		log_verbose(&w->log, "fetched '%s' in %.1f s", s->name, log_seconds() - start);
+	return status;
+}
+
+static void *worker(void *user)
+{
+	struct pool_thread *t = user;
+	struct fetch_pool *p = t->pool;
+	for (size_t i; (i = atomic_fetch_add(&p->next, 1)) < p->count;) {
+		struct fetch_job *j = &p->jobs[i];
+		if (run_job(p, &t->worker, j) != 0)
+			j->path = NULL;
+		atomic_fetch_add(&p->done, 1);
+	}
+	while (write(p->ended, "", 1) < 0 && errno == EINTR)
+		;
+	return NULL;
+}
+
+/* What the workers said goes out by the caller's log, a line at a time, so that it does not run into the status line. */
+static void drain_log(int fd, struct buf *text, struct log *log)
+{
+	for (ssize_t n; (n = read(fd, buf_reserve(text, 4096), 4096)) > 0;)
+		text->len += (size_t)n;
+	size_t start = 0;
+	for (size_t i = 0; i < text->len; i++) {
+		if (text->data[i] != '\n')
+			continue;
+		log_info(log, "%.*s", (int)(i - start), text->data + start);
+		start = i + 1;
+	}
+	if (start) {
+		memmove(text->data, text->data + start, text->len - start);
+		text->len -= start;
+	}
+}
+
+static void show_progress(struct fetch_pool *p, struct log *log, double start)
+{
+	const double mib = 1024 * 1024;
+	double received = (double)atomic_load(&p->shared.amount.received) / mib;
+	double expected = (double)atomic_load(&p->shared.amount.expected) / mib;
+	double seconds = log_seconds() - start;
+	log_status(log, "fetch: %u/%zu files, %.0f/%.0f MiB, %.0f MiB/s", atomic_load(&p->done), p->count, received,
+		   expected > received ? expected : received, seconds > 0 ? received / seconds : 0);
+}
+
+/* Until `threads` workers have ended. */
+static void watch(struct fetch_pool *p, unsigned threads, int ended_fd, int said, struct log *log)
+{
+	struct buf text = {0};
+	double start = log_seconds();
+	for (unsigned ended = 0; ended < threads;) {
+		struct pollfd fds[] = {{.fd = ended_fd, .events = POLLIN}, {.fd = said, .events = POLLIN}};
+		char one[MAX_PARALLEL];
+		poll(fds, ARRAY_LEN(fds), STATUS_MS);
+		ssize_t more = read(ended_fd, one, sizeof(one));
+		if (more > 0)
+			ended += (unsigned)more;
+		drain_log(said, &text, log);
+		show_progress(p, log, start);
+	}
+	drain_log(said, &text, log);
+	log_status_end(log);
+	buf_release(&text);
+}
+
+/* SIGPIPE, blocked like all signals, does not kill a worker whose server hangs up. */
+static unsigned start_workers(struct fetch_pool *p, unsigned wanted)
+{
+	unsigned started = 0;
+	while (started < wanted && thread_start(&p->threads[started].id, worker, &p->threads[started]) == 0)
+		started++;
+	return started;
+}
+
+static int run_pool(struct fetch_pool *p, const struct run *run, struct err *e)
+{
+	int ends[2], endings[2];
+	if (os_pipe(ends) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot make a pipe");
+	AUTO_FD int said = ends[0];
+	AUTO_FD int say = ends[1];
+	if (os_pipe(endings) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot make a pipe");
+	AUTO_FD int ended = endings[0];
+	AUTO_FD int end = endings[1];
+	if (fcntl(ended, F_SETFL, O_NONBLOCK) < 0 || fcntl(said, F_SETFL, O_NONBLOCK) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot make a pipe");
+	unsigned wanted = p->shared.o->parallel < p->count ? p->shared.o->parallel : (unsigned)p->count;
+	for (unsigned i = 0; i < wanted; i++) {
+		struct fetch_worker *w = &p->threads[i].worker;
+		p->threads[i].pool = p;
+		w->shared = &p->shared;
+		w->log = (struct log){.level = run->log->level, .fd = say};
+		w->run = (struct run){.log = &w->log, .cancel_fd = run->cancel_fd};
+	}
+	p->ended = end;
+	unsigned started = start_workers(p, wanted);
+	if (started == 0)
+		return err_set(e, ERR_SYSTEM, "cannot start a thread");
+	watch(p, started, ended, said, run->log);
+	for (unsigned i = 0; i < started; i++)
+		pthread_join(p->threads[i].id, NULL);
+	return 0;
+}
+
+/* One error decides the exit: an interruption, else the first in the order of the sources. The others are told as warnings. */
+static int collect(const struct fetch_pool *p, const struct run *run, struct err *e)
+{
+	const struct fetch_job *worst = NULL;
+	for (size_t i = 0; i < p->count; i++) {
+		const struct fetch_job *j = &p->jobs[i];
+		if (!j->path && (!worst || (j->err.kind == ERR_INTERRUPTED && worst->err.kind != ERR_INTERRUPTED)))
+			worst = j;
+	}
+	if (!worst)
+		return 0;
+	for (size_t i = 0; i < p->count && worst->err.kind != ERR_INTERRUPTED; i++)
+		if (!p->jobs[i].path && &p->jobs[i] != worst)
+			log_warn(run->log, "%s", p->jobs[i].err.msg);
+	*e = worst->err;
+	return -1;
+}
+
+static int fetch_missing(struct fetch_pool *p, const struct run *run, struct arena *a, struct err *e)
+{
+	p->partial_dir = path_join(a, store_dir(p->shared.store), "partial");
+	if (fs_mkdirs(p->partial_dir, e) != 0)
+		return -1;
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+		return err_set(e, ERR_SYSTEM, "cannot start libcurl");
+	pthread_mutex_init(&p->shared.mutex, NULL);
+	pthread_mutex_init(&p->shared.apt, NULL);
+	int status = run_pool(p, run, e);
+	if (status == 0)
+		status = collect(p, run, e);
+	if (p->shared.apt_dir)
+		store_drop_stage(p->shared.store, p->shared.apt_dir);
+	arena_release(&p->shared.arena);
+	pthread_mutex_destroy(&p->shared.apt);
+	pthread_mutex_destroy(&p->shared.mutex);
+	curl_global_cleanup();
+	return status;
+}
+
+static void set_defaults(struct fetch_options *o)
+{
+	if (o->parallel == 0)
+		o->parallel = DEFAULT_PARALLEL;
+	if (o->parallel > MAX_PARALLEL)
+		o->parallel = MAX_PARALLEL;
+	if (o->retries == 0)
+		o->retries = DEFAULT_RETRIES;
+	if (o->backoff_ms == 0)
+		o->backoff_ms = DEFAULT_BACKOFF_MS;
+	if (o->stall_seconds == 0)
+		o->stall_seconds = DEFAULT_STALL_SECONDS;
+}
+
+/* What the store has needs no thread and no lock: the usual case costs a stat for each source. */
+static int find_present(struct store *store, struct fetch_source *sources, size_t count, const char **paths, struct fetch_pool *p,
+			struct arena *a, struct err *e)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *dir = NULL;
+		if (check_source(&sources[i], e) != 0 || store_find(store, STORE_SOURCE, sources[i].sha256, a, &dir, e) != 0)
+			return -1;
+		if (dir) {
+			if (object_file(dir, &sources[i], a, &paths[i], e) != 0)
+				return -1;
+			continue;
+		}
+		p->jobs[p->count++].source = &sources[i];
+	}
+	return 0;
+}
+
+int fetch_all(struct store *store, struct fetch_source *sources, size_t count, const struct fetch_options *o, const struct run *run,
+	      struct arena *a, struct fetch_stats *ret, struct err *e)
+{
+	double start = log_seconds();
+	struct fetch_options options = *o;
+	struct fetch_pool p = {.jobs = arena_array(a, count, sizeof(*p.jobs))};
+	const char **paths = arena_array(a, count, sizeof(*paths));
+	struct fetch_stats stats = {0};
+	set_defaults(&options);
+	p.shared.store = store;
+	p.shared.o = &options;
+	if (run_check(run, e) != 0 || find_present(store, sources, count, paths, &p, a, e) != 0)
+		return -1;
+	stats.from_store = (unsigned)(count - p.count);
+	int status = p.count ? fetch_missing(&p, run, a, e) : 0;
+	for (size_t i = 0; i < p.count; i++) {
+		struct fetch_job *j = &p.jobs[i];
+		if (status == 0) {
+			paths[j->source - sources] = arena_strdup(a, j->path);
+			stats.from_store += j->from_store;
+			stats.downloaded += !j->from_store;
+		}
+		arena_release(&j->arena);
+	}
+	if (status != 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		sources[i].path = paths[i];
+	stats.bytes = atomic_load(&p.shared.amount.received);
+	stats.seconds = log_seconds() - start;
+	if (ret)
+		*ret = stats;
+	return 0;
+}

@@ -1,0 +1,281 @@
+#include "step/fetch/fetch_place.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
+#include "base/path.h"
+#include "cache/store.h"
+#include "step/fetch/apt.h"
+
+enum { MAX_PAUSE_MS = 30000, MAX_RETRY_AFTER_S = 60 };
+
+/* So much more in the partial file is a connection that works: its failures are counted anew. */
+#define PROGRESS_BYTES (1 << 20)
+
+enum place_kind { PLACE_HTTP, PLACE_FILE, PLACE_APT, PLACE_UNKNOWN };
+
+static bool starts(const char *s, const char *prefix)
+{
+	return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+/* The local path of a file: URL in the arena, NULL if it is none that can be. */
+static const char *file_url_path(struct arena *a, const char *url)
+{
+	const char *path = url + strlen("file://");
+	if (starts(path, "localhost/"))
+		path += strlen("localhost");
+	if (*path != '/')
+		return NULL;
+	int len = 0;
+	char *plain = curl_easy_unescape(NULL, path, 0, &len);
+	const char *out = plain && strlen(plain) == (size_t)len ? arena_strdup(a, plain) : NULL;
+	curl_free(plain);
+	return out;
+}
+
+static enum place_kind place_kind(struct arena *a, const char *place, const char **ret_rest)
+{
+	*ret_rest = place;
+	if (starts(place, "https://") || starts(place, "http://"))
+		return PLACE_HTTP;
+	if (starts(place, "apt:")) {
+		*ret_rest = place + strlen("apt:");
+		return PLACE_APT;
+	}
+	if (starts(place, "file://")) {
+		*ret_rest = file_url_path(a, place);
+		return *ret_rest ? PLACE_FILE : PLACE_UNKNOWN;
+	}
+	return *place == '/' ? PLACE_FILE : PLACE_UNKNOWN;
+}
+
+/* A mirror is a URL or a directory; a relative directory is one of the working directory, where the user typed it. */
+static void add_mirror(struct strlist *places, struct arena *a, const char *mirror, const struct fetch_source *s)
+{
+	bool is_url = strstr(mirror, "://") != NULL;
+	char *escaped = is_url ? curl_easy_escape(NULL, s->name, 0) : NULL;
+	const char *name = escaped ? escaped : s->name;
+	size_t len = strlen(mirror);
+	while (len > 1 && mirror[len - 1] == '/')
+		len--;
+	const char *top = arena_strndup(a, mirror, len);
+	if (!is_url && *top != '/') {
+		AUTO_FREE char *cwd = getcwd(NULL, 0);
+		top = path_absolute(a, cwd ? cwd : "/", top);
+	}
+	strlist_addf(places, a, "%s/%s/%s", top, s->sha256, name);
+	strlist_addf(places, a, "%s/%s", top, name);
+	curl_free(escaped);
+}
+
+/* Doubled each time; up to a quarter more, by the digest and the try, so that many clients do not come back together and yet a run can be repeated. */
+static unsigned pause_ms(const struct fetch_options *o, const char *sha256, unsigned attempt)
+{
+	uint64_t pause = o->backoff_ms;
+	for (unsigned i = 0; i < attempt && pause < MAX_PAUSE_MS; i++)
+		pause *= 2;
+	if (pause > MAX_PAUSE_MS)
+		pause = MAX_PAUSE_MS;
+	char start[9];
+	snprintf(start, sizeof(start), "%.8s", sha256);
+	uint64_t seed = strtoul(start, NULL, 16) + 2654435761U * (uint64_t)attempt;
+	return (unsigned)(pause + seed % (pause / 4 + 1));
+}
+
+static int wait_ms(const struct run *run, unsigned ms, struct err *e)
+{
+	double end = log_seconds() + ms / 1000.0;
+	for (double left; (left = end - log_seconds()) > 0;) {
+		struct pollfd p = {.fd = run->cancel_fd, .events = POLLIN};
+		if (poll(&p, run->cancel_fd >= 0 ? 1 : 0, (int)(left * 1000) + 1) < 0 && errno != EINTR)
+			break;
+		if (run_check(run, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static uint64_t file_size(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
+static enum transfer_outcome from_http(struct fetch_worker *w, const struct transfer *t, const char *name, struct err *e)
+{
+	unsigned failures = 0;
+	for (;;) {
+		unsigned retry_after = 0;
+		uint64_t before = file_size(t->path);
+		enum transfer_outcome out = transfer_http(t, &retry_after, e);
+		if (out != TRANSFER_RETRY)
+			return out;
+		if (file_size(t->path) >= before + PROGRESS_BYTES)
+			failures = 0;
+		if (retry_after > MAX_RETRY_AFTER_S) {
+			err_wrap(e, "asked to wait %u seconds", retry_after);
+			return TRANSFER_NEXT;
+		}
+		if (failures >= w->shared->o->retries)
+			return TRANSFER_NEXT;
+		unsigned ms = pause_ms(w->shared->o, t->sha256, failures++);
+		if (ms < retry_after * 1000)
+			ms = retry_after * 1000;
+		log_verbose(&w->log, "fetch: '%s' again in %.1f s: %s", name, ms / 1000.0, e->msg);
+		if (wait_ms(&w->run, ms, e) != 0)
+			return TRANSFER_STOP;
+	}
+}
+
+/* Sources of one package come from one directory, so that apt-get finds there what it has brought already. */
+static int apt_place_dir(struct fetch_worker *w, struct arena *a, const char *place, const char **ret, struct err *e)
+{
+	char hex[DIGEST_HEX_LEN + 1];
+	int status = 0;
+	pthread_mutex_lock(&w->shared->mutex);
+	if (!w->shared->apt_dir)
+		status = store_stage(w->shared->store, &w->shared->arena, &w->shared->apt_dir, e);
+	pthread_mutex_unlock(&w->shared->mutex);
+	if (status != 0)
+		return -1;
+	digest_data(place, strlen(place), hex);
+	*ret = arena_printf(a, "%s/%.16s", w->shared->apt_dir, hex);
+	return fs_mkdirs(*ret, e);
+}
+
+static enum transfer_outcome from_apt(struct fetch_worker *w, const struct transfer *t, const char *name, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	const char *dir;
+	if (apt_place_dir(w, &a, t->url, &dir, e) != 0)
+		return TRANSFER_STOP;
+	pthread_mutex_lock(&w->shared->apt);
+	int status = apt_fetch(t->url, name, path_join(&a, store_dir(w->shared->store), "apt"), dir, &w->run, e);
+	pthread_mutex_unlock(&w->shared->apt);
+	if (status != 0)
+		return e->kind == ERR_SYSTEM || e->kind == ERR_INTERRUPTED ? TRANSFER_STOP : TRANSFER_NEXT;
+	const char *file = path_join(&a, dir, name);
+	if (unlink(t->path) < 0 && errno != ENOENT) {
+		err_errno(e, ERR_SYSTEM, "cannot delete '%s'", t->path);
+		return TRANSFER_STOP;
+	}
+	if (link(file, t->path) < 0) {
+		err_errno(e, ERR_SYSTEM, "cannot link '%s' to '%s'", file, t->path);
+		return TRANSFER_STOP;
+	}
+	atomic_fetch_add(&t->progress->received, file_size(t->path));
+	return transfer_check(t, e);
+}
+
+static enum transfer_outcome from_place(struct fetch_worker *w, const struct fetch_source *s, const char *place, const char *partial,
+					bool *skipped, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	const char *rest;
+	struct transfer t = {.path = partial,
+			     .sha256 = s->sha256,
+			     .stall_seconds = w->shared->o->stall_seconds,
+			     .run = &w->run,
+			     .progress = &w->shared->amount};
+	enum place_kind kind = place_kind(&a, place, &rest);
+	t.url = rest;
+	if (w->shared->o->offline && (kind == PLACE_HTTP || kind == PLACE_APT)) {
+		*skipped = true;
+		return TRANSFER_NEXT;
+	}
+	switch (kind) {
+	case PLACE_HTTP:
+		return from_http(w, &t, s->name, e);
+	case PLACE_FILE:
+		return transfer_copy(&t, e);
+	case PLACE_APT:
+		return from_apt(w, &t, s->name, e);
+	case PLACE_UNKNOWN:
+		break;
+	}
+	const char *shown = transfer_shown_url(&a, place);
+	err_set(e, ERR_NETWORK, "unsupported place '%s' (https:, http:, file:, apt: or an absolute path)", shown);
+	return TRANSFER_NEXT;
+}
+
+struct verdict {
+	struct buf words; /* what each place said */
+	bool wrong;       /* one had other bytes */
+	bool skipped;     /* one was left out by --offline */
+	char hint[1024];  /* the first hint a place gave */
+};
+
+static int no_place_left(const struct fetch_source *s, const struct verdict *v, struct err *e)
+{
+	const char *words = buf_cstr(&v->words);
+	if (v->wrong) {
+		err_set(e, ERR_INTEGRITY, "'%s' is not what is pinned: %s", s->name, words);
+		return err_hint(e, "the file was changed where it lies or on its way; put the right one into a directory and give that "
+				   "with --mirror DIR");
+	}
+	if (v->skipped) {
+		err_set(e, ERR_NETWORK, "'%s' (sha256 %s) is not in the store and --offline forbids fetching it%s%s", s->name, s->sha256,
+			*words ? ": " : "", words);
+		return err_hint(e, "run 'ptbuild fetch' once with a network, or give the directory that holds it with --mirror DIR");
+	}
+	err_set(e, ERR_NETWORK, "cannot fetch '%s': %s", s->name, *words ? words : "no place is known for it");
+	if (v->hint[0])
+		return err_hint(e, "%s", v->hint);
+	return err_hint(e, "check the network and its proxy variables, or give the directory that holds it with --mirror DIR (sha256 %s)",
+			s->sha256);
+}
+
+static void note_failure(struct verdict *v, enum transfer_outcome out, const struct err *said)
+{
+	if (said->kind == ERR_NONE)
+		return;
+	buf_printf(&v->words, "%s%s", v->words.len ? "; " : "", said->msg);
+	v->wrong |= out == TRANSFER_WRONG;
+	if (!v->hint[0])
+		snprintf(v->hint, sizeof(v->hint), "%s", said->hint);
+}
+
+static int try_places(struct fetch_worker *w, const struct fetch_source *s, const struct strlist *places, const char *partial,
+		      struct verdict *v, struct err *e)
+{
+	for (size_t i = 0; i < places->count; i++) {
+		struct err said = {0};
+		enum transfer_outcome out = from_place(w, s, places->items[i], partial, &v->skipped, &said);
+		if (out == TRANSFER_STOP) {
+			*e = said;
+			return -1;
+		}
+		if (out != TRANSFER_DONE) {
+			note_failure(v, out, &said);
+			continue;
+		}
+		AUTO_ARENA struct arena a = {0};
+		if (v->wrong)
+			log_warn(&w->log, "'%s' came from '%s' only: %s", s->name, transfer_shown_url(&a, places->items[i]),
+				 buf_cstr(&v->words));
+		else if (v->words.len)
+			log_verbose(&w->log, "fetch: '%s': %s", s->name, buf_cstr(&v->words));
+		return 0;
+	}
+	return no_place_left(s, v, e);
+}
+
+int fetch_places(struct fetch_worker *w, const struct fetch_source *s, const char *partial, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct strlist places = {0};
+	struct verdict v = {0};
+	for (size_t i = 0; i < w->shared->o->mirrors.count; i++)
+		add_mirror(&places, &a, w->shared->o->mirrors.items[i], s);
+	strlist_append(&places, &a, &s->urls);
+	int status = try_places(w, s, &places, partial, &v, e);
+	buf_release(&v.words);
+	return status;
+}

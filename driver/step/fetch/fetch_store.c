@@ -1,0 +1,107 @@
+#include "step/fetch/fetch_store.h"
+
+#include <curl/curl.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/path.h"
+#include "step/fetch/fetch_transfer.h"
+
+enum { CONNECT_SECONDS = 5, STALL_SECONDS = 10, SLOW_SECONDS = 60 };
+
+struct fetch_store {
+	struct arena arena;
+	const char *url; /* without a slash at its end */
+	const char *shown;
+};
+
+int fetch_store_new(const char *url, struct fetch_store **ret, struct err *e)
+{
+	bool known = strncasecmp(url, "http://", 7) == 0 || strncasecmp(url, "https://", 8) == 0;
+	CURLU *parsed = known ? curl_url() : NULL;
+	bool good = parsed && curl_url_set(parsed, CURLUPART_URL, url, 0) == CURLUE_OK;
+	curl_url_cleanup(parsed);
+	if (!good || strchr(url, '?') || strchr(url, '#')) {
+		AUTO_ARENA struct arena a = {0};
+		err_set(e, ERR_USAGE, "--store-url '%s' is no address of http or https", transfer_shown_url(&a, url));
+		return err_hint(e,
+				"it is the directory that holds the other store's 'objects', as a web server shows it; a directory of this "
+				"machine is named with --lower-store");
+	}
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+		return err_set(e, ERR_SYSTEM, "cannot start libcurl");
+	struct fetch_store *f = calloc(1, sizeof(*f));
+	if (!f)
+		abort();
+	size_t len = strlen(url);
+	while (len && url[len - 1] == '/')
+		len--;
+	f->url = arena_strndup(&f->arena, url, len);
+	f->shown = transfer_shown_url(&f->arena, f->url);
+	*ret = f;
+	return 0;
+}
+
+void fetch_store_free(struct fetch_store *f)
+{
+	if (!f)
+		return;
+	arena_release(&f->arena);
+	free(f);
+	curl_global_cleanup();
+}
+
+/* Names in an object are any UTF-8; slashes stay. */
+static const char *escaped(const char *path, struct arena *a)
+{
+	struct strlist parts = {0}, out = {0};
+	strlist_split(&parts, a, path, "/");
+	for (size_t i = 0; i < parts.count; i++) {
+		char *text = curl_easy_escape(NULL, parts.items[i], 0);
+		if (!text)
+			abort();
+		strlist_add(&out, a, text);
+		curl_free(text);
+	}
+	return strlist_join(&out, a, "/");
+}
+
+static bool is_absent(long status)
+{
+	return status == 401 || status == 403 || status == 404 || status == 410;
+}
+
+static int get(void *user, const struct store_want *w, const struct run *run, enum store_got *ret, struct err *e)
+{
+	const struct fetch_store *f = user;
+	AUTO_ARENA struct arena a = {0};
+	struct transfer_progress progress = {0};
+	unsigned ignored = 0;
+	long status = 0;
+	const struct transfer t = {.url = arena_printf(&a, "%s/%s", f->url, escaped(w->path, &a)),
+				   .path = w->to,
+				   .sha256 = w->sha256,
+				   .max_bytes = w->max_bytes ? w->max_bytes : 1,
+				   .stall_seconds = STALL_SECONDS,
+				   .connect_seconds = CONNECT_SECONDS,
+				   .slow_seconds = SLOW_SECONDS,
+				   .ret_status = &status,
+				   .run = run,
+				   .progress = &progress};
+	log_status(run->log, "asking the remote store for %.60s", w->path);
+	enum transfer_outcome out = transfer_http(&t, &ignored, e);
+	if (out == TRANSFER_STOP)
+		return -1;
+	if (out == TRANSFER_DONE)
+		*ret = STORE_GOT;
+	else
+		*ret = out == TRANSFER_NEXT && is_absent(status) ? STORE_GOT_ABSENT : STORE_GOT_BAD;
+	if (out == TRANSFER_DONE || *ret == STORE_GOT_ABSENT)
+		err_clear(e);
+	return 0;
+}
+
+struct store_remote fetch_store_remote(struct fetch_store *f)
+{
+	return (struct store_remote){.get = get, .user = f};
+}

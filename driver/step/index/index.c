@@ -1,0 +1,232 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/sys/fs.h"
+#include "base/sys/lock.h"
+#include "base/os.h"
+#include "base/path.h"
+#include "step/index/index_parts.h"
+
+/* In each directory that this step made, so that it never takes one that it did not. */
+#define OWN ".ptbuild-index"
+
+struct indexing {
+	const struct index_request *q;
+	const struct run *run;
+	struct arena *a;
+	struct index_wheel *wheels; /* sorted by file name */
+	size_t count;
+	const char *url;   /* before the wheels' names, as seen from a project's page */
+	const char *stage; /* where the new sub-directories are made */
+	struct index_result result;
+};
+
+static int read_wheels(struct indexing *x, struct err *e)
+{
+	struct strlist names = {0};
+	if (fs_list(x->q->dir, x->a, &names, e) < 0)
+		return -1;
+	x->wheels = arena_array(x->a, names.count, sizeof(*x->wheels));
+	for (size_t i = 0; i < names.count; i++) {
+		if (names.items[i][0] == '.' || !path_has_suffix(names.items[i], ".whl"))
+			continue;
+		log_status(x->run->log, "index %s", names.items[i]);
+		if (run_check(x->run, e) < 0 || index_read(x->q->dir, names.items[i], x->a, &x->wheels[x->count], e) < 0)
+			return -1;
+		x->result.yanked += x->wheels[x->count].yanked;
+		x->count++;
+	}
+	log_status_end(x->run->log);
+	x->result.wheels = x->count;
+	if (x->count)
+		return 0;
+	err_set(e, ERR_USAGE, "there is no wheel in '%s'", x->q->dir);
+	return err_hint(e, "name the directory that --out named when they were built");
+}
+
+/* "" takes all. */
+static bool belongs(const struct index_wheel *w, const char *profile)
+{
+	return !*profile || strcmp(w->profile, profile) == 0;
+}
+
+static void projects_of(const struct indexing *x, const char *profile, struct strlist *ret)
+{
+	for (size_t i = 0; i < x->count; i++) {
+		if (belongs(&x->wheels[i], profile) && !strlist_contains(ret, x->wheels[i].project))
+			strlist_ref(ret, x->a, x->wheels[i].project);
+	}
+	strlist_sort(ret);
+}
+
+static int write_page(const char *dir, const char *html, const char *json, struct arena *a, struct err *e)
+{
+	if (fs_mkdirs(dir, e) < 0 || fs_write_atomic(path_join(a, dir, "index.html"), html, strlen(html), 0644, e) < 0)
+		return -1;
+	return fs_write_atomic(path_join(a, dir, "index.json"), json, strlen(json), 0644, e);
+}
+
+static int write_project(struct indexing *x, const char *dir, const char *profile, const char *project, struct err *e)
+{
+	struct buf AUTO_BUF html = {0};
+	const struct index_wheel **chosen = arena_array(x->a, x->count, sizeof(void *));
+	size_t n = 0;
+	for (size_t i = 0; i < x->count; i++) {
+		if (belongs(&x->wheels[i], profile) && strcmp(x->wheels[i].project, project) == 0)
+			chosen[n++] = &x->wheels[i];
+	}
+	index_project_html(chosen, n, x->url, &html);
+	return write_page(path_join(x->a, dir, project), buf_cstr(&html), index_project_json(chosen, n, x->url, x->a), x->a, e);
+}
+
+static int write_sub(struct indexing *x, const char *name, const char *profile, struct err *e)
+{
+	struct buf AUTO_BUF html = {0};
+	struct strlist projects = {0};
+	const char *dir = path_join(x->a, x->stage, name);
+	projects_of(x, profile, &projects);
+	index_root_html(&projects, &html);
+	if (write_page(dir, buf_cstr(&html), index_root_json(&projects, x->a), x->a, e) < 0 ||
+	    fs_write_atomic(path_join(x->a, dir, OWN), "", 0, 0644, e) < 0)
+		return -1;
+	for (size_t i = 0; i < projects.count; i++) {
+		if (write_project(x, dir, profile, projects.items[i], e) < 0)
+			return -1;
+	}
+	if (!*profile)
+		x->result.projects = projects.count;
+	strlist_add(&x->result.names, x->a, name);
+	return 0;
+}
+
+static int write_subs(struct indexing *x, struct err *e)
+{
+	struct strlist profiles = {0};
+	for (size_t i = 0; i < x->count; i++) {
+		const struct index_wheel *w = &x->wheels[i];
+		if (*w->profile && !strlist_contains(&profiles, w->profile))
+			strlist_ref(&profiles, x->a, w->profile);
+		if (strcmp(w->profile, INDEX_ALL) == 0)
+			return err_set(e, ERR_POLICY, "'%s' has the label '%s', which is the name of the index of all wheels", w->file,
+				       INDEX_ALL);
+	}
+	strlist_sort(&profiles);
+	if (write_sub(x, INDEX_ALL, "", e) < 0)
+		return -1;
+	for (size_t i = 0; i < profiles.count; i++) {
+		if (write_sub(x, profiles.items[i], profiles.items[i], e) < 0)
+			return -1;
+	}
+	return fs_sync_tree(x->stage, e);
+}
+
+static bool is_own(struct indexing *x, const char *name)
+{
+	return fs_exists(path_join(x->a, path_join(x->a, x->q->dir, name), OWN));
+}
+
+static int check_names(struct indexing *x, struct err *e)
+{
+	for (size_t i = 0; i < x->result.names.count; i++) {
+		const char *name = x->result.names.items[i];
+		if (!fs_exists(path_join(x->a, x->q->dir, name)) || is_own(x, name))
+			continue;
+		err_set(e, ERR_POLICY, "'%s' in '%s' is no index that ptbuild made", name, x->q->dir);
+		return err_hint(e, "move it away");
+	}
+	return 0;
+}
+
+static int write_sidecars(struct indexing *x, struct err *e)
+{
+	for (size_t i = 0; i < x->count; i++) {
+		const struct index_wheel *w = &x->wheels[i];
+		struct buf AUTO_BUF have = {0};
+		struct err ignored = {0};
+		const char *path = path_join(x->a, x->q->dir, arena_printf(x->a, "%s.metadata", w->file));
+		if (fs_exists(path) && fs_read(path, w->metadata_len, &have, &ignored) == 0 && have.len == w->metadata_len &&
+		    memcmp(buf_cstr(&have), w->metadata, have.len) == 0)
+			continue;
+		if (fs_write_atomic(path, w->metadata, w->metadata_len, 0644, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The old one is in the stage afterwards, and goes with it. */
+static int exchange(struct indexing *x, const char *name, struct err *e)
+{
+	const char *fresh = path_join(x->a, x->stage, name), *place = path_join(x->a, x->q->dir, name);
+	if (!fs_exists(place))
+		return fs_rename(fresh, place, e);
+	if (os_rename_swap(fresh, place) == 0)
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return err_errno(e, ERR_SYSTEM, "cannot replace '%s'", place);
+	/* A file system that cannot exchange: for a moment there is none. */
+	if (fs_rename(place, path_join(x->a, x->stage, arena_printf(x->a, "old-%s", name)), e) < 0)
+		return -1;
+	return fs_rename(fresh, place, e);
+}
+
+/* Profiles that have no wheel any more, and sidecars of wheels that are gone. */
+static int remove_stale(struct indexing *x, struct err *e)
+{
+	static const char sidecar[] = ".whl.metadata";
+	struct strlist names = {0};
+	if (fs_list(x->q->dir, x->a, &names, e) < 0)
+		return -1;
+	for (size_t i = 0; i < names.count; i++) {
+		const char *name = names.items[i], *path = path_join(x->a, x->q->dir, name);
+		bool stale = !strlist_contains(&x->result.names, name) && is_own(x, name);
+		if (name[0] != '.' && path_has_suffix(name, sidecar))
+			stale = !fs_exists(arena_strndup(x->a, path, strlen(path) - strlen(".metadata")));
+		if (stale && fs_remove_tree(path, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int publish(struct indexing *x, struct err *e)
+{
+	/* What the pages refer to is there before them. */
+	if (write_subs(x, e) < 0 || check_names(x, e) < 0 || write_sidecars(x, e) < 0)
+		return -1;
+	for (size_t i = 0; i < x->result.names.count; i++) {
+		if (exchange(x, x->result.names.items[i], e) < 0)
+			return -1;
+	}
+	return fs_sync_dir(x->q->dir, e) < 0 ? -1 : remove_stale(x, e);
+}
+
+static const char *wheels_url(const char *base, struct arena *a)
+{
+	if (!base)
+		return "../../";
+	return arena_printf(a, "%s%s", base, path_has_suffix(base, "/") ? "" : "/");
+}
+
+int index_write(const struct index_request *q, const struct run *run, struct arena *a, struct index_result *ret, struct err *e)
+{
+	struct indexing x = {.q = q, .run = run, .a = a, .url = wheels_url(q->base_url, a)};
+	AUTO_LOCK struct lock lock = LOCK_NONE;
+	struct err ignored = {0};
+	char *stage = NULL;
+	if (!fs_is_dir(q->dir))
+		return err_set(e, ERR_USAGE, "'%s' is no directory", q->dir);
+	if (lock_acquire(&lock, path_join(a, q->dir, OWN ".lock"), false, run, e) < 0 || read_wheels(&x, e) < 0)
+		return -1;
+	if (fs_temp_dir(q->dir, ".index-", a, &stage, e) < 0)
+		return -1;
+	x.stage = stage;
+	int rc = publish(&x, e);
+	if (fs_remove_tree(stage, rc < 0 ? &ignored : e) < 0)
+		rc = -1;
+	if (rc < 0)
+		return -1;
+	*ret = x.result;
+	return 0;
+}

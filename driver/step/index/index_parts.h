@@ -1,0 +1,29 @@
+/* What the files of the index step share. */
+#pragma once
+#include "base/buf.h"
+#include "core/wheel/wheel.h"
+#include "step/index/index.h"
+
+struct index_wheel {
+	const char *file;
+	const char *project; /* normalised with dashes, as URLs have it */
+	const char *version;
+	const char *profile; /* "cpu-avx2"; "" without a local label */
+	const char *sha256;
+	uint64_t size;
+	const char *metadata; /* the text of METADATA */
+	size_t metadata_len;
+	const char *metadata_sha256;
+	const char *requires_python; /* "" if none */
+	bool yanked;
+	const char *reason; /* "" if none */
+};
+
+/* index_read: the wheel's facts; `dir` is where it lies. */
+int index_read(const char *dir, const char *file, struct arena *a, struct index_wheel *ret, struct err *e) MUST_CHECK;
+
+/* The pages. `wheels` are those of one project, sorted by file name; `url` is what stands before their names. */
+void index_project_html(const struct index_wheel *const *wheels, size_t count, const char *url, struct buf *out);
+char *index_project_json(const struct index_wheel *const *wheels, size_t count, const char *url, struct arena *a);
+void index_root_html(const struct strlist *projects, struct buf *out);
+char *index_root_json(const struct strlist *projects, struct arena *a);

@@ -1,0 +1,92 @@
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
+#include "base/path.h"
+#include "step/index/index_parts.h"
+
+enum { METADATA_MAX = 16 << 20, REASON_MAX = 64 * 1024 };
+
+static char *with_dashes(const char *text, const char *from, struct arena *a)
+{
+	char *out = arena_strdup(a, text);
+	for (char *c = out; (c = strpbrk(c, from));)
+		*c = '-';
+	return out;
+}
+
+/* What lies behind '+': "cpu.avx2" is the profile "cpu-avx2". */
+static const char *profile_of(const char *version, struct arena *a)
+{
+	const char *plus = strchr(version, '+');
+	return plus ? with_dashes(plus + 1, "._", a) : "";
+}
+
+static int read_yank(const char *path, struct arena *a, struct index_wheel *w, struct err *e)
+{
+	struct buf AUTO_BUF text = {0};
+	const char *file = arena_printf(a, "%s.yanked", path);
+	if (!fs_exists(file))
+		return 0;
+	if (fs_read(file, REASON_MAX, &text, e) < 0)
+		return -1;
+	w->yanked = true;
+	w->reason = arena_strndup(a, buf_cstr(&text), strcspn(buf_cstr(&text), "\r\n"));
+	return 0;
+}
+
+static int read_metadata(const struct zip_reader *z, const struct wheel_name *n, struct arena *a, struct index_wheel *w, struct err *e)
+{
+	struct buf AUTO_BUF text = {0};
+	struct wheel_headers h;
+	const char *path = path_join(a, wheel_dist_info(n, a), "METADATA");
+	const struct zip_entry *en = zip_find(z, path);
+	if (!en)
+		return err_set(e, ERR_INTEGRITY, "there is no '%s' in it", path);
+	if (zip_read(z, en, METADATA_MAX, &text, e) < 0 || wheel_headers_parse(buf_cstr(&text), text.len, path, a, &h, e) < 0)
+		return -1;
+	const char *name = wheel_headers_get(&h, "Name"), *version = wheel_headers_get(&h, "Version");
+	const char *python = wheel_headers_get(&h, "Requires-Python");
+	if (!name || strcmp(wheel_normalize(name, a), wheel_normalize(n->dist, a)) != 0 || !version || strcmp(version, n->version) != 0)
+		return err_set(e, ERR_INTEGRITY, "its METADATA is about '%s' '%s'", name ? name : "", version ? version : "");
+	char digest[DIGEST_HEX_LEN + 1];
+	digest_data(buf_cstr(&text), text.len, digest);
+	w->metadata = arena_strndup(a, buf_cstr(&text), text.len);
+	w->metadata_len = text.len;
+	w->metadata_sha256 = arena_strdup(a, digest);
+	w->requires_python = python ? python : "";
+	return 0;
+}
+
+static int read_all(const char *path, const char *file, struct arena *a, struct index_wheel *w, struct err *e)
+{
+	struct wheel_name n;
+	struct zip_reader *z;
+	struct stat st;
+	char digest[DIGEST_HEX_LEN + 1];
+	if (wheel_name_parse(file, a, &n, e) < 0 || zip_open(path, a, &z, e) < 0)
+		return -1;
+	int rc = read_metadata(z, &n, a, w, e);
+	zip_close(z);
+	if (rc < 0 || digest_file(path, digest, e) < 0 || read_yank(path, a, w, e) < 0)
+		return -1;
+	if (stat(path, &st) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot see '%s'", path);
+	w->file = arena_strdup(a, file);
+	w->project = with_dashes(wheel_normalize(n.dist, a), "_", a);
+	w->version = n.version;
+	w->profile = profile_of(n.version, a);
+	w->sha256 = arena_strdup(a, digest);
+	w->size = (uint64_t)st.st_size;
+	return 0;
+}
+
+int index_read(const char *dir, const char *file, struct arena *a, struct index_wheel *ret, struct err *e)
+{
+	struct index_wheel w = {.reason = ""};
+	if (read_all(path_join(a, dir, file), file, a, &w, e) < 0)
+		return err_wrap(e, "cannot list '%s'", file);
+	*ret = w;
+	return 0;
+}

@@ -1,0 +1,349 @@
+#include "step/pack/pack_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
+#include "base/sys/machine.h"
+#include "base/path.h"
+#include "core/wheel/wheel_requires.h"
+
+enum { METADATA_MAX = 16 << 20 };
+
+struct packing {
+	const struct pack_request *q;
+	const struct run *run;
+	struct arena *a;
+	struct wheel_name name;
+	const char *dist_info;  /* name below the tree */
+	struct strlist payload; /* files in the order of the archive */
+	struct strlist tail;    /* those of the dist-info, but marker and RECORD */
+	struct zip_writer *zip;
+	struct buf record;
+	uint64_t unpacked;
+};
+
+/* ---- the tree ---- */
+
+static int rename_in_tree(struct packing *p, const char *from, const char *to, struct err *e)
+{
+	if (strcmp(from, to) == 0)
+		return 0;
+	return fs_rename(path_join(p->a, p->q->tree, from), path_join(p->a, p->q->tree, to), e);
+}
+
+/* dist-info and data directory get the name of the full version. */
+static int rename_directories(struct packing *p, const char *info, struct err *e)
+{
+	const char *stem = arena_strndup(p->a, info, strlen(info) - strlen(".dist-info"));
+	const char *data = arena_printf(p->a, "%s.data", stem);
+	if (rename_in_tree(p, info, p->dist_info, e) < 0)
+		return -1;
+	if (!fs_exists(path_join(p->a, p->q->tree, data)))
+		return 0;
+	return rename_in_tree(p, data, arena_printf(p->a, "%s-%s.data", p->name.dist, p->name.version), e);
+}
+
+/* What an installer writes, what signs the old contents, and what is written anew. */
+static int remove_stale(struct packing *p, struct err *e)
+{
+	static const char *const stale[] = {"direct_url.json", "INSTALLER", "REQUESTED", "RECORD", "RECORD.jws", "RECORD.p7s", PACK_MARKER};
+	for (size_t i = 0; i < ARRAY_LEN(stale); i++) {
+		if (fs_remove_tree(path_join(p->a, path_join(p->a, p->q->tree, p->dist_info), stale[i]), e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- METADATA and WHEEL ---- */
+
+static int read_headers(struct packing *p, const char *path, struct wheel_headers *ret, struct err *e)
+{
+	struct buf AUTO_BUF b = {0};
+	if (fs_read(path, METADATA_MAX, &b, e) < 0)
+		return -1;
+	return wheel_headers_parse(buf_cstr(&b), b.len, path, p->a, ret, e);
+}
+
+static int write_headers(const char *path, const struct wheel_headers *h, struct err *e)
+{
+	struct buf AUTO_BUF b = {0};
+	wheel_headers_write(h, &b);
+	return fs_write_atomic(path, b.data, b.len, 0644, e);
+}
+
+static void add_unique(struct strlist *l, struct arena *a, const char *s, size_t len)
+{
+	const char *tag = arena_strndup(a, s, len);
+	if (!strlist_contains(l, tag))
+		strlist_ref(l, a, tag);
+}
+
+/* Python and ABI tags as the build back end wrote them: "Tag: cp313-cp313-linux_x86_64". */
+static int read_tags(struct packing *p, const struct wheel_headers *wheel, const char *path, struct err *e)
+{
+	struct strlist python = {0}, abi = {0};
+	for (size_t i = 0; i < wheel->count; i++) {
+		if (strcasecmp(wheel->items[i].key, "Tag") != 0)
+			continue;
+		const char *tag = wheel->items[i].value, *first = strchr(tag, '-'), *second = first ? strchr(first + 1, '-') : NULL;
+		if (!second || strchr(second + 1, '-'))
+			return err_set(e, ERR_INTEGRITY, "'%s': the tag '%s' has not three parts", path, tag);
+		add_unique(&python, p->a, tag, (size_t)(first - tag));
+		add_unique(&abi, p->a, first + 1, (size_t)(second - first - 1));
+	}
+	if (!python.count)
+		return err_set(e, ERR_INTEGRITY, "'%s' has no Tag line", path);
+	p->name.python = strlist_join(&python, p->a, ".");
+	p->name.abi = strlist_join(&abi, p->a, ".");
+	return 0;
+}
+
+/* One Tag line for each combination: "py2.py3-none-any" stands for two. */
+static void add_tags(struct packing *p, struct wheel_headers *wheel)
+{
+	struct strlist python = {0}, abi = {0}, platform = {0};
+	strlist_split(&python, p->a, p->name.python, ".");
+	strlist_split(&abi, p->a, p->name.abi, ".");
+	strlist_split(&platform, p->a, p->name.platform, ".");
+	wheel_headers_remove(wheel, "Tag", "");
+	for (size_t i = 0; i < python.count; i++) {
+		for (size_t j = 0; j < abi.count; j++) {
+			for (size_t k = 0; k < platform.count; k++)
+				wheel_headers_add(wheel, p->a, "Tag",
+						  arena_printf(p->a, "%s-%s-%s", python.items[i], abi.items[j], platform.items[k]));
+		}
+	}
+}
+
+/* License-File came with version 2.4 of the metadata; before it the files lie in the wheel without a line. */
+static void add_license_files(struct packing *p, struct wheel_headers *metadata)
+{
+	unsigned major = 0, minor = 0;
+	const char *version = wheel_headers_get(metadata, "Metadata-Version");
+	if (!version || sscanf(version, "%4u.%4u", &major, &minor) != 2 || major < 2 || (major == 2 && minor < 4))
+		return;
+	for (size_t i = 0; i < p->q->license_files.count; i++) {
+		const char *file = p->q->license_files.items[i];
+		bool there = false;
+		for (size_t k = 0; k < metadata->count && !there; k++)
+			there = strcasecmp(metadata->items[k].key, "License-File") == 0 && strcmp(metadata->items[k].value, file) == 0;
+		if (!there)
+			wheel_headers_add(metadata, p->a, "License-File", file);
+	}
+}
+
+static void edit_headers(struct packing *p, struct wheel_headers *metadata, struct wheel_headers *wheel)
+{
+	wheel_headers_set(metadata, p->a, "Version", p->q->version);
+	for (size_t i = 0; i < p->q->requires.count; i++)
+		wheel_requires_replace(metadata, p->a, p->q->requires.items[i]);
+	add_license_files(p, metadata);
+	wheel_headers_set(wheel, p->a, "Wheel-Version", "1.0");
+	wheel_headers_set(wheel, p->a, "Generator", p->q->generator);
+	wheel_headers_set(wheel, p->a, "Root-Is-Purelib", "false");
+	pack_set_build(wheel, p->a, p->name.build);
+	add_tags(p, wheel);
+}
+
+/* All that can be wrong with the tree's metadata is found before anything is changed. */
+static int rewrite_dist_info(struct packing *p, struct err *e)
+{
+	const char *info = "";
+	if (wheel_find_dist_info(p->q->tree, p->a, &info, e) < 0)
+		return -1;
+	const char *dir = path_join(p->a, p->q->tree, info);
+	struct wheel_headers metadata = {0}, wheel = {0};
+	if (read_headers(p, path_join(p->a, dir, "METADATA"), &metadata, e) < 0 ||
+	    read_headers(p, path_join(p->a, dir, "WHEEL"), &wheel, e) < 0)
+		return -1;
+	const char *dist = wheel_headers_get(&metadata, "Name");
+	if (!dist)
+		return err_set(e, ERR_INTEGRITY, "'%s/METADATA' has no Name", dir);
+	p->name = (struct wheel_name){.dist = wheel_normalize(dist, p->a),
+				      .version = p->q->version,
+				      .build = pack_build(p->q->metadata_rev, p->a),
+				      .platform = p->q->platform};
+	if (read_tags(p, &wheel, path_join(p->a, dir, "WHEEL"), e) < 0)
+		return -1;
+	struct wheel_name checked;
+	if (wheel_name_parse(wheel_name_format(&p->name, p->a), p->a, &checked, e) < 0)
+		return err_wrap(e, "cannot pack '%s'", p->q->tree);
+	p->dist_info = wheel_dist_info(&p->name, p->a);
+	edit_headers(p, &metadata, &wheel);
+	if (rename_directories(p, info, e) < 0 || remove_stale(p, e) < 0)
+		return -1;
+	dir = path_join(p->a, p->q->tree, p->dist_info);
+	return write_headers(path_join(p->a, dir, "METADATA"), &metadata, e) < 0 ||
+			       write_headers(path_join(p->a, dir, "WHEEL"), &wheel, e) < 0
+		       ? -1
+		       : 0;
+}
+
+/* ---- the archive ---- */
+
+static bool is_bytecode(const char *rel)
+{
+	return path_has_suffix(rel, ".pyc") || strstr(rel, "/__pycache__/") || strncmp(rel, "__pycache__/", strlen("__pycache__/")) == 0;
+}
+
+static int collect(const char *rel, const struct stat *st, void *user, struct err *e)
+{
+	struct packing *p = user;
+	if (is_bytecode(rel))
+		return 0;
+	if (!S_ISREG(st->st_mode)) {
+		err_set(e, ERR_INTEGRITY, "'%s/%s' is no regular file, and a wheel holds nothing else", p->q->tree, rel);
+		return err_hint(e, S_ISLNK(st->st_mode) ? "replace the symbolic link by the file that it names" : "remove it");
+	}
+	size_t n = strlen(p->dist_info);
+	bool tail = strncmp(rel, p->dist_info, n) == 0 && rel[n] == '/';
+	strlist_add(tail ? &p->tail : &p->payload, p->a, rel);
+	return 0;
+}
+
+static void record_file(struct packing *p, const char *rel, const uint8_t sha256[DIGEST_LEN], uint64_t size)
+{
+	char text[44];
+	digest_base64url(sha256, text);
+	wheel_record_line(&p->record, rel, text, (int64_t)size);
+	p->unpacked += size;
+}
+
+static int add_files(struct packing *p, const struct strlist *files, struct err *e)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		struct arena AUTO_ARENA scratch = {0};
+		uint8_t sha256[DIGEST_LEN];
+		uint64_t size;
+		const char *rel = files->items[i];
+		if (run_check(p->run, e) < 0 || zip_add_file(p->zip, rel, path_join(&scratch, p->q->tree, rel), sha256, &size, e) < 0)
+			return -1;
+		record_file(p, rel, sha256, size);
+	}
+	return 0;
+}
+
+/* RECORD as it lies in the tree and as the very last entry. */
+static int add_record(struct packing *p, struct err *e)
+{
+	const char *rel = path_join(p->a, p->dist_info, "RECORD");
+	wheel_record_line(&p->record, rel, "", -1);
+	p->unpacked += p->record.len;
+	if (fs_write_atomic(path_join(p->a, p->q->tree, rel), p->record.data, p->record.len, 0644, e) < 0)
+		return -1;
+	return zip_add_data(p->zip, rel, p->record.data, p->record.len, e);
+}
+
+static int write_archive(struct packing *p, const char *path, uint8_t ret_sha256[DIGEST_LEN], struct err *e)
+{
+	const struct pack_request *q = p->q;
+	const char *marker = path_join(p->a, p->dist_info, PACK_MARKER);
+	const char *text = pack_marker(q->metadata_rev, q->generator, q->input_key, p->a);
+	struct strlist last = {0};
+	strlist_ref(&last, p->a, marker);
+	if (fs_walk(q->tree, collect, p, e) != 0)
+		return -1;
+	strlist_sort(&p->payload);
+	strlist_sort(&p->tail);
+	if (fs_write_atomic(path_join(p->a, q->tree, marker), text, strlen(text), 0644, e) < 0)
+		return -1;
+	if (zip_create(path, q->epoch, q->threads ? q->threads : machine_processors(), q->level, &p->zip, e) < 0)
+		return -1;
+	if (add_files(p, &p->payload, e) < 0 || add_files(p, &p->tail, e) < 0 || add_files(p, &last, e) < 0 || add_record(p, e) < 0) {
+		zip_abort(p->zip);
+		return -1;
+	}
+	return zip_finish(p->zip, ret_sha256, e);
+}
+
+/* ---- what repack.c shares ---- */
+
+char *pack_marker(unsigned rev, const char *generator, const char *input_key, struct arena *a)
+{
+	return arena_printf(a, "rev=%u tool=%s input=%s\n", rev, generator, input_key);
+}
+
+char *pack_build(unsigned rev, struct arena *a)
+{
+	return rev > 1 ? arena_printf(a, "%u", rev) : arena_strdup(a, "");
+}
+
+void pack_set_build(struct wheel_headers *wheel, struct arena *a, const char *build)
+{
+	struct strlist tags = {0};
+	for (size_t i = 0; i < wheel->count; i++) {
+		if (strcasecmp(wheel->items[i].key, "Tag") == 0)
+			strlist_ref(&tags, a, wheel->items[i].value);
+	}
+	/* Before the tags, wherever it stood. */
+	wheel_headers_remove(wheel, "Build", "");
+	wheel_headers_remove(wheel, "Tag", "");
+	if (*build)
+		wheel_headers_add(wheel, a, "Build", build);
+	for (size_t i = 0; i < tags.count; i++)
+		wheel_headers_add(wheel, a, "Tag", tags.items[i]);
+}
+
+int pack_place(const char *temp, const char *path, const char *sha256, const struct run *run, struct err *e)
+{
+	char there[DIGEST_HEX_LEN + 1];
+	if (!fs_exists(path))
+		return fs_rename(temp, path, e);
+	if (digest_file(path, there, e) < 0)
+		return -1;
+	if (strcmp(there, sha256) != 0) {
+		err_set(e, ERR_POLICY, "'%s' is there with other bytes: sha256 %s, not %s", path, there, sha256);
+		return err_hint(e, "a file name that was given out must keep its bytes: raise the metadata revision, or move the old file "
+				   "away");
+	}
+	log_verbose(run->log, "%s is there already, the same bytes", path_base(path));
+	return unlink(temp) < 0 ? err_errno(e, ERR_SYSTEM, "cannot remove '%s'", temp) : 0;
+}
+
+static int check_request(const struct pack_request *q, struct err *e)
+{
+	if (q->metadata_rev < 1)
+		return err_set(e, ERR_CONFIG, "the metadata revision must be 1 or more");
+	if (strpbrk(q->generator, "\r\n") || !*q->generator || strpbrk(q->input_key, " \r\n") || !*q->input_key)
+		return err_set(e, ERR_CONFIG, "generator '%s' or input key '%s' does not fit into a line", q->generator, q->input_key);
+	for (size_t i = 0; i < q->requires.count; i++) {
+		if (strpbrk(q->requires.items[i], "\r\n"))
+			return err_set(e, ERR_CONFIG, "the requirement '%s' is more than a line", q->requires.items[i]);
+	}
+	return 0;
+}
+
+int pack_wheel(const struct pack_request *q, const struct run *run, struct arena *a, struct pack_result *ret, struct err *e)
+{
+	struct packing p = {.q = q, .run = run, .a = a};
+	uint8_t sha256[DIGEST_LEN];
+	struct pack_result r = {0};
+	if (check_request(q, e) < 0 || rewrite_dist_info(&p, e) < 0)
+		return -1;
+	r.file = wheel_name_format(&p.name, a);
+	r.path = path_join(a, q->out_dir, r.file);
+	const char *temp = arena_printf(a, "%s/.%s.%ld", q->out_dir, r.file, (long)getpid());
+	(void)unlink(temp); /* left by a process of the same number that was killed */
+	int rc = write_archive(&p, temp, sha256, e);
+	buf_release(&p.record);
+	if (rc < 0)
+		return -1;
+	digest_hex(sha256, r.sha256);
+	struct stat st;
+	if (stat(temp, &st) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot see '%s'", temp);
+	if (pack_place(temp, r.path, r.sha256, run, e) < 0) {
+		(void)unlink(temp);
+		return -1;
+	}
+	r.bytes = (uint64_t)st.st_size;
+	r.unpacked_bytes = p.unpacked;
+	r.files = p.payload.count + p.tail.count + 2;
+	*ret = r;
+	return 0;
+}

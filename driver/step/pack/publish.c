@@ -1,0 +1,61 @@
+#include "step/pack/publish.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
+#include "base/path.h"
+
+/* What was written is read again: the disk it comes from may have changed a byte since the store last looked. */
+static int check_copy(const char *part, const char *from, const char *sha256, struct err *e)
+{
+	char have[DIGEST_HEX_LEN + 1];
+	if (!sha256)
+		return 0;
+	if (digest_file(part, have, e) != 0)
+		return -1;
+	if (strcmp(have, sha256) == 0)
+		return 0;
+	err_set(e, ERR_INTEGRITY, "'%s' has sha256 %s, its record says %s", from, have, sha256);
+	return err_hint(e, "'ptbuild cache verify' moves it out of the way, so that it is made anew");
+}
+
+/* A copy that appears under its name only when it is whole and on the disk. `sha256` may be NULL. */
+static int copy_whole(const char *from, const char *to, const char *sha256, struct arena *a, struct err *e)
+{
+	char *part = NULL;
+	AUTO_FD int fd = fs_neighbour(to, 0600, a, &part, e);
+	if (fd < 0)
+		return -1;
+	if (fs_copy_fd(from, fd, e) != 0 || check_copy(part, from, sha256, e) != 0 || fs_sync_file(part, e) != 0 ||
+	    fs_rename(part, to, e) != 0) {
+		unlink(part);
+		return -1;
+	}
+	return 0;
+}
+
+int publish_export(const char *object, const char *wheel, const char *sha256, unsigned metadata_rev, const char *variant,
+		   const char *out_dir, struct arena *a, const char **ret_path, struct err *e)
+{
+	const char *path = path_join(a, out_dir, wheel), *details = path_join(a, out_dir, variant);
+	char have[DIGEST_HEX_LEN + 1] = "";
+	if (fs_mkdirs(details, e) != 0 || fs_sweep(out_dir, e) != 0 || fs_sweep(details, e) != 0)
+		return -1;
+	if (fs_exists(path) && digest_file(path, have, e) != 0)
+		return -1;
+	if (strcmp(have, sha256) != 0 && copy_whole(path_join(a, object, wheel), path, sha256, a, e) != 0)
+		return -1;
+	const char *rev = arena_printf(a, "%u\n", metadata_rev);
+	if (fs_write_atomic(arena_printf(a, "%s.metadata-rev", path), rev, strlen(rev), 0644, e) != 0)
+		return -1;
+	if (copy_whole(path_join(a, object, "build.json"), path_join(a, details, "build.json"), NULL, a, e) != 0)
+		return -1;
+	/* Objects of before have none. */
+	const char *page = path_join(a, object, "build.html");
+	if (fs_exists(page) && copy_whole(page, path_join(a, details, "build.html"), NULL, a, e) != 0)
+		return -1;
+	*ret_path = path;
+	return 0;
+}

@@ -1,0 +1,237 @@
+#include "step/pack/sbom.h"
+
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
+#include "base/sys/json.h"
+#include "base/path.h"
+#include "core/wheel/wheel.h"
+
+enum { COPYRIGHT_MAX = 16 << 20 };
+
+struct bill {
+	const struct sbom_request *q;
+	const struct run *run;
+	struct arena *a;
+	const char *dist_info; /* on disk */
+	struct strlist licenses;
+	struct kvlist copyrights; /* package -> text, "" without one */
+	json_t *components, *refs;
+};
+
+/* ---- licences ---- */
+
+static const char *part_before(const char *package, char mark, struct arena *a)
+{
+	return arena_strndup(a, package, strcspn(package, (const char[]){mark, '\0'}));
+}
+
+/* The copyright file of a package of the root, links resolved inside it: gcc's libraries share one. Kept per package, since many libraries may come of one. */
+static int copyright_of(struct bill *b, const char *name, const char **ret, struct err *e)
+{
+	const char *have = kvlist_get(&b->copyrights, name);
+	if (have) {
+		*ret = have;
+		return 0;
+	}
+	AUTO_BUF struct buf text = {0};
+	const char *inside = root_resolve(b->q->root, arena_printf(b->a, "/usr/share/doc/%s/copyright", name), b->a);
+	if (inside) {
+		const char *rel = arena_printf(b->a, "vendored/%s/copyright", name);
+		const char *to = path_join(b->a, path_join(b->a, b->dist_info, "licenses"), rel);
+		if (fs_read(root_host_path(b->q->root, inside, b->a), COPYRIGHT_MAX, &text, e) != 0 ||
+		    fs_mkdirs(path_dir(b->a, to), e) != 0 || fs_write_atomic(to, buf_cstr(&text), text.len, 0644, e) != 0)
+			return -1;
+		strlist_ref(&b->licenses, b->a, rel);
+	} else {
+		log_warn(b->run->log, "the root has no copyright file of '%s', which the wheel takes a library from", name);
+	}
+	kvlist_set(&b->copyrights, b->a, name, buf_cstr(&text));
+	*ret = kvlist_get(&b->copyrights, name);
+	return 0;
+}
+
+/* The short names in a machine-readable copyright file: "License: BSD-3-clause". */
+static json_t *license_names(const char *text, struct arena *a)
+{
+	static const char field[] = "License:";
+	struct strlist names = {0};
+	bool readable = strncmp(text, "Format:", strlen("Format:")) == 0;
+	for (const char *line = text; readable && *line; line += strcspn(line, "\n"), line += *line == '\n') {
+		if (strncasecmp(line, field, strlen(field)) != 0)
+			continue;
+		const char *name = line + strlen(field), *end;
+		name += strspn(name, " \t");
+		end = name + strcspn(name, "\r\n");
+		while (end > name && strchr(" \t", end[-1]))
+			end--;
+		const char *copy = arena_strndup(a, name, (size_t)(end - name));
+		if (*copy && !strlist_contains(&names, copy))
+			strlist_ref(&names, a, copy);
+	}
+	strlist_sort(&names);
+	json_t *out = json_array();
+	for (size_t i = 0; i < names.count; i++)
+		json_array_append_new(out, json_pack("{s:{s:o}}", "license", "name", json_or_null(names.items[i])));
+	return out;
+}
+
+/* ---- the bill ---- */
+
+/* The percent encoding of package URLs. */
+static char *escape(const char *s, struct arena *a)
+{
+	AUTO_BUF struct buf out = {0};
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s;
+		bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || strchr("-._~", c);
+		if (plain)
+			buf_addc(&out, (char)c);
+		else
+			buf_printf(&out, "%%%02X", c);
+	}
+	return arena_strdup(a, buf_cstr(&out));
+}
+
+static const char *debian_machine(const char *platform)
+{
+	return strncmp(platform, "aarch64", 7) == 0 ? "arm64" : strncmp(platform, "x86_64", 6) == 0 ? "amd64" : "any";
+}
+
+/* "pkg:deb/debian/libx@1.0%2Bds-3?arch=amd64&distro=debian-13" of a root that is "debian 13". */
+static char *package_url(const struct bill *b, const char *name, const char *version)
+{
+	const char *id = b->q->root->id, *system = part_before(id, ' ', b->a), *release = strchr(id, ' ');
+	const char *distro = release ? arena_printf(b->a, "&distro=%s-%s", escape(system, b->a), escape(release + 1, b->a)) : "";
+	return arena_printf(b->a, "pkg:deb/%s/%s@%s?arch=%s%s", escape(system, b->a), escape(name, b->a), escape(version, b->a),
+			    debian_machine(b->q->platform), distro);
+}
+
+static json_t *hashes(const char *sha256)
+{
+	return json_pack("[{s:s, s:s}]", "alg", "SHA-256", "content", sha256);
+}
+
+static void add_component(struct bill *b, json_t *component, const char *ref)
+{
+	json_object_set_new(component, "bom-ref", json_string(ref));
+	json_array_append_new(b->components, component);
+	json_array_append_new(b->refs, json_string(ref));
+}
+
+static void add_file(struct bill *b, const struct sbom_file *f)
+{
+	json_t *c = json_pack("{s:s, s:s, s:o, s:[{s:s, s:s}]}", "type", "file", "name", f->name, "hashes", hashes(f->sha256), "properties",
+			      "name", "ptbuild:kind", "value", f->kind);
+	add_component(b, c, arena_printf(b->a, "%s:%s", f->kind, f->name));
+}
+
+static void add_property(json_t *component, const char *name, const char *value)
+{
+	json_t *list = json_object_get(component, "properties");
+	json_array_append_new(list, json_pack("{s:s, s:s}", "name", name, "value", value));
+}
+
+static int add_library(struct bill *b, const struct sbom_library *l, struct err *e)
+{
+	char sha256[DIGEST_HEX_LEN + 1];
+	const char *copyright = "", *name = part_before(l->package, '=', b->a);
+	const char *version = l->package[strlen(name)] ? l->package + strlen(name) + 1 : "";
+	if (digest_file(path_join(b->a, b->q->tree, l->file), sha256, e) != 0)
+		return -1;
+	if (*name && copyright_of(b, name, &copyright, e) != 0)
+		return -1;
+	if (!*name)
+		log_warn(b->run->log, "'%s' of the root belongs to no package: its licence is not known", l->source);
+	json_t *c = json_pack("{s:s, s:s}", "type", "library", "name", *name ? name : l->needed);
+	if (*name) {
+		json_object_set_new(c, "version", json_string(version));
+		json_object_set_new(c, "purl", json_string(package_url(b, name, version)));
+	}
+	json_object_set_new(c, "hashes", hashes(sha256));
+	json_t *names = license_names(copyright, b->a);
+	if (json_array_size(names))
+		json_object_set(c, "licenses", names);
+	json_decref(names);
+	json_object_set_new(c, "properties", json_array());
+	add_property(c, "ptbuild:kind", "vendored library");
+	add_property(c, "ptbuild:file", l->file);
+	add_property(c, "ptbuild:needed", l->needed);
+	add_property(c, "ptbuild:source", l->source);
+	add_property(c, "ptbuild:source-sha256", l->sha256);
+	add_component(b, c, arena_printf(b->a, "library:%s", l->file));
+	return 0;
+}
+
+static void add_torch(struct bill *b)
+{
+	const char *url = arena_printf(b->a, "pkg:pypi/torch@%s", escape(b->q->torch, b->a));
+	json_t *c = json_pack("{s:s, s:s, s:s, s:s, s:[{s:s, s:s}]}", "type", "library", "name", "torch", "version", b->q->torch, "purl",
+			      url, "properties", "name", "ptbuild:kind", "value", "built against");
+	if (*b->q->torch_sha256)
+		json_object_set_new(c, "hashes", hashes(b->q->torch_sha256));
+	add_component(b, c, url);
+}
+
+static const char *timestamp(uint64_t epoch, struct arena *a)
+{
+	time_t t = (time_t)epoch;
+	struct tm tm;
+	gmtime_r(&t, &tm);
+	return arena_printf(a, "%04d-%02d-%02dT%02d:%02d:%02dZ", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min,
+			    tm.tm_sec);
+}
+
+static json_t *document(struct bill *b)
+{
+	const struct sbom_request *q = b->q;
+	const char *url = arena_printf(b->a, "pkg:pypi/%s@%s", escape(q->distribution, b->a), escape(q->version, b->a));
+	const char *space = strchr(q->generator, ' '), *tool = part_before(q->generator, ' ', b->a);
+	json_t *metadata =
+		json_pack("{s:s, s:{s:[{s:s, s:s, s:s}]}, s:{s:s, s:s, s:s, s:s, s:s}}", "timestamp", timestamp(q->epoch, b->a), "tools",
+			  "components", "type", "application", "name", tool, "version", space ? space + 1 : "", "component", "type",
+			  "library", "bom-ref", url, "name", q->distribution, "version", q->version, "purl", url);
+	return json_pack("{s:s, s:s, s:i, s:o, s:O, s:[{s:s, s:O}]}", "bomFormat", "CycloneDX", "specVersion", "1.6", "version", 1,
+			 "metadata", metadata, "components", b->components, "dependencies", "ref", url, "dependsOn", b->refs);
+}
+
+static int fill(struct bill *b, struct err *e)
+{
+	for (size_t i = 0; i < b->q->files_count; i++)
+		add_file(b, &b->q->files[i]);
+	if (*b->q->torch)
+		add_torch(b);
+	for (size_t i = 0; i < b->q->libraries_count; i++) {
+		if (add_library(b, &b->q->libraries[i], e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+int sbom_write(const struct sbom_request *q, const struct run *run, struct arena *a, struct strlist *ret_licenses, struct err *e)
+{
+	struct bill b = {.q = q, .run = run, .a = a, .components = json_array(), .refs = json_array()};
+	const char *info = "";
+	int rc = wheel_find_dist_info(q->tree, a, &info, e);
+	b.dist_info = path_join(a, q->tree, info);
+	const char *dir = path_join(a, b.dist_info, "sboms"), *path = path_join(a, dir, arena_printf(a, "%s.cdx.json", q->distribution));
+	if (rc == 0)
+		rc = fill(&b, e);
+	if (rc == 0)
+		rc = fs_mkdirs(dir, e);
+	AUTO_JSON json_t *j = rc == 0 ? document(&b) : NULL;
+	json_decref(b.components);
+	json_decref(b.refs);
+	if (rc == 0 && !j)
+		rc = err_set(e, ERR_INTEGRITY, "the bill of materials of '%s' holds text that is no UTF-8", q->distribution);
+	if (rc == 0)
+		rc = json_write(j, path, e);
+	if (rc != 0)
+		return -1;
+	strlist_sort(&b.licenses);
+	*ret_licenses = b.licenses;
+	return 0;
+}

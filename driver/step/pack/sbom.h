@@ -1,0 +1,40 @@
+/* Bill of materials: what is in a wheel beside its own code: sources and vendored libraries, with their licences. */
+#pragma once
+#include <stdint.h>
+
+#include "core/root/root.h"
+
+struct sbom_file {        /* an input: a source archive, a patch */
+	const char *kind; /* "source", "patch" */
+	const char *name;
+	const char *sha256;
+};
+
+struct sbom_library {        /* one that was vendored */
+	const char *file;    /* in the tree: "torch/lib/libopenblas-1a2b3c4d.so.0" */
+	const char *needed;  /* "libopenblas.so.0" */
+	const char *source;  /* path in the root */
+	const char *package; /* "libopenblas0-pthread=0.3.29+ds-3", "" unknown */
+	const char *sha256;  /* of the source */
+};
+
+struct sbom_request {
+	const char *tree; /* the unpacked, relocated wheel */
+	const struct root *root;
+	const char *distribution; /* "torch" */
+	const char *version;      /* full */
+	const char *platform;     /* "x86_64-linux" */
+	const char *generator;    /* "ptbuild 0.1.0" */
+	const char *torch;        /* version of the torch it is built against, "" if none */
+	const char *torch_sha256; /* of that wheel, "" if it is not one */
+	uint64_t epoch;
+	const struct sbom_file *files;
+	size_t files_count;
+	const struct sbom_library *libraries;
+	size_t libraries_count;
+};
+
+/* sbom_write: <dist-info>/sboms/<distribution>.cdx.json (CycloneDX 1.6; no serial number, its time is the epoch's) and <dist-info>/licenses/vendored/<package>/copyright out of the root's usr/share/doc. *ret_licenses: those files, below
+ * licenses/. A library that belongs to no package, or whose package left no copyright file, is warned about and listed without. */
+int sbom_write(const struct sbom_request *q, const struct run *run, struct arena *a, struct strlist *ret_licenses,
+	       struct err *e) MUST_CHECK;

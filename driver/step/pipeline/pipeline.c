@@ -1,0 +1,320 @@
+#include "step/pipeline/pipeline.h"
+
+#include <string.h>
+
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
+#include "base/sys/json.h"
+#include "base/path.h"
+#include "step/pipeline/pipeline_changed.h"
+#include "step/pipeline/pipeline_make.h"
+#include "step/pipeline/pipeline_remote.h"
+#include "step/pipeline/pipeline_repack.h"
+#include "step/pack/provenance.h"
+#include "step/pack/publish.h"
+#include "step/build/tools.h"
+
+struct pipeline {
+	const struct pipeline_request *q;
+	const struct run *run;
+	struct arena *arena;
+	const struct toolchain *toolchain;
+	const struct toolkits *toolkits; /* NULL where nothing is built for CUDA */
+	struct sign_key *key;            /* NULL: nothing is signed */
+	bool sandbox_works;              /* it was tried */
+	struct pipeline_item *items;
+	size_t count, cap;
+};
+
+static bool is_torch(const struct variant *v)
+{
+	return strcmp(v->package, "pytorch") == 0;
+}
+
+static int resolve(struct pipeline *l, const struct pipeline_target *t, const struct torch_source *torch, unsigned rev,
+		   const struct plan **ret, struct err *e)
+{
+	struct plan_request r = {.variant = &t->variant,
+				 .release = t->release,
+				 .metadata_rev = rev,
+				 .blas = l->q->blas,
+				 .cuda_libraries = l->q->cuda_libraries,
+				 .toggles = l->q->toggles,
+				 .without = l->q->without,
+				 .toolchain = l->toolchain,
+				 .toolkits = l->toolkits,
+				 .torch = torch ? torch->identity : "",
+				 .torch_version = torch ? torch->version : "",
+				 .sandbox = l->q->kind == SANDBOX_NONE ? "none" : "bubblewrap",
+				 .tag = l->q->tag,
+				 .patches_dir = l->q->patches_dir,
+				 .note = t->note};
+	return plan_resolve(l->q->tables, &r, l->arena, ret, e);
+}
+
+static int try_sandbox(struct pipeline *l, struct err *e)
+{
+	if (l->q->kind == SANDBOX_BWRAP && !l->sandbox_works && sandbox_probe(l->q->root, l->run, e) < 0)
+		return -1;
+	l->sandbox_works = true;
+	return 0;
+}
+
+/* What is remembered from the last run needs no sandbox, so that taking a wheel from the store starts no program. */
+static int find_toolchain(struct pipeline *l, struct err *e)
+{
+	const struct pipeline_request *q = l->q;
+	char digest[DIGEST_HEX_LEN + 1];
+	digest_data(q->root->dir, strlen(q->root->dir), digest);
+	const char *memo = arena_printf(l->arena, "%s/stamps/tools-%s", store_dir(q->store), digest);
+	l->toolchain = toolchain_recall(q->root, q->kind, memo, l->arena);
+	if (l->toolchain)
+		return 0;
+	if (try_sandbox(l, e) < 0 || toolchain_probe(q->root, q->kind, l->run, l->arena, &l->toolchain, e) < 0)
+		return -1;
+	toolchain_remember(l->toolchain, q->root, q->kind, memo);
+	return 0;
+}
+
+/* From the object in the store to out_dir, with what its record says. */
+static int export_item(struct pipeline *l, struct pipeline_item *it, struct err *e)
+{
+	if (json_read(path_join(l->arena, it->object, "build.json"), &it->record, e) != 0)
+		return -1;
+	const char *wheel = json_string_value(json_object_get(it->record, "wheel"));
+	const char *sha256 = json_string_value(json_object_get(it->record, "sha256"));
+	const char *key = json_string_value(json_object_get(it->record, "output_key"));
+	if (!wheel || !sha256 || !path_is_safe_relative(wheel))
+		return err_set(e, ERR_INTEGRITY, "'%s/build.json' names no wheel", it->object);
+	/* A remote store could give one wheel for another. */
+	if (!key || strcmp(key, it->plan->output_key) != 0)
+		return err_set(e, ERR_INTEGRITY, "'%s/build.json' is of another wheel: its output key is %s", it->object,
+			       key ? key : "missing");
+	if (publish_export(it->object, wheel, sha256, it->plan->metadata_rev, it->plan->variant, l->q->out_dir, l->arena, &it->wheel, e) !=
+	    0)
+		return -1;
+	return provenance_write(it->record, it->wheel, l->key, l->arena, e);
+}
+
+/* The steps, with somebody who looks on. */
+static int make_watched(struct making *m, struct err *e)
+{
+	const struct plan *p = m->plan;
+	const struct watch_request q = {.build_dir = m->build_dir};
+	m->history = history_load(m->q->store, p->package, p->release, m->run, m->arena);
+	struct progress_request shown = {.package = p->package, .build_dir = m->build_dir, .known = m->history};
+	AUTO_WATCH struct watch *watch = NULL;
+	if (watch_start(&q, &watch, e) != 0)
+		return -1;
+	m->watch = shown.watch = watch;
+	m->progress = progress_new(&shown, m->run, m->arena);
+	int rc = making_run(m, e);
+	log_status_end(m->run->log);
+	watch_stop(watch, m->arena, &m->watched);
+	m->watch = watch = NULL;
+	making_learn(m);
+	return rc;
+}
+
+static int make(struct pipeline *l, struct pipeline_item *it, const struct torch_source *torch, struct err *e)
+{
+	struct store *store = l->q->store;
+	struct making m = {.q = l->q, .run = l->run, .arena = l->arena, .plan = it->plan, .toolchain = l->toolchain, .torch = torch};
+	AUTO_LOCK struct lock tree = LOCK_NONE;
+	if (store_lock(store, "build", it->plan->compile_key, l->run, &tree, e) != 0 ||
+	    store_build_dir(store, it->plan->compile_key, l->arena, &m.build_dir, e) != 0 || store_stage(store, l->arena, &m.stage, e) != 0)
+		return -1;
+	log_info(l->run->log, "%s: building %s (tree %s)", it->plan->package, it->plan->variant, m.build_dir);
+	changed_say(store, it->plan, m.build_dir, l->run);
+	struct pipeline_remote remote;
+	int rc = pipeline_remote_start(l->q, l->toolchain, l->run, l->arena, &remote, e);
+	if (rc == 0) {
+		m.ccache_remote_dir = remote.dir;
+		rc = make_watched(&m, e);
+		pipeline_remote_stop(&remote, l->q, l->run);
+	}
+	if (rc == 0)
+		rc = making_record(&m, e);
+	if (rc == 0)
+		rc = fs_copy(m.build.log, path_join(l->arena, m.stage, "build.log"), e);
+	if (rc == 0)
+		rc = store_publish(store, STORE_WHEEL, it->plan->output_key, m.stage, l->arena, &it->object, e);
+	if (rc != 0) {
+		log_status_end(l->run->log);
+		store_drop_stage(store, m.stage);
+		return -1;
+	}
+	return l->q->keep_tree ? 0 : fs_remove_tree(m.build_dir, e);
+}
+
+/* One variant, from the store or made. The lock of its key is held meanwhile: of two that want it, one builds and the other takes what came of it. */
+static int obtain(struct pipeline *l, const struct pipeline_target *t, const struct torch_source *torch, unsigned rev,
+		  struct pipeline_item **ret, struct err *e)
+{
+	if (l->count == l->cap)
+		return err_set(e, ERR_SYSTEM, "more variants than were counted");
+	struct pipeline_item *it = &l->items[l->count];
+	AUTO_LOCK struct lock key = LOCK_NONE;
+	*it = (struct pipeline_item){0};
+	if (resolve(l, t, torch, rev, &it->plan, e) != 0)
+		return -1;
+	for (size_t i = 0; i < it->plan->notes.count; i++)
+		log_verbose(l->run->log, "%s: note: %s", it->plan->package, it->plan->notes.items[i]);
+	if (store_find(l->q->store, STORE_WHEEL, it->plan->output_key, l->arena, &it->object, e) != 0)
+		return -1;
+	it->hit = it->object != NULL;
+	if (!it->hit) {
+		if (store_lock(l->q->store, STORE_WHEEL, it->plan->output_key, l->run, &key, e) != 0 ||
+		    store_find(l->q->store, STORE_WHEEL, it->plan->output_key, l->arena, &it->object, e) != 0)
+			return -1;
+		if (!it->object && store_pull(l->q->store, STORE_WHEEL, it->plan->output_key, l->run, l->arena, &it->object, e) != 0)
+			return -1;
+		it->hit = it->object != NULL;
+	}
+	if (!it->hit && pipeline_repack(l->q->store, it->plan, l->run, l->arena, &it->object, e) != 0)
+		return -1;
+	if (!it->object && l->q->repack_only) {
+		err_set(e, ERR_POLICY, "the store has no wheel of '%s' that differs in its metadata revision only", it->plan->variant);
+		return err_hint(e, "'ptbuild build %s --metadata-rev %u' builds it", it->plan->variant, it->plan->metadata_rev);
+	}
+	if (!it->object &&
+	    (try_sandbox(l, e) != 0 || tools_check(it->plan, l->toolchain, l->q->root, e) != 0 || make(l, it, torch, e) != 0))
+		return -1;
+	if (export_item(l, it, e) != 0) {
+		pipeline_free(it, 1);
+		return -1;
+	}
+	l->count++;
+	*ret = it;
+	return 0;
+}
+
+static const struct pipeline_item *made_already(const struct pipeline *l, const char *variant, unsigned rev)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		if (strcmp(l->items[i].plan->variant, variant) == 0 && l->items[i].plan->metadata_rev == rev)
+			return &l->items[i];
+	}
+	return NULL;
+}
+
+static const struct pipeline_failure *failed_already(const struct pipeline *l, const char *variant)
+{
+	for (size_t i = 0; l->q->failures && i < l->q->failures->count; i++)
+		if (strcmp(l->q->failures->items[i].variant, variant) == 0)
+			return &l->q->failures->items[i];
+	return NULL;
+}
+
+/* The torch that others are built against is always the first revision: a later one has other bytes but the same contents, and would have them all built anew. */
+static int find_torch(struct pipeline *l, const struct pipeline_target *t, struct torch_source *ret, struct err *e)
+{
+	if (l->q->torch && strcmp(l->q->torch, "root") == 0)
+		return try_sandbox(l, e) != 0 ? -1 : torch_from_root(l->q->root, l->q->kind, l->run, l->arena, ret, e);
+	if (l->q->torch)
+		return torch_from_wheel(l->q->torch, t->variant.python, l->arena, ret, e);
+	struct pipeline_target own = *t;
+	own.variant.package = "pytorch";
+	const struct pipeline_item *have = made_already(l, variant_name(&own.variant, l->arena), 1);
+	const struct pipeline_failure *failed = have ? NULL : failed_already(l, variant_name(&own.variant, l->arena));
+	if (failed) {
+		*e = failed->why;
+		return err_wrap(e, "the torch that %s is built against", t->variant.package);
+	}
+	if (!have) {
+		struct pipeline_item *made;
+		log_verbose(l->run->log, "%s needs the torch of its variant", t->variant.package);
+		if (obtain(l, &own, NULL, 1, &made, e) != 0)
+			return err_wrap(e, "the torch that %s is built against", t->variant.package);
+		have = made;
+	}
+	return torch_from_wheel(have->wheel, t->variant.python, l->arena, ret, e);
+}
+
+static unsigned wanted_rev(const struct pipeline *l)
+{
+	return l->q->metadata_rev ? l->q->metadata_rev : 1;
+}
+
+static int obtain_one(struct pipeline *l, const struct pipeline_target *t, bool needs_torch, struct err *e)
+{
+	struct torch_source *torch = NULL;
+	struct pipeline_item *it;
+	if (needs_torch) {
+		torch = arena_alloc(l->arena, sizeof(*torch));
+		if (find_torch(l, t, torch, e) != 0)
+			return -1;
+	}
+	return run_check(l->run, e) != 0 ? -1 : obtain(l, t, torch, wanted_rev(l), &it, e);
+}
+
+/* Keeps a failure and goes on, if that is asked for; -1 if not. */
+static int put_aside(struct pipeline *l, const struct pipeline_target *t, struct err *e)
+{
+	struct pipeline_failures *f = l->q->failures;
+	if (!f || e->kind == ERR_INTERRUPTED)
+		return -1;
+	log_status_end(l->run->log);
+	f->items[f->count++] = (struct pipeline_failure){variant_name(&t->variant, l->arena), t->release, *e};
+	log_warn(l->run->log, "%s: %s", f->items[f->count - 1].variant, e->msg);
+	err_clear(e);
+	return 0;
+}
+
+static int obtain_all(struct pipeline *l, struct err *e)
+{
+	if (l->q->failures)
+		*l->q->failures = (struct pipeline_failures){arena_array(l->arena, l->q->count, sizeof(struct pipeline_failure)), 0};
+	for (int pass = 0; pass < 2; pass++) { /* torch first: the others are built against it */
+		for (size_t i = 0; i < l->q->count; i++) {
+			const struct pipeline_target *t = &l->q->targets[i];
+			if (is_torch(&t->variant) != (pass == 0) || made_already(l, variant_name(&t->variant, l->arena), wanted_rev(l)))
+				continue;
+			if (obtain_one(l, t, pass == 1, e) != 0 && put_aside(l, t, e) != 0)
+				return -1;
+		}
+	}
+	return 0;
+}
+
+static bool needs_cuda(const struct pipeline_request *q)
+{
+	for (size_t i = 0; i < q->count; i++)
+		if (q->targets[i].variant.profile.gpu == GPU_CUDA)
+			return true;
+	return false;
+}
+
+int pipeline_build(const struct pipeline_request *q, const struct run *run, struct arena *a, struct pipeline_item **ret, size_t *ret_count,
+		   struct err *e)
+{
+	struct pipeline l = {.q = q, .run = run, .arena = a, .cap = q->count * 2 + 1};
+	l.items = arena_array(a, l.cap, sizeof(*l.items));
+	/* A key that cannot be used is found before an hour of building. */
+	if (q->sign_key && sign_load_private(q->sign_key, &l.key, e) != 0)
+		return err_wrap(e, "--sign-key");
+	int rc = find_toolchain(&l, e);
+	bool cuda = needs_cuda(q);
+	if (rc == 0 && cuda)
+		rc = try_sandbox(&l, e);
+	if (rc == 0 && cuda)
+		rc = toolkit_probe(q->tables, q->root, q->kind, q->cuda_home, run, a, &l.toolkits, e);
+	if (rc == 0)
+		rc = obtain_all(&l, e);
+	sign_key_free(l.key);
+	if (rc != 0) {
+		pipeline_free(l.items, l.count);
+		return -1;
+	}
+	*ret = l.items;
+	*ret_count = l.count;
+	return 0;
+}
+
+void pipeline_free(struct pipeline_item *items, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		json_decref(items[i].record);
+		items[i].record = NULL;
+	}
+}

@@ -1,0 +1,70 @@
+/* Pipeline: the only place that knows the order of the steps: plan, fetch, unpack, patch, build, relocate, pack, verify, publish. */
+#pragma once
+#include <jansson.h>
+
+#include "cache/store.h"
+#include "core/plan/plan.h"
+#include "core/root/sandbox.h"
+
+struct pipeline_target {
+	struct variant variant;
+	const char *release;
+	const char *note; /* as plan_request.note */
+};
+
+/* A variant that could not be made, in the arena. */
+struct pipeline_failure {
+	const char *variant;
+	const char *release;
+	struct err why;
+};
+
+struct pipeline_failures {
+	struct pipeline_failure *items;
+	size_t count;
+};
+
+struct pipeline_request {
+	const struct tables *tables;
+	const char *profiles_dir; /* tables, checks/, requirements/ */
+	const char *patches_dir;
+	const struct pipeline_target *targets; /* what to build, any order: torch goes first */
+	size_t count;
+	unsigned metadata_rev;        /* 0 = 1 */
+	const char *cuda_libraries;   /* as in plan_request */
+	const char *cuda_home;        /* a toolkit that is looked at first; NULL: none named */
+	const char *blas;             /* NULL: as planned by default */
+	const struct kvlist *toggles; /* --set; may be NULL */
+	struct strlist without;
+	const char *
+		torch; /* for torchvision and torchaudio: "root", a wheel's path, or NULL: the torch of the same variant, built first if the store has none */
+	const struct root *root;
+	enum sandbox_kind kind;
+	struct store *store;
+	const char *out_dir;
+	unsigned jobs; /* 0: from processors and memory */
+	bool offline;
+	const char *ccache_remote; /* address of the compiler cache's remote storage; NULL: none */
+	struct strlist mirrors;
+	const char *shell_options; /* what `ptbuild shell` must be told to find the same store; NULL: nothing */
+	const char *tag;           /* of the platform: NULL as the libraries allow, "linux" the plain one */
+	const char *sign_key;      /* file of an Ed25519 private key that signs the provenance; NULL: unsigned */
+	bool repack_only;          /* take wheels from the store, repacked if need be, but build none */
+	bool keep_tree;            /* keep the build tree after its wheel is in the store */
+	struct pipeline_failures *
+		failures; /* NULL: the first failure ends it. Else a variant that fails is added here, and only what is built against it fails with it; an interruption ends it all the same */
+};
+
+struct pipeline_item {
+	const struct plan *plan;
+	bool hit;           /* came from the store */
+	const char *wheel;  /* path in out_dir */
+	const char *object; /* directory in the store */
+	json_t *record;     /* build.json: what was made and how; owned by the item */
+};
+
+/* pipeline_build: makes every variant (and the torch they need), or takes them from the store, and puts the wheels into out_dir. Stops at the first failure, or goes on (see failures); what was finished before stays. */
+int pipeline_build(const struct pipeline_request *q, const struct run *run, struct arena *a, struct pipeline_item **ret, size_t *ret_count,
+		   struct err *e) MUST_CHECK;
+/* pipeline_free: releases what the items own beyond the arena. */
+void pipeline_free(struct pipeline_item *items, size_t count);

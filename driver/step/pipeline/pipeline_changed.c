@@ -1,0 +1,77 @@
+#include "step/pipeline/pipeline_changed.h"
+
+#include <string.h>
+
+#include "base/sys/fs.h"
+#include "base/sys/json.h"
+#include "base/path.h"
+#include "core/plan/key_diff.h"
+#include "step/build/build_tree.h"
+
+#define MAX_LINES 20
+
+/* The key text of an earlier build, and when that was. */
+struct earlier {
+	const char *text; /* NULL: none */
+	int64_t used;     /* seconds since the epoch */
+	const char *tree; /* NULL: it is a wheel's */
+};
+
+static void from_trees(struct store *s, const struct plan *p, struct arena *a, struct earlier *ret)
+{
+	struct build_tree *trees;
+	size_t count;
+	struct err ignored = {0};
+	if (build_tree_list(path_join(a, store_dir(s), "build"), a, &trees, &count, &ignored) != 0)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		AUTO_BUF struct buf text = {0};
+		if (strcmp(trees[i].variant, p->variant) != 0 || strcmp(trees[i].key, p->compile_key) == 0 ||
+		    fs_read(path_join(a, trees[i].dir, "src.ok"), UINT64_C(1) << 20, &text, &ignored) != 0)
+			continue;
+		*ret = (struct earlier){.text = arena_strdup(a, buf_cstr(&text)), .used = trees[i].used / 1000000000, .tree = trees[i].dir};
+		return;
+	}
+}
+
+static void from_wheels(struct store *s, const struct plan *p, struct arena *a, struct earlier *ret)
+{
+	struct store_object *objects;
+	size_t count;
+	struct err ignored = {0};
+	if (store_list(s, a, &objects, &count, &ignored) != 0)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		AUTO_JSON json_t *record = NULL;
+		if (strcmp(objects[i].kind, STORE_WHEEL) != 0 || objects[i].used < ret->used ||
+		    json_read(path_join(a, objects[i].path, "build.json"), &record, &ignored) != 0)
+			continue;
+		const char *variant = json_string_value(json_object_get(record, "variant"));
+		const char *text = json_string_value(json_object_get(record, "compile_text"));
+		if (variant && text && strcmp(variant, p->variant) == 0 && !(ret->text && strcmp(text, ret->text) == 0))
+			*ret = (struct earlier){.text = arena_strdup(a, text), .used = objects[i].used};
+	}
+}
+
+void changed_say(struct store *s, const struct plan *p, const char *build_dir, const struct run *run)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct earlier before = {0};
+	struct strlist lines = {0};
+	if (fs_exists(path_join(&a, build_dir, "src.ok")))
+		return;
+	from_trees(s, p, &a, &before);
+	from_wheels(s, p, &a, &before);
+	if (!before.text)
+		return;
+	key_diff(before.text, p->compile_text, &a, &lines);
+	if (lines.count == 0)
+		return;
+	log_info(run->log, "%s: a new tree, as inputs are not what they were when %s was built last:", p->package, p->variant);
+	for (size_t i = 0; i < lines.count && i < MAX_LINES; i++)
+		log_info(run->log, "  %s", lines.items[i]);
+	if (lines.count > MAX_LINES)
+		log_info(run->log, "  and %zu more", lines.count - MAX_LINES);
+	if (before.tree)
+		log_info(run->log, "  the tree of the old ones stays in '%s'", before.tree);
+}

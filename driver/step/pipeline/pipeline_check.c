@@ -1,0 +1,234 @@
+#include "step/pipeline/pipeline_check.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/sys/fs.h"
+#include "base/sys/json.h"
+#include "base/sys/machine.h"
+#include "base/path.h"
+#include "cache/history.h"
+
+/* What a careless build could let through to its bytes. */
+#define OTHER_UMASK 077
+#define OTHER_ZONE "Pacific/Kiritimati"
+#define OTHER_LOCALE "tr_TR.UTF-8"
+
+struct checking {
+	const struct pipeline_request *q;
+	const struct pipeline_item *items;
+	size_t count;
+	const struct run *run;
+	struct arena *a;
+};
+
+/* ---- the other store ---- */
+
+static int copy_object(struct store *from, struct store *to, const char *kind, const char *key, struct arena *a, struct err *e)
+{
+	struct strlist names = {0};
+	const char *dir, *stage, *made;
+	if (store_find(from, kind, key, a, &dir, e) != 0)
+		return -1;
+	if (!dir)
+		return 0;
+	if (fs_list(dir, a, &names, e) != 0 || store_stage(to, a, &stage, e) != 0)
+		return -1;
+	int rc = 0;
+	for (size_t i = 0; i < names.count && rc == 0; i++) {
+		const char *name = names.items[i], *path = path_join(a, dir, name);
+		if (name[0] == '.') /* the store's own */
+			continue;
+		rc = fs_is_dir(path) ? fs_copy_tree(path, path_join(a, stage, name), e) : fs_copy(path, path_join(a, stage, name), e);
+	}
+	if (rc == 0)
+		rc = store_publish(to, kind, key, stage, a, &made, e);
+	if (rc != 0)
+		store_drop_stage(to, stage);
+	return rc;
+}
+
+/* Sources of the package, and what was downloaded of Python: everything else is made anew. What the units took is known already, for the time left and the pools. */
+static int copy_inputs(struct checking *c, const struct plan *p, struct store *to, struct err *e)
+{
+	struct store_object *objects;
+	size_t count;
+	const struct history *known = history_load(c->q->store, p->package, p->release, c->run, c->a);
+	if (known->count && history_merge(to, p->package, p->release, known->units, known->count, c->run, e) != 0)
+		return -1;
+	for (unsigned i = 0; i < p->package_row->sources_count; i++) {
+		if (copy_object(c->q->store, to, STORE_SOURCE, p->package_row->sources[i].sha256, c->a, e) != 0)
+			return -1;
+	}
+	if (store_list(c->q->store, c->a, &objects, &count, e) != 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(objects[i].kind, STORE_PYENV) == 0 && copy_object(c->q->store, to, STORE_PYENV, objects[i].key, c->a, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- the other surroundings ---- */
+
+struct surroundings {
+	mode_t mask;
+	char *zone, *locale;
+};
+
+static char *copy_env(const char *name)
+{
+	const char *v = getenv(name);
+	char *copy = v ? strdup(v) : NULL;
+	if (v && !copy)
+		abort();
+	return copy;
+}
+
+static void enter(struct surroundings *s)
+{
+	s->zone = copy_env("TZ");
+	s->locale = copy_env("LC_ALL");
+	s->mask = umask(OTHER_UMASK);
+	setenv("TZ", OTHER_ZONE, 1);
+	setenv("LC_ALL", OTHER_LOCALE, 1);
+	tzset();
+}
+
+static void put_back(const char *name, char *value)
+{
+	if (value)
+		setenv(name, value, 1);
+	else
+		unsetenv(name);
+	free(value);
+}
+
+static void leave(struct surroundings *s)
+{
+	umask(s->mask);
+	put_back("TZ", s->zone);
+	put_back("LC_ALL", s->locale);
+	tzset();
+}
+
+/* ---- building again ---- */
+
+static const struct pipeline_item *find_item(const struct checking *c, const char *variant, unsigned rev)
+{
+	for (size_t i = 0; i < c->count; i++) {
+		if (strcmp(c->items[i].plan->variant, variant) == 0 && c->items[i].plan->metadata_rev == rev)
+			return &c->items[i];
+	}
+	return NULL;
+}
+
+/* The torch that the first one was built against, by its wheel. */
+static const char *torch_of(const struct checking *c, const struct pipeline_target *t)
+{
+	struct pipeline_target own = *t;
+	if (c->q->torch || strcmp(t->variant.package, "pytorch") == 0)
+		return c->q->torch;
+	own.variant.package = "pytorch";
+	const struct pipeline_item *torch = find_item(c, variant_name(&own.variant, c->a), 1);
+	return torch ? torch->wheel : NULL;
+}
+
+static unsigned jobs_of(const struct pipeline_item *it)
+{
+	json_int_t jobs = json_integer_value(json_object_get(json_object_get(it->record, "build"), "jobs"));
+	return jobs > 0 ? (unsigned)jobs : machine_processors();
+}
+
+static int build_again(struct checking *c, const struct pipeline_target *t, const char *dir, unsigned jobs,
+		       const struct pipeline_item **ret, size_t *ret_count, struct err *e)
+{
+	struct pipeline_request q = *c->q;
+	struct pipeline_item *items;
+	struct surroundings s;
+	q.targets = t;
+	q.count = 1;
+	q.torch = torch_of(c, t);
+	q.out_dir = path_join(c->a, dir, "dist");
+	q.jobs = jobs;
+	q.offline = true;
+	q.keep_tree = false;
+	q.sign_key = NULL;
+	q.failures = NULL;
+	enter(&s);
+	int rc = store_open(path_join(c->a, dir, "cache"), c->run, &q.store, e);
+	if (rc == 0) {
+		rc = copy_inputs(c, find_item(c, variant_name(&t->variant, c->a), q.metadata_rev ? q.metadata_rev : 1)->plan, q.store, e);
+		if (rc == 0)
+			rc = pipeline_build(&q, c->run, c->a, &items, ret_count, e);
+		store_close(q.store);
+	}
+	leave(&s);
+	if (rc != 0)
+		return err_wrap(e, "the second build of %s", variant_name(&t->variant, c->a));
+	*ret = items;
+	return 0;
+}
+
+/* What differs is kept for those who look closer. */
+static int keep_second(struct checking *c, const struct pipeline_item *first, const char *wheel, const char **ret, struct err *e)
+{
+	const char *dir = path_join(c->a, path_join(c->a, c->q->out_dir, first->plan->variant), "second");
+	const char *to = path_join(c->a, dir, path_base(wheel));
+	if (fs_mkdirs(dir, e) != 0 || fs_copy(wheel, to, e) != 0)
+		return -1;
+	*ret = to;
+	return 0;
+}
+
+static int check_one(struct checking *c, const struct pipeline_target *t, const struct pipeline_item *first, const char *dir,
+		     struct pipeline_checked *ret, struct err *e)
+{
+	unsigned jobs = jobs_of(first) + 1;
+	const struct pipeline_item *items;
+	size_t count;
+	double start = log_seconds();
+	log_info(c->run->log, "%s: building it again to compare", first->plan->variant);
+	if (build_again(c, t, dir, jobs, &items, &count, e) != 0)
+		return -1;
+	const char *second = items[count - 1].wheel;
+	*ret = (struct pipeline_checked){
+		.variant = first->plan->variant,
+		.settings = arena_printf(c->a,
+					 "%u jobs instead of %u, umask %03o, TZ %s, LC_ALL %s, another directory and time, no "
+					 "compiler cache",
+					 jobs, jobs - 1, OTHER_UMASK, OTHER_ZONE, OTHER_LOCALE)};
+	int rc = compare_wheels(first->wheel, second, c->run, c->a, &ret->result, e);
+	ret->seconds = log_seconds() - start;
+	pipeline_free((struct pipeline_item *)(uintptr_t)items, count);
+	return rc == 0 && !ret->result.same ? keep_second(c, first, second, &ret->second, e) : rc;
+}
+
+int pipeline_check(const struct pipeline_request *q, const struct pipeline_item *items, size_t count, const struct run *run,
+		   struct arena *a, struct pipeline_checked **ret, size_t *ret_count, struct err *e)
+{
+	struct checking c = {q, items, count, run, a};
+	struct pipeline_checked *out = arena_array(a, q->count, sizeof(*out));
+	const char *parent = path_dir(a, store_dir(q->store));
+	size_t n = 0;
+	for (size_t i = 0; i < q->count; i++) {
+		struct err ignored = {0};
+		char *dir;
+		const struct pipeline_item *first =
+			find_item(&c, variant_name(&q->targets[i].variant, a), q->metadata_rev ? q->metadata_rev : 1);
+		if (!first) /* it failed */
+			continue;
+		if (fs_temp_dir(parent, "ptbuild-second-", a, &dir, e) != 0)
+			return -1;
+		int rc = check_one(&c, &q->targets[i], first, dir, &out[n++], e);
+		if (fs_remove_tree(dir, rc != 0 ? &ignored : e) != 0)
+			rc = -1;
+		if (rc != 0)
+			return -1;
+	}
+	*ret = out;
+	*ret_count = n;
+	return 0;
+}

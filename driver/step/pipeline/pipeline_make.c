@@ -1,0 +1,293 @@
+#include "step/pipeline/pipeline_make.h"
+
+#include <string.h>
+
+#include "base/sys/fs.h"
+#include "base/path.h"
+#include "step/build/build_mend.h"
+#include "step/fetch/fetch.h"
+#include "step/source/patch.h"
+#include "step/source/unpack.h"
+
+static void step_begin(struct making *m, const char *name)
+{
+	watch_begin(m->watch, name);
+	progress_step(m->progress, name);
+}
+
+/* `grew`: the step put much into the build directory, whose size is worth a walk over it. */
+static void step_end(struct making *m, bool grew)
+{
+	watch_end(m->watch, grew);
+}
+
+static int fetch_sources(struct making *m, const char ***ret, struct err *e)
+{
+	const struct package_row *row = m->plan->package_row;
+	struct fetch_source *sources = arena_array(m->arena, row->sources_count, sizeof(*sources));
+	struct fetch_options o = {.offline = m->q->offline, .mirrors = m->q->mirrors};
+	struct fetch_stats stats;
+	for (unsigned i = 0; i < row->sources_count; i++) {
+		sources[i].name = row->sources[i].name;
+		sources[i].sha256 = row->sources[i].sha256;
+		for (unsigned k = 0; k < row->sources[i].urls_count; k++)
+			strlist_add(&sources[i].urls, m->arena, row->sources[i].urls[k]);
+	}
+	if (fetch_all(m->q->store, sources, row->sources_count, &o, m->run, m->arena, &stats, e) != 0)
+		return -1;
+	const char **paths = arena_array(m->arena, row->sources_count, sizeof(*paths));
+	for (unsigned i = 0; i < row->sources_count; i++)
+		paths[i] = sources[i].path;
+	*ret = paths;
+	return 0;
+}
+
+/* Patches that come inside a source (a distribution's series), then ours. */
+static int apply_patches(const struct making *m, const char *src, struct err *e)
+{
+	const struct package_row *row = m->plan->package_row;
+	if (*row->series) {
+		struct strlist skip = {0}, names = {0};
+		const char *series = path_join(m->arena, src, row->series);
+		for (unsigned i = 0; i < row->skip_patches_count; i++)
+			strlist_add(&skip, m->arena, row->skip_patches[i]);
+		if (patch_series_read(series, &skip, m->arena, &names, e) != 0)
+			return -1;
+		for (size_t i = 0; i < names.count; i++) {
+			log_status(m->run->log, "%s: patch %zu/%zu", m->plan->package, i + 1, names.count);
+			if (patch_apply(src, path_join(m->arena, path_dir(m->arena, series), names.items[i]), m->run, e) != 0)
+				return -1;
+		}
+	}
+	for (size_t i = 0; i < m->plan->patches_count; i++) {
+		if (patch_apply(src, m->plan->patches[i].path, m->run, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int unpack_sources(const struct making *m, const char *const *paths, const char *src, struct err *e)
+{
+	const struct package_row *row = m->plan->package_row;
+	for (unsigned i = 0; i < row->sources_count; i++) {
+		const struct source_row *s = &row->sources[i];
+		struct unpack_limits limits = {.max_bytes = s->max_unpacked};
+		const char *into = *s->into ? path_join(m->arena, src, s->into) : src;
+		log_status(m->run->log, "%s: unpack %s", m->plan->package, s->name);
+		if (unpack_archive(paths[i], into, !s->keep_top, &limits, m->run, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static struct build_request build_request(const struct making *m)
+{
+	return (struct build_request){
+		.plan = m->plan,
+		.root = m->q->root,
+		.kind = m->q->kind,
+		.toolchain = m->toolchain,
+		.build_dir = m->build_dir,
+		.ccache_dir = toolchain_get(m->toolchain, "ccache")->path ? path_join(m->arena, store_dir(m->q->store), "ccache") : NULL,
+		.ccache_remote_dir = m->ccache_remote_dir,
+		.torch_dir = m->torch_dir,
+		.venv_dir = m->pyenv.dir,
+		.jobs = m->q->jobs,
+		.observer = progress_observer(m->progress),
+		.history = m->history,
+		.shell_options = m->q->shell_options,
+	};
+}
+
+/* The source tree, ready to build. A marker written last says that it is whole: a tree without one is what a kill left, and is made anew. */
+static int make_tree(struct making *m, struct err *e)
+{
+	const char *src = path_join(m->arena, m->build_dir, "src"), *marker = path_join(m->arena, m->build_dir, "src.ok");
+	const char **paths;
+	step_begin(m, "fetch");
+	if (fetch_sources(m, &paths, e) != 0)
+		return -1;
+	step_end(m, false);
+	if (build_mend(m->build_dir, m->run, e) != 0)
+		return -1;
+	if (fs_exists(marker))
+		return 0;
+	step_begin(m, "unpack");
+	if (fs_remove_tree(src, e) != 0 || unpack_sources(m, paths, src, e) != 0)
+		return -1;
+	step_end(m, true);
+	step_begin(m, "patch");
+	if (apply_patches(m, src, e) != 0)
+		return -1;
+	struct build_request b = build_request(m);
+	if (build_prepare(&b, m->run, e) != 0)
+		return -1;
+	log_status_end(m->run->log);
+	step_end(m, true);
+	return fs_write_atomic(marker, m->plan->compile_text, strlen(m->plan->compile_text), 0644, e);
+}
+
+static int make_python(struct making *m, struct err *e)
+{
+	step_begin(m, "python");
+	const struct pyenv_request q = {.plan = m->plan,
+					.profiles_dir = m->q->profiles_dir,
+					.root = m->q->root,
+					.kind = m->q->kind,
+					.store = m->q->store,
+					.build_dir = m->build_dir,
+					.offline = m->q->offline};
+	if (pyenv_prepare(&q, m->run, m->arena, &m->pyenv, e) != 0)
+		return -1;
+	if (m->torch) {
+		if (torch_unpack(m->torch, m->build_dir, m->run, m->arena, &m->torch_dir, e) != 0 ||
+		    torch_provides(m->torch, m->q->root, m->torch_dir, m->arena, &m->provided, &m->torch_files, e) != 0)
+			return -1;
+	}
+	step_end(m, false);
+	return 0;
+}
+
+static const char *libs_dir(const struct plan *p, struct arena *a)
+{
+	return strcmp(p->package, "pytorch") == 0 ? "torch/lib" : arena_printf(a, "%s.libs", p->distribution);
+}
+
+void making_build_paths(const struct making *m, struct strlist *ret)
+{
+	strlist_ref(ret, m->arena, SANDBOX_TOP);
+	if (m->q->kind == SANDBOX_NONE)
+		strlist_ref(ret, m->arena, m->build_dir);
+}
+
+static int make_relocated(struct making *m, const char *tree, struct err *e)
+{
+	/* Driver libraries belong to the machine that runs the wheel; one OpenMP runtime must serve all, so its name is not changed. */
+	static const char *const never[] = {"libcuda.so.*", "libnvidia-*"};
+	static const char *const keep[] = {"libgomp.so.1"};
+	struct relocate_request r = {.tree = tree,
+				     .root = m->q->root,
+				     .libs_dir = libs_dir(m->plan, m->arena),
+				     .provided = m->provided,
+				     .policy = m->policy,
+				     .code = m->code,
+				     .isa = m->plan->isa_row};
+	struct zip_reader *z;
+	for (size_t i = 0; i < ARRAY_LEN(never); i++)
+		strlist_ref(&r.never, m->arena, never[i]);
+	for (size_t i = 0; i < ARRAY_LEN(keep); i++)
+		strlist_ref(&r.keep_names, m->arena, keep[i]);
+	making_build_paths(m, &r.build_paths);
+	/* torch/share/cmake/<package>/<file>.cmake of some releases names the tree that it was made in. */
+	const char *src = m->q->kind == SANDBOX_NONE ? path_join(m->arena, m->build_dir, "src") : SANDBOX_SRC;
+	if (!m->torch)
+		kvlist_set(&r.rewrite, m->arena, arena_printf(m->arena, "%s/torch/", src), "${CMAKE_CURRENT_LIST_DIR}/../../../");
+	if (m->torch)
+		strlist_ref(&r.runtime_dirs, m->arena, "torch/lib");
+	step_begin(m, "relocate");
+	if (fs_remove_tree(tree, e) != 0 || zip_open(m->build.raw_wheel, m->arena, &z, e) != 0)
+		return -1;
+	int rc = zip_extract_all(z, tree, m->run, e);
+	zip_close(z);
+	struct strlist needed = {0};
+	if (rc != 0 || cuda_needed(tree, m->arena, &needed, e) != 0)
+		return -1;
+	cuda_needs(m->plan, m->q->tables, &needed, m->arena, &m->cuda);
+	strlist_append(&r.provided, m->arena, &m->cuda.names);
+	strlist_append(&r.runtime_dirs, m->arena, &m->cuda.dirs);
+	if (relocate_tree(&r, m->run, m->arena, &m->relocated, e) != 0 || making_papers(m, tree, r.libs_dir, e) != 0)
+		return -1;
+	step_end(m, true);
+	return 0;
+}
+
+/* The platform tag, from the libraries as they will be shipped. */
+struct tag_scan {
+	struct making *m;
+	const char *tree;
+	struct elf_info *infos;
+	const char **names;
+	size_t count, cap;
+};
+
+static int scan_file(const char *rel, const struct stat *st, void *user, struct err *e)
+{
+	struct tag_scan *s = user;
+	(void)st;
+	const char *path = path_join(s->m->arena, s->tree, rel);
+	bool is_elf;
+	if (elf_is(path, &is_elf, e) != 0)
+		return -1;
+	if (!is_elf)
+		return 0;
+	if (s->count == s->cap) {
+		size_t cap = s->cap ? s->cap * 2 : 64;
+		struct elf_info *infos = arena_array(s->m->arena, cap, sizeof(*infos));
+		const char **names = arena_array(s->m->arena, cap, sizeof(*names));
+		if (s->count) {
+			memcpy(infos, s->infos, s->count * sizeof(*infos));
+			memcpy(names, s->names, s->count * sizeof(*names));
+		}
+		s->infos = infos;
+		s->names = names;
+		s->cap = cap;
+	}
+	if (elf_read(path, 0, s->m->arena, &s->infos[s->count], e) != 0)
+		return -1;
+	s->names[s->count++] = arena_strdup(s->m->arena, rel);
+	return 0;
+}
+
+static int make_packed(struct making *m, const char *tree, struct err *e)
+{
+	const struct package_row *row = m->plan->package_row;
+	struct tag_scan scan = {.m = m, .tree = tree};
+	char *tag, *why;
+	step_begin(m, "pack");
+	if (fs_walk(tree, scan_file, &scan, e) != 0 ||
+	    manylinux_tag(m->policy, scan.infos, scan.names, scan.count, m->arena, &tag, &why, e) != 0)
+		return -1;
+	if (strcmp(m->plan->tag, "linux") == 0)
+		tag = arena_printf(m->arena, "linux_%.*s", (int)strcspn(m->plan->platform, "-"), m->plan->platform);
+	struct pack_request p = {.tree = tree,
+				 .version = plan_full_version(m->plan, m->arena),
+				 .platform = tag,
+				 .license_files = m->licenses,
+				 .metadata_rev = m->plan->metadata_rev,
+				 .input_key = m->plan->pack_key,
+				 .generator = "ptbuild " PTBUILD_VERSION,
+				 .epoch = m->plan->release_row->source_date_epoch,
+				 .level = PACK_LEVEL,
+				 .out_dir = m->stage};
+	for (unsigned i = 0; i < row->install_requires_count; i++)
+		strlist_add(&p.requires, m->arena, row->install_requires[i]);
+	strlist_append(&p.requires, m->arena, &m->cuda.requires);
+	if (m->torch)
+		strlist_addf(&p.requires, m->arena, "torch==%s", m->torch->version);
+	if (pack_wheel(&p, m->run, m->arena, &m->packed, e) != 0)
+		return -1;
+	step_end(m, false);
+	return 0;
+}
+
+int making_run(struct making *m, struct err *e)
+{
+	const char *tree = path_join(m->arena, m->build_dir, "tree");
+	if (manylinux_load(m->q->profiles_dir, m->arena, &m->policy, e) != 0 ||
+	    isa_rules_load(m->q->profiles_dir, m->arena, &m->code, e) != 0)
+		return -1;
+	if (make_tree(m, e) != 0 || make_python(m, e) != 0)
+		return -1;
+	struct build_request b = build_request(m);
+	step_begin(m, "build");
+	if (build_run(&b, m->run, m->arena, &m->build, e) != 0)
+		return -1;
+	step_end(m, true);
+	if (make_relocated(m, tree, e) != 0 || make_packed(m, tree, e) != 0)
+		return -1;
+	step_begin(m, "verify");
+	if (making_verified(m, e) != 0)
+		return -1;
+	step_end(m, false);
+	return 0;
+}

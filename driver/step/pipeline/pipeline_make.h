@@ -1,0 +1,57 @@
+/* One variant made from its plan: the steps in their order, each timed. */
+#pragma once
+#include "core/plan/cuda_libraries.h"
+#include "step/build/build.h"
+#include "step/pack/pack.h"
+#include "step/pipeline/pipeline.h"
+#include "step/pipeline/pipeline_torch.h"
+#include "step/pipeline/progress.h"
+#include "step/python/pyenv.h"
+#include "step/relocate/relocate.h"
+#include "step/watch/report.h"
+#include "step/verify/verify.h"
+#include "step/verify/verify_run.h"
+
+/* What the steps of one variant hand to each other and to the record. */
+struct making {
+	const struct pipeline_request *q;
+	const struct run *run;
+	struct arena *arena;
+	const struct plan *plan;
+	const struct toolchain *toolchain;
+	const struct torch_source *torch; /* NULL for torch itself */
+	const char *build_dir;            /* of the compile key */
+	const char *ccache_remote_dir;    /* where the socket of the compiler cache's remote storage is; NULL: none */
+	const char *stage;                /* a directory of the store that becomes the object */
+	const char *torch_dir;            /* unpacked torch, NULL for the root's */
+	struct strlist provided;          /* names that torch's libraries answer to */
+	struct strlist torch_files;       /* and where they lie */
+	const struct manylinux_policy *policy;
+	struct cuda_needs cuda; /* once the wheel of the build is unpacked */
+	const struct isa_rules *code;
+	struct pyenv pyenv;
+	struct build_result build;
+	struct relocate_result relocated;
+	struct strlist licenses; /* of what was vendored, below dist-info/licenses */
+	struct pack_result packed;
+	struct verify_report verified;
+	struct verify_run_result used;
+	struct watch *watch;
+	struct progress *progress;
+	struct watch_result watched;   /* once the watch has been stopped */
+	const struct history *history; /* what the units took in earlier builds */
+	struct report_units units;
+};
+
+/* making_run: fetch to verify. Afterwards the stage holds the wheel and nothing unverified is in it. */
+int making_run(struct making *m, struct err *e) MUST_CHECK;
+/* making_verified: the packed wheel, by its contents and by use. */
+int making_verified(struct making *m, struct err *e) MUST_CHECK;
+/* making_build_paths: adds what no file of the wheel may hold: the sandbox's paths, and without a sandbox that of the build tree. */
+void making_build_paths(const struct making *m, struct strlist *ret);
+/* making_papers: bill of materials and licences of what was vendored, into the relocated tree. */
+int making_papers(struct making *m, const char *tree, const char *libs_dir, struct err *e) MUST_CHECK;
+/* making_learn: collects the units of the build (m->units), also of one that failed, and adds what they took to the history; what goes wrong there is a warning. The watch must have been stopped. */
+void making_learn(struct making *m);
+/* making_record: into the stage: build.json (inputs with digests, keys, toolchain, times and peaks, compiler cache, verification) and build.html, which shows it. */
+int making_record(const struct making *m, struct err *e) MUST_CHECK;

@@ -1,0 +1,167 @@
+#include <string.h>
+#include <time.h>
+
+#include "base/sys/json.h"
+#include "base/sys/machine.h"
+#include "base/path.h"
+#include "step/build/backend.h"
+#include "step/pipeline/pipeline_make.h"
+
+static json_t *inputs(const struct making *m)
+{
+	const struct package_row *row = m->plan->package_row;
+	json_t *sources = json_array(), *patches = json_array(), *out = json_object();
+	for (unsigned i = 0; i < row->sources_count; i++)
+		json_array_append_new(sources, json_pack("{s:s,s:s}", "name", row->sources[i].name, "sha256", row->sources[i].sha256));
+	for (size_t i = 0; i < m->plan->patches_count; i++)
+		json_array_append_new(patches,
+				      json_pack("{s:s,s:s}", "name", m->plan->patches[i].name, "sha256", m->plan->patches[i].sha256));
+	json_object_set_new(out, "sources", sources);
+	json_object_set_new(out, "patches", patches);
+	json_object_set_new(out, "python", json_from_strlist(&m->pyenv.have));
+	json_object_set_new(out, "torch",
+			    m->torch ? json_pack("{s:s,s:s}", "identity", m->torch->identity, "version", m->torch->version) : json_null());
+	json_object_set_new(out, "root", json_pack("{s:s,s:s}", "id", m->q->root->id, "fingerprint", m->q->root->fingerprint));
+	json_object_set_new(out, "toolchain", json_string(m->toolchain->text));
+	json_object_set_new(out, "sandbox", json_string(m->plan->sandbox));
+	return out;
+}
+
+static json_t *reductions(const struct build_result *b)
+{
+	json_t *out = json_array();
+	for (size_t i = 0; i < b->reductions_count; i++) {
+		const struct build_reduction *r = &b->reductions[i];
+		json_t *one = json_pack("{s:s,s:f,s:i,s:i}", "at", r->at, "after", r->after, "from", (int)r->from, "to", (int)r->to);
+		json_object_set_new(one, "why", json_or_null(r->why));
+		json_array_append_new(out, one);
+	}
+	return out;
+}
+
+/* What the build told ccache: the same pure function gave it to the build. */
+static json_t *compiler_cache(const struct making *m)
+{
+	AUTO_ARENA struct arena a = {0};
+	const struct tool *ccache = toolchain_get(m->toolchain, "ccache");
+	const struct backend *b;
+	struct kvlist env = {0};
+	struct err ignored = {0};
+	if (!ccache->path || backend_find(m->plan->package_row->backend, &b, &ignored) != 0)
+		return json_null();
+	const struct backend_options o = {.jobs = 1, .ccache = ccache->path};
+	backend_env(m->plan, b, &o, &a, &env);
+	return report_ccache_json(&m->units.ccache, ccache->version, kvlist_get(&env, "CCACHE_DEPEND") ? "depend" : "direct",
+				  kvlist_get(&env, "CCACHE_SLOPPINESS"));
+}
+
+static json_t *build(const struct making *m)
+{
+	const struct build_result *b = &m->build;
+	json_t *out = json_pack("{s:f,s:i,s:b,s:i,s:i,s:i,s:i,s:i}", "seconds", b->seconds, "jobs", (int)b->jobs, "resumed", b->resumed,
+				"compiler_cache_hits", (int)b->cache_hits, "compiler_cache_misses", (int)b->cache_misses,
+				"cache_entries_checked", (int)b->asked.entries, "host_units_checked", (int)b->asked.host_units,
+				"device_units_checked", (int)b->asked.device_units);
+	json_object_set_new(out, "pools",
+			    json_pack("{s:i,s:i,s:i,s:i,s:b}", "total", (int)b->pools.total, "compile", (int)b->pools.compile, "heavy",
+				      (int)b->pools.heavy, "link", (int)b->pools.link, "heavy_first", (int)b->pools.heavy_first));
+	/* Without any limit there is no figure. */
+	json_object_set_new(out, "memory", b->memory > INT64_MAX ? json_null() : json_integer((json_int_t)b->memory));
+	json_object_set_new(out, "reductions", reductions(b));
+	json_object_set_new(out, "processors", json_integer(machine_processors()));
+	json_object_set_new(out, "units", report_units_json(&m->units));
+	json_object_set_new(out, "compiler_cache", compiler_cache(m));
+	return out;
+}
+
+static json_t *vendored(const struct relocate_result *r)
+{
+	json_t *out = json_array();
+	for (size_t i = 0; i < r->count; i++) {
+		const struct relocate_library *l = &r->libraries[i];
+		json_array_append_new(out, json_pack("{s:s,s:s,s:s,s:s,s:s}", "needed", l->needed, "name", l->name, "source", l->source,
+						     "package", l->package, "sha256", l->sha256));
+	}
+	return out;
+}
+
+static json_t *checks(const struct verify_run_result *u)
+{
+	json_t *list = json_array(), *out = json_object();
+	for (size_t i = 0; i < u->count; i++)
+		json_array_append_new(
+			list, json_pack("{s:s,s:b,s:s}", "check", u->checks[i].name, "ok", u->checks[i].ok, "detail", u->checks[i].detail));
+	json_object_set_new(out, "ran", json_boolean(u->ran));
+	json_object_set_new(out, "why_not", json_or_null(u->why_not));
+	json_object_set_new(out, "checks", list);
+	return out;
+}
+
+static json_t *step(const struct watch_step *s)
+{
+	return json_pack("{s:s,s:f,s:f,s:I,s:i,s:I,s:I,s:f}", "step", s->name, "seconds", s->end - s->begin, "cpu_seconds", s->cpu_seconds,
+			 "peak_memory_bytes", (json_int_t)s->peak_memory, "peak_processes", (int)s->peak_processes, "least_disk_free_bytes",
+			 (json_int_t)s->least_disk_free, "tree_bytes", (json_int_t)s->tree_bytes, "peak_memory_pressure", s->peak_pressure);
+}
+
+static json_t *record(const struct making *m)
+{
+	const struct plan *p = m->plan;
+	json_t *out = json_object(), *steps = json_array();
+	char made_at[32] = "";
+	const time_t started = (time_t)m->watched.started;
+	struct tm utc;
+	if (gmtime_r(&started, &utc))
+		strftime(made_at, sizeof(made_at), "%Y-%m-%dT%H:%M:%SZ", &utc);
+	json_object_set_new(out, "schema", json_integer(1));
+	json_object_set_new(out, "ptbuild", json_string(PTBUILD_VERSION));
+	json_object_set_new(out, "made_at", json_string(made_at));
+	json_object_set_new(out, "variant", json_string(p->variant));
+	json_object_set_new(out, "release", json_string(p->release));
+	json_object_set_new(out, "generator", json_string("ptbuild " PTBUILD_VERSION));
+	json_object_set_new(out, "wheel", json_string(m->packed.file));
+	json_object_set_new(out, "sha256", json_string(m->packed.sha256));
+	json_object_set_new(out, "bytes", json_integer((json_int_t)m->packed.bytes));
+	json_object_set_new(out, "unpacked_bytes", json_integer((json_int_t)m->packed.unpacked_bytes));
+	json_object_set_new(out, "files", json_integer((json_int_t)m->packed.files));
+	json_object_set_new(out, "tag", json_string(m->verified.name.platform));
+	json_object_set_new(out, "tag_why", json_or_null(m->verified.tag_why));
+	json_object_set_new(out, "isa", json_or_null(p->isa));
+	json_object_set_new(out, "metadata_rev", json_integer(p->metadata_rev));
+	json_object_set_new(out, "compile_key", json_string(p->compile_key));
+	json_object_set_new(out, "pack_key", json_string(p->pack_key));
+	json_object_set_new(out, "compile_text", json_or_null(p->compile_text));
+	json_object_set_new(out, "output_key", json_string(p->output_key));
+	json_object_set_new(out, "notes", json_from_strlist(&p->notes));
+	json_object_set_new(out, "inputs", inputs(m));
+	json_object_set_new(out, "build", build(m));
+	json_object_set_new(out, "vendored", vendored(&m->relocated));
+	json_object_set_new(out, "rpaths_in_place", json_integer((json_int_t)m->relocated.in_place));
+	json_object_set_new(out, "elf_files", json_integer((json_int_t)m->relocated.elf_files));
+	json_object_set_new(out, "verified", verify_json(&m->verified));
+	json_object_set_new(out, "used", checks(&m->used));
+	for (size_t i = 0; i < m->watched.steps_count; i++)
+		json_array_append_new(steps, step(&m->watched.steps[i]));
+	json_object_set_new(out, "steps", steps);
+	return out;
+}
+
+void making_learn(struct making *m)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct history_unit *units;
+	struct err e = {0};
+	report_units_collect(m->build_dir, &m->watched, m->watched.started, m->plan->package_row->memory, m->run, m->arena, &m->units);
+	size_t count = report_units_history(&m->units, &a, &units);
+	if (count && history_merge(m->q->store, m->plan->package, m->plan->release, units, count, m->run, &e) != 0)
+		log_warn(m->run->log, "what this build took is not remembered: %s", e.msg);
+}
+
+int making_record(const struct making *m, struct err *e)
+{
+	AUTO_JSON json_t *doc = record(m);
+	const struct report_request q = {.record = doc, .units = &m->units, .watched = &m->watched, .wheel = m->packed.path};
+	if (json_write(doc, path_join(m->arena, m->stage, "build.json"), e) != 0)
+		return -1;
+	return report_write(&q, path_join(m->arena, m->stage, "build.html"), e);
+}

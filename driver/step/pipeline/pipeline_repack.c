@@ -1,0 +1,99 @@
+#include "step/pipeline/pipeline_repack.h"
+
+#include <string.h>
+
+#include "base/sys/fs.h"
+#include "base/sys/json.h"
+#include "base/path.h"
+#include "step/pack/repack.h"
+
+static const char *text(const json_t *record, const char *key)
+{
+	const char *s = json_string_value(json_object_get(record, key));
+	return s ? s : "";
+}
+
+/* The first wheel of the store, by key, with this pack key; its record is the caller's. */
+static int find(struct store *store, const struct plan *p, struct arena *a, const char **ret, json_t **ret_record, struct err *e)
+{
+	struct store_object *objects;
+	size_t count;
+	*ret = NULL;
+	if (store_list(store, a, &objects, &count, e) != 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		json_t *record = NULL;
+		struct err broken = {0};
+		if (strcmp(objects[i].kind, STORE_WHEEL) != 0 ||
+		    json_read(path_join(a, objects[i].path, "build.json"), &record, &broken) != 0)
+			continue;
+		if (strcmp(text(record, "pack_key"), p->pack_key) == 0 && path_is_safe_relative(text(record, "wheel"))) {
+			const char *usable; /* not one that is damaged */
+			if (store_find(store, STORE_WHEEL, objects[i].key, a, &usable, e) != 0) {
+				json_decref(record);
+				return -1;
+			}
+			if (usable) {
+				*ret = usable;
+				*ret_record = record;
+				return 0;
+			}
+		}
+		json_decref(record);
+	}
+	return 0;
+}
+
+static void change_record(json_t *record, const struct plan *p, const struct pack_result *r, double seconds)
+{
+	json_object_set_new(record, "repacked_from", json_string(text(record, "output_key")));
+	json_object_set_new(record, "wheel", json_string(r->file));
+	json_object_set_new(record, "sha256", json_string(r->sha256));
+	json_object_set_new(record, "bytes", json_integer((json_int_t)r->bytes));
+	json_object_set_new(record, "unpacked_bytes", json_integer((json_int_t)r->unpacked_bytes));
+	json_object_set_new(record, "metadata_rev", json_integer(p->metadata_rev));
+	json_object_set_new(record, "output_key", json_string(p->output_key));
+	json_t *steps = json_array();
+	json_array_append_new(steps, json_pack("{s:s,s:f}", "step", "repack", "seconds", seconds));
+	json_object_set_new(record, "steps", steps);
+}
+
+static int make(const char *object, json_t *record, const char *stage, const struct plan *p, const struct run *run, struct arena *a,
+		struct err *e)
+{
+	struct pack_result r;
+	double start = log_seconds();
+	const struct repack_request q = {.wheel = path_join(a, object, text(record, "wheel")),
+					 .metadata_rev = p->metadata_rev,
+					 .generator = "ptbuild " PTBUILD_VERSION,
+					 .expect_sha256 = text(record, "sha256"),
+					 .level = PACK_LEVEL,
+					 .out_dir = stage};
+	if (repack_wheel(&q, run, a, &r, e) != 0)
+		return -1;
+	change_record(record, p, &r, log_seconds() - start);
+	if (json_write(record, path_join(a, stage, "build.json"), e) != 0)
+		return -1;
+	return fs_copy(path_join(a, object, "build.log"), path_join(a, stage, "build.log"), e);
+}
+
+int pipeline_repack(struct store *store, const struct plan *p, const struct run *run, struct arena *a, const char **ret, struct err *e)
+{
+	AUTO_JSON json_t *record = NULL;
+	const char *object, *stage, *made;
+	if (find(store, p, a, &object, &record, e) != 0)
+		return -1;
+	if (!object) {
+		*ret = NULL;
+		return 0;
+	}
+	log_info(run->log, "%s: only the metadata revision is new: repacking %s", p->package, text(record, "wheel"));
+	if (store_stage(store, a, &stage, e) != 0)
+		return -1;
+	if (make(object, record, stage, p, run, a, e) != 0 || store_publish(store, STORE_WHEEL, p->output_key, stage, a, &made, e) != 0) {
+		store_drop_stage(store, stage);
+		return -1;
+	}
+	*ret = made;
+	return 0;
+}

@@ -1,0 +1,112 @@
+#include "step/pipeline/pipeline_torch.h"
+
+#include <string.h>
+
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
+#include "base/path.h"
+#include "core/elf/elf.h"
+#include "core/wheel/wheel.h"
+
+int torch_from_root(const struct root *root, enum sandbox_kind kind, const struct run *run, struct arena *a, struct torch_source *ret,
+		    struct err *e)
+{
+	/* Asked without importing it: an import takes seconds. */
+	static const char script[] = "import importlib.metadata as m, importlib.util as u\n"
+				     "s = u.find_spec('torch')\n"
+				     "print(m.version('torch') if s else '')\n"
+				     "print(s.submodule_search_locations[0] if s else '')\n";
+	const char *argv[] = {"python3", "-I", "-c", script, NULL};
+	struct sandbox s;
+	AUTO_BUF struct buf out = {0};
+	if (sandbox_init(&s, kind, root, a, e) != 0)
+		return -1;
+	kvlist_set(&s.env, a, "PATH", "/usr/bin:/bin");
+	if (sandbox_capture(&s, argv, run, &out, e) != 0)
+		return err_wrap(e, "cannot ask '%s' for its torch", root->dir);
+	struct strlist lines = {0};
+	strlist_split(&lines, a, buf_cstr(&out), "\n");
+	if (lines.count != 2 || lines.items[1][0] != '/') {
+		err_set(e, ERR_POLICY, "the Python of '%s' has no torch", root->dir);
+		return err_hint(e, "install one there, or give a wheel with --torch FILE");
+	}
+	*ret = (struct torch_source){.identity = "root", .version = lines.items[0], .lib_dir = path_join(a, lines.items[1], "lib")};
+	return 0;
+}
+
+int torch_from_wheel(const char *path, const char *python, struct arena *a, struct torch_source *ret, struct err *e)
+{
+	struct wheel_name n;
+	char digest[DIGEST_HEX_LEN + 1];
+	if (!fs_exists(path)) {
+		err_set(e, ERR_USAGE, "no torch wheel '%s'", path);
+		return err_hint(e, "--torch takes a wheel's path, or 'root'");
+	}
+	if (wheel_name_parse(path, a, &n, e) != 0)
+		return -1;
+	if (strcmp(n.dist, "torch") != 0)
+		return err_set(e, ERR_USAGE, "'%s' is a wheel of %s, not of torch", path, n.dist);
+	struct strlist digits = {0};
+	strlist_split(&digits, a, python, ".");
+	const char *tag = arena_printf(a, "cp%s", strlist_join(&digits, a, ""));
+	if (strcmp(n.python, tag) != 0)
+		return err_set(e, ERR_POLICY, "'%s' is for %s, but the build is for Python %s", path, n.python, python);
+	if (digest_file(path, digest, e) != 0)
+		return -1;
+	*ret = (struct torch_source){
+		.identity = arena_printf(a, "sha256:%s", digest), .version = n.version, .wheel = arena_strdup(a, path)};
+	return 0;
+}
+
+int torch_unpack(const struct torch_source *t, const char *dir, const struct run *run, struct arena *a, const char **ret, struct err *e)
+{
+	if (!t->wheel) {
+		*ret = NULL;
+		return 0;
+	}
+	const char *top = path_join(a, dir, "torch"), *marker = path_join(a, dir, "torch.ok");
+	if (!fs_exists(marker)) {
+		struct zip_reader *z;
+		if (fs_remove_tree(top, e) != 0 || zip_open(t->wheel, a, &z, e) != 0)
+			return -1;
+		int r = zip_extract_all(z, top, run, e);
+		zip_close(z);
+		if (r != 0 || fs_write_atomic(marker, t->identity, strlen(t->identity), 0644, e) != 0)
+			return -1;
+	}
+	*ret = top;
+	return 0;
+}
+
+int torch_provides(const struct torch_source *t, const struct root *root, const char *unpacked, struct arena *a, struct strlist *ret,
+		   struct strlist *ret_files, struct err *e)
+{
+	struct strlist names = {0};
+	const char *dir = t->wheel ? path_join(a, unpacked, "torch/lib") : path_join(a, root->dir, t->lib_dir);
+	if (fs_list(dir, a, &names, e) != 0)
+		return -1;
+	for (size_t i = 0; i < names.count; i++) {
+		const char *path = path_join(a, dir, names.items[i]);
+		if (!t->wheel) { /* a distribution's torch/lib holds links into its library directory */
+			const char *inside = root_resolve(root, path_join(a, t->lib_dir, names.items[i]), a);
+			if (!inside)
+				continue;
+			path = path_join(a, root->dir, inside);
+		}
+		struct elf_info info;
+		bool is_elf;
+		if (elf_is(path, &is_elf, e) != 0)
+			return -1;
+		if (!is_elf)
+			continue;
+		if (elf_read(path, 0, a, &info, e) != 0)
+			return -1;
+		strlist_add(ret, a, names.items[i]);
+		strlist_add(ret_files, a, path);
+		if (*info.soname && !strlist_contains(ret, info.soname))
+			strlist_add(ret, a, info.soname);
+	}
+	if (ret->count == 0)
+		return err_set(e, ERR_POLICY, "no torch libraries in '%s'", dir);
+	return 0;
+}

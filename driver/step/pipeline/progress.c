@@ -1,0 +1,187 @@
+#include "step/pipeline/progress.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/sys/fs.h"
+#include "base/path.h"
+#include "core/ci/units.h"
+
+#define FEW_COMMANDS 5 /* CMake looking at itself is no build to estimate */
+#define MAX_MAKING 256
+#define MAX_NINJA_FILE ((uint64_t)512 << 20)
+
+struct progress {
+	struct progress_request q;
+	const struct run *run;
+	struct build_observer observer;
+	const char *step; /* what runs now */
+	unsigned done, all;
+	bool planned; /* the tree's build.ninja was looked at */
+	struct eta *eta;
+	struct arena *arena;
+};
+
+void progress_duration(char *to, size_t size, double seconds)
+{
+	const long minutes = (long)(seconds / 60);
+	if (seconds < 90)
+		snprintf(to, size, "%.0f s", seconds < 1 ? 1 : seconds);
+	else if (seconds < 90.0 * 60)
+		snprintf(to, size, "%.0f min", seconds / 60);
+	else
+		snprintf(to, size, "%ld h %ld min", minutes / 60, minutes % 60);
+}
+
+void progress_bytes(char *to, size_t size, uint64_t bytes)
+{
+	const double mib = (double)bytes / (1 << 20);
+	if (mib < 1000)
+		snprintf(to, size, "%.0f MiB", mib);
+	else
+		snprintf(to, size, "%.1f GiB", mib / 1024);
+}
+
+/* ", 2 jobs, 3.1 GiB" */
+static void add_machine(const struct progress *p, struct buf *out)
+{
+	struct watch_now now;
+	char memory[32];
+	if (!p->q.watch)
+		return;
+	watch_now(p->q.watch, &now);
+	progress_bytes(memory, sizeof(memory), now.memory_bytes);
+	if (now.compilers)
+		buf_printf(out, ", %u job%s", now.compilers, now.compilers == 1 ? "" : "s");
+	buf_printf(out, ", %s", memory);
+}
+
+static void show(const struct progress *p)
+{
+	AUTO_BUF struct buf text = {0};
+	buf_printf(&text, "%s: %s", p->q.package, p->step);
+	if (p->all) {
+		struct eta_view v = eta_look(p->eta);
+		buf_printf(&text, " %u/%u, %.0f%%", p->done, p->all, v.percent);
+		if (v.seconds_left >= 0 && p->all >= FEW_COMMANDS) {
+			char left[32];
+			progress_duration(left, sizeof(left), v.seconds_left);
+			buf_printf(&text, ", %s%s left", v.about ? "about " : "", left);
+		}
+	}
+	add_machine(p, &text);
+	log_status(p->run->log, "%s", buf_cstr(&text));
+}
+
+/* What this tree will make, and what an earlier run of it has made. */
+static void plan(struct progress *p)
+{
+	AUTO_BUF struct buf build = {0}, log = {0};
+	AUTO_ARENA struct arena a = {0};
+	struct err ignored = {0};
+	struct ninja_edge *edges;
+	struct ninja_log made = {0};
+	size_t count;
+	const char *dir = path_join(&a, p->q.build_dir, "src/build"), *log_path = path_join(&a, dir, ".ninja_log");
+	p->planned = true;
+	if (fs_read(path_join(&a, dir, "build.ninja"), MAX_NINJA_FILE, &build, &ignored) != 0)
+		return;
+	ninja_build_parse(buf_cstr(&build), build.len, &a, &edges, &count);
+	if (fs_exists(log_path) && fs_read(log_path, MAX_NINJA_FILE, &log, &ignored) == 0 &&
+	    ninja_log_parse(buf_cstr(&log), log.len, log_path, &a, &made, &ignored) != 0)
+		made = (struct ninja_log){0};
+	if (count)
+		eta_plan(p->eta, edges, count, &made);
+}
+
+static void on_begin(const char *command, void *user)
+{
+	struct progress *p = user;
+	p->step = arena_strdup(p->arena, command);
+	p->done = p->all = 0;
+	p->planned = false;
+	p->eta = eta_new(p->q.known, p->arena);
+	if (strcmp(command, "build") != 0) /* the step of that name has been told already */
+		log_stage(p->run->log, "%s: %s", p->q.package, command);
+}
+
+static unsigned jobs_now(const struct progress *p)
+{
+	struct watch_now now = {0};
+	if (p->q.watch)
+		watch_now(p->q.watch, &now);
+	return now.compilers;
+}
+
+/* How a line names what was made: a whole command, as `ninja -v` tells it, by its output, which is then named as the history names it. */
+static const char *name_in(const struct progress *p, const char *line, struct arena *a)
+{
+	const char *output = units_output(line, a);
+	return *output ? watch_unit_name(p->q.build_dir, NULL, output, a) : line;
+}
+
+static void on_line(const char *text, size_t len, void *user)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct progress *p = user;
+	unsigned done, all;
+	int head = 0;
+	(void)len;
+	if (text[0] != '[' || sscanf(text, "[%u/%u] %n", &done, &all, &head) != 2 || !head || all == 0 || done > all)
+		return;
+	if (!p->planned && all >= FEW_COMMANDS)
+		plan(p);
+	p->done = done;
+	p->all = all;
+	eta_count(p->eta, done, all, name_in(p, text + head, &a), log_seconds(), jobs_now(p));
+	show(p);
+}
+
+static void on_tick(void *user)
+{
+	struct progress *p = user;
+	struct watch_unit units[MAX_MAKING];
+	struct eta_making making[MAX_MAKING];
+	size_t count = 0;
+	if (p->q.watch) {
+		double now;
+		count = watch_making(p->q.watch, units, MAX_MAKING, &now);
+		for (size_t i = 0; i < count; i++)
+			making[i] = (struct eta_making){.path = units[i].path, .age = now - units[i].first};
+	}
+	eta_update(p->eta, making, count, log_seconds());
+	show(p);
+}
+
+static void on_end(void *user)
+{
+	const struct progress *p = user;
+	log_status_end(p->run->log);
+}
+
+struct progress *progress_new(const struct progress_request *q, const struct run *run, struct arena *a)
+{
+	struct progress *p = arena_alloc(a, sizeof(*p));
+	const struct progress init = {
+		.q = *q,
+		.run = run,
+		.observer = {.begin = on_begin, .line = on_line, .tick = on_tick, .end = on_end, .user = p},
+		.step = "",
+		.eta = eta_new(q->known, a),
+		.arena = a,
+	};
+	*p = init;
+	return p;
+}
+
+const struct build_observer *progress_observer(const struct progress *p)
+{
+	return &p->observer;
+}
+
+void progress_step(struct progress *p, const char *step)
+{
+	p->step = step;
+	p->done = p->all = 0;
+	log_stage(p->run->log, "%s: %s", p->q.package, step);
+}

@@ -1,0 +1,25 @@
+/* Progress: what a person sees of a build: on a terminal one line that is rewritten, elsewhere a line a minute and one for each step, with -q nothing. */
+#pragma once
+#include "step/build/build.h"
+#include "step/pipeline/progress_eta.h"
+#include "step/watch/watch.h"
+
+struct progress_request {
+	const char *package;
+	const char *build_dir;       /* of the compile key */
+	struct watch *watch;         /* NULL: jobs and memory are not shown */
+	const struct history *known; /* what earlier builds took */
+};
+
+struct progress;
+
+/* progress_new: lives in the arena, together with the strings of `q`, which are not copied. */
+struct progress *progress_new(const struct progress_request *q, const struct run *run, struct arena *a);
+/* progress_observer: to hand to the build step. */
+const struct build_observer *progress_observer(const struct progress *p);
+/* progress_step: a step begins. */
+void progress_step(struct progress *p, const char *step);
+
+/* progress_duration: "40 s", "3 min", "1 h 12 min". progress_bytes: "812 MiB", "3.1 GiB". */
+void progress_duration(char *to, size_t size, double seconds);
+void progress_bytes(char *to, size_t size, uint64_t bytes);

@@ -1,0 +1,225 @@
+#include "step/python/pyenv.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/sys/fs.h"
+#include "base/path.h"
+#include "base/version.h"
+#include "step/python/pyenv_fetch.h"
+
+#define MARK ".ptbuild-pyenv"
+
+static const char venv_python[] = SANDBOX_VENV "/bin/python";
+static const char wheels_inside[] = SANDBOX_TOP "/wheels";
+static const char list_inside[] = SANDBOX_TOP "/wheels/requirements.txt";
+
+static const char check_script[] = "import sys\n"
+				   "from importlib import metadata\n"
+				   "print('%d.%d' % sys.version_info[:2])\n"
+				   "for name in sys.argv[1:]:\n"
+				   "    try:\n"
+				   "        print(metadata.version(name) or '-')\n"
+				   "    except Exception:\n"
+				   "        print('-')\n";
+
+struct requirement {
+	const char *name;
+	const char *range;
+};
+
+/* "setuptools>=62.3,<80": a name and a range. Extras and markers have no place in a table row that names what must be there. */
+static int parse_requirement(struct arena *a, const char *text, struct requirement *ret, struct err *e)
+{
+	size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.");
+	const char *rest = text + n;
+	rest += strspn(rest, " ");
+	if (n == 0 || strchr("-_.", *text) || (*rest && !strchr("<>=!~", *rest))) {
+		err_set(e, ERR_CONFIG, "not a Python requirement: '%s'", text);
+		return err_hint(e, "write NAME or NAME with a range, like \"setuptools>=62.3,<80\"");
+	}
+	*ret = (struct requirement){.name = arena_strndup(a, text, n), .range = rest};
+	return 0;
+}
+
+static int compare(const struct python *py, const struct package_row *row, const struct requirement *r, const struct strlist *found,
+		   const char *where, struct strlist *have, struct strlist *missing, struct err *e)
+{
+	for (unsigned i = 0; i < row->python_requires_count; i++) {
+		const char *version = found->items[i + 1];
+		bool in = false;
+		if (strcmp(version, "-") == 0) {
+			strlist_addf(missing, py->arena, "%s (not installed)", row->python_requires[i]);
+			continue;
+		}
+		if (version_in(version, r[i].range, &in, e) != 0)
+			return err_wrap(e, "requirement '%s'", row->python_requires[i]);
+		if (in)
+			strlist_addf(have, py->arena, "%s %s (%s)", r[i].name, version, where);
+		else
+			strlist_addf(missing, py->arena, "%s (found %s)", row->python_requires[i], version);
+	}
+	return 0;
+}
+
+static int check_with(const struct python *py, const struct plan *p, const char *where, struct strlist *have, struct strlist *missing,
+		      struct err *e)
+{
+	const struct package_row *row = p->package_row;
+	struct requirement *r = arena_array(py->arena, row->python_requires_count, sizeof(*r));
+	struct strlist names = {0};
+	struct strlist found = {0};
+	struct strlist good = {0};
+	struct strlist bad = {0};
+	for (unsigned i = 0; i < row->python_requires_count; i++) {
+		if (parse_requirement(py->arena, row->python_requires[i], &r[i], e) != 0)
+			return -1;
+		strlist_ref(&names, py->arena, r[i].name);
+	}
+	if (python_script(py, check_script, &names, &found, e) != 0)
+		return -1;
+	if (found.count != names.count + 1)
+		return err_set(e, ERR_BUILD, "'%s' of the root gave an answer that cannot be understood", py->program);
+	if (strcmp(found.items[0], p->python) != 0) {
+		err_set(e, ERR_POLICY, "'%s' of the root '%s' is Python %s, the plan needs %s", py->program, py->root->dir, found.items[0],
+			p->python);
+		return err_hint(e, "use --python %s, or a root that has Python %s", found.items[0], p->python);
+	}
+	if (compare(py, row, r, &found, where, &good, &bad, e) != 0)
+		return -1;
+	*have = good;
+	*missing = bad;
+	return 0;
+}
+
+int pyenv_check(const struct plan *p, const struct root *root, enum sandbox_kind kind, const struct run *run, struct arena *a,
+		struct strlist *have, struct strlist *missing, struct err *e)
+{
+	struct python py;
+	if (python_find(p->python, root, kind, run, a, &py, e) != 0)
+		return -1;
+	return check_with(&py, p, "root", have, missing, e);
+}
+
+static int capture(const struct python *py, const struct sandbox *s, const char *const *argv, struct err *e)
+{
+	AUTO_BUF struct buf out = {0};
+	return sandbox_capture(s, argv, py->run, &out, e);
+}
+
+/* Everything of the list goes in, also what the root has in another version: the environment then depends on the list alone. */
+static int install(const struct python *py, const char *wheels, const char *venv, struct err *e)
+{
+	static const char *const pip[] = {venv_python,
+					  "-m",
+					  "pip",
+					  "install",
+					  "--quiet",
+					  "--disable-pip-version-check",
+					  "--no-input",
+					  "--no-cache-dir",
+					  "--no-index",
+					  "--find-links",
+					  wheels_inside,
+					  "--no-deps",
+					  "--require-hashes",
+					  "--only-binary",
+					  ":all:",
+					  "--ignore-installed",
+					  "--requirement",
+					  list_inside,
+					  NULL};
+	const char *const make[] = {py->program, "-I", "-m", "venv", "--without-pip", "--system-site-packages", SANDBOX_VENV, NULL};
+	struct sandbox s;
+	if (python_sandbox(py, &s, e) != 0)
+		return -1;
+	sandbox_add(&s, SANDBOX_RW, venv, SANDBOX_VENV);
+	sandbox_add(&s, SANDBOX_RO, wheels, wheels_inside);
+	if (capture(py, &s, make, e) != 0)
+		return err_wrap(e, "cannot make the build's Python environment");
+	if (capture(py, &s, pip, e) != 0)
+		return err_wrap(e, "cannot install the build requirements");
+	return 0;
+}
+
+static bool is_ready(const char *mark, const char *text)
+{
+	AUTO_BUF struct buf have = {0};
+	struct err ignored = {0};
+	return fs_exists(mark) && fs_read(mark, 4096, &have, &ignored) == 0 && strcmp(buf_cstr(&have), text) == 0;
+}
+
+/* The mark is written last: an environment without it is one that a kill left half made. */
+static int make_venv(const struct python *py, const char *key, const char *wheels, const char *venv, struct err *e)
+{
+	const char *mark = path_join(py->arena, venv, MARK);
+	const char *text = arena_printf(py->arena, "%s\n%s\n%s\n", key, py->program, py->root->fingerprint);
+	if (is_ready(mark, text))
+		return 0;
+	if (fs_remove_tree(venv, e) != 0 || fs_mkdirs(venv, e) != 0 || install(py, wheels, venv, e) != 0)
+		return -1;
+	return fs_write_atomic(mark, text, strlen(text), 0644, e);
+}
+
+static int no_list(const struct plan *p, const struct root *root, const char *lacks, struct err *e)
+{
+	err_set(e, ERR_CONFIG, "the root '%s' lacks %s, and %s of release %s has no locked list of Python requirements", root->dir, lacks,
+		p->package, p->release);
+	return err_hint(e, "install them in the root, or take a root that has them");
+}
+
+/* The locked list's wheels in the store, for the Python of the root. */
+static int get_wheels(const struct pyenv_request *q, const struct python *py, const char *lacks, struct pyenv_wanted *wanted,
+		      const char **ret_wheels, struct err *e)
+{
+	const char *file = q->plan->package_row->requirements;
+	struct locked_list list;
+	if (!file || !*file)
+		return no_list(q->plan, q->root, lacks, e);
+	log_verbose(py->run->log, "the root lacks %s: a Python environment is made from '%s'", lacks, file);
+	const char *path = path_join(py->arena, path_join(py->arena, q->profiles_dir, "requirements"), file);
+	if (locked_list_read(path, py->arena, &list, e) != 0 || pyenv_want(py, &list, wanted, e) != 0)
+		return -1;
+	return pyenv_fetch(py, wanted, q->store, q->offline, lacks, ret_wheels, e);
+}
+
+static int check_venv(const struct pyenv_request *q, const struct python *py, const char *venv, struct strlist *have, struct err *e)
+{
+	struct strlist missing = {0};
+	struct python inside = *py;
+	inside.program = venv_python;
+	inside.venv = venv;
+	if (check_with(&inside, q->plan, "environment", have, &missing, e) != 0)
+		return -1;
+	if (missing.count == 0)
+		return 0;
+	err_set(e, ERR_CONFIG, "the locked list '%s' does not bring %s", q->plan->package_row->requirements,
+		strlist_join(&missing, py->arena, ", "));
+	return err_hint(e, "make the list anew from its requirements");
+}
+
+int pyenv_prepare(const struct pyenv_request *q, const struct run *run, struct arena *a, struct pyenv *ret, struct err *e)
+{
+	struct python py;
+	struct pyenv out = {0};
+	struct strlist missing = {0};
+	struct pyenv_wanted wanted;
+	const char *wheels;
+	if (python_find(q->plan->python, q->root, q->kind, run, a, &py, e) != 0 ||
+	    check_with(&py, q->plan, "root", &out.have, &missing, e) != 0)
+		return -1;
+	if (missing.count == 0) {
+		*ret = out;
+		return 0;
+	}
+	if (get_wheels(q, &py, strlist_join(&missing, a, ", "), &wanted, &wheels, e) != 0)
+		return -1;
+	if (q->build_dir) {
+		out.dir = path_join(a, q->build_dir, "venv");
+		if (make_venv(&py, wanted.key, wheels, out.dir, e) != 0 || check_venv(q, &py, out.dir, &out.have, e) != 0)
+			return -1;
+	}
+	snprintf(out.key, sizeof(out.key), "%s", wanted.key);
+	*ret = out;
+	return 0;
+}

@@ -1,0 +1,291 @@
+/* Where each library that is asked for comes from. */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/sys/digest.h"
+#include "base/path.h"
+#include "step/relocate/relocate_parts.h"
+
+static bool asked_for(const struct relocation *r, const char *name)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		if (strlist_contains(&r->files[i]->info.needed, name))
+			return true;
+	}
+	return false;
+}
+
+static struct relocate_file *find_path(const struct relocation *r, const char *dir, const char *name)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		if (strcmp(r->files[i]->dir, dir) == 0 && strcmp(path_base(r->files[i]->rel), name) == 0)
+			return r->files[i];
+	}
+	return NULL;
+}
+
+static int same_bytes(const char *one, const char *other, bool *ret, struct err *e)
+{
+	char x[DIGEST_HEX_LEN + 1], y[DIGEST_HEX_LEN + 1];
+	struct stat s, t;
+	*ret = false;
+	if (stat(one, &s) != 0 || stat(other, &t) != 0)
+		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", one);
+	if (s.st_size != t.st_size)
+		return 0;
+	if (digest_file(one, x, e) != 0 || digest_file(other, y, e) != 0)
+		return -1;
+	*ret = strcmp(x, y) == 0;
+	return 0;
+}
+
+/* The library that `f` is a copy of under a longer name, NULL if it is none. */
+static int copy_of(const struct relocation *r, const struct relocate_file *f, const struct relocate_file **ret, struct err *e)
+{
+	const char *base = path_base(f->rel), *soname = f->info.soname;
+	size_t len = strlen(soname);
+	bool same;
+	*ret = NULL;
+	if (len == 0 || strncmp(base, soname, len) != 0 || base[len] != '.' || asked_for(r, base))
+		return 0;
+	const struct relocate_file *original = find_path(r, f->dir, soname);
+	if (!original)
+		return 0;
+	if (same_bytes(f->path, original->path, &same, e) != 0)
+		return -1;
+	*ret = same ? original : NULL;
+	return 0;
+}
+
+int relocate_copies(struct relocation *r, struct strlist *ret, struct err *e)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < r->count; i++) {
+		const struct relocate_file *original;
+		if (copy_of(r, r->files[i], &original, e) != 0)
+			return -1;
+		if (!original)
+			continue;
+		strlist_ref(ret, r->a, r->files[i]->path);
+		kvlist_set(&r->removed, r->a, path_base(r->files[i]->rel), path_base(original->rel));
+	}
+	for (size_t i = 0; i < r->count; i++) {
+		if (!strlist_contains(ret, r->files[i]->path))
+			r->files[kept++] = r->files[i];
+	}
+	r->count = kept;
+	return 0;
+}
+
+int relocate_drop_copies(struct relocation *r, const struct strlist *copies, struct err *e)
+{
+	for (size_t i = 0; i < copies->count; i++) {
+		if (unlink(copies->items[i]) != 0)
+			return err_errno(e, ERR_SYSTEM, "cannot remove '%s'", copies->items[i]);
+		r->result.removed++;
+	}
+	return 0;
+}
+
+/* A file of the wheel that the name means: beside who asks, then in libs_dir, then anywhere; by file name, else by SONAME. */
+static const struct relocate_file *find_inside(const struct relocation *r, const struct relocate_file *f, const char *name)
+{
+	const struct relocate_file *found = find_path(r, f->dir, name);
+	if (!found)
+		found = find_path(r, r->q->libs_dir, name);
+	for (size_t i = 0; i < r->count && !found; i++) {
+		if (strcmp(path_base(r->files[i]->rel), name) == 0)
+			found = r->files[i];
+	}
+	for (size_t i = 0; i < r->count && !found; i++) {
+		if (strcmp(r->files[i]->info.soname, name) == 0)
+			found = r->files[i];
+	}
+	return found && !found->vendor ? found : NULL;
+}
+
+/* The library in one directory of the root, as a path inside it with all links resolved; NULL if none there fits the machine. */
+static int try_dir(struct relocation *r, const struct relocate_file *f, const char *dir, const char *name, const char **ret,
+		   struct elf_info *ret_info, struct err *e)
+{
+	*ret = NULL;
+	const char *inside = root_resolve(r->q->root, path_join(r->a, dir, name), r->a);
+	if (!inside)
+		return 0;
+	const char *path = path_join(r->a, r->q->root->dir, inside);
+	bool is_elf;
+	if (elf_is(path, &is_elf, e) != 0)
+		return -1;
+	if (!is_elf)
+		return 0;
+	if (elf_read(path, 0, r->a, ret_info, e) != 0)
+		return -1;
+	if (ret_info->dynamic && ret_info->machine == f->info.machine)
+		*ret = inside;
+	return 0;
+}
+
+/* The directories the loader would look in from this file, those inside the root: its own search path, then the root's. */
+static void search_dirs(struct relocation *r, const struct relocate_file *f, struct strlist *ret)
+{
+	static const char origin[] = "$ORIGIN";
+	const char *own = f->info.runpath ? f->info.runpath : f->info.rpath;
+	struct strlist entries = {0};
+	if (own)
+		strlist_split(&entries, r->a, own, ":");
+	for (size_t i = 0; i < entries.count; i++) {
+		const char *entry = entries.items[i];
+		if (*entry == '/')
+			strlist_ref(ret, r->a, entry);
+		else if (f->source_dir && strncmp(entry, origin, sizeof(origin) - 1) == 0)
+			strlist_addf(ret, r->a, "%s%s", f->source_dir, entry + sizeof(origin) - 1);
+	}
+	strlist_append(ret, r->a, &r->library_dirs);
+}
+
+static int find_in_root(struct relocation *r, const struct relocate_file *f, const char *name, const char **ret, struct elf_info *ret_info,
+			struct err *e)
+{
+	struct strlist dirs = {0};
+	search_dirs(r, f, &dirs);
+	for (size_t i = 0; i < dirs.count; i++) {
+		if (try_dir(r, f, dirs.items[i], name, ret, ret_info, e) != 0)
+			return -1;
+		if (*ret)
+			return 0;
+	}
+	err_set(e, ERR_POLICY, "'%s' needs '%s', which is neither in the wheel nor in the root '%s'", f->rel, name, r->q->root->dir);
+	err_hint(e, "install the library there, or turn off the feature that needs it");
+	return -1;
+}
+
+/* "libopenblas.so.0" -> "libopenblas-1a2b3c4d.so.0" */
+static char *vendored_name(struct relocation *r, const char *needed, const char *sha256)
+{
+	if (strlist_contains(&r->q->keep_names, needed))
+		return arena_strdup(r->a, needed);
+	const char *suffix = strstr(needed, ".so");
+	size_t stem = suffix ? (size_t)(suffix - needed) : strlen(needed);
+	return arena_printf(r->a, "%.*s-%.8s%s", (int)stem, needed, sha256, needed + stem);
+}
+
+static struct relocate_library *add_library(struct relocation *r)
+{
+	if (r->libs_count == r->libs_cap)
+		r->libs = arena_grow(r->a, r->libs, &r->libs_cap, 16, sizeof(struct relocate_library *));
+	return r->libs[r->libs_count++] = arena_alloc(r->a, sizeof(struct relocate_library));
+}
+
+/* The file list holds each library of the root once, whatever names it is asked by. */
+static int vendor(struct relocation *r, const char *needed, const char *source, const struct elf_info *info,
+		  const struct relocate_library **ret, struct err *e)
+{
+	char sha256[DIGEST_HEX_LEN + 1];
+	for (size_t i = 0; i < r->libs_count; i++) {
+		if (strcmp(r->libs[i]->source, source) == 0) {
+			*ret = r->libs[i];
+			return 0;
+		}
+	}
+	if (digest_file(path_join(r->a, r->q->root->dir, source), sha256, e) != 0)
+		return -1;
+	struct relocate_library *lib = add_library(r);
+	const char *package = root_package_of(r->q->root, source, r->a);
+	*lib = (struct relocate_library){.needed = arena_strdup(r->a, needed),
+					 .name = vendored_name(r, needed, sha256),
+					 .source = source,
+					 .package = package ? package : "",
+					 .sha256 = arena_strdup(r->a, sha256)};
+	struct relocate_file *f = arena_alloc(r->a, sizeof(*f));
+	*f = (struct relocate_file){.rel = path_join(r->a, r->q->libs_dir, lib->name),
+				    .dir = r->q->libs_dir,
+				    .info = *info,
+				    .vendor = lib,
+				    .source_dir = path_dir(r->a, source)};
+	f->path = path_join(r->a, r->q->tree, f->rel);
+	relocate_add(r, f);
+	*ret = lib;
+	return 0;
+}
+
+static void use_dir(struct relocation *r, struct relocate_file *f, const char *dir)
+{
+	if (!strlist_contains(&f->dirs, dir))
+		strlist_ref(&f->dirs, r->a, dir);
+}
+
+static int resolve_one(struct relocation *r, struct relocate_file *f, const char *name, struct err *e)
+{
+	const struct relocate_file *inside = find_inside(r, f, name);
+	if (inside) {
+		/* By SONAME only: the loader looks for a file of that name, so the name follows the file. */
+		if (strcmp(path_base(inside->rel), name) != 0)
+			kvlist_set(&f->renames, r->a, name, path_base(inside->rel));
+		if (inside != f)
+			use_dir(r, f, inside->dir);
+		return 0;
+	}
+	if (relocate_matches(&r->q->provided, name)) {
+		f->needs_provided = true;
+		return 0;
+	}
+	if (relocate_matches(&r->q->never, name) || manylinux_allows(r->q->policy, f->info.machine, name))
+		return 0;
+	const struct relocate_library *lib = NULL;
+	const char *source = "";
+	struct elf_info info = {0};
+	if (find_in_root(r, f, name, &source, &info, e) != 0 || vendor(r, name, source, &info, &lib, e) != 0)
+		return -1;
+	if (strcmp(lib->name, name) != 0)
+		kvlist_set(&f->renames, r->a, name, lib->name);
+	use_dir(r, f, r->q->libs_dir);
+	return 0;
+}
+
+int relocate_resolve(struct relocation *r, struct err *e)
+{
+	/* The list grows behind this index: libraries to vendor have needs of their own. */
+	for (size_t i = 0; i < r->count; i++) {
+		struct relocate_file *f = r->files[i];
+		for (size_t k = 0; k < f->info.needed.count; k++) {
+			if (resolve_one(r, f, f->info.needed.items[k], e) != 0)
+				return -1;
+		}
+	}
+	return 0;
+}
+
+/* "$ORIGIN/../torch/lib" from "torchvision" to "torch/lib". */
+static char *origin_relative(struct arena *a, const char *from, const char *to)
+{
+	struct strlist here = {0}, there = {0}, path = {0};
+	size_t common = 0;
+	strlist_split(&here, a, from, "/");
+	strlist_split(&there, a, to, "/");
+	while (common < here.count && common < there.count && strcmp(here.items[common], there.items[common]) == 0)
+		common++;
+	strlist_ref(&path, a, "$ORIGIN");
+	for (size_t i = common; i < here.count; i++)
+		strlist_ref(&path, a, "..");
+	for (size_t i = common; i < there.count; i++)
+		strlist_ref(&path, a, there.items[i]);
+	return strlist_join(&path, a, "/");
+}
+
+char *relocate_rpath(const struct relocation *r, const struct relocate_file *f)
+{
+	struct strlist dirs = {0}, path = {0};
+	if (strlist_contains(&f->dirs, r->q->libs_dir))
+		strlist_ref(&dirs, r->a, r->q->libs_dir);
+	strlist_append(&dirs, r->a, &f->dirs);
+	if (f->needs_provided)
+		strlist_append(&dirs, r->a, &r->q->runtime_dirs);
+	for (size_t i = 0; i < dirs.count; i++) {
+		const char *entry = origin_relative(r->a, f->dir, dirs.items[i]);
+		if (!strlist_contains(&path, entry))
+			strlist_ref(&path, r->a, entry);
+	}
+	return strlist_join(&path, r->a, ":");
+}

@@ -1,0 +1,159 @@
+#include "step/verify/verify.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/sys/digest.h"
+#include "base/sys/machine.h"
+#include "base/path.h"
+#include "base/utf8.h"
+#include "step/verify/verify_parts.h"
+
+enum { THREADS_MAX = 16 };
+
+void verify_add(struct verifying *v, enum finding_level level, const char *rule, const char *file, const char *fmt, ...)
+{
+	struct verify_report *r = &v->report;
+	char *text = NULL;
+	va_list ap;
+	if (!verify_rule_find(rule))
+		abort();
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		abort();
+	va_end(ap);
+	if (r->count == v->cap) {
+		struct finding *grown = arena_array(v->a, v->cap ? v->cap * 2 : 16, sizeof(*grown));
+		if (r->count)
+			memcpy(grown, r->findings, r->count * sizeof(*grown));
+		r->findings = grown;
+		v->cap = v->cap ? v->cap * 2 : 16;
+	}
+	r->findings[r->count++] = (struct finding){level, rule, utf8_printable(file, v->a), utf8_printable(text, v->a)};
+	free(text);
+	r->errors += level == FINDING_ERROR;
+	r->warnings += level == FINDING_WARNING;
+}
+
+void verify_add_error(struct verifying *v, const char *rule, const char *file, const struct err *why)
+{
+	if (why->kind != ERR_SYSTEM && why->kind != ERR_INTERRUPTED)
+		verify_add(v, FINDING_ERROR, rule, file, "%s", why->msg);
+	else if (v->fault.kind == ERR_NONE)
+		v->fault = *why;
+}
+
+/* The members, and the one dist-info directory at the top. */
+static void list_members(struct verifying *v)
+{
+	size_t total = zip_count(v->zip);
+	struct strlist infos = {0};
+	v->members = arena_array(v->a, total, sizeof(*v->members));
+	for (size_t i = 0; i < total; i++) {
+		const struct zip_entry *en = zip_at(v->zip, i);
+		const char *slash = strchr(en->name, '/');
+		const char *top = arena_strndup(v->a, en->name, slash ? (size_t)(slash - en->name) : 0);
+		if (path_has_suffix(top, ".dist-info") && !strlist_contains(&infos, top))
+			strlist_ref(&infos, v->a, top);
+		if (!path_has_suffix(en->name, "/"))
+			v->members[v->count++].entry = en;
+	}
+	v->dist_info = infos.count == 1 ? infos.items[0] : "";
+	v->report.members = v->count;
+	if (infos.count != 1)
+		verify_add(v, FINDING_ERROR, "metadata", "", "has %zu .dist-info directories, not one", infos.count);
+}
+
+static void check_members(struct verifying *v)
+{
+	for (size_t i = 0; i < v->count; i++) {
+		const struct verify_member *m = &v->members[i];
+		v->report.elf_files += m->is_elf;
+		if (m->broken)
+			verify_add(v, FINDING_ERROR, "zip", m->entry->name, "%s", m->broken);
+		if (m->build_path)
+			verify_add(v, FINDING_ERROR, "build-path", m->entry->name, "holds '%s' at offset %" PRIu64, m->build_path,
+				   m->build_path_at);
+	}
+}
+
+/* What the code is compared with: what the caller says, else what the wheel says of itself. */
+static void find_promise(struct verifying *v)
+{
+	const char *plus = strchr(v->report.name.version, '+');
+	if (v->q->promise)
+		v->report.promise = *v->q->promise;
+	else if (v->q->tables)
+		promise_of_label(v->q->tables, plus ? plus + 1 : "", v->a, &v->report.promise);
+	if (v->q->code)
+		isa_rules_allowed(v->q->code, v->report.promise.isa, v->allowed);
+}
+
+static int examine(struct verifying *v, struct err *e)
+{
+	struct arena arenas[THREADS_MAX] = {0};
+	unsigned threads = machine_processors();
+	list_members(v);
+	int rc = verify_members(v, threads < THREADS_MAX ? threads : THREADS_MAX, arenas, e);
+	if (rc == 0) {
+		check_members(v);
+		if (*v->dist_info) {
+			verify_record(v);
+			verify_info(v);
+		}
+		verify_elf(v);
+		verify_symbols(v);
+		verify_isa(v);
+		verify_gpu(v);
+	}
+	for (size_t i = 0; i < THREADS_MAX; i++)
+		arena_release(&arenas[i]);
+	return rc;
+}
+
+int verify_wheel(const struct verify_request *q, const struct run *run, struct arena *a, struct verify_report *ret, struct err *e)
+{
+	struct verifying v = {.q = q, .run = run, .a = a, .dist_info = ""};
+	struct verify_report *r = &v.report;
+	struct stat st;
+	*r = (struct verify_report){.name = {"", "", "", "", "", ""},
+				    .file = utf8_printable(path_base(q->wheel), a),
+				    .tag = "",
+				    .tag_why = "",
+				    .requires_torch = "",
+				    .promise = {.from = "", .platform = ""}};
+	if (stat(q->wheel, &st) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot examine '%s'", q->wheel);
+	if (digest_file(q->wheel, r->sha256, e) < 0)
+		return -1;
+	r->bytes = (uint64_t)st.st_size;
+	v.named = wheel_name_parse(q->wheel, a, &r->name, e) == 0;
+	if (!v.named)
+		verify_add(&v, FINDING_ERROR, "metadata", "", "%s", e->msg);
+	err_clear(e);
+	find_promise(&v);
+	if (v.named && q->against)
+		verify_against(&v);
+	if (zip_open(q->wheel, a, &v.zip, e) < 0) {
+		if (e->kind != ERR_INTEGRITY)
+			return -1;
+		verify_add(&v, FINDING_ERROR, "zip", "", "%s", e->msg);
+		err_clear(e);
+	} else {
+		int rc = examine(&v, e);
+		zip_close(v.zip);
+		if (rc < 0)
+			return -1;
+	}
+	if (v.fault.kind != ERR_NONE) {
+		*e = v.fault;
+		return -1;
+	}
+	r->tag_why = utf8_printable(r->tag_why, a);
+	r->requires_torch = utf8_printable(r->requires_torch, a);
+	*ret = v.report;
+	return 0;
+}

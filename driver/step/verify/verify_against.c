@@ -1,0 +1,44 @@
+#include <string.h>
+
+#include "step/verify/verify_parts.h"
+
+static const char *const distributions[TABLES_PACKAGES] = {"torch", "torchvision", "torchaudio"};
+
+static void check_distribution(struct verifying *v, const struct variant *want)
+{
+	for (size_t i = 0; i < TABLES_PACKAGES; i++) {
+		if (strcmp(tables_packages[i], want->package) == 0 && strcmp(v->report.name.dist, distributions[i]) != 0)
+			verify_add(v, FINDING_ERROR, "against", "", "is a wheel of %s, not of %s", v->report.name.dist, distributions[i]);
+	}
+}
+
+/* "cp313" for "3.13", one of those that a name like "cp313.cp314" stands for. */
+static void check_python(struct verifying *v, const struct variant *want)
+{
+	struct strlist digits = {0}, tags = {0};
+	strlist_split(&digits, v->a, want->python, ".");
+	strlist_split(&tags, v->a, v->report.name.python, ".");
+	if (!strlist_contains(&tags, arena_printf(v->a, "cp%s", strlist_join(&digits, v->a, ""))))
+		verify_add(v, FINDING_ERROR, "against", "", "is for the Python '%s', not for %s", v->report.name.python, want->python);
+}
+
+/* A label that says something must say what the variant says; none leaves it open. */
+static void check_label(struct verifying *v, const struct variant *want)
+{
+	const char *plus = strchr(v->report.name.version, '+');
+	struct promise said;
+	if (!plus || !v->q->tables)
+		return;
+	promise_of_label(v->q->tables, plus + 1, v->a, &said);
+	if (said.binding && said.isa != want->profile.isa)
+		verify_add(v, FINDING_ERROR, "against", "", "has the label '%s', which says %s, not %s", plus + 1, said.isa->name,
+			   want->profile.isa ? want->profile.isa->name : want->profile.name);
+}
+
+void verify_against(struct verifying *v)
+{
+	const struct variant *want = v->q->against;
+	check_distribution(v, want);
+	check_python(v, want);
+	check_label(v, want);
+}

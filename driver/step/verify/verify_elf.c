@@ -1,0 +1,258 @@
+#include <elf.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "core/plan/cuda_libraries.h"
+#include "step/verify/verify_parts.h"
+
+static bool is_provided(const struct verify_request *q, const char *needed)
+{
+	for (size_t i = 0; i < q->provided.count; i++) {
+		if (fnmatch(q->provided.items[i], needed, 0) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Where a member lies below site-packages once it is installed; NULL for one that goes elsewhere (scripts, data, headers). */
+static const char *installed_path(const char *name)
+{
+	static const char *const roots[] = {"platlib/", "purelib/"};
+	const char *data = strstr(name, ".data/");
+	const char *slash = strchr(name, '/');
+	if (!data || data > slash)
+		return name;
+	const char *rest = data + strlen(".data/");
+	for (size_t i = 0; i < ARRAY_LEN(roots); i++) {
+		if (strncmp(rest, roots[i], strlen(roots[i])) == 0)
+			return rest + strlen(roots[i]);
+	}
+	return NULL;
+}
+
+/* What follows $ORIGIN, without a slash in front; NULL if the entry does not begin so. */
+static const char *behind_origin(const char *entry)
+{
+	static const char *const words[] = {"$ORIGIN", "${ORIGIN}"};
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		size_t n = strlen(words[i]);
+		if (strncmp(entry, words[i], n) == 0 && (entry[n] == '\0' || entry[n] == '/'))
+			return entry + n + strspn(entry + n, "/");
+	}
+	return NULL;
+}
+
+static const char *dir_of(struct arena *a, const char *path)
+{
+	return strchr(path, '/') ? path_dir(a, path) : "";
+}
+
+/* strsep, because an empty entry means the current directory. */
+static void check_rpath(struct verifying *v, const struct verify_member *m, struct strlist *ret_dirs)
+{
+	const char *name = m->entry->name, *installed = installed_path(name);
+	for (char *rest = m->elf.rpath ? arena_strdup(v->a, m->elf.rpath) : NULL, *entry; (entry = strsep(&rest, ":"));) {
+		const char *relative = behind_origin(entry);
+		if (!relative) {
+			verify_add(v, FINDING_ERROR, "rpath", name, "has '%s' in its DT_RPATH, which does not begin with $ORIGIN", entry);
+			continue;
+		}
+		const char *from = installed ? dir_of(v->a, installed) : "";
+		if (installed && !path_stays_inside(from, *relative ? relative : ".")) {
+			verify_add(v, FINDING_ERROR, "rpath", name, "has '%s' in its DT_RPATH, which leaves the directory of the packages",
+				   entry);
+			continue;
+		}
+		strlist_ref(ret_dirs, v->a, path_absolute(v->a, path_join(v->a, "/", from), *relative ? relative : "."));
+	}
+	if (m->elf.runpath)
+		verify_add(v, FINDING_ERROR, "rpath", name, "has a DT_RUNPATH ('%s'), after which LD_LIBRARY_PATH wins", m->elf.runpath);
+}
+
+static bool is_inside(const struct verifying *v, const char *needed)
+{
+	for (size_t i = 0; i < v->count; i++) {
+		const struct verify_member *m = &v->members[i];
+		if (m->is_elf && (strcmp(path_base(m->entry->name), needed) == 0 || (m->elf.soname && strcmp(m->elf.soname, needed) == 0)))
+			return true;
+	}
+	return false;
+}
+
+static bool is_reached(struct verifying *v, const struct strlist *dirs, const char *needed)
+{
+	for (size_t i = 0; i < dirs->count; i++) {
+		if (zip_find(v->zip, path_join(v->a, dirs->items[i], needed) + 1))
+			return true;
+	}
+	return false;
+}
+
+/* CUDA's libraries stay outside of a wheel for CUDA: they come from the packages it requires, or from the system. */
+static bool is_of_cuda(struct verifying *v, const char *name, const char *needed)
+{
+	const struct promise *p = &v->report.promise;
+	enum cuda_source source = v->q->tables ? cuda_source(v->q->tables, &v->requires, needed, v->a) : CUDA_UNKNOWN;
+	if (source == CUDA_UNKNOWN || (p->binding && !p->cuda))
+		return false;
+	if (source == CUDA_SYSTEM && !p->cuda)
+		return false;
+	if (source == CUDA_SYSTEM)
+		verify_add(v, FINDING_NOTE, "needed", name,
+			   "needs '%s', which no required package holds: the machine that runs it must have it", needed);
+	return true;
+}
+
+static void check_needed(struct verifying *v, const struct verify_member *m, const struct strlist *dirs)
+{
+	const char *name = m->entry->name;
+	for (size_t i = 0; i < m->elf.needed.count; i++) {
+		const char *needed = m->elf.needed.items[i];
+		if (strchr(needed, '/'))
+			verify_add(v, FINDING_ERROR, "needed", name, "needs '%s' by its path", needed);
+		else if (is_reached(v, dirs, needed) || is_provided(v->q, needed) || strncmp(needed, "ld-linux", 8) == 0)
+			continue;
+		else if (is_inside(v, needed))
+			verify_add(v, FINDING_WARNING, "needed", name, "needs '%s', which is inside but in no directory of its DT_RPATH",
+				   needed);
+		else if (!is_of_cuda(v, name, needed) && (!v->q->policy || !manylinux_allows(v->q->policy, m->elf.machine, needed)))
+			verify_add(v, FINDING_ERROR, "needed", name,
+				   "needs '%s', which is neither inside, nor of a dependency, nor allowed by manylinux", needed);
+	}
+}
+
+static void check_one(struct verifying *v, const struct verify_member *m)
+{
+	const char *name = m->entry->name;
+	struct strlist dirs = {0};
+	if (m->elf_broken) {
+		verify_add(v, FINDING_WARNING, "elf", name, "%s", m->elf_broken);
+		return;
+	}
+	if (!m->elf.dynamic)
+		return;
+	check_rpath(v, m, &dirs);
+	check_needed(v, m, &dirs);
+	if (m->elf.exec_stack)
+		verify_add(v, FINDING_ERROR, "exec-stack", name, "asks for an executable stack");
+	if (m->elf.textrel)
+		verify_add(v, FINDING_ERROR, "textrel", name, "has text relocations");
+}
+
+/* The glibc minor version that a platform tag stands for, 0 for a tag of another kind. */
+static unsigned glibc_of(const char *tag)
+{
+	static const struct {
+		const char *name;
+		unsigned minor;
+	} old[] = {{"manylinux1_", 5}, {"manylinux2010_", 12}, {"manylinux2014_", 17}};
+	for (size_t i = 0; i < ARRAY_LEN(old); i++) {
+		if (strncmp(tag, old[i].name, strlen(old[i].name)) == 0)
+			return old[i].minor;
+	}
+	unsigned minor;
+	int end = 0;
+	return sscanf(tag, "manylinux_2_%3u_%n", &minor, &end) == 1 && end ? minor : 0;
+}
+
+static const char *machine_name(unsigned machine)
+{
+	switch (machine) {
+	case EM_X86_64:
+		return "x86_64";
+	case EM_AARCH64:
+		return "aarch64";
+	default:
+		return NULL;
+	}
+}
+
+/* The highest GLIBC_2.N that a library asks for, and who asks. */
+static unsigned needed_glibc(const struct verifying *v, const char **ret_who)
+{
+	unsigned highest = 0, minor;
+	for (size_t i = 0; i < v->count; i++) {
+		const struct verify_member *m = &v->members[i];
+		for (size_t k = 0; k < m->elf.versions_count; k++) {
+			if (sscanf(m->elf.versions[k].version, "GLIBC_2.%3u", &minor) == 1 && minor > highest) {
+				highest = minor;
+				*ret_who = m->entry->name;
+			}
+		}
+	}
+	return highest;
+}
+
+/* A claim of a glibc below what the libraries need. */
+static void check_floor(struct verifying *v, const char *platform, unsigned claimed)
+{
+	/* The table has no policies below 2.17 and between 2.17 and 2.28: there the version of glibc itself decides. */
+	const char *who = "";
+	unsigned needed = claimed < 28 && claimed != 17 ? needed_glibc(v, &who) : 0;
+	if (claimed >= 28 || claimed == 17)
+		verify_add(v, FINDING_ERROR, "tag", "", "has the platform '%s', but needs '%s': %s", platform, v->report.tag,
+			   v->report.tag_why);
+	else if (needed > claimed)
+		verify_add(v, FINDING_ERROR, "tag", "", "has the platform '%s', but '%s' needs GLIBC_2.%u", platform, who, needed);
+}
+
+static void check_platform(struct verifying *v, const char *platform, const struct verify_member *first)
+{
+	unsigned claimed = glibc_of(platform), honest = glibc_of(v->report.tag);
+	const char *machine = machine_name(first->elf.machine);
+	if (strcmp(platform, "any") == 0)
+		verify_add(v, FINDING_ERROR, "tag", "", "has the platform 'any', but '%s' is a library for %s", first->entry->name,
+			   machine ? machine : "one machine");
+	else if (machine && !path_has_suffix(platform, arena_printf(v->a, "_%s", machine)))
+		verify_add(v, FINDING_ERROR, "tag", "", "has the platform '%s', but '%s' is for %s", platform, first->entry->name, machine);
+	else if (claimed && !honest)
+		verify_add(v, FINDING_ERROR, "tag", "", "has the platform '%s', but no manylinux policy holds: %s", platform,
+			   v->report.tag_why);
+	else if (claimed && claimed < honest)
+		check_floor(v, platform, claimed);
+	else if (claimed > honest)
+		verify_add(v, FINDING_NOTE, "tag", "", "has the platform '%s'; '%s' would be honest: %s", platform, v->report.tag,
+			   v->report.tag_why);
+}
+
+static void check_tag(struct verifying *v)
+{
+	struct elf_info *infos = arena_array(v->a, v->count, sizeof(*infos));
+	const char **names = arena_array(v->a, v->count, sizeof(*names));
+	const struct verify_member *first = NULL;
+	size_t count = 0;
+	for (size_t i = 0; i < v->count; i++) {
+		const struct verify_member *m = &v->members[i];
+		if (!m->is_elf || m->elf_broken || !m->elf.dynamic)
+			continue;
+		first = first ? first : m;
+		infos[count] = m->elf;
+		names[count++] = m->entry->name;
+	}
+	char *tag, *why;
+	struct err wrong = {0};
+	if (!v->q->policy)
+		return;
+	if (manylinux_tag(v->q->policy, infos, names, count, v->a, &tag, &why, &wrong) < 0) {
+		verify_add_error(v, "tag", "", &wrong);
+		return;
+	}
+	v->report.tag = tag;
+	v->report.tag_why = why;
+	struct strlist platforms = {0};
+	if (v->named)
+		strlist_split(&platforms, v->a, v->report.name.platform, ".");
+	for (size_t i = 0; first && i < platforms.count; i++)
+		check_platform(v, platforms.items[i], first);
+}
+
+void verify_elf(struct verifying *v)
+{
+	for (size_t i = 0; i < v->count; i++) {
+		if (v->members[i].is_elf)
+			check_one(v, &v->members[i]);
+	}
+	check_tag(v);
+}

@@ -1,0 +1,131 @@
+#include <string.h>
+
+#include "base/version.h"
+#include "step/verify/verify_parts.h"
+
+/* "90a" of "9.0a+PTX". */
+static char *target_of(const char *capability, struct arena *a)
+{
+	char *target = arena_strndup(a, capability, strcspn(capability, "+")), *to = target;
+	for (const char *from = target; *from; from++)
+		if (*from != '.')
+			*to++ = *from;
+	*to = '\0';
+	return target;
+}
+
+struct targets {
+	struct strlist cubins, ptx; /* promised */
+	struct strlist extras;      /* cubins that PyTorch's build adds by itself */
+};
+
+static void promised(struct verifying *v, struct targets *ret)
+{
+	const struct promise *p = &v->report.promise;
+	const struct tables *t = v->q->tables;
+	for (size_t i = 0; i < p->gpu.count; i++) {
+		const char *target = target_of(p->gpu.items[i], v->a);
+		strlist_ref(&ret->cubins, v->a, target);
+		if (strstr(p->gpu.items[i], "+PTX"))
+			strlist_ref(&ret->ptx, v->a, target);
+		for (unsigned k = 0; t && strcmp(v->report.name.dist, "torch") == 0 && k < t->gpu_extras_count; k++) {
+			const struct gpu_extra_row *row = &t->gpu_extras[k];
+			if (strcmp(row->base, target) == 0 && version_cmp(v->report.name.version, row->since) >= 0)
+				strlist_ref(&ret->extras, v->a, row->extra);
+		}
+	}
+}
+
+static void check_kinds(struct verifying *v, const struct verify_member *m, const struct targets *t)
+{
+	const struct promise *p = &v->report.promise;
+	for (size_t i = 0; i < m->gpu.count; i++) {
+		const struct fatbin_count *c = &m->gpu.items[i];
+		const char *what = fatbin_kind_name(c->kind, c->number, v->a);
+		if (c->kind == FATBIN_OTHER)
+			continue;
+		if (c->kind == FATBIN_CUBIN && !strlist_contains(&t->cubins, c->target) && !strlist_contains(&t->extras, c->target))
+			verify_add(v, FINDING_ERROR, "gpu-extra", m->entry->name, "has %zu cubin%s for sm_%s, which %s does not promise",
+				   c->entries, c->entries == 1 ? "" : "s", c->target, p->from);
+		if (c->kind == FATBIN_LTO || (c->kind == FATBIN_PTX && !strlist_contains(&t->ptx, c->target)))
+			verify_add(v, FINDING_ERROR, "gpu-ptx", m->entry->name, "has %s for sm_%s (%zu), which %s does not promise", what,
+				   c->target, c->entries, p->from);
+	}
+}
+
+/* Whether a fat binary holds nothing but what PyTorch adds: kernels that exist for such targets only. */
+static bool only_extras(const struct fatbin_set *s, const struct targets *t)
+{
+	for (size_t i = 0; i < s->cubins.count; i++)
+		if (!strlist_contains(&t->extras, s->cubins.items[i]))
+			return false;
+	return s->cubins.count > 0;
+}
+
+/* A kernel that lacks a promised target fails on that GPU and nowhere else, so every single fat binary is looked at. */
+static void check_missing(struct verifying *v, const struct verify_member *m, const struct targets *t)
+{
+	for (size_t i = 0; i < t->cubins.count; i++) {
+		size_t lacking = 0;
+		const char *example = "";
+		for (size_t k = 0; k < m->gpu.sets_count; k++) {
+			const struct fatbin_set *s = &m->gpu.sets[k];
+			if (strlist_contains(&s->cubins, t->cubins.items[i]) || only_extras(s, t))
+				continue;
+			lacking += s->containers;
+			example = *example ? example : s->text;
+		}
+		if (lacking)
+			verify_add(v, FINDING_ERROR, "gpu-missing", m->entry->name,
+				   "has no code for sm_%s in %zu of %zu fat binaries (one has %s), and %s promises it", t->cubins.items[i],
+				   lacking, m->gpu.containers, example, v->report.promise.from);
+	}
+}
+
+static void check_contents(struct verifying *v, const struct verify_member *m)
+{
+	if (m->gpu_broken)
+		verify_add(v, FINDING_ERROR, "gpu-code", m->entry->name, "%s", m->gpu_broken);
+	for (size_t i = 0; i < m->gpu.wrong.count; i++)
+		verify_add(v, FINDING_ERROR, "gpu-code", m->entry->name, "%s", m->gpu.wrong.items[i]);
+	for (size_t i = 0; i < m->gpu.count; i++) {
+		const struct fatbin_count *c = &m->gpu.items[i];
+		if (c->kind == FATBIN_OTHER)
+			verify_add(v, FINDING_ERROR, "gpu-code", m->entry->name, "has GPU code of the unknown %s for sm_%s (%zu)",
+				   fatbin_kind_name(c->kind, c->number, v->a), c->target, c->entries);
+	}
+}
+
+/* What is found is told, promised or not. */
+static void report(struct verifying *v, const struct verify_member *m)
+{
+	struct verify_gpu_file *f = &v->report.gpu[v->report.gpu_count++];
+	*f = (struct verify_gpu_file){.file = arena_strdup(v->a, m->entry->name),
+				      .fat_binaries = m->gpu.containers,
+				      .code = arena_array(v->a, m->gpu.count, sizeof(*f->code)),
+				      .count = m->gpu.count};
+	memcpy(f->code, m->gpu.items, m->gpu.count * sizeof(*f->code));
+}
+
+void verify_gpu(struct verifying *v)
+{
+	const struct promise *p = &v->report.promise;
+	struct targets t = {0};
+	v->report.gpu = arena_array(v->a, v->count, sizeof(*v->report.gpu));
+	if (p->gpu_known)
+		promised(v, &t);
+	for (size_t i = 0; i < v->count; i++) {
+		const struct verify_member *m = &v->members[i];
+		check_contents(v, m);
+		if (!m->gpu.count)
+			continue;
+		report(v, m);
+		if (!p->binding || !p->gpu_known)
+			continue;
+		check_kinds(v, m, &t);
+		check_missing(v, m, &t);
+	}
+	if (p->binding && t.cubins.count && !v->report.gpu_count)
+		verify_add(v, FINDING_ERROR, "gpu-missing", "", "holds no GPU code at all, and %s promises sm_%s", p->from,
+			   strlist_join(&t.cubins, v->a, ", sm_"));
+}

@@ -1,0 +1,241 @@
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/path.h"
+#include "core/wheel/wheel_requires.h"
+#include "step/verify/verify_parts.h"
+
+enum { INFO_MAX = 16 << 20 };
+
+static const char *info_path(struct verifying *v, const char *name)
+{
+	return path_join(v->a, v->dist_info, name);
+}
+
+static bool read_headers(struct verifying *v, const char *name, struct wheel_headers *ret)
+{
+	const char *path = info_path(v, name);
+	const struct zip_entry *en = zip_find(v->zip, path);
+	struct buf AUTO_BUF text = {0};
+	struct err why = {0};
+	if (!en) {
+		verify_add(v, FINDING_ERROR, "metadata", path, "is missing");
+		return false;
+	}
+	if (zip_read(v->zip, en, INFO_MAX, &text, &why) < 0 || wheel_headers_parse(buf_cstr(&text), text.len, path, v->a, ret, &why) < 0) {
+		verify_add_error(v, "metadata", path, &why);
+		return false;
+	}
+	return true;
+}
+
+static void expect(struct verifying *v, const char *file, const struct wheel_headers *h, const char *field, const char *want)
+{
+	const char *got = wheel_headers_get(h, field);
+	if (!got)
+		verify_add(v, FINDING_ERROR, "metadata", file, "has no %s", field);
+	else if (want && strcmp(got, want) != 0)
+		verify_add(v, FINDING_ERROR, "metadata", file, "has the %s '%s', not '%s'", field, got, want);
+}
+
+/* File names carry '_' where a version has '-'. */
+static bool same_version(const char *a, const char *b)
+{
+	for (; *a && *b; a++, b++) {
+		if (*a != *b && !(strchr("-_", *a) && strchr("-_", *b)))
+			return false;
+	}
+	return *a == *b;
+}
+
+static void check_name(struct verifying *v, const char *file, const struct wheel_headers *h)
+{
+	const char *name = wheel_headers_get(h, "Name"), *version = wheel_headers_get(h, "Version");
+	const struct wheel_name *n = &v->report.name;
+	expect(v, file, h, "Metadata-Version", NULL);
+	expect(v, file, h, "Name", NULL);
+	expect(v, file, h, "Version", v->q->expect_version);
+	if (name && v->named && strcmp(wheel_normalize(name, v->a), wheel_normalize(n->dist, v->a)) != 0)
+		verify_add(v, FINDING_ERROR, "metadata", file, "has the Name '%s', the file is called '%s'", name, n->dist);
+	if (version && v->named && !same_version(version, n->version))
+		verify_add(v, FINDING_ERROR, "metadata", file, "has the Version '%s', the file is called '%s'", version, n->version);
+}
+
+static void check_requires(struct verifying *v, const char *file, const struct wheel_headers *h)
+{
+	bool found = false;
+	for (size_t i = 0; i < h->count; i++) {
+		const char *line = h->items[i].value;
+		if (strcasecmp(h->items[i].key, "Requires-Dist") != 0)
+			continue;
+		strlist_ref(&v->requires, v->a, wheel_requires_name(line, v->a));
+		found = found || (v->q->expect_requires && strcmp(line, v->q->expect_requires) == 0);
+		if (!*v->report.requires_torch && strcmp(wheel_requires_name(line, v->a), "torch") == 0)
+			v->report.requires_torch = line;
+	}
+	if (v->q->expect_requires && !found)
+		verify_add(v, FINDING_ERROR, "metadata", file, "does not require '%s'", v->q->expect_requires);
+}
+
+/* Whether the tag "cp313-cp313-linux_x86_64" is one of those that the file name stands for. */
+static bool name_has_tag(struct verifying *v, const char *tag)
+{
+	const char *parts[] = {v->report.name.python, v->report.name.abi, v->report.name.platform};
+	struct strlist pieces = {0};
+	strlist_split(&pieces, v->a, tag, "-");
+	if (pieces.count != ARRAY_LEN(parts))
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		struct strlist allowed = {0};
+		strlist_split(&allowed, v->a, parts[i], ".");
+		if (!strlist_contains(&allowed, pieces.items[i]))
+			return false;
+	}
+	return true;
+}
+
+static size_t count_pieces(const char *s)
+{
+	size_t n = 1;
+	for (; *s; s++)
+		n += *s == '.';
+	return n;
+}
+
+static void check_tags(struct verifying *v, const char *file, const struct wheel_headers *h)
+{
+	const struct wheel_name *n = &v->report.name;
+	struct strlist seen = {0};
+	for (size_t i = 0; i < h->count; i++) {
+		const char *tag = h->items[i].value;
+		if (strcasecmp(h->items[i].key, "Tag") != 0)
+			continue;
+		if (!name_has_tag(v, tag))
+			verify_add(v, FINDING_ERROR, "metadata", file, "has the Tag '%s', which the file name does not stand for", tag);
+		else if (!strlist_contains(&seen, tag))
+			strlist_ref(&seen, v->a, tag);
+	}
+	size_t want = count_pieces(n->python) * count_pieces(n->abi) * count_pieces(n->platform);
+	if (seen.count != want)
+		verify_add(v, v->ours ? FINDING_ERROR : FINDING_WARNING, "metadata", file,
+			   "has %zu of the %zu Tags that the file name stands for", seen.count, want);
+}
+
+static void check_wheel_file(struct verifying *v)
+{
+	struct wheel_headers h;
+	if (!read_headers(v, "WHEEL", &h))
+		return;
+	const char *file = info_path(v, "WHEEL"), *version = wheel_headers_get(&h, "Wheel-Version");
+	const char *generator = wheel_headers_get(&h, "Generator"), *pure = wheel_headers_get(&h, "Root-Is-Purelib");
+	v->ours = generator && strncmp(generator, "ptbuild ", strlen("ptbuild ")) == 0;
+	if (!version || strncmp(version, "1.", 2) != 0)
+		verify_add(v, FINDING_ERROR, "metadata", file, "has the Wheel-Version '%s', not 1.x", version ? version : "");
+	if (!generator)
+		verify_add(v, FINDING_WARNING, "metadata", file, "has no Generator");
+	if (!pure || (strcasecmp(pure, "true") != 0 && strcasecmp(pure, "false") != 0))
+		verify_add(v, FINDING_ERROR, "metadata", file, "has the Root-Is-Purelib '%s', neither true nor false", pure ? pure : "");
+	else if (strcasecmp(pure, "true") == 0 && v->report.elf_files)
+		verify_add(v, FINDING_WARNING, "metadata", file, "has Root-Is-Purelib, but there are ELF files inside");
+	const char *build = wheel_headers_get(&h, "Build");
+	if (v->named && strcmp(build ? build : "", v->report.name.build) != 0)
+		verify_add(v, v->ours ? FINDING_ERROR : FINDING_WARNING, "metadata", file, "has the Build '%s', the file name '%s'",
+			   build ? build : "", v->report.name.build);
+	if (v->named)
+		check_tags(v, file, &h);
+}
+
+/* "rev=1 tool=ptbuild 0.1.0 input=<key>\n": 0 if it is not so. */
+static unsigned parse_marker(const char *text, size_t len)
+{
+	unsigned long rev = 0;
+	if (strlen(text) != len || strncmp(text, "rev=", 4) != 0 || text[4] < '1' || text[4] > '9')
+		return 0;
+	const char *p = text + 4;
+	for (; isdigit((unsigned char)*p) && rev <= 1000000000; p++)
+		rev = rev * 10 + (unsigned long)(*p - '0');
+	const char *input = strstr(p, " input="), *end = strchr(p, '\n');
+	bool tool = strncmp(p, " tool=", 6) == 0 && input && input > p + 6;
+	if (!tool || rev > 1000000000 || !end || end[1] != '\0' || end == input + 7 ||
+	    strcspn(input + 7, " \r\n") != (size_t)(end - input - 7))
+		return 0;
+	return (unsigned)rev;
+}
+
+static void check_marker(struct verifying *v)
+{
+	const char *file = info_path(v, VERIFY_MARKER);
+	const struct zip_entry *en = zip_find(v->zip, file);
+	struct buf AUTO_BUF text = {0};
+	struct err why = {0};
+	if (!en) {
+		verify_add(v, v->ours ? FINDING_ERROR : FINDING_NOTE, "marker", file, "is missing");
+		return;
+	}
+	if (zip_read(v->zip, en, 4096, &text, &why) < 0) {
+		verify_add_error(v, "marker", file, &why);
+		return;
+	}
+	v->report.metadata_rev = parse_marker(buf_cstr(&text), text.len);
+	if (!v->report.metadata_rev)
+		verify_add(v, FINDING_ERROR, "marker", file, "is not a line \"rev=<number> tool=<name> input=<key>\"");
+}
+
+/* Where the metadata lies last, and the marker and RECORD at its end, it can be changed without touching the rest. */
+static void check_order(struct verifying *v)
+{
+	size_t n = strlen(v->dist_info), count = v->count;
+	const struct verify_member **order = arena_array(v->a, count, sizeof(void *));
+	const struct verify_member *record = NULL, *last_payload = NULL, *first_info = NULL;
+	uint64_t before_record = 0;
+	const char *prior = "";
+	for (size_t i = 0; i < count; i++) {
+		const struct verify_member *m = order[i] = &v->members[i];
+		bool info = strncmp(m->entry->name, v->dist_info, n) == 0 && m->entry->name[n] == '/';
+		if (info && strcmp(m->entry->name + n + 1, "RECORD") == 0)
+			record = m;
+		if (info && (!first_info || m->entry->offset < first_info->entry->offset))
+			first_info = m;
+		if (!info && (!last_payload || m->entry->offset > last_payload->entry->offset))
+			last_payload = m;
+	}
+	if (first_info && last_payload && last_payload->entry->offset > first_info->entry->offset)
+		verify_add(v, FINDING_WARNING, "zip", last_payload->entry->name,
+			   "lies behind the dist-info directory, which should be last");
+	for (size_t i = 0; record && i < count; i++) {
+		uint64_t offset = order[i]->entry->offset;
+		if (offset < record->entry->offset && offset >= before_record) {
+			before_record = offset;
+			prior = order[i]->entry->name;
+		}
+	}
+	if (v->report.metadata_rev && record && strcmp(prior, info_path(v, VERIFY_MARKER)) != 0)
+		verify_add(v, FINDING_WARNING, "marker", info_path(v, VERIFY_MARKER), "does not lie just before RECORD");
+}
+
+static void check_directory_name(struct verifying *v)
+{
+	const char *stem = arena_strndup(v->a, v->dist_info, strlen(v->dist_info) - strlen(".dist-info"));
+	const char *dash = strrchr(stem, '-');
+	const struct wheel_name *n = &v->report.name;
+	bool same = dash && same_version(dash + 1, n->version) &&
+		    strcmp(wheel_normalize(arena_strndup(v->a, stem, (size_t)(dash - stem)), v->a), wheel_normalize(n->dist, v->a)) == 0;
+	if (!same)
+		verify_add(v, FINDING_ERROR, "metadata", v->dist_info, "is not called after the file, '%s'", wheel_dist_info(n, v->a));
+}
+
+void verify_info(struct verifying *v)
+{
+	struct wheel_headers h;
+	const char *file = info_path(v, "METADATA");
+	if (v->named)
+		check_directory_name(v);
+	check_wheel_file(v);
+	if (read_headers(v, "METADATA", &h)) {
+		check_name(v, file, &h);
+		check_requires(v, file, &h);
+	}
+	check_marker(v);
+	check_order(v);
+}

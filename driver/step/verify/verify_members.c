@@ -1,0 +1,171 @@
+#include <elf.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/sys/fs.h"
+#include "base/path.h"
+#include "base/thread.h"
+#include "step/verify/verify_parts.h"
+
+struct pool {
+	struct verifying *v;
+	struct verify_member **order; /* the largest first, so that none is left alone at the end */
+	const char *dir;
+	atomic_size_t next;
+	atomic_bool failed;
+};
+
+struct worker {
+	struct pool *pool;
+	struct arena *a;
+	char *path; /* of the file that takes one member after the other */
+	struct err err;
+	pthread_t thread;
+};
+
+static int by_size(const void *a, const void *b)
+{
+	const struct verify_member *const *x = a, *const *y = b;
+	uint64_t left = (*x)->entry->size, right = (*y)->entry->size;
+	return left > right ? -1 : left < right;
+}
+
+static void scan(const struct verify_request *q, struct verify_member *m, const void *data, size_t len)
+{
+	for (size_t i = 0; i < q->build_paths.count && !m->build_path; i++) {
+		const char *path = q->build_paths.items[i];
+		const char *found = *path ? memmem(data, len, path, strlen(path)) : NULL;
+		if (found) {
+			m->build_path = path;
+			m->build_path_at = (uint64_t)(found - (const char *)data);
+		}
+	}
+}
+
+/* The temporary file's name means nothing to the reader of the message. */
+static const char *without_path(struct arena *a, const char *msg, const char *path)
+{
+	const char *at = strstr(msg, path);
+	if (!at)
+		return arena_strdup(a, msg);
+	const char *behind = at + strlen(path);
+	bool quoted = at > msg && at[-1] == '\'' && *behind == '\'';
+	return arena_printf(a, "%.*sthe file%s", (int)(at - msg - quoted), msg, behind + quoted);
+}
+
+/* Objects are no code until somebody links them, and GPU code in a file of its own is judged elsewhere. */
+static int examine_code(struct worker *w, struct verify_member *m, struct err *e)
+{
+	struct verifying *v = w->pool->v;
+	enum extension_machine known;
+	if (!v->q->code || (m->elf.type != ET_DYN && m->elf.type != ET_EXEC) ||
+	    (!m->elf.dynamic && !isa_scan_machine(m->elf.machine, &known)))
+		return 0;
+	if (verify_isa_scan(w->path, path_base(m->entry->name), v->q->code, v->allowed, &v->spare, v->run, w->a, &m->isa, e) != 0)
+		return -1;
+	if (m->isa->why_not)
+		m->isa->why_not = without_path(w->a, m->isa->why_not, w->path);
+	return 0;
+}
+
+static int examine_data(struct worker *w, struct verify_member *m, int fd, struct err *e)
+{
+	size_t len = (size_t)m->entry->size;
+	if (len == 0)
+		return 0;
+	void *data = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED)
+		return err_errno(e, ERR_SYSTEM, "cannot map '%s'", m->entry->name);
+	scan(w->pool->v->q, m, data, len);
+	m->is_elf = len >= 4 && memcmp(data, "\177ELF", 4) == 0;
+	struct err why = {0};
+	if (m->is_elf && elf_read(w->path, w->pool->v->q->policy ? ELF_SYMBOLS : 0, w->a, &m->elf, &why) < 0) {
+		m->elf = (struct elf_info){0};
+		m->elf_broken = without_path(w->a, why.msg, w->path);
+	} else if (fatbin_summarize(data, len, w->path, w->a, &m->gpu, &why) < 0) {
+		m->gpu = (struct fatbin_summary){0};
+		m->gpu_broken = without_path(w->a, why.msg, w->path);
+	}
+	munmap(data, len);
+	if (why.kind == ERR_SYSTEM) {
+		*e = why;
+		return -1;
+	}
+	return m->is_elf && !m->elf_broken ? examine_code(w, m, e) : 0;
+}
+
+static int examine(struct worker *w, struct verify_member *m, struct err *e)
+{
+	AUTO_FD int fd = open(w->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot create '%s'", w->path);
+	if (zip_extract_fd(w->pool->v->zip, m->entry, fd, m->sha256, e) < 0) {
+		if (e->kind != ERR_INTEGRITY)
+			return -1;
+		m->broken = arena_strdup(w->a, e->msg);
+		err_clear(e);
+		return 0;
+	}
+	return examine_data(w, m, fd, e);
+}
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	struct pool *p = w->pool;
+	while (!atomic_load(&p->failed)) {
+		size_t i = atomic_fetch_add(&p->next, 1);
+		if (i >= p->v->count)
+			break;
+		if (run_check(p->v->run, &w->err) < 0 || examine(w, p->order[i], &w->err) < 0)
+			atomic_store(&p->failed, true);
+	}
+	/* Whoever still decodes a large library may use this processor too. */
+	atomic_fetch_add(&p->v->spare.processors, 1);
+	return NULL;
+}
+
+static int run_workers(struct pool *p, unsigned threads, struct arena *arenas, struct err *e)
+{
+	struct worker *workers = arena_array(p->v->a, threads, sizeof(*workers));
+	unsigned started = 0;
+	for (; started < threads; started++) {
+		struct worker *w = &workers[started];
+		*w = (struct worker){.pool = p, .a = &arenas[started]};
+		w->path = arena_printf(&arenas[started], "%s/member%u", p->dir, started);
+		if (thread_start(&w->thread, work, w) != 0)
+			break;
+	}
+	for (unsigned i = 0; i < started; i++)
+		pthread_join(workers[i].thread, NULL);
+	if (!started)
+		return err_set(e, ERR_SYSTEM, "cannot start a thread");
+	for (unsigned i = 0; i < started; i++) {
+		if (workers[i].err.kind != ERR_NONE) {
+			*e = workers[i].err;
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int verify_members(struct verifying *v, unsigned threads, struct arena *arenas, struct err *e)
+{
+	const char *tmp = getenv("TMPDIR");
+	char *dir;
+	struct pool p = {.v = v, .order = arena_array(v->a, v->count, sizeof(void *))};
+	for (size_t i = 0; i < v->count; i++)
+		p.order[i] = &v->members[i];
+	qsort(p.order, v->count, sizeof(void *), by_size);
+	if (fs_temp_dir(tmp && *tmp ? tmp : "/tmp", "ptbuild-verify-", v->a, &dir, e) < 0)
+		return -1;
+	p.dir = dir;
+	int rc = run_workers(&p, threads, arenas, e);
+	struct err ignored = {0};
+	(void)!fs_remove_tree(dir, &ignored);
+	return rc;
+}

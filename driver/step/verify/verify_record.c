@@ -1,0 +1,92 @@
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/sys/digest.h"
+#include "base/path.h"
+#include "step/verify/verify_parts.h"
+
+enum { RECORD_MAX = 256 << 20 };
+
+static int by_path(const void *a, const void *b)
+{
+	const struct wheel_record_row *const *x = a, *const *y = b;
+	return strcmp((*x)->path, (*y)->path);
+}
+
+static const struct wheel_record_row *find_row(const struct wheel_record_row *const *rows, size_t count, const char *path)
+{
+	const struct wheel_record_row key = {.path = path}, *key_at = &key;
+	const struct wheel_record_row *const *found = bsearch(&key_at, rows, count, sizeof(void *), by_path);
+	return found ? *found : NULL;
+}
+
+/* RECORD cannot hold its own digest, and signatures come after it. */
+static bool is_exempt(const struct verifying *v, const char *path)
+{
+	size_t n = strlen(v->dist_info);
+	if (strncmp(path, v->dist_info, n) != 0 || path[n] != '/')
+		return false;
+	const char *name = path + n + 1;
+	return strcmp(name, "RECORD") == 0 || strcmp(name, "RECORD.jws") == 0 || strcmp(name, "RECORD.p7s") == 0;
+}
+
+static void check_member(struct verifying *v, const struct verify_member *m, const struct wheel_record_row *row)
+{
+	const char *name = m->entry->name;
+	char digest[44];
+	if (!row) {
+		if (!is_exempt(v, name) || path_has_suffix(name, "/RECORD"))
+			verify_add(v, FINDING_ERROR, "record", name, "is not listed in RECORD");
+		return;
+	}
+	if (is_exempt(v, name) || m->broken)
+		return;
+	digest_base64url(m->sha256, digest);
+	if (!*row->sha256)
+		verify_add(v, FINDING_ERROR, "record", name, "has no digest in RECORD");
+	else if (strcmp(row->sha256, digest) != 0)
+		verify_add(v, FINDING_ERROR, "record", name, "has the sha256 %s, RECORD says %s", digest, row->sha256);
+	if (row->size < 0)
+		verify_add(v, FINDING_WARNING, "record", name, "has no size in RECORD");
+	else if ((uint64_t)row->size != m->entry->size)
+		verify_add(v, FINDING_ERROR, "record", name, "has %" PRIu64 " bytes, RECORD says %" PRId64, m->entry->size, row->size);
+}
+
+static void check_rows(struct verifying *v, const struct wheel_record_row *const *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *path = rows[i]->path;
+		if (i > 0 && strcmp(path, rows[i - 1]->path) == 0)
+			verify_add(v, FINDING_ERROR, "record", path, "is listed twice in RECORD");
+		else if (!path_is_safe_relative(path))
+			verify_add(v, FINDING_ERROR, "record", path, "is no path of a file below the wheel");
+		else if (!zip_find(v->zip, path))
+			verify_add(v, FINDING_ERROR, "record", path, "is listed in RECORD but not in the wheel");
+	}
+}
+
+void verify_record(struct verifying *v)
+{
+	const char *path = path_join(v->a, v->dist_info, "RECORD");
+	const struct zip_entry *en = zip_find(v->zip, path);
+	struct buf AUTO_BUF text = {0};
+	struct err why = {0};
+	struct wheel_record_row *rows;
+	size_t count;
+	if (!en) {
+		verify_add(v, FINDING_ERROR, "record", path, "is missing");
+		return;
+	}
+	if (zip_read(v->zip, en, RECORD_MAX, &text, &why) < 0 ||
+	    wheel_record_parse(buf_cstr(&text), text.len, path, v->a, &rows, &count, &why) < 0) {
+		verify_add_error(v, "record", path, &why);
+		return;
+	}
+	const struct wheel_record_row **sorted = arena_array(v->a, count, sizeof(void *));
+	for (size_t i = 0; i < count; i++)
+		sorted[i] = &rows[i];
+	qsort(sorted, count, sizeof(void *), by_path);
+	check_rows(v, sorted, count);
+	for (size_t i = 0; i < v->count; i++)
+		check_member(v, &v->members[i], find_row(sorted, count, v->members[i].entry->name));
+}

@@ -1,0 +1,264 @@
+#include "step/verify/verify_run.h"
+
+#include <string.h>
+
+#include "base/sys/fs.h"
+#include "base/sys/json.h"
+#include "base/sys/machine.h"
+#include "base/path.h"
+#include "core/zip/zip.h"
+
+#define WHEELS SANDBOX_TOP "/wheels"
+#define TORCH_WHEELS SANDBOX_TOP "/torch-wheels"
+#define CHECKS SANDBOX_TOP "/checks"
+#define VENV (SANDBOX_OUT "/venv")
+#define VENV_PYTHON (SANDBOX_OUT "/venv/bin/python")
+#define TIME_LIMIT_S 900.0
+
+#if defined(__x86_64__)
+#define HOST_PLATFORM "x86_64-linux"
+#elif defined(__aarch64__)
+#define HOST_PLATFORM "aarch64-linux"
+#else
+#define HOST_PLATFORM "other"
+#endif
+
+/* NULL, or what this machine lacks to run the plan's code. */
+static const char *cannot_run(const struct plan *p, struct arena *a)
+{
+	if (strcmp(p->platform, HOST_PLATFORM) != 0)
+		return arena_printf(a, "the wheel is for %s", p->platform);
+	for (unsigned i = 0; p->isa_row && i < p->isa_row->cpuinfo_count; i++) {
+		if (!machine_has_feature(p->isa_row->cpuinfo[i]))
+			return arena_printf(a, "this processor has no %s", p->isa_row->cpuinfo[i]);
+	}
+	return NULL;
+}
+
+static const char *env_value(const struct plan *p, const char *name)
+{
+	for (size_t i = 0; i < p->env.count; i++) {
+		if (strcmp(p->env.items[i].name, name) == 0)
+			return p->env.items[i].value;
+	}
+	return NULL;
+}
+
+static bool is_on(const char *v)
+{
+	return v && (strcmp(v, "ON") == 0 || strcmp(v, "1") == 0);
+}
+
+/* What the check script compares with, as its argument. */
+static char *expectation(const struct plan *p, struct arena *a)
+{
+	AUTO_JSON json_t *j = json_object();
+	json_object_set_new(j, "version", json_string(plan_full_version(p, a)));
+	json_object_set_new(j, "torch", json_string(p->torch_version));
+	json_object_set_new(j, "cpu_flags", json_from_strlist(&p->cpu_flags));
+	json_object_set_new(j, "cuda", json_or_null(p->cuda));
+	json_object_set_new(j, "gpu", json_from_strlist(&p->gpu));
+	json_object_set_new(j, "blas_info", json_or_null(p->blas_row && *p->blas_row->info ? p->blas_row->info : NULL));
+	static const struct {
+		const char *key, *variable;
+	} flags[] = {{"mkldnn", "USE_MKLDNN"}, {"png", "TORCHVISION_USE_PNG"}, {"jpeg", "TORCHVISION_USE_JPEG"}};
+	for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
+		const char *v = env_value(p, flags[i].variable);
+		if (v)
+			json_object_set_new(j, flags[i].key, json_boolean(is_on(v)));
+	}
+	char *text = json_dumps(j, JSON_COMPACT);
+	char *out = arena_strdup(a, text ? text : "{}");
+	free(text);
+	return out;
+}
+
+static int make_sandbox(const struct verify_run_request *q, struct arena *a, struct sandbox *s, struct err *e)
+{
+	if (sandbox_init(s, q->kind, q->root, a, e) != 0 || fs_mkdirs(q->work_dir, e) != 0)
+		return -1;
+	sandbox_add(s, SANDBOX_RW, q->work_dir, SANDBOX_OUT);
+	sandbox_add(s, SANDBOX_RO, path_dir(a, q->wheel), WHEELS);
+	if (q->torch_wheel)
+		sandbox_add(s, SANDBOX_RO, path_dir(a, q->torch_wheel), TORCH_WHEELS);
+	sandbox_add(s, SANDBOX_RO, q->checks_dir, CHECKS);
+	kvlist_set(&s->env, a, "PATH", "/usr/bin:/bin");
+	kvlist_set(&s->env, a, "HOME", SANDBOX_HOME);
+	kvlist_set(&s->env, a, "TMPDIR", SANDBOX_TMP);
+	kvlist_set(&s->env, a, "LC_ALL", "C.UTF-8");
+	/* The packages that the wheel requires are not here; the toolkit it was built with has their libraries. */
+	if (q->plan->toolkit)
+		toolkit_run(q->plan->toolkit, s);
+	s->cwd = SANDBOX_OUT;
+	return 0;
+}
+
+/* pip's own word on whether it would install them: the names, the tags, the metadata. */
+static int ask_pip(const struct strlist *wheels, const struct sandbox *s, const struct run *run, struct arena *a, struct err *e)
+{
+	AUTO_BUF struct buf out = {0};
+	struct strlist argv = {0};
+	static const char *const pip[] = {
+		"python3",   "-m",         "pip",       "--python",       VENV_PYTHON,          "install",
+		"--dry-run", "--no-index", "--no-deps", "--no-cache-dir", "--ignore-installed", "--disable-pip-version-check",
+		"--quiet"};
+	for (size_t i = 0; i < ARRAY_LEN(pip); i++)
+		strlist_ref(&argv, a, pip[i]);
+	strlist_append(&argv, a, wheels);
+	if (sandbox_capture(s, strlist_argv(&argv, a), run, &out, e) != 0)
+		return err_wrap(e, "the wheel does not install");
+	return 0;
+}
+
+/* lib/python3.13/site-packages of the environment. */
+static int site_packages(const char *work_dir, struct arena *a, const char **ret, struct err *e)
+{
+	const char *lib = path_join(a, work_dir, "venv/lib");
+	struct strlist names = {0};
+	if (fs_list(lib, a, &names, e) != 0)
+		return -1;
+	for (size_t i = 0; i < names.count; i++) {
+		if (strncmp(names.items[i], "python", 6) == 0) {
+			*ret = path_join(a, path_join(a, lib, names.items[i]), "site-packages");
+			return 0;
+		}
+	}
+	return err_set(e, ERR_SYSTEM, "the environment in '%s' has no directory for packages", work_dir);
+}
+
+static int unpack(const char *wheel, const char *site, const struct run *run, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct zip_reader *z;
+	if (zip_open(wheel, &a, &z, e) != 0)
+		return -1;
+	int rc = zip_extract_into(z, site, run, e);
+	zip_close(z);
+	return rc;
+}
+
+/* pip says whether it would install the wheels, and they are unpacked here, which is what pip would do with them, in a fourth of its time: the wheels
+ * that builds make have neither scripts of their own nor other places for files. */
+static int install(const struct verify_run_request *q, const struct sandbox *s, const struct run *run, struct arena *a, struct err *e)
+{
+	AUTO_BUF struct buf out = {0};
+	const char *site;
+	struct strlist wheels = {0};
+	/* The environment sees the root's packages (numpy and the like), and its own come first. */
+	const char *venv[] = {"python3", "-m", "venv", "--system-site-packages", "--without-pip", VENV, NULL};
+	if (sandbox_capture(s, venv, run, &out, e) != 0)
+		return err_wrap(e, "cannot make a clean Python environment");
+	if (q->torch_wheel)
+		strlist_ref(&wheels, a, path_join(a, TORCH_WHEELS, path_base(q->torch_wheel)));
+	strlist_ref(&wheels, a, path_join(a, WHEELS, path_base(q->wheel)));
+	if (ask_pip(&wheels, s, run, a, e) != 0 || site_packages(q->work_dir, a, &site, e) != 0)
+		return -1;
+	if ((q->torch_wheel && unpack(q->torch_wheel, site, run, e) != 0) || unpack(q->wheel, site, run, e) != 0)
+		return err_wrap(e, "the wheel does not install");
+	return 0;
+}
+
+struct lines {
+	struct arena *arena;
+	struct verify_run_result *r;
+	size_t cap, failed;
+	bool done;
+};
+
+static void add_line(struct lines *l, const char *line)
+{
+	AUTO_JSON json_t *j = json_loads(line, 0, NULL);
+	const char *name = json_string_value(json_object_get(j, "check"));
+	if (json_is_true(json_object_get(j, "done")))
+		l->done = true;
+	if (!name)
+		return;
+	if (l->r->count == l->cap) {
+		size_t cap = l->cap ? l->cap * 2 : 32;
+		struct verify_run_check *grown = arena_array(l->arena, cap, sizeof(*grown));
+		if (l->r->count)
+			memcpy(grown, l->r->checks, l->r->count * sizeof(*grown));
+		l->r->checks = grown;
+		l->cap = cap;
+	}
+	const char *detail = json_string_value(json_object_get(j, "detail"));
+	l->r->checks[l->r->count++] = (struct verify_run_check){.name = arena_strdup(l->arena, name),
+								.detail = arena_strdup(l->arena, detail ? detail : ""),
+								.ok = json_is_true(json_object_get(j, "ok"))};
+	l->failed += !json_is_true(json_object_get(j, "ok"));
+}
+
+static int judge(const struct plan *p, struct lines *l, const char *error_text, int status, struct err *e)
+{
+	for (size_t i = 0; i < l->r->count; i++) {
+		const struct verify_run_check *c = &l->r->checks[i];
+		if (!c->ok)
+			return err_set(e, ERR_POLICY, "%s does not do what it must: check '%s' failed (%s), %zu of %zu failed",
+				       p->distribution, c->name, c->detail, l->failed, l->r->count);
+	}
+	if (!l->done || status != 0 || l->r->count == 0) {
+		const char *end = error_text + strlen(error_text), *start = end;
+		while (start > error_text && end - start < 600)
+			start--;
+		return err_set(e, err_kind_of_words(start, ERR_POLICY), "%s does not run to the end of its checks (status %d): %s",
+			       p->distribution, status, start);
+	}
+	return 0;
+}
+
+static int run_checks(const struct verify_run_request *q, const struct sandbox *s, const struct run *run, struct arena *a,
+		      struct verify_run_result *r, struct err *e)
+{
+	AUTO_BUF struct buf out = {0}, error = {0};
+	struct proc_result res;
+	struct proc_spec spec = {.out = &out, .err = &error, .timeout_s = TIME_LIMIT_S};
+	const char *argv[] = {VENV_PYTHON, "-I", arena_printf(a, CHECKS "/check_%s.py", q->plan->distribution), expectation(q->plan, a),
+			      NULL};
+	struct lines l = {.arena = a, .r = r};
+	if (sandbox_run(s, argv, &spec, run, &res, e) != 0)
+		return -1;
+	char *next = NULL;
+	for (char *line = out.len ? out.data : NULL; line; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		add_line(&l, line);
+	}
+	return judge(q->plan, &l, buf_cstr(&error), res.status, e);
+}
+
+int verify_run(const struct verify_run_request *q, const struct run *run, struct arena *a, struct verify_run_result *ret, struct err *e)
+{
+	struct verify_run_result r = {0};
+	struct sandbox s;
+	struct err ignored = {0};
+	double start = log_seconds();
+	r.why_not = cannot_run(q->plan, a);
+	if (r.why_not) {
+		*ret = r;
+		return 0;
+	}
+	int rc = make_sandbox(q, a, &s, e);
+	if (rc == 0)
+		rc = install(q, &s, run, a, e);
+	if (rc == 0)
+		rc = run_checks(q, &s, run, a, &r, e);
+	if (fs_remove_tree(q->work_dir, rc ? &ignored : e) != 0 && rc == 0)
+		rc = -1;
+	if (rc != 0)
+		return -1;
+	r.ran = true;
+	r.seconds = log_seconds() - start;
+	*ret = r;
+	return 0;
+}
+
+void verify_run_copy(const struct verify_run_result *r, struct arena *a, struct verify_run_result *ret)
+{
+	*ret = *r;
+	ret->why_not = r->why_not ? arena_strdup(a, r->why_not) : NULL;
+	ret->checks = arena_array(a, r->count, sizeof(*ret->checks));
+	for (size_t i = 0; i < r->count; i++)
+		ret->checks[i] = (struct verify_run_check){
+			.name = arena_strdup(a, r->checks[i].name), .detail = arena_strdup(a, r->checks[i].detail), .ok = r->checks[i].ok};
+}

@@ -1,0 +1,201 @@
+#include "step/watch/report.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/sys/fs.h"
+#include "base/sys/json.h"
+#include "step/watch/report_parts.h"
+
+#define BEST 10 /* how many of the slowest and largest build.json names */
+
+/* Milliseconds are exact enough, and shorter. */
+static json_t *rounded(double x)
+{
+	return json_real(round(x * 1000) / 1000);
+}
+
+static json_t *units_data(const struct report_request *q, double epoch)
+{
+	json_t *rows = json_array();
+	for (size_t i = 0; i < q->units->count; i++) {
+		const struct report_unit *u = &q->units->units[i];
+		json_t *row = json_array();
+		json_array_append_new(row, json_or_null(u->path));
+		json_array_append_new(row, json_or_null(u->source));
+		json_array_append_new(row, rounded(u->start - epoch));
+		json_array_append_new(row, rounded(u->end - u->start));
+		json_array_append_new(row, json_integer(u->slot));
+		json_array_append_new(row, json_integer(u->state));
+		json_array_append_new(row, json_integer(u->kind));
+		json_array_append_new(row, json_integer((json_int_t)u->peak_bytes));
+		json_array_append_new(rows, row);
+	}
+	return rows;
+}
+
+static json_t *series_data(const struct watch_result *w)
+{
+	json_t *at = json_array(), *memory = json_array(), *processors = json_array(), *compilers = json_array(), *pressure = json_array(),
+	       *out = json_object();
+	for (size_t i = 0; i < w->samples_count; i++) {
+		const struct watch_sample *s = &w->samples[i];
+		json_array_append_new(at, rounded(s->at));
+		json_array_append_new(memory, json_integer((json_int_t)s->memory_bytes));
+		json_array_append_new(processors, rounded(s->processors));
+		json_array_append_new(compilers, json_integer(s->compilers));
+		json_array_append_new(pressure, rounded(s->pressure));
+	}
+	json_object_set_new(out, "at", at);
+	json_object_set_new(out, "memory", memory);
+	json_object_set_new(out, "processors", processors);
+	json_object_set_new(out, "compilers", compilers);
+	json_object_set_new(out, "pressure", pressure);
+	return out;
+}
+
+static json_t *steps_data(const struct watch_result *w)
+{
+	json_t *rows = json_array();
+	for (size_t i = 0; i < w->steps_count; i++) {
+		json_t *row = json_array();
+		json_array_append_new(row, json_or_null(w->steps[i].name));
+		json_array_append_new(row, rounded(w->steps[i].begin));
+		json_array_append_new(row, rounded(w->steps[i].end));
+		json_array_append_new(rows, row);
+	}
+	return rows;
+}
+
+/* The document as it may stand inside a script element: '<' can only be in strings, where it may be written in another way. */
+static int add_document(const json_t *data, struct buf *out, struct err *e)
+{
+	AUTO_FREE char *text = json_dumps(data, JSON_COMPACT | JSON_ENSURE_ASCII);
+	if (!text)
+		return err_set(e, ERR_SYSTEM, "the report cannot be written as JSON");
+	for (const char *p = text; *p; p++) {
+		if (*p == '<' || *p == '>' || *p == '&')
+			buf_printf(out, "\\u%04x", (unsigned)*p);
+		else
+			buf_addc(out, *p);
+	}
+	return 0;
+}
+
+static void add_text(const char *s, struct buf *out)
+{
+	for (; *s; s++) {
+		if (strchr("<>&\"'", *s))
+			buf_printf(out, "&#%d;", *s);
+		else
+			buf_addc(out, *s);
+	}
+}
+
+/* The page up to `mark`; `p` is put behind it. */
+static void add_up_to(const unsigned char **p, const char *mark, struct buf *out)
+{
+	const unsigned char *end = report_page + report_page_size, *at = memmem(*p, (size_t)(end - *p), mark, strlen(mark));
+	if (!at)
+		abort();
+	buf_add(out, *p, (size_t)(at - *p));
+	*p = at + strlen(mark);
+}
+
+int report_write(const struct report_request *q, const char *path, struct err *e)
+{
+	AUTO_BUF struct buf out = {0};
+	AUTO_JSON json_t *data = json_object();
+	const unsigned char *p = report_page;
+	json_t *sizes;
+	double epoch = q->watched->started > 0 || q->units->count == 0 ? q->watched->started : q->units->units[0].start;
+	if (report_sizes(q->wheel, &sizes, e) != 0)
+		return -1;
+	json_object_set_new(data, "record", json_deep_copy(q->record));
+	json_object_set_new(data, "units", units_data(q, epoch));
+	json_object_set_new(data, "steps", steps_data(q->watched));
+	json_object_set_new(data, "series", series_data(q->watched));
+	json_object_set_new(data, "sizes", sizes);
+	json_object_set_new(data, "watch_seconds", json_real(q->watched->own_cpu_seconds));
+	const char *title = json_string_value(json_object_get(q->record, "wheel"));
+	add_up_to(&p, "@TITLE@", &out);
+	add_text(title ? title : "build report", &out);
+	add_up_to(&p, "@DATA@", &out);
+	if (add_document(data, &out, e) != 0)
+		return -1;
+	buf_add(&out, p, (size_t)(report_page + report_page_size - p));
+	return fs_write_atomic(path, out.data, out.len, 0644, e);
+}
+
+static int by_seconds(const void *a, const void *b)
+{
+	const struct report_unit *x = *(const struct report_unit *const *)a, *y = *(const struct report_unit *const *)b;
+	double dx = x->end - x->start, dy = y->end - y->start;
+	return dx != dy ? (dx < dy) - (dx > dy) : strcmp(x->path, y->path);
+}
+
+static int by_peak(const void *a, const void *b)
+{
+	const struct report_unit *x = *(const struct report_unit *const *)a, *y = *(const struct report_unit *const *)b;
+	return x->peak_bytes != y->peak_bytes ? (x->peak_bytes < y->peak_bytes) - (x->peak_bytes > y->peak_bytes)
+					      : strcmp(x->path, y->path);
+}
+
+static json_t *best(const struct report_units *u, int (*order)(const void *, const void *))
+{
+	AUTO_ARENA struct arena a = {0};
+	const struct report_unit **list = arena_array(&a, u->count + 1, sizeof(const struct report_unit *));
+	json_t *out = json_array();
+	for (size_t i = 0; i < u->count; i++)
+		list[i] = &u->units[i];
+	if (u->count)
+		qsort(list, u->count, sizeof(const struct report_unit *), order);
+	for (size_t i = 0; i < u->count && i < BEST; i++) {
+		if (order == by_peak && !list[i]->peak_bytes)
+			break;
+		json_t *o = json_object();
+		json_object_set_new(o, "unit", json_or_null(list[i]->path));
+		json_object_set_new(o, "seconds", rounded(list[i]->end - list[i]->start));
+		json_object_set_new(o, "peak_bytes", json_integer((json_int_t)list[i]->peak_bytes));
+		json_array_append_new(out, o);
+	}
+	return out;
+}
+
+json_t *report_units_json(const struct report_units *u)
+{
+	size_t states[3] = {0};
+	double seconds = 0;
+	for (size_t i = 0; i < u->count; i++) {
+		states[u->units[i].state]++;
+		seconds += u->units[i].end - u->units[i].start;
+	}
+	json_t *out = json_object();
+	json_object_set_new(out, "count", json_integer((json_int_t)u->count));
+	json_object_set_new(out, "compiled", json_integer((json_int_t)states[REPORT_MADE]));
+	json_object_set_new(out, "from_compiler_cache", json_integer((json_int_t)states[REPORT_HIT]));
+	json_object_set_new(out, "by_earlier_run", json_integer((json_int_t)states[REPORT_BEFORE]));
+	json_object_set_new(out, "seconds", rounded(seconds));
+	json_object_set_new(out, "slots", json_integer(u->slots));
+	json_object_set_new(out, "slowest", best(u, by_seconds));
+	json_object_set_new(out, "largest", best(u, by_peak));
+	return out;
+}
+
+json_t *report_ccache_json(const struct ccache_stats *s, const char *version, const char *mode, const char *sloppiness)
+{
+	json_t *out = json_object(), *counters = json_object();
+	for (size_t i = 0; i < s->counters_count; i++)
+		json_object_set_new(counters, s->counters[i].name, json_integer(s->counters[i].count));
+	json_object_set_new(out, "program", json_string("ccache"));
+	json_object_set_new(out, "version", json_or_null(version));
+	json_object_set_new(out, "mode", json_or_null(mode));
+	json_object_set_new(out, "sloppiness", json_or_null(sloppiness));
+	json_object_set_new(out, "hits", json_integer((json_int_t)s->direct_hits + s->preprocessed_hits));
+	json_object_set_new(out, "direct_hits", json_integer(s->direct_hits));
+	json_object_set_new(out, "preprocessed_hits", json_integer(s->preprocessed_hits));
+	json_object_set_new(out, "remote_hits", json_integer(s->remote_hits));
+	json_object_set_new(out, "misses", json_integer(s->misses));
+	json_object_set_new(out, "counters", counters);
+	return out;
+}

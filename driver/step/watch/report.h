@@ -1,0 +1,19 @@
+/* Report: build.html, one page that shows what a build did, with nothing outside it: no network, no other file. */
+#pragma once
+#include <jansson.h>
+
+#include "step/watch/report_units.h"
+
+struct report_request {
+	const json_t *record; /* build.json */
+	const struct report_units *units;
+	const struct watch_result *watched;
+	const char *wheel; /* the file, for the sizes of its members */
+};
+
+/* report_write: the page at `path`, atomically. */
+int report_write(const struct report_request *q, const char *path, struct err *e) MUST_CHECK;
+/* report_units_json: for build.json: how many units, their times, the slowest and the largest (new reference). */
+json_t *report_units_json(const struct report_units *u);
+/* report_ccache_json: for build.json: what the compiler cache did (new reference). */
+json_t *report_ccache_json(const struct ccache_stats *s, const char *version, const char *mode, const char *sloppiness);

@@ -1,0 +1,12 @@
+# cmake -DDIR=... -DOUT=... -P embed.cmake: page.html with the style and the script in it, as a C array, so that the program needs no file beside it.
+foreach(part page.html style.css script.js)
+  file(READ ${DIR}/${part} ${part})
+endforeach()
+string(REPLACE "@STYLE@" "${style.css}" page "${page.html}")
+string(REPLACE "@SCRIPT@" "${script.js}" page "${page}")
+file(WRITE ${OUT}.html "${page}")
+file(READ ${OUT}.html bytes HEX)
+file(REMOVE ${OUT}.html)
+string(REGEX REPLACE "(................................)" "\\1\n\t" bytes "${bytes}")
+string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1, " bytes "${bytes}")
+file(WRITE ${OUT} "#include \"step/watch/report_parts.h\"\n\nconst unsigned char report_page[] = {\n\t${bytes}};\nconst size_t report_page_size = sizeof(report_page);\n")

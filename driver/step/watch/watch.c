@@ -1,0 +1,297 @@
+#include "step/watch/watch.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/sys/fs.h"
+#include "base/log.h"
+#include "base/os.h"
+#include "base/thread.h"
+#include "step/watch/watch_parts.h"
+
+#define MAX_STEPS 64
+
+struct watch {
+	const char *build_dir;
+	double interval, started, started_epoch;
+	pthread_t thread;
+	pthread_mutex_t mutex; /* of all that follows */
+	pthread_cond_t wake;
+	bool stop;
+	struct watch_sample samples[WATCH_MAX_SAMPLES];
+	size_t samples_count;
+	struct watch_sample open; /* the point that is being filled */
+	double open_cpu;
+	double open_since;
+	double every; /* seconds that a point stands for */
+	struct watch_step steps[MAX_STEPS];
+	size_t steps_count;
+	bool in_step;
+	double cpu_total, cpu_tree; /* used so far; what the tree's counters said last */
+	struct watch_now now;
+	struct watch_units units;
+	double own_cpu;     /* of the thread, when it has ended */
+	struct arena arena; /* of the steps' names */
+};
+
+static double at_now(const struct watch *w)
+{
+	return log_seconds() - w->started;
+}
+
+/* "some avg10=0.12 avg60=..." */
+static double memory_pressure(void)
+{
+	double share = 0;
+	AUTO_FILE FILE *f = fopen("/proc/pressure/memory", "re");
+	if (!f || fscanf(f, "some avg10=%lf", &share) != 1)
+		return 0;
+	return share;
+}
+
+static void join_points(struct watch_sample *into, const struct watch_sample *b)
+{
+	into->at = b->at;
+	into->processors = (into->processors + b->processors) / 2;
+	into->memory_bytes = b->memory_bytes > into->memory_bytes ? b->memory_bytes : into->memory_bytes;
+	into->disk_free = b->disk_free < into->disk_free ? b->disk_free : into->disk_free;
+	into->processes = b->processes > into->processes ? b->processes : into->processes;
+	into->compilers = b->compilers > into->compilers ? b->compilers : into->compilers;
+	into->pressure = fmax(into->pressure, b->pressure);
+}
+
+static void halve(struct watch *w)
+{
+	for (size_t i = 0; i + 1 < w->samples_count; i += 2) {
+		join_points(&w->samples[i], &w->samples[i + 1]);
+		w->samples[i / 2] = w->samples[i];
+	}
+	w->samples_count /= 2;
+	w->every *= 2;
+}
+
+/* Puts this look into the open point, and the point into the series when its time is over. */
+static void add_point(struct watch *w, double at, bool close)
+{
+	struct watch_sample look = {.at = at,
+				    .memory_bytes = w->now.memory_bytes,
+				    .disk_free = w->now.disk_free,
+				    .processes = w->now.processes,
+				    .compilers = w->now.compilers,
+				    .pressure = w->now.pressure};
+	if (w->open.at > 0)
+		join_points(&w->open, &look);
+	else
+		w->open = look;
+	double span = at - w->open_since;
+	/* A thread wakes up a little late or early. */
+	if (span < w->every - 0.1 * w->interval && !(close && span > 0))
+		return;
+	w->open.processors = span > 0 ? (w->cpu_total - w->open_cpu) / span : 0;
+	if (w->samples_count == WATCH_MAX_SAMPLES)
+		halve(w);
+	w->samples[w->samples_count++] = w->open;
+	w->open = (struct watch_sample){0};
+	w->open_cpu = w->cpu_total;
+	w->open_since = at;
+}
+
+static void note_step(struct watch *w, double used)
+{
+	if (!w->in_step)
+		return;
+	struct watch_step *s = &w->steps[w->steps_count - 1];
+	s->cpu_seconds += used;
+	if (w->now.memory_bytes > s->peak_memory)
+		s->peak_memory = w->now.memory_bytes;
+	if (w->now.processes > s->peak_processes)
+		s->peak_processes = w->now.processes;
+	if (w->now.disk_free < s->least_disk_free)
+		s->least_disk_free = w->now.disk_free;
+	s->peak_pressure = fmax(s->peak_pressure, w->now.pressure);
+}
+
+/* One look at everything; the mutex is held. */
+static void look(struct watch *w, bool close)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct proctree_item *items;
+	size_t count;
+	struct err ignored = {0};
+	double at = at_now(w), tree = 0;
+	proctree_read(getpid(), &a, &items, &count);
+	struct watch_now now = {.processes = (unsigned)count, .pressure = memory_pressure()};
+	for (size_t i = 0; i < count; i++) {
+		now.memory_bytes += items[i].rss_bytes;
+		tree += items[i].cpu_seconds;
+	}
+	if (fs_free_bytes(w->build_dir, &now.disk_free, &ignored) != 0)
+		now.disk_free = w->now.disk_free;
+	now.compilers = watch_units_look(&w->units, items, count, at);
+	w->now = now;
+	/* The sum falls when a process goes that nobody waited for (the sandbox's first one): what it had used was counted while it lived. */
+	double used = tree > w->cpu_tree ? tree - w->cpu_tree : 0;
+	w->cpu_tree = tree;
+	w->cpu_total += used;
+	note_step(w, used);
+	add_point(w, at, close);
+}
+
+static void *thread_main(void *user)
+{
+	struct watch *w = user;
+	pthread_mutex_lock(&w->mutex);
+	while (!w->stop) {
+		look(w, false);
+		double until = log_seconds() + w->interval;
+		for (double left; !w->stop && (left = until - log_seconds()) > 0;)
+			os_cond_wait(&w->wake, &w->mutex, left);
+	}
+	struct timespec own = {0};
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &own);
+	w->own_cpu = (double)own.tv_sec + (double)own.tv_nsec / 1e9;
+	pthread_mutex_unlock(&w->mutex);
+	return NULL;
+}
+
+static void destroy(struct watch *w)
+{
+	pthread_cond_destroy(&w->wake);
+	pthread_mutex_destroy(&w->mutex);
+	watch_units_release(&w->units);
+	arena_release(&w->arena);
+	free(w);
+}
+
+int watch_start(const struct watch_request *q, struct watch **ret, struct err *e)
+{
+	struct watch *w = calloc(1, sizeof(*w));
+	if (!w)
+		abort();
+	struct timespec epoch;
+	clock_gettime(CLOCK_REALTIME, &epoch);
+	w->build_dir = arena_strdup(&w->arena, q->build_dir);
+	w->units.build_dir = w->build_dir;
+	w->interval = w->every = q->interval_s > 0 ? q->interval_s : 1;
+	w->started = log_seconds();
+	w->started_epoch = (double)epoch.tv_sec + (double)epoch.tv_nsec / 1e9;
+	os_cond_init(&w->wake);
+	pthread_mutex_init(&w->mutex, NULL);
+	/* What was used before the start does not count. */
+	look(w, false);
+	w->cpu_total = 0;
+	int failed = thread_start(&w->thread, thread_main, w);
+	if (failed) {
+		destroy(w);
+		errno = failed;
+		return err_errno(e, ERR_SYSTEM, "cannot start the thread that watches the build");
+	}
+	*ret = w;
+	return 0;
+}
+
+static void end_step(struct watch *w, uint64_t tree_bytes)
+{
+	if (!w->in_step)
+		return;
+	look(w, true);
+	w->steps[w->steps_count - 1].end = at_now(w);
+	w->steps[w->steps_count - 1].tree_bytes = tree_bytes;
+	w->in_step = false;
+}
+
+void watch_begin(struct watch *w, const char *step)
+{
+	pthread_mutex_lock(&w->mutex);
+	end_step(w, 0);
+	look(w, true);
+	if (w->steps_count < MAX_STEPS) {
+		w->steps[w->steps_count++] =
+			(struct watch_step){.name = arena_strdup(&w->arena, step), .begin = at_now(w), .least_disk_free = w->now.disk_free};
+		w->in_step = true;
+		note_step(w, 0);
+	}
+	pthread_mutex_unlock(&w->mutex);
+}
+
+void watch_end(struct watch *w, bool measure_tree)
+{
+	uint64_t bytes = 0;
+	struct err ignored = {0};
+	if (measure_tree && fs_tree_size(w->build_dir, &bytes, &ignored) != 0)
+		bytes = 0;
+	pthread_mutex_lock(&w->mutex);
+	end_step(w, bytes);
+	pthread_mutex_unlock(&w->mutex);
+}
+
+void watch_now(struct watch *w, struct watch_now *ret)
+{
+	pthread_mutex_lock(&w->mutex);
+	*ret = w->now;
+	pthread_mutex_unlock(&w->mutex);
+}
+
+size_t watch_making(struct watch *w, struct watch_unit *units, size_t max, double *ret_at)
+{
+	size_t n = 0;
+	pthread_mutex_lock(&w->mutex);
+	for (size_t i = 0; i < w->units.count && n < max; i++) {
+		if (w->units.units[i].last == w->units.looked)
+			units[n++] = w->units.units[i];
+	}
+	*ret_at = w->units.looked;
+	pthread_mutex_unlock(&w->mutex);
+	return n;
+}
+
+static int by_path(const void *a, const void *b)
+{
+	return strcmp(((const struct watch_unit *)a)->path, ((const struct watch_unit *)b)->path);
+}
+
+static void *copy_of(struct arena *a, const void *from, size_t count, size_t size)
+{
+	void *to = arena_array(a, count + 1, size);
+	if (count)
+		memcpy(to, from, count * size);
+	return to;
+}
+
+void watch_stop(struct watch *w, struct arena *a, struct watch_result *ret)
+{
+	pthread_mutex_lock(&w->mutex);
+	end_step(w, 0);
+	w->stop = true;
+	pthread_cond_signal(&w->wake);
+	pthread_mutex_unlock(&w->mutex);
+	pthread_join(w->thread, NULL);
+	if (ret) {
+		*ret = (struct watch_result){.started = w->started_epoch,
+					     .interval_s = w->every,
+					     .samples = copy_of(a, w->samples, w->samples_count, sizeof(*w->samples)),
+					     .samples_count = w->samples_count,
+					     .steps = copy_of(a, w->steps, w->steps_count, sizeof(*w->steps)),
+					     .steps_count = w->steps_count,
+					     .units = copy_of(a, w->units.units, w->units.count, sizeof(*w->units.units)),
+					     .units_count = w->units.count,
+					     .own_cpu_seconds = w->own_cpu};
+		for (size_t i = 0; i < ret->steps_count; i++)
+			ret->steps[i].name = arena_strdup(a, ret->steps[i].name);
+		for (size_t i = 0; i < ret->units_count; i++)
+			ret->units[i].path = arena_strdup(a, ret->units[i].path);
+		qsort(ret->units, ret->units_count, sizeof(*ret->units), by_path);
+	}
+	destroy(w);
+}
+
+void watch_free(struct watch **w)
+{
+	if (*w)
+		watch_stop(*w, NULL, NULL);
+	*w = NULL;
+}

@@ -1,0 +1,170 @@
+#include "support.h"
+
+#include <string.h>
+
+#include "base/sys/json.h"
+#include "core/ci/ci.h"
+#include "core/tables/tables.h"
+
+static struct arena shared;
+static const struct tables *tables;
+static const struct ci_tables *rows;
+
+static int load(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	assert_ok(tables_load(PROFILES_DIR, &shared, &tables, &e), &e);
+	assert_ok(ci_tables_load(PROFILES_DIR, &shared, &rows, &e), &e);
+	return 0;
+}
+
+static int unload(void **state)
+{
+	(void)state;
+	arena_release(&shared);
+	return 0;
+}
+
+static struct ci_choice choice(const char *name, struct arena *a)
+{
+	struct ci_choice c;
+	struct err e = {0};
+	assert_ok(variant_parse(tables, name, a, &c.variant, &e), &e);
+	assert_ok(tables_need_release(tables, "2.10.0", &c.release, &e), &e);
+	return c;
+}
+
+static struct ci_plan plan(const char *const *names, size_t count, struct arena *a)
+{
+	struct ci_choice *all = arena_array(a, count, sizeof(*all));
+	struct ci_plan p = {.name = "test", .options = ""};
+	struct err e = {0};
+	for (size_t i = 0; i < count; i++)
+		all[i] = choice(names[i], a);
+	assert_ok(ci_plan_make("github", rows, NULL, all, count, a, &p, &e), &e);
+	return p;
+}
+
+static size_t in_wave(const struct ci_plan *p, unsigned wave)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < p->count; i++)
+		n += p->jobs[i].wave == wave;
+	return n;
+}
+
+/* S GPU targets by I instruction sets: the diagonal compiles everything. */
+static void a_grid_needs_its_longer_side(void **state)
+{
+	(void)state;
+	static const char *const sms[] = {"75", "80", "86", "90"}, *const isas[] = {"avx2", "avx512", "avx512vnni"};
+	AUTO_ARENA struct arena a = {0};
+	const char *names[12];
+	for (size_t i = 0; i < 12; i++)
+		names[i] = arena_printf(&a, "pytorch-python313-cuda12_8-sm%s-%s", sms[i / 3], isas[i % 3]);
+	struct ci_plan p = plan(names, 12, &a);
+	assert_int_equal(p.count, 12);
+	assert_int_equal(in_wave(&p, 1), 4);
+	assert_int_equal(in_wave(&p, 2), 8);
+}
+
+static void what_shares_nothing_is_in_the_first_wave(void **state)
+{
+	(void)state;
+	static const char *const names[] = {"pytorch-python313-cpu-avx2", "pytorch-python313-cuda12_8-sm90-avx2",
+					    "pytorch-python313-cuda13_0-sm90-avx2", "pytorch-python313-darwin-mps",
+					    "pytorch-python313-cuda12_8-sm90-armv9"};
+	AUTO_ARENA struct arena a = {0};
+	struct ci_plan p = plan(names, ARRAY_LEN(names), &a);
+	assert_int_equal(in_wave(&p, 1), ARRAY_LEN(names));
+}
+
+static void another_python_compiles_the_same(void **state)
+{
+	(void)state;
+	static const char *const names[] = {"pytorch-python312-cpu-avx2", "pytorch-python313-cpu-avx2"};
+	AUTO_ARENA struct arena a = {0};
+	struct ci_plan p = plan(names, ARRAY_LEN(names), &a);
+	assert_string_equal(p.jobs[0].cpu_cache, p.jobs[1].cpu_cache);
+	assert_int_equal(in_wave(&p, 1), 1);
+}
+
+static void companions_share_the_job_of_their_torch(void **state)
+{
+	(void)state;
+	static const char *const names[] = {"torchaudio-python313-cpu-avx2", "torchvision-python313-cpu-avx2", "pytorch-python313-cpu-avx2",
+					    "torchvision-python312-cpu-avx2", "pytorch-python313-cpu-avx2"};
+	AUTO_ARENA struct arena a = {0};
+	struct ci_plan p = plan(names, ARRAY_LEN(names), &a);
+	assert_int_equal(p.count, 2);
+	const struct ci_job *j = p.jobs[0].variants.count == 3 ? &p.jobs[0] : &p.jobs[1];
+	assert_string_equal(strlist_join(&j->variants, &a, " "),
+			    "pytorch-python313-cpu-avx2 torchvision-python313-cpu-avx2 torchaudio-python313-cpu-avx2");
+	assert_string_equal(j->gpu_cache, "");
+}
+
+/* Cache names go into files of services that take few characters. */
+static void names_of_caches_are_plain(void **state)
+{
+	(void)state;
+	static const char *const names[] = {"pytorch-python313-cuda12_9-sm80+sm90a+ptx-avx2"};
+	AUTO_ARENA struct arena a = {0};
+	struct ci_plan p = plan(names, 1, &a);
+	assert_string_equal(p.jobs[0].gpu_cache, "ptbuild-2.10.0-x86_64-linux-cuda12.9-sm80-sm90a-ptx");
+	assert_string_equal(p.jobs[0].gpu, "sm80+sm90a+ptx");
+}
+
+static void nothing_gives_an_empty_plan(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct ci_plan p = plan(NULL, 0, &a);
+	assert_int_equal(p.count, 0);
+	AUTO_JSON json_t *doc = ci_json(&p);
+	assert_int_equal(json_array_size(json_object_get(doc, "jobs")), 0);
+}
+
+static void limits_and_runners_come_from_the_table(void **state)
+{
+	(void)state;
+	assert_int_equal(ci_limit(rows, "github"), 256);
+	assert_int_equal(ci_limit(rows, "gitlab"), 200);
+	assert_int_equal(ci_limit(rows, "json"), 0);
+	assert_string_equal(ci_runner(rows, "github", "aarch64-linux", "x")->labels[0], "ubuntu-24.04-arm");
+	assert_string_equal(ci_runner(rows, "json", "aarch64-linux", "x")->labels[0], "any");
+}
+
+static void wrong_table(const char *text, const char *part)
+{
+	AUTO_ARENA struct arena a = {0};
+	const struct ci_tables *t;
+	struct err e = {0};
+	test_dir();
+	test_write(test_path("ci.yaml"), text);
+	assert_err(ci_tables_load(test_path("."), &a, &t, &e), &e, ERR_CONFIG, part);
+}
+
+static void wrong_tables_are_refused(void **state)
+{
+	(void)state;
+	wrong_table("formats: [{name: x, jobs: many}]\nrunners: [{labels: [a]}]\n", "ci.yaml:1: 'many' is no number of jobs");
+	wrong_table("formats: [{name: x, jobs: \"0\"}]\nrunners: [{labels: [a]}]\n", "no number of jobs");
+	wrong_table("formats: []\nrunners:\n  - {labels: [\"a\\nb\"]}\n", "no label");
+	wrong_table("runners: [{labels: [a]}]\n", "missing key 'formats'");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_grid_needs_its_longer_side),
+		cmocka_unit_test(what_shares_nothing_is_in_the_first_wave),
+		cmocka_unit_test(another_python_compiles_the_same),
+		cmocka_unit_test(companions_share_the_job_of_their_torch),
+		cmocka_unit_test(names_of_caches_are_plain),
+		cmocka_unit_test(nothing_gives_an_empty_plan),
+		cmocka_unit_test(limits_and_runners_come_from_the_table),
+		cmocka_unit_test_teardown(wrong_tables_are_refused, test_teardown),
+	};
+	return cmocka_run_group_tests_name("core/ci", tests, load, unload);
+}

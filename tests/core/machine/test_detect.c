@@ -1,0 +1,324 @@
+/* Machines as files in tests/data/machines, and the profile that each of them should get (expected.txt there). */
+#include "support.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sys/fs.h"
+#include "base/path.h"
+#include "core/machine/detect.h"
+#include "core/variant/profile.h"
+
+#define DATA TEST_DATA_DIR "/machines"
+
+static struct arena shared;
+static const struct tables *tables;
+static const struct hardware_facts *facts;
+
+static int load(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	assert_ok(tables_load(PROFILES_DIR, &shared, &tables, &e), &e);
+	assert_ok(hardware_facts_load(PROFILES_DIR, &shared, &facts, &e), &e);
+	return 0;
+}
+
+static int unload(void **state)
+{
+	(void)state;
+	arena_release(&shared);
+	return 0;
+}
+
+static struct hardware machine(const char *name, struct arena *a)
+{
+	struct hardware h;
+	struct err e = {0};
+	assert_ok(hardware_load(arena_printf(a, "%s/%s.yaml", DATA, name), a, &h, &e), &e);
+	return h;
+}
+
+static struct detected choose(const struct hardware *h, const char *workload, const char *release, struct arena *a)
+{
+	struct detected d;
+	struct err e = {0};
+	assert_ok(detect_choose(tables, facts, h, workload, release, a, &d, &e), &e);
+	return d;
+}
+
+enum { NAME, GENERAL, INT8, BF16, RELEASE, CUDA, PHRASE, COLUMNS };
+
+struct expected {
+	const char *column[COLUMNS];
+};
+
+static void strip(char *s)
+{
+	for (size_t n = strlen(s); n && s[n - 1] == ' '; n--)
+		s[n - 1] = '\0';
+}
+
+static size_t read_expected(struct arena *a, struct expected *rows, size_t max)
+{
+	struct strlist lines = {0};
+	AUTO_FREE char *text = test_read(DATA "/expected.txt");
+	size_t count = 0;
+	assert_non_null(text);
+	strlist_split(&lines, a, text, "\n");
+	for (size_t i = 0; i < lines.count; i++) {
+		struct strlist fields = {0};
+		if (lines.items[i][0] == '#')
+			continue;
+		assert_true(count < max);
+		strlist_split(&fields, a, lines.items[i], "|");
+		assert_int_equal(fields.count, COLUMNS);
+		for (size_t k = 0; k < COLUMNS; k++) {
+			char *field = (char *)fields.items[k] + strspn(fields.items[k], " ");
+			strip(field);
+			rows[count].column[k] = field;
+		}
+		count++;
+	}
+	return count;
+}
+
+static void same(const struct expected *row, int column, const char *what, const char *got, const char *none)
+{
+	const char *want = row->column[column];
+	if (strcmp(got ? got : none, want) != 0)
+		fail_msg("%s: %s is %s, should be %s", row->column[NAME], what, got ? got : none, want);
+}
+
+static void as_expected(const struct expected *row)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct hardware h = machine(row->column[NAME], &a);
+	struct detected d = choose(&h, NULL, NULL, &a);
+	same(row, GENERAL, "the profile", d.profile, "none");
+	same(row, RELEASE, "the release", d.release, "-");
+	same(row, CUDA, "the toolkit", d.cuda, "-");
+	const char *told = arena_printf(&a, "%s\n%s", strlist_join(&d.reasons, &a, "\n"), strlist_join(&d.warnings, &a, "\n"));
+	if (!strstr(told, row->column[PHRASE]))
+		fail_msg("%s: '%s' is not in: %s", row->column[NAME], row->column[PHRASE], told);
+	d = choose(&h, "training", NULL, &a);
+	same(row, GENERAL, "the profile for training", d.profile, "none");
+	d = choose(&h, "int8", NULL, &a);
+	same(row, INT8, "the profile for int8", d.profile, "none");
+	d = choose(&h, "bf16", NULL, &a);
+	same(row, BF16, "the profile for bf16", d.profile, "none");
+}
+
+static void every_machine_gets_its_profile(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	static struct expected rows[200];
+	size_t count = read_expected(&a, rows, ARRAY_LEN(rows));
+	for (size_t i = 0; i < count; i++)
+		as_expected(&rows[i]);
+	assert_true(count >= 60);
+}
+
+static void every_machine_has_a_row_and_every_row_a_machine(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	static struct expected rows[200];
+	struct strlist names = {0};
+	struct err e = {0};
+	size_t files = 0, count = read_expected(&a, rows, ARRAY_LEN(rows));
+	assert_ok(fs_list(DATA, &a, &names, &e), &e);
+	for (size_t i = 0; i < names.count; i++) {
+		bool found = false;
+		if (!path_has_suffix(names.items[i], ".yaml"))
+			continue;
+		for (size_t k = 0; k < count; k++)
+			found |= strcmp(arena_printf(&a, "%s.yaml", rows[k].column[NAME]), names.items[i]) == 0;
+		if (!found)
+			fail_msg("%s has no row in expected.txt", names.items[i]);
+		files++;
+	}
+	assert_int_equal(files, count);
+}
+
+/* A recommended profile is a name that the grammar takes and gives back. */
+static void every_profile_is_a_canonical_name(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	static struct expected rows[200];
+	size_t count = read_expected(&a, rows, ARRAY_LEN(rows));
+	for (size_t i = 0; i < count; i++)
+		for (int k = GENERAL; k <= BF16; k++) {
+			struct profile p;
+			struct err e = {0};
+			if (strcmp(rows[i].column[k], "none") == 0)
+				continue;
+			assert_ok(profile_load(tables, rows[i].column[k], &a, &p, &e), &e);
+			assert_string_equal(p.name, rows[i].column[k]);
+		}
+}
+
+/* No instruction set is called runnable on a machine that lacks one of its features. */
+static void what_runs_has_every_feature(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	static struct expected rows[200];
+	size_t count = read_expected(&a, rows, ARRAY_LEN(rows)), seen = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct hardware h = machine(rows[i].column[NAME], &a);
+		struct detected d = choose(&h, NULL, NULL, &a);
+		const struct strlist *has = h.cpu.flags.count ? &h.cpu.flags : &h.cpu.probed;
+		for (size_t k = 0; k < d.isa_count; k++)
+			for (unsigned f = 0; !d.isas[k].missing && f < d.isas[k].row->cpuinfo_count; f++, seen++)
+				if (!strlist_contains(has, d.isas[k].row->cpuinfo[f]))
+					fail_msg("%s: %s without %s", rows[i].column[NAME], d.isas[k].row->name, d.isas[k].row->cpuinfo[f]);
+	}
+	assert_true(seen > 100);
+}
+
+static void others_that_run_are_named(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct hardware h = machine("zen4-9354-l40s", &a);
+	struct detected d = choose(&h, NULL, NULL, &a);
+	assert_string_equal(kvlist_get(&d.also, "sm89-avx512vnni"), "for --workload int8");
+	assert_string_equal(kvlist_get(&d.also, "sm89-avx2"), "runs too");
+	assert_string_equal(kvlist_get(&d.also, "cpu-avx512"), "does not use the GPU");
+	assert_string_equal(kvlist_get(&d.also, "sm80-avx512"), "code for 8.0 runs on 8.9");
+	assert_null(kvlist_get(&d.also, "sm87-avx512")); /* Orin's code runs on Orin alone */
+	assert_null(kvlist_get(&d.also, "sm90-avx512"));
+	assert_string_equal(d.command, "ptbuild --profile sm89-avx512 --release 2.13.0 --cuda 12.6");
+	h = machine("jetson-orin", &a);
+	d = choose(&h, NULL, NULL, &a);
+	assert_null(kvlist_get(&d.also, "sm80-armv8_2"));
+}
+
+static enum detect_fit fit_of(const struct detected *d, const char *cuda)
+{
+	for (size_t i = 0; i < d->toolkit_count; i++)
+		if (strcmp(d->toolkits[i].row->version, cuda) == 0)
+			return d->toolkits[i].fit;
+	fail_msg("no toolkit %s", cuda);
+	return DETECT_UNTOLD;
+}
+
+/* Floors of the CUDA release notes, tables 2 and 3. */
+static void the_driver_decides_which_toolkits_run(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *driver, *cuda;
+		enum detect_fit fit;
+	} cases[] = {
+		{"525.60.12", "12.8", DETECT_TOO_NEW}, {"525.60.13", "12.8", DETECT_COMPATIBLE}, {"570.25", "12.8", DETECT_COMPATIBLE},
+		{"570.26", "12.8", DETECT_OWN},        {"579.99", "13.0", DETECT_TOO_NEW},       {"580.00", "13.0", DETECT_COMPATIBLE},
+		{"580.65.06", "13.0", DETECT_OWN},     {"580.65.06", "13.1", DETECT_COMPATIBLE}, {"590.44.01", "13.1", DETECT_OWN},
+		{"550.54.14", "12.4", DETECT_OWN},     {"580.65.06", "12.4", DETECT_OWN},        {"550.54.13", "12.4", DETECT_COMPATIBLE},
+	};
+	AUTO_ARENA struct arena a = {0};
+	struct hardware h = machine("sapphire-rapids-h100", &a);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		h.driver = cases[i].driver;
+		struct detected d = choose(&h, NULL, NULL, &a);
+		assert_int_equal(fit_of(&d, cases[i].cuda), cases[i].fit);
+	}
+}
+
+static void gpus_without_a_common_toolkit_are_split(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct hardware h = machine("mixed-gtx1080-rtx5090", &a);
+	h.driver = "590.44.01";
+	struct detected d = choose(&h, NULL, "2.13.0", &a); /* has 12.6, which lacks sm120, and 13.x, which lack sm61 */
+	assert_string_equal(d.profile, "sm120-avx512");
+	assert_string_equal(d.cuda, "13.0");
+	assert_contains(strlist_join(&d.warnings, &a, "\n"), "sm61 is left out");
+}
+
+static void a_release_may_be_asked_for(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct hardware h = machine("cascade-lake-t4", &a);
+	struct detected d = choose(&h, NULL, "2.8.0", &a);
+	struct err e = {0};
+	assert_string_equal(d.release, "2.8.0");
+	assert_string_equal(d.command, "ptbuild --profile sm75-avx512 --release 2.8.0 --cuda 12.8");
+	assert_err(detect_choose(tables, facts, &h, NULL, "2.8.1", &a, &d, &e), &e, ERR_CONFIG, "2.8.1");
+}
+
+static void unknown_workloads_are_refused(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct hardware h = machine("zen5-9965", &a);
+	struct detected d;
+	struct err e = {0};
+	assert_err(detect_choose(tables, facts, &h, "int4", NULL, &a, &d, &e), &e, ERR_USAGE, "int4");
+	assert_contains(e.hint, "int8");
+}
+
+static const char *filled(const struct detected *d, const char *name, struct arena *a)
+{
+	const char *got;
+	struct err e = {0};
+	assert_ok(detect_fill_native(d, name, a, &got, &e), &e);
+	return got;
+}
+
+static void native_parts_are_made_exact(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct hardware h = machine("mixed-a100-h100", &a);
+	struct detected d = choose(&h, NULL, NULL, &a);
+	assert_string_equal(filled(&d, "native", &a), "sm80+sm90-avx2");
+	assert_string_equal(filled(&d, "native-avx512", &a), "sm80+sm90-avx512");
+	assert_string_equal(filled(&d, "sm75-native", &a), "sm75-avx2");
+	assert_string_equal(filled(&d, "cpu-native", &a), "cpu-avx2");
+	assert_string_equal(filled(&d, "native-native", &a), "sm80+sm90-avx2");
+	assert_string_equal(filled(&d, "sm90-avx512", &a), "sm90-avx512");
+	assert_false(detect_is_native("sm90-avx512"));
+	assert_false(detect_is_native("natives-avx2"));
+	assert_false(detect_is_native("my-native-box.yaml"));
+	assert_true(detect_is_native("native"));
+	assert_true(detect_is_native("cpu-native"));
+}
+
+static void native_needs_a_machine_that_fits(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct hardware h = machine("nehalem-x5570", &a);
+	struct detected d = choose(&h, NULL, NULL, &a);
+	const char *got;
+	struct err e = {0};
+	assert_err(detect_fill_native(&d, "native", &a, &got, &e), &e, ERR_POLICY, "no profile is native");
+	h = machine("mac-m3", &a);
+	d = choose(&h, NULL, NULL, &a);
+	assert_string_equal(filled(&d, "native", &a), "darwin-mps");
+	assert_err(detect_fill_native(&d, "cpu-native", &a, &got, &e), &e, ERR_POLICY, "Mac");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_machine_gets_its_profile),
+		cmocka_unit_test(every_machine_has_a_row_and_every_row_a_machine),
+		cmocka_unit_test(every_profile_is_a_canonical_name),
+		cmocka_unit_test(what_runs_has_every_feature),
+		cmocka_unit_test(others_that_run_are_named),
+		cmocka_unit_test(the_driver_decides_which_toolkits_run),
+		cmocka_unit_test(gpus_without_a_common_toolkit_are_split),
+		cmocka_unit_test(a_release_may_be_asked_for),
+		cmocka_unit_test(unknown_workloads_are_refused),
+		cmocka_unit_test(native_parts_are_made_exact),
+		cmocka_unit_test(native_needs_a_machine_that_fits),
+	};
+	return cmocka_run_group_tests_name("core/detect", tests, load, unload);
+}

@@ -1,0 +1,140 @@
+#include "support.h"
+
+#include <string.h>
+
+#include "compile.h"
+#include "core/plan/cuda_libraries.h"
+
+static struct arena arena;
+static struct err err;
+static const struct tables *tables;
+static struct toolkit kit;
+static struct toolkit_part parts[2];
+static struct part_row rows[2] = {{.name = "cublas"}, {.name = "cusolver"}};
+
+static int load_tables(void **state)
+{
+	static struct arena all;
+	(void)state;
+	return tables_load(PROFILES_DIR, &all, &tables, &err);
+}
+
+static int teardown(void **state)
+{
+	arena_release(&arena);
+	return test_teardown(state);
+}
+
+static struct plan plan_of(const char *cuda)
+{
+	parts[0] = (struct toolkit_part){.row = &rows[0], .header = "h", .version = "12.4.5.8"};
+	parts[1] = (struct toolkit_part){.row = &rows[1], .header = "h", .version = "11.6.1.9"};
+	kit = (struct toolkit){.parts = parts, .parts_count = 2};
+	return (struct plan){.cuda = cuda, .toolkit = &kit, .toolkit_row = tables_toolkit(tables, cuda), .cuda_libraries = "packages"};
+}
+
+static struct cuda_needs needs_of(const struct plan *p, const char *names)
+{
+	struct cuda_needs n;
+	struct strlist needed = {0};
+	strlist_split(&needed, &arena, names, " ");
+	cuda_needs(p, tables, &needed, &arena, &n);
+	return n;
+}
+
+static const char *joined(const struct strlist *l)
+{
+	return strlist_join(l, &arena, " ");
+}
+
+static void test_exactly_what_is_needed(void **state)
+{
+	(void)state;
+	struct plan p = plan_of("12.4");
+	struct cuda_needs n = needs_of(&p, "libc.so.6 libcublasLt.so.12 libcublas.so.12 libcudart.so.12 libcuda.so.1 libgomp.so.1");
+	assert_string_equal(joined(&n.requires), "nvidia-cublas-cu12>=12.4.5.8,<13 nvidia-cuda-runtime-cu12>=12.4,<13");
+	assert_string_equal(joined(&n.dirs), "nvidia/cuda_runtime/lib nvidia/cublas/lib");
+	assert_true(strlist_contains(&n.names, "libcuda.so.1"));
+	assert_true(strlist_contains(&n.names, "libcufft.so.11"));
+}
+
+/* cuSOLVER needs others: their directories are searched, their packages come with its own. */
+static void test_what_these_need_in_turn(void **state)
+{
+	(void)state;
+	struct plan p = plan_of("12.4");
+	struct cuda_needs n = needs_of(&p, "libcusolver.so.11");
+	assert_string_equal(joined(&n.requires), "nvidia-cusolver-cu12>=11.6.1.9,<12");
+	assert_string_equal(joined(&n.dirs), "nvidia/cublas/lib nvidia/cusolver/lib nvidia/cusparse/lib nvidia/nvjitlink/lib");
+}
+
+static void test_one_directory_from_cuda_13_on(void **state)
+{
+	(void)state;
+	struct plan p = plan_of("13.0");
+	parts[0].version = "13.0.0.19";
+	struct cuda_needs n = needs_of(&p, "libcublas.so.13 libcudart.so.13 libcudnn.so.9");
+	assert_string_equal(joined(&n.requires), "nvidia-cublas>=13.0.0.19,<14 nvidia-cuda-runtime>=13.0,<14 nvidia-cudnn-cu13");
+	assert_string_equal(joined(&n.dirs), "nvidia/cu13/lib nvidia/cudnn/lib");
+}
+
+static void test_libraries_of_the_system(void **state)
+{
+	(void)state;
+	struct plan p = plan_of("12.4");
+	p.cuda_libraries = "system";
+	struct cuda_needs n = needs_of(&p, "libcublas.so.12");
+	assert_int_equal(n.requires.count, 0);
+	assert_int_equal(n.dirs.count, 0);
+	assert_true(strlist_contains(&n.names, "libcublas.so.12"));
+}
+
+static void test_nothing_without_cuda(void **state)
+{
+	(void)state;
+	struct plan p = {.cuda_libraries = ""};
+	struct cuda_needs n = needs_of(&p, "libcublas.so.12");
+	assert_int_equal(n.names.count + n.requires.count + n.dirs.count, 0);
+}
+
+static void test_needed_names_of_a_tree(void **state)
+{
+	(void)state;
+	struct strlist names = {0};
+	test_dir();
+	compile("libdep.so", "int puts(const char *); int dep(void) { return puts(\"\"); }", "-shared -fPIC -Wl,-soname,libdep.so.3");
+	compile("sub/libx.so", "int puts(const char *), dep(void); int x(void) { return dep() + puts(\"\"); }", "-shared -fPIC libdep.so");
+	test_write(test_path("text"), "no ELF");
+	assert_ok(cuda_needed(test_path("."), &arena, &names, &err), &err);
+	assert_true(strlist_contains(&names, "libdep.so.3"));
+	size_t libc = 0;
+	for (size_t i = 0; i < names.count; i++)
+		libc += strcmp(names.items[i], "libc.so.6") == 0;
+	assert_int_equal(libc, 1);
+}
+
+static void test_where_a_stranger_has_them_from(void **state)
+{
+	(void)state;
+	struct strlist d = {0}, none = {0}, bundle = {0};
+	strlist_add(&d, &arena, "nvidia_cublas_cu12");
+	strlist_add(&bundle, &arena, "cuda_toolkit");
+	assert_int_equal(cuda_source(tables, &d, "libcublas.so.12", &arena), CUDA_PACKAGE);
+	assert_int_equal(cuda_source(tables, &d, "libcublas.so.13", &arena), CUDA_SYSTEM);
+	assert_int_equal(cuda_source(tables, &d, "libcufft.so.11", &arena), CUDA_SYSTEM);
+	assert_int_equal(cuda_source(tables, &bundle, "libcufft.so.12", &arena), CUDA_PACKAGE);
+	assert_int_equal(cuda_source(tables, &none, "libcuda.so.1", &arena), CUDA_DRIVER);
+	assert_int_equal(cuda_source(tables, &d, "libc.so.6", &arena), CUDA_UNKNOWN);
+}
+
+#define TEST(f) cmocka_unit_test_teardown(f, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_exactly_what_is_needed),         TEST(test_what_these_need_in_turn), TEST(test_one_directory_from_cuda_13_on),
+		TEST(test_libraries_of_the_system),        TEST(test_nothing_without_cuda),    TEST(test_needed_names_of_a_tree),
+		TEST(test_where_a_stranger_has_them_from),
+	};
+	return cmocka_run_group_tests(tests, load_tables, NULL);
+}

@@ -1,0 +1,207 @@
+#include "support.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/sys/fs.h"
+#include "base/log.h"
+#include "step/ccache/ccache_remote.h"
+
+#define KEY "0123456789abcdefghijklmnopqrstuv0"
+#define GET "*2\r\n$3\r\nGET\r\n$40\r\nccache:" KEY "\r\n"
+#define SET "*3\r\n$3\r\nSET\r\n$40\r\nccache:" KEY "\r\n$5\r\nbytes\r\n"
+
+static int connect_to(const char *path)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
+	assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	return fd;
+}
+
+/* What comes back for these bytes, as far as `want` goes. */
+static void asks(int fd, const char *bytes, const char *want)
+{
+	char got[512] = "";
+	assert_int_equal(write(fd, bytes, strlen(bytes)), strlen(bytes));
+	for (size_t have = 0; have < strlen(want);) {
+		ssize_t n = read(fd, got + have, strlen(want) - have);
+		assert_true(n > 0);
+		have += (size_t)n;
+	}
+	assert_string_equal(got, want);
+}
+
+static struct ccache_remote *start(struct arena *a, const char *url, const char *lower)
+{
+	struct ccache_remote_request q = {.url = url};
+	struct ccache_remote *r;
+	struct err e = {0};
+	if (lower)
+		strlist_add(&q.lower, a, lower);
+	test_write(test_path("dir/.keep"), "");
+	q.dir = arena_strdup(a, test_path("dir"));
+	assert_ok(ccache_remote_start(&q, test_run(), &r, &e), &e);
+	return r;
+}
+
+static void only_what_ccache_needs(void **state)
+{
+	AUTO_ARENA struct arena a = {0};
+	static const char *const no[] = {"*1\r\n$8\r\nFLUSHALL\r\n", "*2\r\n$4\r\nKEYS\r\n$1\r\n*\r\n",
+					 "*2\r\n$3\r\nGET\r\n$12\r\nother:secret\r\n",
+					 "*4\r\n$6\r\nCONFIG\r\n$3\r\nSET\r\n$3\r\ndir\r\n$1\r\n/\r\n"};
+	(void)state;
+	test_dir();
+	struct ccache_remote *r = start(&a, NULL, NULL);
+	int fd = connect_to(test_path("dir/s"));
+	for (size_t i = 0; i < ARRAY_LEN(no); i++)
+		asks(fd, no[i], "-ERR only ccache is served here\r\n");
+	asks(fd, "*1\r\n$4\r\nPING\r\n", "+PONG\r\n");
+	asks(fd, GET, "$-1\r\n");
+	asks(fd, SET, "+OK\r\n");
+	close(fd);
+	fd = connect_to(test_path("dir/s"));
+	assert_int_equal(write(fd, "FLUSHALL\r\n", 10), 10);
+	char byte;
+	assert_int_equal(read(fd, &byte, 1), 0); /* no protocol: hung up */
+	close(fd);
+	struct ccache_remote_stats stats;
+	ccache_remote_stop(r, &stats);
+	assert_int_equal(stats.asked, 1);
+	assert_int_equal(stats.stored, 0);
+	assert_int_equal(stats.failures, 0);
+}
+
+static void a_lower_cache_answers(void **state)
+{
+	AUTO_ARENA struct arena a = {0};
+	static const char *const places[] = {"lower/0/1/23456789abcdefghijklmnopqrstuv0R", "lower/0/1/2/3456789abcdefghijklmnopqrstuv0M",
+					     "lower/0/123456789abcdefghijklmnopqrstuv0R"};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		test_dir();
+		test_write(test_path("%s", places[i]), "result");
+		const char *lower = arena_strdup(&a, test_path("lower"));
+		struct ccache_remote *r = start(&a, NULL, lower);
+		int fd = connect_to(test_path("dir/s"));
+		asks(fd, GET GET, "$6\r\nresult\r\n$6\r\nresult\r\n");
+		close(fd);
+		struct ccache_remote_stats stats;
+		ccache_remote_stop(r, &stats);
+		assert_int_equal(stats.lower, 2);
+	}
+}
+
+static void a_long_path_is_no_hindrance(void **state)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct err e = {0};
+	struct ccache_remote *r;
+	(void)state;
+	test_dir();
+	char name[101];
+	memset(name, 'x', 100);
+	name[100] = '\0';
+	const char *dir = arena_strdup(&a, test_path("%s", name));
+	assert_ok(fs_mkdirs(dir, &e), &e);
+	struct ccache_remote_request q = {.dir = dir};
+	assert_ok(ccache_remote_start(&q, test_run(), &r, &e), &e);
+	assert_int_equal(symlink(dir, test_path("short")), 0);
+	int fd = connect_to(test_path("short/s"));
+	asks(fd, GET, "$-1\r\n");
+	close(fd);
+	ccache_remote_stop(r, NULL);
+}
+
+/* A server that takes connections and never says a word. */
+static void stopping_does_not_wait_for_a_silent_server(void **state)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	(void)state;
+	test_dir();
+	int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", test_path("silent"));
+	assert_int_equal(bind(listener, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(listen(listener, 5), 0);
+	const char *url = arena_printf(&a, "redis+unix:%s", test_path("silent"));
+	struct ccache_remote *r = start(&a, url, NULL);
+	int fd = connect_to(test_path("dir/s"));
+	assert_int_equal(write(fd, GET, strlen(GET)), strlen(GET));
+	usleep(100000);
+	double begun = log_seconds();
+	ccache_remote_stop(r, NULL);
+	assert_true(log_seconds() - begun < 2);
+	close(fd);
+	close(listener);
+}
+
+static void many_at_once(void **state)
+{
+	AUTO_ARENA struct arena a = {0};
+	int fds[64];
+	(void)state;
+	test_dir();
+	struct ccache_remote *r = start(&a, NULL, NULL);
+	const char *path = arena_strdup(&a, test_path("dir/s"));
+	for (int round = 0; round < 10; round++) {
+		for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+			fds[i] = connect_to(path);
+		for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+			asks(fds[i], GET, "$-1\r\n");
+		for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+			close(fds[i]);
+	}
+	struct ccache_remote_stats stats;
+	ccache_remote_stop(r, &stats);
+	assert_int_equal(stats.asked, 640);
+}
+
+static void addresses(void **state)
+{
+	static const char *const good[] = {"redis://host",          "redis://user:pw@host:1234/5",
+					   "redis://pw@[::1]:6379", "redis+unix:/run/redis.sock",
+					   "http://host/cache/",    "https://user:pw@host:8443"};
+	static const char *const bad[] = {"",
+					  "host",
+					  "redis:host",
+					  "redis://",
+					  "redis://:pw@",
+					  "redis://host:",
+					  "redis://host:x",
+					  "redis://host/x",
+					  "redis+unix:x",
+					  "rediss://host",
+					  "http://",
+					  "http://host/?a=b",
+					  "memcached://h"};
+	struct err e = {0};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(good); i++)
+		assert_ok(ccache_remote_check(good[i], &e), &e);
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		assert_err(ccache_remote_check(bad[i], &e), &e, ERR_USAGE, "--ccache-remote");
+}
+
+#define T(name) cmocka_unit_test_teardown(name, test_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(only_what_ccache_needs),
+		T(a_lower_cache_answers),
+		T(a_long_path_is_no_hindrance),
+		T(stopping_does_not_wait_for_a_silent_server),
+		T(many_at_once),
+		T(addresses),
+	};
+	return cmocka_run_group_tests_name("ccache_remote", tests, NULL, NULL);
+}

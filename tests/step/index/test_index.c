@@ -1,0 +1,300 @@
+#include "wheel_fixture.h"
+
+#include "base/sys/digest.h"
+#include "base/sys/json.h"
+#include "step/index/index.h"
+
+#define AVX2 "tiny_pack-1.0+cpu.avx2-py3-none-manylinux_2_17_x86_64.whl"
+#define AVX512 "tiny_pack-1.0+cpu.avx512-py3-none-manylinux_2_17_x86_64.whl"
+#define PLAIN "tiny_pack-1.0-py3-none-manylinux_2_17_x86_64.whl"
+
+static struct index_request site(void)
+{
+	return (struct index_request){.dir = arena_strdup(&arena, test_path("out"))};
+}
+
+/* Metadata that could break out of an attribute, were it not escaped. */
+static void make_wheel(const char *version)
+{
+	test_write(test_path("tree/tiny/__init__.py"), INIT);
+	shell("rm -rf '%s'/*.dist-info", test_path("tree"));
+	test_write(test_path("tree/tiny_pack-0.dist-info/METADATA"),
+		   "Metadata-Version: 2.1\nName: Tiny.Pack\nVersion: 0\nRequires-Python: >=3.9, <\"4\"\n\nText\n");
+	test_write(test_path("tree/tiny_pack-0.dist-info/WHEEL"), WHEEL);
+	mkdir(test_path("out"), 0755);
+	struct pack_request q = request();
+	q.version = version;
+	pack_ok(&q);
+}
+
+static struct index_result index_ok(const struct index_request *q)
+{
+	struct index_result r = {0};
+	assert_ok(index_write(q, test_run(), &arena, &r, &err), &err);
+	return r;
+}
+
+static char *page(const char *name)
+{
+	char *text = test_read(test_path("out/%s", name));
+	if (!text)
+		fail_msg("there is no page '%s'", name);
+	char *copy = arena_strdup(&arena, text);
+	free(text);
+	return copy;
+}
+
+static json_t *json_page(const char *name)
+{
+	json_t *j = NULL;
+	assert_ok(json_read(test_path("out/%s", name), &j, &err), &err);
+	return j;
+}
+
+static const char *digest_of(const char *name)
+{
+	char digest[65];
+	assert_ok(digest_file(test_path("out/%s", name), digest, &err), &err);
+	return arena_strdup(&arena, digest);
+}
+
+static const char *tree_digest(void)
+{
+	shell("cd '%s' && find . -type f ! -name '*.lock' -print0 | sort -z | xargs -0 sha256sum >../sums", test_path("out"));
+	char digest[65];
+	assert_ok(digest_file(test_path("sums"), digest, &err), &err);
+	return arena_strdup(&arena, digest);
+}
+
+static void test_project_page(void **state)
+{
+	(void)state;
+	make_wheel("1.0+cpu.avx2");
+	struct index_request q = site();
+	struct index_result r = index_ok(&q);
+	assert_int_equal(r.wheels, 1);
+	assert_int_equal(r.projects, 1);
+	const char *html = page("cpu-avx2/tiny-pack/index.html");
+	assert_contains(html, "<!DOCTYPE html>");
+	assert_contains(html, "<meta name=\"pypi:repository-version\" content=\"1.");
+	assert_contains(html, arena_printf(&arena,
+					   "<a href=\"../../tiny_pack-1.0%%2Bcpu.avx2-py3-none-manylinux_2_17_x86_64.whl#sha256=%s\" "
+					   "data-requires-python=\"&gt;=3.9, &lt;&quot;4&quot;\" data-core-metadata=\"sha256=%s\" "
+					   "data-dist-info-metadata=\"sha256=%s\">" AVX2 "</a>",
+					   digest_of(AVX2), digest_of(AVX2 ".metadata"), digest_of(AVX2 ".metadata")));
+	assert_string_equal(page("simple/tiny-pack/index.html"), html);
+	assert_contains(page("simple/index.html"), "<a href=\"tiny-pack/\">tiny-pack</a>");
+}
+
+static void test_project_json(void **state)
+{
+	(void)state;
+	struct stat st;
+	make_wheel("1.0+cpu.avx2");
+	make_wheel("1.1+cpu.avx2");
+	struct index_request q = site();
+	index_ok(&q);
+	AUTO_JSON json_t *j = json_page("cpu-avx2/tiny-pack/index.json"), *root = json_page("cpu-avx2/index.json");
+	const char *name, *version, *version2, *url, *file, *sha256, *metadata, *python;
+	json_int_t size;
+	int yanked = 1;
+	assert_int_equal(json_unpack(j, "{s:s, s:[s,s!], s:[{s:s, s:s, s:{s:s}, s:I, s:{s:s}, s:s, s:b}, {}], s:{s:s}}", "name", &name,
+				     "versions", &version, &version2, "files", "filename", &file, "url", &url, "hashes", "sha256", &sha256,
+				     "size", &size, "core-metadata", "sha256", &metadata, "requires-python", &python, "yanked", &yanked,
+				     "meta", "api-version", &(const char *){NULL}),
+			 0);
+	assert_string_equal(name, "tiny-pack");
+	assert_string_equal(version, "1.0+cpu.avx2");
+	assert_string_equal(version2, "1.1+cpu.avx2");
+	assert_string_equal(file, AVX2);
+	assert_string_equal(url, "../../tiny_pack-1.0%2Bcpu.avx2-py3-none-manylinux_2_17_x86_64.whl");
+	assert_string_equal(sha256, digest_of(AVX2));
+	assert_string_equal(metadata, digest_of(AVX2 ".metadata"));
+	assert_string_equal(python, ">=3.9, <\"4\"");
+	assert_int_equal(stat(test_path("out/" AVX2), &st), 0);
+	assert_int_equal(size, st.st_size);
+	assert_int_equal(yanked, 0);
+	const char *project;
+	assert_int_equal(json_unpack(root, "{s:[{s:s}!], s:{s:s}}", "projects", "name", &project, "meta", "api-version", &name), 0);
+	assert_string_equal(project, "tiny-pack");
+}
+
+static void test_sidecar_is_the_metadata(void **state)
+{
+	(void)state;
+	make_wheel("1.0+cpu.avx2");
+	struct index_request q = site();
+	index_ok(&q);
+	shell("unzip -p '%s' '*.dist-info/METADATA' | cmp - '%s'", test_path("out/" AVX2), test_path("out/" AVX2 ".metadata"));
+}
+
+static void test_profiles_apart(void **state)
+{
+	(void)state;
+	make_wheel("1.0+cpu.avx2");
+	make_wheel("1.0+cpu.avx512");
+	make_wheel("1.0");
+	struct index_request q = site();
+	struct index_result r = index_ok(&q);
+	assert_int_equal(r.wheels, 3);
+	assert_int_equal(r.names.count, 3);
+	assert_string_equal(strlist_join(&r.names, &arena, " "), "simple cpu-avx2 cpu-avx512");
+	assert_null(strstr(page("cpu-avx2/tiny-pack/index.html"), "avx512"));
+	assert_null(strstr(page("cpu-avx512/tiny-pack/index.html"), "avx2-"));
+	const char *all = page("simple/tiny-pack/index.html");
+	assert_contains(all, ">" AVX2 "<");
+	assert_contains(all, ">" AVX512 "<");
+	assert_contains(all, ">" PLAIN "<");
+}
+
+static void test_base_url(void **state)
+{
+	(void)state;
+	make_wheel("1.0+cpu.avx2");
+	struct index_request q = site();
+	q.base_url = "https://files.example.org/a&b";
+	index_ok(&q);
+	assert_contains(page("cpu-avx2/tiny-pack/index.html"), "<a href=\"https://files.example.org/a&amp;b/tiny_pack-1.0%2Bcpu.avx2-py3");
+	assert_contains(page("cpu-avx2/tiny-pack/index.json"), "\"https://files.example.org/a&b/tiny_pack-1.0%2Bcpu.avx2-py3");
+}
+
+static void test_yanked(void **state)
+{
+	(void)state;
+	make_wheel("1.0+cpu.avx2");
+	test_write(test_path("out/" AVX2 ".yanked"), "it is \"broken\" <badly>\nsecond line\n");
+	struct index_request q = site();
+	struct index_result r = index_ok(&q);
+	assert_int_equal(r.yanked, 1);
+	assert_contains(page("cpu-avx2/tiny-pack/index.html"), " data-yanked=\"it is &quot;broken&quot; &lt;badly&gt;\">");
+	assert_contains(page("cpu-avx2/tiny-pack/index.json"), "\"yanked\": \"it is \\\"broken\\\" <badly>\"");
+	test_write(test_path("out/" AVX2 ".yanked"), "");
+	index_ok(&q);
+	assert_contains(page("cpu-avx2/tiny-pack/index.html"), " data-yanked=\"\">");
+	assert_contains(page("cpu-avx2/tiny-pack/index.json"), "\"yanked\": true");
+	unlink(test_path("out/" AVX2 ".yanked"));
+	assert_int_equal(index_ok(&q).yanked, 0);
+	assert_null(strstr(page("cpu-avx2/tiny-pack/index.html"), "yanked"));
+}
+
+static void test_same_wheels_same_bytes(void **state)
+{
+	(void)state;
+	make_wheel("1.0+cpu.avx2");
+	make_wheel("1.0+cpu.avx512");
+	struct index_request q = site();
+	index_ok(&q);
+	const char *first = tree_digest();
+	index_ok(&q);
+	assert_string_equal(first, tree_digest());
+}
+
+static void test_what_is_gone_goes(void **state)
+{
+	(void)state;
+	make_wheel("1.0+cpu.avx2");
+	struct index_request q = site();
+	index_ok(&q);
+	const char *first = tree_digest();
+	make_wheel("1.0+cpu.avx512");
+	index_ok(&q);
+	assert_true(fs_exists(test_path("out/cpu-avx512/index.html")));
+	assert_true(fs_exists(test_path("out/" AVX512 ".metadata")));
+	unlink(test_path("out/" AVX512));
+	index_ok(&q);
+	assert_string_equal(first, tree_digest());
+}
+
+/* Readers see the old index or the new one: never none, and no page of one beside a page of the other. */
+static void test_exchanged_whole(void **state)
+{
+	(void)state;
+	make_wheel("1.0+cpu.avx2");
+	struct index_request q = site();
+	index_ok(&q);
+	shell("cd '%s' && (while [ ! -e ../stop ]; do cat simple/tiny-pack/index.html >/dev/null || echo gone >>../gone; done) & echo $! "
+	      ">'%s'",
+	      test_path("out"), test_path("pid"));
+	for (int i = 0; i < 20; i++)
+		index_ok(&q);
+	test_write(test_path("stop"), "");
+	shell("while kill -0 $(cat '%s') 2>/dev/null; do sleep 0.02; done", test_path("pid"));
+	assert_false(fs_exists(test_path("gone")));
+}
+
+static void assert_untouched(const struct index_request *q, enum err_kind kind, const char *want)
+{
+	struct index_result r = {.wheels = 77};
+	const char *before = tree_digest();
+	assert_err(index_write(q, test_run(), &arena, &r, &err), &err, kind, want);
+	assert_int_equal(r.wheels, 77);
+	assert_string_equal(before, tree_digest());
+	shell("! ls -a '%s' | grep -q '^\\.index-'", test_path("out"));
+}
+
+static void test_a_broken_wheel_changes_nothing(void **state)
+{
+	(void)state;
+	make_wheel("1.0+cpu.avx2");
+	struct index_request q = site();
+	index_ok(&q);
+	test_write(test_path("out/" AVX512), "no archive");
+	assert_untouched(&q, ERR_INTEGRITY, "cannot list '" AVX512 "'");
+	unlink(test_path("out/" AVX512));
+	test_write(test_path("out/nonsense.whl"), "no archive");
+	assert_untouched(&q, ERR_INTEGRITY, "no wheel name");
+	unlink(test_path("out/nonsense.whl"));
+	/* a wheel under another name */
+	shell("cp '%s' '%s'", test_path("out/" AVX2), test_path("out/" AVX512));
+	assert_untouched(&q, ERR_INTEGRITY, "there is no 'tiny_pack-1.0+cpu.avx512.dist-info/METADATA' in it");
+}
+
+static void test_directories_of_others_stay(void **state)
+{
+	(void)state;
+	make_wheel("1.0+cpu.avx2");
+	struct index_request q = site();
+	test_write(test_path("out/cpu-avx2/mine"), "mine");
+	assert_untouched(&q, ERR_POLICY, "is no index that ptbuild made");
+	shell("mv '%s' '%s'", test_path("out/cpu-avx2"), test_path("out/other"));
+	index_ok(&q);
+	assert_string_equal(page("other/mine"), "mine");
+}
+
+static void test_the_name_of_all_is_reserved(void **state)
+{
+	(void)state;
+	make_wheel("1.0+simple");
+	struct index_request q = site();
+	assert_untouched(&q, ERR_POLICY, "the name of the index of all wheels");
+}
+
+static void test_nothing_to_list(void **state)
+{
+	(void)state;
+	struct index_result r;
+	struct index_request q = site();
+	assert_err(index_write(&q, test_run(), &arena, &r, &err), &err, ERR_USAGE, "is no directory");
+	mkdir(test_path("out"), 0755);
+	assert_err(index_write(&q, test_run(), &arena, &r, &err), &err, ERR_USAGE, "there is no wheel");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_project_page),
+		TEST(test_project_json),
+		TEST(test_sidecar_is_the_metadata),
+		TEST(test_profiles_apart),
+		TEST(test_base_url),
+		TEST(test_yanked),
+		TEST(test_same_wheels_same_bytes),
+		TEST(test_what_is_gone_goes),
+		TEST(test_exchanged_whole),
+		TEST(test_a_broken_wheel_changes_nothing),
+		TEST(test_directories_of_others_stay),
+		TEST(test_the_name_of_all_is_reserved),
+		TEST(test_nothing_to_list),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,264 @@
+#include "support.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/sys/json.h"
+#include "core/zip/zip.h"
+#include "step/watch/report.h"
+#include "step/watch/report_parts.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+struct fixture {
+	struct arena arena;
+	struct err err;
+	const char *build_dir;
+	struct watch_result watched;
+	struct report_units units;
+};
+
+static int setup(void **state)
+{
+	static struct fixture f;
+	f = (struct fixture){0};
+	f.build_dir = arena_strdup(&f.arena, test_dir());
+	*state = &f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	arena_release(&((struct fixture *)*state)->arena);
+	return test_teardown(state);
+}
+
+/* A build that was killed after first.o, went on at 1700001000 and took b.o out of the compiler cache. */
+static const char ninja_log[] = "# ninja log v6\n"
+				"0\t90000\t1700000000000000000\tCMakeFiles/x.dir/first.cpp.o\ta1\n"
+				"0\t10000\t1700001000000000000\tCMakeFiles/x.dir/a.cpp.o\ta2\n"
+				"100\t200\t1700001000100000000\tCMakeFiles/x.dir/b.cpp.o\ta3\n"
+				"300\t60000\t1700001000300000000\tCMakeFiles/x.dir/k.cu.o\ta4\n"
+				"60000\t61000\t1700001060000000000\tlib/libx.so\ta5\n"
+				"0\t50\t1700001000000000000\tgenerated/ops.h\ta6\n";
+static const char build_ninja[] = "build CMakeFiles/x.dir/first.cpp.o: CXX /ptbuild/src/first.cpp\n"
+				  "build CMakeFiles/x.dir/a.cpp.o: CXX /ptbuild/src/a.cpp\n"
+				  "build CMakeFiles/x.dir/b.cpp.o: CXX /ptbuild/src/b.cpp\n"
+				  "build CMakeFiles/x.dir/k.cu.o: CUDA /ptbuild/src/k.cu\n"
+				  "build lib/libx.so: LINK CMakeFiles/x.dir/a.cpp.o\n";
+static const char ccache_log[] =
+	"# /ptbuild/src/a.cpp\ncache_miss\n# /ptbuild/src/b.cpp\ndirect_cache_hit\n# /ptbuild/src/k.cu\ncache_miss\n";
+static struct watch_unit seen[] = {{.path = "CMakeFiles/x.dir/a.cpp.o", .peak_bytes = 500 * MIB},
+				   {.path = "lib/libx.so", .peak_bytes = 900 * MIB}};
+
+static void collect(struct fixture *f)
+{
+	test_write(test_path("src/build/.ninja_log"), ninja_log);
+	test_write(test_path("src/build/build.ninja"), build_ninja);
+	test_write(test_path("out/ccache.stats"), ccache_log);
+	f->watched = (struct watch_result){.started = 1700000999, .units = seen, .units_count = 2};
+	report_units_collect(f->build_dir, &f->watched, f->watched.started, NULL, test_run(), &f->arena, &f->units);
+}
+
+static const struct report_unit *unit(const struct fixture *f, const char *path)
+{
+	for (size_t i = 0; i < f->units.count; i++) {
+		if (strcmp(f->units.units[i].path, path) == 0)
+			return &f->units.units[i];
+	}
+	fail_msg("no unit '%s'", path);
+	return NULL;
+}
+
+static void units_and_how_they_were_made(void **state)
+{
+	struct fixture *f = *state;
+	collect(f);
+	assert_int_equal(f->units.count, 5); /* a header that a script writes is none */
+	assert_int_equal(unit(f, "CMakeFiles/x.dir/first.cpp.o")->state, REPORT_BEFORE);
+	assert_int_equal(unit(f, "CMakeFiles/x.dir/a.cpp.o")->state, REPORT_MADE);
+	assert_int_equal(unit(f, "CMakeFiles/x.dir/a.cpp.o")->peak_bytes, 500 * MIB);
+	assert_string_equal(unit(f, "CMakeFiles/x.dir/a.cpp.o")->source, "/ptbuild/src/a.cpp");
+	assert_int_equal(unit(f, "CMakeFiles/x.dir/b.cpp.o")->state, REPORT_HIT);
+	assert_int_equal(unit(f, "CMakeFiles/x.dir/k.cu.o")->kind, HISTORY_HEAVY);
+	assert_int_equal(unit(f, "lib/libx.so")->kind, HISTORY_LINK);
+	assert_int_equal(f->units.slots, 2);
+	assert_true(unit(f, "lib/libx.so")->start == 1700001060);
+}
+
+static void only_what_a_compiler_made_now_is_remembered(void **state)
+{
+	struct fixture *f = *state;
+	struct history_unit *units;
+	collect(f);
+	assert_int_equal(report_units_history(&f->units, &f->arena, &units), 3);
+	for (size_t i = 0; i < 3; i++) {
+		assert_null(strstr(units[i].path, "first.cpp"));
+		assert_null(strstr(units[i].path, "b.cpp"));
+		if (strstr(units[i].path, "a.cpp"))
+			assert_true(units[i].seconds == 10 && units[i].peak_bytes == 500 * MIB);
+	}
+}
+
+static void logs_deeper_in_the_tree_are_found(void **state)
+{
+	struct fixture *f = *state;
+	test_write(test_path("src/build/temp.linux/.ninja_log"),
+		   "# ninja log v5\n0\t1000\t1700001001000000000\t/ptbuild/src/build/temp.linux/y.o\tb\n"
+		   "0\t2000\t1700001002000000000\tsub/z.o\tc\n");
+	collect(f);
+	assert_int_equal(f->units.logs, 2);
+	assert_int_equal(f->units.count, 7);
+	unit(f, "temp.linux/y.o");
+	unit(f, "temp.linux/sub/z.o");
+}
+
+static void a_log_that_cannot_be_read_is_passed_over(void **state)
+{
+	struct fixture *f = *state;
+	test_write(test_path("src/build/deep/.ninja_log"), "something else\n");
+	collect(f);
+	assert_int_equal(f->units.logs, 1);
+	assert_int_equal(f->units.count, 5);
+}
+
+static void without_a_tree_there_are_no_units(void **state)
+{
+	struct fixture *f = *state;
+	report_units_collect(test_path("none"), &f->watched, 0, NULL, test_run(), &f->arena, &f->units);
+	assert_int_equal(f->units.count, 0);
+	assert_int_equal(f->units.slots, 0);
+}
+
+static void figures_for_the_record(void **state)
+{
+	struct fixture *f = *state;
+	collect(f);
+	AUTO_JSON json_t *units = report_units_json(&f->units);
+	assert_int_equal(json_integer_value(json_object_get(units, "count")), 5);
+	assert_int_equal(json_integer_value(json_object_get(units, "compiled")), 3);
+	assert_int_equal(json_integer_value(json_object_get(units, "from_compiler_cache")), 1);
+	assert_int_equal(json_integer_value(json_object_get(units, "by_earlier_run")), 1);
+	const json_t *slowest = json_object_get(units, "slowest"), *largest = json_object_get(units, "largest");
+	assert_string_equal(json_string_value(json_object_get(json_array_get(slowest, 0), "unit")), "CMakeFiles/x.dir/first.cpp.o");
+	assert_int_equal(json_array_size(largest), 2);
+	assert_string_equal(json_string_value(json_object_get(json_array_get(largest, 0), "unit")), "lib/libx.so");
+	AUTO_JSON json_t *cache = report_ccache_json(&f->units.ccache, "4.11.2", "depend", NULL);
+	assert_int_equal(json_integer_value(json_object_get(cache, "hits")), 1);
+	assert_int_equal(json_integer_value(json_object_get(cache, "misses")), 2);
+	assert_string_equal(json_string_value(json_object_get(cache, "version")), "4.11.2");
+	assert_string_equal(json_string_value(json_object_get(cache, "mode")), "depend");
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(cache, "counters"), "direct_cache_hit")), 1);
+}
+
+#define HOSTILE "</script><script>alert(1)</script><!--"
+
+static const char *wheel(struct fixture *f)
+{
+	struct zip_writer *z;
+	uint8_t sha256[32];
+	const char *path = arena_strdup(&f->arena, test_path("x.whl"));
+	AUTO_FREE char *large = calloc(1, 3000000);
+	assert_non_null(large);
+	uint32_t x = 1;
+	for (size_t i = 0; i < 3000000; i++) { /* nothing that could be deflated */
+		x = x * 1664525 + 1013904223;
+		large[i] = (char)(x >> 24);
+	}
+	assert_ok(zip_create(path, 0, 1, 5, &z, &f->err), &f->err);
+	assert_ok(zip_add_data(z, "torch/lib/libx.so", large, 3000000, &f->err), &f->err);
+	assert_ok(zip_add_data(z, "torch/" HOSTILE ".py", large, 90000, &f->err), &f->err);
+	for (unsigned i = 0; i < 30; i++)
+		assert_ok(zip_add_data(z, arena_printf(&f->arena, "torch/include/%u.h", i), large, 50, &f->err), &f->err);
+	assert_ok(zip_finish(z, sha256, &f->err), &f->err);
+	return path;
+}
+
+static void sizes_as_a_tree(void **state)
+{
+	struct fixture *f = *state;
+	AUTO_JSON json_t *sizes = NULL;
+	assert_ok(report_sizes(wheel(f), &sizes, &f->err), &f->err);
+	assert_int_equal(json_integer_value(json_object_get(sizes, "k")), 32);
+	assert_int_equal(json_integer_value(json_object_get(sizes, "r")), 3000000 + 90000 + 30 * 50);
+	const json_t *torch = json_array_get(json_object_get(sizes, "c"), 0), *child;
+	size_t i;
+	json_int_t raw = 0, packed = 0;
+	bool small = false;
+	assert_string_equal(json_string_value(json_object_get(torch, "n")), "torch");
+	json_array_foreach(json_object_get(torch, "c"), i, child)
+	{
+		raw += json_integer_value(json_object_get(child, "r"));
+		packed += json_integer_value(json_object_get(child, "p"));
+		const json_t *below = json_array_get(json_object_get(child, "c"), 0);
+		small = small || (below && strcmp(json_string_value(json_object_get(below, "n")), "30 small .h files") == 0);
+	}
+	assert_true(small);
+	assert_int_equal(raw, json_integer_value(json_object_get(torch, "r")));
+	assert_int_equal(packed, json_integer_value(json_object_get(torch, "p")));
+}
+
+static size_t count_of(const char *text, const char *part)
+{
+	size_t n = 0;
+	for (; (text = strstr(text, part)); text += strlen(part))
+		n++;
+	return n;
+}
+
+static void a_page_that_no_name_can_break(void **state)
+{
+	struct fixture *f = *state;
+	AUTO_JSON json_t *record = json_pack("{s:s,s:s}", "wheel", HOSTILE "\"'&.whl", "variant", HOSTILE), *data = NULL;
+	collect(f);
+	f->units.units[0].path = "dir/" HOSTILE "\xff.o";
+	const struct report_request q = {.record = record, .units = &f->units, .watched = &f->watched, .wheel = wheel(f)};
+	assert_ok(report_write(&q, test_path("build.html"), &f->err), &f->err);
+	char *page = test_read(test_path("build.html"));
+	assert_non_null(page);
+	assert_int_equal(count_of(page, "<script"), 2);
+	assert_int_equal(count_of(page, "</script"), 2);
+	assert_int_equal(count_of(page, "<!--"), 0);
+	assert_contains(page, "<title>&#60;/script&#62;");
+	for (const char *p = page; (p = strstr(p, "http")); p++) /* nothing is loaded */
+		assert_true(strncmp(p, "http-equiv", 10) == 0);
+	/* The document in it is whole, and says what went in. */
+	char *from = strstr(page, "id=\"data\">") + strlen("id=\"data\">"), *to = strstr(from, "</script>");
+	data = json_loadb(from, (size_t)(to - from), 0, NULL);
+	assert_non_null(data);
+	assert_string_equal(json_string_value(json_object_get(json_object_get(data, "record"), "variant")), HOSTILE);
+	const json_t *rows = json_object_get(data, "units");
+	assert_int_equal(json_array_size(rows), 5);
+	assert_contains(json_string_value(json_array_get(json_array_get(rows, 0), 0)), "dir/" HOSTILE);
+	free(page);
+}
+
+static void a_wheel_that_is_none_is_an_error_and_leaves_nothing(void **state)
+{
+	struct fixture *f = *state;
+	AUTO_JSON json_t *record = json_object();
+	collect(f);
+	test_write(test_path("x.whl"), "no archive");
+	const struct report_request q = {.record = record, .units = &f->units, .watched = &f->watched, .wheel = test_path("x.whl")};
+	assert_err(report_write(&q, test_path("build.html"), &f->err), &f->err, ERR_INTEGRITY, "x.whl");
+	assert_null(test_read(test_path("build.html")));
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(units_and_how_they_were_made),
+		T(only_what_a_compiler_made_now_is_remembered),
+		T(logs_deeper_in_the_tree_are_found),
+		T(a_log_that_cannot_be_read_is_passed_over),
+		T(without_a_tree_there_are_no_units),
+		T(figures_for_the_record),
+		T(sizes_as_a_tree),
+		T(a_page_that_no_name_can_break),
+		T(a_wheel_that_is_none_is_an_error_and_leaves_nothing),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
