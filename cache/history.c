@@ -122,7 +122,7 @@ int history_parse(const char *text, size_t len, const char *name, struct arena *
 	if (!take_number(&body, UINT32_MAX, &builds) || body != end + 1)
 		return err_set(e, ERR_INTEGRITY, "%s:1: no number of builds", name);
 	h.builds = (unsigned)builds;
-	if (parse_units(body, name, a, &h, e) != 0)
+	if (parse_units(body, name, a, &h, e) < 0)
 		return -1;
 	*ret = h;
 	return 0;
@@ -145,7 +145,7 @@ static void read_file(const char *path, const struct run *run, struct arena *a, 
 	*ret = (struct history){0};
 	if (!fs_exists(path))
 		return;
-	if (fs_read(path, MAX_FILE, &text, &e) != 0 || history_parse(buf_cstr(&text), text.len, path, a, ret, &e) != 0)
+	if (fs_read(path, MAX_FILE, &text, &e) < 0 || history_parse(buf_cstr(&text), text.len, path, a, ret, &e) < 0)
 		log_warn(run->log, "what earlier builds took is not known: %s", e.msg);
 }
 
@@ -265,11 +265,11 @@ int history_merge(struct store *s, const char *package, const char *release, con
 	struct history h;
 	char key[DIGEST_HEX_LEN + 1];
 	const char *path;
-	if (file_path(s, package, release, &a, &path, e) != 0)
+	if (file_path(s, package, release, &a, &path, e) < 0)
 		return -1;
 	const char *name = path_base(path);
 	digest_data(name, strlen(name), key);
-	if (fs_mkdirs(path_dir(&a, path), e) != 0 || store_lock(s, "history", key, run, &lock, e) != 0)
+	if (fs_mkdirs(path_dir(&a, path), e) < 0 || store_lock(s, "history", key, run, &lock, e) < 0)
 		return -1;
 	read_file(path, run, &a, &h);
 	merge(&h, units, count, &a);

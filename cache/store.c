@@ -202,7 +202,7 @@ int store_stage(struct store *s, struct arena *a, const char **ret, struct err *
 {
 	for (int attempt = 0; attempt < 100; attempt++) {
 		unsigned char random[8];
-		if (os_random(random, sizeof(random)) != 0)
+		if (os_random(random, sizeof(random)) < 0)
 			return err_errno(e, ERR_SYSTEM, "cannot get random bytes");
 		uint64_t id = 0;
 		for (size_t i = 0; i < sizeof(random); i++)

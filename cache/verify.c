@@ -121,7 +121,7 @@ int store_verify_all(struct store *s, bool move, unsigned threads, const struct 
 	int ends[2];
 	if (run_check(run, e) < 0)
 		return -1;
-	if (os_pipe(ends) != 0)
+	if (os_pipe(ends) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot make a pipe");
 	AUTO_FD int cancel = ends[0];
 	struct verifier v = {.s = s, .run = {.log = &quiet, .cancel_fd = cancel}, .stop = ends[1]};

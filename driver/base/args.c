@@ -165,7 +165,7 @@ int args_parse(const struct arg_def *const *tables, size_t ntables, void *target
 	       struct strlist *positional, struct err *e)
 {
 	struct parse p = {.tables = tables, .ntables = ntables, .argc = argc, .argv = argv, .arena = a, .positional = positional};
-	if (parse_words(&p, e) != 0)
+	if (parse_words(&p, e) < 0)
 		return -1;
 	p.target = target;
 	return parse_words(&p, e);

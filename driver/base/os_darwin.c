@@ -29,14 +29,14 @@ int os_open_cancel(void)
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 	struct sigaction a = {.sa_handler = on_stop, .sa_flags = SA_RESTART};
 	int ends[2];
-	if (os_pipe(ends) != 0)
+	if (os_pipe(ends) < 0)
 		return -1;
 	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
 	(void)fcntl(ends[1], F_SETFL, O_NONBLOCK);
 	stop_end = ends[1];
 	sigemptyset(&a.sa_mask);
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
-		if (sigaction(signals[i], &a, NULL) != 0)
+		if (sigaction(signals[i], &a, NULL) < 0)
 			return -1;
 	return ends[0];
 }
@@ -63,7 +63,7 @@ const char *os_errno_text(int number)
 
 int os_pipe(int ends[2])
 {
-	if (pipe(ends) != 0)
+	if (pipe(ends) < 0)
 		return -1;
 	(void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
 	(void)fcntl(ends[1], F_SETFD, FD_CLOEXEC);

@@ -23,7 +23,7 @@ int os_open_cancel(void)
 	sigaddset(&stop, SIGINT);
 	sigaddset(&stop, SIGTERM);
 	sigaddset(&stop, SIGHUP);
-	if (sigprocmask(SIG_BLOCK, &stop, NULL) != 0)
+	if (sigprocmask(SIG_BLOCK, &stop, NULL) < 0)
 		return -1;
 	return signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK);
 }

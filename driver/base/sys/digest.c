@@ -89,7 +89,7 @@ int digest_file(const char *path, char out[DIGEST_HEX_LEN + 1], struct err *e)
 	/* O_NONBLOCK: opening a FIFO must not wait for a writer. */
 	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	struct stat st;
-	if (fd < 0 || fstat(fd, &st) != 0)
+	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, ERR_SYSTEM, "cannot read '%s': not a regular file", path);

@@ -35,7 +35,7 @@ int fs_read(const char *path, uint64_t max, struct buf *out, struct err *e)
 	/* O_NONBLOCK: opening a FIFO must not wait for a writer. */
 	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	struct stat st;
-	if (fd < 0 || fstat(fd, &st) != 0)
+	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, ERR_SYSTEM, "cannot read '%s': not a regular file", path);
@@ -98,9 +98,9 @@ int fs_write_atomic(const char *path, const void *data, size_t len, mode_t mode,
 	AUTO_FD int fd = fs_neighbour(path, mode, &a, &name, e);
 	if (fd < 0)
 		return -1;
-	if (fs_write_all(fd, data, len, path, e) != 0)
+	if (fs_write_all(fd, data, len, path, e) < 0)
 		goto undo;
-	if (fsync(fd) != 0 || rename(name, path) != 0) {
+	if (fsync(fd) < 0 || rename(name, path) < 0) {
 		err_errno(e, ERR_SYSTEM, "cannot write '%s'", path);
 		goto undo;
 	}
@@ -120,7 +120,7 @@ int fs_mkdirs(const char *path, struct err *e)
 		bool last = *p == '\0';
 		*p = '\0';
 		/* EEXIST is not the only "it is there": an automounter or a read-only parent may say EROFS or EACCES. */
-		if (*part && mkdir(part, 0755) != 0 && !fs_is_dir(part)) {
+		if (*part && mkdir(part, 0755) < 0 && !fs_is_dir(part)) {
 			if (errno == EEXIST)
 				errno = ENOTDIR;
 			return err_errno(e, ERR_SYSTEM, "cannot make directory '%s'", part);
@@ -136,7 +136,7 @@ int fs_sync_dir(const char *path, struct err *e)
 {
 	AUTO_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	/* EINVAL: a file system that has no such notion (some network and FUSE ones) loses nothing by it. */
-	if (fd < 0 || (fsync(fd) != 0 && errno != EINVAL))
+	if (fd < 0 || (fsync(fd) < 0 && errno != EINVAL))
 		return err_errno(e, ERR_SYSTEM, "cannot sync directory '%s'", path);
 	return 0;
 }
@@ -144,7 +144,7 @@ int fs_sync_dir(const char *path, struct err *e)
 int fs_sync_file(const char *path, struct err *e)
 {
 	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || fsync(fd) != 0)
+	if (fd < 0 || fsync(fd) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot sync '%s'", path);
 	return 0;
 }
@@ -152,7 +152,7 @@ int fs_sync_file(const char *path, struct err *e)
 int fs_rename(const char *from, const char *to, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	if (rename(from, to) != 0)
+	if (rename(from, to) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot rename '%s' to '%s'", from, to);
 	return fs_sync_dir(path_dir(&a, to), e);
 }
@@ -199,7 +199,7 @@ int fs_free_bytes(const char *path, uint64_t *ret, struct err *e)
 	AUTO_ARENA struct arena a = {0};
 	struct statvfs v;
 	const char *p = path;
-	while (statvfs(p, &v) != 0) {
+	while (statvfs(p, &v) < 0) {
 		if (errno != ENOENT || strcmp(p, ".") == 0 || strcmp(p, "/") == 0)
 			return err_errno(e, ERR_SYSTEM, "cannot measure the free space of '%s'", path);
 		p = path_dir(&a, p);

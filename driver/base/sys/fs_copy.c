@@ -45,7 +45,7 @@ static int copy_bytes(int in, int out, const struct buf *rel, struct err *e)
 			return copy_error(rel, e);
 		if (n == 0)
 			return 0;
-		if (fs_write_all(out, chunk, (size_t)n, buf_cstr(rel), e) != 0)
+		if (fs_write_all(out, chunk, (size_t)n, buf_cstr(rel), e) < 0)
 			return -1;
 	}
 }
@@ -54,15 +54,15 @@ static int copy_file_at(int from, int to, const char *name, const struct buf *re
 {
 	AUTO_FD int in = openat(from, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
-	if (in < 0 || fstat(in, &st) != 0)
+	if (in < 0 || fstat(in, &st) < 0)
 		return copy_error(rel, e);
 	AUTO_FD int out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (out < 0)
 		return copy_error(rel, e);
-	if (copy_bytes(in, out, rel, e) != 0)
+	if (copy_bytes(in, out, rel, e) < 0)
 		return -1;
 	const struct timespec times[2] = {st.st_atim, st.st_mtim};
-	if (fchmod(out, st.st_mode & 07777) != 0 || futimens(out, times) != 0)
+	if (fchmod(out, st.st_mode & 07777) < 0 || futimens(out, times) < 0)
 		return copy_error(rel, e);
 	return 0;
 }
@@ -79,7 +79,7 @@ static int copy_link_at(int from, int to, const char *name, const struct stat *s
 	}
 	target[n] = '\0';
 	const struct timespec times[2] = {st->st_atim, st->st_mtim};
-	if (symlinkat(target, to, name) != 0 || utimensat(to, name, times, AT_SYMLINK_NOFOLLOW) != 0)
+	if (symlinkat(target, to, name) < 0 || utimensat(to, name, times, AT_SYMLINK_NOFOLLOW) < 0)
 		return copy_error(rel, e);
 	return 0;
 }
@@ -89,7 +89,7 @@ static int copy_dir_at(int from, const char *from_name, int to, const char *to_n
 static int copy_entry(int from, int to, const char *name, struct buf *rel, int depth, struct err *e)
 {
 	struct stat st;
-	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return copy_error(rel, e);
 	if (S_ISDIR(st.st_mode))
 		return copy_dir_at(from, name, to, name, rel, depth + 1, e);
@@ -116,7 +116,7 @@ static int copy_entries(int in, int out, struct buf *rel, int depth, struct err 
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
 		size_t before = push(rel, entry->d_name);
-		if (copy_entry(in, out, entry->d_name, rel, depth, e) != 0)
+		if (copy_entry(in, out, entry->d_name, rel, depth, e) < 0)
 			return -1;
 		pop(rel, before);
 	}
@@ -129,18 +129,18 @@ static int copy_dir_at(int from, const char *from_name, int to, const char *to_n
 	/* Only the directory named by the caller may be a link. */
 	AUTO_FD int in = openat(from, from_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth ? O_NOFOLLOW : 0));
 	struct stat st;
-	if (in < 0 || fstat(in, &st) != 0)
+	if (in < 0 || fstat(in, &st) < 0)
 		return copy_error(rel, e);
-	if (mkdirat(to, to_name, 0700) != 0)
+	if (mkdirat(to, to_name, 0700) < 0)
 		return copy_error(rel, e);
 	AUTO_FD int out = openat(to, to_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (out < 0)
 		return copy_error(rel, e);
-	if (copy_entries(steal_fd(&in), out, rel, depth, e) != 0)
+	if (copy_entries(steal_fd(&in), out, rel, depth, e) < 0)
 		return -1;
 	/* Last, since each new entry changes the time, and the bits may forbid writing. */
 	const struct timespec times[2] = {st.st_atim, st.st_mtim};
-	if (fchmod(out, st.st_mode & 07777) != 0 || futimens(out, times) != 0)
+	if (fchmod(out, st.st_mode & 07777) < 0 || futimens(out, times) < 0)
 		return copy_error(rel, e);
 	return 0;
 }
@@ -156,7 +156,7 @@ int fs_copy_tree(const char *from, const char *to, struct err *e)
 	if (copy_dir_at(AT_FDCWD, from, AT_FDCWD, to, &rel, 0, e) == 0)
 		return 0;
 	struct err ignored;
-	if (fs_remove_tree(to, &ignored) != 0)
+	if (fs_remove_tree(to, &ignored) < 0)
 		err_hint(e, "remove the incomplete copy '%s'", to);
 	return err_wrap(e, "copying '%s' to '%s'", from, to);
 }
@@ -167,11 +167,11 @@ int fs_copy_fd(const char *from, int out, struct err *e)
 	buf_addstr(&rel, from);
 	AUTO_FD int in = open(from, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
-	if (in < 0 || fstat(in, &st) != 0)
+	if (in < 0 || fstat(in, &st) < 0)
 		return copy_error(&rel, e);
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, ERR_SYSTEM, "cannot copy '%s': not a regular file", from);
-	if (copy_bytes(in, out, &rel, e) != 0)
+	if (copy_bytes(in, out, &rel, e) < 0)
 		return -1;
 	return fchmod(out, st.st_mode & 07777) == 0 ? 0 : copy_error(&rel, e);
 }
@@ -183,9 +183,9 @@ int fs_copy(const char *from, const char *to, struct err *e)
 	AUTO_FD int out = fs_neighbour(to, 0600, &a, &name, e);
 	if (out < 0)
 		return -1;
-	if (fs_copy_fd(from, out, e) != 0)
+	if (fs_copy_fd(from, out, e) < 0)
 		goto undo;
-	if (rename(name, to) != 0) {
+	if (rename(name, to) < 0) {
 		err_errno(e, ERR_SYSTEM, "cannot write '%s'", to);
 		goto undo;
 	}

@@ -23,7 +23,7 @@ static bool is_neighbour(const char *name)
 static bool hold(int fd)
 {
 	struct stat st;
-	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
 		return false;
 	return fstat(fd, &st) == 0 && st.st_nlink != 0;
 }
@@ -33,7 +33,7 @@ int fs_neighbour(const char *path, mode_t mode, struct arena *a, char **ret_name
 {
 	for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
 		uint64_t id;
-		if (os_random(&id, sizeof(id)) != 0)
+		if (os_random(&id, sizeof(id)) < 0)
 			break;
 		char *name = arena_printf(a, "%s/" PREFIX "%016llx", path_dir(a, path), (unsigned long long)id);
 		int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
@@ -56,7 +56,7 @@ int fs_sweep(const char *dir, struct err *e)
 	struct strlist names = {0};
 	if (!fs_exists(dir))
 		return 0;
-	if (fs_list(dir, &a, &names, e) != 0)
+	if (fs_list(dir, &a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		struct stat st;
@@ -64,9 +64,9 @@ int fs_sweep(const char *dir, struct err *e)
 		if (!is_neighbour(names.items[i]))
 			continue;
 		AUTO_FD int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-		if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || flock(fd, LOCK_EX | LOCK_NB) != 0)
+		if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || flock(fd, LOCK_EX | LOCK_NB) < 0)
 			continue;
-		if (unlink(path) != 0 && errno != ENOENT)
+		if (unlink(path) < 0 && errno != ENOENT)
 			return err_errno(e, ERR_SYSTEM, "cannot remove '%s'", path);
 	}
 	return 0;

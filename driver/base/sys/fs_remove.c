@@ -60,7 +60,7 @@ static int remove_entries(struct removal *r, int dir, int depth, struct err *e)
 			if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 				continue;
 			found = true;
-			if (remove_entry(r, dir, entry->d_name, depth, e) != 0)
+			if (remove_entry(r, dir, entry->d_name, depth, e) < 0)
 				return -1;
 		}
 	}
@@ -99,9 +99,9 @@ static int remove_entry(struct removal *r, int dir, const char *name, int depth,
 			errno = why;
 		return remove_error(r, name, e);
 	}
-	if (remove_entries(r, fd, depth + 1, e) != 0)
+	if (remove_entries(r, fd, depth + 1, e) < 0)
 		return -1;
-	if (unlinkat(dir, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
+	if (unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
 		return remove_error(r, name, e);
 	return 0;
 }
@@ -131,9 +131,9 @@ int fs_remove_tree(const char *path, struct err *e)
 	if (top < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot remove '%s'", path);
 	r.top = top;
-	if (remove_entries(&r, top, 0, e) != 0)
+	if (remove_entries(&r, top, 0, e) < 0)
 		return -1;
-	if (rmdir(name) != 0 && errno != ENOENT)
+	if (rmdir(name) < 0 && errno != ENOENT)
 		return err_errno(e, ERR_SYSTEM, "cannot remove '%s'", path);
 	return 0;
 }

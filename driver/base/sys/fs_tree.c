@@ -80,7 +80,7 @@ static int read_entries(int fd, struct arena *a, struct entries *ret, const stru
 		if (is_dots(entry->d_name))
 			continue;
 		struct stat st;
-		if (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+		if (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
 			if (w->busy && errno == ENOENT)
 				continue;
 			return walk_error(w, "list", e);
@@ -95,7 +95,7 @@ static int read_entries(int fd, struct arena *a, struct entries *ret, const stru
 static int sync_file_at(int dir, const char *name, const struct walk *w, struct err *e)
 {
 	AUTO_FD int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0 || fsync(fd) != 0)
+	if (fd < 0 || fsync(fd) < 0)
 		return walk_error(w, "sync", e);
 	return 0;
 }
@@ -123,7 +123,7 @@ static int walk_dir(struct walk *w, int parent, const char *name, int depth, str
 		return walk_error(w, "open", e);
 	AUTO_ARENA struct arena a = {0};
 	struct entries list = {0};
-	if (read_entries(fd, &a, &list, w, e) != 0)
+	if (read_entries(fd, &a, &list, w, e) < 0)
 		return -1;
 	for (size_t i = 0; i < list.count; i++) {
 		size_t before = w->rel.len;
@@ -133,7 +133,7 @@ static int walk_dir(struct walk *w, int parent, const char *name, int depth, str
 		if (rc)
 			return rc;
 	}
-	if (w->sync && fsync(fd) != 0 && errno != EINVAL)
+	if (w->sync && fsync(fd) < 0 && errno != EINVAL)
 		return walk_error(w, "sync", e);
 	return 0;
 }
@@ -174,7 +174,7 @@ static int add_size(const char *rel, const struct stat *st, void *user, struct e
 int fs_tree_size(const char *path, uint64_t *ret, struct err *e)
 {
 	uint64_t total = 0;
-	if (fs_walk_busy(path, add_size, &total, e) != 0)
+	if (fs_walk_busy(path, add_size, &total, e) < 0)
 		return -1;
 	*ret = total;
 	return 0;

@@ -51,7 +51,7 @@ static int dump(const json_t *j, struct buf *b, struct err *e)
 int json_print(const json_t *j, struct err *e)
 {
 	AUTO_BUF struct buf b = {0};
-	if (dump(j, &b, e) != 0)
+	if (dump(j, &b, e) < 0)
 		return -1;
 	/* What was printed through stdio before comes first. */
 	if (fflush(stdout) != 0)
@@ -62,13 +62,13 @@ int json_print(const json_t *j, struct err *e)
 int json_write(const json_t *j, const char *path, struct err *e)
 {
 	AUTO_BUF struct buf b = {0};
-	return dump(j, &b, e) != 0 ? -1 : fs_write_atomic(path, b.data, b.len, 0644, e);
+	return dump(j, &b, e) < 0 ? -1 : fs_write_atomic(path, b.data, b.len, 0644, e);
 }
 
 int json_read(const char *path, json_t **ret, struct err *e)
 {
 	AUTO_BUF struct buf b = {0};
-	if (fs_read(path, MAX_FILE, &b, e) != 0)
+	if (fs_read(path, MAX_FILE, &b, e) < 0)
 		return -1;
 	json_error_t why;
 	json_t *j = json_loadb(buf_cstr(&b), b.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);

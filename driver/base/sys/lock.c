@@ -55,12 +55,12 @@ int lock_try(struct lock *l, const char *path, bool shared, bool *ret_got, struc
 		int rc;
 		do {
 			rc = flock(fd, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB);
-		} while (rc != 0 && errno == EINTR);
-		if (rc != 0 && errno == EWOULDBLOCK) {
+		} while (rc < 0 && errno == EINTR);
+		if (rc < 0 && errno == EWOULDBLOCK) {
 			*ret_got = false;
 			return 0;
 		}
-		if (rc != 0)
+		if (rc < 0)
 			return err_errno(e, ERR_SYSTEM, "cannot lock '%s'", path);
 		if (!is_current(fd, path))
 			continue;
@@ -75,11 +75,11 @@ int lock_acquire(struct lock *l, const char *path, bool shared, const struct run
 {
 	for (bool said = false;; said = true) {
 		bool got = false;
-		if (lock_try(l, path, shared, &got, e) != 0)
+		if (lock_try(l, path, shared, &got, e) < 0)
 			return -1;
 		if (got)
 			return 0;
-		if (run_check(run, e) != 0)
+		if (run_check(run, e) < 0)
 			return -1;
 		long holder = said ? 0 : read_holder(path);
 		if (holder > 0)

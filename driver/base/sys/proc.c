@@ -120,14 +120,14 @@ static int watch(struct child *c, const struct run *run, struct err *e)
 		double now = log_seconds();
 		/* First the process, then its output: what it wrote before its end is in the pipes by then. */
 		note_death(c, now);
-		if (read_streams(c, c->stopping ? &ignored : e) != 0 && !c->stopping)
+		if (read_streams(c, c->stopping ? &ignored : e) < 0 && !c->stopping)
 			stop(c, now);
 		if (is_done(c, now))
 			return c->stopping ? -1 : 0;
 		if (!c->stopping && !c->dead && c->spec->timeout_s > 0 && now >= c->started + c->spec->timeout_s) {
 			err_set(e, ERR_SYSTEM, "timed out after %g s: '%s'", c->spec->timeout_s, c->spec->argv[0]);
 			stop(c, now);
-		} else if (!c->stopping && (run_check(run, e) != 0 || (!c->dead && tick(c, now, e) != 0))) {
+		} else if (!c->stopping && (run_check(run, e) < 0 || (!c->dead && tick(c, now, e) < 0))) {
 			stop(c, now);
 		} else if (now >= c->kill_at) {
 			(void)kill(c->pid, c->spec->attached ? SIGKILL : PROC_KEEPER_KILL);
@@ -157,7 +157,7 @@ static void reap(const struct child *c, struct proc_result *r)
 static int open_stream(struct proc_stream *s)
 {
 	int fds[2];
-	if (os_pipe(fds) != 0)
+	if (os_pipe(fds) < 0)
 		return -1;
 	s->fd = fds[0];
 	(void)fcntl(fds[0], F_SETFL, O_NONBLOCK);
@@ -175,7 +175,7 @@ static int start(struct child *c, struct err *e)
 	}
 	if (spec->attached) {
 		c->started = log_seconds();
-		if (proc_spawn(spec, path, STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, &c->pid, e) != 0)
+		if (proc_spawn(spec, path, STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, &c->pid, e) < 0)
 			return -1;
 		c->pidfd = os_process_fd(c->pid);
 		return 0;
@@ -189,7 +189,7 @@ static int start(struct child *c, struct err *e)
 	c->streams[0].out = spec->out;
 	c->streams[1].out = spec->err;
 	c->started = log_seconds();
-	if (proc_spawn(spec, path, null, out, err, &c->pid, e) != 0)
+	if (proc_spawn(spec, path, null, out, err, &c->pid, e) < 0)
 		return -1;
 	c->pidfd = os_process_fd(c->pid);
 	return 0;
@@ -197,7 +197,7 @@ static int start(struct child *c, struct err *e)
 
 int proc_run(const struct proc_spec *spec, const struct run *run, struct proc_result *ret, struct err *e)
 {
-	if (run_check(run, e) != 0)
+	if (run_check(run, e) < 0)
 		return -1;
 	struct child c = {.spec = spec,
 			  .pidfd = -1,
@@ -247,7 +247,7 @@ int proc_capture(const char *const *argv, const struct run *run, struct buf *out
 	AUTO_BUF struct buf errors = {0};
 	const struct proc_spec spec = {.argv = argv, .out = &text, .err = &errors};
 	struct proc_result r;
-	if (proc_run(&spec, run, &r, e) != 0)
+	if (proc_run(&spec, run, &r, e) < 0)
 		return -1;
 	cut_white(&text);
 	cut_white(&errors);

@@ -69,7 +69,7 @@ int proc_stream_read(struct proc_stream *s, const struct proc_spec *spec, int lo
 			keep(s->out, spec->max_output, chunk, (size_t)n);
 		if (spec->on_line)
 			take_lines(s, spec, chunk, (size_t)n);
-		if (log_fd >= 0 && fs_write_all(log_fd, chunk, (size_t)n, spec->log_path, e) != 0)
+		if (log_fd >= 0 && fs_write_all(log_fd, chunk, (size_t)n, spec->log_path, e) < 0)
 			return -1;
 	}
 	return 0;

@@ -59,21 +59,21 @@ static void child_signals(void)
 static _Noreturn void child_main(const struct proc_spec *spec, const char *path, int *fds, int count, int report, pid_t parent)
 {
 	int moved = fcntl(report, F_DUPFD_CLOEXEC, count);
-	if (moved < 0 || child_place(fds, count) != 0)
+	if (moved < 0 || child_place(fds, count) < 0)
 		child_fail(moved < 0 ? report : moved, STAGE_SETUP);
 	report = moved;
 	child_close_from(count);
 	/* A keeper that is killed outright leaves no program behind. It may be gone already. */
-	if (os_die_with_parent() != 0 || getppid() != parent)
+	if (os_die_with_parent() < 0 || getppid() != parent)
 		child_fail(report, STAGE_SETUP);
 	if (spec->file_limit) {
 		const struct rlimit limit = {.rlim_cur = spec->file_limit, .rlim_max = spec->file_limit};
-		if (setrlimit(RLIMIT_FSIZE, &limit) != 0)
+		if (setrlimit(RLIMIT_FSIZE, &limit) < 0)
 			child_fail(report, STAGE_SETUP);
 	}
 	if (spec->umask)
 		(void)umask(spec->umask);
-	if (spec->cwd && chdir(spec->cwd) != 0)
+	if (spec->cwd && chdir(spec->cwd) < 0)
 		child_fail(report, STAGE_CWD);
 	child_signals();
 	execve(path, (char *const *)spec->argv, spec->envp ? (char *const *)spec->envp : environ);
@@ -83,7 +83,7 @@ static _Noreturn void child_main(const struct proc_spec *spec, const char *path,
 /* The child becomes the keeper, its child the program. */
 static _Noreturn void keeper_main(const struct proc_spec *spec, const char *path, int *fds, int count, int report, pid_t parent)
 {
-	if (setpgid(0, 0) != 0 || proc_keeper_start(parent) != 0)
+	if (setpgid(0, 0) < 0 || proc_keeper_start(parent) < 0)
 		child_fail(report, STAGE_SETUP);
 	pid_t self = getpid();
 	pid_t program = fork();
@@ -113,7 +113,7 @@ static int read_failure(int fd, const struct proc_spec *spec, struct err *e)
 int proc_spawn(const struct proc_spec *spec, const char *path, int in, int out, int err, pid_t *ret, struct err *e)
 {
 	int pipe_fds[2];
-	if (os_pipe(pipe_fds) != 0)
+	if (os_pipe(pipe_fds) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot start '%s'", spec->argv[0]);
 	AUTO_FD int report = pipe_fds[0];
 	AUTO_ARENA struct arena a = {0};

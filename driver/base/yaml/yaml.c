@@ -58,9 +58,9 @@ int yaml_load(const char *path, const cyaml_schema_value_t *schema, struct arena
 	AUTO_BUF struct buf text = {0};
 	AUTO_ARENA struct arena scratch = {0};
 	struct yaml_tree tree;
-	if (yaml_tree_read(path, &text, e) != 0 || yaml_tree_parse(path, &text, &scratch, &tree, e) != 0)
+	if (yaml_tree_read(path, &text, e) < 0 || yaml_tree_parse(path, &text, &scratch, &tree, e) < 0)
 		return -1;
-	if (yaml_check(path, &tree, schema, e) != 0)
+	if (yaml_check(path, &tree, schema, e) < 0)
 		return -1;
 	struct words words = {0};
 	const cyaml_config_t config = {

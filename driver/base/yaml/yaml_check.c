@@ -73,7 +73,7 @@ static int check_mapping(const struct place *p, const struct yaml_tree *t, const
 		if (!item && !(f->value.flags & CYAML_FLAG_OPTIONAL))
 			return err_set(e, ERR_CONFIG, "%s:%u: missing key '%s'", p->path, t->line, f->key);
 		const struct place below = {.path = p->path, .name = f->key};
-		if (item && check_value(&below, item, &f->value, e) != 0)
+		if (item && check_value(&below, item, &f->value, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -86,7 +86,7 @@ static int check_list(const struct place *p, const struct yaml_tree *t, const cy
 	if (t->count > schema->sequence.max)
 		return err_set(e, ERR_CONFIG, "%s:%u: '%s' takes at most %u entries", p->path, t->line, p->name, schema->sequence.max);
 	for (size_t i = 0; i < t->count; i++)
-		if (check_value(p, &t->items[i], schema->sequence.entry, e) != 0)
+		if (check_value(p, &t->items[i], schema->sequence.entry, e) < 0)
 			return -1;
 	return 0;
 }
@@ -153,7 +153,7 @@ static int check_value(const struct place *p, const struct yaml_tree *t, const c
 		want = YAML_MAPPING;
 	else if (schema->type == CYAML_SEQUENCE || schema->type == CYAML_SEQUENCE_FIXED || schema->type == CYAML_FLAGS)
 		want = YAML_LIST;
-	if (expect_kind(p, t, want, e) != 0)
+	if (expect_kind(p, t, want, e) < 0)
 		return -1;
 	if (schema->type == CYAML_MAPPING)
 		return check_mapping(p, t, schema, e);

@@ -14,7 +14,7 @@ int yaml_lines_load(const char *path, struct arena *a, struct yaml_lines **ret, 
 {
 	AUTO_BUF struct buf text = {0};
 	struct yaml_tree tree;
-	if (yaml_tree_read(path, &text, e) != 0 || yaml_tree_parse(path, &text, a, &tree, e) != 0)
+	if (yaml_tree_read(path, &text, e) < 0 || yaml_tree_parse(path, &text, a, &tree, e) < 0)
 		return -1;
 	struct yaml_lines *l = arena_alloc(a, sizeof(*l));
 	l->root = tree;

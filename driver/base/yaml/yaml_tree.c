@@ -180,13 +180,13 @@ static int parse_list(struct source *s, struct yaml_tree *t, int depth, struct e
 {
 	size_t cap = 0;
 	for (;;) {
-		if (next_event(s, e) != 0)
+		if (next_event(s, e) < 0)
 			return -1;
 		if (s->event.type == YAML_SEQUENCE_END_EVENT)
 			return 0;
 		struct yaml_tree *item = add_item(s, t, &cap);
 		item->line = event_line(s);
-		if (parse_node(s, item, depth + 1, e) != 0)
+		if (parse_node(s, item, depth + 1, e) < 0)
 			return -1;
 	}
 }
@@ -211,18 +211,18 @@ static int parse_mapping(struct source *s, struct yaml_tree *t, int depth, struc
 {
 	size_t cap = 0;
 	for (;;) {
-		if (next_event(s, e) != 0)
+		if (next_event(s, e) < 0)
 			return -1;
 		if (s->event.type == YAML_MAPPING_END_EVENT)
 			break;
-		if (refuse_extras(s, e) != 0)
+		if (refuse_extras(s, e) < 0)
 			return -1;
 		if (s->event.type != YAML_SCALAR_EVENT || s->event.data.scalar.anchor)
 			return refuse(s, "a key must be plain text", e);
 		struct yaml_tree *item = add_item(s, t, &cap);
 		item->line = event_line(s);
 		item->key = event_text(s);
-		if (next_event(s, e) != 0 || parse_node(s, item, depth + 1, e) != 0)
+		if (next_event(s, e) < 0 || parse_node(s, item, depth + 1, e) < 0)
 			return -1;
 	}
 	if (t->count)
@@ -251,7 +251,7 @@ static int parse_content(struct source *s, struct yaml_tree *t, int depth, struc
 /* The node whose first event is the current one; its key and line are the caller's. */
 static int parse_node(struct source *s, struct yaml_tree *t, int depth, struct err *e)
 {
-	if (refuse_extras(s, e) != 0)
+	if (refuse_extras(s, e) < 0)
 		return -1;
 	if (depth > MAX_DEPTH)
 		return refuse(s, "nested too deep", e);
@@ -260,7 +260,7 @@ static int parse_node(struct source *s, struct yaml_tree *t, int depth, struct e
 	const char *anchor = event_anchor(s);
 	unsigned line = event_line(s);
 	size_t before = s->nodes;
-	if (count_nodes(s, 1, e) != 0 || parse_content(s, t, depth, e) != 0)
+	if (count_nodes(s, 1, e) < 0 || parse_content(s, t, depth, e) < 0)
 		return -1;
 	return anchor ? add_anchor(s, anchor, line, s->nodes - before, t, e) : 0;
 }
@@ -268,19 +268,19 @@ static int parse_node(struct source *s, struct yaml_tree *t, int depth, struct e
 static int parse_document(struct source *s, struct yaml_tree *t, struct err *e)
 {
 	/* The stream's start, then the document's. */
-	if (skip_event(s, e) != 0 || next_event(s, e) != 0)
+	if (skip_event(s, e) < 0 || next_event(s, e) < 0)
 		return -1;
 	if (s->event.type == YAML_STREAM_END_EVENT)
 		return refuse(s, "the file is empty", e);
-	if (next_event(s, e) != 0)
+	if (next_event(s, e) < 0)
 		return -1;
 	if (s->event.type != YAML_MAPPING_START_EVENT)
 		return refuse(s, "'key: value' lines are expected at the top", e);
 	t->line = 1;
-	if (parse_node(s, t, 0, e) != 0)
+	if (parse_node(s, t, 0, e) < 0)
 		return -1;
 	/* The document's end, then nothing more. */
-	if (skip_event(s, e) != 0 || next_event(s, e) != 0)
+	if (skip_event(s, e) < 0 || next_event(s, e) < 0)
 		return -1;
 	return s->event.type == YAML_STREAM_END_EVENT ? 0 : refuse(s, "more than one document in the file", e);
 }
@@ -301,7 +301,7 @@ int yaml_tree_parse(const char *path, const struct buf *text, struct arena *a, s
 	yaml_parser_set_encoding(&s.parser, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(&s.parser, (const unsigned char *)buf_cstr(text), text->len);
 	struct yaml_tree tree = {0};
-	if (parse_document(&s, &tree, e) != 0)
+	if (parse_document(&s, &tree, e) < 0)
 		return -1;
 	*ret = tree;
 	return 0;

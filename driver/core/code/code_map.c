@@ -166,7 +166,7 @@ int code_map_read(struct elf_map *m, struct arena *a, struct code_map *ret, stru
 	struct candidates c = {.a = &scratch};
 	struct code_map map = {0};
 	struct code_region *regions;
-	if (code_symbols(m, &c, &map.full_names, e) != 0 || code_initialisers(m, &c, e) != 0)
+	if (code_symbols(m, &c, &map.full_names, e) < 0 || code_initialisers(m, &c, e) < 0)
 		return -1;
 	code_frames(m, &c);
 	if (c.count)

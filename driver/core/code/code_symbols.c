@@ -97,7 +97,7 @@ int code_symbols(struct elf_map *m, struct candidates *c, bool *ret_full, struct
 {
 	struct table fixed = {0}, dynamic = {.strings = (const char *)m->data + m->strings, .strings_size = m->strings_size};
 	*ret_full = false;
-	if (m->dyn && elf_map_symbols(m, &dynamic.symbols, &dynamic.count, e) != 0)
+	if (m->dyn && elf_map_symbols(m, &dynamic.symbols, &dynamic.count, e) < 0)
 		return -1;
 	static_table(m, &fixed);
 	take_table(m, &fixed, c, ret_full);

@@ -58,7 +58,7 @@ int dispatch_load(const char *dir, const struct extensions *x, struct arena *a, 
 	const char *path = path_join(a, dir, "dispatch.yaml");
 	struct yaml_lines *lines;
 	void *file;
-	if (yaml_load(path, &file_schema, a, &file, e) != 0 || yaml_lines_load(path, a, &lines, e) != 0)
+	if (yaml_load(path, &file_schema, a, &file, e) < 0 || yaml_lines_load(path, a, &lines, e) < 0)
 		return -1;
 	const struct dispatch_file *f = file;
 	struct dispatch *d = arena_alloc(a, sizeof(*d));
@@ -71,7 +71,7 @@ int dispatch_load(const char *dir, const struct extensions *x, struct arena *a, 
 			.library = from->library, .symbol = from->symbol, .unit = from->unit, .carries = from->carries, .why = from->why};
 		if (row->carries && !row->symbol)
 			return err_set(e, ERR_CONFIG, "%s: 'carries' is of names, but there is no 'symbol'", where);
-		if (take_extensions(x, from, where, row, e) != 0)
+		if (take_extensions(x, from, where, row, e) < 0)
 			return -1;
 	}
 	*ret = d;

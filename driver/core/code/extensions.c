@@ -120,7 +120,7 @@ static int name_rows(const struct loading *l, struct err *e)
 	enum extension_machine m;
 	for (unsigned i = 0; i < l->f->extensions_count; i++) {
 		const char *name = l->f->extensions[i].name;
-		if (machine_of(l, i, &m, e) != 0)
+		if (machine_of(l, i, &m, e) < 0)
 			return -1;
 		if (extensions_bit(l->x, m, name))
 			return bad(l, "extensions", i, e, "two rows of one name", name);
@@ -143,7 +143,7 @@ static int imply_rows(const struct loading *l, struct err *e)
 		const struct extension_row *row = &l->f->extensions[i];
 		enum extension_machine m;
 		uint64_t bits;
-		if (machine_of(l, i, &m, e) != 0 || bits_of(l, m, row->implies, row->implies_count, "extensions", i, &bits, e) != 0)
+		if (machine_of(l, i, &m, e) < 0 || bits_of(l, m, row->implies, row->implies_count, "extensions", i, &bits, e) < 0)
 			return -1;
 		l->x->implied[m][seen[m]] = bits | EXTENSION_BASELINE | 1ULL << seen[m];
 		seen[m]++;
@@ -179,7 +179,7 @@ static int take_sets(const struct loading *l, struct err *e)
 	l->x->sets = arena_array(l->a, total, sizeof(*l->x->sets));
 	for (unsigned i = 0; i < l->f->extensions_count; i++) {
 		const struct extension_row *row = &l->f->extensions[i];
-		if (machine_of(l, i, &m, e) != 0)
+		if (machine_of(l, i, &m, e) < 0)
 			return -1;
 		if (m != EXTENSION_X86_64 && row->sets_count)
 			return bad(l, "extensions", i, e, "only x86_64 has sets, not", row->name);
@@ -187,7 +187,7 @@ static int take_sets(const struct loading *l, struct err *e)
 	}
 	for (unsigned i = 0; i < l->f->combined_count; i++) {
 		const struct combined_row *row = &l->f->combined[i];
-		if (bits_of(l, EXTENSION_X86_64, row->needs, row->needs_count, "combined", i, &bits, e) != 0)
+		if (bits_of(l, EXTENSION_X86_64, row->needs, row->needs_count, "combined", i, &bits, e) < 0)
 			return -1;
 		add_sets(l, row->sets, row->sets_count, bits);
 	}
@@ -217,7 +217,7 @@ static int take_instructions(const struct loading *l, struct err *e)
 		const struct instruction_row *row = &l->f->instructions[i];
 		struct extension_special *s = &x->specials[x->specials_count++];
 		s->mnemonic = row->mnemonic;
-		if (bits_of(l, EXTENSION_X86_64, row->needs, row->needs_count, "instructions", i, &s->needs, e) != 0)
+		if (bits_of(l, EXTENSION_X86_64, row->needs, row->needs_count, "instructions", i, &s->needs, e) < 0)
 			return -1;
 	}
 	x->encodings = arena_array(l->a, l->f->encodings_count, sizeof(*x->encodings));
@@ -231,7 +231,7 @@ static int take_instructions(const struct loading *l, struct err *e)
 			return bad(l, "encodings", i, e, "not eight hexadecimal digits behind 0x:", row->value);
 		if (c->value & ~c->mask)
 			return bad(l, "encodings", i, e, "the mask hides bits of the value", row->value);
-		if (bits_of(l, EXTENSION_AARCH64, row->needs, row->needs_count, "encodings", i, &c->needs, e) != 0)
+		if (bits_of(l, EXTENSION_AARCH64, row->needs, row->needs_count, "encodings", i, &c->needs, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -242,10 +242,10 @@ int extensions_load(const char *dir, struct arena *a, const struct extensions **
 	struct extensions *x = arena_alloc(a, sizeof(*x));
 	struct loading l = {.x = x, .path = path_join(a, dir, "extensions.yaml"), .a = a};
 	void *file;
-	if (yaml_load(l.path, &file_schema, a, &file, e) != 0 || yaml_lines_load(l.path, a, &l.lines, e) != 0)
+	if (yaml_load(l.path, &file_schema, a, &file, e) < 0 || yaml_lines_load(l.path, a, &l.lines, e) < 0)
 		return -1;
 	l.f = file;
-	if (name_rows(&l, e) != 0 || imply_rows(&l, e) != 0 || take_sets(&l, e) != 0 || take_instructions(&l, e) != 0)
+	if (name_rows(&l, e) < 0 || imply_rows(&l, e) < 0 || take_sets(&l, e) < 0 || take_instructions(&l, e) < 0)
 		return -1;
 	x->other = extensions_bit(x, EXTENSION_X86_64, "other");
 	if (!x->other)

@@ -208,7 +208,7 @@ int isa_scan_file(struct elf_map *m, const struct decoder *const decoders[EXTENS
 	struct isa_scan r = {0};
 	if (!isa_scan_machine(m->header.e_machine, &r.machine))
 		return elf_map_bad(m, offsetof(Elf64_Ehdr, e_machine), e, "code of ELF machine %u is not examined", m->header.e_machine);
-	if (code_map_read(m, a, &r.map, e) != 0)
+	if (code_map_read(m, a, &r.map, e) < 0)
 		return -1;
 	struct scanning s = {
 		.m = m, .decoder = decoders[r.machine], .allowed = allowed[r.machine], .spare = spare, .run = run, .map = &r.map};

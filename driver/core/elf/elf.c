@@ -15,7 +15,7 @@ int elf_is(const char *path, bool *ret, struct err *e)
 	*ret = false;
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ENXIO))
 		return 0;
-	if (fd < 0 || fstat(fd, &st) != 0)
+	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
 	if (!S_ISREG(st.st_mode))
 		return 0;
@@ -29,7 +29,7 @@ int elf_is(const char *path, bool *ret, struct err *e)
 static int take_string(const struct elf_map *m, size_t i, struct arena *a, const char **ret, struct err *e)
 {
 	const char *s;
-	if (elf_map_string(m, m->dyn[i].d_un.d_val, m->dyn_offset + i * sizeof(Elf64_Dyn), &s, e) != 0)
+	if (elf_map_string(m, m->dyn[i].d_un.d_val, m->dyn_offset + i * sizeof(Elf64_Dyn), &s, e) < 0)
 		return -1;
 	*ret = arena_strdup(a, s);
 	return 0;
@@ -67,7 +67,7 @@ static int read_entries(const struct elf_map *m, struct arena *a, struct elf_inf
 		default:
 			break;
 		}
-		if (rc != 0)
+		if (rc < 0)
 			return -1;
 	}
 	return 0;
@@ -85,13 +85,13 @@ static int read_versions(struct elf_map *m, struct arena *a, struct elf_info *in
 {
 	struct elf_need *needs;
 	size_t count;
-	if (elf_map_needs(m, &needs, &count, e) != 0)
+	if (elf_map_needs(m, &needs, &count, e) < 0)
 		return -1;
 	info->versions = arena_array(a, count, sizeof(info->versions[0]));
 	for (size_t i = 0; i < count; i++) {
 		const char *file, *version;
-		if (elf_map_string(m, needs[i].file, needs[i].offset, &file, e) != 0 ||
-		    elf_map_string(m, needs[i].name, needs[i].offset, &version, e) != 0)
+		if (elf_map_string(m, needs[i].file, needs[i].offset, &file, e) < 0 ||
+		    elf_map_string(m, needs[i].name, needs[i].offset, &version, e) < 0)
 			return -1;
 		/* Consecutive entries are mostly of one library. */
 		const char *last = i ? info->versions[i - 1].file : "";
@@ -120,10 +120,10 @@ static int read_symbols(struct elf_map *m, struct arena *a, struct elf_info *inf
 	uint64_t table, count, address, versions = 0;
 	struct elf_need *needs;
 	size_t needs_count;
-	if (elf_map_symbols(m, &table, &count, e) != 0 || elf_map_needs(m, &needs, &needs_count, e) != 0)
+	if (elf_map_symbols(m, &table, &count, e) < 0 || elf_map_needs(m, &needs, &needs_count, e) < 0)
 		return -1;
 	if (needs_count && elf_map_dyn(m, DT_VERSYM, &address) && count &&
-	    elf_map_need(m, address, count * sizeof(uint16_t), "symbol version table", &versions, e) != 0)
+	    elf_map_need(m, address, count * sizeof(uint16_t), "symbol version table", &versions, e) < 0)
 		return -1;
 	for (uint64_t i = 1; i < count; i++) {
 		Elf64_Sym s = elf_map_symbol(m, table, i);
@@ -131,7 +131,7 @@ static int read_symbols(struct elf_map *m, struct arena *a, struct elf_info *inf
 		const char *name;
 		if (bind == STB_LOCAL || (s.st_shndx == SHN_UNDEF && bind == STB_WEAK))
 			continue;
-		if (elf_map_string(m, s.st_name, table + i * sizeof(s), &name, e) != 0)
+		if (elf_map_string(m, s.st_name, table + i * sizeof(s), &name, e) < 0)
 			return -1;
 		if (*name == '\0')
 			continue;
@@ -160,7 +160,7 @@ static bool is_stripped(const struct elf_map *m)
 int elf_read(const char *path, unsigned flags, struct arena *a, struct elf_info *ret, struct err *e)
 {
 	AUTO_ELF_MAP struct elf_map m;
-	if (elf_map_open(path, &m, e) != 0)
+	if (elf_map_open(path, &m, e) < 0)
 		return -1;
 	struct elf_info info = {.machine = m.header.e_machine, .type = m.header.e_type, .is_64 = true, .soname = "", .exec_stack = true};
 	info.dynamic = m.dyn != NULL;
@@ -169,9 +169,9 @@ int elf_read(const char *path, unsigned flags, struct arena *a, struct elf_info 
 		if (m.segments[i].p_type == PT_GNU_STACK)
 			info.exec_stack = (m.segments[i].p_flags & PF_X) != 0;
 	}
-	if (info.dynamic && (read_entries(&m, a, &info, e) != 0 || read_room(&m, &info, e) != 0 || read_versions(&m, a, &info, e) != 0))
+	if (info.dynamic && (read_entries(&m, a, &info, e) < 0 || read_room(&m, &info, e) < 0 || read_versions(&m, a, &info, e) < 0))
 		return -1;
-	if (info.dynamic && (flags & ELF_SYMBOLS) && read_symbols(&m, a, &info, e) != 0)
+	if (info.dynamic && (flags & ELF_SYMBOLS) && read_symbols(&m, a, &info, e) < 0)
 		return -1;
 	*ret = info;
 	return 0;

@@ -16,14 +16,14 @@
 static int open_writable(const char *path, struct err *e)
 {
 	struct stat st;
-	if (stat(path, &st) != 0)
+	if (stat(path, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
 	bool locked = (st.st_mode & S_IWUSR) == 0;
-	if (locked && chmod(path, (st.st_mode & 07777) | S_IWUSR) != 0)
+	if (locked && chmod(path, (st.st_mode & 07777) | S_IWUSR) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot make '%s' writable", path);
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
 	int saved = errno;
-	if (locked && chmod(path, st.st_mode & 07777) != 0)
+	if (locked && chmod(path, st.st_mode & 07777) < 0)
 		saved = errno;
 	errno = saved;
 	if (fd < 0)
@@ -64,8 +64,8 @@ static int blank_strings(int fd, struct elf_map *m, struct err *e)
 		size_t room;
 		if (!is_path_tag(m->dyn[i].d_tag))
 			continue;
-		if (elf_map_path_room(m, m->dyn[i].d_un.d_val, &room, e) != 0 ||
-		    fs_write_at(fd, arena_alloc(&a, room), room, m->strings + m->dyn[i].d_un.d_val, m->name, e) != 0)
+		if (elf_map_path_room(m, m->dyn[i].d_un.d_val, &room, e) < 0 ||
+		    fs_write_at(fd, arena_alloc(&a, room), room, m->strings + m->dyn[i].d_un.d_val, m->name, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -76,15 +76,15 @@ static int edit_in_place(const char *path, const char *rpath, struct err *e)
 {
 	AUTO_ELF_MAP struct elf_map m;
 	uint64_t index = 0;
-	if (elf_map_open(path, &m, e) != 0)
+	if (elf_map_open(path, &m, e) < 0)
 		return -1;
 	bool found = elf_map_dyn(&m, DT_RPATH, &index) || elf_map_dyn(&m, DT_RUNPATH, &index);
 	if (!found)
 		return 0;
 	AUTO_FD int fd = open_writable(path, e);
-	if (fd < 0 || blank_strings(fd, &m, e) != 0)
+	if (fd < 0 || blank_strings(fd, &m, e) < 0)
 		return -1;
-	if (*rpath && fs_write_at(fd, rpath, strlen(rpath), m.strings + index, path, e) != 0)
+	if (*rpath && fs_write_at(fd, rpath, strlen(rpath), m.strings + index, path, e) < 0)
 		return -1;
 	return write_tags(fd, &m, *rpath != '\0', index, e);
 }
@@ -94,13 +94,13 @@ static int check_patchelf(const struct run *run, struct err *e)
 	static const char *const argv[] = {"patchelf", "--version", NULL};
 	AUTO_BUF struct buf out = {0};
 	bool fits;
-	if (proc_capture(argv, run, &out, e) != 0)
+	if (proc_capture(argv, run, &out, e) < 0)
 		return err_hint(e, "install patchelf %s", PATCHELF_RANGE);
 	const char *version = strrchr(buf_cstr(&out), ' ');
 	version = version ? version + 1 : buf_cstr(&out);
 	if (!version_valid(version))
 		return err_set(e, ERR_SYSTEM, "cannot read the version of patchelf from '%s'", buf_cstr(&out));
-	if (version_in(version, PATCHELF_RANGE, &fits, e) != 0)
+	if (version_in(version, PATCHELF_RANGE, &fits, e) < 0)
 		return -1;
 	if (!fits) {
 		err_set(e, ERR_SYSTEM, "patchelf '%s' is too old, %s is needed", version, PATCHELF_RANGE);
@@ -132,7 +132,7 @@ static int check_edited(const char *path, const char *name, const struct elf_inf
 	AUTO_ELF_MAP struct elf_map m = {0};
 	struct elf_info got;
 	const char *bad = NULL;
-	if (elf_read(path, ELF_SYMBOLS, &a, &got, e) != 0 || elf_map_open(path, &m, e) != 0 || elf_map_loadable(&m, e) != 0)
+	if (elf_read(path, ELF_SYMBOLS, &a, &got, e) < 0 || elf_map_open(path, &m, e) < 0 || elf_map_loadable(&m, e) < 0)
 		return err_wrap(e, "editing '%s' broke it", name);
 	if (!same_path(got.rpath, want->rpath) || !same_path(got.runpath, want->runpath))
 		bad = "search path";
@@ -157,14 +157,14 @@ static int run_patchelf(struct strlist *argv, struct arena *a, const char *from,
 {
 	AUTO_BUF struct buf out = {0};
 	struct stat st;
-	if (stat(from, &st) != 0)
+	if (stat(from, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", from);
 	strlist_add(argv, a, "--output");
 	strlist_add(argv, a, to);
 	strlist_add(argv, a, from);
-	if (proc_capture(strlist_argv(argv, a), run, &out, e) != 0)
+	if (proc_capture(strlist_argv(argv, a), run, &out, e) < 0)
 		return err_wrap(e, "cannot edit '%s'", from);
-	if (chmod(to, st.st_mode & 07777) != 0)
+	if (chmod(to, st.st_mode & 07777) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot set the permissions of '%s'", to);
 	return 0;
 }
@@ -179,7 +179,7 @@ static int edit_through_copy(const char *path, const char *rpath, struct arena *
 	strlist_add(&argv, a, "--force-rpath");
 	strlist_add(&argv, a, "--set-rpath");
 	strlist_add(&argv, a, rpath);
-	if (check_patchelf(run, e) != 0)
+	if (check_patchelf(run, e) < 0)
 		return -1;
 	int rc = fs_copy(path, bare, e);
 	if (rc == 0)
@@ -188,10 +188,10 @@ static int edit_through_copy(const char *path, const char *rpath, struct arena *
 		rc = run_patchelf(&argv, a, bare, fresh, run, e);
 	if (rc == 0)
 		rc = check_edited(fresh, path, want, e);
-	if (rc == 0 && rename(fresh, path) != 0)
+	if (rc == 0 && rename(fresh, path) < 0)
 		rc = err_errno(e, ERR_SYSTEM, "cannot replace '%s'", path);
 	unlink(bare);
-	if (rc != 0)
+	if (rc < 0)
 		unlink(fresh);
 	return rc;
 }
@@ -200,7 +200,7 @@ int elf_set_rpath(const char *path, const char *rpath, const struct run *run, bo
 {
 	AUTO_ARENA struct arena a = {0};
 	struct elf_info info;
-	if (elf_read(path, ELF_SYMBOLS, &a, &info, e) != 0)
+	if (elf_read(path, ELF_SYMBOLS, &a, &info, e) < 0)
 		return -1;
 	if (!info.dynamic)
 		return err_set(e, ERR_POLICY, "'%s' has no dynamic entries, so it cannot have a search path", path);
@@ -208,9 +208,9 @@ int elf_set_rpath(const char *path, const char *rpath, const struct run *run, bo
 	bool in_place = done || *rpath == '\0' || strlen(rpath) <= info.rpath_room;
 	info.rpath = *rpath ? rpath : NULL;
 	info.runpath = NULL;
-	if (!done && in_place && (edit_in_place(path, rpath, e) != 0 || check_edited(path, path, &info, e) != 0))
+	if (!done && in_place && (edit_in_place(path, rpath, e) < 0 || check_edited(path, path, &info, e) < 0))
 		return -1;
-	if (!in_place && edit_through_copy(path, rpath, &a, &info, run, e) != 0)
+	if (!in_place && edit_through_copy(path, rpath, &a, &info, run, e) < 0)
 		return -1;
 	if (ret_in_place)
 		*ret_in_place = in_place;
@@ -259,20 +259,20 @@ static int rename_version_files(const char *path, const struct kvlist *needed, s
 	AUTO_ELF_MAP struct elf_map m;
 	struct elf_need *needs;
 	size_t count;
-	if (elf_map_open(path, &m, e) != 0 || elf_map_needs(&m, &needs, &count, e) != 0)
+	if (elf_map_open(path, &m, e) < 0 || elf_map_needs(&m, &needs, &count, e) < 0)
 		return -1;
 	AUTO_FD int fd = -1;
 	for (size_t i = 0; i < count; i++) {
 		const char *file;
 		uint32_t index;
-		if (elf_map_string(&m, needs[i].file, needs[i].offset, &file, e) != 0)
+		if (elf_map_string(&m, needs[i].file, needs[i].offset, &file, e) < 0)
 			return -1;
 		const char *to = kvlist_get(needed, file);
 		if (!to || strcmp(to, file) == 0 || !find_needed(&m, to, &index, e))
 			continue;
 		if (fd < 0 && (fd = open_writable(path, e)) < 0)
 			return -1;
-		if (fs_write_at(fd, &index, sizeof(index), needs[i].offset + offsetof(Elf64_Verneed, vn_file), path, e) != 0)
+		if (fs_write_at(fd, &index, sizeof(index), needs[i].offset + offsetof(Elf64_Verneed, vn_file), path, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -290,7 +290,7 @@ static int measure_room(struct elf_map *m, const struct elf_info *info, const st
 			struct err *e)
 {
 	struct room r = {0};
-	if ((elf_map_dyn(m, DT_RPATH, &r.index) || elf_map_dyn(m, DT_RUNPATH, &r.index)) && elf_map_path_room(m, r.index, &r.len, e) != 0)
+	if ((elf_map_dyn(m, DT_RPATH, &r.index) || elf_map_dyn(m, DT_RUNPATH, &r.index)) && elf_map_path_room(m, r.index, &r.len, e) < 0)
 		return -1;
 	for (size_t i = 0; i < info->needed.count; i++) {
 		const char *to = kvlist_get(needed, info->needed.items[i]);
@@ -316,7 +316,7 @@ static int write_names(int fd, const struct elf_map *m, const struct room *r, st
 {
 	for (size_t i = 0; i < r->names.count; i++) {
 		const char *name = r->names.items[i].key;
-		if (fs_write_at(fd, name, strlen(name) + 1, m->strings + index_of(r, name), m->name, e) != 0)
+		if (fs_write_at(fd, name, strlen(name) + 1, m->strings + index_of(r, name), m->name, e) < 0)
 			return -1;
 	}
 	return fs_write_at(fd, "", 1, m->strings + r->index + r->len - r->bytes, m->name, e);
@@ -331,24 +331,24 @@ static int write_references(int fd, struct elf_map *m, const struct room *r, con
 		Elf64_Dyn d = m->dyn[i];
 		if (d.d_tag != DT_NEEDED)
 			continue;
-		if (elf_map_string(m, d.d_un.d_val, m->dyn_offset, &s, e) != 0)
+		if (elf_map_string(m, d.d_un.d_val, m->dyn_offset, &s, e) < 0)
 			return -1;
 		const char *to = kvlist_get(needed, s);
 		if (!to || strcmp(to, s) == 0)
 			continue;
 		d.d_un.d_val = index_of(r, to);
-		if (fs_write_at(fd, &d, sizeof(d), m->dyn_offset + i * sizeof(d), m->name, e) != 0)
+		if (fs_write_at(fd, &d, sizeof(d), m->dyn_offset + i * sizeof(d), m->name, e) < 0)
 			return -1;
 	}
-	if (elf_map_needs(m, &needs, &count, e) != 0)
+	if (elf_map_needs(m, &needs, &count, e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
-		if (elf_map_string(m, needs[i].file, needs[i].offset, &s, e) != 0)
+		if (elf_map_string(m, needs[i].file, needs[i].offset, &s, e) < 0)
 			return -1;
 		const char *to = kvlist_get(needed, s);
 		uint32_t index = to ? (uint32_t)index_of(r, to) : 0;
 		if (to && strcmp(to, s) != 0 &&
-		    fs_write_at(fd, &index, sizeof(index), needs[i].offset + offsetof(Elf64_Verneed, vn_file), m->name, e) != 0)
+		    fs_write_at(fd, &index, sizeof(index), needs[i].offset + offsetof(Elf64_Verneed, vn_file), m->name, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -360,14 +360,14 @@ int elf_rename_in_place(const char *path, const struct kvlist *needed, size_t ke
 	AUTO_ELF_MAP struct elf_map m = {0};
 	struct elf_info info, want;
 	struct room r;
-	if (elf_read(path, ELF_SYMBOLS, &a, &info, e) != 0 || elf_map_open(path, &m, e) != 0)
+	if (elf_read(path, ELF_SYMBOLS, &a, &info, e) < 0 || elf_map_open(path, &m, e) < 0)
 		return -1;
 	want = info;
 	if (!rename_info(&want, NULL, needed, &a)) {
 		*ret_done = true;
 		return 0;
 	}
-	if (measure_room(&m, &info, needed, &a, &r, e) != 0)
+	if (measure_room(&m, &info, needed, &a, &r, e) < 0)
 		return -1;
 	/* A version need without its NEEDED has no new name to refer to. */
 	bool fits = r.len >= r.bytes && r.len - r.bytes >= keep && r.index + r.len <= UINT32_MAX;
@@ -378,13 +378,13 @@ int elf_rename_in_place(const char *path, const struct kvlist *needed, size_t ke
 		return 0;
 	}
 	AUTO_FD int fd = open_writable(path, e);
-	if (fd < 0 || write_references(fd, &m, &r, needed, e) != 0 || write_names(fd, &m, &r, e) != 0)
+	if (fd < 0 || write_references(fd, &m, &r, needed, e) < 0 || write_names(fd, &m, &r, e) < 0)
 		return -1;
 	if (want.rpath)
 		want.rpath = arena_strndup(&a, want.rpath, r.len - r.bytes);
 	if (want.runpath)
 		want.runpath = arena_strndup(&a, want.runpath, r.len - r.bytes);
-	if (check_edited(path, path, &want, e) != 0)
+	if (check_edited(path, path, &want, e) < 0)
 		return -1;
 	*ret_done = true;
 	return 0;
@@ -425,14 +425,14 @@ int elf_rename(const char *path, const char *soname, const struct kvlist *needed
 	AUTO_ARENA struct arena a = {0};
 	struct elf_info info, want;
 	needed = needed ? needed : &none;
-	if (elf_read(path, ELF_SYMBOLS, &a, &info, e) != 0)
+	if (elf_read(path, ELF_SYMBOLS, &a, &info, e) < 0)
 		return -1;
 	if (!info.dynamic)
 		return err_set(e, ERR_POLICY, "'%s' has no dynamic entries, so it has no names to change", path);
 	want = info;
 	if (!rename_info(&want, soname, needed, &a))
 		return 0;
-	if (check_patchelf(run, e) != 0)
+	if (check_patchelf(run, e) < 0)
 		return -1;
 	const char *fresh = arena_printf(&a, "%s.new", path);
 	int rc = rename_through_copy(path, fresh, soname, &info, needed, &a, run, e);
@@ -440,9 +440,9 @@ int elf_rename(const char *path, const char *soname, const struct kvlist *needed
 		rc = rename_version_files(fresh, needed, e);
 	if (rc == 0)
 		rc = check_edited(fresh, path, &want, e);
-	if (rc == 0 && rename(fresh, path) != 0)
+	if (rc == 0 && rename(fresh, path) < 0)
 		rc = err_errno(e, ERR_SYSTEM, "cannot replace '%s'", path);
-	if (rc != 0)
+	if (rc < 0)
 		unlink(fresh);
 	return rc;
 }

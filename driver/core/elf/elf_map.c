@@ -116,7 +116,7 @@ static int read_strings(struct elf_map *m, struct err *e)
 		return elf_map_bad(m, m->dyn_offset, e, "no DT_STRTAB among the dynamic entries");
 	if (!elf_map_dyn(m, DT_STRSZ, &size))
 		return elf_map_bad(m, m->dyn_offset, e, "no DT_STRSZ among the dynamic entries");
-	if (elf_map_need(m, address, size, "string table", &m->strings, e) != 0)
+	if (elf_map_need(m, address, size, "string table", &m->strings, e) < 0)
 		return -1;
 	m->strings_size = size;
 	return 0;
@@ -150,7 +150,7 @@ static int read_dynamic(struct elf_map *m, struct err *e)
 
 static int read_all(struct elf_map *m, struct err *e)
 {
-	return read_header(m, e) != 0 || read_segments(m, e) != 0 || read_dynamic(m, e) != 0 ? -1 : 0;
+	return read_header(m, e) < 0 || read_segments(m, e) < 0 || read_dynamic(m, e) < 0 ? -1 : 0;
 }
 
 int elf_map_memory(const void *data, size_t size, const char *name, struct elf_map *ret, struct err *e)
@@ -164,7 +164,7 @@ int elf_map_open(const char *path, struct elf_map *ret, struct err *e)
 	*ret = (struct elf_map){.name = path};
 	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct stat st;
-	if (fd < 0 || fstat(fd, &st) != 0)
+	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, ERR_SYSTEM, "cannot read '%s': not a regular file", path);

@@ -17,7 +17,7 @@ static uint32_t get32(const struct elf_map *m, uint64_t offset)
 static int count_gnu_hash(const struct elf_map *m, uint64_t address, uint64_t *ret, bool *ret_all, struct err *e)
 {
 	uint64_t offset, room;
-	if (elf_map_need(m, address, 16, "GNU hash table", &offset, e) != 0 || !elf_map_find(m, address, &offset, &room))
+	if (elf_map_need(m, address, 16, "GNU hash table", &offset, e) < 0 || !elf_map_find(m, address, &offset, &room))
 		return -1;
 	uint64_t buckets = get32(m, offset), first = get32(m, offset + 4), bloom = get32(m, offset + 8), last = 0;
 	uint64_t head = 16 + bloom * 8, chains = head + buckets * 4;
@@ -52,7 +52,7 @@ static int count_relocations(const struct elf_map *m, int64_t table_tag, int64_t
 	uint64_t address, size, offset;
 	if (!elf_map_dyn(m, table_tag, &address) || !elf_map_dyn(m, size_tag, &size) || size == 0)
 		return 0;
-	if (elf_map_need(m, address, size, "relocation table", &offset, e) != 0)
+	if (elf_map_need(m, address, size, "relocation table", &offset, e) < 0)
 		return -1;
 	for (uint64_t i = 0; i + sizeof(Elf64_Rela) <= size; i += sizeof(Elf64_Rela)) {
 		Elf64_Rela r;
@@ -74,22 +74,22 @@ int elf_map_symbols(const struct elf_map *m, uint64_t *ret_offset, uint64_t *ret
 	if (elf_map_dyn(m, DT_SYMENT, &entry) && entry != sizeof(Elf64_Sym))
 		return elf_map_bad(m, m->dyn_offset, e, "symbols of %llu bytes in the entries", (unsigned long long)entry);
 	if (elf_map_dyn(m, DT_HASH, &hash)) {
-		if (elf_map_need(m, hash, 8, "hash table", &offset, e) != 0)
+		if (elf_map_need(m, hash, 8, "hash table", &offset, e) < 0)
 			return -1;
 		count = get32(m, offset + 4);
 	} else {
 		bool all = false;
-		if (elf_map_dyn(m, DT_GNU_HASH, &hash) && count_gnu_hash(m, hash, &count, &all, e) != 0)
+		if (elf_map_dyn(m, DT_GNU_HASH, &hash) && count_gnu_hash(m, hash, &count, &all, e) < 0)
 			return -1;
-		if (!all && (count_relocations(m, DT_RELA, DT_RELASZ, &count, e) != 0 ||
-			     count_relocations(m, DT_JMPREL, DT_PLTRELSZ, &count, e) != 0))
+		if (!all && (count_relocations(m, DT_RELA, DT_RELASZ, &count, e) < 0 ||
+			     count_relocations(m, DT_JMPREL, DT_PLTRELSZ, &count, e) < 0))
 			return -1;
 	}
 	if (count == 0) {
 		*ret_offset = *ret_count = 0;
 		return 0;
 	}
-	if (elf_map_need(m, table, count * sizeof(Elf64_Sym), "symbol table", &offset, e) != 0)
+	if (elf_map_need(m, table, count * sizeof(Elf64_Sym), "symbol table", &offset, e) < 0)
 		return -1;
 	*ret_offset = offset;
 	*ret_count = count;
@@ -133,7 +133,7 @@ int elf_map_needs(struct elf_map *m, struct elf_need **ret, size_t *ret_count, s
 	*ret_count = 0;
 	if (!elf_map_dyn(m, DT_VERNEED, &address) || !elf_map_dyn(m, DT_VERNEEDNUM, &records) || records == 0)
 		return 0;
-	if (elf_map_need(m, address, sizeof(Elf64_Verneed), "version needs", &at, e) != 0 || !elf_map_find(m, address, &at, &room))
+	if (elf_map_need(m, address, sizeof(Elf64_Verneed), "version needs", &at, e) < 0 || !elf_map_find(m, address, &at, &room))
 		return -1;
 	uint64_t end = at + room;
 	for (uint64_t i = 0; i < records; i++) {
@@ -179,7 +179,7 @@ static int see_definitions(const struct elf_map *m, struct room_query *q, struct
 	unsigned total = 0;
 	if (!elf_map_dyn(m, DT_VERDEF, &address) || !elf_map_dyn(m, DT_VERDEFNUM, &records) || records == 0)
 		return 0;
-	if (elf_map_need(m, address, sizeof(Elf64_Verdef), "version definitions", &at, e) != 0 || !elf_map_find(m, address, &at, &room))
+	if (elf_map_need(m, address, sizeof(Elf64_Verdef), "version definitions", &at, e) < 0 || !elf_map_find(m, address, &at, &room))
 		return -1;
 	uint64_t end = at + room;
 	for (uint64_t i = 0; i < records; i++) {
@@ -214,7 +214,7 @@ static int see_users(struct elf_map *m, struct room_query *q, struct err *e)
 				see_user(q, m->dyn[i].d_un.d_val);
 		}
 	}
-	if (elf_map_symbols(m, &table, &count, e) != 0 || elf_map_needs(m, &needs, &needs_count, e) != 0)
+	if (elf_map_symbols(m, &table, &count, e) < 0 || elf_map_needs(m, &needs, &needs_count, e) < 0)
 		return -1;
 	for (uint64_t i = 0; i < count; i++)
 		see_user(q, elf_map_symbol(m, table, i).st_name);
@@ -229,13 +229,13 @@ int elf_map_path_room(struct elf_map *m, uint64_t index, size_t *ret, struct err
 {
 	const char *s;
 	*ret = 0;
-	if (elf_map_string(m, index, m->dyn_offset, &s, e) != 0)
+	if (elf_map_string(m, index, m->dyn_offset, &s, e) < 0)
 		return -1;
 	/* Linkers store a string that ends another one inside it: then somebody's name points into ours, or ours into a longer one. */
 	if (index == 0 || s[-1] != '\0')
 		return 0;
 	struct room_query q = {.start = index, .end = index + strlen(s), .shared = false};
-	if (see_users(m, &q, e) != 0)
+	if (see_users(m, &q, e) < 0)
 		return -1;
 	*ret = q.shared ? 0 : q.end - q.start;
 	return 0;

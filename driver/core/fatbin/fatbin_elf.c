@@ -85,7 +85,7 @@ static int bare_cubin(struct fatbin_file *f, uint64_t at, uint64_t end, const El
 				     .container = f->containers};
 	Elf64_Shdr names = {0};
 	uint64_t count;
-	if (find_sections(f, at, end, h, &names, &count, e) != 0)
+	if (find_sections(f, at, end, h, &names, &count, e) < 0)
 		return -1;
 	fatbin_cubin_target(h->e_ident[EI_ABIVERSION], h->e_flags, entry.target);
 	for (uint64_t i = 0; i < count; i++) {
@@ -120,7 +120,7 @@ int fatbin_elf(struct fatbin_file *f, uint64_t at, uint64_t end, struct err *e)
 	memcpy(&h, f->data + at, sizeof(h));
 	if (h.e_machine == EM_CUDA)
 		return bare_cubin(f, at, end, &h, e);
-	if (find_sections(f, at, end, &h, &names, &count, e) != 0)
+	if (find_sections(f, at, end, &h, &names, &count, e) < 0)
 		return -1;
 	for (uint64_t i = 0; i < count; i++) {
 		Elf64_Shdr s;

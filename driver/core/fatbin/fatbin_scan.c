@@ -94,7 +94,7 @@ int fatbin_map(const char *path, struct fatbin_mapped *ret, struct err *e)
 	struct stat st;
 	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
 	*ret = (struct fatbin_mapped){0};
-	if (fd < 0 || fstat(fd, &st) != 0)
+	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot open '%s'", path);
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, ERR_SYSTEM, "'%s' is no regular file", path);
@@ -117,7 +117,7 @@ void fatbin_unmap(struct fatbin_mapped *m)
 int fatbin_scan_file(const char *path, fatbin_fn fn, void *user, struct err *e)
 {
 	CLEANUP(fatbin_unmap) struct fatbin_mapped m;
-	if (fatbin_map(path, &m, e) != 0)
+	if (fatbin_map(path, &m, e) < 0)
 		return -1;
 	return m.data ? fatbin_scan(m.data, m.size, path, fn, user, e) : 0;
 }

@@ -116,7 +116,7 @@ static int add(const struct fatbin_entry *entry, void *user, struct err *e)
 	n->entries++;
 	n->bytes += entry->size;
 	take_entry(c, entry);
-	if (fatbin_inside(c->data, c->size, c->name, entry, inside, e) != 0)
+	if (fatbin_inside(c->data, c->size, c->name, entry, inside, e) < 0)
 		return -1;
 	if (!fits(entry->kind, entry->target, inside))
 		strlist_addf(&c->s->wrong, c->a, "%s at offset 0x%llx is for sm_%s, its header says sm_%s",
@@ -135,7 +135,7 @@ int fatbin_summarize(const void *data, size_t size, const char *name, struct are
 {
 	struct fatbin_summary s = {0};
 	struct summing c = {.s = &s, .a = a, .name = name, .data = data, .size = size};
-	if (fatbin_scan(data, size, name, add, &c, e) != 0)
+	if (fatbin_scan(data, size, name, add, &c, e) < 0)
 		return -1;
 	close_container(&c);
 	if (s.count)
@@ -147,7 +147,7 @@ int fatbin_summarize(const void *data, size_t size, const char *name, struct are
 int fatbin_summarize_file(const char *path, struct arena *a, struct fatbin_summary *ret, struct err *e)
 {
 	CLEANUP(fatbin_unmap) struct fatbin_mapped m;
-	if (fatbin_map(path, &m, e) != 0)
+	if (fatbin_map(path, &m, e) < 0)
 		return -1;
 	return fatbin_summarize(m.data ? m.data : (const uint8_t *)"", m.size, path, a, ret, e);
 }

@@ -121,7 +121,7 @@ static int listen_to(int fd, int patience_ms, const struct run *run, struct buf 
 static void reap(pid_t pid, bool killed, int *status)
 {
 	for (int tries = 0; tries < 20; tries++) {
-		if (waitpid(pid, status, killed ? WNOHANG : 0) != 0 && errno != EINTR)
+		if (waitpid(pid, status, killed ? WNOHANG : 0) < 0 && errno != EINTR)
 			return;
 		poll(NULL, 0, 50);
 	}
@@ -131,7 +131,7 @@ int hardware_ask_child(void (*child)(int fd), int patience_ms, const struct run 
 {
 	AUTO_BUF struct buf out = {0};
 	int ends[2], status = 0;
-	if (pipe(ends) != 0)
+	if (pipe(ends) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot make a pipe");
 	pid_t pid = fork();
 	if (pid == 0) {

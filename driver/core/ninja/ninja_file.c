@@ -116,7 +116,7 @@ int ninja_text(const char *text, size_t len, const char *name, const struct ninj
 	size_t start = out->len;
 	if (memchr(text, '\0', len))
 		return err_set(e, ERR_INTEGRITY, "%s: holds a NUL byte", name);
-	if (ninja_split(text, len, name, o, a, &l, e) != 0)
+	if (ninja_split(text, len, name, o, a, &l, e) < 0)
 		return -1;
 	order_all(&l, a);
 	count(&l, a, &c);
@@ -137,15 +137,15 @@ int ninja_file_rewrite(const char *path, const struct ninja_options *o, struct a
 	AUTO_BUF struct buf out = {0};
 	struct ninja_counts c;
 	struct stat st;
-	if (stat(path, &st) != 0)
+	if (stat(path, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
-	if (fs_read(path, NINJA_FILE_MAX, &text, e) != 0 || ninja_text(buf_cstr(&text), text.len, path, o, a, &out, &c, e) != 0)
+	if (fs_read(path, NINJA_FILE_MAX, &text, e) < 0 || ninja_text(buf_cstr(&text), text.len, path, o, a, &out, &c, e) < 0)
 		return -1;
 	if (c.changed) {
 		const struct timespec times[2] = {st.st_atim, st.st_mtim};
-		if (fs_write_atomic(path, out.data, out.len, st.st_mode & 0777, e) != 0)
+		if (fs_write_atomic(path, out.data, out.len, st.st_mode & 0777, e) < 0)
 			return -1;
-		if (utimensat(AT_FDCWD, path, times, 0) != 0)
+		if (utimensat(AT_FDCWD, path, times, 0) < 0)
 			return err_errno(e, ERR_SYSTEM, "cannot set the time of '%s'", path);
 	}
 	*ret = c;

@@ -214,7 +214,7 @@ int ninja_split(const char *text, size_t len, const char *name, const struct nin
 			return bad(r, text, r->at, "an indented line without a statement above it", e);
 		if (line == LINE_TEXT) {
 			next = bindings_end(ninja_line_end(r->at, r->end), r->end);
-			if (read_statement(r, text, next, o, &piece, e) != 0)
+			if (read_statement(r, text, next, o, &piece, e) < 0)
 				return -1;
 		} else {
 			next = comment_end(r->at, r->end);

@@ -87,11 +87,11 @@ static int collect(const char *rel, const struct stat *st, void *user, struct er
 	struct elf_info info;
 	bool is_elf;
 	(void)st;
-	if (elf_is(path, &is_elf, e) != 0)
+	if (elf_is(path, &is_elf, e) < 0)
 		return -1;
 	if (!is_elf)
 		return 0;
-	if (elf_read(path, 0, &a, &info, e) != 0)
+	if (elf_read(path, 0, &a, &info, e) < 0)
 		return -1;
 	for (size_t i = 0; i < info.needed.count; i++)
 		if (!strlist_contains(c->names, info.needed.items[i]))
@@ -102,7 +102,7 @@ static int collect(const char *rel, const struct stat *st, void *user, struct er
 int cuda_needed(const char *tree, struct arena *a, struct strlist *ret, struct err *e)
 {
 	struct collecting c = {.tree = tree, .a = a, .names = ret};
-	return fs_walk(tree, collect, &c, e) != 0 ? -1 : 0;
+	return fs_walk(tree, collect, &c, e) < 0 ? -1 : 0;
 }
 
 enum cuda_source cuda_source(const struct tables *t, const struct strlist *distributions, const char *name, struct arena *a)

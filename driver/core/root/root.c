@@ -56,7 +56,7 @@ char *root_resolve(const struct root *r, const char *path, struct arena *a)
 		buf_add(&out, rest, n);
 		const char *host = root_host_path(r, buf_cstr(&out), a);
 		struct stat st;
-		if (lstat(host, &st) != 0)
+		if (lstat(host, &st) < 0)
 			return NULL;
 		if (S_ISLNK(st.st_mode)) {
 			char target[PATH_MAX];
@@ -145,13 +145,13 @@ static int list_names(const struct root *r, const char *dir, struct arena *a, st
 		return 0;
 	const char *host = root_host_path(r, real, a);
 	struct strlist names = {0};
-	if (fs_list(host, a, &names, e) != 0)
+	if (fs_list(host, a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		const char *path = path_join(a, host, names.items[i]);
 		struct stat st;
 		char target[PATH_MAX];
-		if (lstat(path, &st) != 0)
+		if (lstat(path, &st) < 0)
 			continue;
 		ssize_t n = S_ISLNK(st.st_mode) ? readlink(path, target, sizeof(target)) : -1;
 		if (n >= 0)
@@ -174,7 +174,7 @@ static int fingerprint(struct root *r, const char *os_release, struct arena *a, 
 		static const char *const dirs[] = {"/usr/bin", "/usr/lib", "/usr/lib64"};
 		buf_printf(&text, "os-release\n%s\n", os_release);
 		for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
-			if (list_names(r, dirs[i], a, &text, e) != 0)
+			if (list_names(r, dirs[i], a, &text, e) < 0)
 				return -1;
 	}
 	digest_data(text.data, text.len, r->fingerprint);
@@ -205,7 +205,7 @@ int root_open(const char *dir, struct arena *a, struct root *ret, struct err *e)
 	if (got < 0)
 		return -1;
 	r.id = os_id(buf_cstr(&os), a);
-	if (fingerprint(&r, buf_cstr(&os), a, e) != 0)
+	if (fingerprint(&r, buf_cstr(&os), a, e) < 0)
 		return err_wrap(e, "root '%s'", r.dir);
 	*ret = r;
 	return 0;
@@ -232,11 +232,11 @@ static int include_conf(const struct root *r, const char *from, const char *patt
 	struct strlist names = {0};
 	if (!real)
 		return 0;
-	if (fs_list(root_host_path(r, real, a), a, &names, e) != 0)
+	if (fs_list(root_host_path(r, real, a), a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++)
 		if (fnmatch(path_base(full), names.items[i], FNM_PERIOD) == 0 &&
-		    read_ld_conf(r, path_join(a, dir, names.items[i]), depth + 1, a, out, e) != 0)
+		    read_ld_conf(r, path_join(a, dir, names.items[i]), depth + 1, a, out, e) < 0)
 			return -1;
 	return 0;
 }
@@ -260,7 +260,7 @@ static int read_ld_conf(const struct root *r, const char *conf, unsigned depth, 
 			continue;
 		if (strcmp(words.items[0], "include") == 0) {
 			for (size_t w = 1; w < words.count; w++)
-				if (include_conf(r, conf, words.items[w], depth, a, out, e) != 0)
+				if (include_conf(r, conf, words.items[w], depth, a, out, e) < 0)
 					return -1;
 			continue;
 		}
@@ -275,7 +275,7 @@ int root_library_dirs(const struct root *r, struct arena *a, struct strlist *ret
 {
 	static const char *const defaults[] = {"/lib64", "/usr/lib64", "/lib", "/usr/lib"};
 	struct strlist out = {0};
-	if (read_ld_conf(r, "/etc/ld.so.conf", 0, a, &out, e) != 0)
+	if (read_ld_conf(r, "/etc/ld.so.conf", 0, a, &out, e) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(defaults); i++)
 		add_dir(r, defaults[i], a, &out);

@@ -114,7 +114,7 @@ static bool read_list(int dir, const char *name, struct buf *out)
 {
 	AUTO_FD int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	struct stat st;
-	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return false;
 	buf_reset(out);
 	buf_addc(out, '\n');

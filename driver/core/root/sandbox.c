@@ -39,7 +39,7 @@ static void show(struct sandbox *s, const char *path)
 	const char *host = root_host_path(s->root, path, s->arena);
 	struct stat st;
 	char target[PATH_MAX];
-	if (lstat(host, &st) != 0)
+	if (lstat(host, &st) < 0)
 		return;
 	ssize_t n = S_ISLNK(st.st_mode) ? readlink(host, target, sizeof(target) - 1) : -1;
 	if (n > 0) {

@@ -34,7 +34,7 @@ static int fds_add(struct fds *f, const char *data, size_t len, struct err *e)
 	AUTO_FD int fd = os_memory_file();
 	if (fd < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot make a memory file");
-	if (fs_write_all(fd, data, len, "memory file", e) != 0)
+	if (fs_write_all(fd, data, len, "memory file", e) < 0)
 		return -1;
 	if (lseek(fd, 0, SEEK_SET) != 0)
 		return err_errno(e, ERR_SYSTEM, "cannot rewind a memory file");
@@ -69,7 +69,7 @@ static int check_shown(const struct sandbox *s, struct err *e)
 	for (size_t i = 0; i < s->count; i++) {
 		const struct sandbox_op *op = &s->ops[i];
 		struct stat st;
-		if ((op->type == SANDBOX_RO || op->type == SANDBOX_RW) && stat(op->source, &st) != 0)
+		if ((op->type == SANDBOX_RO || op->type == SANDBOX_RW) && stat(op->source, &st) < 0)
 			return err_errno(e, ERR_SYSTEM, "cannot show '%s' as '%s' in the sandbox", op->source, op->dest);
 	}
 	return 0;
@@ -88,7 +88,7 @@ static int run_plain(const struct sandbox *s, const char *const *argv, struct pr
 {
 	struct strlist words = {0}, env = {0};
 	const char *cwd = sandbox_host_text(s, s->cwd ? s->cwd : "/", s->arena);
-	if (sandbox_argv(s, argv, &words, e) != 0)
+	if (sandbox_argv(s, argv, &words, e) < 0)
 		return -1;
 	for (size_t i = 0; i < s->env.count; i++)
 		if (strcmp(s->env.items[i].key, "PWD") != 0)
@@ -109,12 +109,12 @@ static int make_fds(const struct sandbox *s, struct fds *f, struct err *e)
 	AUTO_BUF struct buf bytes = {0};
 	struct strlist options = {0};
 	for (size_t i = 0; i < s->count; i++)
-		if (s->ops[i].type == SANDBOX_DATA && fds_add(f, s->ops[i].source, strlen(s->ops[i].source), e) != 0)
+		if (s->ops[i].type == SANDBOX_DATA && fds_add(f, s->ops[i].source, strlen(s->ops[i].source), e) < 0)
 			return -1;
 	sandbox_options(s, &options);
 	for (size_t i = 0; i < options.count; i++)
 		buf_add(&bytes, options.items[i], strlen(options.items[i]) + 1);
-	if (fds_add(f, bytes.data, bytes.len, e) != 0)
+	if (fds_add(f, bytes.data, bytes.len, e) < 0)
 		return -1;
 	return fds_add(f, "", 0, e);
 }
@@ -169,7 +169,7 @@ static int run_bwrap(const struct sandbox *s, const char *const *argv, struct pr
 	spec->user = watch.user;
 	spec->fds = NULL;
 	spec->fd_count = 0;
-	if (rc != 0)
+	if (rc < 0)
 		return -1;
 	if (res.status != 0 && res.signal == 0 && !was_started(f->items[f->count - 1]))
 		return not_started(argv[0], watch.words, e);
@@ -183,7 +183,7 @@ int sandbox_run(const struct sandbox *s, const char *const *argv, struct proc_sp
 	struct fds f = {0};
 	if (!argv[0] || !*argv[0])
 		return err_set(e, ERR_USAGE, "no program to run in the sandbox");
-	if (check_shown(s, e) != 0)
+	if (check_shown(s, e) < 0)
 		return -1;
 	if (s->kind == SANDBOX_NONE)
 		return run_plain(s, argv, spec, run, ret, e);
@@ -199,7 +199,7 @@ int sandbox_capture(const struct sandbox *s, const char *const *argv, const stru
 	AUTO_BUF struct buf text = {0}, errors = {0};
 	struct proc_spec spec = {.out = &text, .err = &errors};
 	struct proc_result res = {0};
-	if (sandbox_run(s, argv, &spec, run, &res, e) != 0)
+	if (sandbox_run(s, argv, &spec, run, &res, e) < 0)
 		return -1;
 	if (res.status != 0) {
 		const char *end = buf_cstr(&errors);
@@ -220,7 +220,7 @@ int sandbox_probe(const struct root *root, const struct run *run, struct err *e)
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf out = {0};
 	struct sandbox s;
-	if (sandbox_init(&s, SANDBOX_BWRAP, root, &a, e) != 0)
+	if (sandbox_init(&s, SANDBOX_BWRAP, root, &a, e) < 0)
 		return -1;
 	kvlist_set(&s.env, &a, "PATH", ROOT_PATH);
 	if (sandbox_capture(&s, argv, run, &out, e) == 0)

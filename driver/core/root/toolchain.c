@@ -83,7 +83,7 @@ static int run_tools(const struct root *root, enum sandbox_kind kind, const stru
 	const char *shell = root_find_program(root, "sh", a);
 	if (!shell)
 		return err_set(e, ERR_SYSTEM, "the root '%s' has no sh", root->dir);
-	if (sandbox_init(&s, kind, root, a, e) != 0)
+	if (sandbox_init(&s, kind, root, a, e) < 0)
 		return -1;
 	kvlist_set(&s.env, a, "PATH", ROOT_PATH);
 	kvlist_set(&s.env, a, "LC_ALL", "C");
@@ -98,7 +98,7 @@ static int run_tools(const struct root *root, enum sandbox_kind kind, const stru
 		strlist_ref(&argv, a, tools[i].name);
 		strlist_ref(&argv, a, tools[i].path);
 	}
-	if (sandbox_run(&s, argv.items, &spec, run, &res, e) != 0)
+	if (sandbox_run(&s, argv.items, &spec, run, &res, e) < 0)
 		return -1;
 	if (res.status != 0)
 		return err_set(e, ERR_SYSTEM, "asking the tools for their versions failed with exit status %d: %.300s", res.status,
@@ -153,7 +153,7 @@ int toolchain_probe(const struct root *root, enum sandbox_kind kind, const struc
 {
 	AUTO_BUF struct buf out = {0};
 	struct toolchain *t = find_tools(root, a);
-	if (run_tools(root, kind, t->tools, t->count, run, a, &out, e) != 0)
+	if (run_tools(root, kind, t->tools, t->count, run, a, &out, e) < 0)
 		return -1;
 	take_blocks(t, arena_strdup(a, buf_cstr(&out)), a);
 	t->text = key_text(t, a);

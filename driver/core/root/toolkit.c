@@ -177,7 +177,7 @@ static int ask(const struct root *root, enum sandbox_kind kind, const struct too
 	const char *shell = root_find_program(root, "sh", a);
 	if (!shell)
 		return err_set(e, ERR_SYSTEM, "the root '%s' has no sh", root->dir);
-	if (sandbox_init(&s, kind, root, a, e) != 0)
+	if (sandbox_init(&s, kind, root, a, e) < 0)
 		return -1;
 	for (size_t i = 0; i < places->count; i++)
 		if (places->items[i].mount_from)
@@ -189,7 +189,7 @@ static int ask(const struct root *root, enum sandbox_kind kind, const struct too
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		strlist_ref(&argv, a, words[i]);
 	strlist_append(&argv, a, programs);
-	if (sandbox_run(&s, strlist_argv(&argv, a), &spec, run, &res, e) != 0)
+	if (sandbox_run(&s, strlist_argv(&argv, a), &spec, run, &res, e) < 0)
 		return -1;
 	if (res.status != 0)
 		return err_set(e, ERR_SYSTEM, "asking the CUDA toolkits for their versions failed with exit status %d: %.300s", res.status,
@@ -285,7 +285,7 @@ int toolkit_probe(const struct tables *t, const struct root *root, enum sandbox_
 			strlist_ref(&programs, a, places.items[i].nvcc);
 		for (size_t i = 0; i < compilers.count; i++)
 			strlist_ref(&programs, a, compilers.items[i].path);
-		if (ask(root, kind, &places, &programs, run, a, &answers, e) != 0)
+		if (ask(root, kind, &places, &programs, run, a, &answers, e) < 0)
 			return -1;
 		take_compilers(&compilers, &answers, 2 * places.count, a);
 	}

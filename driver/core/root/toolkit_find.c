@@ -62,7 +62,7 @@ static void add_named(struct toolkit_places *l, const struct root *r, const char
 	struct strlist names = {0};
 	struct err ignored = {0};
 	const char *real = root_resolve(r, dir, a);
-	if (!real || fs_list(root_host_path(r, real, a), a, &names, &ignored) != 0)
+	if (!real || fs_list(root_host_path(r, real, a), a, &names, &ignored) < 0)
 		return;
 	for (size_t i = names.count; i-- > 0;)
 		if (strncmp(names.items[i], prefix, strlen(prefix)) == 0)
@@ -76,7 +76,7 @@ static void add_python(struct toolkit_places *l, const struct root *r, const cha
 	struct strlist names = {0};
 	struct err ignored = {0};
 	const char *real = root_resolve(r, lib, a);
-	if (!real || fs_list(root_host_path(r, real, a), a, &names, &ignored) != 0)
+	if (!real || fs_list(root_host_path(r, real, a), a, &names, &ignored) < 0)
 		return;
 	for (size_t i = names.count; i-- > 0;) {
 		if (strncmp(names.items[i], "python3", 7) != 0)
@@ -149,7 +149,7 @@ void toolkit_library_dirs(const struct root *r, const struct toolkit_place *p, s
 		strlist_ref(&seen, a, real);
 		strlist_ref(ret, a, path_join(a, p->home, own[i]));
 	}
-	if (p->layout != TOOLKIT_PYTHON || fs_list(root_host_path(r, path_dir(a, p->where), a), a, &names, &ignored) != 0)
+	if (p->layout != TOOLKIT_PYTHON || fs_list(root_host_path(r, path_dir(a, p->where), a), a, &names, &ignored) < 0)
 		return;
 	for (size_t i = 0; i < names.count; i++) {
 		const char *lib = path_join(a, names.items[i], "lib");

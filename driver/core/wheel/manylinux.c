@@ -119,7 +119,7 @@ int manylinux_load(const char *dir, struct arena *a, const struct manylinux_poli
 	const char *path = path_join(a, dir, "manylinux.yaml"), *bad = NULL;
 	struct manylinux_policy *p;
 	struct yaml_lines *lines;
-	if (yaml_load(path, &top_value, a, (void **)&p, e) != 0 || yaml_lines_load(path, a, &lines, e) != 0)
+	if (yaml_load(path, &top_value, a, (void **)&p, e) < 0 || yaml_lines_load(path, a, &lines, e) < 0)
 		return -1;
 	for (size_t i = 0; i < p->rows_count; i++) {
 		bad = check_row(p, i);
@@ -239,7 +239,7 @@ int manylinux_tag(const struct manylinux_policy *p, const struct elf_info *infos
 {
 	struct verdict v = {.policy = p, .arena = a};
 	for (size_t i = 0; i < count; i++) {
-		if (infos[i].dynamic && judge(&v, &infos[i], names[i], e) != 0)
+		if (infos[i].dynamic && judge(&v, &infos[i], names[i], e) < 0)
 			return -1;
 	}
 	if (!v.machine) {

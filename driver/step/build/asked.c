@@ -101,7 +101,7 @@ static int split_entry(char *line, char **ret_name, char **ret_value)
 static int read_cache(const struct plan *p, const char *path, struct arena *a, const char **values, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
-	if (fs_read(path, MAX_TEXT, &text, e) != 0)
+	if (fs_read(path, MAX_TEXT, &text, e) < 0)
 		return -1;
 	unsigned number = 0;
 	char *save = NULL;
@@ -156,9 +156,9 @@ int asked_cache(const struct plan *p, const char *cache_path, const char *log_pa
 	struct err ignored = {0};
 	const char **values = arena_array(&a, p->cmake.count, sizeof(*values));
 	size_t count = 0;
-	if (read_cache(p, cache_path, &a, values, e) != 0)
+	if (read_cache(p, cache_path, &a, values, e) < 0)
 		return -1;
-	if (log_path && fs_exists(log_path) && fs_read(log_path, MAX_TEXT, &log, &ignored) != 0)
+	if (log_path && fs_exists(log_path) && fs_read(log_path, MAX_TEXT, &log, &ignored) < 0)
 		buf_reset(&log);
 	for (size_t i = 0; i < p->cmake.count; i++) {
 		const struct setting *s = &p->cmake.items[i];
@@ -252,7 +252,7 @@ int asked_commands(const struct plan *p, const char *commands_path, struct asked
 	struct wrong_units wrong = {0};
 	size_t i;
 	json_t *entry;
-	if (json_read(commands_path, &j, e) != 0)
+	if (json_read(commands_path, &j, e) < 0)
 		return -1;
 	if (!json_is_array(j))
 		return err_set(e, ERR_INTEGRITY, "'%s' is not an array of compile commands", commands_path);
@@ -272,7 +272,7 @@ static int check_ninja(const struct plan *p, const char *path, struct asked_repo
 {
 	AUTO_BUF struct buf text = {0}, host = {0}, device = {0};
 	struct wrong_units wrong = {0};
-	if (fs_read(path, MAX_TEXT, &text, e) != 0)
+	if (fs_read(path, MAX_TEXT, &text, e) < 0)
 		return -1;
 	char *next = NULL;
 	for (char *line = text.len ? text.data : NULL; line; line = next) {
@@ -333,7 +333,7 @@ int asked_tree(const struct plan *p, const char *tree, const char *log_path, boo
 	AUTO_ARENA struct arena a = {0};
 	struct found f = {.arena = &a};
 	const char *build = path_join(&a, tree, "build");
-	if (fs_walk(build, find_files, &f, e) != 0)
+	if (fs_walk(build, find_files, &f, e) < 0)
 		return -1;
 	const char *cache = outermost(&f.caches), *commands = outermost(&f.commands), *ninja = outermost(&f.ninjas);
 	if (cmake && (!cache || !commands)) {
@@ -341,7 +341,7 @@ int asked_tree(const struct plan *p, const char *tree, const char *log_path, boo
 			cache ? "compile_commands.json" : "CMakeCache.txt", build);
 		return err_hint(e, "see the log '%s'", log_path ? log_path : "");
 	}
-	if (cache && asked_cache(p, path_join(&a, build, cache), log_path, r, e) != 0)
+	if (cache && asked_cache(p, path_join(&a, build, cache), log_path, r, e) < 0)
 		return -1;
 	if (commands)
 		return asked_commands(p, path_join(&a, build, commands), r, e);

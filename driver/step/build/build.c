@@ -14,11 +14,11 @@ int build_prepare(const struct build_request *q, const struct run *run, struct e
 	struct sandbox s;
 	const char *log;
 	const struct package_row *row = q->plan->package_row;
-	if (build_start_log(q, &a, &log, e) != 0 || build_sandbox(q, &a, &s, e) != 0)
+	if (build_start_log(q, &a, &log, e) < 0 || build_sandbox(q, &a, &s, e) < 0)
 		return -1;
 	kvlist_set(&s.env, &a, "PATH", "/usr/bin:/bin");
 	kvlist_set(&s.env, &a, "LC_ALL", "C.UTF-8");
-	if (build_tree_save(q->build_dir, q->plan, &s, e) != 0)
+	if (build_tree_save(q->build_dir, q->plan, &s, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < row->prepare_count; i++) {
 		struct strlist argv = {0};
@@ -31,7 +31,7 @@ int build_prepare(const struct build_request *q, const struct run *run, struct e
 						.argv = strlist_argv(&argv, &a),
 						.step = arena_printf(&a, "prepare (%s)", strlist_join(&argv, &a, " ")),
 						.log = log};
-		if (build_command_run(&c, false, run, &out, e) != 0)
+		if (build_command_run(&c, false, run, &out, e) < 0)
 			return -1;
 		if (out.short_of_memory)
 			return build_too_large(&c, out.why, machine_memory(), e);
@@ -44,7 +44,7 @@ static void count_cache(const char *path, struct build_result *r)
 {
 	AUTO_BUF struct buf text = {0};
 	struct err ignored = {0};
-	if (!fs_exists(path) || fs_read(path, UINT64_C(256) << 20, &text, &ignored) != 0)
+	if (!fs_exists(path) || fs_read(path, UINT64_C(256) << 20, &text, &ignored) < 0)
 		return;
 	char *next = NULL;
 	for (char *line = text.len ? text.data : NULL; line; line = next) {
@@ -62,7 +62,7 @@ static int one_wheel(const char *dir, struct arena *a, const char **ret, struct 
 {
 	struct strlist names = {0};
 	const char *found = NULL;
-	if (fs_list(dir, a, &names, e) != 0)
+	if (fs_list(dir, a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		if (!path_has_suffix(names.items[i], ".whl"))
@@ -83,13 +83,13 @@ static int configure(struct building *b, const char *src, struct err *e)
 	const struct build_command c = building_command(b, b->backend->configure, "configure");
 	struct build_outcome out;
 	struct asked_report early = {0};
-	if (build_command_run(&c, false, b->run, &out, e) != 0)
+	if (build_command_run(&c, false, b->run, &out, e) < 0)
 		return -1;
 	b->result.seconds += out.seconds;
 	if (out.short_of_memory)
 		return build_too_large(&c, out.why, b->pools.memory, e);
 	/* An hour of compiling the wrong thing is saved by looking now. */
-	if (asked_tree(b->q->plan, src, b->result.log, b->backend->cmake, &early, e) != 0)
+	if (asked_tree(b->q->plan, src, b->result.log, b->backend->cmake, &early, e) < 0)
 		return err_wrap(e, "%s", b->q->plan->package);
 	return 0;
 }
@@ -97,13 +97,13 @@ static int configure(struct building *b, const char *src, struct err *e)
 static int configure_and_compile(struct building *b, const char *src, struct err *e)
 {
 	struct err ignored = {0};
-	if (building_save(b, true, e) != 0)
+	if (building_save(b, true, e) < 0)
 		return -1;
 	int rc = b->backend->configure ? configure(b, src, e) : 0;
 	if (rc == 0)
 		rc = building_compile(b, e);
 	/* A full disk has been told; that this file cannot be written either is no news. */
-	if (building_save(b, false, rc == 0 ? e : &ignored) != 0 && rc == 0)
+	if (building_save(b, false, rc == 0 ? e : &ignored) < 0 && rc == 0)
 		rc = -1;
 	return rc;
 }
@@ -113,21 +113,21 @@ int build_run(const struct build_request *q, const struct run *run, struct arena
 	struct building b = {.q = q, .run = run, .arena = a, .began = log_seconds()};
 	struct build_result *r = &b.result;
 	const char *src = path_join(a, q->build_dir, "src"), *out = path_join(a, q->build_dir, "out");
-	if (backend_find(q->plan->package_row->backend, &b.backend, e) != 0)
+	if (backend_find(q->plan->package_row->backend, &b.backend, e) < 0)
 		return -1;
 	build_pools_plan(q, &b.pools);
-	if (build_set_up(q, b.backend, b.pools.now.total, a, &b.sandbox, r, e) != 0)
+	if (build_set_up(q, b.backend, b.pools.now.total, a, &b.sandbox, r, e) < 0)
 		return -1;
 	building_begin(&b);
 	r->memory = b.pools.memory;
 	r->resumed = fs_exists(path_join(a, src, "build"));
-	if (configure_and_compile(&b, src, e) != 0)
+	if (configure_and_compile(&b, src, e) < 0)
 		return -1;
 	r->pools = b.pools.now;
 	r->jobs = b.pools.now.total;
-	if (asked_tree(q->plan, src, r->log, b.backend->cmake, &r->asked, e) != 0)
+	if (asked_tree(q->plan, src, r->log, b.backend->cmake, &r->asked, e) < 0)
 		return err_wrap(e, "%s", q->plan->package);
-	if (one_wheel(out, a, &r->raw_wheel, e) != 0)
+	if (one_wheel(out, a, &r->raw_wheel, e) < 0)
 		return -1;
 	count_cache(path_join(a, out, "ccache.stats"), r);
 	*ret = b.result;

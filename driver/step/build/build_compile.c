@@ -98,7 +98,7 @@ static void write_pools(struct building *b, struct strlist *heavy)
 {
 	struct err e = {0};
 	const char *path = ninja_path(b);
-	if (path && build_pools_write(b->q, &b->pools, path, b->arena, heavy, &e) != 0)
+	if (path && build_pools_write(b->q, &b->pools, path, b->arena, heavy, &e) < 0)
 		log_warn(b->run->log, "%s: no pools: %s", b->q->plan->package, e.msg);
 }
 
@@ -129,13 +129,13 @@ static int attempt(struct building *b, struct build_outcome *ret, struct err *e)
 	write_pools(b, &heavy);
 	if (b->pools.now.heavy_first && heavy.count) {
 		const struct build_command first = building_command(b, heavy_argv(b, &heavy), "build, heavy units first");
-		if (build_command_run(&first, b->pools.now.heavy > 1, b->run, ret, e) != 0)
+		if (build_command_run(&first, b->pools.now.heavy > 1, b->run, ret, e) < 0)
 			return -1;
 		b->result.seconds += ret->seconds;
 		if (ret->short_of_memory)
 			return 0;
 	}
-	if (build_command_run(&c, b->pools.now.total > 1, b->run, ret, e) != 0)
+	if (build_command_run(&c, b->pools.now.total > 1, b->run, ret, e) < 0)
 		return -1;
 	b->result.seconds += ret->seconds;
 	return 0;
@@ -145,7 +145,7 @@ static void plan_jobs(struct building *b)
 {
 	struct err e = {0};
 	const char *path = ninja_path(b);
-	if (path && build_pools_fit(b->q, path, &b->pools, &e) != 0)
+	if (path && build_pools_fit(b->q, path, &b->pools, &e) < 0)
 		log_warn(b->run->log, "%s: no pools: %s", b->q->plan->package, e.msg);
 	learn_from_last_run(b);
 	log_info(b->run->log, "%s: %u at once, heavy units %u, links %u%s; %.1f GiB of memory are free", b->q->plan->package,
@@ -159,7 +159,7 @@ int building_compile(struct building *b, struct err *e)
 	for (;;) {
 		struct build_outcome out;
 		unsigned from = b->pools.now.total;
-		if (attempt(b, &out, e) != 0)
+		if (attempt(b, &out, e) < 0)
 			return -1;
 		if (!out.short_of_memory)
 			return 0;
@@ -168,7 +168,7 @@ int building_compile(struct building *b, struct err *e)
 			return build_too_large(&c, out.why, b->pools.memory, e);
 		}
 		add_reduction(b, from, b->pools.now.total, out.why);
-		if (building_save(b, true, e) != 0)
+		if (building_save(b, true, e) < 0)
 			return -1;
 	}
 }

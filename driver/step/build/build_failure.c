@@ -25,7 +25,7 @@ static const char *ninja_dir(const char *src, const char *unit, struct arena *a)
 	struct err ignored = {0};
 	if (fs_exists(path_join(a, src, "build/build.ninja")))
 		return "build";
-	if (fs_list(path_join(a, src, "build"), a, &names, &ignored) != 0)
+	if (fs_list(path_join(a, src, "build"), a, &names, &ignored) < 0)
 		return NULL;
 	for (size_t i = 0; i < names.count; i++) {
 		const char *dir = path_join(a, "build", names.items[i]);

@@ -34,12 +34,12 @@ static void find_dirs(struct mend *m, const char *dir, int depth)
 {
 	struct strlist names = {0};
 	struct err ignored = {0};
-	if (depth > MAX_DEPTH || fs_list(dir, m->arena, &names, &ignored) != 0)
+	if (depth > MAX_DEPTH || fs_list(dir, m->arena, &names, &ignored) < 0)
 		return;
 	for (size_t i = 0; i < names.count; i++) {
 		const char *path = path_join(m->arena, dir, names.items[i]);
 		struct stat st;
-		if (lstat(path, &st) != 0)
+		if (lstat(path, &st) < 0)
 			continue;
 		if (S_ISREG(st.st_mode) && strcmp(names.items[i], ".ninja_log") == 0)
 			strlist_add(&m->dirs, m->arena, dir);
@@ -53,9 +53,9 @@ static int cut(const char *path, size_t (*whole)(const char *data, size_t len), 
 {
 	AUTO_BUF struct buf text = {0};
 	struct stat st;
-	if (lstat(path, &st) != 0 || !S_ISREG(st.st_mode))
+	if (lstat(path, &st) < 0 || !S_ISREG(st.st_mode))
 		return 0;
-	if (fs_read(path, MAX_FILE, &text, e) != 0)
+	if (fs_read(path, MAX_FILE, &text, e) < 0)
 		return -1;
 	size_t n = whole(buf_cstr(&text), text.len);
 	if (n < text.len && truncate(path, (off_t)n) != 0)
@@ -83,7 +83,7 @@ static const char *host_path(const struct mend *m, const char *dir, const char *
 static void add_output(struct mend *m, const char *path)
 {
 	struct stat st;
-	if (!path || lstat(path, &st) != 0 || !S_ISREG(st.st_mode))
+	if (!path || lstat(path, &st) < 0 || !S_ISREG(st.st_mode))
 		return;
 	if (m->count == m->cap)
 		m->outputs = arena_grow(m->arena, m->outputs, &m->cap, 1024, sizeof(*m->outputs));
@@ -97,8 +97,8 @@ static void read_outputs(struct mend *m, const char *dir)
 	AUTO_BUF struct buf text = {0};
 	struct err ignored = {0};
 	struct ninja_log log;
-	if (fs_read(path_join(m->arena, dir, ".ninja_log"), MAX_FILE, &text, &ignored) != 0 ||
-	    ninja_log_parse(buf_cstr(&text), text.len, dir, m->arena, &log, &ignored) != 0)
+	if (fs_read(path_join(m->arena, dir, ".ninja_log"), MAX_FILE, &text, &ignored) < 0 ||
+	    ninja_log_parse(buf_cstr(&text), text.len, dir, m->arena, &log, &ignored) < 0)
 		return; /* ninja begins a new one then, and makes everything again */
 	for (size_t i = 0; i < log.count; i++)
 		add_output(m, host_path(m, dir, log.entries[i].output));
@@ -114,7 +114,7 @@ static int64_t mtime(const char *path)
 static int remove_unlogged(const struct mend *m, const char *build, bool objects, struct err *e)
 {
 	struct strlist names = {0};
-	if (fs_list(build, m->arena, &names, e) != 0)
+	if (fs_list(build, m->arena, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		const char *path = path_join(m->arena, build, names.items[i]);
@@ -123,7 +123,7 @@ static int remove_unlogged(const struct mend *m, const char *build, bool objects
 			logged = logged || strcmp(m->dirs.items[k], path) == 0 || path_below(m->dirs.items[k], path);
 		bool made = strncmp(names.items[i], "lib.", 4) == 0 || (objects && strncmp(names.items[i], "temp.", 5) == 0) ||
 			    strncmp(names.items[i], "bdist.", 6) == 0;
-		if (made && !logged && fs_remove_tree(path, e) != 0)
+		if (made && !logged && fs_remove_tree(path, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -173,12 +173,12 @@ int build_mend(const char *build_dir, const struct run *run, struct err *e)
 	m.src = real;
 	find_dirs(&m, path_join(&a, real, "build"), 0);
 	for (size_t i = 0; i < m.dirs.count; i++)
-		if (cut(path_join(&a, m.dirs.items[i], ".ninja_log"), ninja_mend_log, e) != 0 ||
-		    cut(path_join(&a, m.dirs.items[i], ".ninja_deps"), ninja_mend_deps, e) != 0)
+		if (cut(path_join(&a, m.dirs.items[i], ".ninja_log"), ninja_mend_log, e) < 0 ||
+		    cut(path_join(&a, m.dirs.items[i], ".ninja_deps"), ninja_mend_deps, e) < 0)
 			return -1;
 	build_state_now(&now);
 	bool restarted = strcmp(last.boot, now.boot) != 0;
-	if (restarted && after_restart(&m, path_join(&a, build_dir, "src.ok"), run, e) != 0)
+	if (restarted && after_restart(&m, path_join(&a, build_dir, "src.ok"), run, e) < 0)
 		return -1;
 	const char *build = path_join(&a, real, "build");
 	return fs_is_dir(build) ? remove_unlogged(&m, build, restarted, e) : 0;

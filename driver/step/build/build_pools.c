@@ -89,7 +89,7 @@ int build_pools_fit(const struct build_request *q, const char *path, struct buil
 	struct judge judge = make_judge(q, p);
 	const struct ninja_options o = options(p, &judge);
 	struct ninja_counts counts;
-	if (fs_read(path, NINJA_FILE_MAX, &text, e) != 0 || ninja_text(buf_cstr(&text), text.len, path, &o, &a, &ignored, &counts, e) != 0)
+	if (fs_read(path, NINJA_FILE_MAX, &text, e) < 0 || ninja_text(buf_cstr(&text), text.len, path, &o, &a, &ignored, &counts, e) < 0)
 		return -1;
 	p->need.heavy = judge.largest > p->need.compile ? judge.largest : p->need.compile;
 	p->now = jobs_plan(jobs_usable(p->memory), machine_processors(), q->jobs, &p->need);
@@ -102,7 +102,7 @@ int build_pools_write(const struct build_request *q, const struct build_pools *p
 	struct judge judge = make_judge(q, p);
 	const struct ninja_options o = options(p, &judge);
 	struct ninja_counts counts;
-	if (ninja_file_rewrite(path, &o, a, &counts, e) != 0)
+	if (ninja_file_rewrite(path, &o, a, &counts, e) < 0)
 		return -1;
 	*ret_heavy = counts.heavy_outputs;
 	return 0;

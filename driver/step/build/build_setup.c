@@ -7,7 +7,7 @@
 
 int build_sandbox(const struct build_request *q, struct arena *a, struct sandbox *s, struct err *e)
 {
-	if (sandbox_init(s, q->kind, q->root, a, e) != 0)
+	if (sandbox_init(s, q->kind, q->root, a, e) < 0)
 		return -1;
 	static const struct {
 		const char *name, *dest;
@@ -15,12 +15,12 @@ int build_sandbox(const struct build_request *q, struct arena *a, struct sandbox
 	} dirs[] = {{"src", SANDBOX_SRC, SANDBOX_RW}, {"out", SANDBOX_OUT, SANDBOX_RW}, {"cfg", SANDBOX_CFG, SANDBOX_RO}};
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
 		const char *host = path_join(a, q->build_dir, dirs[i].name);
-		if (fs_mkdirs(host, e) != 0)
+		if (fs_mkdirs(host, e) < 0)
 			return -1;
 		sandbox_add(s, dirs[i].type, host, dirs[i].dest);
 	}
 	if (q->ccache_dir) {
-		if (fs_mkdirs(q->ccache_dir, e) != 0)
+		if (fs_mkdirs(q->ccache_dir, e) < 0)
 			return -1;
 		sandbox_add(s, SANDBOX_RW, q->ccache_dir, SANDBOX_CCACHE);
 	}
@@ -37,7 +37,7 @@ int build_sandbox(const struct build_request *q, struct arena *a, struct sandbox
 int build_start_log(const struct build_request *q, struct arena *a, const char **ret, struct err *e)
 {
 	const char *dir = path_join(a, q->build_dir, "log");
-	if (fs_mkdirs(dir, e) != 0)
+	if (fs_mkdirs(dir, e) < 0)
 		return -1;
 	*ret = path_join(a, dir, "build.log");
 	return 0;
@@ -56,14 +56,14 @@ static int write_if_other(const char *path, const char *text, mode_t mode, struc
 /* The compilers' names as links to the compiler cache, which finds the real ones further down the PATH. */
 static int masquerade(const struct plan *p, const char *dir, const char *ccache, struct arena *a, struct err *e)
 {
-	if (fs_remove_tree(dir, e) != 0 || fs_mkdirs(dir, e) != 0)
+	if (fs_remove_tree(dir, e) < 0 || fs_mkdirs(dir, e) < 0)
 		return -1;
 	for (size_t i = 0; i < p->env.count; i++) {
 		const struct setting *s = &p->env.items[i];
 		if (strcmp(s->name, "CC") != 0 && strcmp(s->name, "CXX") != 0)
 			continue;
 		const char *link = path_join(a, dir, path_base(s->value));
-		if (symlink(ccache, link) != 0)
+		if (symlink(ccache, link) < 0)
 			return err_errno(e, ERR_SYSTEM, "cannot make the link '%s'", link);
 	}
 	return 0;
@@ -79,22 +79,22 @@ int build_set_up(const struct build_request *q, const struct backend *b, unsigne
 				    .torch = q->torch_dir ? SANDBOX_TORCH : NULL,
 				    .venv = q->venv_dir ? SANDBOX_VENV : NULL};
 	const char *cfg = path_join(a, q->build_dir, "cfg"), *out = path_join(a, q->build_dir, "out");
-	if (build_start_log(q, a, &r->log, e) != 0 || fs_remove_tree(out, e) != 0 || build_sandbox(q, a, s, e) != 0)
+	if (build_start_log(q, a, &r->log, e) < 0 || fs_remove_tree(out, e) < 0 || build_sandbox(q, a, s, e) < 0)
 		return -1;
 	const char *entries = backend_cache_file(q->plan, a);
 	if (q->kind == SANDBOX_NONE)
 		entries = sandbox_host_text(s, entries, a);
-	if (b->cmake && write_if_other(path_join(a, cfg, "entries.cmake"), entries, 0644, e) != 0)
+	if (b->cmake && write_if_other(path_join(a, cfg, "entries.cmake"), entries, 0644, e) < 0)
 		return -1;
 	if (o.ccache && b->cmake &&
-	    write_if_other(path_join(a, cfg, path_base(BACKEND_NVCC_LAUNCHER)), backend_nvcc_launcher(q->plan, o.ccache, a), 0755, e) != 0)
+	    write_if_other(path_join(a, cfg, path_base(BACKEND_NVCC_LAUNCHER)), backend_nvcc_launcher(q->plan, o.ccache, a), 0755, e) < 0)
 		return -1;
-	if (o.ccache && !b->cmake && masquerade(q->plan, path_join(a, cfg, "ccache"), o.ccache, a, e) != 0)
+	if (o.ccache && !b->cmake && masquerade(q->plan, path_join(a, cfg, "ccache"), o.ccache, a, e) < 0)
 		return -1;
 	backend_env(q->plan, b, &o, a, &s->env);
 	if (o.ccache)
 		kvlist_set(&s->env, a, "CCACHE_STATSLOG", SANDBOX_OUT "/ccache.stats");
-	if (build_tree_save(q->build_dir, q->plan, s, e) != 0)
+	if (build_tree_save(q->build_dir, q->plan, s, e) < 0)
 		return -1;
 	/* Not a part of what is kept for a shell: the socket lives as long as this run. */
 	if (o.ccache && q->ccache_remote_dir) {

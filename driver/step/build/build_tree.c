@@ -35,7 +35,7 @@ static bool read_tree(const char *dir, const char *key, struct arena *a, struct 
 	struct err ignored = {0};
 	struct stat st;
 	const char *path = path_join(a, dir, FILE_NAME), *variant;
-	if (stat(path, &st) != 0 || json_read(path, &j, &ignored) != 0)
+	if (stat(path, &st) < 0 || json_read(path, &j, &ignored) < 0)
 		return false;
 	variant = json_string_value(json_object_get(j, "variant"));
 	if (!variant)
@@ -51,7 +51,7 @@ int build_tree_list(const char *builds, struct arena *a, struct build_tree **ret
 {
 	struct strlist names = {0};
 	size_t count = 0;
-	if (fs_is_dir(builds) && fs_list(builds, a, &names, e) != 0)
+	if (fs_is_dir(builds) && fs_list(builds, a, &names, e) < 0)
 		return -1;
 	struct build_tree *list = arena_array(a, names.count + 1, sizeof(*list));
 	for (size_t i = 0; i < names.count; i++)
@@ -72,7 +72,7 @@ int build_tree_enter(const struct build_tree *t, const char *const *argv, const 
 	struct proc_result res = {0};
 	struct proc_spec spec = {.attached = true};
 	const char *path = path_join(&a, t->dir, FILE_NAME);
-	if (json_read(path, &j, e) != 0 || sandbox_from_json(json_object_get(j, "sandbox"), path, &a, &s, e) != 0)
+	if (json_read(path, &j, e) < 0 || sandbox_from_json(json_object_get(j, "sandbox"), path, &a, &s, e) < 0)
 		return -1;
 	s.terminal = isatty(STDIN_FILENO);
 	if (s.terminal) {
@@ -80,7 +80,7 @@ int build_tree_enter(const struct build_tree *t, const char *const *argv, const 
 		kvlist_set(&s.env, &a, "TERM", term ? term : "dumb");
 		kvlist_set(&s.env, &a, "PS1", "[ptbuild \\w]\\$ ");
 	}
-	if (sandbox_run(&s, argv ? argv : shell, &spec, run, &res, e) != 0)
+	if (sandbox_run(&s, argv ? argv : shell, &spec, run, &res, e) < 0)
 		return -1;
 	if (!argv || res.status == 0)
 		return 0;

@@ -21,7 +21,7 @@ static int check_one(const struct plan *p, const struct toolchain *t, const stru
 	}
 	if (!*n->range)
 		return 0;
-	if (version_in(tool->version, n->range, &in, e) != 0)
+	if (version_in(tool->version, n->range, &in, e) < 0)
 		return -1;
 	if (!in) {
 		err_set(e, ERR_POLICY, "%s %s in the root '%s', but release %s builds with %s", n->tool, tool->version, root->dir,
@@ -66,13 +66,13 @@ int tools_check(const struct plan *p, const struct toolchain *t, const struct ro
 	bool cmake = strcmp(p->package_row->backend, "setuptools") != 0;
 	const struct need needs[] = {
 		{"gcc", r->gcc}, {"g++", r->gcc}, {"ninja", r->ninja}, {"python3", ""}, {"cmake", cmake ? r->cmake : ""}};
-	if (check_platform(p, e) != 0)
+	if (check_platform(p, e) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(needs); i++) {
-		if (check_one(p, t, root, &needs[i], e) != 0)
+		if (check_one(p, t, root, &needs[i], e) < 0)
 			return -1;
 	}
-	if (check_python(p, t, root, e) != 0)
+	if (check_python(p, t, root, e) < 0)
 		return -1;
 	if (!p->cuda || p->toolkit)
 		return 0;

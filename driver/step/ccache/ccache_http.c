@@ -85,7 +85,7 @@ int ccache_http_get(struct ccache_client *c, const char *key, struct buf *out, b
 	AUTO_BUF struct buf bytes = {0};
 	struct body body = {.out = &bytes};
 	long status = 0;
-	if (request(c, key, &body, &status, e) != 0)
+	if (request(c, key, &body, &status, e) < 0)
 		return -1;
 	if (status != 200 && status != 404 && status != 410)
 		return err_set(e, ERR_NETWORK, "compiler cache: http status %ld from '%s'", status, c->server->shown);
@@ -100,7 +100,7 @@ int ccache_http_put(struct ccache_client *c, const char *key, const void *data, 
 	AUTO_BUF struct buf ignored = {0};
 	struct body body = {.out = &ignored, .data = data, .left = len};
 	long status = 0;
-	if (request(c, key, &body, &status, e) != 0)
+	if (request(c, key, &body, &status, e) < 0)
 		return -1;
 	if (status < 200 || status > 299)
 		return err_set(e, ERR_NETWORK, "compiler cache: http status %ld from '%s'", status, c->server->shown);

@@ -50,7 +50,7 @@ static int connect_to(const struct ccache_server *s, int family, const struct so
 	socklen_t size = sizeof(error);
 	if (fd < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
 		return -1;
-	if (connect(fd, addr, len) != 0) {
+	if (connect(fd, addr, len) < 0) {
 		if (errno != EINPROGRESS || wait_ready(s, fd, POLLOUT, CONNECT_MS) != 0)
 			return -1;
 		if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error) {
@@ -133,7 +133,7 @@ static int read_reply(struct ccache_client *c, struct buf *out, long *ret_len, s
 	while ((end = in.len ? memmem(in.data, in.len, "\r\n", 2) : NULL) == NULL) {
 		if (in.len > 1024)
 			return no_protocol(c, e);
-		if (receive(c, &in, e) != 0)
+		if (receive(c, &in, e) < 0)
 			return -1;
 	}
 	size_t line = (size_t)(end - in.data), start = line + 2;
@@ -148,7 +148,7 @@ static int read_reply(struct ccache_client *c, struct buf *out, long *ret_len, s
 			errno = ETIMEDOUT;
 			return failed(c, "hear from", e);
 		}
-		if (receive(c, &in, e) != 0)
+		if (receive(c, &in, e) < 0)
 			return -1;
 	}
 	if (len >= 0 && (in.len != start + (size_t)len + 2 || memcmp(in.data + start + len, "\r\n", 2) != 0))
@@ -164,7 +164,7 @@ static int simple(struct ccache_client *c, size_t count, const char *const *word
 	AUTO_BUF struct buf out = {0};
 	long len;
 	resp_put(&out, count, words);
-	return send_all(c, out.data, out.len, e) != 0 ? -1 : read_reply(c, NULL, &len, e);
+	return send_all(c, out.data, out.len, e) < 0 ? -1 : read_reply(c, NULL, &len, e);
 }
 
 static int introduce(struct ccache_client *c, struct err *e)
@@ -194,7 +194,7 @@ static int connect_client(struct ccache_client *c, bool *ret_old, struct err *e)
 		c->fd = connect_unix(s);
 		if (c->fd < 0)
 			return failed(c, "connect to", e);
-	} else if (connect_tcp(c, e) != 0) {
+	} else if (connect_tcp(c, e) < 0) {
 		return -1;
 	}
 	if (introduce(c, e) == 0)
@@ -207,7 +207,7 @@ static int ask(struct ccache_client *c, const struct buf *command, struct buf *o
 {
 	for (;;) {
 		bool old;
-		if (connect_client(c, &old, e) != 0)
+		if (connect_client(c, &old, e) < 0)
 			return -1;
 		if (send_all(c, command->data, command->len, e) == 0 && read_reply(c, out, ret_len, e) == 0)
 			return 0;
@@ -226,7 +226,7 @@ int ccache_redis_get(struct ccache_client *c, const char *key, struct buf *out, 
 	buf_printf(&name, "ccache:%s", key);
 	const char *words[] = {"GET", buf_cstr(&name)};
 	resp_put(&command, 2, words);
-	if (ask(c, &command, out, &len, e) != 0)
+	if (ask(c, &command, out, &len, e) < 0)
 		return -1;
 	if (len == -2) {
 		hang_up(c);

@@ -45,7 +45,7 @@ struct ccache_remote {
 int ccache_remote_check(const char *url, struct err *e)
 {
 	struct ccache_server s;
-	if (ccache_server_parse(url, &s, e) != 0)
+	if (ccache_server_parse(url, &s, e) < 0)
 		return -1;
 	ccache_server_release(&s);
 	return 0;
@@ -98,7 +98,7 @@ static void answer_get(struct ccache_remote *r, struct ccache_client *c, const c
 	if (found) {
 		atomic_fetch_add(&r->lower_hits, 1);
 	} else if (may_ask(r)) {
-		if (ccache_client_get(c, key, &value, &found, &e) != 0)
+		if (ccache_client_get(c, key, &value, &found, &e) < 0)
 			note_failure(r, &e);
 		else if (found)
 			atomic_fetch_add(&r->hits, 1);
@@ -114,7 +114,7 @@ static void answer_set(struct ccache_remote *r, struct ccache_client *c, const c
 {
 	struct err e = {0};
 	if (may_ask(r)) {
-		if (ccache_client_put(c, key, command->args[2].data, command->args[2].len, &e) != 0)
+		if (ccache_client_put(c, key, command->args[2].data, command->args[2].len, &e) < 0)
 			note_failure(r, &e);
 		else
 			atomic_fetch_add(&r->stored, 1);
@@ -263,11 +263,11 @@ static int bind_by_link(int fd, const char *dir, struct arena *a, struct err *e)
 {
 	const char *tmp = getenv("TMPDIR");
 	char *near;
-	if (fs_temp_dir(tmp && *tmp && strlen(tmp) < 40 ? tmp : "/tmp", "ptbuild-", a, &near, e) != 0)
+	if (fs_temp_dir(tmp && *tmp && strlen(tmp) < 40 ? tmp : "/tmp", "ptbuild-", a, &near, e) < 0)
 		return -1;
 	const char *link = path_join(a, near, "d");
 	int rc = symlink(dir, link) == 0 ? bind_to(fd, path_join(a, link, CCACHE_REMOTE_SOCKET)) : -1;
-	if (rc != 0)
+	if (rc < 0)
 		err_errno(e, ERR_SYSTEM, "cannot listen in '%s'", dir);
 	(void)unlink(link);
 	(void)rmdir(near);
@@ -284,7 +284,7 @@ static int listen_in(const char *dir, struct arena *a, struct err *e)
 	    (errno != ENAMETOOLONG ? err_errno(e, ERR_SYSTEM, "cannot listen on '%s'", path) : bind_by_link(fd, dir, a, e)) != 0)
 		return -1;
 	/* The build runs as another user of its own name space. */
-	if (chmod(path, 0666) != 0 || listen(fd, 128) != 0)
+	if (chmod(path, 0666) < 0 || listen(fd, 128) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot listen on '%s'", path);
 	return steal_fd(&fd);
 }
@@ -314,7 +314,7 @@ int ccache_remote_start(const struct ccache_remote_request *q, const struct run 
 	strlist_append(&r->lower, &r->arena, &q->lower);
 	r->listener = -1;
 	r->stop[0] = r->stop[1] = -1;
-	if (os_pipe(r->stop) != 0) {
+	if (os_pipe(r->stop) < 0) {
 		err_errno(e, ERR_SYSTEM, "cannot make a pipe");
 	} else if (!q->url || ccache_server_parse(q->url, &r->server, e) == 0) {
 		r->has_server = q->url != NULL;

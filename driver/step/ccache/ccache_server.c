@@ -110,7 +110,7 @@ static int parse(const char *url, struct ccache_server *s, struct err *e)
 int ccache_server_parse(const char *url, struct ccache_server *ret, struct err *e)
 {
 	struct ccache_server s = {.stop = -1};
-	if (parse(url, &s, e) != 0) {
+	if (parse(url, &s, e) < 0) {
 		arena_release(&s.arena);
 		return -1;
 	}

@@ -92,7 +92,7 @@ static int run_apt(const struct apt *apt, bool private, const char *const *args,
 		strlist_ref(&argv, &a, *args);
 	struct proc_spec spec = {
 		.argv = strlist_argv(&argv, &a), .cwd = cwd, .out = out, .err = said, .max_output = 16 << 20, .file_limit = APT_FILE_LIMIT};
-	if (proc_run(&spec, apt->run, &result, e) != 0)
+	if (proc_run(&spec, apt->run, &result, e) < 0)
 		return -1;
 	*ret_status = result.status;
 	return 0;
@@ -142,7 +142,7 @@ static int find_sites(const struct apt *apt, struct strlist *sites, struct err *
 		AUTO_BUF struct buf said = {0};
 		struct strlist lines = {0};
 		int status;
-		if (run_apt(apt, false, i ? all : known, NULL, &out, &said, &status, e) != 0)
+		if (run_apt(apt, false, i ? all : known, NULL, &out, &said, &status, e) < 0)
 			return -1;
 		strlist_split(&lines, apt->a, buf_cstr(&out), "\n");
 		for (size_t k = 0; k < lines.count; k++)
@@ -161,12 +161,12 @@ static int write_sources(const struct apt *apt, const char *stamp, struct err *e
 	AUTO_BUF struct buf old = {0};
 	struct strlist sites = {0};
 	const char *path = path_join(apt->a, apt->dir, "sources.list");
-	if (find_sites(apt, &sites, e) != 0)
+	if (find_sites(apt, &sites, e) < 0)
 		return -1;
 	for (size_t i = 0; i < sites.count; i++)
 		buf_printf(&text, "deb-src %s%s %s %s\n", fs_exists(KEYRING) ? "[signed-by=" KEYRING "] " : "", sites.items[i], apt->suite,
 			   apt->component);
-	if (fs_exists(path) && fs_read(path, 1 << 20, &old, e) != 0)
+	if (fs_exists(path) && fs_read(path, 1 << 20, &old, e) < 0)
 		return -1;
 	if (strcmp(buf_cstr(&old), buf_cstr(&text)) == 0)
 		return 0;
@@ -179,7 +179,7 @@ static int make_state(const struct apt *apt, struct err *e)
 {
 	static const char *const dirs[] = {"state/lists/partial", "cache/archives/partial"};
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
-		if (fs_mkdirs(path_join(apt->a, apt->dir, dirs[i]), e) != 0)
+		if (fs_mkdirs(path_join(apt->a, apt->dir, dirs[i]), e) < 0)
 			return -1;
 	return fs_write_atomic(path_join(apt->a, apt->dir, "state/status"), "", 0, 0644, e);
 }
@@ -197,7 +197,7 @@ static int update(const struct apt *apt, const char *stamp, struct buf *words, s
 	AUTO_BUF struct buf said = {0};
 	int status;
 	log_verbose(apt->run->log, "fetch: apt-get update for %s/%s", apt->suite, apt->component);
-	if (run_apt(apt, true, args, NULL, NULL, &said, &status, e) != 0)
+	if (run_apt(apt, true, args, NULL, NULL, &said, &status, e) < 0)
 		return -1;
 	if (status == 0)
 		return fs_write_atomic(stamp, "", 0, 0644, e);
@@ -217,7 +217,7 @@ static int download(const struct apt *apt, const char *file, const char *dir, st
 	const char *const args[] = {"-q", "source", "--download-only", "--only-source", apt->package, NULL};
 	AUTO_BUF struct buf said = {0};
 	int status;
-	if (run_apt(apt, true, args, dir, NULL, &said, &status, e) != 0)
+	if (run_apt(apt, true, args, dir, NULL, &said, &status, e) < 0)
 		return -1;
 	*ret_came = has_file(file);
 	if (!*ret_came)
@@ -231,16 +231,16 @@ static int fetch_locked(const struct apt *apt, const char *name, const char *dir
 	const char *stamp = path_join(apt->a, apt->dir, "updated");
 	const char *file = path_join(apt->a, dir, name);
 	bool came = false;
-	if (make_state(apt, e) != 0 || write_sources(apt, stamp, e) != 0)
+	if (make_state(apt, e) < 0 || write_sources(apt, stamp, e) < 0)
 		return -1;
 	bool updated = !is_fresh(stamp);
-	if (updated && update(apt, stamp, &words, e) != 0)
+	if (updated && update(apt, stamp, &words, e) < 0)
 		return -1;
-	if (download(apt, file, dir, &words, &came, e) != 0)
+	if (download(apt, file, dir, &words, &came, e) < 0)
 		return -1;
 	if (!came && !updated) { /* the lists may be older than the version */
 		buf_reset(&words);
-		if (update(apt, stamp, &words, e) != 0 || download(apt, file, dir, &words, &came, e) != 0)
+		if (update(apt, stamp, &words, e) < 0 || download(apt, file, dir, &words, &came, e) < 0)
 			return -1;
 	}
 	if (came)
@@ -255,7 +255,7 @@ int apt_fetch(const char *place, const char *name, const char *state_dir, const 
 	AUTO_ARENA struct arena a = {0};
 	AUTO_LOCK struct lock lock = LOCK_NONE;
 	struct apt apt = {.a = &a, .run = run};
-	if (parse_place(&apt, place, e) != 0)
+	if (parse_place(&apt, place, e) < 0)
 		return -1;
 	if (!path_is_safe_relative(name) || strchr(name, '/'))
 		return err_set(e, ERR_CONFIG, "not a file name: '%s'", name);
@@ -266,7 +266,7 @@ int apt_fetch(const char *place, const char *name, const char *state_dir, const 
 	}
 	apt.dir = arena_printf(&a, "%s/%s_%s", state_dir, apt.suite, apt.component);
 	set_options(&apt);
-	if (fs_mkdirs(apt.dir, e) != 0 || lock_acquire(&lock, path_join(&a, apt.dir, "lock"), false, run, e) != 0)
+	if (fs_mkdirs(apt.dir, e) < 0 || lock_acquire(&lock, path_join(&a, apt.dir, "lock"), false, run, e) < 0)
 		return -1;
 	return fetch_locked(&apt, name, dir, e);
 }

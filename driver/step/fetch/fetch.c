@@ -69,7 +69,7 @@ static int object_file(const char *dir, const struct fetch_source *s, struct are
 		*ret = path;
 		return 0;
 	}
-	if (fs_list(dir, a, &names, e) != 0)
+	if (fs_list(dir, a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		if (*names.items[i] == '.') /* the store's own */
@@ -106,7 +106,7 @@ static int publish(struct fetch_shared *f, const struct fetch_source *s, const c
 {
 	const char *stage;
 	const char *dir;
-	if (store_stage(f->store, a, &stage, e) != 0)
+	if (store_stage(f->store, a, &stage, e) < 0)
 		return -1;
 	const char *file = path_join(a, stage, s->name);
 	if (rename(partial, file) < 0) {
@@ -114,7 +114,7 @@ static int publish(struct fetch_shared *f, const struct fetch_source *s, const c
 		store_drop_stage(f->store, stage);
 		return -1;
 	}
-	if (store_publish(f->store, STORE_SOURCE, s->sha256, stage, a, &dir, e) != 0) {
+	if (store_publish(f->store, STORE_SOURCE, s->sha256, stage, a, &dir, e) < 0) {
 		/* What was fetched is worth keeping for the next run. */
 		(void)!rename(file, partial);
 		store_drop_stage(f->store, stage);
@@ -128,18 +128,18 @@ static int run_job(const struct fetch_pool *p, struct fetch_worker *w, struct fe
 	struct fetch_shared *f = w->shared;
 	const struct fetch_source *s = j->source;
 	AUTO_LOCK struct lock lock = LOCK_NONE;
-	if (run_check(&w->run, &j->err) != 0 || store_lock(f->store, STORE_SOURCE, s->sha256, &w->run, &lock, &j->err) != 0)
+	if (run_check(&w->run, &j->err) < 0 || store_lock(f->store, STORE_SOURCE, s->sha256, &w->run, &lock, &j->err) < 0)
 		return -1;
-	if (look_in_store(f, s, &j->arena, &j->path, &j->err) != 0)
+	if (look_in_store(f, s, &j->arena, &j->path, &j->err) < 0)
 		return -1;
-	if (!j->path && pull_from_remote(w, s, &j->arena, &j->path, &j->err) != 0)
+	if (!j->path && pull_from_remote(w, s, &j->arena, &j->path, &j->err) < 0)
 		return -1;
 	j->from_store = j->path != NULL;
 	if (j->from_store)
 		return 0;
 	char *partial = path_join(&j->arena, p->partial_dir, s->sha256);
 	double start = log_seconds();
-	if (fetch_places(w, s, partial, &j->err) != 0)
+	if (fetch_places(w, s, partial, &j->err) < 0)
 		return -1;
 	pthread_mutex_lock(&f->mutex);
 	int status = publish(f, s, partial, &j->arena, &j->path, &j->err);
@@ -273,7 +273,7 @@ static int collect(const struct fetch_pool *p, const struct run *run, struct err
 static int fetch_missing(struct fetch_pool *p, const struct run *run, struct arena *a, struct err *e)
 {
 	p->partial_dir = path_join(a, store_dir(p->shared.store), "partial");
-	if (fs_mkdirs(p->partial_dir, e) != 0)
+	if (fs_mkdirs(p->partial_dir, e) < 0)
 		return -1;
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		return err_set(e, ERR_SYSTEM, "cannot start libcurl");
@@ -311,10 +311,10 @@ static int find_present(struct store *store, struct fetch_source *sources, size_
 {
 	for (size_t i = 0; i < count; i++) {
 		const char *dir = NULL;
-		if (check_source(&sources[i], e) != 0 || store_find(store, STORE_SOURCE, sources[i].sha256, a, &dir, e) != 0)
+		if (check_source(&sources[i], e) < 0 || store_find(store, STORE_SOURCE, sources[i].sha256, a, &dir, e) < 0)
 			return -1;
 		if (dir) {
-			if (object_file(dir, &sources[i], a, &paths[i], e) != 0)
+			if (object_file(dir, &sources[i], a, &paths[i], e) < 0)
 				return -1;
 			continue;
 		}
@@ -334,7 +334,7 @@ int fetch_all(struct store *store, struct fetch_source *sources, size_t count, c
 	set_defaults(&options);
 	p.shared.store = store;
 	p.shared.o = &options;
-	if (run_check(run, e) != 0 || find_present(store, sources, count, paths, &p, a, e) != 0)
+	if (run_check(run, e) < 0 || find_present(store, sources, count, paths, &p, a, e) < 0)
 		return -1;
 	stats.from_store = (unsigned)(count - p.count);
 	int status = p.count ? fetch_missing(&p, run, a, e) : 0;

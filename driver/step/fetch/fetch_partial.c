@@ -29,7 +29,7 @@ static int hash_existing(struct partial *p, const struct run *run, struct err *e
 			return err_set(e, ERR_SYSTEM, "'%s' became shorter while it was read", p->path);
 		digest_update(p->digest, chunk, (size_t)n);
 		done += (uint64_t)n;
-		if (run_check(run, e) != 0)
+		if (run_check(run, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -53,13 +53,13 @@ int partial_open(struct partial *p, const char *path, const char *sha256, uint64
 	AUTO_PARTIAL struct partial new = {.path = path, .fd = -1, .digest = digest_new(), .max = max};
 	char got[DIGEST_HEX_LEN + 1];
 	bool complete = false;
-	if (open_file(&new, e) != 0)
+	if (open_file(&new, e) < 0)
 		return -1;
 	if (new.have > 0) {
-		if (hash_existing(&new, run, e) != 0)
+		if (hash_existing(&new, run, e) < 0)
 			return -1;
 		complete = partial_matches(&new, sha256, got);
-		if (!complete && hash_existing(&new, run, e) != 0)
+		if (!complete && hash_existing(&new, run, e) < 0)
 			return -1;
 	}
 	*ret_complete = complete;
@@ -70,7 +70,7 @@ int partial_open(struct partial *p, const char *path, const char *sha256, uint64
 
 int partial_add(struct partial *p, const void *data, size_t len, struct err *e)
 {
-	if (fs_write_all(p->fd, data, len, p->path, e) != 0)
+	if (fs_write_all(p->fd, data, len, p->path, e) < 0)
 		return -1;
 	digest_update(p->digest, data, len);
 	p->have += len;

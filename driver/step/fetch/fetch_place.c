@@ -96,7 +96,7 @@ static int wait_ms(const struct run *run, unsigned ms, struct err *e)
 		struct pollfd p = {.fd = run->cancel_fd, .events = POLLIN};
 		if (poll(&p, run->cancel_fd >= 0 ? 1 : 0, (int)(left * 1000) + 1) < 0 && errno != EINTR)
 			break;
-		if (run_check(run, e) != 0)
+		if (run_check(run, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -129,7 +129,7 @@ static enum transfer_outcome from_http(struct fetch_worker *w, const struct tran
 		if (ms < retry_after * 1000)
 			ms = retry_after * 1000;
 		log_verbose(&w->log, "fetch: '%s' again in %.1f s: %s", name, ms / 1000.0, e->msg);
-		if (wait_ms(&w->run, ms, e) != 0)
+		if (wait_ms(&w->run, ms, e) < 0)
 			return TRANSFER_STOP;
 	}
 }
@@ -154,7 +154,7 @@ static enum transfer_outcome from_apt(struct fetch_worker *w, const struct trans
 {
 	AUTO_ARENA struct arena a = {0};
 	const char *dir;
-	if (apt_place_dir(w, &a, t->url, &dir, e) != 0)
+	if (apt_place_dir(w, &a, t->url, &dir, e) < 0)
 		return TRANSFER_STOP;
 	pthread_mutex_lock(&w->shared->apt);
 	int status = apt_fetch(t->url, name, path_join(&a, store_dir(w->shared->store), "apt"), dir, &w->run, e);

@@ -58,7 +58,7 @@ char *transfer_shown_url(struct arena *a, const char *url)
 
 static enum transfer_outcome wrong_digest(const struct transfer *t, struct partial *p, const char *shown, const char *got, struct err *e)
 {
-	if (partial_delete(p, e) != 0)
+	if (partial_delete(p, e) < 0)
 		return TRANSFER_STOP;
 	err_set(e, ERR_INTEGRITY, "wrong digest from '%s': sha256 %s, pinned is %s", shown, got, t->sha256);
 	return TRANSFER_WRONG;
@@ -127,7 +127,7 @@ static enum stop_reason look_at_answer(struct attempt *at)
 		if (!parse_range(at->range, &first, &last, &at->total) || first != at->start)
 			return STOP_RANGE;
 	} else if (code == 200) {
-		if (at->file->have > 0 && partial_restart(at->file, at->e) != 0)
+		if (at->file->have > 0 && partial_restart(at->file, at->e) < 0)
 			return STOP_LOCAL;
 		at->total = length > 0 ? (uint64_t)length : 0;
 	} else {
@@ -151,7 +151,7 @@ static size_t on_body(char *data, size_t unit, size_t count, void *user)
 	}
 	if (at->stop == STOP_NONE && at->file->have + len > at->file->max)
 		at->stop = STOP_TOO_BIG;
-	if (at->stop == STOP_NONE && partial_add(at->file, data, len, at->e) != 0)
+	if (at->stop == STOP_NONE && partial_add(at->file, data, len, at->e) < 0)
 		at->stop = STOP_LOCAL;
 	if (at->stop != STOP_NONE)
 		return len ? 0 : 1;
@@ -311,7 +311,7 @@ static enum transfer_outcome judge(struct attempt *at, CURLcode result, bool *re
 	}
 	if (at->stop == STOP_TOO_BIG || result == CURLE_FILESIZE_EXCEEDED) {
 		err_set(at->e, ERR_NETWORK, "more than %llu bytes from '%s'", (unsigned long long)at->file->max, at->shown);
-		return partial_restart(at->file, at->e) != 0 ? TRANSFER_STOP : TRANSFER_NEXT;
+		return partial_restart(at->file, at->e) < 0 ? TRANSFER_STOP : TRANSFER_NEXT;
 	}
 	if (result != CURLE_OK && at->stop == STOP_NONE) {
 		err_set(at->e, ERR_NETWORK, "cannot get '%s': %s", at->shown, at->words[0] ? at->words : curl_easy_strerror(result));
@@ -319,7 +319,7 @@ static enum transfer_outcome judge(struct attempt *at, CURLcode result, bool *re
 	}
 	if (code != 200 && code != 206)
 		return judge_status(at, code);
-	if (!at->body && code == 200 && at->file->have > 0 && partial_restart(at->file, at->e) != 0)
+	if (!at->body && code == 200 && at->file->have > 0 && partial_restart(at->file, at->e) < 0)
 		return TRANSFER_STOP;
 	return judge_bytes(at, ret_again);
 }
@@ -355,7 +355,7 @@ enum transfer_outcome transfer_http(const struct transfer *t, unsigned *ret_retr
 	AUTO_PARTIAL struct partial p = PARTIAL_NONE;
 	AUTO_ARENA struct arena a = {0};
 	bool complete = false;
-	if (partial_open(&p, t->path, t->sha256, max_bytes(t), t->run, &complete, e) != 0)
+	if (partial_open(&p, t->path, t->sha256, max_bytes(t), t->run, &complete, e) < 0)
 		return TRANSFER_STOP;
 	if (complete)
 		return TRANSFER_DONE;
@@ -366,7 +366,7 @@ enum transfer_outcome transfer_http(const struct transfer *t, unsigned *ret_retr
 		if (!again)
 			return out;
 		at.restarted = true;
-		if (partial_restart(&p, e) != 0)
+		if (partial_restart(&p, e) < 0)
 			return TRANSFER_STOP;
 	}
 }
@@ -376,7 +376,7 @@ enum transfer_outcome transfer_check(const struct transfer *t, struct err *e)
 	AUTO_PARTIAL struct partial p = PARTIAL_NONE;
 	bool complete = false;
 	char got[DIGEST_HEX_LEN + 1];
-	if (partial_open(&p, t->path, t->sha256, max_bytes(t), t->run, &complete, e) != 0)
+	if (partial_open(&p, t->path, t->sha256, max_bytes(t), t->run, &complete, e) < 0)
 		return TRANSFER_STOP;
 	if (complete || partial_matches(&p, t->sha256, got))
 		return TRANSFER_DONE;
@@ -397,7 +397,7 @@ static enum transfer_outcome copy_bytes(const struct transfer *t, int from, stru
 		}
 		if (n == 0)
 			return TRANSFER_DONE;
-		if (run_check(t->run, e) != 0 || partial_add(p, chunk, (size_t)n, e) != 0)
+		if (run_check(t->run, e) < 0 || partial_add(p, chunk, (size_t)n, e) < 0)
 			return TRANSFER_STOP;
 		atomic_fetch_add(&t->progress->received, (uint64_t)n);
 	}
@@ -418,11 +418,11 @@ enum transfer_outcome transfer_copy(const struct transfer *t, struct err *e)
 		err_set(e, ERR_NETWORK, S_ISREG(st.st_mode) ? "too large: '%s'" : "not a regular file: '%s'", t->url);
 		return TRANSFER_NEXT;
 	}
-	if (partial_open(&p, t->path, t->sha256, max_bytes(t), t->run, &complete, e) != 0)
+	if (partial_open(&p, t->path, t->sha256, max_bytes(t), t->run, &complete, e) < 0)
 		return TRANSFER_STOP;
 	if (complete)
 		return TRANSFER_DONE;
-	if (partial_restart(&p, e) != 0)
+	if (partial_restart(&p, e) < 0)
 		return TRANSFER_STOP;
 	atomic_fetch_add(&t->progress->expected, (uint64_t)st.st_size);
 	enum transfer_outcome out = copy_bytes(t, from, &p, e);

@@ -246,7 +246,7 @@ static int write_archive(struct packing *p, const char *path, uint8_t ret_sha256
 	const char *text = pack_marker(q->metadata_rev, q->generator, q->input_key, p->a);
 	struct strlist last = {0};
 	strlist_ref(&last, p->a, marker);
-	if (fs_walk(q->tree, collect, p, e) != 0)
+	if (fs_walk(q->tree, collect, p, e) < 0)
 		return -1;
 	strlist_sort(&p->payload);
 	strlist_sort(&p->tail);

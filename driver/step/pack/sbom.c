@@ -42,8 +42,8 @@ static int copyright_of(struct bill *b, const char *name, const char **ret, stru
 	if (inside) {
 		const char *rel = arena_printf(b->a, "vendored/%s/copyright", name);
 		const char *to = path_join(b->a, path_join(b->a, b->dist_info, "licenses"), rel);
-		if (fs_read(root_host_path(b->q->root, inside, b->a), COPYRIGHT_MAX, &text, e) != 0 ||
-		    fs_mkdirs(path_dir(b->a, to), e) != 0 || fs_write_atomic(to, buf_cstr(&text), text.len, 0644, e) != 0)
+		if (fs_read(root_host_path(b->q->root, inside, b->a), COPYRIGHT_MAX, &text, e) < 0 ||
+		    fs_mkdirs(path_dir(b->a, to), e) < 0 || fs_write_atomic(to, buf_cstr(&text), text.len, 0644, e) < 0)
 			return -1;
 		strlist_ref(&b->licenses, b->a, rel);
 	} else {
@@ -140,9 +140,9 @@ static int add_library(struct bill *b, const struct sbom_library *l, struct err 
 	char sha256[DIGEST_HEX_LEN + 1];
 	const char *copyright = "", *name = part_before(l->package, '=', b->a);
 	const char *version = l->package[strlen(name)] ? l->package + strlen(name) + 1 : "";
-	if (digest_file(path_join(b->a, b->q->tree, l->file), sha256, e) != 0)
+	if (digest_file(path_join(b->a, b->q->tree, l->file), sha256, e) < 0)
 		return -1;
-	if (*name && copyright_of(b, name, &copyright, e) != 0)
+	if (*name && copyright_of(b, name, &copyright, e) < 0)
 		return -1;
 	if (!*name)
 		log_warn(b->run->log, "'%s' of the root belongs to no package: its licence is not known", l->source);
@@ -205,7 +205,7 @@ static int fill(struct bill *b, struct err *e)
 	if (*b->q->torch)
 		add_torch(b);
 	for (size_t i = 0; i < b->q->libraries_count; i++) {
-		if (add_library(b, &b->q->libraries[i], e) != 0)
+		if (add_library(b, &b->q->libraries[i], e) < 0)
 			return -1;
 	}
 	return 0;
@@ -229,7 +229,7 @@ int sbom_write(const struct sbom_request *q, const struct run *run, struct arena
 		rc = err_set(e, ERR_INTEGRITY, "the bill of materials of '%s' holds text that is no UTF-8", q->distribution);
 	if (rc == 0)
 		rc = json_write(j, path, e);
-	if (rc != 0)
+	if (rc < 0)
 		return -1;
 	strlist_sort(&b.licenses);
 	*ret_licenses = b.licenses;

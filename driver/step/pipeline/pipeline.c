@@ -79,7 +79,7 @@ static int find_toolchain(struct pipeline *l, struct err *e)
 /* From the object in the store to out_dir, with what its record says. */
 static int export_item(struct pipeline *l, struct pipeline_item *it, struct err *e)
 {
-	if (json_read(path_join(l->arena, it->object, "build.json"), &it->record, e) != 0)
+	if (json_read(path_join(l->arena, it->object, "build.json"), &it->record, e) < 0)
 		return -1;
 	const char *wheel = json_string_value(json_object_get(it->record, "wheel"));
 	const char *sha256 = json_string_value(json_object_get(it->record, "sha256"));
@@ -104,7 +104,7 @@ static int make_watched(struct making *m, struct err *e)
 	m->history = history_load(m->q->store, p->package, p->release, m->run, m->arena);
 	struct progress_request shown = {.package = p->package, .build_dir = m->build_dir, .known = m->history};
 	AUTO_WATCH struct watch *watch = NULL;
-	if (watch_start(&q, &watch, e) != 0)
+	if (watch_start(&q, &watch, e) < 0)
 		return -1;
 	m->watch = shown.watch = watch;
 	m->progress = progress_new(&shown, m->run, m->arena);
@@ -121,8 +121,8 @@ static int make(struct pipeline *l, struct pipeline_item *it, const struct torch
 	struct store *store = l->q->store;
 	struct making m = {.q = l->q, .run = l->run, .arena = l->arena, .plan = it->plan, .toolchain = l->toolchain, .torch = torch};
 	AUTO_LOCK struct lock tree = LOCK_NONE;
-	if (store_lock(store, "build", it->plan->compile_key, l->run, &tree, e) != 0 ||
-	    store_build_dir(store, it->plan->compile_key, l->arena, &m.build_dir, e) != 0 || store_stage(store, l->arena, &m.stage, e) != 0)
+	if (store_lock(store, "build", it->plan->compile_key, l->run, &tree, e) < 0 ||
+	    store_build_dir(store, it->plan->compile_key, l->arena, &m.build_dir, e) < 0 || store_stage(store, l->arena, &m.stage, e) < 0)
 		return -1;
 	log_info(l->run->log, "%s: building %s (tree %s)", it->plan->package, it->plan->variant, m.build_dir);
 	changed_say(store, it->plan, m.build_dir, l->run);
@@ -139,7 +139,7 @@ static int make(struct pipeline *l, struct pipeline_item *it, const struct torch
 		rc = fs_copy(m.build.log, path_join(l->arena, m.stage, "build.log"), e);
 	if (rc == 0)
 		rc = store_publish(store, STORE_WHEEL, it->plan->output_key, m.stage, l->arena, &it->object, e);
-	if (rc != 0) {
+	if (rc < 0) {
 		log_status_end(l->run->log);
 		store_drop_stage(store, m.stage);
 		return -1;
@@ -156,31 +156,31 @@ static int obtain(struct pipeline *l, const struct pipeline_target *t, const str
 	struct pipeline_item *it = &l->items[l->count];
 	AUTO_LOCK struct lock key = LOCK_NONE;
 	*it = (struct pipeline_item){0};
-	if (resolve(l, t, torch, rev, &it->plan, e) != 0)
+	if (resolve(l, t, torch, rev, &it->plan, e) < 0)
 		return -1;
 	for (size_t i = 0; i < it->plan->notes.count; i++)
 		log_verbose(l->run->log, "%s: note: %s", it->plan->package, it->plan->notes.items[i]);
-	if (store_find(l->q->store, STORE_WHEEL, it->plan->output_key, l->arena, &it->object, e) != 0)
+	if (store_find(l->q->store, STORE_WHEEL, it->plan->output_key, l->arena, &it->object, e) < 0)
 		return -1;
 	it->hit = it->object != NULL;
 	if (!it->hit) {
-		if (store_lock(l->q->store, STORE_WHEEL, it->plan->output_key, l->run, &key, e) != 0 ||
-		    store_find(l->q->store, STORE_WHEEL, it->plan->output_key, l->arena, &it->object, e) != 0)
+		if (store_lock(l->q->store, STORE_WHEEL, it->plan->output_key, l->run, &key, e) < 0 ||
+		    store_find(l->q->store, STORE_WHEEL, it->plan->output_key, l->arena, &it->object, e) < 0)
 			return -1;
-		if (!it->object && store_pull(l->q->store, STORE_WHEEL, it->plan->output_key, l->run, l->arena, &it->object, e) != 0)
+		if (!it->object && store_pull(l->q->store, STORE_WHEEL, it->plan->output_key, l->run, l->arena, &it->object, e) < 0)
 			return -1;
 		it->hit = it->object != NULL;
 	}
-	if (!it->hit && pipeline_repack(l->q->store, it->plan, l->run, l->arena, &it->object, e) != 0)
+	if (!it->hit && pipeline_repack(l->q->store, it->plan, l->run, l->arena, &it->object, e) < 0)
 		return -1;
 	if (!it->object && l->q->repack_only) {
 		err_set(e, ERR_POLICY, "the store has no wheel of '%s' that differs in its metadata revision only", it->plan->variant);
 		return err_hint(e, "'ptbuild build %s --metadata-rev %u' builds it", it->plan->variant, it->plan->metadata_rev);
 	}
 	if (!it->object &&
-	    (try_sandbox(l, e) != 0 || tools_check(it->plan, l->toolchain, l->q->root, e) != 0 || make(l, it, torch, e) != 0))
+	    (try_sandbox(l, e) < 0 || tools_check(it->plan, l->toolchain, l->q->root, e) < 0 || make(l, it, torch, e) < 0))
 		return -1;
-	if (export_item(l, it, e) != 0) {
+	if (export_item(l, it, e) < 0) {
 		pipeline_free(it, 1);
 		return -1;
 	}
@@ -210,7 +210,7 @@ static const struct pipeline_failure *failed_already(const struct pipeline *l, c
 static int find_torch(struct pipeline *l, const struct pipeline_target *t, struct torch_source *ret, struct err *e)
 {
 	if (l->q->torch && strcmp(l->q->torch, "root") == 0)
-		return try_sandbox(l, e) != 0 ? -1 : torch_from_root(l->q->root, l->q->kind, l->run, l->arena, ret, e);
+		return try_sandbox(l, e) < 0 ? -1 : torch_from_root(l->q->root, l->q->kind, l->run, l->arena, ret, e);
 	if (l->q->torch)
 		return torch_from_wheel(l->q->torch, t->variant.python, l->arena, ret, e);
 	struct pipeline_target own = *t;
@@ -224,7 +224,7 @@ static int find_torch(struct pipeline *l, const struct pipeline_target *t, struc
 	if (!have) {
 		struct pipeline_item *made;
 		log_verbose(l->run->log, "%s needs the torch of its variant", t->variant.package);
-		if (obtain(l, &own, NULL, 1, &made, e) != 0)
+		if (obtain(l, &own, NULL, 1, &made, e) < 0)
 			return err_wrap(e, "the torch that %s is built against", t->variant.package);
 		have = made;
 	}
@@ -242,10 +242,10 @@ static int obtain_one(struct pipeline *l, const struct pipeline_target *t, bool 
 	struct pipeline_item *it;
 	if (needs_torch) {
 		torch = arena_alloc(l->arena, sizeof(*torch));
-		if (find_torch(l, t, torch, e) != 0)
+		if (find_torch(l, t, torch, e) < 0)
 			return -1;
 	}
-	return run_check(l->run, e) != 0 ? -1 : obtain(l, t, torch, wanted_rev(l), &it, e);
+	return run_check(l->run, e) < 0 ? -1 : obtain(l, t, torch, wanted_rev(l), &it, e);
 }
 
 /* Keeps a failure and goes on, if that is asked for; -1 if not. */
@@ -270,7 +270,7 @@ static int obtain_all(struct pipeline *l, struct err *e)
 			const struct pipeline_target *t = &l->q->targets[i];
 			if (is_torch(&t->variant) != (pass == 0) || made_already(l, variant_name(&t->variant, l->arena), wanted_rev(l)))
 				continue;
-			if (obtain_one(l, t, pass == 1, e) != 0 && put_aside(l, t, e) != 0)
+			if (obtain_one(l, t, pass == 1, e) < 0 && put_aside(l, t, e) < 0)
 				return -1;
 		}
 	}
@@ -291,7 +291,7 @@ int pipeline_build(const struct pipeline_request *q, const struct run *run, stru
 	struct pipeline l = {.q = q, .run = run, .arena = a, .cap = q->count * 2 + 1};
 	l.items = arena_array(a, l.cap, sizeof(*l.items));
 	/* A key that cannot be used is found before an hour of building. */
-	if (q->sign_key && sign_load_private(q->sign_key, &l.key, e) != 0)
+	if (q->sign_key && sign_load_private(q->sign_key, &l.key, e) < 0)
 		return err_wrap(e, "--sign-key");
 	int rc = find_toolchain(&l, e);
 	bool cuda = needs_cuda(q);
@@ -302,7 +302,7 @@ int pipeline_build(const struct pipeline_request *q, const struct run *run, stru
 	if (rc == 0)
 		rc = obtain_all(&l, e);
 	sign_key_free(l.key);
-	if (rc != 0) {
+	if (rc < 0) {
 		pipeline_free(l.items, l.count);
 		return -1;
 	}

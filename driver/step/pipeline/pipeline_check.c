@@ -30,11 +30,11 @@ static int copy_object(struct store *from, struct store *to, const char *kind, c
 {
 	struct strlist names = {0};
 	const char *dir, *stage, *made;
-	if (store_find(from, kind, key, a, &dir, e) != 0)
+	if (store_find(from, kind, key, a, &dir, e) < 0)
 		return -1;
 	if (!dir)
 		return 0;
-	if (fs_list(dir, a, &names, e) != 0 || store_stage(to, a, &stage, e) != 0)
+	if (fs_list(dir, a, &names, e) < 0 || store_stage(to, a, &stage, e) < 0)
 		return -1;
 	int rc = 0;
 	for (size_t i = 0; i < names.count && rc == 0; i++) {
@@ -45,7 +45,7 @@ static int copy_object(struct store *from, struct store *to, const char *kind, c
 	}
 	if (rc == 0)
 		rc = store_publish(to, kind, key, stage, a, &made, e);
-	if (rc != 0)
+	if (rc < 0)
 		store_drop_stage(to, stage);
 	return rc;
 }
@@ -56,16 +56,16 @@ static int copy_inputs(struct checking *c, const struct plan *p, struct store *t
 	struct store_object *objects;
 	size_t count;
 	const struct history *known = history_load(c->q->store, p->package, p->release, c->run, c->a);
-	if (known->count && history_merge(to, p->package, p->release, known->units, known->count, c->run, e) != 0)
+	if (known->count && history_merge(to, p->package, p->release, known->units, known->count, c->run, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < p->package_row->sources_count; i++) {
-		if (copy_object(c->q->store, to, STORE_SOURCE, p->package_row->sources[i].sha256, c->a, e) != 0)
+		if (copy_object(c->q->store, to, STORE_SOURCE, p->package_row->sources[i].sha256, c->a, e) < 0)
 			return -1;
 	}
-	if (store_list(c->q->store, c->a, &objects, &count, e) != 0)
+	if (store_list(c->q->store, c->a, &objects, &count, e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
-		if (strcmp(objects[i].kind, STORE_PYENV) == 0 && copy_object(c->q->store, to, STORE_PYENV, objects[i].key, c->a, e) != 0)
+		if (strcmp(objects[i].kind, STORE_PYENV) == 0 && copy_object(c->q->store, to, STORE_PYENV, objects[i].key, c->a, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -166,7 +166,7 @@ static int build_again(struct checking *c, const struct pipeline_target *t, cons
 		store_close(q.store);
 	}
 	leave(&s);
-	if (rc != 0)
+	if (rc < 0)
 		return err_wrap(e, "the second build of %s", variant_name(&t->variant, c->a));
 	*ret = items;
 	return 0;
@@ -177,7 +177,7 @@ static int keep_second(struct checking *c, const struct pipeline_item *first, co
 {
 	const char *dir = path_join(c->a, path_join(c->a, c->q->out_dir, first->plan->variant), "second");
 	const char *to = path_join(c->a, dir, path_base(wheel));
-	if (fs_mkdirs(dir, e) != 0 || fs_copy(wheel, to, e) != 0)
+	if (fs_mkdirs(dir, e) < 0 || fs_copy(wheel, to, e) < 0)
 		return -1;
 	*ret = to;
 	return 0;
@@ -191,7 +191,7 @@ static int check_one(struct checking *c, const struct pipeline_target *t, const 
 	size_t count;
 	double start = log_seconds();
 	log_info(c->run->log, "%s: building it again to compare", first->plan->variant);
-	if (build_again(c, t, dir, jobs, &items, &count, e) != 0)
+	if (build_again(c, t, dir, jobs, &items, &count, e) < 0)
 		return -1;
 	const char *second = items[count - 1].wheel;
 	*ret = (struct pipeline_checked){
@@ -220,12 +220,12 @@ int pipeline_check(const struct pipeline_request *q, const struct pipeline_item 
 			find_item(&c, variant_name(&q->targets[i].variant, a), q->metadata_rev ? q->metadata_rev : 1);
 		if (!first) /* it failed */
 			continue;
-		if (fs_temp_dir(parent, "ptbuild-second-", a, &dir, e) != 0)
+		if (fs_temp_dir(parent, "ptbuild-second-", a, &dir, e) < 0)
 			return -1;
 		int rc = check_one(&c, &q->targets[i], first, dir, &out[n++], e);
-		if (fs_remove_tree(dir, rc != 0 ? &ignored : e) != 0)
+		if (fs_remove_tree(dir, rc < 0 ? &ignored : e) < 0)
 			rc = -1;
-		if (rc != 0)
+		if (rc < 0)
 			return -1;
 	}
 	*ret = out;

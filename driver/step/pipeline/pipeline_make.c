@@ -33,7 +33,7 @@ static int fetch_sources(struct making *m, const char ***ret, struct err *e)
 		for (unsigned k = 0; k < row->sources[i].urls_count; k++)
 			strlist_add(&sources[i].urls, m->arena, row->sources[i].urls[k]);
 	}
-	if (fetch_all(m->q->store, sources, row->sources_count, &o, m->run, m->arena, &stats, e) != 0)
+	if (fetch_all(m->q->store, sources, row->sources_count, &o, m->run, m->arena, &stats, e) < 0)
 		return -1;
 	const char **paths = arena_array(m->arena, row->sources_count, sizeof(*paths));
 	for (unsigned i = 0; i < row->sources_count; i++)
@@ -51,16 +51,16 @@ static int apply_patches(const struct making *m, const char *src, struct err *e)
 		const char *series = path_join(m->arena, src, row->series);
 		for (unsigned i = 0; i < row->skip_patches_count; i++)
 			strlist_add(&skip, m->arena, row->skip_patches[i]);
-		if (patch_series_read(series, &skip, m->arena, &names, e) != 0)
+		if (patch_series_read(series, &skip, m->arena, &names, e) < 0)
 			return -1;
 		for (size_t i = 0; i < names.count; i++) {
 			log_status(m->run->log, "%s: patch %zu/%zu", m->plan->package, i + 1, names.count);
-			if (patch_apply(src, path_join(m->arena, path_dir(m->arena, series), names.items[i]), m->run, e) != 0)
+			if (patch_apply(src, path_join(m->arena, path_dir(m->arena, series), names.items[i]), m->run, e) < 0)
 				return -1;
 		}
 	}
 	for (size_t i = 0; i < m->plan->patches_count; i++) {
-		if (patch_apply(src, m->plan->patches[i].path, m->run, e) != 0)
+		if (patch_apply(src, m->plan->patches[i].path, m->run, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -74,7 +74,7 @@ static int unpack_sources(const struct making *m, const char *const *paths, cons
 		struct unpack_limits limits = {.max_bytes = s->max_unpacked};
 		const char *into = *s->into ? path_join(m->arena, src, s->into) : src;
 		log_status(m->run->log, "%s: unpack %s", m->plan->package, s->name);
-		if (unpack_archive(paths[i], into, !s->keep_top, &limits, m->run, e) != 0)
+		if (unpack_archive(paths[i], into, !s->keep_top, &limits, m->run, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -105,22 +105,22 @@ static int make_tree(struct making *m, struct err *e)
 	const char *src = path_join(m->arena, m->build_dir, "src"), *marker = path_join(m->arena, m->build_dir, "src.ok");
 	const char **paths;
 	step_begin(m, "fetch");
-	if (fetch_sources(m, &paths, e) != 0)
+	if (fetch_sources(m, &paths, e) < 0)
 		return -1;
 	step_end(m, false);
-	if (build_mend(m->build_dir, m->run, e) != 0)
+	if (build_mend(m->build_dir, m->run, e) < 0)
 		return -1;
 	if (fs_exists(marker))
 		return 0;
 	step_begin(m, "unpack");
-	if (fs_remove_tree(src, e) != 0 || unpack_sources(m, paths, src, e) != 0)
+	if (fs_remove_tree(src, e) < 0 || unpack_sources(m, paths, src, e) < 0)
 		return -1;
 	step_end(m, true);
 	step_begin(m, "patch");
-	if (apply_patches(m, src, e) != 0)
+	if (apply_patches(m, src, e) < 0)
 		return -1;
 	struct build_request b = build_request(m);
-	if (build_prepare(&b, m->run, e) != 0)
+	if (build_prepare(&b, m->run, e) < 0)
 		return -1;
 	log_status_end(m->run->log);
 	step_end(m, true);
@@ -137,11 +137,11 @@ static int make_python(struct making *m, struct err *e)
 					.store = m->q->store,
 					.build_dir = m->build_dir,
 					.offline = m->q->offline};
-	if (pyenv_prepare(&q, m->run, m->arena, &m->pyenv, e) != 0)
+	if (pyenv_prepare(&q, m->run, m->arena, &m->pyenv, e) < 0)
 		return -1;
 	if (m->torch) {
-		if (torch_unpack(m->torch, m->build_dir, m->run, m->arena, &m->torch_dir, e) != 0 ||
-		    torch_provides(m->torch, m->q->root, m->torch_dir, m->arena, &m->provided, &m->torch_files, e) != 0)
+		if (torch_unpack(m->torch, m->build_dir, m->run, m->arena, &m->torch_dir, e) < 0 ||
+		    torch_provides(m->torch, m->q->root, m->torch_dir, m->arena, &m->provided, &m->torch_files, e) < 0)
 			return -1;
 	}
 	step_end(m, false);
@@ -185,17 +185,17 @@ static int make_relocated(struct making *m, const char *tree, struct err *e)
 	if (m->torch)
 		strlist_ref(&r.runtime_dirs, m->arena, "torch/lib");
 	step_begin(m, "relocate");
-	if (fs_remove_tree(tree, e) != 0 || zip_open(m->build.raw_wheel, m->arena, &z, e) != 0)
+	if (fs_remove_tree(tree, e) < 0 || zip_open(m->build.raw_wheel, m->arena, &z, e) < 0)
 		return -1;
 	int rc = zip_extract_all(z, tree, m->run, e);
 	zip_close(z);
 	struct strlist needed = {0};
-	if (rc != 0 || cuda_needed(tree, m->arena, &needed, e) != 0)
+	if (rc < 0 || cuda_needed(tree, m->arena, &needed, e) < 0)
 		return -1;
 	cuda_needs(m->plan, m->q->tables, &needed, m->arena, &m->cuda);
 	strlist_append(&r.provided, m->arena, &m->cuda.names);
 	strlist_append(&r.runtime_dirs, m->arena, &m->cuda.dirs);
-	if (relocate_tree(&r, m->run, m->arena, &m->relocated, e) != 0 || making_papers(m, tree, r.libs_dir, e) != 0)
+	if (relocate_tree(&r, m->run, m->arena, &m->relocated, e) < 0 || making_papers(m, tree, r.libs_dir, e) < 0)
 		return -1;
 	step_end(m, true);
 	return 0;
@@ -216,7 +216,7 @@ static int scan_file(const char *rel, const struct stat *st, void *user, struct 
 	(void)st;
 	const char *path = path_join(s->m->arena, s->tree, rel);
 	bool is_elf;
-	if (elf_is(path, &is_elf, e) != 0)
+	if (elf_is(path, &is_elf, e) < 0)
 		return -1;
 	if (!is_elf)
 		return 0;
@@ -232,7 +232,7 @@ static int scan_file(const char *rel, const struct stat *st, void *user, struct 
 		s->names = names;
 		s->cap = cap;
 	}
-	if (elf_read(path, 0, s->m->arena, &s->infos[s->count], e) != 0)
+	if (elf_read(path, 0, s->m->arena, &s->infos[s->count], e) < 0)
 		return -1;
 	s->names[s->count++] = arena_strdup(s->m->arena, rel);
 	return 0;
@@ -244,8 +244,8 @@ static int make_packed(struct making *m, const char *tree, struct err *e)
 	struct tag_scan scan = {.m = m, .tree = tree};
 	char *tag, *why;
 	step_begin(m, "pack");
-	if (fs_walk(tree, scan_file, &scan, e) != 0 ||
-	    manylinux_tag(m->policy, scan.infos, scan.names, scan.count, m->arena, &tag, &why, e) != 0)
+	if (fs_walk(tree, scan_file, &scan, e) < 0 ||
+	    manylinux_tag(m->policy, scan.infos, scan.names, scan.count, m->arena, &tag, &why, e) < 0)
 		return -1;
 	if (strcmp(m->plan->tag, "linux") == 0)
 		tag = arena_printf(m->arena, "linux_%.*s", (int)strcspn(m->plan->platform, "-"), m->plan->platform);
@@ -264,7 +264,7 @@ static int make_packed(struct making *m, const char *tree, struct err *e)
 	strlist_append(&p.requires, m->arena, &m->cuda.requires);
 	if (m->torch)
 		strlist_addf(&p.requires, m->arena, "torch==%s", m->torch->version);
-	if (pack_wheel(&p, m->run, m->arena, &m->packed, e) != 0)
+	if (pack_wheel(&p, m->run, m->arena, &m->packed, e) < 0)
 		return -1;
 	step_end(m, false);
 	return 0;
@@ -273,20 +273,20 @@ static int make_packed(struct making *m, const char *tree, struct err *e)
 int making_run(struct making *m, struct err *e)
 {
 	const char *tree = path_join(m->arena, m->build_dir, "tree");
-	if (manylinux_load(m->q->profiles_dir, m->arena, &m->policy, e) != 0 ||
-	    isa_rules_load(m->q->profiles_dir, m->arena, &m->code, e) != 0)
+	if (manylinux_load(m->q->profiles_dir, m->arena, &m->policy, e) < 0 ||
+	    isa_rules_load(m->q->profiles_dir, m->arena, &m->code, e) < 0)
 		return -1;
-	if (make_tree(m, e) != 0 || make_python(m, e) != 0)
+	if (make_tree(m, e) < 0 || make_python(m, e) < 0)
 		return -1;
 	struct build_request b = build_request(m);
 	step_begin(m, "build");
-	if (build_run(&b, m->run, m->arena, &m->build, e) != 0)
+	if (build_run(&b, m->run, m->arena, &m->build, e) < 0)
 		return -1;
 	step_end(m, true);
-	if (make_relocated(m, tree, e) != 0 || make_packed(m, tree, e) != 0)
+	if (make_relocated(m, tree, e) < 0 || make_packed(m, tree, e) < 0)
 		return -1;
 	step_begin(m, "verify");
-	if (making_verified(m, e) != 0)
+	if (making_verified(m, e) < 0)
 		return -1;
 	step_end(m, false);
 	return 0;

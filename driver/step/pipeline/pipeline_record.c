@@ -47,7 +47,7 @@ static json_t *compiler_cache(const struct making *m)
 	const struct backend *b;
 	struct kvlist env = {0};
 	struct err ignored = {0};
-	if (!ccache->path || backend_find(m->plan->package_row->backend, &b, &ignored) != 0)
+	if (!ccache->path || backend_find(m->plan->package_row->backend, &b, &ignored) < 0)
 		return json_null();
 	const struct backend_options o = {.jobs = 1, .ccache = ccache->path};
 	backend_env(m->plan, b, &o, &a, &env);
@@ -153,7 +153,7 @@ void making_learn(struct making *m)
 	struct err e = {0};
 	report_units_collect(m->build_dir, &m->watched, m->watched.started, m->plan->package_row->memory, m->run, m->arena, &m->units);
 	size_t count = report_units_history(&m->units, &a, &units);
-	if (count && history_merge(m->q->store, m->plan->package, m->plan->release, units, count, m->run, &e) != 0)
+	if (count && history_merge(m->q->store, m->plan->package, m->plan->release, units, count, m->run, &e) < 0)
 		log_warn(m->run->log, "what this build took is not remembered: %s", e.msg);
 }
 
@@ -161,7 +161,7 @@ int making_record(const struct making *m, struct err *e)
 {
 	AUTO_JSON json_t *doc = record(m);
 	const struct report_request q = {.record = doc, .units = &m->units, .watched = &m->watched, .wheel = m->packed.path};
-	if (json_write(doc, path_join(m->arena, m->stage, "build.json"), e) != 0)
+	if (json_write(doc, path_join(m->arena, m->stage, "build.json"), e) < 0)
 		return -1;
 	return report_write(&q, path_join(m->arena, m->stage, "build.html"), e);
 }

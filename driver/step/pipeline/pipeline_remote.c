@@ -27,10 +27,10 @@ int pipeline_remote_start(const struct pipeline_request *q, const struct toolcha
 			 ccache->path ? "ccache " : "no ccache", ccache->path ? ccache->version : "");
 		return 0;
 	}
-	if (store_stage(q->store, a, &r.dir, e) != 0)
+	if (store_stage(q->store, a, &r.dir, e) < 0)
 		return -1;
 	struct pipeline_remote p = {.dir = r.dir};
-	if (ccache_remote_start(&r, run, &p.remote, e) != 0) {
+	if (ccache_remote_start(&r, run, &p.remote, e) < 0) {
 		store_drop_stage(q->store, r.dir);
 		return -1;
 	}

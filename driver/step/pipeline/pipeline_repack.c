@@ -19,17 +19,17 @@ static int find(struct store *store, const struct plan *p, struct arena *a, cons
 	struct store_object *objects;
 	size_t count;
 	*ret = NULL;
-	if (store_list(store, a, &objects, &count, e) != 0)
+	if (store_list(store, a, &objects, &count, e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
 		json_t *record = NULL;
 		struct err broken = {0};
 		if (strcmp(objects[i].kind, STORE_WHEEL) != 0 ||
-		    json_read(path_join(a, objects[i].path, "build.json"), &record, &broken) != 0)
+		    json_read(path_join(a, objects[i].path, "build.json"), &record, &broken) < 0)
 			continue;
 		if (strcmp(text(record, "pack_key"), p->pack_key) == 0 && path_is_safe_relative(text(record, "wheel"))) {
 			const char *usable; /* not one that is damaged */
-			if (store_find(store, STORE_WHEEL, objects[i].key, a, &usable, e) != 0) {
+			if (store_find(store, STORE_WHEEL, objects[i].key, a, &usable, e) < 0) {
 				json_decref(record);
 				return -1;
 			}
@@ -69,10 +69,10 @@ static int make(const char *object, json_t *record, const char *stage, const str
 					 .expect_sha256 = text(record, "sha256"),
 					 .level = PACK_LEVEL,
 					 .out_dir = stage};
-	if (repack_wheel(&q, run, a, &r, e) != 0)
+	if (repack_wheel(&q, run, a, &r, e) < 0)
 		return -1;
 	change_record(record, p, &r, log_seconds() - start);
-	if (json_write(record, path_join(a, stage, "build.json"), e) != 0)
+	if (json_write(record, path_join(a, stage, "build.json"), e) < 0)
 		return -1;
 	return fs_copy(path_join(a, object, "build.log"), path_join(a, stage, "build.log"), e);
 }
@@ -81,16 +81,16 @@ int pipeline_repack(struct store *store, const struct plan *p, const struct run 
 {
 	AUTO_JSON json_t *record = NULL;
 	const char *object, *stage, *made;
-	if (find(store, p, a, &object, &record, e) != 0)
+	if (find(store, p, a, &object, &record, e) < 0)
 		return -1;
 	if (!object) {
 		*ret = NULL;
 		return 0;
 	}
 	log_info(run->log, "%s: only the metadata revision is new: repacking %s", p->package, text(record, "wheel"));
-	if (store_stage(store, a, &stage, e) != 0)
+	if (store_stage(store, a, &stage, e) < 0)
 		return -1;
-	if (make(object, record, stage, p, run, a, e) != 0 || store_publish(store, STORE_WHEEL, p->output_key, stage, a, &made, e) != 0) {
+	if (make(object, record, stage, p, run, a, e) < 0 || store_publish(store, STORE_WHEEL, p->output_key, stage, a, &made, e) < 0) {
 		store_drop_stage(store, stage);
 		return -1;
 	}

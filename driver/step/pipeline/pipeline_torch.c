@@ -19,10 +19,10 @@ int torch_from_root(const struct root *root, enum sandbox_kind kind, const struc
 	const char *argv[] = {"python3", "-I", "-c", script, NULL};
 	struct sandbox s;
 	AUTO_BUF struct buf out = {0};
-	if (sandbox_init(&s, kind, root, a, e) != 0)
+	if (sandbox_init(&s, kind, root, a, e) < 0)
 		return -1;
 	kvlist_set(&s.env, a, "PATH", "/usr/bin:/bin");
-	if (sandbox_capture(&s, argv, run, &out, e) != 0)
+	if (sandbox_capture(&s, argv, run, &out, e) < 0)
 		return err_wrap(e, "cannot ask '%s' for its torch", root->dir);
 	struct strlist lines = {0};
 	strlist_split(&lines, a, buf_cstr(&out), "\n");
@@ -42,7 +42,7 @@ int torch_from_wheel(const char *path, const char *python, struct arena *a, stru
 		err_set(e, ERR_USAGE, "no torch wheel '%s'", path);
 		return err_hint(e, "--torch takes a wheel's path, or 'root'");
 	}
-	if (wheel_name_parse(path, a, &n, e) != 0)
+	if (wheel_name_parse(path, a, &n, e) < 0)
 		return -1;
 	if (strcmp(n.dist, "torch") != 0)
 		return err_set(e, ERR_USAGE, "'%s' is a wheel of %s, not of torch", path, n.dist);
@@ -51,7 +51,7 @@ int torch_from_wheel(const char *path, const char *python, struct arena *a, stru
 	const char *tag = arena_printf(a, "cp%s", strlist_join(&digits, a, ""));
 	if (strcmp(n.python, tag) != 0)
 		return err_set(e, ERR_POLICY, "'%s' is for %s, but the build is for Python %s", path, n.python, python);
-	if (digest_file(path, digest, e) != 0)
+	if (digest_file(path, digest, e) < 0)
 		return -1;
 	*ret = (struct torch_source){
 		.identity = arena_printf(a, "sha256:%s", digest), .version = n.version, .wheel = arena_strdup(a, path)};
@@ -67,11 +67,11 @@ int torch_unpack(const struct torch_source *t, const char *dir, const struct run
 	const char *top = path_join(a, dir, "torch"), *marker = path_join(a, dir, "torch.ok");
 	if (!fs_exists(marker)) {
 		struct zip_reader *z;
-		if (fs_remove_tree(top, e) != 0 || zip_open(t->wheel, a, &z, e) != 0)
+		if (fs_remove_tree(top, e) < 0 || zip_open(t->wheel, a, &z, e) < 0)
 			return -1;
 		int r = zip_extract_all(z, top, run, e);
 		zip_close(z);
-		if (r != 0 || fs_write_atomic(marker, t->identity, strlen(t->identity), 0644, e) != 0)
+		if (r != 0 || fs_write_atomic(marker, t->identity, strlen(t->identity), 0644, e) < 0)
 			return -1;
 	}
 	*ret = top;
@@ -83,7 +83,7 @@ int torch_provides(const struct torch_source *t, const struct root *root, const 
 {
 	struct strlist names = {0};
 	const char *dir = t->wheel ? path_join(a, unpacked, "torch/lib") : path_join(a, root->dir, t->lib_dir);
-	if (fs_list(dir, a, &names, e) != 0)
+	if (fs_list(dir, a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		const char *path = path_join(a, dir, names.items[i]);
@@ -95,11 +95,11 @@ int torch_provides(const struct torch_source *t, const struct root *root, const 
 		}
 		struct elf_info info;
 		bool is_elf;
-		if (elf_is(path, &is_elf, e) != 0)
+		if (elf_is(path, &is_elf, e) < 0)
 			return -1;
 		if (!is_elf)
 			continue;
-		if (elf_read(path, 0, a, &info, e) != 0)
+		if (elf_read(path, 0, a, &info, e) < 0)
 			return -1;
 		strlist_add(ret, a, names.items[i]);
 		strlist_add(ret_files, a, path);

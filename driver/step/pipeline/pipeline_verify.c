@@ -18,7 +18,7 @@ struct use {
 
 static void use_now(struct use *u)
 {
-	u->rc = fs_remove_tree(u->q.work_dir, &u->err) != 0 || verify_run(&u->q, &u->run, u->arena, &u->result, &u->err) != 0 ? -1 : 0;
+	u->rc = fs_remove_tree(u->q.work_dir, &u->err) < 0 || verify_run(&u->q, &u->run, u->arena, &u->result, &u->err) < 0 ? -1 : 0;
 }
 
 static void *use_in_thread(void *user)
@@ -51,11 +51,11 @@ static int judge_contents(struct making *m, struct err *e)
 	struct companions torch = {0};
 	strlist_append(&v.provided, m->arena, &m->cuda.names);
 	making_build_paths(m, &v.build_paths);
-	if (companions_of_files(&m->torch_files, m->arena, &torch, e) != 0)
+	if (companions_of_files(&m->torch_files, m->arena, &torch, e) < 0)
 		return -1;
 	v.companions = torch.items;
 	v.companions_count = torch.count;
-	if (verify_wheel(&v, m->run, m->arena, &m->verified, e) != 0)
+	if (verify_wheel(&v, m->run, m->arena, &m->verified, e) < 0)
 		return -1;
 	if (m->verified.errors == 0)
 		return 0;
@@ -80,9 +80,9 @@ int making_verified(struct making *m, struct err *e)
 	u.started = thread_start(&u.thread, use_in_thread, &u) == 0;
 	int rc = judge_contents(m, e);
 	use_end(&u);
-	if (rc != 0)
+	if (rc < 0)
 		return -1;
-	if (u.rc != 0) {
+	if (u.rc < 0) {
 		*e = u.err;
 		return -1;
 	}

@@ -84,11 +84,11 @@ static void plan(struct progress *p)
 	size_t count;
 	const char *dir = path_join(&a, p->q.build_dir, "src/build"), *log_path = path_join(&a, dir, ".ninja_log");
 	p->planned = true;
-	if (fs_read(path_join(&a, dir, "build.ninja"), MAX_NINJA_FILE, &build, &ignored) != 0)
+	if (fs_read(path_join(&a, dir, "build.ninja"), MAX_NINJA_FILE, &build, &ignored) < 0)
 		return;
 	ninja_build_parse(buf_cstr(&build), build.len, &a, &edges, &count);
 	if (fs_exists(log_path) && fs_read(log_path, MAX_NINJA_FILE, &log, &ignored) == 0 &&
-	    ninja_log_parse(buf_cstr(&log), log.len, log_path, &a, &made, &ignored) != 0)
+	    ninja_log_parse(buf_cstr(&log), log.len, log_path, &a, &made, &ignored) < 0)
 		made = (struct ninja_log){0};
 	if (count)
 		eta_plan(p->eta, edges, count, &made);

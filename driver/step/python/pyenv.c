@@ -52,7 +52,7 @@ static int compare(const struct python *py, const struct package_row *row, const
 			strlist_addf(missing, py->arena, "%s (not installed)", row->python_requires[i]);
 			continue;
 		}
-		if (version_in(version, r[i].range, &in, e) != 0)
+		if (version_in(version, r[i].range, &in, e) < 0)
 			return err_wrap(e, "requirement '%s'", row->python_requires[i]);
 		if (in)
 			strlist_addf(have, py->arena, "%s %s (%s)", r[i].name, version, where);
@@ -72,11 +72,11 @@ static int check_with(const struct python *py, const struct plan *p, const char 
 	struct strlist good = {0};
 	struct strlist bad = {0};
 	for (unsigned i = 0; i < row->python_requires_count; i++) {
-		if (parse_requirement(py->arena, row->python_requires[i], &r[i], e) != 0)
+		if (parse_requirement(py->arena, row->python_requires[i], &r[i], e) < 0)
 			return -1;
 		strlist_ref(&names, py->arena, r[i].name);
 	}
-	if (python_script(py, check_script, &names, &found, e) != 0)
+	if (python_script(py, check_script, &names, &found, e) < 0)
 		return -1;
 	if (found.count != names.count + 1)
 		return err_set(e, ERR_BUILD, "'%s' of the root gave an answer that cannot be understood", py->program);
@@ -85,7 +85,7 @@ static int check_with(const struct python *py, const struct plan *p, const char 
 			p->python);
 		return err_hint(e, "use --python %s, or a root that has Python %s", found.items[0], p->python);
 	}
-	if (compare(py, row, r, &found, where, &good, &bad, e) != 0)
+	if (compare(py, row, r, &found, where, &good, &bad, e) < 0)
 		return -1;
 	*have = good;
 	*missing = bad;
@@ -96,7 +96,7 @@ int pyenv_check(const struct plan *p, const struct root *root, enum sandbox_kind
 		struct strlist *have, struct strlist *missing, struct err *e)
 {
 	struct python py;
-	if (python_find(p->python, root, kind, run, a, &py, e) != 0)
+	if (python_find(p->python, root, kind, run, a, &py, e) < 0)
 		return -1;
 	return check_with(&py, p, "root", have, missing, e);
 }
@@ -131,13 +131,13 @@ static int install(const struct python *py, const char *wheels, const char *venv
 					  NULL};
 	const char *const make[] = {py->program, "-I", "-m", "venv", "--without-pip", "--system-site-packages", SANDBOX_VENV, NULL};
 	struct sandbox s;
-	if (python_sandbox(py, &s, e) != 0)
+	if (python_sandbox(py, &s, e) < 0)
 		return -1;
 	sandbox_add(&s, SANDBOX_RW, venv, SANDBOX_VENV);
 	sandbox_add(&s, SANDBOX_RO, wheels, wheels_inside);
-	if (capture(py, &s, make, e) != 0)
+	if (capture(py, &s, make, e) < 0)
 		return err_wrap(e, "cannot make the build's Python environment");
-	if (capture(py, &s, pip, e) != 0)
+	if (capture(py, &s, pip, e) < 0)
 		return err_wrap(e, "cannot install the build requirements");
 	return 0;
 }
@@ -156,7 +156,7 @@ static int make_venv(const struct python *py, const char *key, const char *wheel
 	const char *text = arena_printf(py->arena, "%s\n%s\n%s\n", key, py->program, py->root->fingerprint);
 	if (is_ready(mark, text))
 		return 0;
-	if (fs_remove_tree(venv, e) != 0 || fs_mkdirs(venv, e) != 0 || install(py, wheels, venv, e) != 0)
+	if (fs_remove_tree(venv, e) < 0 || fs_mkdirs(venv, e) < 0 || install(py, wheels, venv, e) < 0)
 		return -1;
 	return fs_write_atomic(mark, text, strlen(text), 0644, e);
 }
@@ -178,7 +178,7 @@ static int get_wheels(const struct pyenv_request *q, const struct python *py, co
 		return no_list(q->plan, q->root, lacks, e);
 	log_verbose(py->run->log, "the root lacks %s: a Python environment is made from '%s'", lacks, file);
 	const char *path = path_join(py->arena, path_join(py->arena, q->profiles_dir, "requirements"), file);
-	if (locked_list_read(path, py->arena, &list, e) != 0 || pyenv_want(py, &list, wanted, e) != 0)
+	if (locked_list_read(path, py->arena, &list, e) < 0 || pyenv_want(py, &list, wanted, e) < 0)
 		return -1;
 	return pyenv_fetch(py, wanted, q->store, q->offline, lacks, ret_wheels, e);
 }
@@ -189,7 +189,7 @@ static int check_venv(const struct pyenv_request *q, const struct python *py, co
 	struct python inside = *py;
 	inside.program = venv_python;
 	inside.venv = venv;
-	if (check_with(&inside, q->plan, "environment", have, &missing, e) != 0)
+	if (check_with(&inside, q->plan, "environment", have, &missing, e) < 0)
 		return -1;
 	if (missing.count == 0)
 		return 0;
@@ -205,18 +205,18 @@ int pyenv_prepare(const struct pyenv_request *q, const struct run *run, struct a
 	struct strlist missing = {0};
 	struct pyenv_wanted wanted;
 	const char *wheels;
-	if (python_find(q->plan->python, q->root, q->kind, run, a, &py, e) != 0 ||
-	    check_with(&py, q->plan, "root", &out.have, &missing, e) != 0)
+	if (python_find(q->plan->python, q->root, q->kind, run, a, &py, e) < 0 ||
+	    check_with(&py, q->plan, "root", &out.have, &missing, e) < 0)
 		return -1;
 	if (missing.count == 0) {
 		*ret = out;
 		return 0;
 	}
-	if (get_wheels(q, &py, strlist_join(&missing, a, ", "), &wanted, &wheels, e) != 0)
+	if (get_wheels(q, &py, strlist_join(&missing, a, ", "), &wanted, &wheels, e) < 0)
 		return -1;
 	if (q->build_dir) {
 		out.dir = path_join(a, q->build_dir, "venv");
-		if (make_venv(&py, wanted.key, wheels, out.dir, e) != 0 || check_venv(q, &py, out.dir, &out.have, e) != 0)
+		if (make_venv(&py, wanted.key, wheels, out.dir, e) < 0 || check_venv(q, &py, out.dir, &out.have, e) < 0)
 			return -1;
 	}
 	snprintf(out.key, sizeof(out.key), "%s", wanted.key);

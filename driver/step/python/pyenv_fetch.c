@@ -85,13 +85,13 @@ int pyenv_want(const struct python *p, const struct locked_list *all, struct pye
 	struct strlist lines = {0};
 	for (size_t i = 0; i < all->count; i++)
 		strlist_ref(&markers, p->arena, all->items[i].marker);
-	if (python_script(p, want_script, &markers, &lines, e) != 0)
+	if (python_script(p, want_script, &markers, &lines, e) < 0)
 		return -1;
 	if (lines.count == 1 && strcmp(lines.items[0], "no pip") == 0) {
 		err_set(e, ERR_POLICY, "'%s' of the root '%s' has no pip to install build requirements with", p->program, p->root->dir);
 		return err_hint(e, "install pip there (python3-pip), or the requirements themselves");
 	}
-	if (read_answer(p, all, &lines, &w, e) != 0)
+	if (read_answer(p, all, &lines, &w, e) < 0)
 		return -1;
 	compose(p, &w);
 	*ret = w;
@@ -161,7 +161,7 @@ static int download(const struct python *p, const struct pyenv_wanted *w, const 
 				     stage,
 				     "--requirement",
 				     list};
-	if (find_pip(p, &argv, e) != 0 || fs_write_atomic(list, w->text, strlen(w->text), 0644, e) != 0)
+	if (find_pip(p, &argv, e) < 0 || fs_write_atomic(list, w->text, strlen(w->text), 0644, e) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
 		strlist_add(&argv, p->arena, fixed[i]);
@@ -170,7 +170,7 @@ static int download(const struct python *p, const struct pyenv_wanted *w, const 
 	for (size_t i = 0; i < w->platforms.count; i++)
 		strlist_addf(&argv, p->arena, "--platform=%s", w->platforms.items[i]);
 	struct proc_spec spec = {.argv = strlist_argv(&argv, p->arena), .out = &said, .err = &said, .cwd = stage};
-	if (proc_run(&spec, p->run, &result, e) != 0)
+	if (proc_run(&spec, p->run, &result, e) < 0)
 		return -1;
 	return result.status == 0 ? 0 : pip_failed(w, &said, e);
 }
@@ -187,7 +187,7 @@ static int check_files(const struct python *p, const struct pyenv_wanted *w, con
 {
 	struct strlist names = {0};
 	size_t wheels = 0;
-	if (fs_list(stage, p->arena, &names, e) != 0)
+	if (fs_list(stage, p->arena, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		const char *name = names.items[i];
@@ -196,7 +196,7 @@ static int check_files(const struct python *p, const struct pyenv_wanted *w, con
 			continue;
 		if (!path_has_suffix(name, ".whl"))
 			return err_set(e, ERR_INTEGRITY, "pip left '%s', which is no wheel", name);
-		if (digest_file(path_join(p->arena, stage, name), hex, e) != 0)
+		if (digest_file(path_join(p->arena, stage, name), hex, e) < 0)
 			return -1;
 		if (!is_pinned(w, hex))
 			return err_set(e, ERR_INTEGRITY, "'%s' has sha256 %s, which the locked list does not have", name, hex);
@@ -211,11 +211,11 @@ static int check_files(const struct python *p, const struct pyenv_wanted *w, con
 static int fill_store(const struct python *p, const struct pyenv_wanted *w, struct store *store, const char **ret, struct err *e)
 {
 	const char *stage;
-	if (store_stage(store, p->arena, &stage, e) != 0)
+	if (store_stage(store, p->arena, &stage, e) < 0)
 		return -1;
 	log_info(p->run->log, "fetch: %zu Python distributions that the build needs", w->list.count);
-	if (download(p, w, stage, e) != 0 || check_files(p, w, stage, e) != 0 ||
-	    store_publish(store, STORE_PYENV, w->key, stage, p->arena, ret, e) != 0) {
+	if (download(p, w, stage, e) < 0 || check_files(p, w, stage, e) < 0 ||
+	    store_publish(store, STORE_PYENV, w->key, stage, p->arena, ret, e) < 0) {
 		store_drop_stage(store, stage);
 		return -1;
 	}
@@ -227,9 +227,9 @@ int pyenv_fetch(const struct python *p, const struct pyenv_wanted *w, struct sto
 {
 	AUTO_LOCK struct lock lock = LOCK_NONE;
 	const char *dir = NULL;
-	if (store_lock(store, STORE_PYENV, w->key, p->run, &lock, e) != 0 || store_find(store, STORE_PYENV, w->key, p->arena, &dir, e) != 0)
+	if (store_lock(store, STORE_PYENV, w->key, p->run, &lock, e) < 0 || store_find(store, STORE_PYENV, w->key, p->arena, &dir, e) < 0)
 		return -1;
-	if (!dir && store_pull(store, STORE_PYENV, w->key, p->run, p->arena, &dir, e) != 0)
+	if (!dir && store_pull(store, STORE_PYENV, w->key, p->run, p->arena, &dir, e) < 0)
 		return -1;
 	if (!dir && offline) {
 		err_set(e, ERR_NETWORK,
@@ -237,7 +237,7 @@ int pyenv_fetch(const struct python *p, const struct pyenv_wanted *w, struct sto
 			w->python);
 		return err_hint(e, "run it once without --offline, or install the requirements in the root");
 	}
-	if (!dir && fill_store(p, w, store, &dir, e) != 0)
+	if (!dir && fill_store(p, w, store, &dir, e) < 0)
 		return -1;
 	*ret = dir;
 	return 0;

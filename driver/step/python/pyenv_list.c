@@ -134,7 +134,7 @@ static int parse_text(struct parser *p, char *text)
 		const char *whole = buf_cstr(&logical) + strspn(buf_cstr(&logical), blanks);
 		if (goes_on)
 			return refuse(p, "the last line ends with a backslash", whole);
-		if (*whole && parse_requirement(p, whole) != 0)
+		if (*whole && parse_requirement(p, whole) < 0)
 			return -1;
 		buf_reset(&logical);
 	}
@@ -145,7 +145,7 @@ int locked_list_read(const char *path, struct arena *a, struct locked_list *ret,
 {
 	AUTO_BUF struct buf text = {0};
 	struct parser p = {.path = path, .a = a, .e = e};
-	if (fs_read(path, LIST_MAX, &text, e) != 0)
+	if (fs_read(path, LIST_MAX, &text, e) < 0)
 		return -1;
 	for (size_t i = 0; i < text.len; i++)
 		if ((unsigned char)text.data[i] < 0x20 && !strchr("\t\r\n", text.data[i] ? text.data[i] : 'x'))

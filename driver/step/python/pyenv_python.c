@@ -19,7 +19,7 @@ int python_find(const char *version, const struct root *root, enum sandbox_kind 
 int python_sandbox(const struct python *p, struct sandbox *ret, struct err *e)
 {
 	struct sandbox s;
-	if (sandbox_init(&s, p->kind, p->root, p->arena, e) != 0)
+	if (sandbox_init(&s, p->kind, p->root, p->arena, e) < 0)
 		return -1;
 	kvlist_set(&s.env, p->arena, "PATH", ROOT_PATH);
 	kvlist_set(&s.env, p->arena, "HOME", SANDBOX_HOME);
@@ -37,14 +37,14 @@ int python_script(const struct python *p, const char *script, const struct strli
 	AUTO_BUF struct buf out = {0};
 	struct sandbox s;
 	struct strlist argv = {0};
-	if (python_sandbox(p, &s, e) != 0)
+	if (python_sandbox(p, &s, e) < 0)
 		return -1;
 	strlist_add(&argv, p->arena, p->program);
 	strlist_add(&argv, p->arena, "-I");
 	strlist_add(&argv, p->arena, "-c");
 	strlist_add(&argv, p->arena, script);
 	strlist_append(&argv, p->arena, args);
-	if (sandbox_capture(&s, strlist_argv(&argv, p->arena), p->run, &out, e) != 0)
+	if (sandbox_capture(&s, strlist_argv(&argv, p->arena), p->run, &out, e) < 0)
 		return err_wrap(e, "cannot ask '%s' of the root", p->program);
 	strlist_split(ret_lines, p->arena, buf_cstr(&out), "\n");
 	return 0;

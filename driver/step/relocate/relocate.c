@@ -32,14 +32,14 @@ static int collect_one(const char *rel, const struct stat *st, void *user, struc
 	bool is_elf;
 	if (!S_ISREG(st->st_mode))
 		return 0;
-	if (elf_is(path, &is_elf, e) != 0)
+	if (elf_is(path, &is_elf, e) < 0)
 		return -1;
 	if (!is_elf)
 		return 0;
 	struct relocate_file *f = arena_alloc(r->a, sizeof(*f));
 	*f = (struct relocate_file){.rel = arena_strdup(r->a, rel), .path = path};
 	f->dir = strchr(rel, '/') ? path_dir(r->a, rel) : "";
-	if (elf_read(path, 0, r->a, &f->info, e) != 0)
+	if (elf_read(path, 0, r->a, &f->info, e) < 0)
 		return -1;
 	/* Objects and GPU code are ELF files too, but no loader opens them. */
 	if (f->info.dynamic)
@@ -53,9 +53,9 @@ static int bring(struct relocation *r, struct relocate_file *f, struct err *e)
 	const char *source = path_join(r->a, r->q->root->dir, f->vendor->source);
 	if (fs_exists(f->path))
 		return err_set(e, ERR_POLICY, "'%s' is in the wheel already, so '%s' cannot be put there", f->rel, f->vendor->source);
-	if (fs_mkdirs(path_join(r->a, r->q->tree, r->q->libs_dir), e) != 0 || fs_copy(source, f->path, e) != 0)
+	if (fs_mkdirs(path_join(r->a, r->q->tree, r->q->libs_dir), e) < 0 || fs_copy(source, f->path, e) < 0)
 		return -1;
-	if (chmod(f->path, 0755) != 0)
+	if (chmod(f->path, 0755) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot set the permissions of '%s'", f->path);
 	log_verbose(r->run->log, "vendored %s as %s", f->vendor->source, f->rel);
 	return 0;
@@ -65,11 +65,11 @@ static int finish_file(struct relocation *r, struct relocate_file *f, struct err
 {
 	bool in_place, done = false;
 	const char *soname = f->vendor ? f->vendor->name : NULL, *rpath = relocate_rpath(r, f);
-	if (!soname && f->renames.count && elf_rename_in_place(f->path, &f->renames, strlen(rpath), &done, e) != 0)
+	if (!soname && f->renames.count && elf_rename_in_place(f->path, &f->renames, strlen(rpath), &done, e) < 0)
 		return -1;
-	if (!done && (soname || f->renames.count) && elf_rename(f->path, soname, &f->renames, r->run, e) != 0)
+	if (!done && (soname || f->renames.count) && elf_rename(f->path, soname, &f->renames, r->run, e) < 0)
 		return -1;
-	if (elf_set_rpath(f->path, rpath, r->run, &in_place, e) != 0)
+	if (elf_set_rpath(f->path, rpath, r->run, &in_place, e) < 0)
 		return -1;
 	r->result.in_place += in_place;
 	return 0;
@@ -79,10 +79,10 @@ static int change_files(struct relocation *r, struct err *e)
 {
 	for (size_t i = 0; i < r->count; i++) {
 		struct relocate_file *f = r->files[i];
-		if (run_check(r->run, e) != 0)
+		if (run_check(r->run, e) < 0)
 			return -1;
 		log_status(r->run->log, "relocate %zu/%zu %s", i + 1, r->count, f->rel);
-		if ((f->vendor && bring(r, f, e) != 0) || relocate_strip(r, f, e) != 0 || finish_file(r, f, e) != 0)
+		if ((f->vendor && bring(r, f, e) < 0) || relocate_strip(r, f, e) < 0 || finish_file(r, f, e) < 0)
 			return -1;
 	}
 	log_status_end(r->run->log);
@@ -105,13 +105,13 @@ int relocate_tree(const struct relocate_request *q, const struct run *run, struc
 	struct strlist copies = {0};
 	if (!path_is_safe_relative(q->libs_dir))
 		return err_set(e, ERR_USAGE, "directory for libraries '%s' does not stay below the wheel", q->libs_dir);
-	if (root_library_dirs(q->root, a, &r.library_dirs, e) != 0 || fs_walk(q->tree, collect_one, &r, e) != 0)
+	if (root_library_dirs(q->root, a, &r.library_dirs, e) < 0 || fs_walk(q->tree, collect_one, &r, e) < 0)
 		return -1;
-	if (relocate_copies(&r, &copies, e) != 0 || relocate_resolve(&r, e) != 0)
+	if (relocate_copies(&r, &copies, e) < 0 || relocate_resolve(&r, e) < 0)
 		return -1;
-	if (relocate_drop_copies(&r, &copies, e) != 0 || change_files(&r, e) != 0)
+	if (relocate_drop_copies(&r, &copies, e) < 0 || change_files(&r, e) < 0)
 		return -1;
-	if (relocate_rewrite(&r, e) != 0 || relocate_scan(&r, e) != 0)
+	if (relocate_rewrite(&r, e) < 0 || relocate_scan(&r, e) < 0)
 		return -1;
 	fill_result(&r, ret);
 	return 0;

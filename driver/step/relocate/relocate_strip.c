@@ -20,7 +20,7 @@ static int names_to_keep(struct relocation *r, const struct relocate_file *f, st
 		return 0;
 	struct isa_spare spare = {(int)machine_processors() - 1};
 	isa_rules_allowed(r->q->code, r->q->isa, allowed);
-	if (elf_map_open(f->path, &m, e) != 0 || isa_scan_file(&m, r->q->code->decoders, allowed, &spare, r->run, &scratch, &s, e) != 0)
+	if (elf_map_open(f->path, &m, e) < 0 || isa_scan_file(&m, r->q->code->decoders, allowed, &spare, r->run, &scratch, &s, e) < 0)
 		return -1;
 	for (size_t i = 0; i < s.count; i++) {
 		const char *name = s.found[i].range->name;
@@ -38,11 +38,11 @@ static int run_tool(struct relocation *r, const struct relocate_file *f, const c
 	const char *const all[] = {"strip", "--strip-unneeded", "-o", fresh, f->path, NULL};
 	const char *const most[] = {
 		"objcopy", "--strip-unneeded", "--keep-file-symbols", arena_printf(r->a, "--keep-symbols=%s", list), f->path, fresh, NULL};
-	if (names_to_keep(r, f, &names, e) != 0)
+	if (names_to_keep(r, f, &names, e) < 0)
 		return -1;
 	if (names.len == 0)
 		return proc_capture(all, r->run, &out, e);
-	if (fs_write_atomic(list, names.data, names.len, 0644, e) != 0)
+	if (fs_write_atomic(list, names.data, names.len, 0644, e) < 0)
 		return -1;
 	int rc = proc_capture(most, r->run, &out, e);
 	unlink(list);
@@ -55,14 +55,14 @@ int relocate_strip(struct relocation *r, struct relocate_file *f, struct err *e)
 	const char *fresh = arena_printf(r->a, "%s.stripped", f->path);
 	if (f->info.stripped)
 		return 0;
-	if (stat(f->path, &st) != 0)
+	if (stat(f->path, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", f->path);
 	int rc = run_tool(r, f, fresh, e);
-	if (rc == 0 && chmod(fresh, st.st_mode & 07777) != 0)
+	if (rc == 0 && chmod(fresh, st.st_mode & 07777) < 0)
 		rc = err_errno(e, ERR_SYSTEM, "cannot set the permissions of '%s'", fresh);
-	if (rc == 0 && rename(fresh, f->path) != 0)
+	if (rc == 0 && rename(fresh, f->path) < 0)
 		rc = err_errno(e, ERR_SYSTEM, "cannot replace '%s'", f->path);
-	if (rc != 0) {
+	if (rc < 0) {
 		unlink(fresh);
 		return err_wrap(e, "cannot strip '%s'", f->rel);
 	}

@@ -60,7 +60,7 @@ static int rewrite_one(const char *rel, const struct stat *st, void *user, struc
 	if (!S_ISREG(st->st_mode) || st->st_size > MAX_TEXT || !has_suffix(rel, texts))
 		return 0;
 	const char *path = path_join(r->a, r->q->tree, rel);
-	if (fs_read(path, MAX_TEXT, &text, e) != 0)
+	if (fs_read(path, MAX_TEXT, &text, e) < 0)
 		return -1;
 	if (memchr(buf_cstr(&text), '\0', text.len))
 		return 0;
@@ -124,7 +124,7 @@ static void count_hits(struct scan *s, const char *rel, const char *data, size_t
 static int scan_one(const char *rel, const struct stat *st, void *user, struct err *e)
 {
 	struct scan *s = user;
-	if (run_check(s->r->run, e) != 0)
+	if (run_check(s->r->run, e) < 0)
 		return -1;
 	if (!S_ISREG(st->st_mode) || st->st_size == 0)
 		return 0;
@@ -147,7 +147,7 @@ int relocate_scan(struct relocation *r, struct err *e)
 	struct scan s = {.r = r};
 	if (r->q->build_paths.count == 0)
 		return 0;
-	if (fs_walk(r->q->tree, scan_one, &s, e) != 0)
+	if (fs_walk(r->q->tree, scan_one, &s, e) < 0)
 		return -1;
 	if (s.hits == 0)
 		return 0;

@@ -31,11 +31,11 @@ static int same_bytes(const char *one, const char *other, bool *ret, struct err 
 	char x[DIGEST_HEX_LEN + 1], y[DIGEST_HEX_LEN + 1];
 	struct stat s, t;
 	*ret = false;
-	if (stat(one, &s) != 0 || stat(other, &t) != 0)
+	if (stat(one, &s) < 0 || stat(other, &t) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", one);
 	if (s.st_size != t.st_size)
 		return 0;
-	if (digest_file(one, x, e) != 0 || digest_file(other, y, e) != 0)
+	if (digest_file(one, x, e) < 0 || digest_file(other, y, e) < 0)
 		return -1;
 	*ret = strcmp(x, y) == 0;
 	return 0;
@@ -53,7 +53,7 @@ static int copy_of(const struct relocation *r, const struct relocate_file *f, co
 	const struct relocate_file *original = find_path(r, f->dir, soname);
 	if (!original)
 		return 0;
-	if (same_bytes(f->path, original->path, &same, e) != 0)
+	if (same_bytes(f->path, original->path, &same, e) < 0)
 		return -1;
 	*ret = same ? original : NULL;
 	return 0;
@@ -64,7 +64,7 @@ int relocate_copies(struct relocation *r, struct strlist *ret, struct err *e)
 	size_t kept = 0;
 	for (size_t i = 0; i < r->count; i++) {
 		const struct relocate_file *original;
-		if (copy_of(r, r->files[i], &original, e) != 0)
+		if (copy_of(r, r->files[i], &original, e) < 0)
 			return -1;
 		if (!original)
 			continue;
@@ -82,7 +82,7 @@ int relocate_copies(struct relocation *r, struct strlist *ret, struct err *e)
 int relocate_drop_copies(struct relocation *r, const struct strlist *copies, struct err *e)
 {
 	for (size_t i = 0; i < copies->count; i++) {
-		if (unlink(copies->items[i]) != 0)
+		if (unlink(copies->items[i]) < 0)
 			return err_errno(e, ERR_SYSTEM, "cannot remove '%s'", copies->items[i]);
 		r->result.removed++;
 	}
@@ -116,11 +116,11 @@ static int try_dir(struct relocation *r, const struct relocate_file *f, const ch
 		return 0;
 	const char *path = path_join(r->a, r->q->root->dir, inside);
 	bool is_elf;
-	if (elf_is(path, &is_elf, e) != 0)
+	if (elf_is(path, &is_elf, e) < 0)
 		return -1;
 	if (!is_elf)
 		return 0;
-	if (elf_read(path, 0, r->a, ret_info, e) != 0)
+	if (elf_read(path, 0, r->a, ret_info, e) < 0)
 		return -1;
 	if (ret_info->dynamic && ret_info->machine == f->info.machine)
 		*ret = inside;
@@ -151,7 +151,7 @@ static int find_in_root(struct relocation *r, const struct relocate_file *f, con
 	struct strlist dirs = {0};
 	search_dirs(r, f, &dirs);
 	for (size_t i = 0; i < dirs.count; i++) {
-		if (try_dir(r, f, dirs.items[i], name, ret, ret_info, e) != 0)
+		if (try_dir(r, f, dirs.items[i], name, ret, ret_info, e) < 0)
 			return -1;
 		if (*ret)
 			return 0;
@@ -189,7 +189,7 @@ static int vendor(struct relocation *r, const char *needed, const char *source, 
 			return 0;
 		}
 	}
-	if (digest_file(path_join(r->a, r->q->root->dir, source), sha256, e) != 0)
+	if (digest_file(path_join(r->a, r->q->root->dir, source), sha256, e) < 0)
 		return -1;
 	struct relocate_library *lib = add_library(r);
 	const char *package = root_package_of(r->q->root, source, r->a);
@@ -236,7 +236,7 @@ static int resolve_one(struct relocation *r, struct relocate_file *f, const char
 	const struct relocate_library *lib = NULL;
 	const char *source = "";
 	struct elf_info info = {0};
-	if (find_in_root(r, f, name, &source, &info, e) != 0 || vendor(r, name, source, &info, &lib, e) != 0)
+	if (find_in_root(r, f, name, &source, &info, e) < 0 || vendor(r, name, source, &info, &lib, e) < 0)
 		return -1;
 	if (strcmp(lib->name, name) != 0)
 		kvlist_set(&f->renames, r->a, name, lib->name);
@@ -250,7 +250,7 @@ int relocate_resolve(struct relocation *r, struct err *e)
 	for (size_t i = 0; i < r->count; i++) {
 		struct relocate_file *f = r->files[i];
 		for (size_t k = 0; k < f->info.needed.count; k++) {
-			if (resolve_one(r, f, f->info.needed.items[k], e) != 0)
+			if (resolve_one(r, f, f->info.needed.items[k], e) < 0)
 				return -1;
 		}
 	}

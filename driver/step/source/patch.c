@@ -38,7 +38,7 @@ int patch_series_read(const char *series, const struct strlist *skip, struct are
 {
 	AUTO_BUF struct buf text = {0};
 	struct strlist all = {0}, out = {0};
-	if (fs_read(series, MAX_SERIES, &text, e) != 0)
+	if (fs_read(series, MAX_SERIES, &text, e) < 0)
 		return -1;
 	const char *p = buf_cstr(&text), *end = p + text.len;
 	if (memchr(p, '\0', text.len))
@@ -46,7 +46,7 @@ int patch_series_read(const char *series, const struct strlist *skip, struct are
 	for (unsigned line_no = 1; p < end; line_no++) {
 		size_t n = strcspn(p, "\n");
 		const char *name;
-		if (series_line(series, line_no, arena_strndup(a, p, n), a, &name, e) != 0)
+		if (series_line(series, line_no, arena_strndup(a, p, n), a, &name, e) < 0)
 			return -1;
 		p += n + (p[n] == '\n');
 		if (!name)
@@ -76,7 +76,7 @@ static int check_place(const char *tree, const char *patch, const char *file, st
 		return err_set(e, ERR_INTEGRITY, "patch '%s' changes '%s', which is a link", patch, file);
 	for (const char *dir = path_dir(a, file); strcmp(dir, ".") != 0; dir = path_dir(a, dir)) {
 		const char *host = path_join(a, tree, dir);
-		if (lstat(host, &st) != 0)
+		if (lstat(host, &st) < 0)
 			continue;
 		AUTO_FREE char *real = realpath(host, NULL);
 		if (!real)
@@ -161,7 +161,7 @@ static int run_patch(const char *tree, const char *patch, bool dry, const struct
 	strlist_addf(&argv, &a, "--directory=%s", tree);
 	strlist_addf(&argv, &a, "--input=%s", patch);
 	const struct proc_spec spec = {.argv = argv.items, .envp = env, .out = out, .umask = 022};
-	if (proc_run(&spec, run, &res, e) != 0)
+	if (proc_run(&spec, run, &res, e) < 0)
 		return -1;
 	return res.status == 0 ? 0 : 1;
 }
@@ -182,12 +182,12 @@ int patch_apply(const char *tree, const char *patch, const struct run *run, stru
 		err_set(e, ERR_SYSTEM, "patch(1) is not installed");
 		return err_hint(e, "install patch (the package is called that in most distributions)");
 	}
-	if (fs_read(file, MAX_PATCH, &text, e) != 0)
+	if (fs_read(file, MAX_PATCH, &text, e) < 0)
 		return -1;
-	if (patch_scan(name, buf_cstr(&text), text.len, &a, &files, e) != 0)
+	if (patch_scan(name, buf_cstr(&text), text.len, &a, &files, e) < 0)
 		return -1;
 	for (size_t i = 0; i < files.count; i++)
-		if (check_place(top, name, files.items[i], &a, e) != 0)
+		if (check_place(top, name, files.items[i], &a, e) < 0)
 			return -1;
 	int rc = run_patch(top, file, true, run, &out, e);
 	if (rc > 0)

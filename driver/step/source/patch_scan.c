@@ -92,7 +92,7 @@ static int check_name(struct scan *s, const char *text, size_t len, bool strip, 
 	size_t tab = strcspn(all, "\t"), blank = strcspn(all, " \t");
 	if (tab == 0)
 		return deny(s, "no name in", all, e);
-	if (check_path(s, arena_strndup(s->arena, all, tab), strip, e) != 0)
+	if (check_path(s, arena_strndup(s->arena, all, tab), strip, e) < 0)
 		return -1;
 	return blank < tab ? check_path(s, arena_strndup(s->arena, all, blank), strip, e) : 0;
 }
@@ -110,7 +110,7 @@ static int check_git(struct scan *s, const char *text, size_t len, struct err *e
 				close += *close == '\\' && close[1] ? 2 : 1;
 			n = (size_t)(close - p) + (*close == '"');
 		}
-		if (n > 0 && check_name(s, p, n, true, e) != 0)
+		if (n > 0 && check_name(s, p, n, true, e) < 0)
 			return -1;
 		p += n;
 	}
@@ -252,14 +252,14 @@ int patch_scan(const char *name, const char *text, size_t len, struct arena *a, 
 	unsigned state = 0;
 	while (next_line(&s, &line, &n)) {
 		if (state >= 2 && hunk_counts(line, n, &old, &new)) {
-			if ((state == 2 && first_hunk(&s, e) != 0) || hunk(&s, old, new, e) != 0)
+			if ((state == 2 && first_hunk(&s, e) < 0) || hunk(&s, old, new, e) < 0)
 				return -1;
 			state = 3;
 			continue;
 		}
 		if (state == 3 && n > 0 && line[0] == '\\')
 			continue;
-		if (header(&s, line, n, e) != 0)
+		if (header(&s, line, n, e) < 0)
 			return -1;
 		if (starts(line, n, "--- "))
 			s.target = NULL;

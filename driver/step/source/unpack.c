@@ -104,7 +104,7 @@ static int normalise(const char *name, struct buf *out, struct err *e)
 	buf_reset(out);
 	if (name[0] == '/')
 		return err_set(e, ERR_INTEGRITY, "has an absolute name");
-	if (check_bytes(name, e) != 0)
+	if (check_bytes(name, e) < 0)
 		return -1;
 	for (const char *p = name; *p;) {
 		size_t n = strcspn(p, "/");
@@ -146,7 +146,7 @@ static int check_target(const char *path, const char *target, struct err *e)
 	size_t depth = 0, up = 0;
 	bool names = false;
 	AUTO_ARENA struct arena a = {0};
-	if (check_bytes(target, e) != 0)
+	if (check_bytes(target, e) < 0)
 		return err_wrap(e, "its target");
 	for (const char *p = path; *p; p++)
 		depth += *p == '/';
@@ -194,20 +194,20 @@ static int copy_data(struct unpacker *u, int fd, uint64_t announced, struct err 
 	for (int r; (r = archive_read_data_block(u->reader, &data, &len, &offset)) != ARCHIVE_EOF;) {
 		if (r != ARCHIVE_OK || offset < 0 || (uint64_t)offset < end)
 			return err_set(e, ERR_INTEGRITY, "%s", r != ARCHIVE_OK ? reader_error(u) : "its blocks are out of order");
-		if (account(u, (uint64_t)offset + len, e) != 0)
+		if (account(u, (uint64_t)offset + len, e) < 0)
 			return -1;
 		if ((uint64_t)offset > end && lseek(fd, offset, SEEK_SET) < 0)
 			return err_errno(e, ERR_SYSTEM, "cannot write it");
-		if (fs_write_all(fd, data, len, "it", e) != 0)
+		if (fs_write_all(fd, data, len, "it", e) < 0)
 			return -1;
 		end = (uint64_t)offset + len;
 		if (end - checked >= CHECK_EVERY) {
 			checked = end;
-			if (run_check(u->run, e) != 0)
+			if (run_check(u->run, e) < 0)
 				return -1;
 		}
 	}
-	if (announced > end && ftruncate(fd, (off_t)announced) != 0)
+	if (announced > end && ftruncate(fd, (off_t)announced) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot write it");
 	u->bytes += announced > end ? announced : end;
 	return 0;
@@ -223,14 +223,14 @@ static int write_file(struct unpacker *u, struct archive_entry *entry, struct er
 	const struct timespec times[2] = {entry_time(entry), entry_time(entry)};
 	uint64_t announced = archive_entry_size_is_set(entry) && archive_entry_size(entry) > 0 ? (uint64_t)archive_entry_size(entry) : 0;
 	AUTO_FD int fd = -1;
-	if (account(u, announced, e) != 0)
+	if (account(u, announced, e) < 0)
 		return -1;
-	if (tree_create(&u->tree, u->path.data, archive_entry_perm(entry) & 0111 ? 0755 : 0644, &fd, e) != 0)
+	if (tree_create(&u->tree, u->path.data, archive_entry_perm(entry) & 0111 ? 0755 : 0644, &fd, e) < 0)
 		return -1;
 	int rc = copy_data(u, fd, announced, e);
-	if (rc == 0 && futimens(fd, times) != 0)
+	if (rc == 0 && futimens(fd, times) < 0)
 		rc = err_errno(e, ERR_SYSTEM, "cannot set its time");
-	if (rc != 0)
+	if (rc < 0)
 		tree_discard(&u->tree, u->path.data);
 	return rc;
 }
@@ -241,12 +241,12 @@ static int unpack_entry(struct unpacker *u, struct archive_entry *entry, const c
 	mode_t type = archive_entry_filetype(entry);
 	if (++u->entries > u->limits.max_entries)
 		return err_set(e, ERR_INTEGRITY, "the archive has more than %u entries", u->limits.max_entries);
-	if (normalise(name, &u->path, e) != 0 || strip(u, &u->path, type == AE_IFDIR && !hard, e) != 0)
+	if (normalise(name, &u->path, e) < 0 || strip(u, &u->path, type == AE_IFDIR && !hard, e) < 0)
 		return -1;
 	if (u->path.len == 0 && (hard || type != AE_IFDIR))
 		return err_set(e, ERR_INTEGRITY, "has an empty name");
 	if (hard) {
-		if (normalise(hard, &u->other, e) != 0 || strip(u, &u->other, false, e) != 0)
+		if (normalise(hard, &u->other, e) < 0 || strip(u, &u->other, false, e) < 0)
 			return err_wrap(e, "the target of its hard link");
 		return tree_hardlink(&u->tree, u->path.data, buf_cstr(&u->other), e);
 	}
@@ -257,7 +257,7 @@ static int unpack_entry(struct unpacker *u, struct archive_entry *entry, const c
 		return u->path.len == 0 ? 0 : tree_mkdir(&u->tree, u->path.data, entry_time(entry), e);
 	case AE_IFLNK: {
 		const char *target = archive_entry_symlink(entry);
-		if (check_target(u->path.data, target ? target : "", e) != 0)
+		if (check_target(u->path.data, target ? target : "", e) < 0)
 			return -1;
 		return tree_symlink(&u->tree, u->path.data, target, entry_time(entry), e);
 	}
@@ -270,7 +270,7 @@ static int unpack_all(struct unpacker *u, struct err *e)
 {
 	struct archive_entry *entry;
 	for (;;) {
-		if (run_check(u->run, e) != 0)
+		if (run_check(u->run, e) < 0)
 			return -1;
 		int r = archive_read_next_header(u->reader, &entry);
 		if (r == ARCHIVE_EOF)
@@ -282,7 +282,7 @@ static int unpack_all(struct unpacker *u, struct err *e)
 		if (!name)
 			return err_set(e, ERR_INTEGRITY, "archive '%s', after %u entries: a name that cannot be read", u->archive_name,
 				       u->entries);
-		if (unpack_entry(u, entry, name, e) != 0)
+		if (unpack_entry(u, entry, name, e) < 0)
 			return deny(u, name, e);
 	}
 	if (u->entries == 0)
@@ -313,7 +313,7 @@ static int open_reader(struct unpacker *u, int fd, struct err *e)
 		    archive_read_open_fd(u->reader, fd, READ_SIZE) == ARCHIVE_OK)
 			return 0;
 	} else {
-		if (unpack_filter_start(fd, &u->filter, e) != 0)
+		if (unpack_filter_start(fd, &u->filter, e) < 0)
 			return err_wrap(e, "archive '%s'", u->archive_name);
 		if (archive_read_support_format_tar(u->reader) == ARCHIVE_OK &&
 		    archive_read_open(u->reader, u, NULL, read_filtered, NULL) == ARCHIVE_OK)
@@ -325,14 +325,14 @@ static int open_reader(struct unpacker *u, int fd, struct err *e)
 static int unpack_fd(struct unpacker *u, int fd, const char *dir, struct err *e)
 {
 	struct stat st;
-	if (fstat(fd, &st) != 0)
+	if (fstat(fd, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", u->archive_name);
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, ERR_SYSTEM, "'%s' is not a file", u->archive_name);
 	if (st.st_size == 0)
 		return err_set(e, ERR_INTEGRITY, "archive '%s' is empty", u->archive_name);
 	u->packed = (uint64_t)st.st_size;
-	if (open_reader(u, fd, e) != 0 || tree_open(&u->tree, dir, e) != 0)
+	if (open_reader(u, fd, e) < 0 || tree_open(&u->tree, dir, e) < 0)
 		return -1;
 	return unpack_all(u, e);
 }

@@ -98,7 +98,7 @@ int unpack_filter_start(int fd, struct unpack_filter **ret, struct err *e)
 		rc = err_set(e, ERR_INTEGRITY, "%s", archive_error_string(f->archive) ? archive_error_string(f->archive) : "holds nothing");
 	else if (thread_start(&f->thread, decompress, f) != 0)
 		rc = err_set(e, ERR_SYSTEM, "cannot start a thread");
-	if (rc != 0) {
+	if (rc < 0) {
 		archive_read_free(f->archive);
 		free(f->memory);
 		free(f);

@@ -14,7 +14,7 @@
 int tree_open(struct tree *t, const char *dir, struct err *e)
 {
 	*t = (struct tree){.top = -1};
-	if (fs_mkdirs(dir, e) != 0)
+	if (fs_mkdirs(dir, e) < 0)
 		return -1;
 	t->top = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return t->top < 0 ? err_errno(e, ERR_SYSTEM, "cannot open '%s'", dir) : 0;
@@ -51,7 +51,7 @@ static const char *kind_name(mode_t mode)
 static int deny_present(int dir, const char *name, struct err *e)
 {
 	struct stat st;
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return fail(e, "cannot look at what is there");
 	return err_set(e, ERR_INTEGRITY, "would replace %s", kind_name(st.st_mode));
 }
@@ -69,11 +69,11 @@ static int enter(struct tree *t, const char *name, size_t len, struct err *e)
 	text[len] = '\0';
 	int fd = openat(parent, text, DIR_FLAGS);
 	if (fd < 0 && errno == ENOENT) {
-		if (mkdirat(parent, text, 0755) != 0)
+		if (mkdirat(parent, text, 0755) < 0)
 			return fail(e, "cannot make a directory");
 		fd = openat(parent, text, DIR_FLAGS);
 		/* What the umask took away is given back: modes are the same on all machines. */
-		if (fd >= 0 && fchmod(fd, 0755) != 0) {
+		if (fd >= 0 && fchmod(fd, 0755) < 0) {
 			close(fd);
 			return fail(e, "cannot set the mode of a directory");
 		}
@@ -111,7 +111,7 @@ static int walk(struct tree *t, const char *path, size_t len, int *ret_fd, struc
 		size_t n = strcspn(path + pos, "/");
 		if (n > len - pos)
 			n = len - pos;
-		if (enter(t, path + pos, n, e) != 0)
+		if (enter(t, path + pos, n, e) < 0)
 			return -1;
 		pos += n;
 	}
@@ -133,7 +133,7 @@ static int locate(struct tree *t, const char *path, int *ret_dir, const char **r
 int tree_mkdir(struct tree *t, const char *path, struct timespec mtime, struct err *e)
 {
 	int fd = -1;
-	if (walk(t, path, strlen(path), &fd, e) != 0)
+	if (walk(t, path, strlen(path), &fd, e) < 0)
 		return -1;
 	if (t->time_count == t->time_cap) {
 		size_t cap = t->time_cap ? t->time_cap * 2 : 256;
@@ -152,21 +152,21 @@ int tree_create(struct tree *t, const char *path, mode_t mode, int *ret_fd, stru
 	int dir = -1;
 	const char *name = "";
 	struct stat st;
-	if (locate(t, path, &dir, &name, e) != 0)
+	if (locate(t, path, &dir, &name, e) < 0)
 		return -1;
 	for (unsigned attempt = 0; attempt < 2; attempt++) {
 		AUTO_FD int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-		if (fd >= 0 && fchmod(fd, mode) != 0)
+		if (fd >= 0 && fchmod(fd, mode) < 0)
 			return fail(e, "cannot set its mode");
 		if (fd >= 0) {
 			*ret_fd = steal_fd(&fd);
 			return 0;
 		}
-		if (errno != EEXIST || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		if (errno != EEXIST || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			return fail(e, "cannot make it");
 		if (!S_ISREG(st.st_mode))
 			return deny_present(dir, name, e);
-		if (unlinkat(dir, name, 0) != 0)
+		if (unlinkat(dir, name, 0) < 0)
 			return fail(e, "cannot replace it");
 	}
 	return err_set(e, ERR_SYSTEM, "somebody else makes files in the tree");
@@ -187,16 +187,16 @@ int tree_symlink(struct tree *t, const char *path, const char *target, struct ti
 	char old[PATH_MAX];
 	int dir = -1;
 	const char *name = "";
-	if (locate(t, path, &dir, &name, e) != 0)
+	if (locate(t, path, &dir, &name, e) < 0)
 		return -1;
-	if (symlinkat(target, dir, name) != 0) {
+	if (symlinkat(target, dir, name) < 0) {
 		if (errno != EEXIST)
 			return fail(e, "cannot make the link");
 		ssize_t n = readlinkat(dir, name, old, sizeof(old));
 		if (n < 0 || (size_t)n != strlen(target) || memcmp(old, target, (size_t)n) != 0)
 			return deny_present(dir, name, e);
 	}
-	if (utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW) != 0)
+	if (utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW) < 0)
 		return fail(e, "cannot set its time");
 	return 0;
 }
@@ -207,27 +207,27 @@ int tree_hardlink(struct tree *t, const char *path, const char *target, struct e
 	const char *name = "";
 	struct stat st, old;
 	/* The walk to one directory may close the other: the target's is duplicated. Looking for the target must not make directories, so it is looked at first as it is. */
-	if (fstatat(t->top, target, &st, AT_SYMLINK_NOFOLLOW) != 0)
+	if (fstatat(t->top, target, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_set(e, ERR_INTEGRITY, "is a link to '%s', which is not in the archive before it", target);
-	if (locate(t, target, &dir, &name, e) != 0)
+	if (locate(t, target, &dir, &name, e) < 0)
 		return err_wrap(e, "is a link to '%s'", target);
 	AUTO_FD int from = fcntl(dir, F_DUPFD_CLOEXEC, 0);
 	if (from < 0)
 		return fail(e, "cannot open a directory");
 	const char *target_name = name;
-	if (fstatat(from, target_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
+	if (fstatat(from, target_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
 		return err_set(e, ERR_INTEGRITY, "is a hard link to '%s', which is no file", target);
-	if (locate(t, path, &dir, &name, e) != 0)
+	if (locate(t, path, &dir, &name, e) < 0)
 		return -1;
 	if (fstatat(dir, name, &old, AT_SYMLINK_NOFOLLOW) == 0) {
 		if (old.st_ino == st.st_ino && old.st_dev == st.st_dev)
 			return 0;
 		if (!S_ISREG(old.st_mode))
 			return deny_present(dir, name, e);
-		if (unlinkat(dir, name, 0) != 0)
+		if (unlinkat(dir, name, 0) < 0)
 			return fail(e, "cannot replace it");
 	}
-	return linkat(from, target_name, dir, name, 0) != 0 ? fail(e, "cannot make the hard link") : 0;
+	return linkat(from, target_name, dir, name, 0) < 0 ? fail(e, "cannot make the hard link") : 0;
 }
 
 int tree_finish(struct tree *t, struct err *e)
@@ -236,7 +236,7 @@ int tree_finish(struct tree *t, struct err *e)
 	for (size_t i = t->time_count; i-- > 0;) {
 		const struct timespec times[2] = {t->times[i].mtime, t->times[i].mtime};
 		const char *path = *t->times[i].path ? t->times[i].path : ".";
-		if (utimensat(t->top, path, times, AT_SYMLINK_NOFOLLOW) != 0)
+		if (utimensat(t->top, path, times, AT_SYMLINK_NOFOLLOW) < 0)
 			return err_errno(e, ERR_SYSTEM, "cannot set the time of '%s'", path);
 	}
 	return 0;

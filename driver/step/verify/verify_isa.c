@@ -58,14 +58,14 @@ int verify_isa_scan(const char *path, const char *library, const struct isa_rule
 	AUTO_ELF_MAP struct elf_map m;
 	struct library_isa *l = arena_alloc(a, sizeof(*l));
 	struct isa_scan s;
-	if (elf_map_open(path, &m, e) != 0)
+	if (elf_map_open(path, &m, e) < 0)
 		return -1;
 	if (!isa_scan_machine(m.header.e_machine, &l->machine)) {
 		l->why_not = arena_printf(a, "is for the ELF machine %u, whose code is not examined", m.header.e_machine);
 		*ret = l;
 		return 0;
 	}
-	if (isa_scan_file(&m, rules->decoders, allowed, spare, run, &scratch, &s, e) != 0) {
+	if (isa_scan_file(&m, rules->decoders, allowed, spare, run, &scratch, &s, e) < 0) {
 		if (e->kind != ERR_INTEGRITY)
 			return -1;
 		l->why_not = arena_printf(a, "its code cannot be examined: %s", e->msg);

@@ -65,7 +65,7 @@ static int examine_code(struct worker *w, struct verify_member *m, struct err *e
 	if (!v->q->code || (m->elf.type != ET_DYN && m->elf.type != ET_EXEC) ||
 	    (!m->elf.dynamic && !isa_scan_machine(m->elf.machine, &known)))
 		return 0;
-	if (verify_isa_scan(w->path, path_base(m->entry->name), v->q->code, v->allowed, &v->spare, v->run, w->a, &m->isa, e) != 0)
+	if (verify_isa_scan(w->path, path_base(m->entry->name), v->q->code, v->allowed, &v->spare, v->run, w->a, &m->isa, e) < 0)
 		return -1;
 	if (m->isa->why_not)
 		m->isa->why_not = without_path(w->a, m->isa->why_not, w->path);

@@ -75,7 +75,7 @@ static char *expectation(const struct plan *p, struct arena *a)
 
 static int make_sandbox(const struct verify_run_request *q, struct arena *a, struct sandbox *s, struct err *e)
 {
-	if (sandbox_init(s, q->kind, q->root, a, e) != 0 || fs_mkdirs(q->work_dir, e) != 0)
+	if (sandbox_init(s, q->kind, q->root, a, e) < 0 || fs_mkdirs(q->work_dir, e) < 0)
 		return -1;
 	sandbox_add(s, SANDBOX_RW, q->work_dir, SANDBOX_OUT);
 	sandbox_add(s, SANDBOX_RO, path_dir(a, q->wheel), WHEELS);
@@ -105,7 +105,7 @@ static int ask_pip(const struct strlist *wheels, const struct sandbox *s, const 
 	for (size_t i = 0; i < ARRAY_LEN(pip); i++)
 		strlist_ref(&argv, a, pip[i]);
 	strlist_append(&argv, a, wheels);
-	if (sandbox_capture(s, strlist_argv(&argv, a), run, &out, e) != 0)
+	if (sandbox_capture(s, strlist_argv(&argv, a), run, &out, e) < 0)
 		return err_wrap(e, "the wheel does not install");
 	return 0;
 }
@@ -115,7 +115,7 @@ static int site_packages(const char *work_dir, struct arena *a, const char **ret
 {
 	const char *lib = path_join(a, work_dir, "venv/lib");
 	struct strlist names = {0};
-	if (fs_list(lib, a, &names, e) != 0)
+	if (fs_list(lib, a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		if (strncmp(names.items[i], "python", 6) == 0) {
@@ -130,7 +130,7 @@ static int unpack(const char *wheel, const char *site, const struct run *run, st
 {
 	AUTO_ARENA struct arena a = {0};
 	struct zip_reader *z;
-	if (zip_open(wheel, &a, &z, e) != 0)
+	if (zip_open(wheel, &a, &z, e) < 0)
 		return -1;
 	int rc = zip_extract_into(z, site, run, e);
 	zip_close(z);
@@ -146,14 +146,14 @@ static int install(const struct verify_run_request *q, const struct sandbox *s, 
 	struct strlist wheels = {0};
 	/* The environment sees the root's packages (numpy and the like), and its own come first. */
 	const char *venv[] = {"python3", "-m", "venv", "--system-site-packages", "--without-pip", VENV, NULL};
-	if (sandbox_capture(s, venv, run, &out, e) != 0)
+	if (sandbox_capture(s, venv, run, &out, e) < 0)
 		return err_wrap(e, "cannot make a clean Python environment");
 	if (q->torch_wheel)
 		strlist_ref(&wheels, a, path_join(a, TORCH_WHEELS, path_base(q->torch_wheel)));
 	strlist_ref(&wheels, a, path_join(a, WHEELS, path_base(q->wheel)));
-	if (ask_pip(&wheels, s, run, a, e) != 0 || site_packages(q->work_dir, a, &site, e) != 0)
+	if (ask_pip(&wheels, s, run, a, e) < 0 || site_packages(q->work_dir, a, &site, e) < 0)
 		return -1;
-	if ((q->torch_wheel && unpack(q->torch_wheel, site, run, e) != 0) || unpack(q->wheel, site, run, e) != 0)
+	if ((q->torch_wheel && unpack(q->torch_wheel, site, run, e) < 0) || unpack(q->wheel, site, run, e) < 0)
 		return err_wrap(e, "the wheel does not install");
 	return 0;
 }
@@ -215,7 +215,7 @@ static int run_checks(const struct verify_run_request *q, const struct sandbox *
 	const char *argv[] = {VENV_PYTHON, "-I", arena_printf(a, CHECKS "/check_%s.py", q->plan->distribution), expectation(q->plan, a),
 			      NULL};
 	struct lines l = {.arena = a, .r = r};
-	if (sandbox_run(s, argv, &spec, run, &res, e) != 0)
+	if (sandbox_run(s, argv, &spec, run, &res, e) < 0)
 		return -1;
 	char *next = NULL;
 	for (char *line = out.len ? out.data : NULL; line; line = next) {
@@ -243,9 +243,9 @@ int verify_run(const struct verify_run_request *q, const struct run *run, struct
 		rc = install(q, &s, run, a, e);
 	if (rc == 0)
 		rc = run_checks(q, &s, run, a, &r, e);
-	if (fs_remove_tree(q->work_dir, rc ? &ignored : e) != 0 && rc == 0)
+	if (fs_remove_tree(q->work_dir, rc ? &ignored : e) < 0 && rc == 0)
 		rc = -1;
-	if (rc != 0)
+	if (rc < 0)
 		return -1;
 	r.ran = true;
 	r.seconds = log_seconds() - start;

@@ -109,7 +109,7 @@ int report_write(const struct report_request *q, const char *path, struct err *e
 	const unsigned char *p = report_page;
 	json_t *sizes;
 	double epoch = q->watched->started > 0 || q->units->count == 0 ? q->watched->started : q->units->units[0].start;
-	if (report_sizes(q->wheel, &sizes, e) != 0)
+	if (report_sizes(q->wheel, &sizes, e) < 0)
 		return -1;
 	json_object_set_new(data, "record", json_deep_copy(q->record));
 	json_object_set_new(data, "units", units_data(q, epoch));
@@ -121,7 +121,7 @@ int report_write(const struct report_request *q, const char *path, struct err *e
 	add_up_to(&p, "@TITLE@", &out);
 	add_text(title ? title : "build report", &out);
 	add_up_to(&p, "@DATA@", &out);
-	if (add_document(data, &out, e) != 0)
+	if (add_document(data, &out, e) < 0)
 		return -1;
 	buf_add(&out, p, (size_t)(report_page + report_page_size - p));
 	return fs_write_atomic(path, out.data, out.len, 0644, e);

@@ -107,7 +107,7 @@ int report_sizes(const char *wheel, json_t **ret, struct err *e)
 	struct zip_reader *z;
 	struct sizes s = {0};
 	struct total all = {0};
-	if (zip_open(wheel, &a, &z, e) != 0)
+	if (zip_open(wheel, &a, &z, e) < 0)
 		return -1;
 	size_t count = zip_count(z);
 	s.entries = arena_array(&a, count + 1, sizeof(const struct zip_entry *));

@@ -57,9 +57,9 @@ static int read_log(struct collector *c, const char *rel, struct err *e)
 	size_t count, edges_count;
 	const char *dir = *rel ? path_join(c->arena, c->top, rel) : c->top, *path = path_join(c->arena, dir, ".ninja_log"),
 		   *build_path = path_join(c->arena, dir, "build.ninja");
-	if (fs_read(path, MAX_LOG, &text, e) != 0 || ninja_log_parse(buf_cstr(&text), text.len, path, c->arena, &log, e) != 0)
+	if (fs_read(path, MAX_LOG, &text, e) < 0 || ninja_log_parse(buf_cstr(&text), text.len, path, c->arena, &log, e) < 0)
 		return -1;
-	if (fs_exists(build_path) && fs_read(build_path, MAX_LOG, &build, e) != 0)
+	if (fs_exists(build_path) && fs_read(build_path, MAX_LOG, &build, e) < 0)
 		return -1;
 	ninja_build_parse(buf_cstr(&build), build.len, c->arena, &edges, &edges_count);
 	ninja_log_units(&log, c->arena, &units, &count);
@@ -152,15 +152,15 @@ void report_units_collect(const char *build_dir, const struct watch_result *watc
 	AUTO_BUF struct buf stats = {0};
 	const char *stats_path = path_join(&scratch, build_dir, "out/ccache.stats");
 	struct err e = {0};
-	if (fs_is_dir(c.top) && fs_walk(c.top, find_log, &c, &e) != 0)
+	if (fs_is_dir(c.top) && fs_walk(c.top, find_log, &c, &e) < 0)
 		log_warn(run->log, "the report lacks units: %s", e.msg);
 	for (size_t i = 0; i < c.logs.count; i++) {
-		if (read_log(&c, c.logs.items[i], &e) != 0)
+		if (read_log(&c, c.logs.items[i], &e) < 0)
 			log_warn(run->log, "the report lacks units: %s", e.msg);
 		else
 			r.logs++;
 	}
-	if (fs_exists(stats_path) && fs_read(stats_path, MAX_LOG, &stats, &e) != 0)
+	if (fs_exists(stats_path) && fs_read(stats_path, MAX_LOG, &stats, &e) < 0)
 		log_warn(run->log, "the report lacks the compiler cache's figures: %s", e.msg);
 	ccache_stats_parse(buf_cstr(&stats), stats.len, a, &r.ccache);
 	r.units = arena_array(a, c.count + 1, sizeof(*r.units));

@@ -129,7 +129,7 @@ static void look(struct watch *w, bool close)
 		now.memory_bytes += items[i].rss_bytes;
 		tree += items[i].cpu_seconds;
 	}
-	if (fs_free_bytes(w->build_dir, &now.disk_free, &ignored) != 0)
+	if (fs_free_bytes(w->build_dir, &now.disk_free, &ignored) < 0)
 		now.disk_free = w->now.disk_free;
 	now.compilers = watch_units_look(&w->units, items, count, at);
 	w->now = now;
@@ -222,7 +222,7 @@ void watch_end(struct watch *w, bool measure_tree)
 {
 	uint64_t bytes = 0;
 	struct err ignored = {0};
-	if (measure_tree && fs_tree_size(w->build_dir, &bytes, &ignored) != 0)
+	if (measure_tree && fs_tree_size(w->build_dir, &bytes, &ignored) < 0)
 		bytes = 0;
 	pthread_mutex_lock(&w->mutex);
 	end_step(w, bytes);

@@ -120,7 +120,7 @@ static void command_peak_and_directory(void **state)
 	char here[4096];
 	assert_true(proctree_command(getpid(), &command));
 	assert_true(command.len > 1 && command.data[command.len - 1] == '\0');
-	assert_contains(buf_cstr(&command), "test_base_proctree");
+	assert_contains(buf_cstr(&command), "test_base_sys_proctree");
 	assert_true(proctree_peak(getpid()) > 100000);
 	assert_non_null(getcwd(here, sizeof(here)));
 	assert_string_equal(proctree_cwd(getpid(), &f->arena), here);
