@@ -6,15 +6,16 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "base/sys/fs.h"
 #include "base/os.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "cache/store_internal.h"
 
 #define STAMP_SECONDS INT64_C(7776000) /* a stamp that is gone costs a hash */
 
 /* What lies directly below <store>/<part>, as objects of that kind. */
-static int list_part(struct store *s, const char *part, struct arena *a, struct store_object **ret, size_t *ret_count, struct err *e)
+static int list_part(struct store *s, const char *part, struct arena *a, struct store_object **ret, size_t *ret_count,
+		     struct err *e)
 {
 	struct strlist names = {0};
 	const char *top = path_join(a, s->dir, part);
@@ -48,20 +49,22 @@ struct cache_files {
 	size_t count, cap;
 };
 
-/* Results and manifests of ccache lie as <digit>/.../<name>R or M; it marks their use by their time, and takes one that is gone for a miss. */
+/* Results and manifests of ccache lie as <digit>/.../<name>R or M; it marks their use by their time, and takes one that
+ * is gone for a miss. */
 static int add_cache_file(const char *rel, const struct stat *st, void *user, struct err *e)
 {
 	struct cache_files *f = user;
 	size_t len = strlen(rel);
 	(void)e;
-	bool entry = len > 3 && rel[1] == '/' && strchr("0123456789abcdef", rel[0]) && strchr("RMW", rel[len - 1]) && S_ISREG(st->st_mode);
+	bool entry = len > 3 && rel[1] == '/' && strchr("0123456789abcdef", rel[0]) && strchr("RMW", rel[len - 1]) &&
+		     S_ISREG(st->st_mode);
 	if (!entry)
 		return 0;
 	if (f->count == f->cap)
 		f->items = arena_grow(f->arena, f->items, &f->cap, 256, sizeof(*f->items));
 	const char *key = arena_strdup(f->arena, rel);
-	f->items[f->count++] =
-		(struct store_object){GC_CCACHE, key, path_join(f->arena, f->top, key), (uint64_t)st->st_size, st->st_mtim.tv_sec};
+	f->items[f->count++] = (struct store_object){GC_CCACHE, key, path_join(f->arena, f->top, key),
+						     (uint64_t)st->st_size, st->st_mtim.tv_sec};
 	return 0;
 }
 
@@ -92,7 +95,8 @@ static int by_use(const void *x, const void *y)
 enum { PARTS = 6 };
 
 /* Everything that may go, in parts of which each is of one kind but the first, the objects. */
-static int list_parts(struct store *s, struct arena *a, struct store_object *parts[PARTS], size_t counts[PARTS], struct err *e)
+static int list_parts(struct store *s, struct arena *a, struct store_object *parts[PARTS], size_t counts[PARTS],
+		      struct err *e)
 {
 	static const char *const names[] = {STORE_BUILD, GC_PARTIAL, GC_QUARANTINE, GC_APT};
 	if (store_list(s, a, &parts[0], &counts[0], e) < 0)
@@ -122,7 +126,8 @@ static int candidates(struct store *s, struct arena *a, struct store_object **re
 	return 0;
 }
 
-int store_usage(struct store *s, const struct run *run, struct arena *a, struct store_usage **ret, size_t *ret_count, struct err *e)
+int store_usage(struct store *s, const struct run *run, struct arena *a, struct store_usage **ret, size_t *ret_count,
+		struct err *e)
 {
 	struct store_object *parts[PARTS];
 	size_t counts[PARTS], total = 0, n = 0;
@@ -155,7 +160,8 @@ static const char *lock_of(const struct store *s, const struct store_object *o, 
 		return NULL;
 	if (strcmp(o->kind, GC_APT) == 0)
 		return path_join(a, o->path, "lock");
-	return arena_printf(a, "%s/locks/%s-%s", s->dir, strcmp(o->kind, GC_PARTIAL) == 0 ? STORE_SOURCE : o->kind, o->key);
+	return arena_printf(a, "%s/locks/%s-%s", s->dir, strcmp(o->kind, GC_PARTIAL) == 0 ? STORE_SOURCE : o->kind,
+			    o->key);
 }
 
 /* *ret_busy: its lock is held, it stays. What is gone already is gone. */
@@ -174,7 +180,9 @@ static int remove_one(struct store *s, const struct store_object *o, bool dry_ru
 	if (!got || dry_run)
 		return 0;
 	if (strcmp(o->kind, GC_CCACHE) == 0)
-		return unlink(o->path) == 0 || errno == ENOENT ? 0 : err_errno(e, ERR_SYSTEM, "cannot remove '%s'", o->path);
+		return unlink(o->path) == 0 || errno == ENOENT
+			       ? 0
+			       : err_errno(e, ERR_SYSTEM, "cannot remove '%s'", o->path);
 	if (object && path)
 		(void)unlink(store_stamp_path(s, o->kind, o->key, &a));
 	if (store_discard(s, o->path, e) == 0)
@@ -228,7 +236,8 @@ static void note_removed(struct gc_result *r, const struct store_object *o, size
 	}
 }
 
-int store_gc(struct store *s, const struct gc_options *q, const struct run *run, struct arena *a, struct gc_result *ret, struct err *e)
+int store_gc(struct store *s, const struct gc_options *q, const struct run *run, struct arena *a, struct gc_result *ret,
+	     struct err *e)
 {
 	struct store_object *all;
 	size_t count, cache_row = 0, cache_files = 0;

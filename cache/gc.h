@@ -9,15 +9,18 @@
 #define GC_APT "apt"               /* package lists */
 
 struct gc_options {
-	int64_t keep_seconds;  /* what was not used for so long goes; -1: age alone removes nothing */
-	int64_t max_bytes;     /* the store is brought down to so much; -1: no limit */
-	int64_t grace_seconds; /* never removed when used within so long; 3600 is what the program uses */
-	int64_t now;           /* seconds since the epoch; 0 = the clock's */
-	bool dry_run;          /* only say what would go */
+	/* what was not used for so long goes; -1: age alone removes nothing */
+	int64_t keep_seconds;
+	int64_t max_bytes; /* the store is brought down to so much; -1: no limit */
+	/* never removed when used within so long; 3600 is what the program uses */
+	int64_t grace_seconds;
+	int64_t now;  /* seconds since the epoch; 0 = the clock's */
+	bool dry_run; /* only say what would go */
 };
 
 struct gc_result {
-	struct store_object *removed; /* the files of the compiler cache are one of these, its key "N files" */
+	/* the files of the compiler cache are one of these, its key "N files" */
+	struct store_object *removed;
 	size_t count;
 	uint64_t removed_bytes;
 	uint64_t kept_bytes;
@@ -25,8 +28,10 @@ struct gc_result {
 	size_t busy; /* of the kept: those whose lock is held */
 };
 
-/* store_gc: removes what was not used for keep_seconds, then, oldest first, until max_bytes holds: objects, kept build trees, broken downloads, what lies in the quarantine, package lists, files of the compiler cache. What is locked
- * stays. Quarantined objects count by the time they were put there. Stores below are not touched. */
+/* store_gc: removes what was not used for keep_seconds, then, oldest first, until max_bytes holds:
+ * objects, kept build trees, broken downloads, what lies in the quarantine, package lists, files of
+ * the compiler cache. What is locked stays. Quarantined objects count by the time they were put
+ * there. Stores below are not touched. */
 int store_gc(struct store *s, const struct gc_options *o, const struct run *run, struct arena *a, struct gc_result *ret,
 	     struct err *e) MUST_CHECK;
 
@@ -41,4 +46,5 @@ struct store_usage {
 int store_usage(struct store *s, const struct run *run, struct arena *a, struct store_usage **ret, size_t *ret_count,
 		struct err *e) MUST_CHECK;
 /* store_list_builds: the kept build trees, kind "build". */
-int store_list_builds(struct store *s, struct arena *a, struct store_object **ret, size_t *ret_count, struct err *e) MUST_CHECK;
+int store_list_builds(struct store *s, struct arena *a, struct store_object **ret, size_t *ret_count,
+		      struct err *e) MUST_CHECK;

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/path.h"
 
 #define HEADER "ptbuild history 1 "
 #define MAX_FILE ((uint64_t)32 << 20) /* twenty thousand paths of the longest kind */
@@ -65,8 +65,8 @@ static bool parse_unit(char *line, struct arena *a, struct history_unit *ret)
 	char *p = line + n;
 	if (kind == HISTORY_KINDS || *p++ != ' ')
 		return false;
-	if (!take_number(&p, (uint64_t)(MAX_SECONDS * 1000), &milliseconds) || !take_number(&p, UINT64_MAX - 1, &u.peak_bytes) ||
-	    !take_number(&p, UINT32_MAX, &seen))
+	if (!take_number(&p, (uint64_t)(MAX_SECONDS * 1000), &milliseconds) ||
+	    !take_number(&p, UINT64_MAX - 1, &u.peak_bytes) || !take_number(&p, UINT32_MAX, &seen))
 		return false;
 	u.kind = kind;
 	u.seconds = (double)milliseconds / 1000;
@@ -97,7 +97,8 @@ static int parse_units(char *text, const char *name, struct arena *a, struct his
 		if (h->count && strcmp(units[h->count - 1].path, units[h->count].path) >= 0)
 			return err_set(e, ERR_INTEGRITY, "%s:%zu: the units are not in order", name, h->count + 2);
 		if (units[h->count].seen > h->builds)
-			return err_set(e, ERR_INTEGRITY, "%s:%zu: a unit of a build that has not been", name, h->count + 2);
+			return err_set(e, ERR_INTEGRITY, "%s:%zu: a unit of a build that has not been", name,
+				       h->count + 2);
 		h->count++;
 	}
 	h->units = units;
@@ -128,7 +129,8 @@ int history_parse(const char *text, size_t len, const char *name, struct arena *
 	return 0;
 }
 
-static int file_path(struct store *s, const char *package, const char *release, struct arena *a, const char **ret, struct err *e)
+static int file_path(struct store *s, const char *package, const char *release, struct arena *a, const char **ret,
+		     struct err *e)
 {
 	const char *name = arena_printf(a, "%s-%s", package, release);
 	if (!path_is_safe_relative(name) || strchr(name, '/'))
@@ -149,7 +151,8 @@ static void read_file(const char *path, const struct run *run, struct arena *a, 
 		log_warn(run->log, "what earlier builds took is not known: %s", e.msg);
 }
 
-const struct history *history_load(struct store *s, const char *package, const char *release, const struct run *run, struct arena *a)
+const struct history *history_load(struct store *s, const char *package, const char *release, const struct run *run,
+				   struct arena *a)
 {
 	struct history *h = arena_alloc(a, sizeof(*h));
 	struct err ignored = {0};
@@ -248,8 +251,8 @@ static int write_file(const char *path, const struct history *h, struct err *e)
 	buf_printf(&body, "%u\n", h->builds);
 	for (size_t i = 0; i < h->count; i++) {
 		const struct history_unit *u = &h->units[i];
-		buf_printf(&body, "%s %.0f %" PRIu64 " %u %s\n", kind_names[u->kind], ceil(u->seconds * 1000), u->peak_bytes, u->seen,
-			   u->path);
+		buf_printf(&body, "%s %.0f %" PRIu64 " %u %s\n", kind_names[u->kind], ceil(u->seconds * 1000),
+			   u->peak_bytes, u->seen, u->path);
 	}
 	digest_data(body.data, body.len, digest);
 	buf_printf(&text, HEADER "%s ", digest);
@@ -257,8 +260,8 @@ static int write_file(const char *path, const struct history *h, struct err *e)
 	return fs_write_atomic(path, text.data, text.len, 0644, e);
 }
 
-int history_merge(struct store *s, const char *package, const char *release, const struct history_unit *units, size_t count,
-		  const struct run *run, struct err *e)
+int history_merge(struct store *s, const char *package, const char *release, const struct history_unit *units,
+		  size_t count, const struct run *run, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_LOCK struct lock lock = LOCK_NONE;

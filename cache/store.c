@@ -7,10 +7,10 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "base/sys/digest.h"
-#include "base/sys/fs.h"
 #include "base/os.h"
 #include "base/path.h"
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
 
 #define KIND_MAX 32
 #define FORMAT_PREFIX "ptbuild store "
@@ -19,7 +19,8 @@ int store_check_name(const char *kind, const char *key, struct err *e)
 {
 	size_t n = strspn(kind, "abcdefghijklmnopqrstuvwxyz");
 	if (n == 0 || n > KIND_MAX || kind[n])
-		return err_set(e, ERR_CONFIG, "'%.64s' is no kind of object: one to %d lower-case letters", kind, KIND_MAX);
+		return err_set(e, ERR_CONFIG, "'%.64s' is no kind of object: one to %d lower-case letters", kind,
+			       KIND_MAX);
 	if (!digest_valid_hex(key))
 		return err_set(e, ERR_CONFIG, "'%.80s' is no key of a %s: 64 lower-case hexadecimal digits", key, kind);
 	return 0;
@@ -30,8 +31,9 @@ const char *store_dir(const struct store *s)
 	return s->dir;
 }
 
-/* A directory with files in it and no format line belongs to somebody else: a store there would mix with them, and garbage collection delete them.
- * Another opener may be making the layout meanwhile: it writes the format first, so whoever sees the rest finds it. */
+/* A directory with files in it and no format line belongs to somebody else: a store there would mix with them, and
+ * garbage collection delete them. Another opener may be making the layout meanwhile: it writes the format first, so
+ * whoever sees the rest finds it. */
 static int adopt_directory(const char *dir, const char *format, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -65,7 +67,8 @@ int store_check_format(const char *file, const char *dir, struct err *e)
 		return err_hint(e, "remove '%s', or name another directory", dir);
 	}
 	if (version != STORE_FORMAT) {
-		err_set(e, ERR_CONFIG, "the store '%s' has format %lu, this program knows %d", dir, version, STORE_FORMAT);
+		err_set(e, ERR_CONFIG, "the store '%s' has format %lu, this program knows %d", dir, version,
+			STORE_FORMAT);
 		return err_hint(e, "use the ptbuild that made it, or name another directory with --cache");
 	}
 	return 0;
@@ -132,7 +135,8 @@ static int make_layout(const char *dir, struct err *e)
 
 int store_open(const char *dir, const struct run *run, struct store **ret, struct err *e)
 {
-	if (fs_mkdirs(dir, e) < 0 || check_format(dir, e) < 0 || make_layout(dir, e) < 0 || remove_dead_stages(dir, run, e) < 0) {
+	if (fs_mkdirs(dir, e) < 0 || check_format(dir, e) < 0 || make_layout(dir, e) < 0 ||
+	    remove_dead_stages(dir, run, e) < 0) {
 		if (e->kind == ERR_SYSTEM && !e->hint[0])
 			err_hint(e, "the store must be writable; name another directory with --cache");
 		return err_wrap(e, "cannot open the store '%s'", dir);
@@ -256,7 +260,8 @@ void store_drop_stage(struct store *s, const char *stage)
 	store_forget_stage(s, copy);
 }
 
-int store_lock(struct store *s, const char *kind, const char *key, const struct run *run, struct lock *ret, struct err *e)
+int store_lock(struct store *s, const char *kind, const char *key, const struct run *run, struct lock *ret,
+	       struct err *e)
 {
 	if (store_check_name(kind, key, e) < 0)
 		return -1;

@@ -3,8 +3,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/sys/fs.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "cache/store_internal.h"
 
 /* What cannot be used now, an empty mount or one that is not there yet, is told and left out. */

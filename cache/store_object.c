@@ -4,11 +4,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/os.h"
+#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "base/os.h"
-#include "base/path.h"
 #include "cache/store_internal.h"
 
 char *store_object_path(const char *store_dir, const char *kind, const char *key, struct arena *a)
@@ -53,7 +53,8 @@ static int list_file(const char *rel, const struct stat *st, void *user, struct 
 {
 	struct listing *l = user;
 	if (!S_ISREG(st->st_mode))
-		return err_set(e, ERR_CONFIG, "'%s/%s' is no regular file: the store takes only files and directories", l->top, rel);
+		return err_set(e, ERR_CONFIG, "'%s/%s' is no regular file: the store takes only files and directories",
+			       l->top, rel);
 	if (strcmp(rel, STORE_MANIFEST) == 0)
 		return err_set(e, ERR_CONFIG, "'%s/%s' is a name that the store keeps for itself", l->top, rel);
 	char hex[DIGEST_HEX_LEN + 1];
@@ -76,7 +77,8 @@ static int write_manifest(const char *kind, const char *key, const char *stage, 
 		return err_set(e, ERR_CONFIG, "'%s' is empty: there is nothing to publish", stage);
 	if (strcmp(kind, STORE_SOURCE) == 0 && store_check_source(key, files, e) < 0)
 		return -1;
-	AUTO_JSON json_t *doc = json_pack("{s:i, s:s, s:s, s:O}", "format", STORE_FORMAT, "kind", kind, "key", key, "files", files);
+	AUTO_JSON json_t *doc =
+		json_pack("{s:i, s:s, s:s, s:O}", "format", STORE_FORMAT, "kind", kind, "key", key, "files", files);
 	return json_write(doc, path_join(&a, stage, STORE_MANIFEST), e);
 }
 
@@ -93,9 +95,10 @@ static int quarantine_path(struct store *s, const char *kind, const char *key, c
 	return 0;
 }
 
-/* Renames the stage into place. *ret_taken: an object was there already. What is there without a manifest was never published, and what is not what its manifest says is damaged: both give way. */
-static int put_in_place(struct store *s, const char *kind, const char *key, const char *stage, const char *to, bool *ret_taken,
-			struct err *e)
+/* Renames the stage into place. *ret_taken: an object was there already. What is there without a manifest was never
+ * published, and what is not what its manifest says is damaged: both give way. */
+static int put_in_place(struct store *s, const char *kind, const char *key, const char *stage, const char *to,
+			bool *ret_taken, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	for (int attempt = 0; attempt < 10; attempt++) {
@@ -115,14 +118,16 @@ static int put_in_place(struct store *s, const char *kind, const char *key, cons
 	return err_set(e, ERR_SYSTEM, "cannot publish '%s': something keeps taking its place", to);
 }
 
-int store_publish(struct store *s, const char *kind, const char *key, const char *stage, struct arena *a, const char **ret, struct err *e)
+int store_publish(struct store *s, const char *kind, const char *key, const char *stage, struct arena *a,
+		  const char **ret, struct err *e)
 {
 	if (store_check_name(kind, key, e) < 0)
 		return -1;
 	const char *to = store_object_path(s->dir, kind, key, a);
 	bool taken;
-	if (write_manifest(kind, key, stage, e) < 0 || fs_sync_tree(stage, e) < 0 || fs_mkdirs(path_dir(a, to), e) < 0 ||
-	    fs_sync_dir(path_join(a, s->dir, "objects"), e) < 0 || put_in_place(s, kind, key, stage, to, &taken, e) < 0) {
+	if (write_manifest(kind, key, stage, e) < 0 || fs_sync_tree(stage, e) < 0 ||
+	    fs_mkdirs(path_dir(a, to), e) < 0 || fs_sync_dir(path_join(a, s->dir, "objects"), e) < 0 ||
+	    put_in_place(s, kind, key, stage, to, &taken, e) < 0) {
 		struct err ignored = {0};
 		if (fs_remove_tree(path_join(a, stage, STORE_MANIFEST), &ignored) <
 		    0) /* so that the caller may mend the stage and try again */
@@ -154,7 +159,8 @@ static struct store_object *object_add(struct object_array *l, struct arena *a)
 }
 
 /* An object that another process deletes meanwhile is left out. */
-static int list_object(const char *kind, const char *key, const char *path, struct arena *a, struct object_array *l, struct err *e)
+static int list_object(const char *kind, const char *key, const char *path, struct arena *a, struct object_array *l,
+		       struct err *e)
 {
 	struct stat st;
 	uint64_t bytes;

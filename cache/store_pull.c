@@ -2,9 +2,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/path.h"
 #include "cache/store_internal.h"
 
 #define LIST_NAME ".remote.json"
@@ -23,7 +23,8 @@ struct pull {
 	struct arena *arena;
 };
 
-static int get(const struct pull *p, const char *rel, const char *to, const char *sha256, uint64_t max, enum store_got *ret, struct err *e)
+static int get(const struct pull *p, const char *rel, const char *to, const char *sha256, uint64_t max,
+	       enum store_got *ret, struct err *e)
 {
 	const struct store_want want = {.path = arena_printf(p->arena, "objects/%s/%s/%s", p->kind, p->key, rel),
 					.to = path_join(p->arena, p->stage, to),
@@ -43,8 +44,8 @@ static int get_file(const struct pull *p, const json_t *row, enum store_got *ret
 {
 	const char *rel, *sha256;
 	json_int_t size;
-	if (json_unpack((json_t *)row, "{s:s, s:I, s:s !}", "path", &rel, "size", &size, "sha256", &sha256) < 0 || size < 0 ||
-	    !path_is_safe_relative(rel) || !digest_valid_hex(sha256) || *path_base(rel) == '.') {
+	if (json_unpack((json_t *)row, "{s:s, s:I, s:s !}", "path", &rel, "size", &size, "sha256", &sha256) < 0 ||
+	    size < 0 || !path_is_safe_relative(rel) || !digest_valid_hex(sha256) || *path_base(rel) == '.') {
 		err_set(e, ERR_INTEGRITY, "the list of %s %.12s has an entry that is none", p->kind, p->key);
 		return bad(ret);
 	}
@@ -77,7 +78,8 @@ static int get_object(const struct pull *p, enum store_got *ret, struct err *e)
 	const json_t *files = json_object_get(doc, "files"), *row;
 	size_t i;
 	if (json_array_size(files) > FILES_MAX) {
-		err_set(e, ERR_INTEGRITY, "the list of %s %.12s has %zu entries", p->kind, p->key, json_array_size(files));
+		err_set(e, ERR_INTEGRITY, "the list of %s %.12s has %zu entries", p->kind, p->key,
+			json_array_size(files));
 		return bad(ret);
 	}
 	json_array_foreach(files, i, row)
@@ -98,7 +100,8 @@ static void give_up(struct store *s, const struct run *run, struct err *e)
 	err_clear(e);
 }
 
-int store_pull(struct store *s, const char *kind, const char *key, const struct run *run, struct arena *a, const char **ret, struct err *e)
+int store_pull(struct store *s, const char *kind, const char *key, const struct run *run, struct arena *a,
+	       const char **ret, struct err *e)
 {
 	struct pull p = {.s = s, .kind = kind, .key = key, .run = run, .arena = a};
 	enum store_got got = STORE_GOT_ABSENT;

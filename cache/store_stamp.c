@@ -4,10 +4,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/sys/digest.h"
-#include "base/sys/fs.h"
 #include "base/os.h"
 #include "base/path.h"
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
 #include "cache/store_internal.h"
 
 char *store_stamp_path(const struct store *s, const char *kind, const char *key, struct arena *a)
@@ -20,7 +20,8 @@ static int64_t nanoseconds(const struct timespec *t)
 	return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
 }
 
-/* Where the object is, its manifest, and of each file what changes when somebody writes it. False when it cannot be told: then the object is hashed, which finds out why. */
+/* Where the object is, its manifest, and of each file what changes when somebody writes it. False when it cannot be
+ * told: then the object is hashed, which finds out why. */
 static bool fingerprint(const char *object, char ret[DIGEST_HEX_LEN + 1])
 {
 	AUTO_ARENA struct arena a = {0};
@@ -39,8 +40,9 @@ static bool fingerprint(const char *object, char ret[DIGEST_HEX_LEN + 1])
 		struct stat st;
 		if (!rel || !path_is_safe_relative(rel) || lstat(path_join(&a, object, rel), &st) < 0)
 			return false;
-		buf_printf(&text, "\n%s %o %llu %lld %lld %lld", rel, st.st_mode & S_IFMT, (unsigned long long)st.st_ino,
-			   (long long)st.st_size, (long long)nanoseconds(&st.st_mtim), (long long)nanoseconds(&st.st_ctim));
+		buf_printf(&text, "\n%s %o %llu %lld %lld %lld", rel, st.st_mode & S_IFMT,
+			   (unsigned long long)st.st_ino, (long long)st.st_size, (long long)nanoseconds(&st.st_mtim),
+			   (long long)nanoseconds(&st.st_ctim));
 	}
 	digest_data(text.data, text.len, ret);
 	return i > 0;
@@ -51,7 +53,8 @@ static void write_stamp(const struct store *s, const char *kind, const char *key
 {
 	AUTO_ARENA struct arena a = {0};
 	struct err ignored = {0};
-	AUTO_FD int fd = open(store_stamp_path(s, kind, key, &a), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+	AUTO_FD int fd =
+		open(store_stamp_path(s, kind, key, &a), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (fd >= 0 && fs_write_all(fd, print, DIGEST_HEX_LEN, "stamp", &ignored) < 0)
 		err_clear(&ignored);
 }
@@ -61,7 +64,8 @@ static bool is_stamped(const struct store *s, const char *kind, const char *key,
 	AUTO_ARENA struct arena a = {0};
 	char have[DIGEST_HEX_LEN + 1] = "";
 	AUTO_FD int fd = open(store_stamp_path(s, kind, key, &a), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	return fd >= 0 && fs_read_at(fd, have, DIGEST_HEX_LEN, 0) == DIGEST_HEX_LEN && memcmp(have, print, DIGEST_HEX_LEN) == 0;
+	return fd >= 0 && fs_read_at(fd, have, DIGEST_HEX_LEN, 0) == DIGEST_HEX_LEN &&
+	       memcmp(have, print, DIGEST_HEX_LEN) == 0;
 }
 
 void store_stamp(struct store *s, const char *kind, const char *key, const char *object)

@@ -2,9 +2,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/path.h"
 #include "cache/store_internal.h"
 
 int store_check_source(const char *key, const json_t *files, struct err *e)
@@ -14,7 +14,8 @@ int store_check_source(const char *key, const json_t *files, struct err *e)
 	const json_t *file = json_array_get(files, 0);
 	const char *got = json_string_value(json_object_get(file, "sha256"));
 	if (strcmp(got, key) != 0)
-		return err_set(e, ERR_INTEGRITY, "'%s' has sha256 %s, not %s", json_string_value(json_object_get(file, "path")), got, key);
+		return err_set(e, ERR_INTEGRITY, "'%s' has sha256 %s, not %s",
+			       json_string_value(json_object_get(file, "path")), got, key);
 	return 0;
 }
 
@@ -42,7 +43,8 @@ int store_read_manifest(const char *kind, const char *key, const char *path, jso
 	const char *has_kind, *has_key;
 	int format;
 	json_t *files;
-	if (json_unpack(doc, "{s:i, s:s, s:s, s:o !}", "format", &format, "kind", &has_kind, "key", &has_key, "files", &files) < 0)
+	if (json_unpack(doc, "{s:i, s:s, s:s, s:o !}", "format", &format, "kind", &has_kind, "key", &has_key, "files",
+			&files) < 0)
 		return broken_manifest(path, "it needs format, kind, key and files", e);
 	if (format != STORE_FORMAT || strcmp(has_kind, kind) != 0 || strcmp(has_key, key) != 0)
 		return broken_manifest(path, "its format, kind or key is another's", e);
@@ -71,8 +73,8 @@ static int verify_file(const struct store_object *o, const json_t *row, const ch
 	if (digest_file(path, got, e) < 0)
 		return -1;
 	if (st.st_size != size || strcmp(got, want) != 0)
-		return err_set(e, ERR_INTEGRITY, "'%s' has sha256 %s and %lld bytes, not %s and %lld", path, got, (long long)st.st_size,
-			       want, (long long)size);
+		return err_set(e, ERR_INTEGRITY, "'%s' has sha256 %s and %lld bytes, not %s and %lld", path, got,
+			       (long long)st.st_size, want, (long long)size);
 	return 0;
 }
 

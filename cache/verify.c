@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/sys/fs.h"
 #include "base/os.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "base/thread.h"
 #include "cache/store_internal.h"
 
@@ -51,7 +51,8 @@ static unsigned start(struct verifier *v, pthread_t *ids, unsigned wanted)
 static void watch(struct verifier *v, const struct run *run)
 {
 	int pause = 1;
-	for (size_t done; (done = atomic_load(&v->done)) < v->count; pause = pause < STATUS_MS ? pause * 2 : STATUS_MS) {
+	for (size_t done; (done = atomic_load(&v->done)) < v->count;
+	     pause = pause < STATUS_MS ? pause * 2 : STATUS_MS) {
 		/* A signal may be pending for this thread alone: the others have a descriptor of their own. */
 		if (v->stop >= 0 && run_cancelled(run)) {
 			close(v->stop);
@@ -64,7 +65,8 @@ static void watch(struct verifier *v, const struct run *run)
 }
 
 /* Under the lock it is looked at again: somebody may have put a good one there since. */
-static int move_away(struct store *s, const struct store_object *o, const struct run *run, enum store_fate *ret, struct err *e)
+static int move_away(struct store *s, const struct store_object *o, const struct run *run, enum store_fate *ret,
+		     struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_LOCK struct lock lock = LOCK_NONE;
@@ -87,7 +89,8 @@ static int move_away(struct store *s, const struct store_object *o, const struct
 	return store_quarantine(s, o, e);
 }
 
-static int collect(struct verifier *v, bool move, const struct run *run, struct arena *a, struct store_checks *ret, struct err *e)
+static int collect(struct verifier *v, bool move, const struct run *run, struct arena *a, struct store_checks *ret,
+		   struct err *e)
 {
 	struct store_checks r = {.items = arena_array(a, v->count + 1, sizeof(*r.items))};
 	for (size_t i = 0; i < v->count; i++) {
@@ -112,8 +115,8 @@ static int collect(struct verifier *v, bool move, const struct run *run, struct 
 	return 0;
 }
 
-int store_verify_all(struct store *s, bool move, unsigned threads, const struct run *run, struct arena *a, struct store_checks *ret,
-		     struct err *e)
+int store_verify_all(struct store *s, bool move, unsigned threads, const struct run *run, struct arena *a,
+		     struct store_checks *ret, struct err *e)
 {
 	struct store_object *objects;
 	struct log quiet = {.level = LOG_QUIET, .fd = run->log->fd};

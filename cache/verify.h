@@ -17,6 +17,8 @@ struct store_checks {
 	uint64_t bytes;
 };
 
-/* store_verify_all: with `move`, what is wrong goes to the quarantine, unless somebody holds its lock. Objects that go away meanwhile are left out. Stores below are not looked at. -1 only when the check as a whole fails. */
-int store_verify_all(struct store *s, bool move, unsigned threads, const struct run *run, struct arena *a, struct store_checks *ret,
-		     struct err *e) MUST_CHECK;
+/* store_verify_all: with `move`, what is wrong goes to the quarantine, unless somebody holds its
+ * lock. Objects that go away meanwhile are left out. Stores below are not looked at. -1 only when
+ * the check as a whole fails. */
+int store_verify_all(struct store *s, bool move, unsigned threads, const struct run *run, struct arena *a,
+		     struct store_checks *ret, struct err *e) MUST_CHECK;

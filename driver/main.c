@@ -13,7 +13,8 @@ static int open_cancel(void)
 	return os_open_cancel();  /* everything which waits also waits for it */
 }
 
-/* What is made here its owner can use, and only the owner and the group can change, whatever the caller's umask is: a store that everybody may write is nobody's to trust. */
+/* What is made here its owner can use, and only the owner and the group can change, whatever the caller's umask is: a
+ * store that everybody may write is nobody's to trust. */
 static void mend_umask(void)
 {
 	mode_t given = umask(0);

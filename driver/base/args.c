@@ -8,7 +8,8 @@
 
 #include "base/suggest.h"
 
-/* The words being parsed. They are gone through twice: a first pass only checks, so that a wrong command line leaves the target untouched. */
+/* The words being parsed. They are gone through twice: a first pass only checks, so that a wrong command line leaves
+ * the target untouched. */
 struct parse {
 	const struct arg_def *const *tables;
 	size_t ntables;
@@ -54,7 +55,8 @@ static int unknown_long(const struct parse *p, const char *name, size_t len, str
 	return near ? err_hint(e, "did you mean '--%s'?", near) : -1;
 }
 
-static int store_uint(const struct parse *p, const struct arg_def *d, const char *shown, const char *value, struct err *e)
+static int store_uint(const struct parse *p, const struct arg_def *d, const char *shown, const char *value,
+		      struct err *e)
 {
 	bool digits = *value && strspn(value, "0123456789") == strlen(value);
 	errno = 0;
@@ -161,10 +163,11 @@ static int parse_words(struct parse *p, struct err *e)
 	return 0;
 }
 
-int args_parse(const struct arg_def *const *tables, size_t ntables, void *target, int argc, char *const *argv, struct arena *a,
-	       struct strlist *positional, struct err *e)
+int args_parse(const struct arg_def *const *tables, size_t ntables, void *target, int argc, char *const *argv,
+	       struct arena *a, struct strlist *positional, struct err *e)
 {
-	struct parse p = {.tables = tables, .ntables = ntables, .argc = argc, .argv = argv, .arena = a, .positional = positional};
+	struct parse p = {
+		.tables = tables, .ntables = ntables, .argc = argc, .argv = argv, .arena = a, .positional = positional};
 	if (parse_words(&p, e) < 0)
 		return -1;
 	p.target = target;

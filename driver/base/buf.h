@@ -17,7 +17,8 @@ void buf_add(struct buf *b, const void *data, size_t len);
 void buf_addstr(struct buf *b, const char *s);
 void buf_addc(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* buf_reserve: room for `extra` more bytes behind len; returns where they start. The caller then raises len by what it wrote (buf_cstr mends the NUL behind). */
+/* buf_reserve: room for `extra` more bytes behind len; returns where they start. The caller then
+ * raises len by what it wrote (buf_cstr mends the NUL behind). */
 char *buf_reserve(struct buf *b, size_t extra) __attribute__((returns_nonnull));
 /* buf_cstr: the bytes as a string; "" when empty. Valid until the next change. */
 const char *buf_cstr(const struct buf *b) __attribute__((returns_nonnull));

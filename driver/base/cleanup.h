@@ -1,4 +1,5 @@
-/* Cleanup attributes: a handle is released where its scope ends, so no function needs a ladder of labels. */
+/* Cleanup attributes: a handle is released where its scope ends, so no function needs a ladder of
+ * labels. */
 #pragma once
 #include <dirent.h>
 #include <stdio.h>

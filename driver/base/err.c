@@ -41,7 +41,8 @@ int(err_errno)(struct err *e, enum err_kind kind, const char *fmt, ...)
 	if (saved == ENOSPC)
 		err_hint(e, "the disk is full: free some space or point --cache and TMPDIR at another file system");
 	else if (saved == EDQUOT)
-		err_hint(e, "the disk quota is used up: free some space or point --cache and TMPDIR at another file system");
+		err_hint(e, "the disk quota is used up: free some space or point --cache and TMPDIR at another file "
+			    "system");
 	errno = saved;
 	return -1;
 }

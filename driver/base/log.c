@@ -30,7 +30,8 @@ void log_init(struct log *l, int fd, enum log_level level)
 	*l = (struct log){.level = level, .fd = fd, .tty = isatty(fd) && !dumb, .status_at = -STATUS_PLAIN_S};
 }
 
-/* One write for one line, so that lines of several processes do not mix. A message that cannot be written is lost: there is nobody left to tell. */
+/* One write for one line, so that lines of several processes do not mix. A message that cannot be written is lost:
+ * there is nobody left to tell. */
 static void emit(const struct log *l, const struct buf *b)
 {
 	const char *p = buf_cstr(b);
@@ -109,7 +110,8 @@ static size_t terminal_width(int fd)
 	return 80;
 }
 
-/* Control bytes would move the cursor: they become blanks. A UTF-8 sequence is kept or cut as a whole and counted as one column. */
+/* Control bytes would move the cursor: they become blanks. A UTF-8 sequence is kept or cut as a whole and counted as
+ * one column. */
 static void fit_line(struct buf *b, size_t from, size_t width)
 {
 	size_t columns = 0, i = from;

@@ -14,13 +14,16 @@ struct log {
 
 /* log_init: a logger on `fd`; tty is found out. */
 void log_init(struct log *l, int fd, enum log_level level);
-/* log_info: one line (a newline is added) at LOG_NORMAL and up; log_verbose from LOG_VERBOSE; log_warn ("warning: ...") always but for LOG_QUIET. */
+/* log_info: one line (a newline is added) at LOG_NORMAL and up; log_verbose from LOG_VERBOSE;
+ * log_warn ("warning: ...") always but for LOG_QUIET. */
 void log_info(struct log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void log_verbose(struct log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void log_warn(struct log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* log_status: progress. On a terminal it replaces the last status line (cut to the width, at most 10 a second); elsewhere it is a plain line at most once a minute. */
+/* log_status: progress. On a terminal it replaces the last status line (cut to the width, at most
+ * 10 a second); elsewhere it is a plain line at most once a minute. */
 void log_status(struct log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* log_stage: something new begins: on a terminal the status line, at once; elsewhere a line, and the next status line is due a minute later. */
+/* log_stage: something new begins: on a terminal the status line, at once; elsewhere a line, and
+ * the next status line is due a minute later. */
 void log_stage(struct log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* log_status_end: takes the status line off the terminal. */
 void log_status_end(struct log *l);

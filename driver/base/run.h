@@ -1,4 +1,5 @@
-/* What every step is handed: where to speak and how to notice that the user wants to stop. No globals below main. */
+/* What every step is handed: where to speak and how to notice that the user wants to stop. No
+ * globals below main. */
 #pragma once
 #include <stdbool.h>
 
@@ -7,7 +8,8 @@
 
 struct run {
 	struct log *log;
-	int cancel_fd; /* becomes readable (and stays so) once SIGINT or SIGTERM came; -1: cannot be cancelled */
+	/* becomes readable (and stays so) once SIGINT or SIGTERM came; -1: cannot be cancelled */
+	int cancel_fd;
 };
 
 /* run_cancelled: without waiting, whether cancel_fd is readable. */

@@ -22,7 +22,8 @@ static size_t distance(const char *a, size_t n, const char *b, size_t m)
 		for (size_t j = 1; j <= m; j++) {
 			size_t cost = a[i - 1] != b[j - 1];
 			now[j] = min3(last[j] + 1, now[j - 1] + 1, last[j - 1] + cost);
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < now[j])
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+			    before[j - 2] + 1 < now[j])
 				now[j] = before[j - 2] + 1;
 		}
 		size_t *spare = before;

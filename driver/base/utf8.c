@@ -2,7 +2,8 @@
 
 #include <stdint.h>
 
-/* The length of the character at `s`, 0 if there is none: RFC 3629, so no surrogates, nothing overlong, nothing above 10FFFF. */
+/* The length of the character at `s`, 0 if there is none: RFC 3629, so no surrogates, nothing overlong, nothing above
+ * 10FFFF. */
 static unsigned char_length(const unsigned char *s)
 {
 	static const struct {

@@ -3,7 +3,8 @@
 #include <ctype.h>
 #include <string.h>
 
-/* The next numeric component of *s without leading zeros, and *s moved behind it and its dot; length 0 at the end (an absent component counts as zero). */
+/* The next numeric component of *s without leading zeros, and *s moved behind it and its dot; length 0 at the end (an
+ * absent component counts as zero). */
 static size_t next_component(const char **s, const char **digits)
 {
 	const char *p = *s + strspn(*s, "0");

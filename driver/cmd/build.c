@@ -26,14 +26,16 @@ static const struct arg_def build_only[] = {
 	 "share compiled objects through a redis or web server (also PTBUILD_CCACHE_REMOTE)", NULL},
 	{"check", 0, ARG_FLAG, offsetof(struct build_options, check), NULL,
 	 "build everything a second time, elsewhere and otherwise, and compare the wheels byte by byte", NULL},
-	{"keep", 0, ARG_FLAG, offsetof(struct build_options, keep), NULL, "keep the build tree after its wheel is in the store", NULL},
+	{"keep", 0, ARG_FLAG, offsetof(struct build_options, keep), NULL,
+	 "keep the build tree after its wheel is in the store", NULL},
 	{0},
 };
 
 /* "12.3 MB": sizes as people read them. */
 static const char *human(json_int_t bytes, struct arena *a)
 {
-	return bytes >= 1000000 ? arena_printf(a, "%.1f MB", (double)bytes / 1e6) : arena_printf(a, "%.1f kB", (double)bytes / 1e3);
+	return bytes >= 1000000 ? arena_printf(a, "%.1f MB", (double)bytes / 1e6)
+				: arena_printf(a, "%.1f kB", (double)bytes / 1e3);
 }
 
 static json_int_t number(const json_t *record, const char *key)
@@ -52,7 +54,8 @@ static void print_steps(const json_t *record, struct buf *out)
 	size_t i;
 	json_t *step;
 	json_array_foreach(json_object_get(record, "steps"), i, step)
-		buf_printf(out, "%s %s %.1f s", i ? "," : "", text(step, "step"), json_number_value(json_object_get(step, "seconds")));
+		buf_printf(out, "%s %s %.1f s", i ? "," : "", text(step, "step"),
+			   json_number_value(json_object_get(step, "seconds")));
 	buf_addc(out, '\n');
 }
 
@@ -62,14 +65,15 @@ static void print_item(const struct pipeline_item *it, struct arena *a, struct b
 	size_t libraries = json_array_size(json_object_get(r, "vendored"));
 	buf_printf(out, "%s\n", it->wheel);
 	buf_printf(out, "  variant   %s (%s)\n", it->plan->variant, it->plan->release);
-	buf_printf(out, "  size      %s, %s unpacked, %lld files\n", human(number(r, "bytes"), a), human(number(r, "unpacked_bytes"), a),
-		   (long long)number(r, "files"));
+	buf_printf(out, "  size      %s, %s unpacked, %lld files\n", human(number(r, "bytes"), a),
+		   human(number(r, "unpacked_bytes"), a), (long long)number(r, "files"));
 	buf_printf(out, "  sha256    %s\n", text(r, "sha256"));
 	buf_printf(out, "  tag       %s\n", text(r, "tag"));
 	buf_printf(out, "  isa       %s (%s)\n", text(r, "isa"), strlist_join(&it->plan->cpu_flags, a, " "));
 	buf_printf(out, "  inside    %zu librar%s vendored\n", libraries, libraries == 1 ? "y" : "ies");
 	if (json_is_true(json_object_get(used, "ran")))
-		buf_printf(out, "  verified  all rules, %zu runtime checks\n", json_array_size(json_object_get(used, "checks")));
+		buf_printf(out, "  verified  all rules, %zu runtime checks\n",
+			   json_array_size(json_object_get(used, "checks")));
 	else
 		buf_printf(out, "  verified  all rules; not run: %s\n", text(used, "why_not"));
 	buf_printf(out, it->hit ? "  steps     taken from the store; when it was made:" : "  steps    ");
@@ -99,14 +103,16 @@ static json_t *failure_json(const struct pipeline_failure *f)
 }
 
 /* Of a matrix: what failed and why, and how many came from where. */
-static void print_summary(const struct pipeline_item *items, size_t count, const struct pipeline_failures *failed, struct buf *out)
+static void print_summary(const struct pipeline_item *items, size_t count, const struct pipeline_failures *failed,
+			  struct buf *out)
 {
 	size_t hits = 0;
 	for (size_t i = 0; i < count; i++)
 		hits += items[i].hit;
 	for (size_t i = 0; i < failed->count; i++) {
 		const struct err *why = &failed->items[i].why;
-		buf_printf(out, "%s (%s)\n  failed    %s\n", failed->items[i].variant, failed->items[i].release, why->msg);
+		buf_printf(out, "%s (%s)\n  failed    %s\n", failed->items[i].variant, failed->items[i].release,
+			   why->msg);
 		if (*why->hint)
 			buf_printf(out, "            %s\n", why->hint);
 	}
@@ -118,7 +124,8 @@ static void print_summary(const struct pipeline_item *items, size_t count, const
 		cached += items[i].hit ? 0 : number(build, "compiler_cache_hits");
 	}
 	if (compiled + cached)
-		buf_printf(out, "units: %lld compiled, %lld from the compiler cache\n", (long long)compiled, (long long)cached);
+		buf_printf(out, "units: %lld compiled, %lld from the compiler cache\n", (long long)compiled,
+			   (long long)cached);
 }
 
 static const struct pipeline_checked *check_of(const struct cmd_build_results *r, const struct pipeline_item *it)
@@ -145,7 +152,8 @@ static void print_check(const struct pipeline_checked *k, struct arena *a, struc
 		buf_printf(out, "  check     built twice, the same bytes (%s; %.0f s)\n", k->settings, k->seconds);
 		return;
 	}
-	buf_printf(out, "  check     built twice, %zu members differ (%s); the second is %s\n", k->result.members, k->settings, k->second);
+	buf_printf(out, "  check     built twice, %zu members differ (%s); the second is %s\n", k->result.members,
+		   k->settings, k->second);
 	buf_addstr(out, compare_text(&k->result, a));
 }
 
@@ -192,7 +200,8 @@ static int report_failures(const struct pipeline_failures *failed, size_t asked,
 	return err_hint(e, "the same command again takes what was built from the store and tries the others once more");
 }
 
-/* Variants of one instruction set next to each other, in the order in which the sets come first: their C++ units are in the compiler cache then, whatever its size. */
+/* Variants of one instruction set next to each other, in the order in which the sets come first: their C++ units are in
+ * the compiler cache then, whatever its size. */
 static void order_by_isa(struct selection *chosen, size_t count, struct arena *a)
 {
 	struct selection *sorted = arena_array(a, count, sizeof(*sorted));
@@ -201,8 +210,9 @@ static void order_by_isa(struct selection *chosen, size_t count, struct arena *a
 	for (size_t i = 0; i < count; i++) {
 		for (size_t k = i; k < count && !taken[i]; k++) {
 			const struct variant *x = &chosen[i].variant, *y = &chosen[k].variant;
-			if (k != i && (taken[k] || strcmp(x->package, y->package) != 0 || strcmp(x->python, y->python) != 0 ||
-				       x->profile.isa != y->profile.isa || strcmp(x->cuda ? x->cuda : "", y->cuda ? y->cuda : "") != 0))
+			if (k != i && (taken[k] || strcmp(x->package, y->package) != 0 ||
+				       strcmp(x->python, y->python) != 0 || x->profile.isa != y->profile.isa ||
+				       strcmp(x->cuda ? x->cuda : "", y->cuda ? y->cuda : "") != 0))
 				continue;
 			sorted[n++] = chosen[k];
 			if (k != i)
@@ -213,7 +223,8 @@ static void order_by_isa(struct selection *chosen, size_t count, struct arena *a
 	memcpy(chosen, sorted, n * sizeof(*chosen));
 }
 
-int cmd_build_request(struct cmd_context *c, const struct strlist *words, struct kvlist *toggles, struct pipeline_request *q, struct err *e)
+int cmd_build_request(struct cmd_context *c, const struct strlist *words, struct kvlist *toggles,
+		      struct pipeline_request *q, struct err *e)
 {
 	const struct cmd_select *o = &((const struct cmd_select_base *)c->options)->select;
 	struct selection *chosen;
@@ -247,7 +258,8 @@ int cmd_build_request(struct cmd_context *c, const struct strlist *words, struct
 	if (c->global->cache)
 		q->shell_options = arena_printf(c->arena, "--cache %s", c->global->cache);
 	if (cmd_tables(c, &q->tables, e) < 0 || cmd_profiles_dir(c, &q->profiles_dir, e) < 0 ||
-	    cmd_patches_dir(c, &q->patches_dir, e) < 0 || cmd_root(c, &q->root, e) < 0 || cmd_out_dir(c, &q->out_dir, e) < 0)
+	    cmd_patches_dir(c, &q->patches_dir, e) < 0 || cmd_root(c, &q->root, e) < 0 ||
+	    cmd_out_dir(c, &q->out_dir, e) < 0)
 		return -1;
 	return cmd_store(c, &q->store, e);
 }
@@ -260,7 +272,9 @@ static int report_checks(const struct cmd_build_results *r, struct err *e)
 	if (!differ)
 		return 0;
 	err_set(e, ERR_POLICY, "%zu of %zu wheels came out different the second time", differ, r->checked_count);
-	return err_hint(e, "what differs is listed on standard output; the second wheel is kept beside the details of the first");
+	return err_hint(
+		e,
+		"what differs is listed on standard output; the second wheel is kept beside the details of the first");
 }
 
 static int build_main(struct cmd_context *c, const struct strlist *words, struct err *e)
@@ -297,27 +311,35 @@ static int build_main(struct cmd_context *c, const struct strlist *words, struct
 
 static const struct cmd_example build_examples[] = {
 	{"ptbuild --profile sm90-avx512", "PyTorch for Hopper GPUs and AVX-512 processors, newest release"},
-	{"ptbuild --profile cpu-avx2 --package all --release 2.6.0-debian --root ROOT", "all three packages inside an unpacked Debian 13"},
+	{"ptbuild --profile cpu-avx2 --package all --release 2.6.0-debian --root ROOT",
+	 "all three packages inside an unpacked Debian 13"},
 	{"ptbuild build --matrix build-pytorch/main --only '*-cpu-*'", "every CPU variant of a matrix"},
-	{"ptbuild build torchvision-python313-cpu-avx2 --torch root --root ROOT", "one exact variant, against the root's own torch"},
+	{"ptbuild build torchvision-python313-cpu-avx2 --torch root --root ROOT",
+	 "one exact variant, against the root's own torch"},
 	{0},
 };
 
 static const char *const build_text[] = {
-	"Fetches the pinned sources of each variant, checks them, builds them in a sandbox without network, compares what was configured "
+	"Fetches the pinned sources of each variant, checks them, builds them in a sandbox without network, compares "
+	"what was configured "
 	"with what was asked, "
-	"relocates, packs and verifies the wheel, and keeps it in the store. The same command again takes it from there.",
-	"torchvision and torchaudio are built against the torch wheel of the same variant and pin it exactly; it is built first if the "
+	"relocates, packs and verifies the wheel, and keeps it in the store. The same command again takes it from "
+	"there.",
+	"torchvision and torchaudio are built against the torch wheel of the same variant and pin it exactly; it is "
+	"built first if the "
 	"store has none. "
 	"--torch names another one.",
-	"Of a matrix, all variants are built one after the other, or those that match --only; one that fails does not stop the others, and "
+	"Of a matrix, all variants are built one after the other, or those that match --only; one that fails does not "
+	"stop the others, and "
 	"a summary says which did. "
 	"The exit code is that of the worst.",
-	"--check builds each variant once more in another directory, with other jobs, umask, time zone and locale and no compiler cache, "
+	"--check builds each variant once more in another directory, with other jobs, umask, time zone and locale and "
+	"no compiler cache, "
 	"and "
 	"tells what differs, down to the section and symbol.",
 	"A build that was killed goes on where it was: the tree is kept until its wheel is in the store.",
-	"Beside the wheel, <variant>/build.json says what went in, what each step took and what was verified; <variant>/build.html shows "
+	"Beside the wheel, <variant>/build.json says what went in, what each step took and what was verified; "
+	"<variant>/build.html shows "
 	"it, with the time and memory of every unit.",
 	NULL,
 };

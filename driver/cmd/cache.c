@@ -29,7 +29,8 @@ static int parse_size(const char *text, int64_t *ret, struct err *e)
 	unsigned long long n = strtoull(text, &end, 10);
 	const char *unit = *end ? strchr(units, *end) : NULL;
 	unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
-	if (text[0] < '0' || text[0] > '9' || errno || (*end && (!unit || end[1])) || n > (unsigned long long)INT64_MAX >> shift) {
+	if (text[0] < '0' || text[0] > '9' || errno || (*end && (!unit || end[1])) ||
+	    n > (unsigned long long)INT64_MAX >> shift) {
 		err_set(e, ERR_USAGE, "--max-size '%s' is no size", text);
 		return err_hint(e, "a number of bytes, or one with K, M, G or T: 20G");
 	}
@@ -78,15 +79,17 @@ static const char *age_text(int64_t used, struct arena *a)
 	int64_t s = (int64_t)time(NULL) - used;
 	if (s < 7200)
 		return arena_printf(a, "%lld min", (long long)(s > 0 ? s / 60 : 0));
-	return s < 172800 ? arena_printf(a, "%lld h", (long long)(s / 3600)) : arena_printf(a, "%lld days", (long long)(s / 86400));
+	return s < 172800 ? arena_printf(a, "%lld h", (long long)(s / 3600))
+			  : arena_printf(a, "%lld days", (long long)(s / 86400));
 }
 
 static json_t *usage_json(const struct store_usage *rows, size_t count)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < count; i++)
-		json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:I}", "kind", rows[i].kind, "count", (json_int_t)rows[i].count,
-						      "bytes", (json_int_t)rows[i].bytes, "oldest_use", (json_int_t)rows[i].oldest));
+		json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:I}", "kind", rows[i].kind, "count",
+						      (json_int_t)rows[i].count, "bytes", (json_int_t)rows[i].bytes,
+						      "oldest_use", (json_int_t)rows[i].oldest));
 	return list;
 }
 
@@ -100,16 +103,18 @@ static json_t *lowers_json(const struct store *s)
 	return list;
 }
 
-static int info_json(struct cmd_context *c, struct store *s, const struct store_usage *rows, size_t rows_count, uint64_t free_bytes,
-		     struct err *e)
+static int info_json(struct cmd_context *c, struct store *s, const struct store_usage *rows, size_t rows_count,
+		     uint64_t free_bytes, struct err *e)
 {
 	struct store_object *objects, *builds;
 	size_t objects_count, builds_count;
-	if (store_list(s, c->arena, &objects, &objects_count, e) < 0 || store_list_builds(s, c->arena, &builds, &builds_count, e) < 0)
+	if (store_list(s, c->arena, &objects, &objects_count, e) < 0 ||
+	    store_list_builds(s, c->arena, &builds, &builds_count, e) < 0)
 		return -1;
-	AUTO_JSON json_t *doc = json_pack("{s:i, s:s, s:I, s:o, s:o, s:o, s:o}", "schema", 1, "dir", store_dir(s), "free_bytes",
-					  (json_int_t)free_bytes, "kinds", usage_json(rows, rows_count), "lower", lowers_json(s), "objects",
-					  objects_json(objects, objects_count), "builds", objects_json(builds, builds_count));
+	AUTO_JSON json_t *doc = json_pack("{s:i, s:s, s:I, s:o, s:o, s:o, s:o}", "schema", 1, "dir", store_dir(s),
+					  "free_bytes", (json_int_t)free_bytes, "kinds", usage_json(rows, rows_count),
+					  "lower", lowers_json(s), "objects", objects_json(objects, objects_count),
+					  "builds", objects_json(builds, builds_count));
 	return json_print(doc, e);
 }
 
@@ -127,8 +132,8 @@ static int cache_info(struct cmd_context *c, struct store *s, struct err *e)
 	size_t lowers_count = store_lowers(s, &lowers);
 	buf_printf(&out, "%s\n", store_dir(s));
 	for (size_t i = 0; i < count; i++) {
-		buf_printf(&out, "%-12s %7zu  %-10s  oldest use %s ago\n", rows[i].kind, rows[i].count, size_text(rows[i].bytes, c->arena),
-			   age_text(rows[i].oldest, c->arena));
+		buf_printf(&out, "%-12s %7zu  %-10s  oldest use %s ago\n", rows[i].kind, rows[i].count,
+			   size_text(rows[i].bytes, c->arena), age_text(rows[i].oldest, c->arena));
 		total += rows[i].bytes;
 	}
 	if (count == 0)
@@ -141,8 +146,9 @@ static int cache_info(struct cmd_context *c, struct store *s, struct err *e)
 }
 
 /* What was found of one object. */
-static const char *const fates[] = {
-	[STORE_WRONG_KEPT] = "", [STORE_WRONG_MOVED] = " (moved to the quarantine)", [STORE_WRONG_BUSY] = " (in use, so it stays for now)"};
+static const char *const fates[] = {[STORE_WRONG_KEPT] = "",
+				    [STORE_WRONG_MOVED] = " (moved to the quarantine)",
+				    [STORE_WRONG_BUSY] = " (in use, so it stays for now)"};
 
 static json_t *wrong_json(const struct store_check *k)
 {
@@ -158,8 +164,9 @@ static int print_checks(struct cmd_context *c, struct store *s, const struct sto
 		json_t *list = json_array();
 		for (size_t i = 0; i < r->wrong; i++)
 			json_array_append_new(list, wrong_json(&r->items[i]));
-		AUTO_JSON json_t *doc = json_pack("{s:i, s:s, s:I, s:I, s:o}", "schema", 1, "dir", store_dir(s), "checked",
-						  (json_int_t)r->checked, "bytes", (json_int_t)r->bytes, "wrong", list);
+		AUTO_JSON json_t *doc =
+			json_pack("{s:i, s:s, s:I, s:I, s:o}", "schema", 1, "dir", store_dir(s), "checked",
+				  (json_int_t)r->checked, "bytes", (json_int_t)r->bytes, "wrong", list);
 		return json_print(doc, e);
 	}
 	AUTO_BUF struct buf out = {0};
@@ -173,7 +180,8 @@ static int cache_verify(struct cmd_context *c, struct store *s, struct err *e)
 {
 	const struct cache_options *o = c->options;
 	struct store_checks r;
-	if (store_verify_all(s, !o->dry_run, machine_processors(), c->run, c->arena, &r, e) < 0 || print_checks(c, s, &r, e) < 0)
+	if (store_verify_all(s, !o->dry_run, machine_processors(), c->run, c->arena, &r, e) < 0 ||
+	    print_checks(c, s, &r, e) < 0)
 		return -1;
 	for (size_t i = 0; i < r.wrong; i++) {
 		if (r.items[i].why.kind != ERR_INTEGRITY) { /* what cannot be read is not known to be wrong */
@@ -183,18 +191,20 @@ static int cache_verify(struct cmd_context *c, struct store *s, struct err *e)
 	}
 	if (r.wrong == 0)
 		return 0;
-	err_set(e, ERR_INTEGRITY, "%zu of %zu objects in '%s' are not what they were when they were published", r.wrong, r.checked,
-		store_dir(s));
-	return err_hint(
-		e, o->dry_run ? "'ptbuild cache verify' without --dry-run moves them out of the way, so that they are made anew"
-			      : "they lie in 'quarantine' there until 'cache gc' removes them; what is missing is made anew when it is "
-				"wanted");
+	err_set(e, ERR_INTEGRITY, "%zu of %zu objects in '%s' are not what they were when they were published", r.wrong,
+		r.checked, store_dir(s));
+	return err_hint(e, o->dry_run ? "'ptbuild cache verify' without --dry-run moves them out of the way, so that "
+					"they are made anew"
+				      : "they lie in 'quarantine' there until 'cache gc' removes them; what is missing "
+					"is made anew when it is "
+					"wanted");
 }
 
 static int cache_gc(struct cmd_context *c, struct store *s, struct err *e)
 {
 	const struct cache_options *o = c->options;
-	struct gc_options q = {.keep_seconds = -1, .max_bytes = -1, .grace_seconds = GRACE_SECONDS, .dry_run = o->dry_run};
+	struct gc_options q = {
+		.keep_seconds = -1, .max_bytes = -1, .grace_seconds = GRACE_SECONDS, .dry_run = o->dry_run};
 	struct gc_result r;
 	if (!o->max_size && !o->keep_days) {
 		err_set(e, ERR_USAGE, "nothing says what may be removed");
@@ -208,15 +218,16 @@ static int cache_gc(struct cmd_context *c, struct store *s, struct err *e)
 		return -1;
 	if (c->global->json) {
 		AUTO_JSON json_t *doc =
-			json_pack("{s:i, s:s, s:b, s:o, s:I, s:I, s:I, s:I}", "schema", 1, "dir", store_dir(s), "dry_run", o->dry_run,
-				  "removed", objects_json(r.removed, r.count), "removed_bytes", (json_int_t)r.removed_bytes, "kept",
-				  (json_int_t)r.kept, "kept_bytes", (json_int_t)r.kept_bytes, "busy", (json_int_t)r.busy);
+			json_pack("{s:i, s:s, s:b, s:o, s:I, s:I, s:I, s:I}", "schema", 1, "dir", store_dir(s),
+				  "dry_run", o->dry_run, "removed", objects_json(r.removed, r.count), "removed_bytes",
+				  (json_int_t)r.removed_bytes, "kept", (json_int_t)r.kept, "kept_bytes",
+				  (json_int_t)r.kept_bytes, "busy", (json_int_t)r.busy);
 		return json_print(doc, e);
 	}
 	AUTO_BUF struct buf out = {0};
 	for (size_t i = 0; i < r.count; i++)
-		buf_printf(&out, "%s %s %.16s, %s\n", o->dry_run ? "would remove" : "removed", r.removed[i].kind, r.removed[i].key,
-			   size_text(r.removed[i].bytes, c->arena));
+		buf_printf(&out, "%s %s %.16s, %s\n", o->dry_run ? "would remove" : "removed", r.removed[i].kind,
+			   r.removed[i].key, size_text(r.removed[i].bytes, c->arena));
 	buf_printf(&out, "%s%s, %s stay", size_text(r.removed_bytes, c->arena), o->dry_run ? " would go" : " removed",
 		   size_text(r.kept_bytes, c->arena));
 	if (r.busy)
@@ -246,10 +257,11 @@ static int run_cache(struct cmd_context *c, const struct strlist *args, struct e
 #define OPTION(type, field) (type), offsetof(struct cache_options, field)
 
 static const struct arg_def cache_options[] = {
-	{"max-size", 0, OPTION(ARG_STRING, max_size), "SIZE", "gc: remove the least recently used until the store is this small (20G)",
-	 NULL},
+	{"max-size", 0, OPTION(ARG_STRING, max_size), "SIZE",
+	 "gc: remove the least recently used until the store is this small (20G)", NULL},
 	{"keep-days", 0, OPTION(ARG_STRING, keep_days), "N", "gc: remove what was not used for N days", NULL},
-	{"dry-run", 'n', OPTION(ARG_FLAG, dry_run), NULL, "gc, verify: only show what would be removed or moved away", NULL},
+	{"dry-run", 'n', OPTION(ARG_FLAG, dry_run), NULL, "gc, verify: only show what would be removed or moved away",
+	 NULL},
 	{0},
 };
 
@@ -257,18 +269,21 @@ const struct command command_cache = {
 	.name = "cache",
 	.summary = "show, check or clean the store",
 	.usage = "info|verify|gc [options]",
-	.text = (const char *const[]){"The store keeps source archives, finished wheels, build trees and the compiler cache. What is in "
+	.text = (const char *const[]){"The store keeps source archives, finished wheels, build trees and the compiler "
+				      "cache. What is in "
 				      "use is never removed, "
 				      "nor what was used "
 				      "within the last hour.",
 				      NULL},
 	.tables = (const struct arg_def *const[]){cache_options, NULL},
-	.arguments =
-		(const struct cmd_positional[]){
-			{"ACTION", "info: what is there; verify: hash all of it again, move away what is wrong; gc: remove what is old",
-			 "info verify gc"},
-			{0}},
-	.examples = (const struct cmd_example[]){{"ptbuild cache gc --keep-days 30 --max-size 50G --dry-run", "see what would go"}, {0}},
+	.arguments = (const struct cmd_positional[]){{"ACTION",
+						      "info: what is there; verify: hash all of it again, move away "
+						      "what is wrong; gc: remove what is old",
+						      "info verify gc"},
+						     {0}},
+	.examples =
+		(const struct cmd_example[]){
+			{"ptbuild cache gc --keep-days 30 --max-size 50G --dry-run", "see what would go"}, {0}},
 	.options_size = sizeof(struct cache_options),
 	.run = run_cache,
 };

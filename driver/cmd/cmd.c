@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/sys/fs.h"
 #include "base/suggest.h"
+#include "base/sys/fs.h"
 #include "cache/store.h"
 #include "cmd/help.h"
 #include "core/variant/variant.h"
@@ -65,11 +65,14 @@ int cmd_unknown(const char *word, struct err *e)
 		names[count] = cmd_table[count]->name;
 	const char *near = suggest_nearest(word, names, count);
 	err_set(e, ERR_USAGE, "'%s' is no command", word);
-	return near ? err_hint(e, "did you mean 'ptbuild %s'? 'ptbuild help' lists all", near) : err_hint(e, "'ptbuild help' lists all");
+	return near ? err_hint(e, "did you mean 'ptbuild %s'? 'ptbuild help' lists all", near)
+		    : err_hint(e, "'ptbuild help' lists all");
 }
 
-/* The command, and its words without its name. What has options but no command is a build, and so is a variant's name alone. */
-static int find_command(int argc, char *const *argv, struct arena *a, struct strlist *words, const struct command **ret, struct err *e)
+/* The command, and its words without its name. What has options but no command is a build, and so is a variant's name
+ * alone. */
+static int find_command(int argc, char *const *argv, struct arena *a, struct strlist *words, const struct command **ret,
+			struct err *e)
 {
 	int at = first_word(argc, argv);
 	const struct command *cmd = at < argc ? cmd_find(argv[at]) : NULL;
@@ -161,7 +164,8 @@ int cmd_main(int argc, char *const *argv, const struct run *run, struct err *e)
 	size_t count = 0;
 	for (; cmd->tables && cmd->tables[count] && count + 1 < MAX_TABLES; count++)
 		tables[count] = cmd->tables[count];
-	tables[count++] = cmd_global_options; /* last: the first of two with one name is taken, and a command knows better */
+	/* last: the first of two with one name is taken, and a command knows better */
+	tables[count++] = cmd_global_options;
 	size_t size = cmd->options_size > sizeof(struct cmd_globals) ? cmd->options_size : sizeof(struct cmd_globals);
 	struct cmd_globals *options = arena_alloc(&a, size);
 	const char *const *list = strlist_argv(&words, &a);

@@ -3,9 +3,9 @@
 #include "base/args.h"
 #include "base/run.h"
 #include "core/root/sandbox.h"
-#include "core/tables/tables.h"
 #include "core/root/toolchain.h"
 #include "core/root/toolkit.h"
+#include "core/tables/tables.h"
 
 struct fetch_store;
 struct store;
@@ -39,19 +39,24 @@ struct cmd_context;
 
 struct command {
 	const char *name;
-	const char *summary;                    /* one line, lower case, no full stop */
-	const char *usage;                      /* what follows the name in the synopsis */
-	const char *const *text;                /* paragraphs, NULL-terminated; may be NULL */
-	const struct arg_def *const *tables;    /* beside the global ones, NULL-terminated; may be NULL */
-	const struct cmd_positional *arguments; /* NULL-name-terminated; NULL: the command takes none, and words are refused */
-	const struct cmd_example *examples;     /* NULL-line-terminated; may be NULL */
-	size_t options_size;                    /* of the options struct; 0: struct cmd_globals alone */
+	const char *summary;     /* one line, lower case, no full stop */
+	const char *usage;       /* what follows the name in the synopsis */
+	const char *const *text; /* paragraphs, NULL-terminated; may be NULL */
+	/* beside the global ones, NULL-terminated; may be NULL */
+	const struct arg_def *const *tables;
+	/* NULL-name-terminated; NULL: the command takes none, and words are refused */
+	const struct cmd_positional *arguments;
+	const struct cmd_example *examples; /* NULL-line-terminated; may be NULL */
+	/* of the options struct; 0: struct cmd_globals alone */
+	size_t options_size;
 	int (*run)(struct cmd_context *c, const struct strlist *args, struct err *e);
 };
 
-/* The table itself, in the order of the help; NULL-terminated. A new command is a file, a declaration here and a row in commands.c. */
+/* The table itself, in the order of the help; NULL-terminated. A new command is a file, a
+ * declaration here and a row in commands.c. */
 extern const struct command *const cmd_table[];
-extern const struct command command_build, command_fetch, command_verify, command_cache, command_doctor, command_completion, command_help;
+extern const struct command command_build, command_fetch, command_verify, command_cache, command_doctor,
+	command_completion, command_help;
 extern const struct command command_repack, command_index;
 extern const struct command command_plan, command_diff, command_list, command_units;
 extern const struct command command_detect, command_matrix;
@@ -75,18 +80,22 @@ struct cmd_context {
 	struct root *root;
 };
 
-/* cmd_profiles_dir: --profiles, else `profiles` below the data directory: $PTBUILD_DATA_DIR, <directory of the program>/../share/ptbuild, the source tree it was built from. cmd_patches_dir: `patches` beside the profiles, else
- * below the data directory. */
+/* cmd_profiles_dir: --profiles, else `profiles` below the data directory: $PTBUILD_DATA_DIR,
+ * <directory of the program>/../share/ptbuild, the source tree it was built from. cmd_patches_dir:
+ * `patches` beside the profiles, else below the data directory. */
 int cmd_profiles_dir(struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
 int cmd_patches_dir(struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
 int cmd_tables(struct cmd_context *c, const struct tables **ret, struct err *e) MUST_CHECK;
-/* cmd_store: the store of --cache, else $XDG_CACHE_HOME/ptbuild, else ~/.cache/ptbuild, with those below it (--lower-store, PTBUILD_LOWER_STORE) and the remote one (--store-url, PTBUILD_STORE_URL; not with --offline). Closed by cmd_main. cmd_cache_dir: where that is, nothing opened. */
+/* cmd_store: the store of --cache, else $XDG_CACHE_HOME/ptbuild, else ~/.cache/ptbuild, with those
+ * below it (--lower-store, PTBUILD_LOWER_STORE) and the remote one (--store-url, PTBUILD_STORE_URL;
+ * not with --offline). Closed by cmd_main. cmd_cache_dir: where that is, nothing opened. */
 int cmd_store(struct cmd_context *c, struct store **ret, struct err *e) MUST_CHECK;
 int cmd_cache_dir(const struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
 int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e) MUST_CHECK;
 enum sandbox_kind cmd_sandbox(const struct cmd_context *c);
 int cmd_toolchain(struct cmd_context *c, const struct toolchain **ret, struct err *e) MUST_CHECK;
-/* cmd_toolkits: the CUDA toolkits of the root; `home` as for toolkit_probe, the same in every call. */
+/* cmd_toolkits: the CUDA toolkits of the root; `home` as for toolkit_probe, the same in every
+ * call. */
 int cmd_toolkits(struct cmd_context *c, const char *home, const struct toolkits **ret, struct err *e) MUST_CHECK;
 /* cmd_out_dir: --out, else "dist", as an absolute path; not made. */
 int cmd_out_dir(const struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
@@ -95,5 +104,6 @@ int cmd_out_dir(const struct cmd_context *c, const char **ret, struct err *e) MU
 const struct command *cmd_find(const char *name);
 /* cmd_unknown: ERR_USAGE for a word that is no command, with the nearest one as the hint. */
 int cmd_unknown(const char *word, struct err *e);
-/* cmd_main: all of a run: finds the command, parses, runs it. argv[0] is the program. The caller prints the error; its kind is the exit code. */
+/* cmd_main: all of a run: finds the command, parses, runs it. argv[0] is the program. The caller
+ * prints the error; its kind is the exit code. */
 int cmd_main(int argc, char *const *argv, const struct run *run, struct err *e) MUST_CHECK;

@@ -52,8 +52,8 @@ static int run_completion(struct cmd_context *c, const struct strlist *args, str
 }
 
 static const struct arg_def completion_options[] = {
-	{"words", 0, ARG_STRING, offsetof(struct completion_options, words), "KIND", "print the names that the tables know of this kind",
-	 "release profile isa cuda blas"},
+	{"words", 0, ARG_STRING, offsetof(struct completion_options, words), "KIND",
+	 "print the names that the tables know of this kind", "release profile isa cuda blas"},
 	{0},
 };
 

@@ -11,7 +11,8 @@ static bool is_kind(const char *values, const char *kind)
 
 static bool is_dynamic(const char *values)
 {
-	return values && values[0] == '<' && !is_kind(values, "<file>") && !is_kind(values, "<dir>") && !is_kind(values, "<command>");
+	return values && values[0] == '<' && !is_kind(values, "<file>") && !is_kind(values, "<dir>") &&
+	       !is_kind(values, "<command>");
 }
 
 static void kind_name(const char *values, struct buf *out)
@@ -87,9 +88,10 @@ static void bash_command(const struct command *cmd, struct buf *out)
 
 static void bash_script(struct buf *out)
 {
-	buf_addstr(out,
-		   "# bash completion of ptbuild, printed by 'ptbuild completion bash'\n_ptbuild()\n{\n\tlocal cur prev word cmd= words\n"
-		   "\tCOMPREPLY=()\n\tcur=${COMP_WORDS[COMP_CWORD]}\n\tprev=${COMP_WORDS[COMP_CWORD-1]}\n\tcase $prev in\n");
+	buf_addstr(out, "# bash completion of ptbuild, printed by 'ptbuild completion bash'\n_ptbuild()\n{\n\tlocal "
+			"cur prev word cmd= words\n"
+			"\tCOMPREPLY=()\n\tcur=${COMP_WORDS[COMP_CWORD]}\n\tprev=${COMP_WORDS[COMP_CWORD-1]}\n\tcase "
+			"$prev in\n");
 	bash_value_cases(cmd_global_options, out);
 	for (size_t i = 0; cmd_table[i]; i++)
 		for (size_t j = 0; cmd_table[i]->tables && cmd_table[i]->tables[j]; j++)
@@ -180,7 +182,8 @@ static void zsh_command(const struct command *cmd, struct buf *out)
 static void zsh_script(struct buf *out)
 {
 	buf_addstr(out, "#compdef ptbuild\n# zsh completion of ptbuild, printed by 'ptbuild completion zsh'\n"
-			"_ptbuild_words() { local -a w; w=(${(f)\"$(ptbuild completion --words $1 2>/dev/null)\"}); compadd -a w }\n"
+			"_ptbuild_words() { local -a w; w=(${(f)\"$(ptbuild completion --words $1 2>/dev/null)\"}); "
+			"compadd -a w }\n"
 			"_ptbuild() {\n\tlocal -a global commands\n\tglobal=(\n");
 	AUTO_BUF struct buf global = {0};
 	zsh_options(cmd_global_options, &global);
@@ -195,9 +198,12 @@ static void zsh_script(struct buf *out)
 		quoted(out, cmd_table[i]->summary, true);
 		buf_addstr(out, "'\n");
 	}
-	buf_addstr(out, "\t)\n\tif (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then _describe command commands; return; fi\n"
-			"\tlocal cmd=build w\n\tfor w in $words[2,-1]; do if (( ${commands[(I)$w:*]} )); then cmd=$w; break; fi; done\n"
-			"\twords=(${words:#$cmd}); CURRENT=$#words\n\tcase $cmd in\n");
+	buf_addstr(
+		out,
+		"\t)\n\tif (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then _describe command commands; return; fi\n"
+		"\tlocal cmd=build w\n\tfor w in $words[2,-1]; do if (( ${commands[(I)$w:*]} )); then cmd=$w; break; "
+		"fi; done\n"
+		"\twords=(${words:#$cmd}); CURRENT=$#words\n\tcase $cmd in\n");
 	for (size_t i = 0; cmd_table[i]; i++)
 		zsh_command(cmd_table[i], out);
 	buf_addstr(out, "\tesac\n}\n_ptbuild \"$@\"\n");

@@ -3,9 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/sys/fs.h"
 #include "base/os.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "cache/store.h"
 #include "cmd/cmd.h"
 #include "step/fetch/fetch_store.h"
@@ -36,8 +36,8 @@ static int data_part(struct cmd_context *c, const char *part, const char **ret, 
 	const char *dir = path_join(c->arena, data_dir(c->arena), part);
 	if (!fs_is_dir(dir)) {
 		err_set(e, ERR_CONFIG, "there is no directory '%s'", dir);
-		return err_hint(
-			e, "name the tables with --profiles DIR, or set PTBUILD_DATA_DIR to the directory that holds profiles and patches");
+		return err_hint(e, "name the tables with --profiles DIR, or set PTBUILD_DATA_DIR to the directory that "
+				   "holds profiles and patches");
 	}
 	*ret = dir;
 	return 0;
@@ -125,8 +125,8 @@ static int add_remote_store(struct cmd_context *c, struct err *e)
 int cmd_store(struct cmd_context *c, struct store **ret, struct err *e)
 {
 	const char *dir = NULL;
-	if (!c->store && (cmd_cache_dir(c, &dir, e) < 0 || store_open(dir, c->run, &c->store, e) < 0 || add_lower_stores(c, e) < 0 ||
-			  add_remote_store(c, e) < 0))
+	if (!c->store && (cmd_cache_dir(c, &dir, e) < 0 || store_open(dir, c->run, &c->store, e) < 0 ||
+			  add_lower_stores(c, e) < 0 || add_remote_store(c, e) < 0))
 		return -1;
 	*ret = c->store;
 	return 0;
@@ -135,7 +135,8 @@ int cmd_store(struct cmd_context *c, struct store **ret, struct err *e)
 int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e)
 {
 	if (!c->root) {
-		const char *dir = c->global->root ? path_absolute(c->arena, current_dir(c->arena), c->global->root) : NULL;
+		const char *dir =
+			c->global->root ? path_absolute(c->arena, current_dir(c->arena), c->global->root) : NULL;
 		struct root *root = arena_alloc(c->arena, sizeof(*root));
 		if (root_open(dir, c->arena, root, e) < 0)
 			return -1;
@@ -153,7 +154,8 @@ enum sandbox_kind cmd_sandbox(const struct cmd_context *c)
 int cmd_toolchain(struct cmd_context *c, const struct toolchain **ret, struct err *e)
 {
 	const struct root *root = NULL;
-	if (!c->toolchain && (cmd_root(c, &root, e) < 0 || toolchain_probe(root, cmd_sandbox(c), c->run, c->arena, &c->toolchain, e) < 0))
+	if (!c->toolchain && (cmd_root(c, &root, e) < 0 ||
+			      toolchain_probe(root, cmd_sandbox(c), c->run, c->arena, &c->toolchain, e) < 0))
 		return -1;
 	*ret = c->toolchain;
 	return 0;

@@ -22,7 +22,8 @@ static json_t *also_json(const struct detected *d)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < d->also.count; i++)
-		json_array_append_new(list, json_pack("{s:s, s:s}", "profile", d->also.items[i].key, "note", d->also.items[i].value));
+		json_array_append_new(
+			list, json_pack("{s:s, s:s}", "profile", d->also.items[i].key, "note", d->also.items[i].value));
 	return list;
 }
 
@@ -30,8 +31,9 @@ static json_t *isas_json(const struct detected *d)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < d->isa_count; i++)
-		json_array_append_new(list, json_pack("{s:s, s:b, s:o}", "name", d->isas[i].row->name, "runs", d->isas[i].missing == NULL,
-						      "missing", json_or_null(d->isas[i].missing)));
+		json_array_append_new(list, json_pack("{s:s, s:b, s:o}", "name", d->isas[i].row->name, "runs",
+						      d->isas[i].missing == NULL, "missing",
+						      json_or_null(d->isas[i].missing)));
 	return list;
 }
 
@@ -39,9 +41,10 @@ static json_t *toolkits_json(const struct detected *d)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < d->toolkit_count; i++)
-		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "cuda", d->toolkits[i].row->version, "fit",
-						      fit_names[d->toolkits[i].fit], "driver", d->toolkits[i].row->driver, "driver_floor",
-						      d->toolkits[i].row->driver_floor));
+		json_array_append_new(list,
+				      json_pack("{s:s, s:s, s:s, s:s}", "cuda", d->toolkits[i].row->version, "fit",
+						fit_names[d->toolkits[i].fit], "driver", d->toolkits[i].row->driver,
+						"driver_floor", d->toolkits[i].row->driver_floor));
 	return list;
 }
 
@@ -93,7 +96,8 @@ static int run_detect(struct cmd_context *c, const struct strlist *args, struct 
 	struct hardware h;
 	struct detected d;
 	(void)args;
-	if (cmd_tables(c, &t, e) < 0 || cmd_profiles_dir(c, &dir, e) < 0 || hardware_facts_load(dir, c->arena, &f, e) < 0)
+	if (cmd_tables(c, &t, e) < 0 || cmd_profiles_dir(c, &dir, e) < 0 ||
+	    hardware_facts_load(dir, c->arena, &f, e) < 0)
 		return -1;
 	if ((o->machine ? hardware_load(o->machine, c->arena, &h, e) : hardware_read(f, c->run, c->arena, &h, e)) < 0)
 		return -1;
@@ -110,9 +114,10 @@ static int run_detect(struct cmd_context *c, const struct strlist *args, struct 
 #define DETECT(type, field) (type), offsetof(struct detect_options, field)
 
 static const struct arg_def detect_defs[] = {
-	{"workload", 0, DETECT(ARG_STRING, workload), "KIND", "what the CPU shall do: general (default), training, int8 or bf16",
-	 DETECT_WORKLOADS},
-	{"machine", 0, DETECT(ARG_STRING, machine), "FILE", "decide for the machine that a file describes, instead of this one", "<file>"},
+	{"workload", 0, DETECT(ARG_STRING, workload), "KIND",
+	 "what the CPU shall do: general (default), training, int8 or bf16", DETECT_WORKLOADS},
+	{"machine", 0, DETECT(ARG_STRING, machine), "FILE",
+	 "decide for the machine that a file describes, instead of this one", "<file>"},
 	{"release", 0, DETECT(ARG_STRING, release), "NAME", "decide for one release", "<release>"},
 	{0},
 };
@@ -121,23 +126,25 @@ const struct command command_detect = {
 	.name = "detect",
 	.summary = "recommend a profile for this machine",
 	.usage = "[--workload KIND] [--machine FILE] [--release NAME] [--json]",
-	.text =
-		(const char *const[]){
-			"Looks at the processor (CPUID, /proc/cpuinfo, the auxiliary vector), what the operating system has switched on, "
-			"the NVIDIA "
-			"GPUs (libcuda, else NVML, else nvidia-smi) and their driver, and names the profile that uses all of it, the "
-			"newest release "
-			"and a CUDA toolkit that the driver can run, with the reasons. --profile native takes the same answer.",
-			"The member \"machine\" of --json describes the machine; in a file of its own, it is what --machine takes "
-			"elsewhere. The exit "
-			"status is 7 when no profile fits.",
-			NULL},
+	.text = (const char *const[]){"Looks at the processor (CPUID, /proc/cpuinfo, the auxiliary vector), what the "
+				      "operating system has switched on, "
+				      "the NVIDIA "
+				      "GPUs (libcuda, else NVML, else nvidia-smi) and their driver, and names the "
+				      "profile that uses all of it, the "
+				      "newest release "
+				      "and a CUDA toolkit that the driver can run, with the reasons. --profile native "
+				      "takes the same answer.",
+				      "The member \"machine\" of --json describes the machine; in a file of its own, "
+				      "it is what --machine takes "
+				      "elsewhere. The exit "
+				      "status is 7 when no profile fits.",
+				      NULL},
 	.tables = (const struct arg_def *const[]){detect_defs, NULL},
-	.examples =
-		(const struct cmd_example[]){{"ptbuild detect", "what to build for this machine"},
-					     {"ptbuild detect --workload int8", "for quantized models on the CPU"},
-					     {"ptbuild detect --json | jq .machine > box.json", "describe it, to build for it elsewhere"},
-					     {0}},
+	.examples = (const struct cmd_example[]){{"ptbuild detect", "what to build for this machine"},
+						 {"ptbuild detect --workload int8", "for quantized models on the CPU"},
+						 {"ptbuild detect --json | jq .machine > box.json",
+						  "describe it, to build for it elsewhere"},
+						 {0}},
 	.options_size = sizeof(struct detect_options),
 	.run = run_detect,
 };

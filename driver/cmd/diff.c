@@ -24,7 +24,8 @@ static const struct cmd_positional diff_arguments[] = {
 };
 
 /* The plan of one word; each is chosen alone, so that both may be the same variant of two releases. */
-static int plan_word(struct cmd_context *c, const char *word, const char *release, const struct plan **ret, struct err *e)
+static int plan_word(struct cmd_context *c, const char *word, const char *release, const struct plan **ret,
+		     struct err *e)
 {
 	struct diff_options options = *(const struct diff_options *)c->options;
 	struct cmd_context own = *c;
@@ -71,7 +72,8 @@ static const struct cmd_example diff_examples[] = {
 };
 
 static const char *const diff_text[] = {
-	"Plans two variants and shows only what differs: of each value both sides, with the table and line that it comes from, the rule "
+	"Plans two variants and shows only what differs: of each value both sides, with the table and line that it "
+	"comes from, the rule "
 	"and why.",
 	"As with plan, nothing is run and nothing is fetched. --set, --without and --blas hold for both sides.",
 	NULL,

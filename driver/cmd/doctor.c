@@ -5,7 +5,8 @@
 #include "base/sys/json.h"
 #include "cmd/help.h"
 
-static void add(struct doctor *d, enum doctor_level level, enum err_kind kind, const char *name, const char *text, const char *fix)
+static void add(struct doctor *d, enum doctor_level level, enum err_kind kind, const char *name, const char *text,
+		const char *fix)
 {
 	if (d->count < ARRAY_LEN(d->checks))
 		d->checks[d->count++] = (struct doctor_check){level, kind, name, text, fix};
@@ -31,8 +32,8 @@ void doctor_fail_err(struct doctor *d, const char *name, const struct err *why)
 	doctor_fail(d, why->kind, name, arena_strdup(d->c->arena, why->msg), arena_strdup(d->c->arena, why->hint));
 }
 
-int doctor_shell(struct doctor *d, const char *script, const struct strlist *args, struct buf *out, bool *ret_ok, struct err *why,
-		 struct err *e)
+int doctor_shell(struct doctor *d, const char *script, const struct strlist *args, struct buf *out, bool *ret_ok,
+		 struct err *why, struct err *e)
 {
 	struct sandbox s;
 	struct arena *a = d->c->arena;
@@ -90,20 +91,22 @@ static int print_json(const struct doctor *d, struct err *e)
 	for (size_t i = 0; i < d->count; i++) {
 		const struct doctor_check *k = &d->checks[i];
 		worst = k->level > worst ? k->level : worst;
-		json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o}", "name", k->name, "level", level_names[k->level], "text",
-						      json_or_null(k->text), "fix", json_or_null(k->fix)));
+		json_array_append_new(list,
+				      json_pack("{s:s, s:s, s:o, s:o}", "name", k->name, "level", level_names[k->level],
+						"text", json_or_null(k->text), "fix", json_or_null(k->fix)));
 	}
 	AUTO_JSON json_t *doc =
-		json_pack("{s:i, s:o, s:s, s:o, s:s, s:o}", "schema", 1, "root", json_or_null(d->root->dir), "release", d->release->name,
-			  "variant", json_or_null(d->plan ? d->plan->variant : NULL), "worst", level_names[worst], "checks", list);
+		json_pack("{s:i, s:o, s:s, s:o, s:s, s:o}", "schema", 1, "root", json_or_null(d->root->dir), "release",
+			  d->release->name, "variant", json_or_null(d->plan ? d->plan->variant : NULL), "worst",
+			  level_names[worst], "checks", list);
 	return json_print(doc, e);
 }
 
 static int print_text(const struct doctor *d, struct err *e)
 {
 	AUTO_BUF struct buf out = {0};
-	buf_printf(&out, "root %s (%s), release %s%s%s\n", d->root->dir, d->root->id, d->release->name, d->plan ? ", " : "",
-		   d->plan ? d->plan->variant : "");
+	buf_printf(&out, "root %s (%s), release %s%s%s\n", d->root->dir, d->root->id, d->release->name,
+		   d->plan ? ", " : "", d->plan ? d->plan->variant : "");
 	for (size_t i = 0; i < d->count; i++) {
 		const struct doctor_check *k = &d->checks[i];
 		buf_printf(&out, "%-8s %-12s %s\n", level_names[k->level], k->name, k->text);
@@ -133,8 +136,8 @@ static int verdict(const struct doctor *d, struct err *e)
 static int run_doctor(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
 	struct doctor d = {.c = c};
-	if (choose(&d, args, e) < 0 || cmd_root(c, &d.root, e) < 0 || doctor_sandbox(&d, e) < 0 || doctor_root(&d, e) < 0 ||
-	    doctor_cuda(&d, e) < 0)
+	if (choose(&d, args, e) < 0 || cmd_root(c, &d.root, e) < 0 || doctor_sandbox(&d, e) < 0 ||
+	    doctor_root(&d, e) < 0 || doctor_cuda(&d, e) < 0)
 		return -1;
 	doctor_machine(&d);
 	if ((c->global->json ? print_json(&d, e) : print_text(&d, e)) < 0)
@@ -146,23 +149,29 @@ const struct command command_doctor = {
 	.name = "doctor",
 	.summary = "look whether this machine can build it",
 	.usage = "[--profile PROFILE | VARIANT] [options]",
-	.text = (const char *const[]){"Makes a sandbox, asks every tool of the root for its version, compiles and links with the very "
+	.text = (const char *const[]){"Makes a sandbox, asks every tool of the root for its version, compiles and "
+				      "links with the very "
 				      "flags of the profile, links with "
-				      "its BLAS, lets nvcc compile for its GPU targets with the compiler it accepts, reads the versions of "
+				      "its BLAS, lets nvcc compile for its GPU targets with the compiler it accepts, "
+				      "reads the versions of "
 				      "cuDNN, NCCL and the other "
-				      "libraries from their headers, and compares disk and memory with what the build needs. Each line is "
+				      "libraries from their headers, and compares disk and memory with what the build "
+				      "needs. Each line is "
 				      "ok, a warning or a failure, "
 				      "with what to do about it.",
-				      "Without a profile it looks at what every build of the release needs. The exit status is 0 when "
+				      "Without a profile it looks at what every build of the release needs. The exit "
+				      "status is 0 when "
 				      "nothing fails, 8 when something "
 				      "is missing, 7 when what is there does not go together.",
 				      NULL},
 	.tables = (const struct arg_def *const[]){cmd_select_options, NULL},
-	.arguments = (const struct cmd_positional[]){{"VARIANT", "exact name of a build, instead of --profile", "<profile>"}, {0}},
-	.examples =
-		(const struct cmd_example[]){{"ptbuild doctor --profile cpu-avx512 --root /srv/debian13", "can it be built in that root?"},
-					     {"ptbuild doctor --profile sm90-avx512 --json", "the same as data"},
-					     {0}},
+	.arguments =
+		(const struct cmd_positional[]){{"VARIANT", "exact name of a build, instead of --profile", "<profile>"},
+						{0}},
+	.examples = (const struct cmd_example[]){{"ptbuild doctor --profile cpu-avx512 --root /srv/debian13",
+						  "can it be built in that root?"},
+						 {"ptbuild doctor --profile sm90-avx512 --json", "the same as data"},
+						 {0}},
 	.options_size = sizeof(struct cmd_select_base),
 	.run = run_doctor,
 };

@@ -1,9 +1,9 @@
 /* The machine that builds: sandbox, host programs, processor, disk, memory. */
 #include <string.h>
 
+#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/machine.h"
-#include "base/path.h"
 #include "cmd/doctor.h"
 #include "core/root/jobs.h"
 
@@ -32,7 +32,8 @@ static void check_host_program(struct doctor *d, const char *name, const char *w
 	if (path)
 		doctor_ok(d, name, path);
 	else
-		doctor_fail(d, ERR_SYSTEM, name, DOCTOR_TEXT(d, "not in PATH: %s", what), DOCTOR_TEXT(d, "install %s", name));
+		doctor_fail(d, ERR_SYSTEM, name, DOCTOR_TEXT(d, "not in PATH: %s", what),
+			    DOCTOR_TEXT(d, "install %s", name));
 }
 
 static void check_cpu(struct doctor *d)
@@ -46,8 +47,8 @@ static void check_cpu(struct doctor *d)
 			strlist_ref(&missing, d->c->arena, isa->cpuinfo[i]);
 	if (missing.count)
 		doctor_warn(d, "cpu",
-			    DOCTOR_TEXT(d, "this processor cannot run %s (no %s): the wheel is built but not tried", isa->name,
-					strlist_join(&missing, d->c->arena, ", ")),
+			    DOCTOR_TEXT(d, "this processor cannot run %s (no %s): the wheel is built but not tried",
+					isa->name, strlist_join(&missing, d->c->arena, ", ")),
 			    "");
 	else
 		doctor_ok(d, "cpu", DOCTOR_TEXT(d, "runs %s", isa->name));
@@ -71,8 +72,9 @@ static void check_disk(struct doctor *d)
 	}
 	bool torch = !d->plan || strcmp(d->plan->package, "pytorch") == 0;
 	double need = torch ? (double)jobs_bytes(d->release->disk) : 0;
-	const char *text = DOCTOR_TEXT(d, "%.1f GiB free at '%s'%s", (double)bytes / GIB, dir,
-				       need > 0 ? DOCTOR_TEXT(d, ", a build of PyTorch %s needs %.0f", d->release->name, need / GIB) : "");
+	const char *text = DOCTOR_TEXT(
+		d, "%.1f GiB free at '%s'%s", (double)bytes / GIB, dir,
+		need > 0 ? DOCTOR_TEXT(d, ", a build of PyTorch %s needs %.0f", d->release->name, need / GIB) : "");
 	if ((double)bytes < need)
 		doctor_fail(d, ERR_SYSTEM, "disk", text, "make room, or name another place with --cache DIR");
 	else
@@ -88,13 +90,16 @@ static void check_memory(struct doctor *d)
 	const struct jobs_memory need = jobs_from_table(row ? row->memory : NULL);
 	const struct jobs_pools p = jobs_plan(jobs_usable(bytes), processors, d->c->global->jobs, &need);
 	uint64_t largest = need.heavy > need.link ? need.heavy : need.link;
-	const char *text = DOCTOR_TEXT(d, "%.1f GiB and %u processors: %u compilers at once, %u on heavy units, %u links",
-				       (double)bytes / GIB, processors, p.compile, p.heavy, p.link);
+	const char *text =
+		DOCTOR_TEXT(d, "%.1f GiB and %u processors: %u compilers at once, %u on heavy units, %u links",
+			    (double)bytes / GIB, processors, p.compile, p.heavy, p.link);
 	if (jobs_usable(bytes) < largest)
-		doctor_fail(d, ERR_SYSTEM, "memory", DOCTOR_TEXT(d, "%s; one of them alone takes %.1f GiB", text, (double)largest / GIB),
+		doctor_fail(d, ERR_SYSTEM, "memory",
+			    DOCTOR_TEXT(d, "%s; one of them alone takes %.1f GiB", text, (double)largest / GIB),
 			    "use a machine or a container with more memory");
 	else if (p.compile < processors && !d->c->global->jobs)
-		doctor_warn(d, "memory", text, "with more memory, or fewer other programs, every processor would be used");
+		doctor_warn(d, "memory", text,
+			    "with more memory, or fewer other programs, every processor would be used");
 	else
 		doctor_ok(d, "memory", text);
 }

@@ -21,9 +21,10 @@ static void check_tool(struct doctor *d, const char *name, const char *range, bo
 	else if (version_in(t->version, range, &fits, &why) < 0)
 		doctor_fail_err(d, name, &why);
 	else if (!fits)
-		doctor_fail(d, ERR_POLICY, name,
-			    DOCTOR_TEXT(d, "%s is %s, release %s needs %s", t->path, t->version, d->release->name, range),
-			    "install a version in that range, or build in another root with --root DIR");
+		doctor_fail(
+			d, ERR_POLICY, name,
+			DOCTOR_TEXT(d, "%s is %s, release %s needs %s", t->path, t->version, d->release->name, range),
+			"install a version in that range, or build in another root with --root DIR");
 	else
 		doctor_ok(d, name, DOCTOR_TEXT(d, "%s %s", t->path, t->version));
 }
@@ -54,31 +55,36 @@ static int check_python(struct doctor *d, struct err *e)
 		return 0;
 	}
 	if (d->plan && !is_of(t->version, d->plan->python))
-		doctor_fail(d, ERR_POLICY, "python3", DOCTOR_TEXT(d, "%s is %s, the build is for %s", t->path, t->version, d->plan->python),
+		doctor_fail(d, ERR_POLICY, "python3",
+			    DOCTOR_TEXT(d, "%s is %s, the build is for %s", t->path, t->version, d->plan->python),
 			    "say --python for the one that is there, or use a root that has the other");
 	else if (!allowed(d->release, t->version))
 		doctor_fail(d, ERR_POLICY, "python3",
-			    DOCTOR_TEXT(d, "%s is %s, which release %s does not build for", t->path, t->version, d->release->name),
+			    DOCTOR_TEXT(d, "%s is %s, which release %s does not build for", t->path, t->version,
+					d->release->name),
 			    "use a root with a Python of 'ptbuild list --releases', or another release");
 	else
 		doctor_ok(d, "python3", DOCTOR_TEXT(d, "%s %s", t->path, t->version));
 	const struct strlist none = {0};
 	if (doctor_shell(d,
-			 "h=$(python3 -c 'import sysconfig; print(sysconfig.get_paths()[\"include\"])')/Python.h && test -f \"$h\" && echo "
+			 "h=$(python3 -c 'import sysconfig; print(sysconfig.get_paths()[\"include\"])')/Python.h && "
+			 "test -f \"$h\" && echo "
 			 "\"$h\"",
 			 &none, &out, &ok, &why, e) < 0)
 		return -1;
 	if (ok)
 		doctor_ok(d, "python3-dev", arena_strndup(d->c->arena, buf_cstr(&out), strcspn(buf_cstr(&out), "\n")));
 	else
-		doctor_fail(d, ERR_SYSTEM, "python3-dev", "the headers of the root's python3 are not there", "install python3-dev there");
+		doctor_fail(d, ERR_SYSTEM, "python3-dev", "the headers of the root's python3 are not there",
+			    "install python3-dev there");
 	return 0;
 }
 
 /* Compiles and links with the very flags, C and C++: a compiler's version number says less. */
-#define TRY_FLAGS                                                                                                                          \
-	"t=/tmp/ptbuild-doctor$$; trap 'rm -f $t' EXIT; "                                                                                  \
-	"printf 'int main(void) { return 0; }' | gcc \"$@\" -x c - -o $t && printf 'int main() { return 0; }' | g++ \"$@\" -x c++ - -o $t"
+#define TRY_FLAGS                                                                                                      \
+	"t=/tmp/ptbuild-doctor$$; trap 'rm -f $t' EXIT; "                                                              \
+	"printf 'int main(void) { return 0; }' | gcc \"$@\" -x c - -o $t && printf 'int main() { return 0; }' | g++ "  \
+	"\"$@\" -x c++ - -o $t"
 
 /* The first flag that fails alone; "" when all of them pass one by one. */
 static int find_culprit(struct doctor *d, const struct strlist *flags, const char **ret, struct err *e)
@@ -124,10 +130,10 @@ static int check_flags(struct doctor *d, struct err *e)
 	const struct isa_row *isa = d->plan->isa_row;
 	doctor_fail(d, ERR_POLICY, "flags",
 		    *culprit ? DOCTOR_TEXT(d, "the root's compiler does not take %s", culprit)
-			     : DOCTOR_TEXT(d, "the root's compiler does not compile with %s: %s", strlist_join(&flags, d->c->arena, " "),
-					   why.msg),
-		    DOCTOR_TEXT(d, "use a root with GCC %s or newer, or a lower instruction set than %s", isa ? isa->gcc_min : "",
-				d->plan->isa));
+			     : DOCTOR_TEXT(d, "the root's compiler does not compile with %s: %s",
+					   strlist_join(&flags, d->c->arena, " "), why.msg),
+		    DOCTOR_TEXT(d, "use a root with GCC %s or newer, or a lower instruction set than %s",
+				isa ? isa->gcc_min : "", d->plan->isa));
 	return 0;
 }
 
@@ -144,24 +150,29 @@ static int check_blas(struct doctor *d, struct err *e)
 	if (doctor_shell(d, "exec pkg-config --modversion \"$1\"", &args, &out, &ok, &why, e) < 0)
 		return -1;
 	if (!ok) {
-		doctor_fail(d, ERR_SYSTEM, "blas",
-			    DOCTOR_TEXT(d, "pkg-config finds no module '%s' in the root '%s'", row->pkgconf, d->root->dir),
-			    DOCTOR_TEXT(d, "install the development files of %s there, or choose another with --blas", row->name));
+		doctor_fail(
+			d, ERR_SYSTEM, "blas",
+			DOCTOR_TEXT(d, "pkg-config finds no module '%s' in the root '%s'", row->pkgconf, d->root->dir),
+			DOCTOR_TEXT(d, "install the development files of %s there, or choose another with --blas",
+				    row->name));
 		return 0;
 	}
 	const char *version = arena_strndup(d->c->arena, buf_cstr(&out), strcspn(buf_cstr(&out), "\n"));
 	if (doctor_shell(d,
 			 "t=/tmp/ptbuild-doctor$$; trap 'rm -f $t' EXIT; "
-			 "printf 'void sgemm_(void); int main(int n, char **v) { (void)v; if (n > 9) sgemm_(); return 0; }' | "
+			 "printf 'void sgemm_(void); int main(int n, char **v) { (void)v; if (n > 9) sgemm_(); return "
+			 "0; }' | "
 			 "gcc -x c - -o $t $(pkg-config --libs \"$1\")",
 			 &args, &out, &ok, &why, e) < 0)
 		return -1;
 	if (ok)
 		doctor_ok(d, "blas", DOCTOR_TEXT(d, "%s %s, and a program links with it", row->pkgconf, version));
 	else
-		doctor_fail(d, ERR_SYSTEM, "blas",
-			    DOCTOR_TEXT(d, "%s %s is there, but no program links with it: %s", row->pkgconf, version, why.msg),
-			    DOCTOR_TEXT(d, "install the libraries of %s there, or choose another with --blas", row->name));
+		doctor_fail(
+			d, ERR_SYSTEM, "blas",
+			DOCTOR_TEXT(d, "%s %s is there, but no program links with it: %s", row->pkgconf, version,
+				    why.msg),
+			DOCTOR_TEXT(d, "install the libraries of %s there, or choose another with --blas", row->name));
 	return 0;
 }
 

@@ -50,29 +50,31 @@ static json_t *requirements_json(const struct fetch_item *items, size_t count)
 	return list;
 }
 
-static int print_fetched(const struct cmd_context *c, const struct fetch_source *sources, size_t count, const struct fetch_stats *stats,
-			 json_t *requirements, struct err *e)
+static int print_fetched(const struct cmd_context *c, const struct fetch_source *sources, size_t count,
+			 const struct fetch_stats *stats, json_t *requirements, struct err *e)
 {
 	if (c->global->json) {
 		json_t *list = json_array();
 		for (size_t i = 0; i < count; i++)
-			json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "name", sources[i].name, "sha256", sources[i].sha256,
-							      "path", sources[i].path));
-		AUTO_JSON json_t *doc = json_pack("{s:i, s:o, s:O, s:i, s:i, s:I, s:f}", "schema", 1, "sources", list, "requirements",
-						  requirements, "from_store", stats->from_store, "downloaded", stats->downloaded, "bytes",
-						  (json_int_t)stats->bytes, "seconds", stats->seconds);
+			json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "name", sources[i].name, "sha256",
+							      sources[i].sha256, "path", sources[i].path));
+		AUTO_JSON json_t *doc =
+			json_pack("{s:i, s:o, s:O, s:i, s:i, s:I, s:f}", "schema", 1, "sources", list, "requirements",
+				  requirements, "from_store", stats->from_store, "downloaded", stats->downloaded,
+				  "bytes", (json_int_t)stats->bytes, "seconds", stats->seconds);
 		return json_print(doc, e);
 	}
 	AUTO_BUF struct buf out = {0};
 	for (size_t i = 0; i < count; i++)
 		buf_printf(&out, "%s  %s\n", sources[i].sha256, sources[i].path);
-	buf_printf(&out, "%zu sources: %u were in the store, %u downloaded (%.1f MB in %.1f s)\n", count, stats->from_store,
-		   stats->downloaded, (double)stats->bytes / 1e6, stats->seconds);
+	buf_printf(&out, "%zu sources: %u were in the store, %u downloaded (%.1f MB in %.1f s)\n", count,
+		   stats->from_store, stats->downloaded, (double)stats->bytes / 1e6, stats->seconds);
 	return cmd_write_stdout(&out, e);
 }
 
 /* The plans say whether the variants can exist at all: nothing is downloaded for one that cannot. */
-static int make_plans(struct cmd_context *c, const struct selection *s, size_t count, struct fetch_item **ret, struct err *e)
+static int make_plans(struct cmd_context *c, const struct selection *s, size_t count, struct fetch_item **ret,
+		      struct err *e)
 {
 	struct fetch_item *items = arena_array(c->arena, count, sizeof(*items));
 	for (size_t i = 0; i < count; i++)
@@ -108,7 +110,8 @@ static int run_fetch(struct cmd_context *c, const struct strlist *args, struct e
 	struct fetch_stats stats = {0};
 	struct store *store;
 	size_t count;
-	if (cmd_select(c, args, &selected, &count, e) < 0 || make_plans(c, selected, count, &items, e) < 0 || cmd_store(c, &store, e) < 0)
+	if (cmd_select(c, args, &selected, &count, e) < 0 || make_plans(c, selected, count, &items, e) < 0 ||
+	    cmd_store(c, &store, e) < 0)
 		return -1;
 	size_t n = collect_sources(selected, count, c->arena, &sources);
 	struct fetch_options o = {.offline = c->global->offline, .mirrors = c->global->mirrors};
@@ -130,16 +133,18 @@ const struct command command_fetch = {
 	.name = "fetch",
 	.summary = "download and check the sources of a build into the store",
 	.usage = "--profile PROFILE | VARIANT... [options]",
-	.text = (const char *const[]){"Every archive is checked against the sha256 of the release's table before it enters the store; a "
+	.text = (const char *const[]){"Every archive is checked against the sha256 of the release's table before it "
+				      "enters the store; a "
 				      "build with --offline "
-				      "then needs no network. What the build needs of Python and the root does not have is downloaded as "
+				      "then needs no network. What the build needs of Python and the root does not "
+				      "have is downloaded as "
 				      "well, by the release's locked list.",
 				      NULL},
 	.tables = (const struct arg_def *const[]){cmd_select_options, fetch_only, NULL},
 	.arguments = cmd_select_arguments,
-	.examples =
-		(const struct cmd_example[]){{"ptbuild fetch --profile cpu-avx2 --package all", "have all three packages' sources at hand"},
-					     {0}},
+	.examples = (const struct cmd_example[]){{"ptbuild fetch --profile cpu-avx2 --package all",
+						  "have all three packages' sources at hand"},
+						 {0}},
 	.options_size = sizeof(struct fetch_command_options),
 	.run = run_fetch,
 };

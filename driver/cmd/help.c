@@ -74,13 +74,16 @@ static void option_rows(struct buf *out, const struct arg_def *table)
 
 void help_overview(struct buf *out)
 {
-	buf_printf(out, "ptbuild %s builds PyTorch, torchvision and torchaudio wheels for one exact machine\n\n", PTBUILD_VERSION);
-	buf_addstr(out, "usage: ptbuild [build] --profile PROFILE [options]\n       ptbuild COMMAND [options] [ARGUMENTS]\n\ncommands:\n");
+	buf_printf(out, "ptbuild %s builds PyTorch, torchvision and torchaudio wheels for one exact machine\n\n",
+		   PTBUILD_VERSION);
+	buf_addstr(out, "usage: ptbuild [build] --profile PROFILE [options]\n       ptbuild COMMAND [options] "
+			"[ARGUMENTS]\n\ncommands:\n");
 	for (size_t i = 0; cmd_table[i]; i++)
 		row(out, cmd_table[i]->name, cmd_table[i]->summary);
 	buf_addstr(out, "\noptions of every command:\n");
 	option_rows(out, cmd_global_options);
-	buf_addstr(out, "\n'ptbuild help COMMAND' tells more about one; 'ptbuild help --man' prints the manual page.\n");
+	buf_addstr(out,
+		   "\n'ptbuild help COMMAND' tells more about one; 'ptbuild help --man' prints the manual page.\n");
 }
 
 static void argument_rows(struct buf *out, const struct command *cmd)

@@ -2,8 +2,8 @@
 
 #include <jansson.h>
 
-#include "base/sys/json.h"
 #include "base/path.h"
+#include "base/sys/json.h"
 #include "cmd/help.h"
 
 struct index_options {
@@ -15,9 +15,9 @@ static int print_result(struct cmd_context *c, const char *dir, const struct ind
 {
 	AUTO_BUF struct buf out = {0};
 	if (c->global->json) {
-		AUTO_JSON json_t *doc =
-			json_pack("{s:i, s:s, s:i, s:i, s:i, s:o}", "schema", 1, "dir", dir, "wheels", (int)r->wheels, "projects",
-				  (int)r->projects, "yanked", (int)r->yanked, "indexes", json_from_strlist(&r->names));
+		AUTO_JSON json_t *doc = json_pack("{s:i, s:s, s:i, s:i, s:i, s:o}", "schema", 1, "dir", dir, "wheels",
+						  (int)r->wheels, "projects", (int)r->projects, "yanked",
+						  (int)r->yanked, "indexes", json_from_strlist(&r->names));
 		return json_print(doc, e);
 	}
 	for (size_t i = 0; i < r->names.count; i++)
@@ -47,16 +47,20 @@ static const struct arg_def index_options[] = {
 static const struct cmd_positional index_arguments[] = {{"DIR", "the directory that holds the wheels", "<dir>"}, {0}};
 
 static const struct cmd_example index_examples[] = {
-	{"ptbuild index dist", "then serve dist: pip install --index-url http://HOST/cpu-avx2/ torch torchvision torchaudio"},
+	{"ptbuild index dist",
+	 "then serve dist: pip install --index-url http://HOST/cpu-avx2/ torch torchvision torchaudio"},
 	{"ptbuild index dist --base-url https://files.example.org/wheels/", "the wheels lie elsewhere"},
 	{0},
 };
 
 static const char *const index_text[] = {
-	"Makes a static package index of a directory of wheels: DIR/simple/ with all of them, and one sub-directory per profile (cpu-avx2, "
+	"Makes a static package index of a directory of wheels: DIR/simple/ with all of them, and one sub-directory "
+	"per profile (cpu-avx2, "
 	"cu128-sm90-avx512), from "
-	"which an installer cannot pick a wheel for another machine. Any web server can serve it, and pip can read it as file://.",
-	"The pages are there as HTML and as JSON, with digests, sizes and the metadata of each wheel beside it, so that installers need "
+	"which an installer cannot pick a wheel for another machine. Any web server can serve it, and pip can read it "
+	"as file://.",
+	"The pages are there as HTML and as JSON, with digests, sizes and the metadata of each wheel beside it, so "
+	"that installers need "
 	"not "
 	"download wheels to resolve. "
 	"A file WHEEL.yanked beside a wheel yanks it; its first line is the reason.",

@@ -13,10 +13,12 @@ struct list_options {
 /* A section is made as JSON; the text is the same rows as columns. */
 struct section {
 	const char *name;
-	size_t flag;                                                                       /* offset in list_options */
-	json_t *(*rows)(const struct tables *t, struct arena *a);                          /* NULL: the next */
-	int (*load)(const struct tables *t, struct arena *a, json_t **ret, struct err *e); /* rows that are in files of their own */
-	const char *columns[8];                                                            /* keys shown as text; NULL ends them */
+	size_t flag;                                              /* offset in list_options */
+	json_t *(*rows)(const struct tables *t, struct arena *a); /* NULL: the next */
+	/* rows that are in files of their own */
+	int (*load)(const struct tables *t, struct arena *a, json_t **ret, struct err *e);
+	/* keys shown as text; NULL ends them */
+	const char *columns[8];
 };
 
 static json_t *strings(const char *const *items, unsigned count)
@@ -79,13 +81,14 @@ static json_t *profile_rows(const struct tables *t, struct arena *a)
 {
 	json_t *rows = json_array();
 	for (unsigned k = 0; k < t->isas_count; k++)
-		put_profile(rows, arena_printf(a, "cpu-%s", t->isas[k].name), t->isas[k].platform, NULL, t->isas[k].name);
+		put_profile(rows, arena_printf(a, "cpu-%s", t->isas[k].name), t->isas[k].platform, NULL,
+			    t->isas[k].name);
 	put_profile(rows, "darwin-mps", "aarch64-darwin", NULL, NULL);
 	for (unsigned i = 0; i < t->gpus_count; i++)
 		for (unsigned k = 0; k < t->isas_count; k++)
 			if (exists_on(&t->gpus[i], t->isas[k].platform))
-				put_profile(rows, arena_printf(a, "sm%s-%s", t->gpus[i].sm, t->isas[k].name), t->isas[k].platform,
-					    t->gpus[i].capability, t->isas[k].name);
+				put_profile(rows, arena_printf(a, "sm%s-%s", t->gpus[i].sm, t->isas[k].name),
+					    t->isas[k].platform, t->gpus[i].capability, t->isas[k].name);
 	return rows;
 }
 
@@ -184,11 +187,19 @@ static json_t *toggle_rows(const struct tables *t, struct arena *a)
 #define FLAG(field) offsetof(struct list_options, field)
 
 static const struct section sections[] = {
-	{"releases", FLAG(releases), release_rows, NULL, {"name", "pytorch", "torchvision", "torchaudio", "pythons", "toolkits"}},
+	{"releases",
+	 FLAG(releases),
+	 release_rows,
+	 NULL,
+	 {"name", "pytorch", "torchvision", "torchaudio", "pythons", "toolkits"}},
 	{"matrices", FLAG(matrices), NULL, list_matrices, {"name", "release", "variants", "refused", "note"}},
 	{"profiles", FLAG(profiles), profile_rows, NULL, {"name", "platform", "gpu", "isa"}},
 	{"isas", FLAG(isas), isa_rows, NULL, {"name", "platform", "flags", "cpus"}},
-	{"gpus", FLAG(gpus), gpu_rows, NULL, {"sm", "capability", "cuda_min", "cuda_max", "torch_min", "name", "devices"}},
+	{"gpus",
+	 FLAG(gpus),
+	 gpu_rows,
+	 NULL,
+	 {"sm", "capability", "cuda_min", "cuda_max", "torch_min", "name", "devices"}},
 	{"toolkits", FLAG(toolkits), toolkit_rows, NULL, {"version", "gcc_max", "clang_max", "driver", "driver_floor"}},
 	{"blas", FLAG(blas), blas_rows, NULL, {"name", "cmake", "platforms"}},
 	{"toggles", FLAG(toggles), toggle_rows, NULL, {"package", "name", "cpu", "cuda", "mps", "since", "until"}},
@@ -265,8 +276,8 @@ static int list_main(struct cmd_context *c, const struct strlist *words, struct 
 
 static const struct arg_def list_defs[] = {
 	{"releases", 0, ARG_FLAG, FLAG(releases), NULL, "pinned sets: versions, Pythons, CUDA toolkits", NULL},
-	{"matrices", 0, ARG_FLAG, FLAG(matrices), NULL, "named sets of variants, how many they hold and how many of those cannot be built",
-	 NULL},
+	{"matrices", 0, ARG_FLAG, FLAG(matrices), NULL,
+	 "named sets of variants, how many they hold and how many of those cannot be built", NULL},
 	{"profiles", 0, ARG_FLAG, FLAG(profiles), NULL, "names for --profile", NULL},
 	{"isas", 0, ARG_FLAG, FLAG(isas), NULL, "CPU instruction sets", NULL},
 	{"gpus", 0, ARG_FLAG, FLAG(gpus), NULL, "GPU targets", NULL},
@@ -285,9 +296,11 @@ static const struct cmd_example list_examples[] = {
 };
 
 static const char *const list_paragraphs[] = {
-	"Shows the tables that plans are made from; without an option, the releases. With --json, an object with an array for each "
+	"Shows the tables that plans are made from; without an option, the releases. With --json, an object with an "
+	"array for each "
 	"section.",
-	"A profile is a GPU target and an instruction set: any of --gpus with any of --isas, several targets joined with '+' "
+	"A profile is a GPU target and an instruction set: any of --gpus with any of --isas, several targets joined "
+	"with '+' "
 	"(sm80+sm90-avx2), "
 	"or cpu-ISA, or darwin-mps. --profiles lists the pairs of which machines exist.",
 	NULL,

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "core/variant/matrix.h"
 #include "core/plan/plan.h"
+#include "core/variant/matrix.h"
 
 struct counts {
 	size_t variants;
@@ -11,7 +11,8 @@ struct counts {
 	size_t of_package[TABLES_PACKAGES];
 };
 
-static int count_one(const struct tables *t, const struct matrix *m, const char *name, struct arena *a, struct counts *ret, struct err *e)
+static int count_one(const struct tables *t, const struct matrix *m, const char *name, struct arena *a,
+		     struct counts *ret, struct err *e)
 {
 	struct variant v;
 	struct err refusal = {0};

@@ -107,12 +107,15 @@ void man_page(struct buf *out)
 {
 	buf_printf(out, ".TH PTBUILD 1 \"\" \"ptbuild %s\" \"User Commands\"\n", PTBUILD_VERSION);
 	buf_addstr(out, ".SH NAME\nptbuild \\- build PyTorch wheels for one exact machine\n.SH SYNOPSIS\n");
-	buf_addstr(out, ".B ptbuild\n[build] \\-\\-profile \\fIPROFILE\\fR [options]\n.br\n.B ptbuild\n\\fICOMMAND\\fR [options] "
+	buf_addstr(out, ".B ptbuild\n[build] \\-\\-profile \\fIPROFILE\\fR [options]\n.br\n.B ptbuild\n\\fICOMMAND\\fR "
+			"[options] "
 			"[\\fIARGUMENTS\\fR]\n");
 	buf_addstr(out, ".SH DESCRIPTION\n");
-	roff(out, "ptbuild fetches pinned sources of PyTorch, torchvision and torchaudio and checks their digests, turns a profile (a list "
+	roff(out, "ptbuild fetches pinned sources of PyTorch, torchvision and torchaudio and checks their digests, "
+		  "turns a profile (a list "
 		  "of GPU "
-		  "architectures, a CPU instruction set, a BLAS) into environment variables and CMake cache entries, builds in a sandbox "
+		  "architectures, a CPU instruction set, a BLAS) into environment variables and CMake cache entries, "
+		  "builds in a sandbox "
 		  "without "
 		  "network, proves that what was asked for is what was built, and packs a relocatable wheel.");
 	buf_addstr(out, "\n.SH COMMANDS\n");

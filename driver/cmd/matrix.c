@@ -34,7 +34,8 @@ static int read_list(const char *path, struct arena *a, struct strlist *ret, str
 	return ret->count ? 0 : err_set(e, ERR_CONFIG, "'%s' names no variant", path);
 }
 
-static int choose(struct cmd_context *c, const struct strlist *words, struct ci_choice **ret, size_t *ret_count, struct err *e)
+static int choose(struct cmd_context *c, const struct strlist *words, struct ci_choice **ret, size_t *ret_count,
+		  struct err *e)
 {
 	struct selection *chosen;
 	size_t count;
@@ -81,13 +82,15 @@ static int print_table(const struct ci_plan *p, struct arena *a, struct err *e)
 		struct strlist labels = {0};
 		for (unsigned k = 0; k < j->runner->labels_count; k++)
 			strlist_ref(&labels, a, j->runner->labels[k]);
-		buf_printf(&out, "%-4u  %-*s  %s / %s\n", j->wave, (int)width, *j->gpu_cache ? j->gpu_cache : j->cpu_cache,
-			   strlist_join(&labels, a, ","), strlist_join(&j->variants, a, " "));
+		buf_printf(&out, "%-4u  %-*s  %s / %s\n", j->wave, (int)width,
+			   *j->gpu_cache ? j->gpu_cache : j->cpu_cache, strlist_join(&labels, a, ","),
+			   strlist_join(&j->variants, a, " "));
 	}
 	return cmd_write_stdout(&out, e);
 }
 
-static int print(struct cmd_context *c, const struct ci_plan *p, const char *format, const struct ci_tables *t, struct err *e)
+static int print(struct cmd_context *c, const struct ci_plan *p, const char *format, const struct ci_tables *t,
+		 struct err *e)
 {
 	const struct matrix_options *o = c->options;
 	if (strcmp(format, "table") == 0)
@@ -139,8 +142,9 @@ static int add_option(struct buf *out, const char *option, const char *value, st
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.,=/+:@%-";
 	if (!*value || strspn(value, plain) != strlen(value))
-		return err_set(e, ERR_USAGE, "--%s '%s' cannot be written into a CI file: letters, digits and _.,=/+:@%%- can", option,
-			       value);
+		return err_set(e, ERR_USAGE,
+			       "--%s '%s' cannot be written into a CI file: letters, digits and _.,=/+:@%%- can",
+			       option, value);
 	buf_printf(out, " --%s %s", option, value);
 	return 0;
 }
@@ -150,7 +154,8 @@ static int options_text(struct cmd_context *c, const char **ret, struct err *e)
 {
 	const struct cmd_select *o = &((const struct matrix_options *)c->options)->base.select;
 	AUTO_BUF struct buf out = {0};
-	if ((o->blas && add_option(&out, "blas", o->blas, e) < 0) || (o->torch && add_option(&out, "torch", o->torch, e) < 0) ||
+	if ((o->blas && add_option(&out, "blas", o->blas, e) < 0) ||
+	    (o->torch && add_option(&out, "torch", o->torch, e) < 0) ||
 	    (o->cuda_home && add_option(&out, "cuda-home", o->cuda_home, e) < 0) ||
 	    (c->global->root && add_option(&out, "root", c->global->root, e) < 0) ||
 	    (c->global->sandbox && add_option(&out, "sandbox", c->global->sandbox, e) < 0))
@@ -176,8 +181,8 @@ static int run_matrix(struct cmd_context *c, const struct strlist *args, struct 
 	struct ci_choice *choices;
 	struct ci_plan p;
 	size_t count;
-	if (pick_format(c, &format, e) < 0 || take_words(c, args, &words, e) < 0 || choose(c, &words, &choices, &count, e) < 0 ||
-	    drop_impossible(c, choices, &count, e) < 0)
+	if (pick_format(c, &format, e) < 0 || take_words(c, args, &words, e) < 0 ||
+	    choose(c, &words, &choices, &count, e) < 0 || drop_impossible(c, choices, &count, e) < 0)
 		return -1;
 	if (cmd_profiles_dir(c, &dir, e) < 0 || ci_tables_load(dir, c->arena, &t, e) < 0)
 		return -1;
@@ -193,7 +198,8 @@ static int run_matrix(struct cmd_context *c, const struct strlist *args, struct 
 
 static const struct arg_def matrix_defs[] = {
 	{"format", 0, MATRIX(format), "FORMAT", "table (default), json, github or gitlab", "table json github gitlab"},
-	{"runner-map", 0, MATRIX(runner_map), "FILE", "YAML file that says which runners take which variants", "<file>"},
+	{"runner-map", 0, MATRIX(runner_map), "FILE", "YAML file that says which runners take which variants",
+	 "<file>"},
 	{"image", 0, MATRIX(image), "IMAGE", "container image that the jobs run in", NULL},
 	{"file", 0, MATRIX(file), "FILE", "take the variants from a file, a name a line", "<file>"},
 	{0},
@@ -203,28 +209,39 @@ const struct command command_matrix = {
 	.name = "matrix",
 	.summary = "jobs for a CI service that build a matrix",
 	.usage = "[NAME | VARIANT... | --file FILE] [--format FORMAT] [--runner-map FILE]",
-	.text = (const char *const[]){"Makes a job for each profile, Python and toolkit, PyTorch with the packages built against it, and "
-				      "writes a workflow for GitHub "
-				      "(--format github), a pipeline for GitLab (gitlab), or a list (json, table). The files are JSON, "
-				      "which both services read as YAML.",
-				      "GPU code depends on the GPU targets alone and C++ code on the instruction set alone. So the jobs "
-				      "come in two waves: the first "
-				      "compiles every unit once and keeps the compiler's cache under one name for the GPU targets and one "
-				      "for the instruction set; the "
-				      "second finds everything in the two caches of its row and its column. A matrix larger than the "
-				      "service takes is split.",
-				      "A runner map is YAML: runners, a list of {match: GLOB, platform: PLATFORM, format: FORMAT, labels: "
-				      "[...]}, of which the first that "
-				      "fits a variant counts. Variants that cannot be built are left out, and said on standard error.",
-				      NULL},
+	.text =
+		(const char *const[]){
+			"Makes a job for each profile, Python and toolkit, PyTorch with the packages built against it, "
+			"and "
+			"writes a workflow for GitHub "
+			"(--format github), a pipeline for GitLab (gitlab), or a list (json, table). The files are "
+			"JSON, "
+			"which both services read as YAML.",
+			"GPU code depends on the GPU targets alone and C++ code on the instruction set alone. So the "
+			"jobs "
+			"come in two waves: the first "
+			"compiles every unit once and keeps the compiler's cache under one name for the GPU targets "
+			"and one "
+			"for the instruction set; the "
+			"second finds everything in the two caches of its row and its column. A matrix larger than the "
+			"service takes is split.",
+			"A runner map is YAML: runners, a list of {match: GLOB, platform: PLATFORM, format: FORMAT, "
+			"labels: "
+			"[...]}, of which the first that "
+			"fits a variant counts. Variants that cannot be built are left out, and said on standard "
+			"error.",
+			NULL},
 	.tables = (const struct arg_def *const[]){matrix_defs, cmd_select_options, NULL},
 	.arguments =
-		(const struct cmd_positional[]){{"NAME", "a matrix of 'ptbuild list --matrices', or names of variants", "<matrix>"}, {0}},
-	.examples = (const struct cmd_example[]){{"ptbuild matrix build-pytorch/main", "what would run, as a table"},
-						 {"ptbuild matrix build-pytorch/main --format github > .github/workflows/wheels.yml",
-						  "a workflow"},
-						 {"ptbuild matrix build-pytorch/main --only '*-sm90-*' --format gitlab", "one row of it"},
-						 {0}},
+		(const struct cmd_positional[]){
+			{"NAME", "a matrix of 'ptbuild list --matrices', or names of variants", "<matrix>"}, {0}},
+	.examples =
+		(const struct cmd_example[]){
+			{"ptbuild matrix build-pytorch/main", "what would run, as a table"},
+			{"ptbuild matrix build-pytorch/main --format github > .github/workflows/wheels.yml",
+			 "a workflow"},
+			{"ptbuild matrix build-pytorch/main --only '*-sm90-*' --format gitlab", "one row of it"},
+			{0}},
 	.options_size = sizeof(struct matrix_options),
 	.run = run_matrix,
 };

@@ -16,7 +16,8 @@ static const struct arg_def plan_only[] = {
 	{0},
 };
 
-/* What torchvision and torchaudio would be built against, as far as it can be told without building: a wheel by its digest; the root's torch by its version when a root is named. */
+/* What torchvision and torchaudio would be built against, as far as it can be told without building: a wheel by its
+ * digest; the root's torch by its version when a root is named. */
 static int find_torch(struct cmd_context *c, const struct variant *v, struct torch_source *ret, struct err *e)
 {
 	const char *torch = ((const struct plan_options *)c->options)->base.select.torch;
@@ -125,7 +126,8 @@ static int prepare(struct cmd_context *c, struct err *e)
 }
 
 /* Plans in JSON are an array of plans: there the cost is told on standard error. */
-static int put_cost(struct cmd_context *c, const struct selection *chosen, size_t count, struct output *o, struct err *e)
+static int put_cost(struct cmd_context *c, const struct selection *chosen, size_t count, struct output *o,
+		    struct err *e)
 {
 	const struct cmd_select_base *base = c->options;
 	const char *cost;
@@ -169,7 +171,8 @@ static int plan_main(struct cmd_context *c, const struct strlist *words, struct 
 
 static const struct cmd_example plan_examples[] = {
 	{"ptbuild plan --profile sm90-avx512 --explain", "every setting with the table line it comes from"},
-	{"ptbuild plan pytorch-python313-cuda12_8-sm90-avx512 --release 2.9.1 --json", "one exact variant as a JSON object"},
+	{"ptbuild plan pytorch-python313-cuda12_8-sm90-avx512 --release 2.9.1 --json",
+	 "one exact variant as a JSON object"},
 	{"ptbuild plan --profile cpu-avx2 --package all --json", "three packages as a JSON array"},
 	{"ptbuild plan --matrix build-pytorch/pytorch-2.10-python313 --only '*-sm90-*' --json",
 	 "the variants of a matrix whose names match"},
@@ -177,10 +180,12 @@ static const struct cmd_example plan_examples[] = {
 };
 
 static const char *const plan_text_paragraphs[] = {
-	"Shows what a build would do, without doing any of it: sources, environment, CMake cache entries, corrections of what was asked "
+	"Shows what a build would do, without doing any of it: sources, environment, CMake cache entries, corrections "
+	"of what was asked "
 	"and the keys "
 	"under which results are kept.",
-	"Nothing is run and nothing is fetched, so a plan can be made on any machine. With --root (--root / for this machine) the "
+	"Nothing is run and nothing is fetched, so a plan can be made on any machine. With --root (--root / for this "
+	"machine) the "
 	"compilers there "
 	"are asked for their versions, which are part of the keys.",
 	NULL,

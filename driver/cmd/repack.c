@@ -3,9 +3,9 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "base/path.h"
 #include "cmd/build.h"
 #include "cmd/help.h"
 
@@ -15,8 +15,8 @@ static int print_wheels(struct cmd_context *c, const struct pack_result *results
 	AUTO_BUF struct buf out = {0};
 	for (size_t i = 0; i < count; i++) {
 		const struct pack_result *r = &results[i];
-		json_array_append_new(all,
-				      json_pack("{s:s,s:s,s:I}", "wheel", r->path, "sha256", r->sha256, "bytes", (json_int_t)r->bytes));
+		json_array_append_new(all, json_pack("{s:s,s:s,s:I}", "wheel", r->path, "sha256", r->sha256, "bytes",
+						     (json_int_t)r->bytes));
 		buf_printf(&out, "%s\n  sha256    %s\n", r->path, r->sha256);
 	}
 	return c->global->json ? json_print(all, e) : cmd_write_stdout(&out, e);
@@ -37,7 +37,8 @@ static int repack_wheels(struct cmd_context *c, const struct strlist *wheels, un
 		const char *text = arena_printf(c->arena, "%u\n", rev);
 		if (repack_wheel(&q, c->run, c->arena, &results[i], e) < 0)
 			return -1;
-		if (fs_write_atomic(arena_printf(c->arena, "%s.metadata-rev", results[i].path), text, strlen(text), 0644, e) < 0)
+		if (fs_write_atomic(arena_printf(c->arena, "%s.metadata-rev", results[i].path), text, strlen(text),
+				    0644, e) < 0)
 			return -1;
 	}
 	return print_wheels(c, results, wheels->count, e);
@@ -80,14 +81,17 @@ static const struct cmd_positional repack_arguments[] = {
 
 static const struct cmd_example repack_examples[] = {
 	{"ptbuild repack dist/torch-*.whl --metadata-rev 2", "the same contents as revision 2, beside the first"},
-	{"ptbuild repack --profile cpu-avx2 --metadata-rev 2", "from the store; the wheel must be there in another revision"},
+	{"ptbuild repack --profile cpu-avx2 --metadata-rev 2",
+	 "from the store; the wheel must be there in another revision"},
 	{0},
 };
 
 static const char *const repack_text[] = {
-	"Packed contents are copied as they are, only the end of the archive is written anew, so it takes a fraction of a second whatever "
+	"Packed contents are copied as they are, only the end of the archive is written anew, so it takes a fraction "
+	"of a second whatever "
 	"the size. The bytes are those that packing anew would give.",
-	"From the second revision on the file name carries it as its build tag: other bytes have another name, and installers take the "
+	"From the second revision on the file name carries it as its build tag: other bytes have another name, and "
+	"installers take the "
 	"latest.",
 	NULL,
 };

@@ -12,32 +12,44 @@
 const struct arg_def cmd_select_options[] = {
 	{"profile", 'p', SELECT(ARG_STRING, profile), "PROFILE",
 	 "GPU target and CPU instruction set (sm90-avx512), native, or a profile file", "<profile>"},
-	{"matrix", 'm', SELECT(ARG_STRING, matrix), "NAME", "all variants of a matrix: a name of 'ptbuild list --matrices', or a file",
-	 "<matrix>"},
-	{"only", 0, SELECT(ARG_LIST, only), "GLOB", "of a matrix, the variants whose name matches; may be repeated", NULL},
+	{"matrix", 'm', SELECT(ARG_STRING, matrix), "NAME",
+	 "all variants of a matrix: a name of 'ptbuild list --matrices', or a file", "<matrix>"},
+	{"only", 0, SELECT(ARG_LIST, only), "GLOB", "of a matrix, the variants whose name matches; may be repeated",
+	 NULL},
 	{"package", 0, SELECT(ARG_LIST, packages), "NAMES", "pytorch (default), torchvision, torchaudio or all",
 	 "pytorch torchvision torchaudio all"},
 	{"units", 0, SELECT(ARG_LIST, units), "TREE",
-	 "compile commands of a configured tree, named after its profile, to say what a matrix compiles; may be repeated", "<file>"},
-	{"release", 0, SELECT(ARG_STRING, release), "NAME", "the pinned set to build (default: the newest that fits)", "<release>"},
+	 "compile commands of a configured tree, named after its profile, to say what a matrix compiles; may be "
+	 "repeated",
+	 "<file>"},
+	{"release", 0, SELECT(ARG_STRING, release), "NAME", "the pinned set to build (default: the newest that fits)",
+	 "<release>"},
 	{"python", 0, SELECT(ARG_STRING, python), "X.Y", "Python to build for (default: the root's)", NULL},
 	{"cuda", 0, SELECT(ARG_STRING, cuda), "X.Y", "CUDA toolkit (default: the release's first)", "<cuda>"},
 	{"cuda-home", 0, SELECT(ARG_STRING, cuda_home), "DIR",
-	 "directory of a CUDA toolkit that is looked at before all others (default: $CUDA_HOME without --root)", "<dir>"},
+	 "directory of a CUDA toolkit that is looked at before all others (default: $CUDA_HOME without --root)",
+	 "<dir>"},
 	{"cuda-libraries", 0, SELECT(ARG_STRING, cuda_libraries), "WHERE",
-	 "packages: the wheel requires the nvidia-* packages (default); system: they are left to the loader", "packages system"},
-	{"blas", 0, SELECT(ARG_STRING, blas), "NAME", "BLAS library (default: the profile's, else the platform's)", "<blas>"},
+	 "packages: the wheel requires the nvidia-* packages (default); system: they are left to the loader",
+	 "packages system"},
+	{"blas", 0, SELECT(ARG_STRING, blas), "NAME", "BLAS library (default: the profile's, else the platform's)",
+	 "<blas>"},
 	{"set", 0, SELECT(ARG_LIST, set), "NAME=VALUE", "override a build option; may be repeated", NULL},
-	{"without", 0, SELECT(ARG_LIST, without), "FEATURES", "give a feature up that cannot be had otherwise, for example cudnn", NULL},
-	{"torch", 0, SELECT(ARG_STRING, torch), "PLACE", "what torchvision and torchaudio are built against: a wheel, or root", "<file>"},
+	{"without", 0, SELECT(ARG_LIST, without), "FEATURES",
+	 "give a feature up that cannot be had otherwise, for example cudnn", NULL},
+	{"torch", 0, SELECT(ARG_STRING, torch), "PLACE",
+	 "what torchvision and torchaudio are built against: a wheel, or root", "<file>"},
 	{"platform", 0, SELECT(ARG_STRING, platform), "KIND",
-	 "platform tag: manylinux, as far back as the libraries allow (default), or linux, which promises nothing", "manylinux linux"},
+	 "platform tag: manylinux, as far back as the libraries allow (default), or linux, which promises nothing",
+	 "manylinux linux"},
 	{"metadata-rev", 0, SELECT(ARG_UINT, metadata_rev), "N", "revision of the wheel's metadata (default: 1)", NULL},
 	{0},
 };
 
 const struct cmd_positional cmd_select_arguments[] = {
-	{"VARIANT...", "exact names of builds, for example pytorch-python313-cpu-avx2; instead of --profile and --package", "<profile>"},
+	{"VARIANT...",
+	 "exact names of builds, for example pytorch-python313-cpu-avx2; instead of --profile and --package",
+	 "<profile>"},
 	{0},
 };
 
@@ -82,7 +94,8 @@ static bool release_fits(const struct release_row *r, const bool wanted[3], cons
 	for (size_t i = 0; i < ARRAY_LEN(packages); i++)
 		if (wanted[i] && !tables_package(r, packages[i]))
 			return false;
-	return (!python || in_list(r->pythons, r->pythons_count, python)) && (!cuda || in_list(r->toolkits, r->toolkits_count, cuda));
+	return (!python || in_list(r->pythons, r->pythons_count, python)) &&
+	       (!cuda || in_list(r->toolkits, r->toolkits_count, cuda));
 }
 
 /* Only upstream's own releases are taken unasked: one like "2.6.0-debian" needs a root of its own. */
@@ -90,7 +103,8 @@ static int default_release(const struct tables *t, const bool wanted[3], const c
 			   const struct release_row **ret, struct err *e)
 {
 	for (unsigned i = t->releases_count; i-- > 0;) {
-		if (strcmp(t->releases[i].name, t->releases[i].base) != 0 || !release_fits(&t->releases[i], wanted, python, cuda))
+		if (strcmp(t->releases[i].name, t->releases[i].base) != 0 ||
+		    !release_fits(&t->releases[i], wanted, python, cuda))
 			continue;
 		*ret = &t->releases[i];
 		return 0;
@@ -100,8 +114,8 @@ static int default_release(const struct tables *t, const bool wanted[3], const c
 	return err_hint(e, "'ptbuild list --releases' shows what there is; name one with --release");
 }
 
-static int pick_release(const struct cmd_select *o, const struct tables *t, const bool wanted[3], const char *python, const char *cuda,
-			const struct release_row **ret, struct err *e)
+static int pick_release(const struct cmd_select *o, const struct tables *t, const bool wanted[3], const char *python,
+			const char *cuda, const struct release_row **ret, struct err *e)
 {
 	if (!o->release)
 		return default_release(t, wanted, python, cuda, ret, e);
@@ -142,8 +156,8 @@ static int default_python(struct cmd_context *c, const struct release_row *r, co
 }
 
 /* Parts of a profile's name that this machine fills in: "native", "native-avx2", "sm90-native". */
-static int fill_native(struct cmd_context *c, const struct tables *t, const char **profile, const char **ret_cuda, const char **ret_note,
-		       struct err *e)
+static int fill_native(struct cmd_context *c, const struct tables *t, const char **profile, const char **ret_cuda,
+		       const char **ret_note, struct err *e)
 {
 	const struct cmd_select *o = options(c);
 	const struct hardware_facts *facts;
@@ -153,7 +167,8 @@ static int fill_native(struct cmd_context *c, const struct tables *t, const char
 	if (!detect_is_native(o->profile))
 		return 0;
 	if (cmd_profiles_dir(c, &dir, e) < 0 || hardware_facts_load(dir, c->arena, &facts, e) < 0 ||
-	    hardware_read(facts, c->run, c->arena, &h, e) < 0 || detect_choose(t, facts, &h, NULL, o->release, c->arena, &d, e) < 0 ||
+	    hardware_read(facts, c->run, c->arena, &h, e) < 0 ||
+	    detect_choose(t, facts, &h, NULL, o->release, c->arena, &d, e) < 0 ||
 	    detect_fill_native(&d, o->profile, c->arena, profile, e) < 0)
 		return -1;
 	log_info(c->run->log, "%s is %s on this machine", o->profile, *profile);
@@ -166,7 +181,8 @@ static int fill_native(struct cmd_context *c, const struct tables *t, const char
 	return 0;
 }
 
-static int select_by_profile(struct cmd_context *c, const struct tables *t, struct selection **ret, size_t *ret_count, struct err *e)
+static int select_by_profile(struct cmd_context *c, const struct tables *t, struct selection **ret, size_t *ret_count,
+			     struct err *e)
 {
 	const struct cmd_select *o = options(c);
 	const char *name = o->profile, *cuda = o->cuda, *note = NULL;
@@ -176,7 +192,8 @@ static int select_by_profile(struct cmd_context *c, const struct tables *t, stru
 	    wanted_packages(o, wanted, e) < 0)
 		return -1;
 	if (profile.gpu != GPU_CUDA && o->cuda)
-		return err_set(e, ERR_USAGE, "--cuda %s has no place in profile '%s', which has no CUDA", o->cuda, profile.name);
+		return err_set(e, ERR_USAGE, "--cuda %s has no place in profile '%s', which has no CUDA", o->cuda,
+			       profile.name);
 	const struct release_row *release;
 	if (pick_release(o, t, wanted, o->python, cuda, &release, e) < 0)
 		return -1;
@@ -201,13 +218,14 @@ static size_t package_rank(const char *package)
 	return i;
 }
 
-static int select_by_name(struct cmd_context *c, const struct tables *t, const struct strlist *words, struct selection **ret,
-			  size_t *ret_count, struct err *e)
+static int select_by_name(struct cmd_context *c, const struct tables *t, const struct strlist *words,
+			  struct selection **ret, size_t *ret_count, struct err *e)
 {
 	const struct cmd_select *o = options(c);
 	if (o->packages.count || o->python || o->cuda) {
 		err_set(e, ERR_USAGE, "a variant's name says package, Python and CUDA already");
-		return err_hint(e, "leave --package, --python and --cuda out, or use --profile instead of '%s'", words->items[0]);
+		return err_hint(e, "leave --package, --python and --cuda out, or use --profile instead of '%s'",
+				words->items[0]);
 	}
 	struct selection *all = arena_array(c->arena, words->count, sizeof(*all));
 	for (size_t i = 0; i < words->count; i++) {
@@ -232,10 +250,12 @@ static int nothing_matches(const struct matrix *m, const struct strlist *only, s
 {
 	struct matrix_walk w = {0};
 	err_set(e, ERR_CONFIG, "no variant of matrix '%s' matches --only %s", m->name, strlist_join(only, a, ","));
-	return err_hint(e, "its names are like %s; a glob must match the whole name, for example '*-%s'", matrix_next(m, &w, a), "avx2");
+	return err_hint(e, "its names are like %s; a glob must match the whole name, for example '*-%s'",
+			matrix_next(m, &w, a), "avx2");
 }
 
-static int select_by_matrix(struct cmd_context *c, const struct tables *t, struct selection **ret, size_t *ret_count, struct err *e)
+static int select_by_matrix(struct cmd_context *c, const struct tables *t, struct selection **ret, size_t *ret_count,
+			    struct err *e)
 {
 	const struct cmd_select *o = options(c);
 	const struct matrix *m;
@@ -244,7 +264,9 @@ static int select_by_matrix(struct cmd_context *c, const struct tables *t, struc
 	const char *name;
 	if (o->packages.count || o->python || o->cuda) {
 		err_set(e, ERR_USAGE, "a matrix says packages, Pythons and toolkits already");
-		return err_hint(e, "leave --package, --python and --cuda out; --only '*-cuda12_8-*' chooses from matrix '%s'", o->matrix);
+		return err_hint(
+			e, "leave --package, --python and --cuda out; --only '*-cuda12_8-*' chooses from matrix '%s'",
+			o->matrix);
 	}
 	if (matrix_load(t, o->matrix, c->arena, &m, e) < 0)
 		return -1;
@@ -290,14 +312,16 @@ static int check_ways(const struct cmd_context *c, const struct strlist *words, 
 	return err_hint(e, "name a profile, for example --profile sm90-avx512 or --profile cpu-avx2, or a variant");
 }
 
-int cmd_select(struct cmd_context *c, const struct strlist *words, struct selection **ret, size_t *ret_count, struct err *e)
+int cmd_select(struct cmd_context *c, const struct strlist *words, struct selection **ret, size_t *ret_count,
+	       struct err *e)
 {
 	const struct tables *t;
 	if (check_ways(c, words, e) < 0 || cmd_tables(c, &t, e) < 0)
 		return -1;
 	if (words->count)
 		return select_by_name(c, t, words, ret, ret_count, e);
-	return options(c)->matrix ? select_by_matrix(c, t, ret, ret_count, e) : select_by_profile(c, t, ret, ret_count, e);
+	return options(c)->matrix ? select_by_matrix(c, t, ret, ret_count, e)
+				  : select_by_profile(c, t, ret, ret_count, e);
 }
 
 static int parse_settings(const struct strlist *set, struct arena *a, struct kvlist *ret, struct err *e)
@@ -324,17 +348,19 @@ const char *cmd_select_cuda_home(const struct cmd_context *c)
 	return home ? home : set && *set == '/' ? set : NULL;
 }
 
-int cmd_select_plan(struct cmd_context *c, const struct selection *s, const struct toolchain *toolchain, const char *torch,
-		    const char *torch_version, const struct plan **ret, struct err *e)
+int cmd_select_plan(struct cmd_context *c, const struct selection *s, const struct toolchain *toolchain,
+		    const char *torch, const char *torch_version, const struct plan **ret, struct err *e)
 {
 	const struct cmd_select *o = options(c);
 	const struct tables *t;
 	const char *patches;
 	struct kvlist toggles = {0};
-	if (cmd_tables(c, &t, e) < 0 || cmd_patches_dir(c, &patches, e) < 0 || parse_settings(&o->set, c->arena, &toggles, e) < 0)
+	if (cmd_tables(c, &t, e) < 0 || cmd_patches_dir(c, &patches, e) < 0 ||
+	    parse_settings(&o->set, c->arena, &toggles, e) < 0)
 		return -1;
 	const struct toolkits *toolkits = NULL;
-	if (toolchain && s->variant.profile.gpu == GPU_CUDA && cmd_toolkits(c, cmd_select_cuda_home(c), &toolkits, e) < 0)
+	if (toolchain && s->variant.profile.gpu == GPU_CUDA &&
+	    cmd_toolkits(c, cmd_select_cuda_home(c), &toolkits, e) < 0)
 		return -1;
 	struct plan_request q = {
 		.variant = &s->variant,

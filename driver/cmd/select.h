@@ -1,4 +1,5 @@
-/* Which variants a command is about: named outright, or by profile, package and release. Shared by build, plan, fetch and doctor. */
+/* Which variants a command is about: named outright, or by profile, package and release. Shared by
+ * build, plan, fetch and doctor. */
 #pragma once
 #include "cmd/cmd.h"
 #include "core/plan/plan.h"
@@ -22,7 +23,8 @@ struct cmd_select {
 	const char *platform; /* NULL: manylinux */
 };
 
-/* The options struct of a command that selects begins with these two; cmd_select_options is the table for its `tables`. */
+/* The options struct of a command that selects begins with these two; cmd_select_options is the
+ * table for its `tables`. */
 struct cmd_select_base {
 	struct cmd_globals global;
 	struct cmd_select select;
@@ -37,14 +39,22 @@ struct selection {
 	const char *note; /* what became of a native profile; NULL */
 };
 
-/* cmd_select: the variants that are meant, pytorch before the packages built against it, each with its release. Words are variant names; without any, --profile and --package (default pytorch) make them: --python default is the
- * root's python3 if the release allows it, else the newest allowed; --cuda stays open (NULL), the plan takes the first toolkit of the release that has the targets; --release the newest that has the package. --matrix gives all variants of a matrix in its order, or those that match --only; its release may be overridden by --release. More than one of words, --profile and --matrix is ERR_USAGE,
- * as is none. */
-int cmd_select(struct cmd_context *c, const struct strlist *words, struct selection **ret, size_t *ret_count, struct err *e) MUST_CHECK;
-/* cmd_select_plan: the plan of one of them with the options' BLAS, toggles and the rest. `toolchain` may be NULL (not probed); with one, a variant for CUDA has the root's toolkits looked for as well. torch, torch_version: as in plan_request; NULL torch takes --torch. */
-int cmd_select_plan(struct cmd_context *c, const struct selection *s, const struct toolchain *toolchain, const char *torch,
-		    const char *torch_version, const struct plan **ret, struct err *e) MUST_CHECK;
-/* cmd_select_cuda_home: --cuda-home, else CUDA_HOME of the environment when the host is the root; NULL without. */
+/* cmd_select: the variants that are meant, pytorch before the packages built against it, each with
+ * its release. Words are variant names; without any, --profile and --package (default pytorch) make
+ * them: --python default is the root's python3 if the release allows it, else the newest allowed;
+ * --cuda stays open (NULL), the plan takes the first toolkit of the release that has the targets;
+ * --release the newest that has the package. --matrix gives all variants of a matrix in its order,
+ * or those that match --only; its release may be overridden by --release. More than one of words,
+ * --profile and --matrix is ERR_USAGE, as is none. */
+int cmd_select(struct cmd_context *c, const struct strlist *words, struct selection **ret, size_t *ret_count,
+	       struct err *e) MUST_CHECK;
+/* cmd_select_plan: the plan of one of them with the options' BLAS, toggles and the rest.
+ * `toolchain` may be NULL (not probed); with one, a variant for CUDA has the root's toolkits looked
+ * for as well. torch, torch_version: as in plan_request; NULL torch takes --torch. */
+int cmd_select_plan(struct cmd_context *c, const struct selection *s, const struct toolchain *toolchain,
+		    const char *torch, const char *torch_version, const struct plan **ret, struct err *e) MUST_CHECK;
+/* cmd_select_cuda_home: --cuda-home, else CUDA_HOME of the environment when the host is the root;
+ * NULL without. */
 const char *cmd_select_cuda_home(const struct cmd_context *c);
 /* cmd_select_toggles: what --set says. */
 int cmd_select_toggles(struct cmd_context *c, struct kvlist *ret, struct err *e) MUST_CHECK;

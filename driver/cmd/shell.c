@@ -7,8 +7,8 @@
 #include "step/build/build_tree.h"
 
 /* The tree last built in of a variant, whose name may be written in any of its forms. */
-static int find_tree(struct cmd_context *c, const char *word, const struct build_tree *trees, size_t count, const struct build_tree **ret,
-		     struct err *e)
+static int find_tree(struct cmd_context *c, const char *word, const struct build_tree *trees, size_t count,
+		     const struct build_tree **ret, struct err *e)
 {
 	const struct tables *tables;
 	struct variant v;
@@ -28,7 +28,9 @@ static int find_tree(struct cmd_context *c, const char *word, const struct build
 		}
 	}
 	err_set(e, ERR_CONFIG, "no build tree of '%s' is kept", name);
-	return err_hint(e, "a build that failed or was stopped leaves one; 'ptbuild build %s --keep' makes one in any case", name);
+	return err_hint(
+		e, "a build that failed or was stopped leaves one; 'ptbuild build %s --keep' makes one in any case",
+		name);
 }
 
 static int run_shell(struct cmd_context *c, const struct strlist *args, struct err *e)
@@ -62,8 +64,10 @@ const struct command command_shell = {
 	.usage = "VARIANT [OPTION...] [-- COMMAND...]",
 	.text =
 		(const char *const[]){
-			"Opens a shell, or runs a command, in the sandbox of a build tree that was kept: same root, same paths, same "
-			"environment, no network. A build that failed or was stopped keeps its tree, and names the command that repeats "
+			"Opens a shell, or runs a command, in the sandbox of a build tree that was kept: same root, "
+			"same paths, same "
+			"environment, no network. A build that failed or was stopped keeps its tree, and names the "
+			"command that repeats "
 			"what "
 			"failed. What is changed there by hand is built upon by the next build of the variant.",
 			NULL},

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "base/sys/json.h"
 #include "base/path.h"
+#include "base/sys/json.h"
 #include "cmd/help.h"
 
 struct units_options {
@@ -37,8 +37,8 @@ static double percent(size_t part, size_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-int cmd_units_cost(struct cmd_context *c, const struct strlist *paths, const struct selection *chosen, size_t count, const char **ret,
-		   struct err *e)
+int cmd_units_cost(struct cmd_context *c, const struct strlist *paths, const struct selection *chosen, size_t count,
+		   const char **ret, struct err *e)
 {
 	struct unit_model m = {0};
 	struct unit_cost cost;
@@ -48,28 +48,34 @@ int cmd_units_cost(struct cmd_context *c, const struct strlist *paths, const str
 	if (paths->count && cmd_units_model(c, paths, &m, e) < 0)
 		return -1;
 	if (paths->count && (!m.gpu_compared || !m.isa_compared)) {
-		err_set(e, ERR_USAGE, "the trees of --units do not show what a unit depends on: no two differ in %s alone",
+		err_set(e, ERR_USAGE,
+			"the trees of --units do not show what a unit depends on: no two differ in %s alone",
 			m.gpu_compared ? "the instruction set" : "the GPU list");
 		return err_hint(e, "give for example sm90-avx512, sm90-avx2 and sm80-avx512");
 	}
 	units_cost(&m, variants, count, c->arena, &cost);
-	const char *others = cost.others ? arena_printf(c->arena, "; %zu variants of other sorts are not counted", cost.others) : "";
+	const char *others =
+		cost.others ? arena_printf(c->arena, "; %zu variants of other sorts are not counted", cost.others) : "";
 	if (!cost.variants)
-		*ret = arena_printf(c->arena, "nothing for CUDA among %zu variants: each compiles its own units", count);
+		*ret = arena_printf(c->arena, "nothing for CUDA among %zu variants: each compiles its own units",
+				    count);
 	else if (!paths->count)
 		*ret = arena_printf(c->arena,
-				    "%zu variants of PyTorch for CUDA: %zu instruction sets, each of which compiles the C++ units once, "
+				    "%zu variants of PyTorch for CUDA: %zu instruction sets, each of which compiles "
+				    "the C++ units once, "
 				    "and %zu GPU lists, each of which "
-				    "compiles the CUDA units once; how many that is, and how many the compiler cache has already, is not "
+				    "compiles the CUDA units once; how many that is, and how many the compiler cache "
+				    "has already, is not "
 				    "known (--units TREE...)%s",
 				    cost.variants, cost.isas, cost.gpus, others);
 	else
 		*ret = arena_printf(c->arena,
-				    "%zu variants of PyTorch for CUDA (%zu GPU lists, %zu instruction sets): %zu distinct units of %zu "
+				    "%zu variants of PyTorch for CUDA (%zu GPU lists, %zu instruction sets): %zu "
+				    "distinct units of %zu "
 				    "(%.1f %%); how many of them the "
 				    "compiler cache has already is not known%s",
-				    cost.variants, cost.gpus, cost.isas, cost.distinct, cost.total, percent(cost.distinct, cost.total),
-				    others);
+				    cost.variants, cost.gpus, cost.isas, cost.distinct, cost.total,
+				    percent(cost.distinct, cost.total), others);
 	return 0;
 }
 
@@ -77,32 +83,34 @@ static void print_side(struct buf *out, const struct unit_model *m, bool cuda)
 {
 	const size_t *by = m->by[cuda];
 	size_t all = by[0] + by[1] + by[2] + by[3];
-	buf_printf(out, "%s units %zu: %zu depend on %s alone, %zu on %s alone, %zu on both, %zu on neither\n", cuda ? "CUDA" : "C++ ", all,
-		   by[cuda ? UNIT_GPU : UNIT_ISA], cuda ? "the GPU list" : "the instruction set", by[cuda ? UNIT_ISA : UNIT_GPU],
+	buf_printf(out, "%s units %zu: %zu depend on %s alone, %zu on %s alone, %zu on both, %zu on neither\n",
+		   cuda ? "CUDA" : "C++ ", all, by[cuda ? UNIT_GPU : UNIT_ISA],
+		   cuda ? "the GPU list" : "the instruction set", by[cuda ? UNIT_ISA : UNIT_GPU],
 		   cuda ? "the instruction set" : "the GPU list", by[UNIT_BOTH], by[UNIT_NOTHING]);
 }
 
 static json_t *side_json(const struct unit_model *m, bool cuda)
 {
 	const size_t *by = m->by[cuda];
-	return json_pack("{s:I, s:I, s:I, s:I}", "gpu", (json_int_t)by[UNIT_GPU], "isa", (json_int_t)by[UNIT_ISA], "both",
-			 (json_int_t)by[UNIT_BOTH], "neither", (json_int_t)by[UNIT_NOTHING]);
+	return json_pack("{s:I, s:I, s:I, s:I}", "gpu", (json_int_t)by[UNIT_GPU], "isa", (json_int_t)by[UNIT_ISA],
+			 "both", (json_int_t)by[UNIT_BOTH], "neither", (json_int_t)by[UNIT_NOTHING]);
 }
 
 static int print_model(struct cmd_context *c, const struct strlist *paths, const struct unit_model *m, struct err *e)
 {
 	if (c->global->json) {
-		AUTO_JSON json_t *doc = json_pack("{s:i, s:I, s:o, s:o, s:I, s:I, s:I, s:o}", "schema", 1, "trees",
-						  (json_int_t)paths->count, "cpp", side_json(m, false), "cuda", side_json(m, true), "units",
-						  (json_int_t)m->total, "distinct", (json_int_t)m->distinct, "not_everywhere",
-						  (json_int_t)m->elsewhere, "unexpected", json_from_strlist(&m->unexpected));
+		AUTO_JSON json_t *doc =
+			json_pack("{s:i, s:I, s:o, s:o, s:I, s:I, s:I, s:o}", "schema", 1, "trees",
+				  (json_int_t)paths->count, "cpp", side_json(m, false), "cuda", side_json(m, true),
+				  "units", (json_int_t)m->total, "distinct", (json_int_t)m->distinct, "not_everywhere",
+				  (json_int_t)m->elsewhere, "unexpected", json_from_strlist(&m->unexpected));
 		return json_print(doc, e);
 	}
 	AUTO_BUF struct buf out = {0};
 	print_side(&out, m, false);
 	print_side(&out, m, true);
-	buf_printf(&out, "commands   %zu distinct of %zu (%.1f %%) in %zu trees\n", m->distinct, m->total, percent(m->distinct, m->total),
-		   paths->count);
+	buf_printf(&out, "commands   %zu distinct of %zu (%.1f %%) in %zu trees\n", m->distinct, m->total,
+		   percent(m->distinct, m->total), paths->count);
 	if (m->elsewhere)
 		buf_printf(&out, "           %zu units are not in every tree\n", m->elsewhere);
 	for (size_t i = 0; i < m->unexpected.count; i++)
@@ -115,13 +123,16 @@ static int run_units(struct cmd_context *c, const struct strlist *args, struct e
 	struct unit_model m;
 	if (args->count < 2) {
 		err_set(e, ERR_USAGE, "units compares trees, and needs two of them");
-		return err_hint(e, "name them after what they were configured for: ptbuild units sm90-avx512.json sm90-avx2.json");
+		return err_hint(
+			e,
+			"name them after what they were configured for: ptbuild units sm90-avx512.json sm90-avx2.json");
 	}
 	if (cmd_units_model(c, args, &m, e) < 0 || print_model(c, args, &m, e) < 0)
 		return -1;
 	if (!m.unexpected.count)
 		return 0;
-	err_set(e, ERR_POLICY, "%zu units depend on what they must not: a matrix compiles them more often than it needs to",
+	err_set(e, ERR_POLICY,
+		"%zu units depend on what they must not: a matrix compiles them more often than it needs to",
 		m.unexpected.count);
 	return err_hint(e, "flags of the instruction set belong into CFLAGS and CXXFLAGS alone, the GPU list to nvcc");
 }
@@ -130,23 +141,25 @@ const struct command command_units = {
 	.name = "units",
 	.summary = "what the units of configured trees depend on",
 	.usage = "TREE TREE...",
-	.text =
-		(const char *const[]){
-			"Compares the compile commands of trees that were configured for different GPU lists and instruction sets. A C++ "
-			"unit is to depend on the "
-			"instruction set alone and a CUDA unit on the GPU list alone: then a matrix of S lists and I sets compiles about S "
-			"+ I times, not S x I. "
-			"The exit status is 7 when a unit depends on what it must not.",
-			"A tree is a compile_commands.json, or a directory that holds one, named after its profile: sm90-avx512.json.",
-			NULL},
+	.text = (const char *const[]){"Compares the compile commands of trees that were configured for different GPU "
+				      "lists and instruction sets. A C++ "
+				      "unit is to depend on the "
+				      "instruction set alone and a CUDA unit on the GPU list alone: then a matrix of S "
+				      "lists and I sets compiles about S "
+				      "+ I times, not S x I. "
+				      "The exit status is 7 when a unit depends on what it must not.",
+				      "A tree is a compile_commands.json, or a directory that holds one, named after "
+				      "its profile: sm90-avx512.json.",
+				      NULL},
 	.arguments =
-		(const struct cmd_positional[]){{"TREE...", "compile commands of a configured tree, named after its profile", "<file>"},
-						{0}},
+		(const struct cmd_positional[]){
+			{"TREE...", "compile commands of a configured tree, named after its profile", "<file>"}, {0}},
 	.examples =
 		(const struct cmd_example[]){
 			{"ptbuild units sm90-avx512.json sm90-avx2.json sm80-avx512.json sm80-avx2.json",
 			 "are units shared as they should be?"},
-			{"ptbuild plan --matrix mine.yaml --units sm90-avx512.json --units sm90-avx2.json --units sm80-avx512.json",
+			{"ptbuild plan --matrix mine.yaml --units sm90-avx512.json --units sm90-avx2.json --units "
+			 "sm80-avx512.json",
 			 "what the whole matrix compiles"},
 			{0}},
 	.options_size = sizeof(struct units_options),

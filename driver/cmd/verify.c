@@ -2,12 +2,12 @@
 
 #include <string.h>
 
-#include "base/sys/json.h"
 #include "base/path.h"
+#include "base/sys/json.h"
 #include "cmd/help.h"
 #include "core/root/sandbox.h"
-#include "step/pipeline/pipeline_torch.h"
 #include "step/pack/provenance.h"
+#include "step/pipeline/pipeline_torch.h"
 
 struct verify_options {
 	struct cmd_globals global;
@@ -28,8 +28,10 @@ struct verify_facts {
 	const struct promise *promise; /* NULL: each wheel's own */
 };
 
-/* What a wheel built against torch may leave to the torch package: its libraries by any SONAME version, since distributions give them one, and the OpenMP runtime, of which a process must have one only. */
-static const char *const torch_libraries[] = {"libtorch.so*", "libtorch_*.so*", "libc10.so*", "libc10_*.so*", "libshm.so*", "libgomp.so.1"};
+/* What a wheel built against torch may leave to the torch package: its libraries by any SONAME version, since
+ * distributions give them one, and the OpenMP runtime, of which a process must have one only. */
+static const char *const torch_libraries[] = {"libtorch.so*", "libtorch_*.so*", "libc10.so*",
+					      "libc10_*.so*", "libshm.so*",     "libgomp.so.1"};
 
 static void add_provided(struct strlist *list, const struct verify_options *o, const char *wheel_dist, struct arena *a)
 {
@@ -54,7 +56,8 @@ static int add_libraries_of_root(struct cmd_context *c, struct strlist *list, st
 }
 
 /* The shared libraries inside a wheel of --with: what the other one need not bring. */
-static int add_libraries_of(struct cmd_context *c, struct strlist *list, const char *wheel, struct companions *read, struct err *e)
+static int add_libraries_of(struct cmd_context *c, struct strlist *list, const char *wheel, struct companions *read,
+			    struct err *e)
 {
 	struct arena *a = c->arena;
 	if (strcmp(wheel, "root") == 0)
@@ -83,7 +86,8 @@ static int read_against(struct cmd_context *c, struct verify_facts *f, struct er
 	if (!o->against)
 		return 0;
 	bool whole = variant_looks_like(o->against);
-	if ((whole ? variant_parse(f->tables, o->against, a, v, e) : profile_load(f->tables, o->against, a, &v->profile, e)) < 0)
+	if ((whole ? variant_parse(f->tables, o->against, a, v, e)
+		   : profile_load(f->tables, o->against, a, &v->profile, e)) < 0)
 		return err_wrap(e, "--against");
 	promise_of_profile(&v->profile, v->cuda, arena_printf(a, "--against %s", o->against), a, p);
 	f->promise = p;
@@ -91,14 +95,19 @@ static int read_against(struct cmd_context *c, struct verify_facts *f, struct er
 	return 0;
 }
 
-static int verify_one(struct cmd_context *c, const struct verify_facts *f, const char *wheel, struct verify_report *ret, struct err *e)
+static int verify_one(struct cmd_context *c, const struct verify_facts *f, const char *wheel, struct verify_report *ret,
+		      struct err *e)
 {
 	const struct verify_options *o = c->options;
 	struct wheel_name name;
 	if (wheel_name_parse(wheel, c->arena, &name, e) < 0)
 		return -1;
-	struct verify_request q = {
-		.wheel = wheel, .policy = f->policy, .tables = f->tables, .code = f->code, .promise = f->promise, .against = f->against};
+	struct verify_request q = {.wheel = wheel,
+				   .policy = f->policy,
+				   .tables = f->tables,
+				   .code = f->code,
+				   .promise = f->promise,
+				   .against = f->against};
 	struct companions read = {0};
 	add_provided(&q.provided, o, name.dist, c->arena);
 	for (size_t i = 0; i < o->with.count; i++)
@@ -158,7 +167,8 @@ static int check_signatures(struct cmd_context *c, const char *path, const struc
 	for (size_t i = 0; i < wheels->count; i++) {
 		if (provenance_check(wheels->items[i], key, c->arena, e) < 0)
 			return -1;
-		log_info(c->run->log, "%s: the signature of %.16s... holds", path_base(wheels->items[i]), sign_key_id(key));
+		log_info(c->run->log, "%s: the signature of %.16s... holds", path_base(wheels->items[i]),
+			 sign_key_id(key));
 	}
 	return 0;
 }
@@ -175,7 +185,8 @@ static int run_verify(struct cmd_context *c, const struct strlist *args, struct 
 	if (check_usage(o, args, e) < 0)
 		return -1;
 	if (cmd_profiles_dir(c, &profiles, e) < 0 || manylinux_load(profiles, c->arena, &f.policy, e) < 0 ||
-	    cmd_tables(c, &f.tables, e) < 0 || isa_rules_load(profiles, c->arena, &f.code, e) < 0 || read_against(c, &f, e) < 0)
+	    cmd_tables(c, &f.tables, e) < 0 || isa_rules_load(profiles, c->arena, &f.code, e) < 0 ||
+	    read_against(c, &f, e) < 0)
 		return -1;
 	if (o->key && check_signatures(c, o->key, args, e) < 0)
 		return -1;
@@ -200,11 +211,12 @@ static int run_verify(struct cmd_context *c, const struct strlist *args, struct 
 static const struct arg_def verify_options[] = {
 	{"with", 0, OPTION(ARG_LIST, with), "PLACES",
 	 "wheels installed beside it whose libraries it may use, or root for the torch of --root", "<file>"},
-	{"provided", 0, OPTION(ARG_LIST, provided), "NAMES", "library names that its dependencies bring, for example libcudart.so.12",
-	 NULL},
+	{"provided", 0, OPTION(ARG_LIST, provided), "NAMES",
+	 "library names that its dependencies bring, for example libcudart.so.12", NULL},
 	{"against", 0, OPTION(ARG_STRING, against), "VARIANT",
 	 "what the wheel must be, a profile for its code alone (default: what its version label says)", "<profile>"},
-	{"key", 0, OPTION(ARG_STRING, key), "FILE", "the public key (PEM) that must have signed the wheel's provenance", "<file>"},
+	{"key", 0, OPTION(ARG_STRING, key), "FILE", "the public key (PEM) that must have signed the wheel's provenance",
+	 "<file>"},
 	{"ci", 0, OPTION(ARG_FLAG, ci), NULL, "only the findings, one a line: wheel:member: error[code]: text", NULL},
 	{"rules", 0, OPTION(ARG_FLAG, rules), NULL, "list the rules with their codes, check nothing", NULL},
 	{0},
@@ -214,20 +226,22 @@ const struct command command_verify = {
 	.name = "verify",
 	.summary = "check wheels as a stranger would",
 	.usage = "WHEEL... [options]",
-	.text =
-		(const char *const[]){
-			"Opens each wheel and checks every rule it claims to keep: archive, RECORD, names and metadata, library paths, "
-			"needed "
-			"libraries, symbol versions against the platform tag, traces of the build. Nothing of the wheel is run.",
-			"What the version label says of processor and GPU (cpu.avx2, cu128.sm90.avx512) is a promise that the code inside "
-			"must "
-			"keep; a label that says nothing promises nothing.",
-			NULL},
+	.text = (const char *const[]){"Opens each wheel and checks every rule it claims to keep: archive, RECORD, "
+				      "names and metadata, library paths, "
+				      "needed "
+				      "libraries, symbol versions against the platform tag, traces of the build. "
+				      "Nothing of the wheel is run.",
+				      "What the version label says of processor and GPU (cpu.avx2, cu128.sm90.avx512) "
+				      "is a promise that the code inside "
+				      "must "
+				      "keep; a label that says nothing promises nothing.",
+				      NULL},
 	.tables = (const struct arg_def *const[]){verify_options, NULL},
 	.arguments = (const struct cmd_positional[]){{"WHEEL...", "the files to check", "<file>"}, {0}},
 	.examples = (const struct cmd_example[]){{"ptbuild verify dist/torchvision-*.whl --with dist/torch-*.whl",
 						  "torchvision, installed with that torch"},
-						 {"ptbuild verify --ci --against cpu-avx2 torch-*.whl", "whether its code keeps to AVX2"},
+						 {"ptbuild verify --ci --against cpu-avx2 torch-*.whl",
+						  "whether its code keeps to AVX2"},
 						 {0}},
 	.options_size = sizeof(struct verify_options),
 	.run = run_verify,

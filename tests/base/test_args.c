@@ -196,7 +196,8 @@ static void missing_values_are_noticed(void **state)
 static void numbers_are_checked(void **state)
 {
 	(void)state;
-	static const char *const bad[] = {"", "x", "-1", "+1", "1.5", "0x10", " 1", "4294967296", "99999999999999999999999", "1 "};
+	static const char *const bad[] = {
+		"", "x", "-1", "+1", "1.5", "0x10", " 1", "4294967296", "99999999999999999999999", "1 "};
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		char word[64], msg[128];
 		snprintf(word, sizeof(word), "--jobs=%s", bad[i]);

@@ -17,7 +17,8 @@ struct ends {
 	char text[65536];
 };
 
-/* A terminal hands its bytes over in its own time: at least as much as is wanted, and a moment for what should not come. */
+/* A terminal hands its bytes over in its own time: at least as much as is wanted, and a moment for what should not
+ * come. */
 static void expect(struct ends *x, const char *want)
 {
 	size_t len = 0, wanted = strlen(want);

@@ -13,8 +13,14 @@ static int teardown(void **state)
 static void test_valid(void **state)
 {
 	(void)state;
-	static const char *const good[] = {
-		"", "ascii\n", "\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x90\x8d", "\xf4\x8f\xbf\xbf", "\xee\x80\x80", "a\xc2\x80z"};
+	static const char *const good[] = {"",
+					   "ascii\n",
+					   "\xc3\xa4",
+					   "\xe2\x82\xac",
+					   "\xf0\x9f\x90\x8d",
+					   "\xf4\x8f\xbf\xbf",
+					   "\xee\x80\x80",
+					   "a\xc2\x80z"};
 	for (size_t i = 0; i < ARRAY_LEN(good); i++)
 		assert_true(utf8_valid(good[i]));
 }
@@ -22,9 +28,18 @@ static void test_valid(void **state)
 static void test_invalid(void **state)
 {
 	(void)state;
-	static const char *const bad[] = {
-		"\xff",     "\x80",         "\xc3",         "a\xc3z",           "\xe2\x82",         "\xc0\x80",
-		"\xc1\xbf", "\xe0\x80\x80", "\xed\xa0\x80", "\xf0\x80\x80\x80", "\xf4\x90\x80\x80", "\xf8\x88\x80\x80\x80"};
+	static const char *const bad[] = {"\xff",
+					  "\x80",
+					  "\xc3",
+					  "a\xc3z",
+					  "\xe2\x82",
+					  "\xc0\x80",
+					  "\xc1\xbf",
+					  "\xe0\x80\x80",
+					  "\xed\xa0\x80",
+					  "\xf0\x80\x80\x80",
+					  "\xf4\x90\x80\x80",
+					  "\xf8\x88\x80\x80\x80"};
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		assert_false(utf8_valid(bad[i]));
 }

@@ -1,4 +1,5 @@
-/* pack_tree TREE VERSION OUT_DIR [LEVEL [THREADS]]: packs an unpacked wheel as the pack step does, for bench_pack.py. */
+/* pack_tree TREE VERSION OUT_DIR [LEVEL [THREADS]]: packs an unpacked wheel as the pack step does, for
+ * bench_pack.py. */
 #include <stdio.h>
 #include <stdlib.h>
 

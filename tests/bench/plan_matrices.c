@@ -6,8 +6,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "core/variant/matrix.h"
 #include "core/plan/plan.h"
+#include "core/variant/matrix.h"
 
 #define SECONDS_MAX 1.0
 #define MIB_MAX 100
@@ -83,9 +83,11 @@ int main(int argc, char **argv)
 	clock_gettime(CLOCK_MONOTONIC, &to);
 	getrusage(RUSAGE_SELF, &used);
 	double seconds = (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
-	double cpu = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+	double cpu = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+		     (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
 	double mib = (double)used.ru_maxrss / 1024;
-	printf("%zu matrices, %zu plans, %zu refusals, %.1f MB of JSON: %.3f s (%.3f s of processor time), peak %.1f MiB\n", n.matrices,
-	       n.planned, n.refused, (double)n.bytes / 1e6, seconds, cpu, mib);
+	printf("%zu matrices, %zu plans, %zu refusals, %.1f MB of JSON: %.3f s (%.3f s of processor time), peak %.1f "
+	       "MiB\n",
+	       n.matrices, n.planned, n.refused, (double)n.bytes / 1e6, seconds, cpu, mib);
 	return cpu > SECONDS_MAX || mib > MIB_MAX;
 }

@@ -1,4 +1,5 @@
-/* scan_code FILE PROFILES [THREADS]: examines the machine code of one library as verify does, against the baseline, for bench_code.py. Prints bytes, instructions and functions. */
+/* scan_code FILE PROFILES [THREADS]: examines the machine code of one library as verify does, against the baseline, for
+ * bench_code.py. Prints bytes, instructions and functions. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

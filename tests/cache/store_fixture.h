@@ -58,7 +58,8 @@ static inline const char *stage_with(struct fixture *f, struct store *s, const c
 	return stage;
 }
 
-static inline const char *publish(struct fixture *f, const char *kind, const char *key, const char *name, const char *text)
+static inline const char *publish(struct fixture *f, const char *kind, const char *key, const char *name,
+				  const char *text)
 {
 	const char *stage = stage_with(f, f->store, name, text), *path;
 	assert_ok(store_publish(f->store, kind, key, stage, &f->arena, &path, &f->err), &f->err);

@@ -95,10 +95,11 @@ static void what_cannot_be_kept_is_left_out(void **state)
 	struct fixture *f = *state;
 	char *longer = arena_alloc(&f->arena, HISTORY_MAX_PATH + 2);
 	memset(longer, 'x', HISTORY_MAX_PATH + 1);
-	const struct history_unit units[] = {{.path = "line\nbreak.o", .seconds = 1}, {.path = "", .seconds = 1},
-					     {.path = longer, .seconds = 1},          {.path = "negative.o", .seconds = -1},
-					     {.path = "nan.o", .seconds = NAN},       {.path = "kind.o", .kind = HISTORY_KINDS},
-					     {.path = "good.o", .seconds = 1}};
+	const struct history_unit units[] = {
+		{.path = "line\nbreak.o", .seconds = 1}, {.path = "", .seconds = 1},
+		{.path = longer, .seconds = 1},          {.path = "negative.o", .seconds = -1},
+		{.path = "nan.o", .seconds = NAN},       {.path = "kind.o", .kind = HISTORY_KINDS},
+		{.path = "good.o", .seconds = 1}};
 	merge(f, units, ARRAY_LEN(units));
 	const struct history *h = load(f);
 	assert_int_equal(h->count, 1);
@@ -110,7 +111,8 @@ static void peaks_by_share_of_the_measured_units(void **state)
 	struct fixture *f = *state;
 	struct history_unit units[101] = {{0}};
 	for (unsigned i = 0; i < 100; i++)
-		units[i] = (struct history_unit){.path = arena_printf(&f->arena, "%u.o", i), .peak_bytes = (i + 1) * MIB};
+		units[i] =
+			(struct history_unit){.path = arena_printf(&f->arena, "%u.o", i), .peak_bytes = (i + 1) * MIB};
 	units[100] = (struct history_unit){.path = "unmeasured.o", .seconds = 3};
 	merge(f, units, 101);
 	const struct history *h = load(f);
@@ -149,7 +151,8 @@ static void a_damaged_file_is_ignored_and_replaced(void **state)
 		struct history h;
 		char *damaged = arena_strdup(&f->arena, text);
 		damaged[i] ^= 1;
-		assert_err(history_parse(damaged, strlen(damaged), "x", &f->arena, &h, &f->err), &f->err, ERR_INTEGRITY, "x");
+		assert_err(history_parse(damaged, strlen(damaged), "x", &f->arena, &h, &f->err), &f->err, ERR_INTEGRITY,
+			   "x");
 		assert_err(history_parse(text, i, "x", &f->arena, &h, &f->err), &f->err, ERR_INTEGRITY, "x");
 	}
 	text[strlen(text) - 3] ^= 1;
@@ -224,7 +227,8 @@ static void two_builds_at_once_lose_nothing(void **state)
 		pids[i] = fork();
 		if (pids[i] == 0) {
 			for (unsigned k = 0; k < ROUNDS; k++) {
-				const struct history_unit u = {.path = arena_printf(&f->arena, "%u/%u.o", i, k), .seconds = 1};
+				const struct history_unit u = {.path = arena_printf(&f->arena, "%u/%u.o", i, k),
+							       .seconds = 1};
 				if (history_merge(f->store, "pytorch", "2.6.0-debian", &u, 1, test_run(), &f->err) != 0)
 					_exit(1);
 			}

@@ -29,9 +29,10 @@ static void add(struct fixture *f, const char *dir)
 /* Everything of a tree that a write would change. */
 static char *picture(struct fixture *f, const char *dir)
 {
-	assert_int_equal(system(arena_printf(&f->arena, "cd '%s' && find . -printf '%%p %%s %%T@ %%C@\\n' | sort > '%s'", dir,
-					     test_path("picture"))),
-			 0);
+	assert_int_equal(
+		system(arena_printf(&f->arena, "cd '%s' && find . -printf '%%p %%s %%T@ %%C@\\n' | sort > '%s'", dir,
+				    test_path("picture"))),
+		0);
 	return test_read(test_path("picture"));
 }
 

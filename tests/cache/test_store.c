@@ -39,7 +39,8 @@ static void open_refuses_an_unknown_format(void **state)
 	struct fixture *f = *state;
 	struct store *other = NULL;
 	test_write(in_store(f, "format"), "ptbuild store 2\n");
-	assert_err(store_open(f->dir, test_run(), &other, &f->err), &f->err, ERR_CONFIG, "has format 2, this program knows 1");
+	assert_err(store_open(f->dir, test_run(), &other, &f->err), &f->err, ERR_CONFIG,
+		   "has format 2, this program knows 1");
 	assert_contains(f->err.hint, "--cache");
 	assert_null(other);
 }
@@ -48,8 +49,12 @@ static void open_refuses_a_garbled_format(void **state)
 {
 	struct fixture *f = *state;
 	struct store *other = NULL;
-	static const char *const bad[] = {
-		"", "ptbuild store \n", "ptbuild store 1", "ptbuild store 1x\n", "something\n", "ptbuild store 1\nmore"};
+	static const char *const bad[] = {"",
+					  "ptbuild store \n",
+					  "ptbuild store 1",
+					  "ptbuild store 1x\n",
+					  "something\n",
+					  "ptbuild store 1\nmore"};
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		test_write(in_store(f, "format"), bad[i]);
 		assert_err(store_open(f->dir, test_run(), &other, &f->err), &f->err, ERR_CONFIG, "format line");
@@ -243,7 +248,8 @@ static void source_with_another_digest_is_refused(void **state)
 {
 	struct fixture *f = *state;
 	const char *stage = stage_with(f, f->store, "a.tar.gz", "archive"), *path = NULL;
-	assert_err(store_publish(f->store, STORE_SOURCE, KEY_A, stage, &f->arena, &path, &f->err), &f->err, ERR_INTEGRITY, KEY_A);
+	assert_err(store_publish(f->store, STORE_SOURCE, KEY_A, stage, &f->arena, &path, &f->err), &f->err,
+		   ERR_INTEGRITY, KEY_A);
 	assert_contains(f->err.msg, "a.tar.gz");
 	assert_null(path);
 	assert_ok(store_find(f->store, STORE_SOURCE, KEY_A, &f->arena, &path, &f->err), &f->err);
@@ -257,7 +263,8 @@ static void source_of_two_files_is_refused(void **state)
 	digest_data("archive", 7, key);
 	const char *stage = stage_with(f, f->store, "a", "archive"), *path;
 	test_write(arena_printf(&f->arena, "%s/b", stage), "archive");
-	assert_err(store_publish(f->store, STORE_SOURCE, key, stage, &f->arena, &path, &f->err), &f->err, ERR_INTEGRITY, "one file, not 2");
+	assert_err(store_publish(f->store, STORE_SOURCE, key, stage, &f->arena, &path, &f->err), &f->err, ERR_INTEGRITY,
+		   "one file, not 2");
 }
 
 static void empty_stage_is_refused(void **state)
@@ -275,14 +282,16 @@ static void stage_with_a_link_is_refused(void **state)
 	const char *stage = stage_with(f, f->store, "a", "1"), *path;
 	const char *link = arena_printf(&f->arena, "%s/passwd", stage);
 	assert_int_equal(symlink("/etc/passwd", link), 0);
-	assert_err(store_publish(f->store, STORE_WHEEL, KEY_A, stage, &f->arena, &path, &f->err), &f->err, ERR_CONFIG, "no regular file");
+	assert_err(store_publish(f->store, STORE_WHEEL, KEY_A, stage, &f->arena, &path, &f->err), &f->err, ERR_CONFIG,
+		   "no regular file");
 }
 
 static void stage_with_a_manifest_of_its_own_is_refused(void **state)
 {
 	struct fixture *f = *state;
 	const char *stage = stage_with(f, f->store, ".manifest.json", "{}"), *path;
-	assert_err(store_publish(f->store, STORE_WHEEL, KEY_A, stage, &f->arena, &path, &f->err), &f->err, ERR_CONFIG, "keeps for itself");
+	assert_err(store_publish(f->store, STORE_WHEEL, KEY_A, stage, &f->arena, &path, &f->err), &f->err, ERR_CONFIG,
+		   "keeps for itself");
 }
 
 static void failed_publish_may_be_tried_again(void **state)
@@ -291,7 +300,8 @@ static void failed_publish_may_be_tried_again(void **state)
 	const char *stage = stage_with(f, f->store, "a", "1"), *path;
 	const char *fifo = arena_printf(&f->arena, "%s/fifo", stage);
 	assert_int_equal(mkfifo(fifo, 0644), 0);
-	assert_err(store_publish(f->store, STORE_WHEEL, KEY_A, stage, &f->arena, &path, &f->err), &f->err, ERR_CONFIG, "fifo");
+	assert_err(store_publish(f->store, STORE_WHEEL, KEY_A, stage, &f->arena, &path, &f->err), &f->err, ERR_CONFIG,
+		   "fifo");
 	assert_int_equal(unlink(fifo), 0);
 	assert_ok(store_publish(f->store, STORE_WHEEL, KEY_A, stage, &f->arena, &path, &f->err), &f->err);
 }
@@ -309,17 +319,22 @@ static void bad_keys_and_kinds_are_refused(void **state)
 	const char *path, *stage = stage_with(f, f->store, "a", "1");
 	struct lock lock = LOCK_NONE;
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-		assert_err(store_find(f->store, STORE_WHEEL, keys[i], &f->arena, &path, &f->err), &f->err, ERR_CONFIG, "no key");
-		assert_err(store_publish(f->store, STORE_WHEEL, keys[i], stage, &f->arena, &path, &f->err), &f->err, ERR_CONFIG, "no key");
-		assert_err(store_lock(f->store, STORE_WHEEL, keys[i], test_run(), &lock, &f->err), &f->err, ERR_CONFIG, "no key");
-		assert_err(store_build_dir(f->store, keys[i], &f->arena, &path, &f->err), &f->err, ERR_CONFIG, "no key");
+		assert_err(store_find(f->store, STORE_WHEEL, keys[i], &f->arena, &path, &f->err), &f->err, ERR_CONFIG,
+			   "no key");
+		assert_err(store_publish(f->store, STORE_WHEEL, keys[i], stage, &f->arena, &path, &f->err), &f->err,
+			   ERR_CONFIG, "no key");
+		assert_err(store_lock(f->store, STORE_WHEEL, keys[i], test_run(), &lock, &f->err), &f->err, ERR_CONFIG,
+			   "no key");
+		assert_err(store_build_dir(f->store, keys[i], &f->arena, &path, &f->err), &f->err, ERR_CONFIG,
+			   "no key");
 		struct store_object o = {.kind = STORE_WHEEL, .key = keys[i], .path = f->dir};
 		assert_err(store_remove(f->store, &o, &f->err), &f->err, ERR_CONFIG, "no key");
 		assert_err(store_quarantine(f->store, &o, &f->err), &f->err, ERR_CONFIG, "no key");
 		assert_err(store_verify(f->store, &o, test_run(), &f->err), &f->err, ERR_CONFIG, "no key");
 	}
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-		assert_err(store_find(f->store, kinds[i], KEY_A, &f->arena, &path, &f->err), &f->err, ERR_CONFIG, "no kind");
+		assert_err(store_find(f->store, kinds[i], KEY_A, &f->arena, &path, &f->err), &f->err, ERR_CONFIG,
+			   "no kind");
 	assert_true(fs_is_dir(f->dir));
 }
 
@@ -376,7 +391,8 @@ static void stage_of_a_living_process_stays_until_it_dies(void **state)
 		struct arena a = {0};
 		struct err e = {0};
 		const char *stage;
-		char ok = store_open(f->dir, test_run(), &s, &e) == 0 && store_stage(s, &a, &stage, &e) == 0 ? 'y' : 'n';
+		char ok =
+			store_open(f->dir, test_run(), &s, &e) == 0 && store_stage(s, &a, &stage, &e) == 0 ? 'y' : 'n';
 		if (write(ready[1], &ok, 1) != 1)
 			_exit(1);
 		for (;;)

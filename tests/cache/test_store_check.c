@@ -66,7 +66,8 @@ static void verify_finds_an_extra_file(void **state)
 static void verify_finds_a_file_that_became_a_link(void **state)
 {
 	struct fixture *f = *state;
-	const char *path = publish(f, STORE_WHEEL, KEY_A, "w.whl", "x"), *file = arena_printf(&f->arena, "%s/w.whl", path);
+	const char *path = publish(f, STORE_WHEEL, KEY_A, "w.whl", "x"),
+		   *file = arena_printf(&f->arena, "%s/w.whl", path);
 	test_write(test_path("outside"), "x");
 	assert_int_equal(unlink(file), 0);
 	assert_int_equal(symlink(test_path("outside"), file), 0);

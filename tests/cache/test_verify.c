@@ -20,7 +20,8 @@ static void damage_some(struct fixture *f)
 	for (unsigned i = 0; i < 20; i++)
 		publish(f, STORE_WHEEL, key_of(f, i), "w.whl", arena_printf(&f->arena, "wheel %u", i));
 	test_write(in_store(f, arena_printf(&f->arena, "objects/wheel/%s/w.whl", key_of(f, 3))), "wheeL 3");
-	assert_int_equal(unlink(in_store(f, arena_printf(&f->arena, "objects/wheel/%s/.manifest.json", key_of(f, 7)))), 0);
+	assert_int_equal(unlink(in_store(f, arena_printf(&f->arena, "objects/wheel/%s/.manifest.json", key_of(f, 7)))),
+			 0);
 	test_write(in_store(f, arena_printf(&f->arena, "objects/wheel/%s/more", key_of(f, 19))), "x");
 }
 
@@ -84,7 +85,11 @@ static void what_somebody_uses_stays(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(all_good), T(an_empty_store), T(what_is_wrong_is_named_and_moved), T(looking_moves_nothing), T(what_somebody_uses_stays),
+		T(all_good),
+		T(an_empty_store),
+		T(what_is_wrong_is_named_and_moved),
+		T(looking_moves_nothing),
+		T(what_somebody_uses_stays),
 	};
 	return cmocka_run_group_tests_name("verify", tests, NULL, NULL);
 }

@@ -10,7 +10,8 @@
 
 #define CAPTURE_WORDS 24
 
-/* capture_run: "ptbuild WORDS" split at blanks, with the tables of the source tree. Gives cmd_main's result; *ret_out is malloc'd, "" when nothing was printed. */
+/* capture_run: "ptbuild WORDS" split at blanks, with the tables of the source tree. Gives cmd_main's result; *ret_out
+ * is malloc'd, "" when nothing was printed. */
 static inline int capture_run(const char *words, char **ret_out, struct err *e)
 {
 	char line[1024];

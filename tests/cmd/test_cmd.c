@@ -98,7 +98,8 @@ static void only_list_hides_a_global_option(void **state)
 	for (size_t i = 0; cmd_table[i]; i++)
 		for (size_t j = 0; cmd_table[i]->tables && cmd_table[i]->tables[j]; j++)
 			for (const struct arg_def *d = cmd_table[i]->tables[j]; d->name; d++) {
-				bool listed = strcmp(cmd_table[i]->name, "list") == 0 && strcmp(d->name, "profiles") == 0;
+				bool listed =
+					strcmp(cmd_table[i]->name, "list") == 0 && strcmp(d->name, "profiles") == 0;
 				assert_int_equal(is_global(d->name), listed);
 				for (const struct arg_def *g = cmd_global_options; g->name; g++)
 					assert_true(!d->short_name || d->short_name != g->short_name);
@@ -155,7 +156,8 @@ static void completions_name_everything(void **state)
 			assert_contains(buf_cstr(&text), cmd_table[i]->name);
 			for (size_t j = 0; cmd_table[i]->tables && cmd_table[i]->tables[j]; j++)
 				for (const struct arg_def *d = cmd_table[i]->tables[j]; d->name; d++)
-					assert_contains(buf_cstr(&text), arena_printf(&ran.arena, "%s%s", dashes, d->name));
+					assert_contains(buf_cstr(&text),
+							arena_printf(&ran.arena, "%s%s", dashes, d->name));
 		}
 		for (const struct arg_def *d = cmd_global_options; d->name; d++)
 			assert_contains(buf_cstr(&text), arena_printf(&ran.arena, "%s%s", dashes, d->name));
@@ -177,10 +179,12 @@ static void completion_scripts_are_valid(void **state)
 static const char *bash_offers(const char *words)
 {
 	assert_int_equal(
-		shell(arena_printf(&ran.arena,
-				   "bash -c 'ptbuild() { \"$PTBUILD\" \"$@\"; }; source <(ptbuild completion bash); COMP_WORDS=(%s); "
-				   "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _ptbuild; printf \"%%s\\n\" \"${COMPREPLY[@]}\"'",
-				   words)),
+		shell(arena_printf(
+			&ran.arena,
+			"bash -c 'ptbuild() { \"$PTBUILD\" \"$@\"; }; source <(ptbuild completion bash); "
+			"COMP_WORDS=(%s); "
+			"COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _ptbuild; printf \"%%s\\n\" \"${COMPREPLY[@]}\"'",
+			words)),
 		0);
 	assert_string_equal(err_text(), "");
 	return out();

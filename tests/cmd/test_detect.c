@@ -3,32 +3,33 @@
 #include "base/version.h"
 
 /* A libcuda with as many GPUs as its name says; its functions are those of the real one that are asked. */
-#define FAKE_CUDA                                                                                                                          \
-	"int cuInit(unsigned f) { (void)f; return INIT; }\n"                                                                               \
-	"int cuDriverGetVersion(int *v) { *v = 12090; return 0; }\n"                                                                       \
-	"int cuDeviceGetCount(int *n) { *n = COUNT; return 0; }\n"                                                                         \
-	"int cuDeviceGet(int *d, int i) { *d = i; return 0; }\n"                                                                           \
-	"int cuDeviceGetName(char *s, int n, int d) { const char *t = d ? \"NVIDIA H100\" : \"NVIDIA A100\"; while (n-- > 1 && (*s = "     \
-	"*t)) s++, t++; return 0; }\n"                                                                                                     \
-	"int cuDeviceGetAttribute(int *v, int a, int d) { *v = a == 75 ? 8 + d : 0; return 0; }\n"                                         \
-	"int cuDeviceTotalMem_v2(unsigned long *b, int d) { *b = 80ul << 30; return d > 1; }\n"                                            \
+#define FAKE_CUDA                                                                                                      \
+	"int cuInit(unsigned f) { (void)f; return INIT; }\n"                                                           \
+	"int cuDriverGetVersion(int *v) { *v = 12090; return 0; }\n"                                                   \
+	"int cuDeviceGetCount(int *n) { *n = COUNT; return 0; }\n"                                                     \
+	"int cuDeviceGet(int *d, int i) { *d = i; return 0; }\n"                                                       \
+	"int cuDeviceGetName(char *s, int n, int d) { const char *t = d ? \"NVIDIA H100\" : \"NVIDIA A100\"; while "   \
+	"(n-- > 1 && (*s = "                                                                                           \
+	"*t)) s++, t++; return 0; }\n"                                                                                 \
+	"int cuDeviceGetAttribute(int *v, int a, int d) { *v = a == 75 ? 8 + d : 0; return 0; }\n"                     \
+	"int cuDeviceTotalMem_v2(unsigned long *b, int d) { *b = 80ul << 30; return d > 1; }\n"                        \
 	"int cuGetErrorName(int e, const char **s) { *s = \"CUDA_ERROR_MADE_UP\"; return e != 803; }\n"
 
-#define FAKE_NVML                                                                                                                          \
-	"static void put(char *s, unsigned n, const char *t) { while (n-- > 1 && (*s = *t)) s++, t++; }\n"                                 \
-	"int nvmlInit_v2(void) { return 0; }\n"                                                                                            \
-	"int nvmlSystemGetDriverVersion(char *s, unsigned n) { put(s, n, \"575.57.08\"); return 0; }\n"                                    \
-	"int nvmlDeviceGetCount_v2(unsigned *n) { *n = 1; return 0; }\n"                                                                   \
-	"int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **d) { *d = 0; return i != 0; }\n"                                             \
-	"int nvmlDeviceGetName(void *d, char *s, unsigned n) { (void)d; put(s, n, \"NVIDIA L4\"); return 0; }\n"                           \
-	"int nvmlDeviceGetCudaComputeCapability(void *d, int *a, int *b) { (void)d; *a = 8; *b = 9; return 0; }\n"                         \
+#define FAKE_NVML                                                                                                      \
+	"static void put(char *s, unsigned n, const char *t) { while (n-- > 1 && (*s = *t)) s++, t++; }\n"             \
+	"int nvmlInit_v2(void) { return 0; }\n"                                                                        \
+	"int nvmlSystemGetDriverVersion(char *s, unsigned n) { put(s, n, \"575.57.08\"); return 0; }\n"                \
+	"int nvmlDeviceGetCount_v2(unsigned *n) { *n = 1; return 0; }\n"                                               \
+	"int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **d) { *d = 0; return i != 0; }\n"                         \
+	"int nvmlDeviceGetName(void *d, char *s, unsigned n) { (void)d; put(s, n, \"NVIDIA L4\"); return 0; }\n"       \
+	"int nvmlDeviceGetCudaComputeCapability(void *d, int *a, int *b) { (void)d; *a = 8; *b = 9; return 0; }\n"     \
 	"int nvmlDeviceGetMemoryInfo(void *d, unsigned long long *m) { (void)d; m[0] = 24ull << 30; return 0; }\n"
 
 static void make_library(const char *name, const char *source, const char *defines)
 {
 	test_write(test_path("lib/%s.c", name), source);
-	assert_int_equal(shell(arena_printf(&ran.arena, "cc -shared -fPIC %s -o '%s' '%s'", defines, test_path("lib/%s.so.1", name),
-					    test_path("lib/%s.c", name))),
+	assert_int_equal(shell(arena_printf(&ran.arena, "cc -shared -fPIC %s -o '%s' '%s'", defines,
+					    test_path("lib/%s.so.1", name), test_path("lib/%s.c", name))),
 			 0);
 }
 
@@ -41,9 +42,10 @@ static void make_smi(const char *line)
 /* `ptbuild detect` on this machine with the made-up driver. */
 static json_t *detect(const char *options)
 {
-	const char *line = arena_printf(&ran.arena,
-					"LD_LIBRARY_PATH='%s' PATH='%s':\"$PATH\" CUDA_VISIBLE_DEVICES= exec \"$PTBUILD\" detect --json %s",
-					test_path("lib"), test_path("bin"), options);
+	const char *line = arena_printf(
+		&ran.arena,
+		"LD_LIBRARY_PATH='%s' PATH='%s':\"$PATH\" CUDA_VISIBLE_DEVICES= exec \"$PTBUILD\" detect --json %s",
+		test_path("lib"), test_path("bin"), options);
 	if (shell(line) != 0)
 		fail_msg("%s", err_text());
 	return json_out();
@@ -104,7 +106,8 @@ static void a_failing_libcuda_is_a_warning(void **state)
 	make_smi("NVIDIA H100, 9.0, 81559, 550.54.15");
 	AUTO_JSON json_t *doc = detect("");
 	assert_true(starts(text(doc, "profile"), "sm90-"));
-	assert_contains(json_string_value(json_array_get(json_object_get(doc, "warnings"), 0)), "error 803, CUDA_ERROR_MADE_UP");
+	assert_contains(json_string_value(json_array_get(json_object_get(doc, "warnings"), 0)),
+			"error 803, CUDA_ERROR_MADE_UP");
 }
 
 static void no_gpu_is_no_trouble(void **state)
@@ -135,7 +138,8 @@ static void this_machine_gets_a_profile_that_runs(void **state)
 static void a_machine_from_a_file(void **state)
 {
 	(void)state;
-	assert_int_equal(ptbuild("detect --workload int8 --machine " TEST_DATA_DIR "/machines/cascade-lake-t4.yaml"), 0);
+	assert_int_equal(ptbuild("detect --workload int8 --machine " TEST_DATA_DIR "/machines/cascade-lake-t4.yaml"),
+			 0);
 	assert_contains(out(), "profile   sm75-avx512vnni\n");
 	expect("detect --machine " TEST_DATA_DIR "/machines/nehalem-x5570.yaml", 7, "no profile fits this machine");
 	assert_contains(out(), "profile   none\n");
@@ -164,24 +168,29 @@ static void native_is_made_exact_in_the_plan(void **state)
 	make_library("libcuda", FAKE_CUDA, "-DINIT=0 -DCOUNT=1");
 	make_library("libnvidia-ml", FAKE_NVML, "");
 	const char *with = arena_printf(&ran.arena, "LD_LIBRARY_PATH='%s'", test_path("lib"));
-	assert_int_equal(shell(arena_printf(&ran.arena, "%s \"$PTBUILD\" plan --profile native --python 3.13 --json", with)), 0);
+	assert_int_equal(
+		shell(arena_printf(&ran.arena, "%s \"$PTBUILD\" plan --profile native --python 3.13 --json", with)), 0);
 	AUTO_JSON json_t *plan = json_out();
 	assert_true(starts(text(plan, "variant"), "pytorch-python313-cuda12_"));
 	assert_string_equal(json_string_value(json_array_get(json_object_get(plan, "gpu"), 0)), "8.0");
 	assert_not_contains(out(), "march=native");
 	assert_contains(json_string_value(json_array_get(json_object_get(plan, "notes"), 0)), "native is sm80-");
 	const char *key = arena_strdup(&ran.arena, text(plan, "compile_key"));
-	assert_int_equal(
-		shell(arena_printf(&ran.arena, "\"$PTBUILD\" plan '%s' --release %s --json", text(plan, "variant"), text(plan, "release"))),
-		0);
+	assert_int_equal(shell(arena_printf(&ran.arena, "\"$PTBUILD\" plan '%s' --release %s --json",
+					    text(plan, "variant"), text(plan, "release"))),
+			 0);
 	AUTO_JSON json_t *exact = json_out();
 	assert_string_equal(text(exact, "compile_key"), key);
-	assert_int_equal(shell(arena_printf(&ran.arena, "%s \"$PTBUILD\" plan --profile cpu-native --python 3.13 --json", with)), 0);
+	assert_int_equal(
+		shell(arena_printf(&ran.arena, "%s \"$PTBUILD\" plan --profile cpu-native --python 3.13 --json", with)),
+		0);
 	AUTO_JSON json_t *cpu = json_out();
 	assert_true(json_is_null(json_object_get(cpu, "cuda")));
 	assert_int_equal(
-		shell(arena_printf(&ran.arena,
-				   "%s \"$PTBUILD\" plan --profile native-avx2 --release 2.9.1 --cuda 12.9 --python 3.13 --json", with)),
+		shell(arena_printf(
+			&ran.arena,
+			"%s \"$PTBUILD\" plan --profile native-avx2 --release 2.9.1 --cuda 12.9 --python 3.13 --json",
+			with)),
 		0);
 	AUTO_JSON json_t *half = json_out();
 	assert_string_equal(text(half, "variant"), "pytorch-python313-cuda12_9-sm80-avx2");

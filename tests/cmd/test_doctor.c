@@ -3,8 +3,9 @@
 
 #include <sys/stat.h>
 
-#define VERSION                                                                                                                            \
-	"nvcc: NVIDIA (R) Cuda compiler driver\\nCuda compilation tools, release 12.8, V12.8.93\\nBuild cuda_12.8.r12.8/compiler.1_0\\n"
+#define VERSION                                                                                                        \
+	"nvcc: NVIDIA (R) Cuda compiler driver\\nCuda compilation tools, release 12.8, V12.8.93\\nBuild "              \
+	"cuda_12.8.r12.8/compiler.1_0\\n"
 
 static void program(const char *path, const char *text)
 {
@@ -20,7 +21,8 @@ static void make_toolkit(const char *targets, unsigned gcc_max, int status)
 			     "#!/bin/sh\ncase $1 in --version) printf '" VERSION "';; --help|--list*) echo \"%s\";;\n"
 			     "*) echo \"$@\" >&2; echo made-up trouble >&2; exit %d;; esac\n",
 			     targets, status));
-	test_write(test_path("cuda/include/crt/host_config.h"), arena_printf(&ran.arena, "#if __GNUC__ > %u\n#error\n#endif\n", gcc_max));
+	test_write(test_path("cuda/include/crt/host_config.h"),
+		   arena_printf(&ran.arena, "#if __GNUC__ > %u\n#error\n#endif\n", gcc_max));
 	test_write(test_path("cuda/include/cuda_runtime_api.h"), "#define CUDART_VERSION 12080\n");
 	test_write(test_path("cuda/include/cudnn_version.h"),
 		   "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 13\n#define CUDNN_PATCHLEVEL 0\n");
@@ -28,7 +30,8 @@ static void make_toolkit(const char *targets, unsigned gcc_max, int status)
 
 static json_t *doctor(const char *options)
 {
-	ptbuild(arena_printf(&ran.arena, "doctor --json --sandbox none --python 3.13 --cuda-home '%s' %s", test_path("cuda"), options));
+	ptbuild(arena_printf(&ran.arena, "doctor --json --sandbox none --python 3.13 --cuda-home '%s' %s",
+			     test_path("cuda"), options));
 	return json_out();
 }
 
@@ -96,14 +99,14 @@ static void missing_libraries_are_named_with_the_way_out(void **state)
 	(void)state;
 	make_toolkit("'sm_90'", 99, 0);
 	/* A part that no machine has. */
-	assert_int_equal(
-		shell(arena_printf(&ran.arena,
-				   "cp -r '" PROFILES_DIR "' '" PATCHES_DIR "' '%s' && sed -i "
-				   "'s/^parts:/&\\n  - {name: made_up, header: made-up.h, toggle: USE_CUDA, debian: libmade-up-dev}/' '%s'",
-				   test_path("."), test_path("profiles/cuda.yaml"))),
-		0);
-	AUTO_JSON json_t *doc =
-		doctor(arena_printf(&ran.arena, "--profile sm90-avx2 --release 2.8.0 --cuda 12.8 --profiles '%s'", test_path("profiles")));
+	assert_int_equal(shell(arena_printf(&ran.arena,
+					    "cp -r '" PROFILES_DIR "' '" PATCHES_DIR "' '%s' && sed -i "
+					    "'s/^parts:/&\\n  - {name: made_up, header: made-up.h, toggle: USE_CUDA, "
+					    "debian: libmade-up-dev}/' '%s'",
+					    test_path("."), test_path("profiles/cuda.yaml"))),
+			 0);
+	AUTO_JSON json_t *doc = doctor(arena_printf(
+		&ran.arena, "--profile sm90-avx2 --release 2.8.0 --cuda 12.8 --profiles '%s'", test_path("profiles")));
 	expect_line(doc, "made_up", "failure", "USE_CUDA=ON, and no made-up.h", "Debian: libmade-up-dev");
 	AUTO_JSON json_t *without = doctor("--profile sm90-avx2 --release 2.8.0 --cuda 12.8 --set USE_CUDNN=OFF");
 	assert_null(line(without, "cudnn"));
@@ -161,7 +164,8 @@ static void pythons_that_the_release_lacks(void **state)
 static void more_than_one_build_is_refused(void **state)
 {
 	(void)state;
-	expect("doctor --profile cpu-avx2 --package all --release 2.6.0-debian --python 3.13", 2, "doctor looks at one build, not 3");
+	expect("doctor --profile cpu-avx2 --package all --release 2.6.0-debian --python 3.13", 2,
+	       "doctor looks at one build, not 3");
 	expect("doctor --profile cpu-avx3", 3, "avx3");
 }
 

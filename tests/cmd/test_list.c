@@ -51,8 +51,10 @@ static void without_an_option_releases_are_listed(void **state)
 static void every_section_has_rows(void **state)
 {
 	(void)state;
-	static const char *const sections[] = {"releases", "matrices", "profiles", "isas", "gpus", "toolkits", "blas", "toggles"};
-	AUTO_JSON json_t *j = json_of("list --releases --matrices --profiles --isas --gpus --toolkits --blas --toggles --json");
+	static const char *const sections[] = {"releases", "matrices", "profiles", "isas",
+					       "gpus",     "toolkits", "blas",     "toggles"};
+	AUTO_JSON json_t *j =
+		json_of("list --releases --matrices --profiles --isas --gpus --toolkits --blas --toggles --json");
 	assert_int_equal(json_object_size(j), ARRAY_LEN(sections) + 1);
 	for (size_t i = 0; i < ARRAY_LEN(sections); i++)
 		assert_true(json_array_size(json_object_get(j, sections[i])) > 0);

@@ -50,13 +50,15 @@ static void one_plan_is_an_object(void **state)
 	assert_string_equal(string_of(j, "local_label"), "cu128.sm90.avx512");
 	assert_string_equal(string_of(json_object_get(j, "env"), "TORCH_CUDA_ARCH_LIST"), "9.0");
 	json_t *source = json_array_get(json_object_get(j, "sources"), 0);
-	assert_string_equal(string_of(source, "sha256"), "c70a2c9488f6f6e8af5982a10d1cc2c37b7df5e6506d839daa5d5e250953d7b5");
+	assert_string_equal(string_of(source, "sha256"),
+			    "c70a2c9488f6f6e8af5982a10d1cc2c37b7df5e6506d839daa5d5e250953d7b5");
 }
 
 static void several_plans_are_an_array_with_torch_first(void **state)
 {
 	(void)state;
-	AUTO_JSON json_t *j = json_of("plan --profile cpu-avx2 --package torchaudio,all --python 3.13 --release 2.8.0 --json");
+	AUTO_JSON json_t *j =
+		json_of("plan --profile cpu-avx2 --package torchaudio,all --python 3.13 --release 2.8.0 --json");
 	assert_int_equal(json_array_size(j), 3);
 	assert_string_equal(string_of(json_array_get(j, 0), "package"), "pytorch");
 	assert_string_equal(string_of(json_array_get(j, 1), "package"), "torchvision");
@@ -95,8 +97,8 @@ static void explain_shows_the_line_of_each_value(void **state)
 static void settings_reach_the_plan(void **state)
 {
 	(void)state;
-	AUTO_JSON json_t *j =
-		json_of("plan pytorch-python313-cpu-avx2 --release 2.8.0 --set USE_KINETO=0 --without fbgemm --blas mkl --json");
+	AUTO_JSON json_t *j = json_of("plan pytorch-python313-cpu-avx2 --release 2.8.0 --set USE_KINETO=0 --without "
+				      "fbgemm --blas mkl --json");
 	assert_string_equal(string_of(json_object_get(j, "cmake"), "USE_KINETO"), "OFF");
 	assert_string_equal(string_of(json_object_get(j, "cmake"), "USE_FBGEMM"), "OFF");
 	assert_string_equal(string_of(json_object_get(j, "cmake"), "BLAS"), "MKL");
@@ -123,7 +125,8 @@ static void the_torch_of_the_root_needs_no_root_to_plan(void **state)
 static void a_torch_wheel_that_is_not_there_is_refused(void **state)
 {
 	(void)state;
-	refuse("plan torchvision-python313-cpu-avx2 --release 2.8.0 --torch /nowhere/torch.whl", ERR_USAGE, "no torch wheel");
+	refuse("plan torchvision-python313-cpu-avx2 --release 2.8.0 --torch /nowhere/torch.whl", ERR_USAGE,
+	       "no torch wheel");
 }
 
 static void what_cannot_be_has_the_exit_code_of_its_kind(void **state)
@@ -161,7 +164,8 @@ static void only_chooses_from_a_matrix(void **state)
 static void a_matrix_may_be_planned_for_another_release(void **state)
 {
 	(void)state;
-	AUTO_JSON json_t *j = json_of("plan --matrix build-pytorch/main --only *-cpu-avx2 --release 2.6.0-debian --json");
+	AUTO_JSON json_t *j =
+		json_of("plan --matrix build-pytorch/main --only *-cpu-avx2 --release 2.6.0-debian --json");
 	assert_string_equal(string_of(json_array_get(j, 0), "release"), "2.6.0-debian");
 }
 
@@ -196,7 +200,8 @@ static void wrong_words_about_matrices(void **state)
 	       "no variant of matrix 'build-pytorch/main' matches --only nothing");
 	refuse("plan --matrix build-pytorch/main --profile cpu-avx2", ERR_USAGE, "exclude each other");
 	refuse("plan --matrix build-pytorch/main pytorch-python313-cpu-avx2", ERR_USAGE, "exclude each other");
-	refuse("plan --matrix build-pytorch/main --cuda 12.8", ERR_USAGE, "a matrix says packages, Pythons and toolkits already");
+	refuse("plan --matrix build-pytorch/main --cuda 12.8", ERR_USAGE,
+	       "a matrix says packages, Pythons and toolkits already");
 	refuse("plan --profile cpu-avx2 --only x", ERR_USAGE, "--only without --matrix");
 }
 
@@ -206,8 +211,8 @@ static void two_variants_are_compared(void **state)
 	AUTO_FREE char *text = text_of("diff pytorch-python313-cpu-avx pytorch-python313-cpu-avx2 --release 2.8.0");
 	assert_contains(text, "- pytorch-python313-cpu-avx (2.8.0)\n+ pytorch-python313-cpu-avx2 (2.8.0)\n");
 	assert_contains(text, "    - OFF  [isa.yaml:");
-	AUTO_JSON json_t *j =
-		json_of("diff pytorch-python313-cpu-avx2 pytorch-python313-cpu-avx2 --release 2.8.0 --right-release 2.9.1 --json");
+	AUTO_JSON json_t *j = json_of("diff pytorch-python313-cpu-avx2 pytorch-python313-cpu-avx2 --release 2.8.0 "
+				      "--right-release 2.9.1 --json");
 	assert_string_equal(string_of(j, "left"), "pytorch-python313-cpu-avx2");
 	assert_true(json_array_size(json_object_get(j, "differences")) > 5);
 }
@@ -217,7 +222,8 @@ static void wrong_words_about_differences(void **state)
 	(void)state;
 	refuse("diff pytorch-python313-cpu-avx", ERR_USAGE, "diff takes two variants");
 	refuse("diff", ERR_USAGE, "diff takes two variants");
-	refuse("diff pytorch-python313-cpu-avx pytorch-python313-cpu-avx3", ERR_CONFIG, "unknown instruction set 'avx3'");
+	refuse("diff pytorch-python313-cpu-avx pytorch-python313-cpu-avx3", ERR_CONFIG,
+	       "unknown instruction set 'avx3'");
 	refuse("diff pytorch-python313-cpu-avx torchaudio-python313-cuda12_8-sm103-avx2 --release 2.8.0", ERR_POLICY,
 	       "cuda12_8 has no sm103");
 }

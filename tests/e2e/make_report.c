@@ -1,4 +1,5 @@
-/* build.html of a kept build tree: make_report BUILD.json BUILD_DIR WHEEL OUT.html [SAMPLES]. For tests of the page, and to look at a build that was made before. With SAMPLES the memory curve is made up: so many points, a saw. */
+/* build.html of a kept build tree: make_report BUILD.json BUILD_DIR WHEEL OUT.html [SAMPLES]. For tests of the page,
+ * and to look at a build that was made before. With SAMPLES the memory curve is made up: so many points, a saw. */
 #include <stdio.h>
 
 #include "base/sys/json.h"

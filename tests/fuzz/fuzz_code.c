@@ -1,9 +1,10 @@
-/* Any bytes as a library whose machine code is examined: symbols, frame descriptions, initialisers, instructions; and its names for people. */
+/* Any bytes as a library whose machine code is examined: symbols, frame descriptions, initialisers, instructions; and
+ * its names for people. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/elf/demangle.h"
 #include "core/code/isa_scan.h"
+#include "core/elf/demangle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -30,7 +31,8 @@ static void check_map(const struct elf_map *m, const struct code_map *map)
 		uint64_t offset, room;
 		if (r->start >= r->end || (i && map->ranges[i - 1].end > r->start))
 			abort();
-		if (!elf_map_find(m, r->start, &offset, &room) || code_map_at(map, r->start) != r || code_map_at(map, r->end - 1) != r)
+		if (!elf_map_find(m, r->start, &offset, &room) || code_map_at(map, r->start) != r ||
+		    code_map_at(map, r->end - 1) != r)
 			abort();
 	}
 }
@@ -62,7 +64,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		decoders[i] = decoder_new(&x, (enum extension_machine)i, &a);
 	if (size > 2 && memchr(data, '\0', size))
 		(void)*demangle((const char *)data, &a);
-	if (elf_map_memory(data, size, "input", &m, &e) != 0 || isa_scan_file(&m, decoders, allowed, &spare, &run, &a, &s, &e) != 0)
+	if (elf_map_memory(data, size, "input", &m, &e) != 0 ||
+	    isa_scan_file(&m, decoders, allowed, &spare, &run, &a, &s, &e) != 0)
 		return 0;
 	check_map(&m, &s.map);
 	check_found(&s);

@@ -1,4 +1,5 @@
-/* Any bytes as what a machine says of itself; the first says which text it is. Whatever comes of it, a decision is made that holds. */
+/* Any bytes as what a machine says of itself; the first says which text it is. Whatever comes of it, a decision is made
+ * that holds. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +39,8 @@ static void decide(const struct hardware *h, struct arena *a)
 	struct err e = {0};
 	const char *filled;
 	fail_unless(detect_choose(shipped.t, shipped.f, h, "int8", NULL, a, &d, &e) == 0);
-	fail_unless(d.profile ? d.command != NULL && detect_fill_native(&d, "native", a, &filled, &e) == 0 && strcmp(filled, d.profile) == 0
+	fail_unless(d.profile ? d.command != NULL && detect_fill_native(&d, "native", a, &filled, &e) == 0 &&
+					strcmp(filled, d.profile) == 0
 			      : d.reasons.count > 0);
 	for (size_t i = 0; i < d.isa_count; i++)
 		for (unsigned k = 0; !d.isas[i].missing && k < d.isas[i].row->cpuinfo_count; k++)
@@ -70,7 +72,8 @@ static void description(const char *text, struct arena *a)
 		fail_unless(json_equal(j, k));
 		decide(&h, a);
 	} else {
-		fail_unless((e.kind == ERR_CONFIG && strncmp(e.msg, path, strlen(path)) == 0) || e.kind == ERR_INTEGRITY);
+		fail_unless((e.kind == ERR_CONFIG && strncmp(e.msg, path, strlen(path)) == 0) ||
+			    e.kind == ERR_INTEGRITY);
 	}
 	fail_unless(unlink(path) == 0);
 }

@@ -25,7 +25,8 @@ static void change(struct wheel_headers *h, struct arena *a)
 	fail_unless(again.count == h->count && strcmp(again.body, h->body) == 0);
 	fail_unless(strcmp(wheel_headers_get(&again, "version"), "1.0+new") == 0);
 	for (size_t i = 0; i < again.count; i++)
-		fail_unless(strcmp(again.items[i].key, h->items[i].key) == 0 && strcmp(again.items[i].value, h->items[i].value) == 0);
+		fail_unless(strcmp(again.items[i].key, h->items[i].key) == 0 &&
+			    strcmp(again.items[i].value, h->items[i].value) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,4 +1,5 @@
-/* Any bytes as the name of a variant and of a profile: what is understood has one spelling, and that spelling means the same. */
+/* Any bytes as the name of a variant and of a profile: what is understood has one spelling, and that spelling means the
+ * same. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,8 @@ static const struct tables *shipped(void)
 
 static bool same_profile(const struct profile *x, const struct profile *y)
 {
-	if (x->gpu != y->gpu || x->isa != y->isa || x->targets_count != y->targets_count || strcmp(x->platform, y->platform) != 0)
+	if (x->gpu != y->gpu || x->isa != y->isa || x->targets_count != y->targets_count ||
+	    strcmp(x->platform, y->platform) != 0)
 		return false;
 	for (unsigned i = 0; i < x->targets_count; i++)
 		if (x->targets[i].row != y->targets[i].row || strcmp(x->targets[i].suffix, y->targets[i].suffix) != 0 ||
@@ -52,7 +54,8 @@ static void try_variant(const struct tables *t, const char *name, struct arena *
 	const char *canonical = variant_name(&v, a);
 	fail_unless(variant_parse(t, canonical, a, &again, &e) == 0);
 	fail_unless(strcmp(variant_name(&again, a), canonical) == 0);
-	fail_unless(strcmp(v.package, again.package) == 0 && strcmp(v.python, again.python) == 0 && same_text(v.cuda, again.cuda));
+	fail_unless(strcmp(v.package, again.package) == 0 && strcmp(v.python, again.python) == 0 &&
+		    same_text(v.cuda, again.cuda));
 	fail_unless(same_profile(&v.profile, &again.profile));
 }
 
@@ -64,7 +67,8 @@ static void try_profile(const struct tables *t, const char *name, struct arena *
 		fail_unless(e.kind == ERR_CONFIG && e.msg[0] && e.hint[0] && !p.name);
 		return;
 	}
-	fail_unless(profile_parse(t, p.name, a, &again, &e) == 0 && strcmp(p.name, again.name) == 0 && same_profile(&p, &again));
+	fail_unless(profile_parse(t, p.name, a, &again, &e) == 0 && strcmp(p.name, again.name) == 0 &&
+		    same_profile(&p, &again));
 	fail_unless(strcmp(profile_composed_name(&p, a), p.name) == 0);
 	for (const char *c = profile_label(&p, NULL, a); *c; c++)
 		fail_unless((*c >= 'a' && *c <= 'z') || (*c >= '0' && *c <= '9') || *c == '.');

@@ -20,7 +20,8 @@ static void check_log(const struct ninja_log *log, struct arena *a)
 	unsigned used = ninja_slots(units, count, slots);
 	fail_unless(count <= log->count && used <= count);
 	for (size_t i = 0; i < count; i++) {
-		fail_unless(units[i].path[0] && units[i].end >= units[i].start && units[i].outputs > 0 && slots[i] < used);
+		fail_unless(units[i].path[0] && units[i].end >= units[i].start && units[i].outputs > 0 &&
+			    slots[i] < used);
 		fail_unless(i == 0 || units[i].start >= units[i - 1].start);
 		outputs += units[i].outputs;
 	}

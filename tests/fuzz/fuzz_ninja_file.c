@@ -1,11 +1,12 @@
-/* Any bytes as a build.ninja: what comes out is stable, and has the statements that were there; and as a build's log. */
+/* Any bytes as a build.ninja: what comes out is stable, and has the statements that were there; and as a build's
+ * log. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/ninja/ninja_file.h"
 #include "core/ninja/ninja_log.h"
 #include "core/ninja/ninja_mend.h"
 #include "step/build/build_log.h"
-#include "core/ninja/ninja_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -34,7 +35,8 @@ static void try_log(const char *text, size_t len, struct arena *a)
 	struct build_log l;
 	char *copy = arena_strndup(a, text, len);
 	build_log_read(copy, strlen(copy), a, &l);
-	fail_unless(l.error && strlen(l.error) <= 1100 && (!l.unit || *l.unit) && !(l.killed && strchr(l.killed, '\n')));
+	fail_unless(l.error && strlen(l.error) <= 1100 && (!l.unit || *l.unit) &&
+		    !(l.killed && strchr(l.killed, '\n')));
 }
 
 static void try_mend(const char *text, size_t len)

@@ -1,4 +1,5 @@
-/* Any bytes as what ccache says to its remote storage: a command that was read lies inside the bytes and is read the same from a copy of itself alone; a beginning of it wants more. */
+/* Any bytes as what ccache says to its remote storage: a command that was read lies inside the bytes and is read the
+ * same from a copy of itself alone; a beginning of it wants more. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

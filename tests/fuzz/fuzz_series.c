@@ -1,12 +1,13 @@
-/* Any bytes as a series file and as a patch: names that come out are safe, and a patch whose scan went through changes no file that the scan did not name. */
+/* Any bytes as a series file and as a patch: names that come out are safe, and a patch whose scan went through changes
+ * no file that the scan did not name. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/sys/fs.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "step/source/patch.h"
 #include "step/source/patch_scan.h"
 

@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/sys/fs.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "step/source/unpack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,4 +1,5 @@
-/* Any bytes as an archive: what opens has safe names that can be found again, and contents of the size and digest that its directory promises. */
+/* Any bytes as an archive: what opens has safe names that can be found again, and contents of the size and digest that
+ * its directory promises. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,5 +1,7 @@
-/* A driver for fuzz targets where libFuzzer is not: runs every corpus file as it is, then seeded random changes of them, until the count or the time is used up.
- * Usage: fuzz_NAME [--runs N] [--seconds S] [--seed X] [--keep FILE] CORPUS... (files or directories). With --keep each input is written there first, so that the one that crashed is at hand. */
+/* A driver for fuzz targets where libFuzzer is not: runs every corpus file as it is, then seeded random changes of
+ * them, until the count or the time is used up. Usage: fuzz_NAME [--runs N] [--seconds S] [--seed X] [--keep FILE]
+ * CORPUS... (files or directories). With --keep each input is written there first, so that the one that crashed is at
+ * hand. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -204,7 +206,8 @@ int main(int argc, char **argv)
 			size = change(data, size, &c, &state);
 		run_one(&o, data, size);
 	}
-	printf("%zu corpus files and %lu changed ones (seed %llu): no crash\n", c.count, done, (unsigned long long)o.seed);
+	printf("%zu corpus files and %lu changed ones (seed %llu): no crash\n", c.count, done,
+	       (unsigned long long)o.seed);
 	free(data);
 	for (size_t i = 0; i < c.count; i++)
 		free(c.items[i].data);

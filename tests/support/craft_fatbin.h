@@ -18,7 +18,8 @@ static inline void craft_number(struct buf *b, uint64_t v, size_t bytes)
 }
 
 /* craft_entry: an entry as nvcc writes it; `raw` is the size unpacked (0 with plain contents). */
-static inline void craft_entry(struct buf *b, unsigned kind, unsigned sm, uint64_t flags, const void *data, size_t size, size_t raw)
+static inline void craft_entry(struct buf *b, unsigned kind, unsigned sm, uint64_t flags, const void *data, size_t size,
+			       size_t raw)
 {
 	size_t padded = (size + 7) / 8 * 8;
 	craft_number(b, kind, 2);

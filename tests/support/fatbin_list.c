@@ -1,4 +1,5 @@
-/* Lists GPU code as `cuobjdump -all -lelf` and `-lptx` name it: "cubin sm_90a", "PTX sm_90", a line an entry, in the order of the file. For tests/gpu/compare_cuobjdump.py. */
+/* Lists GPU code as `cuobjdump -all -lelf` and `-lptx` name it: "cubin sm_90a", "PTX sm_90", a line an entry, in the
+ * order of the file. For tests/gpu/compare_cuobjdump.py. */
 #include <stdio.h>
 
 #include "core/fatbin/fatbin.h"
@@ -8,7 +9,8 @@ static int print(const struct fatbin_entry *entry, void *user, struct err *e)
 	AUTO_ARENA struct arena a = {0};
 	(void)user;
 	(void)e;
-	printf("%s sm_%s%s%s\n", fatbin_kind_name(entry->kind, entry->number, &a), entry->target, *entry->member ? " " : "", entry->member);
+	printf("%s sm_%s%s%s\n", fatbin_kind_name(entry->kind, entry->number, &a), entry->target,
+	       *entry->member ? " " : "", entry->member);
 	return 0;
 }
 
@@ -18,7 +20,8 @@ int main(int argc, char **argv)
 		AUTO_ARENA struct arena a = {0};
 		struct fatbin_summary s;
 		struct err e = {0};
-		if (fatbin_scan_file(argv[i], print, NULL, &e) != 0 || fatbin_summarize_file(argv[i], &a, &s, &e) != 0) {
+		if (fatbin_scan_file(argv[i], print, NULL, &e) != 0 ||
+		    fatbin_summarize_file(argv[i], &a, &s, &e) != 0) {
 			fprintf(stderr, "%s\n", e.msg);
 			return 1;
 		}

@@ -1,12 +1,12 @@
-/* A preloaded library that makes the calls of a program fail, for tests/e2e/faults.py. What it does comes by the environment, and is for the program itself: its children do not get it.
+/* A preloaded library that makes the calls of a program fail, for tests/e2e/faults.py. What it does comes by the
+ * environment, and is for the program itself: its children do not get it.
  *
- * FAULTY_CALLS   names of calls, with commas: read write sync rename make open copy map close
- * FAULTY_UNDER   directories, with colons: only files below them are looked at
- * FAULTY_AT      the number of the call that fails, counted from one over all threads; 0: none
- * FAULTY_FOR     how many fail from there on; 0: all
- * FAULTY_ERRNO   what they fail with; 0: reads and writes are cut short instead, which is no error
- * FAULTY_COUNT   a file that gets the number of calls at the end
- * FAULTY_CLOCK   a seed: the time of day jumps by up to ten years, forwards and backwards, each few calls */
+ * FAULTY_CALLS   names of calls, with commas: read write sync rename make open copy map close FAULTY_UNDER
+ * directories, with colons: only files below them are looked at FAULTY_AT      the number of the call that fails,
+ * counted from one over all threads; 0: none FAULTY_FOR     how many fail from there on; 0: all FAULTY_ERRNO   what
+ * they fail with; 0: reads and writes are cut short instead, which is no error FAULTY_COUNT   a file that gets the
+ * number of calls at the end FAULTY_CLOCK   a seed: the time of day jumps by up to ten years, forwards and
+ * backwards, each few calls */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -137,14 +137,14 @@ static ssize_t room(const char *call, int fd, size_t len)
 	return -1;
 }
 
-#define MOVE(name, call, params, args)                                                                                                     \
-	ssize_t name params                                                                                                                \
-	{                                                                                                                                  \
-		ssize_t n = room(call, fd, len);                                                                                           \
-		if (n < 0)                                                                                                                 \
-			return -1;                                                                                                         \
-		len = (size_t)n;                                                                                                           \
-		return NEXT(name) args;                                                                                                    \
+#define MOVE(name, call, params, args)                                                                                 \
+	ssize_t name params                                                                                            \
+	{                                                                                                              \
+		ssize_t n = room(call, fd, len);                                                                       \
+		if (n < 0)                                                                                             \
+			return -1;                                                                                     \
+		len = (size_t)n;                                                                                       \
+		return NEXT(name) args;                                                                                \
 	}
 
 MOVE(read, "read", (int fd, void *data, size_t len), (fd, data, len))
@@ -155,24 +155,24 @@ MOVE(pwrite, "write", (int fd, const void *data, size_t len, off_t at), (fd, dat
 MOVE(pwrite64, "write", (int fd, const void *data, size_t len, off64_t at), (fd, data, len, at))
 
 /* A vector is cut to its first part. */
-#define MOVE_VECTOR(name, call, params, args)                                                                                              \
-	ssize_t name params                                                                                                                \
-	{                                                                                                                                  \
-		ssize_t n = room(call, fd, 2);                                                                                             \
-		if (n < 0)                                                                                                                 \
-			return -1;                                                                                                         \
-		if (n < 2 && count > 1)                                                                                                    \
-			count = 1;                                                                                                         \
-		return NEXT(name) args;                                                                                                    \
+#define MOVE_VECTOR(name, call, params, args)                                                                          \
+	ssize_t name params                                                                                            \
+	{                                                                                                              \
+		ssize_t n = room(call, fd, 2);                                                                         \
+		if (n < 0)                                                                                             \
+			return -1;                                                                                     \
+		if (n < 2 && count > 1)                                                                                \
+			count = 1;                                                                                     \
+		return NEXT(name) args;                                                                                \
 	}
 
 MOVE_VECTOR(readv, "read", (int fd, const struct iovec *v, int count), (fd, v, count))
 MOVE_VECTOR(writev, "write", (int fd, const struct iovec *v, int count), (fd, v, count))
 
-#define FAIL(type, bad, name, call, fd, path, params, args)                                                                                \
-	type name params                                                                                                                   \
-	{                                                                                                                                  \
-		return fails(call, fd, path) ? (bad) : NEXT(name) args;                                                                    \
+#define FAIL(type, bad, name, call, fd, path, params, args)                                                            \
+	type name params                                                                                               \
+	{                                                                                                              \
+		return fails(call, fd, path) ? (bad) : NEXT(name) args;                                                \
 	}
 
 FAIL(int, -1, fsync, "sync", fd, NULL, (int fd), (fd))
@@ -180,7 +180,8 @@ FAIL(int, -1, fdatasync, "sync", fd, NULL, (int fd), (fd))
 FAIL(int, -1, ftruncate, "write", fd, NULL, (int fd, off_t len), (fd, len))
 FAIL(int, -1, ftruncate64, "write", fd, NULL, (int fd, off64_t len), (fd, len))
 FAIL(int, -1, rename, "rename", AT_FDCWD, to, (const char *from, const char *to), (from, to))
-FAIL(int, -1, renameat, "rename", at, to, (int from_at, const char *from, int at, const char *to), (from_at, from, at, to))
+FAIL(int, -1, renameat, "rename", at, to, (int from_at, const char *from, int at, const char *to),
+     (from_at, from, at, to))
 FAIL(int, -1, mkdir, "make", AT_FDCWD, path, (const char *path, mode_t mode), (path, mode))
 FAIL(int, -1, mkdirat, "make", at, path, (int at, const char *path, mode_t mode), (at, path, mode))
 FAIL(char *, NULL, mkdtemp, "make", AT_FDCWD, path, (char *path), (path))
@@ -188,7 +189,8 @@ FAIL(int, -1, mkostemp, "make", AT_FDCWD, path, (char *path, int flags), (path, 
 FAIL(int, -1, symlink, "make", AT_FDCWD, path, (const char *target, const char *path), (target, path))
 FAIL(int, -1, symlinkat, "make", at, path, (const char *target, int at, const char *path), (target, at, path))
 FAIL(int, -1, link, "make", AT_FDCWD, path, (const char *from, const char *path), (from, path))
-FAIL(ssize_t, -1, copy_file_range, "copy", out, NULL, (int in, off64_t *in_at, int out, off64_t *out_at, size_t len, unsigned flags),
+FAIL(ssize_t, -1, copy_file_range, "copy", out, NULL,
+     (int in, off64_t *in_at, int out, off64_t *out_at, size_t len, unsigned flags),
      (in, in_at, out, out_at, len, flags))
 FAIL(void *, MAP_FAILED, mmap, "map", fd, NULL, (void *addr, size_t len, int prot, int flags, int fd, off_t at),
      (addr, len, prot, flags, fd, at))
@@ -207,17 +209,17 @@ int close(int fd)
 	return rc;
 }
 
-#define OPEN(name, at, params, args)                                                                                                       \
-	int name params                                                                                                                    \
-	{                                                                                                                                  \
-		mode_t mode = 0;                                                                                                           \
-		if (flags & (O_CREAT | __O_TMPFILE)) {                                                                                     \
-			va_list ap;                                                                                                        \
-			va_start(ap, flags);                                                                                               \
-			mode = va_arg(ap, mode_t);                                                                                         \
-			va_end(ap);                                                                                                        \
-		}                                                                                                                          \
-		return fails((flags & O_CREAT) ? "make" : "open", at, path) ? -1 : NEXT(name) args;                                        \
+#define OPEN(name, at, params, args)                                                                                   \
+	int name params                                                                                                \
+	{                                                                                                              \
+		mode_t mode = 0;                                                                                       \
+		if (flags & (O_CREAT | __O_TMPFILE)) {                                                                 \
+			va_list ap;                                                                                    \
+			va_start(ap, flags);                                                                           \
+			mode = va_arg(ap, mode_t);                                                                     \
+			va_end(ap);                                                                                    \
+		}                                                                                                      \
+		return fails((flags & O_CREAT) ? "make" : "open", at, path) ? -1 : NEXT(name) args;                    \
 	}
 
 OPEN(open, AT_FDCWD, (const char *path, int flags, ...), (path, flags, mode))

@@ -189,7 +189,8 @@ static void answer(const struct connection *c, size_t page, enum httpd_fault fau
 	}
 	if (strcasestr(request, "\r\nRange: bytes=") && !ranged && fault != HTTPD_NO_RANGE) {
 		send_text(c,
-			  "HTTP/1.1 416 Range Not Satisfiable\r\nConnection: close\r\nContent-Range: bytes */%zu\r\nContent-Length: "
+			  "HTTP/1.1 416 Range Not Satisfiable\r\nConnection: close\r\nContent-Range: bytes "
+			  "*/%zu\r\nContent-Length: "
 			  "0\r\n\r\n",
 			  p->len);
 		return;
@@ -274,8 +275,8 @@ static struct httpd *start(const struct httpd_page *pages, size_t count, SSL_CTX
 	pthread_mutex_init(&h->mutex, NULL);
 	h->stop = eventfd(0, EFD_CLOEXEC);
 	h->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (h->stop < 0 || h->listener < 0 || bind(h->listener, (struct sockaddr *)&addr, len) < 0 || listen(h->listener, 64) < 0 ||
-	    getsockname(h->listener, (struct sockaddr *)&addr, &len) < 0)
+	if (h->stop < 0 || h->listener < 0 || bind(h->listener, (struct sockaddr *)&addr, len) < 0 ||
+	    listen(h->listener, 64) < 0 || getsockname(h->listener, (struct sockaddr *)&addr, &len) < 0)
 		die("httpd_start");
 	h->port = ntohs(addr.sin_port);
 	if (pthread_create(&h->acceptor, NULL, accept_thread, h) != 0)

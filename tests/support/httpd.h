@@ -1,4 +1,5 @@
-/* A small HTTP server on the loopback interface, in threads of the test, that can misbehave in every way a real one does. */
+/* A small HTTP server on the loopback interface, in threads of the test, that can misbehave in every way a real one
+ * does. */
 #pragma once
 #include <stddef.h>
 
@@ -35,7 +36,8 @@ struct httpd_page {
 
 struct httpd;
 
-/* httpd_start: listens on a free port of 127.0.0.1. The pages (copied, their strings and bodies not) answer; other paths are 404. */
+/* httpd_start: listens on a free port of 127.0.0.1. The pages (copied, their strings and bodies not) answer; other
+ * paths are 404. */
 struct httpd *httpd_start(const struct httpd_page *pages, size_t count);
 /* httpd_start_tls: the same over TLS, with a certificate of its own that is written to `pem`. */
 struct httpd *httpd_start_tls(const struct httpd_page *pages, size_t count, const char *pem);
@@ -43,7 +45,8 @@ struct httpd *httpd_start_tls(const struct httpd_page *pages, size_t count, cons
 void httpd_stop(struct httpd *h);
 /* httpd_url: "http://127.0.0.1:PORT" (or https) + path, in one of 8 rotating static buffers. */
 const char *httpd_url(const struct httpd *h, const char *path);
-/* httpd_hits: requests for a path so far. httpd_ranges: those of them with a Range header. httpd_sent: body bytes sent for it. */
+/* httpd_hits: requests for a path so far. httpd_ranges: those of them with a Range header. httpd_sent: body bytes sent
+ * for it. */
 unsigned httpd_hits(struct httpd *h, const char *path);
 unsigned httpd_ranges(struct httpd *h, const char *path);
 size_t httpd_sent(struct httpd *h, const char *path);

@@ -31,7 +31,8 @@ static X509 *self_signed(EVP_PKEY *key)
 	need(cert != NULL, "X509_new");
 	X509_NAME *name = X509_get_subject_name(cert);
 	need(X509_set_version(cert, 2) && ASN1_INTEGER_set(X509_get_serialNumber(cert), 1), "version");
-	need(X509_gmtime_adj(X509_getm_notBefore(cert), -3600) && X509_gmtime_adj(X509_getm_notAfter(cert), 86400), "time");
+	need(X509_gmtime_adj(X509_getm_notBefore(cert), -3600) && X509_gmtime_adj(X509_getm_notAfter(cert), 86400),
+	     "time");
 	need(X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"test", -1, -1, 0), "name");
 	need(X509_set_issuer_name(cert, name) && X509_set_pubkey(cert, key), "issuer");
 	add_extension(cert, NID_basic_constraints, "critical,CA:TRUE");

@@ -1,4 +1,5 @@
-/* The recipes of the projects that ptbuild replaces, from tests/data/recipe-matrices.txt, which is independent of the tables. Include support.h first. */
+/* The recipes of the projects that ptbuild replaces, from tests/data/recipe-matrices.txt, which is independent of the
+ * tables. Include support.h first. */
 #pragma once
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +67,8 @@ static inline void recipe_row(struct recipe_branch *b, const char *line, struct 
 		recipe_profiles(&row, toolkits.items[t], a, &profiles);
 		for (size_t i = 0; i < packages.count; i++)
 			for (size_t k = 0; k < profiles.count; k++) {
-				const char *name = arena_printf(a, "%s-python%s-%s", packages.items[i], row.items[1], profiles.items[k]);
+				const char *name = arena_printf(a, "%s-python%s-%s", packages.items[i], row.items[1],
+								profiles.items[k]);
 				strlist_ref(&b->names, a, name);
 				if (refused)
 					strlist_ref(&b->refused, a, name);
@@ -96,8 +98,9 @@ static inline void recipe_branches(struct recipe_branch *branches, struct arena 
 		strlist_split(&words, a, line, " ");
 		assert_int_equal(words.count, 4);
 		assert_true(count < RECIPE_BRANCHES);
-		branches[count++] = (struct recipe_branch){
-			.name = words.items[1], .release = words.items[2], .recipes = strtoul(words.items[3], NULL, 10)};
+		branches[count++] = (struct recipe_branch){.name = words.items[1],
+							   .release = words.items[2],
+							   .recipes = strtoul(words.items[3], NULL, 10)};
 	}
 	assert_int_equal(count, RECIPE_BRANCHES);
 }

@@ -10,7 +10,8 @@
 #include "base/err.h"
 #include "base/run.h"
 
-/* test_dir: a fresh empty directory for the running test, its path static until the next call; removed by test_cleanup. */
+/* test_dir: a fresh empty directory for the running test, its path static until the next call; removed by
+ * test_cleanup. */
 const char *test_dir(void);
 /* test_path: "<the current test directory>/<printf text>", in one of 8 rotating static buffers. */
 const char *test_path(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -24,28 +25,28 @@ char *test_read(const char *path);
 const struct run *test_run(void);
 
 /* assert_ok: the call gave 0; else the test fails with the error's message. */
-#define assert_ok(call, e)                                                                                                                 \
-	do {                                                                                                                               \
-		if ((call) != 0)                                                                                                           \
-			fail_msg("%s: %s (hint: %s)", #call, (e)->msg, (e)->hint);                                                         \
+#define assert_ok(call, e)                                                                                             \
+	do {                                                                                                           \
+		if ((call) != 0)                                                                                       \
+			fail_msg("%s: %s (hint: %s)", #call, (e)->msg, (e)->hint);                                     \
 	} while (0)
 /* assert_err: the call gave -1 with this kind, and the message contains the text. */
-#define assert_err(call, e, want_kind, text)                                                                                               \
-	do {                                                                                                                               \
-		err_clear(e);                                                                                                              \
-		assert_int_equal((call), -1);                                                                                              \
-		assert_int_equal((e)->kind, (want_kind));                                                                                  \
-		assert_contains((e)->msg, (text));                                                                                         \
+#define assert_err(call, e, want_kind, text)                                                                           \
+	do {                                                                                                           \
+		err_clear(e);                                                                                          \
+		assert_int_equal((call), -1);                                                                          \
+		assert_int_equal((e)->kind, (want_kind));                                                              \
+		assert_contains((e)->msg, (text));                                                                     \
 	} while (0)
 /* assert_contains: the text has this part. */
-#define assert_contains(text, part)                                                                                                        \
-	do {                                                                                                                               \
-		if (!test_has((text), (part)))                                                                                             \
-			fail_msg("'%s' is not in: %s", (part), (text));                                                                    \
+#define assert_contains(text, part)                                                                                    \
+	do {                                                                                                           \
+		if (!test_has((text), (part)))                                                                         \
+			fail_msg("'%s' is not in: %s", (part), (text));                                                \
 	} while (0)
-#define assert_not_contains(text, part)                                                                                                    \
-	do {                                                                                                                               \
-		if (test_has((text), (part)))                                                                                              \
-			fail_msg("'%s' is in: %s", (part), (text));                                                                        \
+#define assert_not_contains(text, part)                                                                                \
+	do {                                                                                                           \
+		if (test_has((text), (part)))                                                                          \
+			fail_msg("'%s' is in: %s", (part), (text));                                                    \
 	} while (0)
 int test_has(const char *text, const char *part);

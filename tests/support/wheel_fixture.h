@@ -11,12 +11,13 @@
 #include "base/sys/fs.h"
 #include "step/pack/pack.h"
 
-#define METADATA                                                                                                                           \
-	"Metadata-Version: 2.1\nName: Tiny.Pack\nVersion: 1.0+raw\nSummary: a test\nRequires-Dist: numpy ; extra == 'x'\n"                 \
+#define METADATA                                                                                                       \
+	"Metadata-Version: 2.1\nName: Tiny.Pack\nVersion: 1.0+raw\nSummary: a test\nRequires-Dist: numpy ; extra == "  \
+	"'x'\n"                                                                                                        \
 	"Requires-Dist: torch (==2.6.0)\n\nA description\nVersion: not this one\n"
 #define WHEEL "Wheel-Version: 1.0\nGenerator: setuptools\nRoot-Is-Purelib: false\nTag: py3-none-linux_x86_64\n\n"
-#define INIT                                                                                                                               \
-	"import ctypes, os\n"                                                                                                              \
+#define INIT                                                                                                           \
+	"import ctypes, os\n"                                                                                          \
 	"answer = ctypes.CDLL(os.path.join(os.path.dirname(__file__), 'libtiny.so')).answer()\n"
 
 static struct arena arena;

@@ -27,7 +27,8 @@ static inline void digest_cleanup(struct digest **d)
 
 /* digest_hex: lower-case hex and a NUL. */
 void digest_hex(const uint8_t in[DIGEST_LEN], char out[DIGEST_HEX_LEN + 1]);
-/* digest_base64url: URL-safe base64 without padding and a NUL, as RECORD wants it (43 characters). */
+/* digest_base64url: URL-safe base64 without padding and a NUL, as RECORD wants it (43
+ * characters). */
 void digest_base64url(const uint8_t in[DIGEST_LEN], char out[44]);
 /* digest_data: hex digest of `len` bytes. */
 void digest_data(const void *data, size_t len, char out[DIGEST_HEX_LEN + 1]);

@@ -25,7 +25,8 @@ static int read_some(int fd, const char *path, uint64_t max, struct buf *out, st
 			return 0;
 		total += (uint64_t)n;
 		if (total > max)
-			return err_set(e, ERR_INTEGRITY, "file too large: '%s' has more than %llu bytes", path, (unsigned long long)max);
+			return err_set(e, ERR_INTEGRITY, "file too large: '%s' has more than %llu bytes", path,
+				       (unsigned long long)max);
 		out->len += (size_t)n;
 	}
 }
@@ -119,7 +120,8 @@ int fs_mkdirs(const char *path, struct err *e)
 			continue;
 		bool last = *p == '\0';
 		*p = '\0';
-		/* EEXIST is not the only "it is there": an automounter or a read-only parent may say EROFS or EACCES. */
+		/* EEXIST is not the only "it is there": an automounter or a read-only parent may say EROFS or
+		 * EACCES. */
 		if (*part && mkdir(part, 0755) < 0 && !fs_is_dir(part)) {
 			if (errno == EEXIST)
 				errno = ENOTDIR;

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/sys/fs.h"
 #include "base/os.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 
 #define CHUNK ((size_t)256 * 1024)
 #define MAX_DEPTH 512 /* each level holds two descriptors and a stack frame */
@@ -29,7 +29,8 @@ static int copy_error(const struct buf *rel, struct err *e)
 	return err_errno(e, ERR_SYSTEM, "cannot copy '%s'", buf_cstr(rel));
 }
 
-/* Whatever os_copy cannot do (other file systems, old kernels, files without a size) the plain loop finishes from where it stands. */
+/* Whatever os_copy cannot do (other file systems, old kernels, files without a size) the plain loop finishes from where
+ * it stands. */
 static int copy_bytes(int in, int out, const struct buf *rel, struct err *e)
 {
 	while (os_copy(in, NULL, out, (size_t)1 << 30) > 0)
@@ -84,7 +85,8 @@ static int copy_link_at(int from, int to, const char *name, const struct stat *s
 	return 0;
 }
 
-static int copy_dir_at(int from, const char *from_name, int to, const char *to_name, struct buf *rel, int depth, struct err *e);
+static int copy_dir_at(int from, const char *from_name, int to, const char *to_name, struct buf *rel, int depth,
+		       struct err *e);
 
 static int copy_entry(int from, int to, const char *name, struct buf *rel, int depth, struct err *e)
 {
@@ -122,7 +124,8 @@ static int copy_entries(int in, int out, struct buf *rel, int depth, struct err 
 	}
 }
 
-static int copy_dir_at(int from, const char *from_name, int to, const char *to_name, struct buf *rel, int depth, struct err *e)
+static int copy_dir_at(int from, const char *from_name, int to, const char *to_name, struct buf *rel, int depth,
+		       struct err *e)
 {
 	if (depth > MAX_DEPTH)
 		return err_set(e, ERR_SYSTEM, "directories nested more than %d deep: '%s'", MAX_DEPTH, buf_cstr(rel));

@@ -1,4 +1,5 @@
-/* Files on their way to another name. Each is locked by who writes it, so that what a kill left can be told from what is being written, also from inside another container. */
+/* Files on their way to another name. Each is locked by who writes it, so that what a kill left can be told from what
+ * is being written, also from inside another container. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -6,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/sys/fs.h"
 #include "base/os.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 
 #define PREFIX ".ptbuild-"
 enum { DIGITS = 16, ATTEMPTS = 100 };
@@ -16,7 +17,8 @@ enum { DIGITS = 16, ATTEMPTS = 100 };
 static bool is_neighbour(const char *name)
 {
 	size_t n = strlen(PREFIX);
-	return strncmp(name, PREFIX, n) == 0 && strlen(name) == n + DIGITS && strspn(name + n, "0123456789abcdef") == DIGITS;
+	return strncmp(name, PREFIX, n) == 0 && strlen(name) == n + DIGITS &&
+	       strspn(name + n, "0123456789abcdef") == DIGITS;
 }
 
 /* A file system without locks holds nothing, and nothing is swept there. False when somebody who sweeps was faster. */

@@ -3,11 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/sys/fs.h"
 #include "base/os.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 
-/* Below this depth a directory is moved up to the top one and removed from there later, so that neither descriptors nor the stack bound the depth of a tree. */
+/* Below this depth a directory is moved up to the top one and removed from there later, so that neither descriptors nor
+ * the stack bound the depth of a tree. */
 #define MAX_DEPTH 32
 
 struct removal {

@@ -2,8 +2,8 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "base/sys/fs.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 
 #define MAX_DEPTH 512 /* each level holds a descriptor and a stack frame */
 

@@ -21,7 +21,8 @@ int machine_has_feature(const char *name)
 			continue;
 		char *save = NULL;
 		char *words = strchr(line, ':');
-		for (char *w = words ? strtok_r(words + 1, " \t\n", &save) : NULL; w; w = strtok_r(NULL, " \t\n", &save)) {
+		for (char *w = words ? strtok_r(words + 1, " \t\n", &save) : NULL; w;
+		     w = strtok_r(NULL, " \t\n", &save)) {
 			if (strcmp(w, name) == 0)
 				return 1;
 		}

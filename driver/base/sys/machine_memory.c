@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/sys/machine.h"
 #include "base/os.h"
+#include "base/sys/machine.h"
 
 /* A limit above this is none: v1 writes a number near 2^63 where v2 writes "max". */
 #define NO_LIMIT (UINT64_C(1) << 60)
@@ -66,7 +66,8 @@ static uint64_t room_of(const struct hierarchy *h, const char *dir)
 }
 
 /* Calls `fn` for the group and all above it that are visible, the top included. */
-static void each_group(const struct hierarchy *h, void (*fn)(const struct hierarchy *h, const char *dir, void *user), void *user)
+static void each_group(const struct hierarchy *h, void (*fn)(const struct hierarchy *h, const char *dir, void *user),
+		       void *user)
 {
 	char dir[2 * PATH_SIZE];
 	size_t top = strlen(h->top);
@@ -115,7 +116,8 @@ static bool has_word(const char *list, const char *word)
 	return false;
 }
 
-/* One line of mountinfo (proc(5)): "36 35 98:0 /root /mount/point options - type source super-options". In a container the mount may show a part of the hierarchy only: its root is what the group's path begins with. */
+/* One line of mountinfo (proc(5)): "36 35 98:0 /root /mount/point options - type source super-options". In a container
+ * the mount may show a part of the hierarchy only: its root is what the group's path begins with. */
 static bool parse_mount(char *line, const char *root, struct hierarchy *h)
 {
 	char *save = NULL, *words[6] = {0};
@@ -144,7 +146,8 @@ static bool parse_mount(char *line, const char *root, struct hierarchy *h)
 	return true;
 }
 
-static void each_hierarchy(const char *root, void (*fn)(const struct hierarchy *h, const char *dir, void *user), void *user)
+static void each_hierarchy(const char *root, void (*fn)(const struct hierarchy *h, const char *dir, void *user),
+			   void *user)
 {
 	char path[PATH_SIZE];
 	AUTO_FREE char *line = NULL;

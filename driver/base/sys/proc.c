@@ -10,8 +10,8 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "base/sys/fs.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "base/sys/proc_internal.h"
 
 #define KILL_AFTER_S 1.0 /* from SIGTERM to SIGKILL */
@@ -47,7 +47,8 @@ static void stop(struct child *c, double now)
 	stop_group(c, SIGTERM);
 }
 
-/* The child is left a zombie, so that its number, which is the group's, cannot be given to another process before the last kill. */
+/* The child is left a zombie, so that its number, which is the group's, cannot be given to another process before the
+ * last kill. */
 static bool is_dead(const struct child *c)
 {
 	siginfo_t info = {0};
@@ -148,7 +149,8 @@ static void reap(const struct child *c, struct proc_result *r)
 		.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
 		.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
 		.seconds = log_seconds() - c->started,
-		.cpu_seconds = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6,
+		.cpu_seconds = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+			       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6,
 		.max_rss_kib = os_peak_kib(u.ru_maxrss),
 	};
 }
@@ -253,7 +255,8 @@ int proc_capture(const char *const *argv, const struct run *run, struct buf *out
 	cut_white(&errors);
 	const char *words = errors.len ? last_words(&errors) : "no message";
 	if (r.signal)
-		return err_set(e, ERR_SYSTEM, "'%s' was killed by signal %d (%s): %s", argv[0], r.signal, strsignal(r.signal), words);
+		return err_set(e, ERR_SYSTEM, "'%s' was killed by signal %d (%s): %s", argv[0], r.signal,
+			       strsignal(r.signal), words);
 	if (r.status)
 		return err_set(e, ERR_SYSTEM, "'%s' failed with status %d: %s", argv[0], r.status, words);
 	buf_add(out, text.data, text.len);

@@ -2,13 +2,20 @@
 #pragma once
 #include "base/sys/proc.h"
 
-/* proc_spawn: starts `path` with the three descriptors as its standard ones and spec->fds behind them, in a process group of its own and under a keeper, whose number and group *ret is. Reports what failed in the child before the program ran. */
-int proc_spawn(const struct proc_spec *spec, const char *path, int in, int out, int err, pid_t *ret, struct err *e) MUST_CHECK;
+/* proc_spawn: starts `path` with the three descriptors as its standard ones and spec->fds behind
+ * them, in a process group of its own and under a keeper, whose number and group *ret is. Reports
+ * what failed in the child before the program ran. */
+int proc_spawn(const struct proc_spec *spec, const char *path, int in, int out, int err, pid_t *ret,
+	       struct err *e) MUST_CHECK;
 
-/* The keeper: a process between this program and the one it runs, which outlives neither. A program that is killed outright cannot clean up, and the death signal that its child asked for is no help to the child's children
- * (bubblewrap's, started a moment before, waits for it forever). The keeper adopts every orphan below it; when this program dies, or sends it PROC_KEEPER_KILL, it kills all of them. It ends as the program ends. */
+/* The keeper: a process between this program and the one it runs, which outlives neither. A program
+ * that is killed outright cannot clean up, and the death signal that its child asked for is no help
+ * to the child's children (bubblewrap's, started a moment before, waits for it forever). The keeper
+ * adopts every orphan below it; when this program dies, or sends it PROC_KEEPER_KILL, it kills all
+ * of them. It ends as the program ends. */
 #define PROC_KEEPER_KILL SIGUSR1
-/* proc_keeper_start: in the new child, before it forks the program: -1 when it cannot keep (errno), or `parent` is gone already. */
+/* proc_keeper_start: in the new child, before it forks the program: -1 when it cannot keep (errno),
+ * or `parent` is gone already. */
 int proc_keeper_start(pid_t parent);
 /* proc_keeper_run: in the same process, afterwards. All signals must be blocked. */
 _Noreturn void proc_keeper_run(pid_t program);
@@ -21,7 +28,8 @@ struct proc_stream {
 	bool after_cr; /* a '\r' ended the last line: a '\n' right behind it is the same end */
 };
 
-/* proc_stream_read: takes what is there, at most a pipe full, to the buffer, the log file and the lines; closes the descriptor at the end of the stream. */
+/* proc_stream_read: takes what is there, at most a pipe full, to the buffer, the log file and the
+ * lines; closes the descriptor at the end of the stream. */
 int proc_stream_read(struct proc_stream *s, const struct proc_spec *spec, int log_fd, struct err *e) MUST_CHECK;
 /* proc_stream_end: gives out a last line without a newline and frees. */
 void proc_stream_end(struct proc_stream *s, const struct proc_spec *spec);

@@ -22,7 +22,8 @@ static void close_all(void)
 		(void)close(fd);
 }
 
-/* Sends SIGKILL to each child named in the list; false when there is no list (a kernel without CONFIG_PROC_CHILDREN). */
+/* Sends SIGKILL to each child named in the list; false when there is no list (a kernel without
+ * CONFIG_PROC_CHILDREN). */
 static bool kill_children(void)
 {
 	char text[4096];
@@ -83,7 +84,10 @@ int proc_keeper_start(pid_t parent)
 	const struct rlimit no_core = {0};
 	(void)setrlimit(RLIMIT_CORE, &no_core);
 	(void)signal(SIGCHLD, SIG_DFL); /* not later: it would throw away one that is pending */
-	return prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 && prctl(PR_SET_PDEATHSIG, PROC_KEEPER_KILL) == 0 && getppid() == parent ? 0 : -1;
+	return prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 && prctl(PR_SET_PDEATHSIG, PROC_KEEPER_KILL) == 0 &&
+			       getppid() == parent
+		       ? 0
+		       : -1;
 }
 
 _Noreturn void proc_keeper_run(pid_t program)

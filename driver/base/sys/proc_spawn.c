@@ -23,7 +23,8 @@ static _Noreturn void child_fail(int report, enum stage stage)
 	_exit(n == (ssize_t)sizeof(f) ? 127 : 126);
 }
 
-/* Puts fds[i] at number i. All are first moved out of the way, since one of them may be what another one is to become. */
+/* Puts fds[i] at number i. All are first moved out of the way, since one of them may be what another one is to
+ * become. */
 static int child_place(int *fds, int count)
 {
 	for (int i = 0; i < count; i++)
@@ -56,7 +57,8 @@ static void child_signals(void)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static _Noreturn void child_main(const struct proc_spec *spec, const char *path, int *fds, int count, int report, pid_t parent)
+static _Noreturn void child_main(const struct proc_spec *spec, const char *path, int *fds, int count, int report,
+				 pid_t parent)
 {
 	int moved = fcntl(report, F_DUPFD_CLOEXEC, count);
 	if (moved < 0 || child_place(fds, count) < 0)
@@ -81,7 +83,8 @@ static _Noreturn void child_main(const struct proc_spec *spec, const char *path,
 }
 
 /* The child becomes the keeper, its child the program. */
-static _Noreturn void keeper_main(const struct proc_spec *spec, const char *path, int *fds, int count, int report, pid_t parent)
+static _Noreturn void keeper_main(const struct proc_spec *spec, const char *path, int *fds, int count, int report,
+				  pid_t parent)
 {
 	if (setpgid(0, 0) < 0 || proc_keeper_start(parent) < 0)
 		child_fail(report, STAGE_SETUP);

@@ -57,11 +57,13 @@ static bool read_stat(pid_t pid, struct proctree_item *ret)
 	char state;
 	unsigned long utime, stime;
 	long cutime, cstime, pages;
-	if (sscanf(close + 1, " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld %*d %*d %ld %*d %" SCNu64 " %*u %ld", &state,
-		   &parent, &utime, &stime, &cutime, &cstime, &it.threads, &it.started, &pages) != 9)
+	if (sscanf(close + 1,
+		   " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld %*d %*d %ld %*d %" SCNu64 " %*u %ld",
+		   &state, &parent, &utime, &stime, &cutime, &cstime, &it.threads, &it.started, &pages) != 9)
 		return false;
 	it.parent = parent;
-	it.cpu_seconds = ((double)utime + (double)stime + (double)cutime + (double)cstime) / (double)sysconf(_SC_CLK_TCK);
+	it.cpu_seconds =
+		((double)utime + (double)stime + (double)cutime + (double)cstime) / (double)sysconf(_SC_CLK_TCK);
 	it.rss_bytes = pages > 0 ? (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 	*ret = it;
 	return true;

@@ -61,7 +61,8 @@ static int load(const char *path, bool private_half, struct sign_key **ret, stru
 	BIO *bio CLEANUP(free_bio) = BIO_new_mem_buf(buf_cstr(&text), (int)text.len);
 	if (!bio)
 		abort();
-	EVP_PKEY *pkey = private_half ? PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL) : PEM_read_bio_PUBKEY(bio, NULL, NULL, NULL);
+	EVP_PKEY *pkey = private_half ? PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL)
+				      : PEM_read_bio_PUBKEY(bio, NULL, NULL, NULL);
 	ERR_clear_error();
 	int rc = -1;
 	if (!pkey) {
@@ -112,14 +113,16 @@ int sign_data(const struct sign_key *k, const void *data, size_t len, unsigned c
 {
 	EVP_MD_CTX *c CLEANUP(free_context) = EVP_MD_CTX_new();
 	size_t n = SIGN_LEN;
-	if (!c || EVP_DigestSignInit(c, NULL, NULL, NULL, k->pkey) != 1 || EVP_DigestSign(c, ret, &n, data, len) != 1 || n != SIGN_LEN) {
+	if (!c || EVP_DigestSignInit(c, NULL, NULL, NULL, k->pkey) != 1 || EVP_DigestSign(c, ret, &n, data, len) != 1 ||
+	    n != SIGN_LEN) {
 		ERR_clear_error();
 		return err_set(e, ERR_SYSTEM, "cannot sign with the key '%.16s...'", k->id);
 	}
 	return 0;
 }
 
-bool sign_valid(const struct sign_key *k, const void *data, size_t len, const unsigned char *signature, size_t signature_len)
+bool sign_valid(const struct sign_key *k, const void *data, size_t len, const unsigned char *signature,
+		size_t signature_len)
 {
 	EVP_MD_CTX *c CLEANUP(free_context) = EVP_MD_CTX_new();
 	bool valid = c && EVP_DigestVerifyInit(c, NULL, NULL, NULL, k->pkey) == 1 &&

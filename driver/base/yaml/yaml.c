@@ -6,7 +6,8 @@
 
 #include "base/yaml/yaml_tree.h"
 
-/* cyaml grows a list entry by entry with a realloc each. The arena cannot free, so blocks remember their room and double it. */
+/* cyaml grows a list entry by entry with a realloc each. The arena cannot free, so blocks remember their room and
+ * double it. */
 struct block {
 	size_t size;
 	size_t room;

@@ -22,18 +22,21 @@ static int expect_kind(const struct place *p, const struct yaml_tree *t, enum ya
 {
 	if (t->kind == want)
 		return 0;
-	return err_set(e, ERR_CONFIG, "%s:%u: wrong type: %s'%s' must be %s, not %s", p->path, t->line, t->key ? "" : "an entry of ",
-		       p->name, kind_name(want), kind_name(t->kind));
+	return err_set(e, ERR_CONFIG, "%s:%u: wrong type: %s'%s' must be %s, not %s", p->path, t->line,
+		       t->key ? "" : "an entry of ", p->name, kind_name(want), kind_name(t->kind));
 }
 
 static int bad_value(const struct place *p, const struct yaml_tree *t, const char *want, struct err *e)
 {
-	return err_set(e, ERR_CONFIG, "%s:%u: wrong value of '%s': '%s' is not %s", p->path, t->line, p->name, t->text, want);
+	return err_set(e, ERR_CONFIG, "%s:%u: wrong value of '%s': '%s' is not %s", p->path, t->line, p->name, t->text,
+		       want);
 }
 
-static int check_value(const struct place *p, const struct yaml_tree *t, const cyaml_schema_value_t *schema, struct err *e);
+static int check_value(const struct place *p, const struct yaml_tree *t, const cyaml_schema_value_t *schema,
+		       struct err *e);
 
-static int unknown_key(const struct place *p, const struct yaml_tree *t, const cyaml_schema_field_t *fields, struct err *e)
+static int unknown_key(const struct place *p, const struct yaml_tree *t, const cyaml_schema_field_t *fields,
+		       struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist known = {0};
@@ -41,7 +44,8 @@ static int unknown_key(const struct place *p, const struct yaml_tree *t, const c
 		strlist_ref(&known, &a, f->key);
 	err_set(e, ERR_CONFIG, "%s:%u: unknown key '%s'", p->path, t->line, t->key);
 	const char *near = suggest_nearest(t->key, strlist_argv(&known, &a), known.count);
-	return near ? err_hint(e, "did you mean '%s'?", near) : err_hint(e, "known here: %s", strlist_join(&known, &a, ", "));
+	return near ? err_hint(e, "did you mean '%s'?", near)
+		    : err_hint(e, "known here: %s", strlist_join(&known, &a, ", "));
 }
 
 static const cyaml_schema_field_t *find_field(const cyaml_schema_field_t *fields, const char *key)
@@ -62,7 +66,8 @@ static const struct yaml_tree *first_unknown(const struct yaml_tree *t, const cy
 	return first;
 }
 
-static int check_mapping(const struct place *p, const struct yaml_tree *t, const cyaml_schema_value_t *schema, struct err *e)
+static int check_mapping(const struct place *p, const struct yaml_tree *t, const cyaml_schema_value_t *schema,
+			 struct err *e)
 {
 	const cyaml_schema_field_t *fields = schema->mapping.fields;
 	const struct yaml_tree *unknown = first_unknown(t, fields);
@@ -79,12 +84,15 @@ static int check_mapping(const struct place *p, const struct yaml_tree *t, const
 	return 0;
 }
 
-static int check_list(const struct place *p, const struct yaml_tree *t, const cyaml_schema_value_t *schema, struct err *e)
+static int check_list(const struct place *p, const struct yaml_tree *t, const cyaml_schema_value_t *schema,
+		      struct err *e)
 {
 	if (t->count < schema->sequence.min)
-		return err_set(e, ERR_CONFIG, "%s:%u: '%s' needs at least %u entries", p->path, t->line, p->name, schema->sequence.min);
+		return err_set(e, ERR_CONFIG, "%s:%u: '%s' needs at least %u entries", p->path, t->line, p->name,
+			       schema->sequence.min);
 	if (t->count > schema->sequence.max)
-		return err_set(e, ERR_CONFIG, "%s:%u: '%s' takes at most %u entries", p->path, t->line, p->name, schema->sequence.max);
+		return err_set(e, ERR_CONFIG, "%s:%u: '%s' takes at most %u entries", p->path, t->line, p->name,
+			       schema->sequence.max);
 	for (size_t i = 0; i < t->count; i++)
 		if (check_value(p, &t->items[i], schema->sequence.entry, e) < 0)
 			return -1;
@@ -101,7 +109,8 @@ static bool is_decimal(const char *s, bool negative)
 	return *s && strspn(s, "0123456789") == strlen(s);
 }
 
-static int check_enum(const struct place *p, const struct yaml_tree *t, const cyaml_schema_value_t *schema, struct err *e)
+static int check_enum(const struct place *p, const struct yaml_tree *t, const cyaml_schema_value_t *schema,
+		      struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist known = {0};
@@ -113,15 +122,18 @@ static int check_enum(const struct place *p, const struct yaml_tree *t, const cy
 	return bad_value(p, t, arena_printf(&a, "one of: %s", strlist_join(&known, &a, ", ")), e);
 }
 
-static int check_text(const struct place *p, const struct yaml_tree *t, const cyaml_schema_value_t *schema, struct err *e)
+static int check_text(const struct place *p, const struct yaml_tree *t, const cyaml_schema_value_t *schema,
+		      struct err *e)
 {
 	size_t len = strlen(t->text);
 	switch (schema->type) {
 	case CYAML_STRING:
 		if (len < schema->string.min)
-			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is %s", p->path, t->line, p->name, len ? "too short" : "empty");
+			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is %s", p->path, t->line, p->name,
+				       len ? "too short" : "empty");
 		if (len > schema->string.max)
-			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is longer than %u bytes", p->path, t->line, p->name, schema->string.max);
+			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is longer than %u bytes", p->path, t->line, p->name,
+				       schema->string.max);
 		return 0;
 	case CYAML_INT:
 		return is_decimal(t->text, true) ? 0 : bad_value(p, t, "a whole number", e);
@@ -141,10 +153,12 @@ static int check_text(const struct place *p, const struct yaml_tree *t, const cy
 /* "key:" with nothing behind, where the schema lets that mean absent. */
 static bool is_absent(const struct yaml_tree *t, const cyaml_schema_value_t *schema)
 {
-	return t->kind == YAML_TEXT && !*t->text && (schema->flags & CYAML_FLAG_POINTER_NULL) == CYAML_FLAG_POINTER_NULL;
+	return t->kind == YAML_TEXT && !*t->text &&
+	       (schema->flags & CYAML_FLAG_POINTER_NULL) == CYAML_FLAG_POINTER_NULL;
 }
 
-static int check_value(const struct place *p, const struct yaml_tree *t, const cyaml_schema_value_t *schema, struct err *e)
+static int check_value(const struct place *p, const struct yaml_tree *t, const cyaml_schema_value_t *schema,
+		       struct err *e)
 {
 	if (schema->type == CYAML_IGNORE || is_absent(t, schema))
 		return 0;

@@ -30,7 +30,8 @@ static const struct yaml_tree *list_item(const struct yaml_tree *t, const char *
 	return n < t->count ? &t->items[n] : NULL;
 }
 
-/* The child that *path begins with, and *path moved behind it. A key may itself have slashes, so longer pieces are tried too. */
+/* The child that *path begins with, and *path moved behind it. A key may itself have slashes, so longer pieces are
+ * tried too. */
 static const struct yaml_tree *step_down(const struct yaml_tree *t, const char **path)
 {
 	const char *p = *path;

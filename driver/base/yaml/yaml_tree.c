@@ -52,9 +52,10 @@ static int parser_error(const struct source *s, struct err *e)
 	const yaml_parser_t *p = &s->parser;
 	if (p->error == YAML_MEMORY_ERROR)
 		abort();
-	unsigned line = p->error == YAML_READER_ERROR ? line_of_offset(s->text, p->problem_offset) : (unsigned)p->problem_mark.line + 1;
-	return err_set(e, ERR_CONFIG, "%s:%u: invalid YAML: %s%s%s", s->path, line, p->context ? p->context : "", p->context ? ", " : "",
-		       p->problem ? p->problem : "no reason given");
+	unsigned line = p->error == YAML_READER_ERROR ? line_of_offset(s->text, p->problem_offset)
+						      : (unsigned)p->problem_mark.line + 1;
+	return err_set(e, ERR_CONFIG, "%s:%u: invalid YAML: %s%s%s", s->path, line, p->context ? p->context : "",
+		       p->context ? ", " : "", p->problem ? p->problem : "no reason given");
 }
 
 static int next_event(struct source *s, struct err *e)
@@ -119,11 +120,13 @@ static const struct anchor *find_anchor(const struct source *s, const char *name
 }
 
 /* Known from its end on, so no node can hold itself. */
-static int add_anchor(struct source *s, const char *name, unsigned line, size_t nodes, const struct yaml_tree *t, struct err *e)
+static int add_anchor(struct source *s, const char *name, unsigned line, size_t nodes, const struct yaml_tree *t,
+		      struct err *e)
 {
 	const struct anchor *first = find_anchor(s, name);
 	if (first)
-		return err_set(e, ERR_CONFIG, "%s:%u: duplicate anchor '%s' (first on line %u)", s->path, line, name, first->line);
+		return err_set(e, ERR_CONFIG, "%s:%u: duplicate anchor '%s' (first on line %u)", s->path, line, name,
+			       first->line);
 	if (s->anchor_count == s->anchor_cap) {
 		s->anchor_cap = s->anchor_cap ? s->anchor_cap * 2 : 8;
 		struct anchor *anchors = arena_array(s->arena, s->anchor_cap, sizeof(*anchors));
@@ -140,8 +143,8 @@ static int count_nodes(struct source *s, size_t nodes, struct err *e)
 	s->nodes += nodes;
 	if (s->nodes <= MAX_NODES)
 		return 0;
-	return err_set(e, ERR_CONFIG, "%s:%u: more than %d values, those behind an alias counted each time", s->path, event_line(s),
-		       MAX_NODES);
+	return err_set(e, ERR_CONFIG, "%s:%u: more than %d values, those behind an alias counted each time", s->path,
+		       event_line(s), MAX_NODES);
 }
 
 static int parse_alias(struct source *s, struct yaml_tree *t, struct err *e)
@@ -149,7 +152,8 @@ static int parse_alias(struct source *s, struct yaml_tree *t, struct err *e)
 	const char *name = (const char *)s->event.data.alias.anchor;
 	const struct anchor *anchor = find_anchor(s, name);
 	if (!anchor)
-		return err_set(e, ERR_CONFIG, "%s:%u: alias '%s' has no anchor before it", s->path, event_line(s), name);
+		return err_set(e, ERR_CONFIG, "%s:%u: alias '%s' has no anchor before it", s->path, event_line(s),
+			       name);
 	t->kind = anchor->node.kind;
 	t->text = anchor->node.text;
 	t->items = anchor->node.items;
@@ -202,8 +206,8 @@ static int refuse_duplicates(const struct source *s, const struct yaml_tree *t, 
 {
 	for (size_t i = 1; i < t->count; i++)
 		if (strcmp(t->items[i - 1].key, t->items[i].key) == 0)
-			return err_set(e, ERR_CONFIG, "%s:%u: duplicate key '%s' (first on line %u)", s->path, t->items[i].line,
-				       t->items[i].key, t->items[i - 1].line);
+			return err_set(e, ERR_CONFIG, "%s:%u: duplicate key '%s' (first on line %u)", s->path,
+				       t->items[i].line, t->items[i].key, t->items[i - 1].line);
 	return 0;
 }
 

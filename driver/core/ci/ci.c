@@ -11,7 +11,8 @@ static const char *gpu_part(const struct profile *p, struct arena *a)
 	if (p->gpu != GPU_CUDA)
 		return p->gpu == GPU_CPU ? "cpu" : "mps";
 	for (unsigned i = 0; i < p->targets_count; i++)
-		strlist_addf(&l, a, "sm%s%s%s", p->targets[i].row->sm, p->targets[i].suffix, p->targets[i].ptx ? "+ptx" : "");
+		strlist_addf(&l, a, "sm%s%s%s", p->targets[i].row->sm, p->targets[i].suffix,
+			     p->targets[i].ptx ? "+ptx" : "");
 	return strlist_join(&l, a, "+");
 }
 
@@ -28,10 +29,12 @@ static const char *word(const char *text, struct arena *a)
 static bool goes_with(const struct ci_job *j, const struct ci_choice *c, const char *profile)
 {
 	return strcmp(j->release, c->release->name) == 0 && strcmp(j->python, c->variant.python) == 0 &&
-	       strcmp(j->cuda, c->variant.cuda ? c->variant.cuda : "") == 0 && strcmp(profile, c->variant.profile.name) == 0;
+	       strcmp(j->cuda, c->variant.cuda ? c->variant.cuda : "") == 0 &&
+	       strcmp(profile, c->variant.profile.name) == 0;
 }
 
-/* GPU objects depend on the GPU list alone, C++ objects on the instruction set alone; a toolkit changes both, a Python neither (but for a few units). */
+/* GPU objects depend on the GPU list alone, C++ objects on the instruction set alone; a toolkit changes both, a Python
+ * neither (but for a few units). */
 static void fill_job(struct ci_job *j, const struct ci_choice *c, struct arena *a)
 {
 	const struct profile *p = &c->variant.profile;
@@ -41,7 +44,8 @@ static void fill_job(struct ci_job *j, const struct ci_choice *c, struct arena *
 	j->gpu = gpu_part(p, a);
 	j->isa = p->isa ? p->isa->name : "";
 	j->platform = p->platform;
-	const char *base = arena_printf(a, "ptbuild-%s-%s%s%s", j->release, j->platform, *j->cuda ? "-cuda" : "", j->cuda);
+	const char *base =
+		arena_printf(a, "ptbuild-%s-%s%s%s", j->release, j->platform, *j->cuda ? "-cuda" : "", j->cuda);
 	j->cpu_cache = arena_printf(a, "%s-%s", base, *j->isa ? j->isa : "mps");
 	j->gpu_cache = p->gpu == GPU_CUDA ? arena_printf(a, "%s-%s", base, word(j->gpu, a)) : "";
 }
@@ -50,13 +54,14 @@ static void fill_job(struct ci_job *j, const struct ci_choice *c, struct arena *
 static bool is_taken(const struct ci_plan *p, const char *cpu, const char *gpu)
 {
 	for (size_t i = 0; i < p->count; i++)
-		if (p->jobs[i].wave == 1 &&
-		    ((cpu && strcmp(p->jobs[i].cpu_cache, cpu) == 0) || (gpu && *gpu && strcmp(p->jobs[i].gpu_cache, gpu) == 0)))
+		if (p->jobs[i].wave == 1 && ((cpu && strcmp(p->jobs[i].cpu_cache, cpu) == 0) ||
+					     (gpu && *gpu && strcmp(p->jobs[i].gpu_cache, gpu) == 0)))
 			return true;
 	return false;
 }
 
-/* Wave 1 compiles every unit once: first jobs that share nothing with each other, then what is still missing. All others find everything compiled. */
+/* Wave 1 compiles every unit once: first jobs that share nothing with each other, then what is still missing. All
+ * others find everything compiled. */
 static void set_waves(struct ci_plan *p)
 {
 	for (size_t i = 0; i < p->count; i++)
@@ -64,7 +69,8 @@ static void set_waves(struct ci_plan *p)
 			p->jobs[i].wave = 1;
 	for (size_t i = 0; i < p->count; i++) {
 		struct ci_job *j = &p->jobs[i];
-		if (j->wave == 0 && (!is_taken(p, j->cpu_cache, NULL) || (*j->gpu_cache && !is_taken(p, NULL, j->gpu_cache))))
+		if (j->wave == 0 &&
+		    (!is_taken(p, j->cpu_cache, NULL) || (*j->gpu_cache && !is_taken(p, NULL, j->gpu_cache))))
 			j->wave = 1;
 	}
 	for (size_t i = 0; i < p->count; i++)
@@ -84,7 +90,8 @@ static int by_sharing(const void *a, const void *b)
 	return order ? order : strcmp(x->variants.items[0], y->variants.items[0]);
 }
 
-static int set_runner(struct ci_job *j, const char *format, const struct ci_tables *t, const struct ci_tables *own, struct err *e)
+static int set_runner(struct ci_job *j, const char *format, const struct ci_tables *t, const struct ci_tables *own,
+		      struct err *e)
 {
 	const char *variant = j->variants.items[0];
 	j->runner = ci_runner(own ? own : t, format, j->platform, variant);
@@ -109,8 +116,8 @@ static int by_package(const void *a, const void *b)
 	return rx != ry ? (rx < ry ? -1 : 1) : (x < y ? -1 : 1);
 }
 
-int ci_plan_make(const char *format, const struct ci_tables *t, const struct ci_tables *own, const struct ci_choice *choices, size_t count,
-		 struct arena *a, struct ci_plan *ret, struct err *e)
+int ci_plan_make(const char *format, const struct ci_tables *t, const struct ci_tables *own,
+		 const struct ci_choice *choices, size_t count, struct arena *a, struct ci_plan *ret, struct err *e)
 {
 	struct ci_plan p = {.name = ret->name, .options = ret->options, .jobs = arena_array(a, count, sizeof(*p.jobs))};
 	const struct ci_choice **sorted = arena_array(a, count, sizeof(const struct ci_choice *));
@@ -134,7 +141,8 @@ int ci_plan_make(const char *format, const struct ci_tables *t, const struct ci_
 	}
 	for (size_t i = 0; i < p.count; i++) {
 		struct ci_job *j = &p.jobs[i];
-		j->command = arena_printf(a, "ptbuild build %s --release %s%s", strlist_join(&j->variants, a, " "), j->release, p.options);
+		j->command = arena_printf(a, "ptbuild build %s --release %s%s", strlist_join(&j->variants, a, " "),
+					  j->release, p.options);
 		if (set_runner(j, format, t, own, e) < 0)
 			return -1;
 	}

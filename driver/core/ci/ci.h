@@ -1,4 +1,5 @@
-/* Jobs for a CI service: which variants go into one job, which caches they share, on which runners, and the files that GitHub and GitLab read. Pure but for reading tables. */
+/* Jobs for a CI service: which variants go into one job, which caches they share, on which runners,
+ * and the files that GitHub and GitLab read. Pure but for reading tables. */
 #pragma once
 #include <jansson.h>
 
@@ -24,20 +25,23 @@ struct ci_tables {
 	unsigned runners_count;
 };
 
-/* ci_tables_load: ci.yaml below the profiles directory; ci_runners_load: a user's map (runners alone). ERR_CONFIG with file and line. */
+/* ci_tables_load: ci.yaml below the profiles directory; ci_runners_load: a user's map (runners
+ * alone). ERR_CONFIG with file and line. */
 int ci_tables_load(const char *profiles_dir, struct arena *a, const struct ci_tables **ret, struct err *e) MUST_CHECK;
 int ci_runners_load(const char *path, struct arena *a, const struct ci_tables **ret, struct err *e) MUST_CHECK;
 /* ci_limit: how many jobs a matrix of that format may have; 0: no limit is known. */
 size_t ci_limit(const struct ci_tables *t, const char *format);
 /* ci_labels: those of the first row that fits; NULL if none does. */
-const struct ci_runner_row *ci_runner(const struct ci_tables *t, const char *format, const char *platform, const char *variant);
+const struct ci_runner_row *ci_runner(const struct ci_tables *t, const char *format, const char *platform,
+				      const char *variant);
 
 struct ci_choice { /* one variant that is to be built */
 	struct variant variant;
 	const struct release_row *release;
 };
 
-/* One job: PyTorch with what is built against it, or a companion alone. All of a job is one profile, Python, toolkit and release. */
+/* One job: PyTorch with what is built against it, or a companion alone. All of a job is one
+ * profile, Python, toolkit and release. */
 struct ci_job {
 	struct strlist variants; /* in the order they are built */
 	const char *release;
@@ -46,25 +50,33 @@ struct ci_job {
 	const char *gpu;  /* "sm90", "sm80+sm90", "cpu", "mps" */
 	const char *isa;  /* "" for a Mac */
 	const char *platform;
-	const char *cpu_cache; /* names the C++ units that the job compiles: jobs with the same one compile the same */
+	/* names the C++ units that the job compiles: jobs with the same one compile the same */
+	const char *cpu_cache;
 	const char *gpu_cache; /* the same for GPU code; "" without */
-	unsigned wave;         /* 1: compiles units for the first time; 2: every unit was compiled in wave 1 */
+	/* 1: compiles units for the first time; 2: every unit was compiled in wave 1 */
+	unsigned wave;
 	const struct ci_runner_row *runner;
 	const char *command;
 };
 
 struct ci_plan {
-	const char *name;    /* of the matrix */
-	const char *options; /* that every build is given beside its variants, each with a blank in front: " --blas mkl"; "" */
+	const char *name; /* of the matrix */
+	/* that every build is given beside its variants, each with a blank in front: " --blas mkl";
+	 * "" */
+	const char *options;
 	struct ci_job *jobs;
 	size_t count;
 };
 
-/* ci_plan_make: name and options of `ret` are the caller's; the jobs of these variants, by wave and then by what they share. `own` (may be NULL) is the user's map; what none of its rows fits is then ERR_CONFIG. */
-int ci_plan_make(const char *format, const struct ci_tables *t, const struct ci_tables *own, const struct ci_choice *choices, size_t count,
-		 struct arena *a, struct ci_plan *ret, struct err *e) MUST_CHECK;
+/* ci_plan_make: name and options of `ret` are the caller's; the jobs of these variants, by wave and
+ * then by what they share. `own` (may be NULL) is the user's map; what none of its rows fits is
+ * then ERR_CONFIG. */
+int ci_plan_make(const char *format, const struct ci_tables *t, const struct ci_tables *own,
+		 const struct ci_choice *choices, size_t count, struct arena *a, struct ci_plan *ret,
+		 struct err *e) MUST_CHECK;
 
-/* The whole document for the service (new references); `limit` as ci_limit gives it, `image` a container image or NULL. ci_json is ptbuild's own form. */
+/* The whole document for the service (new references); `limit` as ci_limit gives it, `image` a
+ * container image or NULL. ci_json is ptbuild's own form. */
 json_t *ci_github(const struct ci_plan *p, size_t limit, const char *image);
 json_t *ci_gitlab(const struct ci_plan *p, size_t limit, const char *image);
 json_t *ci_json(const struct ci_plan *p);

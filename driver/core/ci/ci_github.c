@@ -48,7 +48,9 @@ static json_t *build_step(const char *options)
 	json_object_set_new(o, "name", text("build"));
 	json_object_set_new(
 		o, "run",
-		text(arena_printf(&a, "ptbuild build $VARIANTS --release \"$RELEASE\"%s --cache " CACHE_DIR " --out dist", options)));
+		text(arena_printf(&a,
+				  "ptbuild build $VARIANTS --release \"$RELEASE\"%s --cache " CACHE_DIR " --out dist",
+				  options)));
 	json_object_set_new(env, "VARIANTS", text("${{ matrix.variants }}"));
 	json_object_set_new(env, "RELEASE", text("${{ matrix.release }}"));
 	json_object_set_new(o, "env", env);
@@ -76,7 +78,8 @@ static json_t *steps(unsigned wave, const char *options)
 	json_array_append_new(l, upload_step());
 	if (wave == 1) {
 		json_array_append_new(l, cache_step("keep the C++ units", "save", "cpu_cache", "always()"));
-		json_array_append_new(l, cache_step("keep the GPU units", "save", "gpu_cache", "always() && matrix.gpu_cache != ''"));
+		json_array_append_new(
+			l, cache_step("keep the GPU units", "save", "gpu_cache", "always() && matrix.gpu_cache != ''"));
 	}
 	return l;
 }
@@ -87,7 +90,8 @@ static json_t *make_job(const struct ci_plan *p, size_t from, size_t to, const s
 	json_object_set_new(o, "name", text("${{ matrix.variant }}"));
 	if (needs->count) {
 		json_object_set_new(o, "needs", json_from_strlist(needs));
-		json_object_set_new(o, "if", text("${{ !cancelled() }}")); /* one that failed does not stop the others */
+		/* one that failed does not stop the others */
+		json_object_set_new(o, "if", text("${{ !cancelled() }}"));
 	}
 	json_object_set_new(o, "runs-on", text("${{ matrix.runs_on }}"));
 	if (image)
@@ -118,7 +122,8 @@ json_t *ci_github(const struct ci_plan *p, size_t limit, const char *image)
 			now = (struct strlist){0};
 			part = 0;
 		}
-		for (to = from; to < p->count && p->jobs[to].wave == p->jobs[from].wave && (!limit || to - from < limit);)
+		for (to = from;
+		     to < p->count && p->jobs[to].wave == p->jobs[from].wave && (!limit || to - from < limit);)
 			to++;
 		const char *id = arena_printf(&a, "wave-%u-%u", p->jobs[from].wave, ++part);
 		strlist_ref(&now, &a, id);

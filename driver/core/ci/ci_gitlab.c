@@ -1,4 +1,5 @@
-/* A pipeline for GitLab: a stage for each wave, in it a job for each kind of runner, its variants as parallel:matrix. YAML takes JSON as it is. */
+/* A pipeline for GitLab: a stage for each wave, in it a job for each kind of runner, its variants as parallel:matrix.
+ * YAML takes JSON as it is. */
 #include <string.h>
 
 #include "base/sys/json.h"
@@ -44,7 +45,8 @@ static json_t *make_job(const struct ci_plan *p, const size_t *cells, size_t cou
 {
 	AUTO_ARENA struct arena a = {0};
 	const struct ci_job *first = &p->jobs[cells[0]];
-	json_t *o = json_object(), *matrix = json_array(), *parallel = json_object(), *caches = json_array(), *tags = json_array();
+	json_t *o = json_object(), *matrix = json_array(), *parallel = json_object(), *caches = json_array(),
+	       *tags = json_array();
 	json_t *artifacts = json_object(), *dependencies = json_array();
 	json_object_set_new(o, "stage", text(first->wave == 1 ? "first" : "second"));
 	if (image)
@@ -63,7 +65,9 @@ static json_t *make_job(const struct ci_plan *p, const size_t *cells, size_t cou
 	json_object_set_new(o, "dependencies", dependencies); /* wheels of other jobs are not wanted */
 	json_object_set_new(
 		o, "script",
-		list(arena_printf(&a, "ptbuild build $VARIANTS --release \"$RELEASE\"%s --cache " CACHE_DIR " --out dist", p->options)));
+		list(arena_printf(&a,
+				  "ptbuild build $VARIANTS --release \"$RELEASE\"%s --cache " CACHE_DIR " --out dist",
+				  p->options)));
 	json_object_set_new(artifacts, "paths", list("dist/*.whl"));
 	json_object_set_new(o, "artifacts", artifacts);
 	if (first->wave > 1)
@@ -74,7 +78,8 @@ static json_t *make_job(const struct ci_plan *p, const size_t *cells, size_t cou
 /* Jobs that differ only in their variables. */
 static bool alike(const struct ci_job *x, const struct ci_job *y)
 {
-	if (x->wave != y->wave || !*x->gpu_cache != !*y->gpu_cache || x->runner->labels_count != y->runner->labels_count)
+	if (x->wave != y->wave || !*x->gpu_cache != !*y->gpu_cache ||
+	    x->runner->labels_count != y->runner->labels_count)
 		return false;
 	for (unsigned i = 0; i < x->runner->labels_count; i++)
 		if (strcmp(x->runner->labels[i], y->runner->labels[i]) != 0)

@@ -7,7 +7,8 @@
 #include "core/ci/ci.h"
 
 #define NEED(type, member) CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER, type, member, 1, CYAML_UNLIMITED)
-#define MAY(type, member) CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, 0, CYAML_UNLIMITED)
+#define MAY(type, member)                                                                                              \
+	CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, 0, CYAML_UNLIMITED)
 
 static const cyaml_schema_value_t text_value = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, CYAML_UNLIMITED)};
 
@@ -16,7 +17,8 @@ static const cyaml_schema_field_t format_fields[] = {
 	NEED(struct ci_format_row, jobs),
 	CYAML_FIELD_END,
 };
-static const cyaml_schema_value_t format_value = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct ci_format_row, format_fields)};
+static const cyaml_schema_value_t format_value = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct ci_format_row, format_fields)};
 
 static const cyaml_schema_field_t runner_fields[] = {
 	MAY(struct ci_runner_row, match),
@@ -25,13 +27,16 @@ static const cyaml_schema_field_t runner_fields[] = {
 	CYAML_FIELD_SEQUENCE("labels", CYAML_FLAG_POINTER, struct ci_runner_row, labels, &text_value, 1, 16),
 	CYAML_FIELD_END,
 };
-static const cyaml_schema_value_t runner_value = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct ci_runner_row, runner_fields)};
+static const cyaml_schema_value_t runner_value = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct ci_runner_row, runner_fields)};
 
-#define FORMATS(flags) CYAML_FIELD_SEQUENCE("formats", CYAML_FLAG_POINTER | (flags), struct ci_tables, formats, &format_value, 0, 16)
+#define FORMATS(flags)                                                                                                 \
+	CYAML_FIELD_SEQUENCE("formats", CYAML_FLAG_POINTER | (flags), struct ci_tables, formats, &format_value, 0, 16)
 #define RUNNERS CYAML_FIELD_SEQUENCE("runners", CYAML_FLAG_POINTER, struct ci_tables, runners, &runner_value, 1, 1000)
 
 static const cyaml_schema_field_t table_fields[] = {FORMATS(0), RUNNERS, CYAML_FIELD_END};
-static const cyaml_schema_value_t table_value = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct ci_tables, table_fields)};
+static const cyaml_schema_value_t table_value = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct ci_tables, table_fields)};
 static const cyaml_schema_field_t map_fields[] = {RUNNERS, CYAML_FIELD_END};
 static const cyaml_schema_value_t map_value = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct ci_tables, map_fields)};
 
@@ -47,7 +52,8 @@ static bool is_label(const char *s)
 	return *s && strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-:+/=@ ") == strlen(s);
 }
 
-static int load(const char *path, const cyaml_schema_value_t *schema, struct arena *a, const struct ci_tables **ret, struct err *e)
+static int load(const char *path, const cyaml_schema_value_t *schema, struct arena *a, const struct ci_tables **ret,
+		struct err *e)
 {
 	struct yaml_lines *lines;
 	void *data;
@@ -57,8 +63,8 @@ static int load(const char *path, const cyaml_schema_value_t *schema, struct are
 	for (unsigned i = 0; i < t->formats_count; i++) {
 		char *end;
 		if (strtoul(t->formats[i].jobs, &end, 10) == 0 || *end)
-			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is no number of jobs", path, yaml_line(lines, "formats/%u", i),
-				       t->formats[i].jobs);
+			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is no number of jobs", path,
+				       yaml_line(lines, "formats/%u", i), t->formats[i].jobs);
 	}
 	for (unsigned i = 0; i < t->runners_count; i++) {
 		struct ci_runner_row *r = &t->runners[i];
@@ -97,11 +103,13 @@ static bool fits(const char *own, const char *asked)
 	return !*own || strcmp(own, asked) == 0;
 }
 
-const struct ci_runner_row *ci_runner(const struct ci_tables *t, const char *format, const char *platform, const char *variant)
+const struct ci_runner_row *ci_runner(const struct ci_tables *t, const char *format, const char *platform,
+				      const char *variant)
 {
 	for (unsigned i = 0; i < t->runners_count; i++) {
 		const struct ci_runner_row *r = &t->runners[i];
-		if (fits(r->format, format) && fits(r->platform, platform) && (!*r->match || fnmatch(r->match, variant, 0) == 0))
+		if (fits(r->format, format) && fits(r->platform, platform) &&
+		    (!*r->match || fnmatch(r->match, variant, 0) == 0))
 			return r;
 	}
 	return NULL;

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "base/path.h"
 
 static int by_key(const void *a, const void *b)
 {
@@ -45,7 +45,8 @@ static int take_unit(const json_t *entry, const char *path, size_t i, struct are
 /* The file itself, and the name that says what it was configured for. */
 static const char *find_commands(const char *path, struct arena *a, const char **ret_name)
 {
-	static const char *const places[] = {"compile_commands.json", "build/compile_commands.json", "src/build/compile_commands.json"};
+	static const char *const places[] = {"compile_commands.json", "build/compile_commands.json",
+					     "src/build/compile_commands.json"};
 	const char *base = path_base(path);
 	if (!fs_is_dir(path)) {
 		size_t n = strlen(base);
@@ -75,12 +76,14 @@ int units_read(const struct tables *t, const char *path, struct arena *a, struct
 	if (!json_is_array(list))
 		return err_set(e, ERR_INTEGRITY, "'%s' is not a list of compile commands", commands);
 	tree.units = arena_array(a, json_array_size(list), sizeof(*tree.units));
-	json_array_foreach(list, i, entry) if (take_unit(entry, commands, i, a, &tree.units[tree.count++], e) < 0) return -1;
+	json_array_foreach(list, i,
+			   entry) if (take_unit(entry, commands, i, a, &tree.units[tree.count++], e) < 0) return -1;
 	if (tree.count)
 		qsort(tree.units, tree.count, sizeof(*tree.units), by_key);
 	for (i = 1; i < tree.count; i++)
 		if (strcmp(tree.units[i].key, tree.units[i - 1].key) == 0)
-			return err_set(e, ERR_INTEGRITY, "'%s' compiles '%s' twice into one object", commands, tree.units[i].file);
+			return err_set(e, ERR_INTEGRITY, "'%s' compiles '%s' twice into one object", commands,
+				       tree.units[i].file);
 	*ret = tree;
 	return 0;
 }
@@ -124,7 +127,8 @@ static enum unit_depends depends_on(const struct comparing *c)
 	for (size_t i = 0; i < c->count; i++)
 		for (size_t k = i + 1; k < c->count; k++) {
 			unsigned differ = c->differ[i * c->count + k];
-			if ((differ == UNIT_GPU || differ == UNIT_ISA) && strcmp(c->units[i]->command, c->units[k]->command) != 0)
+			if ((differ == UNIT_GPU || differ == UNIT_ISA) &&
+			    strcmp(c->units[i]->command, c->units[k]->command) != 0)
 				found |= differ;
 		}
 	return (enum unit_depends)found;
@@ -178,9 +182,11 @@ static bool holds_gpus(const struct gpu_units_row *row, const char *file)
 static void judge(const struct unit_facts *f, bool known, struct arena *a, struct unit_model *m)
 {
 	if (f->unit->cuda && (f->depends & UNIT_ISA))
-		strlist_addf(&m->unexpected, a, "'%s' is compiled for the GPU and depends on the instruction set", f->unit->file);
+		strlist_addf(&m->unexpected, a, "'%s' is compiled for the GPU and depends on the instruction set",
+			     f->unit->file);
 	if (!f->unit->cuda && (f->depends & UNIT_GPU) && !known)
-		strlist_addf(&m->unexpected, a, "'%s' is compiled for the CPU and depends on the GPU list", f->unit->file);
+		strlist_addf(&m->unexpected, a, "'%s' is compiled for the CPU and depends on the GPU list",
+			     f->unit->file);
 }
 
 static int compare_trees(struct comparing *c, struct arena *a, struct unit_model *m, struct err *e)
@@ -196,11 +202,13 @@ static int compare_trees(struct comparing *c, struct arena *a, struct unit_model
 		}
 	if (m->gpu_compared || m->isa_compared)
 		return 0;
-	err_set(e, ERR_USAGE, "no two of %zu trees differ in the GPU list alone or in the instruction set alone", c->count);
+	err_set(e, ERR_USAGE, "no two of %zu trees differ in the GPU list alone or in the instruction set alone",
+		c->count);
 	return err_hint(e, "give for example sm90-avx512, sm90-avx2 and sm80-avx512");
 }
 
-int units_model(const struct tables *t, const struct unit_tree *trees, size_t count, struct arena *a, struct unit_model *ret, struct err *e)
+int units_model(const struct tables *t, const struct unit_tree *trees, size_t count, struct arena *a,
+		struct unit_model *ret, struct err *e)
 {
 	struct unit_model m = {0};
 	struct comparing c = {.trees = trees, .count = count};
@@ -226,7 +234,8 @@ int units_model(const struct tables *t, const struct unit_tree *trees, size_t co
 	return 0;
 }
 
-void units_cost(const struct unit_model *m, const struct variant *const *variants, size_t count, struct arena *a, struct unit_cost *ret)
+void units_cost(const struct unit_model *m, const struct variant *const *variants, size_t count, struct arena *a,
+		struct unit_cost *ret)
 {
 	struct unit_cost c = {0};
 	struct strlist gpus = {0}, isas = {0};
@@ -237,7 +246,8 @@ void units_cost(const struct unit_model *m, const struct variant *const *variant
 			continue;
 		}
 		/* Another toolkit or another Python makes other commands of all. */
-		const char *where = arena_printf(a, "%s %s", variants[i]->python, variants[i]->cuda ? variants[i]->cuda : "");
+		const char *where =
+			arena_printf(a, "%s %s", variants[i]->python, variants[i]->cuda ? variants[i]->cuda : "");
 		const char *gpu = arena_printf(a, "%s %.*s", where, (int)strcspn(p->name, "-"), p->name),
 			   *isa = arena_printf(a, "%s %s", where, p->isa->name);
 		if (!strlist_contains(&gpus, gpu))

@@ -1,4 +1,5 @@
-/* .eh_frame: the only thing that tells functions apart in a stripped library. Layout: LSB Core, "Exception Frames"; encodings: DWARF's DW_EH_PE_*. */
+/* .eh_frame: the only thing that tells functions apart in a stripped library. Layout: LSB Core, "Exception Frames";
+ * encodings: DWARF's DW_EH_PE_*. */
 #include <string.h>
 
 #include "core/code/code_parts.h"
@@ -129,7 +130,8 @@ void code_frames(const struct elf_map *m, struct candidates *list)
 		struct cie last = {0, 0};
 		if (p->p_type != PT_GNU_EH_FRAME || !cursor_at(m, p->p_vaddr, &c))
 			continue;
-		uint64_t version = take(&c, 1), pointer = take(&c, 1), count_encoding = take(&c, 1), table = take(&c, 1);
+		uint64_t version = take(&c, 1), pointer = take(&c, 1), count_encoding = take(&c, 1),
+			 table = take(&c, 1);
 		if (version != 1 || count_encoding != HEADER_COUNT || table != HEADER_TABLE || pointer == PE_OMIT)
 			return;
 		take(&c, size_of((unsigned)pointer));
@@ -139,7 +141,8 @@ void code_frames(const struct elf_map *m, struct candidates *list)
 			uint64_t frame = p->p_vaddr + (uint64_t)(int64_t)(int32_t)take(&c, 4);
 			uint64_t size = c.bad ? 0 : frame_size(m, frame, &last);
 			if (size)
-				code_add(list, (struct candidate){.start = start, .size = size, .flags = CODE_DECLARED});
+				code_add(list,
+					 (struct candidate){.start = start, .size = size, .flags = CODE_DECLARED});
 		}
 		return;
 	}

@@ -1,4 +1,5 @@
-/* What the loader runs: DT_INIT and the arrays, whose addresses lie in relocations, or, behind DT_RELR, in the arrays themselves. */
+/* What the loader runs: DT_INIT and the arrays, whose addresses lie in relocations, or, behind DT_RELR, in the arrays
+ * themselves. */
 #include <string.h>
 
 #include "core/code/code_parts.h"
@@ -32,7 +33,8 @@ static int take_relocations(struct elf_map *m, const struct slots *list, size_t 
 	uint64_t table, size, offset, symbols, count;
 	if (!elf_map_dyn(m, DT_RELA, &table) || !elf_map_dyn(m, DT_RELASZ, &size) || size == 0)
 		return 0;
-	if (elf_map_need(m, table, size, "relocation table", &offset, e) < 0 || elf_map_symbols(m, &symbols, &count, e) < 0)
+	if (elf_map_need(m, table, size, "relocation table", &offset, e) < 0 ||
+	    elf_map_symbols(m, &symbols, &count, e) < 0)
 		return -1;
 	for (uint64_t i = 0; i + sizeof(Elf64_Rela) <= size; i += sizeof(Elf64_Rela)) {
 		Elf64_Rela r;

@@ -61,7 +61,8 @@ static size_t merge(struct candidates *c)
 	return n;
 }
 
-/* The executable parts of the file: its sections, or where there are none its segments, as far as the file has their bytes. */
+/* The executable parts of the file: its sections, or where there are none its segments, as far as the file has their
+ * bytes. */
 static size_t find_regions(const struct elf_map *m, struct arena *a, struct code_region **ret)
 {
 	size_t sections = 0, n = 0;
@@ -71,14 +72,16 @@ static size_t find_regions(const struct elf_map *m, struct arena *a, struct code
 	for (Elf_Scn *s = sections ? elf_nextscn(m->elf, NULL) : NULL; s && n < sections; s = elf_nextscn(m->elf, s)) {
 		GElf_Shdr h;
 		uint64_t offset, room;
-		if (!gelf_getshdr(s, &h) || h.sh_type != SHT_PROGBITS || !(h.sh_flags & SHF_EXECINSTR) || !(h.sh_flags & SHF_ALLOC))
+		if (!gelf_getshdr(s, &h) || h.sh_type != SHT_PROGBITS || !(h.sh_flags & SHF_EXECINSTR) ||
+		    !(h.sh_flags & SHF_ALLOC))
 			continue;
 		if (elf_map_find(m, h.sh_addr, &offset, &room) && h.sh_size)
 			list[n++] = (struct code_region){h.sh_addr, h.sh_addr + (h.sh_size < room ? h.sh_size : room)};
 	}
 	for (size_t i = 0; n == 0 && i < m->segments_count; i++) {
 		const GElf_Phdr *p = &m->segments[i];
-		if (p->p_type == PT_LOAD && (p->p_flags & PF_X) && p->p_filesz && p->p_filesz <= UINT64_MAX - p->p_vaddr)
+		if (p->p_type == PT_LOAD && (p->p_flags & PF_X) && p->p_filesz &&
+		    p->p_filesz <= UINT64_MAX - p->p_vaddr)
 			list[n++] = (struct code_region){p->p_vaddr, p->p_vaddr + p->p_filesz};
 	}
 	qsort(list, n, sizeof(*list), by_region);

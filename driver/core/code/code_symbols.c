@@ -43,7 +43,8 @@ static unsigned flags_of(const Elf64_Sym *s)
 	return flags | (s->st_size ? CODE_DECLARED : 0);
 }
 
-/* Local symbols stand behind the symbol of their source file. The linker puts hidden ones, which it made local itself, behind a file without a name, or behind the last one, which is the start-up code's. */
+/* Local symbols stand behind the symbol of their source file. The linker puts hidden ones, which it made local itself,
+ * behind a file without a name, or behind the last one, which is the start-up code's. */
 static const char *unit_of(const char *file)
 {
 	return file && *file && strcmp(file, "crtstuff.c") != 0 ? file : NULL;
@@ -57,8 +58,8 @@ static void take_table(const struct elf_map *m, const struct table *t, struct ca
 		unsigned type = ELF64_ST_TYPE(s.st_info), bind = ELF64_ST_BIND(s.st_info);
 		if (type == STT_FILE)
 			unit = unit_of(string_at(t, s.st_name));
-		if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_OBJECT) || s.st_shndx == SHN_UNDEF || s.st_shndx == SHN_ABS ||
-		    s.st_shndx == SHN_COMMON)
+		if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_OBJECT) || s.st_shndx == SHN_UNDEF ||
+		    s.st_shndx == SHN_ABS || s.st_shndx == SHN_COMMON)
 			continue;
 		const char *name = string_at(t, s.st_name);
 		if (!name || !*name)
@@ -87,15 +88,16 @@ static void static_table(const struct elf_map *m, struct table *t)
 		if (h.sh_offset > m->size || h.sh_size > m->size - h.sh_offset || strings.sh_offset > m->size ||
 		    strings.sh_size > m->size - strings.sh_offset)
 			continue;
-		*t = (struct table){h.sh_offset, h.sh_size / sizeof(Elf64_Sym), (const char *)m->data + strings.sh_offset, strings.sh_size,
-				    true};
+		*t = (struct table){h.sh_offset, h.sh_size / sizeof(Elf64_Sym),
+				    (const char *)m->data + strings.sh_offset, strings.sh_size, true};
 		return;
 	}
 }
 
 int code_symbols(struct elf_map *m, struct candidates *c, bool *ret_full, struct err *e)
 {
-	struct table fixed = {0}, dynamic = {.strings = (const char *)m->data + m->strings, .strings_size = m->strings_size};
+	struct table fixed = {0},
+		     dynamic = {.strings = (const char *)m->data + m->strings, .strings_size = m->strings_size};
 	*ret_full = false;
 	if (m->dyn && elf_map_symbols(m, &dynamic.symbols, &dynamic.count, e) < 0)
 		return -1;

@@ -30,7 +30,8 @@ static void sort_encodings(struct decoder *d, const struct extensions *x, struct
 		d->groups[g] = arena_array(a, x->encodings_count, sizeof(void *));
 		for (size_t i = 0; i < x->encodings_count; i++) {
 			const struct extension_encoding *c = &x->encodings[i];
-			uint32_t mask = c->mask >> GROUP_SHIFT & (GROUPS - 1), value = c->value >> GROUP_SHIFT & (GROUPS - 1);
+			uint32_t mask = c->mask >> GROUP_SHIFT & (GROUPS - 1),
+				 value = c->value >> GROUP_SHIFT & (GROUPS - 1);
 			if ((g & mask) == value)
 				d->groups[g][d->groups_count[g]++] = c;
 		}
@@ -92,7 +93,8 @@ static void note(struct decode_tally *t, uint64_t excess, uint64_t address, cons
 	}
 }
 
-static void run_x86(const struct decoder *d, const uint8_t *p, size_t len, uint64_t address, uint64_t allowed, struct decode_tally *t)
+static void run_x86(const struct decoder *d, const uint8_t *p, size_t len, uint64_t address, uint64_t allowed,
+		    struct decode_tally *t)
 {
 	ZydisDecodedInstruction in;
 	ZydisDecoderContext context;
@@ -113,7 +115,8 @@ static void run_x86(const struct decoder *d, const uint8_t *p, size_t len, uint6
 }
 
 /* All words decode: what the table does not name is the baseline, data among the code included. */
-static void run_arm(const struct decoder *d, const uint8_t *p, size_t len, uint64_t address, uint64_t allowed, struct decode_tally *t)
+static void run_arm(const struct decoder *d, const uint8_t *p, size_t len, uint64_t address, uint64_t allowed,
+		    struct decode_tally *t)
 {
 	for (size_t at = 0; at + 4 <= len; at += 4) {
 		uint32_t word;
@@ -132,7 +135,8 @@ static void run_arm(const struct decoder *d, const uint8_t *p, size_t len, uint6
 	}
 }
 
-void decode_run(const struct decoder *d, const uint8_t *bytes, size_t len, uint64_t address, uint64_t allowed, struct decode_tally *t)
+void decode_run(const struct decoder *d, const uint8_t *bytes, size_t len, uint64_t address, uint64_t allowed,
+		struct decode_tally *t)
 {
 	if (d->machine == EXTENSION_X86_64)
 		run_x86(d, bytes, len, address, allowed, t);
@@ -145,10 +149,12 @@ static bool wanted(const ZydisDecodedInstruction *in, const ZydisDecodedOperand 
 	if (calls)
 		return operand->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && operand->imm.is_relative &&
 		       (in->meta.category == ZYDIS_CATEGORY_CALL || in->meta.category == ZYDIS_CATEGORY_UNCOND_BR);
-	return in->mnemonic == ZYDIS_MNEMONIC_LEA && operand->type == ZYDIS_OPERAND_TYPE_MEMORY && operand->mem.base == ZYDIS_REGISTER_RIP;
+	return in->mnemonic == ZYDIS_MNEMONIC_LEA && operand->type == ZYDIS_OPERAND_TYPE_MEMORY &&
+	       operand->mem.base == ZYDIS_REGISTER_RIP;
 }
 
-size_t decode_targets(const struct decoder *d, const uint8_t *bytes, size_t len, uint64_t address, bool calls, uint64_t *ret, size_t max)
+size_t decode_targets(const struct decoder *d, const uint8_t *bytes, size_t len, uint64_t address, bool calls,
+		      uint64_t *ret, size_t max)
 {
 	ZydisDecodedInstruction in;
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];

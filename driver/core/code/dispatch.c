@@ -19,26 +19,31 @@ struct dispatch_file {
 };
 
 #define NEED(type, member) CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER, type, member, 1, CYAML_UNLIMITED)
-#define MAY(type, member) CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER_NULL | CYAML_FLAG_OPTIONAL, type, member, 0, CYAML_UNLIMITED)
+#define MAY(type, member)                                                                                              \
+	CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER_NULL | CYAML_FLAG_OPTIONAL, type, member, 0, CYAML_UNLIMITED)
 
 static const cyaml_schema_value_t string_entry = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, CYAML_UNLIMITED)};
 static const cyaml_schema_field_t family_fields[] = {
 	NEED(struct family_row, library),
 	MAY(struct family_row, symbol),
 	MAY(struct family_row, unit),
-	CYAML_FIELD_SEQUENCE("extensions", CYAML_FLAG_POINTER, struct family_row, extensions, &string_entry, 1, CYAML_UNLIMITED),
+	CYAML_FIELD_SEQUENCE("extensions", CYAML_FLAG_POINTER, struct family_row, extensions, &string_entry, 1,
+			     CYAML_UNLIMITED),
 	CYAML_FIELD_BOOL("carries", CYAML_FLAG_OPTIONAL, struct family_row, carries),
 	NEED(struct family_row, why),
 	CYAML_FIELD_END};
-static const cyaml_schema_value_t family_entry = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct family_row, family_fields)};
-static const cyaml_schema_field_t file_fields[] = {
-	CYAML_FIELD_SEQUENCE("families", CYAML_FLAG_POINTER, struct dispatch_file, families, &family_entry, 1, CYAML_UNLIMITED),
-	CYAML_FIELD_END};
-static const cyaml_schema_value_t file_schema = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct dispatch_file, file_fields)};
+static const cyaml_schema_value_t family_entry = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct family_row, family_fields)};
+static const cyaml_schema_field_t file_fields[] = {CYAML_FIELD_SEQUENCE("families", CYAML_FLAG_POINTER,
+									struct dispatch_file, families, &family_entry,
+									1, CYAML_UNLIMITED),
+						   CYAML_FIELD_END};
+static const cyaml_schema_value_t file_schema = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct dispatch_file, file_fields)};
 
 /* A name may be of either machine, or of both. */
-static int take_extensions(const struct extensions *x, const struct family_row *f, const char *where, struct dispatch_row *row,
-			   struct err *e)
+static int take_extensions(const struct extensions *x, const struct family_row *f, const char *where,
+			   struct dispatch_row *row, struct err *e)
 {
 	for (unsigned i = 0; i < f->extensions_count; i++) {
 		bool any = strcmp(f->extensions[i], "any") == 0, found = any;
@@ -53,7 +58,8 @@ static int take_extensions(const struct extensions *x, const struct family_row *
 	return 0;
 }
 
-int dispatch_load(const char *dir, const struct extensions *x, struct arena *a, const struct dispatch **ret, struct err *e)
+int dispatch_load(const char *dir, const struct extensions *x, struct arena *a, const struct dispatch **ret,
+		  struct err *e)
 {
 	const char *path = path_join(a, dir, "dispatch.yaml");
 	struct yaml_lines *lines;
@@ -67,8 +73,11 @@ int dispatch_load(const char *dir, const struct extensions *x, struct arena *a, 
 		const struct family_row *from = &f->families[i];
 		struct dispatch_row *row = &d->rows[d->count++];
 		const char *where = arena_printf(a, "%s:%u", path, yaml_line(lines, "families/%u", i));
-		*row = (struct dispatch_row){
-			.library = from->library, .symbol = from->symbol, .unit = from->unit, .carries = from->carries, .why = from->why};
+		*row = (struct dispatch_row){.library = from->library,
+					     .symbol = from->symbol,
+					     .unit = from->unit,
+					     .carries = from->carries,
+					     .why = from->why};
 		if (row->carries && !row->symbol)
 			return err_set(e, ERR_CONFIG, "%s: 'carries' is of names, but there is no 'symbol'", where);
 		if (take_extensions(x, from, where, row, e) < 0)
@@ -89,8 +98,8 @@ static bool fits(const struct dispatch_row *row, const char *library, const stru
 	return fnmatch(row->library, library, 0) == 0;
 }
 
-uint64_t dispatch_excuses(const struct dispatch *d, enum extension_machine m, const char *library, const struct code_range *r,
-			  const char **ret_why)
+uint64_t dispatch_excuses(const struct dispatch *d, enum extension_machine m, const char *library,
+			  const struct code_range *r, const char **ret_why)
 {
 	uint64_t bits = 0;
 	for (size_t i = 0; i < d->count; i++) {

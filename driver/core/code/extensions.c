@@ -41,31 +41,43 @@ struct extension_file {
 static const cyaml_schema_value_t string_entry = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, CYAML_UNLIMITED)};
 
 #define NEED(type, member) CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER, type, member, 1, CYAML_UNLIMITED)
-#define NEED_LIST(type, member) CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER, type, member, &string_entry, 1, CYAML_UNLIMITED)
-#define LIST(type, member)                                                                                                                 \
-	CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, &string_entry, 0, CYAML_UNLIMITED)
-#define ROWS(type, member, entry) CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER, type, member, entry, 1, CYAML_UNLIMITED)
+#define NEED_LIST(type, member)                                                                                        \
+	CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER, type, member, &string_entry, 1, CYAML_UNLIMITED)
+#define LIST(type, member)                                                                                             \
+	CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, &string_entry, 0,        \
+			     CYAML_UNLIMITED)
+#define ROWS(type, member, entry)                                                                                      \
+	CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER, type, member, entry, 1, CYAML_UNLIMITED)
 
-static const cyaml_schema_field_t extension_fields[] = {NEED(struct extension_row, name), NEED(struct extension_row, machine),
-							LIST(struct extension_row, implies), LIST(struct extension_row, sets),
-							CYAML_FIELD_END};
-static const cyaml_schema_field_t combined_fields[] = {NEED_LIST(struct combined_row, needs), NEED_LIST(struct combined_row, sets),
-						       CYAML_FIELD_END};
-static const cyaml_schema_field_t instruction_fields[] = {NEED(struct instruction_row, mnemonic), NEED_LIST(struct instruction_row, needs),
+static const cyaml_schema_field_t extension_fields[] = {
+	NEED(struct extension_row, name), NEED(struct extension_row, machine), LIST(struct extension_row, implies),
+	LIST(struct extension_row, sets), CYAML_FIELD_END};
+static const cyaml_schema_field_t combined_fields[] = {NEED_LIST(struct combined_row, needs),
+						       NEED_LIST(struct combined_row, sets), CYAML_FIELD_END};
+static const cyaml_schema_field_t instruction_fields[] = {NEED(struct instruction_row, mnemonic),
+							  NEED_LIST(struct instruction_row, needs),
 							  NEED(struct instruction_row, why), CYAML_FIELD_END};
-static const cyaml_schema_field_t encoding_fields[] = {NEED_LIST(struct encoding_row, needs), NEED(struct encoding_row, mask),
-						       NEED(struct encoding_row, value), NEED(struct encoding_row, what), CYAML_FIELD_END};
-static const cyaml_schema_value_t extension_entry = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct extension_row, extension_fields)};
-static const cyaml_schema_value_t combined_entry = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct combined_row, combined_fields)};
-static const cyaml_schema_value_t instruction_entry = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct instruction_row, instruction_fields)};
-static const cyaml_schema_value_t encoding_entry = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct encoding_row, encoding_fields)};
+static const cyaml_schema_field_t encoding_fields[] = {
+	NEED_LIST(struct encoding_row, needs), NEED(struct encoding_row, mask), NEED(struct encoding_row, value),
+	NEED(struct encoding_row, what), CYAML_FIELD_END};
+static const cyaml_schema_value_t extension_entry = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct extension_row, extension_fields)};
+static const cyaml_schema_value_t combined_entry = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct combined_row, combined_fields)};
+static const cyaml_schema_value_t instruction_entry = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct instruction_row, instruction_fields)};
+static const cyaml_schema_value_t encoding_entry = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct encoding_row, encoding_fields)};
 static const cyaml_schema_field_t file_fields[] = {ROWS(struct extension_file, extensions, &extension_entry),
 						   ROWS(struct extension_file, combined, &combined_entry),
 						   ROWS(struct extension_file, instructions, &instruction_entry),
-						   ROWS(struct extension_file, encodings, &encoding_entry), CYAML_FIELD_END};
-static const cyaml_schema_value_t file_schema = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct extension_file, file_fields)};
+						   ROWS(struct extension_file, encodings, &encoding_entry),
+						   CYAML_FIELD_END};
+static const cyaml_schema_value_t file_schema = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct extension_file, file_fields)};
 
-static const char *const machines[EXTENSION_MACHINES] = {[EXTENSION_X86_64] = "x86_64", [EXTENSION_AARCH64] = "aarch64"};
+static const char *const machines[EXTENSION_MACHINES] = {
+	[EXTENSION_X86_64] = "x86_64", [EXTENSION_AARCH64] = "aarch64"};
 
 struct loading {
 	struct extensions *x;
@@ -75,7 +87,8 @@ struct loading {
 	struct arena *a;
 };
 
-static int bad(const struct loading *l, const char *list, unsigned i, struct err *e, const char *what, const char *subject)
+static int bad(const struct loading *l, const char *list, unsigned i, struct err *e, const char *what,
+	       const char *subject)
 {
 	return err_set(e, ERR_CONFIG, "%s:%u: %s '%s'", l->path, yaml_line(l->lines, "%s/%u", list, i), what, subject);
 }
@@ -101,8 +114,8 @@ uint64_t extensions_bit(const struct extensions *x, enum extension_machine m, co
 }
 
 /* A list of names as bits. */
-static int bits_of(const struct loading *l, enum extension_machine m, const char *const *names, unsigned count, const char *list,
-		   unsigned row, uint64_t *ret, struct err *e)
+static int bits_of(const struct loading *l, enum extension_machine m, const char *const *names, unsigned count,
+		   const char *list, unsigned row, uint64_t *ret, struct err *e)
 {
 	uint64_t bits = 0;
 	for (unsigned i = 0; i < count; i++) {
@@ -143,7 +156,8 @@ static int imply_rows(const struct loading *l, struct err *e)
 		const struct extension_row *row = &l->f->extensions[i];
 		enum extension_machine m;
 		uint64_t bits;
-		if (machine_of(l, i, &m, e) < 0 || bits_of(l, m, row->implies, row->implies_count, "extensions", i, &bits, e) < 0)
+		if (machine_of(l, i, &m, e) < 0 ||
+		    bits_of(l, m, row->implies, row->implies_count, "extensions", i, &bits, e) < 0)
 			return -1;
 		l->x->implied[m][seen[m]] = bits | EXTENSION_BASELINE | 1ULL << seen[m];
 		seen[m]++;
@@ -194,7 +208,8 @@ static int take_sets(const struct loading *l, struct err *e)
 	for (size_t i = 0; i < total; i++) {
 		for (size_t k = 0; k < i; k++) {
 			if (strcmp(l->x->sets[i].name, l->x->sets[k].name) == 0)
-				return err_set(e, ERR_CONFIG, "%s: the set '%s' is in two rows", l->path, l->x->sets[i].name);
+				return err_set(e, ERR_CONFIG, "%s: the set '%s' is in two rows", l->path,
+					       l->x->sets[i].name);
 		}
 	}
 	return 0;

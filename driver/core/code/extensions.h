@@ -29,7 +29,8 @@ struct extension_set { /* a set of the decoder */
 
 struct extensions {
 	const char *names[EXTENSION_MACHINES][EXTENSIONS_MAX];
-	uint64_t implied[EXTENSION_MACHINES][EXTENSIONS_MAX]; /* transitively, itself and the baseline included */
+	/* transitively, itself and the baseline included */
+	uint64_t implied[EXTENSION_MACHINES][EXTENSIONS_MAX];
 	size_t count[EXTENSION_MACHINES];
 	struct extension_set *sets;
 	size_t sets_count;
@@ -40,13 +41,15 @@ struct extensions {
 	uint64_t other; /* of x86_64: what the table does not know */
 };
 
-/* extensions_load: `dir`/extensions.yaml. ERR_CONFIG "file:line: ..." for a name that no row has, one that two have, more than 64 rows of a machine, a mask that is no 32-bit number. */
+/* extensions_load: `dir`/extensions.yaml. ERR_CONFIG "file:line: ..." for a name that no row has,
+ * one that two have, more than 64 rows of a machine, a mask that is no 32-bit number. */
 int extensions_load(const char *dir, struct arena *a, const struct extensions **ret, struct err *e) MUST_CHECK;
 /* extensions_bit: 0 for an unknown name. */
 uint64_t extensions_bit(const struct extensions *x, enum extension_machine m, const char *name);
 /* extensions_with: `bits` and all that they imply, and the baseline. */
 uint64_t extensions_with(const struct extensions *x, enum extension_machine m, uint64_t bits);
-/* extensions_text: "avx512f, avx512vl", without those that others among them imply; `bits` without the baseline. */
+/* extensions_text: "avx512f, avx512vl", without those that others among them imply; `bits` without
+ * the baseline. */
 char *extensions_text(const struct extensions *x, enum extension_machine m, uint64_t bits, struct arena *a);
 /* extensions_of_set: what a set of the decoder needs; the bit `other` when no row has it. */
 uint64_t extensions_of_set(const struct extensions *x, const char *set);

@@ -70,7 +70,8 @@ static void scan_range(struct scanner *w, const struct code_range *r)
 	w->instructions += t.instructions;
 	w->functions += stated;
 	w->unknown += stated && t.unknown;
-	/* What nobody says is code, and does not decode as code to its end, is something else: tables that assembler keeps beside its functions. */
+	/* What nobody says is code, and does not decode as code to its end, is something else: tables that assembler
+	 * keeps beside its functions. */
 	if (!stated && t.unknown)
 		w->skipped += size;
 	else if (t.count)
@@ -162,7 +163,8 @@ static void gather(const struct scanner *team, size_t n, struct arena *a, struct
 		qsort(r->found, r->count, sizeof(*r->found), by_address);
 }
 
-/* A resolver takes the addresses of what it chooses from; compilers name these "f.avx2" and the like, but they may be called anything. */
+/* A resolver takes the addresses of what it chooses from; compilers name these "f.avx2" and the like, but they may be
+ * called anything. */
 static void mark_dispatched(struct scanning *s)
 {
 	enum { TARGETS_MAX = 64 };
@@ -172,8 +174,8 @@ static void mark_dispatched(struct scanning *s)
 		if (!(r->flags & CODE_RESOLVER) || !elf_map_find(s->m, r->start, &offset, &room))
 			continue;
 		uint64_t size = r->end - r->start;
-		size_t n =
-			decode_targets(s->decoder, s->m->data + offset, size < room ? size : room, r->start, false, targets, TARGETS_MAX);
+		size_t n = decode_targets(s->decoder, s->m->data + offset, size < room ? size : room, r->start, false,
+					  targets, TARGETS_MAX);
 		for (size_t k = 0; k < n; k++) {
 			struct code_range *to = code_map_at(s->map, targets[k]);
 			if (to && to->start == targets[k])
@@ -182,17 +184,20 @@ static void mark_dispatched(struct scanning *s)
 	}
 }
 
-/* What an initialiser calls and nothing names is a part of it: compilers split the function that a library is loaded with. */
+/* What an initialiser calls and nothing names is a part of it: compilers split the function that a library is loaded
+ * with. */
 static void mark_called(struct scanning *s)
 {
 	enum { TARGETS_MAX = 1024 };
 	uint64_t targets[TARGETS_MAX], offset, room;
 	for (size_t i = 0; i < s->map->count; i++) {
 		const struct code_range *r = &s->map->ranges[i];
-		if (!(r->flags & CODE_INIT) || !(r->flags & CODE_DECLARED) || !elf_map_find(s->m, r->start, &offset, &room))
+		if (!(r->flags & CODE_INIT) || !(r->flags & CODE_DECLARED) ||
+		    !elf_map_find(s->m, r->start, &offset, &room))
 			continue;
 		uint64_t size = r->end - r->start;
-		size_t n = decode_targets(s->decoder, s->m->data + offset, size < room ? size : room, r->start, true, targets, TARGETS_MAX);
+		size_t n = decode_targets(s->decoder, s->m->data + offset, size < room ? size : room, r->start, true,
+					  targets, TARGETS_MAX);
 		for (size_t k = 0; k < n; k++) {
 			struct code_range *to = code_map_at(s->map, targets[k]);
 			if (to && to->start == targets[k] && !to->name && (to->flags & CODE_DECLARED))
@@ -201,17 +206,23 @@ static void mark_called(struct scanning *s)
 	}
 }
 
-int isa_scan_file(struct elf_map *m, const struct decoder *const decoders[EXTENSION_MACHINES], const uint64_t allowed[EXTENSION_MACHINES],
-		  struct isa_spare *spare, const struct run *run, struct arena *a, struct isa_scan *ret, struct err *e)
+int isa_scan_file(struct elf_map *m, const struct decoder *const decoders[EXTENSION_MACHINES],
+		  const uint64_t allowed[EXTENSION_MACHINES], struct isa_spare *spare, const struct run *run,
+		  struct arena *a, struct isa_scan *ret, struct err *e)
 {
 	AUTO_ARENA struct arena scratch = {0};
 	struct isa_scan r = {0};
 	if (!isa_scan_machine(m->header.e_machine, &r.machine))
-		return elf_map_bad(m, offsetof(Elf64_Ehdr, e_machine), e, "code of ELF machine %u is not examined", m->header.e_machine);
+		return elf_map_bad(m, offsetof(Elf64_Ehdr, e_machine), e, "code of ELF machine %u is not examined",
+				   m->header.e_machine);
 	if (code_map_read(m, a, &r.map, e) < 0)
 		return -1;
-	struct scanning s = {
-		.m = m, .decoder = decoders[r.machine], .allowed = allowed[r.machine], .spare = spare, .run = run, .map = &r.map};
+	struct scanning s = {.m = m,
+			     .decoder = decoders[r.machine],
+			     .allowed = allowed[r.machine],
+			     .spare = spare,
+			     .run = run,
+			     .map = &r.map};
 	struct scanner *team = arena_array(&scratch, HELPERS_MAX + 1, sizeof(*team));
 	size_t team_count = 1;
 	team[0].s = &s;

@@ -1,4 +1,5 @@
-/* The instruction sets that the functions of an ELF file use: every executable byte decoded, on all processors, what is beyond a promise attributed to its function. */
+/* The instruction sets that the functions of an ELF file use: every executable byte decoded, on all
+ * processors, what is beyond a promise attributed to its function. */
 #pragma once
 #include <stdatomic.h>
 
@@ -29,7 +30,9 @@ struct isa_spare {
 
 /* isa_scan_machine: whether the code of this ELF machine can be examined. */
 bool isa_scan_machine(unsigned elf_machine, enum extension_machine *ret);
-/* isa_scan_file: `decoders` by machine, `allowed` likewise. Takes processors from `spare` while there are any (NULL: one thread). What it finds does not depend on how many. The result points into `m` and `a`.
- * ERR_INTEGRITY for a file whose tables are broken, ERR_INTERRUPTED. */
-int isa_scan_file(struct elf_map *m, const struct decoder *const decoders[EXTENSION_MACHINES], const uint64_t allowed[EXTENSION_MACHINES],
-		  struct isa_spare *spare, const struct run *run, struct arena *a, struct isa_scan *ret, struct err *e) MUST_CHECK;
+/* isa_scan_file: `decoders` by machine, `allowed` likewise. Takes processors from `spare` while
+ * there are any (NULL: one thread). What it finds does not depend on how many. The result points
+ * into `m` and `a`. ERR_INTEGRITY for a file whose tables are broken, ERR_INTERRUPTED. */
+int isa_scan_file(struct elf_map *m, const struct decoder *const decoders[EXTENSION_MACHINES],
+		  const uint64_t allowed[EXTENSION_MACHINES], struct isa_spare *spare, const struct run *run,
+		  struct arena *a, struct isa_scan *ret, struct err *e) MUST_CHECK;

@@ -6,7 +6,8 @@
 enum { SHOWN_MAX = 400, NAME_MAX_BYTES = 16384 };
 
 /* Of libstdc++, which has no header for it: as __cxa_demangle, in pieces and without allocating. */
-extern int __gcclibcxx_demangle_callback(const char *name, void (*take)(const char *text, size_t len, void *user), /* NOLINT */
+/* NOLINT */
+extern int __gcclibcxx_demangle_callback(const char *name, void (*take)(const char *text, size_t len, void *user),
 					 void *user);
 
 struct piece {
@@ -15,7 +16,8 @@ struct piece {
 	jmp_buf full;
 };
 
-/* The demangler cannot be told to stop, and what it prints can grow exponentially with the name: it is left from here. It holds nothing but its stack. */
+/* The demangler cannot be told to stop, and what it prints can grow exponentially with the name: it is left from here.
+ * It holds nothing but its stack. */
 static void take(const char *text, size_t len, void *user)
 {
 	struct piece *p = user;

@@ -103,8 +103,8 @@ static int read_versions(struct elf_map *m, struct arena *a, struct elf_info *in
 }
 
 /* The version wanted of an undefined symbol, NULL if none; `versions` is the file offset of the version table. */
-static const char *wanted_version(const struct elf_map *m, uint64_t versions, uint64_t symbol, const struct elf_need *needs,
-				  size_t needs_count, const struct elf_info *info)
+static const char *wanted_version(const struct elf_map *m, uint64_t versions, uint64_t symbol,
+				  const struct elf_need *needs, size_t needs_count, const struct elf_info *info)
 {
 	uint16_t index;
 	memcpy(&index, m->data + versions + symbol * sizeof(index), sizeof(index));
@@ -135,7 +135,9 @@ static int read_symbols(struct elf_map *m, struct arena *a, struct elf_info *inf
 			return -1;
 		if (*name == '\0')
 			continue;
-		const char *version = s.st_shndx == SHN_UNDEF && versions ? wanted_version(m, versions, i, needs, needs_count, info) : NULL;
+		const char *version = s.st_shndx == SHN_UNDEF && versions
+					      ? wanted_version(m, versions, i, needs, needs_count, info)
+					      : NULL;
 		if (s.st_shndx != SHN_UNDEF)
 			strlist_add(&info->defined, a, name);
 		else if (version)
@@ -162,14 +164,19 @@ int elf_read(const char *path, unsigned flags, struct arena *a, struct elf_info 
 	AUTO_ELF_MAP struct elf_map m;
 	if (elf_map_open(path, &m, e) < 0)
 		return -1;
-	struct elf_info info = {.machine = m.header.e_machine, .type = m.header.e_type, .is_64 = true, .soname = "", .exec_stack = true};
+	struct elf_info info = {.machine = m.header.e_machine,
+				.type = m.header.e_type,
+				.is_64 = true,
+				.soname = "",
+				.exec_stack = true};
 	info.dynamic = m.dyn != NULL;
 	info.stripped = is_stripped(&m);
 	for (size_t i = 0; i < m.segments_count; i++) {
 		if (m.segments[i].p_type == PT_GNU_STACK)
 			info.exec_stack = (m.segments[i].p_flags & PF_X) != 0;
 	}
-	if (info.dynamic && (read_entries(&m, a, &info, e) < 0 || read_room(&m, &info, e) < 0 || read_versions(&m, a, &info, e) < 0))
+	if (info.dynamic &&
+	    (read_entries(&m, a, &info, e) < 0 || read_room(&m, &info, e) < 0 || read_versions(&m, a, &info, e) < 0))
 		return -1;
 	if (info.dynamic && (flags & ELF_SYMBOLS) && read_symbols(&m, a, &info, e) < 0)
 		return -1;

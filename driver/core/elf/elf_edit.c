@@ -36,7 +36,8 @@ static bool is_path_tag(int64_t tag)
 	return tag == DT_RPATH || tag == DT_RUNPATH;
 }
 
-/* One DT_RPATH at most stays: the first tag of the kind keeps its place and the string `index`, the others go and the entries behind them move up. */
+/* One DT_RPATH at most stays: the first tag of the kind keeps its place and the string `index`, the others go and the
+ * entries behind them move up. */
 static int write_tags(int fd, const struct elf_map *m, bool keep, uint64_t index, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -56,7 +57,8 @@ static int write_tags(int fd, const struct elf_map *m, bool keep, uint64_t index
 	return fs_write_at(fd, dyn, (m->dyn_count + 1) * sizeof(*dyn), m->dyn_offset, m->name, e);
 }
 
-/* Every path string that nobody else uses is blanked, not only the one that takes the new text: no build path may stay in the file. */
+/* Every path string that nobody else uses is blanked, not only the one that takes the new text: no build path may stay
+ * in the file. */
 static int blank_strings(int fd, struct elf_map *m, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -125,14 +127,16 @@ static bool same_path(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* Reads the edited file again: it must be `want` in all that this module knows of, and load. `path` is what was edited, `name` what the message says. */
+/* Reads the edited file again: it must be `want` in all that this module knows of, and load. `path` is what was edited,
+ * `name` what the message says. */
 static int check_edited(const char *path, const char *name, const struct elf_info *want, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_ELF_MAP struct elf_map m = {0};
 	struct elf_info got;
 	const char *bad = NULL;
-	if (elf_read(path, ELF_SYMBOLS, &a, &got, e) < 0 || elf_map_open(path, &m, e) < 0 || elf_map_loadable(&m, e) < 0)
+	if (elf_read(path, ELF_SYMBOLS, &a, &got, e) < 0 || elf_map_open(path, &m, e) < 0 ||
+	    elf_map_loadable(&m, e) < 0)
 		return err_wrap(e, "editing '%s' broke it", name);
 	if (!same_path(got.rpath, want->rpath) || !same_path(got.runpath, want->runpath))
 		bad = "search path";
@@ -153,7 +157,8 @@ static int check_edited(const char *path, const char *name, const struct elf_inf
 }
 
 /* Runs patchelf on `from`, the result in `to` with from's permissions. */
-static int run_patchelf(struct strlist *argv, struct arena *a, const char *from, const char *to, const struct run *run, struct err *e)
+static int run_patchelf(struct strlist *argv, struct arena *a, const char *from, const char *to, const struct run *run,
+			struct err *e)
 {
 	AUTO_BUF struct buf out = {0};
 	struct stat st;
@@ -170,8 +175,8 @@ static int run_patchelf(struct strlist *argv, struct arena *a, const char *from,
 }
 
 /* The old string is taken out first: patchelf overwrites it with filler, also where another name lives inside it. */
-static int edit_through_copy(const char *path, const char *rpath, struct arena *a, const struct elf_info *want, const struct run *run,
-			     struct err *e)
+static int edit_through_copy(const char *path, const char *rpath, struct arena *a, const struct elf_info *want,
+			     const struct run *run, struct err *e)
 {
 	const char *bare = arena_printf(a, "%s.bare", path), *fresh = arena_printf(a, "%s.new", path);
 	struct strlist argv = {0};
@@ -231,7 +236,8 @@ static bool rename_info(struct elf_info *info, const char *soname, const struct 
 	for (size_t i = 0; i < info->versions_count; i++) {
 		const char *to = kvlist_get(needed, info->versions[i].file);
 		change = change || (to && strcmp(to, info->versions[i].file) != 0);
-		versions[i] = (struct elf_version_need){.file = to ? to : info->versions[i].file, .version = info->versions[i].version};
+		versions[i] = (struct elf_version_need){.file = to ? to : info->versions[i].file,
+							.version = info->versions[i].version};
 	}
 	info->versions = versions;
 	info->soname = soname ? soname : info->soname;
@@ -244,8 +250,8 @@ static bool find_needed(const struct elf_map *m, const char *name, uint32_t *ret
 	for (size_t i = 0; i < m->dyn_count; i++) {
 		const char *s;
 		uint64_t index = m->dyn[i].d_un.d_val;
-		if (m->dyn[i].d_tag == DT_NEEDED && index <= UINT32_MAX && elf_map_string(m, index, m->dyn_offset, &s, e) == 0 &&
-		    strcmp(s, name) == 0) {
+		if (m->dyn[i].d_tag == DT_NEEDED && index <= UINT32_MAX &&
+		    elf_map_string(m, index, m->dyn_offset, &s, e) == 0 && strcmp(s, name) == 0) {
 			*ret = (uint32_t)index;
 			return true;
 		}
@@ -253,7 +259,8 @@ static bool find_needed(const struct elf_map *m, const char *name, uint32_t *ret
 	return false;
 }
 
-/* Version needs that still name the old file: the loader asserts that each names a needed library. The new name is in the string table already, as that library's NEEDED. */
+/* Version needs that still name the old file: the loader asserts that each names a needed library. The new name is in
+ * the string table already, as that library's NEEDED. */
 static int rename_version_files(const char *path, const struct kvlist *needed, struct err *e)
 {
 	AUTO_ELF_MAP struct elf_map m;
@@ -272,7 +279,8 @@ static int rename_version_files(const char *path, const struct kvlist *needed, s
 			continue;
 		if (fd < 0 && (fd = open_writable(path, e)) < 0)
 			return -1;
-		if (fs_write_at(fd, &index, sizeof(index), needs[i].offset + offsetof(Elf64_Verneed, vn_file), path, e) < 0)
+		if (fs_write_at(fd, &index, sizeof(index), needs[i].offset + offsetof(Elf64_Verneed, vn_file), path,
+				e) < 0)
 			return -1;
 	}
 	return 0;
@@ -286,11 +294,12 @@ struct room {
 };
 
 /* How much of the search path's string the new names take. */
-static int measure_room(struct elf_map *m, const struct elf_info *info, const struct kvlist *needed, struct arena *a, struct room *ret,
-			struct err *e)
+static int measure_room(struct elf_map *m, const struct elf_info *info, const struct kvlist *needed, struct arena *a,
+			struct room *ret, struct err *e)
 {
 	struct room r = {0};
-	if ((elf_map_dyn(m, DT_RPATH, &r.index) || elf_map_dyn(m, DT_RUNPATH, &r.index)) && elf_map_path_room(m, r.index, &r.len, e) < 0)
+	if ((elf_map_dyn(m, DT_RPATH, &r.index) || elf_map_dyn(m, DT_RUNPATH, &r.index)) &&
+	    elf_map_path_room(m, r.index, &r.len, e) < 0)
 		return -1;
 	for (size_t i = 0; i < info->needed.count; i++) {
 		const char *to = kvlist_get(needed, info->needed.items[i]);
@@ -348,7 +357,8 @@ static int write_references(int fd, struct elf_map *m, const struct room *r, con
 		const char *to = kvlist_get(needed, s);
 		uint32_t index = to ? (uint32_t)index_of(r, to) : 0;
 		if (to && strcmp(to, s) != 0 &&
-		    fs_write_at(fd, &index, sizeof(index), needs[i].offset + offsetof(Elf64_Verneed, vn_file), m->name, e) < 0)
+		    fs_write_at(fd, &index, sizeof(index), needs[i].offset + offsetof(Elf64_Verneed, vn_file), m->name,
+				e) < 0)
 			return -1;
 	}
 	return 0;
@@ -390,7 +400,8 @@ int elf_rename_in_place(const char *path, const struct kvlist *needed, size_t ke
 	return 0;
 }
 
-/* The names are changed in two runs: patchelf 0.14.3 loses the SONAME when it replaces NEEDED entries in the same run. */
+/* The names are changed in two runs: patchelf 0.14.3 loses the SONAME when it replaces NEEDED entries in the same
+ * run. */
 static int rename_through_copy(const char *path, const char *fresh, const char *soname, const struct elf_info *info,
 			       const struct kvlist *needed, struct arena *a, const struct run *run, struct err *e)
 {

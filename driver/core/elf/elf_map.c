@@ -31,14 +31,16 @@ bool elf_map_find(const struct elf_map *m, uint64_t address, uint64_t *ret_offse
 	return false;
 }
 
-int elf_map_need(const struct elf_map *m, uint64_t address, uint64_t size, const char *what, uint64_t *ret_offset, struct err *e)
+int elf_map_need(const struct elf_map *m, uint64_t address, uint64_t size, const char *what, uint64_t *ret_offset,
+		 struct err *e)
 {
 	uint64_t offset, room;
 	if (!elf_map_find(m, address, &offset, &room))
-		return elf_map_bad(m, m->dyn_offset, e, "address 0x%llx of the %s is in no segment, asked for", (unsigned long long)address,
-				   what);
+		return elf_map_bad(m, m->dyn_offset, e, "address 0x%llx of the %s is in no segment, asked for",
+				   (unsigned long long)address, what);
 	if (size > room)
-		return elf_map_bad(m, offset, e, "the %s of %llu bytes leaves its segment", what, (unsigned long long)size);
+		return elf_map_bad(m, offset, e, "the %s of %llu bytes leaves its segment", what,
+				   (unsigned long long)size);
 	*ret_offset = offset;
 	return 0;
 }
@@ -57,7 +59,8 @@ bool elf_map_dyn(const struct elf_map *m, int64_t tag, uint64_t *ret)
 int elf_map_string(const struct elf_map *m, uint64_t index, uint64_t where, const char **ret, struct err *e)
 {
 	if (index >= m->strings_size)
-		return elf_map_bad(m, where, e, "string index 0x%llx lies outside of the string table of %llu bytes, asked for",
+		return elf_map_bad(m, where, e,
+				   "string index 0x%llx lies outside of the string table of %llu bytes, asked for",
 				   (unsigned long long)index, (unsigned long long)m->strings_size);
 	const char *s = (const char *)m->data + m->strings + index;
 	if (!memchr(s, '\0', m->strings_size - index))
@@ -91,17 +94,20 @@ static int read_segments(struct elf_map *m, struct err *e)
 	if (h->e_phnum == 0)
 		return 0;
 	if (h->e_phentsize != sizeof(Elf64_Phdr))
-		return elf_map_bad(m, offsetof(Elf64_Ehdr, e_phentsize), e, "program headers of %u bytes", h->e_phentsize);
+		return elf_map_bad(m, offsetof(Elf64_Ehdr, e_phentsize), e, "program headers of %u bytes",
+				   h->e_phentsize);
 	if (elf_getphdrnum(m->elf, &n) != 0)
 		return elf_map_bad(m, h->e_phoff, e, "malformed program headers (%s)", elf_errmsg(-1));
-	if (h->e_phoff > m->size || n > (m->size - h->e_phoff) / sizeof(Elf64_Phdr) || (h->e_phnum != PN_XNUM && n != h->e_phnum))
+	if (h->e_phoff > m->size || n > (m->size - h->e_phoff) / sizeof(Elf64_Phdr) ||
+	    (h->e_phnum != PN_XNUM && n != h->e_phnum))
 		return elf_map_bad(m, h->e_phoff, e, "%u program headers leave the file", h->e_phnum);
 	m->segments = arena_array(&m->arena, n, sizeof(m->segments[0]));
 	for (size_t i = 0; i < n; i++) {
 		GElf_Phdr *p = &m->segments[i];
 		if (!gelf_getphdr(m->elf, (int)i, p))
 			return elf_map_bad(m, h->e_phoff, e, "malformed program header %zu (%s)", i, elf_errmsg(-1));
-		if ((p->p_type == PT_LOAD || p->p_type == PT_DYNAMIC) && (p->p_filesz > m->size || p->p_offset > m->size - p->p_filesz))
+		if ((p->p_type == PT_LOAD || p->p_type == PT_DYNAMIC) &&
+		    (p->p_filesz > m->size || p->p_offset > m->size - p->p_filesz))
 			return elf_map_bad(m, p->p_offset, e, "segment %zu of %llu bytes leaves the file", i,
 					   (unsigned long long)p->p_filesz);
 	}
@@ -132,9 +138,11 @@ static int read_dynamic(struct elf_map *m, struct err *e)
 	if (!p)
 		return 0;
 	uint64_t offset, room;
-	/* The loader goes by the address, tools by the offset: a file where the two differ shows different things to each. */
+	/* The loader goes by the address, tools by the offset: a file where the two differ shows different things to
+	 * each. */
 	if (!elf_map_find(m, p->p_vaddr, &offset, &room) || offset != p->p_offset || room < p->p_filesz)
-		return elf_map_bad(m, p->p_offset, e, "the dynamic segment's address 0x%llx is not what is loaded from the file",
+		return elf_map_bad(m, p->p_offset, e,
+				   "the dynamic segment's address 0x%llx is not what is loaded from the file",
 				   (unsigned long long)p->p_vaddr);
 	size_t n = p->p_filesz / sizeof(Elf64_Dyn), used = 0;
 	m->dyn = arena_array(&m->arena, n, sizeof(m->dyn[0]));
@@ -202,12 +210,14 @@ int elf_map_loadable(const struct elf_map *m, struct err *e)
 			return elf_map_bad(m, p->p_offset, e, "segment %zu is aligned to 0x%llx, no power of two,", i,
 					   (unsigned long long)align);
 		if ((p->p_offset ^ p->p_vaddr) & (align - 1))
-			return elf_map_bad(m, p->p_offset, e, "segment %zu: address 0x%llx does not fit the alignment 0x%llx of data", i,
+			return elf_map_bad(m, p->p_offset, e,
+					   "segment %zu: address 0x%llx does not fit the alignment 0x%llx of data", i,
 					   (unsigned long long)p->p_vaddr, (unsigned long long)align);
 		if (p->p_filesz > p->p_memsz || p->p_memsz > UINT64_MAX - p->p_vaddr)
 			return elf_map_bad(m, p->p_offset, e, "segment %zu is larger in the file than in memory", i);
 		if (any && p->p_vaddr < end)
-			return elf_map_bad(m, p->p_offset, e, "segment %zu overlaps the one before it or is out of order", i);
+			return elf_map_bad(m, p->p_offset, e,
+					   "segment %zu overlaps the one before it or is out of order", i);
 		end = p->p_vaddr + p->p_memsz;
 		any = true;
 	}

@@ -13,7 +13,8 @@ static uint32_t get32(const struct elf_map *m, uint64_t offset)
 	return v;
 }
 
-/* The GNU hash table knows only the symbols that can be found by name: the last one is the end of the highest bucket's chain. */
+/* The GNU hash table knows only the symbols that can be found by name: the last one is the end of the highest bucket's
+ * chain. */
 static int count_gnu_hash(const struct elf_map *m, uint64_t address, uint64_t *ret, bool *ret_all, struct err *e)
 {
 	uint64_t offset, room;
@@ -22,7 +23,8 @@ static int count_gnu_hash(const struct elf_map *m, uint64_t address, uint64_t *r
 	uint64_t buckets = get32(m, offset), first = get32(m, offset + 4), bloom = get32(m, offset + 8), last = 0;
 	uint64_t head = 16 + bloom * 8, chains = head + buckets * 4;
 	if (chains > room)
-		return elf_map_bad(m, offset, e, "the GNU hash table's %llu buckets leave its segment", (unsigned long long)buckets);
+		return elf_map_bad(m, offset, e, "the GNU hash table's %llu buckets leave its segment",
+				   (unsigned long long)buckets);
 	for (uint64_t i = 0; i < buckets; i++) {
 		uint64_t b = get32(m, offset + head + i * 4);
 		if (b > last)
@@ -46,8 +48,10 @@ static int count_gnu_hash(const struct elf_map *m, uint64_t address, uint64_t *r
 	return 0;
 }
 
-/* What relocations name, the loader looks up: enough where no hash table counts (an object that exports nothing has an empty one). */
-static int count_relocations(const struct elf_map *m, int64_t table_tag, int64_t size_tag, uint64_t *count, struct err *e)
+/* What relocations name, the loader looks up: enough where no hash table counts (an object that exports nothing has an
+ * empty one). */
+static int count_relocations(const struct elf_map *m, int64_t table_tag, int64_t size_tag, uint64_t *count,
+			     struct err *e)
 {
 	uint64_t address, size, offset;
 	if (!elf_map_dyn(m, table_tag, &address) || !elf_map_dyn(m, size_tag, &size) || size == 0)
@@ -72,7 +76,8 @@ int elf_map_symbols(const struct elf_map *m, uint64_t *ret_offset, uint64_t *ret
 		return 0;
 	}
 	if (elf_map_dyn(m, DT_SYMENT, &entry) && entry != sizeof(Elf64_Sym))
-		return elf_map_bad(m, m->dyn_offset, e, "symbols of %llu bytes in the entries", (unsigned long long)entry);
+		return elf_map_bad(m, m->dyn_offset, e, "symbols of %llu bytes in the entries",
+				   (unsigned long long)entry);
 	if (elf_map_dyn(m, DT_HASH, &hash)) {
 		if (elf_map_need(m, hash, 8, "hash table", &offset, e) < 0)
 			return -1;
@@ -115,7 +120,8 @@ static void add_need(struct elf_map *m, struct elf_need **list, size_t *count, s
 	(*list)[(*count)++] = need;
 }
 
-/* Records are chained by relative offsets that only grow, each at least its own size on: every walk ends at the segment's end. */
+/* Records are chained by relative offsets that only grow, each at least its own size on: every walk ends at the
+ * segment's end. */
 static bool step(uint64_t *at, uint64_t next, uint64_t size, uint64_t end)
 {
 	if (next < size || next > end - *at || end - *at - next < size)
@@ -133,7 +139,8 @@ int elf_map_needs(struct elf_map *m, struct elf_need **ret, size_t *ret_count, s
 	*ret_count = 0;
 	if (!elf_map_dyn(m, DT_VERNEED, &address) || !elf_map_dyn(m, DT_VERNEEDNUM, &records) || records == 0)
 		return 0;
-	if (elf_map_need(m, address, sizeof(Elf64_Verneed), "version needs", &at, e) < 0 || !elf_map_find(m, address, &at, &room))
+	if (elf_map_need(m, address, sizeof(Elf64_Verneed), "version needs", &at, e) < 0 ||
+	    !elf_map_find(m, address, &at, &room))
 		return -1;
 	uint64_t end = at + room;
 	for (uint64_t i = 0; i < records; i++) {
@@ -150,8 +157,10 @@ int elf_map_needs(struct elf_map *m, struct elf_need **ret, size_t *ret_count, s
 			if (count == MAX_VERSIONS)
 				return elf_map_bad(m, aux, e, "more than %d version needs", MAX_VERSIONS);
 			add_need(m, &list, &count, &cap,
-				 (struct elf_need){
-					 .offset = at, .file = need.vn_file, .name = v.vna_name, .index = v.vna_other & MAX_VERSIONS});
+				 (struct elf_need){.offset = at,
+						   .file = need.vn_file,
+						   .name = v.vna_name,
+						   .index = v.vna_other & MAX_VERSIONS});
 			if (j + 1U < need.vn_cnt && !step(&aux, v.vna_next, sizeof(v), end))
 				return elf_map_bad(m, aux, e, "version need that leaves its segment");
 		}
@@ -179,7 +188,8 @@ static int see_definitions(const struct elf_map *m, struct room_query *q, struct
 	unsigned total = 0;
 	if (!elf_map_dyn(m, DT_VERDEF, &address) || !elf_map_dyn(m, DT_VERDEFNUM, &records) || records == 0)
 		return 0;
-	if (elf_map_need(m, address, sizeof(Elf64_Verdef), "version definitions", &at, e) < 0 || !elf_map_find(m, address, &at, &room))
+	if (elf_map_need(m, address, sizeof(Elf64_Verdef), "version definitions", &at, e) < 0 ||
+	    !elf_map_find(m, address, &at, &room))
 		return -1;
 	uint64_t end = at + room;
 	for (uint64_t i = 0; i < records; i++) {
@@ -197,7 +207,8 @@ static int see_definitions(const struct elf_map *m, struct room_query *q, struct
 			next = v.vda_next;
 		}
 		if (i + 1 < records && !step(&at, def.vd_next, sizeof(def), end))
-			return elf_map_bad(m, at, e, "chain of %llu version definitions breaks", (unsigned long long)records);
+			return elf_map_bad(m, at, e, "chain of %llu version definitions breaks",
+					   (unsigned long long)records);
 	}
 	return 0;
 }
@@ -231,7 +242,8 @@ int elf_map_path_room(struct elf_map *m, uint64_t index, size_t *ret, struct err
 	*ret = 0;
 	if (elf_map_string(m, index, m->dyn_offset, &s, e) < 0)
 		return -1;
-	/* Linkers store a string that ends another one inside it: then somebody's name points into ours, or ours into a longer one. */
+	/* Linkers store a string that ends another one inside it: then somebody's name points into ours, or ours into a
+	 * longer one. */
 	if (index == 0 || s[-1] != '\0')
 		return 0;
 	struct room_query q = {.start = index, .end = index + strlen(s), .shared = false};

@@ -7,8 +7,9 @@
 
 #include "core/fatbin/fatbin_parts.h"
 
-/* The container and its entries are nowhere documented; the numbers are NVIDIA's as far as CUDA's headers name them (FATBIN_MAGIC, FATBIN_KIND_*), and for the rest
- * what nvcc 12.4, 12.8 and 13.0 write when asked for each target, kind and compression, compared with cuobjdump. */
+/* The container and its entries are nowhere documented; the numbers are NVIDIA's as far as CUDA's headers name them
+ * (FATBIN_MAGIC, FATBIN_KIND_*), and for the rest what nvcc 12.4, 12.8 and 13.0 write when asked for each target, kind
+ * and compression, compared with cuobjdump. */
 #define CONTAINER_MAGIC 0xba55ed50u
 #define CONTAINER_HEADER 16u
 #define ENTRY_HEADER 64u
@@ -31,7 +32,8 @@ int fatbin_bad(const struct fatbin_file *f, uint64_t offset, struct err *e, cons
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	if (*f->member)
-		return err_set(e, ERR_INTEGRITY, "'%s' (%s): %s at offset 0x%llx", f->name, f->member, text, (unsigned long long)offset);
+		return err_set(e, ERR_INTEGRITY, "'%s' (%s): %s at offset 0x%llx", f->name, f->member, text,
+			       (unsigned long long)offset);
 	return err_set(e, ERR_INTEGRITY, "'%s': %s at offset 0x%llx", f->name, text, (unsigned long long)offset);
 }
 
@@ -58,11 +60,13 @@ uint64_t fatbin_u64(const struct fatbin_file *f, uint64_t at)
 
 static enum fatbin_kind known_kind(unsigned number)
 {
-	return number == FATBIN_PTX || number == FATBIN_CUBIN || number == FATBIN_LTO ? (enum fatbin_kind)number : FATBIN_OTHER;
+	return number == FATBIN_PTX || number == FATBIN_CUBIN || number == FATBIN_LTO ? (enum fatbin_kind)number
+										      : FATBIN_OTHER;
 }
 
 /* One entry whose header lies whole inside the container. */
-static int read_entry(struct fatbin_file *f, uint64_t at, uint64_t end, bool relocatable, uint64_t *ret_next, struct err *e)
+static int read_entry(struct fatbin_file *f, uint64_t at, uint64_t end, bool relocatable, uint64_t *ret_next,
+		      struct err *e)
 {
 	struct fatbin_entry entry = {.relocatable = relocatable, .member = f->member, .container = f->containers};
 	uint32_t header = fatbin_u32(f, at + 4), packed = fatbin_u32(f, at + 16), sm = fatbin_u32(f, at + 28);
@@ -70,9 +74,11 @@ static int read_entry(struct fatbin_file *f, uint64_t at, uint64_t end, bool rel
 	if (header < ENTRY_HEADER || header > end - at)
 		return fatbin_bad(f, at + 4, e, "a GPU code entry has a header of %u bytes", header);
 	if (padded > end - at - header)
-		return fatbin_bad(f, at + 8, e, "a GPU code entry of %llu bytes leaves its container", (unsigned long long)padded);
+		return fatbin_bad(f, at + 8, e, "a GPU code entry of %llu bytes leaves its container",
+				  (unsigned long long)padded);
 	if (packed > padded)
-		return fatbin_bad(f, at + 16, e, "a GPU code entry of %u bytes has room for %llu", packed, (unsigned long long)padded);
+		return fatbin_bad(f, at + 16, e, "a GPU code entry of %u bytes has room for %llu", packed,
+				  (unsigned long long)padded);
 	if (sm > 9999)
 		return fatbin_bad(f, at + 28, e, "a GPU code entry for target %u", sm);
 	if ((flags & FLAG_LZ4) && (flags & FLAG_ZSTD))
@@ -86,21 +92,27 @@ static int read_entry(struct fatbin_file *f, uint64_t at, uint64_t end, bool rel
 	entry.offset = at + header;
 	entry.size = packed ? packed : padded;
 	entry.raw_size = entry.packing == FATBIN_PLAIN ? entry.size : raw;
-	snprintf(entry.target, sizeof(entry.target), "%u%s", sm, flags & FLAG_FAMILY ? "f" : flags & FLAG_ARCH ? "a" : "");
+	snprintf(entry.target, sizeof(entry.target), "%u%s", sm,
+		 flags & FLAG_FAMILY ? "f"
+		 : flags & FLAG_ARCH ? "a"
+				     : "");
 	*ret_next = at + header + padded;
 	return f->fn(&entry, f->user, e);
 }
 
-static int read_container(struct fatbin_file *f, uint64_t at, uint64_t limit, bool relocatable, uint64_t *ret_next, struct err *e)
+static int read_container(struct fatbin_file *f, uint64_t at, uint64_t limit, bool relocatable, uint64_t *ret_next,
+			  struct err *e)
 {
 	if (limit - at < CONTAINER_HEADER)
 		return fatbin_bad(f, at, e, "a fat binary ends within its header");
 	uint16_t version = fatbin_u16(f, at + 4), header = fatbin_u16(f, at + 6);
 	uint64_t size = fatbin_u64(f, at + 8);
 	if (version != 1 || header < CONTAINER_HEADER)
-		return fatbin_bad(f, at + 4, e, "a fat binary of version %u with a header of %u bytes", version, header);
+		return fatbin_bad(f, at + 4, e, "a fat binary of version %u with a header of %u bytes", version,
+				  header);
 	if (header > limit - at || size > limit - at - header)
-		return fatbin_bad(f, at + 8, e, "a fat binary of %llu bytes leaves its section", (unsigned long long)size);
+		return fatbin_bad(f, at + 8, e, "a fat binary of %llu bytes leaves its section",
+				  (unsigned long long)size);
 	uint64_t end = at + header + size;
 	for (uint64_t next = at + header; next < end;) {
 		if (end - next < ENTRY_HEADER)

@@ -8,8 +8,8 @@
 
 bool fatbin_is_elf(const struct fatbin_file *f, uint64_t at, uint64_t end)
 {
-	return end - at >= sizeof(Elf64_Ehdr) && memcmp(f->data + at, ELFMAG, SELFMAG) == 0 && f->data[at + EI_CLASS] == ELFCLASS64 &&
-	       f->data[at + EI_DATA] == ELFDATA2LSB;
+	return end - at >= sizeof(Elf64_Ehdr) && memcmp(f->data + at, ELFMAG, SELFMAG) == 0 &&
+	       f->data[at + EI_CLASS] == ELFCLASS64 && f->data[at + EI_DATA] == ELFDATA2LSB;
 }
 
 void fatbin_cubin_target(uint8_t abi, uint32_t flags, char ret[16])
@@ -22,8 +22,8 @@ void fatbin_cubin_target(uint8_t abi, uint32_t flags, char ret[16])
 }
 
 /* The section headers of an ELF file at `at`; their number is 0 for a file that has none. */
-static int find_sections(struct fatbin_file *f, uint64_t at, uint64_t end, const Elf64_Ehdr *h, Elf64_Shdr *names, uint64_t *ret_count,
-			 struct err *e)
+static int find_sections(struct fatbin_file *f, uint64_t at, uint64_t end, const Elf64_Ehdr *h, Elf64_Shdr *names,
+			 uint64_t *ret_count, struct err *e)
 {
 	uint64_t room = end - at, count = h->e_shnum, index = h->e_shstrndx;
 	Elf64_Shdr first;
@@ -31,34 +31,40 @@ static int find_sections(struct fatbin_file *f, uint64_t at, uint64_t end, const
 	if (h->e_shoff == 0)
 		return 0;
 	if (h->e_shentsize != sizeof(Elf64_Shdr) || h->e_shoff > room || room - h->e_shoff < sizeof(Elf64_Shdr))
-		return fatbin_bad(f, at + offsetof(Elf64_Ehdr, e_shoff), e, "section headers that lie outside of the file");
+		return fatbin_bad(f, at + offsetof(Elf64_Ehdr, e_shoff), e,
+				  "section headers that lie outside of the file");
 	memcpy(&first, f->data + at + h->e_shoff, sizeof(first));
 	if (count == 0) /* more than fit into the ELF header */
 		count = first.sh_size;
 	if (index == SHN_XINDEX)
 		index = first.sh_link;
 	if (count > (room - h->e_shoff) / sizeof(Elf64_Shdr))
-		return fatbin_bad(f, at + h->e_shoff, e, "%llu section headers do not fit into the file", (unsigned long long)count);
+		return fatbin_bad(f, at + h->e_shoff, e, "%llu section headers do not fit into the file",
+				  (unsigned long long)count);
 	if (index == SHN_UNDEF || count == 0)
 		return 0;
 	if (index >= count)
-		return fatbin_bad(f, at + offsetof(Elf64_Ehdr, e_shstrndx), e, "names of sections in section %llu of %llu",
-				  (unsigned long long)index, (unsigned long long)count);
+		return fatbin_bad(f, at + offsetof(Elf64_Ehdr, e_shstrndx), e,
+				  "names of sections in section %llu of %llu", (unsigned long long)index,
+				  (unsigned long long)count);
 	memcpy(names, f->data + at + h->e_shoff + index * sizeof(*names), sizeof(*names));
 	if (names->sh_offset > room || names->sh_size > room - names->sh_offset)
-		return fatbin_bad(f, at + h->e_shoff + index * sizeof(*names), e, "the names of sections leave the file");
+		return fatbin_bad(f, at + h->e_shoff + index * sizeof(*names), e,
+				  "the names of sections leave the file");
 	*ret_count = count;
 	return 0;
 }
 
-static bool is_named(const struct fatbin_file *f, uint64_t at, const Elf64_Shdr *names, const Elf64_Shdr *s, const char *name)
+static bool is_named(const struct fatbin_file *f, uint64_t at, const Elf64_Shdr *names, const Elf64_Shdr *s,
+		     const char *name)
 {
 	size_t n = strlen(name) + 1;
 	return s->sh_name < names->sh_size && names->sh_size - s->sh_name >= n &&
 	       memcmp(f->data + at + names->sh_offset + s->sh_name, name, n) == 0;
 }
 
-/* Attribute 9 of .nv.compat: 1 in a cubin for exactly one chip (nvcc 13.0, sm_90 and sm_90a compared). Attributes are of four bytes, and of so many more as they say where the first is 4. */
+/* Attribute 9 of .nv.compat: 1 in a cubin for exactly one chip (nvcc 13.0, sm_90 and sm_90a compared). Attributes are
+ * of four bytes, and of so many more as they say where the first is 4. */
 static bool is_arch_specific(const struct fatbin_file *f, uint64_t from, uint64_t size)
 {
 	for (uint64_t i = 0; size - i >= 4;) {
@@ -92,24 +98,28 @@ static int bare_cubin(struct fatbin_file *f, uint64_t at, uint64_t end, const El
 		Elf64_Shdr s;
 		memcpy(&s, f->data + at + h->e_shoff + i * sizeof(s), sizeof(s));
 		size_t n = strlen(entry.target);
-		if (is_named(f, at, &names, &s, ".nv.compat") && s.sh_offset <= end - at && s.sh_size <= end - at - s.sh_offset && n > 0 &&
-		    n < 8 && entry.target[n - 1] <= '9' && is_arch_specific(f, at + s.sh_offset, s.sh_size))
+		if (is_named(f, at, &names, &s, ".nv.compat") && s.sh_offset <= end - at &&
+		    s.sh_size <= end - at - s.sh_offset && n > 0 && n < 8 && entry.target[n - 1] <= '9' &&
+		    is_arch_specific(f, at + s.sh_offset, s.sh_size))
 			memcpy(entry.target + n, "a", 2);
 	}
 	f->containers++;
 	return f->fn(&entry, f->user, e);
 }
 
-static int read_section(struct fatbin_file *f, uint64_t at, uint64_t end, const Elf64_Shdr *names, const Elf64_Shdr *s, struct err *e)
+static int read_section(struct fatbin_file *f, uint64_t at, uint64_t end, const Elf64_Shdr *names, const Elf64_Shdr *s,
+			struct err *e)
 {
-	bool linked = is_named(f, at, names, s, ".nv_fatbin"), relocatable = is_named(f, at, names, s, "__nv_relfatbin");
+	bool linked = is_named(f, at, names, s, ".nv_fatbin"),
+	     relocatable = is_named(f, at, names, s, "__nv_relfatbin");
 	bool wrappers = is_named(f, at, names, s, ".nvFatBinSegment");
 	if ((!linked && !relocatable && !wrappers) || s->sh_type == SHT_NOBITS)
 		return 0;
 	if (s->sh_offset > end - at || s->sh_size > end - at - s->sh_offset)
 		return fatbin_bad(f, at, e, "the section of GPU code leaves the file");
 	uint64_t from = at + s->sh_offset;
-	return wrappers ? fatbin_wrappers(f, from, from + s->sh_size, e) : fatbin_containers(f, from, from + s->sh_size, relocatable, e);
+	return wrappers ? fatbin_wrappers(f, from, from + s->sh_size, e)
+			: fatbin_containers(f, from, from + s->sh_size, relocatable, e);
 }
 
 int fatbin_elf(struct fatbin_file *f, uint64_t at, uint64_t end, struct err *e)

@@ -36,7 +36,9 @@ static bool unpack_zstd(const uint8_t *from, size_t size, char *out, size_t room
 
 static bool unpack_lz4(const uint8_t *from, size_t size, char *out, size_t room, size_t *ret)
 {
-	int n = size <= LZ4_MAX_INPUT_SIZE ? LZ4_decompress_safe_partial((const char *)from, out, (int)size, (int)room, (int)room) : -1;
+	int n = size <= LZ4_MAX_INPUT_SIZE
+			? LZ4_decompress_safe_partial((const char *)from, out, (int)size, (int)room, (int)room)
+			: -1;
 	*ret = n > 0 ? (size_t)n : 0;
 	return n > 0;
 }
@@ -70,13 +72,15 @@ static void ptx_target(const char *text, char ret[16])
 	ret[n] = '\0';
 }
 
-int fatbin_inside(const void *data, size_t size, const char *name, const struct fatbin_entry *entry, char ret[16], struct err *e)
+int fatbin_inside(const void *data, size_t size, const char *name, const struct fatbin_entry *entry, char ret[16],
+		  struct err *e)
 {
 	const struct fatbin_file f = {.data = data, .size = size, .name = name, .member = entry->member};
 	char head[HEAD_BYTES + 1], target[16] = "";
 	size_t n = 0;
 	if (entry->offset > size || entry->size > size - entry->offset)
-		return fatbin_bad(&f, entry->offset, e, "GPU code of %llu bytes leaves the file", (unsigned long long)entry->size);
+		return fatbin_bad(&f, entry->offset, e, "GPU code of %llu bytes leaves the file",
+				  (unsigned long long)entry->size);
 	if (!entry->sealed && (entry->kind == FATBIN_CUBIN || entry->kind == FATBIN_PTX)) {
 		if (!unpack_head(f.data + entry->offset, entry, head, &n))
 			return fatbin_bad(&f, entry->offset, e, "GPU code for sm_%s cannot be unpacked", entry->target);
@@ -87,7 +91,8 @@ int fatbin_inside(const void *data, size_t size, const char *name, const struct 
 			Elf64_Ehdr h;
 			memcpy(&h, head, sizeof(h));
 			if (memcmp(h.e_ident, ELFMAG, SELFMAG) != 0 || h.e_machine != EM_CUDA)
-				return fatbin_bad(&f, entry->offset, e, "a cubin for sm_%s that is no cubin", entry->target);
+				return fatbin_bad(&f, entry->offset, e, "a cubin for sm_%s that is no cubin",
+						  entry->target);
 			fatbin_cubin_target(h.e_ident[EI_ABIVERSION], h.e_flags, target);
 		}
 	}

@@ -30,7 +30,8 @@ static bool field_number(const char *field, size_t len, uint64_t *ret)
 }
 
 /* The member's name: in its header ("x.o/"), or in the archive's table of long names ("/123"). */
-static void member_name(const struct fatbin_file *f, const struct ar_hdr *h, uint64_t names, uint64_t names_size, char *ret, size_t room)
+static void member_name(const struct fatbin_file *f, const struct ar_hdr *h, uint64_t names, uint64_t names_size,
+			char *ret, size_t room)
 {
 	uint64_t at;
 	const char *from = h->ar_name;
@@ -56,11 +57,13 @@ int fatbin_archive(struct fatbin_file *f, struct err *e)
 		if (f->size - at < sizeof(h))
 			return fatbin_bad(f, at, e, "a member of the archive ends within its header");
 		memcpy(&h, f->data + at, sizeof(h));
-		if (memcmp(h.ar_fmag, ARFMAG, sizeof(h.ar_fmag)) != 0 || !field_number(h.ar_size, sizeof(h.ar_size), &size))
+		if (memcmp(h.ar_fmag, ARFMAG, sizeof(h.ar_fmag)) != 0 ||
+		    !field_number(h.ar_size, sizeof(h.ar_size), &size))
 			return fatbin_bad(f, at, e, "no member of the archive begins where one must");
 		at += sizeof(h);
 		if (size > f->size - at)
-			return fatbin_bad(f, at, e, "a member of the archive of %llu bytes leaves it", (unsigned long long)size);
+			return fatbin_bad(f, at, e, "a member of the archive of %llu bytes leaves it",
+					  (unsigned long long)size);
 		if (memcmp(h.ar_name, "// ", 3) == 0) {
 			names = at;
 			names_size = size;

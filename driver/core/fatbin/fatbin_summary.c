@@ -101,7 +101,8 @@ static void take_entry(struct summing *c, const struct fatbin_entry *entry)
 		close_container(c);
 	c->open = true;
 	c->container = entry->container;
-	const char *word = arena_printf(c->a, "%s sm_%s", fatbin_kind_name(entry->kind, entry->number, c->a), entry->target);
+	const char *word =
+		arena_printf(c->a, "%s sm_%s", fatbin_kind_name(entry->kind, entry->number, c->a), entry->target);
 	if (!strlist_contains(&c->words, word))
 		strlist_ref(&c->words, c->a, word);
 	if (entry->kind == FATBIN_CUBIN && !strlist_contains(&c->cubins, entry->target))
@@ -120,7 +121,8 @@ static int add(const struct fatbin_entry *entry, void *user, struct err *e)
 		return -1;
 	if (!fits(entry->kind, entry->target, inside))
 		strlist_addf(&c->s->wrong, c->a, "%s at offset 0x%llx is for sm_%s, its header says sm_%s",
-			     fatbin_kind_name(entry->kind, entry->number, c->a), (unsigned long long)entry->offset, inside, entry->target);
+			     fatbin_kind_name(entry->kind, entry->number, c->a), (unsigned long long)entry->offset,
+			     inside, entry->target);
 	return 0;
 }
 
@@ -131,7 +133,8 @@ static int by_target(const void *a, const void *b)
 	return order ? order : (x->number > y->number) - (x->number < y->number);
 }
 
-int fatbin_summarize(const void *data, size_t size, const char *name, struct arena *a, struct fatbin_summary *ret, struct err *e)
+int fatbin_summarize(const void *data, size_t size, const char *name, struct arena *a, struct fatbin_summary *ret,
+		     struct err *e)
 {
 	struct fatbin_summary s = {0};
 	struct summing c = {.s = &s, .a = a, .name = name, .data = data, .size = size};

@@ -26,12 +26,15 @@ static void choose_mac(struct detecting *c)
 {
 	struct detected *d = c->d;
 	if (strcmp(c->h->platform, "aarch64-darwin") != 0) {
-		strlist_ref(&d->reasons, c->a, "PyTorch ended its builds for Intel Macs with 2.2: no release here has one");
+		strlist_ref(&d->reasons, c->a,
+			    "PyTorch ended its builds for Intel Macs with 2.2: no release here has one");
 		return;
 	}
 	d->profile = "darwin-mps";
 	d->gpu = "darwin";
-	strlist_ref(&d->reasons, c->a, "a Mac with Apple silicon: its GPU is used through Metal, and all of them have one instruction set");
+	strlist_ref(
+		&d->reasons, c->a,
+		"a Mac with Apple silicon: its GPU is used through Metal, and all of them have one instruction set");
 	detect_release(c);
 }
 
@@ -44,7 +47,8 @@ static void tell_others(struct detecting *c)
 		if (d->isas[i].missing || strcmp(row->name, d->isa) == 0)
 			continue;
 		kvlist_set(&d->also, c->a, arena_printf(c->a, "%s-%s", d->gpu, row->name),
-			   row->workloads_count ? arena_printf(c->a, "for --workload %s", row->workloads[0]) : "runs too");
+			   row->workloads_count ? arena_printf(c->a, "for --workload %s", row->workloads[0])
+						: "runs too");
 	}
 	if (c->target_count)
 		kvlist_set(&d->also, c->a, arena_printf(c->a, "cpu-%s", d->isa), "does not use the GPU");
@@ -82,11 +86,17 @@ static void choose_linux(struct detecting *c)
 	tell_others(c);
 }
 
-int detect_choose(const struct tables *t, const struct hardware_facts *f, const struct hardware *h, const char *workload,
-		  const char *release, struct arena *a, struct detected *ret, struct err *e)
+int detect_choose(const struct tables *t, const struct hardware_facts *f, const struct hardware *h,
+		  const char *workload, const char *release, struct arena *a, struct detected *ret, struct err *e)
 {
 	struct detected d = {0};
-	struct detecting c = {.t = t, .f = f, .h = h, .workload = workload ? workload : "general", .release = release, .a = a, .d = &d};
+	struct detecting c = {.t = t,
+			      .f = f,
+			      .h = h,
+			      .workload = workload ? workload : "general",
+			      .release = release,
+			      .a = a,
+			      .d = &d};
 	const struct release_row *known;
 	if (check_workload(c.workload, a, e) < 0 || (release && tables_need_release(t, release, &known, e) < 0))
 		return -1;
@@ -103,7 +113,8 @@ int detect_choose(const struct tables *t, const struct hardware_facts *f, const 
 bool detect_is_native(const char *name)
 {
 	size_t first = strcspn(name, "-");
-	return (first == 6 && strncmp(name, "native", 6) == 0) || (name[first] && strcmp(name + first + 1, "native") == 0);
+	return (first == 6 && strncmp(name, "native", 6) == 0) ||
+	       (name[first] && strcmp(name + first + 1, "native") == 0);
 }
 
 int detect_fill_native(const struct detected *d, const char *name, struct arena *a, const char **ret, struct err *e)
@@ -127,6 +138,7 @@ int detect_fill_native(const struct detected *d, const char *name, struct arena 
 		*ret = d->profile;
 		return 0;
 	}
-	*ret = arena_printf(a, "%s-%s", strcmp(gpu, "native") == 0 ? d->gpu : gpu, strcmp(isa, "native") == 0 ? d->isa : isa);
+	*ret = arena_printf(a, "%s-%s", strcmp(gpu, "native") == 0 ? d->gpu : gpu,
+			    strcmp(isa, "native") == 0 ? d->isa : isa);
 	return 0;
 }

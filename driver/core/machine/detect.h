@@ -1,4 +1,5 @@
-/* What to build for a machine: decided from its description and the tables alone, nothing is read or run. */
+/* What to build for a machine: decided from its description and the tables alone, nothing is read
+ * or run. */
 #pragma once
 #include "core/machine/hardware.h"
 #include "core/tables/tables.h"
@@ -24,7 +25,8 @@ struct detect_toolkit {
 };
 
 struct detected {
-	const char *profile; /* "sm90-avx512"; NULL: no profile fits, and the last reason says why */
+	/* "sm90-avx512"; NULL: no profile fits, and the last reason says why */
+	const char *profile;
 	const char *gpu;     /* the profile's first part, "darwin" for a Mac */
 	const char *isa;     /* NULL for a Mac */
 	const char *release; /* the newest that has it; NULL: none has */
@@ -39,10 +41,15 @@ struct detected {
 	size_t toolkit_count;
 };
 
-/* detect_choose: `workload` NULL is general; `release` NULL is any. ERR_USAGE for an unknown workload. */
-int detect_choose(const struct tables *t, const struct hardware_facts *f, const struct hardware *h, const char *workload,
-		  const char *release, struct arena *a, struct detected *ret, struct err *e) MUST_CHECK;
-/* detect_fill_native: a profile's name whose parts may be "native" ("native", "native-avx2", "sm90-native"), made exact. *ret is `name` itself when nothing in it is native; ERR_POLICY when this machine gives no such part. */
-int detect_fill_native(const struct detected *d, const char *name, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
+/* detect_choose: `workload` NULL is general; `release` NULL is any. ERR_USAGE for an unknown
+ * workload. */
+int detect_choose(const struct tables *t, const struct hardware_facts *f, const struct hardware *h,
+		  const char *workload, const char *release, struct arena *a, struct detected *ret,
+		  struct err *e) MUST_CHECK;
+/* detect_fill_native: a profile's name whose parts may be "native" ("native", "native-avx2",
+ * "sm90-native"), made exact. *ret is `name` itself when nothing in it is native; ERR_POLICY when
+ * this machine gives no such part. */
+int detect_fill_native(const struct detected *d, const char *name, struct arena *a, const char **ret,
+		       struct err *e) MUST_CHECK;
 /* detect_is_native: whether detect_fill_native would change it. */
 bool detect_is_native(const char *name);

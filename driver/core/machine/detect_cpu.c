@@ -56,8 +56,8 @@ static void tell_processor(struct detecting *c, const struct processors *p)
 	const char *kind = strlist_join(&names, c->a, " and ");
 	const char *name = c->h->cpu.name;
 	if (*name || *kind)
-		strlist_addf(&c->d->reasons, c->a, "the processor is %s%s%s%s", *name ? name : kind, *name && *kind ? " (" : "",
-			     *name ? kind : "", *name && *kind ? ")" : "");
+		strlist_addf(&c->d->reasons, c->a, "the processor is %s%s%s%s", *name ? name : kind,
+			     *name && *kind ? " (" : "", *name ? kind : "", *name && *kind ? ")" : "");
 	for (size_t i = 0; i < p->count; i++)
 		if (*p->rows[i]->note && !p->rows[i]->distrust_count)
 			strlist_ref(&c->d->reasons, c->a, p->rows[i]->note);
@@ -67,7 +67,8 @@ static void tell_processor(struct detecting *c, const struct processors *p)
 static bool is_served(const struct detecting *c)
 {
 	for (size_t i = 0; i < c->d->isa_count; i++)
-		if (!c->d->isas[i].missing && holds(c->d->isas[i].row->workloads, c->d->isas[i].row->workloads_count, c->workload))
+		if (!c->d->isas[i].missing &&
+		    holds(c->d->isas[i].row->workloads, c->d->isas[i].row->workloads_count, c->workload))
 			return true;
 	return false;
 }
@@ -91,8 +92,11 @@ static void tell_choice(struct detecting *c, const struct isa_row *best)
 {
 	struct detected *d = c->d;
 	if (!best) {
-		strlist_addf(&d->reasons, c->a, "no instruction set of the tables runs here%s%s", d->isa_count ? "; " : "",
-			     d->isa_count ? arena_printf(c->a, "the lowest, %s, lacks %s", d->isas[0].row->name, d->isas[0].missing) : "");
+		strlist_addf(&d->reasons, c->a, "no instruction set of the tables runs here%s%s",
+			     d->isa_count ? "; " : "",
+			     d->isa_count ? arena_printf(c->a, "the lowest, %s, lacks %s", d->isas[0].row->name,
+							 d->isas[0].missing)
+					  : "");
 		return;
 	}
 	struct strlist needs = {0};
@@ -102,11 +106,13 @@ static void tell_choice(struct detecting *c, const struct isa_row *best)
 	tell_refused(c, best);
 	bool asked = strcmp(c->workload, "general") != 0 && strcmp(c->workload, "training") != 0;
 	if (asked && !is_served(c))
-		strlist_addf(&d->reasons, c->a, "no instruction set that runs here is made for %s: this is the one for general use",
+		strlist_addf(&d->reasons, c->a,
+			     "no instruction set that runs here is made for %s: this is the one for general use",
 			     c->workload);
 	if (strcmp(c->workload, "training") == 0)
 		strlist_ref(&d->reasons, c->a,
-			    "training runs in 32 bits on a CPU, in any width on a GPU; for bfloat16 on the CPU say --workload bf16");
+			    "training runs in 32 bits on a CPU, in any width on a GPU; for bfloat16 on the CPU say "
+			    "--workload bf16");
 }
 
 void detect_cpu(struct detecting *c)

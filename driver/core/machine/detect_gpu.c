@@ -5,7 +5,8 @@
 #include "base/version.h"
 #include "core/machine/detect_parts.h"
 
-/* The row of a capability; else the highest below it of the same major number, whose code it runs; NULL when there is none. */
+/* The row of a capability; else the highest below it of the same major number, whose code it runs; NULL when there is
+ * none. */
 static const struct gpu_row *row_for(const struct tables *t, const char *capability)
 {
 	const struct gpu_row *best = NULL;
@@ -52,14 +53,16 @@ static void add_gpu(struct detecting *c, const struct hardware_gpu *g)
 		add_target(c, row, false);
 	} else if (row) {
 		add_target(c, row, false);
-		strlist_addf(&c->d->warnings, c->a, "%s has %s, which the tables do not know: code for %s runs on it", g->name,
-			     g->capability, row->capability);
+		strlist_addf(&c->d->warnings, c->a, "%s has %s, which the tables do not know: code for %s runs on it",
+			     g->name, g->capability, row->capability);
 	} else if (newest && version_cmp(g->capability, newest->capability) > 0) {
 		add_target(c, newest, true);
-		strlist_addf(&c->d->warnings, c->a, "%s has %s, which the tables do not know: PTX for %s is compiled by the driver",
-			     g->name, g->capability, newest->capability);
+		strlist_addf(&c->d->warnings, c->a,
+			     "%s has %s, which the tables do not know: PTX for %s is compiled by the driver", g->name,
+			     g->capability, newest->capability);
 	} else {
-		strlist_addf(&c->d->warnings, c->a, "%s has %s: no toolkit of the tables builds for it", g->name, g->capability);
+		strlist_addf(&c->d->warnings, c->a, "%s has %s: no toolkit of the tables builds for it", g->name,
+			     g->capability);
 	}
 }
 
@@ -80,7 +83,8 @@ void detect_gpus(struct detecting *c)
 		strlist_addf(&c->d->warnings, c->a, "the NVIDIA driver is not well: %s", c->h->gpu_trouble);
 	if (!c->h->gpu_count)
 		strlist_ref(&c->d->reasons, c->a,
-			    *c->h->driver ? "there is an NVIDIA driver, but no GPU that answers" : "no NVIDIA GPU is to be seen");
+			    *c->h->driver ? "there is an NVIDIA driver, but no GPU that answers"
+					  : "no NVIDIA GPU is to be seen");
 }
 
 const char *detect_gpu_name(const struct detecting *c)
@@ -101,7 +105,8 @@ static enum detect_fit fit_of(const struct hardware *h, const struct toolkit_row
 		return version_cmp(h->driver, row->driver_floor) >= 0 ? DETECT_COMPATIBLE : DETECT_TOO_NEW;
 	}
 	if (*h->driver_cuda)
-		return strtol(row->version, NULL, 10) == strtol(h->driver_cuda, NULL, 10) ? DETECT_COMPATIBLE : DETECT_TOO_NEW;
+		return strtol(row->version, NULL, 10) == strtol(h->driver_cuda, NULL, 10) ? DETECT_COMPATIBLE
+											  : DETECT_TOO_NEW;
 	return DETECT_UNTOLD;
 }
 
@@ -118,7 +123,8 @@ void detect_toolkits(struct detecting *c)
 		strlist_ref(&by_fit[fit], c->a, c->t->toolkits[i].version);
 	}
 	if (by_fit[DETECT_UNTOLD].count) {
-		strlist_ref(&d->warnings, c->a, "the driver's version cannot be told: which toolkits it runs is not known");
+		strlist_ref(&d->warnings, c->a,
+			    "the driver's version cannot be told: which toolkits it runs is not known");
 		return;
 	}
 	struct strlist parts = {0};
@@ -131,6 +137,7 @@ void detect_toolkits(struct detecting *c)
 			     strlist_join(&by_fit[DETECT_COMPATIBLE], c->a, " "));
 	if (by_fit[DETECT_TOO_NEW].count)
 		strlist_addf(&parts, c->a, "not %s", strlist_join(&by_fit[DETECT_TOO_NEW], c->a, " "));
-	strlist_addf(&d->reasons, c->a, "driver %s %s", *c->h->driver ? c->h->driver : arena_printf(c->a, "for CUDA %s", c->h->driver_cuda),
+	strlist_addf(&d->reasons, c->a, "driver %s %s",
+		     *c->h->driver ? c->h->driver : arena_printf(c->a, "for CUDA %s", c->h->driver_cuda),
 		     strlist_join(&parts, c->a, "; "));
 }

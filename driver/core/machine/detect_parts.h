@@ -19,7 +19,8 @@ struct detecting {
 void detect_cpu(struct detecting *c);
 /* detect_gpus: fills targets. */
 void detect_gpus(struct detecting *c);
-/* detect_toolkits: what the driver can run. detect_release: fills release and cuda, and drops GPUs that share no toolkit with the others. */
+/* detect_toolkits: what the driver can run. detect_release: fills release and cuda, and drops GPUs
+ * that share no toolkit with the others. */
 void detect_toolkits(struct detecting *c);
 void detect_release(struct detecting *c);
 /* detect_gpu_name: "sm80+sm90", "cpu". */

@@ -1,11 +1,12 @@
-/* The newest release that can be built for the machine. The plan itself is the judge of what can: no rule is written twice. */
+/* The newest release that can be built for the machine. The plan itself is the judge of what can: no rule is written
+ * twice. */
 #include <string.h>
 
 #include "base/version.h"
 #include "core/machine/detect_parts.h"
 
-static bool plans(const struct detecting *c, const struct release_row *r, const char *cuda, const struct gpu_target *targets,
-		  unsigned count)
+static bool plans(const struct detecting *c, const struct release_row *r, const char *cuda,
+		  const struct gpu_target *targets, unsigned count)
 {
 	AUTO_ARENA struct arena scratch = {0};
 	struct variant v = {.package = "pytorch", .python = r->pythons[r->pythons_count - 1], .cuda = cuda};
@@ -32,7 +33,8 @@ static enum detect_fit fit_of(const struct detected *d, const char *cuda)
 /* A release is taken unasked only if it is one of upstream's own. */
 static bool considered(const struct detecting *c, const struct release_row *r)
 {
-	return r->pytorch && r->pythons_count && (c->release ? strcmp(r->name, c->release) == 0 : strcmp(r->name, r->base) == 0);
+	return r->pytorch && r->pythons_count &&
+	       (c->release ? strcmp(r->name, c->release) == 0 : strcmp(r->name, r->base) == 0);
 }
 
 static const char *floor_of(const struct detecting *c, const char *cuda)
@@ -41,9 +43,10 @@ static const char *floor_of(const struct detecting *c, const char *cuda)
 	return row ? row->driver_floor : "";
 }
 
-/* The first toolkit of a release with that fit that has all targets; of those too new for the driver, the one that asks for the least. */
-static bool try_release(struct detecting *c, const struct release_row *r, enum detect_fit fit, const struct gpu_target *targets,
-			unsigned count)
+/* The first toolkit of a release with that fit that has all targets; of those too new for the driver, the one that asks
+ * for the least. */
+static bool try_release(struct detecting *c, const struct release_row *r, enum detect_fit fit,
+			const struct gpu_target *targets, unsigned count)
 {
 	const char *best = NULL;
 	for (unsigned k = 0; k < r->toolkits_count; k++) {
@@ -107,8 +110,10 @@ void detect_release(struct detecting *c)
 		if (find(c, c->targets, c->target_count, DETECT_UNTOLD))
 			break;
 		if (find(c, c->targets, c->target_count, DETECT_TOO_NEW)) {
-			strlist_addf(&d->warnings, c->a, "driver %s is too old for every toolkit that has %s: update it to %s or newer",
-				     *c->h->driver ? c->h->driver : c->h->driver_cuda, detect_gpu_name(c), lowest_floor(c));
+			strlist_addf(&d->warnings, c->a,
+				     "driver %s is too old for every toolkit that has %s: update it to %s or newer",
+				     *c->h->driver ? c->h->driver : c->h->driver_cuda, detect_gpu_name(c),
+				     lowest_floor(c));
 			break;
 		}
 		drop_oldest(c);
@@ -116,8 +121,8 @@ void detect_release(struct detecting *c)
 	if (!c->target_count)
 		find_without_gpu(c);
 	if (!d->release)
-		strlist_addf(&d->warnings, c->a, "no release of the tables can be built for it%s%s", c->release ? ": asked for was " : "",
-			     c->release ? c->release : "");
+		strlist_addf(&d->warnings, c->a, "no release of the tables can be built for it%s%s",
+			     c->release ? ": asked for was " : "", c->release ? c->release : "");
 	else if (d->cuda)
 		strlist_addf(&d->reasons, c->a, "release %s with CUDA %s is the newest for %s", d->release, d->cuda,
 			     fit_of(d, d->cuda) == DETECT_TOO_NEW ? "these GPUs" : "this driver and these GPUs");

@@ -13,7 +13,8 @@ static bool has_place(const struct feature_row *row, const struct hardware *h)
 	return *row->hwcap || *row->hwcap2;
 }
 
-const char *hardware_missing(const struct hardware_facts *f, const struct hardware *h, const char *feature, struct arena *a)
+const char *hardware_missing(const struct hardware_facts *f, const struct hardware *h, const char *feature,
+			     struct arena *a)
 {
 	const struct hardware_cpu *cpu = &h->cpu;
 	const struct feature_row *row = hardware_feature(f, feature);
@@ -23,9 +24,11 @@ const char *hardware_missing(const struct hardware_facts *f, const struct hardwa
 	bool saved = !cpu->xcr0_known || (cpu->xcr0 & state) == state;
 	bool listed = cpu->flags.count ? strlist_contains(&cpu->flags, feature) : shown;
 	if (!saved && (listed || shown))
-		return arena_printf(a, "the operating system does not save its registers: XCR0 is 0x%" PRIx64, cpu->xcr0);
+		return arena_printf(a, "the operating system does not save its registers: XCR0 is 0x%" PRIx64,
+				    cpu->xcr0);
 	if (!listed)
-		return shown ? "the processor has it, but the operating system does not list it" : "the processor does not list it";
+		return shown ? "the processor has it, but the operating system does not list it"
+			     : "the processor does not list it";
 	if (askable && !shown)
 		return "the operating system lists it, but the processor does not show it";
 	return NULL;

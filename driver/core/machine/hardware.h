@@ -1,4 +1,5 @@
-/* A machine as data: what detect decides on. Read from the machine itself, or from a file that describes one. */
+/* A machine as data: what detect decides on. Read from the machine itself, or from a file that
+ * describes one. */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>
@@ -12,8 +13,10 @@ struct hardware_cpu {
 	const char *name;   /* as the machine calls it; "" */
 	const char *vendor; /* x86: "GenuineIntel"; "" */
 	unsigned family, model, stepping;
-	struct strlist cores;  /* Arm: "0x41:0xd40", implementer and part of each kind of core there is */
-	struct strlist flags;  /* what the operating system lists, in the spelling of /proc/cpuinfo */
+	/* Arm: "0x41:0xd40", implementer and part of each kind of core there is */
+	struct strlist cores;
+	/* what the operating system lists, in the spelling of /proc/cpuinfo */
+	struct strlist flags;
 	struct strlist probed; /* features of the facts that CPUID or the auxiliary vector shows */
 	bool probed_known;     /* false: nothing could be asked beside the list */
 	uint64_t xcr0;         /* register states that the operating system saves; 0: not known */
@@ -27,23 +30,31 @@ struct hardware_gpu {
 };
 
 struct hardware {
-	const char *platform; /* "x86_64-linux", "aarch64-linux", "aarch64-darwin", "x86_64-darwin" */
+	/* "x86_64-linux", "aarch64-linux", "aarch64-darwin", "x86_64-darwin" */
+	const char *platform;
 	struct hardware_cpu cpu;
 	unsigned processors;
 	uint64_t memory; /* bytes */
 	struct hardware_gpu *gpus;
 	size_t gpu_count;
-	const char *driver;      /* NVIDIA's: "570.86.15"; "" without one, or if it cannot be told */
+	/* NVIDIA's: "570.86.15"; "" without one, or if it cannot be told */
+	const char *driver;
 	const char *driver_cuda; /* the newest CUDA the driver says it knows: "12.8"; "" */
 	const char *gpu_source;  /* "libcuda", "NVML", "nvidia-smi"; "" */
 	const char *gpu_trouble; /* why a driver that is there gave no answer; "" */
 };
 
-/* hardware_read: this machine. A GPU driver that fails or hangs is no error: gpu_trouble says so. */
-int hardware_read(const struct hardware_facts *f, const struct run *run, struct arena *a, struct hardware *ret, struct err *e) MUST_CHECK;
-/* hardware_load: a description in YAML (or JSON, as hardware_json gives it). ERR_CONFIG with file and line. */
+/* hardware_read: this machine. A GPU driver that fails or hangs is no error: gpu_trouble says
+ * so. */
+int hardware_read(const struct hardware_facts *f, const struct run *run, struct arena *a, struct hardware *ret,
+		  struct err *e) MUST_CHECK;
+/* hardware_load: a description in YAML (or JSON, as hardware_json gives it). ERR_CONFIG with file
+ * and line. */
 int hardware_load(const char *path, struct arena *a, struct hardware *ret, struct err *e) MUST_CHECK;
 /* hardware_json: the same as an object that hardware_load takes (new reference). */
 json_t *hardware_json(const struct hardware *h);
-/* hardware_missing: why the machine cannot run code that uses a feature of /proc/cpuinfo: NULL if it can; else a phrase in the arena ("not in the list of flags", "the operating system does not save its registers"). */
-const char *hardware_missing(const struct hardware_facts *f, const struct hardware *h, const char *feature, struct arena *a);
+/* hardware_missing: why the machine cannot run code that uses a feature of /proc/cpuinfo: NULL if
+ * it can; else a phrase in the arena ("not in the list of flags", "the operating system does not
+ * save its registers"). */
+const char *hardware_missing(const struct hardware_facts *f, const struct hardware *h, const char *feature,
+			     struct arena *a);

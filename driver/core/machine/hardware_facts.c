@@ -9,10 +9,13 @@
 #include "core/machine/hardware.h"
 
 #define NEED(type, member) CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER, type, member, 1, CYAML_UNLIMITED)
-#define MAY(type, member) CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, 0, CYAML_UNLIMITED)
-#define LIST(type, member)                                                                                                                 \
-	CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, &text_value, 0, CYAML_UNLIMITED)
-#define ROWS(type, member, entry) CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER, type, member, entry, 1, CYAML_UNLIMITED)
+#define MAY(type, member)                                                                                              \
+	CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, 0, CYAML_UNLIMITED)
+#define LIST(type, member)                                                                                             \
+	CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, &text_value, 0,          \
+			     CYAML_UNLIMITED)
+#define ROWS(type, member, entry)                                                                                      \
+	CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER, type, member, entry, 1, CYAML_UNLIMITED)
 
 static const cyaml_schema_value_t text_value = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, CYAML_UNLIMITED)};
 
@@ -22,7 +25,8 @@ static const cyaml_schema_field_t feature_fields[] = {
 	MAY(struct feature_row, hwcap2),  LIST(struct feature_row, implies),
 	LIST(struct feature_row, macros), CYAML_FIELD_END,
 };
-static const cyaml_schema_value_t feature_value = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct feature_row, feature_fields)};
+static const cyaml_schema_value_t feature_value = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct feature_row, feature_fields)};
 
 static const cyaml_schema_field_t processor_fields[] = {
 	NEED(struct processor_row, name),     MAY(struct processor_row, vendor),
@@ -31,14 +35,16 @@ static const cyaml_schema_field_t processor_fields[] = {
 	MAY(struct processor_row, part),      LIST(struct processor_row, distrust),
 	MAY(struct processor_row, note),      CYAML_FIELD_END,
 };
-static const cyaml_schema_value_t processor_value = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct processor_row, processor_fields)};
+static const cyaml_schema_value_t processor_value = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct processor_row, processor_fields)};
 
 static const cyaml_schema_field_t file_fields[] = {
 	ROWS(struct hardware_facts, features, &feature_value),
 	ROWS(struct hardware_facts, processors, &processor_value),
 	CYAML_FIELD_END,
 };
-static const cyaml_schema_value_t file_value = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct hardware_facts, file_fields)};
+static const cyaml_schema_value_t file_value = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct hardware_facts, file_fields)};
 
 static void fill(const char **text)
 {
@@ -153,14 +159,14 @@ static int check(const struct hardware_facts *f, const char *path, struct arena 
 	for (unsigned i = 0; i < f->features_count; i++) {
 		const char *fault = feature_fault(f, i);
 		if (fault)
-			return err_set(e, ERR_CONFIG, "%s:%u: '%s' %s", path, yaml_line(lines, "features/%u", i), f->features[i].name,
-				       fault);
+			return err_set(e, ERR_CONFIG, "%s:%u: '%s' %s", path, yaml_line(lines, "features/%u", i),
+				       f->features[i].name, fault);
 	}
 	for (unsigned i = 0; i < f->processors_count; i++) {
 		const char *fault = processor_fault(f, &f->processors[i]);
 		if (fault)
-			return err_set(e, ERR_CONFIG, "%s:%u: '%s' %s", path, yaml_line(lines, "processors/%u", i), f->processors[i].name,
-				       fault);
+			return err_set(e, ERR_CONFIG, "%s:%u: '%s' %s", path, yaml_line(lines, "processors/%u", i),
+				       f->processors[i].name, fault);
 	}
 	return 0;
 }
@@ -187,7 +193,8 @@ const struct feature_row *hardware_feature(const struct hardware_facts *f, const
 	return NULL;
 }
 
-void hardware_closure(const struct hardware_facts *f, const char *const *names, unsigned count, struct arena *a, struct strlist *ret)
+void hardware_closure(const struct hardware_facts *f, const char *const *names, unsigned count, struct arena *a,
+		      struct strlist *ret)
 {
 	for (unsigned i = 0; i < count; i++) {
 		const struct feature_row *row = hardware_feature(f, names[i]);

@@ -1,4 +1,5 @@
-/* What is known of processors: the rows of cpu.yaml. Loaded apart from the other tables, because no plan depends on it. */
+/* What is known of processors: the rows of cpu.yaml. Loaded apart from the other tables, because no
+ * plan depends on it. */
 #pragma once
 #include <stdint.h>
 
@@ -42,11 +43,14 @@ struct hardware_facts {
 struct hardware_cpu; /* core/hardware.h */
 
 /* hardware_facts_load: cpu.yaml below the profiles directory. ERR_CONFIG with file and line. */
-int hardware_facts_load(const char *profiles_dir, struct arena *a, const struct hardware_facts **ret, struct err *e) MUST_CHECK;
+int hardware_facts_load(const char *profiles_dir, struct arena *a, const struct hardware_facts **ret,
+			struct err *e) MUST_CHECK;
 const struct feature_row *hardware_feature(const struct hardware_facts *f, const char *name);
 /* hardware_closure: the features themselves and all that they imply, each once. */
-void hardware_closure(const struct hardware_facts *f, const char *const *names, unsigned count, struct arena *a, struct strlist *ret);
-/* hardware_processors: the rows that fit the machine's cores, each once; none if its numbers are not known. */
+void hardware_closure(const struct hardware_facts *f, const char *const *names, unsigned count, struct arena *a,
+		      struct strlist *ret);
+/* hardware_processors: the rows that fit the machine's cores, each once; none if its numbers are
+ * not known. */
 size_t hardware_processors(const struct hardware_facts *f, const struct hardware_cpu *cpu, struct arena *a,
 			   const struct processor_row *const **ret);
 /* feature_state: the XCR0 bits a feature needs, 0 for none. */

@@ -26,7 +26,8 @@ struct machine_text {
 };
 
 #define NEED(type, member) CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER, type, member, 1, CYAML_UNLIMITED)
-#define MAY(type, member) CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, 0, CYAML_UNLIMITED)
+#define MAY(type, member)                                                                                              \
+	CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, 0, CYAML_UNLIMITED)
 #define NUMBER(type, member) CYAML_FIELD_UINT(#member, CYAML_FLAG_OPTIONAL, type, member)
 
 static const cyaml_schema_value_t text_value = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, CYAML_UNLIMITED)};
@@ -40,7 +41,8 @@ static const cyaml_schema_field_t cpu_fields[] = {
 	NUMBER(struct cpu_text, family),
 	NUMBER(struct cpu_text, model),
 	NUMBER(struct cpu_text, stepping),
-	CYAML_FIELD_SEQUENCE("cores", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct cpu_text, cores, &text_value, 0, 64),
+	CYAML_FIELD_SEQUENCE("cores", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct cpu_text, cores, &text_value, 0,
+			     64),
 	CYAML_FIELD_END,
 };
 
@@ -57,7 +59,8 @@ static const cyaml_schema_field_t machine_fields[] = {
 	CYAML_FIELD_MAPPING("cpu", CYAML_FLAG_DEFAULT, struct machine_text, cpu, cpu_fields),
 	NUMBER(struct machine_text, processors),
 	MAY(struct machine_text, memory),
-	CYAML_FIELD_SEQUENCE("gpus", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct machine_text, gpus, &gpu_value, 0, 64),
+	CYAML_FIELD_SEQUENCE("gpus", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct machine_text, gpus, &gpu_value, 0,
+			     64),
 	MAY(struct machine_text, driver),
 	MAY(struct machine_text, driver_cuda),
 	MAY(struct machine_text, gpu_source),
@@ -65,7 +68,8 @@ static const cyaml_schema_field_t machine_fields[] = {
 	MAY(struct machine_text, source),
 	CYAML_FIELD_END,
 };
-static const cyaml_schema_value_t machine_value = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct machine_text, machine_fields)};
+static const cyaml_schema_value_t machine_value = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct machine_text, machine_fields)};
 
 static const char *or_empty(const char *text)
 {
@@ -105,7 +109,8 @@ struct reading {
 
 static int bad(const struct reading *r, const char *at, const char *what, const char *value, struct err *e)
 {
-	return err_set(e, ERR_CONFIG, "%s:%u: '%s' is no %s", r->path, yaml_line(r->lines, "%s", at), or_empty(value), what);
+	return err_set(e, ERR_CONFIG, "%s:%u: '%s' is no %s", r->path, yaml_line(r->lines, "%s", at), or_empty(value),
+		       what);
 }
 
 static int take_cpu(const struct reading *r, const struct cpu_text *t, struct hardware_cpu *cpu, struct err *e)

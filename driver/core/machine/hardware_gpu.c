@@ -17,8 +17,8 @@
 static void add_gpu(struct hardware *h, struct arena *a, const char *name, const char *capability, uint64_t memory)
 {
 	size_t major = strspn(capability, "0123456789");
-	if (!*name || !major || capability[major] != '.' || strspn(capability + major + 1, "0123456789") != 1 || capability[major + 2] ||
-	    h->gpu_count >= MAX_GPUS)
+	if (!*name || !major || capability[major] != '.' || strspn(capability + major + 1, "0123456789") != 1 ||
+	    capability[major + 2] || h->gpu_count >= MAX_GPUS)
 		return;
 	struct hardware_gpu *all = arena_array(a, h->gpu_count + 1, sizeof(*all));
 	if (h->gpu_count)
@@ -30,7 +30,8 @@ static void add_gpu(struct hardware *h, struct arena *a, const char *name, const
 static void take_gpu(char *line, struct arena *a, struct hardware *h)
 {
 	char *save = NULL;
-	const char *name = strtok_r(line, "\t", &save), *capability = strtok_r(NULL, "\t", &save), *bytes = strtok_r(NULL, "\t", &save);
+	const char *name = strtok_r(line, "\t", &save), *capability = strtok_r(NULL, "\t", &save),
+		   *bytes = strtok_r(NULL, "\t", &save);
 	if (name && capability)
 		add_gpu(h, a, name, capability, bytes ? strtoull(bytes, NULL, 10) : 0);
 }
@@ -81,7 +82,8 @@ void hardware_take_smi(const char *text, struct arena *a, struct hardware *h)
 	strlist_split(&lines, a, text, "\n");
 	for (size_t i = 0; i < lines.count; i++) {
 		char *line = arena_strdup(a, lines.items[i]);
-		char *driver = last_field(line), *mib = driver ? last_field(line) : NULL, *capability = mib ? last_field(line) : NULL;
+		char *driver = last_field(line), *mib = driver ? last_field(line) : NULL,
+		     *capability = mib ? last_field(line) : NULL;
 		if (!capability)
 			continue;
 		size_t before = h->gpu_count;
@@ -127,7 +129,8 @@ static void reap(pid_t pid, bool killed, int *status)
 	}
 }
 
-int hardware_ask_child(void (*child)(int fd), int patience_ms, const struct run *run, struct arena *a, struct hardware *h, struct err *e)
+int hardware_ask_child(void (*child)(int fd), int patience_ms, const struct run *run, struct arena *a,
+		       struct hardware *h, struct err *e)
 {
 	AUTO_BUF struct buf out = {0};
 	int ends[2], status = 0;
@@ -177,14 +180,16 @@ static int ask_smi(const struct run *run, struct arena *a, struct hardware *h, s
 
 int hardware_read_gpus(const struct run *run, struct arena *a, struct hardware *h, struct err *e)
 {
-	if (hardware_ask_child(hardware_gpu_child, PATIENCE_MS, run, a, h, e) < 0 || (!h->gpu_count && ask_smi(run, a, h, e) < 0))
+	if (hardware_ask_child(hardware_gpu_child, PATIENCE_MS, run, a, h, e) < 0 ||
+	    (!h->gpu_count && ask_smi(run, a, h, e) < 0))
 		return -1;
 	if (!*h->driver)
 		h->driver = hardware_kernel_driver(a);
 	return 0;
 }
 
-int hardware_read(const struct hardware_facts *f, const struct run *run, struct arena *a, struct hardware *ret, struct err *e)
+int hardware_read(const struct hardware_facts *f, const struct run *run, struct arena *a, struct hardware *ret,
+		  struct err *e)
 {
 	struct hardware h = {.platform = "",
 			     .cpu = {.name = "", .vendor = ""},

@@ -152,7 +152,8 @@ static void ask_nvml(int fd, bool only_driver)
 	if (only_driver || n.count(&count) != 0)
 		return;
 	for (unsigned i = 0; i < count && i < MAX_GPUS; i++) {
-		if (n.get(i, &device) < 0 || n.name(device, text, sizeof(text) - 1) != 0 || n.capability(device, &major, &minor) != 0)
+		if (n.get(i, &device) < 0 || n.name(device, text, sizeof(text) - 1) != 0 ||
+		    n.capability(device, &major, &minor) != 0)
 			continue;
 		if (!n.memory || n.memory(device, &memory) != 0)
 			memory.total = 0;

@@ -44,12 +44,14 @@ static bool is(const char *p, size_t len, const char *name)
 	return strlen(name) == len && memcmp(p, name, len) == 0;
 }
 
-static void take_counter(struct ccache_stats *s, struct ccache_source *source, const char *p, size_t len, struct arena *a)
+static void take_counter(struct ccache_stats *s, struct ccache_source *source, const char *p, size_t len,
+			 struct arena *a)
 {
 	if (!is_name(p, len))
 		return;
 	count(s, p, len, a);
-	bool direct = is(p, len, "direct_cache_hit"), preprocessed = is(p, len, "preprocessed_cache_hit"), miss = is(p, len, "cache_miss");
+	bool direct = is(p, len, "direct_cache_hit"), preprocessed = is(p, len, "preprocessed_cache_hit"),
+	     miss = is(p, len, "cache_miss");
 	s->direct_hits += direct;
 	s->preprocessed_hits += preprocessed;
 	s->misses += miss;

@@ -1,4 +1,5 @@
-/* What ccache wrote down of one build (CCACHE_STATSLOG): for each call the source file, and the names of the counters that it raised. */
+/* What ccache wrote down of one build (CCACHE_STATSLOG): for each call the source file, and the
+ * names of the counters that it raised. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -6,7 +7,8 @@
 #include "base/arena.h"
 
 struct ccache_counter {
-	const char *name; /* as ccache calls it: "direct_cache_hit", "cache_miss", "called_for_link" */
+	/* as ccache calls it: "direct_cache_hit", "cache_miss", "called_for_link" */
+	const char *name;
 	unsigned count;
 };
 
@@ -21,7 +23,8 @@ struct ccache_stats {
 	struct ccache_source *sources; /* sorted by path */
 	size_t sources_count;
 	unsigned direct_hits, preprocessed_hits, misses; /* of compilations */
-	unsigned remote_hits;                            /* how many of the hits came from the remote storage */
+	/* how many of the hits came from the remote storage */
+	unsigned remote_hits;
 };
 
 /* ccache_stats_parse: any bytes have a result; what is no line of it is passed over. */

@@ -14,14 +14,16 @@ static void skip_blanks(struct cursor *c)
 	for (;;) {
 		if (c->p < c->end && *c->p == ' ')
 			c->p++;
-		else if (c->end - c->p >= 2 && c->p[0] == '$' && c->p[1] == '\n') /* the statement goes on in the next line */
+		/* the statement goes on in the next line */
+		else if (c->end - c->p >= 2 && c->p[0] == '$' && c->p[1] == '\n')
 			c->p += 2;
 		else
 			return;
 	}
 }
 
-/* The next path or name into `out`, unescaped. False at the end, or before one of ":|". *ret_whole: it holds no variable. */
+/* The next path or name into `out`, unescaped. False at the end, or before one of ":|". *ret_whole: it holds no
+ * variable. */
 static bool take_word(struct cursor *c, struct buf *out, bool *ret_whole)
 {
 	buf_reset(out);
@@ -56,7 +58,8 @@ static char *first_path(struct cursor *c, struct buf *word, struct arena *a)
 		}
 		if (c->p >= c->end || *c->p != '|')
 			break;
-		if (found || c->end - c->p < 2 || c->p[1] == '|' || c->p[1] == '@') { /* what comes now is an order, not an input */
+		/* what comes now is an order, not an input */
+		if (found || c->end - c->p < 2 || c->p[1] == '|' || c->p[1] == '@') {
 			while (c->p < c->end && *c->p != ':')
 				c->p += *c->p == '$' && c->end - c->p >= 2 ? 2 : 1;
 			break;
@@ -74,7 +77,8 @@ static bool parse_statement(struct cursor c, struct buf *word, struct arena *a, 
 	if (!*edge.output || c.p >= c.end || *c.p != ':' || ninja_is_wait(edge.output))
 		return false;
 	c.p++;
-	if (!take_word(&c, word, &whole) || !whole || strcmp(buf_cstr(word), "phony") == 0 || memchr(word->data, '\0', word->len))
+	if (!take_word(&c, word, &whole) || !whole || strcmp(buf_cstr(word), "phony") == 0 ||
+	    memchr(word->data, '\0', word->len))
 		return false;
 	edge.rule = arena_strdup(a, buf_cstr(word));
 	edge.input = first_path(&c, word, a);

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/sys/fs.h"
 #include "base/os.h"
+#include "base/sys/fs.h"
 #include "core/ninja/ninja_parts.h"
 
 static const char *const pool_names[] = {NULL, NINJA_PREFIX "compile", NINJA_PREFIX "heavy", NINJA_PREFIX "link"};
@@ -108,8 +108,8 @@ static void count(const struct ninja_pieces *l, struct arena *a, struct ninja_co
 	}
 }
 
-int ninja_text(const char *text, size_t len, const char *name, const struct ninja_options *o, struct arena *a, struct buf *out,
-	       struct ninja_counts *ret, struct err *e)
+int ninja_text(const char *text, size_t len, const char *name, const struct ninja_options *o, struct arena *a,
+	       struct buf *out, struct ninja_counts *ret, struct err *e)
 {
 	struct ninja_pieces l = {0};
 	struct ninja_counts c = {0};
@@ -120,8 +120,9 @@ int ninja_text(const char *text, size_t len, const char *name, const struct ninj
 		return -1;
 	order_all(&l, a);
 	count(&l, a, &c);
-	buf_printf(out, NINJA_HEAD_BEGIN "pool %s\n  depth = %u\npool %s\n  depth = %u\npool %s\n  depth = %u\n", pool_names[KIND_COMPILE],
-		   o->compile, pool_names[KIND_HEAVY], o->heavy, pool_names[KIND_LINK], o->link);
+	buf_printf(out, NINJA_HEAD_BEGIN "pool %s\n  depth = %u\npool %s\n  depth = %u\npool %s\n  depth = %u\n",
+		   pool_names[KIND_COMPILE], o->compile, pool_names[KIND_HEAVY], o->heavy, pool_names[KIND_LINK],
+		   o->link);
 	ninja_lift(&l, a, out);
 	buf_addstr(out, NINJA_HEAD_END);
 	for (size_t i = 0; i < l.count; i++)
@@ -131,7 +132,8 @@ int ninja_text(const char *text, size_t len, const char *name, const struct ninj
 	return 0;
 }
 
-int ninja_file_rewrite(const char *path, const struct ninja_options *o, struct arena *a, struct ninja_counts *ret, struct err *e)
+int ninja_file_rewrite(const char *path, const struct ninja_options *o, struct arena *a, struct ninja_counts *ret,
+		       struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
 	AUTO_BUF struct buf out = {0};
@@ -139,7 +141,8 @@ int ninja_file_rewrite(const char *path, const struct ninja_options *o, struct a
 	struct stat st;
 	if (stat(path, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
-	if (fs_read(path, NINJA_FILE_MAX, &text, e) < 0 || ninja_text(buf_cstr(&text), text.len, path, o, a, &out, &c, e) < 0)
+	if (fs_read(path, NINJA_FILE_MAX, &text, e) < 0 ||
+	    ninja_text(buf_cstr(&text), text.len, path, o, a, &out, &c, e) < 0)
 		return -1;
 	if (c.changed) {
 		const struct timespec times[2] = {st.st_atim, st.st_mtim};

@@ -1,8 +1,11 @@
 /* Heavy units before all others, whatever they end in.
  *
- * ninja 1.12 starts what has the longest chain of commands behind it, and a pool keeps its places for what became ready first. So a kernel of the last library took one of the few places of the heavy units and kept it, without
- * being started, until every ordinary unit of the libraries below was made; the heavy ones were left for the end, where they cannot fill the processors. Here each link waits for its heavy units once more, through a few commands
- * that do nothing: their chain is then the longest, and they go on beside the ordinary ones from the beginning. Older ninjas go by the order of the file and are not moved by this. */
+ * ninja 1.12 starts what has the longest chain of commands behind it, and a pool keeps its places for what became
+ * ready first. So a kernel of the last library took one of the few places of the heavy units and kept it, without
+ * being started, until every ordinary unit of the libraries below was made; the heavy ones were left for the end,
+ * where they cannot fill the processors. Here each link waits for its heavy units once more, through a few commands
+ * that do nothing: their chain is then the longest, and they go on beside the ordinary ones from the beginning.
+ * Older ninjas go by the order of the file and are not moved by this. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,7 +42,8 @@ static void heavy_inputs(const struct ninja_piece *piece, const struct strlist *
 {
 	AUTO_BUF struct buf word = {0};
 	const char *end = piece->at + piece->head_len;
-	for (const char *p = ninja_skip_blanks(piece->inputs, end), *next; p < end && *p != '|'; p = ninja_skip_blanks(next, end)) {
+	for (const char *p = ninja_skip_blanks(piece->inputs, end), *next; p < end && *p != '|';
+	     p = ninja_skip_blanks(next, end)) {
 		next = ninja_take_word(p, end, &word);
 		if (next == p)
 			return;
@@ -73,7 +77,8 @@ void ninja_lift(struct ninja_pieces *l, struct arena *a, struct buf *out)
 		piece->order_only = memmem(piece->at, piece->head_len, "||", 2) != NULL;
 		buf_printf(out, "build " NINJA_WAIT_DIR "%u-1: " RULE "%s\n", waits, buf_cstr(&inputs));
 		for (unsigned k = 2; k <= LENGTH; k++)
-			buf_printf(out, "build " NINJA_WAIT_DIR "%u-%u: " RULE " " NINJA_WAIT_DIR "%u-%u\n", waits, k, waits, k - 1);
+			buf_printf(out, "build " NINJA_WAIT_DIR "%u-%u: " RULE " " NINJA_WAIT_DIR "%u-%u\n", waits, k,
+				   waits, k - 1);
 	}
 }
 

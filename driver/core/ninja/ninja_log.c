@@ -15,7 +15,9 @@ static bool take_number(const char *p, const char *end, unsigned base, uint64_t 
 	if (p == end)
 		return false;
 	for (; p < end; p++) {
-		unsigned digit = *p >= '0' && *p <= '9' ? (unsigned)(*p - '0') : *p >= 'a' && *p <= 'f' ? (unsigned)(*p - 'a') + 10 : 16;
+		unsigned digit = *p >= '0' && *p <= '9'   ? (unsigned)(*p - '0')
+				 : *p >= 'a' && *p <= 'f' ? (unsigned)(*p - 'a') + 10
+							  : 16;
 		if (digit >= base || n > (max - digit) / base)
 			return false;
 		n = n * base + digit;
@@ -56,7 +58,8 @@ bool ninja_is_wait(const char *output)
 	return strncmp(output, NINJA_WAIT_DIR, strlen(NINJA_WAIT_DIR)) == 0;
 }
 
-int ninja_log_parse(const char *text, size_t len, const char *name, struct arena *a, struct ninja_log *ret, struct err *e)
+int ninja_log_parse(const char *text, size_t len, const char *name, struct arena *a, struct ninja_log *ret,
+		    struct err *e)
 {
 	struct ninja_log log = {0};
 	const char *end = text + len, *line = len ? memchr(text, '\n', len) : NULL;
@@ -66,8 +69,8 @@ int ninja_log_parse(const char *text, size_t len, const char *name, struct arena
 	    !take_number(text + prefix, line, 10, 1000, &version))
 		return err_set(e, ERR_INTEGRITY, "%s:1: not a log of ninja", name);
 	if (version < OLDEST || version > NEWEST)
-		return err_set(e, ERR_INTEGRITY, "%s:1: a log of ninja in version %u; %d to %d are known", name, (unsigned)version, OLDEST,
-			       NEWEST);
+		return err_set(e, ERR_INTEGRITY, "%s:1: a log of ninja in version %u; %d to %d are known", name,
+			       (unsigned)version, OLDEST, NEWEST);
 	log.version = (unsigned)version;
 	for (const char *p = line + 1; p < end && (p = memchr(p, '\n', (size_t)(end - p))); p++)
 		lines++;
@@ -135,7 +138,8 @@ static size_t list_items(const struct ninja_log *log, struct item *items)
 					   .order = i,
 					   .outputs = 1,
 					   .object = is_object(en->output) && en->mtime,
-					   .origin = en->mtime / 1000000 - (int64_t)(log->version >= 6 ? en->start_ms : en->end_ms)};
+					   .origin = en->mtime / 1000000 -
+						     (int64_t)(log->version >= 6 ? en->start_ms : en->end_ms)};
 	}
 	qsort(items, n, sizeof(*items), by_output);
 	for (size_t i = 0; i < n; i++) { /* the last entry of each output stands first among them */
@@ -156,7 +160,8 @@ static size_t list_items(const struct ninja_log *log, struct item *items)
 	return kept;
 }
 
-/* When each run began, in ms since the epoch. Runs whose starts are closer than this count as one: the first was over at once. */
+/* When each run began, in ms since the epoch. Runs whose starts are closer than this count as one: the first was over
+ * at once. */
 #define APART_MS 5000
 static size_t find_runs(const struct item *items, size_t count, struct arena *a, int64_t **ret)
 {

@@ -1,4 +1,5 @@
-/* What ninja wrote down of the commands that it ran (.ninja_log, its versions 5, 6 and 7), and what it was given to run (build.ninja). */
+/* What ninja wrote down of the commands that it ran (.ninja_log, its versions 5, 6 and 7), and what
+ * it was given to run (build.ninja). */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -6,7 +7,8 @@
 #include "base/arena.h"
 #include "base/err.h"
 
-/* Commands whose output lies here only keep order among others. ptbuild puts them into a build.ninja; what reads its statements or its log passes over them. */
+/* Commands whose output lies here only keep order among others. ptbuild puts them into a
+ * build.ninja; what reads its statements or its log passes over them. */
 #define NINJA_WAIT_DIR ".ptbuild-heavy/"
 bool ninja_is_wait(const char *output);
 
@@ -14,19 +16,25 @@ bool ninja_is_wait(const char *output);
 struct ninja_entry {
 	const char *output;
 	uint64_t start_ms, end_ms; /* since the ninja that ran it began */
-	int64_t mtime;             /* ns since the epoch; from version 6 on when the command began, before that the output's; 0: none */
-	uint64_t hash;             /* of the command */
+	/* ns since the epoch; from version 6 on when the command began, before that the output's;
+	 * 0: none */
+	int64_t mtime;
+	uint64_t hash; /* of the command */
 };
 
 struct ninja_log {
 	unsigned version;
-	struct ninja_entry *entries; /* in the order of the file; a later entry of an output replaces an earlier one */
+	/* in the order of the file; a later entry of an output replaces an earlier one */
+	struct ninja_entry *entries;
 	size_t count;
-	size_t skipped; /* lines that are no entries: what a kill left. ninja passes over them too */
+	/* lines that are no entries: what a kill left. ninja passes over them too */
+	size_t skipped;
 };
 
-/* ninja_log_parse: ERR_INTEGRITY names `name` when it does not begin with the line of a version that is known. Strings live in the arena. */
-int ninja_log_parse(const char *text, size_t len, const char *name, struct arena *a, struct ninja_log *ret, struct err *e) MUST_CHECK;
+/* ninja_log_parse: ERR_INTEGRITY names `name` when it does not begin with the line of a version
+ * that is known. Strings live in the arena. */
+int ninja_log_parse(const char *text, size_t len, const char *name, struct arena *a, struct ninja_log *ret,
+		    struct err *e) MUST_CHECK;
 
 /* One command that was run: its outputs are one unit, named by the first of them. */
 struct ninja_unit {
@@ -36,11 +44,14 @@ struct ninja_unit {
 	unsigned outputs;
 };
 
-/* ninja_log_units: the commands of a log, each output's last, sorted by start. The log holds times since the start of each run only; which run an entry is of, and when that began, comes from the time stamps of the object
- * files: entries whose run would have begun at the same time are of one run. Without time stamps all are one run that began at 0. */
+/* ninja_log_units: the commands of a log, each output's last, sorted by start. The log holds times
+ * since the start of each run only; which run an entry is of, and when that began, comes from the
+ * time stamps of the object files: entries whose run would have begun at the same time are of one
+ * run. Without time stamps all are one run that began at 0. */
 void ninja_log_units(const struct ninja_log *log, struct arena *a, struct ninja_unit **ret, size_t *ret_count);
 
-/* ninja_slots: for units sorted by start, which processor slot each was in: the lowest that was free. `slots` gets `count` numbers; returns how many slots there are. */
+/* ninja_slots: for units sorted by start, which processor slot each was in: the lowest that was
+ * free. `slots` gets `count` numbers; returns how many slots there are. */
 unsigned ninja_slots(const struct ninja_unit *units, size_t count, unsigned *slots);
 
 /* One statement of a build.ninja. */
@@ -50,7 +61,9 @@ struct ninja_edge {
 	const char *input; /* the first one, "" if there is none */
 };
 
-/* ninja_build_parse: its build statements but the phony ones, sorted by output. Variables are not expanded: a path that holds one is passed over. What is no statement is passed over, so any bytes have a result. */
+/* ninja_build_parse: its build statements but the phony ones, sorted by output. Variables are not
+ * expanded: a path that holds one is passed over. What is no statement is passed over, so any bytes
+ * have a result. */
 void ninja_build_parse(const char *text, size_t len, struct arena *a, struct ninja_edge **ret, size_t *ret_count);
 /* ninja_build_find: NULL if none. */
 const struct ninja_edge *ninja_build_find(const struct ninja_edge *edges, size_t count, const char *output);

@@ -8,7 +8,8 @@
 
 enum ninja_kind { KIND_OTHER, KIND_COMPILE, KIND_HEAVY, KIND_LINK };
 
-/* One statement: from its first line to the end of the indented lines below it. What stands between statements (comments, empty lines) is one as well, of its own. */
+/* One statement: from its first line to the end of the indented lines below it. What stands between
+ * statements (comments, empty lines) is one as well, of its own. */
 struct ninja_piece {
 	const char *at;
 	size_t len;
@@ -18,7 +19,8 @@ struct ninja_piece {
 	enum ninja_kind kind;
 	double cost;
 	const char *output;
-	size_t head_len;    /* of a build statement: its first line as CMake wrote it, without the end of the line */
+	/* of a build statement: its first line as CMake wrote it, without the end of the line */
+	size_t head_len;
 	const char *inputs; /* of a build statement: behind its rule */
 	bool links;         /* its rule makes a library, of either sort, or a program of objects */
 	unsigned wait;      /* number of the wait it gets, 0 for none */
@@ -30,20 +32,25 @@ struct ninja_pieces {
 	size_t count, cap;
 };
 
-/* ninja_split: the statements of a text, less what an earlier run put in; `o` says of each compiled output what it is. Errors as ninja_text's. */
-int ninja_split(const char *text, size_t len, const char *name, const struct ninja_options *o, struct arena *a, struct ninja_pieces *ret,
-		struct err *e) MUST_CHECK;
-/* The end of the line that begins at `p`, behind its '\n'; a '$' before the '\n' joins the next line. ninja_next_line: the same, but a comment ends with its line, whatever stands before the '\n'. */
+/* ninja_split: the statements of a text, less what an earlier run put in; `o` says of each compiled
+ * output what it is. Errors as ninja_text's. */
+int ninja_split(const char *text, size_t len, const char *name, const struct ninja_options *o, struct arena *a,
+		struct ninja_pieces *ret, struct err *e) MUST_CHECK;
+/* The end of the line that begins at `p`, behind its '\n'; a '$' before the '\n' joins the next
+ * line. ninja_next_line: the same, but a comment ends with its line, whatever stands before the
+ * '\n'. */
 const char *ninja_line_end(const char *p, const char *end);
 const char *ninja_next_line(const char *p, const char *end);
-/* ninja_take_word: one word of a build statement into `out`: to a blank, ':' or '|' that no '$' stands before. Joined lines and escapes are resolved. Both return where they stopped. */
+/* ninja_take_word: one word of a build statement into `out`: to a blank, ':' or '|' that no '$'
+ * stands before. Joined lines and escapes are resolved. Both return where they stopped. */
 const char *ninja_take_word(const char *p, const char *end, struct buf *out);
 const char *ninja_skip_blanks(const char *p, const char *end);
 /* ninja_begins: whether more than `word` stands at `p`, and that first. */
 bool ninja_begins(const char *p, const char *end, const char *word);
 
-/* ninja_lift: numbers the waits of the links that take heavy units, and appends their statements to `out`. ninja_head_len: how much of the first line of a build statement an earlier run has not hung on. ninja_put_wait: what is hung
- * on to that line now. */
+/* ninja_lift: numbers the waits of the links that take heavy units, and appends their statements to
+ * `out`. ninja_head_len: how much of the first line of a build statement an earlier run has not
+ * hung on. ninja_put_wait: what is hung on to that line now. */
 void ninja_lift(struct ninja_pieces *l, struct arena *a, struct buf *out);
 size_t ninja_head_len(const char *head, size_t len);
 void ninja_put_wait(const struct ninja_piece *piece, struct buf *out);

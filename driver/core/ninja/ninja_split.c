@@ -145,7 +145,8 @@ static bool has_own_pool(const struct ninja_piece *piece)
 			w += 4;
 			while (w < end && (*w == ' ' || *w == '='))
 				w++;
-			return (size_t)(end - w) < strlen(NINJA_PREFIX) || strncmp(w, NINJA_PREFIX, strlen(NINJA_PREFIX)) != 0;
+			return (size_t)(end - w) < strlen(NINJA_PREFIX) ||
+			       strncmp(w, NINJA_PREFIX, strlen(NINJA_PREFIX)) != 0;
 		}
 	}
 	return false;
@@ -195,8 +196,8 @@ static int read_statement(const struct reader *r, const char *text, const char *
 	return 0;
 }
 
-int ninja_split(const char *text, size_t len, const char *name, const struct ninja_options *o, struct arena *a, struct ninja_pieces *ret,
-		struct err *e)
+int ninja_split(const char *text, size_t len, const char *name, const struct ninja_options *o, struct arena *a,
+		struct ninja_pieces *ret, struct err *e)
 {
 	struct reader reader = {.name = name, .at = text, .end = text + len, .arena = a}, *r = &reader;
 	while (r->at < r->end) {

@@ -128,12 +128,13 @@ static void layer_flags(struct work *w)
 	strlist_append(&flags, w->a, &p->extra_cflags);
 	if (!flags.count)
 		return;
-	struct setting s = {.value = strlist_join(&flags, w->a, " "),
-			    .file = p->isa ? "isa.yaml" : SETTING_BUILT_IN,
-			    .line = p->isa ? p->isa->line : 0,
-			    .rule = p->isa ? arena_printf(w->a, "instruction set %s", p->isa->name) : "flags of the package",
-			    .why = "CPU instruction set; only here, so that nvcc's objects depend on the GPU list alone",
-			    .fixed = true};
+	struct setting s = {
+		.value = strlist_join(&flags, w->a, " "),
+		.file = p->isa ? "isa.yaml" : SETTING_BUILT_IN,
+		.line = p->isa ? p->isa->line : 0,
+		.rule = p->isa ? arena_printf(w->a, "instruction set %s", p->isa->name) : "flags of the package",
+		.why = "CPU instruction set; only here, so that nvcc's objects depend on the GPU list alone",
+		.fixed = true};
 	const char *names[] = {"CFLAGS", "CXXFLAGS"};
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		s.name = names[i];
@@ -163,13 +164,16 @@ static void layer_package(struct work *w)
 	const char *full = arena_printf(w->a, "%s+%s", q->row->version, q->label);
 	if (is_pytorch(w)) {
 		put_fixed(w, "PYTORCH_BUILD_VERSION", full, false, "the wheel's version with the profile's label");
-		put_fixed(w, "PYTORCH_BUILD_NUMBER", "1", false, "required beside PYTORCH_BUILD_VERSION; 1 adds no '.post'");
+		put_fixed(w, "PYTORCH_BUILD_NUMBER", "1", false,
+			  "required beside PYTORCH_BUILD_VERSION; 1 adds no '.post'");
 		put_fixed(w, "CMAKE_BUILD_TYPE", "Release", true, "optimised, without debug information");
 		put_fixed(w, "CMAKE_GENERATOR", "Ninja", false, "one scheduler for all jobs");
-		put_fixed(w, "CMAKE_EXPORT_COMPILE_COMMANDS", "ON", false, "the flags of each unit are read back after configure");
+		put_fixed(w, "CMAKE_EXPORT_COMPILE_COMMANDS", "ON", false,
+			  "the flags of each unit are read back after configure");
 		return;
 	}
-	put_fixed(w, "BUILD_VERSION", full, false, "the wheel's version with the profile's label; else version.txt's, which ends in a0");
+	put_fixed(w, "BUILD_VERSION", full, false,
+		  "the wheel's version with the profile's label; else version.txt's, which ends in a0");
 	if (*q->torch_version)
 		put_fixed(w, "PYTORCH_VERSION", q->torch_version, false, "the wheel requires exactly this torch");
 }
@@ -186,7 +190,9 @@ static void layer_toggles(struct work *w)
 		const struct toggle_row *row = &q->tables->toggles[i];
 		if (strcmp(row->package, q->package) != 0 || !toggle_applies(row, q->row->version))
 			continue;
-		const char *value = q->profile->gpu == GPU_CUDA ? row->cuda : q->profile->gpu == GPU_MPS ? row->mps : row->cpu;
+		const char *value = q->profile->gpu == GPU_CUDA  ? row->cuda
+				    : q->profile->gpu == GPU_MPS ? row->mps
+								 : row->cpu;
 		if (!*value)
 			continue;
 		settings_put(&w->all, w->a,
@@ -208,11 +214,12 @@ static bool setting_applies(const struct buildenv_request *q, const struct table
 	const char *version = q->row->version;
 	if ((*s->since && version_cmp(version, s->since) < 0) || (*s->until && version_cmp(version, s->until) >= 0))
 		return false;
-	return !tables_toggle(q->tables, q->package, s->name, NULL) || tables_toggle(q->tables, q->package, s->name, version);
+	return !tables_toggle(q->tables, q->package, s->name, NULL) ||
+	       tables_toggle(q->tables, q->package, s->name, version);
 }
 
-static void layer_rows(struct work *w, const struct table_setting *rows, unsigned count, const char *file, const char *rule,
-		       const char *default_package)
+static void layer_rows(struct work *w, const struct table_setting *rows, unsigned count, const char *file,
+		       const char *rule, const char *default_package)
 {
 	for (unsigned i = 0; i < count; i++) {
 		const char *package = *rows[i].package ? rows[i].package : default_package;
@@ -250,7 +257,8 @@ static void layer_blas(struct work *w)
 		return;
 	const char *why = w->q->blas_origin
 				  ? arena_printf(w->a, "asked for in %s", w->q->blas_origin)
-				  : arena_printf(w->a, "the default of %s; unset, PyTorch falls back to Eigen", w->q->profile->platform);
+				  : arena_printf(w->a, "the default of %s; unset, PyTorch falls back to Eigen",
+						 w->q->profile->platform);
 	settings_put(&w->all, w->a,
 		     &(struct setting){.name = "BLAS",
 				       .value = blas->cmake,
@@ -302,7 +310,8 @@ static void add_audio_arch(struct work *w, struct settings *cmake)
 		return;
 	struct strlist l = {0};
 	for (unsigned i = 0; i < p->targets_count; i++)
-		strlist_addf(&l, w->a, "%s%s%s", p->targets[i].row->sm, p->targets[i].suffix, p->targets[i].ptx ? "" : "-real");
+		strlist_addf(&l, w->a, "%s%s%s", p->targets[i].row->sm, p->targets[i].suffix,
+			     p->targets[i].ptx ? "" : "-real");
 	settings_add(cmake, w->a,
 		     &(struct setting){.name = "CMAKE_CUDA_ARCHITECTURES",
 				       .value = strlist_join(&l, w->a, ";"),

@@ -1,10 +1,13 @@
-/* The environment of a build: pure. Profile, tables and release row in; environment variables and CMake cache entries out, each with its origin.
+/* The environment of a build: pure. Profile, tables and release row in; environment variables
+ * and CMake cache entries out, each with its origin.
  *
- * Layers, each overriding those before it: what holds for every build, toggles.yaml's value for the GPU kind, the ISA's settings, GPU facts (cuDNN), the release's settings, BLAS, the user's profile, the command line. */
+ * Layers, each overriding those before it: what holds for every build, toggles.yaml's value for
+ * the GPU kind, the ISA's settings, GPU facts (cuDNN), the release's settings, BLAS, the user's
+ * profile, the command line. */
 #pragma once
-#include "core/variant/profile.h"
 #include "core/plan/settings.h"
 #include "core/root/toolkit.h"
+#include "core/variant/profile.h"
 
 struct buildenv_request {
 	const struct tables *tables;
@@ -12,11 +15,15 @@ struct buildenv_request {
 	const struct package_row *row;
 	const char *package; /* "pytorch", "torchvision", "torchaudio" */
 	const struct profile *profile;
-	const struct blas_row *blas;   /* NULL for torchvision and torchaudio */
-	const char *blas_origin;       /* the user's choice came from here (a file or "command line"); NULL: the platform's default */
-	const struct toolkit *toolkit; /* the root's, NULL without CUDA or when the root was not asked */
-	const char *label;             /* local version label */
-	const char *torch_version;     /* full version torchvision and torchaudio pin; "" = unknown */
+	const struct blas_row *blas; /* NULL for torchvision and torchaudio */
+	/* the user's choice came from here (a file or "command line"); NULL: the platform's
+	 * default */
+	const char *blas_origin;
+	/* the root's, NULL without CUDA or when the root was not asked */
+	const struct toolkit *toolkit;
+	const char *label; /* local version label */
+	/* full version torchvision and torchaudio pin; "" = unknown */
+	const char *torch_version;
 	const struct kvlist *toggles;  /* --set; may be NULL */
 	const struct strlist *without; /* --without; may be NULL */
 };
@@ -28,30 +35,39 @@ struct buildenv {
 	struct strlist notes;  /* corrections made here, in a fixed order */
 };
 
-/* buildenv_resolve: ERR_CONFIG for a toggle of the user's that the package does not have in this release (the message names it and its place, the hint the releases that have it, why it went, or the nearest name), and
- * for a value that does not fit. A toggle of another package of the release is noted and left out. */
+/* buildenv_resolve: ERR_CONFIG for a toggle of the user's that the package does not have in this
+ * release (the message names it and its place, the hint the releases that have it, why it went, or
+ * the nearest name), and for a value that does not fit. A toggle of another package of the release
+ * is noted and left out. */
 int buildenv_resolve(const struct buildenv_request *q, struct arena *a, struct buildenv *ret, struct err *e) MUST_CHECK;
 /* buildenv_arch_list: "8.0;9.0a;12.0+PTX". */
 char *buildenv_arch_list(const struct profile *p, struct arena *a);
 /* buildenv_capability: "9.0a", "12.0+PTX". */
 char *buildenv_capability(const struct gpu_target *t, struct arena *a);
-/* buildenv_uses_cmake: whether a package of this backend configures with CMake (and so reads the generated file). */
+/* buildenv_uses_cmake: whether a package of this backend configures with CMake (and so reads the
+ * generated file). */
 bool buildenv_uses_cmake(const char *backend);
-/* buildenv_cudnn_dropped: the first target that cuDNN has dropped at some version; NULL if all are still supported. Which version a root holds is not known when planning, so cuDNN is off then unless the user says otherwise.
- * buildenv_cudnn_reason: why, as a clause. */
+/* buildenv_cudnn_dropped: the first target that cuDNN has dropped at some version; NULL if all are
+ * still supported. Which version a root holds is not known when planning, so cuDNN is off then
+ * unless the user says otherwise. buildenv_cudnn_reason: why, as a clause. */
 const struct gpu_target *buildenv_cudnn_dropped(const struct profile *p);
 char *buildenv_cudnn_reason(const struct gpu_target *t, const struct package_row *row, struct arena *a);
 
-/* buildenv_cuda: what a CUDA build is told of the toolkit: where it is, the compilers that its nvcc accepts, nvcc's flags. */
+/* buildenv_cuda: what a CUDA build is told of the toolkit: where it is, the compilers that its nvcc
+ * accepts, nvcc's flags. */
 void buildenv_cuda(const struct buildenv_request *q, struct settings *all, struct arena *a);
 
 /* toggle_applies: whether a row is of this version of its package. */
 bool toggle_applies(const struct toggle_row *row, const char *version);
-/* toggle_set: one toggle asked for by the user, checked and put into `into` with its value in the row's spelling (tables_toggle_value). `item` holds name, value and origin as asked.
- * Errors and notes as buildenv_resolve. */
-int toggle_set(const struct buildenv_request *q, const struct setting *item, struct arena *a, struct settings *into, struct strlist *notes,
-	       struct err *e) MUST_CHECK;
-/* toggle_settle: switches off what needs a toggle that is off (`needs` of its row), until nothing changes. ERR_CONFIG when the user asked for the one without the other. */
+/* toggle_set: one toggle asked for by the user, checked and put into `into` with its value in the
+ * row's spelling (tables_toggle_value). `item` holds name, value and origin as asked. Errors and
+ * notes as buildenv_resolve. */
+int toggle_set(const struct buildenv_request *q, const struct setting *item, struct arena *a, struct settings *into,
+	       struct strlist *notes, struct err *e) MUST_CHECK;
+/* toggle_settle: switches off what needs a toggle that is off (`needs` of its row), until nothing
+ * changes. ERR_CONFIG when the user asked for the one without the other. */
 int toggle_settle(const struct buildenv_request *q, struct arena *a, struct settings *all, struct err *e) MUST_CHECK;
-/* toggle_name: the toggle that --without FEATURE switches off: "cudnn" -> "USE_CUDNN", "sox" -> "BUILD_SOX", "jpeg" -> "TORCHVISION_USE_JPEG". */
-const char *toggle_name(const struct buildenv_request *q, const char *feature, struct arena *a) __attribute__((returns_nonnull));
+/* toggle_name: the toggle that --without FEATURE switches off: "cudnn" -> "USE_CUDNN", "sox" ->
+ * "BUILD_SOX", "jpeg" -> "TORCHVISION_USE_JPEG". */
+const char *toggle_name(const struct buildenv_request *q, const char *feature, struct arena *a)
+	__attribute__((returns_nonnull));

@@ -46,7 +46,8 @@ static void layer_nvcc_flags(const struct buildenv_request *q, struct settings *
 	const char *flags = nvcc_flags(q->toolkit, strcmp(q->package, "pytorch") != 0, a);
 	if (*flags)
 		put(all, a, name, flags,
-		    "GPU code is compressed; temporary files are named after the object, not after the process, so that objects are equal");
+		    "GPU code is compressed; temporary files are named after the object, not after the process, so "
+		    "that objects are equal");
 }
 
 void buildenv_cuda(const struct buildenv_request *q, struct settings *all, struct arena *a)
@@ -61,7 +62,8 @@ void buildenv_cuda(const struct buildenv_request *q, struct settings *all, struc
 	put(all, a, "CUDACXX", k->nvcc, arena_printf(a, "nvcc of CUDA %s", k->version));
 	if (k->layout != TOOLKIT_DISTRIBUTION) {
 		put(all, a, "CUDA_PATH", k->home, "where CMake looks for the toolkit");
-		put(all, a, "PATH", arena_printf(a, "%s:/usr/bin:/bin", path_dir(a, k->nvcc)), "the toolkit's nvcc before any other");
+		put(all, a, "PATH", arena_printf(a, "%s:/usr/bin:/bin", path_dir(a, k->nvcc)),
+		    "the toolkit's nvcc before any other");
 	}
 	layer_nvcc_flags(q, all, a);
 }

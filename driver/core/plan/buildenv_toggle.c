@@ -8,7 +8,8 @@ static const char *const packages[] = {"pytorch", "torchvision", "torchaudio"};
 
 bool toggle_applies(const struct toggle_row *row, const char *version)
 {
-	return (!*row->since || version_cmp(version, row->since) >= 0) && (!*row->until || version_cmp(version, row->until) < 0);
+	return (!*row->since || version_cmp(version, row->since) >= 0) &&
+	       (!*row->until || version_cmp(version, row->until) < 0);
 }
 
 /* Whether another package of the release has the toggle: then a profile for all three may carry it. */
@@ -16,7 +17,8 @@ static const char *other_owner(const struct buildenv_request *q, const char *nam
 {
 	for (size_t i = 0; i < ARRAY_LEN(packages); i++) {
 		const struct package_row *row = tables_package(q->release, packages[i]);
-		if (row && strcmp(packages[i], q->package) != 0 && tables_toggle(q->tables, packages[i], name, row->version))
+		if (row && strcmp(packages[i], q->package) != 0 &&
+		    tables_toggle(q->tables, packages[i], name, row->version))
 			return packages[i];
 	}
 	return NULL;
@@ -102,8 +104,8 @@ static int asked_twice(const struct setting *now, const struct setting *item, st
 	return err_hint(e, "drop one of --without and --set");
 }
 
-int toggle_set(const struct buildenv_request *q, const struct setting *item, struct arena *a, struct settings *into, struct strlist *notes,
-	       struct err *e)
+int toggle_set(const struct buildenv_request *q, const struct setting *item, struct arena *a, struct settings *into,
+	       struct strlist *notes, struct err *e)
 {
 	const char *version = q->row->version;
 	const struct toggle_row *row = tables_toggle(q->tables, q->package, item->name, version);
@@ -115,8 +117,8 @@ int toggle_set(const struct buildenv_request *q, const struct setting *item, str
 	if (!row && !now) {
 		const char *owner = other_owner(q, item->name);
 		if (owner) {
-			strlist_addf(notes, a, "%s=%s is for %s: it changes nothing of %s itself", item->name, item->value, owner,
-				     q->package);
+			strlist_addf(notes, a, "%s=%s is for %s: it changes nothing of %s itself", item->name,
+				     item->value, owner, q->package);
 			return 0;
 		}
 		unknown_toggle(q, item->name, a, e);
@@ -142,12 +144,13 @@ static bool is_off(const struct toggle_row *row, const char *value)
 
 static bool is_users(const struct buildenv_request *q, const struct setting *s)
 {
-	return strcmp(s->file, SETTING_COMMAND_LINE) == 0 || (*q->profile->file && strcmp(s->file, q->profile->file) == 0);
+	return strcmp(s->file, SETTING_COMMAND_LINE) == 0 ||
+	       (*q->profile->file && strcmp(s->file, q->profile->file) == 0);
 }
 
 /* One setting; *ret_changed is set when it went off. */
-static int settle_one(const struct buildenv_request *q, const struct setting *s, struct arena *a, struct settings *all, bool *ret_changed,
-		      struct err *e)
+static int settle_one(const struct buildenv_request *q, const struct setting *s, struct arena *a, struct settings *all,
+		      bool *ret_changed, struct err *e)
 {
 	const struct toggle_row *row = tables_toggle(q->tables, q->package, s->name, q->row->version);
 	if (!row || !*row->needs || is_off(row, s->value))
@@ -161,7 +164,8 @@ static int settle_one(const struct buildenv_request *q, const struct setting *s,
 		err_hint(e, "%s is from %s; ask for both or for neither", other->name, settings_origin(other, a));
 		return at_place(s, a, e);
 	}
-	struct setting off = {.name = s->name, .file = "toggles.yaml", .line = row->line, .check = row->check, .cache = row->cache};
+	struct setting off = {
+		.name = s->name, .file = "toggles.yaml", .line = row->line, .check = row->check, .cache = row->cache};
 	off.rule = arena_printf(a, "needs %s", other->name);
 	off.why = arena_printf(a, "needs %s, which is %s (%s)", other->name, other->value, settings_origin(other, a));
 	if (tables_toggle_value(row, "OFF", &off.value, e) < 0)

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/sys/fs.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "core/elf/elf.h"
 #include "core/wheel/wheel.h"
 
@@ -44,7 +44,8 @@ static void add_dirs(const struct toolkit_row *k, const bool *wanted, struct are
 	}
 }
 
-void cuda_needs(const struct plan *p, const struct tables *t, const struct strlist *needed, struct arena *a, struct cuda_needs *ret)
+void cuda_needs(const struct plan *p, const struct tables *t, const struct strlist *needed, struct arena *a,
+		struct cuda_needs *ret)
 {
 	const struct toolkit_row *k = p->toolkit_row;
 	*ret = (struct cuda_needs){0};
@@ -105,7 +106,8 @@ int cuda_needed(const char *tree, struct arena *a, struct strlist *ret, struct e
 	return fs_walk(tree, collect, &c, e) < 0 ? -1 : 0;
 }
 
-enum cuda_source cuda_source(const struct tables *t, const struct strlist *distributions, const char *name, struct arena *a)
+enum cuda_source cuda_source(const struct tables *t, const struct strlist *distributions, const char *name,
+			     struct arena *a)
 {
 	enum cuda_source found = CUDA_UNKNOWN;
 	for (unsigned i = 0; i < t->driver_libraries_count; i++)

@@ -23,7 +23,8 @@ static bool is_name(char c)
 	return isalnum((unsigned char)c) || (c && strchr("_+.-", c));
 }
 
-/* A name inside the value, as "USE_MPI=ON" and "gcc: gcc (Debian) 14" have: its length, 0 for none; *ret_rest: what follows. */
+/* A name inside the value, as "USE_MPI=ON" and "gcc: gcc (Debian) 14" have: its length, 0 for none; *ret_rest: what
+ * follows. */
 static size_t inner_name(const char *value, const char **ret_rest)
 {
 	size_t n = 0;

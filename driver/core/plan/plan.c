@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/path.h"
 #include "core/plan/plan_parts.h"
 
 static const char *distribution_of(const char *package)
@@ -154,7 +154,8 @@ int plan_possible(const struct tables *t, const struct plan_request *q, struct a
 	return plan_check(&c, e);
 }
 
-int plan_resolve(const struct tables *t, const struct plan_request *q, struct arena *a, const struct plan **ret, struct err *e)
+int plan_resolve(const struct tables *t, const struct plan_request *q, struct arena *a, const struct plan **ret,
+		 struct err *e)
 {
 	struct plan_context c = {.tables = t, .request = q, .arena = a, .variant = *q->variant};
 	if (plan_check(&c, e) < 0)

@@ -1,4 +1,5 @@
-/* The plan: the immutable result of resolving a variant. Everything later steps need is here; nothing later looks into the tables. */
+/* The plan: the immutable result of resolving a variant. Everything later steps need is here;
+ * nothing later looks into the tables. */
 #pragma once
 #include <jansson.h>
 
@@ -10,9 +11,11 @@ struct toolchain; /* core/toolchain.h */
 
 /* What the keys stand on: a number goes up when the same inputs give other bytes. */
 enum {
-	PLAN_SCHEMA = 1,  /* of the JSON object and the key texts */
-	PLAN_BUILDER = 2, /* what the build step does beside the plan: its own flags, LDFLAGS, the order of commands */
-	PLAN_PACKER = 2,  /* relocation and packing: the bytes of a wheel from one build tree */
+	PLAN_SCHEMA = 1, /* of the JSON object and the key texts */
+	/* what the build step does beside the plan: its own flags, LDFLAGS, the order of
+	 * commands */
+	PLAN_BUILDER = 2,
+	PLAN_PACKER = 2, /* relocation and packing: the bytes of a wheel from one build tree */
 };
 
 struct plan_patch {
@@ -35,39 +38,51 @@ struct plan {
 	const char *isa;    /* NULL for mps */
 	const char *blas;   /* NULL where it does not apply (torchvision, torchaudio) */
 	struct strlist cpu_flags;
-	struct settings env;                   /* sorted by name */
-	struct settings cmake;                 /* cache entries: those checked after configure, sorted by name */
-	struct settings cache;                 /* the subset of them that only the generated file can set */
-	const struct isa_row *isa_row;         /* NULL for mps */
-	const struct toolkit *toolkit;         /* the root's, NULL without CUDA or when the root was not asked */
+	struct settings env; /* sorted by name */
+	/* cache entries: those checked after configure, sorted by name */
+	struct settings cmake;
+	/* the subset of them that only the generated file can set */
+	struct settings cache;
+	const struct isa_row *isa_row; /* NULL for mps */
+	/* the root's, NULL without CUDA or when the root was not asked */
+	const struct toolkit *toolkit;
 	const struct toolkit_row *toolkit_row; /* NULL without CUDA */
 	const struct blas_row *blas_row;       /* NULL where blas is */
 	const struct release_row *release_row;
 	const struct package_row *package_row;
 	struct plan_patch *patches;
 	size_t patches_count;
-	struct kvlist fact_sources; /* of each table that a value comes from: where its facts come from */
-	struct strlist depends;     /* variants this one is built against (torch of the same variant) */
+	/* of each table that a value comes from: where its facts come from */
+	struct kvlist fact_sources;
+	/* variants this one is built against (torch of the same variant) */
+	struct strlist depends;
 	unsigned metadata_rev;
-	struct strlist notes;       /* each correction of what was asked, and why */
-	const char *torch;          /* what it is built against: "" none, "root", or "sha256:<wheel digest>" once known */
-	const char *torch_version;  /* full version to pin, "" while unknown */
-	const char *cuda_libraries; /* where the wheel has CUDA's libraries from: "packages" or "system"; "" without CUDA */
-	const char *sandbox;        /* "bubblewrap" or "none": part of the keys */
-	const char *tag;            /* "manylinux": the platform tag that the libraries allow; "linux": the plain one */
+	struct strlist notes; /* each correction of what was asked, and why */
+	/* what it is built against: "" none, "root", or "sha256:<wheel digest>" once known */
+	const char *torch;
+	const char *torch_version; /* full version to pin, "" while unknown */
+	/* where the wheel has CUDA's libraries from: "packages" or "system"; "" without CUDA */
+	const char *cuda_libraries;
+	const char *sandbox; /* "bubblewrap" or "none": part of the keys */
+	/* "manylinux": the platform tag that the libraries allow; "linux": the plain one */
+	const char *tag;
 	char compile_key[65];
-	char pack_key[65]; /* what the output key stands on but the metadata revision: wheels of equal ones differ in their tails only */
+	/* what the output key stands on but the metadata revision: wheels of equal ones differ in
+	 * their tails only */
+	char pack_key[65];
 	char output_key[65];
-	const char *compile_text; /* the text whose digest compile_key is: one "name: value" line per input, sorted */
+	/* the text whose digest compile_key is: one "name: value" line per input, sorted */
+	const char *compile_text;
 	const char *output_text;
 };
 
 struct plan_request {
 	const struct variant *variant;
-	const char *release;               /* release name */
-	unsigned metadata_rev;             /* 0 = 1 */
-	const char *blas;                  /* NULL: the profile's, else the default */
-	const struct kvlist *toggles;      /* from the command line (--set NAME=VALUE); may be NULL */
+	const char *release;   /* release name */
+	unsigned metadata_rev; /* 0 = 1 */
+	const char *blas;      /* NULL: the profile's, else the default */
+	/* from the command line (--set NAME=VALUE); may be NULL */
+	const struct kvlist *toggles;
 	struct strlist without;            /* --without cudnn: features the user gives up */
 	const struct toolchain *toolchain; /* NULL: not probed; the key text then says so */
 	const struct toolkits *toolkits;   /* of the root; NULL: not looked for */
@@ -75,20 +90,27 @@ struct plan_request {
 	const char *torch_version;
 	const char *sandbox;
 	const char *tag; /* NULL: "manylinux" */
-	const char *
-		cuda_libraries; /* "packages" (NULL too): the nvidia-* packages, which the wheel requires; "system": wherever the loader finds them */
+	/* "packages" (NULL too): the nvidia-* packages, which the wheel requires; "system":
+	 * wherever the loader finds them */
+	const char *cuda_libraries;
 	const char *patches_dir; /* <data>/patches */
-	const char *note;        /* told before the plan's own notes: what a word of the request became; NULL: none */
+	/* told before the plan's own notes: what a word of the request became; NULL: none */
+	const char *note;
 };
 
-/* plan_resolve: pure but for reading the patch files it lists. ERR_CONFIG for what the tables do not know; ERR_POLICY for a pair that cannot work (nvcc of the toolkit lacks the target, a Python
- * the release lacks, an ISA of another platform), the message naming both and the first combination that works. */
-int plan_resolve(const struct tables *t, const struct plan_request *q, struct arena *a, const struct plan **ret, struct err *e) MUST_CHECK;
-/* plan_possible: whether there is such a build at all: the refusals of plan_resolve, without the rest of its work. */
+/* plan_resolve: pure but for reading the patch files it lists. ERR_CONFIG for what the tables do
+ * not know; ERR_POLICY for a pair that cannot work (nvcc of the toolkit lacks the target, a Python
+ * the release lacks, an ISA of another platform), the message naming both and the first combination
+ * that works. */
+int plan_resolve(const struct tables *t, const struct plan_request *q, struct arena *a, const struct plan **ret,
+		 struct err *e) MUST_CHECK;
+/* plan_possible: whether there is such a build at all: the refusals of plan_resolve, without the
+ * rest of its work. */
 int plan_possible(const struct tables *t, const struct plan_request *q, struct arena *a, struct err *e) MUST_CHECK;
 /* plan_json: the object of the contract (new reference). */
 json_t *plan_json(const struct plan *p);
-/* plan_json_explained: the same with a last key "explain": for each variable and entry its value, the rule that set it, table:line, why, and the source of the fact. */
+/* plan_json_explained: the same with a last key "explain": for each variable and entry its value,
+ * the rule that set it, table:line, why, and the source of the fact. */
 json_t *plan_json_explained(const struct plan *p);
 /* plan_text: for people; with `reasons` each value stands beside its table:line and why. */
 char *plan_text(const struct plan *p, bool reasons, struct arena *a);

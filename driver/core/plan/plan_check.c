@@ -46,7 +46,8 @@ static int check_release(struct plan_context *c, struct err *e)
 	if (!c->package) {
 		err_set(e, ERR_POLICY, "release '%s' has no %s", c->release->name, v->package);
 		const char *others = releases_with(c, v->package, NULL);
-		return *others ? err_hint(e, "releases that have it: %s", others) : err_hint(e, "no release in the tables has it");
+		return *others ? err_hint(e, "releases that have it: %s", others)
+			       : err_hint(e, "no release in the tables has it");
 	}
 	if (has(c->release->pythons, c->release->pythons_count, v->python))
 		return 0;
@@ -62,7 +63,8 @@ static int check_platform(const struct plan_context *c, struct err *e)
 {
 	const struct profile *p = &c->variant.profile;
 	if (p->isa && strcmp(p->isa->platform, p->platform) != 0) {
-		err_set(e, ERR_POLICY, "isa '%s' is of %s, the profile '%s' of %s", p->isa->name, p->isa->platform, p->name, p->platform);
+		err_set(e, ERR_POLICY, "isa '%s' is of %s, the profile '%s' of %s", p->isa->name, p->isa->platform,
+			p->name, p->platform);
 		return err_hint(e, "choose an instruction set of %s ('ptbuild list --isas')", p->platform);
 	}
 	return 0;
@@ -94,7 +96,8 @@ static int unknown_blas(const struct plan_context *c, const char *name, struct e
 	return err_hint(e, "known: %s", strlist_join(&names, c->arena, " "));
 }
 
-/* A root's GCC that is too old for the instruction set. Another compiler that nvcc asks for is newer than any of these. */
+/* A root's GCC that is too old for the instruction set. Another compiler that nvcc asks for is newer than any of
+ * these. */
 static int check_compiler(const struct plan_context *c, struct err *e)
 {
 	const struct isa_row *isa = c->variant.profile.isa;
@@ -105,7 +108,8 @@ static int check_compiler(const struct plan_context *c, struct err *e)
 			gcc = &l->tools[i];
 	if (!isa || !gcc || !*gcc->version || version_cmp(gcc->version, isa->gcc_min) >= 0)
 		return 0;
-	err_set(e, ERR_POLICY, "gcc %s of the root does not know '%s', which needs GCC %s", gcc->version, isa->name, isa->gcc_min);
+	err_set(e, ERR_POLICY, "gcc %s of the root does not know '%s', which needs GCC %s", gcc->version, isa->name,
+		isa->gcc_min);
 	return err_hint(e, "use a root with GCC %s or newer (--root), or another instruction set", isa->gcc_min);
 }
 
@@ -136,7 +140,8 @@ static int check_cuda_libraries(const struct plan_context *c, struct err *e)
 	if (!asked || strcmp(asked, "packages") == 0 || strcmp(asked, "system") == 0)
 		return 0;
 	err_set(e, ERR_USAGE, "CUDA's libraries from '%s'", asked);
-	return err_hint(e, "--cuda-libraries is packages (the nvidia-* wheels) or system (wherever the loader finds them)");
+	return err_hint(
+		e, "--cuda-libraries is packages (the nvidia-* wheels) or system (wherever the loader finds them)");
 }
 
 int plan_check(struct plan_context *c, struct err *e)

@@ -56,7 +56,8 @@ static const struct gpu_target *first_unknown(const struct profile *p, const str
 	return NULL;
 }
 
-/* The toolkit of a release whose nvcc has every target: the one asked for (may be NULL), else the first, the release's default before others. */
+/* The toolkit of a release whose nvcc has every target: the one asked for (may be NULL), else the first, the release's
+ * default before others. */
 static const char *working_toolkit(const struct profile *p, const struct release_row *r, const char *asked)
 {
 	for (unsigned i = 0; asked && i < r->toolkits_count; i++)
@@ -96,7 +97,8 @@ static int hint_working(const struct plan_context *c, struct err *e)
 	for (unsigned i = 0; i < c->tables->toolkits_count; i++)
 		if (!first_refused(p, c->tables->toolkits[i].version))
 			return err_hint(e, "only %s has it, and no release with %s for Python %s builds with that",
-					toolkit_word(c->tables->toolkits[i].version, c->arena), c->variant.package, c->variant.python);
+					toolkit_word(c->tables->toolkits[i].version, c->arena), c->variant.package,
+					c->variant.python);
 	return err_hint(e, "no toolkit has all targets of '%s': build more than one variant", p->name);
 }
 
@@ -108,7 +110,8 @@ static void default_toolkit(struct plan_context *c)
 	const char *working = working_toolkit(p, c->release, NULL);
 	c->variant.cuda = working ? working : first;
 	if (working && working != first)
-		strlist_addf(&c->notes, c->arena, "CUDA %s is taken instead of the release's default %s, whose nvcc has no %s", working,
+		strlist_addf(&c->notes, c->arena,
+			     "CUDA %s is taken instead of the release's default %s, whose nvcc has no %s", working,
 			     first, target_name(first_refused(p, first), c->arena));
 }
 
@@ -153,9 +156,10 @@ static int refuse_extension(const struct plan_context *c, const struct gpu_row *
 	for (const struct gpu_row *o = c->tables->gpus; o < row; o++)
 		if (!o->tegra && strncmp(o->capability, row->capability, strcspn(row->capability, ".") + 1) == 0)
 			older = o;
-	err_set(e, ERR_POLICY, "%s cannot be built for 'sm%s': torch's extension builder does not know %s", c->variant.package, row->sm,
-		row->capability);
-	return older ? err_hint(e, "use sm%s, whose code runs on it", older->sm) : err_hint(e, "use another GPU target");
+	err_set(e, ERR_POLICY, "%s cannot be built for 'sm%s': torch's extension builder does not know %s",
+		c->variant.package, row->sm, row->capability);
+	return older ? err_hint(e, "use sm%s, whose code runs on it", older->sm)
+		     : err_hint(e, "use another GPU target");
 }
 
 /* torch.utils.cpp_extension, which builds torchvision and the newer torchaudio, knows no family targets ("12.0f"). */
@@ -169,9 +173,11 @@ static int check_family(const struct plan_context *c, struct err *e)
 			return refuse_extension(c, p->targets[i].row, e);
 	for (unsigned i = 0; i < p->targets_count; i++)
 		if (strcmp(p->targets[i].suffix, "f") == 0) {
-			err_set(e, ERR_POLICY, "%s cannot be built for '%s': torch's extension builder knows no family targets",
+			err_set(e, ERR_POLICY,
+				"%s cannot be built for '%s': torch's extension builder knows no family targets",
 				c->variant.package, target_name(&p->targets[i], c->arena));
-			return err_hint(e, "use sm%s, or sm%sa for exactly this GPU", p->targets[i].row->sm, p->targets[i].row->sm);
+			return err_hint(e, "use sm%s, or sm%sa for exactly this GPU", p->targets[i].row->sm,
+					p->targets[i].row->sm);
 		}
 	return 0;
 }
@@ -181,16 +187,16 @@ static int check_targets(const struct plan_context *c, struct err *e)
 	const struct profile *p = &c->variant.profile;
 	const struct gpu_target *t = first_refused(p, c->variant.cuda);
 	if (t) {
-		err_set(e, ERR_POLICY, "%s has no %s: nvcc %s knows no such target", toolkit_word(c->variant.cuda, c->arena),
-			target_name(t, c->arena), c->variant.cuda);
+		err_set(e, ERR_POLICY, "%s has no %s: nvcc %s knows no such target",
+			toolkit_word(c->variant.cuda, c->arena), target_name(t, c->arena), c->variant.cuda);
 		return hint_working(c, e);
 	}
 	if (check_release_toolkit(c, e) < 0)
 		return -1;
 	t = first_unknown(p, c->release);
 	if (t) {
-		err_set(e, ERR_POLICY, "release '%s' does not know %s: PyTorch has it from %s", c->release->name, target_name(t, c->arena),
-			t->row->torch_min);
+		err_set(e, ERR_POLICY, "release '%s' does not know %s: PyTorch has it from %s", c->release->name,
+			target_name(t, c->arena), t->row->torch_min);
 		return hint_working(c, e);
 	}
 	return check_family(c, e);

@@ -9,11 +9,17 @@ static int missing_toolkit(const struct plan_context *c, struct err *e)
 	const struct toolkits *l = c->request->toolkits;
 	const char *cuda = c->variant.cuda;
 	if (!l->count) {
-		err_set(e, ERR_SYSTEM, "the root has no CUDA toolkit, '%s' needs %s", variant_name(&c->variant, c->arena), cuda);
-		return err_hint(e, "install CUDA %s there, name another root with --root, or say where it is with --cuda-home", cuda);
+		err_set(e, ERR_SYSTEM, "the root has no CUDA toolkit, '%s' needs %s",
+			variant_name(&c->variant, c->arena), cuda);
+		return err_hint(
+			e, "install CUDA %s there, name another root with --root, or say where it is with --cuda-home",
+			cuda);
 	}
 	err_set(e, ERR_POLICY, "the root has no CUDA %s; it has %s", cuda, toolkit_list(l, c->arena));
-	return err_hint(e, "ask for that one with --cuda, name another root with --root, or say where CUDA %s is with --cuda-home", cuda);
+	return err_hint(
+		e,
+		"ask for that one with --cuda, name another root with --root, or say where CUDA %s is with --cuda-home",
+		cuda);
 }
 
 static int check_targets(const struct plan_context *c, struct err *e)
@@ -23,7 +29,8 @@ static int check_targets(const struct plan_context *c, struct err *e)
 		const char *target = arena_printf(c->arena, "%s%s", p->targets[i].row->sm, p->targets[i].suffix);
 		if (strlist_contains(&c->probed->targets, target))
 			continue;
-		err_set(e, ERR_POLICY, "'%s' (CUDA %s) does not compile for sm%s", c->probed->nvcc, c->probed->release, target);
+		err_set(e, ERR_POLICY, "'%s' (CUDA %s) does not compile for sm%s", c->probed->nvcc, c->probed->release,
+			target);
 		return err_hint(e, "it knows %s", strlist_join(&c->probed->targets, c->arena, " "));
 	}
 	return 0;
@@ -34,9 +41,10 @@ static int check_compiler(const struct plan_context *c, struct err *e)
 	const struct toolkit *k = c->probed;
 	if (k->cc)
 		return 0;
-	err_set(e, ERR_POLICY, "nvcc %s accepts GCC up to %u, and the root has %s%s", k->version, k->gcc_max, *k->gcc ? "GCC " : "no GCC",
-		k->gcc);
-	return err_hint(e, "install gcc-%u and g++-%u in the root: they are taken when they are there", k->gcc_max, k->gcc_max);
+	err_set(e, ERR_POLICY, "nvcc %s accepts GCC up to %u, and the root has %s%s", k->version, k->gcc_max,
+		*k->gcc ? "GCC " : "no GCC", k->gcc);
+	return err_hint(e, "install gcc-%u and g++-%u in the root: they are taken when they are there", k->gcc_max,
+			k->gcc_max);
 }
 
 int plan_check_toolkit(struct plan_context *c, struct err *e)
@@ -66,12 +74,13 @@ static bool is_on(const char *value)
 	return value && (strcmp(value, "ON") == 0 || strcmp(value, "1") == 0);
 }
 
-static int missing_part(const struct plan_context *c, const struct part_row *row, const struct setting *s, struct err *e)
+static int missing_part(const struct plan_context *c, const struct part_row *row, const struct setting *s,
+			struct err *e)
 {
 	const struct toolkit *k = c->probed;
 	const char *package = *row->debian ? arena_printf(c->arena, " (Debian's package %s)", row->debian) : "";
-	err_set(e, ERR_POLICY, "%s=%s (%s), but beside CUDA %s in '%s' there is no %s: no header '%s'", s->name, s->value,
-		settings_origin(s, c->arena), k->version, k->where, row->name, row->header);
+	err_set(e, ERR_POLICY, "%s=%s (%s), but beside CUDA %s in '%s' there is no %s: no header '%s'", s->name,
+		s->value, settings_origin(s, c->arena), k->version, k->where, row->name, row->header);
 	if (strcmp(row->toggle, "USE_CUDA") == 0)
 		return err_hint(e, "install it%s: PyTorch does not build without", package);
 	return err_hint(e, "install it%s, or give it up with --without %s", package, feature_of(row->toggle, c->arena));
@@ -85,7 +94,8 @@ static int check_cudnn(const struct plan_context *c, const struct toolkit_part *
 		const struct gpu_row *row = p->targets[i].row;
 		if (!*row->cudnn_max || version_cmp(part->version, row->cudnn_max) <= 0)
 			continue;
-		err_set(e, ERR_POLICY, "cuDNN %s has no code for sm%s: %s was the last", part->version, row->sm, row->cudnn_max);
+		err_set(e, ERR_POLICY, "cuDNN %s has no code for sm%s: %s was the last", part->version, row->sm,
+			row->cudnn_max);
 		return err_hint(e, "install cuDNN %s, or give it up with --without cudnn", row->cudnn_max);
 	}
 	return 0;

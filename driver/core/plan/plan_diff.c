@@ -17,7 +17,8 @@ static bool same(const char *x, const char *y)
 	return x == y || (x && y && strcmp(x, y) == 0);
 }
 
-static void compare_text(struct plan_diff *d, struct arena *a, const char *section, const char *name, const char *left, const char *right)
+static void compare_text(struct plan_diff *d, struct arena *a, const char *section, const char *name, const char *left,
+			 const char *right)
 {
 	left = left && *left ? left : NULL;
 	right = right && *right ? right : NULL;
@@ -37,7 +38,8 @@ static void compare_parts(const struct plan *l, const struct plan *r, struct are
 	compare_text(d, a, "plan", "cuda", l->cuda, r->cuda);
 	compare_text(d, a, "plan", "gpu", strlist_join(&l->gpu, a, " "), strlist_join(&r->gpu, a, " "));
 	compare_text(d, a, "plan", "isa", l->isa, r->isa);
-	compare_text(d, a, "plan", "cpu flags", strlist_join(&l->cpu_flags, a, " "), strlist_join(&r->cpu_flags, a, " "));
+	compare_text(d, a, "plan", "cpu flags", strlist_join(&l->cpu_flags, a, " "),
+		     strlist_join(&r->cpu_flags, a, " "));
 	compare_text(d, a, "plan", "blas", l->blas, r->blas);
 	compare_text(d, a, "plan", "backend", l->package_row->backend, r->package_row->backend);
 	compare_text(d, a, "plan", "against", strlist_join(&l->depends, a, " "), strlist_join(&r->depends, a, " "));
@@ -52,8 +54,8 @@ static struct plan_side side_of(const struct setting *s, struct arena *a)
 	return (struct plan_side){s->value, settings_origin(s, a), s->rule ? s->rule : "", s->why};
 }
 
-static void compare_one(struct plan_diff *d, struct arena *a, const char *section, const char *name, const struct setting *l,
-			const struct setting *r)
+static void compare_one(struct plan_diff *d, struct arena *a, const char *section, const char *name,
+			const struct setting *l, const struct setting *r)
 {
 	if (l && r && same(l->value, r->value))
 		return;
@@ -61,8 +63,9 @@ static void compare_one(struct plan_diff *d, struct arena *a, const char *sectio
 }
 
 /* Both lists are sorted by name. `left_env`, `right_env`: names in one of these are left out. */
-static void compare_settings(struct plan_diff *d, struct arena *a, const char *section, const struct settings *l, const struct settings *r,
-			     const struct settings *left_env, const struct settings *right_env)
+static void compare_settings(struct plan_diff *d, struct arena *a, const char *section, const struct settings *l,
+			     const struct settings *r, const struct settings *left_env,
+			     const struct settings *right_env)
 {
 	size_t i = 0, k = 0;
 	while (i < l->count || k < r->count) {
@@ -88,7 +91,8 @@ static void patches_of(const struct plan *p, struct arena *a, struct kvlist *ret
 		kvlist_set(ret, a, p->patches[i].name, p->patches[i].sha256);
 }
 
-static void compare_lists(struct plan_diff *d, struct arena *a, const char *section, const struct kvlist *l, const struct kvlist *r)
+static void compare_lists(struct plan_diff *d, struct arena *a, const char *section, const struct kvlist *l,
+			  const struct kvlist *r)
 {
 	for (size_t i = 0; i < l->count; i++)
 		compare_text(d, a, section, l->items[i].key, l->items[i].value, kvlist_get(r, l->items[i].key));

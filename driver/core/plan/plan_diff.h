@@ -11,7 +11,8 @@ struct plan_side {
 };
 
 struct plan_difference {
-	const char *section; /* "plan", "environment", "cache entries", "sources", "patches", "notes", "keys" */
+	/* "plan", "environment", "cache entries", "sources", "patches", "notes", "keys" */
+	const char *section;
 	const char *name;
 	struct plan_side left, right;
 };
@@ -22,8 +23,10 @@ struct plan_diff {
 	size_t cap;
 };
 
-/* plan_compare: what differs, section by section, by name within each; none for plans that are the same. A cache entry that a variable of the same name carries is told once, as the variable. */
+/* plan_compare: what differs, section by section, by name within each; none for plans that are the
+ * same. A cache entry that a variable of the same name carries is told once, as the variable. */
 void plan_compare(const struct plan *left, const struct plan *right, struct arena *a, struct plan_diff *ret);
-/* plan_diff_json: {"schema", "left", "right", "differences": [{"section", "name", "left": {"value", "from", "rule", "why"} or null, "right": ...}]} (new reference). plan_diff_text: for people. */
+/* plan_diff_json: {"schema", "left", "right", "differences": [{"section", "name", "left": {"value",
+ * "from", "rule", "why"} or null, "right": ...}]} (new reference). plan_diff_text: for people. */
 json_t *plan_diff_json(const struct plan *left, const struct plan *right, const struct plan_diff *d);
 char *plan_diff_text(const struct plan *left, const struct plan *right, const struct plan_diff *d, struct arena *a);

@@ -1,8 +1,8 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/sys/digest.h"
 #include "base/path.h"
+#include "base/sys/digest.h"
 #include "core/code/decode.h"
 #include "core/plan/plan_parts.h"
 #include "core/root/toolchain.h"
@@ -59,7 +59,8 @@ static void put_sources(struct text *t, const struct package_row *row)
 	for (unsigned i = 0; i < row->sources_count; i++) {
 		const struct source_row *s = &row->sources[i];
 		put_nth(t, "source", i,
-			arena_printf(t->a, "%s into '%s'%s", s->sha256, s->into, s->keep_top ? " with its top directory" : ""));
+			arena_printf(t->a, "%s into '%s'%s", s->sha256, s->into,
+				     s->keep_top ? " with its top directory" : ""));
 	}
 	put(t, "series", row->series);
 	for (unsigned i = 0; i < row->skip_patches_count; i++)
@@ -68,7 +69,8 @@ static void put_sources(struct text *t, const struct package_row *row)
 		struct strlist argv = {0};
 		for (unsigned k = 0; k < row->prepare[i].argv_count; k++)
 			strlist_addf(&argv, t->a, "'%s'", row->prepare[i].argv[k]);
-		put_nth(t, "prepare", i, arena_printf(t->a, "in '%s': %s", row->prepare[i].dir, strlist_join(&argv, t->a, " ")));
+		put_nth(t, "prepare", i,
+			arena_printf(t->a, "in '%s': %s", row->prepare[i].dir, strlist_join(&argv, t->a, " ")));
 	}
 }
 

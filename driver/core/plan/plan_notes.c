@@ -20,25 +20,27 @@ static int machine_len(const char *platform)
 static void note_arch_list(struct plan_context *c)
 {
 	const struct gpu_target *t = &c->variant.profile.targets[0];
-	strlist_addf(&c->notes, c->arena, "TORCH_CUDA_ARCH_LIST takes %s, not sm_%s%s", buildenv_capability(t, c->arena), t->row->sm,
-		     t->suffix);
+	strlist_addf(&c->notes, c->arena, "TORCH_CUDA_ARCH_LIST takes %s, not sm_%s%s",
+		     buildenv_capability(t, c->arena), t->row->sm, t->suffix);
 }
 
 /* The driver the wheel needs is the toolkit line's floor, or what the newest of its GPUs needs. */
 static void note_driver(struct plan_context *c)
 {
 	const struct profile *p = &c->variant.profile;
-	strlist_addf(&c->notes, c->arena, "needs an NVIDIA driver >= %s at run time: the floor follows CUDA %s, not the GPU",
+	strlist_addf(&c->notes, c->arena,
+		     "needs an NVIDIA driver >= %s at run time: the floor follows CUDA %s, not the GPU",
 		     c->toolkit->driver_floor, c->toolkit->version);
 	for (unsigned i = 0; i < p->targets_count; i++) {
 		const struct gpu_row *row = p->targets[i].row;
 		if (*row->driver_min && version_cmp(row->driver_min, c->toolkit->driver_floor) > 0)
-			strlist_addf(&c->notes, c->arena, "sm%s machines need a driver >= %s whatever the toolkit", row->sm,
-				     row->driver_min);
+			strlist_addf(&c->notes, c->arena, "sm%s machines need a driver >= %s whatever the toolkit",
+				     row->sm, row->driver_min);
 	}
 	for (unsigned i = 0; i < p->targets_count; i++)
 		if (p->targets[i].ptx) {
-			strlist_addf(&c->notes, c->arena, "PTX is compiled by the driver: newer GPUs need a driver >= %s for it",
+			strlist_addf(&c->notes, c->arena,
+				     "PTX is compiled by the driver: newer GPUs need a driver >= %s for it",
 				     c->toolkit->driver);
 			break;
 		}
@@ -50,11 +52,13 @@ static void note_libraries(struct plan_context *c)
 	bool system = c->request->cuda_libraries && strcmp(c->request->cuda_libraries, "system") == 0;
 	if (system)
 		strlist_addf(&c->notes, c->arena,
-			     "CUDA's libraries are left to the loader: the machine that runs the wheel has CUDA %s in its library path",
+			     "CUDA's libraries are left to the loader: the machine that runs the wheel has CUDA %s in "
+			     "its library path",
 			     c->toolkit->version);
 	else if (c->probed && c->probed->layout == TOOLKIT_DISTRIBUTION)
 		strlist_addf(&c->notes, c->arena,
-			     "the root has CUDA's libraries among the system's; the wheel requires the nvidia-* packages all the same, and "
+			     "the root has CUDA's libraries among the system's; the wheel requires the nvidia-* "
+			     "packages all the same, and "
 			     "takes the system's "
 			     "where those are missing (--cuda-libraries system leaves them out)");
 }
@@ -66,8 +70,8 @@ static void note_gpus(struct plan_context *c)
 		const struct gpu_row *row = p->targets[i].row;
 		if (!has(row->platforms, row->platforms_count, p->platform))
 			strlist_addf(&c->notes, c->arena, "sm%s machines are %s: built for %.*s all the same", row->sm,
-				     strncmp(row->platforms[0], "aarch64", 7) == 0 ? "Arm" : row->platforms[0], machine_len(p->platform),
-				     p->platform);
+				     strncmp(row->platforms[0], "aarch64", 7) == 0 ? "Arm" : row->platforms[0],
+				     machine_len(p->platform), p->platform);
 		if (*row->note)
 			strlist_ref(&c->notes, c->arena, row->note);
 	}
@@ -88,8 +92,9 @@ static void note_cudnn(struct plan_context *c, const struct buildenv *env)
 		const struct gpu_row *row = p->targets[i].row;
 		if (!*row->cudnn_max)
 			continue;
-		strlist_addf(&c->notes, c->arena, "sm%s needs a cuDNN <= %s, when building and when running: newer ones dropped it",
-			     row->sm, row->cudnn_max);
+		strlist_addf(&c->notes, c->arena,
+			     "sm%s needs a cuDNN <= %s, when building and when running: newer ones dropped it", row->sm,
+			     row->cudnn_max);
 		break;
 	}
 }
@@ -102,7 +107,8 @@ static void note_cpu(struct plan_context *c)
 	if (!c->blas)
 		return;
 	if (p->gpu == GPU_CUDA)
-		strlist_addf(&c->notes, c->arena, "cuBLAS is no BLAS choice: it comes with CUDA; BLAS=%s is for the CPU", c->blas->cmake);
+		strlist_addf(&c->notes, c->arena,
+			     "cuBLAS is no BLAS choice: it comes with CUDA; BLAS=%s is for the CPU", c->blas->cmake);
 	if (*c->blas->note)
 		strlist_ref(&c->notes, c->arena, c->blas->note);
 }
@@ -121,7 +127,8 @@ static void note_corrections(struct plan_context *c)
 	const struct profile *p = &c->variant.profile;
 	for (unsigned i = 0; i < c->tables->corrections_count; i++) {
 		const struct correction_row *row = &c->tables->corrections[i];
-		if (has(row->packages, row->packages_count, c->variant.package) && has(row->kinds, row->kinds_count, kinds[p->gpu]) &&
+		if (has(row->packages, row->packages_count, c->variant.package) &&
+		    has(row->kinds, row->kinds_count, kinds[p->gpu]) &&
 		    has(row->isas, row->isas_count, p->isa ? p->isa->name : "") && concerns_gpu(row, p))
 			strlist_ref(&c->notes, c->arena, row->note);
 	}
@@ -145,7 +152,8 @@ static void note_reach(struct plan_context *c)
 	}
 	if (plain.count && !ptx)
 		strlist_addf(&c->notes, c->arena,
-			     "code for %s runs on later GPUs of the same major version too, but on no newer ones: those need +ptx",
+			     "code for %s runs on later GPUs of the same major version too, but on no newer ones: "
+			     "those need +ptx",
 			     strlist_join(&plain, c->arena, ", "));
 }
 
@@ -167,6 +175,7 @@ void plan_notes(struct plan_context *c, const struct buildenv *env)
 		strlist_ref(&c->notes, c->arena, c->release->note);
 	strlist_append(&c->notes, c->arena, &env->notes);
 	if (strcmp(c->variant.package, "pytorch") != 0 && (!c->request->torch || !*c->request->torch))
-		strlist_addf(&c->notes, c->arena, "the keys change once the torch wheel that %s is built against is known",
+		strlist_addf(&c->notes, c->arena,
+			     "the keys change once the torch wheel that %s is built against is known",
 			     c->variant.package);
 }

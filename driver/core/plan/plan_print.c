@@ -164,9 +164,9 @@ static void print_head(struct buf *b, const struct plan *p, struct arena *a)
 	print_line(b, "python", p->python);
 	print_line(b, "cuda", p->cuda);
 	if (p->toolkit)
-		print_line(
-			b, "toolkit",
-			arena_printf(a, "%s in %s (%s)", p->toolkit->release, p->toolkit->where, toolkit_layout_name(p->toolkit->layout)));
+		print_line(b, "toolkit",
+			   arena_printf(a, "%s in %s (%s)", p->toolkit->release, p->toolkit->where,
+					toolkit_layout_name(p->toolkit->layout)));
 	print_line(b, "gpu", strlist_join(&p->gpu, a, " "));
 	print_line(b, "isa", p->isa);
 	print_line(b, "cpu flags", strlist_join(&p->cpu_flags, a, " "));
@@ -176,7 +176,8 @@ static void print_head(struct buf *b, const struct plan *p, struct arena *a)
 	print_line(b, "torch", p->torch_version);
 	for (unsigned i = 0; i < p->package_row->sources_count; i++)
 		print_line(b, "source",
-			   arena_printf(a, "%s  sha256 %s", p->package_row->sources[i].name, p->package_row->sources[i].sha256));
+			   arena_printf(a, "%s  sha256 %s", p->package_row->sources[i].name,
+					p->package_row->sources[i].sha256));
 	print_line(b, "series", p->package_row->series);
 	for (size_t i = 0; i < p->patches_count; i++)
 		print_line(b, "patch", p->patches[i].name);

@@ -45,9 +45,11 @@ static const struct isa_row *isa_of(const struct tables *t, const struct strlist
 	return found;
 }
 
-void promise_of_profile(const struct profile *p, const char *cuda, const char *from, struct arena *a, struct promise *ret)
+void promise_of_profile(const struct profile *p, const char *cuda, const char *from, struct arena *a,
+			struct promise *ret)
 {
-	*ret = (struct promise){.from = from, .binding = true, .platform = p->platform, .isa = p->isa, .gpu_known = true, .cuda = cuda};
+	*ret = (struct promise){
+		.from = from, .binding = true, .platform = p->platform, .isa = p->isa, .gpu_known = true, .cuda = cuda};
 	for (unsigned i = 0; i < p->targets_count; i++)
 		strlist_ref(&ret->gpu, a, buildenv_capability(&p->targets[i], a));
 }
@@ -77,7 +79,9 @@ void promise_of_label(const struct tables *t, const char *label, struct arena *a
 		return;
 	if (strncmp(pieces.items[0], "cu", 2) == 0)
 		toolkit = toolkit_of(t, pieces.items[0] + 2, a);
-	for (; toolkit && i < pieces.count && (strncmp(pieces.items[i], "sm", 2) == 0 || strcmp(pieces.items[i], "ptx") == 0); i++)
+	for (; toolkit && i < pieces.count &&
+	       (strncmp(pieces.items[i], "sm", 2) == 0 || strcmp(pieces.items[i], "ptx") == 0);
+	     i++)
 		strlist_ref(&gpu, a, pieces.items[i]);
 	if (!toolkit && strcmp(pieces.items[0], "cpu") != 0)
 		return;

@@ -34,7 +34,8 @@ void settings_put(struct settings *s, struct arena *a, const struct setting *ite
 	new.check = item->check || old->check;
 	new.cache = item->cache || old->cache;
 	if (strcmp(old->value, item->value) != 0)
-		new.why = arena_printf(a, "%s (instead of '%s' from %s)", item->why, old->value, settings_origin(old, a));
+		new.why =
+			arena_printf(a, "%s (instead of '%s' from %s)", item->why, old->value, settings_origin(old, a));
 	*old = new;
 }
 

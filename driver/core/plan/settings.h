@@ -13,12 +13,15 @@ struct setting {
 	const char *value;
 	const char *file; /* the table, or "built in", or "command line", or the user's profile */
 	unsigned line;    /* 0: none */
-	const char *rule; /* what set it: "toggle for cuda", "release 2.8.0"; NULL: `file` says it all */
+	/* what set it: "toggle for cuda", "release 2.8.0"; NULL: `file` says it all */
+	const char *rule;
 	const char *why;
 	const char *source; /* of this fact alone; NULL or "": what its file says of all */
 	bool check;         /* compare with CMakeCache.txt */
-	bool cache;         /* a CMake cache entry that only the generated file can set: not in the environment */
-	bool fixed;         /* follows from the profile or holds for every build: no toggle that a user may set */
+	/* a CMake cache entry that only the generated file can set: not in the environment */
+	bool cache;
+	/* follows from the profile or holds for every build: no toggle that a user may set */
+	bool fixed;
 };
 
 struct settings {
@@ -27,7 +30,9 @@ struct settings {
 	size_t cap;
 };
 
-/* settings_put: adds one, or replaces the one of that name; when the value changes, `why` tells what it replaces and where that came from. `check` and `cache` stay set once set. The strings are kept, not copied. */
+/* settings_put: adds one, or replaces the one of that name; when the value changes, `why` tells
+ * what it replaces and where that came from. `check` and `cache` stay set once set. The strings are
+ * kept, not copied. */
 void settings_put(struct settings *s, struct arena *a, const struct setting *item);
 /* settings_add: appends without looking (for lists known to hold no such name). */
 void settings_add(struct settings *s, struct arena *a, const struct setting *item);

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/path.h"
 #include "core/root/root_dpkg.h"
 
 #define MAX_LINKS 40 /* the kernel's own limit */
@@ -33,7 +33,8 @@ static void pop(struct buf *out)
 		out->data[out->len] = '\0';
 }
 
-/* The walk is in text, component by component, because openat2(RESOLVE_IN_ROOT) is missing on older kernels and in some containers. */
+/* The walk is in text, component by component, because openat2(RESOLVE_IN_ROOT) is missing on older kernels and in some
+ * containers. */
 char *root_resolve(const struct root *r, const char *path, struct arena *a)
 {
 	AUTO_BUF struct buf out = {0};
@@ -137,7 +138,8 @@ static const char *os_id(const char *text, struct arena *a)
 	return version && *version ? arena_printf(a, "%s %s", id, version) : id;
 }
 
-/* list_names: names, sizes and link targets in one directory. Sizes of directories differ between file systems and are left out. */
+/* list_names: names, sizes and link targets in one directory. Sizes of directories differ between file systems and are
+ * left out. */
 static int list_names(const struct root *r, const char *dir, struct arena *a, struct buf *out, struct err *e)
 {
 	const char *real = root_resolve(r, dir, a);
@@ -194,9 +196,8 @@ int root_open(const char *dir, struct arena *a, struct root *ret, struct err *e)
 	const char *bin = root_resolve(&r, "/usr/bin", a);
 	if (!bin || !fs_is_dir(root_host_path(&r, bin, a))) {
 		err_set(e, ERR_SYSTEM, "'%s' is no root file system: it has no usr/bin", r.dir);
-		return err_hint(
-			e,
-			"name the directory that a root file system was unpacked into, or leave --root out to build with the host's tools");
+		return err_hint(e, "name the directory that a root file system was unpacked into, or leave --root out "
+				   "to build with the host's tools");
 	}
 	AUTO_BUF struct buf os = {0};
 	int got = read_inside(&r, "/etc/os-release", a, &os, e);
@@ -218,16 +219,18 @@ static void add_dir(const struct root *r, const char *dir, struct arena *a, stru
 		strlist_add(out, a, dir);
 }
 
-static int read_ld_conf(const struct root *r, const char *conf, unsigned depth, struct arena *a, struct strlist *out, struct err *e);
+static int read_ld_conf(const struct root *r, const char *conf, unsigned depth, struct arena *a, struct strlist *out,
+			struct err *e);
 
 /* include_conf: an "include" line; wildcards stand in the last component, as every distribution writes them. */
-static int include_conf(const struct root *r, const char *from, const char *pattern, unsigned depth, struct arena *a, struct strlist *out,
-			struct err *e)
+static int include_conf(const struct root *r, const char *from, const char *pattern, unsigned depth, struct arena *a,
+			struct strlist *out, struct err *e)
 {
 	const char *full = pattern[0] == '/' ? pattern : path_join(a, path_dir(a, from), pattern);
 	const char *dir = path_dir(a, full);
 	if (strpbrk(dir, "*?["))
-		return err_set(e, ERR_CONFIG, "'%s': wildcard in the directory of 'include %s' is not supported", from, pattern);
+		return err_set(e, ERR_CONFIG, "'%s': wildcard in the directory of 'include %s' is not supported", from,
+			       pattern);
 	const char *real = root_resolve(r, dir, a);
 	struct strlist names = {0};
 	if (!real)
@@ -241,7 +244,8 @@ static int include_conf(const struct root *r, const char *from, const char *patt
 	return 0;
 }
 
-static int read_ld_conf(const struct root *r, const char *conf, unsigned depth, struct arena *a, struct strlist *out, struct err *e)
+static int read_ld_conf(const struct root *r, const char *conf, unsigned depth, struct arena *a, struct strlist *out,
+			struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
 	if (depth > MAX_INCLUDES)

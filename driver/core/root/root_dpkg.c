@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/sys/fs.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 
 #define MAX_STATUS (64U << 20)
 
@@ -75,8 +75,8 @@ int root_dpkg_text(const struct root *r, struct buf *out, struct err *e)
 	struct stanza s;
 	for (const char *p = buf_cstr(&text); next_stanza(&p, &s);)
 		if (s.package_len > 0)
-			strlist_addf(&lines, &a, "%.*s %.*s %.*s %.*s", s.package_len, s.package, s.arch_len, s.arch, s.version_len,
-				     s.version, s.status_len, s.status);
+			strlist_addf(&lines, &a, "%.*s %.*s %.*s %.*s", s.package_len, s.package, s.arch_len, s.arch,
+				     s.version_len, s.version, s.status_len, s.status);
 	if (lines.count == 0)
 		return 0; /* an empty database says nothing about the contents */
 	strlist_sort(&lines);
@@ -86,7 +86,8 @@ int root_dpkg_text(const struct root *r, struct buf *out, struct err *e)
 	return 1;
 }
 
-/* other_name: /usr/lib/x for /lib/x and the other way round: packages list either, whatever the link says. NULL for paths outside these. */
+/* other_name: /usr/lib/x for /lib/x and the other way round: packages list either, whatever the link says. NULL for
+ * paths outside these. */
 static const char *other_name(const char *path, struct arena *a)
 {
 	static const char *const merged[] = {"/lib/", "/lib64/", "/lib32/", "/libx32/", "/bin/", "/sbin/"};

@@ -7,13 +7,13 @@
 
 #include "base/path.h"
 
-#define PASSWD                                                                                                                             \
-	"root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n"                                                                                 \
-	"ptbuild:x:1000:1000:ptbuild:" SANDBOX_HOME ":/bin/sh\n"                                                                           \
+#define PASSWD                                                                                                         \
+	"root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n"                                                             \
+	"ptbuild:x:1000:1000:ptbuild:" SANDBOX_HOME ":/bin/sh\n"                                                       \
 	"nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
-#define GROUP                                                                                                                              \
-	"root:x:0:\n"                                                                                                                      \
-	"ptbuild:x:1000:\n"                                                                                                                \
+#define GROUP                                                                                                          \
+	"root:x:0:\n"                                                                                                  \
+	"ptbuild:x:1000:\n"                                                                                            \
 	"nogroup:x:65534:\n"
 
 void sandbox_add(struct sandbox *s, enum sandbox_op_type type, const char *source, const char *dest)
@@ -33,7 +33,8 @@ void sandbox_add(struct sandbox *s, enum sandbox_op_type type, const char *sourc
 	};
 }
 
-/* show: a path of the root read-only at its own place; a link stays a link, so that /lib and /usr/lib remain one directory. */
+/* show: a path of the root read-only at its own place; a link stays a link, so that /lib and /usr/lib remain one
+ * directory. */
 static void show(struct sandbox *s, const char *path)
 {
 	const char *host = root_host_path(s->root, path, s->arena);
@@ -59,9 +60,11 @@ static bool has_file(const struct sandbox *s, const char *path)
 /* The host's /etc holds keys and passwords; an unpacked root's is part of what was pinned. */
 static void show_etc(struct sandbox *s)
 {
-	static const char *const needed[] = {"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d"};
+	static const char *const needed[] = {"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf",
+					     "/etc/ld.so.conf.d"};
 	struct stat st;
-	bool whole = !s->root->host && lstat(root_host_path(s->root, "/etc", s->arena), &st) == 0 && S_ISDIR(st.st_mode);
+	bool whole =
+		!s->root->host && lstat(root_host_path(s->root, "/etc", s->arena), &st) == 0 && S_ISDIR(st.st_mode);
 	if (whole) {
 		show(s, "/etc");
 	} else {
@@ -138,7 +141,8 @@ static void add_op(struct strlist *l, struct arena *a, const struct sandbox_op *
 
 void sandbox_options(const struct sandbox *s, struct strlist *ret)
 {
-	/* No name space may be made inside (--disable-userns, bubblewrap 0.8): in a user name space of its own the program would have capabilities again. */
+	/* No name space may be made inside (--disable-userns, bubblewrap 0.8): in a user name space of its own the
+	 * program would have capabilities again. */
 	static const char *const isolate[] = {"--unshare-user",
 					      "--unshare-ipc",
 					      "--unshare-pid",
@@ -188,7 +192,8 @@ int sandbox_argv(const struct sandbox *s, const char *const *argv, struct strlis
 /* ends_name: whether a directory's name is over here: "/ptbuild/src" is not in "/ptbuild/src2". */
 static bool ends_name(char c)
 {
-	return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr("._-+~", c)));
+	return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		 (c && strchr("._-+~", c)));
 }
 
 /* bound_at: the operation with the longest dest that the text begins with, the last one of equals. */
@@ -199,7 +204,8 @@ static const struct sandbox_op *bound_at(const struct sandbox *s, const char *te
 	for (size_t i = 0; i < s->count; i++) {
 		const struct sandbox_op *op = &s->ops[i];
 		size_t n = strlen(op->dest);
-		if (n >= best_len && n > 1 && op->type != SANDBOX_LINK && strncmp(text, op->dest, n) == 0 && ends_name(text[n])) {
+		if (n >= best_len && n > 1 && op->type != SANDBOX_LINK && strncmp(text, op->dest, n) == 0 &&
+		    ends_name(text[n])) {
 			best = op;
 			best_len = n;
 		}
@@ -214,7 +220,8 @@ static const char *host_of(const struct sandbox_op *op)
 	return strcmp(op->dest, SANDBOX_TMP) == 0 ? "/tmp" : op->dest;
 }
 
-/* begins_path: whether the '/' at `p` begins an absolute path, judged by the word before it: nothing, an option without a path of its own, marks only, or the "//" of a file URL. */
+/* begins_path: whether the '/' at `p` begins an absolute path, judged by the word before it: nothing, an option without
+ * a path of its own, marks only, or the "//" of a file URL. */
 static bool begins_path(const char *word, const char *p)
 {
 	size_t n = (size_t)(p - word);

@@ -55,8 +55,10 @@ static bool read_all(const json_t *j, struct sandbox *s)
 	size_t i;
 	const json_t *one;
 	const json_t *ops = json_object_get(j, "ops"), *env = json_object_get(j, "env");
-	const char *kind = json_string_value(json_object_get(j, "kind")), *cwd = json_string_value(json_object_get(j, "cwd"));
-	if (!kind || !cwd || *cwd != '/' || !json_is_array(ops) || !json_is_array(env) || !json_is_boolean(json_object_get(j, "network")))
+	const char *kind = json_string_value(json_object_get(j, "kind")),
+		   *cwd = json_string_value(json_object_get(j, "cwd"));
+	if (!kind || !cwd || *cwd != '/' || !json_is_array(ops) || !json_is_array(env) ||
+	    !json_is_boolean(json_object_get(j, "network")))
 		return false;
 	s->kind = strcmp(kind, "none") == 0 ? SANDBOX_NONE : SANDBOX_BWRAP;
 	s->network = json_is_true(json_object_get(j, "network"));
@@ -68,7 +70,8 @@ static bool read_all(const json_t *j, struct sandbox *s)
 	}
 	json_array_foreach(env, i, one)
 	{
-		const char *key = json_string_value(json_array_get(one, 0)), *value = json_string_value(json_array_get(one, 1));
+		const char *key = json_string_value(json_array_get(one, 0)),
+			   *value = json_string_value(json_array_get(one, 1));
 		if (!key || !*key || strchr(key, '=') || !value)
 			return false;
 		kvlist_set(&s->env, s->arena, key, value);

@@ -3,16 +3,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/sys/fs.h"
 #include "base/os.h"
+#include "base/sys/fs.h"
 #include "core/root/sandbox.h"
 
 #define BUILD_UMASK 022
 #define MAX_FDS 16
 
-#define HINT_NAMESPACES                                                                                                                    \
-	"let unprivileged processes make user name spaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, "            \
-	"kernel.apparmor_restrict_unprivileged_userns; in a container: a seccomp profile that allows them, or --privileged), use "         \
+#define HINT_NAMESPACES                                                                                                \
+	"let unprivileged processes make user name spaces (sysctl user.max_user_namespaces, "                          \
+	"kernel.unprivileged_userns_clone, "                                                                           \
+	"kernel.apparmor_restrict_unprivileged_userns; in a container: a seccomp profile that allows them, or "        \
+	"--privileged), use "                                                                                          \
 	"bubblewrap 0.8.0 or newer, or build with --sandbox none"
 
 /* What is handed to bubblewrap: texts, its options and its status, each as a memory file; closed by fds_close. */
@@ -70,12 +72,14 @@ static int check_shown(const struct sandbox *s, struct err *e)
 		const struct sandbox_op *op = &s->ops[i];
 		struct stat st;
 		if ((op->type == SANDBOX_RO || op->type == SANDBOX_RW) && stat(op->source, &st) < 0)
-			return err_errno(e, ERR_SYSTEM, "cannot show '%s' as '%s' in the sandbox", op->source, op->dest);
+			return err_errno(e, ERR_SYSTEM, "cannot show '%s' as '%s' in the sandbox", op->source,
+					 op->dest);
 	}
 	return 0;
 }
 
-/* plain_program: what `name` means inside. The caller's PATH may begin with other directories than the build's, and Python looks itself up in the latter. */
+/* plain_program: what `name` means inside. The caller's PATH may begin with other directories than the build's, and
+ * Python looks itself up in the latter. */
 static const char *plain_program(const struct sandbox *s, const char *name)
 {
 	const char *path = kvlist_get(&s->env, "PATH");
@@ -92,7 +96,8 @@ static int run_plain(const struct sandbox *s, const char *const *argv, struct pr
 		return -1;
 	for (size_t i = 0; i < s->env.count; i++)
 		if (strcmp(s->env.items[i].key, "PWD") != 0)
-			strlist_addf(&env, s->arena, "%s=%s", s->env.items[i].key, sandbox_host_text(s, s->env.items[i].value, s->arena));
+			strlist_addf(&env, s->arena, "%s=%s", s->env.items[i].key,
+				     sandbox_host_text(s, s->env.items[i].value, s->arena));
 	strlist_addf(&env, s->arena, "PWD=%s", cwd);
 	words.items[0] = plain_program(s, words.items[0]);
 	spec->argv = words.items;
@@ -102,8 +107,9 @@ static int run_plain(const struct sandbox *s, const char *const *argv, struct pr
 	return proc_run(spec, run, ret, e);
 }
 
-/* make_fds: the made-up files in their order, then bubblewrap's options, then room for the status it writes. Options go through a file, so that neither their length nor the host's paths in them matter: what runs inside
- * can read the command line of its process 1. */
+/* make_fds: the made-up files in their order, then bubblewrap's options, then room for the status it writes. Options go
+ * through a file, so that neither their length nor the host's paths in them matter: what runs inside can read the
+ * command line of its process 1. */
 static int make_fds(const struct sandbox *s, struct fds *f, struct err *e)
 {
 	AUTO_BUF struct buf bytes = {0};
@@ -135,8 +141,8 @@ static int not_started(const char *program, const char *words, struct err *e)
 	return err_hint(e, HINT_NAMESPACES);
 }
 
-static int run_bwrap(const struct sandbox *s, const char *const *argv, struct proc_spec *spec, const struct fds *f, const struct run *run,
-		     struct proc_result *ret, struct err *e)
+static int run_bwrap(const struct sandbox *s, const char *const *argv, struct proc_spec *spec, const struct fds *f,
+		     const struct run *run, struct proc_result *ret, struct err *e)
 {
 	/* The memory of process 1 inside holds the environment it was started with: none of the host's may be there. */
 	static const char *const no_env[] = {NULL};
@@ -177,8 +183,8 @@ static int run_bwrap(const struct sandbox *s, const char *const *argv, struct pr
 	return 0;
 }
 
-int sandbox_run(const struct sandbox *s, const char *const *argv, struct proc_spec *spec, const struct run *run, struct proc_result *ret,
-		struct err *e)
+int sandbox_run(const struct sandbox *s, const char *const *argv, struct proc_spec *spec, const struct run *run,
+		struct proc_result *ret, struct err *e)
 {
 	struct fds f = {0};
 	if (!argv[0] || !*argv[0])
@@ -194,7 +200,8 @@ int sandbox_run(const struct sandbox *s, const char *const *argv, struct proc_sp
 	return rc;
 }
 
-int sandbox_capture(const struct sandbox *s, const char *const *argv, const struct run *run, struct buf *out, struct err *e)
+int sandbox_capture(const struct sandbox *s, const char *const *argv, const struct run *run, struct buf *out,
+		    struct err *e)
 {
 	AUTO_BUF struct buf text = {0}, errors = {0};
 	struct proc_spec spec = {.out = &text, .err = &errors};
@@ -207,8 +214,8 @@ int sandbox_capture(const struct sandbox *s, const char *const *argv, const stru
 		while (len > 0 && strchr(" \t\r\n", end[len - 1]))
 			len--;
 		size_t from = len > 800 ? len - 800 : 0;
-		return err_set(e, err_kind_of_words(end, ERR_BUILD), "'%s' failed with exit status %d: %.*s", argv[0], res.status,
-			       (int)(len - from), end + from);
+		return err_set(e, err_kind_of_words(end, ERR_BUILD), "'%s' failed with exit status %d: %.*s", argv[0],
+			       res.status, (int)(len - from), end + from);
 	}
 	buf_add(out, text.data, text.len);
 	return 0;

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/os.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/os.h"
 
 #define PROBE_SECONDS 60.0
 #define MARK '\036' /* record separator: no tool prints one */
@@ -21,7 +21,8 @@ static const struct {
 	{"patch", false}, {"pkg-config", false}, {"git", false},  {"mold", true},
 };
 
-/* version_in_line: the first word that begins with a digit, parentheses left out: they hold the packager's own version. A word with a dot wins over one without. */
+/* version_in_line: the first word that begins with a digit, parentheses left out: they hold the packager's own version.
+ * A word with a dot wins over one without. */
 static char *version_in_line(const char *line, size_t len, struct arena *a)
 {
 	const char *plain = NULL;
@@ -36,8 +37,9 @@ static char *version_in_line(const char *line, size_t len, struct arena *a)
 		if (depth > 0 || !starts || !isdigit((unsigned char)line[i]))
 			continue;
 		size_t n = 0;
-		while (i + n < len && (isdigit((unsigned char)line[i + n]) ||
-				       (line[i + n] == '.' && i + n + 1 < len && isdigit((unsigned char)line[i + n + 1]))))
+		while (i + n < len &&
+		       (isdigit((unsigned char)line[i + n]) ||
+			(line[i + n] == '.' && i + n + 1 < len && isdigit((unsigned char)line[i + n + 1]))))
 			n++;
 		if (memchr(line + i, '.', n))
 			return arena_strndup(a, line + i, n);
@@ -71,11 +73,12 @@ void toolchain_parse(const char *output, struct arena *a, const char **ret_versi
 }
 
 /* One shell prints a block for each tool: its name behind a mark, then what it says. A tool that fails says nothing. */
-static int run_tools(const struct root *root, enum sandbox_kind kind, const struct tool *tools, size_t count, const struct run *run,
-		     struct arena *a, struct buf *out, struct err *e)
+static int run_tools(const struct root *root, enum sandbox_kind kind, const struct tool *tools, size_t count,
+		     const struct run *run, struct arena *a, struct buf *out, struct err *e)
 {
-	static const char script[] = "while [ $# -gt 0 ]; do printf '\\036%s\\n' \"$1\"; "
-				     "text=$(\"$2\" --version 2>/dev/null) && printf '%s\\n' \"$text\"; shift 2; done; exit 0";
+	static const char script[] =
+		"while [ $# -gt 0 ]; do printf '\\036%s\\n' \"$1\"; "
+		"text=$(\"$2\" --version 2>/dev/null) && printf '%s\\n' \"$text\"; shift 2; done; exit 0";
 	struct strlist argv = {0};
 	struct sandbox s;
 	struct proc_spec spec = {.out = out, .err = out, .timeout_s = PROBE_SECONDS};
@@ -101,8 +104,8 @@ static int run_tools(const struct root *root, enum sandbox_kind kind, const stru
 	if (sandbox_run(&s, argv.items, &spec, run, &res, e) < 0)
 		return -1;
 	if (res.status != 0)
-		return err_set(e, ERR_SYSTEM, "asking the tools for their versions failed with exit status %d: %.300s", res.status,
-			       buf_cstr(out));
+		return err_set(e, ERR_SYSTEM, "asking the tools for their versions failed with exit status %d: %.300s",
+			       res.status, buf_cstr(out));
 	return 0;
 }
 
@@ -143,13 +146,15 @@ static struct toolchain *find_tools(const struct root *root, struct arena *a)
 	t->root_id = root->id;
 	t->fingerprint = arena_strdup(a, root->fingerprint);
 	for (size_t i = 0; i < t->count; i++)
-		t->tools[i] =
-			(struct tool){.name = known[i].name, .path = root_find_program(root, known[i].name, a), .version = "", .id = ""};
+		t->tools[i] = (struct tool){.name = known[i].name,
+					    .path = root_find_program(root, known[i].name, a),
+					    .version = "",
+					    .id = ""};
 	return t;
 }
 
-int toolchain_probe(const struct root *root, enum sandbox_kind kind, const struct run *run, struct arena *a, const struct toolchain **ret,
-		    struct err *e)
+int toolchain_probe(const struct root *root, enum sandbox_kind kind, const struct run *run, struct arena *a,
+		    const struct toolchain **ret, struct err *e)
 {
 	AUTO_BUF struct buf out = {0};
 	struct toolchain *t = find_tools(root, a);
@@ -161,8 +166,10 @@ int toolchain_probe(const struct root *root, enum sandbox_kind kind, const struc
 	return 0;
 }
 
-/* What the answers depend on: two lines for the root, and one for each tool with what changes when somebody replaces it. False when a tool cannot be looked at. */
-static bool looks(const struct toolchain *t, const struct root *root, enum sandbox_kind kind, struct arena *a, struct buf *out)
+/* What the answers depend on: two lines for the root, and one for each tool with what changes when somebody replaces
+ * it. False when a tool cannot be looked at. */
+static bool looks(const struct toolchain *t, const struct root *root, enum sandbox_kind kind, struct arena *a,
+		  struct buf *out)
 {
 	buf_printf(out, "%s %s\n%s\n", kind == SANDBOX_NONE ? "none" : "bubblewrap", t->fingerprint, root->dir);
 	for (size_t i = 0; i < t->count; i++) {
@@ -174,14 +181,15 @@ static bool looks(const struct toolchain *t, const struct root *root, enum sandb
 		}
 		if (!real || stat(root_host_path(root, real, a), &st) < 0)
 			return false;
-		buf_printf(out, "%s %s %s %llu %llu %lld.%09ld %lld.%09ld\n", t->tools[i].name, path, real, (unsigned long long)st.st_ino,
-			   (unsigned long long)st.st_size, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, (long long)st.st_ctim.tv_sec,
-			   st.st_ctim.tv_nsec);
+		buf_printf(out, "%s %s %s %llu %llu %lld.%09ld %lld.%09ld\n", t->tools[i].name, path, real,
+			   (unsigned long long)st.st_ino, (unsigned long long)st.st_size, (long long)st.st_mtim.tv_sec,
+			   st.st_mtim.tv_nsec, (long long)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
 	}
 	return true;
 }
 
-/* A digest of all behind it, the looks, then a block for each tool as the probe's script prints them, with the one line that counts. */
+/* A digest of all behind it, the looks, then a block for each tool as the probe's script prints them, with the one line
+ * that counts. */
 void toolchain_remember(const struct toolchain *t, const struct root *root, enum sandbox_kind kind, const char *memo)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -202,7 +210,8 @@ void toolchain_remember(const struct toolchain *t, const struct root *root, enum
 		err_clear(&ignored);
 }
 
-const struct toolchain *toolchain_recall(const struct root *root, enum sandbox_kind kind, const char *memo, struct arena *a)
+const struct toolchain *toolchain_recall(const struct root *root, enum sandbox_kind kind, const char *memo,
+					 struct arena *a)
 {
 	AUTO_BUF struct buf text = {0}, now = {0};
 	char digest[DIGEST_HEX_LEN + 1];

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/sys/fs.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "base/version.h"
 #include "core/root/toolchain.h"
 #include "core/root/toolkit_parts.h"
@@ -17,7 +17,8 @@
 #define MARK '\036'   /* record separator: no tool prints one */
 
 /* Options of nvcc that a build would use: not every toolkit has each. */
-static const char *const known_options[] = {"--objdir-as-tempdir", "--compress-mode", "--frandom-seed", "--split-compile", "--threads"};
+static const char *const known_options[] = {"--objdir-as-tempdir", "--compress-mode", "--frandom-seed",
+					    "--split-compile", "--threads"};
 
 static const char *const layout_names[] = {"nvidia", "distribution", "python", "conda"};
 
@@ -103,8 +104,8 @@ bool toolkit_parse(const char *version_text, const char *help_text, struct arena
 }
 
 /* A header by its name in the toolkit's directories: its path inside the root, its text in `text`. */
-static const char *read_header(const struct root *r, const struct toolkit *k, const char *name, size_t dirs, struct arena *a,
-			       struct buf *text)
+static const char *read_header(const struct root *r, const struct toolkit *k, const char *name, size_t dirs,
+			       struct arena *a, struct buf *text)
 {
 	for (size_t i = 0; i < dirs; i++) {
 		struct err ignored = {0};
@@ -125,7 +126,9 @@ static void find_parts(const struct tables *t, const struct root *r, struct tool
 		const struct part_row *row = &t->parts[i];
 		struct strlist numbers = {0};
 		k->parts[i] = (struct toolkit_part){
-			.row = row, .version = "", .header = read_header(r, k, row->header, k->include_dirs.count, a, &text)};
+			.row = row,
+			.version = "",
+			.header = read_header(r, k, row->header, k->include_dirs.count, a, &text)};
 		for (unsigned m = 0; k->parts[i].header && m < row->macros_count; m++) {
 			long n = toolkit_header_number(buf_cstr(&text), row->macros[m]);
 			if (n < 0)
@@ -149,11 +152,13 @@ struct host_compilers {
 	size_t count;
 };
 
-static void add_compiler(struct host_compilers *l, const struct root *r, const char *cc, const char *cxx, struct arena *a)
+static void add_compiler(struct host_compilers *l, const struct root *r, const char *cc, const char *cxx,
+			 struct arena *a)
 {
 	const char *path = root_find_program(r, cxx, a);
 	if (path && root_find_program(r, cc, a))
-		l->items[l->count++] = (struct host_compiler){.cc = cc, .cxx = cxx, .path = path, .version = "", .id = ""};
+		l->items[l->count++] =
+			(struct host_compiler){.cc = cc, .cxx = cxx, .path = path, .version = "", .id = ""};
 }
 
 static void find_compilers(const struct root *r, struct arena *a, struct host_compilers *ret)
@@ -164,11 +169,13 @@ static void find_compilers(const struct root *r, struct arena *a, struct host_co
 }
 
 /* One shell prints what each tool says to --version and to --help, each answer behind a mark, in the order asked. */
-static int ask(const struct root *root, enum sandbox_kind kind, const struct toolkit_places *places, const struct strlist *programs,
-	       const struct run *run, struct arena *a, struct strlist *ret, struct err *e)
+static int ask(const struct root *root, enum sandbox_kind kind, const struct toolkit_places *places,
+	       const struct strlist *programs, const struct run *run, struct arena *a, struct strlist *ret,
+	       struct err *e)
 {
-	static const char script[] = "for tool in \"$@\"; do for word in --version --help; do printf '\\036'; \"$tool\" $word 2>/dev/null; "
-				     "done; done; exit 0";
+	static const char script[] =
+		"for tool in \"$@\"; do for word in --version --help; do printf '\\036'; \"$tool\" $word 2>/dev/null; "
+		"done; done; exit 0";
 	AUTO_BUF struct buf out = {0};
 	struct sandbox s;
 	struct strlist argv = {0};
@@ -192,8 +199,9 @@ static int ask(const struct root *root, enum sandbox_kind kind, const struct too
 	if (sandbox_run(&s, strlist_argv(&argv, a), &spec, run, &res, e) < 0)
 		return -1;
 	if (res.status != 0)
-		return err_set(e, ERR_SYSTEM, "asking the CUDA toolkits for their versions failed with exit status %d: %.300s", res.status,
-			       buf_cstr(&out));
+		return err_set(e, ERR_SYSTEM,
+			       "asking the CUDA toolkits for their versions failed with exit status %d: %.300s",
+			       res.status, buf_cstr(&out));
 	char *text = arena_strdup(a, buf_cstr(&out));
 	for (char *p = strchr(text, MARK); p;) {
 		char *next = strchr(p + 1, MARK);
@@ -203,8 +211,9 @@ static int ask(const struct root *root, enum sandbox_kind kind, const struct too
 		p = next;
 	}
 	if (ret->count != 2 * programs->count)
-		return err_set(e, ERR_SYSTEM, "asking the CUDA toolkits for their versions gave %zu answers instead of %zu", ret->count,
-			       2 * programs->count);
+		return err_set(e, ERR_SYSTEM,
+			       "asking the CUDA toolkits for their versions gave %zu answers instead of %zu",
+			       ret->count, 2 * programs->count);
 	return 0;
 }
 
@@ -235,8 +244,8 @@ static const char *key_text(const struct toolkit *k, struct arena *a)
 	return strlist_join(&lines, a, "");
 }
 
-static void describe(const struct tables *t, const struct root *r, const struct toolkit_place *p, const struct host_compilers *compilers,
-		     struct toolkit *k, struct arena *a)
+static void describe(const struct tables *t, const struct root *r, const struct toolkit_place *p,
+		     const struct host_compilers *compilers, struct toolkit *k, struct arena *a)
 {
 	AUTO_BUF struct buf text = {0};
 	k->layout = p->layout;
@@ -267,8 +276,8 @@ static void take_compilers(struct host_compilers *l, const struct strlist *answe
 	}
 }
 
-int toolkit_probe(const struct tables *t, const struct root *root, enum sandbox_kind kind, const char *home, const struct run *run,
-		  struct arena *a, const struct toolkits **ret, struct err *e)
+int toolkit_probe(const struct tables *t, const struct root *root, enum sandbox_kind kind, const char *home,
+		  const struct run *run, struct arena *a, const struct toolkits **ret, struct err *e)
 {
 	struct toolkit_places places = {0};
 	struct host_compilers compilers = {0};

@@ -1,7 +1,7 @@
 #include <string.h>
 
-#include "base/sys/fs.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "core/root/toolkit_parts.h"
 
 static bool in_root(const struct root *r, const char *path, struct arena *a)
@@ -24,10 +24,12 @@ static enum toolkit_layout layout_of(const struct root *r, const char *home, str
 /* What a sandbox shows of a root anyway. */
 static bool is_shown(const struct root *r, const char *path)
 {
-	return strcmp(path, "/usr") == 0 || strncmp(path, "/usr/", 5) == 0 || (!r->host && strncmp(path, "/opt/", 5) == 0);
+	return strcmp(path, "/usr") == 0 || strncmp(path, "/usr/", 5) == 0 ||
+	       (!r->host && strncmp(path, "/opt/", 5) == 0);
 }
 
-/* A place of the user's own gets a fixed one inside, so that no name of a home directory is in the build. A Python package is one of several directories. */
+/* A place of the user's own gets a fixed one inside, so that no name of a home directory is in the build. A Python
+ * package is one of several directories. */
 static void show(const struct root *r, struct toolkit_place *p, bool given, struct arena *a)
 {
 	const char *dir = p->layout == TOOLKIT_PYTHON ? path_dir(a, p->where) : p->where;
@@ -41,7 +43,8 @@ static void add_place(struct toolkit_places *l, const struct root *r, const char
 	const char *nvcc = root_find_program(r, path_join(a, home, "bin/nvcc"), a);
 	if (!nvcc || l->count == TOOLKIT_PLACES)
 		return;
-	/* /usr/local/cuda is a link to the newest: the name with the version says more, and does not change when another one is installed. */
+	/* /usr/local/cuda is a link to the newest: the name with the version says more, and does not change when
+	 * another one is installed. */
 	const char *real = strcmp(home, "/usr") == 0 ? home : root_resolve(r, home, a);
 	const char *file = root_resolve(r, nvcc, a);
 	if (!real || !file)
@@ -57,7 +60,8 @@ static void add_place(struct toolkit_places *l, const struct root *r, const char
 }
 
 /* Every entry of a directory whose name begins so, the greatest first. */
-static void add_named(struct toolkit_places *l, const struct root *r, const char *dir, const char *prefix, struct arena *a)
+static void add_named(struct toolkit_places *l, const struct root *r, const char *dir, const char *prefix,
+		      struct arena *a)
 {
 	struct strlist names = {0};
 	struct err ignored = {0};
@@ -113,7 +117,8 @@ static void add_dirs(const struct root *r, const struct strlist *dirs, struct ar
 size_t toolkit_include_dirs(const struct root *r, const struct toolkit_place *p, struct arena *a, struct strlist *ret)
 {
 	/* The last ones hold what NVIDIA packages apart from the toolkit: cuDNN, NCCL. */
-	static const char *const own[] = {"include", "targets/x86_64-linux/include", "targets/sbsa-linux/include", "extras/CUPTI/include"};
+	static const char *const own[] = {"include", "targets/x86_64-linux/include", "targets/sbsa-linux/include",
+					  "extras/CUPTI/include"};
 	static const char *const shared[] = {"/usr/local/include", "/usr/include", "/usr/include/x86_64-linux-gnu",
 					     "/usr/include/aarch64-linux-gnu"};
 	struct strlist all = {0}, others = {0};
@@ -137,7 +142,8 @@ size_t toolkit_include_dirs(const struct root *r, const struct toolkit_place *p,
 
 void toolkit_library_dirs(const struct root *r, const struct toolkit_place *p, struct arena *a, struct strlist *ret)
 {
-	static const char *const own[] = {"lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib", "extras/CUPTI/lib64"};
+	static const char *const own[] = {"lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib",
+					  "extras/CUPTI/lib64"};
 	struct strlist seen = {0}, names = {0};
 	struct err ignored = {0};
 	if (p->layout == TOOLKIT_DISTRIBUTION)
@@ -149,11 +155,13 @@ void toolkit_library_dirs(const struct root *r, const struct toolkit_place *p, s
 		strlist_ref(&seen, a, real);
 		strlist_ref(ret, a, path_join(a, p->home, own[i]));
 	}
-	if (p->layout != TOOLKIT_PYTHON || fs_list(root_host_path(r, path_dir(a, p->where), a), a, &names, &ignored) < 0)
+	if (p->layout != TOOLKIT_PYTHON ||
+	    fs_list(root_host_path(r, path_dir(a, p->where), a), a, &names, &ignored) < 0)
 		return;
 	for (size_t i = 0; i < names.count; i++) {
 		const char *lib = path_join(a, names.items[i], "lib");
-		if (strcmp(names.items[i], path_base(p->where)) != 0 && root_resolve(r, path_join(a, path_dir(a, p->where), lib), a))
+		if (strcmp(names.items[i], path_base(p->where)) != 0 &&
+		    root_resolve(r, path_join(a, path_dir(a, p->where), lib), a))
 			strlist_ref(ret, a, path_join(a, path_dir(a, p->home), lib));
 	}
 }

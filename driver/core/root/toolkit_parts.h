@@ -19,8 +19,8 @@ struct toolkit_places {
 
 /* toolkit_places: where an nvcc is, in the order in which they are preferred; each nvcc once. */
 void toolkit_places(const struct root *r, const char *home, struct arena *a, struct toolkit_places *ret);
-/* toolkit_include_dirs: where the headers of a place and of what lies beside it are; only directories that exist, each once, the toolkit's own first.
- * Returns how many are its own. */
+/* toolkit_include_dirs: where the headers of a place and of what lies beside it are; only
+ * directories that exist, each once, the toolkit's own first. Returns how many are its own. */
 size_t toolkit_include_dirs(const struct root *r, const struct toolkit_place *p, struct arena *a, struct strlist *ret);
 /* toolkit_library_dirs: where its shared libraries are, as the build sees them. */
 void toolkit_library_dirs(const struct root *r, const struct toolkit_place *p, struct arena *a, struct strlist *ret);

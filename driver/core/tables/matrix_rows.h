@@ -13,7 +13,8 @@ struct matrix_row {
 	unsigned toolkits_count;
 	const char **gpus; /* "cpu", "mps", "sm90", "sm80+sm90a+ptx" */
 	unsigned gpus_count;
-	const char **isas; /* instruction sets, or groups of isa.yaml, which loading takes apart; none for mps */
+	/* instruction sets, or groups of isa.yaml, which loading takes apart; none for mps */
+	const char **isas;
 	unsigned isas_count;
 	unsigned line;
 };

@@ -1,21 +1,27 @@
-/* The rows of the tables: one struct per kind of fact, loaded by libcyaml straight from profiles/.
+/* The rows of the tables: one struct per kind of fact, loaded by libcyaml straight from
+ * profiles/.
  *
- * Optional strings are "" never NULL; optional lists have count 0. `line` is the row's line in its file. */
+ * Optional strings are "" never NULL; optional lists have count 0. `line` is the row's line in
+ * its file. */
 #pragma once
 #include <stdbool.h>
 
 /* A value a row asks for, with the reason a person is shown. */
 struct table_setting {
 	const char *name;
-	const char **names; /* in the file only: one row for several names of one value; loading makes a row of each */
+	/* in the file only: one row for several names of one value; loading makes a row of each */
+	const char **names;
 	unsigned names_count;
 	const char *value;
 	const char *why;
-	const char *source;  /* of this row alone; "" = the file's */
-	const char *since;   /* releases before this ignore the row; "" = no beginning */
-	const char *until;   /* releases >= this ignore the row; "" = no end */
-	const char *package; /* "pytorch" when the file does not say; inside a release: the package it stands in */
-	bool cache;          /* true: a CMake cache entry that PyTorch's own forwarding drops, so it goes through the generated file */
+	const char *source; /* of this row alone; "" = the file's */
+	const char *since;  /* releases before this ignore the row; "" = no beginning */
+	const char *until;  /* releases >= this ignore the row; "" = no end */
+	/* "pytorch" when the file does not say; inside a release: the package it stands in */
+	const char *package;
+	/* true: a CMake cache entry that PyTorch's own forwarding drops, so it goes through the
+	 * generated file */
+	bool cache;
 	unsigned line;
 };
 
@@ -26,7 +32,8 @@ struct isa_row { /* isa.yaml */
 	const char *platform; /* "x86_64-linux", "aarch64-linux" */
 	const char **flags;   /* for CFLAGS and CXXFLAGS, never for nvcc's host pass */
 	unsigned flags_count;
-	const char **cpuinfo; /* feature names of /proc/cpuinfo that a machine must have to run it */
+	/* feature names of /proc/cpuinfo that a machine must have to run it */
+	const char **cpuinfo;
 	unsigned cpuinfo_count;
 	const char **workloads; /* detect recommends it for these only; none = for any */
 	unsigned workloads_count;
@@ -58,20 +65,27 @@ struct gpu_row {                /* gpu.yaml */
 	const char *name;       /* "Hopper" */
 	const char **devices;
 	unsigned devices_count;
-	const char *cuda_min;   /* first toolkit whose nvcc has the target */
-	const char *cuda_max;   /* last one ("" = still there) */
-	const char *torch_min;  /* first PyTorch whose arch lists know it ("" = all in the tables) */
-	const char *cudnn_max;  /* last cuDNN that supports it ("" = still supported) */
-	const char **platforms; /* where such machines exist; elsewhere: built, with a note; none = not known, no note */
+	const char *cuda_min; /* first toolkit whose nvcc has the target */
+	const char *cuda_max; /* last one ("" = still there) */
+	/* first PyTorch whose arch lists know it ("" = all in the tables) */
+	const char *torch_min;
+	const char *cudnn_max; /* last cuDNN that supports it ("" = still supported) */
+	/* where such machines exist; elsewhere: built, with a note; none = not known, no note */
+	const char **platforms;
 	unsigned platforms_count;
-	const char *driver_min; /* first driver that knows the GPU ("" = the toolkit's floor decides) */
-	bool no_extensions;     /* torch.utils.cpp_extension refuses it: no torchvision, and no torchaudio that goes through it */
+	/* first driver that knows the GPU ("" = the toolkit's floor decides) */
+	const char *driver_min;
+	/* torch.utils.cpp_extension refuses it: no torchvision, and no torchaudio that goes through
+	 * it */
+	bool no_extensions;
 	struct gpu_suffix *suffixes;
 	unsigned suffixes_count;
 	struct table_setting *settings; /* toggles that the target implies */
 	unsigned settings_count;
 	const char *note;
-	bool tegra; /* a system on a chip, whose code runs on it alone: what is built for a lower minor number of its line does not */
+	/* a system on a chip, whose code runs on it alone: what is built for a lower minor number
+	 * of its line does not */
+	bool tegra;
 	unsigned line;
 };
 
@@ -101,7 +115,8 @@ struct cuda_library_row {    /* cuda.yaml: libraries of one nvidia-* wheel */
 	unsigned line;
 };
 
-struct layout_row {                         /* cuda.yaml: how the nvidia-* wheels of a CUDA line are laid out */
+/* cuda.yaml: how the nvidia-* wheels of a CUDA line are laid out */
+struct layout_row {
 	const char *name;                   /* "cu12" */
 	const char *bundle;                 /* a package that brings the toolkit's own; "" = none */
 	struct cuda_library_row *libraries; /* in the order of the search path */
@@ -109,7 +124,8 @@ struct layout_row {                         /* cuda.yaml: how the nvidia-* wheel
 	unsigned line;
 };
 
-struct part_row {            /* cuda.yaml: a library that a toolkit may hold or lack, found by its header */
+/* cuda.yaml: a library that a toolkit may hold or lack, found by its header */
+struct part_row {
 	const char *name;    /* "cudnn" */
 	const char *header;  /* "cudnn_version.h" */
 	const char **macros; /* those of the header that make up the version, in this order */
@@ -151,11 +167,14 @@ struct toggle_row { /* toggles.yaml: one USE_/BUILD_ option of a package */
 	const char *since;   /* first release (of that package) that has it; "" = all */
 	const char *until;   /* first release that no longer has it; "" = still there */
 	const char *value;   /* in the file only: the same for all three of the next */
-	const char *cpu;     /* value for GPU target cpu, cuda, mps; "" = not set, PyTorch's own default holds */
+	/* value for GPU target cpu, cuda, mps; "" = not set, PyTorch's own default holds */
+	const char *cpu;
 	const char *cuda;
 	const char *mps;
-	const char *needs;   /* a toggle of the same package without which this one is off; "" = none */
-	const char **values; /* what may be asked for, in the package's own spelling; none in the file = ON, OFF */
+	/* a toggle of the same package without which this one is off; "" = none */
+	const char *needs;
+	/* what may be asked for, in the package's own spelling; none in the file = ON, OFF */
+	const char **values;
 	unsigned values_count;
 	const char *why;
 	const char *source; /* as in table_setting */

@@ -1,13 +1,16 @@
-/* The rows of a release's file. As in rows.h, optional strings are "" never NULL, optional lists have count 0. */
+/* The rows of a release's file. As in rows.h, optional strings are "" never NULL, optional lists
+ * have count 0. */
 #pragma once
 #include "core/tables/rows.h"
 
 struct source_row {
 	const char *name; /* file name in the store */
 	const char *sha256;
-	const char **urls; /* tried in order; https:, http:, file:, apt:SUITE/COMPONENT/SOURCE=VERSION */
+	/* tried in order; https:, http:, file:, apt:SUITE/COMPONENT/SOURCE=VERSION */
+	const char **urls;
 	unsigned urls_count;
-	const char *into;           /* directory below the source tree where it is unpacked; "" = the tree itself */
+	/* directory below the source tree where it is unpacked; "" = the tree itself */
+	const char *into;
 	bool keep_top;              /* false: the archive's single top directory is stripped */
 	unsigned long max_unpacked; /* bytes; 0 = 8 GiB */
 	unsigned line;
@@ -20,14 +23,17 @@ struct command_row {     /* run in the sandbox after patching */
 	const char *why;
 };
 
-struct heavy_row {         /* units that need more memory than the others */
-	const char *units; /* a pattern of fnmatch(3) for the outputs as ninja names them: "*FlashAttentionKernel.cpp*" */
+struct heavy_row { /* units that need more memory than the others */
+	/* a pattern of fnmatch(3) for the outputs as ninja names them:
+	 * "*FlashAttentionKernel.cpp*" */
+	const char *units;
 	const char *bytes; /* what one needs at its peak: "2300M" */
 	const char *why;
 	unsigned line;
 };
 
-struct memory_row {          /* what the jobs of a package's build need at their peak, measured; "" = not known */
+/* what the jobs of a package's build need at their peak, measured; "" = not known */
+struct memory_row {
 	const char *compile; /* one compiler on a unit that is not heavy */
 	const char *link;
 	struct heavy_row *heavy;
@@ -37,21 +43,27 @@ struct memory_row {          /* what the jobs of a package's build need at their
 
 struct package_row { /* one package of a release */
 	const char *version;
-	const char *
-		backend; /* "setup-py-env" (era A), "setup-py-cmake-env" (era B), "scikit-build-core" (era C), "setuptools" (vision), "setuptools-cmake" (audio <= 2.10) */
+	/* "setup-py-env" (era A), "setup-py-cmake-env" (era B), "scikit-build-core" (era C),
+	 * "setuptools" (vision), "setuptools-cmake" (audio <= 2.10) */
+	const char *backend;
 	struct source_row *sources;
 	unsigned sources_count;
-	const char *
-		series; /* a patch series inside the unpacked tree ("debian/patches/series"), "" = none; patches/<package>/<release>/series comes after it */
+	/* a patch series inside the unpacked tree ("debian/patches/series"), "" = none;
+	 * patches/<package>/<release>/series comes after it */
+	const char *series;
 	const char **skip_patches; /* names of that series left out */
 	unsigned skip_patches_count;
 	struct command_row *prepare;
 	unsigned prepare_count;
-	const char **python_requires; /* what the build needs from Python: "setuptools>=62.3,<80" ... */
+	/* what the build needs from Python: "setuptools>=62.3,<80" ... */
+	const char **python_requires;
 	unsigned python_requires_count;
-	const char **install_requires; /* replaces/completes Requires-Dist of the wheel, without torch itself */
+	/* replaces/completes Requires-Dist of the wheel, without torch itself */
+	const char **install_requires;
 	unsigned install_requires_count;
-	const char *requirements;       /* locked list with hashes, file below profiles/requirements ("" = none: the root must have them) */
+	/* locked list with hashes, file below profiles/requirements ("" = none: the root must have
+	 * them) */
+	const char *requirements;
 	struct table_setting *settings; /* release-wide overrides of toggles and environment */
 	unsigned settings_count;
 	const char **extra_cflags; /* warnings and the like, added behind the ISA flags */

@@ -6,10 +6,10 @@
 #include <strings.h>
 
 #include "base/buf.h"
-#include "base/sys/digest.h"
-#include "base/sys/fs.h"
 #include "base/path.h"
 #include "base/suggest.h"
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
 #include "base/version.h"
 #include "core/tables/tables_check.h"
 #include "core/tables/tables_expand.h"
@@ -43,7 +43,8 @@ static void keep_sources(struct loader *l, const char *name, const cyaml_schema_
 		if (strcmp(f->key, "sources") != 0 || f->value.type != CYAML_STRING)
 			continue;
 		struct table_source *s = arena_alloc(l->a, sizeof(*s));
-		*s = (struct table_source){arena_strdup(l->a, name), *(const char *const *)(data + f->data_offset), l->t->sources};
+		*s = (struct table_source){arena_strdup(l->a, name), *(const char *const *)(data + f->data_offset),
+					   l->t->sources};
 		l->t->sources = s;
 	}
 }
@@ -156,8 +157,8 @@ static int expand_release(struct loader *l, struct release_row *r, struct err *e
 	struct package_row *rows[TABLES_PACKAGES] = {r->pytorch, r->torchvision, r->torchaudio};
 
 	for (size_t p = 0; p < TABLES_PACKAGES; p++)
-		if (rows[p] &&
-		    tables_expand_settings(r->file, tables_packages[p], l->a, &rows[p]->settings, &rows[p]->settings_count, e) < 0)
+		if (rows[p] && tables_expand_settings(r->file, tables_packages[p], l->a, &rows[p]->settings,
+						      &rows[p]->settings_count, e) < 0)
 			return -1;
 	return 0;
 }
@@ -167,11 +168,13 @@ static int expand_isas_and_gpus(struct loader *l, struct err *e)
 	const char *file = path_join(l->a, l->t->dir, "isa.yaml");
 
 	for (unsigned i = 0; i < l->t->isas_count; i++)
-		if (tables_expand_settings(file, "pytorch", l->a, &l->t->isas[i].settings, &l->t->isas[i].settings_count, e) < 0)
+		if (tables_expand_settings(file, "pytorch", l->a, &l->t->isas[i].settings,
+					   &l->t->isas[i].settings_count, e) < 0)
 			return -1;
 	file = path_join(l->a, l->t->dir, "gpu.yaml");
 	for (unsigned i = 0; i < l->t->gpus_count; i++)
-		if (tables_expand_settings(file, "pytorch", l->a, &l->t->gpus[i].settings, &l->t->gpus[i].settings_count, e) < 0)
+		if (tables_expand_settings(file, "pytorch", l->a, &l->t->gpus[i].settings,
+					   &l->t->gpus[i].settings_count, e) < 0)
 			return -1;
 	return 0;
 }
@@ -220,8 +223,8 @@ int tables_load(const char *dir, struct arena *a, const struct tables **ret, str
 	uint8_t sum[DIGEST_LEN];
 
 	t->dir = arena_strdup(a, dir);
-	if (load_isas_and_gpus(&l, e) < 0 || load_toolkits_and_blas(&l, e) < 0 || load_toggles(&l, e) < 0 || load_corrections(&l, e) < 0 ||
-	    load_releases(&l, e) < 0)
+	if (load_isas_and_gpus(&l, e) < 0 || load_toolkits_and_blas(&l, e) < 0 || load_toggles(&l, e) < 0 ||
+	    load_corrections(&l, e) < 0 || load_releases(&l, e) < 0)
 		return -1;
 	if (expand_isas_and_gpus(&l, e) < 0 || tables_check(t, e) < 0)
 		return -1;

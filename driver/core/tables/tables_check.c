@@ -49,7 +49,8 @@ int row_range(const struct row_place *at, const char *key, const char *value, st
 	return 0;
 }
 
-int row_one_of(const struct row_place *at, const char *key, const char *value, const char *const *words, size_t count, struct err *e)
+int row_one_of(const struct row_place *at, const char *key, const char *value, const char *const *words, size_t count,
+	       struct err *e)
 {
 	char known[256] = "";
 	size_t n = 0;
@@ -68,7 +69,9 @@ int row_flags(const struct row_place *at, const char *key, const char *const *fl
 {
 	for (unsigned i = 0; i < count; i++)
 		if (flags[i][0] != '-' || strpbrk(flags[i], " \t\n'\"\\$`;"))
-			return row_bad(at, e, "'%s' of '%s' is no compiler flag: one word that begins with '-' per entry", flags[i], key);
+			return row_bad(at, e,
+				       "'%s' of '%s' is no compiler flag: one word that begins with '-' per entry",
+				       flags[i], key);
 	return 0;
 }
 
@@ -103,7 +106,8 @@ int row_settings(const struct tables *t, const char *file, const struct table_se
 		if (!is_identifier(s[i].name))
 			return row_bad(&at, e, "'%s' is no name of a setting", s[i].name);
 		if (row_one_of(&at, "package", s[i].package, tables_packages, TABLES_PACKAGES, e) < 0 ||
-		    row_version(&at, "since", s[i].since, true, e) < 0 || row_version(&at, "until", s[i].until, true, e) < 0)
+		    row_version(&at, "since", s[i].since, true, e) < 0 ||
+		    row_version(&at, "until", s[i].until, true, e) < 0)
 			return -1;
 		if (strpbrk(s[i].value, "\n\r"))
 			return row_bad(&at, e, "the value of '%s' has more than one line", s[i].name);
@@ -126,7 +130,8 @@ static int check_isa(const struct tables *t, const char *file, const struct isa_
 	const struct row_place at = {file, row->line};
 
 	if (!is_word(row->name, "_"))
-		return row_bad(&at, e, "'%s' is no name for an instruction set: small letters, digits and '_'", row->name);
+		return row_bad(&at, e, "'%s' is no name for an instruction set: small letters, digits and '_'",
+			       row->name);
 	if (tables_isa(t, row->name) != row)
 		return row_bad(&at, e, "'%s' is there twice", row->name);
 	for (unsigned i = 0; i < row->aliases_count; i++) {
@@ -136,7 +141,8 @@ static int check_isa(const struct tables *t, const char *file, const struct isa_
 			return row_bad(&at, e, "'%s' is there twice", row->aliases[i]);
 	}
 	if (row_one_of(&at, "platform", row->platform, platforms, ARRAY_LEN(platforms), e) < 0 ||
-	    row_flags(&at, "flags", row->flags, row->flags_count, e) < 0 || row_version(&at, "gcc_min", row->gcc_min, false, e) < 0 ||
+	    row_flags(&at, "flags", row->flags, row->flags_count, e) < 0 ||
+	    row_version(&at, "gcc_min", row->gcc_min, false, e) < 0 ||
 	    row_version(&at, "clang_min", row->clang_min, false, e) < 0)
 		return -1;
 	return row_settings(t, file, row->settings, row->settings_count, e);
@@ -153,7 +159,8 @@ static int check_group(const struct tables *t, const char *file, const struct is
 	for (unsigned i = 0; i < row->isas_count; i++) {
 		const struct isa_row *isa = tables_isa(t, row->isas[i]);
 		if (!isa || strcmp(isa->name, row->isas[i]) != 0)
-			return row_bad(&at, e, "'%s' of group '%s' is no instruction set of this file", row->isas[i], row->name);
+			return row_bad(&at, e, "'%s' of group '%s' is no instruction set of this file", row->isas[i],
+				       row->name);
 	}
 	return 0;
 }
@@ -180,8 +187,8 @@ static int check_suffixes(const struct row_place *at, const struct gpu_row *row,
 		    row_version(at, "cuda_min", s->cuda_min, false, e) < 0)
 			return -1;
 		if (version_cmp(s->cuda_min, row->cuda_min) < 0)
-			return row_bad(at, e, "suffix '%s' cannot be older than its target: %s before %s", s->suffix, s->cuda_min,
-				       row->cuda_min);
+			return row_bad(at, e, "suffix '%s' cannot be older than its target: %s before %s", s->suffix,
+				       s->cuda_min, row->cuda_min);
 		for (unsigned k = 0; k < i; k++)
 			if (strcmp(row->suffixes[k].suffix, s->suffix) == 0)
 				return row_bad(at, e, "suffix '%s' is there twice", s->suffix);
@@ -202,11 +209,14 @@ static int check_gpu(const struct tables *t, const char *file, const struct gpu_
 	const struct row_place at = {file, row->line};
 
 	if (!capability_fits(row))
-		return row_bad(&at, e, "sm '%s' and capability '%s' do not fit: 90 goes with 9.0", row->sm, row->capability);
+		return row_bad(&at, e, "sm '%s' and capability '%s' do not fit: 90 goes with 9.0", row->sm,
+			       row->capability);
 	if (tables_gpu(t, row->sm) != row)
 		return row_bad(&at, e, "sm '%s' is there twice", row->sm);
-	if (row_version(&at, "cuda_min", row->cuda_min, false, e) < 0 || row_version(&at, "cuda_max", row->cuda_max, true, e) < 0 ||
-	    row_version(&at, "torch_min", row->torch_min, true, e) < 0 || row_version(&at, "cudnn_max", row->cudnn_max, true, e) < 0 ||
+	if (row_version(&at, "cuda_min", row->cuda_min, false, e) < 0 ||
+	    row_version(&at, "cuda_max", row->cuda_max, true, e) < 0 ||
+	    row_version(&at, "torch_min", row->torch_min, true, e) < 0 ||
+	    row_version(&at, "cudnn_max", row->cudnn_max, true, e) < 0 ||
 	    row_version(&at, "driver_min", row->driver_min, true, e) < 0)
 		return -1;
 	if (*row->cuda_max && version_cmp(row->cuda_max, row->cuda_min) < 0)
@@ -220,8 +230,10 @@ static int check_toolkit(const struct tables *t, const char *file, const struct 
 {
 	const struct row_place at = {file, row->line};
 
-	if (row_version(&at, "version", row->version, false, e) < 0 || row_version(&at, "gcc_max", row->gcc_max, false, e) < 0 ||
-	    row_version(&at, "clang_max", row->clang_max, false, e) < 0 || row_version(&at, "driver", row->driver, false, e) < 0 ||
+	if (row_version(&at, "version", row->version, false, e) < 0 ||
+	    row_version(&at, "gcc_max", row->gcc_max, false, e) < 0 ||
+	    row_version(&at, "clang_max", row->clang_max, false, e) < 0 ||
+	    row_version(&at, "driver", row->driver, false, e) < 0 ||
 	    row_version(&at, "driver_floor", row->driver_floor, false, e) < 0)
 		return -1;
 	if (tables_toolkit(t, row->version) != row)
@@ -269,8 +281,8 @@ static bool has_package(const struct layout_row *row, const char *package)
 	return false;
 }
 
-static int check_cuda_library(const struct tables *t, const char *file, const struct layout_row *layout, const struct cuda_library_row *row,
-			      struct err *e)
+static int check_cuda_library(const struct tables *t, const char *file, const struct layout_row *layout,
+			      const struct cuda_library_row *row, struct err *e)
 {
 	const struct row_place at = {file, row->line};
 
@@ -343,11 +355,12 @@ static int check_toggle(const struct tables *t, const char *file, const struct t
 			return row_bad(&at, e, "write '%s' for '%s', not '%s'", value, row->name, given[i]);
 	}
 	if (*row->needs && (strcmp(row->needs, row->name) == 0 || !tables_toggle(t, row->package, row->needs, NULL)))
-		return row_bad(&at, e, "'%s' needs '%s', which is no other option of %s", row->name, row->needs, row->package);
+		return row_bad(&at, e, "'%s' needs '%s', which is no other option of %s", row->name, row->needs,
+			       row->package);
 	for (const struct toggle_row *o = t->toggles; o < row; o++)
 		if (strcmp(o->name, row->name) == 0 && strcmp(o->package, row->package) == 0 && overlap(o, row))
-			return row_bad(&at, e, "'%s' of %s is there twice for the same version, first in line %u", row->name, row->package,
-				       o->line);
+			return row_bad(&at, e, "'%s' of %s is there twice for the same version, first in line %u",
+				       row->name, row->package, o->line);
 	return 0;
 }
 
@@ -376,7 +389,8 @@ static int check_correction(const struct tables *t, const char *file, const stru
 	const struct row_place at = {file, row->line};
 
 	if (!is_word(row->name, "-."))
-		return row_bad(&at, e, "'%s' is no name for a correction: small letters, digits, '-' and '.'", row->name);
+		return row_bad(&at, e, "'%s' is no name for a correction: small letters, digits, '-' and '.'",
+			       row->name);
 	for (const struct correction_row *o = t->corrections; o < row; o++)
 		if (strcmp(o->name, row->name) == 0)
 			return row_bad(&at, e, "'%s' is there twice, first in line %u", row->name, o->line);

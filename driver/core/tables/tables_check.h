@@ -2,12 +2,14 @@
 #pragma once
 #include "core/tables/tables.h"
 
-/* tables_check: ERR_CONFIG "file:line: ..." for the first row that does not hold together. Reads nothing but whether a release's locked requirements are there. */
+/* tables_check: ERR_CONFIG "file:line: ..." for the first row that does not hold together. Reads
+ * nothing but whether a release's locked requirements are there. */
 int tables_check(const struct tables *t, struct err *e) MUST_CHECK;
 /* tables_check_release: the part of it for one release. */
 int tables_check_release(const struct tables *t, const struct release_row *r, struct err *e) MUST_CHECK;
 
-/* For the checks themselves: where a row stands, and the small questions that several of them ask. */
+/* For the checks themselves: where a row stands, and the small questions that several of them
+ * ask. */
 struct row_place {
 	const char *file;
 	unsigned line;
@@ -15,13 +17,17 @@ struct row_place {
 
 /* row_bad: ERR_CONFIG with "file:line: " in front. */
 int row_bad(const struct row_place *at, struct err *e, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* row_version: one version, or "" when it may be left out. row_range: a range of versions, "" takes all. */
-int row_version(const struct row_place *at, const char *key, const char *value, bool optional, struct err *e) MUST_CHECK;
+/* row_version: one version, or "" when it may be left out. row_range: a range of versions, "" takes
+ * all. */
+int row_version(const struct row_place *at, const char *key, const char *value, bool optional,
+		struct err *e) MUST_CHECK;
 int row_range(const struct row_place *at, const char *key, const char *value, struct err *e) MUST_CHECK;
 /* row_one_of: the value is one of the words. */
 int row_one_of(const struct row_place *at, const char *key, const char *value, const char *const *words, size_t count,
 	       struct err *e) MUST_CHECK;
 /* row_settings: names, packages, versions, and values against the toggles' rows. */
-int row_settings(const struct tables *t, const char *file, const struct table_setting *s, unsigned count, struct err *e) MUST_CHECK;
+int row_settings(const struct tables *t, const char *file, const struct table_setting *s, unsigned count,
+		 struct err *e) MUST_CHECK;
 /* row_flags: each begins with '-' and holds no white space. */
-int row_flags(const struct row_place *at, const char *key, const char *const *flags, unsigned count, struct err *e) MUST_CHECK;
+int row_flags(const struct row_place *at, const char *key, const char *const *flags, unsigned count,
+	      struct err *e) MUST_CHECK;

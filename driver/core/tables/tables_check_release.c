@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/path.h"
 #include "base/version.h"
 #include "core/root/jobs.h"
 #include "core/tables/tables_check.h"
@@ -23,7 +23,8 @@ static bool is_apt_source(const char *s)
 	const char *second = first ? strchr(first + 1, '/') : NULL;
 	const char *equals = second ? strchr(second + 1, '=') : NULL;
 
-	if (!equals || strchr(second + 1, '/') || first == s || second == first + 1 || equals == second + 1 || !equals[1])
+	if (!equals || strchr(second + 1, '/') || first == s || second == first + 1 || equals == second + 1 ||
+	    !equals[1])
 		return false;
 	for (; *s; s++)
 		if (!isalnum((unsigned char)*s) && !strchr("/=.+-~:", *s))
@@ -57,7 +58,8 @@ static int check_source(const char *file, const struct package_row *p, const str
 	for (unsigned i = 0; i < s->urls_count; i++)
 		if (!is_place(s->urls[i])) {
 			row_bad(&at, e, "'%s' is no place to fetch '%s' from", s->urls[i], s->name);
-			return err_hint(e, "https://..., http://..., file:///... or apt:SUITE/COMPONENT/SOURCE=VERSION");
+			return err_hint(e,
+					"https://..., http://..., file:///... or apt:SUITE/COMPONENT/SOURCE=VERSION");
 		}
 	if (*s->into && !path_is_safe_relative(s->into))
 		return row_bad(&at, e, "'%s' leaves the source tree", s->into);
@@ -77,7 +79,8 @@ static int check_requirement(const struct row_place *at, const char *key, const 
 	return row_range(at, key, text + n, e);
 }
 
-static int check_requirements(const struct tables *t, const struct row_place *at, const struct package_row *p, struct err *e)
+static int check_requirements(const struct tables *t, const struct row_place *at, const struct package_row *p,
+			      struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 
@@ -149,7 +152,8 @@ static int check_memory(const char *file, const struct memory_row *m, struct err
 
 static int check_package(const struct tables *t, const struct release_row *r, const char *package, struct err *e)
 {
-	static const char *const backends[] = {"setup-py-env", "setup-py-cmake-env", "scikit-build-core", "setuptools", "setuptools-cmake"};
+	static const char *const backends[] = {"setup-py-env", "setup-py-cmake-env", "scikit-build-core", "setuptools",
+					       "setuptools-cmake"};
 	const struct package_row *p = tables_package(r, package);
 
 	if (!p)
@@ -168,7 +172,8 @@ static int check_package(const struct tables *t, const struct release_row *r, co
 	for (unsigned i = 0; i < p->settings_count; i++) {
 		const struct row_place line = {r->file, p->settings[i].line};
 		if (strcmp(p->settings[i].package, package) != 0)
-			return row_bad(&line, e, "'%s' is a setting of %s inside %s", p->settings[i].name, p->settings[i].package, package);
+			return row_bad(&line, e, "'%s' is a setting of %s inside %s", p->settings[i].name,
+				       p->settings[i].package, package);
 		const struct retired_row *gone = tables_retired(t, package, p->settings[i].name, p->version);
 		if (gone)
 			return row_bad(&line, e, "%s %s has no '%s': %s", package, p->version, gone->name, gone->why);
@@ -181,8 +186,8 @@ static bool is_python(const char *s)
 {
 	const char *minor = s + 2;
 
-	return strncmp(s, "3.", 2) == 0 && strlen(minor) >= 1 && strlen(minor) <= 2 && strspn(minor, "0123456789") == strlen(minor) &&
-	       *minor != '0';
+	return strncmp(s, "3.", 2) == 0 && strlen(minor) >= 1 && strlen(minor) <= 2 &&
+	       strspn(minor, "0123456789") == strlen(minor) && *minor != '0';
 }
 
 static int check_lists(const struct tables *t, const struct row_place *at, const struct release_row *r, struct err *e)
@@ -215,9 +220,10 @@ static int check_name(const struct row_place *at, const struct release_row *r, s
 
 	if (row_version(at, "base", r->base, false, e) < 0)
 		return -1;
-	if (!is_file_name(r->name) || strncmp(r->name, r->base, base) != 0 || (r->name[base] != '\0' && r->name[base] != '-') ||
-	    r->name[n - 1] == '-')
-		return row_bad(at, e, "release '%s' is not its base '%s', with or without '-word' behind it", r->name, r->base);
+	if (!is_file_name(r->name) || strncmp(r->name, r->base, base) != 0 ||
+	    (r->name[base] != '\0' && r->name[base] != '-') || r->name[n - 1] == '-')
+		return row_bad(at, e, "release '%s' is not its base '%s', with or without '-word' behind it", r->name,
+			       r->base);
 	if (strncmp(file, r->name, n) != 0 || strcmp(file + n, ".yaml") != 0)
 		return row_bad(at, e, "release '%s' must be in a file '%s.yaml'", r->name, r->name);
 	return 0;
@@ -229,13 +235,15 @@ int tables_check_release(const struct tables *t, const struct release_row *r, st
 
 	if (check_name(&at, r, e) < 0 || check_lists(t, &at, r, e) < 0)
 		return -1;
-	if (row_range(&at, "cmake", r->cmake, e) < 0 || row_range(&at, "ninja", r->ninja, e) < 0 || row_range(&at, "gcc", r->gcc, e) < 0 ||
-	    row_range(&at, "clang", r->clang, e) < 0 || row_range(&at, "cuda", r->cuda, e) < 0)
+	if (row_range(&at, "cmake", r->cmake, e) < 0 || row_range(&at, "ninja", r->ninja, e) < 0 ||
+	    row_range(&at, "gcc", r->gcc, e) < 0 || row_range(&at, "clang", r->clang, e) < 0 ||
+	    row_range(&at, "cuda", r->cuda, e) < 0)
 		return -1;
 	if (*r->disk && !is_size(r->disk))
 		return row_bad(&at, e, "'%s' of 'disk' is no size: 18G", r->disk);
 	if (r->source_date_epoch < 315532800)
-		return row_bad(&at, e, "source_date_epoch %lu is before 1980, which a zip cannot hold", r->source_date_epoch);
+		return row_bad(&at, e, "source_date_epoch %lu is before 1980, which a zip cannot hold",
+			       r->source_date_epoch);
 	if (!r->pytorch && !r->torchvision && !r->torchaudio)
 		return row_bad(&at, e, "release '%s' has no package", r->name);
 	for (size_t i = 0; i < TABLES_PACKAGES; i++)

@@ -70,14 +70,15 @@ int tables_expand_toggles(const char *file, struct arena *a, struct toggle_file 
 	return 0;
 }
 
-int tables_expand_settings(const char *file, const char *package, struct arena *a, struct table_setting **settings, unsigned *count,
-			   struct err *e)
+int tables_expand_settings(const char *file, const char *package, struct arena *a, struct table_setting **settings,
+			   unsigned *count, struct err *e)
 {
 	const struct table_setting *rows = *settings;
 	unsigned n = 0, total = 0;
 
 	for (unsigned i = 0; i < *count; i++) {
-		int names = names_of(&(const struct row_place){file, rows[i].line}, rows[i].name, rows[i].names_count, e);
+		int names =
+			names_of(&(const struct row_place){file, rows[i].line}, rows[i].name, rows[i].names_count, e);
 
 		if (names < 0)
 			return -1;

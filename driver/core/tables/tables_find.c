@@ -71,20 +71,22 @@ const struct blas_row *tables_blas(const struct tables *t, const char *name)
 	return NULL;
 }
 
-const struct toggle_row *tables_toggle(const struct tables *t, const char *package, const char *name, const char *version)
+const struct toggle_row *tables_toggle(const struct tables *t, const char *package, const char *name,
+				       const char *version)
 {
 	for (unsigned i = 0; i < t->toggles_count; i++) {
 		const struct toggle_row *row = &t->toggles[i];
 		if (strcmp(row->name, name) != 0 || strcmp(row->package, package) != 0)
 			continue;
-		if (!version ||
-		    ((!*row->since || version_cmp(version, row->since) >= 0) && (!*row->until || version_cmp(version, row->until) < 0)))
+		if (!version || ((!*row->since || version_cmp(version, row->since) >= 0) &&
+				 (!*row->until || version_cmp(version, row->until) < 0)))
 			return row;
 	}
 	return NULL;
 }
 
-const struct retired_row *tables_retired(const struct tables *t, const char *package, const char *name, const char *version)
+const struct retired_row *tables_retired(const struct tables *t, const char *package, const char *name,
+					 const char *version)
 {
 	for (unsigned i = 0; i < t->retired_count; i++) {
 		const struct retired_row *row = &t->retired[i];

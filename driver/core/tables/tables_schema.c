@@ -8,22 +8,26 @@
 
 /* Long lists read as tables below: NEED and MAY are strings, LIST a list of strings, ROWS a list of mappings. */
 #define NEED(type, member) CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER, type, member, 1, CYAML_UNLIMITED)
-#define MAY(type, member) CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER_NULL | CYAML_FLAG_OPTIONAL, type, member, 0, CYAML_UNLIMITED)
-#define NEED_LIST(type, member) CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER, type, member, &string_entry, 1, CYAML_UNLIMITED)
-#define LIST(type, member)                                                                                                                 \
-	CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, &string_entry, 0, CYAML_UNLIMITED)
-#define NEED_ROWS(type, member, entry) CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER, type, member, entry, 1, CYAML_UNLIMITED)
-#define ROWS(type, member, entry)                                                                                                          \
+#define MAY(type, member)                                                                                              \
+	CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER_NULL | CYAML_FLAG_OPTIONAL, type, member, 0, CYAML_UNLIMITED)
+#define NEED_LIST(type, member)                                                                                        \
+	CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER, type, member, &string_entry, 1, CYAML_UNLIMITED)
+#define LIST(type, member)                                                                                             \
+	CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, &string_entry, 0,        \
+			     CYAML_UNLIMITED)
+#define NEED_ROWS(type, member, entry)                                                                                 \
+	CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER, type, member, entry, 1, CYAML_UNLIMITED)
+#define ROWS(type, member, entry)                                                                                      \
 	CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, entry, 0, CYAML_UNLIMITED)
 #define FLAG(type, member) CYAML_FIELD_BOOL(#member, CYAML_FLAG_OPTIONAL, type, member)
 #define NUMBER(type, member, flags) CYAML_FIELD_UINT(#member, flags, type, member)
-#define ENTRY(type, fields)                                                                                                                \
-	{                                                                                                                                  \
-		CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, type, fields)                                                                      \
+#define ENTRY(type, fields)                                                                                            \
+	{                                                                                                              \
+		CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, type, fields)                                                  \
 	}
-#define TOP(type, fields)                                                                                                                  \
-	{                                                                                                                                  \
-		CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, type, fields)                                                                      \
+#define TOP(type, fields)                                                                                              \
+	{                                                                                                              \
+		CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, type, fields)                                                  \
 	}
 
 static const cyaml_schema_value_t string_entry = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, CYAML_UNLIMITED)};
@@ -117,8 +121,9 @@ static const cyaml_schema_field_t gpu_file_fields[] = {
 const cyaml_schema_value_t schema_gpu = TOP(struct gpu_file, gpu_file_fields);
 
 static const cyaml_schema_field_t cuda_library_fields[] = {
-	NEED(struct cuda_library_row, package), NEED(struct cuda_library_row, dir),   NEED_LIST(struct cuda_library_row, names),
-	MAY(struct cuda_library_row, part),     LIST(struct cuda_library_row, needs), CYAML_FIELD_END,
+	NEED(struct cuda_library_row, package),    NEED(struct cuda_library_row, dir),
+	NEED_LIST(struct cuda_library_row, names), MAY(struct cuda_library_row, part),
+	LIST(struct cuda_library_row, needs),      CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t cuda_library_entry = ENTRY(struct cuda_library_row, cuda_library_fields);
 static const cyaml_schema_field_t layout_fields[] = {
@@ -168,8 +173,8 @@ static const cyaml_schema_field_t blas_fields[] = {
 	CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t blas_entry = ENTRY(struct blas_row, blas_fields);
-static const cyaml_schema_field_t blas_file_fields[] = {MAY(struct blas_file, sources), NEED_ROWS(struct blas_file, blas, &blas_entry),
-							CYAML_FIELD_END};
+static const cyaml_schema_field_t blas_file_fields[] = {
+	MAY(struct blas_file, sources), NEED_ROWS(struct blas_file, blas, &blas_entry), CYAML_FIELD_END};
 const cyaml_schema_value_t schema_blas = TOP(struct blas_file, blas_file_fields);
 
 static const cyaml_schema_field_t toggle_fields[] = {
@@ -252,11 +257,13 @@ static const cyaml_schema_field_t package_fields[] = {
 	ROWS(struct package_row, settings, &setting_entry),
 	LIST(struct package_row, extra_cflags),
 	MAY(struct package_row, cudnn),
-	CYAML_FIELD_MAPPING_PTR("memory", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct package_row, memory, memory_fields),
+	CYAML_FIELD_MAPPING_PTR("memory", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct package_row, memory,
+				memory_fields),
 	CYAML_FIELD_END,
 };
-#define PACKAGE(member)                                                                                                                    \
-	CYAML_FIELD_MAPPING_PTR(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct release_row, member, package_fields)
+#define PACKAGE(member)                                                                                                \
+	CYAML_FIELD_MAPPING_PTR(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct release_row, member,         \
+				package_fields)
 static const cyaml_schema_field_t release_fields[] = {
 	NEED(struct release_row, name),
 	NEED(struct release_row, base),
@@ -296,7 +303,8 @@ static const cyaml_schema_field_t matrix_fields[] = {
 const cyaml_schema_value_t schema_matrix = TOP(struct matrix_file, matrix_fields);
 /* clang-format on */
 
-/* Where the line number lies in the struct that a set of fields fills; a row a line, so that adding one touches no other. */
+/* Where the line number lies in the struct that a set of fields fills; a row a line, so that adding one touches no
+ * other. */
 /* clang-format off */
 static const struct {
 	const cyaml_schema_field_t *fields;
@@ -326,7 +334,8 @@ static const struct {
 };
 /* clang-format on */
 
-static void settle_fields(const cyaml_schema_field_t *fields, char *data, const char *path, const struct yaml_lines *lines);
+static void settle_fields(const cyaml_schema_field_t *fields, char *data, const char *path,
+			  const struct yaml_lines *lines);
 
 static void settle_sequence(const cyaml_schema_field_t *f, char *data, const char *path, const struct yaml_lines *lines)
 {
@@ -344,7 +353,8 @@ static void settle_sequence(const cyaml_schema_field_t *f, char *data, const cha
 	}
 }
 
-static void settle_fields(const cyaml_schema_field_t *fields, char *data, const char *path, const struct yaml_lines *lines)
+static void settle_fields(const cyaml_schema_field_t *fields, char *data, const char *path,
+			  const struct yaml_lines *lines)
 {
 	for (size_t i = 0; i < sizeof(line_members) / sizeof(line_members[0]); i++)
 		if (line_members[i].fields == fields) {

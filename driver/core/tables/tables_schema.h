@@ -53,7 +53,9 @@ struct correction_file {
 };
 
 /* Top level of each file; a release's top level is its release_row. */
-extern const cyaml_schema_value_t schema_isa, schema_gpu, schema_toolkit, schema_blas, schema_toggle, schema_correction, schema_release;
+extern const cyaml_schema_value_t schema_isa, schema_gpu, schema_toolkit, schema_blas, schema_toggle, schema_correction,
+	schema_release;
 
-/* schema_settle: makes what cyaml loaded whole: absent strings become "", and every row with a `line` gets the line it stands on. */
+/* schema_settle: makes what cyaml loaded whole: absent strings become "", and every row with a
+ * `line` gets the line it stands on. */
 void schema_settle(const cyaml_schema_value_t *schema, void *data, const struct yaml_lines *lines);

@@ -2,13 +2,13 @@
 
 #include <string.h>
 
-#include "base/sys/fs.h"
 #include "base/path.h"
 #include "base/suggest.h"
+#include "base/sys/fs.h"
 #include "core/tables/matrix_rows.h"
-#include "core/variant/profile_parts.h"
 #include "core/tables/tables_check.h"
 #include "core/tables/tables_schema.h"
+#include "core/variant/profile_parts.h"
 
 #define SUFFIX ".yaml"
 #define VIEWS_MAX 8 /* views of views */
@@ -70,9 +70,10 @@ static int unknown_matrix(const struct tables *t, const char *name, struct arena
 /* A name is a file below matrices/; what ends in .yaml is a path. */
 static int find_file(const struct tables *t, const char *name, struct arena *a, const char **ret, struct err *e)
 {
-	const char *path = path_has_suffix(name, SUFFIX)          ? name
-			   : path_is_safe_relative(name) && *name ? path_join(a, matrices_dir(t, a), arena_printf(a, "%s" SUFFIX, name))
-								  : NULL;
+	const char *path = path_has_suffix(name, SUFFIX) ? name
+			   : path_is_safe_relative(name) && *name
+				   ? path_join(a, matrices_dir(t, a), arena_printf(a, "%s" SUFFIX, name))
+				   : NULL;
 
 	if (!path || !fs_exists(path))
 		return unknown_matrix(t, name, a, e);
@@ -117,7 +118,8 @@ static int settle_gpus(const struct loader *l, struct matrix_row *row, struct er
 		if (profile_set_gpu(l->t, row->gpus[i], l->a, &p, e) < 0)
 			return err_wrap(e, "%s:%u", l->path, row->line);
 		if (i && p.gpu != first.gpu)
-			return row_bad(&at, e, "'%s' and '%s' in one row: give each kind a row of its own", row->gpus[0], row->gpus[i]);
+			return row_bad(&at, e, "'%s' and '%s' in one row: give each kind a row of its own",
+				       row->gpus[0], row->gpus[i]);
 		row->gpus[i] = profile_gpu_name(&p, l->a);
 		first = p;
 	}
@@ -188,11 +190,13 @@ static int check_twice(const struct loader *l, const struct matrix *m, struct er
 	strlist_sort(&names);
 	for (size_t i = 1; i < names.count; i++)
 		if (strcmp(names.items[i], names.items[i - 1]) == 0)
-			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is in two rows", l->path, l->file->line, names.items[i]);
+			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is in two rows", l->path, l->file->line,
+				       names.items[i]);
 	return 0;
 }
 
-static int load(const struct tables *t, const char *name, unsigned depth, struct arena *a, const struct matrix **ret, struct err *e);
+static int load(const struct tables *t, const char *name, unsigned depth, struct arena *a, const struct matrix **ret,
+		struct err *e);
 
 static int settle(struct loader *l, unsigned depth, struct matrix *m, struct err *e)
 {
@@ -203,7 +207,8 @@ static int settle(struct loader *l, unsigned depth, struct matrix *m, struct err
 	take_globs(&m->except, l->a, f->except, f->except_count);
 	if (*f->of) {
 		if (*f->release || f->rows_count || f->pythons_count)
-			return row_bad(&at, e, "a view of '%s' has no release, no pythons and no rows of its own", f->of);
+			return row_bad(&at, e, "a view of '%s' has no release, no pythons and no rows of its own",
+				       f->of);
 		if (depth >= VIEWS_MAX)
 			return row_bad(&at, e, "'%s' is a view too deep: are they views of each other?", f->of);
 		if (load(l->t, f->of, depth + 1, l->a, &m->base, e) < 0)
@@ -223,7 +228,8 @@ static int settle(struct loader *l, unsigned depth, struct matrix *m, struct err
 	return check_twice(l, m, e);
 }
 
-static int load(const struct tables *t, const char *name, unsigned depth, struct arena *a, const struct matrix **ret, struct err *e)
+static int load(const struct tables *t, const char *name, unsigned depth, struct arena *a, const struct matrix **ret,
+		struct err *e)
 {
 	struct loader l = {.t = t, .a = a};
 	struct matrix *m = arena_alloc(a, sizeof(*m));

@@ -1,4 +1,5 @@
-/* Matrices: named sets of variants. A file of a few rows below profiles/matrices/ stands for all their combinations. */
+/* Matrices: named sets of variants. A file of a few rows below profiles/matrices/ stands for all
+ * their combinations. */
 #pragma once
 #include "core/variant/variant.h"
 
@@ -18,16 +19,19 @@ struct matrix {
 
 /* matrix_names: all there are below <profiles>/matrices, sorted. */
 int matrix_names(const struct tables *t, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
-/* matrix_load: by name, or the path of a YAML file. ERR_CONFIG with the nearest name, or with file:line for what is wrong in the file: an unknown release, Python, toolkit, GPU target or instruction set, a row that cannot
- * be (a toolkit for cpu), a view of itself. */
-int matrix_load(const struct tables *t, const char *name, struct arena *a, const struct matrix **ret, struct err *e) MUST_CHECK;
+/* matrix_load: by name, or the path of a YAML file. ERR_CONFIG with the nearest name, or with
+ * file:line for what is wrong in the file: an unknown release, Python, toolkit, GPU target or
+ * instruction set, a row that cannot be (a toolkit for cpu), a view of itself. */
+int matrix_load(const struct tables *t, const char *name, struct arena *a, const struct matrix **ret,
+		struct err *e) MUST_CHECK;
 
 /* A walk over the variants of a matrix in the order of its rows; zero-initialised at the start. */
 struct matrix_walk {
 	unsigned row;
 	unsigned long cell;
 };
-/* matrix_next: the next variant's canonical name, NULL at the end. Combinations are made one at a time: nothing of a matrix but its rows is held. */
+/* matrix_next: the next variant's canonical name, NULL at the end. Combinations are made one at a
+ * time: nothing of a matrix but its rows is held. */
 const char *matrix_next(const struct matrix *m, struct matrix_walk *w, struct arena *a);
 /* matrix_globs_match: whether a name matches one of the globs ('*', '?', '[...]'). */
 bool matrix_globs_match(const struct strlist *globs, const char *name);

@@ -1,8 +1,8 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#include "core/variant/matrix.h"
 #include "core/tables/matrix_rows.h"
+#include "core/variant/matrix.h"
 
 bool matrix_globs_match(const struct strlist *globs, const char *name)
 {

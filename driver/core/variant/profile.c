@@ -3,16 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/sys/fs.h"
 #include "base/path.h"
 #include "base/suggest.h"
+#include "base/sys/fs.h"
 #include "core/variant/profile_parts.h"
 
 #define MPS_NAME "darwin-mps"
 #define NATIVE "native" /* made exact before it comes here (core/detect.h) */
 
 /* "did you mean 'x'? known: ..." */
-static int hint_known(const char *word, const struct strlist *candidates, const struct strlist *known, struct arena *a, struct err *e)
+static int hint_known(const char *word, const struct strlist *candidates, const struct strlist *known, struct arena *a,
+		      struct err *e)
 {
 	const char *near = suggest_nearest(word, candidates->items, candidates->count);
 
@@ -45,13 +46,15 @@ static int check_suffix(const struct gpu_row *row, const char *suffix, struct ar
 			return 0;
 		strlist_addf(&known, a, "sm%s%s", row->sm, row->suffixes[i].suffix);
 	}
-	err_set(e, ERR_CONFIG, "unknown GPU target 'sm%s%s': sm%s has no suffix '%s'", row->sm, suffix, row->sm, suffix);
+	err_set(e, ERR_CONFIG, "unknown GPU target 'sm%s%s': sm%s has no suffix '%s'", row->sm, suffix, row->sm,
+		suffix);
 	if (known.count)
 		return err_hint(e, "use sm%s or %s", row->sm, strlist_join(&known, a, " "));
 	return err_hint(e, "use sm%s", row->sm);
 }
 
-static int parse_target(const struct tables *t, const char *word, struct arena *a, struct gpu_target *ret, struct err *e)
+static int parse_target(const struct tables *t, const char *word, struct arena *a, struct gpu_target *ret,
+			struct err *e)
 {
 	size_t digits = strncmp(word, "sm", 2) == 0 ? strspn(word + 2, "0123456789") : 0;
 	const struct gpu_row *row = digits ? tables_gpu(t, arena_strndup(a, word + 2, digits)) : NULL;
@@ -75,7 +78,8 @@ static int by_target(const void *a, const void *b)
 }
 
 /* Adds a target, or the "ptx" that belongs to the one before it. */
-static int add_word(const struct tables *t, const char *word, struct arena *a, struct gpu_target *targets, unsigned *count, struct err *e)
+static int add_word(const struct tables *t, const char *word, struct arena *a, struct gpu_target *targets,
+		    unsigned *count, struct err *e)
 {
 	if (strcmp(word, "ptx") == 0) {
 		if (!*count || targets[*count - 1].ptx) {
@@ -158,8 +162,8 @@ int profile_set_isa(const struct tables *t, const char *text, struct arena *a, s
 		strlist_ref(&known, a, t->isas[i].name);
 	err_set(e, ERR_CONFIG, "unknown instruction set '%s'", text);
 	if (strcmp(text, NATIVE) == 0)
-		return err_hint(
-			e, "only --profile takes it, for example --profile cpu-native: a variant's name means the same on every machine");
+		return err_hint(e, "only --profile takes it, for example --profile cpu-native: a variant's name means "
+				   "the same on every machine");
 	return hint_known(text, &known, &known, a, e);
 }
 
@@ -170,7 +174,8 @@ char *profile_gpu_name(const struct profile *p, struct arena *a)
 	if (p->gpu != GPU_CUDA)
 		return arena_strdup(a, p->gpu == GPU_CPU ? "cpu" : "mps");
 	for (unsigned i = 0; i < p->targets_count; i++)
-		strlist_addf(&l, a, "sm%s%s%s", p->targets[i].row->sm, p->targets[i].suffix, p->targets[i].ptx ? "+ptx" : "");
+		strlist_addf(&l, a, "sm%s%s%s", p->targets[i].row->sm, p->targets[i].suffix,
+			     p->targets[i].ptx ? "+ptx" : "");
 	return strlist_join(&l, a, "+");
 }
 
@@ -238,7 +243,8 @@ static const char *example_path(const struct tables *t, const char *name, struct
 	return fs_exists(path) ? path : NULL;
 }
 
-int profile_by_name(const struct tables *t, const char *name, unsigned depth, struct arena *a, struct profile *ret, struct err *e)
+int profile_by_name(const struct tables *t, const char *name, unsigned depth, struct arena *a, struct profile *ret,
+		    struct err *e)
 {
 	if (strchr(name, '/') || path_has_suffix(name, ".yaml"))
 		return profile_file_load(t, name, depth, a, ret, e);
@@ -274,7 +280,8 @@ char *profile_label(const struct profile *p, const char *cuda, struct arena *a)
 	if (p->gpu != GPU_CUDA)
 		strlist_ref(&l, a, p->gpu == GPU_CPU ? "cpu" : "mps");
 	for (unsigned i = 0; i < p->targets_count; i++)
-		strlist_addf(&l, a, "sm%s%s%s", p->targets[i].row->sm, p->targets[i].suffix, p->targets[i].ptx ? ".ptx" : "");
+		strlist_addf(&l, a, "sm%s%s%s", p->targets[i].row->sm, p->targets[i].suffix,
+			     p->targets[i].ptx ? ".ptx" : "");
 	if (p->isa)
 		add_label(&l, a, p->isa->name);
 	if (*p->file)

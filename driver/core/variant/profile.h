@@ -1,4 +1,5 @@
-/* Profiles: a GPU target and an ISA, with BLAS and toggles. Composed names need no file; a user's YAML file may inherit one. */
+/* Profiles: a GPU target and an ISA, with BLAS and toggles. Composed names need no file; a user's
+ * YAML file may inherit one. */
 #pragma once
 #include "base/strlist.h"
 #include "core/tables/tables.h"
@@ -12,23 +13,32 @@ struct gpu_target { /* one entry of the SM list */
 };
 
 struct profile {
-	const char *name; /* canonical: "sm90-avx512", "sm80+sm90-avx2", "cpu-avx2", "darwin-mps"; a user file: its stem */
+	/* canonical: "sm90-avx512", "sm80+sm90-avx2", "cpu-avx2", "darwin-mps"; a user file: its
+	 * stem */
+	const char *name;
 	enum gpu_kind gpu;
 	struct gpu_target *targets; /* GPU_CUDA only, in ascending order, no duplicates */
 	unsigned targets_count;
 	const struct isa_row *isa;   /* NULL for darwin-mps */
 	const struct blas_row *blas; /* NULL: the default of the platform */
 	struct strlist extra_cflags;
-	struct table_setting *toggles; /* the user's overrides; `why` names the file, `line` the line */
+	/* the user's overrides; `why` names the file, `line` the line */
+	struct table_setting *toggles;
 	unsigned toggles_count;
 	const char *file;     /* the user's file, "" when composed */
 	const char *platform; /* "x86_64-linux", "aarch64-linux", "aarch64-darwin" */
 };
 
-/* profile_parse: a composed name ("sm90-avx512", "sm80+sm90a+ptx-avx2", "cpu-armv8.2", "darwin-mps"). ERR_CONFIG names the part that is wrong and the nearest that exists. */
-int profile_parse(const struct tables *t, const char *name, struct arena *a, struct profile *ret, struct err *e) MUST_CHECK;
-/* profile_load: a composed name, or the path of a YAML file (has a '/' or ends in .yaml), or a stem of a file in <profiles>/examples.
- * Keys of a file: inherit, gpu (list of SM strings), isa, blas, cflags, toggles (name: value). Errors are file:line. */
-int profile_load(const struct tables *t, const char *name_or_path, struct arena *a, struct profile *ret, struct err *e) MUST_CHECK;
-/* profile_label: the local version label: "cu128.sm90.avx512" with a toolkit ("12.8"), "cpu.avx2", "mps" without (NULL). PEP 440: letters and digits with dots between, so armv8_2 gives "armv8.2"; a file adds its stem. */
+/* profile_parse: a composed name ("sm90-avx512", "sm80+sm90a+ptx-avx2", "cpu-armv8.2",
+ * "darwin-mps"). ERR_CONFIG names the part that is wrong and the nearest that exists. */
+int profile_parse(const struct tables *t, const char *name, struct arena *a, struct profile *ret,
+		  struct err *e) MUST_CHECK;
+/* profile_load: a composed name, or the path of a YAML file (has a '/' or ends in .yaml), or a stem
+ * of a file in <profiles>/examples. Keys of a file: inherit, gpu (list of SM strings), isa, blas,
+ * cflags, toggles (name: value). Errors are file:line. */
+int profile_load(const struct tables *t, const char *name_or_path, struct arena *a, struct profile *ret,
+		 struct err *e) MUST_CHECK;
+/* profile_label: the local version label: "cu128.sm90.avx512" with a toolkit ("12.8"), "cpu.avx2",
+ * "mps" without (NULL). PEP 440: letters and digits with dots between, so armv8_2 gives "armv8.2";
+ * a file adds its stem. */
 char *profile_label(const struct profile *p, const char *cuda, struct arena *a);

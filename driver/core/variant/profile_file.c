@@ -2,13 +2,14 @@
 #include <yaml.h>
 
 #include "base/buf.h"
-#include "base/sys/fs.h"
 #include "base/path.h"
 #include "base/suggest.h"
-#include "core/variant/profile_parts.h"
+#include "base/sys/fs.h"
 #include "core/tables/tables_check.h"
+#include "core/variant/profile_parts.h"
 
-/* The keys of 'toggles' are the user's, which a schema of fixed keys cannot say: so the document is read through libyaml itself. */
+/* The keys of 'toggles' are the user's, which a schema of fixed keys cannot say: so the document is read through
+ * libyaml itself. */
 
 #define PROFILE_MAX_BYTES (1u << 20)
 #define INHERIT_MAX 8
@@ -119,14 +120,16 @@ static int read_cflags(struct reader *r, yaml_node_t *n, struct profile *p, stru
 	const struct row_place at = {r->path, line_of(n)};
 	struct strlist flags = {0};
 
-	if (read_words(r, n, "cflags", &flags, e) < 0 || row_flags(&at, "cflags", strlist_argv(&flags, r->a), (unsigned)flags.count, e) < 0)
+	if (read_words(r, n, "cflags", &flags, e) < 0 ||
+	    row_flags(&at, "cflags", strlist_argv(&flags, r->a), (unsigned)flags.count, e) < 0)
 		return -1;
 	strlist_append(&p->extra_cflags, r->a, &flags);
 	return 0;
 }
 
 /* One toggle; an inherited one of that name is replaced. */
-static int add_toggle(struct reader *r, const yaml_node_t *key, const yaml_node_t *value, struct profile *p, struct err *e)
+static int add_toggle(struct reader *r, const yaml_node_t *key, const yaml_node_t *value, struct profile *p,
+		      struct err *e)
 {
 	const char *name = text_of(key);
 	const char *word;
@@ -168,7 +171,8 @@ static int read_toggles(struct reader *r, yaml_node_t *n, struct profile *p, str
 		memcpy(room, p->toggles, p->toggles_count * sizeof(*room));
 	p->toggles = room;
 	for (const yaml_node_pair_t *i = n->data.mapping.pairs.start; i < n->data.mapping.pairs.top; i++)
-		if (add_toggle(r, yaml_document_get_node(&r->doc, i->key), yaml_document_get_node(&r->doc, i->value), p, e) < 0)
+		if (add_toggle(r, yaml_document_get_node(&r->doc, i->key), yaml_document_get_node(&r->doc, i->value), p,
+			       e) < 0)
 			return -1;
 	return 0;
 }
@@ -280,9 +284,11 @@ static int check_stem(const char *path, struct arena *a, const char **ret, struc
 	if (path_has_suffix(base, ".yaml"))
 		n -= strlen(".yaml");
 	char *stem = arena_strndup(a, base, n);
-	if (!n || strspn(stem, "abcdefghijklmnopqrstuvwxyz0123456789._-") != n || strchr("._-", stem[0]) || strchr("._-", stem[n - 1])) {
+	if (!n || strspn(stem, "abcdefghijklmnopqrstuvwxyz0123456789._-") != n || strchr("._-", stem[0]) ||
+	    strchr("._-", stem[n - 1])) {
 		err_set(e, ERR_CONFIG, "'%s' cannot be the name of a profile", base);
-		return err_hint(e, "name the file with small letters, digits, '.', '_' and '-': it becomes part of the wheel's version");
+		return err_hint(e, "name the file with small letters, digits, '.', '_' and '-': it becomes part of the "
+				   "wheel's version");
 	}
 	*ret = stem;
 	return 0;
@@ -308,7 +314,8 @@ static int parse(struct reader *r, const struct buf *text, struct profile *p, st
 	return ok;
 }
 
-int profile_file_load(const struct tables *t, const char *path, unsigned depth, struct arena *a, struct profile *ret, struct err *e)
+int profile_file_load(const struct tables *t, const char *path, unsigned depth, struct arena *a, struct profile *ret,
+		      struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
 	struct reader r = {.t = t, .path = arena_strdup(a, path), .a = a, .depth = depth};

@@ -2,10 +2,13 @@
 #pragma once
 #include "core/variant/profile.h"
 
-/* profile_set_gpu: "cpu", "mps", or a list "sm80+sm90a+ptx"; sets gpu, targets and, for mps, clears the instruction set. */
-int profile_set_gpu(const struct tables *t, const char *text, struct arena *a, struct profile *p, struct err *e) MUST_CHECK;
+/* profile_set_gpu: "cpu", "mps", or a list "sm80+sm90a+ptx"; sets gpu, targets and, for mps, clears
+ * the instruction set. */
+int profile_set_gpu(const struct tables *t, const char *text, struct arena *a, struct profile *p,
+		    struct err *e) MUST_CHECK;
 /* profile_set_isa: by name or alias. */
-int profile_set_isa(const struct tables *t, const char *text, struct arena *a, struct profile *p, struct err *e) MUST_CHECK;
+int profile_set_isa(const struct tables *t, const char *text, struct arena *a, struct profile *p,
+		    struct err *e) MUST_CHECK;
 /* profile_composed_name: "sm80+sm90-avx2" from gpu, targets and isa. */
 char *profile_composed_name(const struct profile *p, struct arena *a) __attribute__((returns_nonnull));
 /* profile_settle_platform: sets what follows from the GPU target and the instruction set. */

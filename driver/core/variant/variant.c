@@ -51,7 +51,8 @@ static int refuse_package(const char *name, struct arena *a, struct err *e)
 }
 
 /* "313" -> "3.13", if a release builds for it. */
-static int parse_python(const struct tables *t, const char *digits, const char *name, struct arena *a, const char **ret, struct err *e)
+static int parse_python(const struct tables *t, const char *digits, const char *name, struct arena *a, const char **ret,
+			struct err *e)
 {
 	struct strlist known = {0};
 	struct strlist spelled = {0};
@@ -87,7 +88,8 @@ static char *toolkit_word(const char *version, struct arena *a)
 }
 
 /* "cuda12_8" -> "12.8" */
-static int parse_cuda(const struct tables *t, const char *word, const char *name, struct arena *a, const char **ret, struct err *e)
+static int parse_cuda(const struct tables *t, const char *word, const char *name, struct arena *a, const char **ret,
+		      struct err *e)
 {
 	struct strlist known = {0};
 
@@ -110,8 +112,8 @@ static int check_pair(const struct variant *v, const char *name, bool old, struc
 {
 	if (v->profile.gpu == GPU_CUDA && !v->cuda && !old) {
 		err_set(e, ERR_CONFIG, "no toolkit in variant '%s'", name);
-		return err_hint(e, "write it before the GPU target: %s-python%c%s-cuda12_8-%s", v->package, v->python[0], v->python + 2,
-				v->profile.name);
+		return err_hint(e, "write it before the GPU target: %s-python%c%s-cuda12_8-%s", v->package,
+				v->python[0], v->python + 2, v->profile.name);
 	}
 	if (v->profile.gpu != GPU_CUDA && v->cuda) {
 		err_set(e, ERR_CONFIG, "toolkit '%s' without a GPU target in variant '%s'", v->cuda, name);
@@ -123,8 +125,8 @@ static int check_pair(const struct variant *v, const char *name, bool old, struc
 }
 
 /* What both forms end in: "[cuda12_8-]PROFILE". */
-static int parse_rest(const struct tables *t, const char *rest, const char *name, bool old, struct arena *a, struct variant *v,
-		      struct err *e)
+static int parse_rest(const struct tables *t, const char *rest, const char *name, bool old, struct arena *a,
+		      struct variant *v, struct err *e)
 {
 	const char *dash = strchr(rest, '-');
 	if (strncmp(rest, CUDA, strlen(CUDA)) == 0 && dash) {
@@ -148,7 +150,8 @@ static int parse_rest(const struct tables *t, const char *rest, const char *name
 static int no_profile(const char *name, const char *package, struct err *e)
 {
 	err_set(e, ERR_CONFIG, "no profile in variant '%s'", name);
-	return err_hint(e, "a variant is like %s-python313-cuda12_8-sm90-avx512 or %s-python313-cpu-avx2", package, package);
+	return err_hint(e, "a variant is like %s-python313-cuda12_8-sm90-avx512 or %s-python313-cpu-avx2", package,
+			package);
 }
 
 /* "python313Packages.pytorch-sm90-avx512", as the first instructions of the recipe projects wrote it. */
@@ -203,6 +206,7 @@ char *variant_spell(const char *package, const char *python, const char *cuda, c
 char *variant_name(const struct variant *v, struct arena *a)
 {
 	if (v->profile.gpu == GPU_CUDA && !v->cuda)
-		return arena_printf(a, OLD "%c%s" PACKAGES "%s-%s", v->python[0], v->python + 2, v->package, v->profile.name);
+		return arena_printf(a, OLD "%c%s" PACKAGES "%s-%s", v->python[0], v->python + 2, v->package,
+				    v->profile.name);
 	return variant_spell(v->package, v->python, v->cuda, v->profile.name, a);
 }

@@ -38,7 +38,8 @@ static const struct {
 
 static const cyaml_schema_value_t text_value = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, CYAML_UNLIMITED)};
 
-#define CEILING(key, i) CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct policy_row, ceilings[i], 1, 16)
+#define CEILING(key, i)                                                                                                \
+	CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct policy_row, ceilings[i], 1, 16)
 
 static const cyaml_schema_field_t library_fields[] = {
 	CYAML_FIELD_STRING_PTR("name", CYAML_FLAG_POINTER, struct library_row, name, 1, CYAML_UNLIMITED),
@@ -54,19 +55,24 @@ static const cyaml_schema_field_t policy_fields[] = {
 	CEILING("gcc", 3),
 	CEILING("libatomic", 4),
 	CEILING("zlib", 5),
-	CYAML_FIELD_SEQUENCE("also", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct policy_row, also, &text_value, 0, CYAML_UNLIMITED),
+	CYAML_FIELD_SEQUENCE("also", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct policy_row, also, &text_value, 0,
+			     CYAML_UNLIMITED),
 	CYAML_FIELD_END};
 
-static const cyaml_schema_value_t library_value = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct library_row, library_fields)};
-static const cyaml_schema_value_t policy_value = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct policy_row, policy_fields)};
+static const cyaml_schema_value_t library_value = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct library_row, library_fields)};
+static const cyaml_schema_value_t policy_value = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct policy_row, policy_fields)};
 
 static const cyaml_schema_field_t top_fields[] = {
-	CYAML_FIELD_SEQUENCE("libraries", CYAML_FLAG_POINTER, struct manylinux_policy, libraries, &library_value, 1, CYAML_UNLIMITED),
-	CYAML_FIELD_SEQUENCE_COUNT("policies", CYAML_FLAG_POINTER, struct manylinux_policy, rows, rows_count, &policy_value, 1,
-				   CYAML_UNLIMITED),
+	CYAML_FIELD_SEQUENCE("libraries", CYAML_FLAG_POINTER, struct manylinux_policy, libraries, &library_value, 1,
+			     CYAML_UNLIMITED),
+	CYAML_FIELD_SEQUENCE_COUNT("policies", CYAML_FLAG_POINTER, struct manylinux_policy, rows, rows_count,
+				   &policy_value, 1, CYAML_UNLIMITED),
 	CYAML_FIELD_END};
 
-static const cyaml_schema_value_t top_value = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct manylinux_policy, top_fields)};
+static const cyaml_schema_value_t top_value = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct manylinux_policy, top_fields)};
 
 static const char *machine_name(unsigned machine)
 {
@@ -108,7 +114,8 @@ static const char *check_row(const struct manylinux_policy *p, size_t i)
 			return "ceiling is not a version";
 	}
 	for (size_t k = 0; k < i; k++) {
-		if (strcmp(p->rows[k].machine, row->machine) == 0 && policy_minor(p->rows[k].policy) >= policy_minor(row->policy))
+		if (strcmp(p->rows[k].machine, row->machine) == 0 &&
+		    policy_minor(p->rows[k].policy) >= policy_minor(row->policy))
 			return "policies of a machine must ascend";
 	}
 	return NULL;
@@ -216,9 +223,11 @@ static int judge(struct verdict *v, const struct elf_info *info, const char *nam
 {
 	const char *machine = machine_name(info->machine);
 	if (!machine)
-		return err_set(e, ERR_INTEGRITY, "'%s' is for a machine without a policy (ELF machine %u)", name, info->machine);
+		return err_set(e, ERR_INTEGRITY, "'%s' is for a machine without a policy (ELF machine %u)", name,
+			       info->machine);
 	if (v->machine && strcmp(v->machine, machine) != 0)
-		return err_set(e, ERR_INTEGRITY, "'%s' is for %s, other files of the wheel for %s", name, machine, v->machine);
+		return err_set(e, ERR_INTEGRITY, "'%s' is for %s, other files of the wheel for %s", name, machine,
+			       v->machine);
 	if (!v->machine) {
 		v->machine = machine;
 		v->row = next_row(v, 0);
@@ -234,8 +243,8 @@ static int judge(struct verdict *v, const struct elf_info *info, const char *nam
 	return 0;
 }
 
-int manylinux_tag(const struct manylinux_policy *p, const struct elf_info *infos, const char *const *names, size_t count, struct arena *a,
-		  char **ret_tag, char **ret_why, struct err *e)
+int manylinux_tag(const struct manylinux_policy *p, const struct elf_info *infos, const char *const *names,
+		  size_t count, struct arena *a, char **ret_tag, char **ret_why, struct err *e)
 {
 	struct verdict v = {.policy = p, .arena = a};
 	for (size_t i = 0; i < count; i++) {

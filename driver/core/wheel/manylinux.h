@@ -1,18 +1,24 @@
-/* Which platform tag a wheel may honestly carry: the highest symbol versions of its libraries against the policy table (profiles/manylinux.yaml). */
+/* Which platform tag a wheel may honestly carry: the highest symbol versions of its libraries
+ * against the policy table (profiles/manylinux.yaml). */
 #pragma once
 #include "core/elf/elf.h"
 
 struct manylinux_policy; /* loaded table */
 
-/* manylinux_load: the policy table of `dir`/manylinux.yaml: per architecture, the policies (glibc minor, ceilings for GLIBC, GLIBCXX, CXXABI, GCC, LIBATOMIC, ZLIB) and the library allow-list.
+/* manylinux_load: the policy table of `dir`/manylinux.yaml: per architecture, the policies (glibc
+ * minor, ceilings for GLIBC, GLIBCXX, CXXABI, GCC, LIBATOMIC, ZLIB) and the library allow-list.
  * ERR_CONFIG "file:line: ..." for a value that does not fit. */
 int manylinux_load(const char *dir, struct arena *a, const struct manylinux_policy **ret, struct err *e) MUST_CHECK;
-/* manylinux_allows: whether a NEEDED name may stay outside the wheel by the allow-list of the newest policy (each list holds those before it). False for a machine without policies. */
+/* manylinux_allows: whether a NEEDED name may stay outside the wheel by the allow-list of the
+ * newest policy (each list holds those before it). False for a machine without policies. */
 bool manylinux_allows(const struct manylinux_policy *p, unsigned machine, const char *soname);
-/* manylinux_versioned: whether every symbol of that library has a version, so that one wanted without is not of it. False for a library that no list has. */
+/* manylinux_versioned: whether every symbol of that library has a version, so that one wanted
+ * without is not of it. False for a library that no list has. */
 bool manylinux_versioned(const struct manylinux_policy *p, const char *soname);
-/* manylinux_tag: the lowest policy that all of `infos` satisfy, "manylinux_2_28_x86_64"; "linux_x86_64" when none does; "any" when no info is a dynamic ELF file. Judged are version needs, DT_RELR, and NEEDED names of the
- * allow-list that a policy does not have yet; who provides other NEEDED names is not asked here. *ret_why says which need of which file decided.
+/* manylinux_tag: the lowest policy that all of `infos` satisfy, "manylinux_2_28_x86_64";
+ * "linux_x86_64" when none does; "any" when no info is a dynamic ELF file. Judged are version
+ * needs, DT_RELR, and NEEDED names of the allow-list that a policy does not have yet; who provides
+ * other NEEDED names is not asked here. *ret_why says which need of which file decided.
  * ERR_INTEGRITY for a machine without policies and for two machines in one wheel. */
-int manylinux_tag(const struct manylinux_policy *p, const struct elf_info *infos, const char *const *names, size_t count, struct arena *a,
-		  char **ret_tag, char **ret_why, struct err *e) MUST_CHECK;
+int manylinux_tag(const struct manylinux_policy *p, const struct elf_info *infos, const char *const *names,
+		  size_t count, struct arena *a, char **ret_tag, char **ret_why, struct err *e) MUST_CHECK;

@@ -3,8 +3,8 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "base/sys/fs.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 
 static int bad(struct err *e, const char *file, const char *what)
 {
@@ -40,7 +40,8 @@ static const char *check_parts(const struct wheel_name *n)
 	/* Names written before the rule of lower case and underscores are in use, so dots and capitals pass. */
 	if (!made_of(n->dist, "_.") || !ends_well(n->dist))
 		return "the distribution name may hold letters, digits, '_' and '.' only";
-	if (!isdigit((unsigned char)n->version[0]) || !made_of(n->version, "._!+") || !ends_well(n->version) || strstr(n->version, ".."))
+	if (!isdigit((unsigned char)n->version[0]) || !made_of(n->version, "._!+") || !ends_well(n->version) ||
+	    strstr(n->version, ".."))
 		return "the version is not well-formed";
 	const char *plus = strchr(n->version, '+');
 	if (plus && (strchr(plus + 1, '+') || strchr(plus + 1, '!') || !ends_well(plus + 1)))
@@ -72,7 +73,8 @@ int wheel_name_parse(const char *file, struct arena *a, struct wheel_name *ret, 
 	bool build = count == 6;
 	if (build && !*part[2])
 		return bad(e, base, "its build tag is empty");
-	struct wheel_name n = {part[0], part[1], build ? part[2] : "", part[count - 3], part[count - 2], part[count - 1]};
+	struct wheel_name n = {part[0],         part[1],         build ? part[2] : "",
+			       part[count - 3], part[count - 2], part[count - 1]};
 	const char *what = check_parts(&n);
 	if (what)
 		return bad(e, base, what);
@@ -82,8 +84,8 @@ int wheel_name_parse(const char *file, struct arena *a, struct wheel_name *ret, 
 
 char *wheel_name_format(const struct wheel_name *n, struct arena *a)
 {
-	return arena_printf(a, "%s-%s%s%s-%s-%s-%s.whl", n->dist, n->version, *n->build ? "-" : "", n->build, n->python, n->abi,
-			    n->platform);
+	return arena_printf(a, "%s-%s%s%s-%s-%s-%s.whl", n->dist, n->version, *n->build ? "-" : "", n->build, n->python,
+			    n->abi, n->platform);
 }
 
 char *wheel_normalize(const char *dist, struct arena *a)
@@ -113,7 +115,8 @@ int wheel_find_dist_info(const char *tree, struct arena *a, const char **ret, st
 		if (!path_has_suffix(names.items[i], ".dist-info"))
 			continue;
 		if (found)
-			return err_set(e, ERR_INTEGRITY, "'%s' has two .dist-info directories, '%s' and '%s'", tree, found, names.items[i]);
+			return err_set(e, ERR_INTEGRITY, "'%s' has two .dist-info directories, '%s' and '%s'", tree,
+				       found, names.items[i]);
 		found = names.items[i];
 	}
 	if (!found) {

@@ -55,14 +55,16 @@ static char *trimmed(struct arena *a, const char *from, const char *to)
 	return arena_strndup(a, from, (size_t)(to - from));
 }
 
-int wheel_headers_parse(const char *text, size_t len, const char *what, struct arena *a, struct wheel_headers *ret, struct err *e)
+int wheel_headers_parse(const char *text, size_t len, const char *what, struct arena *a, struct wheel_headers *ret,
+			struct err *e)
 {
 	const char *end = text + len, *at = text;
 	unsigned line = 1;
 	if (len && memchr(text, 0, len))
 		return err_set(e, ERR_INTEGRITY, "'%s' holds NUL bytes", what);
 	struct wheel_headers h = {.body = "", .separator = "", .eol = "\n"};
-	if (len && line_end(text, end) - text >= 2 && line_end(text, end)[-1] == '\n' && line_end(text, end)[-2] == '\r')
+	if (len && line_end(text, end) - text >= 2 && line_end(text, end)[-1] == '\n' &&
+	    line_end(text, end)[-2] == '\r')
 		h.eol = "\r\n";
 	while (at < end && *at != '\n' && !(*at == '\r' && end - at > 1 && at[1] == '\n')) {
 		size_t name = name_length(at, end);

@@ -62,7 +62,8 @@ static int read_end_of_line(struct cursor *c, struct err *e)
 
 static int parse_digest(const struct cursor *c, const char *text, struct arena *a, const char **ret, struct err *e)
 {
-	static const char prefix[] = "sha256=", alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+	static const char prefix[] = "sha256=",
+			  alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 	if (*text && strncmp(text, prefix, strlen(prefix)) != 0)
 		return bad(e, c, "a digest other than sha256");
 	const char *digest = *text ? text + strlen(prefix) : "";
@@ -105,8 +106,8 @@ static int parse_row(struct cursor *c, struct buf *field, struct arena *a, struc
 	return read_end_of_line(c, e);
 }
 
-int wheel_record_parse(const char *text, size_t len, const char *what, struct arena *a, struct wheel_record_row **ret, size_t *ret_count,
-		       struct err *e)
+int wheel_record_parse(const char *text, size_t len, const char *what, struct arena *a, struct wheel_record_row **ret,
+		       size_t *ret_count, struct err *e)
 {
 	struct cursor c = {text, text + len, what, 1};
 	struct buf AUTO_BUF field = {0}, AUTO_BUF rows = {0};

@@ -6,9 +6,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/os.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/os.h"
 #include "base/thread.h"
 #include "core/zip/zip_format.h"
 #include "core/zip/zip_reader.h"
@@ -29,7 +29,8 @@ uint64_t zip_epoch(const struct zip_entry *en)
 
 enum { COPY_STEP = 4 << 20 };
 
-/* A thread that adds to the digest what another one writes. The writer itself stays as it is meanwhile, but for `hashed`, which is the follower's. */
+/* A thread that adds to the digest what another one writes. The writer itself stays as it is meanwhile, but for
+ * `hashed`, which is the follower's. */
 struct follower {
 	struct zip_writer *w;
 	pthread_mutex_t lock;
@@ -87,7 +88,8 @@ static void *follow(void *arg)
 
 static int bad_copy(struct err *e, const struct zip_reader *z, const struct zip_entry *en, const char *what)
 {
-	return err_set(e, ERR_INTEGRITY, "entry '%s' of '%s' %s, so it cannot be taken over as it is", en->name, z->path, what);
+	return err_set(e, ERR_INTEGRITY, "entry '%s' of '%s' %s, so it cannot be taken over as it is", en->name,
+		       z->path, what);
 }
 
 /* Where the record of entry `i` ends: entries lie one behind the other, so nothing but the next one can follow. */
@@ -96,8 +98,9 @@ static uint64_t record_end(const struct zip_reader *z, size_t i)
 	return z->data[i] + z->entries[i].packed;
 }
 
-/* The header in the file must be the one that this writer would write: then copied bytes and written ones cannot be told apart. What a local header has in common with the central one the reader compared when it opened the archive; flags, version and
- * the length tell the rest. */
+/* The header in the file must be the one that this writer would write: then copied bytes and written ones cannot be
+ * told apart. What a local header has in common with the central one the reader compared when it opened the archive;
+ * flags, version and the length tell the rest. */
 static int adopt(struct zip_writer *w, const struct zip_reader *z, size_t i, uint64_t base, struct err *e)
 {
 	const struct zip_entry *en = &z->entries[i];
@@ -117,7 +120,8 @@ static int adopt(struct zip_writer *w, const struct zip_reader *z, size_t i, uin
 }
 
 /* Copies in steps; whoever hashes what was copied is told of each. */
-static int copy_range(struct zip_writer *w, const struct zip_reader *z, uint64_t from, uint64_t len, struct follower *f, struct err *e)
+static int copy_range(struct zip_writer *w, const struct zip_reader *z, uint64_t from, uint64_t len, struct follower *f,
+		      struct err *e)
 {
 	off_t in = (off_t)from;
 	while (len) {
@@ -125,7 +129,8 @@ static int copy_range(struct zip_writer *w, const struct zip_reader *z, uint64_t
 		if (n < 0 && (errno == EXDEV || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)) {
 			uint8_t block[64 * 1024];
 			size_t want = len < sizeof(block) ? (size_t)len : sizeof(block);
-			if (zip_read_at(z, (uint64_t)in, block, want, e) < 0 || fs_write_all(w->fd, block, want, w->path, e) < 0)
+			if (zip_read_at(z, (uint64_t)in, block, want, e) < 0 ||
+			    fs_write_all(w->fd, block, want, w->path, e) < 0)
 				return -1;
 			n = (ssize_t)want;
 			in += n;

@@ -1,5 +1,6 @@
-/* libdeflate is 2.6 times as fast as zlib at equal size, but it writes whole streams only. To join them, the final-block bit of all but the last is cleared and an empty
- * stored block behind it brings the stream to a byte boundary (what zlib calls a sync flush). The place of that bit is not given out, so it is searched from the end. */
+/* libdeflate is 2.6 times as fast as zlib at equal size, but it writes whole streams only. To join them, the
+ * final-block bit of all but the last is cleared and an empty stored block behind it brings the stream to a byte
+ * boundary (what zlib calls a sync flush). The place of that bit is not given out, so it is searched from the end. */
 #include "core/zip/zip_deflate.h"
 
 #include <libdeflate.h>
@@ -78,7 +79,8 @@ static uint64_t bits_at(const uint8_t *z, size_t bit)
 	return v >> (bit % 8);
 }
 
-/* Whether a final block with dynamic codes may start here: RFC 1951, 3.2.7, as far as the lengths of the code length code. */
+/* Whether a final block with dynamic codes may start here: RFC 1951, 3.2.7, as far as the lengths of the code length
+ * code. */
 static bool may_start_here(const uint8_t *z, size_t bit)
 {
 	uint64_t head = bits_at(z, bit);
@@ -93,9 +95,10 @@ static bool may_start_here(const uint8_t *z, size_t bit)
 	return space == 128;
 }
 
-/* Inflates the block that may start at `bit`, with these bytes before it. Returns how many bytes it holds, 0 unless it ends where the stream ends. */
-static size_t inflate_block(struct zip_deflater *d, uint8_t *z, size_t len, size_t bit, const uint8_t *before, size_t before_len,
-			    unsigned *ret_unused)
+/* Inflates the block that may start at `bit`, with these bytes before it. Returns how many bytes it holds, 0 unless it
+ * ends where the stream ends. */
+static size_t inflate_block(struct zip_deflater *d, uint8_t *z, size_t len, size_t bit, const uint8_t *before,
+			    size_t before_len, unsigned *ret_unused)
 {
 	z_stream *s = &d->walker;
 	size_t from = bit / 8;
@@ -124,7 +127,8 @@ static bool block_fits(struct zip_deflater *d, uint8_t *z, size_t len, size_t bi
 	if (holds < SURE || holds > raw_len)
 		return false;
 	size_t start = raw_len - holds, window = start < WINDOW ? start : WINDOW;
-	if (inflate_block(d, z, len, bit, raw + start - window, window, &unused) != holds || memcmp(d->scratch, raw + start, holds) != 0)
+	if (inflate_block(d, z, len, bit, raw + start - window, window, &unused) != holds ||
+	    memcmp(d->scratch, raw + start, holds) != 0)
 		return false;
 	*ret = (struct block_end){bit, unused};
 	return true;
@@ -163,9 +167,11 @@ static void open_end(uint8_t *z, size_t *len, const struct block_end *b)
 	z[b->start / 8] &= (uint8_t) ~(1u << (b->start % 8));
 }
 
-static int find_end(struct zip_deflater *d, const void *raw, size_t raw_len, uint8_t *z, size_t len, struct block_end *ret, struct err *e)
+static int find_end(struct zip_deflater *d, const void *raw, size_t raw_len, uint8_t *z, size_t len,
+		    struct block_end *ret, struct err *e)
 {
-	size_t top = len * 8 > HEADER_BITS + 64 ? len * 8 - HEADER_BITS - 64 : 0, bottom = top > SEARCH_BITS ? top - SEARCH_BITS : 0;
+	size_t top = len * 8 > HEADER_BITS + 64 ? len * 8 - HEADER_BITS - 64 : 0,
+	       bottom = top > SEARCH_BITS ? top - SEARCH_BITS : 0;
 	for (size_t bit = top; bit-- > bottom;) {
 		if (may_start_here(z, bit) && block_fits(d, z, len, bit, raw, raw_len, ret))
 			return 0;
@@ -173,7 +179,8 @@ static int find_end(struct zip_deflater *d, const void *raw, size_t raw_len, uin
 	return walk_blocks(d, z, len, ret, e);
 }
 
-/* log2 of v >= 1 in units of 1/256. Integers, because the level, and so the bytes, must not hang on a machine's floating point. */
+/* log2 of v >= 1 in units of 1/256. Integers, because the level, and so the bytes, must not hang on a machine's
+ * floating point. */
 static uint32_t log2_256(uint32_t v)
 {
 	unsigned whole = 31 - (unsigned)__builtin_clz(v);
@@ -208,8 +215,9 @@ unsigned zip_entropy(const void *data, size_t len)
 	return (unsigned)(bits / total);
 }
 
-/* Where a longer search pays, by bytes saved a second over the files of a PyTorch wheel: in small files, nearly all text, whatever they hold, and in large ones whose entropy tells tables and text from code. What has almost
- * all the entropy there is was packed already. */
+/* Where a longer search pays, by bytes saved a second over the files of a PyTorch wheel: in small files, nearly all
+ * text, whatever they hold, and in large ones whose entropy tells tables and text from code. What has almost all the
+ * entropy there is was packed already. */
 static struct libdeflate_compressor *choose(const struct zip_deflater *d, const void *raw, size_t len)
 {
 	if (len < SMALL)
@@ -220,7 +228,8 @@ static struct libdeflate_compressor *choose(const struct zip_deflater *d, const 
 	return len >= LARGE && entropy < ENTROPY_TABLES ? d->longer : d->plain;
 }
 
-int zip_deflate_chunk(struct zip_deflater *d, const void *raw, size_t len, bool last, void *out, size_t *ret_len, struct err *e)
+int zip_deflate_chunk(struct zip_deflater *d, const void *raw, size_t len, bool last, void *out, size_t *ret_len,
+		      struct err *e)
 {
 	size_t n = libdeflate_deflate_compress(choose(d, raw, len), raw, len, out, zip_deflate_bound(len));
 	if (!n)

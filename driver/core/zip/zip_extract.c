@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
+#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/path.h"
 #include "core/zip/zip_format.h"
 #include "core/zip/zip_reader.h"
 
@@ -37,10 +37,12 @@ static int sink_add(struct sink *s, const uint8_t *data, size_t len, struct err 
 
 static int bad(struct err *e, const struct zip_reader *z, const struct zip_entry *en, const char *what)
 {
-	return err_set(e, ERR_INTEGRITY, "'%s': entry '%s' (offset %" PRIu64 ") %s", z->path, en->name, en->offset, what);
+	return err_set(e, ERR_INTEGRITY, "'%s': entry '%s' (offset %" PRIu64 ") %s", z->path, en->name, en->offset,
+		       what);
 }
 
-static int copy_stored(const struct zip_reader *z, const struct zip_entry *en, uint64_t at, struct sink *s, struct err *e)
+static int copy_stored(const struct zip_reader *z, const struct zip_entry *en, uint64_t at, struct sink *s,
+		       struct err *e)
 {
 	struct arena AUTO_ARENA scratch = {0};
 	uint8_t *in = arena_alloc(&scratch, BLOCK);
@@ -59,7 +61,8 @@ static void stream_end(z_stream *s)
 	inflateEnd(s);
 }
 
-static int inflate_all(const struct zip_reader *z, const struct zip_entry *en, uint64_t at, struct sink *s, struct err *e)
+static int inflate_all(const struct zip_reader *z, const struct zip_entry *en, uint64_t at, struct sink *s,
+		       struct err *e)
 {
 	z_stream CLEANUP(stream_end) zs = {0};
 	struct arena AUTO_ARENA scratch = {0};
@@ -82,7 +85,8 @@ static int inflate_all(const struct zip_reader *z, const struct zip_entry *en, u
 		rc = inflate(&zs, Z_NO_FLUSH);
 		size_t made = BLOCK - zs.avail_out;
 		if (rc != Z_OK && rc != Z_STREAM_END)
-			return bad(e, z, en, rc == Z_BUF_ERROR ? "ends in the middle of its deflate stream" : "does not inflate");
+			return bad(e, z, en,
+				   rc == Z_BUF_ERROR ? "ends in the middle of its deflate stream" : "does not inflate");
 		if (made > en->size - s->size)
 			return bad(e, z, en, "is larger than its header says");
 		if (sink_add(s, out, made, e) < 0)
@@ -104,7 +108,8 @@ static int read_entry(const struct zip_reader *z, const struct zip_entry *en, st
 int zip_read(const struct zip_reader *z, const struct zip_entry *en, uint64_t max, struct buf *out, struct err *e)
 {
 	if (en->size > max)
-		return err_set(e, ERR_INTEGRITY, "'%s': entry '%s' has %" PRIu64 " bytes, more than the %" PRIu64 " that are sensible",
+		return err_set(e, ERR_INTEGRITY,
+			       "'%s': entry '%s' has %" PRIu64 " bytes, more than the %" PRIu64 " that are sensible",
 			       z->path, en->name, en->size, max);
 	struct buf AUTO_BUF made = {0};
 	struct sink s = {.out = &made, .fd = -1};
@@ -114,7 +119,8 @@ int zip_read(const struct zip_reader *z, const struct zip_entry *en, uint64_t ma
 	return 0;
 }
 
-int zip_extract_fd(const struct zip_reader *z, const struct zip_entry *en, int fd, uint8_t ret_sha256[32], struct err *e)
+int zip_extract_fd(const struct zip_reader *z, const struct zip_entry *en, int fd, uint8_t ret_sha256[32],
+		   struct err *e)
 {
 	struct digest *AUTO_DIGEST digest = ret_sha256 ? digest_new() : NULL;
 	struct sink s = {.fd = fd, .fd_name = en->name, .digest = digest};
@@ -125,7 +131,8 @@ int zip_extract_fd(const struct zip_reader *z, const struct zip_entry *en, int f
 	return 0;
 }
 
-static int extract_one(const struct zip_reader *z, const struct zip_entry *en, const char *dir, struct arena *a, struct err *e)
+static int extract_one(const struct zip_reader *z, const struct zip_entry *en, const char *dir, struct arena *a,
+		       struct err *e)
 {
 	char *path = path_join(a, dir, en->name);
 	if (path_has_suffix(path, "/"))

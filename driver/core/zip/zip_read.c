@@ -1,5 +1,6 @@
-/* The directory of an archive, checked so that every reader in the world sees the same entries: what a streaming reader finds through the local headers and what a
- * seeking one finds through the central directory must be one and the same, and nothing else may be in the file. */
+/* The directory of an archive, checked so that every reader in the world sees the same entries: what a streaming reader
+ * finds through the local headers and what a seeking one finds through the central directory must be one and the same,
+ * and nothing else may be in the file. */
 #include "core/zip/zip_reader.h"
 
 #include <errno.h>
@@ -42,8 +43,8 @@ int zip_read_at(const struct zip_reader *z, uint64_t offset, void *to, size_t le
 		if (n < 0)
 			return err_errno(e, ERR_SYSTEM, "cannot read '%s'", z->path);
 		if (n == 0)
-			return err_set(e, ERR_INTEGRITY, "'%s' ends at offset %" PRIu64 ", in the middle of something", z->path,
-				       offset + have);
+			return err_set(e, ERR_INTEGRITY, "'%s' ends at offset %" PRIu64 ", in the middle of something",
+				       z->path, offset + have);
 		have += (size_t)n;
 	}
 	return 0;
@@ -56,11 +57,12 @@ static int bad(struct err *e, const struct zip_reader *z, uint64_t offset, const
 
 static int bad_entry(struct err *e, const struct zip_reader *z, const char *name, uint64_t offset, const char *what)
 {
-	return err_set(e, ERR_INTEGRITY, "'%s' is no good archive: entry '%s' %s (offset %" PRIu64 ")", z->path, name, what, offset);
+	return err_set(e, ERR_INTEGRITY, "'%s' is no good archive: entry '%s' %s (offset %" PRIu64 ")", z->path, name,
+		       what, offset);
 }
 
-static int read_end_64(const struct zip_reader *z, uint64_t end_at, const uint8_t *end, const uint8_t *locator, struct directory *d,
-		       struct err *e)
+static int read_end_64(const struct zip_reader *z, uint64_t end_at, const uint8_t *end, const uint8_t *locator,
+		       struct directory *d, struct err *e)
 {
 	uint8_t r[ZIP_END64_LEN];
 	uint64_t at = zip_get64(locator + 8), locator_at = end_at - ZIP_LOCATOR_LEN;
@@ -100,7 +102,8 @@ static int no_end(const struct zip_reader *z, struct err *e)
 			continue;
 		if (zip_get16(tail + i + 20) == behind)
 			return bad(e, z, from + i, "a comment in the end record");
-		return err_set(e, ERR_INTEGRITY, "'%s' is no good archive: %zu foreign bytes behind its end at offset %" PRIu64, z->path,
+		return err_set(e, ERR_INTEGRITY,
+			       "'%s' is no good archive: %zu foreign bytes behind its end at offset %" PRIu64, z->path,
 			       behind, z->size - behind);
 	}
 	bad(e, z, at, "no end record where the file ends");
@@ -139,7 +142,8 @@ static int read_end(const struct zip_reader *z, struct directory *d, struct err 
 	return 0;
 }
 
-/* The zip64 field must be there exactly when one of the values asks for it, and hold exactly those. Some build tools repeat the plain sizes in a local one: harmless. */
+/* The zip64 field must be there exactly when one of the values asks for it, and hold exactly those. Some build tools
+ * repeat the plain sizes in a local one: harmless. */
 static const char *resolve_64(const uint8_t *field, size_t len, bool local, struct header *h)
 {
 	uint64_t *values[] = {&h->size, &h->packed, &h->offset};
@@ -155,7 +159,8 @@ static const char *resolve_64(const uint8_t *field, size_t len, bool local, stru
 		*values[i] = zip_get64(field + at);
 		at += 8;
 	}
-	bool repeated = local && at == 0 && len == 16 && zip_get64(field) == h->size && zip_get64(field + 8) == h->packed;
+	bool repeated =
+		local && at == 0 && len == 16 && zip_get64(field) == h->size && zip_get64(field + 8) == h->packed;
 	if (field && at != len && !repeated)
 		return "has zip64 values that nothing asks for";
 	return NULL;
@@ -226,8 +231,8 @@ static const char *check_kind(const struct header *h, const struct zip_entry *en
 	return NULL;
 }
 
-static int read_central(struct zip_reader *z, const struct directory *d, const uint8_t *dir, struct arena *a, struct header *headers,
-			struct err *e)
+static int read_central(struct zip_reader *z, const struct directory *d, const uint8_t *dir, struct arena *a,
+			struct header *headers, struct err *e)
 {
 	uint64_t at = 0;
 	for (size_t i = 0; i < d->count; i++) {
@@ -239,13 +244,14 @@ static int read_central(struct zip_reader *z, const struct directory *d, const u
 		size_t name_len = zip_get16(p + 28), extra_len = zip_get16(p + 30), comment_len = zip_get16(p + 32);
 		if (d->size - at - ZIP_CENTRAL_LEN < name_len + extra_len + comment_len)
 			return bad(e, z, d->offset + at, "a central header that does not fit");
-		*h = (struct header){zip_get16(p + 8),  zip_get16(p + 10), zip_get32(p + 12),   zip_get32(p + 16), zip_get32(p + 20),
-				     zip_get32(p + 24), zip_get32(p + 42), p + ZIP_CENTRAL_LEN, name_len};
+		*h = (struct header){zip_get16(p + 8),  zip_get16(p + 10),   zip_get32(p + 12),
+				     zip_get32(p + 16), zip_get32(p + 20),   zip_get32(p + 24),
+				     zip_get32(p + 42), p + ZIP_CENTRAL_LEN, name_len};
 		char *name = arena_strndup(a, (const char *)h->name, name_len);
 		const char *what = name_len == 0 || strlen(name) != name_len ? "has NULs in its name or none"
 				   : comment_len                             ? "has a comment"
 				   : zip_get16(p + 34)                       ? "is on another disk"
-									     : read_extra(h->name + name_len, extra_len, false, h);
+						       : read_extra(h->name + name_len, extra_len, false, h);
 		if (!what)
 			what = check_name(h, name);
 		*en = (struct zip_entry){name, h->size, h->packed, h->offset, h->crc, (uint16_t)h->method, 0, h->time};
@@ -300,7 +306,8 @@ static const char *check_descriptor(const uint8_t *p, uint64_t gap, const struct
 	if (signed_ && zip_get32(p) != ZIP_DESCRIPTOR_SIG)
 		return what;
 	p += signed_ ? 4 : 0;
-	uint64_t packed = wide ? zip_get64(p + 4) : zip_get32(p + 4), size = wide ? zip_get64(p + 12) : zip_get32(p + 8);
+	uint64_t packed = wide ? zip_get64(p + 4) : zip_get32(p + 4),
+		 size = wide ? zip_get64(p + 12) : zip_get32(p + 8);
 	return zip_get32(p) == en->crc && packed == en->packed && size == en->size ? NULL : what;
 }
 
@@ -362,7 +369,8 @@ static int check_local(struct zip_reader *z, size_t i, const struct header *cent
 	if (!what && !(h.flags & ZIP_FLAG_DESCRIPTOR) && gap)
 		what = "is followed by bytes that belong to nothing";
 	if (!what && h.flags & ZIP_FLAG_DESCRIPTOR) {
-		if (zip_read_at(z, next - (gap > sizeof(tail) ? 0 : gap), tail, gap > sizeof(tail) ? 0 : (size_t)gap, e) < 0)
+		if (zip_read_at(z, next - (gap > sizeof(tail) ? 0 : gap), tail, gap > sizeof(tail) ? 0 : (size_t)gap,
+				e) < 0)
 			return -1;
 		what = check_descriptor(tail, gap, en);
 	}

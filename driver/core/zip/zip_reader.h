@@ -10,7 +10,9 @@ struct zip_reader {
 	size_t count;
 	const struct zip_entry **by_name; /* sorted */
 	uint64_t *data;                   /* where each entry's packed bytes start */
-	bool *plain; /* the local header has no flags but that of UTF-8, and asks for the version that its zip64 field does */
+	/* the local header has no flags but that of UTF-8, and asks for the version that its zip64
+	 * field does */
+	bool *plain;
 };
 
 /* zip_read_at: exactly `len` bytes of the archive from `offset` on. */

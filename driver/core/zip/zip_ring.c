@@ -84,7 +84,8 @@ static void make_buffers(struct zip_ring *r, size_t large_count)
 	r->large = must(calloc(large_count, sizeof(*r->large)));
 	r->large_count = large_count;
 	for (size_t i = 0; i < large_count; i++) {
-		r->large[i] = (struct zip_buffers){must(malloc(ZIP_CHUNK)), must(malloc(zip_deflate_bound(ZIP_CHUNK))), r->large_free};
+		r->large[i] = (struct zip_buffers){must(malloc(ZIP_CHUNK)), must(malloc(zip_deflate_bound(ZIP_CHUNK))),
+						   r->large_free};
 		r->large_free = &r->large[i];
 	}
 }
@@ -181,7 +182,8 @@ static bool is_done(struct zip_ring *r, size_t number, bool wait)
 	return done;
 }
 
-/* Of a ring full of small chunks a quarter is waited for, not each: the other quarters keep the workers busy meanwhile. */
+/* Of a ring full of small chunks a quarter is waited for, not each: the other quarters keep the workers busy
+ * meanwhile. */
 static size_t worth_waiting_for(const struct zip_ring *r)
 {
 	size_t number = r->popped;

@@ -7,15 +7,16 @@
 #include <time.h>
 #include <zlib.h>
 
-#include "base/sys/digest.h"
-#include "base/sys/fs.h"
 #include "base/os.h"
 #include "base/path.h"
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
 #include "core/zip/zip_format.h"
 #include "core/zip/zip_ring.h"
 #include "core/zip/zip_writer.h"
 
-/* An entry this near below 4 GiB is stored: were it deflated and not to shrink, its packed size could need a 64-bit field that its header, written first, has no room for. */
+/* An entry this near below 4 GiB is stored: were it deflated and not to shrink, its packed size could need a 64-bit
+ * field that its header, written first, has no room for. */
 #define STORE_SLACK ((uint64_t)16 << 20)
 
 const char *zip_writer_id(void)
@@ -166,7 +167,8 @@ int zip_create(const char *path, uint64_t epoch, unsigned threads, int level, st
 	}
 	struct arena a = {0};
 	struct zip_writer *w = arena_alloc(&a, sizeof(*w));
-	*w = (struct zip_writer){.fd = fd, .path = arena_strdup(&a, path), .level = level, .dos_time = dos_time(epoch), .ring = ring};
+	*w = (struct zip_writer){
+		.fd = fd, .path = arena_strdup(&a, path), .level = level, .dos_time = dos_time(epoch), .ring = ring};
 	w->digest = digest_new();
 	w->block = arena_alloc(&a, ZIP_HASH_BLOCK);
 	w->arena = a;
@@ -231,7 +233,8 @@ int zip_writer_hash(struct zip_writer *w, uint64_t end, struct err *e)
 {
 	while (w->hashed < end) {
 		uint64_t left = end - w->hashed;
-		ssize_t n = pread(w->fd, w->block, left < ZIP_HASH_BLOCK ? (size_t)left : ZIP_HASH_BLOCK, (off_t)w->hashed);
+		ssize_t n =
+			pread(w->fd, w->block, left < ZIP_HASH_BLOCK ? (size_t)left : ZIP_HASH_BLOCK, (off_t)w->hashed);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
@@ -249,7 +252,8 @@ static int put_header(struct zip_writer *w, const struct zip_out_entry *en, stru
 	return put(w, b.data, b.len, e);
 }
 
-/* The sizes and the CRC of an entry of several chunks are known behind its last one: until then nothing of it is hashed. */
+/* The sizes and the CRC of an entry of several chunks are known behind its last one: until then nothing of it is
+ * hashed. */
 static int open_header(struct zip_writer *w, struct err *e)
 {
 	if (flush(w, e) < 0)
@@ -393,7 +397,8 @@ static int fill_from_file(void *user, uint8_t *to, size_t len, uint64_t at, stru
 	return 0;
 }
 
-int zip_add_file(struct zip_writer *w, const char *name, const char *path, uint8_t ret_sha256[32], uint64_t *ret_size, struct err *e)
+int zip_add_file(struct zip_writer *w, const char *name, const char *path, uint8_t ret_sha256[32], uint64_t *ret_size,
+		 struct err *e)
 {
 	int AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct stat st;

@@ -5,9 +5,9 @@
 #include <strings.h>
 
 #include "base/buf.h"
+#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "base/path.h"
 
 #define MAX_TEXT (UINT64_C(512) << 20)
 
@@ -65,11 +65,13 @@ static void explain_from_log(const char *log, const char *name, struct buf *out)
 	}
 }
 
-static void add_difference(struct buf *out, size_t *count, const struct setting *s, const char *where, const char *got, const char *log)
+static void add_difference(struct buf *out, size_t *count, const struct setting *s, const char *where, const char *got,
+			   const char *log)
 {
 	if ((*count)++ >= 12)
 		return;
-	buf_printf(out, "%s%s: asked %s, got %s in %s", *count > 1 ? "; " : "", s->name, s->value, got ? got : "nothing", where);
+	buf_printf(out, "%s%s: asked %s, got %s in %s", *count > 1 ? "; " : "", s->name, s->value,
+		   got ? got : "nothing", where);
 	explain_from_log(log, s->name, out);
 }
 
@@ -122,7 +124,8 @@ static int read_cache(const struct plan *p, const char *path, struct arena *a, c
 	return 0;
 }
 
-/* PyTorch's summary: lines "--   NAME   : VALUE" behind "******** Summary ********". A resumed tree's log has more than one; the last counts. */
+/* PyTorch's summary: lines "--   NAME   : VALUE" behind "******** Summary ********". A resumed tree's log has more than
+ * one; the last counts. */
 static void compare_summary(const struct plan *p, const char *log, struct buf *out, size_t *count)
 {
 	static const char mark[] = "******** Summary ********";
@@ -149,7 +152,8 @@ static void compare_summary(const struct plan *p, const char *log, struct buf *o
 	}
 }
 
-int asked_cache(const struct plan *p, const char *cache_path, const char *log_path, struct asked_report *r, struct err *e)
+int asked_cache(const struct plan *p, const char *cache_path, const char *log_path, struct asked_report *r,
+		struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf log = {0}, out = {0};
@@ -167,10 +171,10 @@ int asked_cache(const struct plan *p, const char *cache_path, const char *log_pa
 	}
 	compare_summary(p, buf_cstr(&log), &out, &count);
 	if (count) {
-		err_set(e, ERR_POLICY, "the configuration is not what was asked: %s%s", buf_cstr(&out), count > 12 ? "; ..." : "");
-		return err_hint(
-			e,
-			"give the build what it misses (see the log), or change the profile or --set so that the plan says what is wanted");
+		err_set(e, ERR_POLICY, "the configuration is not what was asked: %s%s", buf_cstr(&out),
+			count > 12 ? "; ..." : "");
+		return err_hint(e, "give the build what it misses (see the log), or change the profile or --set so "
+				   "that the plan says what is wanted");
 	}
 	r->entries += p->cmake.count;
 	return 0;
@@ -180,7 +184,8 @@ static bool has_word(const char *command, const char *word)
 {
 	size_t n = strlen(word);
 	for (const char *at = command; (at = strstr(at, word)) != NULL; at += n) {
-		bool left = at == command || isspace((unsigned char)at[-1]) || at[-1] == '"' || at[-1] == ',' || at[-1] == '=';
+		bool left = at == command || isspace((unsigned char)at[-1]) || at[-1] == '"' || at[-1] == ',' ||
+			    at[-1] == '=';
 		bool right = !at[n] || isspace((unsigned char)at[n]) || at[n] == '"' || at[n] == ',';
 		if (left && right)
 			return true;
@@ -210,7 +215,8 @@ static void wrong_unit(struct wrong_units *w, const char *file, const char *what
 		snprintf(w->first, sizeof(w->first), "'%s' %s '%s'", file, what, flag);
 }
 
-static void check_command(const struct plan *p, const char *file, const char *command, struct asked_report *r, struct wrong_units *w)
+static void check_command(const struct plan *p, const char *file, const char *command, struct asked_report *r,
+			  struct wrong_units *w)
 {
 	char kind = unit_kind(file);
 	if (!kind)
@@ -242,7 +248,8 @@ static int report_wrong(const struct wrong_units *w, const char *path, struct er
 {
 	if (!w->count)
 		return 0;
-	err_set(e, ERR_POLICY, "%zu compile command%s not as asked: %s", w->count, w->count == 1 ? " is" : "s are", w->first);
+	err_set(e, ERR_POLICY, "%zu compile command%s not as asked: %s", w->count, w->count == 1 ? " is" : "s are",
+		w->first);
 	return err_hint(e, "see '%s'", path);
 }
 
@@ -286,7 +293,8 @@ static int check_ninja(const struct plan *p, const char *path, struct asked_repo
 		char *rule = strncmp(line, "build ", 6) == 0 ? strstr(line, ": ") : NULL;
 		char *source = rule ? strchr(rule + 2, ' ') : NULL;
 		if (source)
-			check_command(p, source + 1, unit_kind(source + 1) == 'u' ? buf_cstr(&device) : buf_cstr(&host), r, &wrong);
+			check_command(p, source + 1, unit_kind(source + 1) == 'u' ? buf_cstr(&device) : buf_cstr(&host),
+				      r, &wrong);
 	}
 	return report_wrong(&wrong, path, e);
 }
@@ -311,7 +319,8 @@ static int find_files(const char *rel, const struct stat *st, void *user, struct
 	return 0;
 }
 
-/* Projects of their own inside the build (external projects, compiler checks) have caches of their own; the outermost is the package's. */
+/* Projects of their own inside the build (external projects, compiler checks) have caches of their own; the outermost
+ * is the package's. */
 static const char *outermost(const struct strlist *l)
 {
 	const char *best = NULL;
@@ -328,7 +337,8 @@ static const char *outermost(const struct strlist *l)
 	return best;
 }
 
-int asked_tree(const struct plan *p, const char *tree, const char *log_path, bool cmake, struct asked_report *r, struct err *e)
+int asked_tree(const struct plan *p, const char *tree, const char *log_path, bool cmake, struct asked_report *r,
+	       struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct found f = {.arena = &a};
@@ -337,7 +347,8 @@ int asked_tree(const struct plan *p, const char *tree, const char *log_path, boo
 		return -1;
 	const char *cache = outermost(&f.caches), *commands = outermost(&f.commands), *ninja = outermost(&f.ninjas);
 	if (cmake && (!cache || !commands)) {
-		err_set(e, ERR_POLICY, "the build left no %s below '%s', so what was asked cannot be compared with what was got",
+		err_set(e, ERR_POLICY,
+			"the build left no %s below '%s', so what was asked cannot be compared with what was got",
 			cache ? "compile_commands.json" : "CMakeCache.txt", build);
 		return err_hint(e, "see the log '%s'", log_path ? log_path : "");
 	}

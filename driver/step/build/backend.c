@@ -6,7 +6,8 @@
 #include "base/version.h"
 
 #define RPATH_64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-const char BACKEND_RPATH[] = SANDBOX_TOP "/rpath/" RPATH_64 RPATH_64 RPATH_64 RPATH_64 RPATH_64 RPATH_64 RPATH_64 RPATH_64;
+const char BACKEND_RPATH[] =
+	SANDBOX_TOP "/rpath/" RPATH_64 RPATH_64 RPATH_64 RPATH_64 RPATH_64 RPATH_64 RPATH_64 RPATH_64;
 
 #define PREFIX_MAP "-ffile-prefix-map=" SANDBOX_SRC "/="
 /* Headers of a torch wheel put their own path into what is compiled against them. */
@@ -14,7 +15,8 @@ const char BACKEND_RPATH[] = SANDBOX_TOP "/rpath/" RPATH_64 RPATH_64 RPATH_64 RP
 
 static const char *const setup_configure[] = {"python3", "setup.py", "build", "--cmake-only", NULL};
 /* Stored: relocation takes the wheel apart again at once, and Python's deflate takes 17 s for PyTorch. */
-static const char *const setup_build[] = {"python3", "setup.py", "bdist_wheel", "--dist-dir", SANDBOX_OUT, "--compression", "stored", NULL};
+static const char *const setup_build[] = {"python3",   "setup.py",      "bdist_wheel", "--dist-dir",
+					  SANDBOX_OUT, "--compression", "stored",      NULL};
 /* The standard front end; everything it needs is already installed, so neither isolation nor an index. */
 static const char *const pip_build[] = {"python3",
 					"-m",
@@ -34,7 +36,8 @@ static const char *const pip_build[] = {"python3",
 static const struct backend backends[] = {
 	/* PyTorch <= 2.11: setup.py turns USE_*, BUILD_*, CMAKE_* of the environment into -D options. */
 	{.name = "setup-py-env", .configure = setup_configure, .build = setup_build, .cmake = true},
-	/* 2.12 and 2.13: setup.py still drives, but CMake itself reads the environment (cmake/EnvVarForwarding.cmake). */
+	/* 2.12 and 2.13: setup.py still drives, but CMake itself reads the environment
+	 * (cmake/EnvVarForwarding.cmake). */
 	{.name = "setup-py-cmake-env", .configure = setup_configure, .build = setup_build, .cmake = true},
 	/* >= 2.14 */
 	{.name = "scikit-build-core", .configure = NULL, .build = pip_build, .cmake = true},
@@ -60,7 +63,8 @@ const char *backend_linker(const struct plan *p, const struct toolchain *t)
 	const char *asked = settings_value(&p->env, "PTBUILD_LINKER");
 	const struct tool *gcc = toolchain_get(t, "gcc");
 	/* GCC knows -fuse-ld=mold from 12.1 on. */
-	if (!asked || strcmp(asked, "mold") != 0 || !toolchain_get(t, "mold")->path || version_cmp(gcc->version, "12.1") < 0)
+	if (!asked || strcmp(asked, "mold") != 0 || !toolchain_get(t, "mold")->path ||
+	    version_cmp(gcc->version, "12.1") < 0)
 		return NULL;
 	return asked;
 }
@@ -71,7 +75,8 @@ static void append_flag(struct kvlist *env, struct arena *a, const char *key, co
 	kvlist_set(env, a, key, have && *have ? arena_printf(a, "%s %s", have, flag) : flag);
 }
 
-/* nvcc is a driver, with Debian even a script: its bytes do not tell which compiler works behind it, its own words do. Of the host's compilers the bytes tell all, with CUDA and without, so that both share their objects. */
+/* nvcc is a driver, with Debian even a script: its bytes do not tell which compiler works behind it, its own words do.
+ * Of the host's compilers the bytes tell all, with CUDA and without, so that both share their objects. */
 static const char *nvcc_identity(const struct plan *p, struct arena *a)
 {
 	char digest[DIGEST_HEX_LEN + 1];
@@ -83,44 +88,48 @@ static const char *nvcc_identity(const struct plan *p, struct arena *a)
 
 char *backend_nvcc_launcher(const struct plan *p, const char *ccache, struct arena *a)
 {
-	static const char text[] =
-		"#!/bin/sh\n"
-		"# nvcc by way of the compiler cache. Its key does not tell -dc from -c, but does tell -rdc=true -c, which is the same.\n"
-		"# Without a list of headers (-MD) it would go by what the preprocessor gives for the device, where the host's compiler\n"
-		"# sees another text: such a compilation is not cached.\n"
-		"compiler=$1 list=\n"
-		"shift\n"
-		"for a; do\n"
-		"\tshift\n"
-		"\tcase $a in\n"
-		"\t-dc | --device-c) set -- \"$@\" -rdc=true -c ;;\n"
-		"\t-MD | -MMD) list=1; set -- \"$@\" \"$a\" ;;\n"
-		"\t*) set -- \"$@\" \"$a\" ;;\n"
-		"\tesac\n"
-		"done\n"
-		"[ \"$list\" ] || exec \"$compiler\" \"$@\"\n"
-		"CCACHE_COMPILERCHECK='%s' exec '%s' \"$compiler\" \"$@\"\n";
+	static const char text[] = "#!/bin/sh\n"
+				   "# nvcc by way of the compiler cache. Its key does not tell -dc from -c, but does "
+				   "tell -rdc=true -c, which is the same.\n"
+				   "# Without a list of headers (-MD) it would go by what the preprocessor gives for "
+				   "the device, where the host's compiler\n"
+				   "# sees another text: such a compilation is not cached.\n"
+				   "compiler=$1 list=\n"
+				   "shift\n"
+				   "for a; do\n"
+				   "\tshift\n"
+				   "\tcase $a in\n"
+				   "\t-dc | --device-c) set -- \"$@\" -rdc=true -c ;;\n"
+				   "\t-MD | -MMD) list=1; set -- \"$@\" \"$a\" ;;\n"
+				   "\t*) set -- \"$@\" \"$a\" ;;\n"
+				   "\tesac\n"
+				   "done\n"
+				   "[ \"$list\" ] || exec \"$compiler\" \"$@\"\n"
+				   "CCACHE_COMPILERCHECK='%s' exec '%s' \"$compiler\" \"$@\"\n";
 	return arena_printf(a, text, nvcc_identity(p, a), ccache);
 }
 
-static void compiler_cache(const struct plan *p, const struct backend *b, const struct backend_options *o, struct arena *a,
-			   struct kvlist *env)
+static void compiler_cache(const struct plan *p, const struct backend *b, const struct backend_options *o,
+			   struct arena *a, struct kvlist *env)
 {
 	if (b->cmake) {
 		kvlist_set(env, a, "CMAKE_C_COMPILER_LAUNCHER", o->ccache);
 		kvlist_set(env, a, "CMAKE_CXX_COMPILER_LAUNCHER", o->ccache);
 		kvlist_set(env, a, "CMAKE_CUDA_COMPILER_LAUNCHER", BACKEND_NVCC_LAUNCHER);
 	} else {
-		/* distutils takes CC apart when it links, so "ccache gcc" does not work there: the cache goes by the compilers' names. */
+		/* distutils takes CC apart when it links, so "ccache gcc" does not work there: the cache goes by the
+		 * compilers' names. */
 		kvlist_set(env, a, "PATH", arena_printf(a, "%s:%s", BACKEND_MASQUERADE, kvlist_get(env, "PATH")));
 	}
 	kvlist_set(env, a, "CCACHE_DIR", SANDBOX_CCACHE);
-	/* Depend mode takes the compiler's own list of headers: the preprocessor mode has returned wrong objects for CUDA. */
+	/* Depend mode takes the compiler's own list of headers: the preprocessor mode has returned wrong objects for
+	 * CUDA. */
 	kvlist_set(env, a, "CCACHE_DEPEND", "1");
 	const char *precompiled = settings_value(&p->env, "USE_PRECOMPILED_HEADERS");
 	if (precompiled && strcmp(precompiled, "ON") == 0) {
-		/* What ccache asks for with precompiled headers (its manual, "Precompiled headers"). Their bytes differ from run to run, but the cache keeps
-		 * them like any other result. It then does not look for __DATE__, so releases, whose time differs, must not share results. */
+		/* What ccache asks for with precompiled headers (its manual, "Precompiled headers"). Their bytes differ
+		 * from run to run, but the cache keeps them like any other result. It then does not look for __DATE__,
+		 * so releases, whose time differs, must not share results. */
 		kvlist_set(env, a, "CCACHE_SLOPPINESS", "pch_defines,time_macros");
 		const char *epoch = kvlist_get(env, "SOURCE_DATE_EPOCH");
 		kvlist_set(env, a, "CCACHE_NAMESPACE", epoch ? epoch : "0");
@@ -132,7 +141,8 @@ static void compiler_cache(const struct plan *p, const struct backend *b, const 
 	kvlist_set(env, a, "CCACHE_TEMPDIR", SANDBOX_CCACHE "/tmp");
 }
 
-void backend_env(const struct plan *p, const struct backend *b, const struct backend_options *o, struct arena *a, struct kvlist *ret)
+void backend_env(const struct plan *p, const struct backend *b, const struct backend_options *o, struct arena *a,
+		 struct kvlist *ret)
 {
 	struct kvlist env = {0};
 	for (size_t i = 0; i < p->env.count; i++)
@@ -155,7 +165,8 @@ void backend_env(const struct plan *p, const struct backend *b, const struct bac
 	append_flag(&env, a, "LDFLAGS", arena_printf(a, "-Wl,--disable-new-dtags,-rpath,%s", BACKEND_RPATH));
 	if (o->ccache)
 		compiler_cache(p, b, o, a, &env);
-	/* CMake takes a copy for up to date when it is less than a second younger than its origin, also half a copy that a kill or a full disk left. */
+	/* CMake takes a copy for up to date when it is less than a second younger than its origin, also half a copy
+	 * that a kill or a full disk left. */
 	if (b->cmake)
 		kvlist_set(&env, a, "CMAKE_INSTALL_ALWAYS", "1");
 	const char *jobs = arena_printf(a, "%u", o->jobs);

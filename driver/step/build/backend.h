@@ -1,4 +1,5 @@
-/* Backends: how each package's own build is driven. PyTorch's changed twice; torchvision and torchaudio have theirs. */
+/* Backends: how each package's own build is driven. PyTorch's changed twice; torchvision and
+ * torchaudio have theirs. */
 #pragma once
 #include "core/plan/plan.h"
 #include "core/root/sandbox.h"
@@ -6,39 +7,56 @@
 
 struct backend {
 	const char *name;
-	const char *const *configure; /* argv of a separate configuration run, NULL when the build does it by itself */
-	const char *const *build;     /* argv that leaves one wheel in SANDBOX_OUT */
-	bool cmake; /* configures with CMake: the generated cache file is given, CMakeCache.txt and compile_commands.json are checked */
+	/* argv of a separate configuration run, NULL when the build does it by itself */
+	const char *const *configure;
+	const char *const *build; /* argv that leaves one wheel in SANDBOX_OUT */
+	/* configures with CMake: the generated cache file is given, CMakeCache.txt and
+	 * compile_commands.json are checked */
+	bool cmake;
 };
 
 /* backend_find: ERR_CONFIG for a name that no backend has. */
 int backend_find(const char *name, const struct backend **ret, struct err *e) MUST_CHECK;
 
-/* BACKEND_RPATH: the DT_RPATH every library is linked with: a placeholder with room for the final list, which relocation writes over it in place. No '$', so that no shell or generator has to quote it. */
+/* BACKEND_RPATH: the DT_RPATH every library is linked with: a placeholder with room for the final
+ * list, which relocation writes over it in place. No '$', so that no shell or generator has to
+ * quote it. */
 extern const char BACKEND_RPATH[];
 
-/* BACKEND_MASQUERADE: a directory inside the sandbox that holds the compilers' names as links to the compiler cache. */
+/* BACKEND_MASQUERADE: a directory inside the sandbox that holds the compilers' names as links to
+ * the compiler cache. */
 #define BACKEND_MASQUERADE SANDBOX_CFG "/ccache"
 
-/* BACKEND_CCACHE_REMOTE: where the socket of the compiler cache's remote storage ("s") is inside the sandbox. */
+/* BACKEND_CCACHE_REMOTE: where the socket of the compiler cache's remote storage ("s") is inside
+ * the sandbox. */
 #define BACKEND_CCACHE_REMOTE SANDBOX_TOP "/remote"
 
-/* BACKEND_NVCC_LAUNCHER: the script inside the sandbox by which nvcc is run when there is a compiler cache. */
+/* BACKEND_NVCC_LAUNCHER: the script inside the sandbox by which nvcc is run when there is a
+ * compiler cache. */
 #define BACKEND_NVCC_LAUNCHER SANDBOX_CFG "/ccache-nvcc"
 
 struct backend_options {
 	unsigned jobs;
 	const char *linker; /* what the compiler is to link with (-fuse-ld), NULL: its own */
 	const char *ccache; /* path of ccache in the root; NULL: none */
-	const char *torch;  /* directory inside the sandbox that has the torch to build against (before the root's own); NULL: the root's */
-	const char *venv;   /* build environment inside the sandbox; NULL: the root's own Python */
+	/* directory inside the sandbox that has the torch to build against (before the root's own);
+	 * NULL: the root's */
+	const char *torch;
+	const char *venv; /* build environment inside the sandbox; NULL: the root's own Python */
 };
 
-/* backend_linker: the linker of `o`: the one that the plan names in PTBUILD_LINKER, if the root has it and its compiler knows it; else NULL. */
+/* backend_linker: the linker of `o`: the one that the plan names in PTBUILD_LINKER, if the root has
+ * it and its compiler knows it; else NULL. */
 const char *backend_linker(const struct plan *p, const struct toolchain *t);
-/* backend_env: the plan's environment plus what does not change bytes (jobs, compiler cache, the linker's placeholder) and where things are. */
-void backend_env(const struct plan *p, const struct backend *b, const struct backend_options *o, struct arena *a, struct kvlist *ret);
-/* backend_nvcc_launcher: the script's text: ccache for nvcc without the two cases in which ccache gives an object of another compilation (-dc after -c; code under #ifndef __CUDA_ARCH__ in its preprocessor mode). `ccache` is its path. */
+/* backend_env: the plan's environment plus what does not change bytes (jobs, compiler cache, the
+ * linker's placeholder) and where things are. */
+void backend_env(const struct plan *p, const struct backend *b, const struct backend_options *o, struct arena *a,
+		 struct kvlist *ret);
+/* backend_nvcc_launcher: the script's text: ccache for nvcc without the two cases in which ccache
+ * gives an object of another compilation (-dc after -c; code under #ifndef __CUDA_ARCH__ in its
+ * preprocessor mode). `ccache` is its path. */
 char *backend_nvcc_launcher(const struct plan *p, const char *ccache, struct arena *a);
-/* backend_cache_file: the text of the generated file that CMake reads as its toolchain file: the plan's cache entries, and the prefix map, which is a compile option and not a flag so that it does not end up in torch.__config__. */
+/* backend_cache_file: the text of the generated file that CMake reads as its toolchain file: the
+ * plan's cache entries, and the prefix map, which is a compile option and not a flag so that it
+ * does not end up in torch.__config__. */
 char *backend_cache_file(const struct plan *p, struct arena *a);

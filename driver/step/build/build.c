@@ -2,9 +2,9 @@
 
 #include <string.h>
 
+#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/machine.h"
-#include "base/path.h"
 #include "step/build/build_parts.h"
 #include "step/build/build_tree.h"
 
@@ -68,8 +68,8 @@ static int one_wheel(const char *dir, struct arena *a, const char **ret, struct 
 		if (!path_has_suffix(names.items[i], ".whl"))
 			continue;
 		if (found)
-			return err_set(e, ERR_BUILD, "the build left more than one wheel in '%s': '%s' and '%s'", dir, found,
-				       names.items[i]);
+			return err_set(e, ERR_BUILD, "the build left more than one wheel in '%s': '%s' and '%s'", dir,
+				       found, names.items[i]);
 		found = names.items[i];
 	}
 	if (!found)
@@ -108,7 +108,8 @@ static int configure_and_compile(struct building *b, const char *src, struct err
 	return rc;
 }
 
-int build_run(const struct build_request *q, const struct run *run, struct arena *a, struct build_result *ret, struct err *e)
+int build_run(const struct build_request *q, const struct run *run, struct arena *a, struct build_result *ret,
+	      struct err *e)
 {
 	struct building b = {.q = q, .run = run, .arena = a, .began = log_seconds()};
 	struct build_result *r = &b.result;

@@ -1,4 +1,5 @@
-/* Build: runs a package's own build in the sandbox and checks that the configuration is what was asked. */
+/* Build: runs a package's own build in the sandbox and checks that the configuration is what was
+ * asked. */
 #pragma once
 #include "base/sys/proc.h"
 #include "cache/history.h"
@@ -8,10 +9,12 @@
 
 /* Who is told how a build goes, in the caller's thread. Functions may be NULL. */
 struct build_observer {
-	void (*begin)(const char *command, void *user); /* a command starts: "prepare (...)", "configure", "build" */
-	proc_line_fn line;                              /* each line that it says, as proc_run gives it */
-	void (*tick)(void *user);                       /* about once a second while it runs */
-	void (*end)(void *user);                        /* it has ended, or could not be run */
+	/* a command starts: "prepare (...)", "configure", "build" */
+	void (*begin)(const char *command, void *user);
+	/* each line that it says, as proc_run gives it */
+	proc_line_fn line;
+	void (*tick)(void *user); /* about once a second while it runs */
+	void (*end)(void *user);  /* it has ended, or could not be run */
 	void *user;
 };
 
@@ -20,15 +23,22 @@ struct build_request {
 	const struct root *root;
 	enum sandbox_kind kind;
 	const struct toolchain *toolchain;
-	const char *build_dir;                 /* host directory of this compile key; its src/ holds the patched tree */
-	const char *ccache_dir;                /* host directory of the compiler cache */
-	const char *ccache_remote_dir;         /* host directory with the socket of the compiler cache's remote storage; NULL: none */
-	const char *torch_dir;                 /* host directory that is shown at SANDBOX_TORCH, NULL: the root's torch, or none */
-	const char *venv_dir;                  /* host directory that is shown at SANDBOX_VENV, NULL: the root's Python has all */
+	/* host directory of this compile key; its src/ holds the patched tree */
+	const char *build_dir;
+	const char *ccache_dir; /* host directory of the compiler cache */
+	/* host directory with the socket of the compiler cache's remote storage; NULL: none */
+	const char *ccache_remote_dir;
+	/* host directory that is shown at SANDBOX_TORCH, NULL: the root's torch, or none */
+	const char *torch_dir;
+	/* host directory that is shown at SANDBOX_VENV, NULL: the root's Python has all */
+	const char *venv_dir;
 	unsigned jobs;                         /* 0: from processors and memory */
 	const struct build_observer *observer; /* NULL: nobody */
-	const struct history *history;         /* what the units took in earlier builds of the release; NULL: not known */
-	const char *shell_options; /* what a person must add to `ptbuild shell VARIANT` to reach this tree: "--cache DIR"; NULL: nothing */
+	/* what the units took in earlier builds of the release; NULL: not known */
+	const struct history *history;
+	/* what a person must add to `ptbuild shell VARIANT` to reach this tree: "--cache DIR";
+	 * NULL: nothing */
+	const char *shell_options;
 };
 
 /* Memory ran short and fewer jobs went on. */
@@ -53,9 +63,13 @@ struct build_result {
 	struct asked_report asked;
 };
 
-/* build_prepare: the plan's prepare commands in the patched tree. ERR_BUILD names the command and shows its last words. */
+/* build_prepare: the plan's prepare commands in the patched tree. ERR_BUILD names the command and
+ * shows its last words. */
 int build_prepare(const struct build_request *q, const struct run *run, struct err *e) MUST_CHECK;
-/* build_run: configuration (where the back end has one of its own; checked at once), build, check. A tree that an earlier run left goes on where it was. When the kernel kills compilers because
- * memory is short, it goes on with half as many jobs, says so, and notes it in the result; ERR_SYSTEM only when one at a time was too much. ERR_BUILD gives the first error of the log, its unit, the command that repeats it and where
- * the log is. */
-int build_run(const struct build_request *q, const struct run *run, struct arena *a, struct build_result *ret, struct err *e) MUST_CHECK;
+/* build_run: configuration (where the back end has one of its own; checked at once), build, check.
+ * A tree that an earlier run left goes on where it was. When the kernel kills compilers because
+ * memory is short, it goes on with half as many jobs, says so, and notes it in the result;
+ * ERR_SYSTEM only when one at a time was too much. ERR_BUILD gives the first error of the log, its
+ * unit, the command that repeats it and where the log is. */
+int build_run(const struct build_request *q, const struct run *run, struct arena *a, struct build_result *ret,
+	      struct err *e) MUST_CHECK;

@@ -69,7 +69,8 @@ static bool was_short(const struct build_log *said, uint64_t killed, struct buil
 	return true;
 }
 
-int build_command_run(const struct build_command *c, bool several, const struct run *run, struct build_outcome *ret, struct err *e)
+int build_command_run(const struct build_command *c, bool several, const struct run *run, struct build_outcome *ret,
+		      struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	const struct build_observer *o = c->q->observer;
@@ -78,7 +79,12 @@ int build_command_run(const struct build_command *c, bool several, const struct 
 	struct build_log said;
 	struct stat st;
 	uint64_t offset = stat(c->log, &st) == 0 ? (uint64_t)st.st_size : 0;
-	struct proc_spec spec = {.log_path = c->log, .on_line = tell_line, .user = &w, .on_tick = tick, .tick_user = &w, .tick_s = TICK_S};
+	struct proc_spec spec = {.log_path = c->log,
+				 .on_line = tell_line,
+				 .user = &w,
+				 .on_tick = tick,
+				 .tick_user = &w,
+				 .tick_s = TICK_S};
 	uint64_t kills = machine_oom_kills();
 	double start = log_seconds();
 	if (o && o->begin)
@@ -91,7 +97,8 @@ int build_command_run(const struct build_command *c, bool several, const struct 
 	if (w.pressed > 0) {
 		err_clear(e);
 		out.short_of_memory = true;
-		snprintf(out.why, sizeof(out.why), "memory was so short for %.0f s that everything stood still %.0f %% of the time",
+		snprintf(out.why, sizeof(out.why),
+			 "memory was so short for %.0f s that everything stood still %.0f %% of the time",
 			 JOBS_PRESSURE_S, w.pressed);
 	} else if (r != 0) {
 		return err_wrap(e, "%s: %s", c->q->plan->package, c->step);

@@ -2,13 +2,14 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/sys/fs.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "step/build/build_parts.h"
 
 struct build_command building_command(const struct building *b, const char *const *argv, const char *step)
 {
-	return (struct build_command){.q = b->q, .sandbox = &b->sandbox, .argv = argv, .step = step, .log = b->result.log};
+	return (struct build_command){
+		.q = b->q, .sandbox = &b->sandbox, .argv = argv, .step = step, .log = b->result.log};
 }
 
 /* A line in the log, of ptbuild's own. */
@@ -38,12 +39,16 @@ static void add_reduction(struct building *b, unsigned from, unsigned to, const 
 	if (r->reductions_count)
 		memcpy(list, r->reductions, r->reductions_count * sizeof(*list));
 	struct build_reduction *new = &list[r->reductions_count++];
-	*new = (struct build_reduction){
-		.at = time_text(a), .after = log_seconds() - b->began, .from = from, .to = to, .why = arena_strdup(a, why)};
+	*new = (struct build_reduction){.at = time_text(a),
+					.after = log_seconds() - b->began,
+					.from = from,
+					.to = to,
+					.why = arena_strdup(a, why)};
 	r->reductions = list;
 	b->state.lowered = true;
-	const char *text = arena_printf(a, "%s: memory ran short at %s after %.0f s: from %u job%s at once to %u: %s", b->q->plan->package,
-					new->at, new->after, from, from == 1 ? "" : "s", to, new->why);
+	const char *text =
+		arena_printf(a, "%s: memory ran short at %s after %.0f s: from %u job%s at once to %u: %s",
+			     b->q->plan->package, new->at, new->after, from, from == 1 ? "" : "s", to, new->why);
 	log_warn(b->run->log, "%s", text);
 	note(b, arena_printf(a, "ptbuild: %s\n", text));
 }
@@ -78,8 +83,8 @@ static void learn_from_last_run(struct building *b)
 		b->state.lowered = true;
 		b->state.memory = b->last.memory;
 		if (cap < from)
-			log_info(b->run->log, "%s: no more than %u at once, as memory ran short with more before", b->q->plan->package,
-				 cap);
+			log_info(b->run->log, "%s: no more than %u at once, as memory ran short with more before",
+				 b->q->plan->package, cap);
 		return;
 	case BUILD_STATE_FINE:
 		return;
@@ -93,7 +98,8 @@ static const char *ninja_path(const struct building *b)
 	return b->backend->configure && fs_exists(path) ? path : NULL;
 }
 
-/* The pools into build.ninja, where the configuration has written one. Without them the build is slower or tighter, not wrong. */
+/* The pools into build.ninja, where the configuration has written one. Without them the build is slower or tighter, not
+ * wrong. */
 static void write_pools(struct building *b, struct strlist *heavy)
 {
 	struct err e = {0};
@@ -128,7 +134,8 @@ static int attempt(struct building *b, struct build_outcome *ret, struct err *e)
 	kvlist_set(&b->sandbox.env, b->arena, "CMAKE_BUILD_PARALLEL_LEVEL", jobs);
 	write_pools(b, &heavy);
 	if (b->pools.now.heavy_first && heavy.count) {
-		const struct build_command first = building_command(b, heavy_argv(b, &heavy), "build, heavy units first");
+		const struct build_command first =
+			building_command(b, heavy_argv(b, &heavy), "build, heavy units first");
 		if (build_command_run(&first, b->pools.now.heavy > 1, b->run, ret, e) < 0)
 			return -1;
 		b->result.seconds += ret->seconds;
@@ -148,8 +155,9 @@ static void plan_jobs(struct building *b)
 	if (path && build_pools_fit(b->q, path, &b->pools, &e) < 0)
 		log_warn(b->run->log, "%s: no pools: %s", b->q->plan->package, e.msg);
 	learn_from_last_run(b);
-	log_info(b->run->log, "%s: %u at once, heavy units %u, links %u%s; %.1f GiB of memory are free", b->q->plan->package,
-		 b->pools.now.total, b->pools.now.heavy, b->pools.now.link, b->pools.now.heavy_first ? ", heavy units first" : "",
+	log_info(b->run->log, "%s: %u at once, heavy units %u, links %u%s; %.1f GiB of memory are free",
+		 b->q->plan->package, b->pools.now.total, b->pools.now.heavy, b->pools.now.link,
+		 b->pools.now.heavy_first ? ", heavy units first" : "",
 		 (double)b->pools.memory / (double)(UINT64_C(1) << 30));
 }
 

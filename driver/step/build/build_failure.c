@@ -1,14 +1,15 @@
 #include <string.h>
 
-#include "base/sys/fs.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "step/build/build_parts.h"
 
 /* Less than this left on the disk of the build tree counts as full. */
 #define FULL_BYTES (UINT64_C(256) << 10)
 #define GOES_ON "the tree is kept, the same command goes on from there"
 
-/* The directory below src whose build.ninja makes the unit, relative to src; NULL if none is found. CMake names units relative to its build directory, extensions of torch name them by full path. */
+/* The directory below src whose build.ninja makes the unit, relative to src; NULL if none is found. CMake names units
+ * relative to its build directory, extensions of torch name them by full path. */
 static const char *ninja_dir(const char *src, const char *unit, struct arena *a)
 {
 	if (*unit == '/') {
@@ -16,7 +17,8 @@ static const char *ninja_dir(const char *src, const char *unit, struct arena *a)
 		const char *inside = path_below(unit, SANDBOX_SRC);
 		if (!inside && !(inside = path_below(unit, src)))
 			return NULL;
-		for (const char *dir = path_dir(a, inside); strcmp(dir, ".") != 0 && *dir && *dir != '/'; dir = path_dir(a, dir))
+		for (const char *dir = path_dir(a, inside); strcmp(dir, ".") != 0 && *dir && *dir != '/';
+		     dir = path_dir(a, dir))
 			if (fs_exists(path_join(a, path_join(a, src, dir), "build.ninja")))
 				return dir;
 		return NULL;
@@ -68,25 +70,29 @@ int build_failure(const struct build_command *c, const struct build_log *said, i
 	/* A full disk is told as one, whatever words the build had for it: often it could not even write them down. */
 	struct err ignored = {0};
 	if (fs_free_bytes(c->log, &free_bytes, &ignored) == 0 && free_bytes < FULL_BYTES) {
-		err_set(e, ERR_SYSTEM, "%s: %s failed with status %d: no space is left where '%s' lies", package, c->step, status, c->log);
+		err_set(e, ERR_SYSTEM, "%s: %s failed with status %d: no space is left where '%s' lies", package,
+			c->step, status, c->log);
 		return err_hint(e, "make room, or name another place with --cache; " GOES_ON);
 	}
 	err_set(e, ERR_BUILD, "%s: %s failed with status %d: %s", package, c->step, status, said->error);
 	const char *dir = said->unit ? ninja_dir(path_join(&a, c->q->build_dir, "src"), said->unit, &a) : NULL;
 	if (!dir)
-		return err_hint(e, "look around in it with: %s\nthe whole log is '%s'; " GOES_ON, shell_command(c->q, &a), c->log);
-	err_set(e, ERR_BUILD, "%s: %s failed with status %d in unit '%s': %s", package, c->step, status, said->unit, said->error);
-	return err_hint(e, "this unit alone, again: %s -- ninja -C %s %s\nthe whole log is '%s'; " GOES_ON, shell_command(c->q, &a),
-			quoted(dir, &a), quoted(said->unit, &a), c->log);
+		return err_hint(e, "look around in it with: %s\nthe whole log is '%s'; " GOES_ON,
+				shell_command(c->q, &a), c->log);
+	err_set(e, ERR_BUILD, "%s: %s failed with status %d in unit '%s': %s", package, c->step, status, said->unit,
+		said->error);
+	return err_hint(e, "this unit alone, again: %s -- ninja -C %s %s\nthe whole log is '%s'; " GOES_ON,
+			shell_command(c->q, &a), quoted(dir, &a), quoted(said->unit, &a), c->log);
 }
 
 int build_too_large(const struct build_command *c, const char *why, uint64_t memory, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	err_set(e, ERR_SYSTEM, "%s: %s does not fit into memory even with one job at a time (%.1f GiB were free): %s", c->q->plan->package,
-		c->step, (double)memory / (double)(UINT64_C(1) << 30), why);
+	err_set(e, ERR_SYSTEM, "%s: %s does not fit into memory even with one job at a time (%.1f GiB were free): %s",
+		c->q->plan->package, c->step, (double)memory / (double)(UINT64_C(1) << 30), why);
 	return err_hint(e,
-			"give it more memory (a limit of the container or of a cgroup counts), or add swap; look with: %s\nthe whole log "
+			"give it more memory (a limit of the container or of a cgroup counts), or add swap; look with: "
+			"%s\nthe whole log "
 			"is '%s'; " GOES_ON,
 			shell_command(c->q, &a), c->log);
 }

@@ -63,7 +63,8 @@ static const char *shell_kill(const char *text)
 		while (before > start && (before[-1] == ' ' || isdigit((unsigned char)before[-1])))
 			before--;
 		bool alone = at == start && strchr("\r\n", at[6]);
-		bool job = before < at && before > start && before[-1] == ':' && (at[6] == ' ' || strchr("\r\n", at[6]));
+		bool job =
+			before < at && before > start && before[-1] == ':' && (at[6] == ' ' || strchr("\r\n", at[6]));
 		if (alone || job)
 			return at;
 	}

@@ -5,11 +5,14 @@
 #include "base/arena.h"
 
 struct build_log {
-	const char *
-		error; /* the first line that says what went wrong, of the first unit that failed if there is one; cut at 500 bytes; "" for an empty log */
-	const char *unit;   /* the first output that ninja says has failed, NULL */
-	const char *killed; /* the first line that says that memory ran out or a compiler was killed, NULL */
+	/* the first line that says what went wrong, of the first unit that failed if there is one;
+	 * cut at 500 bytes; "" for an empty log */
+	const char *error;
+	const char *unit; /* the first output that ninja says has failed, NULL */
+	/* the first line that says that memory ran out or a compiler was killed, NULL */
+	const char *killed;
 };
 
-/* build_log_read: reads the text of one command's output (pure); `text` ends with a NUL at text[len]. */
+/* build_log_read: reads the text of one command's output (pure); `text` ends with a NUL at
+ * text[len]. */
 void build_log_read(const char *text, size_t len, struct arena *a, struct build_log *ret);

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/sys/fs.h"
 #include "base/os.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "core/ninja/ninja_log.h"
 #include "core/ninja/ninja_mend.h"
 #include "step/build/build_parts.h"
@@ -110,7 +110,8 @@ static int64_t mtime(const char *path)
 	return stat(path, &st) == 0 ? st.st_mtim.tv_sec : INT64_MIN;
 }
 
-/* What distutils keeps outside any log: it judges by time stamps. A library that was being copied when the disk was full or the kill came is newer than its origin, so its half would go into the wheel. */
+/* What distutils keeps outside any log: it judges by time stamps. A library that was being copied when the disk was
+ * full or the kill came is newer than its origin, so its half would go into the wheel. */
 static int remove_unlogged(const struct mend *m, const char *build, bool objects, struct err *e)
 {
 	struct strlist names = {0};
@@ -121,7 +122,8 @@ static int remove_unlogged(const struct mend *m, const char *build, bool objects
 		bool logged = false;
 		for (size_t k = 0; k < m->dirs.count; k++)
 			logged = logged || strcmp(m->dirs.items[k], path) == 0 || path_below(m->dirs.items[k], path);
-		bool made = strncmp(names.items[i], "lib.", 4) == 0 || (objects && strncmp(names.items[i], "temp.", 5) == 0) ||
+		bool made = strncmp(names.items[i], "lib.", 4) == 0 ||
+			    (objects && strncmp(names.items[i], "temp.", 5) == 0) ||
 			    strncmp(names.items[i], "bdist.", 6) == 0;
 		if (made && !logged && fs_remove_tree(path, e) < 0)
 			return -1;
@@ -142,7 +144,8 @@ static int after_restart(struct mend *m, const char *marker, const struct run *r
 		m->latest = unpacked;
 	int64_t limit = m->latest - MEND_WINDOW_S;
 	if (unpacked > limit) {
-		log_info(run->log, "the machine went down soon after the sources were unpacked: they are unpacked again");
+		log_info(run->log,
+			 "the machine went down soon after the sources were unpacked: they are unpacked again");
 		return fs_remove_tree(marker, e);
 	}
 	if (configured > limit) {
@@ -155,10 +158,10 @@ static int after_restart(struct mend *m, const char *marker, const struct run *r
 		if (unlink(m->outputs[i].path) == 0)
 			removed++;
 	}
-	log_info(
-		run->log,
-		"the machine was started anew since the last run in this tree: %zu files that may not have reached the disk are made again",
-		removed);
+	log_info(run->log,
+		 "the machine was started anew since the last run in this tree: %zu files that may not have reached "
+		 "the disk are made again",
+		 removed);
 	return 0;
 }
 

@@ -9,9 +9,10 @@
 int build_start_log(const struct build_request *q, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 /* build_sandbox: the sandbox every command of the build runs in, its environment still empty. */
 int build_sandbox(const struct build_request *q, struct arena *a, struct sandbox *s, struct err *e) MUST_CHECK;
-/* build_set_up: everything that must be there before the package's own build may run: directories, generated files, sandbox, environment. Fills r->log. */
-int build_set_up(const struct build_request *q, const struct backend *b, unsigned jobs, struct arena *a, struct sandbox *s,
-		 struct build_result *r, struct err *e) MUST_CHECK;
+/* build_set_up: everything that must be there before the package's own build may run: directories,
+ * generated files, sandbox, environment. Fills r->log. */
+int build_set_up(const struct build_request *q, const struct backend *b, unsigned jobs, struct arena *a,
+		 struct sandbox *s, struct build_result *r, struct err *e) MUST_CHECK;
 
 /* One command of the build: what is run and what it tells about itself, line by line. */
 struct build_command {
@@ -25,15 +26,19 @@ struct build_command {
 struct build_outcome {
 	struct proc_result proc; /* when it was not stopped */
 	double seconds;
-	bool short_of_memory; /* it failed, or was stopped, because memory was short; `why` says how that showed */
+	/* it failed, or was stopped, because memory was short; `why` says how that showed */
+	bool short_of_memory;
 	char why[640];
 };
 
-/* build_command_run: runs it to its end. A non-zero exit is ERR_BUILD with the first error of what it said and where the log is; a full disk is ERR_SYSTEM. Where memory was short that is an outcome, not an error.
- * `several`: more than one job may run in it, so memory pressure that lasts stops it. */
+/* build_command_run: runs it to its end. A non-zero exit is ERR_BUILD with the first error of what
+ * it said and where the log is; a full disk is ERR_SYSTEM. Where memory was short that is an
+ * outcome, not an error. `several`: more than one job may run in it, so memory pressure that lasts
+ * stops it. */
 int build_command_run(const struct build_command *c, bool several, const struct run *run, struct build_outcome *ret,
 		      struct err *e) MUST_CHECK;
-/* build_failure: sets `e` for a command that ended with a status other than 0; `said`: what it wrote into the log. */
+/* build_failure: sets `e` for a command that ended with a status other than 0; `said`: what it
+ * wrote into the log. */
 int build_failure(const struct build_command *c, const struct build_log *said, int status, struct err *e);
 /* build_too_large: sets `e` for a command that did not get through with one job at a time. */
 int build_too_large(const struct build_command *c, const char *why, uint64_t memory, struct err *e);
@@ -47,9 +52,11 @@ struct build_pools {
 
 /* build_pools_plan: from the machine, the release's table, the history and --jobs. */
 void build_pools_plan(const struct build_request *q, struct build_pools *ret);
-/* build_pools_fit: plans again with what the heavy units that this build.ninja really has need: those of a release are not in every variant. */
+/* build_pools_fit: plans again with what the heavy units that this build.ninja really has need:
+ * those of a release are not in every variant. */
 int build_pools_fit(const struct build_request *q, const char *path, struct build_pools *p, struct err *e) MUST_CHECK;
-/* build_pools_write: puts the pools into the build.ninja at `path`, heaviest units first; *ret_heavy: the heavy outputs. */
+/* build_pools_write: puts the pools into the build.ninja at `path`, heaviest units first;
+ * *ret_heavy: the heavy outputs. */
 int build_pools_write(const struct build_request *q, const struct build_pools *p, const char *path, struct arena *a,
 		      struct strlist *ret_heavy, struct err *e) MUST_CHECK;
 
@@ -67,9 +74,12 @@ struct build_state {
 void build_state_now(struct build_state *ret);
 /* build_state_read: false when there is none, or none that can be understood. */
 bool build_state_read(const char *build_dir, struct build_state *ret);
-/* build_state_judge: whether this run must begin with fewer jobs (*ret_cap) than it would: the last one did not live to see that the kernel had run out of memory, or it lowered its jobs with about as much memory as there is now. */
+/* build_state_judge: whether this run must begin with fewer jobs (*ret_cap) than it would: the last
+ * one did not live to see that the kernel had run out of memory, or it lowered its jobs with about
+ * as much memory as there is now. */
 enum build_state_verdict { BUILD_STATE_FINE, BUILD_STATE_KILLED, BUILD_STATE_LOWERED };
-enum build_state_verdict build_state_judge(const struct build_state *last, const struct build_state *now, unsigned *ret_cap);
+enum build_state_verdict build_state_judge(const struct build_state *last, const struct build_state *now,
+					   unsigned *ret_cap);
 int build_state_write(const char *build_dir, const struct build_state *s, struct err *e) MUST_CHECK;
 
 /* A build that is under way. */
@@ -92,5 +102,6 @@ struct build_command building_command(const struct building *b, const char *cons
 void building_begin(struct building *b);
 /* building_save: the state file. */
 int building_save(struct building *b, bool running, struct err *e) MUST_CHECK;
-/* building_compile: plans the jobs and runs the build itself, with fewer jobs as often as memory runs short; each time is said and noted. */
+/* building_compile: plans the jobs and runs the build itself, with fewer jobs as often as memory
+ * runs short; each time is said and noted. */
 int building_compile(struct building *b, struct err *e) MUST_CHECK;

@@ -2,8 +2,8 @@
 
 #include "base/sys/fs.h"
 #include "base/sys/machine.h"
-#include "step/build/build_parts.h"
 #include "core/ninja/ninja_file.h"
+#include "step/build/build_parts.h"
 
 /* What earlier builds measured corrects the table. */
 static void learn(const struct history *h, struct jobs_memory *need)
@@ -78,7 +78,8 @@ static struct judge make_judge(const struct build_request *q, const struct build
 
 static struct ninja_options options(const struct build_pools *p, struct judge *j)
 {
-	return (struct ninja_options){.compile = p->now.compile, .heavy = p->now.heavy, .link = p->now.link, .unit = judge_unit, .user = j};
+	return (struct ninja_options){
+		.compile = p->now.compile, .heavy = p->now.heavy, .link = p->now.link, .unit = judge_unit, .user = j};
 }
 
 int build_pools_fit(const struct build_request *q, const char *path, struct build_pools *p, struct err *e)
@@ -89,7 +90,8 @@ int build_pools_fit(const struct build_request *q, const char *path, struct buil
 	struct judge judge = make_judge(q, p);
 	const struct ninja_options o = options(p, &judge);
 	struct ninja_counts counts;
-	if (fs_read(path, NINJA_FILE_MAX, &text, e) < 0 || ninja_text(buf_cstr(&text), text.len, path, &o, &a, &ignored, &counts, e) < 0)
+	if (fs_read(path, NINJA_FILE_MAX, &text, e) < 0 ||
+	    ninja_text(buf_cstr(&text), text.len, path, &o, &a, &ignored, &counts, e) < 0)
 		return -1;
 	p->need.heavy = judge.largest > p->need.compile ? judge.largest : p->need.compile;
 	p->now = jobs_plan(jobs_usable(p->memory), machine_processors(), q->jobs, &p->need);

@@ -1,7 +1,7 @@
 #include <string.h>
 
-#include "base/sys/fs.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "step/build/build_parts.h"
 #include "step/build/build_tree.h"
 
@@ -12,7 +12,8 @@ int build_sandbox(const struct build_request *q, struct arena *a, struct sandbox
 	static const struct {
 		const char *name, *dest;
 		enum sandbox_op_type type;
-	} dirs[] = {{"src", SANDBOX_SRC, SANDBOX_RW}, {"out", SANDBOX_OUT, SANDBOX_RW}, {"cfg", SANDBOX_CFG, SANDBOX_RO}};
+	} dirs[] = {
+		{"src", SANDBOX_SRC, SANDBOX_RW}, {"out", SANDBOX_OUT, SANDBOX_RW}, {"cfg", SANDBOX_CFG, SANDBOX_RO}};
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
 		const char *host = path_join(a, q->build_dir, dirs[i].name);
 		if (fs_mkdirs(host, e) < 0)
@@ -48,7 +49,8 @@ static int write_if_other(const char *path, const char *text, mode_t mode, struc
 {
 	AUTO_BUF struct buf have = {0};
 	struct err ignored = {0};
-	if (fs_exists(path) && fs_read(path, UINT64_C(1) << 20, &have, &ignored) == 0 && strcmp(buf_cstr(&have), text) == 0)
+	if (fs_exists(path) && fs_read(path, UINT64_C(1) << 20, &have, &ignored) == 0 &&
+	    strcmp(buf_cstr(&have), text) == 0)
 		return 0;
 	return fs_write_atomic(path, text, strlen(text), mode, e);
 }
@@ -69,8 +71,8 @@ static int masquerade(const struct plan *p, const char *dir, const char *ccache,
 	return 0;
 }
 
-int build_set_up(const struct build_request *q, const struct backend *b, unsigned jobs, struct arena *a, struct sandbox *s,
-		 struct build_result *r, struct err *e)
+int build_set_up(const struct build_request *q, const struct backend *b, unsigned jobs, struct arena *a,
+		 struct sandbox *s, struct build_result *r, struct err *e)
 {
 	const struct tool *ccache = toolchain_get(q->toolchain, "ccache");
 	struct backend_options o = {.jobs = jobs,
@@ -87,7 +89,8 @@ int build_set_up(const struct build_request *q, const struct backend *b, unsigne
 	if (b->cmake && write_if_other(path_join(a, cfg, "entries.cmake"), entries, 0644, e) < 0)
 		return -1;
 	if (o.ccache && b->cmake &&
-	    write_if_other(path_join(a, cfg, path_base(BACKEND_NVCC_LAUNCHER)), backend_nvcc_launcher(q->plan, o.ccache, a), 0755, e) < 0)
+	    write_if_other(path_join(a, cfg, path_base(BACKEND_NVCC_LAUNCHER)),
+			   backend_nvcc_launcher(q->plan, o.ccache, a), 0755, e) < 0)
 		return -1;
 	if (o.ccache && !b->cmake && masquerade(q->plan, path_join(a, cfg, "ccache"), o.ccache, a, e) < 0)
 		return -1;

@@ -1,9 +1,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
-#include "base/path.h"
 #include "step/build/build_parts.h"
 
 #define FILE_NAME "state.json"
@@ -27,8 +27,8 @@ bool build_state_read(const char *build_dir, struct build_state *ret)
 	json_int_t kills, memory;
 	int jobs, lowered, running;
 	if (json_read(path_join(&a, build_dir, FILE_NAME), &j, &ignored) < 0 ||
-	    json_unpack(j, "{s:s,s:I,s:I,s:i,s:b,s:b}", "boot", &boot, "oom_kills", &kills, "memory", &memory, "jobs", &jobs, "lowered",
-			&lowered, "running", &running) != 0 ||
+	    json_unpack(j, "{s:s,s:I,s:I,s:i,s:b,s:b}", "boot", &boot, "oom_kills", &kills, "memory", &memory, "jobs",
+			&jobs, "lowered", &lowered, "running", &running) != 0 ||
 	    kills < 0 || memory < 0 || jobs < 1)
 		return false;
 	snprintf(s.boot, sizeof(s.boot), "%s", boot);
@@ -47,12 +47,13 @@ int build_state_write(const char *build_dir, const struct build_state *s, struct
 	const uint64_t most = INT64_MAX;
 	AUTO_JSON json_t *j = json_pack("{s:s,s:I,s:I,s:i,s:b,s:b}", "boot", s->boot, "oom_kills",
 					(json_int_t)(s->oom_kills < most ? s->oom_kills : most), "memory",
-					(json_int_t)(s->memory < most ? s->memory : most), "jobs", (int)s->jobs, "lowered", (int)s->lowered,
-					"running", (int)s->running);
+					(json_int_t)(s->memory < most ? s->memory : most), "jobs", (int)s->jobs,
+					"lowered", (int)s->lowered, "running", (int)s->running);
 	return json_write(j, path_join(&a, build_dir, FILE_NAME), e);
 }
 
-enum build_state_verdict build_state_judge(const struct build_state *last, const struct build_state *now, unsigned *ret_cap)
+enum build_state_verdict build_state_judge(const struct build_state *last, const struct build_state *now,
+					   unsigned *ret_cap)
 {
 	bool same_boot = strcmp(last->boot, now->boot) == 0;
 	if (last->running && same_boot && now->oom_kills > last->oom_kills && last->jobs > 1) {

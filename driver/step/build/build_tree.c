@@ -4,10 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/sys/fs.h"
-#include "base/sys/json.h"
 #include "base/os.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
+#include "base/sys/json.h"
 #include "core/plan/plan.h"
 #include "core/root/sandbox_file.h"
 
@@ -65,7 +65,8 @@ int build_tree_list(const char *builds, struct arena *a, struct build_tree **ret
 int build_tree_enter(const struct build_tree *t, const char *const *argv, const struct run *run, struct err *e)
 {
 	/* bash says where it is; a root without it has the shell that every root has. */
-	static const char *const shell[] = {"sh", "-c", "command -v bash >/dev/null && exec bash --norc -i || exec sh -i", NULL};
+	static const char *const shell[] = {"sh", "-c",
+					    "command -v bash >/dev/null && exec bash --norc -i || exec sh -i", NULL};
 	AUTO_ARENA struct arena a = {0};
 	AUTO_JSON json_t *j = NULL;
 	struct sandbox s;

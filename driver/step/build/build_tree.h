@@ -16,7 +16,11 @@ struct build_tree {
 
 /* build_tree_save: writes down in the tree `dir` whose it is and how it is built. */
 int build_tree_save(const char *dir, const struct plan *p, const struct sandbox *s, struct err *e) MUST_CHECK;
-/* build_tree_list: the trees below `builds` (<store>/build) that say whose they are, the latest first. A directory that is not there has none. */
-int build_tree_list(const char *builds, struct arena *a, struct build_tree **ret, size_t *ret_count, struct err *e) MUST_CHECK;
-/* build_tree_enter: runs argv (NULL: a shell) in the tree's sandbox with the caller's terminal and streams. A command's status other than 0 is ERR_BUILD; a shell's is the person's business. */
-int build_tree_enter(const struct build_tree *t, const char *const *argv, const struct run *run, struct err *e) MUST_CHECK;
+/* build_tree_list: the trees below `builds` (<store>/build) that say whose they are, the latest
+ * first. A directory that is not there has none. */
+int build_tree_list(const char *builds, struct arena *a, struct build_tree **ret, size_t *ret_count,
+		    struct err *e) MUST_CHECK;
+/* build_tree_enter: runs argv (NULL: a shell) in the tree's sandbox with the caller's terminal and
+ * streams. A command's status other than 0 is ERR_BUILD; a shell's is the person's business. */
+int build_tree_enter(const struct build_tree *t, const char *const *argv, const struct run *run,
+		     struct err *e) MUST_CHECK;

@@ -75,7 +75,8 @@ static int request(struct ccache_client *c, const char *key, struct body *body, 
 	}
 	CURLcode rc = curl_easy_perform(h);
 	if (rc != CURLE_OK)
-		return err_set(e, ERR_NETWORK, "compiler cache: '%s': %s", c->server->shown, words[0] ? words : curl_easy_strerror(rc));
+		return err_set(e, ERR_NETWORK, "compiler cache: '%s': %s", c->server->shown,
+			       words[0] ? words : curl_easy_strerror(rc));
 	curl_easy_getinfo(h, CURLINFO_RESPONSE_CODE, ret_status);
 	return 0;
 }

@@ -81,7 +81,8 @@ static int connect_tcp(struct ccache_client *c, struct err *e)
 	struct addrinfo *all = NULL;
 	int rc = getaddrinfo(c->server->host, c->server->port, &hints, &all);
 	if (rc != 0)
-		return err_set(e, ERR_NETWORK, "compiler cache: cannot find '%s': %s", c->server->host, gai_strerror(rc));
+		return err_set(e, ERR_NETWORK, "compiler cache: cannot find '%s': %s", c->server->host,
+			       gai_strerror(rc));
 	for (const struct addrinfo *p = all; p && c->fd < 0; p = p->ai_next)
 		c->fd = connect_to(c->server, p->ai_family, p->ai_addr, p->ai_addrlen);
 	int saved = errno;
@@ -94,7 +95,8 @@ static int send_all(struct ccache_client *c, const char *data, size_t len, struc
 {
 	for (size_t done = 0; done < len;) {
 		ssize_t n = send(c->fd, data + done, len - done, MSG_NOSIGNAL);
-		if (n < 0 && (errno == EINTR || (errno == EAGAIN && wait_ready(c->server, c->fd, POLLOUT, WAIT_MS) == 0)))
+		if (n < 0 &&
+		    (errno == EINTR || (errno == EAGAIN && wait_ready(c->server, c->fd, POLLOUT, WAIT_MS) == 0)))
 			continue;
 		if (n < 0)
 			return failed(c, "send to", e);
@@ -124,7 +126,8 @@ static int no_protocol(const struct ccache_client *c, struct err *e)
 	return err_set(e, ERR_NETWORK, "compiler cache: '%s' does not answer like redis", c->server->shown);
 }
 
-/* One reply: *ret_len as resp_reply_len tells, the string itself added to `out`. An error is -1, in the server's words. */
+/* One reply: *ret_len as resp_reply_len tells, the string itself added to `out`. An error is -1, in the server's
+ * words. */
 static int read_reply(struct ccache_client *c, struct buf *out, long *ret_len, struct err *e)
 {
 	AUTO_BUF struct buf in = {0};
@@ -141,8 +144,8 @@ static int read_reply(struct ccache_client *c, struct buf *out, long *ret_len, s
 	if (len == -3 || (len == -1 && in.len != start))
 		return no_protocol(c, e);
 	if (in.data[0] == '-')
-		return err_set(e, ERR_NETWORK, "compiler cache: '%s' says: %.*s", c->server->shown, (int)(line < 200 ? line - 1 : 199),
-			       in.data + 1);
+		return err_set(e, ERR_NETWORK, "compiler cache: '%s' says: %.*s", c->server->shown,
+			       (int)(line < 200 ? line - 1 : 199), in.data + 1);
 	while (len >= 0 && in.len < start + (size_t)len + 2) {
 		if (log_seconds() > until) {
 			errno = ETIMEDOUT;
@@ -170,7 +173,8 @@ static int simple(struct ccache_client *c, size_t count, const char *const *word
 static int introduce(struct ccache_client *c, struct err *e)
 {
 	const struct ccache_server *s = c->server;
-	const char *with_user[] = {"AUTH", s->user, s->password}, *alone[] = {"AUTH", s->password}, *select[] = {"SELECT", s->db};
+	const char *with_user[] = {"AUTH", s->user, s->password}, *alone[] = {"AUTH", s->password},
+		   *select[] = {"SELECT", s->db};
 	if (s->password && (s->user ? simple(c, 3, with_user, e) : simple(c, 2, alone, e)) != 0)
 		return -1;
 	return s->db ? simple(c, 2, select, e) : 0;

@@ -11,9 +11,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/sys/fs.h"
 #include "base/os.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "base/thread.h"
 #include "step/ccache/ccache_resp.h"
 #include "step/ccache/ccache_server.h"
@@ -51,7 +51,8 @@ int ccache_remote_check(const char *url, struct err *e)
 	return 0;
 }
 
-/* ccache's own directory: <digit>/<digit>/<rest>, between one and four digits, then R for a result or M for a manifest. The bytes are those that it sends to a remote storage. */
+/* ccache's own directory: <digit>/<digit>/<rest>, between one and four digits, then R for a result or M for a manifest.
+ * The bytes are those that it sends to a remote storage. */
 static bool lower_get(const struct ccache_remote *r, const char *key, struct buf *out)
 {
 	static const size_t levels[] = {2, 3, 1, 4};
@@ -109,8 +110,8 @@ static void answer_get(struct ccache_remote *r, struct ccache_client *c, const c
 		buf_addstr(reply, "$-1\r\n");
 }
 
-static void answer_set(struct ccache_remote *r, struct ccache_client *c, const char *key, const struct resp_command *command,
-		       struct buf *reply)
+static void answer_set(struct ccache_remote *r, struct ccache_client *c, const char *key,
+		       const struct resp_command *command, struct buf *reply)
 {
 	struct err e = {0};
 	if (may_ask(r)) {
@@ -122,7 +123,8 @@ static void answer_set(struct ccache_remote *r, struct ccache_client *c, const c
 	buf_addstr(reply, "+OK\r\n");
 }
 
-static void answer(struct ccache_remote *r, struct ccache_client *c, const struct resp_command *command, struct buf *reply)
+static void answer(struct ccache_remote *r, struct ccache_client *c, const struct resp_command *command,
+		   struct buf *reply)
 {
 	char key[RESP_MAX_KEY];
 	bool named = resp_key(command, key);
@@ -280,8 +282,8 @@ static int listen_in(const char *dir, struct arena *a, struct err *e)
 	const char *path = path_join(a, dir, CCACHE_REMOTE_SOCKET);
 	if (fd < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot make a socket");
-	if (bind_to(fd, path) != 0 &&
-	    (errno != ENAMETOOLONG ? err_errno(e, ERR_SYSTEM, "cannot listen on '%s'", path) : bind_by_link(fd, dir, a, e)) != 0)
+	if (bind_to(fd, path) != 0 && (errno != ENAMETOOLONG ? err_errno(e, ERR_SYSTEM, "cannot listen on '%s'", path)
+							     : bind_by_link(fd, dir, a, e)) != 0)
 		return -1;
 	/* The build runs as another user of its own name space. */
 	if (chmod(path, 0666) < 0 || listen(fd, 128) < 0)
@@ -305,7 +307,8 @@ static void release(struct ccache_remote *r)
 	free(r);
 }
 
-int ccache_remote_start(const struct ccache_remote_request *q, const struct run *run, struct ccache_remote **ret, struct err *e)
+int ccache_remote_start(const struct ccache_remote_request *q, const struct run *run, struct ccache_remote **ret,
+			struct err *e)
 {
 	struct ccache_remote *r = calloc(1, sizeof(*r));
 	if (!r)

@@ -1,4 +1,5 @@
-/* The little of redis' protocol (RESP) that ccache speaks: arrays of strings, one after the other. Part of the ccache step. */
+/* The little of redis' protocol (RESP) that ccache speaks: arrays of strings, one after the other.
+ * Part of the ccache step. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,9 +25,11 @@ enum resp_state { RESP_MORE, RESP_DONE, RESP_BAD };
 enum resp_state resp_parse(const char *data, size_t len, struct resp_command *ret);
 /* resp_is: whether the first word of the command is this one, in any case. */
 bool resp_is(const struct resp_command *c, const char *word);
-/* resp_key: the ccache key of the command's second word, in `ret`; false when it is none of ccache's ("ccache:" and letters and digits). */
+/* resp_key: the ccache key of the command's second word, in `ret`; false when it is none of
+ * ccache's ("ccache:" and letters and digits). */
 bool resp_key(const struct resp_command *c, char ret[RESP_MAX_KEY]);
-/* resp_reply_len: of a reply's first line without its end: bytes of the string that follows ("$12"), -1 for null ("$-1"), -2 for any other well-formed reply, -3 for what is none. */
+/* resp_reply_len: of a reply's first line without its end: bytes of the string that follows
+ * ("$12"), -1 for null ("$-1"), -2 for any other well-formed reply, -3 for what is none. */
 long resp_reply_len(const char *line, size_t len);
 /* resp_put: a command of these words. resp_put_bytes: a string as a part of it. */
 void resp_put(struct buf *out, size_t count, const char *const *words);

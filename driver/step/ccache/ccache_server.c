@@ -17,7 +17,8 @@ static bool starts(const char *s, const char *prefix)
 static int refuse(const char *what, struct err *e)
 {
 	err_set(e, ERR_USAGE, "--ccache-remote: %s", what);
-	return err_hint(e, "it is redis://[[USER:]PASSWORD@]HOST[:PORT][/DB], redis+unix:PATH, http://... or https://...");
+	return err_hint(e,
+			"it is redis://[[USER:]PASSWORD@]HOST[:PORT][/DB], redis+unix:PATH, http://... or https://...");
 }
 
 static char *decoded(const char *text, size_t len, struct arena *a)
@@ -69,7 +70,8 @@ static int parse_http(const char *url, struct ccache_server *s, struct err *e)
 	CURLU *u = curl_url();
 	char *host = NULL, *scheme = NULL;
 	bool good = u && !strpbrk(url, "?#") && curl_url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK &&
-		    curl_url_get(u, CURLUPART_HOST, &host, 0) == CURLUE_OK && curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK;
+		    curl_url_get(u, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
+		    curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK;
 	if (good) {
 		size_t len = strlen(url);
 		while (len && url[len - 1] == '/')
@@ -104,7 +106,9 @@ static int parse(const char *url, struct ccache_server *s, struct err *e)
 		s->kind = CCACHE_HTTP;
 		return parse_http(url, s, e);
 	}
-	return refuse(starts(url, "rediss:") ? "redis over TLS is not supported" : "not an address of a kind that is known", e);
+	return refuse(starts(url, "rediss:") ? "redis over TLS is not supported"
+					     : "not an address of a kind that is known",
+		      e);
 }
 
 int ccache_server_parse(const char *url, struct ccache_server *ret, struct err *e)
@@ -130,12 +134,14 @@ void ccache_server_release(struct ccache_server *s)
 
 int ccache_client_get(struct ccache_client *c, const char *key, struct buf *out, bool *ret_found, struct err *e)
 {
-	return c->server->kind == CCACHE_HTTP ? ccache_http_get(c, key, out, ret_found, e) : ccache_redis_get(c, key, out, ret_found, e);
+	return c->server->kind == CCACHE_HTTP ? ccache_http_get(c, key, out, ret_found, e)
+					      : ccache_redis_get(c, key, out, ret_found, e);
 }
 
 int ccache_client_put(struct ccache_client *c, const char *key, const void *data, size_t len, struct err *e)
 {
-	return c->server->kind == CCACHE_HTTP ? ccache_http_put(c, key, data, len, e) : ccache_redis_put(c, key, data, len, e);
+	return c->server->kind == CCACHE_HTTP ? ccache_http_put(c, key, data, len, e)
+					      : ccache_redis_put(c, key, data, len, e);
 }
 
 /* A connection that works is kept for the next one: ccache makes a connection for each compilation. */

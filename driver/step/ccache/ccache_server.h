@@ -1,4 +1,5 @@
-/* The server behind the compiler cache's remote storage: redis or a web server. Part of the ccache step. */
+/* The server behind the compiler cache's remote storage: redis or a web server. Part of the ccache
+ * step. */
 #pragma once
 #include <curl/curl.h>
 #include <pthread.h>
@@ -37,13 +38,17 @@ struct ccache_client {
 /* ccache_server_parse: ERR_USAGE. */
 int ccache_server_parse(const char *url, struct ccache_server *ret, struct err *e) MUST_CHECK;
 void ccache_server_release(struct ccache_server *s);
-/* ccache_client_get: *ret_found, the bytes added to `out`. ccache_client_put. -1: the server failed; the message says how. */
-int ccache_client_get(struct ccache_client *c, const char *key, struct buf *out, bool *ret_found, struct err *e) MUST_CHECK;
+/* ccache_client_get: *ret_found, the bytes added to `out`. ccache_client_put. -1: the server
+ * failed; the message says how. */
+int ccache_client_get(struct ccache_client *c, const char *key, struct buf *out, bool *ret_found,
+		      struct err *e) MUST_CHECK;
 int ccache_client_put(struct ccache_client *c, const char *key, const void *data, size_t len, struct err *e) MUST_CHECK;
 void ccache_client_close(struct ccache_client *c);
 
 /* The two kinds. */
-int ccache_redis_get(struct ccache_client *c, const char *key, struct buf *out, bool *ret_found, struct err *e) MUST_CHECK;
+int ccache_redis_get(struct ccache_client *c, const char *key, struct buf *out, bool *ret_found,
+		     struct err *e) MUST_CHECK;
 int ccache_redis_put(struct ccache_client *c, const char *key, const void *data, size_t len, struct err *e) MUST_CHECK;
-int ccache_http_get(struct ccache_client *c, const char *key, struct buf *out, bool *ret_found, struct err *e) MUST_CHECK;
+int ccache_http_get(struct ccache_client *c, const char *key, struct buf *out, bool *ret_found,
+		    struct err *e) MUST_CHECK;
 int ccache_http_put(struct ccache_client *c, const char *key, const void *data, size_t len, struct err *e) MUST_CHECK;

@@ -6,11 +6,11 @@
 #include <time.h>
 
 #include "base/buf.h"
+#include "base/path.h"
+#include "base/strlist.h"
 #include "base/sys/fs.h"
 #include "base/sys/lock.h"
-#include "base/path.h"
 #include "base/sys/proc.h"
-#include "base/strlist.h"
 
 enum { LISTS_MAX_AGE_S = 24 * 3600, WORDS_MAX = 1500 };
 
@@ -28,14 +28,16 @@ struct apt {
 	const struct run *run;
 };
 
-/* Every part becomes a word of a command line or a field of sources.list, so each has the alphabet that Debian's policy gives it and nothing else. */
+/* Every part becomes a word of a command line or a field of sources.list, so each has the alphabet that Debian's policy
+ * gives it and nothing else. */
 static bool is_word(const char *s, size_t len, const char *more)
 {
 	if (len == 0 || !strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", *s))
 		return false;
 	for (size_t i = 0; i < len; i++) {
 		char c = s[i];
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr(more, c))))
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		      (c && strchr(more, c))))
 			return false;
 	}
 	return true;
@@ -46,8 +48,10 @@ static int parse_place(struct apt *apt, const char *place, struct err *e)
 	const char *slash = strchr(place, '/');
 	const char *second = slash ? strchr(slash + 1, '/') : NULL;
 	const char *equals = second ? strchr(second + 1, '=') : NULL;
-	if (!equals || !is_word(place, (size_t)(slash - place), "-.") || !is_word(slash + 1, (size_t)(second - slash - 1), "-") ||
-	    !is_word(second + 1, (size_t)(equals - second - 1), "+-.") || !is_word(equals + 1, strlen(equals + 1), "+-.~:")) {
+	if (!equals || !is_word(place, (size_t)(slash - place), "-.") ||
+	    !is_word(slash + 1, (size_t)(second - slash - 1), "-") ||
+	    !is_word(second + 1, (size_t)(equals - second - 1), "+-.") ||
+	    !is_word(equals + 1, strlen(equals + 1), "+-.~:")) {
 		err_set(e, ERR_CONFIG, "not an apt place: '%s'", place);
 		return err_hint(e, "write it as apt:SUITE/COMPONENT/SOURCE=VERSION");
 	}
@@ -77,8 +81,8 @@ static void set_options(struct apt *apt)
 }
 
 /* Runs apt-get with the private options, if wanted; its words go into `said`. */
-static int run_apt(const struct apt *apt, bool private, const char *const *args, const char *cwd, struct buf *out, struct buf *said,
-		   int *ret_status, struct err *e)
+static int run_apt(const struct apt *apt, bool private, const char *const *args, const char *cwd, struct buf *out,
+		   struct buf *said, int *ret_status, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist argv = {0};
@@ -90,8 +94,12 @@ static int run_apt(const struct apt *apt, bool private, const char *const *args,
 	}
 	for (; *args; args++)
 		strlist_ref(&argv, &a, *args);
-	struct proc_spec spec = {
-		.argv = strlist_argv(&argv, &a), .cwd = cwd, .out = out, .err = said, .max_output = 16 << 20, .file_limit = APT_FILE_LIMIT};
+	struct proc_spec spec = {.argv = strlist_argv(&argv, &a),
+				 .cwd = cwd,
+				 .out = out,
+				 .err = said,
+				 .max_output = 16 << 20,
+				 .file_limit = APT_FILE_LIMIT};
 	if (proc_run(&spec, apt->run, &result, e) < 0)
 		return -1;
 	*ret_status = result.status;
@@ -109,7 +117,8 @@ static void add_words(struct buf *words, const struct buf *said)
 			buf_printf(words, "%s%s", words->len ? "; " : "", lines.items[i] + 3);
 }
 
-/* One line of indextargets as a site of the distribution's main archive; the security archive is another one, with suites of its own. */
+/* One line of indextargets as a site of the distribution's main archive; the security archive is another one, with
+ * suites of its own. */
 static void add_site(struct strlist *sites, struct arena *a, const char *line, bool need_origin)
 {
 	struct strlist f = {0};
@@ -134,7 +143,8 @@ static void add_site(struct strlist *sites, struct arena *a, const char *line, b
 static int find_sites(const struct apt *apt, struct strlist *sites, struct err *e)
 {
 	static const char format[] = "$(SITE)|$(ORIGIN)|$(COMPONENT)|$(LABEL)";
-	/* A machine that never ran "apt-get update" (a fresh container) knows its sites, but not yet whose they are: there the archive's signature decides. */
+	/* A machine that never ran "apt-get update" (a fresh container) knows its sites, but not yet whose they are:
+	 * there the archive's signature decides. */
 	static const char *const known[] = {"indextargets", "--format", format, NULL};
 	static const char *const all[] = {"indextargets", "--no-release-info", "--format", format, NULL};
 	for (int i = 0; i < 2 && sites->count == 0; i++) {
@@ -164,8 +174,8 @@ static int write_sources(const struct apt *apt, const char *stamp, struct err *e
 	if (find_sites(apt, &sites, e) < 0)
 		return -1;
 	for (size_t i = 0; i < sites.count; i++)
-		buf_printf(&text, "deb-src %s%s %s %s\n", fs_exists(KEYRING) ? "[signed-by=" KEYRING "] " : "", sites.items[i], apt->suite,
-			   apt->component);
+		buf_printf(&text, "deb-src %s%s %s %s\n", fs_exists(KEYRING) ? "[signed-by=" KEYRING "] " : "",
+			   sites.items[i], apt->suite, apt->component);
 	if (fs_exists(path) && fs_read(path, 1 << 20, &old, e) < 0)
 		return -1;
 	if (strcmp(buf_cstr(&old), buf_cstr(&text)) == 0)
@@ -212,7 +222,8 @@ static bool has_file(const char *path)
 }
 
 /* The exit status is not asked: an archive that dropped the package's other files still has this one in its pool. */
-static int download(const struct apt *apt, const char *file, const char *dir, struct buf *words, bool *ret_came, struct err *e)
+static int download(const struct apt *apt, const char *file, const char *dir, struct buf *words, bool *ret_came,
+		    struct err *e)
 {
 	const char *const args[] = {"-q", "source", "--download-only", "--only-source", apt->package, NULL};
 	AUTO_BUF struct buf said = {0};
@@ -245,12 +256,14 @@ static int fetch_locked(const struct apt *apt, const char *name, const char *dir
 	}
 	if (came)
 		return 0;
-	err_set(e, ERR_NETWORK, "apt-get did not bring '%s' of '%s' from %s/%s: %s", name, apt->package, apt->suite, apt->component,
-		words.len ? buf_cstr(&words) : "it gave no reason");
-	return err_hint(e, "look whether the archive still has this version, or give the directory that holds the file with --mirror DIR");
+	err_set(e, ERR_NETWORK, "apt-get did not bring '%s' of '%s' from %s/%s: %s", name, apt->package, apt->suite,
+		apt->component, words.len ? buf_cstr(&words) : "it gave no reason");
+	return err_hint(e, "look whether the archive still has this version, or give the directory that holds the file "
+			   "with --mirror DIR");
 }
 
-int apt_fetch(const char *place, const char *name, const char *state_dir, const char *dir, const struct run *run, struct err *e)
+int apt_fetch(const char *place, const char *name, const char *state_dir, const char *dir, const struct run *run,
+	      struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_LOCK struct lock lock = LOCK_NONE;

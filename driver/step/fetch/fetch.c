@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/sys/digest.h"
-#include "base/sys/fs.h"
 #include "base/os.h"
 #include "base/path.h"
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
 #include "base/thread.h"
 #include "cache/store.h"
 #include "step/fetch/fetch_place.h"
@@ -82,7 +82,8 @@ static int object_file(const char *dir, const struct fetch_source *s, struct are
 }
 
 /* Whether the store has it: *ret stays NULL if not. */
-static int look_in_store(struct fetch_shared *f, const struct fetch_source *s, struct arena *a, const char **ret, struct err *e)
+static int look_in_store(struct fetch_shared *f, const struct fetch_source *s, struct arena *a, const char **ret,
+			 struct err *e)
 {
 	const char *dir = NULL;
 	int status = store_find(f->store, STORE_SOURCE, s->sha256, a, &dir, e);
@@ -92,7 +93,8 @@ static int look_in_store(struct fetch_shared *f, const struct fetch_source *s, s
 }
 
 /* The remote store is a place like others, but asked first. */
-static int pull_from_remote(struct fetch_worker *w, const struct fetch_source *s, struct arena *a, const char **ret, struct err *e)
+static int pull_from_remote(struct fetch_worker *w, const struct fetch_source *s, struct arena *a, const char **ret,
+			    struct err *e)
 {
 	const char *dir = NULL;
 	int status = store_pull(w->shared->store, STORE_SOURCE, s->sha256, &w->run, a, &dir, e);
@@ -101,8 +103,8 @@ static int pull_from_remote(struct fetch_worker *w, const struct fetch_source *s
 	return object_file(dir, s, a, ret, e);
 }
 
-static int publish(struct fetch_shared *f, const struct fetch_source *s, const char *partial, struct arena *a, const char **ret,
-		   struct err *e)
+static int publish(struct fetch_shared *f, const struct fetch_source *s, const char *partial, struct arena *a,
+		   const char **ret, struct err *e)
 {
 	const char *stage;
 	const char *dir;
@@ -128,7 +130,8 @@ static int run_job(const struct fetch_pool *p, struct fetch_worker *w, struct fe
 	struct fetch_shared *f = w->shared;
 	const struct fetch_source *s = j->source;
 	AUTO_LOCK struct lock lock = LOCK_NONE;
-	if (run_check(&w->run, &j->err) < 0 || store_lock(f->store, STORE_SOURCE, s->sha256, &w->run, &lock, &j->err) < 0)
+	if (run_check(&w->run, &j->err) < 0 ||
+	    store_lock(f->store, STORE_SOURCE, s->sha256, &w->run, &lock, &j->err) < 0)
 		return -1;
 	if (look_in_store(f, s, &j->arena, &j->path, &j->err) < 0)
 		return -1;
@@ -164,7 +167,8 @@ static void *worker(void *user)
 	return NULL;
 }
 
-/* What the workers said goes out by the caller's log, a line at a time, so that it does not run into the status line. */
+/* What the workers said goes out by the caller's log, a line at a time, so that it does not run into the status
+ * line. */
 static void drain_log(int fd, struct buf *text, struct log *log)
 {
 	for (ssize_t n; (n = read(fd, buf_reserve(text, 4096), 4096)) > 0;)
@@ -252,7 +256,8 @@ static int run_pool(struct fetch_pool *p, const struct run *run, struct err *e)
 	return 0;
 }
 
-/* One error decides the exit: an interruption, else the first in the order of the sources. The others are told as warnings. */
+/* One error decides the exit: an interruption, else the first in the order of the sources. The others are told as
+ * warnings. */
 static int collect(const struct fetch_pool *p, const struct run *run, struct err *e)
 {
 	const struct fetch_job *worst = NULL;
@@ -306,12 +311,13 @@ static void set_defaults(struct fetch_options *o)
 }
 
 /* What the store has needs no thread and no lock: the usual case costs a stat for each source. */
-static int find_present(struct store *store, struct fetch_source *sources, size_t count, const char **paths, struct fetch_pool *p,
-			struct arena *a, struct err *e)
+static int find_present(struct store *store, struct fetch_source *sources, size_t count, const char **paths,
+			struct fetch_pool *p, struct arena *a, struct err *e)
 {
 	for (size_t i = 0; i < count; i++) {
 		const char *dir = NULL;
-		if (check_source(&sources[i], e) < 0 || store_find(store, STORE_SOURCE, sources[i].sha256, a, &dir, e) < 0)
+		if (check_source(&sources[i], e) < 0 ||
+		    store_find(store, STORE_SOURCE, sources[i].sha256, a, &dir, e) < 0)
 			return -1;
 		if (dir) {
 			if (object_file(dir, &sources[i], a, &paths[i], e) < 0)
@@ -323,8 +329,8 @@ static int find_present(struct store *store, struct fetch_source *sources, size_
 	return 0;
 }
 
-int fetch_all(struct store *store, struct fetch_source *sources, size_t count, const struct fetch_options *o, const struct run *run,
-	      struct arena *a, struct fetch_stats *ret, struct err *e)
+int fetch_all(struct store *store, struct fetch_source *sources, size_t count, const struct fetch_options *o,
+	      const struct run *run, struct arena *a, struct fetch_stats *ret, struct err *e)
 {
 	double start = log_seconds();
 	struct fetch_options options = *o;

@@ -47,8 +47,8 @@ static int open_file(struct partial *p, struct err *e)
 	return p->have > p->max ? partial_restart(p, e) : 0;
 }
 
-int partial_open(struct partial *p, const char *path, const char *sha256, uint64_t max, const struct run *run, bool *ret_complete,
-		 struct err *e)
+int partial_open(struct partial *p, const char *path, const char *sha256, uint64_t max, const struct run *run,
+		 bool *ret_complete, struct err *e)
 {
 	AUTO_PARTIAL struct partial new = {.path = path, .fd = -1, .digest = digest_new(), .max = max};
 	char got[DIGEST_HEX_LEN + 1];

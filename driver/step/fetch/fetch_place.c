@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
+#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/path.h"
 #include "cache/store.h"
 #include "step/fetch/apt.h"
 
@@ -75,7 +75,8 @@ static void add_mirror(struct strlist *places, struct arena *a, const char *mirr
 	curl_free(escaped);
 }
 
-/* Doubled each time; up to a quarter more, by the digest and the try, so that many clients do not come back together and yet a run can be repeated. */
+/* Doubled each time; up to a quarter more, by the digest and the try, so that many clients do not come back together
+ * and yet a run can be repeated. */
 static unsigned pause_ms(const struct fetch_options *o, const char *sha256, unsigned attempt)
 {
 	uint64_t pause = o->backoff_ms;
@@ -108,7 +109,8 @@ static uint64_t file_size(const char *path)
 	return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
-static enum transfer_outcome from_http(struct fetch_worker *w, const struct transfer *t, const char *name, struct err *e)
+static enum transfer_outcome from_http(struct fetch_worker *w, const struct transfer *t, const char *name,
+				       struct err *e)
 {
 	unsigned failures = 0;
 	for (;;) {
@@ -174,8 +176,8 @@ static enum transfer_outcome from_apt(struct fetch_worker *w, const struct trans
 	return transfer_check(t, e);
 }
 
-static enum transfer_outcome from_place(struct fetch_worker *w, const struct fetch_source *s, const char *place, const char *partial,
-					bool *skipped, struct err *e)
+static enum transfer_outcome from_place(struct fetch_worker *w, const struct fetch_source *s, const char *place,
+					const char *partial, bool *skipped, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	const char *rest;
@@ -217,18 +219,22 @@ static int no_place_left(const struct fetch_source *s, const struct verdict *v, 
 	const char *words = buf_cstr(&v->words);
 	if (v->wrong) {
 		err_set(e, ERR_INTEGRITY, "'%s' is not what is pinned: %s", s->name, words);
-		return err_hint(e, "the file was changed where it lies or on its way; put the right one into a directory and give that "
+		return err_hint(e, "the file was changed where it lies or on its way; put the right one into a "
+				   "directory and give that "
 				   "with --mirror DIR");
 	}
 	if (v->skipped) {
-		err_set(e, ERR_NETWORK, "'%s' (sha256 %s) is not in the store and --offline forbids fetching it%s%s", s->name, s->sha256,
-			*words ? ": " : "", words);
-		return err_hint(e, "run 'ptbuild fetch' once with a network, or give the directory that holds it with --mirror DIR");
+		err_set(e, ERR_NETWORK, "'%s' (sha256 %s) is not in the store and --offline forbids fetching it%s%s",
+			s->name, s->sha256, *words ? ": " : "", words);
+		return err_hint(e, "run 'ptbuild fetch' once with a network, or give the directory that holds it with "
+				   "--mirror DIR");
 	}
 	err_set(e, ERR_NETWORK, "cannot fetch '%s': %s", s->name, *words ? words : "no place is known for it");
 	if (v->hint[0])
 		return err_hint(e, "%s", v->hint);
-	return err_hint(e, "check the network and its proxy variables, or give the directory that holds it with --mirror DIR (sha256 %s)",
+	return err_hint(e,
+			"check the network and its proxy variables, or give the directory that holds it with --mirror "
+			"DIR (sha256 %s)",
 			s->sha256);
 }
 
@@ -242,8 +248,8 @@ static void note_failure(struct verdict *v, enum transfer_outcome out, const str
 		snprintf(v->hint, sizeof(v->hint), "%s", said->hint);
 }
 
-static int try_places(struct fetch_worker *w, const struct fetch_source *s, const struct strlist *places, const char *partial,
-		      struct verdict *v, struct err *e)
+static int try_places(struct fetch_worker *w, const struct fetch_source *s, const struct strlist *places,
+		      const char *partial, struct verdict *v, struct err *e)
 {
 	for (size_t i = 0; i < places->count; i++) {
 		struct err said = {0};
@@ -258,8 +264,8 @@ static int try_places(struct fetch_worker *w, const struct fetch_source *s, cons
 		}
 		AUTO_ARENA struct arena a = {0};
 		if (v->wrong)
-			log_warn(&w->log, "'%s' came from '%s' only: %s", s->name, transfer_shown_url(&a, places->items[i]),
-				 buf_cstr(&v->words));
+			log_warn(&w->log, "'%s' came from '%s' only: %s", s->name,
+				 transfer_shown_url(&a, places->items[i]), buf_cstr(&v->words));
 		else if (v->words.len)
 			log_verbose(&w->log, "fetch: '%s': %s", s->name, buf_cstr(&v->words));
 		return 0;

@@ -24,9 +24,9 @@ int fetch_store_new(const char *url, struct fetch_store **ret, struct err *e)
 	if (!good || strchr(url, '?') || strchr(url, '#')) {
 		AUTO_ARENA struct arena a = {0};
 		err_set(e, ERR_USAGE, "--store-url '%s' is no address of http or https", transfer_shown_url(&a, url));
-		return err_hint(e,
-				"it is the directory that holds the other store's 'objects', as a web server shows it; a directory of this "
-				"machine is named with --lower-store");
+		return err_hint(e, "it is the directory that holds the other store's 'objects', as a web server shows "
+				   "it; a directory of this "
+				   "machine is named with --lower-store");
 	}
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		return err_set(e, ERR_SYSTEM, "cannot start libcurl");

@@ -13,7 +13,17 @@
 enum { CHUNK = 1 << 20, MAX_REDIRECTS = 10, POLL_MS = 200, SLOW_RATE = 65536 };
 
 /* Why a callback stopped curl: what curl itself says then is only "write error". */
-enum stop_reason { STOP_NONE, STOP_STATUS, STOP_RANGE, STOP_UNASKED, STOP_TOO_BIG, STOP_LOCAL, STOP_STALL, STOP_SLOW, STOP_CANCEL };
+enum stop_reason {
+	STOP_NONE,
+	STOP_STATUS,
+	STOP_RANGE,
+	STOP_UNASKED,
+	STOP_TOO_BIG,
+	STOP_LOCAL,
+	STOP_STALL,
+	STOP_SLOW,
+	STOP_CANCEL
+};
 
 struct attempt {
 	const struct transfer *t;
@@ -56,7 +66,8 @@ char *transfer_shown_url(struct arena *a, const char *url)
 	return out ? out : arena_strdup(a, strchr(url, '@') ? "(malformed)" : url);
 }
 
-static enum transfer_outcome wrong_digest(const struct transfer *t, struct partial *p, const char *shown, const char *got, struct err *e)
+static enum transfer_outcome wrong_digest(const struct transfer *t, struct partial *p, const char *shown,
+					  const char *got, struct err *e)
 {
 	if (partial_delete(p, e) < 0)
 		return TRANSFER_STOP;
@@ -175,8 +186,10 @@ static void set_options(struct attempt *at)
 	curl_easy_setopt(c, CURLOPT_MAXREDIRS, (long)MAX_REDIRECTS);
 	curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 1L);
 	curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 2L);
-	curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, (long)(at->t->connect_seconds ? at->t->connect_seconds : at->t->stall_seconds));
-	curl_easy_setopt(c, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)at->file->max); /* also refuses lengths that are no 64-bit number */
+	curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT,
+			 (long)(at->t->connect_seconds ? at->t->connect_seconds : at->t->stall_seconds));
+	/* also refuses lengths that are no 64-bit number */
+	curl_easy_setopt(c, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)at->file->max);
 	curl_easy_setopt(c, CURLOPT_BUFFERSIZE, 512L * 1024);
 	curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
 	curl_easy_setopt(c, CURLOPT_HEADERDATA, at);
@@ -193,7 +206,8 @@ static void set_options(struct attempt *at)
 	}
 }
 
-/* Runs the transfer, watching the user's wish and the time since the last byte (curl's own low-speed limit averages over seconds). */
+/* Runs the transfer, watching the user's wish and the time since the last byte (curl's own low-speed limit averages
+ * over seconds). */
 static CURLcode drive(struct attempt *at, CURLM *multi)
 {
 	const struct run *run = at->t->run;
@@ -216,7 +230,8 @@ static CURLcode drive(struct attempt *at, CURLM *multi)
 			at->stop = STOP_STALL;
 			return CURLE_OPERATION_TIMEDOUT;
 		}
-		if (at->t->slow_seconds && log_seconds() - began > at->t->slow_seconds + (double)at->received / SLOW_RATE) {
+		if (at->t->slow_seconds &&
+		    log_seconds() - began > at->t->slow_seconds + (double)at->received / SLOW_RATE) {
 			at->stop = STOP_SLOW;
 			return CURLE_OPERATION_TIMEDOUT;
 		}
@@ -255,7 +270,8 @@ static enum transfer_outcome judge_status(struct attempt *at, long code)
 	if (wait > 0)
 		*at->retry_after = wait < 1000000 ? (unsigned)wait : 1000000;
 	err_set(at->e, ERR_NETWORK, "http status %ld from '%s'", code, at->shown);
-	return code == 408 || code == 429 || (code >= 500 && code != 501 && code != 505) ? TRANSFER_RETRY : TRANSFER_NEXT;
+	return code == 408 || code == 429 || (code >= 500 && code != 501 && code != 505) ? TRANSFER_RETRY
+											 : TRANSFER_NEXT;
 }
 
 /* Everything came: is it what is pinned? */
@@ -263,8 +279,8 @@ static enum transfer_outcome judge_bytes(struct attempt *at, bool *ret_again)
 {
 	char got[DIGEST_HEX_LEN + 1];
 	if (at->total > at->file->have) {
-		err_set(at->e, ERR_NETWORK, "only %llu of %llu bytes came from '%s'", (unsigned long long)at->file->have,
-			(unsigned long long)at->total, at->shown);
+		err_set(at->e, ERR_NETWORK, "only %llu of %llu bytes came from '%s'",
+			(unsigned long long)at->file->have, (unsigned long long)at->total, at->shown);
 		return TRANSFER_RETRY;
 	}
 	if (!at->t->sha256 || partial_matches(at->file, at->t->sha256, got))
@@ -295,7 +311,8 @@ static enum transfer_outcome judge(struct attempt *at, CURLcode result, bool *re
 		err_set(at->e, ERR_NETWORK, "no byte for %u seconds from '%s'", at->t->stall_seconds, at->shown);
 		return TRANSFER_RETRY;
 	case STOP_SLOW:
-		err_set(at->e, ERR_NETWORK, "too slow: %llu bytes came from '%s'", (unsigned long long)at->received, at->shown);
+		err_set(at->e, ERR_NETWORK, "too slow: %llu bytes came from '%s'", (unsigned long long)at->received,
+			at->shown);
 		return TRANSFER_RETRY;
 	case STOP_RANGE:
 		*ret_again = true;
@@ -310,11 +327,13 @@ static enum transfer_outcome judge(struct attempt *at, CURLcode result, bool *re
 		return TRANSFER_RETRY;
 	}
 	if (at->stop == STOP_TOO_BIG || result == CURLE_FILESIZE_EXCEEDED) {
-		err_set(at->e, ERR_NETWORK, "more than %llu bytes from '%s'", (unsigned long long)at->file->max, at->shown);
+		err_set(at->e, ERR_NETWORK, "more than %llu bytes from '%s'", (unsigned long long)at->file->max,
+			at->shown);
 		return partial_restart(at->file, at->e) < 0 ? TRANSFER_STOP : TRANSFER_NEXT;
 	}
 	if (result != CURLE_OK && at->stop == STOP_NONE) {
-		err_set(at->e, ERR_NETWORK, "cannot get '%s': %s", at->shown, at->words[0] ? at->words : curl_easy_strerror(result));
+		err_set(at->e, ERR_NETWORK, "cannot get '%s': %s", at->shown,
+			at->words[0] ? at->words : curl_easy_strerror(result));
 		return can_retry(result) ? TRANSFER_RETRY : TRANSFER_NEXT;
 	}
 	if (code != 200 && code != 206)
@@ -359,7 +378,8 @@ enum transfer_outcome transfer_http(const struct transfer *t, unsigned *ret_retr
 		return TRANSFER_STOP;
 	if (complete)
 		return TRANSFER_DONE;
-	struct attempt at = {.t = t, .file = &p, .shown = transfer_shown_url(&a, t->url), .retry_after = ret_retry_after, .e = e};
+	struct attempt at = {
+		.t = t, .file = &p, .shown = transfer_shown_url(&a, t->url), .retry_after = ret_retry_after, .e = e};
 	for (;;) {
 		bool again = false;
 		enum transfer_outcome out = request(&at, &again);

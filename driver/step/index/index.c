@@ -4,10 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/sys/fs.h"
-#include "base/sys/lock.h"
 #include "base/os.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
+#include "base/sys/lock.h"
 #include "step/index/index_parts.h"
 
 /* In each directory that this step made, so that it never takes one that it did not. */
@@ -34,7 +34,8 @@ static int read_wheels(struct indexing *x, struct err *e)
 		if (names.items[i][0] == '.' || !path_has_suffix(names.items[i], ".whl"))
 			continue;
 		log_status(x->run->log, "index %s", names.items[i]);
-		if (run_check(x->run, e) < 0 || index_read(x->q->dir, names.items[i], x->a, &x->wheels[x->count], e) < 0)
+		if (run_check(x->run, e) < 0 ||
+		    index_read(x->q->dir, names.items[i], x->a, &x->wheels[x->count], e) < 0)
 			return -1;
 		x->result.yanked += x->wheels[x->count].yanked;
 		x->count++;
@@ -79,7 +80,8 @@ static int write_project(struct indexing *x, const char *dir, const char *profil
 			chosen[n++] = &x->wheels[i];
 	}
 	index_project_html(chosen, n, x->url, &html);
-	return write_page(path_join(x->a, dir, project), buf_cstr(&html), index_project_json(chosen, n, x->url, x->a), x->a, e);
+	return write_page(path_join(x->a, dir, project), buf_cstr(&html), index_project_json(chosen, n, x->url, x->a),
+			  x->a, e);
 }
 
 static int write_sub(struct indexing *x, const char *name, const char *profile, struct err *e)
@@ -110,7 +112,8 @@ static int write_subs(struct indexing *x, struct err *e)
 		if (*w->profile && !strlist_contains(&profiles, w->profile))
 			strlist_ref(&profiles, x->a, w->profile);
 		if (strcmp(w->profile, INDEX_ALL) == 0)
-			return err_set(e, ERR_POLICY, "'%s' has the label '%s', which is the name of the index of all wheels", w->file,
+			return err_set(e, ERR_POLICY,
+				       "'%s' has the label '%s', which is the name of the index of all wheels", w->file,
 				       INDEX_ALL);
 	}
 	strlist_sort(&profiles);
@@ -147,8 +150,8 @@ static int write_sidecars(struct indexing *x, struct err *e)
 		struct buf AUTO_BUF have = {0};
 		struct err ignored = {0};
 		const char *path = path_join(x->a, x->q->dir, arena_printf(x->a, "%s.metadata", w->file));
-		if (fs_exists(path) && fs_read(path, w->metadata_len, &have, &ignored) == 0 && have.len == w->metadata_len &&
-		    memcmp(buf_cstr(&have), w->metadata, have.len) == 0)
+		if (fs_exists(path) && fs_read(path, w->metadata_len, &have, &ignored) == 0 &&
+		    have.len == w->metadata_len && memcmp(buf_cstr(&have), w->metadata, have.len) == 0)
 			continue;
 		if (fs_write_atomic(path, w->metadata, w->metadata_len, 0644, e) < 0)
 			return -1;
@@ -209,7 +212,8 @@ static const char *wheels_url(const char *base, struct arena *a)
 	return arena_printf(a, "%s%s", base, path_has_suffix(base, "/") ? "" : "/");
 }
 
-int index_write(const struct index_request *q, const struct run *run, struct arena *a, struct index_result *ret, struct err *e)
+int index_write(const struct index_request *q, const struct run *run, struct arena *a, struct index_result *ret,
+		struct err *e)
 {
 	struct indexing x = {.q = q, .run = run, .a = a, .url = wheels_url(q->base_url, a)};
 	AUTO_LOCK struct lock lock = LOCK_NONE;

@@ -4,7 +4,8 @@
 #include "base/sys/json.h"
 #include "step/index/index_parts.h"
 
-/* The repository version whose rules the pages keep: 1.1 made sizes and versions mandatory, what came later is optional. */
+/* The repository version whose rules the pages keep: 1.1 made sizes and versions mandatory, what came later is
+ * optional. */
 #define API_VERSION "1.4"
 
 static void put_escaped(struct buf *out, const char *s)
@@ -46,7 +47,8 @@ static void put_url(struct buf *out, const char *url, const char *file)
 static void put_head(struct buf *out, const char *title)
 {
 	buf_printf(out,
-		   "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"pypi:repository-version\" "
+		   "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
+		   "name=\"pypi:repository-version\" "
 		   "content=\"%s\">\n"
 		   "<title>%s</title>\n</head>\n<body>\n<h1>%s</h1>\n",
 		   API_VERSION, title, title);
@@ -68,7 +70,8 @@ static void put_link(struct buf *out, const struct index_wheel *w, const char *u
 	buf_printf(out, "#sha256=%s\"", w->sha256);
 	if (*w->requires_python)
 		put_attribute(out, "data-requires-python", w->requires_python);
-	buf_printf(out, " data-core-metadata=\"sha256=%s\" data-dist-info-metadata=\"sha256=%s\"", w->metadata_sha256, w->metadata_sha256);
+	buf_printf(out, " data-core-metadata=\"sha256=%s\" data-dist-info-metadata=\"sha256=%s\"", w->metadata_sha256,
+		   w->metadata_sha256);
 	if (w->yanked)
 		put_attribute(out, "data-yanked", w->reason);
 	buf_printf(out, ">%s</a><br>\n", w->file);
@@ -94,9 +97,10 @@ static json_t *file_json(const struct index_wheel *w, const char *url)
 {
 	struct buf AUTO_BUF target = {0};
 	put_url(&target, url, w->file);
-	json_t *o = json_pack("{s:s, s:s, s:{s:s}, s:I, s:{s:s}, s:{s:s}}", "filename", w->file, "url", buf_cstr(&target), "hashes",
-			      "sha256", w->sha256, "size", (json_int_t)w->size, "core-metadata", "sha256", w->metadata_sha256,
-			      "dist-info-metadata", "sha256", w->metadata_sha256);
+	json_t *o =
+		json_pack("{s:s, s:s, s:{s:s}, s:I, s:{s:s}, s:{s:s}}", "filename", w->file, "url", buf_cstr(&target),
+			  "hashes", "sha256", w->sha256, "size", (json_int_t)w->size, "core-metadata", "sha256",
+			  w->metadata_sha256, "dist-info-metadata", "sha256", w->metadata_sha256);
 	if (*w->requires_python)
 		json_object_set_new(o, "requires-python", json_or_null(w->requires_python));
 	json_object_set_new(o, "yanked", w->yanked && *w->reason ? json_or_null(w->reason) : json_boolean(w->yanked));
@@ -122,8 +126,8 @@ char *index_project_json(const struct index_wheel *const *wheels, size_t count, 
 			strlist_ref(&versions, a, wheels[i]->version);
 	}
 	strlist_sort(&versions);
-	return dump(json_pack("{s:{s:s}, s:s, s:o, s:o}", "meta", "api-version", API_VERSION, "name", wheels[0]->project, "versions",
-			      json_from_strlist(&versions), "files", files),
+	return dump(json_pack("{s:{s:s}, s:s, s:o, s:o}", "meta", "api-version", API_VERSION, "name",
+			      wheels[0]->project, "versions", json_from_strlist(&versions), "files", files),
 		    a);
 }
 

@@ -1,9 +1,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/path.h"
 #include "step/index/index_parts.h"
 
 enum { METADATA_MAX = 16 << 20, REASON_MAX = 64 * 1024 };
@@ -36,7 +36,8 @@ static int read_yank(const char *path, struct arena *a, struct index_wheel *w, s
 	return 0;
 }
 
-static int read_metadata(const struct zip_reader *z, const struct wheel_name *n, struct arena *a, struct index_wheel *w, struct err *e)
+static int read_metadata(const struct zip_reader *z, const struct wheel_name *n, struct arena *a, struct index_wheel *w,
+			 struct err *e)
 {
 	struct buf AUTO_BUF text = {0};
 	struct wheel_headers h;
@@ -44,12 +45,15 @@ static int read_metadata(const struct zip_reader *z, const struct wheel_name *n,
 	const struct zip_entry *en = zip_find(z, path);
 	if (!en)
 		return err_set(e, ERR_INTEGRITY, "there is no '%s' in it", path);
-	if (zip_read(z, en, METADATA_MAX, &text, e) < 0 || wheel_headers_parse(buf_cstr(&text), text.len, path, a, &h, e) < 0)
+	if (zip_read(z, en, METADATA_MAX, &text, e) < 0 ||
+	    wheel_headers_parse(buf_cstr(&text), text.len, path, a, &h, e) < 0)
 		return -1;
 	const char *name = wheel_headers_get(&h, "Name"), *version = wheel_headers_get(&h, "Version");
 	const char *python = wheel_headers_get(&h, "Requires-Python");
-	if (!name || strcmp(wheel_normalize(name, a), wheel_normalize(n->dist, a)) != 0 || !version || strcmp(version, n->version) != 0)
-		return err_set(e, ERR_INTEGRITY, "its METADATA is about '%s' '%s'", name ? name : "", version ? version : "");
+	if (!name || strcmp(wheel_normalize(name, a), wheel_normalize(n->dist, a)) != 0 || !version ||
+	    strcmp(version, n->version) != 0)
+		return err_set(e, ERR_INTEGRITY, "its METADATA is about '%s' '%s'", name ? name : "",
+			       version ? version : "");
 	char digest[DIGEST_HEX_LEN + 1];
 	digest_data(buf_cstr(&text), text.len, digest);
 	w->metadata = arena_strndup(a, buf_cstr(&text), text.len);

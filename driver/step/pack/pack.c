@@ -6,10 +6,10 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/machine.h"
-#include "base/path.h"
 #include "core/wheel/wheel_requires.h"
 
 enum { METADATA_MAX = 16 << 20 };
@@ -51,7 +51,8 @@ static int rename_directories(struct packing *p, const char *info, struct err *e
 /* What an installer writes, what signs the old contents, and what is written anew. */
 static int remove_stale(struct packing *p, struct err *e)
 {
-	static const char *const stale[] = {"direct_url.json", "INSTALLER", "REQUESTED", "RECORD", "RECORD.jws", "RECORD.p7s", PACK_MARKER};
+	static const char *const stale[] = {"direct_url.json", "INSTALLER",  "REQUESTED", "RECORD",
+					    "RECORD.jws",      "RECORD.p7s", PACK_MARKER};
 	for (size_t i = 0; i < ARRAY_LEN(stale); i++) {
 		if (fs_remove_tree(path_join(p->a, path_join(p->a, p->q->tree, p->dist_info), stale[i]), e) < 0)
 			return -1;
@@ -90,7 +91,8 @@ static int read_tags(struct packing *p, const struct wheel_headers *wheel, const
 	for (size_t i = 0; i < wheel->count; i++) {
 		if (strcasecmp(wheel->items[i].key, "Tag") != 0)
 			continue;
-		const char *tag = wheel->items[i].value, *first = strchr(tag, '-'), *second = first ? strchr(first + 1, '-') : NULL;
+		const char *tag = wheel->items[i].value, *first = strchr(tag, '-'),
+			   *second = first ? strchr(first + 1, '-') : NULL;
 		if (!second || strchr(second + 1, '-'))
 			return err_set(e, ERR_INTEGRITY, "'%s': the tag '%s' has not three parts", path, tag);
 		add_unique(&python, p->a, tag, (size_t)(first - tag));
@@ -115,7 +117,8 @@ static void add_tags(struct packing *p, struct wheel_headers *wheel)
 		for (size_t j = 0; j < abi.count; j++) {
 			for (size_t k = 0; k < platform.count; k++)
 				wheel_headers_add(wheel, p->a, "Tag",
-						  arena_printf(p->a, "%s-%s-%s", python.items[i], abi.items[j], platform.items[k]));
+						  arena_printf(p->a, "%s-%s-%s", python.items[i], abi.items[j],
+							       platform.items[k]));
 		}
 	}
 }
@@ -131,7 +134,8 @@ static void add_license_files(struct packing *p, struct wheel_headers *metadata)
 		const char *file = p->q->license_files.items[i];
 		bool there = false;
 		for (size_t k = 0; k < metadata->count && !there; k++)
-			there = strcasecmp(metadata->items[k].key, "License-File") == 0 && strcmp(metadata->items[k].value, file) == 0;
+			there = strcasecmp(metadata->items[k].key, "License-File") == 0 &&
+				strcmp(metadata->items[k].value, file) == 0;
 		if (!there)
 			wheel_headers_add(metadata, p->a, "License-File", file);
 	}
@@ -188,7 +192,8 @@ static int rewrite_dist_info(struct packing *p, struct err *e)
 
 static bool is_bytecode(const char *rel)
 {
-	return path_has_suffix(rel, ".pyc") || strstr(rel, "/__pycache__/") || strncmp(rel, "__pycache__/", strlen("__pycache__/")) == 0;
+	return path_has_suffix(rel, ".pyc") || strstr(rel, "/__pycache__/") ||
+	       strncmp(rel, "__pycache__/", strlen("__pycache__/")) == 0;
 }
 
 static int collect(const char *rel, const struct stat *st, void *user, struct err *e)
@@ -197,8 +202,10 @@ static int collect(const char *rel, const struct stat *st, void *user, struct er
 	if (is_bytecode(rel))
 		return 0;
 	if (!S_ISREG(st->st_mode)) {
-		err_set(e, ERR_INTEGRITY, "'%s/%s' is no regular file, and a wheel holds nothing else", p->q->tree, rel);
-		return err_hint(e, S_ISLNK(st->st_mode) ? "replace the symbolic link by the file that it names" : "remove it");
+		err_set(e, ERR_INTEGRITY, "'%s/%s' is no regular file, and a wheel holds nothing else", p->q->tree,
+			rel);
+		return err_hint(e, S_ISLNK(st->st_mode) ? "replace the symbolic link by the file that it names"
+							: "remove it");
 	}
 	size_t n = strlen(p->dist_info);
 	bool tail = strncmp(rel, p->dist_info, n) == 0 && rel[n] == '/';
@@ -221,7 +228,8 @@ static int add_files(struct packing *p, const struct strlist *files, struct err 
 		uint8_t sha256[DIGEST_LEN];
 		uint64_t size;
 		const char *rel = files->items[i];
-		if (run_check(p->run, e) < 0 || zip_add_file(p->zip, rel, path_join(&scratch, p->q->tree, rel), sha256, &size, e) < 0)
+		if (run_check(p->run, e) < 0 ||
+		    zip_add_file(p->zip, rel, path_join(&scratch, p->q->tree, rel), sha256, &size, e) < 0)
 			return -1;
 		record_file(p, rel, sha256, size);
 	}
@@ -254,7 +262,8 @@ static int write_archive(struct packing *p, const char *path, uint8_t ret_sha256
 		return -1;
 	if (zip_create(path, q->epoch, q->threads ? q->threads : machine_processors(), q->level, &p->zip, e) < 0)
 		return -1;
-	if (add_files(p, &p->payload, e) < 0 || add_files(p, &p->tail, e) < 0 || add_files(p, &last, e) < 0 || add_record(p, e) < 0) {
+	if (add_files(p, &p->payload, e) < 0 || add_files(p, &p->tail, e) < 0 || add_files(p, &last, e) < 0 ||
+	    add_record(p, e) < 0) {
 		zip_abort(p->zip);
 		return -1;
 	}
@@ -298,7 +307,8 @@ int pack_place(const char *temp, const char *path, const char *sha256, const str
 		return -1;
 	if (strcmp(there, sha256) != 0) {
 		err_set(e, ERR_POLICY, "'%s' is there with other bytes: sha256 %s, not %s", path, there, sha256);
-		return err_hint(e, "a file name that was given out must keep its bytes: raise the metadata revision, or move the old file "
+		return err_hint(e, "a file name that was given out must keep its bytes: raise the metadata revision, "
+				   "or move the old file "
 				   "away");
 	}
 	log_verbose(run->log, "%s is there already, the same bytes", path_base(path));
@@ -310,7 +320,8 @@ static int check_request(const struct pack_request *q, struct err *e)
 	if (q->metadata_rev < 1)
 		return err_set(e, ERR_CONFIG, "the metadata revision must be 1 or more");
 	if (strpbrk(q->generator, "\r\n") || !*q->generator || strpbrk(q->input_key, " \r\n") || !*q->input_key)
-		return err_set(e, ERR_CONFIG, "generator '%s' or input key '%s' does not fit into a line", q->generator, q->input_key);
+		return err_set(e, ERR_CONFIG, "generator '%s' or input key '%s' does not fit into a line", q->generator,
+			       q->input_key);
 	for (size_t i = 0; i < q->requires.count; i++) {
 		if (strpbrk(q->requires.items[i], "\r\n"))
 			return err_set(e, ERR_CONFIG, "the requirement '%s' is more than a line", q->requires.items[i]);
@@ -318,7 +329,8 @@ static int check_request(const struct pack_request *q, struct err *e)
 	return 0;
 }
 
-int pack_wheel(const struct pack_request *q, const struct run *run, struct arena *a, struct pack_result *ret, struct err *e)
+int pack_wheel(const struct pack_request *q, const struct run *run, struct arena *a, struct pack_result *ret,
+	       struct err *e)
 {
 	struct packing p = {.q = q, .run = run, .a = a};
 	uint8_t sha256[DIGEST_LEN];

@@ -4,10 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "base/path.h"
 
 #define STATEMENT_TYPE "https://in-toto.io/Statement/v1"
 #define PREDICATE_TYPE "https://slsa.dev/provenance/v1"
@@ -21,8 +21,8 @@ enum { STATEMENT_MAX = 16 << 20 };
 
 static void add_dependency(json_t *list, const char *kind, const char *name, const char *sha256)
 {
-	json_array_append_new(list,
-			      json_pack("{s:s, s:{s:s}, s:{s:s}}", "name", name, "digest", "sha256", sha256, "annotations", "kind", kind));
+	json_array_append_new(list, json_pack("{s:s, s:{s:s}, s:{s:s}}", "name", name, "digest", "sha256", sha256,
+					      "annotations", "kind", kind));
 }
 
 static void add_dependencies(json_t *list, const char *kind, const json_t *items, const char *name_key)
@@ -81,11 +81,12 @@ int provenance_statement(const json_t *record, json_t **ret, struct err *e)
 		return err_set(e, ERR_INTEGRITY, "the record of the build names no wheel, digest or key");
 	json_t *parameters = subset(record, internal);
 	json_object_set_new(parameters, "environment", subset(json_object_get(record, "inputs"), environment));
-	*ret = json_pack("{s:s, s:[{s:s, s:{s:s}}], s:s, s:{s:{s:s, s:o, s:o, s:o}, s:{s:{s:s, s:{s:s}}, s:{s:s}}}}", "_type",
-			 STATEMENT_TYPE, "subject", "name", wheel, "digest", "sha256", sha256, "predicateType", PREDICATE_TYPE, "predicate",
-			 "buildDefinition", "buildType", BUILD_TYPE, "externalParameters", subset(record, external), "internalParameters",
-			 parameters, "resolvedDependencies", dependencies(record), "runDetails", "builder", "id", BUILDER, "version",
-			 "ptbuild", generator ? generator : "unknown", "metadata", "invocationId", key);
+	*ret = json_pack("{s:s, s:[{s:s, s:{s:s}}], s:s, s:{s:{s:s, s:o, s:o, s:o}, s:{s:{s:s, s:{s:s}}, s:{s:s}}}}",
+			 "_type", STATEMENT_TYPE, "subject", "name", wheel, "digest", "sha256", sha256, "predicateType",
+			 PREDICATE_TYPE, "predicate", "buildDefinition", "buildType", BUILD_TYPE, "externalParameters",
+			 subset(record, external), "internalParameters", parameters, "resolvedDependencies",
+			 dependencies(record), "runDetails", "builder", "id", BUILDER, "version", "ptbuild",
+			 generator ? generator : "unknown", "metadata", "invocationId", key);
 	return *ret ? 0 : err_set(e, ERR_INTEGRITY, "the record of the build cannot be made a statement");
 }
 
@@ -120,15 +121,17 @@ static bool from_base64(const char *text, struct arena *a, unsigned char **ret, 
 	return true;
 }
 
-static int make_envelope(const char *payload, size_t len, const struct sign_key *key, struct arena *a, json_t **ret, struct err *e)
+static int make_envelope(const char *payload, size_t len, const struct sign_key *key, struct arena *a, json_t **ret,
+			 struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
 	unsigned char signature[SIGN_LEN];
 	encode_signed(&text, payload, len);
 	if (sign_data(key, text.data, text.len, signature, e) < 0)
 		return -1;
-	*ret = json_pack("{s:s, s:s, s:[{s:s, s:s}]}", "payload", to_base64(payload, len, a), "payloadType", PAYLOAD_TYPE, "signatures",
-			 "keyid", sign_key_id(key), "sig", to_base64(signature, sizeof(signature), a));
+	*ret = json_pack("{s:s, s:s, s:[{s:s, s:s}]}", "payload", to_base64(payload, len, a), "payloadType",
+			 PAYLOAD_TYPE, "signatures", "keyid", sign_key_id(key), "sig",
+			 to_base64(signature, sizeof(signature), a));
 	return *ret ? 0 : err_set(e, ERR_SYSTEM, "cannot make the envelope");
 }
 
@@ -153,10 +156,12 @@ static int drop_stale(const char *path, const char *statement, struct arena *a, 
 		have = json_string_value(json_object_get(envelope, "payload"));
 	if (have && strcmp(have, want) == 0)
 		return 0;
-	return unlink(path) < 0 ? err_errno(e, ERR_SYSTEM, "cannot remove '%s', which is about another wheel", path) : 0;
+	return unlink(path) < 0 ? err_errno(e, ERR_SYSTEM, "cannot remove '%s', which is about another wheel", path)
+				: 0;
 }
 
-int provenance_write(const json_t *record, const char *wheel, const struct sign_key *key, struct arena *a, struct err *e)
+int provenance_write(const json_t *record, const char *wheel, const struct sign_key *key, struct arena *a,
+		     struct err *e)
 {
 	AUTO_JSON json_t *statement = NULL, *AUTO_JSON envelope = NULL;
 	const char *envelope_path = arena_printf(a, "%s" PROVENANCE_ENVELOPE, wheel);
@@ -215,18 +220,23 @@ static int check_signature(const struct envelope *v, const struct sign_key *key,
 	encode_signed(&text, (const char *)v->payload, v->payload_len);
 	json_array_foreach(v->signatures, i, s)
 	{
-		const char *id = json_string_value(json_object_get(s, "keyid")), *sig = json_string_value(json_object_get(s, "sig"));
+		const char *id = json_string_value(json_object_get(s, "keyid")),
+			   *sig = json_string_value(json_object_get(s, "sig"));
 		unsigned char *signature;
 		size_t len;
-		if (sig && from_base64(sig, a, &signature, &len) && sign_valid(key, text.data, text.len, signature, len))
+		if (sig && from_base64(sig, a, &signature, &len) &&
+		    sign_valid(key, text.data, text.len, signature, len))
 			return 0;
 		named = named || (id && strcmp(id, sign_key_id(key)) == 0);
 		other = id ? id : other;
 	}
 	if (named)
-		return err_set(e, ERR_INTEGRITY,
-			       "'%s' was changed after it was signed: the signature of this key does not fit its statement", v->path);
-	err_set(e, ERR_INTEGRITY, "'%s' is signed by another key: %.16s..., not %.16s...", v->path, other, sign_key_id(key));
+		return err_set(
+			e, ERR_INTEGRITY,
+			"'%s' was changed after it was signed: the signature of this key does not fit its statement",
+			v->path);
+	err_set(e, ERR_INTEGRITY, "'%s' is signed by another key: %.16s..., not %.16s...", v->path, other,
+		sign_key_id(key));
 	return err_hint(e, "--key takes the public half of the key that --sign-key named when the wheel was built");
 }
 
@@ -234,7 +244,8 @@ static int check_subject(const struct envelope *v, const char *wheel, struct err
 {
 	char have[DIGEST_HEX_LEN + 1];
 	json_error_t why;
-	AUTO_JSON json_t *statement = json_loadb((const char *)v->payload, v->payload_len, JSON_REJECT_DUPLICATES, &why);
+	AUTO_JSON json_t *statement =
+		json_loadb((const char *)v->payload, v->payload_len, JSON_REJECT_DUPLICATES, &why);
 	const json_t *subject = json_array_get(json_object_get(statement, "subject"), 0);
 	const char *type = json_string_value(json_object_get(statement, "_type")),
 		   *name = json_string_value(json_object_get(subject, "name"));
@@ -244,7 +255,8 @@ static int check_subject(const struct envelope *v, const char *wheel, struct err
 	if (digest_file(wheel, have, e) < 0)
 		return -1;
 	if (strcmp(sha256, have) != 0 || strcmp(name, path_base(wheel)) != 0)
-		return err_set(e, ERR_INTEGRITY, "'%s' is about another wheel: '%s' with sha256 %s; this one is '%s' with %s", v->path,
+		return err_set(e, ERR_INTEGRITY,
+			       "'%s' is about another wheel: '%s' with sha256 %s; this one is '%s' with %s", v->path,
 			       name, sha256, path_base(wheel), have);
 	return 0;
 }

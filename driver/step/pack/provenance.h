@@ -1,4 +1,5 @@
-/* Provenance: what a wheel was made of and by whom, beside the wheel: an in-toto Statement with SLSA v1 provenance, and the same signed as a DSSE envelope. */
+/* Provenance: what a wheel was made of and by whom, beside the wheel: an in-toto Statement with
+ * SLSA v1 provenance, and the same signed as a DSSE envelope. */
 #pragma once
 #include <jansson.h>
 
@@ -8,9 +9,15 @@
 #define PROVENANCE_STATEMENT ".intoto.json" /* behind the wheel's file name */
 #define PROVENANCE_ENVELOPE ".dsse.json"
 
-/* provenance_statement: out of a build.json and nothing else: no times, so the same build has the same statement. ERR_INTEGRITY when the record lacks something. New reference. */
+/* provenance_statement: out of a build.json and nothing else: no times, so the same build has the
+ * same statement. ERR_INTEGRITY when the record lacks something. New reference. */
 int provenance_statement(const json_t *record, json_t **ret, struct err *e) MUST_CHECK;
-/* provenance_write: the statement beside the wheel at `wheel`, and with `key` the signed envelope. Without a key an envelope that is there already stays if it holds this statement, and goes if it holds another. */
-int provenance_write(const json_t *record, const char *wheel, const struct sign_key *key, struct arena *a, struct err *e) MUST_CHECK;
-/* provenance_check: the envelope beside the wheel is signed by `key`, and is about this wheel. ERR_INTEGRITY tells apart: no envelope, not one at all, signed by another key, changed after it was signed, about other bytes. */
+/* provenance_write: the statement beside the wheel at `wheel`, and with `key` the signed envelope.
+ * Without a key an envelope that is there already stays if it holds this statement, and goes if it
+ * holds another. */
+int provenance_write(const json_t *record, const char *wheel, const struct sign_key *key, struct arena *a,
+		     struct err *e) MUST_CHECK;
+/* provenance_check: the envelope beside the wheel is signed by `key`, and is about this wheel.
+ * ERR_INTEGRITY tells apart: no envelope, not one at all, signed by another key, changed after it
+ * was signed, about other bytes. */
 int provenance_check(const char *wheel, const struct sign_key *key, struct arena *a, struct err *e) MUST_CHECK;

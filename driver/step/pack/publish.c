@@ -3,9 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/path.h"
 
 /* What was written is read again: the disk it comes from may have changed a byte since the store last looked. */
 static int check_copy(const char *part, const char *from, const char *sha256, struct err *e)
@@ -36,8 +36,8 @@ static int copy_whole(const char *from, const char *to, const char *sha256, stru
 	return 0;
 }
 
-int publish_export(const char *object, const char *wheel, const char *sha256, unsigned metadata_rev, const char *variant,
-		   const char *out_dir, struct arena *a, const char **ret_path, struct err *e)
+int publish_export(const char *object, const char *wheel, const char *sha256, unsigned metadata_rev,
+		   const char *variant, const char *out_dir, struct arena *a, const char **ret_path, struct err *e)
 {
 	const char *path = path_join(a, out_dir, wheel), *details = path_join(a, out_dir, variant);
 	char have[DIGEST_HEX_LEN + 1] = "";

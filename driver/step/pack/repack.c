@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/sys/digest.h"
 #include "base/path.h"
+#include "base/sys/digest.h"
 #include "step/pack/pack_parts.h"
 
 enum { RECORD_MAX = 256 << 20, HEADERS_MAX = 1 << 20, MARKER_MAX = 4096 };
@@ -28,7 +28,8 @@ struct repacking {
 static int refuse(struct repacking *p, struct err *e, const char *what)
 {
 	err_set(e, ERR_INTEGRITY, "'%s' cannot be repacked: %s", p->q->wheel, what);
-	return err_hint(e, "only a wheel that ptbuild packed can; build it anew with --metadata-rev %u", p->q->metadata_rev);
+	return err_hint(e, "only a wheel that ptbuild packed can; build it anew with --metadata-rev %u",
+			p->q->metadata_rev);
 }
 
 static int read_member(struct repacking *p, size_t at, uint64_t max, struct buf *out, struct err *e)
@@ -40,7 +41,8 @@ static int read_member(struct repacking *p, size_t at, uint64_t max, struct buf 
 static int find_parts(struct repacking *p, struct err *e)
 {
 	size_t count = zip_count(p->zip);
-	const char *wheel = path_join(p->a, p->dist_info, "WHEEL"), *marker = path_join(p->a, p->dist_info, PACK_MARKER);
+	const char *wheel = path_join(p->a, p->dist_info, "WHEEL"),
+		   *marker = path_join(p->a, p->dist_info, PACK_MARKER);
 	const char *record = path_join(p->a, p->dist_info, "RECORD");
 	p->wheel_at = count;
 	for (size_t i = 0; i < count; i++) {
@@ -82,8 +84,8 @@ static int read_marker(struct repacking *p, struct err *e)
 	if (read_member(p, p->marker_at, MARKER_MAX, &text, e) < 0)
 		return -1;
 	const char *key = strstr(buf_cstr(&text), label), *end = key ? strchr(key, '\n') : NULL;
-	if (strlen(buf_cstr(&text)) != text.len || sscanf(buf_cstr(&text), "rev=%9u tool=", &rev) != 1 || !end || end[1] ||
-	    end == key + strlen(label))
+	if (strlen(buf_cstr(&text)) != text.len || sscanf(buf_cstr(&text), "rev=%9u tool=", &rev) != 1 || !end ||
+	    end[1] || end == key + strlen(label))
 		return refuse(p, e, "its marker is not one of ptbuild's");
 	key += strlen(label);
 	p->input_key = arena_strndup(p->a, key, (size_t)(end - key));
@@ -147,7 +149,8 @@ static int prepare(struct repacking *p, struct err *e)
 		if (digest_file(q->wheel, have, e) < 0)
 			return -1;
 		if (strcmp(have, q->expect_sha256) != 0)
-			return err_set(e, ERR_INTEGRITY, "'%s' has the sha256 %s, not %s", q->wheel, have, q->expect_sha256);
+			return err_set(e, ERR_INTEGRITY, "'%s' has the sha256 %s, not %s", q->wheel, have,
+				       q->expect_sha256);
 	}
 	p->dist_info = wheel_dist_info(&p->name, p->a);
 	p->name.build = pack_build(q->metadata_rev, p->a);
@@ -169,7 +172,8 @@ static int write_wheel(struct repacking *p, const char *temp, uint8_t sha256[DIG
 	return zip_finish(p->out, sha256, e);
 }
 
-int repack_wheel(const struct repack_request *q, const struct run *run, struct arena *a, struct pack_result *ret, struct err *e)
+int repack_wheel(const struct repack_request *q, const struct run *run, struct arena *a, struct pack_result *ret,
+		 struct err *e)
 {
 	struct repacking p = {.q = q, .a = a};
 	struct pack_result r = {0};

@@ -4,10 +4,10 @@
 #include <strings.h>
 #include <time.h>
 
+#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "base/path.h"
 #include "core/wheel/wheel.h"
 
 enum { COPYRIGHT_MAX = 16 << 20 };
@@ -29,7 +29,8 @@ static const char *part_before(const char *package, char mark, struct arena *a)
 	return arena_strndup(a, package, strcspn(package, (const char[]){mark, '\0'}));
 }
 
-/* The copyright file of a package of the root, links resolved inside it: gcc's libraries share one. Kept per package, since many libraries may come of one. */
+/* The copyright file of a package of the root, links resolved inside it: gcc's libraries share one. Kept per package,
+ * since many libraries may come of one. */
 static int copyright_of(struct bill *b, const char *name, const char **ret, struct err *e)
 {
 	const char *have = kvlist_get(&b->copyrights, name);
@@ -47,7 +48,8 @@ static int copyright_of(struct bill *b, const char *name, const char **ret, stru
 			return -1;
 		strlist_ref(&b->licenses, b->a, rel);
 	} else {
-		log_warn(b->run->log, "the root has no copyright file of '%s', which the wheel takes a library from", name);
+		log_warn(b->run->log, "the root has no copyright file of '%s', which the wheel takes a library from",
+			 name);
 	}
 	kvlist_set(&b->copyrights, b->a, name, buf_cstr(&text));
 	*ret = kvlist_get(&b->copyrights, name);
@@ -87,7 +89,8 @@ static char *escape(const char *s, struct arena *a)
 	AUTO_BUF struct buf out = {0};
 	for (; *s; s++) {
 		unsigned char c = (unsigned char)*s;
-		bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || strchr("-._~", c);
+		bool plain =
+			(c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || strchr("-._~", c);
 		if (plain)
 			buf_addc(&out, (char)c);
 		else
@@ -105,9 +108,10 @@ static const char *debian_machine(const char *platform)
 static char *package_url(const struct bill *b, const char *name, const char *version)
 {
 	const char *id = b->q->root->id, *system = part_before(id, ' ', b->a), *release = strchr(id, ' ');
-	const char *distro = release ? arena_printf(b->a, "&distro=%s-%s", escape(system, b->a), escape(release + 1, b->a)) : "";
-	return arena_printf(b->a, "pkg:deb/%s/%s@%s?arch=%s%s", escape(system, b->a), escape(name, b->a), escape(version, b->a),
-			    debian_machine(b->q->platform), distro);
+	const char *distro =
+		release ? arena_printf(b->a, "&distro=%s-%s", escape(system, b->a), escape(release + 1, b->a)) : "";
+	return arena_printf(b->a, "pkg:deb/%s/%s@%s?arch=%s%s", escape(system, b->a), escape(name, b->a),
+			    escape(version, b->a), debian_machine(b->q->platform), distro);
 }
 
 static json_t *hashes(const char *sha256)
@@ -124,8 +128,8 @@ static void add_component(struct bill *b, json_t *component, const char *ref)
 
 static void add_file(struct bill *b, const struct sbom_file *f)
 {
-	json_t *c = json_pack("{s:s, s:s, s:o, s:[{s:s, s:s}]}", "type", "file", "name", f->name, "hashes", hashes(f->sha256), "properties",
-			      "name", "ptbuild:kind", "value", f->kind);
+	json_t *c = json_pack("{s:s, s:s, s:o, s:[{s:s, s:s}]}", "type", "file", "name", f->name, "hashes",
+			      hashes(f->sha256), "properties", "name", "ptbuild:kind", "value", f->kind);
 	add_component(b, c, arena_printf(b->a, "%s:%s", f->kind, f->name));
 }
 
@@ -169,8 +173,8 @@ static int add_library(struct bill *b, const struct sbom_library *l, struct err 
 static void add_torch(struct bill *b)
 {
 	const char *url = arena_printf(b->a, "pkg:pypi/torch@%s", escape(b->q->torch, b->a));
-	json_t *c = json_pack("{s:s, s:s, s:s, s:s, s:[{s:s, s:s}]}", "type", "library", "name", "torch", "version", b->q->torch, "purl",
-			      url, "properties", "name", "ptbuild:kind", "value", "built against");
+	json_t *c = json_pack("{s:s, s:s, s:s, s:s, s:[{s:s, s:s}]}", "type", "library", "name", "torch", "version",
+			      b->q->torch, "purl", url, "properties", "name", "ptbuild:kind", "value", "built against");
 	if (*b->q->torch_sha256)
 		json_object_set_new(c, "hashes", hashes(b->q->torch_sha256));
 	add_component(b, c, url);
@@ -181,8 +185,8 @@ static const char *timestamp(uint64_t epoch, struct arena *a)
 	time_t t = (time_t)epoch;
 	struct tm tm;
 	gmtime_r(&t, &tm);
-	return arena_printf(a, "%04d-%02d-%02dT%02d:%02d:%02dZ", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min,
-			    tm.tm_sec);
+	return arena_printf(a, "%04d-%02d-%02dT%02d:%02d:%02dZ", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
+			    tm.tm_hour, tm.tm_min, tm.tm_sec);
 }
 
 static json_t *document(struct bill *b)
@@ -190,12 +194,13 @@ static json_t *document(struct bill *b)
 	const struct sbom_request *q = b->q;
 	const char *url = arena_printf(b->a, "pkg:pypi/%s@%s", escape(q->distribution, b->a), escape(q->version, b->a));
 	const char *space = strchr(q->generator, ' '), *tool = part_before(q->generator, ' ', b->a);
-	json_t *metadata =
-		json_pack("{s:s, s:{s:[{s:s, s:s, s:s}]}, s:{s:s, s:s, s:s, s:s, s:s}}", "timestamp", timestamp(q->epoch, b->a), "tools",
-			  "components", "type", "application", "name", tool, "version", space ? space + 1 : "", "component", "type",
-			  "library", "bom-ref", url, "name", q->distribution, "version", q->version, "purl", url);
-	return json_pack("{s:s, s:s, s:i, s:o, s:O, s:[{s:s, s:O}]}", "bomFormat", "CycloneDX", "specVersion", "1.6", "version", 1,
-			 "metadata", metadata, "components", b->components, "dependencies", "ref", url, "dependsOn", b->refs);
+	json_t *metadata = json_pack("{s:s, s:{s:[{s:s, s:s, s:s}]}, s:{s:s, s:s, s:s, s:s, s:s}}", "timestamp",
+				     timestamp(q->epoch, b->a), "tools", "components", "type", "application", "name",
+				     tool, "version", space ? space + 1 : "", "component", "type", "library", "bom-ref",
+				     url, "name", q->distribution, "version", q->version, "purl", url);
+	return json_pack("{s:s, s:s, s:i, s:o, s:O, s:[{s:s, s:O}]}", "bomFormat", "CycloneDX", "specVersion", "1.6",
+			 "version", 1, "metadata", metadata, "components", b->components, "dependencies", "ref", url,
+			 "dependsOn", b->refs);
 }
 
 static int fill(struct bill *b, struct err *e)
@@ -211,13 +216,15 @@ static int fill(struct bill *b, struct err *e)
 	return 0;
 }
 
-int sbom_write(const struct sbom_request *q, const struct run *run, struct arena *a, struct strlist *ret_licenses, struct err *e)
+int sbom_write(const struct sbom_request *q, const struct run *run, struct arena *a, struct strlist *ret_licenses,
+	       struct err *e)
 {
 	struct bill b = {.q = q, .run = run, .a = a, .components = json_array(), .refs = json_array()};
 	const char *info = "";
 	int rc = wheel_find_dist_info(q->tree, a, &info, e);
 	b.dist_info = path_join(a, q->tree, info);
-	const char *dir = path_join(a, b.dist_info, "sboms"), *path = path_join(a, dir, arena_printf(a, "%s.cdx.json", q->distribution));
+	const char *dir = path_join(a, b.dist_info, "sboms"),
+		   *path = path_join(a, dir, arena_printf(a, "%s.cdx.json", q->distribution));
 	if (rc == 0)
 		rc = fill(&b, e);
 	if (rc == 0)
@@ -226,7 +233,8 @@ int sbom_write(const struct sbom_request *q, const struct run *run, struct arena
 	json_decref(b.components);
 	json_decref(b.refs);
 	if (rc == 0 && !j)
-		rc = err_set(e, ERR_INTEGRITY, "the bill of materials of '%s' holds text that is no UTF-8", q->distribution);
+		rc = err_set(e, ERR_INTEGRITY, "the bill of materials of '%s' holds text that is no UTF-8",
+			     q->distribution);
 	if (rc == 0)
 		rc = json_write(j, path, e);
 	if (rc < 0)

@@ -1,4 +1,5 @@
-/* Bill of materials: what is in a wheel beside its own code: sources and vendored libraries, with their licences. */
+/* Bill of materials: what is in a wheel beside its own code: sources and vendored libraries, with
+ * their licences. */
 #pragma once
 #include <stdint.h>
 
@@ -34,7 +35,9 @@ struct sbom_request {
 	size_t libraries_count;
 };
 
-/* sbom_write: <dist-info>/sboms/<distribution>.cdx.json (CycloneDX 1.6; no serial number, its time is the epoch's) and <dist-info>/licenses/vendored/<package>/copyright out of the root's usr/share/doc. *ret_licenses: those files, below
- * licenses/. A library that belongs to no package, or whose package left no copyright file, is warned about and listed without. */
+/* sbom_write: <dist-info>/sboms/<distribution>.cdx.json (CycloneDX 1.6; no serial number, its time
+ * is the epoch's) and <dist-info>/licenses/vendored/<package>/copyright out of the root's
+ * usr/share/doc. *ret_licenses: those files, below licenses/. A library that belongs to no package,
+ * or whose package left no copyright file, is warned about and listed without. */
 int sbom_write(const struct sbom_request *q, const struct run *run, struct arena *a, struct strlist *ret_licenses,
 	       struct err *e) MUST_CHECK;

@@ -2,17 +2,17 @@
 
 #include <string.h>
 
+#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "base/path.h"
+#include "step/build/tools.h"
+#include "step/pack/provenance.h"
+#include "step/pack/publish.h"
 #include "step/pipeline/pipeline_changed.h"
 #include "step/pipeline/pipeline_make.h"
 #include "step/pipeline/pipeline_remote.h"
 #include "step/pipeline/pipeline_repack.h"
-#include "step/pack/provenance.h"
-#include "step/pack/publish.h"
-#include "step/build/tools.h"
 
 struct pipeline {
 	const struct pipeline_request *q;
@@ -88,10 +88,10 @@ static int export_item(struct pipeline *l, struct pipeline_item *it, struct err 
 		return err_set(e, ERR_INTEGRITY, "'%s/build.json' names no wheel", it->object);
 	/* A remote store could give one wheel for another. */
 	if (!key || strcmp(key, it->plan->output_key) != 0)
-		return err_set(e, ERR_INTEGRITY, "'%s/build.json' is of another wheel: its output key is %s", it->object,
-			       key ? key : "missing");
-	if (publish_export(it->object, wheel, sha256, it->plan->metadata_rev, it->plan->variant, l->q->out_dir, l->arena, &it->wheel, e) !=
-	    0)
+		return err_set(e, ERR_INTEGRITY, "'%s/build.json' is of another wheel: its output key is %s",
+			       it->object, key ? key : "missing");
+	if (publish_export(it->object, wheel, sha256, it->plan->metadata_rev, it->plan->variant, l->q->out_dir,
+			   l->arena, &it->wheel, e) != 0)
 		return -1;
 	return provenance_write(it->record, it->wheel, l->key, l->arena, e);
 }
@@ -119,10 +119,16 @@ static int make_watched(struct making *m, struct err *e)
 static int make(struct pipeline *l, struct pipeline_item *it, const struct torch_source *torch, struct err *e)
 {
 	struct store *store = l->q->store;
-	struct making m = {.q = l->q, .run = l->run, .arena = l->arena, .plan = it->plan, .toolchain = l->toolchain, .torch = torch};
+	struct making m = {.q = l->q,
+			   .run = l->run,
+			   .arena = l->arena,
+			   .plan = it->plan,
+			   .toolchain = l->toolchain,
+			   .torch = torch};
 	AUTO_LOCK struct lock tree = LOCK_NONE;
 	if (store_lock(store, "build", it->plan->compile_key, l->run, &tree, e) < 0 ||
-	    store_build_dir(store, it->plan->compile_key, l->arena, &m.build_dir, e) < 0 || store_stage(store, l->arena, &m.stage, e) < 0)
+	    store_build_dir(store, it->plan->compile_key, l->arena, &m.build_dir, e) < 0 ||
+	    store_stage(store, l->arena, &m.stage, e) < 0)
 		return -1;
 	log_info(l->run->log, "%s: building %s (tree %s)", it->plan->package, it->plan->variant, m.build_dir);
 	changed_say(store, it->plan, m.build_dir, l->run);
@@ -147,7 +153,8 @@ static int make(struct pipeline *l, struct pipeline_item *it, const struct torch
 	return l->q->keep_tree ? 0 : fs_remove_tree(m.build_dir, e);
 }
 
-/* One variant, from the store or made. The lock of its key is held meanwhile: of two that want it, one builds and the other takes what came of it. */
+/* One variant, from the store or made. The lock of its key is held meanwhile: of two that want it, one builds and the
+ * other takes what came of it. */
 static int obtain(struct pipeline *l, const struct pipeline_target *t, const struct torch_source *torch, unsigned rev,
 		  struct pipeline_item **ret, struct err *e)
 {
@@ -167,18 +174,21 @@ static int obtain(struct pipeline *l, const struct pipeline_target *t, const str
 		if (store_lock(l->q->store, STORE_WHEEL, it->plan->output_key, l->run, &key, e) < 0 ||
 		    store_find(l->q->store, STORE_WHEEL, it->plan->output_key, l->arena, &it->object, e) < 0)
 			return -1;
-		if (!it->object && store_pull(l->q->store, STORE_WHEEL, it->plan->output_key, l->run, l->arena, &it->object, e) < 0)
+		if (!it->object &&
+		    store_pull(l->q->store, STORE_WHEEL, it->plan->output_key, l->run, l->arena, &it->object, e) < 0)
 			return -1;
 		it->hit = it->object != NULL;
 	}
 	if (!it->hit && pipeline_repack(l->q->store, it->plan, l->run, l->arena, &it->object, e) < 0)
 		return -1;
 	if (!it->object && l->q->repack_only) {
-		err_set(e, ERR_POLICY, "the store has no wheel of '%s' that differs in its metadata revision only", it->plan->variant);
-		return err_hint(e, "'ptbuild build %s --metadata-rev %u' builds it", it->plan->variant, it->plan->metadata_rev);
+		err_set(e, ERR_POLICY, "the store has no wheel of '%s' that differs in its metadata revision only",
+			it->plan->variant);
+		return err_hint(e, "'ptbuild build %s --metadata-rev %u' builds it", it->plan->variant,
+				it->plan->metadata_rev);
 	}
-	if (!it->object &&
-	    (try_sandbox(l, e) < 0 || tools_check(it->plan, l->toolchain, l->q->root, e) < 0 || make(l, it, torch, e) < 0))
+	if (!it->object && (try_sandbox(l, e) < 0 || tools_check(it->plan, l->toolchain, l->q->root, e) < 0 ||
+			    make(l, it, torch, e) < 0))
 		return -1;
 	if (export_item(l, it, e) < 0) {
 		pipeline_free(it, 1);
@@ -206,7 +216,8 @@ static const struct pipeline_failure *failed_already(const struct pipeline *l, c
 	return NULL;
 }
 
-/* The torch that others are built against is always the first revision: a later one has other bytes but the same contents, and would have them all built anew. */
+/* The torch that others are built against is always the first revision: a later one has other bytes but the same
+ * contents, and would have them all built anew. */
 static int find_torch(struct pipeline *l, const struct pipeline_target *t, struct torch_source *ret, struct err *e)
 {
 	if (l->q->torch && strcmp(l->q->torch, "root") == 0)
@@ -264,11 +275,13 @@ static int put_aside(struct pipeline *l, const struct pipeline_target *t, struct
 static int obtain_all(struct pipeline *l, struct err *e)
 {
 	if (l->q->failures)
-		*l->q->failures = (struct pipeline_failures){arena_array(l->arena, l->q->count, sizeof(struct pipeline_failure)), 0};
+		*l->q->failures = (struct pipeline_failures){
+			arena_array(l->arena, l->q->count, sizeof(struct pipeline_failure)), 0};
 	for (int pass = 0; pass < 2; pass++) { /* torch first: the others are built against it */
 		for (size_t i = 0; i < l->q->count; i++) {
 			const struct pipeline_target *t = &l->q->targets[i];
-			if (is_torch(&t->variant) != (pass == 0) || made_already(l, variant_name(&t->variant, l->arena), wanted_rev(l)))
+			if (is_torch(&t->variant) != (pass == 0) ||
+			    made_already(l, variant_name(&t->variant, l->arena), wanted_rev(l)))
 				continue;
 			if (obtain_one(l, t, pass == 1, e) < 0 && put_aside(l, t, e) < 0)
 				return -1;
@@ -285,8 +298,8 @@ static bool needs_cuda(const struct pipeline_request *q)
 	return false;
 }
 
-int pipeline_build(const struct pipeline_request *q, const struct run *run, struct arena *a, struct pipeline_item **ret, size_t *ret_count,
-		   struct err *e)
+int pipeline_build(const struct pipeline_request *q, const struct run *run, struct arena *a, struct pipeline_item **ret,
+		   size_t *ret_count, struct err *e)
 {
 	struct pipeline l = {.q = q, .run = run, .arena = a, .cap = q->count * 2 + 1};
 	l.items = arena_array(a, l.cap, sizeof(*l.items));

@@ -1,4 +1,5 @@
-/* Pipeline: the only place that knows the order of the steps: plan, fetch, unpack, patch, build, relocate, pack, verify, publish. */
+/* Pipeline: the only place that knows the order of the steps: plan, fetch, unpack, patch, build,
+ * relocate, pack, verify, publish. */
 #pragma once
 #include <jansson.h>
 
@@ -36,8 +37,9 @@ struct pipeline_request {
 	const char *blas;             /* NULL: as planned by default */
 	const struct kvlist *toggles; /* --set; may be NULL */
 	struct strlist without;
-	const char *
-		torch; /* for torchvision and torchaudio: "root", a wheel's path, or NULL: the torch of the same variant, built first if the store has none */
+	/* for torchvision and torchaudio: "root", a wheel's path, or NULL: the torch of the same
+	 * variant, built first if the store has none */
+	const char *torch;
 	const struct root *root;
 	enum sandbox_kind kind;
 	struct store *store;
@@ -46,13 +48,18 @@ struct pipeline_request {
 	bool offline;
 	const char *ccache_remote; /* address of the compiler cache's remote storage; NULL: none */
 	struct strlist mirrors;
-	const char *shell_options; /* what `ptbuild shell` must be told to find the same store; NULL: nothing */
-	const char *tag;           /* of the platform: NULL as the libraries allow, "linux" the plain one */
-	const char *sign_key;      /* file of an Ed25519 private key that signs the provenance; NULL: unsigned */
-	bool repack_only;          /* take wheels from the store, repacked if need be, but build none */
-	bool keep_tree;            /* keep the build tree after its wheel is in the store */
-	struct pipeline_failures *
-		failures; /* NULL: the first failure ends it. Else a variant that fails is added here, and only what is built against it fails with it; an interruption ends it all the same */
+	/* what `ptbuild shell` must be told to find the same store; NULL: nothing */
+	const char *shell_options;
+	/* of the platform: NULL as the libraries allow, "linux" the plain one */
+	const char *tag;
+	/* file of an Ed25519 private key that signs the provenance; NULL: unsigned */
+	const char *sign_key;
+	/* take wheels from the store, repacked if need be, but build none */
+	bool repack_only;
+	bool keep_tree; /* keep the build tree after its wheel is in the store */
+	/* NULL: the first failure ends it. Else a variant that fails is added here, and only what
+	 * is built against it fails with it; an interruption ends it all the same */
+	struct pipeline_failures *failures;
 };
 
 struct pipeline_item {
@@ -63,8 +70,10 @@ struct pipeline_item {
 	json_t *record;     /* build.json: what was made and how; owned by the item */
 };
 
-/* pipeline_build: makes every variant (and the torch they need), or takes them from the store, and puts the wheels into out_dir. Stops at the first failure, or goes on (see failures); what was finished before stays. */
-int pipeline_build(const struct pipeline_request *q, const struct run *run, struct arena *a, struct pipeline_item **ret, size_t *ret_count,
-		   struct err *e) MUST_CHECK;
+/* pipeline_build: makes every variant (and the torch they need), or takes them from the store, and
+ * puts the wheels into out_dir. Stops at the first failure, or goes on (see failures); what was
+ * finished before stays. */
+int pipeline_build(const struct pipeline_request *q, const struct run *run, struct arena *a, struct pipeline_item **ret,
+		   size_t *ret_count, struct err *e) MUST_CHECK;
 /* pipeline_free: releases what the items own beyond the arena. */
 void pipeline_free(struct pipeline_item *items, size_t count);

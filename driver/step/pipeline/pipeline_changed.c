@@ -2,9 +2,9 @@
 
 #include <string.h>
 
+#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "base/path.h"
 #include "core/plan/key_diff.h"
 #include "step/build/build_tree.h"
 
@@ -29,7 +29,9 @@ static void from_trees(struct store *s, const struct plan *p, struct arena *a, s
 		if (strcmp(trees[i].variant, p->variant) != 0 || strcmp(trees[i].key, p->compile_key) == 0 ||
 		    fs_read(path_join(a, trees[i].dir, "src.ok"), UINT64_C(1) << 20, &text, &ignored) < 0)
 			continue;
-		*ret = (struct earlier){.text = arena_strdup(a, buf_cstr(&text)), .used = trees[i].used / 1000000000, .tree = trees[i].dir};
+		*ret = (struct earlier){.text = arena_strdup(a, buf_cstr(&text)),
+					.used = trees[i].used / 1000000000,
+					.tree = trees[i].dir};
 		return;
 	}
 }
@@ -67,7 +69,8 @@ void changed_say(struct store *s, const struct plan *p, const char *build_dir, c
 	key_diff(before.text, p->compile_text, &a, &lines);
 	if (lines.count == 0)
 		return;
-	log_info(run->log, "%s: a new tree, as inputs are not what they were when %s was built last:", p->package, p->variant);
+	log_info(run->log, "%s: a new tree, as inputs are not what they were when %s was built last:", p->package,
+		 p->variant);
 	for (size_t i = 0; i < lines.count && i < MAX_LINES; i++)
 		log_info(run->log, "  %s", lines.items[i]);
 	if (lines.count > MAX_LINES)

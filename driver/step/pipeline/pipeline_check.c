@@ -5,10 +5,10 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
-#include "base/path.h"
 #include "cache/history.h"
 
 /* What a careless build could let through to its bytes. */
@@ -26,7 +26,8 @@ struct checking {
 
 /* ---- the other store ---- */
 
-static int copy_object(struct store *from, struct store *to, const char *kind, const char *key, struct arena *a, struct err *e)
+static int copy_object(struct store *from, struct store *to, const char *kind, const char *key, struct arena *a,
+		       struct err *e)
 {
 	struct strlist names = {0};
 	const char *dir, *stage, *made;
@@ -41,7 +42,8 @@ static int copy_object(struct store *from, struct store *to, const char *kind, c
 		const char *name = names.items[i], *path = path_join(a, dir, name);
 		if (name[0] == '.') /* the store's own */
 			continue;
-		rc = fs_is_dir(path) ? fs_copy_tree(path, path_join(a, stage, name), e) : fs_copy(path, path_join(a, stage, name), e);
+		rc = fs_is_dir(path) ? fs_copy_tree(path, path_join(a, stage, name), e)
+				     : fs_copy(path, path_join(a, stage, name), e);
 	}
 	if (rc == 0)
 		rc = store_publish(to, kind, key, stage, a, &made, e);
@@ -50,7 +52,8 @@ static int copy_object(struct store *from, struct store *to, const char *kind, c
 	return rc;
 }
 
-/* Sources of the package, and what was downloaded of Python: everything else is made anew. What the units took is known already, for the time left and the pools. */
+/* Sources of the package, and what was downloaded of Python: everything else is made anew. What the units took is known
+ * already, for the time left and the pools. */
 static int copy_inputs(struct checking *c, const struct plan *p, struct store *to, struct err *e)
 {
 	struct store_object *objects;
@@ -65,7 +68,8 @@ static int copy_inputs(struct checking *c, const struct plan *p, struct store *t
 	if (store_list(c->q->store, c->a, &objects, &count, e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
-		if (strcmp(objects[i].kind, STORE_PYENV) == 0 && copy_object(c->q->store, to, STORE_PYENV, objects[i].key, c->a, e) < 0)
+		if (strcmp(objects[i].kind, STORE_PYENV) == 0 &&
+		    copy_object(c->q->store, to, STORE_PYENV, objects[i].key, c->a, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -160,7 +164,9 @@ static int build_again(struct checking *c, const struct pipeline_target *t, cons
 	enter(&s);
 	int rc = store_open(path_join(c->a, dir, "cache"), c->run, &q.store, e);
 	if (rc == 0) {
-		rc = copy_inputs(c, find_item(c, variant_name(&t->variant, c->a), q.metadata_rev ? q.metadata_rev : 1)->plan, q.store, e);
+		rc = copy_inputs(
+			c, find_item(c, variant_name(&t->variant, c->a), q.metadata_rev ? q.metadata_rev : 1)->plan,
+			q.store, e);
 		if (rc == 0)
 			rc = pipeline_build(&q, c->run, c->a, &items, ret_count, e);
 		store_close(q.store);
@@ -173,7 +179,8 @@ static int build_again(struct checking *c, const struct pipeline_target *t, cons
 }
 
 /* What differs is kept for those who look closer. */
-static int keep_second(struct checking *c, const struct pipeline_item *first, const char *wheel, const char **ret, struct err *e)
+static int keep_second(struct checking *c, const struct pipeline_item *first, const char *wheel, const char **ret,
+		       struct err *e)
 {
 	const char *dir = path_join(c->a, path_join(c->a, c->q->out_dir, first->plan->variant), "second");
 	const char *to = path_join(c->a, dir, path_base(wheel));
@@ -183,8 +190,8 @@ static int keep_second(struct checking *c, const struct pipeline_item *first, co
 	return 0;
 }
 
-static int check_one(struct checking *c, const struct pipeline_target *t, const struct pipeline_item *first, const char *dir,
-		     struct pipeline_checked *ret, struct err *e)
+static int check_one(struct checking *c, const struct pipeline_target *t, const struct pipeline_item *first,
+		     const char *dir, struct pipeline_checked *ret, struct err *e)
 {
 	unsigned jobs = jobs_of(first) + 1;
 	const struct pipeline_item *items;
@@ -196,18 +203,20 @@ static int check_one(struct checking *c, const struct pipeline_target *t, const 
 	const char *second = items[count - 1].wheel;
 	*ret = (struct pipeline_checked){
 		.variant = first->plan->variant,
-		.settings = arena_printf(c->a,
-					 "%u jobs instead of %u, umask %03o, TZ %s, LC_ALL %s, another directory and time, no "
-					 "compiler cache",
-					 jobs, jobs - 1, OTHER_UMASK, OTHER_ZONE, OTHER_LOCALE)};
+		.settings = arena_printf(
+			c->a,
+			"%u jobs instead of %u, umask %03o, TZ %s, LC_ALL %s, another directory and time, no "
+			"compiler cache",
+			jobs, jobs - 1, OTHER_UMASK, OTHER_ZONE, OTHER_LOCALE)};
 	int rc = compare_wheels(first->wheel, second, c->run, c->a, &ret->result, e);
 	ret->seconds = log_seconds() - start;
 	pipeline_free((struct pipeline_item *)(uintptr_t)items, count);
 	return rc == 0 && !ret->result.same ? keep_second(c, first, second, &ret->second, e) : rc;
 }
 
-int pipeline_check(const struct pipeline_request *q, const struct pipeline_item *items, size_t count, const struct run *run,
-		   struct arena *a, struct pipeline_checked **ret, size_t *ret_count, struct err *e)
+int pipeline_check(const struct pipeline_request *q, const struct pipeline_item *items, size_t count,
+		   const struct run *run, struct arena *a, struct pipeline_checked **ret, size_t *ret_count,
+		   struct err *e)
 {
 	struct checking c = {q, items, count, run, a};
 	struct pipeline_checked *out = arena_array(a, q->count, sizeof(*out));

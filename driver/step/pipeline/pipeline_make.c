@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "base/sys/fs.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "step/build/build_mend.h"
 #include "step/fetch/fetch.h"
 #include "step/source/patch.h"
@@ -55,7 +55,8 @@ static int apply_patches(const struct making *m, const char *src, struct err *e)
 			return -1;
 		for (size_t i = 0; i < names.count; i++) {
 			log_status(m->run->log, "%s: patch %zu/%zu", m->plan->package, i + 1, names.count);
-			if (patch_apply(src, path_join(m->arena, path_dir(m->arena, series), names.items[i]), m->run, e) < 0)
+			if (patch_apply(src, path_join(m->arena, path_dir(m->arena, series), names.items[i]), m->run,
+					e) < 0)
 				return -1;
 		}
 	}
@@ -88,7 +89,9 @@ static struct build_request build_request(const struct making *m)
 		.kind = m->q->kind,
 		.toolchain = m->toolchain,
 		.build_dir = m->build_dir,
-		.ccache_dir = toolchain_get(m->toolchain, "ccache")->path ? path_join(m->arena, store_dir(m->q->store), "ccache") : NULL,
+		.ccache_dir = toolchain_get(m->toolchain, "ccache")->path
+				      ? path_join(m->arena, store_dir(m->q->store), "ccache")
+				      : NULL,
 		.ccache_remote_dir = m->ccache_remote_dir,
 		.torch_dir = m->torch_dir,
 		.venv_dir = m->pyenv.dir,
@@ -99,10 +102,12 @@ static struct build_request build_request(const struct making *m)
 	};
 }
 
-/* The source tree, ready to build. A marker written last says that it is whole: a tree without one is what a kill left, and is made anew. */
+/* The source tree, ready to build. A marker written last says that it is whole: a tree without one is what a kill left,
+ * and is made anew. */
 static int make_tree(struct making *m, struct err *e)
 {
-	const char *src = path_join(m->arena, m->build_dir, "src"), *marker = path_join(m->arena, m->build_dir, "src.ok");
+	const char *src = path_join(m->arena, m->build_dir, "src"),
+		   *marker = path_join(m->arena, m->build_dir, "src.ok");
 	const char **paths;
 	step_begin(m, "fetch");
 	if (fetch_sources(m, &paths, e) < 0)
@@ -162,7 +167,8 @@ void making_build_paths(const struct making *m, struct strlist *ret)
 
 static int make_relocated(struct making *m, const char *tree, struct err *e)
 {
-	/* Driver libraries belong to the machine that runs the wheel; one OpenMP runtime must serve all, so its name is not changed. */
+	/* Driver libraries belong to the machine that runs the wheel; one OpenMP runtime must serve all, so its name is
+	 * not changed. */
 	static const char *const never[] = {"libcuda.so.*", "libnvidia-*"};
 	static const char *const keep[] = {"libgomp.so.1"};
 	struct relocate_request r = {.tree = tree,
@@ -181,7 +187,8 @@ static int make_relocated(struct making *m, const char *tree, struct err *e)
 	/* torch/share/cmake/<package>/<file>.cmake of some releases names the tree that it was made in. */
 	const char *src = m->q->kind == SANDBOX_NONE ? path_join(m->arena, m->build_dir, "src") : SANDBOX_SRC;
 	if (!m->torch)
-		kvlist_set(&r.rewrite, m->arena, arena_printf(m->arena, "%s/torch/", src), "${CMAKE_CURRENT_LIST_DIR}/../../../");
+		kvlist_set(&r.rewrite, m->arena, arena_printf(m->arena, "%s/torch/", src),
+			   "${CMAKE_CURRENT_LIST_DIR}/../../../");
 	if (m->torch)
 		strlist_ref(&r.runtime_dirs, m->arena, "torch/lib");
 	step_begin(m, "relocate");

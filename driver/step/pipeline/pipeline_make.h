@@ -8,9 +8,9 @@
 #include "step/pipeline/progress.h"
 #include "step/python/pyenv.h"
 #include "step/relocate/relocate.h"
-#include "step/watch/report.h"
 #include "step/verify/verify.h"
 #include "step/verify/verify_run.h"
+#include "step/watch/report.h"
 
 /* What the steps of one variant hand to each other and to the record. */
 struct making {
@@ -21,11 +21,12 @@ struct making {
 	const struct toolchain *toolchain;
 	const struct torch_source *torch; /* NULL for torch itself */
 	const char *build_dir;            /* of the compile key */
-	const char *ccache_remote_dir;    /* where the socket of the compiler cache's remote storage is; NULL: none */
-	const char *stage;                /* a directory of the store that becomes the object */
-	const char *torch_dir;            /* unpacked torch, NULL for the root's */
-	struct strlist provided;          /* names that torch's libraries answer to */
-	struct strlist torch_files;       /* and where they lie */
+	/* where the socket of the compiler cache's remote storage is; NULL: none */
+	const char *ccache_remote_dir;
+	const char *stage;          /* a directory of the store that becomes the object */
+	const char *torch_dir;      /* unpacked torch, NULL for the root's */
+	struct strlist provided;    /* names that torch's libraries answer to */
+	struct strlist torch_files; /* and where they lie */
 	const struct manylinux_policy *policy;
 	struct cuda_needs cuda; /* once the wheel of the build is unpacked */
 	const struct isa_rules *code;
@@ -43,15 +44,20 @@ struct making {
 	struct report_units units;
 };
 
-/* making_run: fetch to verify. Afterwards the stage holds the wheel and nothing unverified is in it. */
+/* making_run: fetch to verify. Afterwards the stage holds the wheel and nothing unverified is in
+ * it. */
 int making_run(struct making *m, struct err *e) MUST_CHECK;
 /* making_verified: the packed wheel, by its contents and by use. */
 int making_verified(struct making *m, struct err *e) MUST_CHECK;
-/* making_build_paths: adds what no file of the wheel may hold: the sandbox's paths, and without a sandbox that of the build tree. */
+/* making_build_paths: adds what no file of the wheel may hold: the sandbox's paths, and without a
+ * sandbox that of the build tree. */
 void making_build_paths(const struct making *m, struct strlist *ret);
 /* making_papers: bill of materials and licences of what was vendored, into the relocated tree. */
 int making_papers(struct making *m, const char *tree, const char *libs_dir, struct err *e) MUST_CHECK;
-/* making_learn: collects the units of the build (m->units), also of one that failed, and adds what they took to the history; what goes wrong there is a warning. The watch must have been stopped. */
+/* making_learn: collects the units of the build (m->units), also of one that failed, and adds
+ * what they took to the history; what goes wrong there is a warning. The watch must have been
+ * stopped. */
 void making_learn(struct making *m);
-/* making_record: into the stage: build.json (inputs with digests, keys, toolchain, times and peaks, compiler cache, verification) and build.html, which shows it. */
+/* making_record: into the stage: build.json (inputs with digests, keys, toolchain, times and peaks,
+ * compiler cache, verification) and build.html, which shows it. */
 int making_record(const struct making *m, struct err *e) MUST_CHECK;

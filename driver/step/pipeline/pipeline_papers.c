@@ -24,7 +24,8 @@ static struct sbom_library *libraries(const struct making *m, const char *dir)
 	struct sbom_library *out = arena_array(m->arena, r->count, sizeof(*out));
 	for (size_t i = 0; i < r->count; i++) {
 		const struct relocate_library *l = &r->libraries[i];
-		out[i] = (struct sbom_library){path_join(m->arena, dir, l->name), l->needed, l->source, l->package, l->sha256};
+		out[i] = (struct sbom_library){path_join(m->arena, dir, l->name), l->needed, l->source, l->package,
+					       l->sha256};
 	}
 	return out;
 }
@@ -40,8 +41,9 @@ int making_papers(struct making *m, const char *tree, const char *libs_dir, stru
 				 .platform = m->plan->platform,
 				 .generator = "ptbuild " PTBUILD_VERSION,
 				 .torch = m->torch ? m->torch->version : "",
-				 .torch_sha256 =
-					 strncmp(identity, digest_mark, strlen(digest_mark)) == 0 ? identity + strlen(digest_mark) : "",
+				 .torch_sha256 = strncmp(identity, digest_mark, strlen(digest_mark)) == 0
+							 ? identity + strlen(digest_mark)
+							 : "",
 				 .epoch = m->plan->release_row->source_date_epoch,
 				 .libraries = libraries(m, libs_dir),
 				 .libraries_count = m->relocated.count};

@@ -1,9 +1,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/path.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
-#include "base/path.h"
 #include "step/build/backend.h"
 #include "step/pipeline/pipeline_make.h"
 
@@ -12,16 +12,20 @@ static json_t *inputs(const struct making *m)
 	const struct package_row *row = m->plan->package_row;
 	json_t *sources = json_array(), *patches = json_array(), *out = json_object();
 	for (unsigned i = 0; i < row->sources_count; i++)
-		json_array_append_new(sources, json_pack("{s:s,s:s}", "name", row->sources[i].name, "sha256", row->sources[i].sha256));
+		json_array_append_new(sources, json_pack("{s:s,s:s}", "name", row->sources[i].name, "sha256",
+							 row->sources[i].sha256));
 	for (size_t i = 0; i < m->plan->patches_count; i++)
-		json_array_append_new(patches,
-				      json_pack("{s:s,s:s}", "name", m->plan->patches[i].name, "sha256", m->plan->patches[i].sha256));
+		json_array_append_new(patches, json_pack("{s:s,s:s}", "name", m->plan->patches[i].name, "sha256",
+							 m->plan->patches[i].sha256));
 	json_object_set_new(out, "sources", sources);
 	json_object_set_new(out, "patches", patches);
 	json_object_set_new(out, "python", json_from_strlist(&m->pyenv.have));
-	json_object_set_new(out, "torch",
-			    m->torch ? json_pack("{s:s,s:s}", "identity", m->torch->identity, "version", m->torch->version) : json_null());
-	json_object_set_new(out, "root", json_pack("{s:s,s:s}", "id", m->q->root->id, "fingerprint", m->q->root->fingerprint));
+	json_object_set_new(
+		out, "torch",
+		m->torch ? json_pack("{s:s,s:s}", "identity", m->torch->identity, "version", m->torch->version)
+			 : json_null());
+	json_object_set_new(out, "root",
+			    json_pack("{s:s,s:s}", "id", m->q->root->id, "fingerprint", m->q->root->fingerprint));
 	json_object_set_new(out, "toolchain", json_string(m->toolchain->text));
 	json_object_set_new(out, "sandbox", json_string(m->plan->sandbox));
 	return out;
@@ -32,7 +36,8 @@ static json_t *reductions(const struct build_result *b)
 	json_t *out = json_array();
 	for (size_t i = 0; i < b->reductions_count; i++) {
 		const struct build_reduction *r = &b->reductions[i];
-		json_t *one = json_pack("{s:s,s:f,s:i,s:i}", "at", r->at, "after", r->after, "from", (int)r->from, "to", (int)r->to);
+		json_t *one = json_pack("{s:s,s:f,s:i,s:i}", "at", r->at, "after", r->after, "from", (int)r->from, "to",
+					(int)r->to);
 		json_object_set_new(one, "why", json_or_null(r->why));
 		json_array_append_new(out, one);
 	}
@@ -51,20 +56,23 @@ static json_t *compiler_cache(const struct making *m)
 		return json_null();
 	const struct backend_options o = {.jobs = 1, .ccache = ccache->path};
 	backend_env(m->plan, b, &o, &a, &env);
-	return report_ccache_json(&m->units.ccache, ccache->version, kvlist_get(&env, "CCACHE_DEPEND") ? "depend" : "direct",
+	return report_ccache_json(&m->units.ccache, ccache->version,
+				  kvlist_get(&env, "CCACHE_DEPEND") ? "depend" : "direct",
 				  kvlist_get(&env, "CCACHE_SLOPPINESS"));
 }
 
 static json_t *build(const struct making *m)
 {
 	const struct build_result *b = &m->build;
-	json_t *out = json_pack("{s:f,s:i,s:b,s:i,s:i,s:i,s:i,s:i}", "seconds", b->seconds, "jobs", (int)b->jobs, "resumed", b->resumed,
-				"compiler_cache_hits", (int)b->cache_hits, "compiler_cache_misses", (int)b->cache_misses,
-				"cache_entries_checked", (int)b->asked.entries, "host_units_checked", (int)b->asked.host_units,
-				"device_units_checked", (int)b->asked.device_units);
+	json_t *out =
+		json_pack("{s:f,s:i,s:b,s:i,s:i,s:i,s:i,s:i}", "seconds", b->seconds, "jobs", (int)b->jobs, "resumed",
+			  b->resumed, "compiler_cache_hits", (int)b->cache_hits, "compiler_cache_misses",
+			  (int)b->cache_misses, "cache_entries_checked", (int)b->asked.entries, "host_units_checked",
+			  (int)b->asked.host_units, "device_units_checked", (int)b->asked.device_units);
 	json_object_set_new(out, "pools",
-			    json_pack("{s:i,s:i,s:i,s:i,s:b}", "total", (int)b->pools.total, "compile", (int)b->pools.compile, "heavy",
-				      (int)b->pools.heavy, "link", (int)b->pools.link, "heavy_first", (int)b->pools.heavy_first));
+			    json_pack("{s:i,s:i,s:i,s:i,s:b}", "total", (int)b->pools.total, "compile",
+				      (int)b->pools.compile, "heavy", (int)b->pools.heavy, "link", (int)b->pools.link,
+				      "heavy_first", (int)b->pools.heavy_first));
 	/* Without any limit there is no figure. */
 	json_object_set_new(out, "memory", b->memory > INT64_MAX ? json_null() : json_integer((json_int_t)b->memory));
 	json_object_set_new(out, "reductions", reductions(b));
@@ -79,8 +87,8 @@ static json_t *vendored(const struct relocate_result *r)
 	json_t *out = json_array();
 	for (size_t i = 0; i < r->count; i++) {
 		const struct relocate_library *l = &r->libraries[i];
-		json_array_append_new(out, json_pack("{s:s,s:s,s:s,s:s,s:s}", "needed", l->needed, "name", l->name, "source", l->source,
-						     "package", l->package, "sha256", l->sha256));
+		json_array_append_new(out, json_pack("{s:s,s:s,s:s,s:s,s:s}", "needed", l->needed, "name", l->name,
+						     "source", l->source, "package", l->package, "sha256", l->sha256));
 	}
 	return out;
 }
@@ -89,8 +97,8 @@ static json_t *checks(const struct verify_run_result *u)
 {
 	json_t *list = json_array(), *out = json_object();
 	for (size_t i = 0; i < u->count; i++)
-		json_array_append_new(
-			list, json_pack("{s:s,s:b,s:s}", "check", u->checks[i].name, "ok", u->checks[i].ok, "detail", u->checks[i].detail));
+		json_array_append_new(list, json_pack("{s:s,s:b,s:s}", "check", u->checks[i].name, "ok",
+						      u->checks[i].ok, "detail", u->checks[i].detail));
 	json_object_set_new(out, "ran", json_boolean(u->ran));
 	json_object_set_new(out, "why_not", json_or_null(u->why_not));
 	json_object_set_new(out, "checks", list);
@@ -99,9 +107,11 @@ static json_t *checks(const struct verify_run_result *u)
 
 static json_t *step(const struct watch_step *s)
 {
-	return json_pack("{s:s,s:f,s:f,s:I,s:i,s:I,s:I,s:f}", "step", s->name, "seconds", s->end - s->begin, "cpu_seconds", s->cpu_seconds,
-			 "peak_memory_bytes", (json_int_t)s->peak_memory, "peak_processes", (int)s->peak_processes, "least_disk_free_bytes",
-			 (json_int_t)s->least_disk_free, "tree_bytes", (json_int_t)s->tree_bytes, "peak_memory_pressure", s->peak_pressure);
+	return json_pack("{s:s,s:f,s:f,s:I,s:i,s:I,s:I,s:f}", "step", s->name, "seconds", s->end - s->begin,
+			 "cpu_seconds", s->cpu_seconds, "peak_memory_bytes", (json_int_t)s->peak_memory,
+			 "peak_processes", (int)s->peak_processes, "least_disk_free_bytes",
+			 (json_int_t)s->least_disk_free, "tree_bytes", (json_int_t)s->tree_bytes,
+			 "peak_memory_pressure", s->peak_pressure);
 }
 
 static json_t *record(const struct making *m)
@@ -151,7 +161,8 @@ void making_learn(struct making *m)
 	AUTO_ARENA struct arena a = {0};
 	struct history_unit *units;
 	struct err e = {0};
-	report_units_collect(m->build_dir, &m->watched, m->watched.started, m->plan->package_row->memory, m->run, m->arena, &m->units);
+	report_units_collect(m->build_dir, &m->watched, m->watched.started, m->plan->package_row->memory, m->run,
+			     m->arena, &m->units);
 	size_t count = report_units_history(&m->units, &a, &units);
 	if (count && history_merge(m->q->store, m->plan->package, m->plan->release, units, count, m->run, &e) < 0)
 		log_warn(m->run->log, "what this build took is not remembered: %s", e.msg);
@@ -160,7 +171,8 @@ void making_learn(struct making *m)
 int making_record(const struct making *m, struct err *e)
 {
 	AUTO_JSON json_t *doc = record(m);
-	const struct report_request q = {.record = doc, .units = &m->units, .watched = &m->watched, .wheel = m->packed.path};
+	const struct report_request q = {
+		.record = doc, .units = &m->units, .watched = &m->watched, .wheel = m->packed.path};
 	if (json_write(doc, path_join(m->arena, m->stage, "build.json"), e) < 0)
 		return -1;
 	return report_write(&q, path_join(m->arena, m->stage, "build.html"), e);

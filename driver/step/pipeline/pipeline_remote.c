@@ -1,14 +1,14 @@
 #include "step/pipeline/pipeline_remote.h"
 
-#include "base/sys/fs.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "base/version.h"
 
 /* The oldest ccache that knows remote storage by that name. */
 #define CCACHE_OLDEST "4.7"
 
-int pipeline_remote_start(const struct pipeline_request *q, const struct toolchain *t, const struct run *run, struct arena *a,
-			  struct pipeline_remote *ret, struct err *e)
+int pipeline_remote_start(const struct pipeline_request *q, const struct toolchain *t, const struct run *run,
+			  struct arena *a, struct pipeline_remote *ret, struct err *e)
 {
 	const struct tool *ccache = toolchain_get(t, "ccache");
 	const char *const *lowers;
@@ -23,7 +23,9 @@ int pipeline_remote_start(const struct pipeline_request *q, const struct toolcha
 	if (!r.url && r.lower.count == 0)
 		return 0;
 	if (!ccache->path || version_cmp(ccache->version, CCACHE_OLDEST) < 0) {
-		log_warn(run->log, "the compiler cache's remote storage is not used: the root has %s%s, it needs ccache " CCACHE_OLDEST,
+		log_warn(run->log,
+			 "the compiler cache's remote storage is not used: the root has %s%s, it needs "
+			 "ccache " CCACHE_OLDEST,
 			 ccache->path ? "ccache " : "no ccache", ccache->path ? ccache->version : "");
 		return 0;
 	}
@@ -48,8 +50,9 @@ void pipeline_remote_stop(struct pipeline_remote *p, const struct pipeline_reque
 	*p = (struct pipeline_remote){0};
 	if (s.asked || s.stored)
 		log_info(run->log,
-			 "compiler cache: %llu objects asked for elsewhere, %llu were in lower stores, %llu on the server; %llu given to "
+			 "compiler cache: %llu objects asked for elsewhere, %llu were in lower stores, %llu on the "
+			 "server; %llu given to "
 			 "it%s",
-			 (unsigned long long)s.asked, (unsigned long long)s.lower, (unsigned long long)s.hits, (unsigned long long)s.stored,
-			 s.failures ? "; it failed at times" : "");
+			 (unsigned long long)s.asked, (unsigned long long)s.lower, (unsigned long long)s.hits,
+			 (unsigned long long)s.stored, s.failures ? "; it failed at times" : "");
 }

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
+#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "base/path.h"
 #include "step/pack/repack.h"
 
 static const char *text(const json_t *record, const char *key)
@@ -14,7 +14,8 @@ static const char *text(const json_t *record, const char *key)
 }
 
 /* The first wheel of the store, by key, with this pack key; its record is the caller's. */
-static int find(struct store *store, const struct plan *p, struct arena *a, const char **ret, json_t **ret_record, struct err *e)
+static int find(struct store *store, const struct plan *p, struct arena *a, const char **ret, json_t **ret_record,
+		struct err *e)
 {
 	struct store_object *objects;
 	size_t count;
@@ -27,7 +28,8 @@ static int find(struct store *store, const struct plan *p, struct arena *a, cons
 		if (strcmp(objects[i].kind, STORE_WHEEL) != 0 ||
 		    json_read(path_join(a, objects[i].path, "build.json"), &record, &broken) < 0)
 			continue;
-		if (strcmp(text(record, "pack_key"), p->pack_key) == 0 && path_is_safe_relative(text(record, "wheel"))) {
+		if (strcmp(text(record, "pack_key"), p->pack_key) == 0 &&
+		    path_is_safe_relative(text(record, "wheel"))) {
 			const char *usable; /* not one that is damaged */
 			if (store_find(store, STORE_WHEEL, objects[i].key, a, &usable, e) < 0) {
 				json_decref(record);
@@ -58,8 +60,8 @@ static void change_record(json_t *record, const struct plan *p, const struct pac
 	json_object_set_new(record, "steps", steps);
 }
 
-static int make(const char *object, json_t *record, const char *stage, const struct plan *p, const struct run *run, struct arena *a,
-		struct err *e)
+static int make(const char *object, json_t *record, const char *stage, const struct plan *p, const struct run *run,
+		struct arena *a, struct err *e)
 {
 	struct pack_result r;
 	double start = log_seconds();
@@ -77,7 +79,8 @@ static int make(const char *object, json_t *record, const char *stage, const str
 	return fs_copy(path_join(a, object, "build.log"), path_join(a, stage, "build.log"), e);
 }
 
-int pipeline_repack(struct store *store, const struct plan *p, const struct run *run, struct arena *a, const char **ret, struct err *e)
+int pipeline_repack(struct store *store, const struct plan *p, const struct run *run, struct arena *a, const char **ret,
+		    struct err *e)
 {
 	AUTO_JSON json_t *record = NULL;
 	const char *object, *stage, *made;
@@ -90,7 +93,8 @@ int pipeline_repack(struct store *store, const struct plan *p, const struct run 
 	log_info(run->log, "%s: only the metadata revision is new: repacking %s", p->package, text(record, "wheel"));
 	if (store_stage(store, a, &stage, e) < 0)
 		return -1;
-	if (make(object, record, stage, p, run, a, e) < 0 || store_publish(store, STORE_WHEEL, p->output_key, stage, a, &made, e) < 0) {
+	if (make(object, record, stage, p, run, a, e) < 0 ||
+	    store_publish(store, STORE_WHEEL, p->output_key, stage, a, &made, e) < 0) {
 		store_drop_stage(store, stage);
 		return -1;
 	}

@@ -2,14 +2,14 @@
 
 #include <string.h>
 
+#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/path.h"
 #include "core/elf/elf.h"
 #include "core/wheel/wheel.h"
 
-int torch_from_root(const struct root *root, enum sandbox_kind kind, const struct run *run, struct arena *a, struct torch_source *ret,
-		    struct err *e)
+int torch_from_root(const struct root *root, enum sandbox_kind kind, const struct run *run, struct arena *a,
+		    struct torch_source *ret, struct err *e)
 {
 	/* Asked without importing it: an import takes seconds. */
 	static const char script[] = "import importlib.metadata as m, importlib.util as u\n"
@@ -30,7 +30,8 @@ int torch_from_root(const struct root *root, enum sandbox_kind kind, const struc
 		err_set(e, ERR_POLICY, "the Python of '%s' has no torch", root->dir);
 		return err_hint(e, "install one there, or give a wheel with --torch FILE");
 	}
-	*ret = (struct torch_source){.identity = "root", .version = lines.items[0], .lib_dir = path_join(a, lines.items[1], "lib")};
+	*ret = (struct torch_source){
+		.identity = "root", .version = lines.items[0], .lib_dir = path_join(a, lines.items[1], "lib")};
 	return 0;
 }
 
@@ -58,7 +59,8 @@ int torch_from_wheel(const char *path, const char *python, struct arena *a, stru
 	return 0;
 }
 
-int torch_unpack(const struct torch_source *t, const char *dir, const struct run *run, struct arena *a, const char **ret, struct err *e)
+int torch_unpack(const struct torch_source *t, const char *dir, const struct run *run, struct arena *a,
+		 const char **ret, struct err *e)
 {
 	if (!t->wheel) {
 		*ret = NULL;
@@ -78,8 +80,8 @@ int torch_unpack(const struct torch_source *t, const char *dir, const struct run
 	return 0;
 }
 
-int torch_provides(const struct torch_source *t, const struct root *root, const char *unpacked, struct arena *a, struct strlist *ret,
-		   struct strlist *ret_files, struct err *e)
+int torch_provides(const struct torch_source *t, const struct root *root, const char *unpacked, struct arena *a,
+		   struct strlist *ret, struct strlist *ret_files, struct err *e)
 {
 	struct strlist names = {0};
 	const char *dir = t->wheel ? path_join(a, unpacked, "torch/lib") : path_join(a, root->dir, t->lib_dir);

@@ -1,22 +1,27 @@
-/* The torch that torchvision and torchaudio are built against: the root's own, or a wheel, always by digest. */
+/* The torch that torchvision and torchaudio are built against: the root's own, or a wheel, always
+ * by digest. */
 #pragma once
 #include "core/root/sandbox.h"
 
 struct torch_source {
-	const char *identity; /* "root" (the root's fingerprint covers it) or "sha256:<digest of the wheel>" */
-	const char *version;  /* full: "2.6.0+cpu.avx2" */
-	const char *wheel;    /* host path, NULL for the root's */
-	const char *lib_dir;  /* the root's torch/lib as a path inside the root; NULL for a wheel */
+	/* "root" (the root's fingerprint covers it) or "sha256:<digest of the wheel>" */
+	const char *identity;
+	const char *version; /* full: "2.6.0+cpu.avx2" */
+	const char *wheel;   /* host path, NULL for the root's */
+	const char *lib_dir; /* the root's torch/lib as a path inside the root; NULL for a wheel */
 };
 
 /* torch_from_root: ERR_POLICY if the root's Python has no torch. */
-int torch_from_root(const struct root *root, enum sandbox_kind kind, const struct run *run, struct arena *a, struct torch_source *ret,
-		    struct err *e) MUST_CHECK;
+int torch_from_root(const struct root *root, enum sandbox_kind kind, const struct run *run, struct arena *a,
+		    struct torch_source *ret, struct err *e) MUST_CHECK;
 /* torch_from_wheel: checks that it is a torch wheel for this Python. */
-int torch_from_wheel(const char *path, const char *python, struct arena *a, struct torch_source *ret, struct err *e) MUST_CHECK;
-/* torch_unpack: a wheel's files below `dir` (made once, kept by a marker). Nothing to do for the root's: *ret NULL. */
-int torch_unpack(const struct torch_source *t, const char *dir, const struct run *run, struct arena *a, const char **ret,
-		 struct err *e) MUST_CHECK;
-/* torch_provides: the NEEDED names that torch's own libraries answer to, and their paths. `unpacked`: from torch_unpack. */
-int torch_provides(const struct torch_source *t, const struct root *root, const char *unpacked, struct arena *a, struct strlist *ret,
-		   struct strlist *ret_files, struct err *e) MUST_CHECK;
+int torch_from_wheel(const char *path, const char *python, struct arena *a, struct torch_source *ret,
+		     struct err *e) MUST_CHECK;
+/* torch_unpack: a wheel's files below `dir` (made once, kept by a marker). Nothing to do for the
+ * root's: *ret NULL. */
+int torch_unpack(const struct torch_source *t, const char *dir, const struct run *run, struct arena *a,
+		 const char **ret, struct err *e) MUST_CHECK;
+/* torch_provides: the NEEDED names that torch's own libraries answer to, and their paths.
+ * `unpacked`: from torch_unpack. */
+int torch_provides(const struct torch_source *t, const struct root *root, const char *unpacked, struct arena *a,
+		   struct strlist *ret, struct strlist *ret_files, struct err *e) MUST_CHECK;

@@ -1,6 +1,7 @@
-/* The packed wheel is proved in two ways at once: by what is in the file, on every processor, and by use, which waits for Python most of the time. */
-#include "base/sys/fs.h"
+/* The packed wheel is proved in two ways at once: by what is in the file, on every processor, and by use, which waits
+ * for Python most of the time. */
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "base/thread.h"
 #include "step/pipeline/pipeline_make.h"
 
@@ -18,7 +19,10 @@ struct use {
 
 static void use_now(struct use *u)
 {
-	u->rc = fs_remove_tree(u->q.work_dir, &u->err) < 0 || verify_run(&u->q, &u->run, u->arena, &u->result, &u->err) < 0 ? -1 : 0;
+	u->rc = fs_remove_tree(u->q.work_dir, &u->err) < 0 ||
+				verify_run(&u->q, &u->run, u->arena, &u->result, &u->err) < 0
+			? -1
+			: 0;
 }
 
 static void *use_in_thread(void *user)
@@ -47,7 +51,8 @@ static int judge_contents(struct making *m, struct err *e)
 				   .policy = m->policy,
 				   .provided = m->provided,
 				   .expect_version = plan_full_version(m->plan, m->arena),
-				   .expect_requires = m->torch ? arena_printf(m->arena, "torch==%s", m->torch->version) : NULL};
+				   .expect_requires =
+					   m->torch ? arena_printf(m->arena, "torch==%s", m->torch->version) : NULL};
 	struct companions torch = {0};
 	strlist_append(&v.provided, m->arena, &m->cuda.names);
 	making_build_paths(m, &v.build_paths);
@@ -59,11 +64,13 @@ static int judge_contents(struct making *m, struct err *e)
 		return -1;
 	if (m->verified.errors == 0)
 		return 0;
-	err_set(e, ERR_POLICY, "the wheel of '%s' is not what it claims:\n%s", m->plan->variant, verify_text(&m->verified, m->arena));
+	err_set(e, ERR_POLICY, "the wheel of '%s' is not what it claims:\n%s", m->plan->variant,
+		verify_text(&m->verified, m->arena));
 	return err_hint(e, "the wheel is not kept; the build tree is '%s'", m->build_dir);
 }
 
-/* What the file itself shows comes first: a wheel that is not what it claims may well fail when it is used, and that says less. */
+/* What the file itself shows comes first: a wheel that is not what it claims may well fail when it is used, and that
+ * says less. */
 int making_verified(struct making *m, struct err *e)
 {
 	AUTO_ARENA struct arena side = {0};

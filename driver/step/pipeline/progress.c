@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/sys/fs.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "core/ci/units.h"
 
 #define FEW_COMMANDS 5 /* CMake looking at itself is no build to estimate */
@@ -113,7 +113,8 @@ static unsigned jobs_now(const struct progress *p)
 	return now.compilers;
 }
 
-/* How a line names what was made: a whole command, as `ninja -v` tells it, by its output, which is then named as the history names it. */
+/* How a line names what was made: a whole command, as `ninja -v` tells it, by its output, which is then named as the
+ * history names it. */
 static const char *name_in(const struct progress *p, const char *line, struct arena *a)
 {
 	const char *output = units_output(line, a);

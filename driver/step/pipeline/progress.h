@@ -1,4 +1,5 @@
-/* Progress: what a person sees of a build: on a terminal one line that is rewritten, elsewhere a line a minute and one for each step, with -q nothing. */
+/* Progress: what a person sees of a build: on a terminal one line that is rewritten, elsewhere a
+ * line a minute and one for each step, with -q nothing. */
 #pragma once
 #include "step/build/build.h"
 #include "step/pipeline/progress_eta.h"

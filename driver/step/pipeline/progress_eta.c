@@ -8,13 +8,15 @@
 #define PRIOR_S 60.0   /* for how many seconds' worth the first guess counts */
 #define FIRST_S 10.0   /* nothing is said earlier, unless earlier builds say it */
 #define SURE 0.95      /* what is being made is not done before it is */
-#define GAP_S 10.0     /* nobody looked for longer: the machine, or the build, was stopped, which says nothing of the pace */
-#define LEAST_S 0.01   /* what a command takes of a processor at least */
+#define GAP_S                                                                                                          \
+	10.0 /* nobody looked for longer: the machine, or the build, was stopped, which says nothing of the pace */
+#define LEAST_S 0.01 /* what a command takes of a processor at least */
 #define MAX_KINDS 16
 
 enum state { LEFT, MADE, NOT_HERE };
 
-/* Commands of one rule of the build ("CUDA_COMPILER"): what one such took says more of the next than the mean of all does, and one kind may come from the compiler cache while another is compiled, so each has its own pace. */
+/* Commands of one rule of the build ("CUDA_COMPILER"): what one such took says more of the next than the mean of all
+ * does, and one kind may come from the compiler cache while another is compiled, so each has its own pace. */
 struct kind {
 	const char *rule;
 	size_t rule_len;
@@ -349,7 +351,8 @@ struct eta_view eta_look(const struct eta *x)
 		pace_work += x->kinds[i].pace_work;
 		pace_time += x->kinds[i].pace_time;
 	}
-	/* More are known than this run makes, or fewer: then the others are of the kinds that the plan names, or of none. */
+	/* More are known than this run makes, or fewer: then the others are of the kinds that the plan names, or of
+	 * none. */
 	double share = known > commands ? commands / known : 1, rest = fmax(0, commands - known),
 	       of_rest = unknown > 0 ? rest / unknown : 0;
 	for (size_t i = 0; i < x->kind_count; i++) {

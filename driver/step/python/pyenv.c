@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/sys/fs.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "base/version.h"
 #include "step/python/pyenv_fetch.h"
 
@@ -28,7 +28,8 @@ struct requirement {
 	const char *range;
 };
 
-/* "setuptools>=62.3,<80": a name and a range. Extras and markers have no place in a table row that names what must be there. */
+/* "setuptools>=62.3,<80": a name and a range. Extras and markers have no place in a table row that names what must be
+ * there. */
 static int parse_requirement(struct arena *a, const char *text, struct requirement *ret, struct err *e)
 {
 	size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.");
@@ -42,8 +43,9 @@ static int parse_requirement(struct arena *a, const char *text, struct requireme
 	return 0;
 }
 
-static int compare(const struct python *py, const struct package_row *row, const struct requirement *r, const struct strlist *found,
-		   const char *where, struct strlist *have, struct strlist *missing, struct err *e)
+static int compare(const struct python *py, const struct package_row *row, const struct requirement *r,
+		   const struct strlist *found, const char *where, struct strlist *have, struct strlist *missing,
+		   struct err *e)
 {
 	for (unsigned i = 0; i < row->python_requires_count; i++) {
 		const char *version = found->items[i + 1];
@@ -62,8 +64,8 @@ static int compare(const struct python *py, const struct package_row *row, const
 	return 0;
 }
 
-static int check_with(const struct python *py, const struct plan *p, const char *where, struct strlist *have, struct strlist *missing,
-		      struct err *e)
+static int check_with(const struct python *py, const struct plan *p, const char *where, struct strlist *have,
+		      struct strlist *missing, struct err *e)
 {
 	const struct package_row *row = p->package_row;
 	struct requirement *r = arena_array(py->arena, row->python_requires_count, sizeof(*r));
@@ -81,8 +83,8 @@ static int check_with(const struct python *py, const struct plan *p, const char 
 	if (found.count != names.count + 1)
 		return err_set(e, ERR_BUILD, "'%s' of the root gave an answer that cannot be understood", py->program);
 	if (strcmp(found.items[0], p->python) != 0) {
-		err_set(e, ERR_POLICY, "'%s' of the root '%s' is Python %s, the plan needs %s", py->program, py->root->dir, found.items[0],
-			p->python);
+		err_set(e, ERR_POLICY, "'%s' of the root '%s' is Python %s, the plan needs %s", py->program,
+			py->root->dir, found.items[0], p->python);
 		return err_hint(e, "use --python %s, or a root that has Python %s", found.items[0], p->python);
 	}
 	if (compare(py, row, r, &found, where, &good, &bad, e) < 0)
@@ -92,8 +94,8 @@ static int check_with(const struct python *py, const struct plan *p, const char 
 	return 0;
 }
 
-int pyenv_check(const struct plan *p, const struct root *root, enum sandbox_kind kind, const struct run *run, struct arena *a,
-		struct strlist *have, struct strlist *missing, struct err *e)
+int pyenv_check(const struct plan *p, const struct root *root, enum sandbox_kind kind, const struct run *run,
+		struct arena *a, struct strlist *have, struct strlist *missing, struct err *e)
 {
 	struct python py;
 	if (python_find(p->python, root, kind, run, a, &py, e) < 0)
@@ -107,7 +109,8 @@ static int capture(const struct python *py, const struct sandbox *s, const char 
 	return sandbox_capture(s, argv, py->run, &out, e);
 }
 
-/* Everything of the list goes in, also what the root has in another version: the environment then depends on the list alone. */
+/* Everything of the list goes in, also what the root has in another version: the environment then depends on the list
+ * alone. */
 static int install(const struct python *py, const char *wheels, const char *venv, struct err *e)
 {
 	static const char *const pip[] = {venv_python,
@@ -129,7 +132,8 @@ static int install(const struct python *py, const char *wheels, const char *venv
 					  "--requirement",
 					  list_inside,
 					  NULL};
-	const char *const make[] = {py->program, "-I", "-m", "venv", "--without-pip", "--system-site-packages", SANDBOX_VENV, NULL};
+	const char *const make[] = {py->program,  "-I", "-m", "venv", "--without-pip", "--system-site-packages",
+				    SANDBOX_VENV, NULL};
 	struct sandbox s;
 	if (python_sandbox(py, &s, e) < 0)
 		return -1;
@@ -163,14 +167,14 @@ static int make_venv(const struct python *py, const char *key, const char *wheel
 
 static int no_list(const struct plan *p, const struct root *root, const char *lacks, struct err *e)
 {
-	err_set(e, ERR_CONFIG, "the root '%s' lacks %s, and %s of release %s has no locked list of Python requirements", root->dir, lacks,
-		p->package, p->release);
+	err_set(e, ERR_CONFIG, "the root '%s' lacks %s, and %s of release %s has no locked list of Python requirements",
+		root->dir, lacks, p->package, p->release);
 	return err_hint(e, "install them in the root, or take a root that has them");
 }
 
 /* The locked list's wheels in the store, for the Python of the root. */
-static int get_wheels(const struct pyenv_request *q, const struct python *py, const char *lacks, struct pyenv_wanted *wanted,
-		      const char **ret_wheels, struct err *e)
+static int get_wheels(const struct pyenv_request *q, const struct python *py, const char *lacks,
+		      struct pyenv_wanted *wanted, const char **ret_wheels, struct err *e)
 {
 	const char *file = q->plan->package_row->requirements;
 	struct locked_list list;
@@ -183,7 +187,8 @@ static int get_wheels(const struct pyenv_request *q, const struct python *py, co
 	return pyenv_fetch(py, wanted, q->store, q->offline, lacks, ret_wheels, e);
 }
 
-static int check_venv(const struct pyenv_request *q, const struct python *py, const char *venv, struct strlist *have, struct err *e)
+static int check_venv(const struct pyenv_request *q, const struct python *py, const char *venv, struct strlist *have,
+		      struct err *e)
 {
 	struct strlist missing = {0};
 	struct python inside = *py;
@@ -198,7 +203,8 @@ static int check_venv(const struct pyenv_request *q, const struct python *py, co
 	return err_hint(e, "make the list anew from its requirements");
 }
 
-int pyenv_prepare(const struct pyenv_request *q, const struct run *run, struct arena *a, struct pyenv *ret, struct err *e)
+int pyenv_prepare(const struct pyenv_request *q, const struct run *run, struct arena *a, struct pyenv *ret,
+		  struct err *e)
 {
 	struct python py;
 	struct pyenv out = {0};

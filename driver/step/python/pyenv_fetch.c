@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/path.h"
 #include "cache/store.h"
 
 #define LIST_NAME "requirements.txt"
@@ -34,8 +34,8 @@ static const char *value_of(const char *line, const char *word)
 	return strncmp(line, word, n) == 0 && line[n] == ' ' ? line + n + 1 : NULL;
 }
 
-static int read_answer(const struct python *p, const struct locked_list *all, const struct strlist *lines, struct pyenv_wanted *w,
-		       struct err *e)
+static int read_answer(const struct python *p, const struct locked_list *all, const struct strlist *lines,
+		       struct pyenv_wanted *w, struct err *e)
 {
 	size_t asked = 0;
 	w->list.items = arena_array(p->arena, all->count, sizeof(*w->list.items));
@@ -73,8 +73,8 @@ static void compose(const struct python *p, struct pyenv_wanted *w)
 		buf_addc(&text, '\n');
 	}
 	w->text = arena_strdup(p->arena, buf_cstr(&text));
-	buf_printf(&key, "python: %s %s\nabi: %s\nplatform: %s\n%s", w->implementation, w->python, strlist_join(&w->abis, p->arena, " "),
-		   strlist_join(&w->platforms, p->arena, " "), w->text);
+	buf_printf(&key, "python: %s %s\nabi: %s\nplatform: %s\n%s", w->implementation, w->python,
+		   strlist_join(&w->abis, p->arena, " "), strlist_join(&w->platforms, p->arena, " "), w->text);
 	digest_data(key.data, key.len, w->key);
 }
 
@@ -88,7 +88,8 @@ int pyenv_want(const struct python *p, const struct locked_list *all, struct pye
 	if (python_script(p, want_script, &markers, &lines, e) < 0)
 		return -1;
 	if (lines.count == 1 && strcmp(lines.items[0], "no pip") == 0) {
-		err_set(e, ERR_POLICY, "'%s' of the root '%s' has no pip to install build requirements with", p->program, p->root->dir);
+		err_set(e, ERR_POLICY, "'%s' of the root '%s' has no pip to install build requirements with",
+			p->program, p->root->dir);
 		return err_hint(e, "install pip there (python3-pip), or the requirements themselves");
 	}
 	if (read_answer(p, all, &lines, &w, e) < 0)
@@ -98,7 +99,8 @@ int pyenv_want(const struct python *p, const struct locked_list *all, struct pye
 	return 0;
 }
 
-/* pip of the host: its network settings (proxy, index, certificates) are the user's own. When the root is the host, its Python is known to have one. */
+/* pip of the host: its network settings (proxy, index, certificates) are the user's own. When the root is the host, its
+ * Python is known to have one. */
 static int find_pip(const struct python *p, struct strlist *argv, struct err *e)
 {
 	static const char *const names[] = {"pip3", "pip"};
@@ -116,7 +118,8 @@ static int find_pip(const struct python *p, struct strlist *argv, struct err *e)
 		}
 	}
 	err_set(e, ERR_NETWORK, "no pip on this machine to download build requirements with");
-	return err_hint(e, "install pip (python3-pip) on this machine, or the requirements in the root '%s'", p->root->dir);
+	return err_hint(e, "install pip (python3-pip) on this machine, or the requirements in the root '%s'",
+			p->root->dir);
 }
 
 static int pip_failed(const struct pyenv_wanted *w, const struct buf *said, struct err *e)
@@ -131,12 +134,11 @@ static int pip_failed(const struct pyenv_wanted *w, const struct buf *said, stru
 	if (!words.len)
 		buf_addstr(&words, lines.count ? lines.items[lines.count - 1] : "it gave no reason");
 	bool other_bytes = strstr(buf_cstr(said), "DO NOT MATCH THE HASHES") != NULL;
-	err_set(e, other_bytes ? ERR_INTEGRITY : ERR_NETWORK, "pip cannot download the build requirements for Python %s: %s", w->python,
-		buf_cstr(&words));
-	return err_hint(
-		e, other_bytes
-			   ? "the index gave other bytes than the locked list has digests of"
-			   : "look at pip's network settings (PIP_INDEX_URL, proxy variables), or install the requirements in the root");
+	err_set(e, other_bytes ? ERR_INTEGRITY : ERR_NETWORK,
+		"pip cannot download the build requirements for Python %s: %s", w->python, buf_cstr(&words));
+	return err_hint(e, other_bytes ? "the index gave other bytes than the locked list has digests of"
+				       : "look at pip's network settings (PIP_INDEX_URL, proxy variables), or install "
+					 "the requirements in the root");
 }
 
 static int download(const struct python *p, const struct pyenv_wanted *w, const char *stage, struct err *e)
@@ -199,16 +201,18 @@ static int check_files(const struct python *p, const struct pyenv_wanted *w, con
 		if (digest_file(path_join(p->arena, stage, name), hex, e) < 0)
 			return -1;
 		if (!is_pinned(w, hex))
-			return err_set(e, ERR_INTEGRITY, "'%s' has sha256 %s, which the locked list does not have", name, hex);
+			return err_set(e, ERR_INTEGRITY, "'%s' has sha256 %s, which the locked list does not have",
+				       name, hex);
 		wheels++;
 	}
 	if (wheels != w->list.count)
-		return err_set(e, ERR_INTEGRITY, "pip left %zu wheels for the %zu lines of the locked list that apply", wheels,
-			       w->list.count);
+		return err_set(e, ERR_INTEGRITY, "pip left %zu wheels for the %zu lines of the locked list that apply",
+			       wheels, w->list.count);
 	return 0;
 }
 
-static int fill_store(const struct python *p, const struct pyenv_wanted *w, struct store *store, const char **ret, struct err *e)
+static int fill_store(const struct python *p, const struct pyenv_wanted *w, struct store *store, const char **ret,
+		      struct err *e)
 {
 	const char *stage;
 	if (store_stage(store, p->arena, &stage, e) < 0)
@@ -222,19 +226,21 @@ static int fill_store(const struct python *p, const struct pyenv_wanted *w, stru
 	return 0;
 }
 
-int pyenv_fetch(const struct python *p, const struct pyenv_wanted *w, struct store *store, bool offline, const char *why, const char **ret,
-		struct err *e)
+int pyenv_fetch(const struct python *p, const struct pyenv_wanted *w, struct store *store, bool offline,
+		const char *why, const char **ret, struct err *e)
 {
 	AUTO_LOCK struct lock lock = LOCK_NONE;
 	const char *dir = NULL;
-	if (store_lock(store, STORE_PYENV, w->key, p->run, &lock, e) < 0 || store_find(store, STORE_PYENV, w->key, p->arena, &dir, e) < 0)
+	if (store_lock(store, STORE_PYENV, w->key, p->run, &lock, e) < 0 ||
+	    store_find(store, STORE_PYENV, w->key, p->arena, &dir, e) < 0)
 		return -1;
 	if (!dir && store_pull(store, STORE_PYENV, w->key, p->run, p->arena, &dir, e) < 0)
 		return -1;
 	if (!dir && offline) {
 		err_set(e, ERR_NETWORK,
-			"the root lacks %s, the store has no download of the locked list for Python %s, and --offline forbids one", why,
-			w->python);
+			"the root lacks %s, the store has no download of the locked list for Python %s, and --offline "
+			"forbids one",
+			why, w->python);
 		return err_hint(e, "run it once without --offline, or install the requirements in the root");
 	}
 	if (!dir && fill_store(p, w, store, &dir, e) < 0)

@@ -16,9 +16,13 @@ struct pyenv_wanted {
 	char key[65]; /* digest of all of this: the store key */
 };
 
-/* pyenv_wanted: asks the root's Python (through its pip, ERR_POLICY if it has none) which markers hold and which tags it takes. */
-int pyenv_want(const struct python *p, const struct locked_list *all, struct pyenv_wanted *ret, struct err *e) MUST_CHECK;
-/* pyenv_fetch: the store object with requirements.txt and a wheel for each line of it; downloaded by pip on the host where it is not there yet (`why` is for messages). Each file's digest is compared with the list here too.
- * ERR_NETWORK offline or when pip cannot get it; ERR_INTEGRITY for other bytes. */
-int pyenv_fetch(const struct python *p, const struct pyenv_wanted *w, struct store *store, bool offline, const char *why, const char **ret,
-		struct err *e) MUST_CHECK;
+/* pyenv_wanted: asks the root's Python (through its pip, ERR_POLICY if it has none) which markers
+ * hold and which tags it takes. */
+int pyenv_want(const struct python *p, const struct locked_list *all, struct pyenv_wanted *ret,
+	       struct err *e) MUST_CHECK;
+/* pyenv_fetch: the store object with requirements.txt and a wheel for each line of it; downloaded
+ * by pip on the host where it is not there yet (`why` is for messages). Each file's digest is
+ * compared with the list here too. ERR_NETWORK offline or when pip cannot get it; ERR_INTEGRITY for
+ * other bytes. */
+int pyenv_fetch(const struct python *p, const struct pyenv_wanted *w, struct store *store, bool offline,
+		const char *why, const char **ret, struct err *e) MUST_CHECK;

@@ -30,7 +30,8 @@ static int refuse(const struct parser *p, const char *why, const char *text)
 static size_t word_len(const char *s, const char *more)
 {
 	size_t n = 0;
-	while ((s[n] >= 'a' && s[n] <= 'z') || (s[n] >= 'A' && s[n] <= 'Z') || (s[n] >= '0' && s[n] <= '9') || (s[n] && strchr(more, s[n])))
+	while ((s[n] >= 'a' && s[n] <= 'z') || (s[n] >= 'A' && s[n] <= 'Z') || (s[n] >= '0' && s[n] <= '9') ||
+	       (s[n] && strchr(more, s[n])))
 		n++;
 	return n;
 }

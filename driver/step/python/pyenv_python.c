@@ -2,8 +2,8 @@
 
 #include "base/buf.h"
 
-int python_find(const char *version, const struct root *root, enum sandbox_kind kind, const struct run *run, struct arena *a,
-		struct python *ret, struct err *e)
+int python_find(const char *version, const struct root *root, enum sandbox_kind kind, const struct run *run,
+		struct arena *a, struct python *ret, struct err *e)
 {
 	const char *program = root_find_program(root, arena_printf(a, "python%s", version), a);
 	if (!program)
@@ -32,7 +32,8 @@ int python_sandbox(const struct python *p, struct sandbox *ret, struct err *e)
 	return 0;
 }
 
-int python_script(const struct python *p, const char *script, const struct strlist *args, struct strlist *ret_lines, struct err *e)
+int python_script(const struct python *p, const char *script, const struct strlist *args, struct strlist *ret_lines,
+		  struct err *e)
 {
 	AUTO_BUF struct buf out = {0};
 	struct sandbox s;

@@ -5,8 +5,8 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#include "base/sys/fs.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "step/relocate/relocate_parts.h"
 
 void relocate_add(struct relocation *r, struct relocate_file *f)
@@ -52,7 +52,8 @@ static int bring(struct relocation *r, struct relocate_file *f, struct err *e)
 {
 	const char *source = path_join(r->a, r->q->root->dir, f->vendor->source);
 	if (fs_exists(f->path))
-		return err_set(e, ERR_POLICY, "'%s' is in the wheel already, so '%s' cannot be put there", f->rel, f->vendor->source);
+		return err_set(e, ERR_POLICY, "'%s' is in the wheel already, so '%s' cannot be put there", f->rel,
+			       f->vendor->source);
 	if (fs_mkdirs(path_join(r->a, r->q->tree, r->q->libs_dir), e) < 0 || fs_copy(source, f->path, e) < 0)
 		return -1;
 	if (chmod(f->path, 0755) < 0)
@@ -99,7 +100,8 @@ static void fill_result(struct relocation *r, struct relocate_result *ret)
 	*ret = r->result;
 }
 
-int relocate_tree(const struct relocate_request *q, const struct run *run, struct arena *a, struct relocate_result *ret, struct err *e)
+int relocate_tree(const struct relocate_request *q, const struct run *run, struct arena *a, struct relocate_result *ret,
+		  struct err *e)
 {
 	struct relocation r = {.q = q, .run = run, .a = a};
 	struct strlist copies = {0};

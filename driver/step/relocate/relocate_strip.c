@@ -1,4 +1,5 @@
-/* Symbol tables go, but for the names of functions that use more than the wheel promises: with them anybody can tell later that each is one that something looks at the processor for. */
+/* Symbol tables go, but for the names of functions that use more than the wheel promises: with them anybody can tell
+ * later that each is one that something looks at the processor for. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,7 +21,8 @@ static int names_to_keep(struct relocation *r, const struct relocate_file *f, st
 		return 0;
 	struct isa_spare spare = {(int)machine_processors() - 1};
 	isa_rules_allowed(r->q->code, r->q->isa, allowed);
-	if (elf_map_open(f->path, &m, e) < 0 || isa_scan_file(&m, r->q->code->decoders, allowed, &spare, r->run, &scratch, &s, e) < 0)
+	if (elf_map_open(f->path, &m, e) < 0 ||
+	    isa_scan_file(&m, r->q->code->decoders, allowed, &spare, r->run, &scratch, &s, e) < 0)
 		return -1;
 	for (size_t i = 0; i < s.count; i++) {
 		const char *name = s.found[i].range->name;
@@ -36,8 +38,13 @@ static int run_tool(struct relocation *r, const struct relocate_file *f, const c
 	AUTO_BUF struct buf names = {0}, out = {0};
 	const char *list = arena_printf(r->a, "%s.names", f->path);
 	const char *const all[] = {"strip", "--strip-unneeded", "-o", fresh, f->path, NULL};
-	const char *const most[] = {
-		"objcopy", "--strip-unneeded", "--keep-file-symbols", arena_printf(r->a, "--keep-symbols=%s", list), f->path, fresh, NULL};
+	const char *const most[] = {"objcopy",
+				    "--strip-unneeded",
+				    "--keep-file-symbols",
+				    arena_printf(r->a, "--keep-symbols=%s", list),
+				    f->path,
+				    fresh,
+				    NULL};
 	if (names_to_keep(r, f, &names, e) < 0)
 		return -1;
 	if (names.len == 0)

@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/sys/fs.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "step/relocate/relocate_parts.h"
 
 enum { MAX_TEXT = 64 << 20 };

@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/sys/digest.h"
 #include "base/path.h"
+#include "base/sys/digest.h"
 #include "step/relocate/relocate_parts.h"
 
 static bool asked_for(const struct relocation *r, const char *name)
@@ -42,7 +42,8 @@ static int same_bytes(const char *one, const char *other, bool *ret, struct err 
 }
 
 /* The library that `f` is a copy of under a longer name, NULL if it is none. */
-static int copy_of(const struct relocation *r, const struct relocate_file *f, const struct relocate_file **ret, struct err *e)
+static int copy_of(const struct relocation *r, const struct relocate_file *f, const struct relocate_file **ret,
+		   struct err *e)
 {
 	const char *base = path_base(f->rel), *soname = f->info.soname;
 	size_t len = strlen(soname);
@@ -89,8 +90,10 @@ int relocate_drop_copies(struct relocation *r, const struct strlist *copies, str
 	return 0;
 }
 
-/* A file of the wheel that the name means: beside who asks, then in libs_dir, then anywhere; by file name, else by SONAME. */
-static const struct relocate_file *find_inside(const struct relocation *r, const struct relocate_file *f, const char *name)
+/* A file of the wheel that the name means: beside who asks, then in libs_dir, then anywhere; by file name, else by
+ * SONAME. */
+static const struct relocate_file *find_inside(const struct relocation *r, const struct relocate_file *f,
+					       const char *name)
 {
 	const struct relocate_file *found = find_path(r, f->dir, name);
 	if (!found)
@@ -106,9 +109,10 @@ static const struct relocate_file *find_inside(const struct relocation *r, const
 	return found && !found->vendor ? found : NULL;
 }
 
-/* The library in one directory of the root, as a path inside it with all links resolved; NULL if none there fits the machine. */
-static int try_dir(struct relocation *r, const struct relocate_file *f, const char *dir, const char *name, const char **ret,
-		   struct elf_info *ret_info, struct err *e)
+/* The library in one directory of the root, as a path inside it with all links resolved; NULL if none there fits the
+ * machine. */
+static int try_dir(struct relocation *r, const struct relocate_file *f, const char *dir, const char *name,
+		   const char **ret, struct elf_info *ret_info, struct err *e)
 {
 	*ret = NULL;
 	const char *inside = root_resolve(r->q->root, path_join(r->a, dir, name), r->a);
@@ -127,7 +131,8 @@ static int try_dir(struct relocation *r, const struct relocate_file *f, const ch
 	return 0;
 }
 
-/* The directories the loader would look in from this file, those inside the root: its own search path, then the root's. */
+/* The directories the loader would look in from this file, those inside the root: its own search path, then the
+ * root's. */
 static void search_dirs(struct relocation *r, const struct relocate_file *f, struct strlist *ret)
 {
 	static const char origin[] = "$ORIGIN";
@@ -145,8 +150,8 @@ static void search_dirs(struct relocation *r, const struct relocate_file *f, str
 	strlist_append(ret, r->a, &r->library_dirs);
 }
 
-static int find_in_root(struct relocation *r, const struct relocate_file *f, const char *name, const char **ret, struct elf_info *ret_info,
-			struct err *e)
+static int find_in_root(struct relocation *r, const struct relocate_file *f, const char *name, const char **ret,
+			struct elf_info *ret_info, struct err *e)
 {
 	struct strlist dirs = {0};
 	search_dirs(r, f, &dirs);
@@ -156,7 +161,8 @@ static int find_in_root(struct relocation *r, const struct relocate_file *f, con
 		if (*ret)
 			return 0;
 	}
-	err_set(e, ERR_POLICY, "'%s' needs '%s', which is neither in the wheel nor in the root '%s'", f->rel, name, r->q->root->dir);
+	err_set(e, ERR_POLICY, "'%s' needs '%s', which is neither in the wheel nor in the root '%s'", f->rel, name,
+		r->q->root->dir);
 	err_hint(e, "install the library there, or turn off the feature that needs it");
 	return -1;
 }

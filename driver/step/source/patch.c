@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
-#include "base/sys/fs.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "base/sys/proc.h"
 #include "step/source/patch_scan.h"
 
@@ -16,7 +16,8 @@
 #define MAX_PATCH (64U << 20)
 
 /* series_line: the name on one line of a series, NULL on one without. */
-static int series_line(const char *series, unsigned line_no, const char *line, struct arena *a, const char **ret, struct err *e)
+static int series_line(const char *series, unsigned line_no, const char *line, struct arena *a, const char **ret,
+		       struct err *e)
 {
 	struct strlist words = {0};
 	*ret = NULL;
@@ -25,7 +26,8 @@ static int series_line(const char *series, unsigned line_no, const char *line, s
 		if (i == 0) {
 			*ret = words.items[0];
 		} else if (strcmp(words.items[i], "-p1") != 0) {
-			err_set(e, ERR_CONFIG, "%s:%u: option '%s' of patch '%s' is not supported", series, line_no, words.items[i], *ret);
+			err_set(e, ERR_CONFIG, "%s:%u: option '%s' of patch '%s' is not supported", series, line_no,
+				words.items[i], *ret);
 			return err_hint(e, "write the patch for -p1, in its forward direction");
 		}
 	}
@@ -34,7 +36,8 @@ static int series_line(const char *series, unsigned line_no, const char *line, s
 	return 0;
 }
 
-int patch_series_read(const char *series, const struct strlist *skip, struct arena *a, struct strlist *ret, struct err *e)
+int patch_series_read(const char *series, const struct strlist *skip, struct arena *a, struct strlist *ret,
+		      struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
 	struct strlist all = {0}, out = {0};
@@ -67,7 +70,8 @@ int patch_series_read(const char *series, const struct strlist *skip, struct are
 	return 0;
 }
 
-/* check_place: the directory a file lies in, as far as it exists, is inside the tree when all links are followed, and the file itself is no link. */
+/* check_place: the directory a file lies in, as far as it exists, is inside the tree when all links are followed, and
+ * the file itself is no link. */
 static int check_place(const char *tree, const char *patch, const char *file, struct arena *a, struct err *e)
 {
 	struct stat st;
@@ -83,14 +87,16 @@ static int check_place(const char *tree, const char *patch, const char *file, st
 			return err_errno(e, ERR_INTEGRITY, "patch '%s' changes '%s' through '%s'", patch, file, dir);
 		size_t n = strlen(tree);
 		if (strncmp(real, tree, n) != 0 || (real[n] != '/' && real[n] != '\0' && n > 1))
-			return err_set(e, ERR_INTEGRITY, "patch '%s' changes '%s', which lies outside the tree: '%s' is a link out of it",
+			return err_set(e, ERR_INTEGRITY,
+				       "patch '%s' changes '%s', which lies outside the tree: '%s' is a link out of it",
 				       patch, file, dir);
 		break;
 	}
 	return 0;
 }
 
-/* word_after: what follows `lead` in a line that begins with it, up to its end or " (renamed from ...)", quotes off; NULL for other lines. */
+/* word_after: what follows `lead` in a line that begins with it, up to its end or " (renamed from ...)", quotes off;
+ * NULL for other lines. */
 static const char *word_after(const char *line, const char *lead, struct arena *a)
 {
 	size_t n = strlen(lead);
@@ -107,7 +113,8 @@ static const char *word_after(const char *line, const char *lead, struct arena *
 static int explain(const char *patch, const char *output, struct arena *a, struct err *e)
 {
 	struct strlist lines = {0};
-	static const char *const would[] = {"The next patch would create the file ", "The next patch would delete the file "};
+	static const char *const would[] = {"The next patch would create the file ",
+					    "The next patch would delete the file "};
 	const char *file = NULL, *what = NULL;
 	strlist_split(&lines, a, output, "\n");
 	for (size_t i = 0; i < lines.count && !what; i++) {
@@ -126,8 +133,9 @@ static int explain(const char *patch, const char *output, struct arena *a, struc
 			what = "it is in the sources already";
 		else if (strstr(line, "can't find file to patch"))
 			what = "the file it changes is not there", file = NULL;
-		else if (strstr(line, "malformed patch") || strstr(line, "which already exists") || strstr(line, "which does not exist") ||
-			 strstr(line, "not deleting file") || strstr(line, "refusing to patch") || strstr(line, "****"))
+		else if (strstr(line, "malformed patch") || strstr(line, "which already exists") ||
+			 strstr(line, "which does not exist") || strstr(line, "not deleting file") ||
+			 strstr(line, "refusing to patch") || strstr(line, "****"))
 			what = line;
 	}
 	for (size_t i = 0; i < lines.count && what && !file; i++) {
@@ -138,11 +146,13 @@ static int explain(const char *patch, const char *output, struct arena *a, struc
 	if (!what)
 		what = lines.count > 0 ? lines.items[lines.count - 1] : "patch(1) failed without a word";
 	err_set(e, ERR_INTEGRITY, "patch '%s' does not apply: file '%s': %s", patch, file ? file : "?", what);
-	return err_hint(e, "the sources are not those that the patch was made for: refresh it for them, or take it off the series");
+	return err_hint(e, "the sources are not those that the patch was made for: refresh it for them, or take it off "
+			   "the series");
 }
 
 /* run_patch: 0 when it went through, 1 when patch(1) refused, its words in `out`. */
-static int run_patch(const char *tree, const char *patch, bool dry, const struct run *run, struct buf *out, struct err *e)
+static int run_patch(const char *tree, const char *patch, bool dry, const struct run *run, struct buf *out,
+		     struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist argv = {0};
@@ -150,9 +160,11 @@ static int run_patch(const char *tree, const char *patch, bool dry, const struct
 	/* Nothing of the caller's settings: PATCH_GET, POSIXLY_CORRECT and QUOTING_STYLE change what patch(1) does. */
 	const char *const env[] = {"LC_ALL=C", arena_printf(&a, "PATH=%s", path ? path : "/usr/bin:/bin"),
 				   arena_printf(&a, "TMPDIR=%s", tmp && *tmp ? tmp : "/tmp"), NULL};
-	/* --unified: without it patch(1) guesses the format, and would take other ones, whose names the scan does not know. */
+	/* --unified: without it patch(1) guesses the format, and would take other ones, whose names the scan does not
+	 * know. */
 	static const char *const options[] = {
-		"patch", "--unified", "--fuzz=0", "--batch", "--forward", "-p1", "--no-backup-if-mismatch", "--reject-file=-"};
+		"patch",          "--unified", "--fuzz=0", "--batch", "--forward", "-p1", "--no-backup-if-mismatch",
+		"--reject-file=-"};
 	struct proc_result res;
 	for (size_t i = 0; i < ARRAY_LEN(options); i++)
 		strlist_add(&argv, &a, options[i]);
@@ -196,8 +208,10 @@ int patch_apply(const char *tree, const char *patch, const struct run *run, stru
 	if (rc == 0)
 		rc = run_patch(top, file, false, run, &out, e);
 	if (rc > 0) {
-		err_set(e, ERR_SYSTEM, "patch '%s' failed after its dry run went through: %.500s", name, buf_cstr(&out));
-		return err_hint(e, "the tree is half patched now: look at disk space and permissions, then unpack it again");
+		err_set(e, ERR_SYSTEM, "patch '%s' failed after its dry run went through: %.500s", name,
+			buf_cstr(&out));
+		return err_hint(
+			e, "the tree is half patched now: look at disk space and permissions, then unpack it again");
 	}
 	return rc;
 }

@@ -73,7 +73,8 @@ static int check_path(struct scan *s, const char *path, bool strip, struct err *
 	return 0;
 }
 
-/* check_name: the rest of a header line. Where the name ends is for patch(1) to guess (a tab, a blank, a date), so each reading is looked at. */
+/* check_name: the rest of a header line. Where the name ends is for patch(1) to guess (a tab, a blank, a date), so each
+ * reading is looked at. */
 static int check_name(struct scan *s, const char *text, size_t len, bool strip, struct err *e)
 {
 	while (len > 0 && (text[0] == ' ' || text[0] == '\t')) {
@@ -97,7 +98,8 @@ static int check_name(struct scan *s, const char *text, size_t len, bool strip, 
 	return blank < tab ? check_path(s, arena_strndup(s->arena, all, blank), strip, e) : 0;
 }
 
-/* check_git: "diff --git a/x b/x": both names. Which blank divides them is not said when names hold some; the words are looked at one by one then. */
+/* check_git: "diff --git a/x b/x": both names. Which blank divides them is not said when names hold some; the words are
+ * looked at one by one then. */
 static int check_git(struct scan *s, const char *text, size_t len, struct err *e)
 {
 	char *all = arena_strndup(s->arena, text, len);
@@ -123,7 +125,8 @@ static bool starts(const char *line, size_t len, const char *with)
 	return len >= n && memcmp(line, with, n) == 0;
 }
 
-/* start_diff: a "+++" line says which file the hunks behind it change; a second set of hunks for one file is refused when it comes. */
+/* start_diff: a "+++" line says which file the hunks behind it change; a second set of hunks for one file is refused
+ * when it comes. */
 static void start_diff(struct scan *s, const char *text, size_t len)
 {
 	while (len > 0 && (*text == ' ' || *text == '\t')) {
@@ -153,8 +156,8 @@ static int header(struct scan *s, const char *line, size_t len, struct err *e)
 	}
 	if (starts(line, len, "GIT binary patch"))
 		return deny(s, "binary change, which patch(1) cannot make, at", "GIT binary patch", e);
-	if ((starts(line, len, "new file mode 12") || starts(line, len, "new mode 12") || starts(line, len, "old mode 12") ||
-	     starts(line, len, "deleted file mode 12")))
+	if ((starts(line, len, "new file mode 12") || starts(line, len, "new mode 12") ||
+	     starts(line, len, "old mode 12") || starts(line, len, "deleted file mode 12")))
 		return deny(s, "symbolic link made or changed at", arena_strndup(s->arena, line, len), e);
 	if (starts(line, len, "old mode ") || starts(line, len, "rename to ") || starts(line, len, "copy to ") ||
 	    starts(line, len, "new file mode ") || starts(line, len, "deleted file mode "))
@@ -219,9 +222,10 @@ static int hunk(struct scan *s, unsigned long old, unsigned long new, struct err
 		bool takes_old = c == ' ' || c == '-' || c == '\t';
 		bool takes_new = c == ' ' || c == '+' || c == '\t';
 		if (!got || (!takes_old && !takes_new) || (takes_old && old == 0) || (takes_new && new == 0))
-			return err_set(e, ERR_INTEGRITY,
-				       "patch '%s', line %u: the hunk that begins here is cut short or damaged at line %u", s->name, at,
-				       s->line_no);
+			return err_set(
+				e, ERR_INTEGRITY,
+				"patch '%s', line %u: the hunk that begins here is cut short or damaged at line %u",
+				s->name, at, s->line_no);
 		old -= takes_old;
 		new -= takes_new;
 	}
@@ -241,14 +245,16 @@ static int first_hunk(struct scan *s, struct err *e)
 	return 0;
 }
 
-int patch_scan(const char *name, const char *text, size_t len, struct arena *a, struct strlist *ret_files, struct err *e)
+int patch_scan(const char *name, const char *text, size_t len, struct arena *a, struct strlist *ret_files,
+	       struct err *e)
 {
 	struct strlist files = {0};
 	struct scan s = {.name = name, .pos = text, .end = text + len, .arena = a, .files = &files};
 	const char *line;
 	unsigned long old, new;
 	size_t n;
-	/* 0: text; 1: behind "---"; 2: behind "+++"; 3: behind a hunk. Only where patch(1) would begin a hunk does one begin. */
+	/* 0: text; 1: behind "---"; 2: behind "+++"; 3: behind a hunk. Only where patch(1) would begin a hunk does one
+	 * begin. */
 	unsigned state = 0;
 	while (next_line(&s, &line, &n)) {
 		if (state >= 2 && hunk_counts(line, n, &old, &new)) {

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/sys/fs.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "step/source/unpack_filter.h"
 #include "step/source/unpack_tree.h"
 
@@ -76,10 +76,14 @@ static bool valid_utf8(const char *text)
 {
 	const unsigned char *s = (const unsigned char *)text;
 	while (*s) {
-		unsigned extra = *s < 0x80 ? 0 : *s >= 0xc2 && *s < 0xe0 ? 1 : (*s & 0xf0) == 0xe0 ? 2 : *s >= 0xf0 && *s < 0xf5 ? 3 : 9;
+		unsigned extra = *s < 0x80                 ? 0
+				 : *s >= 0xc2 && *s < 0xe0 ? 1
+				 : (*s & 0xf0) == 0xe0     ? 2
+				 : *s >= 0xf0 && *s < 0xf5 ? 3
+							   : 9;
 		/* Overlong forms, surrogates and what lies above U+10FFFF, all visible in the second byte. */
-		if (extra == 9 || (*s == 0xe0 && s[1] < 0xa0) || (*s == 0xed && s[1] > 0x9f) || (*s == 0xf0 && s[1] < 0x90) ||
-		    (*s == 0xf4 && s[1] > 0x8f))
+		if (extra == 9 || (*s == 0xe0 && s[1] < 0xa0) || (*s == 0xed && s[1] > 0x9f) ||
+		    (*s == 0xf0 && s[1] < 0x90) || (*s == 0xf4 && s[1] > 0x8f))
 			return false;
 		for (s++; extra > 0; extra--, s++)
 			if ((*s & 0xc0) != 0x80)
@@ -98,7 +102,8 @@ static int check_bytes(const char *name, struct err *e)
 	return 0;
 }
 
-/* normalise: `name` without "." and empty components; refused: absolute, "..", control bytes, bytes that are no UTF-8. */
+/* normalise: `name` without "." and empty components; refused: absolute, "..", control bytes, bytes that are no
+ * UTF-8. */
 static int normalise(const char *name, struct buf *out, struct err *e)
 {
 	buf_reset(out);
@@ -131,16 +136,19 @@ static int strip(struct unpacker *u, struct buf *path, bool is_dir, struct err *
 	if (u->top.len == 0)
 		buf_add(&u->top, path->data, n);
 	if (n != u->top.len || memcmp(path->data, u->top.data, n) != 0)
-		return err_set(e, ERR_INTEGRITY, "is not below '%s', the top directory of the entries before it", u->top.data);
+		return err_set(e, ERR_INTEGRITY, "is not below '%s', the top directory of the entries before it",
+			       u->top.data);
 	if (path->data[n] == '\0' && !is_dir)
-		return err_set(e, ERR_INTEGRITY, "lies at the top, where one directory that holds everything was expected");
+		return err_set(e, ERR_INTEGRITY,
+			       "lies at the top, where one directory that holds everything was expected");
 	size_t cut = path->data[n] ? n + 1 : n;
 	memmove(path->data, path->data + cut, path->len - cut + 1);
 	path->len -= cut;
 	return 0;
 }
 
-/* check_target: a symbolic link stays inside if its ".." come first and are no more than the directories above it: those are real directories. Behind a name, ".." depends on what that name is. */
+/* check_target: a symbolic link stays inside if its ".." come first and are no more than the directories above it:
+ * those are real directories. Behind a name, ".." depends on what that name is. */
 static int check_target(const char *path, const char *target, struct err *e)
 {
 	size_t depth = 0, up = 0;
@@ -156,7 +164,8 @@ static int check_target(const char *path, const char *target, struct err *e)
 		size_t n = strcspn(p, "/");
 		bool dots = n == 2 && p[0] == '.' && p[1] == '.';
 		if (dots && names)
-			return err_set(e, ERR_INTEGRITY, "is a link with '..' behind a name in its target '%s'", target);
+			return err_set(e, ERR_INTEGRITY, "is a link with '..' behind a name in its target '%s'",
+				       target);
 		up += dots;
 		names = names || (!dots && n > 0 && !(n == 1 && p[0] == '.'));
 		p += n + (p[n] == '/');
@@ -172,9 +181,11 @@ static int account(const struct unpacker *u, uint64_t more, struct err *e)
 {
 	uint64_t total = u->bytes + more;
 	if (total < more || total > u->limits.max_bytes)
-		return err_set(e, ERR_INTEGRITY, "unpacks to more than %llu bytes", (unsigned long long)u->limits.max_bytes);
+		return err_set(e, ERR_INTEGRITY, "unpacks to more than %llu bytes",
+			       (unsigned long long)u->limits.max_bytes);
 	if (total > RATIO_FROM && total / u->limits.max_ratio > u->packed)
-		return err_set(e, ERR_INTEGRITY, "unpacks to more than %u times the archive's size", u->limits.max_ratio);
+		return err_set(e, ERR_INTEGRITY, "unpacks to more than %u times the archive's size",
+			       u->limits.max_ratio);
 	return 0;
 }
 
@@ -193,7 +204,8 @@ static int copy_data(struct unpacker *u, int fd, uint64_t announced, struct err 
 	la_int64_t offset;
 	for (int r; (r = archive_read_data_block(u->reader, &data, &len, &offset)) != ARCHIVE_EOF;) {
 		if (r != ARCHIVE_OK || offset < 0 || (uint64_t)offset < end)
-			return err_set(e, ERR_INTEGRITY, "%s", r != ARCHIVE_OK ? reader_error(u) : "its blocks are out of order");
+			return err_set(e, ERR_INTEGRITY, "%s",
+				       r != ARCHIVE_OK ? reader_error(u) : "its blocks are out of order");
 		if (account(u, (uint64_t)offset + len, e) < 0)
 			return -1;
 		if ((uint64_t)offset > end && lseek(fd, offset, SEEK_SET) < 0)
@@ -221,7 +233,9 @@ static struct timespec entry_time(struct archive_entry *entry)
 static int write_file(struct unpacker *u, struct archive_entry *entry, struct err *e)
 {
 	const struct timespec times[2] = {entry_time(entry), entry_time(entry)};
-	uint64_t announced = archive_entry_size_is_set(entry) && archive_entry_size(entry) > 0 ? (uint64_t)archive_entry_size(entry) : 0;
+	uint64_t announced = archive_entry_size_is_set(entry) && archive_entry_size(entry) > 0
+				     ? (uint64_t)archive_entry_size(entry)
+				     : 0;
 	AUTO_FD int fd = -1;
 	if (account(u, announced, e) < 0)
 		return -1;
@@ -276,12 +290,12 @@ static int unpack_all(struct unpacker *u, struct err *e)
 		if (r == ARCHIVE_EOF)
 			break;
 		if (r != ARCHIVE_OK && r != ARCHIVE_WARN)
-			return err_set(e, ERR_INTEGRITY, "archive '%s', after %u entries: %s", u->archive_name, u->entries,
-				       reader_error(u));
+			return err_set(e, ERR_INTEGRITY, "archive '%s', after %u entries: %s", u->archive_name,
+				       u->entries, reader_error(u));
 		const char *name = archive_entry_pathname(entry);
 		if (!name)
-			return err_set(e, ERR_INTEGRITY, "archive '%s', after %u entries: a name that cannot be read", u->archive_name,
-				       u->entries);
+			return err_set(e, ERR_INTEGRITY, "archive '%s', after %u entries: a name that cannot be read",
+				       u->archive_name, u->entries);
 		if (unpack_entry(u, entry, name, e) < 0)
 			return deny(u, name, e);
 	}
@@ -299,7 +313,8 @@ static la_ssize_t read_filtered(struct archive *a, void *user, const void **data
 	return n;
 }
 
-/* open_reader: a zip is read where its directory says, so it needs the file itself; all else is a tar behind the decompressing thread. */
+/* open_reader: a zip is read where its directory says, so it needs the file itself; all else is a tar behind the
+ * decompressing thread. */
 static int open_reader(struct unpacker *u, int fd, struct err *e)
 {
 	char magic[4] = {0};
@@ -337,8 +352,8 @@ static int unpack_fd(struct unpacker *u, int fd, const char *dir, struct err *e)
 	return unpack_all(u, e);
 }
 
-int unpack_archive(const char *archive, const char *dir, bool strip_top, const struct unpack_limits *limits, const struct run *run,
-		   struct err *e)
+int unpack_archive(const char *archive, const char *dir, bool strip_top, const struct unpack_limits *limits,
+		   const struct run *run, struct err *e)
 {
 	struct unpacker u = {.archive_name = archive, .strip_top = strip_top, .run = run, .tree = {.top = -1}};
 	if (limits)

@@ -74,7 +74,8 @@ static int open_raw(struct archive *a, int fd)
 	int r = archive_read_support_format_raw(a);
 	/* By name: "all" would start programs for formats that the library cannot read itself. */
 	int (*const filters[])(struct archive *) = {archive_read_support_filter_gzip, archive_read_support_filter_xz,
-						    archive_read_support_filter_bzip2, archive_read_support_filter_zstd};
+						    archive_read_support_filter_bzip2,
+						    archive_read_support_filter_zstd};
 	for (size_t i = 0; r == ARCHIVE_OK && i < sizeof(filters) / sizeof(filters[0]); i++)
 		r = filters[i](a);
 	if (r == ARCHIVE_OK)
@@ -95,7 +96,8 @@ int unpack_filter_start(int fd, struct unpack_filter **ret, struct err *e)
 	pthread_cond_init(&f->changed, NULL);
 	int rc = 0;
 	if (open_raw(f->archive, fd) != ARCHIVE_OK)
-		rc = err_set(e, ERR_INTEGRITY, "%s", archive_error_string(f->archive) ? archive_error_string(f->archive) : "holds nothing");
+		rc = err_set(e, ERR_INTEGRITY, "%s",
+			     archive_error_string(f->archive) ? archive_error_string(f->archive) : "holds nothing");
 	else if (thread_start(&f->thread, decompress, f) != 0)
 		rc = err_set(e, ERR_SYSTEM, "cannot start a thread");
 	if (rc < 0) {

@@ -40,7 +40,8 @@ void tree_close(struct tree *t)
 /* fail: what the entry's name cannot be is the archive's fault, all else the machine's. */
 static int fail(struct err *e, const char *what)
 {
-	return err_errno(e, errno == ENAMETOOLONG || errno == EINVAL || errno == EILSEQ ? ERR_INTEGRITY : ERR_SYSTEM, "%s", what);
+	return err_errno(e, errno == ENAMETOOLONG || errno == EINVAL || errno == EILSEQ ? ERR_INTEGRITY : ERR_SYSTEM,
+			 "%s", what);
 }
 
 static const char *kind_name(mode_t mode)
@@ -81,7 +82,8 @@ static int enter(struct tree *t, const char *name, size_t len, struct err *e)
 	if (fd < 0 && (errno == ELOOP || errno == ENOTDIR)) {
 		struct stat st;
 		bool link = fstatat(parent, text, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
-		return err_set(e, ERR_INTEGRITY, link ? "goes through the link '%s'" : "lies below '%s', which is not a directory", text);
+		return err_set(e, ERR_INTEGRITY,
+			       link ? "goes through the link '%s'" : "lies below '%s', which is not a directory", text);
 	}
 	if (fd < 0)
 		return fail(e, "cannot open a directory");
@@ -92,7 +94,8 @@ static int enter(struct tree *t, const char *name, size_t len, struct err *e)
 	return 0;
 }
 
-/* walk: the directory with the first `len` bytes of `path` as its name, made if need be. Archives list neighbours together, so most of the way is open already. */
+/* walk: the directory with the first `len` bytes of `path` as its name, made if need be. Archives list neighbours
+ * together, so most of the way is open already. */
 static int walk(struct tree *t, const char *path, size_t len, int *ret_fd, struct err *e)
 {
 	size_t keep = 0, pos = 0;
@@ -206,7 +209,8 @@ int tree_hardlink(struct tree *t, const char *path, const char *target, struct e
 	int dir = -1;
 	const char *name = "";
 	struct stat st, old;
-	/* The walk to one directory may close the other: the target's is duplicated. Looking for the target must not make directories, so it is looked at first as it is. */
+	/* The walk to one directory may close the other: the target's is duplicated. Looking for the target must not
+	 * make directories, so it is looked at first as it is. */
 	if (fstatat(t->top, target, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_set(e, ERR_INTEGRITY, "is a link to '%s', which is not in the archive before it", target);
 	if (locate(t, target, &dir, &name, e) < 0)

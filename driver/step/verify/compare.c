@@ -6,10 +6,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "base/path.h"
 #include "base/utf8.h"
 #include "core/zip/zip.h"
 #include "step/verify/compare_parts.h"
@@ -75,8 +75,8 @@ static void compare_text_bytes(struct comparing *x, const struct compare_bytes *
 	size_t at = 0, line = 1, shorter = b[0].len < b[1].len ? b[0].len : b[1].len;
 	for (; at < shorter && b[0].data[at] == b[1].data[at]; at++)
 		line += b[0].data[at] == '\n';
-	compare_note(x, arena_printf(x->a, "line %zu", line), "is '%s' in the first, '%s' in the second", line_at(&b[0], at, x->a),
-		     line_at(&b[1], at, x->a));
+	compare_note(x, arena_printf(x->a, "line %zu", line), "is '%s' in the first, '%s' in the second",
+		     line_at(&b[0], at, x->a), line_at(&b[1], at, x->a));
 }
 
 static void compare_binary(struct comparing *x, const struct compare_bytes *b)
@@ -90,11 +90,12 @@ static void compare_binary(struct comparing *x, const struct compare_bytes *b)
 	if (b[0].len == b[1].len)
 		compare_note(x, "", "%zu of %zu bytes differ, the first at 0x%zx", differ, shorter, first);
 	else
-		compare_note(x, "", "has %zu bytes in the first, %zu in the second; the first difference is at 0x%zx", b[0].len, b[1].len,
-			     first);
+		compare_note(x, "", "has %zu bytes in the first, %zu in the second; the first difference is at 0x%zx",
+			     b[0].len, b[1].len, first);
 }
 
-static int map_member(struct archives *p, size_t i, const struct zip_entry *en, struct compare_bytes *ret, struct err *e)
+static int map_member(struct archives *p, size_t i, const struct zip_entry *en, struct compare_bytes *ret,
+		      struct err *e)
 {
 	AUTO_FD int fd = open(p->file[i], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
@@ -148,7 +149,8 @@ static int compare_entry(struct archives *p, const struct zip_entry *one, const 
 	if (one->dos_time != other->dos_time)
 		compare_note(&p->x, "time", "differs");
 	/* Equal checksums and sizes by chance are not worth the time of a full comparison of each member. */
-	if (one->crc == other->crc && one->size == other->size && one->packed == other->packed && one->method == other->method)
+	if (one->crc == other->crc && one->size == other->size && one->packed == other->packed &&
+	    one->method == other->method)
 		return 0;
 	return compare_contents(p, both, e);
 }
@@ -193,12 +195,15 @@ static int compare_members(struct archives *p, struct err *e)
 	p->x.details = 0;
 	for (i = 0; n == m && i < n; i++) {
 		if (strcmp(zip_at(p->zip[0], i)->name, zip_at(p->zip[1], i)->name) != 0) {
-			compare_note(&p->x, "order", "the members lie in another order from '%s' on", zip_at(p->zip[0], i)->name);
+			compare_note(&p->x, "order", "the members lie in another order from '%s' on",
+				     zip_at(p->zip[0], i)->name);
 			break;
 		}
 	}
 	if (!p->x.c->count)
-		compare_note(&p->x, "", "the archives differ, but neither in names, order, times, modes nor sizes of their members");
+		compare_note(
+			&p->x, "",
+			"the archives differ, but neither in names, order, times, modes nor sizes of their members");
 	return 0;
 }
 
@@ -223,7 +228,8 @@ static int compare_archives(struct archives *p, const char *const *wheels, struc
 	return rc;
 }
 
-int compare_wheels(const char *one, const char *other, const struct run *run, struct arena *a, struct comparison *ret, struct err *e)
+int compare_wheels(const char *one, const char *other, const struct run *run, struct arena *a, struct comparison *ret,
+		   struct err *e)
 {
 	struct comparison c = {0};
 	const char *const wheels[] = {one, other};
@@ -242,11 +248,11 @@ json_t *compare_json(const struct comparison *c)
 	json_t *list = json_array();
 	for (size_t i = 0; i < c->count; i++) {
 		const struct difference *d = &c->items[i];
-		json_array_append_new(list, json_pack("{s:o, s:o, s:o}", "member", json_or_null(d->member), "where", json_or_null(d->where),
-						      "what", json_or_null(d->what)));
+		json_array_append_new(list, json_pack("{s:o, s:o, s:o}", "member", json_or_null(d->member), "where",
+						      json_or_null(d->where), "what", json_or_null(d->what)));
 	}
-	return json_pack("{s:b, s:[s, s], s:i, s:o}", "same", c->same, "sha256", c->sha256[0], c->sha256[1], "members", (int)c->members,
-			 "differences", list);
+	return json_pack("{s:b, s:[s, s], s:i, s:o}", "same", c->same, "sha256", c->sha256[0], c->sha256[1], "members",
+			 (int)c->members, "differences", list);
 }
 
 char *compare_text(const struct comparison *c, struct arena *a)
@@ -254,7 +260,8 @@ char *compare_text(const struct comparison *c, struct arena *a)
 	AUTO_BUF struct buf out = {0};
 	for (size_t i = 0; i < c->count; i++) {
 		const struct difference *d = &c->items[i];
-		buf_printf(&out, "%s%s%s%s%s\n", *d->member ? d->member : "archive", *d->where ? ": " : "", d->where, ": ", d->what);
+		buf_printf(&out, "%s%s%s%s%s\n", *d->member ? d->member : "archive", *d->where ? ": " : "", d->where,
+			   ": ", d->what);
 	}
 	return arena_strdup(a, buf_cstr(&out));
 }

@@ -119,7 +119,8 @@ static const struct symbol *symbol_at(const struct file *f, uint64_t address)
 }
 
 /* Sections of equal size: the symbols whose bytes differ. */
-static void compare_contents(struct comparing *x, const struct file *f, const struct section *one, const struct section *other)
+static void compare_contents(struct comparing *x, const struct file *f, const struct section *one,
+			     const struct section *other)
 {
 	size_t len = one->bytes.len, bytes = 0, first = len, last_end = 0;
 	struct strlist names = {0};
@@ -135,7 +136,8 @@ static void compare_contents(struct comparing *x, const struct file *f, const st
 		if (s && !strlist_contains(&names, s->name))
 			strlist_ref(&names, x->a, s->name);
 	}
-	compare_note(x, arena_printf(x->a, "section %s", one->name), "%zu of %zu bytes differ, the first at 0x%zx", bytes, len, first);
+	compare_note(x, arena_printf(x->a, "section %s", one->name), "%zu of %zu bytes differ, the first at 0x%zx",
+		     bytes, len, first);
 	for (size_t i = 0; i < names.count; i++)
 		compare_note(x, arena_printf(x->a, "symbol %s", names.items[i]), "has other bytes in %s", one->name);
 }
@@ -151,7 +153,8 @@ static int by_name(const void *a, const void *b)
 static void compare_symbols(struct comparing *x, const struct file *one, const struct file *other)
 {
 	size_t i = 0, k = 0, told = 0;
-	struct symbol *p = arena_array(x->a, one->symbols_count, sizeof(*p)), *q = arena_array(x->a, other->symbols_count, sizeof(*q));
+	struct symbol *p = arena_array(x->a, one->symbols_count, sizeof(*p)),
+		      *q = arena_array(x->a, other->symbols_count, sizeof(*q));
 	if (one->symbols_count)
 		memcpy(p, one->symbols, one->symbols_count * sizeof(*p));
 	if (other->symbols_count)
@@ -161,12 +164,13 @@ static void compare_symbols(struct comparing *x, const struct file *one, const s
 	while ((i < one->symbols_count || k < other->symbols_count) && told < NAMES_MAX) {
 		int c = i == one->symbols_count ? 1 : k == other->symbols_count ? -1 : strcmp(p[i].name, q[k].name);
 		if (c != 0) {
-			compare_note(x, arena_printf(x->a, "symbol %s", c < 0 ? p[i].name : q[k].name), "is in the %s only",
-				     c < 0 ? "first" : "second");
+			compare_note(x, arena_printf(x->a, "symbol %s", c < 0 ? p[i].name : q[k].name),
+				     "is in the %s only", c < 0 ? "first" : "second");
 			told++;
 		} else if (p[i].size != q[k].size) {
-			compare_note(x, arena_printf(x->a, "symbol %s", p[i].name), "has %llu bytes in the first, %llu in the second",
-				     (unsigned long long)p[i].size, (unsigned long long)q[k].size);
+			compare_note(x, arena_printf(x->a, "symbol %s", p[i].name),
+				     "has %llu bytes in the first, %llu in the second", (unsigned long long)p[i].size,
+				     (unsigned long long)q[k].size);
 			told++;
 		}
 		i += c <= 0;
@@ -191,7 +195,8 @@ static bool compare_files(struct comparing *x, const struct file *one, const str
 		if (!t)
 			compare_note(x, where, "is in the first only");
 		else if (s->bytes.len != t->bytes.len)
-			compare_note(x, where, "has %zu bytes in the first, %zu in the second", s->bytes.len, t->bytes.len);
+			compare_note(x, where, "has %zu bytes in the first, %zu in the second", s->bytes.len,
+				     t->bytes.len);
 		else
 			compare_contents(x, one, s, t);
 		sizes = sizes || !t || s->bytes.len != t->bytes.len;

@@ -19,5 +19,6 @@ struct comparing {
 
 /* compare_note: one more difference of the member. */
 void compare_note(struct comparing *x, const char *where, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* compare_elf: sections and symbols; false when one of the two is no ELF file that libelf reads, or no section differs. */
+/* compare_elf: sections and symbols; false when one of the two is no ELF file that libelf reads, or
+ * no section differs. */
 bool compare_elf(struct comparing *x, const struct compare_bytes *one, const struct compare_bytes *other);

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/machine.h"
-#include "base/path.h"
 #include "base/utf8.h"
 #include "step/verify/verify_parts.h"
 
@@ -75,8 +75,8 @@ static void check_members(struct verifying *v)
 		if (m->broken)
 			verify_add(v, FINDING_ERROR, "zip", m->entry->name, "%s", m->broken);
 		if (m->build_path)
-			verify_add(v, FINDING_ERROR, "build-path", m->entry->name, "holds '%s' at offset %" PRIu64, m->build_path,
-				   m->build_path_at);
+			verify_add(v, FINDING_ERROR, "build-path", m->entry->name, "holds '%s' at offset %" PRIu64,
+				   m->build_path, m->build_path_at);
 	}
 }
 
@@ -114,7 +114,8 @@ static int examine(struct verifying *v, struct err *e)
 	return rc;
 }
 
-int verify_wheel(const struct verify_request *q, const struct run *run, struct arena *a, struct verify_report *ret, struct err *e)
+int verify_wheel(const struct verify_request *q, const struct run *run, struct arena *a, struct verify_report *ret,
+		 struct err *e)
 {
 	struct verifying v = {.q = q, .run = run, .a = a, .dist_info = ""};
 	struct verify_report *r = &v.report;

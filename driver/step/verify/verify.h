@@ -2,10 +2,10 @@
 #pragma once
 #include <jansson.h>
 
-#include "core/fatbin/fatbin.h"
 #include "core/code/isa_rules.h"
-#include "core/wheel/manylinux.h"
+#include "core/fatbin/fatbin.h"
 #include "core/plan/promise.h"
+#include "core/wheel/manylinux.h"
 #include "core/wheel/wheel.h"
 
 enum finding_level { FINDING_NOTE, FINDING_WARNING, FINDING_ERROR };
@@ -22,19 +22,27 @@ struct verify_rule {
 	const char *text; /* what holds when nothing is found */
 };
 
-/* Every rule there is, in the order they are applied; ended by a row without a code. verify_rule_find: NULL for a code that is none. */
+/* Every rule there is, in the order they are applied; ended by a row without a code.
+ * verify_rule_find: NULL for a code that is none. */
 extern const struct verify_rule verify_rules[];
 const struct verify_rule *verify_rule_find(const char *code);
 
 struct verify_request {
 	const char *wheel;
-	const struct tables *tables;           /* to understand the wheel's version label; NULL: it is not read */
-	const struct promise *promise;         /* what the code is compared with; NULL: what the label says */
-	const struct isa_rules *code;          /* to judge machine code by; NULL: it is not examined */
-	const struct variant *against;         /* what the wheel must be the one of; NULL: not checked */
-	const struct manylinux_policy *policy; /* NULL: no library is allowed outside, the tag is not checked */
-	struct strlist provided;               /* NEEDED names that its dependencies provide (torch's libraries); fnmatch patterns */
-	const struct elf_info *companions;     /* libraries that are installed beside it and were read for their symbols */
+	/* to understand the wheel's version label; NULL: it is not read */
+	const struct tables *tables;
+	/* what the code is compared with; NULL: what the label says */
+	const struct promise *promise;
+	/* to judge machine code by; NULL: it is not examined */
+	const struct isa_rules *code;
+	/* what the wheel must be the one of; NULL: not checked */
+	const struct variant *against;
+	/* NULL: no library is allowed outside, the tag is not checked */
+	const struct manylinux_policy *policy;
+	/* NEEDED names that its dependencies provide (torch's libraries); fnmatch patterns */
+	struct strlist provided;
+	/* libraries that are installed beside it and were read for their symbols */
+	const struct elf_info *companions;
 	size_t companions_count;
 	struct strlist build_paths;  /* strings no member may contain */
 	const char *expect_version;  /* NULL: not checked */
@@ -72,15 +80,24 @@ struct companions {
 	size_t count;
 };
 
-/* companions_of_wheel: adds the libraries inside a wheel. companions_of_files: those of the paths that are ELF files. Both in the arena. */
-int companions_of_wheel(const char *wheel, const struct run *run, struct arena *a, struct companions *c, struct err *e) MUST_CHECK;
+/* companions_of_wheel: adds the libraries inside a wheel. companions_of_files: those of the paths
+ * that are ELF files. Both in the arena. */
+int companions_of_wheel(const char *wheel, const struct run *run, struct arena *a, struct companions *c,
+			struct err *e) MUST_CHECK;
 int companions_of_files(const struct strlist *paths, struct arena *a, struct companions *c, struct err *e) MUST_CHECK;
-/* verify_wheel: the static checks: ZIP rules; RECORD complete, exact and with sha256; WHEEL and METADATA agree with the name; the marker; for each ELF file: only $ORIGIN paths in DT_RPATH, no DT_RUNPATH, every NEEDED inside, provided or allowed;
- * the platform tag not lower than the libraries need; no executable stack, no text relocations; no build path in any member; no undefined symbol that neither the wheel, nor a companion at hand, nor the system, nor Python provides; no instruction beyond the promise but in functions that something looks at the processor for
- * (without a promise: notes against the baseline). Findings are not an `err`: -1 only when the file cannot be examined at all. */
+/* verify_wheel: the static checks: ZIP rules; RECORD complete, exact and with sha256; WHEEL and
+ * METADATA agree with the name; the marker; for each ELF file: only $ORIGIN paths in DT_RPATH, no
+ * DT_RUNPATH, every NEEDED inside, provided or allowed; the platform tag not lower than the
+ * libraries need; no executable stack, no text relocations; no build path in any member; no
+ * undefined symbol that neither the wheel, nor a companion at hand, nor the system, nor Python
+ * provides; no instruction beyond the promise but in functions that something looks at the
+ * processor for (without a promise: notes against the baseline). Findings are not an `err`: -1 only
+ * when the file cannot be examined at all. */
 int verify_wheel(const struct verify_request *q, const struct run *run, struct arena *a, struct verify_report *ret,
 		 struct err *e) MUST_CHECK;
-/* verify_json: the report as a document (new reference). verify_text: for people, a line per finding and a summary. verify_lines: for machines that read lines: "wheel:member: error[code]: text" per finding, nothing else. */
+/* verify_json: the report as a document (new reference). verify_text: for people, a line per
+ * finding and a summary. verify_lines: for machines that read lines: "wheel:member: error[code]:
+ * text" per finding, nothing else. */
 json_t *verify_json(const struct verify_report *r);
 char *verify_text(const struct verify_report *r, struct arena *a);
 char *verify_lines(const struct verify_report *r, struct arena *a);

@@ -7,8 +7,10 @@ static const char *const distributions[TABLES_PACKAGES] = {"torch", "torchvision
 static void check_distribution(struct verifying *v, const struct variant *want)
 {
 	for (size_t i = 0; i < TABLES_PACKAGES; i++) {
-		if (strcmp(tables_packages[i], want->package) == 0 && strcmp(v->report.name.dist, distributions[i]) != 0)
-			verify_add(v, FINDING_ERROR, "against", "", "is a wheel of %s, not of %s", v->report.name.dist, distributions[i]);
+		if (strcmp(tables_packages[i], want->package) == 0 &&
+		    strcmp(v->report.name.dist, distributions[i]) != 0)
+			verify_add(v, FINDING_ERROR, "against", "", "is a wheel of %s, not of %s", v->report.name.dist,
+				   distributions[i]);
 	}
 }
 
@@ -19,7 +21,8 @@ static void check_python(struct verifying *v, const struct variant *want)
 	strlist_split(&digits, v->a, want->python, ".");
 	strlist_split(&tags, v->a, v->report.name.python, ".");
 	if (!strlist_contains(&tags, arena_printf(v->a, "cp%s", strlist_join(&digits, v->a, ""))))
-		verify_add(v, FINDING_ERROR, "against", "", "is for the Python '%s', not for %s", v->report.name.python, want->python);
+		verify_add(v, FINDING_ERROR, "against", "", "is for the Python '%s', not for %s", v->report.name.python,
+			   want->python);
 }
 
 /* A label that says something must say what the variant says; none leaves it open. */
@@ -31,8 +34,8 @@ static void check_label(struct verifying *v, const struct variant *want)
 		return;
 	promise_of_label(v->q->tables, plus + 1, v->a, &said);
 	if (said.binding && said.isa != want->profile.isa)
-		verify_add(v, FINDING_ERROR, "against", "", "has the label '%s', which says %s, not %s", plus + 1, said.isa->name,
-			   want->profile.isa ? want->profile.isa->name : want->profile.name);
+		verify_add(v, FINDING_ERROR, "against", "", "has the label '%s', which says %s, not %s", plus + 1,
+			   said.isa->name, want->profile.isa ? want->profile.isa->name : want->profile.name);
 }
 
 void verify_against(struct verifying *v)

@@ -2,12 +2,12 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "base/sys/fs.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "step/verify/verify.h"
 
-static int read_member(struct zip_reader *z, const struct zip_entry *en, const char *tmp, struct arena *a, struct companions *c,
-		       struct err *e)
+static int read_member(struct zip_reader *z, const struct zip_entry *en, const char *tmp, struct arena *a,
+		       struct companions *c, struct err *e)
 {
 	uint8_t digest[32];
 	struct elf_info *info = &c->items[c->count];

@@ -16,7 +16,8 @@ static bool is_provided(const struct verify_request *q, const char *needed)
 	return false;
 }
 
-/* Where a member lies below site-packages once it is installed; NULL for one that goes elsewhere (scripts, data, headers). */
+/* Where a member lies below site-packages once it is installed; NULL for one that goes elsewhere (scripts, data,
+ * headers). */
 static const char *installed_path(const char *name)
 {
 	static const char *const roots[] = {"platlib/", "purelib/"};
@@ -53,29 +54,34 @@ static const char *dir_of(struct arena *a, const char *path)
 static void check_rpath(struct verifying *v, const struct verify_member *m, struct strlist *ret_dirs)
 {
 	const char *name = m->entry->name, *installed = installed_path(name);
-	for (char *rest = m->elf.rpath ? arena_strdup(v->a, m->elf.rpath) : NULL, *entry; (entry = strsep(&rest, ":"));) {
+	for (char *rest = m->elf.rpath ? arena_strdup(v->a, m->elf.rpath) : NULL, *entry;
+	     (entry = strsep(&rest, ":"));) {
 		const char *relative = behind_origin(entry);
 		if (!relative) {
-			verify_add(v, FINDING_ERROR, "rpath", name, "has '%s' in its DT_RPATH, which does not begin with $ORIGIN", entry);
+			verify_add(v, FINDING_ERROR, "rpath", name,
+				   "has '%s' in its DT_RPATH, which does not begin with $ORIGIN", entry);
 			continue;
 		}
 		const char *from = installed ? dir_of(v->a, installed) : "";
 		if (installed && !path_stays_inside(from, *relative ? relative : ".")) {
-			verify_add(v, FINDING_ERROR, "rpath", name, "has '%s' in its DT_RPATH, which leaves the directory of the packages",
-				   entry);
+			verify_add(v, FINDING_ERROR, "rpath", name,
+				   "has '%s' in its DT_RPATH, which leaves the directory of the packages", entry);
 			continue;
 		}
-		strlist_ref(ret_dirs, v->a, path_absolute(v->a, path_join(v->a, "/", from), *relative ? relative : "."));
+		strlist_ref(ret_dirs, v->a,
+			    path_absolute(v->a, path_join(v->a, "/", from), *relative ? relative : "."));
 	}
 	if (m->elf.runpath)
-		verify_add(v, FINDING_ERROR, "rpath", name, "has a DT_RUNPATH ('%s'), after which LD_LIBRARY_PATH wins", m->elf.runpath);
+		verify_add(v, FINDING_ERROR, "rpath", name, "has a DT_RUNPATH ('%s'), after which LD_LIBRARY_PATH wins",
+			   m->elf.runpath);
 }
 
 static bool is_inside(const struct verifying *v, const char *needed)
 {
 	for (size_t i = 0; i < v->count; i++) {
 		const struct verify_member *m = &v->members[i];
-		if (m->is_elf && (strcmp(path_base(m->entry->name), needed) == 0 || (m->elf.soname && strcmp(m->elf.soname, needed) == 0)))
+		if (m->is_elf && (strcmp(path_base(m->entry->name), needed) == 0 ||
+				  (m->elf.soname && strcmp(m->elf.soname, needed) == 0)))
 			return true;
 	}
 	return false;
@@ -101,7 +107,8 @@ static bool is_of_cuda(struct verifying *v, const char *name, const char *needed
 		return false;
 	if (source == CUDA_SYSTEM)
 		verify_add(v, FINDING_NOTE, "needed", name,
-			   "needs '%s', which no required package holds: the machine that runs it must have it", needed);
+			   "needs '%s', which no required package holds: the machine that runs it must have it",
+			   needed);
 	return true;
 }
 
@@ -112,14 +119,17 @@ static void check_needed(struct verifying *v, const struct verify_member *m, con
 		const char *needed = m->elf.needed.items[i];
 		if (strchr(needed, '/'))
 			verify_add(v, FINDING_ERROR, "needed", name, "needs '%s' by its path", needed);
-		else if (is_reached(v, dirs, needed) || is_provided(v->q, needed) || strncmp(needed, "ld-linux", 8) == 0)
+		else if (is_reached(v, dirs, needed) || is_provided(v->q, needed) ||
+			 strncmp(needed, "ld-linux", 8) == 0)
 			continue;
 		else if (is_inside(v, needed))
-			verify_add(v, FINDING_WARNING, "needed", name, "needs '%s', which is inside but in no directory of its DT_RPATH",
-				   needed);
-		else if (!is_of_cuda(v, name, needed) && (!v->q->policy || !manylinux_allows(v->q->policy, m->elf.machine, needed)))
+			verify_add(v, FINDING_WARNING, "needed", name,
+				   "needs '%s', which is inside but in no directory of its DT_RPATH", needed);
+		else if (!is_of_cuda(v, name, needed) &&
+			 (!v->q->policy || !manylinux_allows(v->q->policy, m->elf.machine, needed)))
 			verify_add(v, FINDING_ERROR, "needed", name,
-				   "needs '%s', which is neither inside, nor of a dependency, nor allowed by manylinux", needed);
+				   "needs '%s', which is neither inside, nor of a dependency, nor allowed by manylinux",
+				   needed);
 	}
 }
 
@@ -192,10 +202,11 @@ static void check_floor(struct verifying *v, const char *platform, unsigned clai
 	const char *who = "";
 	unsigned needed = claimed < 28 && claimed != 17 ? needed_glibc(v, &who) : 0;
 	if (claimed >= 28 || claimed == 17)
-		verify_add(v, FINDING_ERROR, "tag", "", "has the platform '%s', but needs '%s': %s", platform, v->report.tag,
-			   v->report.tag_why);
+		verify_add(v, FINDING_ERROR, "tag", "", "has the platform '%s', but needs '%s': %s", platform,
+			   v->report.tag, v->report.tag_why);
 	else if (needed > claimed)
-		verify_add(v, FINDING_ERROR, "tag", "", "has the platform '%s', but '%s' needs GLIBC_2.%u", platform, who, needed);
+		verify_add(v, FINDING_ERROR, "tag", "", "has the platform '%s', but '%s' needs GLIBC_2.%u", platform,
+			   who, needed);
 }
 
 static void check_platform(struct verifying *v, const char *platform, const struct verify_member *first)
@@ -203,18 +214,19 @@ static void check_platform(struct verifying *v, const char *platform, const stru
 	unsigned claimed = glibc_of(platform), honest = glibc_of(v->report.tag);
 	const char *machine = machine_name(first->elf.machine);
 	if (strcmp(platform, "any") == 0)
-		verify_add(v, FINDING_ERROR, "tag", "", "has the platform 'any', but '%s' is a library for %s", first->entry->name,
-			   machine ? machine : "one machine");
+		verify_add(v, FINDING_ERROR, "tag", "", "has the platform 'any', but '%s' is a library for %s",
+			   first->entry->name, machine ? machine : "one machine");
 	else if (machine && !path_has_suffix(platform, arena_printf(v->a, "_%s", machine)))
-		verify_add(v, FINDING_ERROR, "tag", "", "has the platform '%s', but '%s' is for %s", platform, first->entry->name, machine);
+		verify_add(v, FINDING_ERROR, "tag", "", "has the platform '%s', but '%s' is for %s", platform,
+			   first->entry->name, machine);
 	else if (claimed && !honest)
-		verify_add(v, FINDING_ERROR, "tag", "", "has the platform '%s', but no manylinux policy holds: %s", platform,
-			   v->report.tag_why);
+		verify_add(v, FINDING_ERROR, "tag", "", "has the platform '%s', but no manylinux policy holds: %s",
+			   platform, v->report.tag_why);
 	else if (claimed && claimed < honest)
 		check_floor(v, platform, claimed);
 	else if (claimed > honest)
-		verify_add(v, FINDING_NOTE, "tag", "", "has the platform '%s'; '%s' would be honest: %s", platform, v->report.tag,
-			   v->report.tag_why);
+		verify_add(v, FINDING_NOTE, "tag", "", "has the platform '%s'; '%s' would be honest: %s", platform,
+			   v->report.tag, v->report.tag_why);
 }
 
 static void check_tag(struct verifying *v)

@@ -44,12 +44,15 @@ static void check_kinds(struct verifying *v, const struct verify_member *m, cons
 		const char *what = fatbin_kind_name(c->kind, c->number, v->a);
 		if (c->kind == FATBIN_OTHER)
 			continue;
-		if (c->kind == FATBIN_CUBIN && !strlist_contains(&t->cubins, c->target) && !strlist_contains(&t->extras, c->target))
-			verify_add(v, FINDING_ERROR, "gpu-extra", m->entry->name, "has %zu cubin%s for sm_%s, which %s does not promise",
-				   c->entries, c->entries == 1 ? "" : "s", c->target, p->from);
+		if (c->kind == FATBIN_CUBIN && !strlist_contains(&t->cubins, c->target) &&
+		    !strlist_contains(&t->extras, c->target))
+			verify_add(v, FINDING_ERROR, "gpu-extra", m->entry->name,
+				   "has %zu cubin%s for sm_%s, which %s does not promise", c->entries,
+				   c->entries == 1 ? "" : "s", c->target, p->from);
 		if (c->kind == FATBIN_LTO || (c->kind == FATBIN_PTX && !strlist_contains(&t->ptx, c->target)))
-			verify_add(v, FINDING_ERROR, "gpu-ptx", m->entry->name, "has %s for sm_%s (%zu), which %s does not promise", what,
-				   c->target, c->entries, p->from);
+			verify_add(v, FINDING_ERROR, "gpu-ptx", m->entry->name,
+				   "has %s for sm_%s (%zu), which %s does not promise", what, c->target, c->entries,
+				   p->from);
 	}
 }
 
@@ -77,8 +80,8 @@ static void check_missing(struct verifying *v, const struct verify_member *m, co
 		}
 		if (lacking)
 			verify_add(v, FINDING_ERROR, "gpu-missing", m->entry->name,
-				   "has no code for sm_%s in %zu of %zu fat binaries (one has %s), and %s promises it", t->cubins.items[i],
-				   lacking, m->gpu.containers, example, v->report.promise.from);
+				   "has no code for sm_%s in %zu of %zu fat binaries (one has %s), and %s promises it",
+				   t->cubins.items[i], lacking, m->gpu.containers, example, v->report.promise.from);
 	}
 }
 
@@ -91,7 +94,8 @@ static void check_contents(struct verifying *v, const struct verify_member *m)
 	for (size_t i = 0; i < m->gpu.count; i++) {
 		const struct fatbin_count *c = &m->gpu.items[i];
 		if (c->kind == FATBIN_OTHER)
-			verify_add(v, FINDING_ERROR, "gpu-code", m->entry->name, "has GPU code of the unknown %s for sm_%s (%zu)",
+			verify_add(v, FINDING_ERROR, "gpu-code", m->entry->name,
+				   "has GPU code of the unknown %s for sm_%s (%zu)",
 				   fatbin_kind_name(c->kind, c->number, v->a), c->target, c->entries);
 	}
 }
@@ -126,6 +130,6 @@ void verify_gpu(struct verifying *v)
 		check_missing(v, m, &t);
 	}
 	if (p->binding && t.cubins.count && !v->report.gpu_count)
-		verify_add(v, FINDING_ERROR, "gpu-missing", "", "holds no GPU code at all, and %s promises sm_%s", p->from,
-			   strlist_join(&t.cubins, v->a, ", sm_"));
+		verify_add(v, FINDING_ERROR, "gpu-missing", "", "holds no GPU code at all, and %s promises sm_%s",
+			   p->from, strlist_join(&t.cubins, v->a, ", sm_"));
 }

@@ -23,14 +23,16 @@ static bool read_headers(struct verifying *v, const char *name, struct wheel_hea
 		verify_add(v, FINDING_ERROR, "metadata", path, "is missing");
 		return false;
 	}
-	if (zip_read(v->zip, en, INFO_MAX, &text, &why) < 0 || wheel_headers_parse(buf_cstr(&text), text.len, path, v->a, ret, &why) < 0) {
+	if (zip_read(v->zip, en, INFO_MAX, &text, &why) < 0 ||
+	    wheel_headers_parse(buf_cstr(&text), text.len, path, v->a, ret, &why) < 0) {
 		verify_add_error(v, "metadata", path, &why);
 		return false;
 	}
 	return true;
 }
 
-static void expect(struct verifying *v, const char *file, const struct wheel_headers *h, const char *field, const char *want)
+static void expect(struct verifying *v, const char *file, const struct wheel_headers *h, const char *field,
+		   const char *want)
 {
 	const char *got = wheel_headers_get(h, field);
 	if (!got)
@@ -57,9 +59,11 @@ static void check_name(struct verifying *v, const char *file, const struct wheel
 	expect(v, file, h, "Name", NULL);
 	expect(v, file, h, "Version", v->q->expect_version);
 	if (name && v->named && strcmp(wheel_normalize(name, v->a), wheel_normalize(n->dist, v->a)) != 0)
-		verify_add(v, FINDING_ERROR, "metadata", file, "has the Name '%s', the file is called '%s'", name, n->dist);
+		verify_add(v, FINDING_ERROR, "metadata", file, "has the Name '%s', the file is called '%s'", name,
+			   n->dist);
 	if (version && v->named && !same_version(version, n->version))
-		verify_add(v, FINDING_ERROR, "metadata", file, "has the Version '%s', the file is called '%s'", version, n->version);
+		verify_add(v, FINDING_ERROR, "metadata", file, "has the Version '%s', the file is called '%s'", version,
+			   n->version);
 }
 
 static void check_requires(struct verifying *v, const char *file, const struct wheel_headers *h)
@@ -112,7 +116,8 @@ static void check_tags(struct verifying *v, const char *file, const struct wheel
 		if (strcasecmp(h->items[i].key, "Tag") != 0)
 			continue;
 		if (!name_has_tag(v, tag))
-			verify_add(v, FINDING_ERROR, "metadata", file, "has the Tag '%s', which the file name does not stand for", tag);
+			verify_add(v, FINDING_ERROR, "metadata", file,
+				   "has the Tag '%s', which the file name does not stand for", tag);
 		else if (!strlist_contains(&seen, tag))
 			strlist_ref(&seen, v->a, tag);
 	}
@@ -131,17 +136,19 @@ static void check_wheel_file(struct verifying *v)
 	const char *generator = wheel_headers_get(&h, "Generator"), *pure = wheel_headers_get(&h, "Root-Is-Purelib");
 	v->ours = generator && strncmp(generator, "ptbuild ", strlen("ptbuild ")) == 0;
 	if (!version || strncmp(version, "1.", 2) != 0)
-		verify_add(v, FINDING_ERROR, "metadata", file, "has the Wheel-Version '%s', not 1.x", version ? version : "");
+		verify_add(v, FINDING_ERROR, "metadata", file, "has the Wheel-Version '%s', not 1.x",
+			   version ? version : "");
 	if (!generator)
 		verify_add(v, FINDING_WARNING, "metadata", file, "has no Generator");
 	if (!pure || (strcasecmp(pure, "true") != 0 && strcasecmp(pure, "false") != 0))
-		verify_add(v, FINDING_ERROR, "metadata", file, "has the Root-Is-Purelib '%s', neither true nor false", pure ? pure : "");
+		verify_add(v, FINDING_ERROR, "metadata", file, "has the Root-Is-Purelib '%s', neither true nor false",
+			   pure ? pure : "");
 	else if (strcasecmp(pure, "true") == 0 && v->report.elf_files)
 		verify_add(v, FINDING_WARNING, "metadata", file, "has Root-Is-Purelib, but there are ELF files inside");
 	const char *build = wheel_headers_get(&h, "Build");
 	if (v->named && strcmp(build ? build : "", v->report.name.build) != 0)
-		verify_add(v, v->ours ? FINDING_ERROR : FINDING_WARNING, "metadata", file, "has the Build '%s', the file name '%s'",
-			   build ? build : "", v->report.name.build);
+		verify_add(v, v->ours ? FINDING_ERROR : FINDING_WARNING, "metadata", file,
+			   "has the Build '%s', the file name '%s'", build ? build : "", v->report.name.build);
 	if (v->named)
 		check_tags(v, file, &h);
 }
@@ -211,7 +218,8 @@ static void check_order(struct verifying *v)
 		}
 	}
 	if (v->report.metadata_rev && record && strcmp(prior, info_path(v, VERIFY_MARKER)) != 0)
-		verify_add(v, FINDING_WARNING, "marker", info_path(v, VERIFY_MARKER), "does not lie just before RECORD");
+		verify_add(v, FINDING_WARNING, "marker", info_path(v, VERIFY_MARKER),
+			   "does not lie just before RECORD");
 }
 
 static void check_directory_name(struct verifying *v)
@@ -220,9 +228,11 @@ static void check_directory_name(struct verifying *v)
 	const char *dash = strrchr(stem, '-');
 	const struct wheel_name *n = &v->report.name;
 	bool same = dash && same_version(dash + 1, n->version) &&
-		    strcmp(wheel_normalize(arena_strndup(v->a, stem, (size_t)(dash - stem)), v->a), wheel_normalize(n->dist, v->a)) == 0;
+		    strcmp(wheel_normalize(arena_strndup(v->a, stem, (size_t)(dash - stem)), v->a),
+			   wheel_normalize(n->dist, v->a)) == 0;
 	if (!same)
-		verify_add(v, FINDING_ERROR, "metadata", v->dist_info, "is not called after the file, '%s'", wheel_dist_info(n, v->a));
+		verify_add(v, FINDING_ERROR, "metadata", v->dist_info, "is not called after the file, '%s'",
+			   wheel_dist_info(n, v->a));
 }
 
 void verify_info(struct verifying *v)

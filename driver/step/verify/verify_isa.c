@@ -12,13 +12,14 @@ static bool is_init(const struct code_range *r)
 }
 
 /* What it means that this function uses these extensions; *above loses those that are excused. */
-static enum isa_class judge(const struct isa_found *f, const struct isa_rules *rules, enum extension_machine m, const char *library,
-			    uint64_t *above, const char **why)
+static enum isa_class judge(const struct isa_found *f, const struct isa_rules *rules, enum extension_machine m,
+			    const char *library, uint64_t *above, const char **why)
 {
 	const struct code_range *r = f->range;
 	if (is_init(r) && f->tally.above)
 		return ISA_INIT;
-	uint64_t excused = r->flags & CODE_DISPATCHED ? UINT64_MAX : dispatch_excuses(rules->dispatch, m, library, r, why);
+	uint64_t excused =
+		r->flags & CODE_DISPATCHED ? UINT64_MAX : dispatch_excuses(rules->dispatch, m, library, r, why);
 	if (r->flags & CODE_DISPATCHED)
 		*why = "chosen by an indirect function's resolver";
 	if (!(*above & ~excused))
@@ -30,7 +31,8 @@ static enum isa_class judge(const struct isa_found *f, const struct isa_rules *r
 	return r->flags & CODE_WEAK ? ISA_COMDAT : ISA_PLAIN;
 }
 
-static void add_found(const struct isa_found *f, const struct isa_rules *rules, const char *library, struct arena *a, struct library_isa *l)
+static void add_found(const struct isa_found *f, const struct isa_rules *rules, const char *library, struct arena *a,
+		      struct library_isa *l)
 {
 	uint64_t above = f->tally.above | f->tally.doubtful;
 	const char *why = "";
@@ -51,8 +53,9 @@ static void add_found(const struct isa_found *f, const struct isa_rules *rules, 
 	g->count++;
 }
 
-int verify_isa_scan(const char *path, const char *library, const struct isa_rules *rules, const uint64_t allowed[EXTENSION_MACHINES],
-		    struct isa_spare *spare, const struct run *run, struct arena *a, struct library_isa **ret, struct err *e)
+int verify_isa_scan(const char *path, const char *library, const struct isa_rules *rules,
+		    const uint64_t allowed[EXTENSION_MACHINES], struct isa_spare *spare, const struct run *run,
+		    struct arena *a, struct library_isa **ret, struct err *e)
 {
 	AUTO_ARENA struct arena scratch = {0};
 	AUTO_ELF_MAP struct elf_map m;
@@ -61,7 +64,8 @@ int verify_isa_scan(const char *path, const char *library, const struct isa_rule
 	if (elf_map_open(path, &m, e) < 0)
 		return -1;
 	if (!isa_scan_machine(m.header.e_machine, &l->machine)) {
-		l->why_not = arena_printf(a, "is for the ELF machine %u, whose code is not examined", m.header.e_machine);
+		l->why_not =
+			arena_printf(a, "is for the ELF machine %u, whose code is not examined", m.header.e_machine);
 		*ret = l;
 		return 0;
 	}
@@ -91,8 +95,8 @@ static const char *plural(size_t n)
 /* "uses avx2 (7 instructions, the first vpaddd at 0x1234)". */
 static const char *usage(struct verifying *v, const struct isa_line *l)
 {
-	return arena_printf(v->a, "uses %s (%" PRIu64 " instruction%s, the first is %s at 0x%" PRIx64 ")", l->extensions, l->count,
-			    l->count == 1 ? "" : "s", l->mnemonic, l->first);
+	return arena_printf(v->a, "uses %s (%" PRIu64 " instruction%s, the first is %s at 0x%" PRIx64 ")",
+			    l->extensions, l->count, l->count == 1 ? "" : "s", l->mnemonic, l->first);
 }
 
 static const char *subject(struct verifying *v, const struct isa_line *l)
@@ -110,7 +114,8 @@ static const struct {
 };
 
 /* One by one where something was promised, else in one line. */
-static void tell(struct verifying *v, const char *file, const struct isa_findings *g, enum isa_class class, const char *promise)
+static void tell(struct verifying *v, const char *file, const struct isa_findings *g, enum isa_class class,
+		 const char *promise)
 {
 	const char *rule = classes[class].rule, *what = classes[class].what;
 	size_t shown = v->report.promise.binding ? g->count : g->count ? 1 : 0;
@@ -121,8 +126,8 @@ static void tell(struct verifying *v, const char *file, const struct isa_finding
 		const char *more = !v->report.promise.binding && g->count > 1
 					   ? arena_printf(v->a, "; it is the first of %zu such functions", g->count)
 					   : "";
-		verify_add(v, level, rule, file, "%s %s %s beyond %s%s%s", what, subject(v, l), usage(v, l), promise, classes[class].sense,
-			   more);
+		verify_add(v, level, rule, file, "%s %s %s beyond %s%s%s", what, subject(v, l), usage(v, l), promise,
+			   classes[class].sense, more);
 	}
 	if (v->report.promise.binding && g->count > shown)
 		verify_add(v, level, rule, file, "%zu more functions like these", g->count - shown);
@@ -142,15 +147,17 @@ static void tell_library(struct verifying *v, const char *file, const struct lib
 		verify_add(v, v->report.promise.binding ? FINDING_WARNING : FINDING_NOTE, "isa-unnamed", file,
 			   "%zu function%s that nothing names use%s %s beyond %s (the first has %s at 0x%" PRIx64
 			   "); who calls them cannot be told",
-			   unnamed->count, plural(unnamed->count), unnamed->count == 1 ? "s" : "", all_of(v, l, unnamed), promise,
-			   unnamed->lines[0].mnemonic, unnamed->lines[0].first);
+			   unnamed->count, plural(unnamed->count), unnamed->count == 1 ? "s" : "",
+			   all_of(v, l, unnamed), promise, unnamed->lines[0].mnemonic, unnamed->lines[0].first);
 	if (dispatched->count)
-		verify_add(v, FINDING_NOTE, "isa-dispatched", file, "%zu function%s use%s %s where the processor has it: %s",
-			   dispatched->count, plural(dispatched->count), dispatched->count == 1 ? "s" : "", all_of(v, l, dispatched),
+		verify_add(v, FINDING_NOTE, "isa-dispatched", file,
+			   "%zu function%s use%s %s where the processor has it: %s", dispatched->count,
+			   plural(dispatched->count), dispatched->count == 1 ? "s" : "", all_of(v, l, dispatched),
 			   dispatched->lines[0].why);
 	if (l->unknown)
-		verify_add(v, FINDING_NOTE, "isa-unchecked", file, "%zu function%s hold%s bytes that are no known instruction", l->unknown,
-			   plural(l->unknown), l->unknown == 1 ? "s" : "");
+		verify_add(v, FINDING_NOTE, "isa-unchecked", file,
+			   "%zu function%s hold%s bytes that are no known instruction", l->unknown, plural(l->unknown),
+			   l->unknown == 1 ? "s" : "");
 }
 
 void verify_isa(struct verifying *v)
@@ -162,8 +169,8 @@ void verify_isa(struct verifying *v)
 		if (!l)
 			continue;
 		if (l->why_not)
-			verify_add(v, p->binding ? FINDING_WARNING : FINDING_NOTE, "isa-unchecked", v->members[i].entry->name, "%s",
-				   l->why_not);
+			verify_add(v, p->binding ? FINDING_WARNING : FINDING_NOTE, "isa-unchecked",
+				   v->members[i].entry->name, "%s", l->why_not);
 		v->report.code_files += l->examined;
 		v->report.code_bytes += l->bytes;
 		v->report.code_functions += l->functions;

@@ -3,7 +3,8 @@
 #include "core/code/isa_rules.h"
 
 enum isa_class {
-	ISA_INIT,       /* run while the library is loaded: fails at import on a smaller processor */
+	/* run while the library is loaded: fails at import on a smaller processor */
+	ISA_INIT,
 	ISA_COMDAT,     /* one copy for all units: any caller may get it */
 	ISA_PLAIN,      /* an ordinary function */
 	ISA_UNNAMED,    /* nothing says which function, or whether it is code at all */
@@ -37,6 +38,8 @@ struct library_isa {
 	struct isa_findings groups[ISA_CLASSES];
 };
 
-/* verify_isa_scan: scans an ELF file and sorts what it finds. `library` is its base name. Only ERR_INTERRUPTED and what the machine refuses is an error. */
-int verify_isa_scan(const char *path, const char *library, const struct isa_rules *rules, const uint64_t allowed[EXTENSION_MACHINES],
-		    struct isa_spare *spare, const struct run *run, struct arena *a, struct library_isa **ret, struct err *e) MUST_CHECK;
+/* verify_isa_scan: scans an ELF file and sorts what it finds. `library` is its base name. Only
+ * ERR_INTERRUPTED and what the machine refuses is an error. */
+int verify_isa_scan(const char *path, const char *library, const struct isa_rules *rules,
+		    const uint64_t allowed[EXTENSION_MACHINES], struct isa_spare *spare, const struct run *run,
+		    struct arena *a, struct library_isa **ret, struct err *e) MUST_CHECK;

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/sys/fs.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "base/thread.h"
 #include "step/verify/verify_parts.h"
 
@@ -65,7 +65,8 @@ static int examine_code(struct worker *w, struct verify_member *m, struct err *e
 	if (!v->q->code || (m->elf.type != ET_DYN && m->elf.type != ET_EXEC) ||
 	    (!m->elf.dynamic && !isa_scan_machine(m->elf.machine, &known)))
 		return 0;
-	if (verify_isa_scan(w->path, path_base(m->entry->name), v->q->code, v->allowed, &v->spare, v->run, w->a, &m->isa, e) < 0)
+	if (verify_isa_scan(w->path, path_base(m->entry->name), v->q->code, v->allowed, &v->spare, v->run, w->a,
+			    &m->isa, e) < 0)
 		return -1;
 	if (m->isa->why_not)
 		m->isa->why_not = without_path(w->a, m->isa->why_not, w->path);

@@ -27,9 +27,12 @@ struct verifying {
 	struct zip_reader *zip;
 	struct verify_member *members; /* in the order of the archive's directory */
 	size_t count;
-	bool named;                           /* the file name is one of a wheel: report.name is set */
-	struct strlist requires;              /* distributions that METADATA requires, as wheel_normalize gives them */
-	const char *dist_info;                /* directory in the archive, "" if there is not exactly one */
+	/* the file name is one of a wheel: report.name is set */
+	bool named;
+	/* distributions that METADATA requires, as wheel_normalize gives them */
+	struct strlist requires;
+	/* directory in the archive, "" if there is not exactly one */
+	const char *dist_info;
 	uint64_t allowed[EXTENSION_MACHINES]; /* what its code may use anywhere */
 	struct isa_spare spare;
 	bool ours; /* made by ptbuild, which promises more */
@@ -41,13 +44,17 @@ struct verifying {
 /* verify_add: appends a finding; bytes that nobody can print become '?'. */
 void verify_add(struct verifying *v, enum finding_level level, const char *rule, const char *file, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
-/* verify_add_error: what another part said of the bytes, as a finding. What it said of the machine (a disk that cannot be read) says nothing of the wheel and ends the verification with that error. */
+/* verify_add_error: what another part said of the bytes, as a finding. What it said of the
+ * machine (a disk that cannot be read) says nothing of the wheel and ends the verification with
+ * that error. */
 void verify_add_error(struct verifying *v, const char *rule, const char *file, const struct err *why);
 /* verify_against: the file name against the variant that it must be of. */
 void verify_against(struct verifying *v);
-/* verify_members: reads every member once, several at a time: digest, build paths, ELF. `arenas` (as many as `threads`) own what is found. */
+/* verify_members: reads every member once, several at a time: digest, build paths, ELF. `arenas`
+ * (as many as `threads`) own what is found. */
 int verify_members(struct verifying *v, unsigned threads, struct arena *arenas, struct err *e) MUST_CHECK;
-/* verify_record: RECORD against the members. verify_info: WHEEL, METADATA, the marker and the order of the archive. */
+/* verify_record: RECORD against the members. verify_info: WHEEL, METADATA, the marker and the order
+ * of the archive. */
 void verify_record(struct verifying *v);
 void verify_info(struct verifying *v);
 /* verify_isa: what was found in the libraries' code. */

@@ -1,8 +1,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/sys/digest.h"
 #include "base/path.h"
+#include "base/sys/digest.h"
 #include "step/verify/verify_parts.h"
 
 enum { RECORD_MAX = 256 << 20 };
@@ -13,7 +13,8 @@ static int by_path(const void *a, const void *b)
 	return strcmp((*x)->path, (*y)->path);
 }
 
-static const struct wheel_record_row *find_row(const struct wheel_record_row *const *rows, size_t count, const char *path)
+static const struct wheel_record_row *find_row(const struct wheel_record_row *const *rows, size_t count,
+					       const char *path)
 {
 	const struct wheel_record_row key = {.path = path}, *key_at = &key;
 	const struct wheel_record_row *const *found = bsearch(&key_at, rows, count, sizeof(void *), by_path);
@@ -49,7 +50,8 @@ static void check_member(struct verifying *v, const struct verify_member *m, con
 	if (row->size < 0)
 		verify_add(v, FINDING_WARNING, "record", name, "has no size in RECORD");
 	else if ((uint64_t)row->size != m->entry->size)
-		verify_add(v, FINDING_ERROR, "record", name, "has %" PRIu64 " bytes, RECORD says %" PRId64, m->entry->size, row->size);
+		verify_add(v, FINDING_ERROR, "record", name, "has %" PRIu64 " bytes, RECORD says %" PRId64,
+			   m->entry->size, row->size);
 }
 
 static void check_rows(struct verifying *v, const struct wheel_record_row *const *rows, size_t count)

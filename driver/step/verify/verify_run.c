@@ -2,10 +2,10 @@
 
 #include <string.h>
 
+#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
-#include "base/path.h"
 #include "core/zip/zip.h"
 
 #define WHEELS SANDBOX_TOP "/wheels"
@@ -94,14 +94,24 @@ static int make_sandbox(const struct verify_run_request *q, struct arena *a, str
 }
 
 /* pip's own word on whether it would install them: the names, the tags, the metadata. */
-static int ask_pip(const struct strlist *wheels, const struct sandbox *s, const struct run *run, struct arena *a, struct err *e)
+static int ask_pip(const struct strlist *wheels, const struct sandbox *s, const struct run *run, struct arena *a,
+		   struct err *e)
 {
 	AUTO_BUF struct buf out = {0};
 	struct strlist argv = {0};
-	static const char *const pip[] = {
-		"python3",   "-m",         "pip",       "--python",       VENV_PYTHON,          "install",
-		"--dry-run", "--no-index", "--no-deps", "--no-cache-dir", "--ignore-installed", "--disable-pip-version-check",
-		"--quiet"};
+	static const char *const pip[] = {"python3",
+					  "-m",
+					  "pip",
+					  "--python",
+					  VENV_PYTHON,
+					  "install",
+					  "--dry-run",
+					  "--no-index",
+					  "--no-deps",
+					  "--no-cache-dir",
+					  "--ignore-installed",
+					  "--disable-pip-version-check",
+					  "--quiet"};
 	for (size_t i = 0; i < ARRAY_LEN(pip); i++)
 		strlist_ref(&argv, a, pip[i]);
 	strlist_append(&argv, a, wheels);
@@ -137,9 +147,10 @@ static int unpack(const char *wheel, const char *site, const struct run *run, st
 	return rc;
 }
 
-/* pip says whether it would install the wheels, and they are unpacked here, which is what pip would do with them, in a fourth of its time: the wheels
- * that builds make have neither scripts of their own nor other places for files. */
-static int install(const struct verify_run_request *q, const struct sandbox *s, const struct run *run, struct arena *a, struct err *e)
+/* pip says whether it would install the wheels, and they are unpacked here, which is what pip would do with them, in a
+ * fourth of its time: the wheels that builds make have neither scripts of their own nor other places for files. */
+static int install(const struct verify_run_request *q, const struct sandbox *s, const struct run *run, struct arena *a,
+		   struct err *e)
 {
 	AUTO_BUF struct buf out = {0};
 	const char *site;
@@ -193,27 +204,29 @@ static int judge(const struct plan *p, struct lines *l, const char *error_text, 
 	for (size_t i = 0; i < l->r->count; i++) {
 		const struct verify_run_check *c = &l->r->checks[i];
 		if (!c->ok)
-			return err_set(e, ERR_POLICY, "%s does not do what it must: check '%s' failed (%s), %zu of %zu failed",
+			return err_set(e, ERR_POLICY,
+				       "%s does not do what it must: check '%s' failed (%s), %zu of %zu failed",
 				       p->distribution, c->name, c->detail, l->failed, l->r->count);
 	}
 	if (!l->done || status != 0 || l->r->count == 0) {
 		const char *end = error_text + strlen(error_text), *start = end;
 		while (start > error_text && end - start < 600)
 			start--;
-		return err_set(e, err_kind_of_words(start, ERR_POLICY), "%s does not run to the end of its checks (status %d): %s",
-			       p->distribution, status, start);
+		return err_set(e, err_kind_of_words(start, ERR_POLICY),
+			       "%s does not run to the end of its checks (status %d): %s", p->distribution, status,
+			       start);
 	}
 	return 0;
 }
 
-static int run_checks(const struct verify_run_request *q, const struct sandbox *s, const struct run *run, struct arena *a,
-		      struct verify_run_result *r, struct err *e)
+static int run_checks(const struct verify_run_request *q, const struct sandbox *s, const struct run *run,
+		      struct arena *a, struct verify_run_result *r, struct err *e)
 {
 	AUTO_BUF struct buf out = {0}, error = {0};
 	struct proc_result res;
 	struct proc_spec spec = {.out = &out, .err = &error, .timeout_s = TIME_LIMIT_S};
-	const char *argv[] = {VENV_PYTHON, "-I", arena_printf(a, CHECKS "/check_%s.py", q->plan->distribution), expectation(q->plan, a),
-			      NULL};
+	const char *argv[] = {VENV_PYTHON, "-I", arena_printf(a, CHECKS "/check_%s.py", q->plan->distribution),
+			      expectation(q->plan, a), NULL};
 	struct lines l = {.arena = a, .r = r};
 	if (sandbox_run(s, argv, &spec, run, &res, e) < 0)
 		return -1;
@@ -227,7 +240,8 @@ static int run_checks(const struct verify_run_request *q, const struct sandbox *
 	return judge(q->plan, &l, buf_cstr(&error), res.status, e);
 }
 
-int verify_run(const struct verify_run_request *q, const struct run *run, struct arena *a, struct verify_run_result *ret, struct err *e)
+int verify_run(const struct verify_run_request *q, const struct run *run, struct arena *a,
+	       struct verify_run_result *ret, struct err *e)
 {
 	struct verify_run_result r = {0};
 	struct sandbox s;
@@ -259,6 +273,7 @@ void verify_run_copy(const struct verify_run_result *r, struct arena *a, struct 
 	ret->why_not = r->why_not ? arena_strdup(a, r->why_not) : NULL;
 	ret->checks = arena_array(a, r->count, sizeof(*ret->checks));
 	for (size_t i = 0; i < r->count; i++)
-		ret->checks[i] = (struct verify_run_check){
-			.name = arena_strdup(a, r->checks[i].name), .detail = arena_strdup(a, r->checks[i].detail), .ok = r->checks[i].ok};
+		ret->checks[i] = (struct verify_run_check){.name = arena_strdup(a, r->checks[i].name),
+							   .detail = arena_strdup(a, r->checks[i].detail),
+							   .ok = r->checks[i].ok};
 }

@@ -48,7 +48,8 @@ static struct names collect(struct verifying *v)
 		total += v->q->companions[i].defined.count;
 	n.items = arena_array(v->a, total, sizeof(*n.items));
 	for (size_t i = 0; i < v->count + v->q->companions_count; i++) {
-		const struct strlist *l = i < v->count ? &v->members[i].elf.defined : &v->q->companions[i - v->count].defined;
+		const struct strlist *l =
+			i < v->count ? &v->members[i].elf.defined : &v->q->companions[i - v->count].defined;
 		for (size_t k = 0; k < l->count; k++)
 			n.items[n.count++] = l->items[k];
 	}
@@ -80,11 +81,13 @@ static bool at_hand(const struct verifying *v, const char *needed)
 	return inside(v, needed) != NULL;
 }
 
-/* Whether all that a library of the system offers is asked for with its version, so that a symbol without one is of somebody else. */
+/* Whether all that a library of the system offers is asked for with its version, so that a symbol without one is of
+ * somebody else. */
 static bool is_versioned_system(const struct verifying *v, unsigned machine, const char *needed)
 {
 	return strncmp(needed, "ld-linux", 8) == 0 ||
-	       (v->q->policy && manylinux_allows(v->q->policy, machine, needed) && manylinux_versioned(v->q->policy, needed));
+	       (v->q->policy && manylinux_allows(v->q->policy, machine, needed) &&
+		manylinux_versioned(v->q->policy, needed));
 }
 
 /* What is open spreads to those who need it; there are few libraries, and few rounds. */
@@ -115,13 +118,15 @@ static bool is_python(const char *name)
 	return strncmp(name, "Py", 2) == 0 || strncmp(name, "_Py", 3) == 0;
 }
 
-/* Wanted without a version, as linkers write it that did not see the library: it works where something else has loaded the C library, and it always has, but nothing says so. The names are the same on every machine. */
+/* Wanted without a version, as linkers write it that did not see the library: it works where something else has loaded
+ * the C library, and it always has, but nothing says so. The names are the same on every machine. */
 static bool is_libc(const struct looking *l, const char *name)
 {
 	return (l->libc && dlsym(l->libc, name)) || (l->libm && dlsym(l->libm, name));
 }
 
-static enum origin of_version(const struct looking *l, const struct verify_member *m, const char *name, const char *version)
+static enum origin of_version(const struct looking *l, const struct verify_member *m, const char *name,
+			      const char *version)
 {
 	const struct verifying *v = l->v;
 	for (size_t i = 0; i < m->elf.versions_count; i++) {
@@ -160,16 +165,16 @@ static void check_library(const struct looking *l, const struct verify_member *m
 		if (o == UNSAID)
 			strlist_ref(&unsaid, l->v->a, symbol);
 		if (o == MISSING && missing++ < TOLD_MAX)
-			verify_add(l->v, FINDING_ERROR, "undefined", m->entry->name, "needs the symbol '%s', which nothing provides",
-				   demangle(symbol, l->v->a));
+			verify_add(l->v, FINDING_ERROR, "undefined", m->entry->name,
+				   "needs the symbol '%s', which nothing provides", demangle(symbol, l->v->a));
 	}
 	if (unsaid.count)
 		verify_add(l->v, FINDING_WARNING, "undefined", m->entry->name,
 			   "wants %s of the C library without naming it: it leaves that to whoever loads it",
 			   strlist_join(&unsaid, l->v->a, ", "));
 	if (missing > TOLD_MAX)
-		verify_add(l->v, FINDING_ERROR, "undefined", m->entry->name, "needs %zu more symbols that nothing provides",
-			   missing - TOLD_MAX);
+		verify_add(l->v, FINDING_ERROR, "undefined", m->entry->name,
+			   "needs %zu more symbols that nothing provides", missing - TOLD_MAX);
 }
 
 /* The libraries that would have to be at hand, each once. */
@@ -181,7 +186,8 @@ static const char *absent(const struct looking *l)
 		const struct elf_info *info = &v->members[i].elf;
 		for (size_t k = 0; k < info->needed.count; k++) {
 			const char *needed = info->needed.items[k];
-			if (!at_hand(v, needed) && !is_versioned_system(v, info->machine, needed) && !strlist_contains(&names, needed))
+			if (!at_hand(v, needed) && !is_versioned_system(v, info->machine, needed) &&
+			    !strlist_contains(&names, needed))
 				strlist_ref(&names, v->a, needed);
 		}
 	}
@@ -209,6 +215,7 @@ void verify_symbols(struct verifying *v)
 	if (l.libm)
 		dlclose(l.libm);
 	if (open)
-		verify_add(v, FINDING_NOTE, "undefined-unchecked", "", "%zu symbol%s may come from libraries that are not at hand: %s",
-			   open, open == 1 ? "" : "s", absent(&l));
+		verify_add(v, FINDING_NOTE, "undefined-unchecked", "",
+			   "%zu symbol%s may come from libraries that are not at hand: %s", open, open == 1 ? "" : "s",
+			   absent(&l));
 }

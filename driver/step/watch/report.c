@@ -36,8 +36,8 @@ static json_t *units_data(const struct report_request *q, double epoch)
 
 static json_t *series_data(const struct watch_result *w)
 {
-	json_t *at = json_array(), *memory = json_array(), *processors = json_array(), *compilers = json_array(), *pressure = json_array(),
-	       *out = json_object();
+	json_t *at = json_array(), *memory = json_array(), *processors = json_array(), *compilers = json_array(),
+	       *pressure = json_array(), *out = json_object();
 	for (size_t i = 0; i < w->samples_count; i++) {
 		const struct watch_sample *s = &w->samples[i];
 		json_array_append_new(at, rounded(s->at));
@@ -67,7 +67,8 @@ static json_t *steps_data(const struct watch_result *w)
 	return rows;
 }
 
-/* The document as it may stand inside a script element: '<' can only be in strings, where it may be written in another way. */
+/* The document as it may stand inside a script element: '<' can only be in strings, where it may be written in another
+ * way. */
 static int add_document(const json_t *data, struct buf *out, struct err *e)
 {
 	AUTO_FREE char *text = json_dumps(data, JSON_COMPACT | JSON_ENSURE_ASCII);
@@ -95,7 +96,8 @@ static void add_text(const char *s, struct buf *out)
 /* The page up to `mark`; `p` is put behind it. */
 static void add_up_to(const unsigned char **p, const char *mark, struct buf *out)
 {
-	const unsigned char *end = report_page + report_page_size, *at = memmem(*p, (size_t)(end - *p), mark, strlen(mark));
+	const unsigned char *end = report_page + report_page_size,
+			    *at = memmem(*p, (size_t)(end - *p), mark, strlen(mark));
 	if (!at)
 		abort();
 	buf_add(out, *p, (size_t)(at - *p));

@@ -1,4 +1,5 @@
-/* Report: build.html, one page that shows what a build did, with nothing outside it: no network, no other file. */
+/* Report: build.html, one page that shows what a build did, with nothing outside it: no network, no
+ * other file. */
 #pragma once
 #include <jansson.h>
 
@@ -13,7 +14,8 @@ struct report_request {
 
 /* report_write: the page at `path`, atomically. */
 int report_write(const struct report_request *q, const char *path, struct err *e) MUST_CHECK;
-/* report_units_json: for build.json: how many units, their times, the slowest and the largest (new reference). */
+/* report_units_json: for build.json: how many units, their times, the slowest and the largest (new
+ * reference). */
 json_t *report_units_json(const struct report_units *u);
 /* report_ccache_json: for build.json: what the compiler cache did (new reference). */
 json_t *report_ccache_json(const struct ccache_stats *s, const char *version, const char *mode, const char *sloppiness);

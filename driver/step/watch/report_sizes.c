@@ -1,7 +1,7 @@
 #include <string.h>
 
-#include "base/sys/json.h"
 #include "base/path.h"
+#include "base/sys/json.h"
 #include "core/zip/zip.h"
 #include "step/watch/report_parts.h"
 
@@ -64,7 +64,8 @@ static void append_small(json_t *list, const struct total small[SMALL_KINDS])
 	static const char *const words[SMALL_KINDS] = {" .h", " .py", ""};
 	for (unsigned kind = 0; kind < SMALL_KINDS; kind++) {
 		char text[64];
-		int len = snprintf(text, sizeof(text), "%llu small%s files", (unsigned long long)small[kind].files, words[kind]);
+		int len = snprintf(text, sizeof(text), "%llu small%s files", (unsigned long long)small[kind].files,
+				   words[kind]);
 		if (small[kind].files)
 			json_array_append_new(list, node(text, (size_t)len, &small[kind]));
 	}

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/sys/fs.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "core/ninja/ninja_log.h"
 
 #define MAX_LOG ((uint64_t)256 << 20)
@@ -55,9 +55,11 @@ static int read_log(struct collector *c, const char *rel, struct err *e)
 	struct ninja_unit *units;
 	struct ninja_edge *edges;
 	size_t count, edges_count;
-	const char *dir = *rel ? path_join(c->arena, c->top, rel) : c->top, *path = path_join(c->arena, dir, ".ninja_log"),
+	const char *dir = *rel ? path_join(c->arena, c->top, rel) : c->top,
+		   *path = path_join(c->arena, dir, ".ninja_log"),
 		   *build_path = path_join(c->arena, dir, "build.ninja");
-	if (fs_read(path, MAX_LOG, &text, e) < 0 || ninja_log_parse(buf_cstr(&text), text.len, path, c->arena, &log, e) < 0)
+	if (fs_read(path, MAX_LOG, &text, e) < 0 ||
+	    ninja_log_parse(buf_cstr(&text), text.len, path, c->arena, &log, e) < 0)
 		return -1;
 	if (fs_exists(build_path) && fs_read(build_path, MAX_LOG, &build, e) < 0)
 		return -1;
@@ -102,7 +104,8 @@ static enum history_kind kind_of(const char *path, const char *source, const str
 	static const char *const objects[] = {".o", ".gch", ".pch"};
 	for (size_t i = 0; i < ARRAY_LEN(objects); i++) {
 		if (path_has_suffix(path, objects[i]))
-			return path_has_suffix(source, ".cu") || jobs_heavy_row(heavy, path) ? HISTORY_HEAVY : HISTORY_COMPILE;
+			return path_has_suffix(source, ".cu") || jobs_heavy_row(heavy, path) ? HISTORY_HEAVY
+											     : HISTORY_COMPILE;
 	}
 	return HISTORY_LINK;
 }
@@ -125,7 +128,8 @@ static void set_state(struct report_unit *u, const struct ccache_stats *ccache, 
 	if (u->start < since - SLACK_S)
 		u->state = REPORT_BEFORE;
 	else if (s && s->hits &&
-		 !(s->misses && u->peak_bytes)) /* of a source that several targets compile: the one that a compiler was seen with */
+		 /* of a source that several targets compile: the one that a compiler was seen with */
+		 !(s->misses && u->peak_bytes))
 		u->state = REPORT_HIT;
 	else
 		u->state = REPORT_MADE;
@@ -137,18 +141,21 @@ static void set_slots(struct report_units *r)
 	struct ninja_unit *units = arena_array(&a, r->count + 1, sizeof(*units));
 	unsigned *slots = arena_array(&a, r->count + 1, sizeof(*slots));
 	for (size_t i = 0; i < r->count; i++)
-		units[i] = (struct ninja_unit){.path = r->units[i].path, .start = r->units[i].start, .end = r->units[i].end};
+		units[i] = (struct ninja_unit){
+			.path = r->units[i].path, .start = r->units[i].start, .end = r->units[i].end};
 	r->slots = ninja_slots(units, r->count, slots);
 	for (size_t i = 0; i < r->count; i++)
 		r->units[i].slot = slots[i];
 }
 
-void report_units_collect(const char *build_dir, const struct watch_result *watched, double since, const struct memory_row *heavy,
-			  const struct run *run, struct arena *a, struct report_units *ret)
+void report_units_collect(const char *build_dir, const struct watch_result *watched, double since,
+			  const struct memory_row *heavy, const struct run *run, struct arena *a,
+			  struct report_units *ret)
 {
 	struct report_units r = {0};
 	AUTO_ARENA struct arena scratch = {0};
-	struct collector c = {.build_dir = build_dir, .top = path_join(&scratch, build_dir, "src/build"), .arena = &scratch};
+	struct collector c = {
+		.build_dir = build_dir, .top = path_join(&scratch, build_dir, "src/build"), .arena = &scratch};
 	AUTO_BUF struct buf stats = {0};
 	const char *stats_path = path_join(&scratch, build_dir, "out/ccache.stats");
 	struct err e = {0};
@@ -189,8 +196,10 @@ size_t report_units_history(const struct report_units *u, struct arena *a, struc
 	for (size_t i = 0; i < u->count; i++) {
 		const struct report_unit *from = &u->units[i];
 		if (from->state == REPORT_MADE)
-			units[n++] = (struct history_unit){
-				.path = from->path, .seconds = from->end - from->start, .peak_bytes = from->peak_bytes, .kind = from->kind};
+			units[n++] = (struct history_unit){.path = from->path,
+							   .seconds = from->end - from->start,
+							   .peak_bytes = from->peak_bytes,
+							   .kind = from->kind};
 	}
 	*ret = units;
 	return n;

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/sys/fs.h"
 #include "base/log.h"
 #include "base/os.h"
+#include "base/sys/fs.h"
 #include "base/thread.h"
 #include "step/watch/watch_parts.h"
 
@@ -133,7 +133,8 @@ static void look(struct watch *w, bool close)
 		now.disk_free = w->now.disk_free;
 	now.compilers = watch_units_look(&w->units, items, count, at);
 	w->now = now;
-	/* The sum falls when a process goes that nobody waited for (the sandbox's first one): what it had used was counted while it lived. */
+	/* The sum falls when a process goes that nobody waited for (the sandbox's first one): what it had used was
+	 * counted while it lived. */
 	double used = tree > w->cpu_tree ? tree - w->cpu_tree : 0;
 	w->cpu_tree = tree;
 	w->cpu_total += used;
@@ -210,8 +211,8 @@ void watch_begin(struct watch *w, const char *step)
 	end_step(w, 0);
 	look(w, true);
 	if (w->steps_count < MAX_STEPS) {
-		w->steps[w->steps_count++] =
-			(struct watch_step){.name = arena_strdup(&w->arena, step), .begin = at_now(w), .least_disk_free = w->now.disk_free};
+		w->steps[w->steps_count++] = (struct watch_step){
+			.name = arena_strdup(&w->arena, step), .begin = at_now(w), .least_disk_free = w->now.disk_free};
 		w->in_step = true;
 		note_step(w, 0);
 	}
@@ -271,15 +272,16 @@ void watch_stop(struct watch *w, struct arena *a, struct watch_result *ret)
 	pthread_mutex_unlock(&w->mutex);
 	pthread_join(w->thread, NULL);
 	if (ret) {
-		*ret = (struct watch_result){.started = w->started_epoch,
-					     .interval_s = w->every,
-					     .samples = copy_of(a, w->samples, w->samples_count, sizeof(*w->samples)),
-					     .samples_count = w->samples_count,
-					     .steps = copy_of(a, w->steps, w->steps_count, sizeof(*w->steps)),
-					     .steps_count = w->steps_count,
-					     .units = copy_of(a, w->units.units, w->units.count, sizeof(*w->units.units)),
-					     .units_count = w->units.count,
-					     .own_cpu_seconds = w->own_cpu};
+		*ret = (struct watch_result){
+			.started = w->started_epoch,
+			.interval_s = w->every,
+			.samples = copy_of(a, w->samples, w->samples_count, sizeof(*w->samples)),
+			.samples_count = w->samples_count,
+			.steps = copy_of(a, w->steps, w->steps_count, sizeof(*w->steps)),
+			.steps_count = w->steps_count,
+			.units = copy_of(a, w->units.units, w->units.count, sizeof(*w->units.units)),
+			.units_count = w->units.count,
+			.own_cpu_seconds = w->own_cpu};
 		for (size_t i = 0; i < ret->steps_count; i++)
 			ret->steps[i].name = arena_strdup(a, ret->steps[i].name);
 		for (size_t i = 0; i < ret->units_count; i++)

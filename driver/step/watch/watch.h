@@ -1,4 +1,5 @@
-/* Watch: once a second, what the processes below this one take, as long as a variant is made: a series for the report, peaks per step, and the memory of each compile unit. */
+/* Watch: once a second, what the processes below this one take, as long as a variant is made: a
+ * series for the report, peaks per step, and the memory of each compile unit. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,22 +10,28 @@
 struct watch;
 
 struct watch_request {
-	const char *build_dir; /* of the compile key: its file system is watched, and units are named from its src/build */
-	double interval_s;     /* 0: one second */
+	/* of the compile key: its file system is watched, and units are named from its src/build */
+	const char *build_dir;
+	double interval_s; /* 0: one second */
 };
 
-/* WATCH_MAX_SAMPLES: when the series has grown to this, neighbours are joined and each point stands for twice the time. */
+/* WATCH_MAX_SAMPLES: when the series has grown to this, neighbours are joined and each point stands
+ * for twice the time. */
 #define WATCH_MAX_SAMPLES 2048
 #define WATCH_MAX_UNITS 20000
 
-/* One point of the series, of an interval that ends at `at`. Memory is the resident sets added up: pages that several processes share count for each of them, since a proportional count costs a walk over their page tables. */
+/* One point of the series, of an interval that ends at `at`. Memory is the resident sets added up:
+ * pages that several processes share count for each of them, since a proportional count costs a
+ * walk over their page tables. */
 struct watch_sample {
 	double at;                     /* seconds since watch_start */
 	double processors;             /* busy, on average */
 	uint64_t memory_bytes;         /* the largest in the interval */
 	uint64_t disk_free;            /* the least */
 	unsigned processes, compilers; /* the most; compilers: units in the making */
-	double pressure; /* the largest share of time (0..100) in which some process of the machine waited for memory (/proc/pressure, 10 s); 0 when the kernel does not tell */
+	/* the largest share of time (0..100) in which some process of the machine waited for memory
+	 * (/proc/pressure, 10 s); 0 when the kernel does not tell */
+	double pressure;
 };
 
 struct watch_step {
@@ -40,8 +47,10 @@ struct watch_step {
 /* One compile or link command, named by what it makes (see watch_unit_name). */
 struct watch_unit {
 	const char *path;
-	uint64_t peak_bytes; /* of its processes together: the largest sum of what each had held at most (VmHWM) while they lived */
-	double first, last;  /* when it was first and last seen, seconds since watch_start */
+	/* of its processes together: the largest sum of what each had held at most (VmHWM) while
+	 * they lived */
+	uint64_t peak_bytes;
+	double first, last; /* when it was first and last seen, seconds since watch_start */
 };
 
 struct watch_now {
@@ -62,21 +71,28 @@ struct watch_result {
 	double own_cpu_seconds; /* what watching cost */
 };
 
-/* watch_start: a thread that samples this process and all below it. ERR_SYSTEM when there is none to be had. */
+/* watch_start: a thread that samples this process and all below it. ERR_SYSTEM when there is none
+ * to be had. */
 int watch_start(const struct watch_request *q, struct watch **ret, struct err *e) MUST_CHECK;
-/* watch_begin: a step begins; one that is open ends. watch_end: it ends; measure_tree: the size of the build directory is taken (a walk over its files). */
+/* watch_begin: a step begins; one that is open ends. watch_end: it ends; measure_tree: the size of
+ * the build directory is taken (a walk over its files). */
 void watch_begin(struct watch *w, const char *step);
 void watch_end(struct watch *w, bool measure_tree);
 /* watch_now: the latest figures. */
 void watch_now(struct watch *w, struct watch_now *ret);
-/* watch_making: up to `max` units that were in the making at the last look, which was *ret_at seconds after the start; their paths live as long as the watch. Returns how many. */
+/* watch_making: up to `max` units that were in the making at the last look, which was *ret_at
+ * seconds after the start; their paths live as long as the watch. Returns how many. */
 size_t watch_making(struct watch *w, struct watch_unit *units, size_t max, double *ret_at);
-/* watch_stop: ends the thread, an open step and the handle; the result lives in the arena. `ret` may be NULL. watch_free: the same for a cleanup attribute. */
+/* watch_stop: ends the thread, an open step and the handle; the result lives in the arena. `ret`
+ * may be NULL. watch_free: the same for a cleanup attribute. */
 void watch_stop(struct watch *w, struct arena *a, struct watch_result *ret);
 void watch_free(struct watch **w);
 #define AUTO_WATCH CLEANUP(watch_free)
 
-/* watch_unit_name: how history, report and watch name what a build system makes: `output` (seen from `dir`, both as the build or the host sees them) relative to the tree's build directory; what lies elsewhere by its full path. */
+/* watch_unit_name: how history, report and watch name what a build system makes: `output` (seen
+ * from `dir`, both as the build or the host sees them) relative to the tree's build directory; what
+ * lies elsewhere by its full path. */
 char *watch_unit_name(const char *build_dir, const char *dir, const char *output, struct arena *a);
-/* watch_output: of a command line (arguments ended by NULs), what a compiler or linker makes with it ("-o X"); NULL when it is no compiler's. */
+/* watch_output: of a command line (arguments ended by NULs), what a compiler or linker makes with
+ * it ("-o X"); NULL when it is no compiler's. */
 const char *watch_output(const char *command, size_t len);

@@ -25,6 +25,7 @@ struct watch_units {
 	double looked; /* when the last look was */
 };
 
-/* watch_units_look: takes note of the units that these processes (parents first) are of, `at` seconds since the start; returns how many units are in the making. */
+/* watch_units_look: takes note of the units that these processes (parents first) are of, `at`
+ * seconds since the start; returns how many units are in the making. */
 unsigned watch_units_look(struct watch_units *u, const struct proctree_item *items, size_t count, double at);
 void watch_units_release(struct watch_units *u);

@@ -18,7 +18,8 @@ char *watch_unit_name(const char *build_dir, const char *dir, const char *output
 /* "x86_64-linux-gnu-g++-14" ends in "g++", and so does "g++". */
 static bool is_compiler(const char *path)
 {
-	static const char *const names[] = {"gcc", "g++", "cc", "c++", "clang", "clang++", "nvcc", "gfortran", "ccache", "sccache", "ld"};
+	static const char *const names[] = {"gcc",  "g++",      "cc",     "c++",     "clang", "clang++",
+					    "nvcc", "gfortran", "ccache", "sccache", "ld"};
 	const char *base = path_base(path);
 	size_t n = strlen(base), digits = n;
 	while (digits > 0 && strchr("0123456789.", base[digits - 1]))

@@ -79,8 +79,10 @@ static const struct watch_process *find_process(const struct watch_process *all,
 	return NULL;
 }
 
-/* A process that was there at the last look, and has not become another program since, is what it was; a child of a unit's process is of that unit; only of others the command line is read. */
-static size_t unit_of(struct watch_units *u, const struct proctree_item *it, const struct watch_process *now, size_t seen, double at)
+/* A process that was there at the last look, and has not become another program since, is what it was; a child of a
+ * unit's process is of that unit; only of others the command line is read. */
+static size_t unit_of(struct watch_units *u, const struct proctree_item *it, const struct watch_process *now,
+		      size_t seen, double at)
 {
 	const struct watch_process *old = find_process(u->last, u->last_count, it->pid);
 	if (old && old->item.started == it->started && strcmp(old->item.name, it->name) == 0)

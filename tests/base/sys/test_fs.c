@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/sys/fs.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 
 static void assert_file(const char *path, const char *want)
 {
@@ -262,7 +262,8 @@ static int remove_locked_tree(const char *dir)
 	if (fs_mkdirs(deep, &e) != 0)
 		return 1;
 	test_write(path_join(&a, deep, "f"), "");
-	if (chmod(path_join(&a, deep, "f"), 0) || chmod(deep, 0555) || chmod(path_join(&a, tree, "a"), 0) || chmod(tree, 0500))
+	if (chmod(path_join(&a, deep, "f"), 0) || chmod(deep, 0555) || chmod(path_join(&a, tree, "a"), 0) ||
+	    chmod(tree, 0500))
 		return 2;
 	if (fs_remove_tree(tree, &e) != 0) {
 		fprintf(stderr, "%s\n", e.msg);
@@ -308,7 +309,8 @@ static int remove_in_foreign_directory(const char *dir)
 	struct err e = {0};
 	if (fs_remove_tree(path_join(&a, dir, "foreign"), &e) != -1)
 		return 1;
-	return e.kind == ERR_SYSTEM && test_has(e.msg, "cannot remove '") && test_has(e.msg, "Permission denied") ? 0 : 2;
+	return e.kind == ERR_SYSTEM && test_has(e.msg, "cannot remove '") && test_has(e.msg, "Permission denied") ? 0
+														  : 2;
 }
 
 static void remove_says_what_it_may_not(void **state)
@@ -400,7 +402,8 @@ static void copy_failure_leaves_the_target(void **state)
 
 static void set_times(const char *path, time_t seconds)
 {
-	const struct timespec t[2] = {{.tv_sec = seconds, .tv_nsec = 123456789}, {.tv_sec = seconds, .tv_nsec = 987654321}};
+	const struct timespec t[2] = {{.tv_sec = seconds, .tv_nsec = 123456789},
+				      {.tv_sec = seconds, .tv_nsec = 987654321}};
 	assert_int_equal(utimensat(AT_FDCWD, path, t, AT_SYMLINK_NOFOLLOW), 0);
 }
 
@@ -459,7 +462,8 @@ static void copy_tree_failure_leaves_nothing(void **state)
 	test_dir();
 	test_write(test_path("t/a/f"), "");
 	assert_int_equal(mkfifo(test_path("t/a/pipe"), 0600), 0);
-	assert_err(fs_copy_tree(test_path("t"), test_path("u"), &e), &e, ERR_SYSTEM, "cannot copy 'a/pipe': neither file");
+	assert_err(fs_copy_tree(test_path("t"), test_path("u"), &e), &e, ERR_SYSTEM,
+		   "cannot copy 'a/pipe': neither file");
 	assert_false(fs_exists(test_path("u")));
 	assert_err(fs_copy_tree(test_path("none"), test_path("u"), &e), &e, ERR_SYSTEM, "No such file");
 	assert_err(fs_copy_tree(test_path("t/a/f"), test_path("u"), &e), &e, ERR_SYSTEM, "Not a directory");

@@ -61,7 +61,8 @@ static void what_is_written_is_read(void **state)
 	(void)state;
 	struct err e = {0};
 	test_dir();
-	AUTO_JSON json_t *j = json_pack("{s:I, s:f, s:b, s:n}", "big", (json_int_t)1 << 53, "real", 0.1, "flag", 1, "none");
+	AUTO_JSON json_t *j =
+		json_pack("{s:I, s:f, s:b, s:n}", "big", (json_int_t)1 << 53, "real", 0.1, "flag", 1, "none");
 	AUTO_JSON json_t *back = NULL;
 	assert_ok(json_write(j, test_path("f"), &e), &e);
 	assert_ok(json_read(test_path("f"), &back, &e), &e);

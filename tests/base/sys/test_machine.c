@@ -28,7 +28,8 @@ static const char *fake_machine(const char *mountinfo, const char *cgroup)
 {
 	static char root[256];
 	snprintf(root, sizeof(root), "%s", test_dir());
-	test_write(test_path("proc/meminfo"), "MemTotal:       8388608 kB\nMemFree: 1 kB\nMemAvailable:    4194304 kB\n");
+	test_write(test_path("proc/meminfo"),
+		   "MemTotal:       8388608 kB\nMemFree: 1 kB\nMemAvailable:    4194304 kB\n");
 	test_write(test_path("proc/self/mountinfo"), mountinfo);
 	test_write(test_path("proc/self/cgroup"), cgroup);
 	return root;
@@ -36,8 +37,9 @@ static const char *fake_machine(const char *mountinfo, const char *cgroup)
 
 #define V1_MOUNT "35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:1 - cgroup cgroup rw,memory\n"
 #define V2_MOUNT "30 22 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
-#define HYBRID_MOUNT                                                                                                                       \
-	V1_MOUNT "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n36 31 0:33 / /sys/fs/cgroup/cpu rw - cgroup cgroup "        \
+#define HYBRID_MOUNT                                                                                                   \
+	V1_MOUNT "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n36 31 0:33 / /sys/fs/cgroup/cpu rw - "  \
+		 "cgroup cgroup "                                                                                      \
 		 "rw,cpu\n"
 
 static void test_no_cgroup_leaves_what_is_available(void **state)
@@ -77,7 +79,8 @@ static void test_v1_limits_count_below_and_above(void **state)
 	test_write(test_path("sys/fs/cgroup/memory/memory.limit_in_bytes"), "9223372036854771712\n");
 	test_write(test_path("sys/fs/cgroup/memory/jobs/memory.limit_in_bytes"), "3221225472\n");
 	test_write(test_path("sys/fs/cgroup/memory/jobs/memory.usage_in_bytes"), "1073741824\n");
-	test_write(test_path("sys/fs/cgroup/memory/jobs/memory.stat"), "cache 5\ntotal_inactive_file 536870912\ntotal_active_file 0\n");
+	test_write(test_path("sys/fs/cgroup/memory/jobs/memory.stat"),
+		   "cache 5\ntotal_inactive_file 536870912\ntotal_active_file 0\n");
 	assert_true(machine_memory_at(root) == MIB(2560));
 	test_write(test_path("sys/fs/cgroup/memory/jobs/one/memory.limit_in_bytes"), "1073741824\n");
 	assert_true(machine_memory_at(root) == MIB(1024));
@@ -86,14 +89,15 @@ static void test_v1_limits_count_below_and_above(void **state)
 static void test_a_container_sees_its_part_of_the_hierarchy(void **state)
 {
 	(void)state;
-	const char *root =
-		fake_machine("35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n", "4:memory:/docker/abc/sub\n");
+	const char *root = fake_machine("35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n",
+					"4:memory:/docker/abc/sub\n");
 	test_write(test_path("sys/fs/cgroup/memory/memory.limit_in_bytes"), "2147483648\n");
 	assert_true(machine_memory_at(root) == MIB(2048));
 	test_write(test_path("sys/fs/cgroup/memory/sub/memory.limit_in_bytes"), "1073741824\n");
 	assert_true(machine_memory_at(root) == MIB(1024));
 	/* A group that is not below what is mounted: the mount itself is what there is. */
-	root = fake_machine("35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n", "4:memory:/docker/abcdef\n");
+	root = fake_machine("35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n",
+			    "4:memory:/docker/abcdef\n");
 	test_write(test_path("sys/fs/cgroup/memory/memory.limit_in_bytes"), "2147483648\n");
 	test_write(test_path("sys/fs/cgroup/memory/def/memory.limit_in_bytes"), "1\n");
 	assert_true(machine_memory_at(root) == MIB(2048));
@@ -118,7 +122,8 @@ static void test_kills_are_counted_where_they_show(void **state)
 	test_write(test_path("proc/vmstat"), "nr_free_pages 1\noom_kill 5\n");
 	assert_true(machine_oom_kills_at(root) == 7);
 	root = fake_machine(V1_MOUNT, "4:memory:/a\n");
-	test_write(test_path("sys/fs/cgroup/memory/a/memory.oom_control"), "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n");
+	test_write(test_path("sys/fs/cgroup/memory/a/memory.oom_control"),
+		   "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n");
 	assert_true(machine_oom_kills_at(root) == 3);
 }
 
@@ -127,7 +132,8 @@ static void test_pressure_of_the_own_group_counts_before_the_machines(void **sta
 	(void)state;
 	const char *root = fake_machine(V2_MOUNT, "0::/a/b\n");
 	assert_true(machine_pressure_at(root) == 0);
-	test_write(test_path("proc/pressure/memory"), "some avg10=90.00 avg60=0.00\nfull avg10=12.50 avg60=0.00 avg300=0.00 total=0\n");
+	test_write(test_path("proc/pressure/memory"),
+		   "some avg10=90.00 avg60=0.00\nfull avg10=12.50 avg60=0.00 avg300=0.00 total=0\n");
 	assert_true(machine_pressure_at(root) == 12.5);
 	test_write(test_path("sys/fs/cgroup/a/memory.pressure"), "some avg10=1.00\nfull avg10=0.25 avg60=0.00\n");
 	assert_true(machine_pressure_at(root) == 0.25);

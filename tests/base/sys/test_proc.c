@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/sys/proc.h"
 #include "base/strlist.h"
+#include "base/sys/proc.h"
 
 #define SH(script) ((const char *const[]){"sh", "-c", (script), NULL})
 
@@ -98,7 +98,8 @@ static void missing_directory_is_named(void **state)
 	struct err e = {0};
 	struct proc_result r;
 	const struct proc_spec spec = {.argv = SH("true"), .cwd = "/proc/none/d"};
-	assert_err(proc_run(&spec, test_run(), &r, &e), &e, ERR_SYSTEM, "cannot start 'sh' in '/proc/none/d': No such file");
+	assert_err(proc_run(&spec, test_run(), &r, &e), &e, ERR_SYSTEM,
+		   "cannot start 'sh' in '/proc/none/d': No such file");
 }
 
 static void directory_and_environment_are_set(void **state)
@@ -136,7 +137,8 @@ static void child_starts_clean(void **state)
 	sigprocmask(SIG_BLOCK, &set, &old);
 	run_ok(&(struct proc_spec){
 		.argv = SH("cat; for f in /proc/self/fd/*; do echo ${f##*/}; done | head -3 | tr '\\n' ' ';"
-			   " test $(ps -o pgid= -p $$ 2>/dev/null || cut -d' ' -f5 /proc/$$/stat) -eq $PPID && echo the keeper leads;"
+			   " test $(ps -o pgid= -p $$ 2>/dev/null || cut -d' ' -f5 /proc/$$/stat) -eq $PPID && echo "
+			   "the keeper leads;"
 			   " exec grep -E 'Sig(Blk|Ign)' /proc/self/status"),
 		.out = &out});
 	sigprocmask(SIG_SETMASK, &old, NULL);
@@ -165,10 +167,11 @@ static void given_descriptors_come_in_order(void **state)
 	close(b[1]);
 	/* Swapped against their own numbers, and one twice. */
 	const int fds[] = {b[0], a[0], b[0]};
-	run_ok(&(struct proc_spec){.argv = SH("cat <&4; cat <&3; for n in 3 4 5 6 7 8 9; do [ -e /proc/$$/fd/$n ] && printf $n; done"),
-				   .out = &out,
-				   .fds = fds,
-				   .fd_count = 3});
+	run_ok(&(struct proc_spec){
+		.argv = SH("cat <&4; cat <&3; for n in 3 4 5 6 7 8 9; do [ -e /proc/$$/fd/$n ] && printf $n; done"),
+		.out = &out,
+		.fds = fds,
+		.fd_count = 3});
 	assert_string_equal(buf_cstr(&out), "firstsecond345");
 	close(a[0]);
 	close(b[0]);
@@ -189,7 +192,8 @@ static void umask_is_the_childs_own(void **state)
 static void time_and_memory_are_measured(void **state)
 {
 	(void)state;
-	struct proc_result r = run_ok(&(struct proc_spec){.argv = SH("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 0.2")});
+	struct proc_result r =
+		run_ok(&(struct proc_spec){.argv = SH("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 0.2")});
 	assert_true(r.seconds >= 0.2 && r.seconds < 60);
 	assert_true(r.cpu_seconds > 0 && r.cpu_seconds < 60);
 	assert_true(r.max_rss_kib > 100);
@@ -200,8 +204,9 @@ static void big_output_is_taken_whole(void **state)
 	(void)state;
 	AUTO_BUF struct buf out = {0};
 	AUTO_BUF struct buf err = {0};
-	run_ok(&(struct proc_spec){
-		.argv = SH("head -c 5000000 /dev/zero & head -c 5000000 /dev/zero >&2; wait"), .out = &out, .err = &err});
+	run_ok(&(struct proc_spec){.argv = SH("head -c 5000000 /dev/zero & head -c 5000000 /dev/zero >&2; wait"),
+				   .out = &out,
+				   .err = &err});
 	assert_int_equal(out.len, 5000000);
 	assert_int_equal(err.len, 5000000);
 }
@@ -210,8 +215,8 @@ static void output_above_the_limit_is_dropped(void **state)
 {
 	(void)state;
 	AUTO_BUF struct buf out = {0};
-	struct proc_result r = run_ok(
-		&(struct proc_spec){.argv = SH("printf 0123456789; head -c 300000 /dev/zero; exit 4"), .out = &out, .max_output = 8});
+	struct proc_result r = run_ok(&(struct proc_spec){
+		.argv = SH("printf 0123456789; head -c 300000 /dev/zero; exit 4"), .out = &out, .max_output = 8});
 	assert_string_equal(buf_cstr(&out), "01234567");
 	assert_int_equal(r.status, 4);
 }
@@ -262,8 +267,9 @@ static void many_lines_and_a_very_long_one(void **state)
 {
 	(void)state;
 	struct lines l = {0};
-	run_ok(&(struct proc_spec){
-		.argv = SH("seq 20000; head -c 2500000 /dev/zero | tr '\\0' x; echo; echo end"), .on_line = collect, .user = &l});
+	run_ok(&(struct proc_spec){.argv = SH("seq 20000; head -c 2500000 /dev/zero | tr '\\0' x; echo; echo end"),
+				   .on_line = collect,
+				   .user = &l});
 	assert_int_equal(l.list.count, 20000 + 3 + 1);
 	assert_string_equal(l.list.items[0], "1");
 	assert_string_equal(l.list.items[19999], "20000");
@@ -279,7 +285,8 @@ static void log_file_gets_both_streams_appended(void **state)
 	AUTO_BUF struct buf err = {0};
 	test_dir();
 	test_write(test_path("log"), "before\n");
-	run_ok(&(struct proc_spec){.argv = SH("echo a; sleep 0.2; echo b >&2"), .out = &out, .err = &err, .log_path = test_path("log")});
+	run_ok(&(struct proc_spec){
+		.argv = SH("echo a; sleep 0.2; echo b >&2"), .out = &out, .err = &err, .log_path = test_path("log")});
 	run_ok(&(struct proc_spec){.argv = SH("echo c; echo d >&2"), .log_path = test_path("log")});
 	char *text = test_read(test_path("log"));
 	assert_string_equal(text, "before\na\nb\nc\nd\n");
@@ -295,7 +302,8 @@ static void log_file_that_cannot_be_opened_stops_all(void **state)
 	test_dir();
 	AUTO_ARENA struct arena a = {0};
 	const char *touched = arena_strdup(&a, test_path("touched"));
-	const struct proc_spec spec = {.argv = (const char *const[]){"touch", touched, NULL}, .log_path = test_path("no/log")};
+	const struct proc_spec spec = {.argv = (const char *const[]){"touch", touched, NULL},
+				       .log_path = test_path("no/log")};
 	assert_err(proc_run(&spec, test_run(), &r, &e), &e, ERR_SYSTEM, "cannot write '");
 	assert_int_equal(access(touched, F_OK), -1);
 }
@@ -426,8 +434,11 @@ static void ticks_come_while_it_runs(void **state)
 	(void)state;
 	AUTO_BUF struct buf out = {0};
 	struct ticks t = {0};
-	run_ok(&(struct proc_spec){
-		.argv = SH("echo $PPID; sleep 0.5"), .out = &out, .on_tick = count_tick, .tick_user = &t, .tick_s = 0.05});
+	run_ok(&(struct proc_spec){.argv = SH("echo $PPID; sleep 0.5"),
+				   .out = &out,
+				   .on_tick = count_tick,
+				   .tick_user = &t,
+				   .tick_s = 0.05});
 	assert_true(t.count >= 2 && t.count <= 10);
 	assert_int_equal(t.pid, atoi(buf_cstr(&out)));
 }
@@ -455,7 +466,8 @@ static void cancel_kills_grandchildren(void **state)
 static void cancel_kills_what_ignores_sigterm(void **state)
 {
 	(void)state;
-	run_and_cancel("sh -c 'trap \"\" TERM; echo $$ >pid.part; mv pid.part pid; while :; do sleep 0.2; done' & trap '' TERM; while :; "
+	run_and_cancel("sh -c 'trap \"\" TERM; echo $$ >pid.part; mv pid.part pid; while :; do sleep 0.2; done' & trap "
+		       "'' TERM; while :; "
 		       "do sleep 0.2; done");
 }
 
@@ -463,7 +475,8 @@ static void cancel_kills_what_its_parent_left_behind(void **state)
 {
 	(void)state;
 	/* The program itself obeys at once; its child does not. */
-	run_and_cancel("sh -c 'trap \"\" TERM; echo $$ >pid.part; mv pid.part pid; while :; do sleep 0.2; done' & sleep 300; :");
+	run_and_cancel("sh -c 'trap \"\" TERM; echo $$ >pid.part; mv pid.part pid; while :; do sleep 0.2; done' & "
+		       "sleep 300; :");
 }
 
 static void output_held_open_by_a_grandchild_does_not_hang(void **state)
@@ -472,8 +485,8 @@ static void output_held_open_by_a_grandchild_does_not_hang(void **state)
 	AUTO_BUF struct buf out = {0};
 	test_dir();
 	double start = log_seconds();
-	struct proc_result r =
-		run_ok(&(struct proc_spec){.argv = SH("sleep 300 & echo $! >pid; echo said; exit 6"), .cwd = test_path("."), .out = &out});
+	struct proc_result r = run_ok(&(struct proc_spec){
+		.argv = SH("sleep 300 & echo $! >pid; echo said; exit 6"), .cwd = test_path("."), .out = &out});
 	assert_true(log_seconds() - start < 10);
 	assert_int_equal(r.status, 6);
 	assert_string_equal(buf_cstr(&out), "said\n");
@@ -499,10 +512,10 @@ static void file_size_limit_holds(void **state)
 {
 	(void)state;
 	test_dir();
-	struct proc_result r =
-		run_ok(&(struct proc_spec){.argv = (const char *const[]){"dd", "if=/dev/zero", "of=big", "bs=1000", "count=100", NULL},
-					   .cwd = test_path("."),
-					   .file_limit = 4096});
+	struct proc_result r = run_ok(&(struct proc_spec){
+		.argv = (const char *const[]){"dd", "if=/dev/zero", "of=big", "bs=1000", "count=100", NULL},
+		.cwd = test_path("."),
+		.file_limit = 4096});
 	assert_int_equal(r.signal, SIGXFSZ);
 	struct stat st;
 	assert_int_equal(stat(test_path("big"), &st), 0);
@@ -538,7 +551,8 @@ static void child_dies_with_its_parent(void **state)
 	if (parent == 0) {
 		struct err e = {0};
 		struct proc_result r;
-		const struct proc_spec spec = {.argv = SH("echo $$ >pid.part; mv pid.part pid; exec sleep 300"), .cwd = dir};
+		const struct proc_spec spec = {.argv = SH("echo $$ >pid.part; mv pid.part pid; exec sleep 300"),
+					       .cwd = dir};
 		_exit(proc_run(&spec, test_run(), &r, &e) == 0 ? 0 : 1);
 	}
 	for (int i = 0; i < 1000 && access(test_path("pid"), F_OK) != 0; i++)
@@ -558,9 +572,9 @@ static void daemons_die_with_the_parent(void **state)
 	if (parent == 0) {
 		struct err e = {0};
 		struct proc_result r;
-		const struct proc_spec spec = {
-			.argv = SH("(setsid sh -c '(echo $$ >pid.part; mv pid.part pid; sleep 300) & sleep 300' &) & sleep 300"),
-			.cwd = dir};
+		const struct proc_spec spec = {.argv = SH("(setsid sh -c '(echo $$ >pid.part; mv pid.part pid; sleep "
+							  "300) & sleep 300' &) & sleep 300"),
+					       .cwd = dir};
 		_exit(proc_run(&spec, test_run(), &r, &e) == 0 ? 0 : 1);
 	}
 	for (int i = 0; i < 1000 && access(test_path("pid"), F_OK) != 0; i++)
@@ -590,9 +604,11 @@ static void capture_failure_quotes_the_last_words(void **state)
 	assert_err(proc_capture(SH("echo out; seq 9 >&2; exit 2"), test_run(), &out, &e), &e, ERR_SYSTEM,
 		   "'sh' failed with status 2: 5\n6\n7\n8\n9");
 	assert_int_equal(out.len, 0);
-	assert_err(proc_capture(SH("exit 1"), test_run(), &out, &e), &e, ERR_SYSTEM, "failed with status 1: no message");
+	assert_err(proc_capture(SH("exit 1"), test_run(), &out, &e), &e, ERR_SYSTEM,
+		   "failed with status 1: no message");
 	assert_err(proc_capture(SH("kill -9 $$"), test_run(), &out, &e), &e, ERR_SYSTEM, "killed by signal 9");
-	assert_err(proc_capture(SH("head -c 9000 /dev/zero | tr '\\0' y >&2; exit 1"), test_run(), &out, &e), &e, ERR_SYSTEM, "yyyy");
+	assert_err(proc_capture(SH("head -c 9000 /dev/zero | tr '\\0' y >&2; exit 1"), test_run(), &out, &e), &e,
+		   ERR_SYSTEM, "yyyy");
 	assert_true(strlen(e.msg) < 1100);
 }
 

@@ -74,7 +74,8 @@ static void test_openssl_agrees(void **state)
 	assert_non_null(f);
 	assert_int_equal(fwrite(one, 1, SIGN_LEN, f), SIGN_LEN);
 	fclose(f);
-	openssl("cd \"$(dirname '%s')\" && openssl pkeyutl -verify -pubin -inkey key.pub -rawin -in text -sigfile sig >/dev/null && : '%s'",
+	openssl("cd \"$(dirname '%s')\" && openssl pkeyutl -verify -pubin -inkey key.pub -rawin -in text -sigfile sig "
+		">/dev/null && : '%s'",
 		"text", "");
 }
 

@@ -41,10 +41,12 @@ static const cyaml_strval_t modes[] = {{"fast", 1}, {"safe", 2}};
 static const cyaml_schema_value_t text = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, 20)};
 static const cyaml_schema_field_t suffix_fields[] = {
 	CYAML_FIELD_STRING_PTR("suffix", NEED, struct suffix, suffix, 1, CYAML_UNLIMITED),
-	CYAML_FIELD_STRING_PTR("since", CYAML_FLAG_POINTER_NULL | CYAML_FLAG_OPTIONAL, struct suffix, since, 0, CYAML_UNLIMITED),
+	CYAML_FIELD_STRING_PTR("since", CYAML_FLAG_POINTER_NULL | CYAML_FLAG_OPTIONAL, struct suffix, since, 0,
+			       CYAML_UNLIMITED),
 	CYAML_FIELD_END,
 };
-static const cyaml_schema_value_t suffix_value = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct suffix, suffix_fields)};
+static const cyaml_schema_value_t suffix_value = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct suffix, suffix_fields)};
 static const cyaml_schema_field_t row_fields[] = {
 	CYAML_FIELD_STRING_PTR("sm", NEED, struct row, sm, 1, CYAML_UNLIMITED),
 	CYAML_FIELD_STRING_PTR("name", MAY, struct row, name, 0, CYAML_UNLIMITED),
@@ -52,7 +54,8 @@ static const cyaml_schema_field_t row_fields[] = {
 	CYAML_FIELD_BOOL("checked", CYAML_FLAG_OPTIONAL, struct row, checked),
 	CYAML_FIELD_UINT("rank", CYAML_FLAG_OPTIONAL, struct row, rank),
 	CYAML_FIELD_INT("delta", CYAML_FLAG_OPTIONAL, struct row, delta),
-	CYAML_FIELD_ENUM("mode", CYAML_FLAG_OPTIONAL | CYAML_FLAG_STRICT, struct row, mode, modes, CYAML_ARRAY_LEN(modes)),
+	CYAML_FIELD_ENUM("mode", CYAML_FLAG_OPTIONAL | CYAML_FLAG_STRICT, struct row, mode, modes,
+			 CYAML_ARRAY_LEN(modes)),
 	CYAML_FIELD_SEQUENCE("suffixes", MAY, struct row, suffixes, &suffix_value, 1, CYAML_UNLIMITED),
 	CYAML_FIELD_MAPPING_PTR("best", MAY, struct row, best, suffix_fields),
 	CYAML_FIELD_END,
@@ -189,8 +192,10 @@ static void unknown_keys_are_named_with_the_nearest(void **state)
 	(void)state;
 	BAD("gpus:\n  - sm: 1\n    nmae: x\n", "3: unknown key 'nmae'", "did you mean 'name'?");
 	BAD("gpus: []\nremarks: 1\n", "2: unknown key 'remarks'", "known here: gpus, note");
-	BAD("gpus:\n  - sm: 1\n    suffixes:\n    - suffix: a\n      sinse: 2\n", "5: unknown key 'sinse'", "did you mean 'since'?");
-	BAD("gpus:\n  - sm: 1\n    best:\n      z1z1z1: a\n      a1a1a1: 2\n", "4: unknown key 'z1z1z1'", "known here: suffix, since");
+	BAD("gpus:\n  - sm: 1\n    suffixes:\n    - suffix: a\n      sinse: 2\n", "5: unknown key 'sinse'",
+	    "did you mean 'since'?");
+	BAD("gpus:\n  - sm: 1\n    best:\n      z1z1z1: a\n      a1a1a1: 2\n", "4: unknown key 'z1z1z1'",
+	    "known here: suffix, since");
 }
 
 static void missing_keys_are_named(void **state)
@@ -225,7 +230,8 @@ static void numbers_are_plain_decimals(void **state)
 	}
 	BAD("gpus:\n  - sm: 1\n    delta: --1\n", "3: wrong value of 'delta': '--1' is not a whole number", "");
 	AUTO_ARENA struct arena a = {0};
-	const struct top *t = load(&a, "gpus:\n  - {sm: 1, rank: 0, delta: -2147483648}\n  - {sm: 2, rank: 4294967295}\n");
+	const struct top *t =
+		load(&a, "gpus:\n  - {sm: 1, rank: 0, delta: -2147483648}\n  - {sm: 2, rank: 4294967295}\n");
 	assert_int_equal(t->gpus[0].delta, INT32_MIN);
 	assert_int_equal(t->gpus[1].rank, UINT32_MAX);
 }
@@ -264,14 +270,16 @@ static void lengths_are_checked(void **state)
 	BAD("gpus:\n  - sm: \"\"\n", "2: 'sm' is empty", "");
 	BAD("gpus:\n  - sm: 1\n    devices: [a, b, c, d]\n", "3: 'devices' takes at most 3 entries", "");
 	BAD("gpus:\n  - sm: 1\n    suffixes: []\n", "3: 'suffixes' needs at least 1 entries", "");
-	BAD("gpus:\n  - sm: 1\n    devices: [aaaaaaaaaaaaaaaaaaaaaaaaaaaaa]\n", "3: 'devices' is longer than 20 bytes", "");
+	BAD("gpus:\n  - sm: 1\n    devices: [aaaaaaaaaaaaaaaaaaaaaaaaaaaaa]\n", "3: 'devices' is longer than 20 bytes",
+	    "");
 }
 
 static void duplicate_keys_are_refused(void **state)
 {
 	(void)state;
 	INVALID("gpus: []\nnote: a\ngpus: []\n", "3: duplicate key 'gpus' (first on line 1)");
-	INVALID("gpus:\n  - sm: 1\n    rank: 1\n    name: a\n    rank: 1\n", "5: duplicate key 'rank' (first on line 3)");
+	INVALID("gpus:\n  - sm: 1\n    rank: 1\n    name: a\n    rank: 1\n",
+		"5: duplicate key 'rank' (first on line 3)");
 	INVALID("gpus: [{sm: 1, sm: 1}]\n", "1: duplicate key 'sm'");
 	INVALID("unknown: {a: {b: 1,\n b: 2}}\n", "2: duplicate key 'b'");
 }
@@ -412,14 +420,16 @@ static void unreadable_and_huge_files(void **state)
 	void *data = NULL;
 	struct yaml_lines *lines = NULL;
 	test_dir();
-	assert_err(yaml_load(test_path("none.yaml"), &schema, &a, &data, &e), &e, ERR_CONFIG, "none.yaml': No such file");
+	assert_err(yaml_load(test_path("none.yaml"), &schema, &a, &data, &e), &e, ERR_CONFIG,
+		   "none.yaml': No such file");
 	assert_err(yaml_lines_load(test_path("."), &a, &lines, &e), &e, ERR_CONFIG, "not a regular file");
 	char *big = calloc(1, (4 << 20) + 1);
 	assert_non_null(big);
 	memset(big, '#', (4 << 20) + 1);
 	test_write_bytes(test_path("big.yaml"), big, (4 << 20) + 1);
 	free(big);
-	assert_err(yaml_load(test_path("big.yaml"), &schema, &a, &data, &e), &e, ERR_CONFIG, "big.yaml' has more than 4194304 bytes");
+	assert_err(yaml_load(test_path("big.yaml"), &schema, &a, &data, &e), &e, ERR_CONFIG,
+		   "big.yaml' has more than 4194304 bytes");
 }
 
 static void lines_of_every_node(void **state)

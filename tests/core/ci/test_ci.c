@@ -93,8 +93,9 @@ static void another_python_compiles_the_same(void **state)
 static void companions_share_the_job_of_their_torch(void **state)
 {
 	(void)state;
-	static const char *const names[] = {"torchaudio-python313-cpu-avx2", "torchvision-python313-cpu-avx2", "pytorch-python313-cpu-avx2",
-					    "torchvision-python312-cpu-avx2", "pytorch-python313-cpu-avx2"};
+	static const char *const names[] = {"torchaudio-python313-cpu-avx2", "torchvision-python313-cpu-avx2",
+					    "pytorch-python313-cpu-avx2", "torchvision-python312-cpu-avx2",
+					    "pytorch-python313-cpu-avx2"};
 	AUTO_ARENA struct arena a = {0};
 	struct ci_plan p = plan(names, ARRAY_LEN(names), &a);
 	assert_int_equal(p.count, 2);
@@ -148,7 +149,8 @@ static void wrong_table(const char *text, const char *part)
 static void wrong_tables_are_refused(void **state)
 {
 	(void)state;
-	wrong_table("formats: [{name: x, jobs: many}]\nrunners: [{labels: [a]}]\n", "ci.yaml:1: 'many' is no number of jobs");
+	wrong_table("formats: [{name: x, jobs: many}]\nrunners: [{labels: [a]}]\n",
+		    "ci.yaml:1: 'many' is no number of jobs");
 	wrong_table("formats: [{name: x, jobs: \"0\"}]\nrunners: [{labels: [a]}]\n", "no number of jobs");
 	wrong_table("formats: []\nrunners:\n  - {labels: [\"a\\nb\"]}\n", "no label");
 	wrong_table("runners: [{labels: [a]}]\n", "missing key 'formats'");

@@ -32,7 +32,8 @@ static int teardown(void **state)
 	return test_teardown(state);
 }
 
-/* Three C++ units, one of them the one that holds the GPU list, and two CUDA units; `more` is behind the flags of the named unit. */
+/* Three C++ units, one of them the one that holds the GPU list, and two CUDA units; `more` is behind the flags of the
+ * named unit. */
 static const char *tree(const char *profile, const char *gpu, const char *isa, const char *unit, const char *more)
 {
 	static const char *const files[] = {"a.cpp", "b.cpp", "torch/csrc/cuda/Module.cpp", "x.cu", "y.cu"};
@@ -40,7 +41,9 @@ static const char *tree(const char *profile, const char *gpu, const char *isa, c
 	buf_addstr(&b, "[");
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		const char *flags = i < 2 ? isa : i == 2 ? arena_printf(&arena, "%s -DARCHS=%s", isa, gpu) : gpu;
-		buf_printf(&b, "%s{\"directory\": \"/d\", \"file\": \"/ptbuild/src/%s\", \"command\": \"cc %s%s -c -o %s.o %s\"}",
+		buf_printf(&b,
+			   "%s{\"directory\": \"/d\", \"file\": \"/ptbuild/src/%s\", \"command\": \"cc %s%s -c -o %s.o "
+			   "%s\"}",
 			   i ? "," : "", files[i], flags, strcmp(files[i], unit) == 0 ? more : "", files[i], files[i]);
 	}
 	buf_addstr(&b, "]");
@@ -95,10 +98,11 @@ static void test_cost_of_a_matrix(void **state)
 	struct unit_cost c;
 	size_t n = 0;
 	for (const char *const *name =
-		     (const char *const[]){"pytorch-python313-cuda12_8-sm80-avx2", "pytorch-python313-cuda12_8-sm80-avx512",
-					   "pytorch-python313-cuda12_8-sm90-avx2", "pytorch-python313-cuda12_8-sm90-avx512",
-					   "pytorch-python313-cuda12_8-sm120-avx2", "pytorch-python313-cuda12_8-sm120-avx512",
-					   "pytorch-python313-cpu-avx2", "torchvision-python313-cuda12_8-sm90-avx2", NULL};
+		     (const char *const[]){
+			     "pytorch-python313-cuda12_8-sm80-avx2", "pytorch-python313-cuda12_8-sm80-avx512",
+			     "pytorch-python313-cuda12_8-sm90-avx2", "pytorch-python313-cuda12_8-sm90-avx512",
+			     "pytorch-python313-cuda12_8-sm120-avx2", "pytorch-python313-cuda12_8-sm120-avx512",
+			     "pytorch-python313-cpu-avx2", "torchvision-python313-cuda12_8-sm90-avx2", NULL};
 	     *name; name++, n++) {
 		assert_ok(variant_parse(tables, *name, &arena, &variants[n], &err), &err);
 		list[n] = &variants[n];
@@ -115,12 +119,15 @@ static void test_cost_of_a_matrix(void **state)
 static void test_flags_that_leak(void **state)
 {
 	(void)state;
-	const char *const paths[] = {good("sm80-avx2"), tree("sm80-avx512", "sm80", "-avx512", "x.cu", " -Xcompiler -mavx512f"),
+	const char *const paths[] = {good("sm80-avx2"),
+				     tree("sm80-avx512", "sm80", "-avx512", "x.cu", " -Xcompiler -mavx512f"),
 				     tree("sm90-avx2", "sm90", "-avx2", "b.cpp", " -DSM=90")};
 	struct unit_model m = model_of(paths, 3);
 	assert_int_equal(m.unexpected.count, 2);
-	assert_contains(strlist_join(&m.unexpected, &arena, "\n"), "'x.cu' is compiled for the GPU and depends on the instruction set");
-	assert_contains(strlist_join(&m.unexpected, &arena, "\n"), "'b.cpp' is compiled for the CPU and depends on the GPU list");
+	assert_contains(strlist_join(&m.unexpected, &arena, "\n"),
+			"'x.cu' is compiled for the GPU and depends on the instruction set");
+	assert_contains(strlist_join(&m.unexpected, &arena, "\n"),
+			"'b.cpp' is compiled for the CPU and depends on the GPU list");
 }
 
 /* Which units hold the GPU list in a header no command shows: the table knows it, for each kind of source. */
@@ -133,7 +140,9 @@ static const char *tree_with_headers(const char *profile, const char *isa, bool 
 		   "{\"file\": \"/ptbuild/src/aten/src/ATen/cuda/CUDAContext.cpp\", \"command\": \"cc %s -c -o c.o\"}",
 		   isa, isa);
 	if (apart)
-		buf_printf(&b, ",{\"file\": \"/ptbuild/src/aten/src/ATen/cuda/detail/NvccTargets.cpp\", \"command\": \"cc %s -c -o n.o\"}",
+		buf_printf(&b,
+			   ",{\"file\": \"/ptbuild/src/aten/src/ATen/cuda/detail/NvccTargets.cpp\", \"command\": \"cc "
+			   "%s -c -o n.o\"}",
 			   isa);
 	buf_addstr(&b, "]");
 	test_write(path, buf_cstr(&b));
@@ -159,7 +168,8 @@ static void test_trees_that_say_nothing(void **state)
 	(void)state;
 	const char *const paths[] = {good("sm80-avx2"), good("sm90-avx512")};
 	struct unit_model m;
-	assert_err(units_model(tables, read_all(paths, 2), 2, &arena, &m, &err), &err, ERR_USAGE, "no two of 2 trees differ");
+	assert_err(units_model(tables, read_all(paths, 2), 2, &arena, &m, &err), &err, ERR_USAGE,
+		   "no two of 2 trees differ");
 }
 
 static void test_one_thing_only(void **state)
@@ -176,8 +186,9 @@ static void test_units_that_not_every_tree_has(void **state)
 {
 	(void)state;
 	const char *one = good("sm80-avx2");
-	test_write(test_path("sm90-avx2.json"), "[{\"file\": \"/ptbuild/src/x.cu\", \"command\": \"cc sm90 -c -o x.cu.o x.cu\"},"
-						"{\"file\": \"/ptbuild/src/z.cu\", \"command\": \"cc sm90 -c -o z.cu.o z.cu\"}]");
+	test_write(test_path("sm90-avx2.json"),
+		   "[{\"file\": \"/ptbuild/src/x.cu\", \"command\": \"cc sm90 -c -o x.cu.o x.cu\"},"
+		   "{\"file\": \"/ptbuild/src/z.cu\", \"command\": \"cc sm90 -c -o z.cu.o z.cu\"}]");
 	const char *const paths[] = {one, test_path("sm90-avx2.json")};
 	struct unit_model m = model_of(paths, 2);
 	assert_int_equal(m.count, 1);

@@ -2,18 +2,18 @@
 #include "elf_files.h"
 
 #include "base/buf.h"
-#include "core/elf/demangle.h"
 #include "core/code/isa_rules.h"
+#include "core/elf/demangle.h"
 
-#define KERNELS                                                                                                                            \
-	"#include <immintrin.h>\n"                                                                                                         \
-	"#define ADD(n) __attribute__((target(\"avx512f\"), noinline)) static void kernel##n(float *p)\\\n"                                \
-	"{ _mm512_storeu_ps(p, _mm512_add_ps(_mm512_loadu_ps(p + n), _mm512_loadu_ps(p + 16))); }\n"                                       \
-	"ADD(1) ADD(2) ADD(3)\n"                                                                                                           \
-	"void (*table[])(float *) = {kernel1, kernel2, kernel3};\n"                                                                        \
-	"__attribute__((weak, noinline)) int shared(int x) { return x * 5; }\n"                                                            \
-	"static int started;\n"                                                                                                            \
-	"__attribute__((constructor)) static void start(void) { started = 1; }\n"                                                          \
+#define KERNELS                                                                                                        \
+	"#include <immintrin.h>\n"                                                                                     \
+	"#define ADD(n) __attribute__((target(\"avx512f\"), noinline)) static void kernel##n(float *p)\\\n"            \
+	"{ _mm512_storeu_ps(p, _mm512_add_ps(_mm512_loadu_ps(p + n), _mm512_loadu_ps(p + 16))); }\n"                   \
+	"ADD(1) ADD(2) ADD(3)\n"                                                                                       \
+	"void (*table[])(float *) = {kernel1, kernel2, kernel3};\n"                                                    \
+	"__attribute__((weak, noinline)) int shared(int x) { return x * 5; }\n"                                        \
+	"static int started;\n"                                                                                        \
+	"__attribute__((constructor)) static void start(void) { started = 1; }\n"                                      \
 	"int answer(void) { return shared(started) + 37; }\n"
 
 static int setup(void **state)
@@ -47,8 +47,8 @@ static void functions_have_names_files_and_kinds(void **state)
 	(void)state;
 	struct code_map c = read_map(compile("kernels.so", KERNELS, SHARED), &m);
 	assert_true(c.full_names);
-	const struct code_range *kernel = named(&c, "kernel2"), *shared = named(&c, "shared"), *start = named(&c, "start"),
-				*answer = named(&c, "answer");
+	const struct code_range *kernel = named(&c, "kernel2"), *shared = named(&c, "shared"),
+				*start = named(&c, "start"), *answer = named(&c, "answer");
 	assert_non_null(kernel);
 	assert_non_null(shared);
 	assert_non_null(start);
@@ -76,7 +76,8 @@ static void without_symbols_the_functions_are_the_same(void **state)
 	assert_null(named(&b, "kernel1"));
 	assert_non_null(named(&b, "answer"));
 	for (size_t i = 0; i < a.count; i++) {
-		if (!a.ranges[i].name || !(a.ranges[i].flags & CODE_DECLARED) || strncmp(a.ranges[i].name, "kernel", 6) != 0)
+		if (!a.ranges[i].name || !(a.ranges[i].flags & CODE_DECLARED) ||
+		    strncmp(a.ranges[i].name, "kernel", 6) != 0)
 			continue;
 		const struct code_range *r = code_map_at(&b, a.ranges[i].start);
 		assert_non_null(r);
@@ -141,9 +142,9 @@ static void threads_change_nothing(void **state)
 	struct isa_spare spare = {7};
 	(void)state;
 	assert_ok(isa_rules_load(PROFILES_DIR, &arena, &rules, &e), &e);
-	buf_addstr(&text,
-		   "#define F(n) .globl f##n; .type f##n,@function; f##n: .rept 2000; addl $1, %eax; .endr; .if n % 3 == 0; vaddps %zmm1, "
-		   "%zmm2, %zmm3; .endif; ret; .size f##n, .-f##n\n.text\n");
+	buf_addstr(&text, "#define F(n) .globl f##n; .type f##n,@function; f##n: .rept 2000; addl $1, %eax; .endr; .if "
+			  "n % 3 == 0; vaddps %zmm1, "
+			  "%zmm2, %zmm3; .endif; ret; .size f##n, .-f##n\n.text\n");
 	for (int i = 0; i < 300; i++)
 		buf_printf(&text, "F(%d)\n", i);
 	test_write(test_path("many.S"), buf_cstr(&text));
@@ -179,7 +180,8 @@ static void an_interrupted_scan_ends(void **state)
 	assert_int_equal(write(ends[1], "x", 1), 1);
 	const struct run run = {.log = test_run()->log, .cancel_fd = ends[0]};
 	assert_ok(elf_map_open("/usr/bin/true", &m, &e), &e);
-	assert_err(isa_scan_file(&m, rules->decoders, allowed, NULL, &run, &arena, &s, &e), &e, ERR_INTERRUPTED, "interrupted");
+	assert_err(isa_scan_file(&m, rules->decoders, allowed, NULL, &run, &arena, &s, &e), &e, ERR_INTERRUPTED,
+		   "interrupted");
 	close(ends[0]);
 	close(ends[1]);
 }
@@ -194,7 +196,8 @@ static void names_for_people(void **state)
 	/* Each level doubles what the one before it stands for. */
 	buf_addstr(&grows, "_Z1fI1aIiiE");
 	for (int i = 0; i < 30; i++)
-		buf_printf(&grows, "1aIS%c_S%c_E", "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i], "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i]);
+		buf_printf(&grows, "1aIS%c_S%c_E", "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i],
+			   "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i]);
 	buf_addstr(&grows, "EvT_");
 	assert_true(strlen(demangle(buf_cstr(&grows), &arena)) <= 410);
 	assert_true(strlen(demangle(arena_printf(&arena, "%01000d", 7), &arena)) <= 410);

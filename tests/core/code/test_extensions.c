@@ -33,7 +33,8 @@ static uint64_t x86(const struct extensions *x, const char *name)
 /* With Zydis 4.0; a newer one may bring sets, which then count as "other". */
 static void the_decoders_sets_have_rows(void **state)
 {
-	static const char *const known[] = {"AVX512F_512", "AVX2", "AVX_VNNI", "AVX512_VNNI_256", "BMI2", "AMX_TILE", "VAES", "SSE42"};
+	static const char *const known[] = {"AVX512F_512", "AVX2",     "AVX_VNNI", "AVX512_VNNI_256",
+					    "BMI2",        "AMX_TILE", "VAES",     "SSE42"};
 	const struct extensions *x = shipped();
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)
@@ -74,7 +75,9 @@ static void text_leaves_out_what_is_implied(void **state)
 {
 	const struct extensions *x = shipped();
 	(void)state;
-	assert_string_equal(extensions_text(x, EXTENSION_X86_64, x86(x, "avx") | x86(x, "avx2") | x86(x, "bmi2"), &arena), "avx2, bmi2");
+	assert_string_equal(
+		extensions_text(x, EXTENSION_X86_64, x86(x, "avx") | x86(x, "avx2") | x86(x, "bmi2"), &arena),
+		"avx2, bmi2");
 	assert_string_equal(extensions_text(x, EXTENSION_X86_64, EXTENSION_BASELINE, &arena), "");
 	uint64_t half = extensions_bit(x, EXTENSION_AARCH64, "fphp") | extensions_bit(x, EXTENSION_AARCH64, "asimdhp");
 	assert_string_equal(extensions_text(x, EXTENSION_AARCH64, half, &arena), "fphp");
@@ -91,7 +94,8 @@ static void every_feature_of_the_isa_table_is_an_extension(void **state)
 	for (unsigned i = 0; i < t->isas_count; i++) {
 		bool arm = strncmp(t->isas[i].platform, "aarch64", 7) == 0;
 		for (unsigned k = 0; k < t->isas[i].cpuinfo_count; k++)
-			assert_true(extensions_bit(r->extensions, arm ? EXTENSION_AARCH64 : EXTENSION_X86_64, t->isas[i].cpuinfo[k]));
+			assert_true(extensions_bit(r->extensions, arm ? EXTENSION_AARCH64 : EXTENSION_X86_64,
+						   t->isas[i].cpuinfo[k]));
 	}
 }
 
@@ -153,7 +157,8 @@ static void every_encoding_is_used(void **state)
 		bool used = false;
 		for (const char *line = strchr(text, '\n'); line && !used; line = strchr(line + 1, '\n')) {
 			const char *bar = strchr(line, '|');
-			used = bar && ((uint32_t)strtoul(bar + 1, NULL, 16) & x->encodings[i].mask) == x->encodings[i].value;
+			used = bar &&
+			       ((uint32_t)strtoul(bar + 1, NULL, 16) & x->encodings[i].mask) == x->encodings[i].value;
 		}
 		if (!used)
 			fail_msg("no instruction for '%s'", x->encodings[i].what);
@@ -235,7 +240,8 @@ static void expect_bad(const char *from, const char *to, const char *message)
 	const struct extensions *x;
 	test_dir();
 	assert_non_null(at);
-	test_write(test_path("extensions.yaml"), arena_printf(&arena, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from)));
+	test_write(test_path("extensions.yaml"),
+		   arena_printf(&arena, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from)));
 	assert_err(extensions_load(test_path("."), &arena, &x, &err), &err, ERR_CONFIG, message);
 	assert_contains(err.msg, "extensions.yaml");
 	free(text);
@@ -252,7 +258,8 @@ static void bad_tables(void **state)
 	expect_bad("sets: [BMI2]", "sets: [BMI1]", "the set 'BMI1' is in two rows");
 	expect_bad("name: other, machine", "name: others, machine", "no row 'other'");
 	expect_bad("needs: [sme]", "needs: [avx]", "no extension 'avx'");
-	expect_bad("- {name: crc32, machine: aarch64}", "- {name: crc32, machine: aarch64, sets: [SSE9]}", "only x86_64 has sets");
+	expect_bad("- {name: crc32, machine: aarch64}", "- {name: crc32, machine: aarch64, sets: [SSE9]}",
+		   "only x86_64 has sets");
 }
 
 static void bad_families(void **state)
@@ -261,12 +268,15 @@ static void bad_families(void **state)
 	(void)state;
 	test_dir();
 	test_write(test_path("dispatch.yaml"), "families:\n  - {library: \"*\", extensions: [avx3], why: x}\n");
-	assert_err(dispatch_load(test_path("."), shipped(), &arena, &d, &err), &err, ERR_CONFIG, "dispatch.yaml:2: no extension 'avx3'");
-	test_write(test_path("dispatch.yaml"), "families:\n  - {library: \"*\", extensions: [any], carries: true, why: x}\n");
+	assert_err(dispatch_load(test_path("."), shipped(), &arena, &d, &err), &err, ERR_CONFIG,
+		   "dispatch.yaml:2: no extension 'avx3'");
+	test_write(test_path("dispatch.yaml"),
+		   "families:\n  - {library: \"*\", extensions: [any], carries: true, why: x}\n");
 	assert_err(dispatch_load(test_path("."), shipped(), &arena, &d, &err), &err, ERR_CONFIG, "no 'symbol'");
 }
 
-static uint64_t excuse(const struct isa_rules *r, const char *library, const char *name, const char *unit, unsigned flags)
+static uint64_t excuse(const struct isa_rules *r, const char *library, const char *name, const char *unit,
+		       unsigned flags)
 {
 	const struct code_range range = {.name = name, .unit = unit, .flags = flags};
 	const char *why = "";
@@ -288,7 +298,8 @@ static void families(void **state)
 	assert_false(excuse(r, "libtorch_cpu.so", NULL, NULL, 0));
 	assert_false(excuse(r, "libother.so", "foo", "SoftMaxKernel.cpp.AVX512.cpp", 0));
 	/* What the linker kept one copy of may have come from there, and be called from anywhere. */
-	assert_false(excuse(r, "libtorch_cpu.so", "_ZNSt6vectorIiSaIiEE6resizeEm", "SoftMaxKernel.cpp.AVX512.cpp", CODE_WEAK));
+	assert_false(excuse(r, "libtorch_cpu.so", "_ZNSt6vectorIiSaIiEE6resizeEm", "SoftMaxKernel.cpp.AVX512.cpp",
+			    CODE_WEAK));
 	assert_true(excuse(r, "libtorch_cpu.so", "_ZN2at6native6AVX51211copy_kernelEv", NULL, CODE_WEAK) & f);
 	assert_true(excuse(r, "libopenblas-12345678.so.0", NULL, NULL, 0) & f);
 	assert_false(excuse(r, "libopenblas-12345678.so.0", "inlined", NULL, CODE_WEAK));

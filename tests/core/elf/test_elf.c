@@ -29,7 +29,8 @@ static void reads_soname_and_needed(void **state)
 	(void)state;
 	compile("liba.so", ANSWER, SHARED "-Wl,-soname,liba.so.1");
 	struct elf_info i = read_info(compile(
-		"libb.so", "int puts(const char *); int answer(void); int b(void) { puts(\"b\"); return answer(); }", SHARED "liba.so"));
+		"libb.so", "int puts(const char *); int answer(void); int b(void) { puts(\"b\"); return answer(); }",
+		SHARED "liba.so"));
 	assert_string_equal(i.soname, "");
 	assert_true(strlist_contains(&i.needed, "liba.so.1"));
 	assert_true(strlist_contains(&i.needed, "libc.so.6"));
@@ -85,7 +86,8 @@ static void no_path_has_no_room(void **state)
 static void room_is_none_where_soname_is_the_tail(void **state)
 {
 	(void)state;
-	struct elf_info i = read_info(compile("liba.so", ANSWER, SHARED "-Wl,--disable-new-dtags,-rpath,/opt/tail,-soname,tail"));
+	struct elf_info i =
+		read_info(compile("liba.so", ANSWER, SHARED "-Wl,--disable-new-dtags,-rpath,/opt/tail,-soname,tail"));
 	assert_string_equal(i.rpath, "/opt/tail");
 	assert_int_equal(i.rpath_room, 0);
 }
@@ -93,15 +95,16 @@ static void room_is_none_where_soname_is_the_tail(void **state)
 static void room_is_none_where_a_symbol_is_the_tail(void **state)
 {
 	(void)state;
-	struct elf_info i = read_info(
-		compile("liba.so", "int tail_of_path(void) { return 1; }", SHARED "-Wl,--disable-new-dtags,-rpath,/opt/tail_of_path"));
+	struct elf_info i = read_info(compile("liba.so", "int tail_of_path(void) { return 1; }",
+					      SHARED "-Wl,--disable-new-dtags,-rpath,/opt/tail_of_path"));
 	assert_int_equal(i.rpath_room, 0);
 }
 
 static void room_is_none_where_a_symbol_ends_in_it(void **state)
 {
 	(void)state;
-	struct elf_info i = read_info(compile("liba.so", "int the_tail(void) { return 1; }", SHARED "-Wl,--disable-new-dtags,-rpath,tail"));
+	struct elf_info i = read_info(
+		compile("liba.so", "int the_tail(void) { return 1; }", SHARED "-Wl,--disable-new-dtags,-rpath,tail"));
 	assert_string_equal(i.rpath, "tail");
 	assert_int_equal(i.rpath_room, 0);
 }
@@ -110,7 +113,8 @@ static void room_is_none_where_a_version_is_the_tail(void **state)
 {
 	(void)state;
 	test_write(test_path("map"), "VERS_9 { global: answer; local: *; };");
-	struct elf_info i = read_info(compile("liba.so", ANSWER, SHARED "-Wl,--disable-new-dtags,-rpath,/opt/VERS_9,--version-script,map"));
+	struct elf_info i = read_info(
+		compile("liba.so", ANSWER, SHARED "-Wl,--disable-new-dtags,-rpath,/opt/VERS_9,--version-script,map"));
 	assert_string_equal(i.rpath, "/opt/VERS_9");
 	assert_int_equal(i.rpath_room, 0);
 }
@@ -118,10 +122,12 @@ static void room_is_none_where_a_version_is_the_tail(void **state)
 static void reads_version_needs(void **state)
 {
 	(void)state;
-	struct elf_info i = read_info(compile("liba.so", "#include <stdio.h>\nint p(void) { return puts(\"x\"); }", SHARED));
+	struct elf_info i =
+		read_info(compile("liba.so", "#include <stdio.h>\nint p(void) { return puts(\"x\"); }", SHARED));
 	bool found = false;
 	for (size_t k = 0; k < i.versions_count; k++)
-		found = found || (strcmp(i.versions[k].file, "libc.so.6") == 0 && strcmp(i.versions[k].version, "GLIBC_2.2.5") == 0);
+		found = found || (strcmp(i.versions[k].file, "libc.so.6") == 0 &&
+				  strcmp(i.versions[k].version, "GLIBC_2.2.5") == 0);
 	assert_true(found);
 }
 
@@ -129,7 +135,9 @@ static void symbols_defined_and_undefined(void **state)
 {
 	(void)state;
 	struct elf_info i = read_info(
-		compile("liba.so", "int puts(const char *); int free_one(void); int p(void) { return puts(\"x\") + free_one(); }", SHARED));
+		compile("liba.so",
+			"int puts(const char *); int free_one(void); int p(void) { return puts(\"x\") + free_one(); }",
+			SHARED));
 	assert_true(strlist_contains(&i.defined, "p"));
 	assert_false(strlist_contains(&i.defined, "puts"));
 	assert_true(strlist_contains(&i.undefined, "puts@GLIBC_2.2.5"));
@@ -139,8 +147,9 @@ static void symbols_defined_and_undefined(void **state)
 static void weak_undefined_symbols_are_left_out(void **state)
 {
 	(void)state;
-	struct elf_info i =
-		read_info(compile("liba.so", "int maybe(void) __attribute__((weak)); int p(void) { return maybe ? maybe() : 1; }", SHARED));
+	struct elf_info i = read_info(
+		compile("liba.so", "int maybe(void) __attribute__((weak)); int p(void) { return maybe ? maybe() : 1; }",
+			SHARED));
 	for (size_t k = 0; k < i.undefined.count; k++)
 		assert_string_not_equal(i.undefined.items[k], "maybe");
 	assert_true(strlist_contains(&i.defined, "p"));
@@ -159,9 +168,10 @@ static void symbols_only_when_asked(void **state)
 static void symbols_of_a_file_that_exports_nothing(void **state)
 {
 	(void)state;
-	struct elf_info i = read_info(
-		compile("liba.so", "int free_one(void); __attribute__((constructor, visibility(\"hidden\"))) void p(void) { free_one(); }",
-			SHARED "-Wl,--hash-style=gnu"));
+	struct elf_info i = read_info(compile(
+		"liba.so",
+		"int free_one(void); __attribute__((constructor, visibility(\"hidden\"))) void p(void) { free_one(); }",
+		SHARED "-Wl,--hash-style=gnu"));
 	assert_int_equal(i.defined.count, 0);
 	assert_true(strlist_contains(&i.undefined, "free_one"));
 }
@@ -266,8 +276,9 @@ static void empty_and_foreign_files(void **state)
 	struct elf_info i;
 	test_write(test_path("empty"), "");
 	assert_err(elf_read(test_path("empty"), 0, &arena, &i, &e), &e, ERR_INTEGRITY, "empty");
-	test_write(test_path("text"),
-		   "this is a text of more than sixty-four bytes, so that the header is all there, but nothing like ELF");
+	test_write(
+		test_path("text"),
+		"this is a text of more than sixty-four bytes, so that the header is all there, but nothing like ELF");
 	assert_err(elf_read(test_path("text"), 0, &arena, &i, &e), &e, ERR_INTEGRITY, "no ELF magic at offset 0x0");
 	test_write(test_path("short"), "\177ELF");
 	assert_err(elf_read(test_path("short"), 0, &arena, &i, &e), &e, ERR_INTEGRITY, "ends early at offset 0x4");
@@ -280,7 +291,8 @@ static void other_classes_are_refused(void **state)
 	struct elf_info i;
 	const char *path = compile("liba.so", ANSWER, SHARED);
 	put(path, EI_CLASS, (uint8_t[]){ELFCLASS32}, 1);
-	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY, "not a 64-bit ELF file (class 1) at offset 0x4");
+	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY,
+		   "not a 64-bit ELF file (class 1) at offset 0x4");
 	put(path, EI_CLASS, (uint8_t[]){ELFCLASS64, ELFDATA2MSB}, 2);
 	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY, "not a little-endian ELF file");
 }
@@ -330,7 +342,8 @@ static void string_table_outside(void **state)
 	uint64_t size = 0x7fffffff, address = 0xffffffffffffff00;
 	uint64_t size_at = dyn_offset_of(path, DT_STRSZ) + 8, address_at = dyn_offset_of(path, DT_STRTAB) + 8;
 	put(path, size_at, &size, sizeof(size));
-	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY, "string table of 2147483647 bytes leaves its segment");
+	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY,
+		   "string table of 2147483647 bytes leaves its segment");
 	put(path, address_at, &address, sizeof(address));
 	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY, "is in no segment");
 }
@@ -474,13 +487,13 @@ static void flipped_bytes_never_crash(void **state)
 static void wild_dynamic_values_never_crash(void **state)
 {
 	(void)state;
-	static const uint64_t wild[] = {0,    1, 7, 0xfff, 0x1000, 0x3ff8, 0x7fffffff, 0xffffffff, 0x7fffffffffffffff, 0xfffffffffffffff8,
-					~0ULL};
+	static const uint64_t wild[] = {
+		0, 1, 7, 0xfff, 0x1000, 0x3ff8, 0x7fffffff, 0xffffffff, 0x7fffffffffffffff, 0xfffffffffffffff8, ~0ULL};
 	struct err e = {0};
 	struct elf_map m;
 	size_t len;
-	const char *path =
-		compile("liba.so", "int puts(const char *); int p(void) { return puts(\"x\"); }", SHARED "-Wl,--hash-style=both");
+	const char *path = compile("liba.so", "int puts(const char *); int p(void) { return puts(\"x\"); }",
+				   SHARED "-Wl,--hash-style=both");
 	char *bytes = read_bytes(path, &len);
 	assert_ok(elf_map_open(path, &m, &e), &e);
 	size_t count = m.dyn_count, at = m.dyn_offset;

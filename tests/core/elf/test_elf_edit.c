@@ -52,7 +52,8 @@ static void in_place_leaves_no_old_path(void **state)
 static void joined_path_is_replaced_whole(void **state)
 {
 	(void)state;
-	const char *path = compile("liba.so", ANSWER, SHARED "-Wl,--disable-new-dtags,-rpath,/ptbuild/src/build/lib,-rpath," TOKEN);
+	const char *path = compile("liba.so", ANSWER,
+				   SHARED "-Wl,--disable-new-dtags,-rpath,/ptbuild/src/build/lib,-rpath," TOKEN);
 	assert_string_equal(read_info(path).rpath, "/ptbuild/src/build/lib:" TOKEN);
 	set_rpath(path, "$ORIGIN:$ORIGIN/../lib", true);
 	assert_false(file_has(path, "/ptbuild"));
@@ -108,7 +109,8 @@ static void path_is_added_where_none_was(void **state)
 {
 	(void)state;
 	compile("sub/libb.so", ANSWER, SHARED "-Wl,-soname,libb.so");
-	const char *path = compile("liba.so", "int answer(void); int a(void) { return answer(); }", SHARED "sub/libb.so");
+	const char *path =
+		compile("liba.so", "int answer(void); int a(void) { return answer(); }", SHARED "sub/libb.so");
 	assert_int_equal(load("./liba.so", "a"), -1);
 	set_rpath(path, "$ORIGIN/sub", false);
 	assert_int_equal(load("./liba.so", "a"), 42);
@@ -128,7 +130,8 @@ static void shared_tail_keeps_the_other_name(void **state)
 static void empty_path_removes_the_tag(void **state)
 {
 	(void)state;
-	const char *path = compile("liba.so", ANSWER, SHARED "-Wl,--disable-new-dtags,-rpath," TOKEN ",-soname,liba.so.1");
+	const char *path =
+		compile("liba.so", ANSWER, SHARED "-Wl,--disable-new-dtags,-rpath," TOKEN ",-soname,liba.so.1");
 	struct elf_info before = read_info(path);
 	set_rpath(path, "", true);
 	struct elf_info after = read_info(path);
@@ -290,7 +293,8 @@ static void file_stays_when_patchelf_fails(void **state)
 	(void)state;
 	struct err e = {0};
 	const char *path = compile("liba.so", ANSWER, SHARED "-Wl,-soname,liba.so.1");
-	fake_patchelf("#!/bin/sh\n[ \"$1\" = --version ] && { echo patchelf 0.18.0; exit; }\necho out of cheese >&2\nexit 3\n");
+	fake_patchelf("#!/bin/sh\n[ \"$1\" = --version ] && { echo patchelf 0.18.0; exit; }\necho out of cheese "
+		      ">&2\nexit 3\n");
 	int rc = elf_rename(path, "other.so", NULL, test_run(), &e);
 	restore_path();
 	assert_int_equal(rc, -1);
@@ -407,7 +411,8 @@ static void in_place_names_need_a_path_of_their_own(void **state)
 {
 	(void)state;
 	assert_false(rename_in_place(make_needing(""), "libb.so.1", "libb-1a2b3c4d.so.1", 0));
-	assert_false(rename_in_place(make_needing("-Wl,--disable-new-dtags,-rpath,/x"), "libb.so.1", "libb-1a2b3c4d.so.1", 0));
+	assert_false(rename_in_place(make_needing("-Wl,--disable-new-dtags,-rpath,/x"), "libb.so.1",
+				     "libb-1a2b3c4d.so.1", 0));
 	const char *path = make_needing("-Wl,--enable-new-dtags,-rpath," TOKEN);
 	assert_true(rename_in_place(path, "libb.so.1", "libb-1a2b3c4d.so.1", 10));
 	assert_true(rename_in_place(path, "libabsent.so", "libother.so", 1000));

@@ -35,7 +35,8 @@ static int collect(const struct fatbin_entry *entry, void *user, struct err *e)
 {
 	(void)e;
 	strlist_addf(user, &arena, "%s%s sm_%s%s", *entry->member ? arena_printf(&arena, "%s: ", entry->member) : "",
-		     fatbin_kind_name(entry->kind, entry->number, &arena), entry->target, entry->relocatable ? " relocatable" : "");
+		     fatbin_kind_name(entry->kind, entry->number, &arena), entry->target,
+		     entry->relocatable ? " relocatable" : "");
 	return 0;
 }
 
@@ -69,7 +70,8 @@ static void test_what_nvcc_makes(void **state)
 static void test_contents_agree_with_headers(void **state)
 {
 	(void)state;
-	static const char *const names[] = {"plain.fatbin", "cuda12_4.fatbin", "cuda13_0.fatbin", "lto.fatbin", "sm_90a.cubin"};
+	static const char *const names[] = {"plain.fatbin", "cuda12_4.fatbin", "cuda13_0.fatbin", "lto.fatbin",
+					    "sm_90a.cubin"};
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		struct fatbin_summary s;
 		assert_ok(fatbin_summarize_file(data_file(names[i]), &arena, &s, &err), &err);
@@ -247,7 +249,8 @@ static void test_files_without_gpu_code(void **state)
 	assert_err(fatbin_scan_file(test_path("."), collect, &l, &err), &err, ERR_SYSTEM, "regular file");
 }
 
-#define SECTION(name, file) "__asm__(\".section " name ",\\\"a\\\"\\n.balign 8\\n.incbin \\\"" file "\\\"\\n.previous\");\n"
+#define SECTION(name, file)                                                                                            \
+	"__asm__(\".section " name ",\\\"a\\\"\\n.balign 8\\n.incbin \\\"" file "\\\"\\n.previous\");\n"
 
 /* A library with the sections that nvcc makes, and a record of its fat binary. */
 static const char *library(const char *name, const char *code)
@@ -273,7 +276,8 @@ static void test_sections_that_are_malformed(void **state)
 	(void)state;
 	struct strlist l = {0};
 	library("a.so", "__asm__(\".section .nv_fatbin,\\\"a\\\"\\n.ascii \\\"nothing of the sort\\\"\\n.previous\");");
-	assert_err(fatbin_scan_file(test_path("a.so"), collect, &l, &err), &err, ERR_INTEGRITY, "no fat binary begins where one must");
+	assert_err(fatbin_scan_file(test_path("a.so"), collect, &l, &err), &err, ERR_INTEGRITY,
+		   "no fat binary begins where one must");
 	library("b.so", "__asm__(\".section .nvFatBinSegment,\\\"aw\\\"\\n.quad 1, 2, 3\\n.previous\");");
 	assert_err(fatbin_scan_file(test_path("b.so"), collect, &l, &err), &err, ERR_INTEGRITY,
 		   "no record of a fat binary begins where one must");
@@ -314,10 +318,12 @@ static void test_static_archives(void **state)
 	must("ar rc libx.a odd.txt a.o a_name_that_is_long_for_an_archive.o");
 	assert_string_equal(listed_file(test_path("libx.a")),
 			    "a.o: cubin sm_90, a_name_that_is_long_for_an_archive.o: cubin sm_80 relocatable, "
-			    "a_name_that_is_long_for_an_archive.o: cubin sm_90a relocatable, a_name_that_is_long_for_an_archive.o: PTX "
+			    "a_name_that_is_long_for_an_archive.o: cubin sm_90a relocatable, "
+			    "a_name_that_is_long_for_an_archive.o: PTX "
 			    "sm_90 relocatable");
 	struct strlist l = {0};
-	must("head -c 100 libx.a > cut.a; printf '!<arch>\\nnothing of the sort, but long enough to be a header of one.....' > none.a; "
+	must("head -c 100 libx.a > cut.a; printf '!<arch>\\nnothing of the sort, but long enough to be a header of "
+	     "one.....' > none.a; "
 	     "head -c 4000 libx.a > half.a");
 	assert_err(fatbin_scan_file(test_path("cut.a"), collect, &l, &err), &err, ERR_INTEGRITY, "archive");
 	assert_err(fatbin_scan_file(test_path("none.a"), collect, &l, &err), &err, ERR_INTEGRITY,

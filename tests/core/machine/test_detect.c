@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/sys/fs.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "core/machine/detect.h"
 #include "core/variant/profile.h"
 
@@ -98,7 +98,8 @@ static void as_expected(const struct expected *row)
 	same(row, GENERAL, "the profile", d.profile, "none");
 	same(row, RELEASE, "the release", d.release, "-");
 	same(row, CUDA, "the toolkit", d.cuda, "-");
-	const char *told = arena_printf(&a, "%s\n%s", strlist_join(&d.reasons, &a, "\n"), strlist_join(&d.warnings, &a, "\n"));
+	const char *told =
+		arena_printf(&a, "%s\n%s", strlist_join(&d.reasons, &a, "\n"), strlist_join(&d.warnings, &a, "\n"));
 	if (!strstr(told, row->column[PHRASE]))
 		fail_msg("%s: '%s' is not in: %s", row->column[NAME], row->column[PHRASE], told);
 	d = choose(&h, "training", NULL, &a);
@@ -174,7 +175,8 @@ static void what_runs_has_every_feature(void **state)
 		for (size_t k = 0; k < d.isa_count; k++)
 			for (unsigned f = 0; !d.isas[k].missing && f < d.isas[k].row->cpuinfo_count; f++, seen++)
 				if (!strlist_contains(has, d.isas[k].row->cpuinfo[f]))
-					fail_msg("%s: %s without %s", rows[i].column[NAME], d.isas[k].row->name, d.isas[k].row->cpuinfo[f]);
+					fail_msg("%s: %s without %s", rows[i].column[NAME], d.isas[k].row->name,
+						 d.isas[k].row->cpuinfo[f]);
 	}
 	assert_true(seen > 100);
 }
@@ -214,10 +216,12 @@ static void the_driver_decides_which_toolkits_run(void **state)
 		const char *driver, *cuda;
 		enum detect_fit fit;
 	} cases[] = {
-		{"525.60.12", "12.8", DETECT_TOO_NEW}, {"525.60.13", "12.8", DETECT_COMPATIBLE}, {"570.25", "12.8", DETECT_COMPATIBLE},
-		{"570.26", "12.8", DETECT_OWN},        {"579.99", "13.0", DETECT_TOO_NEW},       {"580.00", "13.0", DETECT_COMPATIBLE},
-		{"580.65.06", "13.0", DETECT_OWN},     {"580.65.06", "13.1", DETECT_COMPATIBLE}, {"590.44.01", "13.1", DETECT_OWN},
-		{"550.54.14", "12.4", DETECT_OWN},     {"580.65.06", "12.4", DETECT_OWN},        {"550.54.13", "12.4", DETECT_COMPATIBLE},
+		{"525.60.12", "12.8", DETECT_TOO_NEW}, {"525.60.13", "12.8", DETECT_COMPATIBLE},
+		{"570.25", "12.8", DETECT_COMPATIBLE}, {"570.26", "12.8", DETECT_OWN},
+		{"579.99", "13.0", DETECT_TOO_NEW},    {"580.00", "13.0", DETECT_COMPATIBLE},
+		{"580.65.06", "13.0", DETECT_OWN},     {"580.65.06", "13.1", DETECT_COMPATIBLE},
+		{"590.44.01", "13.1", DETECT_OWN},     {"550.54.14", "12.4", DETECT_OWN},
+		{"580.65.06", "12.4", DETECT_OWN},     {"550.54.13", "12.4", DETECT_COMPATIBLE},
 	};
 	AUTO_ARENA struct arena a = {0};
 	struct hardware h = machine("sapphire-rapids-h100", &a);

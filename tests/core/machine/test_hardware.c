@@ -36,11 +36,12 @@ static void cpuinfo_of_x86(void **state)
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
 	struct hardware_cpu cpu = {.name = "", .vendor = ""};
-	hardware_parse_cpuinfo(
-		"processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 23\nmodel\t\t: 113\nmodel name\t: AMD Ryzen 9 3950X\n"
-		"stepping\t: 0\nflags\t\t: fpu sse2 avx2\n\nprocessor\t: 1\nvendor_id\t: Other\ncpu family\t: 6\nmodel\t\t: 1\n"
-		"flags\t\t: fpu\n",
-		&a, &cpu);
+	hardware_parse_cpuinfo("processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 23\nmodel\t\t: 113\nmodel "
+			       "name\t: AMD Ryzen 9 3950X\n"
+			       "stepping\t: 0\nflags\t\t: fpu sse2 avx2\n\nprocessor\t: 1\nvendor_id\t: Other\ncpu "
+			       "family\t: 6\nmodel\t\t: 1\n"
+			       "flags\t\t: fpu\n",
+			       &a, &cpu);
 	assert_string_equal(cpu.vendor, "AuthenticAMD");
 	assert_string_equal(cpu.name, "AMD Ryzen 9 3950X");
 	assert_int_equal(cpu.family, 23);
@@ -56,7 +57,8 @@ static void cpuinfo_of_two_kinds_of_arm_cores(void **state)
 	AUTO_ARENA struct arena a = {0};
 	struct hardware_cpu cpu = {.name = "", .vendor = ""};
 	hardware_parse_cpuinfo(
-		"processor\t: 0\nFeatures\t: fp asimd sve\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU part\t: 0xd87\n\n"
+		"processor\t: 0\nFeatures\t: fp asimd sve\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU part\t: "
+		"0xd87\n\n"
 		"processor\t: 1\nFeatures\t: fp asimd sve\nCPU implementer\t: 0x41\nCPU part\t: 0xd85\n\n"
 		"processor\t: 2\nCPU implementer\t: 0x41\nCPU part\t: 0xd87\n",
 		&a, &cpu);
@@ -69,8 +71,8 @@ static void cpuinfo_of_two_kinds_of_arm_cores(void **state)
 static void odd_cpuinfo_gives_nothing(void **state)
 {
 	(void)state;
-	static const char *const texts[] = {"",           "\n\n", ":", "flags", "flags:", "CPU part\t: 0xd40\n", "model : : :\nfamily",
-					    "\xff\xfe\n:"};
+	static const char *const texts[] = {
+		"", "\n\n", ":", "flags", "flags:", "CPU part\t: 0xd40\n", "model : : :\nfamily", "\xff\xfe\n:"};
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		AUTO_ARENA struct arena a = {0};
 		struct hardware_cpu cpu = {.name = "", .vendor = ""};
@@ -85,12 +87,15 @@ static void driver_versions_of_the_kernel(void **state)
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
 	assert_string_equal(
-		hardware_parse_driver("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024\n"
-				      "GCC version:  gcc version 12.2.0\n",
-				      &a),
+		hardware_parse_driver(
+			"NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024\n"
+			"GCC version:  gcc version 12.2.0\n",
+			&a),
 		"535.183.01");
 	assert_string_equal(
-		hardware_parse_driver("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  575.57.08  Release Build  (dvs)\n", &a),
+		hardware_parse_driver(
+			"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  575.57.08  Release Build  (dvs)\n",
+			&a),
 		"575.57.08");
 	assert_string_equal(hardware_parse_driver("", &a), "");
 	assert_string_equal(hardware_parse_driver("NVRM version: none", &a), "");
@@ -113,8 +118,9 @@ static void answers_of_the_child(void **state)
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
 	struct hardware h = empty();
-	hardware_take_answers("cuda 12.9\ngpu NVIDIA H200\t9.0\t151000000000\ngpu NVIDIA A100\t8.0\nsource libcuda\ndriver 575.57.08\n", &a,
-			      &h);
+	hardware_take_answers("cuda 12.9\ngpu NVIDIA H200\t9.0\t151000000000\ngpu NVIDIA A100\t8.0\nsource "
+			      "libcuda\ndriver 575.57.08\n",
+			      &a, &h);
 	assert_int_equal(h.gpu_count, 2);
 	assert_string_equal(h.gpus[0].name, "NVIDIA H200");
 	assert_string_equal(h.gpus[0].capability, "9.0");
@@ -130,8 +136,9 @@ static void broken_answers_are_passed_over(void **state)
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
 	struct hardware h = empty();
-	hardware_take_answers(
-		"gpu\ngpu \ngpu X\ngpu X\t90\ngpu X\t9.00\ngpu X\t9.\ngpu X\tnine\t1\ndriver abc\ncuda \nnonsense 1\ngpu \t9.0\n", &a, &h);
+	hardware_take_answers("gpu\ngpu \ngpu X\ngpu X\t90\ngpu X\t9.00\ngpu X\t9.\ngpu X\tnine\t1\ndriver abc\ncuda "
+			      "\nnonsense 1\ngpu \t9.0\n",
+			      &a, &h);
 	assert_int_equal(h.gpu_count, 0);
 	assert_string_equal(h.driver, "");
 	assert_string_equal(h.driver_cuda, "");
@@ -150,7 +157,8 @@ static void answers_of_nvidia_smi(void **state)
 	assert_string_equal(h.driver, "580.82.09");
 	assert_string_equal(h.gpu_source, "nvidia-smi");
 	struct hardware none = empty();
-	hardware_take_smi("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\nField \"compute_cap\" is not "
+	hardware_take_smi("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\nField "
+			  "\"compute_cap\" is not "
 			  "valid\n, , ,\n",
 			  &a, &none);
 	assert_int_equal(none.gpu_count, 0);
@@ -266,24 +274,29 @@ static void wrong_facts_are_refused_with_their_line(void **state)
 	wrong_facts("  - {name: x, leaf: 7}\n", GOOD_PROCESSOR, "unknown key 'leaf'");
 	wrong_facts(GOOD_FEATURE, "  - {name: P, vendor: V}\n", "cpu.yaml:4: 'P' needs");
 	wrong_facts(GOOD_FEATURE, "  - {name: P, vendor: V, family: \"6\", models: [\"1\"], part: \"0x1\"}\n", "needs");
-	wrong_facts(GOOD_FEATURE, "  - {name: P, vendor: V, family: \"6\", models: [\"9-1\"]}\n", "a model that is neither");
+	wrong_facts(GOOD_FEATURE, "  - {name: P, vendor: V, family: \"6\", models: [\"9-1\"]}\n",
+		    "a model that is neither");
 	wrong_facts(GOOD_FEATURE, "  - {name: P, vendor: V, family: \"x\", models: [\"1\"]}\n", "no such number");
-	wrong_facts(GOOD_FEATURE, "  - {name: P, vendor: V, family: \"6\", models: [\"1\"], steppings: \"a\"}\n", "steppings");
-	wrong_facts(GOOD_FEATURE, "  - {name: P, implementer: \"0x41\", part: \"0x1\", distrust: [sse9]}\n", "distrusts");
+	wrong_facts(GOOD_FEATURE, "  - {name: P, vendor: V, family: \"6\", models: [\"1\"], steppings: \"a\"}\n",
+		    "steppings");
+	wrong_facts(GOOD_FEATURE, "  - {name: P, implementer: \"0x41\", part: \"0x1\", distrust: [sse9]}\n",
+		    "distrusts");
 }
 
-/* The macros that flags switch on, beyond the compiler's defaults, one a line; "" when the compiler does not know the target. */
-static void macros_of(const char *compiler, const char *target, const struct isa_row *isa, struct buf *out, struct arena *a)
+/* The macros that flags switch on, beyond the compiler's defaults, one a line; "" when the compiler does not know the
+ * target. */
+static void macros_of(const char *compiler, const char *target, const struct isa_row *isa, struct buf *out,
+		      struct arena *a)
 {
 	struct err e = {0};
 	struct strlist flags = {0};
 	for (unsigned i = 0; i < isa->flags_count; i++)
 		strlist_ref(&flags, a, isa->flags[i]);
-	const char *script = arena_printf(
-		a,
-		"d=$(mktemp -d) && %s %s -dM -E - </dev/null | sort >$d/base && %s %s %s -dM -E - </dev/null | sort >$d/with && "
-		"comm -13 $d/base $d/with | cut -d' ' -f2; rm -rf $d",
-		compiler, target, compiler, target, strlist_join(&flags, a, " "));
+	const char *script = arena_printf(a,
+					  "d=$(mktemp -d) && %s %s -dM -E - </dev/null | sort >$d/base && %s %s %s -dM "
+					  "-E - </dev/null | sort >$d/with && "
+					  "comm -13 $d/base $d/with | cut -d' ' -f2; rm -rf $d",
+					  compiler, target, compiler, target, strlist_join(&flags, a, " "));
 	const char *const argv[] = {"/bin/sh", "-c", script, NULL};
 	assert_ok(proc_capture(argv, test_run(), out, &e), &e);
 	assert_true(out->len > 0);
@@ -326,8 +339,8 @@ static void isa_rows_name_all_that_their_flags_switch_on(void **state)
 					continue;
 				checked++;
 				if (!strlist_contains(&needs, f->name))
-					fail_msg("%s: its flags switch %s on (%s), its cpuinfo does not ask for it", isa->name, f->name,
-						 f->macros[m]);
+					fail_msg("%s: its flags switch %s on (%s), its cpuinfo does not ask for it",
+						 isa->name, f->name, f->macros[m]);
 			}
 	}
 	assert_true(checked > 40);

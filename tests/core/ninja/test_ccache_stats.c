@@ -21,11 +21,12 @@ static struct ccache_stats parse(const char *text)
 }
 
 /* As ccache 4.11 writes it in depend mode. */
-static const char sample[] = "# /ptbuild/src/a.cpp\ncache_miss\ndirect_cache_miss\nlocal_storage_write\nlocal_storage_write\n"
-			     "# /ptbuild/src/b.cpp\ndirect_cache_hit\nlocal_storage_hit\n"
-			     "# /ptbuild/src/c.cpp\npreprocessed_cache_hit\nremote_storage_hit\n"
-			     "# /ptbuild/src/b.cpp\ncache_miss\n"
-			     "# conftest.c\ncalled_for_link\n";
+static const char sample[] =
+	"# /ptbuild/src/a.cpp\ncache_miss\ndirect_cache_miss\nlocal_storage_write\nlocal_storage_write\n"
+	"# /ptbuild/src/b.cpp\ndirect_cache_hit\nlocal_storage_hit\n"
+	"# /ptbuild/src/c.cpp\npreprocessed_cache_hit\nremote_storage_hit\n"
+	"# /ptbuild/src/b.cpp\ncache_miss\n"
+	"# conftest.c\ncalled_for_link\n";
 
 static void hits_and_misses(void **state)
 {

@@ -30,8 +30,9 @@ static struct ninja_file_unit judge_ordinary(const char *output, void *user)
 
 static const struct ninja_options options = {.compile = 4, .heavy = 2, .link = 1, .unit = judge};
 
-#define HEAD                                                                                                                               \
-	"# ptbuild: pools\npool ptbuild_compile\n  depth = 4\npool ptbuild_heavy\n  depth = 2\npool ptbuild_link\n  depth = 1\n"           \
+#define HEAD                                                                                                           \
+	"# ptbuild: pools\npool ptbuild_compile\n  depth = 4\npool ptbuild_heavy\n  depth = 2\npool ptbuild_link\n  "  \
+	"depth = 1\n"                                                                                                  \
 	"# ptbuild: end of pools\n"
 
 /* The result, malloc'd. */
@@ -67,55 +68,71 @@ static void each_kind_gets_its_pool(void **state)
 		"build lib/libs.a: CXX_STATIC_LIBRARY_LINKER__s_Release d/a.cpp.o\n\n"
 		"build gen.h: CUSTOM_COMMAND /s/gen.py\n  COMMAND = true\n\n"
 		"build all: phony lib/libd.so\ndefault all\n",
-		HEAD "ninja_required_version = 1.5\n\n"
-		     "build d/heavy.cu.o: CUDA_COMPILER__d_Release /s/heavy.cu\n  pool = ptbuild_heavy\n  FLAGS = -O3\n\n"
-		     "build d/a.cpp.o: CXX_COMPILER__d_Release /s/a.cpp || order\n  pool = ptbuild_compile\n  FLAGS = -O2\n\n"
-		     "build lib/libd.so: CXX_SHARED_LIBRARY_LINKER__d_Release d/a.cpp.o | x\n  pool = ptbuild_link\n  POST_BUILD = :\n\n"
-		     "build lib/libs.a: CXX_STATIC_LIBRARY_LINKER__s_Release d/a.cpp.o\n\n"
-		     "build gen.h: CUSTOM_COMMAND /s/gen.py\n  COMMAND = true\n\n"
-		     "build all: phony lib/libd.so\ndefault all\n");
+		HEAD
+		"ninja_required_version = 1.5\n\n"
+		"build d/heavy.cu.o: CUDA_COMPILER__d_Release /s/heavy.cu\n  pool = ptbuild_heavy\n  FLAGS = -O3\n\n"
+		"build d/a.cpp.o: CXX_COMPILER__d_Release /s/a.cpp || order\n  pool = ptbuild_compile\n  FLAGS = "
+		"-O2\n\n"
+		"build lib/libd.so: CXX_SHARED_LIBRARY_LINKER__d_Release d/a.cpp.o | x\n  pool = ptbuild_link\n  "
+		"POST_BUILD = :\n\n"
+		"build lib/libs.a: CXX_STATIC_LIBRARY_LINKER__s_Release d/a.cpp.o\n\n"
+		"build gen.h: CUSTOM_COMMAND /s/gen.py\n  COMMAND = true\n\n"
+		"build all: phony lib/libd.so\ndefault all\n");
 }
 
 static void the_slowest_come_first_and_equals_stay(void **state)
 {
 	(void)state;
-	becomes("build 1.o: C_COMPILER__x 1.c\nbuild 2.o: C_COMPILER__x 2.c\nbuild slow3.o: C_COMPILER__x 3.c\nbuild 4.o: C_COMPILER__x "
+	becomes("build 1.o: C_COMPILER__x 1.c\nbuild 2.o: C_COMPILER__x 2.c\nbuild slow3.o: C_COMPILER__x 3.c\nbuild "
+		"4.o: C_COMPILER__x "
 		"4.c\n"
 		"build heavy5.o: C_COMPILER__x 5.c\n",
-		HEAD
-		"build heavy5.o: C_COMPILER__x 5.c\n  pool = ptbuild_heavy\nbuild slow3.o: C_COMPILER__x 3.c\n  pool = ptbuild_compile\n"
-		"build 1.o: C_COMPILER__x 1.c\n  pool = ptbuild_compile\nbuild 2.o: C_COMPILER__x 2.c\n  pool = ptbuild_compile\n"
-		"build 4.o: C_COMPILER__x 4.c\n  pool = ptbuild_compile\n");
+		HEAD "build heavy5.o: C_COMPILER__x 5.c\n  pool = ptbuild_heavy\nbuild slow3.o: C_COMPILER__x 3.c\n  "
+		     "pool = ptbuild_compile\n"
+		     "build 1.o: C_COMPILER__x 1.c\n  pool = ptbuild_compile\nbuild 2.o: C_COMPILER__x 2.c\n  pool = "
+		     "ptbuild_compile\n"
+		     "build 4.o: C_COMPILER__x 4.c\n  pool = ptbuild_compile\n");
 }
 
-#define HEAD_POOLS "# ptbuild: pools\npool ptbuild_compile\n  depth = 4\npool ptbuild_heavy\n  depth = 2\npool ptbuild_link\n  depth = 1\n"
+#define HEAD_POOLS                                                                                                     \
+	"# ptbuild: pools\npool ptbuild_compile\n  depth = 4\npool ptbuild_heavy\n  depth = 2\npool ptbuild_link\n  "  \
+	"depth = 1\n"
 #define WAIT_RULE "rule ptbuild_wait\n  command = : > $out\n"
-#define WAITS(n, of)                                                                                                                       \
-	"build .ptbuild-heavy/" n "-1: ptbuild_wait " of "\nbuild .ptbuild-heavy/" n "-2: ptbuild_wait .ptbuild-heavy/" n                  \
-	"-1\nbuild .ptbuild-heavy/" n "-3: ptbuild_wait .ptbuild-heavy/" n "-2\nbuild .ptbuild-heavy/" n                                   \
-	"-4: ptbuild_wait .ptbuild-heavy/" n "-3\n"
+#define WAITS(n, of)                                                                                                   \
+	"build .ptbuild-heavy/" n "-1: ptbuild_wait " of "\nbuild .ptbuild-heavy/" n                                   \
+	"-2: ptbuild_wait .ptbuild-heavy/" n "-1\nbuild .ptbuild-heavy/" n "-3: ptbuild_wait .ptbuild-heavy/" n        \
+	"-2\nbuild .ptbuild-heavy/" n "-4: ptbuild_wait .ptbuild-heavy/" n "-3\n"
 #define HEAD_END "# ptbuild: end of pools\n"
 
 static void links_wait_for_their_heavy_units(void **state)
 {
 	(void)state;
-	static const char units[] = "build heavy1.o: C_COMPILER__x 1\nbuild heavy$ 2.o: C_COMPILER__x 2\nbuild heavy3.o: C_COMPILER__x 3\n";
-	static const char pooled[] = "build heavy1.o: C_COMPILER__x 1\n  pool = ptbuild_heavy\nbuild heavy$ 2.o: C_COMPILER__x 2\n"
-				     "  pool = ptbuild_heavy\nbuild heavy3.o: C_COMPILER__x 3\n  pool = ptbuild_heavy\n";
+	static const char units[] =
+		"build heavy1.o: C_COMPILER__x 1\nbuild heavy$ 2.o: C_COMPILER__x 2\nbuild heavy3.o: C_COMPILER__x 3\n";
+	static const char pooled[] =
+		"build heavy1.o: C_COMPILER__x 1\n  pool = ptbuild_heavy\nbuild heavy$ 2.o: C_COMPILER__x 2\n"
+		"  pool = ptbuild_heavy\nbuild heavy3.o: C_COMPILER__x 3\n  pool = ptbuild_heavy\n";
 	AUTO_BUF struct buf text = {0}, want = {0};
 	buf_printf(&text,
-		   "%sbuild a.so: C_SHARED_LIBRARY_LINKER__a heavy1.o $\n    b.o heavy$ 2.o heavy3.o | heavy9.o\r\n  X = 1\n"
-		   "build b.a: C_STATIC_LIBRARY_LINKER__b heavy3.o | c || gen.h\nbuild c: phony heavy1.o\nbuild d: C_EXECUTABLE_LINKER__d "
+		   "%sbuild a.so: C_SHARED_LIBRARY_LINKER__a heavy1.o $\n    b.o heavy$ 2.o heavy3.o | heavy9.o\r\n  X "
+		   "= 1\n"
+		   "build b.a: C_STATIC_LIBRARY_LINKER__b heavy3.o | c || gen.h\nbuild c: phony heavy1.o\nbuild d: "
+		   "C_EXECUTABLE_LINKER__d "
 		   "b.o\n"
 		   "build e: C_EXECUTABLE_LINKER__e heavy1.o",
 		   units);
 	buf_printf(&want,
-		   "%s%sbuild a.so: C_SHARED_LIBRARY_LINKER__a heavy1.o $\n    b.o heavy$ 2.o heavy3.o | heavy9.o || .ptbuild-heavy/1-4\r\n"
+		   "%s%sbuild a.so: C_SHARED_LIBRARY_LINKER__a heavy1.o $\n    b.o heavy$ 2.o heavy3.o | heavy9.o || "
+		   ".ptbuild-heavy/1-4\r\n"
 		   "  pool = ptbuild_link\n  X = 1\n"
-		   "build b.a: C_STATIC_LIBRARY_LINKER__b heavy3.o | c || gen.h .ptbuild-heavy/2-4\nbuild c: phony heavy1.o\n"
-		   "build d: C_EXECUTABLE_LINKER__d b.o\n  pool = ptbuild_link\nbuild e: C_EXECUTABLE_LINKER__e heavy1.o || "
+		   "build b.a: C_STATIC_LIBRARY_LINKER__b heavy3.o | c || gen.h .ptbuild-heavy/2-4\nbuild c: phony "
+		   "heavy1.o\n"
+		   "build d: C_EXECUTABLE_LINKER__d b.o\n  pool = ptbuild_link\nbuild e: C_EXECUTABLE_LINKER__e "
+		   "heavy1.o || "
 		   ".ptbuild-heavy/3-4\n  pool = ptbuild_link\n",
-		   HEAD_POOLS WAIT_RULE WAITS("1", "heavy1.o heavy3.o") WAITS("2", "heavy3.o") WAITS("3", "heavy1.o") HEAD_END, pooled);
+		   HEAD_POOLS WAIT_RULE WAITS("1", "heavy1.o heavy3.o") WAITS("2", "heavy3.o") WAITS("3", "heavy1.o")
+			   HEAD_END,
+		   pooled);
 	becomes(buf_cstr(&text), buf_cstr(&want));
 }
 
@@ -146,18 +163,20 @@ static void waits_are_taken_off_again(void **state)
 static void nothing_moves_past_a_variable(void **state)
 {
 	(void)state;
-	becomes("X = 1\nbuild 1.o: C_COMPILER__x $X\nX = 2\nbuild slow.o: C_COMPILER__x $X\n",
-		HEAD "X = 1\nbuild 1.o: C_COMPILER__x $X\n  pool = ptbuild_compile\nX = 2\nbuild slow.o: C_COMPILER__x $X\n"
-		     "  pool = ptbuild_compile\n");
+	becomes("X = 1\nbuild 1.o: C_COMPILER__x $X\nX = 2\nbuild slow.o: C_COMPILER__x $X\n", HEAD
+		"X = 1\nbuild 1.o: C_COMPILER__x $X\n  pool = ptbuild_compile\nX = 2\nbuild slow.o: C_COMPILER__x $X\n"
+		"  pool = ptbuild_compile\n");
 	becomes("build 1.o: C_COMPILER__x 1\nrule r\n  command = c\nbuild slow.o: C_COMPILER__x 2\n",
-		HEAD "build 1.o: C_COMPILER__x 1\n  pool = ptbuild_compile\nrule r\n  command = c\nbuild slow.o: C_COMPILER__x 2\n"
+		HEAD "build 1.o: C_COMPILER__x 1\n  pool = ptbuild_compile\nrule r\n  command = c\nbuild slow.o: "
+		     "C_COMPILER__x 2\n"
 		     "  pool = ptbuild_compile\n");
 }
 
 static void a_pool_of_its_own_is_kept(void **state)
 {
 	(void)state;
-	becomes("build 1.o: C_COMPILER__x 1\n  pool = console\n", HEAD "build 1.o: C_COMPILER__x 1\n  pool = console\n");
+	becomes("build 1.o: C_COMPILER__x 1\n  pool = console\n",
+		HEAD "build 1.o: C_COMPILER__x 1\n  pool = console\n");
 	becomes("build 1.o: C_COMPILER__x 1\n  pool=p\n", HEAD "build 1.o: C_COMPILER__x 1\n  pool=p\n");
 	becomes("build 1.o: C_COMPILER__x 1\n  pool_size = 3\n",
 		HEAD "build 1.o: C_COMPILER__x 1\n  pool = ptbuild_compile\n  pool_size = 3\n");
@@ -167,10 +186,12 @@ static void names_and_lines_in_every_spelling(void **state)
 {
 	(void)state;
 	struct ninja_counts c;
-	char *out = rewritten(
-		"build a$ heavy$:1.o $\n    b.o | c.d: $\n  CXX_COMPILER__x in$ put.cpp | dep || order |@ v\n  F = a $\n    b\n", &c);
-	assert_string_equal(out, HEAD "build a$ heavy$:1.o $\n    b.o | c.d: $\n  CXX_COMPILER__x in$ put.cpp | dep || order |@ v\n"
-				      "  pool = ptbuild_heavy\n  F = a $\n    b\n");
+	char *out = rewritten("build a$ heavy$:1.o $\n    b.o | c.d: $\n  CXX_COMPILER__x in$ put.cpp | dep || order "
+			      "|@ v\n  F = a $\n    b\n",
+			      &c);
+	assert_string_equal(
+		out, HEAD "build a$ heavy$:1.o $\n    b.o | c.d: $\n  CXX_COMPILER__x in$ put.cpp | dep || order |@ v\n"
+			  "  pool = ptbuild_heavy\n  F = a $\n    b\n");
 	assert_int_equal(c.heavy, 1);
 	assert_string_equal(out + strlen(HEAD), strstr(out, "build a"));
 	free(out);
@@ -183,8 +204,9 @@ static void outputs_are_given_as_ninja_takes_them(void **state)
 	AUTO_BUF struct buf out = {0};
 	struct err e = {0};
 	struct ninja_counts c;
-	const char *text = "build x$ heavy.o: C_COMPILER__x 1\nbuild ${d}/heavy2.o: C_COMPILER__x 1\nbuild 3.o: C_COMPILER__x 1\n"
-			   "build l: C_EXECUTABLE_LINKER__x 3.o\n";
+	const char *text =
+		"build x$ heavy.o: C_COMPILER__x 1\nbuild ${d}/heavy2.o: C_COMPILER__x 1\nbuild 3.o: C_COMPILER__x 1\n"
+		"build l: C_EXECUTABLE_LINKER__x 3.o\n";
 	assert_ok(ninja_text(text, strlen(text), "b", &options, &a, &out, &c, &e), &e);
 	assert_int_equal(c.heavy, 2);
 	assert_int_equal(c.compile, 1);
@@ -198,18 +220,22 @@ static void comments_stay_and_do_not_end_a_statement(void **state)
 {
 	(void)state;
 	becomes("# one $\n#two\nbuild 1.o: C_COMPILER__x 1\n  # in between $\n  A = 1\n   \n# tail",
-		HEAD "# one $\n#two\nbuild 1.o: C_COMPILER__x 1\n  pool = ptbuild_compile\n  # in between $\n  A = 1\n   \n# tail");
+		HEAD "# one $\n#two\nbuild 1.o: C_COMPILER__x 1\n  pool = ptbuild_compile\n  # in between $\n  A = 1\n "
+		     "  \n# tail");
 }
 
 static void a_last_line_without_newline_is_whole(void **state)
 {
 	(void)state;
 	becomes("build 1.o: C_COMPILER__x 1", HEAD "build 1.o: C_COMPILER__x 1\n  pool = ptbuild_compile\n");
-	becomes("build 1.o: C_COMPILER__x 1\n  A = 2", HEAD "build 1.o: C_COMPILER__x 1\n  pool = ptbuild_compile\n  A = 2\n");
-	becomes("build 1.o: C_COMPILER__x 1\nbuild slow2.o: C_COMPILER__x 2\n  A", HEAD
-		"build slow2.o: C_COMPILER__x 2\n  pool = ptbuild_compile\n  A\nbuild 1.o: C_COMPILER__x 1\n  pool = ptbuild_compile\n");
-	becomes("build 1.o: C_COMPILER__x 1\nbuild slow2.o: C_COMPILER__x 2 $\n", HEAD
-		"build slow2.o: C_COMPILER__x 2 $\n\n  pool = ptbuild_compile\nbuild 1.o: C_COMPILER__x 1\n  pool = ptbuild_compile\n");
+	becomes("build 1.o: C_COMPILER__x 1\n  A = 2",
+		HEAD "build 1.o: C_COMPILER__x 1\n  pool = ptbuild_compile\n  A = 2\n");
+	becomes("build 1.o: C_COMPILER__x 1\nbuild slow2.o: C_COMPILER__x 2\n  A",
+		HEAD "build slow2.o: C_COMPILER__x 2\n  pool = ptbuild_compile\n  A\nbuild 1.o: C_COMPILER__x 1\n  "
+		     "pool = ptbuild_compile\n");
+	becomes("build 1.o: C_COMPILER__x 1\nbuild slow2.o: C_COMPILER__x 2 $\n",
+		HEAD "build slow2.o: C_COMPILER__x 2 $\n\n  pool = ptbuild_compile\nbuild 1.o: C_COMPILER__x 1\n  pool "
+		     "= ptbuild_compile\n");
 	becomes("", HEAD);
 }
 
@@ -255,10 +281,10 @@ static void other_depths_replace_the_old_ones(void **state)
 	assert_ok(ninja_text(first, strlen(first), "b", &less, &a, &out, &c, &e), &e);
 	free(first);
 	assert_true(c.changed);
-	assert_string_equal(
-		buf_cstr(&out),
-		"# ptbuild: pools\npool ptbuild_compile\n  depth = 1\npool ptbuild_heavy\n  depth = 1\npool ptbuild_link\n  depth = 1\n"
-		"# ptbuild: end of pools\nbuild 1.o: C_COMPILER__x 1\n  pool = ptbuild_compile\n");
+	assert_string_equal(buf_cstr(&out),
+			    "# ptbuild: pools\npool ptbuild_compile\n  depth = 1\npool ptbuild_heavy\n  depth = "
+			    "1\npool ptbuild_link\n  depth = 1\n"
+			    "# ptbuild: end of pools\nbuild 1.o: C_COMPILER__x 1\n  pool = ptbuild_compile\n");
 }
 
 static void the_file_keeps_its_time_and_is_written_once(void **state)
@@ -297,17 +323,19 @@ static char *ninja(const char *more)
 	struct proc_result r = {0};
 	char command[256];
 	snprintf(command, sizeof(command), "exec ninja %s 2>&1", more);
-	const struct proc_spec spec = {.argv = (const char *const[]){"sh", "-c", command, NULL}, .cwd = test_path("%s", ""), .out = &out};
+	const struct proc_spec spec = {
+		.argv = (const char *const[]){"sh", "-c", command, NULL}, .cwd = test_path("%s", ""), .out = &out};
 	assert_ok(proc_run(&spec, test_run(), &r, &e), &e);
 	if (r.status != 0)
 		fail_msg("ninja %s: %s", more, buf_cstr(&out));
 	return strdup(buf_cstr(&out));
 }
 
-static const char real_file[] = "rule C_COMPILER__x\n  command = echo $out >> order && touch $out\n"
-				"rule C_EXECUTABLE_LINKER__x\n  command = touch $out\n"
-				"build 1.o: C_COMPILER__x in\nbuild 2.o: C_COMPILER__x in\nbuild slow3.o: C_COMPILER__x in\n"
-				"build heavy4.o: C_COMPILER__x in\nbuild prog: C_EXECUTABLE_LINKER__x 1.o 2.o slow3.o heavy4.o\n";
+static const char real_file[] =
+	"rule C_COMPILER__x\n  command = echo $out >> order && touch $out\n"
+	"rule C_EXECUTABLE_LINKER__x\n  command = touch $out\n"
+	"build 1.o: C_COMPILER__x in\nbuild 2.o: C_COMPILER__x in\nbuild slow3.o: C_COMPILER__x in\n"
+	"build heavy4.o: C_COMPILER__x in\nbuild prog: C_EXECUTABLE_LINKER__x 1.o 2.o slow3.o heavy4.o\n";
 
 static void ninja_starts_the_heaviest_first_and_pools_dirty_nothing(void **state)
 {
@@ -347,7 +375,8 @@ static size_t place(const char *order, const char *output)
 	return n;
 }
 
-/* A kernel of the upper library is ready long before the units of the lower one, which wait for a header; it takes the one place of the heavy ones all the same. */
+/* A kernel of the upper library is ready long before the units of the lower one, which wait for a header; it takes the
+ * one place of the heavy ones all the same. */
 static const char two_libraries[] =
 	"rule C_COMPILER__x\n  command = sleep 0.02; echo $out >> order && touch $out\n"
 	"rule C_SHARED_LIBRARY_LINKER__x\n  command = touch $out\n"

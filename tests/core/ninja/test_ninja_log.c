@@ -46,7 +46,8 @@ static void versions_5_6_7(void **state)
 {
 	struct fixture *f = *state;
 	for (unsigned v = 5; v <= 7; v++) {
-		const char *text = arena_printf(&f->arena, "# ninja log v%u\n10\t2010\t1700000000000000000\ta b.o\tf00dfeed\n", v);
+		const char *text =
+			arena_printf(&f->arena, "# ninja log v%u\n10\t2010\t1700000000000000000\ta b.o\tf00dfeed\n", v);
 		parse(f, text);
 		assert_int_equal(f->log.version, v);
 		assert_int_equal(f->count, 1);
@@ -59,12 +60,17 @@ static void versions_5_6_7(void **state)
 static void other_files_and_versions_are_refused(void **state)
 {
 	struct fixture *f = *state;
-	const char *const bad[] = {
-		"", "# ninja log v", "# ninja log v6", "# ninja log v4\n", "# ninja log v8\n", "# ninja log vX\n", "something\n"};
+	const char *const bad[] = {"",
+				   "# ninja log v",
+				   "# ninja log v6",
+				   "# ninja log v4\n",
+				   "# ninja log v8\n",
+				   "# ninja log vX\n",
+				   "something\n"};
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		struct ninja_log log;
-		assert_err(ninja_log_parse(bad[i], strlen(bad[i]), "x/.ninja_log", &f->arena, &log, &f->err), &f->err, ERR_INTEGRITY,
-			   "x/.ninja_log:1");
+		assert_err(ninja_log_parse(bad[i], strlen(bad[i]), "x/.ninja_log", &f->arena, &log, &f->err), &f->err,
+			   ERR_INTEGRITY, "x/.ninja_log:1");
 	}
 }
 
@@ -103,7 +109,8 @@ static void outputs_of_one_command_are_one_unit(void **state)
 	assert_int_equal(unit(f, "ops/c.h")->outputs, 1);
 }
 
-/* The first run began at 1700000000 and was killed, the second at 1700001000: both count from 0. Out of order, as ninja leaves them when it writes the log anew. */
+/* The first run began at 1700000000 and was killed, the second at 1700001000: both count from 0. Out of order, as ninja
+ * leaves them when it writes the log anew. */
 static void runs_are_told_apart_by_time_stamps(void **state)
 {
 	struct fixture *f = *state;
@@ -173,14 +180,15 @@ static const struct ninja_edge *edges_of(struct fixture *f, const char *text, si
 static void statements_of_cmake(void **state)
 {
 	size_t n;
-	const struct ninja_edge *e = edges_of(*state,
-					      "# comment\nninja_required_version = 1.5\n"
-					      "build c10/a.cpp.o: CXX_COMPILER__c10 /src/c10/a.cpp | /src/pch.h || order\n"
-					      "  DEFINES = build no: statement x\n"
-					      "build lib/x.so | ${cmake_ninja_workdir}lib/x.so: LINK a.o $\n    b.o\n"
-					      "build all: phony a b\n"
-					      "build ${cmake_ninja_workdir}gen.h gen.cpp: CUSTOM || order\n",
-					      &n);
+	const struct ninja_edge *e =
+		edges_of(*state,
+			 "# comment\nninja_required_version = 1.5\n"
+			 "build c10/a.cpp.o: CXX_COMPILER__c10 /src/c10/a.cpp | /src/pch.h || order\n"
+			 "  DEFINES = build no: statement x\n"
+			 "build lib/x.so | ${cmake_ninja_workdir}lib/x.so: LINK a.o $\n    b.o\n"
+			 "build all: phony a b\n"
+			 "build ${cmake_ninja_workdir}gen.h gen.cpp: CUSTOM || order\n",
+			 &n);
 	assert_int_equal(n, 3);
 	assert_string_equal(e[0].output, "c10/a.cpp.o");
 	assert_string_equal(e[0].rule, "CXX_COMPILER__c10");
@@ -205,7 +213,8 @@ static void escapes_of_paths(void **state)
 static void broken_statements_are_passed_over(void **state)
 {
 	size_t n;
-	edges_of(*state, "build \nbuild a\nbuild a:\nbuild : rule x\nbuild $a: rule x\nbuild a: $rule x\nbuild a $", &n);
+	edges_of(*state, "build \nbuild a\nbuild a:\nbuild : rule x\nbuild $a: rule x\nbuild a: $rule x\nbuild a $",
+		 &n);
 	assert_int_equal(n, 0);
 	edges_of(*state, "", &n);
 	assert_int_equal(n, 0);

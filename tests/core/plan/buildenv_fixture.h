@@ -24,7 +24,8 @@ static inline int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 	small_tables_fill(&f->s);
-	f->profile = (struct profile){.name = "cpu-avx2", .gpu = GPU_CPU, .isa = &f->s.isas[1], .file = "", .platform = LINUX_X86};
+	f->profile = (struct profile){
+		.name = "cpu-avx2", .gpu = GPU_CPU, .isa = &f->s.isas[1], .file = "", .platform = LINUX_X86};
 	f->profile.targets = f->targets;
 	f->profile.toggles = f->user;
 	f->q = (struct buildenv_request){.tables = &f->s.t,

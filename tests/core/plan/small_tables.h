@@ -6,7 +6,8 @@
 
 #define LINUX_X86 "x86_64-linux"
 #define LINUX_ARM "aarch64-linux"
-#define SETTING(n, v, w, ln) .name = (n), .value = (v), .why = (w), .since = "", .until = "", .package = "", .line = (ln)
+#define SETTING(n, v, w, ln)                                                                                           \
+	.name = (n), .value = (v), .why = (w), .since = "", .until = "", .package = "", .line = (ln)
 #define SHA_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define SHA_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 #define SHA_C "cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
@@ -29,17 +30,20 @@ struct small_tables {
 static inline void small_isas(struct small_tables *s)
 {
 	s->avx[0] = (struct table_setting){SETTING("USE_FBGEMM", "OFF", "needs AVX2", 11)};
-	s->avx[1] = (struct table_setting){SETTING("CXX_AVX2_FOUND", "FALSE", "no AVX2 dispatch kernels", 12), .cache = true};
+	s->avx[1] = (struct table_setting){SETTING("CXX_AVX2_FOUND", "FALSE", "no AVX2 dispatch kernels", 12),
+					   .cache = true};
 	s->avx[2] = (struct table_setting){SETTING("USE_NNPACK", "OFF", "needs AVX2", 13)};
 	s->avx[2].until = "2.9";
 	s->avx[3] = (struct table_setting){SETTING("TORCHVISION_USE_JPEG", "0", "for the test", 14)};
 	s->avx[3].package = "torchvision";
-	s->isas[0] =
-		(struct isa_row){.name = "avx", .platform = LINUX_X86, .note = "", .settings = s->avx, .settings_count = 4, .line = 10};
+	s->isas[0] = (struct isa_row){
+		.name = "avx", .platform = LINUX_X86, .note = "", .settings = s->avx, .settings_count = 4, .line = 10};
 	s->isas[1] = (struct isa_row){.name = "avx2", .platform = LINUX_X86, .note = "", .line = 20};
 	s->isas[2] = (struct isa_row){.name = "avx512", .platform = LINUX_X86, .note = "", .line = 30};
-	s->isas[3] =
-		(struct isa_row){.name = "armv9", .platform = LINUX_ARM, .note = "armv9: not for Graviton3, which has no SVE2", .line = 40};
+	s->isas[3] = (struct isa_row){.name = "armv9",
+				      .platform = LINUX_ARM,
+				      .note = "armv9: not for Graviton3, which has no SVE2",
+				      .line = 40};
 	static const char *avx[] = {"-mavx", "-mno-avx2"};
 	static const char *avx2[] = {"-mavx2", "-mfma", "-mf16c"};
 	static const char *avx512[] = {"-mavx512f", "-mfma"};
@@ -117,9 +121,9 @@ static inline void small_blas(struct small_tables *s)
 	s->t.blas = s->blas, s->t.blas_count = 3;
 }
 
-#define TOGGLE(n, p, c, g, m, w, ln)                                                                                                       \
-	.name = (n), .package = (p), .since = "", .until = "", .value = "", .needs = "", .cpu = (c), .cuda = (g), .mps = (m), .why = (w),  \
-	.values = on_off, .values_count = 2, .line = (ln)
+#define TOGGLE(n, p, c, g, m, w, ln)                                                                                   \
+	.name = (n), .package = (p), .since = "", .until = "", .value = "", .needs = "", .cpu = (c), .cuda = (g),      \
+	.mps = (m), .why = (w), .values = on_off, .values_count = 2, .line = (ln)
 
 static inline void small_toggles(struct small_tables *s)
 {
@@ -144,7 +148,8 @@ static inline void small_toggles(struct small_tables *s)
 		{TOGGLE("FORCE_CUDA", "torchvision", "0", "1", "0", "the GPU target", 22)},
 	};
 	for (unsigned i = 0; i < ARRAY_LEN(rows); i++)
-		rows[i].check = strcmp(rows[i].name, "INSTALL_TEST") != 0 && strcmp(rows[i].package, "torchvision") != 0;
+		rows[i].check =
+			strcmp(rows[i].name, "INSTALL_TEST") != 0 && strcmp(rows[i].package, "torchvision") != 0;
 	rows[6].cache = true;
 	rows[7].since = "2.9", rows[7].until = "2.11";
 	rows[8].values = threading;
@@ -153,13 +158,15 @@ static inline void small_toggles(struct small_tables *s)
 	rows[11].until = "2.9";
 	memcpy(s->toggles, rows, sizeof(rows));
 	s->t.toggles = s->toggles, s->t.toggles_count = ARRAY_LEN(rows);
-	s->retired[0] =
-		(struct retired_row){.name = "USE_METAL", .package = "pytorch", .since = "2.4", .why = "removed in 2.4: use USE_MPS"};
-	s->retired[1] = (struct retired_row){.name = "USE_CUBLAS", .package = "pytorch", .since = "", .why = "comes with USE_CUDA"};
+	s->retired[0] = (struct retired_row){
+		.name = "USE_METAL", .package = "pytorch", .since = "2.4", .why = "removed in 2.4: use USE_MPS"};
+	s->retired[1] = (struct retired_row){
+		.name = "USE_CUBLAS", .package = "pytorch", .since = "", .why = "comes with USE_CUDA"};
 	s->t.retired = s->retired, s->t.retired_count = 2;
 }
 
-static inline struct package_row small_package(const char *version, const char *backend, struct source_row *source, unsigned line)
+static inline struct package_row small_package(const char *version, const char *backend, struct source_row *source,
+					       unsigned line)
 {
 	return (struct package_row){.version = version,
 				    .backend = backend,
@@ -181,7 +188,8 @@ static inline void small_releases(struct small_tables *s)
 	const char *digests[] = {SHA_A, SHA_B, SHA_C};
 	const char *names[] = {"torch.tar.gz", "vision.tar.gz", "audio.tar.gz"};
 	for (unsigned i = 0; i < 3; i++)
-		s->sources[i] = (struct source_row){.name = names[i], .sha256 = digests[i], .urls = places, .urls_count = 1, .into = ""};
+		s->sources[i] = (struct source_row){
+			.name = names[i], .sha256 = digests[i], .urls = places, .urls_count = 1, .into = ""};
 	s->packages[0] = small_package("2.8.0", "setup-py-env", &s->sources[0], 20);
 	s->packages[1] = small_package("0.23.0", "setuptools", &s->sources[1], 30);
 	s->packages[2] = small_package("2.8.0", "setuptools-cmake", &s->sources[2], 40);

@@ -265,7 +265,8 @@ static void cudnn_is_off_for_an_old_gpu_though_the_release_could_have_one(void *
 	use_cuda(f, 0, "", false);
 	resolve(f);
 	want_env(f, "USE_CUDNN", "OFF");
-	assert_contains(settings_get(&f->env.env, "USE_CUDNN")->why, "a root may hold a newer one (--set USE_CUDNN=ON where it does not)");
+	assert_contains(settings_get(&f->env.env, "USE_CUDNN")->why,
+			"a root may hold a newer one (--set USE_CUDNN=ON where it does not)");
 }
 
 static void cudnn_goes_off_when_one_gpu_is_too_old(void **state)
@@ -295,7 +296,8 @@ static void cudnn_goes_off_when_its_version_is_unknown(void **state)
 static void the_release_overrides_the_isa(void **state)
 {
 	struct fixture *f = *state;
-	struct table_setting own[] = {{SETTING("USE_FBGEMM", "ON", "patched", 50)}, {SETTING("ONNX_NAMESPACE", "onnx", "system ONNX", 51)}};
+	struct table_setting own[] = {{SETTING("USE_FBGEMM", "ON", "patched", 50)},
+				      {SETTING("ONNX_NAMESPACE", "onnx", "system ONNX", 51)}};
 	own[0].package = own[1].package = "pytorch";
 	f->s.packages[0].settings = own;
 	f->s.packages[0].settings_count = 2;
@@ -440,7 +442,8 @@ static void a_toggle_of_another_package_is_noted(void **state)
 	resolve(f);
 	assert_null(settings_get(&f->env.env, "USE_FBGEMM"));
 	assert_int_equal(f->env.notes.count, 1);
-	assert_string_equal(f->env.notes.items[0], "USE_FBGEMM=OFF is for pytorch: it changes nothing of torchvision itself");
+	assert_string_equal(f->env.notes.items[0],
+			    "USE_FBGEMM=OFF is for pytorch: it changes nothing of torchvision itself");
 }
 
 static void what_ptbuild_sets_is_no_toggle(void **state)

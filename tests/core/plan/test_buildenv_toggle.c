@@ -40,7 +40,8 @@ static void asking_for_one_without_what_it_needs_is_refused(void **state)
 	use_needs(f);
 	use_user_toggle(f, "USE_FBGEMM", "ON");
 	kvlist_set(&f->toggles, &f->a, "USE_NNPACK", "OFF");
-	assert_err(buildenv_resolve(&f->q, &f->a, &f->env, &f->e), &f->e, ERR_CONFIG, "'USE_FBGEMM=ON' needs USE_NNPACK, which is OFF");
+	assert_err(buildenv_resolve(&f->q, &f->a, &f->env, &f->e), &f->e, ERR_CONFIG,
+		   "'USE_FBGEMM=ON' needs USE_NNPACK, which is OFF");
 	assert_contains(f->e.msg, "my.yaml:7");
 }
 

@@ -30,7 +30,10 @@ static struct plan plan_of(const char *cuda)
 	parts[0] = (struct toolkit_part){.row = &rows[0], .header = "h", .version = "12.4.5.8"};
 	parts[1] = (struct toolkit_part){.row = &rows[1], .header = "h", .version = "11.6.1.9"};
 	kit = (struct toolkit){.parts = parts, .parts_count = 2};
-	return (struct plan){.cuda = cuda, .toolkit = &kit, .toolkit_row = tables_toolkit(tables, cuda), .cuda_libraries = "packages"};
+	return (struct plan){.cuda = cuda,
+			     .toolkit = &kit,
+			     .toolkit_row = tables_toolkit(tables, cuda),
+			     .cuda_libraries = "packages"};
 }
 
 static struct cuda_needs needs_of(const struct plan *p, const char *names)
@@ -51,7 +54,8 @@ static void test_exactly_what_is_needed(void **state)
 {
 	(void)state;
 	struct plan p = plan_of("12.4");
-	struct cuda_needs n = needs_of(&p, "libc.so.6 libcublasLt.so.12 libcublas.so.12 libcudart.so.12 libcuda.so.1 libgomp.so.1");
+	struct cuda_needs n =
+		needs_of(&p, "libc.so.6 libcublasLt.so.12 libcublas.so.12 libcudart.so.12 libcuda.so.1 libgomp.so.1");
 	assert_string_equal(joined(&n.requires), "nvidia-cublas-cu12>=12.4.5.8,<13 nvidia-cuda-runtime-cu12>=12.4,<13");
 	assert_string_equal(joined(&n.dirs), "nvidia/cuda_runtime/lib nvidia/cublas/lib");
 	assert_true(strlist_contains(&n.names, "libcuda.so.1"));
@@ -65,7 +69,8 @@ static void test_what_these_need_in_turn(void **state)
 	struct plan p = plan_of("12.4");
 	struct cuda_needs n = needs_of(&p, "libcusolver.so.11");
 	assert_string_equal(joined(&n.requires), "nvidia-cusolver-cu12>=11.6.1.9,<12");
-	assert_string_equal(joined(&n.dirs), "nvidia/cublas/lib nvidia/cusolver/lib nvidia/cusparse/lib nvidia/nvjitlink/lib");
+	assert_string_equal(joined(&n.dirs),
+			    "nvidia/cublas/lib nvidia/cusolver/lib nvidia/cusparse/lib nvidia/nvjitlink/lib");
 }
 
 static void test_one_directory_from_cuda_13_on(void **state)
@@ -74,7 +79,8 @@ static void test_one_directory_from_cuda_13_on(void **state)
 	struct plan p = plan_of("13.0");
 	parts[0].version = "13.0.0.19";
 	struct cuda_needs n = needs_of(&p, "libcublas.so.13 libcudart.so.13 libcudnn.so.9");
-	assert_string_equal(joined(&n.requires), "nvidia-cublas>=13.0.0.19,<14 nvidia-cuda-runtime>=13.0,<14 nvidia-cudnn-cu13");
+	assert_string_equal(joined(&n.requires),
+			    "nvidia-cublas>=13.0.0.19,<14 nvidia-cuda-runtime>=13.0,<14 nvidia-cudnn-cu13");
 	assert_string_equal(joined(&n.dirs), "nvidia/cu13/lib nvidia/cudnn/lib");
 }
 
@@ -102,8 +108,10 @@ static void test_needed_names_of_a_tree(void **state)
 	(void)state;
 	struct strlist names = {0};
 	test_dir();
-	compile("libdep.so", "int puts(const char *); int dep(void) { return puts(\"\"); }", "-shared -fPIC -Wl,-soname,libdep.so.3");
-	compile("sub/libx.so", "int puts(const char *), dep(void); int x(void) { return dep() + puts(\"\"); }", "-shared -fPIC libdep.so");
+	compile("libdep.so", "int puts(const char *); int dep(void) { return puts(\"\"); }",
+		"-shared -fPIC -Wl,-soname,libdep.so.3");
+	compile("sub/libx.so", "int puts(const char *), dep(void); int x(void) { return dep() + puts(\"\"); }",
+		"-shared -fPIC libdep.so");
 	test_write(test_path("text"), "no ELF");
 	assert_ok(cuda_needed(test_path("."), &arena, &names, &err), &err);
 	assert_true(strlist_contains(&names, "libdep.so.3"));
@@ -132,8 +140,9 @@ static void test_where_a_stranger_has_them_from(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_exactly_what_is_needed),         TEST(test_what_these_need_in_turn), TEST(test_one_directory_from_cuda_13_on),
-		TEST(test_libraries_of_the_system),        TEST(test_nothing_without_cuda),    TEST(test_needed_names_of_a_tree),
+		TEST(test_exactly_what_is_needed),         TEST(test_what_these_need_in_turn),
+		TEST(test_one_directory_from_cuda_13_on),  TEST(test_libraries_of_the_system),
+		TEST(test_nothing_without_cuda),           TEST(test_needed_names_of_a_tree),
 		TEST(test_where_a_stranger_has_them_from),
 	};
 	return cmocka_run_group_tests(tests, load_tables, NULL);

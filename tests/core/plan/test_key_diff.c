@@ -26,7 +26,8 @@ static void the_compiler_is_named(void **state)
 static void settings_are_told_by_name(void **state)
 {
 	(void)state;
-	differs("env: A=1\nenv: B=2\nenv: D=4\n", "env: B=3\nenv: C=1\nenv: D=4\n", "env A: 1 → none\nenv B: 2 → 3\nenv C: none → 1");
+	differs("env: A=1\nenv: B=2\nenv: D=4\n", "env: B=3\nenv: C=1\nenv: D=4\n",
+		"env A: 1 → none\nenv B: 2 → 3\nenv C: none → 1");
 	differs("cmake: X=\n", "cmake: X=a=b\n", "cmake X:  → a=b");
 }
 
@@ -35,7 +36,8 @@ static void digests_are_short(void **state)
 	(void)state;
 	differs("source 01: " DIGEST_A " into ''\n", "source 01: " DIGEST_B " into ''\n",
 		"source 01: 099a9601bc40 into '' → 3290d4e5168b into ''");
-	differs("torch: sha256:" DIGEST_A "\n", "torch: sha256:" DIGEST_B "\n", "torch: sha256:099a9601bc40 → sha256:3290d4e5168b");
+	differs("torch: sha256:" DIGEST_A "\n", "torch: sha256:" DIGEST_B "\n",
+		"torch: sha256:099a9601bc40 → sha256:3290d4e5168b");
 }
 
 static void equal_texts_have_no_difference(void **state)
@@ -48,7 +50,8 @@ static void equal_texts_have_no_difference(void **state)
 static void several_lines_of_one_name_are_lined_up(void **state)
 {
 	(void)state;
-	differs("skipped patch: a.patch\nskipped patch: b.patch\n", "skipped patch: a.patch\n", "skipped patch: b.patch → none");
+	differs("skipped patch: a.patch\nskipped patch: b.patch\n", "skipped patch: a.patch\n",
+		"skipped patch: b.patch → none");
 }
 
 static void any_bytes_will_do(void **state)

@@ -203,7 +203,8 @@ static void the_hint_says_when_no_release_builds_it(void **state)
 	use_arm(f);
 	use_gpu(f, 4, "");
 	refuse(f, ERR_POLICY, "cuda12_8 has no sm110");
-	assert_string_equal(f->e.hint, "only cuda13_0 has it, and no release with pytorch for Python 3.11 builds with that");
+	assert_string_equal(f->e.hint,
+			    "only cuda13_0 has it, and no release with pytorch for Python 3.11 builds with that");
 }
 
 static void a_target_that_nvcc_dropped_is_refused(void **state)
@@ -345,7 +346,9 @@ static void notes_correct_the_spelling_of_targets_and_the_driver(void **state)
 	struct fixture *f = *state;
 	const struct plan *p = resolve(f);
 	assert_string_equal(p->notes.items[0], "TORCH_CUDA_ARCH_LIST takes 9.0, not sm_90");
-	assert_string_equal(p->notes.items[1], "needs an NVIDIA driver >= 525.60.13 at run time: the floor follows CUDA 12.8, not the GPU");
+	assert_string_equal(
+		p->notes.items[1],
+		"needs an NVIDIA driver >= 525.60.13 at run time: the floor follows CUDA 12.8, not the GPU");
 	assert_true(has_note(p, "cuBLAS is no BLAS choice"));
 	assert_false(has_note(p, "USE_CUDNN"));
 }
@@ -394,9 +397,13 @@ static void notes_tell_of_a_cudnn_that_is_off_or_must_stay_old(void **state)
 {
 	struct fixture *f = *state;
 	use_gpu(f, 0, "");
-	assert_true(has_note(resolve(f), "USE_CUDNN=OFF: cuDNN 9.10 is the last that supports sm61, and a root may hold a newer one"));
+	assert_true(
+		has_note(resolve(f),
+			 "USE_CUDNN=OFF: cuDNN 9.10 is the last that supports sm61, and a root may hold a newer one"));
 	f->q.release = "2.9.1";
-	assert_true(has_note(resolve(f), "USE_CUDNN=OFF: cuDNN 9.10 is the last that supports sm61, and this release uses 9.13.0.50"));
+	assert_true(
+		has_note(resolve(f),
+			 "USE_CUDNN=OFF: cuDNN 9.10 is the last that supports sm61, and this release uses 9.13.0.50"));
 	kvlist_set(&f->toggles, &f->a, "USE_CUDNN", "ON");
 	assert_false(has_note(resolve(f), "USE_CUDNN=OFF"));
 	assert_true(has_note(f->p, "sm61 needs a cuDNN <= 9.10"));
@@ -416,10 +423,10 @@ static void notes_come_in_the_same_order_each_time(void **state)
 static void json_has_the_keys_of_the_contract_in_order(void **state)
 {
 	struct fixture *f = *state;
-	static const char *const want[] = {"schema",      "variant",      "package", "distribution", "release",   "version",
-					   "local_label", "platform",     "python",  "cuda",         "gpu",       "isa",
-					   "blas",        "cpu_flags",    "env",     "cmake",        "sources",   "patches",
-					   "depends",     "metadata_rev", "notes",   "compile_key",  "output_key"};
+	static const char *const want[] = {
+		"schema",  "variant", "package", "distribution", "release", "version",     "local_label", "platform",
+		"python",  "cuda",    "gpu",     "isa",          "blas",    "cpu_flags",   "env",         "cmake",
+		"sources", "patches", "depends", "metadata_rev", "notes",   "compile_key", "output_key"};
 	json_t *j = plan_json(resolve(f));
 	const char *key = NULL;
 	json_t *value = NULL;
@@ -441,7 +448,8 @@ static void json_holds_the_plan(void **state)
 	assert_int_equal(json_integer_value(json_object_get(j, "schema")), 1);
 	assert_string_equal(json_string_value(json_object_get(j, "cuda")), "12.8");
 	assert_string_equal(json_string_value(json_array_get(json_object_get(j, "gpu"), 0)), "9.0");
-	assert_string_equal(json_string_value(json_object_get(json_object_get(j, "env"), "TORCH_CUDA_ARCH_LIST")), "9.0");
+	assert_string_equal(json_string_value(json_object_get(json_object_get(j, "env"), "TORCH_CUDA_ARCH_LIST")),
+			    "9.0");
 	assert_string_equal(json_string_value(json_object_get(json_object_get(j, "cmake"), "USE_CUDNN")), "ON");
 	json_t *source = json_array_get(json_object_get(j, "sources"), 0);
 	assert_string_equal(json_string_value(json_object_get(source, "name")), "torch.tar.gz");

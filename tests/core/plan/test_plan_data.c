@@ -1,13 +1,14 @@
-/* Plans of the real tables, as text that a reviewer can read: each tests/data/plan/NAME.profile in gives NAME.expect out.
- * With PTBUILD_WRITE_EXPECT=1 the expectations are written instead of compared; the difference is then for a person to read. */
+/* Plans of the real tables, as text that a reviewer can read: each tests/data/plan/NAME.profile in gives NAME.expect
+ * out. With PTBUILD_WRITE_EXPECT=1 the expectations are written instead of compared; the difference is then for a
+ * person to read. */
 #include "support.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/sys/fs.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "core/plan/plan.h"
 
 #define DATA TEST_DATA_DIR "/plan"
@@ -184,7 +185,8 @@ static void every_expectation_has_its_profile(void **state)
 	for (size_t i = 0; i < names.count; i++)
 		if (path_has_suffix(names.items[i], ".expect")) {
 			size_t stem = strlen(names.items[i]) - strlen(".expect");
-			assert_true(strlist_contains(&names, arena_printf(&a, "%.*s.profile", (int)stem, names.items[i])));
+			assert_true(
+				strlist_contains(&names, arena_printf(&a, "%.*s.profile", (int)stem, names.items[i])));
 		}
 }
 

@@ -81,7 +81,8 @@ static void an_entry_of_one_side_only(void **state)
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
 	struct plan_diff d;
-	plan_compare(plan_of("pytorch-python313-cpu-avx2", "2.8.0", &a), plan_of("pytorch-python313-cpu-avx", "2.8.0", &a), &a, &d);
+	plan_compare(plan_of("pytorch-python313-cpu-avx2", "2.8.0", &a),
+		     plan_of("pytorch-python313-cpu-avx", "2.8.0", &a), &a, &d);
 	const struct plan_difference *x = find(&d, "cache entries", "CXX_AVX2_FOUND");
 	assert_non_null(x);
 	assert_null(x->left.value);
@@ -95,7 +96,8 @@ static void releases_differ_in_sources_and_options(void **state)
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
 	struct plan_diff d;
-	const struct plan *l = plan_of("pytorch-python313-cpu-avx2", "2.8.0", &a), *r = plan_of("pytorch-python313-cpu-avx2", "2.9.1", &a);
+	const struct plan *l = plan_of("pytorch-python313-cpu-avx2", "2.8.0", &a),
+			  *r = plan_of("pytorch-python313-cpu-avx2", "2.9.1", &a);
 	plan_compare(l, r, &a, &d);
 	assert_string_equal(find(&d, "sources", "pytorch-v2.8.0.tar.gz")->left.value,
 			    "c70a2c9488f6f6e8af5982a10d1cc2c37b7df5e6506d839daa5d5e250953d7b5");
@@ -128,13 +130,15 @@ static void the_difference_as_json(void **state)
 		seen++;
 		assert_true(json_is_null(json_object_get(row, "left")));
 		assert_string_equal(json_string_value(json_object_get(json_object_get(row, "right"), "value")), "9.0");
-		assert_string_equal(json_string_value(json_object_get(json_object_get(row, "right"), "rule")), "GPU targets");
+		assert_string_equal(json_string_value(json_object_get(json_object_get(row, "right"), "rule")),
+				    "GPU targets");
 	}
 	assert_int_equal(seen, 1);
 	json_decref(doc);
 }
 
-/* Every value of every release and package says what set it, where that is written, and why; what stands in a table, where the fact is from. */
+/* Every value of every release and package says what set it, where that is written, and why; what stands in a table,
+ * where the fact is from. */
 static void every_value_is_explained(void **state)
 {
 	static const char *const profiles[] = {"cpu-avx", "cuda12_8-sm100-avx512", "cpu-armv9", "darwin-mps"};
@@ -162,7 +166,8 @@ static void every_value_is_explained(void **state)
 				if (strcmp(from, SETTING_BUILT_IN) == 0)
 					continue;
 				if (!strchr(from, ':') || !json_is_string(json_object_get(row, "source")))
-					fail_msg("%s of %s (%s): no place or no source: %s", key, name, p->release, from);
+					fail_msg("%s of %s (%s): no place or no source: %s", key, name, p->release,
+						 from);
 			}
 			json_decref(doc);
 		}

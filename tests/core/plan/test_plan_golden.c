@@ -1,4 +1,5 @@
-/* The whole plan, as `ptbuild plan --json` prints it, of one variant of each package of each release: tests/data/golden. See the README there. */
+/* The whole plan, as `ptbuild plan --json` prints it, of one variant of each package of each release:
+ * tests/data/golden. See the README there. */
 #include "support.h"
 
 #include <stdlib.h>
@@ -45,7 +46,8 @@ static char *plan_as_text(const struct release_row *r, const char *package, stru
 	assert_ok(profile_load(tables, profile_of(package), a, &v.profile, &e), &e);
 	assert_ok(plan_resolve(tables, &q, a, &p, &e), &e);
 	json_t *doc = plan_json(p);
-	/* They change with every input, and the versions of libraries are among those: tests of their own are for them. */
+	/* They change with every input, and the versions of libraries are among those: tests of their own are for
+	 * them. */
 	json_object_set_new(doc, "compile_key", json_string("..."));
 	json_object_set_new(doc, "output_key", json_string("..."));
 	char *text = json_dumps(doc, JSON_INDENT(1));
@@ -94,7 +96,8 @@ static void no_file_is_left_over(void **state)
 		bool known = strcmp(files.items[i], "README.md") == 0;
 		for (unsigned r = 0; r < tables->releases_count; r++)
 			for (size_t k = 0; k < TABLES_PACKAGES; k++)
-				known = known || strcmp(arena_printf(&a, "%s-%s.json", tables->releases[r].name, tables_packages[k]),
+				known = known || strcmp(arena_printf(&a, "%s-%s.json", tables->releases[r].name,
+								     tables_packages[k]),
 							files.items[i]) == 0;
 		if (!known)
 			fail_msg(DATA "/%s belongs to no release", files.items[i]);

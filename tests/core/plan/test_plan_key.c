@@ -180,13 +180,15 @@ static void change_prepare(struct fixture *f)
 
 static void change_toolchain(struct fixture *f)
 {
-	static const struct toolchain tc = {.text = "gcc: 14.2.0\nninja: 1.12\n", .root_id = "debian 13", .fingerprint = SHA_A};
+	static const struct toolchain tc = {
+		.text = "gcc: 14.2.0\nninja: 1.12\n", .root_id = "debian 13", .fingerprint = SHA_A};
 	f->q.toolchain = &tc;
 }
 
 static void change_root(struct fixture *f)
 {
-	static const struct toolchain tc = {.text = "gcc: 14.2.0\nninja: 1.12\n", .root_id = "debian 13", .fingerprint = SHA_B};
+	static const struct toolchain tc = {
+		.text = "gcc: 14.2.0\nninja: 1.12\n", .root_id = "debian 13", .fingerprint = SHA_B};
 	f->q.toolchain = &tc;
 }
 

@@ -1,4 +1,5 @@
-/* Every recipe of the projects that ptbuild replaces has a plan, or is refused for the reason that is known; all of them together within a second. */
+/* Every recipe of the projects that ptbuild replaces has a plan, or is refused for the reason that is known; all of
+ * them together within a second. */
 #include "support.h"
 
 #include <stdlib.h>
@@ -70,8 +71,8 @@ static void each_branch_is_whole(void **state)
 	const struct all *all = *state;
 	for (size_t i = 0; i < RECIPE_BRANCHES; i++)
 		if (all->planned[i] + all->refused[i] != all->branches[i].recipes)
-			fail_msg("%s: %zu plans and %zu refusals for %zu recipes", all->branches[i].name, all->planned[i], all->refused[i],
-				 all->branches[i].recipes);
+			fail_msg("%s: %zu plans and %zu refusals for %zu recipes", all->branches[i].name,
+				 all->planned[i], all->refused[i], all->branches[i].recipes);
 }
 
 static void only_what_no_toolkit_can_build_is_refused(void **state)

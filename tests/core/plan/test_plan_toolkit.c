@@ -11,10 +11,16 @@ static struct part_row rows[2];
 /* A toolkit 12.8 that has all that the fixture's variant asks for. */
 static void probed(struct fixture *f)
 {
-	rows[0] =
-		(struct part_row){.name = "cudnn", .header = "cudnn_version.h", .toggle = "USE_CUDNN", .package = "pytorch", .debian = ""};
-	rows[1] = (struct part_row){
-		.name = "cufft", .header = "cufft.h", .toggle = "USE_CUDA", .package = "pytorch", .debian = "nvidia-cuda-dev"};
+	rows[0] = (struct part_row){.name = "cudnn",
+				    .header = "cudnn_version.h",
+				    .toggle = "USE_CUDNN",
+				    .package = "pytorch",
+				    .debian = ""};
+	rows[1] = (struct part_row){.name = "cufft",
+				    .header = "cufft.h",
+				    .toggle = "USE_CUDA",
+				    .package = "pytorch",
+				    .debian = "nvidia-cuda-dev"};
 	for (unsigned i = 0; i < 2; i++)
 		kit_parts[i] = (struct toolkit_part){.row = &rows[i], .header = rows[i].header, .version = "9.1.0"};
 	kit = (struct toolkit){.layout = TOOLKIT_NVIDIA,
@@ -154,7 +160,8 @@ static void test_cudnn_that_is_not_there(void **state)
 	struct fixture *f = *state;
 	probed(f);
 	kit_parts[0].header = NULL;
-	refuse(f, ERR_POLICY, "USE_CUDNN=ON (toggles.yaml:2), but beside CUDA 12.8 in '/usr/local/cuda-12.8' there is no cudnn");
+	refuse(f, ERR_POLICY,
+	       "USE_CUDNN=ON (toggles.yaml:2), but beside CUDA 12.8 in '/usr/local/cuda-12.8' there is no cudnn");
 	assert_contains(f->e.hint, "--without cudnn");
 	strlist_ref(&f->q.without, &f->a, "cudnn");
 	const struct plan *p = resolve(f);

@@ -1,4 +1,5 @@
-/* What each recipe of five branches sets (tests/data/recipe-settings.txt), against the plan of its variant: the same CPU flags and options, or a note that names the correction, or a refusal that is known. */
+/* What each recipe of five branches sets (tests/data/recipe-settings.txt), against the plan of its variant: the same
+ * CPU flags and options, or a note that names the correction, or a refusal that is known. */
 #include "support.h"
 
 #include <stdlib.h>
@@ -123,7 +124,8 @@ static void compare_gpu(struct all *all, struct pair *p, const struct recipe *r)
 	if (strcmp(r->gpu, "-") == 0 || strcmp(r->gpu, "mps") == 0)
 		return;
 	if (strncmp(r->gpu, "sm_", 3) == 0)
-		need_note(p, r, "the GPU target", arena_printf(&all->a, "TORCH_CUDA_ARCH_LIST takes %s, not %s", planned, r->gpu));
+		need_note(p, r, "the GPU target",
+			  arena_printf(&all->a, "TORCH_CUDA_ARCH_LIST takes %s, not %s", planned, r->gpu));
 	else
 		assert_string_equal(planned, r->gpu);
 }
@@ -165,7 +167,8 @@ static enum verdict compare(struct all *all, const struct recipe *r, const char 
 	compare_words(all, &p, r, r->env, "");
 	compare_words(all, &p, r, r->cmake, "-D");
 	if (strstr(r->cmake, "CXX_AVX2_FOUND"))
-		need_note(&p, r, "how the probes are set", "CXX_AVX2_FOUND and its like go in through a generated file");
+		need_note(&p, r, "how the probes are set",
+			  "CXX_AVX2_FOUND and its like go in through a generated file");
 	compare_companion(&p, r);
 	return p.corrected ? CORRECTED : SAME;
 }
@@ -173,8 +176,8 @@ static enum verdict compare(struct all *all, const struct recipe *r, const char 
 static void read_row(struct all *all, const struct strlist *words, const char *release)
 {
 	assert_int_equal(words->count, 5);
-	const struct recipe r = {words->items[0], words->items[1], word_of(all, words->items[2]), word_of(all, words->items[3]),
-				 word_of(all, words->items[4])};
+	const struct recipe r = {words->items[0], words->items[1], word_of(all, words->items[2]),
+				 word_of(all, words->items[3]), word_of(all, words->items[4])};
 	all->counts[compare(all, &r, release)]++;
 	all->rows++;
 }
@@ -218,8 +221,8 @@ static int drop_all(void **state)
 static void every_recipe_is_as_it_was_or_corrected_with_a_note(void **state)
 {
 	const struct all *all = *state;
-	print_message("           %zu recipes: %zu the same, %zu corrected, %zu refused\n", all->rows, all->counts[SAME],
-		      all->counts[CORRECTED], all->counts[REFUSED]);
+	print_message("           %zu recipes: %zu the same, %zu corrected, %zu refused\n", all->rows,
+		      all->counts[SAME], all->counts[CORRECTED], all->counts[REFUSED]);
 	assert_int_equal(all->rows, 408);
 	assert_int_equal(all->counts[SAME], 209);
 	assert_int_equal(all->counts[CORRECTED], 181);

@@ -45,7 +45,13 @@ static void check_and_cache_stay_set_and_fixed_does_not(void **state)
 	AUTO_ARENA struct arena a = {0};
 	struct settings s = {0};
 	settings_put(&s, &a,
-		     &(struct setting){.name = "A", .value = "1", .file = "f", .why = "w", .check = true, .cache = true, .fixed = true});
+		     &(struct setting){.name = "A",
+				       .value = "1",
+				       .file = "f",
+				       .why = "w",
+				       .check = true,
+				       .cache = true,
+				       .fixed = true});
 	settings_put(&s, &a, ITEM("A", "2", "f", 0, "w"));
 	assert_true(settings_get(&s, "A")->check);
 	assert_true(settings_get(&s, "A")->cache);

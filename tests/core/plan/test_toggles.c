@@ -7,7 +7,8 @@
 #include "core/plan/buildenv.h"
 #include "core/plan/plan.h"
 
-static const char *const profiles[] = {"cpu-avx", "cpu-avx2", "cpu-armv9", "cuda12_6-sm61-avx", "cuda12_6-sm90-avx512", "darwin-mps"};
+static const char *const profiles[] = {
+	"cpu-avx", "cpu-avx2", "cpu-armv9", "cuda12_6-sm61-avx", "cuda12_6-sm90-avx512", "darwin-mps"};
 
 static struct arena shared;
 static const struct tables *tables;
@@ -53,7 +54,8 @@ static void check_release(const char *line)
 		const struct plan *p = plan_of("pytorch", profiles[i], words.items[0], &a);
 		for (size_t k = 1; k < words.count; k++)
 			if (!is_set(p, words.items[k]))
-				fail_msg("PyTorch %s for %s: %s is not set", words.items[0], profiles[i], words.items[k]);
+				fail_msg("PyTorch %s for %s: %s is not set", words.items[0], profiles[i],
+					 words.items[k]);
 	}
 }
 
@@ -79,7 +81,8 @@ static bool is_option(const char *name)
 	return strncmp(name, "USE_", 4) == 0 || strncmp(name, "BUILD_", 6) == 0;
 }
 
-/* Whatever the release: a row that applies has a value for each kind. PyTorch 2.6 leaves one out on purpose (toggles.yaml says why). */
+/* Whatever the release: a row that applies has a value for each kind. PyTorch 2.6 leaves one out on purpose
+ * (toggles.yaml says why). */
 static void every_row_of_every_release_has_a_value(void **state)
 {
 	(void)state;
@@ -88,9 +91,11 @@ static void every_row_of_every_release_has_a_value(void **state)
 			const struct package_row *p = tables_package(&tables->releases[r], tables_packages[k]);
 			for (unsigned i = 0; i < tables->toggles_count; i++) {
 				const struct toggle_row *t = &tables->toggles[i];
-				if (strcmp(t->package, tables_packages[k]) != 0 || !is_option(t->name) || !toggle_applies(t, p->version))
+				if (strcmp(t->package, tables_packages[k]) != 0 || !is_option(t->name) ||
+				    !toggle_applies(t, p->version))
 					continue;
-				if (strcmp(t->name, "USE_PRIORITIZED_TEXT_FOR_LD") == 0 && strcmp(p->version, "2.6.0") == 0)
+				if (strcmp(t->name, "USE_PRIORITIZED_TEXT_FOR_LD") == 0 &&
+				    strcmp(p->version, "2.6.0") == 0)
 					continue;
 				if (!*t->cpu || !*t->cuda || !*t->mps)
 					fail_msg("toggles.yaml:%u: %s has no value for each kind", t->line, t->name);
@@ -110,11 +115,14 @@ static void what_needs_an_option_that_is_off_is_off(void **state)
 			const struct plan *p = plan_of("pytorch", profiles[i], release, &a);
 			for (unsigned k = 0; k < tables->toggles_count; k++) {
 				const struct toggle_row *t = &tables->toggles[k];
-				const char *value = settings_value(&p->env, t->name), *needed = settings_value(&p->env, t->needs);
-				if (strcmp(t->package, "pytorch") != 0 || !value || !needed || strcmp(needed, "OFF") != 0)
+				const char *value = settings_value(&p->env, t->name),
+					   *needed = settings_value(&p->env, t->needs);
+				if (strcmp(t->package, "pytorch") != 0 || !value || !needed ||
+				    strcmp(needed, "OFF") != 0)
 					continue;
 				if (strcmp(value, "OFF") != 0)
-					fail_msg("%s, %s: %s=%s, but %s=OFF", release, profiles[i], t->name, value, t->needs);
+					fail_msg("%s, %s: %s=%s, but %s=OFF", release, profiles[i], t->name, value,
+						 t->needs);
 			}
 		}
 }
@@ -130,7 +138,8 @@ static void an_unknown_option_is_refused_with_the_releases_that_have_it(void **s
 	assert_ok(variant_parse(tables, "pytorch-python313-cpu-avx2", &a, &v, &e), &e);
 	struct plan_request q = {.variant = &v, .release = "2.8.0", .toggles = &toggles};
 	kvlist_set(&toggles, &a, "USE_EIGEN_SPARSE", "ON");
-	assert_err(plan_resolve(tables, &q, &a, &p, &e), &e, ERR_CONFIG, "'USE_EIGEN_SPARSE' is no option of pytorch 2.8.0");
+	assert_err(plan_resolve(tables, &q, &a, &p, &e), &e, ERR_CONFIG,
+		   "'USE_EIGEN_SPARSE' is no option of pytorch 2.8.0");
 	assert_contains(e.hint, "releases that have it: 2.9.1 2.10.0 2.11.0 2.12.1 2.13.0");
 }
 

@@ -21,7 +21,8 @@ static const struct plan_case plan_cases[] = {
 	/* usable     cpus asked  total compile heavy link first */
 	{UINT64_MAX,   8,  0,     8, 8, 8, 8, false},
 	{GIB(100),     8,  0,     8, 8, 8, 8, false},
-	{GIB(8),       8,  0,     8, 8, 3, 1, true },  /* eight ordinary ones fit, no heavy one beside seven of them: the heavy first, three at once */
+	/* eight ordinary ones fit, no heavy one beside seven of them: the heavy first, three at once */
+	{GIB(8),       8,  0,     8, 8, 3, 1, true },
 	{GIB(11),      8,  0,     8, 8, 2, 3, false},  /* 2 x 2.5 + 6 x 1 = 11 */
 	{GIB(20),      8,  0,     8, 8, 8, 8, false},
 	{GIB(19),      8,  0,     8, 8, 7, 8, false},
@@ -47,8 +48,8 @@ static void pools_fit_memory(void **state)
 		struct jobs_pools p = jobs_plan(c->usable, c->processors, c->asked, &need);
 		if (p.total != c->total || p.compile != c->compile || p.heavy != c->heavy || p.link != c->link ||
 		    p.heavy_first != c->heavy_first)
-			fail_msg("case %zu: total %u compile %u heavy %u link %u first %d", i, p.total, p.compile, p.heavy, p.link,
-				 p.heavy_first);
+			fail_msg("case %zu: total %u compile %u heavy %u link %u first %d", i, p.total, p.compile,
+				 p.heavy, p.link, p.heavy_first);
 	}
 }
 
@@ -59,7 +60,8 @@ static void what_runs_at_once_fits_or_waits(void **state)
 		for (unsigned cpus = 1; cpus <= 16; cpus += 3) {
 			struct jobs_pools p = jobs_plan(MIB(mib), cpus, 0, &need);
 			assert_true(p.total >= 1 && p.total <= cpus);
-			assert_true(p.heavy >= 1 && p.heavy <= p.total && p.link >= 1 && p.link <= p.total && p.compile == p.total);
+			assert_true(p.heavy >= 1 && p.heavy <= p.total && p.link >= 1 && p.link <= p.total &&
+				    p.compile == p.total);
 			if (p.total > 1)
 				assert_true(p.total * need.compile <= MIB(mib));
 			if (p.heavy_first)
@@ -141,13 +143,16 @@ static void sizes_are_powers_of_1024(void **state)
 static void the_table_says_what_is_heavy(void **state)
 {
 	(void)state;
-	struct heavy_row rows[] = {{.units = "*FlashAttentionKernel.cpp*", .bytes = "2G"}, {.units = "*.cu.o", .bytes = "4608M"}};
+	struct heavy_row rows[] = {{.units = "*FlashAttentionKernel.cpp*", .bytes = "2G"},
+				   {.units = "*.cu.o", .bytes = "4608M"}};
 	const struct memory_row row = {.compile = "1100M", .link = "", .heavy = rows, .heavy_count = 2};
 	struct jobs_memory m = jobs_from_table(&row);
 	assert_true(m.compile == MIB(1100));
 	assert_true(m.heavy == MIB(4608));
 	assert_true(m.link == JOBS_LINK_BYTES);
-	assert_ptr_equal(jobs_heavy_row(&row, "caffe2/CMakeFiles/torch_cpu.dir/cpu/FlashAttentionKernel.cpp.AVX2.cpp.o"), &rows[0]);
+	assert_ptr_equal(
+		jobs_heavy_row(&row, "caffe2/CMakeFiles/torch_cpu.dir/cpu/FlashAttentionKernel.cpp.AVX2.cpp.o"),
+		&rows[0]);
 	assert_ptr_equal(jobs_heavy_row(&row, "a/Sort.cu.o"), &rows[1]);
 	assert_null(jobs_heavy_row(&row, "a/Sort.cpp.o"));
 	assert_null(jobs_heavy_row(NULL, "a/Sort.cu.o"));

@@ -127,7 +127,8 @@ static void test_id_without_os_release(void **state)
 	assert_string_equal(opened().id, "unknown");
 }
 
-#define STANZA(name, version) "Package: " name "\nStatus: install ok installed\nArchitecture: amd64\nVersion: " version "\n"
+#define STANZA(name, version)                                                                                          \
+	"Package: " name "\nStatus: install ok installed\nArchitecture: amd64\nVersion: " version "\n"
 
 static void test_fingerprint_sees_versions(void **state)
 {
@@ -155,7 +156,8 @@ static void test_fingerprint_is_blind_to_order_and_descriptions(void **state)
 	file("var/lib/dpkg/status", STANZA("a", "1") "\n" STANZA("b", "1"));
 	struct root one = opened();
 	file("var/lib/dpkg/status",
-	     STANZA("b", "1") "Description: text\n Version: 9\n .\n more\nConffiles:\n /etc/x 123\n\n\n" STANZA("a", "1") "\n");
+	     STANZA("b", "1") "Description: text\n Version: 9\n .\n more\nConffiles:\n /etc/x 123\n\n\n" STANZA(
+		     "a", "1") "\n");
 	file("usr/bin/more", "");
 	assert_string_equal(one.fingerprint, opened().fingerprint);
 }
@@ -282,16 +284,19 @@ static const char *library_dirs(void)
 static void test_library_dirs(void **state)
 {
 	(void)state;
-	file("etc/ld.so.conf", "include /etc/ld.so.conf.d/*.conf\n\n# a comment /x\n/opt/lib # why\n/missing\nhwcap 1 nosegneg\n");
+	file("etc/ld.so.conf",
+	     "include /etc/ld.so.conf.d/*.conf\n\n# a comment /x\n/opt/lib # why\n/missing\nhwcap 1 nosegneg\n");
 	file("etc/ld.so.conf.d/b.conf", "/usr/local/lib\n/usr/lib/x86_64-linux-gnu\n");
 	file("etc/ld.so.conf.d/a.conf", "/opt/first=libc6\n");
 	file("etc/ld.so.conf.d/c.txt", "/opt/not\n");
 	file("etc/ld.so.conf.d/.hidden.conf", "/opt/not\n");
-	static const char *const made[] = {"opt/lib/x", "opt/first/x", "opt/not/x", "usr/local/lib/x", "usr/lib/x86_64-linux-gnu/x"};
+	static const char *const made[] = {"opt/lib/x", "opt/first/x", "opt/not/x", "usr/local/lib/x",
+					   "usr/lib/x86_64-linux-gnu/x"};
 	for (size_t i = 0; i < ARRAY_LEN(made); i++)
 		file(made[i], "");
 	lnk("usr/lib", "lib");
-	assert_string_equal(library_dirs(), "/opt/first /usr/local/lib /usr/lib/x86_64-linux-gnu /opt/lib /lib /usr/lib");
+	assert_string_equal(library_dirs(),
+			    "/opt/first /usr/local/lib /usr/lib/x86_64-linux-gnu /opt/lib /lib /usr/lib");
 }
 
 static void test_library_dirs_relative_include(void **state)
@@ -326,8 +331,10 @@ static void packages(void)
 {
 	file("var/lib/dpkg/status",
 	     STANZA("libx1", "1.2-3") "\n" STANZA(
-		     "liby1", "4.5") "\nPackage: libx1\nStatus: install ok installed\nArchitecture: i386\nVersion: 9\n");
-	file("var/lib/dpkg/info/libx1:amd64.list", "/.\n/lib\n/lib/x86_64-linux-gnu/libx.so.1.2\n/lib/x86_64-linux-gnu/libx.so.1\n");
+		     "liby1",
+		     "4.5") "\nPackage: libx1\nStatus: install ok installed\nArchitecture: i386\nVersion: 9\n");
+	file("var/lib/dpkg/info/libx1:amd64.list",
+	     "/.\n/lib\n/lib/x86_64-linux-gnu/libx.so.1.2\n/lib/x86_64-linux-gnu/libx.so.1\n");
 	file("var/lib/dpkg/info/libx1:i386.list", "/lib/i386-linux-gnu/libx.so.1\n");
 	file("var/lib/dpkg/info/liby1.list", "/usr/lib/liby.so.1\n/usr/lib/liby.so.1.5");
 	file("var/lib/dpkg/info/gone.list", "/usr/lib/gone.so\n");
@@ -398,8 +405,9 @@ static void test_package_lookup_is_quick(void **state)
 	for (int i = 0; i < 700; i++) {
 		char name[64];
 		buf_printf(&status,
-			   "Package: p%d\nStatus: install ok installed\nArchitecture: amd64\nVersion: %d\nDescription: text\n text\n\n", i,
-			   i);
+			   "Package: p%d\nStatus: install ok installed\nArchitecture: amd64\nVersion: %d\nDescription: "
+			   "text\n text\n\n",
+			   i, i);
 		snprintf(name, sizeof(name), "var/lib/dpkg/info/p%d.list", i);
 		file(name, buf_cstr(&list));
 	}

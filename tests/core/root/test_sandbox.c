@@ -130,20 +130,23 @@ static void test_cwd_that_is_not_there(void **state)
 	struct err e = {0};
 	AUTO_BUF struct buf out = {0};
 	box.cwd = "/ptbuild/nowhere";
-	assert_err(sandbox_capture(&box, (const char *const[]){"true", NULL}, test_run(), &out, &e), &e, ERR_SYSTEM, "/ptbuild/nowhere");
+	assert_err(sandbox_capture(&box, (const char *const[]){"true", NULL}, test_run(), &out, &e), &e, ERR_SYSTEM,
+		   "/ptbuild/nowhere");
 }
 
 static void test_passwd_is_made_up(void **state)
 {
 	(void)state;
-	assert_inside("cut -d: -f1 /etc/passwd | tr '\\n' ' '; cut -d: -f1 /etc/group", "root ptbuild nobody root\nptbuild\nnogroup\n");
+	assert_inside("cut -d: -f1 /etc/passwd | tr '\\n' ' '; cut -d: -f1 /etc/group",
+		      "root ptbuild nobody root\nptbuild\nnogroup\n");
 }
 
 static void test_data_file(void **state)
 {
 	(void)state;
 	sandbox_add(&box, SANDBOX_DATA, "some text", "/ptbuild/note");
-	assert_inside("cat /ptbuild/note; (echo more >> /ptbuild/note) 2>/dev/null || echo ' kept'", "some text kept\n");
+	assert_inside("cat /ptbuild/note; (echo more >> /ptbuild/note) 2>/dev/null || echo ' kept'",
+		      "some text kept\n");
 }
 
 static void test_many_variables(void **state)
@@ -153,7 +156,8 @@ static void test_many_variables(void **state)
 	for (int i = 0; i < 2000; i++) {
 		snprintf(name, sizeof(name), "V%d", i);
 		kvlist_set(&box.env, &arena, name,
-			   "a value of about one hundred bytes, so that all of them together are longer than one argument");
+			   "a value of about one hundred bytes, so that all of them together are longer than one "
+			   "argument");
 	}
 	assert_inside("env | grep -c ^V", "2000\n");
 }
@@ -218,7 +222,8 @@ static void test_no_abstract_sockets_of_the_host(void **state)
 static void test_root_is_read_only(void **state)
 {
 	(void)state;
-	static const char *const places[] = {"/usr/evil", "/etc/evil", "/evil", "/usr/bin/evil", "/ptbuild/evil", "/etc/alternatives/evil"};
+	static const char *const places[] = {"/usr/evil",     "/etc/evil",     "/evil",
+					     "/usr/bin/evil", "/ptbuild/evil", "/etc/alternatives/evil"};
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
 		char script[128];
 		struct stat st;
@@ -258,17 +263,18 @@ static void test_read_only_where_told(void **state)
 static void test_home_and_temporary_directories(void **state)
 {
 	(void)state;
-	assert_inside("for d in /tmp /ptbuild/home /ptbuild/tmp; do ls -A $d; echo x > $d/x; cat $d/x; done", "x\nx\nx\n");
+	assert_inside("for d in /tmp /ptbuild/home /ptbuild/tmp; do ls -A $d; echo x > $d/x; cat $d/x; done",
+		      "x\nx\nx\n");
 	assert_inside("ls -A /tmp /ptbuild/home /ptbuild/tmp | grep -v :", "\n\n");
 }
 
 static void test_nothing_else_is_there(void **state)
 {
 	(void)state;
-	assert_inside(
-		"for p in /home /root /run /var /sys /boot /mnt /media /srv /opt /etc/shadow /etc/gshadow /etc/ssh /etc/hosts /etc/apt; do "
-		"[ ! -e $p ] || echo $p; done",
-		"");
+	assert_inside("for p in /home /root /run /var /sys /boot /mnt /media /srv /opt /etc/shadow /etc/gshadow "
+		      "/etc/ssh /etc/hosts /etc/apt; do "
+		      "[ ! -e $p ] || echo $p; done",
+		      "");
 	assert_inside("ls -A /ptbuild", "home\ntmp\n");
 }
 
@@ -279,14 +285,16 @@ static void test_the_hosts_files_are_out_of_sight(void **state)
 	test_write(test_path("secret"), "hunter2");
 	snprintf(script, sizeof(script), "cat '%s'", test_path("secret"));
 	assert_fails(script, "No such file");
-	snprintf(script, sizeof(script), "ls '%s'", getenv("HOME") && strcmp(getenv("HOME"), "/") != 0 ? getenv("HOME") : "/root");
+	snprintf(script, sizeof(script), "ls '%s'",
+		 getenv("HOME") && strcmp(getenv("HOME"), "/") != 0 ? getenv("HOME") : "/root");
 	assert_fails(script, "No such file");
 }
 
 static void test_few_devices(void **state)
 {
 	(void)state;
-	assert_inside("cd /dev; for f in *; do [ -b $f ] && echo block; [ ! -L $f ] && [ -c $f ] && printf '%s ' $f; done; true",
+	assert_inside("cd /dev; for f in *; do [ -b $f ] && echo block; [ ! -L $f ] && [ -c $f ] && printf '%s ' $f; "
+		      "done; true",
 		      "full null random tty urandom zero ");
 }
 
@@ -307,7 +315,8 @@ static void test_no_capabilities(void **state)
 {
 	(void)state;
 	assert_inside("grep -E '^(CapPrm|CapEff|CapInh|CapAmb|NoNewPrivs)' /proc/self/status | tr -d '\\t'",
-		      "CapInh:0000000000000000\nCapPrm:0000000000000000\nCapEff:0000000000000000\nCapAmb:0000000000000000\nNoNewPrivs:1\n");
+		      "CapInh:0000000000000000\nCapPrm:0000000000000000\nCapEff:0000000000000000\nCapAmb:"
+		      "0000000000000000\nNoNewPrivs:1\n");
 }
 
 static void test_no_name_space_of_its_own(void **state)
@@ -359,7 +368,9 @@ static void test_lines_go_to_the_caller(void **state)
 	AUTO_BUF struct buf out = {0};
 	struct proc_spec spec = {.on_line = on_line, .user = &out};
 	struct proc_result res;
-	assert_ok(sandbox_run(&box, (const char *const[]){"sh", "-c", "echo one; echo bwrap: two", NULL}, &spec, test_run(), &res, &e), &e);
+	assert_ok(sandbox_run(&box, (const char *const[]){"sh", "-c", "echo one; echo bwrap: two", NULL}, &spec,
+			      test_run(), &res, &e),
+		  &e);
 	assert_string_equal(buf_cstr(&out), "one/bwrap: two/");
 	assert_ptr_equal(spec.on_line, on_line);
 	assert_ptr_equal(spec.user, &out);
@@ -370,8 +381,8 @@ static void test_missing_program(void **state)
 	(void)state;
 	struct err e = {0};
 	AUTO_BUF struct buf out = {0};
-	assert_err(sandbox_capture(&box, (const char *const[]){"no-such-program", NULL}, test_run(), &out, &e), &e, ERR_SYSTEM,
-		   "cannot start 'no-such-program'");
+	assert_err(sandbox_capture(&box, (const char *const[]){"no-such-program", NULL}, test_run(), &out, &e), &e,
+		   ERR_SYSTEM, "cannot start 'no-such-program'");
 	assert_contains(e.msg, "No such file");
 }
 
@@ -382,7 +393,8 @@ static void test_empty_command(void **state)
 	struct strlist out = {0};
 	AUTO_BUF struct buf text = {0};
 	assert_err(sandbox_argv(&box, (const char *const[]){NULL}, &out, &e), &e, ERR_USAGE, "no program");
-	assert_err(sandbox_capture(&box, (const char *const[]){"", NULL}, test_run(), &text, &e), &e, ERR_USAGE, "no program");
+	assert_err(sandbox_capture(&box, (const char *const[]){"", NULL}, test_run(), &text, &e), &e, ERR_USAGE,
+		   "no program");
 }
 
 static void test_missing_source(void **state)
@@ -391,7 +403,8 @@ static void test_missing_source(void **state)
 	struct err e = {0};
 	AUTO_BUF struct buf out = {0};
 	sandbox_add(&box, SANDBOX_RO, "/no/such/dir", SANDBOX_CFG);
-	assert_err(sandbox_capture(&box, (const char *const[]){"true", NULL}, test_run(), &out, &e), &e, ERR_SYSTEM, "'/no/such/dir'");
+	assert_err(sandbox_capture(&box, (const char *const[]){"true", NULL}, test_run(), &out, &e), &e, ERR_SYSTEM,
+		   "'/no/such/dir'");
 	assert_contains(e.msg, SANDBOX_CFG);
 }
 
@@ -400,10 +413,13 @@ static void test_capture(void **state)
 	(void)state;
 	struct err e = {0};
 	AUTO_BUF struct buf out = {0};
-	assert_ok(sandbox_capture(&box, (const char *const[]){"sh", "-c", "echo out; echo err >&2", NULL}, test_run(), &out, &e), &e);
+	assert_ok(sandbox_capture(&box, (const char *const[]){"sh", "-c", "echo out; echo err >&2", NULL}, test_run(),
+				  &out, &e),
+		  &e);
 	assert_string_equal(buf_cstr(&out), "out\n");
-	assert_err(sandbox_capture(&box, (const char *const[]){"sh", "-c", "echo out; echo the reason >&2; exit 3", NULL}, test_run(), &out,
-				   &e),
+	assert_err(sandbox_capture(&box,
+				   (const char *const[]){"sh", "-c", "echo out; echo the reason >&2; exit 3", NULL},
+				   test_run(), &out, &e),
 		   &e, ERR_BUILD, "exit status 3: the reason");
 	assert_string_equal(buf_cstr(&out), "out\n");
 }
@@ -459,7 +475,8 @@ static void test_bubblewrap_cannot_work(void **state)
 	(void)state;
 	struct err e = {0};
 	char *path = strdup(getenv("PATH")), changed[1024];
-	test_write(test_path("bin/bwrap"), "#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n");
+	test_write(test_path("bin/bwrap"),
+		   "#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n");
 	chmod(test_path("bin/bwrap"), 0755);
 	snprintf(changed, sizeof(changed), "%s:%s", test_path("bin"), path);
 	setenv("PATH", changed, 1);
@@ -557,9 +574,10 @@ static void test_works_for_an_ordinary_user(void **state)
 	if (pid == 0) {
 		struct err e = {0};
 		AUTO_BUF struct buf out = {0};
-		static const char *const argv[] = {
-			"sh", "-c", "id -u && echo x > /ptbuild/src/x && ! touch /usr/x 2>/dev/null && ! cat /etc/shadow 2>/dev/null",
-			NULL};
+		static const char *const argv[] = {"sh", "-c",
+						   "id -u && echo x > /ptbuild/src/x && ! touch /usr/x 2>/dev/null && "
+						   "! cat /etc/shadow 2>/dev/null",
+						   NULL};
 		if (geteuid() == 0 && (setgroups(0, NULL) != 0 || setgid(65534) != 0 || setuid(65534) != 0))
 			_exit(10);
 		int rc = sandbox_capture(&box, argv, test_run(), &out, &e);

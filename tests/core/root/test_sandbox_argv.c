@@ -54,12 +54,15 @@ static void test_options_of_an_unpacked_root(void **state)
 	assert_ok(sandbox_argv(&s, (const char *const[]){"make", "-j", NULL}, &got, &e), &e);
 	const char *want = arena_printf(
 		&arena,
-		"bwrap\n--unshare-user\n--unshare-ipc\n--unshare-pid\n--unshare-uts\n--unshare-cgroup-try\n--disable-userns\n--"
+		"bwrap\n--unshare-user\n--unshare-ipc\n--unshare-pid\n--unshare-uts\n--unshare-cgroup-try\n--disable-"
+		"userns\n--"
 		"hostname\nptbuild\n"
 		"--uid\n1000\n--gid\n1000\n--die-with-parent\n--clearenv\n--new-session\n--unshare-net\n"
-		"--ro-bind\n%s/usr\n/usr\n--symlink\nusr/bin\n/bin\n--ro-bind\n%s/lib\n/lib\n--symlink\n/usr/lib64\n/lib64\n"
+		"--ro-bind\n%s/usr\n/usr\n--symlink\nusr/bin\n/bin\n--ro-bind\n%s/lib\n/lib\n--symlink\n/usr/lib64\n/"
+		"lib64\n"
 		"--ro-bind\n%s/etc\n/etc\n--ro-bind-data\n3\n/etc/passwd\n--proc\n/proc\n--dev\n/dev\n--tmpfs\n/tmp\n"
-		"--tmpfs\n/ptbuild/home\n--tmpfs\n/ptbuild/tmp\n--bind\n/host/src\n/ptbuild/src\n--ro-bind\n/host/cfg\n/ptbuild/cfg\n"
+		"--tmpfs\n/ptbuild/home\n--tmpfs\n/ptbuild/tmp\n--bind\n/host/src\n/ptbuild/src\n--ro-bind\n/host/"
+		"cfg\n/ptbuild/cfg\n"
 		"--remount-ro\n/\n--setenv\nK\na value\n--chdir\n/ptbuild/src\n--\nmake\n-j",
 		r.dir, r.dir, r.dir);
 	assert_string_equal(line(&got), want);
@@ -118,9 +121,8 @@ static void test_every_operation(void **state)
 	sandbox_add(&s, SANDBOX_PROC, NULL, "/f");
 	sandbox_add(&s, SANDBOX_DEV, NULL, "/g");
 	sandbox_options(&s, &got);
-	assert_contains(
-		line(&got),
-		"--ro-bind-data\n3\n/a\n--dir\n/b\n--tmpfs\n/c\n--symlink\ntarget\n/d\n--ro-bind-data\n4\n/e\n--proc\n/f\n--dev\n/g\n");
+	assert_contains(line(&got), "--ro-bind-data\n3\n/a\n--dir\n/b\n--tmpfs\n/c\n--symlink\ntarget\n/"
+				    "d\n--ro-bind-data\n4\n/e\n--proc\n/f\n--dev\n/g\n");
 }
 
 static void test_no_sandbox_with_an_unpacked_root(void **state)
@@ -217,7 +219,9 @@ static void test_argv_without_sandbox(void **state)
 	struct strlist got = {0};
 	struct sandbox s = plain();
 	sandbox_add(&s, SANDBOX_RW, "/h/src", SANDBOX_SRC);
-	assert_ok(sandbox_argv(&s, (const char *const[]){"/ptbuild/src/run", "-C", "/ptbuild/src", "x", NULL}, &got, &e), &e);
+	assert_ok(
+		sandbox_argv(&s, (const char *const[]){"/ptbuild/src/run", "-C", "/ptbuild/src", "x", NULL}, &got, &e),
+		&e);
 	assert_string_equal(line(&got), "/h/src/run\n-C\n/h/src\nx");
 }
 
@@ -239,8 +243,8 @@ static void test_run_without_sandbox(void **state)
 	umask(before);
 	assert_ok(rc, &e);
 	const char *src = test_path("src");
-	assert_string_equal(buf_cstr(&out),
-			    arena_printf(&arena, "text\n%s\n0022\nPATH=%s\nPWD=%s\nWHERE=x:%s/y\n", src, ROOT_PATH, src, src));
+	assert_string_equal(buf_cstr(&out), arena_printf(&arena, "text\n%s\n0022\nPATH=%s\nPWD=%s\nWHERE=x:%s/y\n", src,
+							 ROOT_PATH, src, src));
 }
 
 /* A root of our own with a shell in it: what the shell needs is copied out of the host. */
@@ -282,12 +286,14 @@ static void test_an_unpacked_root_is_all_there_is(void **state)
 	assert_ok(root_open(test_path("root"), &arena, &r, &e), &e);
 	assert_ok(sandbox_init(&s, SANDBOX_BWRAP, &r, &arena, &e), &e);
 	kvlist_set(&s.env, &arena, "PATH", ROOT_PATH);
-	static const char *const argv[] = {"sh", "-c",
-					   "cat /etc/os-release /opt/tool /etc/group; for p in /home /root /etc/passwd /usr/bin/env "
-					   "/etc/alternatives; do [ ! -e $p ] || echo $p; done",
-					   NULL};
+	static const char *const argv[] = {
+		"sh", "-c",
+		"cat /etc/os-release /opt/tool /etc/group; for p in /home /root /etc/passwd /usr/bin/env "
+		"/etc/alternatives; do [ ! -e $p ] || echo $p; done",
+		NULL};
 	assert_ok(sandbox_capture(&s, argv, test_run(), &out, &e), &e);
-	assert_string_equal(buf_cstr(&out), "ID=toy\nVERSION_ID=\"1\"\nof the root\nroot:x:0:\nptbuild:x:1000:\nnogroup:x:65534:\n");
+	assert_string_equal(buf_cstr(&out),
+			    "ID=toy\nVERSION_ID=\"1\"\nof the root\nroot:x:0:\nptbuild:x:1000:\nnogroup:x:65534:\n");
 }
 
 static void test_probe_of_a_root_without_programs(void **state)

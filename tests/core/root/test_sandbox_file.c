@@ -45,9 +45,11 @@ static void what_is_no_sandbox_is_refused(void **state)
 		"{\"kind\":\"none\",\"network\":false,\"cwd\":\"relative\",\"ops\":[],\"env\":[]}",
 		"{\"kind\":\"none\",\"network\":1,\"cwd\":\"/\",\"ops\":[],\"env\":[]}",
 		"{\"kind\":\"none\",\"network\":false,\"cwd\":\"/\",\"ops\":{},\"env\":[]}",
-		"{\"kind\":\"none\",\"network\":false,\"cwd\":\"/\",\"ops\":[{\"type\":\"what\",\"source\":null,\"dest\":\"/"
+		"{\"kind\":\"none\",\"network\":false,\"cwd\":\"/"
+		"\",\"ops\":[{\"type\":\"what\",\"source\":null,\"dest\":\"/"
 		"a\"}],\"env\":[]}",
-		"{\"kind\":\"none\",\"network\":false,\"cwd\":\"/\",\"ops\":[{\"type\":\"rw\",\"source\":null,\"dest\":\"/"
+		"{\"kind\":\"none\",\"network\":false,\"cwd\":\"/"
+		"\",\"ops\":[{\"type\":\"rw\",\"source\":null,\"dest\":\"/"
 		"a\"}],\"env\":[]}",
 		"{\"kind\":\"none\",\"network\":false,\"cwd\":\"/\",\"ops\":[{\"type\":\"rw\",\"source\":\"/"
 		"a\",\"dest\":\"a\"}],\"env\":[]}",
@@ -60,7 +62,8 @@ static void what_is_no_sandbox_is_refused(void **state)
 		struct sandbox s = {.cwd = "untouched"};
 		AUTO_JSON json_t *j = json_loads(texts[i], 0, NULL);
 		assert_non_null(j);
-		assert_err(sandbox_from_json(j, "the file", &a, &s, &e), &e, ERR_INTEGRITY, "'the file' describes no sandbox");
+		assert_err(sandbox_from_json(j, "the file", &a, &s, &e), &e, ERR_INTEGRITY,
+			   "'the file' describes no sandbox");
 		assert_string_equal(s.cwd, "untouched");
 	}
 }

@@ -27,8 +27,8 @@ static void assert_parse(const char *output, const char *version, const char *id
 static void test_parse_gcc(void **state)
 {
 	(void)state;
-	assert_parse("gcc (Debian 12.2.0-14+deb12u1) 12.2.0\nCopyright (C) 2022 Free Software Foundation, Inc.\n", "12.2.0",
-		     "gcc (Debian 12.2.0-14+deb12u1) 12.2.0");
+	assert_parse("gcc (Debian 12.2.0-14+deb12u1) 12.2.0\nCopyright (C) 2022 Free Software Foundation, Inc.\n",
+		     "12.2.0", "gcc (Debian 12.2.0-14+deb12u1) 12.2.0");
 	assert_parse("x86_64-linux-gnu-gcc-14 (GCC) 14.2.1 20240912 (Red Hat 14.2.1-3)\n", "14.2.1",
 		     "x86_64-linux-gnu-gcc-14 (GCC) 14.2.1 20240912 (Red Hat 14.2.1-3)");
 }
@@ -36,7 +36,8 @@ static void test_parse_gcc(void **state)
 static void test_parse_clang(void **state)
 {
 	(void)state;
-	assert_parse("Debian clang version 14.0.6\nTarget: x86_64-pc-linux-gnu\n", "14.0.6", "Debian clang version 14.0.6");
+	assert_parse("Debian clang version 14.0.6\nTarget: x86_64-pc-linux-gnu\n", "14.0.6",
+		     "Debian clang version 14.0.6");
 	assert_parse("Ubuntu clang version 18.1.3 (1ubuntu1)\n", "18.1.3", "Ubuntu clang version 18.1.3 (1ubuntu1)");
 }
 
@@ -68,10 +69,10 @@ static void test_parse_python_and_others(void **state)
 static void test_parse_nvcc(void **state)
 {
 	(void)state;
-	assert_parse(
-		"nvcc: NVIDIA (R) Cuda compiler driver\nCopyright (c) 2005-2024 NVIDIA Corporation\nBuilt on Thu_Mar_28_02:18:24_PDT_2024\n"
-		"Cuda compilation tools, release 12.4, V12.4.131\nBuild cuda_12.4.r12.4/compiler.34097967_0\n",
-		"12.4", "Cuda compilation tools, release 12.4, V12.4.131");
+	assert_parse("nvcc: NVIDIA (R) Cuda compiler driver\nCopyright (c) 2005-2024 NVIDIA Corporation\nBuilt on "
+		     "Thu_Mar_28_02:18:24_PDT_2024\n"
+		     "Cuda compilation tools, release 12.4, V12.4.131\nBuild cuda_12.4.r12.4/compiler.34097967_0\n",
+		     "12.4", "Cuda compilation tools, release 12.4, V12.4.131");
 }
 
 static void test_parse_nothing(void **state)
@@ -134,7 +135,8 @@ static void test_every_known_tool_is_in_the_list(void **state)
 	assert_null(toolchain_get(t, "no-such-tool"));
 }
 
-/* A root with nothing but a shell script interpreter, bound together from the host's: tools are scripts that say what they are told to. */
+/* A root with nothing but a shell script interpreter, bound together from the host's: tools are scripts that say what
+ * they are told to. */
 static void script(const char *name, const char *text)
 {
 	const char *path = test_path("root/usr/local/bin/%s", name);
@@ -151,7 +153,8 @@ static struct root toy_root(void)
 	assert_int_equal(mkdir(test_path("root"), 0755), 0);
 	const char *copy = arena_printf(
 		&arena,
-		"mkdir -p '%1$s/usr/bin' '%1$s/usr/local/bin' '%1$s/etc' && cp /bin/sh '%1$s/usr/bin/sh' && ln -s usr/bin '%1$s/bin' && "
+		"mkdir -p '%1$s/usr/bin' '%1$s/usr/local/bin' '%1$s/etc' && cp /bin/sh '%1$s/usr/bin/sh' && ln -s "
+		"usr/bin '%1$s/bin' && "
 		"for f in $(ldd /bin/sh | grep -o '/[^ ]*'); do mkdir -p \"%1$s${f%%/*}\" && cp -L $f \"%1$s$f\"; done",
 		test_path("root"));
 	assert_ok(proc_capture((const char *const[]){"sh", "-c", copy, NULL}, test_run(), &out, &e), &e);

@@ -7,11 +7,11 @@
 
 #include "core/root/toolkit_parts.h"
 
-#define VERSION_12_4                                                                                                                       \
-	"nvcc: NVIDIA (R) Cuda compiler driver\nBuilt on Thu_Mar_28_02:18:24_PDT_2024\n"                                                   \
+#define VERSION_12_4                                                                                                   \
+	"nvcc: NVIDIA (R) Cuda compiler driver\nBuilt on Thu_Mar_28_02:18:24_PDT_2024\n"                               \
 	"Cuda compilation tools, release 12.4, V12.4.131\nBuild cuda_12.4.r12.4/compiler.34097967_0\n"
-#define HELP                                                                                                                               \
-	"--objdir-as-tempdir  (-objtemp)\n--threads <number> (-t)\n Allowed values: "                                                      \
+#define HELP                                                                                                           \
+	"--objdir-as-tempdir  (-objtemp)\n--threads <number> (-t)\n Allowed values: "                                  \
 	"'compute_90','sm_75','sm_90','sm_90a','sm_90','sm_100f'.\n"
 
 static struct arena arena;
@@ -24,8 +24,11 @@ static int setup(void **state)
 	static const char *cudnn[] = {"CUDNN_MAJOR", "CUDNN_MINOR", "CUDNN_PATCHLEVEL"};
 	(void)state;
 	test_dir();
-	parts[0] = (struct part_row){
-		.name = "cudnn", .header = "cudnn-of-the-test.h", .macros = cudnn, .macros_count = 3, .toggle = "USE_CUDNN"};
+	parts[0] = (struct part_row){.name = "cudnn",
+				     .header = "cudnn-of-the-test.h",
+				     .macros = cudnn,
+				     .macros_count = 3,
+				     .toggle = "USE_CUDNN"};
 	parts[1] = (struct part_row){.name = "nvrtc", .header = "nvrtc-of-the-test.h", .toggle = "USE_CUDA"};
 	row = (struct toolkit_row){.version = "12.4", .gcc_max = "13"};
 	tables = (struct tables){.parts = parts, .parts_count = 2, .toolkits = &row, .toolkits_count = 1};
@@ -67,8 +70,9 @@ static void test_nvcc_that_says_nothing(void **state)
 static void test_numbers_of_a_header(void **state)
 {
 	(void)state;
-	static const char text[] = "#define NAME_LONG 1\n# define  NAME\t (22)\n//#define OTHER 3\n#define EMPTY\n#define TEXT "
-				   "abc\n#define HEX 0x10\n#define LAST 7";
+	static const char text[] =
+		"#define NAME_LONG 1\n# define  NAME\t (22)\n//#define OTHER 3\n#define EMPTY\n#define TEXT "
+		"abc\n#define HEX 0x10\n#define LAST 7";
 	assert_int_equal(toolkit_header_number(text, "NAME"), 22);
 	assert_int_equal(toolkit_header_number(text, "NAME_LONG"), 1);
 	assert_int_equal(toolkit_header_number(text, "HEX"), 16);
@@ -83,9 +87,9 @@ static void test_limits_of_host_config(void **state)
 {
 	(void)state;
 	unsigned gcc = 9, clang = 9;
-	toolkit_header_limits(
-		"#if __GNUC__ > 13\n#error\n#endif /* __GNUC__ > 13 */\n#if (__clang_major__ >= 18) || (__clang_major__ < 3)\n", &gcc,
-		&clang);
+	toolkit_header_limits("#if __GNUC__ > 13\n#error\n#endif /* __GNUC__ > 13 */\n#if (__clang_major__ >= 18) || "
+			      "(__clang_major__ < 3)\n",
+			      &gcc, &clang);
 	assert_int_equal(gcc, 13);
 	assert_int_equal(clang, 17);
 	toolkit_header_limits("", &gcc, &clang);

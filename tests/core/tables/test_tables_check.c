@@ -58,11 +58,11 @@ static void refused(const char *file, const char *from, const char *to, const ch
 	assert_true(strtoul(at + strlen(place), NULL, 10) > 0);
 }
 
-#define REFUSED(test, file, from, to, text)                                                                                                \
-	static void test(void **state)                                                                                                     \
-	{                                                                                                                                  \
-		(void)state;                                                                                                               \
-		refused(file, from, to, text);                                                                                             \
+#define REFUSED(test, file, from, to, text)                                                                            \
+	static void test(void **state)                                                                                 \
+	{                                                                                                              \
+		(void)state;                                                                                           \
+		refused(file, from, to, text);                                                                         \
 	}
 
 /* clang-format off */
@@ -73,43 +73,65 @@ REFUSED(no_yaml, "gpu.yaml", "gpus:", "gpus: [", "")
 REFUSED(two_instruction_sets, "isa.yaml", "name: avx512vnni", "name: avx2", "'avx2' is there twice")
 REFUSED(alias_of_another, "isa.yaml", "aliases: [armv8.2]", "aliases: [avx2]", "'avx2' is there twice")
 REFUSED(instruction_set_name, "isa.yaml", "name: avx512vnni", "name: avx512-vnni", "'avx512-vnni' is no name")
-REFUSED(instruction_set_platform, "isa.yaml", "platform: aarch64-linux", "platform: arm-linux", "'platform' cannot be 'arm-linux'")
-REFUSED(instruction_set_flag, "isa.yaml", "flags: [-mavx2, -mfma, -mf16c]", "flags: [\"-mavx2 -mfma\"]", "is no compiler flag")
+REFUSED(instruction_set_platform, "isa.yaml", "platform: aarch64-linux", "platform: arm-linux",
+	"'platform' cannot be 'arm-linux'")
+REFUSED(instruction_set_flag, "isa.yaml", "flags: [-mavx2, -mfma, -mf16c]", "flags: [\"-mavx2 -mfma\"]",
+	"is no compiler flag")
 REFUSED(instruction_set_flag_shell, "isa.yaml", "-mf16c", "-m$HOME", "is no compiler flag")
 REFUSED(compiler_minimum, "isa.yaml", "gcc_min: \"4.6\"", "gcc_min: new", "'new' of 'gcc_min' is no version")
-REFUSED(setting_twice, "isa.yaml", "[CXX_AVX2_FOUND, C_AVX2_FOUND]", "[CXX_AVX2_FOUND, CXX_AVX2_FOUND]", "'CXX_AVX2_FOUND' is set twice")
-REFUSED(setting_name, "isa.yaml", "[CXX_AVX2_FOUND, C_AVX2_FOUND]", "[CXX_AVX2_FOUND, C-AVX2]", "'C-AVX2' is no name of a setting")
-REFUSED(setting_value, "isa.yaml", "name: USE_MKLDNN, value: \"OFF\"", "name: USE_MKLDNN, value: maybe", "'maybe' is no value of 'USE_MKLDNN'")
-REFUSED(setting_spelling, "isa.yaml", "name: USE_MKLDNN, value: \"OFF\"", "name: USE_MKLDNN, value: \"0\"", "write 'OFF' for 'USE_MKLDNN', not '0'")
+REFUSED(setting_twice, "isa.yaml", "[CXX_AVX2_FOUND, C_AVX2_FOUND]", "[CXX_AVX2_FOUND, CXX_AVX2_FOUND]",
+	"'CXX_AVX2_FOUND' is set twice")
+REFUSED(setting_name, "isa.yaml", "[CXX_AVX2_FOUND, C_AVX2_FOUND]", "[CXX_AVX2_FOUND, C-AVX2]",
+	"'C-AVX2' is no name of a setting")
+REFUSED(setting_value, "isa.yaml", "name: USE_MKLDNN, value: \"OFF\"", "name: USE_MKLDNN, value: maybe",
+	"'maybe' is no value of 'USE_MKLDNN'")
+REFUSED(setting_spelling, "isa.yaml", "name: USE_MKLDNN, value: \"OFF\"", "name: USE_MKLDNN, value: \"0\"",
+	"write 'OFF' for 'USE_MKLDNN', not '0'")
 REFUSED(truth_word, "isa.yaml", "value: \"FALSE\", cache: true", "value: \"FALSE\", cache: perhaps", "cache")
 REFUSED(toggle_without_a_name, "toggles.yaml", "{name: BUILD_FUNCTORCH, value", "{value", "neither 'name' nor 'names'")
-REFUSED(toggle_with_both_names, "toggles.yaml", "{name: BUILD_FUNCTORCH, value", "{name: BUILD_FUNCTORCH, names: [BUILD_A], value", "'BUILD_FUNCTORCH' stands beside 'names'")
-REFUSED(toggle_value_twice, "toggles.yaml", "{name: BUILD_FUNCTORCH, value", "{name: BUILD_FUNCTORCH, cpu: \"ON\", value", "'value' is for cpu, cuda and mps alike")
-REFUSED(toggle_needs_nothing_there_is, "toggles.yaml", "needs: USE_MPI", "needs: USE_MPY", "needs 'USE_MPY', which is no other option")
-REFUSED(toggle_needs_itself, "toggles.yaml", "needs: USE_DISTRIBUTED, why: \"collectives", "needs: USE_GLOO, why: \"collectives", "'USE_GLOO' needs 'USE_GLOO'")
-REFUSED(a_name_of_names_twice, "toggles.yaml", "[USE_CPP_CODE_COVERAGE, USE_PROF]", "[USE_PROF, USE_PROF]", "'USE_PROF' of pytorch is there twice")
+REFUSED(toggle_with_both_names, "toggles.yaml", "{name: BUILD_FUNCTORCH, value",
+	"{name: BUILD_FUNCTORCH, names: [BUILD_A], value", "'BUILD_FUNCTORCH' stands beside 'names'")
+REFUSED(toggle_value_twice, "toggles.yaml", "{name: BUILD_FUNCTORCH, value",
+	"{name: BUILD_FUNCTORCH, cpu: \"ON\", value", "'value' is for cpu, cuda and mps alike")
+REFUSED(toggle_needs_nothing_there_is, "toggles.yaml", "needs: USE_MPI", "needs: USE_MPY",
+	"needs 'USE_MPY', which is no other option")
+REFUSED(toggle_needs_itself, "toggles.yaml", "needs: USE_DISTRIBUTED, why: \"collectives",
+	"needs: USE_GLOO, why: \"collectives", "'USE_GLOO' needs 'USE_GLOO'")
+REFUSED(a_name_of_names_twice, "toggles.yaml", "[USE_CPP_CODE_COVERAGE, USE_PROF]", "[USE_PROF, USE_PROF]",
+	"'USE_PROF' of pytorch is there twice")
 REFUSED(setting_without_a_name, "isa.yaml", "{name: USE_MKLDNN, value", "{value", "neither 'name' nor 'names'")
-REFUSED(setting_with_both_names, "isa.yaml", "{name: USE_MKLDNN, value", "{name: USE_MKLDNN, names: [A], value", "'USE_MKLDNN' stands beside 'names'")
-REFUSED(correction_twice, "corrections.yaml", "name: orin-and-thor", "name: l40s-is-ada", "'l40s-is-ada' is there twice")
+REFUSED(setting_with_both_names, "isa.yaml", "{name: USE_MKLDNN, value", "{name: USE_MKLDNN, names: [A], value",
+	"'USE_MKLDNN' stands beside 'names'")
+REFUSED(correction_twice, "corrections.yaml", "name: orin-and-thor", "name: l40s-is-ada",
+	"'l40s-is-ada' is there twice")
 REFUSED(correction_gpu, "corrections.yaml", "gpus: [\"121\"]", "gpus: [\"122\"]", "unknown GPU target '122'")
-REFUSED(correction_isa, "corrections.yaml", "isas: [avx512vnni]", "isas: [avx512vni]", "unknown instruction set 'avx512vni'")
+REFUSED(correction_isa, "corrections.yaml", "isas: [avx512vnni]", "isas: [avx512vni]",
+	"unknown instruction set 'avx512vni'")
 REFUSED(correction_kind, "corrections.yaml", "kinds: [mps]", "kinds: [metal]", "'kinds' cannot be 'metal'")
-REFUSED(correction_package, "corrections.yaml", "packages: [torchaudio]", "packages: [audio]", "'packages' cannot be 'audio'")
-REFUSED(two_gpus, "gpu.yaml", "sm: \"52\", capability: \"5.2\"", "sm: \"50\", capability: \"5.0\"", "sm '50' is there twice")
+REFUSED(correction_package, "corrections.yaml", "packages: [torchaudio]", "packages: [audio]",
+	"'packages' cannot be 'audio'")
+REFUSED(two_gpus, "gpu.yaml", "sm: \"52\", capability: \"5.2\"", "sm: \"50\", capability: \"5.0\"",
+	"sm '50' is there twice")
 REFUSED(capability, "gpu.yaml", "sm: \"120\", capability: \"12.0\"", "sm: \"120\", capability: \"1.20\"", "do not fit")
 REFUSED(sm_letters, "gpu.yaml", "sm: \"120\"", "sm: sm_120", "do not fit")
-REFUSED(gpu_ends_before_it_begins, "gpu.yaml", "cuda_min: \"6.0\", cuda_max: \"12.9\"", "cuda_min: \"6.0\", cuda_max: \"5.0\"", "is before cuda_min")
+REFUSED(gpu_ends_before_it_begins, "gpu.yaml", "cuda_min: \"6.0\", cuda_max: \"12.9\"",
+	"cuda_min: \"6.0\", cuda_max: \"5.0\"", "is before cuda_min")
 REFUSED(gpu_suffix, "gpu.yaml", "{suffix: a,", "{suffix: b,", "'suffix' cannot be 'b'")
-REFUSED(gpu_suffix_twice, "gpu.yaml", "{suffix: f, cuda_min: \"12.9\"}", "{suffix: a, cuda_min: \"12.9\"}", "suffix 'a' is there twice")
-REFUSED(gpu_suffix_too_old, "gpu.yaml", "{suffix: a, cuda_min: \"12.0\"}", "{suffix: a, cuda_min: \"11.0\"}", "cannot be older")
+REFUSED(gpu_suffix_twice, "gpu.yaml", "{suffix: f, cuda_min: \"12.9\"}", "{suffix: a, cuda_min: \"12.9\"}",
+	"suffix 'a' is there twice")
+REFUSED(gpu_suffix_too_old, "gpu.yaml", "{suffix: a, cuda_min: \"12.0\"}", "{suffix: a, cuda_min: \"11.0\"}",
+	"cannot be older")
 REFUSED(gpu_platform, "gpu.yaml", "platforms: [aarch64-linux]", "platforms: [jetson]", "'platforms' cannot be 'jetson'")
 REFUSED(two_toolkits, "cuda.yaml", "version: \"12.9\"", "version: \"12.8\"", "toolkit '12.8' is there twice")
 REFUSED(toolkit_version, "cuda.yaml", "version: \"12.9\"", "version: \"12_9\"", "'12_9' of 'version' is no version")
 REFUSED(toolkit_layout, "cuda.yaml", "layout: cu13", "layout: cu14", "no layout 'cu14'")
-REFUSED(library_dir, "cuda.yaml", "dir: cublas/lib", "dir: /cublas/lib", "'/cublas/lib' is no directory below site-packages/nvidia")
+REFUSED(library_dir, "cuda.yaml", "dir: cublas/lib", "dir: /cublas/lib",
+	"'/cublas/lib' is no directory below site-packages/nvidia")
 REFUSED(library_part, "cuda.yaml", "part: cublas", "part: cublass", "no part 'cublass'")
-REFUSED(library_needs, "cuda.yaml", "needs: [nvidia-nvjitlink-cu12]", "needs: [nvidia-none]", "no package 'nvidia-none' in layout 'cu12'")
-REFUSED(library_twice, "cuda.yaml", "package: nvidia-cublas-cu12", "package: nvidia-cuda-runtime-cu12", "package 'nvidia-cuda-runtime-cu12' is there twice")
+REFUSED(library_needs, "cuda.yaml", "needs: [nvidia-nvjitlink-cu12]", "needs: [nvidia-none]",
+	"no package 'nvidia-none' in layout 'cu12'")
+REFUSED(library_twice, "cuda.yaml", "package: nvidia-cublas-cu12", "package: nvidia-cuda-runtime-cu12",
+	"package 'nvidia-cuda-runtime-cu12' is there twice")
 REFUSED(part_toggle, "cuda.yaml", "toggle: USE_CUDNN", "toggle: USE_CUDN", "no toggle 'USE_CUDN' of pytorch")
 REFUSED(part_header, "cuda.yaml", "header: cudnn_version.h", "header: /cudnn_version.h", "is no name of a header")
 REFUSED(part_twice, "cuda.yaml", "name: cudnn,", "name: cublas,", "part 'cublas' is there twice")
@@ -117,12 +139,16 @@ REFUSED(gpu_extra, "gpu.yaml", "extra: 90a", "extra: 99a", "no GPU target '99a'"
 REFUSED(gpu_extra_letter, "gpu.yaml", "extra: 90a", "extra: 90x", "no GPU target '90x'")
 REFUSED(two_layouts, "cuda.yaml", "name: cu13", "name: cu12", "layout 'cu12' is there twice")
 REFUSED(two_blas, "blas.yaml", "name: mkl", "name: openblas", "'openblas' is there twice")
-REFUSED(blas_platform, "blas.yaml", "platforms: [aarch64-darwin]", "platforms: [darwin]", "'platforms' cannot be 'darwin'")
-REFUSED(toggle_twice, "toggles.yaml", "name: BUILD_TEST", "name: BUILD_BINARY", "'BUILD_BINARY' of pytorch is there twice")
-REFUSED(toggle_overlap, "toggles.yaml", "until: 2.11.0, cpu: \"OFF\", cuda: \"ON\"", "until: 2.12.0, cpu: \"OFF\", cuda: \"ON\"", "there twice for the same version")
+REFUSED(blas_platform, "blas.yaml", "platforms: [aarch64-darwin]", "platforms: [darwin]",
+	"'platforms' cannot be 'darwin'")
+REFUSED(toggle_twice, "toggles.yaml", "name: BUILD_TEST", "name: BUILD_BINARY",
+	"'BUILD_BINARY' of pytorch is there twice")
+REFUSED(toggle_overlap, "toggles.yaml", "until: 2.11.0, cpu: \"OFF\", cuda: \"ON\"",
+	"until: 2.12.0, cpu: \"OFF\", cuda: \"ON\"", "there twice for the same version")
 REFUSED(toggle_range, "toggles.yaml", "since: 2.9.0, until: 2.11.0", "since: 2.11.0, until: 2.9.0", "before it begins")
 REFUSED(toggle_value, "toggles.yaml", "cpu: OMP", "cpu: TBB", "'TBB' is no value of 'ATEN_THREADING'")
-REFUSED(toggle_value_spelling, "toggles.yaml", "name: FORCE_CUDA, package: torchvision, cpu: \"0\"", "name: FORCE_CUDA, package: torchvision, cpu: \"OFF\"", "write '0' for 'FORCE_CUDA'")
+REFUSED(toggle_value_spelling, "toggles.yaml", "name: FORCE_CUDA, package: torchvision, cpu: \"0\"",
+	"name: FORCE_CUDA, package: torchvision, cpu: \"OFF\"", "write '0' for 'FORCE_CUDA'")
 REFUSED(toggle_package, "toggles.yaml", "package: torchvision", "package: vision", "'package' cannot be 'vision'")
 REFUSED(retired_but_alive, "toggles.yaml", "name: USE_CUBLAS", "name: USE_CUDA", "'USE_CUDA' cannot be retired")
 REFUSED(digest_short, "releases/2.9.1.yaml", "sha256: e17504700ebc", "sha256: e17504700eb", "is no sha256")
@@ -132,34 +158,57 @@ REFUSED(release_toolkit_twice, "releases/2.9.1.yaml", "\"12.6\"", "\"12.8\"", "t
 REFUSED(python_spelling, "releases/2.9.1.yaml", "\"3.10\"", "\"310\"", "is not like")
 REFUSED(python_twice, "releases/2.9.1.yaml", "\"3.10\"", "\"3.11\"", "Python '3.11' is there twice")
 REFUSED(release_name, "releases/2.9.1.yaml", "name: 2.9.1\n", "name: 2.9.2\n", "is not its base")
-REFUSED(release_file, "releases/2.9.1.yaml", "name: 2.9.1\nbase: 2.9.1", "name: 2.9.2\nbase: 2.9.2", "must be in a file '2.9.2.yaml'")
+REFUSED(release_file, "releases/2.9.1.yaml", "name: 2.9.1\nbase: 2.9.1", "name: 2.9.2\nbase: 2.9.2",
+	"must be in a file '2.9.2.yaml'")
 REFUSED(version_range, "releases/2.9.1.yaml", "cmake: \">=3.27\"", "cmake: \"=>3.27\"", "'cmake'")
 REFUSED(backend, "releases/2.9.1.yaml", "backend: setup-py-env", "backend: setup.py", "'backend' cannot be 'setup.py'")
-REFUSED(source_name, "releases/2.9.1.yaml", "name: pytorch-v2.9.1.tar.gz", "name: ../pytorch.tar.gz", "'../pytorch.tar.gz' is no safe file name")
-REFUSED(source_name_option, "releases/2.9.1.yaml", "name: pytorch-v2.9.1.tar.gz", "name: -rf", "'-rf' is no safe file name")
-REFUSED(source_name_hidden, "releases/2.9.1.yaml", "name: pytorch-v2.9.1.tar.gz", "name: .hidden", "'.hidden' is no safe file name")
-REFUSED(source_twice, "releases/2.6.0-debian.yaml", "name: pytorch_2.6.0+dfsg-7.debian.tar.xz", "name: pytorch_2.6.0+dfsg.orig.tar.xz", "is there twice")
-REFUSED(source_scheme, "releases/2.9.1.yaml", "https://github.com/pytorch/pytorch/", "ftp://github.com/pytorch/pytorch/", "is no place to fetch")
-REFUSED(source_apt, "releases/2.6.0-debian.yaml", "apt:trixie/main/pytorch=2.6.0+dfsg-7", "apt:trixie/pytorch=2.6.0+dfsg-7", "is no place to fetch")
-REFUSED(source_apt_shell, "releases/2.6.0-debian.yaml", "apt:trixie/main/pytorch=2.6.0+dfsg-7", "\"apt:trixie/main/pytorch;id=2\"", "is no place to fetch")
-REFUSED(source_into, "releases/2.6.0-debian.yaml", "keep_top: true", "into: ../else", "'../else' leaves the source tree")
-REFUSED(series_outside, "releases/2.6.0-debian.yaml", "series: debian/patches/series", "series: /etc/series", "leaves the source tree")
-REFUSED(skip_without_series, "releases/2.6.0-debian.yaml", "  series: debian/patches/series\n", "", "'skip_patches' without a 'series'")
-REFUSED(prepare_outside, "releases/2.6.0-debian.yaml", "dir: torch/csrc/jit/serialization", "dir: ../..", "leaves the source tree")
-REFUSED(prepare_without_command, "releases/2.6.0-debian.yaml", "argv: [flatc, --cpp, --gen-mutable, --scoped-enums, mobile_bytecode.fbs]", "argv: []", "argv")
+REFUSED(source_name, "releases/2.9.1.yaml", "name: pytorch-v2.9.1.tar.gz", "name: ../pytorch.tar.gz",
+	"'../pytorch.tar.gz' is no safe file name")
+REFUSED(source_name_option, "releases/2.9.1.yaml", "name: pytorch-v2.9.1.tar.gz", "name: -rf",
+	"'-rf' is no safe file name")
+REFUSED(source_name_hidden, "releases/2.9.1.yaml", "name: pytorch-v2.9.1.tar.gz", "name: .hidden",
+	"'.hidden' is no safe file name")
+REFUSED(source_twice, "releases/2.6.0-debian.yaml", "name: pytorch_2.6.0+dfsg-7.debian.tar.xz",
+	"name: pytorch_2.6.0+dfsg.orig.tar.xz", "is there twice")
+REFUSED(source_scheme, "releases/2.9.1.yaml", "https://github.com/pytorch/pytorch/",
+	"ftp://github.com/pytorch/pytorch/", "is no place to fetch")
+REFUSED(source_apt, "releases/2.6.0-debian.yaml", "apt:trixie/main/pytorch=2.6.0+dfsg-7",
+	"apt:trixie/pytorch=2.6.0+dfsg-7", "is no place to fetch")
+REFUSED(source_apt_shell, "releases/2.6.0-debian.yaml", "apt:trixie/main/pytorch=2.6.0+dfsg-7",
+	"\"apt:trixie/main/pytorch;id=2\"", "is no place to fetch")
+REFUSED(source_into, "releases/2.6.0-debian.yaml", "keep_top: true", "into: ../else",
+	"'../else' leaves the source tree")
+REFUSED(series_outside, "releases/2.6.0-debian.yaml", "series: debian/patches/series", "series: /etc/series",
+	"leaves the source tree")
+REFUSED(skip_without_series, "releases/2.6.0-debian.yaml", "  series: debian/patches/series\n", "",
+	"'skip_patches' without a 'series'")
+REFUSED(prepare_outside, "releases/2.6.0-debian.yaml", "dir: torch/csrc/jit/serialization", "dir: ../..",
+	"leaves the source tree")
+REFUSED(prepare_without_command, "releases/2.6.0-debian.yaml",
+	"argv: [flatc, --cpp, --gen-mutable, --scoped-enums, mobile_bytecode.fbs]", "argv: []", "argv")
 REFUSED(python_requirement, "releases/2.9.1.yaml", "setuptools>=70.1.0,<80.0", "setuptools 70", "python_requires")
 REFUSED(install_requirement, "releases/2.6.0-debian.yaml", "sympy>=1.13.1", "@sympy", "install_requires")
-REFUSED(requirements_file, "releases/2.9.1.yaml", "requirements: shared.txt", "requirements: other.txt", "no file 'other.txt'")
-REFUSED(requirements_outside, "releases/2.9.1.yaml", "requirements: shared.txt", "requirements: ../isa.yaml", "no safe file name")
-REFUSED(retired_setting, "releases/2.6.0-debian.yaml", "name: ONNX_NAMESPACE", "name: USE_CUBLAS", "has no 'USE_CUBLAS'")
-REFUSED(setting_of_another_package, "releases/2.6.0-debian.yaml", "{name: ONNX_NAMESPACE,", "{name: ONNX_NAMESPACE, package: torchaudio,", "is a setting of torchaudio inside pytorch")
-REFUSED(extra_flag, "releases/2.6.0-debian.yaml", "extra_cflags: [-Wno-dangling-reference]", "extra_cflags: [Wno]", "is no compiler flag")
+REFUSED(requirements_file, "releases/2.9.1.yaml", "requirements: shared.txt", "requirements: other.txt",
+	"no file 'other.txt'")
+REFUSED(requirements_outside, "releases/2.9.1.yaml", "requirements: shared.txt", "requirements: ../isa.yaml",
+	"no safe file name")
+REFUSED(retired_setting, "releases/2.6.0-debian.yaml", "name: ONNX_NAMESPACE", "name: USE_CUBLAS",
+	"has no 'USE_CUBLAS'")
+REFUSED(setting_of_another_package, "releases/2.6.0-debian.yaml", "{name: ONNX_NAMESPACE,",
+	"{name: ONNX_NAMESPACE, package: torchaudio,", "is a setting of torchaudio inside pytorch")
+REFUSED(extra_flag, "releases/2.6.0-debian.yaml", "extra_cflags: [-Wno-dangling-reference]", "extra_cflags: [Wno]",
+	"is no compiler flag")
 REFUSED(epoch_too_old, "releases/2.9.1.yaml", "source_date_epoch: 1762905600", "source_date_epoch: 12", "before 1980")
-REFUSED(epoch_no_number, "releases/2.9.1.yaml", "source_date_epoch: 1762905600", "source_date_epoch: today", "source_date_epoch")
-REFUSED(memory_size, "releases/2.6.0-debian.yaml", "compile: 1500M", "compile: much", "'much' of 'compile' is no amount of memory")
-REFUSED(memory_too_small, "releases/2.6.0-debian.yaml", "link: 2300M", "link: 2300", "'2300' of 'link' is no amount of memory")
-REFUSED(memory_of_a_unit, "releases/2.6.0-debian.yaml", "bytes: 1800M", "bytes: -1", "'-1' of 'bytes' is no amount of memory")
-REFUSED(memory_of_every_unit, "releases/2.6.0-debian.yaml", "units: \"*/RegisterCPU.cpp*\"", "units: \"*\"", "'*' of 'units' names no unit more than another")
+REFUSED(epoch_no_number, "releases/2.9.1.yaml", "source_date_epoch: 1762905600", "source_date_epoch: today",
+	"source_date_epoch")
+REFUSED(memory_size, "releases/2.6.0-debian.yaml", "compile: 1500M", "compile: much",
+	"'much' of 'compile' is no amount of memory")
+REFUSED(memory_too_small, "releases/2.6.0-debian.yaml", "link: 2300M", "link: 2300",
+	"'2300' of 'link' is no amount of memory")
+REFUSED(memory_of_a_unit, "releases/2.6.0-debian.yaml", "bytes: 1800M", "bytes: -1",
+	"'-1' of 'bytes' is no amount of memory")
+REFUSED(memory_of_every_unit, "releases/2.6.0-debian.yaml", "units: \"*/RegisterCPU.cpp*\"", "units: \"*\"",
+	"'*' of 'units' names no unit more than another")
 REFUSED(memory_key, "releases/2.6.0-debian.yaml", "    compile: 1500M", "    compiler: 1100M", "compiler")
 REFUSED(disk_size, "releases/2.9.1.yaml", "disk: 20G", "disk: twenty", "is no size")
 /* clang-format on */

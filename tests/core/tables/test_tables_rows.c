@@ -5,12 +5,13 @@
 #include <string.h>
 
 #include "base/sys/fs.h"
-#include "core/variant/matrix.h"
 #include "core/plan/plan.h"
+#include "core/variant/matrix.h"
 
 #define SM88 "  - {sm: \"88\", capability: \"8.8\", name: Ampere, cuda_min: \"13.0\"}\n"
-#define ZNVER5                                                                                                                             \
-	"  - {name: znver5, platform: x86_64-linux, flags: [-march=znver5], cpuinfo: [avx512f], gcc_min: \"14\", clang_min: \"19\", "      \
+#define ZNVER5                                                                                                         \
+	"  - {name: znver5, platform: x86_64-linux, flags: [-march=znver5], cpuinfo: [avx512f], gcc_min: \"14\", "     \
+	"clang_min: \"19\", "                                                                                          \
 	"cpus: Zen 5}\n"
 
 /* A copy of the shipped tables, in which nothing knows sm88. */
@@ -69,8 +70,10 @@ static void without_their_rows_they_are_unknown(void **state)
 	const struct tables *t = load(copy_without_sm88(), &a);
 	struct variant v;
 	struct err e = {0};
-	assert_err(variant_parse(t, "pytorch-python313-cuda13_0-sm88-avx2", &a, &v, &e), &e, ERR_CONFIG, "unknown GPU target 'sm88'");
-	assert_err(variant_parse(t, "pytorch-python313-cpu-znver5", &a, &v, &e), &e, ERR_CONFIG, "unknown instruction set 'znver5'");
+	assert_err(variant_parse(t, "pytorch-python313-cuda13_0-sm88-avx2", &a, &v, &e), &e, ERR_CONFIG,
+		   "unknown GPU target 'sm88'");
+	assert_err(variant_parse(t, "pytorch-python313-cpu-znver5", &a, &v, &e), &e, ERR_CONFIG,
+		   "unknown instruction set 'znver5'");
 }
 
 static void sm88_is_one_row(void **state)
@@ -102,8 +105,9 @@ static void both_together_and_in_a_matrix(void **state)
 	const char *dir = copy_without_sm88();
 	add_row("gpu.yaml", "gpus:\n", SM88);
 	add_row("isa.yaml", "isas:\n", ZNVER5);
-	test_write(test_path("profiles/matrices/new.yaml"), "note: new\nrelease: 2.9.1\npythons: [\"3.13\"]\nrows:\n  - {gpus: [sm86+sm88, "
-							    "sm88], toolkits: [\"13.0\"], isas: [znver5]}\n");
+	test_write(test_path("profiles/matrices/new.yaml"),
+		   "note: new\nrelease: 2.9.1\npythons: [\"3.13\"]\nrows:\n  - {gpus: [sm86+sm88, "
+		   "sm88], toolkits: [\"13.0\"], isas: [znver5]}\n");
 	const struct tables *t = load(dir, &a);
 	const struct matrix *m = NULL;
 	struct matrix_walk w = {0};

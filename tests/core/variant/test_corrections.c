@@ -1,4 +1,5 @@
-/* What the recipes and their instructions got wrong is done right, and the plan says so: a test for each correction, named after it. */
+/* What the recipes and their instructions got wrong is done right, and the plan says so: a test for each correction,
+ * named after it. */
 #include "support.h"
 
 #include <stdlib.h>
@@ -58,48 +59,49 @@ static const char *note_of(const char *correction)
 }
 
 /* Rows of corrections.yaml: who gets the note, and who does not. */
-#define CORRECTIONS(X)                                                                                                                     \
-	X(l40s_is_ada, "l40s-is-ada", "pytorch-python313-cuda12_8-sm90-avx512", "2.8.0", "the L40S is Ada (sm89)",                         \
-	  "pytorch-python313-cuda12_8-sm80-avx512")                                                                                        \
-	X(orin_and_thor, "orin-and-thor", "pytorch-python313-cuda13_0-sm110-armv9", "2.9.1", "Orin is sm87; Thor is sm110",                \
-	  "pytorch-python313-cuda13_0-sm120-avx2")                                                                                         \
-	X(gb10_from_12_9, "gb10-from-12.9", "pytorch-python313-cuda12_9-sm121-armv9", "2.9.1", "nvcc has sm121 from CUDA 12.9 on",         \
-	  "pytorch-python313-cuda12_9-sm120-armv9")                                                                                        \
-	X(alder_lake_has_no_avx512, "alder-lake-has-no-avx512", "pytorch-python313-cpu-avx512", "2.8.0",                                   \
-	  "12th to 14th generation have no usable AVX-512", "pytorch-python313-cpu-avx2")                                                  \
-	X(vnni_from_cascade_lake, "vnni-from-cascade-lake", "pytorch-python313-cpu-avx512vnni", "2.8.0", "came with Cascade Lake in 2019", \
-	  "pytorch-python313-cpu-avx512")                                                                                                  \
-	X(bf16_by_flag, "bf16-by-flag", "torchvision-python313-cpu-avx512bf16", "2.8.0", "not in the later Ice Lake",                      \
-	  "pytorch-python313-cpu-avx512vnni")                                                                                              \
-	X(avx2_has_f16c, "avx2-has-f16c", "pytorch-python313-cpu-avx2", "2.8.0", "some recipes left F16C out",                             \
-	  "pytorch-python313-cpu-avx")                                                                                                     \
-	X(graviton3_is_no_armv9, "graviton3-is-no-armv9", "torchaudio-python313-cuda12_8-sm90-armv9", "2.8.0",                             \
-	  "armv9 is not for Graviton3", "torchaudio-python313-cuda12_8-sm90-neoverse_v1")                                                  \
-	X(sve2_includes_sve, "sve2-includes-sve", "pytorch-python313-cpu-armv9", "2.8.0", "SVE2 includes SVE",                             \
-	  "pytorch-python313-cpu-armv8_2")                                                                                                 \
-	X(no_use_cublas, "no-use-cublas", "pytorch-python313-cpu-avx2", "2.8.0", "USE_CUBLAS is not set",                                  \
-	  "torchvision-python313-cpu-avx2")                                                                                                \
-	X(no_use_metal, "no-use-metal", "pytorch-python311-darwin-mps", "2.8.0", "USE_METAL is not set", "pytorch-python311-cpu-avx2")     \
-	X(blas_for_cpu_avx, "blas-for-cpu-avx", "pytorch-python313-cpu-avx", "2.9.1", "the BLAS is set for cpu-avx",                       \
-	  "pytorch-python313-cuda12_8-sm61-avx")                                                                                           \
-	X(probes_reach_cmake, "probes-reach-cmake", "pytorch-python313-cuda12_8-sm61-avx", "2.8.0", "CXX_AVX2_FOUND and its like",         \
-	  "pytorch-python313-cuda12_8-sm61-avx2")                                                                                          \
-	X(torch_is_a_wheel_of_its_own, "torch-is-a-wheel-of-its-own", "torchvision-python313-cpu-avx2", "2.8.0",                           \
-	  "torch is the wheel of the same variant", "pytorch-python313-cpu-avx2")                                                          \
-	X(torchvision_with_cuda, "torchvision-with-cuda", "torchvision-python313-cuda12_8-sm90-avx2", "2.8.0",                             \
-	  "FORCE_CUDA=1 and the arch list are set", "torchvision-python313-cpu-avx2")                                                      \
-	X(torchaudio_with_cuda, "torchaudio-with-cuda", "torchaudio-python313-cuda12_8-sm90-avx2", "2.8.0", "USE_CUDA is set",             \
-	  "torchaudio-python313-cpu-avx2")
+#define CORRECTIONS(X)                                                                                                 \
+	X(l40s_is_ada, "l40s-is-ada", "pytorch-python313-cuda12_8-sm90-avx512", "2.8.0", "the L40S is Ada (sm89)",     \
+	  "pytorch-python313-cuda12_8-sm80-avx512")                                                                    \
+	X(orin_and_thor, "orin-and-thor", "pytorch-python313-cuda13_0-sm110-armv9", "2.9.1",                           \
+	  "Orin is sm87; Thor is sm110", "pytorch-python313-cuda13_0-sm120-avx2")                                      \
+	X(gb10_from_12_9, "gb10-from-12.9", "pytorch-python313-cuda12_9-sm121-armv9", "2.9.1",                         \
+	  "nvcc has sm121 from CUDA 12.9 on", "pytorch-python313-cuda12_9-sm120-armv9")                                \
+	X(alder_lake_has_no_avx512, "alder-lake-has-no-avx512", "pytorch-python313-cpu-avx512", "2.8.0",               \
+	  "12th to 14th generation have no usable AVX-512", "pytorch-python313-cpu-avx2")                              \
+	X(vnni_from_cascade_lake, "vnni-from-cascade-lake", "pytorch-python313-cpu-avx512vnni", "2.8.0",               \
+	  "came with Cascade Lake in 2019", "pytorch-python313-cpu-avx512")                                            \
+	X(bf16_by_flag, "bf16-by-flag", "torchvision-python313-cpu-avx512bf16", "2.8.0", "not in the later Ice Lake",  \
+	  "pytorch-python313-cpu-avx512vnni")                                                                          \
+	X(avx2_has_f16c, "avx2-has-f16c", "pytorch-python313-cpu-avx2", "2.8.0", "some recipes left F16C out",         \
+	  "pytorch-python313-cpu-avx")                                                                                 \
+	X(graviton3_is_no_armv9, "graviton3-is-no-armv9", "torchaudio-python313-cuda12_8-sm90-armv9", "2.8.0",         \
+	  "armv9 is not for Graviton3", "torchaudio-python313-cuda12_8-sm90-neoverse_v1")                              \
+	X(sve2_includes_sve, "sve2-includes-sve", "pytorch-python313-cpu-armv9", "2.8.0", "SVE2 includes SVE",         \
+	  "pytorch-python313-cpu-armv8_2")                                                                             \
+	X(no_use_cublas, "no-use-cublas", "pytorch-python313-cpu-avx2", "2.8.0", "USE_CUBLAS is not set",              \
+	  "torchvision-python313-cpu-avx2")                                                                            \
+	X(no_use_metal, "no-use-metal", "pytorch-python311-darwin-mps", "2.8.0", "USE_METAL is not set",               \
+	  "pytorch-python311-cpu-avx2")                                                                                \
+	X(blas_for_cpu_avx, "blas-for-cpu-avx", "pytorch-python313-cpu-avx", "2.9.1", "the BLAS is set for cpu-avx",   \
+	  "pytorch-python313-cuda12_8-sm61-avx")                                                                       \
+	X(probes_reach_cmake, "probes-reach-cmake", "pytorch-python313-cuda12_8-sm61-avx", "2.8.0",                    \
+	  "CXX_AVX2_FOUND and its like", "pytorch-python313-cuda12_8-sm61-avx2")                                       \
+	X(torch_is_a_wheel_of_its_own, "torch-is-a-wheel-of-its-own", "torchvision-python313-cpu-avx2", "2.8.0",       \
+	  "torch is the wheel of the same variant", "pytorch-python313-cpu-avx2")                                      \
+	X(torchvision_with_cuda, "torchvision-with-cuda", "torchvision-python313-cuda12_8-sm90-avx2", "2.8.0",         \
+	  "FORCE_CUDA=1 and the arch list are set", "torchvision-python313-cpu-avx2")                                  \
+	X(torchaudio_with_cuda, "torchaudio-with-cuda", "torchaudio-python313-cuda12_8-sm90-avx2", "2.8.0",            \
+	  "USE_CUDA is set", "torchaudio-python313-cpu-avx2")
 
-#define CORRECTION(test, name, variant, release, text, other)                                                                              \
-	static void test(void **state)                                                                                                     \
-	{                                                                                                                                  \
-		(void)state;                                                                                                               \
-		AUTO_ARENA struct arena a = {0};                                                                                           \
-		const char *note = note_of(name);                                                                                          \
-		assert_contains(note, text);                                                                                               \
-		assert_true(has_note(plan_of(variant, release, &a), note));                                                                \
-		assert_false(has_note(plan_of(other, release, &a), note));                                                                 \
+#define CORRECTION(test, name, variant, release, text, other)                                                          \
+	static void test(void **state)                                                                                 \
+	{                                                                                                              \
+		(void)state;                                                                                           \
+		AUTO_ARENA struct arena a = {0};                                                                       \
+		const char *note = note_of(name);                                                                      \
+		assert_contains(note, text);                                                                           \
+		assert_true(has_note(plan_of(variant, release, &a), note));                                            \
+		assert_false(has_note(plan_of(other, release, &a), note));                                             \
 	}
 CORRECTIONS(CORRECTION)
 
@@ -125,14 +127,18 @@ static void arch_list_notation(void **state)
 /* 390 for sm61 to 525 for sm90, and 550 for CUDA 12.8, were wrong alike. */
 static void driver_floors_by_toolkit(void **state)
 {
-	static const char *const names[] = {"pytorch-python313-cuda12_8-sm61-avx2", "pytorch-python313-cuda12_8-sm90-avx2"};
+	static const char *const names[] = {"pytorch-python313-cuda12_8-sm61-avx2",
+					    "pytorch-python313-cuda12_8-sm90-avx2"};
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		assert_true(has_note(plan_of(names[i], "2.8.0", &a),
-				     "needs an NVIDIA driver >= 525.60.13 at run time: the floor follows CUDA 12.8, not the GPU"));
-	assert_true(has_note(plan_of("pytorch-python313-cuda13_0-sm90-avx2", "2.9.1", &a), "driver >= 580 at run time"));
-	assert_true(has_note(plan_of("pytorch-python313-cuda12_8-sm120-avx2", "2.8.0", &a), "sm120 machines need a driver >= 570.26"));
+		assert_true(has_note(
+			plan_of(names[i], "2.8.0", &a),
+			"needs an NVIDIA driver >= 525.60.13 at run time: the floor follows CUDA 12.8, not the GPU"));
+	assert_true(
+		has_note(plan_of("pytorch-python313-cuda13_0-sm90-avx2", "2.9.1", &a), "driver >= 580 at run time"));
+	assert_true(has_note(plan_of("pytorch-python313-cuda12_8-sm120-avx2", "2.8.0", &a),
+			     "sm120 machines need a driver >= 570.26"));
 }
 
 static void code_for_sm86_runs_on_later_minors_not_majors(void **state)
@@ -141,10 +147,14 @@ static void code_for_sm86_runs_on_later_minors_not_majors(void **state)
 	AUTO_ARENA struct arena a = {0};
 	assert_true(has_note(plan_of("pytorch-python313-cuda12_8-sm86-avx2", "2.8.0", &a),
 			     "code for sm86 runs on later GPUs of the same major version"));
-	assert_false(has_note(plan_of("pytorch-python313-cuda12_8-sm86+ptx-avx2", "2.8.0", &a), "of the same major version"));
-	assert_true(has_note(plan_of("pytorch-python313-cuda12_8-sm90a-avx2", "2.8.0", &a), "sm90a runs on exactly that GPU"));
-	assert_true(has_note(plan_of("pytorch-python313-cuda12_9-sm120f-avx2", "2.9.1", &a), "sm120f runs on its family only"));
-	assert_false(has_note(plan_of("pytorch-python313-cuda13_0-sm110-armv9", "2.9.1", &a), "of the same major version"));
+	assert_false(has_note(plan_of("pytorch-python313-cuda12_8-sm86+ptx-avx2", "2.8.0", &a),
+			      "of the same major version"));
+	assert_true(has_note(plan_of("pytorch-python313-cuda12_8-sm90a-avx2", "2.8.0", &a),
+			     "sm90a runs on exactly that GPU"));
+	assert_true(has_note(plan_of("pytorch-python313-cuda12_9-sm120f-avx2", "2.9.1", &a),
+			     "sm120f runs on its family only"));
+	assert_false(
+		has_note(plan_of("pytorch-python313-cuda13_0-sm110-armv9", "2.9.1", &a), "of the same major version"));
 }
 
 static void cudnn_dropped_old_gpus(void **state)
@@ -181,7 +191,8 @@ static void cpu_avx_has_a_blas_and_no_avx2_kernels(void **state)
 	assert_string_equal(settings_value(&p->env, "BLAS"), "OpenBLAS");
 	for (size_t i = 0; i < ARRAY_LEN(entries); i++) {
 		assert_string_equal(settings_value(&p->cache, entries[i]), "FALSE");
-		assert_string_equal(settings_value(&p->cmake, entries[i]), "FALSE"); /* and so compared with what CMake made of it */
+		/* and so compared with what CMake made of it */
+		assert_string_equal(settings_value(&p->cmake, entries[i]), "FALSE");
 		assert_null(settings_value(&p->env, entries[i]));
 	}
 	assert_string_equal(settings_value(&p->cmake, "CAFFE2_COMPILER_SUPPORTS_AVX512_EXTENSIONS"), "OFF");
@@ -225,8 +236,10 @@ static void refused(const char *name, const char *release, const char *message, 
 static void what_nvcc_does_not_have_is_refused_with_what_does(void **state)
 {
 	(void)state;
-	refused("torchaudio-python313-cuda12_8-sm103-avx2", "2.8.0", "cuda12_8 has no sm103", "use cuda12_9 with release 2.9.1");
-	refused("torchaudio-python313-cuda12_8-sm110-armv9", "2.8.0", "cuda12_8 has no sm110", "use cuda13_0 with release 2.9.1");
+	refused("torchaudio-python313-cuda12_8-sm103-avx2", "2.8.0", "cuda12_8 has no sm103",
+		"use cuda12_9 with release 2.9.1");
+	refused("torchaudio-python313-cuda12_8-sm110-armv9", "2.8.0", "cuda12_8 has no sm110",
+		"use cuda13_0 with release 2.9.1");
 	refused("torchaudio-python313-cuda12_8-sm121-armv9", "2.8.0", "cuda12_8 has no sm121", "use cuda12_9");
 	refused("pytorch-python313-cuda12_6-sm120-avx2", "2.8.0", "cuda12_6 has no sm120", "use cuda12_8");
 	refused("pytorch-python313-cuda13_0-sm61-avx2", "2.9.1", "cuda13_0 has no sm61", "use cuda12_");
@@ -241,7 +254,8 @@ static void what_the_extension_builder_does_not_know_is_refused(void **state)
 {
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
-	refused("torchvision-python313-cuda13_0-sm88-avx2", "2.9.1", "torch's extension builder does not know 8.8", "use sm86");
+	refused("torchvision-python313-cuda13_0-sm88-avx2", "2.9.1", "torch's extension builder does not know 8.8",
+		"use sm86");
 	refused("torchvision-python313-cuda12_9-sm120f-avx2", "2.9.1", "knows no family targets", "use sm120");
 	assert_string_equal(plan_of("pytorch-python313-cuda13_0-sm88-avx2", "2.9.1", &a)->gpu.items[0], "8.8");
 }

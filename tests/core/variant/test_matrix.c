@@ -1,11 +1,12 @@
-/* Matrices: those that are shipped are the branches of the recipe projects, name by name; files that are wrong are refused with their place. */
+/* Matrices: those that are shipped are the branches of the recipe projects, name by name; files that are wrong are
+ * refused with their place. */
 #include "support.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/variant/matrix.h"
 #include "core/plan/plan.h"
+#include "core/variant/matrix.h"
 #include "recipe_branches.h"
 
 static struct arena shared;
@@ -172,9 +173,10 @@ static void a_file_of_the_users(void **state)
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
 	struct strlist l = {0};
-	names_of(file_with(arena_printf(
-			 &a, "%s  - {packages: [pytorch, torchvision], gpus: [sm90+sm80], toolkits: [\"12.8\"], isas: [graviton3]}\n",
-			 head)),
+	names_of(file_with(arena_printf(&a,
+					"%s  - {packages: [pytorch, torchvision], gpus: [sm90+sm80], toolkits: "
+					"[\"12.8\"], isas: [graviton3]}\n",
+					head)),
 		 &a, &l);
 	assert_int_equal(l.count, 2);
 	assert_string_equal(l.items[0], "pytorch-python313-cuda12_8-sm80+sm90-neoverse_v1");
@@ -186,7 +188,8 @@ static void a_view_of_a_view(void **state)
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
 	struct strlist l = {0};
-	names_of(file_with("note: mine\nof: build-torchvision/cuda-12_9\nonly: [\"*-cpu-*\", \"*-sm90-*\"]\nexcept: [\"*-avx\", "
+	names_of(file_with("note: mine\nof: build-torchvision/cuda-12_9\nonly: [\"*-cpu-*\", \"*-sm90-*\"]\nexcept: "
+			   "[\"*-avx\", "
 			   "\"*-arm*\"]\n"),
 		 &a, &l);
 	assert_int_equal(l.count, 8);
@@ -202,9 +205,12 @@ static void wrong_rows_are_refused_with_their_place(void **state)
 	} cases[] = {
 		{"{gpus: [sm91], toolkits: [\"12.8\"], isas: [avx2]}", "mine.yaml:5: unknown GPU target 'sm91'"},
 		{"{gpus: [sm90], toolkits: [\"12.5\"], isas: [avx2]}", "mine.yaml:5: unknown CUDA toolkit '12.5'"},
-		{"{gpus: [sm90], toolkits: [\"12.8\"], isas: [avx3]}", "mine.yaml:5: unknown instruction set or group 'avx3'"},
-		{"{gpus: [sm90], toolkits: [\"12.8\"], isas: [avx2], pythons: [\"2.7\"]}", "mine.yaml:5: unknown Python '2.7'"},
-		{"{gpus: [sm90], toolkits: [\"12.8\"], isas: [avx2], packages: [torch]}", "'packages' cannot be 'torch'"},
+		{"{gpus: [sm90], toolkits: [\"12.8\"], isas: [avx3]}",
+		 "mine.yaml:5: unknown instruction set or group 'avx3'"},
+		{"{gpus: [sm90], toolkits: [\"12.8\"], isas: [avx2], pythons: [\"2.7\"]}",
+		 "mine.yaml:5: unknown Python '2.7'"},
+		{"{gpus: [sm90], toolkits: [\"12.8\"], isas: [avx2], packages: [torch]}",
+		 "'packages' cannot be 'torch'"},
 		{"{gpus: [sm90], isas: [avx2]}", "mine.yaml:5: no 'toolkits' beside 'sm90'"},
 		{"{gpus: [cpu], toolkits: [\"12.8\"], isas: [avx2]}", "mine.yaml:5: 'toolkits' beside 'cpu'"},
 		{"{gpus: [sm90], toolkits: [\"12.8\"]}", "mine.yaml:5: no 'isas' beside 'sm90'"},
@@ -235,8 +241,10 @@ static void wrong_files_are_refused(void **state)
 	} cases[] = {
 		{"note: mine\nrelease: 2.8.0\npythons: [\"3.13\"]\n", "no 'rows', and no 'of'"},
 		{"note: mine\nrelease: 2.8.7\nrows:\n  - {gpus: [mps]}\n", "unknown release '2.8.7'"},
-		{"note: mine\nrelease: 2.8.0\nrows:\n  - {gpus: [mps]}\n", "mine.yaml:4: no 'pythons', here or in the file"},
-		{"note: mine\nof: build-pytorch/main\nrelease: 2.8.0\n", "has no release, no pythons and no rows of its own"},
+		{"note: mine\nrelease: 2.8.0\nrows:\n  - {gpus: [mps]}\n",
+		 "mine.yaml:4: no 'pythons', here or in the file"},
+		{"note: mine\nof: build-pytorch/main\nrelease: 2.8.0\n",
+		 "has no release, no pythons and no rows of its own"},
 		{"note: mine\nof: build-pytorch/mane\n", "unknown matrix 'build-pytorch/mane'"},
 		{"release: 2.8.0\nrows:\n  - {gpus: [mps]}\n", "note"},
 	};
@@ -265,8 +273,13 @@ static void a_view_of_itself_is_refused(void **state)
 
 static void names_that_are_none(void **state)
 {
-	static const char *const names[] = {
-		"", "nothing", "../isa", "/build-pytorch/main", "build-pytorch", "build-pytorch/main.yaml", "/etc/none.yaml"};
+	static const char *const names[] = {"",
+					    "nothing",
+					    "../isa",
+					    "/build-pytorch/main",
+					    "build-pytorch",
+					    "build-pytorch/main.yaml",
+					    "/etc/none.yaml"};
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -284,7 +297,8 @@ static void a_mistyped_name_gets_the_nearest(void **state)
 	AUTO_ARENA struct arena a = {0};
 	const struct matrix *m = NULL;
 	struct err e = {0};
-	assert_err(matrix_load(tables, "build-pytorch/pytorch-2.10-python314", &a, &m, &e), &e, ERR_CONFIG, "unknown matrix");
+	assert_err(matrix_load(tables, "build-pytorch/pytorch-2.10-python314", &a, &m, &e), &e, ERR_CONFIG,
+		   "unknown matrix");
 	assert_contains(e.hint, "did you mean 'build-pytorch/pytorch-2.10-python313'?");
 }
 

@@ -229,7 +229,8 @@ static void an_unknown_name_keeps_the_composed_message(void **state)
 
 	(void)state;
 	assert_err(profile_load(shipped(&a), "l40s-avx2", &a, &p, &e), &e, ERR_CONFIG, "unknown GPU target 'l40s'");
-	assert_err(profile_load(shipped(&a), "/nowhere/mine.yaml", &a, &p, &e), &e, ERR_CONFIG, "no profile '/nowhere/mine.yaml'");
+	assert_err(profile_load(shipped(&a), "/nowhere/mine.yaml", &a, &p, &e), &e, ERR_CONFIG,
+		   "no profile '/nowhere/mine.yaml'");
 }
 
 /* Loads `text` as mine.yaml. */
@@ -263,17 +264,19 @@ static void wrong_files(void **state)
 		{"isa: avx2\n", "mine.yaml:1: 'gpu' is missing", ""},
 		{"gpu: sm90\nisa: avx3\n", "mine.yaml:2: unknown instruction set 'avx3'", "avx2"},
 		{"gpu: mps\nisa: avx2\n", "mine.yaml:2: 'isa' does not go with gpu mps", ""},
-		{"gpu: sm90\nisa: avx2\nblas: cublas\n", "mine.yaml:3: unknown BLAS 'cublas'", "known: openblas mkl veclib"},
+		{"gpu: sm90\nisa: avx2\nblas: cublas\n", "mine.yaml:3: unknown BLAS 'cublas'",
+		 "known: openblas mkl veclib"},
 		{"gpu: sm90\nisa: avx2\ncflags: [O3]\n", "mine.yaml:3: 'O3' of 'cflags' is no compiler flag", ""},
 		{"gpu: sm90\nisa: avx2\ncflags: [\"-O3 -g\"]\n", "mine.yaml:3: '-O3 -g' of 'cflags'", ""},
 		{"gpu: sm90\nisa: avx2\ncflags: [\"-D$(id)\"]\n", "mine.yaml:3: '-D$(id)' of 'cflags'", ""},
 		{"gpu: sm90\nisa: avx2\ntoggles: [USE_CUDNN]\n", "mine.yaml:3: 'toggles' is a mapping", ""},
-		{"gpu: sm90\nisa: avx2\ntoggles:\n  USE_CUDNN: OFF\n  USE_CUDNN: ON\n", "mine.yaml:5: toggle 'USE_CUDNN' is there twice",
-		 ""},
-		{"gpu: sm90\nisa: avx2\ntoggles:\n  USE-CUDNN: OFF\n", "mine.yaml:4: 'USE-CUDNN' is no name of a toggle", ""},
+		{"gpu: sm90\nisa: avx2\ntoggles:\n  USE_CUDNN: OFF\n  USE_CUDNN: ON\n",
+		 "mine.yaml:5: toggle 'USE_CUDNN' is there twice", ""},
+		{"gpu: sm90\nisa: avx2\ntoggles:\n  USE-CUDNN: OFF\n",
+		 "mine.yaml:4: 'USE-CUDNN' is no name of a toggle", ""},
 		{"gpu: sm90\nisa: avx2\ntoggles:\n  USE_CUDNN: [OFF]\n", "mine.yaml:4: 'USE_CUDNN' needs a value", ""},
-		{"gpu: sm90\nisa: avx2\ntoggles:\n  USE_CUDNN: \"a\\nb\"\n", "mine.yaml:4: the value of 'USE_CUDNN' has more than one line",
-		 ""},
+		{"gpu: sm90\nisa: avx2\ntoggles:\n  USE_CUDNN: \"a\\nb\"\n",
+		 "mine.yaml:4: the value of 'USE_CUDNN' has more than one line", ""},
 		{"inherit: sm90-avx99\n", "mine.yaml:1: ", "avx"},
 		{"inherit: other.yaml\n", "mine.yaml:1: no profile", ""},
 		{"inherit: mine.yaml\n", "is inherited too deep", ""},
@@ -340,8 +343,10 @@ static void inherit_adds_and_replaces(void **state)
 
 	(void)state;
 	test_dir();
-	test_write(test_path("base.yaml"), "gpu: sm80\nisa: avx2\ncflags: [-O3]\ntoggles: {USE_NCCL: OFF, USE_CUDNN: OFF}\n");
-	test_write(test_path("child.yaml"), "isa: avx512\ntoggles:\n  USE_CUDNN: ON\n  USE_MAGMA: ON\ncflags: [-g1]\ninherit: base.yaml\n");
+	test_write(test_path("base.yaml"),
+		   "gpu: sm80\nisa: avx2\ncflags: [-O3]\ntoggles: {USE_NCCL: OFF, USE_CUDNN: OFF}\n");
+	test_write(test_path("child.yaml"),
+		   "isa: avx512\ntoggles:\n  USE_CUDNN: ON\n  USE_MAGMA: ON\ncflags: [-g1]\ninherit: base.yaml\n");
 	assert_ok(profile_load(t, test_path("child.yaml"), &a, &p, &e), &e);
 	assert_string_equal(p.name, "child");
 	assert_string_equal(p.targets[0].row->sm, "80");
@@ -384,7 +389,8 @@ static void profiles_that_inherit_each_other(void **state)
 
 static void file_names_that_cannot_be_labels(void **state)
 {
-	static const char *const names[] = {"Mine.yaml", "my profile.yaml", "-x.yaml", "x-.yaml", ".yaml", "m\xc3\xbc.yaml"};
+	static const char *const names[] = {"Mine.yaml", "my profile.yaml", "-x.yaml",
+					    "x-.yaml",   ".yaml",           "m\xc3\xbc.yaml"};
 	AUTO_ARENA struct arena a = {0};
 	const struct tables *t = shipped(&a);
 	struct err e = {0};
@@ -394,7 +400,8 @@ static void file_names_that_cannot_be_labels(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		struct profile p = {0};
 		test_write(test_path("%s", names[i]), "gpu: sm90\nisa: avx2\n");
-		assert_err(profile_load(t, test_path("%s", names[i]), &a, &p, &e), &e, ERR_CONFIG, "cannot be the name of a profile");
+		assert_err(profile_load(t, test_path("%s", names[i]), &a, &p, &e), &e, ERR_CONFIG,
+			   "cannot be the name of a profile");
 	}
 }
 

@@ -157,8 +157,9 @@ static void every_composed_name_is_its_own_spelling(void **state)
 			for (unsigned i = 0; i < t->isas_count; i++, count++) {
 				AUTO_ARENA struct arena scratch = {0};
 				const char *suffix = s ? t->gpus[g].suffixes[s - 1].suffix : "";
-				const char *name = arena_printf(&scratch, "%s-python313-cuda12_9-sm%s%s%s-%s", tables_packages[count % 3],
-								t->gpus[g].sm, suffix, count % 2 ? "+ptx" : "", t->isas[i].name);
+				const char *name = arena_printf(&scratch, "%s-python313-cuda12_9-sm%s%s%s-%s",
+								tables_packages[count % 3], t->gpus[g].sm, suffix,
+								count % 2 ? "+ptx" : "", t->isas[i].name);
 				struct variant v = {0};
 				struct err e = {0};
 				assert_ok(variant_parse(t, name, &scratch, &v, &e), &e);
@@ -206,15 +207,18 @@ static void wrong_names(void **state)
 		{"pytorch-python313-cuda128-sm90-avx2", "unknown toolkit 'cuda128'", "did you mean 'cuda12_8'"},
 		{"pytorch-python313-cuda-sm90-avx2", "unknown toolkit 'cuda'", "cuda12_8"},
 		{"pytorch-python313-sm90-avx2", "no toolkit in variant", "pytorch-python313-cuda12_8-sm90-avx2"},
-		{"pytorch-python313-cuda12_8-cpu-avx2", "toolkit '12.8' without a GPU target", "'pytorch-python313-cpu-avx2'"},
-		{"pytorch-python313-cuda12_8-darwin-mps", "toolkit '12.8' without a GPU target", "'pytorch-python313-darwin-mps'"},
+		{"pytorch-python313-cuda12_8-cpu-avx2", "toolkit '12.8' without a GPU target",
+		 "'pytorch-python313-cpu-avx2'"},
+		{"pytorch-python313-cuda12_8-darwin-mps", "toolkit '12.8' without a GPU target",
+		 "'pytorch-python313-darwin-mps'"},
 		{"pytorch-python313-cuda12_8-sm91-avx2", "unknown GPU target 'sm91'", "sm90"},
 		{"pytorch-python313-cuda12_8-sm90-avx5122", "unknown instruction set 'avx5122'", "avx512"},
 		{"pytorch-python313-cuda12_8-sm90-avx2-extra", "unknown instruction set 'avx2-extra'", "known"},
 		{"python313Packages.torch-cpu-avx2", "unknown package 'torch'", "did you mean 'pytorch'"},
 		{"python313Packages.pytorch", "no profile in variant", "pytorch-python313-cuda12_8-sm90-avx512"},
 		{"python27Packages.pytorch-cpu-avx2", "unknown Python 'python27'", "known"},
-		{"python313Packages.pytorch-cuda12_8-cpu-avx2", "toolkit '12.8' without a GPU target", "'pytorch-python313-cpu-avx2'"},
+		{"python313Packages.pytorch-cuda12_8-cpu-avx2", "toolkit '12.8' without a GPU target",
+		 "'pytorch-python313-cpu-avx2'"},
 		{"python313Packages.", "unknown package ''", "pytorch, torchvision or torchaudio"},
 		{"pythonPackages.pytorch-cpu-avx2", "unknown package", "pytorch, torchvision or torchaudio"},
 		{"pytorch-python313-native", "unknown profile 'native'", "--profile native"},

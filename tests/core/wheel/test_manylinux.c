@@ -44,18 +44,18 @@ static void check_tag(const struct elf_info *infos, size_t count, const char *wa
 	assert_contains(why, want_why);
 }
 
-#define CHECK_VERSIONS(want, want_why, ...)                                                                                                \
-	do {                                                                                                                               \
-		const char *const versions[] = {__VA_ARGS__};                                                                              \
-		struct elf_info info = library(versions, ARRAY_LEN(versions));                                                             \
-		check_tag(&info, 1, want, want_why);                                                                                       \
+#define CHECK_VERSIONS(want, want_why, ...)                                                                            \
+	do {                                                                                                           \
+		const char *const versions[] = {__VA_ARGS__};                                                          \
+		struct elf_info info = library(versions, ARRAY_LEN(versions));                                         \
+		check_tag(&info, 1, want, want_why);                                                                   \
 	} while (0)
 
 static void lowest_policy(void **state)
 {
 	(void)state;
-	CHECK_VERSIONS("manylinux_2_17_x86_64", "nothing needs more", "GLIBC_2.2.5", "GLIBC_2.17", "GLIBCXX_3.4.19", "CXXABI_1.3.7",
-		       "GCC_4.8.0", "CXXABI_TM_1");
+	CHECK_VERSIONS("manylinux_2_17_x86_64", "nothing needs more", "GLIBC_2.2.5", "GLIBC_2.17", "GLIBCXX_3.4.19",
+		       "CXXABI_1.3.7", "GCC_4.8.0", "CXXABI_TM_1");
 }
 
 static void each_prefix_raises(void **state)
@@ -150,7 +150,8 @@ static void aarch64_has_its_own_ceilings(void **state)
 static void other_prefixes_do_not_count(void **state)
 {
 	(void)state;
-	CHECK_VERSIONS("manylinux_2_17_x86_64", "nothing", "GOMP_5.0", "OPENSSL_3.0.0", "plain", "libcudart.so.12", "GLIBCX_9");
+	CHECK_VERSIONS("manylinux_2_17_x86_64", "nothing", "GOMP_5.0", "OPENSSL_3.0.0", "plain", "libcudart.so.12",
+		       "GLIBCX_9");
 }
 
 static void libmvec_comes_later(void **state)
@@ -201,7 +202,8 @@ static void two_machines_are_an_error(void **state)
 	char *tag = NULL, *why = NULL;
 	struct elf_info infos[] = {library(NULL, 0), library(NULL, 0)};
 	infos[1].machine = EM_AARCH64;
-	assert_err(manylinux_tag(policy, infos, names, 2, &arena, &tag, &why, &e), &e, ERR_INTEGRITY, "'a/y.so' is for aarch64");
+	assert_err(manylinux_tag(policy, infos, names, 2, &arena, &tag, &why, &e), &e, ERR_INTEGRITY,
+		   "'a/y.so' is for aarch64");
 	assert_null(why);
 }
 
@@ -211,7 +213,8 @@ static void allow_list(void **state)
 	static const char *const in[] = {"libc.so.6",      "libm.so.6",       "libmvec.so.1", "libgcc_s.so.1",
 					 "libstdc++.so.6", "libatomic.so.1",  "libz.so.1",    "ld-linux-x86-64.so.2",
 					 "libGL.so.1",     "libpthread.so.0", "libdl.so.2",   "libexpat.so.1"};
-	static const char *const out[] = {"libgomp.so.1", "libopenblas.so.0", "libcuda.so.1", "libc.so.7", "libc.so", "libstdc++.so.5", ""};
+	static const char *const out[] = {
+		"libgomp.so.1", "libopenblas.so.0", "libcuda.so.1", "libc.so.7", "libc.so", "libstdc++.so.5", ""};
 	for (size_t i = 0; i < ARRAY_LEN(in); i++)
 		assert_true(manylinux_allows(policy, EM_X86_64, in[i]));
 	for (size_t i = 0; i < ARRAY_LEN(out); i++)
@@ -239,13 +242,15 @@ static void bad_policy_name(void **state)
 	(void)state;
 	check_bad_table(LIBRARIES "policies:\n  - {policy: manylinux2014, machine: x86_64, glibc: 2.17}\n",
 			"yaml:4: policy is not of the form 2_N");
-	check_bad_table(LIBRARIES "policies:\n  - {policy: 2_17x, machine: x86_64, glibc: 2.17}\n", "policy is not of the form 2_N");
+	check_bad_table(LIBRARIES "policies:\n  - {policy: 2_17x, machine: x86_64, glibc: 2.17}\n",
+			"policy is not of the form 2_N");
 }
 
 static void bad_machine(void **state)
 {
 	(void)state;
-	check_bad_table(LIBRARIES "policies:\n  - {policy: 2_17, machine: vax, glibc: 2.17}\n", "yaml:4: machine is neither");
+	check_bad_table(LIBRARIES "policies:\n  - {policy: 2_17, machine: vax, glibc: 2.17}\n",
+			"yaml:4: machine is neither");
 }
 
 static void bad_ceiling(void **state)
@@ -253,21 +258,25 @@ static void bad_ceiling(void **state)
 	(void)state;
 	check_bad_table(LIBRARIES "policies:\n  - {policy: 2_17, machine: x86_64, glibc: 2.17, gcc: four}\n",
 			"yaml:4: ceiling is not a version");
-	check_bad_table(LIBRARIES "policies:\n  - {policy: 2_17, machine: x86_64}\n", "yaml:4: policy without a ceiling for glibc");
+	check_bad_table(LIBRARIES "policies:\n  - {policy: 2_17, machine: x86_64}\n",
+			"yaml:4: policy without a ceiling for glibc");
 }
 
 static void policies_out_of_order(void **state)
 {
 	(void)state;
-	check_bad_table(LIBRARIES "policies:\n  - {policy: 2_28, machine: x86_64, glibc: 2.28}\n"
-				  "  - {policy: 2_17, machine: aarch64, glibc: 2.17}\n  - {policy: 2_17, machine: x86_64, glibc: 2.17}\n",
-			"yaml:6: policies of a machine must ascend");
+	check_bad_table(
+		LIBRARIES
+		"policies:\n  - {policy: 2_28, machine: x86_64, glibc: 2.28}\n"
+		"  - {policy: 2_17, machine: aarch64, glibc: 2.17}\n  - {policy: 2_17, machine: x86_64, glibc: 2.17}\n",
+		"yaml:6: policies of a machine must ascend");
 }
 
 static void bad_since(void **state)
 {
 	(void)state;
-	check_bad_table("libraries:\n  - {name: libc.so.6, since: new}\npolicies:\n  - {policy: 2_17, machine: x86_64, glibc: 2.17}\n",
+	check_bad_table("libraries:\n  - {name: libc.so.6, since: new}\npolicies:\n  - {policy: 2_17, machine: x86_64, "
+			"glibc: 2.17}\n",
 			"yaml:2: 'since' of 'libc.so.6'");
 }
 

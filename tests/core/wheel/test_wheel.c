@@ -27,7 +27,8 @@ static void test_name_parts(void **state)
 {
 	(void)state;
 	struct wheel_name n;
-	assert_ok(wheel_name_parse("dist/torch-2.6.0+cpu.avx2-cp313-cp313-manylinux_2_41_x86_64.whl", &arena, &n, &err), &err);
+	assert_ok(wheel_name_parse("dist/torch-2.6.0+cpu.avx2-cp313-cp313-manylinux_2_41_x86_64.whl", &arena, &n, &err),
+		  &err);
 	assert_string_equal(n.dist, "torch");
 	assert_string_equal(n.version, "2.6.0+cpu.avx2");
 	assert_string_equal(n.build, "");
@@ -214,8 +215,9 @@ static void test_bad_records_name_the_line(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct wheel_record_row *rows = NULL;
 		size_t count = 99;
-		assert_err(wheel_record_parse(cases[i].text, strlen(cases[i].text), "RECORD", &arena, &rows, &count, &err), &err,
-			   ERR_INTEGRITY, cases[i].want);
+		assert_err(
+			wheel_record_parse(cases[i].text, strlen(cases[i].text), "RECORD", &arena, &rows, &count, &err),
+			&err, ERR_INTEGRITY, cases[i].want);
 		assert_null(rows);
 		assert_int_equal(count, 99);
 	}
@@ -226,7 +228,8 @@ static void test_record_with_nul(void **state)
 	(void)state;
 	struct wheel_record_row *rows;
 	size_t count;
-	assert_err(wheel_record_parse("a\0b,,\n", 6, "RECORD", &arena, &rows, &count, &err), &err, ERR_INTEGRITY, "NUL");
+	assert_err(wheel_record_parse("a\0b,,\n", 6, "RECORD", &arena, &rows, &count, &err), &err, ERR_INTEGRITY,
+		   "NUL");
 }
 
 /* ---- METADATA and WHEEL ---- */
@@ -248,7 +251,8 @@ static void assert_written(const struct wheel_headers *h, const char *want)
 static void test_headers_values(void **state)
 {
 	(void)state;
-	struct wheel_headers h = headers("Name: torch\nVersion:2.6.0 \nKeywords:\nTag: a\ntag: b\n\nThe body\n\nwith: lines\n");
+	struct wheel_headers h =
+		headers("Name: torch\nVersion:2.6.0 \nKeywords:\nTag: a\ntag: b\n\nThe body\n\nwith: lines\n");
 	assert_int_equal(h.count, 5);
 	assert_string_equal(wheel_headers_get(&h, "name"), "torch");
 	assert_string_equal(wheel_headers_get(&h, "VERSION"), "2.6.0");
@@ -365,8 +369,8 @@ static void test_bad_headers_name_the_line(void **state)
 	};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct wheel_headers h = {.count = 77};
-		assert_err(wheel_headers_parse(cases[i].text, strlen(cases[i].text), "METADATA", &arena, &h, &err), &err, ERR_INTEGRITY,
-			   cases[i].want);
+		assert_err(wheel_headers_parse(cases[i].text, strlen(cases[i].text), "METADATA", &arena, &h, &err),
+			   &err, ERR_INTEGRITY, cases[i].want);
 		assert_int_equal(h.count, 77);
 	}
 	struct wheel_headers h;
@@ -379,7 +383,8 @@ static void test_requirement_names(void **state)
 {
 	(void)state;
 	assert_string_equal(wheel_requires_name("torch==2.6.0", &arena), "torch");
-	assert_string_equal(wheel_requires_name("Typing-Extensions (>=4) ; python_version < '3.11'", &arena), "typing_extensions");
+	assert_string_equal(wheel_requires_name("Typing-Extensions (>=4) ; python_version < '3.11'", &arena),
+			    "typing_extensions");
 	assert_string_equal(wheel_requires_name(" zope.interface[x]>=1", &arena), "zope_interface");
 	assert_string_equal(wheel_requires_name("torch @ file:///x", &arena), "torch");
 	assert_string_equal(wheel_requires_name(">=1", &arena), "");
@@ -388,11 +393,13 @@ static void test_requirement_names(void **state)
 static void test_requirement_replaces_its_distribution(void **state)
 {
 	(void)state;
-	struct wheel_headers h = headers("Name: torchvision\nRequires-Dist: numpy ; extra == 'x'\nRequires-Dist: Torch (==2.6.0)\n"
-					 "Requires-Dist: torchaudio\nRequires-Dist: torch ; extra == 'y'\nSummary: s\n\nbody");
+	struct wheel_headers h =
+		headers("Name: torchvision\nRequires-Dist: numpy ; extra == 'x'\nRequires-Dist: Torch (==2.6.0)\n"
+			"Requires-Dist: torchaudio\nRequires-Dist: torch ; extra == 'y'\nSummary: s\n\nbody");
 	wheel_requires_replace(&h, &arena, "torch==2.6.0+cpu.avx2");
-	assert_written(&h, "Name: torchvision\nRequires-Dist: numpy ; extra == 'x'\nRequires-Dist: torch==2.6.0+cpu.avx2\n"
-			   "Requires-Dist: torchaudio\nSummary: s\n\nbody");
+	assert_written(&h,
+		       "Name: torchvision\nRequires-Dist: numpy ; extra == 'x'\nRequires-Dist: torch==2.6.0+cpu.avx2\n"
+		       "Requires-Dist: torchaudio\nSummary: s\n\nbody");
 }
 
 static void test_requirement_is_added(void **state)

@@ -91,7 +91,8 @@ static void test_time_is_the_epoch_in_utc(void **state)
 	finish(w);
 	unsetenv("TZ");
 	struct zip_reader *z = open_ok(test_path("a.zip"));
-	assert_int_equal(zip_at(z, 0)->dos_time, (2023u - 1980) << 25 | 11 << 21 | 14 << 16 | 22 << 11 | 13 << 5 | 20 / 2);
+	assert_int_equal(zip_at(z, 0)->dos_time,
+			 (2023u - 1980) << 25 | 11 << 21 | 14 << 16 | 22 << 11 | 13 << 5 | 20 / 2);
 	zip_close(z);
 }
 
@@ -218,7 +219,8 @@ static void test_entropy(void **state)
 	assert_in_range(zip_entropy(small, 60000) + 64 - zip_entropy(large, 1 << 20), 32, 96);
 }
 
-/* What cannot shrink is not searched hard, and a chunk of it in the middle of an entry does not grow it by more than deflate's own frames. */
+/* What cannot shrink is not searched hard, and a chunk of it in the middle of an entry does not grow it by more than
+ * deflate's own frames. */
 static void test_packed_data_stays(void **state)
 {
 	(void)state;
@@ -318,7 +320,8 @@ static void test_writer_refuses_what_is_no_file(void **state)
 	assert_int_equal(mkfifo(test_path("fifo"), 0600), 0);
 	assert_err(zip_add_file(w, "a", test_path("absent"), sha256, &size, &err), &err, ERR_SYSTEM, "absent");
 	assert_err(zip_add_file(w, "b", test_path("link"), sha256, &size, &err), &err, ERR_SYSTEM, "link");
-	assert_err(zip_add_file(w, "c", test_path("fifo"), sha256, &size, &err), &err, ERR_INTEGRITY, "no regular file");
+	assert_err(zip_add_file(w, "c", test_path("fifo"), sha256, &size, &err), &err, ERR_INTEGRITY,
+		   "no regular file");
 	assert_err(zip_add_file(w, "d", test_dir(), sha256, &size, &err), &err, ERR_INTEGRITY, "no regular file");
 	zip_abort(w);
 }

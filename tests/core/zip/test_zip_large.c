@@ -64,9 +64,10 @@ static void test_offsets_over_4_gib(void **state)
 	unsigned char head[] = {'P',  'K',  3,    4,    45,   0,    0,    0,    0, 0,    0,  0, 33,  0,   0,   0, 0, 0,
 				0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 3, 0,    20, 0, 'b', 'i', 'g', 1, 0, 16,
 				0,    0x10, 0,    0,    0,    1,    0,    0,    0, 0x10, 0,  0, 0,   1,   0,   0, 0};
-	unsigned char central[] = {'P',  'K',  1,    2,    45,   0,  45, 0,    0, 0, 0, 0, 0, 0, 33, 0,    0, 0, 0, 0, 0xff, 0xff, 0xff,
-				   0xff, 0xff, 0xff, 0xff, 0xff, 3,  0,  20,   0, 0, 0, 0, 0, 0, 0,  0,    0, 0, 0, 0, 0,    0,    0,
-				   'b',  'i',  'g',  1,    0,    16, 0,  0x10, 0, 0, 0, 1, 0, 0, 0,  0x10, 0, 0, 0, 1, 0,    0,    0};
+	unsigned char central[] = {
+		'P',  'K',  1,    2,    45,   0,  45, 0,    0, 0, 0, 0, 0, 0, 33, 0,    0, 0, 0, 0, 0xff, 0xff, 0xff,
+		0xff, 0xff, 0xff, 0xff, 0xff, 3,  0,  20,   0, 0, 0, 0, 0, 0, 0,  0,    0, 0, 0, 0, 0,    0,    0,
+		'b',  'i',  'g',  1,    0,    16, 0,  0x10, 0, 0, 0, 1, 0, 0, 0,  0x10, 0, 0, 0, 1, 0,    0,    0};
 	unsigned char far[] = {1, 0, 8, 0, 0x45, 0, 0, 0, 1, 0, 0, 0};
 	far[4] = (unsigned char)at;
 	struct buf AUTO_BUF tail = {0};

@@ -206,7 +206,8 @@ static void test_other_kinds(void **state)
 static void test_directories(void **state)
 {
 	(void)state;
-	const struct craft_entry good[] = {{.name = "d/", .data = "", .mode = S_IFDIR | 0755}, {.name = "d/a", .data = "x"}};
+	const struct craft_entry good[] = {{.name = "d/", .data = "", .mode = S_IFDIR | 0755},
+					   {.name = "d/a", .data = "x"}};
 	const struct craft_entry full = {.name = "d/", .data = "x"};
 	struct craft_zip c;
 	craft_zip(&c, good, 2);
@@ -350,7 +351,8 @@ static void test_extra_fields(void **state)
 static void test_superfluous_zip64(void **state)
 {
 	(void)state;
-	static const char field[] = "\1\0\20\0\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0", other[] = "\1\0\20\0\2\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0";
+	static const char field[] = "\1\0\20\0\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0",
+			  other[] = "\1\0\20\0\2\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0";
 	static const char long_field[] = "\1\0\30\0\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
 	struct craft_entry en = {.name = "x", .data = "x", .central_extra = field, .central_extra_len = 20};
 	struct craft_zip c;

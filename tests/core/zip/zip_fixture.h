@@ -81,6 +81,7 @@ static inline void assert_entry(const struct zip_reader *z, const char *name, co
 	assert_memory_equal(buf_cstr(&out), data, len);
 }
 
-static const struct craft_entry two[] = {{.name = "a.txt", .data = "hello"}, {.name = "d/b.txt", .data = "world", .mode = S_IFREG | 0644}};
+static const struct craft_entry two[] = {{.name = "a.txt", .data = "hello"},
+					 {.name = "d/b.txt", .data = "world", .mode = S_IFREG | 0644}};
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -11,8 +11,9 @@ static const char *flags[8];
 
 static struct plan plan_with(size_t settings, size_t cpu_flags)
 {
-	return (struct plan){
-		.package = "pytorch", .cmake = {.items = entries, .count = settings}, .cpu_flags = {.items = flags, .count = cpu_flags}};
+	return (struct plan){.package = "pytorch",
+			     .cmake = {.items = entries, .count = settings},
+			     .cpu_flags = {.items = flags, .count = cpu_flags}};
 }
 
 static void entry(size_t i, const char *name, const char *value)
@@ -45,7 +46,8 @@ static void test_equal_values_pass(void **state)
 static void test_booleans_compare_by_meaning(void **state)
 {
 	(void)state;
-	static const char *const same[][2] = {{"ON", "1"}, {"ON", "True"}, {"OFF", "FALSE"}, {"OFF", "0"}, {"0", "no"}, {"1", "Y"}};
+	static const char *const same[][2] = {{"ON", "1"},  {"ON", "True"}, {"OFF", "FALSE"},
+					      {"OFF", "0"}, {"0", "no"},    {"1", "Y"}};
 	for (size_t i = 0; i < ARRAY_LEN(same); i++) {
 		struct err e = {0};
 		struct asked_report r = {0};
@@ -66,7 +68,8 @@ static void test_a_different_value_is_refused(void **state)
 	test_dir();
 	entry(0, "USE_CUDNN", "ON");
 	struct plan p = plan_with(1, 0);
-	assert_err(cache_is("USE_CUDNN:BOOL=OFF\n", NULL, &p, &r, &e), &e, ERR_POLICY, "USE_CUDNN: asked ON, got OFF in CMakeCache.txt");
+	assert_err(cache_is("USE_CUDNN:BOOL=OFF\n", NULL, &p, &r, &e), &e, ERR_POLICY,
+		   "USE_CUDNN: asked ON, got OFF in CMakeCache.txt");
 	assert_int_equal(r.entries, 0);
 }
 
@@ -78,7 +81,8 @@ static void test_an_absent_entry_is_refused(void **state)
 	test_dir();
 	entry(0, "CXX_AVX2_FOUND", "FALSE");
 	struct plan p = plan_with(1, 0);
-	assert_err(cache_is("OTHER:BOOL=OFF\n", NULL, &p, &r, &e), &e, ERR_POLICY, "CXX_AVX2_FOUND: asked FALSE, got nothing");
+	assert_err(cache_is("OTHER:BOOL=OFF\n", NULL, &p, &r, &e), &e, ERR_POLICY,
+		   "CXX_AVX2_FOUND: asked FALSE, got nothing");
 }
 
 static void test_a_prefix_of_a_name_is_another_name(void **state)
@@ -89,7 +93,8 @@ static void test_a_prefix_of_a_name_is_another_name(void **state)
 	test_dir();
 	entry(0, "USE_MKLDNN", "ON");
 	struct plan p = plan_with(1, 0);
-	assert_err(cache_is("USE_MKLDNN_CBLAS:BOOL=ON\nUSE_MKL:BOOL=ON\n", NULL, &p, &r, &e), &e, ERR_POLICY, "got nothing");
+	assert_err(cache_is("USE_MKLDNN_CBLAS:BOOL=ON\nUSE_MKL:BOOL=ON\n", NULL, &p, &r, &e), &e, ERR_POLICY,
+		   "got nothing");
 }
 
 static void test_the_log_explains(void **state)
@@ -100,8 +105,10 @@ static void test_the_log_explains(void **state)
 	test_dir();
 	entry(0, "USE_CUDNN", "ON");
 	struct plan p = plan_with(1, 0);
-	const char *log = "cmake -GNinja -DUSE_CUDNN=ON /src\nCMake Warning: Cannot find cuDNN library. Turning USE_CUDNN off, not found\n";
-	assert_err(cache_is("USE_CUDNN:BOOL=OFF\n", log, &p, &r, &e), &e, ERR_POLICY, "the log says: CMake Warning: Cannot find cuDNN");
+	const char *log = "cmake -GNinja -DUSE_CUDNN=ON /src\nCMake Warning: Cannot find cuDNN library. Turning "
+			  "USE_CUDNN off, not found\n";
+	assert_err(cache_is("USE_CUDNN:BOOL=OFF\n", log, &p, &r, &e), &e, ERR_POLICY,
+		   "the log says: CMake Warning: Cannot find cuDNN");
 	assert_contains(e.hint, "profile");
 }
 
@@ -113,8 +120,10 @@ static void test_the_summary_shows_what_the_cache_hides(void **state)
 	test_dir();
 	entry(0, "USE_FBGEMM", "ON");
 	struct plan p = plan_with(1, 0);
-	const char *log = "-- ******** Summary ********\n--   USE_FBGEMM            : OFF\n-- Configuring done (1.0s)\n";
-	assert_err(cache_is("USE_FBGEMM:BOOL=ON\n", log, &p, &r, &e), &e, ERR_POLICY, "USE_FBGEMM: asked ON, got OFF in the summary");
+	const char *log =
+		"-- ******** Summary ********\n--   USE_FBGEMM            : OFF\n-- Configuring done (1.0s)\n";
+	assert_err(cache_is("USE_FBGEMM:BOOL=ON\n", log, &p, &r, &e), &e, ERR_POLICY,
+		   "USE_FBGEMM: asked ON, got OFF in the summary");
 }
 
 static void test_the_last_summary_counts(void **state)
@@ -138,7 +147,8 @@ static void test_text_values_are_not_looked_for_in_the_summary(void **state)
 	test_dir();
 	entry(0, "BLAS", "OpenBLAS"); /* the summary has PyTorch's own word for it */
 	struct plan p = plan_with(1, 0);
-	assert_ok(cache_is("BLAS:STRING=OpenBLAS\n", "-- ******** Summary ********\n--     BLAS : open\n", &p, &r, &e), &e);
+	assert_ok(cache_is("BLAS:STRING=OpenBLAS\n", "-- ******** Summary ********\n--     BLAS : open\n", &p, &r, &e),
+		  &e);
 }
 
 static void test_quoted_names_and_equal_signs(void **state)
@@ -189,7 +199,8 @@ static void test_flags_on_every_unit(void **state)
 	flags[0] = "-mavx2";
 	flags[1] = "-mfma";
 	struct plan p = plan_with(0, 2);
-	assert_ok(commands_are("[{\"file\":\"a.c\",\"command\":\"cc -mavx2 -mfma -c a.c\"},{\"file\":\"b.cpp\",\"command\":\"c++ -O2 -mfma "
+	assert_ok(commands_are("[{\"file\":\"a.c\",\"command\":\"cc -mavx2 -mfma -c "
+			       "a.c\"},{\"file\":\"b.cpp\",\"command\":\"c++ -O2 -mfma "
 			       "-mavx2 -c b.cpp\"},"
 			       "{\"file\":\"c.S\",\"command\":\"cc -c c.S\"}]",
 			       &p, &r, &e),
@@ -206,8 +217,8 @@ static void test_a_unit_without_a_flag_is_named(void **state)
 	test_dir();
 	flags[0] = "-mavx2";
 	struct plan p = plan_with(0, 1);
-	assert_err(commands_are("[{\"file\":\"x/b.cc\",\"command\":\"c++ -mavx2fake -c x/b.cc\"}]", &p, &r, &e), &e, ERR_POLICY,
-		   "'x/b.cc' is compiled without '-mavx2'");
+	assert_err(commands_are("[{\"file\":\"x/b.cc\",\"command\":\"c++ -mavx2fake -c x/b.cc\"}]", &p, &r, &e), &e,
+		   ERR_POLICY, "'x/b.cc' is compiled without '-mavx2'");
 }
 
 static void test_native_is_refused(void **state)
@@ -217,8 +228,8 @@ static void test_native_is_refused(void **state)
 	struct asked_report r = {0};
 	test_dir();
 	struct plan p = plan_with(0, 0);
-	assert_err(commands_are("[{\"file\":\"b.c\",\"command\":\"cc -march=native -c b.c\"}]", &p, &r, &e), &e, ERR_POLICY,
-		   "-march=native");
+	assert_err(commands_are("[{\"file\":\"b.c\",\"command\":\"cc -march=native -c b.c\"}]", &p, &r, &e), &e,
+		   ERR_POLICY, "-march=native");
 }
 
 static void test_cpu_flags_stay_out_of_cuda(void **state)
@@ -231,8 +242,9 @@ static void test_cpu_flags_stay_out_of_cuda(void **state)
 	struct plan p = plan_with(0, 1);
 	assert_ok(commands_are("[{\"file\":\"k.cu\",\"command\":\"nvcc -O2 -c k.cu\"}]", &p, &r, &e), &e);
 	assert_int_equal(r.device_units, 1);
-	assert_err(commands_are("[{\"file\":\"k.cu\",\"command\":\"nvcc -Xcompiler=-mavx2,-fPIC -c k.cu\"}]", &p, &r, &e), &e, ERR_POLICY,
-		   "'k.cu' is CUDA code that gets the CPU flag '-mavx2'");
+	assert_err(
+		commands_are("[{\"file\":\"k.cu\",\"command\":\"nvcc -Xcompiler=-mavx2,-fPIC -c k.cu\"}]", &p, &r, &e),
+		&e, ERR_POLICY, "'k.cu' is CUDA code that gets the CPU flag '-mavx2'");
 }
 
 static void test_damaged_commands_are_refused(void **state)
@@ -287,8 +299,9 @@ static void test_extension_ninja_files_are_read(void **state)
 	test_dir();
 	flags[0] = "-mavx2";
 	struct plan p = plan_with(0, 1);
-	test_write(test_path("build/temp/build.ninja"), "cflags = -O2 -mavx2\npost_cflags = -DX\ncuda_cflags = -O2\n"
-							"build /o/a.o: compile /s/a.cpp\nbuild /o/k.o: cuda_compile /s/k.cu\n");
+	test_write(test_path("build/temp/build.ninja"),
+		   "cflags = -O2 -mavx2\npost_cflags = -DX\ncuda_cflags = -O2\n"
+		   "build /o/a.o: compile /s/a.cpp\nbuild /o/k.o: cuda_compile /s/k.cu\n");
 	assert_ok(asked_tree(&p, test_path("."), NULL, false, &r, &e), &e);
 	assert_int_equal(r.host_units, 1);
 	assert_int_equal(r.device_units, 1);

@@ -6,8 +6,11 @@
 #include "step/build/backend.h"
 
 static struct setting env[] = {
-	{.name = "CC", .value = "gcc"},          {.name = "CFLAGS", .value = "-mavx2"},      {.name = "CXX", .value = "g++"},
-	{.name = "CXXFLAGS", .value = "-mavx2"}, {.name = "PATH", .value = "/usr/bin:/bin"},
+	{.name = "CC", .value = "gcc"},
+	{.name = "CFLAGS", .value = "-mavx2"},
+	{.name = "CXX", .value = "g++"},
+	{.name = "CXXFLAGS", .value = "-mavx2"},
+	{.name = "PATH", .value = "/usr/bin:/bin"},
 };
 
 static struct plan toy(void)
@@ -29,7 +32,8 @@ static struct kvlist env_of(const char *name, const struct backend_options *o, s
 static void test_every_era_has_a_back_end(void **state)
 {
 	(void)state;
-	static const char *const names[] = {"setup-py-env", "setup-py-cmake-env", "scikit-build-core", "setuptools", "setuptools-cmake"};
+	static const char *const names[] = {"setup-py-env", "setup-py-cmake-env", "scikit-build-core", "setuptools",
+					    "setuptools-cmake"};
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		const struct backend *b;
 		struct err e = {0};
@@ -169,7 +173,8 @@ static void test_torch_and_venv_are_found(void **state)
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
 	struct kvlist l =
-		env_of("setuptools", &(struct backend_options){.jobs = 1, .torch = "/ptbuild/torch", .venv = "/ptbuild/venv"}, &a);
+		env_of("setuptools",
+		       &(struct backend_options){.jobs = 1, .torch = "/ptbuild/torch", .venv = "/ptbuild/venv"}, &a);
 	assert_string_equal(kvlist_get(&l, "PYTHONPATH"), "/ptbuild/torch");
 	assert_contains(kvlist_get(&l, "CXXFLAGS"), "-ffile-prefix-map=/ptbuild/torch/=");
 	assert_string_equal(kvlist_get(&l, "PATH"), "/ptbuild/venv/bin:/usr/bin:/bin");
@@ -187,8 +192,9 @@ static void test_nvcc_maps_prefixes_as_well(void **state)
 	struct kvlist l = {0};
 	assert_ok(backend_find("setuptools", &b, &e), &e);
 	backend_env(&p, b, &(struct backend_options){.jobs = 1, .torch = "/ptbuild/torch"}, &a, &l);
-	assert_string_equal(kvlist_get(&l, "NVCC_APPEND_FLAGS"),
-			    "-Xcompiler=-ffile-prefix-map=/ptbuild/src/= -Xcompiler=-ffile-prefix-map=/ptbuild/torch/=");
+	assert_string_equal(
+		kvlist_get(&l, "NVCC_APPEND_FLAGS"),
+		"-Xcompiler=-ffile-prefix-map=/ptbuild/src/= -Xcompiler=-ffile-prefix-map=/ptbuild/torch/=");
 	p.toolkit = NULL;
 	backend_env(&p, b, &(struct backend_options){.jobs = 1}, &a, &l);
 	assert_null(kvlist_get(&l, "NVCC_APPEND_FLAGS"));

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/sys/fs.h"
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "step/build/build_parts.h"
 
 /* A package whose setup.py does what the test wants, built in the real sandbox on the host's root. */
@@ -31,8 +31,10 @@ static void open_world(struct world *w, const char *setup_py)
 	memset(w, 0, sizeof(*w));
 	assert_ok(root_open("/", &w->arena, &w->root, &e), &e);
 	w->row = (struct package_row){.backend = "setuptools"};
-	w->plan = (struct plan){
-		.package = "torchvision", .variant = "v", .package_row = &w->row, .env = {.items = env, .count = ARRAY_LEN(env)}};
+	w->plan = (struct plan){.package = "torchvision",
+				.variant = "v",
+				.package_row = &w->row,
+				.env = {.items = env, .count = ARRAY_LEN(env)}};
 	w->ccache = (struct tool){.name = "ccache"};
 	w->chain = (struct toolchain){.tools = &w->ccache, .count = 1};
 	w->q = (struct build_request){.plan = &w->plan,
@@ -45,10 +47,10 @@ static void open_world(struct world *w, const char *setup_py)
 }
 
 /* What every well-behaved setup.py of these tests does: the proof of what was compiled, and a wheel. */
-#define HONEST                                                                                                                             \
-	"import os\n"                                                                                                                      \
-	"os.makedirs('build', exist_ok=True)\n"                                                                                            \
-	"open('build/build.ninja', 'w').write('cflags = -O2\\nbuild a.o: compile a.cpp\\n')\n"                                             \
+#define HONEST                                                                                                         \
+	"import os\n"                                                                                                  \
+	"os.makedirs('build', exist_ok=True)\n"                                                                        \
+	"open('build/build.ninja', 'w').write('cflags = -O2\\nbuild a.o: compile a.cpp\\n')\n"                         \
 	"open('/ptbuild/out/toy-1-cp313-cp313-linux_x86_64.whl', 'w').write('x')\n"
 
 static void test_a_wheel_comes_out(void **state)
@@ -77,7 +79,8 @@ static void test_the_build_sees_the_plans_environment_only(void **state)
 	struct err e = {0};
 	struct build_result r = {0};
 	assert_int_equal(setenv("SECRET_OF_THE_HOST", "1", 1), 0);
-	open_world(&w, HONEST "for k in sorted(os.environ): print('env', k, os.environ[k])\nprint('cwd', os.getcwd())\n");
+	open_world(&w,
+		   HONEST "for k in sorted(os.environ): print('env', k, os.environ[k])\nprint('cwd', os.getcwd())\n");
 	assert_ok(build_run(&w.q, test_run(), &w.arena, &r, &e), &e);
 	char *log = test_read(r.log);
 	assert_contains(log, "env MARK of the plan\n");
@@ -94,8 +97,8 @@ static void test_a_failure_tells_the_first_error(void **state)
 	struct world w;
 	struct err e = {0};
 	struct build_result r = {0};
-	open_world(&w,
-		   "import sys\nprint('x.cpp:3:1: error: expected a declaration')\nprint('y.cpp:9:9: error: a later one')\nsys.exit(1)\n");
+	open_world(&w, "import sys\nprint('x.cpp:3:1: error: expected a declaration')\nprint('y.cpp:9:9: error: a "
+		       "later one')\nsys.exit(1)\n");
 	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_BUILD,
 		   "torchvision: build failed with status 1: x.cpp:3:1: error: expected a declaration");
 	assert_contains(e.hint, "build.log");
@@ -209,11 +212,11 @@ static void test_a_failing_prepare_names_the_command(void **state)
 }
 
 /* A compiler that dies while more than N jobs are asked for. */
-#define DIES_ABOVE(n)                                                                                                                      \
-	"import os, sys\n"                                                                                                                 \
-	"open('runs', 'a').write(os.environ['MAX_JOBS'] + ' ')\n"                                                                          \
-	"if int(os.environ['MAX_JOBS']) > " #n ":\n"                                                                                       \
-	"    print('FAILED: d/x.o \\nc++: fatal error: Killed signal terminated program cc1plus')\n"                                       \
+#define DIES_ABOVE(n)                                                                                                  \
+	"import os, sys\n"                                                                                             \
+	"open('runs', 'a').write(os.environ['MAX_JOBS'] + ' ')\n"                                                      \
+	"if int(os.environ['MAX_JOBS']) > " #n ":\n"                                                                   \
+	"    print('FAILED: d/x.o \\nc++: fatal error: Killed signal terminated program cc1plus')\n"                   \
 	"    sys.exit(1)\n"
 
 static void test_fewer_jobs_after_a_kill(void **state)
@@ -249,7 +252,8 @@ static void test_one_job_that_does_not_fit_is_an_error(void **state)
 	struct err e = {0};
 	struct build_result r = {0};
 	open_world(&w, DIES_ABOVE(0) HONEST);
-	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_SYSTEM, "does not fit into memory even with one job at a time");
+	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_SYSTEM,
+		   "does not fit into memory even with one job at a time");
 	assert_contains(e.msg, "d/x.o: c++: fatal error: Killed");
 	assert_contains(e.hint, "more memory");
 	char *runs = test_read(test_path("src/runs"));
@@ -310,9 +314,13 @@ static void test_a_unit_of_an_extension_is_found_by_its_path(void **state)
 	struct world w;
 	struct err e = {0};
 	struct build_result r = {0};
-	open_world(&w, "import os, sys\nos.makedirs('build/temp.x/csrc', exist_ok=True)\nopen('build/temp.x/build.ninja', 'w').write('')\n"
-		       "print('FAILED: /ptbuild/src/build/temp.x/csrc/it.o ')\nprint('it.cpp:3:1: error: no')\nsys.exit(1)\n");
-	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_BUILD, "in unit '/ptbuild/src/build/temp.x/csrc/it.o'");
+	open_world(
+		&w,
+		"import os, sys\nos.makedirs('build/temp.x/csrc', exist_ok=True)\nopen('build/temp.x/build.ninja', "
+		"'w').write('')\n"
+		"print('FAILED: /ptbuild/src/build/temp.x/csrc/it.o ')\nprint('it.cpp:3:1: error: no')\nsys.exit(1)\n");
+	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_BUILD,
+		   "in unit '/ptbuild/src/build/temp.x/csrc/it.o'");
 	assert_contains(e.hint, "ptbuild shell v -- ninja -C build/temp.x /ptbuild/src/build/temp.x/csrc/it.o\n");
 	arena_release(&w.arena);
 }
@@ -348,12 +356,13 @@ static void test_the_last_run_is_judged(void **state)
 static void test_a_damaged_state_file_is_no_state(void **state)
 {
 	(void)state;
-	static const char *const texts[] = {"",
-					    "{",
-					    "[]",
-					    "{\"boot\":1}",
-					    "{\"boot\":\"x\",\"oom_kills\":-1,\"memory\":1,\"jobs\":1,\"lowered\":true,\"running\":true}",
-					    "{\"boot\":\"x\",\"oom_kills\":1,\"memory\":1,\"jobs\":0,\"lowered\":true,\"running\":true}"};
+	static const char *const texts[] = {
+		"",
+		"{",
+		"[]",
+		"{\"boot\":1}",
+		"{\"boot\":\"x\",\"oom_kills\":-1,\"memory\":1,\"jobs\":1,\"lowered\":true,\"running\":true}",
+		"{\"boot\":\"x\",\"oom_kills\":1,\"memory\":1,\"jobs\":0,\"lowered\":true,\"running\":true}"};
 	struct build_state s = {.jobs = 77};
 	struct err e = {0};
 	test_dir();

@@ -24,10 +24,11 @@ static int release(void **state)
 static void the_error_of_the_failed_unit_is_told(void **state)
 {
 	(void)state;
-	struct build_log l =
-		read_log("[1/9] Building CXX object a.o\nnote: some error: that is only spoken of\n[2/9] Building CXX object d/b.cpp.o\n"
-			 "FAILED: d/b.cpp.o \n/usr/bin/c++ -Werror=x -c b.cpp\nb.cpp: In function 'f':\n"
-			 "b.cpp:3:1: error: expected ';'\nb.cpp:9:1: error: later\n[3/9] x\nFAILED: d/c.cpp.o\nc.cpp:1:1: error: other\n");
+	struct build_log l = read_log("[1/9] Building CXX object a.o\nnote: some error: that is only spoken of\n[2/9] "
+				      "Building CXX object d/b.cpp.o\n"
+				      "FAILED: d/b.cpp.o \n/usr/bin/c++ -Werror=x -c b.cpp\nb.cpp: In function 'f':\n"
+				      "b.cpp:3:1: error: expected ';'\nb.cpp:9:1: error: later\n[3/9] x\nFAILED: "
+				      "d/c.cpp.o\nc.cpp:1:1: error: other\n");
 	assert_string_equal(l.unit, "d/b.cpp.o");
 	assert_string_equal(l.error, "b.cpp:3:1: error: expected ';'");
 	assert_null(l.killed);
@@ -111,7 +112,8 @@ static void killed_compilers_are_known(void **state)
 	};
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		char text[512];
-		snprintf(text, sizeof(text), "[1/2] x\nFAILED: d/x.o \nc++ -c x.cpp\n%s\nninja: build stopped\n", words[i]);
+		snprintf(text, sizeof(text), "[1/2] x\nFAILED: d/x.o \nc++ -c x.cpp\n%s\nninja: build stopped\n",
+			 words[i]);
 		struct build_log l = read_log(text);
 		if (!l.killed)
 			fail_msg("not known: %s", words[i]);

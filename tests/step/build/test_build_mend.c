@@ -38,9 +38,11 @@ static void put_state(bool other_boot)
 	assert_ok(build_state_write(test_path("."), &s, &e), &e);
 }
 
-#define LOG                                                                                                                                \
-	"# ninja log v5\n0\t10\t1700000000\told.o\tab\n0\t10\t1700000000\tyoung.o\tab\n0\t10\t1700000000\tempty.o\tab\n"                   \
-	"0\t10\t1700000000\t../gen/made.h\tab\n0\t10\t1700000000\t../../outside\tab\n0\t10\t1700000000\t/ptbuild/src/abs.o\tab\n"          \
+#define LOG                                                                                                            \
+	"# ninja log "                                                                                                 \
+	"v5\n0\t10\t1700000000\told.o\tab\n0\t10\t1700000000\tyoung.o\tab\n0\t10\t1700000000\tempty.o\tab\n"           \
+	"0\t10\t1700000000\t../gen/made.h\tab\n0\t10\t1700000000\t../../outside\tab\n0\t10\t1700000000\t/ptbuild/src/" \
+	"abs.o\tab\n"                                                                                                  \
 	"0\t10\t1700000000\tlink/victim\tab\n0\t10\t1700000000\t/etc/hostname\tab\n"
 
 static void put_tree(void)

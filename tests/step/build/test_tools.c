@@ -30,8 +30,12 @@ static struct plan good(void)
 	chain = (struct toolchain){.tools = tools, .count = ARRAY_LEN(tools)};
 	release = (struct release_row){.name = "2.6.0", .cmake = ">=3.18,<4", .gcc = ">=9.3", .ninja = ""};
 	package = (struct package_row){.backend = "setup-py-env"};
-	return (struct plan){
-		.platform = host, .variant = "v", .release = "2.6.0", .python = "3.13", .release_row = &release, .package_row = &package};
+	return (struct plan){.platform = host,
+			     .variant = "v",
+			     .release = "2.6.0",
+			     .python = "3.13",
+			     .release_row = &release,
+			     .package_row = &package};
 }
 
 static int check(const struct plan *p, struct err *e)

@@ -1,4 +1,5 @@
-/* The compiler cache as the build step sets it, on compilers that it is known to be wrong with: each object must be the one that the compiler itself makes. */
+/* The compiler cache as the build step sets it, on compilers that it is known to be wrong with: each object must be the
+ * one that the compiler itself makes. */
 #include "support.h"
 
 #include <fcntl.h>
@@ -9,31 +10,33 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/path.h"
 #include "core/root/sandbox.h"
 #include "core/root/toolkit.h"
 #include "step/build/backend.h"
 
-/* What nvcc does as far as the cache can see, on machines that have none: it preprocesses for the device, compiles for the host, and makes another object when that is to be linked for the device. */
-static const char stand_in[] = "#!/bin/sh\n"
-			       "mode=c out= src= rdc= defines= depend=\n"
-			       "while [ $# -gt 0 ]; do\n"
-			       "\tcase $1 in\n"
-			       "\t-E) mode=E ;;\n"
-			       "\t-c) ;;\n"
-			       "\t-dc | --device-c | -rdc=true) rdc=-DRDC=1 ;;\n"
-			       "\t-o) out=$2; shift ;;\n"
-			       "\t-MD) depend=\"$depend -MD\" ;;\n"
-			       "\t-MF) depend=\"$depend -MF $2\"; shift ;;\n"
-			       "\t-D*) defines=\"$defines $1\" ;;\n"
-			       "\t*) src=$1 ;;\n"
-			       "\tesac\n"
-			       "\tshift\n"
-			       "done\n"
-			       "if [ $mode = E ]; then exec gcc -x c++ -E -D__CUDA_ARCH__=520 $defines $src ${out:+-o $out}; fi\n"
-			       "exec gcc -x c++ -c $rdc $defines $depend $src -o $out\n";
+/* What nvcc does as far as the cache can see, on machines that have none: it preprocesses for the device, compiles for
+ * the host, and makes another object when that is to be linked for the device. */
+static const char stand_in[] =
+	"#!/bin/sh\n"
+	"mode=c out= src= rdc= defines= depend=\n"
+	"while [ $# -gt 0 ]; do\n"
+	"\tcase $1 in\n"
+	"\t-E) mode=E ;;\n"
+	"\t-c) ;;\n"
+	"\t-dc | --device-c | -rdc=true) rdc=-DRDC=1 ;;\n"
+	"\t-o) out=$2; shift ;;\n"
+	"\t-MD) depend=\"$depend -MD\" ;;\n"
+	"\t-MF) depend=\"$depend -MF $2\"; shift ;;\n"
+	"\t-D*) defines=\"$defines $1\" ;;\n"
+	"\t*) src=$1 ;;\n"
+	"\tesac\n"
+	"\tshift\n"
+	"done\n"
+	"if [ $mode = E ]; then exec gcc -x c++ -E -D__CUDA_ARCH__=520 $defines $src ${out:+-o $out}; fi\n"
+	"exec gcc -x c++ -c $rdc $defines $depend $src -o $out\n";
 
 static const char source[] = "#include \"v.h\"\n"
 			     "#ifdef __CUDACC__\n"
@@ -72,7 +75,8 @@ static void prepare(void)
 {
 	static struct setting settings[] = {{.name = "CC", .value = "gcc"}, {.name = "PATH", .value = "/usr/bin:/bin"}};
 	static const struct toolkit toolkit = {.text = "nvcc 13.0\n"};
-	struct plan p = {.package = "pytorch", .env = {.items = settings, .count = ARRAY_LEN(settings)}, .toolkit = &toolkit};
+	struct plan p = {
+		.package = "pytorch", .env = {.items = settings, .count = ARRAY_LEN(settings)}, .toolkit = &toolkit};
 	const struct backend_options o = {.jobs = 1, .ccache = "/usr/bin/ccache"};
 	const struct backend *backend;
 	struct err e = {0};
@@ -83,7 +87,8 @@ static void prepare(void)
 	for (size_t i = 0; i < env.count; i++)
 		if (strncmp(env.items[i].key, "CCACHE_", 7) == 0 || strstr(env.items[i].key, "LAUNCHER"))
 			kvlist_set(&b.env, &b.arena, env.items[i].key, host_path(env.items[i].value));
-	const char *launcher = kvlist_get(&b.env, "CMAKE_CUDA_COMPILER_LAUNCHER"), *text = backend_nvcc_launcher(&p, o.ccache, &b.arena);
+	const char *launcher = kvlist_get(&b.env, "CMAKE_CUDA_COMPILER_LAUNCHER"),
+		   *text = backend_nvcc_launcher(&p, o.ccache, &b.arena);
 	assert_ok(fs_mkdirs(test_path("cfg"), &e), &e);
 	assert_ok(fs_write_atomic(launcher, text, strlen(text), 0755, &e), &e);
 	assert_ok(fs_mkdirs(test_path("bin"), &e), &e);
@@ -97,8 +102,8 @@ static void run(const char *command)
 	AUTO_BUF struct buf env = {0};
 	for (size_t i = 0; i < b.env.count; i++)
 		buf_printf(&env, "%s='%s' ", b.env.items[i].key, b.env.items[i].value);
-	int status = system(arena_printf(&b.arena, "cd '%s' && env -i PATH=/usr/bin:/bin %s %s >out.txt 2>&1", test_path("."),
-					 buf_cstr(&env), command));
+	int status = system(arena_printf(&b.arena, "cd '%s' && env -i PATH=/usr/bin:/bin %s %s >out.txt 2>&1",
+					 test_path("."), buf_cstr(&env), command));
 	if (status != 0)
 		fail_msg("%s: %s", command, test_read(test_path("out.txt")));
 }
@@ -113,13 +118,15 @@ static char *object(const char *name)
 	return arena_strdup(&b.arena, hex);
 }
 
-/* The object of one compilation by way of the launcher. Other times of nvcc's temporary files leave other bytes in some sections, so compilers that name them are asked to compare what is in the object that matters. */
+/* The object of one compilation by way of the launcher. Other times of nvcc's temporary files leave other bytes in some
+ * sections, so compilers that name them are asked to compare what is in the object that matters. */
 static const char *what_is_in(const char *name)
 {
-	int status = system(arena_printf(&b.arena,
-					 "cd '%s' && { objdump -d --no-show-raw-insn %s | grep -vE 'file format|tmpxft'; readelf -SW %s | "
-					 "awk '{print $2, $3}' | grep nv_relfatbin; } >what.txt",
-					 test_path("."), name, name));
+	int status = system(arena_printf(
+		&b.arena,
+		"cd '%s' && { objdump -d --no-show-raw-insn %s | grep -vE 'file format|tmpxft'; readelf -SW %s | "
+		"awk '{print $2, $3}' | grep nv_relfatbin; } >what.txt",
+		test_path("."), name, name));
 	assert_true(status == 0 || WEXITSTATUS(status) == 1);
 	char *text = test_read(test_path("what.txt")), *copy = arena_strdup(&b.arena, text);
 	free(text);
@@ -128,7 +135,8 @@ static const char *what_is_in(const char *name)
 
 static const char *cached(const char *flags)
 {
-	run(arena_printf(&b.arena, "%s %s %s a.cu -o cached.o", kvlist_get(&b.env, "CMAKE_CUDA_COMPILER_LAUNCHER"), b.nvcc, flags));
+	run(arena_printf(&b.arena, "%s %s %s a.cu -o cached.o", kvlist_get(&b.env, "CMAKE_CUDA_COMPILER_LAUNCHER"),
+			 b.nvcc, flags));
 	return what_is_in("cached.o");
 }
 
@@ -234,7 +242,8 @@ static void another_gcc_is_not_taken_for_the_first(void **state)
 		const char *text = arena_printf(&b.arena, script, v);
 		assert_ok(fs_write_atomic(gcc, text, strlen(text), 0755, &e), &e);
 		assert_int_equal(utimensat(AT_FDCWD, gcc, same, 0), 0);
-		run(arena_printf(&b.arena, "%s %s -c c.c -o cached.o -MD -MF c.d", kvlist_get(&b.env, "CMAKE_C_COMPILER_LAUNCHER"), gcc));
+		run(arena_printf(&b.arena, "%s %s -c c.c -o cached.o -MD -MF c.d",
+				 kvlist_get(&b.env, "CMAKE_C_COMPILER_LAUNCHER"), gcc));
 		run(arena_printf(&b.arena, "%s -c c.c -o direct.o", gcc));
 		assert_string_equal(object("cached.o"), object("direct.o"));
 	}

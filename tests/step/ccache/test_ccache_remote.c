@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/sys/fs.h"
 #include "base/log.h"
+#include "base/sys/fs.h"
 #include "step/ccache/ccache_remote.h"
 
 #define KEY "0123456789abcdefghijklmnopqrstuv0"
@@ -83,7 +83,8 @@ static void only_what_ccache_needs(void **state)
 static void a_lower_cache_answers(void **state)
 {
 	AUTO_ARENA struct arena a = {0};
-	static const char *const places[] = {"lower/0/1/23456789abcdefghijklmnopqrstuv0R", "lower/0/1/2/3456789abcdefghijklmnopqrstuv0M",
+	static const char *const places[] = {"lower/0/1/23456789abcdefghijklmnopqrstuv0R",
+					     "lower/0/1/2/3456789abcdefghijklmnopqrstuv0M",
 					     "lower/0/123456789abcdefghijklmnopqrstuv0R"};
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {

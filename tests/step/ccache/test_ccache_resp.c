@@ -67,7 +67,8 @@ static void what_is_no_command_is_refused(void **state)
 
 static void keys_are_ccaches_own(void **state)
 {
-	static const char *const bad[] = {"*2\r\n$3\r\nGET\r\n$7\r\nccache:\r\n", "*2\r\n$3\r\nGET\r\n$8\r\nsecret12\r\n",
+	static const char *const bad[] = {"*2\r\n$3\r\nGET\r\n$7\r\nccache:\r\n",
+					  "*2\r\n$3\r\nGET\r\n$8\r\nsecret12\r\n",
 					  "*2\r\n$3\r\nGET\r\n$17\r\nccache:../../pass\r\n",
 					  "*2\r\n$3\r\nGET\r\n$15\r\nccache:UPPERCAS\r\n", "*1\r\n$3\r\nGET\r\n"};
 	struct resp_command c;

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/sys/fs.h"
 #include "base/path.h"
 #include "base/strlist.h"
+#include "base/sys/fs.h"
 #include "step/fetch/apt.h"
 
 #define PLACE "trixie/main/pkg=1.0+ds-1"
@@ -27,7 +27,8 @@ struct fixture {
 	const char *path;
 };
 
-/* A stand-in for apt-get: appends its words to "calls", then runs what the test put into targets.sh, update.sh and source.sh. */
+/* A stand-in for apt-get: appends its words to "calls", then runs what the test put into targets.sh, update.sh and
+ * source.sh. */
 static const char fake[] = "#!/bin/sh\n"
 			   "top=%s\n"
 			   "export top\n"
@@ -97,7 +98,8 @@ static unsigned calls_of(struct fixture *f, const char *word)
 	struct strlist lines = {0};
 	strlist_split(&lines, &f->a, text_of(f, "calls"), "\n");
 	for (size_t i = 0; i < lines.count; i++)
-		n += strstr(lines.items[i], arena_printf(&f->a, " %s", word)) != NULL || strncmp(lines.items[i], word, strlen(word)) == 0;
+		n += strstr(lines.items[i], arena_printf(&f->a, " %s", word)) != NULL ||
+		     strncmp(lines.items[i], word, strlen(word)) == 0;
 	return n;
 }
 
@@ -112,7 +114,8 @@ static void brings_the_file_into_the_directory(void **state)
 static void other_files_of_the_package_may_fail(void **state)
 {
 	struct fixture *f = *state;
-	script(f, "source.sh", "echo bytes >" FILE_NAME "; echo 'E: Failed to fetch pkg_1.0+ds-1.dsc  404' >&2; exit 100\n");
+	script(f, "source.sh",
+	       "echo bytes >" FILE_NAME "; echo 'E: Failed to fetch pkg_1.0+ds-1.dsc  404' >&2; exit 100\n");
 	assert_ok(get(f), &f->e);
 }
 
@@ -120,7 +123,8 @@ static void missing_file_gives_the_words_of_apt(void **state)
 {
 	struct fixture *f = *state;
 	script(f, "source.sh",
-	       "echo 'N: chatter' >&2; echo 'E: Failed to fetch " FILE_NAME "  404' >&2; echo 'E: Some more' >&2; exit 100\n");
+	       "echo 'N: chatter' >&2; echo 'E: Failed to fetch " FILE_NAME
+	       "  404' >&2; echo 'E: Some more' >&2; exit 100\n");
 	assert_err(get(f), &f->e, ERR_NETWORK, "Failed to fetch " FILE_NAME "  404; Some more");
 	assert_contains(f->e.msg, "trixie/main");
 	assert_not_contains(f->e.msg, "chatter");
@@ -195,7 +199,8 @@ static void version_that_is_not_found_updates_once_more(void **state)
 	unlink(path_join(&f->a, f->out, FILE_NAME));
 	script(f, "update.sh", "touch $top/newer\n");
 	script(f, "source.sh",
-	       "if [ -e $top/newer ]; then echo bytes >" FILE_NAME "; else echo 'E: Can not find version' >&2; exit 100; fi\n");
+	       "if [ -e $top/newer ]; then echo bytes >" FILE_NAME
+	       "; else echo 'E: Can not find version' >&2; exit 100; fi\n");
 	assert_ok(get(f), &f->e);
 	assert_int_equal(calls_of(f, "update"), 2);
 }
@@ -249,7 +254,8 @@ static void sources_are_signed_by_the_archive_key_where_it_is(void **state)
 {
 	struct fixture *f = *state;
 	assert_ok(get(f), &f->e);
-	const char *want = fs_exists(KEYRING) ? "deb-src [signed-by=" KEYRING "] http://one.invalid/debian trixie main\n"
+	const char *want = fs_exists(KEYRING) ? "deb-src [signed-by=" KEYRING
+						"] http://one.invalid/debian trixie main\n"
 					      : "deb-src http://one.invalid/debian trixie main\n";
 	assert_string_equal(sources_list(f), want);
 }
@@ -353,7 +359,8 @@ static void bad_places_are_refused_and_nothing_is_run(void **state)
 		"trixie/main/pkg=$(id)",
 	};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-		assert_err(apt_fetch(bad[i], FILE_NAME, f->state, f->out, test_run(), &f->e), &f->e, ERR_CONFIG, "not an apt place");
+		assert_err(apt_fetch(bad[i], FILE_NAME, f->state, f->out, test_run(), &f->e), &f->e, ERR_CONFIG,
+			   "not an apt place");
 		assert_contains(f->e.hint, "SUITE/COMPONENT/SOURCE=VERSION");
 	}
 	assert_string_equal(text_of(f, "calls"), "");
@@ -363,7 +370,8 @@ static void bad_places_are_refused_and_nothing_is_run(void **state)
 static void epochs_and_tildes_are_versions(void **state)
 {
 	struct fixture *f = *state;
-	assert_ok(apt_fetch("bookworm-backports/non-free-firmware/libx+y=1:2.0~rc1+ds-1.1", FILE_NAME, f->state, f->out, test_run(), &f->e),
+	assert_ok(apt_fetch("bookworm-backports/non-free-firmware/libx+y=1:2.0~rc1+ds-1.1", FILE_NAME, f->state, f->out,
+			    test_run(), &f->e),
 		  &f->e);
 	assert_contains(text_of(f, "calls"), " libx+y=1:2.0~rc1+ds-1.1\n");
 }
@@ -373,7 +381,8 @@ static void names_that_leave_the_directory_are_refused(void **state)
 	struct fixture *f = *state;
 	static const char *const bad[] = {"", "../x", "/etc/passwd", "a/b"};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-		assert_err(apt_fetch(PLACE, bad[i], f->state, f->out, test_run(), &f->e), &f->e, ERR_CONFIG, "not a file name");
+		assert_err(apt_fetch(PLACE, bad[i], f->state, f->out, test_run(), &f->e), &f->e, ERR_CONFIG,
+			   "not a file name");
 	assert_string_equal(text_of(f, "calls"), "");
 }
 

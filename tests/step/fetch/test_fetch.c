@@ -60,7 +60,8 @@ static void several_files_at_once(void **state)
 	for (size_t i = 0; i < N; i++) {
 		char *sha = arena_alloc(&f->a, 65);
 		digest_data(body + i, 100000 + i, sha);
-		pages[i] = (struct httpd_page){.path = arena_printf(&f->a, "/%zu", i), .body = body + i, .len = 100000 + i};
+		pages[i] = (struct httpd_page){
+			.path = arena_printf(&f->a, "/%zu", i), .body = body + i, .len = 100000 + i};
 		s[i] = source(f, arena_printf(&f->a, "f%zu", i), sha, NULL);
 	}
 	f->server = httpd_start(pages, N);
@@ -264,7 +265,8 @@ static void names_that_are_no_file_names_are_refused(void **state)
 static void digests_that_are_none_are_refused(void **state)
 {
 	struct fixture *f = *state;
-	static const char *const bad[] = {"", "abc", "../../../../../../../../../../../../../../../../../../../../../../",
+	static const char *const bad[] = {"", "abc",
+					  "../../../../../../../../../../../../../../../../../../../../../../",
 					  "ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789"};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		struct fetch_source s = source(f, "file.bin", bad[i], "/dev/null");
@@ -289,7 +291,8 @@ static void every_failure_is_told(void **state)
 {
 	struct fixture *f = *state;
 	serve(f, (struct httpd_page){0});
-	struct fetch_source s[] = {source(f, "lost.bin", other_sha, "/nothing/a"), source(f, "gone.bin", body_sha, "/nothing/b")};
+	struct fetch_source s[] = {source(f, "lost.bin", other_sha, "/nothing/a"),
+				   source(f, "gone.bin", body_sha, "/nothing/b")};
 	assert_err(get(f, s, 2), &f->e, ERR_NETWORK, "'lost.bin'");
 	assert_contains(log_text(f), "'gone.bin'");
 }
@@ -471,14 +474,15 @@ static void put_fake_apt(struct fixture *f)
 	const char *bin = path_join(&f->a, f->dir, "bin");
 	const char *script = path_join(&f->a, bin, "apt-get");
 	test_write_bytes(path_join(&f->a, f->dir, "pool"), body, BODY);
-	test_write(script, arena_printf(&f->a,
-					"#!/bin/sh\n"
-					"echo \"$@\" >>%s/calls\n"
-					"case \" $* \" in\n"
-					"*' indextargets '*) echo 'http://archive.invalid/debian|Debian|main|Debian' ;;\n"
-					"*' source '*) cp %s/pool right.tar.xz; echo no >wrong.tar.xz ;;\n"
-					"esac\n",
-					f->dir, f->dir));
+	test_write(script,
+		   arena_printf(&f->a,
+				"#!/bin/sh\n"
+				"echo \"$@\" >>%s/calls\n"
+				"case \" $* \" in\n"
+				"*' indextargets '*) echo 'http://archive.invalid/debian|Debian|main|Debian' ;;\n"
+				"*' source '*) cp %s/pool right.tar.xz; echo no >wrong.tar.xz ;;\n"
+				"esac\n",
+				f->dir, f->dir));
 	chmod(script, 0755);
 	setenv("PATH", arena_printf(&f->a, "%s:/usr/bin:/bin", bin), 1);
 }

@@ -27,7 +27,8 @@ static const char *list_of(struct world *w, const char *name, const char *body, 
 	char hex[DIGEST_HEX_LEN + 1];
 	digest_data(body, strlen(body), hex);
 	return arena_printf(&w->arena,
-			    "{\"format\": 1, \"kind\": \"wheel\", \"key\": \"" KEY "\", \"files\": [{\"path\": \"%s\", \"size\": %zu, "
+			    "{\"format\": 1, \"kind\": \"wheel\", \"key\": \"" KEY
+			    "\", \"files\": [{\"path\": \"%s\", \"size\": %zu, "
 			    "\"sha256\": \"%s\"}]}",
 			    name, size, hex);
 }
@@ -176,8 +177,9 @@ static void lists_that_are_none(void **state)
 
 static void servers_that_misbehave(void **state)
 {
-	static const enum httpd_fault faults[] = {HTTPD_TRUNCATE, HTTPD_SHORT_LENGTH, HTTPD_HUGE_LENGTH, HTTPD_OVERFLOW_LENGTH, HTTPD_LOOP,
-						  HTTPD_GARBAGE,  HTTPD_HANG_UP,      HTTPD_ALWAYS_PART, HTTPD_STATUS};
+	static const enum httpd_fault faults[] = {HTTPD_TRUNCATE,        HTTPD_SHORT_LENGTH, HTTPD_HUGE_LENGTH,
+						  HTTPD_OVERFLOW_LENGTH, HTTPD_LOOP,         HTTPD_GARBAGE,
+						  HTTPD_HANG_UP,         HTTPD_ALWAYS_PART,  HTTPD_STATUS};
 	struct world *w = *state;
 	for (size_t i = 0; i < 2 * ARRAY_LEN(faults); i++) {
 		struct httpd_page *p = &w->pages[i % 2];
@@ -198,7 +200,8 @@ static void servers_that_misbehave(void **state)
 
 static void addresses_that_are_none(void **state)
 {
-	static const char *const bad[] = {"", "/dir", "file:///dir", "ftp://host/", "http://", "http://host/?x=1", "https://host/#part"};
+	static const char *const bad[] = {
+		"", "/dir", "file:///dir", "ftp://host/", "http://", "http://host/?x=1", "https://host/#part"};
 	struct world *w = *state;
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		assert_err(fetch_store_new(bad[i], &w->remote, &w->err), &w->err, ERR_USAGE, "--store-url");

@@ -257,7 +257,8 @@ static void empty_answer_is_a_wrong_digest(void **state)
 	put_partial(f, body, HALF);
 	serve(f, (struct httpd_page){.fault = HTTPD_NO_RANGE, .body = "", .len = 0});
 	struct fetch_source s = file_source(f);
-	assert_err(get(f, &s, 1), &f->e, ERR_INTEGRITY, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+	assert_err(get(f, &s, 1), &f->e, ERR_INTEGRITY,
+		   "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
 static void huge_content_length_is_refused(void **state)
@@ -368,8 +369,8 @@ static void redirect_from_https_to_http_is_refused(void **state)
 	struct fixture *f = *state;
 	const struct httpd_page plain_page = {.path = "/file", .body = body, .len = BODY};
 	struct httpd *plain = httpd_start(&plain_page, 1);
-	const char *pem =
-		start_tls(f, (struct httpd_page){.fault = HTTPD_REDIRECT, .location = arena_strdup(&f->a, httpd_url(plain, "/file"))});
+	const char *pem = start_tls(f, (struct httpd_page){.fault = HTTPD_REDIRECT,
+							   .location = arena_strdup(&f->a, httpd_url(plain, "/file"))});
 	setenv("SSL_CERT_FILE", pem, 1);
 	struct fetch_source s = file_source(f);
 	int status = get(f, &s, 1);
@@ -387,7 +388,8 @@ static void passwords_stay_out_of_messages(void **state)
 	struct fixture *f = *state;
 	serve(f, (struct httpd_page){0});
 	const char *plain = httpd_url(f->server, "/nothing");
-	struct fetch_source s = source(f, "file.bin", body_sha, arena_printf(&f->a, "http://anna:hush@%s", plain + strlen("http://")));
+	struct fetch_source s =
+		source(f, "file.bin", body_sha, arena_printf(&f->a, "http://anna:hush@%s", plain + strlen("http://")));
 	strlist_add(&s.urls, &f->a, "ftp://anna:hush@127.0.0.1/x");
 	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, plain);
 	assert_not_contains(f->e.msg, "hush");

@@ -60,7 +60,8 @@ static const char *digest_of(const char *name)
 
 static const char *tree_digest(void)
 {
-	shell("cd '%s' && find . -type f ! -name '*.lock' -print0 | sort -z | xargs -0 sha256sum >../sums", test_path("out"));
+	shell("cd '%s' && find . -type f ! -name '*.lock' -print0 | sort -z | xargs -0 sha256sum >../sums",
+	      test_path("out"));
 	char digest[65];
 	assert_ok(digest_file(test_path("sums"), digest, &err), &err);
 	return arena_strdup(&arena, digest);
@@ -77,11 +78,13 @@ static void test_project_page(void **state)
 	const char *html = page("cpu-avx2/tiny-pack/index.html");
 	assert_contains(html, "<!DOCTYPE html>");
 	assert_contains(html, "<meta name=\"pypi:repository-version\" content=\"1.");
-	assert_contains(html, arena_printf(&arena,
-					   "<a href=\"../../tiny_pack-1.0%%2Bcpu.avx2-py3-none-manylinux_2_17_x86_64.whl#sha256=%s\" "
-					   "data-requires-python=\"&gt;=3.9, &lt;&quot;4&quot;\" data-core-metadata=\"sha256=%s\" "
-					   "data-dist-info-metadata=\"sha256=%s\">" AVX2 "</a>",
-					   digest_of(AVX2), digest_of(AVX2 ".metadata"), digest_of(AVX2 ".metadata")));
+	assert_contains(
+		html,
+		arena_printf(&arena,
+			     "<a href=\"../../tiny_pack-1.0%%2Bcpu.avx2-py3-none-manylinux_2_17_x86_64.whl#sha256=%s\" "
+			     "data-requires-python=\"&gt;=3.9, &lt;&quot;4&quot;\" data-core-metadata=\"sha256=%s\" "
+			     "data-dist-info-metadata=\"sha256=%s\">" AVX2 "</a>",
+			     digest_of(AVX2), digest_of(AVX2 ".metadata"), digest_of(AVX2 ".metadata")));
 	assert_string_equal(page("simple/tiny-pack/index.html"), html);
 	assert_contains(page("simple/index.html"), "<a href=\"tiny-pack/\">tiny-pack</a>");
 }
@@ -98,10 +101,11 @@ static void test_project_json(void **state)
 	const char *name, *version, *version2, *url, *file, *sha256, *metadata, *python;
 	json_int_t size;
 	int yanked = 1;
-	assert_int_equal(json_unpack(j, "{s:s, s:[s,s!], s:[{s:s, s:s, s:{s:s}, s:I, s:{s:s}, s:s, s:b}, {}], s:{s:s}}", "name", &name,
-				     "versions", &version, &version2, "files", "filename", &file, "url", &url, "hashes", "sha256", &sha256,
-				     "size", &size, "core-metadata", "sha256", &metadata, "requires-python", &python, "yanked", &yanked,
-				     "meta", "api-version", &(const char *){NULL}),
+	assert_int_equal(json_unpack(j, "{s:s, s:[s,s!], s:[{s:s, s:s, s:{s:s}, s:I, s:{s:s}, s:s, s:b}, {}], s:{s:s}}",
+				     "name", &name, "versions", &version, &version2, "files", "filename", &file, "url",
+				     &url, "hashes", "sha256", &sha256, "size", &size, "core-metadata", "sha256",
+				     &metadata, "requires-python", &python, "yanked", &yanked, "meta", "api-version",
+				     &(const char *){NULL}),
 			 0);
 	assert_string_equal(name, "tiny-pack");
 	assert_string_equal(version, "1.0+cpu.avx2");
@@ -115,7 +119,9 @@ static void test_project_json(void **state)
 	assert_int_equal(size, st.st_size);
 	assert_int_equal(yanked, 0);
 	const char *project;
-	assert_int_equal(json_unpack(root, "{s:[{s:s}!], s:{s:s}}", "projects", "name", &project, "meta", "api-version", &name), 0);
+	assert_int_equal(
+		json_unpack(root, "{s:[{s:s}!], s:{s:s}}", "projects", "name", &project, "meta", "api-version", &name),
+		0);
 	assert_string_equal(project, "tiny-pack");
 }
 
@@ -125,7 +131,8 @@ static void test_sidecar_is_the_metadata(void **state)
 	make_wheel("1.0+cpu.avx2");
 	struct index_request q = site();
 	index_ok(&q);
-	shell("unzip -p '%s' '*.dist-info/METADATA' | cmp - '%s'", test_path("out/" AVX2), test_path("out/" AVX2 ".metadata"));
+	shell("unzip -p '%s' '*.dist-info/METADATA' | cmp - '%s'", test_path("out/" AVX2),
+	      test_path("out/" AVX2 ".metadata"));
 }
 
 static void test_profiles_apart(void **state)
@@ -154,8 +161,10 @@ static void test_base_url(void **state)
 	struct index_request q = site();
 	q.base_url = "https://files.example.org/a&b";
 	index_ok(&q);
-	assert_contains(page("cpu-avx2/tiny-pack/index.html"), "<a href=\"https://files.example.org/a&amp;b/tiny_pack-1.0%2Bcpu.avx2-py3");
-	assert_contains(page("cpu-avx2/tiny-pack/index.json"), "\"https://files.example.org/a&b/tiny_pack-1.0%2Bcpu.avx2-py3");
+	assert_contains(page("cpu-avx2/tiny-pack/index.html"),
+			"<a href=\"https://files.example.org/a&amp;b/tiny_pack-1.0%2Bcpu.avx2-py3");
+	assert_contains(page("cpu-avx2/tiny-pack/index.json"),
+			"\"https://files.example.org/a&b/tiny_pack-1.0%2Bcpu.avx2-py3");
 }
 
 static void test_yanked(void **state)
@@ -166,7 +175,8 @@ static void test_yanked(void **state)
 	struct index_request q = site();
 	struct index_result r = index_ok(&q);
 	assert_int_equal(r.yanked, 1);
-	assert_contains(page("cpu-avx2/tiny-pack/index.html"), " data-yanked=\"it is &quot;broken&quot; &lt;badly&gt;\">");
+	assert_contains(page("cpu-avx2/tiny-pack/index.html"),
+			" data-yanked=\"it is &quot;broken&quot; &lt;badly&gt;\">");
 	assert_contains(page("cpu-avx2/tiny-pack/index.json"), "\"yanked\": \"it is \\\"broken\\\" <badly>\"");
 	test_write(test_path("out/" AVX2 ".yanked"), "");
 	index_ok(&q);
@@ -212,7 +222,8 @@ static void test_exchanged_whole(void **state)
 	make_wheel("1.0+cpu.avx2");
 	struct index_request q = site();
 	index_ok(&q);
-	shell("cd '%s' && (while [ ! -e ../stop ]; do cat simple/tiny-pack/index.html >/dev/null || echo gone >>../gone; done) & echo $! "
+	shell("cd '%s' && (while [ ! -e ../stop ]; do cat simple/tiny-pack/index.html >/dev/null || echo gone "
+	      ">>../gone; done) & echo $! "
 	      ">'%s'",
 	      test_path("out"), test_path("pid"));
 	for (int i = 0; i < 20; i++)

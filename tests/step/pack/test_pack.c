@@ -70,27 +70,30 @@ static void test_metadata(void **state)
 	strlist_add(&q.requires, &arena, "torch==2.6.0+cpu.avx2");
 	strlist_add(&q.requires, &arena, "typing-extensions");
 	struct pack_result r = pack_ok(&q);
-	assert_string_equal(
-		member(r.path, INFO "/METADATA"),
-		"Metadata-Version: 2.1\nName: Tiny.Pack\nVersion: 1.0+cpu.avx2\nSummary: a test\n"
-		"Requires-Dist: numpy ; extra == 'x'\nRequires-Dist: torch==2.6.0+cpu.avx2\nRequires-Dist: typing-extensions\n\n"
-		"A description\nVersion: not this one\n");
+	assert_string_equal(member(r.path, INFO "/METADATA"),
+			    "Metadata-Version: 2.1\nName: Tiny.Pack\nVersion: 1.0+cpu.avx2\nSummary: a test\n"
+			    "Requires-Dist: numpy ; extra == 'x'\nRequires-Dist: torch==2.6.0+cpu.avx2\nRequires-Dist: "
+			    "typing-extensions\n\n"
+			    "A description\nVersion: not this one\n");
 }
 
 static void test_wheel_file(void **state)
 {
 	(void)state;
 	make_tree();
-	test_write(test_path("tree/tiny_pack-1.0+raw.dist-info/WHEEL"), "Wheel-Version: 1.9\nGenerator: x\nRoot-Is-Purelib: true\nBuild: "
-									"1\nTag: cp313-abi3-linux_x86_64\nTag: cp312-abi3-linux_x86_64\n");
+	test_write(test_path("tree/tiny_pack-1.0+raw.dist-info/WHEEL"),
+		   "Wheel-Version: 1.9\nGenerator: x\nRoot-Is-Purelib: true\nBuild: "
+		   "1\nTag: cp313-abi3-linux_x86_64\nTag: cp312-abi3-linux_x86_64\n");
 	struct pack_request q = request();
 	q.platform = "manylinux_2_17_x86_64.manylinux2014_x86_64";
 	struct pack_result r = pack_ok(&q);
-	assert_string_equal(r.file, "tiny_pack-1.0+cpu.avx2-cp313.cp312-abi3-manylinux_2_17_x86_64.manylinux2014_x86_64.whl");
-	assert_string_equal(
-		member(r.path, INFO "/WHEEL"),
-		"Wheel-Version: 1.0\nGenerator: ptbuild 0.1.0\nRoot-Is-Purelib: false\nTag: cp313-abi3-manylinux_2_17_x86_64\n"
-		"Tag: cp313-abi3-manylinux2014_x86_64\nTag: cp312-abi3-manylinux_2_17_x86_64\nTag: cp312-abi3-manylinux2014_x86_64\n");
+	assert_string_equal(r.file,
+			    "tiny_pack-1.0+cpu.avx2-cp313.cp312-abi3-manylinux_2_17_x86_64.manylinux2014_x86_64.whl");
+	assert_string_equal(member(r.path, INFO "/WHEEL"),
+			    "Wheel-Version: 1.0\nGenerator: ptbuild 0.1.0\nRoot-Is-Purelib: false\nTag: "
+			    "cp313-abi3-manylinux_2_17_x86_64\n"
+			    "Tag: cp313-abi3-manylinux2014_x86_64\nTag: cp312-abi3-manylinux_2_17_x86_64\nTag: "
+			    "cp312-abi3-manylinux2014_x86_64\n");
 }
 
 /* The first revision has no build tag: nothing was given out before it. */
@@ -125,7 +128,8 @@ static void test_license_files(void **state)
 	strlist_add(&q.license_files, &arena, "LICENSE");
 	strlist_add(&q.license_files, &arena, "vendored/libx/copyright");
 	r = pack_ok(&q);
-	assert_contains(member(r.path, INFO "/METADATA"), "\nLicense-File: LICENSE\nLicense-File: vendored/libx/copyright\n");
+	assert_contains(member(r.path, INFO "/METADATA"),
+			"\nLicense-File: LICENSE\nLicense-File: vendored/libx/copyright\n");
 }
 
 static void test_marker(void **state)
@@ -140,8 +144,9 @@ static void test_marker(void **state)
 static void test_order_of_entries(void **state)
 {
 	(void)state;
-	static const char *const want[] = {"tiny/__init__.py", "tiny/libtiny.so",  "zz/last.py",          INFO "/METADATA",
-					   INFO "/WHEEL",      INFO "/zz/LICENSE", INFO "/.metadata-rev", INFO "/RECORD"};
+	static const char *const want[] = {"tiny/__init__.py",    "tiny/libtiny.so", "zz/last.py",
+					   INFO "/METADATA",      INFO "/WHEEL",     INFO "/zz/LICENSE",
+					   INFO "/.metadata-rev", INFO "/RECORD"};
 	make_tree();
 	test_write(test_path("tree/zz/last.py"), "");
 	test_write(test_path("tree/tiny_pack-1.0+raw.dist-info/zz/LICENSE"), "free");
@@ -450,13 +455,16 @@ static void test_pip_installs_it_and_it_imports(void **state)
 {
 	(void)state;
 	make_tree();
-	test_write(test_path("tree/tiny_pack-1.0+raw.dist-info/METADATA"), "Metadata-Version: 2.1\nName: tiny-pack\nVersion: 1.0\n");
+	test_write(test_path("tree/tiny_pack-1.0+raw.dist-info/METADATA"),
+		   "Metadata-Version: 2.1\nName: tiny-pack\nVersion: 1.0\n");
 	struct pack_request q = request();
 	struct pack_result r = pack_ok(&q);
-	shell("python3 -m pip --isolated --disable-pip-version-check install -q --no-index --no-deps --no-cache-dir --target '%s' '%s' "
+	shell("python3 -m pip --isolated --disable-pip-version-check install -q --no-index --no-deps --no-cache-dir "
+	      "--target '%s' '%s' "
 	      "2>'%s'",
 	      test_path("site"), r.path, test_path("pip.log"));
-	shell("cd / && PYTHONPATH='%s' python3 -c 'import tiny; assert tiny.answer == 42; import importlib.metadata as m; "
+	shell("cd / && PYTHONPATH='%s' python3 -c 'import tiny; assert tiny.answer == 42; import importlib.metadata as "
+	      "m; "
 	      "assert m.version(\"tiny-pack\") == \"1.0+cpu.avx2\"; "
 	      "assert any(str(f).endswith(\".metadata-rev\") for f in m.files(\"tiny-pack\"))'",
 	      test_path("site"));

@@ -23,10 +23,11 @@ static int setup(void **state)
 	test_dir();
 	test_write(test_path(WHEEL), "wheel");
 	digest_data("wheel", 5, digest);
-	if (system(arena_printf(&arena,
-				"cd '%s' && for k in key other; do openssl genpkey -algorithm ed25519 -out $k 2>/dev/null && "
-				"openssl pkey -in $k -pubout -out $k.pub || exit 1; done",
-				test_path("."))) != 0)
+	if (system(arena_printf(
+		    &arena,
+		    "cd '%s' && for k in key other; do openssl genpkey -algorithm ed25519 -out $k 2>/dev/null && "
+		    "openssl pkey -in $k -pubout -out $k.pub || exit 1; done",
+		    test_path("."))) != 0)
 		fail_msg("no keys");
 	return 0;
 }
@@ -39,13 +40,14 @@ static int teardown(void **state)
 
 static json_t *make_record(void)
 {
-	json_t *r =
-		json_pack("{s:s,s:s,s:s,s:s,s:i,s:s,s:s,s:s}", "wheel", WHEEL, "sha256", digest, "variant", "pytorch-python313-cpu-avx2",
-			  "release", "2.9.1", "metadata_rev", 1, "compile_key", "c", "output_key", "o", "generator", "ptbuild 0.1.0");
+	json_t *r = json_pack("{s:s,s:s,s:s,s:s,s:i,s:s,s:s,s:s}", "wheel", WHEEL, "sha256", digest, "variant",
+			      "pytorch-python313-cpu-avx2", "release", "2.9.1", "metadata_rev", 1, "compile_key", "c",
+			      "output_key", "o", "generator", "ptbuild 0.1.0");
 	json_object_set_new(r, "inputs",
-			    json_pack("{s:[{s:s,s:s}],s:[{s:s,s:s}],s:{s:s,s:s},s:{s:s,s:s},s:s}", "sources", "name", "src.tar.gz",
-				      "sha256", SHA, "patches", "name", "p.patch", "sha256", SHA, "torch", "identity", "sha256:" SHA,
-				      "version", "1.0", "root", "id", "debian 13", "fingerprint", SHA, "toolchain", "gcc 14\n"));
+			    json_pack("{s:[{s:s,s:s}],s:[{s:s,s:s}],s:{s:s,s:s},s:{s:s,s:s},s:s}", "sources", "name",
+				      "src.tar.gz", "sha256", SHA, "patches", "name", "p.patch", "sha256", SHA, "torch",
+				      "identity", "sha256:" SHA, "version", "1.0", "root", "id", "debian 13",
+				      "fingerprint", SHA, "toolchain", "gcc 14\n"));
 	json_object_set_new(r, "vendored", json_pack("[{s:s,s:s}]", "source", "/usr/lib/libx.so.1", "sha256", SHA));
 	return r;
 }
@@ -146,19 +148,19 @@ static void test_a_stranger_can_check_it(void **state)
 {
 	(void)state;
 	write_signed();
-	if (system(arena_printf(
-		    &arena,
-		    "cd '%s' && python3 - <<'END'\n"
-		    "import base64, json, subprocess\n"
-		    "e = json.load(open('" WHEEL PROVENANCE_ENVELOPE "'))\n"
-		    "t, p = e['payloadType'].encode(), base64.b64decode(e['payload'], validate=True)\n"
-		    "open('pae', 'wb').write(b'DSSEv1 %%d %%s %%d %%s' %% (len(t), t, len(p), p))\n"
-		    "open('sig', 'wb').write(base64.b64decode(e['signatures'][0]['sig'], validate=True))\n"
-		    "assert p == open('" WHEEL PROVENANCE_STATEMENT "', 'rb').read()\n"
-		    "subprocess.run('openssl pkeyutl -verify -pubin -inkey key.pub -rawin -in pae -sigfile sig'.split(), check=True,\n"
-		    "               stdout=subprocess.DEVNULL)\n"
-		    "END",
-		    test_path("."))) != 0)
+	if (system(arena_printf(&arena,
+				"cd '%s' && python3 - <<'END'\n"
+				"import base64, json, subprocess\n"
+				"e = json.load(open('" WHEEL PROVENANCE_ENVELOPE "'))\n"
+				"t, p = e['payloadType'].encode(), base64.b64decode(e['payload'], validate=True)\n"
+				"open('pae', 'wb').write(b'DSSEv1 %%d %%s %%d %%s' %% (len(t), t, len(p), p))\n"
+				"open('sig', 'wb').write(base64.b64decode(e['signatures'][0]['sig'], validate=True))\n"
+				"assert p == open('" WHEEL PROVENANCE_STATEMENT "', 'rb').read()\n"
+				"subprocess.run('openssl pkeyutl -verify -pubin -inkey key.pub -rawin -in pae -sigfile "
+				"sig'.split(), check=True,\n"
+				"               stdout=subprocess.DEVNULL)\n"
+				"END",
+				test_path("."))) != 0)
 		fail_msg("openssl does not agree");
 }
 
@@ -195,17 +197,18 @@ static void test_another_key(void **state)
 
 static void edit(const char *from, const char *to)
 {
-	if (system(arena_printf(&arena,
-				"cd '%s' && python3 - '%s' '%s' <<'END'\n"
-				"import base64, json, sys\n"
-				"n = '" WHEEL PROVENANCE_ENVELOPE "'\n"
-				"e = json.load(open(n))\n"
-				"p = base64.b64decode(e['payload'])\n"
-				"assert sys.argv[1].encode() in p\n"
-				"e['payload'] = base64.b64encode(p.replace(sys.argv[1].encode(), sys.argv[2].encode())).decode()\n"
-				"json.dump(e, open(n, 'w'))\n"
-				"END",
-				test_path("."), from, to)) != 0)
+	if (system(arena_printf(
+		    &arena,
+		    "cd '%s' && python3 - '%s' '%s' <<'END'\n"
+		    "import base64, json, sys\n"
+		    "n = '" WHEEL PROVENANCE_ENVELOPE "'\n"
+		    "e = json.load(open(n))\n"
+		    "p = base64.b64decode(e['payload'])\n"
+		    "assert sys.argv[1].encode() in p\n"
+		    "e['payload'] = base64.b64encode(p.replace(sys.argv[1].encode(), sys.argv[2].encode())).decode()\n"
+		    "json.dump(e, open(n, 'w'))\n"
+		    "END",
+		    test_path("."), from, to)) != 0)
 		fail_msg("not edited");
 }
 
@@ -227,8 +230,8 @@ static void test_another_wheel(void **state)
 	test_write(test_path("renamed.whl"), "wheel");
 	assert_int_equal(rename(test_path(WHEEL PROVENANCE_ENVELOPE), test_path("renamed.whl" PROVENANCE_ENVELOPE)), 0);
 	struct sign_key *AUTO_SIGN_KEY k = load("key.pub", false);
-	assert_err(provenance_check(arena_strdup(&arena, test_path("renamed.whl")), k, &arena, &err), &err, ERR_INTEGRITY,
-		   "is about another wheel");
+	assert_err(provenance_check(arena_strdup(&arena, test_path("renamed.whl")), k, &arena, &err), &err,
+		   ERR_INTEGRITY, "is about another wheel");
 }
 
 static void test_what_is_no_envelope(void **state)
@@ -240,10 +243,14 @@ static void test_what_is_no_envelope(void **state)
 		{"{", WHEEL},
 		{"[]", "payload type"},
 		{"{\"payloadType\": \"text/plain\", \"payload\": \"e30=\", \"signatures\": [{}]}", "payload type"},
-		{"{\"payloadType\": \"application/vnd.in-toto+json\", \"payload\": \"e30\", \"signatures\": [{}]}", "no base64"},
-		{"{\"payloadType\": \"application/vnd.in-toto+json\", \"payload\": \"e3=0\", \"signatures\": [{}]}", "no base64"},
-		{"{\"payloadType\": \"application/vnd.in-toto+json\", \"payload\": \"e30=\", \"signatures\": []}", "no signature"},
-		{"{\"payloadType\": \"application/vnd.in-toto+json\", \"payload\": \"e30=\", \"signatures\": [{\"sig\": 1}]}",
+		{"{\"payloadType\": \"application/vnd.in-toto+json\", \"payload\": \"e30\", \"signatures\": [{}]}",
+		 "no base64"},
+		{"{\"payloadType\": \"application/vnd.in-toto+json\", \"payload\": \"e3=0\", \"signatures\": [{}]}",
+		 "no base64"},
+		{"{\"payloadType\": \"application/vnd.in-toto+json\", \"payload\": \"e30=\", \"signatures\": []}",
+		 "no signature"},
+		{"{\"payloadType\": \"application/vnd.in-toto+json\", \"payload\": \"e30=\", \"signatures\": "
+		 "[{\"sig\": 1}]}",
 		 "another key"},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

@@ -37,7 +37,8 @@ static void assert_refused(const struct repack_request *q, enum err_kind kind, c
 static void make_large_tree(void)
 {
 	make_tree();
-	shell("head -c 9000000 /dev/urandom | od -An -v -tx1 | head -c 20000000 >'%s'", test_path("tree/tiny/data.txt"));
+	shell("head -c 9000000 /dev/urandom | od -An -v -tx1 | head -c 20000000 >'%s'",
+	      test_path("tree/tiny/data.txt"));
 	test_write(test_path("tree/tiny/empty.py"), "");
 	test_write(test_path("tree/tiny/run.sh"), "#!/bin/sh\n");
 	chmod(test_path("tree/tiny/run.sh"), 0755);
@@ -139,11 +140,12 @@ static void test_pip_installs_it(void **state)
 	struct repack_request r = again(first.path, 12);
 	struct pack_result done = repack_ok(&r);
 	shell("python3 -m zipfile -t '%s' >/dev/null", done.path);
-	shell("python3 -m pip --isolated --disable-pip-version-check install -q --no-index --no-deps --no-cache-dir --target '%s' '%s' "
+	shell("python3 -m pip --isolated --disable-pip-version-check install -q --no-index --no-deps --no-cache-dir "
+	      "--target '%s' '%s' "
 	      "2>'%s'",
 	      test_path("site"), done.path, test_path("pip.log"));
-	shell("grep -q '^rev=12 ' '%s'/*.dist-info/.metadata-rev && grep -qx 'Build: 12' '%s'/*.dist-info/WHEEL", test_path("site"),
-	      test_path("site"));
+	shell("grep -q '^rev=12 ' '%s'/*.dist-info/.metadata-rev && grep -qx 'Build: 12' '%s'/*.dist-info/WHEEL",
+	      test_path("site"), test_path("site"));
 }
 
 static void test_a_changed_source_is_refused(void **state)

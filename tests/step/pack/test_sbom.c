@@ -35,9 +35,11 @@ static int setup(void **state)
 	test_write(test_path(INFO "METADATA"), "Name: torch\n");
 	for (size_t i = 0; i < ARRAY_LEN(libraries); i++)
 		test_write(test_path("tree/%s", libraries[i].file), libraries[i].file);
-	test_write(test_path("root/usr/share/doc/libx1/copyright"), "Format: https://example.org/1.0/\n\nFiles: *\nLicense: MIT \n "
-								    "text\n\nFiles: b\nlicense: BSD-3-clause\n\nLicense: MIT\n More\n");
-	test_write(test_path("root/usr/share/doc/gcc-14-base/copyright"), "This is free text.\nLicense: not machine-readable\n");
+	test_write(test_path("root/usr/share/doc/libx1/copyright"),
+		   "Format: https://example.org/1.0/\n\nFiles: *\nLicense: MIT \n "
+		   "text\n\nFiles: b\nlicense: BSD-3-clause\n\nLicense: MIT\n More\n");
+	test_write(test_path("root/usr/share/doc/gcc-14-base/copyright"),
+		   "This is free text.\nLicense: not machine-readable\n");
 	assert_int_equal(symlink("gcc-14-base", test_path("root/usr/share/doc/libgomp1")), 0);
 	root = (struct root){.dir = arena_strdup(&arena, test_path("root")), .id = "debian 13"};
 	return 0;

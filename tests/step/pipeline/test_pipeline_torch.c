@@ -23,7 +23,8 @@ static const char *make_wheel(void)
 	test_write(test_path("toy.c"), "int toy(void) { return 1; }\n");
 	const char *command = test_path("toy.c");
 	char line[8192];
-	snprintf(line, sizeof(line), "gcc -shared -fPIC -Wl,-soname,libtorch_toy.so.2.6 -o %s/libtorch_toy.so %s", test_path("."), command);
+	snprintf(line, sizeof(line), "gcc -shared -fPIC -Wl,-soname,libtorch_toy.so.2.6 -o %s/libtorch_toy.so %s",
+		 test_path("."), command);
 	assert_int_equal(system(line), 0);
 	const char *path = test_path(WHEEL);
 	assert_ok(zip_create(path, 0, 1, 6, &z, &e), &e);
@@ -55,11 +56,14 @@ static void test_wheels_that_cannot_be_meant(void **state)
 	struct err e = {0};
 	struct torch_source t = {0};
 	const char *path = make_wheel();
-	assert_err(torch_from_wheel("/nowhere/torch.whl", "3.13", &a, &t, &e), &e, ERR_USAGE, "no torch wheel '/nowhere/torch.whl'");
-	assert_err(torch_from_wheel(path, "3.12", &a, &t, &e), &e, ERR_POLICY, "is for cp313, but the build is for Python 3.12");
+	assert_err(torch_from_wheel("/nowhere/torch.whl", "3.13", &a, &t, &e), &e, ERR_USAGE,
+		   "no torch wheel '/nowhere/torch.whl'");
+	assert_err(torch_from_wheel(path, "3.12", &a, &t, &e), &e, ERR_POLICY,
+		   "is for cp313, but the build is for Python 3.12");
 	const char *other = test_path("torchvision-0.21.0-cp313-cp313-linux_x86_64.whl");
 	test_write(other, "x");
-	assert_err(torch_from_wheel(other, "3.13", &a, &t, &e), &e, ERR_USAGE, "is a wheel of torchvision, not of torch");
+	assert_err(torch_from_wheel(other, "3.13", &a, &t, &e), &e, ERR_USAGE,
+		   "is a wheel of torchvision, not of torch");
 	assert_null(t.version);
 }
 
@@ -121,7 +125,8 @@ static void test_a_torch_without_libraries_is_refused(void **state)
 	struct root root = {.dir = "/", .host = true};
 	test_dir();
 	test_write(test_path("torch/lib/readme.txt"), "no library");
-	assert_err(torch_provides(&t, &root, test_path("."), &a, &names, &files, &e), &e, ERR_POLICY, "no torch libraries");
+	assert_err(torch_provides(&t, &root, test_path("."), &a, &names, &files, &e), &e, ERR_POLICY,
+		   "no torch libraries");
 }
 
 static void test_a_root_without_torch(void **state)

@@ -35,7 +35,8 @@ static void know(struct fixture *f, unsigned count, double seconds, double first
 {
 	struct history_unit *units = arena_array(&f->arena, count + 1, sizeof(*units));
 	for (unsigned i = 0; i < count; i++)
-		units[i] = (struct history_unit){.path = arena_printf(&f->arena, "%03u.o", i), .seconds = i ? seconds : first};
+		units[i] = (struct history_unit){.path = arena_printf(&f->arena, "%03u.o", i),
+						 .seconds = i ? seconds : first};
 	f->known = (struct history){.units = units, .count = count, .builds = 1};
 	f->eta = eta_new(&f->known, &f->arena);
 }
@@ -59,11 +60,11 @@ static double seconds_left(const struct fixture *f)
 	return eta_look(f->eta).seconds_left;
 }
 
-#define assert_near(x, want, by)                                                                                                           \
-	do {                                                                                                                               \
-		double x_ = (x);                                                                                                           \
-		if (!(x_ > (want) - (by) && x_ < (want) + (by)))                                                                           \
-			fail_msg("%s is %g, not %g +- %g", #x, x_, (double)(want), (double)(by));                                          \
+#define assert_near(x, want, by)                                                                                       \
+	do {                                                                                                           \
+		double x_ = (x);                                                                                       \
+		if (!(x_ > (want) - (by) && x_ < (want) + (by)))                                                       \
+			fail_msg("%s is %g, not %g +- %g", #x, x_, (double)(want), (double)(by));                      \
 	} while (0)
 
 static void a_known_build_is_estimated_at_once(void **state)
@@ -189,8 +190,9 @@ static void what_an_earlier_run_made_is_not_left(void **state)
 {
 	struct fixture *f = *state;
 	know(f, 100, 10, 10);
-	const struct ninja_edge edges[] = {
-		{.output = "000.o", .rule = "CXX"}, {.output = "001.o", .rule = "CXX"}, {.output = "002.o", .rule = "CXX"}};
+	const struct ninja_edge edges[] = {{.output = "000.o", .rule = "CXX"},
+					   {.output = "001.o", .rule = "CXX"},
+					   {.output = "002.o", .rule = "CXX"}};
 	struct ninja_entry entries[] = {{.output = "000.o"}};
 	const struct ninja_log made = {.entries = entries, .count = 1};
 	eta_plan(f->eta, edges, 3, &made);
@@ -200,7 +202,8 @@ static void what_an_earlier_run_made_is_not_left(void **state)
 	assert_near(seconds_left(f), 5, 2);
 }
 
-/* A build with CUDA after one without: the units that are new take 60 s each, not the 5 of the others, and that is noticed when the first of them is made. */
+/* A build with CUDA after one without: the units that are new take 60 s each, not the 5 of the others, and that is
+ * noticed when the first of them is made. */
 static void what_is_new_counts_as_others_of_its_kind(void **state)
 {
 	struct fixture *f = *state;
@@ -247,7 +250,8 @@ static void what_nobody_knows_takes_what_it_takes(void **state)
 static void the_most_jobs_at_once_count(void **state)
 {
 	struct fixture *f = *state;
-	const struct eta_making making[] = {{.path = "001.o", .age = 1}, {.path = "002.o", .age = 1}, {.path = "003.o", .age = 1}};
+	const struct eta_making making[] = {
+		{.path = "001.o", .age = 1}, {.path = "002.o", .age = 1}, {.path = "003.o", .age = 1}};
 	know(f, 100, 10, 10);
 	eta_count(f->eta, 1, 100, "Building CXX object 000.o", f->now, 0);
 	eta_update(f->eta, NULL, 0, f->now);
@@ -261,8 +265,9 @@ static void the_most_jobs_at_once_count(void **state)
 static void what_is_new_and_made_already_is_not_left(void **state)
 {
 	struct fixture *f = *state;
-	static const struct ninja_edge edges[] = {
-		{.output = "a.cu.o", .rule = "CUDA"}, {.output = "b.cu.o", .rule = "CUDA"}, {.output = "c.o", .rule = "CXX"}};
+	static const struct ninja_edge edges[] = {{.output = "a.cu.o", .rule = "CUDA"},
+						  {.output = "b.cu.o", .rule = "CUDA"},
+						  {.output = "c.o", .rule = "CXX"}};
 	struct ninja_entry entries[] = {{.output = "b.cu.o"}, {.output = "b.cu.o"}};
 	know(f, 0, 0, 0);
 	eta_plan(f->eta, edges, 3, &(struct ninja_log){.entries = entries, .count = 2});
@@ -403,7 +408,8 @@ static void a_command_names_what_it_makes(void **state)
 		const struct run run = {.log = &log, .cancel_fd = -1};
 		know(f, 10, 1, 91);
 		log_init(&log, fd, LOG_NORMAL);
-		const struct progress_request q = {.package = "pytorch", .build_dir = test_path("tree"), .known = &f->known};
+		const struct progress_request q = {
+			.package = "pytorch", .build_dir = test_path("tree"), .known = &f->known};
 		const struct build_observer *o = progress_observer(progress_new(&q, &run, &f->arena));
 		o->begin("build", o->user);
 		log.status_at -= 100;

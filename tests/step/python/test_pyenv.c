@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/path.h"
 #include "base/sys/proc.h"
 #include "cache/store.h"
 #include "step/python/pyenv.h"
@@ -53,7 +53,8 @@ static char host_python[16];
 static int group_setup(void **state)
 {
 	(void)state;
-	static const char *const argv[] = {"/usr/bin/python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])", NULL};
+	static const char *const argv[] = {"/usr/bin/python3", "-c",
+					   "import sys; print('%d.%d' % sys.version_info[:2])", NULL};
 	AUTO_BUF struct buf out = {0};
 	struct err e = {0};
 	assert_ok(proc_capture(argv, test_run(), &out, &e), &e);
@@ -74,7 +75,8 @@ static int setup(void **state)
 	assert_ok(root_open(NULL, &f->a, &f->root, &f->e), &f->e);
 	f->kind = SANDBOX_BWRAP;
 	f->row.requirements = "";
-	f->plan = (struct plan){.package = "pytorch", .release = "1.2.3", .python = host_python, .package_row = &f->row};
+	f->plan =
+		(struct plan){.package = "pytorch", .release = "1.2.3", .python = host_python, .package_row = &f->row};
 	/* The only index there is: a directory of the test. */
 	setenv("PIP_NO_INDEX", "1", 1);
 	setenv("PIP_FIND_LINKS", f->wheels, 1);
@@ -230,8 +232,9 @@ static void no_requirement_is_fine(void **state)
 static void requirements_that_are_none_are_refused(void **state)
 {
 	struct fixture *f = *state;
-	static const char *const bad[] = {"",    ">=1", "-r file", "a[extra]>=1", "a @ https://x.invalid/a.whl", "a; python_version>'3'",
-					  "a b", "../a"};
+	static const char *const bad[] = {
+		"",    ">=1", "-r file", "a[extra]>=1", "a @ https://x.invalid/a.whl", "a; python_version>'3'",
+		"a b", "../a"};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		f->requires = (struct strlist){0};
 		require(f, bad[i]);

@@ -6,14 +6,16 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/path.h"
 #include "core/elf/elf.h"
 #include "step/relocate/relocate.h"
 
 #define LIB "root/usr/lib/x86_64-linux-gnu/"
-#define TOKEN "/ptbuild/rpath/0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
+#define TOKEN                                                                                                          \
+	"/ptbuild/rpath/"                                                                                              \
+	"0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
 #define SHARED "-shared -fPIC "
 #define PLACEHOLDER "-Wl,--disable-new-dtags,-rpath," TOKEN " "
 
@@ -39,7 +41,8 @@ static int release_table(void **state)
 	return 0;
 }
 
-/* A root with what a distribution's has: a loader configuration, and libblas.so.0 as a chain of absolute links through alternatives, which needs a library of its own. */
+/* A root with what a distribution's has: a loader configuration, and libblas.so.0 as a chain of absolute links through
+ * alternatives, which needs a library of its own. */
 static int setup(void **state)
 {
 	(void)state;
@@ -47,8 +50,10 @@ static int setup(void **state)
 	must("mkdir -p root/usr/bin root/etc/alternatives tree " LIB "blas && ln -s usr/lib root/lib");
 	test_write(test_path("root/etc/ld.so.conf"), "/usr/lib/x86_64-linux-gnu\n");
 	root = (struct root){.dir = arena_strdup(&arena, test_path("root")), .id = "test 1"};
-	request = (struct relocate_request){
-		.tree = arena_strdup(&arena, test_path("tree")), .root = &root, .libs_dir = "pkg/lib", .policy = policy};
+	request = (struct relocate_request){.tree = arena_strdup(&arena, test_path("tree")),
+					    .root = &root,
+					    .libs_dir = "pkg/lib",
+					    .policy = policy};
 	strlist_add(&request.build_paths, &arena, "/ptbuild");
 	result = (struct relocate_result){0};
 	return 0;
@@ -75,9 +80,11 @@ static void fill_tree(void)
 {
 	fill_root();
 	compile("tree/pkg/lib/libcore.so",
-		"#include <stdlib.h>\nint blas(void); int core(void) { return atoi(getenv(\"NONE\") ? \"1\" : \"0\") + blas() + 1; }",
+		"#include <stdlib.h>\nint blas(void); int core(void) { return atoi(getenv(\"NONE\") ? \"1\" : \"0\") + "
+		"blas() + 1; }",
 		SHARED PLACEHOLDER "-Wl,-soname,libcore.so " LIB "blas/libblasp.so -Wl,--allow-shlib-undefined");
-	compile("tree/pkg/_C.so", "int core(void); int run(void) { return core() + 1; }", SHARED PLACEHOLDER "tree/pkg/lib/libcore.so");
+	compile("tree/pkg/_C.so", "int core(void); int run(void) { return core() + 1; }",
+		SHARED PLACEHOLDER "tree/pkg/lib/libcore.so");
 	compile("tree/pkg/bin/tool", "int core(void); int main(void) { return core() + 2; }",
 		PLACEHOLDER "tree/pkg/lib/libcore.so -Wl,--allow-shlib-undefined");
 }
@@ -163,7 +170,8 @@ static void names_follow_the_digest(void **state)
 	fill_tree();
 	relocate();
 	const char *blas = library("libblas.so.0")->name, *quad = library("libquad.so.0")->name;
-	struct elf_info core = info_of(test_path("tree/pkg/lib/libcore.so")), lib = info_of(test_path("tree/pkg/lib/%s", blas));
+	struct elf_info core = info_of(test_path("tree/pkg/lib/libcore.so")),
+			lib = info_of(test_path("tree/pkg/lib/%s", blas));
 	assert_true(strlist_contains(&core.needed, blas));
 	assert_false(strlist_contains(&core.needed, "libblas.so.0"));
 	assert_true(strlist_contains(&core.undefined, "blas@BLAS_1"));
@@ -232,7 +240,8 @@ static void provided_libraries_come_from_the_neighbour(void **state)
 	strlist_add(&request.runtime_dirs, &arena, "nvidia/cublas/lib");
 	relocate();
 	assert_int_equal(result.count, 1);
-	assert_string_equal(rpath_of("vision/_C.so"), "$ORIGIN/../vision.libs:$ORIGIN/../torch/lib:$ORIGIN/../nvidia/cublas/lib");
+	assert_string_equal(rpath_of("vision/_C.so"),
+			    "$ORIGIN/../vision.libs:$ORIGIN/../torch/lib:$ORIGIN/../nvidia/cublas/lib");
 	must("mv tree/* site && mv root gone");
 	assert_int_equal(load("site/vision/_C.so", "run"), 6);
 }
@@ -241,7 +250,8 @@ static void provided_takes_patterns(void **state)
 {
 	(void)state;
 	compile("libcublas.so.12", "int cublas(void) { return 2; }", SHARED "-Wl,-soname,libcublas.so.12");
-	compile("tree/pkg/_C.so", "int cublas(void); int run(void) { return cublas(); }", SHARED PLACEHOLDER "./libcublas.so.12");
+	compile("tree/pkg/_C.so", "int cublas(void); int run(void) { return cublas(); }",
+		SHARED PLACEHOLDER "./libcublas.so.12");
 	strlist_add(&request.provided, &arena, "libcublas.so.*");
 	strlist_add(&request.runtime_dirs, &arena, "nvidia/cublas/lib");
 	relocate();
@@ -264,7 +274,8 @@ static void driver_libraries_are_never_taken(void **state)
 {
 	(void)state;
 	compile(LIB "libcuda.so.1", "int cuda(void) { return 2; }", SHARED "-Wl,-soname,libcuda.so.1");
-	compile("tree/pkg/_C.so", "int cuda(void); int run(void) { return cuda(); }", SHARED PLACEHOLDER LIB "libcuda.so.1");
+	compile("tree/pkg/_C.so", "int cuda(void); int run(void) { return cuda(); }",
+		SHARED PLACEHOLDER LIB "libcuda.so.1");
 	strlist_add(&request.never, &arena, "libcuda.so.*");
 	relocate();
 	assert_int_equal(result.count, 0);
@@ -317,9 +328,11 @@ static void link_out_of_the_root_is_not_followed(void **state)
 	struct err e;
 	fill_root();
 	compile("outside/libout.so.1", "int out(void) { return 1; }", SHARED "-Wl,-soname,libout.so.1");
-	compile("tree/pkg/_C.so", "int out(void); int run(void) { return out(); }", SHARED PLACEHOLDER "outside/libout.so.1");
+	compile("tree/pkg/_C.so", "int out(void); int run(void) { return out(); }",
+		SHARED PLACEHOLDER "outside/libout.so.1");
 	must("ln -s \"$PWD/outside/libout.so.1\" " LIB "libout.so.1");
-	assert_err(relocate_tree(&request, test_run(), &arena, &result, &e), &e, ERR_POLICY, "'pkg/_C.so' needs 'libout.so.1'");
+	assert_err(relocate_tree(&request, test_run(), &arena, &result, &e), &e, ERR_POLICY,
+		   "'pkg/_C.so' needs 'libout.so.1'");
 }
 
 static void own_search_path_comes_first(void **state)
@@ -396,7 +409,8 @@ static void symbol_tables_are_stripped(void **state)
 static void fill_copies(void)
 {
 	compile("tree/pkg/lib/libx.so.2.6", "int x(void) { return 6; }", SHARED PLACEHOLDER "-Wl,-soname,libx.so.2.6");
-	must("cp tree/pkg/lib/libx.so.2.6 tree/pkg/lib/libx.so && cp tree/pkg/lib/libx.so.2.6 tree/pkg/lib/libx.so.2.6.0");
+	must("cp tree/pkg/lib/libx.so.2.6 tree/pkg/lib/libx.so && cp tree/pkg/lib/libx.so.2.6 "
+	     "tree/pkg/lib/libx.so.2.6.0");
 }
 
 static void copies_under_longer_names_go(void **state)
@@ -423,7 +437,8 @@ static void other_bytes_are_no_copy(void **state)
 {
 	(void)state;
 	fill_copies();
-	compile("tree/pkg/lib/libx.so.2.6.0", "int x(void) { return 7; }", SHARED PLACEHOLDER "-Wl,-soname,libx.so.2.6");
+	compile("tree/pkg/lib/libx.so.2.6.0", "int x(void) { return 7; }",
+		SHARED PLACEHOLDER "-Wl,-soname,libx.so.2.6");
 	relocate();
 	assert_int_equal(result.removed, 0);
 	assert_true(in_tree("pkg/lib/libx.so.2.6.0"));
@@ -433,7 +448,8 @@ static void copies_that_are_asked_for_stay(void **state)
 {
 	(void)state;
 	compile("tree/pkg/lib/libx.so.2.6.0", "int x(void) { return 6; }", SHARED "-Wl,-soname,libx.so.2.6.0");
-	compile("tree/pkg/_C.so", "int x(void); int run(void) { return x(); }", SHARED PLACEHOLDER "tree/pkg/lib/libx.so.2.6.0");
+	compile("tree/pkg/_C.so", "int x(void); int run(void) { return x(); }",
+		SHARED PLACEHOLDER "tree/pkg/lib/libx.so.2.6.0");
 	fill_copies();
 	relocate();
 	assert_int_equal(result.removed, 0);
@@ -444,7 +460,8 @@ static void library_of_the_wheel_by_its_soname(void **state)
 {
 	(void)state;
 	compile("tree/pkg/lib/libcore.so", "int core(void) { return 8; }", SHARED "-Wl,-soname,libcore.so.1");
-	compile("tree/pkg/_C.so", "int core(void); int run(void) { return core(); }", SHARED PLACEHOLDER "tree/pkg/lib/libcore.so");
+	compile("tree/pkg/_C.so", "int core(void); int run(void) { return core(); }",
+		SHARED PLACEHOLDER "tree/pkg/lib/libcore.so");
 	relocate();
 	struct elf_info i = info_of(test_path("tree/pkg/_C.so"));
 	assert_true(strlist_contains(&i.needed, "libcore.so"));
@@ -455,9 +472,12 @@ static void libraries_in_other_directories_are_reached(void **state)
 {
 	(void)state;
 	compile("tree/a/deep/down/libz.so", "int z(void) { return 11; }", SHARED "-Wl,-soname,libz.so");
-	compile("tree/b/_C.so", "int z(void); int run(void) { return z(); }", SHARED PLACEHOLDER "tree/a/deep/down/libz.so");
-	compile("tree/top.so", "int z(void); int run(void) { return z(); }", SHARED PLACEHOLDER "tree/a/deep/down/libz.so");
-	compile("tree/a/deep/up.so", "int z(void); int run(void) { return z(); }", SHARED PLACEHOLDER "tree/a/deep/down/libz.so");
+	compile("tree/b/_C.so", "int z(void); int run(void) { return z(); }",
+		SHARED PLACEHOLDER "tree/a/deep/down/libz.so");
+	compile("tree/top.so", "int z(void); int run(void) { return z(); }",
+		SHARED PLACEHOLDER "tree/a/deep/down/libz.so");
+	compile("tree/a/deep/up.so", "int z(void); int run(void) { return z(); }",
+		SHARED PLACEHOLDER "tree/a/deep/down/libz.so");
 	relocate();
 	assert_string_equal(rpath_of("b/_C.so"), "$ORIGIN/../a/deep/down");
 	assert_string_equal(rpath_of("top.so"), "$ORIGIN/a/deep/down");
@@ -531,8 +551,10 @@ static void build_path_in_a_library_is_found(void **state)
 {
 	(void)state;
 	struct err e;
-	compile("tree/pkg/_C.so", "const char *where(void) { return \"/ptbuild/src/aten/x.cpp\"; }", SHARED PLACEHOLDER);
-	assert_err(relocate_tree(&request, test_run(), &arena, &result, &e), &e, ERR_POLICY, "'pkg/_C.so' holds a build path");
+	compile("tree/pkg/_C.so", "const char *where(void) { return \"/ptbuild/src/aten/x.cpp\"; }",
+		SHARED PLACEHOLDER);
+	assert_err(relocate_tree(&request, test_run(), &arena, &result, &e), &e, ERR_POLICY,
+		   "'pkg/_C.so' holds a build path");
 	assert_contains(e.msg, "'/ptbuild/src/aten/x.cpp' (1 in 1 files)");
 }
 

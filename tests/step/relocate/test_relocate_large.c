@@ -10,7 +10,9 @@
 #include "step/relocate/relocate.h"
 
 #define SIZE (INT64_C(2300) << 20)
-#define TOKEN "/ptbuild/rpath/0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
+#define TOKEN                                                                                                          \
+	"/ptbuild/rpath/"                                                                                              \
+	"0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
 #define LIB "root/usr/lib/"
 
 static struct arena arena;
@@ -49,8 +51,10 @@ static void relocate(struct relocate_result *ret)
 	struct err e = {0};
 	assert_ok(manylinux_load(PROFILES_DIR, &arena, &policy, &e), &e);
 	root = (struct root){.dir = arena_strdup(&arena, test_path("root")), .id = "test 1"};
-	struct relocate_request q = {
-		.tree = arena_strdup(&arena, test_path("tree")), .root = &root, .libs_dir = "pkg/lib", .policy = policy};
+	struct relocate_request q = {.tree = arena_strdup(&arena, test_path("tree")),
+				     .root = &root,
+				     .libs_dir = "pkg/lib",
+				     .policy = policy};
 	strlist_add(&q.build_paths, &arena, "/ptbuild");
 	assert_ok(relocate_tree(&q, test_run(), &arena, ret, &e), &e);
 }

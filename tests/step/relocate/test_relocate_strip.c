@@ -9,12 +9,12 @@ static const struct manylinux_policy *policy;
 static const struct isa_rules *rules;
 static const struct tables *tables;
 
-#define KERNEL                                                                                                                             \
-	"#include <immintrin.h>\n"                                                                                                         \
-	"__attribute__((target(\"avx512f\"), noinline)) static void kernel(float *p)\n"                                                    \
-	"{ _mm512_storeu_ps(p, _mm512_add_ps(_mm512_loadu_ps(p), _mm512_loadu_ps(p + 16))); }\n"                                           \
-	"__attribute__((noinline)) static int plain(int x) { return x + 41; }\n"                                                           \
-	"void (*table[])(float *) = {kernel};\n"                                                                                           \
+#define KERNEL                                                                                                         \
+	"#include <immintrin.h>\n"                                                                                     \
+	"__attribute__((target(\"avx512f\"), noinline)) static void kernel(float *p)\n"                                \
+	"{ _mm512_storeu_ps(p, _mm512_add_ps(_mm512_loadu_ps(p), _mm512_loadu_ps(p + 16))); }\n"                       \
+	"__attribute__((noinline)) static int plain(int x) { return x + 41; }\n"                                       \
+	"void (*table[])(float *) = {kernel};\n"                                                                       \
 	"int answer(void) { return plain(table[0] != 0); }\n"
 
 static int load_tables(void **state)
@@ -111,7 +111,8 @@ static void a_tool_that_fails_leaves_the_library(void **state)
 	struct relocate_result r;
 	struct err e = {0};
 	(void)state;
-	must("mkdir -p tree/pkg root/usr/bin root/usr/lib bin && printf '#!/bin/sh\\nexit 3\\n' > bin/objcopy && chmod +x bin/objcopy");
+	must("mkdir -p tree/pkg root/usr/bin root/usr/lib bin && printf '#!/bin/sh\\nexit 3\\n' > bin/objcopy && chmod "
+	     "+x bin/objcopy");
 	compile("tree/pkg/kernel.AVX512.so", KERNEL, SHARED);
 	must("cp tree/pkg/kernel.AVX512.so before");
 	struct root root = {.dir = arena_strdup(&arena, test_path("root")), .id = "test 1"};
@@ -135,8 +136,9 @@ static void a_tool_that_fails_leaves_the_library(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(names_beyond_the_promise_stay), T(within_the_promise_no_name_stays),     T(without_rules_no_name_stays),
-		T(the_same_bytes_come_out_twice), T(a_tool_that_fails_leaves_the_library),
+		T(names_beyond_the_promise_stay),        T(within_the_promise_no_name_stays),
+		T(without_rules_no_name_stays),          T(the_same_bytes_come_out_twice),
+		T(a_tool_that_fails_leaves_the_library),
 	};
 	return cmocka_run_group_tests(tests, load_tables, NULL);
 }

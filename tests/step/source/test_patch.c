@@ -140,7 +140,9 @@ static void test_deleted_file(void **state)
 	(void)state;
 	struct err e = {0};
 	file("f", "x\n");
-	assert_ok(apply("diff --git a/f b/f\ndeleted file mode 100644\n--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n", &e), &e);
+	assert_ok(
+		apply("diff --git a/f b/f\ndeleted file mode 100644\n--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n", &e),
+		&e);
 	assert_false(present(test_path("tree/f")));
 }
 
@@ -149,8 +151,8 @@ static void test_git_rename_with_change(void **state)
 	(void)state;
 	struct err e = {0};
 	file("old", "one\ntwo\nthree\n");
-	assert_ok(apply("diff --git a/old b/new\nsimilarity index 80%\nrename from old\nrename to new\n--- a/old\n+++ b/new\n" CHANGE("two",
-																      "2"),
+	assert_ok(apply("diff --git a/old b/new\nsimilarity index 80%\nrename from old\nrename to new\n--- a/old\n+++ "
+			"b/new\n" CHANGE("two", "2"),
 			&e),
 		  &e);
 	assert_false(present(test_path("tree/old")));
@@ -192,7 +194,8 @@ static void test_no_newline_at_the_end(void **state)
 	(void)state;
 	struct err e = {0};
 	file("f", "one\ntwo");
-	assert_ok(apply("--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n one\n-two\n\\ No newline at end of file\n+2\n\\ No newline at end of file\n",
+	assert_ok(apply("--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n one\n-two\n\\ No newline at end of file\n+2\n\\ No "
+			"newline at end of file\n",
 			&e),
 		  &e);
 	assert_file("f", "one\n2");
@@ -204,8 +207,8 @@ static void test_dates_and_signature(void **state)
 	struct err e = {0};
 	file("f", "one\ntwo\nthree\n");
 	assert_ok(apply("From 1234 Mon Sep 17 00:00:00 2001\nSubject: x\n\n---\n f | 2 +-\n\nIndex: src/f\n"
-			"--- src.orig/f\t2024-01-01 00:00:00.000000000 +0000\n+++ src/f\t2024-01-02 00:00:00.000000000 +0000\n" CHANGE(
-				"two", "2") "-- \n2.39.5\n",
+			"--- src.orig/f\t2024-01-01 00:00:00.000000000 +0000\n+++ src/f\t2024-01-02 00:00:00.000000000 "
+			"+0000\n" CHANGE("two", "2") "-- \n2.39.5\n",
 			&e),
 		  &e);
 	assert_file("f", "one\n2\nthree\n");
@@ -216,7 +219,8 @@ static void test_text_in_a_hunk_is_no_header(void **state)
 	(void)state;
 	struct err e = {0};
 	file("f", "-- ../../etc/passwd\nend\n");
-	assert_ok(apply("--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n--- ../../etc/passwd\n+++ ../../etc/shadow\n end\n", &e), &e);
+	assert_ok(apply("--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n--- ../../etc/passwd\n+++ ../../etc/shadow\n end\n", &e),
+		  &e);
 	assert_file("f", "++ ../../etc/shadow\nend\n");
 }
 
@@ -320,7 +324,8 @@ static void test_a_link_itself_is_not_changed(void **state)
 static void test_no_link_is_made(void **state)
 {
 	(void)state;
-	refused("diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+../../etc\n\\ No newline at end of "
+	refused("diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+../../etc\n\\ No "
+		"newline at end of "
 		"file\n",
 		"symbolic link");
 	assert_false(present(test_path("tree/l")));
@@ -374,7 +379,8 @@ static void test_one_file_in_two_places(void **state)
 {
 	(void)state;
 	file("f", "one\ntwo\nthree\n");
-	refused("--- a/f\n+++ b/f\n" CHANGE("two", "2") "--- a/f\n+++ b/f\n" CHANGE("2", "II"), "second set of changes");
+	refused("--- a/f\n+++ b/f\n" CHANGE("two", "2") "--- a/f\n+++ b/f\n" CHANGE("2", "II"),
+		"second set of changes");
 	assert_file("f", "one\ntwo\nthree\n");
 }
 
@@ -392,7 +398,8 @@ static void test_missing_patch_or_tree(void **state)
 	(void)state;
 	struct err e = {0};
 	mkdir(test_path("tree"), 0755);
-	assert_err(patch_apply(test_path("tree"), test_path("none.patch"), test_run(), &e), &e, ERR_SYSTEM, "none.patch");
+	assert_err(patch_apply(test_path("tree"), test_path("none.patch"), test_run(), &e), &e, ERR_SYSTEM,
+		   "none.patch");
 	test_write(test_path("p"), NEW_FILE("f"));
 	assert_err(patch_apply(test_path("none"), test_path("p"), test_run(), &e), &e, ERR_SYSTEM, "none");
 }

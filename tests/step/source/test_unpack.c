@@ -397,7 +397,8 @@ static void test_cancelled(void **state)
 	assert_int_equal(pipe(fds), 0);
 	assert_int_equal(write(fds[1], "x", 1), 1);
 	const struct run run = {.log = &log, .cancel_fd = fds[0]};
-	assert_err(unpack_archive(test_path("a"), test_path("tree"), false, NULL, &run, &e), &e, ERR_INTERRUPTED, "interrupted");
+	assert_err(unpack_archive(test_path("a"), test_path("tree"), false, NULL, &run, &e), &e, ERR_INTERRUPTED,
+		   "interrupted");
 	assert_false(present(test_path("tree/x")));
 	close(fds[0]);
 	close(fds[1]);

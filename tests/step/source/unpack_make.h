@@ -29,7 +29,8 @@ static inline void begin(enum packing packing)
 	test_dir();
 	out = archive_write_new();
 	assert_int_equal(filters[packing](out), ARCHIVE_OK);
-	assert_int_equal(packing == ZIP ? archive_write_set_format_zip(out) : archive_write_set_format_pax(out), ARCHIVE_OK);
+	assert_int_equal(packing == ZIP ? archive_write_set_format_zip(out) : archive_write_set_format_pax(out),
+			 ARCHIVE_OK);
 	assert_int_equal(archive_write_open_filename(out, test_path("a")), ARCHIVE_OK);
 }
 
@@ -110,7 +111,8 @@ static inline bool present(const char *path)
 	return lstat(path, &st) == 0;
 }
 
-/* refused: the archive is denied for this reason, with archive and entry named, and neither the entry nor anything outside of the tree is there. */
+/* refused: the archive is denied for this reason, with archive and entry named, and neither the entry nor anything
+ * outside of the tree is there. */
 static inline void refused(bool strip, const char *entry, const char *why, const char *must_not_be)
 {
 	struct err e = {0};

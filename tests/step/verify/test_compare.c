@@ -83,8 +83,9 @@ static void test_the_symbol_that_differs(void **state)
 static void test_symbols_that_come_and_go(void **state)
 {
 	(void)state;
-	struct comparison c = compare(wheel("a", code(42), ":"),
-				      wheel("b", "int answer(void) { return 42; } int fresh(int x) { return x / 5 + 9; }\n", ":"));
+	struct comparison c =
+		compare(wheel("a", code(42), ":"),
+			wheel("b", "int answer(void) { return 42; } int fresh(int x) { return x / 5 + 9; }\n", ":"));
 	assert_told(&c, "tiny/libtiny.so", "symbol helper", "is in the first only");
 	assert_told(&c, "tiny/libtiny.so", "symbol fresh", "is in the second only");
 	assert_true(tells(&c, "section .text"));
@@ -102,8 +103,9 @@ static void test_sections_that_come_and_go(void **state)
 static void test_other_binaries(void **state)
 {
 	(void)state;
-	struct comparison c = compare(wheel("a", code(42), "printf 'a\\0bcd' >tiny/x.bin; printf 'a\\0b' >tiny/y.bin"),
-				      wheel("b", code(42), "printf 'a\\0bxd' >tiny/x.bin; printf 'a\\0bcd' >tiny/y.bin"));
+	struct comparison c =
+		compare(wheel("a", code(42), "printf 'a\\0bcd' >tiny/x.bin; printf 'a\\0b' >tiny/y.bin"),
+			wheel("b", code(42), "printf 'a\\0bxd' >tiny/x.bin; printf 'a\\0bcd' >tiny/y.bin"));
 	assert_told(&c, "tiny/x.bin", "", "1 of 5 bytes differ, the first at 0x3");
 	assert_told(&c, "tiny/y.bin", "", "has 3 bytes in the first, 5 in the second");
 }
@@ -111,7 +113,8 @@ static void test_other_binaries(void **state)
 static void test_members_that_come_and_go(void **state)
 {
 	(void)state;
-	struct comparison c = compare(wheel("a", code(42), "echo 1 >tiny/old.py"), wheel("b", code(42), "echo 1 >tiny/new.py"));
+	struct comparison c =
+		compare(wheel("a", code(42), "echo 1 >tiny/old.py"), wheel("b", code(42), "echo 1 >tiny/new.py"));
 	assert_told(&c, "tiny/old.py", "", "is in the first only");
 	assert_told(&c, "tiny/new.py", "", "is in the second only");
 }
@@ -119,8 +122,8 @@ static void test_members_that_come_and_go(void **state)
 static void test_modes(void **state)
 {
 	(void)state;
-	struct comparison c =
-		compare(wheel("a", code(42), "echo 1 >tiny/s; chmod 644 tiny/s"), wheel("b", code(42), "echo 1 >tiny/s; chmod 755 tiny/s"));
+	struct comparison c = compare(wheel("a", code(42), "echo 1 >tiny/s; chmod 644 tiny/s"),
+				      wheel("b", code(42), "echo 1 >tiny/s; chmod 755 tiny/s"));
 	assert_told(&c, "tiny/s", "mode", "is 100644 in the first, 100755 in the second");
 	assert_int_equal(c.members, 0);
 }
@@ -143,7 +146,8 @@ static void rewrite(const char *from, const char *to, const char *script)
 static void test_the_archive_itself(void **state)
 {
 	(void)state;
-	const char *one = wheel("a", code(42), ":"), *other = arena_strdup(&arena, test_path("c/tiny_pack-1.0-py3-none-any.whl"));
+	const char *one = wheel("a", code(42), ":"),
+		   *other = arena_strdup(&arena, test_path("c/tiny_pack-1.0-py3-none-any.whl"));
 	rewrite(one, other, "    items = items[1:] + items[:1]\n");
 	struct comparison c = compare(one, other);
 	assert_told(&c, "", "order", "in another order from 'tiny/__init__.py' on");
@@ -199,10 +203,11 @@ static void test_what_cannot_be_compared(void **state)
 	(void)state;
 	struct comparison c = {.count = 77};
 	const char *one = wheel("a", code(42), ":");
-	assert_err(compare_wheels(one, test_path("absent.whl"), test_run(), &arena, &c, &err), &err, ERR_SYSTEM, "absent.whl");
+	assert_err(compare_wheels(one, test_path("absent.whl"), test_run(), &arena, &c, &err), &err, ERR_SYSTEM,
+		   "absent.whl");
 	test_write(test_path("no.whl"), "no archive");
-	assert_err(compare_wheels(one, arena_strdup(&arena, test_path("no.whl")), test_run(), &arena, &c, &err), &err, ERR_INTEGRITY,
-		   "no.whl");
+	assert_err(compare_wheels(one, arena_strdup(&arena, test_path("no.whl")), test_run(), &arena, &c, &err), &err,
+		   ERR_INTEGRITY, "no.whl");
 	assert_int_equal(c.count, 77);
 }
 

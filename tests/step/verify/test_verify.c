@@ -26,7 +26,8 @@ static void test_good_wheel(void **state)
 static void test_directory_entries_are_no_members(void **state)
 {
 	(void)state;
-	const struct craft_entry en[] = {{.name = "d/", .data = "", .mode = S_IFDIR | 0755}, {.name = "d/a.py", .data = ""}};
+	const struct craft_entry en[] = {{.name = "d/", .data = "", .mode = S_IFDIR | 0755},
+					 {.name = "d/a.py", .data = ""}};
 	struct craft_zip c;
 	craft_zip(&c, en, 2);
 	test_write_bytes(test_path("d-1-py3-none-any.whl"), c.bytes.data, c.bytes.len);
@@ -205,7 +206,8 @@ static void test_wrong_size(void **state)
 static void test_md5(void **state)
 {
 	(void)state;
-	assert_change("sed -i '/__init__/s/sha256=[^,]*/md5=1B2M2Y8AsgTpgAmY7PhCfg/' $I/RECORD", "record", "RECORD", "other than sha256");
+	assert_change("sed -i '/__init__/s/sha256=[^,]*/md5=1B2M2Y8AsgTpgAmY7PhCfg/' $I/RECORD", "record", "RECORD",
+		      "other than sha256");
 }
 
 static void test_no_digest(void **state)
@@ -249,8 +251,8 @@ static void test_size_missing_is_a_warning(void **state)
 /* ---- METADATA, WHEEL, marker ---- */
 
 /* A change of a file of the dist-info with its row in RECORD mended. */
-#define MENDED(file, change)                                                                                                               \
-	change "; H=$(openssl dgst -sha256 -binary $I/" file " | base64 | tr '+/' '-_' | tr -d '='); "                                     \
+#define MENDED(file, change)                                                                                           \
+	change "; H=$(openssl dgst -sha256 -binary $I/" file " | base64 | tr '+/' '-_' | tr -d '='); "                 \
 	       "sed -i \"\\\\|/" file ",|s|,.*|,sha256=$H,$(stat -c %s $I/" file ")|\" $I/RECORD"
 
 static void test_other_version(void **state)
@@ -263,7 +265,8 @@ static void test_other_version(void **state)
 static void test_other_name(void **state)
 {
 	(void)state;
-	assert_change(MENDED("METADATA", "sed -i 's/^Name:.*/Name: other/' $I/METADATA"), "metadata", "METADATA", "has the Name 'other'");
+	assert_change(MENDED("METADATA", "sed -i 's/^Name:.*/Name: other/' $I/METADATA"), "metadata", "METADATA",
+		      "has the Name 'other'");
 }
 
 static void test_metadata_without_fields(void **state)
@@ -293,7 +296,8 @@ static void test_missing_info_files(void **state)
 static void test_foreign_tag(void **state)
 {
 	(void)state;
-	struct verify_report r = verify(changed(MENDED("WHEEL", "sed -i 's/^Tag:.*/Tag: cp313-cp313-linux_x86_64/' $I/WHEEL")));
+	struct verify_report r =
+		verify(changed(MENDED("WHEEL", "sed -i 's/^Tag:.*/Tag: cp313-cp313-linux_x86_64/' $I/WHEEL")));
 	assert_found(&r, FINDING_ERROR, "metadata", "WHEEL", "which the file name does not stand for");
 	assert_found(&r, FINDING_ERROR, "metadata", "WHEEL", "has 0 of the 1 Tags");
 }
@@ -329,10 +333,12 @@ static void test_purelib(void **state)
 static void test_marker_missing(void **state)
 {
 	(void)state;
-	assert_change("rm $I/.metadata-rev; sed -i '/metadata-rev/d' $I/RECORD", "marker", ".metadata-rev", "is missing");
+	assert_change("rm $I/.metadata-rev; sed -i '/metadata-rev/d' $I/RECORD", "marker", ".metadata-rev",
+		      "is missing");
 	/* It is no mistake of a wheel that somebody else made. */
-	struct verify_report r = verify(changed(
-		MENDED("WHEEL", "rm $I/.metadata-rev; sed -i '/metadata-rev/d' $I/RECORD; sed -i 's/^Gen.*/Generator: bdist/' $I/WHEEL")));
+	struct verify_report r =
+		verify(changed(MENDED("WHEEL", "rm $I/.metadata-rev; sed -i '/metadata-rev/d' $I/RECORD; sed -i "
+					       "'s/^Gen.*/Generator: bdist/' $I/WHEEL")));
 	assert_int_equal(r.errors, 0);
 	assert_found(&r, FINDING_NOTE, "marker", ".metadata-rev", "is missing");
 	assert_int_equal(r.metadata_rev, 0);
@@ -353,7 +359,8 @@ static void test_marker_malformed(void **state)
 					    "rev=99999999999999999999 tool=x input=y\\n",
 					    "rev=1 tool=x input=y z\\n"};
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-		const char *command = arena_printf(&arena, "printf '%s' > $I/.metadata-rev; %s", texts[i], MENDED(".metadata-rev", "true"));
+		const char *command = arena_printf(&arena, "printf '%s' > $I/.metadata-rev; %s", texts[i],
+						   MENDED(".metadata-rev", "true"));
 		struct verify_report r = verify(changed(command));
 		assert_only_error(&r, "marker", ".metadata-rev", "is not a line");
 		assert_int_equal(r.metadata_rev, 0);
@@ -394,7 +401,8 @@ static void test_expectations(void **state)
 {
 	(void)state;
 	make_tree();
-	struct verify_request q = {.wheel = packed(), .expect_version = "1.0+cpu.avx2", .expect_requires = "torch (==2.6.0)"};
+	struct verify_request q = {
+		.wheel = packed(), .expect_version = "1.0+cpu.avx2", .expect_requires = "torch (==2.6.0)"};
 	struct verify_report r = verify_with(q);
 	assert_clean(&r);
 	q.expect_version = "1.0+cpu.avx512";
@@ -440,8 +448,8 @@ static void test_text(void **state)
 	struct verify_report r = verify(changed("echo evil > tiny/evil.py"));
 	const char *text = verify_text(&r, &arena);
 	assert_contains(text, "error: tiny/evil.py: is not listed in RECORD [record]\n");
-	assert_contains(
-		text, "tiny_pack-1.0+cpu.avx2-py3-none-manylinux_2_17_x86_64.whl: 7 files, 1 of them ELF, fit for manylinux_2_17_x86_64 (");
+	assert_contains(text, "tiny_pack-1.0+cpu.avx2-py3-none-manylinux_2_17_x86_64.whl: 7 files, 1 of them ELF, fit "
+			      "for manylinux_2_17_x86_64 (");
 	assert_contains(text, "), metadata revision 1: 1 error, 0 warnings\n");
 }
 

@@ -64,7 +64,8 @@ static void a_promise_of_the_caller_wins(void **state)
 	make_tree();
 	assert_ok(profile_parse(tables, "cpu-avx512", &arena, &p, &err), &err);
 	promise_of_profile(&p, NULL, "the test", &arena, &promise);
-	struct verify_report r = verify_with((struct verify_request){.wheel = packed(), .tables = tables, .promise = &promise});
+	struct verify_report r =
+		verify_with((struct verify_request){.wheel = packed(), .tables = tables, .promise = &promise});
 	assert_string_equal(r.promise.isa->name, "avx512");
 }
 
@@ -73,15 +74,16 @@ static void lines_for_machines(void **state)
 	(void)state;
 	struct verify_report r = against("pytorch-python313-cpu-avx2", "1.0+cpu.avx2");
 	const char *text = verify_lines(&r, &arena);
-	assert_contains(
-		text, "tiny_pack-1.0+cpu.avx2-py3-none-manylinux_2_17_x86_64.whl: error[against]: is a wheel of tiny_pack, not of torch\n");
+	assert_contains(text, "tiny_pack-1.0+cpu.avx2-py3-none-manylinux_2_17_x86_64.whl: error[against]: is a wheel "
+			      "of tiny_pack, not of torch\n");
 	test_dir();
 	make_tree();
 	compile(LIBRARY, "int answer(void) { return 42; }\n", "-nostdlib -Wl,-z,execstack");
 	r = verify(packed());
-	assert_string_equal(verify_lines(&r, &arena),
-			    "tiny_pack-1.0+cpu.avx2-py3-none-manylinux_2_17_x86_64.whl:tiny/libtiny.so: error[exec-stack]: asks "
-			    "for an executable stack\n");
+	assert_string_equal(
+		verify_lines(&r, &arena),
+		"tiny_pack-1.0+cpu.avx2-py3-none-manylinux_2_17_x86_64.whl:tiny/libtiny.so: error[exec-stack]: asks "
+		"for an executable stack\n");
 }
 
 static void a_clean_wheel_has_no_lines(void **state)

@@ -14,28 +14,32 @@ static struct verify_report with_library(const char *path, const char *text, con
 static void test_absolute_rpath(void **state)
 {
 	(void)state;
-	struct verify_report r = with_library(LIBRARY, ANSWER, "-nostdlib -Wl,--disable-new-dtags -Wl,-rpath,/usr/local/cuda/lib64");
+	struct verify_report r =
+		with_library(LIBRARY, ANSWER, "-nostdlib -Wl,--disable-new-dtags -Wl,-rpath,/usr/local/cuda/lib64");
 	assert_only_error(&r, "rpath", "tiny/libtiny.so", "'/usr/local/cuda/lib64' in its DT_RPATH");
 }
 
 static void test_empty_rpath_entry(void **state)
 {
 	(void)state;
-	struct verify_report r = with_library(LIBRARY, ANSWER, "-nostdlib -Wl,--disable-new-dtags '-Wl,-rpath,$ORIGIN:'");
+	struct verify_report r =
+		with_library(LIBRARY, ANSWER, "-nostdlib -Wl,--disable-new-dtags '-Wl,-rpath,$ORIGIN:'");
 	assert_only_error(&r, "rpath", "tiny/libtiny.so", "has '' in its DT_RPATH");
 }
 
 static void test_rpath_that_only_looks_like_origin(void **state)
 {
 	(void)state;
-	struct verify_report r = with_library(LIBRARY, ANSWER, "-nostdlib -Wl,--disable-new-dtags '-Wl,-rpath,$ORIGINAL/lib'");
+	struct verify_report r =
+		with_library(LIBRARY, ANSWER, "-nostdlib -Wl,--disable-new-dtags '-Wl,-rpath,$ORIGINAL/lib'");
 	assert_only_error(&r, "rpath", "tiny/libtiny.so", "does not begin with $ORIGIN");
 }
 
 static void test_rpath_out_of_site_packages(void **state)
 {
 	(void)state;
-	struct verify_report r = with_library(LIBRARY, ANSWER, "-nostdlib -Wl,--disable-new-dtags '-Wl,-rpath,$ORIGIN/../../../lib'");
+	struct verify_report r =
+		with_library(LIBRARY, ANSWER, "-nostdlib -Wl,--disable-new-dtags '-Wl,-rpath,$ORIGIN/../../../lib'");
 	assert_only_error(&r, "rpath", "tiny/libtiny.so", "leaves the directory of the packages");
 }
 
@@ -43,7 +47,8 @@ static void test_rpath_to_a_neighbour_package(void **state)
 {
 	(void)state;
 	struct verify_report r = with_library(
-		LIBRARY, ANSWER, "-nostdlib -Wl,--disable-new-dtags '-Wl,-rpath,$ORIGIN/../nvidia/cublas/lib:$ORIGIN:${ORIGIN}/lib'");
+		LIBRARY, ANSWER,
+		"-nostdlib -Wl,--disable-new-dtags '-Wl,-rpath,$ORIGIN/../nvidia/cublas/lib:$ORIGIN:${ORIGIN}/lib'");
 	assert_clean(&r);
 }
 
@@ -77,7 +82,8 @@ static void test_needed_inside_but_not_on_the_path(void **state)
 	make_pair("");
 	struct verify_report r = verify(packed());
 	assert_int_equal(r.errors, 0);
-	assert_found(&r, FINDING_WARNING, "needed", "tiny/libb.so", "needs 'liba.so', which is inside but in no directory");
+	assert_found(&r, FINDING_WARNING, "needed", "tiny/libb.so",
+		     "needs 'liba.so', which is inside but in no directory");
 }
 
 static void test_needed_nowhere(void **state)
@@ -123,8 +129,9 @@ static void test_executable_stack(void **state)
 static void test_text_relocations(void **state)
 {
 	(void)state;
-	struct verify_report r = with_library(LIBRARY, "__asm__(\".text\\n.globl answer\\nanswer: .quad answer\\n\");\n",
-					      "-nostdlib -Wl,-z,notext 2>/dev/null");
+	struct verify_report r =
+		with_library(LIBRARY, "__asm__(\".text\\n.globl answer\\nanswer: .quad answer\\n\");\n",
+			     "-nostdlib -Wl,-z,notext 2>/dev/null");
 	assert_only_error(&r, "textrel", "tiny/libtiny.so", "text relocations");
 }
 
@@ -132,7 +139,8 @@ static void test_tag_too_low(void **state)
 {
 	(void)state;
 	/* arc4random came with glibc 2.36 */
-	struct verify_report r = with_library(LIBRARY, "#include <stdlib.h>\nint answer(void) { return (int)arc4random(); }\n", "");
+	struct verify_report r =
+		with_library(LIBRARY, "#include <stdlib.h>\nint answer(void) { return (int)arc4random(); }\n", "");
 	assert_only_error(&r, "tag", "", "has the platform 'manylinux_2_17_x86_64', but needs 'manylinux_2_36_x86_64'");
 	assert_string_equal(r.tag, "manylinux_2_36_x86_64");
 	assert_contains(r.tag_why, "GLIBC_2.36");

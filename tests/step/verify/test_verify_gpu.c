@@ -30,7 +30,10 @@ static void craft(const char *text, struct buf *ret)
 			else if (lto)
 				craft_entry(&entries, 8, sm, 0x10000, "sealed!!", 8, 0);
 			else
-				craft_cubin_entry(&entries, sm, *suffix == 'a' ? CRAFT_ARCH : *suffix == 'f' ? CRAFT_FAMILY : 0);
+				craft_cubin_entry(&entries, sm,
+						  *suffix == 'a'   ? CRAFT_ARCH
+						  : *suffix == 'f' ? CRAFT_FAMILY
+								   : 0);
 		}
 		craft_container(ret, &entries);
 	}
@@ -48,7 +51,9 @@ static const char *wheel_of(const char *version, const char *code)
 		craft(code, &b);
 		test_write_bytes(test_path("code.bin"), b.data, b.len);
 		compile(LIBRARY,
-			arena_printf(&arena, "__asm__(\".section .nv_fatbin,\\\"a\\\"\\n.balign 8\\n.incbin \\\"%s\\\"\\n.previous\");\n",
+			arena_printf(&arena,
+				     "__asm__(\".section .nv_fatbin,\\\"a\\\"\\n.balign 8\\n.incbin "
+				     "\\\"%s\\\"\\n.previous\");\n",
 				     test_path("code.bin")),
 			"-nostdlib");
 	}
@@ -99,7 +104,8 @@ static void extras_of_a_later_pytorch(void **state)
 {
 	(void)state;
 	struct verify_report r = verify_code("2.6.0+cu128.sm120.avx2", "120 | 120 120a");
-	assert_only_error(&r, "gpu-extra", LIB, "has 1 cubin for sm_120a, which its label 'cu128.sm120.avx2' does not promise");
+	assert_only_error(&r, "gpu-extra", LIB,
+			  "has 1 cubin for sm_120a, which its label 'cu128.sm120.avx2' does not promise");
 }
 
 static void a_target_too_many(void **state)
@@ -182,7 +188,8 @@ static void code_that_cannot_be_read(void **state)
 {
 	(void)state;
 	make_tree();
-	compile(LIBRARY, "__asm__(\".section .nv_fatbin,\\\"a\\\"\\n.long 0xba55ed50, 0x00100001, 0x1000, 0\\n.previous\");\n",
+	compile(LIBRARY,
+		"__asm__(\".section .nv_fatbin,\\\"a\\\"\\n.long 0xba55ed50, 0x00100001, 0x1000, 0\\n.previous\");\n",
 		"-nostdlib");
 	struct verify_report r = verify_with((struct verify_request){.wheel = packed()});
 	assert_only_error(&r, "gpu-code", LIB, "a fat binary of 4096 bytes leaves its section");

@@ -7,9 +7,12 @@ static const struct isa_rules *rules;
 #define INTRINSICS "#include <immintrin.h>\n"
 #define AVX512 "__attribute__((target(\"avx512f\"), noinline)) "
 #define AVX2 "__attribute__((target(\"avx2\"), noinline)) "
-#define ADD_ZMM(name) "void " name "(float *p) { _mm512_storeu_ps(p, _mm512_add_ps(_mm512_loadu_ps(p), _mm512_loadu_ps(p + 16))); }\n"
-#define ADD_YMM                                                                                                                            \
-	"{ _mm256_storeu_si256((__m256i *)p, _mm256_add_epi32(_mm256_loadu_si256((__m256i *)p), _mm256_loadu_si256((__m256i *)(p + "       \
+#define ADD_ZMM(name)                                                                                                  \
+	"void " name "(float *p) { _mm512_storeu_ps(p, _mm512_add_ps(_mm512_loadu_ps(p), _mm512_loadu_ps(p + 16))); "  \
+	"}\n"
+#define ADD_YMM                                                                                                        \
+	"{ _mm256_storeu_si256((__m256i *)p, _mm256_add_epi32(_mm256_loadu_si256((__m256i *)p), "                      \
+	"_mm256_loadu_si256((__m256i *)(p + "                                                                          \
 	"8)))); }\n"
 
 static int load(void **state)
@@ -32,7 +35,8 @@ static void library(const char *name, const char *unit, const char *text, const 
 {
 	make_tree();
 	test_write(test_path("tree/%s", unit), text);
-	shell("cd '%s' && cc -O2 -shared -fPIC -nostdlib -o 'tiny/%s' %s '%s' && rm '%s'", test_path("tree"), name, flags, unit, unit);
+	shell("cd '%s' && cc -O2 -shared -fPIC -nostdlib -o 'tiny/%s' %s '%s' && rm '%s'", test_path("tree"), name,
+	      flags, unit, unit);
 }
 
 static struct verify_report one(const char *version, const char *text, const char *flags)
@@ -75,23 +79,26 @@ static void local_functions_are_named_as_long_as_their_names_are_there(void **st
 {
 	(void)state;
 	struct verify_report r =
-		one("1.0+cpu.avx2", INTRINSICS "static " AVX512 ADD_ZMM("hidden_sum") "void (*table[])(float *) = {hidden_sum};\n", "");
+		one("1.0+cpu.avx2",
+		    INTRINSICS "static " AVX512 ADD_ZMM("hidden_sum") "void (*table[])(float *) = {hidden_sum};\n", "");
 	assert_only_error(&r, "isa", "tiny/libmore.so", "the function 'hidden_sum' of more.c uses avx512f");
 }
 
 static void without_a_name_it_cannot_be_told(void **state)
 {
 	(void)state;
-	struct verify_report r =
-		one("1.0+cpu.avx2", INTRINSICS "static " AVX512 ADD_ZMM("hidden_sum") "void (*table[])(float *) = {hidden_sum};\n", "-s");
+	struct verify_report r = one(
+		"1.0+cpu.avx2",
+		INTRINSICS "static " AVX512 ADD_ZMM("hidden_sum") "void (*table[])(float *) = {hidden_sum};\n", "-s");
 	assert_int_equal(r.errors, 0);
-	assert_found(&r, FINDING_WARNING, "isa-unnamed", "tiny/libmore.so", "1 function that nothing names uses avx512f beyond avx2");
+	assert_found(&r, FINDING_WARNING, "isa-unnamed", "tiny/libmore.so",
+		     "1 function that nothing names uses avx512f beyond avx2");
 }
 
 static void avx2_in_a_static_initialiser_of_an_avx_wheel(void **state)
 {
-	static const char text[] = INTRINSICS "static int p[16];\n__attribute__((constructor)) static " AVX2 "void start(void) " ADD_YMM
-					      "int f(void) { return p[3]; }\n";
+	static const char text[] = INTRINSICS "static int p[16];\n__attribute__((constructor)) static " AVX2
+					      "void start(void) " ADD_YMM "int f(void) { return p[3]; }\n";
 	(void)state;
 	struct verify_report r = one("1.0+cpu.avx", text, "");
 	assert_only_error(&r, "isa-init", "tiny/libmore.so", "the static initialiser 'start' of more.c uses avx2");
@@ -116,11 +123,11 @@ static void avx2_in_an_initialiser_of_cpp(void **state)
 static void what_an_initialiser_calls_is_a_part_of_it(void **state)
 {
 	(void)state;
-	struct verify_report r =
-		one("1.0+cpu.avx",
-		    INTRINSICS "static int p[16];\nstatic " AVX2 "void fill(void) " ADD_YMM
-			       "__attribute__((constructor)) static void start(void) { fill(); p[1]++; }\nint f(void) { return p[3]; }\n",
-		    "-s");
+	struct verify_report r = one("1.0+cpu.avx",
+				     INTRINSICS "static int p[16];\nstatic " AVX2 "void fill(void) " ADD_YMM
+						"__attribute__((constructor)) static void start(void) { fill(); "
+						"p[1]++; }\nint f(void) { return p[3]; }\n",
+				     "-s");
 	assert_only_error(&r, "isa-init", "tiny/libmore.so", "the static initialiser without a name uses avx2");
 }
 
@@ -128,8 +135,8 @@ static void packed_relative_relocations_hide_no_initialiser(void **state)
 {
 	(void)state;
 	struct verify_report r = one("1.0+cpu.avx",
-				     INTRINSICS "static int p[16];\n__attribute__((constructor)) static " AVX2 "void start(void) " ADD_YMM
-						"int f(void) { return p[3]; }\n",
+				     INTRINSICS "static int p[16];\n__attribute__((constructor)) static " AVX2
+						"void start(void) " ADD_YMM "int f(void) { return p[3]; }\n",
 				     "-s -Wl,-z,pack-relative-relocs");
 	assert_found(&r, FINDING_ERROR, "isa-init", "tiny/libmore.so", "uses avx2");
 }
@@ -140,7 +147,8 @@ static void a_shared_copy_is_never_excused(void **state)
 	static const char text[] = INTRINSICS "__attribute__((weak)) " AVX2 "void shared_inline(int *p) " ADD_YMM;
 	struct verify_report r = one("1.0+cpu.avx", text, "-s");
 	assert_only_error(&r, "isa-comdat", "tiny/libmore.so", "the function 'shared_inline' uses avx2");
-	assert_found(&r, FINDING_ERROR, "isa-comdat", "tiny/libmore.so", "beyond avx in the one copy that all units share");
+	assert_found(&r, FINDING_ERROR, "isa-comdat", "tiny/libmore.so",
+		     "beyond avx in the one copy that all units share");
 	/* Also from a file that is compiled for AVX2 on purpose. */
 	test_dir();
 	library("libtorch_cpu.so", "Copy.cpp.AVX2.cpp", text, "-x c");
@@ -151,17 +159,20 @@ static void a_shared_copy_is_never_excused(void **state)
 static void an_inline_function_of_cpp_is_a_shared_copy(void **state)
 {
 	(void)state;
-	static const char text[] = INTRINSICS "namespace std { template <class T> __attribute__((noinline)) void fill_all(T *p) " ADD_YMM
-					      " }\nvoid use(int *p) { std::fill_all<int>(p); }\n";
+	static const char text[] =
+		INTRINSICS "namespace std { template <class T> __attribute__((noinline)) void fill_all(T *p) " ADD_YMM
+			   " }\nvoid use(int *p) { std::fill_all<int>(p); }\n";
 	library("libmore.so", "more.cpp", text, "-x c++ -mavx2 -s");
 	struct verify_report r = verify_code("1.0+cpu.avx");
-	assert_only_error(&r, "isa-comdat", "tiny/libmore.so", "the function 'void std::fill_all<int>(int*)' uses avx2");
+	assert_only_error(&r, "isa-comdat", "tiny/libmore.so",
+			  "the function 'void std::fill_all<int>(int*)' uses avx2");
 }
 
 static void dispatched_functions_are_fine(void **state)
 {
 	(void)state;
-	static const char text[] = INTRINSICS "static " AVX512 ADD_ZMM("kernel") "void (*table[])(float *) = {kernel};\n";
+	static const char text[] =
+		INTRINSICS "static " AVX512 ADD_ZMM("kernel") "void (*table[])(float *) = {kernel};\n";
 	library("libtorch_cpu.so", "Copy.cpp.AVX512.cpp", text, "-x c");
 	struct verify_report r = verify_code("1.0+cpu.avx2");
 	assert_int_equal(r.errors + r.warnings, 0);
@@ -197,25 +208,28 @@ static void a_family_has_its_limit(void **state)
 static void what_a_resolver_chooses_is_fine(void **state)
 {
 	(void)state;
-	struct verify_report r = one("1.0+cpu.avx",
-				     INTRINSICS "static " AVX2 "void fast(int *p) " ADD_YMM "static void slow(int *p) { p[0] += p[8]; }\n"
-						"static void (*choose(void))(int *) { int a = 7, b, c = 0, d; __asm__(\"cpuid\" : "
-						"\"+a\"(a), \"=b\"(b), \"+c\"(c), \"=d\"(d)); "
-						"return b & 32 ? fast : slow; }\n"
-						"void sum(int *p) __attribute__((ifunc(\"choose\")));\n",
-				     "-s");
+	struct verify_report r = one(
+		"1.0+cpu.avx",
+		INTRINSICS "static " AVX2 "void fast(int *p) " ADD_YMM "static void slow(int *p) { p[0] += p[8]; }\n"
+			   "static void (*choose(void))(int *) { int a = 7, b, c = 0, d; __asm__(\"cpuid\" : "
+			   "\"+a\"(a), \"=b\"(b), \"+c\"(c), \"=d\"(d)); "
+			   "return b & 32 ? fast : slow; }\n"
+			   "void sum(int *p) __attribute__((ifunc(\"choose\")));\n",
+		"-s");
 	assert_int_equal(r.errors + r.warnings, 0);
-	assert_found(&r, FINDING_NOTE, "isa-dispatched", "tiny/libmore.so", "chosen by an indirect function's resolver");
+	assert_found(&r, FINDING_NOTE, "isa-dispatched", "tiny/libmore.so",
+		     "chosen by an indirect function's resolver");
 }
 
 static void tables_between_functions_are_no_code(void **state)
 {
 	(void)state;
 	/* VADDPS on zmm, then bytes that are no instruction. */
-	struct verify_report r = one("1.0+cpu.avx2",
-				     "__asm__(\".text\\n.balign 16\\n.byte 0x62,0xf1,0x7c,0x48,0x58,0xc1,0x06,0x06\\n.balign "
-				     "16\\n\");\nint f(int x) { return x; }\n",
-				     "-s");
+	struct verify_report r =
+		one("1.0+cpu.avx2",
+		    "__asm__(\".text\\n.balign 16\\n.byte 0x62,0xf1,0x7c,0x48,0x58,0xc1,0x06,0x06\\n.balign "
+		    "16\\n\");\nint f(int x) { return x; }\n",
+		    "-s");
 	assert_int_equal(r.errors + r.warnings, 0);
 }
 
@@ -226,8 +240,8 @@ static void many_functions_are_not_all_told(void **state)
 	buf_addstr(&text, INTRINSICS);
 	for (int i = 0; i < 30; i++)
 		buf_printf(&text,
-			   AVX512
-			   "void sum%d(float *p) { _mm512_storeu_ps(p, _mm512_add_ps(_mm512_loadu_ps(p), _mm512_loadu_ps(p + %d))); }\n",
+			   AVX512 "void sum%d(float *p) { _mm512_storeu_ps(p, _mm512_add_ps(_mm512_loadu_ps(p), "
+				  "_mm512_loadu_ps(p + %d))); }\n",
 			   i, i);
 	struct verify_report r = one("1.0+cpu.avx2", buf_cstr(&text), "-s");
 	assert_int_equal(r.errors, 21);
@@ -237,8 +251,10 @@ static void many_functions_are_not_all_told(void **state)
 static void without_a_promise_there_are_notes_only(void **state)
 {
 	(void)state;
-	struct verify_report r = one(
-		"1.0", INTRINSICS AVX512 ADD_ZMM("plain_sum") "__attribute__((weak)) " AVX2 "void shared_inline(int *p) " ADD_YMM, "-s");
+	struct verify_report r = one("1.0",
+				     INTRINSICS AVX512 ADD_ZMM("plain_sum") "__attribute__((weak)) " AVX2
+									    "void shared_inline(int *p) " ADD_YMM,
+				     "-s");
 	assert_int_equal(r.errors + r.warnings, 0);
 	assert_found(&r, FINDING_NOTE, "isa", "tiny/libmore.so", "'plain_sum' uses avx512f");
 	assert_found(&r, FINDING_NOTE, "isa-comdat", "tiny/libmore.so", "beyond the baseline");
@@ -264,7 +280,8 @@ static void other_machines_are_not_examined(void **state)
 	assert_int_equal(fwrite(riscv, 1, 2, f), 2);
 	fclose(f);
 	struct verify_report r = verify_code("1.0+cpu.avx2");
-	assert_found(&r, FINDING_WARNING, "isa-unchecked", "tiny/libmore.so", "ELF machine 243, whose code is not examined");
+	assert_found(&r, FINDING_WARNING, "isa-unchecked", "tiny/libmore.so",
+		     "ELF machine 243, whose code is not examined");
 }
 
 int main(void)

@@ -25,8 +25,8 @@ static void make_wheel(const char *path, const char *module)
 	uint8_t digest[32];
 	static const char metadata[] = "Metadata-Version: 2.1\nName: torch\nVersion: 1.0\n";
 	static const char wheel[] = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n";
-	static const char record[] =
-		"torch.py,,\ntorch-1.0.dist-info/METADATA,,\ntorch-1.0.dist-info/WHEEL,,\ntorch-1.0.dist-info/RECORD,,\n";
+	static const char record[] = "torch.py,,\ntorch-1.0.dist-info/METADATA,,\ntorch-1.0.dist-info/"
+				     "WHEEL,,\ntorch-1.0.dist-info/RECORD,,\n";
 	assert_ok(zip_create(path, 0, 1, 6, &z, &e), &e);
 	assert_ok(zip_add_data(z, "torch.py", module, strlen(module), &e), &e);
 	assert_ok(zip_add_data(z, "torch-1.0.dist-info/METADATA", metadata, strlen(metadata), &e), &e);
@@ -72,10 +72,11 @@ static void test_checks_run_on_the_installed_wheel(void **state)
 	struct world w;
 	struct err e = {0};
 	struct verify_run_result r = {0};
-	open_world(&w, "import json, sys, torch\nwant = json.loads(sys.argv[1])\n"
-		       "print(json.dumps({'check': 'answer', 'ok': torch.answer == 42, 'detail': torch.__file__}))\n"
-		       "print(json.dumps({'check': 'version', 'ok': want['version'] == '1.0+cpu.avx2', 'detail': ''}))\n"
-		       "print(json.dumps({'done': True}))\n");
+	open_world(&w,
+		   "import json, sys, torch\nwant = json.loads(sys.argv[1])\n"
+		   "print(json.dumps({'check': 'answer', 'ok': torch.answer == 42, 'detail': torch.__file__}))\n"
+		   "print(json.dumps({'check': 'version', 'ok': want['version'] == '1.0+cpu.avx2', 'detail': ''}))\n"
+		   "print(json.dumps({'done': True}))\n");
 	assert_ok(use(&w, &r, &e), &e);
 	assert_true(r.ran);
 	assert_int_equal(r.count, 2);
@@ -92,9 +93,10 @@ static void test_a_failed_check_is_named(void **state)
 	struct world w;
 	struct err e = {0};
 	struct verify_run_result r = {0};
-	open_world(&w, "import json, sys\nprint(json.dumps({'check': 'fine', 'ok': True, 'detail': ''}))\n"
-		       "print(json.dumps({'check': 'svd', 'ok': False, 'detail': 'error 0.5'}))\nprint(json.dumps({'done': "
-		       "True}))\nsys.exit(1)\n");
+	open_world(&w,
+		   "import json, sys\nprint(json.dumps({'check': 'fine', 'ok': True, 'detail': ''}))\n"
+		   "print(json.dumps({'check': 'svd', 'ok': False, 'detail': 'error 0.5'}))\nprint(json.dumps({'done': "
+		   "True}))\nsys.exit(1)\n");
 	assert_err(use(&w, &r, &e), &e, ERR_POLICY, "check 'svd' failed (error 0.5), 1 of 2 failed");
 	assert_false(r.ran);
 	assert_false(fs_exists(w.q.work_dir));
@@ -107,7 +109,9 @@ static void test_a_crash_is_told_with_its_words(void **state)
 	struct world w;
 	struct err e = {0};
 	struct verify_run_result r = {0};
-	open_world(&w, "import json\nprint(json.dumps({'check': 'fine', 'ok': True, 'detail': ''}))\nimport no_such_module\n");
+	open_world(
+		&w,
+		"import json\nprint(json.dumps({'check': 'fine', 'ok': True, 'detail': ''}))\nimport no_such_module\n");
 	assert_err(use(&w, &r, &e), &e, ERR_POLICY, "does not run to the end of its checks");
 	assert_contains(e.msg, "no_such_module");
 	arena_release(&w.arena);

@@ -9,8 +9,8 @@ static struct verify_report verify_tree(void)
 {
 	struct pack_request p = request();
 	shell("rm -f '%s'/*", test_path("out"));
-	return verify_with(
-		(struct verify_request){.wheel = pack_ok(&p).path, .companions = beside.items, .companions_count = beside.count});
+	return verify_with((struct verify_request){
+		.wheel = pack_ok(&p).path, .companions = beside.items, .companions_count = beside.count});
 }
 
 static int start(void **state)
@@ -40,7 +40,8 @@ static void names_of_cpp_are_told_as_written(void **state)
 {
 	(void)state;
 	make_tree();
-	compile(LIBRARY, "int gone(void) __asm__(\"_ZN2at6native4goneEi\");\nint answer(void) { return gone(); }\n", LAZY);
+	compile(LIBRARY, "int gone(void) __asm__(\"_ZN2at6native4goneEi\");\nint answer(void) { return gone(); }\n",
+		LAZY);
 	struct verify_report r = verify_tree();
 	assert_only_error(&r, "undefined", "tiny/libtiny.so", "'at::native::gone(int)'");
 }
@@ -49,7 +50,8 @@ static void a_weak_symbol_may_be_of_nobody(void **state)
 {
 	(void)state;
 	make_tree();
-	compile(LIBRARY, "__attribute__((weak)) int gone(void);\nint answer(void) { return gone ? gone() : 42; }\n", LAZY);
+	compile(LIBRARY, "__attribute__((weak)) int gone(void);\nint answer(void) { return gone ? gone() : 42; }\n",
+		LAZY);
 	struct verify_report r = verify_tree();
 	assert_clean(&r);
 }
@@ -69,7 +71,8 @@ static void symbols_of_python_come_with_the_program(void **state)
 	(void)state;
 	make_tree();
 	compile(LIBRARY,
-		"int PyLong_FromLong(void), _Py_NoneStruct_(void);\nint answer(void) { return PyLong_FromLong() + _Py_NoneStruct_(); }\n",
+		"int PyLong_FromLong(void), _Py_NoneStruct_(void);\nint answer(void) { return PyLong_FromLong() + "
+		"_Py_NoneStruct_(); }\n",
 		LAZY);
 	struct verify_report r = verify_tree();
 	assert_clean(&r);
@@ -83,7 +86,8 @@ static void symbols_of_the_system_have_versions(void **state)
 	struct verify_report r = verify_tree();
 	assert_clean(&r);
 	/* A library of glibc has none without. */
-	compile(LIBRARY, "#include <stdlib.h>\nint gone(void);\nint answer(void) { return atoi(\"42\") + gone(); }\n", "");
+	compile(LIBRARY, "#include <stdlib.h>\nint gone(void);\nint answer(void) { return atoi(\"42\") + gone(); }\n",
+		"");
 	r = verify_tree();
 	assert_only_error(&r, "undefined", "tiny/libtiny.so", "'gone'");
 }
@@ -92,7 +96,9 @@ static void symbols_of_the_c_library_without_a_version(void **state)
 {
 	(void)state;
 	make_tree();
-	compile(LIBRARY, "void *dlopen(const char *, int);\nint cosf(int);\nint answer(void) { return dlopen(0, 1) != 0 && cosf(1); }\n",
+	compile(LIBRARY,
+		"void *dlopen(const char *, int);\nint cosf(int);\nint answer(void) { return dlopen(0, 1) != 0 && "
+		"cosf(1); }\n",
 		LAZY "-fno-builtin");
 	struct verify_report r = verify_tree();
 	assert_int_equal(r.errors, 0);
@@ -108,7 +114,8 @@ static void a_version_that_a_library_inside_does_not_have(void **state)
 	compile("tree/tiny/libbase.so", "int base(void) { return 41; }\nint other(void) { return 1; }\n",
 		arena_printf(&arena, "-nostdlib -Wl,-soname,libbase.so,--version-script,%s", test_path("map")));
 	compile(LIBRARY, "int base(void), other(void);\nint answer(void) { return base() + other(); }\n",
-		arena_printf(&arena, LAZY "-Wl,--disable-new-dtags,-rpath,'$ORIGIN' -L%s -lbase", test_path("tree/tiny")));
+		arena_printf(&arena, LAZY "-Wl,--disable-new-dtags,-rpath,'$ORIGIN' -L%s -lbase",
+			     test_path("tree/tiny")));
 	struct verify_report r = verify_tree();
 	assert_clean(&r);
 	test_write(test_path("map"), "BASE_1 { global: base; local: *; };");
@@ -130,7 +137,8 @@ static struct verify_report verify_beside(void)
 {
 	struct pack_request p = request();
 	shell("rm -f '%s'/*", test_path("out"));
-	struct verify_request q = {.wheel = pack_ok(&p).path, .companions = beside.items, .companions_count = beside.count};
+	struct verify_request q = {
+		.wheel = pack_ok(&p).path, .companions = beside.items, .companions_count = beside.count};
 	strlist_ref(&q.provided, &arena, "libbeside.so");
 	return verify_with(q);
 }
@@ -142,7 +150,8 @@ static void symbols_of_a_companion_that_is_not_at_hand(void **state)
 	make_companion("int beside(void) { return 42; }\n");
 	struct verify_report r = verify_beside();
 	assert_int_equal(r.errors + r.warnings, 0);
-	assert_found(&r, FINDING_NOTE, "undefined-unchecked", "", "1 symbol may come from libraries that are not at hand: libbeside.so");
+	assert_found(&r, FINDING_NOTE, "undefined-unchecked", "",
+		     "1 symbol may come from libraries that are not at hand: libbeside.so");
 }
 
 static void symbols_of_a_companion_at_hand(void **state)
@@ -184,8 +193,8 @@ static void a_companion_that_is_none(void **state)
 {
 	(void)state;
 	test_write(test_path("x-1-py3-none-any.whl"), "no archive");
-	assert_err(companions_of_wheel(test_path("x-1-py3-none-any.whl"), test_run(), &arena, &beside, &err), &err, ERR_INTEGRITY,
-		   "x-1-py3");
+	assert_err(companions_of_wheel(test_path("x-1-py3-none-any.whl"), test_run(), &arena, &beside, &err), &err,
+		   ERR_INTEGRITY, "x-1-py3");
 }
 
 static void what_is_open_spreads(void **state)
@@ -197,7 +206,8 @@ static void what_is_open_spreads(void **state)
 	compile("tree/tiny/libmiddle.so", "int beside(void);\nint middle(void) { return beside(); }\n",
 		arena_printf(&arena, LAZY "-Wl,-soname,libmiddle.so -L%s -lbeside", test_path(".")));
 	compile(LIBRARY, "int middle(void), beside(void);\nint answer(void) { return middle() + beside(); }\n",
-		arena_printf(&arena, LAZY "-Wl,--disable-new-dtags,-rpath,'$ORIGIN' -L%s -lmiddle", test_path("tree/tiny")));
+		arena_printf(&arena, LAZY "-Wl,--disable-new-dtags,-rpath,'$ORIGIN' -L%s -lmiddle",
+			     test_path("tree/tiny")));
 	struct verify_report r = verify_beside();
 	assert_int_equal(r.errors, 0);
 	assert_found(&r, FINDING_NOTE, "undefined-unchecked", "", "2 symbols");

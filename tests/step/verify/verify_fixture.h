@@ -38,18 +38,20 @@ static inline void assert_clean(const struct verify_report *r)
 }
 
 /* A finding of this level and rule that names the member and holds the text. */
-static inline void assert_found(const struct verify_report *r, enum finding_level level, const char *rule, const char *file,
-				const char *text)
+static inline void assert_found(const struct verify_report *r, enum finding_level level, const char *rule,
+				const char *file, const char *text)
 {
 	for (size_t i = 0; i < r->count; i++) {
 		const struct finding *f = &r->findings[i];
-		if (f->level == level && strcmp(f->rule, rule) == 0 && test_has(f->file, file) && test_has(f->text, text))
+		if (f->level == level && strcmp(f->rule, rule) == 0 && test_has(f->file, file) &&
+		    test_has(f->text, text))
 			return;
 	}
 	fail_msg("no finding '%s' of rule '%s' for '%s' in:\n%s", text, rule, file, verify_text(r, &arena));
 }
 
-static inline void assert_only_error(const struct verify_report *r, const char *rule, const char *file, const char *text)
+static inline void assert_only_error(const struct verify_report *r, const char *rule, const char *file,
+				     const char *text)
 {
 	assert_found(r, FINDING_ERROR, rule, file, text);
 	if (r->errors != 1)
@@ -63,7 +65,8 @@ static inline const char *packed(void)
 	return pack_ok(&q).path;
 }
 
-/* The wheel taken apart, changed by a shell command in its directory (`$I` is the dist-info), and put together again without any mending. */
+/* The wheel taken apart, changed by a shell command in its directory (`$I` is the dist-info), and put together again
+ * without any mending. */
 static inline const char *changed(const char *command)
 {
 	struct zip_reader *z;
@@ -75,9 +78,11 @@ static inline const char *changed(const char *command)
 	zip_close(z);
 	assert_int_equal(unlink(wheel), 0);
 	shell("cd '%s' && I='" INFO "' && { %s; }", test_path("x"), command);
-	shell("cd '%s' && find . -type f ! -path '*.dist-info/*' -printf '%%P\\n' | sort > ../list && find . -path '*.dist-info/*' -type f "
+	shell("cd '%s' && find . -type f ! -path '*.dist-info/*' -printf '%%P\\n' | sort > ../list && find . -path "
+	      "'*.dist-info/*' -type f "
 	      "! -name RECORD "
-	      "! -name .metadata-rev -printf '%%P\\n' | sort >> ../list && find . -name .metadata-rev -printf '%%P\\n' >> ../list && "
+	      "! -name .metadata-rev -printf '%%P\\n' | sort >> ../list && find . -name .metadata-rev -printf '%%P\\n' "
+	      ">> ../list && "
 	      "find . -name RECORD -printf '%%P\\n' >> ../list",
 	      test_path("x"));
 	struct zip_writer *w;

@@ -141,7 +141,8 @@ static void figures_for_the_record(void **state)
 	assert_int_equal(json_integer_value(json_object_get(units, "from_compiler_cache")), 1);
 	assert_int_equal(json_integer_value(json_object_get(units, "by_earlier_run")), 1);
 	const json_t *slowest = json_object_get(units, "slowest"), *largest = json_object_get(units, "largest");
-	assert_string_equal(json_string_value(json_object_get(json_array_get(slowest, 0), "unit")), "CMakeFiles/x.dir/first.cpp.o");
+	assert_string_equal(json_string_value(json_object_get(json_array_get(slowest, 0), "unit")),
+			    "CMakeFiles/x.dir/first.cpp.o");
 	assert_int_equal(json_array_size(largest), 2);
 	assert_string_equal(json_string_value(json_object_get(json_array_get(largest, 0), "unit")), "lib/libx.so");
 	AUTO_JSON json_t *cache = report_ccache_json(&f->units.ccache, "4.11.2", "depend", NULL);
@@ -149,7 +150,8 @@ static void figures_for_the_record(void **state)
 	assert_int_equal(json_integer_value(json_object_get(cache, "misses")), 2);
 	assert_string_equal(json_string_value(json_object_get(cache, "version")), "4.11.2");
 	assert_string_equal(json_string_value(json_object_get(cache, "mode")), "depend");
-	assert_int_equal(json_integer_value(json_object_get(json_object_get(cache, "counters"), "direct_cache_hit")), 1);
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(cache, "counters"), "direct_cache_hit")),
+			 1);
 }
 
 #define HOSTILE "</script><script>alert(1)</script><!--"
@@ -170,7 +172,8 @@ static const char *wheel(struct fixture *f)
 	assert_ok(zip_add_data(z, "torch/lib/libx.so", large, 3000000, &f->err), &f->err);
 	assert_ok(zip_add_data(z, "torch/" HOSTILE ".py", large, 90000, &f->err), &f->err);
 	for (unsigned i = 0; i < 30; i++)
-		assert_ok(zip_add_data(z, arena_printf(&f->arena, "torch/include/%u.h", i), large, 50, &f->err), &f->err);
+		assert_ok(zip_add_data(z, arena_printf(&f->arena, "torch/include/%u.h", i), large, 50, &f->err),
+			  &f->err);
 	assert_ok(zip_finish(z, sha256, &f->err), &f->err);
 	return path;
 }
@@ -192,7 +195,8 @@ static void sizes_as_a_tree(void **state)
 		raw += json_integer_value(json_object_get(child, "r"));
 		packed += json_integer_value(json_object_get(child, "p"));
 		const json_t *below = json_array_get(json_object_get(child, "c"), 0);
-		small = small || (below && strcmp(json_string_value(json_object_get(below, "n")), "30 small .h files") == 0);
+		small = small ||
+			(below && strcmp(json_string_value(json_object_get(below, "n")), "30 small .h files") == 0);
 	}
 	assert_true(small);
 	assert_int_equal(raw, json_integer_value(json_object_get(torch, "r")));
@@ -210,10 +214,12 @@ static size_t count_of(const char *text, const char *part)
 static void a_page_that_no_name_can_break(void **state)
 {
 	struct fixture *f = *state;
-	AUTO_JSON json_t *record = json_pack("{s:s,s:s}", "wheel", HOSTILE "\"'&.whl", "variant", HOSTILE), *data = NULL;
+	AUTO_JSON json_t *record = json_pack("{s:s,s:s}", "wheel", HOSTILE "\"'&.whl", "variant", HOSTILE),
+			 *data = NULL;
 	collect(f);
 	f->units.units[0].path = "dir/" HOSTILE "\xff.o";
-	const struct report_request q = {.record = record, .units = &f->units, .watched = &f->watched, .wheel = wheel(f)};
+	const struct report_request q = {
+		.record = record, .units = &f->units, .watched = &f->watched, .wheel = wheel(f)};
 	assert_ok(report_write(&q, test_path("build.html"), &f->err), &f->err);
 	char *page = test_read(test_path("build.html"));
 	assert_non_null(page);
@@ -240,7 +246,8 @@ static void a_wheel_that_is_none_is_an_error_and_leaves_nothing(void **state)
 	AUTO_JSON json_t *record = json_object();
 	collect(f);
 	test_write(test_path("x.whl"), "no archive");
-	const struct report_request q = {.record = record, .units = &f->units, .watched = &f->watched, .wheel = test_path("x.whl")};
+	const struct report_request q = {
+		.record = record, .units = &f->units, .watched = &f->watched, .wheel = test_path("x.whl")};
 	assert_err(report_write(&q, test_path("build.html"), &f->err), &f->err, ERR_INTEGRITY, "x.whl");
 	assert_null(test_read(test_path("build.html")));
 }

@@ -7,8 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/sys/fs.h"
 #include "base/log.h"
+#include "base/sys/fs.h"
 #include "step/watch/watch.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -60,7 +60,8 @@ static void run_to_its_end(const char *const *argv, const char *dir)
 	assert_int_equal(status, 0);
 }
 
-/* A program of a compiler's name that holds 96 MiB for a while: the shell, whose words behind its command are as good as a compiler's. */
+/* A program of a compiler's name that holds 96 MiB for a while: the shell, whose words behind its command are as good
+ * as a compiler's. */
 #define HOLD "python3 -c \"import time; x = bytearray(96 << 20); time.sleep(0.6)\"; true"
 
 static void compile(struct fixture *f, const char *compiler, const char *output)
