@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/size.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
@@ -20,21 +21,14 @@ struct cache_options {
 	bool dry_run;
 };
 
-/* "20G", "500M", "1024": binary multiples. */
 static int parse_size(const char *text, int64_t *ret, struct err *e)
 {
-	static const char units[] = "KMGT";
-	char *end;
-	errno = 0;
-	unsigned long long n = strtoull(text, &end, 10);
-	const char *unit = *end ? strchr(units, *end) : NULL;
-	unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
-	if (text[0] < '0' || text[0] > '9' || errno || (*end && (!unit || end[1])) ||
-	    n > (unsigned long long)INT64_MAX >> shift) {
-		err_set(e, ERR_USAGE, "--max-size '%s' is no size", text);
-		return err_hint(e, "a number of bytes, or one with K, M, G or T: 20G");
+	uint64_t n;
+	if (size_parse(text, &n, e) < 0) {
+		e->kind = ERR_USAGE;
+		return err_wrap(e, "option '--max-size'");
 	}
-	*ret = (int64_t)(n << shift);
+	*ret = (int64_t)n;
 	return 0;
 }
 

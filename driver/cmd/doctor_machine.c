@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/size.h"
 #include "base/sys/fs.h"
 #include "base/sys/machine.h"
 #include "cmd/doctor.h"
@@ -71,7 +72,7 @@ static void check_disk(struct doctor *d)
 		return;
 	}
 	bool torch = !d->plan || strcmp(d->plan->package, "pytorch") == 0;
-	double need = torch ? (double)jobs_bytes(d->release->disk) : 0;
+	double need = torch ? (double)size_bytes(d->release->disk) : 0;
 	const char *text = DOCTOR_TEXT(
 		d, "%.1f GiB free at '%s'%s", (double)bytes / GIB, dir,
 		need > 0 ? DOCTOR_TEXT(d, ", a build of PyTorch %s needs %.0f", d->release->name, need / GIB) : "");

@@ -94,10 +94,10 @@ static void cache_gc_needs_a_rule(void **state)
 {
 	(void)state;
 	expect("cache gc", 2, "--keep-days");
-	expect("cache gc --max-size big", 2, "no size");
-	expect("cache gc --max-size 1X", 2, "no size");
+	expect("cache gc --max-size big", 2, "not a size: 'big'");
+	expect("cache gc --max-size 1X", 2, "not a size: '1X'");
 	expect("cache gc --max-size -1", 2, "--max-size");
-	expect("cache gc --max-size 99999999T", 2, "no size");
+	expect("cache gc --max-size 99999999T", 2, "not a size: '99999999T'");
 	expect("cache gc --keep-days soon", 2, "no number of days");
 }
 

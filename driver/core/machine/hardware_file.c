@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/size.h"
 #include "base/version.h"
 #include "base/yaml/yaml.h"
 #include "core/machine/hardware.h"
@@ -76,26 +77,6 @@ static const char *or_empty(const char *text)
 	return text ? text : "";
 }
 
-/* Bytes: a number, or one with K, M, G or T behind it. */
-static bool parse_bytes(const char *text, uint64_t *ret)
-{
-	static const char units[] = "KMGT";
-	char *end;
-	if (!text || !*text) {
-		*ret = 0;
-		return true;
-	}
-	if (*text < '0' || *text > '9')
-		return false;
-	uint64_t n = strtoull(text, &end, 10);
-	const char *unit = *end ? strchr(units, *end) : NULL;
-	unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
-	if ((*end && (!unit || end[1])) || n > UINT64_MAX >> shift)
-		return false;
-	*ret = n << shift;
-	return true;
-}
-
 static bool is_version(const char *text)
 {
 	return !text || !*text || version_valid(text);
@@ -111,6 +92,15 @@ static int bad(const struct reading *r, const char *at, const char *what, const 
 {
 	return err_set(e, ERR_CONFIG, "%s:%u: '%s' is no %s", r->path, yaml_line(r->lines, "%s", at), or_empty(value),
 		       what);
+}
+
+/* Absent or empty: 0, not known. */
+static int take_size(const struct reading *r, const char *at, const char *text, uint64_t *ret, struct err *e)
+{
+	*ret = 0;
+	if (*or_empty(text) && size_parse(text, ret, e) < 0)
+		return err_wrap(e, "%s:%u", r->path, yaml_line(r->lines, "%s", at));
+	return 0;
 }
 
 static int take_cpu(const struct reading *r, const struct cpu_text *t, struct hardware_cpu *cpu, struct err *e)
@@ -147,8 +137,8 @@ static int take_gpus(const struct reading *r, const struct machine_text *t, stru
 		    g->capability[major + 2])
 			return bad(r, at, "compute capability like 9.0", g->capability, e);
 		h->gpus[i] = (struct hardware_gpu){.name = g->name, .capability = g->capability};
-		if (!parse_bytes(g->memory, &h->gpus[i].memory))
-			return bad(r, at, "size like 24G", g->memory, e);
+		if (take_size(r, at, g->memory, &h->gpus[i].memory, e) < 0)
+			return -1;
 	}
 	return 0;
 }
@@ -175,8 +165,8 @@ int hardware_load(const char *path, struct arena *a, struct hardware *ret, struc
 	h.driver_cuda = or_empty(t->driver_cuda);
 	h.gpu_source = or_empty(t->gpu_source);
 	h.gpu_trouble = or_empty(t->gpu_trouble);
-	if (!parse_bytes(t->memory, &h.memory))
-		return bad(&r, "memory", "size like 64G", t->memory, e);
+	if (take_size(&r, "memory", t->memory, &h.memory, e) < 0)
+		return -1;
 	if (!is_version(h.driver))
 		return bad(&r, "driver", "version of a driver", h.driver, e);
 	if (!is_version(h.driver_cuda))

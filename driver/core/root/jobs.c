@@ -1,36 +1,23 @@
 #include "core/root/jobs.h"
 
-#include <ctype.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/size.h"
+
 /* Python, ninja with its graph, the compiler driver and what ptbuild itself holds. */
 #define OWN_BYTES (UINT64_C(384) << 20)
-
-uint64_t jobs_bytes(const char *text)
-{
-	static const char units[] = "KMGT";
-	char *end;
-	if (!isdigit((unsigned char)*text))
-		return 0;
-	uint64_t n = strtoull(text, &end, 10);
-	const char *unit = *end ? strchr(units, *end) : NULL;
-	unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
-	if ((*end && (!unit || end[1])) || n > UINT64_MAX >> shift)
-		return 0;
-	return n << shift;
-}
 
 struct jobs_memory jobs_from_table(const struct memory_row *row)
 {
 	struct jobs_memory m = {.compile = JOBS_COMPILE_BYTES, .heavy = 0, .link = JOBS_LINK_BYTES};
 	if (row && *row->compile)
-		m.compile = jobs_bytes(row->compile);
+		m.compile = size_bytes(row->compile);
 	if (row && *row->link)
-		m.link = jobs_bytes(row->link);
+		m.link = size_bytes(row->link);
 	for (unsigned i = 0; row && i < row->heavy_count; i++) {
-		uint64_t bytes = jobs_bytes(row->heavy[i].bytes);
+		uint64_t bytes = size_bytes(row->heavy[i].bytes);
 		if (bytes > m.heavy)
 			m.heavy = bytes;
 	}

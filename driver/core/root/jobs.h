@@ -30,8 +30,6 @@ struct jobs_pools {
 struct jobs_memory jobs_from_table(const struct memory_row *row);
 /* jobs_heavy_row: the row that says that this output is a heavy unit, NULL if none does. */
 const struct heavy_row *jobs_heavy_row(const struct memory_row *row, const char *output);
-/* jobs_bytes: "2300M" in bytes (K, M, G, T: powers of 1024); 0 for what is no size. */
-uint64_t jobs_bytes(const char *text);
 /* jobs_usable: what of the free memory the compilers may have: less what the build system itself
  * takes. */
 uint64_t jobs_usable(uint64_t available);

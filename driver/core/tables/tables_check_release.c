@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/size.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/version.h"
-#include "core/root/jobs.h"
 #include "core/tables/tables_check.h"
 
 /* A file name of its own: no directory, no option, nothing hidden. */
@@ -114,35 +114,27 @@ static int check_patches_and_commands(const struct row_place *at, const struct p
 	return 0;
 }
 
-static bool is_size(const char *s)
+static int check_size(const struct row_place *at, const char *key, const char *text, uint64_t least, struct err *e)
 {
-	size_t digits = strspn(s, "0123456789");
-
-	return digits > 0 && digits < 8 && (!s[digits] || (strchr("KMGT", s[digits]) && !s[digits + 1]));
-}
-
-/* Pools are sized by these: a figure that says nothing would let everything run at once. */
-static int check_bytes(const struct row_place *at, const char *key, const char *text, bool optional, struct err *e)
-{
-	const uint64_t least = UINT64_C(1) << 20;
-
-	if (optional && !*text)
-		return 0;
-	if (!is_size(text) || jobs_bytes(text) < least)
-		return row_bad(at, e, "'%s' of '%s' is no amount of memory: 2300M", text, key);
-	return 0;
+	uint64_t n;
+	if (size_parse(text, &n, e) < 0)
+		return err_wrap(e, "%s:%u: '%s'", at->file, at->line, key);
+	return n < least ? row_bad(at, e, "'%s' of '%s' is less than 1M", text, key) : 0;
 }
 
 static int check_memory(const char *file, const struct memory_row *m, struct err *e)
 {
 	if (!m)
 		return 0;
+	/* Pools are sized by these: a figure that says nothing would let everything run at once. */
+	const uint64_t least = UINT64_C(1) << 20;
 	const struct row_place at = {file, m->line};
-	if (check_bytes(&at, "compile", m->compile, true, e) < 0 || check_bytes(&at, "link", m->link, true, e) < 0)
+	if ((*m->compile && check_size(&at, "compile", m->compile, least, e) < 0) ||
+	    (*m->link && check_size(&at, "link", m->link, least, e) < 0))
 		return -1;
 	for (unsigned i = 0; i < m->heavy_count; i++) {
 		const struct row_place line = {file, m->heavy[i].line};
-		if (check_bytes(&line, "bytes", m->heavy[i].bytes, false, e) < 0)
+		if (check_size(&line, "bytes", m->heavy[i].bytes, least, e) < 0)
 			return -1;
 		if (strspn(m->heavy[i].units, "*?") == strlen(m->heavy[i].units))
 			return row_bad(&line, e, "'%s' of 'units' names no unit more than another", m->heavy[i].units);
@@ -239,8 +231,8 @@ int tables_check_release(const struct tables *t, const struct release_row *r, st
 	    row_range(&at, "gcc", r->gcc, e) < 0 || row_range(&at, "clang", r->clang, e) < 0 ||
 	    row_range(&at, "cuda", r->cuda, e) < 0)
 		return -1;
-	if (*r->disk && !is_size(r->disk))
-		return row_bad(&at, e, "'%s' of 'disk' is no size: 18G", r->disk);
+	if (*r->disk && check_size(&at, "disk", r->disk, 0, e) < 0)
+		return -1;
 	if (r->source_date_epoch < 315532800)
 		return row_bad(&at, e, "source_date_epoch %lu is before 1980, which a zip cannot hold",
 			       r->source_date_epoch);

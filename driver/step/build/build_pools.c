@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "base/size.h"
 #include "base/sys/fs.h"
 #include "base/sys/machine.h"
 #include "core/ninja/ninja_file.h"
@@ -41,7 +42,7 @@ static struct ninja_file_unit judge_unit(const char *output, void *user)
 	const struct history_unit *known = j->history ? history_find(j->history, output) : NULL;
 	const struct heavy_row *row = jobs_heavy_row(j->table, output);
 	struct ninja_file_unit u = {.heavy = row != NULL, .cost = j->mean_seconds};
-	uint64_t bytes = row ? jobs_bytes(row->bytes) : 0;
+	uint64_t bytes = row ? size_bytes(row->bytes) : 0;
 	if (known && known->peak_bytes) {
 		bytes = known->peak_bytes;
 		u.heavy = bytes > j->ordinary;

@@ -124,22 +124,6 @@ static void a_cap_caps_all(void **state)
 	assert_int_equal(p.total, 1);
 }
 
-static void sizes_are_powers_of_1024(void **state)
-{
-	(void)state;
-	assert_true(jobs_bytes("17") == 17);
-	assert_true(jobs_bytes("3K") == 3072);
-	assert_true(jobs_bytes("2300M") == MIB(2300));
-	assert_true(jobs_bytes("2G") == GIB(2));
-	assert_true(jobs_bytes("1T") == GIB(1024));
-	assert_true(jobs_bytes("") == 0);
-	assert_true(jobs_bytes("-1G") == 0);
-	assert_true(jobs_bytes("1GB") == 0);
-	assert_true(jobs_bytes("1.5G") == 0);
-	assert_true(jobs_bytes("x") == 0);
-	assert_true(jobs_bytes("99999999T") == 0);
-}
-
 static void the_table_says_what_is_heavy(void **state)
 {
 	(void)state;
@@ -230,7 +214,6 @@ int main(void)
 		cmocka_unit_test(lowering_halves_down_to_one),
 		cmocka_unit_test(one_job_needs_no_order),
 		cmocka_unit_test(a_cap_caps_all),
-		cmocka_unit_test(sizes_are_powers_of_1024),
 		cmocka_unit_test(the_table_says_what_is_heavy),
 		cmocka_unit_test(heavy_is_never_less_than_ordinary),
 		cmocka_unit_test(history_corrects_the_figures),

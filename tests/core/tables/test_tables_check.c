@@ -202,15 +202,15 @@ REFUSED(epoch_too_old, "releases/2.9.1.yaml", "source_date_epoch: 1762905600", "
 REFUSED(epoch_no_number, "releases/2.9.1.yaml", "source_date_epoch: 1762905600", "source_date_epoch: today",
 	"source_date_epoch")
 REFUSED(memory_size, "releases/2.6.0-debian.yaml", "compile: 1500M", "compile: much",
-	"'much' of 'compile' is no amount of memory")
+	"'compile': not a size: 'much'")
 REFUSED(memory_too_small, "releases/2.6.0-debian.yaml", "link: 2300M", "link: 2300",
-	"'2300' of 'link' is no amount of memory")
+	"'2300' of 'link' is less than 1M")
 REFUSED(memory_of_a_unit, "releases/2.6.0-debian.yaml", "bytes: 1800M", "bytes: -1",
-	"'-1' of 'bytes' is no amount of memory")
+	"'bytes': not a size: '-1'")
 REFUSED(memory_of_every_unit, "releases/2.6.0-debian.yaml", "units: \"*/RegisterCPU.cpp*\"", "units: \"*\"",
 	"'*' of 'units' names no unit more than another")
 REFUSED(memory_key, "releases/2.6.0-debian.yaml", "    compile: 1500M", "    compiler: 1100M", "compiler")
-REFUSED(disk_size, "releases/2.9.1.yaml", "disk: 20G", "disk: twenty", "is no size")
+REFUSED(disk_size, "releases/2.9.1.yaml", "disk: 20G", "disk: twenty", "'disk': not a size: 'twenty'")
 /* clang-format on */
 
 static void a_changed_table_changes_the_digest(void **state)

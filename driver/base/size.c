@@ -1,0 +1,29 @@
+#include "base/size.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int size_parse(const char *text, uint64_t *ret, struct err *e)
+{
+	static const char units[] = "KMGT";
+	char *end;
+	errno = 0;
+	uint64_t n = strtoull(text, &end, 10);
+	const char *unit = *end ? strchr(units, *end) : NULL;
+	unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+	/* strtoull would take a sign and blanks before the number. */
+	if (*text < '0' || *text > '9' || errno || (*end && (!unit || end[1])) || n > (uint64_t)INT64_MAX >> shift) {
+		err_set(e, ERR_CONFIG, "not a size: '%s'", text);
+		return err_hint(e, "give a number of bytes, or one with K, M, G or T, such as 20G");
+	}
+	*ret = n << shift;
+	return 0;
+}
+
+uint64_t size_bytes(const char *text)
+{
+	struct err ignored;
+	uint64_t n = 0;
+	return size_parse(text, &n, &ignored) < 0 ? 0 : n;
+}

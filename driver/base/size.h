@@ -1,0 +1,12 @@
+/* Sizes as people and tables write them. */
+#pragma once
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+
+/* size_parse: "20G" in bytes: a decimal number, or one with K, M, G or T (powers of 1024) behind
+ * it, of at most INT64_MAX bytes. ERR_CONFIG names the text. */
+int size_parse(const char *text, uint64_t *ret, struct err *e) MUST_CHECK;
+/* size_bytes: the same of a text that was checked before; 0 if it is not a size. */
+uint64_t size_bytes(const char *text);
