@@ -14,6 +14,7 @@
 
 #include "base/path.h"
 #include "base/sys/fs.h"
+#include "base/utf8.h"
 #include "step/source/unpack_filter.h"
 #include "step/source/unpack_tree.h"
 
@@ -72,32 +73,12 @@ static int deny(const struct unpacker *u, const char *entry, struct err *e)
 	return err_wrap(e, "archive '%s', entry '%s'", u->archive_name, printable(entry, name, sizeof(name)));
 }
 
-static bool valid_utf8(const char *text)
-{
-	const unsigned char *s = (const unsigned char *)text;
-	while (*s) {
-		unsigned extra = *s < 0x80                 ? 0
-				 : *s >= 0xc2 && *s < 0xe0 ? 1
-				 : (*s & 0xf0) == 0xe0     ? 2
-				 : *s >= 0xf0 && *s < 0xf5 ? 3
-							   : 9;
-		/* Overlong forms, surrogates and what lies above U+10FFFF, all visible in the second byte. */
-		if (extra == 9 || (*s == 0xe0 && s[1] < 0xa0) || (*s == 0xed && s[1] > 0x9f) ||
-		    (*s == 0xf0 && s[1] < 0x90) || (*s == 0xf4 && s[1] > 0x8f))
-			return false;
-		for (s++; extra > 0; extra--, s++)
-			if ((*s & 0xc0) != 0x80)
-				return false;
-	}
-	return true;
-}
-
 static int check_bytes(const char *name, struct err *e)
 {
 	for (const char *p = name; *p; p++)
 		if ((unsigned char)*p < 32 || *p == 127)
 			return err_set(e, ERR_INTEGRITY, "has a control byte in its name");
-	if (!valid_utf8(name))
+	if (!utf8_valid(name))
 		return err_set(e, ERR_INTEGRITY, "its name is not UTF-8");
 	return 0;
 }
