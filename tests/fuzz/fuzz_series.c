@@ -8,6 +8,7 @@
 
 #include "base/path.h"
 #include "base/sys/fs.h"
+#include "core/plan/series.h"
 #include "step/source/patch.h"
 #include "step/source/patch_scan.h"
 
@@ -75,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		return 0;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (patch_series_read(path, NULL, &a, &names, &e) == 0)
+	if (series_read(path, NULL, &a, &names, &e) == 0)
 		for (size_t i = 0; i < names.count; i++)
 			fail_unless(path_is_safe_relative(names.items[i]));
 	if (patch_scan("fuzz", (const char *)data, size, &a, &files, &e) != 0) {

@@ -8,6 +8,7 @@
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "core/plan/plan_parts.h"
+#include "core/plan/series.h"
 
 static const char *distribution_of(const char *package)
 {
@@ -19,28 +20,6 @@ char *plan_full_version(const struct plan *p, struct arena *a)
 	return arena_printf(a, "%s+%s", p->version, p->local_label);
 }
 
-static int read_patch(const char *dir, const char *line, struct arena *a, struct plan_patch *ret, struct err *e)
-{
-	char *name = arena_strndup(a, line, strcspn(line, " \t\r"));
-	const char *rest = line + strlen(name);
-	rest += strspn(rest, " \t\r");
-	if (*rest && strcmp(rest, "-p1") != 0) {
-		err_set(e, ERR_CONFIG, "'%s/series' gives '%s' the option '%s'", dir, name, rest);
-		return err_hint(e, "patches are applied with -p1: make the patch so and drop the option");
-	}
-	if (!path_is_safe_relative(name)) {
-		err_set(e, ERR_CONFIG, "unsafe patch name '%s' in '%s/series'", name, dir);
-		return err_hint(e, "name files below the series' own directory");
-	}
-	struct plan_patch patch = {.name = name, .path = path_join(a, dir, name)};
-	char *sha256 = arena_alloc(a, DIGEST_HEX_LEN + 1);
-	if (digest_file(patch.path, sha256, e) < 0)
-		return err_wrap(e, "patch '%s' of '%s/series'", name, dir);
-	patch.sha256 = sha256;
-	*ret = patch;
-	return 0;
-}
-
 int plan_patches(const struct plan_context *c, struct plan *p, struct err *e)
 {
 	struct arena *a = c->arena;
@@ -48,25 +27,19 @@ int plan_patches(const struct plan_context *c, struct plan *p, struct err *e)
 		return 0;
 	const char *dir = path_join(a, path_join(a, c->request->patches_dir, c->variant.package), c->release->name);
 	const char *series = path_join(a, dir, "series");
+	struct strlist names = {0};
 	if (!fs_exists(series))
 		return 0;
-	AUTO_BUF struct buf text = {0};
-	if (fs_read(series, 1 << 20, &text, e) < 0)
+	if (series_read(series, NULL, a, &names, e) < 0)
 		return -1;
-	struct strlist lines = {0};
-	strlist_split(&lines, a, buf_cstr(&text), "\n");
-	struct plan_patch *patches = arena_array(a, lines.count, sizeof(*patches));
-	size_t count = 0;
-	for (size_t i = 0; i < lines.count; i++) {
-		const char *line = lines.items[i] + strspn(lines.items[i], " \t\r");
-		if (!*line || *line == '#')
-			continue;
-		if (read_patch(dir, line, a, &patches[count], e) < 0)
-			return -1;
-		count++;
+	p->patches = arena_array(a, names.count, sizeof(*p->patches));
+	for (size_t i = 0; i < names.count; i++) {
+		char *sha256 = arena_alloc(a, DIGEST_HEX_LEN + 1);
+		struct plan_patch patch = {names.items[i], path_join(a, dir, names.items[i]), sha256};
+		if (digest_file(patch.path, sha256, e) < 0)
+			return err_wrap(e, "patch '%s' of '%s'", patch.name, series);
+		p->patches[p->patches_count++] = patch;
 	}
-	p->patches = patches;
-	p->patches_count = count;
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/path.h"
 #include "base/sys/fs.h"
+#include "core/plan/series.h"
 #include "step/build/build_mend.h"
 #include "step/fetch/fetch.h"
 #include "step/source/patch.h"
@@ -51,7 +52,7 @@ static int apply_patches(const struct making *m, const char *src, struct err *e)
 		const char *series = path_join(m->arena, src, row->series);
 		for (unsigned i = 0; i < row->skip_patches_count; i++)
 			strlist_add(&skip, m->arena, row->skip_patches[i]);
-		if (patch_series_read(series, &skip, m->arena, &names, e) < 0)
+		if (series_read(series, &skip, m->arena, &names, e) < 0)
 			return -1;
 		for (size_t i = 0; i < names.count; i++) {
 			log_status(m->run->log, "%s: patch %zu/%zu", m->plan->package, i + 1, names.count);

@@ -102,7 +102,7 @@ static void patches_are_read_in_the_order_of_the_series(void **state)
 {
 	struct fixture *f = *state;
 	test_dir();
-	test_write(test_path("patches/pytorch/2.8.0/series"), "# why\n\nb.patch\na.patch -p1\n  sub/c.patch\n");
+	test_write(test_path("patches/pytorch/2.8.0/series"), "# why\n\nb.patch # first\na.patch -p1\n  sub/c.patch\n");
 	test_write(test_path("patches/pytorch/2.8.0/a.patch"), "a");
 	test_write(test_path("patches/pytorch/2.8.0/b.patch"), "b");
 	test_write(test_path("patches/pytorch/2.8.0/sub/c.patch"), "c");
@@ -141,7 +141,8 @@ static void an_unsafe_series_is_refused(void **state)
 	struct fixture *f = *state;
 	test_dir();
 	f->q.patches_dir = arena_strdup(&f->a, test_path("patches"));
-	const char *bad[] = {"../out.patch\n", "/etc/passwd\n", "a.patch -p0\n"};
+	test_write(test_path("patches/pytorch/2.8.0/a.patch"), "a");
+	const char *bad[] = {"../out.patch\n", "/etc/passwd\n", "a.patch -p0\n", "a.patch\na.patch\n"};
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		test_write(test_path("patches/pytorch/2.8.0/series"), bad[i]);
 		refuse(f, ERR_CONFIG, "series");

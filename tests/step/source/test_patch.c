@@ -444,87 +444,6 @@ static void test_odd_names(void **state)
 	assert_file("gr\xc3\xbcn", "one\n2\nthree\n");
 }
 
-static int series(const char *text, const struct strlist *skip, struct strlist *ret, struct err *e)
-{
-	test_write(test_path("series"), text);
-	return patch_series_read(test_path("series"), skip, &arena, ret, e);
-}
-
-static void test_series(void **state)
-{
-	(void)state;
-	struct err e = {0};
-	struct strlist got = {0};
-	assert_ok(series("# a comment\n\n0001-a.patch\n  sub/b.diff -p1 # why\r\n0003-c.patch #x", NULL, &got, &e), &e);
-	assert_string_equal(strlist_join(&got, &arena, " "), "0001-a.patch sub/b.diff 0003-c.patch");
-}
-
-static void test_series_skips(void **state)
-{
-	(void)state;
-	struct err e = {0};
-	struct strlist got = {0}, skip = {0};
-	strlist_add(&skip, &arena, "b");
-	assert_ok(series("a\nb\nc\n", &skip, &got, &e), &e);
-	assert_string_equal(strlist_join(&got, &arena, " "), "a c");
-}
-
-static void test_series_skip_that_is_not_there(void **state)
-{
-	(void)state;
-	struct err e = {0};
-	struct strlist got = {0}, skip = {0};
-	strlist_add(&skip, &arena, "zz.patch");
-	assert_err(series("a\nb\n", &skip, &got, &e), &e, ERR_CONFIG, "no patch 'zz.patch' to skip");
-	assert_int_equal(got.count, 0);
-}
-
-static void test_series_options(void **state)
-{
-	(void)state;
-	struct err e = {0};
-	struct strlist got = {0};
-	assert_err(series("a\nb -p0\n", NULL, &got, &e), &e, ERR_CONFIG, ":2: option '-p0' of patch 'b'");
-	assert_err(series("a -R\n", NULL, &got, &e), &e, ERR_CONFIG, ":1: option '-R'");
-	assert_int_equal(got.count, 0);
-}
-
-static void test_series_unsafe_names(void **state)
-{
-	(void)state;
-	struct err e = {0};
-	struct strlist got = {0};
-	assert_err(series("../x.patch\n", NULL, &got, &e), &e, ERR_CONFIG, ":1: unsafe patch name '../x.patch'");
-	assert_err(series("a\n/etc/x\n", NULL, &got, &e), &e, ERR_CONFIG, ":2: unsafe");
-}
-
-static void test_series_twice(void **state)
-{
-	(void)state;
-	struct err e = {0};
-	struct strlist got = {0};
-	assert_err(series("a\nb\na\n", NULL, &got, &e), &e, ERR_CONFIG, ":3: patch 'a' is listed twice");
-}
-
-static void test_series_missing_or_no_text(void **state)
-{
-	(void)state;
-	struct err e = {0};
-	struct strlist got = {0};
-	assert_err(patch_series_read(test_path("none"), NULL, &arena, &got, &e), &e, ERR_SYSTEM, "none");
-	test_write_bytes(test_path("bin"), "a\0b\n", 4);
-	assert_err(patch_series_read(test_path("bin"), NULL, &arena, &got, &e), &e, ERR_CONFIG, "not a text file");
-}
-
-static void test_series_empty(void **state)
-{
-	(void)state;
-	struct err e = {0};
-	struct strlist got = {0};
-	assert_ok(series("# nothing\n", NULL, &got, &e), &e);
-	assert_int_equal(got.count, 0);
-}
-
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -570,14 +489,6 @@ int main(void)
 		T(test_no_patch_program),
 		T(test_the_callers_settings_do_not_matter),
 		T(test_odd_names),
-		T(test_series),
-		T(test_series_skips),
-		T(test_series_skip_that_is_not_there),
-		T(test_series_options),
-		T(test_series_unsafe_names),
-		T(test_series_twice),
-		T(test_series_missing_or_no_text),
-		T(test_series_empty),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
