@@ -212,6 +212,8 @@ int fs_free_bytes(const char *path, uint64_t *ret, struct err *e)
 
 int fs_temp_dir(const char *parent, const char *prefix, struct arena *a, char **ret, struct err *e)
 {
+	const char *tmp = getenv("TMPDIR");
+	parent = parent ? parent : tmp && *tmp ? tmp : "/tmp";
 	char *path = arena_printf(a, "%s/%sXXXXXX", parent, prefix);
 	if (!mkdtemp(path))
 		return err_errno(e, ERR_SYSTEM, "cannot make a temporary directory in '%s'", parent);

@@ -70,5 +70,6 @@ int fs_tree_size(const char *path, uint64_t *ret, struct err *e) MUST_CHECK;
 /* fs_free_bytes: what an unprivileged writer may still write on the file system that holds `path`
  * (or will: a missing path counts as its nearest existing parent). */
 int fs_free_bytes(const char *path, uint64_t *ret, struct err *e) MUST_CHECK;
-/* fs_temp_dir: makes a new directory `parent`/`prefix`XXXXXX; its path in the arena. */
+/* fs_temp_dir: makes a new directory `parent`/`prefix`XXXXXX (`parent` NULL: $TMPDIR, else /tmp); its
+ * path in the arena. */
 int fs_temp_dir(const char *parent, const char *prefix, struct arena *a, char **ret, struct err *e) MUST_CHECK;

@@ -140,27 +140,6 @@ static void answer(struct ccache_remote *r, struct ccache_client *c, const struc
 		buf_addstr(reply, "-ERR only ccache is served here\r\n");
 }
 
-/* Until the socket is ready; false when all ends. */
-static bool ready(const struct connection *n, short events)
-{
-	struct pollfd p[] = {{.fd = n->fd, .events = events}, {.fd = n->remote->stop[0], .events = POLLIN}};
-	while (poll(p, 2, -1) < 0)
-		if (errno != EINTR)
-			return false;
-	return !p[1].revents;
-}
-
-static bool send_reply(const struct connection *n, const struct buf *reply)
-{
-	for (size_t done = 0; done < reply->len;) {
-		ssize_t sent = send(n->fd, reply->data + done, reply->len - done, MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (sent < 0 && errno != EINTR && (errno != EAGAIN || !ready(n, POLLOUT)))
-			return false;
-		done += sent > 0 ? (size_t)sent : 0;
-	}
-	return true;
-}
-
 static void serve(const struct connection *n, struct ccache_client *c)
 {
 	AUTO_BUF struct buf in = {0};
@@ -172,13 +151,13 @@ static void serve(const struct connection *n, struct ccache_client *c)
 		if (state == RESP_DONE && in.data) {
 			AUTO_BUF struct buf reply = {0};
 			answer(n->remote, c, &command, &reply);
-			if (!send_reply(n, &reply))
+			if (ccache_send(n->fd, n->remote->stop[0], reply.data, reply.len, -1) < 0)
 				return;
 			memmove(in.data, in.data + command.used, in.len - command.used);
 			in.len -= command.used;
 			continue;
 		}
-		if (!ready(n, POLLIN))
+		if (ccache_wait(n->fd, n->remote->stop[0], POLLIN, -1) < 0)
 			return;
 		ssize_t got = recv(n->fd, buf_reserve(&in, CHUNK), CHUNK, MSG_DONTWAIT);
 		if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN))
@@ -190,7 +169,7 @@ static void serve(const struct connection *n, struct ccache_client *c)
 static void *connection_thread(void *user)
 {
 	struct connection *n = user;
-	struct ccache_client c = {.server = &n->remote->server, .fd = -1};
+	struct ccache_client c = {.server = &n->remote->server};
 	serve(n, &c);
 	if (n->remote->has_server)
 		ccache_client_close(&c);
@@ -222,12 +201,7 @@ static size_t find_place(struct ccache_remote *r)
 static void *accept_thread(void *user)
 {
 	struct ccache_remote *r = user;
-	for (;;) {
-		struct pollfd p[] = {{.fd = r->listener, .events = POLLIN}, {.fd = r->stop[0], .events = POLLIN}};
-		if (poll(p, 2, -1) < 0 && errno != EINTR)
-			return NULL;
-		if (p[1].revents)
-			return NULL;
+	while (ccache_wait(r->listener, r->stop[0], POLLIN, -1) == 0) {
 		int fd = accept(r->listener, NULL, NULL);
 		if (fd < 0)
 			continue;
@@ -247,6 +221,7 @@ static void *accept_thread(void *user)
 			r->connections[place] = NULL;
 		}
 	}
+	return NULL;
 }
 
 static int bind_to(int fd, const char *path)
@@ -265,7 +240,7 @@ static int bind_by_link(int fd, const char *dir, struct arena *a, struct err *e)
 {
 	const char *tmp = getenv("TMPDIR");
 	char *near;
-	if (fs_temp_dir(tmp && *tmp && strlen(tmp) < 40 ? tmp : "/tmp", "ptbuild-", a, &near, e) < 0)
+	if (fs_temp_dir(tmp && strlen(tmp) < 40 ? NULL : "/tmp", "ptbuild-", a, &near, e) < 0)
 		return -1;
 	const char *link = path_join(a, near, "d");
 	int rc = symlink(dir, link) == 0 ? bind_to(fd, path_join(a, link, CCACHE_REMOTE_SOCKET)) : -1;

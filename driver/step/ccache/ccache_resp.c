@@ -5,9 +5,9 @@
 #include <strings.h>
 
 #define MAX_LINE 24
-#define KEY_PREFIX "ccache:"
 
-/* "*3\r\n": the number behind the mark; -1 when it is none or above `max`, 0 in *used when there is more to come. */
+/* The number of a line such as "*3\r\n"; -1 if it is malformed or above `max`. *used: bytes of the line, 0 if it is
+ * not complete yet. */
 static long number_line(const char *data, size_t len, char mark, size_t max, size_t *used)
 {
 	size_t n = 0;
@@ -68,9 +68,9 @@ bool resp_is(const struct resp_command *c, const char *word)
 
 bool resp_key(const struct resp_command *c, char ret[RESP_MAX_KEY])
 {
-	const size_t prefix = strlen(KEY_PREFIX);
+	const size_t prefix = strlen(RESP_KEY_PREFIX);
 	if (c->count < 2 || c->args[1].len < prefix + 8 || c->args[1].len - prefix >= RESP_MAX_KEY ||
-	    memcmp(c->args[1].data, KEY_PREFIX, prefix) != 0)
+	    memcmp(c->args[1].data, RESP_KEY_PREFIX, prefix) != 0)
 		return false;
 	size_t len = c->args[1].len - prefix;
 	memcpy(ret, c->args[1].data + prefix, len);
@@ -78,35 +78,9 @@ bool resp_key(const struct resp_command *c, char ret[RESP_MAX_KEY])
 	return strspn(ret, "0123456789abcdefghijklmnopqrstuvwxyz") == len;
 }
 
-long resp_reply_len(const char *line, size_t len)
-{
-	if (len == 0 || !strchr("+-:$", line[0]) || memchr(line, '\0', len))
-		return -3;
-	if (line[0] != '$')
-		return -2;
-	if (len == 3 && memcmp(line, "$-1", 3) == 0)
-		return -1;
-	size_t n = 0;
-	if (len == 1 || len > 12)
-		return -3;
-	for (size_t i = 1; i < len; i++) { /* at most eleven digits */
-		if (line[i] < '0' || line[i] > '9')
-			return -3;
-		n = n * 10 + (size_t)(line[i] - '0');
-	}
-	return n <= RESP_MAX_VALUE ? (long)n : -3;
-}
-
 void resp_put_bytes(struct buf *out, const void *data, size_t len)
 {
 	buf_printf(out, "$%zu\r\n", len);
 	buf_add(out, data, len);
 	buf_addstr(out, "\r\n");
-}
-
-void resp_put(struct buf *out, size_t count, const char *const *words)
-{
-	buf_printf(out, "*%zu\r\n", count);
-	for (size_t i = 0; i < count && words[i]; i++)
-		resp_put_bytes(out, words[i], strlen(words[i]));
 }

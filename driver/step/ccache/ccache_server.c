@@ -1,13 +1,16 @@
 #include "step/ccache/ccache_server.h"
 
+#include <errno.h>
+#include <hiredis/hiredis.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
+#include <sys/socket.h>
 
 #include "base/strlist.h"
 
-#define REDIS_PORT "6379"
+enum { REDIS_PORT = 6379 };
 
 static bool starts(const char *s, const char *prefix)
 {
@@ -53,15 +56,16 @@ static int parse_redis(const char *rest, struct ccache_server *s, struct err *e)
 		s->host = arena_strndup(&s->arena, rest + 1, (size_t)(bracket - rest - 1));
 	else
 		s->host = arena_strndup(&s->arena, rest, (size_t)(host_end - rest));
-	s->port = colon ? arena_strndup(&s->arena, colon + 1, (size_t)(end - colon - 1)) : REDIS_PORT;
-	if (!*s->host || !*s->port || strspn(s->port, "0123456789") != strlen(s->port))
+	size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
+	s->port = colon ? atoi(colon + 1) : REDIS_PORT;
+	if (!*s->host || (colon && (digits < 1 || digits > 5 || colon + 1 + digits != end)))
 		return refuse("a redis address needs a host, and a number for its port", e);
 	if (slash && slash[1]) {
 		if (strspn(slash + 1, "0123456789") != strlen(slash + 1))
 			return refuse("what follows the host of a redis address is the number of its database", e);
 		s->db = arena_strdup(&s->arena, slash + 1);
 	}
-	s->shown = arena_printf(&s->arena, "redis://%s:%s", s->host, s->port);
+	s->shown = arena_printf(&s->arena, "redis://%s:%d", s->host, s->port);
 	return 0;
 }
 
@@ -126,10 +130,35 @@ int ccache_server_parse(const char *url, struct ccache_server *ret, struct err *
 void ccache_server_release(struct ccache_server *s)
 {
 	for (size_t i = 0; i < s->idle_count; i++)
-		close(s->idle[i]);
+		redisFree(s->idle[i]);
 	pthread_mutex_destroy(&s->mutex);
 	arena_release(&s->arena);
 	*s = (struct ccache_server){.stop = -1};
+}
+
+int ccache_wait(int fd, int stop, short events, int ms)
+{
+	struct pollfd p[] = {{.fd = fd, .events = events}, {.fd = stop, .events = POLLIN}};
+	int n;
+	do {
+		n = poll(p, 2, ms);
+	} while (n < 0 && errno == EINTR);
+	if (n > 0 && !p[1].revents)
+		return 0;
+	if (n >= 0)
+		errno = n == 0 ? ETIMEDOUT : ECANCELED;
+	return -1;
+}
+
+int ccache_send(int fd, int stop, const void *data, size_t len, int ms)
+{
+	for (size_t done = 0; done < len;) {
+		ssize_t n = send(fd, (const char *)data + done, len - done, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n < 0 && errno != EINTR && (errno != EAGAIN || ccache_wait(fd, stop, POLLOUT, ms) < 0))
+			return -1;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
 }
 
 int ccache_client_get(struct ccache_client *c, const char *key, struct buf *out, bool *ret_found, struct err *e)
@@ -148,16 +177,15 @@ int ccache_client_put(struct ccache_client *c, const char *key, const void *data
 void ccache_client_close(struct ccache_client *c)
 {
 	struct ccache_server *s = c->server;
-	if (c->fd >= 0) {
-		pthread_mutex_lock(&s->mutex);
-		bool keep = s->idle_count < CCACHE_IDLE_MAX;
-		if (keep)
-			s->idle[s->idle_count++] = c->fd;
-		pthread_mutex_unlock(&s->mutex);
-		if (!keep)
-			close(c->fd);
-		c->fd = -1;
+	pthread_mutex_lock(&s->mutex);
+	if (c->redis && s->idle_count < CCACHE_IDLE_MAX) {
+		s->idle[s->idle_count++] = c->redis;
+		c->redis = NULL;
 	}
+	pthread_mutex_unlock(&s->mutex);
+	if (c->redis)
+		redisFree(c->redis);
+	c->redis = NULL;
 	curl_easy_cleanup(c->curl);
 	c->curl = NULL;
 }

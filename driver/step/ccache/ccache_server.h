@@ -19,20 +19,21 @@ struct ccache_server {
 	struct arena arena;
 	const char *shown; /* for messages */
 	const char *url;   /* HTTP */
-	const char *host, *port, *path;
+	const char *host, *path;
+	int port;
 	const char *user, *password; /* NULL: none */
 	const char *db;              /* NULL: the first */
 	int stop;                    /* a descriptor that is readable once all waiting must end */
 	pthread_mutex_t mutex;
-	int idle[CCACHE_IDLE_MAX]; /* connections to redis that nobody uses */
+	struct redisContext *idle[CCACHE_IDLE_MAX]; /* connections that are not in use */
 	size_t idle_count;
 };
 
 /* One thread's handle on it. */
 struct ccache_client {
 	struct ccache_server *server;
-	int fd;     /* redis; -1: not connected */
-	CURL *curl; /* HTTP; NULL until used */
+	struct redisContext *redis; /* NULL: not connected */
+	CURL *curl;                 /* HTTP; NULL until used */
 };
 
 /* ccache_server_parse: ERR_USAGE. */
@@ -44,6 +45,11 @@ int ccache_client_get(struct ccache_client *c, const char *key, struct buf *out,
 		      struct err *e) MUST_CHECK;
 int ccache_client_put(struct ccache_client *c, const char *key, const void *data, size_t len, struct err *e) MUST_CHECK;
 void ccache_client_close(struct ccache_client *c);
+
+/* ccache_wait: until the socket is ready for `events`, at most `ms` (-1: for ever); -1 with errno,
+ * ETIMEDOUT, or ECANCELED once `stop` is readable. ccache_send: all the bytes, waiting likewise. */
+int ccache_wait(int fd, int stop, short events, int ms) MUST_CHECK;
+int ccache_send(int fd, int stop, const void *data, size_t len, int ms) MUST_CHECK;
 
 /* The two kinds. */
 int ccache_redis_get(struct ccache_client *c, const char *key, struct buf *out, bool *ret_found,

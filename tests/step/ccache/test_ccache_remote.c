@@ -145,6 +145,79 @@ static void stopping_does_not_wait_for_a_silent_server(void **state)
 	close(listener);
 }
 
+/* A redis server that gives one connection after the other these bytes, whatever it is asked. */
+struct stand_in {
+	int listener;
+	const char *says;
+	size_t len;
+	pthread_t thread;
+};
+
+static void *stand_in_thread(void *user)
+{
+	struct stand_in *s = user;
+	char asked[512];
+	for (int fd; (fd = accept(s->listener, NULL, NULL)) >= 0; close(fd)) {
+		while (read(fd, asked, sizeof(asked)) > 0)
+			(void)!send(fd, s->says, s->len, MSG_NOSIGNAL);
+	}
+	return NULL;
+}
+
+static void start_stand_in(struct stand_in *s, const char *says, size_t len)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	*s = (struct stand_in){.listener = socket(AF_UNIX, SOCK_STREAM, 0), .says = says, .len = len};
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", test_path("redis"));
+	assert_int_equal(bind(s->listener, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(listen(s->listener, 5), 0);
+	assert_int_equal(pthread_create(&s->thread, NULL, stand_in_thread, s), 0);
+}
+
+/* Whatever is not a string or null is a failure of the server, which the build does not see. */
+static void what_a_server_may_answer(void **state)
+{
+#define SAYS(text) text, sizeof(text) - 1
+	static const struct {
+		const char *says;
+		size_t len;
+		const char *want;
+		unsigned hits, failures;
+	} table[] = {
+		{SAYS("$0\r\n\r\n"), "$0\r\n\r\n", 1, 0},
+		{SAYS("$6\r\n\r\n\0*$\n\r\n"), "$6\r\n\r\n", 1, 0},
+		{SAYS("$-1\r\n"), "$-1\r\n", 0, 0},
+		{SAYS("+OK\r\n"), "$-1\r\n", 0, 1},
+		{SAYS(":1\r\n"), "$-1\r\n", 0, 1},
+		{SAYS("-ERR no\r\n"), "$-1\r\n", 0, 1},
+		{SAYS("$-2\r\n"), "$-1\r\n", 0, 1},
+		{SAYS("$1x\r\n"), "$-1\r\n", 0, 1},
+		{SAYS("HTTP/1.1 400 Bad Request\r\n"), "$-1\r\n", 0, 1},
+		{SAYS("$5\r\nbytes\r\n$5\r\nbytes\r\n"), "$-1\r\n", 0, 1},
+		{SAYS("*1\r\n$5\r\nbytes\r\n"), "$-1\r\n", 0, 1},
+		{SAYS("*2000000000\r\n:1\r\n"), "$-1\r\n", 0, 1},
+		{SAYS("$99999999999999999999\r\n"), "$-1\r\n", 0, 1},
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+		AUTO_ARENA struct arena a = {0};
+		struct ccache_remote_stats stats;
+		struct stand_in s;
+		test_dir();
+		start_stand_in(&s, table[i].says, table[i].len);
+		struct ccache_remote *r = start(&a, arena_printf(&a, "redis+unix:%s", test_path("redis")), NULL);
+		int fd = connect_to(test_path("dir/s"));
+		asks(fd, GET, table[i].want);
+		close(fd);
+		ccache_remote_stop(r, &stats);
+		assert_int_equal(stats.hits, table[i].hits);
+		assert_int_equal(stats.failures, table[i].failures);
+		shutdown(s.listener, SHUT_RDWR);
+		pthread_join(s.thread, NULL);
+		close(s.listener);
+	}
+}
+
 static void many_at_once(void **state)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -201,6 +274,7 @@ int main(void)
 		T(a_lower_cache_answers),
 		T(a_long_path_is_no_hindrance),
 		T(stopping_does_not_wait_for_a_silent_server),
+		T(what_a_server_may_answer),
 		T(many_at_once),
 		T(addresses),
 	};

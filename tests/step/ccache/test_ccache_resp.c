@@ -80,46 +80,12 @@ static void keys_are_ccaches_own(void **state)
 	}
 }
 
-static void replies_tell_their_length(void **state)
-{
-	static const struct {
-		const char *line;
-		long want;
-	} table[] = {{"$0", 0},
-		     {"$12", 12},
-		     {"$268435456", 268435456},
-		     {"$-1", -1},
-		     {"+OK", -2},
-		     {":1", -2},
-		     {"-ERR no", -2},
-		     {"", -3},
-		     {"$", -3},
-		     {"$-2", -3},
-		     {"$1x", -3},
-		     {"HTTP", -3},
-		     {"$268435457", -3},
-		     {"$99999999999999999999", -3}};
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(table); i++)
-		assert_int_equal(resp_reply_len(table[i].line, strlen(table[i].line)), table[i].want);
-}
-
-static void commands_are_written(void **state)
-{
-	AUTO_BUF struct buf out = {0};
-	const char *words[] = {"GET", "ccache:" KEY};
-	(void)state;
-	resp_put(&out, 2, words);
-	assert_string_equal(buf_cstr(&out), GET);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_command_is_read),         cmocka_unit_test(every_beginning_wants_more),
 		cmocka_unit_test(bytes_in_a_string_are_any), cmocka_unit_test(what_is_no_command_is_refused),
-		cmocka_unit_test(keys_are_ccaches_own),      cmocka_unit_test(replies_tell_their_length),
-		cmocka_unit_test(commands_are_written),
+		cmocka_unit_test(keys_are_ccaches_own),
 	};
 	return cmocka_run_group_tests_name("ccache_resp", tests, NULL, NULL);
 }
