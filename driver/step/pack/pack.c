@@ -207,9 +207,7 @@ static int collect(const char *rel, const struct stat *st, void *user, struct er
 		return err_hint(e, S_ISLNK(st->st_mode) ? "replace the symbolic link by the file that it names"
 							: "remove it");
 	}
-	size_t n = strlen(p->dist_info);
-	bool tail = strncmp(rel, p->dist_info, n) == 0 && rel[n] == '/';
-	strlist_add(tail ? &p->tail : &p->payload, p->a, rel);
+	strlist_add(path_below(rel, p->dist_info) ? &p->tail : &p->payload, p->a, rel);
 	return 0;
 }
 

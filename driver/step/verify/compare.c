@@ -209,10 +209,9 @@ static int compare_members(struct archives *p, struct err *e)
 
 static int compare_archives(struct archives *p, const char *const *wheels, struct err *e)
 {
-	const char *tmp = getenv("TMPDIR");
 	struct err ignored = {0};
 	char *dir;
-	if (fs_temp_dir(tmp && *tmp ? tmp : "/tmp", "ptbuild-compare-", p->x.a, &dir, e) < 0)
+	if (fs_temp_dir(NULL, "ptbuild-compare-", p->x.a, &dir, e) < 0)
 		return -1;
 	int rc = 0;
 	for (size_t i = 0; i < 2 && rc == 0; i++) {

@@ -32,7 +32,6 @@ static int read_member(struct zip_reader *z, const struct zip_entry *en, const c
 
 int companions_of_wheel(const char *wheel, const struct run *run, struct arena *a, struct companions *c, struct err *e)
 {
-	const char *tmp = getenv("TMPDIR");
 	struct zip_reader *z;
 	char *dir;
 	if (zip_open(wheel, a, &z, e) < 0)
@@ -41,7 +40,7 @@ int companions_of_wheel(const char *wheel, const struct run *run, struct arena *
 	if (c->count)
 		memcpy(grown, c->items, c->count * sizeof(*grown));
 	c->items = grown;
-	int rc = fs_temp_dir(tmp && *tmp ? tmp : "/tmp", "ptbuild-verify-", a, &dir, e);
+	int rc = fs_temp_dir(NULL, "ptbuild-verify-", a, &dir, e);
 	bool made = rc == 0;
 	for (size_t i = 0; i < zip_count(z) && rc == 0; i++) {
 		const struct zip_entry *en = zip_at(z, i);

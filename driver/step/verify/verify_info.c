@@ -192,15 +192,11 @@ static void check_marker(struct verifying *v)
 /* Where the metadata lies last, and the marker and RECORD at its end, it can be changed without touching the rest. */
 static void check_order(struct verifying *v)
 {
-	size_t n = strlen(v->dist_info), count = v->count;
-	const struct verify_member **order = arena_array(v->a, count, sizeof(void *));
-	const struct verify_member *record = NULL, *last_payload = NULL, *first_info = NULL;
-	uint64_t before_record = 0;
-	const char *prior = "";
-	for (size_t i = 0; i < count; i++) {
-		const struct verify_member *m = order[i] = &v->members[i];
-		bool info = strncmp(m->entry->name, v->dist_info, n) == 0 && m->entry->name[n] == '/';
-		if (info && strcmp(m->entry->name + n + 1, "RECORD") == 0)
+	const struct verify_member *record = NULL, *last_payload = NULL, *first_info = NULL, *prior = NULL;
+	for (size_t i = 0; i < v->count; i++) {
+		const struct verify_member *m = &v->members[i];
+		const char *info = path_below(m->entry->name, v->dist_info);
+		if (info && strcmp(info, "RECORD") == 0)
 			record = m;
 		if (info && (!first_info || m->entry->offset < first_info->entry->offset))
 			first_info = m;
@@ -210,14 +206,13 @@ static void check_order(struct verifying *v)
 	if (first_info && last_payload && last_payload->entry->offset > first_info->entry->offset)
 		verify_add(v, FINDING_WARNING, "zip", last_payload->entry->name,
 			   "lies behind the dist-info directory, which should be last");
-	for (size_t i = 0; record && i < count; i++) {
-		uint64_t offset = order[i]->entry->offset;
-		if (offset < record->entry->offset && offset >= before_record) {
-			before_record = offset;
-			prior = order[i]->entry->name;
-		}
+	for (size_t i = 0; record && i < v->count; i++) {
+		const struct verify_member *m = &v->members[i];
+		if (m->entry->offset < record->entry->offset && (!prior || m->entry->offset >= prior->entry->offset))
+			prior = m;
 	}
-	if (v->report.metadata_rev && record && strcmp(prior, info_path(v, VERIFY_MARKER)) != 0)
+	if (v->report.metadata_rev && record &&
+	    (!prior || strcmp(prior->entry->name, info_path(v, VERIFY_MARKER)) != 0))
 		verify_add(v, FINDING_WARNING, "marker", info_path(v, VERIFY_MARKER),
 			   "does not lie just before RECORD");
 }

@@ -156,13 +156,12 @@ static int run_workers(struct pool *p, unsigned threads, struct arena *arenas, s
 
 int verify_members(struct verifying *v, unsigned threads, struct arena *arenas, struct err *e)
 {
-	const char *tmp = getenv("TMPDIR");
 	char *dir;
 	struct pool p = {.v = v, .order = arena_array(v->a, v->count, sizeof(void *))};
 	for (size_t i = 0; i < v->count; i++)
 		p.order[i] = &v->members[i];
 	qsort(p.order, v->count, sizeof(void *), by_size);
-	if (fs_temp_dir(tmp && *tmp ? tmp : "/tmp", "ptbuild-verify-", v->a, &dir, e) < 0)
+	if (fs_temp_dir(NULL, "ptbuild-verify-", v->a, &dir, e) < 0)
 		return -1;
 	p.dir = dir;
 	int rc = run_workers(&p, threads, arenas, e);

@@ -24,11 +24,9 @@ static const struct wheel_record_row *find_row(const struct wheel_record_row *co
 /* RECORD cannot hold its own digest, and signatures come after it. */
 static bool is_exempt(const struct verifying *v, const char *path)
 {
-	size_t n = strlen(v->dist_info);
-	if (strncmp(path, v->dist_info, n) != 0 || path[n] != '/')
-		return false;
-	const char *name = path + n + 1;
-	return strcmp(name, "RECORD") == 0 || strcmp(name, "RECORD.jws") == 0 || strcmp(name, "RECORD.p7s") == 0;
+	const char *name = path_below(path, v->dist_info);
+	return name &&
+	       (strcmp(name, "RECORD") == 0 || strcmp(name, "RECORD.jws") == 0 || strcmp(name, "RECORD.p7s") == 0);
 }
 
 static void check_member(struct verifying *v, const struct verify_member *m, const struct wheel_record_row *row)
