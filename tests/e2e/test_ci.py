@@ -203,7 +203,7 @@ class Limits(unittest.TestCase):
         for text, status, words in (
             ('runners:\n  - {match: "*-sm90-*", labels: [x]}\n', 3, "no row of the runner map fits"),
             ("runners:\n  - {match: x}\n", 3, "missing key 'labels'"),
-            ("runners:\n  - {labels: ['a;b']}\n", 3, "2: 'a;b' is no label"),
+            ("runners:\n  - {labels: ['a;b']}\n", 3, "2: 'a;b' is not a runner label"),
             ("runner:\n  - {labels: [a]}\n", 3, "unknown key 'runner'"),
             ("runners: []\n", 3, "at least 1"),
         ):

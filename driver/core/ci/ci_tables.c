@@ -3,50 +3,36 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/yaml/yaml.h"
+#include "base/yaml/schema.h"
 #include "core/ci/ci.h"
-
-#define NEED(type, member) CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER, type, member, 1, CYAML_UNLIMITED)
-#define MAY(type, member)                                                                                              \
-	CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, 0, CYAML_UNLIMITED)
-
-static const cyaml_schema_value_t text_value = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, CYAML_UNLIMITED)};
+#include "core/tables/tables_schema.h"
 
 static const cyaml_schema_field_t format_fields[] = {
 	NEED(struct ci_format_row, name),
 	NEED(struct ci_format_row, jobs),
 	CYAML_FIELD_END,
 };
-static const cyaml_schema_value_t format_value = {
-	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct ci_format_row, format_fields)};
+static const cyaml_schema_value_t format_entry = ENTRY(struct ci_format_row, format_fields);
 
 static const cyaml_schema_field_t runner_fields[] = {
 	MAY(struct ci_runner_row, match),
 	MAY(struct ci_runner_row, platform),
 	MAY(struct ci_runner_row, format),
-	CYAML_FIELD_SEQUENCE("labels", CYAML_FLAG_POINTER, struct ci_runner_row, labels, &text_value, 1, 16),
+	CYAML_FIELD_SEQUENCE("labels", CYAML_FLAG_POINTER, struct ci_runner_row, labels, &string_entry, 1, 16),
 	CYAML_FIELD_END,
 };
-static const cyaml_schema_value_t runner_value = {
-	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct ci_runner_row, runner_fields)};
+static const cyaml_schema_value_t runner_entry = ENTRY(struct ci_runner_row, runner_fields);
 
-#define FORMATS(flags)                                                                                                 \
-	CYAML_FIELD_SEQUENCE("formats", CYAML_FLAG_POINTER | (flags), struct ci_tables, formats, &format_value, 0, 16)
-#define RUNNERS CYAML_FIELD_SEQUENCE("runners", CYAML_FLAG_POINTER, struct ci_tables, runners, &runner_value, 1, 1000)
+static const cyaml_schema_field_t table_fields[] = {
+	CYAML_FIELD_SEQUENCE("formats", CYAML_FLAG_POINTER, struct ci_tables, formats, &format_entry, 0, 16),
+	CYAML_FIELD_SEQUENCE("runners", CYAML_FLAG_POINTER, struct ci_tables, runners, &runner_entry, 1, 1000),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t table_schema = TOP(struct ci_tables, table_fields);
+/* A user's map has the last of these alone. */
+static const cyaml_schema_value_t map_schema = TOP(struct ci_tables, table_fields + 1);
 
-static const cyaml_schema_field_t table_fields[] = {FORMATS(0), RUNNERS, CYAML_FIELD_END};
-static const cyaml_schema_value_t table_value = {
-	CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct ci_tables, table_fields)};
-static const cyaml_schema_field_t map_fields[] = {RUNNERS, CYAML_FIELD_END};
-static const cyaml_schema_value_t map_value = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct ci_tables, map_fields)};
-
-static void fill(const char **text)
-{
-	if (!*text)
-		*text = "";
-}
-
-/* Labels are written into files that services read: plain words only. */
+/* Labels go into files that services read: plain words only. */
 static bool is_label(const char *s)
 {
 	return *s && strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-:+/=@ ") == strlen(s);
@@ -59,35 +45,31 @@ static int load(const char *path, const cyaml_schema_value_t *schema, struct are
 	void *data;
 	if (yaml_load(path, schema, a, &data, e) < 0 || yaml_lines_load(path, a, &lines, e) < 0)
 		return -1;
-	struct ci_tables *t = data;
+	schema_settle(schema, data, lines);
+	const struct ci_tables *t = data;
 	for (unsigned i = 0; i < t->formats_count; i++) {
 		char *end;
 		if (strtoul(t->formats[i].jobs, &end, 10) == 0 || *end)
-			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is no number of jobs", path,
+			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is not a number of jobs", path,
 				       yaml_line(lines, "formats/%u", i), t->formats[i].jobs);
 	}
-	for (unsigned i = 0; i < t->runners_count; i++) {
-		struct ci_runner_row *r = &t->runners[i];
-		fill(&r->match);
-		fill(&r->platform);
-		fill(&r->format);
-		for (unsigned k = 0; k < r->labels_count; k++)
-			if (!is_label(r->labels[k]))
-				return err_set(e, ERR_CONFIG, "%s:%u: '%s' is no label of a runner", path,
-					       yaml_line(lines, "runners/%u", i), r->labels[k]);
-	}
+	for (unsigned i = 0; i < t->runners_count; i++)
+		for (unsigned k = 0; k < t->runners[i].labels_count; k++)
+			if (!is_label(t->runners[i].labels[k]))
+				return err_set(e, ERR_CONFIG, "%s:%u: '%s' is not a runner label", path,
+					       yaml_line(lines, "runners/%u", i), t->runners[i].labels[k]);
 	*ret = t;
 	return 0;
 }
 
 int ci_tables_load(const char *profiles_dir, struct arena *a, const struct ci_tables **ret, struct err *e)
 {
-	return load(path_join(a, profiles_dir, "ci.yaml"), &table_value, a, ret, e);
+	return load(path_join(a, profiles_dir, "ci.yaml"), &table_schema, a, ret, e);
 }
 
 int ci_runners_load(const char *path, struct arena *a, const struct ci_tables **ret, struct err *e)
 {
-	return load(path, &map_value, a, ret, e);
+	return load(path, &map_schema, a, ret, e);
 }
 
 size_t ci_limit(const struct ci_tables *t, const char *format)

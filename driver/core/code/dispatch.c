@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/yaml/yaml.h"
+#include "base/yaml/schema.h"
 
 struct family_row {
 	const char *library, *symbol, *unit, *why;
@@ -18,28 +18,17 @@ struct dispatch_file {
 	unsigned families_count;
 };
 
-#define NEED(type, member) CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER, type, member, 1, CYAML_UNLIMITED)
-#define MAY(type, member)                                                                                              \
-	CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER_NULL | CYAML_FLAG_OPTIONAL, type, member, 0, CYAML_UNLIMITED)
-
-static const cyaml_schema_value_t string_entry = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, CYAML_UNLIMITED)};
-static const cyaml_schema_field_t family_fields[] = {
-	NEED(struct family_row, library),
-	MAY(struct family_row, symbol),
-	MAY(struct family_row, unit),
-	CYAML_FIELD_SEQUENCE("extensions", CYAML_FLAG_POINTER, struct family_row, extensions, &string_entry, 1,
-			     CYAML_UNLIMITED),
-	CYAML_FIELD_BOOL("carries", CYAML_FLAG_OPTIONAL, struct family_row, carries),
-	NEED(struct family_row, why),
-	CYAML_FIELD_END};
-static const cyaml_schema_value_t family_entry = {
-	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct family_row, family_fields)};
-static const cyaml_schema_field_t file_fields[] = {CYAML_FIELD_SEQUENCE("families", CYAML_FLAG_POINTER,
-									struct dispatch_file, families, &family_entry,
-									1, CYAML_UNLIMITED),
+static const cyaml_schema_field_t family_fields[] = {NEED(struct family_row, library),
+						     MAY(struct family_row, symbol),
+						     MAY(struct family_row, unit),
+						     NEED_LIST(struct family_row, extensions),
+						     FLAG(struct family_row, carries),
+						     NEED(struct family_row, why),
+						     CYAML_FIELD_END};
+static const cyaml_schema_value_t family_entry = ENTRY(struct family_row, family_fields);
+static const cyaml_schema_field_t file_fields[] = {NEED_ROWS(struct dispatch_file, families, &family_entry),
 						   CYAML_FIELD_END};
-static const cyaml_schema_value_t file_schema = {
-	CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct dispatch_file, file_fields)};
+static const cyaml_schema_value_t file_schema = TOP(struct dispatch_file, file_fields);
 
 /* A name may be of either machine, or of both. */
 static int take_extensions(const struct extensions *x, const struct family_row *f, const char *where,

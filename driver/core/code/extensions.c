@@ -5,7 +5,7 @@
 
 #include "base/path.h"
 #include "base/strlist.h"
-#include "base/yaml/yaml.h"
+#include "base/yaml/schema.h"
 
 struct extension_row {
 	const char *name, *machine;
@@ -38,17 +38,6 @@ struct extension_file {
 	unsigned extensions_count, combined_count, instructions_count, encodings_count;
 };
 
-static const cyaml_schema_value_t string_entry = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, CYAML_UNLIMITED)};
-
-#define NEED(type, member) CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER, type, member, 1, CYAML_UNLIMITED)
-#define NEED_LIST(type, member)                                                                                        \
-	CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER, type, member, &string_entry, 1, CYAML_UNLIMITED)
-#define LIST(type, member)                                                                                             \
-	CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, &string_entry, 0,        \
-			     CYAML_UNLIMITED)
-#define ROWS(type, member, entry)                                                                                      \
-	CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER, type, member, entry, 1, CYAML_UNLIMITED)
-
 static const cyaml_schema_field_t extension_fields[] = {
 	NEED(struct extension_row, name), NEED(struct extension_row, machine), LIST(struct extension_row, implies),
 	LIST(struct extension_row, sets), CYAML_FIELD_END};
@@ -60,21 +49,16 @@ static const cyaml_schema_field_t instruction_fields[] = {NEED(struct instructio
 static const cyaml_schema_field_t encoding_fields[] = {
 	NEED_LIST(struct encoding_row, needs), NEED(struct encoding_row, mask), NEED(struct encoding_row, value),
 	NEED(struct encoding_row, what), CYAML_FIELD_END};
-static const cyaml_schema_value_t extension_entry = {
-	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct extension_row, extension_fields)};
-static const cyaml_schema_value_t combined_entry = {
-	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct combined_row, combined_fields)};
-static const cyaml_schema_value_t instruction_entry = {
-	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct instruction_row, instruction_fields)};
-static const cyaml_schema_value_t encoding_entry = {
-	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct encoding_row, encoding_fields)};
-static const cyaml_schema_field_t file_fields[] = {ROWS(struct extension_file, extensions, &extension_entry),
-						   ROWS(struct extension_file, combined, &combined_entry),
-						   ROWS(struct extension_file, instructions, &instruction_entry),
-						   ROWS(struct extension_file, encodings, &encoding_entry),
+static const cyaml_schema_value_t extension_entry = ENTRY(struct extension_row, extension_fields);
+static const cyaml_schema_value_t combined_entry = ENTRY(struct combined_row, combined_fields);
+static const cyaml_schema_value_t instruction_entry = ENTRY(struct instruction_row, instruction_fields);
+static const cyaml_schema_value_t encoding_entry = ENTRY(struct encoding_row, encoding_fields);
+static const cyaml_schema_field_t file_fields[] = {NEED_ROWS(struct extension_file, extensions, &extension_entry),
+						   NEED_ROWS(struct extension_file, combined, &combined_entry),
+						   NEED_ROWS(struct extension_file, instructions, &instruction_entry),
+						   NEED_ROWS(struct extension_file, encodings, &encoding_entry),
 						   CYAML_FIELD_END};
-static const cyaml_schema_value_t file_schema = {
-	CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct extension_file, file_fields)};
+static const cyaml_schema_value_t file_schema = TOP(struct extension_file, file_fields);
 
 static const char *const machines[EXTENSION_MACHINES] = {
 	[EXTENSION_X86_64] = "x86_64", [EXTENSION_AARCH64] = "aarch64"};

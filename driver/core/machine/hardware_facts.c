@@ -5,19 +5,9 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/yaml/yaml.h"
+#include "base/yaml/schema.h"
 #include "core/machine/hardware.h"
-
-#define NEED(type, member) CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER, type, member, 1, CYAML_UNLIMITED)
-#define MAY(type, member)                                                                                              \
-	CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, 0, CYAML_UNLIMITED)
-#define LIST(type, member)                                                                                             \
-	CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, &text_value, 0,          \
-			     CYAML_UNLIMITED)
-#define ROWS(type, member, entry)                                                                                      \
-	CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER, type, member, entry, 1, CYAML_UNLIMITED)
-
-static const cyaml_schema_value_t text_value = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, CYAML_UNLIMITED)};
+#include "core/tables/tables_schema.h"
 
 static const cyaml_schema_field_t feature_fields[] = {
 	NEED(struct feature_row, name),   MAY(struct feature_row, cpuid),
@@ -25,8 +15,7 @@ static const cyaml_schema_field_t feature_fields[] = {
 	MAY(struct feature_row, hwcap2),  LIST(struct feature_row, implies),
 	LIST(struct feature_row, macros), CYAML_FIELD_END,
 };
-static const cyaml_schema_value_t feature_value = {
-	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct feature_row, feature_fields)};
+static const cyaml_schema_value_t feature_entry = ENTRY(struct feature_row, feature_fields);
 
 static const cyaml_schema_field_t processor_fields[] = {
 	NEED(struct processor_row, name),     MAY(struct processor_row, vendor),
@@ -35,42 +24,14 @@ static const cyaml_schema_field_t processor_fields[] = {
 	MAY(struct processor_row, part),      LIST(struct processor_row, distrust),
 	MAY(struct processor_row, note),      CYAML_FIELD_END,
 };
-static const cyaml_schema_value_t processor_value = {
-	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct processor_row, processor_fields)};
+static const cyaml_schema_value_t processor_entry = ENTRY(struct processor_row, processor_fields);
 
 static const cyaml_schema_field_t file_fields[] = {
-	ROWS(struct hardware_facts, features, &feature_value),
-	ROWS(struct hardware_facts, processors, &processor_value),
+	NEED_ROWS(struct hardware_facts, features, &feature_entry),
+	NEED_ROWS(struct hardware_facts, processors, &processor_entry),
 	CYAML_FIELD_END,
 };
-static const cyaml_schema_value_t file_value = {
-	CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct hardware_facts, file_fields)};
-
-static void fill(const char **text)
-{
-	if (!*text)
-		*text = "";
-}
-
-static void settle(struct hardware_facts *f)
-{
-	for (unsigned i = 0; i < f->features_count; i++) {
-		struct feature_row *r = &f->features[i];
-		fill(&r->cpuid);
-		fill(&r->state);
-		fill(&r->hwcap);
-		fill(&r->hwcap2);
-	}
-	for (unsigned i = 0; i < f->processors_count; i++) {
-		struct processor_row *r = &f->processors[i];
-		fill(&r->vendor);
-		fill(&r->family);
-		fill(&r->steppings);
-		fill(&r->implementer);
-		fill(&r->part);
-		fill(&r->note);
-	}
-}
+static const cyaml_schema_value_t file_schema = TOP(struct hardware_facts, file_fields);
 
 /* "7" or "16-31". */
 static bool parse_range(const char *text, unsigned *from, unsigned *to)
@@ -122,7 +83,7 @@ static const char *feature_fault(const struct hardware_facts *f, unsigned at)
 	if (*r->cpuid && !feature_cpuid(r, &place))
 		return "has a 'cpuid' that is not leaf.subleaf.register.bit, like 7.0.ebx.16";
 	if (!is_number(r->state, 16, ~0ul) || strncmp(*r->state ? r->state : "0x", "0x", 2) != 0)
-		return "has a 'state' that is no number like \"0xe6\"";
+		return "has a 'state' that is not a number like \"0xe6\"";
 	if (!is_number(r->hwcap, 10, 63) || !is_number(r->hwcap2, 10, 63))
 		return "has a bit of the auxiliary vector that is not 0 to 63";
 	for (unsigned i = 0; i < r->implies_count; i++)
@@ -139,7 +100,7 @@ static const char *processor_fault(const struct hardware_facts *f, const struct 
 	if (!x86 && !arm)
 		return "needs vendor, family and models, or implementer and part";
 	if (!is_number(r->family, 10, 255) || !is_number(r->implementer, 16, 0xff) || !is_number(r->part, 16, 0xfff))
-		return "has a family, implementer or part that is no such number";
+		return "has a family, implementer or part that is not a number in its range";
 	for (unsigned i = 0; i < r->models_count; i++)
 		if (!parse_range(r->models[i], &from, &to))
 			return "has a model that is neither a number nor a range like \"16-31\"";
@@ -151,11 +112,8 @@ static const char *processor_fault(const struct hardware_facts *f, const struct 
 	return NULL;
 }
 
-static int check(const struct hardware_facts *f, const char *path, struct arena *a, struct err *e)
+static int check(const struct hardware_facts *f, const char *path, const struct yaml_lines *lines, struct err *e)
 {
-	struct yaml_lines *lines;
-	if (yaml_lines_load(path, a, &lines, e) < 0)
-		return -1;
 	for (unsigned i = 0; i < f->features_count; i++) {
 		const char *fault = feature_fault(f, i);
 		if (fault)
@@ -174,14 +132,14 @@ static int check(const struct hardware_facts *f, const char *path, struct arena 
 int hardware_facts_load(const char *profiles_dir, struct arena *a, const struct hardware_facts **ret, struct err *e)
 {
 	const char *path = path_join(a, profiles_dir, "cpu.yaml");
+	struct yaml_lines *lines;
 	void *data;
-	if (yaml_load(path, &file_value, a, &data, e) < 0)
+	if (yaml_load(path, &file_schema, a, &data, e) < 0 || yaml_lines_load(path, a, &lines, e) < 0)
 		return -1;
-	struct hardware_facts *f = data;
-	settle(f);
-	if (check(f, path, a, e) < 0)
+	schema_settle(&file_schema, data, lines);
+	if (check(data, path, lines, e) < 0)
 		return -1;
-	*ret = f;
+	*ret = data;
 	return 0;
 }
 

@@ -4,7 +4,7 @@
 
 #include "base/size.h"
 #include "base/version.h"
-#include "base/yaml/yaml.h"
+#include "base/yaml/schema.h"
 #include "core/machine/hardware.h"
 
 struct cpu_text {
@@ -26,24 +26,18 @@ struct machine_text {
 	unsigned gpus_count;
 };
 
-#define NEED(type, member) CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER, type, member, 1, CYAML_UNLIMITED)
-#define MAY(type, member)                                                                                              \
-	CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, 0, CYAML_UNLIMITED)
-#define NUMBER(type, member) CYAML_FIELD_UINT(#member, CYAML_FLAG_OPTIONAL, type, member)
-
-static const cyaml_schema_value_t text_value = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, CYAML_UNLIMITED)};
-
 static const cyaml_schema_field_t cpu_fields[] = {
 	MAY(struct cpu_text, name),
 	MAY(struct cpu_text, vendor),
 	NEED(struct cpu_text, flags),
-	MAY(struct cpu_text, probed),
+	/* "" says that nothing was found, which is not the same as an absent key */
+	CYAML_FIELD_STRING_PTR("probed", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct cpu_text, probed, 0,
+			       CYAML_UNLIMITED),
 	MAY(struct cpu_text, xcr0),
-	NUMBER(struct cpu_text, family),
-	NUMBER(struct cpu_text, model),
-	NUMBER(struct cpu_text, stepping),
-	CYAML_FIELD_SEQUENCE("cores", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct cpu_text, cores, &text_value, 0,
-			     64),
+	NUMBER(struct cpu_text, family, CYAML_FLAG_OPTIONAL),
+	NUMBER(struct cpu_text, model, CYAML_FLAG_OPTIONAL),
+	NUMBER(struct cpu_text, stepping, CYAML_FLAG_OPTIONAL),
+	CYAML_FIELD_SEQUENCE("cores", OPTIONAL_LIST, struct cpu_text, cores, &string_entry, 0, 64),
 	CYAML_FIELD_END,
 };
 
@@ -53,15 +47,14 @@ static const cyaml_schema_field_t gpu_fields[] = {
 	MAY(struct gpu_text, memory),
 	CYAML_FIELD_END,
 };
-static const cyaml_schema_value_t gpu_value = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct gpu_text, gpu_fields)};
+static const cyaml_schema_value_t gpu_entry = ENTRY(struct gpu_text, gpu_fields);
 
 static const cyaml_schema_field_t machine_fields[] = {
 	NEED(struct machine_text, platform),
 	CYAML_FIELD_MAPPING("cpu", CYAML_FLAG_DEFAULT, struct machine_text, cpu, cpu_fields),
-	NUMBER(struct machine_text, processors),
+	NUMBER(struct machine_text, processors, CYAML_FLAG_OPTIONAL),
 	MAY(struct machine_text, memory),
-	CYAML_FIELD_SEQUENCE("gpus", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct machine_text, gpus, &gpu_value, 0,
-			     64),
+	CYAML_FIELD_SEQUENCE("gpus", OPTIONAL_LIST, struct machine_text, gpus, &gpu_entry, 0, 64),
 	MAY(struct machine_text, driver),
 	MAY(struct machine_text, driver_cuda),
 	MAY(struct machine_text, gpu_source),
@@ -69,8 +62,7 @@ static const cyaml_schema_field_t machine_fields[] = {
 	MAY(struct machine_text, source),
 	CYAML_FIELD_END,
 };
-static const cyaml_schema_value_t machine_value = {
-	CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct machine_text, machine_fields)};
+static const cyaml_schema_value_t machine_schema = TOP(struct machine_text, machine_fields);
 
 static const char *or_empty(const char *text)
 {
@@ -149,7 +141,7 @@ int hardware_load(const char *path, struct arena *a, struct hardware *ret, struc
 	struct hardware h = {0};
 	struct yaml_lines *lines;
 	void *data;
-	if (yaml_load(path, &machine_value, a, &data, e) < 0 || yaml_lines_load(path, a, &lines, e) < 0)
+	if (yaml_load(path, &machine_schema, a, &data, e) < 0 || yaml_lines_load(path, a, &lines, e) < 0)
 		return -1;
 	const struct machine_text *t = data;
 	const struct reading r = {path, lines, a};

@@ -4,33 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/yaml/schema.h"
 #include "core/tables/matrix_rows.h"
-
-/* Long lists read as tables below: NEED and MAY are strings, LIST a list of strings, ROWS a list of mappings. */
-#define NEED(type, member) CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER, type, member, 1, CYAML_UNLIMITED)
-#define MAY(type, member)                                                                                              \
-	CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER_NULL | CYAML_FLAG_OPTIONAL, type, member, 0, CYAML_UNLIMITED)
-#define NEED_LIST(type, member)                                                                                        \
-	CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER, type, member, &string_entry, 1, CYAML_UNLIMITED)
-#define LIST(type, member)                                                                                             \
-	CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, &string_entry, 0,        \
-			     CYAML_UNLIMITED)
-#define NEED_ROWS(type, member, entry)                                                                                 \
-	CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER, type, member, entry, 1, CYAML_UNLIMITED)
-#define ROWS(type, member, entry)                                                                                      \
-	CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, entry, 0, CYAML_UNLIMITED)
-#define FLAG(type, member) CYAML_FIELD_BOOL(#member, CYAML_FLAG_OPTIONAL, type, member)
-#define NUMBER(type, member, flags) CYAML_FIELD_UINT(#member, flags, type, member)
-#define ENTRY(type, fields)                                                                                            \
-	{                                                                                                              \
-		CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, type, fields)                                                  \
-	}
-#define TOP(type, fields)                                                                                              \
-	{                                                                                                              \
-		CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, type, fields)                                                  \
-	}
-
-static const cyaml_schema_value_t string_entry = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, CYAML_UNLIMITED)};
 
 /* clang-format off: one key a line */
 static const cyaml_schema_field_t setting_fields[] = {

@@ -150,9 +150,9 @@ static void wrong_tables_are_refused(void **state)
 {
 	(void)state;
 	wrong_table("formats: [{name: x, jobs: many}]\nrunners: [{labels: [a]}]\n",
-		    "ci.yaml:1: 'many' is no number of jobs");
-	wrong_table("formats: [{name: x, jobs: \"0\"}]\nrunners: [{labels: [a]}]\n", "no number of jobs");
-	wrong_table("formats: []\nrunners:\n  - {labels: [\"a\\nb\"]}\n", "no label");
+		    "ci.yaml:1: 'many' is not a number of jobs");
+	wrong_table("formats: [{name: x, jobs: \"0\"}]\nrunners: [{labels: [a]}]\n", "not a number of jobs");
+	wrong_table("formats: []\nrunners:\n  - {labels: [\"a\\nb\"]}\n", "not a runner label");
 	wrong_table("runners: [{labels: [a]}]\n", "missing key 'formats'");
 }
 

@@ -276,7 +276,8 @@ static void wrong_facts_are_refused_with_their_line(void **state)
 	wrong_facts(GOOD_FEATURE, "  - {name: P, vendor: V, family: \"6\", models: [\"1\"], part: \"0x1\"}\n", "needs");
 	wrong_facts(GOOD_FEATURE, "  - {name: P, vendor: V, family: \"6\", models: [\"9-1\"]}\n",
 		    "a model that is neither");
-	wrong_facts(GOOD_FEATURE, "  - {name: P, vendor: V, family: \"x\", models: [\"1\"]}\n", "no such number");
+	wrong_facts(GOOD_FEATURE, "  - {name: P, vendor: V, family: \"x\", models: [\"1\"]}\n",
+		    "not a number in its range");
 	wrong_facts(GOOD_FEATURE, "  - {name: P, vendor: V, family: \"6\", models: [\"1\"], steppings: \"a\"}\n",
 		    "steppings");
 	wrong_facts(GOOD_FEATURE, "  - {name: P, implementer: \"0x41\", part: \"0x1\", distrust: [sse9]}\n",
