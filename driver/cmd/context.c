@@ -148,7 +148,8 @@ int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e)
 
 enum sandbox_kind cmd_sandbox(const struct cmd_context *c)
 {
-	return c->global->sandbox && strcmp(c->global->sandbox, "none") == 0 ? SANDBOX_NONE : SANDBOX_BWRAP;
+	enum sandbox_kind kind = SANDBOX_BWRAP;
+	return c->global->sandbox && sandbox_kind_parse(c->global->sandbox, &kind) ? kind : SANDBOX_BWRAP;
 }
 
 int cmd_toolchain(struct cmd_context *c, const struct toolchain **ret, struct err *e)

@@ -101,18 +101,10 @@ static int set_runner(struct ci_job *j, const char *format, const struct ci_tabl
 	return err_hint(e, "add a row to it: {match: \"%s\", labels: [...]}", variant);
 }
 
-static size_t package_rank(const char *package)
-{
-	size_t i = 0;
-	while (i < TABLES_PACKAGES && strcmp(tables_packages[i], package) != 0)
-		i++;
-	return i;
-}
-
 static int by_package(const void *a, const void *b)
 {
 	const struct ci_choice *x = *(const struct ci_choice *const *)a, *y = *(const struct ci_choice *const *)b;
-	size_t rx = package_rank(x->variant.package), ry = package_rank(y->variant.package);
+	size_t rx = tables_package_rank(x->variant.package), ry = tables_package_rank(y->variant.package);
 	return rx != ry ? (rx < ry ? -1 : 1) : (x < y ? -1 : 1);
 }
 

@@ -4,8 +4,6 @@
 #include "base/version.h"
 #include "core/plan/buildenv.h"
 
-static const char *const packages[] = {"pytorch", "torchvision", "torchaudio"};
-
 bool toggle_applies(const struct toggle_row *row, const char *version)
 {
 	return (!*row->since || version_cmp(version, row->since) >= 0) &&
@@ -15,11 +13,11 @@ bool toggle_applies(const struct toggle_row *row, const char *version)
 /* Whether another package of the release has the toggle: then a profile for all three may carry it. */
 static const char *other_owner(const struct buildenv_request *q, const char *name)
 {
-	for (size_t i = 0; i < ARRAY_LEN(packages); i++) {
-		const struct package_row *row = tables_package(q->release, packages[i]);
-		if (row && strcmp(packages[i], q->package) != 0 &&
-		    tables_toggle(q->tables, packages[i], name, row->version))
-			return packages[i];
+	for (size_t i = 0; i < TABLES_PACKAGES; i++) {
+		const struct package_row *row = tables_package(q->release, tables_packages[i]);
+		if (row && strcmp(tables_packages[i], q->package) != 0 &&
+		    tables_toggle(q->tables, tables_packages[i], name, row->version))
+			return tables_packages[i];
 	}
 	return NULL;
 }

@@ -7,6 +7,24 @@
 
 #include "base/path.h"
 
+static const char *const kind_names[] = {[SANDBOX_BWRAP] = "bubblewrap", [SANDBOX_NONE] = "none"};
+
+const char *sandbox_kind_name(enum sandbox_kind kind)
+{
+	return kind_names[kind];
+}
+
+bool sandbox_kind_parse(const char *name, enum sandbox_kind *ret)
+{
+	for (size_t i = 0; i < ARRAY_LEN(kind_names); i++) {
+		if (strcmp(kind_names[i], name) == 0) {
+			*ret = (enum sandbox_kind)i;
+			return true;
+		}
+	}
+	return false;
+}
+
 #define PASSWD                                                                                                         \
 	"root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n"                                                             \
 	"ptbuild:x:1000:1000:ptbuild:" SANDBOX_HOME ":/bin/sh\n"                                                       \

@@ -18,6 +18,10 @@
 #define SANDBOX_TMP "/ptbuild/tmp"
 
 enum sandbox_kind { SANDBOX_BWRAP, SANDBOX_NONE };
+/* sandbox_kind_name: "bubblewrap" or "none". sandbox_kind_parse: whether `name` is one of them. */
+const char *sandbox_kind_name(enum sandbox_kind kind);
+bool sandbox_kind_parse(const char *name, enum sandbox_kind *ret) MUST_CHECK;
+
 enum sandbox_op_type {
 	SANDBOX_RO,
 	SANDBOX_RW,

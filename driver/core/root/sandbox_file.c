@@ -25,7 +25,7 @@ json_t *sandbox_to_json(const struct sandbox *s)
 		json_array_append_new(pair, json_or_null(s->env.items[i].value));
 		json_array_append_new(env, pair);
 	}
-	json_object_set_new(out, "kind", json_string(s->kind == SANDBOX_NONE ? "none" : "bubblewrap"));
+	json_object_set_new(out, "kind", json_string(sandbox_kind_name(s->kind)));
 	json_object_set_new(out, "network", json_boolean(s->network));
 	json_object_set_new(out, "cwd", json_or_null(s->cwd));
 	json_object_set_new(out, "ops", ops);
@@ -57,10 +57,9 @@ static bool read_all(const json_t *j, struct sandbox *s)
 	const json_t *ops = json_object_get(j, "ops"), *env = json_object_get(j, "env");
 	const char *kind = json_string_value(json_object_get(j, "kind")),
 		   *cwd = json_string_value(json_object_get(j, "cwd"));
-	if (!kind || !cwd || *cwd != '/' || !json_is_array(ops) || !json_is_array(env) ||
-	    !json_is_boolean(json_object_get(j, "network")))
+	if (!kind || !sandbox_kind_parse(kind, &s->kind) || !cwd || *cwd != '/' || !json_is_array(ops) ||
+	    !json_is_array(env) || !json_is_boolean(json_object_get(j, "network")))
 		return false;
-	s->kind = strcmp(kind, "none") == 0 ? SANDBOX_NONE : SANDBOX_BWRAP;
 	s->network = json_is_true(json_object_get(j, "network"));
 	s->cwd = arena_strdup(s->arena, cwd);
 	json_array_foreach(ops, i, one)

@@ -171,7 +171,7 @@ int toolchain_probe(const struct root *root, enum sandbox_kind kind, const struc
 static bool looks(const struct toolchain *t, const struct root *root, enum sandbox_kind kind, struct arena *a,
 		  struct buf *out)
 {
-	buf_printf(out, "%s %s\n%s\n", kind == SANDBOX_NONE ? "none" : "bubblewrap", t->fingerprint, root->dir);
+	buf_printf(out, "%s %s\n%s\n", sandbox_kind_name(kind), t->fingerprint, root->dir);
 	for (size_t i = 0; i < t->count; i++) {
 		const char *path = t->tools[i].path, *real = path ? root_resolve(root, path, a) : NULL;
 		struct stat st;

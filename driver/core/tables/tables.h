@@ -58,6 +58,10 @@ int tables_load(const char *dir, struct arena *a, const struct tables **ret, str
 /* The three packages, in the order they are built. */
 #define TABLES_PACKAGES 3
 extern const char *const tables_packages[TABLES_PACKAGES];
+/* tables_package_rank: its place among them; TABLES_PACKAGES for an unknown one.
+ * tables_distribution: "torch" for "pytorch", else the package's own name. */
+size_t tables_package_rank(const char *package);
+const char *tables_distribution(const char *package);
 
 /* Look-ups: NULL when absent. The _need forms give ERR_CONFIG with the nearest name and the list.
  * Aliases count. */

@@ -9,6 +9,19 @@
 
 const char *const tables_packages[TABLES_PACKAGES] = {"pytorch", "torchvision", "torchaudio"};
 
+size_t tables_package_rank(const char *package)
+{
+	size_t i = 0;
+	while (i < TABLES_PACKAGES && strcmp(tables_packages[i], package) != 0)
+		i++;
+	return i;
+}
+
+const char *tables_distribution(const char *package)
+{
+	return strcmp(package, "pytorch") == 0 ? "torch" : package;
+}
+
 const struct isa_row *tables_isa(const struct tables *t, const char *name)
 {
 	for (unsigned i = 0; i < t->isas_count; i++) {
@@ -151,9 +164,6 @@ int tables_need_release(const struct tables *t, const char *name, const struct r
 
 const struct package_row *tables_package(const struct release_row *r, const char *package)
 {
-	if (strcmp(package, "pytorch") == 0)
-		return r->pytorch;
-	if (strcmp(package, "torchvision") == 0)
-		return r->torchvision;
-	return strcmp(package, "torchaudio") == 0 ? r->torchaudio : NULL;
+	const struct package_row *const rows[TABLES_PACKAGES + 1] = {r->pytorch, r->torchvision, r->torchaudio};
+	return rows[tables_package_rank(package)];
 }

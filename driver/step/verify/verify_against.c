@@ -2,16 +2,12 @@
 
 #include "step/verify/verify_parts.h"
 
-static const char *const distributions[TABLES_PACKAGES] = {"torch", "torchvision", "torchaudio"};
-
 static void check_distribution(struct verifying *v, const struct variant *want)
 {
-	for (size_t i = 0; i < TABLES_PACKAGES; i++) {
-		if (strcmp(tables_packages[i], want->package) == 0 &&
-		    strcmp(v->report.name.dist, distributions[i]) != 0)
-			verify_add(v, FINDING_ERROR, "against", "", "is a wheel of %s, not of %s", v->report.name.dist,
-				   distributions[i]);
-	}
+	const char *distribution = tables_distribution(want->package);
+	if (strcmp(v->report.name.dist, distribution) != 0)
+		verify_add(v, FINDING_ERROR, "against", "", "is a wheel of %s, not of %s", v->report.name.dist,
+			   distribution);
 }
 
 /* "cp313" for "3.13", one of those that a name like "cp313.cp314" stands for. */

@@ -42,6 +42,7 @@ static void what_is_no_sandbox_is_refused(void **state)
 	static const char *const texts[] = {
 		"{}",
 		"[]",
+		"{\"kind\":\"chroot\",\"network\":false,\"cwd\":\"/\",\"ops\":[],\"env\":[]}",
 		"{\"kind\":\"none\",\"network\":false,\"cwd\":\"relative\",\"ops\":[],\"env\":[]}",
 		"{\"kind\":\"none\",\"network\":1,\"cwd\":\"/\",\"ops\":[],\"env\":[]}",
 		"{\"kind\":\"none\",\"network\":false,\"cwd\":\"/\",\"ops\":{},\"env\":[]}",
