@@ -70,11 +70,31 @@ static int store_uint(const struct parse *p, const struct arg_def *d, const char
 	return 0;
 }
 
+static int store_pairs(const struct parse *p, const struct arg_def *d, const char *shown, const char *value,
+		       struct err *e)
+{
+	struct strlist pairs = {0};
+	strlist_split(&pairs, p->arena, value, ",");
+	for (size_t i = 0; i < pairs.count; i++) {
+		const char *s = pairs.items[i], *equals = strchr(s, '=');
+		if (!equals || equals == s) {
+			err_set(e, ERR_USAGE, "option '%s': not NAME=VALUE: '%s'", shown, s);
+			return err_hint(e, "--%s: %s", d->name, d->help);
+		}
+		if (p->target)
+			kvlist_set((struct kvlist *)(p->target + d->offset), p->arena,
+				   arena_strndup(p->arena, s, (size_t)(equals - s)), equals + 1);
+	}
+	return 0;
+}
+
 /* `shown` is the option as the user wrote it. */
 static int store(const struct parse *p, const struct arg_def *d, const char *shown, const char *value, struct err *e)
 {
 	if (d->type == ARG_UINT)
 		return store_uint(p, d, shown, value, e);
+	if (d->type == ARG_PAIRS)
+		return store_pairs(p, d, shown, value, e);
 	if (p->target && d->type == ARG_STRING)
 		*(const char **)(p->target + d->offset) = value;
 	if (p->target && d->type == ARG_LIST)

@@ -12,6 +12,7 @@ enum arg_type {
 	ARG_STRING, /* const char *: --name VALUE or --name=VALUE */
 	ARG_UINT,   /* unsigned: decimal */
 	ARG_LIST,   /* struct strlist: may be repeated; VALUE is split at commas */
+	ARG_PAIRS,  /* struct kvlist: the same, of pieces NAME=VALUE */
 };
 
 struct arg_def {

@@ -11,22 +11,21 @@
 
 struct build_options {
 	struct cmd_build_base base;
-	bool keep, check;
-	const char *ccache_remote;
+	bool check;
 };
 
 const struct arg_def cmd_build_options[] = {
-	{"sign-key", 0, ARG_STRING, offsetof(struct cmd_build_base, sign_key), "FILE",
+	{"sign-key", 0, ARG_STRING, offsetof(struct cmd_build_base, pipeline.sign_key), "FILE",
 	 "sign the provenance with this Ed25519 key (PEM), as WHEEL.dsse.json", "<file>"},
 	{0},
 };
 
 static const struct arg_def build_only[] = {
-	{"ccache-remote", 0, ARG_STRING, offsetof(struct build_options, ccache_remote), "URL",
+	{"ccache-remote", 0, ARG_STRING, offsetof(struct build_options, base.pipeline.ccache_remote), "URL",
 	 "share compiled objects through a redis or web server (also PTBUILD_CCACHE_REMOTE)", NULL},
 	{"check", 0, ARG_FLAG, offsetof(struct build_options, check), NULL,
 	 "build everything a second time, elsewhere and otherwise, and compare the wheels byte by byte", NULL},
-	{"keep", 0, ARG_FLAG, offsetof(struct build_options, keep), NULL,
+	{"keep", 0, ARG_FLAG, offsetof(struct build_options, base.pipeline.keep_tree), NULL,
 	 "keep the build tree after its wheel is in the store", NULL},
 	{0},
 };
@@ -223,13 +222,13 @@ static void order_by_isa(struct selection *chosen, size_t count, struct arena *a
 	memcpy(chosen, sorted, n * sizeof(*chosen));
 }
 
-int cmd_build_request(struct cmd_context *c, const struct strlist *words, struct kvlist *toggles,
-		      struct pipeline_request *q, struct err *e)
+int cmd_build_request(struct cmd_context *c, const struct strlist *words, struct pipeline_request *q, struct err *e)
 {
-	const struct cmd_select *o = &((const struct cmd_select_base *)c->options)->select;
+	const struct cmd_build_base *base = c->options;
+	const struct cmd_select *o = &base->base.select;
 	struct selection *chosen;
 	struct pipeline_target *targets;
-	if (cmd_select(c, words, &chosen, &q->count, e) < 0 || cmd_select_toggles(c, toggles, e) < 0)
+	if (cmd_select(c, words, &chosen, &q->count, e) < 0)
 		return -1;
 	if (o->matrix) {
 		const char *cost;
@@ -242,15 +241,9 @@ int cmd_build_request(struct cmd_context *c, const struct strlist *words, struct
 	for (size_t i = 0; i < q->count; i++)
 		targets[i] = (struct pipeline_target){chosen[i].variant, chosen[i].release->name, chosen[i].note};
 	q->targets = targets;
-	q->toggles = toggles;
-	q->metadata_rev = o->metadata_rev;
-	q->blas = o->blas;
-	q->without = o->without;
+	q->plan = o->plan;
+	q->options = base->pipeline;
 	q->cuda_home = cmd_select_cuda_home(c);
-	q->cuda_libraries = o->cuda_libraries;
-	q->torch = o->torch;
-	q->tag = o->platform;
-	q->sign_key = ((const struct cmd_build_base *)c->options)->sign_key;
 	q->kind = cmd_sandbox(c);
 	q->jobs = c->global->jobs;
 	q->offline = c->global->offline;
@@ -280,20 +273,19 @@ static int report_checks(const struct cmd_build_results *r, struct err *e)
 static int build_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	struct pipeline_request q = {0};
-	struct kvlist toggles = {0};
 	struct pipeline_failures failures = {0};
 	const struct build_options *o = c->options;
 	struct cmd_build_results r = {0};
 	if (o->base.base.select.matrix)
 		q.failures = &failures;
-	if (cmd_build_request(c, words, &toggles, &q, e) < 0)
+	if (cmd_build_request(c, words, &q, e) < 0)
 		return -1;
-	q.keep_tree = o->keep;
-	q.ccache_remote = o->ccache_remote ? o->ccache_remote : getenv("PTBUILD_CCACHE_REMOTE");
-	if (q.ccache_remote && !*q.ccache_remote)
-		q.ccache_remote = NULL;
-	/* Not after an hour. */
-	if (q.ccache_remote && ccache_remote_check(q.ccache_remote, e) < 0)
+	const char **remote = &q.options.ccache_remote;
+	if (!*remote)
+		*remote = getenv("PTBUILD_CCACHE_REMOTE");
+	if (*remote && !**remote)
+		*remote = NULL;
+	if (*remote && ccache_remote_check(*remote, e) < 0) /* not after an hour */
 		return -1;
 	if (pipeline_build(&q, c->run, c->arena, &r.items, &r.count, e) < 0)
 		return -1;
@@ -344,7 +336,8 @@ static const char *const build_text[] = {
 	NULL,
 };
 
-static const struct arg_def *const build_tables[] = {cmd_select_options, cmd_build_options, build_only, NULL};
+static const struct arg_def *const build_tables[] = {cmd_select_options, cmd_plan_options, cmd_build_options,
+						     build_only, NULL};
 
 const struct command command_build = {
 	.name = "build",

@@ -7,7 +7,7 @@
 /* The options struct of these commands begins with one. */
 struct cmd_build_base {
 	struct cmd_select_base base;
-	const char *sign_key;
+	struct pipeline_options pipeline;
 };
 
 struct cmd_build_results {
@@ -19,9 +19,9 @@ struct cmd_build_results {
 };
 
 /* cmd_build_request: a whole request out of the selecting options (the options struct begins with a
- * cmd_build_base), root, store and output directory included. `toggles` outlives it. */
-int cmd_build_request(struct cmd_context *c, const struct strlist *words, struct kvlist *toggles,
-		      struct pipeline_request *q, struct err *e) MUST_CHECK;
+ * cmd_build_base), root, store and output directory included. */
+int cmd_build_request(struct cmd_context *c, const struct strlist *words, struct pipeline_request *q,
+		      struct err *e) MUST_CHECK;
 /* cmd_build_options: those of every command that puts wheels out; fields of cmd_build_base. */
 extern const struct arg_def cmd_build_options[];
 /* cmd_build_print: what was made, as text or JSON. */

@@ -148,7 +148,7 @@ static void zsh_options(const struct arg_def *table, struct buf *out)
 {
 	for (const struct arg_def *d = table; d->name; d++) {
 		for (int form = 0; form < (d->short_name ? 2 : 1); form++) {
-			const char *star = d->type == ARG_LIST ? "*" : "";
+			const char *star = d->type == ARG_LIST || d->type == ARG_PAIRS ? "*" : "";
 			if (form == 0)
 				buf_printf(out, "\t\t'%s--%s[", star, d->name);
 			else

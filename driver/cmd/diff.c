@@ -79,7 +79,7 @@ static const char *const diff_text[] = {
 	NULL,
 };
 
-static const struct arg_def *const diff_tables[] = {cmd_select_options, diff_only, NULL};
+static const struct arg_def *const diff_tables[] = {cmd_select_options, cmd_plan_options, diff_only, NULL};
 
 const struct command command_diff = {
 	.name = "diff",

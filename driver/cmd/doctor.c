@@ -164,7 +164,7 @@ const struct command command_doctor = {
 				      "nothing fails, 8 when something "
 				      "is missing, 7 when what is there does not go together.",
 				      NULL},
-	.tables = (const struct arg_def *const[]){cmd_select_options, NULL},
+	.tables = (const struct arg_def *const[]){cmd_select_options, cmd_plan_options, NULL},
 	.arguments =
 		(const struct cmd_positional[]){{"VARIANT", "exact name of a build, instead of --profile", "<profile>"},
 						{0}},

@@ -140,7 +140,7 @@ const struct command command_fetch = {
 				      "have is downloaded as "
 				      "well, by the release's locked list.",
 				      NULL},
-	.tables = (const struct arg_def *const[]){cmd_select_options, fetch_only, NULL},
+	.tables = (const struct arg_def *const[]){cmd_select_options, cmd_plan_options, fetch_only, NULL},
 	.arguments = cmd_select_arguments,
 	.examples = (const struct cmd_example[]){{"ptbuild fetch --profile cpu-avx2 --package all",
 						  "have all three packages' sources at hand"},

@@ -52,13 +52,15 @@ static int choose(struct cmd_context *c, const struct strlist *words, struct ci_
 /* What cannot be built is left out of the jobs, and told. */
 static int drop_impossible(struct cmd_context *c, struct ci_choice *all, size_t *count, struct err *e)
 {
+	const struct cmd_select_base *base = c->options;
 	const struct tables *t;
 	size_t n = 0;
 	struct err why = {0};
 	if (cmd_tables(c, &t, e) < 0)
 		return -1;
 	for (size_t i = 0; i < *count; i++) {
-		const struct plan_request q = {.variant = &all[i].variant, .release = all[i].release->name};
+		const struct plan_request q = {
+			.variant = &all[i].variant, .release = all[i].release->name, .options = base->select.plan};
 		if (plan_possible(t, &q, c->arena, &why) == 0)
 			all[n++] = all[i];
 		else
@@ -149,25 +151,38 @@ static int add_option(struct buf *out, const char *option, const char *value, st
 	return 0;
 }
 
+/* The values of one option as the user gave them. */
+static int add_values(struct buf *out, const struct arg_def *d, const struct cmd_context *c, struct err *e)
+{
+	const void *field = (const char *)c->options + d->offset;
+	struct strlist values = {0};
+	if (d->type == ARG_STRING && *(const char *const *)field)
+		strlist_ref(&values, c->arena, *(const char *const *)field);
+	if (d->type == ARG_UINT && *(const unsigned *)field)
+		strlist_addf(&values, c->arena, "%u", *(const unsigned *)field);
+	if (d->type == ARG_LIST)
+		strlist_append(&values, c->arena, field);
+	const struct kvlist *pairs = field;
+	for (size_t i = 0; d->type == ARG_PAIRS && i < pairs->count; i++)
+		strlist_addf(&values, c->arena, "%s=%s", pairs->items[i].key, pairs->items[i].value);
+	for (size_t i = 0; i < values.count; i++)
+		if (add_option(out, d->name, values.items[i], e) < 0)
+			return -1;
+	return 0;
+}
+
 /* What each build is to be given beside its variants. */
 static int options_text(struct cmd_context *c, const char **ret, struct err *e)
 {
 	const struct cmd_select *o = &((const struct matrix_options *)c->options)->base.select;
 	AUTO_BUF struct buf out = {0};
-	if ((o->blas && add_option(&out, "blas", o->blas, e) < 0) ||
-	    (o->torch && add_option(&out, "torch", o->torch, e) < 0) ||
-	    (o->cuda_home && add_option(&out, "cuda-home", o->cuda_home, e) < 0) ||
+	for (const struct arg_def *d = cmd_plan_options; d->name; d++)
+		if (add_values(&out, d, c, e) < 0)
+			return -1;
+	if ((o->cuda_home && add_option(&out, "cuda-home", o->cuda_home, e) < 0) ||
 	    (c->global->root && add_option(&out, "root", c->global->root, e) < 0) ||
 	    (c->global->sandbox && add_option(&out, "sandbox", c->global->sandbox, e) < 0))
 		return -1;
-	for (size_t i = 0; i < o->set.count; i++)
-		if (add_option(&out, "set", o->set.items[i], e) < 0)
-			return -1;
-	for (size_t i = 0; i < o->without.count; i++)
-		if (add_option(&out, "without", o->without.items[i], e) < 0)
-			return -1;
-	if (o->metadata_rev)
-		buf_printf(&out, " --metadata-rev %u", o->metadata_rev);
 	*ret = arena_strdup(c->arena, buf_cstr(&out));
 	return 0;
 }
@@ -231,7 +246,7 @@ const struct command command_matrix = {
 			"fits a variant counts. Variants that cannot be built are left out, and said on standard "
 			"error.",
 			NULL},
-	.tables = (const struct arg_def *const[]){matrix_defs, cmd_select_options, NULL},
+	.tables = (const struct arg_def *const[]){matrix_defs, cmd_select_options, cmd_plan_options, NULL},
 	.arguments =
 		(const struct cmd_positional[]){
 			{"NAME", "a matrix of 'ptbuild list --matrices', or names of variants", "<matrix>"}, {0}},

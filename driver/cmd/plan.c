@@ -5,13 +5,13 @@
 #include "cmd/units.h"
 #include "step/pipeline/pipeline_torch.h"
 
-struct plan_options {
+struct plan_command_options {
 	struct cmd_select_base base;
 	bool explain;
 };
 
 static const struct arg_def plan_only[] = {
-	{"explain", 0, ARG_FLAG, offsetof(struct plan_options, explain), NULL,
+	{"explain", 0, ARG_FLAG, offsetof(struct plan_command_options, explain), NULL,
 	 "show of each value the rule, the table and line, why, and the source", NULL},
 	{0},
 };
@@ -20,7 +20,7 @@ static const struct arg_def plan_only[] = {
  * digest; the root's torch by its version when a root is named. */
 static int find_torch(struct cmd_context *c, const struct variant *v, struct torch_source *ret, struct err *e)
 {
-	const char *torch = ((const struct plan_options *)c->options)->base.select.torch;
+	const char *torch = ((const struct plan_command_options *)c->options)->base.select.plan.torch;
 	*ret = (struct torch_source){0};
 	if (!torch || strcmp(v->package, "pytorch") == 0)
 		return 0;
@@ -64,7 +64,7 @@ static void output_release(struct output *o)
 
 static void put_plan(struct output *o, const struct plan *p, struct arena *a)
 {
-	const struct plan_options *options = o->c->options;
+	const struct plan_command_options *options = o->c->options;
 	if (o->c->global->json)
 		json_array_append_new(o->all, options->explain ? plan_json_explained(p) : plan_json(p));
 	else
@@ -191,7 +191,7 @@ static const char *const plan_text_paragraphs[] = {
 	NULL,
 };
 
-static const struct arg_def *const plan_tables[] = {cmd_select_options, plan_only, NULL};
+static const struct arg_def *const plan_tables[] = {cmd_select_options, cmd_plan_options, plan_only, NULL};
 
 const struct command command_plan = {
 	.name = "plan",
@@ -201,6 +201,6 @@ const struct command command_plan = {
 	.tables = plan_tables,
 	.arguments = cmd_select_arguments,
 	.examples = plan_examples,
-	.options_size = sizeof(struct plan_options),
+	.options_size = sizeof(struct plan_command_options),
 	.run = plan_main,
 };

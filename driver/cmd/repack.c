@@ -47,9 +47,8 @@ static int repack_wheels(struct cmd_context *c, const struct strlist *wheels, un
 static int repack_variants(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	struct pipeline_request q = {0};
-	struct kvlist toggles = {0};
 	struct cmd_build_results r = {0};
-	if (cmd_build_request(c, words, &toggles, &q, e) < 0)
+	if (cmd_build_request(c, words, &q, e) < 0)
 		return -1;
 	q.repack_only = true;
 	if (pipeline_build(&q, c->run, c->arena, &r.items, &r.count, e) < 0)
@@ -61,7 +60,7 @@ static int repack_variants(struct cmd_context *c, const struct strlist *words, s
 
 static int repack_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
-	unsigned rev = ((const struct cmd_select_base *)c->options)->select.metadata_rev;
+	unsigned rev = ((const struct cmd_select_base *)c->options)->select.plan.metadata_rev;
 	size_t wheels = 0;
 	for (size_t i = 0; i < words->count; i++)
 		wheels += path_has_suffix(words->items[i], ".whl");
@@ -96,7 +95,7 @@ static const char *const repack_text[] = {
 	NULL,
 };
 
-static const struct arg_def *const repack_tables[] = {cmd_select_options, cmd_build_options, NULL};
+static const struct arg_def *const repack_tables[] = {cmd_select_options, cmd_plan_options, cmd_build_options, NULL};
 
 const struct command command_repack = {
 	.name = "repack",

@@ -29,20 +29,27 @@ const struct arg_def cmd_select_options[] = {
 	{"cuda-home", 0, SELECT(ARG_STRING, cuda_home), "DIR",
 	 "directory of a CUDA toolkit that is looked at before all others (default: $CUDA_HOME without --root)",
 	 "<dir>"},
-	{"cuda-libraries", 0, SELECT(ARG_STRING, cuda_libraries), "WHERE",
+	{0},
+};
+
+#define PLAN(type, field) (type), offsetof(struct cmd_select_base, select.plan.field)
+
+const struct arg_def cmd_plan_options[] = {
+	{"cuda-libraries", 0, PLAN(ARG_STRING, cuda_libraries), "WHERE",
 	 "packages: the wheel requires the nvidia-* packages (default); system: they are left to the loader",
 	 "packages system"},
-	{"blas", 0, SELECT(ARG_STRING, blas), "NAME", "BLAS library (default: the profile's, else the platform's)",
+	{"blas", 0, PLAN(ARG_STRING, blas), "NAME", "BLAS library (default: the profile's, else the platform's)",
 	 "<blas>"},
-	{"set", 0, SELECT(ARG_LIST, set), "NAME=VALUE", "override a build option; may be repeated", NULL},
-	{"without", 0, SELECT(ARG_LIST, without), "FEATURES",
+	{"set", 0, PLAN(ARG_PAIRS, toggles), "NAME=VALUE",
+	 "override a build option, for example USE_MKLDNN=OFF; may be repeated", NULL},
+	{"without", 0, PLAN(ARG_LIST, without), "FEATURES",
 	 "give a feature up that cannot be had otherwise, for example cudnn", NULL},
-	{"torch", 0, SELECT(ARG_STRING, torch), "PLACE",
+	{"torch", 0, PLAN(ARG_STRING, torch), "PLACE",
 	 "what torchvision and torchaudio are built against: a wheel, or root", "<file>"},
-	{"platform", 0, SELECT(ARG_STRING, platform), "KIND",
+	{"platform", 0, PLAN(ARG_STRING, platform_tag), "KIND",
 	 "platform tag: manylinux, as far back as the libraries allow (default), or linux, which promises nothing",
 	 "manylinux linux"},
-	{"metadata-rev", 0, SELECT(ARG_UINT, metadata_rev), "N", "revision of the wheel's metadata (default: 1)", NULL},
+	{"metadata-rev", 0, PLAN(ARG_UINT, metadata_rev), "N", "revision of the wheel's metadata (default: 1)", NULL},
 	{0},
 };
 
@@ -52,8 +59,6 @@ const struct cmd_positional cmd_select_arguments[] = {
 	 "<profile>"},
 	{0},
 };
-
-static const char *const packages[] = {"pytorch", "torchvision", "torchaudio"};
 
 static const struct cmd_select *options(const struct cmd_context *c)
 {
@@ -69,14 +74,14 @@ static bool in_list(const char *const *items, unsigned count, const char *s)
 }
 
 /* Which of the three are asked for, in the order in which they can be built. */
-static int wanted_packages(const struct cmd_select *o, bool ret[3], struct err *e)
+static int wanted_packages(const struct cmd_select *o, bool ret[TABLES_PACKAGES], struct err *e)
 {
-	bool wanted[3] = {o->packages.count == 0, false, false};
+	bool wanted[TABLES_PACKAGES] = {o->packages.count == 0, false, false};
 	for (size_t i = 0; i < o->packages.count; i++) {
 		const char *name = o->packages.items[i];
 		bool all = strcmp(name, "all") == 0, known = all;
-		for (size_t j = 0; j < ARRAY_LEN(packages); j++) {
-			bool same = strcmp(packages[j], name) == 0;
+		for (size_t j = 0; j < TABLES_PACKAGES; j++) {
+			bool same = strcmp(tables_packages[j], name) == 0;
 			wanted[j] |= all || same;
 			known |= same;
 		}
@@ -89,18 +94,19 @@ static int wanted_packages(const struct cmd_select *o, bool ret[3], struct err *
 	return 0;
 }
 
-static bool release_fits(const struct release_row *r, const bool wanted[3], const char *python, const char *cuda)
+static bool release_fits(const struct release_row *r, const bool wanted[TABLES_PACKAGES], const char *python,
+			 const char *cuda)
 {
-	for (size_t i = 0; i < ARRAY_LEN(packages); i++)
-		if (wanted[i] && !tables_package(r, packages[i]))
+	for (size_t i = 0; i < TABLES_PACKAGES; i++)
+		if (wanted[i] && !tables_package(r, tables_packages[i]))
 			return false;
 	return (!python || in_list(r->pythons, r->pythons_count, python)) &&
 	       (!cuda || in_list(r->toolkits, r->toolkits_count, cuda));
 }
 
 /* Only upstream's own releases are taken unasked: one like "2.6.0-debian" needs a root of its own. */
-static int default_release(const struct tables *t, const bool wanted[3], const char *python, const char *cuda,
-			   const struct release_row **ret, struct err *e)
+static int default_release(const struct tables *t, const bool wanted[TABLES_PACKAGES], const char *python,
+			   const char *cuda, const struct release_row **ret, struct err *e)
 {
 	for (unsigned i = t->releases_count; i-- > 0;) {
 		if (strcmp(t->releases[i].name, t->releases[i].base) != 0 ||
@@ -114,17 +120,17 @@ static int default_release(const struct tables *t, const bool wanted[3], const c
 	return err_hint(e, "'ptbuild list --releases' shows what there is; name one with --release");
 }
 
-static int pick_release(const struct cmd_select *o, const struct tables *t, const bool wanted[3], const char *python,
-			const char *cuda, const struct release_row **ret, struct err *e)
+static int pick_release(const struct cmd_select *o, const struct tables *t, const bool wanted[TABLES_PACKAGES],
+			const char *python, const char *cuda, const struct release_row **ret, struct err *e)
 {
 	if (!o->release)
 		return default_release(t, wanted, python, cuda, ret, e);
 	const struct release_row *r;
 	if (tables_need_release(t, o->release, &r, e) < 0)
 		return -1;
-	for (size_t i = 0; i < ARRAY_LEN(packages); i++)
-		if (wanted[i] && !tables_package(r, packages[i]))
-			return err_set(e, ERR_CONFIG, "release '%s' has no %s", r->name, packages[i]);
+	for (size_t i = 0; i < TABLES_PACKAGES; i++)
+		if (wanted[i] && !tables_package(r, tables_packages[i]))
+			return err_set(e, ERR_CONFIG, "release '%s' has no %s", r->name, tables_packages[i]);
 	*ret = r;
 	return 0;
 }
@@ -187,7 +193,7 @@ static int select_by_profile(struct cmd_context *c, const struct tables *t, stru
 	const struct cmd_select *o = options(c);
 	const char *name = o->profile, *cuda = o->cuda, *note = NULL;
 	struct profile profile;
-	bool wanted[3];
+	bool wanted[TABLES_PACKAGES];
 	if (fill_native(c, t, &name, &cuda, &note, e) < 0 || profile_load(t, name, c->arena, &profile, e) < 0 ||
 	    wanted_packages(o, wanted, e) < 0)
 		return -1;
@@ -200,22 +206,14 @@ static int select_by_profile(struct cmd_context *c, const struct tables *t, stru
 	const char *python = o->python;
 	if (!python && default_python(c, release, &python, e) < 0)
 		return -1;
-	struct selection *all = arena_array(c->arena, ARRAY_LEN(packages), sizeof(*all));
+	struct selection *all = arena_array(c->arena, TABLES_PACKAGES, sizeof(*all));
 	size_t count = 0;
-	for (size_t i = 0; i < ARRAY_LEN(packages); i++)
+	for (size_t i = 0; i < TABLES_PACKAGES; i++)
 		if (wanted[i])
-			all[count++] = (struct selection){{packages[i], python, cuda, profile}, release, note};
+			all[count++] = (struct selection){{tables_packages[i], python, cuda, profile}, release, note};
 	*ret = all;
 	*ret_count = count;
 	return 0;
-}
-
-static size_t package_rank(const char *package)
-{
-	size_t i = 0;
-	while (i < ARRAY_LEN(packages) && strcmp(packages[i], package) != 0)
-		i++;
-	return i;
 }
 
 static int select_by_name(struct cmd_context *c, const struct tables *t, const struct strlist *words,
@@ -230,14 +228,16 @@ static int select_by_name(struct cmd_context *c, const struct tables *t, const s
 	struct selection *all = arena_array(c->arena, words->count, sizeof(*all));
 	for (size_t i = 0; i < words->count; i++) {
 		struct selection s = {0};
-		bool wanted[3] = {0};
+		bool wanted[TABLES_PACKAGES] = {0};
 		if (variant_parse(t, words->items[i], c->arena, &s.variant, e) < 0)
 			return -1;
-		wanted[package_rank(s.variant.package) % 3] = true;
+		wanted[tables_package_rank(s.variant.package)] = true;
 		if (pick_release(o, t, wanted, s.variant.python, s.variant.cuda, &s.release, e) < 0)
 			return err_wrap(e, "%s", words->items[i]);
 		size_t at = i;
-		for (; at > 0 && package_rank(all[at - 1].variant.package) > package_rank(s.variant.package); at--)
+		for (; at > 0 &&
+		       tables_package_rank(all[at - 1].variant.package) > tables_package_rank(s.variant.package);
+		     at--)
 			all[at] = all[at - 1];
 		all[at] = s;
 	}
@@ -292,6 +292,7 @@ static int select_by_matrix(struct cmd_context *c, const struct tables *t, struc
 static int check_ways(const struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	const struct cmd_select *o = options(c);
+	const char *tag = o->plan.platform_tag;
 	if (words->count && o->profile)
 		return err_set(e, ERR_USAGE, "'%s' and --profile %s exclude each other", words->items[0], o->profile);
 	if (words->count && o->matrix)
@@ -302,8 +303,8 @@ static int check_ways(const struct cmd_context *c, const struct strlist *words, 
 		err_set(e, ERR_USAGE, "--only without --matrix");
 		return err_hint(e, "it chooses from the variants of a matrix ('ptbuild list --matrices')");
 	}
-	if (o->platform && strcmp(o->platform, "linux") != 0 && strcmp(o->platform, "manylinux") != 0) {
-		err_set(e, ERR_USAGE, "--platform '%s' is unknown", o->platform);
+	if (tag && strcmp(tag, "linux") != 0 && strcmp(tag, "manylinux") != 0) {
+		err_set(e, ERR_USAGE, "--platform '%s' is unknown", tag);
 		return err_hint(e, "it is manylinux or linux");
 	}
 	if (words->count || o->profile || o->matrix)
@@ -324,24 +325,6 @@ int cmd_select(struct cmd_context *c, const struct strlist *words, struct select
 				  : select_by_profile(c, t, ret, ret_count, e);
 }
 
-static int parse_settings(const struct strlist *set, struct arena *a, struct kvlist *ret, struct err *e)
-{
-	for (size_t i = 0; i < set->count; i++) {
-		const char *s = set->items[i], *equals = strchr(s, '=');
-		if (!equals || equals == s) {
-			err_set(e, ERR_USAGE, "--set '%s' is not NAME=VALUE", s);
-			return err_hint(e, "for example --set USE_MKLDNN=OFF");
-		}
-		kvlist_set(ret, a, arena_strndup(a, s, (size_t)(equals - s)), equals + 1);
-	}
-	return 0;
-}
-
-int cmd_select_toggles(struct cmd_context *c, struct kvlist *ret, struct err *e)
-{
-	return parse_settings(&options(c)->set, c->arena, ret, e);
-}
-
 const char *cmd_select_cuda_home(const struct cmd_context *c)
 {
 	const char *home = options(c)->cuda_home, *set = c->global->root ? NULL : getenv("CUDA_HOME");
@@ -351,12 +334,10 @@ const char *cmd_select_cuda_home(const struct cmd_context *c)
 int cmd_select_plan(struct cmd_context *c, const struct selection *s, const struct toolchain *toolchain,
 		    const char *torch, const char *torch_version, const struct plan **ret, struct err *e)
 {
-	const struct cmd_select *o = options(c);
+	const struct plan_options *o = &options(c)->plan;
 	const struct tables *t;
 	const char *patches;
-	struct kvlist toggles = {0};
-	if (cmd_tables(c, &t, e) < 0 || cmd_patches_dir(c, &patches, e) < 0 ||
-	    parse_settings(&o->set, c->arena, &toggles, e) < 0)
+	if (cmd_tables(c, &t, e) < 0 || cmd_patches_dir(c, &patches, e) < 0)
 		return -1;
 	const struct toolkits *toolkits = NULL;
 	if (toolchain && s->variant.profile.gpu == GPU_CUDA &&
@@ -365,17 +346,12 @@ int cmd_select_plan(struct cmd_context *c, const struct selection *s, const stru
 	struct plan_request q = {
 		.variant = &s->variant,
 		.release = s->release->name,
-		.metadata_rev = o->metadata_rev,
-		.blas = o->blas,
-		.cuda_libraries = o->cuda_libraries,
-		.toggles = &toggles,
-		.without = o->without,
+		.options = *o,
 		.toolchain = toolchain,
 		.toolkits = toolkits,
 		.torch = torch ? torch : o->torch,
 		.torch_version = torch_version,
-		.sandbox = cmd_sandbox(c) == SANDBOX_NONE ? "none" : "bubblewrap",
-		.tag = o->platform,
+		.sandbox = cmd_sandbox(c),
 		.patches_dir = patches,
 		.note = s->note,
 	};

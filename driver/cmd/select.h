@@ -13,23 +13,17 @@ struct cmd_select {
 	const char *python;
 	const char *cuda;
 	const char *cuda_home;
-	const char *cuda_libraries;
-	const char *blas;
-	const char *torch;
 	struct strlist packages;
-	struct strlist set;
-	struct strlist without;
-	unsigned metadata_rev;
-	const char *platform; /* NULL: manylinux */
+	struct plan_options plan;
 };
 
-/* The options struct of a command that selects begins with these two; cmd_select_options is the
- * table for its `tables`. */
+/* The options struct of a command that selects begins with these two; cmd_select_options and
+ * cmd_plan_options are its tables. */
 struct cmd_select_base {
 	struct cmd_globals global;
 	struct cmd_select select;
 };
-extern const struct arg_def cmd_select_options[];
+extern const struct arg_def cmd_select_options[], cmd_plan_options[];
 /* cmd_select_arguments: the positional VARIANT... of such commands. */
 extern const struct cmd_positional cmd_select_arguments[];
 
@@ -56,5 +50,3 @@ int cmd_select_plan(struct cmd_context *c, const struct selection *s, const stru
 /* cmd_select_cuda_home: --cuda-home, else CUDA_HOME of the environment when the host is the root;
  * NULL without. */
 const char *cmd_select_cuda_home(const struct cmd_context *c);
-/* cmd_select_toggles: what --set says. */
-int cmd_select_toggles(struct cmd_context *c, struct kvlist *ret, struct err *e) MUST_CHECK;

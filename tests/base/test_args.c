@@ -12,6 +12,7 @@ struct options {
 	const char *out;
 	unsigned jobs;
 	struct strlist only;
+	struct kvlist set;
 };
 
 #define AT(member) offsetof(struct options, member)
@@ -26,6 +27,7 @@ static const struct arg_def build[] = {
 	{"profile", 'p', ARG_STRING, AT(profile), "PROFILE", "what to build", NULL},
 	{"out", 0, ARG_STRING, AT(out), "DIR", "where to", "<dir>"},
 	{"only", 0, ARG_LIST, AT(only), "NAMES", "some of them", NULL},
+	{"set", 0, ARG_PAIRS, AT(set), "NAME=VALUE", "a value, for example A=1", NULL},
 	{0},
 };
 static const struct arg_def *const tables[] = {common, build};
@@ -61,6 +63,7 @@ static void assert_usage(struct parsed p, const char *msg, const char *hint)
 	assert_null(p.o.profile);
 	assert_int_equal(p.o.jobs, 7);
 	assert_int_equal(p.o.only.count, 0);
+	assert_int_equal(p.o.set.count, 0);
 	assert_int_equal(p.positional.count, 0);
 	arena_release(&p.arena);
 }
@@ -210,16 +213,38 @@ static void numbers_are_checked(void **state)
 	assert_int_equal(p.o.jobs, 7);
 }
 
+static void pairs_are_split_and_the_last_of_a_name_counts(void **state)
+{
+	(void)state;
+	struct parsed p = PARSE("--set=A=1,B=", "--set", "C=x=y", "--set=A=2");
+	assert_int_equal(p.rc, 0);
+	assert_int_equal(p.o.set.count, 3);
+	assert_string_equal(kvlist_get(&p.o.set, "A"), "2");
+	assert_string_equal(kvlist_get(&p.o.set, "B"), "");
+	assert_string_equal(kvlist_get(&p.o.set, "C"), "x=y");
+	arena_release(&p.arena);
+	assert_usage(PARSE("--set=A=1,B"), "option '--set': not NAME=VALUE: 'B'", "--set: a value, for example A=1");
+	assert_usage(PARSE("--set", "=1"), "option '--set': not NAME=VALUE: '=1'", "--set: a value, for example A=1");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_words_change_nothing),      cmocka_unit_test(long_options_of_all_tables),
-		cmocka_unit_test(flags_can_be_taken_back),      cmocka_unit_test(the_last_of_two_counts),
-		cmocka_unit_test(short_options_in_all_forms),   cmocka_unit_test(lists_are_split_and_gathered),
-		cmocka_unit_test(other_words_keep_their_order), cmocka_unit_test(values_may_be_empty_or_strange),
-		cmocka_unit_test(strings_point_into_argv),      cmocka_unit_test(unknown_options_get_a_suggestion),
-		cmocka_unit_test(values_cannot_be_taken_back),  cmocka_unit_test(flags_take_no_value),
-		cmocka_unit_test(missing_values_are_noticed),   cmocka_unit_test(numbers_are_checked),
+		cmocka_unit_test(no_words_change_nothing),
+		cmocka_unit_test(long_options_of_all_tables),
+		cmocka_unit_test(flags_can_be_taken_back),
+		cmocka_unit_test(the_last_of_two_counts),
+		cmocka_unit_test(short_options_in_all_forms),
+		cmocka_unit_test(lists_are_split_and_gathered),
+		cmocka_unit_test(other_words_keep_their_order),
+		cmocka_unit_test(values_may_be_empty_or_strange),
+		cmocka_unit_test(strings_point_into_argv),
+		cmocka_unit_test(unknown_options_get_a_suggestion),
+		cmocka_unit_test(values_cannot_be_taken_back),
+		cmocka_unit_test(flags_take_no_value),
+		cmocka_unit_test(missing_values_are_noticed),
+		cmocka_unit_test(numbers_are_checked),
+		cmocka_unit_test(pairs_are_split_and_the_last_of_a_name_counts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

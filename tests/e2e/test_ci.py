@@ -217,11 +217,12 @@ class Limits(unittest.TestCase):
         self.assertEqual({label for cell in cells for label in cell["runs_on"]}, {"ubuntu-24.04", "ubuntu-24.04-arm", "macos-15"})
 
     def test_options_reach_the_command(self):
-        doc = matrix("pytorch-python313-cpu-avx2", "--format", "github", "--blas", "mkl", "--set", "USE_NUMA=OFF", "--image", "a/b:1")
+        doc = matrix("pytorch-python313-cpu-avx2", "--format", "github", "--blas", "mkl", "--set", "USE_NUMA=OFF", "--image", "a/b:1",
+                     "--cuda-libraries", "system", "--platform", "linux", "--metadata-rev", "2")
         jsonschema.validate(doc, GITHUB)
         job = doc["jobs"]["wave-1-1"]
         self.assertEqual(job["container"], "a/b:1")
-        self.assertTrue(any("--blas mkl --set USE_NUMA=OFF" in step.get("run", "") for step in job["steps"]))
+        self.assertTrue(any("--cuda-libraries system --blas mkl --set USE_NUMA=OFF --platform linux --metadata-rev 2" in step.get("run", "") for step in job["steps"]))
         got = ptbuild("matrix", "pytorch-python313-cpu-avx2", "--set", "CFLAGS=$(reboot)", status=2)
         self.assertIn("cannot be written into a CI file", got.stderr)
 

@@ -285,16 +285,16 @@ static int layer_user(struct work *w, struct err *e)
 			return -1;
 	}
 	struct setting s = {.file = SETTING_COMMAND_LINE, .rule = "the command line"};
-	for (size_t i = 0; q->without && i < q->without->count; i++) {
-		s.name = toggle_name(q, q->without->items[i], w->a);
+	for (size_t i = 0; i < q->options->without.count; i++) {
+		s.name = toggle_name(q, q->options->without.items[i], w->a);
 		s.value = "OFF";
-		s.why = arena_printf(w->a, "asked for with --without %s", q->without->items[i]);
+		s.why = arena_printf(w->a, "asked for with --without %s", q->options->without.items[i]);
 		if (toggle_set(q, &s, w->a, &w->all, &w->notes, e) < 0)
 			return -1;
 	}
-	for (size_t i = 0; q->toggles && i < q->toggles->count; i++) {
-		s.name = q->toggles->items[i].key;
-		s.value = q->toggles->items[i].value;
+	for (size_t i = 0; i < q->options->toggles.count; i++) {
+		s.name = q->options->toggles.items[i].key;
+		s.value = q->options->toggles.items[i].value;
 		s.why = "asked for with --set";
 		if (toggle_set(q, &s, w->a, &w->all, &w->notes, e) < 0)
 			return -1;

@@ -5,6 +5,7 @@
  * the GPU kind, the ISA's settings, GPU facts (cuDNN), the release's settings, BLAS, the user's
  * profile, the command line. */
 #pragma once
+#include "core/plan/plan_options.h"
 #include "core/plan/settings.h"
 #include "core/root/toolkit.h"
 #include "core/variant/profile.h"
@@ -24,8 +25,7 @@ struct buildenv_request {
 	const char *label; /* local version label */
 	/* full version torchvision and torchaudio pin; "" = unknown */
 	const char *torch_version;
-	const struct kvlist *toggles;  /* --set; may be NULL */
-	const struct strlist *without; /* --without; may be NULL */
+	const struct plan_options *options;
 };
 
 struct buildenv {

@@ -10,11 +10,6 @@
 #include "core/plan/plan_parts.h"
 #include "core/plan/series.h"
 
-static const char *distribution_of(const char *package)
-{
-	return strcmp(package, "pytorch") == 0 ? "torch" : package;
-}
-
 char *plan_full_version(const struct plan *p, struct arena *a)
 {
 	return arena_printf(a, "%s+%s", p->version, p->local_label);
@@ -66,9 +61,9 @@ static const char *label_of(const struct plan_context *c)
 {
 	struct strlist words = {0}, given_up = {0};
 	strlist_ref(&words, c->arena, profile_label(&c->variant.profile, c->variant.cuda, c->arena));
-	for (size_t i = 0; i < c->request->without.count; i++) {
+	for (size_t i = 0; i < c->request->options.without.count; i++) {
 		AUTO_BUF struct buf word = {0};
-		for (const char *p = c->request->without.items[i]; *p; p++)
+		for (const char *p = c->request->options.without.items[i]; *p; p++)
 			if (isalnum((unsigned char)*p))
 				buf_addc(&word, (char)tolower((unsigned char)*p));
 		if (word.len && !strlist_contains(&given_up, buf_cstr(&word)))
@@ -82,11 +77,12 @@ static const char *label_of(const struct plan_context *c)
 
 static void describe(const struct plan_context *c, struct plan *p)
 {
+	const struct plan_request *q = c->request;
 	const struct variant *v = &c->variant;
 	struct arena *a = c->arena;
 	p->variant = variant_name(v, a);
 	p->package = v->package;
-	p->distribution = distribution_of(v->package);
+	p->distribution = tables_distribution(v->package);
 	p->release = c->release->name;
 	p->version = c->package->version;
 	p->local_label = label_of(c);
@@ -105,10 +101,10 @@ static void describe(const struct plan_context *c, struct plan *p)
 		strlist_ref(&p->cpu_flags, a, v->profile.isa->flags[i]);
 	p->release_row = c->release;
 	p->package_row = c->package;
-	p->metadata_rev = c->request->metadata_rev ? c->request->metadata_rev : 1;
-	p->cuda_libraries = !v->cuda ? "" : c->request->cuda_libraries ? c->request->cuda_libraries : "packages";
-	p->sandbox = c->request->sandbox ? c->request->sandbox : "bubblewrap";
-	p->tag = c->request->tag ? c->request->tag : "manylinux";
+	p->metadata_rev = q->options.metadata_rev ? q->options.metadata_rev : 1;
+	p->cuda_libraries = !v->cuda ? "" : q->options.cuda_libraries ? q->options.cuda_libraries : "packages";
+	p->sandbox = sandbox_kind_name(q->sandbox);
+	p->platform_tag = q->options.platform_tag ? q->options.platform_tag : "manylinux";
 	pair(c, p);
 }
 
@@ -145,8 +141,7 @@ int plan_resolve(const struct tables *t, const struct plan_request *q, struct ar
 					   .toolkit = c.probed,
 					   .label = p->local_label,
 					   .torch_version = p->torch_version,
-					   .toggles = q->toggles,
-					   .without = &q->without};
+					   .options = &q->options};
 	struct buildenv env = {0};
 	if (buildenv_resolve(&request, a, &env, e) < 0)
 		return -1;

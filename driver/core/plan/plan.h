@@ -3,7 +3,9 @@
 #pragma once
 #include <jansson.h>
 
+#include "core/plan/plan_options.h"
 #include "core/plan/settings.h"
+#include "core/root/sandbox.h"
 #include "core/root/toolkit.h"
 #include "core/variant/variant.h"
 
@@ -65,7 +67,7 @@ struct plan {
 	const char *cuda_libraries;
 	const char *sandbox; /* "bubblewrap" or "none": part of the keys */
 	/* "manylinux": the platform tag that the libraries allow; "linux": the plain one */
-	const char *tag;
+	const char *platform_tag;
 	char compile_key[65];
 	/* what the output key stands on but the metadata revision: wheels of equal ones differ in
 	 * their tails only */
@@ -78,21 +80,13 @@ struct plan {
 
 struct plan_request {
 	const struct variant *variant;
-	const char *release;   /* release name */
-	unsigned metadata_rev; /* 0 = 1 */
-	const char *blas;      /* NULL: the profile's, else the default */
-	/* from the command line (--set NAME=VALUE); may be NULL */
-	const struct kvlist *toggles;
-	struct strlist without;            /* --without cudnn: features the user gives up */
+	const char *release; /* release name */
+	struct plan_options options;
 	const struct toolchain *toolchain; /* NULL: not probed; the key text then says so */
 	const struct toolkits *toolkits;   /* of the root; NULL: not looked for */
 	const char *torch;                 /* see plan.torch */
 	const char *torch_version;
-	const char *sandbox;
-	const char *tag; /* NULL: "manylinux" */
-	/* "packages" (NULL too): the nvidia-* packages, which the wheel requires; "system":
-	 * wherever the loader finds them */
-	const char *cuda_libraries;
+	enum sandbox_kind sandbox;
 	const char *patches_dir; /* <data>/patches */
 	/* told before the plan's own notes: what a word of the request became; NULL: none */
 	const char *note;

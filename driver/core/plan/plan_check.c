@@ -116,7 +116,7 @@ static int check_compiler(const struct plan_context *c, struct err *e)
 static int check_blas(struct plan_context *c, struct err *e)
 {
 	const struct profile *p = &c->variant.profile;
-	const char *asked = c->request->blas;
+	const char *asked = c->request->options.blas;
 	if (asked && !tables_blas(c->tables, asked))
 		return unknown_blas(c, asked, e);
 	if (strcmp(c->variant.package, "pytorch") != 0)
@@ -136,7 +136,7 @@ static int check_blas(struct plan_context *c, struct err *e)
 
 static int check_cuda_libraries(const struct plan_context *c, struct err *e)
 {
-	const char *asked = c->request->cuda_libraries;
+	const char *asked = c->request->options.cuda_libraries;
 	if (!asked || strcmp(asked, "packages") == 0 || strcmp(asked, "system") == 0)
 		return 0;
 	err_set(e, ERR_USAGE, "CUDA's libraries from '%s'", asked);

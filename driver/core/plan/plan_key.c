@@ -146,7 +146,7 @@ static void output_key(const struct plan_context *c, struct plan *p)
 	char decoder[32];
 	put(&t, "zip", zip_writer_id());
 	put(&t, "generator", PTBUILD_VERSION);
-	put(&t, "tag", p->tag);
+	put(&t, "tag", p->platform_tag);
 	put(&t, "decoder", decoder_id(decoder));
 	put(&t, "extensions", c->tables->extensions_digest);
 	put(&t, "compile key", p->compile_key);

@@ -49,7 +49,7 @@ static void note_driver(struct plan_context *c)
 /* Where the wheel has CUDA's libraries from, on the machine that runs it. */
 static void note_libraries(struct plan_context *c)
 {
-	bool system = c->request->cuda_libraries && strcmp(c->request->cuda_libraries, "system") == 0;
+	bool system = c->request->options.cuda_libraries && strcmp(c->request->options.cuda_libraries, "system") == 0;
 	if (system)
 		strlist_addf(&c->notes, c->arena,
 			     "CUDA's libraries are left to the loader: the machine that runs the wheel has CUDA %s in "

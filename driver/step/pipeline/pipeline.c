@@ -36,19 +36,15 @@ static int resolve(struct pipeline *l, const struct pipeline_target *t, const st
 {
 	struct plan_request r = {.variant = &t->variant,
 				 .release = t->release,
-				 .metadata_rev = rev,
-				 .blas = l->q->blas,
-				 .cuda_libraries = l->q->cuda_libraries,
-				 .toggles = l->q->toggles,
-				 .without = l->q->without,
+				 .options = l->q->plan,
 				 .toolchain = l->toolchain,
 				 .toolkits = l->toolkits,
 				 .torch = torch ? torch->identity : "",
 				 .torch_version = torch ? torch->version : "",
-				 .sandbox = l->q->kind == SANDBOX_NONE ? "none" : "bubblewrap",
-				 .tag = l->q->tag,
+				 .sandbox = l->q->kind,
 				 .patches_dir = l->q->patches_dir,
 				 .note = t->note};
+	r.options.metadata_rev = rev;
 	return plan_resolve(l->q->tables, &r, l->arena, ret, e);
 }
 
@@ -150,7 +146,7 @@ static int make(struct pipeline *l, struct pipeline_item *it, const struct torch
 		store_drop_stage(store, m.stage);
 		return -1;
 	}
-	return l->q->keep_tree ? 0 : fs_remove_tree(m.build_dir, e);
+	return l->q->options.keep_tree ? 0 : fs_remove_tree(m.build_dir, e);
 }
 
 /* One variant, from the store or made. The lock of its key is held meanwhile: of two that want it, one builds and the
@@ -220,10 +216,10 @@ static const struct pipeline_failure *failed_already(const struct pipeline *l, c
  * contents, and would have them all built anew. */
 static int find_torch(struct pipeline *l, const struct pipeline_target *t, struct torch_source *ret, struct err *e)
 {
-	if (l->q->torch && strcmp(l->q->torch, "root") == 0)
+	if (l->q->plan.torch && strcmp(l->q->plan.torch, "root") == 0)
 		return try_sandbox(l, e) < 0 ? -1 : torch_from_root(l->q->root, l->q->kind, l->run, l->arena, ret, e);
-	if (l->q->torch)
-		return torch_from_wheel(l->q->torch, t->variant.python, l->arena, ret, e);
+	if (l->q->plan.torch)
+		return torch_from_wheel(l->q->plan.torch, t->variant.python, l->arena, ret, e);
 	struct pipeline_target own = *t;
 	own.variant.package = "pytorch";
 	const struct pipeline_item *have = made_already(l, variant_name(&own.variant, l->arena), 1);
@@ -244,7 +240,7 @@ static int find_torch(struct pipeline *l, const struct pipeline_target *t, struc
 
 static unsigned wanted_rev(const struct pipeline *l)
 {
-	return l->q->metadata_rev ? l->q->metadata_rev : 1;
+	return l->q->plan.metadata_rev ? l->q->plan.metadata_rev : 1;
 }
 
 static int obtain_one(struct pipeline *l, const struct pipeline_target *t, bool needs_torch, struct err *e)
@@ -304,7 +300,7 @@ int pipeline_build(const struct pipeline_request *q, const struct run *run, stru
 	struct pipeline l = {.q = q, .run = run, .arena = a, .cap = q->count * 2 + 1};
 	l.items = arena_array(a, l.cap, sizeof(*l.items));
 	/* A key that cannot be used is found before an hour of building. */
-	if (q->sign_key && sign_load_private(q->sign_key, &l.key, e) < 0)
+	if (q->options.sign_key && sign_load_private(q->options.sign_key, &l.key, e) < 0)
 		return err_wrap(e, "--sign-key");
 	int rc = find_toolchain(&l, e);
 	bool cuda = needs_cuda(q);

@@ -25,38 +25,33 @@ struct pipeline_failures {
 	size_t count;
 };
 
+/* What the user may ask of the steps; parsed straight from the command line, as plan_options. */
+struct pipeline_options {
+	const char *ccache_remote; /* address of the compiler cache's remote storage; NULL: none */
+	const char *sign_key;      /* file of an Ed25519 private key for the provenance; NULL: unsigned */
+	bool keep_tree;            /* keep the build tree after its wheel is in the store */
+};
+
 struct pipeline_request {
 	const struct tables *tables;
 	const char *profiles_dir; /* tables, checks/, requirements/ */
 	const char *patches_dir;
 	const struct pipeline_target *targets; /* what to build, any order: torch goes first */
 	size_t count;
-	unsigned metadata_rev;        /* 0 = 1 */
-	const char *cuda_libraries;   /* as in plan_request */
-	const char *cuda_home;        /* a toolkit that is looked at first; NULL: none named */
-	const char *blas;             /* NULL: as planned by default */
-	const struct kvlist *toggles; /* --set; may be NULL */
-	struct strlist without;
-	/* for torchvision and torchaudio: "root", a wheel's path, or NULL: the torch of the same
-	 * variant, built first if the store has none */
-	const char *torch;
+	struct plan_options plan; /* without a torch named, the variant's own is built first */
+	struct pipeline_options options;
+	const char *cuda_home; /* a toolkit that is looked at first; NULL: none named */
 	const struct root *root;
 	enum sandbox_kind kind;
 	struct store *store;
 	const char *out_dir;
 	unsigned jobs; /* 0: from processors and memory */
 	bool offline;
-	const char *ccache_remote; /* address of the compiler cache's remote storage; NULL: none */
 	struct strlist mirrors;
 	/* what `ptbuild shell` must be told to find the same store; NULL: nothing */
 	const char *shell_options;
-	/* of the platform: NULL as the libraries allow, "linux" the plain one */
-	const char *tag;
-	/* file of an Ed25519 private key that signs the provenance; NULL: unsigned */
-	const char *sign_key;
 	/* take wheels from the store, repacked if need be, but build none */
 	bool repack_only;
-	bool keep_tree; /* keep the build tree after its wheel is in the store */
 	/* NULL: the first failure ends it. Else a variant that fails is added here, and only what
 	 * is built against it fails with it; an interruption ends it all the same */
 	struct pipeline_failures *failures;

@@ -133,8 +133,8 @@ static const struct pipeline_item *find_item(const struct checking *c, const cha
 static const char *torch_of(const struct checking *c, const struct pipeline_target *t)
 {
 	struct pipeline_target own = *t;
-	if (c->q->torch || strcmp(t->variant.package, "pytorch") == 0)
-		return c->q->torch;
+	if (c->q->plan.torch || strcmp(t->variant.package, "pytorch") == 0)
+		return c->q->plan.torch;
 	own.variant.package = "pytorch";
 	const struct pipeline_item *torch = find_item(c, variant_name(&own.variant, c->a), 1);
 	return torch ? torch->wheel : NULL;
@@ -154,18 +154,20 @@ static int build_again(struct checking *c, const struct pipeline_target *t, cons
 	struct surroundings s;
 	q.targets = t;
 	q.count = 1;
-	q.torch = torch_of(c, t);
+	q.plan.torch = torch_of(c, t);
 	q.out_dir = path_join(c->a, dir, "dist");
 	q.jobs = jobs;
 	q.offline = true;
-	q.keep_tree = false;
-	q.sign_key = NULL;
+	q.options.keep_tree = false;
+	q.options.sign_key = NULL;
 	q.failures = NULL;
 	enter(&s);
 	int rc = store_open(path_join(c->a, dir, "cache"), c->run, &q.store, e);
 	if (rc == 0) {
 		rc = copy_inputs(
-			c, find_item(c, variant_name(&t->variant, c->a), q.metadata_rev ? q.metadata_rev : 1)->plan,
+			c,
+			find_item(c, variant_name(&t->variant, c->a), q.plan.metadata_rev ? q.plan.metadata_rev : 1)
+				->plan,
 			q.store, e);
 		if (rc == 0)
 			rc = pipeline_build(&q, c->run, c->a, &items, ret_count, e);
@@ -225,8 +227,8 @@ int pipeline_check(const struct pipeline_request *q, const struct pipeline_item 
 	for (size_t i = 0; i < q->count; i++) {
 		struct err ignored = {0};
 		char *dir;
-		const struct pipeline_item *first =
-			find_item(&c, variant_name(&q->targets[i].variant, a), q->metadata_rev ? q->metadata_rev : 1);
+		const struct pipeline_item *first = find_item(&c, variant_name(&q->targets[i].variant, a),
+							      q->plan.metadata_rev ? q->plan.metadata_rev : 1);
 		if (!first) /* it failed */
 			continue;
 		if (fs_temp_dir(parent, "ptbuild-second-", a, &dir, e) < 0)

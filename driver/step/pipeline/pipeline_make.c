@@ -255,7 +255,7 @@ static int make_packed(struct making *m, const char *tree, struct err *e)
 	if (fs_walk(tree, scan_file, &scan, e) < 0 ||
 	    manylinux_tag(m->policy, scan.infos, scan.names, scan.count, m->arena, &tag, &why, e) < 0)
 		return -1;
-	if (strcmp(m->plan->tag, "linux") == 0)
+	if (strcmp(m->plan->platform_tag, "linux") == 0)
 		tag = arena_printf(m->arena, "linux_%.*s", (int)strcspn(m->plan->platform, "-"), m->plan->platform);
 	struct pack_request p = {.tree = tree,
 				 .version = plan_full_version(m->plan, m->arena),

@@ -12,8 +12,7 @@ struct fixture {
 	struct profile profile;
 	struct gpu_target targets[3];
 	struct table_setting user[2];
-	struct kvlist toggles;
-	struct strlist without;
+	struct plan_options options;
 	struct buildenv_request q;
 	struct buildenv env;
 	struct err e;
@@ -36,8 +35,7 @@ static inline int setup(void **state)
 					 .blas = &f->s.blas[0],
 					 .label = "cpu.avx2",
 					 .torch_version = "",
-					 .toggles = &f->toggles,
-					 .without = &f->without};
+					 .options = &f->options};
 	*state = f;
 	return 0;
 }

@@ -11,7 +11,6 @@ struct fixture {
 	struct arena a;
 	struct variant v;
 	struct gpu_target targets[3];
-	struct kvlist toggles;
 	struct plan_request q;
 	const struct plan *p;
 	struct err e;
@@ -33,7 +32,7 @@ static inline int setup(void **state)
 					    .isa = &f->s.isas[2],
 					    .file = "",
 					    .platform = LINUX_X86}};
-	f->q = (struct plan_request){.variant = &f->v, .release = "2.8.0", .toggles = &f->toggles};
+	f->q = (struct plan_request){.variant = &f->v, .release = "2.8.0"};
 	*state = f;
 	return 0;
 }

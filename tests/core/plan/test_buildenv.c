@@ -350,7 +350,7 @@ static void the_command_line_overrides_all(void **state)
 {
 	struct fixture *f = *state;
 	use_user_toggle(f, "USE_FBGEMM", "OFF");
-	kvlist_set(&f->toggles, &f->a, "USE_FBGEMM", "1");
+	kvlist_set(&f->options.toggles, &f->a, "USE_FBGEMM", "1");
 	resolve(f);
 	const struct setting *s = settings_get(&f->env.env, "USE_FBGEMM");
 	assert_string_equal(s->value, "ON");
@@ -364,7 +364,7 @@ static void the_user_may_keep_cudnn(void **state)
 	struct fixture *f = *state;
 	use_package(f, "pytorch", 3, 1);
 	use_cuda(f, 0, "", false);
-	kvlist_set(&f->toggles, &f->a, "USE_CUDNN", "ON");
+	kvlist_set(&f->options.toggles, &f->a, "USE_CUDNN", "ON");
 	resolve(f);
 	want_env(f, "USE_CUDNN", "ON");
 }
@@ -372,12 +372,12 @@ static void the_user_may_keep_cudnn(void **state)
 static void values_are_spelled_as_the_package_reads_them(void **state)
 {
 	struct fixture *f = *state;
-	kvlist_set(&f->toggles, &f->a, "USE_MPI", "true");
+	kvlist_set(&f->options.toggles, &f->a, "USE_MPI", "true");
 	resolve(f);
 	want_env(f, "USE_MPI", "ON");
-	f->toggles.count = 0;
+	f->options.toggles.count = 0;
 	use_package(f, "torchvision", 1, 0);
-	kvlist_set(&f->toggles, &f->a, "TORCHVISION_USE_JPEG", "off");
+	kvlist_set(&f->options.toggles, &f->a, "TORCHVISION_USE_JPEG", "off");
 	resolve(f);
 	want_env(f, "TORCHVISION_USE_JPEG", "0");
 }
@@ -385,17 +385,17 @@ static void values_are_spelled_as_the_package_reads_them(void **state)
 static void a_value_that_no_row_has_is_refused(void **state)
 {
 	struct fixture *f = *state;
-	kvlist_set(&f->toggles, &f->a, "USE_MPI", "maybe");
+	kvlist_set(&f->options.toggles, &f->a, "USE_MPI", "maybe");
 	assert_err(buildenv_resolve(&f->q, &f->a, &f->env, &f->e), &f->e, ERR_CONFIG, "maybe");
-	f->toggles.count = 0;
-	kvlist_set(&f->toggles, &f->a, "MKL_THREADING", "ON");
+	f->options.toggles.count = 0;
+	kvlist_set(&f->options.toggles, &f->a, "MKL_THREADING", "ON");
 	assert_err(buildenv_resolve(&f->q, &f->a, &f->env, &f->e), &f->e, ERR_CONFIG, "MKL_THREADING");
 }
 
 static void an_entry_without_default_may_still_be_set(void **state)
 {
 	struct fixture *f = *state;
-	kvlist_set(&f->toggles, &f->a, "CXX_AVX2_FOUND", "OFF");
+	kvlist_set(&f->options.toggles, &f->a, "CXX_AVX2_FOUND", "OFF");
 	resolve(f);
 	assert_string_equal(settings_value(&f->env.cache, "CXX_AVX2_FOUND"), "OFF");
 	assert_null(settings_get(&f->env.env, "CXX_AVX2_FOUND"));
@@ -404,7 +404,7 @@ static void an_entry_without_default_may_still_be_set(void **state)
 static void a_mistyped_toggle_gets_the_nearest(void **state)
 {
 	struct fixture *f = *state;
-	kvlist_set(&f->toggles, &f->a, "USE_FBGEM", "ON");
+	kvlist_set(&f->options.toggles, &f->a, "USE_FBGEM", "ON");
 	assert_err(buildenv_resolve(&f->q, &f->a, &f->env, &f->e), &f->e, ERR_CONFIG, "USE_FBGEM");
 	assert_contains(f->e.hint, "USE_FBGEMM");
 }
@@ -412,7 +412,7 @@ static void a_mistyped_toggle_gets_the_nearest(void **state)
 static void a_toggle_of_another_release_is_refused(void **state)
 {
 	struct fixture *f = *state;
-	kvlist_set(&f->toggles, &f->a, "USE_GENAI", "ON");
+	kvlist_set(&f->options.toggles, &f->a, "USE_GENAI", "ON");
 	assert_err(buildenv_resolve(&f->q, &f->a, &f->env, &f->e), &f->e, ERR_CONFIG, "USE_GENAI");
 	assert_contains(f->e.hint, "2.9");
 }
@@ -420,7 +420,7 @@ static void a_toggle_of_another_release_is_refused(void **state)
 static void a_retired_toggle_is_refused_with_the_reason(void **state)
 {
 	struct fixture *f = *state;
-	kvlist_set(&f->toggles, &f->a, "USE_METAL", "ON");
+	kvlist_set(&f->options.toggles, &f->a, "USE_METAL", "ON");
 	assert_err(buildenv_resolve(&f->q, &f->a, &f->env, &f->e), &f->e, ERR_CONFIG, "USE_METAL");
 	char all[4096];
 	snprintf(all, sizeof(all), "%s %s", f->e.msg, f->e.hint);
@@ -438,7 +438,7 @@ static void a_toggle_of_another_package_is_noted(void **state)
 {
 	struct fixture *f = *state;
 	use_package(f, "torchvision", 1, 0);
-	kvlist_set(&f->toggles, &f->a, "USE_FBGEMM", "OFF");
+	kvlist_set(&f->options.toggles, &f->a, "USE_FBGEMM", "OFF");
 	resolve(f);
 	assert_null(settings_get(&f->env.env, "USE_FBGEMM"));
 	assert_int_equal(f->env.notes.count, 1);
@@ -453,8 +453,8 @@ static void what_ptbuild_sets_is_no_toggle(void **state)
 	const char *hints[] = {"--blas", "cflags", "built in", "built in", "sm80+sm90"};
 	use_cuda(f, 2, "", false);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		f->toggles.count = 0;
-		kvlist_set(&f->toggles, &f->a, names[i], "x");
+		f->options.toggles.count = 0;
+		kvlist_set(&f->options.toggles, &f->a, names[i], "x");
 		assert_err(buildenv_resolve(&f->q, &f->a, &f->env, &f->e), &f->e, ERR_CONFIG, names[i]);
 		assert_contains(f->e.hint, hints[i]);
 	}
@@ -466,19 +466,19 @@ static void a_value_of_the_release_may_be_changed_by_the_user(void **state)
 	struct table_setting own = {SETTING("ONNX_NAMESPACE", "onnx", "system ONNX", 51)};
 	f->s.packages[0].settings = &own;
 	f->s.packages[0].settings_count = 1;
-	kvlist_set(&f->toggles, &f->a, "ONNX_NAMESPACE", "onnx_torch");
+	kvlist_set(&f->options.toggles, &f->a, "ONNX_NAMESPACE", "onnx_torch");
 	resolve(f);
 	want_env(f, "ONNX_NAMESPACE", "onnx_torch");
-	kvlist_set(&f->toggles, &f->a, "ONNX_NAMESPACE", "");
+	kvlist_set(&f->options.toggles, &f->a, "ONNX_NAMESPACE", "");
 	assert_err(buildenv_resolve(&f->q, &f->a, &f->env, &f->e), &f->e, ERR_CONFIG, "ONNX_NAMESPACE");
-	kvlist_set(&f->toggles, &f->a, "ONNX_NAMESPACE", "a\nb");
+	kvlist_set(&f->options.toggles, &f->a, "ONNX_NAMESPACE", "a\nb");
 	assert_err(buildenv_resolve(&f->q, &f->a, &f->env, &f->e), &f->e, ERR_CONFIG, "unprintable");
 }
 
 static void without_switches_a_feature_off(void **state)
 {
 	struct fixture *f = *state;
-	strlist_add(&f->without, &f->a, "fbgemm");
+	strlist_add(&f->options.without, &f->a, "fbgemm");
 	resolve(f);
 	want_env(f, "USE_FBGEMM", "OFF");
 	assert_contains(settings_get(&f->env.env, "USE_FBGEMM")->why, "--without fbgemm");
@@ -492,7 +492,7 @@ static void without_finds_the_toggle_of_each_package(void **state)
 	assert_string_equal(toggle_name(&f->q, "sox", &f->a), "BUILD_SOX");
 	assert_string_equal(toggle_name(&f->q, "no-such", &f->a), "USE_NO_SUCH");
 	use_package(f, "torchvision", 1, 0);
-	strlist_add(&f->without, &f->a, "jpeg");
+	strlist_add(&f->options.without, &f->a, "jpeg");
 	resolve(f);
 	want_env(f, "TORCHVISION_USE_JPEG", "0");
 }
@@ -500,17 +500,17 @@ static void without_finds_the_toggle_of_each_package(void **state)
 static void without_an_unknown_feature_is_refused(void **state)
 {
 	struct fixture *f = *state;
-	strlist_add(&f->without, &f->a, "gravity");
+	strlist_add(&f->options.without, &f->a, "gravity");
 	assert_err(buildenv_resolve(&f->q, &f->a, &f->env, &f->e), &f->e, ERR_CONFIG, "USE_GRAVITY");
 }
 
 static void contradictions_of_the_command_line_are_refused(void **state)
 {
 	struct fixture *f = *state;
-	strlist_add(&f->without, &f->a, "fbgemm");
-	kvlist_set(&f->toggles, &f->a, "USE_FBGEMM", "ON");
+	strlist_add(&f->options.without, &f->a, "fbgemm");
+	kvlist_set(&f->options.toggles, &f->a, "USE_FBGEMM", "ON");
 	assert_err(buildenv_resolve(&f->q, &f->a, &f->env, &f->e), &f->e, ERR_CONFIG, "asked for twice");
-	kvlist_set(&f->toggles, &f->a, "USE_FBGEMM", "0");
+	kvlist_set(&f->options.toggles, &f->a, "USE_FBGEMM", "0");
 	resolve(f);
 	want_env(f, "USE_FBGEMM", "OFF");
 }
@@ -518,7 +518,7 @@ static void contradictions_of_the_command_line_are_refused(void **state)
 static void a_failure_leaves_the_result_alone(void **state)
 {
 	struct fixture *f = *state;
-	kvlist_set(&f->toggles, &f->a, "USE_FBGEM", "ON");
+	kvlist_set(&f->options.toggles, &f->a, "USE_FBGEM", "ON");
 	assert_err(buildenv_resolve(&f->q, &f->a, &f->env, &f->e), &f->e, ERR_CONFIG, "USE_FBGEM");
 	assert_int_equal(f->env.env.count, 0);
 	assert_null(f->env.env.items);

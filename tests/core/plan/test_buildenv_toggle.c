@@ -15,7 +15,7 @@ static void what_needs_a_toggle_that_is_off_is_off(void **state)
 {
 	struct fixture *f = *state;
 	use_needs(f);
-	kvlist_set(&f->toggles, &f->a, "USE_NNPACK", "OFF");
+	kvlist_set(&f->options.toggles, &f->a, "USE_NNPACK", "OFF");
 	resolve(f);
 	want_env(f, "USE_FBGEMM", "OFF");
 	want_env(f, "USE_MPI", "OFF");
@@ -39,7 +39,7 @@ static void asking_for_one_without_what_it_needs_is_refused(void **state)
 	struct fixture *f = *state;
 	use_needs(f);
 	use_user_toggle(f, "USE_FBGEMM", "ON");
-	kvlist_set(&f->toggles, &f->a, "USE_NNPACK", "OFF");
+	kvlist_set(&f->options.toggles, &f->a, "USE_NNPACK", "OFF");
 	assert_err(buildenv_resolve(&f->q, &f->a, &f->env, &f->e), &f->e, ERR_CONFIG,
 		   "'USE_FBGEMM=ON' needs USE_NNPACK, which is OFF");
 	assert_contains(f->e.msg, "my.yaml:7");

@@ -306,10 +306,10 @@ static void an_isa_of_another_platform_is_refused(void **state)
 static void an_unknown_blas_is_refused(void **state)
 {
 	struct fixture *f = *state;
-	f->q.blas = "openblass";
+	f->q.options.blas = "openblass";
 	refuse(f, ERR_CONFIG, "unknown BLAS 'openblass'");
 	assert_contains(f->e.hint, "did you mean 'openblas'?");
-	f->q.blas = "cuBLAS";
+	f->q.options.blas = "cuBLAS";
 	refuse(f, ERR_CONFIG, "unknown BLAS 'cuBLAS'");
 	assert_contains(f->e.hint, "it comes with CUDA");
 }
@@ -317,7 +317,7 @@ static void an_unknown_blas_is_refused(void **state)
 static void a_blas_of_another_platform_is_refused(void **state)
 {
 	struct fixture *f = *state;
-	f->q.blas = "veclib";
+	f->q.options.blas = "veclib";
 	refuse(f, ERR_POLICY, "blas 'veclib' does not exist on x86_64-linux");
 	assert_string_equal(f->e.hint, "use openblas");
 }
@@ -327,7 +327,7 @@ static void the_blas_asked_for_goes_before_the_profiles(void **state)
 	struct fixture *f = *state;
 	f->v.profile.blas = &f->s.blas[1];
 	assert_string_equal(resolve(f)->blas, "mkl");
-	f->q.blas = "openblas";
+	f->q.options.blas = "openblas";
 	assert_string_equal(resolve(f)->blas, "openblas");
 	assert_contains(settings_get(&f->p->env, "BLAS")->why, "command line");
 }
@@ -335,7 +335,7 @@ static void the_blas_asked_for_goes_before_the_profiles(void **state)
 static void a_refusal_leaves_the_result_alone(void **state)
 {
 	struct fixture *f = *state;
-	kvlist_set(&f->toggles, &f->a, "USE_NOTHING_LIKE_IT", "1");
+	kvlist_set(&f->q.options.toggles, &f->a, "USE_NOTHING_LIKE_IT", "1");
 	refuse(f, ERR_CONFIG, "USE_NOTHING_LIKE_IT");
 	assert_null(f->p);
 }
@@ -405,7 +405,7 @@ static void notes_tell_of_a_cudnn_that_is_off_or_must_stay_old(void **state)
 	assert_true(
 		has_note(resolve(f),
 			 "USE_CUDNN=OFF: cuDNN 9.10 is the last that supports sm61, and this release uses 9.13.0.50"));
-	kvlist_set(&f->toggles, &f->a, "USE_CUDNN", "ON");
+	kvlist_set(&f->q.options.toggles, &f->a, "USE_CUDNN", "ON");
 	assert_false(has_note(resolve(f), "USE_CUDNN=OFF"));
 	assert_true(has_note(f->p, "sm61 needs a cuDNN <= 9.10"));
 }

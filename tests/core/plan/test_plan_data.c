@@ -34,7 +34,6 @@ static int unload(void **state)
 struct asked {
 	struct variant variant;
 	struct plan_request request;
-	struct kvlist toggles;
 	const char *profile;
 };
 
@@ -54,15 +53,16 @@ static void read_line(struct asked *q, const char *key, const char *value, struc
 	} else if (strcmp(key, "release") == 0) {
 		q->request.release = value;
 	} else if (strcmp(key, "blas") == 0) {
-		q->request.blas = value;
+		q->request.options.blas = value;
 	} else if (strcmp(key, "torch") == 0) {
 		q->request.torch = value;
 	} else if (strcmp(key, "without") == 0) {
-		strlist_add(&q->request.without, a, value);
+		strlist_add(&q->request.options.without, a, value);
 	} else if (strcmp(key, "set") == 0) {
 		const char *equals = strchr(value, '=');
 		assert_non_null(equals);
-		kvlist_set(&q->toggles, a, arena_strndup(a, value, (size_t)(equals - value)), equals + 1);
+		kvlist_set(&q->request.options.toggles, a, arena_strndup(a, value, (size_t)(equals - value)),
+			   equals + 1);
 	} else {
 		fail_msg("unknown key '%s'", key);
 	}
@@ -86,7 +86,6 @@ static void read_request(struct asked *q, const char *path, struct arena *a)
 	if (q->profile)
 		assert_ok(profile_load(tables, q->profile, a, &q->variant.profile, &e), &e);
 	q->request.variant = &q->variant;
-	q->request.toggles = &q->toggles;
 }
 
 /* One line a value: where it is from, and whether CMakeCache.txt must have it. */

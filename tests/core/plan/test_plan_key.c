@@ -46,12 +46,12 @@ static void the_same_request_has_the_same_keys(void **state)
 static void the_order_of_inputs_does_not_matter(void **state)
 {
 	struct fixture *f = *state;
-	kvlist_set(&f->toggles, &f->a, "USE_MPI", "ON");
-	kvlist_set(&f->toggles, &f->a, "USE_NNPACK", "OFF");
+	kvlist_set(&f->q.options.toggles, &f->a, "USE_MPI", "ON");
+	kvlist_set(&f->q.options.toggles, &f->a, "USE_NNPACK", "OFF");
 	const struct plan *first = resolve(f);
-	f->toggles.count = 0;
-	kvlist_set(&f->toggles, &f->a, "USE_NNPACK", "0");
-	kvlist_set(&f->toggles, &f->a, "USE_MPI", "true");
+	f->q.options.toggles.count = 0;
+	kvlist_set(&f->q.options.toggles, &f->a, "USE_NNPACK", "0");
+	kvlist_set(&f->q.options.toggles, &f->a, "USE_MPI", "true");
 	struct toggle_row row = f->s.toggles[0];
 	f->s.toggles[0] = f->s.toggles[5];
 	f->s.toggles[5] = row;
@@ -66,7 +66,7 @@ static void where_a_value_comes_from_is_not_in_the_keys(void **state)
 		f->s.toggles[i].line += 100;
 		f->s.toggles[i].why = "for another reason";
 	}
-	kvlist_set(&f->toggles, &f->a, "USE_CUDA", "ON");
+	kvlist_set(&f->q.options.toggles, &f->a, "USE_CUDA", "ON");
 	f->v.profile.name = "a-name-of-the-users";
 	f->s.sources[0].name = "renamed.tar.gz";
 	assert_string_equal(resolve(f)->compile_key, first->compile_key);
@@ -105,17 +105,17 @@ static void change_isa(struct fixture *f)
 
 static void change_blas(struct fixture *f)
 {
-	f->q.blas = "mkl";
+	f->q.options.blas = "mkl";
 }
 
 static void change_toggle(struct fixture *f)
 {
-	kvlist_set(&f->toggles, &f->a, "USE_MPI", "ON");
+	kvlist_set(&f->q.options.toggles, &f->a, "USE_MPI", "ON");
 }
 
 static void change_cache_entry(struct fixture *f)
 {
-	kvlist_set(&f->toggles, &f->a, "CXX_AVX2_FOUND", "OFF");
+	kvlist_set(&f->q.options.toggles, &f->a, "CXX_AVX2_FOUND", "OFF");
 }
 
 static void change_cflags(struct fixture *f)
@@ -135,7 +135,7 @@ static void change_release(struct fixture *f)
 
 static void change_sandbox(struct fixture *f)
 {
-	f->q.sandbox = "none";
+	f->q.sandbox = SANDBOX_NONE;
 }
 
 static void change_source(struct fixture *f)
@@ -258,7 +258,7 @@ static void metadata_changes_only_the_output_key(void **state)
 {
 	struct fixture *f = *state;
 	const struct plan *first = resolve(f);
-	f->q.metadata_rev = 2;
+	f->q.options.metadata_rev = 2;
 	const struct plan *second = resolve(f);
 	assert_int_equal(second->metadata_rev, 2);
 	assert_string_equal(first->compile_key, second->compile_key);
@@ -279,8 +279,8 @@ static void the_platform_tag_changes_only_the_output_key(void **state)
 {
 	struct fixture *f = *state;
 	const struct plan *first = resolve(f);
-	assert_string_equal(first->tag, "manylinux");
-	f->q.tag = "linux";
+	assert_string_equal(first->platform_tag, "manylinux");
+	f->q.options.platform_tag = "linux";
 	const struct plan *second = resolve(f);
 	assert_string_equal(first->compile_key, second->compile_key);
 	assert_string_not_equal(first->output_key, second->output_key);

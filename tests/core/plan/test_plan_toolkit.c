@@ -163,7 +163,7 @@ static void test_cudnn_that_is_not_there(void **state)
 	refuse(f, ERR_POLICY,
 	       "USE_CUDNN=ON (toggles.yaml:2), but beside CUDA 12.8 in '/usr/local/cuda-12.8' there is no cudnn");
 	assert_contains(f->e.hint, "--without cudnn");
-	strlist_ref(&f->q.without, &f->a, "cudnn");
+	strlist_ref(&f->q.options.without, &f->a, "cudnn");
 	const struct plan *p = resolve(f);
 	assert_string_equal(env(p, "USE_CUDNN"), "OFF");
 	assert_string_equal(p->local_label, "cu128.sm90.avx512.nocudnn");
@@ -174,8 +174,8 @@ static void test_what_was_given_up_is_in_the_label_of_all_three(void **state)
 {
 	struct fixture *f = *state;
 	f->v.package = "torchvision";
-	strlist_ref(&f->q.without, &f->a, "cudnn");
-	strlist_ref(&f->q.without, &f->a, "cudnn");
+	strlist_ref(&f->q.options.without, &f->a, "cudnn");
+	strlist_ref(&f->q.options.without, &f->a, "cudnn");
 	const struct plan *p = resolve(f);
 	assert_string_equal(p->local_label, "cu128.sm90.avx512.nocudnn");
 	assert_string_equal(p->torch_version, "2.8.0+cu128.sm90.avx512.nocudnn");
@@ -206,7 +206,7 @@ static void test_cudnn_without_code_for_the_gpu(void **state)
 	probed(f);
 	use_gpu(f, 0, "");
 	kit_parts[0].version = "9.13.0";
-	kvlist_set(&f->toggles, &f->a, "USE_CUDNN", "ON");
+	kvlist_set(&f->q.options.toggles, &f->a, "USE_CUDNN", "ON");
 	refuse(f, ERR_POLICY, "cuDNN 9.13.0 has no code for sm61");
 	assert_contains(f->e.hint, "9.10");
 	kit_parts[0].version = "9.10";

@@ -132,12 +132,11 @@ static void an_unknown_option_is_refused_with_the_releases_that_have_it(void **s
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
 	struct variant v;
-	struct kvlist toggles = {0};
 	struct err e = {0};
 	const struct plan *p = NULL;
 	assert_ok(variant_parse(tables, "pytorch-python313-cpu-avx2", &a, &v, &e), &e);
-	struct plan_request q = {.variant = &v, .release = "2.8.0", .toggles = &toggles};
-	kvlist_set(&toggles, &a, "USE_EIGEN_SPARSE", "ON");
+	struct plan_request q = {.variant = &v, .release = "2.8.0"};
+	kvlist_set(&q.options.toggles, &a, "USE_EIGEN_SPARSE", "ON");
 	assert_err(plan_resolve(tables, &q, &a, &p, &e), &e, ERR_CONFIG,
 		   "'USE_EIGEN_SPARSE' is no option of pytorch 2.8.0");
 	assert_contains(e.hint, "releases that have it: 2.9.1 2.10.0 2.11.0 2.12.1 2.13.0");
