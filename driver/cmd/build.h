@@ -1,8 +1,8 @@
 /* What the commands that run the pipeline share. */
 #pragma once
 #include "cmd/select.h"
+#include "step/pipeline/check.h"
 #include "step/pipeline/pipeline.h"
-#include "step/pipeline/pipeline_check.h"
 
 /* The options struct of these commands begins with one. */
 struct cmd_build_base {

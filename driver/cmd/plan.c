@@ -3,7 +3,7 @@
 #include "base/sys/json.h"
 #include "cmd/help.h"
 #include "cmd/units.h"
-#include "step/pipeline/pipeline_torch.h"
+#include "step/pipeline/torch.h"
 
 struct plan_command_options {
 	struct cmd_select_base base;

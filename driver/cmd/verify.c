@@ -7,7 +7,7 @@
 #include "cmd/help.h"
 #include "core/root/sandbox.h"
 #include "step/pack/provenance.h"
-#include "step/pipeline/pipeline_torch.h"
+#include "step/pipeline/torch.h"
 
 struct verify_options {
 	struct cmd_globals global;

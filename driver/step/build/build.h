@@ -5,7 +5,7 @@
 #include "cache/history.h"
 #include "core/root/jobs.h"
 #include "core/root/toolchain.h"
-#include "step/build/asked.h"
+#include "step/build/check_config.h"
 
 /* Who is told how a build goes, in the caller's thread. Functions may be NULL. */
 struct build_observer {

@@ -9,10 +9,10 @@
 #include "step/build/tools.h"
 #include "step/pack/provenance.h"
 #include "step/pack/publish.h"
-#include "step/pipeline/pipeline_changed.h"
-#include "step/pipeline/pipeline_make.h"
-#include "step/pipeline/pipeline_remote.h"
+#include "step/pipeline/changed_inputs.h"
+#include "step/pipeline/make.h"
 #include "step/pipeline/pipeline_repack.h"
+#include "step/pipeline/remote.h"
 
 struct pipeline {
 	const struct pipeline_request *q;

@@ -1,4 +1,4 @@
-#include "step/pipeline/pipeline_make.h"
+#include "step/pipeline/make.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/thread.h"
-#include "step/pipeline/pipeline_make.h"
+#include "step/pipeline/make.h"
 
 struct use {
 	struct verify_run_request q;

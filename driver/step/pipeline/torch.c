@@ -1,4 +1,4 @@
-#include "step/pipeline/pipeline_torch.h"
+#include "step/pipeline/torch.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "step/pipeline/pipeline_check.h"
+#include "step/pipeline/check.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "step/pipeline/pipeline_remote.h"
+#include "step/pipeline/remote.h"
 
 #include "base/path.h"
 #include "base/sys/fs.h"

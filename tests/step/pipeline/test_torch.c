@@ -8,7 +8,7 @@
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "core/zip/zip.h"
-#include "step/pipeline/pipeline_torch.h"
+#include "step/pipeline/torch.h"
 
 #define WHEEL "torch-2.6.0+cpu.avx2-cp313-cp313-manylinux_2_28_x86_64.whl"
 

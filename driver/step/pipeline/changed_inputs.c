@@ -1,4 +1,4 @@
-#include "step/pipeline/pipeline_changed.h"
+#include "step/pipeline/changed_inputs.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
 #include "step/build/backend.h"
-#include "step/pipeline/pipeline_make.h"
+#include "step/pipeline/make.h"
 
 static json_t *inputs(const struct making *m)
 {
