@@ -16,10 +16,10 @@ static void fail_unless(bool ok)
 		abort();
 }
 
-static struct ninja_file_unit judge(const char *output, void *user)
+static struct ninja_weight judge(const char *output, void *user)
 {
 	(void)user;
-	return (struct ninja_file_unit){.heavy = strlen(output) % 3 == 0, .cost = (double)(output[0] % 7)};
+	return (struct ninja_weight){.heavy = strlen(output) % 3 == 0, .cost = (double)(output[0] % 7)};
 }
 
 static size_t edges(const char *text, size_t len, struct arena *a)
@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf once = {0};
 	AUTO_BUF struct buf twice = {0};
-	const struct ninja_options o = {.compile = 3, .heavy = 2, .link = 1, .unit = judge};
+	const struct ninja_options o = {.compile = 3, .heavy = 2, .link = 1, .weigh = judge};
 	struct ninja_counts c;
 	struct err e = {0};
 	const char *text = (const char *)data;

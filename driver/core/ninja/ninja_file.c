@@ -123,7 +123,7 @@ int ninja_text(const char *text, size_t len, const char *name, const struct ninj
 	buf_printf(out, NINJA_HEAD_BEGIN "pool %s\n  depth = %u\npool %s\n  depth = %u\npool %s\n  depth = %u\n",
 		   pool_names[KIND_COMPILE], o->compile, pool_names[KIND_HEAVY], o->heavy, pool_names[KIND_LINK],
 		   o->link);
-	ninja_lift(&l, a, out);
+	ninja_add_waits(&l, a, out);
 	buf_addstr(out, NINJA_HEAD_END);
 	for (size_t i = 0; i < l.count; i++)
 		put_piece(&l.items[i], out);

@@ -13,15 +13,15 @@
 #define NINJA_FILE_MAX (UINT64_C(1) << 30)
 
 /* What is known of one compiled output. */
-struct ninja_file_unit {
+struct ninja_weight {
 	bool heavy;
 	double cost; /* those of higher cost are started first; equal ones stay in their order */
 };
-typedef struct ninja_file_unit (*ninja_file_unit_fn)(const char *output, void *user);
+typedef struct ninja_weight (*ninja_weigh_fn)(const char *output, void *user);
 
 struct ninja_options {
 	unsigned compile, heavy, link; /* depths, at least 1 */
-	ninja_file_unit_fn unit;
+	ninja_weigh_fn weigh;
 	void *user;
 };
 

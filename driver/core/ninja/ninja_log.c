@@ -3,6 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
+#include "base/sys/fs.h"
+#include "core/ninja/ninja_file.h"
+
 #define HEADER "# ninja log v"
 #define OLDEST 5
 #define NEWEST 7
@@ -86,6 +90,35 @@ int ninja_log_parse(const char *text, size_t len, const char *name, struct arena
 	}
 	*ret = log;
 	return 0;
+}
+
+int ninja_log_read(const char *path, struct arena *a, struct ninja_log *ret, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	return fs_read(path, NINJA_FILE_MAX, &text, e) < 0
+		       ? -1
+		       : ninja_log_parse(buf_cstr(&text), text.len, path, a, ret, e);
+}
+
+struct find_logs {
+	const char *top;
+	struct arena *arena;
+	struct strlist *dirs;
+};
+
+static int find_log(const char *rel, const struct stat *st, void *user, struct err *e)
+{
+	struct find_logs *f = user;
+	(void)e;
+	if (S_ISREG(st->st_mode) && strcmp(path_base(rel), ".ninja_log") == 0)
+		strlist_ref(f->dirs, f->arena, path_dir(f->arena, path_join(f->arena, f->top, rel)));
+	return 0;
+}
+
+int ninja_log_dirs(const char *top, struct arena *a, struct strlist *ret, struct err *e)
+{
+	struct find_logs f = {top, a, ret};
+	return fs_is_dir(top) ? fs_walk(top, find_log, &f, e) : 0;
 }
 
 /* An entry while its run is being found. */

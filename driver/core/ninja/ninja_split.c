@@ -9,22 +9,6 @@ struct reader {
 	struct arena *arena;
 };
 
-const char *ninja_line_end(const char *p, const char *end)
-{
-	for (;;) {
-		const char *nl = memchr(p, '\n', (size_t)(end - p));
-		if (!nl)
-			return end;
-		size_t dollars = 0;
-		const char *before = nl > p && nl[-1] == '\r' ? nl - 1 : nl;
-		while (before - dollars > p && before[-1 - (ptrdiff_t)dollars] == '$')
-			dollars++;
-		p = nl + 1;
-		if (dollars % 2 == 0)
-			return p;
-	}
-}
-
 enum line { LINE_TEXT, LINE_BINDING, LINE_COMMENT, LINE_EMPTY };
 
 static enum line line_of(const char *p, const char *end)
@@ -39,62 +23,17 @@ static enum line line_of(const char *p, const char *end)
 	return indented ? LINE_BINDING : LINE_TEXT;
 }
 
-/* A comment ends with its line, whatever stands before the '\n'. */
-static const char *comment_end(const char *p, const char *end)
-{
-	const char *nl = memchr(p, '\n', (size_t)(end - p));
-	return nl ? nl + 1 : end;
-}
-
-const char *ninja_next_line(const char *p, const char *end)
-{
-	return line_of(p, end) == LINE_COMMENT ? comment_end(p, end) : ninja_line_end(p, end);
-}
-
 /* The end of the bindings that follow at `p`; comments may stand between them. */
 static const char *bindings_end(const char *p, const char *end)
 {
 	const char *q = p;
 	for (;;) {
 		while (line_of(q, end) == LINE_COMMENT)
-			q = comment_end(q, end);
+			q = ninja_comment_end(q, end);
 		if (line_of(q, end) != LINE_BINDING)
 			return p;
 		p = q = ninja_line_end(q, end);
 	}
-}
-
-const char *ninja_take_word(const char *p, const char *end, struct buf *out)
-{
-	buf_reset(out);
-	while (p < end && *p != ' ' && *p != ':' && *p != '|' && *p != '\n') {
-		if (*p == '$' && p + 1 < end) {
-			p++;
-			if (*p == '\n' || *p == '\r') {
-				p += *p == '\r' && p + 1 < end && p[1] == '\n' ? 2 : 1;
-				while (p < end && *p == ' ')
-					p++;
-				continue;
-			}
-			if (!strchr("$ :|", *p))
-				buf_addc(out, '$'); /* a variable stays one */
-		}
-		buf_addc(out, *p++);
-	}
-	return p;
-}
-
-const char *ninja_skip_blanks(const char *p, const char *end)
-{
-	while (p < end) {
-		if (*p == ' ')
-			p++;
-		else if (*p == '$' && p + 1 < end && p[1] == '\n')
-			p += 2;
-		else
-			break;
-	}
-	return p;
 }
 
 #define LINKER "_LINKER__" /* in the name of CMake's rule */
@@ -108,29 +47,16 @@ static enum ninja_kind kind_of(const char *rule)
 	return KIND_OTHER;
 }
 
-/* "build OUT OUT | IMPLICIT: RULE ...": the first output, the rule, and where the inputs begin. */
 static bool read_build(struct ninja_piece *piece, struct arena *a)
 {
-	AUTO_BUF struct buf word = {0};
-	const char *end = piece->at + piece->head_len;
-	const char *p = ninja_skip_blanks(piece->at + strlen("build"), end);
-	while (p < end && *p != ':' && *p != '\n') {
-		const char *from = p;
-		p = ninja_take_word(p, end, &word);
-		if (!piece->output && word.len)
-			piece->output = arena_strdup(a, buf_cstr(&word));
-		p = ninja_skip_blanks(p, end);
-		if (p < end && *p == '|')
-			p = ninja_skip_blanks(p + 1, end);
-		if (p == from)
-			return false;
-	}
-	if (!piece->output || p >= end || *p != ':')
+	struct ninja_head h;
+	if (!ninja_take_head(piece->at, piece->at + piece->head_len, a, &h))
 		return false;
-	piece->inputs = ninja_take_word(ninja_skip_blanks(p + 1, end), end, &word);
-	piece->kind = kind_of(buf_cstr(&word));
-	piece->links = strstr(buf_cstr(&word), LINKER) != NULL;
-	return word.len > 0;
+	piece->output = h.output;
+	piece->inputs = h.inputs;
+	piece->kind = kind_of(h.rule);
+	piece->links = strstr(h.rule, LINKER) != NULL;
+	return true;
 }
 
 /* The value of an indented "pool = VALUE" line that is not ours. */
@@ -159,12 +85,6 @@ static void add_piece(struct ninja_pieces *l, struct arena *a, struct ninja_piec
 	l->items[l->count++] = piece;
 }
 
-bool ninja_begins(const char *p, const char *end, const char *word)
-{
-	size_t n = strlen(word);
-	return (size_t)(end - p) > n && strncmp(p, word, n) == 0;
-}
-
 static int bad(const struct reader *r, const char *text, const char *at, const char *why, struct err *e)
 {
 	size_t line = 1;
@@ -188,9 +108,9 @@ static int read_statement(const struct reader *r, const char *text, const char *
 	if (piece->kind != KIND_OTHER && has_own_pool(piece))
 		piece->kind = KIND_OTHER;
 	if (piece->kind == KIND_COMPILE) {
-		struct ninja_file_unit u = o->unit(piece->output, o->user);
-		piece->kind = u.heavy ? KIND_HEAVY : KIND_COMPILE;
-		piece->cost = u.cost;
+		struct ninja_weight w = o->weigh(piece->output, o->user);
+		piece->kind = w.heavy ? KIND_HEAVY : KIND_COMPILE;
+		piece->cost = w.cost;
 		piece->movable = true;
 	}
 	return 0;
@@ -218,7 +138,7 @@ int ninja_split(const char *text, size_t len, const char *name, const struct nin
 			if (read_statement(r, text, next, o, &piece, e) < 0)
 				return -1;
 		} else {
-			next = comment_end(r->at, r->end);
+			next = ninja_comment_end(r->at, r->end);
 			piece.len = (size_t)(next - r->at);
 		}
 		add_piece(ret, r->arena, piece);

@@ -42,9 +42,10 @@ static void heavy_inputs(const struct ninja_piece *piece, const struct strlist *
 {
 	AUTO_BUF struct buf word = {0};
 	const char *end = piece->at + piece->head_len;
+	bool plain;
 	for (const char *p = ninja_skip_blanks(piece->inputs, end), *next; p < end && *p != '|';
 	     p = ninja_skip_blanks(next, end)) {
-		next = ninja_take_word(p, end, &word);
+		next = ninja_take_word(p, end, &word, &plain);
 		if (next == p)
 			return;
 		const char *name = buf_cstr(&word);
@@ -60,7 +61,7 @@ static bool has_plain_end(const struct ninja_piece *piece)
 	return last != '$' && last != '\n';
 }
 
-void ninja_lift(struct ninja_pieces *l, struct arena *a, struct buf *out)
+void ninja_add_waits(struct ninja_pieces *l, struct arena *a, struct buf *out)
 {
 	const struct strlist heavy = heavy_outputs(l, a);
 	unsigned waits = 0;

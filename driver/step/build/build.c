@@ -39,25 +39,6 @@ int build_prepare(const struct build_request *q, const struct run *run, struct e
 	return 0;
 }
 
-/* ccache's log of statistics: a line per compilation that names the counter. */
-static void count_cache(const char *path, struct build_result *r)
-{
-	AUTO_BUF struct buf text = {0};
-	struct err ignored = {0};
-	if (!fs_exists(path) || fs_read(path, UINT64_C(256) << 20, &text, &ignored) < 0)
-		return;
-	char *next = NULL;
-	for (char *line = text.len ? text.data : NULL; line; line = next) {
-		next = strchr(line, '\n');
-		if (next)
-			*next++ = '\0';
-		if (strcmp(line, "direct_cache_hit") == 0 || strcmp(line, "preprocessed_cache_hit") == 0)
-			r->cache_hits++;
-		else if (strcmp(line, "cache_miss") == 0)
-			r->cache_misses++;
-	}
-}
-
 static int one_wheel(const char *dir, struct arena *a, const char **ret, struct err *e)
 {
 	struct strlist names = {0};
@@ -130,7 +111,6 @@ int build_run(const struct build_request *q, const struct run *run, struct arena
 		return err_wrap(e, "%s", q->plan->package);
 	if (one_wheel(out, a, &r->raw_wheel, e) < 0)
 		return -1;
-	count_cache(path_join(a, out, "ccache.stats"), r);
 	*ret = b.result;
 	return 0;
 }

@@ -59,7 +59,6 @@ struct build_result {
 	struct build_reduction *reductions;
 	size_t reductions_count;
 	bool resumed; /* the tree had been configured before */
-	unsigned cache_hits, cache_misses;
 	struct asked_report asked;
 };
 

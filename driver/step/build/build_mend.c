@@ -13,40 +13,11 @@
 #include "step/build/build_parts.h"
 
 #define MAX_FILE (UINT64_C(1) << 30)
-#define MAX_DEPTH 3 /* build/temp.linux-x86_64-cpython-313 of an extension, and one more */
-
-struct output {
-	const char *path; /* on the host */
-	bool empty;
-	int64_t mtime;
-};
-
 struct mend {
 	const char *src; /* with all links resolved */
 	struct arena *arena;
 	struct strlist dirs; /* that hold a .ninja_log */
-	struct output *outputs;
-	size_t count, cap;
-	int64_t latest; /* seconds: when the last of all was written */
 };
-
-static void find_dirs(struct mend *m, const char *dir, int depth)
-{
-	struct strlist names = {0};
-	struct err ignored = {0};
-	if (depth > MAX_DEPTH || fs_list(dir, m->arena, &names, &ignored) < 0)
-		return;
-	for (size_t i = 0; i < names.count; i++) {
-		const char *path = path_join(m->arena, dir, names.items[i]);
-		struct stat st;
-		if (lstat(path, &st) < 0)
-			continue;
-		if (S_ISREG(st.st_mode) && strcmp(names.items[i], ".ninja_log") == 0)
-			strlist_add(&m->dirs, m->arena, dir);
-		else if (S_ISDIR(st.st_mode) && strcmp(names.items[i], "CMakeFiles") != 0)
-			find_dirs(m, path, depth + 1);
-	}
-}
 
 /* Cuts a file back to what `whole` says of it. */
 static int cut(const char *path, size_t (*whole)(const char *data, size_t len), struct err *e)
@@ -80,34 +51,28 @@ static const char *host_path(const struct mend *m, const char *dir, const char *
 	return path_join(m->arena, real, name);
 }
 
-static void add_output(struct mend *m, const char *path)
-{
-	struct stat st;
-	if (!path || lstat(path, &st) < 0 || !S_ISREG(st.st_mode))
-		return;
-	if (m->count == m->cap)
-		m->outputs = arena_grow(m->arena, m->outputs, &m->cap, 1024, sizeof(*m->outputs));
-	m->outputs[m->count++] = (struct output){.path = path, .empty = st.st_size == 0, .mtime = st.st_mtim.tv_sec};
-	if (st.st_mtim.tv_sec > m->latest)
-		m->latest = st.st_mtim.tv_sec;
-}
-
-static void read_outputs(struct mend *m, const char *dir)
-{
-	AUTO_BUF struct buf text = {0};
-	struct err ignored = {0};
-	struct ninja_log log;
-	if (fs_read(path_join(m->arena, dir, ".ninja_log"), MAX_FILE, &text, &ignored) < 0 ||
-	    ninja_log_parse(buf_cstr(&text), text.len, dir, m->arena, &log, &ignored) < 0)
-		return; /* ninja begins a new one then, and makes everything again */
-	for (size_t i = 0; i < log.count; i++)
-		add_output(m, host_path(m, dir, log.entries[i].output));
-}
-
 static int64_t mtime(const char *path)
 {
 	struct stat st;
-	return stat(path, &st) == 0 ? st.st_mtim.tv_sec : INT64_MIN;
+	return stat(path, &st) == 0 ? st.st_mtim.tv_sec : INT64_MIN + MEND_WINDOW_S;
+}
+
+/* Removes what a log calls done but is empty or was written after `limit`. Returns how many files. */
+static size_t remove_young(const struct mend *m, const char *dir, int64_t limit)
+{
+	struct err ignored = {0};
+	struct ninja_log log;
+	size_t removed = 0;
+	if (ninja_log_read(path_join(m->arena, dir, ".ninja_log"), m->arena, &log, &ignored) < 0)
+		return 0; /* ninja begins a new one then, and makes everything again */
+	for (size_t i = 0; i < log.count; i++) {
+		const char *path = host_path(m, dir, log.entries[i].output);
+		struct stat st;
+		if (path && lstat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+		    (st.st_size == 0 || st.st_mtim.tv_sec > limit))
+			removed += unlink(path) == 0;
+	}
+	return removed;
 }
 
 /* What distutils keeps outside any log: it judges by time stamps. A library that was being copied when the disk was
@@ -131,18 +96,17 @@ static int remove_unlogged(const struct mend *m, const char *build, bool objects
 	return 0;
 }
 
-static int after_restart(struct mend *m, const char *marker, const struct run *run, struct err *e)
+static int after_restart(const struct mend *m, const char *build, const char *marker, const struct run *run,
+			 struct err *e)
 {
-	const char *build = path_join(m->arena, m->src, "build");
 	size_t removed = 0;
 	int64_t configured = mtime(path_join(m->arena, build, "CMakeCache.txt")), unpacked = mtime(marker);
-	for (size_t i = 0; i < m->dirs.count; i++)
-		read_outputs(m, m->dirs.items[i]);
-	if (configured > m->latest)
-		m->latest = configured;
-	if (unpacked > m->latest)
-		m->latest = unpacked;
-	int64_t limit = m->latest - MEND_WINDOW_S;
+	int64_t latest = configured > unpacked ? configured : unpacked;
+	for (size_t i = 0; i < m->dirs.count; i++) { /* ninja writes into its log whenever a command ends */
+		int64_t logged = mtime(path_join(m->arena, m->dirs.items[i], ".ninja_log"));
+		latest = logged > latest ? logged : latest;
+	}
+	const int64_t limit = latest - MEND_WINDOW_S;
 	if (unpacked > limit) {
 		log_info(run->log,
 			 "the machine went down soon after the sources were unpacked: they are unpacked again");
@@ -152,12 +116,8 @@ static int after_restart(struct mend *m, const char *marker, const struct run *r
 		log_info(run->log, "the machine went down soon after the configuration: it is made again");
 		return fs_remove_tree(build, e);
 	}
-	for (size_t i = 0; i < m->count; i++) {
-		if (!m->outputs[i].empty && m->outputs[i].mtime <= limit)
-			continue;
-		if (unlink(m->outputs[i].path) == 0)
-			removed++;
-	}
+	for (size_t i = 0; i < m->dirs.count; i++)
+		removed += remove_young(m, m->dirs.items[i], limit);
 	log_info(run->log,
 		 "the machine was started anew since the last run in this tree: %zu files that may not have reached "
 		 "the disk are made again",
@@ -170,19 +130,18 @@ int build_mend(const char *build_dir, const struct run *run, struct err *e)
 	AUTO_ARENA struct arena a = {0};
 	struct build_state last, now;
 	char real[PATH_MAX];
-	struct mend m = {.arena = &a, .latest = INT64_MIN + MEND_WINDOW_S};
+	struct mend m = {.src = real, .arena = &a};
 	if (!build_state_read(build_dir, &last) || !realpath(path_join(&a, build_dir, "src"), real))
 		return 0;
-	m.src = real;
-	find_dirs(&m, path_join(&a, real, "build"), 0);
+	const char *build = path_join(&a, real, "build");
+	build_state_now(&now);
+	bool restarted = strcmp(last.boot, now.boot) != 0;
+	if (ninja_log_dirs(build, &a, &m.dirs, e) < 0 ||
+	    (restarted && after_restart(&m, build, path_join(&a, build_dir, "src.ok"), run, e) < 0))
+		return -1;
 	for (size_t i = 0; i < m.dirs.count; i++)
 		if (cut(path_join(&a, m.dirs.items[i], ".ninja_log"), ninja_mend_log, e) < 0 ||
 		    cut(path_join(&a, m.dirs.items[i], ".ninja_deps"), ninja_mend_deps, e) < 0)
 			return -1;
-	build_state_now(&now);
-	bool restarted = strcmp(last.boot, now.boot) != 0;
-	if (restarted && after_restart(&m, path_join(&a, build_dir, "src.ok"), run, e) < 0)
-		return -1;
-	const char *build = path_join(&a, real, "build");
 	return fs_is_dir(build) ? remove_unlogged(&m, build, restarted, e) : 0;
 }

@@ -36,12 +36,12 @@ struct judge {
 	uint64_t largest;    /* of the heavy units that were asked about */
 };
 
-static struct ninja_file_unit judge_unit(const char *output, void *user)
+static struct ninja_weight judge_unit(const char *output, void *user)
 {
 	struct judge *j = user;
 	const struct history_unit *known = j->history ? history_find(j->history, output) : NULL;
 	const struct heavy_row *row = jobs_heavy_row(j->table, output);
-	struct ninja_file_unit u = {.heavy = row != NULL, .cost = j->mean_seconds};
+	struct ninja_weight u = {.heavy = row != NULL, .cost = j->mean_seconds};
 	uint64_t bytes = row ? size_bytes(row->bytes) : 0;
 	if (known && known->peak_bytes) {
 		bytes = known->peak_bytes;
@@ -80,7 +80,7 @@ static struct judge make_judge(const struct build_request *q, const struct build
 static struct ninja_options options(const struct build_pools *p, struct judge *j)
 {
 	return (struct ninja_options){
-		.compile = p->now.compile, .heavy = p->now.heavy, .link = p->now.link, .unit = judge_unit, .user = j};
+		.compile = p->now.compile, .heavy = p->now.heavy, .link = p->now.link, .weigh = judge_unit, .user = j};
 }
 
 int build_pools_fit(const struct build_request *q, const char *path, struct build_pools *p, struct err *e)

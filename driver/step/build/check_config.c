@@ -8,6 +8,7 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
+#include "core/ninja/ninja_log.h"
 
 #define MAX_TEXT (UINT64_C(512) << 20)
 
@@ -274,28 +275,36 @@ int asked_commands(const struct plan *p, const char *commands_path, struct asked
 	return report_wrong(&wrong, commands_path, e);
 }
 
-/* cpp_extension's build.ninja: "cflags = ..." and "post_cflags = ..." once, then "build OBJ: compile SRC" per unit. */
+/* Adds the values of a variable, which are lines "NAME = VALUE". */
+static void add_values(const char *text, const char *name, struct buf *out)
+{
+	char mark[40];
+	snprintf(mark, sizeof(mark), "\n%s = ", name);
+	while ((text = strstr(text, mark))) {
+		text += strlen(mark);
+		buf_printf(out, " %.*s", (int)strcspn(text, "\r\n"), text);
+	}
+}
+
+/* cpp_extension's build.ninja has the flags of all units in variables. */
 static int check_ninja(const struct plan *p, const char *path, struct asked_report *r, struct err *e)
 {
+	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf text = {0}, host = {0}, device = {0};
 	struct wrong_units wrong = {0};
+	struct ninja_edge *edges;
+	size_t count;
+	buf_addc(&text, '\n');
 	if (fs_read(path, MAX_TEXT, &text, e) < 0)
 		return -1;
-	char *next = NULL;
-	for (char *line = text.len ? text.data : NULL; line; line = next) {
-		next = strchr(line, '\n');
-		if (next)
-			*next++ = '\0';
-		if (strncmp(line, "cflags = ", 9) == 0 || strncmp(line, "post_cflags = ", 14) == 0)
-			buf_printf(&host, " %s", strchr(line, '=') + 2);
-		else if (strncmp(line, "cuda_cflags = ", 14) == 0 || strncmp(line, "cuda_post_cflags = ", 19) == 0)
-			buf_printf(&device, " %s", strchr(line, '=') + 2);
-		char *rule = strncmp(line, "build ", 6) == 0 ? strstr(line, ": ") : NULL;
-		char *source = rule ? strchr(rule + 2, ' ') : NULL;
-		if (source)
-			check_command(p, source + 1, unit_kind(source + 1) == 'u' ? buf_cstr(&device) : buf_cstr(&host),
-				      r, &wrong);
-	}
+	add_values(text.data, "cflags", &host);
+	add_values(text.data, "post_cflags", &host);
+	add_values(text.data, "cuda_cflags", &device);
+	add_values(text.data, "cuda_post_cflags", &device);
+	ninja_build_parse(text.data, text.len, &a, &edges, &count);
+	for (size_t i = 0; i < count; i++)
+		check_command(p, edges[i].input, buf_cstr(unit_kind(edges[i].input) == 'u' ? &device : &host), r,
+			      &wrong);
 	return report_wrong(&wrong, path, e);
 }
 

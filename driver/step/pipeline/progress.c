@@ -4,12 +4,10 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/sys/fs.h"
 #include "core/ci/units.h"
 
 #define FEW_COMMANDS 5 /* CMake looking at itself is no build to estimate */
 #define MAX_MAKING 256
-#define MAX_NINJA_FILE ((uint64_t)512 << 20)
 
 struct progress {
 	struct progress_request q;
@@ -76,22 +74,18 @@ static void show(const struct progress *p)
 /* What this tree will make, and what an earlier run of it has made. */
 static void plan(struct progress *p)
 {
-	AUTO_BUF struct buf build = {0}, log = {0};
 	AUTO_ARENA struct arena a = {0};
 	struct err ignored = {0};
 	struct ninja_edge *edges;
-	struct ninja_log made = {0};
+	struct ninja_log made;
 	size_t count;
-	const char *dir = path_join(&a, p->q.build_dir, "src/build"), *log_path = path_join(&a, dir, ".ninja_log");
+	const char *dir = path_join(&a, p->q.build_dir, "src/build");
 	p->planned = true;
-	if (fs_read(path_join(&a, dir, "build.ninja"), MAX_NINJA_FILE, &build, &ignored) < 0)
+	if (ninja_build_read(path_join(&a, dir, "build.ninja"), &a, &edges, &count, &ignored) < 0 || !count)
 		return;
-	ninja_build_parse(buf_cstr(&build), build.len, &a, &edges, &count);
-	if (fs_exists(log_path) && fs_read(log_path, MAX_NINJA_FILE, &log, &ignored) == 0 &&
-	    ninja_log_parse(buf_cstr(&log), log.len, log_path, &a, &made, &ignored) < 0)
+	if (ninja_log_read(path_join(&a, dir, ".ninja_log"), &a, &made, &ignored) < 0)
 		made = (struct ninja_log){0};
-	if (count)
-		eta_plan(p->eta, edges, count, &made);
+	eta_plan(p->eta, edges, count, &made);
 }
 
 static void on_begin(const char *command, void *user)

@@ -10,66 +10,37 @@
 #define MAX_LOG ((uint64_t)256 << 20)
 #define SLACK_S 2.0 /* clocks of file systems are coarse */
 
+/* A command of ninja's log, and its first input. */
+struct command {
+	struct ninja_unit unit;
+	const char *source;
+};
+
 struct collector {
 	const char *build_dir;
-	const char *top;     /* src/build */
 	struct arena *arena; /* gone when all is collected: a build.ninja is large */
-	struct strlist logs; /* directories, relative to top */
-	struct ninja_unit *units;
-	const char **sources; /* of each unit */
+	struct command *commands;
 	size_t count, cap;
 };
 
-static int find_log(const char *rel, const struct stat *st, void *user, struct err *e)
-{
-	struct collector *c = user;
-	(void)e;
-	if (S_ISREG(st->st_mode) && strcmp(path_base(rel), ".ninja_log") == 0)
-		strlist_add(&c->logs, c->arena, strchr(rel, '/') ? path_dir(c->arena, rel) : "");
-	return 0;
-}
-
-static void add_unit(struct collector *c, const struct ninja_unit *u, const char *source)
-{
-	if (c->count == c->cap) {
-		size_t cap = c->cap ? c->cap * 2 : 512;
-		struct ninja_unit *units = arena_array(c->arena, cap, sizeof(*units));
-		const char **sources = arena_array(c->arena, cap, sizeof(*sources));
-		if (c->count) {
-			memcpy(units, c->units, c->count * sizeof(*units));
-			memcpy(sources, c->sources, c->count * sizeof(*sources));
-		}
-		c->units = units;
-		c->sources = sources;
-		c->cap = cap;
-	}
-	c->units[c->count] = *u;
-	c->sources[c->count++] = source;
-}
-
 /* One log and the build.ninja beside it. */
-static int read_log(struct collector *c, const char *rel, struct err *e)
+static int read_log(struct collector *c, const char *dir, struct err *e)
 {
-	AUTO_BUF struct buf text = {0}, build = {0};
 	struct ninja_log log;
 	struct ninja_unit *units;
 	struct ninja_edge *edges;
 	size_t count, edges_count;
-	const char *dir = *rel ? path_join(c->arena, c->top, rel) : c->top,
-		   *path = path_join(c->arena, dir, ".ninja_log"),
-		   *build_path = path_join(c->arena, dir, "build.ninja");
-	if (fs_read(path, MAX_LOG, &text, e) < 0 ||
-	    ninja_log_parse(buf_cstr(&text), text.len, path, c->arena, &log, e) < 0)
+	if (ninja_log_read(path_join(c->arena, dir, ".ninja_log"), c->arena, &log, e) < 0 ||
+	    ninja_build_read(path_join(c->arena, dir, "build.ninja"), c->arena, &edges, &edges_count, e) < 0)
 		return -1;
-	if (fs_exists(build_path) && fs_read(build_path, MAX_LOG, &build, e) < 0)
-		return -1;
-	ninja_build_parse(buf_cstr(&build), build.len, c->arena, &edges, &edges_count);
 	ninja_log_units(&log, c->arena, &units, &count);
 	for (size_t i = 0; i < count; i++) {
 		const struct ninja_edge *edge = ninja_build_find(edges, edges_count, units[i].path);
-		struct ninja_unit u = units[i];
-		u.path = watch_unit_name(c->build_dir, dir, u.path, c->arena);
-		add_unit(c, &u, edge ? edge->input : "");
+		if (c->count == c->cap)
+			c->commands = arena_grow(c->arena, c->commands, &c->cap, 512, sizeof(*c->commands));
+		struct command *added = &c->commands[c->count++];
+		*added = (struct command){units[i], edge ? edge->input : ""};
+		added->unit.path = watch_unit_name(c->build_dir, dir, units[i].path, c->arena);
 	}
 	return 0;
 }
@@ -82,20 +53,9 @@ static int by_start(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-static const struct watch_unit *seen_unit(const struct watch_result *w, const char *path)
+static int by_path(const void *a, const void *b)
 {
-	size_t low = 0, high = w->units_count;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		int c = strcmp(w->units[mid].path, path);
-		if (c == 0)
-			return &w->units[mid];
-		if (c < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return NULL;
+	return strcmp(((const struct watch_unit *)a)->path, ((const struct watch_unit *)b)->path);
 }
 
 /* A CUDA unit is always a heavy one: it is a compilation for each GPU target. */
@@ -154,15 +114,15 @@ void report_units_collect(const char *build_dir, const struct watch_result *watc
 {
 	struct report_units r = {0};
 	AUTO_ARENA struct arena scratch = {0};
-	struct collector c = {
-		.build_dir = build_dir, .top = path_join(&scratch, build_dir, "src/build"), .arena = &scratch};
+	struct collector c = {.build_dir = build_dir, .arena = &scratch};
 	AUTO_BUF struct buf stats = {0};
+	struct strlist logs = {0};
 	const char *stats_path = path_join(&scratch, build_dir, "out/ccache.stats");
 	struct err e = {0};
-	if (fs_is_dir(c.top) && fs_walk(c.top, find_log, &c, &e) < 0)
+	if (ninja_log_dirs(path_join(&scratch, build_dir, "src/build"), &scratch, &logs, &e) < 0)
 		log_warn(run->log, "the report lacks units: %s", e.msg);
-	for (size_t i = 0; i < c.logs.count; i++) {
-		if (read_log(&c, c.logs.items[i], &e) < 0)
+	for (size_t i = 0; i < logs.count; i++) {
+		if (read_log(&c, logs.items[i], &e) < 0)
 			log_warn(run->log, "the report lacks units: %s", e.msg);
 		else
 			r.logs++;
@@ -172,16 +132,20 @@ void report_units_collect(const char *build_dir, const struct watch_result *watc
 	ccache_stats_parse(buf_cstr(&stats), stats.len, a, &r.ccache);
 	r.units = arena_array(a, c.count + 1, sizeof(*r.units));
 	for (size_t i = 0; i < c.count; i++) {
-		if (!is_unit(c.units[i].path))
+		const struct ninja_unit *unit = &c.commands[i].unit;
+		const char *source = c.commands[i].source;
+		if (!is_unit(unit->path))
 			continue;
-		const struct watch_unit *seen = seen_unit(watched, c.units[i].path);
+		const struct watch_unit key = {.path = unit->path}, *seen = NULL;
+		if (watched->units_count)
+			seen = bsearch(&key, watched->units, watched->units_count, sizeof(key), by_path);
 		struct report_unit *u = &r.units[r.count++];
-		*u = (struct report_unit){.path = arena_strdup(a, c.units[i].path),
-					  .source = arena_strdup(a, c.sources[i]),
-					  .start = c.units[i].start,
-					  .end = c.units[i].end,
+		*u = (struct report_unit){.path = arena_strdup(a, unit->path),
+					  .source = arena_strdup(a, source),
+					  .start = unit->start,
+					  .end = unit->end,
 					  .peak_bytes = seen ? seen->peak_bytes : 0,
-					  .kind = kind_of(c.units[i].path, c.sources[i], heavy)};
+					  .kind = kind_of(unit->path, source, heavy)};
 		set_state(u, &r.ccache, since);
 	}
 	qsort(r.units, r.count, sizeof(*r.units), by_start);

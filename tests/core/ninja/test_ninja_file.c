@@ -10,10 +10,10 @@
 #include "core/ninja/ninja_file.h"
 
 /* What is heavy, and how long each takes, by words in the name. */
-static struct ninja_file_unit judge(const char *output, void *user)
+static struct ninja_weight judge(const char *output, void *user)
 {
 	(void)user;
-	struct ninja_file_unit u = {.heavy = strstr(output, "heavy") != NULL, .cost = 5};
+	struct ninja_weight u = {.heavy = strstr(output, "heavy") != NULL, .cost = 5};
 	if (strstr(output, "slow"))
 		u.cost = 50;
 	if (u.heavy)
@@ -21,14 +21,14 @@ static struct ninja_file_unit judge(const char *output, void *user)
 	return u;
 }
 
-static struct ninja_file_unit judge_ordinary(const char *output, void *user)
+static struct ninja_weight judge_ordinary(const char *output, void *user)
 {
 	(void)output;
 	(void)user;
-	return (struct ninja_file_unit){.cost = 5};
+	return (struct ninja_weight){.cost = 5};
 }
 
-static const struct ninja_options options = {.compile = 4, .heavy = 2, .link = 1, .unit = judge};
+static const struct ninja_options options = {.compile = 4, .heavy = 2, .link = 1, .weigh = judge};
 
 #define HEAD                                                                                                           \
 	"# ptbuild: pools\npool ptbuild_compile\n  depth = 4\npool ptbuild_heavy\n  depth = 2\npool ptbuild_link\n  "  \
@@ -148,7 +148,7 @@ static void waits_are_taken_off_again(void **state)
 		struct err e = {0};
 		struct ninja_counts c;
 		struct ninja_options none = options;
-		none.unit = judge_ordinary;
+		none.weigh = judge_ordinary;
 		buf_printf(&text, "build heavy1.o: C_COMPILER__x 1\n%s\n", lines[i]);
 		assert_ok(ninja_text(buf_cstr(&text), text.len, "b", &none, &a, &plain, &c, &e), &e);
 		char *waiting = rewritten(buf_cstr(&text), NULL);
