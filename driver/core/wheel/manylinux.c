@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "base/version.h"
 #include "base/yaml/yaml.h"
 
@@ -260,4 +261,40 @@ int manylinux_tag(const struct manylinux_policy *p, const struct elf_info *infos
 		*ret_why = v.why;
 	}
 	return 0;
+}
+
+struct tag_scan {
+	const char *dir;
+	struct arena *arena;
+	struct elf_info *infos;
+	size_t cap;
+	struct strlist names;
+};
+
+static int scan_file(const char *rel, const struct stat *st, void *user, struct err *e)
+{
+	struct tag_scan *s = user;
+	const char *path = path_join(s->arena, s->dir, rel);
+	bool is_elf;
+	(void)st;
+	if (elf_is(path, &is_elf, e) < 0)
+		return -1;
+	if (!is_elf)
+		return 0;
+	if (s->names.count == s->cap)
+		s->infos = arena_grow(s->arena, s->infos, &s->cap, 64, sizeof(*s->infos));
+	if (elf_read(path, 0, s->arena, &s->infos[s->names.count], e) < 0)
+		return -1;
+	strlist_add(&s->names, s->arena, rel);
+	return 0;
+}
+
+int manylinux_tag_of_tree(const struct manylinux_policy *p, const char *dir, struct arena *a, char **ret_tag,
+			  struct err *e)
+{
+	struct tag_scan s = {.dir = dir, .arena = a};
+	char *why;
+	if (fs_walk(dir, scan_file, &s, e) < 0)
+		return -1;
+	return manylinux_tag(p, s.infos, s.names.items, s.names.count, a, ret_tag, &why, e);
 }

@@ -22,3 +22,6 @@ bool manylinux_versioned(const struct manylinux_policy *p, const char *soname);
  * ERR_INTEGRITY for a machine without policies and for two machines in one wheel. */
 int manylinux_tag(const struct manylinux_policy *p, const struct elf_info *infos, const char *const *names,
 		  size_t count, struct arena *a, char **ret_tag, char **ret_why, struct err *e) MUST_CHECK;
+/* manylinux_tag_of_tree: the same of all ELF files below a directory. */
+int manylinux_tag_of_tree(const struct manylinux_policy *p, const char *dir, struct arena *a, char **ret_tag,
+			  struct err *e) MUST_CHECK;

@@ -203,57 +203,19 @@ static int make_relocated(struct making *m, const char *tree, struct err *e)
 	cuda_needs(m->plan, m->q->tables, &needed, m->arena, &m->cuda);
 	strlist_append(&r.provided, m->arena, &m->cuda.names);
 	strlist_append(&r.runtime_dirs, m->arena, &m->cuda.dirs);
-	if (relocate_tree(&r, m->run, m->arena, &m->relocated, e) < 0 || making_papers(m, tree, r.libs_dir, e) < 0)
+	if (relocate_tree(&r, m->run, m->arena, &m->relocated, e) < 0 || write_sbom(m, tree, r.libs_dir, e) < 0)
 		return -1;
 	step_end(m, true);
-	return 0;
-}
-
-/* The platform tag, from the libraries as they will be shipped. */
-struct tag_scan {
-	struct making *m;
-	const char *tree;
-	struct elf_info *infos;
-	const char **names;
-	size_t count, cap;
-};
-
-static int scan_file(const char *rel, const struct stat *st, void *user, struct err *e)
-{
-	struct tag_scan *s = user;
-	(void)st;
-	const char *path = path_join(s->m->arena, s->tree, rel);
-	bool is_elf;
-	if (elf_is(path, &is_elf, e) < 0)
-		return -1;
-	if (!is_elf)
-		return 0;
-	if (s->count == s->cap) {
-		size_t cap = s->cap ? s->cap * 2 : 64;
-		struct elf_info *infos = arena_array(s->m->arena, cap, sizeof(*infos));
-		const char **names = arena_array(s->m->arena, cap, sizeof(*names));
-		if (s->count) {
-			memcpy(infos, s->infos, s->count * sizeof(*infos));
-			memcpy(names, s->names, s->count * sizeof(*names));
-		}
-		s->infos = infos;
-		s->names = names;
-		s->cap = cap;
-	}
-	if (elf_read(path, 0, s->m->arena, &s->infos[s->count], e) < 0)
-		return -1;
-	s->names[s->count++] = arena_strdup(s->m->arena, rel);
 	return 0;
 }
 
 static int make_packed(struct making *m, const char *tree, struct err *e)
 {
 	const struct package_row *row = m->plan->package_row;
-	struct tag_scan scan = {.m = m, .tree = tree};
-	char *tag, *why;
+	char *tag;
 	step_begin(m, "pack");
-	if (fs_walk(tree, scan_file, &scan, e) < 0 ||
-	    manylinux_tag(m->policy, scan.infos, scan.names, scan.count, m->arena, &tag, &why, e) < 0)
+	/* From the libraries as they will be shipped. */
+	if (manylinux_tag_of_tree(m->policy, tree, m->arena, &tag, e) < 0)
 		return -1;
 	if (strcmp(m->plan->platform_tag, "linux") == 0)
 		tag = arena_printf(m->arena, "linux_%.*s", (int)strcspn(m->plan->platform, "-"), m->plan->platform);

@@ -52,8 +52,8 @@ int making_verified(struct making *m, struct err *e) MUST_CHECK;
 /* making_build_paths: adds what no file of the wheel may hold: the sandbox's paths, and without a
  * sandbox that of the build tree. */
 void making_build_paths(const struct making *m, struct strlist *ret);
-/* making_papers: bill of materials and licences of what was vendored, into the relocated tree. */
-int making_papers(struct making *m, const char *tree, const char *libs_dir, struct err *e) MUST_CHECK;
+/* write_sbom: bill of materials and licences of what was vendored, into the relocated tree. */
+int write_sbom(struct making *m, const char *tree, const char *libs_dir, struct err *e) MUST_CHECK;
 /* making_learn: collects the units of the build (m->units), also of one that failed, and adds
  * what they took to the history; what goes wrong there is a warning. The watch must have been
  * stopped. */

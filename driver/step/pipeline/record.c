@@ -5,6 +5,7 @@
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
 #include "step/build/backend.h"
+#include "step/pack/sbom.h"
 #include "step/pipeline/make.h"
 
 static json_t *inputs(const struct making *m)
@@ -177,4 +178,50 @@ int making_record(const struct making *m, struct err *e)
 	if (json_write(doc, path_join(m->arena, m->stage, "build.json"), e) < 0)
 		return -1;
 	return report_write(&q, path_join(m->arena, m->stage, "build.html"), e);
+}
+
+static struct sbom_file *sbom_files(const struct making *m, size_t *ret_count)
+{
+	const struct package_row *row = m->plan->package_row;
+	struct sbom_file *files = arena_array(m->arena, row->sources_count + m->plan->patches_count, sizeof(*files));
+	size_t n = 0;
+	for (unsigned i = 0; i < row->sources_count; i++)
+		files[n++] = (struct sbom_file){"source", row->sources[i].name, row->sources[i].sha256};
+	for (size_t i = 0; i < m->plan->patches_count; i++)
+		files[n++] = (struct sbom_file){"patch", m->plan->patches[i].name, m->plan->patches[i].sha256};
+	*ret_count = n;
+	return files;
+}
+
+static struct sbom_library *sbom_libraries(const struct making *m, const char *dir)
+{
+	const struct relocate_result *r = &m->relocated;
+	struct sbom_library *out = arena_array(m->arena, r->count, sizeof(*out));
+	for (size_t i = 0; i < r->count; i++) {
+		const struct relocate_library *l = &r->libraries[i];
+		out[i] = (struct sbom_library){path_join(m->arena, dir, l->name), l->needed, l->source, l->package,
+					       l->sha256};
+	}
+	return out;
+}
+
+int write_sbom(struct making *m, const char *tree, const char *libs_dir, struct err *e)
+{
+	static const char digest_mark[] = "sha256:";
+	const char *identity = m->torch ? m->torch->identity : "";
+	struct sbom_request q = {.tree = tree,
+				 .root = m->q->root,
+				 .distribution = m->plan->distribution,
+				 .version = plan_full_version(m->plan, m->arena),
+				 .platform = m->plan->platform,
+				 .generator = "ptbuild " PTBUILD_VERSION,
+				 .torch = m->torch ? m->torch->version : "",
+				 .torch_sha256 = strncmp(identity, digest_mark, strlen(digest_mark)) == 0
+							 ? identity + strlen(digest_mark)
+							 : "",
+				 .epoch = m->plan->release_row->source_date_epoch,
+				 .libraries = sbom_libraries(m, libs_dir),
+				 .libraries_count = m->relocated.count};
+	q.files = sbom_files(m, &q.files_count);
+	return sbom_write(&q, m->run, m->arena, &m->licenses, e);
 }
