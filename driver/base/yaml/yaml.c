@@ -1,10 +1,15 @@
 #include "base/yaml/yaml.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/yaml/yaml_tree.h"
+
+struct yaml_lines {
+	struct yaml_tree root;
+};
 
 /* cyaml grows a list entry by entry with a realloc each. The arena cannot free, so blocks remember their room and
  * double it. */
@@ -54,14 +59,12 @@ static void listen(cyaml_log_t level, void *ctx, const char *fmt, va_list args)
 		snprintf(w->text, sizeof(w->text), "%s", line + 6);
 }
 
-int yaml_load(const char *path, const cyaml_schema_value_t *schema, struct arena *a, void **ret, struct err *e)
+int yaml_load(const char *path, const cyaml_schema_value_t *schema, struct arena *a, void **ret,
+	      struct yaml_lines **ret_lines, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
-	AUTO_ARENA struct arena scratch = {0};
-	struct yaml_tree tree;
-	if (yaml_tree_read(path, &text, e) < 0 || yaml_tree_parse(path, &text, &scratch, &tree, e) < 0)
-		return -1;
-	if (yaml_check(path, &tree, schema, e) < 0)
+	struct yaml_lines lines;
+	if (yaml_tree_load(path, a, &text, &lines.root, e) < 0 || yaml_check(path, &lines.root, schema, e) < 0)
 		return -1;
 	struct words words = {0};
 	const cyaml_config_t config = {
@@ -76,8 +79,54 @@ int yaml_load(const char *path, const cyaml_schema_value_t *schema, struct arena
 	cyaml_err_t rc = cyaml_load_data((const uint8_t *)buf_cstr(&text), text.len, &config, schema, &data, NULL);
 	if (rc == CYAML_OK && data) {
 		*ret = data;
+		*ret_lines = arena_alloc(a, sizeof(lines));
+		**ret_lines = lines;
 		return 0;
 	}
 	unsigned line = words.line ? words.line : 1;
 	return err_set(e, ERR_CONFIG, "%s:%u: %s", path, line, words.text[0] ? words.text : cyaml_strerror(rc));
+}
+
+static const struct yaml_tree *list_item(const struct yaml_tree *t, const char *digits, size_t len)
+{
+	if (t->kind != YAML_LIST || !len || len > 9 || strspn(digits, "0123456789") < len)
+		return NULL;
+	size_t n = strtoul(digits, NULL, 10);
+	return n < t->count ? &t->items[n] : NULL;
+}
+
+/* The child that *path begins with, and *path moved behind it. A key may itself have slashes, so longer pieces are
+ * tried too. */
+static const struct yaml_tree *step_down(const struct yaml_tree *t, const char **path)
+{
+	const char *p = *path;
+	for (size_t len = strcspn(p, "/");; len += 1 + strcspn(p + len + 1, "/")) {
+		const struct yaml_tree *child = yaml_tree_find(t, p, len);
+		if (!child)
+			child = list_item(t, p, len);
+		if (child) {
+			*path = p + len + (p[len] == '/');
+			return child;
+		}
+		if (!p[len])
+			return NULL;
+	}
+}
+
+unsigned yaml_line(const struct yaml_lines *l, const char *fmt, ...)
+{
+	char path[1024];
+	va_list ap;
+	va_start(ap, fmt);
+	int n = vsnprintf(path, sizeof(path), fmt, ap);
+	va_end(ap);
+	const struct yaml_tree *at = &l->root;
+	const char *p = n < 0 ? "" : path;
+	while (*p) {
+		const struct yaml_tree *child = step_down(at, &p);
+		if (!child)
+			break;
+		at = child;
+	}
+	return at->line;
 }

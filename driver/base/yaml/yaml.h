@@ -5,23 +5,17 @@
 #include "base/arena.h"
 #include "base/err.h"
 
-/* yaml_load: reads `path` (at most 4 MiB) by the schema (top level: a mapping, pointer value) into
- * the arena (never freed through cyaml). ERR_CONFIG, the message "file:line: ..." naming the key:
- * unknown, missing and duplicate keys, wrong types, whole numbers not in plain decimals, truth
- * values other than true and false, values outside a strict enumeration; invalid YAML, text that is
- * not UTF-8, no or more than one document, tags, aliases that blow the file up beyond 100,000
- * values. An unknown key gets the nearest known as a hint. A file that cannot be read is ERR_CONFIG
- * too. Plain scalars keep their text (9.0 stays "9.0"). Optional strings that are absent are NULL,
- * optional lists have no entries. */
+struct yaml_lines; /* of every node of a file */
+
+/* yaml_load: the file (at most 4 MiB) as the schema's structs, and its lines, in the arena. The top
+ * is a mapping by pointer. Scalars keep their text (9.0 stays "9.0"); an absent optional string is
+ * NULL, an absent list empty. ERR_CONFIG "file:line: ..." for whatever is not plain YAML of that
+ * schema: unknown (with the nearest known as a hint), missing and duplicate keys, wrong types and
+ * values, tags, a second document, more than 100,000 values behind aliases; also for a file that
+ * cannot be read. */
 int yaml_load(const char *path, const cyaml_schema_value_t *schema, struct arena *a, void **ret,
-	      struct err *e) MUST_CHECK;
-
-struct yaml_lines;
-
-/* yaml_lines_load: an index from node path to line number for a file ("gpus/3/cuda_min",
- * "settings/USE_CUDA", "" = 1). Same errors as yaml_load, but for those of the schema. What is
- * below an alias has the lines of its anchor. */
-int yaml_lines_load(const char *path, struct arena *a, struct yaml_lines **ret, struct err *e) MUST_CHECK;
-/* yaml_line: the line of a node (of the key, for a mapping's field); the nearest known parent's
- * when the node is not there. */
+	      struct yaml_lines **ret_lines, struct err *e) MUST_CHECK;
+/* yaml_line: the line of the node at a path of keys and indices ("gpus/3/cuda_min"; "" is line 1),
+ * of the key for a mapping's field; the nearest parent's when the node is not there. What is below
+ * an alias has the lines of its anchor. */
 unsigned yaml_line(const struct yaml_lines *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

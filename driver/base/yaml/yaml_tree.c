@@ -66,11 +66,6 @@ static int next_event(struct source *s, struct err *e)
 	return s->has_event ? 0 : parser_error(s, e);
 }
 
-static int skip_event(struct source *s, struct err *e)
-{
-	return next_event(s, e);
-}
-
 static unsigned event_line(const struct source *s)
 {
 	return (unsigned)s->event.start_mark.line + 1;
@@ -81,34 +76,29 @@ static int refuse(const struct source *s, const char *what, struct err *e)
 	return err_set(e, ERR_CONFIG, "%s:%u: %s", s->path, event_line(s), what);
 }
 
+/* The tag or the anchor of the current event; NULL without one. */
+static const char *event_property(const struct source *s, bool tag)
+{
+	const yaml_event_t *v = &s->event;
+	switch (v->type) {
+	case YAML_SCALAR_EVENT:
+		return (const char *)(tag ? v->data.scalar.tag : v->data.scalar.anchor);
+	case YAML_SEQUENCE_START_EVENT:
+		return (const char *)(tag ? v->data.sequence_start.tag : v->data.sequence_start.anchor);
+	case YAML_MAPPING_START_EVENT:
+		return (const char *)(tag ? v->data.mapping_start.tag : v->data.mapping_start.anchor);
+	default:
+		return NULL;
+	}
+}
+
 /* Tags and NUL bytes would only be ways to write one thing and mean another. */
 static int refuse_extras(const struct source *s, struct err *e)
 {
 	const yaml_event_t *v = &s->event;
-	const void *tag = NULL;
-	if (v->type == YAML_SCALAR_EVENT) {
-		tag = v->data.scalar.tag;
-		if (memchr(v->data.scalar.value, 0, v->data.scalar.length))
-			return refuse(s, "a text with a NUL byte", e);
-	} else if (v->type == YAML_SEQUENCE_START_EVENT) {
-		tag = v->data.sequence_start.tag;
-	} else if (v->type == YAML_MAPPING_START_EVENT) {
-		tag = v->data.mapping_start.tag;
-	}
-	return tag ? refuse(s, "tags are not supported", e) : 0;
-}
-
-static const char *event_anchor(const struct source *s)
-{
-	const yaml_event_t *v = &s->event;
-	const void *name = NULL;
-	if (v->type == YAML_SCALAR_EVENT)
-		name = v->data.scalar.anchor;
-	else if (v->type == YAML_SEQUENCE_START_EVENT)
-		name = v->data.sequence_start.anchor;
-	else if (v->type == YAML_MAPPING_START_EVENT)
-		name = v->data.mapping_start.anchor;
-	return name ? arena_strdup(s->arena, name) : NULL;
+	if (v->type == YAML_SCALAR_EVENT && memchr(v->data.scalar.value, 0, v->data.scalar.length))
+		return refuse(s, "a text with a NUL byte", e);
+	return event_property(s, true) ? refuse(s, "tags are not supported", e) : 0;
 }
 
 static const struct anchor *find_anchor(const struct source *s, const char *name)
@@ -127,13 +117,8 @@ static int add_anchor(struct source *s, const char *name, unsigned line, size_t 
 	if (first)
 		return err_set(e, ERR_CONFIG, "%s:%u: duplicate anchor '%s' (first on line %u)", s->path, line, name,
 			       first->line);
-	if (s->anchor_count == s->anchor_cap) {
-		s->anchor_cap = s->anchor_cap ? s->anchor_cap * 2 : 8;
-		struct anchor *anchors = arena_array(s->arena, s->anchor_cap, sizeof(*anchors));
-		if (s->anchor_count)
-			memcpy(anchors, s->anchors, s->anchor_count * sizeof(*anchors));
-		s->anchors = anchors;
-	}
+	if (s->anchor_count == s->anchor_cap)
+		s->anchors = arena_grow(s->arena, s->anchors, &s->anchor_cap, 8, sizeof(*s->anchors));
 	s->anchors[s->anchor_count++] = (struct anchor){.name = name, .line = line, .nodes = nodes, .node = *t};
 	return 0;
 }
@@ -168,13 +153,8 @@ static const char *event_text(const struct source *s)
 
 static struct yaml_tree *add_item(struct source *s, struct yaml_tree *t, size_t *cap)
 {
-	if (t->count == *cap) {
-		*cap = *cap ? *cap * 2 : 4;
-		struct yaml_tree *items = arena_array(s->arena, *cap, sizeof(*items));
-		if (t->count)
-			memcpy(items, t->items, t->count * sizeof(*items));
-		t->items = items;
-	}
+	if (t->count == *cap)
+		t->items = arena_grow(s->arena, t->items, cap, 4, sizeof(*t->items));
 	return &t->items[t->count++];
 }
 
@@ -261,7 +241,9 @@ static int parse_node(struct source *s, struct yaml_tree *t, int depth, struct e
 		return refuse(s, "nested too deep", e);
 	if (s->event.type == YAML_ALIAS_EVENT)
 		return parse_alias(s, t, e);
-	const char *anchor = event_anchor(s);
+	const char *anchor = event_property(s, false);
+	if (anchor) /* it dies with its event */
+		anchor = arena_strdup(s->arena, anchor);
 	unsigned line = event_line(s);
 	size_t before = s->nodes;
 	if (count_nodes(s, 1, e) < 0 || parse_content(s, t, depth, e) < 0)
@@ -272,7 +254,7 @@ static int parse_node(struct source *s, struct yaml_tree *t, int depth, struct e
 static int parse_document(struct source *s, struct yaml_tree *t, struct err *e)
 {
 	/* The stream's start, then the document's. */
-	if (skip_event(s, e) < 0 || next_event(s, e) < 0)
+	if (next_event(s, e) < 0 || next_event(s, e) < 0)
 		return -1;
 	if (s->event.type == YAML_STREAM_END_EVENT)
 		return refuse(s, "the file is empty", e);
@@ -284,21 +266,17 @@ static int parse_document(struct source *s, struct yaml_tree *t, struct err *e)
 	if (parse_node(s, t, 0, e) < 0)
 		return -1;
 	/* The document's end, then nothing more. */
-	if (skip_event(s, e) < 0 || next_event(s, e) < 0)
+	if (next_event(s, e) < 0 || next_event(s, e) < 0)
 		return -1;
 	return s->event.type == YAML_STREAM_END_EVENT ? 0 : refuse(s, "more than one document in the file", e);
 }
 
-int yaml_tree_read(const char *path, struct buf *out, struct err *e)
+int yaml_tree_load(const char *path, struct arena *a, struct buf *text, struct yaml_tree *ret, struct err *e)
 {
-	if (fs_read(path, MAX_FILE, out, e) == 0)
-		return 0;
-	e->kind = ERR_CONFIG;
-	return -1;
-}
-
-int yaml_tree_parse(const char *path, const struct buf *text, struct arena *a, struct yaml_tree *ret, struct err *e)
-{
+	if (fs_read(path, MAX_FILE, text, e) < 0) {
+		e->kind = ERR_CONFIG;
+		return -1;
+	}
 	CLEANUP(source_release) struct source s = {.path = path, .text = text, .arena = a};
 	if (!yaml_parser_initialize(&s.parser))
 		abort();

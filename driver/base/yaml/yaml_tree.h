@@ -17,21 +17,19 @@ struct yaml_tree {
 	size_t count;
 };
 
-/* yaml_tree_read: the bytes of a table file of at most 4 MiB. ERR_CONFIG. */
-int yaml_tree_read(const char *path, struct buf *out, struct err *e) MUST_CHECK;
-/* yaml_tree_parse: one document in UTF-8 with a mapping at the top. An alias shares the nodes of
- * its anchor (so their lines are the anchor's) and has its own line itself. Refused with the line:
- * tags, keys that are no plain text, a key or an anchor given twice, an alias without an anchor
- * before it, NUL in a text, more than 64 levels, more than 100,000 values once aliases are counted
- * in full. */
-int yaml_tree_parse(const char *path, const struct buf *text, struct arena *a, struct yaml_tree *ret,
-		    struct err *e) MUST_CHECK;
-/* yaml_tree_find: the field of a mapping, NULL if it is not there or `t` is no mapping. */
+/* yaml_tree_load: the file's bytes (at most 4 MiB) appended to `text`, and parsed: one document in
+ * UTF-8 with a mapping at the top. An alias shares the nodes of its anchor, lines included.
+ * ERR_CONFIG for what libcyaml would let pass: tags, keys that are not plain text, a key or anchor
+ * given twice, an alias before its anchor, NUL in a text, more than 64 levels, or 100,000 values
+ * with those behind aliases counted each time. */
+int yaml_tree_load(const char *path, struct arena *a, struct buf *text, struct yaml_tree *ret,
+		   struct err *e) MUST_CHECK;
+/* yaml_tree_find: the field of a mapping; NULL if it is not there or `t` is not a mapping. */
 const struct yaml_tree *yaml_tree_find(const struct yaml_tree *t, const char *key, size_t len);
 
 struct cyaml_schema_value;
 
-/* yaml_check: whether the tree is what the schema says. cyaml looks at this too, but names the line
- * before an unknown key and takes "12abc" for a number. */
+/* yaml_check: whether the tree is what the schema says. libcyaml checks too, but names the line
+ * before an unknown key, takes "12abc" for a number and gives no hints. */
 int yaml_check(const char *path, const struct yaml_tree *t, const struct cyaml_schema_value *schema,
 	       struct err *e) MUST_CHECK;

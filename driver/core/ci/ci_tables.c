@@ -43,7 +43,7 @@ static int load(const char *path, const cyaml_schema_value_t *schema, struct are
 {
 	struct yaml_lines *lines;
 	void *data;
-	if (yaml_load(path, schema, a, &data, e) < 0 || yaml_lines_load(path, a, &lines, e) < 0)
+	if (yaml_load(path, schema, a, &data, &lines, e) < 0)
 		return -1;
 	schema_settle(schema, data, lines);
 	const struct ci_tables *t = data;

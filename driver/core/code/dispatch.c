@@ -53,7 +53,7 @@ int dispatch_load(const char *dir, const struct extensions *x, struct arena *a, 
 	const char *path = path_join(a, dir, "dispatch.yaml");
 	struct yaml_lines *lines;
 	void *file;
-	if (yaml_load(path, &file_schema, a, &file, e) < 0 || yaml_lines_load(path, a, &lines, e) < 0)
+	if (yaml_load(path, &file_schema, a, &file, &lines, e) < 0)
 		return -1;
 	const struct dispatch_file *f = file;
 	struct dispatch *d = arena_alloc(a, sizeof(*d));

@@ -241,7 +241,7 @@ int extensions_load(const char *dir, struct arena *a, const struct extensions **
 	struct extensions *x = arena_alloc(a, sizeof(*x));
 	struct loading l = {.x = x, .path = path_join(a, dir, "extensions.yaml"), .a = a};
 	void *file;
-	if (yaml_load(l.path, &file_schema, a, &file, e) < 0 || yaml_lines_load(l.path, a, &l.lines, e) < 0)
+	if (yaml_load(l.path, &file_schema, a, &file, &l.lines, e) < 0)
 		return -1;
 	l.f = file;
 	if (name_rows(&l, e) < 0 || imply_rows(&l, e) < 0 || take_sets(&l, e) < 0 || take_instructions(&l, e) < 0)

@@ -134,7 +134,7 @@ int hardware_facts_load(const char *profiles_dir, struct arena *a, const struct 
 	const char *path = path_join(a, profiles_dir, "cpu.yaml");
 	struct yaml_lines *lines;
 	void *data;
-	if (yaml_load(path, &file_schema, a, &data, e) < 0 || yaml_lines_load(path, a, &lines, e) < 0)
+	if (yaml_load(path, &file_schema, a, &data, &lines, e) < 0)
 		return -1;
 	schema_settle(&file_schema, data, lines);
 	if (check(data, path, lines, e) < 0)

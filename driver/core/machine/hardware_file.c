@@ -141,7 +141,7 @@ int hardware_load(const char *path, struct arena *a, struct hardware *ret, struc
 	struct hardware h = {0};
 	struct yaml_lines *lines;
 	void *data;
-	if (yaml_load(path, &machine_schema, a, &data, e) < 0 || yaml_lines_load(path, a, &lines, e) < 0)
+	if (yaml_load(path, &machine_schema, a, &data, &lines, e) < 0)
 		return -1;
 	const struct machine_text *t = data;
 	const struct reading r = {path, lines, a};

@@ -61,8 +61,7 @@ static void *load_file(struct loader *l, const char *name, const cyaml_schema_va
 		err_hint(e, "--profiles names the directory that holds isa.yaml, gpu.yaml and releases/");
 		return NULL;
 	}
-	if (yaml_load(path, schema, l->a, &data, e) < 0 || yaml_lines_load(path, l->a, &lines, e) < 0 ||
-	    add_to_digest(l, name, path, e) < 0)
+	if (yaml_load(path, schema, l->a, &data, &lines, e) < 0 || add_to_digest(l, name, path, e) < 0)
 		return NULL;
 	schema_settle(schema, data, lines);
 	keep_sources(l, name, schema, data);

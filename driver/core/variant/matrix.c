@@ -236,8 +236,7 @@ static int load(const struct tables *t, const char *name, unsigned depth, struct
 	struct yaml_lines *lines = NULL;
 	void *data = NULL;
 
-	if (find_file(t, name, a, &l.path, e) < 0 || yaml_load(l.path, &schema_matrix, a, &data, e) < 0 ||
-	    yaml_lines_load(l.path, a, &lines, e) < 0)
+	if (find_file(t, name, a, &l.path, e) < 0 || yaml_load(l.path, &schema_matrix, a, &data, &lines, e) < 0)
 		return -1;
 	schema_settle(&schema_matrix, data, lines);
 	l.file = data;

@@ -127,7 +127,7 @@ int manylinux_load(const char *dir, struct arena *a, const struct manylinux_poli
 	const char *path = path_join(a, dir, "manylinux.yaml"), *bad = NULL;
 	struct manylinux_policy *p;
 	struct yaml_lines *lines;
-	if (yaml_load(path, &top_value, a, (void **)&p, e) < 0 || yaml_lines_load(path, a, &lines, e) < 0)
+	if (yaml_load(path, &top_value, a, (void **)&p, &lines, e) < 0)
 		return -1;
 	for (size_t i = 0; i < p->rows_count; i++) {
 		bad = check_row(p, i);

@@ -68,6 +68,15 @@ static const cyaml_schema_field_t top_fields[] = {
 };
 static const cyaml_schema_value_t schema = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct top, top_fields)};
 
+static const cyaml_schema_field_t any_fields[] = {
+	CYAML_FIELD_IGNORE("a", CYAML_FLAG_OPTIONAL),
+	CYAML_FIELD_IGNORE("b", CYAML_FLAG_OPTIONAL),
+	CYAML_FIELD_IGNORE("b/c", CYAML_FLAG_OPTIONAL),
+	CYAML_FIELD_IGNORE("", CYAML_FLAG_OPTIONAL),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t any_schema = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct top, any_fields)};
+
 static const char good[] = "# table\n"
 			   "gpus:\n"
 			   "  - sm: 9.0\n"
@@ -91,14 +100,26 @@ static struct top *load(struct arena *a, const char *yaml)
 {
 	struct err e = {0};
 	void *data = NULL;
+	struct yaml_lines *lines = NULL;
 	test_dir();
 	test_write(test_path("t.yaml"), yaml);
-	assert_ok(yaml_load(test_path("t.yaml"), &schema, a, &data, &e), &e);
+	assert_ok(yaml_load(test_path("t.yaml"), &schema, a, &data, &lines, &e), &e);
 	return data;
 }
 
-/* Both readers refuse it, at that line with these words. */
-static void refused(const char *yaml, size_t len, const char *want, const char *hint, bool by_lines)
+static const struct yaml_lines *lines_of(struct arena *a, const cyaml_schema_value_t *of, const char *yaml)
+{
+	struct err e = {0};
+	void *data = NULL;
+	struct yaml_lines *lines = NULL;
+	test_dir();
+	test_write(test_path("t.yaml"), yaml);
+	assert_ok(yaml_load(test_path("t.yaml"), of, a, &data, &lines, &e), &e);
+	return lines;
+}
+
+/* It is refused, at that line with these words. */
+static void refused(const char *yaml, size_t len, const char *want, const char *hint)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct err e = {0};
@@ -106,18 +127,15 @@ static void refused(const char *yaml, size_t len, const char *want, const char *
 	struct yaml_lines *lines = NULL;
 	test_dir();
 	test_write_bytes(test_path("t.yaml"), yaml, len);
-	assert_err(yaml_load(test_path("t.yaml"), &schema, &a, &data, &e), &e, ERR_CONFIG, want);
+	assert_err(yaml_load(test_path("t.yaml"), &schema, &a, &data, &lines, &e), &e, ERR_CONFIG, want);
 	assert_memory_equal(e.msg, test_path("t.yaml:"), strlen(test_path("t.yaml:")));
 	assert_contains(e.hint, hint);
 	assert_null(data);
-	if (by_lines) {
-		assert_err(yaml_lines_load(test_path("t.yaml"), &a, &lines, &e), &e, ERR_CONFIG, want);
-		assert_null(lines);
-	}
+	assert_null(lines);
 }
 
-#define BAD(yaml, want, hint) refused((yaml), strlen(yaml), "t.yaml:" want, (hint), false)
-#define INVALID(yaml, want) refused((yaml), strlen(yaml), "t.yaml:" want, "", true)
+#define BAD(yaml, want, hint) refused((yaml), strlen(yaml), "t.yaml:" want, (hint))
+#define INVALID(yaml, want) refused((yaml), strlen(yaml), "t.yaml:" want, "")
 
 static void everything_is_loaded(void **state)
 {
@@ -328,11 +346,7 @@ static void lines_behind_an_alias_are_the_anchors(void **state)
 {
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
-	struct err e = {0};
-	struct yaml_lines *l = NULL;
-	test_dir();
-	test_write(test_path("t.yaml"), "a: &a\n  - x: 1\n  - y: 2\nb:\n  c: *a\n");
-	assert_ok(yaml_lines_load(test_path("t.yaml"), &a, &l, &e), &e);
+	const struct yaml_lines *l = lines_of(&a, &any_schema, "a: &a\n  - x: 1\n  - y: 2\nb:\n  c: *a\n");
 	assert_int_equal(yaml_line(l, "b/c"), 5);
 	assert_int_equal(yaml_line(l, "b/c/1/y"), 3);
 	BAD("gpus:\n  - sm: 1\n    devices: &d [a]\n  - sm: *d\n", "4: wrong type: 'sm' must be text, not a list", "");
@@ -364,14 +378,14 @@ static void aliases_cannot_blow_a_file_up(void **state)
 		buf_addstr(&b, "]\n");
 	}
 	double start = log_seconds();
-	refused(b.data, b.len, "t.yaml:5: more than 100000 values", "", true);
+	refused(b.data, b.len, "t.yaml:5: more than 100000 values", "");
 	assert_true(log_seconds() - start < 5);
 	buf_reset(&b);
 	buf_addstr(&b, "note: [");
 	for (int i = 0; i < 100001; i++)
 		buf_addstr(&b, "1,");
 	buf_addstr(&b, "]\n");
-	refused(b.data, b.len, "t.yaml:1: more than 100000 values", "", true);
+	refused(b.data, b.len, "t.yaml:1: more than 100000 values", "");
 }
 
 static void broken_syntax_has_its_line(void **state)
@@ -392,8 +406,8 @@ static void text_that_is_not_utf8_has_its_line(void **state)
 	INVALID("gpus: []\n\nnote: \"a\xff\"\n", "3: invalid YAML: invalid leading UTF-8 octet");
 	INVALID("gpus: []\nnote: \x01\n", "2: invalid YAML: control characters are not allowed");
 	INVALID("note: \xc3\n", "1: invalid YAML");
-	refused("\xff\xfen\0o\0t\0e\0:\0 \0x\0\n\0", 18, "t.yaml:1: invalid YAML", "", true);
-	refused("note: a\0b\n", 10, "t.yaml:1: invalid YAML", "", true);
+	refused("\xff\xfen\0o\0t\0e\0:\0 \0x\0\n\0", 18, "t.yaml:1: invalid YAML", "");
+	refused("note: a\0b\n", 10, "t.yaml:1: invalid YAML", "");
 	INVALID("note: \"a\\0b\"\n", "1: a text with a NUL byte");
 	INVALID("\"no\\0te\": b\n", "1: a text with a NUL byte");
 }
@@ -405,11 +419,11 @@ static void deep_nesting_is_refused(void **state)
 	buf_addstr(&b, "note: ");
 	for (int i = 0; i < 100000; i++)
 		buf_addc(&b, '[');
-	refused(b.data, b.len, "t.yaml:1: nested too deep", "", true);
+	refused(b.data, b.len, "t.yaml:1: nested too deep", "");
 	buf_reset(&b);
 	for (int i = 0; i < 70; i++)
 		buf_printf(&b, "%*sk:\n", i, "");
-	refused(b.data, b.len, "t.yaml:", "", true);
+	refused(b.data, b.len, "t.yaml:", "");
 }
 
 static void unreadable_and_huge_files(void **state)
@@ -420,15 +434,15 @@ static void unreadable_and_huge_files(void **state)
 	void *data = NULL;
 	struct yaml_lines *lines = NULL;
 	test_dir();
-	assert_err(yaml_load(test_path("none.yaml"), &schema, &a, &data, &e), &e, ERR_CONFIG,
+	assert_err(yaml_load(test_path("none.yaml"), &schema, &a, &data, &lines, &e), &e, ERR_CONFIG,
 		   "none.yaml': No such file");
-	assert_err(yaml_lines_load(test_path("."), &a, &lines, &e), &e, ERR_CONFIG, "not a regular file");
+	assert_err(yaml_load(test_path("."), &schema, &a, &data, &lines, &e), &e, ERR_CONFIG, "not a regular file");
 	char *big = calloc(1, (4 << 20) + 1);
 	assert_non_null(big);
 	memset(big, '#', (4 << 20) + 1);
 	test_write_bytes(test_path("big.yaml"), big, (4 << 20) + 1);
 	free(big);
-	assert_err(yaml_load(test_path("big.yaml"), &schema, &a, &data, &e), &e, ERR_CONFIG,
+	assert_err(yaml_load(test_path("big.yaml"), &schema, &a, &data, &lines, &e), &e, ERR_CONFIG,
 		   "big.yaml' has more than 4194304 bytes");
 }
 
@@ -436,11 +450,7 @@ static void lines_of_every_node(void **state)
 {
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
-	struct err e = {0};
-	struct yaml_lines *l = NULL;
-	test_dir();
-	test_write(test_path("t.yaml"), good);
-	assert_ok(yaml_lines_load(test_path("t.yaml"), &a, &l, &e), &e);
+	const struct yaml_lines *l = lines_of(&a, &schema, good);
 	assert_int_equal(yaml_line(l, "%s", ""), 1);
 	assert_int_equal(yaml_line(l, "gpus"), 2);
 	assert_int_equal(yaml_line(l, "gpus/%d", 0), 3);
@@ -458,11 +468,7 @@ static void unknown_nodes_have_their_parents_line(void **state)
 {
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
-	struct err e = {0};
-	struct yaml_lines *l = NULL;
-	test_dir();
-	test_write(test_path("t.yaml"), good);
-	assert_ok(yaml_lines_load(test_path("t.yaml"), &a, &l, &e), &e);
+	const struct yaml_lines *l = lines_of(&a, &schema, good);
 	assert_int_equal(yaml_line(l, "none"), 1);
 	assert_int_equal(yaml_line(l, "gpus/7/sm"), 2);
 	assert_int_equal(yaml_line(l, "gpus/1/name"), 15);
@@ -478,11 +484,7 @@ static void keys_may_have_slashes_and_dots(void **state)
 {
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
-	struct err e = {0};
-	struct yaml_lines *l = NULL;
-	test_dir();
-	test_write(test_path("t.yaml"), "a:\n  1: x\nb/c:\n  d/e/f: 1\n'':\n  g: 2\n");
-	assert_ok(yaml_lines_load(test_path("t.yaml"), &a, &l, &e), &e);
+	const struct yaml_lines *l = lines_of(&a, &any_schema, "a:\n  1: x\nb/c:\n  d/e/f: 1\n'':\n  g: 2\n");
 	assert_int_equal(yaml_line(l, "a/1"), 2);
 	assert_int_equal(yaml_line(l, "b/c"), 3);
 	assert_int_equal(yaml_line(l, "b/c/d/e/f"), 4);
@@ -535,12 +537,11 @@ static void mutated_tables_are_survived(void **state)
 		struct err e = {0};
 		void *data = NULL;
 		struct yaml_lines *l = NULL;
-		if (yaml_load(path, &schema, &a, &data, &e) == 0) {
+		if (yaml_load(path, &schema, &a, &data, &l, &e) == 0) {
 			taken++;
 			const struct top *t = data;
 			for (unsigned i = 0; i < t->gpus_count; i++)
 				assert_true(strlen(t->gpus[i].sm) > 0);
-			assert_ok(yaml_lines_load(path, &a, &l, &e), &e);
 			assert_true(yaml_line(l, "gpus/0/sm") >= 1);
 		} else {
 			refusals++;
