@@ -1,6 +1,5 @@
 #include "base/arena.h"
 
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,18 +101,25 @@ char *arena_strdup(struct arena *a, const char *s)
 	return arena_strndup(a, s, strlen(s));
 }
 
-char *arena_printf(struct arena *a, const char *fmt, ...)
+char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
 {
-	va_list ap, again;
-	va_start(ap, fmt);
+	va_list again;
 	va_copy(again, ap);
-	int n = vsnprintf(NULL, 0, fmt, ap);
-	va_end(ap);
+	int n = vsnprintf(NULL, 0, fmt, again);
+	va_end(again);
 	if (n < 0)
 		abort();
 	char *out = arena_alloc(a, (size_t)n + 1);
-	vsnprintf(out, (size_t)n + 1, fmt, again);
-	va_end(again);
+	vsnprintf(out, (size_t)n + 1, fmt, ap);
+	return out;
+}
+
+char *arena_printf(struct arena *a, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	char *out = arena_vprintf(a, fmt, ap);
+	va_end(ap);
 	return out;
 }
 

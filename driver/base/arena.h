@@ -1,5 +1,6 @@
 /* Arena: memory with one lifetime. Allocation failure aborts. */
 #pragma once
+#include <stdarg.h>
 #include <stddef.h>
 
 #include "base/cleanup.h"
@@ -11,19 +12,19 @@ struct arena {
 	struct arena_block *head;
 };
 
-/* arena_alloc: `size` zeroed bytes, aligned for any object; lives until arena_release. Size 0 gives
- * a valid pointer. */
+/* arena_alloc: `size` zeroed bytes, aligned for any object; never NULL, also for size 0. */
 void *arena_alloc(struct arena *a, size_t size) __attribute__((malloc, returns_nonnull));
 /* arena_array: `count` zeroed objects of `size` bytes; aborts on overflow. */
 void *arena_array(struct arena *a, size_t count, size_t size) __attribute__((malloc, returns_nonnull));
-/* arena_grow: a full array of `*cap` objects of `size` bytes, copied into one of twice that many
- * (`first` for an empty one); *cap follows. What is new is zeroed; the old one stays until
- * arena_release. */
+/* arena_grow: a copy of a full array of `*cap` objects with twice the room (`first` objects for an
+ * empty one), the rest zeroed; *cap follows. */
 void *arena_grow(struct arena *a, const void *items, size_t *cap, size_t first, size_t size)
 	__attribute__((returns_nonnull));
 char *arena_strdup(struct arena *a, const char *s) __attribute__((returns_nonnull));
 char *arena_strndup(struct arena *a, const char *s, size_t n) __attribute__((returns_nonnull));
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3), returns_nonnull));
+char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
+	__attribute__((format(printf, 2, 0), returns_nonnull));
 /* arena_release: frees everything; the arena may be used again. */
 void arena_release(struct arena *a);
 

@@ -21,20 +21,12 @@ struct parse {
 	struct strlist *positional;
 };
 
-static const struct arg_def *find_long(const struct parse *p, const char *name, size_t len)
+/* By the short name `c`, or by the long one if that is 0. */
+static const struct arg_def *find(const struct parse *p, char c, const char *name, size_t len)
 {
 	for (size_t t = 0; t < p->ntables; t++)
 		for (const struct arg_def *d = p->tables[t]; d->name; d++)
-			if (strlen(d->name) == len && memcmp(d->name, name, len) == 0)
-				return d;
-	return NULL;
-}
-
-static const struct arg_def *find_short(const struct parse *p, char c)
-{
-	for (size_t t = 0; t < p->ntables; t++)
-		for (const struct arg_def *d = p->tables[t]; d->name; d++)
-			if (d->short_name == c)
+			if (c ? d->short_name == c : strlen(d->name) == len && memcmp(d->name, name, len) == 0)
 				return d;
 	return NULL;
 }
@@ -122,10 +114,10 @@ static int parse_long(struct parse *p, const char *word, struct err *e)
 {
 	const char *name = word + 2, *equals = strchr(name, '=');
 	size_t len = equals ? (size_t)(equals - name) : strlen(name);
-	const struct arg_def *d = find_long(p, name, len);
+	const struct arg_def *d = find(p, 0, name, len);
 	bool on = true;
 	if (!d && len > 3 && strncmp(name, "no-", 3) == 0) {
-		d = find_long(p, name + 3, len - 3);
+		d = find(p, 0, name + 3, len - 3);
 		on = false;
 		if (d && d->type != ARG_FLAG)
 			d = NULL;
@@ -149,7 +141,7 @@ static int parse_short(struct parse *p, const char *word, struct err *e)
 {
 	for (const char *c = word + 1; *c; c++) {
 		const char shown[] = {'-', *c, '\0'};
-		const struct arg_def *d = find_short(p, *c);
+		const struct arg_def *d = find(p, *c, NULL, 0);
 		if (!d)
 			return err_set(e, ERR_USAGE, "unknown option '%s'", c == word + 1 && !c[1] ? shown : word);
 		if (d->type == ARG_FLAG) {

@@ -22,17 +22,14 @@ struct arg_def {
 	size_t offset;       /* of the field in the target struct */
 	const char *metavar; /* NULL for flags */
 	const char *help;    /* one line, lower case, no full stop */
-	/* space-separated values for completion, or a word in angle brackets: "<file>" "<dir>"
-	 * "<release>" ...; NULL: none */
+	/* for completion: values with blanks between, or a kind such as "<file>"; NULL: none */
 	const char *values;
 };
 
-/* args_parse: fills `target` by the tables (given as an array of `ntables` pointers to
- * NULL-name-terminated tables) from argv[1] on, argv[0] being the program's name. Short options may
- * be written together ("-vq") and with their value ("-j4", "-j 4"); a value that begins with "--"
- * needs the form --name=VALUE; of options given twice the last counts. What is no option goes to
- * `positional`, in order; so does "-" and all behind "--". ERR_USAGE names the option; an unknown
- * one gets the nearest known as a hint. On failure target and positional are untouched. Strings
- * point into argv, pieces of lists live in the arena. */
+/* args_parse: fills `target` by the tables (`ntables` pointers to tables that end with a NULL name)
+ * from argv[1] on. Short options may be joined ("-vq", "-j4"); a value that begins with "--" needs
+ * --name=VALUE; the last of an option given twice counts. Everything else, "-" and all behind "--"
+ * goes to `positional`. ERR_USAGE names the option and leaves target and positional untouched.
+ * Strings point into argv, pieces of lists live in the arena. */
 int args_parse(const struct arg_def *const *tables, size_t ntables, void *target, int argc, char *const *argv,
 	       struct arena *a, struct strlist *positional, struct err *e) MUST_CHECK;

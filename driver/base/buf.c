@@ -1,6 +1,5 @@
 #include "base/buf.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,19 +42,25 @@ void buf_addc(struct buf *b, char c)
 	buf_add(b, &c, 1);
 }
 
-void buf_printf(struct buf *b, const char *fmt, ...)
+void buf_vprintf(struct buf *b, const char *fmt, va_list ap)
 {
-	va_list ap, again;
-	va_start(ap, fmt);
+	va_list again;
 	va_copy(again, ap);
-	int n = vsnprintf(NULL, 0, fmt, ap);
-	va_end(ap);
+	int n = vsnprintf(NULL, 0, fmt, again);
+	va_end(again);
 	if (n < 0)
 		abort();
 	char *to = buf_reserve(b, (size_t)n);
-	vsnprintf(to, (size_t)n + 1, fmt, again);
-	va_end(again);
+	vsnprintf(to, (size_t)n + 1, fmt, ap);
 	b->len += (size_t)n;
+}
+
+void buf_printf(struct buf *b, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	buf_vprintf(b, fmt, ap);
+	va_end(ap);
 }
 
 const char *buf_cstr(const struct buf *b)

@@ -1,5 +1,6 @@
 /* Buffer: growing bytes, always NUL-terminated behind `len`. Allocation failure aborts. */
 #pragma once
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -17,8 +18,9 @@ void buf_add(struct buf *b, const void *data, size_t len);
 void buf_addstr(struct buf *b, const char *s);
 void buf_addc(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* buf_reserve: room for `extra` more bytes behind len; returns where they start. The caller then
- * raises len by what it wrote (buf_cstr mends the NUL behind). */
+void buf_vprintf(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
+/* buf_reserve: where `extra` more bytes may be written; the caller then raises len (buf_cstr puts
+ * the NUL behind it). */
 char *buf_reserve(struct buf *b, size_t extra) __attribute__((returns_nonnull));
 /* buf_cstr: the bytes as a string; "" when empty. Valid until the next change. */
 const char *buf_cstr(const struct buf *b) __attribute__((returns_nonnull));

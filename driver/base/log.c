@@ -47,19 +47,6 @@ static void emit(const struct log *l, const struct buf *b)
 	}
 }
 
-static void add_vprintf(struct buf *b, const char *fmt, va_list ap)
-{
-	va_list again;
-	va_copy(again, ap);
-	int n = vsnprintf(NULL, 0, fmt, again);
-	va_end(again);
-	if (n < 0)
-		return;
-	char *to = buf_reserve(b, (size_t)n);
-	vsnprintf(to, (size_t)n + 1, fmt, ap);
-	b->len += (size_t)n;
-}
-
 static void line(struct log *l, const char *prefix, const char *fmt, va_list ap)
 {
 	AUTO_BUF struct buf b = {0};
@@ -67,7 +54,7 @@ static void line(struct log *l, const char *prefix, const char *fmt, va_list ap)
 		buf_addstr(&b, CLEAR_LINE);
 	l->status_on = false;
 	buf_addstr(&b, prefix);
-	add_vprintf(&b, fmt, ap);
+	buf_vprintf(&b, fmt, ap);
 	buf_addc(&b, '\n');
 	emit(l, &b);
 }
@@ -133,7 +120,7 @@ static void status(struct log *l, const char *fmt, va_list ap)
 	if (l->tty)
 		buf_addstr(&b, CLEAR_LINE);
 	size_t from = b.len;
-	add_vprintf(&b, fmt, ap);
+	buf_vprintf(&b, fmt, ap);
 	/* One column less than there are: a full line would make some terminals wrap. */
 	if (l->tty)
 		fit_line(&b, from, terminal_width(l->fd) - 1);

@@ -12,20 +12,19 @@ struct log {
 	double status_at; /* monotonic seconds of the last status line printed */
 };
 
-/* log_init: a logger on `fd`; tty is found out. */
+/* log_init: a logger on `fd`. */
 void log_init(struct log *l, int fd, enum log_level level);
-/* log_info: one line (a newline is added) at LOG_NORMAL and up; log_verbose from LOG_VERBOSE;
- * log_warn ("warning: ...") always but for LOG_QUIET. */
+/* One line each, without its newline: from LOG_NORMAL, from LOG_VERBOSE, and "warning: ..." unless
+ * LOG_QUIET. */
 void log_info(struct log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void log_verbose(struct log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void log_warn(struct log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* log_status: progress. On a terminal it replaces the last status line (cut to the width, at most
- * 10 a second); elsewhere it is a plain line at most once a minute. */
+/* log_status: progress. On a terminal it replaces the last status line, at most ten times a second;
+ * elsewhere it is a plain line at most once a minute. */
 void log_status(struct log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* log_stage: something new begins: on a terminal the status line, at once; elsewhere a line, and
- * the next status line is due a minute later. */
+/* log_stage: a status line for a new stage, printed at once. */
 void log_stage(struct log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* log_status_end: takes the status line off the terminal. */
+/* log_status_end: clears the status line. */
 void log_status_end(struct log *l);
 /* log_seconds: monotonic clock. */
 double log_seconds(void);

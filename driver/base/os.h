@@ -1,5 +1,5 @@
-/* What every operating system does in a way of its own: os_linux.c and os_darwin.c, of which the
- * build takes one. Everything else keeps to what both have (ci/check-portable). */
+/* What differs between operating systems: os_linux.c and os_darwin.c, one of which is built.
+ * Everything else keeps to what both have (ci/check-portable). */
 #pragma once
 #include <pthread.h>
 #include <stdint.h>
@@ -16,43 +16,39 @@ extern char **environ;
 #endif
 
 /* All that can fail gives -1 with errno. */
-/* os_open_cancel: SIGINT, SIGTERM and SIGHUP are no longer delivered, but make this descriptor
- * readable, and it stays so. */
+/* os_open_cancel: blocks SIGINT, SIGTERM and SIGHUP; the descriptor becomes and stays readable once
+ * one of them came. */
 int os_open_cancel(void);
-/* os_program_path: where the running program lies, NUL-terminated. */
+/* os_program_path: the running program's file, NUL-terminated. */
 int os_program_path(char *ret, size_t size) MUST_CHECK;
 int os_random(void *data, size_t len) MUST_CHECK;
-/* os_errno_text: what strerror(3) says in English, from any thread. */
+/* os_errno_text: strerror(3) in English, from any thread. */
 const char *os_errno_text(int number) __attribute__((returns_nonnull));
-/* os_pipe: both ends are closed by exec. */
+/* os_pipe, os_memory_file (a nameless file): closed by exec. */
 int os_pipe(int ends[2]) MUST_CHECK;
-/* os_memory_file: a nameless file, closed by exec. */
 int os_memory_file(void) MUST_CHECK;
-/* os_copy: bytes between two files without reading them; `in_at` as for copy_file_range(2). How
- * many; -1 with ENOSYS where there is no such way, and other errno of that call. */
+/* os_copy: copy_file_range(2), with `in_at` as there; ENOSYS where there is no such call. */
 ssize_t os_copy(int in, off_t *in_at, int out, size_t len) MUST_CHECK;
 /* os_rename_new: never replaces (EEXIST). os_rename_swap: exchanges two; EINVAL or ENOSYS where the
  * file system cannot. */
 int os_rename_new(int from_dir, const char *from, int to_dir, const char *to) MUST_CHECK;
 int os_rename_swap(const char *from, const char *to) MUST_CHECK;
-/* os_will_read: the whole file, once, in order. os_begin_writing: what was written there may go to
- * the disk now. Hints, so nothing is told of a failure. */
+/* Hints: the whole file will be read once, in order; these bytes may be written back now. */
 void os_will_read(int fd);
 void os_begin_writing(int fd, off_t at, off_t len);
-/* os_process_fd: readable once the process has ended; -1: there is no such thing here. */
+/* os_process_fd: readable once the process has ended; -1 where there is no such thing. */
 int os_process_fd(pid_t pid);
-/* os_die_with_parent: kills this process when its parent dies; 0 also where that cannot be had. */
+/* os_die_with_parent: kills this process when its parent dies; 0 also where that is impossible. */
 int os_die_with_parent(void) MUST_CHECK;
-/* os_close_on_exec_from: all descriptors from `first` on, at once; -1 where it takes one call
- * each. */
+/* os_close_on_exec_from: marks all descriptors from `first` on; -1 where there is no such call. */
 int os_close_on_exec_from(int first) MUST_CHECK;
 /* os_peak_kib: ru_maxrss of getrusage(2) in KiB. */
 long os_peak_kib(long ru_maxrss);
-/* os_processors: those this process may run on; at least 1. os_memory: bytes of the machine, where
- * its free memory cannot be told; else UINT64_MAX. */
+/* os_processors: those this process may run on; at least 1. */
 unsigned os_processors(void);
+/* os_memory: bytes of the machine where its free memory cannot be read; else UINT64_MAX. */
 uint64_t os_memory(void);
-/* os_cond_init: a condition whose waits do not depend on the clock being set. os_cond_wait: at most
- * that many seconds. */
+/* os_cond_init: a condition whose waits ignore changes of the clock. os_cond_wait: at most that many
+ * seconds. */
 void os_cond_init(pthread_cond_t *c);
 void os_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, double seconds);

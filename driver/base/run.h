@@ -1,5 +1,4 @@
-/* What every step is handed: where to speak and how to notice that the user wants to stop. No
- * globals below main. */
+/* What every step is handed: where to log and how to notice that the user wants to stop. */
 #pragma once
 #include <stdbool.h>
 
@@ -8,11 +7,10 @@
 
 struct run {
 	struct log *log;
-	/* becomes readable (and stays so) once SIGINT or SIGTERM came; -1: cannot be cancelled */
+	/* readable once the user wants to stop (os_open_cancel); -1: never */
 	int cancel_fd;
 };
 
-/* run_cancelled: without waiting, whether cancel_fd is readable. */
 bool run_cancelled(const struct run *r);
-/* run_check: -1 with ERR_INTERRUPTED "interrupted" once cancelled, else 0. */
+/* run_check: ERR_INTERRUPTED once cancelled. */
 int run_check(const struct run *r, struct err *e);

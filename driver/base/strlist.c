@@ -1,24 +1,12 @@
 #include "base/strlist.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The arena cannot grow in place, so an outgrown array stays behind in it: doubling keeps that below the final size. */
-static void *grow(struct arena *a, const void *items, size_t count, size_t size, size_t *cap)
-{
-	*cap = *cap ? *cap * 2 : 8;
-	void *fresh = arena_array(a, *cap, size);
-	if (count)
-		memcpy(fresh, items, count * size);
-	return fresh;
-}
-
 void strlist_ref(struct strlist *l, struct arena *a, const char *s)
 {
-	if (l->count + 1 >= l->cap)
-		l->items = grow(a, l->items, l->count, sizeof(*l->items), &l->cap);
+	if (l->count + 1 >= l->cap) /* with room for the final NULL */
+		l->items = arena_grow(a, l->items, &l->cap, 8, sizeof(*l->items));
 	l->items[l->count++] = s;
 	l->items[l->count] = NULL;
 }
@@ -30,17 +18,10 @@ void strlist_add(struct strlist *l, struct arena *a, const char *s)
 
 void strlist_addf(struct strlist *l, struct arena *a, const char *fmt, ...)
 {
-	va_list ap, again;
+	va_list ap;
 	va_start(ap, fmt);
-	va_copy(again, ap);
-	int n = vsnprintf(NULL, 0, fmt, ap);
+	strlist_ref(l, a, arena_vprintf(a, fmt, ap));
 	va_end(ap);
-	if (n < 0)
-		abort();
-	char *s = arena_alloc(a, (size_t)n + 1);
-	vsnprintf(s, (size_t)n + 1, fmt, again);
-	va_end(again);
-	strlist_ref(l, a, s);
 }
 
 void strlist_append(struct strlist *l, struct arena *a, const struct strlist *other)
@@ -100,30 +81,35 @@ void strlist_sort(struct strlist *l)
 const char *const *strlist_argv(struct strlist *l, struct arena *a)
 {
 	if (!l->items)
-		l->items = grow(a, NULL, 0, sizeof(*l->items), &l->cap);
+		l->items = arena_grow(a, NULL, &l->cap, 8, sizeof(*l->items));
 	return l->items;
+}
+
+static struct kv *find_key(const struct kvlist *l, const char *key)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (strcmp(l->items[i].key, key) == 0)
+			return &l->items[i];
+	return NULL;
 }
 
 void kvlist_set(struct kvlist *l, struct arena *a, const char *key, const char *value)
 {
-	for (size_t i = 0; i < l->count; i++) {
-		if (strcmp(l->items[i].key, key) == 0) {
-			l->items[i].value = arena_strdup(a, value);
-			return;
-		}
+	struct kv *have = find_key(l, key);
+	if (have) {
+		have->value = arena_strdup(a, value);
+		return;
 	}
 	if (l->count == l->cap)
-		l->items = grow(a, l->items, l->count, sizeof(*l->items), &l->cap);
+		l->items = arena_grow(a, l->items, &l->cap, 8, sizeof(*l->items));
 	l->items[l->count].key = arena_strdup(a, key);
 	l->items[l->count++].value = arena_strdup(a, value);
 }
 
 const char *kvlist_get(const struct kvlist *l, const char *key)
 {
-	for (size_t i = 0; i < l->count; i++)
-		if (strcmp(l->items[i].key, key) == 0)
-			return l->items[i].value;
-	return NULL;
+	const struct kv *have = find_key(l, key);
+	return have ? have->value : NULL;
 }
 
 static int cmp_keys(const void *a, const void *b)

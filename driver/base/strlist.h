@@ -12,14 +12,12 @@ struct strlist {
 	size_t cap;
 };
 
-/* strlist_add: copies `s` into the arena. strlist_ref: keeps the pointer (which must outlive the
- * list). */
+/* strlist_add: copies `s` into the arena. strlist_ref: keeps the pointer. */
 void strlist_add(struct strlist *l, struct arena *a, const char *s);
 void strlist_ref(struct strlist *l, struct arena *a, const char *s);
 void strlist_addf(struct strlist *l, struct arena *a, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void strlist_append(struct strlist *l, struct arena *a, const struct strlist *other);
-/* strlist_split: adds the pieces of `s` between any of the characters `seps`; empty pieces are left
- * out. */
+/* strlist_split: adds the pieces of `s` between the characters `seps`, empty ones left out. */
 void strlist_split(struct strlist *l, struct arena *a, const char *s, const char *seps);
 bool strlist_contains(const struct strlist *l, const char *s);
 /* strlist_join: one string, `sep` between; "" for an empty list. */

@@ -2,7 +2,6 @@
 #pragma once
 #include <stddef.h>
 
-/* suggest_nearest: the candidate with the smallest edit distance (transpositions count one), the
- * first in order on a tie; NULL when none is near (distance > 2 + length/4), or none has anything
- * in common with it. Names above 128 bytes are never near. */
+/* suggest_nearest: the first candidate with the smallest edit distance (a transposition counts one);
+ * NULL when that is above 2 + length/4 or all of the name. Names above 128 bytes are never near. */
 const char *suggest_nearest(const char *name, const char *const *candidates, size_t count);

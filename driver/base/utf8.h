@@ -5,5 +5,5 @@
 #include "base/arena.h"
 
 bool utf8_valid(const char *s);
-/* utf8_printable: a copy in which bytes that are no UTF-8, and control characters, are '?'. */
+/* utf8_printable: a copy with '?' for control characters and bytes that are not UTF-8. */
 char *utf8_printable(const char *s, struct arena *a) __attribute__((returns_nonnull));

@@ -293,19 +293,8 @@ const struct yaml_tree *yaml_tree_find(const struct yaml_tree *t, const char *ke
 {
 	if (t->kind != YAML_MAPPING)
 		return NULL;
-	size_t low = 0, high = t->count;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct yaml_tree *item = &t->items[mid];
-		int c = strncmp(item->key, key, len);
-		if (c == 0 && item->key[len])
-			c = 1;
-		if (c == 0)
-			return item;
-		if (c < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	for (size_t i = 0; i < t->count; i++)
+		if (strncmp(t->items[i].key, key, len) == 0 && !t->items[i].key[len])
+			return &t->items[i];
 	return NULL;
 }
