@@ -32,8 +32,8 @@ int err_errno(struct err *e, enum err_kind kind, const char *fmt, ...) __attribu
 int err_wrap(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* err_hint: sets the hint line. */
 int err_hint(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* err_kind_of_words: ERR_SYSTEM when the output of another program names a fault of the machine (disk
- * full or broken, no memory), else `otherwise`. */
+/* err_kind_of_words: ERR_SYSTEM when the output of another program names a fault of the machine
+ * (disk full or broken, no memory), else `otherwise`. */
 enum err_kind err_kind_of_words(const char *words, enum err_kind otherwise);
 /* err_clear: back to ERR_NONE with empty texts. */
 void err_clear(struct err *e);

@@ -48,7 +48,7 @@ long os_peak_kib(long ru_maxrss);
 unsigned os_processors(void);
 /* os_memory: bytes of the machine where its free memory cannot be read; else UINT64_MAX. */
 uint64_t os_memory(void);
-/* os_cond_init: a condition whose waits ignore changes of the clock. os_cond_wait: at most that many
- * seconds. */
+/* os_cond_init: a condition whose waits ignore changes of the clock. os_cond_wait: at most that
+ * many seconds. */
 void os_cond_init(pthread_cond_t *c);
 void os_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, double seconds);

@@ -18,6 +18,7 @@ bool path_is_safe_relative(const char *path);
 bool path_stays_inside(const char *from, const char *target);
 /* path_absolute: joined to `cwd` unless absolute; "." and ".." are resolved as text. */
 char *path_absolute(struct arena *ar, const char *cwd, const char *path) __attribute__((returns_nonnull));
-/* path_below: the part of `path` below directory `top`, a pointer into it; NULL if there is none. */
+/* path_below: the part of `path` below directory `top`, a pointer into it; NULL if there is none.
+ * */
 const char *path_below(const char *path, const char *top);
 bool path_has_suffix(const char *path, const char *suffix);

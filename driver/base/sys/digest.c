@@ -1,12 +1,12 @@
 #include "base/sys/digest.h"
-#include "base/os.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+
+#include "base/os.h"
+#include "base/sys/fs.h"
 
 #define CHUNK ((size_t)256 * 1024)
 
@@ -66,14 +66,8 @@ void digest_base64url(const uint8_t in[DIGEST_LEN], char out[44])
 	/* EVP_EncodeBlock writes 44 characters and a NUL, of which the last character is padding. */
 	char padded[45];
 	must(EVP_EncodeBlock((unsigned char *)padded, in, DIGEST_LEN) == 44);
-	for (size_t i = 0; i < 43; i++) {
-		char c = padded[i];
-		if (c == '+')
-			c = '-';
-		else if (c == '/')
-			c = '_';
-		out[i] = c;
-	}
+	for (size_t i = 0; i < 43; i++)
+		out[i] = (char)(padded[i] == '+' ? '-' : padded[i] == '/' ? '_' : padded[i]);
 	out[43] = '\0';
 }
 
@@ -86,13 +80,10 @@ void digest_data(const void *data, size_t len, char out[DIGEST_HEX_LEN + 1])
 
 int digest_file(const char *path, char out[DIGEST_HEX_LEN + 1], struct err *e)
 {
-	/* O_NONBLOCK: opening a FIFO must not wait for a writer. */
-	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	struct stat st;
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
-	if (!S_ISREG(st.st_mode))
-		return err_set(e, ERR_SYSTEM, "cannot read '%s': not a regular file", path);
+	AUTO_FD int fd = fs_open_file(path, &st, e);
+	if (fd < 0)
+		return -1;
 	os_will_read(fd);
 	AUTO_FREE char *chunk = malloc(CHUNK);
 	must(chunk != NULL);

@@ -14,7 +14,7 @@ struct digest; /* a running SHA-256 */
 
 struct digest *digest_new(void) __attribute__((returns_nonnull));
 void digest_update(struct digest *d, const void *data, size_t len);
-/* digest_final: writes the digest; the object may then only be freed or reset. */
+/* digest_final: the object may then only be freed or reset. */
 void digest_final(struct digest *d, uint8_t out[DIGEST_LEN]);
 void digest_reset(struct digest *d);
 void digest_free(struct digest *d);
@@ -27,12 +27,11 @@ static inline void digest_cleanup(struct digest **d)
 
 /* digest_hex: lower-case hex and a NUL. */
 void digest_hex(const uint8_t in[DIGEST_LEN], char out[DIGEST_HEX_LEN + 1]);
-/* digest_base64url: URL-safe base64 without padding and a NUL, as RECORD wants it (43
- * characters). */
+/* digest_base64url: the 43 characters of RECORD (URL-safe, no padding) and a NUL. */
 void digest_base64url(const uint8_t in[DIGEST_LEN], char out[44]);
 /* digest_data: hex digest of `len` bytes. */
 void digest_data(const void *data, size_t len, char out[DIGEST_HEX_LEN + 1]);
-/* digest_file: hex digest of a regular file's bytes. ERR_SYSTEM when it cannot be read. */
+/* digest_file: hex digest of a regular file. */
 int digest_file(const char *path, char out[DIGEST_HEX_LEN + 1], struct err *e) MUST_CHECK;
 /* digest_valid_hex: exactly 64 lower-case hex digits. */
 bool digest_valid_hex(const char *s);

@@ -31,15 +31,23 @@ static int read_some(int fd, const char *path, uint64_t max, struct buf *out, st
 	}
 }
 
-int fs_read(const char *path, uint64_t max, struct buf *out, struct err *e)
+int fs_open_file(const char *path, struct stat *ret, struct err *e)
 {
 	/* O_NONBLOCK: opening a FIFO must not wait for a writer. */
 	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	struct stat st;
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0 || fstat(fd, ret) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
-	if (!S_ISREG(st.st_mode))
+	if (!S_ISREG(ret->st_mode))
 		return err_set(e, ERR_SYSTEM, "cannot read '%s': not a regular file", path);
+	return steal_fd(&fd);
+}
+
+int fs_read(const char *path, uint64_t max, struct buf *out, struct err *e)
+{
+	struct stat st;
+	AUTO_FD int fd = fs_open_file(path, &st, e);
+	if (fd < 0)
+		return -1;
 	size_t before = out->len;
 	int rc = read_some(fd, path, max, out, e);
 	if (rc)
@@ -99,16 +107,12 @@ int fs_write_atomic(const char *path, const void *data, size_t len, mode_t mode,
 	AUTO_FD int fd = fs_neighbour(path, mode, &a, &name, e);
 	if (fd < 0)
 		return -1;
-	if (fs_write_all(fd, data, len, path, e) < 0)
-		goto undo;
-	if (fsync(fd) < 0 || rename(name, path) < 0) {
-		err_errno(e, ERR_SYSTEM, "cannot write '%s'", path);
-		goto undo;
-	}
-	return fs_sync_dir(path_dir(&a, path), e);
-undo:
-	unlink(name);
-	return -1;
+	int rc = fs_write_all(fd, data, len, path, e);
+	if (rc == 0 && (fsync(fd) < 0 || rename(name, path) < 0))
+		rc = err_errno(e, ERR_SYSTEM, "cannot write '%s'", path);
+	if (rc < 0)
+		unlink(name);
+	return rc < 0 ? -1 : fs_sync_dir(path_dir(&a, path), e);
 }
 
 int fs_mkdirs(const char *path, struct err *e)
@@ -159,22 +163,35 @@ int fs_rename(const char *from, const char *to, struct err *e)
 	return fs_sync_dir(path_dir(&a, to), e);
 }
 
+DIR *fs_open_entries(int fd)
+{
+	AUTO_FD int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	if (d)
+		(void)steal_fd(&copy);
+	return d;
+}
+
+const struct dirent *fs_next_entry(DIR *d)
+{
+	const struct dirent *entry;
+	do {
+		errno = 0;
+		entry = readdir(d);
+	} while (entry && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
+	return entry;
+}
+
 int fs_list(const char *path, struct arena *a, struct strlist *ret, struct err *e)
 {
 	AUTO_DIR DIR *d = opendir(path);
 	if (!d)
 		return err_errno(e, ERR_SYSTEM, "cannot list '%s'", path);
 	struct strlist names = {0};
-	for (;;) {
-		errno = 0;
-		const struct dirent *entry = readdir(d);
-		if (!entry && errno)
-			return err_errno(e, ERR_SYSTEM, "cannot list '%s'", path);
-		if (!entry)
-			break;
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			strlist_add(&names, a, entry->d_name);
-	}
+	for (const struct dirent *entry; (entry = fs_next_entry(d));)
+		strlist_add(&names, a, entry->d_name);
+	if (errno)
+		return err_errno(e, ERR_SYSTEM, "cannot list '%s'", path);
 	strlist_sort(&names);
 	for (size_t i = 0; i < names.count; i++)
 		strlist_ref(ret, a, names.items[i]);

@@ -39,31 +39,18 @@ static int remove_entry(struct removal *r, int dir, const char *name, int depth,
 
 static int remove_entries(struct removal *r, int dir, int depth, struct err *e)
 {
-	int copy = fcntl(dir, F_DUPFD_CLOEXEC, 0);
-	AUTO_DIR DIR *d = copy < 0 ? NULL : fdopendir(copy);
-	if (!d) {
-		remove_error(r, ".", e);
-		if (copy >= 0)
-			close(copy);
-		return -1;
-	}
+	AUTO_DIR DIR *d = fs_open_entries(dir);
+	if (!d)
+		return remove_error(r, ".", e);
 	/* What is moved up while the top is read may be missed by readdir: go round until a pass finds nothing. */
 	for (bool found = true; found;) {
 		found = false;
 		rewinddir(d);
-		for (;;) {
-			errno = 0;
-			const struct dirent *entry = readdir(d);
-			if (!entry && errno)
-				return remove_error(r, ".", e);
-			if (!entry)
-				break;
-			if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-				continue;
-			found = true;
+		for (const struct dirent *entry; (entry = fs_next_entry(d)); found = true)
 			if (remove_entry(r, dir, entry->d_name, depth, e) < 0)
 				return -1;
-		}
+		if (errno)
+			return remove_error(r, ".", e);
 	}
 	return 0;
 }
@@ -117,13 +104,11 @@ static bool is_forbidden(const char *path)
 int fs_remove_tree(const char *path, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	size_t len = strlen(path);
-	while (len && path[len - 1] == '/')
-		len--;
-	const char *name = arena_strndup(&a, path, len); /* "link/" would be followed */
+	char *name = arena_strdup(&a, path);
+	for (size_t len = strlen(name); len && name[len - 1] == '/'; len--)
+		name[len - 1] = '\0'; /* "link/" would be followed */
 	if (is_forbidden(name))
 		return err_set(e, ERR_SYSTEM, "will not remove '%s'", path);
-	struct removal r = {.path = path, .top = -1};
 	if (unlink(name) == 0 || errno == ENOENT)
 		return 0;
 	if (errno != EISDIR && errno != EPERM)
@@ -131,7 +116,7 @@ int fs_remove_tree(const char *path, struct err *e)
 	AUTO_FD int top = open_writable(AT_FDCWD, name);
 	if (top < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot remove '%s'", path);
-	r.top = top;
+	struct removal r = {.path = path, .top = top};
 	if (remove_entries(&r, top, 0, e) < 0)
 		return -1;
 	if (rmdir(name) < 0 && errno != ENOENT)

@@ -47,46 +47,25 @@ static int cmp_entries(const void *va, const void *vb)
 	return x - y;
 }
 
-static void entries_add(struct entries *l, struct arena *a, const char *name, const struct stat *st)
-{
-	if (l->count == l->cap)
-		l->items = arena_grow(a, l->items, &l->cap, 32, sizeof(*l->items));
-	l->items[l->count].st = *st;
-	l->items[l->count++].name = arena_strdup(a, name);
-}
-
-static bool is_dots(const char *name)
-{
-	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
-
 /* The sorted entries of an open directory, whose descriptor stays the caller's. */
 static int read_entries(int fd, struct arena *a, struct entries *ret, const struct walk *w, struct err *e)
 {
-	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	AUTO_DIR DIR *d = copy < 0 ? NULL : fdopendir(copy);
-	if (!d) {
-		if (copy >= 0)
-			close(copy);
+	AUTO_DIR DIR *d = fs_open_entries(fd);
+	if (!d)
 		return walk_error(w, "list", e);
-	}
-	for (;;) {
-		errno = 0;
-		const struct dirent *entry = readdir(d);
-		if (!entry && errno)
-			return walk_error(w, "list", e);
-		if (!entry)
-			break;
-		if (is_dots(entry->d_name))
-			continue;
-		struct stat st;
-		if (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-			if (w->busy && errno == ENOENT)
-				continue;
+	for (const struct dirent *entry; (entry = fs_next_entry(d));) {
+		if (ret->count == ret->cap)
+			ret->items = arena_grow(a, ret->items, &ret->cap, 32, sizeof(*ret->items));
+		struct entry *it = &ret->items[ret->count];
+		if (fstatat(fd, entry->d_name, &it->st, AT_SYMLINK_NOFOLLOW) == 0) {
+			it->name = arena_strdup(a, entry->d_name);
+			ret->count++;
+		} else if (!w->busy || errno != ENOENT) {
 			return walk_error(w, "list", e);
 		}
-		entries_add(ret, a, entry->d_name, &st);
 	}
+	if (errno)
+		return walk_error(w, "list", e);
 	if (ret->count)
 		qsort(ret->items, ret->count, sizeof(*ret->items), cmp_entries);
 	return 0;
@@ -138,28 +117,26 @@ static int walk_dir(struct walk *w, int parent, const char *name, int depth, str
 	return 0;
 }
 
-int fs_walk(const char *top, fs_walk_fn fn, void *user, struct err *e)
+static int walk_top(struct walk w, struct err *e)
 {
-	struct walk w = {.top = top, .fn = fn, .user = user};
-	int rc = walk_dir(&w, AT_FDCWD, top, 0, e);
+	int rc = walk_dir(&w, AT_FDCWD, w.top, 0, e);
 	buf_release(&w.rel);
 	return rc;
+}
+
+int fs_walk(const char *top, fs_walk_fn fn, void *user, struct err *e)
+{
+	return walk_top((struct walk){.top = top, .fn = fn, .user = user}, e);
 }
 
 int fs_walk_busy(const char *top, fs_walk_fn fn, void *user, struct err *e)
 {
-	struct walk w = {.top = top, .fn = fn, .user = user, .busy = true};
-	int rc = walk_dir(&w, AT_FDCWD, top, 0, e);
-	buf_release(&w.rel);
-	return rc;
+	return walk_top((struct walk){.top = top, .fn = fn, .user = user, .busy = true}, e);
 }
 
 int fs_sync_tree(const char *path, struct err *e)
 {
-	struct walk w = {.top = path, .sync = true};
-	int rc = walk_dir(&w, AT_FDCWD, path, 0, e);
-	buf_release(&w.rel);
-	return rc;
+	return walk_top((struct walk){.top = path, .sync = true}, e);
 }
 
 static int add_size(const char *rel, const struct stat *st, void *user, struct err *e)

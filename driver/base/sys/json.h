@@ -12,15 +12,14 @@ static inline void json_cleanup(json_t **j)
 }
 #define AUTO_JSON CLEANUP(json_cleanup)
 
-/* json_from_strlist: array of strings (new reference). json_or_null: a string, or null for NULL.
- * Bytes that are not UTF-8 become U+FFFD. */
+/* json_from_strlist: an array of strings. json_or_null: a string, or null for NULL. Both are new
+ * references; bytes that are not UTF-8 become U+FFFD. */
 json_t *json_from_strlist(const struct strlist *l);
 json_t *json_or_null(const char *s);
-/* json_print: the document and a newline to standard output, keys in the order they were set,
- * indented by one space. */
+/* json_print: the document and a newline to standard output, keys in the order they were set. */
 int json_print(const json_t *j, struct err *e) MUST_CHECK;
 /* json_write: the same to a file, atomically. */
 int json_write(const json_t *j, const char *path, struct err *e) MUST_CHECK;
-/* json_read: parses a file of at most 64 MiB; duplicate keys refused. ERR_INTEGRITY names file,
- * line and column; ERR_SYSTEM when it cannot be read. New reference. */
+/* json_read: a file of at most 64 MiB without duplicate keys; a new reference. ERR_INTEGRITY names
+ * file, line and column. */
 int json_read(const char *path, json_t **ret, struct err *e) MUST_CHECK;

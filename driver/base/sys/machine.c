@@ -11,7 +11,7 @@ unsigned machine_processors(void)
 	return os_processors();
 }
 
-int machine_has_feature(const char *name)
+bool machine_has_feature(const char *name)
 {
 	AUTO_FILE FILE *f = fopen("/proc/cpuinfo", "re");
 	AUTO_FREE char *line = NULL;
@@ -22,11 +22,10 @@ int machine_has_feature(const char *name)
 		char *save = NULL;
 		char *words = strchr(line, ':');
 		for (char *w = words ? strtok_r(words + 1, " \t\n", &save) : NULL; w;
-		     w = strtok_r(NULL, " \t\n", &save)) {
+		     w = strtok_r(NULL, " \t\n", &save))
 			if (strcmp(w, name) == 0)
-				return 1;
-		}
-		return 0;
+				return true;
+		return false;
 	}
-	return 0;
+	return false;
 }

@@ -7,7 +7,7 @@
 #include "base/os.h"
 #include "base/sys/machine.h"
 
-/* A limit above this is none: v1 writes a number near 2^63 where v2 writes "max". */
+/* A larger limit means none: v1 writes a number near 2^63 where v2 writes "max". */
 #define NO_LIMIT (UINT64_C(1) << 60)
 #define PATH_SIZE 8192
 
@@ -38,13 +38,13 @@ static int read_number(const char *dir, const char *name, const char *key, uint6
 	return -1;
 }
 
-/* What is in use and could not be had by dropping file cache. */
+/* In use, less the file cache that can be dropped. */
 static uint64_t in_use(const struct hierarchy *h, const char *dir)
 {
 	static const char *const keys[2][3] = {{"total_inactive_file", "total_active_file", NULL},
 					       {"inactive_file", "active_file", "slab_reclaimable"}};
 	uint64_t used, cache = 0, n;
-	if (read_number(dir, h->v2 ? "memory.current" : "memory.usage_in_bytes", NULL, &used) != 0)
+	if (read_number(dir, h->v2 ? "memory.current" : "memory.usage_in_bytes", NULL, &used) < 0)
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(keys[0]); i++)
 		if (keys[h->v2][i] && read_number(dir, "memory.stat", keys[h->v2][i], &n) == 0)
@@ -65,9 +65,10 @@ static uint64_t room_of(const struct hierarchy *h, const char *dir)
 	return used < least ? least - used : 0;
 }
 
+typedef void (*group_fn)(const struct hierarchy *h, const char *dir, void *user);
+
 /* Calls `fn` for the group and all above it that are visible, the top included. */
-static void each_group(const struct hierarchy *h, void (*fn)(const struct hierarchy *h, const char *dir, void *user),
-		       void *user)
+static void each_group(const struct hierarchy *h, group_fn fn, void *user)
 {
 	char dir[2 * PATH_SIZE];
 	size_t top = strlen(h->top);
@@ -79,6 +80,15 @@ static void each_group(const struct hierarchy *h, void (*fn)(const struct hierar
 			return;
 		*slash = '\0';
 	}
+}
+
+static bool has_word(const char *list, const char *word)
+{
+	size_t n = strlen(word);
+	for (const char *at = list; (at = strstr(at, word)); at += n)
+		if ((at == list || at[-1] == ',') && (at[n] == '\0' || at[n] == ','))
+			return true;
+	return false;
 }
 
 /* The group of /proc/self/cgroup for the memory controller; `v2`: the one line without controllers. */
@@ -95,25 +105,12 @@ static int read_group(const char *root, bool v2, char *ret)
 			continue;
 		*group++ = '\0';
 		controllers++;
-		char *save = NULL;
-		bool mine = v2 && !*controllers;
-		for (char *w = strtok_r(controllers, ",", &save); w && !v2; w = strtok_r(NULL, ",", &save))
-			mine = mine || strcmp(w, "memory") == 0;
-		if (mine) {
+		if (v2 ? !*controllers : has_word(controllers, "memory")) {
 			snprintf(ret, PATH_SIZE, "%s", strcmp(group, "/") == 0 ? "" : group);
 			return 0;
 		}
 	}
 	return -1;
-}
-
-static bool has_word(const char *list, const char *word)
-{
-	size_t n = strlen(word);
-	for (const char *at = list; (at = strstr(at, word)); at += n)
-		if ((at == list || at[-1] == ',') && (at[n] == '\0' || at[n] == ','))
-			return true;
-	return false;
 }
 
 /* One line of mountinfo (proc(5)): "36 35 98:0 /root /mount/point options - type source super-options". In a container
@@ -137,7 +134,7 @@ static bool parse_mount(char *line, const char *root, struct hierarchy *h)
 	if (!h->v2 && (strcmp(type, "cgroup") != 0 || !super || !has_word(super, "memory")))
 		return false;
 	char group[PATH_SIZE];
-	if (read_group(root, h->v2, group) != 0)
+	if (read_group(root, h->v2, group) < 0)
 		return false;
 	size_t shown = strcmp(words[3], "/") == 0 ? 0 : strlen(words[3]);
 	bool below = strncmp(group, words[3], shown) == 0 && (group[shown] == '/' || group[shown] == '\0');
@@ -146,8 +143,7 @@ static bool parse_mount(char *line, const char *root, struct hierarchy *h)
 	return true;
 }
 
-static void each_hierarchy(const char *root, void (*fn)(const struct hierarchy *h, const char *dir, void *user),
-			   void *user)
+static void each_hierarchy(const char *root, group_fn fn, void *user)
 {
 	char path[PATH_SIZE];
 	AUTO_FREE char *line = NULL;

@@ -3,22 +3,23 @@
 #include "base/sys/proc.h"
 
 /* proc_spawn: starts `path` with the three descriptors as its standard ones and spec->fds behind
- * them, in a process group of its own and under a keeper, whose number and group *ret is. Reports
- * what failed in the child before the program ran. */
+ * them, in a process group of its own under a keeper; *ret is the keeper's number and the group's.
+ * Reports what failed in the child before exec. */
 int proc_spawn(const struct proc_spec *spec, const char *path, int in, int out, int err, pid_t *ret,
 	       struct err *e) MUST_CHECK;
 
-/* The keeper: a process between this program and the one it runs, which outlives neither. A program
- * that is killed outright cannot clean up, and the death signal that its child asked for is no help
- * to the child's children (bubblewrap's, started a moment before, waits for it forever). The keeper
- * adopts every orphan below it; when this program dies, or sends it PROC_KEEPER_KILL, it kills all
- * of them. It ends as the program ends. */
+/* The keeper: a process between this program and the one it runs. It adopts every orphan below it
+ * and kills all of them when this program dies or sends it PROC_KEEPER_KILL. (A death signal alone
+ * does not reach grandchildren: bubblewrap's child would wait for ever.) It ends as the program
+ * ends. */
 #define PROC_KEEPER_KILL SIGUSR1
-/* proc_keeper_start: in the new child, before it forks the program: -1 when it cannot keep (errno),
- * or `parent` is gone already. */
+/* proc_keeper_start: in the new child, before it forks the program; -1 when it cannot keep (errno)
+ * or `parent` is gone. */
 int proc_keeper_start(pid_t parent);
-/* proc_keeper_run: in the same process, afterwards. All signals must be blocked. */
+/* proc_keeper_run: afterwards, with all signals blocked. */
 _Noreturn void proc_keeper_run(pid_t program);
+/* proc_keeper_end: ends as the program did, by exit status or signal. */
+_Noreturn void proc_keeper_end(int status);
 
 /* One stream of the child: read end, and the line that is not complete yet. */
 struct proc_stream {

@@ -3,16 +3,12 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/event.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "base/sys/proc_internal.h"
 
 int proc_keeper_start(pid_t parent)
 {
-	const struct rlimit no_core = {0};
-	(void)setrlimit(RLIMIT_CORE, &no_core);
-	(void)signal(SIGCHLD, SIG_DFL);
 	return getppid() == parent ? 0 : -1;
 }
 
@@ -20,20 +16,6 @@ static void close_all(void)
 {
 	for (int fd = getdtablesize(); fd-- > 0;)
 		(void)close(fd);
-}
-
-static _Noreturn void end_like(int status)
-{
-	if (!WIFSIGNALED(status))
-		_exit(WEXITSTATUS(status));
-	int sig = WTERMSIG(status);
-	sigset_t one;
-	sigemptyset(&one);
-	sigaddset(&one, sig);
-	(void)signal(sig, SIG_DFL);
-	(void)kill(getpid(), sig);
-	(void)sigprocmask(SIG_UNBLOCK, &one, NULL);
-	_exit(128 + sig);
 }
 
 static _Noreturn void kill_all(void)
@@ -59,7 +41,7 @@ _Noreturn void proc_keeper_run(pid_t program)
 		pid_t gone;
 		while ((gone = waitpid(-1, &status, WNOHANG)) > 0)
 			if (gone == program)
-				end_like(status);
+				proc_keeper_end(status);
 		int n = kevent(queue, NULL, 0, &got, 1, NULL);
 		if (n < 0 && errno != EINTR)
 			kill_all();

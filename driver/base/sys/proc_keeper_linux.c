@@ -3,7 +3,6 @@
 #include <linux/close_range.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -64,26 +63,8 @@ static _Noreturn void kill_all(void)
 	_exit(1);
 }
 
-/* Ends as the program did, so that whoever waits for the keeper sees the program's end. */
-static _Noreturn void end_like(int status)
-{
-	if (!WIFSIGNALED(status))
-		_exit(WEXITSTATUS(status));
-	int sig = WTERMSIG(status);
-	sigset_t one;
-	sigemptyset(&one);
-	sigaddset(&one, sig);
-	(void)signal(sig, SIG_DFL);
-	(void)kill(getpid(), sig);
-	(void)sigprocmask(SIG_UNBLOCK, &one, NULL);
-	_exit(128 + sig);
-}
-
 int proc_keeper_start(pid_t parent)
 {
-	const struct rlimit no_core = {0};
-	(void)setrlimit(RLIMIT_CORE, &no_core);
-	(void)signal(SIGCHLD, SIG_DFL); /* not later: it would throw away one that is pending */
 	return prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 && prctl(PR_SET_PDEATHSIG, PROC_KEEPER_KILL) == 0 &&
 			       getppid() == parent
 		       ? 0
@@ -105,6 +86,6 @@ _Noreturn void proc_keeper_run(pid_t program)
 			kill_all();
 		while ((gone = waitpid(-1, &status, WNOHANG)) > 0)
 			if (gone == program)
-				end_like(status);
+				proc_keeper_end(status);
 	}
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "base/os.h"
 #include "base/sys/proc_internal.h"
@@ -82,10 +83,27 @@ static _Noreturn void child_main(const struct proc_spec *spec, const char *path,
 	child_fail(report, STAGE_EXEC);
 }
 
+_Noreturn void proc_keeper_end(int status)
+{
+	if (!WIFSIGNALED(status))
+		_exit(WEXITSTATUS(status));
+	int sig = WTERMSIG(status);
+	sigset_t one;
+	sigemptyset(&one);
+	sigaddset(&one, sig);
+	(void)signal(sig, SIG_DFL);
+	(void)kill(getpid(), sig);
+	(void)sigprocmask(SIG_UNBLOCK, &one, NULL);
+	_exit(128 + sig);
+}
+
 /* The child becomes the keeper, its child the program. */
 static _Noreturn void keeper_main(const struct proc_spec *spec, const char *path, int *fds, int count, int report,
 				  pid_t parent)
 {
+	const struct rlimit no_core = {0};
+	(void)setrlimit(RLIMIT_CORE, &no_core);
+	(void)signal(SIGCHLD, SIG_DFL); /* not later: it would throw away one that is pending */
 	if (setpgid(0, 0) < 0 || proc_keeper_start(parent) < 0)
 		child_fail(report, STAGE_SETUP);
 	pid_t self = getpid();

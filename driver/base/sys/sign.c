@@ -18,7 +18,7 @@ struct sign_key {
 	char id[DIGEST_HEX_LEN + 1];
 };
 
-/* Nobody is asked: a build has no terminal to ask at. */
+/* A build has no terminal to ask at. */
 static int no_password(char *buf, int size, int writing, void *user)
 {
 	(void)buf;

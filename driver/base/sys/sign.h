@@ -11,13 +11,12 @@
 struct sign_key;
 
 /* sign_load_private, sign_load_public: an Ed25519 key from a PEM file without a password.
- * ERR_CONFIG says what the file holds instead; ERR_SYSTEM when it cannot be read. */
+ * ERR_CONFIG says what the file holds instead. */
 int sign_load_private(const char *path, struct sign_key **ret, struct err *e) MUST_CHECK;
 int sign_load_public(const char *path, struct sign_key **ret, struct err *e) MUST_CHECK;
 /* sign_key_free: NULL is fine. */
 void sign_key_free(struct sign_key *k);
-/* sign_key_id: the hex SHA-256 of the public half as SubjectPublicKeyInfo; the same for both halves
- * of a pair. */
+/* sign_key_id: hex SHA-256 of the public half (SubjectPublicKeyInfo), for either half of a pair. */
 const char *sign_key_id(const struct sign_key *k) __attribute__((returns_nonnull));
 /* sign_data: with a private key. */
 int sign_data(const struct sign_key *k, const void *data, size_t len, unsigned char ret[SIGN_LEN],

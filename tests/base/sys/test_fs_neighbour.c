@@ -47,7 +47,7 @@ static void copying_into_an_open_file(void **state)
 	assert_int_equal(fstat(fd, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0750);
 	assert_int_equal(st.st_size, 5);
-	assert_err(fs_copy_fd(test_path("none"), fd, &e), &e, ERR_SYSTEM, "cannot copy");
+	assert_err(fs_copy_fd(test_path("none"), fd, &e), &e, ERR_SYSTEM, "cannot read");
 	close(fd);
 	arena_release(&a);
 }
