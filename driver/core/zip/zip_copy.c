@@ -29,8 +29,8 @@ uint64_t zip_epoch(const struct zip_entry *en)
 
 enum { COPY_STEP = 4 << 20 };
 
-/* A thread that adds to the digest what another one writes. The writer itself stays as it is meanwhile, but for
- * `hashed`, which is the follower's. */
+/* A thread that hashes what another one writes. Of the writer it changes `hashed`, and nobody else changes anything
+ * meanwhile. */
 struct follower {
 	struct zip_writer *w;
 	pthread_mutex_t lock;
@@ -40,31 +40,11 @@ struct follower {
 	struct err err;
 };
 
-static void follower_init(struct follower *f, struct zip_writer *w)
-{
-	*f = (struct follower){.w = w, .written = w->written};
-	pthread_mutex_init(&f->lock, NULL);
-	pthread_cond_init(&f->more, NULL);
-}
-
-static void follower_destroy(struct follower *f)
-{
-	pthread_mutex_destroy(&f->lock);
-	pthread_cond_destroy(&f->more);
-}
-
-static void follower_tell(struct follower *f, uint64_t n)
+static void follower_tell(struct follower *f, uint64_t more, bool done)
 {
 	pthread_mutex_lock(&f->lock);
-	f->written += n;
-	pthread_cond_signal(&f->more);
-	pthread_mutex_unlock(&f->lock);
-}
-
-static void follower_stop(struct follower *f)
-{
-	pthread_mutex_lock(&f->lock);
-	f->done = true;
+	f->written += more;
+	f->done = done;
 	pthread_cond_signal(&f->more);
 	pthread_mutex_unlock(&f->lock);
 }
@@ -88,19 +68,11 @@ static void *follow(void *arg)
 
 static int bad_copy(struct err *e, const struct zip_reader *z, const struct zip_entry *en, const char *what)
 {
-	return err_set(e, ERR_INTEGRITY, "entry '%s' of '%s' %s, so it cannot be taken over as it is", en->name,
-		       z->path, what);
+	return err_set(e, ERR_INTEGRITY, "cannot copy entry '%s' of '%s': it %s", en->name, z->path, what);
 }
 
-/* Where the record of entry `i` ends: entries lie one behind the other, so nothing but the next one can follow. */
-static uint64_t record_end(const struct zip_reader *z, size_t i)
-{
-	return z->data[i] + z->entries[i].packed;
-}
-
-/* The header in the file must be the one that this writer would write: then copied bytes and written ones cannot be
- * told apart. What a local header has in common with the central one the reader compared when it opened the archive;
- * flags, version and the length tell the rest. */
+/* The header in the file must be the one that this writer would write. The reader has compared what the local header
+ * shares with the central one; flags, version and length tell the rest. */
 static int adopt(struct zip_writer *w, const struct zip_reader *z, size_t i, uint64_t base, struct err *e)
 {
 	const struct zip_entry *en = &z->entries[i];
@@ -113,13 +85,14 @@ static int adopt(struct zip_writer *w, const struct zip_reader *z, size_t i, uin
 	out->crc = en->crc;
 	out->method = en->method;
 	out->offset = en->offset - base + w->written;
-	size_t len = ZIP_LOCAL_LEN + strlen(en->name) + (out->size >= ZIP_MAX32 || out->packed >= ZIP_MAX32 ? 20 : 0);
+	size_t len = sizeof(struct zip_local) + strlen(en->name) +
+		     (out->size >= ZIP_MAX32 || out->packed >= ZIP_MAX32 ? 20 : 0);
 	if (z->data[i] - en->offset != len)
 		return bad_copy(e, z, en, "has a header of another length");
 	return z->plain[i] && en->dos_time == w->dos_time ? 0 : bad_copy(e, z, en, "has a header of another kind");
 }
 
-/* Copies in steps; whoever hashes what was copied is told of each. */
+/* Copies in steps and reports each to the follower. */
 static int copy_range(struct zip_writer *w, const struct zip_reader *z, uint64_t from, uint64_t len, struct follower *f,
 		      struct err *e)
 {
@@ -142,23 +115,25 @@ static int copy_range(struct zip_writer *w, const struct zip_reader *z, uint64_t
 		if (n == 0)
 			return err_set(e, ERR_SYSTEM, "'%s' became shorter while it was read", z->path);
 		len -= (uint64_t)n;
-		follower_tell(f, (uint64_t)n);
+		follower_tell(f, (uint64_t)n, false);
 	}
 	return 0;
 }
 
-/* The digest of a large copy takes longer than the copy: both at once. */
+/* Hashing takes longer than copying: a large copy does both at once. */
 static int copy_hashed(struct zip_writer *w, const struct zip_reader *z, uint64_t from, uint64_t len, struct err *e)
 {
-	struct follower f;
+	struct follower f = {.w = w, .written = w->written};
 	pthread_t thread;
-	follower_init(&f, w);
+	pthread_mutex_init(&f.lock, NULL);
+	pthread_cond_init(&f.more, NULL);
 	bool started = len >= COPY_STEP && thread_start(&thread, follow, &f) == 0;
 	int rc = copy_range(w, z, from, len, &f, e);
-	follower_stop(&f);
+	follower_tell(&f, 0, true);
 	if (started)
 		pthread_join(thread, NULL);
-	follower_destroy(&f);
+	pthread_mutex_destroy(&f.lock);
+	pthread_cond_destroy(&f.more);
 	w->written = f.written;
 	if (rc == 0 && f.failed) {
 		*e = f.err;
@@ -173,12 +148,13 @@ int zip_copy(struct zip_writer *w, const struct zip_reader *z, size_t first, siz
 		return 0;
 	if (zip_writer_drain(w, e) < 0)
 		return -1;
-	uint64_t base = z->entries[first].offset;
+	uint64_t base = z->entries[first].offset, end = base;
 	for (size_t i = first; i < first + count; i++) {
-		if (i > first && z->entries[i].offset != record_end(z, i - 1))
-			return bad_copy(e, z, &z->entries[i], "does not lie behind the one before it in the directory");
+		if (i > first && z->entries[i].offset != end)
+			return bad_copy(e, z, &z->entries[i], "does not follow the entry before it in the directory");
 		if (adopt(w, z, i, base, e) < 0)
 			return -1;
+		end = z->data[i] + z->entries[i].packed;
 	}
-	return copy_hashed(w, z, base, record_end(z, first + count - 1) - base, e);
+	return copy_hashed(w, z, base, end - base, e);
 }

@@ -1,6 +1,6 @@
-/* libdeflate is 2.6 times as fast as zlib at equal size, but it writes whole streams only. To join them, the
- * final-block bit of all but the last is cleared and an empty stored block behind it brings the stream to a byte
- * boundary (what zlib calls a sync flush). The place of that bit is not given out, so it is searched from the end. */
+/* libdeflate is 2.6 times as fast as zlib at equal size, but writes whole streams only. To join them, the final-block
+ * bit of all but the last is cleared and an empty stored block appended, which ends on a byte boundary (zlib's sync
+ * flush). libdeflate does not tell where that bit is, so it is searched from the end. */
 #include "core/zip/zip_deflate.h"
 
 #include <libdeflate.h>
@@ -35,21 +35,16 @@ struct block_end {
 	unsigned unused; /* bits of the last byte behind its end */
 };
 
-static void *must(void *p)
-{
-	if (!p)
-		abort();
-	return p;
-}
-
 struct zip_deflater *zip_deflater_new(int level)
 {
-	struct zip_deflater *d = must(calloc(1, sizeof(*d)));
-	d->plain = must(libdeflate_alloc_compressor(level));
-	d->longer = must(libdeflate_alloc_compressor(level < 9 ? level + 1 : 9));
-	d->easy = must(libdeflate_alloc_compressor(1));
-	d->scratch = must(calloc(1, ZIP_CHUNK + WINDOW));
-	if (inflateInit2(&d->walker, -15) != Z_OK)
+	struct zip_deflater *d = calloc(1, sizeof(*d));
+	if (!d)
+		abort();
+	d->plain = libdeflate_alloc_compressor(level);
+	d->longer = libdeflate_alloc_compressor(level < 9 ? level + 1 : 9);
+	d->easy = libdeflate_alloc_compressor(1);
+	d->scratch = calloc(1, ZIP_CHUNK + WINDOW);
+	if (!d->plain || !d->longer || !d->easy || !d->scratch || inflateInit2(&d->walker, -15) != Z_OK)
 		abort();
 	return d;
 }
@@ -179,8 +174,7 @@ static int find_end(struct zip_deflater *d, const void *raw, size_t raw_len, uin
 	return walk_blocks(d, z, len, ret, e);
 }
 
-/* log2 of v >= 1 in units of 1/256. Integers, because the level, and so the bytes, must not hang on a machine's
- * floating point. */
+/* log2 of v >= 1 in units of 1/256. In integers: the bytes must not depend on a machine's floating point. */
 static uint32_t log2_256(uint32_t v)
 {
 	unsigned whole = 31 - (unsigned)__builtin_clz(v);
@@ -216,9 +210,9 @@ unsigned zip_entropy(const void *data, size_t len)
 }
 
 /* Where a longer search pays, by bytes saved a second over the files of a PyTorch wheel: in small files, nearly all
- * text, whatever they hold, and in large ones whose entropy tells tables and text from code. What has almost all the
- * entropy there is was packed already. */
-static struct libdeflate_compressor *choose(const struct zip_deflater *d, const void *raw, size_t len)
+ * text, and in large ones whose entropy is that of tables and text, not code. Above 7.75 bits the data are compressed
+ * already. */
+static struct libdeflate_compressor *choose_compressor(const struct zip_deflater *d, const void *raw, size_t len)
 {
 	if (len < SMALL)
 		return d->longer;
@@ -231,7 +225,7 @@ static struct libdeflate_compressor *choose(const struct zip_deflater *d, const 
 int zip_deflate_chunk(struct zip_deflater *d, const void *raw, size_t len, bool last, void *out, size_t *ret_len,
 		      struct err *e)
 {
-	size_t n = libdeflate_deflate_compress(choose(d, raw, len), raw, len, out, zip_deflate_bound(len));
+	size_t n = libdeflate_deflate_compress(choose_compressor(d, raw, len), raw, len, out, zip_deflate_bound(len));
 	if (!n)
 		return err_set(e, ERR_SYSTEM, "deflate gave nothing for %zu bytes", len);
 	if (!last) {

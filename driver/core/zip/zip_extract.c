@@ -14,7 +14,7 @@
 
 enum { BLOCK = 256 * 1024 };
 
-/* What becomes of the contents: any of the three may be missing. */
+/* Where the contents go: out and digest may be NULL, fd -1. */
 struct sink {
 	struct buf *out;
 	int fd;
@@ -108,8 +108,7 @@ static int read_entry(const struct zip_reader *z, const struct zip_entry *en, st
 int zip_read(const struct zip_reader *z, const struct zip_entry *en, uint64_t max, struct buf *out, struct err *e)
 {
 	if (en->size > max)
-		return err_set(e, ERR_INTEGRITY,
-			       "'%s': entry '%s' has %" PRIu64 " bytes, more than the %" PRIu64 " that are sensible",
+		return err_set(e, ERR_INTEGRITY, "'%s': entry '%s' has %" PRIu64 " bytes, the limit is %" PRIu64,
 			       z->path, en->name, en->size, max);
 	struct buf AUTO_BUF made = {0};
 	struct sink s = {.out = &made, .fd = -1};

@@ -1,19 +1,19 @@
-/* Numbers of the ZIP format (APPNOTE 6.3) that reader and writer share. */
+/* The records of the ZIP format (APPNOTE 6.3) as they lie in the file, for reader and writer. */
 #pragma once
 #include <stdint.h>
+#include <string.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "ZIP records are little-endian");
 
 enum {
-	ZIP_LOCAL_LEN = 30,
-	ZIP_CENTRAL_LEN = 46,
-	ZIP_END_LEN = 22,
-	ZIP_END64_LEN = 56,
-	ZIP_LOCATOR_LEN = 20,
 	ZIP_EXTRA_64 = 1,
 	ZIP_FLAG_DESCRIPTOR = 1 << 3,
 	ZIP_FLAG_UTF8 = 1 << 11,
 	ZIP_STORED = 0,
 	ZIP_DEFLATED = 8,
 	ZIP_UNIX = 3,
+	ZIP_VERSION = 20,    /* needed to extract */
+	ZIP_VERSION_64 = 45, /* with zip64 fields */
 	ZIP_MAX16 = 0xffff,
 };
 
@@ -25,17 +25,52 @@ enum {
 #define ZIP_LOCATOR_SIG 0x07064b50u
 #define ZIP_DESCRIPTOR_SIG 0x08074b50u
 
-static inline uint16_t zip_get16(const uint8_t *p)
-{
-	return (uint16_t)(p[0] | p[1] << 8);
-}
+#pragma pack(push, 1)
+struct zip_common { /* part of the local and of the central header */
+	uint16_t version, flags, method;
+	uint32_t time, crc, packed, size;
+	uint16_t name_len, extra_len;
+};
 
-static inline uint32_t zip_get32(const uint8_t *p)
-{
-	return (uint32_t)zip_get16(p) | (uint32_t)zip_get16(p + 2) << 16;
-}
+struct zip_local { /* name and extra fields follow, then the data */
+	uint32_t signature;
+	struct zip_common common;
+};
 
-static inline uint64_t zip_get64(const uint8_t *p)
+struct zip_central { /* name, extra fields and comment follow */
+	uint32_t signature;
+	uint16_t made_by;
+	struct zip_common common;
+	uint16_t comment_len, disk, internal;
+	uint32_t external, offset;
+};
+
+struct zip_end {
+	uint32_t signature;
+	uint16_t disk, directory_disk, disk_count, count;
+	uint32_t size, offset;
+	uint16_t comment_len;
+};
+
+struct zip_end64 {
+	uint32_t signature;
+	uint64_t length; /* of what follows */
+	uint16_t made_by, version;
+	uint32_t disk, directory_disk;
+	uint64_t disk_count, count, size, offset;
+};
+
+struct zip_locator {
+	uint32_t signature, disk;
+	uint64_t offset;
+	uint32_t disks;
+};
+#pragma pack(pop)
+
+/* zip_get: a number of up to 8 bytes. */
+static inline uint64_t zip_get(const void *p, size_t bytes)
 {
-	return (uint64_t)zip_get32(p) | (uint64_t)zip_get32(p + 4) << 32;
+	uint64_t v = 0;
+	memcpy(&v, p, bytes);
+	return v;
 }

@@ -1,6 +1,5 @@
-/* The directory of an archive, checked so that every reader in the world sees the same entries: what a streaming reader
- * finds through the local headers and what a seeking one finds through the central directory must be one and the same,
- * and nothing else may be in the file. */
+/* Opens an archive so that every reader sees the same entries: a streaming reader's local headers and a seeking one's
+ * central directory must agree, and nothing else may be in the file. */
 #include "core/zip/zip_reader.h"
 
 #include <errno.h>
@@ -34,6 +33,11 @@ struct header {
 	size_t name_len;
 };
 
+static struct header header_of(const struct zip_common *c, uint32_t offset, const uint8_t *name)
+{
+	return (struct header){c->flags, c->method, c->time, c->crc, c->packed, c->size, offset, name, c->name_len};
+}
+
 int zip_read_at(const struct zip_reader *z, uint64_t offset, void *to, size_t len, struct err *e)
 {
 	for (size_t have = 0; have < len;) {
@@ -43,8 +47,8 @@ int zip_read_at(const struct zip_reader *z, uint64_t offset, void *to, size_t le
 		if (n < 0)
 			return err_errno(e, ERR_SYSTEM, "cannot read '%s'", z->path);
 		if (n == 0)
-			return err_set(e, ERR_INTEGRITY, "'%s' ends at offset %" PRIu64 ", in the middle of something",
-				       z->path, offset + have);
+			return err_set(e, ERR_INTEGRITY, "truncated archive '%s': it ends at offset %" PRIu64, z->path,
+				       offset + have);
 		have += (size_t)n;
 	}
 	return 0;
@@ -52,92 +56,91 @@ int zip_read_at(const struct zip_reader *z, uint64_t offset, void *to, size_t le
 
 static int bad(struct err *e, const struct zip_reader *z, uint64_t offset, const char *what)
 {
-	return err_set(e, ERR_INTEGRITY, "'%s' is no good archive: %s at offset %" PRIu64, z->path, what, offset);
+	return err_set(e, ERR_INTEGRITY, "damaged archive '%s': %s at offset %" PRIu64, z->path, what, offset);
 }
 
 static int bad_entry(struct err *e, const struct zip_reader *z, const char *name, uint64_t offset, const char *what)
 {
-	return err_set(e, ERR_INTEGRITY, "'%s' is no good archive: entry '%s' %s (offset %" PRIu64 ")", z->path, name,
+	return err_set(e, ERR_INTEGRITY, "damaged archive '%s': entry '%s' %s (offset %" PRIu64 ")", z->path, name,
 		       what, offset);
 }
 
-static int read_end_64(const struct zip_reader *z, uint64_t end_at, const uint8_t *end, const uint8_t *locator,
-		       struct directory *d, struct err *e)
+static int read_end_64(const struct zip_reader *z, uint64_t end_at, const struct zip_end *end,
+		       const struct zip_locator *locator, struct directory *d, struct err *e)
 {
-	uint8_t r[ZIP_END64_LEN];
-	uint64_t at = zip_get64(locator + 8), locator_at = end_at - ZIP_LOCATOR_LEN;
-	if (zip_get32(locator + 4) != 0 || zip_get32(locator + 16) != 1)
+	struct zip_end64 r;
+	uint64_t at = locator->offset, locator_at = end_at - sizeof(*locator);
+	if (locator->disk != 0 || locator->disks != 1)
 		return bad(e, z, locator_at, "more than one disk");
-	if (locator_at < ZIP_END64_LEN || at != locator_at - ZIP_END64_LEN)
+	if (locator_at < sizeof(r) || at != locator_at - sizeof(r))
 		return bad(e, z, locator_at, "the zip64 locator points to a wrong place");
-	if (zip_read_at(z, at, r, sizeof(r), e) < 0)
+	if (zip_read_at(z, at, &r, sizeof(r), e) < 0)
 		return -1;
-	if (zip_get32(r) != ZIP_END64_SIG || zip_get64(r + 4) != ZIP_END64_LEN - 12)
+	if (r.signature != ZIP_END64_SIG || r.length != sizeof(r) - 12)
 		return bad(e, z, at, "no zip64 end record");
-	if (zip_get32(r + 16) != 0 || zip_get32(r + 20) != 0 || zip_get64(r + 24) != zip_get64(r + 32))
+	if (r.disk != 0 || r.directory_disk != 0 || r.disk_count != r.count)
 		return bad(e, z, at, "more than one disk");
-	*d = (struct directory){zip_get64(r + 32), zip_get64(r + 40), zip_get64(r + 48), at};
+	*d = (struct directory){r.count, r.size, r.offset, at};
 	if (d->count < ZIP_MAX16 && d->size < ZIP_MAX32 && d->offset < ZIP_MAX32)
-		return bad(e, z, at, "a zip64 end record that nothing needs");
-	uint16_t count = d->count >= ZIP_MAX16 ? ZIP_MAX16 : (uint16_t)d->count;
-	uint32_t size = d->size >= ZIP_MAX32 ? ZIP_MAX32 : (uint32_t)d->size;
-	uint32_t offset = d->offset >= ZIP_MAX32 ? ZIP_MAX32 : (uint32_t)d->offset;
-	if (zip_get16(end + 10) != count || zip_get32(end + 12) != size || zip_get32(end + 16) != offset)
+		return bad(e, z, at, "a superfluous zip64 end record");
+	if (end->count != (d->count < ZIP_MAX16 ? d->count : ZIP_MAX16) ||
+	    end->size != (d->size < ZIP_MAX32 ? d->size : ZIP_MAX32) ||
+	    end->offset != (d->offset < ZIP_MAX32 ? d->offset : ZIP_MAX32))
 		return bad(e, z, end_at, "the two end records differ");
 	return 0;
 }
 
-/* There is no plain end record at the end: says what is wrong, by looking for one further ahead. */
+/* The file does not end with a plain end record: looks for one before it to say what is wrong. */
 static int no_end(const struct zip_reader *z, struct err *e)
 {
 	struct arena AUTO_ARENA scratch = {0};
-	size_t len = z->size < ZIP_END_LEN + ZIP_MAX16 ? (size_t)z->size : ZIP_END_LEN + ZIP_MAX16;
-	uint64_t from = z->size - len, at = z->size - ZIP_END_LEN;
+	struct zip_end end;
+	size_t len = z->size < sizeof(end) + ZIP_MAX16 ? (size_t)z->size : sizeof(end) + ZIP_MAX16;
+	uint64_t from = z->size - len, at = z->size - sizeof(end);
 	uint8_t *tail = arena_alloc(&scratch, len);
 	if (zip_read_at(z, from, tail, len, e) < 0)
 		return -1;
-	for (size_t i = len - ZIP_END_LEN + 1; i-- > 0;) {
-		size_t behind = len - i - ZIP_END_LEN;
-		if (zip_get32(tail + i) != ZIP_END_SIG)
+	for (size_t i = len - sizeof(end) + 1; i-- > 0;) {
+		size_t behind = len - i - sizeof(end);
+		memcpy(&end, tail + i, sizeof(end));
+		if (end.signature != ZIP_END_SIG)
 			continue;
-		if (zip_get16(tail + i + 20) == behind)
+		if (end.comment_len == behind)
 			return bad(e, z, from + i, "a comment in the end record");
 		return err_set(e, ERR_INTEGRITY,
-			       "'%s' is no good archive: %zu foreign bytes behind its end at offset %" PRIu64, z->path,
+			       "damaged archive '%s': %zu extra bytes behind its end at offset %" PRIu64, z->path,
 			       behind, z->size - behind);
 	}
 	bad(e, z, at, "no end record where the file ends");
-	return err_hint(e, "the file is cut short, or no archive at all");
+	return err_hint(e, "the file is truncated, or not an archive");
 }
 
 static int read_end(const struct zip_reader *z, struct directory *d, struct err *e)
 {
-	uint8_t end[ZIP_END_LEN], locator[ZIP_LOCATOR_LEN];
-	if (z->size < ZIP_END_LEN)
+	struct zip_end end;
+	struct zip_locator locator = {0};
+	if (z->size < sizeof(end))
 		return bad(e, z, 0, "too short for an end record");
-	uint64_t at = z->size - ZIP_END_LEN;
-	if (zip_read_at(z, at, end, sizeof(end), e) < 0)
+	uint64_t at = z->size - sizeof(end);
+	if (zip_read_at(z, at, &end, sizeof(end), e) < 0)
 		return -1;
-	if (zip_get32(end) != ZIP_END_SIG || zip_get16(end + 20) != 0)
+	if (end.signature != ZIP_END_SIG || end.comment_len != 0)
 		return no_end(z, e);
-	if (zip_get16(end + 4) != 0 || zip_get16(end + 6) != 0 || zip_get16(end + 8) != zip_get16(end + 10))
+	if (end.disk != 0 || end.directory_disk != 0 || end.disk_count != end.count)
 		return bad(e, z, at, "more than one disk");
-	*d = (struct directory){zip_get16(end + 10), zip_get32(end + 12), zip_get32(end + 16), at};
-	bool found = false;
-	if (at >= ZIP_LOCATOR_LEN) {
-		if (zip_read_at(z, at - ZIP_LOCATOR_LEN, locator, sizeof(locator), e) < 0)
-			return -1;
-		found = zip_get32(locator) == ZIP_LOCATOR_SIG;
-	}
-	if (found && read_end_64(z, at, end, locator, d, e) < 0)
+	*d = (struct directory){end.count, end.size, end.offset, at};
+	if (at >= sizeof(locator) && zip_read_at(z, at - sizeof(locator), &locator, sizeof(locator), e) < 0)
+		return -1;
+	bool found = locator.signature == ZIP_LOCATOR_SIG;
+	if (found && read_end_64(z, at, &end, &locator, d, e) < 0)
 		return -1;
 	if (!found && (d->size == ZIP_MAX32 || d->offset == ZIP_MAX32))
 		return bad(e, z, at, "the zip64 end record is missing");
 	if (d->offset > d->end || d->size != d->end - d->offset)
 		return bad(e, z, at, "the central directory is not where the end record says");
 	if (d->size > DIRECTORY_MAX)
-		return bad(e, z, at, "an absurdly large central directory");
-	if (d->count > d->size / ZIP_CENTRAL_LEN)
+		return bad(e, z, at, "central directory larger than 256 MiB");
+	if (d->count > d->size / sizeof(struct zip_central))
 		return bad(e, z, at, "more entries than the central directory has room for");
 	return 0;
 }
@@ -156,13 +159,13 @@ static const char *resolve_64(const uint8_t *field, size_t len, bool local, stru
 			return "lacks a zip64 value";
 		if (all && *values[i] != ZIP_MAX32)
 			return "has only one of the two sizes in zip64";
-		*values[i] = zip_get64(field + at);
+		*values[i] = zip_get(field + at, 8);
 		at += 8;
 	}
 	bool repeated =
-		local && at == 0 && len == 16 && zip_get64(field) == h->size && zip_get64(field + 8) == h->packed;
+		local && at == 0 && len == 16 && zip_get(field, 8) == h->size && zip_get(field + 8, 8) == h->packed;
 	if (field && at != len && !repeated)
-		return "has zip64 values that nothing asks for";
+		return "has superfluous zip64 values";
 	return NULL;
 }
 
@@ -172,9 +175,9 @@ static const char *read_extra(const uint8_t *p, size_t len, bool local, struct h
 	size_t zip64_len = 0;
 	while (len) {
 		size_t n;
-		if (len < 4 || (n = zip_get16(p + 2)) > len - 4)
+		if (len < 4 || (n = zip_get(p + 2, 2)) > len - 4)
 			return "has an extra field that does not fit";
-		unsigned id = zip_get16(p);
+		uint64_t id = zip_get(p, 2);
 		if (id == EXTRA_UNICODE_PATH || id == EXTRA_UNICODE_COMMENT)
 			return "has a second name in an extra field";
 		if (id == ZIP_EXTRA_64) {
@@ -201,7 +204,7 @@ static const char *check_name(const struct header *h, char *name)
 	if (!ascii && !(h->flags & ZIP_FLAG_UTF8))
 		return "has a name that is neither ASCII nor marked as UTF-8";
 	if (!utf8_valid(name))
-		return "has a name that is no UTF-8";
+		return "has a name that is not UTF-8";
 	bool dir = h->name_len && name[h->name_len - 1] == '/';
 	if (dir)
 		name[h->name_len - 1] = '\0';
@@ -218,16 +221,16 @@ static const char *check_name(const struct header *h, char *name)
 static const char *check_kind(const struct header *h, const struct zip_entry *en)
 {
 	if (h->flags & ~(unsigned)FLAGS_ALLOWED)
-		return h->flags & (1 | 1 << 6 | 1 << 13) ? "is encrypted" : "has flags that no wheel needs";
+		return h->flags & (1 | 1 << 6 | 1 << 13) ? "is encrypted" : "has flags that a wheel must not have";
 	if (h->method != ZIP_STORED && h->method != ZIP_DEFLATED)
-		return "is packed by a method other than stored and deflate";
+		return "has a compression method other than stored and deflate";
 	if (h->method == ZIP_STORED && h->packed != h->size)
 		return "is stored but has two sizes";
 	if (S_ISLNK(en->mode))
 		return "is a symbolic link";
 	bool dir = en->name[h->name_len - 1] == '/';
 	if (en->mode & S_IFMT && !(dir ? S_ISDIR(en->mode) : S_ISREG(en->mode)))
-		return "is of a kind that its name does not show";
+		return "has a file type that its name contradicts";
 	return NULL;
 }
 
@@ -239,31 +242,31 @@ static int read_central(struct zip_reader *z, const struct directory *d, const u
 		const uint8_t *p = dir + at;
 		struct zip_entry *en = &z->entries[i];
 		struct header *h = &headers[i];
-		if (d->size - at < ZIP_CENTRAL_LEN || zip_get32(p) != ZIP_CENTRAL_SIG)
+		const struct zip_central *c = (const void *)p;
+		if (d->size - at < sizeof(*c) || c->signature != ZIP_CENTRAL_SIG)
 			return bad(e, z, d->offset + at, "no central header");
-		size_t name_len = zip_get16(p + 28), extra_len = zip_get16(p + 30), comment_len = zip_get16(p + 32);
-		if (d->size - at - ZIP_CENTRAL_LEN < name_len + extra_len + comment_len)
-			return bad(e, z, d->offset + at, "a central header that does not fit");
-		*h = (struct header){zip_get16(p + 8),  zip_get16(p + 10),   zip_get32(p + 12),
-				     zip_get32(p + 16), zip_get32(p + 20),   zip_get32(p + 24),
-				     zip_get32(p + 42), p + ZIP_CENTRAL_LEN, name_len};
-		char *name = arena_strndup(a, (const char *)h->name, name_len);
-		const char *what = name_len == 0 || strlen(name) != name_len ? "has NULs in its name or none"
-				   : comment_len                             ? "has a comment"
-				   : zip_get16(p + 34)                       ? "is on another disk"
-						       : read_extra(h->name + name_len, extra_len, false, h);
+		size_t extra_len = c->common.extra_len,
+		       len = sizeof(*c) + c->common.name_len + extra_len + c->comment_len;
+		if (d->size - at < len)
+			return bad(e, z, d->offset + at, "a truncated central header");
+		*h = header_of(&c->common, c->offset, p + sizeof(*c));
+		char *name = arena_strndup(a, (const char *)h->name, h->name_len);
+		const char *what = !*name || strlen(name) != h->name_len ? "has an empty name or one with NUL bytes"
+				   : c->comment_len                      ? "has a comment"
+				   : c->disk                             ? "is on another disk"
+					     : read_extra(h->name + h->name_len, extra_len, false, h);
 		if (!what)
 			what = check_name(h, name);
 		*en = (struct zip_entry){name, h->size, h->packed, h->offset, h->crc, (uint16_t)h->method, 0, h->time};
-		if (p[5] == ZIP_UNIX)
-			en->mode = zip_get32(p + 38) >> 16;
+		if (c->made_by >> 8 == ZIP_UNIX)
+			en->mode = c->external >> 16;
 		if (!what)
 			what = check_kind(h, en);
 		if (what)
 			return bad_entry(e, z, name, d->offset + at, what);
-		at += ZIP_CENTRAL_LEN + name_len + extra_len + comment_len;
+		at += len;
 	}
-	return at == d->size ? 0 : bad(e, z, d->offset + at, "foreign bytes in the central directory");
+	return at == d->size ? 0 : bad(e, z, d->offset + at, "extra bytes in the central directory");
 }
 
 static int by_name(const void *a, const void *b)
@@ -303,12 +306,14 @@ static const char *check_descriptor(const uint8_t *p, uint64_t gap, const struct
 	bool wide = gap == 20 || gap == 24, signed_ = gap == 16 || gap == 24;
 	if (gap != 12 && gap != 16 && gap != 20 && gap != 24)
 		return what;
-	if (signed_ && zip_get32(p) != ZIP_DESCRIPTOR_SIG)
+	if (signed_ && zip_get(p, 4) != ZIP_DESCRIPTOR_SIG)
 		return what;
 	p += signed_ ? 4 : 0;
-	uint64_t packed = wide ? zip_get64(p + 4) : zip_get32(p + 4),
-		 size = wide ? zip_get64(p + 12) : zip_get32(p + 8);
-	return zip_get32(p) == en->crc && packed == en->packed && size == en->size ? NULL : what;
+	size_t width = wide ? 8 : 4;
+	return zip_get(p, 4) == en->crc && zip_get(p + 4, width) == en->packed &&
+			       zip_get(p + 4 + width, width) == en->size
+		       ? NULL
+		       : what;
 }
 
 static const char *compare_headers(const struct header *l, const struct header *c)
@@ -331,46 +336,39 @@ static int check_local(struct zip_reader *z, size_t i, const struct header *cent
 	const struct zip_entry *en = &z->entries[i];
 	/* Most headers come whole with one read: a wheel has ten thousand. */
 	uint8_t head[512], tail[24];
-	size_t have = ZIP_LOCAL_LEN + central->name_len + 32;
-	if (next - en->offset < ZIP_LOCAL_LEN)
+	const struct zip_local *l = (const void *)head;
+	size_t have = sizeof(*l) + central->name_len + 32;
+	if (next - en->offset < sizeof(*l))
 		return bad_entry(e, z, en->name, en->offset, "overlaps the next one");
 	have = have < sizeof(head) ? have : sizeof(head);
 	have = have < next - en->offset ? have : (size_t)(next - en->offset);
 	if (zip_read_at(z, en->offset, head, have, e) < 0)
 		return -1;
-	if (zip_get32(head) != ZIP_LOCAL_SIG)
+	if (l->signature != ZIP_LOCAL_SIG)
 		return bad_entry(e, z, en->name, en->offset, "has no local header");
-	size_t name_len = zip_get16(head + 26), extra_len = zip_get16(head + 28), rest = name_len + extra_len;
-	uint64_t room = next - en->offset - ZIP_LOCAL_LEN;
+	size_t name_len = l->common.name_len, extra_len = l->common.extra_len, rest = name_len + extra_len;
+	uint64_t room = next - en->offset - sizeof(*l);
 	if (room < rest || room - rest < en->packed)
 		return bad_entry(e, z, en->name, en->offset, "overlaps the next one");
 	struct arena AUTO_ARENA scratch = {0};
-	uint8_t *names = head + ZIP_LOCAL_LEN;
-	if (rest > have - ZIP_LOCAL_LEN) {
+	uint8_t *names = head + sizeof(*l);
+	if (rest > have - sizeof(*l)) {
 		names = arena_alloc(&scratch, rest);
-		if (zip_read_at(z, en->offset + ZIP_LOCAL_LEN, names, rest, e) < 0)
+		if (zip_read_at(z, en->offset + sizeof(*l), names, rest, e) < 0)
 			return -1;
 	}
-	struct header h = {zip_get16(head + 6),
-			   zip_get16(head + 8),
-			   zip_get32(head + 10),
-			   zip_get32(head + 14),
-			   zip_get32(head + 18),
-			   zip_get32(head + 22),
-			   0,
-			   names,
-			   name_len};
+	struct header h = header_of(&l->common, 0, names);
 	const char *what = read_extra(names + name_len, extra_len, true, &h);
 	if (!what)
 		what = compare_headers(&h, central);
-	z->data[i] = en->offset + ZIP_LOCAL_LEN + rest;
-	z->plain[i] = (h.flags & ~(unsigned)ZIP_FLAG_UTF8) == 0 && zip_get16(head + 4) == (extra_len ? 45 : 20);
+	z->data[i] = en->offset + sizeof(*l) + rest;
+	z->plain[i] = (h.flags & ~(unsigned)ZIP_FLAG_UTF8) == 0 &&
+		      l->common.version == (extra_len ? ZIP_VERSION_64 : ZIP_VERSION);
 	uint64_t gap = room - rest - en->packed;
 	if (!what && !(h.flags & ZIP_FLAG_DESCRIPTOR) && gap)
-		what = "is followed by bytes that belong to nothing";
+		what = "is followed by bytes of no entry";
 	if (!what && h.flags & ZIP_FLAG_DESCRIPTOR) {
-		if (zip_read_at(z, next - (gap > sizeof(tail) ? 0 : gap), tail, gap > sizeof(tail) ? 0 : (size_t)gap,
-				e) < 0)
+		if (gap <= sizeof(tail) && zip_read_at(z, next - gap, tail, (size_t)gap, e) < 0)
 			return -1;
 		what = check_descriptor(tail, gap, en);
 	}
@@ -387,11 +385,11 @@ static int check_layout(struct zip_reader *z, const struct directory *d, const s
 	qsort(order, z->count, sizeof(void *), by_offset);
 	uint64_t first = z->count ? order[0]->offset : d->offset;
 	if (first != 0)
-		return bad(e, z, 0, "bytes that belong to nothing");
+		return bad(e, z, 0, "bytes of no entry");
 	for (size_t k = 0; k < z->count; k++) {
 		uint64_t next = k + 1 < z->count ? order[k + 1]->offset : d->offset;
 		if (next < order[k]->offset || next > d->offset)
-			return bad_entry(e, z, order[k]->name, order[k]->offset, "lies outside of the archive's data");
+			return bad_entry(e, z, order[k]->name, order[k]->offset, "lies outside the archive's data");
 		size_t i = (size_t)(order[k] - z->entries);
 		if (check_local(z, i, &headers[i], next, e) < 0)
 			return -1;
@@ -431,7 +429,7 @@ int zip_open(const char *path, struct arena *a, struct zip_reader **ret, struct 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot open '%s'", path);
 	if (!S_ISREG(st.st_mode))
-		return err_set(e, ERR_INTEGRITY, "'%s' is no regular file", path);
+		return err_set(e, ERR_INTEGRITY, "not a regular file: '%s'", path);
 	struct zip_reader *z = arena_alloc(a, sizeof(*z));
 	*z = (struct zip_reader){.fd = fd, .path = arena_strdup(a, path), .size = (uint64_t)st.st_size};
 	if (read_directory(z, a, e) < 0)

@@ -10,9 +10,7 @@ struct zip_reader {
 	size_t count;
 	const struct zip_entry **by_name; /* sorted */
 	uint64_t *data;                   /* where each entry's packed bytes start */
-	/* the local header has no flags but that of UTF-8, and asks for the version that its zip64
-	 * field does */
-	bool *plain;
+	bool *plain;                      /* local header as zip_write.c writes it: flags and version */
 };
 
 /* zip_read_at: exactly `len` bytes of the archive from `offset` on. */

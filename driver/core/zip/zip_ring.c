@@ -23,12 +23,12 @@ struct zip_ring {
 	pthread_cond_t queued, done;
 	struct zip_slot slots[SLOTS];
 	struct zip_buffers small[SLOTS]; /* each slot's own */
-	struct zip_buffers *large;
+	struct zip_buffers large[2 * THREADS_MAX];
 	size_t large_count;
 	struct zip_buffers *large_free;
 	/* running numbers, slot = number % SLOTS: popped <= taken <= submitted */
 	size_t submitted, taken, popped;
-	size_t awaited; /* whose end is told: one for each would be a turn of the scheduler for each */
+	size_t awaited; /* the only slot whose end is signalled: one signal for each would cost as many wake-ups */
 	bool stop;
 	int level;
 	pthread_t threads[THREADS_MAX];
@@ -46,7 +46,7 @@ static void deflate_slot(struct zip_deflater *d, int level, struct zip_slot *s)
 		s->out_len = 0;
 }
 
-static void *work(void *arg)
+static void *run_worker(void *arg)
 {
 	struct zip_ring *r = arg;
 	struct zip_deflater *d = r->level ? zip_deflater_new(r->level) : NULL;
@@ -70,24 +70,12 @@ static void *work(void *arg)
 	return NULL;
 }
 
-static void *must(void *p)
+static struct zip_buffers new_buffers(size_t len)
 {
-	if (!p)
+	struct zip_buffers b = {malloc(len), malloc(zip_deflate_bound(len)), NULL};
+	if (!b.raw || !b.out)
 		abort();
-	return p;
-}
-
-static void make_buffers(struct zip_ring *r, size_t large_count)
-{
-	for (size_t i = 0; i < SLOTS; i++)
-		r->small[i] = (struct zip_buffers){must(malloc(SMALL)), must(malloc(zip_deflate_bound(SMALL))), NULL};
-	r->large = must(calloc(large_count, sizeof(*r->large)));
-	r->large_count = large_count;
-	for (size_t i = 0; i < large_count; i++) {
-		r->large[i] = (struct zip_buffers){must(malloc(ZIP_CHUNK)), must(malloc(zip_deflate_bound(ZIP_CHUNK))),
-						   r->large_free};
-		r->large_free = &r->large[i];
-	}
+	return b;
 }
 
 static void free_buffers(struct zip_buffers *b, size_t count)
@@ -100,18 +88,27 @@ static void free_buffers(struct zip_buffers *b, size_t count)
 
 int zip_ring_new(unsigned threads, int level, struct zip_ring **ret, struct err *e)
 {
-	struct zip_ring *r = must(calloc(1, sizeof(*r)));
+	struct zip_ring *r = calloc(1, sizeof(*r));
+	if (!r)
+		abort();
 	if (threads < 1)
 		threads = 1;
 	if (threads > THREADS_MAX)
 		threads = THREADS_MAX;
 	r->level = level;
-	make_buffers(r, threads + (threads < 4 ? 2 : threads / 2));
+	r->large_count = threads + (threads < 4 ? 2 : threads / 2);
+	for (size_t i = 0; i < SLOTS; i++)
+		r->small[i] = new_buffers(SMALL);
+	for (size_t i = 0; i < r->large_count; i++) {
+		r->large[i] = new_buffers(ZIP_CHUNK);
+		r->large[i].next = r->large_free;
+		r->large_free = &r->large[i];
+	}
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_cond_init(&r->queued, NULL);
 	pthread_cond_init(&r->done, NULL);
 	for (; r->running < threads; r->running++) {
-		errno = thread_start(&r->threads[r->running], work, r);
+		errno = thread_start(&r->threads[r->running], run_worker, r);
 		if (errno)
 			break;
 	}
@@ -139,7 +136,6 @@ void zip_ring_free(struct zip_ring *r)
 	pthread_cond_destroy(&r->done);
 	free_buffers(r->small, SLOTS);
 	free_buffers(r->large, r->large_count);
-	free(r->large);
 	free(r);
 }
 
@@ -182,9 +178,8 @@ static bool is_done(struct zip_ring *r, size_t number, bool wait)
 	return done;
 }
 
-/* Of a ring full of small chunks a quarter is waited for, not each: the other quarters keep the workers busy
- * meanwhile. */
-static size_t worth_waiting_for(const struct zip_ring *r)
+/* In a ring full of small chunks waits for a quarter at once; the rest keeps the workers busy meanwhile. */
+static size_t slot_to_await(const struct zip_ring *r)
 {
 	size_t number = r->popped;
 	if (r->submitted - r->popped < SLOTS || r->slots[number % SLOTS].large)
@@ -199,7 +194,7 @@ struct zip_slot *zip_ring_oldest(struct zip_ring *r, bool wait)
 	if (r->popped == r->submitted)
 		return NULL;
 	if (wait)
-		(void)is_done(r, worth_waiting_for(r), true);
+		(void)is_done(r, slot_to_await(r), true);
 	return is_done(r, r->popped, wait) ? &r->slots[r->popped % SLOTS] : NULL;
 }
 

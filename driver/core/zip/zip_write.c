@@ -15,31 +15,13 @@
 #include "core/zip/zip_ring.h"
 #include "core/zip/zip_writer.h"
 
-/* An entry this near below 4 GiB is stored: were it deflated and not to shrink, its packed size could need a 64-bit
- * field that its header, written first, has no room for. */
+/* Entries this close to 4 GiB are stored: deflated, their packed size might need a 64-bit field for which the header,
+ * written first, has no room. */
 #define STORE_SLACK ((uint64_t)16 << 20)
 
 const char *zip_writer_id(void)
 {
 	return "4 libdeflate " LIBDEFLATE_VERSION_STRING;
-}
-
-static void put16(struct buf *b, unsigned v)
-{
-	uint8_t x[2] = {(uint8_t)v, (uint8_t)(v >> 8)};
-	buf_add(b, x, sizeof(x));
-}
-
-static void put32(struct buf *b, uint32_t v)
-{
-	put16(b, v & 0xffff);
-	put16(b, v >> 16);
-}
-
-static void put64(struct buf *b, uint64_t v)
-{
-	put32(b, (uint32_t)v);
-	put32(b, (uint32_t)(v >> 32));
 }
 
 static uint32_t dos_time(uint64_t epoch)
@@ -66,90 +48,59 @@ static bool is_ascii(const char *s)
 	return true;
 }
 
-static bool is_64(const struct zip_out_entry *en)
+/* A header with its name and, for values of more than 32 bits, its zip64 field. */
+static void put_header(struct buf *b, const struct zip_writer *w, const struct zip_out_entry *en, bool central)
 {
-	return en->size >= ZIP_MAX32 || en->packed >= ZIP_MAX32;
-}
-
-/* What local and central header have in common, from "version needed" to the length of the name. */
-static void put_common(struct buf *b, const struct zip_writer *w, const struct zip_out_entry *en, bool needs_64)
-{
-	put16(b, needs_64 ? 45 : 20);
-	put16(b, is_ascii(en->name) ? 0 : ZIP_FLAG_UTF8);
-	put16(b, en->method);
-	put32(b, w->dos_time);
-	put32(b, en->crc);
-	put32(b, is_64(en) ? ZIP_MAX32 : (uint32_t)en->packed);
-	put32(b, is_64(en) ? ZIP_MAX32 : (uint32_t)en->size);
-	put16(b, (unsigned)strlen(en->name));
-}
-
-static void put_local(struct buf *b, const struct zip_writer *w, const struct zip_out_entry *en)
-{
-	put32(b, ZIP_LOCAL_SIG);
-	put_common(b, w, en, is_64(en));
-	put16(b, is_64(en) ? 20 : 0);
+	bool wide = en->size >= ZIP_MAX32 || en->packed >= ZIP_MAX32, far = central && en->offset >= ZIP_MAX32;
+	const uint64_t values[] = {en->size, en->packed, en->offset}, *first = wide ? values : values + 2;
+	const uint16_t extra[] = {ZIP_EXTRA_64, (uint16_t)((wide ? 16 : 0) + (far ? 8 : 0))};
+	const struct zip_common common = {
+		.version = extra[1] ? ZIP_VERSION_64 : ZIP_VERSION,
+		.flags = is_ascii(en->name) ? 0 : ZIP_FLAG_UTF8,
+		.method = en->method,
+		.time = w->dos_time,
+		.crc = en->crc,
+		.packed = wide ? ZIP_MAX32 : (uint32_t)en->packed,
+		.size = wide ? ZIP_MAX32 : (uint32_t)en->size,
+		.name_len = (uint16_t)strlen(en->name),
+		.extra_len = extra[1] ? extra[1] + sizeof(extra) : 0,
+	};
+	const struct zip_local l = {ZIP_LOCAL_SIG, common};
+	const struct zip_central c = {.signature = ZIP_CENTRAL_SIG,
+				      .made_by = (uint16_t)(ZIP_UNIX << 8 | common.version),
+				      .common = common,
+				      .external = en->mode << 16,
+				      .offset = far ? ZIP_MAX32 : (uint32_t)en->offset};
+	buf_add(b, central ? (const void *)&c : &l, central ? sizeof(c) : sizeof(l));
 	buf_addstr(b, en->name);
-	if (!is_64(en))
+	if (!extra[1])
 		return;
-	put16(b, ZIP_EXTRA_64);
-	put16(b, 16);
-	put64(b, en->size);
-	put64(b, en->packed);
-}
-
-static void put_central(struct buf *b, const struct zip_writer *w, const struct zip_out_entry *en)
-{
-	bool far = en->offset >= ZIP_MAX32;
-	unsigned extra = (is_64(en) ? 16 : 0) + (far ? 8 : 0);
-	put32(b, ZIP_CENTRAL_SIG);
-	put16(b, ZIP_UNIX << 8 | (extra ? 45 : 20));
-	put_common(b, w, en, extra > 0);
-	put16(b, extra ? extra + 4 : 0);
-	put16(b, 0); /* comment */
-	put16(b, 0); /* disk */
-	put16(b, 0); /* internal attributes */
-	put32(b, en->mode << 16);
-	put32(b, far ? ZIP_MAX32 : (uint32_t)en->offset);
-	buf_addstr(b, en->name);
-	if (!extra)
-		return;
-	put16(b, ZIP_EXTRA_64);
-	put16(b, extra);
-	if (is_64(en)) {
-		put64(b, en->size);
-		put64(b, en->packed);
-	}
-	if (far)
-		put64(b, en->offset);
+	buf_add(b, extra, sizeof(extra));
+	buf_add(b, first, extra[1]);
 }
 
 static void put_end(struct buf *b, uint64_t count, uint64_t offset, uint64_t size)
 {
+	const struct zip_end64 wide = {.signature = ZIP_END64_SIG,
+				       .length = sizeof(wide) - 12,
+				       .made_by = ZIP_UNIX << 8 | ZIP_VERSION_64,
+				       .version = ZIP_VERSION_64,
+				       .disk_count = count,
+				       .count = count,
+				       .size = size,
+				       .offset = offset};
+	const struct zip_locator locator = {.signature = ZIP_LOCATOR_SIG, .offset = offset + size, .disks = 1};
+	uint16_t shown = count >= ZIP_MAX16 ? ZIP_MAX16 : (uint16_t)count;
+	const struct zip_end end = {.signature = ZIP_END_SIG,
+				    .disk_count = shown,
+				    .count = shown,
+				    .size = size >= ZIP_MAX32 ? ZIP_MAX32 : (uint32_t)size,
+				    .offset = offset >= ZIP_MAX32 ? ZIP_MAX32 : (uint32_t)offset};
 	if (count >= ZIP_MAX16 || offset >= ZIP_MAX32 || size >= ZIP_MAX32) {
-		put32(b, ZIP_END64_SIG);
-		put64(b, ZIP_END64_LEN - 12);
-		put16(b, ZIP_UNIX << 8 | 45);
-		put16(b, 45);
-		put32(b, 0);
-		put32(b, 0);
-		put64(b, count);
-		put64(b, count);
-		put64(b, size);
-		put64(b, offset);
-		put32(b, ZIP_LOCATOR_SIG);
-		put32(b, 0);
-		put64(b, offset + size);
-		put32(b, 1);
+		buf_add(b, &wide, sizeof(wide));
+		buf_add(b, &locator, sizeof(locator));
 	}
-	put32(b, ZIP_END_SIG);
-	put16(b, 0);
-	put16(b, 0);
-	put16(b, count >= ZIP_MAX16 ? ZIP_MAX16 : (unsigned)count);
-	put16(b, count >= ZIP_MAX16 ? ZIP_MAX16 : (unsigned)count);
-	put32(b, size >= ZIP_MAX32 ? ZIP_MAX32 : (uint32_t)size);
-	put32(b, offset >= ZIP_MAX32 ? ZIP_MAX32 : (uint32_t)offset);
-	put16(b, 0);
+	buf_add(b, &end, sizeof(end));
 }
 
 int zip_create(const char *path, uint64_t epoch, unsigned threads, int level, struct zip_writer **ret, struct err *e)
@@ -185,7 +136,6 @@ static void writer_free(struct zip_writer *w)
 		close(w->fd);
 	for (size_t i = 0; i < w->count; i++)
 		tdelete(w->entries[i].name, &w->names, compare_names);
-	free(w->entries);
 	struct arena a = w->arena; /* the writer itself lies in it */
 	arena_release(&a);
 }
@@ -202,7 +152,7 @@ static int write_out(struct zip_writer *w, const void *data, size_t len, struct 
 {
 	if (fs_write_all(w->fd, data, len, w->path, e) < 0)
 		return -1;
-	/* Have the disk begin now, so that the fsync at the end is short. */
+	/* Starts writeback now, which shortens the fsync at the end. */
 	os_begin_writing(w->fd, (off_t)w->written, (off_t)len);
 	if (!w->header_open && w->hashed == w->written) {
 		digest_update(w->digest, data, len);
@@ -245,27 +195,19 @@ int zip_writer_hash(struct zip_writer *w, uint64_t end, struct err *e)
 	return 0;
 }
 
-static int put_header(struct zip_writer *w, const struct zip_out_entry *en, struct err *e)
+static int write_header(struct zip_writer *w, const struct zip_out_entry *en, struct err *e)
 {
 	struct buf AUTO_BUF b = {0};
-	put_local(&b, w, en);
+	put_header(&b, w, en, false);
 	return put(w, b.data, b.len, e);
 }
 
-/* The sizes and the CRC of an entry of several chunks are known behind its last one: until then nothing of it is
- * hashed. */
-static int open_header(struct zip_writer *w, struct err *e)
-{
-	if (flush(w, e) < 0)
-		return -1;
-	w->header_open = true;
-	return 0;
-}
-
-static int fix_header(struct zip_writer *w, const struct zip_out_entry *en, struct err *e)
+/* Sizes and CRC of an entry of several chunks are known behind the last one: its header is written twice, and nothing of
+ * the entry is hashed before. */
+static int rewrite_header(struct zip_writer *w, const struct zip_out_entry *en, struct err *e)
 {
 	struct buf AUTO_BUF b = {0};
-	put_local(&b, w, en);
+	put_header(&b, w, en, false);
 	if (flush(w, e) < 0 || fs_write_at(w->fd, b.data, b.len, en->offset, w->path, e) < 0)
 		return -1;
 	w->header_open = false;
@@ -286,7 +228,10 @@ static int write_slot(struct zip_writer *w, const struct zip_slot *s, struct err
 		en->method = raw ? ZIP_STORED : ZIP_DEFLATED;
 		en->crc = s->crc;
 		en->packed = len;
-		if ((!s->last && open_header(w, e) < 0) || put_header(w, en, e) < 0)
+		if (!s->last && flush(w, e) < 0)
+			return -1;
+		w->header_open = !s->last;
+		if (write_header(w, en, e) < 0)
 			return -1;
 	} else {
 		en->crc = (uint32_t)crc32_combine(en->crc, s->crc, (z_off_t)s->raw_len);
@@ -294,7 +239,7 @@ static int write_slot(struct zip_writer *w, const struct zip_slot *s, struct err
 	}
 	if (put(w, raw ? s->raw : s->out, len, e) < 0)
 		return -1;
-	return s->last && s->index ? fix_header(w, en, e) : 0;
+	return s->last && s->index ? rewrite_header(w, en, e) : 0;
 }
 
 /* Writes what is done, and at least one chunk if `need`. */
@@ -310,10 +255,9 @@ static int write_done(struct zip_writer *w, bool need, struct err *e)
 
 int zip_writer_drain(struct zip_writer *w, struct err *e)
 {
-	while (zip_ring_oldest(w->ring, true)) {
+	while (zip_ring_oldest(w->ring, true))
 		if (write_done(w, true, e) < 0)
 			return -1;
-	}
 	return flush(w, e);
 }
 
@@ -331,19 +275,15 @@ static int next_slot(struct zip_writer *w, size_t len, struct zip_slot **ret, st
 int zip_writer_entry(struct zip_writer *w, const char *name, uint64_t size, uint32_t mode, struct err *e)
 {
 	if (!path_is_safe_relative(name) || strchr(name, '\\') || strlen(name) > ZIP_MAX16)
-		return err_set(e, ERR_INTEGRITY, "'%s' is no safe name for an archive entry", name);
+		return err_set(e, ERR_INTEGRITY, "unsafe name for an archive entry: '%s'", name);
 	const char *own = arena_strdup(&w->arena, name);
 	const char *const *found = tsearch(own, &w->names, compare_names);
 	if (!found)
 		abort();
 	if (*found != own)
 		return err_set(e, ERR_INTEGRITY, "'%s' is in '%s' already", name, w->path);
-	if (w->count == w->cap) {
-		w->cap = w->cap ? w->cap * 2 : 256;
-		w->entries = realloc(w->entries, w->cap * sizeof(*w->entries));
-		if (!w->entries)
-			abort();
-	}
+	if (w->count == w->cap)
+		w->entries = arena_grow(&w->arena, w->entries, &w->cap, 256, sizeof(*w->entries));
 	w->entries[w->count++] = (struct zip_out_entry){.name = own, .size = size, .mode = S_IFREG | mode};
 	return 0;
 }
@@ -405,7 +345,7 @@ int zip_add_file(struct zip_writer *w, const char *name, const char *path, uint8
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot open '%s'", path);
 	if (!S_ISREG(st.st_mode))
-		return err_set(e, ERR_INTEGRITY, "'%s' is no regular file", path);
+		return err_set(e, ERR_INTEGRITY, "not a regular file: '%s'", path);
 	struct digest *AUTO_DIGEST digest = digest_new();
 	struct file_source f = {fd, path, digest};
 	char extra;
@@ -442,7 +382,7 @@ static int finish(struct zip_writer *w, uint8_t ret_sha256[32], struct err *e)
 		return -1;
 	struct buf AUTO_BUF b = {0};
 	for (size_t i = 0; i < w->count; i++)
-		put_central(&b, w, &w->entries[i]);
+		put_header(&b, w, &w->entries[i], true);
 	put_end(&b, w->count, w->written, b.len);
 	if (put(w, b.data, b.len, e) < 0 || flush(w, e) < 0)
 		return -1;

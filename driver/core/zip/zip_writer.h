@@ -1,5 +1,4 @@
-/* What zip_write.c (entries from files and memory) and zip_copy.c (entries of another archive)
- * share. */
+/* What zip_write.c (new entries) and zip_copy.c (entries of another archive) share. */
 #pragma once
 #include "core/zip/zip.h"
 
@@ -21,21 +20,19 @@ struct zip_writer {
 	uint32_t dos_time;
 	struct zip_ring *ring;
 	struct digest *digest;
-	uint64_t written; /* in the file; what is pending comes next */
-	uint64_t hashed;  /* of what is written, in the digest */
-	bool header_open; /* the last header that was written will be written once more */
-	/* at most ZIP_WRITE_BLOCK bytes: thousands of small entries in few writes */
-	struct buf pending;
+	uint64_t written;   /* bytes in the file */
+	uint64_t hashed;    /* bytes of them in the digest */
+	bool header_open;   /* the last header will be rewritten */
+	struct buf pending; /* not written yet, at most ZIP_WRITE_BLOCK bytes */
 	struct zip_out_entry *entries;
 	size_t count, cap;
 	void *names; /* tsearch tree */
 	char *block; /* ZIP_HASH_BLOCK bytes */
 };
 
-/* zip_writer_entry: one more entry, the last of the list; its name is checked, and that it is
- * new. */
+/* zip_writer_entry: appends an entry; its name must be safe and new. */
 int zip_writer_entry(struct zip_writer *w, const char *name, uint64_t size, uint32_t mode, struct err *e) MUST_CHECK;
-/* zip_writer_drain: all that was submitted is written, nothing is pending. */
+/* zip_writer_drain: writes all that was submitted. */
 int zip_writer_drain(struct zip_writer *w, struct err *e) MUST_CHECK;
-/* zip_writer_hash: what is in the file up to `end` is in the digest. */
+/* zip_writer_hash: adds what is in the file up to `end` to the digest. */
 int zip_writer_hash(struct zip_writer *w, uint64_t end, struct err *e) MUST_CHECK;

@@ -303,7 +303,7 @@ static void test_writer_refuses_bad_names(void **state)
 	static const char *const names[] = {"", "/abs", "../up", "a/../b", "a//b", "./a", "a\\b", "a\nb", "dir/"};
 	struct zip_writer *w = create(test_path("a.zip"), 1, 6);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		assert_err(zip_add_data(w, names[i], "", 0, &err), &err, ERR_INTEGRITY, "no safe name");
+		assert_err(zip_add_data(w, names[i], "", 0, &err), &err, ERR_INTEGRITY, "unsafe name");
 	assert_ok(zip_add_data(w, "twice", "", 0, &err), &err);
 	assert_err(zip_add_data(w, "twice", "", 0, &err), &err, ERR_INTEGRITY, "already");
 	zip_abort(w);
@@ -321,8 +321,8 @@ static void test_writer_refuses_what_is_no_file(void **state)
 	assert_err(zip_add_file(w, "a", test_path("absent"), sha256, &size, &err), &err, ERR_SYSTEM, "absent");
 	assert_err(zip_add_file(w, "b", test_path("link"), sha256, &size, &err), &err, ERR_SYSTEM, "link");
 	assert_err(zip_add_file(w, "c", test_path("fifo"), sha256, &size, &err), &err, ERR_INTEGRITY,
-		   "no regular file");
-	assert_err(zip_add_file(w, "d", test_dir(), sha256, &size, &err), &err, ERR_INTEGRITY, "no regular file");
+		   "not a regular file");
+	assert_err(zip_add_file(w, "d", test_dir(), sha256, &size, &err), &err, ERR_INTEGRITY, "not a regular file");
 	zip_abort(w);
 }
 

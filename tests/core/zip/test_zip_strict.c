@@ -51,7 +51,7 @@ static void test_trailing_bytes(void **state)
 	struct craft_zip c;
 	craft_zip(&c, two, 2);
 	buf_addc(&c.bytes, '\0');
-	assert_crafted(&c, "1 foreign bytes behind its end");
+	assert_crafted(&c, "1 extra bytes behind its end");
 }
 
 static void test_comment(void **state)
@@ -77,7 +77,7 @@ static void test_leading_bytes(void **state)
 	craft_put32(&c, c.central[0] + 42, 2);
 	craft_put32(&c, c.central[1] + 42, (uint32_t)c.local[1] + 2);
 	craft_insert(&c, 0, "#!", 2);
-	assert_crafted(&c, "bytes that belong to nothing");
+	assert_crafted(&c, "bytes of no entry");
 }
 
 static void test_gap_between_entries(void **state)
@@ -88,12 +88,12 @@ static void test_gap_between_entries(void **state)
 	en[0].behind = "gap";
 	en[0].behind_len = 3;
 	craft_zip(&c, en, 2);
-	assert_crafted(&c, "belong to nothing");
+	assert_crafted(&c, "bytes of no entry");
 	en[0] = two[0];
 	en[1].behind = "gap";
 	en[1].behind_len = 3;
 	craft_zip(&c, en, 2);
-	assert_crafted(&c, "belong to nothing");
+	assert_crafted(&c, "bytes of no entry");
 }
 
 static void test_local_header_differs(void **state)
@@ -161,7 +161,7 @@ static void test_nul_in_name(void **state)
 	craft_zip(&c, two, 2);
 	c.bytes.data[c.central[0] + 46 + 1] = '\0';
 	c.bytes.data[c.local[0] + 30 + 1] = '\0';
-	assert_crafted(&c, "NULs in its name");
+	assert_crafted(&c, "NUL bytes");
 }
 
 static void test_empty_name(void **state)
@@ -170,7 +170,7 @@ static void test_empty_name(void **state)
 	const struct craft_entry en = {.name = "", .data = "x"};
 	struct craft_zip c;
 	craft_zip(&c, &en, 1);
-	assert_crafted(&c, "NULs in its name or none");
+	assert_crafted(&c, "empty name or one with NUL bytes");
 }
 
 static void test_unmarked_foreign_letters(void **state)
@@ -199,7 +199,7 @@ static void test_other_kinds(void **state)
 		const struct craft_entry en = {.name = "x", .data = "", .mode = modes[i]};
 		struct craft_zip c;
 		craft_zip(&c, &en, 1);
-		assert_crafted(&c, "of a kind that its name does not show");
+		assert_crafted(&c, "file type that its name contradicts");
 	}
 }
 
@@ -234,7 +234,7 @@ static void test_unknown_flags_and_methods(void **state)
 	const struct craft_entry patched = {.name = "x", .data = "x", .flags = 1 << 5};
 	struct craft_zip c;
 	craft_zip(&c, &patched, 1);
-	assert_crafted(&c, "flags that no wheel needs");
+	assert_crafted(&c, "flags that a wheel must not have");
 	craft_zip(&c, two, 2);
 	craft_put16(&c, c.central[1] + 10, 93);
 	craft_put16(&c, c.local[1] + 8, 93);
@@ -272,7 +272,7 @@ static void test_offset_outside(void **state)
 	struct craft_zip c;
 	craft_zip(&c, two, 2);
 	craft_put32(&c, c.central[1] + 42, 0x7fffffff);
-	assert_crafted(&c, "outside of the archive's data");
+	assert_crafted(&c, "outside the archive's data");
 }
 
 static void test_other_disks(void **state)
@@ -311,7 +311,7 @@ static void test_central_header_that_does_not_fit(void **state)
 	struct craft_zip c;
 	craft_zip(&c, two, 2);
 	craft_put16(&c, c.central[1] + 28, 60000);
-	assert_crafted(&c, "does not fit");
+	assert_crafted(&c, "truncated central header");
 	craft_zip(&c, two, 2);
 	c.bytes.data[c.central[1]] = 'X';
 	assert_crafted(&c, "no central header");
@@ -357,18 +357,18 @@ static void test_superfluous_zip64(void **state)
 	struct craft_entry en = {.name = "x", .data = "x", .central_extra = field, .central_extra_len = 20};
 	struct craft_zip c;
 	craft_zip(&c, &en, 1);
-	assert_crafted(&c, "zip64 values that nothing asks for");
+	assert_crafted(&c, "superfluous zip64 values");
 	/* A local header may repeat its sizes, but nothing else. */
 	en = (struct craft_entry){.name = "x", .data = "x", .local_extra = field, .local_extra_len = 20};
 	craft_zip(&c, &en, 1);
 	assert_crafted_ok(&c);
 	en.local_extra = other;
 	craft_zip(&c, &en, 1);
-	assert_crafted(&c, "nothing asks for");
+	assert_crafted(&c, "superfluous zip64 values");
 	en.local_extra = long_field;
 	en.local_extra_len = 28;
 	craft_zip(&c, &en, 1);
-	assert_crafted(&c, "nothing asks for");
+	assert_crafted(&c, "superfluous zip64 values");
 }
 
 static void test_missing_zip64(void **state)
@@ -411,7 +411,7 @@ static void test_superfluous_zip64_end(void **state)
 	records[64] = (unsigned char)c.end;
 	records[72] = 1;
 	craft_insert(&c, c.end, records, sizeof(records));
-	assert_crafted(&c, "zip64 end record that nothing needs");
+	assert_crafted(&c, "superfluous zip64 end record");
 }
 
 static void test_zip64_locator_to_nowhere(void **state)

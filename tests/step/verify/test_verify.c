@@ -113,7 +113,7 @@ static void test_trailing_bytes(void **state)
 	const char *wheel = packed();
 	shell("printf 'more than the archive' >>'%s'", wheel);
 	struct verify_report r = verify(wheel);
-	assert_only_error(&r, "zip", "", "21 foreign bytes behind its end");
+	assert_only_error(&r, "zip", "", "21 extra bytes behind its end");
 }
 
 static void test_path_escape(void **state)
@@ -480,7 +480,7 @@ static void test_json_of_a_name_that_is_no_utf8(void **state)
 	test_write_bytes(test_path("a-1-py3-none-any.whl"), c.bytes.data, c.bytes.len);
 	buf_release(&c.bytes);
 	struct verify_report r = verify(test_path("a-1-py3-none-any.whl"));
-	assert_only_error(&r, "zip", "", "no UTF-8");
+	assert_only_error(&r, "zip", "", "not UTF-8");
 	json_t *AUTO_JSON j = verify_json(&r);
 	assert_non_null(j);
 	assert_int_equal(json_array_size(json_object_get(j, "findings")), 1);
