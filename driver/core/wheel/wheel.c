@@ -8,11 +8,11 @@
 
 static int bad(struct err *e, const char *file, const char *what)
 {
-	err_set(e, ERR_INTEGRITY, "'%s' is no wheel name: %s", file, what);
+	err_set(e, ERR_INTEGRITY, "not a wheel name: '%s': %s", file, what);
 	return err_hint(e, "a wheel is called NAME-VERSION[-BUILD]-PYTHON-ABI-PLATFORM.whl");
 }
 
-/* Only ASCII letters and digits, whatever the locale, and those in `more`. */
+/* Only ASCII letters and digits, and those in `more`. */
 static bool made_of(const char *s, const char *more)
 {
 	for (; *s; s++) {

@@ -12,16 +12,15 @@ struct wheel_name { /* torch-2.6.0+cpu.avx2-1-cp313-cp313-manylinux_2_41_x86_64.
 	const char *platform;
 };
 
-/* wheel_name_parse: of a file name (a directory in front is ignored). ERR_INTEGRITY says which part
- * breaks which rule. */
+/* wheel_name_parse: of a file name or path. ERR_INTEGRITY says which part breaks which rule. */
 int wheel_name_parse(const char *file, struct arena *a, struct wheel_name *ret, struct err *e) MUST_CHECK;
 char *wheel_name_format(const struct wheel_name *n, struct arena *a);
 /* wheel_normalize: distribution name as file names carry it ([-_.]+ -> _, lower case). */
 char *wheel_normalize(const char *dist, struct arena *a);
 /* wheel_dist_info: "torch-2.6.0+cpu.avx2.dist-info". */
 char *wheel_dist_info(const struct wheel_name *n, struct arena *a);
-/* wheel_find_dist_info: the name of the one .dist-info directory of an unpacked wheel.
- * ERR_INTEGRITY when there is none, or a second. */
+/* wheel_find_dist_info: the name of the .dist-info directory of an unpacked wheel. ERR_INTEGRITY
+ * unless there is exactly one. */
 int wheel_find_dist_info(const char *tree, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 
 struct wheel_record_row {
@@ -30,36 +29,41 @@ struct wheel_record_row {
 	int64_t size;       /* -1: none */
 };
 
-/* wheel_record_parse: strict CSV of three fields; digests other than sha256 are refused;
- * ERR_INTEGRITY names the line. wheel_record_line: one row with its newline, quoted where
- * needed. */
+/* wheel_record_parse: strict CSV of three fields, sha256 only; ERR_INTEGRITY names the line.
+ * wheel_record_line: one row with its newline, quoted where needed. */
 int wheel_record_parse(const char *text, size_t len, const char *what, struct arena *a, struct wheel_record_row **ret,
 		       size_t *ret_count, struct err *e) MUST_CHECK;
 void wheel_record_line(struct buf *out, const char *path, const char *sha256_base64url, int64_t size);
 
-/* wheel_headers_*: METADATA and WHEEL are header files (RFC 822 like): ordered name-value lines,
- * then a body. */
-struct wheel_headers {
-	struct kv *items; /* names may repeat */
-	size_t count;
-	size_t cap;
-	const char *body; /* without the separating empty line; "" if none */
-	/* per item, the line or lines as they were read; NULL for one that was set since */
-	const char **raw;
-	const char *separator; /* what stood between the lines and the body; "" if nothing */
-	const char *eol;       /* "\n" or "\r\n", as the first line had it */
+struct wheel_header {
+	const char *key, *value;
+	const char *raw; /* the line or lines as read; NULL once set */
 };
-/* wheel_headers_parse: values lose the white space around them, folded lines keep their line ends
- * inside; ERR_INTEGRITY names the line. Whatever is not changed is written back byte by byte. */
+
+/* METADATA and WHEEL: name-value lines like those of RFC 822, then a body. */
+struct wheel_headers {
+	struct wheel_header *items; /* names may repeat */
+	size_t count, cap;
+	const char *body;      /* without the empty line before it; "" if none */
+	const char *separator; /* between the lines and the body; "" if nothing */
+	const char *eol;       /* "\n" or "\r\n", as in the first line */
+};
+/* wheel_headers_parse: values are trimmed, folded ones keep their line ends; ERR_INTEGRITY names the
+ * line. What is not changed is written back byte for byte. */
 int wheel_headers_parse(const char *text, size_t len, const char *what, struct arena *a, struct wheel_headers *ret,
 			struct err *e) MUST_CHECK;
-/* first, case-insensitive; NULL */
+/* Names are compared without case. wheel_headers_get: the first value, or NULL; wheel_headers_all:
+ * adds all values to `ret`. */
 const char *wheel_headers_get(const struct wheel_headers *h, const char *name);
-void wheel_headers_set(struct wheel_headers *h, struct arena *a, const char *name,
-		       const char *value); /* the first is replaced, others of that name dropped */
-/* behind the last of that name */
+void wheel_headers_all(const struct wheel_headers *h, const char *name, struct arena *a, struct strlist *ret);
+/* wheel_headers_set: replaces the first value, removes the others of that name.
+ * wheel_headers_replace: the same among values for which `same` holds; NULL: all. */
+void wheel_headers_set(struct wheel_headers *h, struct arena *a, const char *name, const char *value);
+typedef bool (*wheel_header_same)(const char *old, const char *new, struct arena *a);
+void wheel_headers_replace(struct wheel_headers *h, struct arena *a, const char *name, const char *value,
+			   wheel_header_same same);
+/* wheel_headers_add: behind the last of that name, or at the end. */
 void wheel_headers_add(struct wheel_headers *h, struct arena *a, const char *name, const char *value);
-/* those whose value starts so ("" = all) */
+/* wheel_headers_remove: those whose value begins with `value_prefix` ("": all). */
 void wheel_headers_remove(struct wheel_headers *h, const char *name, const char *value_prefix);
-void wheel_headers_remove_at(struct wheel_headers *h, size_t i);
 void wheel_headers_write(const struct wheel_headers *h, struct buf *out);

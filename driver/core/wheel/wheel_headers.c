@@ -4,32 +4,18 @@
 
 #include "core/wheel/wheel.h"
 
-static void insert(struct wheel_headers *h, struct arena *a, size_t at, struct kv item, const char *raw)
+static void insert(struct wheel_headers *h, struct arena *a, size_t at, struct wheel_header item)
 {
-	if (h->count == h->cap) {
-		size_t cap = h->cap ? h->cap * 2 : 32;
-		struct kv *items = arena_array(a, cap, sizeof(*items));
-		const char **raws = arena_array(a, cap, sizeof(*raws));
-		if (h->count) {
-			memcpy(items, h->items, h->count * sizeof(*items));
-			memcpy(raws, h->raw, h->count * sizeof(*raws));
-		}
-		h->items = items;
-		h->raw = raws;
-		h->cap = cap;
-	}
-	memmove(h->items + at + 1, h->items + at, (h->count - at) * sizeof(*h->items));
-	memmove(h->raw + at + 1, h->raw + at, (h->count - at) * sizeof(*h->raw));
+	if (h->count == h->cap)
+		h->items = arena_grow(a, h->items, &h->cap, 32, sizeof(*h->items));
+	memmove(h->items + at + 1, h->items + at, (h->count++ - at) * sizeof(*h->items));
 	h->items[at] = item;
-	h->raw[at] = raw;
-	h->count++;
 }
 
-void wheel_headers_remove_at(struct wheel_headers *h, size_t at)
+static void remove_at(struct wheel_headers *h, size_t at)
 {
 	h->count--;
 	memmove(h->items + at, h->items + at + 1, (h->count - at) * sizeof(*h->items));
-	memmove(h->raw + at, h->raw + at + 1, (h->count - at) * sizeof(*h->raw));
 }
 
 static const char *line_end(const char *at, const char *end)
@@ -74,8 +60,9 @@ int wheel_headers_parse(const char *text, size_t len, const char *what, struct a
 		/* Lines that begin with white space continue the value. */
 		for (line++; next < end && (*next == ' ' || *next == '\t'); line++)
 			next = line_end(next, end);
-		struct kv item = {arena_strndup(a, at, name), trimmed(a, at + name + 1, next)};
-		insert(&h, a, h.count, item, arena_strndup(a, at, (size_t)(next - at)));
+		insert(&h, a, h.count,
+		       (struct wheel_header){arena_strndup(a, at, name), trimmed(a, at + name + 1, next),
+					     arena_strndup(a, at, (size_t)(next - at))});
 		at = next;
 	}
 	if (at < end) {
@@ -101,25 +88,34 @@ const char *wheel_headers_get(const struct wheel_headers *h, const char *name)
 	return NULL;
 }
 
-void wheel_headers_set(struct wheel_headers *h, struct arena *a, const char *name, const char *value)
+void wheel_headers_all(const struct wheel_headers *h, const char *name, struct arena *a, struct strlist *ret)
+{
+	for (size_t i = 0; i < h->count; i++)
+		if (is_named(h, i, name))
+			strlist_ref(ret, a, h->items[i].value);
+}
+
+void wheel_headers_replace(struct wheel_headers *h, struct arena *a, const char *name, const char *value,
+			   wheel_header_same same)
 {
 	bool done = false;
-	for (size_t i = 0; i < h->count;) {
-		if (!is_named(h, i, name)) {
-			i++;
-		} else if (done) {
-			wheel_headers_remove_at(h, i);
-		} else {
-			if (strcmp(h->items[i].value, value) != 0) {
-				h->items[i].value = arena_strdup(a, value);
-				h->raw[i] = NULL;
-			}
-			done = true;
-			i++;
-		}
+	for (size_t i = 0; i < h->count; i++) {
+		struct wheel_header *item = &h->items[i];
+		if (!is_named(h, i, name) || (same && !same(item->value, value, a)))
+			continue;
+		if (done)
+			remove_at(h, i--);
+		else if (strcmp(item->value, value) != 0)
+			*item = (struct wheel_header){item->key, arena_strdup(a, value), NULL};
+		done = true;
 	}
 	if (!done)
 		wheel_headers_add(h, a, name, value);
+}
+
+void wheel_headers_set(struct wheel_headers *h, struct arena *a, const char *name, const char *value)
+{
+	wheel_headers_replace(h, a, name, value, NULL);
 }
 
 void wheel_headers_add(struct wheel_headers *h, struct arena *a, const char *name, const char *value)
@@ -129,28 +125,25 @@ void wheel_headers_add(struct wheel_headers *h, struct arena *a, const char *nam
 		at--;
 	if (at == 0)
 		at = h->count;
-	insert(h, a, at, (struct kv){arena_strdup(a, name), arena_strdup(a, value)}, NULL);
+	insert(h, a, at, (struct wheel_header){arena_strdup(a, name), arena_strdup(a, value), NULL});
 }
 
 void wheel_headers_remove(struct wheel_headers *h, const char *name, const char *value_prefix)
 {
-	for (size_t i = 0; i < h->count;) {
+	for (size_t i = h->count; i-- > 0;)
 		if (is_named(h, i, name) && strncmp(h->items[i].value, value_prefix, strlen(value_prefix)) == 0)
-			wheel_headers_remove_at(h, i);
-		else
-			i++;
-	}
+			remove_at(h, i);
 }
 
 void wheel_headers_write(const struct wheel_headers *h, struct buf *out)
 {
 	const char *eol = h->eol ? h->eol : "\n";
 	for (size_t i = 0; i < h->count; i++) {
-		/* The last line of a file may have come without its end. */
+		/* The last line of a file may lack its end. */
 		if (i > 0 && out->len && out->data[out->len - 1] != '\n')
 			buf_addstr(out, eol);
-		if (h->raw && h->raw[i])
-			buf_addstr(out, h->raw[i]);
+		if (h->items[i].raw)
+			buf_addstr(out, h->items[i].raw);
 		else
 			buf_printf(out, "%s: %s%s", h->items[i].key, h->items[i].value, eol);
 	}

@@ -38,7 +38,7 @@ static int read_field(struct cursor *c, struct buf *out, struct err *e)
 			c->at++;
 		}
 		if (c->at < c->end && !ends_field(*c->at))
-			return bad(e, c, "bytes behind a closed quote");
+			return bad(e, c, "text after a closed quote");
 		return 0;
 	}
 	const char *from = c->at;
@@ -55,7 +55,7 @@ static int read_end_of_line(struct cursor *c, struct err *e)
 	if (c->at == c->end)
 		return 0;
 	if (*c->at != '\n')
-		return bad(e, c, *c->at == ',' ? "more than three fields" : "a carriage return inside of a line");
+		return bad(e, c, *c->at == ',' ? "more than three fields" : "a carriage return inside a line");
 	c->at++;
 	return 0;
 }
@@ -68,7 +68,7 @@ static int parse_digest(const struct cursor *c, const char *text, struct arena *
 		return bad(e, c, "a digest other than sha256");
 	const char *digest = *text ? text + strlen(prefix) : "";
 	if (*text && (strlen(digest) != DIGEST_BASE64_LEN || strspn(digest, alphabet) != DIGEST_BASE64_LEN))
-		return bad(e, c, "the digest is no URL-safe base64 of 32 bytes without padding");
+		return bad(e, c, "the digest is not unpadded URL-safe base64 of 32 bytes");
 	*ret = arena_strdup(a, digest);
 	return 0;
 }
@@ -77,7 +77,7 @@ static int parse_size(const struct cursor *c, const char *text, int64_t *ret, st
 {
 	size_t n = strlen(text);
 	if (strspn(text, "0123456789") != n || n > 18)
-		return bad(e, c, "the size is no number");
+		return bad(e, c, "the size is not a number");
 	int64_t v = n ? 0 : -1;
 	for (; *text; text++)
 		v = v * 10 + (*text - '0');
@@ -110,20 +110,18 @@ int wheel_record_parse(const char *text, size_t len, const char *what, struct ar
 		       size_t *ret_count, struct err *e)
 {
 	struct cursor c = {text, text + len, what, 1};
-	struct buf AUTO_BUF field = {0}, AUTO_BUF rows = {0};
+	struct buf AUTO_BUF field = {0};
+	struct wheel_record_row *rows = NULL;
+	size_t count = 0, cap = 0;
 	if (len && memchr(text, 0, len))
 		return err_set(e, ERR_INTEGRITY, "'%s' holds NUL bytes", what);
 	for (; c.at < c.end; c.line++) {
-		struct wheel_record_row row = {0};
-		if (parse_row(&c, &field, a, &row, e) < 0)
+		if (count == cap)
+			rows = arena_grow(a, rows, &cap, 256, sizeof(*rows));
+		if (parse_row(&c, &field, a, &rows[count++], e) < 0)
 			return -1;
-		buf_add(&rows, &row, sizeof(row));
 	}
-	size_t count = rows.len / sizeof(**ret);
-	struct wheel_record_row *out = arena_array(a, count, sizeof(*out));
-	if (count)
-		memcpy(out, rows.data, rows.len);
-	*ret = out;
+	*ret = rows;
 	*ret_count = count;
 	return 0;
 }

@@ -1,9 +1,6 @@
 #include "core/wheel/wheel_requires.h"
 
 #include <string.h>
-#include <strings.h>
-
-static const char field[] = "Requires-Dist";
 
 char *wheel_requires_name(const char *requirement, struct arena *a)
 {
@@ -12,25 +9,12 @@ char *wheel_requires_name(const char *requirement, struct arena *a)
 	return wheel_normalize(arena_strndup(a, requirement, strspn(requirement, letters)), a);
 }
 
+static bool same_distribution(const char *old, const char *new, struct arena *a)
+{
+	return strcmp(wheel_requires_name(old, a), wheel_requires_name(new, a)) == 0;
+}
+
 void wheel_requires_replace(struct wheel_headers *h, struct arena *a, const char *requirement)
 {
-	const char *name = wheel_requires_name(requirement, a);
-	bool done = false;
-	for (size_t i = 0; i < h->count;) {
-		struct kv *item = &h->items[i];
-		if (strcasecmp(item->key, field) != 0 || strcmp(wheel_requires_name(item->value, a), name) != 0) {
-			i++;
-		} else if (done) {
-			wheel_headers_remove_at(h, i);
-		} else {
-			if (strcmp(item->value, requirement) != 0) {
-				item->value = arena_strdup(a, requirement);
-				h->raw[i] = NULL;
-			}
-			done = true;
-			i++;
-		}
-	}
-	if (!done)
-		wheel_headers_add(h, a, field, requirement);
+	wheel_headers_replace(h, a, "Requires-Dist", requirement, same_distribution);
 }

@@ -2,9 +2,7 @@
 #pragma once
 #include "core/wheel/wheel.h"
 
-/* wheel_requires_name: the normalised distribution name that a requirement begins with, "" if
- * none. */
+/* wheel_requires_name: the normalised distribution name at the start of a requirement, "" if none. */
 char *wheel_requires_name(const char *requirement, struct arena *a);
-/* wheel_requires_replace: `requirement` takes the place of the first Requires-Dist line of the same
- * distribution, the others of it go; without one it is added. */
+/* wheel_requires_replace: replaces the Requires-Dist lines of the same distribution, or adds one. */
 void wheel_requires_replace(struct wheel_headers *h, struct arena *a, const char *requirement);

@@ -27,6 +27,13 @@ struct zip_reader;
 int zip_open(const char *path, struct arena *a, struct zip_reader **ret, struct err *e) MUST_CHECK;
 /* zip_close: closes the file; the reader lives in the arena. NULL is fine. */
 void zip_close(struct zip_reader *z);
+
+static inline void zip_cleanup(struct zip_reader **z)
+{
+	zip_close(*z);
+}
+#define AUTO_ZIP CLEANUP(zip_cleanup)
+
 size_t zip_count(const struct zip_reader *z);
 const struct zip_entry *zip_at(const struct zip_reader *z, size_t i);
 const struct zip_entry *zip_find(const struct zip_reader *z, const char *name); /* NULL */

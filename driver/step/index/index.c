@@ -10,7 +10,7 @@
 #include "base/sys/lock.h"
 #include "step/index/index_parts.h"
 
-/* In each directory that this step made, so that it never takes one that it did not. */
+/* Marks the directories that this step made: it replaces no others. */
 #define OWN ".ptbuild-index"
 
 struct indexing {
@@ -44,8 +44,8 @@ static int read_wheels(struct indexing *x, struct err *e)
 	x->result.wheels = x->count;
 	if (x->count)
 		return 0;
-	err_set(e, ERR_USAGE, "there is no wheel in '%s'", x->q->dir);
-	return err_hint(e, "name the directory that --out named when they were built");
+	err_set(e, ERR_USAGE, "no wheel in '%s'", x->q->dir);
+	return err_hint(e, "give the directory that --out named for the build");
 }
 
 /* "" takes all. */
@@ -113,8 +113,8 @@ static int write_subs(struct indexing *x, struct err *e)
 			strlist_ref(&profiles, x->a, w->profile);
 		if (strcmp(w->profile, INDEX_ALL) == 0)
 			return err_set(e, ERR_POLICY,
-				       "'%s' has the label '%s', which is the name of the index of all wheels", w->file,
-				       INDEX_ALL);
+				       "'%s' has the label '%s', which is reserved for the index of all wheels",
+				       w->file, INDEX_ALL);
 	}
 	strlist_sort(&profiles);
 	if (write_sub(x, INDEX_ALL, "", e) < 0)
@@ -137,7 +137,7 @@ static int check_names(struct indexing *x, struct err *e)
 		const char *name = x->result.names.items[i];
 		if (!fs_exists(path_join(x->a, x->q->dir, name)) || is_own(x, name))
 			continue;
-		err_set(e, ERR_POLICY, "'%s' in '%s' is no index that ptbuild made", name, x->q->dir);
+		err_set(e, ERR_POLICY, "'%s' in '%s' is not an index of ptbuild", name, x->q->dir);
 		return err_hint(e, "move it away");
 	}
 	return 0;
@@ -159,7 +159,7 @@ static int write_sidecars(struct indexing *x, struct err *e)
 	return 0;
 }
 
-/* The old one is in the stage afterwards, and goes with it. */
+/* Leaves the old one in the stage, which is removed. */
 static int exchange(struct indexing *x, const char *name, struct err *e)
 {
 	const char *fresh = path_join(x->a, x->stage, name), *place = path_join(x->a, x->q->dir, name);
@@ -169,13 +169,13 @@ static int exchange(struct indexing *x, const char *name, struct err *e)
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS)
 		return err_errno(e, ERR_SYSTEM, "cannot replace '%s'", place);
-	/* A file system that cannot exchange: for a moment there is none. */
+	/* The file system cannot exchange: for a moment there is no index. */
 	if (fs_rename(place, path_join(x->a, x->stage, arena_printf(x->a, "old-%s", name)), e) < 0)
 		return -1;
 	return fs_rename(fresh, place, e);
 }
 
-/* Profiles that have no wheel any more, and sidecars of wheels that are gone. */
+/* Removes profiles without wheels and sidecars of removed wheels. */
 static int remove_stale(struct indexing *x, struct err *e)
 {
 	static const char sidecar[] = ".whl.metadata";
@@ -195,7 +195,7 @@ static int remove_stale(struct indexing *x, struct err *e)
 
 static int publish(struct indexing *x, struct err *e)
 {
-	/* What the pages refer to is there before them. */
+	/* Sidecars before the pages that refer to them. */
 	if (write_subs(x, e) < 0 || check_names(x, e) < 0 || write_sidecars(x, e) < 0)
 		return -1;
 	for (size_t i = 0; i < x->result.names.count; i++) {
@@ -220,7 +220,7 @@ int index_write(const struct index_request *q, const struct run *run, struct are
 	struct err ignored = {0};
 	char *stage = NULL;
 	if (!fs_is_dir(q->dir))
-		return err_set(e, ERR_USAGE, "'%s' is no directory", q->dir);
+		return err_set(e, ERR_USAGE, "not a directory: '%s'", q->dir);
 	if (lock_acquire(&lock, path_join(a, q->dir, OWN ".lock"), false, run, e) < 0 || read_wheels(&x, e) < 0)
 		return -1;
 	if (fs_temp_dir(q->dir, ".index-", a, &stage, e) < 0)

@@ -19,12 +19,11 @@ struct index_result {
 	struct strlist names;
 };
 
-/* index_write: below `dir`, for each profile and for all wheels: <name>/index.html and index.json,
- * <name>/<project>/index.html and index.json; and <wheel>.metadata beside each wheel. A wheel is
- * yanked while a file <wheel>.yanked lies beside it; its first line is the reason. The same wheels
- * give the same bytes. Each sub-directory is exchanged whole, so a reader sees the old one or the
- * new one; profiles without wheels go. Nothing changes when a wheel cannot be read: ERR_INTEGRITY
- * names it. ERR_POLICY for a directory of that name that is no index. Two at once wait for each
- * other. */
+/* index_write: writes index.html and index.json into <name>/ and <name>/<project>/ below `dir`, for
+ * each profile and for all wheels, and <wheel>.metadata beside each wheel. A wheel with a file
+ * <wheel>.yanked beside it is yanked; the first line is the reason. The same wheels give the same
+ * bytes. Sub-directories are exchanged atomically, those without wheels removed; concurrent calls
+ * wait. Nothing changes on an error: ERR_INTEGRITY names a bad wheel, ERR_POLICY a directory of
+ * that name that is not an index. */
 int index_write(const struct index_request *q, const struct run *run, struct arena *a, struct index_result *ret,
 		struct err *e) MUST_CHECK;

@@ -1,4 +1,4 @@
-#include <jansson.h>
+#include <limits.h>
 #include <string.h>
 
 #include "base/sys/json.h"
@@ -10,35 +10,24 @@
 
 static void put_escaped(struct buf *out, const char *s)
 {
+	static const char *const entities[UCHAR_MAX + 1] = {
+		['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;"};
 	for (; *s; s++) {
-		switch (*s) {
-		case '&':
-			buf_addstr(out, "&amp;");
-			break;
-		case '<':
-			buf_addstr(out, "&lt;");
-			break;
-		case '>':
-			buf_addstr(out, "&gt;");
-			break;
-		case '"':
-			buf_addstr(out, "&quot;");
-			break;
-		default:
+		const char *entity = entities[(unsigned char)*s];
+		if (entity)
+			buf_addstr(out, entity);
+		else
 			buf_addc(out, *s);
-		}
 	}
 }
 
-/* A '+' in a path is one, but servers and caches that take it for a space are many. */
+/* Some servers and caches take a '+' in a path for a space. */
 static void put_url(struct buf *out, const char *url, const char *file)
 {
 	buf_addstr(out, url);
 	for (; *file; file++) {
-		if (*file == '+')
-			buf_addstr(out, "%2B");
-		else if (*file == '!')
-			buf_addstr(out, "%21");
+		if (strchr("+!", *file))
+			buf_printf(out, "%%%02X", (unsigned)*file);
 		else
 			buf_addc(out, *file);
 	}
@@ -47,9 +36,8 @@ static void put_url(struct buf *out, const char *url, const char *file)
 static void put_head(struct buf *out, const char *title)
 {
 	buf_printf(out,
-		   "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
-		   "name=\"pypi:repository-version\" "
-		   "content=\"%s\">\n"
+		   "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		   "<meta name=\"pypi:repository-version\" content=\"%s\">\n"
 		   "<title>%s</title>\n</head>\n<body>\n<h1>%s</h1>\n",
 		   API_VERSION, title, title);
 }

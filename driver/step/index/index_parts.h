@@ -19,11 +19,10 @@ struct index_wheel {
 	const char *reason; /* "" if none */
 };
 
-/* index_read: the wheel's facts; `dir` is where it lies. */
+/* index_read: the facts about a wheel in `dir`. */
 int index_read(const char *dir, const char *file, struct arena *a, struct index_wheel *ret, struct err *e) MUST_CHECK;
 
-/* The pages. `wheels` are those of one project, sorted by file name; `url` is what stands before
- * their names. */
+/* The pages. `wheels`: of one project, sorted by file name; `url`: prefix of their names. */
 void index_project_html(const struct index_wheel *const *wheels, size_t count, const char *url, struct buf *out);
 char *index_project_json(const struct index_wheel *const *wheels, size_t count, const char *url, struct arena *a);
 void index_root_html(const struct strlist *projects, struct buf *out);

@@ -44,7 +44,7 @@ static int read_metadata(const struct zip_reader *z, const struct wheel_name *n,
 	const char *path = path_join(a, wheel_dist_info(n, a), "METADATA");
 	const struct zip_entry *en = zip_find(z, path);
 	if (!en)
-		return err_set(e, ERR_INTEGRITY, "there is no '%s' in it", path);
+		return err_set(e, ERR_INTEGRITY, "it has no '%s'", path);
 	if (zip_read(z, en, METADATA_MAX, &text, e) < 0 ||
 	    wheel_headers_parse(buf_cstr(&text), text.len, path, a, &h, e) < 0)
 		return -1;
@@ -66,17 +66,14 @@ static int read_metadata(const struct zip_reader *z, const struct wheel_name *n,
 static int read_all(const char *path, const char *file, struct arena *a, struct index_wheel *w, struct err *e)
 {
 	struct wheel_name n;
-	struct zip_reader *z;
+	struct zip_reader *AUTO_ZIP z = NULL;
 	struct stat st;
 	char digest[DIGEST_HEX_LEN + 1];
-	if (wheel_name_parse(file, a, &n, e) < 0 || zip_open(path, a, &z, e) < 0)
-		return -1;
-	int rc = read_metadata(z, &n, a, w, e);
-	zip_close(z);
-	if (rc < 0 || digest_file(path, digest, e) < 0 || read_yank(path, a, w, e) < 0)
+	if (wheel_name_parse(file, a, &n, e) < 0 || zip_open(path, a, &z, e) < 0 || read_metadata(z, &n, a, w, e) < 0 ||
+	    digest_file(path, digest, e) < 0 || read_yank(path, a, w, e) < 0)
 		return -1;
 	if (stat(path, &st) < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot see '%s'", path);
+		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
 	w->file = arena_strdup(a, file);
 	w->project = with_dashes(wheel_normalize(n.dist, a), "_", a);
 	w->version = n.version;

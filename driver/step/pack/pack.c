@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "base/path.h"
@@ -48,7 +47,7 @@ static int rename_directories(struct packing *p, const char *info, struct err *e
 	return rename_in_tree(p, data, arena_printf(p->a, "%s-%s.data", p->name.dist, p->name.version), e);
 }
 
-/* What an installer writes, what signs the old contents, and what is written anew. */
+/* Files of an installer, signatures of the old contents, and what is written again. */
 static int remove_stale(struct packing *p, struct err *e)
 {
 	static const char *const stale[] = {"direct_url.json", "INSTALLER",  "REQUESTED", "RECORD",
@@ -77,9 +76,8 @@ static int write_headers(const char *path, const struct wheel_headers *h, struct
 	return fs_write_atomic(path, b.data, b.len, 0644, e);
 }
 
-static void add_unique(struct strlist *l, struct arena *a, const char *s, size_t len)
+static void add_unique(struct strlist *l, struct arena *a, const char *tag)
 {
-	const char *tag = arena_strndup(a, s, len);
 	if (!strlist_contains(l, tag))
 		strlist_ref(l, a, tag);
 }
@@ -87,16 +85,15 @@ static void add_unique(struct strlist *l, struct arena *a, const char *s, size_t
 /* Python and ABI tags as the build back end wrote them: "Tag: cp313-cp313-linux_x86_64". */
 static int read_tags(struct packing *p, const struct wheel_headers *wheel, const char *path, struct err *e)
 {
-	struct strlist python = {0}, abi = {0};
-	for (size_t i = 0; i < wheel->count; i++) {
-		if (strcasecmp(wheel->items[i].key, "Tag") != 0)
-			continue;
-		const char *tag = wheel->items[i].value, *first = strchr(tag, '-'),
-			   *second = first ? strchr(first + 1, '-') : NULL;
-		if (!second || strchr(second + 1, '-'))
-			return err_set(e, ERR_INTEGRITY, "'%s': the tag '%s' has not three parts", path, tag);
-		add_unique(&python, p->a, tag, (size_t)(first - tag));
-		add_unique(&abi, p->a, first + 1, (size_t)(second - first - 1));
+	struct strlist tags = {0}, python = {0}, abi = {0};
+	wheel_headers_all(wheel, "Tag", p->a, &tags);
+	for (size_t i = 0; i < tags.count; i++) {
+		const char *tag = tags.items[i];
+		char *rest = arena_strdup(p->a, tag), *python_tag = strsep(&rest, "-"), *abi_tag = strsep(&rest, "-");
+		if (!abi_tag || !rest || strchr(rest, '-'))
+			return err_set(e, ERR_INTEGRITY, "'%s': the tag '%s' does not have three parts", path, tag);
+		add_unique(&python, p->a, python_tag);
+		add_unique(&abi, p->a, abi_tag);
 	}
 	if (!python.count)
 		return err_set(e, ERR_INTEGRITY, "'%s' has no Tag line", path);
@@ -123,22 +120,18 @@ static void add_tags(struct packing *p, struct wheel_headers *wheel)
 	}
 }
 
-/* License-File came with version 2.4 of the metadata; before it the files lie in the wheel without a line. */
+/* License-File exists since version 2.4 of the metadata. */
 static void add_license_files(struct packing *p, struct wheel_headers *metadata)
 {
 	unsigned major = 0, minor = 0;
 	const char *version = wheel_headers_get(metadata, "Metadata-Version");
 	if (!version || sscanf(version, "%4u.%4u", &major, &minor) != 2 || major < 2 || (major == 2 && minor < 4))
 		return;
-	for (size_t i = 0; i < p->q->license_files.count; i++) {
-		const char *file = p->q->license_files.items[i];
-		bool there = false;
-		for (size_t k = 0; k < metadata->count && !there; k++)
-			there = strcasecmp(metadata->items[k].key, "License-File") == 0 &&
-				strcmp(metadata->items[k].value, file) == 0;
-		if (!there)
-			wheel_headers_add(metadata, p->a, "License-File", file);
-	}
+	struct strlist present = {0};
+	wheel_headers_all(metadata, "License-File", p->a, &present);
+	for (size_t i = 0; i < p->q->license_files.count; i++)
+		if (!strlist_contains(&present, p->q->license_files.items[i]))
+			wheel_headers_add(metadata, p->a, "License-File", p->q->license_files.items[i]);
 }
 
 static void edit_headers(struct packing *p, struct wheel_headers *metadata, struct wheel_headers *wheel)
@@ -154,7 +147,7 @@ static void edit_headers(struct packing *p, struct wheel_headers *metadata, stru
 	add_tags(p, wheel);
 }
 
-/* All that can be wrong with the tree's metadata is found before anything is changed. */
+/* Checks the whole metadata before changing anything. */
 static int rewrite_dist_info(struct packing *p, struct err *e)
 {
 	const char *info = "";
@@ -182,10 +175,9 @@ static int rewrite_dist_info(struct packing *p, struct err *e)
 	if (rename_directories(p, info, e) < 0 || remove_stale(p, e) < 0)
 		return -1;
 	dir = path_join(p->a, p->q->tree, p->dist_info);
-	return write_headers(path_join(p->a, dir, "METADATA"), &metadata, e) < 0 ||
-			       write_headers(path_join(p->a, dir, "WHEEL"), &wheel, e) < 0
-		       ? -1
-		       : 0;
+	if (write_headers(path_join(p->a, dir, "METADATA"), &metadata, e) < 0)
+		return -1;
+	return write_headers(path_join(p->a, dir, "WHEEL"), &wheel, e);
 }
 
 /* ---- the archive ---- */
@@ -202,10 +194,9 @@ static int collect(const char *rel, const struct stat *st, void *user, struct er
 	if (is_bytecode(rel))
 		return 0;
 	if (!S_ISREG(st->st_mode)) {
-		err_set(e, ERR_INTEGRITY, "'%s/%s' is no regular file, and a wheel holds nothing else", p->q->tree,
-			rel);
+		err_set(e, ERR_INTEGRITY, "'%s/%s' is not a regular file", p->q->tree, rel);
 		return err_hint(e, S_ISLNK(st->st_mode) ? "replace the symbolic link by the file that it names"
-							: "remove it");
+							: "remove it: a wheel holds regular files only");
 	}
 	strlist_add(path_below(rel, p->dist_info) ? &p->tail : &p->payload, p->a, rel);
 	return 0;
@@ -283,11 +274,8 @@ char *pack_build(unsigned rev, struct arena *a)
 void pack_set_build(struct wheel_headers *wheel, struct arena *a, const char *build)
 {
 	struct strlist tags = {0};
-	for (size_t i = 0; i < wheel->count; i++) {
-		if (strcasecmp(wheel->items[i].key, "Tag") == 0)
-			strlist_ref(&tags, a, wheel->items[i].value);
-	}
-	/* Before the tags, wherever it stood. */
+	wheel_headers_all(wheel, "Tag", a, &tags);
+	/* The build tag goes before the others. */
 	wheel_headers_remove(wheel, "Build", "");
 	wheel_headers_remove(wheel, "Tag", "");
 	if (*build)
@@ -296,7 +284,17 @@ void pack_set_build(struct wheel_headers *wheel, struct arena *a, const char *bu
 		wheel_headers_add(wheel, a, "Tag", tags.items[i]);
 }
 
-int pack_place(const char *temp, const char *path, const char *sha256, const struct run *run, struct err *e)
+const char *pack_begin(const struct wheel_name *name, const char *out_dir, struct arena *a, struct pack_result *r)
+{
+	r->file = wheel_name_format(name, a);
+	r->path = path_join(a, out_dir, r->file);
+	const char *temp = arena_printf(a, "%s/.%s.%ld", out_dir, r->file, (long)getpid());
+	(void)unlink(temp); /* left by a killed process with the same number */
+	return temp;
+}
+
+/* Renames the finished file, or removes it if the same bytes are there already. */
+static int place(const char *temp, const char *path, const char *sha256, const struct run *run, struct err *e)
 {
 	char there[DIGEST_HEX_LEN + 1];
 	if (!fs_exists(path))
@@ -304,13 +302,27 @@ int pack_place(const char *temp, const char *path, const char *sha256, const str
 	if (digest_file(path, there, e) < 0)
 		return -1;
 	if (strcmp(there, sha256) != 0) {
-		err_set(e, ERR_POLICY, "'%s' is there with other bytes: sha256 %s, not %s", path, there, sha256);
-		return err_hint(e, "a file name that was given out must keep its bytes: raise the metadata revision, "
-				   "or move the old file "
-				   "away");
+		err_set(e, ERR_POLICY, "'%s' exists with other bytes: sha256 %s, not %s", path, there, sha256);
+		return err_hint(e, "a published file name must keep its bytes: raise the metadata revision, or move "
+				   "the old file away");
 	}
-	log_verbose(run->log, "%s is there already, the same bytes", path_base(path));
+	log_verbose(run->log, "%s exists already with the same bytes", path_base(path));
 	return unlink(temp) < 0 ? err_errno(e, ERR_SYSTEM, "cannot remove '%s'", temp) : 0;
+}
+
+int pack_finish(const char *temp, const uint8_t sha256[DIGEST_LEN], const struct run *run, struct pack_result *r,
+		struct err *e)
+{
+	struct stat st;
+	digest_hex(sha256, r->sha256);
+	if (stat(temp, &st) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", temp);
+	if (place(temp, r->path, r->sha256, run, e) < 0) {
+		(void)unlink(temp);
+		return -1;
+	}
+	r->bytes = (uint64_t)st.st_size;
+	return 0;
 }
 
 static int check_request(const struct pack_request *q, struct err *e)
@@ -318,12 +330,11 @@ static int check_request(const struct pack_request *q, struct err *e)
 	if (q->metadata_rev < 1)
 		return err_set(e, ERR_CONFIG, "the metadata revision must be 1 or more");
 	if (strpbrk(q->generator, "\r\n") || !*q->generator || strpbrk(q->input_key, " \r\n") || !*q->input_key)
-		return err_set(e, ERR_CONFIG, "generator '%s' or input key '%s' does not fit into a line", q->generator,
+		return err_set(e, ERR_CONFIG, "generator '%s' or input key '%s' is empty or not one line", q->generator,
 			       q->input_key);
-	for (size_t i = 0; i < q->requires.count; i++) {
+	for (size_t i = 0; i < q->requires.count; i++)
 		if (strpbrk(q->requires.items[i], "\r\n"))
-			return err_set(e, ERR_CONFIG, "the requirement '%s' is more than a line", q->requires.items[i]);
-	}
+			return err_set(e, ERR_CONFIG, "the requirement '%s' is not one line", q->requires.items[i]);
 	return 0;
 }
 
@@ -335,23 +346,11 @@ int pack_wheel(const struct pack_request *q, const struct run *run, struct arena
 	struct pack_result r = {0};
 	if (check_request(q, e) < 0 || rewrite_dist_info(&p, e) < 0)
 		return -1;
-	r.file = wheel_name_format(&p.name, a);
-	r.path = path_join(a, q->out_dir, r.file);
-	const char *temp = arena_printf(a, "%s/.%s.%ld", q->out_dir, r.file, (long)getpid());
-	(void)unlink(temp); /* left by a process of the same number that was killed */
+	const char *temp = pack_begin(&p.name, q->out_dir, a, &r);
 	int rc = write_archive(&p, temp, sha256, e);
 	buf_release(&p.record);
-	if (rc < 0)
+	if (rc < 0 || pack_finish(temp, sha256, run, &r, e) < 0)
 		return -1;
-	digest_hex(sha256, r.sha256);
-	struct stat st;
-	if (stat(temp, &st) < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot see '%s'", temp);
-	if (pack_place(temp, r.path, r.sha256, run, e) < 0) {
-		(void)unlink(temp);
-		return -1;
-	}
-	r.bytes = (uint64_t)st.st_size;
 	r.unpacked_bytes = p.unpacked;
 	r.files = p.payload.count + p.tail.count + 2;
 	*ret = r;

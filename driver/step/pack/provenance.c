@@ -74,25 +74,25 @@ int provenance_statement(const json_t *record, json_t **ret, struct err *e)
 	static const char *const internal[] = {"compile_key", "pack_key", "output_key", "isa", "tag", "notes", NULL};
 	static const char *const environment[] = {"toolchain", "python", "sandbox", NULL};
 	const char *wheel = json_string_value(json_object_get(record, "wheel")),
-		   *sha256 = json_string_value(json_object_get(record, "sha256"));
-	const char *key = json_string_value(json_object_get(record, "output_key"));
-	const char *generator = json_string_value(json_object_get(record, "generator"));
+		   *sha256 = json_string_value(json_object_get(record, "sha256")),
+		   *key = json_string_value(json_object_get(record, "output_key")),
+		   *generator = json_string_value(json_object_get(record, "generator"));
 	if (!wheel || !sha256 || !digest_valid_hex(sha256) || !key)
-		return err_set(e, ERR_INTEGRITY, "the record of the build names no wheel, digest or key");
+		return err_set(e, ERR_INTEGRITY, "the record of the build lacks wheel, digest or key");
 	json_t *parameters = subset(record, internal);
 	json_object_set_new(parameters, "environment", subset(json_object_get(record, "inputs"), environment));
 	*ret = json_pack("{s:s, s:[{s:s, s:{s:s}}], s:s, s:{s:{s:s, s:o, s:o, s:o}, s:{s:{s:s, s:{s:s}}, s:{s:s}}}}",
 			 "_type", STATEMENT_TYPE, "subject", "name", wheel, "digest", "sha256", sha256, "predicateType",
 			 PREDICATE_TYPE, "predicate", "buildDefinition", "buildType", BUILD_TYPE, "externalParameters",
 			 subset(record, external), "internalParameters", parameters, "resolvedDependencies",
-			 dependencies(record), "runDetails", "builder", "id", BUILDER, "version", "ptbuild",
-			 generator ? generator : "unknown", "metadata", "invocationId", key);
-	return *ret ? 0 : err_set(e, ERR_INTEGRITY, "the record of the build cannot be made a statement");
+			 dependencies(record), "runDetails", "builder", "id", BUILDER, "version", "ptbuild", generator,
+			 "metadata", "invocationId", key);
+	return *ret ? 0 : err_set(e, ERR_INTEGRITY, "cannot make a statement of the build's record");
 }
 
 /* ---- the envelope ---- */
 
-/* What is signed: DSSE's pre-authentication encoding. */
+/* DSSE's pre-authentication encoding. */
 static void encode_signed(struct buf *out, const char *payload, size_t len)
 {
 	buf_printf(out, "DSSEv1 %zu %s %zu ", strlen(PAYLOAD_TYPE), PAYLOAD_TYPE, len);
@@ -193,7 +193,7 @@ struct envelope {
 
 static int malformed(const struct envelope *v, struct err *e, const char *what)
 {
-	return err_set(e, ERR_INTEGRITY, "'%s' is no signed statement: %s", v->path, what);
+	return err_set(e, ERR_INTEGRITY, "not a signed statement: '%s': %s", v->path, what);
 }
 
 static int open_envelope(const json_t *j, struct envelope *v, struct arena *a, struct err *e)
@@ -204,7 +204,7 @@ static int open_envelope(const json_t *j, struct envelope *v, struct arena *a, s
 	if (!type || strcmp(type, PAYLOAD_TYPE) != 0)
 		return malformed(v, e, "its payload type is not " PAYLOAD_TYPE);
 	if (!payload || !from_base64(payload, a, &v->payload, &v->payload_len))
-		return malformed(v, e, "its payload is no base64");
+		return malformed(v, e, "its payload is not base64");
 	if (!json_is_array(v->signatures) || json_array_size(v->signatures) == 0)
 		return malformed(v, e, "it has no signature");
 	return 0;
@@ -231,10 +231,8 @@ static int check_signature(const struct envelope *v, const struct sign_key *key,
 		other = id ? id : other;
 	}
 	if (named)
-		return err_set(
-			e, ERR_INTEGRITY,
-			"'%s' was changed after it was signed: the signature of this key does not fit its statement",
-			v->path);
+		return err_set(e, ERR_INTEGRITY,
+			       "'%s' was changed after it was signed: this key's signature does not match", v->path);
 	err_set(e, ERR_INTEGRITY, "'%s' is signed by another key: %.16s..., not %.16s...", v->path, other,
 		sign_key_id(key));
 	return err_hint(e, "--key takes the public half of the key that --sign-key named when the wheel was built");
@@ -251,7 +249,7 @@ static int check_subject(const struct envelope *v, const char *wheel, struct err
 		   *name = json_string_value(json_object_get(subject, "name"));
 	const char *sha256 = json_string_value(json_object_get(json_object_get(subject, "digest"), "sha256"));
 	if (!type || strcmp(type, STATEMENT_TYPE) != 0 || !name || !sha256)
-		return malformed(v, e, "its payload is no in-toto statement about a file");
+		return malformed(v, e, "its payload is not an in-toto statement about a file");
 	if (digest_file(wheel, have, e) < 0)
 		return -1;
 	if (strcmp(sha256, have) != 0 || strcmp(name, path_base(wheel)) != 0)

@@ -9,15 +9,13 @@
 #define PROVENANCE_STATEMENT ".intoto.json" /* behind the wheel's file name */
 #define PROVENANCE_ENVELOPE ".dsse.json"
 
-/* provenance_statement: out of a build.json and nothing else: no times, so the same build has the
- * same statement. ERR_INTEGRITY when the record lacks something. New reference. */
+/* provenance_statement: from a build.json alone and without times: the same build has the same
+ * statement. ERR_INTEGRITY when the record lacks something. New reference. */
 int provenance_statement(const json_t *record, json_t **ret, struct err *e) MUST_CHECK;
-/* provenance_write: the statement beside the wheel at `wheel`, and with `key` the signed envelope.
- * Without a key an envelope that is there already stays if it holds this statement, and goes if it
- * holds another. */
+/* provenance_write: the statement beside the wheel, and with `key` the signed envelope. Without a key
+ * an existing envelope is removed if it holds another statement. */
 int provenance_write(const json_t *record, const char *wheel, const struct sign_key *key, struct arena *a,
 		     struct err *e) MUST_CHECK;
-/* provenance_check: the envelope beside the wheel is signed by `key`, and is about this wheel.
- * ERR_INTEGRITY tells apart: no envelope, not one at all, signed by another key, changed after it
- * was signed, about other bytes. */
+/* provenance_check: the envelope beside the wheel is signed by `key` and is about this wheel.
+ * ERR_INTEGRITY tells a missing, malformed, foreign or changed envelope and other bytes apart. */
 int provenance_check(const char *wheel, const struct sign_key *key, struct arena *a, struct err *e) MUST_CHECK;

@@ -7,7 +7,7 @@
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 
-/* What was written is read again: the disk it comes from may have changed a byte since the store last looked. */
+/* Reads the copy again: the disk may have changed a byte since the store last looked. */
 static int check_copy(const char *part, const char *from, const char *sha256, struct err *e)
 {
 	char have[DIGEST_HEX_LEN + 1];
@@ -18,10 +18,10 @@ static int check_copy(const char *part, const char *from, const char *sha256, st
 	if (strcmp(have, sha256) == 0)
 		return 0;
 	err_set(e, ERR_INTEGRITY, "'%s' has sha256 %s, its record says %s", from, have, sha256);
-	return err_hint(e, "'ptbuild cache verify' moves it out of the way, so that it is made anew");
+	return err_hint(e, "'ptbuild cache verify' moves it out of the way, so that the next build makes it again");
 }
 
-/* A copy that appears under its name only when it is whole and on the disk. `sha256` may be NULL. */
+/* A copy that gets its name when it is complete and synced. `sha256` may be NULL. */
 static int copy_whole(const char *from, const char *to, const char *sha256, struct arena *a, struct err *e)
 {
 	char *part = NULL;
@@ -52,7 +52,7 @@ int publish_export(const char *object, const char *wheel, const char *sha256, un
 		return -1;
 	if (copy_whole(path_join(a, object, "build.json"), path_join(a, details, "build.json"), NULL, a, e) < 0)
 		return -1;
-	/* Objects of before have none. */
+	/* Objects of older versions have none. */
 	const char *page = path_join(a, object, "build.html");
 	if (fs_exists(page) && copy_whole(page, path_join(a, details, "build.html"), NULL, a, e) < 0)
 		return -1;

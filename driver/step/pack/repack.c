@@ -1,11 +1,8 @@
 #include "step/pack/repack.h"
 
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/path.h"
-#include "base/sys/digest.h"
 #include "step/pack/pack_parts.h"
 
 enum { RECORD_MAX = 256 << 20, HEADERS_MAX = 1 << 20, MARKER_MAX = 4096 };
@@ -21,14 +18,14 @@ struct repacking {
 	struct wheel_record_row *rows;
 	size_t rows_count;
 	const char *input_key;
-	struct buf wheel, marker;
+	const char *wheel, *marker; /* their new texts */
 	uint64_t unpacked;
 };
 
 static int refuse(struct repacking *p, struct err *e, const char *what)
 {
 	err_set(e, ERR_INTEGRITY, "'%s' cannot be repacked: %s", p->q->wheel, what);
-	return err_hint(e, "only a wheel that ptbuild packed can; build it anew with --metadata-rev %u",
+	return err_hint(e, "only wheels that ptbuild packed can be repacked; build it with --metadata-rev %u",
 			p->q->metadata_rev);
 }
 
@@ -44,14 +41,11 @@ static int find_parts(struct repacking *p, struct err *e)
 	const char *wheel = path_join(p->a, p->dist_info, "WHEEL"),
 		   *marker = path_join(p->a, p->dist_info, PACK_MARKER);
 	const char *record = path_join(p->a, p->dist_info, "RECORD");
-	p->wheel_at = count;
-	for (size_t i = 0; i < count; i++) {
-		if (strcmp(zip_at(p->zip, i)->name, wheel) == 0)
-			p->wheel_at = i;
-	}
+	const struct zip_entry *en = zip_find(p->zip, wheel);
+	p->wheel_at = en ? (size_t)(en - zip_at(p->zip, 0)) : count;
 	if (count < 3 || p->wheel_at + 2 >= count || strcmp(zip_at(p->zip, count - 2)->name, marker) != 0 ||
 	    strcmp(zip_at(p->zip, count - 1)->name, record) != 0)
-		return refuse(p, e, "WHEEL, the marker and RECORD do not lie at its end, in this order");
+		return refuse(p, e, "it does not end with WHEEL, the marker and RECORD");
 	p->marker_at = count - 2;
 	return 0;
 }
@@ -70,7 +64,7 @@ static int read_record(struct repacking *p, struct err *e)
 		const struct zip_entry *en = zip_at(p->zip, i);
 		bool last = i + 1 == count;
 		if (strcmp(p->rows[i].path, en->name) != 0 || (!last && p->rows[i].size != (int64_t)en->size))
-			return refuse(p, e, "RECORD does not list its entries in their order and with their sizes");
+			return refuse(p, e, "RECORD does not list its entries in order and with their sizes");
 	}
 	return 0;
 }
@@ -94,45 +88,46 @@ static int read_marker(struct repacking *p, struct err *e)
 
 static int make_texts(struct repacking *p, struct err *e)
 {
-	struct buf AUTO_BUF text = {0};
+	struct buf AUTO_BUF text = {0}, AUTO_BUF wheel = {0};
 	struct wheel_headers h;
 	if (read_member(p, p->wheel_at, HEADERS_MAX, &text, e) < 0 ||
 	    wheel_headers_parse(buf_cstr(&text), text.len, zip_at(p->zip, p->wheel_at)->name, p->a, &h, e) < 0)
 		return -1;
 	wheel_headers_set(&h, p->a, "Generator", p->q->generator);
 	pack_set_build(&h, p->a, p->name.build);
-	wheel_headers_write(&h, &p->wheel);
-	buf_addstr(&p->marker, pack_marker(p->q->metadata_rev, p->q->generator, p->input_key, p->a));
+	wheel_headers_write(&h, &wheel);
+	p->wheel = arena_strdup(p->a, buf_cstr(&wheel));
+	p->marker = pack_marker(p->q->metadata_rev, p->q->generator, p->input_key, p->a);
 	return 0;
 }
 
-static void change_row(struct wheel_record_row *row, const struct buf *text, struct arena *a)
+static void change_row(struct wheel_record_row *row, const char *text, struct arena *a)
 {
 	uint8_t sha256[DIGEST_LEN];
 	char encoded[44];
 	struct digest *AUTO_DIGEST d = digest_new();
-	digest_update(d, text->data, text->len);
+	digest_update(d, text, strlen(text));
 	digest_final(d, sha256);
 	digest_base64url(sha256, encoded);
 	row->sha256 = arena_strdup(a, encoded);
-	row->size = (int64_t)text->len;
+	row->size = (int64_t)strlen(text);
 }
 
 static int write_archive(struct repacking *p, struct err *e)
 {
 	struct buf AUTO_BUF record = {0};
 	size_t count = zip_count(p->zip), behind = p->wheel_at + 1;
-	change_row(&p->rows[p->wheel_at], &p->wheel, p->a);
-	change_row(&p->rows[p->marker_at], &p->marker, p->a);
+	change_row(&p->rows[p->wheel_at], p->wheel, p->a);
+	change_row(&p->rows[p->marker_at], p->marker, p->a);
 	for (size_t i = 0; i < count; i++) {
 		wheel_record_line(&record, p->rows[i].path, p->rows[i].sha256, p->rows[i].size);
 		p->unpacked += p->rows[i].size > 0 ? (uint64_t)p->rows[i].size : 0;
 	}
 	p->unpacked += record.len;
 	if (zip_copy(p->out, p->zip, 0, p->wheel_at, e) < 0 ||
-	    zip_add_data(p->out, p->rows[p->wheel_at].path, p->wheel.data, p->wheel.len, e) < 0 ||
+	    zip_add_data(p->out, p->rows[p->wheel_at].path, p->wheel, strlen(p->wheel), e) < 0 ||
 	    zip_copy(p->out, p->zip, behind, p->marker_at - behind, e) < 0 ||
-	    zip_add_data(p->out, p->rows[p->marker_at].path, p->marker.data, p->marker.len, e) < 0)
+	    zip_add_data(p->out, p->rows[p->marker_at].path, p->marker, strlen(p->marker), e) < 0)
 		return -1;
 	return zip_add_data(p->out, p->rows[count - 1].path, record.data, record.len, e);
 }
@@ -162,7 +157,6 @@ static int prepare(struct repacking *p, struct err *e)
 static int write_wheel(struct repacking *p, const char *temp, uint8_t sha256[DIGEST_LEN], struct err *e)
 {
 	uint64_t epoch = zip_epoch(zip_at(p->zip, 0));
-	(void)unlink(temp); /* left by a process of the same number that was killed */
 	if (zip_create(temp, epoch, 1, p->q->level, &p->out, e) < 0)
 		return -1;
 	if (write_archive(p, e) < 0) {
@@ -178,29 +172,14 @@ int repack_wheel(const struct repack_request *q, const struct run *run, struct a
 	struct repacking p = {.q = q, .a = a};
 	struct pack_result r = {0};
 	uint8_t sha256[DIGEST_LEN];
-	struct stat st;
 	int rc = prepare(&p, e);
-	if (rc == 0) {
-		r.file = wheel_name_format(&p.name, a);
-		r.path = path_join(a, q->out_dir, r.file);
-	}
-	const char *temp = arena_printf(a, "%s/.%s.%ld", q->out_dir, rc == 0 ? r.file : "", (long)getpid());
-	rc = rc == 0 ? write_wheel(&p, temp, sha256, e) : rc;
-	if (p.zip)
-		r.files = zip_count(p.zip);
+	const char *temp = rc == 0 ? pack_begin(&p.name, q->out_dir, a, &r) : NULL;
+	if (rc == 0)
+		rc = write_wheel(&p, temp, sha256, e);
 	zip_close(p.zip);
-	buf_release(&p.wheel);
-	buf_release(&p.marker);
-	if (rc < 0)
+	if (rc < 0 || pack_finish(temp, sha256, run, &r, e) < 0)
 		return -1;
-	digest_hex(sha256, r.sha256);
-	if (stat(temp, &st) < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot see '%s'", temp);
-	if (pack_place(temp, r.path, r.sha256, run, e) < 0) {
-		(void)unlink(temp);
-		return -1;
-	}
-	r.bytes = (uint64_t)st.st_size;
+	r.files = zip_count(p.zip);
 	r.unpacked_bytes = p.unpacked;
 	*ret = r;
 	return 0;

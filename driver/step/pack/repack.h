@@ -1,4 +1,4 @@
-/* Repack: a wheel with another metadata revision, its packed contents copied as they are. */
+/* Repack: a wheel with another metadata revision; its compressed contents are copied. */
 #pragma once
 #include "step/pack/pack.h"
 
@@ -7,14 +7,12 @@ struct repack_request {
 	unsigned metadata_rev;
 	const char *generator;     /* "ptbuild 0.1.0" */
 	const char *expect_sha256; /* of `wheel`, NULL: not compared */
-	int level;                 /* deflate of what is written anew */
+	int level;                 /* deflate level of the changed files */
 	const char *out_dir;       /* where the new wheel goes (existing) */
 };
 
-/* repack_wheel: the bytes that pack_wheel would give for the same tree and input key with that
- * revision: everything but WHEEL, marker, RECORD and the directory is copied, nothing is inflated.
- * ERR_INTEGRITY for a wheel whose layout is not ptbuild's own or whose RECORD does not list its
- * entries in their order. Written and renamed as pack_wheel does; unpacked_bytes is what RECORD
- * says. */
+/* repack_wheel: the same bytes as pack_wheel for the same tree and input key with that revision.
+ * All but WHEEL, marker, RECORD and the directory is copied without inflating. ERR_INTEGRITY for a
+ * layout that is not ptbuild's own or a RECORD that does not list the entries in order. */
 int repack_wheel(const struct repack_request *q, const struct run *run, struct arena *a, struct pack_result *ret,
 		 struct err *e) MUST_CHECK;

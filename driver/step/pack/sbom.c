@@ -48,8 +48,7 @@ static int copyright_of(struct bill *b, const char *name, const char **ret, stru
 			return -1;
 		strlist_ref(&b->licenses, b->a, rel);
 	} else {
-		log_warn(b->run->log, "the root has no copyright file of '%s', which the wheel takes a library from",
-			 name);
+		log_warn(b->run->log, "the root has no copyright file of '%s', whose library the wheel contains", name);
 	}
 	kvlist_set(&b->copyrights, b->a, name, buf_cstr(&text));
 	*ret = kvlist_get(&b->copyrights, name);
@@ -185,8 +184,9 @@ static const char *timestamp(uint64_t epoch, struct arena *a)
 	time_t t = (time_t)epoch;
 	struct tm tm;
 	gmtime_r(&t, &tm);
-	return arena_printf(a, "%04d-%02d-%02dT%02d:%02d:%02dZ", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
-			    tm.tm_hour, tm.tm_min, tm.tm_sec);
+	char text[32];
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return arena_strdup(a, text);
 }
 
 static json_t *document(struct bill *b)
@@ -233,7 +233,7 @@ int sbom_write(const struct sbom_request *q, const struct run *run, struct arena
 	json_decref(b.components);
 	json_decref(b.refs);
 	if (rc == 0 && !j)
-		rc = err_set(e, ERR_INTEGRITY, "the bill of materials of '%s' holds text that is no UTF-8",
+		rc = err_set(e, ERR_INTEGRITY, "the bill of materials of '%s' holds text that is not UTF-8",
 			     q->distribution);
 	if (rc == 0)
 		rc = json_write(j, path, e);

@@ -1,5 +1,4 @@
-/* Bill of materials: what is in a wheel beside its own code: sources and vendored libraries, with
- * their licences. */
+/* Bill of materials of a wheel: sources and vendored libraries, with their licences. */
 #pragma once
 #include <stdint.h>
 
@@ -35,9 +34,9 @@ struct sbom_request {
 	size_t libraries_count;
 };
 
-/* sbom_write: <dist-info>/sboms/<distribution>.cdx.json (CycloneDX 1.6; no serial number, its time
- * is the epoch's) and <dist-info>/licenses/vendored/<package>/copyright out of the root's
- * usr/share/doc. *ret_licenses: those files, below licenses/. A library that belongs to no package,
- * or whose package left no copyright file, is warned about and listed without. */
+/* sbom_write: writes <dist-info>/sboms/<distribution>.cdx.json (CycloneDX 1.6, no serial number, time
+ * of the epoch) and <dist-info>/licenses/vendored/<package>/copyright from the root's usr/share/doc;
+ * *ret_licenses: those files, below licenses/. Warns about a library without package or copyright
+ * file and lists it without a licence. */
 int sbom_write(const struct sbom_request *q, const struct run *run, struct arena *a, struct strlist *ret_licenses,
 	       struct err *e) MUST_CHECK;

@@ -118,7 +118,7 @@ static void test_a_record_that_lacks_something(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
 		AUTO_JSON json_t *r = make_record(), *s = NULL;
 		json_object_del(r, keys[i]);
-		assert_err(provenance_statement(r, &s, &err), &err, ERR_INTEGRITY, "names no wheel, digest or key");
+		assert_err(provenance_statement(r, &s, &err), &err, ERR_INTEGRITY, "lacks wheel, digest or key");
 		assert_null(s);
 	}
 }
@@ -244,9 +244,9 @@ static void test_what_is_no_envelope(void **state)
 		{"[]", "payload type"},
 		{"{\"payloadType\": \"text/plain\", \"payload\": \"e30=\", \"signatures\": [{}]}", "payload type"},
 		{"{\"payloadType\": \"application/vnd.in-toto+json\", \"payload\": \"e30\", \"signatures\": [{}]}",
-		 "no base64"},
+		 "not base64"},
 		{"{\"payloadType\": \"application/vnd.in-toto+json\", \"payload\": \"e3=0\", \"signatures\": [{}]}",
-		 "no base64"},
+		 "not base64"},
 		{"{\"payloadType\": \"application/vnd.in-toto+json\", \"payload\": \"e30=\", \"signatures\": []}",
 		 "no signature"},
 		{"{\"payloadType\": \"application/vnd.in-toto+json\", \"payload\": \"e30=\", \"signatures\": "

@@ -178,7 +178,7 @@ static void test_foreign_wheels_are_refused(void **state)
 	      "    for n in sorted(old.namelist()): new.writestr(n, old.read(n))\n"
 	      "END",
 	      test_path("foreign"), first.path, foreign);
-	assert_refused(&r, ERR_INTEGRITY, "do not lie at its end");
+	assert_refused(&r, ERR_INTEGRITY, "does not end with WHEEL");
 	assert_contains(err.hint, "--metadata-rev 2");
 	shell("python3 - '%s' '%s' <<'END'\n"
 	      "import sys, zipfile\n"
@@ -219,7 +219,7 @@ static void test_bad_requests(void **state)
 	struct repack_request r = again(first.path, 0);
 	assert_refused(&r, ERR_CONFIG, "1 or more");
 	r = again("no-wheel.zip", 2);
-	assert_refused(&r, ERR_INTEGRITY, "no wheel name");
+	assert_refused(&r, ERR_INTEGRITY, "not a wheel name");
 	r = again(arena_strdup(&arena, test_path("absent/" NAME TAGS)), 2);
 	assert_refused(&r, ERR_SYSTEM, "absent");
 }
@@ -232,7 +232,7 @@ static void test_other_bytes_under_the_name_stay(void **state)
 	struct pack_result first = pack_ok(&q);
 	test_write(test_path("out/" NAME "5-" TAGS), "mine");
 	struct repack_request r = again(first.path, 5);
-	assert_refused(&r, ERR_POLICY, "is there with other bytes");
+	assert_refused(&r, ERR_POLICY, "exists with other bytes");
 	char *AUTO_FREE text = test_read(test_path("out/" NAME "5-" TAGS));
 	assert_string_equal(text, "mine");
 }

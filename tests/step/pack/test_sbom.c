@@ -220,7 +220,7 @@ static void test_what_cannot_be_listed(void **state)
 	assert_int_equal(licenses.count, 0);
 	q.libraries_count = 0;
 	q.version = "\xff";
-	assert_err(sbom_write(&q, test_run(), &arena, &licenses, &err), &err, ERR_INTEGRITY, "no UTF-8");
+	assert_err(sbom_write(&q, test_run(), &arena, &licenses, &err), &err, ERR_INTEGRITY, "not UTF-8");
 	q.tree = arena_strdup(&arena, test_path("root"));
 	assert_err(sbom_write(&q, test_run(), &arena, &licenses, &err), &err, ERR_INTEGRITY, "no .dist-info");
 }

@@ -392,7 +392,7 @@ static void test_file_name_of_no_wheel(void **state)
 	make_tree();
 	assert_int_equal(rename(packed(), test_path("out/renamed.zip")), 0);
 	struct verify_report r = verify(test_path("out/renamed.zip"));
-	assert_only_error(&r, "metadata", "", "is no wheel name");
+	assert_only_error(&r, "metadata", "", "not a wheel name");
 	assert_string_equal(r.name.dist, "");
 	assert_int_equal(r.metadata_rev, 1);
 }
