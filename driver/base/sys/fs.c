@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/statvfs.h>
 
 #include "base/os.h"
@@ -40,6 +41,27 @@ int fs_open_file(const char *path, struct stat *ret, struct err *e)
 	if (!S_ISREG(ret->st_mode))
 		return err_set(e, ERR_SYSTEM, "cannot read '%s': not a regular file", path);
 	return steal_fd(&fd);
+}
+
+int fs_map(const char *path, struct fs_mapping *ret, struct err *e)
+{
+	struct stat st;
+	AUTO_FD int fd = fs_open_file(path, &st, e);
+	*ret = (struct fs_mapping){0};
+	if (fd < 0 || st.st_size == 0)
+		return fd < 0 ? -1 : 0;
+	void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (p == MAP_FAILED)
+		return err_errno(e, ERR_SYSTEM, "cannot map '%s'", path);
+	*ret = (struct fs_mapping){.data = p, .size = (size_t)st.st_size};
+	return 0;
+}
+
+void fs_unmap(struct fs_mapping *m)
+{
+	if (m->data)
+		munmap((void *)(uintptr_t)m->data, m->size);
+	*m = (struct fs_mapping){0};
 }
 
 int fs_read(const char *path, uint64_t max, struct buf *out, struct err *e)

@@ -14,6 +14,15 @@
 int fs_open_file(const char *path, struct stat *ret, struct err *e) MUST_CHECK;
 /* fs_read: the whole regular file appended to `out`; ERR_INTEGRITY above `max` bytes. */
 int fs_read(const char *path, uint64_t max, struct buf *out, struct err *e) MUST_CHECK;
+/* fs_map: a regular file in memory, read-only; data is NULL for an empty one. fs_unmap may be called
+ * after a failure too. */
+struct fs_mapping {
+	const uint8_t *data;
+	size_t size;
+};
+int fs_map(const char *path, struct fs_mapping *ret, struct err *e) MUST_CHECK;
+void fs_unmap(struct fs_mapping *m);
+#define AUTO_MAPPING CLEANUP(fs_unmap)
 /* fs_write_atomic: all or nothing, durable (a temporary file, fsync, rename, fsync of the
  * directory). `mode` is less umask; a link at `path` is replaced. */
 int fs_write_atomic(const char *path, const void *data, size_t len, mode_t mode, struct err *e) MUST_CHECK;

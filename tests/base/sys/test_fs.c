@@ -75,6 +75,26 @@ static void read_names_what_it_cannot_read(void **state)
 	assert_string_equal(buf_cstr(&b), "");
 }
 
+static void a_file_is_mapped(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	struct fs_mapping m;
+	test_dir();
+	test_write_bytes(test_path("f"), "a\0b", 3);
+	test_write(test_path("empty"), "");
+	assert_ok(fs_map(test_path("f"), &m, &e), &e);
+	assert_int_equal(m.size, 3);
+	assert_memory_equal(m.data, "a\0b", 3);
+	fs_unmap(&m);
+	assert_ok(fs_map(test_path("empty"), &m, &e), &e);
+	assert_null(m.data);
+	fs_unmap(&m);
+	assert_err(fs_map(test_path("none"), &m, &e), &e, ERR_SYSTEM, "/none': No such file");
+	assert_err(fs_map(test_path("."), &m, &e), &e, ERR_SYSTEM, "not a regular file");
+	fs_unmap(&m);
+}
+
 static void write_atomic_creates_and_replaces(void **state)
 {
 	(void)state;
@@ -658,6 +678,7 @@ int main(void)
 		cmocka_unit_test(read_of_a_file_without_size),
 		cmocka_unit_test_teardown(read_refuses_too_much, test_teardown),
 		cmocka_unit_test_teardown(read_names_what_it_cannot_read, test_teardown),
+		cmocka_unit_test_teardown(a_file_is_mapped, test_teardown),
 		cmocka_unit_test_teardown(write_atomic_creates_and_replaces, test_teardown),
 		cmocka_unit_test_teardown(write_atomic_replaces_a_link_itself, test_teardown),
 		cmocka_unit_test_teardown(write_atomic_failure_leaves_nothing, test_teardown),
