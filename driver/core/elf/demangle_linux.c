@@ -1,6 +1,7 @@
 #include "core/elf/demangle.h"
 
 #include <setjmp.h>
+#include <stdbool.h>
 #include <string.h>
 
 enum { SHOWN_MAX = 400, NAME_MAX_BYTES = 16384 };
@@ -16,8 +17,8 @@ struct piece {
 	jmp_buf full;
 };
 
-/* The demangler cannot be told to stop, and what it prints can grow exponentially with the name: it is left from here.
- * It holds nothing but its stack. */
+/* What the demangler prints can grow exponentially with the name, and it cannot be told to stop: longjmp leaves it. It
+ * holds nothing but its stack. */
 static void take(const char *text, size_t len, void *user)
 {
 	struct piece *p = user;
@@ -31,11 +32,10 @@ static void take(const char *text, size_t len, void *user)
 char *demangle(const char *name, struct arena *a)
 {
 	struct piece p = {.len = 0};
-	if (strncmp(name, "_Z", 2) != 0 || strlen(name) > NAME_MAX_BYTES)
-		return arena_printf(a, "%.*s%s", SHOWN_MAX, name, strlen(name) > SHOWN_MAX ? "..." : "");
+	bool mangled = strncmp(name, "_Z", 2) == 0 && strlen(name) <= NAME_MAX_BYTES;
 	if (setjmp(p.full) != 0)
 		return arena_printf(a, "%.*s...", (int)p.len, p.text);
-	if (__gcclibcxx_demangle_callback(name, take, &p) != 0)
-		return arena_printf(a, "%.*s%s", SHOWN_MAX, name, strlen(name) > SHOWN_MAX ? "..." : "");
-	return arena_strndup(a, p.text, p.len);
+	if (mangled && __gcclibcxx_demangle_callback(name, take, &p) == 0)
+		return arena_strndup(a, p.text, p.len);
+	return arena_printf(a, "%.*s%s", SHOWN_MAX, name, strlen(name) > SHOWN_MAX ? "..." : "");
 }

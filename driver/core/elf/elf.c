@@ -39,36 +39,19 @@ static int read_entries(const struct elf_map *m, struct arena *a, struct elf_inf
 {
 	for (size_t i = 0; i < m->dyn_count; i++) {
 		const char *s;
-		int rc = 0;
-		switch (m->dyn[i].d_tag) {
-		case DT_NEEDED:
-			rc = take_string(m, i, a, &s, e);
-			if (rc == 0)
-				strlist_ref(&info->needed, a, s);
-			break;
-		case DT_SONAME:
-			rc = take_string(m, i, a, &info->soname, e);
-			break;
-		case DT_RPATH:
-			rc = take_string(m, i, a, &info->rpath, e);
-			break;
-		case DT_RUNPATH:
-			rc = take_string(m, i, a, &info->runpath, e);
-			break;
-		case DT_TEXTREL:
-			info->textrel = true;
-			break;
-		case DT_FLAGS:
-			info->textrel = info->textrel || (m->dyn[i].d_un.d_val & DF_TEXTREL) != 0;
-			break;
-		case DT_RELR:
-			info->relr = true;
-			break;
-		default:
-			break;
-		}
-		if (rc < 0)
+		int64_t tag = m->dyn[i].d_tag;
+		const char **to = tag == DT_NEEDED    ? &s
+				  : tag == DT_SONAME  ? &info->soname
+				  : tag == DT_RPATH   ? &info->rpath
+				  : tag == DT_RUNPATH ? &info->runpath
+						      : NULL;
+		if (to && take_string(m, i, a, to, e) < 0)
 			return -1;
+		if (tag == DT_NEEDED)
+			strlist_ref(&info->needed, a, s);
+		if (tag == DT_TEXTREL || (tag == DT_FLAGS && (m->dyn[i].d_un.d_val & DF_TEXTREL)))
+			info->textrel = true;
+		info->relr = info->relr || tag == DT_RELR;
 	}
 	return 0;
 }
@@ -148,7 +131,7 @@ static int read_symbols(struct elf_map *m, struct arena *a, struct elf_info *inf
 	return 0;
 }
 
-/* Sections are for tools only; a table of them that cannot be read counts as none. */
+/* Sections are for tools only: a table that cannot be read counts as none. */
 static bool is_stripped(const struct elf_map *m)
 {
 	for (Elf_Scn *s = elf_nextscn(m->elf, NULL); s; s = elf_nextscn(m->elf, s)) {
@@ -164,11 +147,8 @@ int elf_read(const char *path, unsigned flags, struct arena *a, struct elf_info 
 	AUTO_ELF_MAP struct elf_map m;
 	if (elf_map_open(path, &m, e) < 0)
 		return -1;
-	struct elf_info info = {.machine = m.header.e_machine,
-				.type = m.header.e_type,
-				.is_64 = true,
-				.soname = "",
-				.exec_stack = true};
+	struct elf_info info = {
+		.machine = m.header.e_machine, .type = m.header.e_type, .soname = "", .exec_stack = true};
 	info.dynamic = m.dyn != NULL;
 	info.stripped = is_stripped(&m);
 	for (size_t i = 0; i < m.segments_count; i++) {

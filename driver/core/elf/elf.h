@@ -1,6 +1,5 @@
-/* ELF: what relocation and verification need of a library. Read as the loader does, by program
- * headers and dynamic entries (a file without sections is whole); every offset of the file is
- * checked. */
+/* What relocation and verification need of an ELF file, read as the loader does: by program headers
+ * and dynamic entries. */
 #pragma once
 #include <stdint.h>
 
@@ -15,24 +14,19 @@ struct elf_version_need {    /* one entry of .gnu.version_r */
 };
 
 struct elf_info {
-	/* EM_X86_64, EM_AARCH64, or another: only 64-bit little-endian files are read */
-	unsigned machine;
-	unsigned type; /* ET_DYN, ET_EXEC, ET_REL */
-	bool is_64;
+	unsigned machine;   /* EM_X86_64, EM_AARCH64 or another of 64 bits and little-endian */
+	unsigned type;      /* ET_DYN, ET_EXEC, ET_REL */
 	bool dynamic;       /* has PT_DYNAMIC */
 	bool stripped;      /* no section holds a static symbol table */
 	const char *soname; /* "" if none */
 	struct strlist needed;
 	const char *rpath;   /* DT_RPATH, NULL if none */
 	const char *runpath; /* DT_RUNPATH, NULL if none */
-	/* bytes from the RPATH (else RUNPATH) string up to its NUL: what fits in place; 0 if none
-	 * or if another entry shares the string */
-	size_t rpath_room;
+	size_t rpath_room;   /* bytes that fit in place; 0 if something else uses the string */
 	struct elf_version_need *versions;
 	size_t versions_count;
-	struct strlist defined; /* names of defined dynamic symbols (only when asked) */
-	/* "name" or "name@VERSION", without weak ones (only when asked) */
-	struct strlist undefined;
+	struct strlist defined;   /* with ELF_SYMBOLS: dynamic symbols */
+	struct strlist undefined; /* with ELF_SYMBOLS: "name" or "name@VERSION", weak ones left out */
 	bool textrel;
 	bool exec_stack; /* PT_GNU_STACK with X, or none */
 	bool relr;       /* DT_RELR present */
@@ -40,29 +34,22 @@ struct elf_info {
 
 enum { ELF_SYMBOLS = 1 };
 
-/* elf_is: whether it is a regular file that starts like an ELF file; a missing one is none.
- * ERR_SYSTEM when it cannot be read: a library that was taken for a text would be shipped as it
- * is. */
+/* elf_is: whether it is a regular file that starts like an ELF file. ERR_SYSTEM if it is there and
+ * cannot be read. */
 int elf_is(const char *path, bool *ret, struct err *e) MUST_CHECK;
-/* elf_read: ERR_INTEGRITY "file: what is wrong at which offset" for anything malformed. */
+/* elf_read: ERR_INTEGRITY "file: what is wrong at which offset". */
 int elf_read(const char *path, unsigned flags, struct arena *a, struct elf_info *ret, struct err *e) MUST_CHECK;
-/* elf_set_rpath: makes `rpath` the one DT_RPATH (never RUNPATH), in place when it fits into
- * rpath_room (the rest is filled with NULs, a DT_RUNPATH tag becomes DT_RPATH), else through
- * patchelf (version 0.14.3 or newer) on a copy that replaces the file. rpath "" removes it, always
- * in place. *ret_in_place may be NULL. Afterwards the file is read again and compared, and its
- * segments are checked to load: ERR_INTEGRITY if it is not so. ERR_POLICY for a file without
- * dynamic entries. */
+/* elf_set_rpath: makes `rpath` the only search path, a DT_RPATH ("": removes it). In place if it fits
+ * into rpath_room, else by patchelf on a copy that replaces the file. The result is read again and
+ * compared: ERR_INTEGRITY. ERR_POLICY for a file without dynamic entries. ret_in_place may be NULL. */
 int elf_set_rpath(const char *path, const char *rpath, const struct run *run, bool *ret_in_place,
 		  struct err *e) MUST_CHECK;
-/* elf_rename_in_place: replaces NEEDED entries and the version needs that go with them without
- * moving anything: the new names take the end of the search path's string, of which `keep` bytes
- * stay. *ret_done false, and nothing changed, when they do not fit there. What a file was linked
- * with a long path for: it costs what is read of it, whatever its size. */
+/* elf_rename_in_place: replaces NEEDED entries and their version needs (`needed`: old name, new
+ * name). The new names go to the end of the search path's string, of which `keep` bytes stay; *ret_done
+ * false, and nothing changed, if they do not fit. */
 int elf_rename_in_place(const char *path, const struct kvlist *needed, size_t keep, bool *ret_done,
 			struct err *e) MUST_CHECK;
-/* elf_rename: sets the SONAME (NULL: leaves it) and replaces NEEDED entries (and the version-need
- * file names that go with them) by the pairs in `needed` (old name -> new name; NULL: none).
- * Through patchelf, on a copy that replaces the file once everything else about it proved
- * unchanged. The copy goes out whole or not at all; nothing to change starts nothing. */
+/* elf_rename: the same for any names, and sets the SONAME (`soname`, `needed`: NULL leaves them), by
+ * patchelf on a copy that replaces the file once all else is proved unchanged. */
 int elf_rename(const char *path, const char *soname, const struct kvlist *needed, const struct run *run,
 	       struct err *e) MUST_CHECK;

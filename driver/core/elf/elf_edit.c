@@ -12,7 +12,7 @@
 
 #define PATCHELF_RANGE ">=0.14.3"
 
-/* Build backends leave files without the owner's write bit. */
+/* Build back ends leave files that their owner may not write. */
 static int open_writable(const char *path, struct err *e)
 {
 	struct stat st;
@@ -36,8 +36,8 @@ static bool is_path_tag(int64_t tag)
 	return tag == DT_RPATH || tag == DT_RUNPATH;
 }
 
-/* One DT_RPATH at most stays: the first tag of the kind keeps its place and the string `index`, the others go and the
- * entries behind them move up. */
+/* The first path tag becomes the DT_RPATH with string `index` (or goes, unless `keep`), the others go, and the entries
+ * behind them move up. */
 static int write_tags(int fd, const struct elf_map *m, bool keep, uint64_t index, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -57,8 +57,7 @@ static int write_tags(int fd, const struct elf_map *m, bool keep, uint64_t index
 	return fs_write_at(fd, dyn, (m->dyn_count + 1) * sizeof(*dyn), m->dyn_offset, m->name, e);
 }
 
-/* Every path string that nobody else uses is blanked, not only the one that takes the new text: no build path may stay
- * in the file. */
+/* Blanks every path string that nothing else uses, since no build path may stay in the file. */
 static int blank_strings(int fd, struct elf_map *m, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -80,8 +79,7 @@ static int edit_in_place(const char *path, const char *rpath, struct err *e)
 	uint64_t index = 0;
 	if (elf_map_open(path, &m, e) < 0)
 		return -1;
-	bool found = elf_map_dyn(&m, DT_RPATH, &index) || elf_map_dyn(&m, DT_RUNPATH, &index);
-	if (!found)
+	if (!elf_map_dyn(&m, DT_RPATH, &index) && !elf_map_dyn(&m, DT_RUNPATH, &index))
 		return 0;
 	AUTO_FD int fd = open_writable(path, e);
 	if (fd < 0 || blank_strings(fd, &m, e) < 0)
@@ -127,8 +125,7 @@ static bool same_path(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* Reads the edited file again: it must be `want` in all that this module knows of, and load. `path` is what was edited,
- * `name` what the message says. */
+/* Reads the edited file again: it must be as `want` says, and loadable. `name` is for the message. */
 static int check_edited(const char *path, const char *name, const struct elf_info *want, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -164,9 +161,9 @@ static int run_patchelf(struct strlist *argv, struct arena *a, const char *from,
 	struct stat st;
 	if (stat(from, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", from);
-	strlist_add(argv, a, "--output");
-	strlist_add(argv, a, to);
-	strlist_add(argv, a, from);
+	strlist_ref(argv, a, "--output");
+	strlist_ref(argv, a, to);
+	strlist_ref(argv, a, from);
 	if (proc_capture(strlist_argv(argv, a), run, &out, e) < 0)
 		return err_wrap(e, "cannot edit '%s'", from);
 	if (chmod(to, st.st_mode & 07777) < 0)
@@ -180,10 +177,8 @@ static int edit_through_copy(const char *path, const char *rpath, struct arena *
 {
 	const char *bare = arena_printf(a, "%s.bare", path), *fresh = arena_printf(a, "%s.new", path);
 	struct strlist argv = {0};
-	strlist_add(&argv, a, "patchelf");
-	strlist_add(&argv, a, "--force-rpath");
-	strlist_add(&argv, a, "--set-rpath");
-	strlist_add(&argv, a, rpath);
+	strlist_split(&argv, a, "patchelf --force-rpath --set-rpath", " ");
+	strlist_ref(&argv, a, rpath);
 	if (check_patchelf(run, e) < 0)
 		return -1;
 	int rc = fs_copy(path, bare, e);
@@ -222,26 +217,32 @@ int elf_set_rpath(const char *path, const char *rpath, const struct run *run, bo
 	return 0;
 }
 
-/* What the file must look like after the renaming; false when it is so already. */
+/* NULL if the name stays. */
+static const char *new_name(const struct kvlist *needed, const char *name)
+{
+	const char *to = kvlist_get(needed, name);
+	return to && strcmp(to, name) != 0 ? to : NULL;
+}
+
+/* What the file must look like after the renaming; false if it does already. */
 static bool rename_info(struct elf_info *info, const char *soname, const struct kvlist *needed, struct arena *a)
 {
 	bool change = soname && strcmp(soname, info->soname) != 0;
-	struct strlist renamed = {0};
+	struct strlist names = {0};
 	for (size_t i = 0; i < info->needed.count; i++) {
-		const char *to = kvlist_get(needed, info->needed.items[i]);
-		change = change || (to && strcmp(to, info->needed.items[i]) != 0);
-		strlist_ref(&renamed, a, to ? to : info->needed.items[i]);
+		const char *to = new_name(needed, info->needed.items[i]);
+		change = change || to;
+		strlist_ref(&names, a, to ? to : info->needed.items[i]);
 	}
 	struct elf_version_need *versions = arena_array(a, info->versions_count, sizeof(versions[0]));
 	for (size_t i = 0; i < info->versions_count; i++) {
-		const char *to = kvlist_get(needed, info->versions[i].file);
-		change = change || (to && strcmp(to, info->versions[i].file) != 0);
-		versions[i] = (struct elf_version_need){.file = to ? to : info->versions[i].file,
-							.version = info->versions[i].version};
+		const char *to = new_name(needed, info->versions[i].file);
+		change = change || to;
+		versions[i] = (struct elf_version_need){to ? to : info->versions[i].file, info->versions[i].version};
 	}
 	info->versions = versions;
 	info->soname = soname ? soname : info->soname;
-	info->needed = renamed;
+	info->needed = names;
 	return change;
 }
 
@@ -259,8 +260,8 @@ static bool find_needed(const struct elf_map *m, const char *name, uint32_t *ret
 	return false;
 }
 
-/* Version needs that still name the old file: the loader asserts that each names a needed library. The new name is in
- * the string table already, as that library's NEEDED. */
+/* Version needs that still name the old file, though the loader wants each to name a needed library. The new name is in
+ * the string table already, as a NEEDED. */
 static int rename_version_files(const char *path, const struct kvlist *needed, struct err *e)
 {
 	AUTO_ELF_MAP struct elf_map m;
@@ -274,8 +275,8 @@ static int rename_version_files(const char *path, const struct kvlist *needed, s
 		uint32_t index;
 		if (elf_map_string(&m, needs[i].file, needs[i].offset, &file, e) < 0)
 			return -1;
-		const char *to = kvlist_get(needed, file);
-		if (!to || strcmp(to, file) == 0 || !find_needed(&m, to, &index, e))
+		const char *to = new_name(needed, file);
+		if (!to || !find_needed(&m, to, &index, e))
 			continue;
 		if (fd < 0 && (fd = open_writable(path, e)) < 0)
 			return -1;
@@ -302,8 +303,8 @@ static int measure_room(struct elf_map *m, const struct elf_info *info, const st
 	    elf_map_path_room(m, r.index, &r.len, e) < 0)
 		return -1;
 	for (size_t i = 0; i < info->needed.count; i++) {
-		const char *to = kvlist_get(needed, info->needed.items[i]);
-		if (!to || strcmp(to, info->needed.items[i]) == 0 || kvlist_get(&r.names, to))
+		const char *to = new_name(needed, info->needed.items[i]);
+		if (!to || kvlist_get(&r.names, to))
 			continue;
 		kvlist_set(&r.names, a, to, "");
 		r.bytes += strlen(to) + 1;
@@ -331,10 +332,9 @@ static int write_names(int fd, const struct elf_map *m, const struct room *r, st
 	return fs_write_at(fd, "", 1, m->strings + r->index + r->len - r->bytes, m->name, e);
 }
 
-static int write_references(int fd, struct elf_map *m, const struct room *r, const struct kvlist *needed, struct err *e)
+static int write_needed(int fd, const struct elf_map *m, const struct room *r, const struct kvlist *needed,
+			struct err *e)
 {
-	struct elf_need *needs;
-	size_t count;
 	const char *s;
 	for (size_t i = 0; i < m->dyn_count; i++) {
 		Elf64_Dyn d = m->dyn[i];
@@ -342,23 +342,11 @@ static int write_references(int fd, struct elf_map *m, const struct room *r, con
 			continue;
 		if (elf_map_string(m, d.d_un.d_val, m->dyn_offset, &s, e) < 0)
 			return -1;
-		const char *to = kvlist_get(needed, s);
-		if (!to || strcmp(to, s) == 0)
+		const char *to = new_name(needed, s);
+		if (!to)
 			continue;
 		d.d_un.d_val = index_of(r, to);
 		if (fs_write_at(fd, &d, sizeof(d), m->dyn_offset + i * sizeof(d), m->name, e) < 0)
-			return -1;
-	}
-	if (elf_map_needs(m, &needs, &count, e) < 0)
-		return -1;
-	for (size_t i = 0; i < count; i++) {
-		if (elf_map_string(m, needs[i].file, needs[i].offset, &s, e) < 0)
-			return -1;
-		const char *to = kvlist_get(needed, s);
-		uint32_t index = to ? (uint32_t)index_of(r, to) : 0;
-		if (to && strcmp(to, s) != 0 &&
-		    fs_write_at(fd, &index, sizeof(index), needs[i].offset + offsetof(Elf64_Verneed, vn_file), m->name,
-				e) < 0)
 			return -1;
 	}
 	return 0;
@@ -388,7 +376,8 @@ int elf_rename_in_place(const char *path, const struct kvlist *needed, size_t ke
 		return 0;
 	}
 	AUTO_FD int fd = open_writable(path, e);
-	if (fd < 0 || write_references(fd, &m, &r, needed, e) < 0 || write_names(fd, &m, &r, e) < 0)
+	if (fd < 0 || write_needed(fd, &m, &r, needed, e) < 0 || write_names(fd, &m, &r, e) < 0 ||
+	    rename_version_files(path, needed, e) < 0)
 		return -1;
 	if (want.rpath)
 		want.rpath = arena_strndup(&a, want.rpath, r.len - r.bytes);
@@ -406,22 +395,21 @@ static int rename_through_copy(const char *path, const char *fresh, const char *
 			       const struct kvlist *needed, struct arena *a, const struct run *run, struct err *e)
 {
 	struct strlist argv = {0}, first = {0};
-	strlist_add(&argv, a, "patchelf");
+	strlist_ref(&argv, a, "patchelf");
 	for (size_t i = 0; i < info->needed.count; i++) {
-		const char *to = kvlist_get(needed, info->needed.items[i]);
-		if (!to || strcmp(to, info->needed.items[i]) == 0)
+		const char *to = new_name(needed, info->needed.items[i]);
+		if (!to)
 			continue;
-		strlist_add(&argv, a, "--replace-needed");
-		strlist_add(&argv, a, info->needed.items[i]);
-		strlist_add(&argv, a, to);
+		strlist_ref(&argv, a, "--replace-needed");
+		strlist_ref(&argv, a, info->needed.items[i]);
+		strlist_ref(&argv, a, to);
 	}
 	bool replaces = argv.count > 1;
 	if (!soname || strcmp(soname, info->soname) == 0)
 		return run_patchelf(&argv, a, path, fresh, run, e);
 	const char *middle = replaces ? arena_printf(a, "%s.middle", path) : fresh;
-	strlist_add(&first, a, "patchelf");
-	strlist_add(&first, a, "--set-soname");
-	strlist_add(&first, a, soname);
+	strlist_split(&first, a, "patchelf --set-soname", " ");
+	strlist_ref(&first, a, soname);
 	int rc = run_patchelf(&first, a, path, middle, run, e);
 	if (rc == 0 && replaces)
 		rc = run_patchelf(&argv, a, middle, fresh, run, e);

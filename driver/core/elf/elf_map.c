@@ -1,12 +1,8 @@
 #include "core/elf/elf_map.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 int elf_map_bad(const struct elf_map *m, uint64_t offset, struct err *e, const char *fmt, ...)
 {
@@ -170,20 +166,10 @@ int elf_map_memory(const void *data, size_t size, const char *name, struct elf_m
 int elf_map_open(const char *path, struct elf_map *ret, struct err *e)
 {
 	*ret = (struct elf_map){.name = path};
-	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct stat st;
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
-	if (!S_ISREG(st.st_mode))
-		return err_set(e, ERR_SYSTEM, "cannot read '%s': not a regular file", path);
-	if (st.st_size == 0)
-		return elf_map_bad(ret, 0, e, "an empty file is no ELF file, its end is");
-	void *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (data == MAP_FAILED)
-		return err_errno(e, ERR_SYSTEM, "cannot map '%s'", path);
-	ret->data = data;
-	ret->size = (size_t)st.st_size;
-	ret->mapped = true;
+	if (fs_map(path, &ret->file, e) < 0)
+		return -1;
+	ret->data = ret->file.data;
+	ret->size = ret->file.size;
 	return read_all(ret, e);
 }
 
@@ -191,8 +177,7 @@ void elf_map_close(struct elf_map *m)
 {
 	if (m->elf)
 		elf_end(m->elf);
-	if (m->mapped)
-		munmap((void *)(uintptr_t)m->data, m->size);
+	fs_unmap(&m->file);
 	arena_release(&m->arena);
 	*m = (struct elf_map){0};
 }
@@ -207,8 +192,8 @@ int elf_map_loadable(const struct elf_map *m, struct err *e)
 			continue;
 		uint64_t align = p->p_align ? p->p_align : 1;
 		if (align & (align - 1))
-			return elf_map_bad(m, p->p_offset, e, "segment %zu is aligned to 0x%llx, no power of two,", i,
-					   (unsigned long long)align);
+			return elf_map_bad(m, p->p_offset, e, "segment %zu is aligned to 0x%llx, not a power of two,",
+					   i, (unsigned long long)align);
 		if ((p->p_offset ^ p->p_vaddr) & (align - 1))
 			return elf_map_bad(m, p->p_offset, e,
 					   "segment %zu: address 0x%llx does not fit the alignment 0x%llx of data", i,

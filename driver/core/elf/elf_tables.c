@@ -71,10 +71,9 @@ static int count_relocations(const struct elf_map *m, int64_t table_tag, int64_t
 int elf_map_symbols(const struct elf_map *m, uint64_t *ret_offset, uint64_t *ret_count, struct err *e)
 {
 	uint64_t table, hash, offset, entry, count = 0;
-	if (!elf_map_dyn(m, DT_SYMTAB, &table)) {
-		*ret_offset = *ret_count = 0;
+	*ret_offset = *ret_count = 0;
+	if (!elf_map_dyn(m, DT_SYMTAB, &table))
 		return 0;
-	}
 	if (elf_map_dyn(m, DT_SYMENT, &entry) && entry != sizeof(Elf64_Sym))
 		return elf_map_bad(m, m->dyn_offset, e, "symbols of %llu bytes in the entries",
 				   (unsigned long long)entry);
@@ -90,13 +89,8 @@ int elf_map_symbols(const struct elf_map *m, uint64_t *ret_offset, uint64_t *ret
 			     count_relocations(m, DT_JMPREL, DT_PLTRELSZ, &count, e) < 0))
 			return -1;
 	}
-	if (count == 0) {
-		*ret_offset = *ret_count = 0;
-		return 0;
-	}
-	if (elf_map_need(m, table, count * sizeof(Elf64_Sym), "symbol table", &offset, e) < 0)
+	if (count && elf_map_need(m, table, count * sizeof(Elf64_Sym), "symbol table", ret_offset, e) < 0)
 		return -1;
-	*ret_offset = offset;
 	*ret_count = count;
 	return 0;
 }
@@ -106,18 +100,6 @@ Elf64_Sym elf_map_symbol(const struct elf_map *m, uint64_t table, uint64_t index
 	Elf64_Sym s;
 	memcpy(&s, m->data + table + index * sizeof(s), sizeof(s));
 	return s;
-}
-
-static void add_need(struct elf_map *m, struct elf_need **list, size_t *count, size_t *cap, struct elf_need need)
-{
-	if (*count == *cap) {
-		struct elf_need *grown = arena_array(&m->arena, *cap ? *cap * 2 : 16, sizeof(*grown));
-		if (*count)
-			memcpy(grown, *list, *count * sizeof(*grown));
-		*list = grown;
-		*cap = *cap ? *cap * 2 : 16;
-	}
-	(*list)[(*count)++] = need;
 }
 
 /* Records are chained by relative offsets that only grow, each at least its own size on: every walk ends at the
@@ -156,11 +138,12 @@ int elf_map_needs(struct elf_map *m, struct elf_need **ret, size_t *ret_count, s
 			memcpy(&v, m->data + aux, sizeof(v));
 			if (count == MAX_VERSIONS)
 				return elf_map_bad(m, aux, e, "more than %d version needs", MAX_VERSIONS);
-			add_need(m, &list, &count, &cap,
-				 (struct elf_need){.offset = at,
-						   .file = need.vn_file,
-						   .name = v.vna_name,
-						   .index = v.vna_other & MAX_VERSIONS});
+			if (count == cap)
+				list = arena_grow(&m->arena, list, &cap, 16, sizeof(*list));
+			list[count++] = (struct elf_need){.offset = at,
+							  .file = need.vn_file,
+							  .name = v.vna_name,
+							  .index = v.vna_other & MAX_VERSIONS};
 			if (j + 1U < need.vn_cnt && !step(&aux, v.vna_next, sizeof(v), end))
 				return elf_map_bad(m, aux, e, "version need that leaves its segment");
 		}

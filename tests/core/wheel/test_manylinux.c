@@ -26,7 +26,7 @@ static int release(void **state)
 /* An x86_64 library with these version needs, all of one file. */
 static struct elf_info library(const char *const *versions, size_t count)
 {
-	struct elf_info i = {.machine = EM_X86_64, .is_64 = true, .dynamic = true, .soname = ""};
+	struct elf_info i = {.machine = EM_X86_64, .dynamic = true, .soname = ""};
 	i.versions = arena_array(&arena, count, sizeof(i.versions[0]));
 	for (size_t k = 0; k < count; k++)
 		i.versions[k] = (struct elf_version_need){.file = "libx.so.6", .version = versions[k]};
@@ -176,7 +176,7 @@ static void foreign_libraries_do_not_count(void **state)
 static void nothing_inside_is_any(void **state)
 {
 	(void)state;
-	struct elf_info object = {.machine = 190, .is_64 = true};
+	struct elf_info object = {.machine = 190};
 	check_tag(NULL, 0, "any", "no dynamic ELF file");
 	check_tag(&object, 1, "any", "no dynamic ELF file");
 }
