@@ -2,6 +2,7 @@
  * order of the file. For tests/gpu/compare_cuobjdump.py. */
 #include <stdio.h>
 
+#include "base/sys/fs.h"
 #include "core/fatbin/fatbin.h"
 
 static int print(const struct fatbin_entry *entry, void *user, struct err *e)
@@ -20,8 +21,9 @@ int main(int argc, char **argv)
 		AUTO_ARENA struct arena a = {0};
 		struct fatbin_summary s;
 		struct err e = {0};
-		if (fatbin_scan_file(argv[i], print, NULL, &e) != 0 ||
-		    fatbin_summarize_file(argv[i], &a, &s, &e) != 0) {
+		AUTO_MAPPING struct fs_mapping m = {0};
+		if (fs_map(argv[i], &m, &e) < 0 || fatbin_scan(m.data, m.size, argv[i], print, NULL, &e) != 0 ||
+		    fatbin_summarize(m.data, m.size, argv[i], &a, &s, &e) < 0) {
 			fprintf(stderr, "%s\n", e.msg);
 			return 1;
 		}

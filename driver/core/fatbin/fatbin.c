@@ -7,9 +7,8 @@
 
 #include "core/fatbin/fatbin_parts.h"
 
-/* The container and its entries are nowhere documented; the numbers are NVIDIA's as far as CUDA's headers name them
- * (FATBIN_MAGIC, FATBIN_KIND_*), and for the rest what nvcc 12.4, 12.8 and 13.0 write when asked for each target, kind
- * and compression, compared with cuobjdump. */
+/* The format is not documented. The numbers are from CUDA's headers (FATBIN_MAGIC, FATBIN_KIND_*) and from what nvcc
+ * 12.4, 12.8 and 13.0 write for each target, kind and compression, compared with cuobjdump. */
 #define CONTAINER_MAGIC 0xba55ed50u
 #define CONTAINER_HEADER 16u
 #define ENTRY_HEADER 64u
@@ -37,24 +36,10 @@ int fatbin_bad(const struct fatbin_file *f, uint64_t offset, struct err *e, cons
 	return err_set(e, ERR_INTEGRITY, "'%s': %s at offset 0x%llx", f->name, text, (unsigned long long)offset);
 }
 
-uint16_t fatbin_u16(const struct fatbin_file *f, uint64_t at)
+uint64_t fatbin_number(const struct fatbin_file *f, uint64_t at, size_t bytes)
 {
-	uint16_t v;
-	memcpy(&v, f->data + at, sizeof(v));
-	return v;
-}
-
-uint32_t fatbin_u32(const struct fatbin_file *f, uint64_t at)
-{
-	uint32_t v;
-	memcpy(&v, f->data + at, sizeof(v));
-	return v;
-}
-
-uint64_t fatbin_u64(const struct fatbin_file *f, uint64_t at)
-{
-	uint64_t v;
-	memcpy(&v, f->data + at, sizeof(v));
+	uint64_t v = 0;
+	memcpy(&v, f->data + at, bytes);
 	return v;
 }
 
@@ -69,8 +54,10 @@ static int read_entry(struct fatbin_file *f, uint64_t at, uint64_t end, bool rel
 		      struct err *e)
 {
 	struct fatbin_entry entry = {.relocatable = relocatable, .member = f->member, .container = f->containers};
-	uint32_t header = fatbin_u32(f, at + 4), packed = fatbin_u32(f, at + 16), sm = fatbin_u32(f, at + 28);
-	uint64_t padded = fatbin_u64(f, at + 8), flags = fatbin_u64(f, at + 40), raw = fatbin_u64(f, at + 56);
+	uint32_t header = (uint32_t)fatbin_number(f, at + 4, 4), packed = (uint32_t)fatbin_number(f, at + 16, 4),
+		 sm = (uint32_t)fatbin_number(f, at + 28, 4);
+	uint64_t padded = fatbin_number(f, at + 8, 8), flags = fatbin_number(f, at + 40, 8),
+		 raw = fatbin_number(f, at + 56, 8);
 	if (header < ENTRY_HEADER || header > end - at)
 		return fatbin_bad(f, at + 4, e, "a GPU code entry has a header of %u bytes", header);
 	if (padded > end - at - header)
@@ -83,10 +70,8 @@ static int read_entry(struct fatbin_file *f, uint64_t at, uint64_t end, bool rel
 		return fatbin_bad(f, at + 28, e, "a GPU code entry for target %u", sm);
 	if ((flags & FLAG_LZ4) && (flags & FLAG_ZSTD))
 		return fatbin_bad(f, at + 40, e, "a GPU code entry that is compressed in two ways");
-	entry.number = fatbin_u16(f, at);
+	entry.number = (unsigned)fatbin_number(f, at, 2);
 	entry.kind = known_kind(entry.number);
-	entry.minor = fatbin_u16(f, at + 24);
-	entry.major = fatbin_u16(f, at + 26);
 	entry.packing = flags & FLAG_ZSTD ? FATBIN_ZSTD : flags & FLAG_LZ4 ? FATBIN_LZ4 : FATBIN_PLAIN;
 	entry.sealed = (flags & FLAG_SEALED) != 0;
 	entry.offset = at + header;
@@ -105,8 +90,8 @@ static int read_container(struct fatbin_file *f, uint64_t at, uint64_t limit, bo
 {
 	if (limit - at < CONTAINER_HEADER)
 		return fatbin_bad(f, at, e, "a fat binary ends within its header");
-	uint16_t version = fatbin_u16(f, at + 4), header = fatbin_u16(f, at + 6);
-	uint64_t size = fatbin_u64(f, at + 8);
+	unsigned version = (unsigned)fatbin_number(f, at + 4, 2), header = (unsigned)fatbin_number(f, at + 6, 2);
+	uint64_t size = fatbin_number(f, at + 8, 8);
 	if (version != 1 || header < CONTAINER_HEADER)
 		return fatbin_bad(f, at + 4, e, "a fat binary of version %u with a header of %u bytes", version,
 				  header);
@@ -133,8 +118,8 @@ int fatbin_containers(struct fatbin_file *f, uint64_t at, uint64_t end, bool rel
 			at++;
 			continue;
 		}
-		if (end - at < 4 || fatbin_u32(f, at) != CONTAINER_MAGIC)
-			return fatbin_bad(f, at, e, "no fat binary begins where one must");
+		if (end - at < 4 || fatbin_number(f, at, 4) != CONTAINER_MAGIC)
+			return fatbin_bad(f, at, e, "not a fat binary where one must be");
 		int r = read_container(f, at, end, relocatable, &at, e);
 		if (r != 0)
 			return r;
@@ -145,14 +130,13 @@ int fatbin_containers(struct fatbin_file *f, uint64_t at, uint64_t end, bool rel
 int fatbin_wrappers(struct fatbin_file *f, uint64_t at, uint64_t end, struct err *e)
 {
 	for (; at < end; at += WRAPPER_BYTES) {
-		if (end - at < WRAPPER_BYTES || fatbin_u32(f, at) != WRAPPER_MAGIC)
-			return fatbin_bad(f, at, e, "no record of a fat binary begins where one must");
-		f->wrappers++;
+		if (end - at < WRAPPER_BYTES || fatbin_number(f, at, 4) != WRAPPER_MAGIC)
+			return fatbin_bad(f, at, e, "not a record of a fat binary where one must be");
 	}
 	return 0;
 }
 
 bool fatbin_is_container(const struct fatbin_file *f, uint64_t at, uint64_t end)
 {
-	return end - at >= CONTAINER_HEADER && fatbin_u32(f, at) == CONTAINER_MAGIC;
+	return end - at >= CONTAINER_HEADER && fatbin_number(f, at, 4) == CONTAINER_MAGIC;
 }

@@ -1,5 +1,4 @@
-/* GPU code in files: every entry of every fat binary, in executables, libraries, objects and static
- * archives; also bare cubins and bare fat binaries. */
+/* GPU code in executables, libraries, objects, static archives, bare cubins and bare fat binaries. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,40 +13,35 @@ enum fatbin_kind {
 	FATBIN_PTX = 0x1,   /* assembly for a virtual target, compiled by the driver */
 	FATBIN_CUBIN = 0x2, /* code for a real target (SASS) */
 	FATBIN_LTO = 0x8,   /* intermediate code for link-time optimisation */
-	FATBIN_OTHER = 0,   /* a kind that is not known */
+	FATBIN_OTHER = 0,   /* an unknown kind */
 };
 
 enum fatbin_packing { FATBIN_PLAIN, FATBIN_LZ4, FATBIN_ZSTD };
 
 struct fatbin_entry {
 	enum fatbin_kind kind;
-	unsigned number;       /* the kind as the file has it */
-	char target[16];       /* "90", "90a", "100f" */
-	unsigned major, minor; /* of the PTX language or the cubin format */
+	unsigned number; /* the kind as the file has it */
+	char target[16]; /* "90", "90a", "100f" */
 	enum fatbin_packing packing;
-	bool sealed;      /* its contents are encrypted, as nvcc does with intermediate code */
-	bool relocatable; /* not linked yet: of __nv_relfatbin */
-	/* of its contents in the file (in a static archive: of the whole file) */
-	uint64_t offset;
-	uint64_t size;      /* bytes of them in the file */
-	uint64_t raw_size;  /* bytes of them unpacked */
+	bool sealed;        /* its contents are encrypted, as nvcc does with intermediate code */
+	bool relocatable;   /* not linked yet: from __nv_relfatbin */
+	uint64_t offset;    /* of the contents, in the whole file */
+	uint64_t size;      /* of the contents in the file */
+	uint64_t raw_size;  /* of the contents unpacked */
 	const char *member; /* of a static archive; "" elsewhere */
-	size_t container;   /* which fat binary of the file, counted from 0 */
+	size_t container;   /* index of the fat binary in the file */
 };
 
 typedef int (*fatbin_fn)(const struct fatbin_entry *entry, void *user, struct err *e);
 
-/* fatbin_scan: calls `fn` for every entry of a file's bytes, in their order. A file of another
- * sort, or without GPU code, has none. ERR_INTEGRITY "'name': what is wrong at which offset" for
- * what is malformed. A non-zero return of `fn` stops and is returned. */
+/* fatbin_scan: calls `fn` for each entry in a file's bytes, in order; a file without GPU code has
+ * none. ERR_INTEGRITY "'name': what is wrong at which offset". A non-zero return of `fn` stops and is
+ * returned. */
 int fatbin_scan(const void *data, size_t size, const char *name, fatbin_fn fn, void *user, struct err *e) MUST_CHECK;
-/* fatbin_scan_file: the same for a file on the disk, which is mapped. */
-int fatbin_scan_file(const char *path, fatbin_fn fn, void *user, struct err *e) MUST_CHECK;
 
-/* fatbin_inside: what an entry's contents say about themselves (the machine flags of a cubin,
- * .target of PTX), as far as they say it: "90" or "90a" in `ret`, "" if nothing. Only as much is
- * unpacked as it takes. ERR_INTEGRITY if they cannot be unpacked. A newer cubin does not tell "90a"
- * from "90". */
+/* fatbin_inside: the target that an entry's contents name (flags of a cubin, .target of PTX), "" if
+ * none; a newer cubin says "90" for "90a". Only the beginning is unpacked; ERR_INTEGRITY if that
+ * fails. */
 int fatbin_inside(const void *data, size_t size, const char *name, const struct fatbin_entry *entry, char ret[16],
 		  struct err *e) MUST_CHECK;
 
@@ -60,8 +54,7 @@ struct fatbin_count {
 	uint64_t bytes; /* in the file */
 };
 
-/* Fat binaries that hold the same kinds for the same targets: one is made of each unit that is
- * compiled. */
+/* Fat binaries that hold the same kinds for the same targets. Each compiled unit has one. */
 struct fatbin_set {
 	const char *text;      /* "cubin sm_90, cubin sm_90a" */
 	struct strlist cubins; /* targets */
@@ -74,15 +67,14 @@ struct fatbin_summary {
 	struct fatbin_set *sets; /* in the order of their first */
 	size_t sets_count;
 	size_t containers;
-	/* entries whose contents are for another target than their header says, one text each */
+	/* a text for each entry whose contents are for another target than its header says */
 	struct strlist wrong;
 };
 
-/* fatbin_summarize: all of a file's bytes, contents compared with headers; errors as fatbin_scan.
- * fatbin_summarize_file: the same for a file on the disk. */
+/* fatbin_summarize: what a file's bytes hold, contents compared with headers; errors as
+ * fatbin_scan. */
 int fatbin_summarize(const void *data, size_t size, const char *name, struct arena *a, struct fatbin_summary *ret,
 		     struct err *e) MUST_CHECK;
-int fatbin_summarize_file(const char *path, struct arena *a, struct fatbin_summary *ret, struct err *e) MUST_CHECK;
 /* fatbin_name: "cubin sm_90a". */
 char *fatbin_name(const struct fatbin_count *c, struct arena *a);
 /* fatbin_target_cmp: by number, then without letter before "a" before "f". */

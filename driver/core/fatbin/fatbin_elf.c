@@ -69,7 +69,7 @@ static bool is_arch_specific(const struct fatbin_file *f, uint64_t from, uint64_
 {
 	for (uint64_t i = 0; size - i >= 4;) {
 		const uint8_t *p = f->data + from + i;
-		uint64_t more = p[0] == 4 ? fatbin_u16(f, from + i + 2) : 0;
+		uint64_t more = p[0] == 4 ? fatbin_number(f, from + i + 2, 2) : 0;
 		if (p[1] == 9 && p[0] != 4)
 			return p[2] == 1;
 		if (more > size - i - 4)

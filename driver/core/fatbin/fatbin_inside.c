@@ -7,7 +7,7 @@
 
 #include "core/fatbin/fatbin_parts.h"
 
-/* The ELF header of a cubin, or the first lines of PTX: its target stands behind a comment of a few hundred bytes. */
+/* Enough for a cubin's ELF header and for PTX's .target, which follows a comment of a few hundred bytes. */
 #define HEAD_BYTES 4096u
 
 static void free_stream(ZSTD_DStream **s)
@@ -15,7 +15,7 @@ static void free_stream(ZSTD_DStream **s)
 	ZSTD_freeDStream(*s);
 }
 
-/* As many bytes as `out` has room for, or all there are. */
+/* As many bytes as fit into `out`. */
 static bool unpack_zstd(const uint8_t *from, size_t size, char *out, size_t room, size_t *ret)
 {
 	__attribute__((cleanup(free_stream))) ZSTD_DStream *s = ZSTD_createDStream();
@@ -91,7 +91,7 @@ int fatbin_inside(const void *data, size_t size, const char *name, const struct 
 			Elf64_Ehdr h;
 			memcpy(&h, head, sizeof(h));
 			if (memcmp(h.e_ident, ELFMAG, SELFMAG) != 0 || h.e_machine != EM_CUDA)
-				return fatbin_bad(&f, entry->offset, e, "a cubin for sm_%s that is no cubin",
+				return fatbin_bad(&f, entry->offset, e, "the code for sm_%s is not a cubin",
 						  entry->target);
 			fatbin_cubin_target(h.e_ident[EI_ABIVERSION], h.e_flags, target);
 		}

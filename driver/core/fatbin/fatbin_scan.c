@@ -1,19 +1,14 @@
 #include <ar.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
 #include "core/fatbin/fatbin_parts.h"
 
-bool fatbin_is_archive(const struct fatbin_file *f)
+static bool is_archive(const struct fatbin_file *f)
 {
 	return f->size >= SARMAG && memcmp(f->data, ARMAG, SARMAG) == 0;
 }
 
-/* A decimal number in a field that blanks fill. */
+/* A decimal number in a field padded with blanks. */
 static bool field_number(const char *field, size_t len, uint64_t *ret)
 {
 	uint64_t n = 0;
@@ -22,11 +17,10 @@ static bool field_number(const char *field, size_t len, uint64_t *ret)
 		n = n * 10 + (uint64_t)(field[i] - '0');
 	if (i == 0)
 		return false;
-	for (; i < len; i++)
-		if (field[i] != ' ')
-			return false;
+	for (; i < len && field[i] == ' '; i++)
+		;
 	*ret = n;
-	return true;
+	return i == len;
 }
 
 /* The member's name: in its header ("x.o/"), or in the archive's table of long names ("/123"). */
@@ -47,7 +41,7 @@ static void member_name(const struct fatbin_file *f, const struct ar_hdr *h, uin
 	ret[n] = '\0';
 }
 
-int fatbin_archive(struct fatbin_file *f, struct err *e)
+static int read_archive(struct fatbin_file *f, struct err *e)
 {
 	uint64_t names = 0, names_size = 0;
 	for (uint64_t at = SARMAG; at < f->size;) {
@@ -55,14 +49,14 @@ int fatbin_archive(struct fatbin_file *f, struct err *e)
 		uint64_t size;
 		char name[256];
 		if (f->size - at < sizeof(h))
-			return fatbin_bad(f, at, e, "a member of the archive ends within its header");
+			return fatbin_bad(f, at, e, "the archive ends within a member's header");
 		memcpy(&h, f->data + at, sizeof(h));
 		if (memcmp(h.ar_fmag, ARFMAG, sizeof(h.ar_fmag)) != 0 ||
 		    !field_number(h.ar_size, sizeof(h.ar_size), &size))
-			return fatbin_bad(f, at, e, "no member of the archive begins where one must");
+			return fatbin_bad(f, at, e, "not a member header where one must be");
 		at += sizeof(h);
 		if (size > f->size - at)
-			return fatbin_bad(f, at, e, "a member of the archive of %llu bytes leaves it",
+			return fatbin_bad(f, at, e, "an archive member of %llu bytes leaves the file",
 					  (unsigned long long)size);
 		if (memcmp(h.ar_name, "// ", 3) == 0) {
 			names = at;
@@ -83,44 +77,11 @@ int fatbin_archive(struct fatbin_file *f, struct err *e)
 int fatbin_scan(const void *data, size_t size, const char *name, fatbin_fn fn, void *user, struct err *e)
 {
 	struct fatbin_file f = {.data = data, .size = size, .name = name, .member = "", .fn = fn, .user = user};
-	if (fatbin_is_archive(&f))
-		return fatbin_archive(&f, e);
+	if (is_archive(&f))
+		return read_archive(&f, e);
 	if (fatbin_is_elf(&f, 0, size))
 		return fatbin_elf(&f, 0, size, e);
 	if (fatbin_is_container(&f, 0, size))
 		return fatbin_containers(&f, 0, size, false, e);
 	return 0;
-}
-
-int fatbin_map(const char *path, struct fatbin_mapped *ret, struct err *e)
-{
-	struct stat st;
-	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-	*ret = (struct fatbin_mapped){0};
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot open '%s'", path);
-	if (!S_ISREG(st.st_mode))
-		return err_set(e, ERR_SYSTEM, "'%s' is no regular file", path);
-	if (st.st_size == 0)
-		return 0;
-	void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (p == MAP_FAILED)
-		return err_errno(e, ERR_SYSTEM, "cannot map '%s'", path);
-	*ret = (struct fatbin_mapped){.data = p, .size = (size_t)st.st_size};
-	return 0;
-}
-
-void fatbin_unmap(struct fatbin_mapped *m)
-{
-	if (m->data)
-		munmap((void *)(uintptr_t)m->data, m->size);
-	*m = (struct fatbin_mapped){0};
-}
-
-int fatbin_scan_file(const char *path, fatbin_fn fn, void *user, struct err *e)
-{
-	CLEANUP(fatbin_unmap) struct fatbin_mapped m;
-	if (fatbin_map(path, &m, e) < 0)
-		return -1;
-	return m.data ? fatbin_scan(m.data, m.size, path, fn, user, e) : 0;
 }

@@ -1,7 +1,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/strlist.h"
 #include "core/fatbin/fatbin_parts.h"
 
@@ -12,8 +11,7 @@ struct summing {
 	const void *data;
 	size_t size;
 	size_t cap, sets_cap;
-	/* the fat binary that is being read */
-	bool open;
+	bool open; /* a fat binary is being read: */
 	size_t container;
 	struct strlist words, cubins;
 };
@@ -52,21 +50,15 @@ static struct fatbin_count *count_for(struct summing *c, const struct fatbin_ent
 	for (size_t i = 0; i < s->count; i++)
 		if (s->items[i].number == entry->number && strcmp(s->items[i].target, entry->target) == 0)
 			return &s->items[i];
-	if (s->count == c->cap) {
-		size_t cap = c->cap ? c->cap * 2 : 16;
-		struct fatbin_count *items = arena_array(c->a, cap, sizeof(*items));
-		if (s->count)
-			memcpy(items, s->items, s->count * sizeof(*items));
-		s->items = items;
-		c->cap = cap;
-	}
+	if (s->count == c->cap)
+		s->items = arena_grow(c->a, s->items, &c->cap, 16, sizeof(*s->items));
 	struct fatbin_count *n = &s->items[s->count++];
 	*n = (struct fatbin_count){.kind = entry->kind, .number = entry->number};
 	memcpy(n->target, entry->target, sizeof(n->target));
 	return n;
 }
 
-/* The fat binary that was being read is over: counted with those that are like it. */
+/* The end of a fat binary: it is counted with those that hold the same. */
 static void close_container(struct summing *c)
 {
 	struct fatbin_summary *s = c->s;
@@ -78,14 +70,8 @@ static void close_container(struct summing *c)
 	while (i < s->sets_count && strcmp(s->sets[i].text, text) != 0)
 		i++;
 	if (i == s->sets_count) {
-		if (s->sets_count == c->sets_cap) {
-			size_t cap = c->sets_cap ? c->sets_cap * 2 : 8;
-			struct fatbin_set *sets = arena_array(c->a, cap, sizeof(*sets));
-			if (s->sets_count)
-				memcpy(sets, s->sets, s->sets_count * sizeof(*sets));
-			s->sets = sets;
-			c->sets_cap = cap;
-		}
+		if (s->sets_count == c->sets_cap)
+			s->sets = arena_grow(c->a, s->sets, &c->sets_cap, 8, sizeof(*s->sets));
 		s->sets[s->sets_count++] = (struct fatbin_set){.text = text, .cubins = c->cubins};
 		c->cubins = (struct strlist){0};
 	}
@@ -95,14 +81,13 @@ static void close_container(struct summing *c)
 	c->open = false;
 }
 
-static void take_entry(struct summing *c, const struct fatbin_entry *entry)
+static void take_entry(struct summing *c, const struct fatbin_entry *entry, const struct fatbin_count *n)
 {
 	if (c->open && c->container != entry->container)
 		close_container(c);
 	c->open = true;
 	c->container = entry->container;
-	const char *word =
-		arena_printf(c->a, "%s sm_%s", fatbin_kind_name(entry->kind, entry->number, c->a), entry->target);
+	const char *word = fatbin_name(n, c->a);
 	if (!strlist_contains(&c->words, word))
 		strlist_ref(&c->words, c->a, word);
 	if (entry->kind == FATBIN_CUBIN && !strlist_contains(&c->cubins, entry->target))
@@ -116,7 +101,7 @@ static int add(const struct fatbin_entry *entry, void *user, struct err *e)
 	struct fatbin_count *n = count_for(c, entry);
 	n->entries++;
 	n->bytes += entry->size;
-	take_entry(c, entry);
+	take_entry(c, entry, n);
 	if (fatbin_inside(c->data, c->size, c->name, entry, inside, e) < 0)
 		return -1;
 	if (!fits(entry->kind, entry->target, inside))
@@ -145,12 +130,4 @@ int fatbin_summarize(const void *data, size_t size, const char *name, struct are
 		qsort(s.items, s.count, sizeof(*s.items), by_target);
 	*ret = s;
 	return 0;
-}
-
-int fatbin_summarize_file(const char *path, struct arena *a, struct fatbin_summary *ret, struct err *e)
-{
-	CLEANUP(fatbin_unmap) struct fatbin_mapped m;
-	if (fatbin_map(path, &m, e) < 0)
-		return -1;
-	return fatbin_summarize(m.data ? m.data : (const uint8_t *)"", m.size, path, a, ret, e);
 }
