@@ -1,5 +1,5 @@
-/* .eh_frame: the only thing that tells functions apart in a stripped library. Layout: LSB Core, "Exception Frames";
- * encodings: DWARF's DW_EH_PE_*. */
+/* .eh_frame, which alone tells functions apart in a stripped library: LSB Core, "Exception Frames"; encodings are
+ * DWARF's DW_EH_PE_*. */
 #include <string.h>
 
 #include "core/code/code_parts.h"
@@ -37,20 +37,13 @@ static uint64_t take_leb(struct cursor *c)
 	return 0;
 }
 
-/* 0: not one of a fixed size. */
+/* 0: of another size. */
 static size_t size_of(unsigned encoding)
 {
-	switch (encoding & 0x0f) {
-	case PE_ABSPTR:
-	case PE_UDATA8:
-	case PE_SDATA8:
-		return 8;
-	case PE_UDATA4:
-	case PE_SDATA4:
+	encoding &= 0x0f;
+	if (encoding == PE_UDATA4 || encoding == PE_SDATA4)
 		return 4;
-	default:
-		return 0;
-	}
+	return encoding == PE_ABSPTR || encoding == PE_UDATA8 || encoding == PE_SDATA8 ? 8 : 0;
 }
 
 static bool cursor_at(const struct elf_map *m, uint64_t address, struct cursor *ret)
@@ -62,7 +55,7 @@ static bool cursor_at(const struct elf_map *m, uint64_t address, struct cursor *
 	return true;
 }
 
-/* How large the addresses are in the descriptions that share this record (a CIE); 0 if that cannot be told. */
+/* The size of addresses in the descriptions (FDEs) of this CIE; 0 if that cannot be told. */
 static size_t address_size(const struct elf_map *m, uint64_t cie)
 {
 	struct cursor c;
@@ -103,7 +96,7 @@ struct cie {
 	size_t size;
 };
 
-/* The bytes that one description is about; 0 if it is broken. */
+/* The size of the function that a description is about; 0 if it is malformed. */
 static uint64_t frame_size(const struct elf_map *m, uint64_t address, struct cie *last)
 {
 	struct cursor c;

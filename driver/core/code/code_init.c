@@ -1,5 +1,4 @@
-/* What the loader runs: DT_INIT and the arrays, whose addresses lie in relocations, or, behind DT_RELR, in the arrays
- * themselves. */
+/* What the loader runs: DT_INIT, and the arrays, whose addresses are in relocations or (DT_RELR) in the arrays. */
 #include <string.h>
 
 #include "core/code/code_parts.h"
@@ -14,7 +13,7 @@ static void add(struct candidates *c, uint64_t address)
 		code_add(c, (struct candidate){.start = address, .flags = CODE_INIT});
 }
 
-/* The address that a relocation puts somewhere; 0 when another library decides. */
+/* The address that a relocation writes; 0 if another library decides. */
 static uint64_t value_of(const struct elf_map *m, const Elf64_Rela *r, uint64_t symbols, uint64_t count)
 {
 	uint32_t type = ELF64_R_TYPE(r->r_info);
@@ -47,7 +46,7 @@ static int take_relocations(struct elf_map *m, const struct slots *list, size_t 
 	return 0;
 }
 
-/* Where the loader adds its base to what is there already, the address stands in the file. */
+/* Addresses to which the loader only adds its base. */
 static void take_contents(const struct elf_map *m, const struct slots *s, struct candidates *c)
 {
 	uint64_t offset, room;

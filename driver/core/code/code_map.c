@@ -5,13 +5,9 @@
 
 #include "core/code/code_parts.h"
 
-void code_add(struct candidates *c, struct candidate one)
-{
-	if (c->count == c->cap)
-		c->items = arena_grow(c->a, c->items, &c->cap, 256, sizeof(*c->items));
-	one.order = (unsigned)c->count;
-	c->items[c->count++] = one;
-}
+struct code_region {
+	uint64_t start, end;
+};
 
 static int by_start(const void *a, const void *b)
 {
@@ -27,7 +23,7 @@ static int by_region(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* The name that says most: one that is defined once, then one of several units, then a local one. */
+/* Which name to keep: one that is defined once, then one of several units, then a local one. */
 static unsigned rank(const struct candidate *c)
 {
 	if (!c->name)
@@ -50,7 +46,7 @@ static size_t merge(struct candidates *c)
 			last->name = one->name;
 			last->unit = one->unit;
 		}
-		/* A symbol that calls the bytes a function wins over one that calls them data. */
+		/* A symbol of a function wins over one of data. */
 		if (!(last->flags & one->flags & CANDIDATE_DATA))
 			flags &= ~(unsigned)CANDIDATE_DATA;
 		if (flags & CODE_STRONG)
@@ -61,8 +57,7 @@ static size_t merge(struct candidates *c)
 	return n;
 }
 
-/* The executable parts of the file: its sections, or where there are none its segments, as far as the file has their
- * bytes. */
+/* The executable sections, or segments where there are none, as far as their bytes are in the file. */
 static size_t find_regions(const struct elf_map *m, struct arena *a, struct code_region **ret)
 {
 	size_t sections = 0, n = 0;
@@ -91,7 +86,7 @@ static size_t find_regions(const struct elf_map *m, struct arena *a, struct code
 
 struct cutting {
 	struct code_map *map;
-	const struct candidate *outer; /* the one that reaches furthest so far */
+	const struct candidate *outer; /* the one that ends last so far */
 	uint64_t outer_end;
 };
 
@@ -114,7 +109,7 @@ static uint64_t end_of(const struct candidate *c, uint64_t limit)
 	return c->size < limit - c->start ? c->start + c->size : limit;
 }
 
-/* Bytes behind a function and before the next: of the function around both, else of nobody. */
+/* Bytes between two functions: of the function around both, else of none. */
 static void put_between(struct cutting *t, uint64_t at, uint64_t next)
 {
 	if (t->outer && t->outer_end > at) {
@@ -149,20 +144,6 @@ static void cut_region(struct cutting *t, const struct code_region *r, const str
 		put(t, at, r->end, NULL);
 }
 
-/* First candidate at or behind an address. */
-static size_t lower_bound(const struct candidates *c, size_t n, uint64_t address)
-{
-	size_t low = 0, high = n;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		if (c->items[mid].start < address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 int code_map_read(struct elf_map *m, struct arena *a, struct code_map *ret, struct err *e)
 {
 	AUTO_ARENA struct arena scratch = {0};
@@ -175,16 +156,19 @@ int code_map_read(struct elf_map *m, struct arena *a, struct code_map *ret, stru
 	if (c.count)
 		qsort(c.items, c.count, sizeof(*c.items), by_start);
 	size_t n = merge(&c), regions_count = find_regions(m, &scratch, &regions);
-	/* Each candidate makes at most three ranges: itself, what is around it, what is nobody's. */
+	/* A candidate makes at most three ranges: itself, the rest of the one around it, bytes of none. */
 	map.ranges = arena_array(a, 3 * n + 2 * regions_count + 1, sizeof(*map.ranges));
 	struct cutting t = {.map = &map};
 	uint64_t done = 0;
-	for (size_t i = 0; i < regions_count; i++) {
+	for (size_t i = 0, from = 0, to; i < regions_count; i++, from = to) {
 		struct code_region r = regions[i];
 		r.start = r.start > done ? r.start : done;
+		while (from < n && c.items[from].start < r.start)
+			from++;
+		for (to = from; to < n && c.items[to].start < r.end;)
+			to++;
 		if (r.start >= r.end)
 			continue;
-		size_t from = lower_bound(&c, n, r.start), to = lower_bound(&c, n, r.end);
 		cut_region(&t, &r, c.items + from, to - from);
 		done = r.end;
 	}

@@ -1,40 +1,33 @@
-/* What is code in an ELF file, and which function each byte belongs to: symbols, frame descriptions
- * (.eh_frame), the loader's list of initialisers. */
+/* Which function each byte of an ELF file's code belongs to, by its symbols, frame descriptions
+ * (.eh_frame) and initialisers. */
 #pragma once
 #include "core/elf/elf_map.h"
 
 enum code_flag {
-	/* start and end are stated by the file; else the range is what lies between */
-	CODE_DECLARED = 1,
-	CODE_STRONG = 2, /* a global symbol that is defined once */
-	/* a weak or unique symbol and no strong one: the linker kept one copy of several units' */
-	CODE_WEAK = 4,
-	CODE_INIT = 8,        /* run while the library is loaded */
+	CODE_DECLARED = 1,    /* the file states start and end; else it is what lies between others */
+	CODE_STRONG = 2,      /* a global symbol that is defined once */
+	CODE_WEAK = 4,        /* weak or unique symbols only: one copy of several units' */
+	CODE_INIT = 8,        /* runs while the library is loaded */
 	CODE_RESOLVER = 16,   /* an indirect function's resolver */
-	CODE_DISPATCHED = 32, /* what such a resolver may choose; set by those who decode it */
-	CODE_INIT_PART = 64   /* called directly by an initialiser, and without a name; likewise */
+	CODE_DISPATCHED = 32, /* what such a resolver may choose (set by isa_scan) */
+	CODE_INIT_PART = 64   /* nameless and called directly by an initialiser (set by isa_scan) */
 };
 
 struct code_range {
 	uint64_t start, end; /* addresses */
-	const char *name;    /* mangled; NULL: no symbol has it. Points into the map's file */
-	/* source file as the symbol table groups local symbols; NULL for global, hidden and unknown
-	 * ones */
-	const char *unit;
+	const char *name;    /* mangled, NULL */
+	const char *unit;    /* source file of a local symbol, as the symbol table has it; else NULL */
 	unsigned flags;
 };
 
 struct code_map {
-	/* ascending, disjoint; together all executable bytes of the file but those that symbols
-	 * call data */
-	struct code_range *ranges;
+	struct code_range *ranges; /* ascending, disjoint; all code, but not what symbols call data */
 	size_t count;
-	bool full_names; /* there is a static symbol table with names of local functions */
+	bool full_names; /* local functions have names */
 };
 
-/* code_map_read: the map of a loadable file; its strings live as long as `m`. ERR_INTEGRITY for
- * tables that leave the file. What is optional (frame descriptions) and cannot be read counts as
- * absent. */
+/* code_map_read: strings in it live as long as `m`. ERR_INTEGRITY for tables that leave the file;
+ * frame descriptions that cannot be read count as absent. */
 int code_map_read(struct elf_map *m, struct arena *a, struct code_map *ret, struct err *e) MUST_CHECK;
 /* code_map_at: the range that holds an address, NULL. */
 struct code_range *code_map_at(const struct code_map *c, uint64_t address);

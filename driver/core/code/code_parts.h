@@ -1,5 +1,4 @@
-/* What the files of the code map share: candidates for functions, from every source, not yet
- * disjoint. */
+/* What the code_map files share: where functions may be, from every source, overlapping. */
 #pragma once
 #include "core/code/code_map.h"
 
@@ -9,7 +8,7 @@ struct candidate {
 	uint64_t start, size; /* size 0: up to the next one */
 	const char *name, *unit;
 	unsigned flags;
-	unsigned order; /* as it was found, so that sorting is total */
+	unsigned order; /* makes sorting by start stable */
 };
 
 struct candidates {
@@ -18,19 +17,17 @@ struct candidates {
 	struct arena *a;
 };
 
-struct code_region {
-	uint64_t start, end;
-};
+static inline void code_add(struct candidates *c, struct candidate one)
+{
+	if (c->count == c->cap)
+		c->items = arena_grow(c->a, c->items, &c->cap, 256, sizeof(*c->items));
+	one.order = (unsigned)c->count;
+	c->items[c->count++] = one;
+}
 
-/* code_add: appends one. */
-void code_add(struct candidates *c, struct candidate one);
 /* code_symbols: functions of both symbol tables; *ret_full as code_map.full_names. */
 int code_symbols(struct elf_map *m, struct candidates *c, bool *ret_full, struct err *e) MUST_CHECK;
-/* code_frames: functions that frame descriptions tell of; none where the table is of a kind that
- * nobody writes. */
+/* code_frames: functions that have a frame description; none if the table is of an unusual kind. */
 void code_frames(const struct elf_map *m, struct candidates *c);
-/* code_initialisers: the functions of the initialiser lists, by relocations where the lists are
- * filled by the loader. */
+/* code_initialisers: what the loader runs. */
 int code_initialisers(struct elf_map *m, struct candidates *c, struct err *e) MUST_CHECK;
-/* code_is_initialiser: whether compilers give this name to what they run before main. */
-bool code_is_initialiser(const char *name);

@@ -17,16 +17,16 @@ static const char *string_at(const struct table *t, uint64_t index)
 	return t->strings + index;
 }
 
-bool code_is_initialiser(const char *name)
+/* Whether compilers give this name to what runs before main. */
+static bool is_initialiser(const char *name)
 {
 	static const char *const starts[] = {"_GLOBAL__sub_I_", "_GLOBAL__I_", "__cxx_global_var_init",
 					     "_Z41__static_initialization_and_destruction_0",
 					     "_ZL41__static_initialization_and_destruction_0"};
-	for (size_t i = 0; i < ARRAY_LEN(starts); i++) {
-		if (strncmp(name, starts[i], strlen(starts[i])) == 0)
-			return true;
-	}
-	return false;
+	bool found = false;
+	for (size_t i = 0; i < ARRAY_LEN(starts) && !found; i++)
+		found = strncmp(name, starts[i], strlen(starts[i])) == 0;
+	return found;
 }
 
 static unsigned flags_of(const Elf64_Sym *s)
@@ -43,8 +43,8 @@ static unsigned flags_of(const Elf64_Sym *s)
 	return flags | (s->st_size ? CODE_DECLARED : 0);
 }
 
-/* Local symbols stand behind the symbol of their source file. The linker puts hidden ones, which it made local itself,
- * behind a file without a name, or behind the last one, which is the start-up code's. */
+/* Local symbols follow the symbol of their source file. Hidden ones, made local by the linker, follow a file without a
+ * name or the last one, which is the start-up code's. */
 static const char *unit_of(const char *file)
 {
 	return file && *file && strcmp(file, "crtstuff.c") != 0 ? file : NULL;
@@ -66,7 +66,7 @@ static void take_table(const struct elf_map *m, const struct table *t, struct ca
 			continue;
 		struct candidate one = {.start = s.st_value, .size = s.st_size, .name = name, .flags = flags_of(&s)};
 		one.unit = bind == STB_LOCAL ? unit : NULL;
-		if (type != STT_OBJECT && code_is_initialiser(name))
+		if (type != STT_OBJECT && is_initialiser(name))
 			one.flags |= CODE_INIT;
 		*full = *full || (t->is_static && bind == STB_LOCAL && type == STT_FUNC);
 		if (type != STT_OBJECT || s.st_size)
@@ -74,7 +74,7 @@ static void take_table(const struct elf_map *m, const struct table *t, struct ca
 	}
 }
 
-/* Sections serve tools only: a table of them that cannot be read counts as none. */
+/* Sections are for tools only: a table that cannot be read counts as none. */
 static void static_table(const struct elf_map *m, struct table *t)
 {
 	for (Elf_Scn *s = elf_nextscn(m->elf, NULL); s; s = elf_nextscn(m->elf, s)) {

@@ -13,7 +13,7 @@ struct decoder {
 	ZydisDecoder zydis;
 	uint64_t set_needs[ZYDIS_ISA_SET_MAX_VALUE + 1];
 	uint64_t special_needs[ZYDIS_MNEMONIC_MAX_VALUE + 1]; /* 0: what the set says */
-	/* AArch64: the table's rows by bits 25 to 28 of the word, which tell the large groups of instructions apart. */
+	/* AArch64: the table's rows by bits 25 to 28 of the word, the main groups of its encoding. */
 	const struct extension_encoding **groups[GROUPS];
 	size_t groups_count[GROUPS];
 };
@@ -78,7 +78,7 @@ const char *decoder_id(char ret[32])
 	return ret;
 }
 
-/* A certain instruction takes the place of a doubtful one as the first. */
+/* The first is a certain one if there is any. */
 static void note(struct decode_tally *t, uint64_t excess, uint64_t address, const char *name)
 {
 	bool first = t->unknown ? !t->above && !t->doubtful : !t->above;
@@ -114,7 +114,7 @@ static void run_x86(const struct decoder *d, const uint8_t *p, size_t len, uint6
 	}
 }
 
-/* All words decode: what the table does not name is the baseline, data among the code included. */
+/* Every word decodes: what the table does not name is the baseline, data in the code included. */
 static void run_arm(const struct decoder *d, const uint8_t *p, size_t len, uint64_t address, uint64_t allowed,
 		    struct decode_tally *t)
 {

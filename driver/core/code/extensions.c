@@ -68,6 +68,7 @@ struct loading {
 	const struct extension_file *f;
 	const char *path;
 	struct yaml_lines *lines;
+	enum extension_machine *machines; /* of each row */
 	struct arena *a;
 };
 
@@ -75,17 +76,6 @@ static int bad(const struct loading *l, const char *list, unsigned i, struct err
 	       const char *subject)
 {
 	return err_set(e, ERR_CONFIG, "%s:%u: %s '%s'", l->path, yaml_line(l->lines, "%s/%u", list, i), what, subject);
-}
-
-static int machine_of(const struct loading *l, unsigned row, enum extension_machine *ret, struct err *e)
-{
-	for (unsigned m = 0; m < EXTENSION_MACHINES; m++) {
-		if (strcmp(machines[m], l->f->extensions[row].machine) == 0) {
-			*ret = (enum extension_machine)m;
-			return 0;
-		}
-	}
-	return bad(l, "extensions", row, e, "unknown machine", l->f->extensions[row].machine);
 }
 
 uint64_t extensions_bit(const struct extensions *x, enum extension_machine m, const char *name)
@@ -114,12 +104,15 @@ static int bits_of(const struct loading *l, enum extension_machine m, const char
 
 static int name_rows(const struct loading *l, struct err *e)
 {
-	enum extension_machine m;
 	for (unsigned i = 0; i < l->f->extensions_count; i++) {
-		const char *name = l->f->extensions[i].name;
-		if (machine_of(l, i, &m, e) < 0)
-			return -1;
-		if (extensions_bit(l->x, m, name))
+		const char *name = l->f->extensions[i].name, *machine = l->f->extensions[i].machine;
+		unsigned m = 0;
+		while (m < EXTENSION_MACHINES && strcmp(machines[m], machine) != 0)
+			m++;
+		if (m == EXTENSION_MACHINES)
+			return bad(l, "extensions", i, e, "unknown machine", machine);
+		l->machines[i] = (enum extension_machine)m;
+		if (extensions_bit(l->x, l->machines[i], name))
 			return bad(l, "extensions", i, e, "two rows of one name", name);
 		if (l->x->count[m] == EXTENSIONS_MAX)
 			return bad(l, "extensions", i, e, "more than 64 extensions of one machine, at", name);
@@ -132,16 +125,15 @@ static int name_rows(const struct loading *l, struct err *e)
 	return 0;
 }
 
-/* Direct implications first, then as often as anything grows. */
+/* The implications of the rows, then of these, until nothing is added. */
 static int imply_rows(const struct loading *l, struct err *e)
 {
 	unsigned seen[EXTENSION_MACHINES] = {0};
 	for (unsigned i = 0; i < l->f->extensions_count; i++) {
 		const struct extension_row *row = &l->f->extensions[i];
-		enum extension_machine m;
+		enum extension_machine m = l->machines[i];
 		uint64_t bits;
-		if (machine_of(l, i, &m, e) < 0 ||
-		    bits_of(l, m, row->implies, row->implies_count, "extensions", i, &bits, e) < 0)
+		if (bits_of(l, m, row->implies, row->implies_count, "extensions", i, &bits, e) < 0)
 			return -1;
 		l->x->implied[m][seen[m]] = bits | EXTENSION_BASELINE | 1ULL << seen[m];
 		seen[m]++;
@@ -169,7 +161,6 @@ static int take_sets(const struct loading *l, struct err *e)
 {
 	size_t total = 0;
 	uint64_t bits;
-	enum extension_machine m;
 	for (unsigned i = 0; i < l->f->extensions_count; i++)
 		total += l->f->extensions[i].sets_count;
 	for (unsigned i = 0; i < l->f->combined_count; i++)
@@ -177,8 +168,7 @@ static int take_sets(const struct loading *l, struct err *e)
 	l->x->sets = arena_array(l->a, total, sizeof(*l->x->sets));
 	for (unsigned i = 0; i < l->f->extensions_count; i++) {
 		const struct extension_row *row = &l->f->extensions[i];
-		if (machine_of(l, i, &m, e) < 0)
-			return -1;
+		enum extension_machine m = l->machines[i];
 		if (m != EXTENSION_X86_64 && row->sets_count)
 			return bad(l, "extensions", i, e, "only x86_64 has sets, not", row->name);
 		add_sets(l, row->sets, row->sets_count, extensions_bit(l->x, m, row->name));
@@ -224,10 +214,9 @@ static int take_instructions(const struct loading *l, struct err *e)
 		const struct encoding_row *row = &l->f->encodings[i];
 		struct extension_encoding *c = &x->encodings[x->encodings_count++];
 		c->what = row->what;
-		if (!parse_word(row->mask, &c->mask))
-			return bad(l, "encodings", i, e, "not eight hexadecimal digits behind 0x:", row->mask);
-		if (!parse_word(row->value, &c->value))
-			return bad(l, "encodings", i, e, "not eight hexadecimal digits behind 0x:", row->value);
+		if (!parse_word(row->mask, &c->mask) || !parse_word(row->value, &c->value))
+			return bad(l, "encodings", i, e, "not eight hexadecimal digits behind 0x:",
+				   parse_word(row->mask, &c->mask) ? row->value : row->mask);
 		if (c->value & ~c->mask)
 			return bad(l, "encodings", i, e, "the mask hides bits of the value", row->value);
 		if (bits_of(l, EXTENSION_AARCH64, row->needs, row->needs_count, "encodings", i, &c->needs, e) < 0)
@@ -244,6 +233,7 @@ int extensions_load(const char *dir, struct arena *a, const struct extensions **
 	if (yaml_load(l.path, &file_schema, a, &file, &l.lines, e) < 0)
 		return -1;
 	l.f = file;
+	l.machines = arena_array(a, l.f->extensions_count, sizeof(*l.machines));
 	if (name_rows(&l, e) < 0 || imply_rows(&l, e) < 0 || take_sets(&l, e) < 0 || take_instructions(&l, e) < 0)
 		return -1;
 	x->other = extensions_bit(x, EXTENSION_X86_64, "other");
@@ -271,7 +261,7 @@ char *extensions_text(const struct extensions *x, enum extension_machine m, uint
 		bool covered = false;
 		for (size_t k = 0; k < x->count[m] && !covered; k++) {
 			bool by_k = k != i && (bits & 1ULL << k) && (x->implied[m][k] & 1ULL << i);
-			/* Of two that imply each other the first is said. */
+			/* Of two that imply each other the first is named. */
 			covered = by_k && (k < i || !(x->implied[m][i] & 1ULL << k));
 		}
 		if ((bits & 1ULL << i) && !covered)

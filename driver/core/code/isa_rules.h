@@ -1,4 +1,4 @@
-/* Everything that code is judged by: extensions, families, decoders. */
+/* What code is judged by. */
 #pragma once
 #include "core/code/dispatch.h"
 #include "core/code/isa_scan.h"
@@ -12,7 +12,6 @@ struct isa_rules {
 
 /* isa_rules_load: extensions.yaml and dispatch.yaml of `dir`. */
 int isa_rules_load(const char *dir, struct arena *a, const struct isa_rules **ret, struct err *e) MUST_CHECK;
-/* isa_rules_allowed: what a wheel of this instruction set may use anywhere (NULL: the baseline),
- * per machine. Features that no extension is called by count for nothing: they allow no
- * instruction. */
+/* isa_rules_allowed: per machine, what code for this instruction set may use (NULL: the baseline).
+ * Its features without an extension of that name allow nothing. */
 void isa_rules_allowed(const struct isa_rules *r, const struct isa_row *isa, uint64_t ret[EXTENSION_MACHINES]);

@@ -16,7 +16,7 @@ struct scanning {
 	const struct elf_map *m;
 	const struct decoder *decoder;
 	uint64_t allowed;
-	struct isa_spare *spare;
+	struct isa_spare *idle;
 	const struct run *run;
 	struct code_map *map;
 	struct block *blocks;
@@ -46,13 +46,8 @@ bool isa_scan_machine(unsigned elf_machine, enum extension_machine *ret)
 
 static void keep(struct scanner *w, const struct code_range *r, const struct decode_tally *t)
 {
-	if (w->count == w->cap) {
-		w->cap = w->cap ? w->cap * 2 : 64;
-		struct isa_found *grown = arena_array(&w->arena, w->cap, sizeof(*grown));
-		if (w->count)
-			memcpy(grown, w->found, w->count * sizeof(*grown));
-		w->found = grown;
-	}
+	if (w->count == w->cap)
+		w->found = arena_grow(&w->arena, w->found, &w->cap, 64, sizeof(*w->found));
 	w->found[w->count++] = (struct isa_found){r, *t};
 }
 
@@ -70,8 +65,7 @@ static void scan_range(struct scanner *w, const struct code_range *r)
 	w->instructions += t.instructions;
 	w->functions += stated;
 	w->unknown += stated && t.unknown;
-	/* What nobody says is code, and does not decode as code to its end, is something else: tables that assembler
-	 * keeps beside its functions. */
+	/* Bytes between functions that do not decode to their end are tables that assembler keeps there. */
 	if (!stated && t.unknown)
 		w->skipped += size;
 	else if (t.count)
@@ -80,21 +74,21 @@ static void scan_range(struct scanner *w, const struct code_range *r)
 
 static void *scan_blocks(void *arg);
 
-/* Another thread for the blocks that are left, on a processor that became free. */
-static void hire(struct scanner *w, struct scanner *team, size_t *team_count)
+/* Another thread for the blocks that are left, if a processor is idle. */
+static void add_thread(struct scanner *w, struct scanner *team, size_t *team_count)
 {
 	struct scanning *s = w->s;
-	if (!s->spare || *team_count == HELPERS_MAX)
+	if (!s->idle || *team_count == HELPERS_MAX)
 		return;
-	int free_now = atomic_load(&s->spare->processors);
-	while (free_now > 0 && !atomic_compare_exchange_weak(&s->spare->processors, &free_now, free_now - 1))
+	int free_now = atomic_load(&s->idle->processors);
+	while (free_now > 0 && !atomic_compare_exchange_weak(&s->idle->processors, &free_now, free_now - 1))
 		;
 	if (free_now <= 0)
 		return;
 	struct scanner *h = &team[*team_count];
 	*h = (struct scanner){.s = s, .borrowed = true};
 	if (thread_start(&h->thread, scan_blocks, h) != 0)
-		atomic_fetch_add(&s->spare->processors, 1);
+		atomic_fetch_add(&s->idle->processors, 1);
 	else
 		++*team_count;
 }
@@ -118,7 +112,7 @@ static void *scan_blocks(void *arg)
 	while (scan_next(w))
 		;
 	if (w->borrowed)
-		atomic_fetch_add(&w->s->spare->processors, 1);
+		atomic_fetch_add(&w->s->idle->processors, 1);
 	return NULL;
 }
 
@@ -163,42 +157,34 @@ static void gather(const struct scanner *team, size_t n, struct arena *a, struct
 		qsort(r->found, r->count, sizeof(*r->found), by_address);
 }
 
-/* A resolver takes the addresses of what it chooses from; compilers name these "f.avx2" and the like, but they may be
- * called anything. */
-static void mark_dispatched(struct scanning *s)
+enum { TARGETS_MAX = 1024 };
+
+/* Where the direct calls (`calls`) or the addresses taken by this range lead; how many. */
+static size_t targets_of(const struct scanning *s, const struct code_range *r, bool calls, uint64_t *ret)
 {
-	enum { TARGETS_MAX = 64 };
-	uint64_t targets[TARGETS_MAX], offset, room;
+	uint64_t offset, room, size = r->end - r->start;
+	if (!elf_map_find(s->m, r->start, &offset, &room))
+		return 0;
+	return decode_targets(s->decoder, s->m->data + offset, size < room ? size : room, r->start, calls, ret,
+			      TARGETS_MAX);
+}
+
+/* A resolver takes the addresses of what it chooses from; these may have any name. What an initialiser calls and has no
+ * name is a part of it: compilers split the function. */
+static void mark_ranges(struct scanning *s)
+{
+	uint64_t targets[TARGETS_MAX];
 	for (size_t i = 0; i < s->map->count; i++) {
 		const struct code_range *r = &s->map->ranges[i];
-		if (!(r->flags & CODE_RESOLVER) || !elf_map_find(s->m, r->start, &offset, &room))
-			continue;
-		uint64_t size = r->end - r->start;
-		size_t n = decode_targets(s->decoder, s->m->data + offset, size < room ? size : room, r->start, false,
-					  targets, TARGETS_MAX);
-		for (size_t k = 0; k < n; k++) {
+		bool init = (r->flags & CODE_INIT) && (r->flags & CODE_DECLARED);
+		size_t chosen = r->flags & CODE_RESOLVER ? targets_of(s, r, false, targets) : 0;
+		for (size_t k = 0; k < chosen; k++) {
 			struct code_range *to = code_map_at(s->map, targets[k]);
 			if (to && to->start == targets[k])
 				to->flags |= CODE_DISPATCHED;
 		}
-	}
-}
-
-/* What an initialiser calls and nothing names is a part of it: compilers split the function that a library is loaded
- * with. */
-static void mark_called(struct scanning *s)
-{
-	enum { TARGETS_MAX = 1024 };
-	uint64_t targets[TARGETS_MAX], offset, room;
-	for (size_t i = 0; i < s->map->count; i++) {
-		const struct code_range *r = &s->map->ranges[i];
-		if (!(r->flags & CODE_INIT) || !(r->flags & CODE_DECLARED) ||
-		    !elf_map_find(s->m, r->start, &offset, &room))
-			continue;
-		uint64_t size = r->end - r->start;
-		size_t n = decode_targets(s->decoder, s->m->data + offset, size < room ? size : room, r->start, true,
-					  targets, TARGETS_MAX);
-		for (size_t k = 0; k < n; k++) {
+		size_t called = init ? targets_of(s, r, true, targets) : 0;
+		for (size_t k = 0; k < called; k++) {
 			struct code_range *to = code_map_at(s->map, targets[k]);
 			if (to && to->start == targets[k] && !to->name && (to->flags & CODE_DECLARED))
 				to->flags |= CODE_INIT_PART;
@@ -207,7 +193,7 @@ static void mark_called(struct scanning *s)
 }
 
 int isa_scan_file(struct elf_map *m, const struct decoder *const decoders[EXTENSION_MACHINES],
-		  const uint64_t allowed[EXTENSION_MACHINES], struct isa_spare *spare, const struct run *run,
+		  const uint64_t allowed[EXTENSION_MACHINES], struct isa_spare *idle, const struct run *run,
 		  struct arena *a, struct isa_scan *ret, struct err *e)
 {
 	AUTO_ARENA struct arena scratch = {0};
@@ -220,17 +206,16 @@ int isa_scan_file(struct elf_map *m, const struct decoder *const decoders[EXTENS
 	struct scanning s = {.m = m,
 			     .decoder = decoders[r.machine],
 			     .allowed = allowed[r.machine],
-			     .spare = spare,
+			     .idle = idle,
 			     .run = run,
 			     .map = &r.map};
 	struct scanner *team = arena_array(&scratch, HELPERS_MAX + 1, sizeof(*team));
 	size_t team_count = 1;
 	team[0].s = &s;
-	mark_dispatched(&s);
-	mark_called(&s);
+	mark_ranges(&s);
 	make_blocks(&s, &scratch);
 	while (scan_next(&team[0]))
-		hire(&team[0], team, &team_count);
+		add_thread(&team[0], team, &team_count);
 	for (size_t i = 1; i < team_count; i++)
 		pthread_join(team[i].thread, NULL);
 	gather(team, team_count, a, &r);

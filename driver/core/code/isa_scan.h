@@ -1,5 +1,4 @@
-/* The instruction sets that the functions of an ELF file use: every executable byte decoded, on all
- * processors, what is beyond a promise attributed to its function. */
+/* Decodes all code of an ELF file and attributes what is not allowed to its function. */
 #pragma once
 #include <stdatomic.h>
 
@@ -18,21 +17,20 @@ struct isa_scan {
 	struct isa_found *found; /* by address */
 	size_t count;
 	uint64_t bytes, instructions;
-	size_t functions; /* ranges that a name or a frame description tells of */
-	size_t unknown;   /* of them, those with bytes that the decoder does not know */
-	uint64_t skipped; /* bytes between functions that hold something else than instructions */
+	size_t functions; /* ranges with a name or a frame description */
+	size_t unknown;   /* of them, with bytes that the decoder does not know */
+	uint64_t skipped; /* bytes between functions that are not instructions */
 };
 
-/* Processors that nobody uses right now, shared by those who scan several files at a time. */
+/* How many processors are idle, shared by those who scan several files at a time. */
 struct isa_spare {
 	atomic_int processors;
 };
 
-/* isa_scan_machine: whether the code of this ELF machine can be examined. */
+/* isa_scan_machine: false if code of this ELF machine cannot be examined. */
 bool isa_scan_machine(unsigned elf_machine, enum extension_machine *ret);
-/* isa_scan_file: `decoders` by machine, `allowed` likewise. Takes processors from `spare` while
- * there are any (NULL: one thread). What it finds does not depend on how many. The result points
- * into `m` and `a`. ERR_INTEGRITY for a file whose tables are broken, ERR_INTERRUPTED. */
+/* isa_scan_file: starts a thread for each processor that becomes idle (`idle` NULL: none); the result
+ * does not depend on how many. It points into `m` and `a`. ERR_INTEGRITY, ERR_INTERRUPTED. */
 int isa_scan_file(struct elf_map *m, const struct decoder *const decoders[EXTENSION_MACHINES],
-		  const uint64_t allowed[EXTENSION_MACHINES], struct isa_spare *spare, const struct run *run,
+		  const uint64_t allowed[EXTENSION_MACHINES], struct isa_spare *idle, const struct run *run,
 		  struct arena *a, struct isa_scan *ret, struct err *e) MUST_CHECK;
