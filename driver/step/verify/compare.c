@@ -1,10 +1,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/path.h"
 #include "base/sys/digest.h"
@@ -20,32 +17,25 @@ struct archives {
 	struct comparing x;
 	const struct run *run;
 	struct zip_reader *zip[2];
-	const char *file[2]; /* that take one member after the other */
+	const char *file[2]; /* takes one member after the other */
 };
-
-static void add(struct comparing *x, const char *where, const char *what)
-{
-	struct comparison *c = x->c;
-	if (c->count == c->cap)
-		c->items = arena_grow(x->a, c->items, &c->cap, 32, sizeof(*c->items));
-	c->items[c->count++] = (struct difference){x->member, utf8_printable(where, x->a), utf8_printable(what, x->a)};
-}
 
 void compare_note(struct comparing *x, const char *where, const char *fmt, ...)
 {
-	char *text = NULL;
+	struct comparison *c = x->c;
 	va_list ap;
-	if (++x->details > COMPARE_DETAILS) {
-		if (x->details == COMPARE_DETAILS + 1)
-			add(x, "", "differs in more than these");
+	if (++x->details > COMPARE_DETAILS + 1)
 		return;
-	}
 	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		abort();
+	const char *what = arena_vprintf(x->a, fmt, ap);
 	va_end(ap);
-	add(x, where, text);
-	free(text);
+	if (x->details > COMPARE_DETAILS) {
+		where = "";
+		what = "differs in more than these";
+	}
+	if (c->count == c->cap)
+		c->items = arena_grow(x->a, c->items, &c->cap, 32, sizeof(*c->items));
+	c->items[c->count++] = (struct difference){x->member, utf8_printable(where, x->a), utf8_printable(what, x->a)};
 }
 
 /* ---- contents ---- */
@@ -55,7 +45,7 @@ static bool is_text(const struct compare_bytes *b)
 	return !b->len || !memchr(b->data, 0, b->len < TEXT_PROBE ? b->len : TEXT_PROBE);
 }
 
-/* The line that `at` is in, cut to what can be read. */
+/* The line around `at`, shortened. */
 static char *line_at(const struct compare_bytes *b, size_t at, struct arena *a)
 {
 	size_t start = at < b->len ? at : b->len, end = start;
@@ -94,49 +84,31 @@ static void compare_binary(struct comparing *x, const struct compare_bytes *b)
 			     b[0].len, b[1].len, first);
 }
 
-static int map_member(struct archives *p, size_t i, const struct zip_entry *en, struct compare_bytes *ret,
-		      struct err *e)
+static int map_member(struct archives *p, size_t i, const struct zip_entry *en, struct fs_mapping *ret, struct err *e)
 {
 	AUTO_FD int fd = open(p->file[i], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot create '%s'", p->file[i]);
-	if (zip_extract_fd(p->zip[i], en, fd, NULL, e) < 0)
-		return -1;
-	*ret = (struct compare_bytes){.len = (size_t)en->size};
-	if (!en->size)
-		return 0;
-	void *data = mmap(NULL, ret->len, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (data == MAP_FAILED)
-		return err_errno(e, ERR_SYSTEM, "cannot map '%s'", en->name);
-	ret->data = data;
-	return 0;
-}
-
-static void unmap(struct compare_bytes *b)
-{
-	if (b->len && b->data)
-		munmap((void *)(uintptr_t)b->data, b->len);
+	return zip_extract_fd(p->zip[i], en, fd, NULL, e) < 0 ? -1 : fs_map(p->file[i], ret, e);
 }
 
 static int compare_contents(struct archives *p, const struct zip_entry *const *en, struct err *e)
 {
-	struct compare_bytes b[2] = {0};
-	int rc = 0;
-	for (size_t i = 0; i < 2 && rc == 0; i++)
-		rc = map_member(p, i, en[i], &b[i], e);
-	bool differ = rc == 0 && (b[0].len != b[1].len || (b[0].len && memcmp(b[0].data, b[1].data, b[0].len) != 0));
-	if (differ) {
+	AUTO_MAPPING struct fs_mapping one = {0};
+	AUTO_MAPPING struct fs_mapping other = {0};
+	if (map_member(p, 0, en[0], &one, e) < 0 || map_member(p, 1, en[1], &other, e) < 0)
+		return -1;
+	const struct compare_bytes b[] = {{one.data, one.size}, {other.data, other.size}};
+	if (!compare_same(&b[0], &b[1])) {
 		p->x.c->members++;
 		if (is_text(&b[0]) && is_text(&b[1]))
 			compare_text_bytes(&p->x, b);
 		else if (!compare_elf(&p->x, &b[0], &b[1]))
 			compare_binary(&p->x, b);
-	} else if (rc == 0 && (en[0]->packed != en[1]->packed || en[0]->method != en[1]->method)) {
-		compare_note(&p->x, "packing", "the same contents are packed in another way");
+	} else if (en[0]->packed != en[1]->packed || en[0]->method != en[1]->method) {
+		compare_note(&p->x, "packing", "the same contents are packed differently");
 	}
-	unmap(&b[0]);
-	unmap(&b[1]);
-	return rc;
+	return 0;
 }
 
 /* ---- the archive ---- */
@@ -148,7 +120,7 @@ static int compare_entry(struct archives *p, const struct zip_entry *one, const 
 		compare_note(&p->x, "mode", "is %o in the first, %o in the second", one->mode, other->mode);
 	if (one->dos_time != other->dos_time)
 		compare_note(&p->x, "time", "differs");
-	/* Equal checksums and sizes by chance are not worth the time of a full comparison of each member. */
+	/* The archive's checksum and size are enough: comparing all members would take long. */
 	if (one->crc == other->crc && one->size == other->size && one->packed == other->packed &&
 	    one->method == other->method)
 		return 0;
@@ -195,7 +167,7 @@ static int compare_members(struct archives *p, struct err *e)
 	p->x.details = 0;
 	for (i = 0; n == m && i < n; i++) {
 		if (strcmp(zip_at(p->zip[0], i)->name, zip_at(p->zip[1], i)->name) != 0) {
-			compare_note(&p->x, "order", "the members lie in another order from '%s' on",
+			compare_note(&p->x, "order", "the members are in another order from '%s' on",
 				     zip_at(p->zip[0], i)->name);
 			break;
 		}

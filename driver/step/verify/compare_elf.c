@@ -1,4 +1,4 @@
-/* Where two ELF files differ, told by section and symbol: section headers and symbol tables as the linker left them. */
+/* Where two ELF files differ, by section and symbol. */
 #include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,7 +118,7 @@ static const struct symbol *symbol_at(const struct file *f, uint64_t address)
 	return NULL;
 }
 
-/* Sections of equal size: the symbols whose bytes differ. */
+/* Sections of equal size: which symbols differ. */
 static void compare_contents(struct comparing *x, const struct file *f, const struct section *one,
 			     const struct section *other)
 {
@@ -149,36 +149,31 @@ static int by_name(const void *a, const void *b)
 	return c ? c : (x->size > y->size) - (x->size < y->size);
 }
 
-/* Sections of other sizes: the symbols that only one has, or that are of another size. */
+/* Symbols that only one has, or of another size. Leaves the symbols sorted by name. */
 static void compare_symbols(struct comparing *x, const struct file *one, const struct file *other)
 {
-	size_t i = 0, k = 0, told = 0;
-	struct symbol *p = arena_array(x->a, one->symbols_count, sizeof(*p)),
-		      *q = arena_array(x->a, other->symbols_count, sizeof(*q));
-	if (one->symbols_count)
-		memcpy(p, one->symbols, one->symbols_count * sizeof(*p));
-	if (other->symbols_count)
-		memcpy(q, other->symbols, other->symbols_count * sizeof(*q));
+	size_t i = 0, k = 0, shown = 0;
+	struct symbol *p = one->symbols, *q = other->symbols;
 	qsort(p, one->symbols_count, sizeof(*p), by_name);
 	qsort(q, other->symbols_count, sizeof(*q), by_name);
-	while ((i < one->symbols_count || k < other->symbols_count) && told < NAMES_MAX) {
+	while ((i < one->symbols_count || k < other->symbols_count) && shown < NAMES_MAX) {
 		int c = i == one->symbols_count ? 1 : k == other->symbols_count ? -1 : strcmp(p[i].name, q[k].name);
 		if (c != 0) {
 			compare_note(x, arena_printf(x->a, "symbol %s", c < 0 ? p[i].name : q[k].name),
 				     "is in the %s only", c < 0 ? "first" : "second");
-			told++;
+			shown++;
 		} else if (p[i].size != q[k].size) {
 			compare_note(x, arena_printf(x->a, "symbol %s", p[i].name),
 				     "has %llu bytes in the first, %llu in the second", (unsigned long long)p[i].size,
 				     (unsigned long long)q[k].size);
-			told++;
+			shown++;
 		}
 		i += c <= 0;
 		k += c >= 0;
 	}
 }
 
-static bool same_bytes(const struct compare_bytes *one, const struct compare_bytes *other)
+bool compare_same(const struct compare_bytes *one, const struct compare_bytes *other)
 {
 	return one->len == other->len && (one->len == 0 || memcmp(one->data, other->data, one->len) == 0);
 }
@@ -188,7 +183,7 @@ static bool compare_files(struct comparing *x, const struct file *one, const str
 	bool sizes = false, any = false;
 	for (size_t i = 0; i < one->count; i++) {
 		const struct section *s = &one->sections[i], *t = find_section(other, s->name);
-		if (t && same_bytes(&s->bytes, &t->bytes))
+		if (t && compare_same(&s->bytes, &t->bytes))
 			continue;
 		any = true;
 		const char *where = arena_printf(x->a, "section %s", s->name);
@@ -215,8 +210,8 @@ static bool compare_files(struct comparing *x, const struct file *one, const str
 bool compare_elf(struct comparing *x, const struct compare_bytes *one, const struct compare_bytes *other)
 {
 	struct file f = {0}, g = {0};
-	bool told = read_file(&f, one, x->a) && read_file(&g, other, x->a) && compare_files(x, &f, &g);
+	bool differ = read_file(&f, one, x->a) && read_file(&g, other, x->a) && compare_files(x, &f, &g);
 	elf_end(f.elf);
 	elf_end(g.elf);
-	return told;
+	return differ;
 }

@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -17,23 +16,15 @@ enum { THREADS_MAX = 16 };
 void verify_add(struct verifying *v, enum finding_level level, const char *rule, const char *file, const char *fmt, ...)
 {
 	struct verify_report *r = &v->report;
-	char *text = NULL;
 	va_list ap;
 	if (!verify_rule_find(rule))
 		abort();
+	if (r->count == v->cap)
+		r->findings = arena_grow(v->a, r->findings, &v->cap, 16, sizeof(*r->findings));
 	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		abort();
+	r->findings[r->count++] = (struct finding){level, rule, utf8_printable(file, v->a),
+						   utf8_printable(arena_vprintf(v->a, fmt, ap), v->a)};
 	va_end(ap);
-	if (r->count == v->cap) {
-		struct finding *grown = arena_array(v->a, v->cap ? v->cap * 2 : 16, sizeof(*grown));
-		if (r->count)
-			memcpy(grown, r->findings, r->count * sizeof(*grown));
-		r->findings = grown;
-		v->cap = v->cap ? v->cap * 2 : 16;
-	}
-	r->findings[r->count++] = (struct finding){level, rule, utf8_printable(file, v->a), utf8_printable(text, v->a)};
-	free(text);
 	r->errors += level == FINDING_ERROR;
 	r->warnings += level == FINDING_WARNING;
 }

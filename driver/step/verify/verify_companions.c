@@ -1,4 +1,4 @@
-/* The libraries of wheels that are installed beside the one that is verified, read for what they define. */
+/* Libraries that are installed beside the wheel, read for the symbols that they define. */
 #include <fcntl.h>
 #include <string.h>
 
@@ -6,51 +6,57 @@
 #include "base/sys/fs.h"
 #include "step/verify/verify.h"
 
-static int read_member(struct zip_reader *z, const struct zip_entry *en, const char *tmp, struct arena *a,
-		       struct companions *c, struct err *e)
+static void make_room(struct companions *c, size_t more, struct arena *a)
 {
-	uint8_t digest[32];
+	struct elf_info *grown = arena_array(a, c->count + more, sizeof(*grown));
+	if (c->count)
+		memcpy(grown, c->items, c->count * sizeof(*grown));
+	c->items = grown;
+}
+
+/* Without a SONAME a library is needed by the name of its file. */
+static int read_one(const char *path, const char *name, struct arena *a, struct companions *c, struct err *e)
+{
 	struct elf_info *info = &c->items[c->count];
-	AUTO_FD int fd = open(tmp, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot create '%s'", tmp);
-	if (zip_extract_fd(z, en, fd, digest, e) < 0)
-		return -1;
 	bool elf = false;
-	if (elf_is(tmp, &elf, e) < 0)
+	if (elf_is(path, &elf, e) < 0)
 		return -1;
 	if (!elf)
 		return 0;
-	if (elf_read(tmp, ELF_SYMBOLS, a, info, e) < 0)
-		return err_wrap(e, "%s", en->name);
-	/* Libraries are needed by their file's name where they have no SONAME. */
-	if (!info->soname || !*info->soname)
-		info->soname = arena_strdup(a, path_base(en->name));
+	if (elf_read(path, ELF_SYMBOLS, a, info, e) < 0)
+		return -1;
+	if (!*info->soname)
+		info->soname = arena_strdup(a, path_base(name));
 	c->count++;
 	return 0;
+}
+
+static int read_member(struct zip_reader *z, const struct zip_entry *en, const char *tmp, struct arena *a,
+		       struct companions *c, struct err *e)
+{
+	AUTO_FD int fd = open(tmp, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot create '%s'", tmp);
+	if (zip_extract_fd(z, en, fd, NULL, e) < 0)
+		return -1;
+	return read_one(tmp, en->name, a, c, e) < 0 ? err_wrap(e, "%s", en->name) : 0;
 }
 
 int companions_of_wheel(const char *wheel, const struct run *run, struct arena *a, struct companions *c, struct err *e)
 {
 	struct zip_reader *z;
+	struct err ignored = {0};
 	char *dir;
 	if (zip_open(wheel, a, &z, e) < 0)
 		return -1;
-	struct elf_info *grown = arena_array(a, c->count + zip_count(z), sizeof(*grown));
-	if (c->count)
-		memcpy(grown, c->items, c->count * sizeof(*grown));
-	c->items = grown;
+	make_room(c, zip_count(z), a);
 	int rc = fs_temp_dir(NULL, "ptbuild-verify-", a, &dir, e);
 	bool made = rc == 0;
 	for (size_t i = 0; i < zip_count(z) && rc == 0; i++) {
 		const struct zip_entry *en = zip_at(z, i);
-		if (!strstr(path_base(en->name), ".so"))
-			continue;
-		rc = run_check(run, e);
-		if (rc == 0)
-			rc = read_member(z, en, path_join(a, dir, "member"), a, c, e);
+		if (strstr(path_base(en->name), ".so"))
+			rc = run_check(run, e) < 0 ? -1 : read_member(z, en, path_join(a, dir, "member"), a, c, e);
 	}
-	struct err ignored = {0};
 	if (made)
 		(void)!fs_remove_tree(dir, &ignored);
 	zip_close(z);
@@ -59,22 +65,10 @@ int companions_of_wheel(const char *wheel, const struct run *run, struct arena *
 
 int companions_of_files(const struct strlist *paths, struct arena *a, struct companions *c, struct err *e)
 {
-	struct elf_info *grown = arena_array(a, c->count + paths->count, sizeof(*grown));
-	if (c->count)
-		memcpy(grown, c->items, c->count * sizeof(*grown));
-	c->items = grown;
+	make_room(c, paths->count, a);
 	for (size_t i = 0; i < paths->count; i++) {
-		struct elf_info *info = &c->items[c->count];
-		bool elf = false;
-		if (elf_is(paths->items[i], &elf, e) < 0)
+		if (read_one(paths->items[i], paths->items[i], a, c, e) < 0)
 			return -1;
-		if (!elf)
-			continue;
-		if (elf_read(paths->items[i], ELF_SYMBOLS, a, info, e) < 0)
-			return -1;
-		if (!info->soname || !*info->soname)
-			info->soname = arena_strdup(a, path_base(paths->items[i]));
-		c->count++;
 	}
 	return 0;
 }

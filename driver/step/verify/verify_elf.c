@@ -45,11 +45,6 @@ static const char *behind_origin(const char *entry)
 	return NULL;
 }
 
-static const char *dir_of(struct arena *a, const char *path)
-{
-	return strchr(path, '/') ? path_dir(a, path) : "";
-}
-
 /* strsep, because an empty entry means the current directory. */
 static void check_rpath(struct verifying *v, const struct verify_member *m, struct strlist *ret_dirs)
 {
@@ -62,7 +57,7 @@ static void check_rpath(struct verifying *v, const struct verify_member *m, stru
 				   "has '%s' in its DT_RPATH, which does not begin with $ORIGIN", entry);
 			continue;
 		}
-		const char *from = installed ? dir_of(v->a, installed) : "";
+		const char *from = installed && strchr(installed, '/') ? path_dir(v->a, installed) : "";
 		if (installed && !path_stays_inside(from, *relative ? relative : ".")) {
 			verify_add(v, FINDING_ERROR, "rpath", name,
 				   "has '%s' in its DT_RPATH, which leaves the directory of the packages", entry);
@@ -76,15 +71,15 @@ static void check_rpath(struct verifying *v, const struct verify_member *m, stru
 			   m->elf.runpath);
 }
 
-static bool is_inside(const struct verifying *v, const char *needed)
+const struct verify_member *verify_inside(const struct verifying *v, const char *needed)
 {
 	for (size_t i = 0; i < v->count; i++) {
 		const struct verify_member *m = &v->members[i];
 		if (m->is_elf && (strcmp(path_base(m->entry->name), needed) == 0 ||
 				  (m->elf.soname && strcmp(m->elf.soname, needed) == 0)))
-			return true;
+			return m;
 	}
-	return false;
+	return NULL;
 }
 
 static bool is_reached(struct verifying *v, const struct strlist *dirs, const char *needed)
@@ -122,7 +117,7 @@ static void check_needed(struct verifying *v, const struct verify_member *m, con
 		else if (is_reached(v, dirs, needed) || is_provided(v->q, needed) ||
 			 strncmp(needed, "ld-linux", 8) == 0)
 			continue;
-		else if (is_inside(v, needed))
+		else if (verify_inside(v, needed))
 			verify_add(v, FINDING_WARNING, "needed", name,
 				   "needs '%s', which is inside but in no directory of its DT_RPATH", needed);
 		else if (!is_of_cuda(v, name, needed) &&
@@ -169,14 +164,7 @@ static unsigned glibc_of(const char *tag)
 
 static const char *machine_name(unsigned machine)
 {
-	switch (machine) {
-	case EM_X86_64:
-		return "x86_64";
-	case EM_AARCH64:
-		return "aarch64";
-	default:
-		return NULL;
-	}
+	return machine == EM_X86_64 ? "x86_64" : machine == EM_AARCH64 ? "aarch64" : NULL;
 }
 
 /* The highest GLIBC_2.N that a library asks for, and who asks. */

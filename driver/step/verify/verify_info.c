@@ -1,4 +1,5 @@
-#include <ctype.h>
+#include <regex.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -59,11 +60,11 @@ static void check_name(struct verifying *v, const char *file, const struct wheel
 	expect(v, file, h, "Name", NULL);
 	expect(v, file, h, "Version", v->q->expect_version);
 	if (name && v->named && strcmp(wheel_normalize(name, v->a), wheel_normalize(n->dist, v->a)) != 0)
-		verify_add(v, FINDING_ERROR, "metadata", file, "has the Name '%s', the file is called '%s'", name,
+		verify_add(v, FINDING_ERROR, "metadata", file, "has the Name '%s', but the file is named '%s'", name,
 			   n->dist);
 	if (version && v->named && !same_version(version, n->version))
-		verify_add(v, FINDING_ERROR, "metadata", file, "has the Version '%s', the file is called '%s'", version,
-			   n->version);
+		verify_add(v, FINDING_ERROR, "metadata", file, "has the Version '%s', but the file is named '%s'",
+			   version, n->version);
 }
 
 static void check_requires(struct verifying *v, const char *file, const struct wheel_headers *h)
@@ -82,7 +83,7 @@ static void check_requires(struct verifying *v, const char *file, const struct w
 		verify_add(v, FINDING_ERROR, "metadata", file, "does not require '%s'", v->q->expect_requires);
 }
 
-/* Whether the tag "cp313-cp313-linux_x86_64" is one of those that the file name stands for. */
+/* Whether the tag "cp313-cp313-linux_x86_64" is one of the file name's, which may be "cp313.cp314-...". */
 static bool name_has_tag(struct verifying *v, const char *tag)
 {
 	const char *parts[] = {v->report.name.python, v->report.name.abi, v->report.name.platform};
@@ -102,8 +103,8 @@ static bool name_has_tag(struct verifying *v, const char *tag)
 static size_t count_pieces(const char *s)
 {
 	size_t n = 1;
-	for (; *s; s++)
-		n += *s == '.';
+	while ((s = strchr(s, '.')))
+		n += *s++ == '.';
 	return n;
 }
 
@@ -117,14 +118,14 @@ static void check_tags(struct verifying *v, const char *file, const struct wheel
 			continue;
 		if (!name_has_tag(v, tag))
 			verify_add(v, FINDING_ERROR, "metadata", file,
-				   "has the Tag '%s', which the file name does not stand for", tag);
+				   "has the Tag '%s', which the file name does not have", tag);
 		else if (!strlist_contains(&seen, tag))
 			strlist_ref(&seen, v->a, tag);
 	}
 	size_t want = count_pieces(n->python) * count_pieces(n->abi) * count_pieces(n->platform);
 	if (seen.count != want)
 		verify_add(v, v->ours ? FINDING_ERROR : FINDING_WARNING, "metadata", file,
-			   "has %zu of the %zu Tags that the file name stands for", seen.count, want);
+			   "has %zu of the %zu Tags of the file name", seen.count, want);
 }
 
 static void check_wheel_file(struct verifying *v)
@@ -153,21 +154,15 @@ static void check_wheel_file(struct verifying *v)
 		check_tags(v, file, &h);
 }
 
-/* "rev=1 tool=ptbuild 0.1.0 input=<key>\n": 0 if it is not so. */
+/* The number of the line "rev=1 tool=ptbuild 0.1.0 input=<key>\n"; 0 if it is another. */
 static unsigned parse_marker(const char *text, size_t len)
 {
-	unsigned long rev = 0;
-	if (strlen(text) != len || strncmp(text, "rev=", 4) != 0 || text[4] < '1' || text[4] > '9')
-		return 0;
-	const char *p = text + 4;
-	for (; isdigit((unsigned char)*p) && rev <= 1000000000; p++)
-		rev = rev * 10 + (unsigned long)(*p - '0');
-	const char *input = strstr(p, " input="), *end = strchr(p, '\n');
-	bool tool = strncmp(p, " tool=", 6) == 0 && input && input > p + 6;
-	if (!tool || rev > 1000000000 || !end || end[1] != '\0' || end == input + 7 ||
-	    strcspn(input + 7, " \r\n") != (size_t)(end - input - 7))
-		return 0;
-	return (unsigned)rev;
+	regex_t re;
+	if (regcomp(&re, "^rev=[1-9][0-9]{0,8} tool=[^\n]+ input=[^ \r\n]+\n$", REG_EXTENDED | REG_NOSUB) != 0)
+		abort();
+	bool good = strlen(text) == len && regexec(&re, text, 0, NULL, 0) == 0;
+	regfree(&re);
+	return good ? (unsigned)strtoul(text + strlen("rev="), NULL, 10) : 0;
 }
 
 static void check_marker(struct verifying *v)
@@ -189,7 +184,7 @@ static void check_marker(struct verifying *v)
 		verify_add(v, FINDING_ERROR, "marker", file, "is not a line \"rev=<number> tool=<name> input=<key>\"");
 }
 
-/* Where the metadata lies last, and the marker and RECORD at its end, it can be changed without touching the rest. */
+/* Metadata at the end, with the marker and RECORD last, can be changed without touching the rest. */
 static void check_order(struct verifying *v)
 {
 	const struct verify_member *record = NULL, *last_payload = NULL, *first_info = NULL, *prior = NULL;
@@ -205,7 +200,7 @@ static void check_order(struct verifying *v)
 	}
 	if (first_info && last_payload && last_payload->entry->offset > first_info->entry->offset)
 		verify_add(v, FINDING_WARNING, "zip", last_payload->entry->name,
-			   "lies behind the dist-info directory, which should be last");
+			   "is behind the dist-info directory, which should be last");
 	for (size_t i = 0; record && i < v->count; i++) {
 		const struct verify_member *m = &v->members[i];
 		if (m->entry->offset < record->entry->offset && (!prior || m->entry->offset >= prior->entry->offset))
@@ -213,8 +208,7 @@ static void check_order(struct verifying *v)
 	}
 	if (v->report.metadata_rev && record &&
 	    (!prior || strcmp(prior->entry->name, info_path(v, VERIFY_MARKER)) != 0))
-		verify_add(v, FINDING_WARNING, "marker", info_path(v, VERIFY_MARKER),
-			   "does not lie just before RECORD");
+		verify_add(v, FINDING_WARNING, "marker", info_path(v, VERIFY_MARKER), "is not just before RECORD");
 }
 
 static void check_directory_name(struct verifying *v)
@@ -226,7 +220,7 @@ static void check_directory_name(struct verifying *v)
 		    strcmp(wheel_normalize(arena_strndup(v->a, stem, (size_t)(dash - stem)), v->a),
 			   wheel_normalize(n->dist, v->a)) == 0;
 	if (!same)
-		verify_add(v, FINDING_ERROR, "metadata", v->dist_info, "is not called after the file, '%s'",
+		verify_add(v, FINDING_ERROR, "metadata", v->dist_info, "is not named after the file, '%s'",
 			   wheel_dist_info(n, v->a));
 }
 

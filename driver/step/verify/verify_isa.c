@@ -11,7 +11,7 @@ static bool is_init(const struct code_range *r)
 	return (r->flags & (CODE_INIT | CODE_INIT_PART)) && (r->flags & CODE_DECLARED);
 }
 
-/* What it means that this function uses these extensions; *above loses those that are excused. */
+/* *above: the extensions used, less the excused ones. */
 static enum isa_class judge(const struct isa_found *f, const struct isa_rules *rules, enum extension_machine m,
 			    const char *library, uint64_t *above, const char **why)
 {
@@ -25,7 +25,7 @@ static enum isa_class judge(const struct isa_found *f, const struct isa_rules *r
 	if (!(*above & ~excused))
 		return ISA_DISPATCHED;
 	*above &= ~excused;
-	/* Behind bytes that are no instruction, or where nobody says that a function is, data may look like code. */
+	/* Behind unknown bytes, and where no function is declared, data may look like code. */
 	if (!(f->tally.above & ~excused) || !r->name || !(r->flags & CODE_DECLARED))
 		return ISA_UNNAMED;
 	return r->flags & CODE_WEAK ? ISA_COMDAT : ISA_PLAIN;
@@ -54,7 +54,7 @@ static void add_found(const struct isa_found *f, const struct isa_rules *rules, 
 }
 
 int verify_isa_scan(const char *path, const char *library, const struct isa_rules *rules,
-		    const uint64_t allowed[EXTENSION_MACHINES], struct isa_spare *spare, const struct run *run,
+		    const uint64_t allowed[EXTENSION_MACHINES], struct isa_spare *idle, const struct run *run,
 		    struct arena *a, struct library_isa **ret, struct err *e)
 {
 	AUTO_ARENA struct arena scratch = {0};
@@ -63,18 +63,16 @@ int verify_isa_scan(const char *path, const char *library, const struct isa_rule
 	struct isa_scan s;
 	if (elf_map_open(path, &m, e) < 0)
 		return -1;
+	*ret = l;
 	if (!isa_scan_machine(m.header.e_machine, &l->machine)) {
-		l->why_not =
-			arena_printf(a, "is for the ELF machine %u, whose code is not examined", m.header.e_machine);
-		*ret = l;
+		l->why_not = arena_printf(a, "is for ELF machine %u, whose code is not examined", m.header.e_machine);
 		return 0;
 	}
-	if (isa_scan_file(&m, rules->decoders, allowed, spare, run, &scratch, &s, e) < 0) {
+	if (isa_scan_file(&m, rules->decoders, allowed, idle, run, &scratch, &s, e) < 0) {
 		if (e->kind != ERR_INTEGRITY)
 			return -1;
 		l->why_not = arena_printf(a, "its code cannot be examined: %s", e->msg);
 		err_clear(e);
-		*ret = l;
 		return 0;
 	}
 	l->examined = true;
@@ -83,7 +81,6 @@ int verify_isa_scan(const char *path, const char *library, const struct isa_rule
 	l->unknown = s.unknown;
 	for (size_t i = 0; i < s.count; i++)
 		add_found(&s.found[i], rules, library, a, l);
-	*ret = l;
 	return 0;
 }
 
@@ -113,24 +110,20 @@ static const struct {
 	[ISA_PLAIN] = {"isa", "the function", ""},
 };
 
-/* One by one where something was promised, else in one line. */
-static void tell(struct verifying *v, const char *file, const struct isa_findings *g, enum isa_class class,
-		 const char *promise)
+/* One finding a function if something was promised, else one in all. */
+static void report(struct verifying *v, const char *file, const struct isa_findings *g, enum isa_class class,
+		   const char *promise)
 {
-	const char *rule = classes[class].rule, *what = classes[class].what;
-	size_t shown = v->report.promise.binding ? g->count : g->count ? 1 : 0;
-	enum finding_level level = v->report.promise.binding ? FINDING_ERROR : FINDING_NOTE;
-	shown = shown < ISA_LINES_MAX ? shown : ISA_LINES_MAX;
-	for (size_t i = 0; i < shown; i++) {
-		const struct isa_line *l = &g->lines[i];
-		const char *more = !v->report.promise.binding && g->count > 1
-					   ? arena_printf(v->a, "; it is the first of %zu such functions", g->count)
-					   : "";
-		verify_add(v, level, rule, file, "%s %s %s beyond %s%s%s", what, subject(v, l), usage(v, l), promise,
-			   classes[class].sense, more);
-	}
-	if (v->report.promise.binding && g->count > shown)
-		verify_add(v, level, rule, file, "%zu more functions like these", g->count - shown);
+	bool binding = v->report.promise.binding;
+	enum finding_level level = binding ? FINDING_ERROR : FINDING_NOTE;
+	size_t max = binding ? ISA_LINES_MAX : 1, shown = g->count < max ? g->count : max;
+	const char *more =
+		!binding && g->count > 1 ? arena_printf(v->a, "; it is the first of %zu such functions", g->count) : "";
+	for (size_t i = 0; i < shown; i++)
+		verify_add(v, level, classes[class].rule, file, "%s %s %s beyond %s%s%s", classes[class].what,
+			   subject(v, &g->lines[i]), usage(v, &g->lines[i]), promise, classes[class].sense, more);
+	if (binding && g->count > shown)
+		verify_add(v, level, classes[class].rule, file, "%zu more functions like these", g->count - shown);
 }
 
 static const char *all_of(struct verifying *v, const struct library_isa *l, const struct isa_findings *g)
@@ -138,11 +131,11 @@ static const char *all_of(struct verifying *v, const struct library_isa *l, cons
 	return extensions_text(v->q->code->extensions, l->machine, g->above, v->a);
 }
 
-static void tell_library(struct verifying *v, const char *file, const struct library_isa *l, const char *promise)
+static void report_library(struct verifying *v, const char *file, const struct library_isa *l, const char *promise)
 {
 	const struct isa_findings *unnamed = &l->groups[ISA_UNNAMED], *dispatched = &l->groups[ISA_DISPATCHED];
 	for (unsigned c = ISA_INIT; c <= ISA_PLAIN; c++)
-		tell(v, file, &l->groups[c], (enum isa_class)c, promise);
+		report(v, file, &l->groups[c], (enum isa_class)c, promise);
 	if (unnamed->count)
 		verify_add(v, v->report.promise.binding ? FINDING_WARNING : FINDING_NOTE, "isa-unnamed", file,
 			   "%zu function%s that nothing names use%s %s beyond %s (the first has %s at 0x%" PRIx64
@@ -175,6 +168,6 @@ void verify_isa(struct verifying *v)
 		v->report.code_bytes += l->bytes;
 		v->report.code_functions += l->functions;
 		if (l->examined)
-			tell_library(v, v->members[i].entry->name, l, promise);
+			report_library(v, v->members[i].entry->name, l, promise);
 	}
 }

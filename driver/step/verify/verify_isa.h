@@ -1,18 +1,17 @@
-/* What the code of one library uses beyond the promise, sorted by what it means. */
+/* What the code of a library uses beyond the promise, by what that means. */
 #pragma once
 #include "core/code/isa_rules.h"
 
 enum isa_class {
-	/* run while the library is loaded: fails at import on a smaller processor */
-	ISA_INIT,
+	ISA_INIT,       /* runs while the library is loaded: the import fails */
 	ISA_COMDAT,     /* one copy for all units: any caller may get it */
 	ISA_PLAIN,      /* an ordinary function */
-	ISA_UNNAMED,    /* nothing says which function, or whether it is code at all */
-	ISA_DISPATCHED, /* called only where the processor has it */
+	ISA_UNNAMED,    /* which function is not known, or whether it is code */
+	ISA_DISPATCHED, /* called only on processors that have it */
 	ISA_CLASSES
 };
 
-enum { ISA_LINES_MAX = 20 }; /* of one class of one library that are told one by one */
+enum { ISA_LINES_MAX = 20 }; /* kept of each class of a library */
 
 struct isa_line {
 	const char *symbol; /* demangled, "" if none */
@@ -31,15 +30,15 @@ struct isa_findings {
 
 struct library_isa {
 	bool examined;
-	const char *why_not; /* when not examined and it should be; NULL */
+	const char *why_not; /* NULL if examined, or there is nothing to examine */
 	enum extension_machine machine;
 	uint64_t bytes;
 	size_t functions, unknown;
 	struct isa_findings groups[ISA_CLASSES];
 };
 
-/* verify_isa_scan: scans an ELF file and sorts what it finds. `library` is its base name. Only
- * ERR_INTERRUPTED and what the machine refuses is an error. */
+/* verify_isa_scan: what an ELF file (`library`: its base name) uses beyond `allowed`. Errors are
+ * ERR_INTERRUPTED and those of the machine. */
 int verify_isa_scan(const char *path, const char *library, const struct isa_rules *rules,
-		    const uint64_t allowed[EXTENSION_MACHINES], struct isa_spare *spare, const struct run *run,
+		    const uint64_t allowed[EXTENSION_MACHINES], struct isa_spare *idle, const struct run *run,
 		    struct arena *a, struct library_isa **ret, struct err *e) MUST_CHECK;

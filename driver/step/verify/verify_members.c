@@ -1,10 +1,8 @@
 #include <elf.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/path.h"
 #include "base/sys/fs.h"
@@ -13,7 +11,7 @@
 
 struct pool {
 	struct verifying *v;
-	struct verify_member **order; /* the largest first, so that none is left alone at the end */
+	struct verify_member **order; /* the largest first, so that the threads end together */
 	const char *dir;
 	atomic_size_t next;
 	atomic_bool failed;
@@ -46,7 +44,7 @@ static void scan(const struct verify_request *q, struct verify_member *m, const 
 	}
 }
 
-/* The temporary file's name means nothing to the reader of the message. */
+/* The temporary file's name would mean nothing to the reader. */
 static const char *without_path(struct arena *a, const char *msg, const char *path)
 {
 	const char *at = strstr(msg, path);
@@ -57,7 +55,7 @@ static const char *without_path(struct arena *a, const char *msg, const char *pa
 	return arena_printf(a, "%.*sthe file%s", (int)(at - msg - quoted), msg, behind + quoted);
 }
 
-/* Objects are no code until somebody links them, and GPU code in a file of its own is judged elsewhere. */
+/* Objects run only once they are linked; GPU code in a file of its own is judged by verify_gpu. */
 static int examine_code(struct worker *w, struct verify_member *m, struct err *e)
 {
 	struct verifying *v = w->pool->v;
@@ -65,33 +63,31 @@ static int examine_code(struct worker *w, struct verify_member *m, struct err *e
 	if (!v->q->code || (m->elf.type != ET_DYN && m->elf.type != ET_EXEC) ||
 	    (!m->elf.dynamic && !isa_scan_machine(m->elf.machine, &known)))
 		return 0;
-	if (verify_isa_scan(w->path, path_base(m->entry->name), v->q->code, v->allowed, &v->spare, v->run, w->a,
-			    &m->isa, e) < 0)
+	if (verify_isa_scan(w->path, path_base(m->entry->name), v->q->code, v->allowed, &v->idle, v->run, w->a, &m->isa,
+			    e) < 0)
 		return -1;
 	if (m->isa->why_not)
 		m->isa->why_not = without_path(w->a, m->isa->why_not, w->path);
 	return 0;
 }
 
-static int examine_data(struct worker *w, struct verify_member *m, int fd, struct err *e)
+static int examine_data(struct worker *w, struct verify_member *m, struct err *e)
 {
-	size_t len = (size_t)m->entry->size;
-	if (len == 0)
-		return 0;
-	void *data = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (data == MAP_FAILED)
-		return err_errno(e, ERR_SYSTEM, "cannot map '%s'", m->entry->name);
-	scan(w->pool->v->q, m, data, len);
-	m->is_elf = len >= 4 && memcmp(data, "\177ELF", 4) == 0;
+	AUTO_MAPPING struct fs_mapping file;
 	struct err why = {0};
+	if (fs_map(w->path, &file, e) < 0)
+		return err_wrap(e, "%s", m->entry->name);
+	if (!file.data)
+		return 0;
+	scan(w->pool->v->q, m, file.data, file.size);
+	m->is_elf = file.size >= SELFMAG && memcmp(file.data, ELFMAG, SELFMAG) == 0;
 	if (m->is_elf && elf_read(w->path, w->pool->v->q->policy ? ELF_SYMBOLS : 0, w->a, &m->elf, &why) < 0) {
 		m->elf = (struct elf_info){0};
 		m->elf_broken = without_path(w->a, why.msg, w->path);
-	} else if (fatbin_summarize(data, len, w->path, w->a, &m->gpu, &why) < 0) {
+	} else if (fatbin_summarize(file.data, file.size, w->path, w->a, &m->gpu, &why) < 0) {
 		m->gpu = (struct fatbin_summary){0};
 		m->gpu_broken = without_path(w->a, why.msg, w->path);
 	}
-	munmap(data, len);
 	if (why.kind == ERR_SYSTEM) {
 		*e = why;
 		return -1;
@@ -111,7 +107,7 @@ static int examine(struct worker *w, struct verify_member *m, struct err *e)
 		err_clear(e);
 		return 0;
 	}
-	return examine_data(w, m, fd, e);
+	return examine_data(w, m, e);
 }
 
 static void *work(void *arg)
@@ -125,8 +121,8 @@ static void *work(void *arg)
 		if (run_check(p->v->run, &w->err) < 0 || examine(w, p->order[i], &w->err) < 0)
 			atomic_store(&p->failed, true);
 	}
-	/* Whoever still decodes a large library may use this processor too. */
-	atomic_fetch_add(&p->v->spare.processors, 1);
+	/* Who still decodes a large library may use this processor. */
+	atomic_fetch_add(&p->v->idle.processors, 1);
 	return NULL;
 }
 

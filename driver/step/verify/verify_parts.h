@@ -1,4 +1,4 @@
-/* What the files of the verify step share. */
+/* What the verify files share. */
 #pragma once
 #include "core/fatbin/fatbin.h"
 #include "step/verify/verify.h"
@@ -6,18 +6,18 @@
 
 #define VERIFY_MARKER ".metadata-rev"
 
-struct verify_member { /* one entry of the archive that is no directory */
+struct verify_member { /* a file in the archive */
 	const struct zip_entry *entry;
 	uint8_t sha256[32];
-	const char *broken;     /* why its contents cannot be read; NULL: they can */
+	const char *broken;     /* why its contents cannot be read; NULL */
 	const char *build_path; /* the first build path in it, NULL if none */
 	uint64_t build_path_at;
 	bool is_elf;
-	const char *elf_broken; /* why it cannot be read as ELF; NULL: see elf */
+	const char *elf_broken; /* why it cannot be read as ELF; NULL */
 	struct elf_info elf;
-	struct fatbin_summary gpu; /* of GPU code; all zero without any */
-	const char *gpu_broken;    /* why its GPU code cannot be read; NULL: see gpu */
-	struct library_isa *isa;   /* NULL: no code, or not asked */
+	struct fatbin_summary gpu; /* zero without GPU code */
+	const char *gpu_broken;    /* why its GPU code cannot be read; NULL */
+	struct library_isa *isa;   /* NULL: without code, or not asked for */
 };
 
 struct verifying {
@@ -27,41 +27,34 @@ struct verifying {
 	struct zip_reader *zip;
 	struct verify_member *members; /* in the order of the archive's directory */
 	size_t count;
-	/* the file name is one of a wheel: report.name is set */
-	bool named;
-	/* distributions that METADATA requires, as wheel_normalize gives them */
-	struct strlist requires;
-	/* directory in the archive, "" if there is not exactly one */
-	const char *dist_info;
-	uint64_t allowed[EXTENSION_MACHINES]; /* what its code may use anywhere */
-	struct isa_spare spare;
-	bool ours; /* made by ptbuild, which promises more */
+	bool named;                           /* report.name is set */
+	struct strlist requires;              /* normalized names of the distributions that METADATA requires */
+	const char *dist_info;                /* "" if there is not exactly one */
+	uint64_t allowed[EXTENSION_MACHINES]; /* extensions that its code may use anywhere */
+	struct isa_spare idle;
+	bool ours; /* made by ptbuild, so more is an error */
 	struct verify_report report;
 	size_t cap;
-	struct err fault; /* of the machine: then there is no report */
+	struct err fault; /* of the machine: there is no report then */
 };
 
-/* verify_add: appends a finding; bytes that nobody can print become '?'. */
+/* verify_add: a finding; bytes that cannot be printed become '?'. */
 void verify_add(struct verifying *v, enum finding_level level, const char *rule, const char *file, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
-/* verify_add_error: what another part said of the bytes, as a finding. What it said of the
- * machine (a disk that cannot be read) says nothing of the wheel and ends the verification with
- * that error. */
+/* verify_add_error: an error of another module as a finding; an error of the machine (a disk that
+ * cannot be read) ends the verification instead. */
 void verify_add_error(struct verifying *v, const char *rule, const char *file, const struct err *why);
-/* verify_against: the file name against the variant that it must be of. */
-void verify_against(struct verifying *v);
-/* verify_members: reads every member once, several at a time: digest, build paths, ELF. `arenas`
- * (as many as `threads`) own what is found. */
+/* verify_members: reads every member once, on several threads: digest, build paths, ELF, code. The
+ * `arenas` (one a thread) own what they find. */
 int verify_members(struct verifying *v, unsigned threads, struct arena *arenas, struct err *e) MUST_CHECK;
-/* verify_record: RECORD against the members. verify_info: WHEEL, METADATA, the marker and the order
- * of the archive. */
-void verify_record(struct verifying *v);
-void verify_info(struct verifying *v);
-/* verify_isa: what was found in the libraries' code. */
-void verify_isa(struct verifying *v);
-/* verify_symbols: where undefined symbols come from. */
-void verify_symbols(struct verifying *v);
-/* verify_elf: paths, needs and the platform tag of the libraries. */
-void verify_elf(struct verifying *v);
-/* verify_gpu: the GPU code of every member against the promise. */
-void verify_gpu(struct verifying *v);
+/* verify_inside: the ELF file in the wheel that this NEEDED name means, NULL. */
+const struct verify_member *verify_inside(const struct verifying *v, const char *needed);
+
+/* The rules, by subject. */
+void verify_against(struct verifying *v); /* the file name against q->against */
+void verify_record(struct verifying *v);  /* RECORD against the members */
+void verify_info(struct verifying *v);    /* WHEEL, METADATA, the marker, the order of the archive */
+void verify_elf(struct verifying *v);     /* search paths, needed libraries, the platform tag */
+void verify_symbols(struct verifying *v); /* where undefined symbols come from */
+void verify_isa(struct verifying *v);     /* instructions of the libraries' code */
+void verify_gpu(struct verifying *v);     /* GPU code against the promise */

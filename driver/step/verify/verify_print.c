@@ -1,22 +1,54 @@
-#include <inttypes.h>
+/* What is said of a wheel: the rules, and a report for people and for programs. */
+#include <string.h>
 
-#include "base/path.h"
 #include "base/sys/json.h"
 #include "step/verify/verify.h"
 
-static const char *level_name(enum finding_level level)
+const struct verify_rule verify_rules[] = {
+	{"zip", "the archive is one that every unpacker reads alike, the metadata last"},
+	{"record", "RECORD lists every file with its size and sha256, and nothing else"},
+	{"metadata", "WHEEL and METADATA are there and agree with the file name"},
+	{"marker", "the .metadata-rev marker is there and well formed"},
+	{"against", "the wheel is the one that --against names"},
+	{"tag", "the platform tag is not lower than the libraries need"},
+	{"elf", "every library can be read"},
+	{"rpath", "library paths are DT_RPATH, relative and inside the packages"},
+	{"needed", "every needed library is inside, of a dependency, or allowed by manylinux"},
+	{"gpu-code", "GPU code can be read, and is for the target that its header names"},
+	{"gpu-extra", "no GPU code for another target than promised"},
+	{"gpu-missing", "every kernel has code for every promised target"},
+	{"gpu-ptx", "no PTX or link-time code beyond the promise"},
+	{"undefined",
+	 "every symbol that a library wants is provided inside, by a companion, by the system or by Python"},
+	{"undefined-unchecked", "(a note) symbols of libraries that are not at hand: see --with"},
+	{"exec-stack", "no library asks for an executable stack"},
+	{"textrel", "no library has text relocations"},
+	{"isa", "no function uses instructions beyond the promise"},
+	{"isa-init", "nor does what runs while a library is loaded"},
+	{"isa-comdat", "nor does code that all units of a library share"},
+	{"isa-unnamed", "what uses more has a name, so that its callers can be told"},
+	{"isa-dispatched", "(a note) functions for which something looks at the processor first"},
+	{"isa-unchecked", "all machine code can be examined"},
+	{"build-path", "no file holds a path of the build"},
+	{0},
+};
+
+const struct verify_rule *verify_rule_find(const char *code)
 {
-	static const char *const names[] = {
-		[FINDING_NOTE] = "note", [FINDING_WARNING] = "warning", [FINDING_ERROR] = "error"};
-	return names[level];
+	for (const struct verify_rule *r = verify_rules; r->code; r++) {
+		if (strcmp(r->code, code) == 0)
+			return r;
+	}
+	return NULL;
 }
+
+static const char *const levels[] = {[FINDING_NOTE] = "note", [FINDING_WARNING] = "warning", [FINDING_ERROR] = "error"};
 
 static json_t *promise_json(const struct promise *p)
 {
-	json_t *j = json_pack("{s:s, s:b, s:o, s:o}", "from", p->from, "binding", p->binding, "isa",
-			      json_or_null(p->isa ? p->isa->name : NULL), "cuda", json_or_null(p->cuda));
-	json_object_set_new(j, "gpu", p->gpu_known ? json_from_strlist(&p->gpu) : json_null());
-	return j;
+	return json_pack("{s:s, s:b, s:o, s:o, s:o}", "from", p->from, "binding", p->binding, "isa",
+			 json_or_null(p->isa ? p->isa->name : NULL), "cuda", json_or_null(p->cuda), "gpu",
+			 p->gpu_known ? json_from_strlist(&p->gpu) : json_null());
 }
 
 static json_t *gpu_json(const struct verify_report *r)
@@ -41,28 +73,22 @@ json_t *verify_json(const struct verify_report *r)
 	json_t *findings = json_array();
 	for (size_t i = 0; i < r->count; i++) {
 		const struct finding *f = &r->findings[i];
-		json_array_append_new(findings, json_pack("{s:s, s:s, s:s, s:s}", "level", level_name(f->level), "rule",
+		json_array_append_new(findings, json_pack("{s:s, s:s, s:s, s:s}", "level", levels[f->level], "rule",
 							  f->rule, "file", f->file, "text", f->text));
 	}
-	json_t *j = json_pack("{s:i, s:b, s:s, s:I, s:s, s:s, s:s, s:s, s:s, s:s}", "schema", 1, "ok", r->errors == 0,
-			      "file", r->file, "bytes", (json_int_t)r->bytes, "sha256", r->sha256, "distribution",
-			      r->name.dist, "version", r->name.version, "python", r->name.python, "abi", r->name.abi,
-			      "platform", r->name.platform);
-	json_object_set_new(j, "members", json_integer((json_int_t)r->members));
-	json_object_set_new(j, "elf_files", json_integer((json_int_t)r->elf_files));
-	json_object_set_new(j, "honest_platform", json_string(r->tag));
-	json_object_set_new(j, "honest_platform_why", json_string(r->tag_why));
-	json_object_set_new(j, "metadata_rev", r->metadata_rev ? json_integer(r->metadata_rev) : json_null());
-	json_object_set_new(j, "requires_torch", *r->requires_torch ? json_string(r->requires_torch) : json_null());
-	json_object_set_new(j, "code",
-			    json_pack("{s:I, s:I, s:I}", "files", (json_int_t)r->code_files, "functions",
-				      (json_int_t)r->code_functions, "bytes", (json_int_t)r->code_bytes));
-	json_object_set_new(j, "promise", promise_json(&r->promise));
-	json_object_set_new(j, "gpu_code", gpu_json(r));
-	json_object_set_new(j, "errors", json_integer((json_int_t)r->errors));
-	json_object_set_new(j, "warnings", json_integer((json_int_t)r->warnings));
-	json_object_set_new(j, "findings", findings);
-	return j;
+	json_t *code = json_pack("{s:I, s:I, s:I}", "files", (json_int_t)r->code_files, "functions",
+				 (json_int_t)r->code_functions, "bytes", (json_int_t)r->code_bytes);
+	return json_pack(
+		"{s:i, s:b, s:s, s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:o, s:o, s:o, s:o, s:o,"
+		" s:I, s:I, s:o}",
+		"schema", 1, "ok", r->errors == 0, "file", r->file, "bytes", (json_int_t)r->bytes, "sha256", r->sha256,
+		"distribution", r->name.dist, "version", r->name.version, "python", r->name.python, "abi", r->name.abi,
+		"platform", r->name.platform, "members", (json_int_t)r->members, "elf_files", (json_int_t)r->elf_files,
+		"honest_platform", r->tag, "honest_platform_why", r->tag_why, "metadata_rev",
+		r->metadata_rev ? json_integer(r->metadata_rev) : json_null(), "requires_torch",
+		json_or_null(*r->requires_torch ? r->requires_torch : NULL), "code", code, "promise",
+		promise_json(&r->promise), "gpu_code", gpu_json(r), "errors", (json_int_t)r->errors, "warnings",
+		(json_int_t)r->warnings, "findings", findings);
 }
 
 char *verify_lines(const struct verify_report *r, struct arena *a)
@@ -70,8 +96,8 @@ char *verify_lines(const struct verify_report *r, struct arena *a)
 	struct buf AUTO_BUF b = {0};
 	for (size_t i = 0; i < r->count; i++) {
 		const struct finding *f = &r->findings[i];
-		buf_printf(&b, "%s%s%s: %s[%s]: %s\n", r->file, *f->file ? ":" : "", f->file, level_name(f->level),
-			   f->rule, f->text);
+		buf_printf(&b, "%s%s%s: %s[%s]: %s\n", r->file, *f->file ? ":" : "", f->file, levels[f->level], f->rule,
+			   f->text);
 	}
 	return arena_strdup(a, buf_cstr(&b));
 }
@@ -81,8 +107,7 @@ char *verify_text(const struct verify_report *r, struct arena *a)
 	struct buf AUTO_BUF b = {0};
 	for (size_t i = 0; i < r->count; i++) {
 		const struct finding *f = &r->findings[i];
-		buf_printf(&b, "%s: %s: %s [%s]\n", level_name(f->level), *f->file ? f->file : r->file, f->text,
-			   f->rule);
+		buf_printf(&b, "%s: %s: %s [%s]\n", levels[f->level], *f->file ? f->file : r->file, f->text, f->rule);
 	}
 	for (size_t i = 0; i < r->gpu_count; i++) {
 		const struct verify_gpu_file *f = &r->gpu[i];

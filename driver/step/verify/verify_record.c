@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/path.h"
@@ -9,16 +10,8 @@ enum { RECORD_MAX = 256 << 20 };
 
 static int by_path(const void *a, const void *b)
 {
-	const struct wheel_record_row *const *x = a, *const *y = b;
-	return strcmp((*x)->path, (*y)->path);
-}
-
-static const struct wheel_record_row *find_row(const struct wheel_record_row *const *rows, size_t count,
-					       const char *path)
-{
-	const struct wheel_record_row key = {.path = path}, *key_at = &key;
-	const struct wheel_record_row *const *found = bsearch(&key_at, rows, count, sizeof(void *), by_path);
-	return found ? *found : NULL;
+	const struct wheel_record_row *x = a, *y = b;
+	return strcmp(x->path, y->path);
 }
 
 /* RECORD cannot hold its own digest, and signatures come after it. */
@@ -52,14 +45,14 @@ static void check_member(struct verifying *v, const struct verify_member *m, con
 			   m->entry->size, row->size);
 }
 
-static void check_rows(struct verifying *v, const struct wheel_record_row *const *rows, size_t count)
+static void check_rows(struct verifying *v, const struct wheel_record_row *rows, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		const char *path = rows[i]->path;
-		if (i > 0 && strcmp(path, rows[i - 1]->path) == 0)
+		const char *path = rows[i].path;
+		if (i > 0 && strcmp(path, rows[i - 1].path) == 0)
 			verify_add(v, FINDING_ERROR, "record", path, "is listed twice in RECORD");
 		else if (!path_is_safe_relative(path))
-			verify_add(v, FINDING_ERROR, "record", path, "is no path of a file below the wheel");
+			verify_add(v, FINDING_ERROR, "record", path, "is not a path of a file in the wheel");
 		else if (!zip_find(v->zip, path))
 			verify_add(v, FINDING_ERROR, "record", path, "is listed in RECORD but not in the wheel");
 	}
@@ -82,11 +75,11 @@ void verify_record(struct verifying *v)
 		verify_add_error(v, "record", path, &why);
 		return;
 	}
-	const struct wheel_record_row **sorted = arena_array(v->a, count, sizeof(void *));
-	for (size_t i = 0; i < count; i++)
-		sorted[i] = &rows[i];
-	qsort(sorted, count, sizeof(void *), by_path);
-	check_rows(v, sorted, count);
-	for (size_t i = 0; i < v->count; i++)
-		check_member(v, &v->members[i], find_row(sorted, count, v->members[i].entry->name));
+	if (count)
+		qsort(rows, count, sizeof(*rows), by_path);
+	check_rows(v, rows, count);
+	for (size_t i = 0; i < v->count; i++) {
+		const struct wheel_record_row key = {.path = v->members[i].entry->name};
+		check_member(v, &v->members[i], count ? bsearch(&key, rows, count, sizeof(key), by_path) : NULL);
+	}
 }

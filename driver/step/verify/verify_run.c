@@ -44,33 +44,23 @@ static const char *env_value(const struct plan *p, const char *name)
 	return NULL;
 }
 
-static bool is_on(const char *v)
-{
-	return v && (strcmp(v, "ON") == 0 || strcmp(v, "1") == 0);
-}
-
 /* What the check script compares with, as its argument. */
 static char *expectation(const struct plan *p, struct arena *a)
 {
-	AUTO_JSON json_t *j = json_object();
-	json_object_set_new(j, "version", json_string(plan_full_version(p, a)));
-	json_object_set_new(j, "torch", json_string(p->torch_version));
-	json_object_set_new(j, "cpu_flags", json_from_strlist(&p->cpu_flags));
-	json_object_set_new(j, "cuda", json_or_null(p->cuda));
-	json_object_set_new(j, "gpu", json_from_strlist(&p->gpu));
-	json_object_set_new(j, "blas_info", json_or_null(p->blas_row && *p->blas_row->info ? p->blas_row->info : NULL));
 	static const struct {
 		const char *key, *variable;
 	} flags[] = {{"mkldnn", "USE_MKLDNN"}, {"png", "TORCHVISION_USE_PNG"}, {"jpeg", "TORCHVISION_USE_JPEG"}};
+	AUTO_JSON json_t *j = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "version", plan_full_version(p, a), "torch",
+					p->torch_version, "cpu_flags", json_from_strlist(&p->cpu_flags), "cuda",
+					json_or_null(p->cuda), "gpu", json_from_strlist(&p->gpu), "blas_info",
+					json_or_null(p->blas_row && *p->blas_row->info ? p->blas_row->info : NULL));
 	for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
 		const char *v = env_value(p, flags[i].variable);
 		if (v)
-			json_object_set_new(j, flags[i].key, json_boolean(is_on(v)));
+			json_object_set_new(j, flags[i].key, json_boolean(strcmp(v, "ON") == 0 || strcmp(v, "1") == 0));
 	}
-	char *text = json_dumps(j, JSON_COMPACT);
-	char *out = arena_strdup(a, text ? text : "{}");
-	free(text);
-	return out;
+	AUTO_FREE char *text = json_dumps(j, JSON_COMPACT);
+	return arena_strdup(a, text ? text : "{}");
 }
 
 static int make_sandbox(const struct verify_run_request *q, struct arena *a, struct sandbox *s, struct err *e)
@@ -86,34 +76,25 @@ static int make_sandbox(const struct verify_run_request *q, struct arena *a, str
 	kvlist_set(&s->env, a, "HOME", SANDBOX_HOME);
 	kvlist_set(&s->env, a, "TMPDIR", SANDBOX_TMP);
 	kvlist_set(&s->env, a, "LC_ALL", "C.UTF-8");
-	/* The packages that the wheel requires are not here; the toolkit it was built with has their libraries. */
+	/* Packages that the wheel requires are not installed; the toolkit has their libraries. */
 	if (q->plan->toolkit)
 		toolkit_run(q->plan->toolkit, s);
 	s->cwd = SANDBOX_OUT;
 	return 0;
 }
 
-/* pip's own word on whether it would install them: the names, the tags, the metadata. */
+/* Whether pip would install them: names, tags, metadata. */
 static int ask_pip(const struct strlist *wheels, const struct sandbox *s, const struct run *run, struct arena *a,
 		   struct err *e)
 {
 	AUTO_BUF struct buf out = {0};
 	struct strlist argv = {0};
-	static const char *const pip[] = {"python3",
-					  "-m",
-					  "pip",
-					  "--python",
-					  VENV_PYTHON,
-					  "install",
-					  "--dry-run",
-					  "--no-index",
-					  "--no-deps",
-					  "--no-cache-dir",
-					  "--ignore-installed",
-					  "--disable-pip-version-check",
-					  "--quiet"};
-	for (size_t i = 0; i < ARRAY_LEN(pip); i++)
-		strlist_ref(&argv, a, pip[i]);
+	strlist_split(&argv, a, "python3 -m pip --python", " ");
+	strlist_ref(&argv, a, VENV_PYTHON);
+	strlist_split(&argv, a,
+		      "install --dry-run --no-index --no-deps --no-cache-dir --ignore-installed "
+		      "--disable-pip-version-check --quiet",
+		      " ");
 	strlist_append(&argv, a, wheels);
 	if (sandbox_capture(s, strlist_argv(&argv, a), run, &out, e) < 0)
 		return err_wrap(e, "the wheel does not install");
@@ -147,15 +128,15 @@ static int unpack(const char *wheel, const char *site, const struct run *run, st
 	return rc;
 }
 
-/* pip says whether it would install the wheels, and they are unpacked here, which is what pip would do with them, in a
- * fourth of its time: the wheels that builds make have neither scripts of their own nor other places for files. */
+/* pip says whether it would install the wheels, but they are unpacked here, which takes a quarter of its time and gives
+ * the same: these wheels have no scripts and no files for other places. */
 static int install(const struct verify_run_request *q, const struct sandbox *s, const struct run *run, struct arena *a,
 		   struct err *e)
 {
 	AUTO_BUF struct buf out = {0};
 	const char *site;
 	struct strlist wheels = {0};
-	/* The environment sees the root's packages (numpy and the like), and its own come first. */
+	/* It sees the root's packages too (numpy), behind its own. */
 	const char *venv[] = {"python3", "-m", "venv", "--system-site-packages", "--without-pip", VENV, NULL};
 	if (sandbox_capture(s, venv, run, &out, e) < 0)
 		return err_wrap(e, "cannot make a clean Python environment");
@@ -184,19 +165,13 @@ static void add_line(struct lines *l, const char *line)
 		l->done = true;
 	if (!name)
 		return;
-	if (l->r->count == l->cap) {
-		size_t cap = l->cap ? l->cap * 2 : 32;
-		struct verify_run_check *grown = arena_array(l->arena, cap, sizeof(*grown));
-		if (l->r->count)
-			memcpy(grown, l->r->checks, l->r->count * sizeof(*grown));
-		l->r->checks = grown;
-		l->cap = cap;
-	}
+	if (l->r->count == l->cap)
+		l->r->checks = arena_grow(l->arena, l->r->checks, &l->cap, 32, sizeof(*l->r->checks));
 	const char *detail = json_string_value(json_object_get(j, "detail"));
-	l->r->checks[l->r->count++] = (struct verify_run_check){.name = arena_strdup(l->arena, name),
-								.detail = arena_strdup(l->arena, detail ? detail : ""),
-								.ok = json_is_true(json_object_get(j, "ok"))};
-	l->failed += !json_is_true(json_object_get(j, "ok"));
+	bool ok = json_is_true(json_object_get(j, "ok"));
+	l->r->checks[l->r->count++] = (struct verify_run_check){
+		.name = arena_strdup(l->arena, name), .detail = arena_strdup(l->arena, detail ? detail : ""), .ok = ok};
+	l->failed += !ok;
 }
 
 static int judge(const struct plan *p, struct lines *l, const char *error_text, int status, struct err *e)
@@ -230,13 +205,9 @@ static int run_checks(const struct verify_run_request *q, const struct sandbox *
 	struct lines l = {.arena = a, .r = r};
 	if (sandbox_run(s, argv, &spec, run, &res, e) < 0)
 		return -1;
-	char *next = NULL;
-	for (char *line = out.len ? out.data : NULL; line; line = next) {
-		next = strchr(line, '\n');
-		if (next)
-			*next++ = '\0';
+	char *rest = out.data;
+	for (char *line; out.len && (line = strsep(&rest, "\n"));)
 		add_line(&l, line);
-	}
 	return judge(q->plan, &l, buf_cstr(&error), res.status, e);
 }
 
@@ -252,14 +223,10 @@ int verify_run(const struct verify_run_request *q, const struct run *run, struct
 		*ret = r;
 		return 0;
 	}
-	int rc = make_sandbox(q, a, &s, e);
-	if (rc == 0)
-		rc = install(q, &s, run, a, e);
-	if (rc == 0)
-		rc = run_checks(q, &s, run, a, &r, e);
-	if (fs_remove_tree(q->work_dir, rc ? &ignored : e) < 0 && rc == 0)
-		rc = -1;
-	if (rc < 0)
+	int rc = make_sandbox(q, a, &s, e) < 0 || install(q, &s, run, a, e) < 0 || run_checks(q, &s, run, a, &r, e) < 0
+			 ? -1
+			 : 0;
+	if (fs_remove_tree(q->work_dir, rc < 0 ? &ignored : e) < 0 || rc < 0)
 		return -1;
 	r.ran = true;
 	r.seconds = log_seconds() - start;

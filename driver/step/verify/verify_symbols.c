@@ -7,20 +7,15 @@
 #include "core/elf/demangle.h"
 #include "step/verify/verify_parts.h"
 
-enum { TOLD_MAX = 10 }; /* symbols of one library that are told one by one */
+enum { SHOWN_MAX = 10 }; /* findings of one library */
 
-enum origin { PROVIDED, OPEN, UNSAID, MISSING };
+enum origin { PROVIDED, OPEN, UNVERSIONED, MISSING };
 
-struct names { /* sorted */
-	const char **items;
-	size_t count;
-};
-
-struct looking {
+struct symbols {
 	struct verifying *v;
-	void *libc, *libm;    /* this machine's */
-	struct names defined; /* by any library inside and of the companions at hand */
-	bool *open;           /* by member: a library that it needs, itself or through others inside, is not at hand */
+	void *libc, *libm;      /* this machine's */
+	struct strlist defined; /* sorted; by any library inside and of the companions */
+	bool *open; /* by member: it needs, itself or through others inside, a library that is not at hand */
 };
 
 static int by_name(const void *a, const void *b)
@@ -28,61 +23,33 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static bool has(const struct names *n, const char *name)
-{
-	return n->count && bsearch(&name, n->items, n->count, sizeof(*n->items), by_name);
-}
-
 static bool is_library(const struct verify_member *m)
 {
 	return m->is_elf && !m->elf_broken && m->elf.dynamic;
 }
 
-static struct names collect(struct verifying *v)
+static void add_defined(struct symbols *l, const struct elf_info *info)
 {
-	struct names n = {0};
-	size_t total = 0;
-	for (size_t i = 0; i < v->count; i++)
-		total += v->members[i].elf.defined.count;
-	for (size_t i = 0; i < v->q->companions_count; i++)
-		total += v->q->companions[i].defined.count;
-	n.items = arena_array(v->a, total, sizeof(*n.items));
-	for (size_t i = 0; i < v->count + v->q->companions_count; i++) {
-		const struct strlist *l =
-			i < v->count ? &v->members[i].elf.defined : &v->q->companions[i - v->count].defined;
-		for (size_t k = 0; k < l->count; k++)
-			n.items[n.count++] = l->items[k];
-	}
-	if (n.count)
-		qsort(n.items, n.count, sizeof(*n.items), by_name);
-	return n;
-}
-
-static bool answers_to(const struct elf_info *info, const char *path, const char *needed)
-{
-	return (info->soname && strcmp(info->soname, needed) == 0) || (path && strcmp(path_base(path), needed) == 0);
+	for (size_t i = 0; i < info->defined.count; i++)
+		strlist_ref(&l->defined, l->v->a, info->defined.items[i]);
 }
 
 static const struct verify_member *inside(const struct verifying *v, const char *needed)
 {
-	for (size_t i = 0; i < v->count; i++) {
-		if (is_library(&v->members[i]) && answers_to(&v->members[i].elf, v->members[i].entry->name, needed))
-			return &v->members[i];
-	}
-	return NULL;
+	const struct verify_member *m = verify_inside(v, needed);
+	return m && is_library(m) ? m : NULL;
 }
 
 static bool at_hand(const struct verifying *v, const char *needed)
 {
 	for (size_t i = 0; i < v->q->companions_count; i++) {
-		if (answers_to(&v->q->companions[i], NULL, needed))
+		if (strcmp(v->q->companions[i].soname, needed) == 0)
 			return true;
 	}
 	return inside(v, needed) != NULL;
 }
 
-/* Whether all that a library of the system offers is asked for with its version, so that a symbol without one is of
- * somebody else. */
+/* Whether every symbol of this system library has a version, so that one wanted without is from somewhere else. */
 static bool is_versioned_system(const struct verifying *v, unsigned machine, const char *needed)
 {
 	return strncmp(needed, "ld-linux", 8) == 0 ||
@@ -90,8 +57,8 @@ static bool is_versioned_system(const struct verifying *v, unsigned machine, con
 		manylinux_versioned(v->q->policy, needed));
 }
 
-/* What is open spreads to those who need it; there are few libraries, and few rounds. */
-static void find_open(struct looking *l)
+/* A library that needs an open one is open too; there are few libraries, and few rounds. */
+static void find_open(struct symbols *l)
 {
 	struct verifying *v = l->v;
 	l->open = arena_array(v->a, v->count, sizeof(*l->open));
@@ -112,20 +79,25 @@ static void find_open(struct looking *l)
 	}
 }
 
+static bool is_defined(const struct symbols *l, const char *name)
+{
+	return l->defined.count && bsearch(&name, l->defined.items, l->defined.count, sizeof(name), by_name);
+}
+
 /* Python's own functions come from the program that loads an extension module. */
 static bool is_python(const char *name)
 {
 	return strncmp(name, "Py", 2) == 0 || strncmp(name, "_Py", 3) == 0;
 }
 
-/* Wanted without a version, as linkers write it that did not see the library: it works where something else has loaded
- * the C library, and it always has, but nothing says so. The names are the same on every machine. */
-static bool is_libc(const struct looking *l, const char *name)
+/* Wanted without a version, as a linker writes it that did not see the library. It works, because the C library is
+ * always loaded. The names are the same on every machine. */
+static bool is_libc(const struct symbols *l, const char *name)
 {
 	return (l->libc && dlsym(l->libc, name)) || (l->libm && dlsym(l->libm, name));
 }
 
-static enum origin of_version(const struct looking *l, const struct verify_member *m, const char *name,
+static enum origin of_version(const struct symbols *l, const struct verify_member *m, const char *name,
 			      const char *version)
 {
 	const struct verifying *v = l->v;
@@ -136,49 +108,49 @@ static enum origin of_version(const struct looking *l, const struct verify_membe
 		/* Versions of system libraries are compared with the policy by the rule `tag`. */
 		if (!at_hand(v, file))
 			return v->q->policy && manylinux_allows(v->q->policy, m->elf.machine, file) ? PROVIDED : OPEN;
-		if (has(&l->defined, name))
+		if (is_defined(l, name))
 			return PROVIDED;
 	}
 	return MISSING;
 }
 
-static enum origin origin_of(const struct looking *l, const struct verify_member *m, const char *symbol)
+static enum origin origin_of(const struct symbols *l, const struct verify_member *m, const char *symbol)
 {
 	const char *at = strchr(symbol, '@');
 	if (at)
 		return of_version(l, m, arena_strndup(l->v->a, symbol, (size_t)(at - symbol)), at + 1);
-	if (has(&l->defined, symbol) || is_python(symbol))
+	if (is_defined(l, symbol) || is_python(symbol))
 		return PROVIDED;
 	if (is_libc(l, symbol))
-		return UNSAID;
+		return UNVERSIONED;
 	return l->open[m - l->v->members] ? OPEN : MISSING;
 }
 
-static void check_library(const struct looking *l, const struct verify_member *m, size_t *open)
+static void check_library(const struct symbols *l, const struct verify_member *m, size_t *open)
 {
-	struct strlist unsaid = {0};
+	struct strlist unversioned = {0};
 	size_t missing = 0;
 	for (size_t i = 0; i < m->elf.undefined.count; i++) {
 		const char *symbol = m->elf.undefined.items[i];
 		enum origin o = origin_of(l, m, symbol);
 		*open += o == OPEN;
-		if (o == UNSAID)
-			strlist_ref(&unsaid, l->v->a, symbol);
-		if (o == MISSING && missing++ < TOLD_MAX)
+		if (o == UNVERSIONED)
+			strlist_ref(&unversioned, l->v->a, symbol);
+		if (o == MISSING && missing++ < SHOWN_MAX)
 			verify_add(l->v, FINDING_ERROR, "undefined", m->entry->name,
 				   "needs the symbol '%s', which nothing provides", demangle(symbol, l->v->a));
 	}
-	if (unsaid.count)
+	if (unversioned.count)
 		verify_add(l->v, FINDING_WARNING, "undefined", m->entry->name,
 			   "wants %s of the C library without naming it: it leaves that to whoever loads it",
-			   strlist_join(&unsaid, l->v->a, ", "));
-	if (missing > TOLD_MAX)
+			   strlist_join(&unversioned, l->v->a, ", "));
+	if (missing > SHOWN_MAX)
 		verify_add(l->v, FINDING_ERROR, "undefined", m->entry->name,
-			   "needs %zu more symbols that nothing provides", missing - TOLD_MAX);
+			   "needs %zu more symbols that nothing provides", missing - SHOWN_MAX);
 }
 
 /* The libraries that would have to be at hand, each once. */
-static const char *absent(const struct looking *l)
+static const char *absent(const struct symbols *l)
 {
 	struct verifying *v = l->v;
 	struct strlist names = {0};
@@ -197,14 +169,18 @@ static const char *absent(const struct looking *l)
 
 void verify_symbols(struct verifying *v)
 {
-	struct looking l = {.v = v};
+	struct symbols l = {.v = v};
 	size_t open = 0;
 	if (!v->q->policy)
 		return;
 	/* Both are loaded already. */
 	l.libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 	l.libm = dlopen("libm.so.6", RTLD_LAZY | RTLD_NOLOAD);
-	l.defined = collect(v);
+	for (size_t i = 0; i < v->count; i++)
+		add_defined(&l, &v->members[i].elf);
+	for (size_t i = 0; i < v->q->companions_count; i++)
+		add_defined(&l, &v->q->companions[i]);
+	strlist_sort(&l.defined);
 	find_open(&l);
 	for (size_t i = 0; i < v->count; i++) {
 		if (is_library(&v->members[i]))

@@ -153,7 +153,7 @@ static void test_the_archive_itself(void **state)
 	assert_told(&c, "", "order", "in another order from 'tiny/__init__.py' on");
 	rewrite(one, other, "    for i in items: i.compress_type = 0\n");
 	c = compare(one, other);
-	assert_told(&c, "tiny/libtiny.so", "packing", "packed in another way");
+	assert_told(&c, "tiny/libtiny.so", "packing", "packed differently");
 	rewrite(one, other, "    items[0].date_time = (2001, 1, 1, 0, 0, 0)\n");
 	c = compare(one, other);
 	assert_told(&c, "tiny/__init__.py", "time", "differs");

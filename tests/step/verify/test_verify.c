@@ -225,7 +225,7 @@ static void test_listed_twice(void **state)
 static void test_record_with_an_escape(void **state)
 {
 	(void)state;
-	assert_change("echo '../x,,' >> $I/RECORD", "record", "../x", "no path of a file below");
+	assert_change("echo '../x,,' >> $I/RECORD", "record", "../x", "not a path of a file in");
 }
 
 static void test_no_record(void **state)
@@ -298,7 +298,7 @@ static void test_foreign_tag(void **state)
 	(void)state;
 	struct verify_report r =
 		verify(changed(MENDED("WHEEL", "sed -i 's/^Tag:.*/Tag: cp313-cp313-linux_x86_64/' $I/WHEEL")));
-	assert_found(&r, FINDING_ERROR, "metadata", "WHEEL", "which the file name does not stand for");
+	assert_found(&r, FINDING_ERROR, "metadata", "WHEEL", "which the file name does not have");
 	assert_found(&r, FINDING_ERROR, "metadata", "WHEEL", "has 0 of the 1 Tags");
 }
 
@@ -381,8 +381,8 @@ static void test_dist_info_of_another_name(void **state)
 	const char *wheel = packed(), *other = test_path("out/tiny_pack-1.1-py3-none-manylinux_2_17_x86_64.whl");
 	assert_int_equal(rename(wheel, other), 0);
 	struct verify_report r = verify(other);
-	assert_found(&r, FINDING_ERROR, "metadata", "tiny_pack-1.0+cpu.avx2.dist-info", "not called after the file");
-	assert_found(&r, FINDING_ERROR, "metadata", "METADATA", "the file is called '1.1'");
+	assert_found(&r, FINDING_ERROR, "metadata", "tiny_pack-1.0+cpu.avx2.dist-info", "not named after the file");
+	assert_found(&r, FINDING_ERROR, "metadata", "METADATA", "but the file is named '1.1'");
 	assert_int_equal(r.errors, 2);
 }
 
