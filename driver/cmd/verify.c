@@ -21,7 +21,6 @@ struct verify_options {
 
 /* What all wheels of one run are checked with. */
 struct verify_facts {
-	const struct manylinux_policy *policy;
 	const struct tables *tables;
 	const struct isa_rules *code;
 	const struct variant *against; /* NULL: --against was not given, or names a profile */
@@ -103,7 +102,7 @@ static int verify_one(struct cmd_context *c, const struct verify_facts *f, const
 	if (wheel_name_parse(wheel, c->arena, &name, e) < 0)
 		return -1;
 	struct verify_request q = {.wheel = wheel,
-				   .policy = f->policy,
+				   .policy = f->tables->manylinux,
 				   .tables = f->tables,
 				   .code = f->code,
 				   .promise = f->promise,
@@ -176,7 +175,6 @@ static int check_signatures(struct cmd_context *c, const char *path, const struc
 static int run_verify(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
 	const struct verify_options *o = c->options;
-	const char *profiles;
 	struct verify_facts f = {0};
 	AUTO_JSON json_t *list = json_array();
 	size_t wrong = 0;
@@ -184,8 +182,7 @@ static int run_verify(struct cmd_context *c, const struct strlist *args, struct 
 		return print_rules(c, e);
 	if (check_usage(o, args, e) < 0)
 		return -1;
-	if (cmd_profiles_dir(c, &profiles, e) < 0 || manylinux_load(profiles, c->arena, &f.policy, e) < 0 ||
-	    cmd_tables(c, &f.tables, e) < 0 || isa_rules_load(profiles, c->arena, &f.code, e) < 0 ||
+	if (cmd_tables(c, &f.tables, e) < 0 || isa_rules_new(f.tables, c->arena, &f.code, e) < 0 ||
 	    read_against(c, &f, e) < 0)
 		return -1;
 	if (o->key && check_signatures(c, o->key, args, e) < 0)

@@ -13,6 +13,7 @@ int main(int argc, char **argv)
 	AUTO_ELF_MAP struct elf_map m = {0};
 	struct log log;
 	struct err e = {0};
+	const struct tables *t;
 	const struct isa_rules *rules;
 	struct isa_scan s;
 	uint64_t allowed[EXTENSION_MACHINES];
@@ -24,7 +25,8 @@ int main(int argc, char **argv)
 	const struct run run = {.log = &log, .cancel_fd = -1};
 	unsigned threads = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : machine_processors();
 	struct isa_spare spare = {threads > 1 ? (int)threads - 1 : 0};
-	if (isa_rules_load(argv[2], &a, &rules, &e) != 0 || elf_map_open(argv[1], &m, &e) != 0) {
+	if (tables_load(argv[2], &a, &t, &e) != 0 || isa_rules_new(t, &a, &rules, &e) != 0 ||
+	    elf_map_open(argv[1], &m, &e) != 0) {
 		fprintf(stderr, "%s\n", e.msg);
 		return (int)e.kind;
 	}

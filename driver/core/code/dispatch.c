@@ -4,31 +4,6 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/yaml/schema.h"
-
-struct family_row {
-	const char *library, *symbol, *unit, *why;
-	const char **extensions;
-	unsigned extensions_count;
-	bool carries;
-};
-
-struct dispatch_file {
-	struct family_row *families;
-	unsigned families_count;
-};
-
-static const cyaml_schema_field_t family_fields[] = {NEED(struct family_row, library),
-						     MAY(struct family_row, symbol),
-						     MAY(struct family_row, unit),
-						     NEED_LIST(struct family_row, extensions),
-						     FLAG(struct family_row, carries),
-						     NEED(struct family_row, why),
-						     CYAML_FIELD_END};
-static const cyaml_schema_value_t family_entry = ENTRY(struct family_row, family_fields);
-static const cyaml_schema_field_t file_fields[] = {NEED_ROWS(struct dispatch_file, families, &family_entry),
-						   CYAML_FIELD_END};
-static const cyaml_schema_value_t file_schema = TOP(struct dispatch_file, file_fields);
 
 /* A name may be of either machine, or of both. */
 static int take_extensions(const struct extensions *x, const struct family_row *f, const char *where,
@@ -47,28 +22,20 @@ static int take_extensions(const struct extensions *x, const struct family_row *
 	return 0;
 }
 
-int dispatch_load(const char *dir, const struct extensions *x, struct arena *a, const struct dispatch **ret,
-		  struct err *e)
+int dispatch_new(const struct tables *t, const struct extensions *x, struct arena *a, const struct dispatch **ret,
+		 struct err *e)
 {
-	const char *path = path_join(a, dir, "dispatch.yaml");
-	struct yaml_lines *lines;
-	void *file;
-	if (yaml_load(path, &file_schema, a, &file, &lines, e) < 0)
-		return -1;
-	const struct dispatch_file *f = file;
+	const char *path = path_join(a, t->dir, "dispatch.yaml");
+	const struct dispatch_file *f = t->dispatch;
 	struct dispatch *d = arena_alloc(a, sizeof(*d));
 	d->rows = arena_array(a, f->families_count, sizeof(*d->rows));
 	for (unsigned i = 0; i < f->families_count; i++) {
 		const struct family_row *from = &f->families[i];
 		struct dispatch_row *row = &d->rows[d->count++];
-		const char *where = arena_printf(a, "%s:%u", path, yaml_line(lines, "families/%u", i));
-		*row = (struct dispatch_row){.library = from->library,
-					     .symbol = from->symbol,
-					     .unit = from->unit,
-					     .carries = from->carries,
-					     .why = from->why};
-		if (row->carries && !row->symbol)
-			return err_set(e, ERR_CONFIG, "%s: 'carries' is of names, but there is no 'symbol'", where);
+		const char *where = arena_printf(a, "%s:%u", path, from->line);
+		row->family = from;
+		if (from->carries && !*from->symbol)
+			return err_set(e, ERR_CONFIG, "%s: 'carries' is about names, but there is no 'symbol'", where);
 		if (take_extensions(x, from, where, row, e) < 0)
 			return -1;
 	}
@@ -76,13 +43,13 @@ int dispatch_load(const char *dir, const struct extensions *x, struct arena *a, 
 	return 0;
 }
 
-static bool fits(const struct dispatch_row *row, const char *library, const struct code_range *r)
+static bool fits(const struct family_row *row, const char *library, const struct code_range *r)
 {
 	if ((r->flags & CODE_WEAK) && !row->carries)
 		return false;
-	if (row->symbol && (!r->name || fnmatch(row->symbol, r->name, 0) != 0))
+	if (*row->symbol && (!r->name || fnmatch(row->symbol, r->name, 0) != 0))
 		return false;
-	if (row->unit && (!r->unit || fnmatch(row->unit, r->unit, 0) != 0))
+	if (*row->unit && (!r->unit || fnmatch(row->unit, r->unit, 0) != 0))
 		return false;
 	return fnmatch(row->library, library, 0) == 0;
 }
@@ -92,10 +59,10 @@ uint64_t dispatch_excuses(const struct dispatch *d, enum extension_machine m, co
 {
 	uint64_t bits = 0;
 	for (size_t i = 0; i < d->count; i++) {
-		if (!fits(&d->rows[i], library, r))
+		if (!fits(d->rows[i].family, library, r))
 			continue;
 		if (!bits)
-			*ret_why = d->rows[i].why;
+			*ret_why = d->rows[i].family->why;
 		bits |= d->rows[i].extensions[m];
 	}
 	return bits;

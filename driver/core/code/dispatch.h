@@ -5,11 +5,7 @@
 #include "core/code/extensions.h"
 
 struct dispatch_row {
-	const char *library; /* glob of the file's base name */
-	const char *symbol;  /* glob of the mangled name; NULL: any or none */
-	const char *unit;    /* glob of the source file; NULL: any or none */
-	bool carries;        /* the name says the instruction set, so weak functions are excused too */
-	const char *why;
+	const struct family_row *family;
 	uint64_t extensions[EXTENSION_MACHINES];
 };
 
@@ -18,9 +14,9 @@ struct dispatch {
 	size_t count;
 };
 
-/* dispatch_load: `dir`/dispatch.yaml. ERR_CONFIG "file:line: ..." for an unknown extension. */
-int dispatch_load(const char *dir, const struct extensions *x, struct arena *a, const struct dispatch **ret,
-		  struct err *e) MUST_CHECK;
+/* dispatch_new: the rows of dispatch.yaml. ERR_CONFIG "file:line: ..." for an unknown extension. */
+int dispatch_new(const struct tables *t, const struct extensions *x, struct arena *a, const struct dispatch **ret,
+		 struct err *e) MUST_CHECK;
 /* dispatch_excuses: the extensions that a function may use because its callers check the processor;
  * 0 if no row fits. *ret_why: of the first that fits, else unchanged. */
 uint64_t dispatch_excuses(const struct dispatch *d, enum extension_machine m, const char *library,

@@ -5,60 +5,6 @@
 
 #include "base/path.h"
 #include "base/strlist.h"
-#include "base/yaml/schema.h"
-
-struct extension_row {
-	const char *name, *machine;
-	const char **implies, **sets;
-	unsigned implies_count, sets_count;
-};
-
-struct combined_row {
-	const char **needs, **sets;
-	unsigned needs_count, sets_count;
-};
-
-struct instruction_row {
-	const char *mnemonic, *why;
-	const char **needs;
-	unsigned needs_count;
-};
-
-struct encoding_row {
-	const char *mask, *value, *what;
-	const char **needs;
-	unsigned needs_count;
-};
-
-struct extension_file {
-	struct extension_row *extensions;
-	struct combined_row *combined;
-	struct instruction_row *instructions;
-	struct encoding_row *encodings;
-	unsigned extensions_count, combined_count, instructions_count, encodings_count;
-};
-
-static const cyaml_schema_field_t extension_fields[] = {
-	NEED(struct extension_row, name), NEED(struct extension_row, machine), LIST(struct extension_row, implies),
-	LIST(struct extension_row, sets), CYAML_FIELD_END};
-static const cyaml_schema_field_t combined_fields[] = {NEED_LIST(struct combined_row, needs),
-						       NEED_LIST(struct combined_row, sets), CYAML_FIELD_END};
-static const cyaml_schema_field_t instruction_fields[] = {NEED(struct instruction_row, mnemonic),
-							  NEED_LIST(struct instruction_row, needs),
-							  NEED(struct instruction_row, why), CYAML_FIELD_END};
-static const cyaml_schema_field_t encoding_fields[] = {
-	NEED_LIST(struct encoding_row, needs), NEED(struct encoding_row, mask), NEED(struct encoding_row, value),
-	NEED(struct encoding_row, what), CYAML_FIELD_END};
-static const cyaml_schema_value_t extension_entry = ENTRY(struct extension_row, extension_fields);
-static const cyaml_schema_value_t combined_entry = ENTRY(struct combined_row, combined_fields);
-static const cyaml_schema_value_t instruction_entry = ENTRY(struct instruction_row, instruction_fields);
-static const cyaml_schema_value_t encoding_entry = ENTRY(struct encoding_row, encoding_fields);
-static const cyaml_schema_field_t file_fields[] = {NEED_ROWS(struct extension_file, extensions, &extension_entry),
-						   NEED_ROWS(struct extension_file, combined, &combined_entry),
-						   NEED_ROWS(struct extension_file, instructions, &instruction_entry),
-						   NEED_ROWS(struct extension_file, encodings, &encoding_entry),
-						   CYAML_FIELD_END};
-static const cyaml_schema_value_t file_schema = TOP(struct extension_file, file_fields);
 
 static const char *const machines[EXTENSION_MACHINES] = {
 	[EXTENSION_X86_64] = "x86_64", [EXTENSION_AARCH64] = "aarch64"};
@@ -67,15 +13,13 @@ struct loading {
 	struct extensions *x;
 	const struct extension_file *f;
 	const char *path;
-	struct yaml_lines *lines;
 	enum extension_machine *machines; /* of each row */
 	struct arena *a;
 };
 
-static int bad(const struct loading *l, const char *list, unsigned i, struct err *e, const char *what,
-	       const char *subject)
+static int bad(const struct loading *l, unsigned line, struct err *e, const char *what, const char *subject)
 {
-	return err_set(e, ERR_CONFIG, "%s:%u: %s '%s'", l->path, yaml_line(l->lines, "%s/%u", list, i), what, subject);
+	return err_set(e, ERR_CONFIG, "%s:%u: %s '%s'", l->path, line, what, subject);
 }
 
 uint64_t extensions_bit(const struct extensions *x, enum extension_machine m, const char *name)
@@ -89,13 +33,13 @@ uint64_t extensions_bit(const struct extensions *x, enum extension_machine m, co
 
 /* A list of names as bits. */
 static int bits_of(const struct loading *l, enum extension_machine m, const char *const *names, unsigned count,
-		   const char *list, unsigned row, uint64_t *ret, struct err *e)
+		   unsigned line, uint64_t *ret, struct err *e)
 {
 	uint64_t bits = 0;
 	for (unsigned i = 0; i < count; i++) {
 		uint64_t bit = extensions_bit(l->x, m, names[i]);
 		if (!bit)
-			return bad(l, list, row, e, "no extension", names[i]);
+			return bad(l, line, e, "no extension", names[i]);
 		bits |= bit;
 	}
 	*ret = bits;
@@ -105,18 +49,18 @@ static int bits_of(const struct loading *l, enum extension_machine m, const char
 static int name_rows(const struct loading *l, struct err *e)
 {
 	for (unsigned i = 0; i < l->f->extensions_count; i++) {
-		const char *name = l->f->extensions[i].name, *machine = l->f->extensions[i].machine;
+		const struct extension_row *row = &l->f->extensions[i];
 		unsigned m = 0;
-		while (m < EXTENSION_MACHINES && strcmp(machines[m], machine) != 0)
+		while (m < EXTENSION_MACHINES && strcmp(machines[m], row->machine) != 0)
 			m++;
 		if (m == EXTENSION_MACHINES)
-			return bad(l, "extensions", i, e, "unknown machine", machine);
+			return bad(l, row->line, e, "unknown machine", row->machine);
 		l->machines[i] = (enum extension_machine)m;
-		if (extensions_bit(l->x, l->machines[i], name))
-			return bad(l, "extensions", i, e, "two rows of one name", name);
+		if (extensions_bit(l->x, l->machines[i], row->name))
+			return bad(l, row->line, e, "two rows of one name", row->name);
 		if (l->x->count[m] == EXTENSIONS_MAX)
-			return bad(l, "extensions", i, e, "more than 64 extensions of one machine, at", name);
-		l->x->names[m][l->x->count[m]++] = name;
+			return bad(l, row->line, e, "more than 64 extensions of one machine, at", row->name);
+		l->x->names[m][l->x->count[m]++] = row->name;
 	}
 	for (unsigned k = 0; k < EXTENSION_MACHINES; k++) {
 		if (l->x->count[k] == 0)
@@ -133,7 +77,7 @@ static int imply_rows(const struct loading *l, struct err *e)
 		const struct extension_row *row = &l->f->extensions[i];
 		enum extension_machine m = l->machines[i];
 		uint64_t bits;
-		if (bits_of(l, m, row->implies, row->implies_count, "extensions", i, &bits, e) < 0)
+		if (bits_of(l, m, row->implies, row->implies_count, row->line, &bits, e) < 0)
 			return -1;
 		l->x->implied[m][seen[m]] = bits | EXTENSION_BASELINE | 1ULL << seen[m];
 		seen[m]++;
@@ -170,12 +114,12 @@ static int take_sets(const struct loading *l, struct err *e)
 		const struct extension_row *row = &l->f->extensions[i];
 		enum extension_machine m = l->machines[i];
 		if (m != EXTENSION_X86_64 && row->sets_count)
-			return bad(l, "extensions", i, e, "only x86_64 has sets, not", row->name);
+			return bad(l, row->line, e, "only x86_64 has sets, not", row->name);
 		add_sets(l, row->sets, row->sets_count, extensions_bit(l->x, m, row->name));
 	}
 	for (unsigned i = 0; i < l->f->combined_count; i++) {
 		const struct combined_row *row = &l->f->combined[i];
-		if (bits_of(l, EXTENSION_X86_64, row->needs, row->needs_count, "combined", i, &bits, e) < 0)
+		if (bits_of(l, EXTENSION_X86_64, row->needs, row->needs_count, row->line, &bits, e) < 0)
 			return -1;
 		add_sets(l, row->sets, row->sets_count, bits);
 	}
@@ -206,7 +150,7 @@ static int take_instructions(const struct loading *l, struct err *e)
 		const struct instruction_row *row = &l->f->instructions[i];
 		struct extension_special *s = &x->specials[x->specials_count++];
 		s->mnemonic = row->mnemonic;
-		if (bits_of(l, EXTENSION_X86_64, row->needs, row->needs_count, "instructions", i, &s->needs, e) < 0)
+		if (bits_of(l, EXTENSION_X86_64, row->needs, row->needs_count, row->line, &s->needs, e) < 0)
 			return -1;
 	}
 	x->encodings = arena_array(l->a, l->f->encodings_count, sizeof(*x->encodings));
@@ -215,24 +159,20 @@ static int take_instructions(const struct loading *l, struct err *e)
 		struct extension_encoding *c = &x->encodings[x->encodings_count++];
 		c->what = row->what;
 		if (!parse_word(row->mask, &c->mask) || !parse_word(row->value, &c->value))
-			return bad(l, "encodings", i, e, "not eight hexadecimal digits behind 0x:",
+			return bad(l, row->line, e, "not eight hexadecimal digits behind 0x:",
 				   parse_word(row->mask, &c->mask) ? row->value : row->mask);
 		if (c->value & ~c->mask)
-			return bad(l, "encodings", i, e, "the mask hides bits of the value", row->value);
-		if (bits_of(l, EXTENSION_AARCH64, row->needs, row->needs_count, "encodings", i, &c->needs, e) < 0)
+			return bad(l, row->line, e, "the mask hides bits of the value", row->value);
+		if (bits_of(l, EXTENSION_AARCH64, row->needs, row->needs_count, row->line, &c->needs, e) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-int extensions_load(const char *dir, struct arena *a, const struct extensions **ret, struct err *e)
+int extensions_new(const struct tables *t, struct arena *a, const struct extensions **ret, struct err *e)
 {
 	struct extensions *x = arena_alloc(a, sizeof(*x));
-	struct loading l = {.x = x, .path = path_join(a, dir, "extensions.yaml"), .a = a};
-	void *file;
-	if (yaml_load(l.path, &file_schema, a, &file, &l.lines, e) < 0)
-		return -1;
-	l.f = file;
+	struct loading l = {.x = x, .f = t->extensions, .path = path_join(a, t->dir, "extensions.yaml"), .a = a};
 	l.machines = arena_array(a, l.f->extensions_count, sizeof(*l.machines));
 	if (name_rows(&l, e) < 0 || imply_rows(&l, e) < 0 || take_sets(&l, e) < 0 || take_instructions(&l, e) < 0)
 		return -1;

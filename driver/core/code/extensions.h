@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "core/tables/tables.h"
 
 enum extension_machine { EXTENSION_X86_64, EXTENSION_AARCH64, EXTENSION_MACHINES };
 enum { EXTENSIONS_MAX = 64 }; /* of one machine */
@@ -40,9 +41,9 @@ struct extensions {
 	uint64_t other; /* of x86_64: what the table lacks */
 };
 
-/* extensions_load: `dir`/extensions.yaml. ERR_CONFIG "file:line: ..." for unknown and repeated names,
- * more than 64 rows of a machine, malformed masks. */
-int extensions_load(const char *dir, struct arena *a, const struct extensions **ret, struct err *e) MUST_CHECK;
+/* extensions_new: the rows of extensions.yaml. ERR_CONFIG "file:line: ..." for unknown and repeated
+ * names, more than 64 rows of a machine, malformed masks. */
+int extensions_new(const struct tables *t, struct arena *a, const struct extensions **ret, struct err *e) MUST_CHECK;
 /* extensions_bit: 0 for an unknown name. */
 uint64_t extensions_bit(const struct extensions *x, enum extension_machine m, const char *name);
 /* extensions_with: `bits`, all that they imply, and the baseline. */

@@ -1,40 +1,19 @@
 #include "core/tables/tables.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-#include "base/buf.h"
 #include "base/path.h"
-#include "base/suggest.h"
-#include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/version.h"
 #include "core/tables/tables_check.h"
 #include "core/tables/tables_expand.h"
 #include "core/tables/tables_schema.h"
 
-#define TABLE_MAX_BYTES (4u << 20)
-
 struct loader {
 	struct tables *t;
 	struct arena *a;
-	struct digest *digest;
 };
-
-static int add_to_digest(struct loader *l, const char *name, const char *path, struct err *e)
-{
-	AUTO_BUF struct buf text = {0};
-
-	if (fs_read(path, TABLE_MAX_BYTES, &text, e) < 0)
-		return -1;
-	uint64_t len = text.len;
-	digest_update(l->digest, name, strlen(name) + 1);
-	digest_update(l->digest, &len, sizeof(len));
-	digest_update(l->digest, buf_cstr(&text), text.len);
-	return 0;
-}
 
 /* Every table may say at its top where its facts come from. */
 static void keep_sources(struct loader *l, const char *name, const cyaml_schema_value_t *schema, const char *data)
@@ -61,94 +40,76 @@ static void *load_file(struct loader *l, const char *name, const cyaml_schema_va
 		err_hint(e, "--profiles names the directory that holds isa.yaml, gpu.yaml and releases/");
 		return NULL;
 	}
-	if (yaml_load(path, schema, l->a, &data, &lines, e) < 0 || add_to_digest(l, name, path, e) < 0)
+	if (yaml_load(path, schema, l->a, &data, &lines, e) < 0)
 		return NULL;
 	schema_settle(schema, data, lines);
 	keep_sources(l, name, schema, data);
 	return data;
 }
 
-static int load_isas_and_gpus(struct loader *l, struct err *e)
+/* Loads a file whose keys are members of struct tables. */
+static int load_members(struct loader *l, const char *name, const cyaml_schema_value_t *schema, struct err *e)
 {
-	const struct isa_file *isa = load_file(l, "isa.yaml", &schema_isa, e);
-	const struct gpu_file *gpu = isa ? load_file(l, "gpu.yaml", &schema_gpu, e) : NULL;
+	const char *data = load_file(l, name, schema, e);
 
-	if (!isa || !gpu)
+	if (!data)
 		return -1;
-	l->t->isas = isa->isas;
-	l->t->isas_count = isa->isas_count;
-	l->t->groups = isa->groups;
-	l->t->groups_count = isa->groups_count;
-	l->t->gpus = gpu->gpus;
-	l->t->gpus_count = gpu->gpus_count;
-	l->t->gpu_units = gpu->gpu_units;
-	l->t->gpu_units_count = gpu->gpu_units_count;
-	l->t->gpu_extras = gpu->extras;
-	l->t->gpu_extras_count = gpu->extras_count;
+	for (const cyaml_schema_field_t *f = schema->mapping.fields; f->key; f++) {
+		memcpy((char *)l->t + f->data_offset, data + f->data_offset, sizeof(void *));
+		if (f->value.type == CYAML_SEQUENCE)
+			memcpy((char *)l->t + f->count_offset, data + f->count_offset, f->count_size);
+	}
+	return 0;
+}
+
+static int load_all_members(struct loader *l, struct err *e)
+{
+	static const struct {
+		const char *name;
+		const cyaml_schema_value_t *schema;
+	} files[] = {{"isa.yaml", &schema_isa},         {"gpu.yaml", &schema_gpu},
+		     {"cuda.yaml", &schema_cuda},       {"blas.yaml", &schema_blas},
+		     {"toggles.yaml", &schema_toggles}, {"corrections.yaml", &schema_corrections}};
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		if (load_members(l, files[i].name, files[i].schema, e) < 0)
+			return -1;
+	return 0;
+}
+
+/* The tables by which a wheel is judged count in its output key as a whole. */
+static int load_rules(struct loader *l, struct err *e)
+{
+	static const char *const of_libraries[] = {"layouts", "driver_libraries", NULL};
+	struct tables *t = l->t;
+
+	if (!(t->extensions = load_file(l, "extensions.yaml", &schema_extensions, e)) ||
+	    !(t->dispatch = load_file(l, "dispatch.yaml", &schema_dispatch, e)) ||
+	    !(t->manylinux = load_file(l, "manylinux.yaml", &schema_manylinux, e)))
+		return -1;
+	schema_digest(&schema_extensions, t->extensions, NULL, t->extensions_digest);
+	schema_digest(&schema_dispatch, t->dispatch, NULL, t->dispatch_digest);
+	schema_digest(&schema_manylinux, t->manylinux, NULL, t->manylinux_digest);
+	schema_digest(&schema_cuda, t, of_libraries, t->cuda_libraries_digest);
 	return 0;
 }
 
 /* Gives each toolkit what its layout says; the check finds a layout that is not there. */
-static void join_layouts(const struct toolkit_file *f)
+static void join_layouts(struct tables *t)
 {
-	for (unsigned i = 0; i < f->toolkits_count; i++)
-		for (unsigned k = 0; k < f->layouts_count; k++) {
-			struct toolkit_row *row = &f->toolkits[i];
-			const struct layout_row *layout = &f->layouts[k];
+	for (unsigned i = 0; i < t->toolkits_count; i++)
+		for (unsigned k = 0; k < t->layouts_count; k++) {
+			struct toolkit_row *row = &t->toolkits[i];
+			const struct layout_row *layout = &t->layouts[k];
 
 			if (strcmp(row->layout, layout->name) != 0)
 				continue;
 			row->libraries = layout->libraries;
 			row->libraries_count = layout->libraries_count;
 		}
-}
-
-static int load_toolkits_and_blas(struct loader *l, struct err *e)
-{
-	const struct toolkit_file *cuda = load_file(l, "cuda.yaml", &schema_toolkit, e);
-	const struct blas_file *blas = cuda ? load_file(l, "blas.yaml", &schema_blas, e) : NULL;
-
-	if (!cuda || !blas)
-		return -1;
-	join_layouts(cuda);
-	l->t->toolkits = cuda->toolkits;
-	l->t->toolkits_count = cuda->toolkits_count;
-	l->t->layouts = cuda->layouts;
-	l->t->layouts_count = cuda->layouts_count;
-	l->t->driver_libraries = cuda->driver_libraries;
-	l->t->driver_libraries_count = cuda->driver_libraries_count;
-	l->t->parts = cuda->parts;
-	l->t->parts_count = cuda->parts_count;
-	for (unsigned i = 0; i < cuda->parts_count; i++)
-		if (!*cuda->parts[i].package)
-			cuda->parts[i].package = "pytorch";
-	l->t->blas = blas->blas;
-	l->t->blas_count = blas->blas_count;
-	return 0;
-}
-
-static int load_toggles(struct loader *l, struct err *e)
-{
-	struct toggle_file *f = load_file(l, "toggles.yaml", &schema_toggle, e);
-
-	if (!f || tables_expand_toggles(path_join(l->a, l->t->dir, "toggles.yaml"), l->a, f, e) < 0)
-		return -1;
-	l->t->toggles = f->toggles;
-	l->t->toggles_count = f->toggles_count;
-	l->t->retired = f->retired;
-	l->t->retired_count = f->retired_count;
-	return 0;
-}
-
-static int load_corrections(struct loader *l, struct err *e)
-{
-	const struct correction_file *f = load_file(l, "corrections.yaml", &schema_correction, e);
-
-	if (!f)
-		return -1;
-	l->t->corrections = f->corrections;
-	l->t->corrections_count = f->corrections_count;
-	return 0;
+	for (unsigned i = 0; i < t->parts_count; i++)
+		if (!*t->parts[i].package)
+			t->parts[i].package = "pytorch";
 }
 
 static int expand_release(struct loader *l, struct release_row *r, struct err *e)
@@ -162,18 +123,21 @@ static int expand_release(struct loader *l, struct release_row *r, struct err *e
 	return 0;
 }
 
-static int expand_isas_and_gpus(struct loader *l, struct err *e)
+static int expand(struct loader *l, struct err *e)
 {
-	const char *file = path_join(l->a, l->t->dir, "isa.yaml");
+	struct tables *t = l->t;
+	const char *isa = path_join(l->a, t->dir, "isa.yaml"), *gpu = path_join(l->a, t->dir, "gpu.yaml");
 
-	for (unsigned i = 0; i < l->t->isas_count; i++)
-		if (tables_expand_settings(file, "pytorch", l->a, &l->t->isas[i].settings,
-					   &l->t->isas[i].settings_count, e) < 0)
+	join_layouts(t);
+	if (tables_expand_toggles(path_join(l->a, t->dir, "toggles.yaml"), l->a, t, e) < 0)
+		return -1;
+	for (unsigned i = 0; i < t->isas_count; i++)
+		if (tables_expand_settings(isa, "pytorch", l->a, &t->isas[i].settings, &t->isas[i].settings_count, e) <
+		    0)
 			return -1;
-	file = path_join(l->a, l->t->dir, "gpu.yaml");
-	for (unsigned i = 0; i < l->t->gpus_count; i++)
-		if (tables_expand_settings(file, "pytorch", l->a, &l->t->gpus[i].settings,
-					   &l->t->gpus[i].settings_count, e) < 0)
+	for (unsigned i = 0; i < t->gpus_count; i++)
+		if (tables_expand_settings(gpu, "pytorch", l->a, &t->gpus[i].settings, &t->gpus[i].settings_count, e) <
+		    0)
 			return -1;
 	return 0;
 }
@@ -217,21 +181,12 @@ static int load_releases(struct loader *l, struct err *e)
 int tables_load(const char *dir, struct arena *a, const struct tables **ret, struct err *e)
 {
 	struct tables *t = arena_alloc(a, sizeof(*t));
-	AUTO_DIGEST struct digest *digest = digest_new();
-	struct loader l = {.t = t, .a = a, .digest = digest};
-	uint8_t sum[DIGEST_LEN];
+	struct loader l = {.t = t, .a = a};
 
 	t->dir = arena_strdup(a, dir);
-	if (load_isas_and_gpus(&l, e) < 0 || load_toolkits_and_blas(&l, e) < 0 || load_toggles(&l, e) < 0 ||
-	    load_corrections(&l, e) < 0 || load_releases(&l, e) < 0)
+	if (load_all_members(&l, e) < 0 || load_rules(&l, e) < 0 || expand(&l, e) < 0 || load_releases(&l, e) < 0 ||
+	    tables_check(t, e) < 0)
 		return -1;
-	if (expand_isas_and_gpus(&l, e) < 0 || tables_check(t, e) < 0)
-		return -1;
-	const char *extensions = path_join(a, dir, "extensions.yaml");
-	if (fs_exists(extensions) && digest_file(extensions, t->extensions_digest, e) < 0)
-		return -1;
-	digest_final(digest, sum);
-	digest_hex(sum, t->digest);
 	*ret = t;
 	return 0;
 }

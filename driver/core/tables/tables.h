@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/strlist.h"
 #include "core/tables/rows_release.h"
+#include "core/tables/rows_rules.h"
 
 /* Where the facts of a file come from. */
 struct table_source {
@@ -42,17 +43,20 @@ struct tables {
 	unsigned corrections_count;
 	struct release_row *releases; /* sorted by version, newest last */
 	unsigned releases_count;
+	const struct extension_file *extensions;
+	const struct dispatch_file *dispatch;
+	const struct manylinux_policy *manylinux;
+	/* sha256 of the rows by which a wheel is judged, without what is for people only */
+	char extensions_digest[65], dispatch_digest[65], manylinux_digest[65];
+	char cuda_libraries_digest[65]; /* of layouts and driver_libraries in cuda.yaml */
 	struct table_source *sources;
-	const char *dir; /* the profiles directory */
-	char digest[65]; /* sha256 over all table files */
-	/* of extensions.yaml, which other tables are read beside; "" without it */
-	char extensions_digest[65];
+	const char *file_sources; /* while a file is loaded: its `sources` */
+	const char *dir;          /* the profiles directory */
 };
 
-/* tables_load: reads isa.yaml, gpu.yaml, cuda.yaml, blas.yaml, toggles.yaml, corrections.yaml and
- * every releases/<name>.yaml below `dir`. ERR_CONFIG with file:line for what is wrong, also for
- * values that do not fit (a digest that is not 64 hex digits, a toolkit no row has, two rows of one
- * name). */
+/* tables_load: every table below `dir` but cpu.yaml, ci.yaml, matrices and examples. ERR_CONFIG
+ * with file:line for what does not follow the schema and for values that do not fit together: an
+ * unknown toolkit, two rows of one name. */
 int tables_load(const char *dir, struct arena *a, const struct tables **ret, struct err *e) MUST_CHECK;
 
 /* The three packages, in the order they are built. */
@@ -89,3 +93,5 @@ int tables_need_release(const struct tables *t, const char *name, const struct r
 			struct err *e) MUST_CHECK;
 /* tables_package: the row of a package in a release, NULL if the release does not have it. */
 const struct package_row *tables_package(const struct release_row *r, const char *package);
+/* tables_policy_minor: 28 for the manylinux policy "2_28"; 0 for anything else. */
+unsigned tables_policy_minor(const char *policy);

@@ -10,17 +10,6 @@
 
 static const char *const platforms[] = {"x86_64-linux", "aarch64-linux", "aarch64-darwin"};
 
-/* The file of a kind of table, as messages name it. */
-struct table_file {
-	char path[512];
-};
-
-static const char *file_of(const struct tables *t, const char *name, struct table_file *ret)
-{
-	snprintf(ret->path, sizeof(ret->path), "%s/%s", t->dir, name);
-	return ret->path;
-}
-
 int row_bad(const struct row_place *at, struct err *e, const char *fmt, ...)
 {
 	char text[1024];
@@ -36,7 +25,7 @@ int row_version(const struct row_place *at, const char *key, const char *value, 
 {
 	if ((optional && !*value) || version_valid(value))
 		return 0;
-	row_bad(at, e, "'%s' of '%s' is no version", value, key);
+	row_bad(at, e, "'%s': not a version: '%s'", key, value);
 	return err_hint(e, "a version is numbers with dots between, in quotes: \"12.8\"");
 }
 
@@ -65,13 +54,21 @@ int row_one_of(const struct row_place *at, const char *key, const char *value, c
 	return err_hint(e, "it is one of: %s", known);
 }
 
+int row_all_of(const struct row_place *at, const char *key, const char *const *list, unsigned list_count,
+	       const char *const *words, size_t count, struct err *e)
+{
+	for (unsigned i = 0; i < list_count; i++)
+		if (row_one_of(at, key, list[i], words, count, e) < 0)
+			return -1;
+	return 0;
+}
+
 int row_flags(const struct row_place *at, const char *key, const char *const *flags, unsigned count, struct err *e)
 {
 	for (unsigned i = 0; i < count; i++)
 		if (flags[i][0] != '-' || strpbrk(flags[i], " \t\n'\"\\$`;"))
-			return row_bad(at, e,
-				       "'%s' of '%s' is no compiler flag: one word that begins with '-' per entry",
-				       flags[i], key);
+			return row_bad(at, e, "'%s': not a compiler flag: '%s' (one word per entry, with '-' in front)",
+				       key, flags[i]);
 	return 0;
 }
 
@@ -96,6 +93,17 @@ static bool is_word(const char *s, const char *also)
 	return true;
 }
 
+int row_first(const struct row_place *at, const void *rows, size_t size, size_t line, const void *row, struct err *e)
+{
+	const char *name = *(const char *const *)row;
+
+	for (const char *r = rows; r < (const char *)row; r += size)
+		if (strcmp(*(const char *const *)(const void *)r, name) == 0)
+			return row_bad(at, e, "'%s' is listed twice, first in line %u", name,
+				       *(const unsigned *)(const void *)(r + line));
+	return 0;
+}
+
 int row_settings(const struct tables *t, const char *file, const struct table_setting *s, unsigned count, struct err *e)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -104,7 +112,7 @@ int row_settings(const struct tables *t, const char *file, const struct table_se
 		const char *value;
 
 		if (!is_identifier(s[i].name))
-			return row_bad(&at, e, "'%s' is no name of a setting", s[i].name);
+			return row_bad(&at, e, "not a name of a setting: '%s'", s[i].name);
 		if (row_one_of(&at, "package", s[i].package, tables_packages, TABLES_PACKAGES, e) < 0 ||
 		    row_version(&at, "since", s[i].since, true, e) < 0 ||
 		    row_version(&at, "until", s[i].until, true, e) < 0)
@@ -125,42 +133,44 @@ int row_settings(const struct tables *t, const char *file, const struct table_se
 	return 0;
 }
 
-static int check_isa(const struct tables *t, const char *file, const struct isa_row *row, struct err *e)
+static int check_isa(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
 {
-	const struct row_place at = {file, row->line};
+	const struct isa_row *row = item;
 
 	if (!is_word(row->name, "_"))
-		return row_bad(&at, e, "'%s' is no name for an instruction set: small letters, digits and '_'",
+		return row_bad(at, e, "not a name for an instruction set: '%s' (lower-case letters, digits and '_')",
 			       row->name);
 	if (tables_isa(t, row->name) != row)
-		return row_bad(&at, e, "'%s' is there twice", row->name);
+		return row_bad(at, e, "'%s' is listed twice", row->name);
 	for (unsigned i = 0; i < row->aliases_count; i++) {
 		if (!is_word(row->aliases[i], "_."))
-			return row_bad(&at, e, "'%s' is no alias: small letters, digits, '_' and '.'", row->aliases[i]);
+			return row_bad(at, e, "not an alias: '%s' (lower-case letters, digits, '_' and '.')",
+				       row->aliases[i]);
 		if (tables_isa(t, row->aliases[i]) != row)
-			return row_bad(&at, e, "'%s' is there twice", row->aliases[i]);
+			return row_bad(at, e, "'%s' is listed twice", row->aliases[i]);
 	}
-	if (row_one_of(&at, "platform", row->platform, platforms, ARRAY_LEN(platforms), e) < 0 ||
-	    row_flags(&at, "flags", row->flags, row->flags_count, e) < 0 ||
-	    row_version(&at, "gcc_min", row->gcc_min, false, e) < 0 ||
-	    row_version(&at, "clang_min", row->clang_min, false, e) < 0)
+	if (row_one_of(at, "platform", row->platform, platforms, ARRAY_LEN(platforms), e) < 0 ||
+	    row_flags(at, "flags", row->flags, row->flags_count, e) < 0 ||
+	    row_version(at, "gcc_min", row->gcc_min, false, e) < 0 ||
+	    row_version(at, "clang_min", row->clang_min, false, e) < 0)
 		return -1;
-	return row_settings(t, file, row->settings, row->settings_count, e);
+	return row_settings(t, at->file, row->settings, row->settings_count, e);
 }
 
-static int check_group(const struct tables *t, const char *file, const struct isa_group *row, struct err *e)
+static int check_group(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
 {
-	const struct row_place at = {file, row->line};
+	const struct isa_group *row = item;
 
 	if (!is_word(row->name, "-_"))
-		return row_bad(&at, e, "'%s' is no name for a group: small letters, digits, '-' and '_'", row->name);
-	if (tables_isa(t, row->name) || tables_isa_group(t, row->name) != row)
-		return row_bad(&at, e, "'%s' is there twice", row->name);
+		return row_bad(at, e, "not a name for a group: '%s' (lower-case letters, digits, '-' and '_')",
+			       row->name);
+	if (tables_isa(t, row->name))
+		return row_bad(at, e, "group '%s' has the name of an instruction set", row->name);
 	for (unsigned i = 0; i < row->isas_count; i++) {
 		const struct isa_row *isa = tables_isa(t, row->isas[i]);
 		if (!isa || strcmp(isa->name, row->isas[i]) != 0)
-			return row_bad(&at, e, "'%s' of group '%s' is no instruction set of this file", row->isas[i],
-				       row->name);
+			return row_bad(at, e, "group '%s': not an instruction set of this file: '%s'", row->name,
+				       row->isas[i]);
 	}
 	return 0;
 }
@@ -191,61 +201,50 @@ static int check_suffixes(const struct row_place *at, const struct gpu_row *row,
 				       s->cuda_min, row->cuda_min);
 		for (unsigned k = 0; k < i; k++)
 			if (strcmp(row->suffixes[k].suffix, s->suffix) == 0)
-				return row_bad(at, e, "suffix '%s' is there twice", s->suffix);
+				return row_bad(at, e, "suffix '%s' is listed twice", s->suffix);
 	}
 	return 0;
 }
 
-static int check_platforms(const struct row_place *at, const char *const *list, unsigned count, struct err *e)
+static int check_gpu(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
 {
-	for (unsigned i = 0; i < count; i++)
-		if (row_one_of(at, "platforms", list[i], platforms, ARRAY_LEN(platforms), e) < 0)
-			return -1;
-	return 0;
-}
-
-static int check_gpu(const struct tables *t, const char *file, const struct gpu_row *row, struct err *e)
-{
-	const struct row_place at = {file, row->line};
+	const struct gpu_row *row = item;
 
 	if (!capability_fits(row))
-		return row_bad(&at, e, "sm '%s' and capability '%s' do not fit: 90 goes with 9.0", row->sm,
+		return row_bad(at, e, "sm '%s' and capability '%s' do not fit: 90 goes with 9.0", row->sm,
 			       row->capability);
-	if (tables_gpu(t, row->sm) != row)
-		return row_bad(&at, e, "sm '%s' is there twice", row->sm);
-	if (row_version(&at, "cuda_min", row->cuda_min, false, e) < 0 ||
-	    row_version(&at, "cuda_max", row->cuda_max, true, e) < 0 ||
-	    row_version(&at, "torch_min", row->torch_min, true, e) < 0 ||
-	    row_version(&at, "cudnn_max", row->cudnn_max, true, e) < 0 ||
-	    row_version(&at, "driver_min", row->driver_min, true, e) < 0)
+	if (row_version(at, "cuda_min", row->cuda_min, false, e) < 0 ||
+	    row_version(at, "cuda_max", row->cuda_max, true, e) < 0 ||
+	    row_version(at, "torch_min", row->torch_min, true, e) < 0 ||
+	    row_version(at, "cudnn_max", row->cudnn_max, true, e) < 0 ||
+	    row_version(at, "driver_min", row->driver_min, true, e) < 0)
 		return -1;
 	if (*row->cuda_max && version_cmp(row->cuda_max, row->cuda_min) < 0)
-		return row_bad(&at, e, "cuda_max %s is before cuda_min %s", row->cuda_max, row->cuda_min);
-	if (check_suffixes(&at, row, e) < 0 || row_settings(t, file, row->settings, row->settings_count, e) < 0)
+		return row_bad(at, e, "cuda_max %s is before cuda_min %s", row->cuda_max, row->cuda_min);
+	if (check_suffixes(at, row, e) < 0 || row_settings(t, at->file, row->settings, row->settings_count, e) < 0)
 		return -1;
-	return check_platforms(&at, row->platforms, row->platforms_count, e);
+	return row_all_of(at, "platforms", row->platforms, row->platforms_count, platforms, ARRAY_LEN(platforms), e);
 }
 
-static int check_toolkit(const struct tables *t, const char *file, const struct toolkit_row *row, struct err *e)
+static int check_toolkit(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
 {
-	const struct row_place at = {file, row->line};
+	const struct toolkit_row *row = item;
 
-	if (row_version(&at, "version", row->version, false, e) < 0 ||
-	    row_version(&at, "gcc_max", row->gcc_max, false, e) < 0 ||
-	    row_version(&at, "clang_max", row->clang_max, false, e) < 0 ||
-	    row_version(&at, "driver", row->driver, false, e) < 0 ||
-	    row_version(&at, "driver_floor", row->driver_floor, false, e) < 0)
+	if (row_version(at, "version", row->version, false, e) < 0 ||
+	    row_version(at, "gcc_max", row->gcc_max, false, e) < 0 ||
+	    row_version(at, "clang_max", row->clang_max, false, e) < 0 ||
+	    row_version(at, "driver", row->driver, false, e) < 0 ||
+	    row_version(at, "driver_floor", row->driver_floor, false, e) < 0)
 		return -1;
-	if (tables_toolkit(t, row->version) != row)
-		return row_bad(&at, e, "toolkit '%s' is there twice", row->version);
+	(void)t;
 	if (!row->libraries_count)
-		return row_bad(&at, e, "no layout '%s' in this file", row->layout);
+		return row_bad(at, e, "no layout '%s' in this file", row->layout);
 	return 0;
 }
 
-static int check_gpu_extra(const struct tables *t, const char *file, const struct gpu_extra_row *row, struct err *e)
+static int check_gpu_extra(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
 {
-	const struct row_place at = {file, row->line};
+	const struct gpu_extra_row *row = item;
 	const char *const targets[] = {row->base, row->extra};
 
 	for (size_t i = 0; i < ARRAY_LEN(targets); i++) {
@@ -254,22 +253,19 @@ static int check_gpu_extra(const struct tables *t, const char *file, const struc
 		if (n < sizeof(sm))
 			memcpy(sm, targets[i], n);
 		if (!tables_gpu(t, sm) || strlen(targets[i]) > n + 1 || (targets[i][n] && !strchr("af", targets[i][n])))
-			return row_bad(&at, e, "no GPU target '%s' in this file", targets[i]);
+			return row_bad(at, e, "no GPU target '%s' in this file", targets[i]);
 	}
-	return row_version(&at, "since", row->since, false, e);
+	return row_version(at, "since", row->since, false, e);
 }
 
-static int check_part(const struct tables *t, const char *file, const struct part_row *row, struct err *e)
+static int check_part(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
 {
-	const struct row_place at = {file, row->line};
+	const struct part_row *row = item;
 
-	for (const struct part_row *o = t->parts; o < row; o++)
-		if (strcmp(o->name, row->name) == 0)
-			return row_bad(&at, e, "part '%s' is there twice, first in line %u", row->name, o->line);
 	if (!path_is_safe_relative(row->header))
-		return row_bad(&at, e, "'%s' is no name of a header", row->header);
+		return row_bad(at, e, "not a name of a header: '%s'", row->header);
 	if (!tables_toggle(t, row->package, row->toggle, NULL))
-		return row_bad(&at, e, "no toggle '%s' of %s in toggles.yaml", row->toggle, row->package);
+		return row_bad(at, e, "no toggle '%s' of %s in toggles.yaml", row->toggle, row->package);
 	return 0;
 }
 
@@ -287,10 +283,9 @@ static int check_cuda_library(const struct tables *t, const char *file, const st
 	const struct row_place at = {file, row->line};
 
 	if (!path_is_safe_relative(row->dir))
-		return row_bad(&at, e, "'%s' is no directory below site-packages/nvidia", row->dir);
-	for (const struct cuda_library_row *o = layout->libraries; o < row; o++)
-		if (strcmp(o->package, row->package) == 0)
-			return row_bad(&at, e, "package '%s' is there twice, first in line %u", row->package, o->line);
+		return row_bad(&at, e, "not a directory below site-packages/nvidia: '%s'", row->dir);
+	if (row_first(&at, layout->libraries, sizeof(*row), offsetof(struct cuda_library_row, line), row, e) < 0)
+		return -1;
 	for (unsigned i = 0; i < row->needs_count; i++)
 		if (!has_package(layout, row->needs[i]))
 			return row_bad(&at, e, "no package '%s' in layout '%s'", row->needs[i], layout->name);
@@ -300,28 +295,24 @@ static int check_cuda_library(const struct tables *t, const char *file, const st
 	return known ? 0 : row_bad(&at, e, "no part '%s' in this file", row->part);
 }
 
-static int check_layout(const struct tables *t, const char *file, const struct layout_row *row, struct err *e)
+static int check_layout(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
 {
-	const struct row_place at = {file, row->line};
+	const struct layout_row *row = item;
 
-	for (const struct layout_row *o = t->layouts; o < row; o++)
-		if (strcmp(o->name, row->name) == 0)
-			return row_bad(&at, e, "layout '%s' is there twice, first in line %u", row->name, o->line);
 	for (unsigned i = 0; i < row->libraries_count; i++)
-		if (check_cuda_library(t, file, row, &row->libraries[i], e) < 0)
+		if (check_cuda_library(t, at->file, row, &row->libraries[i], e) < 0)
 			return -1;
 	return 0;
 }
 
-static int check_blas(const struct tables *t, const char *file, const struct blas_row *row, struct err *e)
+static int check_blas(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
 {
-	const struct row_place at = {file, row->line};
+	const struct blas_row *row = item;
 
+	(void)t;
 	if (!is_word(row->name, "_"))
-		return row_bad(&at, e, "'%s' is no name for a BLAS: small letters, digits and '_'", row->name);
-	if (tables_blas(t, row->name) != row)
-		return row_bad(&at, e, "'%s' is there twice", row->name);
-	return check_platforms(&at, row->platforms, row->platforms_count, e);
+		return row_bad(at, e, "not a name for a BLAS: '%s' (lower-case letters, digits and '_')", row->name);
+	return row_all_of(at, "platforms", row->platforms, row->platforms_count, platforms, ARRAY_LEN(platforms), e);
 }
 
 /* Whether two rows hold for a common version. */
@@ -333,119 +324,171 @@ static bool overlap(const struct toggle_row *a, const struct toggle_row *b)
 	return !a_first && !b_first;
 }
 
-static int check_toggle(const struct tables *t, const char *file, const struct toggle_row *row, struct err *e)
+static int check_toggle(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
 {
-	const struct row_place at = {file, row->line};
+	const struct toggle_row *row = item;
 	const char *given[] = {row->cpu, row->cuda, row->mps};
 	const char *value;
 
 	if (!is_identifier(row->name))
-		return row_bad(&at, e, "'%s' is no name of an option", row->name);
-	if (row_one_of(&at, "package", row->package, tables_packages, TABLES_PACKAGES, e) < 0 ||
-	    row_version(&at, "since", row->since, true, e) < 0 || row_version(&at, "until", row->until, true, e) < 0)
+		return row_bad(at, e, "not a name of an option: '%s'", row->name);
+	if (row_one_of(at, "package", row->package, tables_packages, TABLES_PACKAGES, e) < 0 ||
+	    row_version(at, "since", row->since, true, e) < 0 || row_version(at, "until", row->until, true, e) < 0)
 		return -1;
 	if (*row->since && *row->until && version_cmp(row->since, row->until) >= 0)
-		return row_bad(&at, e, "'%s' ends in %s before it begins in %s", row->name, row->until, row->since);
+		return row_bad(at, e, "'%s' ends in %s before it begins in %s", row->name, row->until, row->since);
 	for (size_t i = 0; i < ARRAY_LEN(given); i++) {
 		if (!*given[i])
 			continue;
 		if (tables_toggle_value(row, given[i], &value, e) < 0)
-			return err_wrap(e, "%s:%u", file, row->line);
+			return err_wrap(e, "%s:%u", at->file, at->line);
 		if (strcmp(value, given[i]) != 0)
-			return row_bad(&at, e, "write '%s' for '%s', not '%s'", value, row->name, given[i]);
+			return row_bad(at, e, "write '%s' for '%s', not '%s'", value, row->name, given[i]);
 	}
 	if (*row->needs && (strcmp(row->needs, row->name) == 0 || !tables_toggle(t, row->package, row->needs, NULL)))
-		return row_bad(&at, e, "'%s' needs '%s', which is no other option of %s", row->name, row->needs,
+		return row_bad(at, e, "'%s' needs '%s', which is not another option of %s", row->name, row->needs,
 			       row->package);
 	for (const struct toggle_row *o = t->toggles; o < row; o++)
 		if (strcmp(o->name, row->name) == 0 && strcmp(o->package, row->package) == 0 && overlap(o, row))
-			return row_bad(&at, e, "'%s' of %s is there twice for the same version, first in line %u",
+			return row_bad(at, e, "'%s' of %s is listed twice for the same version, first in line %u",
 				       row->name, row->package, o->line);
 	return 0;
 }
 
-static int check_retired(const struct tables *t, const char *file, const struct retired_row *row, struct err *e)
+static int check_retired(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
 {
-	const struct row_place at = {file, row->line};
+	const struct retired_row *row = item;
 
 	if (!is_identifier(row->name))
-		return row_bad(&at, e, "'%s' is no name of an option", row->name);
-	if (row_one_of(&at, "package", row->package, tables_packages, TABLES_PACKAGES, e) < 0 ||
-	    row_version(&at, "since", row->since, true, e) < 0)
+		return row_bad(at, e, "not a name of an option: '%s'", row->name);
+	if (row_one_of(at, "package", row->package, tables_packages, TABLES_PACKAGES, e) < 0 ||
+	    row_version(at, "since", row->since, true, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < t->toggles_count; i++) {
 		const struct toggle_row *live = &t->toggles[i];
 		if (strcmp(live->name, row->name) != 0 || strcmp(live->package, row->package) != 0)
 			continue;
 		if (!*row->since || !*live->until || version_cmp(live->until, row->since) > 0)
-			return row_bad(&at, e, "'%s' cannot be retired: line %u still has it", row->name, live->line);
+			return row_bad(at, e, "'%s' cannot be retired: line %u still has it", row->name, live->line);
 	}
 	return 0;
 }
 
-static int check_correction(const struct tables *t, const char *file, const struct correction_row *row, struct err *e)
+static int check_correction(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
 {
+	const struct correction_row *row = item;
 	static const char *const kinds[] = {"cpu", "cuda", "mps"};
-	const struct row_place at = {file, row->line};
 
 	if (!is_word(row->name, "-."))
-		return row_bad(&at, e, "'%s' is no name for a correction: small letters, digits, '-' and '.'",
+		return row_bad(at, e, "not a name for a correction: '%s' (lower-case letters, digits, '-' and '.')",
 			       row->name);
-	for (const struct correction_row *o = t->corrections; o < row; o++)
-		if (strcmp(o->name, row->name) == 0)
-			return row_bad(&at, e, "'%s' is there twice, first in line %u", row->name, o->line);
-	for (unsigned i = 0; i < row->packages_count; i++)
-		if (row_one_of(&at, "packages", row->packages[i], tables_packages, TABLES_PACKAGES, e) < 0)
-			return -1;
-	for (unsigned i = 0; i < row->kinds_count; i++)
-		if (row_one_of(&at, "kinds", row->kinds[i], kinds, ARRAY_LEN(kinds), e) < 0)
-			return -1;
+	if (row_all_of(at, "packages", row->packages, row->packages_count, tables_packages, TABLES_PACKAGES, e) < 0 ||
+	    row_all_of(at, "kinds", row->kinds, row->kinds_count, kinds, ARRAY_LEN(kinds), e) < 0)
+		return -1;
 	for (unsigned i = 0; i < row->isas_count; i++)
 		if (!tables_isa(t, row->isas[i]))
-			return row_bad(&at, e, "unknown instruction set '%s'", row->isas[i]);
+			return row_bad(at, e, "unknown instruction set '%s'", row->isas[i]);
 	for (unsigned i = 0; i < row->gpus_count; i++)
 		if (!tables_gpu(t, row->gpus[i]))
-			return row_bad(&at, e, "unknown GPU target '%s'", row->gpus[i]);
+			return row_bad(at, e, "unknown GPU target '%s'", row->gpus[i]);
+	return 0;
+}
+
+/* "2_28" -> 28; 0 for anything else. */
+unsigned tables_policy_minor(const char *policy)
+{
+	unsigned minor;
+	int end = 0;
+
+	return sscanf(policy, "2_%3u%n", &minor, &end) == 1 && policy[end] == '\0' ? minor : 0;
+}
+
+static int check_policy(const struct tables *t, const struct row_place *at, const struct policy_row *row, struct err *e)
+{
+	static const char *const machines[] = {"x86_64", "aarch64"};
+	unsigned minor = tables_policy_minor(row->policy);
+
+	if (!minor)
+		return row_bad(at, e, "policy '%s' is not of the form 2_N", row->policy);
+	if (row_one_of(at, "machine", row->machine, machines, ARRAY_LEN(machines), e) < 0)
+		return -1;
+	if (!*row->ceilings[0])
+		return row_bad(at, e, "policy '%s' without a ceiling for glibc", row->policy);
+	for (size_t c = 0; c < MANYLINUX_PREFIXES; c++)
+		if (row_version(at, "ceiling", row->ceilings[c], true, e) < 0)
+			return -1;
+	for (const struct policy_row *o = t->manylinux->policies; o < row; o++)
+		if (strcmp(o->machine, row->machine) == 0 && tables_policy_minor(o->policy) >= minor)
+			return row_bad(at, e, "policies of a machine must ascend");
+	return 0;
+}
+
+static int check_manylinux(const struct tables *t, const char *file, struct err *e)
+{
+	const struct manylinux_policy *p = t->manylinux;
+
+	for (unsigned i = 0; i < p->policies_count; i++)
+		if (check_policy(t, &(struct row_place){file, p->policies[i].line}, &p->policies[i], e) < 0)
+			return -1;
+	for (unsigned i = 0; i < p->libraries_count; i++) {
+		const struct system_library_row *row = &p->libraries[i];
+
+		if (*row->since && !tables_policy_minor(row->since))
+			return row_bad(&(struct row_place){file, row->line}, e,
+				       "'since' of '%s' is not of the form 2_N", row->name);
+	}
+	return 0;
+}
+
+#define KIND(file, member, type, unique, check)                                                                        \
+	{                                                                                                              \
+		file, offsetof(struct tables, member), offsetof(struct tables, member##_count), sizeof(type),          \
+			offsetof(type, line), unique, check                                                            \
+	}
+
+static const struct kind {
+	const char *file;
+	size_t rows, count, size, line; /* where they lie in struct tables and in a row */
+	bool unique;                    /* no two rows of one name, which every row begins with */
+	int (*check)(const struct tables *t, const struct row_place *at, const void *row, struct err *e);
+} kinds[] = {
+	KIND("toggles.yaml", toggles, struct toggle_row, false, check_toggle),
+	KIND("toggles.yaml", retired, struct retired_row, false, check_retired),
+	KIND("isa.yaml", isas, struct isa_row, true, check_isa),
+	KIND("isa.yaml", groups, struct isa_group, true, check_group),
+	KIND("gpu.yaml", gpus, struct gpu_row, true, check_gpu),
+	KIND("gpu.yaml", gpu_extras, struct gpu_extra_row, false, check_gpu_extra),
+	KIND("cuda.yaml", parts, struct part_row, true, check_part),
+	KIND("cuda.yaml", layouts, struct layout_row, true, check_layout),
+	KIND("cuda.yaml", toolkits, struct toolkit_row, true, check_toolkit),
+	KIND("blas.yaml", blas, struct blas_row, true, check_blas),
+	KIND("corrections.yaml", corrections, struct correction_row, true, check_correction),
+};
+
+static int check_kind(const struct tables *t, const struct kind *k, const char *file, struct err *e)
+{
+	const char *rows = *(const char *const *)(const void *)((const char *)t + k->rows);
+	unsigned count = *(const unsigned *)(const void *)((const char *)t + k->count);
+
+	for (unsigned i = 0; i < count; i++) {
+		const char *row = rows + i * k->size;
+		const struct row_place at = {file, *(const unsigned *)(const void *)(row + k->line)};
+
+		if ((k->unique && row_first(&at, rows, k->size, k->line, row, e) < 0) || k->check(t, &at, row, e) < 0)
+			return -1;
+	}
 	return 0;
 }
 
 int tables_check(const struct tables *t, struct err *e)
 {
-	struct table_file f;
+	AUTO_ARENA struct arena a = {0};
 
-	for (unsigned i = 0; i < t->toggles_count; i++)
-		if (check_toggle(t, file_of(t, "toggles.yaml", &f), &t->toggles[i], e) < 0)
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		if (check_kind(t, &kinds[i], path_join(&a, t->dir, kinds[i].file), e) < 0)
 			return -1;
-	for (unsigned i = 0; i < t->retired_count; i++)
-		if (check_retired(t, file_of(t, "toggles.yaml", &f), &t->retired[i], e) < 0)
-			return -1;
-	for (unsigned i = 0; i < t->isas_count; i++)
-		if (check_isa(t, file_of(t, "isa.yaml", &f), &t->isas[i], e) < 0)
-			return -1;
-	for (unsigned i = 0; i < t->groups_count; i++)
-		if (check_group(t, file_of(t, "isa.yaml", &f), &t->groups[i], e) < 0)
-			return -1;
-	for (unsigned i = 0; i < t->gpus_count; i++)
-		if (check_gpu(t, file_of(t, "gpu.yaml", &f), &t->gpus[i], e) < 0)
-			return -1;
-	for (unsigned i = 0; i < t->gpu_extras_count; i++)
-		if (check_gpu_extra(t, file_of(t, "gpu.yaml", &f), &t->gpu_extras[i], e) < 0)
-			return -1;
-	for (unsigned i = 0; i < t->parts_count; i++)
-		if (check_part(t, file_of(t, "cuda.yaml", &f), &t->parts[i], e) < 0)
-			return -1;
-	for (unsigned i = 0; i < t->layouts_count; i++)
-		if (check_layout(t, file_of(t, "cuda.yaml", &f), &t->layouts[i], e) < 0)
-			return -1;
-	for (unsigned i = 0; i < t->toolkits_count; i++)
-		if (check_toolkit(t, file_of(t, "cuda.yaml", &f), &t->toolkits[i], e) < 0)
-			return -1;
-	for (unsigned i = 0; i < t->blas_count; i++)
-		if (check_blas(t, file_of(t, "blas.yaml", &f), &t->blas[i], e) < 0)
-			return -1;
-	for (unsigned i = 0; i < t->corrections_count; i++)
-		if (check_correction(t, file_of(t, "corrections.yaml", &f), &t->corrections[i], e) < 0)
-			return -1;
+	if (check_manylinux(t, path_join(&a, t->dir, "manylinux.yaml"), e) < 0)
+		return -1;
 	for (unsigned i = 0; i < t->releases_count; i++)
 		if (tables_check_release(t, &t->releases[i], e) < 0)
 			return -1;

@@ -52,21 +52,18 @@ static int check_source(const char *file, const struct package_row *p, const str
 	const struct row_place at = {file, s->line};
 
 	if (!is_file_name(s->name))
-		return row_bad(&at, e, "'%s' is no safe file name", s->name);
+		return row_bad(&at, e, "not a safe file name: '%s'", s->name);
 	if (!digest_valid_hex(s->sha256))
-		return row_bad(&at, e, "'%s' of '%s' is no sha256: 64 small hex digits", s->sha256, s->name);
+		return row_bad(&at, e, "'%s': not a sha256: '%s' (64 lower-case hex digits)", s->name, s->sha256);
 	for (unsigned i = 0; i < s->urls_count; i++)
 		if (!is_place(s->urls[i])) {
-			row_bad(&at, e, "'%s' is no place to fetch '%s' from", s->urls[i], s->name);
+			row_bad(&at, e, "'%s': not a place to fetch it from: '%s'", s->name, s->urls[i]);
 			return err_hint(e,
 					"https://..., http://..., file:///... or apt:SUITE/COMPONENT/SOURCE=VERSION");
 		}
 	if (*s->into && !path_is_safe_relative(s->into))
 		return row_bad(&at, e, "'%s' leaves the source tree", s->into);
-	for (const struct source_row *o = p->sources; o < s; o++)
-		if (strcmp(o->name, s->name) == 0)
-			return row_bad(&at, e, "source '%s' is there twice, first in line %u", s->name, o->line);
-	return 0;
+	return row_first(&at, p->sources, sizeof(*s), offsetof(struct source_row, line), s, e);
 }
 
 /* "setuptools>=62.3,<80": a distribution's name and a range. */
@@ -75,7 +72,7 @@ static int check_requirement(const struct row_place *at, const char *key, const 
 	size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
 
 	if (n == 0 || !isalnum((unsigned char)text[0]) || !isalnum((unsigned char)text[n - 1]))
-		return row_bad(at, e, "'%s' of '%s' is no requirement: NAME or NAME>=1.2,<3", text, key);
+		return row_bad(at, e, "'%s': not a requirement: '%s' (NAME or NAME>=1.2,<3)", key, text);
 	return row_range(at, key, text + n, e);
 }
 
@@ -93,7 +90,7 @@ static int check_requirements(const struct tables *t, const struct row_place *at
 	if (!*p->requirements)
 		return 0;
 	if (!is_file_name(p->requirements))
-		return row_bad(at, e, "'%s' is no safe file name", p->requirements);
+		return row_bad(at, e, "not a safe file name: '%s'", p->requirements);
 	if (!fs_exists(path_join(&a, path_join(&a, t->dir, "requirements"), p->requirements)))
 		return row_bad(at, e, "no file '%s' in requirements/", p->requirements);
 	return 0;
@@ -107,7 +104,7 @@ static int check_patches_and_commands(const struct row_place *at, const struct p
 		return row_bad(at, e, "'skip_patches' without a 'series' to skip them in");
 	for (unsigned i = 0; i < p->skip_patches_count; i++)
 		if (!path_is_safe_relative(p->skip_patches[i]))
-			return row_bad(at, e, "'%s' is no safe file name", p->skip_patches[i]);
+			return row_bad(at, e, "not a safe file name: '%s'", p->skip_patches[i]);
 	for (unsigned i = 0; i < p->prepare_count; i++)
 		if (*p->prepare[i].dir && !path_is_safe_relative(p->prepare[i].dir))
 			return row_bad(at, e, "'%s' of 'prepare' leaves the source tree", p->prepare[i].dir);
@@ -137,7 +134,7 @@ static int check_memory(const char *file, const struct memory_row *m, struct err
 		if (check_size(&line, "bytes", m->heavy[i].bytes, least, e) < 0)
 			return -1;
 		if (strspn(m->heavy[i].units, "*?") == strlen(m->heavy[i].units))
-			return row_bad(&line, e, "'%s' of 'units' names no unit more than another", m->heavy[i].units);
+			return row_bad(&line, e, "'%s' of 'units' fits every unit", m->heavy[i].units);
 	}
 	return 0;
 }
@@ -186,10 +183,10 @@ static int check_lists(const struct tables *t, const struct row_place *at, const
 {
 	for (unsigned i = 0; i < r->pythons_count; i++) {
 		if (!is_python(r->pythons[i]))
-			return row_bad(at, e, "'%s' of 'pythons' is not like \"3.13\"", r->pythons[i]);
+			return row_bad(at, e, "'pythons': not like \"3.13\": '%s'", r->pythons[i]);
 		for (unsigned k = 0; k < i; k++)
 			if (strcmp(r->pythons[k], r->pythons[i]) == 0)
-				return row_bad(at, e, "Python '%s' is there twice", r->pythons[i]);
+				return row_bad(at, e, "Python '%s' is listed twice", r->pythons[i]);
 	}
 	for (unsigned i = 0; i < r->toolkits_count; i++) {
 		if (!tables_toolkit(t, r->toolkits[i])) {
@@ -198,7 +195,7 @@ static int check_lists(const struct tables *t, const struct row_place *at, const
 		}
 		for (unsigned k = 0; k < i; k++)
 			if (strcmp(r->toolkits[k], r->toolkits[i]) == 0)
-				return row_bad(at, e, "toolkit '%s' is there twice", r->toolkits[i]);
+				return row_bad(at, e, "toolkit '%s' is listed twice", r->toolkits[i]);
 	}
 	return 0;
 }

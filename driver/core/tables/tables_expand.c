@@ -42,7 +42,7 @@ static int expand_toggle(const char *file, struct toggle_row *row, int *ret_rows
 	return 0;
 }
 
-int tables_expand_toggles(const char *file, struct arena *a, struct toggle_file *f, struct err *e)
+int tables_expand_toggles(const char *file, struct arena *a, struct tables *f, struct err *e)
 {
 	int rows = 0;
 	unsigned n = 0;

@@ -4,8 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/sys/digest.h"
 #include "base/yaml/schema.h"
 #include "core/tables/matrix_rows.h"
+
+#define SOURCES                                                                                                        \
+	CYAML_FIELD_STRING_PTR("sources", CYAML_FLAG_POINTER_NULL | CYAML_FLAG_OPTIONAL, struct tables, file_sources,  \
+			       0, CYAML_UNLIMITED)
 
 /* clang-format off: one key a line */
 static const cyaml_schema_field_t setting_fields[] = {
@@ -40,12 +46,12 @@ static const cyaml_schema_field_t isa_group_fields[] = {
 };
 static const cyaml_schema_value_t isa_group_entry = ENTRY(struct isa_group, isa_group_fields);
 static const cyaml_schema_field_t isa_file_fields[] = {
-	MAY(struct isa_file, sources),
-	NEED_ROWS(struct isa_file, isas, &isa_entry),
-	ROWS(struct isa_file, groups, &isa_group_entry),
+	SOURCES,
+	NEED_ROWS(struct tables, isas, &isa_entry),
+	ROWS(struct tables, groups, &isa_group_entry),
 	CYAML_FIELD_END,
 };
-const cyaml_schema_value_t schema_isa = TOP(struct isa_file, isa_file_fields);
+const cyaml_schema_value_t schema_isa = TOP(struct tables, isa_file_fields);
 
 static const cyaml_schema_field_t suffix_fields[] = {
 	NEED(struct gpu_suffix, suffix),
@@ -87,13 +93,14 @@ static const cyaml_schema_field_t gpu_extra_fields[] = {
 };
 static const cyaml_schema_value_t gpu_extra_entry = ENTRY(struct gpu_extra_row, gpu_extra_fields);
 static const cyaml_schema_field_t gpu_file_fields[] = {
-	MAY(struct gpu_file, sources),
-	NEED_ROWS(struct gpu_file, gpus, &gpu_entry),
-	ROWS(struct gpu_file, gpu_units, &gpu_units_entry),
-	ROWS(struct gpu_file, extras, &gpu_extra_entry),
+	SOURCES,
+	NEED_ROWS(struct tables, gpus, &gpu_entry),
+	ROWS(struct tables, gpu_units, &gpu_units_entry),
+	CYAML_FIELD_SEQUENCE("extras", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct tables, gpu_extras,
+			     &gpu_extra_entry, 0, CYAML_UNLIMITED),
 	CYAML_FIELD_END,
 };
-const cyaml_schema_value_t schema_gpu = TOP(struct gpu_file, gpu_file_fields);
+const cyaml_schema_value_t schema_gpu = TOP(struct tables, gpu_file_fields);
 
 static const cyaml_schema_field_t cuda_library_fields[] = {
 	NEED(struct cuda_library_row, package),    NEED(struct cuda_library_row, dir),
@@ -129,14 +136,14 @@ static const cyaml_schema_field_t part_fields[] = {
 };
 static const cyaml_schema_value_t part_entry = ENTRY(struct part_row, part_fields);
 static const cyaml_schema_field_t toolkit_file_fields[] = {
-	MAY(struct toolkit_file, sources),
-	NEED_ROWS(struct toolkit_file, layouts, &layout_entry),
-	LIST(struct toolkit_file, driver_libraries),
-	ROWS(struct toolkit_file, parts, &part_entry),
-	NEED_ROWS(struct toolkit_file, toolkits, &toolkit_entry),
+	SOURCES,
+	NEED_ROWS(struct tables, layouts, &layout_entry),
+	LIST(struct tables, driver_libraries),
+	ROWS(struct tables, parts, &part_entry),
+	NEED_ROWS(struct tables, toolkits, &toolkit_entry),
 	CYAML_FIELD_END,
 };
-const cyaml_schema_value_t schema_toolkit = TOP(struct toolkit_file, toolkit_file_fields);
+const cyaml_schema_value_t schema_cuda = TOP(struct tables, toolkit_file_fields);
 
 static const cyaml_schema_field_t blas_fields[] = {
 	NEED(struct blas_row, name),
@@ -148,9 +155,9 @@ static const cyaml_schema_field_t blas_fields[] = {
 	CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t blas_entry = ENTRY(struct blas_row, blas_fields);
-static const cyaml_schema_field_t blas_file_fields[] = {
-	MAY(struct blas_file, sources), NEED_ROWS(struct blas_file, blas, &blas_entry), CYAML_FIELD_END};
-const cyaml_schema_value_t schema_blas = TOP(struct blas_file, blas_file_fields);
+static const cyaml_schema_field_t blas_file_fields[] = {SOURCES, NEED_ROWS(struct tables, blas, &blas_entry),
+							CYAML_FIELD_END};
+const cyaml_schema_value_t schema_blas = TOP(struct tables, blas_file_fields);
 
 static const cyaml_schema_field_t toggle_fields[] = {
 	MAY(struct toggle_row, name),   LIST(struct toggle_row, names),  MAY(struct toggle_row, package),
@@ -169,12 +176,12 @@ static const cyaml_schema_field_t retired_fields[] = {
 };
 static const cyaml_schema_value_t retired_entry = ENTRY(struct retired_row, retired_fields);
 static const cyaml_schema_field_t toggle_file_fields[] = {
-	MAY(struct toggle_file, sources),
-	NEED_ROWS(struct toggle_file, toggles, &toggle_entry),
-	ROWS(struct toggle_file, retired, &retired_entry),
+	SOURCES,
+	NEED_ROWS(struct tables, toggles, &toggle_entry),
+	ROWS(struct tables, retired, &retired_entry),
 	CYAML_FIELD_END,
 };
-const cyaml_schema_value_t schema_toggle = TOP(struct toggle_file, toggle_file_fields);
+const cyaml_schema_value_t schema_toggles = TOP(struct tables, toggle_file_fields);
 
 static const cyaml_schema_field_t correction_fields[] = {
 	NEED(struct correction_row, name),   LIST(struct correction_row, packages),
@@ -184,10 +191,10 @@ static const cyaml_schema_field_t correction_fields[] = {
 };
 static const cyaml_schema_value_t correction_entry = ENTRY(struct correction_row, correction_fields);
 static const cyaml_schema_field_t correction_file_fields[] = {
-	NEED_ROWS(struct correction_file, corrections, &correction_entry),
+	NEED_ROWS(struct tables, corrections, &correction_entry),
 	CYAML_FIELD_END,
 };
-const cyaml_schema_value_t schema_correction = TOP(struct correction_file, correction_file_fields);
+const cyaml_schema_value_t schema_corrections = TOP(struct tables, correction_file_fields);
 
 static const cyaml_schema_field_t source_fields[] = {
 	NEED(struct source_row, name),
@@ -260,6 +267,90 @@ static const cyaml_schema_field_t release_fields[] = {
 };
 const cyaml_schema_value_t schema_release = TOP(struct release_row, release_fields);
 
+static const cyaml_schema_field_t extension_fields[] = {
+	NEED(struct extension_row, name),
+	NEED(struct extension_row, machine),
+	LIST(struct extension_row, implies),
+	LIST(struct extension_row, sets),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t extension_entry = ENTRY(struct extension_row, extension_fields);
+static const cyaml_schema_field_t combined_fields[] = {
+	NEED_LIST(struct combined_row, needs),
+	NEED_LIST(struct combined_row, sets),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t combined_entry = ENTRY(struct combined_row, combined_fields);
+static const cyaml_schema_field_t instruction_fields[] = {
+	NEED(struct instruction_row, mnemonic),
+	NEED_LIST(struct instruction_row, needs),
+	NEED(struct instruction_row, why),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t instruction_entry = ENTRY(struct instruction_row, instruction_fields);
+static const cyaml_schema_field_t encoding_fields[] = {
+	NEED_LIST(struct encoding_row, needs),
+	NEED(struct encoding_row, mask),
+	NEED(struct encoding_row, value),
+	NEED(struct encoding_row, what),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t encoding_entry = ENTRY(struct encoding_row, encoding_fields);
+static const cyaml_schema_field_t extension_file_fields[] = {
+	NEED_ROWS(struct extension_file, extensions, &extension_entry),
+	NEED_ROWS(struct extension_file, combined, &combined_entry),
+	NEED_ROWS(struct extension_file, instructions, &instruction_entry),
+	NEED_ROWS(struct extension_file, encodings, &encoding_entry),
+	CYAML_FIELD_END,
+};
+const cyaml_schema_value_t schema_extensions = TOP(struct extension_file, extension_file_fields);
+
+static const cyaml_schema_field_t family_fields[] = {
+	NEED(struct family_row, library),
+	MAY(struct family_row, symbol),
+	MAY(struct family_row, unit),
+	NEED_LIST(struct family_row, extensions),
+	FLAG(struct family_row, carries),
+	NEED(struct family_row, why),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t family_entry = ENTRY(struct family_row, family_fields);
+static const cyaml_schema_field_t dispatch_fields[] = {
+	NEED_ROWS(struct dispatch_file, families, &family_entry),
+	CYAML_FIELD_END,
+};
+const cyaml_schema_value_t schema_dispatch = TOP(struct dispatch_file, dispatch_fields);
+
+static const cyaml_schema_field_t library_fields[] = {
+	NEED(struct system_library_row, name),
+	MAY(struct system_library_row, since),
+	FLAG(struct system_library_row, versioned),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t library_entry = ENTRY(struct system_library_row, library_fields);
+#define CEILING(key, i)                                                                                                \
+	CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct policy_row, ceilings[i], 1,       \
+			       CYAML_UNLIMITED)
+static const cyaml_schema_field_t policy_fields[] = {
+	NEED(struct policy_row, policy),
+	NEED(struct policy_row, machine),
+	CEILING("glibc", 0),
+	CEILING("glibcxx", 1),
+	CEILING("cxxabi", 2),
+	CEILING("gcc", 3),
+	CEILING("libatomic", 4),
+	CEILING("zlib", 5),
+	LIST(struct policy_row, also),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t policy_entry = ENTRY(struct policy_row, policy_fields);
+static const cyaml_schema_field_t manylinux_fields[] = {
+	NEED_ROWS(struct manylinux_policy, libraries, &library_entry),
+	NEED_ROWS(struct manylinux_policy, policies, &policy_entry),
+	CYAML_FIELD_END,
+};
+const cyaml_schema_value_t schema_manylinux = TOP(struct manylinux_policy, manylinux_fields);
+
 static const cyaml_schema_field_t matrix_row_fields[] = {
 	LIST(struct matrix_row, packages),  LIST(struct matrix_row, pythons), LIST(struct matrix_row, toolkits),
 	NEED_LIST(struct matrix_row, gpus), LIST(struct matrix_row, isas),    CYAML_FIELD_END,
@@ -306,6 +397,13 @@ static const struct {
 	{matrix_fields, offsetof(struct matrix_file, line)},
 	{heavy_fields, offsetof(struct heavy_row, line)},
 	{memory_fields, offsetof(struct memory_row, line)},
+	{extension_fields, offsetof(struct extension_row, line)},
+	{combined_fields, offsetof(struct combined_row, line)},
+	{instruction_fields, offsetof(struct instruction_row, line)},
+	{encoding_fields, offsetof(struct encoding_row, line)},
+	{family_fields, offsetof(struct family_row, line)},
+	{library_fields, offsetof(struct system_library_row, line)},
+	{policy_fields, offsetof(struct policy_row, line)},
 };
 /* clang-format on */
 
@@ -331,7 +429,7 @@ static void settle_sequence(const cyaml_schema_field_t *f, char *data, const cha
 static void settle_fields(const cyaml_schema_field_t *fields, char *data, const char *path,
 			  const struct yaml_lines *lines)
 {
-	for (size_t i = 0; i < sizeof(line_members) / sizeof(line_members[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(line_members); i++)
 		if (line_members[i].fields == fields) {
 			unsigned line = yaml_line(lines, "%s", path);
 
@@ -356,4 +454,65 @@ static void settle_fields(const cyaml_schema_field_t *fields, char *data, const 
 void schema_settle(const cyaml_schema_value_t *schema, void *data, const struct yaml_lines *lines)
 {
 	settle_fields(schema->mapping.fields, data, "", lines);
+}
+
+/* Keys whose values no program reads but to print them. */
+static bool is_for_people(const char *key)
+{
+	static const char *const keys[] = {"why", "what", "note", "source", "sources"};
+
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		if (strcmp(keys[i], key) == 0)
+			return true;
+	return false;
+}
+
+static bool counts(const char *key, const char *const *keys)
+{
+	while (keys && *keys && strcmp(*keys, key) != 0)
+		keys++;
+	return (!keys || *keys) && !is_for_people(key);
+}
+
+static void put_text(const char *text, struct buf *out)
+{
+	buf_printf(out, "%zu:%s\n", strlen(text), text);
+}
+
+static void put_fields(const cyaml_schema_field_t *fields, const char *data, const char *const *keys, struct buf *out)
+{
+	for (const cyaml_schema_field_t *f = fields; f->key; f++) {
+		const char *slot = data + f->data_offset;
+
+		if (!counts(f->key, keys))
+			continue;
+		buf_printf(out, "%s ", f->key);
+		if (f->value.type == CYAML_STRING) {
+			put_text(*(const char *const *)slot, out);
+		} else if (f->value.type == CYAML_BOOL) {
+			put_text(*(const bool *)slot ? "true" : "false", out);
+		} else {
+			const cyaml_schema_value_t *entry = f->value.sequence.entry;
+			const char *items = *(const char *const *)slot;
+			unsigned count;
+
+			memcpy(&count, data + f->count_offset, sizeof(count));
+			buf_printf(out, "%u\n", count);
+			for (unsigned i = 0; i < count; i++) {
+				if (entry->type == CYAML_MAPPING)
+					put_fields(entry->mapping.fields, items + (size_t)i * entry->data_size, NULL,
+						   out);
+				else
+					put_text(((const char *const *)(const void *)items)[i], out);
+			}
+		}
+	}
+}
+
+void schema_digest(const cyaml_schema_value_t *schema, const void *data, const char *const *keys, char ret[65])
+{
+	AUTO_BUF struct buf text = {0};
+
+	put_fields(schema->mapping.fields, data, keys, &text);
+	digest_data(buf_cstr(&text), text.len, ret);
 }

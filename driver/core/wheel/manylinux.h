@@ -2,13 +2,8 @@
  * against the policy table (profiles/manylinux.yaml). */
 #pragma once
 #include "core/elf/elf.h"
+#include "core/tables/rows_rules.h"
 
-struct manylinux_policy; /* loaded table */
-
-/* manylinux_load: the policy table of `dir`/manylinux.yaml: per architecture, the policies (glibc
- * minor, ceilings for GLIBC, GLIBCXX, CXXABI, GCC, LIBATOMIC, ZLIB) and the library allow-list.
- * ERR_CONFIG "file:line: ..." for a value that does not fit. */
-int manylinux_load(const char *dir, struct arena *a, const struct manylinux_policy **ret, struct err *e) MUST_CHECK;
 /* manylinux_allows: whether a NEEDED name may stay outside the wheel by the allow-list of the
  * newest policy (each list holds those before it). False for a machine without policies. */
 bool manylinux_allows(const struct manylinux_policy *p, unsigned machine, const char *soname);

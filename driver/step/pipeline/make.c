@@ -243,8 +243,8 @@ static int make_packed(struct making *m, const char *tree, struct err *e)
 int making_run(struct making *m, struct err *e)
 {
 	const char *tree = path_join(m->arena, m->build_dir, "tree");
-	if (manylinux_load(m->q->profiles_dir, m->arena, &m->policy, e) < 0 ||
-	    isa_rules_load(m->q->profiles_dir, m->arena, &m->code, e) < 0)
+	m->policy = m->q->tables->manylinux;
+	if (isa_rules_new(m->q->tables, m->arena, &m->code, e) < 0)
 		return -1;
 	if (make_tree(m, e) < 0 || make_python(m, e) < 0)
 		return -1;

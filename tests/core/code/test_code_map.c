@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "core/code/isa_rules.h"
 #include "core/elf/demangle.h"
+#include "shipped.h"
 
 #define KERNELS                                                                                                        \
 	"#include <immintrin.h>\n"                                                                                     \
@@ -141,7 +142,7 @@ static void threads_change_nothing(void **state)
 	const struct isa_rules *rules = NULL;
 	struct isa_spare spare = {7};
 	(void)state;
-	assert_ok(isa_rules_load(PROFILES_DIR, &arena, &rules, &e), &e);
+	rules = shipped_rules(&arena);
 	buf_addstr(&text, "#define F(n) .globl f##n; .type f##n,@function; f##n: .rept 2000; addl $1, %eax; .endr; .if "
 			  "n % 3 == 0; vaddps %zmm1, "
 			  "%zmm2, %zmm3; .endif; ret; .size f##n, .-f##n\n.text\n");
@@ -174,7 +175,7 @@ static void an_interrupted_scan_ends(void **state)
 	uint64_t allowed[EXTENSION_MACHINES];
 	int ends[2];
 	(void)state;
-	assert_ok(isa_rules_load(PROFILES_DIR, &arena, &rules, &e), &e);
+	rules = shipped_rules(&arena);
 	isa_rules_allowed(rules, NULL, allowed);
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(write(ends[1], "x", 1), 1);

@@ -6,6 +6,7 @@
 #include "core/code/decode.h"
 #include "core/code/isa_rules.h"
 #include "core/tables/tables.h"
+#include "shipped.h"
 
 static struct arena arena;
 static struct err err;
@@ -19,7 +20,7 @@ static int release(void **state)
 static const struct extensions *shipped(void)
 {
 	const struct extensions *x = NULL;
-	assert_ok(extensions_load(PROFILES_DIR, &arena, &x, &err), &err);
+	assert_ok(extensions_new(shipped_tables(&arena), &arena, &x, &err), &err);
 	return x;
 }
 
@@ -86,11 +87,9 @@ static void text_leaves_out_what_is_implied(void **state)
 /* A feature of isa.yaml that no extension is called by would promise nothing. */
 static void every_feature_of_the_isa_table_is_an_extension(void **state)
 {
-	const struct isa_rules *r = NULL;
-	const struct tables *t = NULL;
+	const struct isa_rules *r = shipped_rules(&arena);
+	const struct tables *t = shipped_tables(&arena);
 	(void)state;
-	assert_ok(isa_rules_load(PROFILES_DIR, &arena, &r, &err), &err);
-	assert_ok(tables_load(PROFILES_DIR, &arena, &t, &err), &err);
 	for (unsigned i = 0; i < t->isas_count; i++) {
 		bool arm = strncmp(t->isas[i].platform, "aarch64", 7) == 0;
 		for (unsigned k = 0; k < t->isas[i].cpuinfo_count; k++)
@@ -101,12 +100,10 @@ static void every_feature_of_the_isa_table_is_an_extension(void **state)
 
 static void a_promise_is_of_one_machine(void **state)
 {
-	const struct isa_rules *r = NULL;
-	const struct tables *t = NULL;
+	const struct isa_rules *r = shipped_rules(&arena);
+	const struct tables *t = shipped_tables(&arena);
 	uint64_t allowed[EXTENSION_MACHINES];
 	(void)state;
-	assert_ok(isa_rules_load(PROFILES_DIR, &arena, &r, &err), &err);
-	assert_ok(tables_load(PROFILES_DIR, &arena, &t, &err), &err);
 	isa_rules_allowed(r, tables_isa(t, "avx512"), allowed);
 	assert_true(allowed[EXTENSION_X86_64] & x86(r->extensions, "avx512vl"));
 	assert_true(allowed[EXTENSION_AARCH64] == EXTENSION_BASELINE);
@@ -238,11 +235,11 @@ static void expect_bad(const char *from, const char *to, const char *message)
 {
 	char *text = test_read(PROFILES_DIR "/extensions.yaml"), *at = strstr(text, from);
 	const struct extensions *x;
-	test_dir();
+	const struct tables *t;
 	assert_non_null(at);
-	test_write(test_path("extensions.yaml"),
-		   arena_printf(&arena, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from)));
-	assert_err(extensions_load(test_path("."), &arena, &x, &err), &err, ERR_CONFIG, message);
+	const char *changed = arena_printf(&arena, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+	assert_ok(load_changed("extensions.yaml", changed, &arena, &t, &err), &err);
+	assert_err(extensions_new(t, &arena, &x, &err), &err, ERR_CONFIG, message);
 	assert_contains(err.msg, "extensions.yaml");
 	free(text);
 }
@@ -265,14 +262,15 @@ static void bad_tables(void **state)
 static void bad_families(void **state)
 {
 	const struct dispatch *d;
+	const struct tables *t;
 	(void)state;
-	test_dir();
-	test_write(test_path("dispatch.yaml"), "families:\n  - {library: \"*\", extensions: [avx3], why: x}\n");
-	assert_err(dispatch_load(test_path("."), shipped(), &arena, &d, &err), &err, ERR_CONFIG,
+	const char *unknown = "families:\n  - {library: \"*\", extensions: [avx3], why: x}\n";
+	assert_ok(load_changed("dispatch.yaml", unknown, &arena, &t, &err), &err);
+	assert_err(dispatch_new(t, shipped(), &arena, &d, &err), &err, ERR_CONFIG,
 		   "dispatch.yaml:2: no extension 'avx3'");
-	test_write(test_path("dispatch.yaml"),
-		   "families:\n  - {library: \"*\", extensions: [any], carries: true, why: x}\n");
-	assert_err(dispatch_load(test_path("."), shipped(), &arena, &d, &err), &err, ERR_CONFIG, "no 'symbol'");
+	const char *nameless = "families:\n  - {library: \"*\", extensions: [any], carries: true, why: x}\n";
+	assert_ok(load_changed("dispatch.yaml", nameless, &arena, &t, &err), &err);
+	assert_err(dispatch_new(t, shipped(), &arena, &d, &err), &err, ERR_CONFIG, "no 'symbol'");
 }
 
 static uint64_t excuse(const struct isa_rules *r, const char *library, const char *name, const char *unit,
@@ -287,9 +285,8 @@ static uint64_t excuse(const struct isa_rules *r, const char *library, const cha
 
 static void families(void **state)
 {
-	const struct isa_rules *r = NULL;
+	const struct isa_rules *r = shipped_rules(&arena);
 	(void)state;
-	assert_ok(isa_rules_load(PROFILES_DIR, &arena, &r, &err), &err);
 	uint64_t f = x86(r->extensions, "avx512f"), avx2 = x86(r->extensions, "avx2");
 	assert_true(excuse(r, "libtorch_cpu.so", "foo", "SoftMaxKernel.cpp.AVX512.cpp", 0) & f);
 	assert_true(excuse(r, "libtorch_cpu.so", "foo", "SoftMaxKernel.cpp.AVX2.cpp", 0) & avx2);

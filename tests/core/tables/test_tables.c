@@ -28,7 +28,7 @@ static void loads_what_is_shipped(void **state)
 	assert_int_equal(t->blas_count, 3);
 	assert_int_equal(t->releases_count, 9);
 	assert_string_equal(t->dir, PROFILES_DIR);
-	assert_true(digest_valid_hex(t->digest));
+	assert_true(digest_valid_hex(t->manylinux_digest) && digest_valid_hex(t->cuda_libraries_digest));
 }
 
 static void releases_are_in_order_of_version(void **state)
@@ -366,7 +366,8 @@ static void toggle_values_are_refused(void **state)
 	struct err e = {0};
 
 	(void)state;
-	assert_err(tables_toggle_value(row, "on", &value, &e), &e, ERR_CONFIG, "'on' is no value of 'ATEN_THREADING'");
+	assert_err(tables_toggle_value(row, "on", &value, &e), &e, ERR_CONFIG,
+		   "'ATEN_THREADING': not a value of it: 'on'");
 	assert_contains(e.hint, "OMP, NATIVE");
 	assert_null(value);
 }

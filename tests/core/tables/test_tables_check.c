@@ -70,21 +70,21 @@ REFUSED(unknown_key, "isa.yaml", "gcc_min:", "gcc_mni:", "gcc_mni")
 REFUSED(missing_key, "isa.yaml", "    clang_min: \"3.5\"\n", "", "clang_min")
 REFUSED(wrong_type, "isa.yaml", "flags: [-mavx, -mno-fma, -mno-bmi, -mno-bmi2, -mno-avx2]", "flags: -mavx", "flags")
 REFUSED(no_yaml, "gpu.yaml", "gpus:", "gpus: [", "")
-REFUSED(two_instruction_sets, "isa.yaml", "name: avx512vnni", "name: avx2", "'avx2' is there twice")
-REFUSED(alias_of_another, "isa.yaml", "aliases: [armv8.2]", "aliases: [avx2]", "'avx2' is there twice")
-REFUSED(instruction_set_name, "isa.yaml", "name: avx512vnni", "name: avx512-vnni", "'avx512-vnni' is no name")
+REFUSED(two_instruction_sets, "isa.yaml", "name: avx512vnni", "name: avx2", "'avx2' is listed twice")
+REFUSED(alias_of_another, "isa.yaml", "aliases: [armv8.2]", "aliases: [avx2]", "'avx2' is listed twice")
+REFUSED(instruction_set_name, "isa.yaml", "name: avx512vnni", "name: avx512-vnni", "not a name for an instruction set: 'avx512-vnni'")
 REFUSED(instruction_set_platform, "isa.yaml", "platform: aarch64-linux", "platform: arm-linux",
 	"'platform' cannot be 'arm-linux'")
 REFUSED(instruction_set_flag, "isa.yaml", "flags: [-mavx2, -mfma, -mf16c]", "flags: [\"-mavx2 -mfma\"]",
-	"is no compiler flag")
-REFUSED(instruction_set_flag_shell, "isa.yaml", "-mf16c", "-m$HOME", "is no compiler flag")
-REFUSED(compiler_minimum, "isa.yaml", "gcc_min: \"4.6\"", "gcc_min: new", "'new' of 'gcc_min' is no version")
+	"not a compiler flag")
+REFUSED(instruction_set_flag_shell, "isa.yaml", "-mf16c", "-m$HOME", "not a compiler flag")
+REFUSED(compiler_minimum, "isa.yaml", "gcc_min: \"4.6\"", "gcc_min: new", "'gcc_min': not a version: 'new'")
 REFUSED(setting_twice, "isa.yaml", "[CXX_AVX2_FOUND, C_AVX2_FOUND]", "[CXX_AVX2_FOUND, CXX_AVX2_FOUND]",
 	"'CXX_AVX2_FOUND' is set twice")
 REFUSED(setting_name, "isa.yaml", "[CXX_AVX2_FOUND, C_AVX2_FOUND]", "[CXX_AVX2_FOUND, C-AVX2]",
-	"'C-AVX2' is no name of a setting")
+	"not a name of a setting: 'C-AVX2'")
 REFUSED(setting_value, "isa.yaml", "name: USE_MKLDNN, value: \"OFF\"", "name: USE_MKLDNN, value: maybe",
-	"'maybe' is no value of 'USE_MKLDNN'")
+	"'USE_MKLDNN': not a value of it: 'maybe'")
 REFUSED(setting_spelling, "isa.yaml", "name: USE_MKLDNN, value: \"OFF\"", "name: USE_MKLDNN, value: \"0\"",
 	"write 'OFF' for 'USE_MKLDNN', not '0'")
 REFUSED(truth_word, "isa.yaml", "value: \"FALSE\", cache: true", "value: \"FALSE\", cache: perhaps", "cache")
@@ -94,16 +94,16 @@ REFUSED(toggle_with_both_names, "toggles.yaml", "{name: BUILD_FUNCTORCH, value",
 REFUSED(toggle_value_twice, "toggles.yaml", "{name: BUILD_FUNCTORCH, value",
 	"{name: BUILD_FUNCTORCH, cpu: \"ON\", value", "'value' is for cpu, cuda and mps alike")
 REFUSED(toggle_needs_nothing_there_is, "toggles.yaml", "needs: USE_MPI", "needs: USE_MPY",
-	"needs 'USE_MPY', which is no other option")
+	"needs 'USE_MPY', which is not another option")
 REFUSED(toggle_needs_itself, "toggles.yaml", "needs: USE_DISTRIBUTED, why: \"collectives",
 	"needs: USE_GLOO, why: \"collectives", "'USE_GLOO' needs 'USE_GLOO'")
 REFUSED(a_name_of_names_twice, "toggles.yaml", "[USE_CPP_CODE_COVERAGE, USE_PROF]", "[USE_PROF, USE_PROF]",
-	"'USE_PROF' of pytorch is there twice")
+	"'USE_PROF' of pytorch is listed twice")
 REFUSED(setting_without_a_name, "isa.yaml", "{name: USE_MKLDNN, value", "{value", "neither 'name' nor 'names'")
 REFUSED(setting_with_both_names, "isa.yaml", "{name: USE_MKLDNN, value", "{name: USE_MKLDNN, names: [A], value",
 	"'USE_MKLDNN' stands beside 'names'")
 REFUSED(correction_twice, "corrections.yaml", "name: orin-and-thor", "name: l40s-is-ada",
-	"'l40s-is-ada' is there twice")
+	"'l40s-is-ada' is listed twice")
 REFUSED(correction_gpu, "corrections.yaml", "gpus: [\"121\"]", "gpus: [\"122\"]", "unknown GPU target '122'")
 REFUSED(correction_isa, "corrections.yaml", "isas: [avx512vnni]", "isas: [avx512vni]",
 	"unknown instruction set 'avx512vni'")
@@ -111,71 +111,71 @@ REFUSED(correction_kind, "corrections.yaml", "kinds: [mps]", "kinds: [metal]", "
 REFUSED(correction_package, "corrections.yaml", "packages: [torchaudio]", "packages: [audio]",
 	"'packages' cannot be 'audio'")
 REFUSED(two_gpus, "gpu.yaml", "sm: \"52\", capability: \"5.2\"", "sm: \"50\", capability: \"5.0\"",
-	"sm '50' is there twice")
+	"'50' is listed twice, first in line")
 REFUSED(capability, "gpu.yaml", "sm: \"120\", capability: \"12.0\"", "sm: \"120\", capability: \"1.20\"", "do not fit")
 REFUSED(sm_letters, "gpu.yaml", "sm: \"120\"", "sm: sm_120", "do not fit")
 REFUSED(gpu_ends_before_it_begins, "gpu.yaml", "cuda_min: \"6.0\", cuda_max: \"12.9\"",
 	"cuda_min: \"6.0\", cuda_max: \"5.0\"", "is before cuda_min")
 REFUSED(gpu_suffix, "gpu.yaml", "{suffix: a,", "{suffix: b,", "'suffix' cannot be 'b'")
 REFUSED(gpu_suffix_twice, "gpu.yaml", "{suffix: f, cuda_min: \"12.9\"}", "{suffix: a, cuda_min: \"12.9\"}",
-	"suffix 'a' is there twice")
+	"suffix 'a' is listed twice")
 REFUSED(gpu_suffix_too_old, "gpu.yaml", "{suffix: a, cuda_min: \"12.0\"}", "{suffix: a, cuda_min: \"11.0\"}",
 	"cannot be older")
 REFUSED(gpu_platform, "gpu.yaml", "platforms: [aarch64-linux]", "platforms: [jetson]", "'platforms' cannot be 'jetson'")
-REFUSED(two_toolkits, "cuda.yaml", "version: \"12.9\"", "version: \"12.8\"", "toolkit '12.8' is there twice")
-REFUSED(toolkit_version, "cuda.yaml", "version: \"12.9\"", "version: \"12_9\"", "'12_9' of 'version' is no version")
+REFUSED(two_toolkits, "cuda.yaml", "version: \"12.9\"", "version: \"12.8\"", "'12.8' is listed twice, first in line")
+REFUSED(toolkit_version, "cuda.yaml", "version: \"12.9\"", "version: \"12_9\"", "'version': not a version: '12_9'")
 REFUSED(toolkit_layout, "cuda.yaml", "layout: cu13", "layout: cu14", "no layout 'cu14'")
 REFUSED(library_dir, "cuda.yaml", "dir: cublas/lib", "dir: /cublas/lib",
-	"'/cublas/lib' is no directory below site-packages/nvidia")
+	"not a directory below site-packages/nvidia: '/cublas/lib'")
 REFUSED(library_part, "cuda.yaml", "part: cublas", "part: cublass", "no part 'cublass'")
 REFUSED(library_needs, "cuda.yaml", "needs: [nvidia-nvjitlink-cu12]", "needs: [nvidia-none]",
 	"no package 'nvidia-none' in layout 'cu12'")
 REFUSED(library_twice, "cuda.yaml", "package: nvidia-cublas-cu12", "package: nvidia-cuda-runtime-cu12",
-	"package 'nvidia-cuda-runtime-cu12' is there twice")
+	"'nvidia-cuda-runtime-cu12' is listed twice, first in line")
 REFUSED(part_toggle, "cuda.yaml", "toggle: USE_CUDNN", "toggle: USE_CUDN", "no toggle 'USE_CUDN' of pytorch")
-REFUSED(part_header, "cuda.yaml", "header: cudnn_version.h", "header: /cudnn_version.h", "is no name of a header")
-REFUSED(part_twice, "cuda.yaml", "name: cudnn,", "name: cublas,", "part 'cublas' is there twice")
+REFUSED(part_header, "cuda.yaml", "header: cudnn_version.h", "header: /cudnn_version.h", "not a name of a header")
+REFUSED(part_twice, "cuda.yaml", "name: cudnn,", "name: cublas,", "'cublas' is listed twice, first in line")
 REFUSED(gpu_extra, "gpu.yaml", "extra: 90a", "extra: 99a", "no GPU target '99a'")
 REFUSED(gpu_extra_letter, "gpu.yaml", "extra: 90a", "extra: 90x", "no GPU target '90x'")
-REFUSED(two_layouts, "cuda.yaml", "name: cu13", "name: cu12", "layout 'cu12' is there twice")
-REFUSED(two_blas, "blas.yaml", "name: mkl", "name: openblas", "'openblas' is there twice")
+REFUSED(two_layouts, "cuda.yaml", "name: cu13", "name: cu12", "'cu12' is listed twice, first in line")
+REFUSED(two_blas, "blas.yaml", "name: mkl", "name: openblas", "'openblas' is listed twice")
 REFUSED(blas_platform, "blas.yaml", "platforms: [aarch64-darwin]", "platforms: [darwin]",
 	"'platforms' cannot be 'darwin'")
 REFUSED(toggle_twice, "toggles.yaml", "name: BUILD_TEST", "name: BUILD_BINARY",
-	"'BUILD_BINARY' of pytorch is there twice")
+	"'BUILD_BINARY' of pytorch is listed twice")
 REFUSED(toggle_overlap, "toggles.yaml", "until: 2.11.0, cpu: \"OFF\", cuda: \"ON\"",
-	"until: 2.12.0, cpu: \"OFF\", cuda: \"ON\"", "there twice for the same version")
+	"until: 2.12.0, cpu: \"OFF\", cuda: \"ON\"", "listed twice for the same version")
 REFUSED(toggle_range, "toggles.yaml", "since: 2.9.0, until: 2.11.0", "since: 2.11.0, until: 2.9.0", "before it begins")
-REFUSED(toggle_value, "toggles.yaml", "cpu: OMP", "cpu: TBB", "'TBB' is no value of 'ATEN_THREADING'")
+REFUSED(toggle_value, "toggles.yaml", "cpu: OMP", "cpu: TBB", "'ATEN_THREADING': not a value of it: 'TBB'")
 REFUSED(toggle_value_spelling, "toggles.yaml", "name: FORCE_CUDA, package: torchvision, cpu: \"0\"",
 	"name: FORCE_CUDA, package: torchvision, cpu: \"OFF\"", "write '0' for 'FORCE_CUDA'")
 REFUSED(toggle_package, "toggles.yaml", "package: torchvision", "package: vision", "'package' cannot be 'vision'")
 REFUSED(retired_but_alive, "toggles.yaml", "name: USE_CUBLAS", "name: USE_CUDA", "'USE_CUDA' cannot be retired")
-REFUSED(digest_short, "releases/2.9.1.yaml", "sha256: e17504700ebc", "sha256: e17504700eb", "is no sha256")
-REFUSED(digest_capitals, "releases/2.9.1.yaml", "sha256: e17504700ebc", "sha256: E17504700EBC", "is no sha256")
+REFUSED(digest_short, "releases/2.9.1.yaml", "sha256: e17504700ebc", "sha256: e17504700eb", "not a sha256")
+REFUSED(digest_capitals, "releases/2.9.1.yaml", "sha256: e17504700ebc", "sha256: E17504700EBC", "not a sha256")
 REFUSED(toolkit_without_row, "releases/2.9.1.yaml", "\"12.6\"", "\"12.5\"", "no toolkit '12.5' in cuda.yaml")
-REFUSED(release_toolkit_twice, "releases/2.9.1.yaml", "\"12.6\"", "\"12.8\"", "toolkit '12.8' is there twice")
-REFUSED(python_spelling, "releases/2.9.1.yaml", "\"3.10\"", "\"310\"", "is not like")
-REFUSED(python_twice, "releases/2.9.1.yaml", "\"3.10\"", "\"3.11\"", "Python '3.11' is there twice")
+REFUSED(release_toolkit_twice, "releases/2.9.1.yaml", "\"12.6\"", "\"12.8\"", "toolkit '12.8' is listed twice")
+REFUSED(python_spelling, "releases/2.9.1.yaml", "\"3.10\"", "\"310\"", "'pythons': not like")
+REFUSED(python_twice, "releases/2.9.1.yaml", "\"3.10\"", "\"3.11\"", "Python '3.11' is listed twice")
 REFUSED(release_name, "releases/2.9.1.yaml", "name: 2.9.1\n", "name: 2.9.2\n", "is not its base")
 REFUSED(release_file, "releases/2.9.1.yaml", "name: 2.9.1\nbase: 2.9.1", "name: 2.9.2\nbase: 2.9.2",
 	"must be in a file '2.9.2.yaml'")
 REFUSED(version_range, "releases/2.9.1.yaml", "cmake: \">=3.27\"", "cmake: \"=>3.27\"", "'cmake'")
 REFUSED(backend, "releases/2.9.1.yaml", "backend: setup-py-env", "backend: setup.py", "'backend' cannot be 'setup.py'")
 REFUSED(source_name, "releases/2.9.1.yaml", "name: pytorch-v2.9.1.tar.gz", "name: ../pytorch.tar.gz",
-	"'../pytorch.tar.gz' is no safe file name")
+	"not a safe file name: '../pytorch.tar.gz'")
 REFUSED(source_name_option, "releases/2.9.1.yaml", "name: pytorch-v2.9.1.tar.gz", "name: -rf",
-	"'-rf' is no safe file name")
+	"not a safe file name: '-rf'")
 REFUSED(source_name_hidden, "releases/2.9.1.yaml", "name: pytorch-v2.9.1.tar.gz", "name: .hidden",
-	"'.hidden' is no safe file name")
+	"not a safe file name: '.hidden'")
 REFUSED(source_twice, "releases/2.6.0-debian.yaml", "name: pytorch_2.6.0+dfsg-7.debian.tar.xz",
-	"name: pytorch_2.6.0+dfsg.orig.tar.xz", "is there twice")
+	"name: pytorch_2.6.0+dfsg.orig.tar.xz", "is listed twice")
 REFUSED(source_scheme, "releases/2.9.1.yaml", "https://github.com/pytorch/pytorch/",
-	"ftp://github.com/pytorch/pytorch/", "is no place to fetch")
+	"ftp://github.com/pytorch/pytorch/", "not a place to fetch it from")
 REFUSED(source_apt, "releases/2.6.0-debian.yaml", "apt:trixie/main/pytorch=2.6.0+dfsg-7",
-	"apt:trixie/pytorch=2.6.0+dfsg-7", "is no place to fetch")
+	"apt:trixie/pytorch=2.6.0+dfsg-7", "not a place to fetch it from")
 REFUSED(source_apt_shell, "releases/2.6.0-debian.yaml", "apt:trixie/main/pytorch=2.6.0+dfsg-7",
-	"\"apt:trixie/main/pytorch;id=2\"", "is no place to fetch")
+	"\"apt:trixie/main/pytorch;id=2\"", "not a place to fetch it from")
 REFUSED(source_into, "releases/2.6.0-debian.yaml", "keep_top: true", "into: ../else",
 	"'../else' leaves the source tree")
 REFUSED(series_outside, "releases/2.6.0-debian.yaml", "series: debian/patches/series", "series: /etc/series",
@@ -191,13 +191,13 @@ REFUSED(install_requirement, "releases/2.6.0-debian.yaml", "sympy>=1.13.1", "@sy
 REFUSED(requirements_file, "releases/2.9.1.yaml", "requirements: shared.txt", "requirements: other.txt",
 	"no file 'other.txt'")
 REFUSED(requirements_outside, "releases/2.9.1.yaml", "requirements: shared.txt", "requirements: ../isa.yaml",
-	"no safe file name")
+	"not a safe file name")
 REFUSED(retired_setting, "releases/2.6.0-debian.yaml", "name: ONNX_NAMESPACE", "name: USE_CUBLAS",
 	"has no 'USE_CUBLAS'")
 REFUSED(setting_of_another_package, "releases/2.6.0-debian.yaml", "{name: ONNX_NAMESPACE,",
 	"{name: ONNX_NAMESPACE, package: torchaudio,", "is a setting of torchaudio inside pytorch")
 REFUSED(extra_flag, "releases/2.6.0-debian.yaml", "extra_cflags: [-Wno-dangling-reference]", "extra_cflags: [Wno]",
-	"is no compiler flag")
+	"not a compiler flag")
 REFUSED(epoch_too_old, "releases/2.9.1.yaml", "source_date_epoch: 1762905600", "source_date_epoch: 12", "before 1980")
 REFUSED(epoch_no_number, "releases/2.9.1.yaml", "source_date_epoch: 1762905600", "source_date_epoch: today",
 	"source_date_epoch")
@@ -208,35 +208,43 @@ REFUSED(memory_too_small, "releases/2.6.0-debian.yaml", "link: 2300M", "link: 23
 REFUSED(memory_of_a_unit, "releases/2.6.0-debian.yaml", "bytes: 1800M", "bytes: -1",
 	"'bytes': not a size: '-1'")
 REFUSED(memory_of_every_unit, "releases/2.6.0-debian.yaml", "units: \"*/RegisterCPU.cpp*\"", "units: \"*\"",
-	"'*' of 'units' names no unit more than another")
+	"'*' of 'units' fits every unit")
 REFUSED(memory_key, "releases/2.6.0-debian.yaml", "    compile: 1500M", "    compiler: 1100M", "compiler")
 REFUSED(disk_size, "releases/2.9.1.yaml", "disk: 20G", "disk: twenty", "'disk': not a size: 'twenty'")
 /* clang-format on */
 
-static void a_changed_table_changes_the_digest(void **state)
+static void digests(const char *file, const char *from, const char *to, bool equal)
 {
 	AUTO_ARENA struct arena a = {0};
-	const struct tables *before = shipped(&a);
-	const struct tables *after = NULL;
+	const struct tables *before = shipped(&a), *after = NULL;
 	struct err e = {0};
 
-	(void)state;
-	const char *dir = altered("isa.yaml", "Haswell and newer", "Haswell and later");
-	assert_ok(tables_load(dir, &a, &after, &e), &e);
-	assert_string_not_equal(before->digest, after->digest);
+	assert_ok(tables_load(altered(file, from, to), &a, &after, &e), &e);
+	assert_int_equal(strcmp(before->dispatch_digest, after->dispatch_digest) == 0 &&
+				 strcmp(before->extensions_digest, after->extensions_digest) == 0 &&
+				 strcmp(before->manylinux_digest, after->manylinux_digest) == 0 &&
+				 strcmp(before->cuda_libraries_digest, after->cuda_libraries_digest) == 0,
+			 equal);
 }
 
-static void the_same_tables_have_the_same_digest(void **state)
+static void a_changed_rule_changes_the_digest(void **state)
 {
-	AUTO_ARENA struct arena a = {0};
-	const struct tables *before = shipped(&a);
-	const struct tables *copy = NULL;
-	struct err e = {0};
-
 	(void)state;
-	const char *dir = altered("isa.yaml", "Haswell", "Haswell");
-	assert_ok(tables_load(dir, &a, &copy, &e), &e);
-	assert_string_equal(before->digest, copy->digest);
+	digests("dispatch.yaml", "[avx2, fma, f16c]", "[avx2, fma]", false);
+	digests("dispatch.yaml", "carries: true", "carries: false", false);
+	digests("extensions.yaml", "sets: [F16C]", "sets: []", false);
+	digests("manylinux.yaml", "  - {name: libGL.so.1}\n", "", false);
+	digests("cuda.yaml", "libcuda.so.1", "libcuda.so.2", false);
+	digests("cuda.yaml", "dir: cublas/lib", "dir: cublas/lib64", false);
+}
+
+static void what_is_for_people_does_not(void **state)
+{
+	(void)state;
+	digests("dispatch.yaml", "families:", "families: # all of them", true);
+	digests("dispatch.yaml", "ATen's AVX2 kernels", "the AVX2 kernels of ATen", true);
+	digests("cuda.yaml", "gcc_max: ", "gcc_max:  ", true);
+	digests("isa.yaml", "Haswell and newer", "Haswell and later", true);
 }
 
 static void a_missing_table_is_named(void **state)
@@ -394,8 +402,8 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_teardown(memory_of_every_unit, test_teardown),
 	cmocka_unit_test_teardown(memory_key, test_teardown),
 	cmocka_unit_test_teardown(disk_size, test_teardown),
-	cmocka_unit_test_teardown(a_changed_table_changes_the_digest, test_teardown),
-	cmocka_unit_test_teardown(the_same_tables_have_the_same_digest, test_teardown),
+	cmocka_unit_test_teardown(a_changed_rule_changes_the_digest, test_teardown),
+	cmocka_unit_test_teardown(what_is_for_people_does_not, test_teardown),
 	cmocka_unit_test_teardown(a_missing_table_is_named, test_teardown),
 	cmocka_unit_test_teardown(no_release_is_an_error, test_teardown),
 	cmocka_unit_test_teardown(other_files_are_no_releases, test_teardown),

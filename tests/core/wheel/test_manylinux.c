@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/wheel/manylinux.h"
+#include "shipped.h"
 
 static struct arena arena;
 static const struct manylinux_policy *policy;
@@ -11,8 +12,7 @@ static const struct manylinux_policy *policy;
 static int load_table(void **state)
 {
 	(void)state;
-	struct err e = {0};
-	assert_ok(manylinux_load(PROFILES_DIR, &arena, &policy, &e), &e);
+	policy = shipped_tables(&arena)->manylinux;
 	return 0;
 }
 
@@ -230,36 +230,35 @@ static void allow_list(void **state)
 static void check_bad_table(const char *text, const char *want)
 {
 	struct err e;
-	const struct manylinux_policy *p = NULL;
-	test_write(test_path("manylinux.yaml"), text);
-	assert_err(manylinux_load(test_path("."), &arena, &p, &e), &e, ERR_CONFIG, want);
+	const struct tables *t = NULL;
+	assert_err(load_changed("manylinux.yaml", text, &arena, &t, &e), &e, ERR_CONFIG, want);
 	assert_contains(e.msg, "manylinux.yaml");
-	assert_null(p);
+	assert_null(t);
 }
 
 static void bad_policy_name(void **state)
 {
 	(void)state;
 	check_bad_table(LIBRARIES "policies:\n  - {policy: manylinux2014, machine: x86_64, glibc: 2.17}\n",
-			"yaml:4: policy is not of the form 2_N");
+			"yaml:4: policy 'manylinux2014' is not of the form 2_N");
 	check_bad_table(LIBRARIES "policies:\n  - {policy: 2_17x, machine: x86_64, glibc: 2.17}\n",
-			"policy is not of the form 2_N");
+			"policy '2_17x' is not of the form 2_N");
 }
 
 static void bad_machine(void **state)
 {
 	(void)state;
 	check_bad_table(LIBRARIES "policies:\n  - {policy: 2_17, machine: vax, glibc: 2.17}\n",
-			"yaml:4: machine is neither");
+			"yaml:4: 'machine' cannot be 'vax'");
 }
 
 static void bad_ceiling(void **state)
 {
 	(void)state;
 	check_bad_table(LIBRARIES "policies:\n  - {policy: 2_17, machine: x86_64, glibc: 2.17, gcc: four}\n",
-			"yaml:4: ceiling is not a version");
+			"yaml:4: 'ceiling': not a version: 'four'");
 	check_bad_table(LIBRARIES "policies:\n  - {policy: 2_17, machine: x86_64}\n",
-			"yaml:4: policy without a ceiling for glibc");
+			"yaml:4: policy '2_17' without a ceiling for glibc");
 }
 
 static void policies_out_of_order(void **state)
@@ -291,10 +290,13 @@ static void missing_table(void **state)
 {
 	(void)state;
 	struct err e = {0};
-	const struct manylinux_policy *p = NULL;
-	assert_int_equal(manylinux_load(test_path("absent"), &arena, &p, &e), -1);
+	const struct tables *t = NULL;
+	test_dir();
+	assert_ok(fs_copy_tree(PROFILES_DIR, test_path("profiles"), &e), &e);
+	assert_ok(fs_remove_tree(test_path("profiles/manylinux.yaml"), &e), &e);
+	assert_int_equal(tables_load(test_path("profiles"), &arena, &t, &e), -1);
 	assert_contains(e.msg, "manylinux.yaml");
-	assert_null(p);
+	assert_null(t);
 }
 
 #define T(name) cmocka_unit_test_teardown(name, test_teardown)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/sys/fs.h"
+#include "shipped.h"
 #include "step/relocate/relocate.h"
 
 #define SIZE (INT64_C(2300) << 20)
@@ -47,14 +48,12 @@ static void make_world(void)
 static void relocate(struct relocate_result *ret)
 {
 	static struct root root;
-	static const struct manylinux_policy *policy;
 	struct err e = {0};
-	assert_ok(manylinux_load(PROFILES_DIR, &arena, &policy, &e), &e);
 	root = (struct root){.dir = arena_strdup(&arena, test_path("root")), .id = "test 1"};
 	struct relocate_request q = {.tree = arena_strdup(&arena, test_path("tree")),
 				     .root = &root,
 				     .libs_dir = "pkg/lib",
-				     .policy = policy};
+				     .policy = shipped_tables(&arena)->manylinux};
 	strlist_add(&q.build_paths, &arena, "/ptbuild");
 	assert_ok(relocate_tree(&q, test_run(), &arena, ret, &e), &e);
 }

@@ -3,6 +3,7 @@
 
 #include "core/code/code_map.h"
 #include "core/tables/tables.h"
+#include "shipped.h"
 #include "step/relocate/relocate.h"
 
 static const struct manylinux_policy *policy;
@@ -20,11 +21,10 @@ static const struct tables *tables;
 static int load_tables(void **state)
 {
 	static struct arena rows;
-	struct err e = {0};
 	(void)state;
-	assert_ok(manylinux_load(PROFILES_DIR, &rows, &policy, &e), &e);
-	assert_ok(isa_rules_load(PROFILES_DIR, &rows, &rules, &e), &e);
-	assert_ok(tables_load(PROFILES_DIR, &rows, &tables, &e), &e);
+	tables = shipped_tables(&rows);
+	policy = tables->manylinux;
+	rules = shipped_rules(&rows);
 	return 0;
 }
 

@@ -20,7 +20,8 @@ static int load(void **state)
 	static struct arena rows;
 	if (load_policy(state) != 0 || tables_load(PROFILES_DIR, &rows, &tables, &err) != 0)
 		return -1;
-	return isa_rules_load(PROFILES_DIR, &rows, &rules, &err);
+	rules = shipped_rules(&rows);
+	return 0;
 }
 
 static struct verify_report verify_code(const char *version)

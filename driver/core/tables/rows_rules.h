@@ -1,0 +1,83 @@
+/* The rows of the tables by which a wheel's machine code and libraries are judged: extensions.yaml,
+ * dispatch.yaml, manylinux.yaml. As in rows.h, optional strings are "" never NULL. */
+#pragma once
+#include <stdbool.h>
+
+struct extension_row { /* extensions.yaml: an instruction-set extension */
+	const char *name;
+	const char *machine; /* "x86_64", "aarch64" */
+	const char **implies, **sets;
+	unsigned implies_count, sets_count;
+	unsigned line;
+};
+
+struct combined_row { /* sets of the decoder that need several extensions at once */
+	const char **needs, **sets;
+	unsigned needs_count, sets_count;
+	unsigned line;
+};
+
+struct instruction_row { /* an x86-64 instruction that its set says too much of */
+	const char *mnemonic, *why;
+	const char **needs;
+	unsigned needs_count;
+	unsigned line;
+};
+
+struct encoding_row { /* AArch64: words that are `value` under `mask` */
+	const char *mask, *value, *what;
+	const char **needs;
+	unsigned needs_count;
+	unsigned line;
+};
+
+struct extension_file {
+	struct extension_row *extensions;
+	struct combined_row *combined;
+	struct instruction_row *instructions;
+	struct encoding_row *encodings;
+	unsigned extensions_count, combined_count, instructions_count, encodings_count;
+};
+
+struct family_row {          /* dispatch.yaml */
+	const char *library; /* glob of the file's base name */
+	const char *symbol;  /* glob of the mangled name; "": any, also none */
+	const char *unit;    /* glob of the source file; "": any, also none */
+	const char *why;
+	const char **extensions; /* names of extensions.yaml, "any" */
+	unsigned extensions_count;
+	/* the name itself says the instruction set, so a copy that the linker chose is one of its
+	 * own kind */
+	bool carries;
+	unsigned line;
+};
+
+struct dispatch_file {
+	struct family_row *families;
+	unsigned families_count;
+};
+
+struct system_library_row { /* manylinux.yaml: a library that may stay outside the wheel */
+	const char *name;
+	const char *since; /* the first policy that has it: "2_28"; "" = every policy */
+	bool versioned;    /* all its symbols have versions */
+	unsigned line;
+};
+
+enum { MANYLINUX_PREFIXES = 6 }; /* GLIBC, GLIBCXX, CXXABI, GCC, LIBATOMIC, ZLIB */
+
+struct policy_row {
+	const char *policy;                       /* "2_28" */
+	const char *machine;                      /* "x86_64", "aarch64" */
+	const char *ceilings[MANYLINUX_PREFIXES]; /* "" = no version of that prefix */
+	const char **also;                        /* whole version names that are not numbers */
+	unsigned also_count;
+	unsigned line;
+};
+
+struct manylinux_policy {
+	struct system_library_row *libraries;
+	unsigned libraries_count;
+	struct policy_row *policies; /* of each machine, ascending */
+	unsigned policies_count;
+};
