@@ -44,16 +44,14 @@ static void add_dirs(const struct toolkit_row *k, const bool *wanted, struct are
 	}
 }
 
-void cuda_needs(const struct plan *p, const struct tables *t, const struct strlist *needed, struct arena *a,
-		struct cuda_needs *ret)
+void cuda_needs(const struct plan *p, const struct strlist *needed, struct arena *a, struct cuda_needs *ret)
 {
 	const struct toolkit_row *k = p->toolkit_row;
 	*ret = (struct cuda_needs){0};
 	if (!k)
 		return;
 	bool *searched = arena_array(a, k->libraries_count, sizeof(*searched));
-	for (unsigned i = 0; i < t->driver_libraries_count; i++)
-		strlist_ref(&ret->names, a, t->driver_libraries[i]);
+	strlist_append(&ret->names, a, &p->driver_libraries);
 	for (unsigned i = 0; i < k->libraries_count; i++) {
 		const struct cuda_library_row *row = &k->libraries[i];
 		bool used = false;

@@ -16,8 +16,7 @@ struct cuda_needs {
  * them are required; the directories of those that these need in turn are searched as well. Nothing
  * without CUDA. With the plan's cuda_libraries "system" there are names, and nothing to require or
  * to search. */
-void cuda_needs(const struct plan *p, const struct tables *t, const struct strlist *needed, struct arena *a,
-		struct cuda_needs *ret);
+void cuda_needs(const struct plan *p, const struct strlist *needed, struct arena *a, struct cuda_needs *ret);
 /* cuda_needed: the NEEDED names of every dynamic ELF file below a directory, each once. */
 int cuda_needed(const char *tree, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
 enum cuda_source {

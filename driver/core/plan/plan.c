@@ -103,6 +103,8 @@ static void describe(const struct plan_context *c, struct plan *p)
 	p->package_row = c->package;
 	p->metadata_rev = q->options.metadata_rev ? q->options.metadata_rev : 1;
 	p->cuda_libraries = !v->cuda ? "" : q->options.cuda_libraries ? q->options.cuda_libraries : "packages";
+	for (unsigned i = 0; v->cuda && i < c->tables->driver_libraries_count; i++)
+		strlist_ref(&p->driver_libraries, a, c->tables->driver_libraries[i]);
 	p->sandbox = sandbox_kind_name(q->sandbox);
 	p->platform_tag = q->options.platform_tag ? q->options.platform_tag : "manylinux";
 	pair(c, p);

@@ -3,6 +3,8 @@
 #include "base/buf.h"
 #include "base/path.h"
 #include "base/sys/digest.h"
+#include "base/sys/fs.h"
+#include "base/version.h"
 #include "core/code/decode.h"
 #include "core/plan/plan_parts.h"
 #include "core/root/toolchain.h"
@@ -132,23 +134,63 @@ static int compile_key(const struct plan_context *c, struct plan *p, struct err 
 		put_nth(&t, "patch", i, p->patches[i].sha256);
 	put_toolchain(&t, c->request->toolchain);
 	put_toolkit(&t, p->toolkit);
+	for (unsigned i = 0; i < p->package_row->python_requires_count; i++)
+		put(&t, "python requires", p->package_row->python_requires[i]);
 	if (put_requirements(&t, c, e) < 0)
 		return -1;
 	p->compile_text = finish(&t, p->compile_key);
 	return 0;
 }
 
-static void output_key(const struct plan_context *c, struct plan *p)
+/* Kernels that PyTorch's build adds for targets of the plan. */
+static void put_extra_targets(struct text *t, const struct plan_context *c, const struct plan *p)
+{
+	const struct profile *profile = &c->variant.profile;
+	for (unsigned i = 0; i < c->tables->gpu_extras_count && strcmp(p->package, "pytorch") == 0; i++) {
+		const struct gpu_extra_row *row = &c->tables->gpu_extras[i];
+		for (unsigned k = 0; k < profile->targets_count && version_cmp(p->version, row->since) >= 0; k++) {
+			const struct gpu_target *g = &profile->targets[k];
+			if (strcmp(arena_printf(t->a, "%s%s", g->row->sm, g->suffix), row->base) == 0)
+				put(t, "extra target", row->extra);
+		}
+	}
+}
+
+/* What decides the verdict on the wheel: whole tables where any of their rows may. */
+static int put_rules(struct text *t, const struct plan_context *c, const struct plan *p, struct err *e)
+{
+	const struct tables *tables = c->tables;
+	char decoder[32], digest[DIGEST_HEX_LEN + 1];
+	const char *checks[] = {"check_common.py", arena_printf(t->a, "check_%s.py", p->distribution)};
+	put(t, "decoder", decoder_id(decoder));
+	put(t, "extensions", tables->extensions_digest);
+	put(t, "dispatch", tables->dispatch_digest);
+	put(t, "manylinux", tables->manylinux_digest);
+	for (unsigned i = 0; p->isa_row && i < p->isa_row->cpuinfo_count; i++)
+		put(t, "promised feature", p->isa_row->cpuinfo[i]);
+	if (p->blas_row)
+		put(t, "blas info", p->blas_row->info);
+	for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
+		const char *path = path_join(t->a, path_join(t->a, tables->dir, "checks"), checks[i]);
+		if (fs_exists(path) && digest_file(path, digest, e) < 0)
+			return -1;
+		put(t, checks[i], fs_exists(path) ? digest : "none");
+	}
+	if (!c->toolkit)
+		return 0;
+	put(t, "cuda libraries of packages", tables->cuda_libraries_digest);
+	put_extra_targets(t, c, p);
+	return 0;
+}
+
+static int output_key(const struct plan_context *c, struct plan *p, struct err *e)
 {
 	struct text t = {.a = c->arena};
 	put(&t, "schema", arena_printf(t.a, "%d", PLAN_SCHEMA));
 	put(&t, "packer", arena_printf(t.a, "%d", PLAN_PACKER));
-	char decoder[32];
 	put(&t, "zip", zip_writer_id());
 	put(&t, "generator", PTBUILD_VERSION);
 	put(&t, "tag", p->platform_tag);
-	put(&t, "decoder", decoder_id(decoder));
-	put(&t, "extensions", c->tables->extensions_digest);
 	put(&t, "compile key", p->compile_key);
 	put(&t, "distribution", p->distribution);
 	put(&t, "version", p->version);
@@ -161,15 +203,15 @@ static void output_key(const struct plan_context *c, struct plan *p)
 			arena_printf(t.a, "%s in %s", c->toolkit->libraries[i].package, c->toolkit->libraries[i].dir));
 	if (c->toolkit)
 		put(&t, "cuda libraries", p->cuda_libraries);
+	if (put_rules(&t, c, p, e) < 0)
+		return -1;
 	finish(&t, p->pack_key);
 	put(&t, "metadata rev", arena_printf(t.a, "%u", p->metadata_rev));
 	p->output_text = finish(&t, p->output_key);
+	return 0;
 }
 
 int plan_keys(const struct plan_context *c, struct plan *p, struct err *e)
 {
-	if (compile_key(c, p, e) < 0)
-		return -1;
-	output_key(c, p);
-	return 0;
+	return compile_key(c, p, e) < 0 || output_key(c, p, e) < 0 ? -1 : 0;
 }

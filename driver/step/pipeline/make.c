@@ -200,7 +200,7 @@ static int make_relocated(struct making *m, const char *tree, struct err *e)
 	struct strlist needed = {0};
 	if (rc < 0 || cuda_needed(tree, m->arena, &needed, e) < 0)
 		return -1;
-	cuda_needs(m->plan, m->q->tables, &needed, m->arena, &m->cuda);
+	cuda_needs(m->plan, &needed, m->arena, &m->cuda);
 	strlist_append(&r.provided, m->arena, &m->cuda.names);
 	strlist_append(&r.runtime_dirs, m->arena, &m->cuda.dirs);
 	if (relocate_tree(&r, m->run, m->arena, &m->relocated, e) < 0 || write_sbom(m, tree, r.libs_dir, e) < 0)

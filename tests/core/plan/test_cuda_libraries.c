@@ -30,7 +30,11 @@ static struct plan plan_of(const char *cuda)
 	parts[0] = (struct toolkit_part){.row = &rows[0], .header = "h", .version = "12.4.5.8"};
 	parts[1] = (struct toolkit_part){.row = &rows[1], .header = "h", .version = "11.6.1.9"};
 	kit = (struct toolkit){.parts = parts, .parts_count = 2};
+	struct strlist driver = {0};
+	for (unsigned i = 0; i < tables->driver_libraries_count; i++)
+		strlist_ref(&driver, &arena, tables->driver_libraries[i]);
 	return (struct plan){.cuda = cuda,
+			     .driver_libraries = driver,
 			     .toolkit = &kit,
 			     .toolkit_row = tables_toolkit(tables, cuda),
 			     .cuda_libraries = "packages"};
@@ -41,7 +45,7 @@ static struct cuda_needs needs_of(const struct plan *p, const char *names)
 	struct cuda_needs n;
 	struct strlist needed = {0};
 	strlist_split(&needed, &arena, names, " ");
-	cuda_needs(p, tables, &needed, &arena, &n);
+	cuda_needs(p, &needed, &arena, &n);
 	return n;
 }
 
