@@ -9,18 +9,15 @@
 #define GC_APT "apt"               /* package lists */
 
 struct gc_options {
-	/* what was not used for so long goes; -1: age alone removes nothing */
-	int64_t keep_seconds;
-	int64_t max_bytes; /* the store is brought down to so much; -1: no limit */
-	/* never removed when used within so long; 3600 is what the program uses */
-	int64_t grace_seconds;
-	int64_t now;  /* seconds since the epoch; 0 = the clock's */
-	bool dry_run; /* only say what would go */
+	int64_t keep_seconds;  /* what was not used for so long goes; -1: age removes nothing */
+	int64_t max_bytes;     /* the store is brought down to so much; -1: no limit */
+	int64_t grace_seconds; /* what was used within so long stays */
+	int64_t now;           /* seconds since the epoch; 0 = the clock's */
+	bool dry_run;          /* only say what would go */
 };
 
 struct gc_result {
-	/* the files of the compiler cache are one of these, its key "N files" */
-	struct store_object *removed;
+	struct store_object *removed; /* the compiler cache is one of these, with the key "N files" */
 	size_t count;
 	uint64_t removed_bytes;
 	uint64_t kept_bytes;
@@ -29,9 +26,8 @@ struct gc_result {
 };
 
 /* store_gc: removes what was not used for keep_seconds, then, oldest first, until max_bytes holds:
- * objects, kept build trees, broken downloads, what lies in the quarantine, package lists, files of
- * the compiler cache. What is locked stays. Quarantined objects count by the time they were put
- * there. Stores below are not touched. */
+ * objects, build trees, broken downloads, the quarantine (by the time things came there), package
+ * lists, files of the compiler cache. What is locked stays, and so do fallback stores. */
 int store_gc(struct store *s, const struct gc_options *o, const struct run *run, struct arena *a, struct gc_result *ret,
 	     struct err *e) MUST_CHECK;
 
@@ -39,7 +35,7 @@ struct store_usage {
 	const char *kind;
 	size_t count;
 	uint64_t bytes;
-	int64_t oldest; /* last use of what was not used for longest; 0 if there is nothing */
+	int64_t oldest; /* the earliest of the last uses */
 };
 
 /* store_usage: a row per kind, objects first; kinds that have nothing are left out. */

@@ -12,13 +12,20 @@
 
 #define HEADER "ptbuild history 1 "
 #define MAX_FILE ((uint64_t)32 << 20) /* twenty thousand paths of the longest kind */
-#define MAX_SECONDS 1e7               /* a unit of four months is none */
+#define MAX_SECONDS 1e7               /* four months: not the time of a unit */
 
 static const char *const kind_names[HISTORY_KINDS] = {"compile", "heavy", "link"};
 
 static int by_path(const void *a, const void *b)
 {
 	return strcmp(((const struct history_unit *)a)->path, ((const struct history_unit *)b)->path);
+}
+
+static int oldest_first(const void *a, const void *b)
+{
+	const struct history_unit *x = a, *y = b;
+	int c = by_path(x, y);
+	return c ? c : (x->seen > y->seen) - (x->seen < y->seen);
 }
 
 static int newest_first(const void *a, const void *b)
@@ -32,10 +39,9 @@ static bool can_keep(const struct history_unit *u)
 	size_t len = strlen(u->path);
 	if (len == 0 || len > HISTORY_MAX_PATH || (unsigned)u->kind >= HISTORY_KINDS)
 		return false;
-	for (size_t i = 0; i < len; i++) {
+	for (size_t i = 0; i < len; i++)
 		if ((unsigned char)u->path[i] < 0x20 || u->path[i] == 0x7f)
 			return false;
-	}
 	return u->seconds >= 0 && u->seconds <= MAX_SECONDS; /* false for NaN too */
 }
 
@@ -97,8 +103,7 @@ static int parse_units(char *text, const char *name, struct arena *a, struct his
 		if (h->count && strcmp(units[h->count - 1].path, units[h->count].path) >= 0)
 			return err_set(e, ERR_INTEGRITY, "%s:%zu: the units are not in order", name, h->count + 2);
 		if (units[h->count].seen > h->builds)
-			return err_set(e, ERR_INTEGRITY, "%s:%zu: a unit of a build that has not been", name,
-				       h->count + 2);
+			return err_set(e, ERR_INTEGRITY, "%s:%zu: a build number above the file's", name, h->count + 2);
 		h->count++;
 	}
 	h->units = units;
@@ -115,7 +120,7 @@ int history_parse(const char *text, size_t len, const char *name, struct arena *
 		return err_set(e, ERR_INTEGRITY, "'%s' does not begin with '%s'", name, HEADER);
 	digest_data(text + head, len - head, digest);
 	if (strncmp(text + prefix, digest, DIGEST_HEX_LEN) != 0)
-		return err_set(e, ERR_INTEGRITY, "'%s' has another digest than its first line says", name);
+		return err_set(e, ERR_INTEGRITY, "'%s' is damaged: its digest is not that of its first line", name);
 	char *body = arena_strndup(a, text + head, len - head), *end = strchr(body, '\n');
 	if (strlen(body) != len - head || !end)
 		return err_set(e, ERR_INTEGRITY, "%s:1: the first line has no end", name);
@@ -134,12 +139,12 @@ static int file_path(struct store *s, const char *package, const char *release, 
 {
 	const char *name = arena_printf(a, "%s-%s", package, release);
 	if (!path_is_safe_relative(name) || strchr(name, '/'))
-		return err_set(e, ERR_CONFIG, "'%s' of '%s' is no name for a file", package, release);
+		return err_set(e, ERR_CONFIG, "not a file name: '%s'", name);
 	*ret = path_join(a, path_join(a, store_dir(s), "history"), name);
 	return 0;
 }
 
-/* A file that cannot be used is as good as none. */
+/* A file that cannot be used counts as none. */
 static void read_file(const char *path, const struct run *run, struct arena *a, struct history *ret)
 {
 	AUTO_BUF struct buf text = {0};
@@ -148,7 +153,7 @@ static void read_file(const char *path, const struct run *run, struct arena *a, 
 	if (!fs_exists(path))
 		return;
 	if (fs_read(path, MAX_FILE, &text, &e) < 0 || history_parse(buf_cstr(&text), text.len, path, a, ret, &e) < 0)
-		log_warn(run->log, "what earlier builds took is not known: %s", e.msg);
+		log_warn(run->log, "the times of earlier builds are unknown: %s", e.msg);
 }
 
 const struct history *history_load(struct store *s, const char *package, const char *release, const struct run *run,
@@ -189,10 +194,9 @@ uint64_t history_peak(const struct history *h, enum history_kind kind, unsigned 
 	if (n == 0)
 		return 0;
 	uint64_t *peaks = arena_array(&a, n, sizeof(*peaks));
-	for (size_t i = 0; i < h->count; i++) {
+	for (size_t i = 0; i < h->count; i++)
 		if (h->units[i].kind == kind && h->units[i].peak_bytes)
 			peaks[k++] = h->units[i].peak_bytes;
-	}
 	qsort(peaks, n, sizeof(*peaks), by_number);
 	size_t rank = (n * percent + 99) / 100;
 	return peaks[rank < 1 ? 0 : rank > n ? n - 1 : rank - 1];
@@ -216,19 +220,13 @@ static void merge(struct history *h, const struct history_unit *units, size_t co
 	h->builds += h->builds < UINT32_MAX;
 	for (size_t i = 0; i < h->count; i++)
 		all[n++] = h->units[i];
-	size_t old = n;
 	for (size_t i = 0; i < count; i++) {
 		if (!can_keep(&units[i]))
 			continue;
-		struct history_unit *have = old ? bsearch(&units[i], all, old, sizeof(*all), by_path) : NULL;
-		struct history_unit u = units[i];
-		u.seen = h->builds;
-		if (have)
-			blend(have, &u);
-		else
-			all[n++] = u;
+		all[n] = units[i];
+		all[n++].seen = h->builds;
 	}
-	qsort(all, n, sizeof(*all), by_path);
+	qsort(all, n, sizeof(*all), oldest_first);
 	for (size_t i = 0; i < n; i++) {
 		if (kept && strcmp(all[kept - 1].path, all[i].path) == 0)
 			blend(&all[kept - 1], &all[i]);

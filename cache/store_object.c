@@ -11,17 +11,6 @@
 #include "base/sys/json.h"
 #include "cache/store_internal.h"
 
-char *store_object_path(const char *store_dir, const char *kind, const char *key, struct arena *a)
-{
-	return arena_printf(a, "%s/objects/%s/%s", store_dir, kind, key);
-}
-
-void store_touch(const char *path)
-{
-	if (utimensat(AT_FDCWD, path, NULL, 0) < 0)
-		return;
-}
-
 int store_find(struct store *s, const char *kind, const char *key, struct arena *a, const char **ret, struct err *e)
 {
 	if (store_check_name(kind, key, e) < 0)
@@ -32,8 +21,8 @@ int store_find(struct store *s, const char *kind, const char *key, struct arena 
 		return -1;
 	if (usable)
 		store_touch(path_join(a, path, STORE_MANIFEST));
-	for (size_t i = 0; i < s->lowers_count && !usable; i++) {
-		path = store_object_path(s->lowers[i], kind, key, a);
+	for (size_t i = 0; i < s->fallbacks.count && !usable; i++) {
+		path = store_object_path(s->fallbacks.items[i], kind, key, a);
 		if (store_is_usable(s, kind, key, path, &usable, e) < 0)
 			return -1;
 		if (usable)
@@ -53,10 +42,10 @@ static int list_file(const char *rel, const struct stat *st, void *user, struct 
 {
 	struct listing *l = user;
 	if (!S_ISREG(st->st_mode))
-		return err_set(e, ERR_CONFIG, "'%s/%s' is no regular file: the store takes only files and directories",
-			       l->top, rel);
+		return err_set(e, ERR_CONFIG,
+			       "not a regular file: '%s/%s' (the store takes only files and directories)", l->top, rel);
 	if (strcmp(rel, STORE_MANIFEST) == 0)
-		return err_set(e, ERR_CONFIG, "'%s/%s' is a name that the store keeps for itself", l->top, rel);
+		return err_set(e, ERR_CONFIG, "'%s/%s' has a name that the store reserves", l->top, rel);
 	char hex[DIGEST_HEX_LEN + 1];
 	if (digest_file(path_join(l->arena, l->top, rel), hex, e) < 0)
 		return -1;
@@ -128,10 +117,7 @@ int store_publish(struct store *s, const char *kind, const char *key, const char
 	if (write_manifest(kind, key, stage, e) < 0 || fs_sync_tree(stage, e) < 0 ||
 	    fs_mkdirs(path_dir(a, to), e) < 0 || fs_sync_dir(path_join(a, s->dir, "objects"), e) < 0 ||
 	    put_in_place(s, kind, key, stage, to, &taken, e) < 0) {
-		struct err ignored = {0};
-		if (fs_remove_tree(path_join(a, stage, STORE_MANIFEST), &ignored) <
-		    0) /* so that the caller may mend the stage and try again */
-			err_clear(&ignored);
+		(void)unlink(path_join(a, stage, STORE_MANIFEST)); /* the caller may mend the stage and try again */
 		return err_wrap(e, "cannot publish the %s %.12s", kind, key);
 	}
 	if (taken) {
@@ -145,34 +131,29 @@ int store_publish(struct store *s, const char *kind, const char *key, const char
 	return 0;
 }
 
-struct object_array {
-	struct store_object *items;
-	size_t count;
-	size_t cap;
-};
-
-static struct store_object *object_add(struct object_array *l, struct arena *a)
+struct store_object *store_objects_next(struct store_objects *l)
 {
 	if (l->count == l->cap)
-		l->items = arena_grow(a, l->items, &l->cap, 32, sizeof(*l->items));
+		l->items = arena_grow(l->arena, l->items, &l->cap, 32, sizeof(*l->items));
 	return &l->items[l->count++];
 }
 
-/* An object that another process deletes meanwhile is left out. */
-static int list_object(const char *kind, const char *key, const char *path, struct arena *a, struct object_array *l,
-		       struct err *e)
+int store_objects_add(struct store_objects *l, const char *kind, const char *key, const char *path,
+		      const char *manifest, struct err *e)
 {
-	struct stat st;
-	uint64_t bytes;
-	if (stat(path_join(a, path, STORE_MANIFEST), &st) < 0 && stat(path, &st) < 0)
+	struct stat st, use;
+	if (lstat(path, &st) < 0)
 		return 0;
-	if (fs_tree_size(path, &bytes, e) < 0) {
+	uint64_t bytes = (uint64_t)st.st_size;
+	if (S_ISDIR(st.st_mode) && fs_tree_size(path, &bytes, e) < 0) {
 		if (fs_exists(path))
 			return -1;
 		err_clear(e);
 		return 0;
 	}
-	*object_add(l, a) = (struct store_object){kind, key, path, bytes, st.st_mtim.tv_sec};
+	bool marked = manifest && stat(path_join(l->arena, path, manifest), &use) == 0;
+	*store_objects_next(l) =
+		(struct store_object){kind, key, path, bytes, marked ? use.st_mtim.tv_sec : st.st_mtim.tv_sec};
 	return 0;
 }
 
@@ -180,19 +161,19 @@ int store_list(struct store *s, struct arena *a, struct store_object **ret, size
 {
 	const char *top = path_join(a, s->dir, "objects");
 	struct strlist kinds = {0};
-	struct object_array l = {0};
+	struct store_objects l = {.arena = a};
 	if (fs_list(top, a, &kinds, e) < 0)
 		return -1;
 	for (size_t i = 0; i < kinds.count; i++) {
-		const char *dir = path_join(a, top, kinds.items[i]);
+		const char *kind = kinds.items[i], *dir = path_join(a, top, kind);
 		struct strlist keys = {0};
 		if (fs_list(dir, a, &keys, e) < 0)
 			return -1;
 		for (size_t j = 0; j < keys.count; j++) {
-			struct err ignored = {0};
-			if (store_check_name(kinds.items[i], keys.items[j], &ignored) < 0)
-				continue; /* not ours */
-			if (list_object(kinds.items[i], keys.items[j], path_join(a, dir, keys.items[j]), a, &l, e) < 0)
+			const char *key = keys.items[j];
+			struct err ignored;
+			if (store_check_name(kind, key, &ignored) == 0 && /* else it is not ours */
+			    store_objects_add(&l, kind, key, path_join(a, dir, key), STORE_MANIFEST, e) < 0)
 				return -1;
 		}
 	}
@@ -206,18 +187,20 @@ int store_quarantine(struct store *s, const struct store_object *o, struct err *
 	if (store_check_name(o->kind, o->key, e) < 0)
 		return -1;
 	AUTO_ARENA struct arena a = {0};
+	(void)unlink(store_stamp_path(s, o->kind, o->key, &a));
 	return quarantine_path(s, o->kind, o->key, store_object_path(s->dir, o->kind, o->key, &a), e);
 }
 
-int store_discard(struct store *s, const char *path, struct err *e)
+int store_discard(struct store *s, const struct store_object *o, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	const char *stage;
 	if (store_stage(s, &a, &stage, e) < 0)
 		return -1;
-	int rc = rename(path, path_join(&a, stage, "gone"));
+	(void)unlink(store_stamp_path(s, o->kind, o->key, &a));
+	int rc = rename(o->path, path_join(&a, stage, "gone"));
 	if (rc < 0)
-		err_errno(e, ERR_SYSTEM, "cannot remove '%s'", path);
+		err_errno(e, ERR_SYSTEM, "cannot remove '%s'", o->path);
 	store_drop_stage(s, stage);
 	return rc;
 }
@@ -227,6 +210,7 @@ int store_remove(struct store *s, const struct store_object *o, struct err *e)
 	if (store_check_name(o->kind, o->key, e) < 0)
 		return -1;
 	AUTO_ARENA struct arena a = {0};
-	(void)unlink(store_stamp_path(s, o->kind, o->key, &a));
-	return store_discard(s, store_object_path(s->dir, o->kind, o->key, &a), e);
+	const struct store_object own = {
+		.kind = o->kind, .key = o->key, .path = store_object_path(s->dir, o->kind, o->key, &a)};
+	return store_discard(s, &own, e);
 }

@@ -33,10 +33,11 @@ static int get(const struct pull *p, const char *rel, const char *to, const char
 	return p->s->remote.get(p->s->remote.user, &want, p->run, ret, e);
 }
 
-/* An answer that cannot be right, in the words of `e`. */
-static int bad(enum store_got *ret)
+/* An answer that cannot be right is the remote's fault, and never stops the run. */
+static int bad_answer(const struct pull *p, enum store_got *ret, struct err *e)
 {
 	*ret = STORE_GOT_BAD;
+	err_wrap(e, "the manifest of %s %.12s", p->kind, p->key);
 	return 0;
 }
 
@@ -46,19 +47,19 @@ static int get_file(const struct pull *p, const json_t *row, enum store_got *ret
 	json_int_t size;
 	if (json_unpack((json_t *)row, "{s:s, s:I, s:s !}", "path", &rel, "size", &size, "sha256", &sha256) < 0 ||
 	    size < 0 || !path_is_safe_relative(rel) || !digest_valid_hex(sha256) || *path_base(rel) == '.') {
-		err_set(e, ERR_INTEGRITY, "the list of %s %.12s has an entry that is none", p->kind, p->key);
-		return bad(ret);
+		err_set(e, ERR_INTEGRITY, "an entry is invalid");
+		return bad_answer(p, ret, e);
 	}
 	const char *to = path_join(p->arena, p->stage, rel);
 	if (fs_exists(to)) {
-		err_set(e, ERR_INTEGRITY, "the list of %s %.12s has '%s' twice", p->kind, p->key, rel);
-		return bad(ret);
+		err_set(e, ERR_INTEGRITY, "duplicate entry '%s'", rel);
+		return bad_answer(p, ret, e);
 	}
 	if (fs_mkdirs(path_dir(p->arena, to), e) < 0 || get(p, rel, rel, sha256, (uint64_t)size, ret, e) < 0)
 		return -1;
 	if (*ret == STORE_GOT_ABSENT) {
-		err_set(e, ERR_INTEGRITY, "'%s' of %s %.12s is listed and not there", rel, p->kind, p->key);
-		return bad(ret);
+		err_set(e, ERR_INTEGRITY, "'%s' is listed but not there", rel);
+		return bad_answer(p, ret, e);
 	}
 	return 0;
 }
@@ -72,15 +73,14 @@ static int get_object(const struct pull *p, enum store_got *ret, struct err *e)
 	if (*ret != STORE_GOT)
 		return 0;
 	if (store_read_manifest(p->kind, p->key, list, &doc, e) < 0)
-		return e->kind == ERR_INTEGRITY ? bad(ret) : -1;
+		return e->kind == ERR_INTEGRITY ? bad_answer(p, ret, e) : -1;
 	if (unlink(list) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot remove '%s'", list);
 	const json_t *files = json_object_get(doc, "files"), *row;
 	size_t i;
 	if (json_array_size(files) > FILES_MAX) {
-		err_set(e, ERR_INTEGRITY, "the list of %s %.12s has %zu entries", p->kind, p->key,
-			json_array_size(files));
-		return bad(ret);
+		err_set(e, ERR_INTEGRITY, "%zu entries", json_array_size(files));
+		return bad_answer(p, ret, e);
 	}
 	json_array_foreach(files, i, row)
 	{
@@ -92,7 +92,7 @@ static int get_object(const struct pull *p, enum store_got *ret, struct err *e)
 	return 0;
 }
 
-/* Said once; the rest of the run does without it. */
+/* The rest of the run does without it. */
 static void give_up(struct store *s, const struct run *run, struct err *e)
 {
 	if (!atomic_exchange(&s->remote_dead, true))

@@ -1,27 +1,20 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/os.h"
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "cache/store_internal.h"
-
-char *store_stamp_path(const struct store *s, const char *kind, const char *key, struct arena *a)
-{
-	return arena_printf(a, "%s/stamps/%s-%s", s->dir, kind, key);
-}
 
 static int64_t nanoseconds(const struct timespec *t)
 {
 	return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
 }
 
-/* Where the object is, its manifest, and of each file what changes when somebody writes it. False when it cannot be
- * told: then the object is hashed, which finds out why. */
+/* The digest of the object's path, its manifest, and what stat(2) shows of a written file. False when something cannot
+ * be read: then the object is hashed, which finds out why. */
 static bool fingerprint(const char *object, char ret[DIGEST_HEX_LEN + 1])
 {
 	AUTO_ARENA struct arena a = {0};
@@ -52,11 +45,11 @@ static bool fingerprint(const char *object, char ret[DIGEST_HEX_LEN + 1])
 static void write_stamp(const struct store *s, const char *kind, const char *key, const char *print)
 {
 	AUTO_ARENA struct arena a = {0};
-	struct err ignored = {0};
+	struct err ignored;
 	AUTO_FD int fd =
 		open(store_stamp_path(s, kind, key, &a), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-	if (fd >= 0 && fs_write_all(fd, print, DIGEST_HEX_LEN, "stamp", &ignored) < 0)
-		err_clear(&ignored);
+	if (fd >= 0)
+		(void)!fs_write_all(fd, print, DIGEST_HEX_LEN, "stamp", &ignored);
 }
 
 static bool is_stamped(const struct store *s, const char *kind, const char *key, const char *print)
@@ -68,52 +61,44 @@ static bool is_stamped(const struct store *s, const char *kind, const char *key,
 	       memcmp(have, print, DIGEST_HEX_LEN) == 0;
 }
 
-void store_stamp(struct store *s, const char *kind, const char *key, const char *object)
-{
-	char print[DIGEST_HEX_LEN + 1];
-	store_forget_bad(s, object);
-	if (fingerprint(object, print))
-		write_stamp(s, kind, key, print);
-}
-
 static bool is_bad(struct store *s, const char *object)
 {
-	bool found = false;
 	pthread_mutex_lock(&s->mutex);
-	for (size_t i = 0; i < s->bad_count && !found; i++)
-		found = strcmp(s->bad[i], object) == 0;
+	bool found = strlist_contains(&s->bad, object);
 	pthread_mutex_unlock(&s->mutex);
 	return found;
 }
 
 static void remember_bad(struct store *s, const char *object)
 {
-	char *copy = strdup(object);
 	pthread_mutex_lock(&s->mutex);
-	char **items = realloc(s->bad, (s->bad_count + 1) * sizeof(*items));
-	if (!copy || !items)
-		abort();
-	s->bad = items;
-	s->bad[s->bad_count++] = copy;
+	strlist_add(&s->bad, &s->arena, object);
 	pthread_mutex_unlock(&s->mutex);
 }
 
-void store_forget_bad(struct store *s, const char *object)
+/* Something else is in that place now. */
+static void forget_bad(struct store *s, const char *object)
 {
 	pthread_mutex_lock(&s->mutex);
-	for (size_t i = s->bad_count; i-- > 0;) {
-		if (strcmp(s->bad[i], object) != 0)
-			continue;
-		free(s->bad[i]);
-		s->bad[i] = s->bad[--s->bad_count];
-	}
+	for (size_t i = s->bad.count; i-- > 0;)
+		if (strcmp(s->bad.items[i], object) == 0)
+			s->bad.items[i] = s->bad.items[--s->bad.count];
 	pthread_mutex_unlock(&s->mutex);
 }
 
-/* An object of a lower store is never worth a failure: it may be made or fetched. */
-static int refuse(struct store *s, const char *object, bool lower, struct err *e)
+void store_stamp(struct store *s, const char *kind, const char *key, const char *object)
 {
-	if (e->kind == ERR_INTERRUPTED || (e->kind != ERR_INTEGRITY && !lower))
+	char print[DIGEST_HEX_LEN + 1];
+	forget_bad(s, object);
+	if (fingerprint(object, print))
+		write_stamp(s, kind, key, print);
+}
+
+/* A fallback store never stops a run: what it lacks is made or fetched. */
+static int refuse(struct store *s, const char *object, struct err *e)
+{
+	bool own = path_below(object, s->dir) != NULL;
+	if (e->kind == ERR_INTERRUPTED || (e->kind != ERR_INTEGRITY && own))
 		return -1;
 	remember_bad(s, object);
 	struct log log = s->log;
@@ -125,7 +110,6 @@ static int refuse(struct store *s, const char *object, bool lower, struct err *e
 int store_is_usable(struct store *s, const char *kind, const char *key, const char *object, bool *ret, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	bool lower = strncmp(object, s->dir, strlen(s->dir)) != 0 || object[strlen(s->dir)] != '/';
 	const char *manifest = path_join(&a, object, STORE_MANIFEST);
 	char print[DIGEST_HEX_LEN + 1];
 	struct stat st;
@@ -134,7 +118,7 @@ int store_is_usable(struct store *s, const char *kind, const char *key, const ch
 		if (errno == ENOENT || errno == ENOTDIR)
 			return 0;
 		err_errno(e, ERR_SYSTEM, "cannot look for '%s'", manifest);
-		return refuse(s, object, lower, e);
+		return refuse(s, object, e);
 	}
 	if (is_bad(s, object))
 		return 0;
@@ -142,8 +126,8 @@ int store_is_usable(struct store *s, const char *kind, const char *key, const ch
 	if (!printed || !is_stamped(s, kind, key, print)) {
 		const struct store_object o = {.kind = kind, .key = key, .path = object};
 		const struct run run = {.log = &s->log, .cancel_fd = s->cancel_fd};
-		if (store_verify(s, &o, &run, e) < 0)
-			return refuse(s, object, lower, e);
+		if (store_verify(&o, &run, e) < 0)
+			return refuse(s, object, e);
 		if (printed)
 			write_stamp(s, kind, key, print);
 	}

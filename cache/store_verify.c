@@ -21,7 +21,7 @@ int store_check_source(const char *key, const json_t *files, struct err *e)
 
 static int broken_manifest(const char *path, const char *what, struct err *e)
 {
-	return err_set(e, ERR_INTEGRITY, "'%s' is no manifest: %s", path, what);
+	return err_set(e, ERR_INTEGRITY, "invalid manifest '%s': %s", path, what);
 }
 
 /* What cannot be looked at need not be missing. */
@@ -47,7 +47,7 @@ int store_read_manifest(const char *kind, const char *key, const char *path, jso
 			&files) < 0)
 		return broken_manifest(path, "it needs format, kind, key and files", e);
 	if (format != STORE_FORMAT || strcmp(has_kind, kind) != 0 || strcmp(has_key, key) != 0)
-		return broken_manifest(path, "its format, kind or key is another's", e);
+		return broken_manifest(path, "it is of another format, kind or key", e);
 	if (!json_is_array(files) || json_array_size(files) == 0)
 		return broken_manifest(path, "it lists no files", e);
 	*ret = doc;
@@ -68,7 +68,7 @@ static int verify_file(const struct store_object *o, const json_t *row, const ch
 	if (lstat(path, &st) < 0)
 		return missing(path, e);
 	if (!S_ISREG(st.st_mode))
-		return err_set(e, ERR_INTEGRITY, "'%s' is no regular file", path);
+		return err_set(e, ERR_INTEGRITY, "not a regular file: '%s'", path);
 	char got[DIGEST_HEX_LEN + 1];
 	if (digest_file(path, got, e) < 0)
 		return -1;
@@ -116,9 +116,8 @@ static int verify_object(const struct store_object *o, const struct run *run, st
 	return fs_walk(o->path, find_extra, &known, e);
 }
 
-int store_verify(struct store *s, const struct store_object *o, const struct run *run, struct err *e)
+int store_verify(const struct store_object *o, const struct run *run, struct err *e)
 {
-	(void)s;
 	if (store_check_name(o->kind, o->key, e) < 0)
 		return -1;
 	if (verify_object(o, run, e) < 0) {

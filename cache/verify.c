@@ -30,7 +30,7 @@ static void *work(void *user)
 		struct err *e = calloc(1, sizeof(*e));
 		if (!e)
 			abort();
-		if (store_verify(v->s, &v->objects[i], &v->run, e) < 0) {
+		if (store_verify(&v->objects[i], &v->run, e) < 0) {
 			v->wrong[i] = e;
 			e = NULL;
 		}
@@ -53,7 +53,7 @@ static void watch(struct verifier *v, const struct run *run)
 	int pause = 1;
 	for (size_t done; (done = atomic_load(&v->done)) < v->count;
 	     pause = pause < STATUS_MS ? pause * 2 : STATUS_MS) {
-		/* A signal may be pending for this thread alone: the others have a descriptor of their own. */
+		/* A signal may be pending for this thread alone, so the others have a descriptor of their own. */
 		if (v->stop >= 0 && run_cancelled(run)) {
 			close(v->stop);
 			v->stop = -1;
@@ -64,7 +64,7 @@ static void watch(struct verifier *v, const struct run *run)
 	log_status_end(run->log);
 }
 
-/* Under the lock it is looked at again: somebody may have put a good one there since. */
+/* Checked again under the lock: somebody may have replaced it since. */
 static int move_away(struct store *s, const struct store_object *o, const struct run *run, enum store_fate *ret,
 		     struct err *e)
 {
@@ -72,20 +72,19 @@ static int move_away(struct store *s, const struct store_object *o, const struct
 	AUTO_LOCK struct lock lock = LOCK_NONE;
 	struct err again = {0};
 	bool got = false;
-	if (lock_try(&lock, arena_printf(&a, "%s/locks/%s-%s", s->dir, o->kind, o->key), false, &got, e) < 0)
+	if (lock_try(&lock, store_lock_path(s, o->kind, o->key, &a), false, &got, e) < 0)
 		return -1;
 	if (!got) {
 		*ret = STORE_WRONG_BUSY;
 		return 0;
 	}
 	*ret = STORE_WRONG_MOVED;
-	if (store_verify(s, o, run, &again) == 0 || !fs_exists(o->path))
+	if (store_verify(o, run, &again) == 0 || !fs_exists(o->path))
 		return 0;
 	if (again.kind != ERR_INTEGRITY) {
 		*e = again;
 		return -1;
 	}
-	(void)unlink(store_stamp_path(s, o->kind, o->key, &a));
 	return store_quarantine(s, o, e);
 }
 

@@ -4,9 +4,9 @@
 
 enum store_fate { STORE_WRONG_KEPT, STORE_WRONG_MOVED, STORE_WRONG_BUSY };
 
-struct store_check { /* an object that is not what it was, or cannot be read */
+struct store_check { /* a damaged or unreadable object */
 	struct store_object object;
-	struct err why; /* ERR_INTEGRITY, else it could not be told */
+	struct err why; /* ERR_INTEGRITY: it is damaged; else it could not be read */
 	enum store_fate fate;
 };
 
@@ -17,8 +17,8 @@ struct store_checks {
 	uint64_t bytes;
 };
 
-/* store_verify_all: with `move`, what is wrong goes to the quarantine, unless somebody holds its
- * lock. Objects that go away meanwhile are left out. Stores below are not looked at. -1 only when
- * the check as a whole fails. */
+/* store_verify_all: hashes all objects of this store in `threads` threads. With `move` the damaged
+ * ones go to the quarantine, unless somebody holds their lock. Objects that go away meanwhile are
+ * left out. -1 only when the check as a whole fails. */
 int store_verify_all(struct store *s, bool move, unsigned threads, const struct run *run, struct arena *a,
 		     struct store_checks *ret, struct err *e) MUST_CHECK;

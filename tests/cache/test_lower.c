@@ -138,7 +138,7 @@ static void what_is_no_store_is_refused(void **state)
 {
 	struct fixture *f = *state;
 	test_write(test_path("other/file"), "x");
-	assert_err(store_add_lower(f->store, test_path("other"), &f->err), &f->err, ERR_CONFIG, "no store");
+	assert_err(store_add_lower(f->store, test_path("other"), &f->err), &f->err, ERR_CONFIG, "not a store");
 	test_write(test_path("newer/format"), "ptbuild store 2\n");
 	assert_err(store_add_lower(f->store, test_path("newer"), &f->err), &f->err, ERR_CONFIG, "format 2");
 	assert_err(store_add_lower(f->store, f->dir, &f->err), &f->err, ERR_USAGE, "its own lower store");

@@ -157,7 +157,7 @@ static void publish_keeps_subdirectories(void **state)
 	const char *path = publish(f, STORE_WHEEL, KEY_A, "log/build/one.txt", "deep");
 	assert_true(fs_exists(arena_printf(&f->arena, "%s/log/build/one.txt", path)));
 	struct store_object o = only_object(f);
-	assert_ok(store_verify(f->store, &o, test_run(), &f->err), &f->err);
+	assert_ok(store_verify(&o, test_run(), &f->err), &f->err);
 }
 
 static void publish_writes_the_manifest(void **state)
@@ -229,7 +229,7 @@ static void two_processes_publish_the_same_key(void **state)
 		assert_int_equal(status, 0);
 	}
 	struct store_object o = only_object(f);
-	assert_ok(store_verify(f->store, &o, test_run(), &f->err), &f->err);
+	assert_ok(store_verify(&o, test_run(), &f->err), &f->err);
 	assert_int_equal(names_in(f, "quarantine"), 0);
 }
 
@@ -241,7 +241,7 @@ static void source_key_is_the_digest(void **state)
 	publish(f, STORE_SOURCE, key, "a.tar.gz", "archive");
 	struct store_object o = only_object(f);
 	assert_string_equal(o.key, key);
-	assert_ok(store_verify(f->store, &o, test_run(), &f->err), &f->err);
+	assert_ok(store_verify(&o, test_run(), &f->err), &f->err);
 }
 
 static void source_with_another_digest_is_refused(void **state)
@@ -283,7 +283,7 @@ static void stage_with_a_link_is_refused(void **state)
 	const char *link = arena_printf(&f->arena, "%s/passwd", stage);
 	assert_int_equal(symlink("/etc/passwd", link), 0);
 	assert_err(store_publish(f->store, STORE_WHEEL, KEY_A, stage, &f->arena, &path, &f->err), &f->err, ERR_CONFIG,
-		   "no regular file");
+		   "not a regular file");
 }
 
 static void stage_with_a_manifest_of_its_own_is_refused(void **state)
@@ -291,7 +291,7 @@ static void stage_with_a_manifest_of_its_own_is_refused(void **state)
 	struct fixture *f = *state;
 	const char *stage = stage_with(f, f->store, ".manifest.json", "{}"), *path;
 	assert_err(store_publish(f->store, STORE_WHEEL, KEY_A, stage, &f->arena, &path, &f->err), &f->err, ERR_CONFIG,
-		   "keeps for itself");
+		   "reserves");
 }
 
 static void failed_publish_may_be_tried_again(void **state)
@@ -320,21 +320,21 @@ static void bad_keys_and_kinds_are_refused(void **state)
 	struct lock lock = LOCK_NONE;
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
 		assert_err(store_find(f->store, STORE_WHEEL, keys[i], &f->arena, &path, &f->err), &f->err, ERR_CONFIG,
-			   "no key");
+			   "not a key");
 		assert_err(store_publish(f->store, STORE_WHEEL, keys[i], stage, &f->arena, &path, &f->err), &f->err,
-			   ERR_CONFIG, "no key");
+			   ERR_CONFIG, "not a key");
 		assert_err(store_lock(f->store, STORE_WHEEL, keys[i], test_run(), &lock, &f->err), &f->err, ERR_CONFIG,
-			   "no key");
+			   "not a key");
 		assert_err(store_build_dir(f->store, keys[i], &f->arena, &path, &f->err), &f->err, ERR_CONFIG,
-			   "no key");
+			   "not a key");
 		struct store_object o = {.kind = STORE_WHEEL, .key = keys[i], .path = f->dir};
-		assert_err(store_remove(f->store, &o, &f->err), &f->err, ERR_CONFIG, "no key");
-		assert_err(store_quarantine(f->store, &o, &f->err), &f->err, ERR_CONFIG, "no key");
-		assert_err(store_verify(f->store, &o, test_run(), &f->err), &f->err, ERR_CONFIG, "no key");
+		assert_err(store_remove(f->store, &o, &f->err), &f->err, ERR_CONFIG, "not a key");
+		assert_err(store_quarantine(f->store, &o, &f->err), &f->err, ERR_CONFIG, "not a key");
+		assert_err(store_verify(&o, test_run(), &f->err), &f->err, ERR_CONFIG, "not a key");
 	}
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		assert_err(store_find(f->store, kinds[i], KEY_A, &f->arena, &path, &f->err), &f->err, ERR_CONFIG,
-			   "no kind");
+			   "not a kind");
 	assert_true(fs_is_dir(f->dir));
 }
 
@@ -480,7 +480,7 @@ static void kill_at_any_moment_leaves_whole_objects(void **state)
 		assert_ok(store_open(f->dir, test_run(), &s, &f->err), &f->err);
 		assert_ok(store_list(s, &f->arena, &objects, &count, &f->err), &f->err);
 		for (size_t i = 0; i < count; i++)
-			assert_ok(store_verify(s, &objects[i], test_run(), &f->err), &f->err);
+			assert_ok(store_verify(&objects[i], test_run(), &f->err), &f->err);
 		for (size_t i = 0; i < count; i++)
 			assert_ok(store_remove(s, &objects[i], &f->err), &f->err);
 		store_close(s);

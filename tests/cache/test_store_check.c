@@ -36,7 +36,7 @@ static void verify_finds_a_flipped_byte(void **state)
 	const char *path = publish(f, STORE_WHEEL, KEY_A, "w.whl", "good bytes");
 	test_write(arena_printf(&f->arena, "%s/w.whl", path), "good bytez");
 	struct store_object o = only_object(f);
-	assert_err(store_verify(f->store, &o, test_run(), &f->err), &f->err, ERR_INTEGRITY, "w.whl");
+	assert_err(store_verify(&o, test_run(), &f->err), &f->err, ERR_INTEGRITY, "w.whl");
 	char good[DIGEST_HEX_LEN + 1], bad[DIGEST_HEX_LEN + 1];
 	digest_data("good bytes", 10, good);
 	digest_data("good bytez", 10, bad);
@@ -51,7 +51,7 @@ static void verify_finds_a_missing_file(void **state)
 	const char *path = publish(f, STORE_WHEEL, KEY_A, "w.whl", "x");
 	assert_int_equal(unlink(arena_printf(&f->arena, "%s/w.whl", path)), 0);
 	struct store_object o = only_object(f);
-	assert_err(store_verify(f->store, &o, test_run(), &f->err), &f->err, ERR_INTEGRITY, "missing");
+	assert_err(store_verify(&o, test_run(), &f->err), &f->err, ERR_INTEGRITY, "missing");
 }
 
 static void verify_finds_an_extra_file(void **state)
@@ -60,7 +60,7 @@ static void verify_finds_an_extra_file(void **state)
 	const char *path = publish(f, STORE_WHEEL, KEY_A, "w.whl", "x");
 	test_write(arena_printf(&f->arena, "%s/dir/intruder", path), "x");
 	struct store_object o = only_object(f);
-	assert_err(store_verify(f->store, &o, test_run(), &f->err), &f->err, ERR_INTEGRITY, "dir/intruder");
+	assert_err(store_verify(&o, test_run(), &f->err), &f->err, ERR_INTEGRITY, "dir/intruder");
 }
 
 static void verify_finds_a_file_that_became_a_link(void **state)
@@ -72,7 +72,7 @@ static void verify_finds_a_file_that_became_a_link(void **state)
 	assert_int_equal(unlink(file), 0);
 	assert_int_equal(symlink(test_path("outside"), file), 0);
 	struct store_object o = only_object(f);
-	assert_err(store_verify(f->store, &o, test_run(), &f->err), &f->err, ERR_INTEGRITY, "no regular file");
+	assert_err(store_verify(&o, test_run(), &f->err), &f->err, ERR_INTEGRITY, "not a regular file");
 }
 
 static void verify_finds_a_broken_manifest(void **state)
@@ -96,7 +96,7 @@ static void verify_finds_a_broken_manifest(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		test_write(arena_printf(&f->arena, "%s/.manifest.json", path), bad[i]);
 		struct store_object o = only_object(f);
-		assert_err(store_verify(f->store, &o, test_run(), &f->err), &f->err, ERR_INTEGRITY, "manifest");
+		assert_err(store_verify(&o, test_run(), &f->err), &f->err, ERR_INTEGRITY, "manifest");
 	}
 }
 
@@ -106,7 +106,7 @@ static void verify_needs_the_manifest(void **state)
 	const char *path = publish(f, STORE_WHEEL, KEY_A, "w.whl", "x"), *found;
 	assert_int_equal(unlink(arena_printf(&f->arena, "%s/.manifest.json", path)), 0);
 	struct store_object o = only_object(f);
-	assert_err(store_verify(f->store, &o, test_run(), &f->err), &f->err, ERR_INTEGRITY, "missing");
+	assert_err(store_verify(&o, test_run(), &f->err), &f->err, ERR_INTEGRITY, "missing");
 	assert_ok(store_find(f->store, STORE_WHEEL, KEY_A, &f->arena, &found, &f->err), &f->err);
 	assert_null(found);
 }
@@ -134,7 +134,7 @@ static void verify_can_be_interrupted(void **state)
 	assert_int_equal(write(fds[1], "x", 1), 1);
 	struct run run = *test_run();
 	run.cancel_fd = fds[0];
-	assert_err(store_verify(f->store, &o, &run, &f->err), &f->err, ERR_INTERRUPTED, "interrupted");
+	assert_err(store_verify(&o, &run, &f->err), &f->err, ERR_INTERRUPTED, "interrupted");
 	close(fds[0]);
 	close(fds[1]);
 }

@@ -104,7 +104,7 @@ static void an_object_is_taken_whole(void **state)
 	assert_ok(store_find(w->store, STORE_WHEEL, KEY, &w->arena, &found, &w->err), &w->err);
 	assert_string_equal(found, path);
 	const struct store_object o = {.kind = STORE_WHEEL, .key = KEY, .path = path};
-	assert_ok(store_verify(w->store, &o, test_run(), &w->err), &w->err);
+	assert_ok(store_verify(&o, test_run(), &w->err), &w->err);
 }
 
 static void without_a_remote_there_is_none(void **state)
