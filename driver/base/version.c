@@ -3,6 +3,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/path.h"
+
 /* The next numeric component of *s without leading zeros, and *s moved behind it and its dot; length 0 at the end (an
  * absent component counts as zero). */
 static size_t next_component(const char **s, const char **digits)
@@ -63,38 +65,16 @@ static bool has_prefix(const char *v, const char *prefix)
 	return true;
 }
 
-enum op { OP_EQ, OP_NE, OP_GE, OP_LE, OP_GT, OP_LT, OP_COMPATIBLE };
+enum { LESS = 1, EQUAL = 2, MORE = 4 };
 
 static const struct {
 	const char *text;
-	enum op op;
+	unsigned accepts; /* results of the comparison */
 } operators[] = {
 	/* Longer ones first: ">" would match the start of ">=". */
-	{"==", OP_EQ}, {"!=", OP_NE}, {">=", OP_GE}, {"<=", OP_LE}, {"~=", OP_COMPATIBLE}, {">", OP_GT}, {"<", OP_LT},
+	{"==", EQUAL},        {"!=", LESS | MORE}, {">=", EQUAL | MORE}, {"<=", LESS | EQUAL},
+	{"~=", EQUAL | MORE}, {">", MORE},         {"<", LESS},
 };
-
-static bool satisfies(const char *v, enum op op, char *wanted, bool wildcard)
-{
-	int c = version_cmp(v, wanted);
-	switch (op) {
-	case OP_EQ:
-		return wildcard ? has_prefix(v, wanted) : c == 0;
-	case OP_NE:
-		return wildcard ? !has_prefix(v, wanted) : c != 0;
-	case OP_GE:
-		return c >= 0;
-	case OP_LE:
-		return c <= 0;
-	case OP_GT:
-		return c > 0;
-	case OP_LT:
-		return c < 0;
-	case OP_COMPATIBLE:
-		*strrchr(wanted, '.') = '\0';
-		return c >= 0 && has_prefix(v, wanted);
-	}
-	return false;
-}
 
 /* One clause, white space already cut: 1 satisfied, 0 not, -1 malformed. */
 static int check_clause(const char *v, const char *clause, size_t len)
@@ -112,15 +92,22 @@ static int check_clause(const char *v, const char *clause, size_t len)
 		return -1;
 	memcpy(wanted, clause + skip, len - skip);
 	wanted[len - skip] = '\0';
-	enum op op = operators[i].op;
-	bool wildcard = false;
-	if ((op == OP_EQ || op == OP_NE) && len - skip > 2 && strcmp(wanted + len - skip - 2, ".*") == 0) {
-		wildcard = true;
+	unsigned accepts = operators[i].accepts;
+	if ((accepts == EQUAL || accepts == (LESS | MORE)) && path_has_suffix(wanted, ".*") && len - skip > 2) {
 		wanted[len - skip - 2] = '\0';
+		return !version_valid(wanted) ? -1 : has_prefix(v, wanted) == (accepts == EQUAL);
 	}
-	if (!version_valid(wanted) || (op == OP_COMPATIBLE && !strchr(wanted, '.')))
+	if (!version_valid(wanted))
 		return -1;
-	return satisfies(v, op, wanted, wildcard);
+	int c = version_cmp(v, wanted);
+	bool satisfied = accepts & (c < 0 ? LESS : c > 0 ? MORE : EQUAL);
+	if (clause[0] != '~')
+		return satisfied;
+	char *last = strrchr(wanted, '.');
+	if (!last)
+		return -1;
+	*last = '\0';
+	return satisfied && has_prefix(v, wanted);
 }
 
 int version_in(const char *v, const char *range, bool *ret, struct err *e)

@@ -175,23 +175,16 @@ static int start(struct child *c, struct err *e)
 		err_set(e, ERR_SYSTEM, "program not found: '%s'", spec->argv[0]);
 		return err_hint(e, "install it, or put its directory in PATH");
 	}
-	if (spec->attached) {
-		c->started = log_seconds();
-		if (proc_spawn(spec, path, STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, &c->pid, e) < 0)
-			return -1;
-		c->pidfd = os_process_fd(c->pid);
-		return 0;
-	}
-	bool wanted = spec->out || spec->log_path || spec->on_line;
-	AUTO_FD int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	AUTO_FD int out = wanted ? open_stream(&c->streams[0]) : dup(null);
-	AUTO_FD int err = spec->err ? open_stream(&c->streams[1]) : dup(out);
-	if (null < 0 || out < 0 || err < 0)
+	bool wanted = !spec->attached && (spec->out || spec->log_path || spec->on_line);
+	AUTO_FD int in = spec->attached ? dup(STDIN_FILENO) : open("/dev/null", O_RDWR | O_CLOEXEC);
+	AUTO_FD int out = wanted ? open_stream(&c->streams[0]) : dup(spec->attached ? STDOUT_FILENO : in);
+	AUTO_FD int err = spec->attached ? dup(STDERR_FILENO) : spec->err ? open_stream(&c->streams[1]) : dup(out);
+	if (in < 0 || out < 0 || err < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot start '%s'", spec->argv[0]);
 	c->streams[0].out = spec->out;
 	c->streams[1].out = spec->err;
 	c->started = log_seconds();
-	if (proc_spawn(spec, path, null, out, err, &c->pid, e) < 0)
+	if (proc_spawn(spec, path, in, out, err, &c->pid, e) < 0)
 		return -1;
 	c->pidfd = os_process_fd(c->pid);
 	return 0;

@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/sys/fs.h"
+
 #define MAX_COMMAND ((size_t)128 << 10)
 
 /* A growing list of processes, and of numbers still to be read. */
@@ -97,18 +99,15 @@ static void add_children_of_threads(struct list *l, pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	AUTO_DIR DIR *dir = opendir(path);
 	const struct dirent *d;
-	while (dir && (d = readdir(dir))) {
-		if (d->d_name[0] != '.')
-			add_children(l, pid, strtol(d->d_name, NULL, 10));
-	}
+	while (dir && (d = fs_next_entry(dir)))
+		add_children(l, pid, strtol(d->d_name, NULL, 10));
 }
 
 static bool is_listed(const struct list *l, pid_t pid)
 {
-	for (size_t i = 0; i < l->count; i++) {
+	for (size_t i = 0; i < l->count; i++)
 		if (l->items[i].pid == pid)
 			return true;
-	}
 	return false;
 }
 
@@ -117,26 +116,22 @@ static void list_all(struct list *l)
 {
 	AUTO_DIR DIR *dir = opendir("/proc");
 	const struct dirent *d;
-	while (dir && (d = readdir(dir))) {
+	while (dir && (d = fs_next_entry(dir)))
 		if (d->d_name[0] >= '1' && d->d_name[0] <= '9')
 			add_pid(l, (pid_t)strtol(d->d_name, NULL, 10));
-	}
 }
 
 void proctree_scan(pid_t root, struct arena *a, struct proctree_item **ret, size_t *ret_count)
 {
 	struct list all = {.arena = a}, tree = {.arena = a};
 	list_all(&all);
-	for (size_t i = 0; i < all.count; i++) {
+	for (size_t i = 0; i < all.count; i++)
 		if (all.items[i].pid == root)
 			list_add(&tree, &all.items[i]);
-	}
-	for (size_t at = 0; at < tree.count; at++) {
-		for (size_t i = 0; i < all.count; i++) {
+	for (size_t at = 0; at < tree.count; at++)
+		for (size_t i = 0; i < all.count; i++)
 			if (all.items[i].parent == tree.items[at].pid && !is_listed(&tree, all.items[i].pid))
 				list_add(&tree, &all.items[i]);
-		}
-	}
 	*ret = tree.items;
 	*ret_count = tree.count;
 }

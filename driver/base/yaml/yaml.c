@@ -39,26 +39,6 @@ static void *arena_mem(void *ctx, void *ptr, size_t size)
 	return b->data;
 }
 
-/* The first thing that cyaml says, and the innermost line of the backtrace that follows it. */
-struct words {
-	char text[256];
-	unsigned line;
-};
-
-static void listen(cyaml_log_t level, void *ctx, const char *fmt, va_list args)
-{
-	struct words *w = ctx;
-	char line[sizeof(w->text)];
-	if (level < CYAML_LOG_ERROR || vsnprintf(line, sizeof(line), fmt, args) < 0)
-		return;
-	line[strcspn(line, "\n")] = '\0';
-	const char *place = strstr(line, "(line: ");
-	if (place && !w->line)
-		w->line = (unsigned)strtoul(place + strlen("(line: "), NULL, 10);
-	else if (!place && !w->text[0] && strncmp(line, "Load: ", 6) == 0 && strcmp(line, "Load: Backtrace:") != 0)
-		snprintf(w->text, sizeof(w->text), "%s", line + 6);
-}
-
 int yaml_load(const char *path, const cyaml_schema_value_t *schema, struct arena *a, void **ret,
 	      struct yaml_lines **ret_lines, struct err *e)
 {
@@ -66,25 +46,16 @@ int yaml_load(const char *path, const cyaml_schema_value_t *schema, struct arena
 	struct yaml_lines lines;
 	if (yaml_tree_load(path, a, &text, &lines.root, e) < 0 || yaml_check(path, &lines.root, schema, e) < 0)
 		return -1;
-	struct words words = {0};
-	const cyaml_config_t config = {
-		.log_fn = listen,
-		.log_ctx = &words,
-		.log_level = CYAML_LOG_ERROR,
-		.mem_fn = arena_mem,
-		.mem_ctx = a,
-		.flags = CYAML_CFG_DEFAULT,
-	};
+	/* What could be wrong was found by yaml_check, with its line. */
+	const cyaml_config_t config = {.log_level = CYAML_LOG_ERROR + 1, .mem_fn = arena_mem, .mem_ctx = a};
 	cyaml_data_t *data = NULL;
 	cyaml_err_t rc = cyaml_load_data((const uint8_t *)buf_cstr(&text), text.len, &config, schema, &data, NULL);
-	if (rc == CYAML_OK && data) {
-		*ret = data;
-		*ret_lines = arena_alloc(a, sizeof(lines));
-		**ret_lines = lines;
-		return 0;
-	}
-	unsigned line = words.line ? words.line : 1;
-	return err_set(e, ERR_CONFIG, "%s:%u: %s", path, line, words.text[0] ? words.text : cyaml_strerror(rc));
+	if (rc != CYAML_OK || !data)
+		return err_set(e, ERR_CONFIG, "%s:1: %s", path, cyaml_strerror(rc));
+	*ret = data;
+	*ret_lines = arena_alloc(a, sizeof(lines));
+	**ret_lines = lines;
+	return 0;
 }
 
 static const struct yaml_tree *list_item(const struct yaml_tree *t, const char *digits, size_t len)

@@ -1,5 +1,7 @@
 #include <cyaml/cyaml.h>
+#include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/strlist.h"
@@ -99,14 +101,18 @@ static int check_list(const struct place *p, const struct yaml_tree *t, const cy
 	return 0;
 }
 
-static bool is_decimal(const char *s, bool negative)
+/* A whole number that the schema's field can hold. */
+static bool is_number(const char *s, const cyaml_schema_value_t *schema)
 {
-	if (negative && *s == '-')
-		s++;
-	/* A leading zero would mean octal to cyaml and decimal to the reader. */
-	if (s[0] == '0' && s[1])
+	bool is_signed = schema->type == CYAML_INT;
+	const char *digits = s + (is_signed && *s == '-');
+	/* A leading zero would mean octal to libcyaml and decimal to the reader. */
+	if (!*digits || strspn(digits, "0123456789") != strlen(digits) || (digits[0] == '0' && digits[1]))
 		return false;
-	return *s && strspn(s, "0123456789") == strlen(s);
+	uint64_t max = UINT64_MAX >> (64 - 8 * schema->data_size + is_signed);
+	errno = 0;
+	uint64_t n = strtoull(digits, NULL, 10);
+	return errno == 0 && n <= max + (digits != s);
 }
 
 static int check_enum(const struct place *p, const struct yaml_tree *t, const cyaml_schema_value_t *schema,
@@ -136,9 +142,8 @@ static int check_text(const struct place *p, const struct yaml_tree *t, const cy
 				       schema->string.max);
 		return 0;
 	case CYAML_INT:
-		return is_decimal(t->text, true) ? 0 : bad_value(p, t, "a whole number", e);
 	case CYAML_UINT:
-		return is_decimal(t->text, false) ? 0 : bad_value(p, t, "a whole number", e);
+		return is_number(t->text, schema) ? 0 : bad_value(p, t, "a whole number in range", e);
 	case CYAML_BOOL:
 		if (strcmp(t->text, "true") == 0 || strcmp(t->text, "false") == 0)
 			return 0;
@@ -146,7 +151,7 @@ static int check_text(const struct place *p, const struct yaml_tree *t, const cy
 	case CYAML_ENUM:
 		return schema->flags & CYAML_FLAG_STRICT ? check_enum(p, t, schema, e) : 0;
 	default:
-		return 0; /* floats, flags and bit fields: cyaml's own word stands */
+		return 0; /* no schema has floats, flags or bit fields */
 	}
 }
 
