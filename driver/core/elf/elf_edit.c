@@ -111,13 +111,10 @@ static int check_patchelf(const struct run *run, struct err *e)
 
 static bool same_list(const struct strlist *a, const struct strlist *b)
 {
-	if (a->count != b->count)
-		return false;
-	for (size_t i = 0; i < a->count; i++) {
-		if (strcmp(a->items[i], b->items[i]) != 0)
-			return false;
-	}
-	return true;
+	bool same = a->count == b->count;
+	for (size_t i = 0; i < a->count && same; i++)
+		same = strcmp(a->items[i], b->items[i]) == 0;
+	return same;
 }
 
 static bool same_path(const char *a, const char *b)
@@ -171,6 +168,18 @@ static int run_patchelf(struct strlist *argv, struct arena *a, const char *from,
 	return 0;
 }
 
+/* Unless it failed before (`rc`), the copy takes the file's place once it is proved right. */
+static int put_in_place(const char *fresh, const char *path, const struct elf_info *want, int rc, struct err *e)
+{
+	if (rc == 0)
+		rc = check_edited(fresh, path, want, e);
+	if (rc == 0 && rename(fresh, path) < 0)
+		rc = err_errno(e, ERR_SYSTEM, "cannot replace '%s'", path);
+	if (rc < 0)
+		unlink(fresh);
+	return rc;
+}
+
 /* The old string is taken out first: patchelf overwrites it with filler, also where another name lives inside it. */
 static int edit_through_copy(const char *path, const char *rpath, struct arena *a, const struct elf_info *want,
 			     const struct run *run, struct err *e)
@@ -181,19 +190,12 @@ static int edit_through_copy(const char *path, const char *rpath, struct arena *
 	strlist_ref(&argv, a, rpath);
 	if (check_patchelf(run, e) < 0)
 		return -1;
-	int rc = fs_copy(path, bare, e);
-	if (rc == 0)
-		rc = edit_in_place(bare, "", e);
-	if (rc == 0)
-		rc = run_patchelf(&argv, a, bare, fresh, run, e);
-	if (rc == 0)
-		rc = check_edited(fresh, path, want, e);
-	if (rc == 0 && rename(fresh, path) < 0)
-		rc = err_errno(e, ERR_SYSTEM, "cannot replace '%s'", path);
+	int rc = fs_copy(path, bare, e) < 0 || edit_in_place(bare, "", e) < 0 ||
+				 run_patchelf(&argv, a, bare, fresh, run, e) < 0
+			 ? -1
+			 : 0;
 	unlink(bare);
-	if (rc < 0)
-		unlink(fresh);
-	return rc;
+	return put_in_place(fresh, path, want, rc, e);
 }
 
 int elf_set_rpath(const char *path, const char *rpath, const struct run *run, bool *ret_in_place, struct err *e)
@@ -404,17 +406,17 @@ static int rename_through_copy(const char *path, const char *fresh, const char *
 		strlist_ref(&argv, a, info->needed.items[i]);
 		strlist_ref(&argv, a, to);
 	}
-	bool replaces = argv.count > 1;
 	if (!soname || strcmp(soname, info->soname) == 0)
 		return run_patchelf(&argv, a, path, fresh, run, e);
-	const char *middle = replaces ? arena_printf(a, "%s.middle", path) : fresh;
 	strlist_split(&first, a, "patchelf --set-soname", " ");
 	strlist_ref(&first, a, soname);
+	if (argv.count == 1)
+		return run_patchelf(&first, a, path, fresh, run, e);
+	const char *middle = arena_printf(a, "%s.middle", path);
 	int rc = run_patchelf(&first, a, path, middle, run, e);
-	if (rc == 0 && replaces)
+	if (rc == 0)
 		rc = run_patchelf(&argv, a, middle, fresh, run, e);
-	if (replaces)
-		unlink(middle);
+	unlink(middle);
 	return rc;
 }
 
@@ -437,11 +439,5 @@ int elf_rename(const char *path, const char *soname, const struct kvlist *needed
 	int rc = rename_through_copy(path, fresh, soname, &info, needed, &a, run, e);
 	if (rc == 0)
 		rc = rename_version_files(fresh, needed, e);
-	if (rc == 0)
-		rc = check_edited(fresh, path, &want, e);
-	if (rc == 0 && rename(fresh, path) < 0)
-		rc = err_errno(e, ERR_SYSTEM, "cannot replace '%s'", path);
-	if (rc < 0)
-		unlink(fresh);
-	return rc;
+	return put_in_place(fresh, path, &want, rc, e);
 }
