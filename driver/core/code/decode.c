@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/strlist.h"
-
 enum { GROUPS = 16, GROUP_SHIFT = 25 };
 
 struct decoder {
@@ -55,19 +53,6 @@ const struct decoder *decoder_new(const struct extensions *x, enum extension_mac
 		}
 	}
 	return d;
-}
-
-const char *decoder_lacks(const struct extensions *x, struct arena *a)
-{
-	struct strlist missing = {0};
-	for (unsigned i = 1; i <= ZYDIS_ISA_SET_MAX_VALUE; i++) {
-		bool found = false;
-		for (size_t k = 0; k < x->sets_count && !found; k++)
-			found = strcmp(x->sets[k].name, set_name(i)) == 0;
-		if (!found)
-			strlist_add(&missing, a, set_name(i));
-	}
-	return strlist_join(&missing, a, " ");
 }
 
 const char *decoder_id(char ret[32])

@@ -29,5 +29,3 @@ void decode_run(const struct decoder *d, const uint8_t *bytes, size_t len, uint6
  * to itself it takes; at most `max`. */
 size_t decode_targets(const struct decoder *d, const uint8_t *bytes, size_t len, uint64_t address, bool calls,
 		      uint64_t *ret, size_t max);
-/* decoder_lacks: the decoder's sets without a row in the table, "" if none; for the tests. */
-const char *decoder_lacks(const struct extensions *x, struct arena *a);

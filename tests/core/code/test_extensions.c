@@ -1,5 +1,6 @@
 #include "support.h"
 
+#include <Zydis/Zydis.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +33,21 @@ static uint64_t x86(const struct extensions *x, const char *name)
 }
 
 /* With Zydis 4.0; a newer one may bring sets, which then count as "other". */
+/* The decoder's sets that the table has no row for: a new version of the decoder brings new ones. */
+static const char *without_a_row(const struct extensions *x)
+{
+	struct strlist missing = {0};
+	for (unsigned i = 1; i <= ZYDIS_ISA_SET_MAX_VALUE; i++) {
+		const char *name = ZydisISASetGetString((ZydisISASet)i);
+		bool found = false;
+		for (size_t k = 0; k < x->sets_count && !found; k++)
+			found = strcmp(x->sets[k].name, name ? name : "") == 0;
+		if (!found)
+			strlist_add(&missing, &arena, name ? name : "");
+	}
+	return strlist_join(&missing, &arena, " ");
+}
+
 static void the_decoders_sets_have_rows(void **state)
 {
 	static const char *const known[] = {"AVX512F_512", "AVX2",     "AVX_VNNI", "AVX512_VNNI_256",
@@ -39,11 +55,11 @@ static void the_decoders_sets_have_rows(void **state)
 	const struct extensions *x = shipped();
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)
-		assert_null(strstr(decoder_lacks(x, &arena), known[i]));
+		assert_null(strstr(without_a_row(x), known[i]));
 	assert_true(extensions_of_set(x, "NO_SUCH_SET") == x->other);
 	/* Only what belongs to kernels and to extinct processors is without a row. */
-	assert_null(strstr(decoder_lacks(x, &arena), "AVX512"));
-	assert_null(strstr(decoder_lacks(x, &arena), "SSE"));
+	assert_null(strstr(without_a_row(x), "AVX512"));
+	assert_null(strstr(without_a_row(x), "SSE"));
 }
 
 static void forms_of_vl_need_both(void **state)
