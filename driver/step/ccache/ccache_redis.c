@@ -1,4 +1,4 @@
-/* A redis server, through hiredis. Its sockets do not block, so that the end of the build ends every wait. */
+/* A redis server, through hiredis on sockets that do not block, so that the end of the build ends every wait. */
 #include <errno.h>
 #include <fcntl.h>
 #include <hiredis/hiredis.h>
@@ -30,69 +30,67 @@ static void hang_up(struct ccache_client *c)
 	c->redis = NULL;
 }
 
-/* At most RESP_MAX_VALUE bytes, and not an array: hiredis itself has no limits. */
-static int read_reply(struct ccache_client *c, redisReply **out, struct err *e)
+/* One reply, not an array and at most RESP_MAX_VALUE bytes: hiredis has no limits. NULL: an error. */
+static redisReply *read_reply(struct ccache_client *c, struct err *e)
 {
 	redisReader *r = c->redis->reader;
 	double until = log_seconds() + REPLY_SECONDS;
 	void *reply = NULL;
 	while (!reply) {
-		if (ccache_wait(c->redis->fd, c->server->stop, POLLIN, WAIT_MS) < 0)
-			return failed(c, "read from", e);
-		if (redisBufferRead(c->redis) != REDIS_OK)
-			return err_set(e, ERR_NETWORK, "compiler cache: cannot read from '%s': %s", c->server->shown,
-				       c->redis->errstr);
+		errno = ETIMEDOUT;
+		if (log_seconds() > until || ccache_wait(c->redis->fd, c->server->stop, POLLIN, WAIT_MS) < 0) {
+			failed(c, "read from", e);
+			return NULL;
+		}
+		if (redisBufferRead(c->redis) != REDIS_OK) {
+			err_set(e, ERR_NETWORK, "compiler cache: cannot read from '%s': %s", c->server->shown,
+				c->redis->errstr);
+			return NULL;
+		}
 		if (redisReaderGetReply(r, &reply) != REDIS_OK ||
-		    (!reply && (r->ridx > 0 || r->len > RESP_MAX_VALUE + REDIS_READER_MAX_BUF)))
-			return not_redis(c, e);
-		if (!reply && log_seconds() > until) {
-			errno = ETIMEDOUT;
-			return failed(c, "read from", e);
+		    (!reply && (r->ridx > 0 || r->len > RESP_MAX_VALUE + REDIS_READER_MAX_BUF))) {
+			not_redis(c, e);
+			return NULL;
 		}
 	}
-	*out = reply;
-	return 0;
+	return reply;
 }
 
-/* *ret_reply: for freeReplyObject. An error reply is -1, in the server's words. */
-static int exchange(struct ccache_client *c, int count, const char **words, const size_t *lens, redisReply **ret_reply,
-		    struct err *e)
+/* The reply, for freeReplyObject; NULL for an error, also one that the server reports. */
+static redisReply *exchange(struct ccache_client *c, int count, const char **words, const size_t *lens, struct err *e)
 {
 	char *command = NULL;
-	redisReply *reply;
 	long long len = redisFormatCommandArgv(&command, count, words, lens);
 	if (len < 0)
 		abort(); /* only memory can be missing */
 	int rc = ccache_send(c->redis->fd, c->server->stop, command, (size_t)len, WAIT_MS);
 	redisFreeCommand(command);
 	if (rc < 0)
-		return failed(c, "send to", e);
-	if (read_reply(c, &reply, e) < 0)
-		return -1;
+		failed(c, "send to", e);
+	redisReply *reply = rc < 0 ? NULL : read_reply(c, e);
+	if (!reply)
+		return NULL;
 	if (reply->type == REDIS_REPLY_ERROR)
-		rc = err_set(e, ERR_NETWORK, "compiler cache: '%s' says: %.200s", c->server->shown, reply->str);
+		err_set(e, ERR_NETWORK, "compiler cache: '%s' says: %.200s", c->server->shown, reply->str);
 	else if (reply->type == REDIS_REPLY_ARRAY || c->redis->reader->pos != c->redis->reader->len)
-		rc = not_redis(c, e);
+		not_redis(c, e);
 	else
-		*ret_reply = reply;
-	if (rc < 0)
-		freeReplyObject(reply);
-	return rc;
+		return reply;
+	freeReplyObject(reply);
+	return NULL;
 }
 
 static int log_in(struct ccache_client *c, struct err *e)
 {
 	const struct ccache_server *s = c->server;
 	const char *auth[] = {"AUTH", s->user ? s->user : s->password, s->password}, *select[] = {"SELECT", s->db};
-	redisReply *reply = NULL;
-	if (s->password && exchange(c, s->user ? 3 : 2, auth, NULL, &reply, e) < 0)
-		return -1;
-	freeReplyObject(reply);
-	reply = NULL;
-	if (s->db && exchange(c, 2, select, NULL, &reply, e) < 0)
-		return -1;
-	freeReplyObject(reply);
-	return 0;
+	redisReply *first = s->password ? exchange(c, s->user ? 3 : 2, auth, NULL, e) : NULL;
+	bool good = first || !s->password;
+	redisReply *second = good && s->db ? exchange(c, 2, select, NULL, e) : NULL;
+	good = good && (second || !s->db);
+	freeReplyObject(first);
+	freeReplyObject(second);
+	return good ? 0 : -1;
 }
 
 static int connect_new(struct ccache_client *c, struct err *e)
@@ -127,17 +125,17 @@ static int connect_client(struct ccache_client *c, bool *ret_old, struct err *e)
 	return c->redis ? 0 : connect_new(c, e);
 }
 
-static int ask(struct ccache_client *c, int count, const char **words, const size_t *lens, redisReply **ret_reply,
-	       struct err *e)
+static redisReply *ask(struct ccache_client *c, int count, const char **words, const size_t *lens, struct err *e)
 {
 	for (;;) {
 		bool old = false;
-		if (connect_client(c, &old, e) == 0 && exchange(c, count, words, lens, ret_reply, e) == 0)
-			return 0;
+		redisReply *reply = connect_client(c, &old, e) < 0 ? NULL : exchange(c, count, words, lens, e);
+		if (reply)
+			return reply;
 		bool canceled = errno == ECANCELED;
 		hang_up(c);
 		if (!old || canceled)
-			return -1;
+			return NULL;
 	}
 }
 
@@ -145,9 +143,9 @@ int ccache_redis_get(struct ccache_client *c, const char *key, struct buf *out, 
 {
 	char name[RESP_MAX_KEY + sizeof(RESP_KEY_PREFIX)];
 	const char *words[] = {"GET", name};
-	redisReply *reply;
 	snprintf(name, sizeof(name), RESP_KEY_PREFIX "%s", key);
-	if (ask(c, 2, words, NULL, &reply, e) < 0)
+	redisReply *reply = ask(c, 2, words, NULL, e);
+	if (!reply)
 		return -1;
 	*ret_found = reply->type == REDIS_REPLY_STRING;
 	if (*ret_found)
@@ -163,10 +161,8 @@ int ccache_redis_put(struct ccache_client *c, const char *key, const void *data,
 {
 	char name[RESP_MAX_KEY + sizeof(RESP_KEY_PREFIX)];
 	const char *words[] = {"SET", name, data};
-	redisReply *reply;
 	const size_t lens[] = {3, (size_t)snprintf(name, sizeof(name), RESP_KEY_PREFIX "%s", key), len};
-	if (ask(c, 3, words, lens, &reply, e) < 0)
-		return -1;
+	redisReply *reply = ask(c, 3, words, lens, e);
 	freeReplyObject(reply);
-	return 0;
+	return reply ? 0 : -1;
 }

@@ -1,9 +1,7 @@
-/* The compiler cache's remote storage, for a build that has no network. A socket in a directory
- * that the sandbox shows; on it this program speaks as much of redis' protocol as ccache needs (GET
- * and SET of ccache's keys and nothing else, so that a build cannot do more to the server), and
- * asks for the build: the caches of lower stores, then a redis or a web server. The server's
- * address and password stay out of the sandbox, the record, the logs and the keys. A server that is
- * dead or slow costs hits, never the build. */
+/* The compiler cache's remote storage for a build without a network. The sandbox shows a socket, on
+ * which this program answers GET and SET of ccache's own keys in redis' protocol, and nothing else:
+ * from the caches of lower stores, then from a redis or web server. Its address and password stay
+ * out of the sandbox, records, logs and keys. A dead or slow server costs hits, never the build. */
 #pragma once
 #include <stdint.h>
 
@@ -13,15 +11,14 @@
 struct ccache_remote;
 
 struct ccache_remote_request {
-	/* redis://[[USER:]PASSWORD@]HOST[:PORT][/DB], redis+unix:PATH, http://..., https://...
-	 * (files as ccache's own "subdirs" layout has them); NULL: only the lower ones */
+	/* redis://[[USER:]PASSWORD@]HOST[:PORT][/DB], redis+unix:PATH, http(s)://... (ccache's
+	 * "subdirs" layout); NULL: none */
 	const char *url;
-	struct strlist lower; /* directories of compiler caches that are only read */
+	struct strlist lower; /* compiler caches that are only read */
 	const char *dir;      /* private directory for the socket */
 };
 
-/* CCACHE_REMOTE_SOCKET: the socket's name in `dir`. */
-#define CCACHE_REMOTE_SOCKET "s"
+#define CCACHE_REMOTE_SOCKET "s" /* in `dir` */
 
 struct ccache_remote_stats {
 	uint64_t asked;    /* GETs of the build */
@@ -31,12 +28,10 @@ struct ccache_remote_stats {
 	uint64_t failures; /* times the server failed */
 };
 
-/* ccache_remote_check: ERR_USAGE for an address that is none of the above; no password is in the
- * message. */
+/* ccache_remote_check: ERR_USAGE for a malformed address, without its password. */
 int ccache_remote_check(const char *url, struct err *e) MUST_CHECK;
-/* ccache_remote_start: opens the socket and serves it from threads of its own; the server is not
- * asked before the build asks. */
+/* ccache_remote_start: serves the socket from threads; the server is asked when the build asks. */
 int ccache_remote_start(const struct ccache_remote_request *q, const struct run *run, struct ccache_remote **ret,
 			struct err *e) MUST_CHECK;
-/* ccache_remote_stop: at once, also while the server hangs. `stats` may be NULL. NULL is fine. */
+/* ccache_remote_stop: at once, even if the server hangs. Both may be NULL. */
 void ccache_remote_stop(struct ccache_remote *r, struct ccache_remote_stats *stats);

@@ -1,5 +1,4 @@
-/* The server behind the compiler cache's remote storage: redis or a web server. Part of the ccache
- * step. */
+/* The server behind the compiler cache's remote storage. */
 #pragma once
 #include <curl/curl.h>
 #include <pthread.h>
@@ -23,24 +22,23 @@ struct ccache_server {
 	int port;
 	const char *user, *password; /* NULL: none */
 	const char *db;              /* NULL: the first */
-	int stop;                    /* a descriptor that is readable once all waiting must end */
+	int stop;                    /* readable once every wait must end */
 	pthread_mutex_t mutex;
 	struct redisContext *idle[CCACHE_IDLE_MAX]; /* connections that are not in use */
 	size_t idle_count;
 };
 
-/* One thread's handle on it. */
+/* A thread's connection to it. */
 struct ccache_client {
 	struct ccache_server *server;
 	struct redisContext *redis; /* NULL: not connected */
 	CURL *curl;                 /* HTTP; NULL until used */
 };
 
-/* ccache_server_parse: ERR_USAGE. */
+/* ccache_server_parse: ERR_USAGE, without the password. */
 int ccache_server_parse(const char *url, struct ccache_server *ret, struct err *e) MUST_CHECK;
 void ccache_server_release(struct ccache_server *s);
-/* ccache_client_get: *ret_found, the bytes added to `out`. ccache_client_put. -1: the server
- * failed; the message says how. */
+/* ccache_client_get: adds the value to `out` if *ret_found. -1: the server failed. */
 int ccache_client_get(struct ccache_client *c, const char *key, struct buf *out, bool *ret_found,
 		      struct err *e) MUST_CHECK;
 int ccache_client_put(struct ccache_client *c, const char *key, const void *data, size_t len, struct err *e) MUST_CHECK;

@@ -1,5 +1,4 @@
-/* Compare: what differs between two wheels, down to the archive's member, the ELF section and the
- * symbol. */
+/* What differs between two wheels, down to the member, the ELF section and the symbol. */
 #pragma once
 #include <jansson.h>
 
@@ -8,27 +7,23 @@
 
 struct difference {
 	const char *member; /* "" for the archive itself */
-	/* "section .text", "symbol foo", "line 12", "mode"; "" for the whole member */
-	const char *where;
+	const char *where;  /* "section .text", "symbol foo", "line 12", "mode"; "" for all of it */
 	const char *what;
 };
 
 struct comparison {
-	bool same; /* the same bytes: nothing else was looked at */
+	bool same; /* the same bytes */
 	char sha256[2][65];
-	/* in the order of the members' names; details of one member are cut after
-	 * COMPARE_DETAILS */
-	struct difference *items;
+	struct difference *items; /* by member, at most COMPARE_DETAILS and a line of each */
 	size_t count, cap;
 	size_t members; /* that differ in their contents */
 };
 
 enum { COMPARE_DETAILS = 20 };
 
-/* compare_wheels: -1 only for a wheel that cannot be read. Two archives of different bytes always
- * have at least one difference. */
+/* compare_wheels: archives of different bytes have at least one difference. -1: cannot be read. */
 int compare_wheels(const char *one, const char *other, const struct run *run, struct arena *a, struct comparison *ret,
 		   struct err *e) MUST_CHECK;
-/* compare_json: a new reference. compare_text: a line a difference, "" when the same. */
+/* compare_json: a new reference. compare_text: a line a difference. */
 json_t *compare_json(const struct comparison *c);
 char *compare_text(const struct comparison *c, struct arena *a);

@@ -1,4 +1,4 @@
-/* Verify: opens a wheel as a stranger would and checks every rule it claims. */
+/* Checks a finished wheel against every rule that it claims to keep. */
 #pragma once
 #include <jansson.h>
 
@@ -12,7 +12,7 @@ enum finding_level { FINDING_NOTE, FINDING_WARNING, FINDING_ERROR };
 
 struct finding {
 	enum finding_level level;
-	const char *rule; /* code of a row of verify_rules */
+	const char *rule; /* a code of verify_rules */
 	const char *file; /* member, "" for the wheel itself */
 	const char *text;
 };
@@ -22,29 +22,21 @@ struct verify_rule {
 	const char *text; /* what holds when nothing is found */
 };
 
-/* Every rule there is, in the order they are applied; ended by a row without a code.
- * verify_rule_find: NULL for a code that is none. */
+/* In the order they are applied, ended by a row without a code. verify_rule_find: NULL if unknown. */
 extern const struct verify_rule verify_rules[];
 const struct verify_rule *verify_rule_find(const char *code);
 
 struct verify_request {
 	const char *wheel;
-	/* to understand the wheel's version label; NULL: it is not read */
-	const struct tables *tables;
-	/* what the code is compared with; NULL: what the label says */
-	const struct promise *promise;
-	/* to judge machine code by; NULL: it is not examined */
-	const struct isa_rules *code;
-	/* what the wheel must be the one of; NULL: not checked */
-	const struct variant *against;
-	/* NULL: no library is allowed outside, the tag is not checked */
-	const struct manylinux_policy *policy;
-	/* NEEDED names that its dependencies provide (torch's libraries); fnmatch patterns */
-	struct strlist provided;
-	/* libraries that are installed beside it and were read for their symbols */
-	const struct elf_info *companions;
+	const struct tables *tables;           /* for the version label; NULL: it is not read */
+	const struct promise *promise;         /* NULL: what the label promises */
+	const struct isa_rules *code;          /* NULL: machine code is not examined */
+	const struct variant *against;         /* that the wheel must be of; NULL */
+	const struct manylinux_policy *policy; /* NULL: no library may be outside, no tag check */
+	struct strlist provided;               /* fnmatch patterns of NEEDED names of its dependencies */
+	const struct elf_info *companions;     /* libraries installed beside it, with symbols */
 	size_t companions_count;
-	struct strlist build_paths;  /* strings no member may contain */
+	struct strlist build_paths;  /* that no file may hold */
 	const char *expect_version;  /* NULL: not checked */
 	const char *expect_requires; /* a Requires-Dist line that must be there; NULL */
 };
@@ -58,15 +50,15 @@ struct verify_gpu_file {
 
 struct verify_report {
 	const char *file;       /* without the directory */
-	struct wheel_name name; /* empty strings when the file name is none of a wheel */
+	struct wheel_name name; /* empty strings if the file name is malformed */
 	char sha256[65];
 	uint64_t bytes;
 	size_t members, elf_files;
-	const char *tag; /* the lowest honest platform tag, "" if it could not be found */
+	const char *tag; /* the lowest honest platform tag, "" if unknown */
 	const char *tag_why;
 	unsigned metadata_rev;       /* 0: no marker */
 	const char *requires_torch;  /* "" if none */
-	struct promise promise;      /* that its code was compared with */
+	struct promise promise;      /* its code was compared with it */
 	struct verify_gpu_file *gpu; /* the files that hold GPU code */
 	size_t gpu_count;
 	size_t code_files, code_functions;
@@ -80,24 +72,17 @@ struct companions {
 	size_t count;
 };
 
-/* companions_of_wheel: adds the libraries inside a wheel. companions_of_files: those of the paths
- * that are ELF files. Both in the arena. */
+/* companions_of_wheel, companions_of_files: add the libraries inside a wheel, or those of the paths
+ * that are ELF files. */
 int companions_of_wheel(const char *wheel, const struct run *run, struct arena *a, struct companions *c,
 			struct err *e) MUST_CHECK;
 int companions_of_files(const struct strlist *paths, struct arena *a, struct companions *c, struct err *e) MUST_CHECK;
-/* verify_wheel: the static checks: ZIP rules; RECORD complete, exact and with sha256; WHEEL and
- * METADATA agree with the name; the marker; for each ELF file: only $ORIGIN paths in DT_RPATH, no
- * DT_RUNPATH, every NEEDED inside, provided or allowed; the platform tag not lower than the
- * libraries need; no executable stack, no text relocations; no build path in any member; no
- * undefined symbol that neither the wheel, nor a companion at hand, nor the system, nor Python
- * provides; no instruction beyond the promise but in functions that something looks at the
- * processor for (without a promise: notes against the baseline). Findings are not an `err`: -1 only
- * when the file cannot be examined at all. */
+/* verify_wheel: applies verify_rules without running anything of the wheel. Findings are not an
+ * error: -1 only if it cannot be examined. */
 int verify_wheel(const struct verify_request *q, const struct run *run, struct arena *a, struct verify_report *ret,
 		 struct err *e) MUST_CHECK;
-/* verify_json: the report as a document (new reference). verify_text: for people, a line per
- * finding and a summary. verify_lines: for machines that read lines: "wheel:member: error[code]:
- * text" per finding, nothing else. */
+/* verify_json: a new reference. verify_text: a line a finding, and a summary. verify_lines: only
+ * "wheel:member: error[code]: text" a finding. */
 json_t *verify_json(const struct verify_report *r);
 char *verify_text(const struct verify_report *r, struct arena *a);
 char *verify_lines(const struct verify_report *r, struct arena *a);
