@@ -7,7 +7,7 @@
 #include "core/ci/units.h"
 
 #define FEW_COMMANDS 5 /* CMake looking at itself is no build to estimate */
-#define MAX_MAKING 256
+#define MAX_RUNNING 256
 
 struct progress {
 	struct progress_request q;
@@ -135,16 +135,16 @@ static void on_line(const char *text, size_t len, void *user)
 static void on_tick(void *user)
 {
 	struct progress *p = user;
-	struct watch_unit units[MAX_MAKING];
-	struct eta_making making[MAX_MAKING];
+	struct watch_unit units[MAX_RUNNING];
+	struct eta_running running[MAX_RUNNING];
 	size_t count = 0;
 	if (p->q.watch) {
 		double now;
-		count = watch_making(p->q.watch, units, MAX_MAKING, &now);
+		count = watch_running(p->q.watch, units, MAX_RUNNING, &now);
 		for (size_t i = 0; i < count; i++)
-			making[i] = (struct eta_making){.path = units[i].path, .age = now - units[i].first};
+			running[i] = (struct eta_running){.path = units[i].path, .age = now - units[i].first};
 	}
-	eta_update(p->eta, making, count, log_seconds());
+	eta_update(p->eta, running, count, log_seconds());
 	show(p);
 }
 

@@ -237,22 +237,17 @@ void watch_now(struct watch *w, struct watch_now *ret)
 	pthread_mutex_unlock(&w->mutex);
 }
 
-size_t watch_making(struct watch *w, struct watch_unit *units, size_t max, double *ret_at)
+size_t watch_running(struct watch *w, struct watch_unit *units, size_t max, double *ret_at)
 {
 	size_t n = 0;
 	pthread_mutex_lock(&w->mutex);
 	for (size_t i = 0; i < w->units.count && n < max; i++) {
-		if (w->units.units[i].last == w->units.looked)
-			units[n++] = w->units.units[i];
+		if (w->units.units[i]->unit.last == w->units.looked)
+			units[n++] = w->units.units[i]->unit;
 	}
 	*ret_at = w->units.looked;
 	pthread_mutex_unlock(&w->mutex);
 	return n;
-}
-
-static int by_path(const void *a, const void *b)
-{
-	return strcmp(((const struct watch_unit *)a)->path, ((const struct watch_unit *)b)->path);
 }
 
 static void *copy_of(struct arena *a, const void *from, size_t count, size_t size)
@@ -272,21 +267,21 @@ void watch_stop(struct watch *w, struct arena *a, struct watch_result *ret)
 	pthread_mutex_unlock(&w->mutex);
 	pthread_join(w->thread, NULL);
 	if (ret) {
-		*ret = (struct watch_result){
-			.started = w->started_epoch,
-			.interval_s = w->every,
-			.samples = copy_of(a, w->samples, w->samples_count, sizeof(*w->samples)),
-			.samples_count = w->samples_count,
-			.steps = copy_of(a, w->steps, w->steps_count, sizeof(*w->steps)),
-			.steps_count = w->steps_count,
-			.units = copy_of(a, w->units.units, w->units.count, sizeof(*w->units.units)),
-			.units_count = w->units.count,
-			.own_cpu_seconds = w->own_cpu};
+		*ret = (struct watch_result){.started = w->started_epoch,
+					     .interval_s = w->every,
+					     .samples = copy_of(a, w->samples, w->samples_count, sizeof(*w->samples)),
+					     .samples_count = w->samples_count,
+					     .steps = copy_of(a, w->steps, w->steps_count, sizeof(*w->steps)),
+					     .steps_count = w->steps_count,
+					     .units = arena_array(a, w->units.count + 1, sizeof(struct watch_unit)),
+					     .units_count = w->units.count,
+					     .own_cpu_seconds = w->own_cpu};
 		for (size_t i = 0; i < ret->steps_count; i++)
 			ret->steps[i].name = arena_strdup(a, ret->steps[i].name);
-		for (size_t i = 0; i < ret->units_count; i++)
+		for (size_t i = 0; i < ret->units_count; i++) { /* in the order of their paths already */
+			ret->units[i] = w->units.units[i]->unit;
 			ret->units[i].path = arena_strdup(a, ret->units[i].path);
-		qsort(ret->units, ret->units_count, sizeof(*ret->units), by_path);
+		}
 	}
 	destroy(w);
 }

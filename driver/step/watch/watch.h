@@ -80,9 +80,9 @@ void watch_begin(struct watch *w, const char *step);
 void watch_end(struct watch *w, bool measure_tree);
 /* watch_now: the latest figures. */
 void watch_now(struct watch *w, struct watch_now *ret);
-/* watch_making: up to `max` units that were in the making at the last look, which was *ret_at
+/* watch_running: up to `max` units that were in the making at the last look, which was *ret_at
  * seconds after the start; their paths live as long as the watch. Returns how many. */
-size_t watch_making(struct watch *w, struct watch_unit *units, size_t max, double *ret_at);
+size_t watch_running(struct watch *w, struct watch_unit *units, size_t max, double *ret_at);
 /* watch_stop: ends the thread, an open step and the handle; the result lives in the arena. `ret`
  * may be NULL. watch_free: the same for a cleanup attribute. */
 void watch_stop(struct watch *w, struct arena *a, struct watch_result *ret);
