@@ -63,14 +63,14 @@ static int configure(struct building *b, const char *src, struct err *e)
 {
 	const struct build_command c = building_command(b, b->backend->configure, "configure");
 	struct build_outcome out;
-	struct asked_report early = {0};
+	struct config_report early = {0};
 	if (build_command_run(&c, false, b->run, &out, e) < 0)
 		return -1;
 	b->result.seconds += out.seconds;
 	if (out.short_of_memory)
 		return build_too_large(&c, out.why, b->pools.memory, e);
 	/* An hour of compiling the wrong thing is saved by looking now. */
-	if (asked_tree(b->q->plan, src, b->result.log, b->backend->cmake, &early, e) < 0)
+	if (check_config_tree(b->q->plan, src, b->result.log, b->backend->cmake, &early, e) < 0)
 		return err_wrap(e, "%s", b->q->plan->package);
 	return 0;
 }
@@ -107,7 +107,7 @@ int build_run(const struct build_request *q, const struct run *run, struct arena
 		return -1;
 	r->pools = b.pools.now;
 	r->jobs = b.pools.now.total;
-	if (asked_tree(q->plan, src, r->log, b.backend->cmake, &r->asked, e) < 0)
+	if (check_config_tree(q->plan, src, r->log, b.backend->cmake, &r->checked, e) < 0)
 		return err_wrap(e, "%s", q->plan->package);
 	if (one_wheel(out, a, &r->raw_wheel, e) < 0)
 		return -1;

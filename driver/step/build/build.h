@@ -58,8 +58,8 @@ struct build_result {
 	uint64_t memory; /* bytes that were free when it began */
 	struct build_reduction *reductions;
 	size_t reductions_count;
-	bool resumed; /* the tree had been configured before */
-	struct asked_report asked;
+	bool resumed;                 /* the tree had been configured before */
+	struct config_report checked; /* the configuration */
 };
 
 /* build_prepare: the plan's prepare commands in the patched tree. ERR_BUILD names the command and

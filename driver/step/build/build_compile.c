@@ -35,16 +35,14 @@ static void add_reduction(struct building *b, unsigned from, unsigned to, const 
 {
 	struct build_result *r = &b->result;
 	struct arena *a = b->arena;
-	struct build_reduction *list = arena_array(a, r->reductions_count + 1, sizeof(*list));
-	if (r->reductions_count)
-		memcpy(list, r->reductions, r->reductions_count * sizeof(*list));
-	struct build_reduction *new = &list[r->reductions_count++];
+	size_t cap = r->reductions_count;
+	r->reductions = arena_grow(a, r->reductions, &cap, 1, sizeof(*r->reductions));
+	struct build_reduction *new = &r->reductions[r->reductions_count++];
 	*new = (struct build_reduction){.at = time_text(a),
 					.after = log_seconds() - b->began,
 					.from = from,
 					.to = to,
 					.why = arena_strdup(a, why)};
-	r->reductions = list;
 	b->state.lowered = true;
 	const char *text =
 		arena_printf(a, "%s: memory ran short at %s after %.0f s: from %u job%s at once to %u: %s",

@@ -153,8 +153,8 @@ static void compare_summary(const struct plan *p, const char *log, struct buf *o
 	}
 }
 
-int asked_cache(const struct plan *p, const char *cache_path, const char *log_path, struct asked_report *r,
-		struct err *e)
+int check_config_cache(const struct plan *p, const char *cache_path, const char *log_path, struct config_report *r,
+		       struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf log = {0}, out = {0};
@@ -216,7 +216,7 @@ static void wrong_unit(struct wrong_units *w, const char *file, const char *what
 		snprintf(w->first, sizeof(w->first), "'%s' %s '%s'", file, what, flag);
 }
 
-static void check_command(const struct plan *p, const char *file, const char *command, struct asked_report *r,
+static void check_command(const struct plan *p, const char *file, const char *command, struct config_report *r,
 			  struct wrong_units *w)
 {
 	char kind = unit_kind(file);
@@ -254,7 +254,7 @@ static int report_wrong(const struct wrong_units *w, const char *path, struct er
 	return err_hint(e, "see '%s'", path);
 }
 
-int asked_commands(const struct plan *p, const char *commands_path, struct asked_report *r, struct err *e)
+int check_config_commands(const struct plan *p, const char *commands_path, struct config_report *r, struct err *e)
 {
 	AUTO_JSON json_t *j = NULL;
 	struct wrong_units wrong = {0};
@@ -287,7 +287,7 @@ static void add_values(const char *text, const char *name, struct buf *out)
 }
 
 /* cpp_extension's build.ninja has the flags of all units in variables. */
-static int check_ninja(const struct plan *p, const char *path, struct asked_report *r, struct err *e)
+static int check_ninja(const struct plan *p, const char *path, struct config_report *r, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf text = {0}, host = {0}, device = {0};
@@ -346,8 +346,8 @@ static const char *outermost(const struct strlist *l)
 	return best;
 }
 
-int asked_tree(const struct plan *p, const char *tree, const char *log_path, bool cmake, struct asked_report *r,
-	       struct err *e)
+int check_config_tree(const struct plan *p, const char *tree, const char *log_path, bool cmake, struct config_report *r,
+		      struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct found f = {.arena = &a};
@@ -361,10 +361,10 @@ int asked_tree(const struct plan *p, const char *tree, const char *log_path, boo
 			cache ? "compile_commands.json" : "CMakeCache.txt", build);
 		return err_hint(e, "see the log '%s'", log_path ? log_path : "");
 	}
-	if (cache && asked_cache(p, path_join(&a, build, cache), log_path, r, e) < 0)
+	if (cache && check_config_cache(p, path_join(&a, build, cache), log_path, r, e) < 0)
 		return -1;
 	if (commands)
-		return asked_commands(p, path_join(&a, build, commands), r, e);
+		return check_config_commands(p, path_join(&a, build, commands), r, e);
 	if (ninja)
 		return check_ninja(p, path_join(&a, build, ninja), r, e);
 	return err_set(e, ERR_POLICY, "the build left neither compile_commands.json nor build.ninja below '%s'", build);

@@ -55,7 +55,7 @@ static void from_wheels(struct store *s, const struct plan *p, struct arena *a, 
 	}
 }
 
-void changed_say(struct store *s, const struct plan *p, const char *build_dir, const struct run *run)
+void log_changed_inputs(struct store *s, const struct plan *p, const char *build_dir, const struct run *run)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct earlier before = {0};
@@ -69,12 +69,12 @@ void changed_say(struct store *s, const struct plan *p, const char *build_dir, c
 	key_diff(before.text, p->compile_text, &a, &lines);
 	if (lines.count == 0)
 		return;
-	log_info(run->log, "%s: a new tree, as inputs are not what they were when %s was built last:", p->package,
+	log_info(run->log, "%s: new build tree, because inputs changed since %s was last built:", p->package,
 		 p->variant);
 	for (size_t i = 0; i < lines.count && i < MAX_LINES; i++)
 		log_info(run->log, "  %s", lines.items[i]);
 	if (lines.count > MAX_LINES)
 		log_info(run->log, "  and %zu more", lines.count - MAX_LINES);
 	if (before.tree)
-		log_info(run->log, "  the tree of the old ones stays in '%s'", before.tree);
+		log_info(run->log, "  the old build tree stays in '%s'", before.tree);
 }

@@ -1,10 +1,9 @@
-/* What changed since a variant was built last, said when its build starts from nothing. */
+/* What changed since a variant was last built, told when its build starts from nothing. */
 #pragma once
 #include "cache/store.h"
 #include "core/plan/plan.h"
 
-/* changed_say: where the latest build of the plan's variant, a tree that was kept or a wheel in the
- * store, had another compile key, says through the log which inputs are not what they were.
- * `build_dir`: the new tree. Says nothing where nothing is known of an earlier one, and whatever
- * goes wrong here stops no build. */
-void changed_say(struct store *s, const struct plan *p, const char *build_dir, const struct run *run);
+/* log_changed_inputs: where the latest build of the plan's variant (a kept tree, or a wheel in the
+ * store) had another compile key, logs which inputs changed since. `build_dir`: the new tree. Silent
+ * when no earlier build is known; an error here stops no build. */
+void log_changed_inputs(struct store *s, const struct plan *p, const char *build_dir, const struct run *run);

@@ -11,7 +11,7 @@
 #include "base/sys/machine.h"
 #include "cache/history.h"
 
-/* What a careless build could let through to its bytes. */
+/* What a careless build could let into its bytes. */
 #define OTHER_UMASK 077
 #define OTHER_ZONE "Pacific/Kiritimati"
 #define OTHER_LOCALE "tr_TR.UTF-8"
@@ -52,8 +52,8 @@ static int copy_object(struct store *from, struct store *to, const char *kind, c
 	return rc;
 }
 
-/* Sources of the package, and what was downloaded of Python: everything else is made anew. What the units took is known
- * already, for the time left and the pools. */
+/* The package's sources and the downloaded Python packages; everything else is made anew. The history of its units
+ * comes along, for the time left and the job pools. */
 static int copy_inputs(struct checking *c, const struct plan *p, struct store *to, struct err *e)
 {
 	struct store_object *objects;
@@ -75,9 +75,9 @@ static int copy_inputs(struct checking *c, const struct plan *p, struct store *t
 	return 0;
 }
 
-/* ---- the other surroundings ---- */
+/* ---- other settings of this process ---- */
 
-struct surroundings {
+struct process_settings {
 	mode_t mask;
 	char *zone, *locale;
 };
@@ -91,7 +91,7 @@ static char *copy_env(const char *name)
 	return copy;
 }
 
-static void enter(struct surroundings *s)
+static void change_settings(struct process_settings *s)
 {
 	s->zone = copy_env("TZ");
 	s->locale = copy_env("LC_ALL");
@@ -110,7 +110,7 @@ static void put_back(const char *name, char *value)
 	free(value);
 }
 
-static void leave(struct surroundings *s)
+static void restore_settings(struct process_settings *s)
 {
 	umask(s->mask);
 	put_back("TZ", s->zone);
@@ -120,15 +120,6 @@ static void leave(struct surroundings *s)
 
 /* ---- building again ---- */
 
-static const struct pipeline_item *find_item(const struct checking *c, const char *variant, unsigned rev)
-{
-	for (size_t i = 0; i < c->count; i++) {
-		if (strcmp(c->items[i].plan->variant, variant) == 0 && c->items[i].plan->metadata_rev == rev)
-			return &c->items[i];
-	}
-	return NULL;
-}
-
 /* The torch that the first one was built against, by its wheel. */
 static const char *torch_of(const struct checking *c, const struct pipeline_target *t)
 {
@@ -136,7 +127,7 @@ static const char *torch_of(const struct checking *c, const struct pipeline_targ
 	if (c->q->plan.torch || strcmp(t->variant.package, "pytorch") == 0)
 		return c->q->plan.torch;
 	own.variant.package = "pytorch";
-	const struct pipeline_item *torch = find_item(c, variant_name(&own.variant, c->a), 1);
+	const struct pipeline_item *torch = pipeline_find(c->items, c->count, &own.variant, 1);
 	return torch ? torch->wheel : NULL;
 }
 
@@ -151,7 +142,7 @@ static int build_again(struct checking *c, const struct pipeline_target *t, cons
 {
 	struct pipeline_request q = *c->q;
 	struct pipeline_item *items;
-	struct surroundings s;
+	struct process_settings s;
 	q.targets = t;
 	q.count = 1;
 	q.plan.torch = torch_of(c, t);
@@ -161,26 +152,23 @@ static int build_again(struct checking *c, const struct pipeline_target *t, cons
 	q.options.keep_tree = false;
 	q.options.sign_key = NULL;
 	q.failures = NULL;
-	enter(&s);
+	change_settings(&s);
 	int rc = store_open(path_join(c->a, dir, "cache"), c->run, &q.store, e);
 	if (rc == 0) {
-		rc = copy_inputs(
-			c,
-			find_item(c, variant_name(&t->variant, c->a), q.plan.metadata_rev ? q.plan.metadata_rev : 1)
-				->plan,
-			q.store, e);
+		rc = copy_inputs(c, pipeline_find(c->items, c->count, &t->variant, q.plan.metadata_rev)->plan, q.store,
+				 e);
 		if (rc == 0)
 			rc = pipeline_build(&q, c->run, c->a, &items, ret_count, e);
 		store_close(q.store);
 	}
-	leave(&s);
+	restore_settings(&s);
 	if (rc < 0)
 		return err_wrap(e, "the second build of %s", variant_name(&t->variant, c->a));
 	*ret = items;
 	return 0;
 }
 
-/* What differs is kept for those who look closer. */
+/* A wheel that differs is kept beside the first. */
 static int keep_second(struct checking *c, const struct pipeline_item *first, const char *wheel, const char **ret,
 		       struct err *e)
 {
@@ -227,8 +215,8 @@ int pipeline_check(const struct pipeline_request *q, const struct pipeline_item 
 	for (size_t i = 0; i < q->count; i++) {
 		struct err ignored = {0};
 		char *dir;
-		const struct pipeline_item *first = find_item(&c, variant_name(&q->targets[i].variant, a),
-							      q->plan.metadata_rev ? q->plan.metadata_rev : 1);
+		const struct pipeline_item *first =
+			pipeline_find(items, count, &q->targets[i].variant, q->plan.metadata_rev);
 		if (!first) /* it failed */
 			continue;
 		if (fs_temp_dir(parent, "ptbuild-second-", a, &dir, e) < 0)

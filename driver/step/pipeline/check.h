@@ -1,5 +1,5 @@
-/* Reproducibility: what was built is built once more, elsewhere and otherwise, and the two wheels
- * are compared. */
+/* Reproducibility: each wheel is built a second time under other conditions, and the two are
+ * compared. */
 #pragma once
 #include "step/pipeline/pipeline.h"
 #include "step/verify/compare.h"
@@ -7,17 +7,16 @@
 struct pipeline_checked {
 	const char *variant;
 	struct comparison result;
-	/* the other wheel, kept beside the first's details; NULL when they are the same */
+	/* the second wheel, kept below the output directory; NULL when both are the same */
 	const char *second;
-	const char *settings; /* what was done otherwise: "3 jobs, umask 077, ..." */
+	const char *settings; /* the other conditions: "3 jobs, umask 077, ..." */
 	double seconds;
 };
 
-/* pipeline_check: each of the items that q->targets asked for, built anew in a store of its own
- * beside q's (another path, an empty compiler cache; sources and Python requirements are taken
- * over), with another number of jobs, umask, time zone and locale of this process, and at another
- * time. torchvision and torchaudio are built against the same torch wheel. Differences are no error
- * here. */
+/* pipeline_check: builds each of the items that q->targets asked for again in a store of its own
+ * beside q's (another path, an empty compiler cache; sources and Python packages are copied), with
+ * another number of jobs, umask, time zone and locale, at another time. torchvision and torchaudio
+ * are built against the same torch wheel. Differences are not an error. */
 int pipeline_check(const struct pipeline_request *q, const struct pipeline_item *items, size_t count,
 		   const struct run *run, struct arena *a, struct pipeline_checked **ret, size_t *ret_count,
 		   struct err *e) MUST_CHECK;

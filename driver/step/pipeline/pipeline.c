@@ -56,7 +56,7 @@ static int try_sandbox(struct pipeline *l, struct err *e)
 	return 0;
 }
 
-/* What is remembered from the last run needs no sandbox, so that taking a wheel from the store starts no program. */
+/* What the last run remembered needs no sandbox: taking a wheel from the store then starts no program. */
 static int find_toolchain(struct pipeline *l, struct err *e)
 {
 	const struct pipeline_request *q = l->q;
@@ -84,7 +84,7 @@ static int export_item(struct pipeline *l, struct pipeline_item *it, struct err 
 		return err_set(e, ERR_INTEGRITY, "'%s/build.json' names no wheel", it->object);
 	/* A remote store could give one wheel for another. */
 	if (!key || strcmp(key, it->plan->output_key) != 0)
-		return err_set(e, ERR_INTEGRITY, "'%s/build.json' is of another wheel: its output key is %s",
+		return err_set(e, ERR_INTEGRITY, "'%s/build.json' belongs to another wheel: its output key is %s",
 			       it->object, key ? key : "missing");
 	if (publish_export(it->object, wheel, sha256, it->plan->metadata_rev, it->plan->variant, l->q->out_dir,
 			   l->arena, &it->wheel, e) != 0)
@@ -92,7 +92,7 @@ static int export_item(struct pipeline *l, struct pipeline_item *it, struct err 
 	return provenance_write(it->record, it->wheel, l->key, l->arena, e);
 }
 
-/* The steps, with somebody who looks on. */
+/* The steps, with watch and progress. */
 static int make_watched(struct making *m, struct err *e)
 {
 	const struct plan *p = m->plan;
@@ -127,7 +127,7 @@ static int make(struct pipeline *l, struct pipeline_item *it, const struct torch
 	    store_stage(store, l->arena, &m.stage, e) < 0)
 		return -1;
 	log_info(l->run->log, "%s: building %s (tree %s)", it->plan->package, it->plan->variant, m.build_dir);
-	changed_say(store, it->plan, m.build_dir, l->run);
+	log_changed_inputs(store, it->plan, m.build_dir, l->run);
 	struct pipeline_remote remote;
 	int rc = pipeline_remote_start(l->q, l->toolchain, l->run, l->arena, &remote, e);
 	if (rc == 0) {
@@ -149,8 +149,8 @@ static int make(struct pipeline *l, struct pipeline_item *it, const struct torch
 	return l->q->options.keep_tree ? 0 : fs_remove_tree(m.build_dir, e);
 }
 
-/* One variant, from the store or made. The lock of its key is held meanwhile: of two that want it, one builds and the
- * other takes what came of it. */
+/* One variant, from the store or made. The lock of its key is held meanwhile, so that of two processes that want it
+ * one builds and the other takes the result. */
 static int obtain(struct pipeline *l, const struct pipeline_target *t, const struct torch_source *torch, unsigned rev,
 		  struct pipeline_item **ret, struct err *e)
 {
@@ -195,15 +195,6 @@ static int obtain(struct pipeline *l, const struct pipeline_target *t, const str
 	return 0;
 }
 
-static const struct pipeline_item *made_already(const struct pipeline *l, const char *variant, unsigned rev)
-{
-	for (size_t i = 0; i < l->count; i++) {
-		if (strcmp(l->items[i].plan->variant, variant) == 0 && l->items[i].plan->metadata_rev == rev)
-			return &l->items[i];
-	}
-	return NULL;
-}
-
 static const struct pipeline_failure *failed_already(const struct pipeline *l, const char *variant)
 {
 	for (size_t i = 0; l->q->failures && i < l->q->failures->count; i++)
@@ -222,7 +213,7 @@ static int find_torch(struct pipeline *l, const struct pipeline_target *t, struc
 		return torch_from_wheel(l->q->plan.torch, t->variant.python, l->arena, ret, e);
 	struct pipeline_target own = *t;
 	own.variant.package = "pytorch";
-	const struct pipeline_item *have = made_already(l, variant_name(&own.variant, l->arena), 1);
+	const struct pipeline_item *have = pipeline_find(l->items, l->count, &own.variant, 1);
 	const struct pipeline_failure *failed = have ? NULL : failed_already(l, variant_name(&own.variant, l->arena));
 	if (failed) {
 		*e = failed->why;
@@ -238,11 +229,6 @@ static int find_torch(struct pipeline *l, const struct pipeline_target *t, struc
 	return torch_from_wheel(have->wheel, t->variant.python, l->arena, ret, e);
 }
 
-static unsigned wanted_rev(const struct pipeline *l)
-{
-	return l->q->plan.metadata_rev ? l->q->plan.metadata_rev : 1;
-}
-
 static int obtain_one(struct pipeline *l, const struct pipeline_target *t, bool needs_torch, struct err *e)
 {
 	struct torch_source *torch = NULL;
@@ -252,11 +238,11 @@ static int obtain_one(struct pipeline *l, const struct pipeline_target *t, bool 
 		if (find_torch(l, t, torch, e) < 0)
 			return -1;
 	}
-	return run_check(l->run, e) < 0 ? -1 : obtain(l, t, torch, wanted_rev(l), &it, e);
+	return run_check(l->run, e) < 0 ? -1 : obtain(l, t, torch, l->q->plan.metadata_rev, &it, e);
 }
 
-/* Keeps a failure and goes on, if that is asked for; -1 if not. */
-static int put_aside(struct pipeline *l, const struct pipeline_target *t, struct err *e)
+/* Notes a failure so that the next variant is tried; -1 where the first one ends the build. */
+static int record_failure(struct pipeline *l, const struct pipeline_target *t, struct err *e)
 {
 	struct pipeline_failures *f = l->q->failures;
 	if (!f || e->kind == ERR_INTERRUPTED)
@@ -277,9 +263,9 @@ static int obtain_all(struct pipeline *l, struct err *e)
 		for (size_t i = 0; i < l->q->count; i++) {
 			const struct pipeline_target *t = &l->q->targets[i];
 			if (is_torch(&t->variant) != (pass == 0) ||
-			    made_already(l, variant_name(&t->variant, l->arena), wanted_rev(l)))
+			    pipeline_find(l->items, l->count, &t->variant, l->q->plan.metadata_rev))
 				continue;
-			if (obtain_one(l, t, pass == 1, e) < 0 && put_aside(l, t, e) < 0)
+			if (obtain_one(l, t, pass == 1, e) < 0 && record_failure(l, t, e) < 0)
 				return -1;
 		}
 	}
@@ -318,6 +304,18 @@ int pipeline_build(const struct pipeline_request *q, const struct run *run, stru
 	*ret = l.items;
 	*ret_count = l.count;
 	return 0;
+}
+
+const struct pipeline_item *pipeline_find(const struct pipeline_item *items, size_t count, const struct variant *v,
+					  unsigned rev)
+{
+	AUTO_ARENA struct arena a = {0};
+	const char *name = variant_name(v, &a);
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(items[i].plan->variant, name) == 0 && items[i].plan->metadata_rev == (rev ? rev : 1))
+			return &items[i];
+	}
+	return NULL;
 }
 
 void pipeline_free(struct pipeline_item *items, size_t count)

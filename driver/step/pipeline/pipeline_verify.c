@@ -1,5 +1,5 @@
-/* The packed wheel is proved in two ways at once: by what is in the file, on every processor, and by use, which waits
- * for Python most of the time. */
+/* The packed wheel is verified in two ways at once: by its contents, on every processor, and by use, which waits for
+ * Python most of the time. */
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/thread.h"
@@ -7,7 +7,7 @@
 
 struct use {
 	struct verify_run_request q;
-	struct log log; /* the other half speaks */
+	struct log log; /* quiet: the messages come from the check of the contents */
 	struct run run;
 	struct arena *arena;
 	struct verify_run_result result;
@@ -31,7 +31,7 @@ static void *use_in_thread(void *user)
 	return NULL;
 }
 
-/* Without a thread, now. */
+/* Waits for the thread; where none could be started, does the work now. */
 static void use_end(struct use *u)
 {
 	if (u->started)
@@ -40,7 +40,7 @@ static void use_end(struct use *u)
 		use_now(u);
 }
 
-static int judge_contents(struct making *m, struct err *e)
+static int verify_contents(struct making *m, struct err *e)
 {
 	struct promise promise;
 	promise_of_plan(m->plan, m->arena, &promise);
@@ -69,8 +69,7 @@ static int judge_contents(struct making *m, struct err *e)
 	return err_hint(e, "the wheel is not kept; the build tree is '%s'", m->build_dir);
 }
 
-/* What the file itself shows comes first: a wheel that is not what it claims may well fail when it is used, and that
- * says less. */
+/* Findings in the file come first: a wheel that is not what it claims may well fail when it is used, which says less. */
 int making_verified(struct making *m, struct err *e)
 {
 	AUTO_ARENA struct arena side = {0};
@@ -85,7 +84,7 @@ int making_verified(struct making *m, struct err *e)
 			.arena = &side};
 	u.run = (struct run){.log = &u.log, .cancel_fd = m->run->cancel_fd};
 	u.started = thread_start(&u.thread, use_in_thread, &u) == 0;
-	int rc = judge_contents(m, e);
+	int rc = verify_contents(m, e);
 	use_end(&u);
 	if (rc < 0)
 		return -1;

@@ -11,25 +11,19 @@
 static json_t *inputs(const struct making *m)
 {
 	const struct package_row *row = m->plan->package_row;
-	json_t *sources = json_array(), *patches = json_array(), *out = json_object();
+	json_t *sources = json_array(), *patches = json_array();
 	for (unsigned i = 0; i < row->sources_count; i++)
 		json_array_append_new(sources, json_pack("{s:s,s:s}", "name", row->sources[i].name, "sha256",
 							 row->sources[i].sha256));
 	for (size_t i = 0; i < m->plan->patches_count; i++)
 		json_array_append_new(patches, json_pack("{s:s,s:s}", "name", m->plan->patches[i].name, "sha256",
 							 m->plan->patches[i].sha256));
-	json_object_set_new(out, "sources", sources);
-	json_object_set_new(out, "patches", patches);
-	json_object_set_new(out, "python", json_from_strlist(&m->pyenv.have));
-	json_object_set_new(
-		out, "torch",
-		m->torch ? json_pack("{s:s,s:s}", "identity", m->torch->identity, "version", m->torch->version)
-			 : json_null());
-	json_object_set_new(out, "root",
-			    json_pack("{s:s,s:s}", "id", m->q->root->id, "fingerprint", m->q->root->fingerprint));
-	json_object_set_new(out, "toolchain", json_string(m->toolchain->text));
-	json_object_set_new(out, "sandbox", json_string(m->plan->sandbox));
-	return out;
+	json_t *torch = m->torch ? json_pack("{s:s,s:s}", "identity", m->torch->identity, "version", m->torch->version)
+				 : json_null();
+	json_t *root = json_pack("{s:s,s:s}", "id", m->q->root->id, "fingerprint", m->q->root->fingerprint);
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "sources", sources, "patches", patches, "python",
+			 json_from_strlist(&m->pyenv.have), "torch", torch, "root", root, "toolchain",
+			 json_or_null(m->toolchain->text), "sandbox", json_or_null(m->plan->sandbox));
 }
 
 static json_t *reductions(const struct build_result *b)
@@ -37,15 +31,13 @@ static json_t *reductions(const struct build_result *b)
 	json_t *out = json_array();
 	for (size_t i = 0; i < b->reductions_count; i++) {
 		const struct build_reduction *r = &b->reductions[i];
-		json_t *one = json_pack("{s:s,s:f,s:i,s:i}", "at", r->at, "after", r->after, "from", (int)r->from, "to",
-					(int)r->to);
-		json_object_set_new(one, "why", json_or_null(r->why));
-		json_array_append_new(out, one);
+		json_array_append_new(out, json_pack("{s:s,s:f,s:i,s:i,s:o}", "at", r->at, "after", r->after, "from",
+						     (int)r->from, "to", (int)r->to, "why", json_or_null(r->why)));
 	}
 	return out;
 }
 
-/* What the build told ccache: the same pure function gave it to the build. */
+/* ccache's settings, from the function that gave them to the build. */
 static json_t *compiler_cache(const struct making *m)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -69,8 +61,8 @@ static json_t *build(const struct making *m)
 	json_t *out = json_pack("{s:f,s:i,s:b,s:i,s:i,s:i,s:i,s:i}", "seconds", b->seconds, "jobs", (int)b->jobs,
 				"resumed", b->resumed, "compiler_cache_hits",
 				(int)(c->direct_hits + c->preprocessed_hits), "compiler_cache_misses", (int)c->misses,
-				"cache_entries_checked", (int)b->asked.entries, "host_units_checked",
-				(int)b->asked.host_units, "device_units_checked", (int)b->asked.device_units);
+				"cache_entries_checked", (int)b->checked.entries, "host_units_checked",
+				(int)b->checked.host_units, "device_units_checked", (int)b->checked.device_units);
 	json_object_set_new(out, "pools",
 			    json_pack("{s:i,s:i,s:i,s:i,s:b}", "total", (int)b->pools.total, "compile",
 				      (int)b->pools.compile, "heavy", (int)b->pools.heavy, "link", (int)b->pools.link,
@@ -97,14 +89,11 @@ static json_t *vendored(const struct relocate_result *r)
 
 static json_t *checks(const struct verify_run_result *u)
 {
-	json_t *list = json_array(), *out = json_object();
+	json_t *list = json_array();
 	for (size_t i = 0; i < u->count; i++)
 		json_array_append_new(list, json_pack("{s:s,s:b,s:s}", "check", u->checks[i].name, "ok",
 						      u->checks[i].ok, "detail", u->checks[i].detail));
-	json_object_set_new(out, "ran", json_boolean(u->ran));
-	json_object_set_new(out, "why_not", json_or_null(u->why_not));
-	json_object_set_new(out, "checks", list);
-	return out;
+	return json_pack("{s:b,s:o,s:o}", "ran", u->ran, "why_not", json_or_null(u->why_not), "checks", list);
 }
 
 static json_t *step(const struct watch_step *s)
@@ -167,7 +156,7 @@ void making_learn(struct making *m)
 			     m->arena, &m->units);
 	size_t count = report_units_history(&m->units, &a, &units);
 	if (count && history_merge(m->q->store, m->plan->package, m->plan->release, units, count, m->run, &e) < 0)
-		log_warn(m->run->log, "what this build took is not remembered: %s", e.msg);
+		log_warn(m->run->log, "cannot save the times and memory of this build's units: %s", e.msg);
 }
 
 int making_record(const struct making *m, struct err *e)

@@ -50,9 +50,9 @@ void pipeline_remote_stop(struct pipeline_remote *p, const struct pipeline_reque
 	*p = (struct pipeline_remote){0};
 	if (s.asked || s.stored)
 		log_info(run->log,
-			 "compiler cache: %llu objects asked for elsewhere, %llu were in lower stores, %llu on the "
-			 "server; %llu given to "
-			 "it%s",
+			 "compiler cache, remote storage: %llu requests, %llu found in lower stores, %llu on the "
+			 "server; "
+			 "%llu objects sent to it%s",
 			 (unsigned long long)s.asked, (unsigned long long)s.lower, (unsigned long long)s.hits,
-			 (unsigned long long)s.stored, s.failures ? "; it failed at times" : "");
+			 (unsigned long long)s.stored, s.failures ? "; some requests failed" : "");
 }

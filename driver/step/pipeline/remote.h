@@ -1,4 +1,4 @@
-/* The compiler cache's remote storage for the time of one build. Part of the pipeline. */
+/* The compiler cache's remote storage during one build. */
 #pragma once
 #include "core/root/toolchain.h"
 #include "step/ccache/ccache_remote.h"
@@ -9,9 +9,9 @@ struct pipeline_remote {
 	const char *dir;              /* a stage of the store, to be shown to the build */
 };
 
-/* pipeline_remote_start: if there is an address or a lower store with a compiler cache, and a
- * ccache that can use it. */
+/* pipeline_remote_start: starts it if there is an address, or a lower store with a compiler cache,
+ * and a ccache that can use it. */
 int pipeline_remote_start(const struct pipeline_request *q, const struct toolchain *t, const struct run *run,
 			  struct arena *a, struct pipeline_remote *ret, struct err *e) MUST_CHECK;
-/* pipeline_remote_stop: and tells in the log what came of it. */
+/* pipeline_remote_stop: stops it and logs what it did. */
 void pipeline_remote_stop(struct pipeline_remote *p, const struct pipeline_request *q, const struct run *run);

@@ -20,16 +20,10 @@ static json_t *units_data(const struct report_request *q, double epoch)
 	json_t *rows = json_array();
 	for (size_t i = 0; i < q->units->count; i++) {
 		const struct report_unit *u = &q->units->units[i];
-		json_t *row = json_array();
-		json_array_append_new(row, json_or_null(u->path));
-		json_array_append_new(row, json_or_null(u->source));
-		json_array_append_new(row, rounded(u->start - epoch));
-		json_array_append_new(row, rounded(u->end - u->start));
-		json_array_append_new(row, json_integer(u->slot));
-		json_array_append_new(row, json_integer(u->state));
-		json_array_append_new(row, json_integer(u->kind));
-		json_array_append_new(row, json_integer((json_int_t)u->peak_bytes));
-		json_array_append_new(rows, row);
+		json_array_append_new(rows,
+				      json_pack("[o,o,o,o,i,i,i,I]", json_or_null(u->path), json_or_null(u->source),
+						rounded(u->start - epoch), rounded(u->end - u->start), (int)u->slot,
+						(int)u->state, (int)u->kind, (json_int_t)u->peak_bytes));
 	}
 	return rows;
 }
@@ -37,7 +31,7 @@ static json_t *units_data(const struct report_request *q, double epoch)
 static json_t *series_data(const struct watch_result *w)
 {
 	json_t *at = json_array(), *memory = json_array(), *processors = json_array(), *compilers = json_array(),
-	       *pressure = json_array(), *out = json_object();
+	       *pressure = json_array();
 	for (size_t i = 0; i < w->samples_count; i++) {
 		const struct watch_sample *s = &w->samples[i];
 		json_array_append_new(at, rounded(s->at));
@@ -46,24 +40,16 @@ static json_t *series_data(const struct watch_result *w)
 		json_array_append_new(compilers, json_integer(s->compilers));
 		json_array_append_new(pressure, rounded(s->pressure));
 	}
-	json_object_set_new(out, "at", at);
-	json_object_set_new(out, "memory", memory);
-	json_object_set_new(out, "processors", processors);
-	json_object_set_new(out, "compilers", compilers);
-	json_object_set_new(out, "pressure", pressure);
-	return out;
+	return json_pack("{s:o,s:o,s:o,s:o,s:o}", "at", at, "memory", memory, "processors", processors, "compilers",
+			 compilers, "pressure", pressure);
 }
 
 static json_t *steps_data(const struct watch_result *w)
 {
 	json_t *rows = json_array();
-	for (size_t i = 0; i < w->steps_count; i++) {
-		json_t *row = json_array();
-		json_array_append_new(row, json_or_null(w->steps[i].name));
-		json_array_append_new(row, rounded(w->steps[i].begin));
-		json_array_append_new(row, rounded(w->steps[i].end));
-		json_array_append_new(rows, row);
-	}
+	for (size_t i = 0; i < w->steps_count; i++)
+		json_array_append_new(rows, json_pack("[o,o,o]", json_or_null(w->steps[i].name),
+						      rounded(w->steps[i].begin), rounded(w->steps[i].end)));
 	return rows;
 }
 
@@ -155,11 +141,9 @@ static json_t *best(const struct report_units *u, int (*order)(const void *, con
 	for (size_t i = 0; i < u->count && i < BEST; i++) {
 		if (order == by_peak && !list[i]->peak_bytes)
 			break;
-		json_t *o = json_object();
-		json_object_set_new(o, "unit", json_or_null(list[i]->path));
-		json_object_set_new(o, "seconds", rounded(list[i]->end - list[i]->start));
-		json_object_set_new(o, "peak_bytes", json_integer((json_int_t)list[i]->peak_bytes));
-		json_array_append_new(out, o);
+		json_array_append_new(out, json_pack("{s:o,s:o,s:I}", "unit", json_or_null(list[i]->path), "seconds",
+						     rounded(list[i]->end - list[i]->start), "peak_bytes",
+						     (json_int_t)list[i]->peak_bytes));
 	}
 	return out;
 }

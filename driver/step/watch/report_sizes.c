@@ -26,16 +26,9 @@ static void add_entry(struct total *t, const struct zip_entry *en)
 
 static json_t *node(const char *name, size_t len, const struct total *t)
 {
-	json_t *n = json_object();
-	char *text = strndup(name, len);
-	if (!text)
-		abort();
-	json_object_set_new(n, "n", json_or_null(text));
-	free(text);
-	json_object_set_new(n, "r", json_integer((json_int_t)t->raw));
-	json_object_set_new(n, "p", json_integer((json_int_t)t->packed));
-	json_object_set_new(n, "k", json_integer((json_int_t)t->files));
-	return n;
+	AUTO_ARENA struct arena a = {0};
+	return json_pack("{s:o,s:I,s:I,s:I}", "n", json_or_null(arena_strndup(&a, name, len)), "r", (json_int_t)t->raw,
+			 "p", (json_int_t)t->packed, "k", (json_int_t)t->files);
 }
 
 static bool is_small(const struct sizes *s, const struct total *t)

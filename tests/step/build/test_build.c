@@ -64,7 +64,7 @@ static void test_a_wheel_comes_out(void **state)
 	assert_string_equal(path_base(r.raw_wheel), "toy-1-cp313-cp313-linux_x86_64.whl");
 	assert_true(fs_exists(r.raw_wheel));
 	assert_int_equal(r.jobs, 3);
-	assert_int_equal(r.asked.host_units, 1);
+	assert_int_equal(r.checked.host_units, 1);
 	assert_false(r.resumed);
 	char *log = test_read(r.log);
 	assert_contains(log, "hello from the build");

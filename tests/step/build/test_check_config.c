@@ -21,20 +21,20 @@ static void entry(size_t i, const char *name, const char *value)
 	entries[i] = (struct setting){.name = name, .value = value, .check = true};
 }
 
-static int cache_is(const char *cache, const char *log, const struct plan *p, struct asked_report *r, struct err *e)
+static int cache_is(const char *cache, const char *log, const struct plan *p, struct config_report *r, struct err *e)
 {
 	const char *path = test_path("CMakeCache.txt"), *log_path = test_path("build.log");
 	test_write(path, cache);
 	if (log)
 		test_write(log_path, log);
-	return asked_cache(p, path, log ? log_path : NULL, r, e);
+	return check_config_cache(p, path, log ? log_path : NULL, r, e);
 }
 
 static void test_equal_values_pass(void **state)
 {
 	(void)state;
 	struct err e = {0};
-	struct asked_report r = {0};
+	struct config_report r = {0};
 	test_dir();
 	entry(0, "USE_MKLDNN", "ON");
 	entry(1, "BLAS", "OpenBLAS");
@@ -50,7 +50,7 @@ static void test_booleans_compare_by_meaning(void **state)
 					      {"OFF", "0"}, {"0", "no"},    {"1", "Y"}};
 	for (size_t i = 0; i < ARRAY_LEN(same); i++) {
 		struct err e = {0};
-		struct asked_report r = {0};
+		struct config_report r = {0};
 		char text[128];
 		test_dir();
 		entry(0, "USE_X", same[i][0]);
@@ -64,7 +64,7 @@ static void test_a_different_value_is_refused(void **state)
 {
 	(void)state;
 	struct err e = {0};
-	struct asked_report r = {0};
+	struct config_report r = {0};
 	test_dir();
 	entry(0, "USE_CUDNN", "ON");
 	struct plan p = plan_with(1, 0);
@@ -77,7 +77,7 @@ static void test_an_absent_entry_is_refused(void **state)
 {
 	(void)state;
 	struct err e = {0};
-	struct asked_report r = {0};
+	struct config_report r = {0};
 	test_dir();
 	entry(0, "CXX_AVX2_FOUND", "FALSE");
 	struct plan p = plan_with(1, 0);
@@ -89,7 +89,7 @@ static void test_a_prefix_of_a_name_is_another_name(void **state)
 {
 	(void)state;
 	struct err e = {0};
-	struct asked_report r = {0};
+	struct config_report r = {0};
 	test_dir();
 	entry(0, "USE_MKLDNN", "ON");
 	struct plan p = plan_with(1, 0);
@@ -101,7 +101,7 @@ static void test_the_log_explains(void **state)
 {
 	(void)state;
 	struct err e = {0};
-	struct asked_report r = {0};
+	struct config_report r = {0};
 	test_dir();
 	entry(0, "USE_CUDNN", "ON");
 	struct plan p = plan_with(1, 0);
@@ -116,7 +116,7 @@ static void test_the_summary_shows_what_the_cache_hides(void **state)
 {
 	(void)state;
 	struct err e = {0};
-	struct asked_report r = {0};
+	struct config_report r = {0};
 	test_dir();
 	entry(0, "USE_FBGEMM", "ON");
 	struct plan p = plan_with(1, 0);
@@ -130,7 +130,7 @@ static void test_the_last_summary_counts(void **state)
 {
 	(void)state;
 	struct err e = {0};
-	struct asked_report r = {0};
+	struct config_report r = {0};
 	test_dir();
 	entry(0, "USE_FBGEMM", "ON");
 	struct plan p = plan_with(1, 0);
@@ -143,7 +143,7 @@ static void test_text_values_are_not_looked_for_in_the_summary(void **state)
 {
 	(void)state;
 	struct err e = {0};
-	struct asked_report r = {0};
+	struct config_report r = {0};
 	test_dir();
 	entry(0, "BLAS", "OpenBLAS"); /* the summary has PyTorch's own word for it */
 	struct plan p = plan_with(1, 0);
@@ -155,7 +155,7 @@ static void test_quoted_names_and_equal_signs(void **state)
 {
 	(void)state;
 	struct err e = {0};
-	struct asked_report r = {0};
+	struct config_report r = {0};
 	test_dir();
 	entry(0, "A:B", "x=y");
 	struct plan p = plan_with(1, 0);
@@ -166,7 +166,7 @@ static void test_a_damaged_cache_names_the_line(void **state)
 {
 	(void)state;
 	struct err e = {0};
-	struct asked_report r = {0};
+	struct config_report r = {0};
 	test_dir();
 	entry(0, "A", "1");
 	struct plan p = plan_with(1, 0);
@@ -177,24 +177,24 @@ static void test_a_missing_cache_is_an_error(void **state)
 {
 	(void)state;
 	struct err e = {0};
-	struct asked_report r = {0};
+	struct config_report r = {0};
 	test_dir();
 	struct plan p = plan_with(0, 0);
-	assert_err(asked_cache(&p, test_path("none"), NULL, &r, &e), &e, ERR_SYSTEM, "none");
+	assert_err(check_config_cache(&p, test_path("none"), NULL, &r, &e), &e, ERR_SYSTEM, "none");
 }
 
-static int commands_are(const char *json, const struct plan *p, struct asked_report *r, struct err *e)
+static int commands_are(const char *json, const struct plan *p, struct config_report *r, struct err *e)
 {
 	const char *path = test_path("compile_commands.json");
 	test_write(path, json);
-	return asked_commands(p, path, r, e);
+	return check_config_commands(p, path, r, e);
 }
 
 static void test_flags_on_every_unit(void **state)
 {
 	(void)state;
 	struct err e = {0};
-	struct asked_report r = {0};
+	struct config_report r = {0};
 	test_dir();
 	flags[0] = "-mavx2";
 	flags[1] = "-mfma";
@@ -213,7 +213,7 @@ static void test_a_unit_without_a_flag_is_named(void **state)
 {
 	(void)state;
 	struct err e = {0};
-	struct asked_report r = {0};
+	struct config_report r = {0};
 	test_dir();
 	flags[0] = "-mavx2";
 	struct plan p = plan_with(0, 1);
@@ -225,7 +225,7 @@ static void test_native_is_refused(void **state)
 {
 	(void)state;
 	struct err e = {0};
-	struct asked_report r = {0};
+	struct config_report r = {0};
 	test_dir();
 	struct plan p = plan_with(0, 0);
 	assert_err(commands_are("[{\"file\":\"b.c\",\"command\":\"cc -march=native -c b.c\"}]", &p, &r, &e), &e,
@@ -236,7 +236,7 @@ static void test_cpu_flags_stay_out_of_cuda(void **state)
 {
 	(void)state;
 	struct err e = {0};
-	struct asked_report r = {0};
+	struct config_report r = {0};
 	test_dir();
 	flags[0] = "-mavx2";
 	struct plan p = plan_with(0, 1);
@@ -251,7 +251,7 @@ static void test_damaged_commands_are_refused(void **state)
 {
 	(void)state;
 	struct err e = {0};
-	struct asked_report r = {0};
+	struct config_report r = {0};
 	test_dir();
 	struct plan p = plan_with(0, 0);
 	assert_err(commands_are("{}", &p, &r, &e), &e, ERR_INTEGRITY, "not an array");
@@ -263,7 +263,7 @@ static void test_tree_takes_the_outermost_files(void **state)
 {
 	(void)state;
 	struct err e = {0};
-	struct asked_report r = {0};
+	struct config_report r = {0};
 	test_dir();
 	entry(0, "USE_X", "ON");
 	flags[0] = "-mavx2";
@@ -271,7 +271,7 @@ static void test_tree_takes_the_outermost_files(void **state)
 	test_write(test_path("build/CMakeCache.txt"), "USE_X:BOOL=ON\n");
 	test_write(test_path("build/compile_commands.json"), "[{\"file\":\"a.c\",\"command\":\"cc -mavx2 -c a.c\"}]");
 	test_write(test_path("build/third/party/CMakeCache.txt"), "USE_X:BOOL=OFF\n");
-	assert_ok(asked_tree(&p, test_path("."), NULL, true, &r, &e), &e);
+	assert_ok(check_config_tree(&p, test_path("."), NULL, true, &r, &e), &e);
 	assert_int_equal(r.entries, 1);
 	assert_int_equal(r.host_units, 1);
 }
@@ -280,33 +280,34 @@ static void test_tree_without_proof_is_refused(void **state)
 {
 	(void)state;
 	struct err e = {0};
-	struct asked_report r = {0};
+	struct config_report r = {0};
 	test_dir();
 	struct plan p = plan_with(0, 0);
 	test_write(test_path("build/CMakeCache.txt"), "");
-	assert_err(asked_tree(&p, test_path("."), "the.log", true, &r, &e), &e, ERR_POLICY, "no compile_commands.json");
+	assert_err(check_config_tree(&p, test_path("."), "the.log", true, &r, &e), &e, ERR_POLICY,
+		   "no compile_commands.json");
 	assert_contains(e.hint, "the.log");
 	test_dir();
 	test_write(test_path("build/x"), "");
-	assert_err(asked_tree(&p, test_path("."), NULL, false, &r, &e), &e, ERR_POLICY, "neither");
+	assert_err(check_config_tree(&p, test_path("."), NULL, false, &r, &e), &e, ERR_POLICY, "neither");
 }
 
 static void test_extension_ninja_files_are_read(void **state)
 {
 	(void)state;
 	struct err e = {0};
-	struct asked_report r = {0};
+	struct config_report r = {0};
 	test_dir();
 	flags[0] = "-mavx2";
 	struct plan p = plan_with(0, 1);
 	test_write(test_path("build/temp/build.ninja"),
 		   "cflags = -O2 -mavx2\npost_cflags = -DX\ncuda_cflags = -O2\n"
 		   "build /o/a.o: compile /s/a.cpp\nbuild /o/k.o: cuda_compile /s/k.cu\n");
-	assert_ok(asked_tree(&p, test_path("."), NULL, false, &r, &e), &e);
+	assert_ok(check_config_tree(&p, test_path("."), NULL, false, &r, &e), &e);
 	assert_int_equal(r.host_units, 1);
 	assert_int_equal(r.device_units, 1);
 	test_write(test_path("build/temp/build.ninja"), "cflags = -O2\nbuild /o/a.o: compile /s/a.cpp\n");
-	assert_err(asked_tree(&p, test_path("."), NULL, false, &r, &e), &e, ERR_POLICY, "/s/a.cpp");
+	assert_err(check_config_tree(&p, test_path("."), NULL, false, &r, &e), &e, ERR_POLICY, "/s/a.cpp");
 }
 
 int main(void)

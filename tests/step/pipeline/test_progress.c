@@ -144,7 +144,7 @@ static void a_warm_cache_of_one_kind_says_nothing_of_the_others(void **state)
 	for (unsigned i = 900; i < 910; i += 2) {
 		for (unsigned age = 1; age <= 10; age++) {
 			const struct eta_running making[] = {{.path = edges[i].output, .age = age},
-							    {.path = edges[i + 1].output, .age = age}};
+							     {.path = edges[i + 1].output, .age = age}};
 			pass(f, 1, making, 2);
 		}
 		ended(f, i - 99, 1000, i);
