@@ -132,7 +132,7 @@ def enospc(r):
     result = r.run(r.build_command())
     r.no_process()
     r.no_wrong_wheel()
-    r.fine_or_says(result, (8,), "No space left on device", "no space is left")
+    r.fine_or_says(result, (8,), "No space left on device", "no space left")
     subprocess.run(["mount", "-o", "remount,size=1g", r.cache], check=True)
     r.after()
 

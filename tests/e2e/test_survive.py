@@ -109,7 +109,7 @@ def test_stopped_failed_and_finished(world):
     assert "unit7.cpp:7:1: error" in open(log).read()
 
     # The command of the message, as it stands.
-    line = re.search(r"this unit alone, again: (ptbuild shell .*)", failed.stderr).group(1)
+    line = re.search(r"build this unit alone with: (ptbuild shell .*)", failed.stderr).group(1)
     command = shlex.split(line)
     command[0] = world.ptbuild
     alone = subprocess.run(command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)

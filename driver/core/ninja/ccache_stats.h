@@ -1,5 +1,5 @@
-/* What ccache wrote down of one build (CCACHE_STATSLOG): for each call the source file, and the
- * names of the counters that it raised. */
+/* ccache's log of one build (CCACHE_STATSLOG): for each call the source file, and the names of the
+ * counters that it raised. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@ struct ccache_counter {
 
 struct ccache_source {
 	const char *path;
-	unsigned hits, misses; /* of its compilations; both 0: ccache did not care for it */
+	unsigned hits, misses; /* of its compilations; both 0: ccache only passed it on */
 };
 
 struct ccache_stats {
@@ -27,7 +27,7 @@ struct ccache_stats {
 	unsigned remote_hits;
 };
 
-/* ccache_stats_parse: any bytes have a result; what is no line of it is passed over. */
+/* ccache_stats_parse: any bytes have a result; other lines are skipped. */
 void ccache_stats_parse(const char *text, size_t len, struct arena *a, struct ccache_stats *ret);
 /* ccache_stats_source: NULL when there is none. */
 const struct ccache_source *ccache_stats_source(const struct ccache_stats *s, const char *path);

@@ -1,5 +1,5 @@
-/* Ninja files: pools for compilers, heavy units and links, and the heaviest units first, put into a
- * build.ninja that CMake wrote. */
+/* Rewrites a build.ninja of CMake's: job pools for compilers, heavy units and links, and the
+ * heaviest units first. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -31,17 +31,17 @@ struct ninja_counts {
 	bool changed;                  /* the text is not what it was */
 };
 
-/* ninja_text: `text` with its edges in pools of its own, appended to `out` (pure). A kind is known
- * by the name of CMake's rule; static libraries, custom commands and edges that have a pool already
- * are left alone. Statements are only moved between other build statements, never past a variable,
- * rule or include, so that each means what it meant. Whatever an earlier run put in is replaced:
- * the same options give the same text again. Links with heavy units wait for those through commands
- * of ours (below NINJA_WAIT_DIR), so that ninja begins with them. No other command changes, so no
- * output becomes dirty. ERR_INTEGRITY with the line for what is no ninja file. `name` is for the
+/* ninja_text: appends `text` to `out` with its commands in ptbuild's pools (pure). The name of
+ * CMake's rule says which pool; static libraries, custom commands and what has a pool already stay
+ * as they are. Statements move only between other build statements, never past a variable, rule or
+ * include, so that each keeps its meaning. What an earlier run added is replaced: the same options
+ * give the same text again. Links with heavy units wait for these through commands of ours (below
+ * NINJA_WAIT_DIR), so that ninja begins with them; no command of CMake's changes, so no output
+ * becomes dirty. ERR_INTEGRITY names the line of a text that cannot be read; `name` is for the
  * message. */
 int ninja_text(const char *text, size_t len, const char *name, const struct ninja_options *o, struct arena *a,
 	       struct buf *out, struct ninja_counts *ret, struct err *e) MUST_CHECK;
-/* ninja_file_rewrite: the same in place, by rename; the file keeps its times, by which ninja
- * decides whether CMake must run again. */
+/* ninja_file_rewrite: the same in place, by rename. The file keeps its times, by which ninja
+ * decides whether to run CMake again. */
 int ninja_file_rewrite(const char *path, const struct ninja_options *o, struct arena *a, struct ninja_counts *ret,
 		       struct err *e) MUST_CHECK;

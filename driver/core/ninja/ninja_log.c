@@ -71,9 +71,9 @@ int ninja_log_parse(const char *text, size_t len, const char *name, struct arena
 	size_t prefix = strlen(HEADER), lines = 0;
 	if (!line || (size_t)(line - text) < prefix || memcmp(text, HEADER, prefix) != 0 ||
 	    !take_number(text + prefix, line, 10, 1000, &version))
-		return err_set(e, ERR_INTEGRITY, "%s:1: not a log of ninja", name);
+		return err_set(e, ERR_INTEGRITY, "%s:1: not a ninja log", name);
 	if (version < OLDEST || version > NEWEST)
-		return err_set(e, ERR_INTEGRITY, "%s:1: a log of ninja in version %u; %d to %d are known", name,
+		return err_set(e, ERR_INTEGRITY, "%s:1: ninja log version %u is not supported (%d to %d are)", name,
 			       (unsigned)version, OLDEST, NEWEST);
 	log.version = (unsigned)version;
 	for (const char *p = line + 1; p < end && (p = memchr(p, '\n', (size_t)(end - p))); p++)

@@ -1,5 +1,5 @@
-/* What ninja wrote down of the commands that it ran (.ninja_log, its versions 5, 6 and 7), and what
- * it was given to run (build.ninja). */
+/* ninja's log of the commands that it ran (.ninja_log, versions 5, 6 and 7), and the statements
+ * that it was given (build.ninja). */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -8,8 +8,8 @@
 #include "base/err.h"
 #include "base/strlist.h"
 
-/* Commands whose output lies here only keep order among others. ptbuild puts them into a
- * build.ninja; what reads its statements or its log passes over them. */
+/* ptbuild's own commands in a build.ninja, which only order others, have their outputs here.
+ * Readers of statements and logs skip them. */
 #define NINJA_WAIT_DIR ".ptbuild-heavy/"
 bool ninja_is_wait(const char *output);
 
@@ -28,12 +28,12 @@ struct ninja_log {
 	/* in the order of the file; a later entry of an output replaces an earlier one */
 	struct ninja_entry *entries;
 	size_t count;
-	/* lines that are no entries: what a kill left. ninja passes over them too */
+	/* damaged lines, as a kill leaves them; ninja skips them, too */
 	size_t skipped;
 };
 
-/* ninja_log_parse: ERR_INTEGRITY names `name` when it does not begin with the line of a version
- * that is known. Strings live in the arena. */
+/* ninja_log_parse: ERR_INTEGRITY names `name` when the first line is not that of a supported
+ * version. Strings live in the arena. */
 int ninja_log_parse(const char *text, size_t len, const char *name, struct arena *a, struct ninja_log *ret,
 		    struct err *e) MUST_CHECK;
 
@@ -52,13 +52,12 @@ struct ninja_unit {
 };
 
 /* ninja_log_units: the commands of a log, each output's last, sorted by start. The log holds times
- * since the start of each run only; which run an entry is of, and when that began, comes from the
- * time stamps of the object files: entries whose run would have begun at the same time are of one
- * run. Without time stamps all are one run that began at 0. */
+ * since the start of a run only: time stamps of the object files tell which run an entry is of and
+ * when that began. Without time stamps all are of one run that began at 0. */
 void ninja_log_units(const struct ninja_log *log, struct arena *a, struct ninja_unit **ret, size_t *ret_count);
 
-/* ninja_slots: for units sorted by start, which processor slot each was in: the lowest that was
- * free. `slots` gets `count` numbers; returns how many slots there are. */
+/* ninja_slots: for units sorted by start, the processor slot of each: the lowest that was free.
+ * `slots` gets `count` numbers; returns how many slots there are. */
 unsigned ninja_slots(const struct ninja_unit *units, size_t count, unsigned *slots);
 
 /* One statement of a build.ninja. */
@@ -68,9 +67,9 @@ struct ninja_edge {
 	const char *input; /* the first one, "" if there is none */
 };
 
-/* ninja_build_parse: its build statements but the phony ones, sorted by output. Variables are not
- * expanded: a path that holds one is passed over. What is no statement is passed over, so any bytes
- * have a result. */
+/* ninja_build_parse: the build statements but phony ones, sorted by output. Variables are not
+ * expanded: a path with one is skipped, as is all that is not a statement, so any bytes have a
+ * result. */
 void ninja_build_parse(const char *text, size_t len, struct arena *a, struct ninja_edge **ret, size_t *ret_count);
 /* ninja_build_read: the same of a file; one that is missing has no statements. */
 int ninja_build_read(const char *path, struct arena *a, struct ninja_edge **ret, size_t *ret_count,

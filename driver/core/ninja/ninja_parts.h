@@ -1,4 +1,4 @@
-/* The parts of rewriting a build.ninja, for its own files only. */
+/* Reading and rewriting a build.ninja: what only ninja_*.c share. */
 #pragma once
 #include "core/ninja/ninja_file.h"
 
@@ -8,13 +8,13 @@
 
 enum ninja_kind { KIND_OTHER, KIND_COMPILE, KIND_HEAVY, KIND_LINK };
 
-/* One statement: from its first line to the end of the indented lines below it. What stands between
- * statements (comments, empty lines) is one as well, of its own. */
+/* One statement with the indented lines below it, or one line between statements (a comment, or an
+ * empty line). */
 struct ninja_piece {
 	const char *at;
 	size_t len;
 	bool build;
-	bool border; /* nothing is moved past it */
+	bool border; /* nothing moves past it */
 	bool movable;
 	enum ninja_kind kind;
 	double cost;
@@ -22,7 +22,7 @@ struct ninja_piece {
 	/* of a build statement: its first line as CMake wrote it, without the end of the line */
 	size_t head_len;
 	const char *inputs; /* of a build statement: behind its rule */
-	bool links;         /* its rule makes a library, of either sort, or a program of objects */
+	bool links;         /* its rule makes a library (static or shared) or a program */
 	unsigned wait;      /* number of the wait it gets, 0 for none */
 	bool order_only;    /* of one that waits: it waits for something else as well */
 };
@@ -32,8 +32,8 @@ struct ninja_pieces {
 	size_t count, cap;
 };
 
-/* ninja_split: the statements of a text, less what an earlier run put in; `o` says of each compiled
- * output what it is. Errors as ninja_text's. */
+/* ninja_split: the statements of a text, without what an earlier run added; `o` weighs the compiled
+ * outputs. Errors as ninja_text's. */
 int ninja_split(const char *text, size_t len, const char *name, const struct ninja_options *o, struct arena *a,
 		struct ninja_pieces *ret, struct err *e) MUST_CHECK;
 /* ninja_line_end: behind the '\n' that ends the line at `p`; a '$' before it joins the next line.
@@ -64,9 +64,9 @@ bool ninja_take_head(const char *p, const char *end, struct arena *a, struct nin
 /* ninja_begins: whether more than `word` stands at `p`, and that first. */
 bool ninja_begins(const char *p, const char *end, const char *word);
 
-/* ninja_add_waits: numbers the waits of the links that take heavy units, and appends their statements to
- * `out`. ninja_head_len: how much of the first line of a build statement an earlier run has not
- * hung on. ninja_put_wait: what is hung on to that line now. */
+/* ninja_add_waits: numbers the waits of the links that take heavy units, and appends their
+ * statements to `out`. ninja_head_len: how much of a build statement's first line is not an earlier
+ * run's. ninja_put_wait: appends what is added to that line now. */
 void ninja_add_waits(struct ninja_pieces *l, struct arena *a, struct buf *out);
 size_t ninja_head_len(const char *head, size_t len);
 void ninja_put_wait(const struct ninja_piece *piece, struct buf *out);

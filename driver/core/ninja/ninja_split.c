@@ -93,7 +93,7 @@ static int bad(const struct reader *r, const char *text, const char *at, const c
 	return err_set(e, ERR_INTEGRITY, "%s:%zu: %s", r->name, line, why);
 }
 
-/* A statement that ends at `end`: what it is, and for a build statement which pool it belongs to. */
+/* A statement that ends at `end`: its kind, which for a build statement says its pool. */
 static int read_statement(const struct reader *r, const char *text, const char *end, const struct ninja_options *o,
 			  struct ninja_piece *piece, struct err *e)
 {
@@ -126,7 +126,7 @@ int ninja_split(const char *text, size_t len, const char *name, const struct nin
 		if (ninja_begins(r->at, r->end, NINJA_HEAD_BEGIN)) { /* of an earlier run: made anew */
 			next = memmem(r->at, (size_t)(r->end - r->at), NINJA_HEAD_END, strlen(NINJA_HEAD_END));
 			if (!next)
-				return bad(r, text, r->at, "the pools have no end", e);
+				return bad(r, text, r->at, "ptbuild's pools have no end mark", e);
 			r->at = next + strlen(NINJA_HEAD_END);
 			continue;
 		}

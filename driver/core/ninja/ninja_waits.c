@@ -1,11 +1,11 @@
-/* Heavy units before all others, whatever they end in.
+/* Heavy units before all others, whatever library they belong to.
  *
- * ninja 1.12 starts what has the longest chain of commands behind it, and a pool keeps its places for what became
- * ready first. So a kernel of the last library took one of the few places of the heavy units and kept it, without
- * being started, until every ordinary unit of the libraries below was made; the heavy ones were left for the end,
+ * ninja 1.12 starts the command with the longest chain of commands after it, and a pool keeps its places for what
+ * became ready first. So a kernel of the last library took one of the few places for heavy units and kept it, without
+ * being started, until every ordinary unit of the libraries below was made; the heavy units were left for the end,
  * where they cannot fill the processors. Here each link waits for its heavy units once more, through a few commands
- * that do nothing: their chain is then the longest, and they go on beside the ordinary ones from the beginning.
- * Older ninjas go by the order of the file and are not moved by this. */
+ * that do nothing: their chain is then the longest, and they run beside the ordinary ones from the beginning. Older
+ * ninjas go by the order of the file; this changes nothing for them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +54,7 @@ static void heavy_inputs(const struct ninja_piece *piece, const struct strlist *
 	}
 }
 
-/* Nothing is hung on behind a '$', which would escape it, nor on an empty line that was joined. */
+/* Nothing is appended after a '$', which would escape it, nor to an empty joined line. */
 static bool has_plain_end(const struct ninja_piece *piece)
 {
 	char last = piece->at[piece->head_len - 1];

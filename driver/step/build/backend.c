@@ -14,7 +14,7 @@ const char BACKEND_RPATH[] =
 #define TORCH_MAP "-ffile-prefix-map=" SANDBOX_TORCH "/="
 
 static const char *const setup_configure[] = {"python3", "setup.py", "build", "--cmake-only", NULL};
-/* Stored: relocation takes the wheel apart again at once, and Python's deflate takes 17 s for PyTorch. */
+/* Stored: relocation unpacks the wheel at once, and Python's deflate takes 17 s for PyTorch. */
 static const char *const setup_build[] = {"python3",   "setup.py",      "bdist_wheel", "--dist-dir",
 					  SANDBOX_OUT, "--compression", "stored",      NULL};
 /* The standard front end; everything it needs is already installed, so neither isolation nor an index. */
@@ -75,8 +75,8 @@ static void append_flag(struct kvlist *env, struct arena *a, const char *key, co
 	kvlist_set(env, a, key, have && *have ? arena_printf(a, "%s %s", have, flag) : flag);
 }
 
-/* nvcc is a driver, with Debian even a script: its bytes do not tell which compiler works behind it, its own words do.
- * Of the host's compilers the bytes tell all, with CUDA and without, so that both share their objects. */
+/* nvcc is a driver (a script in Debian): its bytes do not say which compiler is behind it, what it prints does. Of the
+ * host's compilers the bytes say all, with CUDA and without, so that both share their objects. */
 static const char *nvcc_identity(const struct plan *p, struct arena *a)
 {
 	char digest[DIGEST_HEX_LEN + 1];
@@ -154,7 +154,7 @@ void backend_env(const struct plan *p, const struct backend *b, const struct bac
 			append_flag(&env, a, "CFLAGS", TORCH_MAP);
 			append_flag(&env, a, "CXXFLAGS", TORCH_MAP);
 		}
-		/* nvcc sees neither of these; whoever calls it, it reads this. */
+		/* nvcc sees neither of these, but always reads this. */
 		if (p->toolkit)
 			append_flag(&env, a, "NVCC_APPEND_FLAGS", "-Xcompiler=" PREFIX_MAP);
 		if (p->toolkit && o->torch)

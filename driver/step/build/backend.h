@@ -1,5 +1,5 @@
 /* Backends: how each package's own build is driven. PyTorch's changed twice; torchvision and
- * torchaudio have theirs. */
+ * torchaudio have their own. */
 #pragma once
 #include "core/plan/plan.h"
 #include "core/root/sandbox.h"
@@ -18,9 +18,8 @@ struct backend {
 /* backend_find: ERR_CONFIG for a name that no backend has. */
 int backend_find(const char *name, const struct backend **ret, struct err *e) MUST_CHECK;
 
-/* BACKEND_RPATH: the DT_RPATH every library is linked with: a placeholder with room for the final
- * list, which relocation writes over it in place. No '$', so that no shell or generator has to
- * quote it. */
+/* BACKEND_RPATH: the DT_RPATH every library is linked with: a placeholder that relocation
+ * overwrites with the final list. No '$', so that no shell or generator has to quote it. */
 extern const char BACKEND_RPATH[];
 
 /* BACKEND_MASQUERADE: a directory inside the sandbox that holds the compilers' names as links to
@@ -37,7 +36,7 @@ extern const char BACKEND_RPATH[];
 
 struct backend_options {
 	unsigned jobs;
-	const char *linker; /* what the compiler is to link with (-fuse-ld), NULL: its own */
+	const char *linker; /* for -fuse-ld; NULL: the compiler's own */
 	const char *ccache; /* path of ccache in the root; NULL: none */
 	/* directory inside the sandbox that has the torch to build against (before the root's own);
 	 * NULL: the root's */
@@ -45,18 +44,18 @@ struct backend_options {
 	const char *venv; /* build environment inside the sandbox; NULL: the root's own Python */
 };
 
-/* backend_linker: the linker of `o`: the one that the plan names in PTBUILD_LINKER, if the root has
- * it and its compiler knows it; else NULL. */
+/* backend_linker: the linker that the plan names in PTBUILD_LINKER, if the root has it and its
+ * compiler knows it; else NULL. */
 const char *backend_linker(const struct plan *p, const struct toolchain *t);
-/* backend_env: the plan's environment plus what does not change bytes (jobs, compiler cache, the
- * linker's placeholder) and where things are. */
+/* backend_env: the plan's environment, with what does not change bytes (jobs, compiler cache, the
+ * RPATH placeholder) and where things are. */
 void backend_env(const struct plan *p, const struct backend *b, const struct backend_options *o, struct arena *a,
 		 struct kvlist *ret);
-/* backend_nvcc_launcher: the script's text: ccache for nvcc without the two cases in which ccache
- * gives an object of another compilation (-dc after -c; code under #ifndef __CUDA_ARCH__ in its
- * preprocessor mode). `ccache` is its path. */
+/* backend_nvcc_launcher: the text of a script that runs nvcc by way of `ccache` (a path), but for
+ * the two cases in which ccache returns another compilation's object (-dc after -c; code under
+ * #ifndef __CUDA_ARCH__ in its preprocessor mode). */
 char *backend_nvcc_launcher(const struct plan *p, const char *ccache, struct arena *a);
-/* backend_cache_file: the text of the generated file that CMake reads as its toolchain file: the
- * plan's cache entries, and the prefix map, which is a compile option and not a flag so that it
- * does not end up in torch.__config__. */
+/* backend_cache_file: the text of the file that CMake reads as its toolchain file: the plan's cache
+ * entries and the prefix map, which is a compile option and not a flag so that torch.__config__
+ * does not print it. */
 char *backend_cache_file(const struct plan *p, struct arena *a);

@@ -54,7 +54,7 @@ static int one_wheel(const char *dir, struct arena *a, const char **ret, struct 
 		found = names.items[i];
 	}
 	if (!found)
-		return err_set(e, ERR_BUILD, "the build ended well but left no wheel in '%s'", dir);
+		return err_set(e, ERR_BUILD, "the build succeeded but left no wheel in '%s'", dir);
 	*ret = path_join(a, dir, found);
 	return 0;
 }
@@ -83,7 +83,7 @@ static int configure_and_compile(struct building *b, const char *src, struct err
 	int rc = b->backend->configure ? configure(b, src, e) : 0;
 	if (rc == 0)
 		rc = building_compile(b, e);
-	/* A full disk has been told; that this file cannot be written either is no news. */
+	/* A full disk has been reported already. */
 	if (building_save(b, false, rc == 0 ? e : &ignored) < 0 && rc == 0)
 		rc = -1;
 	return rc;

@@ -1,5 +1,5 @@
-/* Build: runs a package's own build in the sandbox and checks that the configuration is what was
- * asked. */
+/* Build: runs a package's own build in the sandbox and checks its configuration against the plan.
+ * */
 #pragma once
 #include "base/sys/proc.h"
 #include "cache/history.h"
@@ -7,11 +7,11 @@
 #include "core/root/toolchain.h"
 #include "step/build/check_config.h"
 
-/* Who is told how a build goes, in the caller's thread. Functions may be NULL. */
+/* Gets the events of a build, in the caller's thread. Functions may be NULL. */
 struct build_observer {
 	/* a command starts: "prepare (...)", "configure", "build" */
 	void (*begin)(const char *command, void *user);
-	/* each line that it says, as proc_run gives it */
+	/* each line of its output, as proc_run gives it */
 	proc_line_fn line;
 	void (*tick)(void *user); /* about once a second while it runs */
 	void (*end)(void *user);  /* it has ended, or could not be run */
@@ -36,12 +36,11 @@ struct build_request {
 	const struct build_observer *observer; /* NULL: nobody */
 	/* what the units took in earlier builds of the release; NULL: not known */
 	const struct history *history;
-	/* what a person must add to `ptbuild shell VARIANT` to reach this tree: "--cache DIR";
-	 * NULL: nothing */
+	/* what `ptbuild shell VARIANT` needs to find this tree ("--cache DIR"); NULL: nothing */
 	const char *shell_options;
 };
 
-/* Memory ran short and fewer jobs went on. */
+/* Memory ran short and the number of jobs was lowered. */
 struct build_reduction {
 	const char *at; /* "2026-01-31T12:00:00Z" */
 	double after;   /* seconds since the build step began */
@@ -53,22 +52,22 @@ struct build_result {
 	const char *raw_wheel; /* host path of the wheel that the package's build left */
 	const char *log;       /* host path */
 	double seconds;        /* wall, configuration included */
-	unsigned jobs;         /* at once, in the end */
+	unsigned jobs;         /* at the end */
 	struct jobs_pools pools;
-	uint64_t memory; /* bytes that were free when it began */
+	uint64_t memory; /* bytes free when it began */
 	struct build_reduction *reductions;
 	size_t reductions_count;
 	bool resumed;                 /* the tree had been configured before */
 	struct config_report checked; /* the configuration */
 };
 
-/* build_prepare: the plan's prepare commands in the patched tree. ERR_BUILD names the command and
- * shows its last words. */
+/* build_prepare: runs the plan's prepare commands in the patched tree. ERR_BUILD names the command
+ * and shows its last output. */
 int build_prepare(const struct build_request *q, const struct run *run, struct err *e) MUST_CHECK;
-/* build_run: configuration (where the back end has one of its own; checked at once), build, check.
- * A tree that an earlier run left goes on where it was. When the kernel kills compilers because
- * memory is short, it goes on with half as many jobs, says so, and notes it in the result;
- * ERR_SYSTEM only when one at a time was too much. ERR_BUILD gives the first error of the log, its
- * unit, the command that repeats it and where the log is. */
+/* build_run: configures (where the back end has a run for that; checked at once), builds and
+ * checks. A tree that an earlier run left is resumed. When the kernel kills compilers for memory,
+ * it goes on with half as many jobs and notes that in the result; ERR_SYSTEM only when one job was
+ * too many. ERR_BUILD gives the first error of the log, its unit, the command that repeats it and
+ * the log. */
 int build_run(const struct build_request *q, const struct run *run, struct arena *a, struct build_result *ret,
 	      struct err *e) MUST_CHECK;

@@ -7,22 +7,22 @@
 #define TICK_S 1.0
 #define MAX_LOG (UINT64_C(1) << 30)
 
-/* One running command, who watches it, and how memory does meanwhile. */
+/* A running command, its observer, and the memory pressure meanwhile. */
 struct watched {
 	const struct build_observer *observer;
 	bool several;
 	struct jobs_pressure pressure;
-	double pressed; /* percent at which it was stopped; 0: it was not */
+	double pressed; /* pressure at which it was stopped, in percent; 0: it was not */
 };
 
-static void tell_line(const char *line, size_t len, void *user)
+static void on_line(const char *line, size_t len, void *user)
 {
 	const struct build_observer *o = ((const struct watched *)user)->observer;
 	if (o && o->line)
 		o->line(line, len, o->user);
 }
 
-static int tick(pid_t pid, void *user, struct err *e)
+static int on_tick(pid_t pid, void *user, struct err *e)
 {
 	struct watched *w = user;
 	(void)pid;
@@ -37,8 +37,8 @@ static int tick(pid_t pid, void *user, struct err *e)
 	return err_set(e, ERR_SYSTEM, "memory pressure");
 }
 
-/* What the command wrote into the log from `offset` on. */
-static void read_said(const char *path, uint64_t offset, struct arena *a, struct build_log *ret)
+/* What the command wrote into the log, from `offset` on. */
+static void read_output(const char *path, uint64_t offset, struct arena *a, struct build_log *ret)
 {
 	AUTO_BUF struct buf log = {0};
 	struct err ignored = {0};
@@ -54,7 +54,7 @@ static void read_said(const char *path, uint64_t offset, struct arena *a, struct
 	build_log_read(log.data + from, log.len - from, a, ret);
 }
 
-/* Whether it failed for want of memory, and how that showed. */
+/* Whether it failed for lack of memory, and what showed that. */
 static bool was_short(const struct build_log *said, uint64_t killed, struct build_outcome *out)
 {
 	const char *unit = said->unit ? said->unit : "";
@@ -80,9 +80,9 @@ int build_command_run(const struct build_command *c, bool several, const struct 
 	struct stat st;
 	uint64_t offset = stat(c->log, &st) == 0 ? (uint64_t)st.st_size : 0;
 	struct proc_spec spec = {.log_path = c->log,
-				 .on_line = tell_line,
+				 .on_line = on_line,
 				 .user = &w,
-				 .on_tick = tick,
+				 .on_tick = on_tick,
 				 .tick_user = &w,
 				 .tick_s = TICK_S};
 	uint64_t kills = machine_oom_kills();
@@ -98,12 +98,12 @@ int build_command_run(const struct build_command *c, bool several, const struct 
 		err_clear(e);
 		out.short_of_memory = true;
 		snprintf(out.why, sizeof(out.why),
-			 "memory was so short for %.0f s that everything stood still %.0f %% of the time",
+			 "memory was so short for %.0f s that all processes were stalled %.0f %% of the time",
 			 JOBS_PRESSURE_S, w.pressed);
 	} else if (r != 0) {
 		return err_wrap(e, "%s: %s", c->q->plan->package, c->step);
 	} else if (out.proc.status != 0) {
-		read_said(c->log, offset, &a, &said);
+		read_output(c->log, offset, &a, &said);
 		out.short_of_memory = was_short(&said, after > kills ? after - kills : 0, &out);
 		if (!out.short_of_memory)
 			return build_failure(c, &said, out.proc.status, e);

@@ -12,7 +12,7 @@ struct build_command building_command(const struct building *b, const char *cons
 		.q = b->q, .sandbox = &b->sandbox, .argv = argv, .step = step, .log = b->result.log};
 }
 
-/* A line in the log, of ptbuild's own. */
+/* Adds a line of ptbuild's own to the log. */
 static void note(const struct building *b, const char *text)
 {
 	AUTO_FD int fd = open(b->result.log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
@@ -64,7 +64,7 @@ void building_begin(struct building *b)
 	b->has_last = build_state_read(b->q->build_dir, &b->last);
 }
 
-/* Fewer jobs where the last run in this tree met the end of the memory: it would meet it again. */
+/* Fewer jobs where the last run in this tree ran out of memory: this one would, too. */
 static void learn_from_last_run(struct building *b)
 {
 	unsigned from = b->pools.now.total, cap;
@@ -81,7 +81,7 @@ static void learn_from_last_run(struct building *b)
 		b->state.lowered = true;
 		b->state.memory = b->last.memory;
 		if (cap < from)
-			log_info(b->run->log, "%s: no more than %u at once, as memory ran short with more before",
+			log_info(b->run->log, "%s: at most %u jobs at once, because memory ran short with more",
 				 b->q->plan->package, cap);
 		return;
 	case BUILD_STATE_FINE:
@@ -96,17 +96,16 @@ static const char *ninja_path(const struct building *b)
 	return b->backend->configure && fs_exists(path) ? path : NULL;
 }
 
-/* The pools into build.ninja, where the configuration has written one. Without them the build is slower or tighter, not
- * wrong. */
+/* Puts the pools into build.ninja. Without them the build is slower or needs more memory, but is right. */
 static void write_pools(struct building *b, struct strlist *heavy)
 {
 	struct err e = {0};
 	const char *path = ninja_path(b);
 	if (path && build_pools_write(b->q, &b->pools, path, b->arena, heavy, &e) < 0)
-		log_warn(b->run->log, "%s: no pools: %s", b->q->plan->package, e.msg);
+		log_warn(b->run->log, "%s: no job pools in build.ninja: %s", b->q->plan->package, e.msg);
 }
 
-/* ninja for the heavy units alone. */
+/* The command that builds the heavy units alone. */
 static const char *const *heavy_argv(const struct building *b, const struct strlist *heavy)
 {
 	const size_t most = (size_t)1 << 20; /* bytes; Linux takes twice as much */
@@ -151,9 +150,9 @@ static void plan_jobs(struct building *b)
 	struct err e = {0};
 	const char *path = ninja_path(b);
 	if (path && build_pools_fit(b->q, path, &b->pools, &e) < 0)
-		log_warn(b->run->log, "%s: no pools: %s", b->q->plan->package, e.msg);
+		log_warn(b->run->log, "%s: no job pools in build.ninja: %s", b->q->plan->package, e.msg);
 	learn_from_last_run(b);
-	log_info(b->run->log, "%s: %u at once, heavy units %u, links %u%s; %.1f GiB of memory are free",
+	log_info(b->run->log, "%s: %u jobs at once, heavy units %u, links %u%s; %.1f GiB of memory free",
 		 b->q->plan->package, b->pools.now.total, b->pools.now.heavy, b->pools.now.link,
 		 b->pools.now.heavy_first ? ", heavy units first" : "",
 		 (double)b->pools.memory / (double)(UINT64_C(1) << 30));

@@ -6,7 +6,7 @@
 
 /* Less than this left on the disk of the build tree counts as full. */
 #define FULL_BYTES (UINT64_C(256) << 10)
-#define GOES_ON "the tree is kept, the same command goes on from there"
+#define RESUMES "the build tree is kept; the same command resumes the build"
 
 /* The directory below src whose build.ninja makes the unit, relative to src; NULL if none is found. CMake names units
  * relative to its build directory, extensions of torch name them by full path. */
@@ -37,8 +37,8 @@ static const char *ninja_dir(const char *src, const char *unit, struct arena *a)
 	return NULL;
 }
 
-/* A word as a shell must be given it. */
-static const char *quoted(const char *word, struct arena *a)
+/* A word quoted for a shell. */
+static const char *shell_quoted(const char *word, struct arena *a)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
 	AUTO_BUF struct buf out = {0};
@@ -55,10 +55,10 @@ static const char *quoted(const char *word, struct arena *a)
 	return arena_strdup(a, buf_cstr(&out));
 }
 
-/* "ptbuild shell VARIANT", with what is needed to find the tree. */
+/* "ptbuild shell VARIANT", with the options that find the tree. */
 static const char *shell_command(const struct build_request *q, struct arena *a)
 {
-	return arena_printf(a, "ptbuild shell %s%s%s", quoted(q->plan->variant, a), q->shell_options ? " " : "",
+	return arena_printf(a, "ptbuild shell %s%s%s", shell_quoted(q->plan->variant, a), q->shell_options ? " " : "",
 			    q->shell_options ? q->shell_options : "");
 }
 
@@ -67,32 +67,32 @@ int build_failure(const struct build_command *c, const struct build_log *said, i
 	AUTO_ARENA struct arena a = {0};
 	const char *package = c->q->plan->package;
 	uint64_t free_bytes;
-	/* A full disk is told as one, whatever words the build had for it: often it could not even write them down. */
+	/* Whatever the build said of a full disk: often it could not even write that. */
 	struct err ignored = {0};
 	if (fs_free_bytes(c->log, &free_bytes, &ignored) == 0 && free_bytes < FULL_BYTES) {
-		err_set(e, ERR_SYSTEM, "%s: %s failed with status %d: no space is left where '%s' lies", package,
+		err_set(e, ERR_SYSTEM, "%s: %s failed with status %d: no space left on the disk of '%s'", package,
 			c->step, status, c->log);
-		return err_hint(e, "make room, or name another place with --cache; " GOES_ON);
+		return err_hint(e, "make room, or name another place with --cache; " RESUMES);
 	}
 	err_set(e, ERR_BUILD, "%s: %s failed with status %d: %s", package, c->step, status, said->error);
 	const char *dir = said->unit ? ninja_dir(path_join(&a, c->q->build_dir, "src"), said->unit, &a) : NULL;
 	if (!dir)
-		return err_hint(e, "look around in it with: %s\nthe whole log is '%s'; " GOES_ON,
+		return err_hint(e, "inspect the build tree with: %s\nthe whole log is '%s'; " RESUMES,
 				shell_command(c->q, &a), c->log);
 	err_set(e, ERR_BUILD, "%s: %s failed with status %d in unit '%s': %s", package, c->step, status, said->unit,
 		said->error);
-	return err_hint(e, "this unit alone, again: %s -- ninja -C %s %s\nthe whole log is '%s'; " GOES_ON,
-			shell_command(c->q, &a), quoted(dir, &a), quoted(said->unit, &a), c->log);
+	return err_hint(e, "build this unit alone with: %s -- ninja -C %s %s\nthe whole log is '%s'; " RESUMES,
+			shell_command(c->q, &a), shell_quoted(dir, &a), shell_quoted(said->unit, &a), c->log);
 }
 
 int build_too_large(const struct build_command *c, const char *why, uint64_t memory, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	err_set(e, ERR_SYSTEM, "%s: %s does not fit into memory even with one job at a time (%.1f GiB were free): %s",
+	err_set(e, ERR_SYSTEM, "%s: %s does not fit into memory even with one job at a time (%.1f GiB free): %s",
 		c->q->plan->package, c->step, (double)memory / (double)(UINT64_C(1) << 30), why);
 	return err_hint(e,
 			"give it more memory (a limit of the container or of a cgroup counts), or add swap; look with: "
 			"%s\nthe whole log "
-			"is '%s'; " GOES_ON,
+			"is '%s'; " RESUMES,
 			shell_command(c->q, &a), c->log);
 }

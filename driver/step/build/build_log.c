@@ -11,7 +11,7 @@
 static const char *const error_marks[] = {
 	" error: ", "fatal error:", "CMake Error", "Error: ", "error: ", "undefined reference", "No space left"};
 
-/* Words of GCC, Clang, nvcc, the linkers and the shell for a process that was killed or got no memory. */
+/* What GCC, Clang, nvcc, the linkers and the shell print for a process that was killed or got no memory. */
 static const char *const kill_marks[] = {
 	"Killed signal terminated program",
 	"internal compiler error: Killed",
@@ -45,7 +45,7 @@ static const char *first_of(const char *text, const char *const *marks, size_t c
 	const char *best = NULL;
 	for (size_t i = 0; i < count; i++) {
 		const char *at = strstr(text, marks[i]);
-		/* pip wraps the reason, which stands above, in this one. */
+		/* pip's wrapper; the reason stands above it. */
 		while (at && strncmp(at, "error: subprocess-exited", 24) == 0)
 			at = strstr(at + 1, marks[i]);
 		if (at && (!best || at < best))
@@ -54,7 +54,7 @@ static const char *first_of(const char *text, const char *const *marks, size_t c
 	return best;
 }
 
-/* A shell's whole-line word for a program that got signal 9: "Killed", or "sh: line 1: 123 Killed   cc1plus ...". */
+/* What a shell prints for a program that got signal 9: "Killed", or "sh: line 1: 123 Killed   cc1plus ...". */
 static const char *shell_kill(const char *text)
 {
 	for (const char *at = text; (at = strstr(at, "Killed")); at++) {
@@ -126,7 +126,7 @@ void build_log_read(const char *text, size_t len, struct arena *a, struct build_
 		killed = failed;
 	if (killed)
 		l.killed = line_at(line_start(text, killed), MAX_ERROR, a);
-	/* What other units said before, warnings that speak of errors among it, is not why this one failed. */
+	/* Earlier output is of other units, and may hold warnings with the word error. */
 	const char *at = failed ? first_of(failed, error_marks, ARRAY_LEN(error_marks)) : NULL;
 	if (!at)
 		at = first_of(text, error_marks, ARRAY_LEN(error_marks));

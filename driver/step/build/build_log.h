@@ -1,4 +1,4 @@
-/* Build logs: what went wrong, found in the words of compilers, linkers, CMake and ninja. */
+/* Build logs: finds what went wrong in the output of compilers, linkers, CMake and ninja. */
 #pragma once
 #include <stddef.h>
 
@@ -13,6 +13,5 @@ struct build_log {
 	const char *killed;
 };
 
-/* build_log_read: reads the text of one command's output (pure); `text` ends with a NUL at
- * text[len]. */
+/* build_log_read: reads the output of one command (pure); `text` ends with a NUL at text[len]. */
 void build_log_read(const char *text, size_t len, struct arena *a, struct build_log *ret);

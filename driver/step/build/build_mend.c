@@ -75,8 +75,8 @@ static size_t remove_young(const struct mend *m, const char *dir, int64_t limit)
 	return removed;
 }
 
-/* What distutils keeps outside any log: it judges by time stamps. A library that was being copied when the disk was
- * full or the kill came is newer than its origin, so its half would go into the wheel. */
+/* distutils keeps no log and goes by time stamps: half a library, left by a kill or a full disk while it was copied, is
+ * newer than its origin and would go into the wheel. */
 static int remove_unlogged(const struct mend *m, const char *build, bool objects, struct err *e)
 {
 	struct strlist names = {0};
@@ -108,19 +108,18 @@ static int after_restart(const struct mend *m, const char *build, const char *ma
 	}
 	const int64_t limit = latest - MEND_WINDOW_S;
 	if (unpacked > limit) {
-		log_info(run->log,
-			 "the machine went down soon after the sources were unpacked: they are unpacked again");
+		log_info(run->log, "the machine went down soon after the sources were unpacked: unpacking them again");
 		return fs_remove_tree(marker, e);
 	}
 	if (configured > limit) {
-		log_info(run->log, "the machine went down soon after the configuration: it is made again");
+		log_info(run->log, "the machine went down soon after the configuration: configuring again");
 		return fs_remove_tree(build, e);
 	}
 	for (size_t i = 0; i < m->dirs.count; i++)
 		removed += remove_young(m, m->dirs.items[i], limit);
 	log_info(run->log,
-		 "the machine was started anew since the last run in this tree: %zu files that may not have reached "
-		 "the disk are made again",
+		 "the machine was restarted since the last run in this tree: making %zu files again that may not have "
+		 "reached the disk",
 		 removed);
 	return 0;
 }

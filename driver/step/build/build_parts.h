@@ -5,45 +5,44 @@
 #include "step/build/build.h"
 #include "step/build/build_log.h"
 
-/* build_start_log: the log's path in the build directory; its directory is made. */
+/* build_start_log: makes the log's directory and gives the log's path. */
 int build_start_log(const struct build_request *q, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 /* build_sandbox: the sandbox every command of the build runs in, its environment still empty. */
 int build_sandbox(const struct build_request *q, struct arena *a, struct sandbox *s, struct err *e) MUST_CHECK;
-/* build_set_up: everything that must be there before the package's own build may run: directories,
- * generated files, sandbox, environment. Fills r->log. */
+/* build_set_up: directories, generated files, sandbox and environment, all that the package's build
+ * needs. Fills r->log. */
 int build_set_up(const struct build_request *q, const struct backend *b, unsigned jobs, struct arena *a,
 		 struct sandbox *s, struct build_result *r, struct err *e) MUST_CHECK;
 
-/* One command of the build: what is run and what it tells about itself, line by line. */
+/* One command of the build. */
 struct build_command {
 	const struct build_request *q;
 	const struct sandbox *sandbox;
 	const char *const *argv;
-	const char *step; /* for people: "configure", "build" */
+	const char *step; /* for messages: "configure", "build" */
 	const char *log;  /* both streams are appended to it */
 };
 
 struct build_outcome {
 	struct proc_result proc; /* when it was not stopped */
 	double seconds;
-	/* it failed, or was stopped, because memory was short; `why` says how that showed */
+	/* it failed, or was stopped, because memory was short; `why` says what showed that */
 	bool short_of_memory;
 	char why[640];
 };
 
-/* build_command_run: runs it to its end. A non-zero exit is ERR_BUILD with the first error of what
- * it said and where the log is; a full disk is ERR_SYSTEM. Where memory was short that is an
- * outcome, not an error. `several`: more than one job may run in it, so memory pressure that lasts
- * stops it. */
+/* build_command_run: runs it to its end. A non-zero exit is ERR_BUILD with the first error of its
+ * output and the log's path; a full disk is ERR_SYSTEM. Short memory is an outcome, not an error.
+ * `several`: more than one job may run in it, so lasting memory pressure stops it. */
 int build_command_run(const struct build_command *c, bool several, const struct run *run, struct build_outcome *ret,
 		      struct err *e) MUST_CHECK;
-/* build_failure: sets `e` for a command that ended with a status other than 0; `said`: what it
- * wrote into the log. */
+/* build_failure: sets `e` for a command that ended with a status other than 0; `said`: its output.
+ * */
 int build_failure(const struct build_command *c, const struct build_log *said, int status, struct err *e);
 /* build_too_large: sets `e` for a command that did not get through with one job at a time. */
 int build_too_large(const struct build_command *c, const char *why, uint64_t memory, struct err *e);
 
-/* How many jobs of each kind, and what that was worked out from. */
+/* How many jobs of each kind, and what they were computed from. */
 struct build_pools {
 	struct jobs_memory need;
 	struct jobs_pools now;
@@ -52,8 +51,8 @@ struct build_pools {
 
 /* build_pools_plan: from the machine, the release's table, the history and --jobs. */
 void build_pools_plan(const struct build_request *q, struct build_pools *ret);
-/* build_pools_fit: plans again with what the heavy units that this build.ninja really has need:
- * those of a release are not in every variant. */
+/* build_pools_fit: plans again for the heavy units that this build.ninja really has: a variant has
+ * not all of its release's. */
 int build_pools_fit(const struct build_request *q, const char *path, struct build_pools *p, struct err *e) MUST_CHECK;
 /* build_pools_write: puts the pools into the build.ninja at `path`, heaviest units first;
  * *ret_heavy: the heavy outputs. */
@@ -67,22 +66,22 @@ struct build_state {
 	uint64_t memory;    /* free when it began */
 	unsigned jobs;      /* at once, last */
 	bool lowered;       /* because memory was short */
-	bool running;       /* it has not ended by itself */
+	bool running;       /* it has not ended yet, or was killed */
 };
 
 /* build_state_now: what this machine says; jobs and the rest are 0. */
 void build_state_now(struct build_state *ret);
-/* build_state_read: false when there is none, or none that can be understood. */
+/* build_state_read: false when the file is missing or damaged. */
 bool build_state_read(const char *build_dir, struct build_state *ret);
-/* build_state_judge: whether this run must begin with fewer jobs (*ret_cap) than it would: the last
- * one did not live to see that the kernel had run out of memory, or it lowered its jobs with about
- * as much memory as there is now. */
+/* build_state_judge: whether this run must begin with fewer jobs (*ret_cap): the last one was
+ * killed while the kernel was out of memory, or lowered its jobs with about as much memory as now.
+ * */
 enum build_state_verdict { BUILD_STATE_FINE, BUILD_STATE_KILLED, BUILD_STATE_LOWERED };
 enum build_state_verdict build_state_judge(const struct build_state *last, const struct build_state *now,
 					   unsigned *ret_cap);
 int build_state_write(const char *build_dir, const struct build_state *s, struct err *e) MUST_CHECK;
 
-/* A build that is under way. */
+/* A running build. */
 struct building {
 	const struct build_request *q;
 	const struct run *run;
@@ -102,6 +101,6 @@ struct build_command building_command(const struct building *b, const char *cons
 void building_begin(struct building *b);
 /* building_save: the state file. */
 int building_save(struct building *b, bool running, struct err *e) MUST_CHECK;
-/* building_compile: plans the jobs and runs the build itself, with fewer jobs as often as memory
- * runs short; each time is said and noted. */
+/* building_compile: plans the jobs and runs the build, with fewer jobs each time memory runs short;
+ * each reduction is logged and noted. */
 int building_compile(struct building *b, struct err *e) MUST_CHECK;

@@ -27,13 +27,13 @@ void build_pools_plan(const struct build_request *q, struct build_pools *ret)
 	*ret = p;
 }
 
-/* What tells the units apart. */
+/* What a unit's weight is judged by. */
 struct judge {
 	const struct memory_row *table;
 	const struct history *history;
 	uint64_t ordinary;   /* more than this is heavy */
 	double mean_seconds; /* of the units that are known */
-	uint64_t largest;    /* of the heavy units that were asked about */
+	uint64_t largest;    /* peak of the heavy units seen */
 };
 
 static struct ninja_weight judge_unit(const char *output, void *user)

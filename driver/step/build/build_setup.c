@@ -44,7 +44,7 @@ int build_start_log(const struct build_request *q, struct arena *a, const char *
 	return 0;
 }
 
-/* A file that is as it must be keeps its time: CMake would configure again for a newer one. */
+/* A file that is right already keeps its time: CMake would configure again for a newer one. */
 static int write_if_other(const char *path, const char *text, mode_t mode, struct err *e)
 {
 	AUTO_BUF struct buf have = {0};
@@ -99,7 +99,7 @@ int build_set_up(const struct build_request *q, const struct backend *b, unsigne
 		kvlist_set(&s->env, a, "CCACHE_STATSLOG", SANDBOX_OUT "/ccache.stats");
 	if (build_tree_save(q->build_dir, q->plan, s, e) < 0)
 		return -1;
-	/* Not a part of what is kept for a shell: the socket lives as long as this run. */
+	/* After build_tree_save: the socket lives no longer than this run, a shell has no use for it. */
 	if (o.ccache && q->ccache_remote_dir) {
 		sandbox_add(s, SANDBOX_RO, q->ccache_remote_dir, BACKEND_CCACHE_REMOTE);
 		kvlist_set(&s->env, a, "CCACHE_REMOTE_STORAGE", "redis+unix:" BACKEND_CCACHE_REMOTE "/s");

@@ -28,7 +28,7 @@ static int by_use(const void *a, const void *b)
 	return (x->used < y->used) - (x->used > y->used);
 }
 
-/* A tree whose file cannot be read is nobody's: the next build in it writes the file anew. */
+/* A tree whose file cannot be read is left out: the next build in it writes the file anew. */
 static bool read_tree(const char *dir, const char *key, struct arena *a, struct build_tree *ret)
 {
 	AUTO_JSON json_t *j = NULL;
@@ -64,7 +64,7 @@ int build_tree_list(const char *builds, struct arena *a, struct build_tree **ret
 
 int build_tree_enter(const struct build_tree *t, const char *const *argv, const struct run *run, struct err *e)
 {
-	/* bash says where it is; a root without it has the shell that every root has. */
+	/* bash for its prompt, sh where the root has none. */
 	static const char *const shell[] = {"sh", "-c",
 					    "command -v bash >/dev/null && exec bash --norc -i || exec sh -i", NULL};
 	AUTO_ARENA struct arena a = {0};

@@ -12,19 +12,17 @@
 
 #define MAX_TEXT (UINT64_C(512) << 20)
 
-/* CMake's own reading of a boolean; -1 for a word that is none. */
+/* CMake's own reading of a boolean; -1 for any other word. */
 static int cmake_bool(const char *v)
 {
 	static const char *const yes[] = {"1", "ON", "YES", "TRUE", "Y"};
 	static const char *const no[] = {"0", "OFF", "NO", "FALSE", "N", "IGNORE", "NOTFOUND", ""};
-	for (size_t i = 0; i < ARRAY_LEN(yes); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(yes); i++)
 		if (strcasecmp(v, yes[i]) == 0)
 			return 1;
-	}
-	for (size_t i = 0; i < ARRAY_LEN(no); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(no); i++)
 		if (strcasecmp(v, no[i]) == 0)
 			return 0;
-	}
 	return -1;
 }
 
@@ -43,7 +41,7 @@ static const struct setting *find_setting(const struct settings *l, const char *
 	return NULL;
 }
 
-/* The first line of the log that names the setting together with a word of refusal. */
+/* The first line of the log that names the setting together with a word such as "not found". */
 static void explain_from_log(const char *log, const char *name, struct buf *out)
 {
 	static const char *const words[] = {"not found", "Not compiling", "disabl",    "Disabl", "OFF",
@@ -56,7 +54,7 @@ static void explain_from_log(const char *log, const char *name, struct buf *out)
 		char line[512];
 		snprintf(line, sizeof(line), "%.*s", (int)(len < 400 ? len : 400), start);
 		if (strstr(line, "cmake -G") || strstr(line, "-D"))
-			continue; /* the echoed command line explains nothing */
+			continue; /* an echoed command line */
 		for (size_t i = 0; i < ARRAY_LEN(words); i++) {
 			if (strstr(line, words[i])) {
 				buf_printf(out, " (the log says: %s)", line + strspn(line, " -"));
@@ -100,7 +98,7 @@ static int split_entry(char *line, char **ret_name, char **ret_value)
 	return 0;
 }
 
-/* Values of the asked settings in a cache, by index; NULL where absent. */
+/* The values of the plan's settings in a cache, by index; NULL where absent. */
 static int read_cache(const struct plan *p, const char *path, struct arena *a, const char **values, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
@@ -116,8 +114,9 @@ static int read_cache(const struct plan *p, const char *path, struct arena *a, c
 		if (*line == '#' || strncmp(line, "//", 2) == 0 || !line[strspn(line, " \t\r")])
 			continue;
 		char *name, *value;
-		if (split_entry(line, &name, &value) != 0)
-			return err_set(e, ERR_INTEGRITY, "'%s' line %u: '%.80s' is no cache entry", path, number, line);
+		if (split_entry(line, &name, &value) < 0)
+			return err_set(e, ERR_INTEGRITY, "'%s' line %u: not a cache entry: '%.80s'", path, number,
+				       line);
 		const struct setting *s = find_setting(&p->cmake, name, strlen(name));
 		if (s)
 			values[s - p->cmake.items] = arena_strdup(a, value);
@@ -125,8 +124,8 @@ static int read_cache(const struct plan *p, const char *path, struct arena *a, c
 	return 0;
 }
 
-/* PyTorch's summary: lines "--   NAME   : VALUE" behind "******** Summary ********". A resumed tree's log has more than
- * one; the last counts. */
+/* PyTorch's summary: lines "--   NAME   : VALUE" after "******** Summary ********". The log of a resumed tree has
+ * several; the last counts. */
 static void compare_summary(const struct plan *p, const char *log, struct buf *out, size_t *count)
 {
 	static const char mark[] = "******** Summary ********";
@@ -172,10 +171,9 @@ int check_config_cache(const struct plan *p, const char *cache_path, const char 
 	}
 	compare_summary(p, buf_cstr(&log), &out, &count);
 	if (count) {
-		err_set(e, ERR_POLICY, "the configuration is not what was asked: %s%s", buf_cstr(&out),
+		err_set(e, ERR_POLICY, "the configuration is not what was asked for: %s%s", buf_cstr(&out),
 			count > 12 ? "; ..." : "");
-		return err_hint(e, "give the build what it misses (see the log), or change the profile or --set so "
-				   "that the plan says what is wanted");
+		return err_hint(e, "install what the build did not find (see the log), or change the profile or --set");
 	}
 	r->entries += p->cmake.count;
 	return 0;
@@ -308,42 +306,33 @@ static int check_ninja(const struct plan *p, const char *path, struct config_rep
 	return report_wrong(&wrong, path, e);
 }
 
+/* Files of these names, the outermost of each: those further down are of projects inside the build (external projects,
+ * compiler checks). */
+enum { CACHE, COMMANDS, NINJA, FILES };
+
 struct found {
 	struct arena *arena;
-	struct strlist caches, commands, ninjas;
+	const char *paths[FILES];
 };
 
-static int find_files(const char *rel, const struct stat *st, void *user, struct err *e)
+static unsigned depth(const char *path)
 {
+	unsigned n = 0;
+	for (; *path; path++)
+		n += *path == '/';
+	return n;
+}
+
+static int find_file(const char *rel, const struct stat *st, void *user, struct err *e)
+{
+	static const char *const names[FILES] = {"CMakeCache.txt", "compile_commands.json", "build.ninja"};
 	struct found *f = user;
 	(void)st;
 	(void)e;
-	const char *base = path_base(rel);
-	if (strcmp(base, "CMakeCache.txt") == 0)
-		strlist_add(&f->caches, f->arena, rel);
-	else if (strcmp(base, "compile_commands.json") == 0)
-		strlist_add(&f->commands, f->arena, rel);
-	else if (strcmp(base, "build.ninja") == 0)
-		strlist_add(&f->ninjas, f->arena, rel);
+	for (unsigned i = 0; i < FILES; i++)
+		if (strcmp(path_base(rel), names[i]) == 0 && (!f->paths[i] || depth(rel) < depth(f->paths[i])))
+			f->paths[i] = arena_strdup(f->arena, rel);
 	return 0;
-}
-
-/* Projects of their own inside the build (external projects, compiler checks) have caches of their own; the outermost
- * is the package's. */
-static const char *outermost(const struct strlist *l)
-{
-	const char *best = NULL;
-	size_t depth = SIZE_MAX;
-	for (size_t i = 0; i < l->count; i++) {
-		size_t d = 0;
-		for (const char *c = l->items[i]; *c; c++)
-			d += *c == '/';
-		if (d < depth) {
-			depth = d;
-			best = l->items[i];
-		}
-	}
-	return best;
 }
 
 int check_config_tree(const struct plan *p, const char *tree, const char *log_path, bool cmake, struct config_report *r,
@@ -352,12 +341,11 @@ int check_config_tree(const struct plan *p, const char *tree, const char *log_pa
 	AUTO_ARENA struct arena a = {0};
 	struct found f = {.arena = &a};
 	const char *build = path_join(&a, tree, "build");
-	if (fs_walk(build, find_files, &f, e) < 0)
+	if (fs_walk(build, find_file, &f, e) < 0)
 		return -1;
-	const char *cache = outermost(&f.caches), *commands = outermost(&f.commands), *ninja = outermost(&f.ninjas);
+	const char *cache = f.paths[CACHE], *commands = f.paths[COMMANDS], *ninja = f.paths[NINJA];
 	if (cmake && (!cache || !commands)) {
-		err_set(e, ERR_POLICY,
-			"the build left no %s below '%s', so what was asked cannot be compared with what was got",
+		err_set(e, ERR_POLICY, "the build left no %s below '%s', so its configuration cannot be checked",
 			cache ? "compile_commands.json" : "CMakeCache.txt", build);
 		return err_hint(e, "see the log '%s'", log_path ? log_path : "");
 	}

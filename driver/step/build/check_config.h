@@ -1,5 +1,5 @@
-/* Asked = got: PyTorch turns features off with only a warning, so what the configuration made of
- * the plan is read back and compared. */
+/* Asked = got: PyTorch turns features off with no more than a warning, so the configuration is read
+ * back and compared with the plan. */
 #pragma once
 #include "base/run.h"
 #include "core/plan/plan.h"
@@ -10,20 +10,19 @@ struct config_report {
 	size_t host_units, device_units;
 };
 
-/* check_config_cache: every setting of plan->cmake against a CMakeCache.txt (booleans by meaning: ON = 1 =
- * TRUE), then against the summary that the configuration printed, when `log_path` holds one: the
- * summary shows what CMake variables became behind the cache's back. ERR_POLICY lists every
- * difference, each with the log line that explains it. A cache that cannot be parsed is
- * ERR_INTEGRITY with the line. */
+/* check_config_cache: every setting of plan->cmake against a CMakeCache.txt (booleans by meaning:
+ * ON = 1 = TRUE), then against the summary that the configuration printed into the log, if any: it
+ * shows what CMake variables became behind the cache's back. ERR_POLICY lists the differences, each
+ * with the log line that explains it; ERR_INTEGRITY names the line of a damaged cache. */
 int check_config_cache(const struct plan *p, const char *cache_path, const char *log_path, struct config_report *r,
 		       struct err *e) MUST_CHECK;
-/* check_config_commands: every C and C++ command of a compile_commands.json has all the plan's CPU flags;
- * none has -march=native or -mtune=native; no CUDA command has a CPU flag. ERR_POLICY names the
- * first unit and the count. */
+/* check_config_commands: in a compile_commands.json every C and C++ command has all the plan's CPU
+ * flags, none has -march=native or -mtune=native, and no CUDA command has a CPU flag. ERR_POLICY
+ * names the first unit and the count. */
 int check_config_commands(const struct plan *p, const char *commands_path, struct config_report *r,
 			  struct err *e) MUST_CHECK;
-/* check_config_tree: finds the CMakeCache.txt and the compile_commands.json (or, for an extension built by
- * ninja without CMake, the commands of its build.ninja) below <tree>/build and checks them all.
- * Where the back end configures with CMake, finding none is ERR_POLICY. */
+/* check_config_tree: finds CMakeCache.txt and compile_commands.json (or the build.ninja of an
+ * extension built without CMake) below <tree>/build and checks them. ERR_POLICY when there is none,
+ * or with `cmake` when one of CMake's two is missing. */
 int check_config_tree(const struct plan *p, const char *tree, const char *log_path, bool cmake, struct config_report *r,
 		      struct err *e) MUST_CHECK;

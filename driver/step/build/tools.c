@@ -47,12 +47,12 @@ static int check_python(const struct plan *p, const struct toolchain *t, const s
 	return 0;
 }
 
-/* A build runs the compilers of its own platform, so there is none for another one. */
+/* A build runs its platform's own compilers; there is no cross build. */
 static int check_platform(const struct plan *p, struct err *e)
 {
 	struct utsname u;
 	char here[160];
-	if (uname(&u) != 0)
+	if (uname(&u) < 0)
 		return err_errno(e, ERR_SYSTEM, "uname");
 	bool darwin = strcmp(u.sysname, "Darwin") == 0;
 	snprintf(here, sizeof(here), "%s-%s", strcmp(u.machine, "arm64") == 0 ? "aarch64" : u.machine,

@@ -3,8 +3,7 @@
 #include "core/plan/plan.h"
 #include "core/root/toolchain.h"
 
-/* tools_check: compiler, CMake, ninja, Python (and nvcc of the plan's toolkit for CUDA) are in
- * the root, and in the release's ranges. ERR_SYSTEM names what is missing, ERR_POLICY what has a
- * version that the release does not build with, or a plan of another platform than this
- * machine's. */
+/* tools_check: the root has compiler, CMake, ninja, Python (and nvcc of the plan's toolkit for
+ * CUDA) in the release's ranges, and this machine is of the plan's platform. ERR_SYSTEM names what
+ * is missing, ERR_POLICY a version out of range or another platform. */
 int tools_check(const struct plan *p, const struct toolchain *t, const struct root *root, struct err *e) MUST_CHECK;

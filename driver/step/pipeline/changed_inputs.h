@@ -4,6 +4,6 @@
 #include "core/plan/plan.h"
 
 /* log_changed_inputs: where the latest build of the plan's variant (a kept tree, or a wheel in the
- * store) had another compile key, logs which inputs changed since. `build_dir`: the new tree. Silent
- * when no earlier build is known; an error here stops no build. */
+ * store) had another compile key, logs which inputs changed since. `build_dir`: the new tree.
+ * Silent when no earlier build is known; an error here stops no build. */
 void log_changed_inputs(struct store *s, const struct plan *p, const char *build_dir, const struct run *run);

@@ -4,7 +4,7 @@
 
 /* pipeline_repack: finds a wheel with the plan's pack key and publishes it, repacked, under the
  * plan's output key; *ret is the object, NULL where there is none. The contents were verified when
- * they were packed; they are copied only if the wheel still has the digest in its record. The caller
- * holds the lock of the output key. */
+ * they were packed; they are copied only if the wheel still has the digest in its record. The
+ * caller holds the lock of the output key. */
 int pipeline_repack(struct store *store, const struct plan *p, const struct run *run, struct arena *a, const char **ret,
 		    struct err *e) MUST_CHECK;

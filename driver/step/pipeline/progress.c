@@ -6,7 +6,7 @@
 #include "base/path.h"
 #include "core/ci/units.h"
 
-#define FEW_COMMANDS 5 /* CMake looking at itself is no build to estimate */
+#define FEW_COMMANDS 5 /* fewer are CMake's own checks, not worth an estimate */
 #define MAX_RUNNING 256
 
 struct progress {
@@ -95,7 +95,7 @@ static void on_begin(const char *command, void *user)
 	p->done = p->all = 0;
 	p->planned = false;
 	p->eta = eta_new(p->q.known, p->arena);
-	if (strcmp(command, "build") != 0) /* the step of that name has been told already */
+	if (strcmp(command, "build") != 0) /* progress_step has shown that one */
 		log_stage(p->run->log, "%s: %s", p->q.package, command);
 }
 
@@ -107,8 +107,7 @@ static unsigned jobs_now(const struct progress *p)
 	return now.compilers;
 }
 
-/* How a line names what was made: a whole command, as `ninja -v` tells it, by its output, which is then named as the
- * history names it. */
+/* What a line says was made. A whole command, as `ninja -v` prints it, is named by its output, as the history has it. */
 static const char *name_in(const struct progress *p, const char *line, struct arena *a)
 {
 	const char *output = units_output(line, a);

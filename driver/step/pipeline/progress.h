@@ -1,5 +1,5 @@
-/* Progress: what a person sees of a build: on a terminal one line that is rewritten, elsewhere a
- * line a minute and one for each step, with -q nothing. */
+/* Progress: on a terminal one line that is rewritten, elsewhere a line a minute and one for each
+ * step, with -q nothing. */
 #pragma once
 #include "step/build/build.h"
 #include "step/pipeline/progress_eta.h"
@@ -14,9 +14,9 @@ struct progress_request {
 
 struct progress;
 
-/* progress_new: lives in the arena, together with the strings of `q`, which are not copied. */
+/* progress_new: lives in the arena; the strings of `q` are not copied. */
 struct progress *progress_new(const struct progress_request *q, const struct run *run, struct arena *a);
-/* progress_observer: to hand to the build step. */
+/* progress_observer: for the build step. */
 const struct build_observer *progress_observer(const struct progress *p);
 /* progress_step: a step begins. */
 void progress_step(struct progress *p, const char *step);

@@ -13,8 +13,8 @@ struct eta_running {
 
 struct eta_view {
 	double percent;      /* of the work, 0..100 */
-	double seconds_left; /* negative: nobody can say yet */
-	/* most of the units are not known from earlier builds, so they are only counted */
+	double seconds_left; /* negative: not known yet */
+	/* most of the commands are not known from earlier builds, so they are only counted */
 	bool about;
 };
 

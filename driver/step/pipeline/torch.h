@@ -17,8 +17,8 @@ int torch_from_root(const struct root *root, enum sandbox_kind kind, const struc
 /* torch_from_wheel: checks that it is a torch wheel for this Python. */
 int torch_from_wheel(const char *path, const char *python, struct arena *a, struct torch_source *ret,
 		     struct err *e) MUST_CHECK;
-/* torch_unpack: a wheel's files below `dir` (made once, kept by a marker). Nothing to do for the
- * root's: *ret NULL. */
+/* torch_unpack: a wheel's files below `dir` (made once, kept by a marker); *ret is NULL for the
+ * root's torch. */
 int torch_unpack(const struct torch_source *t, const char *dir, const struct run *run, struct arena *a,
 		 const char **ret, struct err *e) MUST_CHECK;
 /* torch_provides: the NEEDED names that torch's own libraries answer to, and their paths.

@@ -1,5 +1,4 @@
-/* Report: build.html, one page that shows what a build did, with nothing outside it: no network, no
- * other file. */
+/* Report: build.html, a page that shows a build and needs no network and no other file. */
 #pragma once
 #include <jansson.h>
 

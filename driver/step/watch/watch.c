@@ -24,7 +24,7 @@ struct watch {
 	bool stop;
 	struct watch_sample samples[WATCH_MAX_SAMPLES];
 	size_t samples_count;
-	struct watch_sample open; /* the point that is being filled */
+	struct watch_sample open; /* the point not finished yet */
 	double open_cpu;
 	double open_since;
 	double every; /* seconds that a point stands for */
@@ -74,7 +74,7 @@ static void halve(struct watch *w)
 	w->every *= 2;
 }
 
-/* Puts this look into the open point, and the point into the series when its time is over. */
+/* Adds this look to the open point, and the point to the series when its time is over. */
 static void add_point(struct watch *w, double at, bool close)
 {
 	struct watch_sample look = {.at = at,
@@ -133,8 +133,8 @@ static void look(struct watch *w, bool close)
 		now.disk_free = w->now.disk_free;
 	now.compilers = watch_units_look(&w->units, items, count, at);
 	w->now = now;
-	/* The sum falls when a process goes that nobody waited for (the sandbox's first one): what it had used was
-	 * counted while it lived. */
+	/* The sum falls when a process ends that nobody waited for (the sandbox's first one); what it used was counted
+	 * while it lived. */
 	double used = tree > w->cpu_tree ? tree - w->cpu_tree : 0;
 	w->cpu_tree = tree;
 	w->cpu_total += used;

@@ -1,5 +1,5 @@
-/* Watch: once a second, what the processes below this one take, as long as a variant is made: a
- * series for the report, peaks per step, and the memory of each compile unit. */
+/* Watch: while a variant is made, once a second, what the processes below this one use: a series
+ * for the report, peaks per step, and the memory of each compile unit. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,20 +15,19 @@ struct watch_request {
 	double interval_s; /* 0: one second */
 };
 
-/* WATCH_MAX_SAMPLES: when the series has grown to this, neighbours are joined and each point stands
- * for twice the time. */
+/* WATCH_MAX_SAMPLES: a series of this length is halved: two neighbours become one, and each point
+ * stands for twice the time. */
 #define WATCH_MAX_SAMPLES 2048
 #define WATCH_MAX_UNITS 20000
 
-/* One point of the series, of an interval that ends at `at`. Memory is the resident sets added up:
- * pages that several processes share count for each of them, since a proportional count costs a
- * walk over their page tables. */
+/* One point of the series, of an interval that ends at `at`. Memory is the sum of resident sets:
+ * shared pages count for each process, since a proportional count costs a walk over page tables. */
 struct watch_sample {
 	double at;                     /* seconds since watch_start */
 	double processors;             /* busy, on average */
 	uint64_t memory_bytes;         /* the largest in the interval */
 	uint64_t disk_free;            /* the least */
-	unsigned processes, compilers; /* the most; compilers: units in the making */
+	unsigned processes, compilers; /* the most; compilers: running units */
 	/* the largest share of time (0..100) in which some process of the machine waited for memory
 	 * (/proc/pressure, 10 s); 0 when the kernel does not tell */
 	double pressure;
@@ -55,7 +54,7 @@ struct watch_unit {
 
 struct watch_now {
 	uint64_t memory_bytes, disk_free;
-	unsigned processes, compilers; /* compilers: units in the making */
+	unsigned processes, compilers; /* compilers: running units */
 	double pressure;
 };
 
@@ -71,28 +70,26 @@ struct watch_result {
 	double own_cpu_seconds; /* what watching cost */
 };
 
-/* watch_start: a thread that samples this process and all below it. ERR_SYSTEM when there is none
- * to be had. */
+/* watch_start: starts a thread that samples this process and all below it. */
 int watch_start(const struct watch_request *q, struct watch **ret, struct err *e) MUST_CHECK;
-/* watch_begin: a step begins; one that is open ends. watch_end: it ends; measure_tree: the size of
- * the build directory is taken (a walk over its files). */
+/* watch_begin: a step begins; an open one ends. watch_end: it ends; measure_tree: the size of the
+ * build directory is taken (a walk over its files). */
 void watch_begin(struct watch *w, const char *step);
 void watch_end(struct watch *w, bool measure_tree);
 /* watch_now: the latest figures. */
 void watch_now(struct watch *w, struct watch_now *ret);
-/* watch_running: up to `max` units that were in the making at the last look, which was *ret_at
- * seconds after the start; their paths live as long as the watch. Returns how many. */
+/* watch_running: up to `max` units that were running at the last look, *ret_at seconds after the
+ * start; their paths live as long as the watch. Returns how many. */
 size_t watch_running(struct watch *w, struct watch_unit *units, size_t max, double *ret_at);
-/* watch_stop: ends the thread, an open step and the handle; the result lives in the arena. `ret`
- * may be NULL. watch_free: the same for a cleanup attribute. */
+/* watch_stop: ends an open step and the thread, and frees the watch; the result (may be NULL) lives
+ * in the arena. watch_free: the same for a cleanup attribute. */
 void watch_stop(struct watch *w, struct arena *a, struct watch_result *ret);
 void watch_free(struct watch **w);
 #define AUTO_WATCH CLEANUP(watch_free)
 
-/* watch_unit_name: how history, report and watch name what a build system makes: `output` (seen
- * from `dir`, both as the build or the host sees them) relative to the tree's build directory; what
- * lies elsewhere by its full path. */
+/* watch_unit_name: how history, report and watch name an output, which is as the build or the host
+ * sees it from `dir`: relative to the tree's build directory, or else its full path. */
 char *watch_unit_name(const char *build_dir, const char *dir, const char *output, struct arena *a);
-/* watch_output: of a command line (arguments ended by NULs), what a compiler or linker makes with
- * it ("-o X"); NULL when it is no compiler's. */
+/* watch_output: what a compiler's or linker's command line (arguments ended by NULs) makes ("-o
+ * X"); NULL for other commands. */
 const char *watch_output(const char *command, size_t len);

@@ -260,7 +260,7 @@ static void what_is_no_ninja_file_is_refused(void **state)
 		{"x = 1\nbuild : C_COMPILER__x 1\n", "f.ninja:2: a build statement without output or rule"},
 		{"build 1.o\n", "f.ninja:1: a build statement"},
 		{"build 1.o:\n", "f.ninja:1: a build statement"},
-		{"# ptbuild: pools\npool x\n", "f.ninja:1: the pools have no end"},
+		{"# ptbuild: pools\npool x\n", "f.ninja:1: ptbuild's pools have no end mark"},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		refused(cases[i].text, strlen(cases[i].text), cases[i].why);

@@ -170,7 +170,8 @@ static void test_a_damaged_cache_names_the_line(void **state)
 	test_dir();
 	entry(0, "A", "1");
 	struct plan p = plan_with(1, 0);
-	assert_err(cache_is("A:BOOL=1\n\nrubbish\n", NULL, &p, &r, &e), &e, ERR_INTEGRITY, "line 3: 'rubbish'");
+	assert_err(cache_is("A:BOOL=1\n\nrubbish\n", NULL, &p, &r, &e), &e, ERR_INTEGRITY,
+		   "line 3: not a cache entry: 'rubbish'");
 }
 
 static void test_a_missing_cache_is_an_error(void **state)
