@@ -24,7 +24,7 @@ static const struct arg_def build_only[] = {
 	{"ccache-remote", 0, ARG_STRING, offsetof(struct build_options, base.pipeline.ccache_remote), "URL",
 	 "share compiled objects through a redis or web server (also PTBUILD_CCACHE_REMOTE)", NULL},
 	{"check", 0, ARG_FLAG, offsetof(struct build_options, check), NULL,
-	 "build everything a second time, elsewhere and otherwise, and compare the wheels byte by byte", NULL},
+	 "build everything a second time under other conditions and compare the wheels byte by byte", NULL},
 	{"keep", 0, ARG_FLAG, offsetof(struct build_options, base.pipeline.keep_tree), NULL,
 	 "keep the build tree after its wheel is in the store", NULL},
 	{0},
@@ -301,52 +301,31 @@ static int build_main(struct cmd_context *c, const struct strlist *words, struct
 	return rc;
 }
 
-static const struct cmd_example build_examples[] = {
-	{"ptbuild --profile sm90-avx512", "PyTorch for Hopper GPUs and AVX-512 processors, newest release"},
-	{"ptbuild --profile cpu-avx2 --package all --release 2.6.0-debian --root ROOT",
-	 "all three packages inside an unpacked Debian 13"},
-	{"ptbuild build --matrix build-pytorch/main --only '*-cpu-*'", "every CPU variant of a matrix"},
-	{"ptbuild build torchvision-python313-cpu-avx2 --torch root --root ROOT",
-	 "one exact variant, against the root's own torch"},
-	{0},
-};
-
-static const char *const build_text[] = {
-	"Fetches the pinned sources of each variant, checks them, builds them in a sandbox without network, compares "
-	"what was configured "
-	"with what was asked, "
-	"relocates, packs and verifies the wheel, and keeps it in the store. The same command again takes it from "
-	"there.",
-	"torchvision and torchaudio are built against the torch wheel of the same variant and pin it exactly; it is "
-	"built first if the "
-	"store has none. "
-	"--torch names another one.",
-	"Of a matrix, all variants are built one after the other, or those that match --only; one that fails does not "
-	"stop the others, and "
-	"a summary says which did. "
-	"The exit code is that of the worst.",
-	"--check builds each variant once more in another directory, with other jobs, umask, time zone and locale and "
-	"no compiler cache, "
-	"and "
-	"tells what differs, down to the section and symbol.",
-	"A build that was killed goes on where it was: the tree is kept until its wheel is in the store.",
-	"Beside the wheel, <variant>/build.json says what went in, what each step took and what was verified; "
-	"<variant>/build.html shows "
-	"it, with the time and memory of every unit.",
-	NULL,
-};
-
-static const struct arg_def *const build_tables[] = {cmd_select_options, cmd_plan_options, cmd_build_options,
-						     build_only, NULL};
-
 const struct command command_build = {
 	.name = "build",
 	.summary = "build wheels, or take them from the store",
 	.usage = "[--profile PROFILE | --matrix NAME [--only GLOB] | VARIANT...] [OPTION...]",
-	.text = build_text,
-	.tables = build_tables,
-	.arguments = cmd_select_arguments,
-	.examples = build_examples,
+	.text = "Fetches and checks the pinned sources of each variant and builds them in a sandbox without network "
+		"access. Compares what was configured with what was asked; relocates, packs and verifies the wheel; "
+		"and keeps it in the store. The same command takes it from there the next time.\n"
+		"torchvision and torchaudio are built against the torch wheel of the same variant and pin it exactly. "
+		"If the store has none, it is built first. --torch names another one.\n"
+		"The variants of a matrix are built one after the other. One that fails does not stop the others; a "
+		"summary lists the failures, and the exit status is that of the worst.\n"
+		"--check builds each variant a second time in another directory, with other jobs, umask, time zone and "
+		"locale and without the compiler cache, and reports what differs, down to the section and symbol.\n"
+		"A build that was killed resumes: its tree is kept until the wheel is in the store.\n"
+		"Beside the wheel, <variant>/build.json records the inputs, the time of each step and what was "
+		"verified; <variant>/build.html shows it, with the time and memory of every unit.",
+	.tables = {cmd_select_options, cmd_plan_options, cmd_build_options, build_only},
+	.arguments = {{"VARIANT...", CMD_SELECT_VARIANTS, "<profile>"}},
+	.examples = {{"ptbuild --profile sm90-avx512",
+		      "PyTorch for Hopper GPUs and AVX-512 processors, newest release"},
+		     {"ptbuild --profile cpu-avx2 --package all --release 2.6.0-debian --root ROOT",
+		      "all three packages inside an unpacked Debian 13"},
+		     {"ptbuild build --matrix build-pytorch/main --only '*-cpu-*'", "every CPU variant of a matrix"},
+		     {"ptbuild build torchvision-python313-cpu-avx2 --torch root --root ROOT",
+		      "one exact variant, against the root's own torch"}},
 	.options_size = sizeof(struct build_options),
 	.run = build_main,
 };

@@ -38,7 +38,7 @@ static int parse_days(const char *text, int64_t *ret, struct err *e)
 	errno = 0;
 	unsigned long n = strtoul(text, &end, 10);
 	if (text[0] < '0' || text[0] > '9' || *end || errno || n > 36500)
-		return err_set(e, ERR_USAGE, "--keep-days '%s' is no number of days", text);
+		return err_set(e, ERR_USAGE, "option '--keep-days': not a number of days: '%s'", text);
 	*ret = (int64_t)n * 86400;
 	return 0;
 }
@@ -244,7 +244,7 @@ static int run_cache(struct cmd_context *c, const struct strlist *args, struct e
 	for (size_t i = 0; i < ARRAY_LEN(actions); i++)
 		if (strcmp(args->items[0], actions[i].name) == 0)
 			return cmd_store(c, &s, e) < 0 ? -1 : actions[i].run(c, s, e);
-	err_set(e, ERR_USAGE, "'%s' is no action of cache", args->items[0]);
+	err_set(e, ERR_USAGE, "not an action of cache: '%s'", args->items[0]);
 	return err_hint(e, "it is info, verify or gc");
 }
 
@@ -254,8 +254,8 @@ static const struct arg_def cache_options[] = {
 	{"max-size", 0, OPTION(ARG_STRING, max_size), "SIZE",
 	 "gc: remove the least recently used until the store is this small (20G)", NULL},
 	{"keep-days", 0, OPTION(ARG_STRING, keep_days), "N", "gc: remove what was not used for N days", NULL},
-	{"dry-run", 'n', OPTION(ARG_FLAG, dry_run), NULL, "gc, verify: only show what would be removed or moved away",
-	 NULL},
+	{"dry-run", 'n', OPTION(ARG_FLAG, dry_run), NULL,
+	 "gc, verify: show what would be removed or moved away, and do nothing", NULL},
 	{0},
 };
 
@@ -263,21 +263,14 @@ const struct command command_cache = {
 	.name = "cache",
 	.summary = "show, check or clean the store",
 	.usage = "info|verify|gc [options]",
-	.text = (const char *const[]){"The store keeps source archives, finished wheels, build trees and the compiler "
-				      "cache. What is in "
-				      "use is never removed, "
-				      "nor what was used "
-				      "within the last hour.",
-				      NULL},
-	.tables = (const struct arg_def *const[]){cache_options, NULL},
-	.arguments = (const struct cmd_positional[]){{"ACTION",
-						      "info: what is there; verify: hash all of it again, move away "
-						      "what is wrong; gc: remove what is old",
-						      "info verify gc"},
-						     {0}},
-	.examples =
-		(const struct cmd_example[]){
-			{"ptbuild cache gc --keep-days 30 --max-size 50G --dry-run", "see what would go"}, {0}},
+	.text = "The store keeps source archives, finished wheels, build trees and the compiler cache. Nothing that is "
+		"in use or was used within the last hour is removed.",
+	.tables = {cache_options},
+	.arguments = {{"ACTION",
+		       "info: show the contents; verify: hash everything again and move "
+		       "away what is damaged; gc: remove what is old",
+		       "info verify gc"}},
+	.examples = {{"ptbuild cache gc --keep-days 30 --max-size 50G --dry-run", "see what would be removed"}},
 	.options_size = sizeof(struct cache_options),
 	.run = run_cache,
 };

@@ -10,8 +10,6 @@
 #include "core/variant/variant.h"
 #include "step/fetch/fetch_store.h"
 
-#define MAX_TABLES 8
-
 const struct command *cmd_find(const char *name)
 {
 	for (size_t i = 0; cmd_table[i]; i++)
@@ -30,13 +28,13 @@ static bool takes_value(const struct arg_def *table, const char *word)
 	return false;
 }
 
-/* Whether the word behind this option is its value, in the eyes of any command: which one it is, is not known yet. */
+/* Whether the next word is this option's value. Which command it is of is not known yet, so any counts. */
 static bool value_follows(const char *word)
 {
 	if (takes_value(cmd_global_options, word))
 		return true;
 	for (size_t i = 0; cmd_table[i]; i++)
-		for (size_t j = 0; cmd_table[i]->tables && cmd_table[i]->tables[j]; j++)
+		for (size_t j = 0; cmd_table[i]->tables[j]; j++)
 			if (takes_value(cmd_table[i]->tables[j], word))
 				return true;
 	return false;
@@ -64,13 +62,12 @@ int cmd_unknown(const char *word, struct err *e)
 	for (; cmd_table[count] && count < ARRAY_LEN(names); count++)
 		names[count] = cmd_table[count]->name;
 	const char *near = suggest_nearest(word, names, count);
-	err_set(e, ERR_USAGE, "'%s' is no command", word);
+	err_set(e, ERR_USAGE, "not a command: '%s'", word);
 	return near ? err_hint(e, "did you mean 'ptbuild %s'? 'ptbuild help' lists all", near)
 		    : err_hint(e, "'ptbuild help' lists all");
 }
 
-/* The command, and its words without its name. What has options but no command is a build, and so is a variant's name
- * alone. */
+/* The command, and the words without its name. Without a command, options or a variant's name mean build. */
 static int find_command(int argc, char *const *argv, struct arena *a, struct strlist *words, const struct command **ret,
 			struct err *e)
 {
@@ -105,7 +102,7 @@ static int check_globals(const struct cmd_globals *g, struct err *e)
 
 static int refuse_words(const struct command *cmd, const struct strlist *args, struct err *e)
 {
-	if (cmd->arguments || args->count == 0)
+	if (cmd->arguments[0].name || args->count == 0)
 		return 0;
 	err_set(e, ERR_USAGE, "'%s' takes no argument '%s'", cmd->name, args->items[0]);
 	return err_hint(e, "see 'ptbuild %s --help'", cmd->name);
@@ -148,12 +145,6 @@ static int run_command(struct cmd_context *c, const struct strlist *args, struct
 	return rc;
 }
 
-/* Is a word there that names the command, or is it the bare program with --help? */
-static bool named(int argc, char *const *argv)
-{
-	return first_word(argc, argv) < argc;
-}
-
 int cmd_main(int argc, char *const *argv, const struct run *run, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -161,12 +152,11 @@ int cmd_main(int argc, char *const *argv, const struct run *run, struct err *e)
 	const struct command *cmd = &command_help;
 	if (find_command(argc, argv, &a, &words, &cmd, e) < 0)
 		return -1;
-	const struct arg_def *tables[MAX_TABLES];
+	const struct arg_def *tables[CMD_TABLES + 1];
 	size_t count = 0;
-	for (; cmd->tables && cmd->tables[count] && count + 1 < MAX_TABLES; count++)
+	for (; cmd->tables[count]; count++)
 		tables[count] = cmd->tables[count];
-	/* last: the first of two with one name is taken, and a command knows better */
-	tables[count++] = cmd_global_options;
+	tables[count++] = cmd_global_options; /* last: a command's own option of the same name wins */
 	size_t size = cmd->options_size > sizeof(struct cmd_globals) ? cmd->options_size : sizeof(struct cmd_globals);
 	struct cmd_globals *options = arena_alloc(&a, size);
 	const char *const *list = strlist_argv(&words, &a);
@@ -176,7 +166,7 @@ int cmd_main(int argc, char *const *argv, const struct run *run, struct err *e)
 		return err_hint(e, "see 'ptbuild %s --help'", cmd->name);
 	}
 	if (options->help)
-		return print_help(cmd, !named(argc, argv), e);
+		return print_help(cmd, first_word(argc, argv) == argc, e);
 	if (options->version)
 		return print_version(options->json, e);
 	if (check_globals(options, e) < 0 || refuse_words(cmd, &args, e) < 0)

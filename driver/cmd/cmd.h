@@ -37,16 +37,17 @@ struct cmd_example {
 
 struct cmd_context;
 
+enum { CMD_TABLES = 4 };
+
 struct command {
 	const char *name;
-	const char *summary;     /* one line, lower case, no full stop */
-	const char *usage;       /* what follows the name in the synopsis */
-	const char *const *text; /* paragraphs, NULL-terminated; may be NULL */
-	/* beside the global ones, NULL-terminated; may be NULL */
-	const struct arg_def *const *tables;
-	/* NULL-name-terminated; NULL: the command takes none, and words are refused */
-	const struct cmd_positional *arguments;
-	const struct cmd_example *examples; /* NULL-line-terminated; may be NULL */
+	const char *summary; /* one line, lower case, no full stop */
+	const char *usage;   /* what follows the name in the synopsis */
+	const char *text;    /* paragraphs, a line each; may be NULL */
+	/* Each of these ends with an empty element. */
+	const struct arg_def *tables[CMD_TABLES + 1]; /* beside the global ones */
+	struct cmd_positional arguments[3];           /* none: words are refused */
+	struct cmd_example examples[5];
 	/* of the options struct; 0: struct cmd_globals alone */
 	size_t options_size;
 	int (*run)(struct cmd_context *c, const struct strlist *args, struct err *e);
@@ -102,7 +103,7 @@ int cmd_out_dir(const struct cmd_context *c, const char **ret, struct err *e) MU
 
 /* cmd_find: the command of that name, NULL. */
 const struct command *cmd_find(const char *name);
-/* cmd_unknown: ERR_USAGE for a word that is no command, with the nearest one as the hint. */
+/* cmd_unknown: ERR_USAGE for a word that is not a command; the hint names the nearest one. */
 int cmd_unknown(const char *word, struct err *e);
 /* cmd_main: all of a run: finds the command, parses, runs it. argv[0] is the program. The caller
  * prints the error; its kind is the exit code. */

@@ -53,17 +53,17 @@ static int run_completion(struct cmd_context *c, const struct strlist *args, str
 
 static const struct arg_def completion_options[] = {
 	{"words", 0, ARG_STRING, offsetof(struct completion_options, words), "KIND",
-	 "print the names that the tables know of this kind", "release profile isa cuda blas"},
+	 "print the names of this kind from the tables", "release profile isa cuda blas"},
 	{0},
 };
 
 const struct command command_completion = {
 	.name = "completion",
-	.summary = "print the completion script of a shell",
+	.summary = "print the completion script for a shell",
 	.usage = "bash|zsh|fish",
-	.tables = (const struct arg_def *const[]){completion_options, NULL},
-	.arguments = (const struct cmd_positional[]){{"SHELL", "bash, zsh or fish", "bash zsh fish"}, {0}},
-	.examples = (const struct cmd_example[]){{"source <(ptbuild completion bash)", "complete in this shell"}, {0}},
+	.tables = {completion_options},
+	.arguments = {{"SHELL", "bash, zsh or fish", "bash zsh fish"}},
+	.examples = {{"source <(ptbuild completion bash)", "complete in this shell"}},
 	.options_size = sizeof(struct completion_options),
 	.run = run_completion,
 };

@@ -75,10 +75,10 @@ static void bash_names(const struct arg_def *table, struct buf *out)
 static void bash_command(const struct command *cmd, struct buf *out)
 {
 	buf_printf(out, "\t%s)\n\t\twords=\"", cmd->name);
-	for (size_t i = 0; cmd->tables && cmd->tables[i]; i++)
+	for (size_t i = 0; cmd->tables[i]; i++)
 		bash_names(cmd->tables[i], out);
 	buf_addstr(out, "\"\n");
-	if (cmd->arguments) {
+	if (cmd->arguments[0].name) {
 		buf_addstr(out, "\t\tif [[ $cur != -* ]]; then mapfile -t COMPREPLY < <(");
 		bash_values(cmd->arguments[0].values, out);
 		buf_addstr(out, "); return; fi\n");
@@ -94,7 +94,7 @@ static void bash_script(struct buf *out)
 			"$prev in\n");
 	bash_value_cases(cmd_global_options, out);
 	for (size_t i = 0; cmd_table[i]; i++)
-		for (size_t j = 0; cmd_table[i]->tables && cmd_table[i]->tables[j]; j++)
+		for (size_t j = 0; cmd_table[i]->tables[j]; j++)
 			bash_value_cases(cmd_table[i]->tables[j], out);
 	buf_addstr(out, "\tesac\n\tfor word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n\t\tcase \" ");
 	command_names(out);
@@ -104,7 +104,7 @@ static void bash_script(struct buf *out)
 	buf_addstr(out, "\t*) words=\"");
 	command_names(out);
 	const struct command *build = cmd_find("build");
-	for (size_t i = 0; build && build->tables && build->tables[i]; i++)
+	for (size_t i = 0; build && build->tables[i]; i++)
 		bash_names(build->tables[i], out);
 	buf_addstr(out, "\";;\n\tesac\n\tmapfile -t COMPREPLY < <(compgen -W \"$words");
 	bash_names(cmd_global_options, out);
@@ -167,9 +167,9 @@ static void zsh_options(const struct arg_def *table, struct buf *out)
 static void zsh_command(const struct command *cmd, struct buf *out)
 {
 	buf_printf(out, "\t%s)\n\t\t_arguments $global \\\n", cmd->name);
-	for (size_t i = 0; cmd->tables && cmd->tables[i]; i++)
+	for (size_t i = 0; cmd->tables[i]; i++)
 		zsh_options(cmd->tables[i], out);
-	if (cmd->arguments) {
+	if (cmd->arguments[0].name) {
 		buf_addstr(out, "\t\t'*:");
 		quoted(out, cmd->arguments[0].help, true);
 		buf_addc(out, ':');
@@ -246,9 +246,9 @@ static void fish_script(struct buf *out)
 		quoted(out, cmd->summary, false);
 		buf_addstr(out, "'\n");
 		snprintf(condition, sizeof(condition), " -n '__fish_seen_subcommand_from %s'", cmd->name);
-		for (size_t j = 0; cmd->tables && cmd->tables[j]; j++)
+		for (size_t j = 0; cmd->tables[j]; j++)
 			fish_options(cmd->tables[j], condition, out);
-		if (cmd->arguments && is_kind(cmd->arguments[0].values, "<file>"))
+		if (cmd->arguments[0].name && is_kind(cmd->arguments[0].values, "<file>"))
 			buf_printf(out, "complete -c ptbuild%s -F\n", condition);
 	}
 }

@@ -35,7 +35,7 @@ static int data_part(struct cmd_context *c, const char *part, const char **ret, 
 {
 	const char *dir = path_join(c->arena, data_dir(c->arena), part);
 	if (!fs_is_dir(dir)) {
-		err_set(e, ERR_CONFIG, "there is no directory '%s'", dir);
+		err_set(e, ERR_CONFIG, "directory '%s' does not exist", dir);
 		return err_hint(e, "name the tables with --profiles DIR, or set PTBUILD_DATA_DIR to the directory that "
 				   "holds profiles and patches");
 	}
@@ -48,7 +48,7 @@ int cmd_profiles_dir(struct cmd_context *c, const char **ret, struct err *e)
 	if (!c->profiles_dir && c->global->profiles) {
 		const char *dir = path_absolute(c->arena, current_dir(c->arena), c->global->profiles);
 		if (!fs_is_dir(dir))
-			return err_set(e, ERR_CONFIG, "--profiles: '%s' is no directory", c->global->profiles);
+			return err_set(e, ERR_CONFIG, "--profiles: not a directory: '%s'", c->global->profiles);
 		c->profiles_dir = dir;
 	}
 	if (!c->profiles_dir && data_part(c, "profiles", &c->profiles_dir, e) < 0)
@@ -92,7 +92,7 @@ int cmd_cache_dir(const struct cmd_context *c, const char **ret, struct err *e)
 	else if (home && home[0] == '/')
 		*ret = path_join(c->arena, home, ".cache/ptbuild");
 	else {
-		err_set(e, ERR_CONFIG, "there is no place for the store: HOME is not set");
+		err_set(e, ERR_CONFIG, "no directory for the store: HOME is not set");
 		return err_hint(e, "name a directory with --cache DIR");
 	}
 	return 0;

@@ -115,10 +115,10 @@ static int run_detect(struct cmd_context *c, const struct strlist *args, struct 
 
 static const struct arg_def detect_defs[] = {
 	{"workload", 0, DETECT(ARG_STRING, workload), "KIND",
-	 "what the CPU shall do: general (default), training, int8 or bf16", DETECT_WORKLOADS},
+	 "main use of the CPU: general (default), training, int8 or bf16", DETECT_WORKLOADS},
 	{"machine", 0, DETECT(ARG_STRING, machine), "FILE",
-	 "decide for the machine that a file describes, instead of this one", "<file>"},
-	{"release", 0, DETECT(ARG_STRING, release), "NAME", "decide for one release", "<release>"},
+	 "choose for the machine that a file describes, not for this one", "<file>"},
+	{"release", 0, DETECT(ARG_STRING, release), "NAME", "choose for one release", "<release>"},
 	{0},
 };
 
@@ -126,25 +126,16 @@ const struct command command_detect = {
 	.name = "detect",
 	.summary = "recommend a profile for this machine",
 	.usage = "[--workload KIND] [--machine FILE] [--release NAME] [--json]",
-	.text = (const char *const[]){"Looks at the processor (CPUID, /proc/cpuinfo, the auxiliary vector), what the "
-				      "operating system has switched on, "
-				      "the NVIDIA "
-				      "GPUs (libcuda, else NVML, else nvidia-smi) and their driver, and names the "
-				      "profile that uses all of it, the "
-				      "newest release "
-				      "and a CUDA toolkit that the driver can run, with the reasons. --profile native "
-				      "takes the same answer.",
-				      "The member \"machine\" of --json describes the machine; in a file of its own, "
-				      "it is what --machine takes "
-				      "elsewhere. The exit "
-				      "status is 7 when no profile fits.",
-				      NULL},
-	.tables = (const struct arg_def *const[]){detect_defs, NULL},
-	.examples = (const struct cmd_example[]){{"ptbuild detect", "what to build for this machine"},
-						 {"ptbuild detect --workload int8", "for quantized models on the CPU"},
-						 {"ptbuild detect --json | jq .machine > box.json",
-						  "describe it, to build for it elsewhere"},
-						 {0}},
+	.text = "Examines the processor (CPUID, /proc/cpuinfo, the auxiliary vector), what the operating system has "
+		"enabled, and the NVIDIA GPUs and their driver (libcuda, else NVML, else nvidia-smi). Names the "
+		"profile that uses all of it, the newest release, and a CUDA toolkit that the driver can run, with the "
+		"reasons. --profile native takes the same answer.\n"
+		"The member \"machine\" of --json describes the machine; saved to a file, it is what --machine takes "
+		"elsewhere. The exit status is 7 if no profile fits.",
+	.tables = {detect_defs},
+	.examples = {{"ptbuild detect", "what to build for this machine"},
+		     {"ptbuild detect --workload int8", "for quantized models on the CPU"},
+		     {"ptbuild detect --json | jq .machine > box.json", "describe it, to build for it elsewhere"}},
 	.options_size = sizeof(struct detect_options),
 	.run = run_detect,
 };

@@ -13,13 +13,7 @@ struct diff_options {
 
 static const struct arg_def diff_only[] = {
 	{"right-release", 0, ARG_STRING, offsetof(struct diff_options, right_release), "NAME",
-	 "the release of the second variant, when it is not --release too", "<release>"},
-	{0},
-};
-
-static const struct cmd_positional diff_arguments[] = {
-	{"VARIANT", "the one to start from, for example pytorch-python313-cuda12_8-sm90-avx2", "<profile>"},
-	{"VARIANT", "the one to compare with it", "<profile>"},
+	 "release of the second variant (default: that of --release)", "<release>"},
 	{0},
 };
 
@@ -64,31 +58,21 @@ static int diff_main(struct cmd_context *c, const struct strlist *words, struct 
 	return cmd_write_stdout(&out, e);
 }
 
-static const struct cmd_example diff_examples[] = {
-	{"ptbuild diff pytorch-python313-cpu-avx pytorch-python313-cpu-avx2", "what the instruction set changes"},
-	{"ptbuild diff pytorch-python313-cpu-avx2 pytorch-python313-cpu-avx2 --release 2.8.0 --right-release 2.9.1",
-	 "one variant in two releases"},
-	{0},
-};
-
-static const char *const diff_text[] = {
-	"Plans two variants and shows only what differs: of each value both sides, with the table and line that it "
-	"comes from, the rule "
-	"and why.",
-	"As with plan, nothing is run and nothing is fetched. --set, --without and --blas hold for both sides.",
-	NULL,
-};
-
-static const struct arg_def *const diff_tables[] = {cmd_select_options, cmd_plan_options, diff_only, NULL};
-
 const struct command command_diff = {
 	.name = "diff",
 	.summary = "show how the plans of two variants differ, and why",
 	.usage = "VARIANT VARIANT [OPTION...]",
-	.text = diff_text,
-	.tables = diff_tables,
-	.arguments = diff_arguments,
-	.examples = diff_examples,
+	.text = "Plans two variants and shows only what differs: both values, and for each the table and line, the "
+		"rule and the reason.\n"
+		"As with plan, nothing is run or fetched. --set, --without and --blas apply to both sides.",
+	.tables = {cmd_select_options, cmd_plan_options, diff_only},
+	.arguments = {{"VARIANT", "the first variant, for example pytorch-python313-cuda12_8-sm90-avx2", "<profile>"},
+		      {"VARIANT", "the second, which is compared with it", "<profile>"}},
+	.examples = {{"ptbuild diff pytorch-python313-cpu-avx pytorch-python313-cpu-avx2",
+		      "what the instruction set changes"},
+		     {"ptbuild diff pytorch-python313-cpu-avx2 pytorch-python313-cpu-avx2 "
+		      "--release 2.8.0 --right-release 2.9.1",
+		      "one variant in two releases"}},
 	.options_size = sizeof(struct diff_options),
 	.run = diff_main,
 };

@@ -5,17 +5,6 @@
 #include "base/version.h"
 #include "cmd/doctor.h"
 
-static void no_toolkit(struct doctor *d, const struct toolkits *all)
-{
-	doctor_fail(
-		d, ERR_SYSTEM, "nvcc",
-		DOCTOR_TEXT(d, "no CUDA %s in the root '%s'; there is: %s", d->plan->cuda, d->root->dir,
-			    toolkit_list(all, d->c->arena)),
-		DOCTOR_TEXT(
-			d,
-			"install it there, name its directory with --cuda-home, or say --cuda for one that is there"));
-}
-
 /* "9.0a" and "12.0+PTX" as nvcc's targets "90a" and "120". */
 static char *target_of(const char *capability, struct arena *a)
 {
@@ -35,11 +24,10 @@ static bool check_targets(struct doctor *d, struct strlist *targets)
 	}
 	if (!missing.count)
 		return true;
-	doctor_fail(
-		d, ERR_POLICY, "targets",
-		DOCTOR_TEXT(d, "nvcc %s knows no %s", d->toolkit->release, strlist_join(&missing, d->c->arena, ", ")),
-		DOCTOR_TEXT(d, "it knows %s: use a toolkit that has it (ptbuild list --gpus)",
-			    strlist_join(&d->toolkit->targets, d->c->arena, " ")));
+	doctor_fail(d, ERR_POLICY, "targets", "nvcc %s does not know %s", d->toolkit->release,
+		    strlist_join(&missing, d->c->arena, ", "));
+	doctor_fix(d, "it knows %s: use a toolkit that has it (ptbuild list --gpus)",
+		   strlist_join(&d->toolkit->targets, d->c->arena, " "));
 	return false;
 }
 
@@ -47,45 +35,40 @@ static bool check_host_compiler(struct doctor *d)
 {
 	const struct toolkit *k = d->toolkit;
 	if (k->cxx) {
-		doctor_ok(d, "nvcc-host",
-			  DOCTOR_TEXT(d, "%s (%s); nvcc accepts GCC up to %u", k->cxx, k->cc_id, k->gcc_max));
+		doctor_ok(d, "nvcc-host", "%s (%s); nvcc accepts GCC up to %u", k->cxx, k->cc_id, k->gcc_max);
 		return true;
 	}
-	doctor_fail(d, ERR_POLICY, "nvcc-host",
-		    DOCTOR_TEXT(d, "nvcc %s accepts GCC up to %u, the root's is %s", k->release, k->gcc_max,
-				*k->gcc ? k->gcc : "absent"),
-		    DOCTOR_TEXT(d, "install g++-%u in the root beside it", k->gcc_max));
+	doctor_fail(d, ERR_POLICY, "nvcc-host", "nvcc %s accepts GCC up to %u, the root's is %s", k->release,
+		    k->gcc_max, *k->gcc ? k->gcc : "absent");
+	doctor_fix(d, "install g++-%u in the root beside it", k->gcc_max);
 	return false;
 }
 
 /* A kernel for every target at once, with the compiler that the build will hand to nvcc. */
 static int compile_kernel(struct doctor *d, const struct strlist *targets, struct err *e)
 {
-	AUTO_BUF struct buf out = {0};
+	static const char script[] =
+		"n=$1; c=$2; shift 2; t=$(mktemp -d /tmp/ptbuild-doctorXXXXXX) && trap 'rm -rf $t' EXIT && "
+		"echo '__global__ void twice(float *x) { *x *= 2; }' >$t/k.cu && cd $t && "
+		"\"$n\" -ccbin \"$c\" \"$@\" -c k.cu -o k.o";
 	struct strlist args = {0};
-	struct err why;
-	bool ok;
+	struct doctor_answer got;
 	struct arena *a = d->c->arena;
 	strlist_ref(&args, a, d->toolkit->nvcc);
 	strlist_ref(&args, a, d->toolkit->cxx);
 	for (size_t i = 0; i < targets->count; i++)
 		strlist_addf(&args, a, "-gencode=arch=compute_%s,code=sm_%s", targets->items[i], targets->items[i]);
-	if (doctor_shell(d,
-			 "n=$1; c=$2; shift 2; t=$(mktemp -d /tmp/ptbuild-doctorXXXXXX) && trap 'rm -rf $t' EXIT && "
-			 "echo '__global__ void twice(float *x) { *x *= 2; }' >$t/k.cu && cd $t && \"$n\" -ccbin "
-			 "\"$c\" \"$@\" -c k.cu -o k.o",
-			 &args, &out, &ok, &why, e) < 0)
+	if (doctor_ask(d, script, &args, &got, e) < 0)
 		return -1;
 	const char *names = strlist_join(targets, a, ", sm_");
-	if (ok)
-		doctor_ok(d, "targets",
-			  DOCTOR_TEXT(d, "nvcc %s compiles for sm_%s with %s", d->toolkit->release, names,
-				      d->toolkit->cxx));
-	else
-		doctor_fail(d, ERR_POLICY, "targets",
-			    DOCTOR_TEXT(d, "nvcc %s does not compile a kernel for sm_%s: %s", d->toolkit->release,
-					names, why.msg),
-			    "look at its words: the toolkit and the compiler it was given do not go together");
+	if (got.ok) {
+		doctor_ok(d, "targets", "nvcc %s compiles for sm_%s with %s", d->toolkit->release, names,
+			  d->toolkit->cxx);
+		return 0;
+	}
+	doctor_fail(d, ERR_POLICY, "targets", "nvcc %s does not compile a kernel for sm_%s: %s", d->toolkit->release,
+		    names, got.why);
+	doctor_fix(d, "read its message: the toolkit and the compiler it was given do not go together");
 	return 0;
 }
 
@@ -117,19 +100,19 @@ static void check_part(struct doctor *d, const struct tables *t, const struct to
 	const char *last = strcmp(row->name, "cudnn") == 0 ? last_cudnn(d, t) : NULL;
 	if (!is_on(d, row->toggle))
 		return;
-	if (!p->header)
-		doctor_fail(d, ERR_SYSTEM, row->name,
-			    DOCTOR_TEXT(d, "%s=ON, and no %s in the toolkit or the root", row->toggle, row->header),
-			    *row->debian ? DOCTOR_TEXT(d, "install it in the root (Debian: %s), or say --set %s=OFF",
-						       row->debian, row->toggle)
-					 : DOCTOR_TEXT(d, "install it in the root, or say --set %s=OFF", row->toggle));
-	else if (last && *p->version && version_cmp(p->version, last) > 0)
+	if (!p->header) {
+		doctor_fail(d, ERR_SYSTEM, row->name, "%s=ON, and no %s in the toolkit or the root", row->toggle,
+			    row->header);
+		doctor_fix(d, "install it in the root%s%s%s, or pass --set %s=OFF", *row->debian ? " (Debian: " : "",
+			   row->debian, *row->debian ? ")" : "", row->toggle);
+	} else if (last && *p->version && version_cmp(p->version, last) > 0) {
 		doctor_fail(d, ERR_POLICY, row->name,
-			    DOCTOR_TEXT(d, "%s %s supports one of the GPUs no longer: %s is the last", p->header,
-					p->version, last),
-			    DOCTOR_TEXT(d, "install %s, or say --set %s=OFF", last, row->toggle));
-	else
-		doctor_ok(d, row->name, DOCTOR_TEXT(d, "%s%s%s", p->header, *p->version ? " " : "", p->version));
+			    "%s %s no longer supports one of the GPUs: %s is the last that does", p->header, p->version,
+			    last);
+		doctor_fix(d, "install %s, or pass --set %s=OFF", last, row->toggle);
+	} else {
+		doctor_ok(d, row->name, "%s%s%s", p->header, *p->version ? " " : "", p->version);
+	}
 }
 
 int doctor_cuda(struct doctor *d, struct err *e)
@@ -142,22 +125,19 @@ int doctor_cuda(struct doctor *d, struct err *e)
 		return 0;
 	if (cmd_tables(d->c, &t, e) < 0)
 		return -1;
-	if (cmd_toolkits(d->c, cmd_select_cuda_home(d->c), &all, &why) < 0) {
-		if (why.kind == ERR_INTERRUPTED) {
-			*e = why;
-			return -1;
-		}
-		doctor_fail_err(d, "nvcc", &why);
-		return 0;
-	}
+	if (cmd_toolkits(d->c, cmd_select_cuda_home(d->c), &all, &why) < 0)
+		return doctor_fail_err(d, "nvcc", &why, e);
 	d->toolkit = toolkit_find(all, d->plan->cuda);
 	if (!d->toolkit) {
-		no_toolkit(d, all);
+		doctor_fail(d, ERR_SYSTEM, "nvcc", "no CUDA %s in the root '%s'; there is: %s", d->plan->cuda,
+			    d->root->dir, toolkit_list(all, d->c->arena));
+		doctor_fix(
+			d,
+			"install it there, name its directory with --cuda-home, or pass --cuda for one that is there");
 		return 0;
 	}
-	doctor_ok(d, "nvcc",
-		  DOCTOR_TEXT(d, "%s %s (%s)", d->toolkit->nvcc, d->toolkit->release,
-			      toolkit_layout_name(d->toolkit->layout)));
+	doctor_ok(d, "nvcc", "%s %s (%s)", d->toolkit->nvcc, d->toolkit->release,
+		  toolkit_layout_name(d->toolkit->layout));
 	bool known = check_targets(d, &targets), compiler = check_host_compiler(d);
 	if (known && compiler && compile_kernel(d, &targets, e) < 0)
 		return -1;

@@ -14,15 +14,12 @@ int doctor_sandbox(struct doctor *d, struct err *e)
 {
 	struct err why = {0};
 	if (cmd_sandbox(d->c) == SANDBOX_NONE) {
-		doctor_warn(d, "sandbox", "none: the build sees the whole machine, and its wheel may depend on it",
-			    "leave --sandbox none out");
-	} else if (sandbox_probe(d->root, d->c->run, &why) == 0) {
-		doctor_ok(d, "sandbox", "bubblewrap works");
-	} else if (why.kind == ERR_INTERRUPTED) {
-		*e = why;
-		return -1;
+		doctor_warn(d, "sandbox", "none: the build sees the whole machine, and its wheel may depend on it");
+		doctor_fix(d, "leave --sandbox none out");
+	} else if (sandbox_probe(d->root, d->c->run, &why) < 0) {
+		return doctor_fail_err(d, "sandbox", &why, e);
 	} else {
-		doctor_fail_err(d, "sandbox", &why);
+		doctor_ok(d, "sandbox", "bubblewrap works");
 	}
 	return 0;
 }
@@ -30,11 +27,12 @@ int doctor_sandbox(struct doctor *d, struct err *e)
 static void check_host_program(struct doctor *d, const char *name, const char *what)
 {
 	const char *path = proc_find(d->c->arena, name);
-	if (path)
-		doctor_ok(d, name, path);
-	else
-		doctor_fail(d, ERR_SYSTEM, name, DOCTOR_TEXT(d, "not in PATH: %s", what),
-			    DOCTOR_TEXT(d, "install %s", name));
+	if (path) {
+		doctor_ok(d, name, "%s", path);
+		return;
+	}
+	doctor_fail(d, ERR_SYSTEM, name, "not in PATH: %s", what);
+	doctor_fix(d, "install %s", name);
 }
 
 static void check_cpu(struct doctor *d)
@@ -47,39 +45,37 @@ static void check_cpu(struct doctor *d)
 		if (!machine_has_feature(isa->cpuinfo[i]))
 			strlist_ref(&missing, d->c->arena, isa->cpuinfo[i]);
 	if (missing.count)
-		doctor_warn(d, "cpu",
-			    DOCTOR_TEXT(d, "this processor cannot run %s (no %s): the wheel is built but not tried",
-					isa->name, strlist_join(&missing, d->c->arena, ", ")),
-			    "");
+		doctor_warn(d, "cpu", "this processor cannot run %s (no %s): the wheel is built but not tried",
+			    isa->name, strlist_join(&missing, d->c->arena, ", "));
 	else
-		doctor_ok(d, "cpu", DOCTOR_TEXT(d, "runs %s", isa->name));
+		doctor_ok(d, "cpu", "runs %s", isa->name);
 }
 
 /* The file system that the store is, or will be, on. */
-static void check_disk(struct doctor *d)
+static int check_disk(struct doctor *d, struct err *e)
 {
 	const char *dir;
 	struct err why = {0};
 	uint64_t bytes;
-	if (cmd_cache_dir(d->c, &dir, &why) < 0) {
-		doctor_fail_err(d, "disk", &why);
-		return;
-	}
+	if (cmd_cache_dir(d->c, &dir, &why) < 0)
+		return doctor_fail_err(d, "disk", &why, e);
 	while (!fs_exists(dir) && strcmp(dir, "/") != 0)
 		dir = path_dir(d->c->arena, dir);
-	if (fs_free_bytes(dir, &bytes, &why) < 0) {
-		doctor_fail_err(d, "disk", &why);
-		return;
-	}
+	if (fs_free_bytes(dir, &bytes, &why) < 0)
+		return doctor_fail_err(d, "disk", &why, e);
 	bool torch = !d->plan || strcmp(d->plan->package, "pytorch") == 0;
 	double need = torch ? (double)size_bytes(d->release->disk) : 0;
-	const char *text = DOCTOR_TEXT(
-		d, "%.1f GiB free at '%s'%s", (double)bytes / GIB, dir,
-		need > 0 ? DOCTOR_TEXT(d, ", a build of PyTorch %s needs %.0f", d->release->name, need / GIB) : "");
-	if ((double)bytes < need)
-		doctor_fail(d, ERR_SYSTEM, "disk", text, "make room, or name another place with --cache DIR");
-	else
-		doctor_ok(d, "disk", text);
+	const char *text = arena_printf(d->c->arena, "%.1f GiB free at '%s'", (double)bytes / GIB, dir);
+	if (need > 0)
+		text = arena_printf(d->c->arena, "%s, a build of PyTorch %s needs %.0f", text, d->release->name,
+				    need / GIB);
+	if ((double)bytes < need) {
+		doctor_fail(d, ERR_SYSTEM, "disk", "%s", text);
+		doctor_fix(d, "make room, or name another place with --cache DIR");
+	} else {
+		doctor_ok(d, "disk", "%s", text);
+	}
+	return 0;
 }
 
 /* What the build itself will make of this memory: the pools of its jobs. */
@@ -91,25 +87,28 @@ static void check_memory(struct doctor *d)
 	const struct jobs_memory need = jobs_from_table(row ? row->memory : NULL);
 	const struct jobs_pools p = jobs_plan(jobs_usable(bytes), processors, d->c->global->jobs, &need);
 	uint64_t largest = need.heavy > need.link ? need.heavy : need.link;
-	const char *text =
-		DOCTOR_TEXT(d, "%.1f GiB and %u processors: %u compilers at once, %u on heavy units, %u links",
-			    (double)bytes / GIB, processors, p.compile, p.heavy, p.link);
-	if (jobs_usable(bytes) < largest)
-		doctor_fail(d, ERR_SYSTEM, "memory",
-			    DOCTOR_TEXT(d, "%s; one of them alone takes %.1f GiB", text, (double)largest / GIB),
-			    "use a machine or a container with more memory");
-	else if (p.compile < processors && !d->c->global->jobs)
-		doctor_warn(d, "memory", text,
-			    "with more memory, or fewer other programs, every processor would be used");
-	else
-		doctor_ok(d, "memory", text);
+	const char *text = arena_printf(d->c->arena,
+					"%.1f GiB and %u processors: %u compilers at once, %u on heavy units, %u links",
+					(double)bytes / GIB, processors, p.compile, p.heavy, p.link);
+	if (jobs_usable(bytes) < largest) {
+		doctor_fail(d, ERR_SYSTEM, "memory", "%s; one of them alone takes %.1f GiB", text,
+			    (double)largest / GIB);
+		doctor_fix(d, "use a machine or a container with more memory");
+	} else if (p.compile < processors && !d->c->global->jobs) {
+		doctor_warn(d, "memory", "%s", text);
+		doctor_fix(d, "with more memory, or fewer other programs, every processor would be used");
+	} else {
+		doctor_ok(d, "memory", "%s", text);
+	}
 }
 
-void doctor_machine(struct doctor *d)
+int doctor_machine(struct doctor *d, struct err *e)
 {
 	check_host_program(d, "patch", "patches cannot be applied");
-	check_host_program(d, "patchelf", "libraries cannot be taken into the wheel");
+	check_host_program(d, "patchelf", "libraries cannot be copied into the wheel");
 	check_cpu(d);
-	check_disk(d);
+	if (check_disk(d, e) < 0)
+		return -1;
 	check_memory(d);
+	return 0;
 }

@@ -125,26 +125,20 @@ static int run_fetch(struct cmd_context *c, const struct strlist *args, struct e
 
 static const struct arg_def fetch_only[] = {
 	{"sources-only", 0, ARG_FLAG, offsetof(struct fetch_command_options, sources_only), NULL,
-	 "leave out the Python requirements that the root lacks", NULL},
+	 "do not download the Python requirements that the root lacks", NULL},
 	{0},
 };
 
 const struct command command_fetch = {
 	.name = "fetch",
-	.summary = "download and check the sources of a build into the store",
+	.summary = "download the sources of a build into the store and check them",
 	.usage = "--profile PROFILE | VARIANT... [options]",
-	.text = (const char *const[]){"Every archive is checked against the sha256 of the release's table before it "
-				      "enters the store; a "
-				      "build with --offline "
-				      "then needs no network. What the build needs of Python and the root does not "
-				      "have is downloaded as "
-				      "well, by the release's locked list.",
-				      NULL},
-	.tables = (const struct arg_def *const[]){cmd_select_options, cmd_plan_options, fetch_only, NULL},
-	.arguments = cmd_select_arguments,
-	.examples = (const struct cmd_example[]){{"ptbuild fetch --profile cpu-avx2 --package all",
-						  "have all three packages' sources at hand"},
-						 {0}},
+	.text = "Every archive is checked against the sha256 in the release's table before it enters the store; "
+		"afterwards a build with --offline needs no network. Python requirements of the build that the root "
+		"lacks are downloaded too, from the release's lock list.",
+	.tables = {cmd_select_options, cmd_plan_options, fetch_only},
+	.arguments = {{"VARIANT...", CMD_SELECT_VARIANTS, "<profile>"}},
+	.examples = {{"ptbuild fetch --profile cpu-avx2 --package all", "the sources of all three packages"}},
 	.options_size = sizeof(struct fetch_command_options),
 	.run = run_fetch,
 };

@@ -28,11 +28,12 @@ static void spaces(struct buf *out, size_t n)
 		buf_addc(out, ' ');
 }
 
-/* Words of `text`, broken at WIDTH; every line but the first is indented. `column` is where the first line starts. */
+/* Words of `text` up to a line break, wrapped at WIDTH; every line but the first, which starts at `column`, is
+ * indented. */
 static void wrap(struct buf *out, const char *text, size_t indent, size_t column)
 {
-	while (*text) {
-		size_t n = strcspn(text, " ");
+	while (*text && *text != '\n') {
+		size_t n = strcspn(text, " \n");
 		if (column > indent && column + 1 + n > WIDTH) {
 			buf_addc(out, '\n');
 			spaces(out, indent);
@@ -88,7 +89,7 @@ void help_overview(struct buf *out)
 
 static void argument_rows(struct buf *out, const struct command *cmd)
 {
-	if (!cmd->arguments)
+	if (!cmd->arguments[0].name)
 		return;
 	buf_addstr(out, "\narguments:\n");
 	for (const struct cmd_positional *p = cmd->arguments; p->name; p++)
@@ -100,20 +101,20 @@ void help_command(const struct command *cmd, struct buf *out)
 	buf_addstr(out, "usage: ");
 	help_synopsis(cmd, out);
 	buf_printf(out, "\n\n%s\n", cmd->summary);
-	for (size_t i = 0; cmd->text && cmd->text[i]; i++) {
+	for (const char *p = cmd->text; p && *p; p += strcspn(p, "\n"), p += *p == '\n') {
 		buf_addc(out, '\n');
-		wrap(out, cmd->text[i], 0, 0);
+		wrap(out, p, 0, 0);
 	}
 	argument_rows(out, cmd);
-	if (cmd->tables && cmd->tables[0])
+	if (cmd->tables[0])
 		buf_addstr(out, "\noptions:\n");
-	for (size_t i = 0; cmd->tables && cmd->tables[i]; i++)
+	for (size_t i = 0; cmd->tables[i]; i++)
 		option_rows(out, cmd->tables[i]);
 	buf_addstr(out, "\noptions of every command:\n");
 	option_rows(out, cmd_global_options);
-	if (cmd->examples)
+	if (cmd->examples[0].line)
 		buf_addstr(out, "\nexamples:\n");
-	for (const struct cmd_example *x = cmd->examples; x && x->line; x++)
+	for (const struct cmd_example *x = cmd->examples; x->line; x++)
 		buf_printf(out, "  %s\n      %s\n", x->line, x->what);
 }
 
@@ -150,13 +151,12 @@ static const struct arg_def help_options[] = {
 
 const struct command command_help = {
 	.name = "help",
-	.summary = "explain the program or one command",
+	.summary = "explain the program or a command",
 	.usage = "[COMMAND] [--man]",
-	.tables = (const struct arg_def *const[]){help_options, NULL},
-	.arguments = (const struct cmd_positional[]){{"COMMAND", "the command to explain", "<command>"}, {0}},
-	.examples = (const struct cmd_example[]){{"ptbuild help plan", "what plan does"},
-						 {"ptbuild help --man | man -l -", "read the manual page"},
-						 {0}},
+	.tables = {help_options},
+	.arguments = {{"COMMAND", "the command to explain", "<command>"}},
+	.examples = {{"ptbuild help plan", "what plan does"},
+		     {"ptbuild help --man | man -l -", "read the manual page"}},
 	.options_size = sizeof(struct help_options),
 	.run = run_help,
 };

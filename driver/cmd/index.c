@@ -40,41 +40,26 @@ static int index_main(struct cmd_context *c, const struct strlist *words, struct
 
 static const struct arg_def index_options[] = {
 	{"base-url", 0, ARG_STRING, offsetof(struct index_options, base_url), "URL",
-	 "where the wheels are served (default: beside the index, by relative links)", NULL},
+	 "URL that the wheels are served from (default: links relative to the index)", NULL},
 	{0},
-};
-
-static const struct cmd_positional index_arguments[] = {{"DIR", "the directory that holds the wheels", "<dir>"}, {0}};
-
-static const struct cmd_example index_examples[] = {
-	{"ptbuild index dist",
-	 "then serve dist: pip install --index-url http://HOST/cpu-avx2/ torch torchvision torchaudio"},
-	{"ptbuild index dist --base-url https://files.example.org/wheels/", "the wheels lie elsewhere"},
-	{0},
-};
-
-static const char *const index_text[] = {
-	"Makes a static package index of a directory of wheels: DIR/simple/ with all of them, and one sub-directory "
-	"per profile (cpu-avx2, "
-	"cu128-sm90-avx512), from "
-	"which an installer cannot pick a wheel for another machine. Any web server can serve it, and pip can read it "
-	"as file://.",
-	"The pages are there as HTML and as JSON, with digests, sizes and the metadata of each wheel beside it, so "
-	"that installers need "
-	"not "
-	"download wheels to resolve. "
-	"A file WHEEL.yanked beside a wheel yanks it; its first line is the reason.",
-	NULL,
 };
 
 const struct command command_index = {
 	.name = "index",
 	.summary = "make a static package index of a directory of wheels",
 	.usage = "DIR [--base-url URL]",
-	.text = index_text,
-	.tables = (const struct arg_def *const[]){index_options, NULL},
-	.arguments = index_arguments,
-	.examples = index_examples,
+	.text = "Writes DIR/simple/ with all wheels of the directory, and a subdirectory per profile (cpu-avx2, "
+		"cu128-sm90-avx512), from which an installer cannot pick a wheel for another machine. Any web server "
+		"can serve it, and pip can read it as file://.\n"
+		"The pages exist as HTML and as JSON, with digests, sizes and each wheel's metadata beside it, so "
+		"installers need not download wheels to resolve. A file WHEEL.yanked beside a wheel yanks it; its "
+		"first line is the reason.",
+	.tables = {index_options},
+	.arguments = {{"DIR", "the directory that holds the wheels", "<dir>"}},
+	.examples = {{"ptbuild index dist",
+		      "then serve dist: pip install --index-url http://HOST/cpu-avx2/ torch torchvision torchaudio"},
+		     {"ptbuild index dist --base-url https://files.example.org/wheels/",
+		      "the wheels are served from elsewhere"}},
 	.options_size = sizeof(struct index_options),
 	.run = index_main,
 };

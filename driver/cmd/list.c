@@ -277,7 +277,7 @@ static int list_main(struct cmd_context *c, const struct strlist *words, struct 
 static const struct arg_def list_defs[] = {
 	{"releases", 0, ARG_FLAG, FLAG(releases), NULL, "pinned sets: versions, Pythons, CUDA toolkits", NULL},
 	{"matrices", 0, ARG_FLAG, FLAG(matrices), NULL,
-	 "named sets of variants, how many they hold and how many of those cannot be built", NULL},
+	 "named sets of variants: how many they hold, and how many of those cannot be built", NULL},
 	{"profiles", 0, ARG_FLAG, FLAG(profiles), NULL, "names for --profile", NULL},
 	{"isas", 0, ARG_FLAG, FLAG(isas), NULL, "CPU instruction sets", NULL},
 	{"gpus", 0, ARG_FLAG, FLAG(gpus), NULL, "GPU targets", NULL},
@@ -287,32 +287,20 @@ static const struct arg_def list_defs[] = {
 	{0},
 };
 
-static const struct cmd_example list_examples[] = {
-	{"ptbuild list", "the releases"},
-	{"ptbuild list --profiles --json", "names for --profile, as JSON"},
-	{"ptbuild list --matrices", "names for --matrix"},
-	{"ptbuild list --gpus --isas", "what profiles are made of"},
-	{0},
-};
-
-static const char *const list_paragraphs[] = {
-	"Shows the tables that plans are made from; without an option, the releases. With --json, an object with an "
-	"array for each "
-	"section.",
-	"A profile is a GPU target and an instruction set: any of --gpus with any of --isas, several targets joined "
-	"with '+' "
-	"(sm80+sm90-avx2), "
-	"or cpu-ISA, or darwin-mps. --profiles lists the pairs of which machines exist.",
-	NULL,
-};
-
 const struct command command_list = {
 	.name = "list",
 	.summary = "list releases, profiles and what they are made of",
 	.usage = "[--releases] [--matrices] [--profiles] [--isas] [--gpus] [--toolkits] [--blas] [--toggles]",
-	.text = list_paragraphs,
-	.tables = (const struct arg_def *const[]){list_defs, NULL},
-	.examples = list_examples,
+	.text = "Shows the tables that plans are made from; without options, the releases. With --json, prints an "
+		"object with an array for each section.\n"
+		"A profile is a GPU target and an instruction set: any of --gpus with any of --isas, several targets "
+		"joined with '+' (sm80+sm90-avx2), cpu-ISA, or darwin-mps. --profiles lists the pairs that machines "
+		"have.",
+	.tables = {list_defs},
+	.examples = {{"ptbuild list", "the releases"},
+		     {"ptbuild list --profiles --json", "names for --profile, as JSON"},
+		     {"ptbuild list --matrices", "names for --matrix"},
+		     {"ptbuild list --gpus --isas", "what profiles are made of"}},
 	.options_size = sizeof(struct list_options),
 	.run = list_main,
 };

@@ -2,32 +2,21 @@
 
 #include "cmd/help.h"
 
-/* Text as roff takes it: no line may start like a request, and hyphens and backslashes mean themselves. */
+/* Text as roff takes it: a line break starts a paragraph, no line may look like a request, and hyphens and backslashes
+ * stand for themselves. */
 static void roff(struct buf *out, const char *text)
 {
-	if (*text == '.' || *text == '\'')
-		buf_addstr(out, "\\&");
-	for (; *text; text++) {
-		if (*text == '\\')
-			buf_addstr(out, "\\e");
-		else if (*text == '-')
-			buf_addstr(out, "\\-");
-		else if (*text == '\n')
-			buf_addc(out, ' ');
-		else if (*text == '"')
-			buf_addstr(out, "\\(dq");
-		else if (*text == '~')
-			buf_addstr(out, "\\(ti");
+	static const char *const escapes[128] = {
+		['\n'] = "\n.PP\n", ['\\'] = "\\e", ['-'] = "\\-", ['"'] = "\\(dq", ['~'] = "\\(ti"};
+	for (const char *p = text; *p; p++) {
+		const char *escape = (unsigned char)*p < ARRAY_LEN(escapes) ? escapes[(unsigned char)*p] : NULL;
+		if ((*p == '.' || *p == '\'') && (p == text || p[-1] == '\n'))
+			buf_addstr(out, "\\&");
+		if (escape)
+			buf_addstr(out, escape);
 		else
-			buf_addc(out, *text);
+			buf_addc(out, *p);
 	}
-}
-
-static void paragraph(struct buf *out, const char *text)
-{
-	buf_addstr(out, ".PP\n");
-	roff(out, text);
-	buf_addc(out, '\n');
 }
 
 static void item(struct buf *out, const char *tag, const char *text)
@@ -57,11 +46,14 @@ static void command(struct buf *out, const struct command *cmd)
 	buf_addstr(out, "\"\n");
 	roff(out, cmd->summary);
 	buf_addstr(out, ".\n");
-	for (size_t i = 0; cmd->text && cmd->text[i]; i++)
-		paragraph(out, cmd->text[i]);
-	for (const struct cmd_positional *p = cmd->arguments; p && p->name; p++)
+	if (cmd->text) {
+		buf_addstr(out, ".PP\n");
+		roff(out, cmd->text);
+		buf_addc(out, '\n');
+	}
+	for (const struct cmd_positional *p = cmd->arguments; p->name; p++)
 		item(out, p->name, p->help);
-	for (size_t i = 0; cmd->tables && cmd->tables[i]; i++)
+	for (size_t i = 0; cmd->tables[i]; i++)
 		options(out, cmd->tables[i]);
 }
 
@@ -69,7 +61,7 @@ static void examples(struct buf *out)
 {
 	buf_addstr(out, ".SH EXAMPLES\n");
 	for (size_t i = 0; cmd_table[i]; i++)
-		for (const struct cmd_example *x = cmd_table[i]->examples; x && x->line; x++)
+		for (const struct cmd_example *x = cmd_table[i]->examples; x->line; x++)
 			item(out, x->line, x->what);
 }
 
@@ -78,13 +70,14 @@ static void exit_status(struct buf *out)
 	static const struct {
 		const char *code, *what;
 	} rows[] = {
-		{"0", "all went well"},
+		{"0", "success"},
 		{"2", "the command line is wrong"},
-		{"3", "tables, profiles or names are wrong"},
-		{"4", "a file could not be had from the network"},
-		{"5", "bytes are not what they must be: a digest, an archive, a wheel"},
+		{"3", "a table, profile or name is wrong"},
+		{"4", "a file could not be downloaded"},
+		{"5", "wrong bytes: a digest, an archive or a wheel"},
 		{"6", "a compiler or build tool failed"},
-		{"7", "what was asked is not what came out, a pair that cannot work, or no sandbox"},
+		{"7",
+		 "what was built is not what was asked for, the combination cannot work, or no sandbox can be made"},
 		{"8", "the machine: disk, memory, permissions, a missing tool"},
 		{"130", "interrupted"},
 	};
@@ -93,14 +86,14 @@ static void exit_status(struct buf *out)
 		item(out, rows[i].code, rows[i].what);
 }
 
-static void surroundings(struct buf *out)
+static void environment(struct buf *out)
 {
 	buf_addstr(out, ".SH ENVIRONMENT\n");
 	item(out, "PTBUILD_DATA_DIR", "the directory that holds profiles and patches");
-	item(out, "XDG_CACHE_HOME", "where the store is when --cache does not say: its subdirectory ptbuild");
+	item(out, "XDG_CACHE_HOME", "without --cache, the store is its subdirectory ptbuild");
 	buf_addstr(out, ".SH FILES\n");
 	item(out, "~/.cache/ptbuild", "the store: sources, wheels, build trees");
-	item(out, "dist", "where wheels go when --out does not say");
+	item(out, "dist", "where wheels go without --out");
 }
 
 void man_page(struct buf *out)
@@ -111,13 +104,10 @@ void man_page(struct buf *out)
 			"[options] "
 			"[\\fIARGUMENTS\\fR]\n");
 	buf_addstr(out, ".SH DESCRIPTION\n");
-	roff(out, "ptbuild fetches pinned sources of PyTorch, torchvision and torchaudio and checks their digests, "
-		  "turns a profile (a list "
-		  "of GPU "
-		  "architectures, a CPU instruction set, a BLAS) into environment variables and CMake cache entries, "
-		  "builds in a sandbox "
-		  "without "
-		  "network, proves that what was asked for is what was built, and packs a relocatable wheel.");
+	roff(out, "ptbuild fetches the pinned sources of PyTorch, torchvision and torchaudio and checks their digests. "
+		  "It turns a profile (a list of GPU architectures, a CPU instruction set, a BLAS) into environment "
+		  "variables and CMake cache entries, builds in a sandbox without network access, proves that what was "
+		  "asked for is what was built, and packs a relocatable wheel.");
 	buf_addstr(out, "\n.SH COMMANDS\n");
 	for (size_t i = 0; cmd_table[i]; i++)
 		command(out, cmd_table[i]);
@@ -125,5 +115,5 @@ void man_page(struct buf *out)
 	options(out, cmd_global_options);
 	examples(out);
 	exit_status(out);
-	surroundings(out);
+	environment(out);
 }

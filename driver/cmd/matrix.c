@@ -24,14 +24,14 @@ static int read_list(const char *path, struct arena *a, struct strlist *ret, str
 	if (fs_read(path, LIST_MAX_BYTES, &text, e) < 0)
 		return -1;
 	if (strlen(buf_cstr(&text)) != text.len)
-		return err_set(e, ERR_CONFIG, "'%s' is no text", path);
+		return err_set(e, ERR_CONFIG, "not a text file: '%s'", path);
 	strlist_split(&lines, a, buf_cstr(&text), "\r\n");
 	for (size_t i = 0; i < lines.count; i++) {
 		const char *line = lines.items[i] + strspn(lines.items[i], " \t");
 		if (*line && *line != '#')
 			strlist_ref(ret, a, arena_strndup(a, line, strcspn(line, " \t")));
 	}
-	return ret->count ? 0 : err_set(e, ERR_CONFIG, "'%s' names no variant", path);
+	return ret->count ? 0 : err_set(e, ERR_CONFIG, "no variant is named in '%s'", path);
 }
 
 static int choose(struct cmd_context *c, const struct strlist *words, struct ci_choice **ret, size_t *ret_count,
@@ -213,50 +213,31 @@ static int run_matrix(struct cmd_context *c, const struct strlist *args, struct 
 
 static const struct arg_def matrix_defs[] = {
 	{"format", 0, MATRIX(format), "FORMAT", "table (default), json, github or gitlab", "table json github gitlab"},
-	{"runner-map", 0, MATRIX(runner_map), "FILE", "YAML file that says which runners take which variants",
-	 "<file>"},
+	{"runner-map", 0, MATRIX(runner_map), "FILE", "YAML file that maps variants to runners", "<file>"},
 	{"image", 0, MATRIX(image), "IMAGE", "container image that the jobs run in", NULL},
-	{"file", 0, MATRIX(file), "FILE", "take the variants from a file, a name a line", "<file>"},
+	{"file", 0, MATRIX(file), "FILE", "read the variants from a file, a name a line", "<file>"},
 	{0},
 };
 
 const struct command command_matrix = {
 	.name = "matrix",
-	.summary = "jobs for a CI service that build a matrix",
+	.summary = "write the jobs of a CI service that build a matrix",
 	.usage = "[NAME | VARIANT... | --file FILE] [--format FORMAT] [--runner-map FILE]",
-	.text =
-		(const char *const[]){
-			"Makes a job for each profile, Python and toolkit, PyTorch with the packages built against it, "
-			"and "
-			"writes a workflow for GitHub "
-			"(--format github), a pipeline for GitLab (gitlab), or a list (json, table). The files are "
-			"JSON, "
-			"which both services read as YAML.",
-			"GPU code depends on the GPU targets alone and C++ code on the instruction set alone. So the "
-			"jobs "
-			"come in two waves: the first "
-			"compiles every unit once and keeps the compiler's cache under one name for the GPU targets "
-			"and one "
-			"for the instruction set; the "
-			"second finds everything in the two caches of its row and its column. A matrix larger than the "
-			"service takes is split.",
-			"A runner map is YAML: runners, a list of {match: GLOB, platform: PLATFORM, format: FORMAT, "
-			"labels: "
-			"[...]}, of which the first that "
-			"fits a variant counts. Variants that cannot be built are left out, and said on standard "
-			"error.",
-			NULL},
-	.tables = (const struct arg_def *const[]){matrix_defs, cmd_select_options, cmd_plan_options, NULL},
-	.arguments =
-		(const struct cmd_positional[]){
-			{"NAME", "a matrix of 'ptbuild list --matrices', or names of variants", "<matrix>"}, {0}},
-	.examples =
-		(const struct cmd_example[]){
-			{"ptbuild matrix build-pytorch/main", "what would run, as a table"},
-			{"ptbuild matrix build-pytorch/main --format github > .github/workflows/wheels.yml",
-			 "a workflow"},
-			{"ptbuild matrix build-pytorch/main --only '*-sm90-*' --format gitlab", "one row of it"},
-			{0}},
+	.text = "Makes a job for each profile, Python and toolkit: PyTorch with the packages built against it. Writes "
+		"a workflow for GitHub (--format github), a pipeline for GitLab (gitlab), or a list (json, table). The "
+		"files are JSON, which both services read as YAML.\n"
+		"GPU code depends on the GPU targets alone and C++ code on the instruction set alone, so the jobs come "
+		"in two waves. The first compiles every unit once and saves the compiler cache under one name for the "
+		"GPU targets and one for the instruction set. The second finds every unit in the two caches of its row "
+		"and its column. A matrix too large for the service is split.\n"
+		"A runner map is YAML: runners, a list of {match: GLOB, platform: PLATFORM, format: FORMAT, labels: "
+		"[...]}. The first entry that fits a variant counts. Variants that cannot be built are left out and "
+		"named on standard error.",
+	.tables = {matrix_defs, cmd_select_options, cmd_plan_options},
+	.arguments = {{"NAME", "a matrix from 'ptbuild list --matrices', or names of variants", "<matrix>"}},
+	.examples = {{"ptbuild matrix build-pytorch/main", "what would run, as a table"},
+		     {"ptbuild matrix build-pytorch/main --format github > .github/workflows/wheels.yml", "a workflow"},
+		     {"ptbuild matrix build-pytorch/main --only '*-sm90-*' --format gitlab", "one row of it"}},
 	.options_size = sizeof(struct matrix_options),
 	.run = run_matrix,
 };

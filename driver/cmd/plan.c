@@ -12,7 +12,7 @@ struct plan_command_options {
 
 static const struct arg_def plan_only[] = {
 	{"explain", 0, ARG_FLAG, offsetof(struct plan_command_options, explain), NULL,
-	 "show of each value the rule, the table and line, why, and the source", NULL},
+	 "show each value's rule, table and line, reason and source", NULL},
 	{0},
 };
 
@@ -169,38 +169,23 @@ static int plan_main(struct cmd_context *c, const struct strlist *words, struct 
 	return err_hint(e, "the plan says why of each; --only and --release choose others");
 }
 
-static const struct cmd_example plan_examples[] = {
-	{"ptbuild plan --profile sm90-avx512 --explain", "every setting with the table line it comes from"},
-	{"ptbuild plan pytorch-python313-cuda12_8-sm90-avx512 --release 2.9.1 --json",
-	 "one exact variant as a JSON object"},
-	{"ptbuild plan --profile cpu-avx2 --package all --json", "three packages as a JSON array"},
-	{"ptbuild plan --matrix build-pytorch/pytorch-2.10-python313 --only '*-sm90-*' --json",
-	 "the variants of a matrix whose names match"},
-	{0},
-};
-
-static const char *const plan_text_paragraphs[] = {
-	"Shows what a build would do, without doing any of it: sources, environment, CMake cache entries, corrections "
-	"of what was asked "
-	"and the keys "
-	"under which results are kept.",
-	"Nothing is run and nothing is fetched, so a plan can be made on any machine. With --root (--root / for this "
-	"machine) the "
-	"compilers there "
-	"are asked for their versions, which are part of the keys.",
-	NULL,
-};
-
-static const struct arg_def *const plan_tables[] = {cmd_select_options, cmd_plan_options, plan_only, NULL};
-
 const struct command command_plan = {
 	.name = "plan",
 	.summary = "show what would be built, and why",
 	.usage = "[--profile PROFILE | --matrix NAME [--only GLOB] | VARIANT...] [--explain] [OPTION...]",
-	.text = plan_text_paragraphs,
-	.tables = plan_tables,
-	.arguments = cmd_select_arguments,
-	.examples = plan_examples,
+	.text = "Shows what a build would do, without doing any of it: sources, environment, CMake cache entries, "
+		"corrections of the request, and the keys under which results are kept.\n"
+		"Nothing is run or fetched, so a plan can be made on any machine. With --root (--root / for this "
+		"machine) the compilers there are asked for their versions, which are part of the keys.",
+	.tables = {cmd_select_options, cmd_plan_options, plan_only},
+	.arguments = {{"VARIANT...", CMD_SELECT_VARIANTS, "<profile>"}},
+	.examples = {{"ptbuild plan --profile sm90-avx512 --explain",
+		      "every setting with the table line it comes from"},
+		     {"ptbuild plan pytorch-python313-cuda12_8-sm90-avx512 --release 2.9.1 --json",
+		      "one exact variant as a JSON object"},
+		     {"ptbuild plan --profile cpu-avx2 --package all --json", "three packages as a JSON array"},
+		     {"ptbuild plan --matrix build-pytorch/pytorch-2.10-python313 --only '*-sm90-*' --json",
+		      "the variants of a matrix whose names match"}},
 	.options_size = sizeof(struct plan_command_options),
 	.run = plan_main,
 };

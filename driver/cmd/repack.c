@@ -73,38 +73,21 @@ static int repack_main(struct cmd_context *c, const struct strlist *words, struc
 	return wheels ? repack_wheels(c, words, rev, e) : repack_variants(c, words, e);
 }
 
-static const struct cmd_positional repack_arguments[] = {
-	{"WHEEL|VARIANT...", "wheels that ptbuild packed, or what is in the store under these names", "<file>"},
-	{0},
-};
-
-static const struct cmd_example repack_examples[] = {
-	{"ptbuild repack dist/torch-*.whl --metadata-rev 2", "the same contents as revision 2, beside the first"},
-	{"ptbuild repack --profile cpu-avx2 --metadata-rev 2",
-	 "from the store; the wheel must be there in another revision"},
-	{0},
-};
-
-static const char *const repack_text[] = {
-	"Packed contents are copied as they are, only the end of the archive is written anew, so it takes a fraction "
-	"of a second whatever "
-	"the size. The bytes are those that packing anew would give.",
-	"From the second revision on the file name carries it as its build tag: other bytes have another name, and "
-	"installers take the "
-	"latest.",
-	NULL,
-};
-
-static const struct arg_def *const repack_tables[] = {cmd_select_options, cmd_plan_options, cmd_build_options, NULL};
-
 const struct command command_repack = {
 	.name = "repack",
-	.summary = "give a wheel another metadata revision without packing it anew",
+	.summary = "change a wheel's metadata revision without packing it again",
 	.usage = "WHEEL... | VARIANT... | --profile PROFILE --metadata-rev N",
-	.text = repack_text,
-	.tables = repack_tables,
-	.arguments = repack_arguments,
-	.examples = repack_examples,
+	.text = "Packed contents are copied as they are; only the end of the archive is written anew, which takes a "
+		"fraction of a second whatever the size. The bytes are the same as from packing anew.\n"
+		"From revision 2 on, the file name carries the revision as its build tag: other bytes have another "
+		"name, and installers take the latest.",
+	.tables = {cmd_select_options, cmd_plan_options, cmd_build_options},
+	.arguments = {{"WHEEL|VARIANT...", "wheels packed by ptbuild, or variants whose wheels are in the store",
+		       "<file>"}},
+	.examples = {{"ptbuild repack dist/torch-*.whl --metadata-rev 2",
+		      "the same contents as revision 2, beside the first"},
+		     {"ptbuild repack --profile cpu-avx2 --metadata-rev 2",
+		      "from the store; the wheel must be there in another revision"}},
 	.options_size = sizeof(struct cmd_build_base),
 	.run = repack_main,
 };

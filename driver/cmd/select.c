@@ -13,22 +13,21 @@ const struct arg_def cmd_select_options[] = {
 	{"profile", 'p', SELECT(ARG_STRING, profile), "PROFILE",
 	 "GPU target and CPU instruction set (sm90-avx512), native, or a profile file", "<profile>"},
 	{"matrix", 'm', SELECT(ARG_STRING, matrix), "NAME",
-	 "all variants of a matrix: a name of 'ptbuild list --matrices', or a file", "<matrix>"},
-	{"only", 0, SELECT(ARG_LIST, only), "GLOB", "of a matrix, the variants whose name matches; may be repeated",
+	 "all variants of a matrix: a name from 'ptbuild list --matrices', or a file", "<matrix>"},
+	{"only", 0, SELECT(ARG_LIST, only), "GLOB", "of a matrix, only the variants whose names match; may be repeated",
 	 NULL},
 	{"package", 0, SELECT(ARG_LIST, packages), "NAMES", "pytorch (default), torchvision, torchaudio or all",
 	 "pytorch torchvision torchaudio all"},
 	{"units", 0, SELECT(ARG_LIST, units), "TREE",
-	 "compile commands of a configured tree, named after its profile, to say what a matrix compiles; may be "
+	 "compile commands of a configured tree, named after its profile, to count what a matrix compiles; may be "
 	 "repeated",
 	 "<file>"},
-	{"release", 0, SELECT(ARG_STRING, release), "NAME", "the pinned set to build (default: the newest that fits)",
-	 "<release>"},
-	{"python", 0, SELECT(ARG_STRING, python), "X.Y", "Python to build for (default: the root's)", NULL},
-	{"cuda", 0, SELECT(ARG_STRING, cuda), "X.Y", "CUDA toolkit (default: the release's first)", "<cuda>"},
+	{"release", 0, SELECT(ARG_STRING, release), "NAME",
+	 "the pinned set of versions (default: the newest that fits)", "<release>"},
+	{"python", 0, SELECT(ARG_STRING, python), "X.Y", "Python version to build for (default: the root's)", NULL},
+	{"cuda", 0, SELECT(ARG_STRING, cuda), "X.Y", "CUDA toolkit version (default: the release's first)", "<cuda>"},
 	{"cuda-home", 0, SELECT(ARG_STRING, cuda_home), "DIR",
-	 "directory of a CUDA toolkit that is looked at before all others (default: $CUDA_HOME without --root)",
-	 "<dir>"},
+	 "directory of a CUDA toolkit to use before all others (default: $CUDA_HOME without --root)", "<dir>"},
 	{0},
 };
 
@@ -36,27 +35,20 @@ const struct arg_def cmd_select_options[] = {
 
 const struct arg_def cmd_plan_options[] = {
 	{"cuda-libraries", 0, PLAN(ARG_STRING, cuda_libraries), "WHERE",
-	 "packages: the wheel requires the nvidia-* packages (default); system: they are left to the loader",
+	 "packages: the wheel requires the nvidia-* packages (default); system: the loader finds the libraries",
 	 "packages system"},
 	{"blas", 0, PLAN(ARG_STRING, blas), "NAME", "BLAS library (default: the profile's, else the platform's)",
 	 "<blas>"},
 	{"set", 0, PLAN(ARG_PAIRS, toggles), "NAME=VALUE",
 	 "override a build option, for example USE_MKLDNN=OFF; may be repeated", NULL},
 	{"without", 0, PLAN(ARG_LIST, without), "FEATURES",
-	 "give a feature up that cannot be had otherwise, for example cudnn", NULL},
+	 "build without these features, for example cudnn; the version label says so", NULL},
 	{"torch", 0, PLAN(ARG_STRING, torch), "PLACE",
-	 "what torchvision and torchaudio are built against: a wheel, or root", "<file>"},
+	 "torch to build torchvision and torchaudio against: a wheel, or root", "<file>"},
 	{"platform", 0, PLAN(ARG_STRING, platform_tag), "KIND",
-	 "platform tag: manylinux, as far back as the libraries allow (default), or linux, which promises nothing",
+	 "platform tag: manylinux, the oldest that the libraries allow (default), or linux, which promises nothing",
 	 "manylinux linux"},
 	{"metadata-rev", 0, PLAN(ARG_UINT, metadata_rev), "N", "revision of the wheel's metadata (default: 1)", NULL},
-	{0},
-};
-
-const struct cmd_positional cmd_select_arguments[] = {
-	{"VARIANT...",
-	 "exact names of builds, for example pytorch-python313-cpu-avx2; instead of --profile and --package",
-	 "<profile>"},
 	{0},
 };
 

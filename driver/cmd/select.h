@@ -24,8 +24,9 @@ struct cmd_select_base {
 	struct cmd_select select;
 };
 extern const struct arg_def cmd_select_options[], cmd_plan_options[];
-/* cmd_select_arguments: the positional VARIANT... of such commands. */
-extern const struct cmd_positional cmd_select_arguments[];
+/* The help of such a command's VARIANT... */
+#define CMD_SELECT_VARIANTS                                                                                            \
+	"exact variant names, for example pytorch-python313-cpu-avx2, instead of --profile and --package"
 
 struct selection {
 	struct variant variant;

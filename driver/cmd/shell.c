@@ -60,23 +60,15 @@ static int run_shell(struct cmd_context *c, const struct strlist *args, struct e
 
 const struct command command_shell = {
 	.name = "shell",
-	.summary = "open a shell where a variant was built",
+	.summary = "open a shell in the sandbox of a kept build tree",
 	.usage = "VARIANT [OPTION...] [-- COMMAND...]",
-	.text =
-		(const char *const[]){
-			"Opens a shell, or runs a command, in the sandbox of a build tree that was kept: same root, "
-			"same paths, same "
-			"environment, no network. A build that failed or was stopped keeps its tree, and names the "
-			"command that repeats "
-			"what "
-			"failed. What is changed there by hand is built upon by the next build of the variant.",
-			NULL},
-	.arguments = (const struct cmd_positional[]){{"VARIANT", "whose tree", "<variant>"},
-						     {"COMMAND...", "what to run there instead of a shell", NULL},
-						     {0}},
-	.examples = (const struct cmd_example[]){{"ptbuild shell pytorch-python313-cpu-avx2", "look around"},
-						 {"ptbuild shell pytorch-python313-cpu-avx2 -- ninja -C build -k 0",
-						  "everything that still compiles"},
-						 {0}},
+	.text = "Opens a shell, or runs a command, in the sandbox of a build tree that was kept: same root, same "
+		"paths, same environment, no network. A build that failed or was stopped keeps its tree and prints the "
+		"command that repeats what failed. The next build of the variant builds on whatever was changed there.",
+	.arguments = {{"VARIANT", "variant whose tree to use", "<variant>"},
+		      {"COMMAND...", "command to run there instead of a shell", NULL}},
+	.examples = {{"ptbuild shell pytorch-python313-cpu-avx2", "look around"},
+		     {"ptbuild shell pytorch-python313-cpu-avx2 -- ninja -C build -k 0",
+		      "build everything that still compiles"}},
 	.run = run_shell,
 };

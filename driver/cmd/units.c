@@ -6,10 +6,6 @@
 #include "base/sys/json.h"
 #include "cmd/help.h"
 
-struct units_options {
-	struct cmd_globals global;
-};
-
 static int read_trees(struct cmd_context *c, const struct strlist *paths, struct unit_tree **ret, struct err *e)
 {
 	const struct tables *t;
@@ -139,29 +135,19 @@ static int run_units(struct cmd_context *c, const struct strlist *args, struct e
 
 const struct command command_units = {
 	.name = "units",
-	.summary = "what the units of configured trees depend on",
+	.summary = "show what the units of configured trees depend on",
 	.usage = "TREE TREE...",
-	.text = (const char *const[]){"Compares the compile commands of trees that were configured for different GPU "
-				      "lists and instruction sets. A C++ "
-				      "unit is to depend on the "
-				      "instruction set alone and a CUDA unit on the GPU list alone: then a matrix of S "
-				      "lists and I sets compiles about S "
-				      "+ I times, not S x I. "
-				      "The exit status is 7 when a unit depends on what it must not.",
-				      "A tree is a compile_commands.json, or a directory that holds one, named after "
-				      "its profile: sm90-avx512.json.",
-				      NULL},
-	.arguments =
-		(const struct cmd_positional[]){
-			{"TREE...", "compile commands of a configured tree, named after its profile", "<file>"}, {0}},
-	.examples =
-		(const struct cmd_example[]){
-			{"ptbuild units sm90-avx512.json sm90-avx2.json sm80-avx512.json sm80-avx2.json",
-			 "are units shared as they should be?"},
-			{"ptbuild plan --matrix mine.yaml --units sm90-avx512.json --units sm90-avx2.json --units "
-			 "sm80-avx512.json",
-			 "what the whole matrix compiles"},
-			{0}},
-	.options_size = sizeof(struct units_options),
+	.text = "Compares the compile commands of trees that were configured for different GPU lists and instruction "
+		"sets. A C++ unit should depend on the instruction set alone and a CUDA unit on the GPU list alone; "
+		"then a matrix of S lists and I sets compiles about S + I times, not S x I. The exit status is 7 if a "
+		"unit depends on anything else.\n"
+		"A tree is a compile_commands.json, or a directory that holds one, named after its profile: "
+		"sm90-avx512.json.",
+	.arguments = {{"TREE...", "compile commands of a configured tree, named after its profile", "<file>"}},
+	.examples = {{"ptbuild units sm90-avx512.json sm90-avx2.json sm80-avx512.json sm80-avx2.json",
+		      "are units shared as they should be?"},
+		     {"ptbuild plan --matrix mine.yaml --units sm90-avx512.json --units sm90-avx2.json --units "
+		      "sm80-avx512.json",
+		      "what the whole matrix compiles"}},
 	.run = run_units,
 };

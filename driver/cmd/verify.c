@@ -207,39 +207,34 @@ static int run_verify(struct cmd_context *c, const struct strlist *args, struct 
 
 static const struct arg_def verify_options[] = {
 	{"with", 0, OPTION(ARG_LIST, with), "PLACES",
-	 "wheels installed beside it whose libraries it may use, or root for the torch of --root", "<file>"},
+	 "wheels installed beside it, whose libraries it may use, or root for the torch of --root", "<file>"},
 	{"provided", 0, OPTION(ARG_LIST, provided), "NAMES",
-	 "library names that its dependencies bring, for example libcudart.so.12", NULL},
+	 "libraries that its dependencies provide, for example libcudart.so.12", NULL},
 	{"against", 0, OPTION(ARG_STRING, against), "VARIANT",
-	 "what the wheel must be, a profile for its code alone (default: what its version label says)", "<profile>"},
-	{"key", 0, OPTION(ARG_STRING, key), "FILE", "the public key (PEM) that must have signed the wheel's provenance",
+	 "variant that the wheel must be, or a profile to check its code alone (default: from its version label)",
+	 "<profile>"},
+	{"key", 0, OPTION(ARG_STRING, key), "FILE", "public key (PEM) that must have signed the wheel's provenance",
 	 "<file>"},
-	{"ci", 0, OPTION(ARG_FLAG, ci), NULL, "only the findings, one a line: wheel:member: error[code]: text", NULL},
-	{"rules", 0, OPTION(ARG_FLAG, rules), NULL, "list the rules with their codes, check nothing", NULL},
+	{"ci", 0, OPTION(ARG_FLAG, ci), NULL, "print only the findings, one a line: wheel:member: error[code]: text",
+	 NULL},
+	{"rules", 0, OPTION(ARG_FLAG, rules), NULL, "list the rules and their codes without checking anything", NULL},
 	{0},
 };
 
 const struct command command_verify = {
 	.name = "verify",
-	.summary = "check wheels as a stranger would",
+	.summary = "check any wheel without running it",
 	.usage = "WHEEL... [options]",
-	.text = (const char *const[]){"Opens each wheel and checks every rule it claims to keep: archive, RECORD, "
-				      "names and metadata, library paths, "
-				      "needed "
-				      "libraries, symbol versions against the platform tag, traces of the build. "
-				      "Nothing of the wheel is run.",
-				      "What the version label says of processor and GPU (cpu.avx2, cu128.sm90.avx512) "
-				      "is a promise that the code inside "
-				      "must "
-				      "keep; a label that says nothing promises nothing.",
-				      NULL},
-	.tables = (const struct arg_def *const[]){verify_options, NULL},
-	.arguments = (const struct cmd_positional[]){{"WHEEL...", "the files to check", "<file>"}, {0}},
-	.examples = (const struct cmd_example[]){{"ptbuild verify dist/torchvision-*.whl --with dist/torch-*.whl",
-						  "torchvision, installed with that torch"},
-						 {"ptbuild verify --ci --against cpu-avx2 torch-*.whl",
-						  "whether its code keeps to AVX2"},
-						 {0}},
+	.text = "Opens each wheel and checks every rule it claims to keep: archive, RECORD, names and metadata, "
+		"library paths, needed libraries, symbol versions against the platform tag, and traces of the build. "
+		"Nothing in the wheel is run.\n"
+		"What the version label says of processor and GPU (cpu.avx2, cu128.sm90.avx512) is a promise that the "
+		"code inside must keep. A label that names neither promises nothing.",
+	.tables = {verify_options},
+	.arguments = {{"WHEEL...", "the wheels to check", "<file>"}},
+	.examples = {{"ptbuild verify dist/torchvision-*.whl --with dist/torch-*.whl",
+		      "torchvision, installed with that torch"},
+		     {"ptbuild verify --ci --against cpu-avx2 torch-*.whl", "whether its code keeps to AVX2"}},
 	.options_size = sizeof(struct verify_options),
 	.run = run_verify,
 };

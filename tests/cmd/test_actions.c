@@ -98,7 +98,7 @@ static void cache_gc_needs_a_rule(void **state)
 	expect("cache gc --max-size 1X", 2, "not a size: '1X'");
 	expect("cache gc --max-size -1", 2, "--max-size");
 	expect("cache gc --max-size 99999999T", 2, "not a size: '99999999T'");
-	expect("cache gc --keep-days soon", 2, "no number of days");
+	expect("cache gc --keep-days soon", 2, "not a number of days");
 }
 
 static void cache_gc_spares_what_was_just_used(void **state)

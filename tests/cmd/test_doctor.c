@@ -82,7 +82,7 @@ static void nvcc_without_the_target(void **state)
 	(void)state;
 	make_toolkit("'sm_75','sm_80'", 99, 0);
 	AUTO_JSON json_t *doc = doctor("--profile sm90-avx2 --release 2.8.0 --cuda 12.8");
-	expect_line(doc, "targets", "failure", "knows no sm_90", "75 80");
+	expect_line(doc, "targets", "failure", "does not know sm_90", "75 80");
 }
 
 static void a_compiler_that_nvcc_refuses(void **state)
@@ -145,7 +145,8 @@ static void a_flag_that_the_compiler_does_not_take(void **state)
 	const char *profile = "cpu-avx2", *flag = "-mavx2";
 #endif
 	AUTO_JSON json_t *doc = doctor(arena_printf(&ran.arena, "--profile %s --release 2.8.0", profile));
-	expect_line(doc, "flags", "failure", arena_printf(&ran.arena, "does not take %s", flag), "use a root with GCC");
+	expect_line(doc, "flags", "failure", arena_printf(&ran.arena, "does not accept %s", flag),
+		    "use a root with GCC");
 	expect_line(doc, "cpu", "warning", "this processor cannot run", "");
 	assert_null(line(doc, "nvcc"));
 }

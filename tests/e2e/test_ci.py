@@ -240,7 +240,7 @@ class Limits(unittest.TestCase):
             self.assertIn(words, got.stderr)
             self.assertEqual(got.stdout, "")
         empty = self.write("empty.txt", "# nothing\n\n")
-        self.assertIn("names no variant", ptbuild("matrix", "--file", empty, status=3).stderr)
+        self.assertIn("no variant is named", ptbuild("matrix", "--file", empty, status=3).stderr)
 
     def test_impossible_variants_are_left_out_and_said(self):
         got = ptbuild("matrix", "build-torchaudio/main", "--format", "github")
