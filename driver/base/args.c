@@ -62,35 +62,51 @@ static int store_uint(const struct parse *p, const struct arg_def *d, const char
 	return 0;
 }
 
-static int store_pairs(const struct parse *p, const struct arg_def *d, const char *shown, const char *value,
+/* Checks what a table says of a piece of a value: NAME=VALUE, or one of the values it lists. */
+static int check_piece(const struct parse *p, const struct arg_def *d, const char *shown, const char *piece,
 		       struct err *e)
 {
-	struct strlist pairs = {0};
-	strlist_split(&pairs, p->arena, value, ",");
-	for (size_t i = 0; i < pairs.count; i++) {
-		const char *s = pairs.items[i], *equals = strchr(s, '=');
-		if (!equals || equals == s) {
-			err_set(e, ERR_USAGE, "option '%s': not NAME=VALUE: '%s'", shown, s);
-			return err_hint(e, "--%s: %s", d->name, d->help);
-		}
-		if (p->target)
-			kvlist_set((struct kvlist *)(p->target + d->offset), p->arena,
-				   arena_strndup(p->arena, s, (size_t)(equals - s)), equals + 1);
+	struct strlist known = {0};
+	if (d->type == ARG_PAIRS) {
+		if (*piece != '=' && strchr(piece, '='))
+			return 0;
+		err_set(e, ERR_USAGE, "option '%s': not NAME=VALUE: '%s'", shown, piece);
+		return err_hint(e, "--%s: %s", d->name, d->help);
 	}
-	return 0;
+	if (!d->values || *d->values == '<')
+		return 0;
+	strlist_split(&known, p->arena, d->values, " ");
+	if (strlist_contains(&known, piece))
+		return 0;
+	const char *last = known.items[--known.count];
+	err_set(e, ERR_USAGE, "option '%s': unknown value '%s'", shown, piece);
+	return err_hint(e, "it is %s or %s", strlist_join(&known, p->arena, ", "), last);
 }
 
 /* `shown` is the option as the user wrote it. */
 static int store(const struct parse *p, const struct arg_def *d, const char *shown, const char *value, struct err *e)
 {
+	struct strlist pieces = {0};
 	if (d->type == ARG_UINT)
 		return store_uint(p, d, shown, value, e);
-	if (d->type == ARG_PAIRS)
-		return store_pairs(p, d, shown, value, e);
-	if (p->target && d->type == ARG_STRING)
-		*(const char **)(p->target + d->offset) = value;
-	if (p->target && d->type == ARG_LIST)
-		strlist_split((struct strlist *)(p->target + d->offset), p->arena, value, ",");
+	if (d->type == ARG_STRING)
+		strlist_ref(&pieces, p->arena, value);
+	else
+		strlist_split(&pieces, p->arena, value, ",");
+	for (size_t i = 0; i < pieces.count; i++)
+		if (check_piece(p, d, shown, pieces.items[i], e) < 0)
+			return -1;
+	if (!p->target)
+		return 0;
+	void *to = p->target + d->offset;
+	if (d->type == ARG_STRING)
+		*(const char **)to = value;
+	else if (d->type == ARG_LIST)
+		strlist_append(to, p->arena, &pieces);
+	for (size_t i = 0; d->type == ARG_PAIRS && i < pieces.count; i++) {
+		const char *piece = pieces.items[i], *equals = strchr(piece, '=');
+		kvlist_set(to, p->arena, arena_strndup(p->arena, piece, (size_t)(equals - piece)), equals + 1);
+	}
 	return 0;
 }
 

@@ -22,7 +22,8 @@ struct arg_def {
 	size_t offset;       /* of the field in the target struct */
 	const char *metavar; /* NULL for flags */
 	const char *help;    /* one line, lower case, no full stop */
-	/* for completion: values with blanks between, or a kind such as "<file>"; NULL: none */
+	/* the allowed values with blanks between, two at least; or for completion alone a kind
+	 * such as "<file>"; NULL: any */
 	const char *values;
 };
 

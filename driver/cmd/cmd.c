@@ -90,11 +90,6 @@ static int check_globals(const struct cmd_globals *g, struct err *e)
 {
 	if (g->verbose && g->quiet)
 		return err_set(e, ERR_USAGE, "--verbose and --quiet exclude each other");
-	enum sandbox_kind kind;
-	if (g->sandbox && !sandbox_kind_parse(g->sandbox, &kind)) {
-		err_set(e, ERR_USAGE, "--sandbox '%s' is unknown", g->sandbox);
-		return err_hint(e, "it is bubblewrap or none");
-	}
 	if (g->jobs > 4096)
 		return err_set(e, ERR_USAGE, "--jobs %u is too many", g->jobs);
 	return 0;

@@ -24,16 +24,13 @@ static int print_words(struct cmd_context *c, const char *kind, struct buf *out,
 	} else if (strcmp(kind, "blas") == 0) {
 		for (unsigned i = 0; i < t->blas_count; i++)
 			buf_printf(out, "%s\n", t->blas[i].name);
-	} else if (strcmp(kind, "profile") == 0) {
+	} else {
 		buf_addstr(out, "darwin-mps\n");
 		for (unsigned i = 0; i < t->isas_count; i++) {
 			buf_printf(out, "cpu-%s\n", t->isas[i].name);
 			for (unsigned j = 0; j < t->gpus_count; j++)
 				buf_printf(out, "sm%s-%s\n", t->gpus[j].sm, t->isas[i].name);
 		}
-	} else {
-		err_set(e, ERR_USAGE, "--words '%s' is unknown", kind);
-		return err_hint(e, "it is release, profile, isa, cuda or blas");
 	}
 	return 0;
 }

@@ -103,22 +103,6 @@ static int print(struct cmd_context *c, const struct ci_plan *p, const char *for
 	return json_print(doc, e);
 }
 
-static int pick_format(struct cmd_context *c, const char **ret, struct err *e)
-{
-	static const char *const formats[] = {"table", "json", "github", "gitlab"};
-	const struct matrix_options *o = c->options;
-	const char *format = o->format ? o->format : c->global->json ? "json" : "table";
-	for (size_t i = 0; i < ARRAY_LEN(formats); i++)
-		if (strcmp(format, formats[i]) == 0) {
-			*ret = formats[i];
-			return c->global->json && strcmp(format, "table") == 0
-				       ? err_set(e, ERR_USAGE, "--json and --format table exclude each other")
-				       : 0;
-		}
-	err_set(e, ERR_USAGE, "--format '%s' is unknown", format);
-	return err_hint(e, "it is table, json, github or gitlab");
-}
-
 /* One word that is no variant is the name of a matrix. */
 static int take_words(struct cmd_context *c, const struct strlist *args, struct strlist *words, struct err *e)
 {
@@ -196,8 +180,11 @@ static int run_matrix(struct cmd_context *c, const struct strlist *args, struct 
 	struct ci_choice *choices;
 	struct ci_plan p;
 	size_t count;
-	if (pick_format(c, &format, e) < 0 || take_words(c, args, &words, e) < 0 ||
-	    choose(c, &words, &choices, &count, e) < 0 || drop_impossible(c, choices, &count, e) < 0)
+	format = o->format ? o->format : c->global->json ? "json" : "table";
+	if (c->global->json && strcmp(format, "table") == 0)
+		return err_set(e, ERR_USAGE, "--json and --format table exclude each other");
+	if (take_words(c, args, &words, e) < 0 || choose(c, &words, &choices, &count, e) < 0 ||
+	    drop_impossible(c, choices, &count, e) < 0)
 		return -1;
 	if (cmd_profiles_dir(c, &dir, e) < 0 || ci_tables_load(dir, c->arena, &t, e) < 0)
 		return -1;

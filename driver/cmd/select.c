@@ -65,25 +65,12 @@ static bool in_list(const char *const *items, unsigned count, const char *s)
 	return false;
 }
 
-/* Which of the three are asked for, in the order in which they can be built. */
-static int wanted_packages(const struct cmd_select *o, bool ret[TABLES_PACKAGES], struct err *e)
+/* Which packages are asked for. */
+static void wanted_packages(const struct cmd_select *o, bool ret[TABLES_PACKAGES])
 {
-	bool wanted[TABLES_PACKAGES] = {o->packages.count == 0, false, false};
-	for (size_t i = 0; i < o->packages.count; i++) {
-		const char *name = o->packages.items[i];
-		bool all = strcmp(name, "all") == 0, known = all;
-		for (size_t j = 0; j < TABLES_PACKAGES; j++) {
-			bool same = strcmp(tables_packages[j], name) == 0;
-			wanted[j] |= all || same;
-			known |= same;
-		}
-		if (!known) {
-			err_set(e, ERR_USAGE, "--package '%s' is unknown", name);
-			return err_hint(e, "it is pytorch, torchvision, torchaudio or all");
-		}
-	}
-	memcpy(ret, wanted, sizeof(wanted));
-	return 0;
+	bool all = strlist_contains(&o->packages, "all");
+	for (size_t i = 0; i < TABLES_PACKAGES; i++)
+		ret[i] = all || (o->packages.count ? strlist_contains(&o->packages, tables_packages[i]) : i == 0);
 }
 
 static bool release_fits(const struct release_row *r, const bool wanted[TABLES_PACKAGES], const char *python,
@@ -186,9 +173,9 @@ static int select_by_profile(struct cmd_context *c, const struct tables *t, stru
 	const char *name = o->profile, *cuda = o->cuda, *note = NULL;
 	struct profile profile;
 	bool wanted[TABLES_PACKAGES];
-	if (fill_native(c, t, &name, &cuda, &note, e) < 0 || profile_load(t, name, c->arena, &profile, e) < 0 ||
-	    wanted_packages(o, wanted, e) < 0)
+	if (fill_native(c, t, &name, &cuda, &note, e) < 0 || profile_load(t, name, c->arena, &profile, e) < 0)
 		return -1;
+	wanted_packages(o, wanted);
 	if (profile.gpu != GPU_CUDA && o->cuda)
 		return err_set(e, ERR_USAGE, "--cuda %s has no place in profile '%s', which has no CUDA", o->cuda,
 			       profile.name);
@@ -284,7 +271,6 @@ static int select_by_matrix(struct cmd_context *c, const struct tables *t, struc
 static int check_ways(const struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	const struct cmd_select *o = options(c);
-	const char *tag = o->plan.platform_tag;
 	if (words->count && o->profile)
 		return err_set(e, ERR_USAGE, "'%s' and --profile %s exclude each other", words->items[0], o->profile);
 	if (words->count && o->matrix)
@@ -294,10 +280,6 @@ static int check_ways(const struct cmd_context *c, const struct strlist *words, 
 	if (o->only.count && !o->matrix) {
 		err_set(e, ERR_USAGE, "--only without --matrix");
 		return err_hint(e, "it chooses from the variants of a matrix ('ptbuild list --matrices')");
-	}
-	if (tag && strcmp(tag, "linux") != 0 && strcmp(tag, "manylinux") != 0) {
-		err_set(e, ERR_USAGE, "--platform '%s' is unknown", tag);
-		return err_hint(e, "it is manylinux or linux");
 	}
 	if (words->count || o->profile || o->matrix)
 		return 0;

@@ -13,6 +13,7 @@ struct options {
 	unsigned jobs;
 	struct strlist only;
 	struct kvlist set;
+	const char *mode;
 };
 
 #define AT(member) offsetof(struct options, member)
@@ -27,6 +28,7 @@ static const struct arg_def build[] = {
 	{"profile", 'p', ARG_STRING, AT(profile), "PROFILE", "what to build", NULL},
 	{"out", 0, ARG_STRING, AT(out), "DIR", "where to", "<dir>"},
 	{"only", 0, ARG_LIST, AT(only), "NAMES", "some of them", NULL},
+	{"mode", 0, ARG_STRING, AT(mode), "MODE", "how", "fast slow safe"},
 	{"set", 0, ARG_PAIRS, AT(set), "NAME=VALUE", "a value, for example A=1", NULL},
 	{0},
 };
@@ -227,6 +229,17 @@ static void pairs_are_split_and_the_last_of_a_name_counts(void **state)
 	assert_usage(PARSE("--set", "=1"), "option '--set': not NAME=VALUE: '=1'", "--set: a value, for example A=1");
 }
 
+static void only_the_listed_values_are_taken(void **state)
+{
+	(void)state;
+	struct parsed p = PARSE("--mode=slow");
+	assert_int_equal(p.rc, 0);
+	assert_string_equal(p.o.mode, "slow");
+	arena_release(&p.arena);
+	assert_usage(PARSE("--mode=sl"), "option '--mode': unknown value 'sl'", "it is fast, slow or safe");
+	assert_usage(PARSE("--mode", ""), "option '--mode': unknown value ''", "it is fast, slow or safe");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -245,6 +258,7 @@ int main(void)
 		cmocka_unit_test(missing_values_are_noticed),
 		cmocka_unit_test(numbers_are_checked),
 		cmocka_unit_test(pairs_are_split_and_the_last_of_a_name_counts),
+		cmocka_unit_test(only_the_listed_values_are_taken),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

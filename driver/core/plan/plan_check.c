@@ -134,20 +134,8 @@ static int check_blas(struct plan_context *c, struct err *e)
 	return err_hint(e, "use %s", best ? best->name : "another platform");
 }
 
-static int check_cuda_libraries(const struct plan_context *c, struct err *e)
-{
-	const char *asked = c->request->options.cuda_libraries;
-	if (!asked || strcmp(asked, "packages") == 0 || strcmp(asked, "system") == 0)
-		return 0;
-	err_set(e, ERR_USAGE, "CUDA's libraries from '%s'", asked);
-	return err_hint(
-		e, "--cuda-libraries is packages (the nvidia-* wheels) or system (wherever the loader finds them)");
-}
-
 int plan_check(struct plan_context *c, struct err *e)
 {
-	if (check_cuda_libraries(c, e) < 0)
-		return -1;
 	if (check_release(c, e) < 0 || check_platform(c, e) < 0 || check_compiler(c, e) < 0)
 		return -1;
 	if (plan_check_cuda(c, e) < 0 || plan_check_toolkit(c, e) < 0)
