@@ -50,21 +50,13 @@ static json_t *toolkits_json(const struct detected *d)
 
 static int print_json(const struct hardware *h, const struct detected *d, const char *workload, struct err *e)
 {
-	AUTO_JSON json_t *doc = json_object();
-	json_object_set_new(doc, "schema", json_integer(1));
-	json_object_set_new(doc, "profile", json_or_null(d->profile));
-	json_object_set_new(doc, "gpu", json_or_null(d->gpu));
-	json_object_set_new(doc, "isa", json_or_null(d->isa));
-	json_object_set_new(doc, "release", json_or_null(d->release));
-	json_object_set_new(doc, "cuda", json_or_null(d->cuda));
-	json_object_set_new(doc, "command", json_or_null(d->command));
-	json_object_set_new(doc, "workload", json_or_null(workload));
-	json_object_set_new(doc, "reasons", json_from_strlist(&d->reasons));
-	json_object_set_new(doc, "warnings", json_from_strlist(&d->warnings));
-	json_object_set_new(doc, "also", also_json(d));
-	json_object_set_new(doc, "isas", isas_json(d));
-	json_object_set_new(doc, "toolkits", toolkits_json(d));
-	json_object_set_new(doc, "machine", hardware_json(h));
+	AUTO_JSON json_t *doc = json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+					  "schema", 1, "profile", json_or_null(d->profile), "gpu", json_or_null(d->gpu),
+					  "isa", json_or_null(d->isa), "release", json_or_null(d->release), "cuda",
+					  json_or_null(d->cuda), "command", json_or_null(d->command), "workload",
+					  json_or_null(workload), "reasons", json_from_strlist(&d->reasons), "warnings",
+					  json_from_strlist(&d->warnings), "also", also_json(d), "isas", isas_json(d),
+					  "toolkits", toolkits_json(d), "machine", hardware_json(h));
 	return json_print(doc, e);
 }
 

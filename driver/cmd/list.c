@@ -1,24 +1,40 @@
 #include <string.h>
 
 #include "base/sys/json.h"
-#include "cmd/cmd.h"
 #include "cmd/help.h"
-#include "cmd/list_matrices.h"
+#include "core/plan/plan.h"
+#include "core/variant/matrix.h"
+
+enum { RELEASES, MATRICES, PROFILES, ISAS, GPUS, TOOLKITS, BLAS, TOGGLES, SECTIONS };
 
 struct list_options {
 	struct cmd_globals global;
-	bool releases, matrices, profiles, isas, gpus, toolkits, blas, toggles;
+	bool asked[SECTIONS];
 };
+
+/* A string or a list of strings in a row of the tables, under its own name. */
+struct field {
+	const char *key;
+	size_t offset;
+	size_t count; /* offset of the list's length; 0: a string */
+};
+#define TEXT(row, name)                                                                                                \
+	{                                                                                                              \
+#name, offsetof(struct row, name), 0                                                                   \
+	}
+#define LIST(row, name)                                                                                                \
+	{                                                                                                              \
+#name, offsetof(struct row, name), offsetof(struct row, name##_count)                                  \
+	}
 
 /* A section is made as JSON; the text is the same rows as columns. */
 struct section {
-	const char *name;
-	size_t flag;                                              /* offset in list_options */
-	json_t *(*rows)(const struct tables *t, struct arena *a); /* NULL: the next */
-	/* rows that are in files of their own */
-	int (*load)(const struct tables *t, struct arena *a, json_t **ret, struct err *e);
-	/* keys shown as text; NULL ends them */
-	const char *columns[8];
+	const char *columns[8]; /* keys shown as text; NULL ends them */
+	/* adds the rows; NULL: they are the fields of an array in the tables */
+	int (*add)(const struct tables *t, struct arena *a, json_t *rows, struct err *e);
+	size_t array, count; /* offsets in struct tables */
+	size_t size;         /* of an element */
+	const struct field *fields;
 };
 
 static json_t *strings(const char *const *items, unsigned count)
@@ -34,6 +50,19 @@ static void put(json_t *row, const char *key, const char *value)
 	json_object_set_new(row, key, value && *value ? json_string(value) : json_null());
 }
 
+static void put_fields(json_t *row, const struct field *f, const void *from)
+{
+	for (const char *start = from; f->key; f++) {
+		const void *at = start + f->offset;
+		if (f->count)
+			json_object_set_new(row, f->key,
+					    strings(*(const char *const *const *)at,
+						    *(const unsigned *)(const void *)(start + f->count)));
+		else
+			put(row, f->key, *(const char *const *)at);
+	}
+}
+
 static json_t *add_row(json_t *rows)
 {
 	json_t *row = json_object();
@@ -41,22 +70,76 @@ static json_t *add_row(json_t *rows)
 	return row;
 }
 
-static json_t *release_rows(const struct tables *t, struct arena *a)
+static int add_releases(const struct tables *t, struct arena *a, json_t *rows, struct err *e)
 {
-	(void)a;
-	json_t *rows = json_array();
+	static const struct field fields[] = {
+		LIST(release_row, pythons), LIST(release_row, toolkits), TEXT(release_row, note), {0}};
+	(void)a, (void)e;
 	for (unsigned i = 0; i < t->releases_count; i++) {
 		const struct release_row *r = &t->releases[i];
 		json_t *row = add_row(rows);
 		put(row, "name", r->name);
-		put(row, "pytorch", r->pytorch ? r->pytorch->version : NULL);
-		put(row, "torchvision", r->torchvision ? r->torchvision->version : NULL);
-		put(row, "torchaudio", r->torchaudio ? r->torchaudio->version : NULL);
-		json_object_set_new(row, "pythons", strings(r->pythons, r->pythons_count));
-		json_object_set_new(row, "toolkits", strings(r->toolkits, r->toolkits_count));
-		put(row, "note", r->note);
+		for (size_t p = 0; p < TABLES_PACKAGES; p++) {
+			const struct package_row *package = tables_package(r, tables_packages[p]);
+			put(row, tables_packages[p], package ? package->version : NULL);
+		}
+		put_fields(row, fields, r);
 	}
-	return rows;
+	return 0;
+}
+
+struct counts {
+	size_t variants;
+	size_t refused;
+	size_t of_package[TABLES_PACKAGES];
+};
+
+static int count_variants(const struct tables *t, const struct matrix *m, struct arena *a, struct counts *ret,
+			  struct err *e)
+{
+	struct matrix_walk w = {0};
+	const char *name;
+	while ((name = matrix_next(m, &w, a))) {
+		struct variant v;
+		struct err refusal = {0};
+		if (variant_parse(t, name, a, &v, e) < 0)
+			return err_wrap(e, "matrix '%s'", m->name);
+		struct plan_request q = {.variant = &v, .release = m->release->name};
+		ret->variants++;
+		ret->refused += plan_possible(t, &q, a, &refusal) < 0;
+		ret->of_package[tables_package_rank(v.package)]++;
+	}
+	return 0;
+}
+
+static int add_matrix(const struct tables *t, const char *name, json_t *rows, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	const struct matrix *m;
+	struct counts n = {0};
+	if (matrix_load(t, name, &a, &m, e) < 0 || count_variants(t, m, &a, &n, e) < 0)
+		return -1;
+	json_t *row = add_row(rows);
+	put(row, "name", name);
+	put(row, "release", m->release->name);
+	json_object_set_new(row, "variants", json_integer((json_int_t)n.variants));
+	json_object_set_new(row, "refused", json_integer((json_int_t)n.refused));
+	for (size_t p = 0; p < TABLES_PACKAGES; p++)
+		json_object_set_new(row, tables_packages[p], json_integer((json_int_t)n.of_package[p]));
+	put(row, "view_of", m->base ? m->base->name : NULL);
+	json_object_set_new(row, "note", json_string(m->note));
+	return 0;
+}
+
+static int add_matrices(const struct tables *t, struct arena *a, json_t *rows, struct err *e)
+{
+	struct strlist names = {0};
+	if (matrix_names(t, a, &names, e) < 0)
+		return -1;
+	for (size_t i = 0; i < names.count; i++)
+		if (add_matrix(t, names.items[i], rows, e) < 0)
+			return -1;
+	return 0;
 }
 
 static bool exists_on(const struct gpu_row *gpu, const char *platform)
@@ -67,7 +150,7 @@ static bool exists_on(const struct gpu_row *gpu, const char *platform)
 	return gpu->platforms_count == 0;
 }
 
-static void put_profile(json_t *rows, const char *name, const char *platform, const char *gpu, const char *isa)
+static void add_profile(json_t *rows, const char *name, const char *platform, const char *gpu, const char *isa)
 {
 	json_t *row = add_row(rows);
 	put(row, "name", name);
@@ -77,132 +160,93 @@ static void put_profile(json_t *rows, const char *name, const char *platform, co
 }
 
 /* The composed names for machines that exist; any other pair may be named as well, and several SMs joined with '+'. */
-static json_t *profile_rows(const struct tables *t, struct arena *a)
+static int add_profiles(const struct tables *t, struct arena *a, json_t *rows, struct err *e)
 {
-	json_t *rows = json_array();
+	(void)e;
 	for (unsigned k = 0; k < t->isas_count; k++)
-		put_profile(rows, arena_printf(a, "cpu-%s", t->isas[k].name), t->isas[k].platform, NULL,
+		add_profile(rows, arena_printf(a, "cpu-%s", t->isas[k].name), t->isas[k].platform, NULL,
 			    t->isas[k].name);
-	put_profile(rows, "darwin-mps", "aarch64-darwin", NULL, NULL);
+	add_profile(rows, "darwin-mps", "aarch64-darwin", NULL, NULL);
 	for (unsigned i = 0; i < t->gpus_count; i++)
 		for (unsigned k = 0; k < t->isas_count; k++)
 			if (exists_on(&t->gpus[i], t->isas[k].platform))
-				put_profile(rows, arena_printf(a, "sm%s-%s", t->gpus[i].sm, t->isas[k].name),
+				add_profile(rows, arena_printf(a, "sm%s-%s", t->gpus[i].sm, t->isas[k].name),
 					    t->isas[k].platform, t->gpus[i].capability, t->isas[k].name);
-	return rows;
+	return 0;
 }
 
-static json_t *isa_rows(const struct tables *t, struct arena *a)
+static int add_gpus(const struct tables *t, struct arena *a, json_t *rows, struct err *e)
 {
-	(void)a;
-	json_t *rows = json_array();
-	for (unsigned i = 0; i < t->isas_count; i++) {
-		const struct isa_row *r = &t->isas[i];
-		json_t *row = add_row(rows);
-		put(row, "name", r->name);
-		json_object_set_new(row, "aliases", strings(r->aliases, r->aliases_count));
-		put(row, "platform", r->platform);
-		json_object_set_new(row, "flags", strings(r->flags, r->flags_count));
-		json_object_set_new(row, "cpuinfo", strings(r->cpuinfo, r->cpuinfo_count));
-		put(row, "cpus", r->cpus);
-		put(row, "note", r->note);
-	}
-	return rows;
-}
-
-static json_t *gpu_rows(const struct tables *t, struct arena *a)
-{
-	json_t *rows = json_array();
+	static const struct field before[] = {TEXT(gpu_row, capability),
+					      TEXT(gpu_row, cuda_min),
+					      TEXT(gpu_row, cuda_max),
+					      TEXT(gpu_row, torch_min),
+					      {0}},
+				  after[] = {LIST(gpu_row, platforms),
+					     TEXT(gpu_row, name),
+					     LIST(gpu_row, devices),
+					     TEXT(gpu_row, note),
+					     {0}};
+	(void)e;
 	for (unsigned i = 0; i < t->gpus_count; i++) {
 		const struct gpu_row *r = &t->gpus[i];
-		json_t *row = add_row(rows);
-		json_t *suffixes = json_array();
+		json_t *row = add_row(rows), *suffixes = json_array();
 		for (unsigned k = 0; k < r->suffixes_count; k++)
 			json_array_append_new(suffixes, json_string(r->suffixes[k].suffix));
 		put(row, "sm", arena_printf(a, "sm%s", r->sm));
-		put(row, "capability", r->capability);
-		put(row, "cuda_min", r->cuda_min);
-		put(row, "cuda_max", r->cuda_max);
-		put(row, "torch_min", r->torch_min);
+		put_fields(row, before, r);
 		json_object_set_new(row, "suffixes", suffixes);
-		json_object_set_new(row, "platforms", strings(r->platforms, r->platforms_count));
-		put(row, "name", r->name);
-		json_object_set_new(row, "devices", strings(r->devices, r->devices_count));
-		put(row, "note", r->note);
+		put_fields(row, after, r);
 	}
-	return rows;
+	return 0;
 }
 
-static json_t *toolkit_rows(const struct tables *t, struct arena *a)
-{
-	(void)a;
-	json_t *rows = json_array();
-	for (unsigned i = 0; i < t->toolkits_count; i++) {
-		const struct toolkit_row *r = &t->toolkits[i];
-		json_t *row = add_row(rows);
-		put(row, "version", r->version);
-		put(row, "gcc_max", r->gcc_max);
-		put(row, "clang_max", r->clang_max);
-		put(row, "driver", r->driver);
-		put(row, "driver_floor", r->driver_floor);
-	}
-	return rows;
-}
+static const struct field isa_fields[] = {
+	TEXT(isa_row, name),    LIST(isa_row, aliases), TEXT(isa_row, platform), LIST(isa_row, flags),
+	LIST(isa_row, cpuinfo), TEXT(isa_row, cpus),    TEXT(isa_row, note),     {0}};
+static const struct field toolkit_fields[] = {TEXT(toolkit_row, version),      TEXT(toolkit_row, gcc_max),
+					      TEXT(toolkit_row, clang_max),    TEXT(toolkit_row, driver),
+					      TEXT(toolkit_row, driver_floor), {0}};
+static const struct field blas_fields[] = {
+	TEXT(blas_row, name), TEXT(blas_row, cmake), LIST(blas_row, platforms), TEXT(blas_row, note), {0}};
+static const struct field toggle_fields[] = {TEXT(toggle_row, package), TEXT(toggle_row, name),
+					     TEXT(toggle_row, cpu),     TEXT(toggle_row, cuda),
+					     TEXT(toggle_row, mps),     TEXT(toggle_row, since),
+					     TEXT(toggle_row, until),   LIST(toggle_row, values),
+					     TEXT(toggle_row, why),     {0}};
 
-static json_t *blas_rows(const struct tables *t, struct arena *a)
-{
-	(void)a;
-	json_t *rows = json_array();
-	for (unsigned i = 0; i < t->blas_count; i++) {
-		const struct blas_row *r = &t->blas[i];
-		json_t *row = add_row(rows);
-		put(row, "name", r->name);
-		put(row, "cmake", r->cmake);
-		json_object_set_new(row, "platforms", strings(r->platforms, r->platforms_count));
-		put(row, "note", r->note);
-	}
-	return rows;
-}
+#define ROWS(array, row)                                                                                               \
+	NULL, offsetof(struct tables, array), offsetof(struct tables, array##_count), sizeof(struct row)
 
-static json_t *toggle_rows(const struct tables *t, struct arena *a)
-{
-	(void)a;
-	json_t *rows = json_array();
-	for (unsigned i = 0; i < t->toggles_count; i++) {
-		const struct toggle_row *r = &t->toggles[i];
-		json_t *row = add_row(rows);
-		put(row, "package", r->package);
-		put(row, "name", r->name);
-		put(row, "cpu", r->cpu);
-		put(row, "cuda", r->cuda);
-		put(row, "mps", r->mps);
-		put(row, "since", r->since);
-		put(row, "until", r->until);
-		json_object_set_new(row, "values", strings(r->values, r->values_count));
-		put(row, "why", r->why);
-	}
-	return rows;
-}
+static const struct section sections[SECTIONS] = {
+	[RELEASES] = {{"name", "pytorch", "torchvision", "torchaudio", "pythons", "toolkits"}, add_releases},
+	[MATRICES] = {{"name", "release", "variants", "refused", "note"}, add_matrices},
+	[PROFILES] = {{"name", "platform", "gpu", "isa"}, add_profiles},
+	[ISAS] = {{"name", "platform", "flags", "cpus"}, ROWS(isas, isa_row), isa_fields},
+	[GPUS] = {{"sm", "capability", "cuda_min", "cuda_max", "torch_min", "name", "devices"}, add_gpus},
+	[TOOLKITS] = {{"version", "gcc_max", "clang_max", "driver", "driver_floor"},
+		      ROWS(toolkits, toolkit_row),
+		      toolkit_fields},
+	[BLAS] = {{"name", "cmake", "platforms"}, ROWS(blas, blas_row), blas_fields},
+	[TOGGLES] = {{"package", "name", "cpu", "cuda", "mps", "since", "until"},
+		     ROWS(toggles, toggle_row),
+		     toggle_fields},
+};
 
-#define FLAG(field) offsetof(struct list_options, field)
+#define ASKED(section) ARG_FLAG, offsetof(struct list_options, asked[section]), NULL
 
-static const struct section sections[] = {
-	{"releases",
-	 FLAG(releases),
-	 release_rows,
-	 NULL,
-	 {"name", "pytorch", "torchvision", "torchaudio", "pythons", "toolkits"}},
-	{"matrices", FLAG(matrices), NULL, list_matrices, {"name", "release", "variants", "refused", "note"}},
-	{"profiles", FLAG(profiles), profile_rows, NULL, {"name", "platform", "gpu", "isa"}},
-	{"isas", FLAG(isas), isa_rows, NULL, {"name", "platform", "flags", "cpus"}},
-	{"gpus",
-	 FLAG(gpus),
-	 gpu_rows,
-	 NULL,
-	 {"sm", "capability", "cuda_min", "cuda_max", "torch_min", "name", "devices"}},
-	{"toolkits", FLAG(toolkits), toolkit_rows, NULL, {"version", "gcc_max", "clang_max", "driver", "driver_floor"}},
-	{"blas", FLAG(blas), blas_rows, NULL, {"name", "cmake", "platforms"}},
-	{"toggles", FLAG(toggles), toggle_rows, NULL, {"package", "name", "cpu", "cuda", "mps", "since", "until"}},
+/* In the order of the sections. */
+static const struct arg_def list_defs[] = {
+	{"releases", 0, ASKED(RELEASES), "pinned sets: versions, Pythons, CUDA toolkits", NULL},
+	{"matrices", 0, ASKED(MATRICES),
+	 "named sets of variants: how many they hold, and how many of those cannot be built", NULL},
+	{"profiles", 0, ASKED(PROFILES), "names for --profile", NULL},
+	{"isas", 0, ASKED(ISAS), "CPU instruction sets", NULL},
+	{"gpus", 0, ASKED(GPUS), "GPU targets", NULL},
+	{"toolkits", 0, ASKED(TOOLKITS), "CUDA toolkits", NULL},
+	{"blas", 0, ASKED(BLAS), "BLAS libraries", NULL},
+	{"toggles", 0, ASKED(TOGGLES), "build options and their values", NULL},
+	{0},
 };
 
 static const char *cell(const json_t *row, const char *key, struct arena *a)
@@ -240,52 +284,41 @@ static void print_rows(struct buf *out, const struct section *s, const json_t *r
 		}
 }
 
-static bool chosen(const struct list_options *o, const struct section *s)
+static int add_section(const struct tables *t, const struct section *s, struct arena *a, json_t *rows, struct err *e)
 {
-	return *(const bool *)((const char *)o + s->flag);
+	if (s->add)
+		return s->add(t, a, rows, e);
+	const char *base = (const char *)t, *array = *(const char *const *)(const void *)(base + s->array);
+	for (unsigned i = 0; i < *(const unsigned *)(const void *)(base + s->count); i++)
+		put_fields(add_row(rows), s->fields, array + i * s->size);
+	return 0;
 }
 
 static int list_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
-	(void)words;
 	const struct list_options *o = c->options;
 	const struct tables *t;
+	AUTO_JSON json_t *all = json_pack("{s:i}", "schema", 1);
+	AUTO_BUF struct buf out = {0};
+	size_t asked = 0;
+	(void)words;
 	if (cmd_tables(c, &t, e) < 0)
 		return -1;
-	size_t asked = 0;
-	for (size_t i = 0; i < ARRAY_LEN(sections); i++)
-		asked += chosen(o, &sections[i]);
-	AUTO_JSON json_t *all = json_object();
-	json_object_set_new(all, "schema", json_integer(1));
-	AUTO_BUF struct buf out = {0};
-	for (size_t i = 0; i < ARRAY_LEN(sections); i++) {
-		if (asked ? !chosen(o, &sections[i]) : i > 0)
+	for (size_t i = 0; i < SECTIONS; i++)
+		asked += o->asked[i];
+	for (size_t i = 0; i < SECTIONS; i++) {
+		if (asked ? !o->asked[i] : i != RELEASES)
 			continue;
-		json_t *rows = NULL;
-		if (sections[i].rows)
-			rows = sections[i].rows(t, c->arena);
-		else if (sections[i].load(t, c->arena, &rows, e) < 0)
+		json_t *rows = json_array();
+		json_object_set_new(all, list_defs[i].name, rows);
+		if (add_section(t, &sections[i], c->arena, rows, e) < 0)
 			return -1;
 		if (asked > 1)
-			buf_printf(&out, "%s%s\n", out.len ? "\n" : "", sections[i].name);
+			buf_printf(&out, "%s%s\n", out.len ? "\n" : "", list_defs[i].name);
 		print_rows(&out, &sections[i], rows, c->arena);
-		json_object_set_new(all, sections[i].name, rows);
 	}
 	return c->global->json ? json_print(all, e) : cmd_write_stdout(&out, e);
 }
-
-static const struct arg_def list_defs[] = {
-	{"releases", 0, ARG_FLAG, FLAG(releases), NULL, "pinned sets: versions, Pythons, CUDA toolkits", NULL},
-	{"matrices", 0, ARG_FLAG, FLAG(matrices), NULL,
-	 "named sets of variants: how many they hold, and how many of those cannot be built", NULL},
-	{"profiles", 0, ARG_FLAG, FLAG(profiles), NULL, "names for --profile", NULL},
-	{"isas", 0, ARG_FLAG, FLAG(isas), NULL, "CPU instruction sets", NULL},
-	{"gpus", 0, ARG_FLAG, FLAG(gpus), NULL, "GPU targets", NULL},
-	{"toolkits", 0, ARG_FLAG, FLAG(toolkits), NULL, "CUDA toolkits", NULL},
-	{"blas", 0, ARG_FLAG, FLAG(blas), NULL, "BLAS libraries", NULL},
-	{"toggles", 0, ARG_FLAG, FLAG(toggles), NULL, "build options and their values", NULL},
-	{0},
-};
 
 const struct command command_list = {
 	.name = "list",

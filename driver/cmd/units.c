@@ -6,7 +6,7 @@
 #include "base/sys/json.h"
 #include "cmd/help.h"
 
-static int read_trees(struct cmd_context *c, const struct strlist *paths, struct unit_tree **ret, struct err *e)
+int cmd_units_model(struct cmd_context *c, const struct strlist *paths, struct unit_model *ret, struct err *e)
 {
 	const struct tables *t;
 	struct unit_tree *trees = arena_array(c->arena, paths->count, sizeof(*trees));
@@ -15,16 +15,6 @@ static int read_trees(struct cmd_context *c, const struct strlist *paths, struct
 	for (size_t i = 0; i < paths->count; i++)
 		if (units_read(t, paths->items[i], c->arena, &trees[i], e) < 0)
 			return -1;
-	*ret = trees;
-	return 0;
-}
-
-int cmd_units_model(struct cmd_context *c, const struct strlist *paths, struct unit_model *ret, struct err *e)
-{
-	const struct tables *t;
-	struct unit_tree *trees;
-	if (cmd_tables(c, &t, e) < 0 || read_trees(c, paths, &trees, e) < 0)
-		return -1;
 	return units_model(t, trees, paths->count, c->arena, ret, e);
 }
 
