@@ -1,86 +1,61 @@
-/* The texts of Linux' /proc, taken apart without Linux. */
+/* Parsers of the texts in /proc; on any system, so that tests can run them. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/version.h"
 #include "core/machine/hardware_parts.h"
 
-/* The value of a line "key<blanks>: value", NULL if the line has another key. */
-static char *value_of(char *line, const char *key)
+/* Cuts "key<blanks>: value" behind its key; the value, NULL without a colon. */
+static const char *cut_line(char *line)
 {
-	size_t n = strlen(key);
-	if (strncmp(line, key, n) != 0)
+	char *colon = strchr(line, ':');
+	if (!colon)
 		return NULL;
-	char *rest = line + n + strspn(line + n, " \t");
-	if (*rest != ':')
-		return NULL;
-	rest++;
-	return rest + strspn(rest, " \t");
+	while (colon > line && (colon[-1] == ' ' || colon[-1] == '\t'))
+		colon--;
+	const char *value = colon + strspn(colon, " \t") + 1;
+	*colon = '\0';
+	return value + strspn(value, " \t");
 }
-
-static void take_number(char *line, const char *key, unsigned *ret)
-{
-	const char *value = value_of(line, key);
-	if (value)
-		*ret = (unsigned)strtoul(value, NULL, 0);
-}
-
-static void take_text(char *line, const char *key, struct arena *a, const char **ret)
-{
-	const char *value = value_of(line, key);
-	if (value && !**ret)
-		*ret = arena_strdup(a, value);
-}
-
-static void take_flags(char *line, const char *key, struct arena *a, struct hardware_cpu *cpu)
-{
-	const char *value = value_of(line, key);
-	if (value && !cpu->flags.count)
-		strlist_split(&cpu->flags, a, value, " \t");
-}
-
-struct core {
-	unsigned implementer, part;
-	bool has_implementer;
-};
 
 /* Arm lists implementer and part for every processor. */
-static void take_core(char *line, struct core *core, struct arena *a, struct hardware_cpu *cpu)
+static void add_core(struct hardware_cpu *cpu, struct arena *a, const char *implementer, const char *part)
 {
-	const char *value = value_of(line, "CPU implementer");
-	if (value) {
-		core->implementer = (unsigned)strtoul(value, NULL, 0);
-		core->has_implementer = true;
-	}
-	value = value_of(line, "CPU part");
-	if (!value || !core->has_implementer)
-		return;
-	core->part = (unsigned)strtoul(value, NULL, 0);
-	const char *id = arena_printf(a, "0x%02x:0x%03x", core->implementer & 0xff, core->part & 0xfff);
+	const char *id = arena_printf(a, "0x%02lx:0x%03lx", strtoul(implementer, NULL, 0) & 0xff,
+				      strtoul(part, NULL, 0) & 0xfff);
 	if (!strlist_contains(&cpu->cores, id) && cpu->cores.count < 16)
 		strlist_ref(&cpu->cores, a, id);
 }
 
 void hardware_parse_cpuinfo(const char *text, struct arena *a, struct hardware_cpu *cpu)
 {
+	const struct {
+		const char *key;
+		unsigned *to;
+	} numbers[] = {{"cpu family", &cpu->family}, {"model", &cpu->model}, {"stepping", &cpu->stepping}};
 	struct strlist lines = {0};
-	struct core core = {0};
+	const char *implementer = NULL;
 	bool first = true;
 	strlist_split(&lines, a, text, "\n");
 	for (size_t i = 0; i < lines.count; i++) {
-		char *line = arena_strdup(a, lines.items[i]);
-		take_core(line, &core, a, cpu);
-		take_flags(line, "flags", a, cpu);
-		take_flags(line, "Features", a, cpu);
-		take_text(line, "vendor_id", a, &cpu->vendor);
-		take_text(line, "model name", a, &cpu->name);
-		if (first) {
-			take_number(line, "cpu family", &cpu->family);
-			take_number(line, "model", &cpu->model);
-			take_number(line, "stepping", &cpu->stepping);
-		}
-		if (value_of(line, "flags"))
-			first = false;
+		char *key = arena_strdup(a, lines.items[i]);
+		const char *value = cut_line(key);
+		if (!value)
+			continue;
+		for (size_t k = 0; first && k < ARRAY_LEN(numbers); k++)
+			if (strcmp(key, numbers[k].key) == 0)
+				*numbers[k].to = (unsigned)strtoul(value, NULL, 0);
+		if ((strcmp(key, "flags") == 0 || strcmp(key, "Features") == 0) && !cpu->flags.count)
+			strlist_split(&cpu->flags, a, value, " \t");
+		else if (strcmp(key, "vendor_id") == 0 && !*cpu->vendor)
+			cpu->vendor = value;
+		else if (strcmp(key, "model name") == 0 && !*cpu->name)
+			cpu->name = value;
+		else if (strcmp(key, "CPU implementer") == 0)
+			implementer = value;
+		else if (strcmp(key, "CPU part") == 0 && implementer)
+			add_core(cpu, a, implementer, value);
+		first = first && strcmp(key, "flags") != 0;
 	}
 }
 
@@ -92,4 +67,10 @@ const char *hardware_parse_driver(const char *text, struct arena *a)
 		if (strchr(words.items[i], '.') && version_valid(words.items[i]))
 			return words.items[i];
 	return "";
+}
+
+bool hardware_is_capability(const char *text)
+{
+	size_t major = strspn(text, "0123456789");
+	return major && text[major] == '.' && strspn(text + major + 1, "0123456789") == 1 && !text[major + 2];
 }

@@ -1,4 +1,4 @@
-/* macOS: sysctl. A Mac has one profile, so nothing but the kind of machine counts. */
+/* macOS: sysctl. All Macs of a kind have one profile, so no features are read. */
 #include <string.h>
 #include <sys/sysctl.h>
 #include <sys/utsname.h>
@@ -12,7 +12,7 @@ int hardware_read_cpu(const struct hardware_facts *f, struct arena *a, struct ha
 	size_t len = sizeof(name);
 	(void)f;
 	if (uname(&u) != 0)
-		return err_errno(e, ERR_SYSTEM, "cannot tell what machine this is");
+		return err_errno(e, ERR_SYSTEM, "cannot read the machine's name");
 	h->platform = strcmp(u.machine, "arm64") == 0 ? "aarch64-darwin" : "x86_64-darwin";
 	if (sysctlbyname("machdep.cpu.brand_string", name, &len, NULL, 0) == 0)
 		h->cpu.name = arena_strndup(a, name, strnlen(name, sizeof(name)));

@@ -5,7 +5,8 @@
 #include "base/size.h"
 #include "base/version.h"
 #include "base/yaml/schema.h"
-#include "core/machine/hardware.h"
+#include "core/machine/hardware_parts.h"
+#include "core/tables/tables_schema.h"
 
 struct cpu_text {
 	const char *name, *vendor, *flags, *probed, *xcr0;
@@ -21,7 +22,7 @@ struct gpu_text {
 struct machine_text {
 	const char *platform, *memory, *driver, *driver_cuda, *gpu_source, *gpu_trouble, *source;
 	unsigned processors;
-	struct cpu_text cpu;
+	struct cpu_text *cpu;
 	struct gpu_text *gpus;
 	unsigned gpus_count;
 };
@@ -30,7 +31,7 @@ static const cyaml_schema_field_t cpu_fields[] = {
 	MAY(struct cpu_text, name),
 	MAY(struct cpu_text, vendor),
 	NEED(struct cpu_text, flags),
-	/* "" says that nothing was found, which is not the same as an absent key */
+	/* "" (nothing was found) is not the same as absent */
 	CYAML_FIELD_STRING_PTR("probed", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct cpu_text, probed, 0,
 			       CYAML_UNLIMITED),
 	MAY(struct cpu_text, xcr0),
@@ -51,7 +52,7 @@ static const cyaml_schema_value_t gpu_entry = ENTRY(struct gpu_text, gpu_fields)
 
 static const cyaml_schema_field_t machine_fields[] = {
 	NEED(struct machine_text, platform),
-	CYAML_FIELD_MAPPING("cpu", CYAML_FLAG_DEFAULT, struct machine_text, cpu, cpu_fields),
+	CYAML_FIELD_MAPPING_PTR("cpu", CYAML_FLAG_POINTER, struct machine_text, cpu, cpu_fields),
 	NUMBER(struct machine_text, processors, CYAML_FLAG_OPTIONAL),
 	MAY(struct machine_text, memory),
 	CYAML_FIELD_SEQUENCE("gpus", OPTIONAL_LIST, struct machine_text, gpus, &gpu_entry, 0, 64),
@@ -64,16 +65,6 @@ static const cyaml_schema_field_t machine_fields[] = {
 };
 static const cyaml_schema_value_t machine_schema = TOP(struct machine_text, machine_fields);
 
-static const char *or_empty(const char *text)
-{
-	return text ? text : "";
-}
-
-static bool is_version(const char *text)
-{
-	return !text || !*text || version_valid(text);
-}
-
 struct reading {
 	const char *path;
 	const struct yaml_lines *lines;
@@ -82,24 +73,23 @@ struct reading {
 
 static int bad(const struct reading *r, const char *at, const char *what, const char *value, struct err *e)
 {
-	return err_set(e, ERR_CONFIG, "%s:%u: '%s' is no %s", r->path, yaml_line(r->lines, "%s", at), or_empty(value),
-		       what);
+	return err_set(e, ERR_CONFIG, "%s:%u: '%s' is not %s", r->path, yaml_line(r->lines, "%s", at), value, what);
 }
 
 /* Absent or empty: 0, not known. */
 static int take_size(const struct reading *r, const char *at, const char *text, uint64_t *ret, struct err *e)
 {
 	*ret = 0;
-	if (*or_empty(text) && size_parse(text, ret, e) < 0)
+	if (*text && size_parse(text, ret, e) < 0)
 		return err_wrap(e, "%s:%u", r->path, yaml_line(r->lines, "%s", at));
 	return 0;
 }
 
 static int take_cpu(const struct reading *r, const struct cpu_text *t, struct hardware_cpu *cpu, struct err *e)
 {
-	char *end = (char *)"";
-	cpu->name = or_empty(t->name);
-	cpu->vendor = or_empty(t->vendor);
+	char *end;
+	cpu->name = t->name;
+	cpu->vendor = t->vendor;
 	cpu->family = t->family;
 	cpu->model = t->model;
 	cpu->stepping = t->stepping;
@@ -110,11 +100,10 @@ static int take_cpu(const struct reading *r, const struct cpu_text *t, struct ha
 			return bad(r, "cpu/cores", "implementer and part of a core, like 0x41:0xd40", t->cores[i], e);
 		strlist_ref(&cpu->cores, r->arena, t->cores[i]);
 	}
-	cpu->probed_known = t->probed != NULL;
-	strlist_split(&cpu->probed, r->arena, or_empty(t->probed), " \t\n");
-	cpu->xcr0_known = t->xcr0 && *t->xcr0;
-	cpu->xcr0 = cpu->xcr0_known ? strtoull(t->xcr0, &end, 16) : 0;
-	return cpu->xcr0_known && *end ? bad(r, "cpu/xcr0", "hexadecimal number", t->xcr0, e) : 0;
+	strlist_split(&cpu->probed, r->arena, t->probed, " \t\n");
+	cpu->xcr0_known = *t->xcr0;
+	cpu->xcr0 = strtoull(t->xcr0, &end, 16);
+	return *end ? bad(r, "cpu/xcr0", "a hexadecimal number", t->xcr0, e) : 0;
 }
 
 static int take_gpus(const struct reading *r, const struct machine_text *t, struct hardware *h, struct err *e)
@@ -124,10 +113,8 @@ static int take_gpus(const struct reading *r, const struct machine_text *t, stru
 	for (unsigned i = 0; i < t->gpus_count; i++) {
 		const struct gpu_text *g = &t->gpus[i];
 		const char *at = arena_printf(r->arena, "gpus/%u", i);
-		size_t major = strspn(g->capability, "0123456789");
-		if (!major || g->capability[major] != '.' || strspn(g->capability + major + 1, "0123456789") != 1 ||
-		    g->capability[major + 2])
-			return bad(r, at, "compute capability like 9.0", g->capability, e);
+		if (!hardware_is_capability(g->capability))
+			return bad(r, at, "a compute capability like 9.0", g->capability, e);
 		h->gpus[i] = (struct hardware_gpu){.name = g->name, .capability = g->capability};
 		if (take_size(r, at, g->memory, &h->gpus[i].memory, e) < 0)
 			return -1;
@@ -137,33 +124,34 @@ static int take_gpus(const struct reading *r, const struct machine_text *t, stru
 
 int hardware_load(const char *path, struct arena *a, struct hardware *ret, struct err *e)
 {
-	static const char *const platforms[] = {"x86_64-linux", "aarch64-linux", "aarch64-darwin", "x86_64-darwin"};
-	struct hardware h = {0};
+	static const char known[] = "x86_64-linux aarch64-linux aarch64-darwin x86_64-darwin";
+	struct strlist platforms = {0};
 	struct yaml_lines *lines;
 	void *data;
 	if (yaml_load(path, &machine_schema, a, &data, &lines, e) < 0)
 		return -1;
 	const struct machine_text *t = data;
 	const struct reading r = {path, lines, a};
-	for (size_t i = 0; i < ARRAY_LEN(platforms); i++)
-		if (strcmp(t->platform, platforms[i]) == 0)
-			h.platform = platforms[i];
-	if (!h.platform) {
-		bad(&r, "platform", "platform", t->platform, e);
-		return err_hint(e, "it is one of: x86_64-linux, aarch64-linux, aarch64-darwin, x86_64-darwin");
+	struct hardware h = {.cpu.probed_known = t->cpu->probed != NULL};
+	schema_settle(&machine_schema, data, lines);
+	strlist_split(&platforms, a, known, " ");
+	if (!strlist_contains(&platforms, t->platform)) {
+		bad(&r, "platform", "a platform", t->platform, e);
+		return err_hint(e, "use one of: %s", known);
 	}
+	h.platform = t->platform;
 	h.processors = t->processors;
-	h.driver = or_empty(t->driver);
-	h.driver_cuda = or_empty(t->driver_cuda);
-	h.gpu_source = or_empty(t->gpu_source);
-	h.gpu_trouble = or_empty(t->gpu_trouble);
+	h.driver = t->driver;
+	h.driver_cuda = t->driver_cuda;
+	h.gpu_source = t->gpu_source;
+	h.gpu_trouble = t->gpu_trouble;
 	if (take_size(&r, "memory", t->memory, &h.memory, e) < 0)
 		return -1;
-	if (!is_version(h.driver))
-		return bad(&r, "driver", "version of a driver", h.driver, e);
-	if (!is_version(h.driver_cuda))
-		return bad(&r, "driver_cuda", "version of CUDA", h.driver_cuda, e);
-	if (take_cpu(&r, &t->cpu, &h.cpu, e) < 0 || take_gpus(&r, t, &h, e) < 0)
+	if (*h.driver && !version_valid(h.driver))
+		return bad(&r, "driver", "a driver version", h.driver, e);
+	if (*h.driver_cuda && !version_valid(h.driver_cuda))
+		return bad(&r, "driver_cuda", "a CUDA version", h.driver_cuda, e);
+	if (take_cpu(&r, t->cpu, &h.cpu, e) < 0 || take_gpus(&r, t, &h, e) < 0)
 		return -1;
 	*ret = h;
 	return 0;

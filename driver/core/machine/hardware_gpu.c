@@ -16,24 +16,20 @@
 
 static void add_gpu(struct hardware *h, struct arena *a, const char *name, const char *capability, uint64_t memory)
 {
-	size_t major = strspn(capability, "0123456789");
-	if (!*name || !major || capability[major] != '.' || strspn(capability + major + 1, "0123456789") != 1 ||
-	    capability[major + 2] || h->gpu_count >= MAX_GPUS)
+	if (!*name || !hardware_is_capability(capability) || h->gpu_count == MAX_GPUS)
 		return;
-	struct hardware_gpu *all = arena_array(a, h->gpu_count + 1, sizeof(*all));
-	if (h->gpu_count)
-		memcpy(all, h->gpus, h->gpu_count * sizeof(*all));
-	all[h->gpu_count++] = (struct hardware_gpu){arena_strdup(a, name), arena_strdup(a, capability), memory};
-	h->gpus = all;
+	if (!h->gpu_count)
+		h->gpus = arena_array(a, MAX_GPUS, sizeof(*h->gpus));
+	h->gpus[h->gpu_count++] = (struct hardware_gpu){name, capability, memory};
 }
 
-static void take_gpu(char *line, struct arena *a, struct hardware *h)
+static void take_gpu(const char *text, struct arena *a, struct hardware *h)
 {
-	char *save = NULL;
-	const char *name = strtok_r(line, "\t", &save), *capability = strtok_r(NULL, "\t", &save),
-		   *bytes = strtok_r(NULL, "\t", &save);
-	if (name && capability)
-		add_gpu(h, a, name, capability, bytes ? strtoull(bytes, NULL, 10) : 0);
+	struct strlist fields = {0};
+	strlist_split(&fields, a, text, "\t");
+	if (fields.count >= 2)
+		add_gpu(h, a, fields.items[0], fields.items[1],
+			fields.count > 2 ? strtoull(fields.items[2], NULL, 10) : 0);
 }
 
 void hardware_take_answers(const char *text, struct arena *a, struct hardware *h)
@@ -66,7 +62,7 @@ static char *trim(char *s)
 	return s;
 }
 
-/* The last comma and what is behind it is cut off and given; NULL if there is none. */
+/* Cuts off what follows the last comma and gives it; NULL without a comma. */
 static char *last_field(char *line)
 {
 	char *comma = strrchr(line, ',');
@@ -96,7 +92,7 @@ void hardware_take_smi(const char *text, struct arena *a, struct hardware *h)
 	}
 }
 
-/* What the child says until it is done. 0: it ended; 1: it did not end in time. */
+/* Collects what the child writes. 0: it ended; 1: it was silent for too long. */
 static int listen_to(int fd, int patience_ms, const struct run *run, struct buf *out, struct err *e)
 {
 	char piece[4096];
@@ -114,12 +110,12 @@ static int listen_to(int fd, int patience_ms, const struct run *run, struct buf 
 			buf_add(out, piece, (size_t)n);
 		else if (n < 0 && errno != EINTR)
 			return 0;
-		left += 200; /* it speaks, so it lives */
+		left += 200; /* silence alone counts */
 	}
 	return 1;
 }
 
-/* A process that hangs in the driver cannot even be killed: then it is left behind. */
+/* A process that hangs in the driver cannot even be killed: it is given up after a second. */
 static void reap(pid_t pid, bool killed, int *status)
 {
 	for (int tries = 0; tries < 20; tries++) {
@@ -156,9 +152,9 @@ int hardware_ask_child(void (*child)(int fd), int patience_ms, const struct run 
 		return -1;
 	hardware_take_answers(buf_cstr(&out), a, h);
 	if (rc > 0)
-		h->gpu_trouble = arena_printf(a, "libcuda does not answer within %d seconds", patience_ms / 1000);
+		h->gpu_trouble = arena_printf(a, "libcuda did not answer within %d seconds", patience_ms / 1000);
 	else if (WIFSIGNALED(status))
-		h->gpu_trouble = arena_printf(a, "libcuda dies with signal %d", WTERMSIG(status));
+		h->gpu_trouble = arena_printf(a, "libcuda died with signal %d", WTERMSIG(status));
 	return 0;
 }
 

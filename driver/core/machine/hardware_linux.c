@@ -1,32 +1,62 @@
-/* Linux: /proc and the auxiliary vector. */
-#include <stdio.h>
+/* Linux: /proc, CPUID and the auxiliary vector. */
 #include <stdlib.h>
 #include <string.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 #include <sys/auxv.h>
 #include <sys/utsname.h>
 
-#include "base/buf.h"
+#include "base/sys/fs.h"
 #include "core/machine/hardware_parts.h"
 
-/* Files of /proc have no size beforehand. */
 static const char *read_proc(const char *path, struct arena *a)
 {
 	AUTO_BUF struct buf text = {0};
-	AUTO_FILE FILE *f = fopen(path, "re");
-	char piece[4096];
-	size_t n;
-	while (f && text.len < (4u << 20) && (n = fread(piece, 1, sizeof(piece), f)) > 0)
-		buf_add(&text, piece, n);
-	return arena_strdup(a, buf_cstr(&text));
+	struct err ignored = {0};
+	return fs_read(path, 16u << 20, &text, &ignored) < 0 ? "" : arena_strdup(a, buf_cstr(&text));
 }
 
+#ifdef __x86_64__
+#define OSXSAVE (1u << 27)
+
+static uint64_t read_xcr0(void)
+{
+	uint32_t low, high;
+	__asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+	return (uint64_t)high << 32 | low;
+}
+
+static bool shows(const struct feature_place *p)
+{
+	unsigned r[4];
+	if (!__get_cpuid_count(p->leaf, p->subleaf, &r[0], &r[1], &r[2], &r[3]))
+		return false;
+	return r[p->reg] >> p->bit & 1;
+}
+
+/* CPUID tells what the processor has, XCR0 which registers the operating system saves. */
+static void probe(const struct hardware_facts *f, struct arena *a, struct hardware_cpu *cpu)
+{
+	unsigned eax, ebx, ecx, edx;
+	struct feature_place place;
+	cpu->probed_known = __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0;
+	if (!cpu->probed_known)
+		return;
+	cpu->xcr0_known = true;
+	cpu->xcr0 = ecx & OSXSAVE ? read_xcr0() : 0;
+	for (unsigned i = 0; i < f->features_count; i++)
+		if (feature_cpuid(&f->features[i], &place) && shows(&place))
+			strlist_ref(&cpu->probed, a, f->features[i].name);
+}
+#else
 static bool has_bit(const char *bit, unsigned long word)
 {
 	return *bit && (word >> strtoul(bit, NULL, 10) & 1);
 }
 
-/* The kernel's own word on what a program may use, without the way through text. */
-static void probe_arm(const struct hardware_facts *f, struct arena *a, struct hardware_cpu *cpu)
+/* The auxiliary vector: what the kernel lets programs use. */
+static void probe(const struct hardware_facts *f, struct arena *a, struct hardware_cpu *cpu)
 {
 	unsigned long one = getauxval(AT_HWCAP), two = getauxval(AT_HWCAP2);
 	cpu->probed_known = one != 0;
@@ -34,21 +64,19 @@ static void probe_arm(const struct hardware_facts *f, struct arena *a, struct ha
 		if (has_bit(f->features[i].hwcap, one) || has_bit(f->features[i].hwcap2, two))
 			strlist_ref(&cpu->probed, a, f->features[i].name);
 }
+#endif
 
 int hardware_read_cpu(const struct hardware_facts *f, struct arena *a, struct hardware *h, struct err *e)
 {
 	struct utsname u;
 	if (uname(&u) != 0)
-		return err_errno(e, ERR_SYSTEM, "cannot tell what machine this is");
+		return err_errno(e, ERR_SYSTEM, "cannot read the machine's name");
 	bool x86 = strcmp(u.machine, "x86_64") == 0;
 	if (!x86 && strcmp(u.machine, "aarch64") != 0)
-		return err_set(e, ERR_POLICY, "no build is known for a %s machine", u.machine);
+		return err_set(e, ERR_POLICY, "cannot build on '%s': neither x86_64 nor aarch64", u.machine);
 	h->platform = x86 ? "x86_64-linux" : "aarch64-linux";
 	hardware_parse_cpuinfo(read_proc("/proc/cpuinfo", a), a, &h->cpu);
-	if (x86)
-		hardware_probe_x86(f, a, &h->cpu);
-	else
-		probe_arm(f, a, &h->cpu);
+	probe(f, a, &h->cpu);
 	return 0;
 }
 

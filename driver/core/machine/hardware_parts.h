@@ -13,9 +13,8 @@ const char *hardware_kernel_driver(struct arena *a);
 void hardware_parse_cpuinfo(const char *text, struct arena *a, struct hardware_cpu *cpu);
 /* hardware_parse_driver: the version in /proc/driver/nvidia/version; "". */
 const char *hardware_parse_driver(const char *text, struct arena *a);
-/* hardware_probe_x86: asks CPUID and XGETBV for the features of the facts. Does nothing on another
- * processor. */
-void hardware_probe_x86(const struct hardware_facts *f, struct arena *a, struct hardware_cpu *cpu);
+/* hardware_is_capability: "9.0"; no other number of digits behind the dot. */
+bool hardware_is_capability(const char *text);
 /* hardware_read_gpus: NVIDIA's GPUs through libcuda, else NVML, else nvidia-smi, all of the machine
  * whatever CUDA_VISIBLE_DEVICES says. libcuda and NVML run in a child, so that one that hangs or
  * dies does no harm. */

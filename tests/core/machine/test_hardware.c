@@ -194,10 +194,10 @@ static void a_driver_that_dies_or_hangs_does_no_harm(void **state)
 	struct err e = {0};
 	assert_ok(hardware_ask_child(child_that_dies, 10000, test_run(), &a, &h, &e), &e);
 	assert_string_equal(h.driver, "550.54.15");
-	assert_contains(h.gpu_trouble, "dies with signal 9");
+	assert_contains(h.gpu_trouble, "died with signal 9");
 	h = empty();
 	assert_ok(hardware_ask_child(child_that_hangs, 300, test_run(), &a, &h, &e), &e);
-	assert_contains(h.gpu_trouble, "does not answer");
+	assert_contains(h.gpu_trouble, "did not answer");
 	assert_int_equal(h.gpu_count, 1);
 	h = empty();
 	assert_ok(hardware_ask_child(child_that_talks_too_much, 10000, test_run(), &a, &h, &e), &e);
@@ -409,13 +409,13 @@ static void wrong_descriptions_are_refused_with_their_line(void **state)
 {
 	(void)state;
 	wrong_machine("platform: x86_64-linux\n", "missing key 'cpu'");
-	wrong_machine("platform: riscv64-linux\ncpu: {flags: v}\n", "m.yaml:1: 'riscv64-linux' is no platform");
+	wrong_machine("platform: riscv64-linux\ncpu: {flags: v}\n", "m.yaml:1: 'riscv64-linux' is not a platform");
 	wrong_machine(CPU "memory: 64X\n", "m.yaml:3: not a size: '64X'");
 	wrong_machine(CPU "memory: \"-1\"\n", "not a size");
 	wrong_machine(CPU "memory: 99999999999T\n", "not a size");
-	wrong_machine(CPU "driver: new\n", "'new' is no version of a driver");
-	wrong_machine(CPU "driver_cuda: twelve\n", "no version of CUDA");
-	wrong_machine(CPU "gpus: [{name: X, capability: \"90\"}]\n", "'90' is no compute capability");
+	wrong_machine(CPU "driver: new\n", "'new' is not a driver version");
+	wrong_machine(CPU "driver_cuda: twelve\n", "not a CUDA version");
+	wrong_machine(CPU "gpus: [{name: X, capability: \"90\"}]\n", "'90' is not a compute capability");
 	wrong_machine(CPU "gpus: [{name: X, capability: 9.0, memory: big}]\n", "m.yaml:3: not a size: 'big'");
 	wrong_machine(CPU "gpu: none\n", "unknown key 'gpu'");
 	wrong_machine("platform: aarch64-linux\ncpu: {flags: sve, cores: [\"0x41\"]}\n", "implementer and part");
