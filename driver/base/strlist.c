@@ -46,8 +46,13 @@ void strlist_split(struct strlist *l, struct arena *a, const char *s, const char
 
 bool strlist_contains(const struct strlist *l, const char *s)
 {
-	for (size_t i = 0; i < l->count; i++)
-		if (strcmp(l->items[i], s) == 0)
+	return strings_contain(l->items, l->count, s);
+}
+
+bool strings_contain(const char *const *items, size_t count, const char *s)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(items[i], s) == 0)
 			return true;
 	return false;
 }

@@ -20,6 +20,8 @@ void strlist_append(struct strlist *l, struct arena *a, const struct strlist *ot
 /* strlist_split: adds the pieces of `s` between the characters `seps`, empty ones left out. */
 void strlist_split(struct strlist *l, struct arena *a, const char *s, const char *seps);
 bool strlist_contains(const struct strlist *l, const char *s);
+/* strings_contain: the same of a plain array. */
+bool strings_contain(const char *const *items, size_t count, const char *s);
 /* strlist_join: one string, `sep` between; "" for an empty list. */
 char *strlist_join(const struct strlist *l, struct arena *a, const char *sep) __attribute__((returns_nonnull));
 /* strlist_sort: by bytes (strcmp), independent of the locale. */

@@ -15,7 +15,7 @@ struct detect_options {
 
 static const char *const fit_names[] = {[DETECT_OWN] = "own",
 					[DETECT_COMPATIBLE] = "compatible",
-					[DETECT_UNTOLD] = "not known",
+					[DETECT_UNKNOWN] = "not known",
 					[DETECT_TOO_NEW] = "too new for the driver"};
 
 static json_t *also_json(const struct detected *d)

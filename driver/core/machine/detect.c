@@ -27,19 +27,18 @@ static void choose_mac(struct detecting *c)
 	struct detected *d = c->d;
 	if (strcmp(c->h->platform, "aarch64-darwin") != 0) {
 		strlist_ref(&d->reasons, c->a,
-			    "PyTorch ended its builds for Intel Macs with 2.2: no release here has one");
+			    "PyTorch 2.2 was the last release for Intel Macs: no release in the tables supports them");
 		return;
 	}
 	d->profile = "darwin-mps";
 	d->gpu = "darwin";
-	strlist_ref(
-		&d->reasons, c->a,
-		"a Mac with Apple silicon: its GPU is used through Metal, and all of them have one instruction set");
+	strlist_ref(&d->reasons, c->a,
+		    "Apple silicon: PyTorch uses the GPU through Metal, and one instruction set fits all models");
 	detect_release(c);
 }
 
-/* Other instruction sets with the same GPUs, and the CPU alone. */
-static void tell_others(struct detecting *c)
+/* Other instruction sets for the same GPUs, the CPU alone, and older code that the GPU runs. */
+static void add_others(struct detecting *c)
 {
 	struct detected *d = c->d;
 	for (size_t i = d->isa_count; i-- > 0;) {
@@ -62,7 +61,7 @@ static void tell_others(struct detecting *c)
 	}
 }
 
-static void put_command(struct detecting *c)
+static void add_command(struct detecting *c)
 {
 	struct detected *d = c->d;
 	d->command = arena_printf(c->a, "ptbuild --profile %s", d->profile);
@@ -83,7 +82,7 @@ static void choose_linux(struct detecting *c)
 	detect_release(c);
 	d->gpu = detect_gpu_name(c);
 	d->profile = arena_printf(c->a, "%s-%s", d->gpu, d->isa);
-	tell_others(c);
+	add_others(c);
 }
 
 int detect_choose(const struct tables *t, const struct hardware_facts *f, const struct hardware *h,
@@ -105,7 +104,7 @@ int detect_choose(const struct tables *t, const struct hardware_facts *f, const 
 	else
 		choose_linux(&c);
 	if (d.profile)
-		put_command(&c);
+		add_command(&c);
 	*ret = d;
 	return 0;
 }
@@ -126,9 +125,9 @@ int detect_fill_native(const struct detected *d, const char *name, struct arena 
 		return 0;
 	}
 	if (!d->profile) {
-		err_set(e, ERR_POLICY, "no profile is native to this machine: %s",
+		err_set(e, ERR_POLICY, "no profile fits this machine: %s",
 			d->reasons.count ? d->reasons.items[d->reasons.count - 1] : "");
-		return err_hint(e, "'ptbuild detect' shows what it has; name a profile to build for another machine");
+		return err_hint(e, "'ptbuild detect' shows why; name a profile to build for another machine");
 	}
 	if (!d->isa && isa) {
 		err_set(e, ERR_POLICY, "'%s' has no meaning on a Mac", name);

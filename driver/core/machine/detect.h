@@ -1,10 +1,10 @@
-/* What to build for a machine: decided from its description and the tables alone, nothing is read
+/* What to build for a machine, decided from its description and the tables alone: nothing is read
  * or run. */
 #pragma once
 #include "core/machine/hardware.h"
 #include "core/tables/tables.h"
 
-/* What the machine shall do with it: "general", "training", or what a row of isa.yaml names. */
+/* What the machine is to do: general, training, or a workload that a row of isa.yaml names. */
 #define DETECT_WORKLOADS "general training int8 bf16"
 
 struct detect_isa {
@@ -13,9 +13,9 @@ struct detect_isa {
 };
 
 enum detect_fit {
-	DETECT_OWN,        /* the driver is as new as the toolkit */
+	DETECT_OWN,        /* the driver is as new as the toolkit, or newer */
 	DETECT_COMPATIBLE, /* by minor-version compatibility: no PTX at run time */
-	DETECT_UNTOLD,     /* the driver's version is not known */
+	DETECT_UNKNOWN,    /* the driver's version is not known */
 	DETECT_TOO_NEW,    /* needs a newer driver */
 };
 
@@ -25,30 +25,29 @@ struct detect_toolkit {
 };
 
 struct detected {
-	/* "sm90-avx512"; NULL: no profile fits, and the last reason says why */
-	const char *profile;
+	const char *profile; /* "sm90-avx512"; NULL: none fits, and the last reason says why */
 	const char *gpu;     /* the profile's first part, "darwin" for a Mac */
 	const char *isa;     /* NULL for a Mac */
-	const char *release; /* the newest that has it; NULL: none has */
+	const char *release; /* the newest that has the profile; NULL: none */
 	const char *cuda;    /* NULL without a GPU */
 	const char *command; /* a line for a shell; NULL without a profile */
 	struct strlist reasons;
 	struct strlist warnings;
-	struct kvlist also; /* other profiles that would run, and what is to be said of each */
+	struct kvlist also; /* other profiles that run, each with a remark */
 	struct detect_isa *isas;
 	size_t isa_count;
 	struct detect_toolkit *toolkits; /* none without an NVIDIA driver and GPU */
 	size_t toolkit_count;
 };
 
-/* detect_choose: `workload` NULL is general; `release` NULL is any. ERR_USAGE for an unknown
+/* detect_choose: `workload` NULL is general, `release` NULL is any. ERR_USAGE for an unknown
  * workload. */
 int detect_choose(const struct tables *t, const struct hardware_facts *f, const struct hardware *h,
 		  const char *workload, const char *release, struct arena *a, struct detected *ret,
 		  struct err *e) MUST_CHECK;
-/* detect_fill_native: a profile's name whose parts may be "native" ("native", "native-avx2",
- * "sm90-native"), made exact. *ret is `name` itself when nothing in it is native; ERR_POLICY when
- * this machine gives no such part. */
+/* detect_fill_native: replaces "native" in a profile's name ("native", "native-avx2",
+ * "sm90-native") by this machine's part; any other name is given back. ERR_POLICY when the machine
+ * has no such part. */
 int detect_fill_native(const struct detected *d, const char *name, struct arena *a, const char **ret,
 		       struct err *e) MUST_CHECK;
 /* detect_is_native: whether detect_fill_native would change it. */

@@ -3,29 +3,21 @@
 
 #include "core/machine/detect_parts.h"
 
-static bool holds(const char *const *items, unsigned count, const char *what)
-{
-	for (unsigned i = 0; i < count; i++)
-		if (strcmp(items[i], what) == 0)
-			return true;
-	return false;
-}
-
 struct processors {
 	const struct processor_row *const *rows;
 	size_t count;
 };
 
-/* The processor whose row says that a feature is not to be built for. */
+/* The processor whose row says not to build for a feature. */
 static const struct processor_row *distrusted(const struct processors *p, const char *feature)
 {
 	for (size_t i = 0; i < p->count; i++)
-		if (holds(p->rows[i]->distrust, p->rows[i]->distrust_count, feature))
+		if (strings_contain(p->rows[i]->distrust, p->rows[i]->distrust_count, feature))
 			return p->rows[i];
 	return NULL;
 }
 
-/* NULL if every feature of the row, and what compilers take for granted with it, is there. */
+/* NULL if the machine has every feature of the row and those that compilers imply by it. */
 static const char *why_not(const struct detecting *c, const struct isa_row *row, const struct processors *p)
 {
 	struct strlist needs = {0}, missing = {0};
@@ -48,7 +40,7 @@ static const char *why_not(const struct detecting *c, const struct isa_row *row,
 	return NULL;
 }
 
-static void tell_processor(struct detecting *c, const struct processors *p)
+static void explain_processor(struct detecting *c, const struct processors *p)
 {
 	struct strlist names = {0};
 	for (size_t i = 0; i < p->count; i++)
@@ -63,36 +55,36 @@ static void tell_processor(struct detecting *c, const struct processors *p)
 			strlist_ref(&c->d->reasons, c->a, p->rows[i]->note);
 }
 
-/* Whether one of the rows that run is kept for the workload. */
+/* Whether a row that runs is made for the workload. */
 static bool is_served(const struct detecting *c)
 {
 	for (size_t i = 0; i < c->d->isa_count; i++)
 		if (!c->d->isas[i].missing &&
-		    holds(c->d->isas[i].row->workloads, c->d->isas[i].row->workloads_count, c->workload))
+		    strings_contain(c->d->isas[i].row->workloads, c->d->isas[i].row->workloads_count, c->workload))
 			return true;
 	return false;
 }
 
-/* Why it is not the next better one, nor the one that the workload is for. */
-static void tell_refused(struct detecting *c, const struct isa_row *best)
+/* Why not the next better row, nor the one for the workload. */
+static void explain_refused(struct detecting *c, const struct isa_row *best)
 {
-	bool told = false;
+	bool said = false;
 	for (size_t i = 0; i < c->d->isa_count; i++) {
 		const struct isa_row *row = c->d->isas[i].row;
 		bool better = row->rank > best->rank || (row->rank == best->rank && row > best);
-		bool asked = holds(row->workloads, row->workloads_count, c->workload);
-		if (!c->d->isas[i].missing || !better || (told && !asked))
+		bool asked = strings_contain(row->workloads, row->workloads_count, c->workload);
+		if (!c->d->isas[i].missing || !better || (said && !asked))
 			continue;
 		strlist_addf(&c->d->reasons, c->a, "not %s: %s", row->name, c->d->isas[i].missing);
-		told = true;
+		said = true;
 	}
 }
 
-static void tell_choice(struct detecting *c, const struct isa_row *best)
+static void explain_choice(struct detecting *c, const struct isa_row *best)
 {
 	struct detected *d = c->d;
 	if (!best) {
-		strlist_addf(&d->reasons, c->a, "no instruction set of the tables runs here%s%s",
+		strlist_addf(&d->reasons, c->a, "no instruction set in the tables runs here%s%s",
 			     d->isa_count ? "; " : "",
 			     d->isa_count ? arena_printf(c->a, "the lowest, %s, lacks %s", d->isas[0].row->name,
 							 d->isas[0].missing)
@@ -103,15 +95,15 @@ static void tell_choice(struct detecting *c, const struct isa_row *best)
 	for (unsigned i = 0; i < best->cpuinfo_count; i++)
 		strlist_ref(&needs, c->a, best->cpuinfo[i]);
 	strlist_addf(&d->reasons, c->a, "%s: the processor has %s", best->name, strlist_join(&needs, c->a, " "));
-	tell_refused(c, best);
+	explain_refused(c, best);
 	bool asked = strcmp(c->workload, "general") != 0 && strcmp(c->workload, "training") != 0;
 	if (asked && !is_served(c))
 		strlist_addf(&d->reasons, c->a,
-			     "no instruction set that runs here is made for %s: this is the one for general use",
+			     "no instruction set that runs here is meant for %s: this is the one for general use",
 			     c->workload);
 	if (strcmp(c->workload, "training") == 0)
 		strlist_ref(&d->reasons, c->a,
-			    "training runs in 32 bits on a CPU, in any width on a GPU; for bfloat16 on the CPU say "
+			    "training uses float32 on a CPU and any type on a GPU; for bfloat16 on the CPU use "
 			    "--workload bf16");
 }
 
@@ -128,11 +120,12 @@ void detect_cpu(struct detecting *c)
 			continue;
 		const char *missing = why_not(c, row, &p);
 		d->isas[d->isa_count++] = (struct detect_isa){row, missing};
-		bool wanted = row->workloads_count == 0 || holds(row->workloads, row->workloads_count, c->workload);
+		bool wanted =
+			row->workloads_count == 0 || strings_contain(row->workloads, row->workloads_count, c->workload);
 		if (!missing && wanted && (!best || row->rank >= best->rank))
 			best = row;
 	}
 	d->isa = best ? best->name : NULL;
-	tell_processor(c, &p);
-	tell_choice(c, best);
+	explain_processor(c, &p);
+	explain_choice(c, best);
 }

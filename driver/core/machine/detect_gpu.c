@@ -1,12 +1,12 @@
-/* GPUs → targets, driver → toolkits, both → the release to take. */
+/* The targets for the GPUs, and the toolkits that the driver can run. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/version.h"
 #include "core/machine/detect_parts.h"
+#include "core/variant/profile_parts.h"
 
-/* The row of a capability; else the highest below it of the same major number, whose code it runs; NULL when there is
- * none. */
+/* The row of a capability; else the highest one below it with the same major number, whose code it runs; else NULL. */
 static const struct gpu_row *row_for(const struct tables *t, const char *capability)
 {
 	const struct gpu_row *best = NULL;
@@ -53,46 +53,45 @@ static void add_gpu(struct detecting *c, const struct hardware_gpu *g)
 		add_target(c, row, false);
 	} else if (row) {
 		add_target(c, row, false);
-		strlist_addf(&c->d->warnings, c->a, "%s has %s, which the tables do not know: code for %s runs on it",
+		strlist_addf(&c->d->warnings, c->a, "%s has %s, which is not in the tables: code for %s runs on it",
 			     g->name, g->capability, row->capability);
 	} else if (newest && version_cmp(g->capability, newest->capability) > 0) {
 		add_target(c, newest, true);
 		strlist_addf(&c->d->warnings, c->a,
-			     "%s has %s, which the tables do not know: PTX for %s is compiled by the driver", g->name,
+			     "%s has %s, which is not in the tables: the driver compiles the PTX for %s", g->name,
 			     g->capability, newest->capability);
 	} else {
-		strlist_addf(&c->d->warnings, c->a, "%s has %s: no toolkit of the tables builds for it", g->name,
+		strlist_addf(&c->d->warnings, c->a, "%s has %s: no toolkit in the tables compiles for it", g->name,
 			     g->capability);
 	}
 }
 
 void detect_gpus(struct detecting *c)
 {
-	struct strlist told = {0};
+	struct strlist seen = {0};
 	c->targets = arena_array(c->a, c->h->gpu_count + 1, sizeof(*c->targets));
 	for (size_t i = 0; i < c->h->gpu_count; i++) {
 		const struct hardware_gpu *g = &c->h->gpus[i];
 		const char *kind = arena_printf(c->a, "%s %s", g->name, g->capability);
-		if (strlist_contains(&told, kind))
+		if (strlist_contains(&seen, kind))
 			continue;
-		strlist_ref(&told, c->a, kind);
+		strlist_ref(&seen, c->a, kind);
 		strlist_addf(&c->d->reasons, c->a, "%s has compute capability %s", g->name, g->capability);
 		add_gpu(c, g);
 	}
 	if (*c->h->gpu_trouble)
-		strlist_addf(&c->d->warnings, c->a, "the NVIDIA driver is not well: %s", c->h->gpu_trouble);
+		strlist_addf(&c->d->warnings, c->a, "the NVIDIA driver does not work: %s", c->h->gpu_trouble);
 	if (!c->h->gpu_count)
 		strlist_ref(&c->d->reasons, c->a,
-			    *c->h->driver ? "there is an NVIDIA driver, but no GPU that answers"
-					  : "no NVIDIA GPU is to be seen");
+			    *c->h->driver ? "there is an NVIDIA driver, but no GPU responds"
+					  : "no NVIDIA GPU was found");
 }
 
 const char *detect_gpu_name(const struct detecting *c)
 {
-	struct strlist l = {0};
-	for (unsigned i = 0; i < c->target_count; i++)
-		strlist_addf(&l, c->a, "sm%s%s", c->targets[i].row->sm, c->targets[i].ptx ? "+ptx" : "");
-	return c->target_count ? strlist_join(&l, c->a, "+") : "cpu";
+	const struct profile p = {
+		.gpu = c->target_count ? GPU_CUDA : GPU_CPU, .targets = c->targets, .targets_count = c->target_count};
+	return profile_gpu_name(&p, c->a);
 }
 
 static enum detect_fit fit_of(const struct hardware *h, const struct toolkit_row *row)
@@ -107,7 +106,7 @@ static enum detect_fit fit_of(const struct hardware *h, const struct toolkit_row
 	if (*h->driver_cuda)
 		return strtol(row->version, NULL, 10) == strtol(h->driver_cuda, NULL, 10) ? DETECT_COMPATIBLE
 											  : DETECT_TOO_NEW;
-	return DETECT_UNTOLD;
+	return DETECT_UNKNOWN;
 }
 
 void detect_toolkits(struct detecting *c)
@@ -122,14 +121,13 @@ void detect_toolkits(struct detecting *c)
 		d->toolkits[d->toolkit_count++] = (struct detect_toolkit){&c->t->toolkits[i], fit};
 		strlist_ref(&by_fit[fit], c->a, c->t->toolkits[i].version);
 	}
-	if (by_fit[DETECT_UNTOLD].count) {
-		strlist_ref(&d->warnings, c->a,
-			    "the driver's version cannot be told: which toolkits it runs is not known");
+	if (by_fit[DETECT_UNKNOWN].count) {
+		strlist_ref(&d->warnings, c->a, "the driver's version is unknown, so are the toolkits that it can run");
 		return;
 	}
 	struct strlist parts = {0};
 	if (!by_fit[DETECT_OWN].count && !by_fit[DETECT_COMPATIBLE].count)
-		strlist_ref(&parts, c->a, "runs no CUDA that the tables have");
+		strlist_ref(&parts, c->a, "runs no CUDA version in the tables");
 	if (by_fit[DETECT_OWN].count)
 		strlist_addf(&parts, c->a, "runs CUDA %s", strlist_join(&by_fit[DETECT_OWN], c->a, " "));
 	if (by_fit[DETECT_COMPATIBLE].count)

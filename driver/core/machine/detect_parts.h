@@ -15,12 +15,11 @@ struct detecting {
 	unsigned target_count;
 };
 
-/* detect_cpu: fills isas and isa, with the reasons. */
+/* Each fills its part and gives the reasons: detect_cpu isas and isa, detect_gpus targets,
+ * detect_toolkits toolkits, detect_release release and cuda (it drops GPUs that share no toolkit
+ * with the others). */
 void detect_cpu(struct detecting *c);
-/* detect_gpus: fills targets. */
 void detect_gpus(struct detecting *c);
-/* detect_toolkits: what the driver can run. detect_release: fills release and cuda, and drops GPUs
- * that share no toolkit with the others. */
 void detect_toolkits(struct detecting *c);
 void detect_release(struct detecting *c);
 /* detect_gpu_name: "sm80+sm90", "cpu". */

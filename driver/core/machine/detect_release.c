@@ -1,12 +1,11 @@
-/* The newest release that can be built for the machine. The plan itself is the judge of what can: no rule is written
- * twice. */
+/* The newest release that can be built for the machine. plan_resolve decides what can, so no rule is written twice. */
 #include <string.h>
 
 #include "base/version.h"
 #include "core/machine/detect_parts.h"
 
-static bool plans(const struct detecting *c, const struct release_row *r, const char *cuda,
-		  const struct gpu_target *targets, unsigned count)
+static bool can_plan(const struct detecting *c, const struct release_row *r, const char *cuda,
+		     const struct gpu_target *targets, unsigned count)
 {
 	AUTO_ARENA struct arena scratch = {0};
 	struct variant v = {.package = "pytorch", .python = r->pythons[r->pythons_count - 1], .cuda = cuda};
@@ -27,10 +26,10 @@ static enum detect_fit fit_of(const struct detected *d, const char *cuda)
 	for (size_t i = 0; i < d->toolkit_count; i++)
 		if (strcmp(d->toolkits[i].row->version, cuda) == 0)
 			return d->toolkits[i].fit;
-	return DETECT_UNTOLD;
+	return DETECT_UNKNOWN;
 }
 
-/* A release is taken unasked only if it is one of upstream's own. */
+/* Without --release, only upstream's own releases count. */
 static bool considered(const struct detecting *c, const struct release_row *r)
 {
 	return r->pytorch && r->pythons_count &&
@@ -43,8 +42,8 @@ static const char *floor_of(const struct detecting *c, const char *cuda)
 	return row ? row->driver_floor : "";
 }
 
-/* The first toolkit of a release with that fit that has all targets; of those too new for the driver, the one that asks
- * for the least. */
+/* The first toolkit of a release with this fit that has all targets; of those too new for the driver, the one with the
+ * lowest requirement. */
 static bool try_release(struct detecting *c, const struct release_row *r, enum detect_fit fit,
 			const struct gpu_target *targets, unsigned count)
 {
@@ -52,7 +51,7 @@ static bool try_release(struct detecting *c, const struct release_row *r, enum d
 	for (unsigned k = 0; k < r->toolkits_count; k++) {
 		const char *cuda = r->toolkits[k];
 		bool better = !best || (fit == DETECT_TOO_NEW && version_cmp(floor_of(c, cuda), floor_of(c, best)) < 0);
-		if (better && fit_of(c->d, cuda) == fit && plans(c, r, cuda, targets, count))
+		if (better && fit_of(c->d, cuda) == fit && can_plan(c, r, cuda, targets, count))
 			best = cuda;
 	}
 	if (!best)
@@ -62,7 +61,7 @@ static bool try_release(struct detecting *c, const struct release_row *r, enum d
 	return true;
 }
 
-/* The newest release first; in it a toolkit of the driver's own before one by compatibility. */
+/* The newest release first; in it, a toolkit that the driver fully supports before one by compatibility. */
 static bool find(struct detecting *c, const struct gpu_target *targets, unsigned count, enum detect_fit worst)
 {
 	for (unsigned i = c->t->releases_count; i-- > 0;) {
@@ -77,7 +76,7 @@ static bool find(struct detecting *c, const struct gpu_target *targets, unsigned
 static void find_without_gpu(struct detecting *c)
 {
 	for (unsigned i = c->t->releases_count; i-- > 0;)
-		if (considered(c, &c->t->releases[i]) && plans(c, &c->t->releases[i], NULL, NULL, 0)) {
+		if (considered(c, &c->t->releases[i]) && can_plan(c, &c->t->releases[i], NULL, NULL, 0)) {
 			c->d->release = c->t->releases[i].name;
 			return;
 		}
@@ -97,7 +96,7 @@ static const char *lowest_floor(const struct detecting *c)
 static void drop_oldest(struct detecting *c)
 {
 	strlist_addf(&c->d->warnings, c->a,
-		     "no release has one toolkit for all of these GPUs: sm%s is left out, and needs a build of its own",
+		     "no release has one toolkit for all of these GPUs: sm%s is left out and needs a build of its own",
 		     c->targets[0].row->sm);
 	c->targets++;
 	c->target_count--;
@@ -107,13 +106,13 @@ void detect_release(struct detecting *c)
 {
 	struct detected *d = c->d;
 	while (c->target_count) {
-		if (find(c, c->targets, c->target_count, DETECT_UNTOLD))
+		if (find(c, c->targets, c->target_count, DETECT_UNKNOWN))
 			break;
 		if (find(c, c->targets, c->target_count, DETECT_TOO_NEW)) {
-			strlist_addf(&d->warnings, c->a,
-				     "driver %s is too old for every toolkit that has %s: update it to %s or newer",
-				     *c->h->driver ? c->h->driver : c->h->driver_cuda, detect_gpu_name(c),
-				     lowest_floor(c));
+			strlist_addf(
+				&d->warnings, c->a,
+				"driver %s is too old for every toolkit that supports %s: update it to %s or newer",
+				*c->h->driver ? c->h->driver : c->h->driver_cuda, detect_gpu_name(c), lowest_floor(c));
 			break;
 		}
 		drop_oldest(c);
@@ -121,8 +120,9 @@ void detect_release(struct detecting *c)
 	if (!c->target_count)
 		find_without_gpu(c);
 	if (!d->release)
-		strlist_addf(&d->warnings, c->a, "no release of the tables can be built for it%s%s",
-			     c->release ? ": asked for was " : "", c->release ? c->release : "");
+		strlist_ref(&d->warnings, c->a,
+			    c->release ? arena_printf(c->a, "release %s cannot be built for this machine", c->release)
+				       : "no release in the tables can be built for this machine");
 	else if (d->cuda)
 		strlist_addf(&d->reasons, c->a, "release %s with CUDA %s is the newest for %s", d->release, d->cuda,
 			     fit_of(d, d->cuda) == DETECT_TOO_NEW ? "these GPUs" : "this driver and these GPUs");

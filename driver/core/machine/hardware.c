@@ -5,7 +5,7 @@
 
 #include "base/sys/json.h"
 
-/* Whether the machine itself, beside the list of its operating system, can be asked for a feature. */
+/* Whether CPUID or the auxiliary vector can show the feature. */
 static bool has_place(const struct feature_row *row, const struct hardware *h)
 {
 	if (strncmp(h->platform, "x86_64", 6) == 0)
@@ -48,15 +48,13 @@ static json_t *words(const struct strlist *l)
 
 static json_t *cpu_json(const struct hardware_cpu *cpu)
 {
-	json_t *o = json_object();
 	AUTO_ARENA struct arena a = {0};
+	json_t *o = json_object();
 	put_text(o, "name", cpu->name);
 	put_text(o, "vendor", cpu->vendor);
-	if (*cpu->vendor) {
-		json_object_set_new(o, "family", json_integer(cpu->family));
-		json_object_set_new(o, "model", json_integer(cpu->model));
-		json_object_set_new(o, "stepping", json_integer(cpu->stepping));
-	}
+	if (*cpu->vendor)
+		json_object_update_new(o, json_pack("{s:i, s:i, s:i}", "family", cpu->family, "model", cpu->model,
+						    "stepping", cpu->stepping));
 	if (cpu->cores.count)
 		json_object_set_new(o, "cores", json_from_strlist(&cpu->cores));
 	json_object_set_new(o, "flags", words(&cpu->flags));
@@ -69,19 +67,13 @@ static json_t *cpu_json(const struct hardware_cpu *cpu)
 
 json_t *hardware_json(const struct hardware *h)
 {
-	json_t *o = json_object(), *gpus = json_array();
-	put_text(o, "platform", h->platform);
-	json_object_set_new(o, "cpu", cpu_json(&h->cpu));
-	json_object_set_new(o, "processors", json_integer(h->processors));
-	json_object_set_new(o, "memory", json_integer((json_int_t)h->memory));
-	for (size_t i = 0; i < h->gpu_count; i++) {
-		json_t *g = json_object();
-		put_text(g, "name", h->gpus[i].name);
-		put_text(g, "capability", h->gpus[i].capability);
-		json_object_set_new(g, "memory", json_integer((json_int_t)h->gpus[i].memory));
-		json_array_append_new(gpus, g);
-	}
-	json_object_set_new(o, "gpus", gpus);
+	json_t *gpus = json_array();
+	for (size_t i = 0; i < h->gpu_count; i++)
+		json_array_append_new(gpus,
+				      json_pack("{s:o, s:s, s:I}", "name", json_or_null(h->gpus[i].name), "capability",
+						h->gpus[i].capability, "memory", (json_int_t)h->gpus[i].memory));
+	json_t *o = json_pack("{s:s, s:o, s:i, s:I, s:o}", "platform", h->platform, "cpu", cpu_json(&h->cpu),
+			      "processors", h->processors, "memory", (json_int_t)h->memory, "gpus", gpus);
 	put_text(o, "driver", h->driver);
 	put_text(o, "driver_cuda", h->driver_cuda);
 	put_text(o, "gpu_source", h->gpu_source);

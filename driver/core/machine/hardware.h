@@ -1,5 +1,4 @@
-/* A machine as data: what detect decides on. Read from the machine itself, or from a file that
- * describes one. */
+/* A machine as data, which detect decides from: this machine, or one described in a file. */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>
@@ -10,15 +9,15 @@
 #include "core/machine/hardware_facts.h"
 
 struct hardware_cpu {
-	const char *name;   /* as the machine calls it; "" */
+	const char *name;   /* as the machine reports it; "" */
 	const char *vendor; /* x86: "GenuineIntel"; "" */
 	unsigned family, model, stepping;
-	/* Arm: "0x41:0xd40", implementer and part of each kind of core there is */
+	/* Arm: "0x41:0xd40", implementer and part, for each kind of core */
 	struct strlist cores;
 	/* what the operating system lists, in the spelling of /proc/cpuinfo */
 	struct strlist flags;
 	struct strlist probed; /* features of the facts that CPUID or the auxiliary vector shows */
-	bool probed_known;     /* false: nothing could be asked beside the list */
+	bool probed_known;     /* false: there is nothing but the list */
 	uint64_t xcr0;         /* register states that the operating system saves; 0: not known */
 	bool xcr0_known;
 };
@@ -37,24 +36,22 @@ struct hardware {
 	uint64_t memory; /* bytes */
 	struct hardware_gpu *gpus;
 	size_t gpu_count;
-	/* NVIDIA's: "570.86.15"; "" without one, or if it cannot be told */
-	const char *driver;
-	const char *driver_cuda; /* the newest CUDA the driver says it knows: "12.8"; "" */
+	const char *driver;      /* NVIDIA's version: "570.86.15"; "": none, or unknown */
+	const char *driver_cuda; /* the newest CUDA that the driver claims to support: "12.8"; "" */
 	const char *gpu_source;  /* "libcuda", "NVML", "nvidia-smi"; "" */
-	const char *gpu_trouble; /* why a driver that is there gave no answer; "" */
+	const char *gpu_trouble; /* why the driver gave no answer; "" */
 };
 
-/* hardware_read: this machine. A GPU driver that fails or hangs is no error: gpu_trouble says
- * so. */
+/* hardware_read: this machine. A GPU driver that fails or hangs is not an error; gpu_trouble says
+ * why. */
 int hardware_read(const struct hardware_facts *f, const struct run *run, struct arena *a, struct hardware *ret,
 		  struct err *e) MUST_CHECK;
 /* hardware_load: a description in YAML (or JSON, as hardware_json gives it). ERR_CONFIG with file
  * and line. */
 int hardware_load(const char *path, struct arena *a, struct hardware *ret, struct err *e) MUST_CHECK;
-/* hardware_json: the same as an object that hardware_load takes (new reference). */
+/* hardware_json: an object that hardware_load reads (new reference). */
 json_t *hardware_json(const struct hardware *h);
-/* hardware_missing: why the machine cannot run code that uses a feature of /proc/cpuinfo: NULL if
- * it can; else a phrase in the arena ("not in the list of flags", "the operating system does not
- * save its registers"). */
+/* hardware_missing: why the machine cannot run code that uses a feature, as a phrase ("the
+ * processor does not list it"); NULL if it can. */
 const char *hardware_missing(const struct hardware_facts *f, const struct hardware *h, const char *feature,
 			     struct arena *a);

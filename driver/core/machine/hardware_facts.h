@@ -1,5 +1,5 @@
-/* What is known of processors: the rows of cpu.yaml. Loaded apart from the other tables, because no
- * plan depends on it. */
+/* Facts about processors: the rows of cpu.yaml, loaded apart from the other tables because no plan
+ * depends on them. */
 #pragma once
 #include <stdint.h>
 
@@ -40,17 +40,16 @@ struct hardware_facts {
 	unsigned processors_count;
 };
 
-struct hardware_cpu; /* core/hardware.h */
+struct hardware_cpu; /* hardware.h */
 
-/* hardware_facts_load: cpu.yaml below the profiles directory. ERR_CONFIG with file and line. */
+/* hardware_facts_load: cpu.yaml of the profiles directory. ERR_CONFIG with file and line. */
 int hardware_facts_load(const char *profiles_dir, struct arena *a, const struct hardware_facts **ret,
 			struct err *e) MUST_CHECK;
 const struct feature_row *hardware_feature(const struct hardware_facts *f, const char *name);
-/* hardware_closure: the features themselves and all that they imply, each once. */
+/* hardware_closure: the features and all that they imply, each once. */
 void hardware_closure(const struct hardware_facts *f, const char *const *names, unsigned count, struct arena *a,
 		      struct strlist *ret);
-/* hardware_processors: the rows that fit the machine's cores, each once; none if its numbers are
- * not known. */
+/* hardware_processors: the row of each kind of core; none if its numbers are unknown. */
 size_t hardware_processors(const struct hardware_facts *f, const struct hardware_cpu *cpu, struct arena *a,
 			   const struct processor_row *const **ret);
 /* feature_state: the XCR0 bits a feature needs, 0 for none. */
@@ -59,5 +58,5 @@ uint64_t feature_state(const struct feature_row *row);
 struct feature_place {
 	unsigned leaf, subleaf, reg, bit; /* reg: 0 eax, 1 ebx, 2 ecx, 3 edx */
 };
-/* feature_cpuid: false when the row names no place. */
+/* feature_cpuid: where CPUID shows the feature; false when the row does not say. */
 bool feature_cpuid(const struct feature_row *row, struct feature_place *ret);

@@ -174,7 +174,8 @@ static int ask_smi(const struct run *run, struct arena *a, struct hardware *h, s
 	return 0;
 }
 
-int hardware_read_gpus(const struct run *run, struct arena *a, struct hardware *h, struct err *e)
+/* NVIDIA's GPUs through libcuda, else NVML, else nvidia-smi; all of the machine, whatever CUDA_VISIBLE_DEVICES says. */
+static int read_gpus(const struct run *run, struct arena *a, struct hardware *h, struct err *e)
 {
 	if (hardware_ask_child(hardware_gpu_child, PATIENCE_MS, run, a, h, e) < 0 ||
 	    (!h->gpu_count && ask_smi(run, a, h, e) < 0))
@@ -195,7 +196,7 @@ int hardware_read(const struct hardware_facts *f, const struct run *run, struct 
 			     .gpu_trouble = "",
 			     .processors = machine_processors(),
 			     .memory = machine_memory()};
-	if (hardware_read_cpu(f, a, &h, e) < 0 || hardware_read_gpus(run, a, &h, e) < 0)
+	if (hardware_read_cpu(f, a, &h, e) < 0 || read_gpus(run, a, &h, e) < 0)
 		return -1;
 	*ret = h;
 	return 0;

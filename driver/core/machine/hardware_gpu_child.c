@@ -1,4 +1,4 @@
-/* libcuda and NVML, found at run time. This runs in a child of its own: it may hang or die. */
+/* Asks libcuda and NVML, loaded at run time. Runs in a child process, because they may hang or crash. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,16 +9,16 @@
 #define NAME_LEN 256
 #define MAX_GPUS 64
 
-/* A function of a library, NULL if it has none of that name. POSIX promises that this conversion works. */
+/* A function of a library, NULL if it is missing. POSIX guarantees the conversion. */
 #define FIND(lib, fn, name) (*(void **)&(fn) = dlsym((lib), (name)))
 
-/* The loader's own paths first, then where containers and WSL put the driver's libraries without telling it. */
+/* The loader's own paths first, then where containers and WSL put the driver's libraries. */
 static void *open_first(const char *name)
 {
 	static const char *const dirs[] = {"", "/usr/lib/wsl/lib/", "/usr/local/nvidia/lib64/"};
 	char path[NAME_LEN];
 	void *lib = NULL;
-	for (size_t i = 0; !lib && i < sizeof(dirs) / sizeof(dirs[0]); i++) {
+	for (size_t i = 0; !lib && i < ARRAY_LEN(dirs); i++) {
 		snprintf(path, sizeof(path), "%s%s", dirs[i], name);
 		lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	}
@@ -80,7 +80,7 @@ static int say_cuda_device(int fd, const struct cuda *c, int i)
 	return 0;
 }
 
-/* Whether libcuda told of a GPU. */
+/* Whether libcuda reported a GPU. */
 static bool ask_cuda(int fd)
 {
 	struct cuda c = {0};
@@ -102,7 +102,7 @@ static bool ask_cuda(int fd)
 	if (rc != 0 && rc != CUDA_NO_DEVICE) {
 		if (!c.error_name || c.error_name(rc, &word) != 0)
 			word = NULL;
-		dprintf(fd, "trouble libcuda gives error %d%s%s\n", rc, word ? ", " : "", word ? word : "");
+		dprintf(fd, "trouble libcuda returned error %d%s%s\n", rc, word ? ", " : "", word ? word : "");
 	}
 	return false;
 }
@@ -144,7 +144,7 @@ static void ask_nvml(int fd, bool only_driver)
 	void *device;
 	unsigned count = 0;
 	int major, minor;
-	bool told = false;
+	bool found = false;
 	if (!find_nvml(&n) || n.init() != 0)
 		return;
 	if (n.driver(text, sizeof(text) - 1) == 0)
@@ -158,9 +158,9 @@ static void ask_nvml(int fd, bool only_driver)
 		if (!n.memory || n.memory(device, &memory) != 0)
 			memory.total = 0;
 		say_gpu(fd, text, major, minor, memory.total);
-		told = true;
+		found = true;
 	}
-	if (told)
+	if (found)
 		dprintf(fd, "source NVML\n");
 }
 

@@ -205,7 +205,7 @@ static enum detect_fit fit_of(const struct detected *d, const char *cuda)
 		if (strcmp(d->toolkits[i].row->version, cuda) == 0)
 			return d->toolkits[i].fit;
 	fail_msg("no toolkit %s", cuda);
-	return DETECT_UNTOLD;
+	return DETECT_UNKNOWN;
 }
 
 /* Floors of the CUDA release notes, tables 2 and 3. */
@@ -302,7 +302,7 @@ static void native_needs_a_machine_that_fits(void **state)
 	struct detected d = choose(&h, NULL, NULL, &a);
 	const char *got;
 	struct err e = {0};
-	assert_err(detect_fill_native(&d, "native", &a, &got, &e), &e, ERR_POLICY, "no profile is native");
+	assert_err(detect_fill_native(&d, "native", &a, &got, &e), &e, ERR_POLICY, "no profile fits this machine");
 	h = machine("mac-m3", &a);
 	d = choose(&h, NULL, NULL, &a);
 	assert_string_equal(filled(&d, "native", &a), "darwin-mps");
