@@ -201,7 +201,7 @@ class Limits(unittest.TestCase):
 
     def test_bad_runner_maps(self):
         for text, status, words in (
-            ('runners:\n  - {match: "*-sm90-*", labels: [x]}\n', 3, "no row of the runner map fits"),
+            ('runners:\n  - {match: "*-sm90-*", labels: [x]}\n', 3, "no row of the runner map matches"),
             ("runners:\n  - {match: x}\n", 3, "missing key 'labels'"),
             ("runners:\n  - {labels: ['a;b']}\n", 3, "2: 'a;b' is not a runner label"),
             ("runner:\n  - {labels: [a]}\n", 3, "unknown key 'runner'"),

@@ -4,27 +4,7 @@
 #include <string.h>
 
 #include "base/sys/json.h"
-
-static const char *gpu_part(const struct profile *p, struct arena *a)
-{
-	struct strlist l = {0};
-	if (p->gpu != GPU_CUDA)
-		return p->gpu == GPU_CPU ? "cpu" : "mps";
-	for (unsigned i = 0; i < p->targets_count; i++)
-		strlist_addf(&l, a, "sm%s%s%s", p->targets[i].row->sm, p->targets[i].suffix,
-			     p->targets[i].ptx ? "+ptx" : "");
-	return strlist_join(&l, a, "+");
-}
-
-/* A word for a cache's name: services take letters, digits, '.', '_' and '-'. */
-static const char *word(const char *text, struct arena *a)
-{
-	char *s = arena_strdup(a, text);
-	for (char *c = s; *c; c++)
-		if (*c == '+')
-			*c = '-';
-	return s;
-}
+#include "core/variant/profile_parts.h"
 
 static bool goes_with(const struct ci_job *j, const struct ci_choice *c, const char *profile)
 {
@@ -34,23 +14,26 @@ static bool goes_with(const struct ci_job *j, const struct ci_choice *c, const c
 }
 
 /* GPU objects depend on the GPU list alone, C++ objects on the instruction set alone; a toolkit changes both, a Python
- * neither (but for a few units). */
+ * version neither (but for a few units). */
 static void fill_job(struct ci_job *j, const struct ci_choice *c, struct arena *a)
 {
 	const struct profile *p = &c->variant.profile;
 	j->release = c->release->name;
 	j->python = c->variant.python;
 	j->cuda = c->variant.cuda ? c->variant.cuda : "";
-	j->gpu = gpu_part(p, a);
+	j->gpu = profile_gpu_name(p, a);
 	j->isa = p->isa ? p->isa->name : "";
 	j->platform = p->platform;
 	const char *base =
 		arena_printf(a, "ptbuild-%s-%s%s%s", j->release, j->platform, *j->cuda ? "-cuda" : "", j->cuda);
 	j->cpu_cache = arena_printf(a, "%s-%s", base, *j->isa ? j->isa : "mps");
-	j->gpu_cache = p->gpu == GPU_CUDA ? arena_printf(a, "%s-%s", base, word(j->gpu, a)) : "";
+	/* Names of caches take letters, digits, '.', '_' and '-' only. */
+	struct strlist targets = {0};
+	strlist_split(&targets, a, j->gpu, "+");
+	j->gpu_cache = p->gpu == GPU_CUDA ? arena_printf(a, "%s-%s", base, strlist_join(&targets, a, "-")) : "";
 }
 
-/* Whether a key is among those of the jobs of wave 1. */
+/* Whether a job of wave 1 has one of these caches. */
 static bool is_taken(const struct ci_plan *p, const char *cpu, const char *gpu)
 {
 	for (size_t i = 0; i < p->count; i++)
@@ -60,8 +43,8 @@ static bool is_taken(const struct ci_plan *p, const char *cpu, const char *gpu)
 	return false;
 }
 
-/* Wave 1 compiles every unit once: first jobs that share nothing with each other, then what is still missing. All
- * others find everything compiled. */
+/* Wave 1 compiles every unit once: first jobs that share nothing with each other, then those with a cache that none of
+ * these has. All other jobs find everything compiled. */
 static void set_waves(struct ci_plan *p)
 {
 	for (size_t i = 0; i < p->count; i++)
@@ -97,40 +80,33 @@ static int set_runner(struct ci_job *j, const char *format, const struct ci_tabl
 	j->runner = ci_runner(own ? own : t, format, j->platform, variant);
 	if (j->runner)
 		return 0;
-	err_set(e, ERR_CONFIG, "no row of the runner map fits '%s' (%s)", variant, j->platform);
+	err_set(e, ERR_CONFIG, "no row of the runner map matches '%s' (%s)", variant, j->platform);
 	return err_hint(e, "add a row to it: {match: \"%s\", labels: [...]}", variant);
 }
 
-static int by_package(const void *a, const void *b)
+static void add_choice(struct ci_plan *p, const struct ci_choice *c, const char **profiles, struct arena *a)
 {
-	const struct ci_choice *x = *(const struct ci_choice *const *)a, *y = *(const struct ci_choice *const *)b;
-	size_t rx = tables_package_rank(x->variant.package), ry = tables_package_rank(y->variant.package);
-	return rx != ry ? (rx < ry ? -1 : 1) : (x < y ? -1 : 1);
+	const char *variant = variant_name(&c->variant, a);
+	size_t at = 0;
+	while (at < p->count && !goes_with(&p->jobs[at], c, profiles[at]))
+		at++;
+	if (at == p->count) {
+		profiles[p->count++] = c->variant.profile.name;
+		fill_job(&p->jobs[at], c, a);
+	}
+	if (!strlist_contains(&p->jobs[at].variants, variant))
+		strlist_ref(&p->jobs[at].variants, a, variant);
 }
 
 int ci_plan_make(const char *format, const struct ci_tables *t, const struct ci_tables *own,
 		 const struct ci_choice *choices, size_t count, struct arena *a, struct ci_plan *ret, struct err *e)
 {
 	struct ci_plan p = {.name = ret->name, .options = ret->options, .jobs = arena_array(a, count, sizeof(*p.jobs))};
-	const struct ci_choice **sorted = arena_array(a, count, sizeof(const struct ci_choice *));
-	const char **profiles = arena_array(a, count, sizeof(char *));
-	for (size_t i = 0; i < count; i++)
-		sorted[i] = &choices[i];
-	if (count)
-		qsort(sorted, count, sizeof(const struct ci_choice *), by_package);
-	for (size_t i = 0; i < count; i++) {
-		const struct ci_choice *c = sorted[i];
-		const char *variant = variant_name(&c->variant, a);
-		size_t at = 0;
-		while (at < p.count && !goes_with(&p.jobs[at], c, profiles[at]))
-			at++;
-		if (at == p.count) {
-			profiles[p.count++] = c->variant.profile.name;
-			fill_job(&p.jobs[at], c, a);
-		}
-		if (!strlist_contains(&p.jobs[at].variants, variant))
-			strlist_ref(&p.jobs[at].variants, a, variant);
-	}
+	const char **profiles = arena_array(a, count, sizeof(*profiles));
+	for (size_t k = 0; k < TABLES_PACKAGES; k++)
+		for (size_t i = 0; i < count; i++)
+			if (strcmp(choices[i].variant.package, tables_packages[k]) == 0)
+				add_choice(&p, &choices[i], profiles, a);
 	for (size_t i = 0; i < p.count; i++) {
 		struct ci_job *j = &p.jobs[i];
 		j->command = arena_printf(a, "ptbuild build %s --release %s%s", strlist_join(&j->variants, a, " "),
@@ -145,36 +121,29 @@ int ci_plan_make(const char *format, const struct ci_tables *t, const struct ci_
 	return 0;
 }
 
-static json_t *labels_json(const struct ci_runner_row *r)
+char *ci_script(const struct ci_plan *p, struct arena *a)
 {
-	json_t *l = json_array();
-	for (unsigned i = 0; i < r->labels_count; i++)
-		json_array_append_new(l, json_or_null(r->labels[i]));
-	return l;
+	return arena_printf(a, "ptbuild build $VARIANTS --release \"$RELEASE\"%s --cache " CI_CACHE_DIR " --out dist",
+			    p->options);
+}
+
+json_t *ci_labels(const struct ci_runner_row *r)
+{
+	return json_from_strlist(&(struct strlist){.items = r->labels, .count = r->labels_count});
 }
 
 json_t *ci_json(const struct ci_plan *p)
 {
-	json_t *doc = json_object(), *jobs = json_array();
-	json_object_set_new(doc, "schema", json_integer(1));
-	json_object_set_new(doc, "matrix", json_or_null(p->name));
+	json_t *jobs = json_array();
 	for (size_t i = 0; i < p->count; i++) {
 		const struct ci_job *j = &p->jobs[i];
-		json_t *o = json_object();
-		json_object_set_new(o, "wave", json_integer(j->wave));
-		json_object_set_new(o, "variants", json_from_strlist(&j->variants));
-		json_object_set_new(o, "release", json_or_null(j->release));
-		json_object_set_new(o, "python", json_or_null(j->python));
-		json_object_set_new(o, "cuda", json_or_null(*j->cuda ? j->cuda : NULL));
-		json_object_set_new(o, "gpu", json_or_null(j->gpu));
-		json_object_set_new(o, "isa", json_or_null(*j->isa ? j->isa : NULL));
-		json_object_set_new(o, "platform", json_or_null(j->platform));
-		json_object_set_new(o, "cpu_cache", json_or_null(j->cpu_cache));
-		json_object_set_new(o, "gpu_cache", json_or_null(*j->gpu_cache ? j->gpu_cache : NULL));
-		json_object_set_new(o, "runs_on", labels_json(j->runner));
-		json_object_set_new(o, "command", json_or_null(j->command));
-		json_array_append_new(jobs, o);
+		json_array_append_new(
+			jobs, json_pack("{s:i, s:o, s:s, s:s, s:s?, s:s, s:s?, s:s, s:s, s:s?, s:o, s:o}", "wave",
+					j->wave, "variants", json_from_strlist(&j->variants), "release", j->release,
+					"python", j->python, "cuda", *j->cuda ? j->cuda : NULL, "gpu", j->gpu, "isa",
+					*j->isa ? j->isa : NULL, "platform", j->platform, "cpu_cache", j->cpu_cache,
+					"gpu_cache", *j->gpu_cache ? j->gpu_cache : NULL, "runs_on",
+					ci_labels(j->runner), "command", json_or_null(j->command)));
 	}
-	json_object_set_new(doc, "jobs", jobs);
-	return doc;
+	return json_pack("{s:i, s:o, s:o}", "schema", 1, "matrix", json_or_null(p->name), "jobs", jobs);
 }

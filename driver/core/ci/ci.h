@@ -1,5 +1,5 @@
-/* Jobs for a CI service: which variants go into one job, which caches they share, on which runners,
- * and the files that GitHub and GitLab read. Pure but for reading tables. */
+/* Jobs for a CI service: which variants go into one job, which caches jobs share, on which runners
+ * they run, and the files that GitHub and GitLab read. Pure, but for reading tables. */
 #pragma once
 #include <jansson.h>
 
@@ -25,13 +25,13 @@ struct ci_tables {
 	unsigned runners_count;
 };
 
-/* ci_tables_load: ci.yaml below the profiles directory; ci_runners_load: a user's map (runners
- * alone). ERR_CONFIG with file and line. */
+/* ci_tables_load: ci.yaml of the profiles directory. ci_runners_load: a user's map, which has
+ * runners alone. ERR_CONFIG with file and line. */
 int ci_tables_load(const char *profiles_dir, struct arena *a, const struct ci_tables **ret, struct err *e) MUST_CHECK;
 int ci_runners_load(const char *path, struct arena *a, const struct ci_tables **ret, struct err *e) MUST_CHECK;
-/* ci_limit: how many jobs a matrix of that format may have; 0: no limit is known. */
+/* ci_limit: how many jobs a matrix of that format may have; 0: no known limit. */
 size_t ci_limit(const struct ci_tables *t, const char *format);
-/* ci_labels: those of the first row that fits; NULL if none does. */
+/* ci_runner: the first row that matches; NULL if none does. */
 const struct ci_runner_row *ci_runner(const struct ci_tables *t, const char *format, const char *platform,
 				      const char *variant);
 
@@ -40,8 +40,8 @@ struct ci_choice { /* one variant that is to be built */
 	const struct release_row *release;
 };
 
-/* One job: PyTorch with what is built against it, or a companion alone. All of a job is one
- * profile, Python, toolkit and release. */
+/* One job: PyTorch with what is built against it, or a companion alone, all for one profile,
+ * Python, toolkit and release. */
 struct ci_job {
 	struct strlist variants; /* in the order they are built */
 	const char *release;
@@ -50,7 +50,7 @@ struct ci_job {
 	const char *gpu;  /* "sm90", "sm80+sm90", "cpu", "mps" */
 	const char *isa;  /* "" for a Mac */
 	const char *platform;
-	/* names the C++ units that the job compiles: jobs with the same one compile the same */
+	/* names the C++ units that the job compiles: jobs of one name compile the same */
 	const char *cpu_cache;
 	const char *gpu_cache; /* the same for GPU code; "" without */
 	/* 1: compiles units for the first time; 2: every unit was compiled in wave 1 */
@@ -61,19 +61,25 @@ struct ci_job {
 
 struct ci_plan {
 	const char *name; /* of the matrix */
-	/* that every build is given beside its variants, each with a blank in front: " --blas mkl";
-	 * "" */
+	/* of every build, each with a blank in front: " --blas mkl"; "" */
 	const char *options;
 	struct ci_job *jobs;
 	size_t count;
 };
 
-/* ci_plan_make: name and options of `ret` are the caller's; the jobs of these variants, by wave and
- * then by what they share. `own` (may be NULL) is the user's map; what none of its rows fits is
- * then ERR_CONFIG. */
+/* ci_plan_make: the jobs of these variants, by wave and then by what they share; the caller sets
+ * name and options of `ret`. `own` is the user's map, NULL without one. ERR_CONFIG when no row of
+ * the map matches. */
 int ci_plan_make(const char *format, const struct ci_tables *t, const struct ci_tables *own,
 		 const struct ci_choice *choices, size_t count, struct arena *a, struct ci_plan *ret,
 		 struct err *e) MUST_CHECK;
+
+/* Where a job keeps the compiler caches, below its working directory. */
+#define CI_CACHE_DIR ".ptbuild-cache"
+/* ci_script: the command of a job, for a shell in which VARIANTS and RELEASE are set. ci_labels: of
+ * a runner, as an array (new reference). */
+char *ci_script(const struct ci_plan *p, struct arena *a);
+json_t *ci_labels(const struct ci_runner_row *r);
 
 /* The whole document for the service (new references); `limit` as ci_limit gives it, `image` a
  * container image or NULL. ci_json is ptbuild's own form. */

@@ -4,77 +4,43 @@
 #include "base/sys/json.h"
 #include "core/ci/ci.h"
 
-#define CACHE_DIR ".ptbuild-cache"
-
-static json_t *text(const char *s)
-{
-	return json_or_null(s);
-}
-
 static json_t *cell(const struct ci_job *j)
 {
 	AUTO_ARENA struct arena a = {0};
-	json_t *o = json_object(), *labels = json_array();
-	json_object_set_new(o, "variant", text(j->variants.items[0]));
-	json_object_set_new(o, "variants", text(strlist_join(&j->variants, &a, " ")));
-	json_object_set_new(o, "release", text(j->release));
-	json_object_set_new(o, "cpu_cache", text(j->cpu_cache));
-	json_object_set_new(o, "gpu_cache", text(j->gpu_cache));
-	for (unsigned i = 0; i < j->runner->labels_count; i++)
-		json_array_append_new(labels, text(j->runner->labels[i]));
-	json_object_set_new(o, "runs_on", labels);
-	return o;
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "variant", j->variants.items[0], "variants",
+			 strlist_join(&j->variants, &a, " "), "release", j->release, "cpu_cache", j->cpu_cache,
+			 "gpu_cache", j->gpu_cache, "runs_on", ci_labels(j->runner));
 }
 
 /* The compiler caches are files named by their contents, so two of them may be unpacked over one another. */
 static json_t *cache_step(const char *name, const char *action, const char *key, const char *condition)
 {
 	AUTO_ARENA struct arena a = {0};
-	json_t *with = json_object(), *o = json_object();
-	json_object_set_new(o, "name", text(name));
-	if (condition)
-		json_object_set_new(o, "if", text(condition));
-	json_object_set_new(o, "uses", text(arena_printf(&a, "actions/cache/%s@v4", action)));
-	json_object_set_new(with, "path", text(CACHE_DIR "/ccache"));
-	json_object_set_new(with, "key", text(arena_printf(&a, "${{ matrix.%s }}", key)));
-	json_object_set_new(o, "with", with);
-	return o;
+	return json_pack("{s:s, s:s*, s:s, s:{s:s, s:s}}", "name", name, "if", condition, "uses",
+			 arena_printf(&a, "actions/cache/%s@v4", action), "with", "path", CI_CACHE_DIR "/ccache", "key",
+			 arena_printf(&a, "${{ matrix.%s }}", key));
 }
 
-static json_t *build_step(const char *options)
+static json_t *build_step(const struct ci_plan *p)
 {
 	AUTO_ARENA struct arena a = {0};
-	json_t *o = json_object(), *env = json_object();
-	json_object_set_new(o, "name", text("build"));
-	json_object_set_new(
-		o, "run",
-		text(arena_printf(&a,
-				  "ptbuild build $VARIANTS --release \"$RELEASE\"%s --cache " CACHE_DIR " --out dist",
-				  options)));
-	json_object_set_new(env, "VARIANTS", text("${{ matrix.variants }}"));
-	json_object_set_new(env, "RELEASE", text("${{ matrix.release }}"));
-	json_object_set_new(o, "env", env);
-	return o;
+	return json_pack("{s:s, s:o, s:{s:s, s:s}}", "name", "build", "run", json_or_null(ci_script(p, &a)), "env",
+			 "VARIANTS", "${{ matrix.variants }}", "RELEASE", "${{ matrix.release }}");
 }
 
 static json_t *upload_step(void)
 {
-	json_t *o = json_object(), *with = json_object();
-	json_object_set_new(o, "name", text("keep the wheels"));
-	json_object_set_new(o, "uses", text("actions/upload-artifact@v4"));
-	json_object_set_new(with, "name", text("${{ matrix.variant }}"));
-	json_object_set_new(with, "path", text("dist/*.whl"));
-	json_object_set_new(with, "if-no-files-found", text("error"));
-	json_object_set_new(o, "with", with);
-	return o;
+	return json_pack("{s:s, s:s, s:{s:s, s:s, s:s}}", "name", "keep the wheels", "uses",
+			 "actions/upload-artifact@v4", "with", "name", "${{ matrix.variant }}", "path", "dist/*.whl",
+			 "if-no-files-found", "error");
 }
 
-static json_t *steps(unsigned wave, const char *options)
+static json_t *steps(const struct ci_plan *p, unsigned wave)
 {
 	json_t *l = json_array();
 	json_array_append_new(l, cache_step("C++ units", "restore", "cpu_cache", NULL));
 	json_array_append_new(l, cache_step("GPU units", "restore", "gpu_cache", "matrix.gpu_cache != ''"));
-	json_array_append_new(l, build_step(options));
+	json_array_append_new(l, build_step(p));
 	json_array_append_new(l, upload_step());
 	if (wave == 1) {
 		json_array_append_new(l, cache_step("keep the C++ units", "save", "cpu_cache", "always()"));
@@ -86,36 +52,23 @@ static json_t *steps(unsigned wave, const char *options)
 
 static json_t *make_job(const struct ci_plan *p, size_t from, size_t to, const struct strlist *needs, const char *image)
 {
-	json_t *o = json_object(), *strategy = json_object(), *matrix = json_object(), *include = json_array();
-	json_object_set_new(o, "name", text("${{ matrix.variant }}"));
-	if (needs->count) {
-		json_object_set_new(o, "needs", json_from_strlist(needs));
-		/* one that failed does not stop the others */
-		json_object_set_new(o, "if", text("${{ !cancelled() }}"));
-	}
-	json_object_set_new(o, "runs-on", text("${{ matrix.runs_on }}"));
-	if (image)
-		json_object_set_new(o, "container", text(image));
+	json_t *include = json_array();
 	for (size_t i = from; i < to; i++)
 		json_array_append_new(include, cell(&p->jobs[i]));
-	json_object_set_new(matrix, "include", include);
-	json_object_set_new(strategy, "fail-fast", json_false());
-	json_object_set_new(strategy, "matrix", matrix);
-	json_object_set_new(o, "strategy", strategy);
-	json_object_set_new(o, "steps", steps(p->jobs[from].wave, p->options));
-	return o;
+	/* A job that failed does not stop those that need it, nor those beside it. */
+	return json_pack("{s:s, s:o*, s:s*, s:s, s:o*, s:{s:b, s:{s:o}}, s:o}", "name", "${{ matrix.variant }}",
+			 "needs", needs->count ? json_from_strlist(needs) : NULL, "if",
+			 needs->count ? "${{ !cancelled() }}" : NULL, "runs-on", "${{ matrix.runs_on }}", "container",
+			 image ? json_or_null(image) : NULL, "strategy", "fail-fast", 0, "matrix", "include", include,
+			 "steps", steps(p, p->jobs[from].wave));
 }
 
 json_t *ci_github(const struct ci_plan *p, size_t limit, const char *image)
 {
 	AUTO_ARENA struct arena a = {0};
-	json_t *doc = json_object(), *jobs = json_object(), *on = json_object();
+	json_t *jobs = json_object();
 	struct strlist before = {0}, now = {0};
 	unsigned part = 0;
-	json_object_set_new(doc, "name", text(p->name));
-	json_object_set_new(on, "workflow_dispatch", json_object());
-	json_object_set_new(on, "workflow_call", json_object());
-	json_object_set_new(doc, "on", on);
 	for (size_t from = 0, to; from < p->count; from = to) {
 		if (from && p->jobs[from].wave != p->jobs[from - 1].wave) {
 			before = now;
@@ -129,6 +82,6 @@ json_t *ci_github(const struct ci_plan *p, size_t limit, const char *image)
 		strlist_ref(&now, &a, id);
 		json_object_set_new(jobs, id, make_job(p, from, to, &before, image));
 	}
-	json_object_set_new(doc, "jobs", jobs);
-	return doc;
+	return json_pack("{s:o, s:{s:{}, s:{}}, s:o}", "name", json_or_null(p->name), "on", "workflow_dispatch",
+			 "workflow_call", "jobs", jobs);
 }

@@ -5,94 +5,53 @@
 #include "base/sys/json.h"
 #include "core/ci/ci.h"
 
-#define CACHE_DIR ".ptbuild-cache"
-
-static json_t *text(const char *s)
-{
-	return json_or_null(s);
-}
-
 static json_t *cell(const struct ci_job *j)
 {
 	AUTO_ARENA struct arena a = {0};
-	json_t *o = json_object();
-	json_object_set_new(o, "VARIANTS", text(strlist_join(&j->variants, &a, " ")));
-	json_object_set_new(o, "RELEASE", text(j->release));
-	json_object_set_new(o, "CPU_CACHE", text(j->cpu_cache));
-	if (*j->gpu_cache)
-		json_object_set_new(o, "GPU_CACHE", text(j->gpu_cache));
-	return o;
-}
-
-static json_t *list(const char *item)
-{
-	json_t *l = json_array();
-	json_array_append_new(l, text(item));
-	return l;
+	return json_pack("{s:s, s:s, s:s, s:s*}", "VARIANTS", strlist_join(&j->variants, &a, " "), "RELEASE",
+			 j->release, "CPU_CACHE", j->cpu_cache, "GPU_CACHE", *j->gpu_cache ? j->gpu_cache : NULL);
 }
 
 static json_t *cache(const char *key, bool keep)
 {
-	json_t *o = json_object();
-	json_object_set_new(o, "key", text(key));
-	json_object_set_new(o, "paths", list(CACHE_DIR "/ccache"));
-	json_object_set_new(o, "policy", text(keep ? "pull-push" : "pull"));
-	json_object_set_new(o, "when", text("always"));
-	return o;
+	return json_pack("{s:s, s:[s], s:s, s:s}", "key", key, "paths", CI_CACHE_DIR "/ccache", "policy",
+			 keep ? "pull-push" : "pull", "when", "always");
 }
 
 static json_t *make_job(const struct ci_plan *p, const size_t *cells, size_t count, const char *image)
 {
 	AUTO_ARENA struct arena a = {0};
 	const struct ci_job *first = &p->jobs[cells[0]];
-	json_t *o = json_object(), *matrix = json_array(), *parallel = json_object(), *caches = json_array(),
-	       *tags = json_array();
-	json_t *artifacts = json_object(), *dependencies = json_array();
-	json_object_set_new(o, "stage", text(first->wave == 1 ? "first" : "second"));
-	if (image)
-		json_object_set_new(o, "image", text(image));
-	for (unsigned i = 0; i < first->runner->labels_count; i++)
-		json_array_append_new(tags, text(first->runner->labels[i]));
-	json_object_set_new(o, "tags", tags);
+	json_t *matrix = json_array(), *caches = json_array();
 	for (size_t i = 0; i < count; i++)
 		json_array_append_new(matrix, cell(&p->jobs[cells[i]]));
-	json_object_set_new(parallel, "matrix", matrix);
-	json_object_set_new(o, "parallel", parallel);
 	json_array_append_new(caches, cache("$CPU_CACHE", first->wave == 1));
 	if (*first->gpu_cache)
 		json_array_append_new(caches, cache("$GPU_CACHE", first->wave == 1));
-	json_object_set_new(o, "cache", caches);
-	json_object_set_new(o, "dependencies", dependencies); /* wheels of other jobs are not wanted */
-	json_object_set_new(
-		o, "script",
-		list(arena_printf(&a,
-				  "ptbuild build $VARIANTS --release \"$RELEASE\"%s --cache " CACHE_DIR " --out dist",
-				  p->options)));
-	json_object_set_new(artifacts, "paths", list("dist/*.whl"));
-	json_object_set_new(o, "artifacts", artifacts);
-	if (first->wave > 1)
-		json_object_set_new(o, "when", text("always")); /* one that failed does not stop the others */
-	return o;
+	/* No dependencies: wheels of other jobs are not needed. A job of wave 1 that failed does not stop wave 2. */
+	return json_pack("{s:s, s:o*, s:o, s:{s:o}, s:o, s:[], s:[o], s:{s:[s]}, s:s*}", "stage",
+			 first->wave == 1 ? "first" : "second", "image", image ? json_or_null(image) : NULL, "tags",
+			 ci_labels(first->runner), "parallel", "matrix", matrix, "cache", caches, "dependencies",
+			 "script", json_or_null(ci_script(p, &a)), "artifacts", "paths", "dist/*.whl", "when",
+			 first->wave > 1 ? "always" : NULL);
 }
 
 /* Jobs that differ only in their variables. */
 static bool alike(const struct ci_job *x, const struct ci_job *y)
 {
-	if (x->wave != y->wave || !*x->gpu_cache != !*y->gpu_cache ||
-	    x->runner->labels_count != y->runner->labels_count)
-		return false;
-	for (unsigned i = 0; i < x->runner->labels_count; i++)
-		if (strcmp(x->runner->labels[i], y->runner->labels[i]) != 0)
-			return false;
-	return true;
+	bool same = x->wave == y->wave && !*x->gpu_cache == !*y->gpu_cache &&
+		    x->runner->labels_count == y->runner->labels_count;
+	for (unsigned i = 0; same && i < x->runner->labels_count; i++)
+		same = strcmp(x->runner->labels[i], y->runner->labels[i]) == 0;
+	return same;
 }
 
 static json_t *stages(const struct ci_plan *p)
 {
 	json_t *l = json_array();
-	json_array_append_new(l, text("first"));
+	json_array_append_new(l, json_string("first"));
 	if (p->count && p->jobs[p->count - 1].wave > 1)
-		json_array_append_new(l, text("second"));
+		json_array_append_new(l, json_string("second"));
 	return l;
 }
 

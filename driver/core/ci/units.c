@@ -10,7 +10,7 @@
 
 static int by_key(const void *a, const void *b)
 {
-	return strcmp(((const struct unit *)a)->key, ((const struct unit *)b)->key);
+	return strcmp(((const struct compile_unit *)a)->key, ((const struct compile_unit *)b)->key);
 }
 
 char *units_output(const char *command, struct arena *a)
@@ -22,7 +22,7 @@ char *units_output(const char *command, struct arena *a)
 	return arena_strndup(a, output, strcspn(output, " "));
 }
 
-/* Trees of one build lie at one place, wherever they were configured: the part below it names the unit. */
+/* Builds see their sources below .../src, wherever that is on the host: the path below it names the unit. */
 static const char *below_tree(const char *file)
 {
 	static const char src[] = "/src/";
@@ -30,19 +30,20 @@ static const char *below_tree(const char *file)
 	return at ? at + sizeof(src) - 1 : file;
 }
 
-static int take_unit(const json_t *entry, const char *path, size_t i, struct arena *a, struct unit *ret, struct err *e)
+static int take_unit(const json_t *entry, const char *path, size_t i, struct arena *a, struct compile_unit *ret,
+		     struct err *e)
 {
 	const char *file = json_string_value(json_object_get(entry, "file")),
 		   *command = json_string_value(json_object_get(entry, "command"));
 	if (!file || !command)
-		return err_set(e, ERR_INTEGRITY, "'%s' entry %zu has no file or no command", path, i);
-	*ret = (struct unit){.file = arena_strdup(a, below_tree(file)), .cuda = path_has_suffix(file, ".cu")};
+		return err_set(e, ERR_INTEGRITY, "'%s': entry %zu has no file or no command", path, i);
+	*ret = (struct compile_unit){.file = arena_strdup(a, below_tree(file)), .cuda = path_has_suffix(file, ".cu")};
 	ret->key = arena_printf(a, "%s %s", ret->file, units_output(command, a));
 	digest_data(command, strlen(command), ret->command);
 	return 0;
 }
 
-/* The file itself, and the name that says what it was configured for. */
+/* The list of commands, and the name that says what the tree was configured for. */
 static const char *find_commands(const char *path, struct arena *a, const char **ret_name)
 {
 	static const char *const places[] = {"compile_commands.json", "build/compile_commands.json",
@@ -64,8 +65,6 @@ int units_read(const struct tables *t, const char *path, struct arena *a, struct
 {
 	AUTO_JSON json_t *list = NULL;
 	struct unit_tree tree = {0};
-	size_t i;
-	json_t *entry;
 	const char *commands = find_commands(path, a, &tree.name);
 	if (profile_parse(t, tree.name, a, &tree.profile, e) < 0) {
 		err_wrap(e, "'%s'", path);
@@ -76,11 +75,12 @@ int units_read(const struct tables *t, const char *path, struct arena *a, struct
 	if (!json_is_array(list))
 		return err_set(e, ERR_INTEGRITY, "'%s' is not a list of compile commands", commands);
 	tree.units = arena_array(a, json_array_size(list), sizeof(*tree.units));
-	json_array_foreach(list, i,
-			   entry) if (take_unit(entry, commands, i, a, &tree.units[tree.count++], e) < 0) return -1;
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (take_unit(json_array_get(list, i), commands, i, a, &tree.units[tree.count++], e) < 0)
+			return -1;
 	if (tree.count)
 		qsort(tree.units, tree.count, sizeof(*tree.units), by_key);
-	for (i = 1; i < tree.count; i++)
+	for (size_t i = 1; i < tree.count; i++)
 		if (strcmp(tree.units[i].key, tree.units[i - 1].key) == 0)
 			return err_set(e, ERR_INTEGRITY, "'%s' compiles '%s' twice into one object", commands,
 				       tree.units[i].file);
@@ -88,13 +88,13 @@ int units_read(const struct tables *t, const char *path, struct arena *a, struct
 	return 0;
 }
 
-static const struct unit *find_unit(const struct unit_tree *t, const char *key)
+static const struct compile_unit *find_unit(const struct unit_tree *t, const char *key)
 {
-	const struct unit want = {.key = key};
+	const struct compile_unit want = {.key = key};
 	return t->count ? bsearch(&want, t->units, t->count, sizeof(*t->units), by_key) : NULL;
 }
 
-/* What two trees differ in, as enum unit_depends. */
+/* What two trees differ in: a set of enum unit_depends. */
 static unsigned differ_in(const struct profile *x, const struct profile *y)
 {
 	size_t n = strcspn(x->name, "-");
@@ -105,8 +105,8 @@ static unsigned differ_in(const struct profile *x, const struct profile *y)
 struct comparing {
 	const struct unit_tree *trees;
 	size_t count;
-	unsigned *differ;          /* of each pair of trees */
-	const struct unit **units; /* one in every tree */
+	unsigned *differ;                  /* of each pair of trees */
+	const struct compile_unit **units; /* one in every tree */
 };
 
 /* False when a tree lacks the unit. */
@@ -120,7 +120,7 @@ static bool find_everywhere(struct comparing *c, const char *key)
 	return true;
 }
 
-/* Only trees that differ in one thing alone say what a difference comes from. */
+/* Only trees that differ in one thing tell where a difference comes from. */
 static enum unit_depends depends_on(const struct comparing *c)
 {
 	unsigned found = UNIT_NOTHING;
@@ -134,24 +134,16 @@ static enum unit_depends depends_on(const struct comparing *c)
 	return (enum unit_depends)found;
 }
 
-static int by_text(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static void count_commands(const struct unit_tree *trees, size_t count, struct arena *a, struct unit_model *m)
 {
-	for (size_t i = 0; i < count; i++)
-		m->total += trees[i].count;
-	const char **all = arena_array(a, m->total, sizeof(*all));
-	size_t n = 0;
+	struct strlist all = {0};
 	for (size_t i = 0; i < count; i++)
 		for (size_t k = 0; k < trees[i].count; k++)
-			all[n++] = trees[i].units[k].command;
-	if (n)
-		qsort(all, n, sizeof(*all), by_text);
-	for (size_t i = 0; i < n; i++)
-		m->distinct += i == 0 || strcmp(all[i], all[i - 1]) != 0;
+			strlist_ref(&all, a, trees[i].units[k].command);
+	strlist_sort(&all);
+	m->total = all.count;
+	for (size_t i = 0; i < all.count; i++)
+		m->distinct += i == 0 || strcmp(all.items[i], all.items[i - 1]) != 0;
 }
 
 static bool has_file(const struct unit_tree *t, const char *file)
@@ -162,21 +154,13 @@ static bool has_file(const struct unit_tree *t, const char *file)
 	return false;
 }
 
-/* NULL when the tree is of no PyTorch that the table knows. */
+/* The row of the PyTorch that the tree is of; NULL when the table has none. */
 static const struct gpu_units_row *gpu_units_of(const struct tables *t, const struct unit_tree *tree)
 {
 	for (unsigned i = 0; i < t->gpu_units_count; i++)
 		if (has_file(tree, t->gpu_units[i].units[0]))
 			return &t->gpu_units[i];
 	return NULL;
-}
-
-static bool holds_gpus(const struct gpu_units_row *row, const char *file)
-{
-	for (unsigned i = 0; row && i < row->units_count; i++)
-		if (strcmp(row->units[i], file) == 0)
-			return true;
-	return false;
 }
 
 static void judge(const struct unit_facts *f, bool known, struct arena *a, struct unit_model *m)
@@ -192,7 +176,7 @@ static void judge(const struct unit_facts *f, bool known, struct arena *a, struc
 static int compare_trees(struct comparing *c, struct arena *a, struct unit_model *m, struct err *e)
 {
 	c->differ = arena_array(a, c->count * c->count, sizeof(*c->differ));
-	c->units = arena_array(a, c->count, sizeof(const struct unit *));
+	c->units = arena_array(a, c->count, sizeof(const struct compile_unit *));
 	for (size_t i = 0; i < c->count; i++)
 		for (size_t k = i + 1; k < c->count; k++) {
 			unsigned differ = differ_in(&c->trees[i].profile, &c->trees[k].profile);
@@ -202,9 +186,9 @@ static int compare_trees(struct comparing *c, struct arena *a, struct unit_model
 		}
 	if (m->gpu_compared || m->isa_compared)
 		return 0;
-	err_set(e, ERR_USAGE, "no two of %zu trees differ in the GPU list alone or in the instruction set alone",
+	err_set(e, ERR_USAGE, "no two of the %zu trees differ in only the GPU list or only the instruction set",
 		c->count);
-	return err_hint(e, "give for example sm90-avx512, sm90-avx2 and sm80-avx512");
+	return err_hint(e, "name for example sm90-avx512, sm90-avx2 and sm80-avx512");
 }
 
 int units_model(const struct tables *t, const struct unit_tree *trees, size_t count, struct arena *a,
@@ -217,12 +201,12 @@ int units_model(const struct tables *t, const struct unit_tree *trees, size_t co
 	const struct gpu_units_row *row = gpu_units_of(t, &trees[0]);
 	m.facts = arena_array(a, trees[0].count, sizeof(*m.facts));
 	for (size_t i = 0; i < trees[0].count; i++) {
-		const struct unit *u = &trees[0].units[i];
+		const struct compile_unit *u = &trees[0].units[i];
 		if (!find_everywhere(&c, u->key))
 			continue;
 		struct unit_facts *f = &m.facts[m.count++];
-		/* The list may be in a header, where commands do not show it. */
-		bool known = holds_gpus(row, u->file);
+		/* The GPU list may be in a header, where commands do not show it. */
+		bool known = row && strings_contain(row->units, row->units_count, u->file);
 		*f = (struct unit_facts){u, depends_on(&c) | (known ? UNIT_GPU : UNIT_NOTHING)};
 		m.by[u->cuda][f->depends]++;
 		judge(f, known, a, &m);
@@ -245,7 +229,7 @@ void units_cost(const struct unit_model *m, const struct variant *const *variant
 			c.others++;
 			continue;
 		}
-		/* Another toolkit or another Python makes other commands of all. */
+		/* Another toolkit or Python changes every command. */
 		const char *where =
 			arena_printf(a, "%s %s", variants[i]->python, variants[i]->cuda ? variants[i]->cuda : "");
 		const char *gpu = arena_printf(a, "%s %.*s", where, (int)strcspn(p->name, "-"), p->name),
