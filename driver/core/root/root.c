@@ -8,11 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "core/root/root_dpkg.h"
 
 #define MAX_LINKS 40 /* the kernel's own limit */
 #define MAX_INCLUDES 8
@@ -33,8 +31,7 @@ static void pop(struct buf *out)
 		out->data[out->len] = '\0';
 }
 
-/* The walk is in text, component by component, because openat2(RESOLVE_IN_ROOT) is missing on older kernels and in some
- * containers. */
+/* Component by component, because older kernels and some containers lack openat2(RESOLVE_IN_ROOT). */
 char *root_resolve(const struct root *r, const char *path, struct arena *a)
 {
 	AUTO_BUF struct buf out = {0};
@@ -100,31 +97,36 @@ char *root_find_program(const struct root *r, const char *name, struct arena *a)
 	return NULL;
 }
 
-/* read_inside: 1 and the text of a file inside the root, 0 when it is not there. */
-static int read_inside(const struct root *r, const char *path, struct arena *a, struct buf *out, struct err *e)
+int root_read(const struct root *r, const char *path, uint64_t max, struct buf *out, struct err *e)
 {
-	const char *real = root_resolve(r, path, a);
+	AUTO_ARENA struct arena a = {0};
+	const char *real = root_resolve(r, path, &a);
 	if (!real)
 		return 0;
-	return fs_read(root_host_path(r, real, a), MAX_TEXT, out, e) == 0 ? 1 : -1;
+	return fs_read(root_host_path(r, real, &a), max, out, e) < 0 ? -1 : 1;
 }
 
-/* os_field: the value of KEY=value in os-release, quotes taken off; NULL if absent. */
-static char *os_field(const char *text, const char *key, struct arena *a)
+int root_list(const struct root *r, const char *dir, struct arena *a, struct strlist *ret, struct err *e)
+{
+	const char *real = root_resolve(r, dir, a);
+	return real ? fs_list(root_host_path(r, real, a), a, ret, e) : 0;
+}
+
+/* The value of KEY=value in os-release, without quotes; NULL if absent. */
+static const char *os_field(const char *text, const char *key, struct arena *a)
 {
 	size_t klen = strlen(key);
-	for (const char *p = text; p && *p; p = strchr(p, '\n'), p = p ? p + 1 : NULL) {
-		if (strncmp(p, key, klen) != 0 || p[klen] != '=')
+	struct strlist lines = {0};
+	strlist_split(&lines, a, text, "\r\n");
+	for (size_t i = 0; i < lines.count; i++) {
+		if (strncmp(lines.items[i], key, klen) != 0 || lines.items[i][klen] != '=')
 			continue;
-		const char *v = p + klen + 1;
-		size_t n = strcspn(v, "\n");
-		while (n > 0 && (v[n - 1] == ' ' || v[n - 1] == '\r'))
+		const char *v = lines.items[i] + klen + 1;
+		size_t n = strlen(v);
+		while (n > 0 && v[n - 1] == ' ')
 			n--;
-		if (n >= 2 && (v[0] == '"' || v[0] == '\'') && v[n - 1] == v[0]) {
-			v++;
-			n -= 2;
-		}
-		return arena_strndup(a, v, n);
+		bool quoted = n >= 2 && (v[0] == '"' || v[0] == '\'') && v[n - 1] == v[0];
+		return quoted ? arena_strndup(a, v + 1, n - 2) : arena_strndup(a, v, n);
 	}
 	return NULL;
 }
@@ -138,15 +140,14 @@ static const char *os_id(const char *text, struct arena *a)
 	return version && *version ? arena_printf(a, "%s %s", id, version) : id;
 }
 
-/* list_names: names, sizes and link targets in one directory. Sizes of directories differ between file systems and are
- * left out. */
+/* Names, sizes and link targets in one directory; no sizes of directories, which differ between file systems. */
 static int list_names(const struct root *r, const char *dir, struct arena *a, struct buf *out, struct err *e)
 {
 	const char *real = root_resolve(r, dir, a);
+	struct strlist names = {0};
 	if (!real)
 		return 0;
 	const char *host = root_host_path(r, real, a);
-	struct strlist names = {0};
 	if (fs_list(host, a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
@@ -195,14 +196,14 @@ int root_open(const char *dir, struct arena *a, struct root *ret, struct err *e)
 	}
 	const char *bin = root_resolve(&r, "/usr/bin", a);
 	if (!bin || !fs_is_dir(root_host_path(&r, bin, a))) {
-		err_set(e, ERR_SYSTEM, "'%s' is no root file system: it has no usr/bin", r.dir);
-		return err_hint(e, "name the directory that a root file system was unpacked into, or leave --root out "
-				   "to build with the host's tools");
+		err_set(e, ERR_SYSTEM, "'%s' is not a root file system: it has no usr/bin", r.dir);
+		return err_hint(e, "name a directory with an unpacked root file system, or leave --root out to build "
+				   "with the host's tools");
 	}
 	AUTO_BUF struct buf os = {0};
-	int got = read_inside(&r, "/etc/os-release", a, &os, e);
+	int got = root_read(&r, "/etc/os-release", MAX_TEXT, &os, e);
 	if (got == 0)
-		got = read_inside(&r, "/usr/lib/os-release", a, &os, e);
+		got = root_read(&r, "/usr/lib/os-release", MAX_TEXT, &os, e);
 	if (got < 0)
 		return -1;
 	r.id = os_id(buf_cstr(&os), a);
@@ -222,20 +223,17 @@ static void add_dir(const struct root *r, const char *dir, struct arena *a, stru
 static int read_ld_conf(const struct root *r, const char *conf, unsigned depth, struct arena *a, struct strlist *out,
 			struct err *e);
 
-/* include_conf: an "include" line; wildcards stand in the last component, as every distribution writes them. */
+/* An "include" line. Wildcards are in the last component, where every distribution has them. */
 static int include_conf(const struct root *r, const char *from, const char *pattern, unsigned depth, struct arena *a,
 			struct strlist *out, struct err *e)
 {
 	const char *full = pattern[0] == '/' ? pattern : path_join(a, path_dir(a, from), pattern);
 	const char *dir = path_dir(a, full);
 	if (strpbrk(dir, "*?["))
-		return err_set(e, ERR_CONFIG, "'%s': wildcard in the directory of 'include %s' is not supported", from,
-			       pattern);
-	const char *real = root_resolve(r, dir, a);
+		return err_set(e, ERR_CONFIG, "wildcard in a directory's name is not supported: 'include %s' in '%s'",
+			       pattern, from);
 	struct strlist names = {0};
-	if (!real)
-		return 0;
-	if (fs_list(root_host_path(r, real, a), a, &names, e) < 0)
+	if (root_list(r, dir, a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++)
 		if (fnmatch(path_base(full), names.items[i], FNM_PERIOD) == 0 &&
@@ -249,8 +247,8 @@ static int read_ld_conf(const struct root *r, const char *conf, unsigned depth, 
 {
 	AUTO_BUF struct buf text = {0};
 	if (depth > MAX_INCLUDES)
-		return err_set(e, ERR_CONFIG, "'%s': include lines are nested more than %d deep", conf, MAX_INCLUDES);
-	int got = read_inside(r, conf, a, &text, e);
+		return err_set(e, ERR_CONFIG, "include lines nested more than %d deep: '%s'", MAX_INCLUDES, conf);
+	int got = root_read(r, conf, MAX_TEXT, &text, e);
 	if (got <= 0)
 		return got;
 	struct strlist lines = {0};
@@ -269,7 +267,7 @@ static int read_ld_conf(const struct root *r, const char *conf, unsigned depth, 
 			continue;
 		}
 		for (size_t w = 0; w < words.count; w++)
-			if (words.items[w][0] == '/') /* "dir=type" of old libc kinds: the type is of no use here */
+			if (words.items[w][0] == '/') /* old ones are "dir=libc type" */
 				add_dir(r, arena_strndup(a, words.items[w], strcspn(words.items[w], "=")), a, out);
 	}
 	return 0;
