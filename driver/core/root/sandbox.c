@@ -36,14 +36,8 @@ bool sandbox_kind_parse(const char *name, enum sandbox_kind *ret)
 
 void sandbox_add(struct sandbox *s, enum sandbox_op_type type, const char *source, const char *dest)
 {
-	if (s->count == s->cap) {
-		size_t cap = s->cap ? s->cap * 2 : 32;
-		struct sandbox_op *ops = arena_array(s->arena, cap, sizeof(*ops));
-		if (s->count > 0)
-			memcpy(ops, s->ops, s->count * sizeof(*ops));
-		s->ops = ops;
-		s->cap = cap;
-	}
+	if (s->count == s->cap)
+		s->ops = arena_grow(s->arena, s->ops, &s->cap, 32, sizeof(*s->ops));
 	s->ops[s->count++] = (struct sandbox_op){
 		.type = type,
 		.source = source ? arena_strdup(s->arena, source) : NULL,
@@ -51,8 +45,7 @@ void sandbox_add(struct sandbox *s, enum sandbox_op_type type, const char *sourc
 	};
 }
 
-/* show: a path of the root read-only at its own place; a link stays a link, so that /lib and /usr/lib remain one
- * directory. */
+/* A path of the root, read-only at its own place. A link stays a link, so that /lib and /usr/lib remain one directory. */
 static void show(struct sandbox *s, const char *path)
 {
 	const char *host = root_host_path(s->root, path, s->arena);
@@ -75,7 +68,7 @@ static bool has_file(const struct sandbox *s, const char *path)
 	return lstat(root_host_path(s->root, path, s->arena), &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* The host's /etc holds keys and passwords; an unpacked root's is part of what was pinned. */
+/* Of the host's /etc, which holds keys and passwords, only what is needed; of an unpacked root the whole. */
 static void show_etc(struct sandbox *s)
 {
 	static const char *const needed[] = {"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf",
@@ -90,7 +83,7 @@ static void show_etc(struct sandbox *s)
 		for (size_t i = 0; i < ARRAY_LEN(needed); i++)
 			show(s, needed[i]);
 	}
-	/* A file cannot be made in a read-only directory, only covered. */
+	/* Files cannot be made in a read-only directory, only mounted over. */
 	if (!whole || has_file(s, "/etc/passwd"))
 		sandbox_add(s, SANDBOX_DATA, PASSWD, "/etc/passwd");
 	if (!whole || has_file(s, "/etc/group"))
@@ -102,7 +95,7 @@ int sandbox_init(struct sandbox *s, enum sandbox_kind kind, const struct root *r
 	static const char *const tops[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
 	if (kind == SANDBOX_NONE && !root->host) {
 		err_set(e, ERR_POLICY, "the root '%s' cannot be used without a sandbox", root->dir);
-		return err_hint(e, "leave --root out to build with the host's own tools, or let the sandbox on");
+		return err_hint(e, "leave --root out to build with the host's tools, or keep the sandbox on");
 	}
 	*s = (struct sandbox){.kind = kind, .arena = a, .root = root, .cwd = "/"};
 	for (size_t i = 0; i < ARRAY_LEN(tops); i++)
@@ -118,78 +111,41 @@ int sandbox_init(struct sandbox *s, enum sandbox_kind kind, const struct root *r
 	return 0;
 }
 
-static void add_words(struct strlist *l, struct arena *a, const char *one, const char *two, const char *three)
-{
-	strlist_add(l, a, one);
-	if (two)
-		strlist_add(l, a, two);
-	if (three)
-		strlist_add(l, a, three);
-}
-
-static void add_op(struct strlist *l, struct arena *a, const struct sandbox_op *op, int *fd)
-{
-	switch (op->type) {
-	case SANDBOX_RO:
-		add_words(l, a, "--ro-bind", op->source, op->dest);
-		break;
-	case SANDBOX_RW:
-		add_words(l, a, "--bind", op->source, op->dest);
-		break;
-	case SANDBOX_LINK:
-		add_words(l, a, "--symlink", op->source, op->dest);
-		break;
-	case SANDBOX_TMPFS:
-		add_words(l, a, "--tmpfs", op->dest, NULL);
-		break;
-	case SANDBOX_DIR:
-		add_words(l, a, "--dir", op->dest, NULL);
-		break;
-	case SANDBOX_PROC:
-		add_words(l, a, "--proc", op->dest, NULL);
-		break;
-	case SANDBOX_DEV:
-		add_words(l, a, "--dev", op->dest, NULL);
-		break;
-	case SANDBOX_DATA:
-		add_words(l, a, "--ro-bind-data", arena_printf(a, "%d", (*fd)++), op->dest);
-		break;
-	}
-}
-
 void sandbox_options(const struct sandbox *s, struct strlist *ret)
 {
-	/* No name space may be made inside (--disable-userns, bubblewrap 0.8): in a user name space of its own the
-	 * program would have capabilities again. */
-	static const char *const isolate[] = {"--unshare-user",
-					      "--unshare-ipc",
-					      "--unshare-pid",
-					      "--unshare-uts",
-					      "--unshare-cgroup-try",
-					      "--disable-userns",
-					      "--hostname",
-					      "ptbuild",
-					      "--uid",
-					      "1000",
-					      "--gid",
-					      "1000",
-					      "--die-with-parent",
-					      "--clearenv"};
+	/* --disable-userns (bubblewrap 0.8): in a user namespace of its own a program would have capabilities again. */
+	static const char isolate[] =
+		"--unshare-user --unshare-ipc --unshare-pid --unshare-uts --unshare-cgroup-try --disable-userns "
+		"--hostname ptbuild --uid 1000 --gid 1000 --die-with-parent --clearenv";
+	static const char *const options[] = {
+		[SANDBOX_RO] = "--ro-bind", [SANDBOX_RW] = "--bind",          [SANDBOX_TMPFS] = "--tmpfs",
+		[SANDBOX_DIR] = "--dir",    [SANDBOX_LINK] = "--symlink",     [SANDBOX_PROC] = "--proc",
+		[SANDBOX_DEV] = "--dev",    [SANDBOX_DATA] = "--ro-bind-data"};
 	struct arena *a = s->arena;
 	int fd = 3;
-	for (size_t i = 0; i < ARRAY_LEN(isolate); i++)
-		strlist_add(ret, a, isolate[i]);
-	/* With the caller's session a program could put words into its terminal (TIOCSTI). */
+	strlist_split(ret, a, isolate, " ");
+	/* With the caller's session a program could type into its terminal (TIOCSTI). */
 	if (!s->terminal)
-		strlist_add(ret, a, "--new-session");
+		strlist_ref(ret, a, "--new-session");
 	if (!s->network)
-		strlist_add(ret, a, "--unshare-net");
-	for (size_t i = 0; i < s->count; i++)
-		add_op(ret, a, &s->ops[i], &fd);
-	add_words(ret, a, "--remount-ro", "/", NULL);
-	for (size_t i = 0; i < s->env.count; i++)
-		add_words(ret, a, "--setenv", s->env.items[i].key, s->env.items[i].value);
-	add_words(ret, a, "--chdir", s->cwd ? s->cwd : "/", NULL);
+		strlist_ref(ret, a, "--unshare-net");
+	for (size_t i = 0; i < s->count; i++) {
+		const struct sandbox_op *op = &s->ops[i];
+		strlist_ref(ret, a, options[op->type]);
+		if (op->type == SANDBOX_DATA)
+			strlist_addf(ret, a, "%d", fd++);
+		else if (op->source)
+			strlist_add(ret, a, op->source);
+		strlist_add(ret, a, op->dest);
+	}
+	strlist_split(ret, a, "--remount-ro /", " ");
+	for (size_t i = 0; i < s->env.count; i++) {
+		strlist_ref(ret, a, "--setenv");
+		strlist_add(ret, a, s->env.items[i].key);
+		strlist_add(ret, a, s->env.items[i].value);
+	}
+	strlist_ref(ret, a, "--chdir");
+	strlist_add(ret, a, s->cwd ? s->cwd : "/");
 }
 
 int sandbox_argv(const struct sandbox *s, const char *const *argv, struct strlist *ret, struct err *e)
@@ -207,14 +163,14 @@ int sandbox_argv(const struct sandbox *s, const char *const *argv, struct strlis
 	return 0;
 }
 
-/* ends_name: whether a directory's name is over here: "/ptbuild/src" is not in "/ptbuild/src2". */
+/* Whether a directory's name ends before this character: "/ptbuild/src" is not in "/ptbuild/src2". */
 static bool ends_name(char c)
 {
 	return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
 		 (c && strchr("._-+~", c)));
 }
 
-/* bound_at: the operation with the longest dest that the text begins with, the last one of equals. */
+/* The operation with the longest dest that the text begins with, the last one of equals. */
 static const struct sandbox_op *bound_at(const struct sandbox *s, const char *text)
 {
 	const struct sandbox_op *best = NULL;
@@ -238,8 +194,8 @@ static const char *host_of(const struct sandbox_op *op)
 	return strcmp(op->dest, SANDBOX_TMP) == 0 ? "/tmp" : op->dest;
 }
 
-/* begins_path: whether the '/' at `p` begins an absolute path, judged by the word before it: nothing, an option without
- * a path of its own, marks only, or the "//" of a file URL. */
+/* Whether the '/' at `p` begins an absolute path: before it in its word is nothing, an option that has no path yet,
+ * punctuation only, or the "//" of a file URL. */
 static bool begins_path(const char *word, const char *p)
 {
 	size_t n = (size_t)(p - word);

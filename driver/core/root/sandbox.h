@@ -1,5 +1,4 @@
-/* The sandbox: what a build sees, as a list of operations (data), turned into a bubblewrap command
- * line. */
+/* The sandbox: what a build sees, as a list of operations that becomes a bubblewrap command line. */
 #pragma once
 #include "base/sys/proc.h"
 #include "core/root/root.h"
@@ -35,8 +34,7 @@ enum sandbox_op_type {
 
 struct sandbox_op {
 	enum sandbox_op_type type;
-	/* host path, the link's target, or a read-only file's text (SANDBOX_DATA); NULL where it
-	 * does not apply */
+	/* host path, a link's target, or the text of a read-only file (SANDBOX_DATA); else NULL */
 	const char *source;
 	const char *dest; /* path inside */
 };
@@ -48,47 +46,43 @@ struct sandbox {
 	struct sandbox_op *ops;
 	size_t count;
 	size_t cap;
-	struct kvlist env; /* exactly what the program sees, beside PWD, which is always the cwd */
+	struct kvlist env; /* all that the program sees, beside PWD, which is always the cwd */
 	const char *cwd;   /* path inside; NULL: "/" */
 	bool terminal;     /* what runs inside has the caller's terminal, with job control */
-	bool network;      /* false: a network name space of its own with nothing but loopback */
+	bool network;      /* false: a network namespace with nothing but loopback */
 };
 
-/* sandbox_init: shows the root read-only (its usr, bin, lib*, and of an unpacked root also etc and
- * opt; of the host's /etc only what the loader and the alternatives need), made-up passwd and group
- * files that know root, nobody and the build user (1000), /proc, a minimal /dev, and empty writable
- * /tmp, SANDBOX_HOME and SANDBOX_TMP in memory. No /home, /root, /run, /var of the host. The
- * environment starts empty. SANDBOX_NONE with an unpacked root is ERR_POLICY: without a sandbox
- * only the host's own tools can run. `s` keeps pointers to root and arena. */
+/* sandbox_init: shows the root read-only (usr, bin, sbin and lib*; of an unpacked root also etc and
+ * opt, of the host's /etc only what the loader and the alternatives need), generated passwd and
+ * group files with root, nobody and the build user (1000), /proc, a minimal /dev, and empty
+ * writable /tmp, SANDBOX_HOME and SANDBOX_TMP in memory. The environment is empty. SANDBOX_NONE
+ * with an unpacked root is ERR_POLICY. `s` keeps pointers to root and arena. */
 int sandbox_init(struct sandbox *s, enum sandbox_kind kind, const struct root *root, struct arena *a,
 		 struct err *e) MUST_CHECK;
-/* sandbox_add: one more operation, after those there are; of two with the same dest the later one
- * is seen. The strings are copied. */
+/* sandbox_add: appends an operation; of two with the same dest the later one is seen. The strings
+ * are copied. */
 void sandbox_add(struct sandbox *s, enum sandbox_op_type type, const char *source, const char *dest);
-/* sandbox_options: bubblewrap's options for it, without the program (pure); SANDBOX_DATA texts are
- * read from descriptors 3, 4... in their order. */
+/* sandbox_options: bubblewrap's options, without the program; SANDBOX_DATA texts are read from
+ * descriptors 3, 4... in their order. */
 void sandbox_options(const struct sandbox *s, struct strlist *ret);
-/* sandbox_argv: the full command line (pure): bwrap, its options, "--", argv. SANDBOX_NONE: the
- * command itself with inside paths replaced by the host paths they are bound to (as
- * sandbox_host_text does). ERR_USAGE for an empty command. */
+/* sandbox_argv: the full command line: bwrap, its options, "--", argv. SANDBOX_NONE: the command
+ * itself, as sandbox_host_text gives it. ERR_USAGE for an empty command. */
 int sandbox_argv(const struct sandbox *s, const char *const *argv, struct strlist *ret, struct err *e) MUST_CHECK;
 /* sandbox_host_text: `text` with each inside path that begins a word, or follows an option
- * ("-I/ptbuild/src/x", "a=/ptbuild/src:/ptbuild/out"), replaced by the host path that the
- * longest bound directory above it stands for. SANDBOX_TMP without a directory bound to it
- * stands for /tmp. */
+ * ("-I/ptbuild/src/x", "a=/ptbuild/src:/ptbuild/out"), replaced by the host path that the longest
+ * bound directory above it stands for. SANDBOX_TMP stands for /tmp unless bound. */
 char *sandbox_host_text(const struct sandbox *s, const char *text, struct arena *a);
-/* sandbox_run: runs argv inside, as user 1000 with umask 022, a process space and host name of its
- * own, no capabilities and no way to get any; it dies with the caller. The fields argv, envp, cwd,
- * fds and umask of `spec` are set here; its others are the caller's. A program that exits non-zero
- * is not an error. ERR_SYSTEM: bubblewrap is missing, the program or a shown path does not exist.
- * ERR_POLICY: bubblewrap cannot make the sandbox (its own words in the message). SANDBOX_NONE
- * isolates nothing. */
+/* sandbox_run: runs argv inside, as user 1000 with umask 022, its own process IDs and host name, no
+ * capabilities and no way to get any; it dies with the caller. Sets argv, envp, cwd, fds and umask
+ * of `spec`; the rest is the caller's. A non-zero exit is not an error. ERR_SYSTEM: bubblewrap, the
+ * program or a shown path is missing. ERR_POLICY: bubblewrap cannot create the sandbox.
+ * SANDBOX_NONE isolates nothing. */
 int sandbox_run(const struct sandbox *s, const char *const *argv, struct proc_spec *spec, const struct run *run,
 		struct proc_result *ret, struct err *e) MUST_CHECK;
 /* sandbox_capture: runs argv inside, standard output in `out`; a non-zero exit is ERR_BUILD with
- * the end of its standard error. */
+ * the end of standard error. */
 int sandbox_capture(const struct sandbox *s, const char *const *argv, const struct run *run, struct buf *out,
 		    struct err *e) MUST_CHECK;
-/* sandbox_probe: really runs `true` in one. Where that fails: ERR_POLICY with bubblewrap's own
- * words and the way out (user name spaces, --sandbox none). */
+/* sandbox_probe: runs `true` in a sandbox. ERR_POLICY with bubblewrap's message and a hint when
+ * that fails. */
 int sandbox_probe(const struct root *root, const struct run *run, struct err *e) MUST_CHECK;

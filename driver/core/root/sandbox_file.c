@@ -10,27 +10,16 @@ static const char *const type_names[] = {
 
 json_t *sandbox_to_json(const struct sandbox *s)
 {
-	json_t *ops = json_array(), *env = json_array(), *out = json_object();
-	for (size_t i = 0; i < s->count; i++) {
-		const struct sandbox_op *op = &s->ops[i];
-		json_t *one = json_object();
-		json_object_set_new(one, "type", json_string(type_names[op->type]));
-		json_object_set_new(one, "source", json_or_null(op->source));
-		json_object_set_new(one, "dest", json_or_null(op->dest));
-		json_array_append_new(ops, one);
-	}
-	for (size_t i = 0; i < s->env.count; i++) {
-		json_t *pair = json_array();
-		json_array_append_new(pair, json_or_null(s->env.items[i].key));
-		json_array_append_new(pair, json_or_null(s->env.items[i].value));
-		json_array_append_new(env, pair);
-	}
-	json_object_set_new(out, "kind", json_string(sandbox_kind_name(s->kind)));
-	json_object_set_new(out, "network", json_boolean(s->network));
-	json_object_set_new(out, "cwd", json_or_null(s->cwd));
-	json_object_set_new(out, "ops", ops);
-	json_object_set_new(out, "env", env);
-	return out;
+	json_t *ops = json_array(), *env = json_array();
+	for (size_t i = 0; i < s->count; i++)
+		json_array_append_new(ops,
+				      json_pack("{s:s, s:o, s:o}", "type", type_names[s->ops[i].type], "source",
+						json_or_null(s->ops[i].source), "dest", json_or_null(s->ops[i].dest)));
+	for (size_t i = 0; i < s->env.count; i++)
+		json_array_append_new(env, json_pack("[o, o]", json_or_null(s->env.items[i].key),
+						     json_or_null(s->env.items[i].value)));
+	return json_pack("{s:s, s:b, s:o, s:o, s:o}", "kind", sandbox_kind_name(s->kind), "network", s->network, "cwd",
+			 json_or_null(s->cwd), "ops", ops, "env", env);
 }
 
 static bool read_op(const json_t *j, struct sandbox *s)
@@ -50,28 +39,22 @@ static bool read_op(const json_t *j, struct sandbox *s)
 	return false;
 }
 
-static bool read_all(const json_t *j, struct sandbox *s)
+static bool read_all(json_t *j, struct sandbox *s)
 {
-	size_t i;
-	const json_t *one;
-	const json_t *ops = json_object_get(j, "ops"), *env = json_object_get(j, "env");
-	const char *kind = json_string_value(json_object_get(j, "kind")),
-		   *cwd = json_string_value(json_object_get(j, "cwd"));
-	if (!kind || !sandbox_kind_parse(kind, &s->kind) || !cwd || *cwd != '/' || !json_is_array(ops) ||
-	    !json_is_array(env) || !json_is_boolean(json_object_get(j, "network")))
+	const char *kind, *key, *value;
+	int network;
+	json_t *ops, *env;
+	if (json_unpack(j, "{s:s, s:b, s:s, s:o, s:o}", "kind", &kind, "network", &network, "cwd", &s->cwd, "ops", &ops,
+			"env", &env) < 0 ||
+	    !sandbox_kind_parse(kind, &s->kind) || *s->cwd != '/' || !json_is_array(ops) || !json_is_array(env))
 		return false;
-	s->network = json_is_true(json_object_get(j, "network"));
-	s->cwd = arena_strdup(s->arena, cwd);
-	json_array_foreach(ops, i, one)
-	{
-		if (!read_op(one, s))
+	s->network = network;
+	s->cwd = arena_strdup(s->arena, s->cwd);
+	for (size_t i = 0; i < json_array_size(ops); i++)
+		if (!read_op(json_array_get(ops, i), s))
 			return false;
-	}
-	json_array_foreach(env, i, one)
-	{
-		const char *key = json_string_value(json_array_get(one, 0)),
-			   *value = json_string_value(json_array_get(one, 1));
-		if (!key || !*key || strchr(key, '=') || !value)
+	for (size_t i = 0; i < json_array_size(env); i++) {
+		if (json_unpack(json_array_get(env, i), "[s, s]", &key, &value) < 0 || !*key || strchr(key, '='))
 			return false;
 		kvlist_set(&s->env, s->arena, key, value);
 	}
@@ -81,8 +64,8 @@ static bool read_all(const json_t *j, struct sandbox *s)
 int sandbox_from_json(const json_t *j, const char *name, struct arena *a, struct sandbox *ret, struct err *e)
 {
 	struct sandbox s = {.arena = a};
-	if (!read_all(j, &s))
-		return err_set(e, ERR_INTEGRITY, "'%s' describes no sandbox", name);
+	if (!read_all((json_t *)j, &s))
+		return err_set(e, ERR_INTEGRITY, "'%s' does not describe a sandbox", name);
 	*ret = s;
 	return 0;
 }

@@ -11,13 +11,11 @@
 #define MAX_FDS 16
 
 #define HINT_NAMESPACES                                                                                                \
-	"let unprivileged processes make user name spaces (sysctl user.max_user_namespaces, "                          \
-	"kernel.unprivileged_userns_clone, "                                                                           \
+	"allow unprivileged user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, "      \
 	"kernel.apparmor_restrict_unprivileged_userns; in a container: a seccomp profile that allows them, or "        \
-	"--privileged), use "                                                                                          \
-	"bubblewrap 0.8.0 or newer, or build with --sandbox none"
+	"--privileged), use bubblewrap 0.8.0 or newer, or build with --sandbox none"
 
-/* What is handed to bubblewrap: texts, its options and its status, each as a memory file; closed by fds_close. */
+/* Memory files for bubblewrap: texts, its options and its status. fds_close closes them. */
 struct fds {
 	int items[MAX_FDS];
 	size_t count;
@@ -32,10 +30,10 @@ static void fds_close(const struct fds *f)
 static int fds_add(struct fds *f, const char *data, size_t len, struct err *e)
 {
 	if (f->count == MAX_FDS)
-		return err_set(e, ERR_SYSTEM, "too many made-up files in one sandbox");
+		return err_set(e, ERR_SYSTEM, "too many generated files in one sandbox");
 	AUTO_FD int fd = os_memory_file();
 	if (fd < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot make a memory file");
+		return err_errno(e, ERR_SYSTEM, "cannot create a memory file");
 	if (fs_write_all(fd, data, len, "memory file", e) < 0)
 		return -1;
 	if (lseek(fd, 0, SEEK_SET) != 0)
@@ -44,8 +42,8 @@ static int fds_add(struct fds *f, const char *data, size_t len, struct err *e)
 	return 0;
 }
 
-/* While no program has been started every line is bubblewrap's own; its last words are kept for the message. */
-struct watch {
+/* Keeps the last message of bubblewrap, which writes every line until the program starts. */
+struct listener {
 	char words[512];
 	proc_line_fn next;
 	void *user;
@@ -54,7 +52,7 @@ struct watch {
 static void watch_line(const char *line, size_t len, void *user)
 {
 	static const char mark[] = "bwrap: ";
-	struct watch *w = user;
+	struct listener *w = user;
 	size_t n = sizeof(mark) - 1;
 	if (len > n && memcmp(line, mark, n) == 0) {
 		size_t keep = len - n < sizeof(w->words) - 1 ? len - n : sizeof(w->words) - 1;
@@ -65,7 +63,7 @@ static void watch_line(const char *line, size_t len, void *user)
 		w->next(line, len, w->user);
 }
 
-/* check_shown: bubblewrap would refuse these too, but without saying what the path was wanted for. */
+/* bubblewrap would refuse these too, without saying what the path is for. */
 static int check_shown(const struct sandbox *s, struct err *e)
 {
 	for (size_t i = 0; i < s->count; i++) {
@@ -78,8 +76,7 @@ static int check_shown(const struct sandbox *s, struct err *e)
 	return 0;
 }
 
-/* plain_program: what `name` means inside. The caller's PATH may begin with other directories than the build's, and
- * Python looks itself up in the latter. */
+/* The program that `name` is by the build's PATH, which is not the caller's: Python looks itself up there. */
 static const char *plain_program(const struct sandbox *s, const char *name)
 {
 	const char *path = kvlist_get(&s->env, "PATH");
@@ -107,9 +104,9 @@ static int run_plain(const struct sandbox *s, const char *const *argv, struct pr
 	return proc_run(spec, run, ret, e);
 }
 
-/* make_fds: the made-up files in their order, then bubblewrap's options, then room for the status it writes. Options go
- * through a file, so that neither their length nor the host's paths in them matter: what runs inside can read the
- * command line of its process 1. */
+/* The generated files in their order, then bubblewrap's options, then room for the status that it writes. Options go
+ * through a file because they may be long and hold paths of the host, and programs inside can read the command line of
+ * process 1. */
 static int make_fds(const struct sandbox *s, struct fds *f, struct err *e)
 {
 	AUTO_BUF struct buf bytes = {0};
@@ -125,7 +122,7 @@ static int make_fds(const struct sandbox *s, struct fds *f, struct err *e)
 	return fds_add(f, "", 0, e);
 }
 
-/* was_started: bubblewrap writes the exit code into its status only if it got as far as starting the program. */
+/* bubblewrap writes an exit code into its status only if it started the program. */
 static bool was_started(int status_fd)
 {
 	char text[512];
@@ -137,29 +134,27 @@ static int not_started(const char *program, const char *words, struct err *e)
 {
 	if (strncmp(words, "execvp ", 7) == 0 || strncmp(words, "Can't chdir ", 12) == 0)
 		return err_set(e, ERR_SYSTEM, "cannot start '%s' in the sandbox: %s", program, words);
-	err_set(e, ERR_POLICY, "the sandbox cannot be made: bubblewrap says: %s", *words ? words : "nothing");
+	err_set(e, ERR_POLICY, "cannot create the sandbox: bubblewrap says: %s", *words ? words : "nothing");
 	return err_hint(e, HINT_NAMESPACES);
 }
 
 static int run_bwrap(const struct sandbox *s, const char *const *argv, struct proc_spec *spec, const struct fds *f,
 		     const struct run *run, struct proc_result *ret, struct err *e)
 {
-	/* The memory of process 1 inside holds the environment it was started with: none of the host's may be there. */
+	/* Programs inside can read the environment that process 1 was started with: it must have none of the host's. */
 	static const char *const no_env[] = {NULL};
 	struct strlist words = {0};
-	struct watch watch = {.next = spec->on_line, .user = spec->user};
+	struct listener listener = {.next = spec->on_line, .user = spec->user};
 	struct proc_result res = {0};
 	const char *bwrap = proc_find(s->arena, "bwrap");
 	if (!bwrap) {
-		err_set(e, ERR_SYSTEM, "bubblewrap (bwrap), which the sandbox needs, is not installed");
+		err_set(e, ERR_SYSTEM, "bubblewrap (bwrap) is not installed, and the sandbox needs it");
 		return err_hint(e, "install bubblewrap, or build with --sandbox none");
 	}
 	strlist_ref(&words, s->arena, bwrap);
-	strlist_ref(&words, s->arena, "--args");
-	strlist_addf(&words, s->arena, "%zu", 3 + f->count - 2);
-	strlist_ref(&words, s->arena, "--json-status-fd");
-	strlist_addf(&words, s->arena, "%zu", 3 + f->count - 1);
-	strlist_ref(&words, s->arena, "--");
+	strlist_split(&words, s->arena,
+		      arena_printf(s->arena, "--args %zu --json-status-fd %zu --", 3 + f->count - 2, 3 + f->count - 1),
+		      " ");
 	for (size_t i = 0; argv[i]; i++)
 		strlist_ref(&words, s->arena, argv[i]);
 	spec->argv = words.items;
@@ -169,16 +164,16 @@ static int run_bwrap(const struct sandbox *s, const char *const *argv, struct pr
 	spec->fds = f->items;
 	spec->fd_count = f->count;
 	spec->on_line = watch_line;
-	spec->user = &watch;
+	spec->user = &listener;
 	int rc = proc_run(spec, run, &res, e);
-	spec->on_line = watch.next;
-	spec->user = watch.user;
+	spec->on_line = listener.next;
+	spec->user = listener.user;
 	spec->fds = NULL;
 	spec->fd_count = 0;
 	if (rc < 0)
 		return -1;
 	if (res.status != 0 && res.signal == 0 && !was_started(f->items[f->count - 1]))
-		return not_started(argv[0], watch.words, e);
+		return not_started(argv[0], listener.words, e);
 	*ret = res;
 	return 0;
 }

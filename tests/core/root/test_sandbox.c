@@ -486,7 +486,7 @@ static void test_bubblewrap_cannot_work(void **state)
 	assert_int_equal(rc, -1);
 	assert_int_equal(e.kind, ERR_POLICY);
 	assert_contains(e.msg, "No permissions to create new namespace");
-	assert_contains(e.hint, "user name spaces");
+	assert_contains(e.hint, "user namespaces");
 	assert_contains(e.hint, "--sandbox none");
 }
 

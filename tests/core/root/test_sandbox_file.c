@@ -64,7 +64,7 @@ static void what_is_no_sandbox_is_refused(void **state)
 		AUTO_JSON json_t *j = json_loads(texts[i], 0, NULL);
 		assert_non_null(j);
 		assert_err(sandbox_from_json(j, "the file", &a, &s, &e), &e, ERR_INTEGRITY,
-			   "'the file' describes no sandbox");
+			   "'the file' does not describe a sandbox");
 		assert_string_equal(s.cwd, "untouched");
 	}
 }

@@ -87,7 +87,7 @@ static void a_command_that_fails_is_an_error(void **state)
 	assert_ok(build_tree_list(test_path("builds"), &arena, &trees, &count, &e), &e);
 	assert_err(build_tree_enter(&trees[0], argv, test_run(), &e), &e, ERR_BUILD, "'sh' ended with status 3");
 	test_write(test_path("builds/one/tree.json"), "{\"variant\":\"a\"}");
-	assert_err(build_tree_enter(&trees[0], argv, test_run(), &e), &e, ERR_INTEGRITY, "describes no sandbox");
+	assert_err(build_tree_enter(&trees[0], argv, test_run(), &e), &e, ERR_INTEGRITY, "does not describe a sandbox");
 }
 
 int main(void)
