@@ -9,7 +9,6 @@
 #include "base/sys/fs.h"
 
 #define PROBE_SECONDS 60.0
-#define MARK '\036' /* record separator: no tool prints one */
 #define MEMO_MAX 65536
 
 static const struct {
@@ -21,109 +20,79 @@ static const struct {
 	{"patch", false}, {"pkg-config", false}, {"git", false},  {"mold", true},
 };
 
-/* version_in_line: the first word that begins with a digit, parentheses left out: they hold the packager's own version.
- * A word with a dot wins over one without. */
-static char *version_in_line(const char *line, size_t len, struct arena *a)
+/* The first word that begins with a digit, preferably one with a dot. Parentheses are left out, since they hold the
+ * packager's own version. */
+static char *version_in_line(const char *line, struct arena *a)
 {
-	const char *plain = NULL;
-	size_t plain_len = 0;
+	char *plain = NULL;
 	unsigned depth = 0;
-	for (size_t i = 0; i < len; i++) {
-		if (line[i] == '(')
-			depth++;
-		else if (line[i] == ')' && depth > 0)
-			depth--;
-		bool starts = i == 0 || isspace((unsigned char)line[i - 1]);
-		if (depth > 0 || !starts || !isdigit((unsigned char)line[i]))
+	for (const char *p = line; *p; p++) {
+		depth += *p == '(';
+		depth -= *p == ')' && depth > 0;
+		if (depth > 0 || !isdigit((unsigned char)*p) || (p > line && !isspace((unsigned char)p[-1])))
 			continue;
-		size_t n = 0;
-		while (i + n < len &&
-		       (isdigit((unsigned char)line[i + n]) ||
-			(line[i + n] == '.' && i + n + 1 < len && isdigit((unsigned char)line[i + n + 1]))))
-			n++;
-		if (memchr(line + i, '.', n))
-			return arena_strndup(a, line + i, n);
-		if (!plain) {
-			plain = line + i;
-			plain_len = n;
-		}
+		size_t n = strspn(p, "0123456789.");
+		while (p[n - 1] == '.')
+			n--;
+		char *word = arena_strndup(a, p, n);
+		if (strchr(word, '.'))
+			return word;
+		plain = plain ? plain : word;
 	}
-	return plain ? arena_strndup(a, plain, plain_len) : NULL;
+	return plain;
 }
 
 void toolchain_parse(const char *output, struct arena *a, const char **ret_version, const char **ret_id)
 {
-	const char *plain = NULL, *plain_line = NULL;
-	for (const char *p = output; *p;) {
-		size_t len = strcspn(p, "\n");
-		const char *version = version_in_line(p, len, a);
-		if (version && strchr(version, '.')) {
+	struct strlist lines = {0};
+	*ret_version = *ret_id = "";
+	strlist_split(&lines, a, output, "\n");
+	for (size_t i = 0; i < lines.count && !strchr(*ret_version, '.'); i++) {
+		const char *version = version_in_line(lines.items[i], a);
+		if (version && (!**ret_version || strchr(version, '.'))) {
 			*ret_version = version;
-			*ret_id = arena_strndup(a, p, len);
-			return;
+			*ret_id = lines.items[i];
 		}
-		if (version && !plain) {
-			plain = version;
-			plain_line = arena_strndup(a, p, len);
-		}
-		p += len + (p[len] == '\n');
 	}
-	*ret_version = plain ? plain : "";
-	*ret_id = plain ? plain_line : "";
 }
 
-/* One shell prints a block for each tool: its name behind a mark, then what it says. A tool that fails says nothing. */
-static int run_tools(const struct root *root, enum sandbox_kind kind, const struct tool *tools, size_t count,
-		     const struct run *run, struct arena *a, struct buf *out, struct err *e)
+int toolchain_ask(struct sandbox *s, const char *script, const struct strlist *args, const struct run *run,
+		  struct strlist *ret, struct err *e)
 {
-	static const char script[] =
-		"while [ $# -gt 0 ]; do printf '\\036%s\\n' \"$1\"; "
-		"text=$(\"$2\" --version 2>/dev/null) && printf '%s\\n' \"$text\"; shift 2; done; exit 0";
+	struct arena *a = s->arena;
+	AUTO_BUF struct buf out = {0};
 	struct strlist argv = {0};
-	struct sandbox s;
-	struct proc_spec spec = {.out = out, .err = out, .timeout_s = PROBE_SECONDS};
+	struct proc_spec spec = {.out = &out, .err = &out, .timeout_s = PROBE_SECONDS};
 	struct proc_result res;
-	const char *shell = root_find_program(root, "sh", a);
+	const char *shell = root_find_program(s->root, "sh", a);
 	if (!shell)
-		return err_set(e, ERR_SYSTEM, "the root '%s' has no sh", root->dir);
-	if (sandbox_init(&s, kind, root, a, e) < 0)
-		return -1;
-	kvlist_set(&s.env, a, "PATH", ROOT_PATH);
-	kvlist_set(&s.env, a, "LC_ALL", "C");
-	kvlist_set(&s.env, a, "HOME", SANDBOX_HOME);
-	strlist_ref(&argv, a, shell);
-	strlist_ref(&argv, a, "-c");
-	strlist_ref(&argv, a, script);
-	strlist_ref(&argv, a, "sh");
-	for (size_t i = 0; i < count; i++) {
-		if (!tools[i].path)
-			continue;
-		strlist_ref(&argv, a, tools[i].name);
-		strlist_ref(&argv, a, tools[i].path);
-	}
-	if (sandbox_run(&s, argv.items, &spec, run, &res, e) < 0)
+		return err_set(e, ERR_SYSTEM, "the root '%s' has no sh", s->root->dir);
+	const char *const words[] = {shell, "-c", script, "sh"};
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		strlist_ref(&argv, a, words[i]);
+	strlist_append(&argv, a, args);
+	kvlist_set(&s->env, a, "PATH", ROOT_PATH);
+	kvlist_set(&s->env, a, "LC_ALL", "C");
+	kvlist_set(&s->env, a, "HOME", SANDBOX_HOME);
+	if (sandbox_run(s, argv.items, &spec, run, &res, e) < 0)
 		return -1;
 	if (res.status != 0)
 		return err_set(e, ERR_SYSTEM, "asking the tools for their versions failed with exit status %d: %.300s",
-			       res.status, buf_cstr(out));
+			       res.status, buf_cstr(&out));
+	const char *first = strchr(buf_cstr(&out), *TOOLCHAIN_MARK);
+	strlist_split(ret, a, first ? first : "", TOOLCHAIN_MARK);
 	return 0;
 }
 
-static void take_blocks(struct toolchain *t, char *text, struct arena *a)
+/* Each answer is a tool's name on a line, then what the tool says. */
+static void take_answers(struct toolchain *t, const struct strlist *answers, struct arena *a)
 {
-	for (char *block = strchr(text, MARK); block;) {
-		char *name = block + 1;
-		char *next = strchr(name, MARK);
-		if (next)
-			*next = '\0';
-		char *body = strchr(name, '\n');
-		if (body) {
-			*body++ = '\0';
-			for (size_t i = 0; i < t->count; i++)
-				if (strcmp(t->tools[i].name, name) == 0)
-					toolchain_parse(body, a, &t->tools[i].version, &t->tools[i].id);
-		}
-		block = next;
+	for (size_t k = 0; k < answers->count; k++) {
+		const char *answer = answers->items[k];
+		size_t n = strcspn(answer, "\n");
+		for (size_t i = 0; i < t->count; i++)
+			if (strlen(t->tools[i].name) == n && strncmp(t->tools[i].name, answer, n) == 0)
+				toolchain_parse(answer + n, a, &t->tools[i].version, &t->tools[i].id);
 	}
 }
 
@@ -156,20 +125,31 @@ static struct toolchain *find_tools(const struct root *root, struct arena *a)
 int toolchain_probe(const struct root *root, enum sandbox_kind kind, const struct run *run, struct arena *a,
 		    const struct toolchain **ret, struct err *e)
 {
-	AUTO_BUF struct buf out = {0};
+	/* A tool that fails says nothing. */
+	static const char script[] =
+		"while [ $# -gt 0 ]; do printf '\\036%s\\n' \"$1\"; "
+		"text=$(\"$2\" --version 2>/dev/null) && printf '%s\\n' \"$text\"; shift 2; done; exit 0";
 	struct toolchain *t = find_tools(root, a);
-	if (run_tools(root, kind, t->tools, t->count, run, a, &out, e) < 0)
+	struct strlist args = {0}, answers = {0};
+	struct sandbox s;
+	for (size_t i = 0; i < t->count; i++) {
+		if (!t->tools[i].path)
+			continue;
+		strlist_ref(&args, a, t->tools[i].name);
+		strlist_ref(&args, a, t->tools[i].path);
+	}
+	if (sandbox_init(&s, kind, root, a, e) < 0 || toolchain_ask(&s, script, &args, run, &answers, e) < 0)
 		return -1;
-	take_blocks(t, arena_strdup(a, buf_cstr(&out)), a);
+	take_answers(t, &answers, a);
 	t->text = key_text(t, a);
 	*ret = t;
 	return 0;
 }
 
-/* What the answers depend on: two lines for the root, and one for each tool with what changes when somebody replaces
- * it. False when a tool cannot be looked at. */
-static bool looks(const struct toolchain *t, const struct root *root, enum sandbox_kind kind, struct arena *a,
-		  struct buf *out)
+/* What the answers depend on: two lines for the root, and one per tool with what changes when the tool is replaced.
+ * False when a tool cannot be examined. */
+static bool describe(const struct toolchain *t, const struct root *root, enum sandbox_kind kind, struct arena *a,
+		     struct buf *out)
 {
 	buf_printf(out, "%s %s\n%s\n", sandbox_kind_name(kind), t->fingerprint, root->dir);
 	for (size_t i = 0; i < t->count; i++) {
@@ -188,21 +168,20 @@ static bool looks(const struct toolchain *t, const struct root *root, enum sandb
 	return true;
 }
 
-/* A digest of all behind it, the looks, then a block for each tool as the probe's script prints them, with the one line
- * that counts. */
+/* The file: a digest of the rest, the description, then an answer per tool, cut to the one line that counts. */
 void toolchain_remember(const struct toolchain *t, const struct root *root, enum sandbox_kind kind, const char *memo)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf text = {0};
 	char digest[DIGEST_HEX_LEN + 1];
 	struct err ignored = {0};
-	if (!looks(t, root, kind, &a, &text))
+	if (!describe(t, root, kind, &a, &text))
 		return;
 	for (size_t i = 0; i < t->count; i++) {
 		if (t->tools[i].path && !*t->tools[i].id)
 			return;
 		if (t->tools[i].path)
-			buf_printf(&text, "%c%s\n%s\n", MARK, t->tools[i].name, t->tools[i].id);
+			buf_printf(&text, TOOLCHAIN_MARK "%s\n%s\n", t->tools[i].name, t->tools[i].id);
 	}
 	digest_data(text.data, text.len, digest);
 	const char *whole = arena_printf(&a, "%s\n%s", digest, buf_cstr(&text));
@@ -217,7 +196,7 @@ const struct toolchain *toolchain_recall(const struct root *root, enum sandbox_k
 	char digest[DIGEST_HEX_LEN + 1];
 	struct err ignored = {0};
 	struct toolchain *t = find_tools(root, a);
-	if (!fs_exists(memo) || fs_read(memo, MEMO_MAX, &text, &ignored) < 0 || !looks(t, root, kind, a, &now)) {
+	if (!fs_exists(memo) || fs_read(memo, MEMO_MAX, &text, &ignored) < 0 || !describe(t, root, kind, a, &now)) {
 		err_clear(&ignored);
 		return NULL;
 	}
@@ -226,9 +205,11 @@ const struct toolchain *toolchain_recall(const struct root *root, enum sandbox_k
 		return NULL;
 	*body++ = '\0';
 	digest_data(body, strlen(body), digest);
-	if (strcmp(all, digest) != 0 || strncmp(body, buf_cstr(&now), now.len) != 0 || body[now.len] != MARK)
+	if (strcmp(all, digest) != 0 || strncmp(body, buf_cstr(&now), now.len) != 0 || body[now.len] != *TOOLCHAIN_MARK)
 		return NULL;
-	take_blocks(t, body + now.len, a);
+	struct strlist answers = {0};
+	strlist_split(&answers, a, body + now.len, TOOLCHAIN_MARK);
+	take_answers(t, &answers, a);
 	t->text = key_text(t, a);
 	return t;
 }

@@ -1,24 +1,17 @@
 #include "core/root/toolkit.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/path.h"
-#include "base/sys/fs.h"
+#include "base/sys/json.h"
 #include "base/version.h"
 #include "core/root/toolchain.h"
 #include "core/root/toolkit_parts.h"
 
-#define PROBE_SECONDS 60.0
 #define HEADER_BYTES (UINT64_C(16) << 20)
 #define OLDEST_GCC 9  /* of any release in the tables */
 #define NEWEST_GCC 19 /* names beyond this one are not looked for */
-#define MARK '\036'   /* record separator: no tool prints one */
-
-/* Options of nvcc that a build would use: not every toolkit has each. */
-static const char *const known_options[] = {"--objdir-as-tempdir", "--compress-mode", "--frandom-seed",
-					    "--split-compile", "--threads"};
 
 static const char *const layout_names[] = {"nvidia", "distribution", "python", "conda"};
 
@@ -64,55 +57,16 @@ char *toolkit_list(const struct toolkits *l, struct arena *a)
 	return names.count ? strlist_join(&names, a, ", ") : arena_strdup(a, "none");
 }
 
-/* The word behind a mark, up to a character that ends it. */
-static char *word_behind(const char *text, const char *mark, const char *end, struct arena *a)
-{
-	const char *p = strstr(text, mark);
-	if (!p)
-		return arena_strdup(a, "");
-	p += strlen(mark);
-	return arena_strndup(a, p, strcspn(p, end));
-}
-
-static void take_targets(const char *help, struct arena *a, struct strlist *ret)
-{
-	for (const char *p = strstr(help, "'sm_"); p; p = strstr(p + 1, "'sm_")) {
-		const char *name = p + 4;
-		size_t n = strcspn(name, "'");
-		if (n == 0 || n > 8 || name[n] != '\'' || !isdigit((unsigned char)*name))
-			continue;
-		const char *target = arena_strndup(a, name, n);
-		if (!strlist_contains(ret, target))
-			strlist_ref(ret, a, target);
-	}
-}
-
-bool toolkit_parse(const char *version_text, const char *help_text, struct arena *a, struct toolkit *k)
-{
-	k->release = word_behind(version_text, ", V", " \n", a);
-	k->build = word_behind(version_text, "Build ", "\n", a);
-	k->version = word_behind(version_text, ", release ", ", \n", a);
-	if (!version_valid(k->version) || !version_valid(k->release))
-		return false;
-	take_targets(help_text, a, &k->targets);
-	for (size_t i = 0; i < ARRAY_LEN(known_options); i++) {
-		const char *at = strstr(help_text, known_options[i]);
-		if (at && strchr(" \t\n=", at[strlen(known_options[i])]))
-			strlist_ref(&k->options, a, known_options[i]);
-	}
-	return k->targets.count > 0;
-}
-
 /* A header by its name in the toolkit's directories: its path inside the root, its text in `text`. */
 static const char *read_header(const struct root *r, const struct toolkit *k, const char *name, size_t dirs,
 			       struct arena *a, struct buf *text)
 {
 	for (size_t i = 0; i < dirs; i++) {
 		struct err ignored = {0};
-		const char *path = root_resolve(r, path_join(a, k->include_dirs.items[i], name), a);
+		const char *path = path_join(a, k->include_dirs.items[i], name);
 		buf_reset(text);
-		if (path && fs_read(root_host_path(r, path, a), HEADER_BYTES, text, &ignored) == 0)
-			return path;
+		if (root_read(r, path, HEADER_BYTES, text, &ignored) > 0)
+			return root_resolve(r, path, a);
 	}
 	return NULL;
 }
@@ -140,7 +94,7 @@ static void find_parts(const struct tables *t, const struct root *r, struct tool
 	}
 }
 
-/* GCC of the root: its own, then those packaged beside it, the newest first. */
+/* A GCC of the root. */
 struct host_compiler {
 	const char *cc, *cxx, *path; /* path of cxx */
 	unsigned major;              /* 0: it does not say */
@@ -168,48 +122,20 @@ static void find_compilers(const struct root *r, struct arena *a, struct host_co
 		add_compiler(ret, r, arena_printf(a, "gcc-%u", n), arena_printf(a, "g++-%u", n), a);
 }
 
-/* One shell prints what each tool says to --version and to --help, each answer behind a mark, in the order asked. */
+/* Asks each program for --version and --help, in this order; an answer that is empty counts. */
 static int ask(const struct root *root, enum sandbox_kind kind, const struct toolkit_places *places,
 	       const struct strlist *programs, const struct run *run, struct arena *a, struct strlist *ret,
 	       struct err *e)
 {
-	static const char script[] =
-		"for tool in \"$@\"; do for word in --version --help; do printf '\\036'; \"$tool\" $word 2>/dev/null; "
-		"done; done; exit 0";
-	AUTO_BUF struct buf out = {0};
+	static const char script[] = "for tool in \"$@\"; do for word in --version --help; do printf '\\036\\n'; "
+				     "\"$tool\" $word 2>/dev/null; done; done; exit 0";
 	struct sandbox s;
-	struct strlist argv = {0};
-	struct proc_spec spec = {.out = &out, .err = &out, .timeout_s = PROBE_SECONDS};
-	struct proc_result res;
-	const char *shell = root_find_program(root, "sh", a);
-	if (!shell)
-		return err_set(e, ERR_SYSTEM, "the root '%s' has no sh", root->dir);
 	if (sandbox_init(&s, kind, root, a, e) < 0)
 		return -1;
 	for (size_t i = 0; i < places->count; i++)
-		if (places->items[i].mount_from)
-			sandbox_add(&s, SANDBOX_RO, places->items[i].mount_from, places->items[i].mount_to);
-	kvlist_set(&s.env, a, "PATH", ROOT_PATH);
-	kvlist_set(&s.env, a, "LC_ALL", "C");
-	kvlist_set(&s.env, a, "HOME", SANDBOX_HOME);
-	const char *const words[] = {shell, "-c", script, "sh"};
-	for (size_t i = 0; i < ARRAY_LEN(words); i++)
-		strlist_ref(&argv, a, words[i]);
-	strlist_append(&argv, a, programs);
-	if (sandbox_run(&s, strlist_argv(&argv, a), &spec, run, &res, e) < 0)
+		toolkit_mount(&places->items[i], &s);
+	if (toolchain_ask(&s, script, programs, run, ret, e) < 0)
 		return -1;
-	if (res.status != 0)
-		return err_set(e, ERR_SYSTEM,
-			       "asking the CUDA toolkits for their versions failed with exit status %d: %.300s",
-			       res.status, buf_cstr(&out));
-	char *text = arena_strdup(a, buf_cstr(&out));
-	for (char *p = strchr(text, MARK); p;) {
-		char *next = strchr(p + 1, MARK);
-		if (next)
-			*next = '\0';
-		strlist_ref(ret, a, p + 1);
-		p = next;
-	}
 	if (ret->count != 2 * programs->count)
 		return err_set(e, ERR_SYSTEM,
 			       "asking the CUDA toolkits for their versions gave %zu answers instead of %zu",
@@ -244,21 +170,15 @@ static const char *key_text(const struct toolkit *k, struct arena *a)
 	return strlist_join(&lines, a, "");
 }
 
-static void describe(const struct tables *t, const struct root *r, const struct toolkit_place *p,
-		     const struct host_compilers *compilers, struct toolkit *k, struct arena *a)
+static void describe(const struct tables *t, const struct root *r, const struct host_compilers *compilers,
+		     struct toolkit *k, struct arena *a)
 {
 	AUTO_BUF struct buf text = {0};
-	k->layout = p->layout;
-	k->where = p->where;
-	k->home = p->home;
-	k->mount_from = p->mount_from;
-	k->mount_to = p->mount_to;
-	k->nvcc = p->nvcc;
 	k->cc_id = "";
-	size_t own = toolkit_include_dirs(r, p, a, &k->include_dirs);
+	size_t own = toolkit_include_dirs(r, k, a, &k->include_dirs);
 	if (read_header(r, k, "crt/host_config.h", own, a, &text))
 		toolkit_header_limits(buf_cstr(&text), &k->gcc_max, &k->clang_max);
-	toolkit_library_dirs(r, p, a, &k->library_dirs);
+	toolkit_library_dirs(r, k, a, &k->library_dirs);
 	const struct toolkit_row *row = tables_toolkit(t, k->version);
 	if (!k->gcc_max && row)
 		k->gcc_max = (unsigned)strtoul(row->gcc_max, NULL, 10);
@@ -300,13 +220,31 @@ int toolkit_probe(const struct tables *t, const struct root *root, enum sandbox_
 	}
 	struct toolkit *items = arena_array(a, places.count, sizeof(*items));
 	for (size_t i = 0; i < places.count; i++) {
-		struct toolkit k = {0};
-		if (!toolkit_parse(answers.items[2 * i], answers.items[2 * i + 1], a, &k))
+		struct toolkit *k = &items[l->count];
+		*k = places.items[i];
+		if (!toolkit_parse(answers.items[2 * i], answers.items[2 * i + 1], a, k))
 			continue;
-		describe(t, root, &places.items[i], &compilers, &k, a);
-		items[l->count++] = k;
+		describe(t, root, &compilers, k, a);
+		l->count++;
 	}
 	l->items = items;
 	*ret = l;
 	return 0;
+}
+
+json_t *toolkit_json(const struct toolkit *k)
+{
+	json_t *parts = json_object();
+	for (size_t i = 0; i < k->parts_count; i++) {
+		const struct toolkit_part *p = &k->parts[i];
+		json_object_set_new(parts, p->row->name, p->header ? json_string(p->version) : json_null());
+	}
+	json_t *o =
+		json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:i, s:i}", "version", k->version, "release",
+			  k->release, "build", k->build, "layout", toolkit_layout_name(k->layout), "where", k->where,
+			  "nvcc", k->nvcc, "targets", json_from_strlist(&k->targets), "options",
+			  json_from_strlist(&k->options), "gcc_max", (int)k->gcc_max, "clang_max", (int)k->clang_max);
+	json_object_set_new(o, "cxx", json_or_null(k->cxx));
+	json_object_set_new(o, "parts", parts);
+	return o;
 }
