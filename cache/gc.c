@@ -30,8 +30,8 @@ struct cache_files {
 	const char *top;
 };
 
-/* ccache keeps results and manifests as <digit>/.../<name>R or M. Their time is that of the last use, and it takes one
- * that is gone for a miss. */
+/* ccache keeps results and manifests as <digit>/.../<name>R or M, with the time of their last use. A missing one is a
+ * miss to it. */
 static int add_cache_file(const char *rel, const struct stat *st, void *user, struct err *e)
 {
 	const struct cache_files *f = user;
@@ -112,7 +112,7 @@ static const char *lock_of(const struct store *s, const struct store_object *o, 
 	return store_lock_path(s, strcmp(o->kind, GC_PARTIAL) == 0 ? STORE_SOURCE : o->kind, o->key, a);
 }
 
-/* *ret_busy: its lock is held, it stays. What is gone already is gone. */
+/* *ret_busy: its lock is held, so it stays. What another process removed counts as removed. */
 static int remove_one(struct store *s, const struct store_object *o, bool dry_run, bool *ret_busy, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};

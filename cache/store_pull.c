@@ -79,7 +79,7 @@ static int get_object(const struct pull *p, enum store_got *ret, struct err *e)
 	const json_t *files = json_object_get(doc, "files"), *row;
 	size_t i;
 	if (json_array_size(files) > FILES_MAX) {
-		err_set(e, ERR_INTEGRITY, "%zu entries", json_array_size(files));
+		err_set(e, ERR_INTEGRITY, "too many entries: %zu", json_array_size(files));
 		return bad_answer(p, ret, e);
 	}
 	json_array_foreach(files, i, row)

@@ -122,7 +122,7 @@ int store_verify(const struct store_object *o, const struct run *run, struct err
 		return -1;
 	if (verify_object(o, run, e) < 0) {
 		if (e->kind == ERR_INTEGRITY && !e->hint[0])
-			err_hint(e, "'ptbuild cache verify' moves it out of the way, so that it is made anew");
+			err_hint(e, "'ptbuild cache verify' moves it out of the way, so that it is made again");
 		return err_wrap(e, "%s %.12s", o->kind, o->key);
 	}
 	return 0;

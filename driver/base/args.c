@@ -8,8 +8,7 @@
 
 #include "base/suggest.h"
 
-/* The words being parsed. They are gone through twice: a first pass only checks, so that a wrong command line leaves
- * the target untouched. */
+/* The words being parsed. A first pass only checks, so that a wrong command line leaves the target untouched. */
 struct parse {
 	const struct arg_def *const *tables;
 	size_t ntables;

@@ -110,3 +110,12 @@ int test_has(const char *text, const char *part)
 {
 	return text && strstr(text, part) != NULL;
 }
+
+void test_file_holds(const char *path, const char *text)
+{
+	char *have = test_read(path);
+	if (!have)
+		fail_msg("cannot read '%s'", path);
+	assert_string_equal(have, text);
+	free(have);
+}

@@ -1,4 +1,4 @@
-/* What every test program shares. Include this first: it brings in cmocka with the headers that it needs. */
+/* What every test program shares. Include this first: it brings in cmocka and its headers. */
 #pragma once
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,19 +10,24 @@
 #include "base/err.h"
 #include "base/run.h"
 
-/* test_dir: a fresh empty directory for the running test, its path static until the next call; removed by
- * test_cleanup. */
+/* test_dir: a fresh empty directory for the running test, its path static until the next call;
+ * removed by test_teardown. */
 const char *test_dir(void);
 /* test_path: "<the current test directory>/<printf text>", in one of 8 rotating static buffers. */
 const char *test_path(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* test_teardown: a cmocka teardown that removes the test directory. */
 int test_teardown(void **state);
-/* test_write: writes a file (parents made). test_read: the whole file as a malloc'd string, NULL if absent. */
+/* test_write: writes a file (parents made). test_read: the whole file as a malloc'd string, NULL if
+ * absent. */
 void test_write(const char *path, const char *text);
 void test_write_bytes(const char *path, const void *data, size_t len);
 char *test_read(const char *path);
 /* test_run: a quiet struct run that cannot be cancelled. */
 const struct run *test_run(void);
+
+/* assert_file: the file holds this text. */
+#define assert_file test_file_holds
+void test_file_holds(const char *path, const char *text);
 
 /* assert_ok: the call gave 0; else the test fails with the error's message. */
 #define assert_ok(call, e)                                                                                             \

@@ -1,4 +1,4 @@
-/* Files on their way to another name. Each is locked by who writes it, so that what a kill left can be told from what
+/* Temporary files that become another by rename. Their writer locks them, so that what a kill left can be told from what
  * is being written, also from inside another container. */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ static bool is_neighbour(const char *name)
 	       strspn(name + n, "0123456789abcdef") == DIGITS;
 }
 
-/* A file system without locks holds nothing, and nothing is swept there. False when somebody who sweeps was faster. */
+/* False when fs_sweep was faster. A file system without locks locks nothing, and nothing is swept there. */
 static bool hold(int fd)
 {
 	struct stat st;

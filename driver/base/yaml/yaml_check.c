@@ -47,7 +47,7 @@ static int unknown_key(const struct place *p, const struct yaml_tree *t, const c
 	err_set(e, ERR_CONFIG, "%s:%u: unknown key '%s'", p->path, t->line, t->key);
 	const char *near = suggest_nearest(t->key, strlist_argv(&known, &a), known.count);
 	return near ? err_hint(e, "did you mean '%s'?", near)
-		    : err_hint(e, "known here: %s", strlist_join(&known, &a, ", "));
+		    : err_hint(e, "known keys: %s", strlist_join(&known, &a, ", "));
 }
 
 static const cyaml_schema_field_t *find_field(const cyaml_schema_field_t *fields, const char *key)

@@ -238,7 +238,7 @@ static int parse_node(struct source *s, struct yaml_tree *t, int depth, struct e
 	if (refuse_extras(s, e) < 0)
 		return -1;
 	if (depth > MAX_DEPTH)
-		return refuse(s, "nested too deep", e);
+		return refuse(s, "nested too deeply", e);
 	if (s->event.type == YAML_ALIAS_EVENT)
 		return parse_alias(s, t, e);
 	const char *anchor = event_property(s, false);

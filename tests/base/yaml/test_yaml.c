@@ -209,11 +209,11 @@ static void unknown_keys_are_named_with_the_nearest(void **state)
 {
 	(void)state;
 	BAD("gpus:\n  - sm: 1\n    nmae: x\n", "3: unknown key 'nmae'", "did you mean 'name'?");
-	BAD("gpus: []\nremarks: 1\n", "2: unknown key 'remarks'", "known here: gpus, note");
+	BAD("gpus: []\nremarks: 1\n", "2: unknown key 'remarks'", "known keys: gpus, note");
 	BAD("gpus:\n  - sm: 1\n    suffixes:\n    - suffix: a\n      sinse: 2\n", "5: unknown key 'sinse'",
 	    "did you mean 'since'?");
 	BAD("gpus:\n  - sm: 1\n    best:\n      z1z1z1: a\n      a1a1a1: 2\n", "4: unknown key 'z1z1z1'",
-	    "known here: suffix, since");
+	    "known keys: suffix, since");
 }
 
 static void missing_keys_are_named(void **state)
@@ -365,7 +365,7 @@ static void odd_anchors_aliases_and_tags_are_refused(void **state)
 	INVALID("note: &n x\n*n : y\n", "2: a key must be plain text");
 	INVALID("gpus:\n  - sm: !!str 1\n", "2: tags are not supported");
 	INVALID("gpus: !list\n  - sm: 1\n", "1: tags are not supported");
-	BAD("note: &n {sm: 1}\ngpus: [<<: *n]\n", "2: unknown key '<<'", "known here: sm");
+	BAD("note: &n {sm: 1}\ngpus: [<<: *n]\n", "2: unknown key '<<'", "known keys: sm");
 }
 
 static void aliases_cannot_blow_a_file_up(void **state)
@@ -421,7 +421,7 @@ static void deep_nesting_is_refused(void **state)
 	buf_addstr(&b, "note: ");
 	for (int i = 0; i < 100000; i++)
 		buf_addc(&b, '[');
-	refused(b.data, b.len, "t.yaml:1: nested too deep", "");
+	refused(b.data, b.len, "t.yaml:1: nested too deeply", "");
 	buf_reset(&b);
 	for (int i = 0; i < 70; i++)
 		buf_printf(&b, "%*sk:\n", i, "");

@@ -25,14 +25,6 @@ static int export_rev(const char *digest, unsigned rev, struct arena *a, const c
 	return publish_export(test_path("object"), WHEEL, digest, rev, "variant", test_path("dist"), a, path, e);
 }
 
-static void assert_file(const char *path, const char *text)
-{
-	char *have = test_read(path);
-	assert_non_null(have);
-	assert_string_equal(have, text);
-	free(have);
-}
-
 static void test_everything_is_put_out(void **state)
 {
 	(void)state;

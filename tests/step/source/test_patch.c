@@ -30,12 +30,9 @@ static void file(const char *name, const char *text)
 	test_write(test_path("tree/%s", name), text);
 }
 
-static void assert_file(const char *name, const char *text)
+static void assert_patched(const char *name, const char *text)
 {
-	char *got = test_read(test_path("tree/%s", name));
-	assert_non_null(got);
-	assert_string_equal(got, text);
-	free(got);
+	assert_file(test_path("tree/%s", name), text);
 }
 
 static bool present(const char *path)
@@ -67,7 +64,7 @@ static void test_changes_a_file(void **state)
 	struct err e = {0};
 	file("d/f", "one\ntwo\nthree\n");
 	assert_ok(apply("A reason.\n\n--- a/d/f\n+++ b/d/f\n" CHANGE("two", "2"), &e), &e);
-	assert_file("d/f", "one\n2\nthree\n");
+	assert_patched("d/f", "one\n2\nthree\n");
 	assert_false(present(test_path("tree/d/f.orig")));
 	assert_false(present(test_path("tree/d/f.rej")));
 }
@@ -78,7 +75,7 @@ static void test_lines_moved_are_found(void **state)
 	struct err e = {0};
 	file("f", "a\nb\nc\nd\none\ntwo\nthree\n");
 	assert_ok(apply("--- a/f\n+++ b/f\n" CHANGE("two", "2"), &e), &e);
-	assert_file("f", "a\nb\nc\nd\none\n2\nthree\n");
+	assert_patched("f", "a\nb\nc\nd\none\n2\nthree\n");
 }
 
 static void test_no_fuzz(void **state)
@@ -86,7 +83,7 @@ static void test_no_fuzz(void **state)
 	(void)state;
 	file("f", "ONE\ntwo\nthree\n");
 	refused("--- a/f\n+++ b/f\n" CHANGE("two", "2"), "hunk 1 at line 1");
-	assert_file("f", "ONE\ntwo\nthree\n");
+	assert_patched("f", "ONE\ntwo\nthree\n");
 }
 
 static void test_failing_hunk_is_named_and_nothing_changes(void **state)
@@ -100,7 +97,7 @@ static void test_failing_hunk_is_named_and_nothing_changes(void **state)
 			 &e),
 		   &e, ERR_INTEGRITY, "file 'bad': hunk 2 at line 11");
 	assert_true(e.hint[0] != '\0');
-	assert_file("good", "one\ntwo\nthree\n");
+	assert_patched("good", "one\ntwo\nthree\n");
 	assert_false(present(test_path("tree/bad.rej")));
 	assert_false(present(test_path("tree/bad.orig")));
 }
@@ -110,7 +107,7 @@ static void test_already_applied(void **state)
 	(void)state;
 	file("f", "one\n2\nthree\n");
 	refused("--- a/f\n+++ b/f\n" CHANGE("two", "2"), "in the sources already");
-	assert_file("f", "one\n2\nthree\n");
+	assert_patched("f", "one\n2\nthree\n");
 }
 
 static void test_file_is_missing(void **state)
@@ -124,7 +121,7 @@ static void test_new_file_in_a_new_directory(void **state)
 	(void)state;
 	struct err e = {0};
 	assert_ok(apply(NEW_FILE("new/dir/f"), &e), &e);
-	assert_file("new/dir/f", "x\n");
+	assert_patched("new/dir/f", "x\n");
 }
 
 static void test_new_file_that_exists(void **state)
@@ -132,7 +129,7 @@ static void test_new_file_that_exists(void **state)
 	(void)state;
 	file("f", "other\n");
 	refused(NEW_FILE("f"), "'f'");
-	assert_file("f", "other\n");
+	assert_patched("f", "other\n");
 }
 
 static void test_deleted_file(void **state)
@@ -156,7 +153,7 @@ static void test_git_rename_with_change(void **state)
 			&e),
 		  &e);
 	assert_false(present(test_path("tree/old")));
-	assert_file("new", "one\n2\nthree\n");
+	assert_patched("new", "one\n2\nthree\n");
 }
 
 static void test_git_pure_rename(void **state)
@@ -166,7 +163,7 @@ static void test_git_pure_rename(void **state)
 	file("old", "x\n");
 	assert_ok(apply("diff --git a/old b/d/new\nsimilarity index 100%\nrename from old\nrename to d/new\n", &e), &e);
 	assert_false(present(test_path("tree/old")));
-	assert_file("d/new", "x\n");
+	assert_patched("d/new", "x\n");
 }
 
 static void test_git_mode(void **state)
@@ -186,7 +183,7 @@ static void test_crlf_sources(void **state)
 	struct err e = {0};
 	file("f", "one\r\ntwo\r\nthree\r\n");
 	assert_ok(apply("--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n one\r\n-two\r\n+2\r\n three\r\n", &e), &e);
-	assert_file("f", "one\r\n2\r\nthree\r\n");
+	assert_patched("f", "one\r\n2\r\nthree\r\n");
 }
 
 static void test_no_newline_at_the_end(void **state)
@@ -198,7 +195,7 @@ static void test_no_newline_at_the_end(void **state)
 			"newline at end of file\n",
 			&e),
 		  &e);
-	assert_file("f", "one\n2");
+	assert_patched("f", "one\n2");
 }
 
 static void test_dates_and_signature(void **state)
@@ -211,7 +208,7 @@ static void test_dates_and_signature(void **state)
 			"+0000\n" CHANGE("two", "2") "-- \n2.39.5\n",
 			&e),
 		  &e);
-	assert_file("f", "one\n2\nthree\n");
+	assert_patched("f", "one\n2\nthree\n");
 }
 
 static void test_text_in_a_hunk_is_no_header(void **state)
@@ -221,7 +218,7 @@ static void test_text_in_a_hunk_is_no_header(void **state)
 	file("f", "-- ../../etc/passwd\nend\n");
 	assert_ok(apply("--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n--- ../../etc/passwd\n+++ ../../etc/shadow\n end\n", &e),
 		  &e);
-	assert_file("f", "++ ../../etc/shadow\nend\n");
+	assert_patched("f", "++ ../../etc/shadow\nend\n");
 }
 
 static void test_two_files(void **state)
@@ -231,8 +228,8 @@ static void test_two_files(void **state)
 	file("a", "one\ntwo\nthree\n");
 	file("b", "one\ntwo\nthree\n");
 	assert_ok(apply("--- a/a\n+++ b/a\n" CHANGE("two", "2") "--- a/b\n+++ b/b\n" CHANGE("two", "II"), &e), &e);
-	assert_file("a", "one\n2\nthree\n");
-	assert_file("b", "one\nII\nthree\n");
+	assert_patched("a", "one\n2\nthree\n");
+	assert_patched("b", "one\nII\nthree\n");
 }
 
 static void test_escape_by_dotdot(void **state)
@@ -263,7 +260,7 @@ static void test_escape_by_rename(void **state)
 	refused("diff --git a/old b/old\nrename from old\nrename to ../evil\n", "line 3: unsafe path '../evil'");
 	refused("diff --git a/old b/old\nrename from /etc/passwd\nrename to x\n", "line 2: unsafe path '/etc/passwd'");
 	refused("diff --git a/old b/old\ncopy from old\ncopy to ../evil\n", "line 3: unsafe path '../evil'");
-	assert_file("old", "x\n");
+	assert_patched("old", "x\n");
 }
 
 static void test_escape_by_git_line(void **state)
@@ -309,7 +306,7 @@ static void test_a_link_inside_is_fine(void **state)
 	file("real/f", "one\ntwo\nthree\n");
 	assert_int_equal(symlink("real", test_path("tree/l")), 0);
 	assert_ok(apply("--- a/l/f\n+++ b/l/f\n" CHANGE("two", "2"), &e), &e);
-	assert_file("real/f", "one\n2\nthree\n");
+	assert_patched("real/f", "one\n2\nthree\n");
 }
 
 static void test_a_link_itself_is_not_changed(void **state)
@@ -318,7 +315,7 @@ static void test_a_link_itself_is_not_changed(void **state)
 	file("real", "one\ntwo\nthree\n");
 	assert_int_equal(symlink("real", test_path("tree/l")), 0);
 	refused("--- a/l\n+++ b/l\n" CHANGE("two", "2"), "'l', which is a link");
-	assert_file("real", "one\ntwo\nthree\n");
+	assert_patched("real", "one\ntwo\nthree\n");
 }
 
 static void test_no_link_is_made(void **state)
@@ -350,7 +347,7 @@ static void test_context_diff(void **state)
 	(void)state;
 	file("f", "one\n");
 	refused("*** a/f\n--- b/f\n***************\n*** 1 ****\n! one\n--- 1 ----\n! two\n", "");
-	assert_file("f", "one\n");
+	assert_patched("f", "one\n");
 }
 
 static void test_empty_patch(void **state)
@@ -366,7 +363,7 @@ static void test_truncated_hunk(void **state)
 	file("f", "one\ntwo\nthree\n");
 	refused("--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n one\n-two\n", "line 3: the hunk that begins here is cut short");
 	refused("--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n one\n!two\n", "at line 5");
-	assert_file("f", "one\ntwo\nthree\n");
+	assert_patched("f", "one\ntwo\nthree\n");
 }
 
 static void test_hunk_without_a_name(void **state)
@@ -381,7 +378,7 @@ static void test_one_file_in_two_places(void **state)
 	file("f", "one\ntwo\nthree\n");
 	refused("--- a/f\n+++ b/f\n" CHANGE("two", "2") "--- a/f\n+++ b/f\n" CHANGE("2", "II"),
 		"second set of changes");
-	assert_file("f", "one\ntwo\nthree\n");
+	assert_patched("f", "one\ntwo\nthree\n");
 }
 
 static void test_name_with_nul(void **state)
@@ -429,7 +426,7 @@ static void test_the_callers_settings_do_not_matter(void **state)
 	unsetenv("POSIXLY_CORRECT");
 	unsetenv("QUOTING_STYLE");
 	assert_ok(rc, &e);
-	assert_file("f", "one\n2\nthree\n");
+	assert_patched("f", "one\n2\nthree\n");
 }
 
 static void test_odd_names(void **state)
@@ -440,8 +437,8 @@ static void test_odd_names(void **state)
 	file("gr\xc3\xbcn", "one\ntwo\nthree\n");
 	assert_ok(apply("--- a/with blank\t\n+++ b/with blank\t\n" CHANGE("two", "2"), &e), &e);
 	assert_ok(apply("--- \"a/gr\\303\\274n\"\n+++ \"b/gr\\303\\274n\"\n" CHANGE("two", "2"), &e), &e);
-	assert_file("with blank", "one\n2\nthree\n");
-	assert_file("gr\xc3\xbcn", "one\n2\nthree\n");
+	assert_patched("with blank", "one\n2\nthree\n");
+	assert_patched("gr\xc3\xbcn", "one\n2\nthree\n");
 }
 
 int main(void)
