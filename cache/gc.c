@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/os.h"
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "cache/store_internal.h"

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/os.h"
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"

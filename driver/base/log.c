@@ -47,8 +47,10 @@ static void emit(const struct log *l, const struct buf *b)
 	}
 }
 
-static void line(struct log *l, const char *prefix, const char *fmt, va_list ap)
+static void line(struct log *l, enum log_level from, const char *prefix, const char *fmt, va_list ap)
 {
+	if (l->level < from)
+		return;
 	AUTO_BUF struct buf b = {0};
 	if (l->status_on)
 		buf_addstr(&b, CLEAR_LINE);
@@ -61,31 +63,25 @@ static void line(struct log *l, const char *prefix, const char *fmt, va_list ap)
 
 void log_info(struct log *l, const char *fmt, ...)
 {
-	if (l->level < LOG_NORMAL)
-		return;
 	va_list ap;
 	va_start(ap, fmt);
-	line(l, "", fmt, ap);
+	line(l, LOG_NORMAL, "", fmt, ap);
 	va_end(ap);
 }
 
 void log_verbose(struct log *l, const char *fmt, ...)
 {
-	if (l->level < LOG_VERBOSE)
-		return;
 	va_list ap;
 	va_start(ap, fmt);
-	line(l, "", fmt, ap);
+	line(l, LOG_VERBOSE, "", fmt, ap);
 	va_end(ap);
 }
 
 void log_warn(struct log *l, const char *fmt, ...)
 {
-	if (l->level <= LOG_QUIET)
-		return;
 	va_list ap;
 	va_start(ap, fmt);
-	line(l, "warning: ", fmt, ap);
+	line(l, LOG_NORMAL, "warning: ", fmt, ap);
 	va_end(ap);
 }
 

@@ -1,5 +1,7 @@
-/* The shipped tables, and copies of them with another file in the place of one. Include support.h first. */
+/* The shipped tables, and copies of them with another file in the place of one. */
 #pragma once
+#include "support.h"
+
 #include "base/sys/fs.h"
 #include "core/code/isa_rules.h"
 #include "core/tables/tables.h"
