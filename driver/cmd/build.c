@@ -81,24 +81,20 @@ static void print_item(const struct pipeline_item *it, struct arena *a, struct b
 
 static json_t *item_json(const struct pipeline_item *it)
 {
-	json_t *o = json_object();
-	json_object_set_new(o, "variant", json_string(it->plan->variant));
-	json_object_set_new(o, "wheel", json_string(it->wheel));
-	json_object_set_new(o, "store_hit", json_boolean(it->hit));
-	json_object_set(o, "record", it->record);
-	return o;
+	return json_pack("{s:s, s:o, s:b, s:O}", "variant", it->plan->variant, "wheel", json_or_null(it->wheel),
+			 "store_hit", it->hit, "record", it->record);
+}
+
+json_t *cmd_error_json(const struct err *e)
+{
+	return json_pack("{s:i, s:o, s:o}", "exit_code", e->kind, "message", json_or_null(e->msg), "hint",
+			 json_or_null(e->hint));
 }
 
 static json_t *failure_json(const struct pipeline_failure *f)
 {
-	json_t *o = json_object(), *error = json_object();
-	json_object_set_new(error, "exit_code", json_integer(f->why.kind));
-	json_object_set_new(error, "message", json_string(f->why.msg));
-	json_object_set_new(error, "hint", json_string(f->why.hint));
-	json_object_set_new(o, "variant", json_string(f->variant));
-	json_object_set_new(o, "release", json_string(f->release));
-	json_object_set_new(o, "error", error);
-	return o;
+	return json_pack("{s:s, s:s, s:o}", "variant", f->variant, "release", f->release, "error",
+			 cmd_error_json(&f->why));
 }
 
 /* Of a matrix: what failed and why, and how many came from where. */
@@ -199,48 +195,50 @@ static int report_failures(const struct pipeline_failures *failed, size_t asked,
 	return err_hint(e, "the same command again takes what was built from the store and tries the others once more");
 }
 
+static bool same_cpp(const struct variant *x, const struct variant *y)
+{
+	return strcmp(x->package, y->package) == 0 && strcmp(x->python, y->python) == 0 &&
+	       x->profile.isa == y->profile.isa && strcmp(x->cuda ? x->cuda : "", y->cuda ? y->cuda : "") == 0;
+}
+
 /* Variants of one instruction set next to each other, in the order in which the sets come first: their C++ units are in
  * the compiler cache then, whatever its size. */
-static void order_by_isa(struct selection *chosen, size_t count, struct arena *a)
+static void order_by_isa(struct selections *chosen, struct arena *a)
 {
-	struct selection *sorted = arena_array(a, count, sizeof(*sorted));
-	bool *taken = arena_array(a, count, sizeof(*taken));
+	struct selection *sorted = arena_array(a, chosen->count, sizeof(*sorted));
+	bool *taken = arena_array(a, chosen->count, sizeof(*taken));
 	size_t n = 0;
-	for (size_t i = 0; i < count; i++) {
-		for (size_t k = i; k < count && !taken[i]; k++) {
-			const struct variant *x = &chosen[i].variant, *y = &chosen[k].variant;
-			if (k != i && (taken[k] || strcmp(x->package, y->package) != 0 ||
-				       strcmp(x->python, y->python) != 0 || x->profile.isa != y->profile.isa ||
-				       strcmp(x->cuda ? x->cuda : "", y->cuda ? y->cuda : "") != 0))
-				continue;
-			sorted[n++] = chosen[k];
-			if (k != i)
-				taken[k] = true;
-		}
-		taken[i] = true;
-	}
-	memcpy(chosen, sorted, n * sizeof(*chosen));
+	for (size_t i = 0; i < chosen->count; i++)
+		for (size_t k = i; !taken[i] && k < chosen->count; k++)
+			if (!taken[k] && same_cpp(&chosen->items[i].variant, &chosen->items[k].variant)) {
+				sorted[n++] = chosen->items[k];
+				taken[k] = k != i;
+			}
+	chosen->items = sorted;
 }
 
 int cmd_build_request(struct cmd_context *c, const struct strlist *words, struct pipeline_request *q, struct err *e)
 {
 	const struct cmd_build_base *base = c->options;
 	const struct cmd_select *o = &base->base.select;
-	struct selection *chosen;
+	struct selections chosen;
 	struct pipeline_target *targets;
-	if (cmd_select(c, words, &chosen, &q->count, e) < 0)
+	if (cmd_select(c, words, &chosen, e) < 0)
 		return -1;
 	if (o->matrix) {
 		const char *cost;
-		order_by_isa(chosen, q->count, c->arena);
-		if (cmd_units_cost(c, &o->units, chosen, q->count, &cost, e) < 0)
+		order_by_isa(&chosen, c->arena);
+		if (cmd_units_cost(c, &o->units, &chosen, &cost, e) < 0)
 			return -1;
 		log_info(c->run->log, "%s", cost);
 	}
-	targets = arena_array(c->arena, q->count, sizeof(*targets));
-	for (size_t i = 0; i < q->count; i++)
-		targets[i] = (struct pipeline_target){chosen[i].variant, chosen[i].release->name, chosen[i].note};
+	targets = arena_array(c->arena, chosen.count, sizeof(*targets));
+	for (size_t i = 0; i < chosen.count; i++) {
+		const struct selection *s = &chosen.items[i];
+		targets[i] = (struct pipeline_target){s->variant, s->release->name, s->note};
+	}
 	q->targets = targets;
+	q->count = chosen.count;
 	q->plan = o->plan;
 	q->options = base->pipeline;
 	q->cuda_home = cmd_select_cuda_home(c);

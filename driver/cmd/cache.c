@@ -21,17 +21,6 @@ struct cache_options {
 	bool dry_run;
 };
 
-static int parse_size(const char *text, int64_t *ret, struct err *e)
-{
-	uint64_t n;
-	if (size_parse(text, &n, e) < 0) {
-		e->kind = ERR_USAGE;
-		return err_wrap(e, "option '--max-size'");
-	}
-	*ret = (int64_t)n;
-	return 0;
-}
-
 static int parse_days(const char *text, int64_t *ret, struct err *e)
 {
 	char *end;
@@ -190,22 +179,24 @@ static int cache_verify(struct cmd_context *c, struct store *s, struct err *e)
 	return err_hint(e, o->dry_run ? "'ptbuild cache verify' without --dry-run moves them out of the way, so that "
 					"they are made anew"
 				      : "they lie in 'quarantine' there until 'cache gc' removes them; what is missing "
-					"is made anew when it is "
-					"wanted");
+					"is made anew when it is wanted");
 }
 
 static int cache_gc(struct cmd_context *c, struct store *s, struct err *e)
 {
 	const struct cache_options *o = c->options;
-	struct gc_options q = {
-		.keep_seconds = -1, .max_bytes = -1, .grace_seconds = GRACE_SECONDS, .dry_run = o->dry_run};
+	struct gc_options q = {.keep_seconds = -1, .grace_seconds = GRACE_SECONDS, .dry_run = o->dry_run};
 	struct gc_result r;
+	uint64_t max_bytes = 0;
 	if (!o->max_size && !o->keep_days) {
 		err_set(e, ERR_USAGE, "nothing says what may be removed");
 		return err_hint(e, "give --keep-days N, --max-size SIZE or both; --dry-run only shows");
 	}
-	if (o->max_size && parse_size(o->max_size, &q.max_bytes, e) < 0)
-		return -1;
+	if (o->max_size && size_parse(o->max_size, &max_bytes, e) < 0) {
+		e->kind = ERR_USAGE;
+		return err_wrap(e, "option '--max-size'");
+	}
+	q.max_bytes = o->max_size ? (int64_t)max_bytes : -1;
 	if (o->keep_days && parse_days(o->keep_days, &q.keep_seconds, e) < 0)
 		return -1;
 	if (store_gc(s, &q, c->run, c->arena, &r, e) < 0)
@@ -267,8 +258,8 @@ const struct command command_cache = {
 		"in use or was used within the last hour is removed.",
 	.tables = {cache_options},
 	.arguments = {{"ACTION",
-		       "info: show the contents; verify: hash everything again and move "
-		       "away what is damaged; gc: remove what is old",
+		       "info: show the contents; verify: hash everything again and move away what is damaged; gc: "
+		       "remove what is old",
 		       "info verify gc"}},
 	.examples = {{"ptbuild cache gc --keep-days 30 --max-size 50G --dry-run", "see what would be removed"}},
 	.options_size = sizeof(struct cache_options),

@@ -1,5 +1,7 @@
 /* Commands as data: one table parses, prints the help, the man page and the shell completions. */
 #pragma once
+#include <jansson.h>
+
 #include "base/args.h"
 #include "base/run.h"
 #include "core/root/sandbox.h"
@@ -101,6 +103,8 @@ int cmd_toolkits(struct cmd_context *c, const char *home, const struct toolkits 
 /* cmd_out_dir: --out, else "dist", as an absolute path; not made. */
 int cmd_out_dir(const struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
 
+/* cmd_error_json: an error in a document: exit code, message, hint. New reference. */
+json_t *cmd_error_json(const struct err *e);
 /* cmd_find: the command of that name, NULL. */
 const struct command *cmd_find(const char *name);
 /* cmd_unknown: ERR_USAGE for a word that is not a command; the hint names the nearest one. */

@@ -15,10 +15,8 @@ static bool is_dynamic(const char *values)
 	       !is_kind(values, "<command>");
 }
 
-static void kind_name(const char *values, struct buf *out)
-{
-	buf_add(out, values + 1, strlen(values) - 2);
-}
+/* The name of a kind, as the arguments of "%.*s". */
+#define KIND(values) (int)strlen(values) - 2, (values) + 1
 
 static void command_names(struct buf *out)
 {
@@ -30,23 +28,18 @@ static void command_names(struct buf *out)
 
 static void bash_values(const char *values, struct buf *out)
 {
-	if (is_kind(values, "<dir>")) {
-		buf_addstr(out, "compgen -d -- \"$cur\"");
-	} else if (is_kind(values, "<file>")) {
-		buf_addstr(out, "compgen -f -- \"$cur\"");
-	} else {
-		buf_addstr(out, "compgen -W \"");
-		if (is_kind(values, "<command>")) {
-			command_names(out);
-		} else if (is_dynamic(values)) {
-			buf_addstr(out, "$(ptbuild completion --words ");
-			kind_name(values, out);
-			buf_addstr(out, " 2>/dev/null)");
-		} else {
-			buf_addstr(out, values ? values : "");
-		}
-		buf_addstr(out, "\" -- \"$cur\"");
+	if (is_kind(values, "<dir>") || is_kind(values, "<file>")) {
+		buf_printf(out, "compgen -%c -- \"$cur\"", values[1]);
+		return;
 	}
+	buf_addstr(out, "compgen -W \"");
+	if (is_kind(values, "<command>"))
+		command_names(out);
+	else if (is_dynamic(values))
+		buf_printf(out, "$(ptbuild completion --words %.*s 2>/dev/null)", KIND(values));
+	else
+		buf_addstr(out, values ? values : "");
+	buf_addstr(out, "\" -- \"$cur\"");
 }
 
 static void bash_value_cases(const struct arg_def *table, struct buf *out)
@@ -103,9 +96,8 @@ static void bash_script(struct buf *out)
 		bash_command(cmd_table[i], out);
 	buf_addstr(out, "\t*) words=\"");
 	command_names(out);
-	const struct command *build = cmd_find("build");
-	for (size_t i = 0; build && build->tables[i]; i++)
-		bash_names(build->tables[i], out);
+	for (size_t i = 0; command_build.tables[i]; i++)
+		bash_names(command_build.tables[i], out);
 	buf_addstr(out, "\";;\n\tesac\n\tmapfile -t COMPREPLY < <(compgen -W \"$words");
 	bash_names(cmd_global_options, out);
 	buf_addstr(out, "\" -- \"$cur\")\n}\ncomplete -F _ptbuild ptbuild\n");
@@ -128,17 +120,14 @@ static void quoted(struct buf *out, const char *text, bool zsh)
 
 static void zsh_action(const char *values, struct buf *out)
 {
-	if (is_kind(values, "<dir>")) {
-		buf_addstr(out, "_files -/");
-	} else if (is_kind(values, "<file>")) {
-		buf_addstr(out, "_files");
+	if (is_kind(values, "<dir>") || is_kind(values, "<file>")) {
+		buf_addstr(out, values[1] == 'd' ? "_files -/" : "_files");
 	} else if (is_kind(values, "<command>")) {
 		buf_addc(out, '(');
 		command_names(out);
 		buf_addc(out, ')');
 	} else if (is_dynamic(values)) {
-		buf_addstr(out, "_ptbuild_words ");
-		kind_name(values, out);
+		buf_printf(out, "_ptbuild_words %.*s", KIND(values));
 	} else {
 		buf_printf(out, values ? "(%s)" : " %s", values ? values : "");
 	}
@@ -221,13 +210,10 @@ static void fish_options(const struct arg_def *table, const char *condition, str
 			buf_addstr(out, " -r -F");
 		} else if (d->type != ARG_FLAG) {
 			buf_addstr(out, " -x");
-			if (is_dynamic(d->values)) {
-				buf_addstr(out, " -a '(ptbuild completion --words ");
-				kind_name(d->values, out);
-				buf_addstr(out, " 2>/dev/null)'");
-			} else if (d->values) {
+			if (is_dynamic(d->values))
+				buf_printf(out, " -a '(ptbuild completion --words %.*s 2>/dev/null)'", KIND(d->values));
+			else if (d->values)
 				buf_printf(out, " -a '%s'", d->values);
-			}
 		}
 		buf_addstr(out, " -d '");
 		quoted(out, d->help, false);
@@ -255,15 +241,15 @@ static void fish_script(struct buf *out)
 
 int completion_script(const char *shell, struct buf *out, struct err *e)
 {
-	if (strcmp(shell, "bash") == 0) {
-		bash_script(out);
-	} else if (strcmp(shell, "zsh") == 0) {
-		zsh_script(out);
-	} else if (strcmp(shell, "fish") == 0) {
-		fish_script(out);
-	} else {
-		err_set(e, ERR_USAGE, "no completion is known for the shell '%s'", shell);
-		return err_hint(e, "it is bash, zsh or fish");
-	}
-	return 0;
+	static const struct {
+		const char *shell;
+		void (*script)(struct buf *out);
+	} shells[] = {{"bash", bash_script}, {"zsh", zsh_script}, {"fish", fish_script}};
+	for (size_t i = 0; i < ARRAY_LEN(shells); i++)
+		if (strcmp(shells[i].shell, shell) == 0) {
+			shells[i].script(out);
+			return 0;
+		}
+	err_set(e, ERR_USAGE, "no completion script for the shell '%s'", shell);
+	return err_hint(e, "it is bash, zsh or fish");
 }

@@ -10,10 +10,10 @@
 #include "cmd/cmd.h"
 #include "step/fetch/fetch_store.h"
 
-static const char *current_dir(struct arena *a)
+static const char *absolute(struct arena *a, const char *path)
 {
 	AUTO_FREE char *cwd = getcwd(NULL, 0);
-	return arena_strdup(a, cwd ? cwd : "/");
+	return path_absolute(a, cwd ? cwd : "/", path);
 }
 
 /* The directory that holds profiles/ and patches/. */
@@ -21,7 +21,7 @@ static const char *data_dir(struct arena *a)
 {
 	const char *dir = getenv("PTBUILD_DATA_DIR");
 	if (dir && *dir)
-		return path_absolute(a, current_dir(a), dir);
+		return absolute(a, dir);
 	char exe[4096];
 	if (os_program_path(exe, sizeof(exe)) == 0) {
 		dir = path_absolute(a, "/", arena_printf(a, "%s/../share/ptbuild", path_dir(a, exe)));
@@ -46,7 +46,7 @@ static int data_part(struct cmd_context *c, const char *part, const char **ret, 
 int cmd_profiles_dir(struct cmd_context *c, const char **ret, struct err *e)
 {
 	if (!c->profiles_dir && c->global->profiles) {
-		const char *dir = path_absolute(c->arena, current_dir(c->arena), c->global->profiles);
+		const char *dir = absolute(c->arena, c->global->profiles);
 		if (!fs_is_dir(dir))
 			return err_set(e, ERR_CONFIG, "--profiles: not a directory: '%s'", c->global->profiles);
 		c->profiles_dir = dir;
@@ -84,9 +84,9 @@ int cmd_tables(struct cmd_context *c, const struct tables **ret, struct err *e)
 
 int cmd_cache_dir(const struct cmd_context *c, const char **ret, struct err *e)
 {
-	const char *cwd = current_dir(c->arena), *home = getenv("HOME"), *xdg = getenv("XDG_CACHE_HOME");
+	const char *home = getenv("HOME"), *xdg = getenv("XDG_CACHE_HOME");
 	if (c->global->cache)
-		*ret = path_absolute(c->arena, cwd, c->global->cache);
+		*ret = absolute(c->arena, c->global->cache);
 	else if (xdg && xdg[0] == '/') /* the base directory specification: a relative one is to be ignored */
 		*ret = path_join(c->arena, xdg, "ptbuild");
 	else if (home && home[0] == '/')
@@ -100,12 +100,12 @@ int cmd_cache_dir(const struct cmd_context *c, const char **ret, struct err *e)
 
 static int add_lower_stores(struct cmd_context *c, struct err *e)
 {
-	const char *more = getenv("PTBUILD_LOWER_STORE"), *cwd = current_dir(c->arena);
+	const char *more = getenv("PTBUILD_LOWER_STORE");
 	struct strlist dirs = {0};
 	strlist_append(&dirs, c->arena, &c->global->lower_stores);
 	strlist_split(&dirs, c->arena, more ? more : "", ":");
 	for (size_t i = 0; i < dirs.count; i++)
-		if (store_add_lower(c->store, path_absolute(c->arena, cwd, dirs.items[i]), e) < 0)
+		if (store_add_lower(c->store, absolute(c->arena, dirs.items[i]), e) < 0)
 			return -1;
 	return 0;
 }
@@ -135,8 +135,7 @@ int cmd_store(struct cmd_context *c, struct store **ret, struct err *e)
 int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e)
 {
 	if (!c->root) {
-		const char *dir =
-			c->global->root ? path_absolute(c->arena, current_dir(c->arena), c->global->root) : NULL;
+		const char *dir = c->global->root ? absolute(c->arena, c->global->root) : NULL;
 		struct root *root = arena_alloc(c->arena, sizeof(*root));
 		if (root_open(dir, c->arena, root, e) < 0)
 			return -1;

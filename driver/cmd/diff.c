@@ -25,14 +25,13 @@ static int plan_word(struct cmd_context *c, const char *word, const char *releas
 	struct cmd_context own = *c;
 	const char *items[] = {word, NULL};
 	const struct strlist words = {.items = items, .count = 1, .cap = 1};
-	struct selection *chosen;
-	size_t count;
+	struct selections chosen;
 	if (release)
 		options.base.select.release = release;
 	own.options = &options;
-	if (cmd_select(&own, &words, &chosen, &count, e) < 0)
+	if (cmd_select(&own, &words, &chosen, e) < 0)
 		return -1;
-	return cmd_select_plan(&own, &chosen[0], NULL, NULL, NULL, ret, e);
+	return cmd_select_plan(&own, chosen.items, NULL, NULL, NULL, ret, e);
 }
 
 static int diff_main(struct cmd_context *c, const struct strlist *words, struct err *e)
@@ -70,8 +69,8 @@ const struct command command_diff = {
 		      {"VARIANT", "the second, which is compared with it", "<profile>"}},
 	.examples = {{"ptbuild diff pytorch-python313-cpu-avx pytorch-python313-cpu-avx2",
 		      "what the instruction set changes"},
-		     {"ptbuild diff pytorch-python313-cpu-avx2 pytorch-python313-cpu-avx2 "
-		      "--release 2.8.0 --right-release 2.9.1",
+		     {"ptbuild diff pytorch-python313-cpu-avx2 pytorch-python313-cpu-avx2 --release 2.8.0 "
+		      "--right-release 2.9.1",
 		      "one variant in two releases"}},
 	.options_size = sizeof(struct diff_options),
 	.run = diff_main,

@@ -9,14 +9,13 @@ static int choose(struct doctor *d, const struct strlist *args, struct err *e)
 	if (cmd_tables(d->c, &t, e) < 0)
 		return -1;
 	if (args->count || o->profile || o->matrix || o->only.count) {
-		struct selection *s;
-		size_t count;
-		if (cmd_select(d->c, args, &s, &count, e) < 0)
+		struct selections s;
+		if (cmd_select(d->c, args, &s, e) < 0)
 			return -1;
-		if (count != 1)
-			return err_set(e, ERR_USAGE, "doctor looks at one build, not %zu", count);
-		d->release = s->release;
-		return cmd_select_plan(d->c, s, NULL, NULL, NULL, &d->plan, e);
+		if (s.count != 1)
+			return err_set(e, ERR_USAGE, "doctor looks at one build, not %zu", s.count);
+		d->release = s.items->release;
+		return cmd_select_plan(d->c, s.items, NULL, NULL, NULL, &d->plan, e);
 	}
 	if (o->release)
 		return tables_need_release(t, o->release, &d->release, e);

@@ -47,10 +47,9 @@ static bool check_host_compiler(struct doctor *d)
 /* A kernel for every target at once, with the compiler that the build will hand to nvcc. */
 static int compile_kernel(struct doctor *d, const struct strlist *targets, struct err *e)
 {
-	static const char script[] =
-		"n=$1; c=$2; shift 2; t=$(mktemp -d /tmp/ptbuild-doctorXXXXXX) && trap 'rm -rf $t' EXIT && "
-		"echo '__global__ void twice(float *x) { *x *= 2; }' >$t/k.cu && cd $t && "
-		"\"$n\" -ccbin \"$c\" \"$@\" -c k.cu -o k.o";
+	static const char script[] = "n=$1; c=$2; shift 2; t=$(mktemp -d /tmp/ptbuild-doctorXXXXXX) && trap 'rm -rf "
+				     "$t' EXIT && echo '__global__ void twice(float *x) { *x *= 2; }' >$t/k.cu && cd "
+				     "$t && \"$n\" -ccbin \"$c\" \"$@\" -c k.cu -o k.o";
 	struct strlist args = {0};
 	struct doctor_answer got;
 	struct arena *a = d->c->arena;

@@ -6,35 +6,13 @@
 #include "base/sys/json.h"
 #include "cmd/help.h"
 
-static void add(struct doctor *d, enum doctor_level level, enum err_kind kind, const char *name, const char *fmt,
-		va_list args)
+void doctor_add(struct doctor *d, enum doctor_level level, enum err_kind kind, const char *name, const char *fmt, ...)
 {
+	va_list args;
+	va_start(args, fmt);
 	if (d->count < ARRAY_LEN(d->lines))
 		d->lines[d->count++] =
 			(struct doctor_line){level, kind, name, arena_vprintf(d->c->arena, fmt, args), ""};
-}
-
-void doctor_ok(struct doctor *d, const char *name, const char *fmt, ...)
-{
-	va_list args;
-	va_start(args, fmt);
-	add(d, DOCTOR_OK, ERR_NONE, name, fmt, args);
-	va_end(args);
-}
-
-void doctor_warn(struct doctor *d, const char *name, const char *fmt, ...)
-{
-	va_list args;
-	va_start(args, fmt);
-	add(d, DOCTOR_WARNING, ERR_NONE, name, fmt, args);
-	va_end(args);
-}
-
-void doctor_fail(struct doctor *d, enum err_kind kind, const char *name, const char *fmt, ...)
-{
-	va_list args;
-	va_start(args, fmt);
-	add(d, DOCTOR_FAILURE, kind, name, fmt, args);
 	va_end(args);
 }
 

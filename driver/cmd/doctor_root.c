@@ -48,8 +48,8 @@ static bool allowed(const struct release_row *r, const char *version)
 static int check_python(struct doctor *d, struct err *e)
 {
 	static const char script[] =
-		"h=$(python3 -c 'import sysconfig; print(sysconfig.get_paths()[\"include\"])')/Python.h && "
-		"test -f \"$h\" && echo \"$h\"";
+		"h=$(python3 -c 'import sysconfig; print(sysconfig.get_paths()[\"include\"])')/Python.h && test -f "
+		"\"$h\" && echo \"$h\"";
 	const struct tool *t = toolchain_get(d->toolchain, "python3");
 	const struct strlist none = {0};
 	struct doctor_answer got;
@@ -134,9 +134,8 @@ static int check_flags(struct doctor *d, struct err *e)
 static int check_blas(struct doctor *d, struct err *e)
 {
 	static const char link[] =
-		"t=/tmp/ptbuild-doctor$$; trap 'rm -f $t' EXIT; "
-		"printf 'void sgemm_(void); int main(int n, char **v) { (void)v; if (n > 9) sgemm_(); return 0; }' | "
-		"gcc -x c - -o $t $(pkg-config --libs \"$1\")";
+		"t=/tmp/ptbuild-doctor$$; trap 'rm -f $t' EXIT; printf 'void sgemm_(void); int main(int n, char **v) { "
+		"(void)v; if (n > 9) sgemm_(); return 0; }' | gcc -x c - -o $t $(pkg-config --libs \"$1\")";
 	struct strlist args = {0};
 	struct doctor_answer module, linked;
 	const struct blas_row *row = d->plan ? d->plan->blas_row : NULL;

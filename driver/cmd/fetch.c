@@ -16,15 +16,15 @@ struct fetch_item {
 };
 
 /* The sources of all plans, each digest once: packages of one release may share an archive. */
-static size_t collect_sources(const struct selection *s, size_t count, struct arena *a, struct fetch_source **ret)
+static size_t collect_sources(const struct selections *s, struct arena *a, struct fetch_source **ret)
 {
 	size_t max = 0, n = 0;
-	for (size_t i = 0; i < count; i++)
-		max += tables_package(s[i].release, s[i].variant.package)->sources_count;
+	for (size_t i = 0; i < s->count; i++)
+		max += tables_package(s->items[i].release, s->items[i].variant.package)->sources_count;
 	struct fetch_source *out = arena_array(a, max + 1, sizeof(*out));
 	struct strlist seen = {0};
-	for (size_t i = 0; i < count; i++) {
-		const struct package_row *p = tables_package(s[i].release, s[i].variant.package);
+	for (size_t i = 0; i < s->count; i++) {
+		const struct package_row *p = tables_package(s->items[i].release, s->items[i].variant.package);
 		for (unsigned j = 0; j < p->sources_count; j++) {
 			const struct source_row *row = &p->sources[j];
 			if (strlist_contains(&seen, row->sha256))
@@ -73,12 +73,11 @@ static int print_fetched(const struct cmd_context *c, const struct fetch_source 
 }
 
 /* The plans say whether the variants can exist at all: nothing is downloaded for one that cannot. */
-static int make_plans(struct cmd_context *c, const struct selection *s, size_t count, struct fetch_item **ret,
-		      struct err *e)
+static int make_plans(struct cmd_context *c, const struct selections *s, struct fetch_item **ret, struct err *e)
 {
-	struct fetch_item *items = arena_array(c->arena, count, sizeof(*items));
-	for (size_t i = 0; i < count; i++)
-		if (cmd_select_plan(c, &s[i], NULL, NULL, NULL, &items[i].plan, e) < 0)
+	struct fetch_item *items = arena_array(c->arena, s->count, sizeof(*items));
+	for (size_t i = 0; i < s->count; i++)
+		if (cmd_select_plan(c, &s->items[i], NULL, NULL, NULL, &items[i].plan, e) < 0)
 			return -1;
 	*ret = items;
 	return 0;
@@ -104,22 +103,20 @@ static int fetch_requirements(struct cmd_context *c, struct fetch_item *items, s
 static int run_fetch(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
 	const struct fetch_command_options *options = c->options;
-	struct selection *selected;
+	struct selections chosen;
 	struct fetch_item *items;
 	struct fetch_source *sources;
 	struct fetch_stats stats = {0};
 	struct store *store;
-	size_t count;
-	if (cmd_select(c, args, &selected, &count, e) < 0 || make_plans(c, selected, count, &items, e) < 0 ||
-	    cmd_store(c, &store, e) < 0)
+	if (cmd_select(c, args, &chosen, e) < 0 || make_plans(c, &chosen, &items, e) < 0 || cmd_store(c, &store, e) < 0)
 		return -1;
-	size_t n = collect_sources(selected, count, c->arena, &sources);
+	size_t n = collect_sources(&chosen, c->arena, &sources);
 	struct fetch_options o = {.offline = c->global->offline, .mirrors = c->global->mirrors};
 	if (fetch_all(store, sources, n, &o, c->run, c->arena, &stats, e) < 0)
 		return -1;
-	if (!options->sources_only && fetch_requirements(c, items, count, e) < 0)
+	if (!options->sources_only && fetch_requirements(c, items, chosen.count, e) < 0)
 		return -1;
-	AUTO_JSON json_t *requirements = options->sources_only ? json_array() : requirements_json(items, count);
+	AUTO_JSON json_t *requirements = options->sources_only ? json_array() : requirements_json(items, chosen.count);
 	return print_fetched(c, sources, n, &stats, requirements, e);
 }
 

@@ -17,9 +17,7 @@ void help_option(const struct arg_def *def, struct buf *out)
 
 void help_synopsis(const struct command *cmd, struct buf *out)
 {
-	buf_printf(out, "ptbuild %s", cmd->name);
-	if (cmd->usage && *cmd->usage)
-		buf_printf(out, " %s", cmd->usage);
+	buf_printf(out, "ptbuild %s %s", cmd->name, cmd->usage);
 }
 
 static void spaces(struct buf *out, size_t n)

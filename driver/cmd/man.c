@@ -67,23 +67,17 @@ static void examples(struct buf *out)
 
 static void exit_status(struct buf *out)
 {
-	static const struct {
-		const char *code, *what;
-	} rows[] = {
-		{"0", "success"},
-		{"2", "the command line is wrong"},
-		{"3", "a table, profile or name is wrong"},
-		{"4", "a file could not be downloaded"},
-		{"5", "wrong bytes: a digest, an archive or a wheel"},
-		{"6", "a compiler or build tool failed"},
-		{"7",
-		 "what was built is not what was asked for, the combination cannot work, or no sandbox can be made"},
-		{"8", "the machine: disk, memory, permissions, a missing tool"},
-		{"130", "interrupted"},
-	};
 	buf_addstr(out, ".SH EXIT STATUS\n");
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		item(out, rows[i].code, rows[i].what);
+	item(out, "0", "success");
+	item(out, "2", "the command line is wrong");
+	item(out, "3", "a table, profile or name is wrong");
+	item(out, "4", "a file could not be downloaded");
+	item(out, "5", "wrong bytes: a digest, an archive or a wheel");
+	item(out, "6", "a compiler or build tool failed");
+	item(out, "7",
+	     "what was built is not what was asked for, the combination cannot work, or no sandbox can be made");
+	item(out, "8", "the machine: disk, memory, permissions, a missing tool");
+	item(out, "130", "interrupted");
 }
 
 static void environment(struct buf *out)
@@ -101,8 +95,7 @@ void man_page(struct buf *out)
 	buf_printf(out, ".TH PTBUILD 1 \"\" \"ptbuild %s\" \"User Commands\"\n", PTBUILD_VERSION);
 	buf_addstr(out, ".SH NAME\nptbuild \\- build PyTorch wheels for one exact machine\n.SH SYNOPSIS\n");
 	buf_addstr(out, ".B ptbuild\n[build] \\-\\-profile \\fIPROFILE\\fR [options]\n.br\n.B ptbuild\n\\fICOMMAND\\fR "
-			"[options] "
-			"[\\fIARGUMENTS\\fR]\n");
+			"[options] [\\fIARGUMENTS\\fR]\n");
 	buf_addstr(out, ".SH DESCRIPTION\n");
 	roff(out, "ptbuild fetches the pinned sources of PyTorch, torchvision and torchaudio and checks their digests. "
 		  "It turns a profile (a list of GPU architectures, a CPU instruction set, a BLAS) into environment "

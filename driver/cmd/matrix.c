@@ -34,40 +34,28 @@ static int read_list(const char *path, struct arena *a, struct strlist *ret, str
 	return ret->count ? 0 : err_set(e, ERR_CONFIG, "no variant is named in '%s'", path);
 }
 
+/* The variants that are meant. Those that cannot be built get no job; a warning names them. */
 static int choose(struct cmd_context *c, const struct strlist *words, struct ci_choice **ret, size_t *ret_count,
 		  struct err *e)
 {
-	struct selection *chosen;
-	size_t count;
-	if (cmd_select(c, words, &chosen, &count, e) < 0)
-		return -1;
-	struct ci_choice *all = arena_array(c->arena, count, sizeof(*all));
-	for (size_t i = 0; i < count; i++)
-		all[i] = (struct ci_choice){chosen[i].variant, chosen[i].release};
-	*ret = all;
-	*ret_count = count;
-	return 0;
-}
-
-/* What cannot be built is left out of the jobs, and told. */
-static int drop_impossible(struct cmd_context *c, struct ci_choice *all, size_t *count, struct err *e)
-{
 	const struct cmd_select_base *base = c->options;
 	const struct tables *t;
-	size_t n = 0;
+	struct selections chosen;
 	struct err why = {0};
-	if (cmd_tables(c, &t, e) < 0)
+	if (cmd_select(c, words, &chosen, e) < 0 || cmd_tables(c, &t, e) < 0)
 		return -1;
-	for (size_t i = 0; i < *count; i++) {
+	*ret = arena_array(c->arena, chosen.count, sizeof(**ret));
+	*ret_count = 0;
+	for (size_t i = 0; i < chosen.count; i++) {
+		const struct selection *s = &chosen.items[i];
 		const struct plan_request q = {
-			.variant = &all[i].variant, .release = all[i].release->name, .options = base->select.plan};
+			.variant = &s->variant, .release = s->release->name, .options = base->select.plan};
 		if (plan_possible(t, &q, c->arena, &why) == 0)
-			all[n++] = all[i];
+			(*ret)[(*ret_count)++] = (struct ci_choice){s->variant, s->release};
 		else
-			log_warn(c->run->log, "%s is left out: %s", variant_name(&all[i].variant, c->arena), why.msg);
+			log_warn(c->run->log, "%s is left out: %s", variant_name(&s->variant, c->arena), why.msg);
 	}
-	*count = n;
-	return n ? 0 : err_set(e, ERR_POLICY, "none of these variants can be built: %s", why.msg);
+	return *ret_count ? 0 : err_set(e, ERR_POLICY, "none of these variants can be built: %s", why.msg);
 }
 
 static int print_table(const struct ci_plan *p, struct arena *a, struct err *e)
@@ -183,8 +171,7 @@ static int run_matrix(struct cmd_context *c, const struct strlist *args, struct 
 	format = o->format ? o->format : c->global->json ? "json" : "table";
 	if (c->global->json && strcmp(format, "table") == 0)
 		return err_set(e, ERR_USAGE, "--json and --format table exclude each other");
-	if (take_words(c, args, &words, e) < 0 || choose(c, &words, &choices, &count, e) < 0 ||
-	    drop_impossible(c, choices, &count, e) < 0)
+	if (take_words(c, args, &words, e) < 0 || choose(c, &words, &choices, &count, e) < 0)
 		return -1;
 	if (cmd_profiles_dir(c, &dir, e) < 0 || ci_tables_load(dir, c->arena, &t, e) < 0)
 		return -1;

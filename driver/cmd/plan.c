@@ -83,16 +83,9 @@ static void put_refusal(struct output *o, const struct selection *s, const struc
 			buf_printf(&o->text, "                %s\n", why->hint);
 		return;
 	}
-	json_t *error = json_object(), *row = json_object();
-	json_object_set_new(error, "exit_code", json_integer(why->kind));
-	json_object_set_new(error, "message", json_string(why->msg));
-	json_object_set_new(error, "hint", json_string(why->hint));
-	json_object_set_new(row, "schema", json_integer(PLAN_SCHEMA));
-	json_object_set_new(row, "variant", json_string(name));
-	json_object_set_new(row, "package", json_string(s->variant.package));
-	json_object_set_new(row, "release", json_string(s->release->name));
-	json_object_set_new(row, "error", error);
-	json_array_append_new(o->all, row);
+	json_array_append_new(o->all,
+			      json_pack("{s:i, s:s, s:s, s:s, s:o}", "schema", PLAN_SCHEMA, "variant", name, "package",
+					s->variant.package, "release", s->release->name, "error", cmd_error_json(why)));
 }
 
 /* One variant, in an arena of its own; in a matrix a refusal is no reason to stop. */
@@ -126,12 +119,11 @@ static int prepare(struct cmd_context *c, struct err *e)
 }
 
 /* Plans in JSON are an array of plans: there the cost is told on standard error. */
-static int put_cost(struct cmd_context *c, const struct selection *chosen, size_t count, struct output *o,
-		    struct err *e)
+static int put_cost(struct cmd_context *c, const struct selections *chosen, struct output *o, struct err *e)
 {
 	const struct cmd_select_base *base = c->options;
 	const char *cost;
-	if (cmd_units_cost(c, &base->select.units, chosen, count, &cost, e) < 0)
+	if (cmd_units_cost(c, &base->select.units, chosen, &cost, e) < 0)
 		return -1;
 	if (c->global->json)
 		log_info(c->run->log, "%s", cost);
@@ -152,20 +144,19 @@ static int plan_main(struct cmd_context *c, const struct strlist *words, struct 
 	const struct cmd_select_base *base = c->options;
 	const char *matrix = base->select.matrix;
 	CLEANUP(output_release) struct output o = {.c = c, .all = json_array()};
-	struct selection *chosen;
-	size_t count;
-	if (cmd_select(c, words, &chosen, &count, e) < 0 || prepare(c, e) < 0)
+	struct selections chosen;
+	if (cmd_select(c, words, &chosen, e) < 0 || prepare(c, e) < 0)
 		return -1;
-	for (size_t i = 0; i < count; i++)
-		if (put_one(c, &chosen[i], matrix != NULL, &o, e) < 0)
+	for (size_t i = 0; i < chosen.count; i++)
+		if (put_one(c, &chosen.items[i], matrix != NULL, &o, e) < 0)
 			return -1;
-	if (matrix && put_cost(c, chosen, count, &o, e) < 0)
+	if (matrix && put_cost(c, &chosen, &o, e) < 0)
 		return -1;
-	if (print_output(&o, matrix || count > 1, e) < 0)
+	if (print_output(&o, matrix || chosen.count > 1, e) < 0)
 		return -1;
 	if (!o.refused)
 		return 0;
-	err_set(e, o.worst, "%zu of %zu variants of matrix '%s' cannot be built", o.refused, count, matrix);
+	err_set(e, o.worst, "%zu of %zu variants of matrix '%s' cannot be built", o.refused, chosen.count, matrix);
 	return err_hint(e, "the plan says why of each; --only and --release choose others");
 }
 

@@ -65,53 +65,44 @@ static bool in_list(const char *const *items, unsigned count, const char *s)
 	return false;
 }
 
-/* Which packages are asked for. */
-static void wanted_packages(const struct cmd_select *o, bool ret[TABLES_PACKAGES])
+/* What a release must have. */
+struct want {
+	struct strlist packages;   /* in the order they are built */
+	const char *python, *cuda; /* NULL: any */
+};
+
+static const char *missing_package(const struct release_row *r, const struct strlist *packages)
 {
-	bool all = strlist_contains(&o->packages, "all");
-	for (size_t i = 0; i < TABLES_PACKAGES; i++)
-		ret[i] = all || (o->packages.count ? strlist_contains(&o->packages, tables_packages[i]) : i == 0);
+	for (size_t i = 0; i < packages->count; i++)
+		if (!tables_package(r, packages->items[i]))
+			return packages->items[i];
+	return NULL;
 }
 
-static bool release_fits(const struct release_row *r, const bool wanted[TABLES_PACKAGES], const char *python,
-			 const char *cuda)
+static bool release_fits(const struct release_row *r, const struct want *w)
 {
-	for (size_t i = 0; i < TABLES_PACKAGES; i++)
-		if (wanted[i] && !tables_package(r, tables_packages[i]))
-			return false;
-	return (!python || in_list(r->pythons, r->pythons_count, python)) &&
-	       (!cuda || in_list(r->toolkits, r->toolkits_count, cuda));
+	return !missing_package(r, &w->packages) && (!w->python || in_list(r->pythons, r->pythons_count, w->python)) &&
+	       (!w->cuda || in_list(r->toolkits, r->toolkits_count, w->cuda));
 }
 
-/* Only upstream's own releases are taken unasked: one like "2.6.0-debian" needs a root of its own. */
-static int default_release(const struct tables *t, const bool wanted[TABLES_PACKAGES], const char *python,
-			   const char *cuda, const struct release_row **ret, struct err *e)
+/* Without --release only upstream's own are taken: one like "2.6.0-debian" needs a root of its own. */
+static int pick_release(const struct cmd_select *o, const struct tables *t, const struct want *w,
+			const struct release_row **ret, struct err *e)
 {
-	for (unsigned i = t->releases_count; i-- > 0;) {
-		if (strcmp(t->releases[i].name, t->releases[i].base) != 0 ||
-		    !release_fits(&t->releases[i], wanted, python, cuda))
-			continue;
-		*ret = &t->releases[i];
-		return 0;
+	if (o->release) {
+		if (tables_need_release(t, o->release, ret, e) < 0)
+			return -1;
+		const char *missing = missing_package(*ret, &w->packages);
+		return missing ? err_set(e, ERR_CONFIG, "release '%s' has no %s", (*ret)->name, missing) : 0;
 	}
-	err_set(e, ERR_CONFIG, "no release has these packages for Python %s and CUDA %s", python ? python : "(any)",
-		cuda ? cuda : "(none)");
+	for (unsigned i = t->releases_count; i-- > 0;) {
+		*ret = &t->releases[i];
+		if (strcmp((*ret)->name, (*ret)->base) == 0 && release_fits(*ret, w))
+			return 0;
+	}
+	err_set(e, ERR_CONFIG, "no release has these packages for Python %s and CUDA %s",
+		w->python ? w->python : "(any)", w->cuda ? w->cuda : "(none)");
 	return err_hint(e, "'ptbuild list --releases' shows what there is; name one with --release");
-}
-
-static int pick_release(const struct cmd_select *o, const struct tables *t, const bool wanted[TABLES_PACKAGES],
-			const char *python, const char *cuda, const struct release_row **ret, struct err *e)
-{
-	if (!o->release)
-		return default_release(t, wanted, python, cuda, ret, e);
-	const struct release_row *r;
-	if (tables_need_release(t, o->release, &r, e) < 0)
-		return -1;
-	for (size_t i = 0; i < TABLES_PACKAGES; i++)
-		if (wanted[i] && !tables_package(r, tables_packages[i]))
-			return err_set(e, ERR_CONFIG, "release '%s' has no %s", r->name, tables_packages[i]);
-	*ret = r;
-	return 0;
 }
 
 /* The version of the root's python3 as its file name says it; nothing is run. NULL if it cannot be told. */
@@ -166,37 +157,33 @@ static int fill_native(struct cmd_context *c, const struct tables *t, const char
 	return 0;
 }
 
-static int select_by_profile(struct cmd_context *c, const struct tables *t, struct selection **ret, size_t *ret_count,
-			     struct err *e)
+static int select_by_profile(struct cmd_context *c, const struct tables *t, struct selections *ret, struct err *e)
 {
 	const struct cmd_select *o = options(c);
-	const char *name = o->profile, *cuda = o->cuda, *note = NULL;
+	struct want w = {.python = o->python, .cuda = o->cuda};
+	const char *name = o->profile, *note = NULL;
 	struct profile profile;
-	bool wanted[TABLES_PACKAGES];
-	if (fill_native(c, t, &name, &cuda, &note, e) < 0 || profile_load(t, name, c->arena, &profile, e) < 0)
+	const struct release_row *release;
+	if (fill_native(c, t, &name, &w.cuda, &note, e) < 0 || profile_load(t, name, c->arena, &profile, e) < 0)
 		return -1;
-	wanted_packages(o, wanted);
 	if (profile.gpu != GPU_CUDA && o->cuda)
 		return err_set(e, ERR_USAGE, "--cuda %s has no place in profile '%s', which has no CUDA", o->cuda,
 			       profile.name);
-	const struct release_row *release;
-	if (pick_release(o, t, wanted, o->python, cuda, &release, e) < 0)
-		return -1;
-	const char *python = o->python;
-	if (!python && default_python(c, release, &python, e) < 0)
-		return -1;
-	struct selection *all = arena_array(c->arena, TABLES_PACKAGES, sizeof(*all));
-	size_t count = 0;
 	for (size_t i = 0; i < TABLES_PACKAGES; i++)
-		if (wanted[i])
-			all[count++] = (struct selection){{tables_packages[i], python, cuda, profile}, release, note};
-	*ret = all;
-	*ret_count = count;
+		if (strlist_contains(&o->packages, tables_packages[i]) || strlist_contains(&o->packages, "all") ||
+		    (i == 0 && !o->packages.count))
+			strlist_ref(&w.packages, c->arena, tables_packages[i]);
+	if (pick_release(o, t, &w, &release, e) < 0 || (!w.python && default_python(c, release, &w.python, e) < 0))
+		return -1;
+	ret->items = arena_array(c->arena, w.packages.count, sizeof(*ret->items));
+	for (; ret->count < w.packages.count; ret->count++)
+		ret->items[ret->count] =
+			(struct selection){{w.packages.items[ret->count], w.python, w.cuda, profile}, release, note};
 	return 0;
 }
 
 static int select_by_name(struct cmd_context *c, const struct tables *t, const struct strlist *words,
-			  struct selection **ret, size_t *ret_count, struct err *e)
+			  struct selections *ret, struct err *e)
 {
 	const struct cmd_select *o = options(c);
 	if (o->packages.count || o->python || o->cuda) {
@@ -204,24 +191,21 @@ static int select_by_name(struct cmd_context *c, const struct tables *t, const s
 		return err_hint(e, "leave --package, --python and --cuda out, or use --profile instead of '%s'",
 				words->items[0]);
 	}
-	struct selection *all = arena_array(c->arena, words->count, sizeof(*all));
-	for (size_t i = 0; i < words->count; i++) {
-		struct selection s = {0};
-		bool wanted[TABLES_PACKAGES] = {0};
-		if (variant_parse(t, words->items[i], c->arena, &s.variant, e) < 0)
+	ret->items = arena_array(c->arena, words->count, sizeof(*ret->items));
+	for (; ret->count < words->count; ret->count++) {
+		const char *word = words->items[ret->count];
+		struct selection s = {0}, *at = &ret->items[ret->count];
+		if (variant_parse(t, word, c->arena, &s.variant, e) < 0)
 			return -1;
-		wanted[tables_package_rank(s.variant.package)] = true;
-		if (pick_release(o, t, wanted, s.variant.python, s.variant.cuda, &s.release, e) < 0)
-			return err_wrap(e, "%s", words->items[i]);
-		size_t at = i;
-		for (; at > 0 &&
-		       tables_package_rank(all[at - 1].variant.package) > tables_package_rank(s.variant.package);
-		     at--)
-			all[at] = all[at - 1];
-		all[at] = s;
+		struct want w = {.python = s.variant.python, .cuda = s.variant.cuda};
+		strlist_ref(&w.packages, c->arena, s.variant.package);
+		if (pick_release(o, t, &w, &s.release, e) < 0)
+			return err_wrap(e, "%s", word);
+		size_t rank = tables_package_rank(s.variant.package);
+		for (; at > ret->items && tables_package_rank(at[-1].variant.package) > rank; at--)
+			at[0] = at[-1];
+		*at = s;
 	}
-	*ret = all;
-	*ret_count = words->count;
 	return 0;
 }
 
@@ -233,8 +217,7 @@ static int nothing_matches(const struct matrix *m, const struct strlist *only, s
 			matrix_next(m, &w, a), "avx2");
 }
 
-static int select_by_matrix(struct cmd_context *c, const struct tables *t, struct selection **ret, size_t *ret_count,
-			    struct err *e)
+static int select_by_matrix(struct cmd_context *c, const struct tables *t, struct selections *ret, struct err *e)
 {
 	const struct cmd_select *o = options(c);
 	const struct matrix *m;
@@ -257,14 +240,13 @@ static int select_by_matrix(struct cmd_context *c, const struct tables *t, struc
 			strlist_ref(&names, c->arena, name);
 	if (!names.count)
 		return nothing_matches(m, &o->only, c->arena, e);
-	struct selection *all = arena_array(c->arena, names.count, sizeof(*all));
-	for (size_t i = 0; i < names.count; i++) {
-		all[i].release = release;
-		if (variant_parse(t, names.items[i], c->arena, &all[i].variant, e) < 0)
+	ret->items = arena_array(c->arena, names.count, sizeof(*ret->items));
+	for (; ret->count < names.count; ret->count++) {
+		struct selection *s = &ret->items[ret->count];
+		s->release = release;
+		if (variant_parse(t, names.items[ret->count], c->arena, &s->variant, e) < 0)
 			return err_wrap(e, "matrix '%s'", m->name);
 	}
-	*ret = all;
-	*ret_count = names.count;
 	return 0;
 }
 
@@ -287,16 +269,15 @@ static int check_ways(const struct cmd_context *c, const struct strlist *words, 
 	return err_hint(e, "name a profile, for example --profile sm90-avx512 or --profile cpu-avx2, or a variant");
 }
 
-int cmd_select(struct cmd_context *c, const struct strlist *words, struct selection **ret, size_t *ret_count,
-	       struct err *e)
+int cmd_select(struct cmd_context *c, const struct strlist *words, struct selections *ret, struct err *e)
 {
 	const struct tables *t;
+	*ret = (struct selections){0};
 	if (check_ways(c, words, e) < 0 || cmd_tables(c, &t, e) < 0)
 		return -1;
 	if (words->count)
-		return select_by_name(c, t, words, ret, ret_count, e);
-	return options(c)->matrix ? select_by_matrix(c, t, ret, ret_count, e)
-				  : select_by_profile(c, t, ret, ret_count, e);
+		return select_by_name(c, t, words, ret, e);
+	return options(c)->matrix ? select_by_matrix(c, t, ret, e) : select_by_profile(c, t, ret, e);
 }
 
 const char *cmd_select_cuda_home(const struct cmd_context *c)

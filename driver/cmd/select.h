@@ -34,6 +34,11 @@ struct selection {
 	const char *note; /* what became of a native profile; NULL */
 };
 
+struct selections {
+	struct selection *items;
+	size_t count;
+};
+
 /* cmd_select: the variants that are meant, pytorch before the packages built against it, each with
  * its release. Words are variant names; without any, --profile and --package (default pytorch) make
  * them: --python default is the root's python3 if the release allows it, else the newest allowed;
@@ -41,8 +46,7 @@ struct selection {
  * --release the newest that has the package. --matrix gives all variants of a matrix in its order,
  * or those that match --only; its release may be overridden by --release. More than one of words,
  * --profile and --matrix is ERR_USAGE, as is none. */
-int cmd_select(struct cmd_context *c, const struct strlist *words, struct selection **ret, size_t *ret_count,
-	       struct err *e) MUST_CHECK;
+int cmd_select(struct cmd_context *c, const struct strlist *words, struct selections *ret, struct err *e) MUST_CHECK;
 /* cmd_select_plan: the plan of one of them with the options' BLAS, toggles and the rest.
  * `toolchain` may be NULL (not probed); with one, a variant for CUDA has the root's toolkits looked
  * for as well. torch, torch_version: as in plan_request; NULL torch takes --torch. */

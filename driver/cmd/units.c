@@ -23,14 +23,14 @@ static double percent(size_t part, size_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-int cmd_units_cost(struct cmd_context *c, const struct strlist *paths, const struct selection *chosen, size_t count,
+int cmd_units_cost(struct cmd_context *c, const struct strlist *paths, const struct selections *chosen,
 		   const char **ret, struct err *e)
 {
 	struct unit_model m = {0};
 	struct unit_cost cost;
-	const struct variant **variants = arena_array(c->arena, count, sizeof(const struct variant *));
-	for (size_t i = 0; i < count; i++)
-		variants[i] = &chosen[i].variant;
+	const struct variant **variants = arena_array(c->arena, chosen->count, sizeof(const struct variant *));
+	for (size_t i = 0; i < chosen->count; i++)
+		variants[i] = &chosen->items[i].variant;
 	if (paths->count && cmd_units_model(c, paths, &m, e) < 0)
 		return -1;
 	if (paths->count && (!m.gpu_compared || !m.isa_compared)) {
@@ -39,29 +39,26 @@ int cmd_units_cost(struct cmd_context *c, const struct strlist *paths, const str
 			m.gpu_compared ? "the instruction set" : "the GPU list");
 		return err_hint(e, "give for example sm90-avx512, sm90-avx2 and sm80-avx512");
 	}
-	units_cost(&m, variants, count, c->arena, &cost);
+	units_cost(&m, variants, chosen->count, c->arena, &cost);
 	const char *others =
 		cost.others ? arena_printf(c->arena, "; %zu variants of other sorts are not counted", cost.others) : "";
 	if (!cost.variants)
 		*ret = arena_printf(c->arena, "nothing for CUDA among %zu variants: each compiles its own units",
-				    count);
+				    chosen->count);
 	else if (!paths->count)
-		*ret = arena_printf(c->arena,
-				    "%zu variants of PyTorch for CUDA: %zu instruction sets, each of which compiles "
-				    "the C++ units once, "
-				    "and %zu GPU lists, each of which "
-				    "compiles the CUDA units once; how many that is, and how many the compiler cache "
-				    "has already, is not "
-				    "known (--units TREE...)%s",
-				    cost.variants, cost.isas, cost.gpus, others);
+		*ret = arena_printf(
+			c->arena,
+			"%zu variants of PyTorch for CUDA: %zu instruction sets, each of which compiles the C++ units "
+			"once, and %zu GPU lists, each of which compiles the CUDA units once; how many that is, and "
+			"how many the compiler cache has already, is not known (--units TREE...)%s",
+			cost.variants, cost.isas, cost.gpus, others);
 	else
-		*ret = arena_printf(c->arena,
-				    "%zu variants of PyTorch for CUDA (%zu GPU lists, %zu instruction sets): %zu "
-				    "distinct units of %zu "
-				    "(%.1f %%); how many of them the "
-				    "compiler cache has already is not known%s",
-				    cost.variants, cost.gpus, cost.isas, cost.distinct, cost.total,
-				    percent(cost.distinct, cost.total), others);
+		*ret = arena_printf(
+			c->arena,
+			"%zu variants of PyTorch for CUDA (%zu GPU lists, %zu instruction sets): %zu distinct units of "
+			"%zu (%.1f %%); how many of them the compiler cache has already is not known%s",
+			cost.variants, cost.gpus, cost.isas, cost.distinct, cost.total,
+			percent(cost.distinct, cost.total), others);
 	return 0;
 }
 

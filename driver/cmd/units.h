@@ -9,5 +9,5 @@ int cmd_units_model(struct cmd_context *c, const struct strlist *trees, struct u
 		    struct err *e) MUST_CHECK;
 /* cmd_units_cost: a line about what the chosen variants compile: how many units, how many of them
  * distinct. Without trees: what is known without them. */
-int cmd_units_cost(struct cmd_context *c, const struct strlist *trees, const struct selection *chosen, size_t count,
+int cmd_units_cost(struct cmd_context *c, const struct strlist *trees, const struct selections *chosen,
 		   const char **ret, struct err *e) MUST_CHECK;

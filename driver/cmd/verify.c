@@ -146,17 +146,6 @@ static int print_rules(struct cmd_context *c, struct err *e)
 	return json_print(doc, e);
 }
 
-static int check_usage(const struct verify_options *o, const struct strlist *args, struct err *e)
-{
-	if (o->ci && o->global.json)
-		return err_set(e, ERR_USAGE, "--ci and --json exclude each other");
-	if (args->count == 0) {
-		err_set(e, ERR_USAGE, "verify needs a wheel");
-		return err_hint(e, "say 'ptbuild verify dist/*.whl'");
-	}
-	return 0;
-}
-
 /* --key: each wheel's signed provenance, before anything of it is believed. */
 static int check_signatures(struct cmd_context *c, const char *path, const struct strlist *wheels, struct err *e)
 {
@@ -180,8 +169,12 @@ static int run_verify(struct cmd_context *c, const struct strlist *args, struct 
 	size_t wrong = 0;
 	if (o->rules)
 		return print_rules(c, e);
-	if (check_usage(o, args, e) < 0)
-		return -1;
+	if (o->ci && o->global.json)
+		return err_set(e, ERR_USAGE, "--ci and --json exclude each other");
+	if (args->count == 0) {
+		err_set(e, ERR_USAGE, "verify needs a wheel");
+		return err_hint(e, "for example 'ptbuild verify dist/*.whl'");
+	}
 	if (cmd_tables(c, &f.tables, e) < 0 || isa_rules_new(f.tables, c->arena, &f.code, e) < 0 ||
 	    read_against(c, &f, e) < 0)
 		return -1;
