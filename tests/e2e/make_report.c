@@ -13,8 +13,6 @@ static void make_up(struct watch_result *w, size_t count, struct arena *a)
 		w->samples[w->samples_count++] = (struct watch_sample){.at = (double)i + 1,
 								       .processors = (double)(i % 4),
 								       .memory_bytes = (i % 100 + 1) << 25,
-								       .disk_free = UINT64_C(1) << 35,
-								       .processes = 9,
 								       .compilers = 2};
 	w->steps[w->steps_count++] = (struct watch_step){.name = "build", .begin = 0, .end = (double)count};
 }

@@ -5,7 +5,6 @@
 
 #include "core/ninja/ninja_file.h"
 #include "core/ninja/ninja_log.h"
-#include "core/ninja/ninja_mend.h"
 #include "step/build/build_log.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

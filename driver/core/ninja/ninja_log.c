@@ -235,6 +235,12 @@ static int by_start(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
+void ninja_units_sort(struct ninja_unit *units, size_t count)
+{
+	if (count)
+		qsort(units, count, sizeof(*units), by_start);
+}
+
 void ninja_log_units(const struct ninja_log *log, struct arena *a, struct ninja_unit **ret, size_t *ret_count)
 {
 	struct item *items = arena_array(a, log->count + 1, sizeof(*items));
@@ -250,9 +256,10 @@ void ninja_log_units(const struct ninja_log *log, struct arena *a, struct ninja_
 					       .start = origin + (double)en->start_ms / 1000,
 					       .end = origin + (double)en->end_ms / 1000,
 					       .run = run,
-					       .outputs = items[i].outputs};
+					       .outputs = items[i].outputs,
+					       .input = ""};
 	}
-	qsort(units, count, sizeof(*units), by_start);
+	ninja_units_sort(units, count);
 	*ret = units;
 	*ret_count = count;
 }

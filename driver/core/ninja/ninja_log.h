@@ -49,12 +49,16 @@ struct ninja_unit {
 	double start, end; /* seconds since the epoch */
 	unsigned run;      /* 0, 1, ...: which run of ninja it was, in the order of time */
 	unsigned outputs;
+	const char *input; /* "": for the caller to fill, from its edge */
 };
 
 /* ninja_log_units: the commands of a log, each output's last, sorted by start. The log holds times
  * since the start of a run only: time stamps of the object files tell which run an entry is of and
  * when that began. Without time stamps all are of one run that began at 0. */
 void ninja_log_units(const struct ninja_log *log, struct arena *a, struct ninja_unit **ret, size_t *ret_count);
+
+/* ninja_units_sort: by start, then path. */
+void ninja_units_sort(struct ninja_unit *units, size_t count);
 
 /* ninja_slots: for units sorted by start, the processor slot of each: the lowest that was free.
  * `slots` gets `count` numbers; returns how many slots there are. */
@@ -76,3 +80,10 @@ int ninja_build_read(const char *path, struct arena *a, struct ninja_edge **ret,
 		     struct err *e) MUST_CHECK;
 /* ninja_build_find: NULL if none. */
 const struct ninja_edge *ninja_build_find(const struct ninja_edge *edges, size_t count, const char *output);
+
+/* ninja_mend_log: how much of a .ninja_log is whole lines without a NUL byte, which a file system
+ * leaves where data was lost. ninja would join a torn last line with the next that it writes. */
+size_t ninja_mend_log(const char *text, size_t len);
+/* ninja_mend_deps: how much of a .ninja_deps (version 4, ninja 1.10 to 1.13) is whole records with
+ * numbers that can be. Any other file is left to ninja: `len`. */
+size_t ninja_mend_deps(const char *data, size_t len);

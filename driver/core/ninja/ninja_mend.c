@@ -1,4 +1,4 @@
-#include "core/ninja/ninja_mend.h"
+#include "core/ninja/ninja_log.h"
 
 #include <stdbool.h>
 #include <stdint.h>

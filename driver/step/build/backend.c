@@ -75,6 +75,14 @@ static void append_flag(struct kvlist *env, struct arena *a, const char *key, co
 	kvlist_set(env, a, key, have && *have ? arena_printf(a, "%s %s", have, flag) : flag);
 }
 
+static void add_prefix_map(const struct plan *p, struct kvlist *env, struct arena *a, const char *map)
+{
+	append_flag(env, a, "CFLAGS", map);
+	append_flag(env, a, "CXXFLAGS", map);
+	if (p->toolkit) /* nvcc sees neither of these, but always reads this */
+		append_flag(env, a, "NVCC_APPEND_FLAGS", arena_printf(a, "-Xcompiler=%s", map));
+}
+
 /* nvcc is a driver (a script in Debian): its bytes do not say which compiler is behind it, what it prints does. Of the
  * host's compilers the bytes say all, with CUDA and without, so that both share their objects. */
 static const char *nvcc_identity(const struct plan *p, struct arena *a)
@@ -147,19 +155,10 @@ void backend_env(const struct plan *p, const struct backend *b, const struct bac
 	struct kvlist env = {0};
 	for (size_t i = 0; i < p->env.count; i++)
 		kvlist_set(&env, a, p->env.items[i].name, p->env.items[i].value);
-	if (!b->cmake) {
-		append_flag(&env, a, "CFLAGS", PREFIX_MAP);
-		append_flag(&env, a, "CXXFLAGS", PREFIX_MAP);
-		if (o->torch) {
-			append_flag(&env, a, "CFLAGS", TORCH_MAP);
-			append_flag(&env, a, "CXXFLAGS", TORCH_MAP);
-		}
-		/* nvcc sees neither of these, but always reads this. */
-		if (p->toolkit)
-			append_flag(&env, a, "NVCC_APPEND_FLAGS", "-Xcompiler=" PREFIX_MAP);
-		if (p->toolkit && o->torch)
-			append_flag(&env, a, "NVCC_APPEND_FLAGS", "-Xcompiler=" TORCH_MAP);
-	}
+	if (!b->cmake)
+		add_prefix_map(p, &env, a, PREFIX_MAP);
+	if (!b->cmake && o->torch)
+		add_prefix_map(p, &env, a, TORCH_MAP);
 	if (o->linker)
 		append_flag(&env, a, "LDFLAGS", arena_printf(a, "-fuse-ld=%s", o->linker));
 	append_flag(&env, a, "LDFLAGS", arena_printf(a, "-Wl,--disable-new-dtags,-rpath,%s", BACKEND_RPATH));

@@ -1,4 +1,4 @@
-#include "step/build/build_mend.h"
+#include "step/build/build.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -9,7 +9,6 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "core/ninja/ninja_log.h"
-#include "core/ninja/ninja_mend.h"
 #include "step/build/build_parts.h"
 
 #define MAX_FILE (UINT64_C(1) << 30)

@@ -5,24 +5,24 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "core/plan/series.h"
-#include "step/build/build_mend.h"
+#include "step/build/build.h"
 #include "step/fetch/fetch.h"
 #include "step/source/patch.h"
 #include "step/source/unpack.h"
 
-static void step_begin(struct making *m, const char *name)
+static void step_begin(struct make *m, const char *name)
 {
 	watch_begin(m->watch, name);
 	progress_step(m->progress, name);
 }
 
-/* `grew`: the step put much into the build directory, whose size is worth a walk over it. */
-static void step_end(struct making *m, bool grew)
+/* `grew`: the step wrote much into the build directory, so its size is measured by a walk over it. */
+static void step_end(struct make *m, bool grew)
 {
 	watch_end(m->watch, grew);
 }
 
-static int fetch_sources(struct making *m, const char ***ret, struct err *e)
+static int fetch_sources(struct make *m, const char ***ret, struct err *e)
 {
 	const struct package_row *row = m->plan->package_row;
 	struct fetch_source *sources = arena_array(m->arena, row->sources_count, sizeof(*sources));
@@ -44,7 +44,7 @@ static int fetch_sources(struct making *m, const char ***ret, struct err *e)
 }
 
 /* Patches that come inside a source (a distribution's series), then ours. */
-static int apply_patches(const struct making *m, const char *src, struct err *e)
+static int apply_patches(const struct make *m, const char *src, struct err *e)
 {
 	const struct package_row *row = m->plan->package_row;
 	if (*row->series) {
@@ -68,7 +68,7 @@ static int apply_patches(const struct making *m, const char *src, struct err *e)
 	return 0;
 }
 
-static int unpack_sources(const struct making *m, const char *const *paths, const char *src, struct err *e)
+static int unpack_sources(const struct make *m, const char *const *paths, const char *src, struct err *e)
 {
 	const struct package_row *row = m->plan->package_row;
 	for (unsigned i = 0; i < row->sources_count; i++) {
@@ -82,7 +82,7 @@ static int unpack_sources(const struct making *m, const char *const *paths, cons
 	return 0;
 }
 
-static struct build_request build_request(const struct making *m)
+static struct build_request build_request(const struct make *m)
 {
 	return (struct build_request){
 		.plan = m->plan,
@@ -103,9 +103,8 @@ static struct build_request build_request(const struct making *m)
 	};
 }
 
-/* The source tree, ready to build. A marker written last says that it is whole: a tree without one is what a kill left,
- * and is made anew. */
-static int make_tree(struct making *m, struct err *e)
+/* The source tree, ready to build. A marker written last says that it is complete; a tree without one is made anew. */
+static int make_tree(struct make *m, struct err *e)
 {
 	const char *src = path_join(m->arena, m->build_dir, "src"),
 		   *marker = path_join(m->arena, m->build_dir, "src.ok");
@@ -133,7 +132,7 @@ static int make_tree(struct making *m, struct err *e)
 	return fs_write_atomic(marker, m->plan->compile_text, strlen(m->plan->compile_text), 0644, e);
 }
 
-static int make_python(struct making *m, struct err *e)
+static int make_python(struct make *m, struct err *e)
 {
 	step_begin(m, "python");
 	const struct pyenv_request q = {.plan = m->plan,
@@ -159,19 +158,15 @@ static const char *libs_dir(const struct plan *p, struct arena *a)
 	return strcmp(p->package, "pytorch") == 0 ? "torch/lib" : arena_printf(a, "%s.libs", p->distribution);
 }
 
-void making_build_paths(const struct making *m, struct strlist *ret)
+void add_build_paths(const struct make *m, struct strlist *ret)
 {
 	strlist_ref(ret, m->arena, SANDBOX_TOP);
 	if (m->q->kind == SANDBOX_NONE)
 		strlist_ref(ret, m->arena, m->build_dir);
 }
 
-static int make_relocated(struct making *m, const char *tree, struct err *e)
+static int make_relocated(struct make *m, const char *tree, struct err *e)
 {
-	/* Driver libraries belong to the machine that runs the wheel; one OpenMP runtime must serve all, so its name is
-	 * not changed. */
-	static const char *const never[] = {"libcuda.so.*", "libnvidia-*"};
-	static const char *const keep[] = {"libgomp.so.1"};
 	struct relocate_request r = {.tree = tree,
 				     .root = m->q->root,
 				     .libs_dir = libs_dir(m->plan, m->arena),
@@ -180,11 +175,12 @@ static int make_relocated(struct making *m, const char *tree, struct err *e)
 				     .code = m->code,
 				     .isa = m->plan->isa_row};
 	struct zip_reader *z;
-	for (size_t i = 0; i < ARRAY_LEN(never); i++)
-		strlist_ref(&r.never, m->arena, never[i]);
-	for (size_t i = 0; i < ARRAY_LEN(keep); i++)
-		strlist_ref(&r.keep_names, m->arena, keep[i]);
-	making_build_paths(m, &r.build_paths);
+	/* Driver libraries belong to the machine that runs the wheel; all must share one OpenMP runtime, so it keeps its
+	 * name. */
+	strlist_ref(&r.never, m->arena, "libcuda.so.*");
+	strlist_ref(&r.never, m->arena, "libnvidia-*");
+	strlist_ref(&r.keep_names, m->arena, "libgomp.so.1");
+	add_build_paths(m, &r.build_paths);
 	/* torch/share/cmake/<package>/<file>.cmake of some releases names the tree that it was made in. */
 	const char *src = m->q->kind == SANDBOX_NONE ? path_join(m->arena, m->build_dir, "src") : SANDBOX_SRC;
 	if (!m->torch)
@@ -209,7 +205,7 @@ static int make_relocated(struct making *m, const char *tree, struct err *e)
 	return 0;
 }
 
-static int make_packed(struct making *m, const char *tree, struct err *e)
+static int make_packed(struct make *m, const char *tree, struct err *e)
 {
 	const struct package_row *row = m->plan->package_row;
 	char *tag;
@@ -240,7 +236,7 @@ static int make_packed(struct making *m, const char *tree, struct err *e)
 	return 0;
 }
 
-int making_run(struct making *m, struct err *e)
+int make_run(struct make *m, struct err *e)
 {
 	const char *tree = path_join(m->arena, m->build_dir, "tree");
 	m->policy = m->q->tables->manylinux;
@@ -256,7 +252,7 @@ int making_run(struct making *m, struct err *e)
 	if (make_relocated(m, tree, e) < 0 || make_packed(m, tree, e) < 0)
 		return -1;
 	step_begin(m, "verify");
-	if (making_verified(m, e) < 0)
+	if (verify_made(m, e) < 0)
 		return -1;
 	step_end(m, false);
 	return 0;

@@ -12,8 +12,8 @@
 #include "step/verify/verify_run.h"
 #include "step/watch/report.h"
 
-/* What the steps of one variant hand to each other and to the record. */
-struct making {
+/* One variant being made: what its steps hand to each other and to the record. */
+struct make {
 	const struct pipeline_request *q;
 	const struct run *run;
 	struct arena *arena;
@@ -23,12 +23,12 @@ struct making {
 	const char *build_dir;            /* of the compile key */
 	/* where the socket of the compiler cache's remote storage is; NULL: none */
 	const char *ccache_remote_dir;
-	const char *stage;          /* a directory of the store that becomes the object */
+	const char *stage;          /* directory of the store that becomes the object */
 	const char *torch_dir;      /* unpacked torch, NULL for the root's */
 	struct strlist provided;    /* names that torch's libraries answer to */
 	struct strlist torch_files; /* and where they lie */
 	const struct manylinux_policy *policy;
-	struct cuda_needs cuda; /* once the wheel of the build is unpacked */
+	struct cuda_needs cuda; /* known once the build's wheel is unpacked */
 	const struct isa_rules *code;
 	struct pyenv pyenv;
 	struct build_result build;
@@ -44,20 +44,18 @@ struct making {
 	struct report_units units;
 };
 
-/* making_run: fetch to verify. Afterwards the stage holds the wheel and nothing unverified is in
- * it. */
-int making_run(struct making *m, struct err *e) MUST_CHECK;
-/* making_verified: the packed wheel, by its contents and by use. */
-int making_verified(struct making *m, struct err *e) MUST_CHECK;
-/* making_build_paths: adds what no file of the wheel may hold: the sandbox's paths, and without a
- * sandbox that of the build tree. */
-void making_build_paths(const struct making *m, struct strlist *ret);
-/* write_sbom: bill of materials and licences of what was vendored, into the relocated tree. */
-int write_sbom(struct making *m, const char *tree, const char *libs_dir, struct err *e) MUST_CHECK;
-/* making_learn: collects the units of the build (m->units), also of one that failed, and adds
- * what they took to the history; what goes wrong there is a warning. The watch must have been
- * stopped. */
-void making_learn(struct making *m);
-/* making_record: into the stage: build.json (inputs with digests, keys, toolchain, times and peaks,
+/* make_run: fetch to verify. Afterwards the stage holds the wheel, verified. */
+int make_run(struct make *m, struct err *e) MUST_CHECK;
+/* verify_made: verifies the packed wheel by its contents and by use. */
+int verify_made(struct make *m, struct err *e) MUST_CHECK;
+/* add_build_paths: adds what no file of the wheel may hold: the sandbox's paths, and without a
+ * sandbox the build tree's. */
+void add_build_paths(const struct make *m, struct strlist *ret);
+/* write_sbom: bill of materials and licences of vendored libraries, into the relocated tree. */
+int write_sbom(struct make *m, const char *tree, const char *libs_dir, struct err *e) MUST_CHECK;
+/* collect_units: the units of the build into m->units, also of one that failed, and their times and
+ * memory into the history; a failure is a warning. The watch must have been stopped. */
+void collect_units(struct make *m);
+/* write_record: into the stage: build.json (inputs with digests, keys, toolchain, times and peaks,
  * compiler cache, verification) and build.html, which shows it. */
-int making_record(const struct making *m, struct err *e) MUST_CHECK;
+int write_record(const struct make *m, struct err *e) MUST_CHECK;

@@ -93,7 +93,7 @@ static int export_item(struct pipeline *l, struct pipeline_item *it, struct err 
 }
 
 /* The steps, with watch and progress. */
-static int make_watched(struct making *m, struct err *e)
+static int make_watched(struct make *m, struct err *e)
 {
 	const struct plan *p = m->plan;
 	const struct watch_request q = {.build_dir = m->build_dir};
@@ -104,23 +104,23 @@ static int make_watched(struct making *m, struct err *e)
 		return -1;
 	m->watch = shown.watch = watch;
 	m->progress = progress_new(&shown, m->run, m->arena);
-	int rc = making_run(m, e);
+	int rc = make_run(m, e);
 	log_status_end(m->run->log);
 	watch_stop(watch, m->arena, &m->watched);
 	m->watch = watch = NULL;
-	making_learn(m);
+	collect_units(m);
 	return rc;
 }
 
 static int make(struct pipeline *l, struct pipeline_item *it, const struct torch_source *torch, struct err *e)
 {
 	struct store *store = l->q->store;
-	struct making m = {.q = l->q,
-			   .run = l->run,
-			   .arena = l->arena,
-			   .plan = it->plan,
-			   .toolchain = l->toolchain,
-			   .torch = torch};
+	struct make m = {.q = l->q,
+			 .run = l->run,
+			 .arena = l->arena,
+			 .plan = it->plan,
+			 .toolchain = l->toolchain,
+			 .torch = torch};
 	AUTO_LOCK struct lock tree = LOCK_NONE;
 	if (store_lock(store, "build", it->plan->compile_key, l->run, &tree, e) < 0 ||
 	    store_build_dir(store, it->plan->compile_key, l->arena, &m.build_dir, e) < 0 ||
@@ -136,7 +136,7 @@ static int make(struct pipeline *l, struct pipeline_item *it, const struct torch
 		pipeline_remote_stop(&remote, l->q, l->run);
 	}
 	if (rc == 0)
-		rc = making_record(&m, e);
+		rc = write_record(&m, e);
 	if (rc == 0)
 		rc = fs_copy(m.build.log, path_join(l->arena, m.stage, "build.log"), e);
 	if (rc == 0)

@@ -48,16 +48,13 @@ static int find(struct store *store, const struct plan *p, struct arena *a, cons
 
 static void change_record(json_t *record, const struct plan *p, const struct pack_result *r, double seconds)
 {
-	json_object_set_new(record, "repacked_from", json_string(text(record, "output_key")));
-	json_object_set_new(record, "wheel", json_string(r->file));
-	json_object_set_new(record, "sha256", json_string(r->sha256));
-	json_object_set_new(record, "bytes", json_integer((json_int_t)r->bytes));
-	json_object_set_new(record, "unpacked_bytes", json_integer((json_int_t)r->unpacked_bytes));
-	json_object_set_new(record, "metadata_rev", json_integer(p->metadata_rev));
-	json_object_set_new(record, "output_key", json_string(p->output_key));
-	json_t *steps = json_array();
-	json_array_append_new(steps, json_pack("{s:s,s:f}", "step", "repack", "seconds", seconds));
-	json_object_set_new(record, "steps", steps);
+	json_t *changes =
+		json_pack("{s:s,s:s,s:s,s:I,s:I,s:i,s:s,s:[{s:s,s:f}]}", "repacked_from", text(record, "output_key"),
+			  "wheel", r->file, "sha256", r->sha256, "bytes", (json_int_t)r->bytes, "unpacked_bytes",
+			  (json_int_t)r->unpacked_bytes, "metadata_rev", (int)p->metadata_rev, "output_key",
+			  p->output_key, "steps", "step", "repack", "seconds", seconds);
+	json_object_update(record, changes);
+	json_decref(changes);
 }
 
 static int make(const char *object, json_t *record, const char *stage, const struct plan *p, const struct run *run,

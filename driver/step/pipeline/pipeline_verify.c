@@ -40,7 +40,7 @@ static void use_end(struct use *u)
 		use_now(u);
 }
 
-static int verify_contents(struct making *m, struct err *e)
+static int verify_contents(struct make *m, struct err *e)
 {
 	struct promise promise;
 	promise_of_plan(m->plan, m->arena, &promise);
@@ -55,7 +55,7 @@ static int verify_contents(struct making *m, struct err *e)
 					   m->torch ? arena_printf(m->arena, "torch==%s", m->torch->version) : NULL};
 	struct companions torch = {0};
 	strlist_append(&v.provided, m->arena, &m->cuda.names);
-	making_build_paths(m, &v.build_paths);
+	add_build_paths(m, &v.build_paths);
 	if (companions_of_files(&m->torch_files, m->arena, &torch, e) < 0)
 		return -1;
 	v.companions = torch.items;
@@ -70,7 +70,7 @@ static int verify_contents(struct making *m, struct err *e)
 }
 
 /* Findings in the file come first: a wheel that is not what it claims may well fail when it is used, which says less. */
-int making_verified(struct making *m, struct err *e)
+int verify_made(struct make *m, struct err *e)
 {
 	AUTO_ARENA struct arena side = {0};
 	struct use u = {.q = {.plan = m->plan,

@@ -134,15 +134,8 @@ static void on_line(const char *text, size_t len, void *user)
 static void on_tick(void *user)
 {
 	struct progress *p = user;
-	struct watch_unit units[MAX_RUNNING];
-	struct eta_running running[MAX_RUNNING];
-	size_t count = 0;
-	if (p->q.watch) {
-		double now;
-		count = watch_running(p->q.watch, units, MAX_RUNNING, &now);
-		for (size_t i = 0; i < count; i++)
-			running[i] = (struct eta_running){.path = units[i].path, .age = now - units[i].first};
-	}
+	struct watch_running running[MAX_RUNNING];
+	size_t count = p->q.watch ? watch_running(p->q.watch, running, MAX_RUNNING) : 0;
 	eta_update(p->eta, running, count, log_seconds());
 	show(p);
 }

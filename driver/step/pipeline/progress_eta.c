@@ -217,7 +217,7 @@ void eta_count(struct eta *x, unsigned done, unsigned all, const char *line, dou
 }
 
 /* Adds a running command to its kind; false for one that was made before. */
-static bool add_running(struct eta *x, const struct eta_running *r)
+static bool add_running(struct eta *x, const struct watch_running *r)
 {
 	struct command *c = find(x, r->path);
 	struct kind *kind = c ? c->kind : &x->kinds[0];
@@ -245,7 +245,7 @@ static void keep_pace(struct kind *k, double time, double passed)
 	k->unseen = 0;
 }
 
-void eta_update(struct eta *x, const struct eta_running *running, size_t count, double now)
+void eta_update(struct eta *x, const struct watch_running *running, size_t count, double now)
 {
 	unsigned busy = 0;
 	double unseen = 0, passed = fmin(fmax(0, now - x->updated), GAP_S);

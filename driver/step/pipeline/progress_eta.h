@@ -2,14 +2,9 @@
 #pragma once
 #include "cache/history.h"
 #include "core/ninja/ninja_log.h"
+#include "step/watch/watch.h"
 
 struct eta;
-
-/* A command that is running. */
-struct eta_running {
-	const char *path;
-	double age; /* seconds */
-};
 
 struct eta_view {
 	double percent;      /* of the work, 0..100 */
@@ -30,7 +25,7 @@ void eta_plan(struct eta *x, const struct ninja_edge *edges, size_t count, const
 void eta_count(struct eta *x, unsigned done, unsigned all, const char *line, double now, unsigned jobs);
 /* eta_update: to be called about once a second with what is running, which counts for its age, but
  * for no more than such a command usually takes. */
-void eta_update(struct eta *x, const struct eta_running *running, size_t count, double now);
+void eta_update(struct eta *x, const struct watch_running *running, size_t count, double now);
 /* eta_look: the estimate: what is left of each kind of command over that kind's pace of the last
  * minutes. */
 struct eta_view eta_look(const struct eta *x);

@@ -8,7 +8,7 @@
 #include "step/pack/sbom.h"
 #include "step/pipeline/make.h"
 
-static json_t *inputs(const struct making *m)
+static json_t *inputs(const struct make *m)
 {
 	const struct package_row *row = m->plan->package_row;
 	json_t *sources = json_array(), *patches = json_array();
@@ -38,7 +38,7 @@ static json_t *reductions(const struct build_result *b)
 }
 
 /* ccache's settings, from the function that gave them to the build. */
-static json_t *compiler_cache(const struct making *m)
+static json_t *compiler_cache(const struct make *m)
 {
 	AUTO_ARENA struct arena a = {0};
 	const struct tool *ccache = toolchain_get(m->toolchain, "ccache");
@@ -54,7 +54,7 @@ static json_t *compiler_cache(const struct making *m)
 				  kvlist_get(&env, "CCACHE_SLOPPINESS"));
 }
 
-static json_t *build(const struct making *m)
+static json_t *build(const struct make *m)
 {
 	const struct build_result *b = &m->build;
 	const struct ccache_stats *c = &m->units.ccache;
@@ -105,7 +105,7 @@ static json_t *step(const struct watch_step *s)
 			 "peak_memory_pressure", s->peak_pressure);
 }
 
-static json_t *record(const struct making *m)
+static json_t *record(const struct make *m)
 {
 	const struct plan *p = m->plan;
 	json_t *out = json_object(), *steps = json_array();
@@ -147,7 +147,7 @@ static json_t *record(const struct making *m)
 	return out;
 }
 
-void making_learn(struct making *m)
+void collect_units(struct make *m)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct history_unit *units;
@@ -159,7 +159,7 @@ void making_learn(struct making *m)
 		log_warn(m->run->log, "cannot save the times and memory of this build's units: %s", e.msg);
 }
 
-int making_record(const struct making *m, struct err *e)
+int write_record(const struct make *m, struct err *e)
 {
 	AUTO_JSON json_t *doc = record(m);
 	const struct report_request q = {
@@ -169,7 +169,7 @@ int making_record(const struct making *m, struct err *e)
 	return report_write(&q, path_join(m->arena, m->stage, "build.html"), e);
 }
 
-static struct sbom_file *sbom_files(const struct making *m, size_t *ret_count)
+static struct sbom_file *sbom_files(const struct make *m, size_t *ret_count)
 {
 	const struct package_row *row = m->plan->package_row;
 	struct sbom_file *files = arena_array(m->arena, row->sources_count + m->plan->patches_count, sizeof(*files));
@@ -182,7 +182,7 @@ static struct sbom_file *sbom_files(const struct making *m, size_t *ret_count)
 	return files;
 }
 
-static struct sbom_library *sbom_libraries(const struct making *m, const char *dir)
+static struct sbom_library *sbom_libraries(const struct make *m, const char *dir)
 {
 	const struct relocate_result *r = &m->relocated;
 	struct sbom_library *out = arena_array(m->arena, r->count, sizeof(*out));
@@ -194,7 +194,7 @@ static struct sbom_library *sbom_libraries(const struct making *m, const char *d
 	return out;
 }
 
-int write_sbom(struct making *m, const char *tree, const char *libs_dir, struct err *e)
+int write_sbom(struct make *m, const char *tree, const char *libs_dir, struct err *e)
 {
 	static const char digest_mark[] = "sha256:";
 	const char *identity = m->torch ? m->torch->identity : "";

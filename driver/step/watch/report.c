@@ -156,32 +156,21 @@ json_t *report_units_json(const struct report_units *u)
 		states[u->units[i].state]++;
 		seconds += u->units[i].end - u->units[i].start;
 	}
-	json_t *out = json_object();
-	json_object_set_new(out, "count", json_integer((json_int_t)u->count));
-	json_object_set_new(out, "compiled", json_integer((json_int_t)states[REPORT_MADE]));
-	json_object_set_new(out, "from_compiler_cache", json_integer((json_int_t)states[REPORT_HIT]));
-	json_object_set_new(out, "by_earlier_run", json_integer((json_int_t)states[REPORT_BEFORE]));
-	json_object_set_new(out, "seconds", rounded(seconds));
-	json_object_set_new(out, "slots", json_integer(u->slots));
-	json_object_set_new(out, "slowest", best(u, by_seconds));
-	json_object_set_new(out, "largest", best(u, by_peak));
-	return out;
+	return json_pack("{s:I,s:I,s:I,s:I,s:o,s:i,s:o,s:o}", "count", (json_int_t)u->count, "compiled",
+			 (json_int_t)states[REPORT_MADE], "from_compiler_cache", (json_int_t)states[REPORT_HIT],
+			 "by_earlier_run", (json_int_t)states[REPORT_BEFORE], "seconds", rounded(seconds), "slots",
+			 (int)u->slots, "slowest", best(u, by_seconds), "largest", best(u, by_peak));
 }
 
 json_t *report_ccache_json(const struct ccache_stats *s, const char *version, const char *mode, const char *sloppiness)
 {
-	json_t *out = json_object(), *counters = json_object();
+	json_t *counters = json_object();
 	for (size_t i = 0; i < s->counters_count; i++)
 		json_object_set_new(counters, s->counters[i].name, json_integer(s->counters[i].count));
-	json_object_set_new(out, "program", json_string("ccache"));
-	json_object_set_new(out, "version", json_or_null(version));
-	json_object_set_new(out, "mode", json_or_null(mode));
-	json_object_set_new(out, "sloppiness", json_or_null(sloppiness));
-	json_object_set_new(out, "hits", json_integer((json_int_t)s->direct_hits + s->preprocessed_hits));
-	json_object_set_new(out, "direct_hits", json_integer(s->direct_hits));
-	json_object_set_new(out, "preprocessed_hits", json_integer(s->preprocessed_hits));
-	json_object_set_new(out, "remote_hits", json_integer(s->remote_hits));
-	json_object_set_new(out, "misses", json_integer(s->misses));
-	json_object_set_new(out, "counters", counters);
-	return out;
+	return json_pack("{s:s,s:o,s:o,s:o,s:I,s:I,s:I,s:I,s:I,s:o}", "program", "ccache", "version",
+			 json_or_null(version), "mode", json_or_null(mode), "sloppiness", json_or_null(sloppiness),
+			 "hits", (json_int_t)s->direct_hits + s->preprocessed_hits, "direct_hits",
+			 (json_int_t)s->direct_hits, "preprocessed_hits", (json_int_t)s->preprocessed_hits,
+			 "remote_hits", (json_int_t)s->remote_hits, "misses", (json_int_t)s->misses, "counters",
+			 counters);
 }

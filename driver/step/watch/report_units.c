@@ -10,16 +10,22 @@
 #define MAX_LOG ((uint64_t)256 << 20)
 #define SLACK_S 2.0 /* clocks of file systems are coarse */
 
-/* A command of ninja's log, and its first input. */
-struct command {
-	struct ninja_unit unit;
-	const char *source;
-};
+/* Objects, libraries and programs; not the headers that a script writes, nor the targets that only stand for others. */
+static bool is_unit(const char *path)
+{
+	static const char *const made[] = {".o", ".gch", ".pch", ".a"};
+	const char *base = path_base(path);
+	for (size_t i = 0; i < ARRAY_LEN(made); i++) {
+		if (path_has_suffix(path, made[i]))
+			return true;
+	}
+	return strstr(base, ".so") != NULL || strncmp(path, "bin/", 4) == 0;
+}
 
 struct collector {
 	const char *build_dir;
 	struct arena *arena; /* gone when all is collected: a build.ninja is large */
-	struct command *commands;
+	struct ninja_unit *units;
 	size_t count, cap;
 };
 
@@ -36,21 +42,16 @@ static int read_log(struct collector *c, const char *dir, struct err *e)
 	ninja_log_units(&log, c->arena, &units, &count);
 	for (size_t i = 0; i < count; i++) {
 		const struct ninja_edge *edge = ninja_build_find(edges, edges_count, units[i].path);
+		units[i].path = watch_unit_name(c->build_dir, dir, units[i].path, c->arena);
+		if (edge)
+			units[i].input = edge->input;
+		if (!is_unit(units[i].path))
+			continue;
 		if (c->count == c->cap)
-			c->commands = arena_grow(c->arena, c->commands, &c->cap, 512, sizeof(*c->commands));
-		struct command *added = &c->commands[c->count++];
-		*added = (struct command){units[i], edge ? edge->input : ""};
-		added->unit.path = watch_unit_name(c->build_dir, dir, units[i].path, c->arena);
+			c->units = arena_grow(c->arena, c->units, &c->cap, 512, sizeof(*c->units));
+		c->units[c->count++] = units[i];
 	}
 	return 0;
-}
-
-static int by_start(const void *a, const void *b)
-{
-	const struct report_unit *x = a, *y = b;
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return strcmp(x->path, y->path);
 }
 
 static int by_path(const void *a, const void *b)
@@ -70,18 +71,6 @@ static enum history_kind kind_of(const char *path, const char *source, const str
 	return HISTORY_LINK;
 }
 
-/* Objects, libraries and programs; not the headers that a script writes, nor the targets that only stand for others. */
-static bool is_unit(const char *path)
-{
-	static const char *const made[] = {".o", ".gch", ".pch", ".a"};
-	const char *base = path_base(path);
-	for (size_t i = 0; i < ARRAY_LEN(made); i++) {
-		if (path_has_suffix(path, made[i]))
-			return true;
-	}
-	return strstr(base, ".so") != NULL || strncmp(path, "bin/", 4) == 0;
-}
-
 static void set_state(struct report_unit *u, const struct ccache_stats *ccache, double since)
 {
 	const struct ccache_source *s = ccache_stats_source(ccache, u->source);
@@ -93,19 +82,6 @@ static void set_state(struct report_unit *u, const struct ccache_stats *ccache, 
 		u->state = REPORT_HIT;
 	else
 		u->state = REPORT_MADE;
-}
-
-static void set_slots(struct report_units *r)
-{
-	AUTO_ARENA struct arena a = {0};
-	struct ninja_unit *units = arena_array(&a, r->count + 1, sizeof(*units));
-	unsigned *slots = arena_array(&a, r->count + 1, sizeof(*slots));
-	for (size_t i = 0; i < r->count; i++)
-		units[i] = (struct ninja_unit){
-			.path = r->units[i].path, .start = r->units[i].start, .end = r->units[i].end};
-	r->slots = ninja_slots(units, r->count, slots);
-	for (size_t i = 0; i < r->count; i++)
-		r->units[i].slot = slots[i];
 }
 
 void report_units_collect(const char *build_dir, const struct watch_result *watched, double since,
@@ -130,26 +106,25 @@ void report_units_collect(const char *build_dir, const struct watch_result *watc
 	if (fs_exists(stats_path) && fs_read(stats_path, MAX_LOG, &stats, &e) < 0)
 		log_warn(run->log, "the report lacks the compiler cache's figures: %s", e.msg);
 	ccache_stats_parse(buf_cstr(&stats), stats.len, a, &r.ccache);
+	ninja_units_sort(c.units, c.count);
+	unsigned *slots = arena_array(&scratch, c.count + 1, sizeof(*slots));
+	r.slots = ninja_slots(c.units, c.count, slots);
 	r.units = arena_array(a, c.count + 1, sizeof(*r.units));
-	for (size_t i = 0; i < c.count; i++) {
-		const struct ninja_unit *unit = &c.commands[i].unit;
-		const char *source = c.commands[i].source;
-		if (!is_unit(unit->path))
-			continue;
+	for (; r.count < c.count; r.count++) {
+		const struct ninja_unit *unit = &c.units[r.count];
 		const struct watch_unit key = {.path = unit->path}, *seen = NULL;
 		if (watched->units_count)
 			seen = bsearch(&key, watched->units, watched->units_count, sizeof(key), by_path);
-		struct report_unit *u = &r.units[r.count++];
+		struct report_unit *u = &r.units[r.count];
 		*u = (struct report_unit){.path = arena_strdup(a, unit->path),
-					  .source = arena_strdup(a, source),
+					  .source = arena_strdup(a, unit->input),
 					  .start = unit->start,
 					  .end = unit->end,
+					  .slot = slots[r.count],
 					  .peak_bytes = seen ? seen->peak_bytes : 0,
-					  .kind = kind_of(unit->path, source, heavy)};
+					  .kind = kind_of(unit->path, unit->input, heavy)};
 		set_state(u, &r.ccache, since);
 	}
-	qsort(r.units, r.count, sizeof(*r.units), by_start);
-	set_slots(&r);
 	*ret = r;
 }
 

@@ -58,8 +58,6 @@ static void join_points(struct watch_sample *into, const struct watch_sample *b)
 	into->at = b->at;
 	into->processors = (into->processors + b->processors) / 2;
 	into->memory_bytes = b->memory_bytes > into->memory_bytes ? b->memory_bytes : into->memory_bytes;
-	into->disk_free = b->disk_free < into->disk_free ? b->disk_free : into->disk_free;
-	into->processes = b->processes > into->processes ? b->processes : into->processes;
 	into->compilers = b->compilers > into->compilers ? b->compilers : into->compilers;
 	into->pressure = fmax(into->pressure, b->pressure);
 }
@@ -79,8 +77,6 @@ static void add_point(struct watch *w, double at, bool close)
 {
 	struct watch_sample look = {.at = at,
 				    .memory_bytes = w->now.memory_bytes,
-				    .disk_free = w->now.disk_free,
-				    .processes = w->now.processes,
 				    .compilers = w->now.compilers,
 				    .pressure = w->now.pressure};
 	if (w->open.at > 0)
@@ -237,15 +233,15 @@ void watch_now(struct watch *w, struct watch_now *ret)
 	pthread_mutex_unlock(&w->mutex);
 }
 
-size_t watch_running(struct watch *w, struct watch_unit *units, size_t max, double *ret_at)
+size_t watch_running(struct watch *w, struct watch_running *units, size_t max)
 {
 	size_t n = 0;
 	pthread_mutex_lock(&w->mutex);
 	for (size_t i = 0; i < w->units.count && n < max; i++) {
-		if (w->units.units[i]->unit.last == w->units.looked)
-			units[n++] = w->units.units[i]->unit;
+		const struct watch_unit *u = &w->units.units[i]->unit;
+		if (u->last == w->units.looked)
+			units[n++] = (struct watch_running){.path = u->path, .age = u->last - u->first};
 	}
-	*ret_at = w->units.looked;
 	pthread_mutex_unlock(&w->mutex);
 	return n;
 }

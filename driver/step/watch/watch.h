@@ -23,11 +23,10 @@ struct watch_request {
 /* One point of the series, of an interval that ends at `at`. Memory is the sum of resident sets:
  * shared pages count for each process, since a proportional count costs a walk over page tables. */
 struct watch_sample {
-	double at;                     /* seconds since watch_start */
-	double processors;             /* busy, on average */
-	uint64_t memory_bytes;         /* the largest in the interval */
-	uint64_t disk_free;            /* the least */
-	unsigned processes, compilers; /* the most; compilers: running units */
+	double at;             /* seconds since watch_start */
+	double processors;     /* busy, on average */
+	uint64_t memory_bytes; /* the largest in the interval */
+	unsigned compilers;    /* running units, the most */
 	/* the largest share of time (0..100) in which some process of the machine waited for memory
 	 * (/proc/pressure, 10 s); 0 when the kernel does not tell */
 	double pressure;
@@ -78,9 +77,14 @@ void watch_begin(struct watch *w, const char *step);
 void watch_end(struct watch *w, bool measure_tree);
 /* watch_now: the latest figures. */
 void watch_now(struct watch *w, struct watch_now *ret);
-/* watch_running: up to `max` units that were running at the last look, *ret_at seconds after the
- * start; their paths live as long as the watch. Returns how many. */
-size_t watch_running(struct watch *w, struct watch_unit *units, size_t max, double *ret_at);
+/* A unit that is running. */
+struct watch_running {
+	const char *path; /* lives as long as the watch */
+	double age;       /* seconds since it was first seen */
+};
+
+/* watch_running: up to `max` units that were running at the last look. Returns how many. */
+size_t watch_running(struct watch *w, struct watch_running *units, size_t max);
 /* watch_stop: ends an open step and the thread, and frees the watch; the result (may be NULL) lives
  * in the arena. watch_free: the same for a cleanup attribute. */
 void watch_stop(struct watch *w, struct arena *a, struct watch_result *ret);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "core/ninja/ninja_mend.h"
+#include "core/ninja/ninja_log.h"
 
 static void whole_lines_of_a_log_stay(void **state)
 {

@@ -47,7 +47,7 @@ static void ended(struct fixture *f, unsigned done, unsigned all, unsigned unit)
 	eta_count(f->eta, done, all, line, f->now, 2);
 }
 
-static void pass(struct fixture *f, unsigned seconds, const struct eta_running *making, size_t count)
+static void pass(struct fixture *f, unsigned seconds, const struct watch_running *making, size_t count)
 {
 	for (unsigned t = 0; t < seconds; t++) {
 		f->now++;
@@ -100,14 +100,14 @@ static void one_long_unit_does_not_spoil_the_estimate(void **state)
 	struct fixture *f = *state;
 	know(f, 11, 10, 700);
 	for (unsigned i = 1; i < 11; i++) {
-		const struct eta_running making = {.path = "000.o", .age = 10.0 * i};
+		const struct watch_running making = {.path = "000.o", .age = 10.0 * i};
 		pass(f, 10, &making, 1);
 		ended(f, i, 11, i);
 	}
 	double before = seconds_left(f);
 	assert_near(before, 350, 250);
 	for (unsigned age = 100; age < 600; age++) {
-		const struct eta_running making = {.path = "000.o", .age = age};
+		const struct watch_running making = {.path = "000.o", .age = age};
 		pass(f, 1, &making, 1);
 		assert_true(seconds_left(f) < 700 && seconds_left(f) >= 0);
 	}
@@ -143,8 +143,8 @@ static void a_warm_cache_of_one_kind_says_nothing_of_the_others(void **state)
 	}
 	for (unsigned i = 900; i < 910; i += 2) {
 		for (unsigned age = 1; age <= 10; age++) {
-			const struct eta_running making[] = {{.path = edges[i].output, .age = age},
-							     {.path = edges[i + 1].output, .age = age}};
+			const struct watch_running making[] = {{.path = edges[i].output, .age = age},
+							       {.path = edges[i + 1].output, .age = age}};
 			pass(f, 1, making, 2);
 		}
 		ended(f, i - 99, 1000, i);
@@ -217,7 +217,7 @@ static void what_is_new_counts_as_others_of_its_kind(void **state)
 	eta_update(f->eta, NULL, 0, f->now);
 	assert_near(eta_look(f->eta).percent, 100.0 / 6, 0.1); /* as yet all are alike */
 	for (unsigned age = 1; age <= 60; age++) {
-		const struct eta_running making = {.path = "a.cu.o", .age = age};
+		const struct watch_running making = {.path = "a.cu.o", .age = age};
 		pass(f, 1, &making, 1);
 	}
 	eta_count(f->eta, 2, 6, "Building CUDA object a.cu.o", f->now, 1);
@@ -236,7 +236,8 @@ static void what_nobody_knows_takes_what_it_takes(void **state)
 	know(f, 0, 0, 0);
 	eta_count(f->eta, 1, 17, "x/000.o", f->now, 2);
 	for (unsigned age = 1; age <= 20; age++) {
-		const struct eta_running making[] = {{.path = "x/001.o", .age = age}, {.path = "x/002.o", .age = age}};
+		const struct watch_running making[] = {{.path = "x/001.o", .age = age},
+						       {.path = "x/002.o", .age = age}};
 		pass(f, 1, making, 2);
 	}
 	eta_count(f->eta, 2, 17, "x/001.o", f->now, 2);
@@ -250,7 +251,7 @@ static void what_nobody_knows_takes_what_it_takes(void **state)
 static void the_most_jobs_at_once_count(void **state)
 {
 	struct fixture *f = *state;
-	const struct eta_running making[] = {
+	const struct watch_running making[] = {
 		{.path = "001.o", .age = 1}, {.path = "002.o", .age = 1}, {.path = "003.o", .age = 1}};
 	know(f, 100, 10, 10);
 	eta_count(f->eta, 1, 100, "Building CXX object 000.o", f->now, 0);
@@ -306,7 +307,7 @@ static void it_never_is_nonsense(void **state)
 	know(f, 200, 0, 3000);
 	for (unsigned i = 1; i <= 200; i++) {
 		seed = seed * 1103515245 + 12345;
-		const struct eta_running making[] = {
+		const struct watch_running making[] = {
 			{.path = "000.o", .age = i}, {.path = "unknown.o", .age = 1e9}, {.path = "199.o", .age = -5}};
 		if (i == 100)
 			f->now -= 50; /* a clock that jumps */
