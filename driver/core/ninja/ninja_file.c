@@ -11,7 +11,7 @@
 
 static const char *const pool_names[] = {NULL, NINJA_PREFIX "compile", NINJA_PREFIX "heavy", NINJA_PREFIX "link"};
 
-/* Higher cost first; equal ones by their place, which is their address in the text. */
+/* Higher cost first; equal ones in the order of the text. */
 static int by_cost(const void *a, const void *b)
 {
 	const struct ninja_piece *x = a, *y = b;
@@ -20,7 +20,7 @@ static int by_cost(const void *a, const void *b)
 	return (x->at > y->at) - (x->at < y->at);
 }
 
-/* Sorts the movable ones of a stretch without a border among the places they have. */
+/* Sorts the movable pieces between two borders; the others keep their places. */
 static void order(struct ninja_piece *items, size_t count, struct ninja_piece *scratch)
 {
 	size_t n = 0;
@@ -46,14 +46,13 @@ static void order_all(struct ninja_pieces *l, struct arena *a)
 	}
 }
 
-/* Whether a line is the "pool = ptbuild_..." of an earlier run. */
 static bool is_our_pool(const char *p, const char *end)
 {
 	static const char mark[] = "  pool = " NINJA_PREFIX;
 	return ninja_begins(p, end, mark);
 }
 
-/* The last statement of the text may not be the last any more: its last line must end. */
+/* The text's last statement may now stand before others: its last line must end. */
 static void end_line(const char *at, const char *end, struct buf *out)
 {
 	bool ends = end > at && end[-1] == '\n';
@@ -63,7 +62,7 @@ static void end_line(const char *at, const char *end, struct buf *out)
 		dollars++;
 	if (!ends)
 		buf_addc(out, '\n');
-	if (dollars % 2) /* it joins the next line, which now is an empty one */
+	if (dollars % 2) /* joins the next line, which must be an empty one then */
 		buf_addc(out, '\n');
 }
 

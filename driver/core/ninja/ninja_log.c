@@ -68,7 +68,7 @@ int ninja_log_parse(const char *text, size_t len, const char *name, struct arena
 	struct ninja_log log = {0};
 	const char *end = text + len, *line = len ? memchr(text, '\n', len) : NULL;
 	uint64_t version;
-	size_t prefix = strlen(HEADER), lines = 0;
+	size_t prefix = strlen(HEADER), cap = 0;
 	if (!line || (size_t)(line - text) < prefix || memcmp(text, HEADER, prefix) != 0 ||
 	    !take_number(text + prefix, line, 10, 1000, &version))
 		return err_set(e, ERR_INTEGRITY, "%s:1: not a ninja log", name);
@@ -76,11 +76,10 @@ int ninja_log_parse(const char *text, size_t len, const char *name, struct arena
 		return err_set(e, ERR_INTEGRITY, "%s:1: ninja log version %u is not supported (%d to %d are)", name,
 			       (unsigned)version, OLDEST, NEWEST);
 	log.version = (unsigned)version;
-	for (const char *p = line + 1; p < end && (p = memchr(p, '\n', (size_t)(end - p))); p++)
-		lines++;
-	log.entries = arena_array(a, lines + 1, sizeof(*log.entries));
 	for (line++; line < end;) {
 		const char *stop = memchr(line, '\n', (size_t)(end - line));
+		if (log.count == cap)
+			log.entries = arena_grow(a, log.entries, &cap, 1024, sizeof(*log.entries));
 		struct ninja_entry *entry = &log.entries[log.count];
 		if (!stop || !parse_entry(line, stop, a, entry))
 			log.skipped++;
@@ -126,7 +125,7 @@ struct item {
 	const struct ninja_entry *entry;
 	size_t order;   /* its place in the log */
 	int64_t origin; /* ms since the epoch when its run would have begun */
-	bool object;    /* its time stamp is not restat's */
+	bool object;    /* an object file: its time stamp is the command's */
 	unsigned outputs;
 	unsigned run;
 };
@@ -175,7 +174,7 @@ static size_t list_items(const struct ninja_log *log, struct item *items)
 						     (int64_t)(log->version >= 6 ? en->start_ms : en->end_ms)};
 	}
 	qsort(items, n, sizeof(*items), by_output);
-	for (size_t i = 0; i < n; i++) { /* the last entry of each output stands first among them */
+	for (size_t i = 0; i < n; i++) { /* of each output the last entry stands first */
 		if (kept == 0 || strcmp(items[kept - 1].entry->output, items[i].entry->output) != 0)
 			items[kept++] = items[i];
 	}
@@ -267,7 +266,7 @@ void ninja_log_units(const struct ninja_log *log, struct arena *a, struct ninja_
 unsigned ninja_slots(const struct ninja_unit *units, size_t count, unsigned *slots)
 {
 	AUTO_ARENA struct arena a = {0};
-	double *busy = arena_array(&a, count + 1, sizeof(*busy)); /* until when each slot is */
+	double *busy = arena_array(&a, count + 1, sizeof(*busy)); /* until when each slot is busy */
 	unsigned used = 0;
 	for (size_t i = 0; i < count; i++) {
 		unsigned s = 0;

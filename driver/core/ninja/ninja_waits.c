@@ -37,7 +37,7 @@ static struct strlist heavy_outputs(const struct ninja_pieces *l, struct arena *
 	return outputs;
 }
 
-/* The inputs of a link that are heavy, as a list with blanks before each. */
+/* Adds the heavy inputs of a link, with a blank before each. */
 static void heavy_inputs(const struct ninja_piece *piece, const struct strlist *heavy, struct buf *ret)
 {
 	AUTO_BUF struct buf word = {0};
@@ -89,7 +89,7 @@ void ninja_put_wait(const struct ninja_piece *piece, struct buf *out)
 		buf_printf(out, "%s " NINJA_WAIT_DIR "%u-%u", piece->order_only ? "" : " ||", piece->wait, LENGTH);
 }
 
-/* Where the last word begins, with the blank before it; 0 if a '$' makes that part of the word. */
+/* Where the last word begins, with the blank before it; 0 if that blank is escaped. */
 static size_t last_word(const char *head, size_t len)
 {
 	while (len && head[len - 1] != ' ')

@@ -142,7 +142,7 @@ static void compiler_cache(const struct plan *p, const struct backend *b, const 
 		const char *epoch = kvlist_get(env, "SOURCE_DATE_EPOCH");
 		kvlist_set(env, a, "CCACHE_NAMESPACE", epoch ? epoch : "0");
 	}
-	/* A root made anew from the same packages has other times but the same compiler. */
+	/* A new root of the same packages has other time stamps but the same compiler. */
 	kvlist_set(env, a, "CCACHE_COMPILERCHECK", "content");
 	kvlist_set(env, a, "CCACHE_NOHASHDIR", "1");
 	kvlist_set(env, a, "CCACHE_MAXSIZE", "30G");

@@ -69,7 +69,7 @@ static int configure(struct building *b, const char *src, struct err *e)
 	b->result.seconds += out.seconds;
 	if (out.short_of_memory)
 		return build_too_large(&c, out.why, b->pools.memory, e);
-	/* An hour of compiling the wrong thing is saved by looking now. */
+	/* Checked now, before an hour of compiling the wrong thing. */
 	if (check_config_tree(b->q->plan, src, b->result.log, b->backend->cmake, &early, e) < 0)
 		return err_wrap(e, "%s", b->q->plan->package);
 	return 0;

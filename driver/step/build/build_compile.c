@@ -121,7 +121,7 @@ static const char *const *heavy_argv(const struct building *b, const struct strl
 	return strlist_argv(&argv, a);
 }
 
-/* One try with the pools as they are. */
+/* Runs the build once with the pools as they are. */
 static int attempt(struct building *b, struct build_outcome *ret, struct err *e)
 {
 	struct strlist heavy = {0};

@@ -8,12 +8,12 @@
 #define FULL_BYTES (UINT64_C(256) << 10)
 #define RESUMES "the build tree is kept; the same command resumes the build"
 
-/* The directory below src whose build.ninja makes the unit, relative to src; NULL if none is found. CMake names units
+/* The directory below src whose build.ninja makes the unit, relative to src; NULL if unknown. CMake names units
  * relative to its build directory, extensions of torch name them by full path. */
 static const char *ninja_dir(const char *src, const char *unit, struct arena *a)
 {
 	if (*unit == '/') {
-		/* Without a sandbox the host's path of the tree. */
+		/* without a sandbox: the tree's path on the host */
 		const char *inside = path_below(unit, SANDBOX_SRC);
 		if (!inside && !(inside = path_below(unit, src)))
 			return NULL;

@@ -94,7 +94,7 @@ static const char *find_failed(const char *text, struct arena *a, const char **u
 	return at;
 }
 
-/* The last line that says anything. */
+/* The last line that is not blank. */
 static const char *last_line(const char *text, size_t len)
 {
 	while (len > 0 && isspace((unsigned char)text[len - 1]))

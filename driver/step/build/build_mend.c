@@ -8,32 +8,32 @@
 #include "base/os.h"
 #include "base/path.h"
 #include "base/sys/fs.h"
+#include "core/ninja/ninja_file.h"
 #include "core/ninja/ninja_log.h"
 #include "step/build/build_parts.h"
 
-#define MAX_FILE (UINT64_C(1) << 30)
 struct mend {
 	const char *src; /* with all links resolved */
 	struct arena *arena;
 	struct strlist dirs; /* that hold a .ninja_log */
 };
 
-/* Cuts a file back to what `whole` says of it. */
+/* Truncates a file to what `whole` says is whole. */
 static int cut(const char *path, size_t (*whole)(const char *data, size_t len), struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
 	struct stat st;
 	if (lstat(path, &st) < 0 || !S_ISREG(st.st_mode))
 		return 0;
-	if (fs_read(path, MAX_FILE, &text, e) < 0)
+	if (fs_read(path, NINJA_FILE_MAX, &text, e) < 0)
 		return -1;
 	size_t n = whole(buf_cstr(&text), text.len);
-	if (n < text.len && truncate(path, (off_t)n) != 0)
+	if (n < text.len && truncate(path, (off_t)n) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot cut '%s'", path);
 	return 0;
 }
 
-/* Where an output lies on the host, NULL if that is not in the source tree, through a link either. */
+/* Where an output lies on the host; NULL outside of the source tree, also by way of a link. */
 static const char *host_path(const struct mend *m, const char *dir, const char *output)
 {
 	char real[PATH_MAX];

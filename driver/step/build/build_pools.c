@@ -6,7 +6,7 @@
 #include "core/ninja/ninja_file.h"
 #include "step/build/build_parts.h"
 
-/* What earlier builds measured corrects the table. */
+/* Measurements of earlier builds correct the table. */
 static void learn(const struct history *h, struct jobs_memory *need)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -51,7 +51,7 @@ static struct ninja_weight judge_unit(const char *output, void *user)
 		j->largest = bytes;
 	if (known && known->seconds > 0)
 		u.cost = known->seconds;
-	else if (row) /* heavy ones go first, the heaviest of them before all, until their times are known */
+	else if (row) /* until times are known, heavy ones go first, the heaviest of all at the front */
 		u.cost = 1e6 + (double)bytes / 1e9;
 	return u;
 }

@@ -77,22 +77,12 @@ static void add_difference(struct buf *out, size_t *count, const struct setting 
 /* One line "NAME:TYPE=VALUE"; NAME may be quoted. Gives pointers into the line. */
 static int split_entry(char *line, char **ret_name, char **ret_value)
 {
-	char *name = line, *colon;
-	if (*name == '"') {
-		char *close = strchr(++name, '"');
-		if (!close || close[1] != ':')
-			return -1;
-		*close = '\0';
-		colon = close + 1;
-	} else {
-		colon = strchr(name, ':');
-		if (!colon)
-			return -1;
-		*colon = '\0';
-	}
-	char *equal = strchr(colon + 1, '=');
+	const bool quoted = *line == '"';
+	char *name = line + quoted, *end = strchr(name, quoted ? '"' : ':');
+	char *equal = end && end[quoted] == ':' ? strchr(end + quoted, '=') : NULL;
 	if (!equal)
 		return -1;
+	*end = '\0';
 	*ret_name = name;
 	*ret_value = equal + 1;
 	return 0;

@@ -15,6 +15,7 @@
 #define OTHER_UMASK 077
 #define OTHER_ZONE "Pacific/Kiritimati"
 #define OTHER_LOCALE "tr_TR.UTF-8"
+static const struct kv other_env[] = {{"TZ", OTHER_ZONE}, {"LC_ALL", OTHER_LOCALE}};
 
 struct checking {
 	const struct pipeline_request *q;
@@ -79,42 +80,29 @@ static int copy_inputs(struct checking *c, const struct plan *p, struct store *t
 
 struct process_settings {
 	mode_t mask;
-	char *zone, *locale;
+	const char *env[ARRAY_LEN(other_env)]; /* NULL: not set */
 };
 
-static char *copy_env(const char *name)
+static void change_settings(struct process_settings *s, struct arena *a)
 {
-	const char *v = getenv(name);
-	char *copy = v ? strdup(v) : NULL;
-	if (v && !copy)
-		abort();
-	return copy;
-}
-
-static void change_settings(struct process_settings *s)
-{
-	s->zone = copy_env("TZ");
-	s->locale = copy_env("LC_ALL");
 	s->mask = umask(OTHER_UMASK);
-	setenv("TZ", OTHER_ZONE, 1);
-	setenv("LC_ALL", OTHER_LOCALE, 1);
+	for (size_t i = 0; i < ARRAY_LEN(other_env); i++) {
+		const char *value = getenv(other_env[i].key);
+		s->env[i] = value ? arena_strdup(a, value) : NULL;
+		setenv(other_env[i].key, other_env[i].value, 1);
+	}
 	tzset();
 }
 
-static void put_back(const char *name, char *value)
-{
-	if (value)
-		setenv(name, value, 1);
-	else
-		unsetenv(name);
-	free(value);
-}
-
-static void restore_settings(struct process_settings *s)
+static void restore_settings(const struct process_settings *s)
 {
 	umask(s->mask);
-	put_back("TZ", s->zone);
-	put_back("LC_ALL", s->locale);
+	for (size_t i = 0; i < ARRAY_LEN(other_env); i++) {
+		if (s->env[i])
+			setenv(other_env[i].key, s->env[i], 1);
+		else
+			unsetenv(other_env[i].key);
+	}
 	tzset();
 }
 
@@ -152,7 +140,7 @@ static int build_again(struct checking *c, const struct pipeline_target *t, cons
 	q.options.keep_tree = false;
 	q.options.sign_key = NULL;
 	q.failures = NULL;
-	change_settings(&s);
+	change_settings(&s, c->a);
 	int rc = store_open(path_join(c->a, dir, "cache"), c->run, &q.store, e);
 	if (rc == 0) {
 		rc = copy_inputs(c, pipeline_find(c->items, c->count, &t->variant, q.plan.metadata_rev)->plan, q.store,

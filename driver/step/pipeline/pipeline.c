@@ -285,7 +285,7 @@ int pipeline_build(const struct pipeline_request *q, const struct run *run, stru
 {
 	struct pipeline l = {.q = q, .run = run, .arena = a, .cap = q->count * 2 + 1};
 	l.items = arena_array(a, l.cap, sizeof(*l.items));
-	/* A key that cannot be used is found before an hour of building. */
+	/* A bad key is found before an hour of building. */
 	if (q->options.sign_key && sign_load_private(q->options.sign_key, &l.key, e) < 0)
 		return err_wrap(e, "--sign-key");
 	int rc = find_toolchain(&l, e);

@@ -30,7 +30,7 @@ static int find(struct store *store, const struct plan *p, struct arena *a, cons
 			continue;
 		if (strcmp(text(record, "pack_key"), p->pack_key) == 0 &&
 		    path_is_safe_relative(text(record, "wheel"))) {
-			const char *usable; /* not one that is damaged */
+			const char *usable; /* NULL for a damaged one */
 			if (store_find(store, STORE_WHEEL, objects[i].key, a, &usable, e) < 0) {
 				json_decref(record);
 				return -1;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #define MEMORY_S 300.0 /* how long a pace remembers */
-#define PRIOR_S 60.0   /* for how many seconds' worth the first guess counts */
-#define FIRST_S 10.0   /* nothing is said earlier, unless earlier builds say it */
+#define PRIOR_S 60.0   /* how many seconds the first guess counts for */
+#define FIRST_S 10.0   /* no estimate before, unless earlier builds are known */
 #define SURE 0.95      /* a running command counts for no more than this part of what it usually takes */
 #define GAP_S 10.0     /* a longer pause between two looks: the machine slept, which says nothing of the pace */
 #define LEAST_S 0.01   /* processor time of a command at least */
@@ -46,7 +46,7 @@ struct eta {
 	struct kind kinds[MAX_KINDS]; /* the first is that of commands of which nothing is known */
 	size_t kind_count;
 	unsigned done, all, jobs;
-	double idle; /* time of processors that nothing has answered for yet */
+	double idle; /* processor time not yet attributed to any command */
 	double updated, started;
 };
 
@@ -121,7 +121,7 @@ static void learn(struct kind *k, double seconds)
 	k->count++;
 }
 
-/* CMake's rules are named KIND__TARGET. What is more than a few kinds goes with the last. */
+/* CMake's rules are named KIND__TARGET. Beyond MAX_KINDS all go with the last. */
 static struct kind *kind_of(struct eta *x, const char *rule)
 {
 	const char *end = strstr(rule, "__");
@@ -212,7 +212,7 @@ void eta_count(struct eta *x, unsigned done, unsigned all, const char *line, dou
 	struct command *c = find_in(x, line);
 	if (c)
 		command_ended(x, c);
-	unknown_ended(x, done - x->done - (c ? 1 : 0)); /* of those between there was no line */
+	unknown_ended(x, done - x->done - (c ? 1 : 0)); /* no line named those between */
 	x->done = done;
 }
 
@@ -260,7 +260,7 @@ void eta_update(struct eta *x, const struct watch_running *running, size_t count
 		busy += add_running(x, &running[i]);
 	if (busy > x->jobs)
 		x->jobs = busy;
-	/* The processors' time is that of what was seen, and of what came and went between two looks. */
+	/* Processors were busy with what was seen, and with what came and went between two looks. */
 	x->idle += busy < x->jobs ? passed * (x->jobs - busy) : 0;
 	for (size_t i = 0; i < x->kind_count; i++) {
 		struct kind *k = &x->kinds[i];

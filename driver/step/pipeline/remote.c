@@ -4,7 +4,7 @@
 #include "base/sys/fs.h"
 #include "base/version.h"
 
-/* The oldest ccache that knows remote storage by that name. */
+/* The oldest ccache with CCACHE_REMOTE_STORAGE. */
 #define CCACHE_OLDEST "4.7"
 
 int pipeline_remote_start(const struct pipeline_request *q, const struct toolchain *t, const struct run *run,

@@ -9,7 +9,7 @@
 
 #define BEST 10 /* how many of the slowest and largest build.json names */
 
-/* Milliseconds are exact enough, and shorter. */
+/* Milliseconds are exact enough. */
 static json_t *rounded(double x)
 {
 	return json_real(round(x * 1000) / 1000);
@@ -79,7 +79,7 @@ static void add_text(const char *s, struct buf *out)
 	}
 }
 
-/* The page up to `mark`; `p` is put behind it. */
+/* Adds the page up to `mark`; `p` moves behind the mark. */
 static void add_up_to(const unsigned char **p, const char *mark, struct buf *out)
 {
 	const unsigned char *end = report_page + report_page_size,

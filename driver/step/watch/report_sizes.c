@@ -6,7 +6,7 @@
 #include "step/watch/report_parts.h"
 
 #define MAX_DEPTH 24
-#define SMALLEST_PART 3000 /* less than this part of the whole cannot be seen */
+#define SMALLEST_PART 3000 /* a smaller part of the whole cannot be seen */
 
 struct sizes {
 	const struct zip_entry **entries; /* sorted by name */
@@ -36,7 +36,7 @@ static bool is_small(const struct sizes *s, const struct total *t)
 	return t->raw < s->least_raw && t->packed < s->least_packed;
 }
 
-/* What is too small to be seen alone is seen together, by what it is. */
+/* Files too small to be seen alone are shown together, by kind. */
 enum { SMALL_HEADERS, SMALL_PYTHON, SMALL_OTHER, SMALL_KINDS };
 
 static void add_small(struct total small[SMALL_KINDS], const struct sizes *s, size_t from, size_t to)

@@ -59,7 +59,7 @@ static int by_path(const void *a, const void *b)
 	return strcmp(((const struct watch_unit *)a)->path, ((const struct watch_unit *)b)->path);
 }
 
-/* A CUDA unit is always a heavy one: it is a compilation for each GPU target. */
+/* A CUDA unit is always heavy: it is compiled for each GPU target. */
 static enum history_kind kind_of(const char *path, const char *source, const struct memory_row *heavy)
 {
 	static const char *const objects[] = {".o", ".gch", ".pch"};
@@ -77,7 +77,7 @@ static void set_state(struct report_unit *u, const struct ccache_stats *ccache, 
 	if (u->start < since - SLACK_S)
 		u->state = REPORT_BEFORE;
 	else if (s && s->hits &&
-		 /* of a source that several targets compile: the one that a compiler was seen with */
+		 /* where several targets compile a source: not the one that a compiler was seen with */
 		 !(s->misses && u->peak_bytes))
 		u->state = REPORT_HIT;
 	else

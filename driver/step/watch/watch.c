@@ -31,7 +31,7 @@ struct watch {
 	struct watch_step steps[MAX_STEPS];
 	size_t steps_count;
 	bool in_step;
-	double cpu_total, cpu_tree; /* used so far; what the tree's counters said last */
+	double cpu_total, cpu_tree; /* used so far; the last sum of the tree's counters */
 	struct watch_now now;
 	struct watch_units units;
 	double own_cpu;     /* of the thread, when it has ended */
@@ -84,7 +84,7 @@ static void add_point(struct watch *w, double at, bool close)
 	else
 		w->open = look;
 	double span = at - w->open_since;
-	/* A thread wakes up a little late or early. */
+	/* Threads wake up a little late or early. */
 	if (span < w->every - 0.1 * w->interval && !(close && span > 0))
 		return;
 	w->open.processors = span > 0 ? (w->cpu_total - w->open_cpu) / span : 0;
@@ -178,7 +178,7 @@ int watch_start(const struct watch_request *q, struct watch **ret, struct err *e
 	w->started_epoch = (double)epoch.tv_sec + (double)epoch.tv_nsec / 1e9;
 	os_cond_init(&w->wake);
 	pthread_mutex_init(&w->mutex, NULL);
-	/* What was used before the start does not count. */
+	/* Processor time used before the start does not count. */
 	look(w, false);
 	w->cpu_total = 0;
 	int failed = thread_start(&w->thread, thread_main, w);

@@ -3,7 +3,7 @@
 
 #include "step/watch/watch_parts.h"
 
-/* Below this the resident set at hand is near enough to the peak, and one file less is read. */
+/* Below this the resident set stands for the peak, which saves reading a file. */
 #define SMALL_BYTES (UINT64_C(32) << 20)
 
 static struct watch_held *find_unit(struct watch_units *u, const char *path, double at)
@@ -29,17 +29,20 @@ static struct watch_held *find_unit(struct watch_units *u, const char *path, dou
 	return u->units[low] = new;
 }
 
-/* What this process makes, by its own command line. */
-static struct watch_held *read_unit(struct watch_units *u, pid_t pid, double at)
+/* The unit of this process, by its own command line. That is empty for a moment when it becomes another program, so it
+ * is read again at the next look: no process has the empty name. */
+static struct watch_held *read_unit(struct watch_units *u, struct proctree_item *it, double at)
 {
 	AUTO_BUF struct buf command = {0};
 	AUTO_ARENA struct arena a = {0};
-	if (!proctree_command(pid, &command) || !command.len)
+	if (!proctree_command(it->pid, &command) || !command.len) {
+		it->name[0] = '\0';
 		return NULL;
+	}
 	const char *output = watch_output(command.data, command.len);
 	if (!output)
 		return NULL;
-	const char *dir = output[0] == '/' ? NULL : proctree_cwd(pid, &a);
+	const char *dir = output[0] == '/' ? NULL : proctree_cwd(it->pid, &a);
 	return find_unit(u, watch_unit_name(u->build_dir, dir, output, &a), at);
 }
 
@@ -54,14 +57,14 @@ static const struct watch_process *find_process(const struct watch_process *all,
 
 /* A process that was there at the last look, and has not become another program since, is what it was; a child of a
  * unit's process is of that unit; only of others the command line is read. */
-static struct watch_held *unit_of(struct watch_units *u, const struct proctree_item *it,
-				  const struct watch_process *now, size_t seen, double at)
+static struct watch_held *unit_of(struct watch_units *u, struct proctree_item *it, const struct watch_process *now,
+				  size_t seen, double at)
 {
 	const struct watch_process *old = find_process(u->last, u->last_count, it->pid);
 	if (old && old->item.started == it->started && strcmp(old->item.name, it->name) == 0)
 		return old->unit;
 	const struct watch_process *parent = find_process(now, seen, it->parent);
-	return parent && parent->unit ? parent->unit : read_unit(u, it->pid, at);
+	return parent && parent->unit ? parent->unit : read_unit(u, it, at);
 }
 
 unsigned watch_units_look(struct watch_units *u, const struct proctree_item *items, size_t count, double at)
@@ -71,8 +74,8 @@ unsigned watch_units_look(struct watch_units *u, const struct proctree_item *ite
 	if (!now)
 		abort();
 	for (size_t i = 0; i < count; i++) {
-		struct watch_held *unit = unit_of(u, &items[i], now, i, at);
-		now[i] = (struct watch_process){.item = items[i], .unit = unit};
+		now[i].item = items[i];
+		struct watch_held *unit = now[i].unit = unit_of(u, &now[i].item, now, i, at);
 		if (!unit)
 			continue;
 		uint64_t bytes = items[i].rss_bytes < SMALL_BYTES ? 0 : proctree_peak(items[i].pid);
