@@ -1,8 +1,17 @@
-# What the scripts of this directory share; to be sourced.
+# Shared by the scripts of this directory, which source it.
 # shellcheck shell=bash
 
 say() { printf '== %s\n' "$*" >&2; }
 die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
+
+package_lists=${BASH_SOURCE[0]%/*}/packages
+
+# add_package_list [--with NAME]: adds the list of what NAME needs in a root to the array `lists`; false without --with.
+add_package_list() {
+	[ "${1-}" = --with ] || return 1
+	lists+=("$package_lists/root-debian13-${2:?--with needs a name}.txt")
+	[ -f "${lists[-1]}" ] || die "no package list '${lists[-1]}'"
+}
 
 # packages_in FILE: the names in a package list, without comments.
 packages_in() { sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' "$1"; }
@@ -11,16 +20,16 @@ as_root() {
 	if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
 }
 
-# install_packages FILE...: installs what is missing of the lists through apt-get. Nothing is done when all is there.
+# install_packages FILE...: installs the missing packages of these lists with apt-get.
 install_packages() {
 	local name missing=()
-	command -v apt-get >/dev/null || die "there is no apt-get: install by hand what $* list"
+	command -v apt-get >/dev/null || die "no apt-get here: install by hand what $* list"
 	for name in $(for file in "$@"; do packages_in "$file"; done); do
 		[ "$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null)" = installed ] || missing+=("$name")
 	done
 	[ ${#missing[@]} -gt 0 ] || return 0
 	say "installing ${missing[*]}"
-	# Without words: where apt has no lists yet, or old ones, it is the second try that counts.
+	# Quietly: where apt has no lists yet, or old ones, this fails and the second try counts.
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}" >/dev/null 2>&1 && return 0
 	as_root apt-get update >/dev/null
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}" >/dev/null

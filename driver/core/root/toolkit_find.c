@@ -25,7 +25,7 @@ static bool is_shown(const struct root *r, const char *path)
 
 /* A toolkit that the user named gets a fixed place inside, so that no name of a home directory is in the build. A
  * Python package is mounted with those beside it. */
-static void mount(const struct root *r, struct toolkit *k, bool given, struct arena *a)
+static void set_mount(const struct root *r, struct toolkit *k, bool given, struct arena *a)
 {
 	const char *dir = k->layout == TOOLKIT_PYTHON ? path_dir(a, k->where) : k->where;
 	k->mount_from = root_host_path(r, dir, a);
@@ -48,7 +48,7 @@ static void add_place(struct toolkit_places *l, const struct root *r, const char
 			return;
 	struct toolkit k = {.layout = layout_of(r, real, a), .where = real, .home = real, .file = file};
 	if (!is_shown(r, real))
-		mount(r, &k, given, a);
+		set_mount(r, &k, given, a);
 	k.nvcc = path_join(a, k.home, "bin/nvcc");
 	l->items[l->count++] = k;
 }
