@@ -14,14 +14,6 @@ static char *join(const char *const *items, unsigned count, struct arena *a)
 	return strlist_join(&l, a, " ");
 }
 
-static bool has(const char *const *items, unsigned count, const char *what)
-{
-	for (unsigned i = 0; i < count; i++)
-		if (strcmp(items[i], what) == 0)
-			return true;
-	return false;
-}
-
 /* Names of the releases that have a package for a Python (either may be NULL). */
 static char *releases_with(const struct plan_context *c, const char *package, const char *python)
 {
@@ -30,7 +22,7 @@ static char *releases_with(const struct plan_context *c, const char *package, co
 		const struct release_row *r = &c->tables->releases[i];
 		if (package && !tables_package(r, package))
 			continue;
-		if (python && !has(r->pythons, r->pythons_count, python))
+		if (python && !strings_contain(r->pythons, r->pythons_count, python))
 			continue;
 		strlist_ref(&l, c->arena, r->name);
 	}
@@ -49,7 +41,7 @@ static int check_release(struct plan_context *c, struct err *e)
 		return *others ? err_hint(e, "releases that have it: %s", others)
 			       : err_hint(e, "no release in the tables has it");
 	}
-	if (has(c->release->pythons, c->release->pythons_count, v->python))
+	if (strings_contain(c->release->pythons, c->release->pythons_count, v->python))
 		return 0;
 	err_set(e, ERR_POLICY, "release '%s' does not build for Python %s", c->release->name, v->python);
 	const char *others = releases_with(c, v->package, v->python);
@@ -75,7 +67,7 @@ static const struct blas_row *default_blas(const struct plan_context *c)
 {
 	for (unsigned i = 0; i < c->tables->blas_count; i++) {
 		const struct blas_row *b = &c->tables->blas[i];
-		if (has(b->platforms, b->platforms_count, c->variant.profile.platform))
+		if (strings_contain(b->platforms, b->platforms_count, c->variant.profile.platform))
 			return b;
 	}
 	return NULL;
@@ -127,7 +119,7 @@ static int check_blas(struct plan_context *c, struct err *e)
 		err_set(e, ERR_CONFIG, "no BLAS for %s", p->platform);
 		return err_hint(e, "add a row with that platform to blas.yaml");
 	}
-	if (has(c->blas->platforms, c->blas->platforms_count, p->platform))
+	if (strings_contain(c->blas->platforms, c->blas->platforms_count, p->platform))
 		return 0;
 	const struct blas_row *best = default_blas(c);
 	err_set(e, ERR_POLICY, "blas '%s' does not exist on %s", c->blas->name, p->platform);

@@ -9,15 +9,6 @@ static char *target_name(const struct gpu_target *t, struct arena *a)
 	return arena_printf(a, "sm%s%s", t->row->sm, t->suffix);
 }
 
-static char *toolkit_word(const char *version, struct arena *a)
-{
-	char *word = arena_printf(a, "cuda%s", version);
-	for (char *c = word; *c; c++)
-		if (*c == '.')
-			*c = '_';
-	return word;
-}
-
 static const struct gpu_suffix *find_suffix(const struct gpu_target *t)
 {
 	for (unsigned i = 0; i < t->row->suffixes_count; i++)
@@ -85,20 +76,20 @@ static int hint_working(const struct plan_context *c, struct err *e)
 	const struct profile *p = &c->variant.profile;
 	const char *toolkit = first_unknown(p, c->release) ? NULL : working_toolkit(p, c->release, NULL);
 	if (toolkit)
-		return err_hint(e, "use %s", toolkit_word(toolkit, c->arena));
+		return err_hint(e, "use %s", variant_toolkit_word(toolkit, c->arena));
 	for (unsigned i = 0; i < c->tables->releases_count; i++) {
 		const struct release_row *r = &c->tables->releases[i];
 		if (!builds_for(r, c->variant.package, c->variant.python) || first_unknown(p, r))
 			continue;
 		toolkit = working_toolkit(p, r, c->variant.cuda);
 		if (toolkit)
-			return err_hint(e, "use %s with release %s", toolkit_word(toolkit, c->arena), r->name);
+			return err_hint(e, "use %s with release %s", variant_toolkit_word(toolkit, c->arena), r->name);
 	}
 	for (unsigned i = 0; i < c->tables->toolkits_count; i++)
 		if (!first_refused(p, c->tables->toolkits[i].version))
 			return err_hint(e, "only %s has it, and no release with %s for Python %s builds with that",
-					toolkit_word(c->tables->toolkits[i].version, c->arena), c->variant.package,
-					c->variant.python);
+					variant_toolkit_word(c->tables->toolkits[i].version, c->arena),
+					c->variant.package, c->variant.python);
 	return err_hint(e, "no toolkit has all targets of '%s': build more than one variant", p->name);
 }
 
@@ -188,7 +179,7 @@ static int check_targets(const struct plan_context *c, struct err *e)
 	const struct gpu_target *t = first_refused(p, c->variant.cuda);
 	if (t) {
 		err_set(e, ERR_POLICY, "%s has no %s: nvcc %s knows no such target",
-			toolkit_word(c->variant.cuda, c->arena), target_name(t, c->arena), c->variant.cuda);
+			variant_toolkit_word(c->variant.cuda, c->arena), target_name(t, c->arena), c->variant.cuda);
 		return hint_working(c, e);
 	}
 	if (check_release_toolkit(c, e) < 0)

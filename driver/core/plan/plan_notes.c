@@ -5,10 +5,7 @@
 
 static bool has(const char *const *items, unsigned count, const char *what)
 {
-	for (unsigned i = 0; i < count; i++)
-		if (strcmp(items[i], what) == 0)
-			return true;
-	return count == 0;
+	return count == 0 || strings_contain(items, count, what);
 }
 
 /* "x86_64" of "x86_64-linux". */

@@ -77,7 +77,7 @@ static int parse_python(const struct tables *t, const char *digits, const char *
 	return err_hint(e, "known: %s", strlist_join(&spelled, a, " "));
 }
 
-static char *toolkit_word(const char *version, struct arena *a)
+char *variant_toolkit_word(const char *version, struct arena *a)
 {
 	char *word = arena_printf(a, CUDA "%s", version);
 
@@ -94,7 +94,7 @@ static int parse_cuda(const struct tables *t, const char *word, const char *name
 	struct strlist known = {0};
 
 	for (unsigned i = 0; i < t->toolkits_count; i++) {
-		const char *spelled = toolkit_word(t->toolkits[i].version, a);
+		const char *spelled = variant_toolkit_word(t->toolkits[i].version, a);
 		if (strcmp(word, spelled) == 0) {
 			*ret = t->toolkits[i].version;
 			return 0;
@@ -198,7 +198,7 @@ int variant_parse(const struct tables *t, const char *name, struct arena *a, str
 
 char *variant_spell(const char *package, const char *python, const char *cuda, const char *profile, struct arena *a)
 {
-	const char *toolkit = cuda ? arena_printf(a, "%s-", toolkit_word(cuda, a)) : "";
+	const char *toolkit = cuda ? arena_printf(a, "%s-", variant_toolkit_word(cuda, a)) : "";
 
 	return arena_printf(a, "%s" PYTHON "%c%s-%s%s", package, python[0], python + 2, toolkit, profile);
 }
