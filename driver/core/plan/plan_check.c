@@ -6,14 +6,6 @@
 #include "core/plan/plan_parts.h"
 #include "core/root/toolchain.h"
 
-static char *join(const char *const *items, unsigned count, struct arena *a)
-{
-	struct strlist l = {0};
-	for (unsigned i = 0; i < count; i++)
-		strlist_ref(&l, a, items[i]);
-	return strlist_join(&l, a, " ");
-}
-
 /* Names of the releases that have a package for a Python (either may be NULL). */
 static char *releases_with(const struct plan_context *c, const char *package, const char *python)
 {
@@ -45,7 +37,8 @@ static int check_release(struct plan_context *c, struct err *e)
 		return 0;
 	err_set(e, ERR_POLICY, "release '%s' does not build for Python %s", c->release->name, v->python);
 	const char *others = releases_with(c, v->package, v->python);
-	const char *own = join(c->release->pythons, c->release->pythons_count, c->arena);
+	const struct strlist own_pythons = {.items = c->release->pythons, .count = c->release->pythons_count};
+	const char *own = strlist_join(&own_pythons, c->arena, " ");
 	if (*others)
 		return err_hint(e, "it builds for %s; Python %s is in release %s", own, v->python, others);
 	return err_hint(e, "it builds for %s", own);

@@ -6,7 +6,7 @@
 
 #include "base/size.h"
 
-/* Python, ninja with its graph, the compiler driver and what ptbuild itself holds. */
+/* For Python, ninja with its graph, the compiler driver and ptbuild itself. */
 #define OWN_BYTES (UINT64_C(384) << 20)
 
 struct jobs_memory jobs_from_table(const struct memory_row *row)

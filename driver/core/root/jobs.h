@@ -6,8 +6,8 @@
 
 #include "core/tables/rows_release.h"
 
-/* What one job of a kind needs, in bytes, where neither table nor history knows: a large C++ unit
- * of PyTorch, one of the heaviest, a link. */
+/* Memory that a job of a kind needs where neither table nor history knows: a large C++ unit of
+ * PyTorch, one of the heaviest, a link. */
 #define JOBS_COMPILE_BYTES (UINT64_C(1536) << 20)
 #define JOBS_HEAVY_BYTES (UINT64_C(3072) << 20)
 #define JOBS_LINK_BYTES (UINT64_C(2048) << 20)
@@ -17,44 +17,42 @@ struct jobs_memory {
 };
 
 struct jobs_pools {
-	/* what the build system is told: no more at once, of whatever kind */
+	/* jobs of any kind at once, as the build system is told */
 	unsigned total;
 	unsigned compile, heavy, link; /* of each kind; 1 to total */
-	/* heavy units do not fit beside ordinary ones: they are compiled before all others, `heavy`
-	 * at once */
+	/* heavy units do not fit beside ordinary ones, so they are compiled first, `heavy` at
+	 * once */
 	bool heavy_first;
 };
 
-/* jobs_from_table: the figures of a package's row; the defaults for what it does not say (NULL: for
- * all). */
+/* jobs_from_table: the figures of a package's row (NULL: none), with defaults for what is
+ * missing. */
 struct jobs_memory jobs_from_table(const struct memory_row *row);
-/* jobs_heavy_row: the row that says that this output is a heavy unit, NULL if none does. */
+/* jobs_heavy_row: the row that makes this output a heavy unit; NULL if none does. */
 const struct heavy_row *jobs_heavy_row(const struct memory_row *row, const char *output);
-/* jobs_usable: what of the free memory the compilers may have: less what the build system itself
- * takes. */
+/* jobs_usable: how much of the free memory compilers may use: the rest is for the build system. */
 uint64_t jobs_usable(uint64_t available);
-/* jobs_plan: pools for that much usable memory. `asked` (0: not) stands in place of the processors
- * and is not lowered by memory, but heavy units and links are. */
+/* jobs_plan: pools for that much usable memory. `asked` (0: not) replaces the processors; memory
+ * does not lower it, but does lower heavy units and links. */
 struct jobs_pools jobs_plan(uint64_t usable, unsigned processors, unsigned asked, const struct jobs_memory *need);
-/* jobs_lower: half of everything, at least 1, in place; false (nothing changed) if one job at a
- * time is what there was. */
+/* jobs_lower: halves everything, to at least 1; false if it was one job at a time already. */
 bool jobs_lower(struct jobs_pools *p);
-/* jobs_cap: no more than `total` at once. */
+/* jobs_cap: lowers everything to at most `total`. */
 void jobs_cap(struct jobs_pools *p, unsigned total);
 
-/* Corrects the figures by what earlier builds measured. Peaks of compiled units in bytes (any
- * order, zeros are passed over; sorted in place) and the largest of the links. With fewer than
- * JOBS_ENOUGH units measured, or fewer than half, nothing changes. */
+/* jobs_learn: corrects the figures by what earlier builds measured: peaks of compiled units in
+ * bytes (zeros do not count; sorted in place), and the largest link. Nothing changes with fewer
+ * than JOBS_ENOUGH units measured, or fewer than half. */
 enum { JOBS_ENOUGH = 50 };
 void jobs_learn(struct jobs_memory *m, uint64_t *peaks, size_t count, uint64_t largest_link);
 
-/* How long memory has been too short, from the kernel's pressure figures. Begins zeroed. */
+/* How long memory has been short, by the kernel's pressure figures. Zero-initialise. */
 struct jobs_pressure {
-	double since; /* seconds of the first of the bad samples in a row; 0: the last was good */
+	double since; /* time of the first of the bad samples in a row; 0: the last was good */
 };
-/* Percent of the time in which everything stood still for memory (PSI "full", avg10), and for how
- * many seconds on end. */
+/* Percent of time in which all tasks waited for memory (PSI "full", avg10), and for how many
+ * seconds in a row that is too much. */
 #define JOBS_PRESSURE_BOUND 50.0
 #define JOBS_PRESSURE_S 20.0
-/* jobs_pressed: takes a sample at `now` (> 0); true once the bound has held for so long. */
+/* jobs_pressed: takes a sample at `now` (> 0); true once that is too much. */
 bool jobs_pressed(struct jobs_pressure *p, double full, double now);

@@ -1,4 +1,5 @@
-/* The sandbox: what a build sees, as a list of operations that becomes a bubblewrap command line. */
+/* The sandbox: what a build sees, as a list of operations that becomes a bubblewrap command
+ * line. */
 #pragma once
 #include "base/sys/proc.h"
 #include "core/root/root.h"

@@ -1,4 +1,5 @@
-/* A sandbox as JSON, so that a build's can be entered later, whatever options and tables are then. */
+/* A sandbox as JSON, so that a build's can be entered later, whatever options and tables are
+ * then. */
 #pragma once
 #include <jansson.h>
 

@@ -19,8 +19,8 @@ struct toolchain {
 	const char *fingerprint; /* of the root */
 };
 
-/* toolchain_probe: runs each known tool once, all in one sandbox. An absent tool is in the list with
- * path NULL. */
+/* toolchain_probe: runs each known tool once, all in one sandbox. An absent tool is in the list
+ * with path NULL. */
 int toolchain_probe(const struct root *root, enum sandbox_kind kind, const struct run *run, struct arena *a,
 		    const struct toolchain **ret, struct err *e) MUST_CHECK;
 /* toolchain_recall: what toolchain_remember wrote to the file `memo`, if root, sandbox and every

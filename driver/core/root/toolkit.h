@@ -1,5 +1,5 @@
-/* CUDA toolkits of a root: where they are, what nvcc supports, which compilers it accepts, and which
- * other libraries are installed beside it. */
+/* CUDA toolkits of a root: where they are, what nvcc supports, which compilers it accepts, and
+ * which other libraries are installed beside it. */
 #pragma once
 #include <jansson.h>
 
