@@ -180,7 +180,7 @@ static int put_in_place(const char *fresh, const char *path, const struct elf_in
 	return rc;
 }
 
-/* The old string is taken out first: patchelf overwrites it with filler, also where another name lives inside it. */
+/* The old string is taken out first: patchelf would overwrite it even if another name is inside it. */
 static int edit_through_copy(const char *path, const char *rpath, struct arena *a, const struct elf_info *want,
 			     const struct run *run, struct err *e)
 {
@@ -391,8 +391,7 @@ int elf_rename_in_place(const char *path, const struct kvlist *needed, size_t ke
 	return 0;
 }
 
-/* The names are changed in two runs: patchelf 0.14.3 loses the SONAME when it replaces NEEDED entries in the same
- * run. */
+/* In two runs: patchelf 0.14.3 loses the SONAME if it replaces NEEDED entries at the same time. */
 static int rename_through_copy(const char *path, const char *fresh, const char *soname, const struct elf_info *info,
 			       const struct kvlist *needed, struct arena *a, const struct run *run, struct err *e)
 {

@@ -32,7 +32,7 @@ int elf_map_need(const struct elf_map *m, uint64_t address, uint64_t size, const
 {
 	uint64_t offset, room;
 	if (!elf_map_find(m, address, &offset, &room))
-		return elf_map_bad(m, m->dyn_offset, e, "address 0x%llx of the %s is in no segment, asked for",
+		return elf_map_bad(m, m->dyn_offset, e, "address 0x%llx of the %s is in no segment, used",
 				   (unsigned long long)address, what);
 	if (size > room)
 		return elf_map_bad(m, offset, e, "the %s of %llu bytes leaves its segment", what,
@@ -55,8 +55,7 @@ bool elf_map_dyn(const struct elf_map *m, int64_t tag, uint64_t *ret)
 int elf_map_string(const struct elf_map *m, uint64_t index, uint64_t where, const char **ret, struct err *e)
 {
 	if (index >= m->strings_size)
-		return elf_map_bad(m, where, e,
-				   "string index 0x%llx lies outside of the string table of %llu bytes, asked for",
+		return elf_map_bad(m, where, e, "string index 0x%llx outside of the string table of %llu bytes, used",
 				   (unsigned long long)index, (unsigned long long)m->strings_size);
 	const char *s = (const char *)m->data + m->strings + index;
 	if (!memchr(s, '\0', m->strings_size - index))
@@ -134,8 +133,7 @@ static int read_dynamic(struct elf_map *m, struct err *e)
 	if (!p)
 		return 0;
 	uint64_t offset, room;
-	/* The loader goes by the address, tools by the offset: a file where the two differ shows different things to
-	 * each. */
+	/* The loader goes by the address, tools by the offset: both must see the same. */
 	if (!elf_map_find(m, p->p_vaddr, &offset, &room) || offset != p->p_offset || room < p->p_filesz)
 		return elf_map_bad(m, p->p_offset, e,
 				   "the dynamic segment's address 0x%llx is not what is loaded from the file",

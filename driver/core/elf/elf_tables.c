@@ -13,8 +13,7 @@ static uint32_t get32(const struct elf_map *m, uint64_t offset)
 	return v;
 }
 
-/* The GNU hash table knows only the symbols that can be found by name: the last one is the end of the highest bucket's
- * chain. */
+/* The last symbol in the GNU hash table, which has those that can be found by name, ends the highest bucket's chain. */
 static int count_gnu_hash(const struct elf_map *m, uint64_t address, uint64_t *ret, bool *ret_all, struct err *e)
 {
 	uint64_t offset, room;
@@ -48,8 +47,7 @@ static int count_gnu_hash(const struct elf_map *m, uint64_t address, uint64_t *r
 	return 0;
 }
 
-/* What relocations name, the loader looks up: enough where no hash table counts (an object that exports nothing has an
- * empty one). */
+/* Symbols that relocations use: enough for an object that exports nothing, whose hash table is empty. */
 static int count_relocations(const struct elf_map *m, int64_t table_tag, int64_t size_tag, uint64_t *count,
 			     struct err *e)
 {
@@ -102,8 +100,7 @@ Elf64_Sym elf_map_symbol(const struct elf_map *m, uint64_t table, uint64_t index
 	return s;
 }
 
-/* Records are chained by relative offsets that only grow, each at least its own size on: every walk ends at the
- * segment's end. */
+/* Each record is at least its own size further on than the one before, so every walk ends at the segment's end. */
 static bool step(uint64_t *at, uint64_t next, uint64_t size, uint64_t end)
 {
 	if (next < size || next > end - *at || end - *at - next < size)
@@ -225,8 +222,7 @@ int elf_map_path_room(struct elf_map *m, uint64_t index, size_t *ret, struct err
 	*ret = 0;
 	if (elf_map_string(m, index, m->dyn_offset, &s, e) < 0)
 		return -1;
-	/* Linkers store a string that ends another one inside it: then somebody's name points into ours, or ours into a
-	 * longer one. */
+	/* Linkers store a string inside a longer one that ends with it. */
 	if (index == 0 || s[-1] != '\0')
 		return 0;
 	struct room_query q = {.start = index, .end = index + strlen(s), .shared = false};

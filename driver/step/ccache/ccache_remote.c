@@ -24,7 +24,7 @@ struct connection {
 	struct ccache_remote *remote;
 	pthread_t thread;
 	int fd;
-	atomic_bool ended; /* the thread is at its end: it may be joined */
+	atomic_bool ended; /* the thread may be joined */
 };
 
 struct ccache_remote {
@@ -51,8 +51,8 @@ int ccache_remote_check(const char *url, struct err *e)
 	return 0;
 }
 
-/* ccache's own directory: <digit>/<digit>/<rest>, between one and four digits, then R for a result or M for a manifest.
- * The bytes are those that it sends to a remote storage. */
+/* A file of ccache's own directory: one to four levels of a digit, the rest of the key, and R for a result or M for a
+ * manifest. It holds the bytes that ccache sends to a remote storage. */
 static bool lower_get(const struct ccache_remote *r, const char *key, struct buf *out)
 {
 	static const size_t levels[] = {2, 3, 1, 4};
@@ -127,12 +127,12 @@ static void answer(struct ccache_remote *r, struct ccache_client *c, const struc
 		   struct buf *reply)
 {
 	char key[RESP_MAX_KEY];
-	bool named = resp_key(command, key);
-	if (named && command->count == 2 && resp_is(command, "GET"))
+	bool has_key = resp_key(command, key);
+	if (has_key && command->count == 2 && resp_is(command, "GET"))
 		answer_get(r, c, key, reply);
-	else if (named && command->count == 3 && resp_is(command, "SET"))
+	else if (has_key && command->count == 3 && resp_is(command, "SET"))
 		answer_set(r, c, key, command, reply);
-	else if (named && command->count == 2 && (resp_is(command, "EXISTS") || resp_is(command, "DEL")))
+	else if (has_key && command->count == 2 && (resp_is(command, "EXISTS") || resp_is(command, "DEL")))
 		buf_addstr(reply, ":0\r\n");
 	else if (command->count == 1 && resp_is(command, "PING"))
 		buf_addstr(reply, "+PONG\r\n");
@@ -185,7 +185,7 @@ static void join(struct ccache_remote *r, size_t i)
 	r->connections[i] = NULL;
 }
 
-/* A free place, that of a connection that has ended; MAX_CONNECTIONS if there is none. */
+/* A free place; MAX_CONNECTIONS if there is none. */
 static size_t find_place(struct ccache_remote *r)
 {
 	size_t place = MAX_CONNECTIONS;
@@ -235,7 +235,7 @@ static int bind_to(int fd, const char *path)
 	return bind(fd, (struct sockaddr *)&addr, sizeof(addr));
 }
 
-/* The path of a store may be longer than a socket's name can be: then by a short way to the same directory. */
+/* The store's path may be too long for a socket's name: then through a link in a temporary directory. */
 static int bind_by_link(int fd, const char *dir, struct arena *a, struct err *e)
 {
 	const char *tmp = getenv("TMPDIR");
@@ -257,9 +257,12 @@ static int listen_in(const char *dir, struct arena *a, struct err *e)
 	const char *path = path_join(a, dir, CCACHE_REMOTE_SOCKET);
 	if (fd < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot make a socket");
-	if (bind_to(fd, path) != 0 && (errno != ENAMETOOLONG ? err_errno(e, ERR_SYSTEM, "cannot listen on '%s'", path)
-							     : bind_by_link(fd, dir, a, e)) != 0)
-		return -1;
+	if (bind_to(fd, path) < 0) {
+		if (errno != ENAMETOOLONG)
+			return err_errno(e, ERR_SYSTEM, "cannot listen on '%s'", path);
+		if (bind_by_link(fd, dir, a, e) < 0)
+			return -1;
+	}
 	/* The build runs as another user of its own name space. */
 	if (chmod(path, 0666) < 0 || listen(fd, 128) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot listen on '%s'", path);

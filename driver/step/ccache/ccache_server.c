@@ -21,7 +21,7 @@ static int refuse(const char *what, struct err *e)
 {
 	err_set(e, ERR_USAGE, "--ccache-remote: %s", what);
 	return err_hint(e,
-			"it is redis://[[USER:]PASSWORD@]HOST[:PORT][/DB], redis+unix:PATH, http://... or https://...");
+			"give redis://[[USER:]PASSWORD@]HOST[:PORT][/DB], redis+unix:PATH, http://... or https://...");
 }
 
 static char *decoded(const char *text, size_t len, struct arena *a)
@@ -59,10 +59,10 @@ static int parse_redis(const char *rest, struct ccache_server *s, struct err *e)
 	size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
 	s->port = colon ? atoi(colon + 1) : REDIS_PORT;
 	if (!*s->host || (colon && (digits < 1 || digits > 5 || colon + 1 + digits != end)))
-		return refuse("a redis address needs a host, and a number for its port", e);
+		return refuse("a redis address needs a host, and its port is a number", e);
 	if (slash && slash[1]) {
 		if (strspn(slash + 1, "0123456789") != strlen(slash + 1))
-			return refuse("what follows the host of a redis address is the number of its database", e);
+			return refuse("a redis address ends with the number of its database", e);
 		s->db = arena_strdup(&s->arena, slash + 1);
 	}
 	s->shown = arena_printf(&s->arena, "redis://%s:%d", s->host, s->port);
@@ -110,9 +110,7 @@ static int parse(const char *url, struct ccache_server *s, struct err *e)
 		s->kind = CCACHE_HTTP;
 		return parse_http(url, s, e);
 	}
-	return refuse(starts(url, "rediss:") ? "redis over TLS is not supported"
-					     : "not an address of a kind that is known",
-		      e);
+	return refuse(starts(url, "rediss:") ? "redis over TLS is not supported" : "an unknown kind of address", e);
 }
 
 int ccache_server_parse(const char *url, struct ccache_server *ret, struct err *e)
@@ -173,7 +171,7 @@ int ccache_client_put(struct ccache_client *c, const char *key, const void *data
 					      : ccache_redis_put(c, key, data, len, e);
 }
 
-/* A connection that works is kept for the next one: ccache makes a connection for each compilation. */
+/* Connections are kept for the next client: ccache makes a new one for each compilation. */
 void ccache_client_close(struct ccache_client *c)
 {
 	struct ccache_server *s = c->server;

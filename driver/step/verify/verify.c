@@ -71,7 +71,7 @@ static void check_members(struct verifying *v)
 	}
 }
 
-/* What the code is compared with: what the caller says, else what the wheel says of itself. */
+/* What the code is compared with: the caller's promise, else the label's. */
 static void find_promise(struct verifying *v)
 {
 	const char *plus = strchr(v->report.name.version, '+');

@@ -10,7 +10,7 @@ static void check_distribution(struct verifying *v, const struct variant *want)
 			   distribution);
 }
 
-/* "cp313" for "3.13", one of those that a name like "cp313.cp314" stands for. */
+/* "cp313" for "3.13"; the file name may have several: "cp313.cp314". */
 static void check_python(struct verifying *v, const struct variant *want)
 {
 	struct strlist digits = {0}, tags = {0};
@@ -21,7 +21,7 @@ static void check_python(struct verifying *v, const struct variant *want)
 			   want->python);
 }
 
-/* A label that says something must say what the variant says; none leaves it open. */
+/* A label that promises something must promise what the variant says. */
 static void check_label(struct verifying *v, const struct variant *want)
 {
 	const char *plus = strchr(v->report.name.version, '+');

@@ -16,8 +16,7 @@ static bool is_provided(const struct verify_request *q, const char *needed)
 	return false;
 }
 
-/* Where a member lies below site-packages once it is installed; NULL for one that goes elsewhere (scripts, data,
- * headers). */
+/* The path below site-packages once installed; NULL for what goes elsewhere (scripts, data, headers). */
 static const char *installed_path(const char *name)
 {
 	static const char *const roots[] = {"platlib/", "purelib/"};
@@ -33,7 +32,7 @@ static const char *installed_path(const char *name)
 	return NULL;
 }
 
-/* What follows $ORIGIN, without a slash in front; NULL if the entry does not begin so. */
+/* What follows "$ORIGIN/"; NULL if the entry does not begin so. */
 static const char *behind_origin(const char *entry)
 {
 	static const char *const words[] = {"$ORIGIN", "${ORIGIN}"};
@@ -60,7 +59,7 @@ static void check_rpath(struct verifying *v, const struct verify_member *m, stru
 		const char *from = installed && strchr(installed, '/') ? path_dir(v->a, installed) : "";
 		if (installed && !path_stays_inside(from, *relative ? relative : ".")) {
 			verify_add(v, FINDING_ERROR, "rpath", name,
-				   "has '%s' in its DT_RPATH, which leaves the directory of the packages", entry);
+				   "has '%s' in its DT_RPATH, which leaves site-packages", entry);
 			continue;
 		}
 		strlist_ref(ret_dirs, v->a,
@@ -91,7 +90,7 @@ static bool is_reached(struct verifying *v, const struct strlist *dirs, const ch
 	return false;
 }
 
-/* CUDA's libraries stay outside of a wheel for CUDA: they come from the packages it requires, or from the system. */
+/* CUDA's libraries stay outside of the wheel: they come from packages that it requires, or from the system. */
 static bool is_of_cuda(struct verifying *v, const char *name, const char *needed)
 {
 	const struct promise *p = &v->report.promise;
@@ -119,11 +118,12 @@ static void check_needed(struct verifying *v, const struct verify_member *m, con
 			continue;
 		else if (verify_inside(v, needed))
 			verify_add(v, FINDING_WARNING, "needed", name,
-				   "needs '%s', which is inside but in no directory of its DT_RPATH", needed);
+				   "needs '%s', which is in the wheel but not in its DT_RPATH", needed);
 		else if (!is_of_cuda(v, name, needed) &&
 			 (!v->q->policy || !manylinux_allows(v->q->policy, m->elf.machine, needed)))
 			verify_add(v, FINDING_ERROR, "needed", name,
-				   "needs '%s', which is neither inside, nor of a dependency, nor allowed by manylinux",
+				   "needs '%s', which is neither in the wheel, nor from a dependency, nor allowed by "
+				   "manylinux",
 				   needed);
 	}
 }
@@ -167,7 +167,7 @@ static const char *machine_name(unsigned machine)
 	return machine == EM_X86_64 ? "x86_64" : machine == EM_AARCH64 ? "aarch64" : NULL;
 }
 
-/* The highest GLIBC_2.N that a library asks for, and who asks. */
+/* The highest GLIBC_2.N that a library needs, and which. */
 static unsigned needed_glibc(const struct verifying *v, const char **ret_who)
 {
 	unsigned highest = 0, minor;
@@ -183,10 +183,10 @@ static unsigned needed_glibc(const struct verifying *v, const char **ret_who)
 	return highest;
 }
 
-/* A claim of a glibc below what the libraries need. */
+/* The claimed glibc is below what the libraries need. */
 static void check_floor(struct verifying *v, const char *platform, unsigned claimed)
 {
-	/* The table has no policies below 2.17 and between 2.17 and 2.28: there the version of glibc itself decides. */
+	/* The table has no policies below 2.17 and between 2.17 and 2.28: there glibc's version decides. */
 	const char *who = "";
 	unsigned needed = claimed < 28 && claimed != 17 ? needed_glibc(v, &who) : 0;
 	if (claimed >= 28 || claimed == 17)

@@ -56,7 +56,7 @@ static void check_kinds(struct verifying *v, const struct verify_member *m, cons
 	}
 }
 
-/* Whether a fat binary holds nothing but what PyTorch adds: kernels that exist for such targets only. */
+/* Kernels that exist only for targets that PyTorch adds. */
 static bool only_extras(const struct fatbin_set *s, const struct targets *t)
 {
 	for (size_t i = 0; i < s->cubins.count; i++)
@@ -65,7 +65,7 @@ static bool only_extras(const struct fatbin_set *s, const struct targets *t)
 	return s->cubins.count > 0;
 }
 
-/* A kernel that lacks a promised target fails on that GPU and nowhere else, so every single fat binary is looked at. */
+/* A kernel that lacks a promised target fails on that GPU only, so every fat binary is checked. */
 static void check_missing(struct verifying *v, const struct verify_member *m, const struct targets *t)
 {
 	for (size_t i = 0; i < t->cubins.count; i++) {
@@ -100,7 +100,7 @@ static void check_contents(struct verifying *v, const struct verify_member *m)
 	}
 }
 
-/* What is found is told, promised or not. */
+/* What is there is reported, promised or not. */
 static void report(struct verifying *v, const struct verify_member *m)
 {
 	struct verify_gpu_file *f = &v->report.gpu[v->report.gpu_count++];

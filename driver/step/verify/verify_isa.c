@@ -105,7 +105,7 @@ static const char *subject(struct verifying *v, const struct isa_line *l)
 static const struct {
 	const char *rule, *what, *sense;
 } classes[ISA_CLASSES] = {
-	[ISA_INIT] = {"isa-init", "the static initialiser", ", and nothing looks at the processor before it runs"},
+	[ISA_INIT] = {"isa-init", "the static initialiser", ", and nothing checks the processor before it runs"},
 	[ISA_COMDAT] = {"isa-comdat", "the function", " in the one copy that all units share"},
 	[ISA_PLAIN] = {"isa", "the function", ""},
 };
@@ -138,8 +138,8 @@ static void report_library(struct verifying *v, const char *file, const struct l
 		report(v, file, &l->groups[c], (enum isa_class)c, promise);
 	if (unnamed->count)
 		verify_add(v, v->report.promise.binding ? FINDING_WARNING : FINDING_NOTE, "isa-unnamed", file,
-			   "%zu function%s that nothing names use%s %s beyond %s (the first has %s at 0x%" PRIx64
-			   "); who calls them cannot be told",
+			   "%zu function%s without a name use%s %s beyond %s (the first has %s at 0x%" PRIx64
+			   "); their callers are not known",
 			   unnamed->count, plural(unnamed->count), unnamed->count == 1 ? "s" : "",
 			   all_of(v, l, unnamed), promise, unnamed->lines[0].mnemonic, unnamed->lines[0].first);
 	if (dispatched->count)
@@ -149,8 +149,8 @@ static void report_library(struct verifying *v, const char *file, const struct l
 			   dispatched->lines[0].why);
 	if (l->unknown)
 		verify_add(v, FINDING_NOTE, "isa-unchecked", file,
-			   "%zu function%s hold%s bytes that are no known instruction", l->unknown, plural(l->unknown),
-			   l->unknown == 1 ? "s" : "");
+			   "%zu function%s hold%s bytes that are not a known instruction", l->unknown,
+			   plural(l->unknown), l->unknown == 1 ? "s" : "");
 }
 
 void verify_isa(struct verifying *v)

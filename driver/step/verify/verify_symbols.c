@@ -1,4 +1,4 @@
-/* Undefined symbols: each must come from somewhere, or the library does not load (or fails at the first call). */
+/* Undefined symbols: without any one of them the library does not load, or fails at the first call. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ struct symbols {
 	struct verifying *v;
 	void *libc, *libm;      /* this machine's */
 	struct strlist defined; /* sorted; by any library inside and of the companions */
-	bool *open; /* by member: it needs, itself or through others inside, a library that is not at hand */
+	bool *open;             /* by member: it needs, itself or through others, a library that was not given */
 };
 
 static int by_name(const void *a, const void *b)
@@ -141,15 +141,16 @@ static void check_library(const struct symbols *l, const struct verify_member *m
 				   "needs the symbol '%s', which nothing provides", demangle(symbol, l->v->a));
 	}
 	if (unversioned.count)
-		verify_add(l->v, FINDING_WARNING, "undefined", m->entry->name,
-			   "wants %s of the C library without naming it: it leaves that to whoever loads it",
-			   strlist_join(&unversioned, l->v->a, ", "));
+		verify_add(
+			l->v, FINDING_WARNING, "undefined", m->entry->name,
+			"uses %s of the C library, which it does not need by name: something else must have loaded it",
+			strlist_join(&unversioned, l->v->a, ", "));
 	if (missing > SHOWN_MAX)
 		verify_add(l->v, FINDING_ERROR, "undefined", m->entry->name,
 			   "needs %zu more symbols that nothing provides", missing - SHOWN_MAX);
 }
 
-/* The libraries that would have to be at hand, each once. */
+/* The libraries that were not given, each once. */
 static const char *absent(const struct symbols *l)
 {
 	struct verifying *v = l->v;
@@ -192,6 +193,6 @@ void verify_symbols(struct verifying *v)
 		dlclose(l.libm);
 	if (open)
 		verify_add(v, FINDING_NOTE, "undefined-unchecked", "",
-			   "%zu symbol%s may come from libraries that are not at hand: %s", open, open == 1 ? "" : "s",
+			   "%zu symbol%s may come from libraries that were not given: %s", open, open == 1 ? "" : "s",
 			   absent(&l));
 }

@@ -327,7 +327,7 @@ static void string_outside_is_named_with_its_place(void **state)
 	struct elf_info i;
 	const char *path = compile("liba.so", ANSWER, SHARED "-Wl,-soname,liba.so.1");
 	set_dyn_value(path, DT_SONAME, 0x99999);
-	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY, "string index 0x99999 lies outside");
+	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY, "string index 0x99999 outside");
 	assert_contains(e.msg, "liba.so");
 	assert_contains(e.msg, "offset 0x");
 }

@@ -30,7 +30,7 @@ static struct comparison compare(const char *one, const char *other)
 	return c;
 }
 
-static void assert_told(const struct comparison *c, const char *member, const char *where, const char *what)
+static void assert_difference(const struct comparison *c, const char *member, const char *where, const char *what)
 {
 	for (size_t i = 0; i < c->count; i++) {
 		const struct difference *d = &c->items[i];
@@ -40,7 +40,7 @@ static void assert_told(const struct comparison *c, const char *member, const ch
 	fail_msg("no '%s' of '%s' '%s' in:\n%s", what, member, where, compare_text(c, &arena));
 }
 
-static bool tells(const struct comparison *c, const char *where)
+static bool has_difference(const struct comparison *c, const char *where)
 {
 	for (size_t i = 0; i < c->count; i++) {
 		if (strcmp(c->items[i].where, where) == 0)
@@ -64,9 +64,9 @@ static void test_a_line_of_text(void **state)
 	struct comparison c = compare(wheel("a", code(42), "printf 'one\\ntwo\\nthree\\n' >tiny/t.txt"),
 				      wheel("b", code(42), "printf 'one\\nzwei\\nthree\\n' >tiny/t.txt"));
 	assert_false(c.same);
-	assert_told(&c, "tiny/t.txt", "line 2", "is 'two' in the first, 'zwei' in the second");
+	assert_difference(&c, "tiny/t.txt", "line 2", "is 'two' in the first, 'zwei' in the second");
 	/* and RECORD, which holds its digest */
-	assert_told(&c, INFO "/RECORD", "line 3", "tiny/t.txt,sha256=");
+	assert_difference(&c, INFO "/RECORD", "line 3", "tiny/t.txt,sha256=");
 	assert_int_equal(c.members, 2);
 }
 
@@ -74,10 +74,10 @@ static void test_the_symbol_that_differs(void **state)
 {
 	(void)state;
 	struct comparison c = compare(wheel("a", code(42), ":"), wheel("b", code(43), ":"));
-	assert_told(&c, "tiny/libtiny.so", "section .text", "1 of ");
-	assert_told(&c, "tiny/libtiny.so", "symbol answer", "has other bytes in .text");
-	assert_false(tells(&c, "symbol helper"));
-	assert_false(tells(&c, "symbol other"));
+	assert_difference(&c, "tiny/libtiny.so", "section .text", "1 of ");
+	assert_difference(&c, "tiny/libtiny.so", "symbol answer", "has other bytes in .text");
+	assert_false(has_difference(&c, "symbol helper"));
+	assert_false(has_difference(&c, "symbol other"));
 }
 
 static void test_symbols_that_come_and_go(void **state)
@@ -86,10 +86,10 @@ static void test_symbols_that_come_and_go(void **state)
 	struct comparison c =
 		compare(wheel("a", code(42), ":"),
 			wheel("b", "int answer(void) { return 42; } int fresh(int x) { return x / 5 + 9; }\n", ":"));
-	assert_told(&c, "tiny/libtiny.so", "symbol helper", "is in the first only");
-	assert_told(&c, "tiny/libtiny.so", "symbol fresh", "is in the second only");
-	assert_true(tells(&c, "section .text"));
-	assert_false(tells(&c, "symbol answer"));
+	assert_difference(&c, "tiny/libtiny.so", "symbol helper", "is in the first only");
+	assert_difference(&c, "tiny/libtiny.so", "symbol fresh", "is in the second only");
+	assert_true(has_difference(&c, "section .text"));
+	assert_false(has_difference(&c, "symbol answer"));
 }
 
 static void test_sections_that_come_and_go(void **state)
@@ -97,7 +97,7 @@ static void test_sections_that_come_and_go(void **state)
 	(void)state;
 	const char *extra = arena_printf(&arena, "%s__attribute__((section(\"extra\"))) int more = 1;\n", code(42));
 	struct comparison c = compare(wheel("a", code(42), ":"), wheel("b", extra, ":"));
-	assert_told(&c, "tiny/libtiny.so", "section extra", "is in the second only");
+	assert_difference(&c, "tiny/libtiny.so", "section extra", "is in the second only");
 }
 
 static void test_other_binaries(void **state)
@@ -106,8 +106,8 @@ static void test_other_binaries(void **state)
 	struct comparison c =
 		compare(wheel("a", code(42), "printf 'a\\0bcd' >tiny/x.bin; printf 'a\\0b' >tiny/y.bin"),
 			wheel("b", code(42), "printf 'a\\0bxd' >tiny/x.bin; printf 'a\\0bcd' >tiny/y.bin"));
-	assert_told(&c, "tiny/x.bin", "", "1 of 5 bytes differ, the first at 0x3");
-	assert_told(&c, "tiny/y.bin", "", "has 3 bytes in the first, 5 in the second");
+	assert_difference(&c, "tiny/x.bin", "", "1 of 5 bytes differ, the first at 0x3");
+	assert_difference(&c, "tiny/y.bin", "", "has 3 bytes in the first, 5 in the second");
 }
 
 static void test_members_that_come_and_go(void **state)
@@ -115,8 +115,8 @@ static void test_members_that_come_and_go(void **state)
 	(void)state;
 	struct comparison c =
 		compare(wheel("a", code(42), "echo 1 >tiny/old.py"), wheel("b", code(42), "echo 1 >tiny/new.py"));
-	assert_told(&c, "tiny/old.py", "", "is in the first only");
-	assert_told(&c, "tiny/new.py", "", "is in the second only");
+	assert_difference(&c, "tiny/old.py", "", "is in the first only");
+	assert_difference(&c, "tiny/new.py", "", "is in the second only");
 }
 
 static void test_modes(void **state)
@@ -124,7 +124,7 @@ static void test_modes(void **state)
 	(void)state;
 	struct comparison c = compare(wheel("a", code(42), "echo 1 >tiny/s; chmod 644 tiny/s"),
 				      wheel("b", code(42), "echo 1 >tiny/s; chmod 755 tiny/s"));
-	assert_told(&c, "tiny/s", "mode", "is 100644 in the first, 100755 in the second");
+	assert_difference(&c, "tiny/s", "mode", "is 100644 in the first, 100755 in the second");
 	assert_int_equal(c.members, 0);
 }
 
@@ -150,13 +150,13 @@ static void test_the_archive_itself(void **state)
 		   *other = arena_strdup(&arena, test_path("c/tiny_pack-1.0-py3-none-any.whl"));
 	rewrite(one, other, "    items = items[1:] + items[:1]\n");
 	struct comparison c = compare(one, other);
-	assert_told(&c, "", "order", "in another order from 'tiny/__init__.py' on");
+	assert_difference(&c, "", "order", "in another order from 'tiny/__init__.py' on");
 	rewrite(one, other, "    for i in items: i.compress_type = 0\n");
 	c = compare(one, other);
-	assert_told(&c, "tiny/libtiny.so", "packing", "packed differently");
+	assert_difference(&c, "tiny/libtiny.so", "packing", "packed differently");
 	rewrite(one, other, "    items[0].date_time = (2001, 1, 1, 0, 0, 0)\n");
 	c = compare(one, other);
-	assert_told(&c, "tiny/__init__.py", "time", "differs");
+	assert_difference(&c, "tiny/__init__.py", "time", "differs");
 }
 
 static void test_details_are_cut(void **state)
@@ -172,7 +172,7 @@ static void test_details_are_cut(void **state)
 	for (size_t i = 0; i < c.count; i++)
 		n += strcmp(c.items[i].member, "tiny/libtiny.so") == 0;
 	assert_int_equal(n, COMPARE_DETAILS + 1);
-	assert_told(&c, "tiny/libtiny.so", "", "more than these");
+	assert_difference(&c, "tiny/libtiny.so", "", "more than these");
 }
 
 /* A file that only looks like ELF, and one whose section table leaves it. */
@@ -181,11 +181,11 @@ static void test_broken_elf(void **state)
 	(void)state;
 	struct comparison c = compare(wheel("a", code(42), "printf '\\177ELF\\0one' >tiny/x.so"),
 				      wheel("b", code(42), "printf '\\177ELF\\0two' >tiny/x.so"));
-	assert_told(&c, "tiny/x.so", "", "3 of 8 bytes differ");
+	assert_difference(&c, "tiny/x.so", "", "3 of 8 bytes differ");
 	const char *cut = "head -c 700 tiny/libtiny.so >tiny/cut.so";
 	c = compare(wheel("c", code(42), cut),
 		    wheel("d", code(43), "printf x >>tiny/libtiny.so; head -c 701 tiny/libtiny.so >tiny/cut.so"));
-	assert_told(&c, "tiny/cut.so", "", "has 700 bytes in the first, 701");
+	assert_difference(&c, "tiny/cut.so", "", "has 700 bytes in the first, 701");
 }
 
 static void test_json(void **state)

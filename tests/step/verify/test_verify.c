@@ -335,7 +335,7 @@ static void test_marker_missing(void **state)
 	(void)state;
 	assert_change("rm $I/.metadata-rev; sed -i '/metadata-rev/d' $I/RECORD", "marker", ".metadata-rev",
 		      "is missing");
-	/* It is no mistake of a wheel that somebody else made. */
+	/* A wheel of another tool may be so. */
 	struct verify_report r =
 		verify(changed(MENDED("WHEEL", "rm $I/.metadata-rev; sed -i '/metadata-rev/d' $I/RECORD; sed -i "
 					       "'s/^Gen.*/Generator: bdist/' $I/WHEEL")));

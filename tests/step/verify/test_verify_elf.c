@@ -40,7 +40,7 @@ static void test_rpath_out_of_site_packages(void **state)
 	(void)state;
 	struct verify_report r =
 		with_library(LIBRARY, ANSWER, "-nostdlib -Wl,--disable-new-dtags '-Wl,-rpath,$ORIGIN/../../../lib'");
-	assert_only_error(&r, "rpath", "tiny/libtiny.so", "leaves the directory of the packages");
+	assert_only_error(&r, "rpath", "tiny/libtiny.so", "leaves site-packages");
 }
 
 static void test_rpath_to_a_neighbour_package(void **state)
@@ -83,7 +83,7 @@ static void test_needed_inside_but_not_on_the_path(void **state)
 	struct verify_report r = verify(packed());
 	assert_int_equal(r.errors, 0);
 	assert_found(&r, FINDING_WARNING, "needed", "tiny/libb.so",
-		     "needs 'liba.so', which is inside but in no directory");
+		     "needs 'liba.so', which is in the wheel but not in its DT_RPATH");
 }
 
 static void test_needed_nowhere(void **state)
@@ -93,7 +93,7 @@ static void test_needed_nowhere(void **state)
 	assert_int_equal(unlink(test_path("tree/tiny/lib/liba.so")), 0);
 	const char *wheel = packed();
 	struct verify_report r = verify(wheel);
-	assert_only_error(&r, "needed", "tiny/libb.so", "needs 'liba.so', which is neither inside");
+	assert_only_error(&r, "needed", "tiny/libb.so", "needs 'liba.so', which is neither in the wheel");
 	struct verify_request q = {.wheel = wheel};
 	strlist_add(&q.provided, &arena, "liba.so");
 	r = verify_with(q);
@@ -103,7 +103,7 @@ static void test_needed_nowhere(void **state)
 	assert_int_equal(r.errors + r.warnings, 0);
 	q.provided.items[0] = "lib?.so.*";
 	r = verify_with(q);
-	assert_only_error(&r, "needed", "tiny/libb.so", "needs 'liba.so', which is neither inside");
+	assert_only_error(&r, "needed", "tiny/libb.so", "needs 'liba.so', which is neither in the wheel");
 }
 
 static void test_needed_allowed_by_manylinux(void **state)

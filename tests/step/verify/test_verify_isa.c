@@ -85,7 +85,7 @@ static void local_functions_are_named_as_long_as_their_names_are_there(void **st
 	assert_only_error(&r, "isa", "tiny/libmore.so", "the function 'hidden_sum' of more.c uses avx512f");
 }
 
-static void without_a_name_it_cannot_be_told(void **state)
+static void functions_without_a_name_are_a_warning(void **state)
 {
 	(void)state;
 	struct verify_report r = one(
@@ -93,7 +93,7 @@ static void without_a_name_it_cannot_be_told(void **state)
 		INTRINSICS "static " AVX512 ADD_ZMM("hidden_sum") "void (*table[])(float *) = {hidden_sum};\n", "-s");
 	assert_int_equal(r.errors, 0);
 	assert_found(&r, FINDING_WARNING, "isa-unnamed", "tiny/libmore.so",
-		     "1 function that nothing names uses avx512f beyond avx2");
+		     "1 function without a name uses avx512f beyond avx2");
 }
 
 static void avx2_in_a_static_initialiser_of_an_avx_wheel(void **state)
@@ -234,7 +234,7 @@ static void tables_between_functions_are_no_code(void **state)
 	assert_int_equal(r.errors + r.warnings, 0);
 }
 
-static void many_functions_are_not_all_told(void **state)
+static void only_the_first_functions_are_listed(void **state)
 {
 	AUTO_BUF struct buf text = {0};
 	(void)state;
@@ -292,7 +292,7 @@ int main(void)
 		TEST(code_within_the_promise_is_clean),
 		TEST(avx512_in_a_plain_function_of_an_avx2_wheel),
 		TEST(local_functions_are_named_as_long_as_their_names_are_there),
-		TEST(without_a_name_it_cannot_be_told),
+		TEST(functions_without_a_name_are_a_warning),
 		TEST(avx2_in_a_static_initialiser_of_an_avx_wheel),
 		TEST(avx2_in_an_initialiser_of_cpp),
 		TEST(what_an_initialiser_calls_is_a_part_of_it),
@@ -304,7 +304,7 @@ int main(void)
 		TEST(a_family_has_its_limit),
 		TEST(what_a_resolver_chooses_is_fine),
 		TEST(tables_between_functions_are_no_code),
-		TEST(many_functions_are_not_all_told),
+		TEST(only_the_first_functions_are_listed),
 		TEST(without_a_promise_there_are_notes_only),
 		TEST(without_rules_nothing_is_examined),
 		TEST(other_machines_are_not_examined),

@@ -103,7 +103,7 @@ static void test_a_failed_check_is_named(void **state)
 	arena_release(&w.arena);
 }
 
-static void test_a_crash_is_told_with_its_words(void **state)
+static void test_a_crash_has_its_words(void **state)
 {
 	(void)state;
 	struct world w;
@@ -178,7 +178,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_checks_run_on_the_installed_wheel, test_teardown),
 		cmocka_unit_test_teardown(test_a_failed_check_is_named, test_teardown),
-		cmocka_unit_test_teardown(test_a_crash_is_told_with_its_words, test_teardown),
+		cmocka_unit_test_teardown(test_a_crash_has_its_words, test_teardown),
 		cmocka_unit_test_teardown(test_a_script_that_stops_early_is_no_success, test_teardown),
 		cmocka_unit_test_teardown(test_a_wheel_that_does_not_install, test_teardown),
 		cmocka_unit_test_teardown(test_another_platform_is_not_run, test_teardown),

@@ -1,4 +1,4 @@
-/* Undefined symbols: who may provide them, and what nobody does. */
+/* Undefined symbols: what may provide them, and those that nothing does. */
 #include "verify_fixture.h"
 
 #define LAZY "-nostdlib -Wl,-z,lazy "
@@ -36,7 +36,7 @@ static void a_symbol_of_nobody(void **state)
 	assert_only_error(&r, "undefined", "tiny/libtiny.so", "needs the symbol 'gone', which nothing provides");
 }
 
-static void names_of_cpp_are_told_as_written(void **state)
+static void names_of_cpp_are_demangled(void **state)
 {
 	(void)state;
 	make_tree();
@@ -103,7 +103,8 @@ static void symbols_of_the_c_library_without_a_version(void **state)
 	struct verify_report r = verify_tree();
 	assert_int_equal(r.errors, 0);
 	assert_found(&r, FINDING_WARNING, "undefined", "tiny/libtiny.so", "dlopen");
-	assert_found(&r, FINDING_WARNING, "undefined", "tiny/libtiny.so", "of the C library without naming it");
+	assert_found(&r, FINDING_WARNING, "undefined", "tiny/libtiny.so",
+		     "of the C library, which it does not need by name");
 }
 
 static void a_version_that_a_library_inside_does_not_have(void **state)
@@ -151,7 +152,7 @@ static void symbols_of_a_companion_that_is_not_at_hand(void **state)
 	struct verify_report r = verify_beside();
 	assert_int_equal(r.errors + r.warnings, 0);
 	assert_found(&r, FINDING_NOTE, "undefined-unchecked", "",
-		     "1 symbol may come from libraries that are not at hand: libbeside.so");
+		     "1 symbol may come from libraries that were not given: libbeside.so");
 }
 
 static void symbols_of_a_companion_at_hand(void **state)
@@ -201,7 +202,7 @@ static void what_is_open_spreads(void **state)
 {
 	(void)state;
 	make_tree();
-	/* libtiny needs libmiddle needs what is not at hand: its symbols may come from there. */
+	/* libtiny needs libmiddle, which needs a library that was not given: its symbols may come from there. */
 	compile("libbeside.so", "int beside(void) { return 42; }\n", "-nostdlib -Wl,-soname,libbeside.so");
 	compile("tree/tiny/libmiddle.so", "int beside(void);\nint middle(void) { return beside(); }\n",
 		arena_printf(&arena, LAZY "-Wl,-soname,libmiddle.so -L%s -lbeside", test_path(".")));
@@ -213,7 +214,7 @@ static void what_is_open_spreads(void **state)
 	assert_found(&r, FINDING_NOTE, "undefined-unchecked", "", "2 symbols");
 }
 
-static void many_symbols_are_not_all_told(void **state)
+static void only_the_first_symbols_are_listed(void **state)
 {
 	AUTO_BUF struct buf text = {0};
 	(void)state;
@@ -237,7 +238,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(nothing_is_wanted),
 		T(a_symbol_of_nobody),
-		T(names_of_cpp_are_told_as_written),
+		T(names_of_cpp_are_demangled),
 		T(a_weak_symbol_may_be_of_nobody),
 		T(a_symbol_of_another_library_inside),
 		T(symbols_of_python_come_with_the_program),
@@ -249,7 +250,7 @@ int main(void)
 		T(symbols_of_a_wheel_beside),
 		T(a_companion_that_is_none),
 		T(what_is_open_spreads),
-		T(many_symbols_are_not_all_told),
+		T(only_the_first_symbols_are_listed),
 	};
 	return cmocka_run_group_tests(tests, load_policy, NULL);
 }
