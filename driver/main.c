@@ -9,12 +9,12 @@
 static int open_cancel(void)
 {
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* past a file size limit a write then fails with a message, as on a full disk */
-	return os_open_cancel();  /* everything which waits also waits for it */
+	signal(SIGXFSZ, SIG_IGN); /* a write past a file size limit then fails with a message, as on a full disk */
+	return os_open_cancel();  /* everything that waits, waits for it too */
 }
 
-/* What is made here its owner can use, and only the owner and the group can change, whatever the caller's umask is: a
- * store that everybody may write is nobody's to trust. */
+/* Whatever the caller's umask: the owner can use what is made here, and others cannot write it, since nobody can trust
+ * a store that everybody may write. */
 static void mend_umask(void)
 {
 	mode_t given = umask(0);

@@ -30,7 +30,6 @@ static const struct arg_def build_only[] = {
 	{0},
 };
 
-/* "12.3 MB": sizes as people read them. */
 static const char *human(json_int_t bytes, struct arena *a)
 {
 	return bytes >= 1000000 ? arena_printf(a, "%.1f MB", (double)bytes / 1e6)
@@ -97,7 +96,7 @@ static json_t *failure_json(const struct pipeline_failure *f)
 			 cmd_error_json(&f->why));
 }
 
-/* Of a matrix: what failed and why, and how many came from where. */
+/* Of a matrix: what failed and why, and how many wheels were built or taken from the store. */
 static void print_summary(const struct pipeline_item *items, size_t count, const struct pipeline_failures *failed,
 			  struct buf *out)
 {
@@ -183,7 +182,7 @@ int cmd_build_print(struct cmd_context *c, const struct cmd_build_results *r, st
 	return cmd_write_stdout(&out, e);
 }
 
-/* The exit code is that of the worst. */
+/* The worst failure gives the exit code. */
 static int report_failures(const struct pipeline_failures *failed, size_t asked, const char *matrix, struct err *e)
 {
 	enum err_kind worst = ERR_NONE;
@@ -192,7 +191,7 @@ static int report_failures(const struct pipeline_failures *failed, size_t asked,
 	if (worst == ERR_NONE)
 		return 0;
 	err_set(e, worst, "%zu of %zu variants of matrix '%s' failed", failed->count, asked, matrix);
-	return err_hint(e, "the same command again takes what was built from the store and tries the others once more");
+	return err_hint(e, "run the same command again: it takes what was built from the store and retries the others");
 }
 
 static bool same_cpp(const struct variant *x, const struct variant *y)
@@ -201,8 +200,7 @@ static bool same_cpp(const struct variant *x, const struct variant *y)
 	       x->profile.isa == y->profile.isa && strcmp(x->cuda ? x->cuda : "", y->cuda ? y->cuda : "") == 0;
 }
 
-/* Variants of one instruction set next to each other, in the order in which the sets come first: their C++ units are in
- * the compiler cache then, whatever its size. */
+/* Puts variants of one instruction set next to each other, so that their C++ units are still in the compiler cache. */
 static void order_by_isa(struct selections *chosen, struct arena *a)
 {
 	struct selection *sorted = arena_array(a, chosen->count, sizeof(*sorted));
@@ -262,10 +260,9 @@ static int report_checks(const struct cmd_build_results *r, struct err *e)
 		differ += !r->checked[i].result.same;
 	if (!differ)
 		return 0;
-	err_set(e, ERR_POLICY, "%zu of %zu wheels came out different the second time", differ, r->checked_count);
-	return err_hint(
-		e,
-		"what differs is listed on standard output; the second wheel is kept beside the details of the first");
+	err_set(e, ERR_POLICY, "%zu of %zu wheels differ in the second build", differ, r->checked_count);
+	return err_hint(e,
+			"standard output lists what differs; the second wheel is kept beside the details of the first");
 }
 
 static int build_main(struct cmd_context *c, const struct strlist *words, struct err *e)

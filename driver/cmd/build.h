@@ -18,11 +18,10 @@ struct cmd_build_results {
 	size_t checked_count;
 };
 
-/* cmd_build_request: a whole request out of the selecting options (the options struct begins with a
- * cmd_build_base), root, store and output directory included. */
+/* cmd_build_request: the request that the options (they begin with a cmd_build_base) ask for. */
 int cmd_build_request(struct cmd_context *c, const struct strlist *words, struct pipeline_request *q,
 		      struct err *e) MUST_CHECK;
-/* cmd_build_options: those of every command that puts wheels out; fields of cmd_build_base. */
+/* The options of every command that writes wheels; fields of cmd_build_base. */
 extern const struct arg_def cmd_build_options[];
 /* cmd_build_print: what was made, as text or JSON. */
 int cmd_build_print(struct cmd_context *c, const struct cmd_build_results *r, struct err *e) MUST_CHECK;

@@ -56,7 +56,7 @@ static json_t *objects_json(const struct store_object *o, size_t count)
 	return list;
 }
 
-/* "3 days", as long as it was not used. */
+/* How long it was not used: "3 days". */
 static const char *age_text(int64_t used, struct arena *a)
 {
 	int64_t s = (int64_t)time(NULL) - used;
@@ -124,11 +124,11 @@ static int cache_info(struct cmd_context *c, struct store *s, struct err *e)
 	buf_printf(&out, "%-12s %7s  %s\n", "total", "", size_text(total, c->arena));
 	buf_printf(&out, "%-12s %7s  %s\n", "free space", "", size_text(free_bytes, c->arena));
 	for (size_t i = 0; i < lowers_count; i++)
-		buf_printf(&out, "below it     %s\n", lowers[i]);
+		buf_printf(&out, "fallback     %s\n", lowers[i]);
 	return cmd_write_stdout(&out, e);
 }
 
-/* What was found of one object. */
+/* What became of a damaged object. */
 static const char *const fates[] = {[STORE_WRONG_KEPT] = "",
 				    [STORE_WRONG_MOVED] = " (moved to the quarantine)",
 				    [STORE_WRONG_BUSY] = " (in use, so it stays for now)"};
@@ -167,15 +167,15 @@ static int cache_verify(struct cmd_context *c, struct store *s, struct err *e)
 	    print_checks(c, s, &r, e) < 0)
 		return -1;
 	for (size_t i = 0; i < r.wrong; i++) {
-		if (r.items[i].why.kind != ERR_INTEGRITY) { /* what cannot be read is not known to be wrong */
+		if (r.items[i].why.kind != ERR_INTEGRITY) { /* could not be read, which says nothing of its bytes */
 			*e = r.items[i].why;
 			return -1;
 		}
 	}
 	if (r.wrong == 0)
 		return 0;
-	err_set(e, ERR_INTEGRITY, "%zu of %zu objects in '%s' are not what they were when they were published", r.wrong,
-		r.checked, store_dir(s));
+	err_set(e, ERR_INTEGRITY, "%zu of %zu objects in '%s' changed after they were published", r.wrong, r.checked,
+		store_dir(s));
 	return err_hint(e, o->dry_run ? "'ptbuild cache verify' without --dry-run moves them out of the way, so that "
 					"they are made anew"
 				      : "they lie in 'quarantine' there until 'cache gc' removes them; what is missing "
@@ -189,8 +189,8 @@ static int cache_gc(struct cmd_context *c, struct store *s, struct err *e)
 	struct gc_result r;
 	uint64_t max_bytes = 0;
 	if (!o->max_size && !o->keep_days) {
-		err_set(e, ERR_USAGE, "nothing says what may be removed");
-		return err_hint(e, "give --keep-days N, --max-size SIZE or both; --dry-run only shows");
+		err_set(e, ERR_USAGE, "cache gc needs to know what it may remove");
+		return err_hint(e, "pass --keep-days N, --max-size SIZE or both; with --dry-run nothing is removed");
 	}
 	if (o->max_size && size_parse(o->max_size, &max_bytes, e) < 0) {
 		e->kind = ERR_USAGE;

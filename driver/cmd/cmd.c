@@ -81,7 +81,7 @@ static int find_command(int argc, char *const *argv, struct arena *a, struct str
 	if (!cmd)
 		cmd = cmd_find(argc > 1 ? "build" : "help");
 	if (!cmd)
-		return err_set(e, ERR_USAGE, "no command was given");
+		return err_set(e, ERR_USAGE, "no command");
 	*ret = cmd;
 	return 0;
 }

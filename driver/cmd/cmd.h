@@ -62,7 +62,7 @@ extern const struct command command_build, command_fetch, command_verify, comman
 	command_completion, command_help;
 extern const struct command command_repack, command_index;
 extern const struct command command_plan, command_diff, command_list, command_units;
-extern const struct command command_detect, command_matrix;
+extern const struct command command_detect, command_ci;
 extern const struct command command_shell;
 extern const struct arg_def cmd_global_options[];
 
@@ -89,8 +89,8 @@ struct cmd_context {
 int cmd_profiles_dir(struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
 int cmd_patches_dir(struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
 int cmd_tables(struct cmd_context *c, const struct tables **ret, struct err *e) MUST_CHECK;
-/* cmd_store: the store of --cache, else $XDG_CACHE_HOME/ptbuild, else ~/.cache/ptbuild, with those
- * below it (--lower-store, PTBUILD_LOWER_STORE) and the remote one (--store-url, PTBUILD_STORE_URL;
+/* cmd_store: the store of --cache, else $XDG_CACHE_HOME/ptbuild, else ~/.cache/ptbuild, with its
+ * fallbacks (--lower-store, PTBUILD_LOWER_STORE) and the remote one (--store-url, PTBUILD_STORE_URL;
  * not with --offline). Closed by cmd_main. cmd_cache_dir: where that is, nothing opened. */
 int cmd_store(struct cmd_context *c, struct store **ret, struct err *e) MUST_CHECK;
 int cmd_cache_dir(const struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;

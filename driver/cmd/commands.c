@@ -1,6 +1,6 @@
 #include "cmd/cmd.h"
 
-/* A row a line, so that adding one touches no other. */
+/* One row a line, so that adding one changes no other. */
 /* clang-format off */
 const struct command *const cmd_table[] = {
 	&command_build,
@@ -8,7 +8,7 @@ const struct command *const cmd_table[] = {
 	&command_plan,
 	&command_diff,
 	&command_list,
-	&command_matrix,
+	&command_ci,
 	&command_units,
 	&command_fetch,
 	&command_verify,

@@ -41,7 +41,7 @@ static int run_completion(struct cmd_context *c, const struct strlist *args, str
 	AUTO_BUF struct buf text = {0};
 	if (o->words ? args->count != 0 : args->count != 1) {
 		err_set(e, ERR_USAGE, "completion takes one shell, or --words KIND");
-		return err_hint(e, "say 'ptbuild completion bash'");
+		return err_hint(e, "for example 'ptbuild completion bash'");
 	}
 	if ((o->words ? print_words(c, o->words, &text, e) : completion_script(args->items[0], &text, e)) < 0)
 		return -1;

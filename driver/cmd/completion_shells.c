@@ -3,7 +3,7 @@
 
 #include "cmd/help.h"
 
-/* A value that only the tables know ("<release>") is asked of the program itself when the shell completes. */
+/* Values from the tables ("<release>") come from the program itself when the shell completes. */
 static bool is_kind(const char *values, const char *kind)
 {
 	return values && strcmp(values, kind) == 0;
@@ -176,7 +176,7 @@ static void zsh_script(struct buf *out)
 			"_ptbuild() {\n\tlocal -a global commands\n\tglobal=(\n");
 	AUTO_BUF struct buf global = {0};
 	zsh_options(cmd_global_options, &global);
-	for (const char *p = buf_cstr(&global); *p; p++) /* inside an array no line continues */
+	for (const char *p = buf_cstr(&global); *p; p++) /* no continuation lines in an array */
 		if (p[0] != ' ' || p[1] != '\\' || p[2] != '\n')
 			buf_addc(out, *p);
 		else

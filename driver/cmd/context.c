@@ -87,7 +87,7 @@ int cmd_cache_dir(const struct cmd_context *c, const char **ret, struct err *e)
 	const char *home = getenv("HOME"), *xdg = getenv("XDG_CACHE_HOME");
 	if (c->global->cache)
 		*ret = absolute(c->arena, c->global->cache);
-	else if (xdg && xdg[0] == '/') /* the base directory specification: a relative one is to be ignored */
+	else if (xdg && xdg[0] == '/') /* the base directory specification says to ignore a relative one */
 		*ret = path_join(c->arena, xdg, "ptbuild");
 	else if (home && home[0] == '/')
 		*ret = path_join(c->arena, home, ".cache/ptbuild");

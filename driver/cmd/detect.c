@@ -100,7 +100,7 @@ static int run_detect(struct cmd_context *c, const struct strlist *args, struct 
 	if (d.profile)
 		return 0;
 	err_set(e, ERR_POLICY, "no profile fits this machine");
-	return err_hint(e, "'ptbuild list --isas' shows what builds are made for");
+	return err_hint(e, "'ptbuild list --isas' lists the instruction sets that builds can target");
 }
 
 #define DETECT(type, field) (type), offsetof(struct detect_options, field)

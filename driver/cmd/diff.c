@@ -17,7 +17,7 @@ static const struct arg_def diff_only[] = {
 	{0},
 };
 
-/* The plan of one word; each is chosen alone, so that both may be the same variant of two releases. */
+/* Each word is planned alone, so that both may be the same variant in two releases. */
 static int plan_word(struct cmd_context *c, const char *word, const char *release, const struct plan **ret,
 		     struct err *e)
 {

@@ -13,7 +13,7 @@ static int choose(struct doctor *d, const struct strlist *args, struct err *e)
 		if (cmd_select(d->c, args, &s, e) < 0)
 			return -1;
 		if (s.count != 1)
-			return err_set(e, ERR_USAGE, "doctor looks at one build, not %zu", s.count);
+			return err_set(e, ERR_USAGE, "doctor checks one build, not %zu", s.count);
 		d->release = s.items->release;
 		return cmd_select_plan(d->c, s.items, NULL, NULL, NULL, &d->plan, e);
 	}

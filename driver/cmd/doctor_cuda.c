@@ -44,7 +44,7 @@ static bool check_host_compiler(struct doctor *d)
 	return false;
 }
 
-/* A kernel for every target at once, with the compiler that the build will hand to nvcc. */
+/* Compiles a kernel for every target at once, with the compiler that the build will give nvcc. */
 static int compile_kernel(struct doctor *d, const struct strlist *targets, struct err *e)
 {
 	static const char script[] = "n=$1; c=$2; shift 2; t=$(mktemp -d /tmp/ptbuild-doctorXXXXXX) && trap 'rm -rf "
@@ -77,7 +77,7 @@ static bool is_on(const struct doctor *d, const char *toggle)
 	return value && (strcmp(value, "ON") == 0 || strcmp(value, "1") == 0);
 }
 
-/* The lowest of the versions at which the library drops one of the plan's GPUs; NULL when it keeps them all. */
+/* The last cuDNN that supports all GPUs of the plan; NULL: no limit. */
 static const char *last_cudnn(const struct doctor *d, const struct tables *t)
 {
 	const char *last = NULL;

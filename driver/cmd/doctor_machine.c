@@ -51,7 +51,7 @@ static void check_cpu(struct doctor *d)
 		doctor_ok(d, "cpu", "runs %s", isa->name);
 }
 
-/* The file system that the store is, or will be, on. */
+/* On the file system of the store, which need not exist yet. */
 static int check_disk(struct doctor *d, struct err *e)
 {
 	const char *dir;
@@ -78,7 +78,7 @@ static int check_disk(struct doctor *d, struct err *e)
 	return 0;
 }
 
-/* What the build itself will make of this memory: the pools of its jobs. */
+/* The job pools that the build will choose for this memory. */
 static void check_memory(struct doctor *d)
 {
 	uint64_t bytes = machine_memory();

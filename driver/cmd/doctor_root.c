@@ -4,7 +4,7 @@
 #include "base/version.h"
 #include "cmd/doctor.h"
 
-/* A program of the root and its version against the release's range. */
+/* A program of the root, its version checked against the release's range. */
 static int check_tool(struct doctor *d, const char *name, const char *range, bool needed, struct err *e)
 {
 	const struct tool *t = toolchain_get(d->toolchain, name);
@@ -77,13 +77,13 @@ static int check_python(struct doctor *d, struct err *e)
 	return 0;
 }
 
-/* Compiles and links with the very flags, C and C++: a compiler's version number says less. */
+/* Compiles and links C and C++ with the flags themselves: a version number says less. */
 #define TRY_FLAGS                                                                                                      \
 	"t=/tmp/ptbuild-doctor$$; trap 'rm -f $t' EXIT; "                                                              \
 	"printf 'int main(void) { return 0; }' | gcc \"$@\" -x c - -o $t && printf 'int main() { return 0; }' | g++ "  \
 	"\"$@\" -x c++ - -o $t"
 
-/* The first flag that fails alone; "" when all of them pass one by one. */
+/* The first flag that fails alone; "" if none does. */
 static int find_culprit(struct doctor *d, const struct strlist *flags, const char **ret, struct err *e)
 {
 	*ret = "";

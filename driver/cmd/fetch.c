@@ -72,7 +72,7 @@ static int print_fetched(const struct cmd_context *c, const struct fetch_source 
 	return cmd_write_stdout(&out, e);
 }
 
-/* The plans say whether the variants can exist at all: nothing is downloaded for one that cannot. */
+/* Planned first, so that nothing is downloaded for a variant that cannot be built. */
 static int make_plans(struct cmd_context *c, const struct selections *s, struct fetch_item **ret, struct err *e)
 {
 	struct fetch_item *items = arena_array(c->arena, s->count, sizeof(*items));
@@ -83,7 +83,7 @@ static int make_plans(struct cmd_context *c, const struct selections *s, struct 
 	return 0;
 }
 
-/* What the builds need of Python and the root lacks. */
+/* The Python requirements of the builds that the root lacks. */
 static int fetch_requirements(struct cmd_context *c, struct fetch_item *items, size_t count, struct err *e)
 {
 	struct pyenv_request q = {.kind = cmd_sandbox(c), .offline = c->global->offline};
@@ -93,7 +93,7 @@ static int fetch_requirements(struct cmd_context *c, struct fetch_item *items, s
 		q.plan = items[i].plan;
 		if (pyenv_prepare(&q, c->run, c->arena, &items[i].env, e) < 0) {
 			if (!e->hint[0])
-				err_hint(e, "--sources-only leaves the Python requirements out");
+				err_hint(e, "--sources-only skips the Python requirements");
 			return err_wrap(e, "%s", items[i].plan->variant);
 		}
 	}

@@ -32,7 +32,7 @@ static int index_main(struct cmd_context *c, const struct strlist *words, struct
 	struct index_result r;
 	if (words->count != 1) {
 		err_set(e, ERR_USAGE, "index takes one directory of wheels, not %zu", words->count);
-		return err_hint(e, "say 'ptbuild index dist'");
+		return err_hint(e, "for example 'ptbuild index dist'");
 	}
 	const struct index_request q = {.dir = words->items[0], .base_url = o->base_url};
 	return index_write(&q, c->run, c->arena, &r, e) < 0 ? -1 : print_result(c, q.dir, &r, e);

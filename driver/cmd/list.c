@@ -159,7 +159,7 @@ static void add_profile(json_t *rows, const char *name, const char *platform, co
 	put(row, "isa", isa);
 }
 
-/* The composed names for machines that exist; any other pair may be named as well, and several SMs joined with '+'. */
+/* The pairs that machines have; any other pair is a name too, and so are several SMs joined with '+'. */
 static int add_profiles(const struct tables *t, struct arena *a, json_t *rows, struct err *e)
 {
 	(void)e;

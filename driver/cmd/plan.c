@@ -35,7 +35,7 @@ static int find_torch(struct cmd_context *c, const struct variant *v, struct tor
 	return torch_from_root(root, cmd_sandbox(c), c->run, c->arena, ret, e);
 }
 
-/* Tools are asked only when a root is named: a plan can be made on any machine. */
+/* Without a root no tool is run: a plan can be made on any machine. */
 static int make_plan(struct cmd_context *c, const struct selection *s, const struct plan **ret, struct err *e)
 {
 	const struct toolchain *toolchain = NULL;
@@ -47,7 +47,7 @@ static int make_plan(struct cmd_context *c, const struct selection *s, const str
 	return cmd_select_plan(c, s, toolchain, torch.identity, torch.version, ret, e);
 }
 
-/* Where plans go as they are made; a matrix has more of them than should be held at once. */
+/* Plans are printed into this one by one: a matrix has too many to hold at once. */
 struct output {
 	const struct cmd_context *c;
 	json_t *all; /* array */
@@ -71,7 +71,7 @@ static void put_plan(struct output *o, const struct plan *p, struct arena *a)
 		buf_printf(&o->text, "%s%s", o->text.len ? "\n" : "", plan_text(p, options->explain, a));
 }
 
-/* A variant of a matrix that cannot be built stands where its plan would, with the reason. */
+/* A variant of a matrix that cannot be built is listed with the reason. */
 static void put_refusal(struct output *o, const struct selection *s, const struct err *why, struct arena *a)
 {
 	const char *name = variant_name(&s->variant, a);
@@ -106,7 +106,7 @@ static int put_one(struct cmd_context *c, const struct selection *s, bool matrix
 	return 0;
 }
 
-/* What all plans share is read once, into the arena of the run. */
+/* Reads what all plans share once, into the arena of the run. */
 static int prepare(struct cmd_context *c, struct err *e)
 {
 	const struct tables *t;
@@ -118,7 +118,7 @@ static int prepare(struct cmd_context *c, struct err *e)
 	return c->global->root && (cmd_root(c, &root, e) < 0 || cmd_toolchain(c, &toolchain, e) < 0) ? -1 : 0;
 }
 
-/* Plans in JSON are an array of plans: there the cost is told on standard error. */
+/* JSON is an array of plans alone, so there the cost goes to standard error. */
 static int put_cost(struct cmd_context *c, const struct selections *chosen, struct output *o, struct err *e)
 {
 	const struct cmd_select_base *base = c->options;
@@ -157,7 +157,7 @@ static int plan_main(struct cmd_context *c, const struct strlist *words, struct 
 	if (!o.refused)
 		return 0;
 	err_set(e, o.worst, "%zu of %zu variants of matrix '%s' cannot be built", o.refused, chosen.count, matrix);
-	return err_hint(e, "the plan says why of each; --only and --release choose others");
+	return err_hint(e, "the plan gives the reason for each; --only and --release choose others");
 }
 
 const struct command command_plan = {

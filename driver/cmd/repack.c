@@ -65,11 +65,11 @@ static int repack_main(struct cmd_context *c, const struct strlist *words, struc
 	for (size_t i = 0; i < words->count; i++)
 		wheels += path_has_suffix(words->items[i], ".whl");
 	if (rev == 0) {
-		err_set(e, ERR_USAGE, "repack needs the new revision");
-		return err_hint(e, "say --metadata-rev 2");
+		err_set(e, ERR_USAGE, "repack needs the new metadata revision");
+		return err_hint(e, "for example --metadata-rev 2");
 	}
 	if (wheels && wheels != words->count)
-		return err_set(e, ERR_USAGE, "wheels and variants cannot be repacked in one go");
+		return err_set(e, ERR_USAGE, "wheels and variants cannot be repacked together");
 	return wheels ? repack_wheels(c, words, rev, e) : repack_variants(c, words, e);
 }
 

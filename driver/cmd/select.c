@@ -85,7 +85,7 @@ static bool release_fits(const struct release_row *r, const struct want *w)
 	       (!w->cuda || in_list(r->toolkits, r->toolkits_count, w->cuda));
 }
 
-/* Without --release only upstream's own are taken: one like "2.6.0-debian" needs a root of its own. */
+/* Without --release only upstream's own qualify: one like "2.6.0-debian" needs a root of its own. */
 static int pick_release(const struct cmd_select *o, const struct tables *t, const struct want *w,
 			const struct release_row **ret, struct err *e)
 {
@@ -102,10 +102,10 @@ static int pick_release(const struct cmd_select *o, const struct tables *t, cons
 	}
 	err_set(e, ERR_CONFIG, "no release has these packages for Python %s and CUDA %s",
 		w->python ? w->python : "(any)", w->cuda ? w->cuda : "(none)");
-	return err_hint(e, "'ptbuild list --releases' shows what there is; name one with --release");
+	return err_hint(e, "'ptbuild list --releases' lists them; name one with --release");
 }
 
-/* The version of the root's python3 as its file name says it; nothing is run. NULL if it cannot be told. */
+/* The version in the file name of the root's python3, so that nothing is run; NULL if there is none. */
 static const char *root_python(struct cmd_context *c)
 {
 	const struct root *root;
@@ -124,14 +124,14 @@ static int default_python(struct cmd_context *c, const struct release_row *r, co
 	const char *python = root_python(c);
 	if (!python || !in_list(r->pythons, r->pythons_count, python)) {
 		if (r->pythons_count == 0)
-			return err_set(e, ERR_CONFIG, "release '%s' names no Python", r->name);
+			return err_set(e, ERR_CONFIG, "release '%s' has no Python", r->name);
 		python = r->pythons[r->pythons_count - 1];
 	}
 	*ret = python;
 	return 0;
 }
 
-/* Parts of a profile's name that this machine fills in: "native", "native-avx2", "sm90-native". */
+/* Fills in the parts of a profile's name that stand for this machine: "native", "native-avx2", "sm90-native". */
 static int fill_native(struct cmd_context *c, const struct tables *t, const char **profile, const char **ret_cuda,
 		       const char **ret_note, struct err *e)
 {
@@ -153,7 +153,7 @@ static int fill_native(struct cmd_context *c, const struct tables *t, const char
 	*ret_note = arena_printf(c->arena, "%s is %s on the machine that asked: %s", o->profile, *profile,
 				 d.reasons.count ? d.reasons.items[0] : h.platform);
 	if (d.cuda && !o->cuda && strncmp(o->profile, "native", 6) == 0)
-		*ret_cuda = d.cuda; /* one that the driver here can run */
+		*ret_cuda = d.cuda; /* the driver here can run it */
 	return 0;
 }
 
@@ -167,7 +167,7 @@ static int select_by_profile(struct cmd_context *c, const struct tables *t, stru
 	if (fill_native(c, t, &name, &w.cuda, &note, e) < 0 || profile_load(t, name, c->arena, &profile, e) < 0)
 		return -1;
 	if (profile.gpu != GPU_CUDA && o->cuda)
-		return err_set(e, ERR_USAGE, "--cuda %s has no place in profile '%s', which has no CUDA", o->cuda,
+		return err_set(e, ERR_USAGE, "--cuda %s does not apply: profile '%s' has no CUDA", o->cuda,
 			       profile.name);
 	for (size_t i = 0; i < TABLES_PACKAGES; i++)
 		if (strlist_contains(&o->packages, tables_packages[i]) || strlist_contains(&o->packages, "all") ||
@@ -187,7 +187,7 @@ static int select_by_name(struct cmd_context *c, const struct tables *t, const s
 {
 	const struct cmd_select *o = options(c);
 	if (o->packages.count || o->python || o->cuda) {
-		err_set(e, ERR_USAGE, "a variant's name says package, Python and CUDA already");
+		err_set(e, ERR_USAGE, "a variant's name already says package, Python and CUDA");
 		return err_hint(e, "leave --package, --python and --cuda out, or use --profile instead of '%s'",
 				words->items[0]);
 	}
@@ -225,9 +225,9 @@ static int select_by_matrix(struct cmd_context *c, const struct tables *t, struc
 	struct matrix_walk w = {0};
 	const char *name;
 	if (o->packages.count || o->python || o->cuda) {
-		err_set(e, ERR_USAGE, "a matrix says packages, Pythons and toolkits already");
+		err_set(e, ERR_USAGE, "a matrix already says packages, Pythons and toolkits");
 		return err_hint(
-			e, "leave --package, --python and --cuda out; --only '*-cuda12_8-*' chooses from matrix '%s'",
+			e, "leave --package, --python and --cuda out; --only '*-cuda12_8-*' selects from matrix '%s'",
 			o->matrix);
 	}
 	if (matrix_load(t, o->matrix, c->arena, &m, e) < 0)
@@ -261,11 +261,11 @@ static int check_ways(const struct cmd_context *c, const struct strlist *words, 
 		return err_set(e, ERR_USAGE, "--profile %s and --matrix %s exclude each other", o->profile, o->matrix);
 	if (o->only.count && !o->matrix) {
 		err_set(e, ERR_USAGE, "--only without --matrix");
-		return err_hint(e, "it chooses from the variants of a matrix ('ptbuild list --matrices')");
+		return err_hint(e, "it selects from the variants of a matrix ('ptbuild list --matrices')");
 	}
 	if (words->count || o->profile || o->matrix)
 		return 0;
-	err_set(e, ERR_USAGE, "nothing says what to %s", c->command->name);
+	err_set(e, ERR_USAGE, "no profile, matrix or variant to %s", c->command->name);
 	return err_hint(e, "name a profile, for example --profile sm90-avx512 or --profile cpu-avx2, or a variant");
 }
 

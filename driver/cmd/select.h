@@ -1,5 +1,4 @@
-/* Which variants a command is about: named outright, or by profile, package and release. Shared by
- * build, plan, fetch and doctor. */
+/* Which variants a command is about, for all commands that take a profile or variants. */
 #pragma once
 #include "cmd/cmd.h"
 #include "core/plan/plan.h"
@@ -39,19 +38,15 @@ struct selections {
 	size_t count;
 };
 
-/* cmd_select: the variants that are meant, pytorch before the packages built against it, each with
- * its release. Words are variant names; without any, --profile and --package (default pytorch) make
- * them: --python default is the root's python3 if the release allows it, else the newest allowed;
- * --cuda stays open (NULL), the plan takes the first toolkit of the release that has the targets;
- * --release the newest that has the package. --matrix gives all variants of a matrix in its order,
- * or those that match --only; its release may be overridden by --release. More than one of words,
- * --profile and --matrix is ERR_USAGE, as is none. */
+/* cmd_select: the variants that are meant, each with its release, pytorch before the packages built
+ * against it. They come from the words (variant names), from --profile and --package, or from
+ * --matrix and --only, in the matrix's order; ERR_USAGE for more than one of these, or none.
+ * Defaults: Python is the root's if the release allows it, else the newest allowed; the release is
+ * the matrix's, else the newest that fits; CUDA stays NULL, and the plan takes the release's first. */
 int cmd_select(struct cmd_context *c, const struct strlist *words, struct selections *ret, struct err *e) MUST_CHECK;
-/* cmd_select_plan: the plan of one of them with the options' BLAS, toggles and the rest.
- * `toolchain` may be NULL (not probed); with one, a variant for CUDA has the root's toolkits looked
- * for as well. torch, torch_version: as in plan_request; NULL torch takes --torch. */
+/* cmd_select_plan: the plan of one of them. With a toolchain (NULL: not probed) the root's toolkits
+ * are looked for as well. torch (NULL: --torch), torch_version: as in plan_request. */
 int cmd_select_plan(struct cmd_context *c, const struct selection *s, const struct toolchain *toolchain,
 		    const char *torch, const char *torch_version, const struct plan **ret, struct err *e) MUST_CHECK;
-/* cmd_select_cuda_home: --cuda-home, else CUDA_HOME of the environment when the host is the root;
- * NULL without. */
+/* cmd_select_cuda_home: --cuda-home, else $CUDA_HOME without --root; may be NULL. */
 const char *cmd_select_cuda_home(const struct cmd_context *c);

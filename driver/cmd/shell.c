@@ -6,31 +6,31 @@
 #include "core/variant/variant.h"
 #include "step/build/build_tree.h"
 
-/* The tree last built in of a variant, whose name may be written in any of its forms. */
+static const struct build_tree *tree_of(const struct build_tree *trees, size_t count, const char *variant)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(trees[i].variant, variant) == 0)
+			return &trees[i];
+	return NULL;
+}
+
+/* The latest tree of a variant, whose name may be written in any of its forms. */
 static int find_tree(struct cmd_context *c, const char *word, const struct build_tree *trees, size_t count,
 		     const struct build_tree **ret, struct err *e)
 {
 	const struct tables *tables;
 	struct variant v;
-	for (size_t i = 0; i < count; i++) {
-		if (strcmp(trees[i].variant, word) == 0) {
-			*ret = &trees[i];
-			return 0;
-		}
-	}
+	*ret = tree_of(trees, count, word);
+	if (*ret)
+		return 0;
 	if (cmd_tables(c, &tables, e) < 0 || variant_parse(tables, word, c->arena, &v, e) < 0)
 		return -1;
 	const char *name = variant_name(&v, c->arena);
-	for (size_t i = 0; i < count; i++) {
-		if (strcmp(trees[i].variant, name) == 0) {
-			*ret = &trees[i];
-			return 0;
-		}
-	}
-	err_set(e, ERR_CONFIG, "no build tree of '%s' is kept", name);
-	return err_hint(
-		e, "a build that failed or was stopped leaves one; 'ptbuild build %s --keep' makes one in any case",
-		name);
+	*ret = tree_of(trees, count, name);
+	if (*ret)
+		return 0;
+	err_set(e, ERR_CONFIG, "no build tree of '%s' was kept", name);
+	return err_hint(e, "a failed or stopped build leaves one; 'ptbuild build %s --keep' always does", name);
 }
 
 static int run_shell(struct cmd_context *c, const struct strlist *args, struct err *e)
@@ -42,13 +42,13 @@ static int run_shell(struct cmd_context *c, const struct strlist *args, struct e
 	struct strlist argv = {0};
 	if (args->count == 0) {
 		err_set(e, ERR_USAGE, "shell needs a variant");
-		return err_hint(e, "say 'ptbuild shell pytorch-python313-cpu-avx2'");
+		return err_hint(e, "for example 'ptbuild shell pytorch-python313-cpu-avx2'");
 	}
 	if (cmd_store(c, &store, e) < 0 ||
 	    build_tree_list(path_join(c->arena, store_dir(store), "build"), c->arena, &trees, &count, e) < 0 ||
 	    find_tree(c, args->items[0], trees, count, &tree, e) < 0)
 		return -1;
-	/* No build, and no collection of garbage, in a tree that somebody looks at. */
+	/* No build and no gc of the tree meanwhile. */
 	AUTO_LOCK struct lock lock = LOCK_NONE;
 	if (store_lock(store, STORE_BUILD, tree->key, c->run, &lock, e) < 0)
 		return -1;

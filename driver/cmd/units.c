@@ -35,28 +35,28 @@ int cmd_units_cost(struct cmd_context *c, const struct strlist *paths, const str
 		return -1;
 	if (paths->count && (!m.gpu_compared || !m.isa_compared)) {
 		err_set(e, ERR_USAGE,
-			"the trees of --units do not show what a unit depends on: no two differ in %s alone",
+			"the trees of --units cannot show what a unit depends on: no two differ in %s alone",
 			m.gpu_compared ? "the instruction set" : "the GPU list");
-		return err_hint(e, "give for example sm90-avx512, sm90-avx2 and sm80-avx512");
+		return err_hint(e, "pass for example sm90-avx512, sm90-avx2 and sm80-avx512");
 	}
 	units_cost(&m, variants, chosen->count, c->arena, &cost);
 	const char *others =
-		cost.others ? arena_printf(c->arena, "; %zu variants of other sorts are not counted", cost.others) : "";
+		cost.others ? arena_printf(c->arena, "; %zu other variants are not counted", cost.others) : "";
 	if (!cost.variants)
-		*ret = arena_printf(c->arena, "nothing for CUDA among %zu variants: each compiles its own units",
+		*ret = arena_printf(c->arena, "none of %zu variants is for CUDA: each compiles its own units",
 				    chosen->count);
 	else if (!paths->count)
 		*ret = arena_printf(
 			c->arena,
-			"%zu variants of PyTorch for CUDA: %zu instruction sets, each of which compiles the C++ units "
-			"once, and %zu GPU lists, each of which compiles the CUDA units once; how many that is, and "
-			"how many the compiler cache has already, is not known (--units TREE...)%s",
+			"%zu variants of PyTorch for CUDA: the C++ units are compiled once for each of %zu instruction "
+			"sets, and the CUDA units once for each of %zu GPU lists; how many units that is takes "
+			"--units TREE..., and what the compiler cache already has is not known%s",
 			cost.variants, cost.isas, cost.gpus, others);
 	else
 		*ret = arena_printf(
 			c->arena,
 			"%zu variants of PyTorch for CUDA (%zu GPU lists, %zu instruction sets): %zu distinct units of "
-			"%zu (%.1f %%); how many of them the compiler cache has already is not known%s",
+			"%zu (%.1f %%); what the compiler cache already has is not known%s",
 			cost.variants, cost.gpus, cost.isas, cost.distinct, cost.total,
 			percent(cost.distinct, cost.total), others);
 	return 0;
@@ -105,19 +105,19 @@ static int run_units(struct cmd_context *c, const struct strlist *args, struct e
 {
 	struct unit_model m;
 	if (args->count < 2) {
-		err_set(e, ERR_USAGE, "units compares trees, and needs two of them");
-		return err_hint(
-			e,
-			"name them after what they were configured for: ptbuild units sm90-avx512.json sm90-avx2.json");
+		err_set(e, ERR_USAGE, "units compares trees and needs at least two");
+		return err_hint(e, "name each after the profile it was configured for: ptbuild units sm90-avx512.json "
+				   "sm90-avx2.json");
 	}
 	if (cmd_units_model(c, args, &m, e) < 0 || print_model(c, args, &m, e) < 0)
 		return -1;
 	if (!m.unexpected.count)
 		return 0;
 	err_set(e, ERR_POLICY,
-		"%zu units depend on what they must not: a matrix compiles them more often than it needs to",
+		"%zu units depend on what they must not: a matrix compiles them more often than necessary",
 		m.unexpected.count);
-	return err_hint(e, "flags of the instruction set belong into CFLAGS and CXXFLAGS alone, the GPU list to nvcc");
+	return err_hint(
+		e, "flags of the instruction set belong in CFLAGS and CXXFLAGS alone, the GPU list in those of nvcc");
 }
 
 const struct command command_units = {

@@ -19,7 +19,7 @@ struct verify_options {
 	bool rules;
 };
 
-/* What all wheels of one run are checked with. */
+/* What all wheels of a run are checked against. */
 struct verify_facts {
 	const struct tables *tables;
 	const struct isa_rules *code;
@@ -27,8 +27,8 @@ struct verify_facts {
 	const struct promise *promise; /* NULL: each wheel's own */
 };
 
-/* What a wheel built against torch may leave to the torch package: its libraries by any SONAME version, since
- * distributions give them one, and the OpenMP runtime, of which a process must have one only. */
+/* What a wheel may leave to the torch it was built against: torch's libraries under any SONAME version, which
+ * distributions add, and the OpenMP runtime, of which a process must have only one. */
 static const char *const torch_libraries[] = {"libtorch.so*", "libtorch_*.so*", "libc10.so*",
 					      "libc10_*.so*", "libshm.so*",     "libgomp.so.1"};
 
@@ -54,7 +54,7 @@ static int add_libraries_of_root(struct cmd_context *c, struct strlist *list, st
 	return companions_of_files(&files, c->arena, read, e);
 }
 
-/* The shared libraries inside a wheel of --with: what the other one need not bring. */
+/* The shared libraries of a wheel of --with, which the checked one need not contain. */
 static int add_libraries_of(struct cmd_context *c, struct strlist *list, const char *wheel, struct companions *read,
 			    struct err *e)
 {
@@ -75,7 +75,7 @@ static int add_libraries_of(struct cmd_context *c, struct strlist *list, const c
 	return 0;
 }
 
-/* --against: a variant, or a profile when only the code matters. */
+/* --against: a variant, or a profile to check the code alone. */
 static int read_against(struct cmd_context *c, struct verify_facts *f, struct err *e)
 {
 	const struct verify_options *o = c->options;
@@ -146,7 +146,7 @@ static int print_rules(struct cmd_context *c, struct err *e)
 	return json_print(doc, e);
 }
 
-/* --key: each wheel's signed provenance, before anything of it is believed. */
+/* --key: the signed provenance of each wheel, before anything else is read from it. */
 static int check_signatures(struct cmd_context *c, const char *path, const struct strlist *wheels, struct err *e)
 {
 	struct sign_key *AUTO_SIGN_KEY key = NULL;
@@ -155,8 +155,7 @@ static int check_signatures(struct cmd_context *c, const char *path, const struc
 	for (size_t i = 0; i < wheels->count; i++) {
 		if (provenance_check(wheels->items[i], key, c->arena, e) < 0)
 			return -1;
-		log_info(c->run->log, "%s: the signature of %.16s... holds", path_base(wheels->items[i]),
-			 sign_key_id(key));
+		log_info(c->run->log, "%s: signed by %.16s...", path_base(wheels->items[i]), sign_key_id(key));
 	}
 	return 0;
 }
@@ -193,7 +192,7 @@ static int run_verify(struct cmd_context *c, const struct strlist *args, struct 
 	}
 	if (wrong == 0)
 		return 0;
-	return err_set(e, ERR_INTEGRITY, "%zu of %zu wheels break rules they claim to keep", wrong, args->count);
+	return err_set(e, ERR_INTEGRITY, "%zu of %zu wheels break rules that they claim to keep", wrong, args->count);
 }
 
 #define OPTION(type, field) (type), offsetof(struct verify_options, field)

@@ -286,10 +286,10 @@ static void contradicting_options_are_usage(void **state)
 	expect("cache info -v -q", 2, "exclude each other");
 	expect("cache info --sandbox docker", 2, "bubblewrap or none");
 	expect("fetch pytorch-python313-cpu-avx2 --profile cpu-avx2", 2, "exclude each other");
-	expect("fetch pytorch-python313-cpu-avx2 --python 3.12", 2, "a variant's name says");
-	expect("fetch", 2, "nothing says what to fetch");
+	expect("fetch pytorch-python313-cpu-avx2 --python 3.12", 2, "a variant's name already says");
+	expect("fetch", 2, "no profile, matrix or variant to fetch");
 	expect("fetch --profile cpu-avx2 --package numpy", 2, "'numpy'");
-	expect("fetch --profile cpu-avx2 --cuda 12.8", 2, "no CUDA");
+	expect("fetch --profile cpu-avx2 --cuda 12.8", 2, "has no CUDA");
 	expect("fetch --profile cpu-avx2 --release 2.6.0-debian --set USE_MKLDNN", 2, "NAME=VALUE");
 }
 

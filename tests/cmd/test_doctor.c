@@ -166,7 +166,7 @@ static void more_than_one_build_is_refused(void **state)
 {
 	(void)state;
 	expect("doctor --profile cpu-avx2 --package all --release 2.6.0-debian --python 3.13", 2,
-	       "doctor looks at one build, not 3");
+	       "doctor checks one build, not 3");
 	expect("doctor --profile cpu-avx3", 3, "avx3");
 }
 

@@ -136,7 +136,7 @@ static void what_cannot_be_has_the_exit_code_of_its_kind(void **state)
 	refuse("plan pytorch-python313-cpu-avx2 --release 2.8.0 --set USE_METAL=1", ERR_CONFIG, "USE_METAL");
 	refuse("plan pytorch-python313-cpu-avx2 --release 2.8.0 --set USE_KINETO", ERR_USAGE, "USE_KINETO");
 	refuse("plan --profile cpu-avx2 --cuda 12.8", ERR_USAGE, "--cuda 12.8");
-	refuse("plan", ERR_USAGE, "nothing says what to plan");
+	refuse("plan", ERR_USAGE, "no profile, matrix or variant to plan");
 }
 
 static void a_matrix_is_an_array(void **state)
@@ -201,7 +201,7 @@ static void wrong_words_about_matrices(void **state)
 	refuse("plan --matrix build-pytorch/main --profile cpu-avx2", ERR_USAGE, "exclude each other");
 	refuse("plan --matrix build-pytorch/main pytorch-python313-cpu-avx2", ERR_USAGE, "exclude each other");
 	refuse("plan --matrix build-pytorch/main --cuda 12.8", ERR_USAGE,
-	       "a matrix says packages, Pythons and toolkits already");
+	       "a matrix already says packages, Pythons and toolkits");
 	refuse("plan --profile cpu-avx2 --only x", ERR_USAGE, "--only without --matrix");
 }
 

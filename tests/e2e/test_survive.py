@@ -173,7 +173,7 @@ def test_shell_without_a_tree(world):
     name = f"pytorch-python{host_python().replace('.', '')}-cpu-avx512"
     none = world.run("shell", name)
     assert none.returncode == 3, none.stderr
-    assert f"no build tree of '{name}' is kept" in none.stderr and "--keep" in none.stderr, none.stderr
+    assert f"no build tree of '{name}' was kept" in none.stderr and "--keep" in none.stderr, none.stderr
     assert world.run("shell").returncode == 2
 
 

@@ -6,7 +6,7 @@
 #include "cmd/select.h"
 #include "core/ci/ci.h"
 
-struct matrix_options {
+struct ci_options {
 	struct cmd_select_base base;
 	const char *format;
 	const char *runner_map;
@@ -16,7 +16,7 @@ struct matrix_options {
 
 #define LIST_MAX_BYTES (4u << 20)
 
-/* A name a line; empty lines and those that begin with '#' are passed over. */
+/* A name a line; empty lines and comments (#) are skipped. */
 static int read_list(const char *path, struct arena *a, struct strlist *ret, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
@@ -82,7 +82,7 @@ static int print_table(const struct ci_plan *p, struct arena *a, struct err *e)
 static int print(struct cmd_context *c, const struct ci_plan *p, const char *format, const struct ci_tables *t,
 		 struct err *e)
 {
-	const struct matrix_options *o = c->options;
+	const struct ci_options *o = c->options;
 	if (strcmp(format, "table") == 0)
 		return print_table(p, c->arena, e);
 	AUTO_JSON json_t *doc = strcmp(format, "github") == 0   ? ci_github(p, ci_limit(t, format), o->image)
@@ -91,33 +91,33 @@ static int print(struct cmd_context *c, const struct ci_plan *p, const char *for
 	return json_print(doc, e);
 }
 
-/* One word that is no variant is the name of a matrix. */
+/* A single word that does not look like a variant names a matrix. */
 static int take_words(struct cmd_context *c, const struct strlist *args, struct strlist *words, struct err *e)
 {
-	struct matrix_options *o = (struct matrix_options *)c->options;
+	struct ci_options *o = (struct ci_options *)c->options;
 	strlist_append(words, c->arena, args);
 	if (words->count == 1 && !variant_looks_like(words->items[0]) && !o->base.select.matrix) {
 		o->base.select.matrix = words->items[0];
 		*words = (struct strlist){0};
 	}
 	if (!o->file && !words->count && !o->base.select.matrix && !o->base.select.profile) {
-		err_set(e, ERR_USAGE, "no matrix was named");
-		return err_hint(e, "'ptbuild list --matrices' shows them");
+		err_set(e, ERR_USAGE, "no matrix is named");
+		return err_hint(e, "'ptbuild list --matrices' lists them");
 	}
 	if (!o->file)
 		return 0;
 	if (words->count || o->base.select.matrix || o->base.select.profile)
-		return err_set(e, ERR_USAGE, "--file says already which variants are meant");
+		return err_set(e, ERR_USAGE, "--file already names the variants");
 	return read_list(o->file, c->arena, words, e);
 }
 
-/* Words that a shell takes as they are. */
+/* An option that needs no quoting in a shell. */
 static int add_option(struct buf *out, const char *option, const char *value, struct err *e)
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.,=/+:@%-";
 	if (!*value || strspn(value, plain) != strlen(value))
 		return err_set(e, ERR_USAGE,
-			       "--%s '%s' cannot be written into a CI file: letters, digits and _.,=/+:@%%- can",
+			       "--%s '%s' cannot be written into a CI file: only letters, digits and _.,=/+:@%%- can",
 			       option, value);
 	buf_printf(out, " --%s %s", option, value);
 	return 0;
@@ -143,10 +143,10 @@ static int add_values(struct buf *out, const struct arg_def *d, const struct cmd
 	return 0;
 }
 
-/* What each build is to be given beside its variants. */
+/* The options that each build gets beside its variants. */
 static int options_text(struct cmd_context *c, const char **ret, struct err *e)
 {
-	const struct cmd_select *o = &((const struct matrix_options *)c->options)->base.select;
+	const struct cmd_select *o = &((const struct ci_options *)c->options)->base.select;
 	AUTO_BUF struct buf out = {0};
 	for (const struct arg_def *d = cmd_plan_options; d->name; d++)
 		if (add_values(&out, d, c, e) < 0)
@@ -159,9 +159,9 @@ static int options_text(struct cmd_context *c, const char **ret, struct err *e)
 	return 0;
 }
 
-static int run_matrix(struct cmd_context *c, const struct strlist *args, struct err *e)
+static int run_ci(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
-	const struct matrix_options *o = c->options;
+	const struct ci_options *o = c->options;
 	const struct ci_tables *t, *own = NULL;
 	const char *format, *dir;
 	struct strlist words = {0};
@@ -183,17 +183,17 @@ static int run_matrix(struct cmd_context *c, const struct strlist *args, struct 
 	return print(c, &p, format, t, e);
 }
 
-#define MATRIX(field) ARG_STRING, offsetof(struct matrix_options, field)
+#define CI(field) ARG_STRING, offsetof(struct ci_options, field)
 
-static const struct arg_def matrix_defs[] = {
-	{"format", 0, MATRIX(format), "FORMAT", "table (default), json, github or gitlab", "table json github gitlab"},
-	{"runner-map", 0, MATRIX(runner_map), "FILE", "YAML file that maps variants to runners", "<file>"},
-	{"image", 0, MATRIX(image), "IMAGE", "container image that the jobs run in", NULL},
-	{"file", 0, MATRIX(file), "FILE", "read the variants from a file, a name a line", "<file>"},
+static const struct arg_def ci_defs[] = {
+	{"format", 0, CI(format), "FORMAT", "table (default), json, github or gitlab", "table json github gitlab"},
+	{"runner-map", 0, CI(runner_map), "FILE", "YAML file that maps variants to runners", "<file>"},
+	{"image", 0, CI(image), "IMAGE", "container image that the jobs run in", NULL},
+	{"file", 0, CI(file), "FILE", "read the variants from a file, a name a line", "<file>"},
 	{0},
 };
 
-const struct command command_matrix = {
+const struct command command_ci = {
 	.name = "matrix",
 	.summary = "write the jobs of a CI service that build a matrix",
 	.usage = "[NAME | VARIANT... | --file FILE] [--format FORMAT] [--runner-map FILE]",
@@ -207,11 +207,11 @@ const struct command command_matrix = {
 		"A runner map is YAML: runners, a list of {match: GLOB, platform: PLATFORM, format: FORMAT, labels: "
 		"[...]}. The first entry that fits a variant counts. Variants that cannot be built are left out and "
 		"named on standard error.",
-	.tables = {matrix_defs, cmd_select_options, cmd_plan_options},
+	.tables = {ci_defs, cmd_select_options, cmd_plan_options},
 	.arguments = {{"NAME", "a matrix from 'ptbuild list --matrices', or names of variants", "<matrix>"}},
 	.examples = {{"ptbuild matrix build-pytorch/main", "what would run, as a table"},
 		     {"ptbuild matrix build-pytorch/main --format github > .github/workflows/wheels.yml", "a workflow"},
 		     {"ptbuild matrix build-pytorch/main --only '*-sm90-*' --format gitlab", "one row of it"}},
-	.options_size = sizeof(struct matrix_options),
-	.run = run_matrix,
+	.options_size = sizeof(struct ci_options),
+	.run = run_ci,
 };
