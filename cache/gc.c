@@ -132,7 +132,7 @@ static int remove_one(struct store *s, const struct store_object *o, bool dry_ru
 		return unlink(o->path) == 0 || errno == ENOENT
 			       ? 0
 			       : err_errno(e, ERR_SYSTEM, "cannot remove '%s'", o->path);
-	if (store_discard(s, o, e) == 0)
+	if (store_remove(s, o, e) == 0)
 		return 0;
 	if (fs_exists(o->path))
 		return -1;

@@ -15,9 +15,8 @@ const char *store_dir(const struct store *s)
 	return s->dir;
 }
 
-/* A directory with files in it and no format line belongs to somebody else: a store there would mix with them, and
- * garbage collection delete them. Another opener may be making the layout meanwhile: it writes the format first, so
- * whoever sees the rest finds it. */
+/* A directory with files in it and no format file belongs to somebody else, and garbage collection would delete them.
+ * Another opener may be making the layout meanwhile: it writes the format first, so whoever sees the rest finds it. */
 static int adopt_directory(const char *dir, const char *format, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};

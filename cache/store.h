@@ -96,5 +96,6 @@ int store_list(struct store *s, struct arena *a, struct store_object **ret, size
 int store_verify(const struct store_object *o, const struct run *run, struct err *e) MUST_CHECK;
 /* store_quarantine: moves a damaged object below quarantine/. */
 int store_quarantine(struct store *s, const struct store_object *o, struct err *e) MUST_CHECK;
-/* store_remove: deletes one object. */
+/* store_remove: moves what lies at o->path below tmp/ and deletes it there, so that nobody sees it
+ * half gone; its stamp goes as well. */
 int store_remove(struct store *s, const struct store_object *o, struct err *e) MUST_CHECK;

@@ -73,6 +73,3 @@ struct store_object *store_objects_next(struct store_objects *l) __attribute__((
  * `manifest` in it, or its own (NULL). What another process deletes meanwhile is left out. */
 int store_objects_add(struct store_objects *l, const char *kind, const char *key, const char *path,
 		      const char *manifest, struct err *e) MUST_CHECK;
-/* store_discard: moves it below tmp/ and deletes it there, so that nobody sees it half gone; its
- * stamp goes as well. */
-int store_discard(struct store *s, const struct store_object *o, struct err *e) MUST_CHECK;

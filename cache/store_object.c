@@ -84,8 +84,8 @@ static int quarantine_path(struct store *s, const char *kind, const char *key, c
 	return 0;
 }
 
-/* Renames the stage into place. *ret_taken: an object was there already. What is there without a manifest was never
- * published, and what is not what its manifest says is damaged: both give way. */
+/* Renames the stage into place. *ret_taken: a whole object was there already. Anything else that is there, without a
+ * manifest or damaged, goes to the quarantine. */
 static int put_in_place(struct store *s, const char *kind, const char *key, const char *stage, const char *to,
 			bool *ret_taken, struct err *e)
 {
@@ -191,7 +191,7 @@ int store_quarantine(struct store *s, const struct store_object *o, struct err *
 	return quarantine_path(s, o->kind, o->key, store_object_path(s->dir, o->kind, o->key, &a), e);
 }
 
-int store_discard(struct store *s, const struct store_object *o, struct err *e)
+int store_remove(struct store *s, const struct store_object *o, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	const char *stage;
@@ -203,14 +203,4 @@ int store_discard(struct store *s, const struct store_object *o, struct err *e)
 		err_errno(e, ERR_SYSTEM, "cannot remove '%s'", o->path);
 	store_drop_stage(s, stage);
 	return rc;
-}
-
-int store_remove(struct store *s, const struct store_object *o, struct err *e)
-{
-	if (store_check_name(o->kind, o->key, e) < 0)
-		return -1;
-	AUTO_ARENA struct arena a = {0};
-	const struct store_object own = {
-		.kind = o->kind, .key = o->key, .path = store_object_path(s->dir, o->kind, o->key, &a)};
-	return store_discard(s, &own, e);
 }

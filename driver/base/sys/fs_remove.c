@@ -7,8 +7,8 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 
-/* Below this depth a directory is moved up to the top one and removed from there later, so that neither descriptors nor
- * the stack bound the depth of a tree. */
+/* Deeper directories are moved up to the top one and removed from there, so that neither descriptors nor the stack bound
+ * the depth of a tree. */
 #define MAX_DEPTH 32
 
 struct removal {
@@ -82,7 +82,7 @@ static int remove_entry(struct removal *r, int dir, const char *name, int depth,
 		return move_up(r, dir, name, e);
 	AUTO_FD int fd = open_writable(dir, name);
 	if (fd < 0) {
-		/* No directory after all: what unlinkat said counts. */
+		/* Not a directory after all: the error of unlinkat counts. */
 		if (errno == ENOTDIR)
 			errno = why;
 		return remove_error(r, name, e);
@@ -94,7 +94,7 @@ static int remove_entry(struct removal *r, int dir, const char *name, int depth,
 	return 0;
 }
 
-/* Names whose last component is not a name, and the root: emptying them is never meant. */
+/* The root and paths that end in "." or "..": emptying them is never meant. */
 static bool is_forbidden(const char *path)
 {
 	const char *base = path_base(path);

@@ -24,8 +24,7 @@ static _Noreturn void child_fail(int report, enum stage stage)
 	_exit(n == (ssize_t)sizeof(f) ? 127 : 126);
 }
 
-/* Puts fds[i] at number i. All are first moved out of the way, since one of them may be what another one is to
- * become. */
+/* Puts fds[i] at number i. All are moved out of the way first, since one may lie at the number of another. */
 static int child_place(int *fds, int count)
 {
 	for (int i = 0; i < count; i++)

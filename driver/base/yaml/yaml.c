@@ -11,8 +11,7 @@ struct yaml_lines {
 	struct yaml_tree root;
 };
 
-/* cyaml grows a list entry by entry with a realloc each. The arena cannot free, so blocks remember their room and
- * double it. */
+/* libcyaml grows a list by a realloc for each entry. The arena cannot free, so blocks know their room and double it. */
 struct block {
 	size_t size;
 	size_t room;

@@ -28,7 +28,7 @@ struct source {
 	struct anchor *anchors;
 	size_t anchor_count;
 	size_t anchor_cap;
-	size_t nodes; /* so far, those behind an alias counted each time: what a reader without sharing has to hold */
+	size_t nodes; /* so far, those behind an alias counted each time: libcyaml does not share them */
 };
 
 static void source_release(struct source *s)
@@ -38,7 +38,7 @@ static void source_release(struct source *s)
 	yaml_parser_delete(&s->parser);
 }
 
-/* libyaml knows no line for bytes that are not UTF-8, only where they are. */
+/* libyaml gives no line for bytes that are not UTF-8, only their offset. */
 static unsigned line_of_offset(const struct buf *text, size_t offset)
 {
 	unsigned line = 1;
@@ -109,7 +109,7 @@ static const struct anchor *find_anchor(const struct source *s, const char *name
 	return NULL;
 }
 
-/* Known from its end on, so no node can hold itself. */
+/* Known from its end on, so no node can contain itself. */
 static int add_anchor(struct source *s, const char *name, unsigned line, size_t nodes, const struct yaml_tree *t,
 		      struct err *e)
 {
