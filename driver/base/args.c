@@ -62,9 +62,9 @@ static int store_uint(const struct parse *p, const struct arg_def *d, const char
 }
 
 /* Checks what a table says of a piece of a value: NAME=VALUE, or one of the values it lists. */
-static int check_piece(const struct parse *p, const struct arg_def *d, const char *shown, const char *piece,
-		       struct err *e)
+static int check_piece(const struct arg_def *d, const char *shown, const char *piece, struct err *e)
 {
+	AUTO_ARENA struct arena a = {0};
 	struct strlist known = {0};
 	if (d->type == ARG_PAIRS) {
 		if (*piece != '=' && strchr(piece, '='))
@@ -74,26 +74,27 @@ static int check_piece(const struct parse *p, const struct arg_def *d, const cha
 	}
 	if (!d->values || *d->values == '<')
 		return 0;
-	strlist_split(&known, p->arena, d->values, " ");
+	strlist_split(&known, &a, d->values, " ");
 	if (strlist_contains(&known, piece))
 		return 0;
 	const char *last = known.items[--known.count];
 	err_set(e, ERR_USAGE, "option '%s': unknown value '%s'", shown, piece);
-	return err_hint(e, "it is %s or %s", strlist_join(&known, p->arena, ", "), last);
+	return err_hint(e, "it is %s or %s", strlist_join(&known, &a, ", "), last);
 }
 
 /* `shown` is the option as the user wrote it. */
 static int store(const struct parse *p, const struct arg_def *d, const char *shown, const char *value, struct err *e)
 {
+	AUTO_ARENA struct arena a = {0};
 	struct strlist pieces = {0};
 	if (d->type == ARG_UINT)
 		return store_uint(p, d, shown, value, e);
 	if (d->type == ARG_STRING)
-		strlist_ref(&pieces, p->arena, value);
+		strlist_ref(&pieces, &a, value);
 	else
-		strlist_split(&pieces, p->arena, value, ",");
+		strlist_split(&pieces, &a, value, ",");
 	for (size_t i = 0; i < pieces.count; i++)
-		if (check_piece(p, d, shown, pieces.items[i], e) < 0)
+		if (check_piece(d, shown, pieces.items[i], e) < 0)
 			return -1;
 	if (!p->target)
 		return 0;
@@ -104,7 +105,7 @@ static int store(const struct parse *p, const struct arg_def *d, const char *sho
 		strlist_append(to, p->arena, &pieces);
 	for (size_t i = 0; d->type == ARG_PAIRS && i < pieces.count; i++) {
 		const char *piece = pieces.items[i], *equals = strchr(piece, '=');
-		kvlist_set(to, p->arena, arena_strndup(p->arena, piece, (size_t)(equals - piece)), equals + 1);
+		kvlist_set(to, p->arena, arena_strndup(&a, piece, (size_t)(equals - piece)), equals + 1);
 	}
 	return 0;
 }

@@ -38,11 +38,9 @@ int(err_errno)(struct err *e, enum err_kind kind, const char *fmt, ...)
 	format_into(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	err_set(e, kind, "%s: %s", text, os_errno_text(saved));
-	if (saved == ENOSPC)
-		err_hint(e, "the disk is full: free some space or point --cache and TMPDIR at another file system");
-	else if (saved == EDQUOT)
-		err_hint(e, "the disk quota is used up: free some space or point --cache and TMPDIR at another file "
-			    "system");
+	if (saved == ENOSPC || saved == EDQUOT)
+		err_hint(e, "the disk %s: free some space or point --cache and TMPDIR at another file system",
+			 saved == ENOSPC ? "is full" : "quota is used up");
 	errno = saved;
 	return -1;
 }
