@@ -431,15 +431,21 @@ static void test_probe(void **state)
 	assert_ok(sandbox_probe(&host, test_run(), &e), &e);
 }
 
+/* Sets the caller's PATH and gives the old one, for setting it back. */
+static const char *swap_path(const char *path)
+{
+	const char *old = arena_strdup(&arena, getenv("PATH"));
+	setenv("PATH", path, 1);
+	return old;
+}
+
 static void test_bubblewrap_is_missing(void **state)
 {
 	(void)state;
 	struct err e = {0};
-	char *path = strdup(getenv("PATH"));
-	setenv("PATH", test_path("empty"), 1);
+	const char *path = swap_path(test_path("empty"));
 	int rc = sandbox_probe(&host, test_run(), &e);
-	setenv("PATH", path, 1);
-	free(path);
+	swap_path(path);
 	assert_int_equal(rc, -1);
 	assert_int_equal(e.kind, ERR_SYSTEM);
 	assert_contains(e.msg, "bubblewrap");
@@ -452,7 +458,6 @@ static void test_without_one_the_program_is_that_of_the_environment(void **state
 	struct err e = {0};
 	struct sandbox plain;
 	AUTO_BUF struct buf out = {0};
-	char *path = strdup(getenv("PATH"));
 	const char *const programs[] = {"build", "caller"};
 	assert_ok(sandbox_init(&plain, SANDBOX_NONE, &host, &arena, &e), &e);
 	for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
@@ -462,10 +467,9 @@ static void test_without_one_the_program_is_that_of_the_environment(void **state
 		chmod(file, 0755);
 	}
 	kvlist_set(&plain.env, &arena, "PATH", arena_printf(&arena, "%s:/usr/bin:/bin", test_path("build")));
-	setenv("PATH", arena_printf(&arena, "%s:/usr/bin:/bin", test_path("caller")), 1);
+	const char *path = swap_path(arena_printf(&arena, "%s:/usr/bin:/bin", test_path("caller")));
 	int rc = sandbox_capture(&plain, (const char *const[]){"which-one", NULL}, test_run(), &out, &e);
-	setenv("PATH", path, 1);
-	free(path);
+	swap_path(path);
 	assert_ok(rc, &e);
 	assert_string_equal(buf_cstr(&out), arena_printf(&arena, "of build: %s\n", test_path("build/which-one")));
 }
@@ -474,15 +478,12 @@ static void test_bubblewrap_cannot_work(void **state)
 {
 	(void)state;
 	struct err e = {0};
-	char *path = strdup(getenv("PATH")), changed[1024];
 	test_write(test_path("bin/bwrap"),
 		   "#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n");
 	chmod(test_path("bin/bwrap"), 0755);
-	snprintf(changed, sizeof(changed), "%s:%s", test_path("bin"), path);
-	setenv("PATH", changed, 1);
+	const char *path = swap_path(arena_printf(&arena, "%s:%s", test_path("bin"), getenv("PATH")));
 	int rc = sandbox_probe(&host, test_run(), &e);
-	setenv("PATH", path, 1);
-	free(path);
+	swap_path(path);
 	assert_int_equal(rc, -1);
 	assert_int_equal(e.kind, ERR_POLICY);
 	assert_contains(e.msg, "No permissions to create new namespace");
