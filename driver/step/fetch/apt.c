@@ -28,19 +28,14 @@ struct apt {
 	const struct run *run;
 };
 
-/* Every part becomes a word of a command line or a field of sources.list, so each has the alphabet that Debian's policy
- * gives it and nothing else. */
+/* Each part becomes a word of a command line or a field of sources.list: only the alphabet of Debian's policy. */
 static bool is_word(const char *s, size_t len, const char *more)
 {
-	if (len == 0 || !strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", *s))
-		return false;
-	for (size_t i = 0; i < len; i++) {
-		char c = s[i];
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		      (c && strchr(more, c))))
+	static const char alnum[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+	for (size_t i = 0; i < len; i++)
+		if (!strchr(alnum, s[i]) && (i == 0 || !strchr(more, s[i])))
 			return false;
-	}
-	return true;
+	return len > 0;
 }
 
 static int parse_place(struct apt *apt, const char *place, struct err *e)
@@ -61,7 +56,7 @@ static int parse_place(struct apt *apt, const char *place, struct err *e)
 	return 0;
 }
 
-/* Nothing of the machine's own lists, sources, pins and package state is read or changed by what follows. */
+/* The machine's own lists, sources, pins and package state are neither read nor changed. */
 static void set_options(struct apt *apt)
 {
 	struct strlist *o = &apt->options;
@@ -76,11 +71,11 @@ static void set_options(struct apt *apt)
 	strlist_add(o, apt->a, "Acquire::Retries=3");
 	strlist_add(o, apt->a, "Acquire::http::Timeout=30");
 	strlist_add(o, apt->a, "Acquire::https::Timeout=30");
-	if (geteuid() == 0) /* the user apt changes to may not write into a private directory */
+	if (geteuid() == 0) /* apt's own user may not write into a private directory */
 		strlist_add(o, apt->a, "APT::Sandbox::User=root");
 }
 
-/* Runs apt-get with the private options, if wanted; its words go into `said`. */
+/* Runs apt-get, with `private` under the options above; its messages go into `said`. */
 static int run_apt(const struct apt *apt, bool private, const char *const *args, const char *cwd, struct buf *out,
 		   struct buf *said, int *ret_status, struct err *e)
 {
@@ -106,7 +101,7 @@ static int run_apt(const struct apt *apt, bool private, const char *const *args,
 	return 0;
 }
 
-/* apt's own messages, without its notices: lines that start with "E:" or "W:". */
+/* apt's errors and warnings, lines that start with "E:" or "W:". */
 static void add_words(struct buf *words, const struct buf *said)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -117,39 +112,29 @@ static void add_words(struct buf *words, const struct buf *said)
 			buf_printf(words, "%s%s", words->len ? "; " : "", lines.items[i] + 3);
 }
 
-/* One line of indextargets as a site of the distribution's main archive; the security archive is another one, with
- * suites of its own. */
+/* Adds the site of one line of indextargets if it is of the main archive; the security archive has other suites. */
 static void add_site(struct strlist *sites, struct arena *a, const char *line, bool need_origin)
 {
-	struct strlist f = {0};
-	char *copy = arena_printf(a, "%s", line);
-	for (char *p = copy; p;) {
-		char *bar = strchr(p, '|');
-		if (bar)
-			*bar = '\0';
-		strlist_ref(&f, a, p);
-		p = bar ? bar + 1 : NULL;
-	}
-	if (f.count != 4 || strstr(f.items[0], "://") == NULL || strpbrk(f.items[0], " \t[]"))
+	char *rest = arena_strdup(a, line);
+	const char *site = strsep(&rest, "|"), *origin = strsep(&rest, "|"), *component = strsep(&rest, "|");
+	const char *label = strsep(&rest, "|");
+	if (!label || rest || !strstr(site, "://") || strpbrk(site, " \t[]"))
 		return;
-	if (need_origin ? strcmp(f.items[1], "Debian") != 0 : strcmp(f.items[2], "main") != 0)
+	if (need_origin ? strcmp(origin, "Debian") != 0 : strcmp(component, "main") != 0)
 		return;
-	if (strstr(f.items[0], "security") || strstr(f.items[3], "Security"))
-		return;
-	if (!strlist_contains(sites, f.items[0]))
-		strlist_add(sites, a, f.items[0]);
+	if (!strstr(site, "security") && !strstr(label, "Security") && !strlist_contains(sites, site))
+		strlist_ref(sites, a, site);
 }
 
 static int find_sites(const struct apt *apt, struct strlist *sites, struct err *e)
 {
 	static const char format[] = "$(SITE)|$(ORIGIN)|$(COMPONENT)|$(LABEL)";
-	/* A machine that never ran "apt-get update" (a fresh container) knows its sites, but not yet whose they are:
-	 * there the archive's signature decides. */
+	/* Before the first "apt-get update" (a fresh container) the origins are unknown: the archive's signature
+	 * decides. */
 	static const char *const known[] = {"indextargets", "--format", format, NULL};
 	static const char *const all[] = {"indextargets", "--no-release-info", "--format", format, NULL};
 	for (int i = 0; i < 2 && sites->count == 0; i++) {
-		AUTO_BUF struct buf out = {0};
-		AUTO_BUF struct buf said = {0};
+		AUTO_BUF struct buf out = {0}, AUTO_BUF said = {0};
 		struct strlist lines = {0};
 		int status;
 		if (run_apt(apt, false, i ? all : known, NULL, &out, &said, &status, e) < 0)
@@ -164,11 +149,10 @@ static int find_sites(const struct apt *apt, struct strlist *sites, struct err *
 	return err_hint(e, "add one to its sources, or give the directory that holds the file with --mirror DIR");
 }
 
-/* Writes sources.list; the lists are kept only while it says the same. */
+/* Writes sources.list; a changed one makes the lists stale. */
 static int write_sources(const struct apt *apt, const char *stamp, struct err *e)
 {
-	AUTO_BUF struct buf text = {0};
-	AUTO_BUF struct buf old = {0};
+	AUTO_BUF struct buf text = {0}, AUTO_BUF old = {0};
 	struct strlist sites = {0};
 	const char *path = path_join(apt->a, apt->dir, "sources.list");
 	if (find_sites(apt, &sites, e) < 0)
@@ -200,7 +184,7 @@ static bool is_fresh(const char *stamp)
 	return stat(stamp, &st) == 0 && time(NULL) - st.st_mtime < LISTS_MAX_AGE_S && st.st_mtime <= time(NULL);
 }
 
-/* A failed update is no error yet: the lists of another site, or older ones, may do. */
+/* A failed update is not an error yet: other or older lists may do. */
 static int update(const struct apt *apt, const char *stamp, struct buf *words, struct err *e)
 {
 	static const char *const args[] = {"-q", "update", NULL};
@@ -221,7 +205,7 @@ static bool has_file(const char *path)
 	return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
 }
 
-/* The exit status is not asked: an archive that dropped the package's other files still has this one in its pool. */
+/* The exit status does not count: the archive may have dropped other files of the package. */
 static int download(const struct apt *apt, const char *file, const char *dir, struct buf *words, bool *ret_came,
 		    struct err *e)
 {
@@ -256,9 +240,9 @@ static int fetch_locked(const struct apt *apt, const char *name, const char *dir
 	}
 	if (came)
 		return 0;
-	err_set(e, ERR_NETWORK, "apt-get did not bring '%s' of '%s' from %s/%s: %s", name, apt->package, apt->suite,
+	err_set(e, ERR_NETWORK, "apt-get did not download '%s' of '%s' from %s/%s: %s", name, apt->package, apt->suite,
 		apt->component, words.len ? buf_cstr(&words) : "it gave no reason");
-	return err_hint(e, "look whether the archive still has this version, or give the directory that holds the file "
+	return err_hint(e, "check that the archive still has this version, or give the directory that holds the file "
 			   "with --mirror DIR");
 }
 

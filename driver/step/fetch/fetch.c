@@ -44,11 +44,10 @@ struct fetch_pool {
 	struct fetch_shared shared;
 	struct fetch_job *jobs;
 	size_t count;
-	_Atomic size_t next;     /* the first job nobody has taken */
+	_Atomic size_t next;     /* the first job not taken */
 	_Atomic unsigned done;   /* jobs that ended */
 	const char *partial_dir; /* <store>/partial */
 	struct pool_thread threads[MAX_PARALLEL];
-	int ended; /* a pipe: a worker writes a byte when it ends */
 };
 
 static int check_source(const struct fetch_source *s, struct err *e)
@@ -60,7 +59,7 @@ static int check_source(const struct fetch_source *s, struct err *e)
 	return 0;
 }
 
-/* The file in a source object. Two releases may know the same bytes by different names: the object keeps the first. */
+/* The file in a source object. Releases may name the same bytes differently: the object keeps the first name. */
 static int object_file(const char *dir, const struct fetch_source *s, struct arena *a, const char **ret, struct err *e)
 {
 	struct strlist names = {0};
@@ -81,28 +80,6 @@ static int object_file(const char *dir, const struct fetch_source *s, struct are
 	return err_hint(e, "run 'ptbuild cache verify'");
 }
 
-/* Whether the store has it: *ret stays NULL if not. */
-static int look_in_store(struct fetch_shared *f, const struct fetch_source *s, struct arena *a, const char **ret,
-			 struct err *e)
-{
-	const char *dir = NULL;
-	int status = store_find(f->store, STORE_SOURCE, s->sha256, a, &dir, e);
-	if (status != 0 || !dir)
-		return status;
-	return object_file(dir, s, a, ret, e);
-}
-
-/* The remote store is a place like others, but asked first. */
-static int pull_from_remote(struct fetch_worker *w, const struct fetch_source *s, struct arena *a, const char **ret,
-			    struct err *e)
-{
-	const char *dir = NULL;
-	int status = store_pull(w->shared->store, STORE_SOURCE, s->sha256, &w->run, a, &dir, e);
-	if (status != 0 || !dir)
-		return status;
-	return object_file(dir, s, a, ret, e);
-}
-
 static int publish(struct fetch_shared *f, const struct fetch_source *s, const char *partial, struct arena *a,
 		   const char **ret, struct err *e)
 {
@@ -117,7 +94,7 @@ static int publish(struct fetch_shared *f, const struct fetch_source *s, const c
 		return -1;
 	}
 	if (store_publish(f->store, STORE_SOURCE, s->sha256, stage, a, &dir, e) < 0) {
-		/* What was fetched is worth keeping for the next run. */
+		/* kept for the next run */
 		(void)!rename(file, partial);
 		store_drop_stage(f->store, stage);
 		return -1;
@@ -130,16 +107,16 @@ static int run_job(const struct fetch_pool *p, struct fetch_worker *w, struct fe
 	struct fetch_shared *f = w->shared;
 	const struct fetch_source *s = j->source;
 	AUTO_LOCK struct lock lock = LOCK_NONE;
+	const char *dir = NULL;
 	if (run_check(&w->run, &j->err) < 0 ||
-	    store_lock(f->store, STORE_SOURCE, s->sha256, &w->run, &lock, &j->err) < 0)
+	    store_lock(f->store, STORE_SOURCE, s->sha256, &w->run, &lock, &j->err) < 0 ||
+	    store_find(f->store, STORE_SOURCE, s->sha256, &j->arena, &dir, &j->err) < 0)
 		return -1;
-	if (look_in_store(f, s, &j->arena, &j->path, &j->err) < 0)
+	if (!dir && store_pull(f->store, STORE_SOURCE, s->sha256, &w->run, &j->arena, &dir, &j->err) < 0)
 		return -1;
-	if (!j->path && pull_from_remote(w, s, &j->arena, &j->path, &j->err) < 0)
-		return -1;
-	j->from_store = j->path != NULL;
-	if (j->from_store)
-		return 0;
+	j->from_store = dir != NULL;
+	if (dir)
+		return object_file(dir, s, &j->arena, &j->path, &j->err);
 	char *partial = path_join(&j->arena, p->partial_dir, s->sha256);
 	double start = log_seconds();
 	if (fetch_places(w, s, partial, &j->err) < 0)
@@ -152,7 +129,7 @@ static int run_job(const struct fetch_pool *p, struct fetch_worker *w, struct fe
 	return status;
 }
 
-static void *worker(void *user)
+static void *run_worker(void *user)
 {
 	struct pool_thread *t = user;
 	struct fetch_pool *p = t->pool;
@@ -162,28 +139,32 @@ static void *worker(void *user)
 			j->path = NULL;
 		atomic_fetch_add(&p->done, 1);
 	}
-	while (write(p->ended, "", 1) < 0 && errno == EINTR)
+	while (write(t->worker.log.fd, "", 1) < 0 && errno == EINTR)
 		;
 	return NULL;
 }
 
-/* What the workers said goes out by the caller's log, a line at a time, so that it does not run into the status
- * line. */
-static void drain_log(int fd, struct buf *text, struct log *log)
+/* Passes the workers' lines on to the caller's log, which keeps them apart from the status line. A worker that ends
+ * writes a NUL: returns how many did. */
+static unsigned drain_log(int fd, struct buf *text, struct log *log)
 {
+	unsigned ended = 0;
 	for (ssize_t n; (n = read(fd, buf_reserve(text, 4096), 4096)) > 0;)
 		text->len += (size_t)n;
 	size_t start = 0;
 	for (size_t i = 0; i < text->len; i++) {
-		if (text->data[i] != '\n')
+		if (text->data[i] != '\n' && text->data[i] != '\0')
 			continue;
-		log_info(log, "%.*s", (int)(i - start), text->data + start);
+		if (text->data[i] == '\n')
+			log_info(log, "%.*s", (int)(i - start), text->data + start);
+		ended += text->data[i] == '\0';
 		start = i + 1;
 	}
 	if (start) {
 		memmove(text->data, text->data + start, text->len - start);
 		text->len -= start;
 	}
+	return ended;
 }
 
 static void show_progress(struct fetch_pool *p, struct log *log, double start)
@@ -197,46 +178,35 @@ static void show_progress(struct fetch_pool *p, struct log *log, double start)
 }
 
 /* Until `threads` workers have ended. */
-static void watch(struct fetch_pool *p, unsigned threads, int ended_fd, int said, struct log *log)
+static void watch(struct fetch_pool *p, unsigned threads, int said, struct log *log)
 {
-	struct buf text = {0};
+	AUTO_BUF struct buf text = {0};
 	double start = log_seconds();
 	for (unsigned ended = 0; ended < threads;) {
-		struct pollfd fds[] = {{.fd = ended_fd, .events = POLLIN}, {.fd = said, .events = POLLIN}};
-		char one[MAX_PARALLEL];
-		poll(fds, ARRAY_LEN(fds), STATUS_MS);
-		ssize_t more = read(ended_fd, one, sizeof(one));
-		if (more > 0)
-			ended += (unsigned)more;
-		drain_log(said, &text, log);
+		struct pollfd fd = {.fd = said, .events = POLLIN};
+		poll(&fd, 1, STATUS_MS);
+		ended += drain_log(said, &text, log);
 		show_progress(p, log, start);
 	}
-	drain_log(said, &text, log);
 	log_status_end(log);
-	buf_release(&text);
 }
 
-/* SIGPIPE, blocked like all signals, does not kill a worker whose server hangs up. */
+/* Threads block all signals: SIGPIPE does not kill a worker whose server hangs up. */
 static unsigned start_workers(struct fetch_pool *p, unsigned wanted)
 {
 	unsigned started = 0;
-	while (started < wanted && thread_start(&p->threads[started].id, worker, &p->threads[started]) == 0)
+	while (started < wanted && thread_start(&p->threads[started].id, run_worker, &p->threads[started]) == 0)
 		started++;
 	return started;
 }
 
 static int run_pool(struct fetch_pool *p, const struct run *run, struct err *e)
 {
-	int ends[2], endings[2];
+	int ends[2];
 	if (os_pipe(ends) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot make a pipe");
-	AUTO_FD int said = ends[0];
-	AUTO_FD int say = ends[1];
-	if (os_pipe(endings) < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot make a pipe");
-	AUTO_FD int ended = endings[0];
-	AUTO_FD int end = endings[1];
-	if (fcntl(ended, F_SETFL, O_NONBLOCK) < 0 || fcntl(said, F_SETFL, O_NONBLOCK) < 0)
+	AUTO_FD int said = ends[0], AUTO_FD say = ends[1];
+	if (fcntl(said, F_SETFL, O_NONBLOCK) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot make a pipe");
 	unsigned wanted = p->shared.o->parallel < p->count ? p->shared.o->parallel : (unsigned)p->count;
 	for (unsigned i = 0; i < wanted; i++) {
@@ -246,18 +216,16 @@ static int run_pool(struct fetch_pool *p, const struct run *run, struct err *e)
 		w->log = (struct log){.level = run->log->level, .fd = say};
 		w->run = (struct run){.log = &w->log, .cancel_fd = run->cancel_fd};
 	}
-	p->ended = end;
 	unsigned started = start_workers(p, wanted);
 	if (started == 0)
 		return err_set(e, ERR_SYSTEM, "cannot start a thread");
-	watch(p, started, ended, said, run->log);
+	watch(p, started, said, run->log);
 	for (unsigned i = 0; i < started; i++)
 		pthread_join(p->threads[i].id, NULL);
 	return 0;
 }
 
-/* One error decides the exit: an interruption, else the first in the order of the sources. The others are told as
- * warnings. */
+/* The error is an interruption, else the first in the order of the sources; the others become warnings. */
 static int collect(const struct fetch_pool *p, const struct run *run, struct err *e)
 {
 	const struct fetch_job *worst = NULL;
@@ -298,19 +266,14 @@ static int fetch_missing(struct fetch_pool *p, const struct run *run, struct are
 
 static void set_defaults(struct fetch_options *o)
 {
-	if (o->parallel == 0)
-		o->parallel = DEFAULT_PARALLEL;
-	if (o->parallel > MAX_PARALLEL)
-		o->parallel = MAX_PARALLEL;
-	if (o->retries == 0)
-		o->retries = DEFAULT_RETRIES;
-	if (o->backoff_ms == 0)
-		o->backoff_ms = DEFAULT_BACKOFF_MS;
-	if (o->stall_seconds == 0)
-		o->stall_seconds = DEFAULT_STALL_SECONDS;
+	o->parallel = o->parallel ? o->parallel : DEFAULT_PARALLEL;
+	o->parallel = o->parallel < MAX_PARALLEL ? o->parallel : MAX_PARALLEL;
+	o->retries = o->retries ? o->retries : DEFAULT_RETRIES;
+	o->backoff_ms = o->backoff_ms ? o->backoff_ms : DEFAULT_BACKOFF_MS;
+	o->stall_seconds = o->stall_seconds ? o->stall_seconds : DEFAULT_STALL_SECONDS;
 }
 
-/* What the store has needs no thread and no lock: the usual case costs a stat for each source. */
+/* Sources in the store need no thread and no lock. */
 static int find_present(struct store *store, struct fetch_source *sources, size_t count, const char **paths,
 			struct fetch_pool *p, struct arena *a, struct err *e)
 {

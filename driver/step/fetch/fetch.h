@@ -1,4 +1,4 @@
-/* Fetch: sources into the store. The only step with a network. */
+/* Fetch: sources into the store. The only step that uses the network. */
 #pragma once
 #include <stdint.h>
 
@@ -17,12 +17,12 @@ struct fetch_source {
 
 struct fetch_options {
 	bool offline; /* only the store and file:// places */
-	/* --mirror URL|DIR: tried first, as MIRROR/<sha256>/<name> and MIRROR/<name> */
+	/* --mirror URL|DIR: as MIRROR/<sha256>/<name> and MIRROR/<name> */
 	struct strlist mirrors;
 	unsigned parallel;      /* 0 = 4 */
 	unsigned retries;       /* per place; 0 = 4 */
 	unsigned backoff_ms;    /* first pause, doubled each time, at most 30 s; 0 = 500 */
-	unsigned stall_seconds; /* no byte for so long is a broken connection; 0 = 30 */
+	unsigned stall_seconds; /* without a byte until the connection counts as broken; 0 = 30 */
 };
 
 struct fetch_stats {
@@ -31,17 +31,15 @@ struct fetch_stats {
 	double seconds;
 };
 
-/* fetch_all: makes every source present in the store, several at once, and sets `path`. Places are
- * tried in order, mirrors first: https:, http:, file:, an absolute path,
- * apt:SUITE/COMPONENT/SOURCE=VERSION. The bytes are hashed as they come into
- * <store>/partial/<sha256>, which a later run resumes by range. What may pass (no connection, a
- * broken or silent one, 408, 429 within a minute, 5xx) is tried again at the same place; what will
- * not (404, 403, 410, a refused certificate, more than 2 GiB) is not. Other bytes than the pinned
- * ones are deleted: a warning when a later place has the right ones, else ERR_INTEGRITY with both
- * digests. Nothing works: ERR_NETWORK with what each place said. --offline without the file:
- * ERR_NETWORK naming it and its digest. One source's failure does not stop the others: what came
- * stays in the store; the first failure in order is the error, the others are warnings. Two
- * processes that want one file download it once. ERR_CONFIG for a name that is no file name or a
- * digest that is none. */
+/* fetch_all: puts every source into the store, several at once, and sets `path`.
+ * - Places are tried in order, mirrors first: https:, http:, file:, an absolute path,
+ *   apt:SUITE/COMPONENT/SOURCE=VERSION.
+ * - Bytes are hashed as they come into <store>/partial/<sha256>, which a later run resumes.
+ * - A place is tried again after a broken or silent connection, 408, 429 and 5xx.
+ * - Bytes with another digest are deleted: a warning if a later place has the right ones, else
+ *   ERR_INTEGRITY with both digests. ERR_NETWORK with what each place said if none has the file.
+ * - A failure does not stop the other sources; the first one is the error, others are warnings.
+ * - Two processes that want the same file download it once.
+ * ERR_CONFIG for a bad file name or digest. */
 int fetch_all(struct store *store, struct fetch_source *sources, size_t count, const struct fetch_options *o,
 	      const struct run *run, struct arena *a, struct fetch_stats *ret, struct err *e) MUST_CHECK;

@@ -1,5 +1,4 @@
-/* The partial file of a download: its bytes and the running digest over them, always in step. Part
- * of the fetch step. */
+/* The partial file of a download and the running digest of its bytes. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,17 +16,15 @@ struct partial {
 
 #define PARTIAL_NONE ((struct partial){.fd = -1})
 
-/* partial_open: opens or makes the file (never through a link) and hashes what is there, if it is
- * not longer than `max`; *ret_complete when that is the whole wanted file. The path must outlive
- * it. */
+/* partial_open: opens or creates the file (links are refused), empties it if longer than `max` and
+ * hashes it; *ret_complete: it is the wanted file. Keeps the pointer `path`. */
 int partial_open(struct partial *p, const char *path, const char *sha256, uint64_t max, const struct run *run,
 		 bool *ret_complete, struct err *e) MUST_CHECK;
-/* partial_add: writes and hashes; the caller sees to `max`. */
+/* partial_add: writes and hashes; the caller checks `max`. */
 int partial_add(struct partial *p, const void *data, size_t len, struct err *e) MUST_CHECK;
 /* partial_restart: empties it. */
 int partial_restart(struct partial *p, struct err *e) MUST_CHECK;
-/* partial_matches: finishes the digest and compares; afterwards only partial_restart,
- * partial_delete and partial_close may follow. */
+/* partial_matches: finishes the digest and compares; only restart, delete and close may follow. */
 bool partial_matches(struct partial *p, const char *sha256, char ret_got[DIGEST_HEX_LEN + 1]);
 int partial_delete(struct partial *p, struct err *e) MUST_CHECK;
 void partial_close(struct partial *p);

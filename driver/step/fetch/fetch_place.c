@@ -15,7 +15,7 @@
 
 enum { MAX_PAUSE_MS = 30000, MAX_RETRY_AFTER_S = 60 };
 
-/* So much more in the partial file is a connection that works: its failures are counted anew. */
+/* After so many more bytes the connection works: failures count from zero again. */
 #define PROGRESS_BYTES (1 << 20)
 
 enum place_kind { PLACE_HTTP, PLACE_FILE, PLACE_APT, PLACE_UNKNOWN };
@@ -25,7 +25,7 @@ static bool starts(const char *s, const char *prefix)
 	return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
-/* The local path of a file: URL in the arena, NULL if it is none that can be. */
+/* The path of a file: URL, NULL if it names none on this machine. */
 static const char *file_url_path(struct arena *a, const char *url)
 {
 	const char *path = url + strlen("file://");
@@ -56,7 +56,7 @@ static enum place_kind place_kind(struct arena *a, const char *place, const char
 	return *place == '/' ? PLACE_FILE : PLACE_UNKNOWN;
 }
 
-/* A mirror is a URL or a directory; a relative directory is one of the working directory, where the user typed it. */
+/* A mirror is a URL or a directory, which may be relative. */
 static void add_mirror(struct strlist *places, struct arena *a, const char *mirror, const struct fetch_source *s)
 {
 	bool is_url = strstr(mirror, "://") != NULL;
@@ -75,8 +75,7 @@ static void add_mirror(struct strlist *places, struct arena *a, const char *mirr
 	curl_free(escaped);
 }
 
-/* Doubled each time; up to a quarter more, by the digest and the try, so that many clients do not come back together
- * and yet a run can be repeated. */
+/* Doubled each time, plus up to a quarter that depends on digest and attempt: clients spread, runs are repeatable. */
 static unsigned pause_ms(const struct fetch_options *o, const char *sha256, unsigned attempt)
 {
 	uint64_t pause = o->backoff_ms;
@@ -136,7 +135,7 @@ static enum transfer_outcome from_http(struct fetch_worker *w, const struct tran
 	}
 }
 
-/* Sources of one package come from one directory, so that apt-get finds there what it has brought already. */
+/* One directory per package, in which apt-get finds what it downloaded before. */
 static int apt_place_dir(struct fetch_worker *w, struct arena *a, const char *place, const char **ret, struct err *e)
 {
 	char hex[DIGEST_HEX_LEN + 1];
@@ -218,10 +217,9 @@ static int no_place_left(const struct fetch_source *s, const struct verdict *v, 
 {
 	const char *words = buf_cstr(&v->words);
 	if (v->wrong) {
-		err_set(e, ERR_INTEGRITY, "'%s' is not what is pinned: %s", s->name, words);
-		return err_hint(e, "the file was changed where it lies or on its way; put the right one into a "
-				   "directory and give that "
-				   "with --mirror DIR");
+		err_set(e, ERR_INTEGRITY, "wrong bytes for '%s': %s", s->name, words);
+		return err_hint(e, "the file was changed at its place or on the way; put the right one into a "
+				   "directory and give that with --mirror DIR");
 	}
 	if (v->skipped) {
 		err_set(e, ERR_NETWORK, "'%s' (sha256 %s) is not in the store and --offline forbids fetching it%s%s",
@@ -233,8 +231,8 @@ static int no_place_left(const struct fetch_source *s, const struct verdict *v, 
 	if (v->hint[0])
 		return err_hint(e, "%s", v->hint);
 	return err_hint(e,
-			"check the network and its proxy variables, or give the directory that holds it with --mirror "
-			"DIR (sha256 %s)",
+			"check the network and its proxy variables, or give the directory that holds it with "
+			"--mirror DIR (sha256 %s)",
 			s->sha256);
 }
 
@@ -264,7 +262,7 @@ static int try_places(struct fetch_worker *w, const struct fetch_source *s, cons
 		}
 		AUTO_ARENA struct arena a = {0};
 		if (v->wrong)
-			log_warn(&w->log, "'%s' came from '%s' only: %s", s->name,
+			log_warn(&w->log, "'%s' came from '%s' after other places failed: %s", s->name,
 				 transfer_shown_url(&a, places->items[i]), buf_cstr(&v->words));
 		else if (v->words.len)
 			log_verbose(&w->log, "fetch: '%s': %s", s->name, buf_cstr(&v->words));

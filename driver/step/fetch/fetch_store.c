@@ -23,10 +23,9 @@ int fetch_store_new(const char *url, struct fetch_store **ret, struct err *e)
 	curl_url_cleanup(parsed);
 	if (!good || strchr(url, '?') || strchr(url, '#')) {
 		AUTO_ARENA struct arena a = {0};
-		err_set(e, ERR_USAGE, "--store-url '%s' is no address of http or https", transfer_shown_url(&a, url));
-		return err_hint(e, "it is the directory that holds the other store's 'objects', as a web server shows "
-				   "it; a directory of this "
-				   "machine is named with --lower-store");
+		err_set(e, ERR_USAGE, "not an http or https URL: --store-url '%s'", transfer_shown_url(&a, url));
+		return err_hint(e, "give the URL of the directory that holds the other store's 'objects'; for a "
+				   "directory of this machine use --lower-store");
 	}
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		return err_set(e, ERR_SYSTEM, "cannot start libcurl");
@@ -51,7 +50,7 @@ void fetch_store_free(struct fetch_store *f)
 	curl_global_cleanup();
 }
 
-/* Names in an object are any UTF-8; slashes stay. */
+/* Percent-encodes a path but for its slashes. */
 static const char *escaped(const char *path, struct arena *a)
 {
 	struct strlist parts = {0}, out = {0};

@@ -12,7 +12,7 @@
 
 enum { CHUNK = 1 << 20, MAX_REDIRECTS = 10, POLL_MS = 200, SLOW_RATE = 65536 };
 
-/* Why a callback stopped curl: what curl itself says then is only "write error". */
+/* Why a callback stopped curl, which itself only says "write error". */
 enum stop_reason {
 	STOP_NONE,
 	STOP_STATUS,
@@ -30,14 +30,13 @@ struct attempt {
 	CURL *easy;
 	struct partial *file;
 	uint64_t start; /* bytes that were there when the request was made */
-	uint64_t total; /* of the whole file as the server says, 0 unknown */
+	uint64_t total; /* size of the file as the server says, 0 unknown */
 	uint64_t announced;
 	uint64_t received;
-	bool body; /* the first byte of the body was looked at */
+	bool body; /* the answer was checked */
 	bool restarted;
 	double alive; /* when the last byte came */
 	enum stop_reason stop;
-	char range[128]; /* value of Content-Range */
 	char words[CURL_ERROR_SIZE];
 	const char *shown; /* the URL for messages */
 	unsigned *retry_after;
@@ -49,7 +48,6 @@ static uint64_t max_bytes(const struct transfer *t)
 	return t->max_bytes ? t->max_bytes : TRANSFER_MAX_BYTES;
 }
 
-/* A URL may carry the password of a mirror; messages and logs must not. */
 char *transfer_shown_url(struct arena *a, const char *url)
 {
 	CURLU *u = curl_url();
@@ -71,71 +69,50 @@ static enum transfer_outcome wrong_digest(const struct transfer *t, struct parti
 {
 	if (partial_delete(p, e) < 0)
 		return TRANSFER_STOP;
-	err_set(e, ERR_INTEGRITY, "wrong digest from '%s': sha256 %s, pinned is %s", shown, got, t->sha256);
+	err_set(e, ERR_INTEGRITY, "wrong digest from '%s': sha256 %s, expected %s", shown, got, t->sha256);
 	return TRANSFER_WRONG;
 }
 
-/* "bytes 100-199/200" or with "*" for the total. */
-static bool parse_range(const char *text, uint64_t *first, uint64_t *last, uint64_t *total)
+/* Content-Range: "bytes 100-199/200", or "*" for the total, which is then 0. */
+static bool read_range(CURL *easy, uint64_t *ret_first, uint64_t *ret_total)
 {
-	uint64_t *const part[] = {first, last, total};
-	static const char behind[] = {'-', '/', '\0'};
-	if (strncasecmp(text, "bytes ", 6) != 0)
+	struct curl_header *h;
+	unsigned long long first, last, total = 0;
+	int end = 0;
+	if (curl_easy_header(easy, "Content-Range", 0, CURLH_HEADER, -1, &h) != CURLHE_OK ||
+	    strncasecmp(h->value, "bytes ", 6) != 0 || !isdigit((unsigned char)h->value[6]) ||
+	    sscanf(h->value + 6, "%19llu-%19llu/%n", &first, &last, &end) != 2 || !end)
 		return false;
-	text += 6;
-	for (size_t i = 0; i < ARRAY_LEN(part); i++) {
-		if (i == 2 && strcmp(text, "*") == 0) {
-			*total = 0;
-			return *first <= *last;
-		}
-		char *end;
-		errno = 0;
-		if (!isdigit((unsigned char)*text))
-			return false;
-		*part[i] = strtoull(text, &end, 10);
-		if (errno || *end != behind[i])
-			return false;
-		text = end + 1;
-	}
-	return *first <= *last && *last < *total;
+	const char *size = h->value + 6 + end;
+	bool known = strcmp(size, "*") != 0;
+	end = 0;
+	if (known && (!isdigit((unsigned char)*size) || sscanf(size, "%19llu%n", &total, &end) != 1 || size[end]))
+		return false;
+	*ret_first = first;
+	*ret_total = total;
+	return first <= last && (!known || last < total);
 }
 
 static size_t on_header(char *data, size_t unit, size_t count, void *user)
 {
 	struct attempt *at = user;
-	size_t len = unit * count;
-	static const char name[] = "content-range:";
+	(void)data;
 	at->alive = log_seconds();
-	if (len >= 5 && memcmp(data, "HTTP/", 5) == 0)
-		at->range[0] = '\0'; /* a redirect's headers are not those of the answer */
-	if (len < sizeof(name) - 1 || strncasecmp(data, name, sizeof(name) - 1) != 0)
-		return len;
-	const char *value = data + sizeof(name) - 1;
-	const char *end = data + len;
-	while (value < end && isspace((unsigned char)*value))
-		value++;
-	while (end > value && isspace((unsigned char)end[-1]))
-		end--;
-	if ((size_t)(end - value) < sizeof(at->range)) {
-		memcpy(at->range, value, (size_t)(end - value));
-		at->range[end - value] = '\0';
-	}
-	return len;
+	return unit * count;
 }
 
-/* The server's answer is judged when its first body byte comes, before anything is written. */
-static enum stop_reason look_at_answer(struct attempt *at)
+/* Judges the answer at its first body byte, before anything is written. */
+static enum stop_reason check_answer(struct attempt *at)
 {
 	long code = 0;
 	curl_off_t length = -1;
-	uint64_t last = 0;
 	curl_easy_getinfo(at->easy, CURLINFO_RESPONSE_CODE, &code);
 	curl_easy_getinfo(at->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
 	if (code == 206) {
 		uint64_t first = 0;
 		if (at->start == 0)
 			return STOP_UNASKED;
-		if (!parse_range(at->range, &first, &last, &at->total) || first != at->start)
+		if (!read_range(at->easy, &first, &at->total) || first != at->start)
 			return STOP_RANGE;
 	} else if (code == 200) {
 		if (at->file->have > 0 && partial_restart(at->file, at->e) < 0)
@@ -158,7 +135,7 @@ static size_t on_body(char *data, size_t unit, size_t count, void *user)
 	at->alive = log_seconds();
 	if (!at->body) {
 		at->body = true;
-		at->stop = look_at_answer(at);
+		at->stop = check_answer(at);
 	}
 	if (at->stop == STOP_NONE && at->file->have + len > at->file->max)
 		at->stop = STOP_TOO_BIG;
@@ -188,14 +165,14 @@ static void set_options(struct attempt *at)
 	curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 2L);
 	curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT,
 			 (long)(at->t->connect_seconds ? at->t->connect_seconds : at->t->stall_seconds));
-	/* also refuses lengths that are no 64-bit number */
+	/* also refuses lengths beyond 64 bits */
 	curl_easy_setopt(c, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)at->file->max);
 	curl_easy_setopt(c, CURLOPT_BUFFERSIZE, 512L * 1024);
 	curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
 	curl_easy_setopt(c, CURLOPT_HEADERDATA, at);
 	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
 	curl_easy_setopt(c, CURLOPT_WRITEDATA, at);
-	/* The variable OpenSSL and most clients honour; libcurl alone does not. */
+	/* OpenSSL and most clients honour it, libcurl does not. */
 	const char *authorities = getenv("SSL_CERT_FILE");
 	if (authorities && *authorities)
 		curl_easy_setopt(c, CURLOPT_CAINFO, authorities);
@@ -206,8 +183,8 @@ static void set_options(struct attempt *at)
 	}
 }
 
-/* Runs the transfer, watching the user's wish and the time since the last byte (curl's own low-speed limit averages
- * over seconds). */
+/* Runs the transfer until it ends, is cancelled or stalls. curl's own low-speed limit averages over seconds, and its
+ * progress callback would notice a cancellation only after a second. */
 static CURLcode drive(struct attempt *at, CURLM *multi)
 {
 	const struct run *run = at->t->run;
@@ -274,7 +251,6 @@ static enum transfer_outcome judge_status(struct attempt *at, long code)
 											 : TRANSFER_NEXT;
 }
 
-/* Everything came: is it what is pinned? */
 static enum transfer_outcome judge_bytes(struct attempt *at, bool *ret_again)
 {
 	char got[DIGEST_HEX_LEN + 1];
@@ -285,7 +261,7 @@ static enum transfer_outcome judge_bytes(struct attempt *at, bool *ret_again)
 	}
 	if (!at->t->sha256 || partial_matches(at->file, at->t->sha256, got))
 		return TRANSFER_DONE;
-	if (at->file->have > at->received && !at->restarted) { /* the older part may be what is wrong */
+	if (at->file->have > at->received && !at->restarted) { /* the older part may be wrong */
 		*ret_again = true;
 		return TRANSFER_RETRY;
 	}
@@ -305,7 +281,7 @@ static enum transfer_outcome judge(struct attempt *at, CURLcode result, bool *re
 	case STOP_LOCAL:
 		return TRANSFER_STOP;
 	case STOP_UNASKED:
-		err_set(at->e, ERR_NETWORK, "a part of the file that was not asked for from '%s'", at->shown);
+		err_set(at->e, ERR_NETWORK, "a part of the file that was not asked for, from '%s'", at->shown);
 		return TRANSFER_NEXT;
 	case STOP_STALL:
 		err_set(at->e, ERR_NETWORK, "no byte for %u seconds from '%s'", at->t->stall_seconds, at->shown);
@@ -322,7 +298,7 @@ static enum transfer_outcome judge(struct attempt *at, CURLcode result, bool *re
 	case STOP_NONE:
 		break;
 	}
-	if (code == 416 && at->start > 0) { /* what is there is longer than the file */
+	if (code == 416 && at->start > 0) { /* the partial file is longer than the file */
 		*ret_again = true;
 		return TRANSFER_RETRY;
 	}
@@ -347,16 +323,9 @@ static enum transfer_outcome request(struct attempt *at, bool *ret_again)
 {
 	CURLM *multi = curl_multi_init();
 	at->easy = curl_easy_init();
+	at->start = at->file->have;
 	if (!multi || !at->easy)
 		abort(); /* only memory can be missing */
-	at->start = at->file->have;
-	at->body = false;
-	at->stop = STOP_NONE;
-	at->received = 0;
-	at->total = 0;
-	at->announced = 0;
-	at->range[0] = '\0';
-	at->words[0] = '\0';
 	set_options(at);
 	curl_multi_add_handle(multi, at->easy);
 	CURLcode result = drive(at, multi);
@@ -378,14 +347,13 @@ enum transfer_outcome transfer_http(const struct transfer *t, unsigned *ret_retr
 		return TRANSFER_STOP;
 	if (complete)
 		return TRANSFER_DONE;
-	struct attempt at = {
-		.t = t, .file = &p, .shown = transfer_shown_url(&a, t->url), .retry_after = ret_retry_after, .e = e};
-	for (;;) {
-		bool again = false;
+	const char *shown = transfer_shown_url(&a, t->url);
+	for (bool again = false, restarted = false;; restarted = true, again = false) {
+		struct attempt at = {.t = t, .file = &p, .shown = shown, .retry_after = ret_retry_after, .e = e};
+		at.restarted = restarted;
 		enum transfer_outcome out = request(&at, &again);
 		if (!again)
 			return out;
-		at.restarted = true;
 		if (partial_restart(&p, e) < 0)
 			return TRANSFER_STOP;
 	}

@@ -1,4 +1,4 @@
-/* One try at one place: bytes into a partial file, hashed as they come. Part of the fetch step. */
+/* One try at one place: bytes into a partial file, hashed as they come. */
 #pragma once
 #include <stdatomic.h>
 #include <stdint.h>
@@ -6,8 +6,7 @@
 #include "base/arena.h"
 #include "base/run.h"
 
-/* Of a file whose size nobody has said: several times the largest source archive and wheel there
- * are, so that a server that never ends does not fill the disk. */
+/* Several times the largest source archive or wheel: an endless answer must not fill the disk. */
 #define TRANSFER_MAX_BYTES (2ULL << 30)
 
 enum transfer_outcome {
@@ -18,39 +17,34 @@ enum transfer_outcome {
 	TRANSFER_STOP,  /* this machine's fault or the user's wish: disk full, interrupted */
 };
 
-/* What other threads may look at while a transfer runs. */
+/* Bytes of all transfers, for other threads to read. */
 struct transfer_progress {
-	/* bytes that came over the network or were copied, of all transfers */
 	_Atomic uint64_t received;
-	_Atomic uint64_t expected; /* the same, as far as the servers told the sizes */
+	_Atomic uint64_t expected; /* as far as servers announced sizes */
 };
 
 struct transfer {
-	/* http: or https: for transfer_http, an absolute path for transfer_copy */
-	const char *url;
-	const char *path;   /* the partial file: continued if it is there, made if not */
-	const char *sha256; /* wanted; NULL: whatever comes */
+	const char *url;    /* an absolute path for transfer_copy */
+	const char *path;   /* the partial file, which may exist */
+	const char *sha256; /* wanted; NULL: any */
 	uint64_t max_bytes; /* 0 = TRANSFER_MAX_BYTES */
 	unsigned stall_seconds;
 	unsigned connect_seconds; /* 0 = stall_seconds */
-	/* all of it may take so long, and a second more for each 64 KiB; 0: as long as it comes */
-	unsigned slow_seconds;
-	long *ret_status; /* the last HTTP status, 0 without an answer; may be NULL */
+	unsigned slow_seconds;    /* limit for the whole, plus a second for each 64 KiB; 0: none */
+	long *ret_status;         /* the last HTTP status, 0 without an answer; may be NULL */
 	const struct run *run;
 	struct transfer_progress *progress;
 };
 
-/* transfer_http: what is in the partial file is hashed first: all there already is TRANSFER_DONE
- * without a request, else the rest is asked for by Range. A server that ignores the range or
- * answers another one, and a digest that is wrong after a continued transfer, start over from
- * nothing. Redirects: 10 at most, to http and https only, never from https to http. Certificates
- * are always checked. *ret_retry_after: seconds the server asked to wait, untouched if it did not.
- * Anything but TRANSFER_DONE sets `e`; the URL in it has no user name or password. */
+/* transfer_http: a complete partial file is TRANSFER_DONE without a request, else the rest is asked
+ * for by Range. A wrong range, or a wrong digest after a resumed transfer, starts over. Certificates
+ * are checked; at most 10 redirects, never from https to http. *ret_retry_after: seconds that the
+ * server asked to wait, else untouched. Other outcomes set `e`, with the URL's password left out. */
 enum transfer_outcome transfer_http(const struct transfer *t, unsigned *ret_retry_after, struct err *e) MUST_CHECK;
-/* transfer_copy: the same from a regular file of this machine, always from the start. */
+/* transfer_copy: the same from a regular file, always from its start. */
 enum transfer_outcome transfer_copy(const struct transfer *t, struct err *e) MUST_CHECK;
-/* transfer_check: whether the partial file, put there by other means, has the digest:
- * TRANSFER_DONE, TRANSFER_WRONG (deleted) or TRANSFER_STOP. */
+/* transfer_check: checks a file that came by other means: TRANSFER_DONE, TRANSFER_WRONG (deleted) or
+ * TRANSFER_STOP. */
 enum transfer_outcome transfer_check(const struct transfer *t, struct err *e) MUST_CHECK;
-/* transfer_shown_url: the URL without user name and password, for messages. */
+/* transfer_shown_url: the URL for messages, without user name and password. */
 char *transfer_shown_url(struct arena *a, const char *url) __attribute__((returns_nonnull));
