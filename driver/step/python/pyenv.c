@@ -10,10 +10,6 @@
 
 #define MARK ".ptbuild-pyenv"
 
-static const char venv_python[] = SANDBOX_VENV "/bin/python";
-static const char wheels_inside[] = SANDBOX_TOP "/wheels";
-static const char list_inside[] = SANDBOX_TOP "/wheels/requirements.txt";
-
 static const char check_script[] = "import sys\n"
 				   "from importlib import metadata\n"
 				   "print('%d.%d' % sys.version_info[:2])\n"
@@ -28,8 +24,7 @@ struct requirement {
 	const char *range;
 };
 
-/* "setuptools>=62.3,<80": a name and a range. Extras and markers have no place in a table row that names what must be
- * there. */
+/* "setuptools>=62.3,<80": a name and a range, without extras and markers. */
 static int parse_requirement(struct arena *a, const char *text, struct requirement *ret, struct err *e)
 {
 	size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.");
@@ -69,10 +64,7 @@ static int check_with(const struct python *py, const struct plan *p, const char 
 {
 	const struct package_row *row = p->package_row;
 	struct requirement *r = arena_array(py->arena, row->python_requires_count, sizeof(*r));
-	struct strlist names = {0};
-	struct strlist found = {0};
-	struct strlist good = {0};
-	struct strlist bad = {0};
+	struct strlist names = {0}, found = {0}, good = {0}, bad = {0};
 	for (unsigned i = 0; i < row->python_requires_count; i++) {
 		if (parse_requirement(py->arena, row->python_requires[i], &r[i], e) < 0)
 			return -1;
@@ -81,7 +73,7 @@ static int check_with(const struct python *py, const struct plan *p, const char 
 	if (python_script(py, check_script, &names, &found, e) < 0)
 		return -1;
 	if (found.count != names.count + 1)
-		return err_set(e, ERR_BUILD, "'%s' of the root gave an answer that cannot be understood", py->program);
+		return err_set(e, ERR_BUILD, "unexpected output of the root's '%s'", py->program);
 	if (strcmp(found.items[0], p->python) != 0) {
 		err_set(e, ERR_POLICY, "'%s' of the root '%s' is Python %s, the plan needs %s", py->program,
 			py->root->dir, found.items[0], p->python);
@@ -109,39 +101,26 @@ static int capture(const struct python *py, const struct sandbox *s, const char 
 	return sandbox_capture(s, argv, py->run, &out, e);
 }
 
-/* Everything of the list goes in, also what the root has in another version: the environment then depends on the list
- * alone. */
+/* Installs the whole list, whatever the root has: the environment depends on the list alone. */
 static int install(const struct python *py, const char *wheels, const char *venv, struct err *e)
 {
-	static const char *const pip[] = {venv_python,
-					  "-m",
-					  "pip",
-					  "install",
-					  "--quiet",
-					  "--disable-pip-version-check",
-					  "--no-input",
-					  "--no-cache-dir",
-					  "--no-index",
-					  "--find-links",
-					  wheels_inside,
-					  "--no-deps",
-					  "--require-hashes",
-					  "--only-binary",
-					  ":all:",
-					  "--ignore-installed",
-					  "--requirement",
-					  list_inside,
-					  NULL};
+	static const char pip[] =
+		SANDBOX_VENV "/bin/python -m pip install --quiet --disable-pip-version-check --no-input --no-cache-dir "
+			     "--no-index --find-links " SANDBOX_TOP
+			     "/wheels --no-deps --require-hashes --only-binary :all: --ignore-installed "
+			     "--requirement " SANDBOX_TOP "/wheels/requirements.txt";
 	const char *const make[] = {py->program,  "-I", "-m", "venv", "--without-pip", "--system-site-packages",
 				    SANDBOX_VENV, NULL};
+	struct strlist argv = {0};
 	struct sandbox s;
+	strlist_split(&argv, py->arena, pip, " ");
 	if (python_sandbox(py, &s, e) < 0)
 		return -1;
 	sandbox_add(&s, SANDBOX_RW, venv, SANDBOX_VENV);
-	sandbox_add(&s, SANDBOX_RO, wheels, wheels_inside);
+	sandbox_add(&s, SANDBOX_RO, wheels, SANDBOX_TOP "/wheels");
 	if (capture(py, &s, make, e) < 0)
 		return err_wrap(e, "cannot make the build's Python environment");
-	if (capture(py, &s, pip, e) < 0)
+	if (capture(py, &s, argv.items, e) < 0)
 		return err_wrap(e, "cannot install the build requirements");
 	return 0;
 }
@@ -153,7 +132,7 @@ static bool is_ready(const char *mark, const char *text)
 	return fs_exists(mark) && fs_read(mark, 4096, &have, &ignored) == 0 && strcmp(buf_cstr(&have), text) == 0;
 }
 
-/* The mark is written last: an environment without it is one that a kill left half made. */
+/* The mark is written last: without it the environment is incomplete. */
 static int make_venv(const struct python *py, const char *key, const char *wheels, const char *venv, struct err *e)
 {
 	const char *mark = path_join(py->arena, venv, MARK);
@@ -172,7 +151,6 @@ static int no_list(const struct plan *p, const struct root *root, const char *la
 	return err_hint(e, "install them in the root, or take a root that has them");
 }
 
-/* The locked list's wheels in the store, for the Python of the root. */
 static int get_wheels(const struct pyenv_request *q, const struct python *py, const char *lacks,
 		      struct pyenv_wanted *wanted, const char **ret_wheels, struct err *e)
 {
@@ -192,15 +170,15 @@ static int check_venv(const struct pyenv_request *q, const struct python *py, co
 {
 	struct strlist missing = {0};
 	struct python inside = *py;
-	inside.program = venv_python;
+	inside.program = SANDBOX_VENV "/bin/python";
 	inside.venv = venv;
 	if (check_with(&inside, q->plan, "environment", have, &missing, e) < 0)
 		return -1;
 	if (missing.count == 0)
 		return 0;
-	err_set(e, ERR_CONFIG, "the locked list '%s' does not bring %s", q->plan->package_row->requirements,
+	err_set(e, ERR_CONFIG, "the locked list '%s' does not provide %s", q->plan->package_row->requirements,
 		strlist_join(&missing, py->arena, ", "));
-	return err_hint(e, "make the list anew from its requirements");
+	return err_hint(e, "make the list again from its requirements");
 }
 
 int pyenv_prepare(const struct pyenv_request *q, const struct run *run, struct arena *a, struct pyenv *ret,

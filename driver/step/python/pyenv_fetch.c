@@ -57,14 +57,13 @@ static int read_answer(const struct python *p, const struct locked_list *all, co
 		}
 	}
 	if (asked != all->count || !w->python || !w->implementation || !w->abis.count || !w->platforms.count)
-		return err_set(e, ERR_BUILD, "'%s' of the root gave an answer that cannot be understood", p->program);
+		return err_set(e, ERR_BUILD, "unexpected output of the root's '%s'", p->program);
 	return 0;
 }
 
 static void compose(const struct python *p, struct pyenv_wanted *w)
 {
-	AUTO_BUF struct buf text = {0};
-	AUTO_BUF struct buf key = {0};
+	AUTO_BUF struct buf text = {0}, key = {0};
 	for (size_t i = 0; i < w->list.count; i++) {
 		const struct locked *l = &w->list.items[i];
 		buf_printf(&text, "%s==%s", l->name, l->version);
@@ -81,8 +80,7 @@ static void compose(const struct python *p, struct pyenv_wanted *w)
 int pyenv_want(const struct python *p, const struct locked_list *all, struct pyenv_wanted *ret, struct err *e)
 {
 	struct pyenv_wanted w = {0};
-	struct strlist markers = {0};
-	struct strlist lines = {0};
+	struct strlist markers = {0}, lines = {0};
 	for (size_t i = 0; i < all->count; i++)
 		strlist_ref(&markers, p->arena, all->items[i].marker);
 	if (python_script(p, want_script, &markers, &lines, e) < 0)
@@ -99,15 +97,13 @@ int pyenv_want(const struct python *p, const struct locked_list *all, struct pye
 	return 0;
 }
 
-/* pip of the host: its network settings (proxy, index, certificates) are the user's own. When the root is the host, its
- * Python is known to have one. */
+/* pip of the host, which has the user's network settings. When the root is the host, its Python has pip. */
 static int find_pip(const struct python *p, struct strlist *argv, struct err *e)
 {
 	static const char *const names[] = {"pip3", "pip"};
 	if (p->root->host) {
 		strlist_add(argv, p->arena, p->program);
-		strlist_add(argv, p->arena, "-m");
-		strlist_add(argv, p->arena, "pip");
+		strlist_split(argv, p->arena, "-m pip", " ");
 		return 0;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -136,8 +132,8 @@ static int pip_failed(const struct pyenv_wanted *w, const struct buf *said, stru
 	bool other_bytes = strstr(buf_cstr(said), "DO NOT MATCH THE HASHES") != NULL;
 	err_set(e, other_bytes ? ERR_INTEGRITY : ERR_NETWORK,
 		"pip cannot download the build requirements for Python %s: %s", w->python, buf_cstr(&words));
-	return err_hint(e, other_bytes ? "the index gave other bytes than the locked list has digests of"
-				       : "look at pip's network settings (PIP_INDEX_URL, proxy variables), or install "
+	return err_hint(e, other_bytes ? "the index has other bytes than those of the locked list"
+				       : "check pip's network settings (PIP_INDEX_URL, proxy variables), or install "
 					 "the requirements in the root");
 }
 
@@ -147,26 +143,16 @@ static int download(const struct python *p, const struct pyenv_wanted *w, const 
 	struct strlist argv = {0};
 	struct proc_result result;
 	const char *list = path_join(p->arena, stage, LIST_NAME);
-	const char *const fixed[] = {"download",
-				     "--quiet",
-				     "--disable-pip-version-check",
-				     "--no-input",
-				     "--no-deps",
-				     "--require-hashes",
-				     "--only-binary",
-				     ":all:",
-				     "--python-version",
-				     w->python,
-				     "--implementation",
-				     w->implementation,
-				     "--dest",
-				     stage,
-				     "--requirement",
-				     list};
+	static const char fixed[] =
+		"download --quiet --disable-pip-version-check --no-input --no-deps --require-hashes "
+		"--only-binary :all:";
 	if (find_pip(p, &argv, e) < 0 || fs_write_atomic(list, w->text, strlen(w->text), 0644, e) < 0)
 		return -1;
-	for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
-		strlist_add(&argv, p->arena, fixed[i]);
+	strlist_split(&argv, p->arena, fixed, " ");
+	strlist_addf(&argv, p->arena, "--python-version=%s", w->python);
+	strlist_addf(&argv, p->arena, "--implementation=%s", w->implementation);
+	strlist_addf(&argv, p->arena, "--dest=%s", stage);
+	strlist_addf(&argv, p->arena, "--requirement=%s", list);
 	for (size_t i = 0; i < w->abis.count; i++)
 		strlist_addf(&argv, p->arena, "--abi=%s", w->abis.items[i]);
 	for (size_t i = 0; i < w->platforms.count; i++)
@@ -197,7 +183,7 @@ static int check_files(const struct python *p, const struct pyenv_wanted *w, con
 		if (strcmp(name, LIST_NAME) == 0)
 			continue;
 		if (!path_has_suffix(name, ".whl"))
-			return err_set(e, ERR_INTEGRITY, "pip left '%s', which is no wheel", name);
+			return err_set(e, ERR_INTEGRITY, "pip left '%s', which is not a wheel", name);
 		if (digest_file(path_join(p->arena, stage, name), hex, e) < 0)
 			return -1;
 		if (!is_pinned(w, hex))
@@ -206,7 +192,7 @@ static int check_files(const struct python *p, const struct pyenv_wanted *w, con
 		wheels++;
 	}
 	if (wheels != w->list.count)
-		return err_set(e, ERR_INTEGRITY, "pip left %zu wheels for the %zu lines of the locked list that apply",
+		return err_set(e, ERR_INTEGRITY, "pip left %zu wheels for %zu applicable lines of the locked list",
 			       wheels, w->list.count);
 	return 0;
 }
@@ -238,8 +224,8 @@ int pyenv_fetch(const struct python *p, const struct pyenv_wanted *w, struct sto
 		return -1;
 	if (!dir && offline) {
 		err_set(e, ERR_NETWORK,
-			"the root lacks %s, the store has no download of the locked list for Python %s, and --offline "
-			"forbids one",
+			"the root lacks %s, the store has no wheels of the locked list for Python %s, and --offline "
+			"forbids fetching them",
 			why, w->python);
 		return err_hint(e, "run it once without --offline, or install the requirements in the root");
 	}

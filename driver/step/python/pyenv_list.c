@@ -9,6 +9,8 @@
 #define LIST_MAX (4U << 20)
 #define HASH "--hash=sha256:"
 
+#define ALNUM "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
 static const char blanks[] = " \t\r";
 
 struct parser {
@@ -24,23 +26,6 @@ static int refuse(const struct parser *p, const char *why, const char *text)
 {
 	err_set(p->e, ERR_CONFIG, "%s:%u: %s: '%.80s'", p->path, p->line, why, text);
 	return err_hint(p->e, "every line of a locked list is NAME==VERSION with one --hash=sha256:... or more");
-}
-
-/* The longest start of `s` of letters, digits and the characters of `more`. */
-static size_t word_len(const char *s, const char *more)
-{
-	size_t n = 0;
-	while ((s[n] >= 'a' && s[n] <= 'z') || (s[n] >= 'A' && s[n] <= 'Z') || (s[n] >= '0' && s[n] <= '9') ||
-	       (s[n] && strchr(more, s[n])))
-		n++;
-	return n;
-}
-
-static struct locked *add_item(struct parser *p)
-{
-	if (p->count == p->cap)
-		p->items = arena_grow(p->a, p->items, &p->cap, 32, sizeof(*p->items));
-	return &p->items[p->count++];
 }
 
 static int parse_hashes(const struct parser *p, const char *text, const char *whole, struct locked *l)
@@ -59,22 +44,19 @@ static int parse_hashes(const struct parser *p, const char *text, const char *wh
 static int parse_requirement(struct parser *p, const char *text)
 {
 	const char *s = text;
-	size_t n = word_len(s, "-_.");
+	size_t n = strspn(s, ALNUM "-_.");
 	if (n == 0 || strchr("-_.", *s))
 		return refuse(p, "not a pinned distribution", text);
 	struct locked l = {.name = arena_strndup(p->a, s, n), .marker = ""};
-	s += n;
-	s += strspn(s, blanks);
+	s += n + strspn(s + n, blanks);
 	if (strncmp(s, "==", 2) != 0 || s[2] == '=')
 		return refuse(p, "not pinned to one version with ==", text);
-	s += 2;
-	s += strspn(s, blanks);
-	n = word_len(s, "-_.+!");
+	s += 2 + strspn(s + 2, blanks);
+	n = strspn(s, ALNUM "-_.+!");
 	if (n == 0)
 		return refuse(p, "no version", text);
 	l.version = arena_strndup(p->a, s, n);
-	s += n;
-	s += strspn(s, blanks);
+	s += n + strspn(s + n, blanks);
 	const char *hashes = strstr(s, " --");
 	if (*s == ';') {
 		size_t len = hashes ? (size_t)(hashes - s) : strlen(s);
@@ -89,7 +71,9 @@ static int parse_requirement(struct parser *p, const char *text)
 	}
 	if (parse_hashes(p, s, text, &l) != 0)
 		return -1;
-	*add_item(p) = l;
+	if (p->count == p->cap)
+		p->items = arena_grow(p->a, p->items, &p->cap, 32, sizeof(*p->items));
+	p->items[p->count++] = l;
 	return 0;
 }
 
@@ -103,15 +87,15 @@ static void cut_comment(char *line)
 		}
 }
 
-/* The line without the blanks around it and without a backslash at its end, which is taken off and told. */
-static char *trim(char *line, bool *ret_goes_on)
+/* The line without blanks around it and without a backslash at its end. */
+static char *trim(char *line, bool *ret_continued)
 {
 	line += strspn(line, blanks);
 	size_t len = strlen(line);
 	while (len && strchr(blanks, line[len - 1]))
 		len--;
-	*ret_goes_on = len && line[len - 1] == '\\';
-	line[*ret_goes_on ? len - 1 : len] = '\0';
+	*ret_continued = len && line[len - 1] == '\\';
+	line[*ret_continued ? len - 1 : len] = '\0';
 	return line;
 }
 
@@ -119,21 +103,21 @@ static int parse_text(struct parser *p, char *text)
 {
 	AUTO_BUF struct buf logical = {0};
 	unsigned number = 0;
-	bool goes_on = false;
+	bool continued = false;
 	for (char *line = text; line;) {
 		char *next = strchr(line, '\n');
 		if (next)
 			*next++ = '\0';
 		number++;
-		if (!goes_on)
+		if (!continued)
 			p->line = number;
 		cut_comment(line);
-		buf_printf(&logical, "%s ", trim(line, &goes_on));
+		buf_printf(&logical, "%s ", trim(line, &continued));
 		line = next;
-		if (goes_on && line)
+		if (continued && line)
 			continue;
 		const char *whole = buf_cstr(&logical) + strspn(buf_cstr(&logical), blanks);
-		if (goes_on)
+		if (continued)
 			return refuse(p, "the last line ends with a backslash", whole);
 		if (*whole && parse_requirement(p, whole) < 0)
 			return -1;

@@ -1,5 +1,4 @@
-/* A locked list of Python distributions: every line pinned to one version and to the sha256 of its
- * files. Part of the pyenv step. */
+/* A locked list of Python distributions, pinned by version and sha256. */
 #pragma once
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -18,7 +17,6 @@ struct locked_list {
 	size_t count;
 };
 
-/* locked_list_read: "NAME==VERSION [; MARKER] --hash=sha256:HEX..." lines, comments, and lines
- * continued with a backslash. Everything else (options, URLs, ranges, a requirement without a hash)
- * is ERR_CONFIG "file:line: ...": what is not in the list must not come in through it. */
+/* locked_list_read: "NAME==VERSION [; MARKER] --hash=sha256:HEX..." lines, comments, continued lines.
+ * Anything else (options, URLs, ranges, no hash) is ERR_CONFIG "file:line: ...". */
 int locked_list_read(const char *path, struct arena *a, struct locked_list *ret, struct err *e) MUST_CHECK;

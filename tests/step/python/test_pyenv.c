@@ -455,7 +455,7 @@ static void list_that_does_not_bring_it(void **state)
 	struct fixture *f = *state;
 	require(f, "ptbtoy>=3");
 	put_list(f, wheel(f, "ptbtoy", "2.5"));
-	assert_err(prepare(f, false), &f->e, ERR_CONFIG, "does not bring ptbtoy>=3 (found 2.5)");
+	assert_err(prepare(f, false), &f->e, ERR_CONFIG, "does not provide ptbtoy>=3 (found 2.5)");
 }
 
 static void absent_list_is_named(void **state)
