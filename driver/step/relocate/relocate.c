@@ -41,19 +41,19 @@ static int collect_one(const char *rel, const struct stat *st, void *user, struc
 	f->dir = strchr(rel, '/') ? path_dir(r->a, rel) : "";
 	if (elf_read(path, 0, r->a, &f->info, e) < 0)
 		return -1;
-	/* Objects and GPU code are ELF files too, but no loader opens them. */
+	/* Objects and GPU code are ELF files too, but the loader does not open them. */
 	if (f->info.dynamic)
 		relocate_add(r, f);
 	return 0;
 }
 
-/* Copies a library out of the root. The permissions are the same whatever the root's were. */
-static int bring(struct relocation *r, struct relocate_file *f, struct err *e)
+/* Copies a library out of the root, always with mode 0755. */
+static int copy_library(struct relocation *r, struct relocate_file *f, struct err *e)
 {
 	const char *source = path_join(r->a, r->q->root->dir, f->vendor->source);
 	if (fs_exists(f->path))
-		return err_set(e, ERR_POLICY, "'%s' is in the wheel already, so '%s' cannot be put there", f->rel,
-			       f->vendor->source);
+		return err_set(e, ERR_POLICY, "cannot vendor '%s': '%s' is in the wheel already", f->vendor->source,
+			       f->rel);
 	if (fs_mkdirs(path_join(r->a, r->q->tree, r->q->libs_dir), e) < 0 || fs_copy(source, f->path, e) < 0)
 		return -1;
 	if (chmod(f->path, 0755) < 0)
@@ -83,7 +83,7 @@ static int change_files(struct relocation *r, struct err *e)
 		if (run_check(r->run, e) < 0)
 			return -1;
 		log_status(r->run->log, "relocate %zu/%zu %s", i + 1, r->count, f->rel);
-		if ((f->vendor && bring(r, f, e) < 0) || relocate_strip(r, f, e) < 0 || finish_file(r, f, e) < 0)
+		if ((f->vendor && copy_library(r, f, e) < 0) || relocate_strip(r, f, e) < 0 || finish_file(r, f, e) < 0)
 			return -1;
 	}
 	log_status_end(r->run->log);
@@ -106,7 +106,7 @@ int relocate_tree(const struct relocate_request *q, const struct run *run, struc
 	struct relocation r = {.q = q, .run = run, .a = a};
 	struct strlist copies = {0};
 	if (!path_is_safe_relative(q->libs_dir))
-		return err_set(e, ERR_USAGE, "directory for libraries '%s' does not stay below the wheel", q->libs_dir);
+		return err_set(e, ERR_USAGE, "the directory for libraries '%s' leaves the wheel", q->libs_dir);
 	if (root_library_dirs(q->root, a, &r.library_dirs, e) < 0 || fs_walk(q->tree, collect_one, &r, e) < 0)
 		return -1;
 	if (relocate_copies(&r, &copies, e) < 0 || relocate_resolve(&r, e) < 0)

@@ -31,15 +31,13 @@ struct relocation {
 void relocate_add(struct relocation *r, struct relocate_file *f);
 /* relocate_matches: whether a name fits one of the fnmatch patterns. */
 bool relocate_matches(const struct strlist *patterns, const char *name);
-/* relocate_copies: finds the copies under longer names, and takes them out of the list;
- * relocate_drop_copies removes their files. */
+/* relocate_copies: takes copies under longer names out of the list; relocate_drop_copies removes
+ * their files. */
 int relocate_copies(struct relocation *r, struct strlist *ret, struct err *e) MUST_CHECK;
 int relocate_drop_copies(struct relocation *r, const struct strlist *copies, struct err *e) MUST_CHECK;
-/* relocate_resolve: says of each NEEDED of each file where it comes from; adds the libraries to
- * vendor to the list. Reads only. */
+/* relocate_resolve: finds each NEEDED of each file; appends the libraries to vendor. Reads only. */
 int relocate_resolve(struct relocation *r, struct err *e) MUST_CHECK;
-/* relocate_strip: takes the symbol table away, as far as nothing in the wheel has to be proved with
- * it. */
+/* relocate_strip: removes the symbol table but for names that verification needs. */
 int relocate_strip(struct relocation *r, struct relocate_file *f, struct err *e) MUST_CHECK;
 /* relocate_rpath: the search path of a file, "" for none. */
 char *relocate_rpath(const struct relocation *r, const struct relocate_file *f);

@@ -1,5 +1,5 @@
-/* Symbol tables go, but for the names of functions that use more than the wheel promises: with them anybody can tell
- * later that each is one that something looks at the processor for. */
+/* Removes symbol tables but for the names of functions that use more than the wheel may require: they show later that
+ * each is called only after a check of the processor. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 #include "base/sys/proc.h"
 #include "step/relocate/relocate_parts.h"
 
-/* The names, one a line. Empty when the library keeps to the promise, or nobody asked. */
+/* The names, one a line; none when the library uses no more than it may. */
 static int names_to_keep(struct relocation *r, const struct relocate_file *f, struct buf *ret, struct err *e)
 {
 	AUTO_ARENA struct arena scratch = {0};
@@ -36,15 +36,10 @@ static int names_to_keep(struct relocation *r, const struct relocate_file *f, st
 static int run_tool(struct relocation *r, const struct relocate_file *f, const char *fresh, struct err *e)
 {
 	AUTO_BUF struct buf names = {0}, out = {0};
-	const char *list = arena_printf(r->a, "%s.names", f->path);
+	const char *list = arena_printf(r->a, "%s.names", f->path),
+		   *keep = arena_printf(r->a, "--keep-symbols=%s", list);
 	const char *const all[] = {"strip", "--strip-unneeded", "-o", fresh, f->path, NULL};
-	const char *const most[] = {"objcopy",
-				    "--strip-unneeded",
-				    "--keep-file-symbols",
-				    arena_printf(r->a, "--keep-symbols=%s", list),
-				    f->path,
-				    fresh,
-				    NULL};
+	const char *const most[] = {"objcopy", "--strip-unneeded", "--keep-file-symbols", keep, f->path, fresh, NULL};
 	if (names_to_keep(r, f, &names, e) < 0)
 		return -1;
 	if (names.len == 0)

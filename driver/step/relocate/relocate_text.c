@@ -14,11 +14,9 @@ enum { MAX_TEXT = 64 << 20 };
 
 static bool has_suffix(const char *rel, const char *const *suffixes)
 {
-	for (; *suffixes; suffixes++) {
-		if (path_has_suffix(rel, *suffixes))
-			return true;
-	}
-	return false;
+	while (*suffixes && !path_has_suffix(rel, *suffixes))
+		suffixes++;
+	return *suffixes;
 }
 
 /* Appends `text` with every `from` replaced; false when there was none. */
@@ -40,13 +38,9 @@ static bool apply(struct buf *text, const struct kvlist *rules)
 	bool changed = false;
 	for (size_t i = 0; i < rules->count; i++) {
 		struct buf out = {0};
-		if (replace(&out, buf_cstr(text), text->len, rules->items[i].key, rules->items[i].value)) {
-			buf_release(text);
-			*text = out;
-			changed = true;
-		} else {
-			buf_release(&out);
-		}
+		changed |= replace(&out, buf_cstr(text), text->len, rules->items[i].key, rules->items[i].value);
+		buf_release(text);
+		*text = out;
 	}
 	return changed;
 }
@@ -100,7 +94,7 @@ static void note_first(struct scan *s, const char *rel, const char *data, size_t
 	s->text[n] = '\0';
 }
 
-/* How often each build path stands in the bytes; the lowest offset first. */
+/* Counts the build paths in a file; notes the first of all. */
 static void count_hits(struct scan *s, const char *rel, const char *data, size_t size)
 {
 	const struct strlist *paths = &s->r->q->build_paths;
@@ -151,7 +145,7 @@ int relocate_scan(struct relocation *r, struct err *e)
 		return -1;
 	if (s.hits == 0)
 		return 0;
-	err_set(e, ERR_POLICY, "'%s' holds a build path at offset 0x%llx: '%s' (%zu in %zu files)", s.first_file,
+	err_set(e, ERR_POLICY, "'%s' contains a build path at offset 0x%llx: '%s' (%zu in %zu files)", s.first_file,
 		(unsigned long long)s.first_offset, s.text, s.hits, s.files);
 	return err_hint(e, "compile with -ffile-prefix-map, or add a rewriting rule for text files");
 }

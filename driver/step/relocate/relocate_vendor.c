@@ -1,4 +1,4 @@
-/* Where each library that is asked for comes from. */
+/* Where each needed library comes from. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #include "base/sys/digest.h"
 #include "step/relocate/relocate_parts.h"
 
-static bool asked_for(const struct relocation *r, const char *name)
+static bool is_needed(const struct relocation *r, const char *name)
 {
 	for (size_t i = 0; i < r->count; i++) {
 		if (strlist_contains(&r->files[i]->info.needed, name))
@@ -17,10 +17,12 @@ static bool asked_for(const struct relocation *r, const char *name)
 	return false;
 }
 
+/* In that directory; NULL: in any. */
 static struct relocate_file *find_path(const struct relocation *r, const char *dir, const char *name)
 {
 	for (size_t i = 0; i < r->count; i++) {
-		if (strcmp(r->files[i]->dir, dir) == 0 && strcmp(path_base(r->files[i]->rel), name) == 0)
+		const struct relocate_file *f = r->files[i];
+		if ((!dir || strcmp(f->dir, dir) == 0) && strcmp(path_base(f->rel), name) == 0)
 			return r->files[i];
 	}
 	return NULL;
@@ -41,7 +43,7 @@ static int same_bytes(const char *one, const char *other, bool *ret, struct err 
 	return 0;
 }
 
-/* The library that `f` is a copy of under a longer name, NULL if it is none. */
+/* The library that `f` is a copy of under a longer name; NULL if it is not a copy. */
 static int copy_of(const struct relocation *r, const struct relocate_file *f, const struct relocate_file **ret,
 		   struct err *e)
 {
@@ -49,7 +51,7 @@ static int copy_of(const struct relocation *r, const struct relocate_file *f, co
 	size_t len = strlen(soname);
 	bool same;
 	*ret = NULL;
-	if (len == 0 || strncmp(base, soname, len) != 0 || base[len] != '.' || asked_for(r, base))
+	if (len == 0 || strncmp(base, soname, len) != 0 || base[len] != '.' || is_needed(r, base))
 		return 0;
 	const struct relocate_file *original = find_path(r, f->dir, soname);
 	if (!original)
@@ -90,27 +92,22 @@ int relocate_drop_copies(struct relocation *r, const struct strlist *copies, str
 	return 0;
 }
 
-/* A file of the wheel that the name means: beside who asks, then in libs_dir, then anywhere; by file name, else by
- * SONAME. */
+/* The wheel's file of that name: beside who needs it, in libs_dir, anywhere, else by SONAME. */
 static const struct relocate_file *find_inside(const struct relocation *r, const struct relocate_file *f,
 					       const char *name)
 {
 	const struct relocate_file *found = find_path(r, f->dir, name);
 	if (!found)
 		found = find_path(r, r->q->libs_dir, name);
-	for (size_t i = 0; i < r->count && !found; i++) {
-		if (strcmp(path_base(r->files[i]->rel), name) == 0)
-			found = r->files[i];
-	}
-	for (size_t i = 0; i < r->count && !found; i++) {
+	if (!found)
+		found = find_path(r, NULL, name);
+	for (size_t i = 0; i < r->count && !found; i++)
 		if (strcmp(r->files[i]->info.soname, name) == 0)
 			found = r->files[i];
-	}
 	return found && !found->vendor ? found : NULL;
 }
 
-/* The library in one directory of the root, as a path inside it with all links resolved; NULL if none there fits the
- * machine. */
+/* The library in one directory of the root, as a path inside it with links resolved; NULL if none fits the machine. */
 static int try_dir(struct relocation *r, const struct relocate_file *f, const char *dir, const char *name,
 		   const char **ret, struct elf_info *ret_info, struct err *e)
 {
@@ -131,8 +128,7 @@ static int try_dir(struct relocation *r, const struct relocate_file *f, const ch
 	return 0;
 }
 
-/* The directories the loader would look in from this file, those inside the root: its own search path, then the
- * root's. */
+/* Where the loader would search for this file: its own search path, then the root's. */
 static void search_dirs(struct relocation *r, const struct relocate_file *f, struct strlist *ret)
 {
 	static const char origin[] = "$ORIGIN";
@@ -163,8 +159,7 @@ static int find_in_root(struct relocation *r, const struct relocate_file *f, con
 	}
 	err_set(e, ERR_POLICY, "'%s' needs '%s', which is neither in the wheel nor in the root '%s'", f->rel, name,
 		r->q->root->dir);
-	err_hint(e, "install the library there, or turn off the feature that needs it");
-	return -1;
+	return err_hint(e, "install the library there, or turn off the feature that needs it");
 }
 
 /* "libopenblas.so.0" -> "libopenblas-1a2b3c4d.so.0" */
@@ -177,14 +172,7 @@ static char *vendored_name(struct relocation *r, const char *needed, const char 
 	return arena_printf(r->a, "%.*s-%.8s%s", (int)stem, needed, sha256, needed + stem);
 }
 
-static struct relocate_library *add_library(struct relocation *r)
-{
-	if (r->libs_count == r->libs_cap)
-		r->libs = arena_grow(r->a, r->libs, &r->libs_cap, 16, sizeof(struct relocate_library *));
-	return r->libs[r->libs_count++] = arena_alloc(r->a, sizeof(struct relocate_library));
-}
-
-/* The file list holds each library of the root once, whatever names it is asked by. */
+/* Each library of the root is vendored once, whatever names it is needed by. */
 static int vendor(struct relocation *r, const char *needed, const char *source, const struct elf_info *info,
 		  const struct relocate_library **ret, struct err *e)
 {
@@ -197,7 +185,9 @@ static int vendor(struct relocation *r, const char *needed, const char *source, 
 	}
 	if (digest_file(path_join(r->a, r->q->root->dir, source), sha256, e) < 0)
 		return -1;
-	struct relocate_library *lib = add_library(r);
+	if (r->libs_count == r->libs_cap)
+		r->libs = arena_grow(r->a, r->libs, &r->libs_cap, 16, sizeof(struct relocate_library *));
+	struct relocate_library *lib = r->libs[r->libs_count++] = arena_alloc(r->a, sizeof(*lib));
 	const char *package = root_package_of(r->q->root, source, r->a);
 	*lib = (struct relocate_library){.needed = arena_strdup(r->a, needed),
 					 .name = vendored_name(r, needed, sha256),
@@ -252,7 +242,7 @@ static int resolve_one(struct relocation *r, struct relocate_file *f, const char
 
 int relocate_resolve(struct relocation *r, struct err *e)
 {
-	/* The list grows behind this index: libraries to vendor have needs of their own. */
+	/* The list grows meanwhile: libraries to vendor have needs of their own. */
 	for (size_t i = 0; i < r->count; i++) {
 		struct relocate_file *f = r->files[i];
 		for (size_t k = 0; k < f->info.needed.count; k++) {

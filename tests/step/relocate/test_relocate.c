@@ -532,7 +532,7 @@ static void build_path_in_a_file_is_named(void **state)
 	test_write(test_path("tree/pkg/b.dat"), "0123456789/ptbuild/src/x.cpp\nand /ptbuild again");
 	test_write(test_path("tree/pkg/c.dat"), "/ptbuild");
 	assert_err(relocate_tree(&request, test_run(), &arena, &result, &e), &e, ERR_POLICY,
-		   "'pkg/b.dat' holds a build path at offset 0xa");
+		   "'pkg/b.dat' contains a build path at offset 0xa");
 	assert_contains(e.msg, "'/ptbuild/src/x.cpp' (3 in 2 files)");
 	assert_contains(e.hint, "-ffile-prefix-map");
 }
@@ -554,7 +554,7 @@ static void build_path_in_a_library_is_found(void **state)
 	compile("tree/pkg/_C.so", "const char *where(void) { return \"/ptbuild/src/aten/x.cpp\"; }",
 		SHARED PLACEHOLDER);
 	assert_err(relocate_tree(&request, test_run(), &arena, &result, &e), &e, ERR_POLICY,
-		   "'pkg/_C.so' holds a build path");
+		   "'pkg/_C.so' contains a build path");
 	assert_contains(e.msg, "'/ptbuild/src/aten/x.cpp' (1 in 1 files)");
 }
 
