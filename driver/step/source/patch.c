@@ -14,8 +14,7 @@
 
 #define MAX_PATCH (64U << 20)
 
-/* check_place: the directory a file lies in, as far as it exists, is inside the tree when all links are followed, and
- * the file itself is no link. */
+/* The file's directory, links followed, is inside the tree, and the file itself is not a link. */
 static int check_place(const char *tree, const char *patch, const char *file, struct arena *a, struct err *e)
 {
 	struct stat st;
@@ -39,8 +38,7 @@ static int check_place(const char *tree, const char *patch, const char *file, st
 	return 0;
 }
 
-/* word_after: what follows `lead` in a line that begins with it, up to its end or " (renamed from ...)", quotes off;
- * NULL for other lines. */
+/* What follows `lead` in a line, up to its end or " (renamed from ...)", without quotes; NULL for other lines. */
 static const char *word_after(const char *line, const char *lead, struct arena *a)
 {
 	size_t n = strlen(lead);
@@ -53,7 +51,7 @@ static const char *word_after(const char *line, const char *lead, struct arena *
 	return arena_strndup(a, line + n, len);
 }
 
-/* explain: turns patch(1)'s report into one error with file and hunk. */
+/* Turns patch(1)'s output into one error with file and hunk. */
 static int explain(const char *patch, const char *output, struct arena *a, struct err *e)
 {
 	struct strlist lines = {0};
@@ -76,7 +74,7 @@ static int explain(const char *patch, const char *output, struct arena *a, struc
 		else if (strstr(line, "Reversed (or previously applied) patch detected"))
 			what = "it is in the sources already";
 		else if (strstr(line, "can't find file to patch"))
-			what = "the file it changes is not there", file = NULL;
+			what = "the file it changes does not exist", file = NULL;
 		else if (strstr(line, "malformed patch") || strstr(line, "which already exists") ||
 			 strstr(line, "which does not exist") || strstr(line, "not deleting file") ||
 			 strstr(line, "refusing to patch") || strstr(line, "****"))
@@ -88,24 +86,22 @@ static int explain(const char *patch, const char *output, struct arena *a, struc
 			file = arena_strndup(a, file, strcspn(file, "\t"));
 	}
 	if (!what)
-		what = lines.count > 0 ? lines.items[lines.count - 1] : "patch(1) failed without a word";
+		what = lines.count > 0 ? lines.items[lines.count - 1] : "patch(1) gave no reason";
 	err_set(e, ERR_INTEGRITY, "patch '%s' does not apply: file '%s': %s", patch, file ? file : "?", what);
-	return err_hint(e, "the sources are not those that the patch was made for: refresh it for them, or take it off "
-			   "the series");
+	return err_hint(e, "the patch was made for other sources: refresh it, or remove it from the series");
 }
 
-/* run_patch: 0 when it went through, 1 when patch(1) refused, its words in `out`. */
+/* 0 when it applied, 1 when patch(1) refused; its output in `out`. */
 static int run_patch(const char *tree, const char *patch, bool dry, const struct run *run, struct buf *out,
 		     struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist argv = {0};
 	const char *path = getenv("PATH"), *tmp = getenv("TMPDIR");
-	/* Nothing of the caller's settings: PATCH_GET, POSIXLY_CORRECT and QUOTING_STYLE change what patch(1) does. */
+	/* PATCH_GET, POSIXLY_CORRECT and QUOTING_STYLE would change what patch(1) does. */
 	const char *const env[] = {"LC_ALL=C", arena_printf(&a, "PATH=%s", path ? path : "/usr/bin:/bin"),
 				   arena_printf(&a, "TMPDIR=%s", tmp && *tmp ? tmp : "/tmp"), NULL};
-	/* --unified: without it patch(1) guesses the format, and would take other ones, whose names the scan does not
-	 * know. */
+	/* --unified: other formats, whose names the scan does not know, are refused. */
 	static const char *const options[] = {
 		"patch",          "--unified", "--fuzz=0", "--batch", "--forward", "-p1", "--no-backup-if-mismatch",
 		"--reject-file=-"};
@@ -136,7 +132,7 @@ int patch_apply(const char *tree, const char *patch, const struct run *run, stru
 		return err_errno(e, ERR_SYSTEM, "cannot open the patch '%s'", patch);
 	if (!proc_find(&a, "patch")) {
 		err_set(e, ERR_SYSTEM, "patch(1) is not installed");
-		return err_hint(e, "install patch (the package is called that in most distributions)");
+		return err_hint(e, "install patch");
 	}
 	if (fs_read(file, MAX_PATCH, &text, e) < 0)
 		return -1;
@@ -154,8 +150,8 @@ int patch_apply(const char *tree, const char *patch, const struct run *run, stru
 	if (rc > 0) {
 		err_set(e, ERR_SYSTEM, "patch '%s' failed after its dry run went through: %.500s", name,
 			buf_cstr(&out));
-		return err_hint(
-			e, "the tree is half patched now: look at disk space and permissions, then unpack it again");
+		return err_hint(e,
+				"the tree is partly patched: check disk space and permissions, then unpack it again");
 	}
 	return rc;
 }

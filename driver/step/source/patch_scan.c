@@ -24,7 +24,6 @@ static int deny(const struct scan *s, const char *what, const char *path, struct
 	return err_set(e, ERR_INTEGRITY, "patch '%s', line %u: %s '%.200s'", s->name, s->line_no, what, path);
 }
 
-/* next_line: without its newline and carriage return. */
 static bool next_line(struct scan *s, const char **line, size_t *len)
 {
 	if (s->pos >= s->end)
@@ -37,7 +36,13 @@ static bool next_line(struct scan *s, const char **line, size_t *len)
 	return true;
 }
 
-/* unquote: a name in C quotes, as git writes names with unusual bytes; NULL if it is malformed. */
+static void skip(const char **text, size_t *len, const char *what)
+{
+	for (; *len && **text && strchr(what, **text); (*len)--)
+		(*text)++;
+}
+
+/* A name in C quotes, as git writes unusual ones; NULL if it is malformed. */
 static char *unquote(const char *s, struct arena *a)
 {
 	static const char from[] = "abtnvfr\"\\", to[] = "\a\b\t\n\v\f\r\"\\";
@@ -59,7 +64,7 @@ static char *unquote(const char *s, struct arena *a)
 	return *s == '"' ? out : NULL;
 }
 
-/* check_path: one reading of a name. With `strip`, its first component goes. */
+/* Adds one reading of a name, with `strip` without its first component. */
 static int check_path(struct scan *s, const char *path, bool strip, struct err *e)
 {
 	if (strcmp(path, "/dev/null") == 0)
@@ -73,14 +78,10 @@ static int check_path(struct scan *s, const char *path, bool strip, struct err *
 	return 0;
 }
 
-/* check_name: the rest of a header line. Where the name ends is for patch(1) to guess (a tab, a blank, a date), so each
- * reading is looked at. */
+/* The rest of a header line. patch(1) guesses where the name ends (a tab, a blank, a date): checks each reading. */
 static int check_name(struct scan *s, const char *text, size_t len, bool strip, struct err *e)
 {
-	while (len > 0 && (text[0] == ' ' || text[0] == '\t')) {
-		text++;
-		len--;
-	}
+	skip(&text, &len, " \t");
 	while (len > 0 && isspace((unsigned char)text[len - 1]))
 		len--;
 	char *all = arena_strndup(s->arena, text, len);
@@ -98,8 +99,7 @@ static int check_name(struct scan *s, const char *text, size_t len, bool strip, 
 	return blank < tab ? check_path(s, arena_strndup(s->arena, all, blank), strip, e) : 0;
 }
 
-/* check_git: "diff --git a/x b/x": both names. Which blank divides them is not said when names hold some; the words are
- * looked at one by one then. */
+/* Both names of "diff --git a/x b/x". Names may hold blanks, so each word is checked. */
 static int check_git(struct scan *s, const char *text, size_t len, struct err *e)
 {
 	char *all = arena_strndup(s->arena, text, len);
@@ -125,21 +125,17 @@ static bool starts(const char *line, size_t len, const char *with)
 	return len >= n && memcmp(line, with, n) == 0;
 }
 
-/* start_diff: a "+++" line says which file the hunks behind it change; a second set of hunks for one file is refused
- * when it comes. */
+/* A "+++" line: the file that the next hunks change. */
 static void start_diff(struct scan *s, const char *text, size_t len)
 {
-	while (len > 0 && (*text == ' ' || *text == '\t')) {
-		text++;
-		len--;
-	}
 	size_t n = 0;
+	skip(&text, &len, " \t");
 	while (n < len && text[n] != '\t' && text[n] != '\r')
 		n++;
 	s->target = arena_strndup(s->arena, text, n);
 }
 
-/* header: one line outside of hunks. patch(1) also takes headers that are indented, so indentation is no way around. */
+/* One line outside hunks. patch(1) also takes indented headers. */
 static int header(struct scan *s, const char *line, size_t len, struct err *e)
 {
 	static const struct {
@@ -150,10 +146,7 @@ static int header(struct scan *s, const char *line, size_t len, struct err *e)
 		{"+++\t", true},       {"***\t", true},       {"Index:", true},    {"rename from ", false},
 		{"rename to ", false}, {"copy from ", false}, {"copy to ", false},
 	};
-	while (len > 0 && (*line == ' ' || *line == '\t' || *line == 'X')) {
-		line++;
-		len--;
-	}
+	skip(&line, &len, " \tX");
 	if (starts(line, len, "GIT binary patch"))
 		return deny(s, "binary change, which patch(1) cannot make, at", "GIT binary patch", e);
 	if ((starts(line, len, "new file mode 12") || starts(line, len, "new mode 12") ||
@@ -179,7 +172,7 @@ static int header(struct scan *s, const char *line, size_t len, struct err *e)
 	return 0;
 }
 
-/* take_count: ",N" of a range; 1 without it. */
+/* "A,B" of a range; B is 1 if absent. */
 static bool take_range(const char **p, const char *end, unsigned long *ret_count)
 {
 	unsigned long v[2] = {0, 1};
@@ -198,7 +191,7 @@ static bool take_range(const char **p, const char *end, unsigned long *ret_count
 	return true;
 }
 
-/* hunk_counts: whether the line is "@@ -A,B +C,D @@". */
+/* Whether the line is "@@ -A,B +C,D @@". */
 static bool hunk_counts(const char *line, size_t len, unsigned long *old, unsigned long *new)
 {
 	const char *p = line + 4, *end = line + len;
@@ -208,7 +201,7 @@ static bool hunk_counts(const char *line, size_t len, unsigned long *old, unsign
 	return take_range(&p, end, new) && starts(p, (size_t)(end - p), " @@");
 }
 
-/* hunk: reads as many lines as the head announces; what they hold is text, also where it looks like a header. */
+/* Reads as many lines as the head announces, whatever they look like. */
 static int hunk(struct scan *s, unsigned long old, unsigned long new, struct err *e)
 {
 	unsigned at = s->line_no;
@@ -222,10 +215,9 @@ static int hunk(struct scan *s, unsigned long old, unsigned long new, struct err
 		bool takes_old = c == ' ' || c == '-' || c == '\t';
 		bool takes_new = c == ' ' || c == '+' || c == '\t';
 		if (!got || (!takes_old && !takes_new) || (takes_old && old == 0) || (takes_new && new == 0))
-			return err_set(
-				e, ERR_INTEGRITY,
-				"patch '%s', line %u: the hunk that begins here is cut short or damaged at line %u",
-				s->name, at, s->line_no);
+			return err_set(e, ERR_INTEGRITY,
+				       "patch '%s', line %u: the hunk is truncated or damaged at line %u", s->name, at,
+				       s->line_no);
 		old -= takes_old;
 		new -= takes_new;
 	}
@@ -253,8 +245,7 @@ int patch_scan(const char *name, const char *text, size_t len, struct arena *a, 
 	const char *line;
 	unsigned long old, new;
 	size_t n;
-	/* 0: text; 1: behind "---"; 2: behind "+++"; 3: behind a hunk. Only where patch(1) would begin a hunk does one
-	 * begin. */
+	/* 0: text; 1: after "---"; 2: after "+++"; 3: after a hunk. Hunks begin where patch(1) expects them. */
 	unsigned state = 0;
 	while (next_line(&s, &line, &n)) {
 		if (state >= 2 && hunk_counts(line, n, &old, &new)) {
@@ -272,7 +263,7 @@ int patch_scan(const char *name, const char *text, size_t len, struct arena *a, 
 		state = starts(line, n, "--- ") ? 1 : state == 1 && starts(line, n, "+++ ") ? 2 : 0;
 	}
 	if (!s.any)
-		return err_set(e, ERR_INTEGRITY, "patch '%s' holds no change in unified format", name);
+		return err_set(e, ERR_INTEGRITY, "patch '%s' contains no change in unified format", name);
 	strlist_append(ret_files, a, &files);
 	return 0;
 }

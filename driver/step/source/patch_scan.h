@@ -1,5 +1,4 @@
-/* The names in a patch, found as patch(1) finds them, so that no path is touched that was not
- * looked at. For patch.c only. */
+/* The names in a patch, found as patch(1) finds them, so that all paths are checked. */
 #pragma once
 #include <stddef.h>
 
@@ -7,9 +6,8 @@
 #include "base/err.h"
 #include "base/strlist.h"
 
-/* patch_scan: the files (first component taken off, as -p1 does) that a unified patch names in any
- * header line, each once. ERR_INTEGRITY with the line number: an unsafe path, a hunk that is cut
- * short, a symbolic link, a binary patch, a file with hunks in two places, no change at all. `name`
- * is the patch's, for messages. */
+/* patch_scan: the files that the header lines of a unified patch name, each once, as with -p1. `name`
+ * is for messages. ERR_INTEGRITY with the line for an unsafe path, a truncated hunk, a symbolic link,
+ * a binary patch, a file with hunks in two places, or no change at all. */
 int patch_scan(const char *name, const char *text, size_t len, struct arena *a, struct strlist *ret_files,
 	       struct err *e) MUST_CHECK;

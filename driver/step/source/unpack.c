@@ -51,7 +51,7 @@ static void unpacker_release(struct unpacker *u)
 	buf_release(&u->other);
 }
 
-/* printable: bytes that a terminal must not see become \xNN; cut where it is very long. */
+/* Bytes that are not printable ASCII become \xNN; long names are cut. */
 static const char *printable(const char *s, char *out, size_t size)
 {
 	size_t n = 0;
@@ -66,7 +66,7 @@ static const char *printable(const char *s, char *out, size_t size)
 	return out;
 }
 
-/* deny: the error of an entry, with its archive and its name put in front of `e`. */
+/* Puts archive and entry in front of the error. */
 static int deny(const struct unpacker *u, const char *entry, struct err *e)
 {
 	char name[256];
@@ -83,8 +83,7 @@ static int check_bytes(const char *name, struct err *e)
 	return 0;
 }
 
-/* normalise: `name` without "." and empty components; refused: absolute, "..", control bytes, bytes that are no
- * UTF-8. */
+/* `name` without "." and empty components; refuses absolute names, "..", control bytes and bad UTF-8. */
 static int normalise(const char *name, struct buf *out, struct err *e)
 {
 	buf_reset(out);
@@ -108,7 +107,7 @@ static int normalise(const char *name, struct buf *out, struct err *e)
 	return 0;
 }
 
-/* strip: takes the top directory off a normal path; the first entry says which it is. */
+/* Removes the top directory, which the first entry names. */
 static int strip(struct unpacker *u, struct buf *path, bool is_dir, struct err *e)
 {
 	if (!u->strip_top || path->len == 0)
@@ -120,16 +119,15 @@ static int strip(struct unpacker *u, struct buf *path, bool is_dir, struct err *
 		return err_set(e, ERR_INTEGRITY, "is not below '%s', the top directory of the entries before it",
 			       u->top.data);
 	if (path->data[n] == '\0' && !is_dir)
-		return err_set(e, ERR_INTEGRITY,
-			       "lies at the top, where one directory that holds everything was expected");
+		return err_set(e, ERR_INTEGRITY, "is not below the one top directory that was expected");
 	size_t cut = path->data[n] ? n + 1 : n;
 	memmove(path->data, path->data + cut, path->len - cut + 1);
 	path->len -= cut;
 	return 0;
 }
 
-/* check_target: a symbolic link stays inside if its ".." come first and are no more than the directories above it:
- * those are real directories. Behind a name, ".." depends on what that name is. */
+/* A symbolic link stays inside if its ".." come first and are no more than the directories above it, which are real.
+ * After a name, ".." depends on what that name is. */
 static int check_target(const char *path, const char *target, struct err *e)
 {
 	size_t depth = 0, up = 0;
@@ -145,8 +143,7 @@ static int check_target(const char *path, const char *target, struct err *e)
 		size_t n = strcspn(p, "/");
 		bool dots = n == 2 && p[0] == '.' && p[1] == '.';
 		if (dots && names)
-			return err_set(e, ERR_INTEGRITY, "is a link with '..' behind a name in its target '%s'",
-				       target);
+			return err_set(e, ERR_INTEGRITY, "is a link with '..' after a name in its target '%s'", target);
 		up += dots;
 		names = names || (!dots && n > 0 && !(n == 1 && p[0] == '.'));
 		p += n + (p[n] == '/');
@@ -157,7 +154,7 @@ static int check_target(const char *path, const char *target, struct err *e)
 	return 0;
 }
 
-/* account: `more` bytes will be unpacked. */
+/* Whether `more` bytes may be unpacked. */
 static int account(const struct unpacker *u, uint64_t more, struct err *e)
 {
 	uint64_t total = u->bytes + more;
@@ -176,7 +173,7 @@ static const char *reader_error(const struct unpacker *u)
 	return text ? text : "damaged";
 }
 
-/* copy_data: the entry's bytes into `fd`; holes stay holes. */
+/* The entry's bytes into `fd`; holes stay holes. */
 static int copy_data(struct unpacker *u, int fd, uint64_t announced, struct err *e)
 {
 	uint64_t end = 0, checked = 0;
@@ -294,8 +291,7 @@ static la_ssize_t read_filtered(struct archive *a, void *user, const void **data
 	return n;
 }
 
-/* open_reader: a zip is read where its directory says, so it needs the file itself; all else is a tar behind the
- * decompressing thread. */
+/* A zip needs the file itself, for its directory; anything else is a tar behind the decompressing thread. */
 static int open_reader(struct unpacker *u, int fd, struct err *e)
 {
 	char magic[4] = {0};
@@ -345,7 +341,7 @@ int unpack_archive(const char *archive, const char *dir, bool strip_top, const s
 	AUTO_FD int fd = open(archive, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot open '%s'", archive);
-	/* libarchive turns names into the locale's character set: in the "C" one those outside ASCII would be lost. */
+	/* libarchive converts names to the locale's character set: "C" would lose those outside ASCII. */
 	locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
 	locale_t before = utf8 ? uselocale(utf8) : (locale_t)0;
 	int rc = unpack_fd(&u, fd, dir, e);

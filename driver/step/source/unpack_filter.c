@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "base/thread.h"
 
 #define SLOTS 4
@@ -28,7 +29,7 @@ struct unpack_filter {
 	char error[256];
 };
 
-/* free_slot: waits for room; NULL when told to stop. */
+/* Waits for room; NULL when stopped. */
 static char *free_slot(struct unpack_filter *f, unsigned *ret)
 {
 	pthread_mutex_lock(&f->lock);
@@ -72,11 +73,11 @@ static int open_raw(struct archive *a, int fd)
 {
 	struct archive_entry *entry;
 	int r = archive_read_support_format_raw(a);
-	/* By name: "all" would start programs for formats that the library cannot read itself. */
+	/* "all" would start programs for formats that the library cannot read itself. */
 	int (*const filters[])(struct archive *) = {archive_read_support_filter_gzip, archive_read_support_filter_xz,
 						    archive_read_support_filter_bzip2,
 						    archive_read_support_filter_zstd};
-	for (size_t i = 0; r == ARCHIVE_OK && i < sizeof(filters) / sizeof(filters[0]); i++)
+	for (size_t i = 0; r == ARCHIVE_OK && i < ARRAY_LEN(filters); i++)
 		r = filters[i](a);
 	if (r == ARCHIVE_OK)
 		r = archive_read_open_fd(a, fd, READ_SIZE);

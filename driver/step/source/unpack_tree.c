@@ -37,7 +37,7 @@ void tree_close(struct tree *t)
 	arena_release(&t->arena);
 }
 
-/* fail: what the entry's name cannot be is the archive's fault, all else the machine's. */
+/* A name that the file system refuses is the archive's fault, all else the machine's. */
 static int fail(struct err *e, const char *what)
 {
 	return err_errno(e, errno == ENAMETOOLONG || errno == EINVAL || errno == EILSEQ ? ERR_INTEGRITY : ERR_SYSTEM,
@@ -57,7 +57,7 @@ static int deny_present(int dir, const char *name, struct err *e)
 	return err_set(e, ERR_INTEGRITY, "would replace %s", kind_name(st.st_mode));
 }
 
-/* enter: opens (and makes) one directory below the deepest one. */
+/* Opens (and makes) one directory below the deepest one. */
 static int enter(struct tree *t, const char *name, size_t len, struct err *e)
 {
 	char text[NAME_MAX + 1];
@@ -73,7 +73,7 @@ static int enter(struct tree *t, const char *name, size_t len, struct err *e)
 		if (mkdirat(parent, text, 0755) < 0)
 			return fail(e, "cannot make a directory");
 		fd = openat(parent, text, DIR_FLAGS);
-		/* What the umask took away is given back: modes are the same on all machines. */
+		/* whatever the umask */
 		if (fd >= 0 && fchmod(fd, 0755) < 0) {
 			close(fd);
 			return fail(e, "cannot set the mode of a directory");
@@ -94,8 +94,8 @@ static int enter(struct tree *t, const char *name, size_t len, struct err *e)
 	return 0;
 }
 
-/* walk: the directory with the first `len` bytes of `path` as its name, made if need be. Archives list neighbours
- * together, so most of the way is open already. */
+/* The directory named by the first `len` bytes of `path`, made if needed. Most of the way is open already, since
+ * archives list neighbours together. */
 static int walk(struct tree *t, const char *path, size_t len, int *ret_fd, struct err *e)
 {
 	size_t keep = 0, pos = 0;
@@ -122,7 +122,7 @@ static int walk(struct tree *t, const char *path, size_t len, int *ret_fd, struc
 	return 0;
 }
 
-/* locate: the open directory that holds `path`, and its name there. */
+/* The open directory that holds `path`, and its name there. */
 static int locate(struct tree *t, const char *path, int *ret_dir, const char **ret_name, struct err *e)
 {
 	const char *slash = strrchr(path, '/');
@@ -138,14 +138,8 @@ int tree_mkdir(struct tree *t, const char *path, struct timespec mtime, struct e
 	int fd = -1;
 	if (walk(t, path, strlen(path), &fd, e) < 0)
 		return -1;
-	if (t->time_count == t->time_cap) {
-		size_t cap = t->time_cap ? t->time_cap * 2 : 256;
-		struct tree_time *times = arena_array(&t->arena, cap, sizeof(*times));
-		if (t->time_count > 0)
-			memcpy(times, t->times, t->time_count * sizeof(*times));
-		t->times = times;
-		t->time_cap = cap;
-	}
+	if (t->time_count == t->time_cap)
+		t->times = arena_grow(&t->arena, t->times, &t->time_cap, 256, sizeof(*t->times));
 	t->times[t->time_count++] = (struct tree_time){.path = arena_strdup(&t->arena, path), .mtime = mtime};
 	return 0;
 }
@@ -172,7 +166,7 @@ int tree_create(struct tree *t, const char *path, mode_t mode, int *ret_fd, stru
 		if (unlinkat(dir, name, 0) < 0)
 			return fail(e, "cannot replace it");
 	}
-	return err_set(e, ERR_SYSTEM, "somebody else makes files in the tree");
+	return err_set(e, ERR_SYSTEM, "another process creates files in the tree");
 }
 
 void tree_discard(struct tree *t, const char *path)
@@ -209,8 +203,7 @@ int tree_hardlink(struct tree *t, const char *path, const char *target, struct e
 	int dir = -1;
 	const char *name = "";
 	struct stat st, old;
-	/* The walk to one directory may close the other: the target's is duplicated. Looking for the target must not
-	 * make directories, so it is looked at first as it is. */
+	/* The first look must not make directories. The descriptor is duplicated because the second walk may close it. */
 	if (fstatat(t->top, target, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_set(e, ERR_INTEGRITY, "is a link to '%s', which is not in the archive before it", target);
 	if (locate(t, target, &dir, &name, e) < 0)
@@ -220,7 +213,7 @@ int tree_hardlink(struct tree *t, const char *path, const char *target, struct e
 		return fail(e, "cannot open a directory");
 	const char *target_name = name;
 	if (fstatat(from, target_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
-		return err_set(e, ERR_INTEGRITY, "is a hard link to '%s', which is no file", target);
+		return err_set(e, ERR_INTEGRITY, "is a hard link to '%s', which is not a file", target);
 	if (locate(t, path, &dir, &name, e) < 0)
 		return -1;
 	if (fstatat(dir, name, &old, AT_SYMLINK_NOFOLLOW) == 0) {

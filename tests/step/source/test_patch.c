@@ -361,7 +361,7 @@ static void test_truncated_hunk(void **state)
 {
 	(void)state;
 	file("f", "one\ntwo\nthree\n");
-	refused("--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n one\n-two\n", "line 3: the hunk that begins here is cut short");
+	refused("--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n one\n-two\n", "line 3: the hunk is truncated");
 	refused("--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n one\n!two\n", "at line 5");
 	assert_patched("f", "one\ntwo\nthree\n");
 }

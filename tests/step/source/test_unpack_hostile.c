@@ -56,7 +56,7 @@ static void test_symlink_leaves_through_another(void **state)
 	begin(TAR);
 	add_symlink("d/d/up", "../..");
 	add_symlink("d/d/evil", "up/../x");
-	refused(false, "d/d/evil", "'..' behind a name", "d/d/evil");
+	refused(false, "d/d/evil", "'..' after a name", "d/d/evil");
 }
 
 static void test_symlink_empty_target_or_control_byte(void **state)
@@ -119,7 +119,7 @@ static void test_hardlink_to_symlink(void **state)
 	begin(TAR);
 	add_symlink("l", "somewhere");
 	add_hardlink("evil", "l");
-	refused(false, "evil", "no file", "evil");
+	refused(false, "evil", "not a file", "evil");
 }
 
 static void test_hardlink_to_nothing(void **state)
@@ -293,7 +293,7 @@ static void test_file_at_the_top(void **state)
 	(void)state;
 	begin(TAR);
 	add_file("README", "x");
-	refused(true, "README", "lies at the top", "README");
+	refused(true, "README", "not below the one top directory", "README");
 }
 
 static void test_top_with_the_same_beginning(void **state)
