@@ -1,7 +1,7 @@
 /* A locked list's distributions into the store. */
 #pragma once
-#include "step/python/pyenv_list.h"
-#include "step/python/pyenv_python.h"
+#include "step/python/locked_list.h"
+#include "step/python/python.h"
 
 struct store;
 

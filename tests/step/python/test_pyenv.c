@@ -11,8 +11,8 @@
 #include "base/sys/fs.h"
 #include "base/sys/proc.h"
 #include "cache/store.h"
+#include "step/python/locked_list.h"
 #include "step/python/pyenv.h"
-#include "step/python/pyenv_list.h"
 
 /* Makes a wheel of one module by hand: pip takes it like any other. Arguments: directory, name, version. */
 static const char make_wheel[] =

@@ -1,4 +1,4 @@
-#include "step/python/pyenv_python.h"
+#include "step/python/python.h"
 
 #include "base/buf.h"
 

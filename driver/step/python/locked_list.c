@@ -1,4 +1,4 @@
-#include "step/python/pyenv_list.h"
+#include "step/python/locked_list.h"
 
 #include <string.h>
 
