@@ -81,10 +81,9 @@ static bool is_named(const struct wheel_headers *h, size_t i, const char *name)
 
 const char *wheel_headers_get(const struct wheel_headers *h, const char *name)
 {
-	for (size_t i = 0; i < h->count; i++) {
+	for (size_t i = 0; i < h->count; i++)
 		if (is_named(h, i, name))
 			return h->items[i].value;
-	}
 	return NULL;
 }
 

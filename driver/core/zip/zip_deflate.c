@@ -83,10 +83,9 @@ static bool may_start_here(const uint8_t *z, size_t bit)
 		return false;
 	uint64_t lengths = bits_at(z, bit + 17);
 	unsigned space = 0;
-	for (unsigned i = 0, n = (head >> 13 & 15) + 4; i < n; i++, lengths >>= 3) {
+	for (unsigned i = 0, n = (head >> 13 & 15) + 4; i < n; i++, lengths >>= 3)
 		if (lengths & 7)
 			space += 128u >> (lengths & 7);
-	}
 	return space == 128;
 }
 
@@ -167,10 +166,9 @@ static int find_end(struct zip_deflater *d, const void *raw, size_t raw_len, uin
 {
 	size_t top = len * 8 > HEADER_BITS + 64 ? len * 8 - HEADER_BITS - 64 : 0,
 	       bottom = top > SEARCH_BITS ? top - SEARCH_BITS : 0;
-	for (size_t bit = top; bit-- > bottom;) {
+	for (size_t bit = top; bit-- > bottom;)
 		if (may_start_here(z, bit) && block_fits(d, z, len, bit, raw, raw_len, ret))
 			return 0;
-	}
 	return walk_blocks(d, z, len, ret, e);
 }
 
@@ -202,10 +200,9 @@ unsigned zip_entropy(const void *data, size_t len)
 	if (!total)
 		return 0;
 	uint64_t bits = 0; /* of all sampled bytes, in 1/256 */
-	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(counts); i++)
 		if (counts[i])
 			bits += (uint64_t)counts[i] * (log2_256(total) - log2_256(counts[i]));
-	}
 	return (unsigned)(bits / total);
 }
 

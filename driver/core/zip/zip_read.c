@@ -2,13 +2,14 @@
  * central directory must agree, and nothing else may be in the file. */
 #include "core/zip/zip_reader.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "base/utf8.h"
 #include "core/zip/zip_format.h"
 
@@ -40,17 +41,12 @@ static struct header header_of(const struct zip_common *c, uint32_t offset, cons
 
 int zip_read_at(const struct zip_reader *z, uint64_t offset, void *to, size_t len, struct err *e)
 {
-	for (size_t have = 0; have < len;) {
-		ssize_t n = pread(z->fd, (char *)to + have, len - have, (off_t)(offset + have));
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return err_errno(e, ERR_SYSTEM, "cannot read '%s'", z->path);
-		if (n == 0)
-			return err_set(e, ERR_INTEGRITY, "truncated archive '%s': it ends at offset %" PRIu64, z->path,
-				       offset + have);
-		have += (size_t)n;
-	}
+	ssize_t n = fs_read_at(z->fd, to, len, offset);
+	if (n < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", z->path);
+	if ((size_t)n < len)
+		return err_set(e, ERR_INTEGRITY, "truncated archive '%s': it ends at offset %" PRIu64, z->path,
+			       offset + (uint64_t)n);
 	return 0;
 }
 
@@ -459,16 +455,7 @@ const struct zip_entry *zip_at(const struct zip_reader *z, size_t i)
 
 const struct zip_entry *zip_find(const struct zip_reader *z, const char *name)
 {
-	size_t low = 0, high = z->count;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		int c = strcmp(name, z->by_name[mid]->name);
-		if (c == 0)
-			return z->by_name[mid];
-		if (c < 0)
-			high = mid;
-		else
-			low = mid + 1;
-	}
-	return NULL;
+	const struct zip_entry wanted = {.name = name}, *key = &wanted;
+	const struct zip_entry **found = bsearch(&key, z->by_name, z->count, sizeof(void *), by_name);
+	return found ? *found : NULL;
 }

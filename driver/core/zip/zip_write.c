@@ -41,10 +41,9 @@ static int compare_names(const void *a, const void *b)
 
 static bool is_ascii(const char *s)
 {
-	for (; *s; s++) {
+	for (; *s; s++)
 		if (*s & 0x80)
 			return false;
-	}
 	return true;
 }
 
@@ -184,9 +183,7 @@ int zip_writer_hash(struct zip_writer *w, uint64_t end, struct err *e)
 	while (w->hashed < end) {
 		uint64_t left = end - w->hashed;
 		ssize_t n =
-			pread(w->fd, w->block, left < ZIP_HASH_BLOCK ? (size_t)left : ZIP_HASH_BLOCK, (off_t)w->hashed);
-		if (n < 0 && errno == EINTR)
-			continue;
+			fs_read_at(w->fd, w->block, left < ZIP_HASH_BLOCK ? (size_t)left : ZIP_HASH_BLOCK, w->hashed);
 		if (n <= 0)
 			return err_errno(e, ERR_SYSTEM, "cannot read back '%s'", w->path);
 		digest_update(w->digest, w->block, (size_t)n);
@@ -265,10 +262,9 @@ static int next_slot(struct zip_writer *w, size_t len, struct zip_slot **ret, st
 {
 	if (write_done(w, false, e) < 0)
 		return -1;
-	while (!(*ret = zip_ring_fill(w->ring, len))) {
+	while (!(*ret = zip_ring_fill(w->ring, len)))
 		if (write_done(w, true, e) < 0)
 			return -1;
-	}
 	return 0;
 }
 
@@ -288,10 +284,30 @@ int zip_writer_entry(struct zip_writer *w, const char *name, uint64_t size, uint
 	return 0;
 }
 
-/* fill: puts `len` bytes of the contents, from `at` on, into `to`. */
-typedef int (*fill_fn)(void *user, uint8_t *to, size_t len, uint64_t at, struct err *e);
+/* Where the contents come from: `data`, or else a file, which is also hashed. */
+struct source {
+	const uint8_t *data;
+	int fd;
+	const char *path;
+	struct digest *digest;
+};
 
-static int add_chunks(struct zip_writer *w, fill_fn fill, void *user, struct err *e)
+static int fill(const struct source *s, uint8_t *to, size_t len, uint64_t at, struct err *e)
+{
+	if (s->data) {
+		memcpy(to, s->data + at, len);
+		return 0;
+	}
+	ssize_t n = fs_read_at(s->fd, to, len, at);
+	if (n < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", s->path);
+	if ((size_t)n < len)
+		return err_set(e, ERR_SYSTEM, "'%s' became shorter while it was read", s->path);
+	digest_update(s->digest, to, len);
+	return 0;
+}
+
+static int add_chunks(struct zip_writer *w, const struct source *source, struct err *e)
 {
 	size_t entry = w->count - 1, index = 0;
 	uint64_t size = w->entries[entry].size, at = 0;
@@ -300,7 +316,7 @@ static int add_chunks(struct zip_writer *w, fill_fn fill, void *user, struct err
 		size_t len = size - at < ZIP_CHUNK ? (size_t)(size - at) : ZIP_CHUNK;
 		if (next_slot(w, len, &s, e) < 0)
 			return -1;
-		if (len && fill(user, s->raw, len, at, e) < 0)
+		if (len && fill(source, s->raw, len, at, e) < 0)
 			return -1;
 		at += len;
 		s->entry = entry;
@@ -314,29 +330,6 @@ static int add_chunks(struct zip_writer *w, fill_fn fill, void *user, struct err
 	return 0;
 }
 
-struct file_source {
-	int fd;
-	const char *path;
-	struct digest *digest;
-};
-
-static int fill_from_file(void *user, uint8_t *to, size_t len, uint64_t at, struct err *e)
-{
-	const struct file_source *f = user;
-	for (size_t have = 0; have < len;) {
-		ssize_t n = pread(f->fd, to + have, len - have, (off_t)(at + have));
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return err_errno(e, ERR_SYSTEM, "cannot read '%s'", f->path);
-		if (n == 0)
-			return err_set(e, ERR_SYSTEM, "'%s' became shorter while it was read", f->path);
-		have += (size_t)n;
-	}
-	digest_update(f->digest, to, len);
-	return 0;
-}
-
 int zip_add_file(struct zip_writer *w, const char *name, const char *path, uint8_t ret_sha256[32], uint64_t *ret_size,
 		 struct err *e)
 {
@@ -347,10 +340,10 @@ int zip_add_file(struct zip_writer *w, const char *name, const char *path, uint8
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, ERR_INTEGRITY, "not a regular file: '%s'", path);
 	struct digest *AUTO_DIGEST digest = digest_new();
-	struct file_source f = {fd, path, digest};
+	const struct source source = {.fd = fd, .path = path, .digest = digest};
 	char extra;
 	if (zip_writer_entry(w, name, (uint64_t)st.st_size, st.st_mode & S_IXUSR ? 0755 : 0644, e) < 0 ||
-	    add_chunks(w, fill_from_file, &f, e) < 0)
+	    add_chunks(w, &source, e) < 0)
 		return -1;
 	ssize_t more = fs_read_at(fd, &extra, 1, (uint64_t)st.st_size);
 	if (more < 0)
@@ -362,18 +355,11 @@ int zip_add_file(struct zip_writer *w, const char *name, const char *path, uint8
 	return 0;
 }
 
-static int fill_from_memory(void *user, uint8_t *to, size_t len, uint64_t at, struct err *e)
-{
-	(void)e;
-	memcpy(to, (const char *)user + at, len);
-	return 0;
-}
-
 int zip_add_data(struct zip_writer *w, const char *name, const void *data, size_t len, struct err *e)
 {
 	if (zip_writer_entry(w, name, len, 0644, e) < 0)
 		return -1;
-	return add_chunks(w, fill_from_memory, (void *)(uintptr_t)data, e);
+	return add_chunks(w, &(struct source){.data = data}, e);
 }
 
 static int finish(struct zip_writer *w, uint8_t ret_sha256[32], struct err *e)

@@ -12,7 +12,7 @@
 #include "base/sys/lock.h"
 #include "base/sys/proc.h"
 
-enum { LISTS_MAX_AGE_S = 24 * 3600, WORDS_MAX = 1500 };
+enum { LISTS_MAX_AGE_S = 24 * 3600, MESSAGES_MAX = 1500 };
 
 #define APT_FILE_LIMIT (16UL << 30)
 #define KEYRING "/usr/share/keyrings/debian-archive-keyring.gpg"
@@ -75,9 +75,9 @@ static void set_options(struct apt *apt)
 		strlist_add(o, apt->a, "APT::Sandbox::User=root");
 }
 
-/* Runs apt-get, with `private` under the options above; its messages go into `said`. */
+/* Runs apt-get, with `private` under the options above; its messages go into `errors`. */
 static int run_apt(const struct apt *apt, bool private, const char *const *args, const char *cwd, struct buf *out,
-		   struct buf *said, int *ret_status, struct err *e)
+		   struct buf *errors, int *ret_status, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist argv = {0};
@@ -92,7 +92,7 @@ static int run_apt(const struct apt *apt, bool private, const char *const *args,
 	struct proc_spec spec = {.argv = strlist_argv(&argv, &a),
 				 .cwd = cwd,
 				 .out = out,
-				 .err = said,
+				 .err = errors,
 				 .max_output = 16 << 20,
 				 .file_limit = APT_FILE_LIMIT};
 	if (proc_run(&spec, apt->run, &result, e) < 0)
@@ -102,14 +102,14 @@ static int run_apt(const struct apt *apt, bool private, const char *const *args,
 }
 
 /* apt's errors and warnings, lines that start with "E:" or "W:". */
-static void add_words(struct buf *words, const struct buf *said)
+static void add_messages(struct buf *messages, const struct buf *errors)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist lines = {0};
-	strlist_split(&lines, &a, buf_cstr(said), "\n\r");
-	for (size_t i = 0; i < lines.count && words->len < WORDS_MAX; i++)
+	strlist_split(&lines, &a, buf_cstr(errors), "\n\r");
+	for (size_t i = 0; i < lines.count && messages->len < MESSAGES_MAX; i++)
 		if (strncmp(lines.items[i], "E: ", 3) == 0 || strncmp(lines.items[i], "W: ", 3) == 0)
-			buf_printf(words, "%s%s", words->len ? "; " : "", lines.items[i] + 3);
+			buf_printf(messages, "%s%s", messages->len ? "; " : "", lines.items[i] + 3);
 }
 
 /* Adds the site of one line of indextargets if it is of the main archive; the security archive has other suites. */
@@ -134,10 +134,10 @@ static int find_sites(const struct apt *apt, struct strlist *sites, struct err *
 	static const char *const known[] = {"indextargets", "--format", format, NULL};
 	static const char *const all[] = {"indextargets", "--no-release-info", "--format", format, NULL};
 	for (int i = 0; i < 2 && sites->count == 0; i++) {
-		AUTO_BUF struct buf out = {0}, AUTO_BUF said = {0};
+		AUTO_BUF struct buf out = {0}, AUTO_BUF errors = {0};
 		struct strlist lines = {0};
 		int status;
-		if (run_apt(apt, false, i ? all : known, NULL, &out, &said, &status, e) < 0)
+		if (run_apt(apt, false, i ? all : known, NULL, &out, &errors, &status, e) < 0)
 			return -1;
 		strlist_split(&lines, apt->a, buf_cstr(&out), "\n");
 		for (size_t k = 0; k < lines.count; k++)
@@ -171,10 +171,9 @@ static int write_sources(const struct apt *apt, const char *stamp, struct err *e
 
 static int make_state(const struct apt *apt, struct err *e)
 {
-	static const char *const dirs[] = {"state/lists/partial", "cache/archives/partial"};
-	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
-		if (fs_mkdirs(path_join(apt->a, apt->dir, dirs[i]), e) < 0)
-			return -1;
+	if (fs_mkdirs(path_join(apt->a, apt->dir, "state/lists/partial"), e) < 0 ||
+	    fs_mkdirs(path_join(apt->a, apt->dir, "cache/archives/partial"), e) < 0)
+		return -1;
 	return fs_write_atomic(path_join(apt->a, apt->dir, "state/status"), "", 0, 0644, e);
 }
 
@@ -185,17 +184,17 @@ static bool is_fresh(const char *stamp)
 }
 
 /* A failed update is not an error yet: other or older lists may do. */
-static int update(const struct apt *apt, const char *stamp, struct buf *words, struct err *e)
+static int update(const struct apt *apt, const char *stamp, struct buf *messages, struct err *e)
 {
 	static const char *const args[] = {"-q", "update", NULL};
-	AUTO_BUF struct buf said = {0};
+	AUTO_BUF struct buf errors = {0};
 	int status;
 	log_verbose(apt->run->log, "fetch: apt-get update for %s/%s", apt->suite, apt->component);
-	if (run_apt(apt, true, args, NULL, NULL, &said, &status, e) < 0)
+	if (run_apt(apt, true, args, NULL, NULL, &errors, &status, e) < 0)
 		return -1;
 	if (status == 0)
 		return fs_write_atomic(stamp, "", 0, 0644, e);
-	add_words(words, &said);
+	add_messages(messages, &errors);
 	return 0;
 }
 
@@ -206,42 +205,42 @@ static bool has_file(const char *path)
 }
 
 /* The exit status does not count: the archive may have dropped other files of the package. */
-static int download(const struct apt *apt, const char *file, const char *dir, struct buf *words, bool *ret_came,
+static int download(const struct apt *apt, const char *file, const char *dir, struct buf *messages, bool *ret_came,
 		    struct err *e)
 {
 	const char *const args[] = {"-q", "source", "--download-only", "--only-source", apt->package, NULL};
-	AUTO_BUF struct buf said = {0};
+	AUTO_BUF struct buf errors = {0};
 	int status;
-	if (run_apt(apt, true, args, dir, NULL, &said, &status, e) < 0)
+	if (run_apt(apt, true, args, dir, NULL, &errors, &status, e) < 0)
 		return -1;
 	*ret_came = has_file(file);
 	if (!*ret_came)
-		add_words(words, &said);
+		add_messages(messages, &errors);
 	return 0;
 }
 
 static int fetch_locked(const struct apt *apt, const char *name, const char *dir, struct err *e)
 {
-	AUTO_BUF struct buf words = {0};
+	AUTO_BUF struct buf messages = {0};
 	const char *stamp = path_join(apt->a, apt->dir, "updated");
 	const char *file = path_join(apt->a, dir, name);
 	bool came = false;
 	if (make_state(apt, e) < 0 || write_sources(apt, stamp, e) < 0)
 		return -1;
 	bool updated = !is_fresh(stamp);
-	if (updated && update(apt, stamp, &words, e) < 0)
+	if (updated && update(apt, stamp, &messages, e) < 0)
 		return -1;
-	if (download(apt, file, dir, &words, &came, e) < 0)
+	if (download(apt, file, dir, &messages, &came, e) < 0)
 		return -1;
 	if (!came && !updated) { /* the lists may be older than the version */
-		buf_reset(&words);
-		if (update(apt, stamp, &words, e) < 0 || download(apt, file, dir, &words, &came, e) < 0)
+		buf_reset(&messages);
+		if (update(apt, stamp, &messages, e) < 0 || download(apt, file, dir, &messages, &came, e) < 0)
 			return -1;
 	}
 	if (came)
 		return 0;
 	err_set(e, ERR_NETWORK, "apt-get did not download '%s' of '%s' from %s/%s: %s", name, apt->package, apt->suite,
-		apt->component, words.len ? buf_cstr(&words) : "it gave no reason");
+		apt->component, messages.len ? buf_cstr(&messages) : "it gave no reason");
 	return err_hint(e, "check that the archive still has this version, or give the directory that holds the file "
 			   "with --mirror DIR");
 }

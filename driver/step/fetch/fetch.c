@@ -178,26 +178,17 @@ static void show_progress(struct fetch_pool *p, struct log *log, double start)
 }
 
 /* Until `threads` workers have ended. */
-static void watch(struct fetch_pool *p, unsigned threads, int said, struct log *log)
+static void watch(struct fetch_pool *p, unsigned threads, int reader, struct log *log)
 {
 	AUTO_BUF struct buf text = {0};
 	double start = log_seconds();
 	for (unsigned ended = 0; ended < threads;) {
-		struct pollfd fd = {.fd = said, .events = POLLIN};
+		struct pollfd fd = {.fd = reader, .events = POLLIN};
 		poll(&fd, 1, STATUS_MS);
-		ended += drain_log(said, &text, log);
+		ended += drain_log(reader, &text, log);
 		show_progress(p, log, start);
 	}
 	log_status_end(log);
-}
-
-/* Threads block all signals: SIGPIPE does not kill a worker whose server hangs up. */
-static unsigned start_workers(struct fetch_pool *p, unsigned wanted)
-{
-	unsigned started = 0;
-	while (started < wanted && thread_start(&p->threads[started].id, run_worker, &p->threads[started]) == 0)
-		started++;
-	return started;
 }
 
 static int run_pool(struct fetch_pool *p, const struct run *run, struct err *e)
@@ -205,21 +196,24 @@ static int run_pool(struct fetch_pool *p, const struct run *run, struct err *e)
 	int ends[2];
 	if (os_pipe(ends) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot make a pipe");
-	AUTO_FD int said = ends[0], AUTO_FD say = ends[1];
-	if (fcntl(said, F_SETFL, O_NONBLOCK) < 0)
+	AUTO_FD int reader = ends[0], AUTO_FD writer = ends[1];
+	if (fcntl(reader, F_SETFL, O_NONBLOCK) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot make a pipe");
 	unsigned wanted = p->shared.o->parallel < p->count ? p->shared.o->parallel : (unsigned)p->count;
 	for (unsigned i = 0; i < wanted; i++) {
 		struct fetch_worker *w = &p->threads[i].worker;
 		p->threads[i].pool = p;
 		w->shared = &p->shared;
-		w->log = (struct log){.level = run->log->level, .fd = say};
+		w->log = (struct log){.level = run->log->level, .fd = writer};
 		w->run = (struct run){.log = &w->log, .cancel_fd = run->cancel_fd};
 	}
-	unsigned started = start_workers(p, wanted);
+	/* Threads block all signals: SIGPIPE does not kill a worker whose server hangs up. */
+	unsigned started = 0;
+	while (started < wanted && thread_start(&p->threads[started].id, run_worker, &p->threads[started]) == 0)
+		started++;
 	if (started == 0)
 		return err_set(e, ERR_SYSTEM, "cannot start a thread");
-	watch(p, started, said, run->log);
+	watch(p, started, reader, run->log);
 	for (unsigned i = 0; i < started; i++)
 		pthread_join(p->threads[i].id, NULL);
 	return 0;

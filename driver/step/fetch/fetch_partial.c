@@ -10,19 +10,14 @@
 
 enum { CHUNK = 1 << 20 };
 
-/* Hashes the first p->have bytes; the descriptor then stands behind them. */
+/* Hashes the first p->have bytes and leaves the descriptor behind them. */
 static int hash_existing(struct partial *p, const struct run *run, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	char *chunk = arena_alloc(&a, CHUNK);
 	digest_reset(p->digest);
-	if (lseek(p->fd, 0, SEEK_SET) < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot seek in '%s'", p->path);
 	for (uint64_t done = 0; done < p->have;) {
-		size_t want = p->have - done < CHUNK ? (size_t)(p->have - done) : CHUNK;
-		ssize_t n = read(p->fd, chunk, want);
-		if (n < 0 && errno == EINTR)
-			continue;
+		ssize_t n = fs_read_at(p->fd, chunk, p->have - done < CHUNK ? (size_t)(p->have - done) : CHUNK, done);
 		if (n < 0)
 			return err_errno(e, ERR_SYSTEM, "cannot read '%s'", p->path);
 		if (n == 0)
@@ -32,7 +27,8 @@ static int hash_existing(struct partial *p, const struct run *run, struct err *e
 		if (run_check(run, e) < 0)
 			return -1;
 	}
-	return 0;
+	return lseek(p->fd, (off_t)p->have, SEEK_SET) < 0 ? err_errno(e, ERR_SYSTEM, "cannot seek in '%s'", p->path)
+							  : 0;
 }
 
 static int open_file(struct partial *p, struct err *e)

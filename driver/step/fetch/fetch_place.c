@@ -18,8 +18,6 @@ enum { MAX_PAUSE_MS = 30000, MAX_RETRY_AFTER_S = 60 };
 /* After so many more bytes the connection works: failures count from zero again. */
 #define PROGRESS_BYTES (1 << 20)
 
-enum place_kind { PLACE_HTTP, PLACE_FILE, PLACE_APT, PLACE_UNKNOWN };
-
 static bool starts(const char *s, const char *prefix)
 {
 	return strncmp(s, prefix, strlen(prefix)) == 0;
@@ -38,22 +36,6 @@ static const char *file_url_path(struct arena *a, const char *url)
 	const char *out = plain && strlen(plain) == (size_t)len ? arena_strdup(a, plain) : NULL;
 	curl_free(plain);
 	return out;
-}
-
-static enum place_kind place_kind(struct arena *a, const char *place, const char **ret_rest)
-{
-	*ret_rest = place;
-	if (starts(place, "https://") || starts(place, "http://"))
-		return PLACE_HTTP;
-	if (starts(place, "apt:")) {
-		*ret_rest = place + strlen("apt:");
-		return PLACE_APT;
-	}
-	if (starts(place, "file://")) {
-		*ret_rest = file_url_path(a, place);
-		return *ret_rest ? PLACE_FILE : PLACE_UNKNOWN;
-	}
-	return *place == '/' ? PLACE_FILE : PLACE_UNKNOWN;
 }
 
 /* A mirror is a URL or a directory, which may be relative. */
@@ -179,55 +161,51 @@ static enum transfer_outcome from_place(struct fetch_worker *w, const struct fet
 					const char *partial, bool *skipped, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	const char *rest;
-	struct transfer t = {.path = partial,
+	struct transfer t = {.url = place,
+			     .path = partial,
 			     .sha256 = s->sha256,
 			     .stall_seconds = w->shared->o->stall_seconds,
 			     .run = &w->run,
 			     .progress = &w->shared->amount};
-	enum place_kind kind = place_kind(&a, place, &rest);
-	t.url = rest;
-	if (w->shared->o->offline && (kind == PLACE_HTTP || kind == PLACE_APT)) {
-		*skipped = true;
-		return TRANSFER_NEXT;
+	bool apt = starts(place, "apt:");
+	if (apt || starts(place, "https://") || starts(place, "http://")) {
+		*skipped |= w->shared->o->offline;
+		if (w->shared->o->offline)
+			return TRANSFER_NEXT;
+		t.url += apt ? strlen("apt:") : 0;
+		return apt ? from_apt(w, &t, s->name, e) : from_http(w, &t, s->name, e);
 	}
-	switch (kind) {
-	case PLACE_HTTP:
-		return from_http(w, &t, s->name, e);
-	case PLACE_FILE:
+	if (starts(place, "file://"))
+		t.url = file_url_path(&a, place);
+	if (t.url && *t.url == '/')
 		return transfer_copy(&t, e);
-	case PLACE_APT:
-		return from_apt(w, &t, s->name, e);
-	case PLACE_UNKNOWN:
-		break;
-	}
-	const char *shown = transfer_shown_url(&a, place);
-	err_set(e, ERR_NETWORK, "unsupported place '%s' (https:, http:, file:, apt: or an absolute path)", shown);
+	err_set(e, ERR_NETWORK, "unsupported place '%s' (https:, http:, file:, apt: or an absolute path)",
+		transfer_shown_url(&a, place));
 	return TRANSFER_NEXT;
 }
 
 struct verdict {
-	struct buf words; /* what each place said */
-	bool wrong;       /* one had other bytes */
-	bool skipped;     /* one was left out by --offline */
-	char hint[1024];  /* the first hint a place gave */
+	struct buf reasons; /* what each place said */
+	bool wrong;         /* one had other bytes */
+	bool skipped;       /* one was left out by --offline */
+	char hint[1024];    /* the first hint a place gave */
 };
 
 static int no_place_left(const struct fetch_source *s, const struct verdict *v, struct err *e)
 {
-	const char *words = buf_cstr(&v->words);
+	const char *reasons = buf_cstr(&v->reasons);
 	if (v->wrong) {
-		err_set(e, ERR_INTEGRITY, "wrong bytes for '%s': %s", s->name, words);
+		err_set(e, ERR_INTEGRITY, "wrong bytes for '%s': %s", s->name, reasons);
 		return err_hint(e, "the file was changed at its place or on the way; put the right one into a "
 				   "directory and give that with --mirror DIR");
 	}
 	if (v->skipped) {
 		err_set(e, ERR_NETWORK, "'%s' (sha256 %s) is not in the store and --offline forbids fetching it%s%s",
-			s->name, s->sha256, *words ? ": " : "", words);
+			s->name, s->sha256, *reasons ? ": " : "", reasons);
 		return err_hint(e, "run 'ptbuild fetch' once with a network, or give the directory that holds it with "
 				   "--mirror DIR");
 	}
-	err_set(e, ERR_NETWORK, "cannot fetch '%s': %s", s->name, *words ? words : "no place is known for it");
+	err_set(e, ERR_NETWORK, "cannot fetch '%s': %s", s->name, *reasons ? reasons : "no place is known for it");
 	if (v->hint[0])
 		return err_hint(e, "%s", v->hint);
 	return err_hint(e,
@@ -240,7 +218,7 @@ static void note_failure(struct verdict *v, enum transfer_outcome out, const str
 {
 	if (said->kind == ERR_NONE)
 		return;
-	buf_printf(&v->words, "%s%s", v->words.len ? "; " : "", said->msg);
+	buf_printf(&v->reasons, "%s%s", v->reasons.len ? "; " : "", said->msg);
 	v->wrong |= out == TRANSFER_WRONG;
 	if (!v->hint[0])
 		snprintf(v->hint, sizeof(v->hint), "%s", said->hint);
@@ -263,9 +241,9 @@ static int try_places(struct fetch_worker *w, const struct fetch_source *s, cons
 		AUTO_ARENA struct arena a = {0};
 		if (v->wrong)
 			log_warn(&w->log, "'%s' came from '%s' after other places failed: %s", s->name,
-				 transfer_shown_url(&a, places->items[i]), buf_cstr(&v->words));
-		else if (v->words.len)
-			log_verbose(&w->log, "fetch: '%s': %s", s->name, buf_cstr(&v->words));
+				 transfer_shown_url(&a, places->items[i]), buf_cstr(&v->reasons));
+		else if (v->reasons.len)
+			log_verbose(&w->log, "fetch: '%s': %s", s->name, buf_cstr(&v->reasons));
 		return 0;
 	}
 	return no_place_left(s, v, e);
@@ -280,6 +258,6 @@ int fetch_places(struct fetch_worker *w, const struct fetch_source *s, const cha
 		add_mirror(&places, &a, w->shared->o->mirrors.items[i], s);
 	strlist_append(&places, &a, &s->urls);
 	int status = try_places(w, s, &places, partial, &v, e);
-	buf_release(&v.words);
+	buf_release(&v.reasons);
 	return status;
 }

@@ -37,7 +37,7 @@ struct attempt {
 	bool restarted;
 	double alive; /* when the last byte came */
 	enum stop_reason stop;
-	char words[CURL_ERROR_SIZE];
+	char message[CURL_ERROR_SIZE];
 	const char *shown; /* the URL for messages */
 	unsigned *retry_after;
 	struct err *e;
@@ -154,7 +154,7 @@ static void set_options(struct attempt *at)
 	const char *url = at->t->url;
 	bool secure = strncasecmp(url, "https:", 6) == 0;
 	curl_easy_setopt(c, CURLOPT_URL, url);
-	curl_easy_setopt(c, CURLOPT_ERRORBUFFER, at->words);
+	curl_easy_setopt(c, CURLOPT_ERRORBUFFER, at->message);
 	curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(c, CURLOPT_USERAGENT, "ptbuild/" PTBUILD_VERSION);
 	curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -309,7 +309,7 @@ static enum transfer_outcome judge(struct attempt *at, CURLcode result, bool *re
 	}
 	if (result != CURLE_OK && at->stop == STOP_NONE) {
 		err_set(at->e, ERR_NETWORK, "cannot get '%s': %s", at->shown,
-			at->words[0] ? at->words : curl_easy_strerror(result));
+			at->message[0] ? at->message : curl_easy_strerror(result));
 		return can_retry(result) ? TRANSFER_RETRY : TRANSFER_NEXT;
 	}
 	if (code != 200 && code != 206)

@@ -56,10 +56,9 @@ static bool belongs(const struct index_wheel *w, const char *profile)
 
 static void projects_of(const struct indexing *x, const char *profile, struct strlist *ret)
 {
-	for (size_t i = 0; i < x->count; i++) {
+	for (size_t i = 0; i < x->count; i++)
 		if (belongs(&x->wheels[i], profile) && !strlist_contains(ret, x->wheels[i].project))
 			strlist_ref(ret, x->a, x->wheels[i].project);
-	}
 	strlist_sort(ret);
 }
 
@@ -75,10 +74,9 @@ static int write_project(struct indexing *x, const char *dir, const char *profil
 	struct buf AUTO_BUF html = {0};
 	const struct index_wheel **chosen = arena_array(x->a, x->count, sizeof(void *));
 	size_t n = 0;
-	for (size_t i = 0; i < x->count; i++) {
+	for (size_t i = 0; i < x->count; i++)
 		if (belongs(&x->wheels[i], profile) && strcmp(x->wheels[i].project, project) == 0)
 			chosen[n++] = &x->wheels[i];
-	}
 	index_project_html(chosen, n, x->url, &html);
 	return write_page(path_join(x->a, dir, project), buf_cstr(&html), index_project_json(chosen, n, x->url, x->a),
 			  x->a, e);
@@ -94,10 +92,9 @@ static int write_sub(struct indexing *x, const char *name, const char *profile, 
 	if (write_page(dir, buf_cstr(&html), index_root_json(&projects, x->a), x->a, e) < 0 ||
 	    fs_write_atomic(path_join(x->a, dir, OWN), "", 0, 0644, e) < 0)
 		return -1;
-	for (size_t i = 0; i < projects.count; i++) {
+	for (size_t i = 0; i < projects.count; i++)
 		if (write_project(x, dir, profile, projects.items[i], e) < 0)
 			return -1;
-	}
 	if (!*profile)
 		x->result.projects = projects.count;
 	strlist_add(&x->result.names, x->a, name);
@@ -119,10 +116,9 @@ static int write_subs(struct indexing *x, struct err *e)
 	strlist_sort(&profiles);
 	if (write_sub(x, INDEX_ALL, "", e) < 0)
 		return -1;
-	for (size_t i = 0; i < profiles.count; i++) {
+	for (size_t i = 0; i < profiles.count; i++)
 		if (write_sub(x, profiles.items[i], profiles.items[i], e) < 0)
 			return -1;
-	}
 	return fs_sync_tree(x->stage, e);
 }
 
@@ -198,10 +194,9 @@ static int publish(struct indexing *x, struct err *e)
 	/* Sidecars before the pages that refer to them. */
 	if (write_subs(x, e) < 0 || check_names(x, e) < 0 || write_sidecars(x, e) < 0)
 		return -1;
-	for (size_t i = 0; i < x->result.names.count; i++) {
+	for (size_t i = 0; i < x->result.names.count; i++)
 		if (exchange(x, x->result.names.items[i], e) < 0)
 			return -1;
-	}
 	return fs_sync_dir(x->q->dir, e) < 0 ? -1 : remove_stale(x, e);
 }
 

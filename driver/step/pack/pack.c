@@ -26,8 +26,6 @@ struct packing {
 	uint64_t unpacked;
 };
 
-/* ---- the tree ---- */
-
 static int rename_in_tree(struct packing *p, const char *from, const char *to, struct err *e)
 {
 	if (strcmp(from, to) == 0)
@@ -52,14 +50,11 @@ static int remove_stale(struct packing *p, struct err *e)
 {
 	static const char *const stale[] = {"direct_url.json", "INSTALLER",  "REQUESTED", "RECORD",
 					    "RECORD.jws",      "RECORD.p7s", PACK_MARKER};
-	for (size_t i = 0; i < ARRAY_LEN(stale); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(stale); i++)
 		if (fs_remove_tree(path_join(p->a, path_join(p->a, p->q->tree, p->dist_info), stale[i]), e) < 0)
 			return -1;
-	}
 	return 0;
 }
-
-/* ---- METADATA and WHEEL ---- */
 
 static int read_headers(struct packing *p, const char *path, struct wheel_headers *ret, struct err *e)
 {
@@ -180,8 +175,6 @@ static int rewrite_dist_info(struct packing *p, struct err *e)
 	return write_headers(path_join(p->a, dir, "WHEEL"), &wheel, e);
 }
 
-/* ---- the archive ---- */
-
 static bool is_bytecode(const char *rel)
 {
 	return path_has_suffix(rel, ".pyc") || strstr(rel, "/__pycache__/") ||
@@ -258,8 +251,6 @@ static int write_archive(struct packing *p, const char *path, uint8_t ret_sha256
 	}
 	return zip_finish(p->zip, ret_sha256, e);
 }
-
-/* ---- what repack.c shares ---- */
 
 char *pack_marker(unsigned rev, const char *generator, const char *input_key, struct arena *a)
 {

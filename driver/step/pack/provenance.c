@@ -17,8 +17,6 @@
 
 enum { STATEMENT_MAX = 16 << 20 };
 
-/* ---- the statement ---- */
-
 static void add_dependency(json_t *list, const char *kind, const char *name, const char *sha256)
 {
 	json_array_append_new(list, json_pack("{s:s, s:{s:s}, s:{s:s}}", "name", name, "digest", "sha256", sha256,
@@ -89,8 +87,6 @@ int provenance_statement(const json_t *record, json_t **ret, struct err *e)
 			 "metadata", "invocationId", key);
 	return *ret ? 0 : err_set(e, ERR_INTEGRITY, "cannot make a statement of the build's record");
 }
-
-/* ---- the envelope ---- */
 
 /* DSSE's pre-authentication encoding. */
 static void encode_signed(struct buf *out, const char *payload, size_t len)
@@ -182,8 +178,6 @@ int provenance_write(const json_t *record, const char *wheel, const struct sign_
 	return write_if_other(envelope_path, signed_text, e);
 }
 
-/* ---- checking ---- */
-
 struct envelope {
 	const char *path;
 	unsigned char *payload;
@@ -216,7 +210,7 @@ static int check_signature(const struct envelope *v, const struct sign_key *key,
 	size_t i;
 	const json_t *s;
 	const char *other = "none";
-	bool named = false;
+	bool key_named = false;
 	encode_signed(&text, (const char *)v->payload, v->payload_len);
 	json_array_foreach(v->signatures, i, s)
 	{
@@ -227,10 +221,10 @@ static int check_signature(const struct envelope *v, const struct sign_key *key,
 		if (sig && from_base64(sig, a, &signature, &len) &&
 		    sign_valid(key, text.data, text.len, signature, len))
 			return 0;
-		named = named || (id && strcmp(id, sign_key_id(key)) == 0);
+		key_named = key_named || (id && strcmp(id, sign_key_id(key)) == 0);
 		other = id ? id : other;
 	}
-	if (named)
+	if (key_named)
 		return err_set(e, ERR_INTEGRITY,
 			       "'%s' was changed after it was signed: this key's signature does not match", v->path);
 	err_set(e, ERR_INTEGRITY, "'%s' is signed by another key: %.16s..., not %.16s...", v->path, other,

@@ -22,8 +22,6 @@ struct bill {
 	json_t *components, *refs;
 };
 
-/* ---- licences ---- */
-
 static const char *part_before(const char *package, char mark, struct arena *a)
 {
 	return arena_strndup(a, package, strcspn(package, (const char[]){mark, '\0'}));
@@ -79,8 +77,6 @@ static json_t *license_names(const char *text, struct arena *a)
 		json_array_append_new(out, json_pack("{s:{s:o}}", "license", "name", json_or_null(names.items[i])));
 	return out;
 }
-
-/* ---- the bill ---- */
 
 /* The percent encoding of package URLs. */
 static char *escape(const char *s, struct arena *a)
@@ -209,10 +205,9 @@ static int fill(struct bill *b, struct err *e)
 		add_file(b, &b->q->files[i]);
 	if (*b->q->torch)
 		add_torch(b);
-	for (size_t i = 0; i < b->q->libraries_count; i++) {
+	for (size_t i = 0; i < b->q->libraries_count; i++)
 		if (add_library(b, &b->q->libraries[i], e) < 0)
 			return -1;
-	}
 	return 0;
 }
 

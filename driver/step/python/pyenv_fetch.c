@@ -37,15 +37,15 @@ static const char *value_of(const char *line, const char *word)
 static int read_answer(const struct python *p, const struct locked_list *all, const struct strlist *lines,
 		       struct pyenv_wanted *w, struct err *e)
 {
-	size_t asked = 0;
+	size_t markers = 0;
 	w->list.items = arena_array(p->arena, all->count, sizeof(*w->list.items));
 	for (size_t i = 0; i < lines->count; i++) {
 		const char *line = lines->items[i];
 		const char *v;
 		if ((v = value_of(line, "marker")) != NULL) {
-			if (asked < all->count && strcmp(v, "1") == 0)
-				w->list.items[w->list.count++] = all->items[asked];
-			asked++;
+			if (markers < all->count && strcmp(v, "1") == 0)
+				w->list.items[w->list.count++] = all->items[markers];
+			markers++;
 		} else if ((v = value_of(line, "python")) != NULL) {
 			w->python = v;
 		} else if ((v = value_of(line, "implementation")) != NULL) {
@@ -56,7 +56,7 @@ static int read_answer(const struct python *p, const struct locked_list *all, co
 			strlist_ref(&w->platforms, p->arena, v);
 		}
 	}
-	if (asked != all->count || !w->python || !w->implementation || !w->abis.count || !w->platforms.count)
+	if (markers != all->count || !w->python || !w->implementation || !w->abis.count || !w->platforms.count)
 		return err_set(e, ERR_BUILD, "unexpected output of the root's '%s'", p->program);
 	return 0;
 }
@@ -118,20 +118,20 @@ static int find_pip(const struct python *p, struct strlist *argv, struct err *e)
 			p->root->dir);
 }
 
-static int pip_failed(const struct pyenv_wanted *w, const struct buf *said, struct err *e)
+static int pip_failed(const struct pyenv_wanted *w, const struct buf *output, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	AUTO_BUF struct buf words = {0};
+	AUTO_BUF struct buf errors = {0};
 	struct strlist lines = {0};
-	strlist_split(&lines, &a, buf_cstr(said), "\n\r");
-	for (size_t i = 0; i < lines.count && words.len < 1000; i++)
+	strlist_split(&lines, &a, buf_cstr(output), "\n\r");
+	for (size_t i = 0; i < lines.count && errors.len < 1000; i++)
 		if (strncmp(lines.items[i], "ERROR: ", 7) == 0)
-			buf_printf(&words, "%s%s", words.len ? "; " : "", lines.items[i] + 7);
-	if (!words.len)
-		buf_addstr(&words, lines.count ? lines.items[lines.count - 1] : "it gave no reason");
-	bool other_bytes = strstr(buf_cstr(said), "DO NOT MATCH THE HASHES") != NULL;
+			buf_printf(&errors, "%s%s", errors.len ? "; " : "", lines.items[i] + 7);
+	if (!errors.len)
+		buf_addstr(&errors, lines.count ? lines.items[lines.count - 1] : "it gave no reason");
+	bool other_bytes = strstr(buf_cstr(output), "DO NOT MATCH THE HASHES") != NULL;
 	err_set(e, other_bytes ? ERR_INTEGRITY : ERR_NETWORK,
-		"pip cannot download the build requirements for Python %s: %s", w->python, buf_cstr(&words));
+		"pip cannot download the build requirements for Python %s: %s", w->python, buf_cstr(&errors));
 	return err_hint(e, other_bytes ? "the index has other bytes than those of the locked list"
 				       : "check pip's network settings (PIP_INDEX_URL, proxy variables), or install "
 					 "the requirements in the root");
@@ -139,7 +139,7 @@ static int pip_failed(const struct pyenv_wanted *w, const struct buf *said, stru
 
 static int download(const struct python *p, const struct pyenv_wanted *w, const char *stage, struct err *e)
 {
-	AUTO_BUF struct buf said = {0};
+	AUTO_BUF struct buf output = {0};
 	struct strlist argv = {0};
 	struct proc_result result;
 	const char *list = path_join(p->arena, stage, LIST_NAME);
@@ -157,10 +157,10 @@ static int download(const struct python *p, const struct pyenv_wanted *w, const 
 		strlist_addf(&argv, p->arena, "--abi=%s", w->abis.items[i]);
 	for (size_t i = 0; i < w->platforms.count; i++)
 		strlist_addf(&argv, p->arena, "--platform=%s", w->platforms.items[i]);
-	struct proc_spec spec = {.argv = strlist_argv(&argv, p->arena), .out = &said, .err = &said, .cwd = stage};
+	struct proc_spec spec = {.argv = strlist_argv(&argv, p->arena), .out = &output, .err = &output, .cwd = stage};
 	if (proc_run(&spec, p->run, &result, e) < 0)
 		return -1;
-	return result.status == 0 ? 0 : pip_failed(w, &said, e);
+	return result.status == 0 ? 0 : pip_failed(w, &output, e);
 }
 
 static bool is_pinned(const struct pyenv_wanted *w, const char *hex)

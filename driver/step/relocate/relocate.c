@@ -18,10 +18,9 @@ void relocate_add(struct relocation *r, struct relocate_file *f)
 
 bool relocate_matches(const struct strlist *patterns, const char *name)
 {
-	for (size_t i = 0; i < patterns->count; i++) {
+	for (size_t i = 0; i < patterns->count; i++)
 		if (fnmatch(patterns->items[i], name, 0) == 0)
 			return true;
-	}
 	return false;
 }
 
@@ -90,16 +89,6 @@ static int change_files(struct relocation *r, struct err *e)
 	return 0;
 }
 
-static void fill_result(struct relocation *r, struct relocate_result *ret)
-{
-	r->result.elf_files = r->count;
-	r->result.count = r->libs_count;
-	r->result.libraries = arena_array(r->a, r->libs_count, sizeof(struct relocate_library));
-	for (size_t i = 0; i < r->libs_count; i++)
-		r->result.libraries[i] = *r->libs[i];
-	*ret = r->result;
-}
-
 int relocate_tree(const struct relocate_request *q, const struct run *run, struct arena *a, struct relocate_result *ret,
 		  struct err *e)
 {
@@ -115,6 +104,11 @@ int relocate_tree(const struct relocate_request *q, const struct run *run, struc
 		return -1;
 	if (relocate_rewrite(&r, e) < 0 || relocate_scan(&r, e) < 0)
 		return -1;
-	fill_result(&r, ret);
+	r.result.elf_files = r.count;
+	r.result.count = r.libs_count;
+	r.result.libraries = arena_array(a, r.libs_count, sizeof(struct relocate_library));
+	for (size_t i = 0; i < r.libs_count; i++)
+		r.result.libraries[i] = *r.libs[i];
+	*ret = r.result;
 	return 0;
 }

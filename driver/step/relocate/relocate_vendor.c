@@ -10,10 +10,9 @@
 
 static bool is_needed(const struct relocation *r, const char *name)
 {
-	for (size_t i = 0; i < r->count; i++) {
+	for (size_t i = 0; i < r->count; i++)
 		if (strlist_contains(&r->files[i]->info.needed, name))
 			return true;
-	}
 	return false;
 }
 
@@ -74,10 +73,9 @@ int relocate_copies(struct relocation *r, struct strlist *ret, struct err *e)
 		strlist_ref(ret, r->a, r->files[i]->path);
 		kvlist_set(&r->removed, r->a, path_base(r->files[i]->rel), path_base(original->rel));
 	}
-	for (size_t i = 0; i < r->count; i++) {
+	for (size_t i = 0; i < r->count; i++)
 		if (!strlist_contains(ret, r->files[i]->path))
 			r->files[kept++] = r->files[i];
-	}
 	r->count = kept;
 	return 0;
 }
@@ -245,10 +243,9 @@ int relocate_resolve(struct relocation *r, struct err *e)
 	/* The list grows meanwhile: libraries to vendor have needs of their own. */
 	for (size_t i = 0; i < r->count; i++) {
 		struct relocate_file *f = r->files[i];
-		for (size_t k = 0; k < f->info.needed.count; k++) {
+		for (size_t k = 0; k < f->info.needed.count; k++)
 			if (resolve_one(r, f, f->info.needed.items[k], e) < 0)
 				return -1;
-		}
 	}
 	return 0;
 }
