@@ -18,19 +18,17 @@ static const struct {
 
 static const char *machine_name(unsigned machine)
 {
-	for (size_t i = 0; i < ARRAY_LEN(machines); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(machines); i++)
 		if (machines[i].machine == machine)
 			return machines[i].name;
-	}
 	return NULL;
 }
 
 static const struct system_library_row *find_library(const struct manylinux_policy *p, const char *soname)
 {
-	for (size_t i = 0; i < p->libraries_count; i++) {
+	for (size_t i = 0; i < p->libraries_count; i++)
 		if (strcmp(p->libraries[i].name, soname) == 0)
 			return &p->libraries[i];
-	}
 	return NULL;
 }
 
@@ -48,10 +46,9 @@ bool manylinux_versioned(const struct manylinux_policy *p, const char *soname)
 static bool row_takes_version(const struct policy_row *row, const char *version)
 {
 	size_t len = strcspn(version, "_");
-	for (size_t i = 0; i < row->also_count; i++) {
+	for (size_t i = 0; i < row->also_count; i++)
 		if (strcmp(row->also[i], version) == 0)
 			return true;
-	}
 	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++) {
 		if (strlen(prefixes[i]) != len || memcmp(prefixes[i], version, len) != 0 || version[len] == '\0')
 			continue;
@@ -130,10 +127,9 @@ int manylinux_tag(const struct manylinux_policy *p, const struct elf_info *infos
 		  size_t count, struct arena *a, char **ret_tag, char **ret_why, struct err *e)
 {
 	struct verdict v = {.policy = p, .arena = a};
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++)
 		if (infos[i].dynamic && judge(&v, &infos[i], names[i], e) < 0)
 			return -1;
-	}
 	if (!v.machine) {
 		*ret_tag = arena_strdup(a, "any");
 		*ret_why = arena_strdup(a, "no dynamic ELF file is inside");

@@ -70,12 +70,11 @@ static int object_file(const char *dir, const struct fetch_source *s, struct are
 	}
 	if (fs_list(dir, a, &names, e) < 0)
 		return -1;
-	for (size_t i = 0; i < names.count; i++) {
-		if (*names.items[i] == '.') /* the store's own */
-			continue;
-		*ret = path_join(a, dir, names.items[i]);
-		return 0;
-	}
+	for (size_t i = 0; i < names.count; i++)
+		if (*names.items[i] != '.') { /* the store's own */
+			*ret = path_join(a, dir, names.items[i]);
+			return 0;
+		}
 	err_set(e, ERR_INTEGRITY, "no file in store object '%s'", dir);
 	return err_hint(e, "run 'ptbuild cache verify'");
 }
@@ -83,23 +82,19 @@ static int object_file(const char *dir, const struct fetch_source *s, struct are
 static int publish(struct fetch_shared *f, const struct fetch_source *s, const char *partial, struct arena *a,
 		   const char **ret, struct err *e)
 {
-	const char *stage;
-	const char *dir;
+	const char *stage, *dir;
 	if (store_stage(f->store, a, &stage, e) < 0)
 		return -1;
 	const char *file = path_join(a, stage, s->name);
 	if (rename(partial, file) < 0) {
 		err_errno(e, ERR_SYSTEM, "cannot rename '%s' to '%s'", partial, file);
-		store_drop_stage(f->store, stage);
-		return -1;
+	} else {
+		if (store_publish(f->store, STORE_SOURCE, s->sha256, stage, a, &dir, e) == 0)
+			return object_file(dir, s, a, ret, e);
+		(void)!rename(file, partial); /* kept for the next run */
 	}
-	if (store_publish(f->store, STORE_SOURCE, s->sha256, stage, a, &dir, e) < 0) {
-		/* kept for the next run */
-		(void)!rename(file, partial);
-		store_drop_stage(f->store, stage);
-		return -1;
-	}
-	return object_file(dir, s, a, ret, e);
+	store_drop_stage(f->store, stage);
+	return -1;
 }
 
 static int run_job(const struct fetch_pool *p, struct fetch_worker *w, struct fetch_job *j)

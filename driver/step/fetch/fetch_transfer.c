@@ -222,22 +222,16 @@ static CURLcode drive(struct attempt *at, CURLM *multi)
 
 static bool can_retry(CURLcode code)
 {
-	switch (code) {
-	case CURLE_COULDNT_RESOLVE_HOST:
-	case CURLE_COULDNT_RESOLVE_PROXY:
-	case CURLE_COULDNT_CONNECT:
-	case CURLE_OPERATION_TIMEDOUT:
-	case CURLE_PARTIAL_FILE:
-	case CURLE_RECV_ERROR:
-	case CURLE_SEND_ERROR:
-	case CURLE_GOT_NOTHING:
-	case CURLE_HTTP2:
-	case CURLE_HTTP2_STREAM:
-	case CURLE_SSL_CONNECT_ERROR:
-		return true;
-	default:
-		return false;
-	}
+	static const CURLcode temporary[] = {
+		CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT,
+		CURLE_OPERATION_TIMEDOUT,   CURLE_PARTIAL_FILE,          CURLE_RECV_ERROR,
+		CURLE_SEND_ERROR,           CURLE_GOT_NOTHING,           CURLE_HTTP2,
+		CURLE_HTTP2_STREAM,         CURLE_SSL_CONNECT_ERROR,
+	};
+	for (size_t i = 0; i < ARRAY_LEN(temporary); i++)
+		if (temporary[i] == code)
+			return true;
+	return false;
 }
 
 static enum transfer_outcome judge_status(struct attempt *at, long code)

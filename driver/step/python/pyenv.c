@@ -38,27 +38,7 @@ static int parse_requirement(struct arena *a, const char *text, struct requireme
 	return 0;
 }
 
-static int compare(const struct python *py, const struct package_row *row, const struct requirement *r,
-		   const struct strlist *found, const char *where, struct strlist *have, struct strlist *missing,
-		   struct err *e)
-{
-	for (unsigned i = 0; i < row->python_requires_count; i++) {
-		const char *version = found->items[i + 1];
-		bool in = false;
-		if (strcmp(version, "-") == 0) {
-			strlist_addf(missing, py->arena, "%s (not installed)", row->python_requires[i]);
-			continue;
-		}
-		if (version_in(version, r[i].range, &in, e) < 0)
-			return err_wrap(e, "requirement '%s'", row->python_requires[i]);
-		if (in)
-			strlist_addf(have, py->arena, "%s %s (%s)", r[i].name, version, where);
-		else
-			strlist_addf(missing, py->arena, "%s (found %s)", row->python_requires[i], version);
-	}
-	return 0;
-}
-
+/* Compares each requirement with the version that the Python has. */
 static int check_with(const struct python *py, const struct plan *p, const char *where, struct strlist *have,
 		      struct strlist *missing, struct err *e)
 {
@@ -79,8 +59,18 @@ static int check_with(const struct python *py, const struct plan *p, const char 
 			py->root->dir, found.items[0], p->python);
 		return err_hint(e, "use --python %s, or a root that has Python %s", found.items[0], p->python);
 	}
-	if (compare(py, row, r, &found, where, &good, &bad, e) < 0)
-		return -1;
+	for (unsigned i = 0; i < row->python_requires_count; i++) {
+		const char *wanted = row->python_requires[i], *version = found.items[i + 1];
+		bool present = strcmp(version, "-") != 0, in = false;
+		if (present && version_in(version, r[i].range, &in, e) < 0)
+			return err_wrap(e, "requirement '%s'", wanted);
+		if (in)
+			strlist_addf(&good, py->arena, "%s %s (%s)", r[i].name, version, where);
+		else if (present)
+			strlist_addf(&bad, py->arena, "%s (found %s)", wanted, version);
+		else
+			strlist_addf(&bad, py->arena, "%s (not installed)", wanted);
+	}
 	*have = good;
 	*missing = bad;
 	return 0;

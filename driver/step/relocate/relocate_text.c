@@ -1,10 +1,6 @@
 /* Build paths: rewritten in text files, an error anywhere else. */
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/path.h"
 #include "base/sys/fs.h"
@@ -122,17 +118,10 @@ static int scan_one(const char *rel, const struct stat *st, void *user, struct e
 		return -1;
 	if (!S_ISREG(st->st_mode) || st->st_size == 0)
 		return 0;
-	const char *path = path_join(s->r->a, s->r->q->tree, rel);
-	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
-	size_t size = (size_t)st->st_size;
-	void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (data == MAP_FAILED)
-		return err_errno(e, ERR_SYSTEM, "cannot map '%s'", path);
-	madvise(data, size, MADV_SEQUENTIAL);
-	count_hits(s, rel, data, size);
-	munmap(data, size);
+	AUTO_MAPPING struct fs_mapping m = {0};
+	if (fs_map(path_join(s->r->a, s->r->q->tree, rel), &m, e) < 0)
+		return -1;
+	count_hits(s, rel, (const char *)m.data, m.size);
 	return 0;
 }
 
