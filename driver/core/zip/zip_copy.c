@@ -1,13 +1,11 @@
-/* Entries taken over from another archive as they are. */
+/* Copies entries from another archive. */
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/os.h"
-#include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/thread.h"
 #include "core/zip/zip_format.h"
@@ -77,7 +75,7 @@ static int adopt(struct zip_writer *w, const struct zip_reader *z, size_t i, uin
 {
 	const struct zip_entry *en = &z->entries[i];
 	if (!S_ISREG(en->mode) || ((en->mode & 07777) != 0755 && (en->mode & 07777) != 0644))
-		return bad_copy(e, z, en, "has another mode than 0644 and 0755");
+		return bad_copy(e, z, en, "has a mode other than 0644 and 0755");
 	if (zip_writer_entry(w, en->name, en->size, en->mode & 07777, e) < 0)
 		return -1;
 	struct zip_out_entry *out = &w->entries[w->count - 1];
@@ -88,8 +86,8 @@ static int adopt(struct zip_writer *w, const struct zip_reader *z, size_t i, uin
 	size_t len = sizeof(struct zip_local) + strlen(en->name) +
 		     (out->size >= ZIP_MAX32 || out->packed >= ZIP_MAX32 ? 20 : 0);
 	if (z->data[i] - en->offset != len)
-		return bad_copy(e, z, en, "has a header of another length");
-	return z->plain[i] && en->dos_time == w->dos_time ? 0 : bad_copy(e, z, en, "has a header of another kind");
+		return bad_copy(e, z, en, "has a header of unexpected length");
+	return z->plain[i] && en->dos_time == w->dos_time ? 0 : bad_copy(e, z, en, "has an unexpected header");
 }
 
 /* Copies in steps and reports each to the follower. */

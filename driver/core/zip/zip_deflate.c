@@ -224,7 +224,7 @@ int zip_deflate_chunk(struct zip_deflater *d, const void *raw, size_t len, bool 
 {
 	size_t n = libdeflate_deflate_compress(choose_compressor(d, raw, len), raw, len, out, zip_deflate_bound(len));
 	if (!n)
-		return err_set(e, ERR_SYSTEM, "deflate gave nothing for %zu bytes", len);
+		return err_set(e, ERR_SYSTEM, "cannot deflate %zu bytes", len);
 	if (!last) {
 		struct block_end b = {0};
 		if (find_end(d, raw, len, out, n, &b, e) < 0)

@@ -1,4 +1,3 @@
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <libdeflate.h>
@@ -92,7 +91,7 @@ static int inflate_all(const struct zip_reader *z, const struct zip_entry *en, u
 		if (sink_add(s, out, made, e) < 0)
 			return -1;
 	}
-	return left || zs.avail_in ? bad(e, z, en, "has bytes behind its deflate stream") : 0;
+	return left || zs.avail_in ? bad(e, z, en, "has bytes after its deflate stream") : 0;
 }
 
 static int read_entry(const struct zip_reader *z, const struct zip_entry *en, struct sink *s, struct err *e)

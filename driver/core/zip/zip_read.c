@@ -104,7 +104,7 @@ static int no_end(const struct zip_reader *z, struct err *e)
 		if (end.comment_len == behind)
 			return bad(e, z, from + i, "a comment in the end record");
 		return err_set(e, ERR_INTEGRITY,
-			       "damaged archive '%s': %zu extra bytes behind its end at offset %" PRIu64, z->path,
+			       "damaged archive '%s': %zu extra bytes after its end at offset %" PRIu64, z->path,
 			       behind, z->size - behind);
 	}
 	bad(e, z, at, "no end record where the file ends");
@@ -172,7 +172,7 @@ static const char *read_extra(const uint8_t *p, size_t len, bool local, struct h
 	while (len) {
 		size_t n;
 		if (len < 4 || (n = zip_get(p + 2, 2)) > len - 4)
-			return "has an extra field that does not fit";
+			return "has a truncated extra field";
 		uint64_t id = zip_get(p, 2);
 		if (id == EXTRA_UNICODE_PATH || id == EXTRA_UNICODE_COMMENT)
 			return "has a second name in an extra field";
@@ -283,7 +283,7 @@ static int check_names(const struct zip_reader *z, struct err *e)
 	for (size_t i = 0; i < z->count; i++) {
 		const struct zip_entry *en = z->by_name[i];
 		if (i + 1 < z->count && strcmp(en->name, z->by_name[i + 1]->name) == 0)
-			return bad_entry(e, z, en->name, z->by_name[i + 1]->offset, "is there twice");
+			return bad_entry(e, z, en->name, z->by_name[i + 1]->offset, "occurs twice");
 		struct arena AUTO_ARENA scratch = {0};
 		char *parent = arena_strdup(&scratch, en->name);
 		for (char *slash; (slash = strrchr(parent, '/'));) {
@@ -298,7 +298,7 @@ static int check_names(const struct zip_reader *z, struct err *e)
 /* The values behind the data of an entry that was written as a stream; `gap` bytes of whatever lie there. */
 static const char *check_descriptor(const uint8_t *p, uint64_t gap, const struct zip_entry *en)
 {
-	const char *what = "has a data descriptor that differs";
+	const char *what = "has a wrong data descriptor";
 	bool wide = gap == 20 || gap == 24, signed_ = gap == 16 || gap == 24;
 	if (gap != 12 && gap != 16 && gap != 20 && gap != 24)
 		return what;
@@ -315,18 +315,18 @@ static const char *check_descriptor(const uint8_t *p, uint64_t gap, const struct
 static const char *compare_headers(const struct header *l, const struct header *c)
 {
 	if (!c->name || l->name_len != c->name_len || memcmp(l->name, c->name, l->name_len) != 0)
-		return "has another name in its local header";
+		return "has a different name in its local header";
 	if (l->flags != c->flags || l->method != c->method || l->time != c->time)
-		return "has other flags, method or time in its local header";
+		return "has different flags, method or time in its local header";
 	bool streamed = l->flags & ZIP_FLAG_DESCRIPTOR;
 	if (streamed && !l->crc && !l->packed && !l->size)
 		return NULL;
 	if (l->crc != c->crc || l->packed != c->packed || l->size != c->size)
-		return "has another size or checksum in its local header";
+		return "has a different size or checksum in its local header";
 	return NULL;
 }
 
-/* One local header; *ret_end is where its record must end. `next` is where the following one starts. */
+/* One local header; `next` is where the following one starts. */
 static int check_local(struct zip_reader *z, size_t i, const struct header *central, uint64_t next, struct err *e)
 {
 	const struct zip_entry *en = &z->entries[i];

@@ -91,10 +91,7 @@ int zip_ring_new(unsigned threads, int level, struct zip_ring **ret, struct err 
 	struct zip_ring *r = calloc(1, sizeof(*r));
 	if (!r)
 		abort();
-	if (threads < 1)
-		threads = 1;
-	if (threads > THREADS_MAX)
-		threads = THREADS_MAX;
+	threads = threads < 1 ? 1 : threads > THREADS_MAX ? THREADS_MAX : threads;
 	r->level = level;
 	r->large_count = threads + (threads < 4 ? 2 : threads / 2);
 	for (size_t i = 0; i < SLOTS; i++)

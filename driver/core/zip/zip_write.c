@@ -1,4 +1,3 @@
-#include <errno.h>
 #include <fcntl.h>
 #include <libdeflate.h>
 #include <search.h>

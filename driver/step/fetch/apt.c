@@ -64,13 +64,11 @@ static void set_options(struct apt *apt)
 	strlist_addf(o, apt->a, "Dir::State::status=%s/state/status", apt->dir);
 	strlist_addf(o, apt->a, "Dir::Cache=%s/cache", apt->dir);
 	strlist_addf(o, apt->a, "Dir::Etc::SourceList=%s/sources.list", apt->dir);
-	strlist_add(o, apt->a, "Dir::Etc::SourceParts=/dev/null");
-	strlist_add(o, apt->a, "Dir::Etc::Preferences=/dev/null");
-	strlist_add(o, apt->a, "Dir::Etc::PreferencesParts=/dev/null");
-	strlist_add(o, apt->a, "Acquire::Languages=none");
-	strlist_add(o, apt->a, "Acquire::Retries=3");
-	strlist_add(o, apt->a, "Acquire::http::Timeout=30");
-	strlist_add(o, apt->a, "Acquire::https::Timeout=30");
+	strlist_split(o, apt->a,
+		      "Dir::Etc::SourceParts=/dev/null Dir::Etc::Preferences=/dev/null "
+		      "Dir::Etc::PreferencesParts=/dev/null Acquire::Languages=none Acquire::Retries=3 "
+		      "Acquire::http::Timeout=30 Acquire::https::Timeout=30",
+		      " ");
 	if (geteuid() == 0) /* apt's own user may not write into a private directory */
 		strlist_add(o, apt->a, "APT::Sandbox::User=root");
 }

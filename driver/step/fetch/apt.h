@@ -1,6 +1,5 @@
 /* Files of Debian source packages, through apt-get and the sites that the machine knows. */
 #pragma once
-#include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/run.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/path.h"
 #include "step/fetch/fetch_transfer.h"
 
 enum { CONNECT_SECONDS = 5, STALL_SECONDS = 10, SLOW_SECONDS = 60 };

@@ -1,6 +1,5 @@
 #include "step/pack/pack_parts.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

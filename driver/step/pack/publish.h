@@ -1,7 +1,7 @@
 /* Publish: a verified wheel into the store, and from the store into the output directory. */
 #pragma once
-#include "base/run.h"
-#include "cache/store.h"
+#include "base/arena.h"
+#include "base/err.h"
 
 /* publish_export: copies the object's wheel, <wheel>.metadata-rev and <variant>/build.json into
  * `out_dir` (made if needed), each atomically. A wheel with the same digest is left alone. *ret_path

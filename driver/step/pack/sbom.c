@@ -57,19 +57,20 @@ static int copyright_of(struct bill *b, const char *name, const char **ret, stru
 static json_t *license_names(const char *text, struct arena *a)
 {
 	static const char field[] = "License:";
-	struct strlist names = {0};
-	bool readable = strncmp(text, "Format:", strlen("Format:")) == 0;
-	for (const char *line = text; readable && *line; line += strcspn(line, "\n"), line += *line == '\n') {
-		if (strncasecmp(line, field, strlen(field)) != 0)
+	struct strlist lines = {0}, names = {0};
+	if (strncmp(text, "Format:", strlen("Format:")) == 0)
+		strlist_split(&lines, a, text, "\r\n");
+	for (size_t i = 0; i < lines.count; i++) {
+		if (strncasecmp(lines.items[i], field, strlen(field)) != 0)
 			continue;
-		const char *name = line + strlen(field), *end;
+		const char *name = lines.items[i] + strlen(field);
 		name += strspn(name, " \t");
-		end = name + strcspn(name, "\r\n");
-		while (end > name && strchr(" \t", end[-1]))
-			end--;
-		const char *copy = arena_strndup(a, name, (size_t)(end - name));
-		if (*copy && !strlist_contains(&names, copy))
-			strlist_ref(&names, a, copy);
+		size_t len = strlen(name);
+		while (len && strchr(" \t", name[len - 1]))
+			len--;
+		name = arena_strndup(a, name, len);
+		if (*name && !strlist_contains(&names, name))
+			strlist_ref(&names, a, name);
 	}
 	strlist_sort(&names);
 	json_t *out = json_array();

@@ -28,32 +28,28 @@ static const char want_script[] = "import sys\n"
 				  "    if platform != 'any':\n"
 				  "        print('platform', platform)\n";
 
-static const char *value_of(const char *line, const char *word)
-{
-	size_t n = strlen(word);
-	return strncmp(line, word, n) == 0 && line[n] == ' ' ? line + n + 1 : NULL;
-}
-
 static int read_answer(const struct python *p, const struct locked_list *all, const struct strlist *lines,
 		       struct pyenv_wanted *w, struct err *e)
 {
 	size_t markers = 0;
 	w->list.items = arena_array(p->arena, all->count, sizeof(*w->list.items));
 	for (size_t i = 0; i < lines->count; i++) {
-		const char *line = lines->items[i];
-		const char *v;
-		if ((v = value_of(line, "marker")) != NULL) {
-			if (markers < all->count && strcmp(v, "1") == 0)
+		char *value = arena_strdup(p->arena, lines->items[i]);
+		const char *key = strsep(&value, " ");
+		if (!value)
+			continue;
+		if (strcmp(key, "marker") == 0) {
+			if (markers < all->count && strcmp(value, "1") == 0)
 				w->list.items[w->list.count++] = all->items[markers];
 			markers++;
-		} else if ((v = value_of(line, "python")) != NULL) {
-			w->python = v;
-		} else if ((v = value_of(line, "implementation")) != NULL) {
-			w->implementation = v;
-		} else if ((v = value_of(line, "abi")) != NULL) {
-			strlist_ref(&w->abis, p->arena, v);
-		} else if ((v = value_of(line, "platform")) != NULL) {
-			strlist_ref(&w->platforms, p->arena, v);
+		} else if (strcmp(key, "python") == 0) {
+			w->python = value;
+		} else if (strcmp(key, "implementation") == 0) {
+			w->implementation = value;
+		} else if (strcmp(key, "abi") == 0) {
+			strlist_ref(&w->abis, p->arena, value);
+		} else if (strcmp(key, "platform") == 0) {
+			strlist_ref(&w->platforms, p->arena, value);
 		}
 	}
 	if (markers != all->count || !w->python || !w->implementation || !w->abis.count || !w->platforms.count)

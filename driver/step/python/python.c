@@ -41,8 +41,7 @@ int python_script(const struct python *p, const char *script, const struct strli
 	if (python_sandbox(p, &s, e) < 0)
 		return -1;
 	strlist_add(&argv, p->arena, p->program);
-	strlist_add(&argv, p->arena, "-I");
-	strlist_add(&argv, p->arena, "-c");
+	strlist_split(&argv, p->arena, "-I -c", " ");
 	strlist_add(&argv, p->arena, script);
 	strlist_append(&argv, p->arena, args);
 	if (sandbox_capture(&s, strlist_argv(&argv, p->arena), p->run, &out, e) < 0)

@@ -1,7 +1,5 @@
 #include "step/relocate/relocate.h"
 
-#include <elf.h>
-#include <errno.h>
 #include <fnmatch.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* Removes symbol tables but for the names of functions that use more than the wheel may require: they show later that
  * each is called only after a check of the processor. */
-#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 

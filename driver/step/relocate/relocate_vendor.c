@@ -1,5 +1,4 @@
 /* Where each needed library comes from. */
-#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

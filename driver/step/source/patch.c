@@ -1,7 +1,5 @@
 #include "step/source/patch.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -70,7 +68,7 @@ static int explain(const char *patch, const char *output, struct arena *a, struc
 		char at[64];
 		file = word ? word : file;
 		if (sscanf(line, "Hunk #%u FAILED at %60[0-9]", &hunk, at) == 2)
-			what = arena_printf(a, "hunk %u at line %s does not fit", hunk, at);
+			what = arena_printf(a, "hunk %u at line %s does not match", hunk, at);
 		else if (strstr(line, "Reversed (or previously applied) patch detected"))
 			what = "it is in the sources already";
 		else if (strstr(line, "can't find file to patch"))
@@ -102,12 +100,10 @@ static int run_patch(const char *tree, const char *patch, bool dry, const struct
 	const char *const env[] = {"LC_ALL=C", arena_printf(&a, "PATH=%s", path ? path : "/usr/bin:/bin"),
 				   arena_printf(&a, "TMPDIR=%s", tmp && *tmp ? tmp : "/tmp"), NULL};
 	/* --unified: other formats, whose names the scan does not know, are refused. */
-	static const char *const options[] = {
-		"patch",          "--unified", "--fuzz=0", "--batch", "--forward", "-p1", "--no-backup-if-mismatch",
-		"--reject-file=-"};
+	static const char command[] = "patch --unified --fuzz=0 --batch --forward -p1 --no-backup-if-mismatch "
+				      "--reject-file=-";
 	struct proc_result res;
-	for (size_t i = 0; i < ARRAY_LEN(options); i++)
-		strlist_add(&argv, &a, options[i]);
+	strlist_split(&argv, &a, command, " ");
 	if (dry)
 		strlist_add(&argv, &a, "--dry-run");
 	strlist_addf(&argv, &a, "--directory=%s", tree);
@@ -148,7 +144,7 @@ int patch_apply(const char *tree, const char *patch, const struct run *run, stru
 	if (rc == 0)
 		rc = run_patch(top, file, false, run, &out, e);
 	if (rc > 0) {
-		err_set(e, ERR_SYSTEM, "patch '%s' failed after its dry run went through: %.500s", name,
+		err_set(e, ERR_SYSTEM, "patch '%s' failed although its dry run succeeded: %.500s", name,
 			buf_cstr(&out));
 		return err_hint(e,
 				"the tree is partly patched: check disk space and permissions, then unpack it again");

@@ -1,6 +1,6 @@
 /* Patch: one patch through patch(1), fuzz 0. */
 #pragma once
-#include "base/arena.h"
+#include "base/cleanup.h"
 #include "base/run.h"
 
 /* patch_apply: applies one unified patch, with git's extensions, -p1 and no fuzz; a dry run first, so

@@ -53,7 +53,7 @@ static int deny_present(int dir, const char *name, struct err *e)
 {
 	struct stat st;
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return fail(e, "cannot look at what is there");
+		return fail(e, "cannot stat what exists there");
 	return err_set(e, ERR_INTEGRITY, "would replace %s", kind_name(st.st_mode));
 }
 

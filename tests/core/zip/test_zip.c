@@ -278,7 +278,7 @@ static void test_copying_refuses_doubles_and_other_times(void **state)
 	assert_err(zip_copy(w, z, 0, 3, &err), &err, ERR_INTEGRITY, "'two' is in");
 	zip_abort(w);
 	assert_ok(zip_create(test_path("c.zip"), EPOCH + 100, 1, 5, &w, &err), &err);
-	assert_err(zip_copy(w, z, 0, 1, &err), &err, ERR_INTEGRITY, "header of another kind");
+	assert_err(zip_copy(w, z, 0, 1, &err), &err, ERR_INTEGRITY, "unexpected header");
 	zip_abort(w);
 	zip_close(z);
 }

@@ -92,7 +92,7 @@ static void test_deflate_stream_of_wrong_length(void **state)
 		memcpy(b.data + 18, &packed, 4);
 		memcpy(b.data + start + 20, &packed, 4);
 		memcpy(b.data + b.len - 6, &start, 4);
-		assert_deflated_bad(b.data, b.len, by < 0 ? "ends in the middle" : "bytes behind its deflate stream");
+		assert_deflated_bad(b.data, b.len, by < 0 ? "ends in the middle" : "bytes after its deflate stream");
 	}
 }
 

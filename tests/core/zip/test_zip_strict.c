@@ -51,7 +51,7 @@ static void test_trailing_bytes(void **state)
 	struct craft_zip c;
 	craft_zip(&c, two, 2);
 	buf_addc(&c.bytes, '\0');
-	assert_crafted(&c, "1 extra bytes behind its end");
+	assert_crafted(&c, "1 extra bytes after its end");
 }
 
 static void test_comment(void **state)
@@ -102,8 +102,8 @@ static void test_local_header_differs(void **state)
 	static const struct {
 		size_t at;
 		const char *want;
-	} cases[] = {{6, "other flags"},   {8, "other flags"},   {10, "other flags"},  {14, "checksum"},
-		     {18, "another size"}, {22, "another size"}, {30, "another name"}, {0, "no local header"}};
+	} cases[] = {{6, "different flags"}, {8, "different flags"}, {10, "different flags"}, {14, "checksum"},
+		     {18, "different size"}, {22, "different size"}, {30, "different name"},  {0, "no local header"}};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct craft_zip c;
 		craft_zip(&c, two, 2);
@@ -118,7 +118,7 @@ static void test_duplicate_names(void **state)
 	const struct craft_entry en[] = {two[0], {.name = "a.txt", .data = "other"}};
 	struct craft_zip c;
 	craft_zip(&c, en, 2);
-	assert_crafted(&c, "'a.txt' is there twice");
+	assert_crafted(&c, "'a.txt' occurs twice");
 }
 
 static void test_file_and_directory(void **state)
@@ -341,7 +341,7 @@ static void test_extra_fields(void **state)
 	assert_crafted_ok(&c);
 	en.local_extra_len = 8; /* says five bytes, has four */
 	craft_zip(&c, &en, 1);
-	assert_crafted(&c, "extra field that does not fit");
+	assert_crafted(&c, "truncated extra field");
 	en.local_extra = "up\0\0";
 	en.local_extra_len = 4;
 	craft_zip(&c, &en, 1);
@@ -462,13 +462,13 @@ static void test_bad_data_descriptors(void **state)
 		memcpy(bytes, descriptor, 16);
 		bytes[at] ^= 1;
 		craft_streamed(&c, bytes, 16);
-		assert_crafted(&c, "data descriptor that differs");
+		assert_crafted(&c, "wrong data descriptor");
 	}
 	struct craft_zip c;
 	craft_streamed(&c, "", 0);
-	assert_crafted(&c, "data descriptor that differs");
+	assert_crafted(&c, "wrong data descriptor");
 	craft_streamed(&c, "0123456789012345678901234567890", 31);
-	assert_crafted(&c, "data descriptor that differs");
+	assert_crafted(&c, "wrong data descriptor");
 }
 
 int main(void)

@@ -188,7 +188,7 @@ static void test_foreign_wheels_are_refused(void **state)
 	      "        new.writestr(i, old.read(i.filename))\n"
 	      "END",
 	      first.path, foreign);
-	assert_refused(&r, ERR_INTEGRITY, "has another mode");
+	assert_refused(&r, ERR_INTEGRITY, "has a mode other");
 }
 
 static void test_wrong_record_is_refused(void **state)

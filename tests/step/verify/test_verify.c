@@ -103,7 +103,7 @@ static void test_duplicate_entry(void **state)
 {
 	(void)state;
 	const struct craft_entry en[] = {{.name = "a.py", .data = "1"}, {.name = "a.py", .data = "2"}};
-	assert_crafted(en, 2, "'a.py' is there twice");
+	assert_crafted(en, 2, "'a.py' occurs twice");
 }
 
 static void test_trailing_bytes(void **state)
@@ -113,7 +113,7 @@ static void test_trailing_bytes(void **state)
 	const char *wheel = packed();
 	shell("printf 'more than the archive' >>'%s'", wheel);
 	struct verify_report r = verify(wheel);
-	assert_only_error(&r, "zip", "", "21 extra bytes behind its end");
+	assert_only_error(&r, "zip", "", "21 extra bytes after its end");
 }
 
 static void test_path_escape(void **state)
