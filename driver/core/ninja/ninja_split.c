@@ -59,7 +59,7 @@ static bool read_build(struct ninja_piece *piece, struct arena *a)
 	return true;
 }
 
-/* The value of an indented "pool = VALUE" line that is not ours. */
+/* Whether it has a line "pool = VALUE" that is not ours. */
 static bool has_own_pool(const struct ninja_piece *piece)
 {
 	const char *end = piece->at + piece->len;
@@ -76,13 +76,6 @@ static bool has_own_pool(const struct ninja_piece *piece)
 		}
 	}
 	return false;
-}
-
-static void add_piece(struct ninja_pieces *l, struct arena *a, struct ninja_piece piece)
-{
-	if (l->count == l->cap)
-		l->items = arena_grow(a, l->items, &l->cap, 64, sizeof(*l->items));
-	l->items[l->count++] = piece;
 }
 
 static int bad(const struct reader *r, const char *text, const char *at, const char *why, struct err *e)
@@ -141,7 +134,9 @@ int ninja_split(const char *text, size_t len, const char *name, const struct nin
 			next = ninja_comment_end(r->at, r->end);
 			piece.len = (size_t)(next - r->at);
 		}
-		add_piece(ret, r->arena, piece);
+		if (ret->count == ret->cap)
+			ret->items = arena_grow(a, ret->items, &ret->cap, 64, sizeof(*ret->items));
+		ret->items[ret->count++] = piece;
 		r->at = next;
 	}
 	return 0;

@@ -23,25 +23,18 @@ static int find(struct store *store, const struct plan *p, struct arena *a, cons
 	if (store_list(store, a, &objects, &count, e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
-		json_t *record = NULL;
-		struct err broken = {0};
+		AUTO_JSON json_t *record = NULL;
+		struct err ignored = {0};
 		if (strcmp(objects[i].kind, STORE_WHEEL) != 0 ||
-		    json_read(path_join(a, objects[i].path, "build.json"), &record, &broken) < 0)
+		    json_read(path_join(a, objects[i].path, "build.json"), &record, &ignored) < 0 ||
+		    strcmp(text(record, "pack_key"), p->pack_key) != 0 || !path_is_safe_relative(text(record, "wheel")))
 			continue;
-		if (strcmp(text(record, "pack_key"), p->pack_key) == 0 &&
-		    path_is_safe_relative(text(record, "wheel"))) {
-			const char *usable; /* NULL for a damaged one */
-			if (store_find(store, STORE_WHEEL, objects[i].key, a, &usable, e) < 0) {
-				json_decref(record);
-				return -1;
-			}
-			if (usable) {
-				*ret = usable;
-				*ret_record = record;
-				return 0;
-			}
+		if (store_find(store, STORE_WHEEL, objects[i].key, a, ret, e) < 0)
+			return -1;
+		if (*ret) { /* it is not damaged */
+			*ret_record = json_incref(record);
+			return 0;
 		}
-		json_decref(record);
 	}
 	return 0;
 }

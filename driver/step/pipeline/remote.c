@@ -50,7 +50,7 @@ void pipeline_remote_stop(struct pipeline_remote *p, const struct pipeline_reque
 	*p = (struct pipeline_remote){0};
 	if (s.asked || s.stored)
 		log_info(run->log,
-			 "compiler cache, remote storage: %llu requests, %llu found in lower stores, %llu on the "
+			 "compiler cache, remote storage: %llu requests, %llu found in fallback stores, %llu on the "
 			 "server; "
 			 "%llu objects sent to it%s",
 			 (unsigned long long)s.asked, (unsigned long long)s.lower, (unsigned long long)s.hits,

@@ -9,8 +9,8 @@ struct pipeline_remote {
 	const char *dir;              /* a stage of the store, to be shown to the build */
 };
 
-/* pipeline_remote_start: starts it if there is an address, or a lower store with a compiler cache,
- * and a ccache that can use it. */
+/* pipeline_remote_start: starts it if there is an address, or a fallback store with a compiler
+ * cache, and a ccache that can use it. */
 int pipeline_remote_start(const struct pipeline_request *q, const struct toolchain *t, const struct run *run,
 			  struct arena *a, struct pipeline_remote *ret, struct err *e) MUST_CHECK;
 /* pipeline_remote_stop: stops it and logs what it did. */
