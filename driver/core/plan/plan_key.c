@@ -196,6 +196,11 @@ static int output_key(const struct plan_context *c, struct plan *p, struct err *
 	put(&t, "version", p->version);
 	put(&t, "label", p->local_label);
 	put(&t, "torch version", *p->torch_version ? p->torch_version : "none");
+	/* The SBOM inside the wheel names them. */
+	for (unsigned i = 0; i < p->package_row->sources_count; i++)
+		put_nth(&t, "source name", i, p->package_row->sources[i].name);
+	for (size_t i = 0; i < p->patches_count; i++)
+		put_nth(&t, "patch name", i, p->patches[i].name);
 	for (unsigned i = 0; i < p->package_row->install_requires_count; i++)
 		put(&t, "requires", p->package_row->install_requires[i]);
 	for (unsigned i = 0; c->toolkit && i < c->toolkit->libraries_count; i++)
