@@ -1,6 +1,8 @@
 /* The recipes of the projects that ptbuild replaces, from tests/data/recipe-matrices.txt, which is independent of the
- * tables. Include support.h first. */
+ * tables. */
 #pragma once
+#include "support.h"
+
 #include <stdlib.h>
 #include <string.h>
 

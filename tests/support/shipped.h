@@ -5,7 +5,6 @@
 #include "base/sys/fs.h"
 #include "core/code/isa_rules.h"
 #include "core/tables/tables.h"
-#include "support.h"
 
 static inline const struct tables *shipped_tables(struct arena *a)
 {
