@@ -48,8 +48,8 @@ struct wheel_headers {
 	const char *separator; /* between the lines and the body; "" if nothing */
 	const char *eol;       /* "\n" or "\r\n", as in the first line */
 };
-/* wheel_headers_parse: values are trimmed, folded ones keep their line ends; ERR_INTEGRITY names the
- * line. What is not changed is written back byte for byte. */
+/* wheel_headers_parse: values are trimmed, folded ones keep their line ends; ERR_INTEGRITY names
+ * the line. What is not changed is written back byte for byte. */
 int wheel_headers_parse(const char *text, size_t len, const char *what, struct arena *a, struct wheel_headers *ret,
 			struct err *e) MUST_CHECK;
 /* Names are compared without case. wheel_headers_get: the first value, or NULL; wheel_headers_all:

@@ -13,13 +13,13 @@
 
 struct zip_deflater; /* one per thread */
 
-/* zip_deflater_new: `level` 1..9 of libdeflate, adapted to each chunk by size and entropy: one level
- * higher where that pays, level 1 from 7.75 bits a byte on. On a torch tree level 5 alone is 0.2 %
- * larger than zlib's level 6, and level 6 alone takes 20 % longer. */
+/* zip_deflater_new: `level` 1..9 of libdeflate, adapted to each chunk by size and entropy: one
+ * level higher where that pays, level 1 from 7.75 bits a byte on. On a torch tree level 5 alone is
+ * 0.2 % larger than zlib's level 6, and level 6 alone takes 20 % longer. */
 struct zip_deflater *zip_deflater_new(int level) __attribute__((returns_nonnull));
 void zip_deflater_free(struct zip_deflater *d);
-/* zip_entropy: of single bytes, in 1/256 bits a byte (0..2048); above 64 KiB of a sixteenth of them.
- * The same on every machine. */
+/* zip_entropy: of single bytes, in 1/256 bits a byte (0..2048); above 64 KiB of a sixteenth of
+ * them. The same on every machine. */
 unsigned zip_entropy(const void *data, size_t len);
 /* zip_deflate_bound: how large `out` must be for a chunk of `len` bytes. */
 size_t zip_deflate_bound(size_t len);

@@ -10,7 +10,7 @@ struct zip_reader {
 	size_t count;
 	const struct zip_entry **by_name; /* sorted */
 	uint64_t *data;                   /* where each entry's packed bytes start */
-	bool *plain;                      /* local header as zip_write.c writes it: flags and version */
+	bool *plain;                      /* flags and version are those of zip_write.c */
 };
 
 /* zip_read_at: exactly `len` bytes of the archive from `offset` on. */

@@ -23,6 +23,6 @@ struct fetch_worker {
 	struct run run;
 };
 
-/* fetch_places: leaves the checked bytes in `partial`. ERR_INTEGRITY when a place had other bytes and
- * none the right ones, ERR_NETWORK when none had any, with what each said. */
+/* fetch_places: leaves the checked bytes in `partial`. ERR_INTEGRITY when a place had other bytes
+ * and none the right ones, ERR_NETWORK when none had any, with what each said. */
 int fetch_places(struct fetch_worker *w, const struct fetch_source *s, const char *partial, struct err *e) MUST_CHECK;

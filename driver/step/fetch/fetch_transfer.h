@@ -37,14 +37,15 @@ struct transfer {
 };
 
 /* transfer_http: a complete partial file is TRANSFER_DONE without a request, else the rest is asked
- * for by Range. A wrong range, or a wrong digest after a resumed transfer, starts over. Certificates
- * are checked; at most 10 redirects, never from https to http. *ret_retry_after: seconds that the
- * server asked to wait, else untouched. Other outcomes set `e`, with the URL's password left out. */
+ * for by Range. A wrong range, or a wrong digest after a resumed transfer, starts over.
+ * Certificates are checked; at most 10 redirects, never from https to http. *ret_retry_after:
+ * seconds that the server asked to wait, else untouched. Other outcomes set `e`, with the URL's
+ * password left out. */
 enum transfer_outcome transfer_http(const struct transfer *t, unsigned *ret_retry_after, struct err *e) MUST_CHECK;
 /* transfer_copy: the same from a regular file, always from its start. */
 enum transfer_outcome transfer_copy(const struct transfer *t, struct err *e) MUST_CHECK;
-/* transfer_check: checks a file that came by other means: TRANSFER_DONE, TRANSFER_WRONG (deleted) or
- * TRANSFER_STOP. */
+/* transfer_check: checks a file that came by other means: TRANSFER_DONE, TRANSFER_WRONG (deleted)
+ * or TRANSFER_STOP. */
 enum transfer_outcome transfer_check(const struct transfer *t, struct err *e) MUST_CHECK;
 /* transfer_shown_url: the URL for messages, without user name and password. */
 char *transfer_shown_url(struct arena *a, const char *url) __attribute__((returns_nonnull));

@@ -6,7 +6,7 @@
 #define PACK_LEVEL 5
 
 struct pack_request {
-	const char *tree;             /* unpacked and relocated; its .dist-info is rewritten in place */
+	const char *tree;             /* unpacked, relocated; its .dist-info is rewritten */
 	const char *version;          /* full version the wheel must carry, "2.6.0+cpu.avx2" */
 	const char *platform;         /* platform tag */
 	struct strlist requires;      /* Requires-Dist to set: "torch==2.6.0+cpu.avx2" */

@@ -12,8 +12,8 @@
 /* provenance_statement: from a build.json alone and without times: the same build has the same
  * statement. ERR_INTEGRITY when the record lacks something. New reference. */
 int provenance_statement(const json_t *record, json_t **ret, struct err *e) MUST_CHECK;
-/* provenance_write: the statement beside the wheel, and with `key` the signed envelope. Without a key
- * an existing envelope is removed if it holds another statement. */
+/* provenance_write: the statement beside the wheel, and with `key` the signed envelope. Without a
+ * key an existing envelope is removed if it holds another statement. */
 int provenance_write(const json_t *record, const char *wheel, const struct sign_key *key, struct arena *a,
 		     struct err *e) MUST_CHECK;
 /* provenance_check: the envelope beside the wheel is signed by `key` and is about this wheel.

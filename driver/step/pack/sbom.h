@@ -34,9 +34,9 @@ struct sbom_request {
 	size_t libraries_count;
 };
 
-/* sbom_write: writes <dist-info>/sboms/<distribution>.cdx.json (CycloneDX 1.6, no serial number, time
- * of the epoch) and <dist-info>/licenses/vendored/<package>/copyright from the root's usr/share/doc;
- * *ret_licenses: those files, below licenses/. Warns about a library without package or copyright
- * file and lists it without a licence. */
+/* sbom_write: writes <dist-info>/sboms/<distribution>.cdx.json (CycloneDX 1.6, no serial number,
+ * time of the epoch) and <dist-info>/licenses/vendored/<package>/copyright from the root's
+ * usr/share/doc; *ret_licenses: those files, below licenses/. Warns about a library without package
+ * or copyright file and lists it without a licence. */
 int sbom_write(const struct sbom_request *q, const struct run *run, struct arena *a, struct strlist *ret_licenses,
 	       struct err *e) MUST_CHECK;

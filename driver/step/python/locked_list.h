@@ -17,6 +17,6 @@ struct locked_list {
 	size_t count;
 };
 
-/* locked_list_read: "NAME==VERSION [; MARKER] --hash=sha256:HEX..." lines, comments, continued lines.
- * Anything else (options, URLs, ranges, no hash) is ERR_CONFIG "file:line: ...". */
+/* locked_list_read: "NAME==VERSION [; MARKER] --hash=sha256:HEX..." lines, comments, continued
+ * lines. Anything else (options, URLs, ranges, no hash) is ERR_CONFIG "file:line: ...". */
 int locked_list_read(const char *path, struct arena *a, struct locked_list *ret, struct err *e) MUST_CHECK;

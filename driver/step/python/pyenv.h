@@ -9,7 +9,7 @@ struct store;
 struct pyenv {
 	const char *dir;     /* host directory to show at SANDBOX_VENV; NULL: the root suffices */
 	struct strlist have; /* what satisfies each requirement: "setuptools 78.1.1 (root)" */
-	char key[65];        /* digest of the locked lines in use and their Python; "": the root's */
+	char key[65];        /* digest of the locked lines and their Python; "": the root's */
 };
 
 /* pyenv_check: compares each requirement ("setuptools>=62.3,<80") with what the root's Python has;
@@ -31,7 +31,7 @@ struct pyenv_request {
  * (profiles/requirements/<file>) whose markers hold for the root's Python into the store as wheels,
  * installs them offline in the sandbox into <build_dir>/venv, which also sees the root's packages,
  * and checks the requirements there again. The caller holds the build directory's lock. ERR_NETWORK
- * offline or when pip fails, ERR_INTEGRITY for other bytes, ERR_CONFIG without a locked list or when
- * the list is not enough, ERR_POLICY if the root lacks pip or the plan's Python. */
+ * offline or when pip fails, ERR_INTEGRITY for other bytes, ERR_CONFIG without a locked list or
+ * when the list is not enough, ERR_POLICY if the root lacks pip or the plan's Python. */
 int pyenv_prepare(const struct pyenv_request *q, const struct run *run, struct arena *a, struct pyenv *ret,
 		  struct err *e) MUST_CHECK;

@@ -16,8 +16,8 @@ struct pyenv_wanted {
 	char key[65]; /* digest of all of this: the store key */
 };
 
-/* pyenv_want: asks the root's Python which markers hold and which tags it takes. ERR_POLICY if it has
- * no pip. */
+/* pyenv_want: asks the root's Python which markers hold and which tags it takes. ERR_POLICY if it
+ * has no pip. */
 int pyenv_want(const struct python *p, const struct locked_list *all, struct pyenv_wanted *ret,
 	       struct err *e) MUST_CHECK;
 /* pyenv_fetch: the store object with requirements.txt and a wheel for each of its lines, downloaded

@@ -16,7 +16,7 @@ int python_find(const char *version, const struct root *root, enum sandbox_kind 
 		struct arena *a, struct python *ret, struct err *e) MUST_CHECK;
 /* python_sandbox: an offline sandbox with a bare environment for it. */
 int python_sandbox(const struct python *p, struct sandbox *ret, struct err *e) MUST_CHECK;
-/* python_script: runs the text with these arguments, isolated from user sites and PYTHON* variables;
- * gives the printed lines. */
+/* python_script: runs the text with these arguments, isolated from user sites and PYTHON*
+ * variables; gives the printed lines. */
 int python_script(const struct python *p, const char *script, const struct strlist *args, struct strlist *ret_lines,
 		  struct err *e) MUST_CHECK;

@@ -8,8 +8,8 @@ struct relocate_request {
 	const char *tree;        /* the unpacked wheel; changed in place */
 	const struct root *root; /* where libraries to vendor are found */
 	const char *libs_dir;    /* where they go in the tree: "torch/lib", "torchvision.libs" */
-	/* fnmatch patterns of NEEDED names that are not vendored: provided by another package (torch's
-	 * own libraries), or by the machine ("libcuda.so.*") */
+	/* fnmatch patterns of NEEDED names not to vendor: of another package (torch's own),
+	 * or of the machine ("libcuda.so.*") */
 	struct strlist provided, never;
 	struct strlist runtime_dirs; /* below site-packages, searched in order: "torch/lib" */
 	struct strlist keep_names;   /* vendored under their own name: "libgomp.so.1" */
@@ -40,16 +40,16 @@ struct relocate_result {
 
 /* relocate_tree, in this order:
  * - finds every library, before anything is changed;
- * - removes copies: a file equal to the library whose SONAME begins its name ("libc10.so.2.6.0" beside
+ * - removes copies: a file equal to the library whose SONAME begins its name ("libc10.so.2.6.0" and
  *   "libc10.so.2.6") unless a library needs it; .cmake and .pc files then name the one that stays.
  *   Shorter names ("libc10.so") stay: Python may load them;
- * - strips static symbol tables; with `code` it keeps the names of functions that use more than `isa`
- *   allows and of their source files, which tell kernels behind a run-time check from mistakes;
+ * - strips static symbol tables; with `code` it keeps the names of functions that use more than
+ *   `isa` allows and of their source files, to tell kernels behind a run-time check from mistakes;
  * - vendors every NEEDED library (and its own needs) that is not in the tree, provided, `never` or
  *   allowed by the policy, from the absolute RPATHs of who needs it, then the root's library
  *   directories, inside the root. The first 8 digits of the digest go into the name;
- * - gives every ELF file a DT_RPATH of $ORIGIN-relative directories: libs_dir and the others that hold
- *   what it needs, then, if it needs something provided, the runtime_dirs; none if it needs nothing;
+ * - gives every ELF file a DT_RPATH of $ORIGIN-relative directories: libs_dir and others that hold
+ *   what it needs, then the runtime_dirs if it needs something provided; none if it needs nothing;
  * - rewrites text files (.cmake .pc .txt .py .h), then searches every file for build paths.
  * ERR_POLICY names file and library for a NEEDED that is missing, and file and offset of the first
  * remaining build path. */
