@@ -17,7 +17,12 @@ add_package_list() {
 packages_in() { sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' "$1"; }
 
 as_root() {
-	if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
+	if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+# may_install: whether as_root can work: as root, or with a sudo that asks nothing or has a terminal to ask on.
+may_install() {
+	[ "$(id -u)" = 0 ] || { command -v sudo >/dev/null && { sudo -n true 2>/dev/null || { [ -t 0 ] && sudo true; }; }; }
 }
 
 # install_packages FILE...: installs the missing packages of these lists with apt-get.
@@ -28,6 +33,8 @@ install_packages() {
 		[ "$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null)" = installed ] || missing+=("$name")
 	done
 	[ ${#missing[@]} -gt 0 ] || return 0
+	may_install || die "packages are missing, and only root may install them. Run, or have somebody run:
+  apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
 	say "installing ${missing[*]}"
 	# Quietly: where apt has no lists yet, or old ones, this fails and the second try counts.
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}" >/dev/null 2>&1 && return 0
