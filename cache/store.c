@@ -123,7 +123,7 @@ static int leave_out(const struct store *s, const char *dir, const char *why)
 	return 0;
 }
 
-int store_add_lower(struct store *s, const char *dir, struct err *e)
+int store_add_fallback(struct store *s, const char *dir, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist names = {0};
@@ -153,7 +153,7 @@ int store_add_lower(struct store *s, const char *dir, struct err *e)
 	return 0;
 }
 
-size_t store_lowers(const struct store *s, const char *const **ret)
+size_t store_fallbacks(const struct store *s, const char *const **ret)
 {
 	*ret = s->fallbacks.items;
 	return s->fallbacks.count;

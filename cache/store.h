@@ -34,12 +34,12 @@ int store_open(const char *dir, const struct run *run, struct store **ret, struc
 /* store_close: also removes the stages that were not published. NULL is fine. */
 void store_close(struct store *s);
 const char *store_dir(const struct store *s);
-/* store_add_lower: a fallback store, read after this one and those added before. It is never
+/* store_add_fallback: a fallback store, read after this one and those added before. It is never
  * written: its locks, stamps and times of use are kept here. A missing or empty directory is a
  * warning; ERR_CONFIG for one that is not a store, or of an unknown format. */
-int store_add_lower(struct store *s, const char *dir, struct err *e) MUST_CHECK;
-/* store_lowers: the directories of the fallback stores; how many. */
-size_t store_lowers(const struct store *s, const char *const **ret);
+int store_add_fallback(struct store *s, const char *dir, struct err *e) MUST_CHECK;
+/* store_fallbacks: the directories of the fallback stores; how many. */
+size_t store_fallbacks(const struct store *s, const char *const **ret);
 /* store_find: the object's directory in the arena, here or in a fallback store; NULL in *ret: none.
  * Marks it used. An object whose files look changed is hashed again; a damaged one is a warning and
  * counts as none, and the next publisher replaces it. */

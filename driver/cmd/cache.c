@@ -80,7 +80,7 @@ static json_t *lowers_json(const struct store *s)
 {
 	const char *const *dirs;
 	json_t *list = json_array();
-	size_t count = store_lowers(s, &dirs);
+	size_t count = store_fallbacks(s, &dirs);
 	for (size_t i = 0; i < count; i++)
 		json_array_append_new(list, json_string(dirs[i]));
 	return list;
@@ -112,7 +112,7 @@ static int cache_info(struct cmd_context *c, struct store *s, struct err *e)
 		return info_json(c, s, rows, count, free_bytes, e);
 	AUTO_BUF struct buf out = {0};
 	const char *const *lowers;
-	size_t lowers_count = store_lowers(s, &lowers);
+	size_t lowers_count = store_fallbacks(s, &lowers);
 	buf_printf(&out, "%s\n", store_dir(s));
 	for (size_t i = 0; i < count; i++) {
 		buf_printf(&out, "%-12s %7zu  %-10s  oldest use %s ago\n", rows[i].kind, rows[i].count,

@@ -105,7 +105,7 @@ static int add_lower_stores(struct cmd_context *c, struct err *e)
 	strlist_append(&dirs, c->arena, &c->global->lower_stores);
 	strlist_split(&dirs, c->arena, more ? more : "", ":");
 	for (size_t i = 0; i < dirs.count; i++)
-		if (store_add_lower(c->store, absolute(c->arena, dirs.items[i]), e) < 0)
+		if (store_add_fallback(c->store, absolute(c->arena, dirs.items[i]), e) < 0)
 			return -1;
 	return 0;
 }

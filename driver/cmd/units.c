@@ -9,7 +9,7 @@
 int cmd_units_model(struct cmd_context *c, const struct strlist *paths, struct unit_model *ret, struct err *e)
 {
 	const struct tables *t;
-	struct unit_tree *trees = arena_array(c->arena, paths->count, sizeof(*trees));
+	struct configured_tree *trees = arena_array(c->arena, paths->count, sizeof(*trees));
 	if (cmd_tables(c, &t, e) < 0)
 		return -1;
 	for (size_t i = 0; i < paths->count; i++)

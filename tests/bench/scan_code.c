@@ -24,7 +24,7 @@ int main(int argc, char **argv)
 	log_init(&log, 2, LOG_NORMAL);
 	const struct run run = {.log = &log, .cancel_fd = -1};
 	unsigned threads = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : machine_processors();
-	struct isa_spare spare = {threads > 1 ? (int)threads - 1 : 0};
+	struct isa_idle spare = {threads > 1 ? (int)threads - 1 : 0};
 	if (tables_load(argv[2], &a, &t, &e) != 0 || isa_rules_new(t, &a, &rules, &e) != 0 ||
 	    elf_map_open(argv[1], &m, &e) != 0) {
 		fprintf(stderr, "%s\n", e.msg);

@@ -23,7 +23,7 @@ static const char *find(struct fixture *f)
 
 static void add(struct fixture *f, const char *dir)
 {
-	assert_ok(store_add_lower(f->store, dir, &f->err), &f->err);
+	assert_ok(store_add_fallback(f->store, dir, &f->err), &f->err);
 }
 
 /* Everything of a tree that a write would change. */
@@ -66,7 +66,7 @@ static void several_in_their_order(void **state)
 	add(f, two);
 	add(f, one);
 	add(f, two);
-	assert_int_equal(store_lowers(f->store, &dirs), 2);
+	assert_int_equal(store_fallbacks(f->store, &dirs), 2);
 	assert_string_equal(find(f), arena_printf(&f->arena, "%s/objects/wheel/" KEY_A, two));
 }
 
@@ -138,10 +138,10 @@ static void what_is_no_store_is_refused(void **state)
 {
 	struct fixture *f = *state;
 	test_write(test_path("other/file"), "x");
-	assert_err(store_add_lower(f->store, test_path("other"), &f->err), &f->err, ERR_CONFIG, "not a store");
+	assert_err(store_add_fallback(f->store, test_path("other"), &f->err), &f->err, ERR_CONFIG, "not a store");
 	test_write(test_path("newer/format"), "ptbuild store 2\n");
-	assert_err(store_add_lower(f->store, test_path("newer"), &f->err), &f->err, ERR_CONFIG, "format 2");
-	assert_err(store_add_lower(f->store, f->dir, &f->err), &f->err, ERR_USAGE, "its own lower store");
+	assert_err(store_add_fallback(f->store, test_path("newer"), &f->err), &f->err, ERR_CONFIG, "format 2");
+	assert_err(store_add_fallback(f->store, f->dir, &f->err), &f->err, ERR_USAGE, "its own lower store");
 }
 
 static void a_mount_that_is_empty_or_missing_is_left_out(void **state)
@@ -151,7 +151,7 @@ static void a_mount_that_is_empty_or_missing_is_left_out(void **state)
 	add(f, test_path("missing"));
 	assert_int_equal(mkdir(test_path("empty"), 0755), 0);
 	add(f, test_path("empty"));
-	assert_int_equal(store_lowers(f->store, &dirs), 0);
+	assert_int_equal(store_fallbacks(f->store, &dirs), 0);
 	assert_null(find(f));
 }
 

@@ -179,7 +179,7 @@ static void gc_leaves_stores_below(void **state)
 	const char *stage = stage_with(f, lower, "w", "x");
 	assert_ok(store_publish(lower, STORE_WHEEL, KEY_A, stage, &f->arena, &path, &f->err), &f->err);
 	store_close(lower);
-	assert_ok(store_add_lower(f->store, dir, &f->err), &f->err);
+	assert_ok(store_add_fallback(f->store, dir, &f->err), &f->err);
 	struct gc_result r = gc(f, (struct gc_options){.keep_seconds = 0, .max_bytes = 0, .now = time(NULL) + 100000});
 	assert_int_equal(r.count, 0);
 	assert_true(fs_exists(path));

@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct log log = {.level = LOG_QUIET, .fd = 2};
 	struct run run = {.log = &log, .cancel_fd = -1};
 	struct extensions x = tables();
-	struct isa_spare spare = {1};
+	struct isa_idle spare = {1};
 	struct isa_scan s;
 	struct err e = {0};
 	const uint64_t allowed[EXTENSION_MACHINES] = {EXTENSION_BASELINE, EXTENSION_BASELINE};

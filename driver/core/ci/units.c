@@ -61,10 +61,10 @@ static const char *find_commands(const char *path, struct arena *a, const char *
 	return path_join(a, path, places[0]);
 }
 
-int units_read(const struct tables *t, const char *path, struct arena *a, struct unit_tree *ret, struct err *e)
+int units_read(const struct tables *t, const char *path, struct arena *a, struct configured_tree *ret, struct err *e)
 {
 	AUTO_JSON json_t *list = NULL;
-	struct unit_tree tree = {0};
+	struct configured_tree tree = {0};
 	const char *commands = find_commands(path, a, &tree.name);
 	if (profile_parse(t, tree.name, a, &tree.profile, e) < 0) {
 		err_wrap(e, "'%s'", path);
@@ -88,7 +88,7 @@ int units_read(const struct tables *t, const char *path, struct arena *a, struct
 	return 0;
 }
 
-static const struct compile_unit *find_unit(const struct unit_tree *t, const char *key)
+static const struct compile_unit *find_unit(const struct configured_tree *t, const char *key)
 {
 	const struct compile_unit want = {.key = key};
 	return t->count ? bsearch(&want, t->units, t->count, sizeof(*t->units), by_key) : NULL;
@@ -103,7 +103,7 @@ static unsigned differ_in(const struct profile *x, const struct profile *y)
 }
 
 struct comparing {
-	const struct unit_tree *trees;
+	const struct configured_tree *trees;
 	size_t count;
 	unsigned *differ;                  /* of each pair of trees */
 	const struct compile_unit **units; /* one in every tree */
@@ -134,7 +134,7 @@ static enum unit_depends depends_on(const struct comparing *c)
 	return (enum unit_depends)found;
 }
 
-static void count_commands(const struct unit_tree *trees, size_t count, struct arena *a, struct unit_model *m)
+static void count_commands(const struct configured_tree *trees, size_t count, struct arena *a, struct unit_model *m)
 {
 	struct strlist all = {0};
 	for (size_t i = 0; i < count; i++)
@@ -146,7 +146,7 @@ static void count_commands(const struct unit_tree *trees, size_t count, struct a
 		m->distinct += i == 0 || strcmp(all.items[i], all.items[i - 1]) != 0;
 }
 
-static bool has_file(const struct unit_tree *t, const char *file)
+static bool has_file(const struct configured_tree *t, const char *file)
 {
 	for (size_t i = 0; i < t->count; i++)
 		if (strcmp(t->units[i].file, file) == 0)
@@ -155,7 +155,7 @@ static bool has_file(const struct unit_tree *t, const char *file)
 }
 
 /* The row of the PyTorch that the tree is of; NULL when the table has none. */
-static const struct gpu_units_row *gpu_units_of(const struct tables *t, const struct unit_tree *tree)
+static const struct gpu_units_row *gpu_units_of(const struct tables *t, const struct configured_tree *tree)
 {
 	for (unsigned i = 0; i < t->gpu_units_count; i++)
 		if (has_file(tree, t->gpu_units[i].units[0]))
@@ -163,7 +163,7 @@ static const struct gpu_units_row *gpu_units_of(const struct tables *t, const st
 	return NULL;
 }
 
-static void judge(const struct unit_facts *f, bool known, struct arena *a, struct unit_model *m)
+static void judge(const struct unit_dependence *f, bool known, struct arena *a, struct unit_model *m)
 {
 	if (f->unit->cuda && (f->depends & UNIT_ISA))
 		strlist_addf(&m->unexpected, a, "'%s' is compiled for the GPU and depends on the instruction set",
@@ -191,7 +191,7 @@ static int compare_trees(struct comparing *c, struct arena *a, struct unit_model
 	return err_hint(e, "name for example sm90-avx512, sm90-avx2 and sm80-avx512");
 }
 
-int units_model(const struct tables *t, const struct unit_tree *trees, size_t count, struct arena *a,
+int units_model(const struct tables *t, const struct configured_tree *trees, size_t count, struct arena *a,
 		struct unit_model *ret, struct err *e)
 {
 	struct unit_model m = {0};
@@ -204,10 +204,10 @@ int units_model(const struct tables *t, const struct unit_tree *trees, size_t co
 		const struct compile_unit *u = &trees[0].units[i];
 		if (!find_everywhere(&c, u->key))
 			continue;
-		struct unit_facts *f = &m.facts[m.count++];
+		struct unit_dependence *f = &m.facts[m.count++];
 		/* The GPU list may be in a header, where commands do not show it. */
 		bool known = row && strings_contain(row->units, row->units_count, u->file);
-		*f = (struct unit_facts){u, depends_on(&c) | (known ? UNIT_GPU : UNIT_NOTHING)};
+		*f = (struct unit_dependence){u, depends_on(&c) | (known ? UNIT_GPU : UNIT_NOTHING)};
 		m.by[u->cuda][f->depends]++;
 		judge(f, known, a, &m);
 	}

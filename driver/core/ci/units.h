@@ -10,7 +10,7 @@ struct compile_unit {
 	char command[65]; /* digest */
 };
 
-struct unit_tree { /* a configured tree */
+struct configured_tree { /* a configured tree */
 	const char *name;
 	struct profile profile;     /* what it was configured for */
 	struct compile_unit *units; /* sorted by key */
@@ -20,18 +20,18 @@ struct unit_tree { /* a configured tree */
 /* units_read: `path` is a compile_commands.json, or a directory that has one (itself, or in its
  * build or src/build). The file's stem or the directory's name is the profile ("sm90-avx512.json"),
  * else ERR_CONFIG. ERR_INTEGRITY for a file that is not a list of compile commands. */
-int units_read(const struct tables *t, const char *path, struct arena *a, struct unit_tree *ret,
+int units_read(const struct tables *t, const char *path, struct arena *a, struct configured_tree *ret,
 	       struct err *e) MUST_CHECK;
 
 enum unit_depends { UNIT_NOTHING = 0, UNIT_GPU = 1, UNIT_ISA = 2, UNIT_BOTH = 3 };
 
-struct unit_facts { /* of one unit over all trees */
+struct unit_dependence { /* of one unit over all trees */
 	const struct compile_unit *unit;
 	enum unit_depends depends;
 };
 
 struct unit_model {
-	struct unit_facts *facts; /* sorted by key; only units that every tree has */
+	struct unit_dependence *facts; /* sorted by key; only units that every tree has */
 	size_t count;
 	size_t by[2][4];        /* how many C++ [0] and CUDA [1] units depend on what */
 	size_t elsewhere;       /* units that not every tree has */
@@ -47,7 +47,7 @@ struct unit_model {
 char *units_output(const char *command, struct arena *a) __attribute__((returns_nonnull));
 
 /* units_model: compares trees that differ in one thing only. ERR_USAGE when no two do. */
-int units_model(const struct tables *t, const struct unit_tree *trees, size_t count, struct arena *a,
+int units_model(const struct tables *t, const struct configured_tree *trees, size_t count, struct arena *a,
 		struct unit_model *ret, struct err *e) MUST_CHECK;
 
 struct unit_cost {

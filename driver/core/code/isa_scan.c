@@ -16,7 +16,7 @@ struct scanning {
 	const struct elf_map *m;
 	const struct decoder *decoder;
 	uint64_t allowed;
-	struct isa_spare *idle;
+	struct isa_idle *idle;
 	const struct run *run;
 	struct code_map *map;
 	struct block *blocks;
@@ -193,7 +193,7 @@ static void mark_ranges(struct scanning *s)
 }
 
 int isa_scan_file(struct elf_map *m, const struct decoder *const decoders[EXTENSION_MACHINES],
-		  const uint64_t allowed[EXTENSION_MACHINES], struct isa_spare *idle, const struct run *run,
+		  const uint64_t allowed[EXTENSION_MACHINES], struct isa_idle *idle, const struct run *run,
 		  struct arena *a, struct isa_scan *ret, struct err *e)
 {
 	AUTO_ARENA struct arena scratch = {0};

@@ -23,7 +23,7 @@ struct isa_scan {
 };
 
 /* How many processors are idle, shared by those who scan several files at a time. */
-struct isa_spare {
+struct isa_idle {
 	atomic_int processors;
 };
 
@@ -32,5 +32,5 @@ bool isa_scan_machine(unsigned elf_machine, enum extension_machine *ret);
 /* isa_scan_file: starts a thread for each processor that becomes idle (`idle` NULL: none); the result
  * does not depend on how many. It points into `m` and `a`. ERR_INTEGRITY, ERR_INTERRUPTED. */
 int isa_scan_file(struct elf_map *m, const struct decoder *const decoders[EXTENSION_MACHINES],
-		  const uint64_t allowed[EXTENSION_MACHINES], struct isa_spare *idle, const struct run *run,
+		  const uint64_t allowed[EXTENSION_MACHINES], struct isa_idle *idle, const struct run *run,
 		  struct arena *a, struct isa_scan *ret, struct err *e) MUST_CHECK;

@@ -12,7 +12,7 @@ int pipeline_remote_start(const struct pipeline_request *q, const struct toolcha
 {
 	const struct tool *ccache = toolchain_get(t, "ccache");
 	const char *const *lowers;
-	size_t count = store_lowers(q->store, &lowers);
+	size_t count = store_fallbacks(q->store, &lowers);
 	struct ccache_remote_request r = {.url = q->offline ? NULL : q->options.ccache_remote};
 	*ret = (struct pipeline_remote){0};
 	for (size_t i = 0; i < count; i++) {

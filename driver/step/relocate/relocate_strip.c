@@ -18,7 +18,7 @@ static int names_to_keep(struct relocation *r, const struct relocate_file *f, st
 	uint64_t allowed[EXTENSION_MACHINES];
 	if (!r->q->code || !isa_scan_machine(f->info.machine, &machine))
 		return 0;
-	struct isa_spare spare = {(int)machine_processors() - 1};
+	struct isa_idle spare = {(int)machine_processors() - 1};
 	isa_rules_allowed(r->q->code, r->q->isa, allowed);
 	if (elf_map_open(f->path, &m, e) < 0 ||
 	    isa_scan_file(&m, r->q->code->decoders, allowed, &spare, r->run, &scratch, &s, e) < 0)

@@ -54,7 +54,7 @@ static void add_found(const struct isa_found *f, const struct isa_rules *rules, 
 }
 
 int verify_isa_scan(const char *path, const char *library, const struct isa_rules *rules,
-		    const uint64_t allowed[EXTENSION_MACHINES], struct isa_spare *idle, const struct run *run,
+		    const uint64_t allowed[EXTENSION_MACHINES], struct isa_idle *idle, const struct run *run,
 		    struct arena *a, struct library_isa **ret, struct err *e)
 {
 	AUTO_ARENA struct arena scratch = {0};

@@ -40,5 +40,5 @@ struct library_isa {
 /* verify_isa_scan: what an ELF file (`library`: its base name) uses beyond `allowed`. Errors are
  * ERR_INTERRUPTED and those of the machine. */
 int verify_isa_scan(const char *path, const char *library, const struct isa_rules *rules,
-		    const uint64_t allowed[EXTENSION_MACHINES], struct isa_spare *idle, const struct run *run,
+		    const uint64_t allowed[EXTENSION_MACHINES], struct isa_idle *idle, const struct run *run,
 		    struct arena *a, struct library_isa **ret, struct err *e) MUST_CHECK;

@@ -31,7 +31,7 @@ struct verifying {
 	struct strlist requires;              /* normalized names of the distributions that METADATA requires */
 	const char *dist_info;                /* "" if there is not exactly one */
 	uint64_t allowed[EXTENSION_MACHINES]; /* extensions that its code may use anywhere */
-	struct isa_spare idle;
+	struct isa_idle idle;
 	bool ours; /* made by ptbuild, so more is an error */
 	struct verify_report report;
 	size_t cap;

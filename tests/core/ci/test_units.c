@@ -60,9 +60,9 @@ static const char *good(const char *profile)
 	return tree(profile, arena_strndup(&arena, profile, (size_t)(dash - profile)), dash, "", "");
 }
 
-static struct unit_tree *read_all(const char *const *paths, size_t count)
+static struct configured_tree *read_all(const char *const *paths, size_t count)
 {
-	struct unit_tree *t = arena_array(&arena, count, sizeof(*t));
+	struct configured_tree *t = arena_array(&arena, count, sizeof(*t));
 	for (size_t i = 0; i < count; i++)
 		assert_ok(units_read(tables, paths[i], &arena, &t[i], &err), &err);
 	return t;
@@ -200,7 +200,7 @@ static void test_units_that_not_every_tree_has(void **state)
 static void test_a_directory_of_a_tree(void **state)
 {
 	(void)state;
-	struct unit_tree t;
+	struct configured_tree t;
 	test_write(test_path("sm90-avx2/build/compile_commands.json"),
 		   "[{\"file\": \"/home/u/x/src/x.cu\", \"command\": \"cc -c -o x.o x.cu\"}]");
 	assert_ok(units_read(tables, test_path("sm90-avx2"), &arena, &t, &err), &err);
@@ -213,7 +213,7 @@ static void test_a_directory_of_a_tree(void **state)
 static void test_what_is_refused(void **state)
 {
 	(void)state;
-	struct unit_tree t;
+	struct configured_tree t;
 	test_write(test_path("list.json"), "[]");
 	assert_err(units_read(tables, test_path("list.json"), &arena, &t, &err), &err, ERR_CONFIG, "list.json");
 	assert_contains(err.hint, "sm90-avx512.json");

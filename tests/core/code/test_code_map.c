@@ -123,7 +123,7 @@ static void ranges_are_disjoint_and_complete(void **state)
 	assert_int_equal(bytes, text);
 }
 
-static struct isa_scan scan(struct elf_map *m, struct isa_spare *spare, const struct isa_rules *rules)
+static struct isa_scan scan(struct elf_map *m, struct isa_idle *spare, const struct isa_rules *rules)
 {
 	struct err e = {0};
 	struct isa_scan s;
@@ -140,7 +140,7 @@ static void threads_change_nothing(void **state)
 	AUTO_ELF_MAP struct elf_map one, many;
 	struct err e = {0};
 	const struct isa_rules *rules = NULL;
-	struct isa_spare spare = {7};
+	struct isa_idle spare = {7};
 	(void)state;
 	rules = shipped_rules(&arena);
 	buf_addstr(&text, "#define F(n) .globl f##n; .type f##n,@function; f##n: .rept 2000; addl $1, %eax; .endr; .if "
