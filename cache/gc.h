@@ -17,7 +17,8 @@ struct gc_options {
 };
 
 struct gc_result {
-	struct store_object *removed; /* the compiler cache is one of these, with the key "N files" */
+	/* the compiler cache is one of these, with the key "N files" */
+	struct store_object *removed;
 	size_t count;
 	uint64_t removed_bytes;
 	uint64_t kept_bytes;

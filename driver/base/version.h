@@ -13,7 +13,8 @@ int version_cmp(const char *a, const char *b);
  * commas between clauses and blanks anywhere around them:
  *   >=V <=V >V <V ==V !=V   by version_cmp
  *   ==V.* !=V.*             the leading components are (not) those of V
- *   ~=V                     >=V, and all components of V but the last are the same ("~=3.1" takes 3.9, not 4.0)
+ *   ~=V                     >=V, and all components of V but the last are equal: "~=3.1"
+ *                           takes 3.9, but not 4.0
  * V must be version_valid. A blank range takes all. ERR_CONFIG for a malformed range or a `v` that
  * does not begin with a number. */
 int version_in(const char *v, const char *range, bool *ret, struct err *e) MUST_CHECK;

@@ -90,8 +90,9 @@ int cmd_profiles_dir(struct cmd_context *c, const char **ret, struct err *e) MUS
 int cmd_patches_dir(struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
 int cmd_tables(struct cmd_context *c, const struct tables **ret, struct err *e) MUST_CHECK;
 /* cmd_store: the store of --cache, else $XDG_CACHE_HOME/ptbuild, else ~/.cache/ptbuild, with its
- * fallbacks (--lower-store, PTBUILD_LOWER_STORE) and the remote one (--store-url, PTBUILD_STORE_URL;
- * not with --offline). Closed by cmd_main. cmd_cache_dir: where that is, nothing opened. */
+ * fallbacks (--lower-store, PTBUILD_LOWER_STORE) and the remote one (--store-url,
+ * PTBUILD_STORE_URL; not with --offline). Closed by cmd_main. cmd_cache_dir: where that is, nothing
+ * opened. */
 int cmd_store(struct cmd_context *c, struct store **ret, struct err *e) MUST_CHECK;
 int cmd_cache_dir(const struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
 int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e) MUST_CHECK;

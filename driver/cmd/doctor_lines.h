@@ -23,14 +23,16 @@ struct doctor {
 	const struct plan *plan; /* NULL without a profile */
 };
 
-/* doctor_add, by one of its three short forms: adds a line. doctor_fix: what to do about the last. */
+/* doctor_add, by one of its three short forms: adds a line. doctor_fix: what to do about the
+ * last. */
 void doctor_add(struct doctor *d, enum doctor_level level, enum err_kind kind, const char *name, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
 #define doctor_ok(d, ...) doctor_add(d, DOCTOR_OK, ERR_NONE, __VA_ARGS__)
 #define doctor_warn(d, ...) doctor_add(d, DOCTOR_WARNING, ERR_NONE, __VA_ARGS__)
 #define doctor_fail(d, kind, ...) doctor_add(d, DOCTOR_FAILURE, kind, __VA_ARGS__)
 void doctor_fix(struct doctor *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* doctor_fail_err: a failure with the texts of an error; -1 only for an interruption, put into `e`. */
+/* doctor_fail_err: a failure with the texts of an error; -1 only for an interruption, put into
+ * `e`. */
 int doctor_fail_err(struct doctor *d, const char *name, const struct err *why, struct err *e) MUST_CHECK;
 
 struct doctor_answer {

@@ -38,11 +38,12 @@ struct selections {
 	size_t count;
 };
 
-/* cmd_select: the variants that are meant, each with its release, pytorch before the packages built
- * against it. They come from the words (variant names), from --profile and --package, or from
- * --matrix and --only, in the matrix's order; ERR_USAGE for more than one of these, or none.
- * Defaults: Python is the root's if the release allows it, else the newest allowed; the release is
- * the matrix's, else the newest that fits; CUDA stays NULL, and the plan takes the release's first. */
+/* cmd_select: the variants that are meant, each with its release, pytorch before the packages
+ * built against it. They come from the words (variant names), from --profile and --package, or
+ * from --matrix and --only, in the matrix's order; ERR_USAGE for more than one of these, or
+ * none. Defaults: Python is the root's if the release allows it, else the newest allowed; the
+ * release is the matrix's, else the newest that fits; CUDA stays NULL, and the plan takes the
+ * release's first. */
 int cmd_select(struct cmd_context *c, const struct strlist *words, struct selections *ret, struct err *e) MUST_CHECK;
 /* cmd_select_plan: the plan of one of them. With a toolchain (NULL: not probed) the root's toolkits
  * are looked for as well. torch (NULL: --torch), torch_version: as in plan_request. */

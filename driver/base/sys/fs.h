@@ -14,8 +14,8 @@
 int fs_open_file(const char *path, struct stat *ret, struct err *e) MUST_CHECK;
 /* fs_read: the whole regular file appended to `out`; ERR_INTEGRITY above `max` bytes. */
 int fs_read(const char *path, uint64_t max, struct buf *out, struct err *e) MUST_CHECK;
-/* fs_map: a regular file in memory, read-only; data is NULL for an empty one. fs_unmap may be called
- * after a failure too. */
+/* fs_map: a regular file in memory, read-only; data is NULL for an empty one. fs_unmap may be
+ * called after a failure too. */
 struct fs_mapping {
 	const uint8_t *data;
 	size_t size;
@@ -77,6 +77,6 @@ int fs_tree_size(const char *path, uint64_t *ret, struct err *e) MUST_CHECK;
 /* fs_free_bytes: free for an unprivileged writer on the file system of `path` or, if that is
  * missing, of its nearest parent. */
 int fs_free_bytes(const char *path, uint64_t *ret, struct err *e) MUST_CHECK;
-/* fs_temp_dir: makes a new directory `parent`/`prefix`XXXXXX (`parent` NULL: $TMPDIR, else /tmp); its
- * path in the arena. */
+/* fs_temp_dir: makes a new directory `parent`/`prefix`XXXXXX (`parent` NULL: $TMPDIR, else /tmp);
+ * its path in the arena. */
 int fs_temp_dir(const char *parent, const char *prefix, struct arena *a, char **ret, struct err *e) MUST_CHECK;

@@ -1,5 +1,5 @@
-/* Temporary files that become another by rename. Their writer locks them, so that what a kill left can be told from what
- * is being written, also from inside another container. */
+/* Temporary files that become another by rename. Their writer locks them, so that what a kill left can be told from
+ * what is being written, also from inside another container. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 
-/* Deeper directories are moved up to the top one and removed from there, so that neither descriptors nor the stack bound
- * the depth of a tree. */
+/* Deeper directories are moved up to the top one and removed from there, so that neither descriptors nor the stack
+ * bound the depth of a tree. */
 #define MAX_DEPTH 32
 
 struct removal {

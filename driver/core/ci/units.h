@@ -52,8 +52,9 @@ int units_model(const struct tables *t, const struct configured_tree *trees, siz
 
 struct unit_cost {
 	size_t variants, gpus, isas; /* for CUDA; distinct GPU lists and instruction sets */
-	size_t others;               /* variants outside the model: without CUDA, or of another package */
-	size_t total, distinct;      /* units */
+	/* variants outside the model: without CUDA, or of another package */
+	size_t others;
+	size_t total, distinct; /* units */
 };
 
 /* units_cost: how many units PyTorch variants compile, by the model of some of them. */

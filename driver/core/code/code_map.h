@@ -4,7 +4,8 @@
 #include "core/elf/elf_map.h"
 
 enum code_flag {
-	CODE_DECLARED = 1,    /* the file states start and end; else it is what lies between others */
+	/* the file states start and end; else it is what lies between others */
+	CODE_DECLARED = 1,
 	CODE_STRONG = 2,      /* a global symbol that is defined once */
 	CODE_WEAK = 4,        /* weak or unique symbols only: one copy of several units' */
 	CODE_INIT = 8,        /* runs while the library is loaded */
@@ -16,12 +17,14 @@ enum code_flag {
 struct code_range {
 	uint64_t start, end; /* addresses */
 	const char *name;    /* mangled, NULL */
-	const char *unit;    /* source file of a local symbol, as the symbol table has it; else NULL */
+	/* source file of a local symbol, as the symbol table has it; else NULL */
+	const char *unit;
 	unsigned flags;
 };
 
 struct code_map {
-	struct code_range *ranges; /* ascending, disjoint; all code, but not what symbols call data */
+	/* ascending, disjoint; all code, but not what symbols call data */
+	struct code_range *ranges;
 	size_t count;
 	bool full_names; /* local functions have names */
 };

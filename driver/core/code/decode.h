@@ -8,10 +8,11 @@ struct decoder; /* immutable, shared by threads */
 
 /* What some bytes hold. */
 struct decode_tally {
-	uint64_t seen;         /* all extensions needed */
-	uint64_t above;        /* of them not allowed, before any unknown bytes */
-	uint64_t doubtful;     /* the same behind unknown bytes, where data may look like code */
-	uint64_t first;        /* address of the first instruction not allowed, one of `above` if any */
+	uint64_t seen;     /* all extensions needed */
+	uint64_t above;    /* of them not allowed, before any unknown bytes */
+	uint64_t doubtful; /* the same behind unknown bytes, where data may look like code */
+	/* address of the first instruction not allowed, one of `above` if any */
+	uint64_t first;
 	uint64_t count;        /* instructions not allowed */
 	uint64_t instructions; /* all */
 	uint64_t unknown;      /* bytes that are not an instruction that the decoder knows */
@@ -25,7 +26,7 @@ const char *decoder_id(char ret[32]);
 /* decode_run: the code from `address` on, added to *t. `allowed` holds the baseline. */
 void decode_run(const struct decoder *d, const uint8_t *bytes, size_t len, uint64_t address, uint64_t allowed,
 		struct decode_tally *t);
-/* decode_targets: where x86-64 code calls or jumps to directly (`calls`), or which addresses relative
- * to itself it takes; at most `max`. */
+/* decode_targets: where x86-64 code calls or jumps to directly (`calls`), or which addresses
+ * relative to itself it takes; at most `max`. */
 size_t decode_targets(const struct decoder *d, const uint8_t *bytes, size_t len, uint64_t address, bool calls,
 		      uint64_t *ret, size_t max);

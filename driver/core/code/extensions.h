@@ -30,7 +30,8 @@ struct extension_set { /* a set of the decoder */
 
 struct extensions {
 	const char *names[EXTENSION_MACHINES][EXTENSIONS_MAX];
-	uint64_t implied[EXTENSION_MACHINES][EXTENSIONS_MAX]; /* transitive, with itself and the baseline */
+	/* transitive, with itself and the baseline */
+	uint64_t implied[EXTENSION_MACHINES][EXTENSIONS_MAX];
 	size_t count[EXTENSION_MACHINES];
 	struct extension_set *sets;
 	size_t sets_count;

@@ -29,8 +29,9 @@ struct isa_idle {
 
 /* isa_scan_machine: false if code of this ELF machine cannot be examined. */
 bool isa_scan_machine(unsigned elf_machine, enum extension_machine *ret);
-/* isa_scan_file: starts a thread for each processor that becomes idle (`idle` NULL: none); the result
- * does not depend on how many. It points into `m` and `a`. ERR_INTEGRITY, ERR_INTERRUPTED. */
+/* isa_scan_file: starts a thread for each processor that becomes idle (`idle` NULL: none); the
+ * result does not depend on how many. It points into `m` and `a`. ERR_INTEGRITY,
+ * ERR_INTERRUPTED. */
 int isa_scan_file(struct elf_map *m, const struct decoder *const decoders[EXTENSION_MACHINES],
 		  const uint64_t allowed[EXTENSION_MACHINES], struct isa_idle *idle, const struct run *run,
 		  struct arena *a, struct isa_scan *ret, struct err *e) MUST_CHECK;

@@ -25,8 +25,9 @@ struct elf_info {
 	size_t rpath_room;   /* bytes that fit in place; 0 if something else uses the string */
 	struct elf_version_need *versions;
 	size_t versions_count;
-	struct strlist defined;   /* with ELF_SYMBOLS: dynamic symbols */
-	struct strlist undefined; /* with ELF_SYMBOLS: "name" or "name@VERSION", weak ones left out */
+	struct strlist defined; /* with ELF_SYMBOLS: dynamic symbols */
+	/* with ELF_SYMBOLS: "name" or "name@VERSION", weak ones left out */
+	struct strlist undefined;
 	bool textrel;
 	bool exec_stack; /* PT_GNU_STACK with X, or none */
 	bool relr;       /* DT_RELR present */
@@ -39,17 +40,18 @@ enum { ELF_SYMBOLS = 1 };
 int elf_is(const char *path, bool *ret, struct err *e) MUST_CHECK;
 /* elf_read: ERR_INTEGRITY "file: what is wrong at which offset". */
 int elf_read(const char *path, unsigned flags, struct arena *a, struct elf_info *ret, struct err *e) MUST_CHECK;
-/* elf_set_rpath: makes `rpath` the only search path, a DT_RPATH ("": removes it). In place if it fits
- * into rpath_room, else by patchelf on a copy that replaces the file. The result is read again and
- * compared: ERR_INTEGRITY. ERR_POLICY for a file without dynamic entries. ret_in_place may be NULL. */
+/* elf_set_rpath: makes `rpath` the only search path, a DT_RPATH ("": removes it). In place if it
+ * fits into rpath_room, else by patchelf on a copy that replaces the file. The result is read again
+ * and compared: ERR_INTEGRITY. ERR_POLICY for a file without dynamic entries. ret_in_place may be
+ * NULL. */
 int elf_set_rpath(const char *path, const char *rpath, const struct run *run, bool *ret_in_place,
 		  struct err *e) MUST_CHECK;
 /* elf_rename_in_place: replaces NEEDED entries and their version needs (`needed`: old name, new
- * name). The new names go to the end of the search path's string, of which `keep` bytes stay; *ret_done
- * false, and nothing changed, if they do not fit. */
+ * name). The new names go to the end of the search path's string, of which `keep` bytes stay;
+ * *ret_done false, and nothing changed, if they do not fit. */
 int elf_rename_in_place(const char *path, const struct kvlist *needed, size_t keep, bool *ret_done,
 			struct err *e) MUST_CHECK;
-/* elf_rename: the same for any names, and sets the SONAME (`soname`, `needed`: NULL leaves them), by
- * patchelf on a copy that replaces the file once all else is proved unchanged. */
+/* elf_rename: the same for any names, and sets the SONAME (`soname`, `needed`: NULL leaves them),
+ * by patchelf on a copy that replaces the file once all else is proved unchanged. */
 int elf_rename(const char *path, const char *soname, const struct kvlist *needed, const struct run *run,
 	       struct err *e) MUST_CHECK;

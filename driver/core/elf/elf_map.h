@@ -25,9 +25,9 @@ struct elf_map {
 	struct arena arena;
 };
 
-/* elf_map_open: header, segments, dynamic entries and string table of a file. elf_map_memory: the same
- * of bytes that outlive the map. ERR_INTEGRITY for what is malformed, 32-bit or big-endian. Close it
- * also after a failure. */
+/* elf_map_open: header, segments, dynamic entries and string table of a file. elf_map_memory: the
+ * same of bytes that outlive the map. ERR_INTEGRITY for what is malformed, 32-bit or big-endian.
+ * Close it also after a failure. */
 int elf_map_open(const char *path, struct elf_map *ret, struct err *e) MUST_CHECK;
 int elf_map_memory(const void *data, size_t size, const char *name, struct elf_map *ret, struct err *e) MUST_CHECK;
 void elf_map_close(struct elf_map *m);
@@ -46,8 +46,8 @@ int elf_map_need(const struct elf_map *m, uint64_t address, uint64_t size, const
 bool elf_map_dyn(const struct elf_map *m, int64_t tag, uint64_t *ret);
 /* elf_map_string: from the dynamic string table. `where`: file offset of what refers to it. */
 int elf_map_string(const struct elf_map *m, uint64_t index, uint64_t where, const char **ret, struct err *e) MUST_CHECK;
-/* elf_map_loadable: whether the loader would take the PT_LOAD segments: ascending, disjoint, aligned
- * to a power of two, offset and address congruent. */
+/* elf_map_loadable: whether the loader would take the PT_LOAD segments: ascending, disjoint,
+ * aligned to a power of two, offset and address congruent. */
 int elf_map_loadable(const struct elf_map *m, struct err *e) MUST_CHECK;
 
 /* elf_map_symbols: file offset and number of the dynamic symbols, counted from the hash tables, or

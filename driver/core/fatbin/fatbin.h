@@ -1,4 +1,5 @@
-/* GPU code in executables, libraries, objects, static archives, bare cubins and bare fat binaries. */
+/* GPU code in executables, libraries, objects, static archives, bare cubins and bare fat
+ * binaries. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,8 +36,8 @@ struct fatbin_entry {
 typedef int (*fatbin_fn)(const struct fatbin_entry *entry, void *user, struct err *e);
 
 /* fatbin_scan: calls `fn` for each entry in a file's bytes, in order; a file without GPU code has
- * none. ERR_INTEGRITY "'name': what is wrong at which offset". A non-zero return of `fn` stops and is
- * returned. */
+ * none. ERR_INTEGRITY "'name': what is wrong at which offset". A non-zero return of `fn` stops and
+ * is returned. */
 int fatbin_scan(const void *data, size_t size, const char *name, fatbin_fn fn, void *user, struct err *e) MUST_CHECK;
 
 /* fatbin_inside: the target that an entry's contents name (flags of a cubin, .target of PTX), "" if

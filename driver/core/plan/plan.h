@@ -65,8 +65,9 @@ struct plan {
 	const char *torch_version; /* full version to pin, "" while unknown */
 	/* where the wheel has CUDA's libraries from: "packages" or "system"; "" without CUDA */
 	const char *cuda_libraries;
-	struct strlist driver_libraries; /* patterns of what the machine's driver has: with CUDA only */
-	const char *sandbox;             /* "bubblewrap" or "none": part of the keys */
+	/* patterns of what the machine's driver has: with CUDA only */
+	struct strlist driver_libraries;
+	const char *sandbox; /* "bubblewrap" or "none": part of the keys */
 	/* "manylinux": the platform tag that the libraries allow; "linux": the plain one */
 	const char *platform_tag;
 	char compile_key[65];

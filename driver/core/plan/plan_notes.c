@@ -55,9 +55,8 @@ static void note_libraries(struct plan_context *c)
 	else if (c->probed && c->probed->layout == TOOLKIT_DISTRIBUTION)
 		strlist_addf(&c->notes, c->arena,
 			     "the root has CUDA's libraries among the system's; the wheel requires the nvidia-* "
-			     "packages all the same, and "
-			     "takes the system's "
-			     "where those are missing (--cuda-libraries system leaves them out)");
+			     "packages all the same, and takes the system's where those are missing (--cuda-libraries "
+			     "system leaves them out)");
 }
 
 static void note_gpus(struct plan_context *c)

@@ -45,7 +45,8 @@ void sandbox_add(struct sandbox *s, enum sandbox_op_type type, const char *sourc
 	};
 }
 
-/* A path of the root, read-only at its own place. A link stays a link, so that /lib and /usr/lib remain one directory. */
+/* A path of the root, read-only at its own place. A link stays a link, so that /lib and /usr/lib remain one
+ * directory. */
 static void show(struct sandbox *s, const char *path)
 {
 	const char *host = root_host_path(s->root, path, s->arena);

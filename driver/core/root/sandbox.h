@@ -11,7 +11,7 @@
 #define SANDBOX_OUT "/ptbuild/out"       /* the raw wheel, writable */
 #define SANDBOX_CFG "/ptbuild/cfg"       /* generated files, read-only */
 #define SANDBOX_VENV "/ptbuild/venv"     /* the build's Python environment, read-only */
-#define SANDBOX_TORCH "/ptbuild/torch"   /* site-packages with the torch to build against, read-only */
+#define SANDBOX_TORCH "/ptbuild/torch"   /* site-packages with the torch of the build, read-only */
 #define SANDBOX_CCACHE "/ptbuild/ccache" /* the compiler cache, writable */
 #define SANDBOX_CUDA "/ptbuild/cuda"     /* a CUDA toolkit from outside the root, read-only */
 #define SANDBOX_HOME "/ptbuild/home"     /* empty */

@@ -39,9 +39,10 @@ struct toolkit {
 	/* compilers of the root that nvcc accepts: "gcc" and "g++", else "gcc-13" and "g++-13";
 	 * NULL: none */
 	const char *cc, *cxx;
-	const char *cxx_path;       /* of cxx, inside the root */
-	const char *cc_id;          /* the line of cxx --version */
-	const char *gcc;            /* version of the root's own gcc, "" without one: for messages */
+	const char *cxx_path; /* of cxx, inside the root */
+	const char *cc_id;    /* the line of cxx --version */
+	/* version of the root's own gcc, "" without one: for messages */
+	const char *gcc;
 	struct toolkit_part *parts; /* one for each row of cuda.yaml's parts */
 	size_t parts_count;
 	const char *text; /* for the compile key: a line per fact that can change compiled bytes */

@@ -198,8 +198,8 @@ static int write_header(struct zip_writer *w, const struct zip_out_entry *en, st
 	return put(w, b.data, b.len, e);
 }
 
-/* Sizes and CRC of an entry of several chunks are known behind the last one: its header is written twice, and nothing of
- * the entry is hashed before. */
+/* Sizes and CRC of an entry of several chunks are known behind the last one: its header is written twice, and nothing
+ * of the entry is hashed before. */
 static int rewrite_header(struct zip_writer *w, const struct zip_out_entry *en, struct err *e)
 {
 	struct buf AUTO_BUF b = {0};

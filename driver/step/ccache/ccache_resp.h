@@ -1,5 +1,6 @@
-/* Reading what ccache sends to its remote storage: commands of redis' protocol (RESP), each an array
- * of strings. The bytes come out of the sandbox, so every limit is checked before anything is kept. */
+/* Reading what ccache sends to its remote storage: commands of redis' protocol (RESP), each an
+ * array of strings. The bytes come out of the sandbox, so every limit is checked before anything is
+ * kept. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -175,8 +175,8 @@ static int make_relocated(struct make *m, const char *tree, struct err *e)
 				     .code = m->code,
 				     .isa = m->plan->isa_row};
 	struct zip_reader *z;
-	/* Driver libraries belong to the machine that runs the wheel; all must share one OpenMP runtime, so it keeps its
-	 * name. */
+	/* Driver libraries belong to the machine that runs the wheel; all must share one OpenMP runtime, so it keeps
+	 * its name. */
 	strlist_ref(&r.never, m->arena, "libcuda.so.*");
 	strlist_ref(&r.never, m->arena, "libnvidia-*");
 	strlist_ref(&r.keep_names, m->arena, "libgomp.so.1");

@@ -69,7 +69,8 @@ static int verify_contents(struct make *m, struct err *e)
 	return err_hint(e, "the wheel is not kept; the build tree is '%s'", m->build_dir);
 }
 
-/* Findings in the file come first: a wheel that is not what it claims may well fail when it is used, which says less. */
+/* Findings in the file come first: a wheel that is not what it claims may well fail when it is used, which says
+ * less. */
 int verify_made(struct make *m, struct err *e)
 {
 	AUTO_ARENA struct arena side = {0};

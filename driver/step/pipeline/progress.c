@@ -107,7 +107,8 @@ static unsigned jobs_now(const struct progress *p)
 	return now.compilers;
 }
 
-/* What a line says was made. A whole command, as `ninja -v` prints it, is named by its output, as the history has it. */
+/* What a line says was made. A whole command, as `ninja -v` prints it, is named by its output, as the history has
+ * it. */
 static const char *name_in(const struct progress *p, const char *line, struct arena *a)
 {
 	const char *output = units_output(line, a);

@@ -51,8 +51,7 @@ void pipeline_remote_stop(struct pipeline_remote *p, const struct pipeline_reque
 	if (s.asked || s.stored)
 		log_info(run->log,
 			 "compiler cache, remote storage: %llu requests, %llu found in fallback stores, %llu on the "
-			 "server; "
-			 "%llu objects sent to it%s",
+			 "server; %llu objects sent to it%s",
 			 (unsigned long long)s.asked, (unsigned long long)s.lower, (unsigned long long)s.hits,
 			 (unsigned long long)s.stored, s.failures ? "; some requests failed" : "");
 }

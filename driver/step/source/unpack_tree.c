@@ -203,7 +203,8 @@ int tree_hardlink(struct tree *t, const char *path, const char *target, struct e
 	int dir = -1;
 	const char *name = "";
 	struct stat st, old;
-	/* The first look must not make directories. The descriptor is duplicated because the second walk may close it. */
+	/* The first look must not make directories. The descriptor is duplicated because the second walk may close
+	 * it. */
 	if (fstatat(t->top, target, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_set(e, ERR_INTEGRITY, "is a link to '%s', which is not in the archive before it", target);
 	if (locate(t, target, &dir, &name, e) < 0)

@@ -22,7 +22,8 @@ struct verify_rule {
 	const char *text; /* what holds when nothing is found */
 };
 
-/* In the order they are applied, ended by a row without a code. verify_rule_find: NULL if unknown. */
+/* In the order they are applied, ended by a row without a code. verify_rule_find: NULL if
+ * unknown. */
 extern const struct verify_rule verify_rules[];
 const struct verify_rule *verify_rule_find(const char *code);
 
@@ -33,8 +34,9 @@ struct verify_request {
 	const struct isa_rules *code;          /* NULL: machine code is not examined */
 	const struct variant *against;         /* that the wheel must be of; NULL */
 	const struct manylinux_policy *policy; /* NULL: no library may be outside, no tag check */
-	struct strlist provided;               /* fnmatch patterns of NEEDED names of its dependencies */
-	const struct elf_info *companions;     /* libraries installed beside it, with symbols */
+	/* fnmatch patterns of NEEDED names of its dependencies */
+	struct strlist provided;
+	const struct elf_info *companions; /* libraries installed beside it, with symbols */
 	size_t companions_count;
 	struct strlist build_paths;  /* that no file may hold */
 	const char *expect_version;  /* NULL: not checked */

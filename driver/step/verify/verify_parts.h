@@ -27,8 +27,9 @@ struct verifying {
 	struct zip_reader *zip;
 	struct verify_member *members; /* in the order of the archive's directory */
 	size_t count;
-	bool named;                           /* report.name is set */
-	struct strlist requires;              /* normalized names of the distributions that METADATA requires */
+	bool named; /* report.name is set */
+	/* normalized names of the distributions that METADATA requires */
+	struct strlist requires;
 	const char *dist_info;                /* "" if there is not exactly one */
 	uint64_t allowed[EXTENSION_MACHINES]; /* extensions that its code may use anywhere */
 	struct isa_idle idle;
@@ -53,7 +54,8 @@ const struct verify_member *verify_inside(const struct verifying *v, const char 
 /* The rules, by subject. */
 void verify_against(struct verifying *v); /* the file name against q->against */
 void verify_record(struct verifying *v);  /* RECORD against the members */
-void verify_info(struct verifying *v);    /* WHEEL, METADATA, the marker, the order of the archive */
+/* WHEEL, METADATA, the marker, the order of the archive */
+void verify_info(struct verifying *v);
 void verify_elf(struct verifying *v);     /* search paths, needed libraries, the platform tag */
 void verify_symbols(struct verifying *v); /* where undefined symbols come from */
 void verify_isa(struct verifying *v);     /* instructions of the libraries' code */

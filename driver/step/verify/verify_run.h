@@ -28,8 +28,8 @@ struct verify_run_result {
 	double seconds;
 };
 
-/* verify_run: ERR_POLICY names the first failed check and how many failed, or has Python's words if the
- * import fails. On a machine that cannot run the wheel's code: ran = false, no error. */
+/* verify_run: ERR_POLICY names the first failed check and how many failed, or has Python's words if
+ * the import fails. On a machine that cannot run the wheel's code: ran = false, no error. */
 int verify_run(const struct verify_run_request *q, const struct run *run, struct arena *a,
 	       struct verify_run_result *ret, struct err *e) MUST_CHECK;
 /* verify_run_copy: a deep copy in another arena. */

@@ -9,7 +9,8 @@
 enum report_state {
 	REPORT_MADE, /* by a compiler, in this run of ptbuild */
 	REPORT_HIT,  /* taken from the compiler cache */
-	/* by an earlier run, which was killed or failed; whether it came from the cache is not known */
+	/* by an earlier run, which was killed or failed; whether it came from the cache is not
+	 * known */
 	REPORT_BEFORE
 };
 

@@ -1,5 +1,6 @@
-/* Every value of every table counts: changed or deleted, one at a time, it changes a key, refuses a plan or gives other
- * variants, or it is on the list of what is for people only (tests/data/rows_for_people.txt), which must be true too. */
+/* Every value of every table counts: changed or deleted, one at a time, it changes a key, refuses a plan or gives
+ * other variants, or it is on the list of what is for people only (tests/data/rows_for_people.txt), which must be
+ * true too. */
 #include "support.h"
 
 #include <ctype.h>
@@ -64,7 +65,8 @@ static const char *dir_plan, *dir_rules, *dir;
 static struct entry *entries;
 static size_t entries_count, wrong, changes, listed, last_asked;
 
-/* Tables that hold just enough, for where they are not the ones that are changed: reading them takes most of the time. */
+/* Tables that hold just enough, for where they are not the ones that are changed: reading them takes most of the
+ * time. */
 static const struct {
 	const char *name, *text;
 } short_tables[] = {

@@ -72,7 +72,8 @@ REFUSED(wrong_type, "isa.yaml", "flags: [-mavx, -mno-fma, -mno-bmi, -mno-bmi2, -
 REFUSED(no_yaml, "gpu.yaml", "gpus:", "gpus: [", "")
 REFUSED(two_instruction_sets, "isa.yaml", "name: avx512vnni", "name: avx2", "'avx2' is listed twice")
 REFUSED(alias_of_another, "isa.yaml", "aliases: [armv8.2]", "aliases: [avx2]", "'avx2' is listed twice")
-REFUSED(instruction_set_name, "isa.yaml", "name: avx512vnni", "name: avx512-vnni", "not a name for an instruction set: 'avx512-vnni'")
+REFUSED(instruction_set_name, "isa.yaml", "name: avx512vnni", "name: avx512-vnni",
+	"not a name for an instruction set: 'avx512-vnni'")
 REFUSED(instruction_set_platform, "isa.yaml", "platform: aarch64-linux", "platform: arm-linux",
 	"'platform' cannot be 'arm-linux'")
 REFUSED(instruction_set_flag, "isa.yaml", "flags: [-mavx2, -mfma, -mf16c]", "flags: [\"-mavx2 -mfma\"]",
