@@ -71,7 +71,7 @@ static int unknown_toggle(const struct buildenv_request *q, const char *name, st
 	const struct retired_row *retired = tables_retired(q->tables, q->package, name, version);
 	const struct toggle_row *elsewhen = tables_toggle(q->tables, q->package, name, NULL);
 	if (retired || elsewhen) {
-		err_set(e, ERR_CONFIG, "'%s' is no option of %s %s", name, q->package, version);
+		err_set(e, ERR_CONFIG, "%s %s has no option '%s'", q->package, version, name);
 		if (retired)
 			return err_hint(e, "%s", retired->why);
 		const char *releases = releases_with(q, name, a);

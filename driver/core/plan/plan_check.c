@@ -73,7 +73,7 @@ static int unknown_blas(const struct plan_context *c, const char *name, struct e
 		strlist_ref(&names, c->arena, c->tables->blas[i].name);
 	err_set(e, ERR_CONFIG, "unknown BLAS '%s'", name);
 	if (strcasecmp(name, "cublas") == 0)
-		return err_hint(e, "cuBLAS is no choice: it comes with CUDA; for the CPU choose one of %s",
+		return err_hint(e, "cuBLAS is not a choice: it comes with CUDA; for the CPU choose one of %s",
 				strlist_join(&names, c->arena, " "));
 	const char *near = suggest_nearest(name, names.items, names.count);
 	if (near)

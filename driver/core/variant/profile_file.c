@@ -135,7 +135,7 @@ static int add_toggle(struct reader *r, const yaml_node_t *key, const yaml_node_
 	const char *word;
 
 	if (!name || strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") != strlen(name))
-		return BAD(r, key, e, "'%s' is no name of a toggle", name ? name : "");
+		return BAD(r, key, e, "not the name of a toggle: '%s'", name ? name : "");
 	word = need_text(r, value, name, e);
 	if (!word)
 		return -1;
@@ -214,7 +214,7 @@ static int check_keys(struct reader *r, const yaml_node_t *map, struct err *e)
 		size_t k = 0;
 
 		if (!name)
-			return BAD(r, key, e, "'%s' is no key", "");
+			return BAD(r, key, e, "a key must be text%s", "");
 		while (k < ARRAY_LEN(known) && strcmp(known[k], name) != 0)
 			k++;
 		if (k == ARRAY_LEN(known))
@@ -248,7 +248,7 @@ static int read_document(struct reader *r, struct profile *p, struct err *e)
 	bool has_gpu = false;
 
 	if (!map || map->type != YAML_MAPPING_NODE)
-		return BAD(r, map, e, "'%s' is no profile: it needs keys like gpu and isa", path_base(r->path));
+		return BAD(r, map, e, "not a profile: '%s' has no keys such as gpu and isa", path_base(r->path));
 	if (check_keys(r, map, e) < 0)
 		return -1;
 	yaml_node_t *n = find(r, map, "inherit");

@@ -3,7 +3,6 @@
  * true too. */
 #include "support.h"
 
-#include <ctype.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,28 +15,7 @@
 #include "core/plan/plan.h"
 #include "core/root/toolchain.h"
 #include "core/variant/matrix.h"
-
-#define SIBLINGS_MAX 24
-
-/* A scalar of a table. */
-struct leaf {
-	const struct yaml_tree *node, *row; /* row: the nearest entry of a list that is a mapping; NULL: none */
-	const char *path;                   /* "gpus[].cuda_min" */
-	size_t way;                         /* that had an effect */
-};
-
-struct file {
-	const char *name; /* below profiles/ */
-	struct yaml_tree tree;
-	struct leaf *leaves;
-	size_t count, cap;
-};
-
-/* Another text for a value, or NULL: it goes. */
-struct edit {
-	const struct yaml_tree *node;
-	const char *text;
-};
+#include "table_edits.h"
 
 struct entry { /* of the list */
 	const char *table, *path;
@@ -94,125 +72,6 @@ static const struct {
 	 "pytorch:\n  version: 2.9.1\n  backend: setup-py-env\n  sources: [{name: a, sha256: "
 	 "e17504700ebc4c87f9b57059df1c4d790b769458c04db144c7a92aea90f2c92b, urls: [\"https://a\"]}]\n"},
 };
-
-/* ---- tables as text */
-
-static void emit_text(const char *text, struct buf *out)
-{
-	buf_addc(out, '"');
-	for (; *text; text++) {
-		if (*text == '"' || *text == '\\')
-			buf_addc(out, '\\');
-		if (*text == '\n')
-			buf_addstr(out, "\\n");
-		else
-			buf_addc(out, *text);
-	}
-	buf_addc(out, '"');
-}
-
-static const struct edit *edit_of(const struct yaml_tree *node, const struct edit *edits, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (edits[i].node == node)
-			return &edits[i];
-	return NULL;
-}
-
-/* JSON is YAML. */
-static void emit(const struct yaml_tree *t, const struct edit *edits, size_t count, struct buf *out)
-{
-	const struct edit *edit = edit_of(t, edits, count);
-	bool first = true;
-	if (t->kind == YAML_TEXT) {
-		emit_text(edit ? edit->text : t->text, out);
-		return;
-	}
-	buf_addc(out, t->kind == YAML_LIST ? '[' : '{');
-	for (size_t i = 0; i < t->count; i++) {
-		const struct edit *below = edit_of(&t->items[i], edits, count);
-		if (below && !below->text)
-			continue;
-		buf_addstr(out, first ? "" : ",\n");
-		first = false;
-		if (t->kind == YAML_MAPPING) {
-			emit_text(t->items[i].key, out);
-			buf_addstr(out, ": ");
-		}
-		emit(&t->items[i], edits, count, out);
-	}
-	buf_addc(out, t->kind == YAML_LIST ? ']' : '}');
-}
-
-static void write_table(const struct file *f, const struct edit *edits, size_t count)
-{
-	AUTO_BUF struct buf text = {0};
-	AUTO_ARENA struct arena a = {0};
-	emit(&f->tree, edits, count, &text);
-	test_write(path_join(&a, dir, f->name), buf_cstr(&text));
-}
-
-static void collect(struct file *f, const struct yaml_tree *t, const struct yaml_tree *row, const char *path)
-{
-	if (t->kind == YAML_TEXT) {
-		if (f->count == f->cap)
-			f->leaves = arena_grow(&shared, f->leaves, &f->cap, 64, sizeof(*f->leaves));
-		f->leaves[f->count++] = (struct leaf){t, row, path, 0};
-		return;
-	}
-	for (size_t i = 0; i < t->count; i++) {
-		const struct yaml_tree *below = &t->items[i];
-		const char *to = t->kind == YAML_LIST
-					 ? arena_printf(&shared, "%s[]", path)
-					 : arena_printf(&shared, "%s%s%s", path, *path ? "." : "", below->key);
-		collect(f, below, t->kind == YAML_LIST && below->kind == YAML_MAPPING ? below : row, to);
-	}
-}
-
-static struct file read_table(const char *name)
-{
-	AUTO_BUF struct buf text = {0};
-	struct err e = {0};
-	struct file f = {.name = name};
-	assert_ok(yaml_tree_load(path_join(&shared, PROFILES_DIR, name), &shared, &text, &f.tree, &e), &e);
-	collect(&f, &f.tree, NULL, "");
-	return f;
-}
-
-/* ---- what a change can be */
-
-/* The last number of a text one higher or lower; without a number, another text. */
-static const char *bumped(const char *text, int by, struct arena *a)
-{
-	size_t end = strlen(text);
-	if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)
-		return text[0] == 't' ? "false" : "true";
-	while (end && !isdigit((unsigned char)text[end - 1]))
-		end--;
-	size_t start = end;
-	while (start && isdigit((unsigned char)text[start - 1]) && end - start < 9)
-		start--;
-	if (!end)
-		return arena_printf(a, "%sx", text);
-	long n = strtol(text + start, NULL, 10) + by;
-	return arena_printf(a, "%.*s%0*ld%s", (int)start, text, (int)(end - start), n < 0 ? 9 : n, text + end);
-}
-
-/* The ways in which a value is changed, each tried until one has an effect: other values, those that stand at the same
- * place of other rows, and none. */
-static void ways_of(const struct file *f, const struct leaf *l, struct arena *a, struct strlist *ret)
-{
-	strlist_ref(ret, a, bumped(l->node->text, 1, a));
-	strlist_ref(ret, a, bumped(l->node->text, -1, a));
-	size_t before = ret->count;
-	for (size_t i = 0; i < f->count && ret->count < before + SIBLINGS_MAX; i++)
-		if (strcmp(f->leaves[i].path, l->path) == 0 && strcmp(f->leaves[i].node->text, l->node->text) != 0 &&
-		    !strlist_contains(ret, f->leaves[i].node->text))
-			strlist_ref(ret, a, f->leaves[i].node->text);
-	if (strcmp(l->node->text, "ON") == 0 || strcmp(l->node->text, "OFF") == 0)
-		strlist_ref(ret, a, l->node->text[1] == 'N' ? "OFF" : "ON");
-	strlist_addf(ret, a, "%sx", l->node->text);
-}
 
 /* ---- what it can change */
 
@@ -298,7 +157,7 @@ static void ask_first(struct world *w)
 	AUTO_ARENA struct arena a = {0};
 	struct err e = {0};
 	const struct tables *t = w->tables;
-	write_table(w->file, NULL, 0);
+	write_table(dir, w->file, NULL, 0);
 	if (!t)
 		assert_ok(tables_load(dir, &a, &t, &e), &e);
 	for (size_t i = 0; i < w->asks.count + w->matrices.count; i++)
@@ -313,7 +172,7 @@ static enum outcome change(const struct world *w, const struct edit *edits, size
 	struct err e = {0};
 	const struct tables *t = w->tables;
 	changes++;
-	write_table(w->file, edits, count);
+	write_table(dir, w->file, edits, count);
 	if (!t && tables_load(dir, &a, &t, &e) < 0)
 		return REFUSED;
 	/* What the last change had an effect on is asked first. */
@@ -544,7 +403,7 @@ static void keep_releases(const char *const *names, size_t count)
 /* The tables that judge a wheel: any plan will do. */
 static void try_rules(const char *name)
 {
-	struct file f = read_table(name);
+	struct file f = read_table(name, &shared);
 	struct world w = {.file = &f};
 	dir = dir_rules;
 	add(&w.asks, "2.9.1", "pytorch-python313-cuda12_8-sm90-avx2");
@@ -613,7 +472,7 @@ static void try_yaml(const char *name)
 		try_rules(name);
 		return;
 	}
-	struct file f = read_table(name);
+	struct file f = read_table(name, &shared);
 	struct world w = {.file = &f};
 	struct err e = {0};
 	if (strcmp(name, "gpu.yaml") == 0)
@@ -651,7 +510,7 @@ static void try_yaml(const char *name)
 
 static void try_matrix(const char *name)
 {
-	struct file f = read_table(name);
+	struct file f = read_table(name, &shared);
 	struct world w = {.file = &f, .tables = shipped};
 	struct tables *t = arena_alloc(&shared, sizeof(*t));
 	*t = *shipped;
@@ -664,7 +523,7 @@ static void try_matrix(const char *name)
 
 static void try_example(const char *name)
 {
-	struct file f = read_table(name);
+	struct file f = read_table(name, &shared);
 	struct world w = {.file = &f};
 	struct tables *t = arena_alloc(&shared, sizeof(*t));
 	*t = *shipped;

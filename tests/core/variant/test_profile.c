@@ -275,18 +275,18 @@ static void wrong_files(void **state)
 		{"gpu: sm90\nisa: avx2\ntoggles:\n  USE_CUDNN: OFF\n  USE_CUDNN: ON\n",
 		 "mine.yaml:5: toggle 'USE_CUDNN' is there twice", ""},
 		{"gpu: sm90\nisa: avx2\ntoggles:\n  USE-CUDNN: OFF\n",
-		 "mine.yaml:4: 'USE-CUDNN' is no name of a toggle", ""},
+		 "mine.yaml:4: not the name of a toggle: 'USE-CUDNN'", ""},
 		{"gpu: sm90\nisa: avx2\ntoggles:\n  USE_CUDNN: [OFF]\n", "mine.yaml:4: 'USE_CUDNN' needs a value", ""},
 		{"gpu: sm90\nisa: avx2\ntoggles:\n  USE_CUDNN: \"a\\nb\"\n",
 		 "mine.yaml:4: the value of 'USE_CUDNN' has more than one line", ""},
 		{"inherit: sm90-avx99\n", "mine.yaml:1: ", "avx"},
 		{"inherit: other.yaml\n", "mine.yaml:1: no profile", ""},
 		{"inherit: mine.yaml\n", "is inherited too deep", ""},
-		{"- sm90\n", "'mine.yaml' is no profile", ""},
-		{"", "'mine.yaml' is no profile", ""},
+		{"- sm90\n", "not a profile: 'mine.yaml'", ""},
+		{"", "not a profile: 'mine.yaml'", ""},
 		{"gpu: [sm90\nisa: avx2\n", "mine.yaml:", ""},
 		{"gpu: \"s\\0m\"\nisa: avx2\n", "mine.yaml:1: 'gpu' needs a value", ""},
-		{"? [a]\n: b\n", "is no key", ""},
+		{"? [a]\n: b\n", "a key must be text", ""},
 	};
 	struct err e = {0};
 
