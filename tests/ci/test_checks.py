@@ -77,7 +77,7 @@ class Checks(unittest.TestCase):
 
     def test_a_new_room_is_a_new_line_of_the_picture(self):
         self.write("driver/core/news/news.c", '#include "base/err.h"\n')
-        self.found("core/news", "check-layers")
+        self.found("news", "check-layers")
 
     def test_a_circle_of_rooms(self):
         self.write("driver/core/elf/back.c", '#include "core/wheel/wheel.h"\n')
