@@ -219,11 +219,13 @@ static const struct field toggle_fields[] = {TEXT(toggle_row, package), TEXT(tog
 	NULL, offsetof(struct tables, array), offsetof(struct tables, array##_count), sizeof(struct row)
 
 static const struct section sections[SECTIONS] = {
-	[RELEASES] = {{"name", "pytorch", "torchvision", "torchaudio", "pythons", "toolkits"}, add_releases},
-	[MATRICES] = {{"name", "release", "variants", "refused", "note"}, add_matrices},
-	[PROFILES] = {{"name", "platform", "gpu", "isa"}, add_profiles},
+	[RELEASES] = {.columns = {"name", "pytorch", "torchvision", "torchaudio", "pythons", "toolkits"},
+		      .add = add_releases},
+	[MATRICES] = {.columns = {"name", "release", "variants", "refused", "note"}, .add = add_matrices},
+	[PROFILES] = {.columns = {"name", "platform", "gpu", "isa"}, .add = add_profiles},
 	[ISAS] = {{"name", "platform", "flags", "cpus"}, ROWS(isas, isa_row), isa_fields},
-	[GPUS] = {{"sm", "capability", "cuda_min", "cuda_max", "torch_min", "name", "devices"}, add_gpus},
+	[GPUS] = {.columns = {"sm", "capability", "cuda_min", "cuda_max", "torch_min", "name", "devices"},
+		  .add = add_gpus},
 	[TOOLKITS] = {{"version", "gcc_max", "clang_max", "driver", "driver_floor"},
 		      ROWS(toolkits, toolkit_row),
 		      toolkit_fields},

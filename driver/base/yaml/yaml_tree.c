@@ -251,10 +251,15 @@ static int parse_node(struct source *s, struct yaml_tree *t, int depth, struct e
 	return anchor ? add_anchor(s, anchor, line, s->nodes - before, t, e) : 0;
 }
 
+static int next_two_events(struct source *s, struct err *e)
+{
+	return next_event(s, e) < 0 ? -1 : next_event(s, e);
+}
+
 static int parse_document(struct source *s, struct yaml_tree *t, struct err *e)
 {
 	/* The stream's start, then the document's. */
-	if (next_event(s, e) < 0 || next_event(s, e) < 0)
+	if (next_two_events(s, e) < 0)
 		return -1;
 	if (s->event.type == YAML_STREAM_END_EVENT)
 		return refuse(s, "the file is empty", e);
@@ -266,7 +271,7 @@ static int parse_document(struct source *s, struct yaml_tree *t, struct err *e)
 	if (parse_node(s, t, 0, e) < 0)
 		return -1;
 	/* The document's end, then nothing more. */
-	if (next_event(s, e) < 0 || next_event(s, e) < 0)
+	if (next_two_events(s, e) < 0)
 		return -1;
 	return s->event.type == YAML_STREAM_END_EVENT ? 0 : refuse(s, "more than one document in the file", e);
 }

@@ -129,7 +129,7 @@ static int build_again(struct checking *c, const struct pipeline_target *t, cons
 		       const struct pipeline_item **ret, size_t *ret_count, struct err *e)
 {
 	struct pipeline_request q = *c->q;
-	struct pipeline_item *items;
+	struct pipeline_item *items = NULL;
 	struct process_settings s;
 	q.targets = t;
 	q.count = 1;
@@ -150,10 +150,8 @@ static int build_again(struct checking *c, const struct pipeline_target *t, cons
 		store_close(q.store);
 	}
 	restore_settings(&s);
-	if (rc < 0)
-		return err_wrap(e, "the second build of %s", variant_name(&t->variant, c->a));
 	*ret = items;
-	return 0;
+	return rc == 0 ? 0 : err_wrap(e, "the second build of %s", variant_name(&t->variant, c->a));
 }
 
 /* A wheel that differs is kept beside the first. */
