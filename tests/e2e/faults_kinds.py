@@ -306,7 +306,7 @@ def damage(r):
 
 
 def names_in(result):
-    return {f"{kind}/{key}" for kind, key in re.findall(r"^(\w+) ([0-9a-f]{12}): ['/]", result.text, re.M)}
+    return {f"{kind}/{key}" for kind, key in re.findall(r"^(\w+) ([0-9a-f]{12}): (?:invalid manifest |not a regular file: |)['/]", result.text, re.M)}
 
 
 # a bad server

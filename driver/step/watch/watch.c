@@ -138,14 +138,21 @@ static void look(struct watch *w, bool close)
 	add_point(w, at, close);
 }
 
+/* Seconds from look to look: fewer while a step is young, since many a step ends within the interval. */
+static double patience(const struct watch *w)
+{
+	double age = w->in_step ? at_now(w) - w->steps[w->steps_count - 1].begin : w->interval;
+	return fmin(w->interval, fmax(age, w->interval / 10));
+}
+
 static void *thread_main(void *user)
 {
 	struct watch *w = user;
 	pthread_mutex_lock(&w->mutex);
 	while (!w->stop) {
 		look(w, false);
-		double until = log_seconds() + w->interval;
-		for (double left; !w->stop && (left = until - log_seconds()) > 0;)
+		double looked = log_seconds();
+		for (double left; !w->stop && (left = looked + patience(w) - log_seconds()) > 0;)
 			os_cond_wait(&w->wake, &w->mutex, left);
 	}
 	struct timespec own = {0};
@@ -211,6 +218,7 @@ void watch_begin(struct watch *w, const char *step)
 			.name = arena_strdup(&w->arena, step), .begin = at_now(w), .least_disk_free = w->now.disk_free};
 		w->in_step = true;
 		note_step(w, 0);
+		pthread_cond_signal(&w->wake);
 	}
 	pthread_mutex_unlock(&w->mutex);
 }
