@@ -57,14 +57,6 @@ static const struct cmd_select *options(const struct cmd_context *c)
 	return &((const struct cmd_select_base *)c->options)->select;
 }
 
-static bool in_list(const char *const *items, unsigned count, const char *s)
-{
-	for (unsigned i = 0; i < count; i++)
-		if (strcmp(items[i], s) == 0)
-			return true;
-	return false;
-}
-
 /* What a release must have. */
 struct want {
 	struct strlist packages;   /* in the order they are built */
@@ -81,8 +73,9 @@ static const char *missing_package(const struct release_row *r, const struct str
 
 static bool release_fits(const struct release_row *r, const struct want *w)
 {
-	return !missing_package(r, &w->packages) && (!w->python || in_list(r->pythons, r->pythons_count, w->python)) &&
-	       (!w->cuda || in_list(r->toolkits, r->toolkits_count, w->cuda));
+	return !missing_package(r, &w->packages) &&
+	       (!w->python || strings_contain(r->pythons, r->pythons_count, w->python)) &&
+	       (!w->cuda || strings_contain(r->toolkits, r->toolkits_count, w->cuda));
 }
 
 /* Without --release only upstream's own qualify: one like "2.6.0-debian" needs a root of its own. */
@@ -122,7 +115,7 @@ static const char *root_python(struct cmd_context *c)
 static int default_python(struct cmd_context *c, const struct release_row *r, const char **ret, struct err *e)
 {
 	const char *python = root_python(c);
-	if (!python || !in_list(r->pythons, r->pythons_count, python)) {
+	if (!python || !strings_contain(r->pythons, r->pythons_count, python)) {
 		if (r->pythons_count == 0)
 			return err_set(e, ERR_CONFIG, "release '%s' has no Python", r->name);
 		python = r->pythons[r->pythons_count - 1];
