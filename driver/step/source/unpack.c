@@ -166,12 +166,6 @@ static int account(const struct unpacker *u, uint64_t more, struct err *e)
 	return 0;
 }
 
-static const char *reader_error(const struct unpacker *u)
-{
-	const char *text = archive_error_string(u->reader);
-	return text ? text : "damaged";
-}
-
 /* The entry's bytes into `fd`; holes stay holes. */
 static int copy_data(struct unpacker *u, int fd, uint64_t announced, struct err *e)
 {
@@ -180,9 +174,10 @@ static int copy_data(struct unpacker *u, int fd, uint64_t announced, struct err 
 	size_t len;
 	la_int64_t offset;
 	for (int r; (r = archive_read_data_block(u->reader, &data, &len, &offset)) != ARCHIVE_EOF;) {
-		if (r != ARCHIVE_OK || offset < 0 || (uint64_t)offset < end)
-			return err_set(e, ERR_INTEGRITY, "%s",
-				       r != ARCHIVE_OK ? reader_error(u) : "its blocks are out of order");
+		if (r != ARCHIVE_OK)
+			return unpack_archive_error(u->reader, "damaged", e);
+		if (offset < 0 || (uint64_t)offset < end)
+			return err_set(e, ERR_INTEGRITY, "its blocks are out of order");
 		if (account(u, (uint64_t)offset + len, e) < 0)
 			return -1;
 		if ((uint64_t)offset > end && lseek(fd, offset, SEEK_SET) < 0)
@@ -266,9 +261,10 @@ static int unpack_all(struct unpacker *u, struct err *e)
 		int r = archive_read_next_header(u->reader, &entry);
 		if (r == ARCHIVE_EOF)
 			break;
-		if (r != ARCHIVE_OK && r != ARCHIVE_WARN)
-			return err_set(e, ERR_INTEGRITY, "archive '%s', after %u entries: %s", u->archive_name,
-				       u->entries, reader_error(u));
+		if (r != ARCHIVE_OK && r != ARCHIVE_WARN) {
+			unpack_archive_error(u->reader, "damaged", e);
+			return err_wrap(e, "archive '%s', after %u entries", u->archive_name, u->entries);
+		}
 		const char *name = archive_entry_pathname(entry);
 		if (!name)
 			return err_set(e, ERR_INTEGRITY, "archive '%s', after %u entries: a name that cannot be read",
@@ -286,7 +282,7 @@ static la_ssize_t read_filtered(struct archive *a, void *user, const void **data
 	struct unpacker *u = user;
 	ssize_t n = unpack_filter_read(u->filter, data);
 	if (n < 0)
-		archive_set_error(a, EIO, "%s", unpack_filter_error(u->filter));
+		unpack_filter_error(u->filter, a);
 	return n;
 }
 
@@ -310,7 +306,8 @@ static int open_reader(struct unpacker *u, int fd, struct err *e)
 		    archive_read_open(u->reader, u, NULL, read_filtered, NULL) == ARCHIVE_OK)
 			return 0;
 	}
-	return err_set(e, ERR_INTEGRITY, "archive '%s': %s", u->archive_name, reader_error(u));
+	unpack_archive_error(u->reader, "damaged", e);
+	return err_wrap(e, "archive '%s'", u->archive_name);
 }
 
 static int unpack_fd(struct unpacker *u, int fd, const char *dir, struct err *e)

@@ -1,10 +1,12 @@
 #include "step/source/unpack_filter.h"
 
 #include <archive.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/thread.h"
@@ -26,8 +28,19 @@ struct unpack_filter {
 	bool ended; /* the thread adds no more */
 	bool stop;  /* nobody wants more */
 	bool failed;
+	int number; /* of libarchive, with `error` */
 	char error[256];
 };
+
+/* EILSEQ and EINVAL are libarchive's own numbers for bytes that it cannot make sense of, -1 for all else. */
+int unpack_archive_error(struct archive *a, const char *otherwise, struct err *e)
+{
+	int number = archive_errno(a);
+	const char *text = archive_error_string(a);
+	if (number > 0 && number != EILSEQ && number != EINVAL)
+		return err_set(e, ERR_SYSTEM, "cannot be read: %s", strerror(number));
+	return err_set(e, ERR_INTEGRITY, "%s", text ? text : otherwise);
+}
 
 /* Waits for room; NULL when stopped. */
 static char *free_slot(struct unpack_filter *f, unsigned *ret)
@@ -50,8 +63,10 @@ static void fill_done(struct unpack_filter *f, unsigned slot, la_ssize_t got)
 	} else {
 		f->ended = true;
 		f->failed = got < 0;
-		if (got < 0)
+		if (got < 0) {
+			f->number = archive_errno(f->archive);
 			snprintf(f->error, sizeof(f->error), "%s", archive_error_string(f->archive));
+		}
 	}
 	pthread_cond_signal(&f->changed);
 	pthread_mutex_unlock(&f->lock);
@@ -97,8 +112,7 @@ int unpack_filter_start(int fd, struct unpack_filter **ret, struct err *e)
 	pthread_cond_init(&f->changed, NULL);
 	int rc = 0;
 	if (open_raw(f->archive, fd) != ARCHIVE_OK)
-		rc = err_set(e, ERR_INTEGRITY, "%s",
-			     archive_error_string(f->archive) ? archive_error_string(f->archive) : "holds nothing");
+		rc = unpack_archive_error(f->archive, "holds nothing", e);
 	else if (thread_start(&f->thread, decompress, f) != 0)
 		rc = err_set(e, ERR_SYSTEM, "cannot start a thread");
 	if (rc < 0) {
@@ -134,9 +148,9 @@ ssize_t unpack_filter_read(struct unpack_filter *f, const void **ret_data)
 	return got;
 }
 
-const char *unpack_filter_error(const struct unpack_filter *f)
+void unpack_filter_error(const struct unpack_filter *f, struct archive *to)
 {
-	return f->error;
+	archive_set_error(to, f->number, "%s", f->error);
 }
 
 void unpack_filter_stop(struct unpack_filter *f)

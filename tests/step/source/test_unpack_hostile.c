@@ -1,5 +1,12 @@
 #include "unpack_make.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "step/source/unpack_filter.h"
+
 static void test_absolute_name(void **state)
 {
 	(void)state;
@@ -394,6 +401,18 @@ static void test_sparse_bomb(void **state)
 	assert_false(present(test_path("tree/t/bomb")));
 }
 
+/* A file that cannot be read is a fault of the machine, and says so; the bytes are not to blame. */
+static void test_unreadable_is_not_damaged(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	struct unpack_filter *f = NULL;
+	int fd = open(test_path("."), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_err(unpack_filter_start(fd, &f, &e), &e, ERR_SYSTEM, strerror(EISDIR));
+	close(fd);
+}
+
 static void test_wrong_header_sum(void **state)
 {
 	(void)state;
@@ -446,6 +465,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_gzip_bomb, test_teardown),
 		cmocka_unit_test_teardown(test_many_small_files_are_a_bomb_too, test_teardown),
 		cmocka_unit_test_teardown(test_sparse_bomb, test_teardown),
+		cmocka_unit_test_teardown(test_unreadable_is_not_damaged, test_teardown),
 		cmocka_unit_test_teardown(test_wrong_header_sum, test_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
