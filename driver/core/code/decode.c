@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/strlist.h"
+
 enum { GROUPS = 16, GROUP_SHIFT = 25 };
 
 struct decoder {
@@ -61,6 +63,22 @@ const char *decoder_id(char ret[32])
 	snprintf(ret, 32, "zydis %u.%u.%u", (unsigned)ZYDIS_VERSION_MAJOR(v), (unsigned)ZYDIS_VERSION_MINOR(v),
 		 (unsigned)ZYDIS_VERSION_PATCH(v));
 	return ret;
+}
+
+int decoder_check(const struct extensions *x, const char *path, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct strlist missing = {0};
+	char id[32];
+	for (unsigned i = ZYDIS_ISA_SET_INVALID + 1; i <= ZYDIS_ISA_SET_MAX_VALUE; i++)
+		if (!extensions_of_set(x, set_name(i)))
+			strlist_ref(&missing, &a, set_name(i));
+	if (missing.count == 0)
+		return 0;
+	err_set(e, ERR_CONFIG, "'%s' has no row for the decoder's set '%s' (%s)", path,
+		strlist_join(&missing, &a, "', '"), decoder_id(id));
+	return err_hint(e, "the decoder that ptbuild was built with is newer than its tables, so it can judge no "
+			   "wheel: add the set to a row there, or to the row 'other' if no wheel may use it");
 }
 
 /* The first is a certain one if there is any. */

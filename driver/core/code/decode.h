@@ -21,6 +21,9 @@ struct decode_tally {
 
 /* decoder_new: for one machine, with the table's meaning of each set. */
 const struct decoder *decoder_new(const struct extensions *x, enum extension_machine m, struct arena *a);
+/* decoder_check: ERR_CONFIG with the names if the table `x`, read from `path`, has no row for some
+ * set of the decoder: no verdict on code can be given. */
+int decoder_check(const struct extensions *x, const char *path, struct err *e) MUST_CHECK;
 /* decoder_id: "zydis 4.0.0", a part of the output key. */
 const char *decoder_id(char ret[32]);
 /* decode_run: the code from `address` on, added to *t. `allowed` holds the baseline. */

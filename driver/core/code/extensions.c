@@ -176,9 +176,6 @@ int extensions_new(const struct tables *t, struct arena *a, const struct extensi
 	l.machines = arena_array(a, l.f->extensions_count, sizeof(*l.machines));
 	if (name_rows(&l, e) < 0 || imply_rows(&l, e) < 0 || take_sets(&l, e) < 0 || take_instructions(&l, e) < 0)
 		return -1;
-	x->other = extensions_bit(x, EXTENSION_X86_64, "other");
-	if (!x->other)
-		return err_set(e, ERR_CONFIG, "%s: no row 'other' for x86_64", l.path);
 	*ret = x;
 	return 0;
 }
@@ -216,5 +213,5 @@ uint64_t extensions_of_set(const struct extensions *x, const char *set)
 		if (strcmp(x->sets[i].name, set) == 0)
 			return x->sets[i].needs;
 	}
-	return x->other;
+	return 0;
 }

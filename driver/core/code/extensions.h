@@ -39,7 +39,6 @@ struct extensions {
 	size_t specials_count;
 	struct extension_encoding *encodings; /* the first match counts */
 	size_t encodings_count;
-	uint64_t other; /* of x86_64: what the table lacks */
 };
 
 /* extensions_new: the rows of extensions.yaml. ERR_CONFIG "file:line: ..." for unknown and repeated
@@ -51,5 +50,5 @@ uint64_t extensions_bit(const struct extensions *x, enum extension_machine m, co
 uint64_t extensions_with(const struct extensions *x, enum extension_machine m, uint64_t bits);
 /* extensions_text: "avx512f, avx512vl": without the baseline and what others of them imply. */
 char *extensions_text(const struct extensions *x, enum extension_machine m, uint64_t bits, struct arena *a);
-/* extensions_of_set: what a set of the decoder needs; the bit `other` if no row has it. */
+/* extensions_of_set: what a set of the decoder needs; 0 if no row has it. */
 uint64_t extensions_of_set(const struct extensions *x, const char *set);

@@ -2,10 +2,14 @@
 
 #include <string.h>
 
+#include "base/path.h"
+
 int isa_rules_new(const struct tables *t, struct arena *a, const struct isa_rules **ret, struct err *e)
 {
 	struct isa_rules *r = arena_alloc(a, sizeof(*r));
-	if (extensions_new(t, a, &r->extensions, e) < 0 || dispatch_new(t, r->extensions, a, &r->dispatch, e) < 0)
+	if (extensions_new(t, a, &r->extensions, e) < 0 ||
+	    decoder_check(r->extensions, path_join(a, t->dir, "extensions.yaml"), e) < 0 ||
+	    dispatch_new(t, r->extensions, a, &r->dispatch, e) < 0)
 		return -1;
 	for (unsigned m = 0; m < EXTENSION_MACHINES; m++)
 		r->decoders[m] = decoder_new(r->extensions, (enum extension_machine)m, a);

@@ -9,7 +9,8 @@ struct isa_rules {
 	const struct decoder *decoders[EXTENSION_MACHINES];
 };
 
-/* isa_rules_new: the rows of extensions.yaml and dispatch.yaml. ERR_CONFIG as for both. */
+/* isa_rules_new: the rows of extensions.yaml and dispatch.yaml. ERR_CONFIG as for both and for
+ * decoder_check. */
 int isa_rules_new(const struct tables *t, struct arena *a, const struct isa_rules **ret, struct err *e) MUST_CHECK;
 /* isa_rules_allowed: per machine, what code for this instruction set may use (NULL: the baseline).
  * Its features without an extension of that name allow nothing. */
