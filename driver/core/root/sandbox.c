@@ -69,11 +69,12 @@ static bool has_file(const struct sandbox *s, const char *path)
 	return lstat(root_host_path(s->root, path, s->arena), &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Of the host's /etc, which holds keys and passwords, only what is needed; of an unpacked root the whole. */
+/* Of the host's /etc, which holds keys and passwords, only what is needed; of an unpacked root the whole. pip reads the
+ * certificates when it is imported, whether it needs them or not. */
 static void show_etc(struct sandbox *s)
 {
 	static const char *const needed[] = {"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf",
-					     "/etc/ld.so.conf.d"};
+					     "/etc/ld.so.conf.d", "/etc/ssl/certs"};
 	struct stat st;
 	bool whole =
 		!s->root->host && lstat(root_host_path(s->root, "/etc", s->arena), &st) == 0 && S_ISDIR(st.st_mode);
@@ -138,6 +139,9 @@ void sandbox_options(const struct sandbox *s, struct strlist *ret)
 		else if (op->source)
 			strlist_add(ret, a, op->source);
 		strlist_add(ret, a, op->dest);
+		/* bubblewrap covers what capabilities open; these files open to the user number of root alone. */
+		if (op->type == SANDBOX_PROC)
+			strlist_split(ret, a, arena_printf(a, "--ro-bind-try /proc/sys %s/sys", op->dest), " ");
 	}
 	strlist_split(ret, a, "--remount-ro /", " ");
 	for (size_t i = 0; i < s->env.count; i++) {

@@ -54,10 +54,11 @@ struct sandbox {
 };
 
 /* sandbox_init: shows the root read-only (usr, bin, sbin and lib*; of an unpacked root also etc and
- * opt, of the host's /etc only what the loader and the alternatives need), generated passwd and
- * group files with root, nobody and the build user (1000), /proc, a minimal /dev, and empty
- * writable /tmp, SANDBOX_HOME and SANDBOX_TMP in memory. The environment is empty. SANDBOX_NONE
- * with an unpacked root is ERR_POLICY. `s` keeps pointers to root and arena. */
+ * opt, of the host's /etc only certificates and what the loader and the alternatives need),
+ * generated passwd and group files with root, nobody and the build user (1000), /proc with a
+ * read-only /proc/sys, a minimal /dev, and empty writable /tmp, SANDBOX_HOME and SANDBOX_TMP in
+ * memory. The environment is empty. SANDBOX_NONE with an unpacked root is ERR_POLICY. `s` keeps
+ * pointers to root and arena. */
 int sandbox_init(struct sandbox *s, enum sandbox_kind kind, const struct root *root, struct arena *a,
 		 struct err *e) MUST_CHECK;
 /* sandbox_add: appends an operation; of two with the same dest the later one is seen. The strings

@@ -290,6 +290,26 @@ static void test_the_hosts_files_are_out_of_sight(void **state)
 	assert_fails(script, "No such file");
 }
 
+/* Opened for writing, with nothing written: through core_pattern root would run programs outside. */
+static void test_settings_of_the_kernel_are_read_only(void **state)
+{
+	(void)state;
+	assert_inside("grep -o ' /proc/sys proc r[ow]' /proc/mounts", " /proc/sys proc ro\n");
+	assert_inside("test -r /proc/sys/kernel/core_pattern", "");
+	assert_fails("exec 3>>/proc/sys/kernel/core_pattern",
+		     geteuid() == 0 ? "Read-only file system" : "Permission denied");
+}
+
+/* pip of Debian 13 opens the bundle when it is imported. Keys are never shown. */
+static void test_certificates_are_shown_and_keys_are_not(void **state)
+{
+	(void)state;
+	static const char bundle[] = "/etc/ssl/certs/ca-certificates.crt";
+	assert_inside("ls /etc/ssl 2>/dev/null || true", access("/etc/ssl/certs", F_OK) == 0 ? "certs\n" : "");
+	if (access(bundle, R_OK) == 0)
+		assert_inside(arena_printf(&arena, "head -c 1 %s >/dev/null && echo read", bundle), "read\n");
+}
+
 static void test_few_devices(void **state)
 {
 	(void)state;
@@ -617,6 +637,8 @@ int main(void)
 		T(test_home_and_temporary_directories),
 		T(test_nothing_else_is_there),
 		T(test_the_hosts_files_are_out_of_sight),
+		T(test_settings_of_the_kernel_are_read_only),
+		T(test_certificates_are_shown_and_keys_are_not),
 		T(test_few_devices),
 		T(test_own_processes_only),
 		T(test_no_capabilities),
