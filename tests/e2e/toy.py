@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,7 +23,7 @@ toolkits: ["12.8", "12.9"]
 cmake: ">=3.18"
 gcc: ">=9"
 cuda: ">=12.0"
-disk: 1G
+disk: 1M
 source_date_epoch: 1700000000
 pytorch:
   version: 2.9.1
@@ -83,8 +84,20 @@ class World:
         os.mkdir(os.path.join(self.profiles, "releases"))
         shutil.copytree(os.path.join(HERE, "checks"), os.path.join(self.profiles, "checks"))
         shutil.copy(os.path.join(HERE, "requirements-toy.txt"), os.path.join(self.profiles, "requirements"))
+        # The stand-in imports no modules and has no BLAS.
+        self.change("needs.yaml", r"^  - \{module:.*\n", "")
+        self.change("blas.yaml", r"pkgconf: openblas, ", "")
         for era in ERAS:
             self.pin(era)
+
+    def change(self, table, pattern, new):
+        """Changes a table, which must have what is changed."""
+        with open(os.path.join(self.profiles, table)) as f:
+            old = f.read()
+        text = re.sub(pattern, new, old, flags=re.M)
+        assert text != old, f"{table} has no {pattern}"
+        with open(os.path.join(self.profiles, table), "w") as f:
+            f.write(text)
 
     def path(self, *parts):
         return os.path.join(self.dir, *parts)

@@ -153,6 +153,7 @@ struct blas_row {            /* blas.yaml */
 	const char *cmake;   /* value of BLAS: "OpenBLAS" */
 	const char *info;    /* BLAS_INFO that torch.__config__.show() must then print: "open" */
 	const char *pkgconf; /* module to look for; "" = none (a framework) */
+	const char *debian;  /* the package of Debian that has it; "" = none */
 	const char **platforms;
 	unsigned platforms_count;
 	const char *note;

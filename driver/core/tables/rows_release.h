@@ -41,6 +41,20 @@ struct memory_row {
 	unsigned line;
 };
 
+struct need_row {         /* needs.yaml: what a build needs: one of the first four */
+	const char *tool; /* of the toolchain, in the release's range: "cmake" */
+	const char *program;
+	const char *header;            /* below an include directory: "eigen3/Eigen/Core" */
+	const char *module;            /* of Python, imported: "numpy" */
+	const char *package, *release; /* who needs it; "" = all */
+	const char *toggle;            /* only where this option is ON; "" = always */
+	bool host;                     /* on this machine, not in the root */
+	bool optional;                 /* without it the build only is slower */
+	const char *debian;            /* the package of Debian that has it */
+	const char *why;
+	unsigned line;
+};
+
 struct package_row { /* one package of a release */
 	const char *version;
 	/* "setup-py-env" (era A), "setup-py-cmake-env" (era B), "scikit-build-core" (era C),

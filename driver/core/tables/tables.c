@@ -69,7 +69,8 @@ static int load_all_members(struct loader *l, struct err *e)
 		const cyaml_schema_value_t *schema;
 	} files[] = {{"isa.yaml", &schema_isa},         {"gpu.yaml", &schema_gpu},
 		     {"cuda.yaml", &schema_cuda},       {"blas.yaml", &schema_blas},
-		     {"toggles.yaml", &schema_toggles}, {"corrections.yaml", &schema_corrections}};
+		     {"toggles.yaml", &schema_toggles}, {"corrections.yaml", &schema_corrections},
+		     {"needs.yaml", &schema_needs}};
 
 	for (size_t i = 0; i < ARRAY_LEN(files); i++)
 		if (load_members(l, files[i].name, files[i].schema, e) < 0)

@@ -41,6 +41,8 @@ struct tables {
 	unsigned retired_count;
 	struct correction_row *corrections;
 	unsigned corrections_count;
+	struct need_row *needs;
+	unsigned needs_count;
 	struct release_row *releases; /* sorted by version, newest last */
 	unsigned releases_count;
 	const struct extension_file *extensions;

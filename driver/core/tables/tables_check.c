@@ -394,6 +394,23 @@ static int check_correction(const struct tables *t, const struct row_place *at, 
 	return 0;
 }
 
+/* A release that is not there is fine: a set of tables may have fewer. */
+static int check_need(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
+{
+	const struct need_row *row = item;
+	const char *given[] = {row->tool, row->program, row->header, row->module};
+	unsigned n = 0;
+
+	(void)t;
+	for (size_t i = 0; i < ARRAY_LEN(given); i++)
+		n += *given[i] != '\0';
+	if (n != 1)
+		return row_bad(at, e, "a need is one of 'tool', 'program', 'header' and 'module'");
+	if (row->host && !*row->program)
+		return row_bad(at, e, "'host' is for a 'program'");
+	return *row->package ? row_one_of(at, "package", row->package, tables_packages, TABLES_PACKAGES, e) : 0;
+}
+
 /* "2_28" -> 28; 0 for anything else. */
 unsigned tables_policy_minor(const char *policy)
 {
@@ -463,6 +480,7 @@ static const struct kind {
 	KIND("cuda.yaml", toolkits, struct toolkit_row, true, check_toolkit),
 	KIND("blas.yaml", blas, struct blas_row, true, check_blas),
 	KIND("corrections.yaml", corrections, struct correction_row, true, check_correction),
+	KIND("needs.yaml", needs, struct need_row, false, check_need),
 };
 
 static int check_kind(const struct tables *t, const struct kind *k, const char *file, struct err *e)

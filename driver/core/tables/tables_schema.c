@@ -146,13 +146,10 @@ static const cyaml_schema_field_t toolkit_file_fields[] = {
 const cyaml_schema_value_t schema_cuda = TOP(struct tables, toolkit_file_fields);
 
 static const cyaml_schema_field_t blas_fields[] = {
-	NEED(struct blas_row, name),
-	NEED(struct blas_row, cmake),
-	NEED(struct blas_row, info),
-	MAY(struct blas_row, pkgconf),
-	NEED_LIST(struct blas_row, platforms),
-	MAY(struct blas_row, note),
-	CYAML_FIELD_END,
+	NEED(struct blas_row, name),  NEED(struct blas_row, cmake),
+	NEED(struct blas_row, info),  MAY(struct blas_row, pkgconf),
+	MAY(struct blas_row, debian), NEED_LIST(struct blas_row, platforms),
+	MAY(struct blas_row, note),   CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t blas_entry = ENTRY(struct blas_row, blas_fields);
 static const cyaml_schema_field_t blas_file_fields[] = {SOURCES, NEED_ROWS(struct tables, blas, &blas_entry),
@@ -213,6 +210,17 @@ static const cyaml_schema_field_t command_fields[] = {
 	CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t command_entry = ENTRY(struct command_row, command_fields);
+static const cyaml_schema_field_t need_fields[] = {
+	MAY(struct need_row, tool),    MAY(struct need_row, program), MAY(struct need_row, header),
+	MAY(struct need_row, module),  MAY(struct need_row, package), MAY(struct need_row, release),
+	MAY(struct need_row, toggle),  FLAG(struct need_row, host),   FLAG(struct need_row, optional),
+	NEED(struct need_row, debian), NEED(struct need_row, why),    CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t need_entry = ENTRY(struct need_row, need_fields);
+static const cyaml_schema_field_t needs_file_fields[] = {SOURCES, NEED_ROWS(struct tables, needs, &need_entry),
+							 CYAML_FIELD_END};
+const cyaml_schema_value_t schema_needs = TOP(struct tables, needs_file_fields);
+
 static const cyaml_schema_field_t heavy_fields[] = {
 	NEED(struct heavy_row, units),
 	NEED(struct heavy_row, bytes),
@@ -395,6 +403,7 @@ static const struct {
 	{isa_group_fields, offsetof(struct isa_group, line)},
 	{matrix_row_fields, offsetof(struct matrix_row, line)},
 	{matrix_fields, offsetof(struct matrix_file, line)},
+	{need_fields, offsetof(struct need_row, line)},
 	{heavy_fields, offsetof(struct heavy_row, line)},
 	{memory_fields, offsetof(struct memory_row, line)},
 	{extension_fields, offsetof(struct extension_row, line)},

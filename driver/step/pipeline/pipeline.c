@@ -6,11 +6,11 @@
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "step/build/tools.h"
 #include "step/pack/provenance.h"
 #include "step/pack/publish.h"
 #include "step/pipeline/changed_inputs.h"
 #include "step/pipeline/make.h"
+#include "step/pipeline/pipeline_preflight.h"
 #include "step/pipeline/pipeline_repack.h"
 #include "step/pipeline/remote.h"
 
@@ -22,6 +22,7 @@ struct pipeline {
 	const struct toolkits *toolkits; /* NULL where nothing is built for CUDA */
 	struct sign_key *key;            /* NULL: nothing is signed */
 	bool sandbox_works;              /* it was tried */
+	struct strlist ready;            /* "variant release" of what has passed its preflight */
 	struct pipeline_item *items;
 	size_t count, cap;
 };
@@ -149,6 +150,33 @@ static int make(struct pipeline *l, struct pipeline_item *it, const struct torch
 	return l->q->options.keep_tree ? 0 : fs_remove_tree(m.build_dir, e);
 }
 
+/* Looks for a wheel in the stores. Where this one has none, the lock of its key is taken and kept. */
+static int look_up(struct pipeline *l, const struct plan *p, struct lock *key, const char **ret, struct err *e)
+{
+	struct store *store = l->q->store;
+	if (store_find(store, STORE_WHEEL, p->output_key, l->arena, ret, e) < 0)
+		return -1;
+	if (*ret)
+		return 0;
+	if (store_lock(store, STORE_WHEEL, p->output_key, l->run, key, e) < 0 ||
+	    store_find(store, STORE_WHEEL, p->output_key, l->arena, ret, e) < 0)
+		return -1;
+	return *ret ? 0 : store_pull(store, STORE_WHEEL, p->output_key, l->run, l->arena, ret, e);
+}
+
+/* The preflight of a variant, once in a run. */
+static int be_ready(struct pipeline *l, const struct plan *p, struct err *e)
+{
+	const char *name = arena_printf(l->arena, "%s %s", p->variant, p->release);
+	const struct pipeline_preflight f = {l->q, p, l->toolchain, l->toolkits};
+	if (strlist_contains(&l->ready, name))
+		return 0;
+	if (try_sandbox(l, e) < 0 || pipeline_preflight(&f, l->run, l->arena, e) < 0)
+		return -1;
+	strlist_ref(&l->ready, l->arena, name);
+	return 0;
+}
+
 /* One variant, from the store or made. The lock of its key is held meanwhile, so that of two processes that want it
  * one builds and the other takes the result. */
 static int obtain(struct pipeline *l, const struct pipeline_target *t, const struct torch_source *torch, unsigned rev,
@@ -163,18 +191,9 @@ static int obtain(struct pipeline *l, const struct pipeline_target *t, const str
 		return -1;
 	for (size_t i = 0; i < it->plan->notes.count; i++)
 		log_verbose(l->run->log, "%s: note: %s", it->plan->package, it->plan->notes.items[i]);
-	if (store_find(l->q->store, STORE_WHEEL, it->plan->output_key, l->arena, &it->object, e) < 0)
+	if (look_up(l, it->plan, &key, &it->object, e) < 0)
 		return -1;
 	it->hit = it->object != NULL;
-	if (!it->hit) {
-		if (store_lock(l->q->store, STORE_WHEEL, it->plan->output_key, l->run, &key, e) < 0 ||
-		    store_find(l->q->store, STORE_WHEEL, it->plan->output_key, l->arena, &it->object, e) < 0)
-			return -1;
-		if (!it->object &&
-		    store_pull(l->q->store, STORE_WHEEL, it->plan->output_key, l->run, l->arena, &it->object, e) < 0)
-			return -1;
-		it->hit = it->object != NULL;
-	}
 	if (!it->hit && pipeline_repack(l->q->store, it->plan, l->run, l->arena, &it->object, e) < 0)
 		return -1;
 	if (!it->object && l->q->repack_only) {
@@ -183,8 +202,7 @@ static int obtain(struct pipeline *l, const struct pipeline_target *t, const str
 		return err_hint(e, "'ptbuild build %s --metadata-rev %u' builds it", it->plan->variant,
 				it->plan->metadata_rev);
 	}
-	if (!it->object && (try_sandbox(l, e) < 0 || tools_check(it->plan, l->toolchain, l->q->root, e) < 0 ||
-			    make(l, it, torch, e) < 0))
+	if (!it->object && (be_ready(l, it->plan, e) < 0 || make(l, it, torch, e) < 0))
 		return -1;
 	if (export_item(l, it, e) < 0) {
 		pipeline_free(it, 1);
@@ -272,6 +290,47 @@ static int obtain_all(struct pipeline *l, struct err *e)
 	return 0;
 }
 
+/* Whether the wheel must be built, and then its preflight. `torch` NULL: not known before it is built. */
+static int look_at(struct pipeline *l, const struct pipeline_target *t, const struct torch_source *torch, unsigned rev,
+		   bool *missing, struct err *e)
+{
+	AUTO_LOCK struct lock key = LOCK_NONE;
+	const struct plan *p;
+	const char *object = NULL;
+	if (resolve(l, t, torch, rev, &p, e) < 0 ||
+	    ((torch || is_torch(&t->variant)) && look_up(l, p, &key, &object, e) < 0))
+		return -1;
+	*missing = !object;
+	return object ? 0 : be_ready(l, p, e);
+}
+
+/* Before the first of several wheels is begun, all that will be built are looked at: what the last one lacks must not
+ * come to light when the first has taken its hours. Of a matrix one that fails stops no other, and a later revision may
+ * only be repacked. */
+static int look_ahead(struct pipeline *l, struct err *e)
+{
+	if (l->q->failures || l->q->repack_only || l->q->plan.metadata_rev > 1)
+		return 0;
+	for (size_t i = 0; i < l->q->count; i++) {
+		const struct pipeline_target *t = &l->q->targets[i];
+		struct pipeline_target own = *t;
+		struct torch_source torch;
+		bool missing = false, known = l->q->plan.torch != NULL;
+		own.variant.package = "pytorch";
+		if ((is_torch(&t->variant) || !known) && look_at(l, &own, NULL, 1, &missing, e) < 0)
+			return is_torch(&t->variant)
+				       ? -1
+				       : err_wrap(e, "the torch that %s is built against", t->variant.package);
+		if (is_torch(&t->variant))
+			continue;
+		if (!missing && find_torch(l, t, &torch, e) < 0)
+			return -1;
+		if (look_at(l, t, missing ? NULL : &torch, l->q->plan.metadata_rev, &missing, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static bool needs_cuda(const struct pipeline_request *q)
 {
 	for (size_t i = 0; i < q->count; i++)
@@ -294,6 +353,8 @@ int pipeline_build(const struct pipeline_request *q, const struct run *run, stru
 		rc = try_sandbox(&l, e);
 	if (rc == 0 && cuda)
 		rc = toolkit_probe(q->tables, q->root, q->kind, q->cuda_home, run, a, &l.toolkits, e);
+	if (rc == 0)
+		rc = look_ahead(&l, e);
 	if (rc == 0)
 		rc = obtain_all(&l, e);
 	sign_key_free(l.key);

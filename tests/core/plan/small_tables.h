@@ -115,9 +115,9 @@ static inline void small_blas(struct small_tables *s)
 	static const char *linuxes[] = {LINUX_X86, LINUX_ARM};
 	static const char *x86[] = {LINUX_X86};
 	static const char *darwin[] = {"aarch64-darwin"};
-	s->blas[0] = (struct blas_row){"openblas", "OpenBLAS", "open", "openblas", linuxes, 2, "", 3};
-	s->blas[1] = (struct blas_row){"mkl", "MKL", "mkl", "mkl", x86, 1, "", 6};
-	s->blas[2] = (struct blas_row){"veclib", "vecLib", "accelerate", "", darwin, 1, "", 9};
+	s->blas[0] = (struct blas_row){"openblas", "OpenBLAS", "open", "openblas", "", linuxes, 2, "", 3};
+	s->blas[1] = (struct blas_row){"mkl", "MKL", "mkl", "mkl", "", x86, 1, "", 6};
+	s->blas[2] = (struct blas_row){"veclib", "vecLib", "accelerate", "", "", darwin, 1, "", 9};
 	s->t.blas = s->blas, s->t.blas_count = 3;
 }
 

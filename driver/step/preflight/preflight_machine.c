@@ -1,0 +1,217 @@
+/* The machine that builds: sandbox, platform, processor, directories, disk, memory. */
+#include <errno.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/os.h"
+
+#include "base/path.h"
+#include "base/size.h"
+#include "base/sys/fs.h"
+#include "base/sys/machine.h"
+#include "core/root/jobs.h"
+#include "step/preflight/preflight_parts.h"
+
+#define GIB (1024.0 * 1024 * 1024)
+/* A unit with torch/extension.h takes more. */
+#define LEAST_BYTES (UINT64_C(512) << 20)
+#define TEMP_BYTES (64.0 * 1024 * 1024)
+
+int preflight_sandbox(struct preflight *d, struct err *e)
+{
+	struct err why = {0};
+	if (d->q->kind == SANDBOX_NONE) {
+		preflight_warn(d, "sandbox", "none: the build sees the whole machine, and its wheel may depend on it");
+		preflight_fix(d, "leave --sandbox none out");
+	} else if (sandbox_probe(d->q->root, d->run, &why) < 0) {
+		return preflight_fail_err(d, "sandbox", &why, e);
+	} else {
+		preflight_ok(d, "sandbox", "bubblewrap works");
+	}
+	return 0;
+}
+
+/* A build runs its platform's own compilers; there is no cross build. */
+static void check_platform(struct preflight *d)
+{
+	struct utsname u;
+	const struct plan *p = d->q->plan;
+	if (!p || uname(&u) < 0)
+		return;
+	bool darwin = strcmp(u.sysname, "Darwin") == 0;
+	const char *here = arena_printf(d->arena, "%s-%s", strcmp(u.machine, "arm64") == 0 ? "aarch64" : u.machine,
+					darwin ? "darwin" : "linux");
+	if (strcmp(here, p->platform) == 0)
+		return;
+	preflight_fail(d, ERR_POLICY, "platform", "%s is for %s, and this machine is %s", p->variant, p->platform,
+		       here);
+	if (strcmp(p->platform, "aarch64-darwin") == 0)
+		preflight_fix(d, "it is built on macOS 12.3 or newer with Apple silicon; a plan of it can be made "
+				 "anywhere");
+	else
+		preflight_fix(d, "build it on such a machine; a plan of it can be made anywhere");
+}
+
+static void check_cpu(struct preflight *d)
+{
+	struct strlist missing = {0};
+	const struct isa_row *isa = d->q->plan ? d->q->plan->isa_row : NULL;
+	if (!isa)
+		return;
+	for (unsigned i = 0; i < isa->cpuinfo_count; i++)
+		if (!machine_has_feature(isa->cpuinfo[i]))
+			strlist_ref(&missing, d->arena, isa->cpuinfo[i]);
+	if (missing.count)
+		preflight_warn(d, "cpu", "this processor cannot run %s (no %s): the wheel is built but not tried",
+			       isa->name, strlist_join(&missing, d->arena, ", "));
+	else
+		preflight_ok(d, "cpu", "runs %s", isa->name);
+}
+
+/* The directory, or its nearest parent that is there. */
+static const char *nearest(struct preflight *d, const char *dir)
+{
+	while (!fs_exists(dir) && strcmp(dir, "/") != 0)
+		dir = path_dir(d->arena, dir);
+	return dir;
+}
+
+/* How much a build takes beyond what an earlier run of it left. Others than PyTorch take a tenth of a GiB and unpack
+ * the torch that they are built against. */
+static double disk_need(const struct preflight *d)
+{
+	uint64_t have = 0;
+	struct err ignored = {0};
+	const struct plan *p = d->q->plan;
+	double need = size_bytes(d->q->release->disk);
+	if (p && strcmp(p->package, "pytorch") != 0 && need > GIB)
+		need = GIB;
+	if (d->q->build_dir && fs_exists(d->q->build_dir) && fs_tree_size(d->q->build_dir, &have, &ignored) < 0)
+		err_clear(&ignored);
+	return need > (double)have ? need - (double)have : 0;
+}
+
+static const char *size_text(const struct preflight *d, double bytes)
+{
+	return bytes < GIB / 10 ? arena_printf(d->arena, "%.0f MiB", bytes * 1024 / GIB)
+				: arena_printf(d->arena, "%.1f GiB", bytes / GIB);
+}
+
+static int check_space(struct preflight *d, const char *name, const char *dir, double need, const char *fix,
+		       struct err *e)
+{
+	uint64_t bytes;
+	struct err why = {0};
+	if (fs_free_bytes(dir, &bytes, &why) < 0)
+		return preflight_fail_err(d, name, &why, e);
+	const char *have = size_text(d, (double)bytes), *needed = size_text(d, need);
+	if ((double)bytes < need) {
+		preflight_fail(d, ERR_SYSTEM, name, "no space left in '%s': %s free, and it needs %s", dir, have,
+			       needed);
+		preflight_fix(d, "make room, or %s", fix);
+	} else {
+		preflight_ok(d, name, need > 0 ? "%s free in '%s', it needs %s" : "%s free in '%s'", have, dir, needed);
+	}
+	return 0;
+}
+
+enum use { TO_WRITE, TO_RUN };
+
+/* Whether a file can be made there, and run: access(2) knows what is mounted noexec. False with a line. */
+static bool try_place(struct preflight *d, const char *name, const char *dir, enum use use, const char *fix)
+{
+	char *made;
+	struct err why = {0}, ignored = {0};
+	bool fine = false;
+	if (fs_temp_dir(dir, "ptbuild-check-", d->arena, &made, &why) < 0) {
+		preflight_fail(d, ERR_SYSTEM, name, "cannot write into '%s': %s", dir, why.msg);
+		preflight_fix(d, "%s", fix);
+		return false;
+	}
+	const char *file = path_join(d->arena, made, "file");
+	if (fs_write_atomic(file, "#!/bin/sh\n", 10, 0755, &why) < 0) {
+		preflight_fail(d, ERR_SYSTEM, name, "cannot write into '%s': %s", dir, why.msg);
+		preflight_fix(d, "%s", fix);
+	} else if (use == TO_RUN && access(file, X_OK) < 0) {
+		preflight_fail(d, ERR_SYSTEM, name, "nothing that is made in '%s' can be run: %s (mounted noexec?)",
+			       dir, os_errno_text(errno));
+		preflight_fix(d, "%s, or mount it with exec", fix);
+	} else {
+		fine = true;
+	}
+	if (fs_remove_tree(made, &ignored) < 0)
+		err_clear(&ignored);
+	return fine;
+}
+
+/* Where the build writes, and runs and loads what it has made. Without a sandbox compilers write into the machine's
+ * own /tmp, too; in it, /tmp is in memory. */
+static int check_places(struct preflight *d, struct err *e)
+{
+	static const char other_temp[] = "leave --sandbox none out";
+	const char *store = nearest(d, d->q->store_dir);
+	if (try_place(d, "store", store, TO_RUN, "name another place with --cache DIR") &&
+	    check_space(d, "disk", store, disk_need(d), "name another place with --cache DIR", e) < 0)
+		return -1;
+	if (d->q->kind == SANDBOX_NONE && try_place(d, "temp", "/tmp", TO_RUN, other_temp) &&
+	    check_space(d, "temp", "/tmp", TEMP_BYTES, other_temp, e) < 0)
+		return -1;
+	if (!d->q->out_dir)
+		return 0;
+	/* A wheel is at most a sixteenth of what its build takes: for the CPU 95 MB of 12 GiB. */
+	const char *out = nearest(d, d->q->out_dir);
+	if (!try_place(d, "output", out, TO_WRITE, "name another place with --out DIR"))
+		return 0;
+	return check_space(d, "output", out, disk_need(d) / 16, "name another place with --out DIR", e);
+}
+
+/* The least that it takes: what the table has measured, of CUDA's units only with CUDA. Where it has nothing, what the
+ * smallest unit takes that includes torch's headers. */
+static uint64_t least_memory(const struct preflight *d, const struct package_row *row)
+{
+	const struct memory_row *m = row ? row->memory : NULL;
+	uint64_t most = m && *m->compile ? size_bytes(m->compile) : LEAST_BYTES;
+	if (m && *m->link && size_bytes(m->link) > most)
+		most = size_bytes(m->link);
+	for (unsigned i = 0; m && i < m->heavy_count; i++) {
+		bool cuda = strstr(m->heavy[i].units, ".cu") != NULL;
+		if ((!cuda || (d->q->plan && d->q->plan->cuda)) && size_bytes(m->heavy[i].bytes) > most)
+			most = size_bytes(m->heavy[i].bytes);
+	}
+	return most;
+}
+
+/* The job pools that the build will choose for this memory. */
+static void check_memory(struct preflight *d)
+{
+	uint64_t bytes = machine_memory();
+	unsigned processors = machine_processors();
+	const struct package_row *row = d->q->plan ? d->q->plan->package_row : d->q->release->pytorch;
+	const struct jobs_memory need = jobs_from_table(row ? row->memory : NULL);
+	const struct jobs_pools p = jobs_plan(jobs_usable(bytes), processors, d->q->jobs, &need);
+	uint64_t largest = least_memory(d, row);
+	const char *text =
+		arena_printf(d->arena, "%.1f GiB and %u processors: %u compilers at once, %u on heavy units, %u links",
+			     (double)bytes / GIB, processors, p.compile, p.heavy, p.link);
+	if (jobs_usable(bytes) < largest) {
+		preflight_fail(d, ERR_SYSTEM, "memory", "%s; one of them alone takes %.1f GiB", text,
+			       (double)largest / GIB);
+		preflight_fix(d, "end other programs, or use a machine or a container with more memory");
+	} else if (p.compile < processors && !d->q->jobs) {
+		preflight_warn(d, "memory", "%s", text);
+		preflight_fix(d, "with more memory, or fewer other programs, every processor would be used");
+	} else {
+		preflight_ok(d, "memory", "%s", text);
+	}
+}
+
+int preflight_machine(struct preflight *d, struct err *e)
+{
+	check_platform(d);
+	check_cpu(d);
+	if (check_places(d, e) < 0)
+		return -1;
+	check_memory(d);
+	return 0;
+}

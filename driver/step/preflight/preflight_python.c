@@ -1,0 +1,100 @@
+/* The root's Python: its headers, what makes environments and installs into them, and the modules that a finished wheel
+ * imports. Each is imported: a package may be there and not work. */
+#include <string.h>
+
+#include "base/path.h"
+#include "step/preflight/preflight_parts.h"
+
+/* A line for each question, the first word of which says what kind of answer it is. */
+static const char script[] = "exec python3 -I -c 'import importlib, os, sys, sysconfig\n"
+			     "h = os.path.join(sysconfig.get_paths()[\"include\"], \"Python.h\")\n"
+			     "print(\"ok\" if os.path.isfile(h) else \"none\", h)\n"
+			     "for name in sys.argv[1:]:\n"
+			     "    try:\n"
+			     "        m = importlib.import_module(name)\n"
+			     "        if not m.__file__: raise ModuleNotFoundError(name)\n"
+			     "        print(\"ok\", m.__file__)\n"
+			     "    except ModuleNotFoundError as x:\n"
+			     "        print(\"none\", x)\n"
+			     "    except OSError as x:\n"
+			     "        import pip._vendor.certifi\n"
+			     "        print(\"oserror\", pip._vendor.certifi.where(), x)\n"
+			     "    except Exception as x:\n"
+			     "        print(\"broken\", type(x).__name__, str(x).split(chr(10))[0])' \"$@\"";
+
+struct question {
+	const char *name;   /* of the line */
+	const char *module; /* NULL: the headers */
+	const char *package;
+	const char *why;
+};
+
+static const struct question fixed[] = {
+	{"python3-dev", NULL, "python3-dev", "extensions are compiled with its headers"},
+	{"python3-venv", "venv", "python3-venv", "a wheel is tried in an environment of its own"},
+	{"pip", "pip._internal.commands.install", "python3-pip", "it tells whether a wheel can be installed"},
+};
+
+static void judge(struct preflight *d, const struct question *q, const char *answer)
+{
+	size_t n = strcspn(answer, " ");
+	const char *rest = answer + n + strspn(answer + n, " ");
+	if (strncmp(answer, "ok", n) == 0) {
+		preflight_ok(d, q->name, "%s", rest);
+		return;
+	}
+	if (strncmp(answer, "oserror", n) == 0 && q->module && strncmp(q->module, "pip.", 4) == 0) {
+		/* pip 25 reads its list of authorities when it is imported, also to install a file. */
+		preflight_fail(d, ERR_SYSTEM, "certificates", "pip cannot start without its CA bundle: %s", rest);
+		preflight_install(d, "ca-certificates", false);
+		return;
+	}
+	if (strncmp(answer, "none", n) == 0)
+		preflight_fail(d, ERR_SYSTEM, q->name, "not in the Python of the root '%s': %s", d->q->root->dir,
+			       q->why);
+	else
+		preflight_fail(d, ERR_SYSTEM, q->name, "%s cannot be imported in the root '%s': %s", q->module,
+			       d->q->root->dir, rest);
+	preflight_install(d, q->package, false);
+}
+
+static struct question *questions(const struct preflight *d, size_t *ret_count)
+{
+	const struct tables *t = d->q->tables;
+	struct question *all = arena_array(d->arena, ARRAY_LEN(fixed) + t->needs_count, sizeof(*all));
+	size_t n = ARRAY_LEN(fixed);
+	memcpy(all, fixed, sizeof(fixed));
+	for (unsigned i = 0; i < t->needs_count; i++) {
+		const struct need_row *row = &t->needs[i];
+		if (*row->module && preflight_wants(d, row))
+			all[n++] = (struct question){row->module, row->module, row->debian, row->why};
+	}
+	*ret_count = n;
+	return all;
+}
+
+int preflight_python(struct preflight *d, struct err *e)
+{
+	struct strlist modules = {0}, lines = {0};
+	struct preflight_answer got;
+	size_t count;
+	const struct question *all = questions(d, &count);
+	const struct tool *python = d->toolchain ? toolchain_get(d->toolchain, "python3") : NULL;
+	if (!python || !python->path || !*python->version)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		if (all[i].module)
+			strlist_ref(&modules, d->arena, all[i].module);
+	if (preflight_ask(d, script, &modules, &got, e) < 0)
+		return -1;
+	strlist_split(&lines, d->arena, got.text, "\n");
+	if (!got.ok || lines.count != count) {
+		preflight_fail(d, ERR_SYSTEM, "python3", "the Python of the root '%s' does not work: %s",
+			       d->q->root->dir, got.why);
+		preflight_install(d, "python3", false);
+		return 0;
+	}
+	for (size_t i = 0; i < count; i++)
+		judge(d, &all[i], lines.items[i]);
+	return 0;
+}

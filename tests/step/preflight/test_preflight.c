@@ -1,0 +1,290 @@
+#include "support.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+
+#include "base/path.h"
+#include "step/preflight/preflight_parts.h"
+
+/* A root in which everything is as it must be; a test then takes one thing away. */
+static struct {
+	struct arena a;
+	struct tool tools[7];
+	struct toolchain chain;
+	struct release_row release;
+	struct package_row package;
+	struct setting setting;
+	struct plan plan;
+	struct root root;
+	struct need_row needs[12];
+	struct tables tables;
+	struct preflight_request q;
+	struct preflight d;
+	char host[160];
+} t;
+
+static struct need_row need(const char *tool, const char *program, const char *header, const char *debian)
+{
+	return (struct need_row){.tool = tool,
+				 .program = program,
+				 .header = header,
+				 .module = "",
+				 .package = "",
+				 .release = "",
+				 .toggle = "",
+				 .debian = debian,
+				 .why = "it is needed"};
+}
+
+static int setup(void **state)
+{
+	static const struct tool all[] = {
+		{.name = "gcc", .path = "/usr/bin/gcc", .version = "12.2.0"},
+		{.name = "g++", .path = "/usr/bin/g++", .version = "12.2.0"},
+		{.name = "ninja", .path = "/usr/bin/ninja", .version = "1.11.1"},
+		{.name = "python3", .path = "/usr/bin/python3", .version = "3.13.5"},
+		{.name = "cmake", .path = "/usr/bin/cmake", .version = "3.31.6"},
+		{.name = "ccache", .path = "/usr/bin/ccache", .version = "4.11.2"},
+	};
+	static const char *pythons[] = {"3.13"};
+	struct utsname u;
+	(void)state;
+	memset(&t, 0, sizeof(t));
+	assert_int_equal(uname(&u), 0);
+	snprintf(t.host, sizeof(t.host), "%s-linux", u.machine);
+	memcpy(t.tools, all, sizeof(all));
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		t.needs[i] = need(all[i].name, "", "", all[i].name);
+	t.needs[5].optional = true;
+	t.needs[6] = need("", "flatc", "", "flatbuffers-compiler");
+	t.needs[7] = need("", "", "eigen3/Eigen/Core", "libeigen3-dev");
+	t.needs[8] = need("", "", "sleef.h", "libsleef-dev");
+	t.tables = (struct tables){.needs = t.needs, .needs_count = 9};
+	t.chain = (struct toolchain){.tools = t.tools, .count = ARRAY_LEN(all)};
+	t.release = (struct release_row){.name = "2.6.0",
+					 .cmake = ">=3.18,<4",
+					 .gcc = ">=9.3",
+					 .ninja = "",
+					 .pythons = pythons,
+					 .pythons_count = 1};
+	t.release.disk = "1M";
+	t.package = (struct package_row){.backend = "setup-py-env"};
+	t.setting = (struct setting){.name = "USE_X", .value = "ON"};
+	t.plan = (struct plan){.platform = t.host,
+			       .package = "pytorch",
+			       .variant = "v",
+			       .release = "2.6.0",
+			       .python = "3.13",
+			       .env = {.items = &t.setting, .count = 1},
+			       .release_row = &t.release,
+			       .package_row = &t.package};
+	t.root = (struct root){.dir = arena_strdup(&t.a, test_dir()), .id = "debian 13"};
+	t.q = (struct preflight_request){.tables = &t.tables,
+					 .release = &t.release,
+					 .plan = &t.plan,
+					 .root = &t.root,
+					 .toolchain = &t.chain,
+					 .store_dir = path_join(&t.a, t.root.dir, "store"),
+					 .out_dir = path_join(&t.a, t.root.dir, "dist")};
+	t.d = (struct preflight){.q = &t.q, .run = test_run(), .arena = &t.a, .toolchain = &t.chain};
+	test_write(path_join(&t.a, t.root.dir, "usr/bin/flatc"), "");
+	assert_int_equal(chmod(path_join(&t.a, t.root.dir, "usr/bin/flatc"), 0755), 0);
+	test_write(path_join(&t.a, t.root.dir, "usr/include/eigen3/Eigen/Core"), "");
+	test_write(path_join(&t.a, t.root.dir, "usr/include/x86_64-linux-gnu/sleef.h"), "");
+	test_write(path_join(&t.a, t.root.dir, "etc/ld.so.conf"), "/usr/lib/x86_64-linux-gnu\n");
+	test_write(path_join(&t.a, t.root.dir, "usr/lib/x86_64-linux-gnu/file"), "");
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	arena_release(&t.a);
+	return test_teardown(state);
+}
+
+static int check(struct err *e)
+{
+	t.d.count = 0;
+	assert_ok(preflight_machine(&t.d, e), e);
+	assert_ok(preflight_tools(&t.d, e), e);
+	preflight_needs(&t.d);
+	return preflight_verdict(&t.d, e);
+}
+
+static void test_all_there(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	assert_ok(check(&e), &e);
+}
+
+static void test_each_missing_tool_is_named(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 5; i++) {
+		struct err e = {0};
+		struct tool old = t.tools[i];
+		t.tools[i].path = NULL;
+		t.tools[i].version = "";
+		assert_err(check(&e), &e, ERR_SYSTEM, arena_printf(&t.a, "%s: not in the root", t.tools[i].name));
+		assert_contains(e.hint, arena_printf(&t.a, "apt-get install -y %s'", t.tools[i].name));
+		t.tools[i] = old;
+	}
+	struct err e = {0};
+	t.tools[5].path = NULL;
+	assert_ok(check(&e), &e);
+	assert_int_equal(t.d.lines[t.d.count - 2].level, PREFLIGHT_WARNING);
+}
+
+static void test_a_tool_that_prints_no_version(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	t.tools[2].version = "";
+	assert_err(check(&e), &e, ERR_SYSTEM, "prints no version");
+}
+
+static void test_another_platform(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	t.plan.platform = "aarch64-darwin";
+	assert_err(check(&e), &e, ERR_POLICY, "v is for aarch64-darwin, and this machine is ");
+	assert_contains(e.hint, "macOS 12.3");
+	t.plan.platform = "riscv64-linux";
+	assert_err(check(&e), &e, ERR_POLICY, "v is for riscv64-linux");
+	assert_contains(e.hint, "on such a machine");
+}
+
+static void test_no_toolkit(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	const struct toolkits none = {0};
+	t.plan.cuda = "12.8";
+	t.q.toolkits = &none;
+	assert_ok(preflight_cuda(&t.d, &e), &e);
+	assert_err(preflight_verdict(&t.d, &e), &e, ERR_SYSTEM, "no CUDA 12.8 in the root");
+	assert_contains(e.hint, "--cuda-home");
+}
+
+static void test_versions_out_of_range(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	t.tools[4].version = "4.0.1";
+	assert_err(check(&e), &e, ERR_POLICY, "cmake is 4.0.1");
+	assert_contains(e.msg, ">=3.18,<4");
+	assert_contains(e.hint, "--root");
+	t.tools[0].version = "8.5.0";
+	/* Something missing explains more than something that does not fit. */
+	t.tools[2].path = NULL;
+	assert_err(check(&e), &e, ERR_SYSTEM, "for 3 reasons");
+	assert_contains(e.msg, "gcc is 8.5.0");
+}
+
+static void test_cmake_matters_only_where_cmake_drives(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	t.package.backend = "setuptools";
+	t.tools[4].version = "4.0.1";
+	assert_ok(check(&e), &e);
+	t.tools[4].path = NULL;
+	assert_ok(check(&e), &e);
+}
+
+static void test_another_python(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	t.plan.python = "3.12";
+	assert_err(check(&e), &e, ERR_POLICY, "is 3.13.5, the build is for Python 3.12");
+	t.plan.python = "3.1";
+	assert_err(check(&e), &e, ERR_POLICY, "for Python 3.1");
+}
+
+static void test_missing_files_in_one_command(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	assert_int_equal(remove(path_join(&t.a, t.root.dir, "usr/bin/flatc")), 0);
+	assert_err(check(&e), &e, ERR_SYSTEM, "v cannot be built here: flatc: not in the root");
+	assert_int_equal(remove(path_join(&t.a, t.root.dir, "usr/include/x86_64-linux-gnu/sleef.h")), 0);
+	t.needs[9] = need("", "no-such-program-at-all", "", "no-such-package");
+	t.needs[9].host = true;
+	t.tables.needs_count = 10;
+	assert_err(check(&e), &e, ERR_SYSTEM, "for 3 reasons");
+	assert_contains(e.hint, "sudo apt-get install no-such-package\n");
+	assert_contains(e.hint, "sudo chroot '");
+	assert_contains(e.hint, "apt-get install -y flatbuffers-compiler libsleef-dev'");
+	t.root.id = "fedora 43";
+	assert_err(check(&e), &e, ERR_SYSTEM, "for 3 reasons");
+	assert_not_contains(e.hint, "apt-get");
+	assert_contains(e.hint, "install what Debian calls flatbuffers-compiler in the root");
+}
+
+static void test_a_need_of_others_does_not_count(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	assert_int_equal(remove(path_join(&t.a, t.root.dir, "usr/bin/flatc")), 0);
+	t.needs[6].package = "torchvision";
+	assert_ok(check(&e), &e);
+	t.needs[6].package = "pytorch";
+	t.needs[6].release = "2.7.1";
+	assert_ok(check(&e), &e);
+	t.needs[6].release = "2.6.0";
+	t.needs[6].toggle = "USE_X";
+	assert_err(check(&e), &e, ERR_SYSTEM, "flatc");
+	t.setting.value = "OFF";
+	assert_ok(check(&e), &e);
+	t.needs[6].toggle = "USE_Y";
+	assert_ok(check(&e), &e);
+}
+
+static void test_a_full_disk(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	t.release.disk = "900000G";
+	assert_err(check(&e), &e, ERR_SYSTEM, "disk: ");
+	assert_contains(e.msg, "output: ");
+	assert_contains(e.hint, "--cache DIR");
+	assert_contains(e.hint, "--out DIR");
+	/* What an earlier run left there is not needed again; others than PyTorch need little. */
+	t.plan.package = "torchvision";
+	assert_ok(check(&e), &e);
+}
+
+static void test_a_place_that_cannot_be_written(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	t.q.out_dir = "/proc/1/dist";
+	assert_err(check(&e), &e, ERR_SYSTEM, "output: cannot write into '/proc/1'");
+	assert_contains(e.hint, "--out DIR");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_all_there),
+		TEST(test_each_missing_tool_is_named),
+		TEST(test_a_tool_that_prints_no_version),
+		TEST(test_another_platform),
+		TEST(test_no_toolkit),
+		TEST(test_versions_out_of_range),
+		TEST(test_cmake_matters_only_where_cmake_drives),
+		TEST(test_another_python),
+		TEST(test_missing_files_in_one_command),
+		TEST(test_a_need_of_others_does_not_count),
+		TEST(test_a_full_disk),
+		TEST(test_a_place_that_cannot_be_written),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
