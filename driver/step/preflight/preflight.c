@@ -1,6 +1,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "core/code/decode.h"
+#include "core/code/isa_rules.h"
 #include "step/preflight/preflight_parts.h"
 
 void preflight_add(struct preflight *d, enum preflight_level level, enum err_kind kind, const char *name,
@@ -98,11 +100,23 @@ static size_t failures(const struct preflight *d)
 	return n;
 }
 
+/* Whether the tables can judge what this program's decoder finds in a wheel. */
+static int check_decoder(struct preflight *d, struct err *e)
+{
+	const struct isa_rules *rules;
+	struct err why = {0};
+	char id[32];
+	if (isa_rules_new(d->q->tables, d->arena, &rules, &why) < 0)
+		return preflight_fail_err(d, "decoder", &why, e);
+	preflight_ok(d, "decoder", "%s, and every set of it has a row", decoder_id(id));
+	return 0;
+}
+
 int preflight_run(struct preflight *d, const struct preflight_request *q, const struct run *run, struct arena *a,
 		  struct err *e)
 {
 	*d = (struct preflight){.q = q, .run = run, .arena = a, .toolchain = q->toolchain};
-	if (preflight_sandbox(d, e) < 0 || preflight_machine(d, e) < 0)
+	if (preflight_sandbox(d, e) < 0 || preflight_machine(d, e) < 0 || check_decoder(d, e) < 0)
 		return -1;
 	/* Nothing can be asked of a root that no sandbox shows. */
 	if (d->lines[0].level == PREFLIGHT_FAILURE)

@@ -50,6 +50,8 @@ static bool check_row(struct preflight *d, const struct need_row *row)
 		path = proc_find(d->arena, name);
 	else
 		path = *row->program ? root_find_program(d->q->root, name, d->arena) : find_header(d, name);
+	if (path && *row->program)
+		preflight_ok(d, name, "%s", path);
 	if (path)
 		return true;
 	preflight_fail(d, ERR_SYSTEM, name, "not %s '%s': %s", row->host ? "in PATH of" : "in the root",
@@ -61,10 +63,12 @@ static bool check_row(struct preflight *d, const struct need_row *row)
 void preflight_needs(struct preflight *d)
 {
 	const struct tables *t = d->q->tables;
-	unsigned found = 0;
-	for (unsigned i = 0; i < t->needs_count; i++)
-		if ((*t->needs[i].program || *t->needs[i].header) && preflight_wants(d, &t->needs[i]))
-			found += check_row(d, &t->needs[i]);
-	if (found)
-		preflight_ok(d, "needs", "%u programs and headers are there", found);
+	unsigned headers = 0;
+	for (unsigned i = 0; i < t->needs_count; i++) {
+		const struct need_row *row = &t->needs[i];
+		if ((*row->program || *row->header) && preflight_wants(d, row) && check_row(d, row))
+			headers += *row->header != '\0';
+	}
+	if (headers)
+		preflight_ok(d, "headers", "%u of them are there", headers);
 }

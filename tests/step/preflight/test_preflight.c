@@ -135,7 +135,7 @@ static void test_each_missing_tool_is_named(void **state)
 	struct err e = {0};
 	t.tools[5].path = NULL;
 	assert_ok(check(&e), &e);
-	assert_int_equal(t.d.lines[t.d.count - 2].level, PREFLIGHT_WARNING);
+	assert_int_equal(t.d.lines[t.d.count - 3].level, PREFLIGHT_WARNING);
 }
 
 static void test_a_tool_that_prints_no_version(void **state)
