@@ -8,6 +8,7 @@
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/version.h"
+#include "core/tables/row_check.h"
 #include "core/tables/tables_check.h"
 
 /* A file name of its own: no directory, no option, nothing hidden. */

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "core/tables/tables_check.h"
+#include "core/tables/row_check.h"
 
 /* How many rows one with these names makes; -1 when it has none, or both forms. */
 static int names_of(const struct row_place *at, const char *name, unsigned names_count, struct err *e)

@@ -6,7 +6,7 @@
 #include "base/suggest.h"
 #include "base/sys/fs.h"
 #include "core/tables/matrix_rows.h"
-#include "core/tables/tables_check.h"
+#include "core/tables/row_check.h"
 #include "core/tables/tables_schema.h"
 #include "core/variant/profile_parts.h"
 

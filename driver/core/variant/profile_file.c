@@ -5,7 +5,7 @@
 #include "base/path.h"
 #include "base/suggest.h"
 #include "base/sys/fs.h"
-#include "core/tables/tables_check.h"
+#include "core/tables/row_check.h"
 #include "core/variant/profile_parts.h"
 
 /* The keys of 'toggles' are the user's, which a schema of fixed keys cannot say: so the document is read through
