@@ -57,6 +57,11 @@ bool strings_contain(const char *const *items, size_t count, const char *s)
 	return false;
 }
 
+bool strings_allow(const char *const *items, size_t count, const char *s)
+{
+	return count == 0 || strings_contain(items, count, s);
+}
+
 char *strlist_join(const struct strlist *l, struct arena *a, const char *sep)
 {
 	size_t sep_len = strlen(sep), total = 1;

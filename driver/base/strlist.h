@@ -22,6 +22,8 @@ void strlist_split(struct strlist *l, struct arena *a, const char *s, const char
 bool strlist_contains(const struct strlist *l, const char *s);
 /* strings_contain: the same of a plain array. */
 bool strings_contain(const char *const *items, size_t count, const char *s);
+/* strings_allow: the same of an array that allows anything when it is empty. */
+bool strings_allow(const char *const *items, size_t count, const char *s);
 /* strlist_join: one string, `sep` between; "" for an empty list. */
 char *strlist_join(const struct strlist *l, struct arena *a, const char *sep) __attribute__((returns_nonnull));
 /* strlist_sort: by bytes (strcmp), independent of the locale. */

@@ -62,7 +62,7 @@ extern const struct command command_build, command_fetch, command_verify, comman
 	command_completion, command_help;
 extern const struct command command_repack, command_index;
 extern const struct command command_plan, command_diff, command_list, command_units;
-extern const struct command command_detect, command_ci;
+extern const struct command command_detect, command_matrix;
 extern const struct command command_shell;
 extern const struct arg_def cmd_global_options[];
 

@@ -8,7 +8,7 @@ const struct command *const cmd_table[] = {
 	&command_plan,
 	&command_diff,
 	&command_list,
-	&command_ci,
+	&command_matrix,
 	&command_units,
 	&command_fetch,
 	&command_verify,

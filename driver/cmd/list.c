@@ -142,14 +142,6 @@ static int add_matrices(const struct tables *t, struct arena *a, json_t *rows, s
 	return 0;
 }
 
-static bool exists_on(const struct gpu_row *gpu, const char *platform)
-{
-	for (unsigned i = 0; i < gpu->platforms_count; i++)
-		if (strcmp(gpu->platforms[i], platform) == 0)
-			return true;
-	return gpu->platforms_count == 0;
-}
-
 static void add_profile(json_t *rows, const char *name, const char *platform, const char *gpu, const char *isa)
 {
 	json_t *row = add_row(rows);
@@ -169,7 +161,7 @@ static int add_profiles(const struct tables *t, struct arena *a, json_t *rows, s
 	add_profile(rows, "darwin-mps", "aarch64-darwin", NULL, NULL);
 	for (unsigned i = 0; i < t->gpus_count; i++)
 		for (unsigned k = 0; k < t->isas_count; k++)
-			if (exists_on(&t->gpus[i], t->isas[k].platform))
+			if (strings_allow(t->gpus[i].platforms, t->gpus[i].platforms_count, t->isas[k].platform))
 				add_profile(rows, arena_printf(a, "sm%s-%s", t->gpus[i].sm, t->isas[k].name),
 					    t->isas[k].platform, t->gpus[i].capability, t->isas[k].name);
 	return 0;

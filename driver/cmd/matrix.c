@@ -6,7 +6,7 @@
 #include "cmd/select.h"
 #include "core/ci/ci.h"
 
-struct ci_options {
+struct matrix_options {
 	struct cmd_select_base base;
 	const char *format;
 	const char *runner_map;
@@ -82,7 +82,7 @@ static int print_table(const struct ci_plan *p, struct arena *a, struct err *e)
 static int print(struct cmd_context *c, const struct ci_plan *p, const char *format, const struct ci_tables *t,
 		 struct err *e)
 {
-	const struct ci_options *o = c->options;
+	const struct matrix_options *o = c->options;
 	if (strcmp(format, "table") == 0)
 		return print_table(p, c->arena, e);
 	AUTO_JSON json_t *doc = strcmp(format, "github") == 0   ? ci_github(p, ci_limit(t, format), o->image)
@@ -94,7 +94,7 @@ static int print(struct cmd_context *c, const struct ci_plan *p, const char *for
 /* A single word that does not look like a variant names a matrix. */
 static int take_words(struct cmd_context *c, const struct strlist *args, struct strlist *words, struct err *e)
 {
-	struct ci_options *o = (struct ci_options *)c->options;
+	struct matrix_options *o = (struct matrix_options *)c->options;
 	strlist_append(words, c->arena, args);
 	if (words->count == 1 && !variant_looks_like(words->items[0]) && !o->base.select.matrix) {
 		o->base.select.matrix = words->items[0];
@@ -146,7 +146,7 @@ static int add_values(struct buf *out, const struct arg_def *d, const struct cmd
 /* The options that each build gets beside its variants. */
 static int options_text(struct cmd_context *c, const char **ret, struct err *e)
 {
-	const struct cmd_select *o = &((const struct ci_options *)c->options)->base.select;
+	const struct cmd_select *o = &((const struct matrix_options *)c->options)->base.select;
 	AUTO_BUF struct buf out = {0};
 	for (const struct arg_def *d = cmd_plan_options; d->name; d++)
 		if (add_values(&out, d, c, e) < 0)
@@ -161,7 +161,7 @@ static int options_text(struct cmd_context *c, const char **ret, struct err *e)
 
 static int run_ci(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
-	const struct ci_options *o = c->options;
+	const struct matrix_options *o = c->options;
 	const struct ci_tables *t, *own = NULL;
 	const char *format, *dir;
 	struct strlist words = {0};
@@ -183,7 +183,7 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 	return print(c, &p, format, t, e);
 }
 
-#define CI(field) ARG_STRING, offsetof(struct ci_options, field)
+#define CI(field) ARG_STRING, offsetof(struct matrix_options, field)
 
 static const struct arg_def ci_defs[] = {
 	{"format", 0, CI(format), "FORMAT", "table (default), json, github or gitlab", "table json github gitlab"},
@@ -193,7 +193,7 @@ static const struct arg_def ci_defs[] = {
 	{0},
 };
 
-const struct command command_ci = {
+const struct command command_matrix = {
 	.name = "matrix",
 	.summary = "write the jobs of a CI service that build a matrix",
 	.usage = "[NAME | VARIANT... | --file FILE] [--format FORMAT] [--runner-map FILE]",
@@ -212,6 +212,6 @@ const struct command command_ci = {
 	.examples = {{"ptbuild matrix build-pytorch/main", "what would run, as a table"},
 		     {"ptbuild matrix build-pytorch/main --format github > .github/workflows/wheels.yml", "a workflow"},
 		     {"ptbuild matrix build-pytorch/main --only '*-sm90-*' --format gitlab", "one row of it"}},
-	.options_size = sizeof(struct ci_options),
+	.options_size = sizeof(struct matrix_options),
 	.run = run_ci,
 };

@@ -88,6 +88,16 @@ static void contains_compares_whole_strings(void **state)
 	assert_false(strlist_contains(&l, "avx"));
 }
 
+static void an_empty_array_allows_anything(void **state)
+{
+	(void)state;
+	static const char *const words[] = {"cpu", "cuda"};
+	assert_true(strings_allow(NULL, 0, "mps"));
+	assert_true(strings_allow(words, ARRAY_LEN(words), "cuda"));
+	assert_false(strings_allow(words, ARRAY_LEN(words), "mps"));
+	assert_false(strings_contain(NULL, 0, "mps"));
+}
+
 static void join_puts_separators_between(void **state)
 {
 	(void)state;
@@ -150,6 +160,7 @@ int main(void)
 		cmocka_unit_test(append_works_on_itself),
 		cmocka_unit_test(split_leaves_empty_pieces_out),
 		cmocka_unit_test(contains_compares_whole_strings),
+		cmocka_unit_test(an_empty_array_allows_anything),
 		cmocka_unit_test(join_puts_separators_between),
 		cmocka_unit_test(sort_is_by_bytes),
 		cmocka_unit_test(kv_set_replaces_in_place),

@@ -14,20 +14,15 @@ static void put(struct settings *all, struct arena *a, const char *name, const c
 				       .fixed = true});
 }
 
-static bool has(const struct toolkit *k, const char *option)
-{
-	return strlist_contains(&k->options, option);
-}
-
 /* What makes nvcc's objects equal from one run to the next, and small. */
 static const char *nvcc_flags(const struct toolkit *k, bool compress, struct arena *a)
 {
 	struct strlist flags = {0};
 	if (compress)
 		strlist_ref(&flags, a, "-Xfatbin -compress-all");
-	if (has(k, "--compress-mode"))
+	if (strlist_contains(&k->options, "--compress-mode"))
 		strlist_ref(&flags, a, "-compress-mode=size");
-	if (has(k, "--objdir-as-tempdir"))
+	if (strlist_contains(&k->options, "--objdir-as-tempdir"))
 		strlist_ref(&flags, a, "-objtemp");
 	return strlist_join(&flags, a, " ");
 }

@@ -173,7 +173,8 @@ static int check_family(const struct plan_context *c, struct err *e)
 	return 0;
 }
 
-static int check_targets(const struct plan_context *c, struct err *e)
+/* What the tables say of the targets: of nvcc of this version, of the release, and of the package. */
+static int check_table_targets(const struct plan_context *c, struct err *e)
 {
 	const struct profile *p = &c->variant.profile;
 	const struct gpu_target *t = first_refused(p, c->variant.cuda);
@@ -213,5 +214,5 @@ int plan_check_cuda(struct plan_context *c, struct err *e)
 	if (!c->toolkit)
 		return unknown_toolkit(c, c->variant.cuda, e);
 	c->variant.cuda = c->toolkit->version;
-	return check_targets(c, e);
+	return check_table_targets(c, e);
 }

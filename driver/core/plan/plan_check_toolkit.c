@@ -22,7 +22,8 @@ static int missing_toolkit(const struct plan_context *c, struct err *e)
 		cuda);
 }
 
-static int check_targets(const struct plan_context *c, struct err *e)
+/* What the probed nvcc itself says it compiles for, which can be less than its version promises. */
+static int check_nvcc_targets(const struct plan_context *c, struct err *e)
 {
 	const struct profile *p = &c->variant.profile;
 	for (unsigned i = 0; i < p->targets_count; i++) {
@@ -54,7 +55,7 @@ int plan_check_toolkit(struct plan_context *c, struct err *e)
 	c->probed = toolkit_find(c->request->toolkits, c->variant.cuda);
 	if (!c->probed)
 		return missing_toolkit(c, e);
-	if (check_targets(c, e) < 0)
+	if (check_nvcc_targets(c, e) < 0)
 		return -1;
 	return check_compiler(c, e);
 }

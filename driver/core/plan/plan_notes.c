@@ -3,11 +3,6 @@
 #include "base/version.h"
 #include "core/plan/plan_parts.h"
 
-static bool has(const char *const *items, unsigned count, const char *what)
-{
-	return count == 0 || strings_contain(items, count, what);
-}
-
 /* "x86_64" of "x86_64-linux". */
 static int machine_len(const char *platform)
 {
@@ -64,7 +59,7 @@ static void note_gpus(struct plan_context *c)
 	const struct profile *p = &c->variant.profile;
 	for (unsigned i = 0; i < p->targets_count; i++) {
 		const struct gpu_row *row = p->targets[i].row;
-		if (!has(row->platforms, row->platforms_count, p->platform))
+		if (!strings_allow(row->platforms, row->platforms_count, p->platform))
 			strlist_addf(&c->notes, c->arena, "sm%s machines are %s: built for %.*s all the same", row->sm,
 				     strncmp(row->platforms[0], "aarch64", 7) == 0 ? "Arm" : row->platforms[0],
 				     machine_len(p->platform), p->platform);
@@ -112,7 +107,7 @@ static void note_cpu(struct plan_context *c)
 static bool concerns_gpu(const struct correction_row *row, const struct profile *p)
 {
 	for (unsigned i = 0; i < p->targets_count; i++)
-		if (has(row->gpus, row->gpus_count, p->targets[i].row->sm))
+		if (strings_allow(row->gpus, row->gpus_count, p->targets[i].row->sm))
 			return true;
 	return row->gpus_count == 0;
 }
@@ -123,9 +118,9 @@ static void note_corrections(struct plan_context *c)
 	const struct profile *p = &c->variant.profile;
 	for (unsigned i = 0; i < c->tables->corrections_count; i++) {
 		const struct correction_row *row = &c->tables->corrections[i];
-		if (has(row->packages, row->packages_count, c->variant.package) &&
-		    has(row->kinds, row->kinds_count, kinds[p->gpu]) &&
-		    has(row->isas, row->isas_count, p->isa ? p->isa->name : "") && concerns_gpu(row, p))
+		if (strings_allow(row->packages, row->packages_count, c->variant.package) &&
+		    strings_allow(row->kinds, row->kinds_count, kinds[p->gpu]) &&
+		    strings_allow(row->isas, row->isas_count, p->isa ? p->isa->name : "") && concerns_gpu(row, p))
 			strlist_ref(&c->notes, c->arena, row->note);
 	}
 }
