@@ -39,3 +39,22 @@ static inline int capture_run(const char *words, char **ret_out, struct err *e)
 	assert_non_null(*ret_out);
 	return rc;
 }
+
+/* text_of: what a command line that works prints, malloc'd. json_of: the same as JSON (new reference). */
+static inline char *text_of(const char *words)
+{
+	struct err e = {0};
+	char *out = NULL;
+	assert_ok(capture_run(words, &out, &e), &e);
+	return out;
+}
+
+static inline json_t *json_of(const char *words)
+{
+	AUTO_FREE char *text = text_of(words);
+	json_error_t error;
+	json_t *j = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+	if (!j)
+		fail_msg("%s: line %d: %s", words, error.line, error.text);
+	return j;
+}

@@ -5,24 +5,6 @@
 #include "base/sys/json.h"
 #include "capture.h"
 
-static char *text_of(const char *words)
-{
-	struct err e = {0};
-	char *out = NULL;
-	assert_ok(capture_run(words, &out, &e), &e);
-	return out;
-}
-
-static json_t *json_of(const char *words)
-{
-	AUTO_FREE char *text = text_of(words);
-	json_error_t error;
-	json_t *j = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-	if (!j)
-		fail_msg("%s: line %d: %s", words, error.line, error.text);
-	return j;
-}
-
 /* The row of an array whose `key` is `value`; the test fails if there is none. */
 static const json_t *row_of(const json_t *j, const char *section, const char *key, const char *value)
 {

@@ -5,24 +5,6 @@
 #include "base/sys/json.h"
 #include "capture.h"
 
-static char *text_of(const char *words)
-{
-	struct err e = {0};
-	char *out = NULL;
-	assert_ok(capture_run(words, &out, &e), &e);
-	return out;
-}
-
-static json_t *json_of(const char *words)
-{
-	AUTO_FREE char *text = text_of(words);
-	json_error_t error;
-	json_t *j = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-	if (!j)
-		fail_msg("%s: line %d: %s", words, error.line, error.text);
-	return j;
-}
-
 static const char *string_of(const json_t *j, const char *key)
 {
 	const char *s = json_string_value(json_object_get(j, key));

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/sys/fs.h"
+
 static char current[256];
 
 static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
@@ -104,6 +106,15 @@ const struct run *test_run(void)
 	static struct log log = {.level = LOG_QUIET, .fd = 2};
 	static const struct run run = {.log = &log, .cancel_fd = -1};
 	return &run;
+}
+
+size_t test_count_entries(const char *dir)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct err e = {0};
+	struct strlist l = {0};
+	assert_ok(fs_list(dir, &a, &l, &e), &e);
+	return l.count;
 }
 
 int test_has(const char *text, const char *part)

@@ -11,15 +11,6 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 
-static size_t count_entries(const char *dir)
-{
-	AUTO_ARENA struct arena a = {0};
-	struct err e = {0};
-	struct strlist l = {0};
-	assert_ok(fs_list(dir, &a, &l, &e), &e);
-	return l.count;
-}
-
 static void read_appends_the_whole_file(void **state)
 {
 	(void)state;
@@ -103,7 +94,7 @@ static void write_atomic_creates_and_replaces(void **state)
 	assert_file(test_path("f"), "");
 	assert_int_equal(stat(test_path("f"), &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0755);
-	assert_int_equal(count_entries(test_path(".")), 1);
+	assert_int_equal(test_count_entries(test_path(".")), 1);
 }
 
 static void write_atomic_replaces_a_link_itself(void **state)
@@ -128,7 +119,7 @@ static void write_atomic_failure_leaves_nothing(void **state)
 	test_write(test_path("dir/f"), "x");
 	assert_err(fs_write_atomic(test_path("dir"), "y", 1, 0644, &e), &e, ERR_SYSTEM, "cannot write '");
 	assert_err(fs_write_atomic(test_path("no/f"), "y", 1, 0644, &e), &e, ERR_SYSTEM, "/no/f': No such file");
-	assert_int_equal(count_entries(test_path(".")), 1);
+	assert_int_equal(test_count_entries(test_path(".")), 1);
 	assert_file(test_path("dir/f"), "x");
 }
 
@@ -247,7 +238,7 @@ static void remove_has_no_depth_limit(void **state)
 	make_deep(test_path("deep"), 1200);
 	assert_ok(fs_remove_tree(test_path("deep"), &e), &e);
 	assert_false(fs_exists(test_path("deep")));
-	assert_int_equal(count_entries(test_path(".")), 0);
+	assert_int_equal(test_count_entries(test_path(".")), 0);
 }
 
 /* As an ordinary user, whom permissions bind. Returns the exit status of `fn`. */

@@ -8,15 +8,6 @@
 
 #include "base/sys/fs.h"
 
-static size_t count_entries(const char *dir)
-{
-	AUTO_ARENA struct arena a = {0};
-	struct err e = {0};
-	struct strlist l = {0};
-	assert_ok(fs_list(dir, &a, &l, &e), &e);
-	return l.count;
-}
-
 static void copy_keeps_bytes_and_bits(void **state)
 {
 	(void)state;
@@ -37,7 +28,7 @@ static void copy_keeps_bytes_and_bits(void **state)
 	free(big);
 	assert_int_equal(stat(test_path("g"), &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0751);
-	assert_int_equal(count_entries(test_path(".")), 2);
+	assert_int_equal(test_count_entries(test_path(".")), 2);
 }
 
 static void copy_between_file_systems(void **state)
@@ -61,7 +52,7 @@ static void copy_failure_leaves_the_target(void **state)
 	assert_err(fs_copy(test_path("."), test_path("to"), &e), &e, ERR_SYSTEM, "not a regular file");
 	assert_err(fs_copy(test_path("to"), test_path("no/to"), &e), &e, ERR_SYSTEM, "/no/to': No such file");
 	assert_file(test_path("to"), "old");
-	assert_int_equal(count_entries(test_path(".")), 1);
+	assert_int_equal(test_count_entries(test_path(".")), 1);
 }
 
 static void set_times(const char *path, time_t seconds)

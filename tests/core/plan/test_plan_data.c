@@ -1,7 +1,7 @@
 /* Plans of the real tables, as text that a reviewer can read: each tests/data/plan/NAME.profile in gives NAME.expect
  * out. With PTBUILD_WRITE_EXPECT=1 the expectations are written instead of compared; the difference is then for a
  * person to read. */
-#include "support.h"
+#include "tables_fixture.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,24 +12,6 @@
 #include "core/plan/plan.h"
 
 #define DATA TEST_DATA_DIR "/plan"
-
-static struct arena shared;
-static const struct tables *tables;
-
-static int load(void **state)
-{
-	(void)state;
-	struct err e = {0};
-	assert_ok(tables_load(PROFILES_DIR, &shared, &tables, &e), &e);
-	return 0;
-}
-
-static int unload(void **state)
-{
-	(void)state;
-	arena_release(&shared);
-	return 0;
-}
 
 struct asked {
 	struct variant variant;

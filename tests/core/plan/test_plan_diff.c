@@ -1,28 +1,10 @@
 /* How two plans differ: only that, each side with its origin. And what is said of one plan's values. */
-#include "support.h"
+#include "tables_fixture.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/plan/plan_diff.h"
-
-static struct arena shared;
-static const struct tables *tables;
-
-static int load(void **state)
-{
-	(void)state;
-	struct err e = {0};
-	assert_ok(tables_load(PROFILES_DIR, &shared, &tables, &e), &e);
-	return 0;
-}
-
-static int unload(void **state)
-{
-	(void)state;
-	arena_release(&shared);
-	return 0;
-}
 
 static const struct plan *plan_of(const char *name, const char *release, struct arena *a)
 {

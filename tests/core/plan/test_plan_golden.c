@@ -1,6 +1,6 @@
 /* The whole plan, as `ptbuild plan --json` prints it, of one variant of each package of each release:
  * tests/data/golden. See the README there. */
-#include "support.h"
+#include "tables_fixture.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,24 +10,6 @@
 
 #define DATA TEST_DATA_DIR "/golden"
 #define PYTHON "3.13"
-
-static struct arena shared;
-static const struct tables *tables;
-
-static int load(void **state)
-{
-	(void)state;
-	struct err e = {0};
-	assert_ok(tables_load(PROFILES_DIR, &shared, &tables, &e), &e);
-	return 0;
-}
-
-static int unload(void **state)
-{
-	(void)state;
-	arena_release(&shared);
-	return 0;
-}
 
 /* One profile for each package, so that together they show a single target, a list with PTX, and no GPU. */
 static const char *profile_of(const char *package)

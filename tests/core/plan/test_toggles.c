@@ -1,5 +1,5 @@
 /* Every option of PyTorch is set for every kind of build, so that none is picked up from the machine. */
-#include "support.h"
+#include "tables_fixture.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,24 +9,6 @@
 
 static const char *const profiles[] = {
 	"cpu-avx", "cpu-avx2", "cpu-armv9", "cuda12_6-sm61-avx", "cuda12_6-sm90-avx512", "darwin-mps"};
-
-static struct arena shared;
-static const struct tables *tables;
-
-static int load(void **state)
-{
-	(void)state;
-	struct err e = {0};
-	assert_ok(tables_load(PROFILES_DIR, &shared, &tables, &e), &e);
-	return 0;
-}
-
-static int unload(void **state)
-{
-	(void)state;
-	arena_release(&shared);
-	return 0;
-}
 
 static const struct plan *plan_of(const char *package, const char *profile, const char *release, struct arena *a)
 {

@@ -1,29 +1,11 @@
 /* What the recipes and their instructions got wrong is done right, and the plan says so: a test for each correction,
  * named after it. */
-#include "support.h"
+#include "tables_fixture.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/plan/plan.h"
-
-static struct arena shared;
-static const struct tables *tables;
-
-static int load(void **state)
-{
-	(void)state;
-	struct err e = {0};
-	assert_ok(tables_load(PROFILES_DIR, &shared, &tables, &e), &e);
-	return 0;
-}
-
-static int unload(void **state)
-{
-	(void)state;
-	arena_release(&shared);
-	return 0;
-}
 
 static int resolve(const char *name, const char *release, struct arena *a, const struct plan **ret, struct err *e)
 {

@@ -1,6 +1,6 @@
 /* Matrices: those that are shipped are the branches of the recipe projects, name by name; files that are wrong are
  * refused with their place. */
-#include "support.h"
+#include "tables_fixture.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,24 +8,6 @@
 #include "core/plan/plan.h"
 #include "core/variant/matrix.h"
 #include "recipe_branches.h"
-
-static struct arena shared;
-static const struct tables *tables;
-
-static int load(void **state)
-{
-	(void)state;
-	struct err e = {0};
-	assert_ok(tables_load(PROFILES_DIR, &shared, &tables, &e), &e);
-	return 0;
-}
-
-static int unload(void **state)
-{
-	(void)state;
-	arena_release(&shared);
-	return 0;
-}
 
 static const struct matrix *matrix_of(const char *name, struct arena *a)
 {
