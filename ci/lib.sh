@@ -13,8 +13,8 @@ add_package_list() {
 	[ -f "${lists[-1]}" ] || die "no package list '${lists[-1]}'"
 }
 
-# packages_in FILE: the names in a package list, without comments.
-packages_in() { sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' "$1"; }
+# packages_in FILE...: the names in package lists, without comments.
+packages_in() { sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' "$@"; }
 
 as_root() {
 	if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
@@ -29,7 +29,7 @@ may_install() {
 install_packages() {
 	local name missing=()
 	command -v apt-get >/dev/null || die "no apt-get here: install by hand what $* list"
-	for name in $(for file in "$@"; do packages_in "$file"; done); do
+	for name in $(packages_in "$@"); do
 		[ "$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null)" = installed ] || missing+=("$name")
 	done
 	[ ${#missing[@]} -gt 0 ] || return 0
