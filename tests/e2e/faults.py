@@ -285,7 +285,7 @@ def chosen(args):
 
 
 def own_mounts():
-    """A mount name space of its own, so that a file system of a few pages can be the disk."""
+    """A mount namespace of its own, so that a file system of a few pages can be the disk."""
     if os.environ.get("FAULTS_UNSHARED"):
         return
     command = ["unshare", "--mount", "--propagation", "private"]

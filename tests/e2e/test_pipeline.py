@@ -337,7 +337,7 @@ def test_a_missing_nvcc(world):
 
 
 def test_a_full_disk(world):
-    """The cache on a file system of three megabytes, in a mount name space of its own."""
+    """The cache on a file system of three megabytes, in a mount namespace of its own."""
     mount = world.path("small")
     os.mkdir(mount)
     command = " ".join(f"'{a}'" for a in world.command("build", "--profile", "cpu-avx2", "--release", "2.9.1-setup-py-env", "--out", world.path("never"), cache=mount))

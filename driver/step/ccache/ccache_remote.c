@@ -263,7 +263,7 @@ static int listen_in(const char *dir, struct arena *a, struct err *e)
 		if (bind_by_link(fd, dir, a, e) < 0)
 			return -1;
 	}
-	/* The build runs as another user of its own name space. */
+	/* The build runs as another user of its own namespace. */
 	if (chmod(path, 0666) < 0 || listen(fd, 128) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot listen on '%s'", path);
 	return steal_fd(&fd);

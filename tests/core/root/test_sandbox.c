@@ -550,7 +550,7 @@ static void test_dies_with_its_parent(void **state)
 		struct err e = {0};
 		struct proc_spec spec = {0};
 		struct proc_result res;
-		/* In a session of its own and deaf to hangups: only the end of the name space ends it. */
+		/* In a session of its own and deaf to hangups: only the end of the namespace ends it. */
 		const char *const argv[] = {"setsid", "nohup", "sleep", mark, NULL};
 		_exit(sandbox_run(&box, argv, &spec, test_run(), &res, &e) == 0 ? 0 : 1);
 	}

@@ -341,7 +341,7 @@ static void cancel_stops_at_once_and_keeps_the_partial(void **state)
 	close(ends[1]);
 }
 
-/* A store on a file system of 1 MiB, in a mount name space of its own. Exit status: 0 as promised. */
+/* A store on a file system of 1 MiB, in a mount namespace of its own. Exit status: 0 as promised. */
 static int fill_the_disk(struct fixture *f)
 {
 	const char *dir = path_join(&f->a, f->dir, "small");

@@ -413,7 +413,7 @@ static bool put_text(const char *path, const char *text)
 	return ok;
 }
 
-/* own_namespace: name spaces where this process, whoever it is, may mount. */
+/* own_namespace: namespaces where this process, whoever it is, may mount. */
 static bool own_namespace(void)
 {
 	char users[64], groups[64];
@@ -424,7 +424,7 @@ static bool own_namespace(void)
 	       mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
 }
 
-/* The disk is a small memory file system in a name space of a child's own. */
+/* The disk is a small memory file system in a namespace of a child's own. */
 static void test_disk_full(void **state)
 {
 	(void)state;
