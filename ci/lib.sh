@@ -41,3 +41,33 @@ install_packages() {
 	as_root apt-get update >/dev/null
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}" >/dev/null
 }
+
+# own_mirror: the archive that apt of this machine has Debian's main component from.
+own_mirror() {
+	# shellcheck disable=SC2016 # the dollars are for apt-get
+	apt-get indextargets --format '$(ORIGIN)|$(LABEL)|$(COMPONENT)|$(REPO_URI)' 'Created-By: Packages' | sed -n 's/^Debian|Debian|main|//p' | head -n 1
+}
+
+# enter_root DIR SCRIPT [SHOWN]: runs a script of bash in a root file system as root, with mounts and processes of its own, so that the sandbox works inside.
+# The directory SHOWN of this machine is /srv/ptbuild there.
+enter_root() {
+	unshare --mount --pid --fork --kill-child --mount-proc bash -c '
+		set -e
+		dir=$1
+		mount --make-rprivate /
+		mount --bind "$dir" "$dir"
+		mount -t proc proc "$dir/proc"
+		mount --rbind /dev "$dir/dev"
+		mount --rbind /sys "$dir/sys"
+		mount -t tmpfs -o mode=755 tmpfs "$dir/run"
+		mount -t tmpfs -o mode=1777 tmpfs "$dir/tmp"
+		cp -L /etc/resolv.conf /etc/hosts "$dir/etc/"
+		if [ -n "${3-}" ]; then mkdir -p "$dir/srv/ptbuild"; mount --bind "$3" "$dir/srv/ptbuild"; fi
+		cd "$dir"
+		pivot_root . mnt
+		umount -l /mnt
+		cd /
+		exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
+			SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt PIP_CERT=/etc/ssl/certs/ca-certificates.crt bash -c "$2"
+	' - "$@"
+}
