@@ -99,7 +99,9 @@ static int make_watched(struct make *m, struct err *e)
 	const struct plan *p = m->plan;
 	const struct watch_request q = {.build_dir = m->build_dir};
 	m->history = history_load(m->q->store, p->package, p->release, m->run, m->arena);
-	struct progress_request shown = {.package = p->package, .build_dir = m->build_dir, .known = m->history};
+	struct progress_request shown = {.package = p->package, .build_dir = m->build_dir};
+	shown.weights = weights_load(m->q->profiles_dir, p->package, p->release, (unsigned)p->gpu.count, m->history,
+				     m->run, m->arena);
 	AUTO_WATCH struct watch *watch = NULL;
 	if (watch_start(&q, &watch, e) < 0)
 		return -1;

@@ -94,7 +94,7 @@ static void on_begin(const char *command, void *user)
 	p->step = arena_strdup(p->arena, command);
 	p->done = p->all = 0;
 	p->planned = false;
-	p->eta = eta_new(p->q.known, p->arena);
+	p->eta = eta_new(p->q.weights, p->arena);
 	if (strcmp(command, "build") != 0) /* progress_step has shown that one */
 		log_stage(p->run->log, "%s: %s", p->q.package, command);
 }
@@ -155,7 +155,7 @@ struct progress *progress_new(const struct progress_request *q, const struct run
 		.run = run,
 		.observer = {.begin = on_begin, .line = on_line, .tick = on_tick, .end = on_end, .user = p},
 		.step = "",
-		.eta = eta_new(q->known, a),
+		.eta = eta_new(q->weights, a),
 		.arena = a,
 	};
 	*p = init;

@@ -7,9 +7,9 @@
 
 struct progress_request {
 	const char *package;
-	const char *build_dir;       /* of the compile key */
-	struct watch *watch;         /* NULL: jobs and memory are not shown */
-	const struct history *known; /* what earlier builds took */
+	const char *build_dir;         /* of the compile key */
+	struct watch *watch;           /* NULL: jobs and memory are not shown */
+	const struct weights *weights; /* what the commands take */
 };
 
 struct progress;

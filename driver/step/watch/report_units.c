@@ -10,8 +10,8 @@
 #define MAX_LOG ((uint64_t)256 << 20)
 #define SLACK_S 2.0 /* clocks of file systems are coarse */
 
-/* Objects, libraries and programs; not the headers that a script writes, nor the targets that only stand for others. */
-static bool is_unit(const char *path)
+/* Objects, libraries, programs, and what a script writes; not the targets that only stand for others. */
+static bool is_unit(const char *path, const struct ninja_edge *edge)
 {
 	static const char *const made[] = {".o", ".gch", ".pch", ".a"};
 	const char *base = path_base(path);
@@ -19,7 +19,8 @@ static bool is_unit(const char *path)
 		if (path_has_suffix(path, made[i]))
 			return true;
 	}
-	return strstr(base, ".so") != NULL || strncmp(path, "bin/", 4) == 0;
+	return strstr(base, ".so") != NULL || strncmp(path, "bin/", 4) == 0 ||
+	       (edge && strcmp(edge->rule, "CUSTOM_COMMAND") == 0 && !path_has_suffix(path, ".util"));
 }
 
 struct collector {
@@ -45,7 +46,7 @@ static int read_log(struct collector *c, const char *dir, struct err *e)
 		units[i].path = watch_unit_name(c->build_dir, dir, units[i].path, c->arena);
 		if (edge)
 			units[i].input = edge->input;
-		if (!is_unit(units[i].path))
+		if (!is_unit(units[i].path, edge))
 			continue;
 		if (c->count == c->cap)
 			c->units = arena_grow(c->arena, c->units, &c->cap, 512, sizeof(*c->units));

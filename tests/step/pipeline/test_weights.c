@@ -1,0 +1,128 @@
+#include "support.h"
+
+#include <string.h>
+
+#include "step/pipeline/weights.h"
+
+struct fixture {
+	struct arena arena;
+};
+
+static int setup(void **state)
+{
+	static struct fixture f;
+	f = (struct fixture){0};
+	*state = &f;
+	test_dir();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	arena_release(&((struct fixture *)*state)->arena);
+	return test_teardown(state);
+}
+
+static struct weights parse(struct fixture *f, const char *text, unsigned gpus)
+{
+	struct weights w;
+	struct err e = {0};
+	assert_ok(weights_parse(text, strlen(text), "t.tsv", gpus, &f->arena, &w, &e), &e);
+	return w;
+}
+
+static void a_table_is_read(void **state)
+{
+	struct weights w = parse(*state,
+				 "# made by hand\nafter 12.5\nclass 10 20 CUDA_COMPILER\n"
+				 "1.5\ta b.o\n0.25\tx/Sort.cpp.AVX2.cpp.o\n",
+				 3);
+	assert_true(w.elsewhere);
+	assert_true(w.after == 12.5);
+	assert_true(w.units->count == 2);
+	assert_true(weights_find(&w, "a b.o") == 1.5);
+}
+
+static void bad_tables_name_the_line(void **state)
+{
+	struct fixture *f = *state;
+	static const char *const bad[] = {"# x\nx y", "# x\n-1\ta.o", "# x\n1e9\ta.o",  "# x\nnan\ta.o", "# x\n1\t",
+					  "# x\n1\n", "# x\nafter x", "# x\nclass C 1", "# x\nafter 1 2"};
+	struct err e = {0};
+	struct weights w;
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		assert_err(weights_parse(bad[i], strlen(bad[i]), "t.tsv", 0, &f->arena, &w, &e), &e, ERR_CONFIG,
+			   "t.tsv:2: ");
+	assert_err(weights_parse("1\tb.o\n1\ta.o\n", 12, "t.tsv", 0, &f->arena, &w, &e), &e, ERR_CONFIG,
+		   "not in order");
+}
+
+static void classes_count_the_gpus(void **state)
+{
+	struct weights w = parse(*state, "class 10 20 CUDA_COMPILER\nclass 0.5 0 C_COMPILER\n", 3);
+	assert_int_equal(w.classes_count, 2);
+	assert_string_equal(w.classes[0].rule, "CUDA_COMPILER");
+	assert_true(w.classes[0].seconds == 70 && w.classes[1].seconds == 0.5);
+}
+
+static void a_copy_for_another_instruction_set_takes_as_long(void **state)
+{
+	struct weights w =
+		parse(*state, "7\tx/Sort.cpp.AVX2.cpp.o\n9\tx/Sort.cpp.DEFAULT.cpp.o\n1\tx/Sorter.cpp.o\n", 0);
+	assert_true(weights_find(&w, "x/Sort.cpp.AVX512.cpp.o") == 7);
+	assert_true(weights_find(&w, "x/Sort.cpp.DEFAULT.cpp.o") == 9);
+	assert_true(weights_find(&w, "x/Sorte.cpp.AVX512.cpp.o") == 0);
+	assert_true(weights_find(&w, "x/Sort.cpp.o") == 0);
+}
+
+static const struct weights *load(struct fixture *f, const char *release, const struct history *h)
+{
+	return weights_load(test_path("p"), "pytorch", release, 0, h, test_run(), &f->arena);
+}
+
+static void the_nearest_release_stands_in(void **state)
+{
+	struct fixture *f = *state;
+	const struct history none = {0};
+	assert_int_equal(load(f, "2.7.1", &none)->units->count, 0);
+	test_write(test_path("p/weights/pytorch-2.6.0-debian.tsv"), "26\ta.o\n");
+	test_write(test_path("p/weights/pytorch-2.8.0.tsv"), "28\ta.o\n");
+	test_write(test_path("p/weights/torchvision-2.7.1.tsv"), "1\ta.o\n");
+	assert_true(weights_find(load(f, "2.6.0-debian", &none), "a.o") == 26);
+	assert_true(weights_find(load(f, "2.7.1", &none), "a.o") == 26);
+	assert_true(weights_find(load(f, "2.8.0", &none), "a.o") == 28);
+	assert_true(weights_find(load(f, "2.13.0", &none), "a.o") == 28);
+	assert_true(weights_find(load(f, "2.5.0", &none), "a.o") == 26);
+	test_write(test_path("p/weights/pytorch-2.9.1.tsv"), "damaged\n");
+	assert_int_equal(load(f, "2.9.1", &none)->units->count, 0); /* a warning */
+}
+
+/* What was measured here counts, and says how much slower this machine is with the others. */
+static void history_comes_first(void **state)
+{
+	struct fixture *f = *state;
+	const struct history_unit units[] = {{.path = "b.o", .seconds = 8}, {.path = "z.o", .seconds = 3}};
+	const struct history known = {.units = units, .count = 2, .builds = 1}, none = {0};
+	test_write(test_path("p/weights/pytorch-2.8.0.tsv"), "1\ta.o\n4\tb.o\n5\tc.o\n");
+	const struct weights *w = load(f, "2.8.0", &known);
+	assert_false(w->elsewhere);
+	assert_true(load(f, "2.8.0", &none)->elsewhere);
+	assert_int_equal(w->units->count, 4);
+	assert_true(weights_find(w, "a.o") == 2 && weights_find(w, "b.o") == 8);
+	assert_true(weights_find(w, "c.o") == 10 && weights_find(w, "z.o") == 3);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(a_table_is_read),
+		T(bad_tables_name_the_line),
+		T(classes_count_the_gpus),
+		T(a_copy_for_another_instruction_set_takes_as_long),
+		T(the_nearest_release_stands_in),
+		T(history_comes_first),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
