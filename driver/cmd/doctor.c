@@ -3,6 +3,7 @@
 #include "base/sys/json.h"
 #include "cmd/help.h"
 #include "cmd/select.h"
+#include "step/pipeline/trial.h"
 #include "step/preflight/preflight.h"
 
 /* The one selected build, or a release alone. */
@@ -64,13 +65,39 @@ static int print(const struct cmd_context *c, const struct preflight *d, struct 
 	return cmd_write_stdout(&out, e);
 }
 
+/* What a build would do next: it leaves nothing in the store but that it passed. */
+static int try_it(struct cmd_context *c, struct preflight *d, struct err *e)
+{
+	struct pipeline_request q = {.tables = d->q->tables, .root = d->q->root, .kind = d->q->kind, .offline = true};
+	const struct trial_request t = {&q, d->q->plan, d->toolchain};
+	struct err why = {0};
+	double start = log_seconds();
+	for (size_t i = 0; i < d->count; i++)
+		if (d->lines[i].level == PREFLIGHT_FAILURE)
+			return 0;
+	if (cmd_profiles_dir(c, &q.profiles_dir, e) < 0)
+		return -1;
+	if (cmd_store(c, &q.store, &why) < 0)
+		return preflight_fail_err(d, "store", &why, e);
+	if (trial_run(&t, c->run, c->arena, &why) == 0) {
+		preflight_ok(d, "trial", "a small extension went the whole way in %.1f s", log_seconds() - start);
+	} else if (why.kind == ERR_NETWORK) {
+		preflight_warn(d, "trial", "not made, since doctor fetches nothing: %s", why.msg);
+		preflight_fix(d, "'ptbuild fetch' fetches what the build needs");
+	} else {
+		return preflight_fail_err(d, "trial", &why, e);
+	}
+	return 0;
+}
+
 static int run_doctor(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
 	struct preflight_request q = {
 		.kind = cmd_sandbox(c), .cuda_home = cmd_select_cuda_home(c), .jobs = c->global->jobs, .whole = true};
 	struct preflight *d = arena_alloc(c->arena, sizeof(*d));
 	if (choose(c, args, &q, e) < 0 || cmd_root(c, &q.root, e) < 0 || cmd_cache_dir(c, &q.store_dir, e) < 0 ||
-	    cmd_out_dir(c, &q.out_dir, e) < 0 || preflight_run(d, &q, c->run, c->arena, e) < 0 || print(c, d, e) < 0)
+	    cmd_out_dir(c, &q.out_dir, e) < 0 || preflight_run(d, &q, c->run, c->arena, e) < 0 ||
+	    (q.plan && try_it(c, d, e) < 0) || print(c, d, e) < 0)
 		return -1;
 	return preflight_verdict(d, e);
 }
@@ -83,7 +110,8 @@ const struct command command_doctor = {
 		"release's range, programs, headers and Python modules, pip and its CA bundle. Compiles and links with "
 		"the flags of the profile and with its BLAS, and lets nvcc compile for its GPU targets with the "
 		"compiler that it accepts. Reads the versions of cuDNN, NCCL and the other libraries from their "
-		"headers. Each line is ok, a warning or a failure, with what to do about it. A build begins with the "
+		"headers. With a profile, a small extension goes the whole way to an imported wheel. Each line is ok, "
+		"a warning or a failure, with what to do about it. A build begins with the "
 		"same checks.\n"
 		"Without a profile it checks what every build of the release needs. The exit status is 0 if nothing "
 		"failed, 8 if something is missing, and 7 if what is there does not go together.",

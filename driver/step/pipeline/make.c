@@ -12,6 +12,8 @@
 
 static void step_begin(struct make *m, const char *name)
 {
+	if (!m->watch)
+		return;
 	watch_begin(m->watch, name);
 	progress_step(m->progress, name);
 }
@@ -19,10 +21,11 @@ static void step_begin(struct make *m, const char *name)
 /* `grew`: the step wrote much into the build directory, so its size is measured by a walk over it. */
 static void step_end(struct make *m, bool grew)
 {
-	watch_end(m->watch, grew);
+	if (m->watch)
+		watch_end(m->watch, grew);
 }
 
-static int fetch_sources(struct make *m, const char ***ret, struct err *e)
+int make_fetch(struct make *m, const char ***ret, struct err *e)
 {
 	const struct package_row *row = m->plan->package_row;
 	struct fetch_source *sources = arena_array(m->arena, row->sources_count, sizeof(*sources));
@@ -90,14 +93,14 @@ static struct build_request build_request(const struct make *m)
 		.kind = m->q->kind,
 		.toolchain = m->toolchain,
 		.build_dir = m->build_dir,
-		.ccache_dir = toolchain_get(m->toolchain, "ccache")->path
+		.ccache_dir = toolchain_get(m->toolchain, "ccache")->path && !m->no_ccache
 				      ? path_join(m->arena, store_dir(m->q->store), "ccache")
 				      : NULL,
 		.ccache_remote_dir = m->ccache_remote_dir,
 		.torch_dir = m->torch_dir,
 		.venv_dir = m->pyenv.dir,
 		.jobs = m->q->jobs,
-		.observer = progress_observer(m->progress),
+		.observer = m->progress ? progress_observer(m->progress) : NULL,
 		.history = m->history,
 		.shell_options = m->q->shell_options,
 	};
@@ -110,7 +113,7 @@ static int make_tree(struct make *m, struct err *e)
 		   *marker = path_join(m->arena, m->build_dir, "src.ok");
 	const char **paths;
 	step_begin(m, "fetch");
-	if (fetch_sources(m, &paths, e) < 0)
+	if (make_fetch(m, &paths, e) < 0)
 		return -1;
 	step_end(m, false);
 	if (build_mend(m->build_dir, m->run, e) < 0)
@@ -236,13 +239,11 @@ static int make_packed(struct make *m, const char *tree, struct err *e)
 	return 0;
 }
 
-int make_run(struct make *m, struct err *e)
+int make_wheel(struct make *m, struct err *e)
 {
 	const char *tree = path_join(m->arena, m->build_dir, "tree");
 	m->policy = m->q->tables->manylinux;
-	if (isa_rules_new(m->q->tables, m->arena, &m->code, e) < 0)
-		return -1;
-	if (make_tree(m, e) < 0 || make_python(m, e) < 0)
+	if (isa_rules_new(m->q->tables, m->arena, &m->code, e) < 0 || make_python(m, e) < 0)
 		return -1;
 	struct build_request b = build_request(m);
 	step_begin(m, "build");
@@ -256,4 +257,9 @@ int make_run(struct make *m, struct err *e)
 		return -1;
 	step_end(m, false);
 	return 0;
+}
+
+int make_run(struct make *m, struct err *e)
+{
+	return make_tree(m, e) < 0 ? -1 : make_wheel(m, e);
 }

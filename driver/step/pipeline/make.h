@@ -23,7 +23,10 @@ struct make {
 	const char *build_dir;            /* of the compile key */
 	/* where the socket of the compiler cache's remote storage is; NULL: none */
 	const char *ccache_remote_dir;
-	const char *stage;          /* directory of the store that becomes the object */
+	const char *stage; /* directory of the store that becomes the object */
+	/* of the runtime check; NULL: the profiles' own */
+	const char *checks_dir;
+	bool no_ccache;             /* the compiler itself is run */
 	const char *torch_dir;      /* unpacked torch, NULL for the root's */
 	struct strlist provided;    /* names that torch's libraries answer to */
 	struct strlist torch_files; /* and where they lie */
@@ -37,7 +40,7 @@ struct make {
 	struct pack_result packed;
 	struct verify_report verified;
 	struct verify_run_result used;
-	struct watch *watch;
+	struct watch *watch; /* NULL: nobody looks, and then there is no progress */
 	struct progress *progress;
 	struct watch_result watched;   /* once the watch has been stopped */
 	const struct history *history; /* what the units took in earlier builds */
@@ -46,6 +49,10 @@ struct make {
 
 /* make_run: fetch to verify. Afterwards the stage holds the wheel, verified. */
 int make_run(struct make *m, struct err *e) MUST_CHECK;
+/* make_wheel: the end of that, from a prepared tree on: Python environment, build to verify. */
+int make_wheel(struct make *m, struct err *e) MUST_CHECK;
+/* make_fetch: the sources into the store, and their paths. */
+int make_fetch(struct make *m, const char ***ret, struct err *e) MUST_CHECK;
 /* verify_made: verifies the packed wheel by its contents and by use. */
 int verify_made(struct make *m, struct err *e) MUST_CHECK;
 /* add_build_paths: adds what no file of the wheel may hold: the sandbox's paths, and without a

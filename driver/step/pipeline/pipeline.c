@@ -292,7 +292,8 @@ static int obtain_all(struct pipeline *l, struct err *e)
 	return 0;
 }
 
-/* Whether the wheel must be built, and then its preflight. `torch` NULL: not known before it is built. */
+/* Whether the wheel must be built, and then its preflight, and its sources if there are several. `torch` NULL: it is
+ * not known before it is built. */
 static int look_at(struct pipeline *l, const struct pipeline_target *t, const struct torch_source *torch, unsigned rev,
 		   bool *missing, struct err *e)
 {
@@ -303,7 +304,14 @@ static int look_at(struct pipeline *l, const struct pipeline_target *t, const st
 	    ((torch || is_torch(&t->variant)) && look_up(l, p, &key, &object, e) < 0))
 		return -1;
 	*missing = !object;
-	return object ? 0 : be_ready(l, p, e);
+	if (object)
+		return 0;
+	struct make m = {.q = l->q, .run = l->run, .arena = l->arena, .plan = p};
+	const char **paths;
+	if (be_ready(l, p, e) < 0)
+		return -1;
+	bool alone = l->q->count == 1 && (is_torch(&t->variant) || torch);
+	return alone ? 0 : make_fetch(&m, &paths, e);
 }
 
 /* Before the first of several wheels is begun, all that will be built are looked at: what the last one lacks must not

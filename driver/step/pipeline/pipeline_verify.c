@@ -74,15 +74,16 @@ static int verify_contents(struct make *m, struct err *e)
 int verify_made(struct make *m, struct err *e)
 {
 	AUTO_ARENA struct arena side = {0};
-	struct use u = {.q = {.plan = m->plan,
-			      .root = m->q->root,
-			      .kind = m->q->kind,
-			      .wheel = m->packed.path,
-			      .torch_wheel = m->torch ? m->torch->wheel : NULL,
-			      .checks_dir = path_join(m->arena, m->q->profiles_dir, "checks"),
-			      .work_dir = path_join(m->arena, m->build_dir, "check")},
-			.log = {.level = LOG_QUIET, .fd = m->run->log->fd},
-			.arena = &side};
+	struct use u = {
+		.q = {.plan = m->plan,
+		      .root = m->q->root,
+		      .kind = m->q->kind,
+		      .wheel = m->packed.path,
+		      .torch_wheel = m->torch ? m->torch->wheel : NULL,
+		      .checks_dir = m->checks_dir ? m->checks_dir : path_join(m->arena, m->q->profiles_dir, "checks"),
+		      .work_dir = path_join(m->arena, m->build_dir, "check")},
+		.log = {.level = LOG_QUIET, .fd = m->run->log->fd},
+		.arena = &side};
 	u.run = (struct run){.log = &u.log, .cancel_fd = m->run->cancel_fd};
 	u.started = thread_start(&u.thread, use_in_thread, &u) == 0;
 	int rc = verify_contents(m, e);

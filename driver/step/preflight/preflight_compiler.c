@@ -9,11 +9,15 @@
 	"printf 'int main(void) { return 0; }' | gcc \"$@\" -x c - -o $t && printf 'int main() { return 0; }' | g++ "  \
 	"\"$@\" -x c++ - -o $t"
 
-/* The first flag that fails alone; "" if none does. */
-static int find_culprit(struct preflight *d, const struct strlist *flags, const char **ret, struct err *e)
+/* The first flag that fails alone; "" if none does, or if nothing is compiled without any either. */
+static int find_culprit(struct preflight *d, const struct strlist *flags, struct preflight_answer *plain,
+			const char **ret, struct err *e)
 {
+	const struct strlist none = {0};
 	*ret = "";
-	for (size_t i = 0; i < flags->count; i++) {
+	if (preflight_ask(d, TRY_FLAGS, &none, plain, e) < 0)
+		return -1;
+	for (size_t i = 0; plain->ok && i < flags->count; i++) {
 		struct strlist one = {0};
 		struct preflight_answer got;
 		strlist_ref(&one, d->arena, flags->items[i]);
@@ -30,7 +34,7 @@ static int find_culprit(struct preflight *d, const struct strlist *flags, const 
 static int check_flags(struct preflight *d, struct err *e)
 {
 	struct strlist flags = {0};
-	struct preflight_answer got;
+	struct preflight_answer got, plain;
 	const char *culprit;
 	if (!d->q->plan || d->q->plan->cpu_flags.count == 0 || !toolchain_get(d->toolchain, "g++")->path ||
 	    !toolchain_get(d->toolchain, "gcc")->path)
@@ -45,8 +49,13 @@ static int check_flags(struct preflight *d, struct err *e)
 		preflight_ok(d, "flags", "gcc and g++ accept %s", all);
 		return 0;
 	}
-	if (find_culprit(d, &flags, &culprit, e) < 0)
+	if (find_culprit(d, &flags, &plain, &culprit, e) < 0)
 		return -1;
+	if (!plain.ok) {
+		preflight_fail(d, ERR_SYSTEM, "flags", "the root's compiler compiles nothing: %s", plain.why);
+		preflight_install(d, "g++", false);
+		return 0;
+	}
 	if (*culprit)
 		preflight_fail(d, ERR_POLICY, "flags", "the root's compiler does not accept %s", culprit);
 	else

@@ -1,0 +1,1 @@
+from buildtrial._C import sum  # noqa: F401

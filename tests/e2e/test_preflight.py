@@ -1,0 +1,281 @@
+"""Machines and roots that lack something: each is refused within seconds, with the way out, before the first compiler is run. Things are hidden by mounts in a name space
+of this test's own, on this machine with the stand-in for PyTorch, and with PTBUILD_TEST_ROOT or a Debian 13 root at hand on that root with PyTorch itself as well."""
+
+import glob
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import time
+
+from toy import TOP, host_python, main
+
+LIMIT_S = 10.0
+REACHED = "the-compiler-was-reached"
+LIMIT = os.path.join(TOP, "ci", "memory-limited")
+DEBIAN = os.environ.get("PTBUILD_TEST_ROOT") or os.path.expanduser("~/.cache/ptbuild-roots/debian13")
+
+
+class Place:
+    """A root to build in, and what is built."""
+
+    def __init__(self, world, root):
+        self.world, self.root = world, root
+        self.python = "3.13" if root else host_python()
+        self.profiles = world.path("profiles-of-root") if root else world.profiles
+        self.lib = f"/usr/lib/python{self.python}"
+        self.gone = world.path("gone")
+        os.makedirs(self.gone, exist_ok=True)
+        if root and not os.path.isdir(self.profiles):
+            shutil.copytree(os.path.join(TOP, "profiles"), self.profiles)
+
+    def __str__(self):
+        return "debian13" if self.root else "host"
+
+    def script(self, name, text):
+        path = self.world.path(name)
+        with open(path, "w") as f:
+            f.write("#!/bin/sh\n" + text + "\n")
+        os.chmod(path, 0o755)
+        return path
+
+    def over(self, path, what):
+        """A shell line that puts a file or an empty directory over what is at `path` of the root, if it is there."""
+        path = os.path.realpath((self.root or "") + path)
+        return f"if [ -e {shlex.quote(path)} ]; then mount --bind {shlex.quote(what)} {shlex.quote(path)}; fi"
+
+    def without(self, path):
+        full = (self.root or "") + path
+        return self.over(path, self.gone if os.path.isdir(full) else "/dev/null")
+
+    def no_compiler(self):
+        """Whoever compiles something is found out."""
+        stub = self.script("compiler", f"echo {REACHED} >&2; exit 42")
+        found = [p for name in ("cc1", "cc1plus") for p in glob.glob(f"{self.root or ''}/usr/lib*/gcc/*/*/{name}")]
+        assert found, "no compiler to put something else in its place"
+        return [self.over(p.removeprefix(self.root or ""), stub) for p in found]
+
+    def build(self, *lines, before=(), options=(), profiles=None, chroot=False):
+        """Runs a build in a mount name space where these shell lines were run first."""
+        w = self.world
+        shutil.rmtree(w.cache, ignore_errors=True)
+        os.makedirs(w.cache)
+        release = ["--release", "2.6.0-debian", "--root", self.root] if self.root else ["--release", "2.9.1-setup-py-env"]
+        command = [w.ptbuild, "build", "--profiles", profiles or self.profiles, "--cache", w.cache, "--out", w.out, "--profile", "cpu-avx2", *release, *options]
+        command = [*before, *command]
+        if chroot:
+            command = ["chroot", chroot, *command]
+        text = "\n".join(["set -e", *self.no_compiler(), *lines, "exec " + shlex.join(command)])
+        space = ["unshare", "--mount", "--propagation", "private"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--mount"]
+        start = time.monotonic()
+        done = subprocess.run([*space, "sh", "-c", text], capture_output=True, text=True, timeout=120, cwd=w.dir)
+        return done, time.monotonic() - start
+
+    def refused(self, code, *parts, lines=(), **how):
+        done, seconds = self.build(*lines, **how)
+        print(f"    {self}: {seconds:.1f} s, exit {done.returncode}: {done.stderr.strip()}")
+        assert done.returncode == code, f"{self}: exit {done.returncode} instead of {code}: {done.stderr}"
+        assert seconds < LIMIT_S, f"{self}: {seconds:.1f} s"
+        for part in parts:
+            assert part in done.stderr, f"{self}: '{part}' is not in: {done.stderr}"
+        assert REACHED not in done.stderr, f"{self}: {done.stderr}"
+        assert "cannot be built here" not in done.stderr or " reasons:" not in done.stderr, f"{self}: more than was broken: {done.stderr}"
+        left = [p for p in glob.glob(os.path.join(self.world.cache, "build", "*")) + glob.glob(os.path.join(self.world.cache, "ccache", "*"))]
+        assert not left, f"{self}: it has begun: {left}"
+
+
+def places(world):
+    return [Place(world, None), *([Place(world, DEBIAN)] if os.path.isdir(DEBIAN) else [])]
+
+
+def apt(place, package):
+    return f"apt-get install -y {package}'" if place.root else f"sudo apt-get install {package}"
+
+
+def can_mount():
+    space = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--mount"]
+    return subprocess.run([*space, "sh", "-c", "mount -t tmpfs none /mnt"], capture_output=True).returncode == 0
+
+
+def needing(profiles, world, row):
+    """Tables of a package that needs one thing more."""
+    with_row = world.path("needing")
+    shutil.rmtree(with_row, ignore_errors=True)
+    shutil.copytree(profiles, with_row)
+    with open(os.path.join(with_row, "needs.yaml"), "a") as f:
+        f.write(f"  - {row}\n")
+    return with_row
+
+
+def test_the_compiler_would_be_found_out(world):
+    for place in places(world):
+        done, _ = place.build()
+        assert done.returncode == 8 and REACHED in done.stderr, done.stderr
+
+
+def test_no_ca_bundle(world):
+    for place in places(world):
+        pip = subprocess.run(["/usr/bin/python3", "-c", "import pip; print(pip.__version__.split('.')[0])"], capture_output=True, text=True).stdout
+        if not place.root and int(pip or 0) < 25:
+            print("    the pip of this machine does without")
+            continue
+        place.refused(8, "CA bundle", "No such file", apt(place, "ca-certificates"), lines=[place.without("/etc/ssl/certs")])
+
+
+def test_no_flatc(world):
+    for place in places(world):
+        profiles = place.profiles if place.root else needing(place.profiles, world, "{program: flatc, debian: flatbuffers-compiler, why: for the test}")
+        place.refused(8, "flatc: not in the root", apt(place, "flatbuffers-compiler"), lines=[place.without("/usr/bin/flatc")], profiles=profiles)
+
+
+def test_no_python_headers(world):
+    for place in places(world):
+        place.refused(8, "python3-dev: not in the Python", apt(place, "python3-dev"), lines=[place.without(f"/usr/include/python{place.python}")])
+
+
+def test_no_python_module(world):
+    for place in places(world):
+        profiles = place.profiles if place.root else needing(place.profiles, world, "{module: numpy, debian: python3-numpy, why: for the test}")
+        place.refused(8, "numpy: not in the Python", apt(place, "python3-numpy"), lines=[place.without("/usr/lib/python3/dist-packages/numpy")], profiles=profiles)
+
+
+def test_wrong_cmake(world):
+    for place in places(world):
+        old = place.script("cmake", "echo cmake version 2.8.12")
+        place.refused(7, "cmake is 2.8.12, release", "needs >=3.18", "--root", lines=[place.over("/usr/bin/cmake", old)])
+
+
+def test_no_user_name_spaces(world):
+    """A process in a chroot cannot make any."""
+    if os.geteuid() != 0:
+        print("    needs root")
+        return
+    for place in places(world):
+        top = world.path("chroot")
+        os.makedirs(top, exist_ok=True)
+        place.refused(7, "cannot create the sandbox", "user namespaces", lines=[f"mount --rbind / {top}"], chroot=top)
+
+
+def test_full_disk(world):
+    for place in places(world):
+        size = "100m" if place.root else "512k"
+        mounted = f"mount -t tmpfs -o size={size} none {world.cache}"
+        place.refused(8, f"no space left in '{world.cache}'", "it needs", "--cache DIR", lines=[mounted])
+
+
+def test_no_memory(world):
+    if subprocess.run([LIMIT, "100M", "true"], capture_output=True).returncode != 0:
+        print("    needs control groups")
+        return
+    for place in places(world):
+        place.refused(8, "memory", "one of them alone takes", "more memory", before=[LIMIT, "300M"])
+
+
+def test_unknown_decoder_set(world):
+    for place in places(world):
+        profiles = world.path(f"fewer-sets-{place}")
+        shutil.copytree(place.profiles, profiles, dirs_exist_ok=True)
+        path = os.path.join(profiles, "extensions.yaml")
+        with open(path) as f:
+            text = f.read()
+        fewer = re.sub(r"\bCMOV, ", "", text)
+        assert fewer != text
+        with open(path, "w") as f:
+            f.write(fewer)
+        place.refused(8, "has no row for the decoder's set 'CMOV'", "add the set to a row", profiles=profiles)
+
+
+def test_no_pip(world):
+    for place in places(world):
+        place.refused(8, "pip: not in the Python", apt(place, "python3-pip"), lines=[place.without("/usr/lib/python3/dist-packages/pip")])
+
+
+def test_no_venv(world):
+    for place in places(world):
+        place.refused(8, "python3-venv: not in the Python", apt(place, "python3-venv"), lines=[place.without(f"{place.lib}/venv")])
+
+
+def test_noexec(world):
+    for place in places(world):
+        place.refused(8, f"nothing that is made in '{world.cache}' can be run", "--cache DIR", lines=[f"mount -t tmpfs -o noexec none {world.cache}"])
+
+
+def test_an_output_directory_that_cannot_be_written(world):
+    for place in places(world):
+        os.makedirs(world.out, exist_ok=True)
+        place.refused(8, f"cannot write into '{world.out}'", "--out DIR", lines=[f"mount -t tmpfs -o ro none {world.out}"])
+
+
+def test_of_several_packages_all_are_looked_at_first(world):
+    """PyTorch is fine, and would be built for an hour: torchvision lacks a header."""
+    with open(world.release("setup-py-env")) as f:
+        text = f.read()
+    package = text[text.index("pytorch:") :].replace("pytorch:", "torchvision:").replace("backend: setup-py-env", "backend: setuptools")
+    with open(world.release("two"), "w") as f:
+        f.write(text.replace("2.9.1-setup-py-env", "2.9.1-two") + package)
+    profiles = needing(world.profiles, world, "{header: no/such.h, package: torchvision, debian: no-such-dev, why: for the test}")
+    done = subprocess.run(
+        [world.ptbuild, "build", "--profiles", profiles, "--cache", world.path("two"), "--out", world.out, "--profile", "cpu-avx2", "--release", "2.9.1-two"]
+        + ["--package", "pytorch", "--package", "torchvision"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 8 and "torchvision-python" in done.stderr and "no/such.h: not in the root" in done.stderr, done.stderr
+    assert not glob.glob(world.path("two", "build", "*")), done.stderr
+
+
+def test_doctor_says_ok_and_the_build_gets_through(world):
+    """The trial is made by both, and remembered by what it depends on."""
+    words = ["--profile", "cpu-avx2", "--release", "2.9.1-setup-py-env"]
+    world.clear()
+    doctor = world.run("doctor", *words)
+    assert doctor.returncode == 0 and re.search(r"^ok +trial +a small extension went the whole way", doctor.stdout, re.M), doctor.stdout + doctor.stderr
+    said = "a small extension went the whole way"
+    first = world.run("build", "-v", *words)
+    assert first.returncode == 0 and said not in first.stderr, first.stderr[-2000:]
+    for stamp in glob.glob(world.path("cache", "stamps", "trial-*")):
+        os.remove(stamp)
+    again = world.run("build", "-v", *words, "--set", "USE_NUMA=ON")
+    assert again.returncode == 0 and said in again.stderr, again.stderr[-2000:]
+    third = world.run("build", "-v", *words, "--set", "USE_NUMA=ON", "--set", "USE_ITT=ON")
+    assert third.returncode == 0 and said not in third.stderr, third.stderr[-2000:]
+
+
+def test_a_trial_that_fails(world):
+    """What no list can name: the extension does not get through, and its log is kept."""
+    profiles = world.path("other-trial")
+    shutil.copytree(world.profiles, profiles, dirs_exist_ok=True)
+    with open(os.path.join(profiles, "trial", "trial.cpp"), "a") as f:
+        f.write("#error what the test wants\n")
+    world.clear()
+    done = world.run("build", "--profile", "cpu-avx2", "--release", "2.9.1-setup-py-env", "--profiles", profiles, timeout=60)
+    assert done.returncode == 8 and "does not get through" in done.stderr and "what the test wants" in done.stderr, done.stderr
+    log = re.search(r"its log is '([^']+)'", done.stderr).group(1)
+    assert "what the test wants" in open(log).read()
+    assert not glob.glob(world.path("cache", "build", "*")) and not os.listdir(world.path("cache", "tmp")), done.stderr
+
+
+TESTS = [
+    test_the_compiler_would_be_found_out,
+    test_no_ca_bundle,
+    test_no_flatc,
+    test_no_python_headers,
+    test_no_python_module,
+    test_wrong_cmake,
+    test_no_user_name_spaces,
+    test_full_disk,
+    test_no_memory,
+    test_unknown_decoder_set,
+    test_no_pip,
+    test_no_venv,
+    test_noexec,
+    test_an_output_directory_that_cannot_be_written,
+]
+
+if __name__ == "__main__":
+    if not can_mount():
+        print("no mount name space here: only what needs none is tested")
+        TESTS = []
+    main([*TESTS, test_of_several_packages_all_are_looked_at_first, test_doctor_says_ok_and_the_build_gets_through, test_a_trial_that_fails])
