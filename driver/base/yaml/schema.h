@@ -28,3 +28,8 @@ static const cyaml_schema_value_t string_entry = {CYAML_VALUE_STRING(CYAML_FLAG_
 	{                                                                                                              \
 		CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, type, fields)                                                  \
 	}
+/* The keys of a mapping, as NAME_fields; with ROW also NAME_entry, for lists of such mappings. */
+#define FIELDS(name, ...) static const cyaml_schema_field_t name##_fields[] = {__VA_ARGS__, CYAML_FIELD_END}
+#define ROW(name, type, ...)                                                                                           \
+	FIELDS(name, __VA_ARGS__);                                                                                     \
+	static const cyaml_schema_value_t name##_entry = ENTRY(type, name##_fields)

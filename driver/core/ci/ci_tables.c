@@ -7,27 +7,14 @@
 #include "core/ci/ci.h"
 #include "core/tables/tables_schema.h"
 
-static const cyaml_schema_field_t format_fields[] = {
-	NEED(struct ci_format_row, name),
-	NEED(struct ci_format_row, jobs),
-	CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t format_entry = ENTRY(struct ci_format_row, format_fields);
+ROW(format, struct ci_format_row, NEED(struct ci_format_row, name), NEED(struct ci_format_row, jobs));
 
-static const cyaml_schema_field_t runner_fields[] = {
-	MAY(struct ci_runner_row, match),
-	MAY(struct ci_runner_row, platform),
-	MAY(struct ci_runner_row, format),
-	CYAML_FIELD_SEQUENCE("labels", CYAML_FLAG_POINTER, struct ci_runner_row, labels, &string_entry, 1, 16),
-	CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t runner_entry = ENTRY(struct ci_runner_row, runner_fields);
+ROW(runner, struct ci_runner_row, MAY(struct ci_runner_row, match), MAY(struct ci_runner_row, platform),
+    MAY(struct ci_runner_row, format),
+    CYAML_FIELD_SEQUENCE("labels", CYAML_FLAG_POINTER, struct ci_runner_row, labels, &string_entry, 1, 16));
 
-static const cyaml_schema_field_t table_fields[] = {
-	CYAML_FIELD_SEQUENCE("formats", CYAML_FLAG_POINTER, struct ci_tables, formats, &format_entry, 0, 16),
-	CYAML_FIELD_SEQUENCE("runners", CYAML_FLAG_POINTER, struct ci_tables, runners, &runner_entry, 1, 1000),
-	CYAML_FIELD_END,
-};
+FIELDS(table, CYAML_FIELD_SEQUENCE("formats", CYAML_FLAG_POINTER, struct ci_tables, formats, &format_entry, 0, 16),
+       CYAML_FIELD_SEQUENCE("runners", CYAML_FLAG_POINTER, struct ci_tables, runners, &runner_entry, 1, 1000));
 static const cyaml_schema_value_t table_schema = TOP(struct ci_tables, table_fields);
 /* A user's map has the last of these alone. */
 static const cyaml_schema_value_t map_schema = TOP(struct ci_tables, table_fields + 1);

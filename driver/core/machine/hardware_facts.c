@@ -9,28 +9,17 @@
 #include "core/machine/hardware.h"
 #include "core/tables/tables_schema.h"
 
-static const cyaml_schema_field_t feature_fields[] = {
-	NEED(struct feature_row, name),   MAY(struct feature_row, cpuid),
-	MAY(struct feature_row, state),   MAY(struct feature_row, hwcap),
-	MAY(struct feature_row, hwcap2),  LIST(struct feature_row, implies),
-	LIST(struct feature_row, macros), CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t feature_entry = ENTRY(struct feature_row, feature_fields);
+ROW(feature, struct feature_row, NEED(struct feature_row, name), MAY(struct feature_row, cpuid),
+    MAY(struct feature_row, state), MAY(struct feature_row, hwcap), MAY(struct feature_row, hwcap2),
+    LIST(struct feature_row, implies), LIST(struct feature_row, macros));
 
-static const cyaml_schema_field_t processor_fields[] = {
-	NEED(struct processor_row, name),     MAY(struct processor_row, vendor),
-	MAY(struct processor_row, family),    LIST(struct processor_row, models),
-	MAY(struct processor_row, steppings), MAY(struct processor_row, implementer),
-	MAY(struct processor_row, part),      LIST(struct processor_row, distrust),
-	MAY(struct processor_row, note),      CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t processor_entry = ENTRY(struct processor_row, processor_fields);
+ROW(processor, struct processor_row, NEED(struct processor_row, name), MAY(struct processor_row, vendor),
+    MAY(struct processor_row, family), LIST(struct processor_row, models), MAY(struct processor_row, steppings),
+    MAY(struct processor_row, implementer), MAY(struct processor_row, part), LIST(struct processor_row, distrust),
+    MAY(struct processor_row, note));
 
-static const cyaml_schema_field_t file_fields[] = {
-	NEED_ROWS(struct hardware_facts, features, &feature_entry),
-	NEED_ROWS(struct hardware_facts, processors, &processor_entry),
-	CYAML_FIELD_END,
-};
+FIELDS(file, NEED_ROWS(struct hardware_facts, features, &feature_entry),
+       NEED_ROWS(struct hardware_facts, processors, &processor_entry));
 static const cyaml_schema_value_t file_schema = TOP(struct hardware_facts, file_fields);
 
 /* "7" or "16-31". */

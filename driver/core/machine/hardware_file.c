@@ -27,42 +27,22 @@ struct machine_text {
 	unsigned gpus_count;
 };
 
-static const cyaml_schema_field_t cpu_fields[] = {
-	MAY(struct cpu_text, name),
-	MAY(struct cpu_text, vendor),
-	NEED(struct cpu_text, flags),
-	/* "" (nothing was found) is not the same as absent */
-	CYAML_FIELD_STRING_PTR("probed", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct cpu_text, probed, 0,
-			       CYAML_UNLIMITED),
-	MAY(struct cpu_text, xcr0),
-	NUMBER(struct cpu_text, family, CYAML_FLAG_OPTIONAL),
-	NUMBER(struct cpu_text, model, CYAML_FLAG_OPTIONAL),
-	NUMBER(struct cpu_text, stepping, CYAML_FLAG_OPTIONAL),
-	CYAML_FIELD_SEQUENCE("cores", OPTIONAL_LIST, struct cpu_text, cores, &string_entry, 0, 64),
-	CYAML_FIELD_END,
-};
+FIELDS(cpu, MAY(struct cpu_text, name), MAY(struct cpu_text, vendor), NEED(struct cpu_text, flags),
+       /* "" (nothing was found) is not the same as absent */
+       CYAML_FIELD_STRING_PTR("probed", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct cpu_text, probed, 0,
+			      CYAML_UNLIMITED),
+       MAY(struct cpu_text, xcr0), NUMBER(struct cpu_text, family, CYAML_FLAG_OPTIONAL),
+       NUMBER(struct cpu_text, model, CYAML_FLAG_OPTIONAL), NUMBER(struct cpu_text, stepping, CYAML_FLAG_OPTIONAL),
+       CYAML_FIELD_SEQUENCE("cores", OPTIONAL_LIST, struct cpu_text, cores, &string_entry, 0, 64));
 
-static const cyaml_schema_field_t gpu_fields[] = {
-	NEED(struct gpu_text, name),
-	NEED(struct gpu_text, capability),
-	MAY(struct gpu_text, memory),
-	CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t gpu_entry = ENTRY(struct gpu_text, gpu_fields);
+ROW(gpu, struct gpu_text, NEED(struct gpu_text, name), NEED(struct gpu_text, capability), MAY(struct gpu_text, memory));
 
-static const cyaml_schema_field_t machine_fields[] = {
-	NEED(struct machine_text, platform),
-	CYAML_FIELD_MAPPING_PTR("cpu", CYAML_FLAG_POINTER, struct machine_text, cpu, cpu_fields),
-	NUMBER(struct machine_text, processors, CYAML_FLAG_OPTIONAL),
-	MAY(struct machine_text, memory),
-	CYAML_FIELD_SEQUENCE("gpus", OPTIONAL_LIST, struct machine_text, gpus, &gpu_entry, 0, 64),
-	MAY(struct machine_text, driver),
-	MAY(struct machine_text, driver_cuda),
-	MAY(struct machine_text, gpu_source),
-	MAY(struct machine_text, gpu_trouble),
-	MAY(struct machine_text, source),
-	CYAML_FIELD_END,
-};
+FIELDS(machine, NEED(struct machine_text, platform),
+       CYAML_FIELD_MAPPING_PTR("cpu", CYAML_FLAG_POINTER, struct machine_text, cpu, cpu_fields),
+       NUMBER(struct machine_text, processors, CYAML_FLAG_OPTIONAL), MAY(struct machine_text, memory),
+       CYAML_FIELD_SEQUENCE("gpus", OPTIONAL_LIST, struct machine_text, gpus, &gpu_entry, 0, 64),
+       MAY(struct machine_text, driver), MAY(struct machine_text, driver_cuda), MAY(struct machine_text, gpu_source),
+       MAY(struct machine_text, gpu_trouble), MAY(struct machine_text, source));
 static const cyaml_schema_value_t machine_schema = TOP(struct machine_text, machine_fields);
 
 struct reading {

@@ -13,17 +13,16 @@
 	CYAML_FIELD_STRING_PTR("sources", CYAML_FLAG_POINTER_NULL | CYAML_FLAG_OPTIONAL, struct tables, file_sources,  \
 			       0, CYAML_UNLIMITED)
 
-/* clang-format off: one key a line */
-static const cyaml_schema_field_t setting_fields[] = {
+/* One key a line. */
+/* clang-format off */
+ROW(setting, struct table_setting,
 	MAY(struct table_setting, name),   LIST(struct table_setting, names),
 	MAY(struct table_setting, value),  NEED(struct table_setting, why),
 	MAY(struct table_setting, source), MAY(struct table_setting, since),
 	MAY(struct table_setting, until),  MAY(struct table_setting, package),
-	FLAG(struct table_setting, cache), CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t setting_entry = ENTRY(struct table_setting, setting_fields);
+	FLAG(struct table_setting, cache));
 
-static const cyaml_schema_field_t isa_fields[] = {
+ROW(isa, struct isa_row,
 	NEED(struct isa_row, name),
 	LIST(struct isa_row, aliases),
 	NEED(struct isa_row, platform),
@@ -35,31 +34,20 @@ static const cyaml_schema_field_t isa_fields[] = {
 	NEED(struct isa_row, clang_min),
 	NEED(struct isa_row, cpus),
 	MAY(struct isa_row, note),
-	ROWS(struct isa_row, settings, &setting_entry),
-	CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t isa_entry = ENTRY(struct isa_row, isa_fields);
-static const cyaml_schema_field_t isa_group_fields[] = {
+	ROWS(struct isa_row, settings, &setting_entry));
+ROW(isa_group, struct isa_group,
 	NEED(struct isa_group, name),
-	NEED_LIST(struct isa_group, isas),
-	CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t isa_group_entry = ENTRY(struct isa_group, isa_group_fields);
-static const cyaml_schema_field_t isa_file_fields[] = {
+	NEED_LIST(struct isa_group, isas));
+FIELDS(isa_file,
 	SOURCES,
 	NEED_ROWS(struct tables, isas, &isa_entry),
-	ROWS(struct tables, groups, &isa_group_entry),
-	CYAML_FIELD_END,
-};
+	ROWS(struct tables, groups, &isa_group_entry));
 const cyaml_schema_value_t schema_isa = TOP(struct tables, isa_file_fields);
 
-static const cyaml_schema_field_t suffix_fields[] = {
+ROW(suffix, struct gpu_suffix,
 	NEED(struct gpu_suffix, suffix),
-	NEED(struct gpu_suffix, cuda_min),
-	CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t suffix_entry = ENTRY(struct gpu_suffix, suffix_fields);
-static const cyaml_schema_field_t gpu_fields[] = {
+	NEED(struct gpu_suffix, cuda_min));
+ROW(gpu, struct gpu_row,
 	NEED(struct gpu_row, sm),
 	NEED(struct gpu_row, capability),
 	NEED(struct gpu_row, name),
@@ -74,167 +62,119 @@ static const cyaml_schema_field_t gpu_fields[] = {
 	ROWS(struct gpu_row, suffixes, &suffix_entry),
 	ROWS(struct gpu_row, settings, &setting_entry),
 	MAY(struct gpu_row, note),
-	FLAG(struct gpu_row, tegra),
-	CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t gpu_entry = ENTRY(struct gpu_row, gpu_fields);
-static const cyaml_schema_field_t gpu_units_fields[] = {
+	FLAG(struct gpu_row, tegra));
+ROW(gpu_units, struct gpu_units_row,
 	NEED_LIST(struct gpu_units_row, units),
-	NEED(struct gpu_units_row, why),
-	CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t gpu_units_entry = ENTRY(struct gpu_units_row, gpu_units_fields);
-static const cyaml_schema_field_t gpu_extra_fields[] = {
+	NEED(struct gpu_units_row, why));
+ROW(gpu_extra, struct gpu_extra_row,
 	NEED(struct gpu_extra_row, base),
 	NEED(struct gpu_extra_row, extra),
 	NEED(struct gpu_extra_row, since),
-	NEED(struct gpu_extra_row, why),
-	CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t gpu_extra_entry = ENTRY(struct gpu_extra_row, gpu_extra_fields);
-static const cyaml_schema_field_t gpu_file_fields[] = {
+	NEED(struct gpu_extra_row, why));
+FIELDS(gpu_file,
 	SOURCES,
 	NEED_ROWS(struct tables, gpus, &gpu_entry),
 	ROWS(struct tables, gpu_units, &gpu_units_entry),
 	CYAML_FIELD_SEQUENCE("extras", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct tables, gpu_extras,
-			     &gpu_extra_entry, 0, CYAML_UNLIMITED),
-	CYAML_FIELD_END,
-};
+			     &gpu_extra_entry, 0, CYAML_UNLIMITED));
 const cyaml_schema_value_t schema_gpu = TOP(struct tables, gpu_file_fields);
 
-static const cyaml_schema_field_t cuda_library_fields[] = {
+ROW(cuda_library, struct cuda_library_row,
 	NEED(struct cuda_library_row, package),    NEED(struct cuda_library_row, dir),
 	NEED_LIST(struct cuda_library_row, names), MAY(struct cuda_library_row, part),
-	LIST(struct cuda_library_row, needs),      CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t cuda_library_entry = ENTRY(struct cuda_library_row, cuda_library_fields);
-static const cyaml_schema_field_t layout_fields[] = {
+	LIST(struct cuda_library_row, needs));
+ROW(layout, struct layout_row,
 	NEED(struct layout_row, name),
 	MAY(struct layout_row, bundle),
-	NEED_ROWS(struct layout_row, libraries, &cuda_library_entry),
-	CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t layout_entry = ENTRY(struct layout_row, layout_fields);
-static const cyaml_schema_field_t toolkit_fields[] = {
+	NEED_ROWS(struct layout_row, libraries, &cuda_library_entry));
+ROW(toolkit, struct toolkit_row,
 	NEED(struct toolkit_row, version),
 	NEED(struct toolkit_row, gcc_max),
 	NEED(struct toolkit_row, clang_max),
 	NEED(struct toolkit_row, driver),
 	NEED(struct toolkit_row, driver_floor),
-	NEED(struct toolkit_row, layout),
-	CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t toolkit_entry = ENTRY(struct toolkit_row, toolkit_fields);
-static const cyaml_schema_field_t part_fields[] = {
+	NEED(struct toolkit_row, layout));
+ROW(part, struct part_row,
 	NEED(struct part_row, name),
 	NEED(struct part_row, header),
 	LIST(struct part_row, macros),
 	NEED(struct part_row, toggle),
 	MAY(struct part_row, package),
-	MAY(struct part_row, debian),
-	CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t part_entry = ENTRY(struct part_row, part_fields);
-static const cyaml_schema_field_t toolkit_file_fields[] = {
+	MAY(struct part_row, debian));
+FIELDS(toolkit_file,
 	SOURCES,
 	NEED_ROWS(struct tables, layouts, &layout_entry),
 	LIST(struct tables, driver_libraries),
 	ROWS(struct tables, parts, &part_entry),
-	NEED_ROWS(struct tables, toolkits, &toolkit_entry),
-	CYAML_FIELD_END,
-};
+	NEED_ROWS(struct tables, toolkits, &toolkit_entry));
 const cyaml_schema_value_t schema_cuda = TOP(struct tables, toolkit_file_fields);
 
-static const cyaml_schema_field_t blas_fields[] = {
+ROW(blas, struct blas_row,
 	NEED(struct blas_row, name),  NEED(struct blas_row, cmake),
 	NEED(struct blas_row, info),  MAY(struct blas_row, pkgconf),
 	MAY(struct blas_row, debian), NEED_LIST(struct blas_row, platforms),
-	MAY(struct blas_row, note),   CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t blas_entry = ENTRY(struct blas_row, blas_fields);
-static const cyaml_schema_field_t blas_file_fields[] = {SOURCES, NEED_ROWS(struct tables, blas, &blas_entry),
-							CYAML_FIELD_END};
+	MAY(struct blas_row, note));
+FIELDS(blas_file,
+	SOURCES,
+	NEED_ROWS(struct tables, blas, &blas_entry));
 const cyaml_schema_value_t schema_blas = TOP(struct tables, blas_file_fields);
 
-static const cyaml_schema_field_t toggle_fields[] = {
+ROW(toggle, struct toggle_row,
 	MAY(struct toggle_row, name),   LIST(struct toggle_row, names),  MAY(struct toggle_row, package),
 	MAY(struct toggle_row, since),  MAY(struct toggle_row, until),   MAY(struct toggle_row, value),
 	MAY(struct toggle_row, cpu),    MAY(struct toggle_row, cuda),    MAY(struct toggle_row, mps),
 	MAY(struct toggle_row, needs),  LIST(struct toggle_row, values), NEED(struct toggle_row, why),
-	FLAG(struct toggle_row, cache), FLAG(struct toggle_row, check),  CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t toggle_entry = ENTRY(struct toggle_row, toggle_fields);
-static const cyaml_schema_field_t retired_fields[] = {
+	FLAG(struct toggle_row, cache), FLAG(struct toggle_row, check));
+ROW(retired, struct retired_row,
 	NEED(struct retired_row, name),
 	MAY(struct retired_row, package),
 	MAY(struct retired_row, since),
-	NEED(struct retired_row, why),
-	CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t retired_entry = ENTRY(struct retired_row, retired_fields);
-static const cyaml_schema_field_t toggle_file_fields[] = {
+	NEED(struct retired_row, why));
+FIELDS(toggle_file,
 	SOURCES,
 	NEED_ROWS(struct tables, toggles, &toggle_entry),
-	ROWS(struct tables, retired, &retired_entry),
-	CYAML_FIELD_END,
-};
+	ROWS(struct tables, retired, &retired_entry));
 const cyaml_schema_value_t schema_toggles = TOP(struct tables, toggle_file_fields);
 
-static const cyaml_schema_field_t correction_fields[] = {
+ROW(correction, struct correction_row,
 	NEED(struct correction_row, name),   LIST(struct correction_row, packages),
 	LIST(struct correction_row, kinds),  LIST(struct correction_row, isas),
 	LIST(struct correction_row, gpus),   NEED(struct correction_row, note),
-	NEED(struct correction_row, source), CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t correction_entry = ENTRY(struct correction_row, correction_fields);
-static const cyaml_schema_field_t correction_file_fields[] = {
-	NEED_ROWS(struct tables, corrections, &correction_entry),
-	CYAML_FIELD_END,
-};
+	NEED(struct correction_row, source));
+FIELDS(correction_file,
+	NEED_ROWS(struct tables, corrections, &correction_entry));
 const cyaml_schema_value_t schema_corrections = TOP(struct tables, correction_file_fields);
 
-static const cyaml_schema_field_t source_fields[] = {
+ROW(source, struct source_row,
 	NEED(struct source_row, name),
 	NEED(struct source_row, sha256),
 	NEED_LIST(struct source_row, urls),
 	MAY(struct source_row, into),
 	FLAG(struct source_row, keep_top),
-	NUMBER(struct source_row, max_unpacked, CYAML_FLAG_OPTIONAL),
-	CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t source_entry = ENTRY(struct source_row, source_fields);
-static const cyaml_schema_field_t command_fields[] = {
+	NUMBER(struct source_row, max_unpacked, CYAML_FLAG_OPTIONAL));
+ROW(command, struct command_row,
 	MAY(struct command_row, dir),
 	NEED_LIST(struct command_row, argv),
-	NEED(struct command_row, why),
-	CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t command_entry = ENTRY(struct command_row, command_fields);
-static const cyaml_schema_field_t need_fields[] = {
+	NEED(struct command_row, why));
+ROW(need, struct need_row,
 	MAY(struct need_row, tool),    MAY(struct need_row, program), MAY(struct need_row, header),
 	MAY(struct need_row, module),  MAY(struct need_row, package), MAY(struct need_row, release),
 	MAY(struct need_row, toggle),  FLAG(struct need_row, host),   FLAG(struct need_row, optional),
-	NEED(struct need_row, debian), NEED(struct need_row, why),    CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t need_entry = ENTRY(struct need_row, need_fields);
-static const cyaml_schema_field_t needs_file_fields[] = {SOURCES, NEED_ROWS(struct tables, needs, &need_entry),
-							 CYAML_FIELD_END};
+	NEED(struct need_row, debian), NEED(struct need_row, why));
+FIELDS(needs_file,
+	SOURCES,
+	NEED_ROWS(struct tables, needs, &need_entry));
 const cyaml_schema_value_t schema_needs = TOP(struct tables, needs_file_fields);
 
-static const cyaml_schema_field_t heavy_fields[] = {
+ROW(heavy, struct heavy_row,
 	NEED(struct heavy_row, units),
 	NEED(struct heavy_row, bytes),
-	NEED(struct heavy_row, why),
-	CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t heavy_entry = ENTRY(struct heavy_row, heavy_fields);
-static const cyaml_schema_field_t memory_fields[] = {
+	NEED(struct heavy_row, why));
+FIELDS(memory,
 	MAY(struct memory_row, compile),
 	MAY(struct memory_row, link),
-	ROWS(struct memory_row, heavy, &heavy_entry),
-	CYAML_FIELD_END,
-};
-static const cyaml_schema_field_t package_fields[] = {
+	ROWS(struct memory_row, heavy, &heavy_entry));
+FIELDS(package,
 	NEED(struct package_row, version),
 	NEED(struct package_row, backend),
 	NEED_ROWS(struct package_row, sources, &source_entry),
@@ -248,13 +188,11 @@ static const cyaml_schema_field_t package_fields[] = {
 	LIST(struct package_row, extra_cflags),
 	MAY(struct package_row, cudnn),
 	CYAML_FIELD_MAPPING_PTR("memory", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct package_row, memory,
-				memory_fields),
-	CYAML_FIELD_END,
-};
+				memory_fields));
 #define PACKAGE(member)                                                                                                \
 	CYAML_FIELD_MAPPING_PTR(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct release_row, member,         \
 				package_fields)
-static const cyaml_schema_field_t release_fields[] = {
+FIELDS(release,
 	NEED(struct release_row, name),
 	NEED(struct release_row, base),
 	NEED_LIST(struct release_row, pythons),
@@ -270,76 +208,52 @@ static const cyaml_schema_field_t release_fields[] = {
 	NUMBER(struct release_row, source_date_epoch, CYAML_FLAG_DEFAULT),
 	PACKAGE(pytorch),
 	PACKAGE(torchvision),
-	PACKAGE(torchaudio),
-	CYAML_FIELD_END,
-};
+	PACKAGE(torchaudio));
 const cyaml_schema_value_t schema_release = TOP(struct release_row, release_fields);
 
-static const cyaml_schema_field_t extension_fields[] = {
+ROW(extension, struct extension_row,
 	NEED(struct extension_row, name),
 	NEED(struct extension_row, machine),
 	LIST(struct extension_row, implies),
-	LIST(struct extension_row, sets),
-	CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t extension_entry = ENTRY(struct extension_row, extension_fields);
-static const cyaml_schema_field_t combined_fields[] = {
+	LIST(struct extension_row, sets));
+ROW(combined, struct combined_row,
 	NEED_LIST(struct combined_row, needs),
-	NEED_LIST(struct combined_row, sets),
-	CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t combined_entry = ENTRY(struct combined_row, combined_fields);
-static const cyaml_schema_field_t instruction_fields[] = {
+	NEED_LIST(struct combined_row, sets));
+ROW(instruction, struct instruction_row,
 	NEED(struct instruction_row, mnemonic),
 	NEED_LIST(struct instruction_row, needs),
-	NEED(struct instruction_row, why),
-	CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t instruction_entry = ENTRY(struct instruction_row, instruction_fields);
-static const cyaml_schema_field_t encoding_fields[] = {
+	NEED(struct instruction_row, why));
+ROW(encoding, struct encoding_row,
 	NEED_LIST(struct encoding_row, needs),
 	NEED(struct encoding_row, mask),
 	NEED(struct encoding_row, value),
-	NEED(struct encoding_row, what),
-	CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t encoding_entry = ENTRY(struct encoding_row, encoding_fields);
-static const cyaml_schema_field_t extension_file_fields[] = {
+	NEED(struct encoding_row, what));
+FIELDS(extension_file,
 	NEED_ROWS(struct extension_file, extensions, &extension_entry),
 	NEED_ROWS(struct extension_file, combined, &combined_entry),
 	NEED_ROWS(struct extension_file, instructions, &instruction_entry),
-	NEED_ROWS(struct extension_file, encodings, &encoding_entry),
-	CYAML_FIELD_END,
-};
+	NEED_ROWS(struct extension_file, encodings, &encoding_entry));
 const cyaml_schema_value_t schema_extensions = TOP(struct extension_file, extension_file_fields);
 
-static const cyaml_schema_field_t family_fields[] = {
+ROW(family, struct family_row,
 	NEED(struct family_row, library),
 	MAY(struct family_row, symbol),
 	MAY(struct family_row, unit),
 	NEED_LIST(struct family_row, extensions),
 	FLAG(struct family_row, carries),
-	NEED(struct family_row, why),
-	CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t family_entry = ENTRY(struct family_row, family_fields);
-static const cyaml_schema_field_t dispatch_fields[] = {
-	NEED_ROWS(struct dispatch_file, families, &family_entry),
-	CYAML_FIELD_END,
-};
+	NEED(struct family_row, why));
+FIELDS(dispatch,
+	NEED_ROWS(struct dispatch_file, families, &family_entry));
 const cyaml_schema_value_t schema_dispatch = TOP(struct dispatch_file, dispatch_fields);
 
-static const cyaml_schema_field_t library_fields[] = {
+ROW(library, struct system_library_row,
 	NEED(struct system_library_row, name),
 	MAY(struct system_library_row, since),
-	FLAG(struct system_library_row, versioned),
-	CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t library_entry = ENTRY(struct system_library_row, library_fields);
+	FLAG(struct system_library_row, versioned));
 #define CEILING(key, i)                                                                                                \
 	CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct policy_row, ceilings[i], 1,       \
 			       CYAML_UNLIMITED)
-static const cyaml_schema_field_t policy_fields[] = {
+ROW(policy, struct policy_row,
 	NEED(struct policy_row, policy),
 	NEED(struct policy_row, machine),
 	CEILING("glibc", 0),
@@ -348,38 +262,26 @@ static const cyaml_schema_field_t policy_fields[] = {
 	CEILING("gcc", 3),
 	CEILING("libatomic", 4),
 	CEILING("zlib", 5),
-	LIST(struct policy_row, also),
-	CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t policy_entry = ENTRY(struct policy_row, policy_fields);
-static const cyaml_schema_field_t manylinux_fields[] = {
+	LIST(struct policy_row, also));
+FIELDS(manylinux,
 	NEED_ROWS(struct manylinux_policy, libraries, &library_entry),
-	NEED_ROWS(struct manylinux_policy, policies, &policy_entry),
-	CYAML_FIELD_END,
-};
+	NEED_ROWS(struct manylinux_policy, policies, &policy_entry));
 const cyaml_schema_value_t schema_manylinux = TOP(struct manylinux_policy, manylinux_fields);
 
-static const cyaml_schema_field_t matrix_row_fields[] = {
+ROW(matrix_row, struct matrix_row,
 	LIST(struct matrix_row, packages),  LIST(struct matrix_row, pythons), LIST(struct matrix_row, toolkits),
-	NEED_LIST(struct matrix_row, gpus), LIST(struct matrix_row, isas),    CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t matrix_row_entry = ENTRY(struct matrix_row, matrix_row_fields);
-static const cyaml_schema_field_t matrix_fields[] = {
+	NEED_LIST(struct matrix_row, gpus), LIST(struct matrix_row, isas));
+FIELDS(matrix,
 	NEED(struct matrix_file, note),
 	MAY(struct matrix_file, release),
 	MAY(struct matrix_file, of),
 	LIST(struct matrix_file, pythons),
 	ROWS(struct matrix_file, rows, &matrix_row_entry),
 	LIST(struct matrix_file, only),
-	LIST(struct matrix_file, except),
-	CYAML_FIELD_END,
-};
+	LIST(struct matrix_file, except));
 const cyaml_schema_value_t schema_matrix = TOP(struct matrix_file, matrix_fields);
-/* clang-format on */
 
-/* Where the line number lies in the struct that a set of fields fills; a row a line, so that adding one touches no
- * other. */
-/* clang-format off */
+/* Where the line number lies in the struct that a set of fields fills. */
 static const struct {
 	const cyaml_schema_field_t *fields;
 	size_t offset;
@@ -425,7 +327,6 @@ static void settle_sequence(const cyaml_schema_field_t *f, char *data, const cha
 	const cyaml_schema_value_t *entry = f->value.sequence.entry;
 	unsigned count;
 	char below[160];
-
 	memcpy(&count, data + f->count_offset, sizeof(count));
 	if (entry->type != CYAML_MAPPING)
 		return;
@@ -441,19 +342,16 @@ static void settle_fields(const cyaml_schema_field_t *fields, char *data, const 
 	for (size_t i = 0; i < ARRAY_LEN(line_members); i++)
 		if (line_members[i].fields == fields) {
 			unsigned line = yaml_line(lines, "%s", path);
-
 			memcpy(data + line_members[i].offset, &line, sizeof(line));
 		}
 	for (const cyaml_schema_field_t *f = fields; f->key; f++) {
 		const char **slot = (const char **)(data + f->data_offset);
-
 		if (f->value.type == CYAML_STRING && !*slot) {
 			*slot = "";
 		} else if (f->value.type == CYAML_SEQUENCE) {
 			settle_sequence(f, data, path, lines);
 		} else if (f->value.type == CYAML_MAPPING && *slot) {
 			char below[160];
-
 			snprintf(below, sizeof(below), "%s%s%s", path, *path ? "/" : "", f->key);
 			settle_fields(f->value.mapping.fields, *(char **)slot, below, lines);
 		}
@@ -469,7 +367,6 @@ void schema_settle(const cyaml_schema_value_t *schema, void *data, const struct 
 static bool is_for_people(const char *key)
 {
 	static const char *const keys[] = {"why", "what", "note", "source", "sources"};
-
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
 		if (strcmp(keys[i], key) == 0)
 			return true;
@@ -492,7 +389,6 @@ static void put_fields(const cyaml_schema_field_t *fields, const char *data, con
 {
 	for (const cyaml_schema_field_t *f = fields; f->key; f++) {
 		const char *slot = data + f->data_offset;
-
 		if (!counts(f->key, keys))
 			continue;
 		buf_printf(out, "%s ", f->key);
@@ -504,7 +400,6 @@ static void put_fields(const cyaml_schema_field_t *fields, const char *data, con
 			const cyaml_schema_value_t *entry = f->value.sequence.entry;
 			const char *items = *(const char *const *)slot;
 			unsigned count;
-
 			memcpy(&count, data + f->count_offset, sizeof(count));
 			buf_printf(out, "%u\n", count);
 			for (unsigned i = 0; i < count; i++) {
@@ -521,7 +416,6 @@ static void put_fields(const cyaml_schema_field_t *fields, const char *data, con
 void schema_digest(const cyaml_schema_value_t *schema, const void *data, const char *const *keys, char ret[65])
 {
 	AUTO_BUF struct buf text = {0};
-
 	put_fields(schema->mapping.fields, data, keys, &text);
 	digest_data(buf_cstr(&text), text.len, ret);
 }
