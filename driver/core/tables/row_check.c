@@ -11,7 +11,6 @@ int row_bad(const struct row_place *at, struct err *e, const char *fmt, ...)
 {
 	char text[1024];
 	va_list ap;
-
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
@@ -29,7 +28,6 @@ int row_version(const struct row_place *at, const char *key, const char *value, 
 int row_range(const struct row_place *at, const char *key, const char *value, struct err *e)
 {
 	bool in;
-
 	if (version_in("1", value, &in, e) < 0)
 		return err_wrap(e, "%s:%u: '%s'", at->file, at->line, key);
 	return 0;
@@ -40,7 +38,6 @@ int row_one_of(const struct row_place *at, const char *key, const char *value, c
 {
 	char known[256] = "";
 	size_t n = 0;
-
 	for (size_t i = 0; i < count; i++) {
 		if (strcmp(value, words[i]) == 0)
 			return 0;
@@ -82,7 +79,6 @@ bool row_identifier(const char *s)
 int row_first(const struct row_place *at, const void *rows, size_t size, size_t line, const void *row, struct err *e)
 {
 	const char *name = *(const char *const *)row;
-
 	for (const char *r = rows; r < (const char *)row; r += size)
 		if (strcmp(*(const char *const *)(const void *)r, name) == 0)
 			return row_bad(at, e, "'%s' is listed twice, first in line %u", name,
@@ -96,7 +92,6 @@ int row_settings(const struct tables *t, const char *file, const struct table_se
 		const struct row_place at = {file, s[i].line};
 		const struct toggle_row *toggle;
 		const char *value;
-
 		if (!row_identifier(s[i].name))
 			return row_bad(&at, e, "not a name of a setting: '%s'", s[i].name);
 		if (row_one_of(&at, "package", s[i].package, tables_packages, TABLES_PACKAGES, e) < 0 ||

@@ -34,7 +34,6 @@ static void *load_file(struct loader *l, const char *name, const cyaml_schema_va
 	const char *path = path_join(l->a, l->t->dir, name);
 	struct yaml_lines *lines = NULL;
 	void *data = NULL;
-
 	if (!fs_exists(path)) {
 		err_set(e, ERR_CONFIG, "no table '%s'", path);
 		err_hint(e, "--profiles names the directory that holds isa.yaml, gpu.yaml and releases/");
@@ -51,7 +50,6 @@ static void *load_file(struct loader *l, const char *name, const cyaml_schema_va
 static int load_members(struct loader *l, const char *name, const cyaml_schema_value_t *schema, struct err *e)
 {
 	const char *data = load_file(l, name, schema, e);
-
 	if (!data)
 		return -1;
 	for (const cyaml_schema_field_t *f = schema->mapping.fields; f->key; f++) {
@@ -71,7 +69,6 @@ static int load_all_members(struct loader *l, struct err *e)
 		     {"cuda.yaml", &schema_cuda},       {"blas.yaml", &schema_blas},
 		     {"toggles.yaml", &schema_toggles}, {"corrections.yaml", &schema_corrections},
 		     {"needs.yaml", &schema_needs}};
-
 	for (size_t i = 0; i < ARRAY_LEN(files); i++)
 		if (load_members(l, files[i].name, files[i].schema, e) < 0)
 			return -1;
@@ -83,7 +80,6 @@ static int load_rules(struct loader *l, struct err *e)
 {
 	static const char *const of_libraries[] = {"layouts", "driver_libraries", NULL};
 	struct tables *t = l->t;
-
 	if (!(t->extensions = load_file(l, "extensions.yaml", &schema_extensions, e)) ||
 	    !(t->dispatch = load_file(l, "dispatch.yaml", &schema_dispatch, e)) ||
 	    !(t->manylinux = load_file(l, "manylinux.yaml", &schema_manylinux, e)))
@@ -102,7 +98,6 @@ static void join_layouts(struct tables *t)
 		for (unsigned k = 0; k < t->layouts_count; k++) {
 			struct toolkit_row *row = &t->toolkits[i];
 			const struct layout_row *layout = &t->layouts[k];
-
 			if (strcmp(row->layout, layout->name) != 0)
 				continue;
 			row->libraries = layout->libraries;
@@ -116,7 +111,6 @@ static void join_layouts(struct tables *t)
 static int expand_release(struct loader *l, struct release_row *r, struct err *e)
 {
 	struct package_row *rows[TABLES_PACKAGES] = {r->pytorch, r->torchvision, r->torchaudio};
-
 	for (size_t p = 0; p < TABLES_PACKAGES; p++)
 		if (rows[p] && tables_expand_settings(r->file, tables_packages[p], l->a, &rows[p]->settings,
 						      &rows[p]->settings_count, e) < 0)
@@ -128,7 +122,6 @@ static int expand(struct loader *l, struct err *e)
 {
 	struct tables *t = l->t;
 	const char *isa = path_join(l->a, t->dir, "isa.yaml"), *gpu = path_join(l->a, t->dir, "gpu.yaml");
-
 	join_layouts(t);
 	if (tables_expand_toggles(path_join(l->a, t->dir, "toggles.yaml"), l->a, t, e) < 0)
 		return -1;
@@ -148,7 +141,6 @@ static int by_version(const void *a, const void *b)
 	const struct release_row *x = a;
 	const struct release_row *y = b;
 	int order = version_cmp(x->base, y->base);
-
 	return order ? order : strcmp(x->name, y->name);
 }
 
@@ -156,13 +148,11 @@ static int load_releases(struct loader *l, struct err *e)
 {
 	const char *dir = path_join(l->a, l->t->dir, "releases");
 	struct strlist names = {0};
-
 	if (fs_list(dir, l->a, &names, e) < 0)
 		return -1;
 	l->t->releases = arena_array(l->a, names.count, sizeof(*l->t->releases));
 	for (size_t i = 0; i < names.count; i++) {
 		const char *name = path_join(l->a, "releases", names.items[i]);
-
 		if (names.items[i][0] == '.' || !path_has_suffix(names.items[i], ".yaml"))
 			continue;
 		struct release_row *r = load_file(l, name, &schema_release, e);
@@ -183,7 +173,6 @@ int tables_load(const char *dir, struct arena *a, const struct tables **ret, str
 {
 	struct tables *t = arena_alloc(a, sizeof(*t));
 	struct loader l = {.t = t, .a = a};
-
 	t->dir = arena_strdup(a, dir);
 	if (load_all_members(&l, e) < 0 || load_rules(&l, e) < 0 || expand(&l, e) < 0 || load_releases(&l, e) < 0 ||
 	    tables_check(t, e) < 0)

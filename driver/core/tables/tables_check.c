@@ -23,7 +23,6 @@ static bool is_word(const char *s, const char *also)
 static int check_isa(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
 {
 	const struct isa_row *row = item;
-
 	if (!is_word(row->name, "_"))
 		return row_bad(at, e, "not a name for an instruction set: '%s' (lower-case letters, digits and '_')",
 			       row->name);
@@ -47,7 +46,6 @@ static int check_isa(const struct tables *t, const struct row_place *at, const v
 static int check_group(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
 {
 	const struct isa_group *row = item;
-
 	if (!is_word(row->name, "-_"))
 		return row_bad(at, e, "not a name for a group: '%s' (lower-case letters, digits, '-' and '_')",
 			       row->name);
@@ -67,7 +65,6 @@ static bool capability_fits(const struct gpu_row *row)
 {
 	size_t n = strlen(row->sm);
 	char want[16];
-
 	if (n < 2 || n > 4 || strspn(row->sm, "0123456789") != n)
 		return false;
 	snprintf(want, sizeof(want), "%.*s.%s", (int)(n - 1), row->sm, row->sm + n - 1);
@@ -77,7 +74,6 @@ static bool capability_fits(const struct gpu_row *row)
 static int check_suffixes(const struct row_place *at, const struct gpu_row *row, struct err *e)
 {
 	static const char *const suffixes[] = {"a", "f"};
-
 	for (unsigned i = 0; i < row->suffixes_count; i++) {
 		const struct gpu_suffix *s = &row->suffixes[i];
 		if (row_one_of(at, "suffix", s->suffix, suffixes, ARRAY_LEN(suffixes), e) < 0 ||
@@ -96,7 +92,6 @@ static int check_suffixes(const struct row_place *at, const struct gpu_row *row,
 static int check_gpu(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
 {
 	const struct gpu_row *row = item;
-
 	if (!capability_fits(row))
 		return row_bad(at, e, "sm '%s' and capability '%s' do not fit: 90 goes with 9.0", row->sm,
 			       row->capability);
@@ -116,7 +111,6 @@ static int check_gpu(const struct tables *t, const struct row_place *at, const v
 static int check_toolkit(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
 {
 	const struct toolkit_row *row = item;
-
 	if (row_version(at, "version", row->version, false, e) < 0 ||
 	    row_version(at, "gcc_max", row->gcc_max, false, e) < 0 ||
 	    row_version(at, "clang_max", row->clang_max, false, e) < 0 ||
@@ -133,7 +127,6 @@ static int check_gpu_extra(const struct tables *t, const struct row_place *at, c
 {
 	const struct gpu_extra_row *row = item;
 	const char *const targets[] = {row->base, row->extra};
-
 	for (size_t i = 0; i < ARRAY_LEN(targets); i++) {
 		char sm[16] = "";
 		size_t n = strspn(targets[i], "0123456789");
@@ -148,7 +141,6 @@ static int check_gpu_extra(const struct tables *t, const struct row_place *at, c
 static int check_part(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
 {
 	const struct part_row *row = item;
-
 	if (!path_is_safe_relative(row->header))
 		return row_bad(at, e, "not a name of a header: '%s'", row->header);
 	if (!tables_toggle(t, row->package, row->toggle, NULL))
@@ -168,7 +160,6 @@ static int check_cuda_library(const struct tables *t, const char *file, const st
 			      const struct cuda_library_row *row, struct err *e)
 {
 	const struct row_place at = {file, row->line};
-
 	if (!path_is_safe_relative(row->dir))
 		return row_bad(&at, e, "not a directory below site-packages/nvidia: '%s'", row->dir);
 	if (row_first(&at, layout->libraries, sizeof(*row), offsetof(struct cuda_library_row, line), row, e) < 0)
@@ -185,7 +176,6 @@ static int check_cuda_library(const struct tables *t, const char *file, const st
 static int check_layout(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
 {
 	const struct layout_row *row = item;
-
 	for (unsigned i = 0; i < row->libraries_count; i++)
 		if (check_cuda_library(t, at->file, row, &row->libraries[i], e) < 0)
 			return -1;
@@ -195,7 +185,6 @@ static int check_layout(const struct tables *t, const struct row_place *at, cons
 static int check_blas(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
 {
 	const struct blas_row *row = item;
-
 	(void)t;
 	if (!is_word(row->name, "_"))
 		return row_bad(at, e, "not a name for a BLAS: '%s' (lower-case letters, digits and '_')", row->name);
@@ -207,7 +196,6 @@ static bool overlap(const struct toggle_row *a, const struct toggle_row *b)
 {
 	bool a_first = *a->until && *b->since && version_cmp(a->until, b->since) <= 0;
 	bool b_first = *b->until && *a->since && version_cmp(b->until, a->since) <= 0;
-
 	return !a_first && !b_first;
 }
 
@@ -216,7 +204,6 @@ static int check_toggle(const struct tables *t, const struct row_place *at, cons
 	const struct toggle_row *row = item;
 	const char *given[] = {row->cpu, row->cuda, row->mps};
 	const char *value;
-
 	if (!row_identifier(row->name))
 		return row_bad(at, e, "not a name of an option: '%s'", row->name);
 	if (row_one_of(at, "package", row->package, tables_packages, TABLES_PACKAGES, e) < 0 ||
@@ -245,7 +232,6 @@ static int check_toggle(const struct tables *t, const struct row_place *at, cons
 static int check_retired(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
 {
 	const struct retired_row *row = item;
-
 	if (!row_identifier(row->name))
 		return row_bad(at, e, "not a name of an option: '%s'", row->name);
 	if (row_one_of(at, "package", row->package, tables_packages, TABLES_PACKAGES, e) < 0 ||
@@ -265,7 +251,6 @@ static int check_correction(const struct tables *t, const struct row_place *at, 
 {
 	const struct correction_row *row = item;
 	static const char *const kinds[] = {"cpu", "cuda", "mps"};
-
 	if (!is_word(row->name, "-."))
 		return row_bad(at, e, "not a name for a correction: '%s' (lower-case letters, digits, '-' and '.')",
 			       row->name);
@@ -287,7 +272,6 @@ static int check_need(const struct tables *t, const struct row_place *at, const 
 	const struct need_row *row = item;
 	const char *given[] = {row->tool, row->program, row->header, row->module};
 	unsigned n = 0;
-
 	(void)t;
 	for (size_t i = 0; i < ARRAY_LEN(given); i++)
 		n += *given[i] != '\0';
@@ -303,7 +287,6 @@ unsigned tables_policy_minor(const char *policy)
 {
 	unsigned minor;
 	int end = 0;
-
 	return sscanf(policy, "2_%3u%n", &minor, &end) == 1 && policy[end] == '\0' ? minor : 0;
 }
 
@@ -311,7 +294,6 @@ static int check_policy(const struct tables *t, const struct row_place *at, cons
 {
 	static const char *const machines[] = {"x86_64", "aarch64"};
 	unsigned minor = tables_policy_minor(row->policy);
-
 	if (!minor)
 		return row_bad(at, e, "policy '%s' is not of the form 2_N", row->policy);
 	if (row_one_of(at, "machine", row->machine, machines, ARRAY_LEN(machines), e) < 0)
@@ -330,13 +312,11 @@ static int check_policy(const struct tables *t, const struct row_place *at, cons
 static int check_manylinux(const struct tables *t, const char *file, struct err *e)
 {
 	const struct manylinux_policy *p = t->manylinux;
-
 	for (unsigned i = 0; i < p->policies_count; i++)
 		if (check_policy(t, &(struct row_place){file, p->policies[i].line}, &p->policies[i], e) < 0)
 			return -1;
 	for (unsigned i = 0; i < p->libraries_count; i++) {
 		const struct system_library_row *row = &p->libraries[i];
-
 		if (*row->since && !tables_policy_minor(row->since))
 			return row_bad(&(struct row_place){file, row->line}, e,
 				       "'since' of '%s' is not of the form 2_N", row->name);
@@ -374,11 +354,9 @@ static int check_kind(const struct tables *t, const struct kind *k, const char *
 {
 	const char *rows = *(const char *const *)(const void *)((const char *)t + k->rows);
 	unsigned count = *(const unsigned *)(const void *)((const char *)t + k->count);
-
 	for (unsigned i = 0; i < count; i++) {
 		const char *row = rows + i * k->size;
 		const struct row_place at = {file, *(const unsigned *)(const void *)(row + k->line)};
-
 		if ((k->unique && row_first(&at, rows, k->size, k->line, row, e) < 0) || k->check(t, &at, row, e) < 0)
 			return -1;
 	}
@@ -388,7 +366,6 @@ static int check_kind(const struct tables *t, const struct kind *k, const char *
 int tables_check(const struct tables *t, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		if (check_kind(t, &kinds[i], path_join(&a, t->dir, kinds[i].file), e) < 0)
 			return -1;

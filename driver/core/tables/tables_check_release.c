@@ -23,7 +23,6 @@ static bool is_apt_source(const char *s)
 	const char *first = strchr(s, '/');
 	const char *second = first ? strchr(first + 1, '/') : NULL;
 	const char *equals = second ? strchr(second + 1, '=') : NULL;
-
 	if (!equals || strchr(second + 1, '/') || first == s || second == first + 1 || equals == second + 1 ||
 	    !equals[1])
 		return false;
@@ -36,7 +35,6 @@ static bool is_apt_source(const char *s)
 static bool is_place(const char *url)
 {
 	static const char *const schemes[] = {"https://", "http://", "file:///"};
-
 	for (const char *c = url; *c; c++)
 		if ((unsigned char)*c <= ' ' || *c == 0x7f)
 			return false;
@@ -51,7 +49,6 @@ static bool is_place(const char *url)
 static int check_source(const char *file, const struct package_row *p, const struct source_row *s, struct err *e)
 {
 	const struct row_place at = {file, s->line};
-
 	if (!is_file_name(s->name))
 		return row_bad(&at, e, "not a safe file name: '%s'", s->name);
 	if (!digest_valid_hex(s->sha256))
@@ -71,7 +68,6 @@ static int check_source(const char *file, const struct package_row *p, const str
 static int check_requirement(const struct row_place *at, const char *key, const char *text, struct err *e)
 {
 	size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
-
 	if (n == 0 || !isalnum((unsigned char)text[0]) || !isalnum((unsigned char)text[n - 1]))
 		return row_bad(at, e, "'%s': not a requirement: '%s' (NAME or NAME>=1.2,<3)", key, text);
 	return row_range(at, key, text + n, e);
@@ -81,7 +77,6 @@ static int check_requirements(const struct tables *t, const struct row_place *at
 			      struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-
 	for (unsigned i = 0; i < p->python_requires_count; i++)
 		if (check_requirement(at, "python_requires", p->python_requires[i], e) < 0)
 			return -1;
@@ -145,7 +140,6 @@ static int check_package(const struct tables *t, const struct release_row *r, co
 	static const char *const backends[] = {"setup-py-env", "setup-py-cmake-env", "scikit-build-core", "setuptools",
 					       "setuptools-cmake"};
 	const struct package_row *p = tables_package(r, package);
-
 	if (!p)
 		return 0;
 	const struct row_place at = {r->file, p->line};
@@ -175,7 +169,6 @@ static int check_package(const struct tables *t, const struct release_row *r, co
 static bool is_python(const char *s)
 {
 	const char *minor = s + 2;
-
 	return strncmp(s, "3.", 2) == 0 && strlen(minor) >= 1 && strlen(minor) <= 2 &&
 	       strspn(minor, "0123456789") == strlen(minor) && *minor != '0';
 }
@@ -207,7 +200,6 @@ static int check_name(const struct row_place *at, const struct release_row *r, s
 	const char *file = path_base(r->file);
 	size_t n = strlen(r->name);
 	size_t base = strlen(r->base);
-
 	if (row_version(at, "base", r->base, false, e) < 0)
 		return -1;
 	if (!is_file_name(r->name) || strncmp(r->name, r->base, base) != 0 ||
@@ -222,7 +214,6 @@ static int check_name(const struct row_place *at, const struct release_row *r, s
 int tables_check_release(const struct tables *t, const struct release_row *r, struct err *e)
 {
 	const struct row_place at = {r->file, r->line};
-
 	if (check_name(&at, r, e) < 0 || check_lists(t, &at, r, e) < 0)
 		return -1;
 	if (row_range(&at, "cmake", r->cmake, e) < 0 || row_range(&at, "ninja", r->ninja, e) < 0 ||

@@ -29,7 +29,6 @@ static int expand_toggle(const char *file, struct toggle_row *row, int *ret_rows
 	static const char *on_off[] = {"ON", "OFF"};
 	const struct row_place at = {file, row->line};
 	int n = names_of(&at, row->name, row->names_count, e);
-
 	if (n < 0 || settle_value(&at, row, e) < 0)
 		return -1;
 	if (!*row->package)
@@ -46,14 +45,12 @@ int tables_expand_toggles(const char *file, struct arena *a, struct tables *f, s
 {
 	int rows = 0;
 	unsigned n = 0;
-
 	for (unsigned i = 0; i < f->toggles_count; i++)
 		if (expand_toggle(file, &f->toggles[i], &rows, e) < 0)
 			return -1;
 	struct toggle_row *all = arena_array(a, (size_t)rows, sizeof(*all));
 	for (unsigned i = 0; i < f->toggles_count; i++) {
 		const struct toggle_row *row = &f->toggles[i];
-
 		all[n] = *row;
 		if (*row->name)
 			n++;
@@ -75,11 +72,9 @@ int tables_expand_settings(const char *file, const char *package, struct arena *
 {
 	const struct table_setting *rows = *settings;
 	unsigned n = 0, total = 0;
-
 	for (unsigned i = 0; i < *count; i++) {
 		int names =
 			names_of(&(const struct row_place){file, rows[i].line}, rows[i].name, rows[i].names_count, e);
-
 		if (names < 0)
 			return -1;
 		total += (unsigned)names;
@@ -87,7 +82,6 @@ int tables_expand_settings(const char *file, const char *package, struct arena *
 	struct table_setting *all = arena_array(a, total, sizeof(*all));
 	for (unsigned i = 0; i < *count; i++) {
 		unsigned names = *rows[i].name ? 1 : rows[i].names_count;
-
 		for (unsigned k = 0; k < names; k++) {
 			all[n] = rows[i];
 			all[n].name = *rows[i].name ? rows[i].name : rows[i].names[k];

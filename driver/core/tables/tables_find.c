@@ -116,7 +116,6 @@ static int truth_of(const char *word)
 {
 	static const char *const yes[] = {"1", "on", "true", "yes", "y"};
 	static const char *const no[] = {"0", "off", "false", "no", "n"};
-
 	for (size_t i = 0; i < ARRAY_LEN(yes); i++) {
 		if (strcasecmp(word, yes[i]) == 0)
 			return 1;
@@ -130,7 +129,6 @@ int tables_toggle_value(const struct toggle_row *row, const char *value, const c
 {
 	int truth = truth_of(value);
 	AUTO_BUF struct buf known = {0};
-
 	for (unsigned i = 0; i < row->values_count; i++) {
 		const char *v = row->values[i];
 		if (strcasecmp(v, value) == 0 || (truth >= 0 && truth_of(v) == truth)) {
@@ -147,7 +145,6 @@ int tables_need_release(const struct tables *t, const char *name, const struct r
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist known = {0};
-
 	for (unsigned i = 0; i < t->releases_count; i++) {
 		if (strcmp(t->releases[i].name, name) == 0) {
 			*ret = &t->releases[i];

@@ -33,7 +33,6 @@ struct collect {
 static int add_name(const char *rel, const struct stat *st, void *user, struct err *e)
 {
 	const struct collect *c = user;
-
 	(void)st;
 	(void)e;
 	if (path_has_suffix(rel, SUFFIX) && path_base(rel)[0] != '.')
@@ -45,7 +44,6 @@ int matrix_names(const struct tables *t, struct arena *a, struct strlist *ret, s
 {
 	const char *dir = matrices_dir(t, a);
 	struct collect c = {.a = a, .names = ret};
-
 	if (!fs_is_dir(dir))
 		return 0;
 	if (fs_walk(dir, add_name, &c, e) < 0)
@@ -57,7 +55,6 @@ int matrix_names(const struct tables *t, struct arena *a, struct strlist *ret, s
 static int unknown_matrix(const struct tables *t, const char *name, struct arena *a, struct err *e)
 {
 	struct strlist names = {0};
-
 	if (matrix_names(t, a, &names, e) < 0)
 		return -1;
 	const char *near = suggest_nearest(name, names.items, names.count);
@@ -74,7 +71,6 @@ static int find_file(const struct tables *t, const char *name, struct arena *a, 
 			   : path_is_safe_relative(name) && *name
 				   ? path_join(a, matrices_dir(t, a), arena_printf(a, "%s" SUFFIX, name))
 				   : NULL;
-
 	if (!path || !fs_exists(path))
 		return unknown_matrix(t, name, a, e);
 	*ret = path;
@@ -84,7 +80,6 @@ static int find_file(const struct tables *t, const char *name, struct arena *a, 
 static int check_toolkits(const struct loader *l, const struct matrix_row *row, bool cuda, struct err *e)
 {
 	const struct row_place at = {l->path, row->line};
-
 	if (!cuda && row->toolkits_count)
 		return row_bad(&at, e, "'toolkits' beside '%s': it has no CUDA", row->gpus[0]);
 	if (cuda && !row->toolkits_count)
@@ -98,7 +93,6 @@ static int check_toolkits(const struct loader *l, const struct matrix_row *row, 
 static int check_pythons(const struct loader *l, const struct matrix_row *row, struct err *e)
 {
 	const struct row_place at = {l->path, row->line};
-
 	if (!row->pythons_count)
 		return row_bad(&at, e, "no 'pythons', here or in the file");
 	for (unsigned i = 0; i < row->pythons_count; i++)
@@ -112,7 +106,6 @@ static int settle_gpus(const struct loader *l, struct matrix_row *row, struct er
 {
 	const struct row_place at = {l->path, row->line};
 	struct profile first = {0};
-
 	for (unsigned i = 0; i < row->gpus_count; i++) {
 		struct profile p = {.file = "", .platform = ""};
 		if (profile_set_gpu(l->t, row->gpus[i], l->a, &p, e) < 0)
@@ -135,11 +128,9 @@ static int settle_isas(const struct loader *l, struct matrix_row *row, struct er
 {
 	const struct row_place at = {l->path, row->line};
 	struct strlist isas = {0};
-
 	for (unsigned i = 0; i < row->isas_count; i++) {
 		const struct isa_group *group = tables_isa_group(l->t, row->isas[i]);
 		const struct isa_row *isa = tables_isa(l->t, row->isas[i]);
-
 		for (unsigned k = 0; group && k < group->isas_count; k++)
 			strlist_ref(&isas, l->a, group->isas[k]);
 		if (!group && !isa)
@@ -156,7 +147,6 @@ static int settle_row(const struct loader *l, struct matrix_row *row, struct err
 {
 	static const char *pytorch[] = {"pytorch"};
 	const struct row_place at = {l->path, row->line};
-
 	if (!row->packages_count) {
 		row->packages = pytorch;
 		row->packages_count = 1;
@@ -184,7 +174,6 @@ static int check_twice(const struct loader *l, const struct matrix *m, struct er
 	struct strlist names = {0};
 	struct matrix_walk w = {0};
 	const char *name;
-
 	while ((name = matrix_next(m, &w, &scratch)))
 		strlist_ref(&names, &scratch, name);
 	strlist_sort(&names);
@@ -202,7 +191,6 @@ static int settle(struct loader *l, unsigned depth, struct matrix *m, struct err
 {
 	struct matrix_file *f = l->file;
 	const struct row_place at = {l->path, f->line};
-
 	take_globs(&m->only, l->a, f->only, f->only_count);
 	take_globs(&m->except, l->a, f->except, f->except_count);
 	if (*f->of) {
@@ -235,7 +223,6 @@ static int load(const struct tables *t, const char *name, unsigned depth, struct
 	struct matrix *m = arena_alloc(a, sizeof(*m));
 	struct yaml_lines *lines = NULL;
 	void *data = NULL;
-
 	if (find_file(t, name, a, &l.path, e) < 0 || yaml_load(l.path, &schema_matrix, a, &data, &lines, e) < 0)
 		return -1;
 	schema_settle(&schema_matrix, data, lines);

@@ -36,7 +36,6 @@ static const char *cell_name(const struct matrix_row *r, unsigned long cell, str
 	const char *python = r->pythons[cell % r->pythons_count];
 	const char *package = r->packages[cell / r->pythons_count];
 	const char *profile = isa ? arena_printf(a, "%s-%s", gpu, isa) : "darwin-mps";
-
 	return variant_spell(package, python, cuda, profile, a);
 }
 
@@ -55,7 +54,6 @@ static const char *next_of_rows(const struct matrix *m, struct matrix_walk *w, s
 const char *matrix_next(const struct matrix *m, struct matrix_walk *w, struct arena *a)
 {
 	const char *name;
-
 	while ((name = m->base ? matrix_next(m->base, w, a) : next_of_rows(m, w, a)))
 		if ((!m->only.count || matrix_globs_match(&m->only, name)) && !matrix_globs_match(&m->except, name))
 			return name;

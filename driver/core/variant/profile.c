@@ -16,7 +16,6 @@ static int hint_known(const char *word, const struct strlist *candidates, const 
 		      struct err *e)
 {
 	const char *near = suggest_nearest(word, candidates->items, candidates->count);
-
 	if (near)
 		return err_hint(e, "did you mean '%s'? known: %s", near, strlist_join(known, a, " "));
 	return err_hint(e, "known: %s", strlist_join(known, a, " "));
@@ -40,7 +39,6 @@ static int unknown_gpu(const struct tables *t, const char *word, struct arena *a
 static int check_suffix(const struct gpu_row *row, const char *suffix, struct arena *a, struct err *e)
 {
 	struct strlist known = {0};
-
 	for (unsigned i = 0; i < row->suffixes_count; i++) {
 		if (strcmp(row->suffixes[i].suffix, suffix) == 0)
 			return 0;
@@ -59,7 +57,6 @@ static int parse_target(const struct tables *t, const char *word, struct arena *
 	size_t digits = strncmp(word, "sm", 2) == 0 ? strspn(word + 2, "0123456789") : 0;
 	const struct gpu_row *row = digits ? tables_gpu(t, arena_strndup(a, word + 2, digits)) : NULL;
 	const char *suffix = word + 2 + digits;
-
 	if (!row)
 		return unknown_gpu(t, word, a, e);
 	if (*suffix && check_suffix(row, suffix, a, e) < 0)
@@ -73,7 +70,6 @@ static int by_target(const void *a, const void *b)
 	const struct gpu_target *x = a;
 	const struct gpu_target *y = b;
 	long order = strtol(x->row->sm, NULL, 10) - strtol(y->row->sm, NULL, 10);
-
 	return order ? (order < 0 ? -1 : 1) : strcmp(x->suffix, y->suffix);
 }
 
@@ -103,7 +99,6 @@ static int add_word(const struct tables *t, const char *word, struct arena *a, s
 static unsigned settle_targets(struct gpu_target *targets, unsigned count)
 {
 	unsigned n = 0;
-
 	qsort(targets, count, sizeof(*targets), by_target);
 	for (unsigned i = 0; i < count; i++) {
 		if (n && by_target(&targets[n - 1], &targets[i]) == 0)
@@ -118,7 +113,6 @@ static int parse_targets(const struct tables *t, const char *text, struct arena 
 {
 	struct gpu_target *targets = arena_array(a, strlen(text) / 2 + 1, sizeof(*targets));
 	unsigned count = 0;
-
 	for (const char *c = text;; c++) {
 		size_t n = strcspn(c, "+");
 		if (!n) {
@@ -153,7 +147,6 @@ int profile_set_isa(const struct tables *t, const char *text, struct arena *a, s
 {
 	const struct isa_row *row = tables_isa(t, text);
 	struct strlist known = {0};
-
 	if (row) {
 		p->isa = row;
 		return 0;
@@ -170,7 +163,6 @@ int profile_set_isa(const struct tables *t, const char *text, struct arena *a, s
 char *profile_gpu_name(const struct profile *p, struct arena *a)
 {
 	struct strlist l = {0};
-
 	if (p->gpu != GPU_CUDA)
 		return arena_strdup(a, p->gpu == GPU_CPU ? "cpu" : "mps");
 	for (unsigned i = 0; i < p->targets_count; i++)
@@ -193,7 +185,6 @@ void profile_settle_platform(struct profile *p)
 static int refuse_half(const struct tables *t, const char *name, struct arena *a, struct err *e)
 {
 	struct strlist known = {0};
-
 	if (tables_isa(t, name)) {
 		err_set(e, ERR_CONFIG, "no GPU target in profile '%s'", name);
 		return err_hint(e, "write cpu-%s, or sm90-%s for a GPU of compute capability 9.0", name, name);
@@ -216,7 +207,6 @@ int profile_parse(const struct tables *t, const char *name, struct arena *a, str
 {
 	struct profile p = {.file = "", .platform = ""};
 	const char *dash = strchr(name, '-');
-
 	if (strcmp(name, MPS_NAME) == 0) {
 		p.gpu = GPU_MPS;
 	} else if (!dash) {
@@ -272,7 +262,6 @@ char *profile_label(const struct profile *p, const char *cuda, struct arena *a)
 {
 	struct strlist l = {0};
 	struct strlist digits = {0};
-
 	if (cuda) {
 		strlist_split(&digits, a, cuda, ".");
 		strlist_addf(&l, a, "cu%s", strlist_join(&digits, a, ""));

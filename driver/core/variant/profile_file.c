@@ -43,7 +43,6 @@ static const char *text_of(const yaml_node_t *n)
 static const char *need_text(struct reader *r, const yaml_node_t *n, const char *key, struct err *e)
 {
 	const char *s = text_of(n);
-
 	if (s)
 		return arena_strdup(r->a, s);
 	BAD(r, n, e, "'%s' needs a value, one word", key);
@@ -60,7 +59,6 @@ static int refuse_key(const struct reader *r, const yaml_node_t *key, const char
 {
 	static const char *const known[] = {"inherit", "gpu", "isa", "blas", "cflags", "toggles"};
 	const char *near = suggest_nearest(name, known, ARRAY_LEN(known));
-
 	BAD(r, key, e, "unknown key '%s'", name);
 	if (near)
 		return err_hint(e, "did you mean '%s'? known: inherit gpu isa blas cflags toggles", near);
@@ -89,7 +87,6 @@ static int read_words(struct reader *r, yaml_node_t *n, const char *key, struct 
 static int read_gpu(struct reader *r, yaml_node_t *n, struct profile *p, struct err *e)
 {
 	struct strlist words = {0};
-
 	if (read_words(r, n, "gpu", &words, e) < 0)
 		return -1;
 	if (!words.count)
@@ -103,7 +100,6 @@ static int read_blas(struct reader *r, yaml_node_t *n, struct profile *p, struct
 {
 	struct strlist known = {0};
 	const char *name = need_text(r, n, "blas", e);
-
 	if (!name)
 		return -1;
 	p->blas = tables_blas(r->t, name);
@@ -119,7 +115,6 @@ static int read_cflags(struct reader *r, yaml_node_t *n, struct profile *p, stru
 {
 	const struct row_place at = {r->path, line_of(n)};
 	struct strlist flags = {0};
-
 	if (read_words(r, n, "cflags", &flags, e) < 0 ||
 	    row_flags(&at, "cflags", strlist_argv(&flags, r->a), (unsigned)flags.count, e) < 0)
 		return -1;
@@ -133,7 +128,6 @@ static int add_toggle(struct reader *r, const yaml_node_t *key, const yaml_node_
 {
 	const char *name = text_of(key);
 	const char *word;
-
 	if (!name || strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") != strlen(name))
 		return BAD(r, key, e, "not the name of a toggle: '%s'", name ? name : "");
 	word = need_text(r, value, name, e);
@@ -166,7 +160,6 @@ static int read_toggles(struct reader *r, yaml_node_t *n, struct profile *p, str
 		return BAD(r, n, e, "'%s' is a mapping: NAME: VALUE", "toggles");
 	size_t count = (size_t)(n->data.mapping.pairs.top - n->data.mapping.pairs.start);
 	struct table_setting *room = arena_array(r->a, p->toggles_count + count, sizeof(*room));
-
 	if (p->toggles_count)
 		memcpy(room, p->toggles, p->toggles_count * sizeof(*room));
 	p->toggles = room;
@@ -180,7 +173,6 @@ static int read_toggles(struct reader *r, yaml_node_t *n, struct profile *p, str
 static int read_inherit(struct reader *r, yaml_node_t *n, struct profile *p, struct err *e)
 {
 	const char *name = need_text(r, n, "inherit", e);
-
 	if (!name)
 		return -1;
 	if (r->depth >= INHERIT_MAX)
@@ -207,12 +199,10 @@ static int check_keys(struct reader *r, const yaml_node_t *map, struct err *e)
 {
 	static const char *const known[] = {"inherit", "gpu", "isa", "blas", "cflags", "toggles"};
 	bool seen[ARRAY_LEN(known)] = {false};
-
 	for (const yaml_node_pair_t *i = map->data.mapping.pairs.start; i < map->data.mapping.pairs.top; i++) {
 		const yaml_node_t *key = yaml_document_get_node(&r->doc, i->key);
 		const char *name = text_of(key);
 		size_t k = 0;
-
 		if (!name)
 			return BAD(r, key, e, "a key must be text%s", "");
 		while (k < ARRAY_LEN(known) && strcmp(known[k], name) != 0)
@@ -229,7 +219,6 @@ static int check_keys(struct reader *r, const yaml_node_t *map, struct err *e)
 static int read_isa(struct reader *r, yaml_node_t *n, struct profile *p, struct err *e)
 {
 	const char *name = need_text(r, n, "isa", e);
-
 	if (!name)
 		return -1;
 	if (profile_set_isa(r->t, name, r->a, p, e) < 0)
@@ -246,7 +235,6 @@ static int read_document(struct reader *r, struct profile *p, struct err *e)
 {
 	yaml_node_t *map = yaml_document_get_root_node(&r->doc);
 	bool has_gpu = false;
-
 	if (!map || map->type != YAML_MAPPING_NODE)
 		return BAD(r, map, e, "not a profile: '%s' has no keys such as gpu and isa", path_base(r->path));
 	if (check_keys(r, map, e) < 0)
@@ -280,7 +268,6 @@ static int check_stem(const char *path, struct arena *a, const char **ret, struc
 {
 	const char *base = path_base(path);
 	size_t n = strlen(base);
-
 	if (path_has_suffix(base, ".yaml"))
 		n -= strlen(".yaml");
 	char *stem = arena_strndup(a, base, n);
@@ -298,7 +285,6 @@ static int parse(struct reader *r, const struct buf *text, struct profile *p, st
 {
 	yaml_parser_t parser;
 	int ok = 0;
-
 	if (!yaml_parser_initialize(&parser))
 		return err_set(e, ERR_SYSTEM, "out of memory for '%s'", r->path);
 	yaml_parser_set_input_string(&parser, (const unsigned char *)buf_cstr(text), text->len);
@@ -321,7 +307,6 @@ int profile_file_load(const struct tables *t, const char *path, unsigned depth, 
 	struct reader r = {.t = t, .path = arena_strdup(a, path), .a = a, .depth = depth};
 	struct profile p = {.file = "", .platform = ""};
 	const char *stem = "";
-
 	if (check_stem(path, a, &stem, e) < 0)
 		return -1;
 	if (!fs_exists(path)) {

@@ -39,7 +39,6 @@ static int refuse_package(const char *name, struct arena *a, struct err *e)
 {
 	const char *first = arena_strndup(a, name, strcspn(name, "-"));
 	const char *near = suggest_nearest(first, tables_packages, TABLES_PACKAGES);
-
 	for (size_t i = 0; i < TABLES_PACKAGES; i++)
 		if (strcmp(first, tables_packages[i]) == 0) {
 			err_set(e, ERR_CONFIG, "no Python in variant '%s'", name);
@@ -56,7 +55,6 @@ static int parse_python(const struct tables *t, const char *digits, const char *
 {
 	struct strlist known = {0};
 	struct strlist spelled = {0};
-
 	for (unsigned i = 0; i < t->releases_count; i++)
 		for (unsigned k = 0; k < t->releases[i].pythons_count; k++) {
 			const char *p = t->releases[i].pythons[k];
@@ -80,7 +78,6 @@ static int parse_python(const struct tables *t, const char *digits, const char *
 char *variant_toolkit_word(const char *version, struct arena *a)
 {
 	char *word = arena_printf(a, CUDA "%s", version);
-
 	for (char *c = word; *c; c++)
 		if (*c == '.')
 			*c = '_';
@@ -92,7 +89,6 @@ static int parse_cuda(const struct tables *t, const char *word, const char *name
 		      struct err *e)
 {
 	struct strlist known = {0};
-
 	for (unsigned i = 0; i < t->toolkits_count; i++) {
 		const char *spelled = variant_toolkit_word(t->toolkits[i].version, a);
 		if (strcmp(word, spelled) == 0) {
@@ -160,7 +156,6 @@ static int parse_old(const struct tables *t, const char *name, struct arena *a, 
 	size_t digits = old_digits(name);
 	const char *package = name + strlen(OLD) + digits + strlen(PACKAGES);
 	const char *word = arena_strndup(a, package, strcspn(package, "-"));
-
 	for (size_t i = 0; i < TABLES_PACKAGES; i++)
 		if (strcmp(tables_packages[i], word) == 0)
 			v->package = tables_packages[i];
@@ -189,7 +184,6 @@ static int parse_exact(const struct tables *t, const char *name, struct arena *a
 int variant_parse(const struct tables *t, const char *name, struct arena *a, struct variant *ret, struct err *e)
 {
 	struct variant v = {0};
-
 	if ((old_digits(name) ? parse_old(t, name, a, &v, e) : parse_exact(t, name, a, &v, e)) < 0)
 		return -1;
 	*ret = v;
@@ -199,7 +193,6 @@ int variant_parse(const struct tables *t, const char *name, struct arena *a, str
 char *variant_spell(const char *package, const char *python, const char *cuda, const char *profile, struct arena *a)
 {
 	const char *toolkit = cuda ? arena_printf(a, "%s-", variant_toolkit_word(cuda, a)) : "";
-
 	return arena_printf(a, "%s" PYTHON "%c%s-%s%s", package, python[0], python + 2, toolkit, profile);
 }
 
