@@ -167,7 +167,20 @@ static void ask_first(struct world *w)
 
 enum outcome { NOTHING, EFFECT, REFUSED };
 
-static enum outcome change(const struct world *w, const struct edit *edits, size_t count)
+/* Whether a value of the row is a word of what is asked: such a plan is the likely one to change with the row. */
+static bool mentions(const struct ask *q, const struct yaml_tree *row)
+{
+	for (size_t i = 0; i < row->count; i++)
+		if (mentions(q, &row->items[i]))
+			return true;
+	if (row->kind != YAML_TEXT || !row->text[0] || !row->text[1])
+		return false;
+	return q->toggle ? strcmp(q->toggle, row->text) == 0 : strstr(q->variant, row->text) != NULL;
+}
+
+/* `row`: where the change is, NULL for all over the table. Every plan is asked until one has another answer; the order
+ * only saves time: those that the row is about first, and in both halves from the one that changed last. */
+static enum outcome change(const struct world *w, const struct yaml_tree *row, const struct edit *edits, size_t count)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct err e = {0};
@@ -176,9 +189,11 @@ static enum outcome change(const struct world *w, const struct edit *edits, size
 	write_table(dir, w->file, edits, count);
 	if (!t && tables_load(dir, &a, &t, &e) < 0)
 		return REFUSED;
-	/* What the last change had an effect on is asked first. */
-	for (size_t n = 0; n < w->before.count; n++) {
+	for (size_t n = 0; n < 2 * w->before.count; n++) {
 		size_t i = (n + last_asked) % w->before.count;
+		bool first = row && i < w->asks.count && mentions(&w->asks.items[i], row);
+		if (first != (n < w->before.count))
+			continue;
 		if (strcmp(ask(w, t, i, &a), w->before.items[i]) != 0) {
 			last_asked = i;
 			return EFFECT;
@@ -204,7 +219,7 @@ static enum outcome change_line(const struct world *w, const struct leaf *l, con
 		if (o->node->line == l->node->line && strcmp(key_of(o), key_of(l)) == 0)
 			edits[n++] = (struct edit){o->node, text};
 	}
-	return n > 1 ? change(w, edits, n) : NOTHING;
+	return n > 1 ? change(w, l->row, edits, n) : NOTHING;
 }
 
 /* One value: does any change of it have an effect? Where none is even accepted, its row is deleted. */
@@ -221,7 +236,7 @@ static enum outcome try_leaf(const struct world *w, struct leaf *l)
 	for (size_t n = 0; n < ways.count + 1; n++) {
 		size_t i = (n + l->way) % (ways.count + 1);
 		edit.text = i < ways.count ? ways.items[i] : NULL;
-		enum outcome o = change(w, &edit, 1);
+		enum outcome o = change(w, l->row, &edit, 1);
 		if (o == EFFECT) {
 			l->way = i;
 			return o;
@@ -234,7 +249,7 @@ static enum outcome try_leaf(const struct world *w, struct leaf *l)
 			return EFFECT;
 	if (best == NOTHING || !l->row)
 		return best;
-	return change(w, &(struct edit){.node = l->row}, 1);
+	return change(w, l->row, &(struct edit){.node = l->row}, 1);
 }
 
 static struct entry *entry_of(const struct file *f, const struct leaf *l)
@@ -259,7 +274,7 @@ static void try_entry(const struct world *w, struct entry *entry)
 		return;
 	entry->used = true;
 	listed += n;
-	if (change(w, edits, n) == EFFECT) {
+	if (change(w, NULL, edits, n) == EFFECT) {
 		print_message("%s: %s is on the list of what is for people only, but counts\n", f->name, entry->path);
 		wrong++;
 	}
