@@ -1,5 +1,5 @@
-/* The environment of a build: pure. Profile, tables and release row in; environment variables
- * and CMake cache entries out, each with its origin.
+/* The environment of a build: from a profile, the tables and a release to environment variables and
+ * CMake cache entries, each with its origin. Nothing here reads a file.
  *
  * Layers, each overriding those before it: what holds for every build, toggles.yaml's value for
  * the GPU kind, the ISA's settings, GPU facts (cuDNN), the release's settings, BLAS, the user's
@@ -35,10 +35,9 @@ struct buildenv {
 	struct strlist notes;  /* corrections made here, in a fixed order */
 };
 
-/* buildenv_resolve: ERR_CONFIG for a toggle of the user's that the package does not have in this
- * release (the message names it and its place, the hint the releases that have it, why it went, or
- * the nearest name), and for a value that does not fit. A toggle of another package of the release
- * is noted and left out. */
+/* buildenv_resolve: ERR_CONFIG if the user sets a toggle that the package does not have in this
+ * release, or a value that it does not take; the hint names the releases that have it, why it was
+ * removed, or the nearest name. A toggle of another package is left out, with a note. */
 int buildenv_resolve(const struct buildenv_request *q, struct arena *a, struct buildenv *ret, struct err *e) MUST_CHECK;
 /* buildenv_arch_list: "8.0;9.0a;12.0+PTX". */
 char *buildenv_arch_list(const struct profile *p, struct arena *a);
@@ -47,25 +46,24 @@ char *buildenv_capability(const struct gpu_target *t, struct arena *a);
 /* buildenv_uses_cmake: whether a package of this backend configures with CMake (and so reads the
  * generated file). */
 bool buildenv_uses_cmake(const char *backend);
-/* buildenv_cudnn_dropped: the first target that cuDNN has dropped at some version; NULL if all are
- * still supported. Which version a root holds is not known when planning, so cuDNN is off then
- * unless the user says otherwise. buildenv_cudnn_reason: why, as a clause. */
+/* buildenv_cudnn_dropped: the first target that some version of cuDNN dropped; NULL if none. The
+ * root's cuDNN is not known when planning, so for such a target it is off unless the user turns it
+ * on. buildenv_cudnn_reason: why, as a clause. */
 const struct gpu_target *buildenv_cudnn_dropped(const struct profile *p);
 char *buildenv_cudnn_reason(const struct gpu_target *t, const struct package_row *row, struct arena *a);
 
-/* buildenv_cuda: what a CUDA build is told of the toolkit: where it is, the compilers that its nvcc
- * accepts, nvcc's flags. */
+/* buildenv_cuda: adds what a CUDA build must know of the toolkit: its place, the compilers that its
+ * nvcc accepts, nvcc's flags. */
 void buildenv_cuda(const struct buildenv_request *q, struct settings *all, struct arena *a);
 
-/* toggle_applies: whether a row is of this version of its package. */
+/* toggle_applies: whether this version of the package has the row's option. */
 bool toggle_applies(const struct toggle_row *row, const char *version);
-/* toggle_set: one toggle asked for by the user, checked and put into `into` with its value in the
- * row's spelling (tables_toggle_value). `item` holds name, value and origin as asked. Errors and
- * notes as buildenv_resolve. */
+/* toggle_set: checks a toggle that the user sets and puts it into `into`, the value in the table's
+ * spelling. `item` has name, value and origin. Errors and notes are those of buildenv_resolve. */
 int toggle_set(const struct buildenv_request *q, const struct setting *item, struct arena *a, struct settings *into,
 	       struct strlist *notes, struct err *e) MUST_CHECK;
-/* toggle_settle: switches off what needs a toggle that is off (`needs` of its row), until nothing
- * changes. ERR_CONFIG when the user asked for the one without the other. */
+/* toggle_settle: turns off every option whose `needs` is off, and those that need it in turn.
+ * ERR_CONFIG if the user turned on an option whose `needs` is off. */
 int toggle_settle(const struct buildenv_request *q, struct arena *a, struct settings *all, struct err *e) MUST_CHECK;
 /* toggle_name: the toggle that --without FEATURE switches off: "cudnn" -> "USE_CUDNN", "sox" ->
  * "BUILD_SOX", "jpeg" -> "TORCHVISION_USE_JPEG". */

@@ -1,5 +1,5 @@
-/* The plan: the immutable result of resolving a variant. Everything later steps need is here;
- * nothing later looks into the tables. */
+/* The plan: the immutable result of resolving a variant. It has all that later steps need, so they
+ * do not read the tables. */
 #pragma once
 #include <jansson.h>
 
@@ -9,13 +9,12 @@
 #include "core/root/toolkit.h"
 #include "core/variant/variant.h"
 
-struct toolchain; /* core/toolchain.h */
+struct toolchain; /* core/root/toolchain.h */
 
-/* What the keys stand on: a number goes up when the same inputs give other bytes. */
+/* Versions in the keys. Raise one when the same inputs give other bytes. */
 enum {
 	PLAN_SCHEMA = 1, /* of the JSON object and the key texts */
-	/* what the build step does beside the plan: its own flags, LDFLAGS, the order of
-	 * commands */
+	/* what the build step adds to the plan: its own flags, LDFLAGS, the order of commands */
 	PLAN_BUILDER = 2,
 	PLAN_PACKER = 2, /* relocation and packing: the bytes of a wheel from one build tree */
 };
@@ -54,7 +53,7 @@ struct plan {
 	const struct package_row *package_row;
 	struct plan_patch *patches;
 	size_t patches_count;
-	/* of each table that a value comes from: where its facts come from */
+	/* the sources of each table that a value comes from */
 	struct kvlist fact_sources;
 	/* variants this one is built against (torch of the same variant) */
 	struct strlist depends;
@@ -63,16 +62,16 @@ struct plan {
 	/* what it is built against: "" none, "root", or "sha256:<wheel digest>" once known */
 	const char *torch;
 	const char *torch_version; /* full version to pin, "" while unknown */
-	/* where the wheel has CUDA's libraries from: "packages" or "system"; "" without CUDA */
+	/* where the wheel's CUDA libraries come from: "packages" or "system"; "" without CUDA */
 	const char *cuda_libraries;
-	/* patterns of what the machine's driver has: with CUDA only */
+	/* patterns of the libraries of the machine's driver; empty without CUDA */
 	struct strlist driver_libraries;
 	const char *sandbox; /* "bubblewrap" or "none": part of the keys */
 	/* "manylinux": the platform tag that the libraries allow; "linux": the plain one */
 	const char *platform_tag;
 	char compile_key[65];
-	/* what the output key stands on but the metadata revision: wheels of equal ones differ in
-	 * their tails only */
+	/* the output key's inputs without the metadata revision: wheels with the same pack key
+	 * differ only at the end of the archive, in .dist-info */
 	char pack_key[65];
 	char output_key[65];
 	/* the text whose digest compile_key is: one "name: value" line per input, sorted */
@@ -90,20 +89,18 @@ struct plan_request {
 	const char *torch_version;
 	enum sandbox_kind sandbox;
 	const char *patches_dir; /* <data>/patches */
-	/* told before the plan's own notes: what a word of the request became; NULL: none */
+	/* a note to put before the plan's own, such as what "native" stood for; NULL: none */
 	const char *note;
 };
 
-/* plan_resolve: pure but for reading the patch files it lists. ERR_CONFIG for what the tables do
- * not know; ERR_POLICY for a pair that cannot work (nvcc of the toolkit lacks the target, a Python
- * the release lacks, an ISA of another platform), the message naming both and the first combination
- * that works. */
+/* plan_resolve: reads no files but the patches it lists. ERR_CONFIG for what no table has;
+ * ERR_POLICY for two things that do not go together (a target and an nvcc, a Python and a release,
+ * an ISA and a platform): the message names both, the hint the first combination that works. */
 int plan_resolve(const struct tables *t, const struct plan_request *q, struct arena *a, const struct plan **ret,
 		 struct err *e) MUST_CHECK;
-/* plan_possible: whether there is such a build at all: the refusals of plan_resolve, without the
- * rest of its work. */
+/* plan_possible: the checks of plan_resolve, without making a plan. */
 int plan_possible(const struct tables *t, const struct plan_request *q, struct arena *a, struct err *e) MUST_CHECK;
-/* plan_json: the object of the contract (new reference). */
+/* plan_json: what `plan --json` prints (new reference). */
 json_t *plan_json(const struct plan *p);
 /* plan_json_explained: the same with a last key "explain": for each variable and entry its value,
  * the rule that set it, table:line, why, and the source of the fact. */

@@ -23,8 +23,8 @@ struct plan_diff {
 	size_t cap;
 };
 
-/* plan_compare: what differs, section by section, by name within each; none for plans that are the
- * same. A cache entry that a variable of the same name carries is told once, as the variable. */
+/* plan_compare: the differences by section, and by name within a section; none for equal plans. A
+ * cache entry set through a variable of its name is listed once, as the variable. */
 void plan_compare(const struct plan *left, const struct plan *right, struct arena *a, struct plan_diff *ret);
 /* plan_diff_json: {"schema", "left", "right", "differences": [{"section", "name", "left": {"value",
  * "from", "rule", "why"} or null, "right": ...}]} (new reference). plan_diff_text: for people. */

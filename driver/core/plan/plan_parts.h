@@ -18,16 +18,16 @@ struct plan_context {
 	struct strlist notes;
 };
 
-/* plan_check: fills release, package, toolkit, blas and variant of a context whose other fields are
- * set; refuses what cannot work. */
+/* plan_check: fills release, package, toolkit, blas and variant from the fields that are set, and
+ * refuses what cannot work (errors of plan_resolve). */
 int plan_check(struct plan_context *c, struct err *e) MUST_CHECK;
-/* plan_check_cuda: the toolkit, and whether its nvcc, the release and PyTorch know every target. */
+/* plan_check_cuda: chooses the toolkit, and checks by the tables that its nvcc, the release and
+ * PyTorch support every target. */
 int plan_check_cuda(struct plan_context *c, struct err *e) MUST_CHECK;
-/* plan_check_toolkit: whether the root's toolkit has what the plan asks of it: the targets, a
- * compiler it accepts. Fills `probed`. */
+/* plan_check_toolkit: checks the root's own toolkit: the targets its nvcc lists, a compiler that it
+ * accepts. Fills `probed`. */
 int plan_check_toolkit(struct plan_context *c, struct err *e) MUST_CHECK;
-/* plan_check_parts: whether every library that the environment asks for lies beside the root's
- * nvcc. */
+/* plan_check_parts: checks that the root has every CUDA library that the environment turns on. */
 int plan_check_parts(const struct plan_context *c, const struct buildenv *env, struct err *e) MUST_CHECK;
 /* plan_patches: the release's own patches, in the order of their series file. */
 int plan_patches(const struct plan_context *c, struct plan *p, struct err *e) MUST_CHECK;

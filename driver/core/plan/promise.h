@@ -1,11 +1,11 @@
-/* Promises: what a wheel says of the machines that run it, by its version label, by its plan, or by
- * what the user compares it with. */
+/* Promises: which machines a wheel says it runs on, by its version label, its plan, or a profile
+ * that the user names. */
 #pragma once
 #include "core/plan/plan.h"
 
 struct promise {
 	const char *from; /* for people: "its label 'cpu.avx2'" */
-	/* false: nobody promised anything; what is found is only worth a note */
+	/* false: nothing was promised, so findings are notes only */
 	bool binding;
 	const char *platform;      /* "x86_64-linux", "" unknown */
 	const struct isa_row *isa; /* NULL: the baseline of the platform */
@@ -14,9 +14,9 @@ struct promise {
 	const char *cuda;          /* "12.8", NULL without CUDA */
 };
 
-/* promise_of_label: what a local version label says that profile_label could have made:
- * "cu128.sm90.avx512", "cpu.avx2", also with the stem of a profile file behind it. Another label,
- * and "", bind to nothing. */
+/* promise_of_label: from a local version label of the form that profile_label makes:
+ * "cu128.sm90.avx512", "cpu.avx2", with or without the stem of a profile file. Any other label, ""
+ * too, gives a promise that is not binding. */
 void promise_of_label(const struct tables *t, const char *label, struct arena *a, struct promise *ret);
 void promise_of_plan(const struct plan *p, struct arena *a, struct promise *ret);
 /* promise_of_profile: `cuda` NULL: any toolkit. */

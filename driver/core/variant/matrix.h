@@ -17,11 +17,11 @@ struct matrix {
 	const struct matrix *base; /* what this one is a view of; NULL */
 };
 
-/* matrix_names: all there are below <profiles>/matrices, sorted. */
+/* matrix_names: the names of all matrices below <profiles>/matrices, sorted. */
 int matrix_names(const struct tables *t, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
 /* matrix_load: by name, or the path of a YAML file. ERR_CONFIG with the nearest name, or with
- * file:line for what is wrong in the file: an unknown release, Python, toolkit, GPU target or
- * instruction set, a row that cannot be (a toolkit for cpu), a view of itself. */
+ * file:line for a mistake in the file: an unknown release, Python, toolkit, GPU target or
+ * instruction set, a row that contradicts itself (a toolkit for cpu), a view of itself. */
 int matrix_load(const struct tables *t, const char *name, struct arena *a, const struct matrix **ret,
 		struct err *e) MUST_CHECK;
 
@@ -30,8 +30,7 @@ struct matrix_walk {
 	unsigned row;
 	unsigned long cell;
 };
-/* matrix_next: the next variant's canonical name, NULL at the end. Combinations are made one at a
- * time: nothing of a matrix but its rows is held. */
+/* matrix_next: the canonical name of the next variant, in the arena; NULL at the end. */
 const char *matrix_next(const struct matrix *m, struct matrix_walk *w, struct arena *a);
 /* matrix_globs_match: whether a name matches one of the globs ('*', '?', '[...]'). */
 bool matrix_globs_match(const struct strlist *globs, const char *name);

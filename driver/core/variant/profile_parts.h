@@ -11,9 +11,9 @@ int profile_set_isa(const struct tables *t, const char *text, struct arena *a, s
 		    struct err *e) MUST_CHECK;
 /* profile_composed_name: "sm80+sm90-avx2" from gpu, targets and isa. */
 char *profile_composed_name(const struct profile *p, struct arena *a) __attribute__((returns_nonnull));
-/* profile_settle_platform: sets what follows from the GPU target and the instruction set. */
+/* profile_settle_platform: sets `platform` from the GPU target and the instruction set. */
 void profile_settle_platform(struct profile *p);
-/* profile_file_load: a YAML file; `depth` counts the files that inherit. */
+/* profile_file_load: reads a YAML file; `depth` is how many files inherit it so far. */
 int profile_file_load(const struct tables *t, const char *path, unsigned depth, struct arena *a, struct profile *ret,
 		      struct err *e) MUST_CHECK;
 /* profile_by_name: as profile_load, from inside a file. */

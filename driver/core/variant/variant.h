@@ -27,8 +27,7 @@ int variant_parse(const struct tables *t, const char *name, struct arena *a, str
 char *variant_name(const struct variant *v, struct arena *a);
 /* variant_toolkit_word: "12.8" as names have it: "cuda12_8". */
 char *variant_toolkit_word(const char *version, struct arena *a);
-/* variant_spell: the same of its parts; cuda may be NULL. */
+/* variant_spell: a variant's name from its parts; cuda may be NULL. */
 char *variant_spell(const char *package, const char *python, const char *cuda, const char *profile, struct arena *a);
-/* variant_looks_like: whether a word is meant as a variant (starts with a package name and
- * "-python"). */
+/* variant_looks_like: whether a word begins like a variant: a package and "-python". */
 bool variant_looks_like(const char *word);
