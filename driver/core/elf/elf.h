@@ -46,6 +46,8 @@ int elf_read(const char *path, unsigned flags, struct arena *a, struct elf_info 
  * NULL. */
 int elf_set_rpath(const char *path, const char *rpath, const struct run *run, bool *ret_in_place,
 		  struct err *e) MUST_CHECK;
+/* elf_check_patchelf: ERR_SYSTEM if this machine has none, or one too old to be trusted. */
+int elf_check_patchelf(const struct run *run, struct err *e) MUST_CHECK;
 /* elf_rename_in_place: replaces NEEDED entries and their version needs (`needed`: old name, new
  * name). The new names go to the end of the search path's string, of which `keep` bytes stay;
  * *ret_done false, and nothing changed, if they do not fit. */

@@ -89,7 +89,7 @@ static int edit_in_place(const char *path, const char *rpath, struct err *e)
 	return write_tags(fd, &m, *rpath != '\0', index, e);
 }
 
-static int check_patchelf(const struct run *run, struct err *e)
+int elf_check_patchelf(const struct run *run, struct err *e)
 {
 	static const char *const argv[] = {"patchelf", "--version", NULL};
 	AUTO_BUF struct buf out = {0};
@@ -188,7 +188,7 @@ static int edit_through_copy(const char *path, const char *rpath, struct arena *
 	struct strlist argv = {0};
 	strlist_split(&argv, a, "patchelf --force-rpath --set-rpath", " ");
 	strlist_ref(&argv, a, rpath);
-	if (check_patchelf(run, e) < 0)
+	if (elf_check_patchelf(run, e) < 0)
 		return -1;
 	int rc = fs_copy(path, bare, e) < 0 || edit_in_place(bare, "", e) < 0 ||
 				 run_patchelf(&argv, a, bare, fresh, run, e) < 0
@@ -432,7 +432,7 @@ int elf_rename(const char *path, const char *soname, const struct kvlist *needed
 	want = info;
 	if (!rename_info(&want, soname, needed, &a))
 		return 0;
-	if (check_patchelf(run, e) < 0)
+	if (elf_check_patchelf(run, e) < 0)
 		return -1;
 	const char *fresh = arena_printf(&a, "%s.new", path);
 	int rc = rename_through_copy(path, fresh, soname, &info, needed, &a, run, e);

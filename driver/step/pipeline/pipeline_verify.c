@@ -45,6 +45,7 @@ static int verify_contents(struct make *m, struct err *e)
 	struct promise promise;
 	promise_of_plan(m->plan, m->arena, &promise);
 	struct verify_request v = {.wheel = m->packed.path,
+				   .temp_dir = m->build_dir, /* /tmp may be small */
 				   .tables = m->q->tables,
 				   .promise = &promise,
 				   .code = m->code,

@@ -3,6 +3,7 @@
 
 #include "base/path.h"
 #include "base/sys/fs.h"
+#include "core/elf/elf.h"
 #include "step/preflight/preflight_parts.h"
 
 static bool is_for(const char *asked, const char *name)
@@ -42,6 +43,30 @@ static const char *find_header(const struct preflight *d, const char *name)
 	return NULL;
 }
 
+/* Where the package's build finds a program, which is not all of ROOT_PATH. */
+const char *preflight_find_program(const struct preflight *d, const char *name)
+{
+	struct strlist dirs = {0};
+	const char *path = d->q->plan ? settings_value(&d->q->plan->env, "PATH") : NULL, *found = NULL;
+	if (!path)
+		return root_find_program(d->q->root, name, d->arena);
+	strlist_split(&dirs, d->arena, path, ":");
+	for (size_t i = 0; i < dirs.count && !found; i++)
+		found = root_find_program(d->q->root, path_join(d->arena, dirs.items[i], name), d->arena);
+	return found;
+}
+
+/* An old one writes libraries that do not load. */
+static bool is_old(struct preflight *d, const char *name)
+{
+	struct err why = {0};
+	if (strcmp(name, "patchelf") != 0 || elf_check_patchelf(d->run, &why) == 0)
+		return false;
+	preflight_fail(d, ERR_SYSTEM, name, "%s", why.msg);
+	preflight_fix(d, "%s", why.hint);
+	return true;
+}
+
 /* False if it is missing. */
 static bool check_row(struct preflight *d, const struct need_row *row)
 {
@@ -49,7 +74,9 @@ static bool check_row(struct preflight *d, const struct need_row *row)
 	if (row->host)
 		path = proc_find(d->arena, name);
 	else
-		path = *row->program ? root_find_program(d->q->root, name, d->arena) : find_header(d, name);
+		path = *row->program ? preflight_find_program(d, name) : find_header(d, name);
+	if (path && row->host && is_old(d, name))
+		return false;
 	if (path && *row->program)
 		preflight_ok(d, name, "%s", path);
 	if (path)

@@ -24,5 +24,8 @@ void preflight_needs(struct preflight *d);
 int preflight_python(struct preflight *d, struct err *e) MUST_CHECK;
 int preflight_compiler(struct preflight *d, struct err *e) MUST_CHECK;
 int preflight_cuda(struct preflight *d, struct err *e) MUST_CHECK;
+/* preflight_find_program: the path inside the root of a program in the PATH of the plan's build;
+ * NULL if absent. */
+const char *preflight_find_program(const struct preflight *d, const char *name);
 /* preflight_wants: whether a row of the table counts for this build. */
 bool preflight_wants(const struct preflight *d, const struct need_row *row);

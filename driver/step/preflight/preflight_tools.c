@@ -31,6 +31,10 @@ static int check_tool(struct preflight *d, const struct need_row *row, struct er
 		preflight_add(d, row->optional ? PREFLIGHT_WARNING : PREFLIGHT_FAILURE, ERR_SYSTEM, row->tool,
 			      "not in the root '%s': %s", d->q->root->dir, row->why);
 		preflight_install(d, row->debian, false);
+	} else if (!row->optional && d->q->plan && settings_value(&d->q->plan->env, "PATH") &&
+		   !preflight_find_program(d, row->tool)) {
+		preflight_fail(d, ERR_SYSTEM, row->tool, "only as '%s', where a build does not look", t->path);
+		preflight_install(d, row->debian, false);
 	} else if (version_in(t->version, range, &fits, &why) < 0) {
 		return preflight_fail_err(d, row->tool, &why, e);
 	} else if (!fits) {

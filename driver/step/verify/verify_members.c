@@ -157,7 +157,7 @@ int verify_members(struct verifying *v, unsigned threads, struct arena *arenas, 
 	for (size_t i = 0; i < v->count; i++)
 		p.order[i] = &v->members[i];
 	qsort(p.order, v->count, sizeof(void *), by_size);
-	if (fs_temp_dir(NULL, "ptbuild-verify-", v->a, &dir, e) < 0)
+	if (fs_temp_dir(v->q->temp_dir, "ptbuild-verify-", v->a, &dir, e) < 0)
 		return -1;
 	p.dir = dir;
 	int rc = run_workers(&p, threads, arenas, e);

@@ -139,6 +139,10 @@ REFUSED(part_twice, "cuda.yaml", "name: cudnn,", "name: cublas,", "'cublas' is l
 REFUSED(gpu_extra, "gpu.yaml", "extra: 90a", "extra: 99a", "no GPU target '99a'")
 REFUSED(gpu_extra_letter, "gpu.yaml", "extra: 90a", "extra: 90x", "no GPU target '90x'")
 REFUSED(two_layouts, "cuda.yaml", "name: cu13", "name: cu12", "'cu12' is listed twice, first in line")
+REFUSED(need_of_two_things, "needs.yaml", "{tool: gcc, ", "{tool: gcc, program: gcc, ",
+	"a need is one of 'tool', 'program', 'header' and 'module'")
+REFUSED(need_of_the_host, "needs.yaml", "{tool: gcc, ", "{tool: gcc, host: true, ", "'host' is for a 'program'")
+REFUSED(need_of_a_package, "needs.yaml", "{tool: gcc, ", "{tool: gcc, package: torch, ", "'package' cannot be 'torch'")
 REFUSED(two_blas, "blas.yaml", "name: mkl", "name: openblas", "'openblas' is listed twice")
 REFUSED(blas_platform, "blas.yaml", "platforms: [aarch64-darwin]", "platforms: [darwin]",
 	"'platforms' cannot be 'darwin'")
@@ -357,6 +361,9 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_teardown(gpu_extra, test_teardown),
 	cmocka_unit_test_teardown(gpu_extra_letter, test_teardown),
 	cmocka_unit_test_teardown(two_layouts, test_teardown),
+	cmocka_unit_test_teardown(need_of_two_things, test_teardown),
+	cmocka_unit_test_teardown(need_of_the_host, test_teardown),
+	cmocka_unit_test_teardown(need_of_a_package, test_teardown),
 	cmocka_unit_test_teardown(two_blas, test_teardown),
 	cmocka_unit_test_teardown(blas_platform, test_teardown),
 	cmocka_unit_test_teardown(toggle_twice, test_teardown),

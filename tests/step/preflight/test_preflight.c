@@ -15,7 +15,7 @@ static struct {
 	struct toolchain chain;
 	struct release_row release;
 	struct package_row package;
-	struct setting setting;
+	struct setting settings[2];
 	struct plan plan;
 	struct root root;
 	struct need_row needs[12];
@@ -36,6 +36,13 @@ static struct need_row need(const char *tool, const char *program, const char *h
 				 .toggle = "",
 				 .debian = debian,
 				 .why = "it is needed"};
+}
+
+static void program(const char *path)
+{
+	path = path_join(&t.a, t.root.dir, path);
+	test_write(path, "");
+	assert_int_equal(chmod(path, 0755), 0);
 }
 
 static int setup(void **state)
@@ -71,13 +78,14 @@ static int setup(void **state)
 					 .pythons_count = 1};
 	t.release.disk = "1M";
 	t.package = (struct package_row){.backend = "setup-py-env"};
-	t.setting = (struct setting){.name = "USE_X", .value = "ON"};
+	t.settings[0] = (struct setting){.name = "USE_X", .value = "ON"};
+	t.settings[1] = (struct setting){.name = "PATH", .value = "/usr/bin:/bin"};
 	t.plan = (struct plan){.platform = t.host,
 			       .package = "pytorch",
 			       .variant = "v",
 			       .release = "2.6.0",
 			       .python = "3.13",
-			       .env = {.items = &t.setting, .count = 1},
+			       .env = {.items = t.settings, .count = 2},
 			       .release_row = &t.release,
 			       .package_row = &t.package};
 	t.root = (struct root){.dir = arena_strdup(&t.a, test_dir()), .id = "debian 13"};
@@ -89,8 +97,9 @@ static int setup(void **state)
 					 .store_dir = path_join(&t.a, t.root.dir, "store"),
 					 .out_dir = path_join(&t.a, t.root.dir, "dist")};
 	t.d = (struct preflight){.q = &t.q, .run = test_run(), .arena = &t.a, .toolchain = &t.chain};
-	test_write(path_join(&t.a, t.root.dir, "usr/bin/flatc"), "");
-	assert_int_equal(chmod(path_join(&t.a, t.root.dir, "usr/bin/flatc"), 0755), 0);
+	program("usr/bin/flatc");
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		program(arena_printf(&t.a, "usr/bin/%s", all[i].name));
 	test_write(path_join(&t.a, t.root.dir, "usr/include/eigen3/Eigen/Core"), "");
 	test_write(path_join(&t.a, t.root.dir, "usr/include/x86_64-linux-gnu/sleef.h"), "");
 	test_write(path_join(&t.a, t.root.dir, "etc/ld.so.conf"), "/usr/lib/x86_64-linux-gnu\n");
@@ -144,6 +153,22 @@ static void test_a_tool_that_prints_no_version(void **state)
 	struct err e = {0};
 	t.tools[2].version = "";
 	assert_err(check(&e), &e, ERR_SYSTEM, "prints no version");
+}
+
+static void test_a_program_where_no_build_looks(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	const char *flatc = path_join(&t.a, t.root.dir, "usr/bin/flatc");
+	assert_int_equal(remove(path_join(&t.a, t.root.dir, "usr/bin/cmake")), 0);
+	t.tools[4].path = "/usr/local/bin/cmake";
+	program("usr/local/bin/cmake");
+	assert_err(check(&e), &e, ERR_SYSTEM, "cmake: only as '/usr/local/bin/cmake', where a build does not look");
+	program("usr/bin/cmake");
+	assert_ok(check(&e), &e);
+	assert_int_equal(remove(flatc), 0);
+	program("usr/local/bin/flatc");
+	assert_err(check(&e), &e, ERR_SYSTEM, "flatc: not in the root");
 }
 
 static void test_another_platform(void **state)
@@ -239,7 +264,7 @@ static void test_a_need_of_others_does_not_count(void **state)
 	t.needs[6].release = "2.6.0";
 	t.needs[6].toggle = "USE_X";
 	assert_err(check(&e), &e, ERR_SYSTEM, "flatc");
-	t.setting.value = "OFF";
+	t.settings[0].value = "OFF";
 	assert_ok(check(&e), &e);
 	t.needs[6].toggle = "USE_Y";
 	assert_ok(check(&e), &e);
@@ -276,6 +301,7 @@ int main(void)
 		TEST(test_all_there),
 		TEST(test_each_missing_tool_is_named),
 		TEST(test_a_tool_that_prints_no_version),
+		TEST(test_a_program_where_no_build_looks),
 		TEST(test_another_platform),
 		TEST(test_no_toolkit),
 		TEST(test_versions_out_of_range),
