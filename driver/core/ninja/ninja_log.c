@@ -146,7 +146,9 @@ static int by_command(const void *a, const void *b)
 		return x->end_ms < y->end_ms ? -1 : 1;
 	if (x->hash != y->hash)
 		return x->hash < y->hash ? -1 : 1;
-	return strcmp(x->output, y->output);
+	/* ninja names a command by its first output. */
+	return (((const struct item *)a)->order > ((const struct item *)b)->order) -
+	       (((const struct item *)a)->order < ((const struct item *)b)->order);
 }
 
 static int by_origin(const void *a, const void *b)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "core/ci/units.h"
 
 #define FEW_COMMANDS 5 /* fewer are CMake's own checks, not worth an estimate */
@@ -15,7 +16,8 @@ struct progress {
 	struct build_observer observer;
 	const char *step; /* what runs now */
 	unsigned done, all;
-	bool planned; /* the tree's build.ninja was looked at */
+	bool planned;    /* the tree's build.ninja was looked at */
+	const char *dir; /* of that build.ninja, where it is below the tree's build directory; else NULL */
 	struct eta *eta;
 	struct arena *arena;
 };
@@ -71,21 +73,34 @@ static void show(const struct progress *p)
 	log_status(p->run->log, "%s", buf_cstr(&text));
 }
 
-/* What this tree will make, and what an earlier run of it has made. */
+/* What this tree will make, and what an earlier run of it has made. Extensions of torch.utils.cpp_extension have a
+ * build.ninja below that of the tree, of one extension after the other, which is found by its log. */
 static void plan(struct progress *p)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct err ignored = {0};
 	struct ninja_edge *edges;
 	struct ninja_log made;
+	struct strlist dirs = {0};
 	size_t count;
 	const char *dir = path_join(&a, p->q.build_dir, "src/build");
-	p->planned = true;
+	const bool whole = fs_exists(path_join(&a, dir, "build.ninja"));
+	p->planned = whole || p->done >= FEW_COMMANDS;
+	if (!whole && (ninja_log_dirs(dir, &a, &dirs, &ignored) < 0 || !dirs.count))
+		return;
+	if (!whole)
+		dir = dirs.items[0];
 	if (ninja_build_read(path_join(&a, dir, "build.ninja"), &a, &edges, &count, &ignored) < 0 || !count)
 		return;
 	if (ninja_log_read(path_join(&a, dir, ".ninja_log"), &a, &made, &ignored) < 0)
 		made = (struct ninja_log){0};
-	eta_plan(p->eta, edges, count, &made);
+	for (size_t i = 0; i < count; i++)
+		edges[i].output = watch_unit_name(p->q.build_dir, dir, edges[i].output, &a);
+	for (size_t i = 0; i < made.count; i++)
+		made.entries[i].output = watch_unit_name(p->q.build_dir, dir, made.entries[i].output, &a);
+	eta_plan(p->eta, edges, count, &made, whole);
+	p->dir = whole ? NULL : arena_strdup(p->arena, dir);
+	p->planned = true;
 }
 
 static void on_begin(const char *command, void *user)
@@ -94,6 +109,7 @@ static void on_begin(const char *command, void *user)
 	p->step = arena_strdup(p->arena, command);
 	p->done = p->all = 0;
 	p->planned = false;
+	p->dir = NULL;
 	p->eta = eta_new(p->q.weights, p->arena);
 	if (strcmp(command, "build") != 0) /* progress_step has shown that one */
 		log_stage(p->run->log, "%s: %s", p->q.package, command);
@@ -111,8 +127,10 @@ static unsigned jobs_now(const struct progress *p)
  * it. */
 static const char *name_in(const struct progress *p, const char *line, struct arena *a)
 {
-	const char *output = units_output(line, a);
-	return *output ? watch_unit_name(p->q.build_dir, NULL, output, a) : line;
+	const char *output = units_output(line, a), *last = strrchr(line, ' ');
+	if (!*output && p->dir && last)
+		output = last + 1;
+	return *output ? watch_unit_name(p->q.build_dir, p->dir, output, a) : line;
 }
 
 static void on_line(const char *text, size_t len, void *user)
@@ -124,10 +142,10 @@ static void on_line(const char *text, size_t len, void *user)
 	(void)len;
 	if (text[0] != '[' || sscanf(text, "[%u/%u] %n", &done, &all, &head) != 2 || !head || all == 0 || done > all)
 		return;
-	if (!p->planned && all >= FEW_COMMANDS)
-		plan(p);
 	p->done = done;
 	p->all = all;
+	if (!p->planned && all >= FEW_COMMANDS)
+		plan(p);
 	eta_count(p->eta, done, all, name_in(p, text + head, &a), log_seconds(), jobs_now(p));
 	show(p);
 }

@@ -15,7 +15,9 @@
 #define SURE 0.95       /* a running command counts for no more than this part of what it usually takes */
 #define GAP_S 10.0      /* a longer pause between two looks: the machine slept, which says nothing of the pace */
 #define LEAST_S 0.01    /* processor time of a command at least */
+#define UNSEEN_S 2.0    /* a compiler that nobody saw ran no longer */
 #define SEEN_LATE_S 0.5 /* how long a command runs on average before somebody looks */
+#define FEW_MISSED 10
 #define MAX_KINDS 16
 #define MAX_SLOTS 256
 
@@ -52,14 +54,14 @@ struct eta {
 	struct arena *arena;
 	struct command *commands; /* sorted by path */
 	size_t count;
-	bool planned;
+	bool planned, parts;          /* several runs of ninja, one after the other, make what is planned */
 	double mean;                  /* seconds of the known ones; 1 when there are none */
 	struct kind kinds[MAX_KINDS]; /* the first is that of commands of which nothing is known */
 	size_t kind_count;
-	unsigned done, all, jobs;
-	double used, passed; /* processor time that commands had, and time; of the last minutes */
-	double idle;         /* processor time not yet attributed to any command */
-	double oldest;       /* the longest age of a command */
+	unsigned done, all, jobs, missed; /* missed: ended, and no line named them */
+	double used, passed;              /* processor time that commands had, and time; of the last minutes */
+	double idle;                      /* processor time not yet attributed to any command */
+	double oldest;                    /* the longest age of a command */
 	double updated, started;
 };
 
@@ -173,21 +175,36 @@ static struct kind *kind_of(struct eta *x, const char *rule)
 	return k;
 }
 
-void eta_plan(struct eta *x, const struct ninja_edge *edges, size_t count, const struct ninja_log *made)
+static void add_command(struct eta *x, const char *path, const char *rule)
 {
-	x->commands = arena_array(x->arena, count + 1, sizeof(*x->commands));
-	x->count = count;
+	const double seconds = weights_find(x->weights, path);
+	struct command *c = &x->commands[x->count++];
+	*c = (struct command){.path = arena_strdup(x->arena, path),
+			      .kind = kind_of(x, rule),
+			      .known = seconds > 0 || history_find(x->weights->units, path),
+			      .seconds = seconds};
+	if (seconds > 0)
+		learn(c->kind, seconds);
+}
+
+void eta_plan(struct eta *x, const struct ninja_edge *edges, size_t count, const struct ninja_log *made, bool whole)
+{
+	const struct history *table = x->weights->table;
+	const size_t more = whole || !table ? 0 : table->count;
+	x->commands = arena_array(x->arena, count + more + 1, sizeof(*x->commands));
+	x->count = 0;
 	x->planned = true;
-	for (size_t i = 0; i < count; i++) {
-		const double seconds = weights_find(x->weights, edges[i].output);
-		x->commands[i] =
-			(struct command){.path = arena_strdup(x->arena, edges[i].output),
-					 .kind = kind_of(x, edges[i].rule),
-					 .known = seconds > 0 || history_find(x->weights->units, edges[i].output),
-					 .seconds = seconds};
-		if (seconds > 0)
-			learn(x->commands[i].kind, seconds);
+	x->parts = more > 0;
+	for (size_t i = 0; i < count; i++)
+		add_command(x, edges[i].output, edges[i].rule);
+	qsort(x->commands, x->count, sizeof(*x->commands), by_path);
+	const size_t planned = x->count;
+	for (size_t i = 0; i < more; i++) {
+		const struct command key = {.path = table->units[i].path};
+		if (!planned || !bsearch(&key, x->commands, planned, sizeof(key), by_path))
+			add_command(x, key.path, edges[0].rule);
 	}
+	qsort(x->commands, x->count, sizeof(*x->commands), by_path);
 	for (size_t i = 0; made && i < made->count; i++) {
 		struct command *c = find(x, made->entries[i].output);
 		if (c)
@@ -199,8 +216,11 @@ static void begin_run(struct eta *x, unsigned all, double now, unsigned jobs)
 {
 	/* Without earlier builds of this machine nothing is known of the pace. */
 	const bool known = !x->weights->elsewhere && add_up(x).known_count > 0;
+	const bool next = x->parts && x->all;
 	x->all = all;
 	x->done = 0;
+	if (next)
+		return;
 	x->jobs = jobs ? jobs : 1;
 	x->idle = x->used = x->passed = 0;
 	x->started = x->updated = now;
@@ -241,6 +261,9 @@ static void unknown_ended(struct eta *x, unsigned count)
 		command_ended(x, c, x->updated);
 		count--;
 	}
+	x->missed += count;
+	if (x->missed > FEW_MISSED && x->missed * 2 > x->done)
+		x->planned = x->parts = false; /* lines name things differently from the plan: by number */
 	x->kinds[0].made += x->planned ? 0 : x->mean * count;
 	x->kinds[0].unseen += count;
 }
@@ -325,6 +348,8 @@ void eta_update(struct eta *x, const struct watch_running *running, size_t count
 	for (size_t i = 0; i < x->kind_count; i++) {
 		struct kind *k = &x->kinds[i];
 		double came_and_went = unseen > 0 ? fmax(x->idle * k->unseen / unseen, LEAST_S * k->unseen) : 0;
+		if (x->weights->elsewhere && !k->custom) /* more of it would have been seen */
+			came_and_went = fmin(came_and_went, UNSEEN_S * k->unseen);
 		double time = passed * k->running + came_and_went;
 		keep_pace(k, time, fade);
 		used += time;
@@ -397,7 +422,7 @@ struct eta_view eta_look(const struct eta *x)
 	const double pace_of_all = pace_time > 0 && pace_work > 0 ? pace_work / pace_time : 1;
 	/* More are known than this run makes, or fewer: then the others are of the kinds that the plan names, or of
 	 * none. */
-	double share = known > commands ? commands / known : 1, rest = fmax(0, commands - known),
+	double share = known > commands && !x->parts ? commands / known : 1, rest = fmax(0, commands - known),
 	       of_rest = left.new_count ? rest / (double)left.new_count : 0;
 	for (size_t i = 0; i < x->kind_count; i++) {
 		const struct kind *k = &x->kinds[i];

@@ -17,10 +17,11 @@ struct eta_view {
 
 /* eta_new: `w` must live as long as the result, which lives in the arena. */
 struct eta *eta_new(const struct weights *w, struct arena *a);
-/* eta_plan: this tree makes the outputs of these edges (sorted by output) and nothing else; `made`:
- * what an earlier run has made already. A command that no earlier build knows counts as the others
- * of its kind do. Without a plan every known command is expected. Once per `eta`. */
-void eta_plan(struct eta *x, const struct ninja_edge *edges, size_t count, const struct ninja_log *made);
+/* eta_plan: this tree makes the outputs of these edges and, if they are the `whole` plan, nothing
+ * else; other commands of the release's table are left to later runs. `made`: what an earlier run
+ * has made already. A command that no list knows counts as the others of its kind do. Without a
+ * plan every known command is expected. Once per `eta`. */
+void eta_plan(struct eta *x, const struct ninja_edge *edges, size_t count, const struct ninja_log *made, bool whole);
 /* eta_count: `done` of `all` commands have ended; `line` ends in the output of the last ("Building
  * CXX object a.o"); `jobs`: how many are running, of which the most counts. A count that begins
  * anew is a new run. */

@@ -141,6 +141,7 @@ static struct history *join(const struct history *table, const struct history *h
 /* History that knows a tenth of the table says more of this machine than the table does. */
 static void add_history(struct weights *w, const struct history *history, struct arena *a)
 {
+	w->table = w->units;
 	w->elsewhere = w->units->count > 0 && history->count * 10 < w->units->count;
 	w->units = join(w->units, history, a);
 }

@@ -11,8 +11,9 @@ struct weights_class {
 
 struct weights {
 	const struct history *units;
-	bool elsewhere; /* all were measured on another machine: only their ratios say anything */
-	double after;   /* seconds of the steps that follow the build */
+	const struct history *table; /* those that the release's table lists; NULL: no table */
+	bool elsewhere;              /* measured on another machine: their ratios count */
+	double after;                /* seconds of the steps that follow the build */
 	const struct weights_class *classes;
 	size_t classes_count;
 };

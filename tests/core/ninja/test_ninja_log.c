@@ -105,7 +105,7 @@ static void outputs_of_one_command_are_one_unit(void **state)
 	struct fixture *f = *state;
 	parse(f, "# ninja log v6\n0\t100\t5\tops/b.h\t7\n0\t100\t6\tops/a.h\t7\n0\t100\t9\tops/c.h\t8\n");
 	assert_int_equal(f->count, 2);
-	assert_int_equal(unit(f, "ops/a.h")->outputs, 2);
+	assert_int_equal(unit(f, "ops/b.h")->outputs, 2);
 	assert_int_equal(unit(f, "ops/c.h")->outputs, 1);
 }
 

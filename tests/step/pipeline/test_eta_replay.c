@@ -56,7 +56,7 @@ static void plan(struct eta *x, const struct build *b, struct arena *a)
 	for (size_t i = 0; i < b->count; i++)
 		edges[i] = (struct ninja_edge){.output = b->units[i].path, .rule = rule_of(b->units[i].path)};
 	qsort(edges, b->count, sizeof(*edges), by_output);
-	eta_plan(x, edges, b->count, NULL);
+	eta_plan(x, edges, b->count, NULL, true);
 }
 
 /* What has ended between two looks, as ninja's lines tell it: those of scripts name no output. */
@@ -219,14 +219,15 @@ static struct build read_log(const char *path, struct arena *a)
 	for (size_t i = 0; i < log.count; i++)
 		log.entries[i].mtime = 0; /* all of one run */
 	ninja_log_units(&log, a, &b.units, &b.count);
-	unsigned *slots = arena_array(a, b.count + 1, sizeof(*slots));
-	b.jobs = ninja_slots(b.units, b.count, slots);
+	double work = 0;
 	const double start = b.units[0].start;
 	for (size_t i = 0; i < b.count; i++) {
 		b.units[i].start -= start;
 		b.units[i].end -= start;
 		b.end = fmax(b.end, b.units[i].end);
+		work += b.units[i].end - b.units[i].start;
 	}
+	b.jobs = (unsigned)fmax(1, round(work / b.end));
 	return b;
 }
 

@@ -136,7 +136,7 @@ static void a_warm_cache_of_one_kind_says_nothing_of_the_others(void **state)
 	for (unsigned i = 0; i < 1000; i++)
 		edges[i] = (struct ninja_edge){.output = arena_printf(&f->arena, "%03u.o", i),
 					       .rule = i < 900 ? "CXX_COMPILER__a" : "CUDA_COMPILER__b"};
-	eta_plan(f->eta, edges, 1000, NULL);
+	eta_plan(f->eta, edges, 1000, NULL, true);
 	for (unsigned i = 0; i < 800; i++) {
 		ended(f, i + 1, 1000, i);
 		if (i % 20 == 19)
@@ -196,7 +196,7 @@ static void what_an_earlier_run_made_is_not_left(void **state)
 					   {.output = "002.o", .rule = "CXX"}};
 	struct ninja_entry entries[] = {{.output = "000.o"}};
 	const struct ninja_log made = {.entries = entries, .count = 1};
-	eta_plan(f->eta, edges, 3, &made);
+	eta_plan(f->eta, edges, 3, &made, true);
 	ended(f, 1, 2, 1);
 	eta_update(f->eta, NULL, 0, f->now);
 	assert_near(eta_look(f->eta).percent, 50, 0.01);
@@ -213,7 +213,7 @@ static void what_is_new_counts_as_others_of_its_kind(void **state)
 		{.output = "a.cu.o", .rule = "CUDA_COMPILER__a"}, {.output = "b.cu.o", .rule = "CUDA_COMPILER__b"},
 		{.output = "c.cu.o", .rule = "CUDA_COMPILER__b"}, {.output = "new.o", .rule = "CXX_COMPILER__b"}};
 	know(f, 2, 5, 5);
-	eta_plan(f->eta, edges, 6, &(struct ninja_log){0});
+	eta_plan(f->eta, edges, 6, &(struct ninja_log){0}, true);
 	ended(f, 1, 6, 0);
 	eta_update(f->eta, NULL, 0, f->now);
 	assert_near(eta_look(f->eta).percent, 100.0 / 6, 0.1); /* as yet all are alike */
@@ -272,7 +272,7 @@ static void what_is_new_and_made_already_is_not_left(void **state)
 						  {.output = "c.o", .rule = "CXX"}};
 	struct ninja_entry entries[] = {{.output = "b.cu.o"}, {.output = "b.cu.o"}};
 	know(f, 0, 0, 0);
-	eta_plan(f->eta, edges, 3, &(struct ninja_log){.entries = entries, .count = 2});
+	eta_plan(f->eta, edges, 3, &(struct ninja_log){.entries = entries, .count = 2}, true);
 	eta_count(f->eta, 1, 2, "Building CUDA object a.cu.o", f->now, 1);
 	eta_update(f->eta, NULL, 0, f->now);
 	assert_near(eta_look(f->eta).percent, 50, 0.1);
@@ -299,6 +299,49 @@ static void a_count_that_begins_anew_is_a_new_run(void **state)
 	ended(f, 1, 95, 0); /* the same line again changes nothing */
 	eta_update(f->eta, NULL, 0, f->now);
 	assert_near(eta_look(f->eta).percent, 1, 1);
+}
+
+/* Two extensions, each with a ninja of its own: the second's commands are left from the start. */
+static void what_later_runs_make_is_left(void **state)
+{
+	struct fixture *f = *state;
+	struct ninja_edge edges[10];
+	know(f, 20, 10, 10);
+	f->weights.table = &f->known;
+	for (unsigned i = 0; i < 10; i++)
+		edges[i] = (struct ninja_edge){.output = f->known.units[i].path, .rule = "compile"};
+	eta_plan(f->eta, edges, 10, NULL, false);
+	ended(f, 1, 10, 0);
+	pass(f, 1, NULL, 0);
+	assert_near(eta_look(f->eta).percent, 5, 0.1);
+	assert_near(seconds_left(f), 95, 10);
+	for (unsigned i = 1; i < 10; i++) {
+		pass(f, 5, NULL, 0);
+		ended(f, i + 1, 10, i);
+	}
+	ended(f, 1, 10, 10);
+	pass(f, 1, NULL, 0);
+	assert_near(eta_look(f->eta).percent, 55, 0.1);
+	assert_near(seconds_left(f), 45, 10);
+}
+
+/* Lines that name nothing of the plan: the estimate is by number, as without a plan. */
+static void a_plan_of_other_names_is_given_up(void **state)
+{
+	struct fixture *f = *state;
+	struct ninja_edge edges[100];
+	know(f, 100, 10, 10);
+	for (unsigned i = 0; i < 100; i++)
+		edges[i] = (struct ninja_edge){.output = f->known.units[i].path, .rule = "CXX"};
+	f->weights.elsewhere = true;
+	eta_plan(f->eta, edges, 100, NULL, true);
+	for (unsigned i = 1; i <= 50; i++) {
+		const struct watch_running making[] = {{.path = "other/x.o", .age = 5},
+						       {.path = "other/y.o", .age = 5}};
+		eta_count(f->eta, i, 100, "Building CXX object other/x.o", f->now, 2);
+		pass(f, 5, making, 2);
+	}
+	assert_near(seconds_left(f), 250, 80);
 }
 
 static void it_never_is_nonsense(void **state)
@@ -425,6 +468,32 @@ static void a_command_names_what_it_makes(void **state)
 	}
 }
 
+/* torchaudio runs CMake by itself, below the tree's build directory; outputs are named from there. */
+static void a_build_below_the_tree_s_is_found(void **state)
+{
+	struct fixture *f = *state;
+	struct log log;
+	int fd = open(test_path("said"), O_RDWR | O_CREAT, 0600);
+	const struct run run = {.log = &log, .cancel_fd = -1};
+	const struct history_unit units[] = {{.path = "temp/0.o", .seconds = 9}, {.path = "temp/1.o", .seconds = 91}};
+	f->known = (struct history){.units = units, .count = 2};
+	log_init(&log, fd, LOG_NORMAL);
+	test_write(test_path("tree/src/build/temp/build.ninja"), "build 1.o: CXX 1.cpp\nbuild 0.o: CXX 0.cpp\n");
+	test_write(test_path("tree/src/build/temp/.ninja_log"), "# ninja log v6\n");
+	const struct progress_request q = {
+		.package = "torchaudio", .build_dir = test_path("tree"), .weights = &f->weights};
+	const struct build_observer *o = progress_observer(progress_new(&q, &run, &f->arena));
+	const char *line = "[1/6] Building CXX object 1.o";
+	o->begin("build", o->user);
+	log.status_at -= 100;
+	o->line(line, strlen(line), o->user);
+	o->end(o->user);
+	close(fd);
+	char *said = test_read(test_path("said"));
+	assert_contains(said, "torchaudio: build 1/6, 91%");
+	free(said);
+}
+
 static void quiet_says_nothing(void **state)
 {
 	struct fixture *f = *state;
@@ -485,10 +554,13 @@ int main(void)
 		T(what_is_new_and_made_already_is_not_left),
 		T(more_known_units_than_commands_do_not_count),
 		T(a_count_that_begins_anew_is_a_new_run),
+		T(what_later_runs_make_is_left),
+		T(a_plan_of_other_names_is_given_up),
 		T(it_never_is_nonsense),
 		T(durations_and_sizes_for_people),
 		T(elsewhere_a_line_a_minute_and_a_step),
 		T(a_command_names_what_it_makes),
+		T(a_build_below_the_tree_s_is_found),
 		T(quiet_says_nothing),
 		T(on_a_terminal_one_line_is_rewritten),
 	};

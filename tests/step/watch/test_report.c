@@ -75,7 +75,7 @@ static void units_and_how_they_were_made(void **state)
 {
 	struct fixture *f = *state;
 	collect(f);
-	assert_int_equal(f->units.count, 5); /* a header that a script writes is none */
+	assert_int_equal(f->units.count, 5); /* a header that no statement makes is none */
 	assert_int_equal(unit(f, "CMakeFiles/x.dir/first.cpp.o")->state, REPORT_BEFORE);
 	assert_int_equal(unit(f, "CMakeFiles/x.dir/a.cpp.o")->state, REPORT_MADE);
 	assert_int_equal(unit(f, "CMakeFiles/x.dir/a.cpp.o")->peak_bytes, 500 * MIB);
@@ -112,6 +112,23 @@ static void logs_deeper_in_the_tree_are_found(void **state)
 	assert_int_equal(f->units.count, 7);
 	unit(f, "temp.linux/y.o");
 	unit(f, "temp.linux/sub/z.o");
+}
+
+/* One command whose first output stands for all; a target of CMake's own that makes nothing does not count. */
+static void what_a_script_writes_is_remembered(void **state)
+{
+	struct fixture *f = *state;
+	struct history_unit *units;
+	test_write(test_path("src/build/gen/.ninja_log"), "# ninja log v6\n"
+							  "0\t3000\t1700001000000000000\tops.h\tb1\n"
+							  "0\t3000\t1700001000000000000\tops.cpp\tb1\n"
+							  "0\t3000\t1700001000000000000\ttest.util\tb2\n");
+	test_write(test_path("src/build/gen/build.ninja"), "build ops.h ops.cpp: CUSTOM_COMMAND gen.py\n"
+							   "build test.util: CUSTOM_COMMAND\n");
+	collect(f);
+	assert_int_equal(f->units.count, 6);
+	assert_int_equal(unit(f, "gen/ops.h")->state, REPORT_MADE);
+	assert_int_equal(report_units_history(&f->units, &f->arena, &units), 4);
 }
 
 static void a_log_that_cannot_be_read_is_passed_over(void **state)
@@ -260,6 +277,7 @@ int main(void)
 		T(units_and_how_they_were_made),
 		T(only_what_a_compiler_made_now_is_remembered),
 		T(logs_deeper_in_the_tree_are_found),
+		T(what_a_script_writes_is_remembered),
 		T(a_log_that_cannot_be_read_is_passed_over),
 		T(without_a_tree_there_are_no_units),
 		T(figures_for_the_record),
