@@ -334,7 +334,7 @@ static void tables_that_are_not_there_are_config(void **state)
 static void data_dir_of_the_environment_is_used(void **state)
 {
 	(void)state;
-	assert_int_equal(shell("mkdir -p \"$HOME\" && ln -s " PROFILES_DIR " \"$HOME/profiles\""), 0);
+	assert_int_equal(shell("mkdir -p \"$HOME\" && ln -s '" PROFILES_DIR "' \"$HOME/profiles\""), 0);
 	setenv("PTBUILD_DATA_DIR", test_path("home"), 1);
 	assert_int_equal(ptbuild("completion --words isa"), 0);
 	assert_contains(out(), "avx2");
