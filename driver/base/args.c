@@ -52,9 +52,10 @@ static int store_uint(const struct parse *p, const struct arg_def *d, const char
 	bool digits = *value && strspn(value, "0123456789") == strlen(value);
 	errno = 0;
 	unsigned long n = digits ? strtoul(value, NULL, 10) : 0;
-	if (!digits || errno || n > UINT_MAX) {
-		err_set(e, ERR_USAGE, "option '%s': not a number: '%s'", shown, value);
-		return err_hint(e, "give a decimal number from 0 to %u", UINT_MAX);
+	unsigned least = d->type == ARG_COUNT;
+	if (!digits || errno || n > UINT_MAX || n < least) {
+		err_set(e, ERR_USAGE, "option '%s': not a number%s: '%s'", shown, least ? " from 1 on" : "", value);
+		return err_hint(e, "give a decimal number from %u to %u", least, UINT_MAX);
 	}
 	if (p->target)
 		*(unsigned *)(p->target + d->offset) = (unsigned)n;
@@ -77,9 +78,10 @@ static int check_piece(const struct arg_def *d, const char *shown, const char *p
 	strlist_split(&known, &a, d->values, " ");
 	if (strlist_contains(&known, piece))
 		return 0;
-	const char *last = known.items[--known.count];
+	const char *near = suggest_nearest(piece, known.items, known.count), *last = known.items[--known.count];
 	err_set(e, ERR_USAGE, "option '%s': unknown value '%s'", shown, piece);
-	return err_hint(e, "it is %s or %s", strlist_join(&known, &a, ", "), last);
+	return err_hint(e, "%s%s%sit is %s or %s", near ? "did you mean '" : "", near ? near : "", near ? "'? " : "",
+			strlist_join(&known, &a, ", "), last);
 }
 
 /* `shown` is the option as the user wrote it. */
@@ -87,7 +89,7 @@ static int store(const struct parse *p, const struct arg_def *d, const char *sho
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist pieces = {0};
-	if (d->type == ARG_UINT)
+	if (d->type == ARG_UINT || d->type == ARG_COUNT)
 		return store_uint(p, d, shown, value, e);
 	if (d->type == ARG_STRING)
 		strlist_ref(&pieces, &a, value);

@@ -11,6 +11,7 @@ enum arg_type {
 	ARG_FLAG,   /* bool: --name sets true, --no-name sets false */
 	ARG_STRING, /* const char *: --name VALUE or --name=VALUE */
 	ARG_UINT,   /* unsigned: decimal */
+	ARG_COUNT,  /* the same, from 1 on; 0 in the target: not given */
 	ARG_LIST,   /* struct strlist: may be repeated; VALUE is split at commas */
 	ARG_PAIRS,  /* struct kvlist: the same, of pieces NAME=VALUE */
 };

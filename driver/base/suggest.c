@@ -39,7 +39,7 @@ const char *suggest_nearest(const char *name, const char *const *candidates, siz
 	size_t n = strlen(name);
 	if (n > MAX_NAME)
 		return NULL;
-	size_t best = 2 + n / 4 + 1;
+	size_t best = 1 + n / 4 + 1;
 	const char *found = NULL;
 	for (size_t i = 0; i < count; i++) {
 		size_t m = strlen(candidates[i]);

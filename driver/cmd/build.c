@@ -171,6 +171,8 @@ int cmd_build_print(struct cmd_context *c, const struct cmd_build_results *r, st
 	AUTO_BUF struct buf out = {0};
 	if (c->global->json)
 		return print_json(r, e);
+	if (c->global->quiet)
+		return 0;
 	for (size_t i = 0; i < r->count; i++) {
 		const struct pipeline_checked *k = check_of(r, &r->items[i]);
 		print_item(&r->items[i], c->arena, &out);
@@ -312,7 +314,7 @@ const struct command command_build = {
 		"A build that was killed resumes: its tree is kept until the wheel is in the store.\n"
 		"Beside the wheel, <variant>/build.json records the inputs, the time of each step and what was "
 		"verified; <variant>/build.html shows it, with the time and memory of every unit.",
-	.tables = {cmd_select_options, cmd_plan_options, cmd_build_options, build_only},
+	.tables = {cmd_select_options, cmd_units_options, cmd_plan_options, cmd_build_options, build_only},
 	.arguments = {{"VARIANT...", CMD_SELECT_VARIANTS, "<profile>"}},
 	.examples = {{"ptbuild --profile sm90-avx512",
 		      "PyTorch for Hopper GPUs and AVX-512 processors, newest release"},

@@ -221,6 +221,17 @@ static int cache_gc(struct cmd_context *c, struct store *s, struct err *e)
 	return cmd_write_stdout(&out, e);
 }
 
+/* Options that the action has no use for. */
+static int refuse_options(const struct cache_options *o, const char *action, struct err *e)
+{
+	bool gc = strcmp(action, "gc") == 0;
+	const char *wrong = !gc && o->max_size                          ? "--max-size"
+			    : !gc && o->keep_days                       ? "--keep-days"
+			    : o->dry_run && strcmp(action, "info") == 0 ? "--dry-run"
+									: NULL;
+	return wrong ? err_set(e, ERR_USAGE, "cache %s does not take %s", action, wrong) : 0;
+}
+
 static int run_cache(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
 	static const struct {
@@ -233,7 +244,9 @@ static int run_cache(struct cmd_context *c, const struct strlist *args, struct e
 		return err_hint(e, "it is info, verify or gc");
 	}
 	for (size_t i = 0; i < ARRAY_LEN(actions); i++)
-		if (strcmp(args->items[0], actions[i].name) == 0)
+		if (strcmp(args->items[0], actions[i].name) == 0 && refuse_options(c->options, actions[i].name, e) < 0)
+			return -1;
+		else if (strcmp(args->items[0], actions[i].name) == 0)
 			return cmd_store(c, &s, e) < 0 ? -1 : actions[i].run(c, s, e);
 	err_set(e, ERR_USAGE, "not an action of cache: '%s'", args->items[0]);
 	return err_hint(e, "it is info, verify or gc");

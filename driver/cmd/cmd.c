@@ -63,6 +63,8 @@ int cmd_unknown(const char *word, struct err *e)
 		names[count] = cmd_table[count]->name;
 	const char *near = suggest_nearest(word, names, count);
 	err_set(e, ERR_USAGE, "not a command: '%s'", word);
+	if (strcmp(word, "version") == 0)
+		return err_hint(e, "write 'ptbuild --version'");
 	return near ? err_hint(e, "did you mean 'ptbuild %s'? 'ptbuild help' lists all", near)
 		    : err_hint(e, "'ptbuild help' lists all");
 }
@@ -89,7 +91,7 @@ static int find_command(int argc, char *const *argv, struct arena *a, struct str
 static int check_globals(const struct cmd_globals *g, struct err *e)
 {
 	if (g->verbose && g->quiet)
-		return err_set(e, ERR_USAGE, "--verbose and --quiet exclude each other");
+		return err_set(e, ERR_USAGE, "--verbose and --quiet cannot be used together");
 	if (g->jobs > 4096)
 		return err_set(e, ERR_USAGE, "--jobs %u is too many", g->jobs);
 	return 0;
@@ -101,6 +103,11 @@ static int refuse_words(const struct command *cmd, const struct strlist *args, s
 		return 0;
 	err_set(e, ERR_USAGE, "'%s' takes no argument '%s'", cmd->name, args->items[0]);
 	return err_hint(e, "see 'ptbuild %s --help'", cmd->name);
+}
+
+int cmd_need_file(const char *path, struct err *e)
+{
+	return fs_exists(path) ? 0 : err_set(e, ERR_USAGE, "'%s' does not exist", path);
 }
 
 int cmd_write_stdout(const struct buf *text, struct err *e)

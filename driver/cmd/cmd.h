@@ -39,7 +39,7 @@ struct cmd_example {
 
 struct cmd_context;
 
-enum { CMD_TABLES = 4 };
+enum { CMD_TABLES = 5 };
 
 struct command {
 	const char *name;
@@ -103,6 +103,9 @@ int cmd_toolchain(struct cmd_context *c, const struct toolchain **ret, struct er
 int cmd_toolkits(struct cmd_context *c, const char *home, const struct toolkits **ret, struct err *e) MUST_CHECK;
 /* cmd_out_dir: --out, else "dist", as an absolute path; not made. */
 int cmd_out_dir(const struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
+
+/* cmd_need_file: ERR_USAGE if a file that the command line names does not exist. */
+int cmd_need_file(const char *path, struct err *e) MUST_CHECK;
 
 /* cmd_error_json: an error in a document: exit code, message, hint. New reference. */
 json_t *cmd_error_json(const struct err *e);

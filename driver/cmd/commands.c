@@ -27,7 +27,7 @@ const struct command *const cmd_table[] = {
 
 const struct arg_def cmd_global_options[] = {
 	{"json", 0, GLOBAL(ARG_FLAG, json), NULL, "print one JSON document on standard output", NULL},
-	{"jobs", 'j', GLOBAL(ARG_UINT, jobs), "N", "compile jobs at once (default: from processors and memory)", NULL},
+	{"jobs", 'j', GLOBAL(ARG_COUNT, jobs), "N", "compile jobs at once (default: from processors and memory)", NULL},
 	{"offline", 0, GLOBAL(ARG_FLAG, offline), NULL,
 	 "never use the network; a file that is not in the store is an error", NULL},
 	{"root", 0, GLOBAL(ARG_STRING, root), "DIR", "build inside this root file system (default: the host's)",
@@ -47,7 +47,8 @@ const struct arg_def cmd_global_options[] = {
 	 "a store on a web server, from which missing objects are downloaded (also PTBUILD_STORE_URL)", NULL},
 	{"sandbox", 0, GLOBAL(ARG_STRING, sandbox), "KIND", "bubblewrap (default) or none", "bubblewrap none"},
 	{"verbose", 'v', GLOBAL(ARG_FLAG, verbose), NULL, "print more", NULL},
-	{"quiet", 'q', GLOBAL(ARG_FLAG, quiet), NULL, "print errors only", NULL},
+	{"quiet", 'q', GLOBAL(ARG_FLAG, quiet), NULL,
+	 "no progress and no summary: print errors, and what a command is asked to show", NULL},
 	{"help", 'h', GLOBAL(ARG_FLAG, help), NULL, "print the help of the command", NULL},
 	{"version", 0, GLOBAL(ARG_FLAG, version), NULL, "print the version", NULL},
 	{0},

@@ -12,6 +12,8 @@ struct diff_options {
 };
 
 static const struct arg_def diff_only[] = {
+	{"release", 0, ARG_STRING, offsetof(struct diff_options, base.select.release), "NAME",
+	 "the pinned set of versions (default: the newest that fits)", "<release>"},
 	{"right-release", 0, ARG_STRING, offsetof(struct diff_options, right_release), "NAME",
 	 "release of the second variant (default: that of --release)", "<release>"},
 	{0},
@@ -40,8 +42,8 @@ static int diff_main(struct cmd_context *c, const struct strlist *words, struct 
 	const struct tables *t;
 	const struct plan *left, *right;
 	struct plan_diff d;
-	if (words->count != 2 || o->base.select.profile || o->base.select.matrix) {
-		err_set(e, ERR_USAGE, "diff takes two variants");
+	if (words->count != 2) {
+		err_set(e, ERR_USAGE, "diff takes two variants, not %zu", words->count);
 		return err_hint(e, "for example ptbuild diff pytorch-python313-cpu-avx pytorch-python313-cpu-avx2");
 	}
 	if (cmd_tables(c, &t, e) < 0 || plan_word(c, words->items[0], NULL, &left, e) < 0 ||
@@ -64,7 +66,7 @@ const struct command command_diff = {
 	.text = "Plans two variants and shows only what differs: both values, and for each the table and line, the "
 		"rule and the reason.\n"
 		"As with plan, nothing is run or fetched. --set, --without and --blas apply to both sides.",
-	.tables = {cmd_select_options, cmd_plan_options, diff_only},
+	.tables = {diff_only, cmd_plan_options},
 	.arguments = {{"VARIANT", "the first variant, for example pytorch-python313-cuda12_8-sm90-avx2", "<profile>"},
 		      {"VARIANT", "the second, which is compared with it", "<profile>"}},
 	.examples = {{"ptbuild diff pytorch-python313-cpu-avx pytorch-python313-cpu-avx2",

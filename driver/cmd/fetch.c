@@ -64,6 +64,8 @@ static int print_fetched(const struct cmd_context *c, const struct fetch_source 
 				  "bytes", (json_int_t)stats->bytes, "seconds", stats->seconds);
 		return json_print(doc, e);
 	}
+	if (c->global->quiet)
+		return 0;
 	AUTO_BUF struct buf out = {0};
 	for (size_t i = 0; i < count; i++)
 		buf_printf(&out, "%s  %s\n", sources[i].sha256, sources[i].path);

@@ -50,12 +50,17 @@ static int choose(struct cmd_context *c, const struct strlist *words, struct ci_
 		const struct selection *s = &chosen.items[i];
 		const struct plan_request q = {
 			.variant = &s->variant, .release = s->release->name, .options = base->select.plan};
-		if (plan_possible(t, &q, c->arena, &why) == 0)
+		if (s->variant.profile.gpu == GPU_MPS)
+			log_warn(c->run->log, "%s is left out: it can be planned and not built",
+				 variant_name(&s->variant, c->arena));
+		else if (plan_possible(t, &q, c->arena, &why) == 0)
 			(*ret)[(*ret_count)++] = (struct ci_choice){s->variant, s->release};
 		else
 			log_warn(c->run->log, "%s is left out: %s", variant_name(&s->variant, c->arena), why.msg);
 	}
-	return *ret_count ? 0 : err_set(e, ERR_POLICY, "none of these variants can be built: %s", why.msg);
+	return *ret_count ? 0
+			  : err_set(e, ERR_POLICY, "none of these variants can be built%s%s", *why.msg ? ": " : "",
+				    why.msg);
 }
 
 static int print_table(const struct ci_plan *p, struct arena *a, struct err *e)
@@ -130,7 +135,7 @@ static int add_values(struct buf *out, const struct arg_def *d, const struct cmd
 	struct strlist values = {0};
 	if (d->type == ARG_STRING && *(const char *const *)field)
 		strlist_ref(&values, c->arena, *(const char *const *)field);
-	if (d->type == ARG_UINT && *(const unsigned *)field)
+	if ((d->type == ARG_UINT || d->type == ARG_COUNT) && *(const unsigned *)field)
 		strlist_addf(&values, c->arena, "%u", *(const unsigned *)field);
 	if (d->type == ARG_LIST)
 		strlist_append(&values, c->arena, field);
@@ -170,7 +175,7 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 	size_t count;
 	format = o->format ? o->format : c->global->json ? "json" : "table";
 	if (c->global->json && strcmp(format, "table") == 0)
-		return err_set(e, ERR_USAGE, "--json and --format table exclude each other");
+		return err_set(e, ERR_USAGE, "--json and --format table cannot be used together");
 	if (take_words(c, args, &words, e) < 0 || choose(c, &words, &choices, &count, e) < 0)
 		return -1;
 	if (cmd_profiles_dir(c, &dir, e) < 0 || ci_tables_load(dir, c->arena, &t, e) < 0)

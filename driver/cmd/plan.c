@@ -168,7 +168,7 @@ const struct command command_plan = {
 		"corrections of the request, and the keys under which results are kept.\n"
 		"Nothing is run or fetched, so a plan can be made on any machine. With --root (--root / for this "
 		"machine) the compilers there are asked for their versions, which are part of the keys.",
-	.tables = {cmd_select_options, cmd_plan_options, plan_only},
+	.tables = {cmd_select_options, cmd_units_options, cmd_plan_options, plan_only},
 	.arguments = {{"VARIANT...", CMD_SELECT_VARIANTS, "<profile>"}},
 	.examples = {{"ptbuild plan --profile sm90-avx512 --explain",
 		      "every setting with the table line it comes from"},

@@ -19,7 +19,9 @@ static int print_wheels(struct cmd_context *c, const struct pack_result *results
 						     (json_int_t)r->bytes));
 		buf_printf(&out, "%s\n  sha256    %s\n", r->path, r->sha256);
 	}
-	return c->global->json ? json_print(all, e) : cmd_write_stdout(&out, e);
+	if (c->global->json)
+		return json_print(all, e);
+	return c->global->quiet ? 0 : cmd_write_stdout(&out, e);
 }
 
 static int repack_wheels(struct cmd_context *c, const struct strlist *wheels, unsigned rev, struct err *e)

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/suggest.h"
+#include "base/sys/fs.h"
 #include "core/machine/detect.h"
 #include "core/variant/matrix.h"
 
@@ -18,16 +20,20 @@ const struct arg_def cmd_select_options[] = {
 	 NULL},
 	{"package", 0, SELECT(ARG_LIST, packages), "NAMES", "pytorch (default), torchvision, torchaudio or all",
 	 "pytorch torchvision torchaudio all"},
-	{"units", 0, SELECT(ARG_LIST, units), "TREE",
-	 "compile commands of a configured tree, named after its profile, to count what a matrix compiles; may be "
-	 "repeated",
-	 "<file>"},
 	{"release", 0, SELECT(ARG_STRING, release), "NAME",
 	 "the pinned set of versions (default: the newest that fits)", "<release>"},
 	{"python", 0, SELECT(ARG_STRING, python), "X.Y", "Python version to build for (default: the root's)", NULL},
 	{"cuda", 0, SELECT(ARG_STRING, cuda), "X.Y", "CUDA toolkit version (default: the release's first)", "<cuda>"},
 	{"cuda-home", 0, SELECT(ARG_STRING, cuda_home), "DIR",
 	 "directory of a CUDA toolkit to use before all others (default: $CUDA_HOME without --root)", "<dir>"},
+	{0},
+};
+
+const struct arg_def cmd_units_options[] = {
+	{"units", 0, SELECT(ARG_LIST, units), "TREE",
+	 "compile commands of a configured tree, named after its profile, to count what a matrix compiles; may be "
+	 "repeated",
+	 "<file>"},
 	{0},
 };
 
@@ -48,7 +54,7 @@ const struct arg_def cmd_plan_options[] = {
 	{"platform", 0, PLAN(ARG_STRING, platform_tag), "KIND",
 	 "platform tag: manylinux, the oldest that the libraries allow (default), or linux, which promises nothing",
 	 "manylinux linux"},
-	{"metadata-rev", 0, PLAN(ARG_UINT, metadata_rev), "N", "revision of the wheel's metadata (default: 1)", NULL},
+	{"metadata-rev", 0, PLAN(ARG_COUNT, metadata_rev), "N", "revision of the wheel's metadata (default: 1)", NULL},
 	{0},
 };
 
@@ -61,6 +67,7 @@ static const struct cmd_select *options(const struct cmd_context *c)
 struct want {
 	struct strlist packages;   /* in the order they are built */
 	const char *python, *cuda; /* NULL: any */
+	const struct profile *profile;
 };
 
 static const char *missing_package(const struct release_row *r, const struct strlist *packages)
@@ -78,10 +85,56 @@ static bool release_fits(const struct release_row *r, const struct want *w)
 	       (!w->cuda || strings_contain(r->toolkits, r->toolkits_count, w->cuda));
 }
 
+/* Whether the plan would take the release for all packages; *e keeps the last refusal. */
+static bool release_builds(const struct tables *t, const struct release_row *r, const struct want *w, struct arena *a,
+			   struct err *e)
+{
+	for (size_t i = 0; i < w->packages.count; i++) {
+		const struct variant v = {.package = w->packages.items[i],
+					  .python = w->python ? w->python : r->pythons[r->pythons_count - 1],
+					  .cuda = w->cuda,
+					  .profile = *w->profile};
+		const struct plan_request q = {.variant = &v, .release = r->name};
+		if (plan_possible(t, &q, a, e) < 0)
+			return false;
+	}
+	return true;
+}
+
+static int need_known(const char *what, const char *asked, const struct strlist *known, struct arena *a, struct err *e)
+{
+	if (!asked || strlist_contains(known, asked))
+		return 0;
+	const char *near = suggest_nearest(asked, known->items, known->count);
+	err_set(e, ERR_CONFIG, "unknown %s '%s'", what, asked);
+	return err_hint(e, "%s%s%sknown: %s", near ? "did you mean '" : "", near ? near : "", near ? "'? " : "",
+			strlist_join(known, a, " "));
+}
+
+/* A version that no release has is a slip; one that another release has is left to the choice. */
+static int check_versions(const struct tables *t, const struct cmd_select *o, struct arena *a, struct err *e)
+{
+	struct strlist pythons = {0}, toolkits = {0};
+	for (unsigned i = t->releases_count; i-- > 0;) {
+		const struct release_row *r = &t->releases[i];
+		for (unsigned k = 0; k < r->pythons_count; k++)
+			if (!strlist_contains(&pythons, r->pythons[k]))
+				strlist_ref(&pythons, a, r->pythons[k]);
+		for (unsigned k = 0; k < r->toolkits_count; k++)
+			if (!strlist_contains(&toolkits, r->toolkits[k]))
+				strlist_ref(&toolkits, a, r->toolkits[k]);
+	}
+	if (need_known("Python", o->python, &pythons, a, e) < 0)
+		return -1;
+	return need_known("CUDA toolkit", o->cuda, &toolkits, a, e);
+}
+
 /* Without --release only upstream's own qualify: one like "2.6.0-debian" needs a root of its own. */
-static int pick_release(const struct cmd_select *o, const struct tables *t, const struct want *w,
+static int pick_release(const struct cmd_select *o, const struct tables *t, const struct want *w, struct arena *a,
 			const struct release_row **ret, struct err *e)
 {
+	const struct release_row *newest = NULL;
+	struct err refusal = {0};
 	if (o->release) {
 		if (tables_need_release(t, o->release, ret, e) < 0)
 			return -1;
@@ -90,9 +143,15 @@ static int pick_release(const struct cmd_select *o, const struct tables *t, cons
 	}
 	for (unsigned i = t->releases_count; i-- > 0;) {
 		*ret = &t->releases[i];
-		if (strcmp((*ret)->name, (*ret)->base) == 0 && release_fits(*ret, w))
+		if (strcmp((*ret)->name, (*ret)->base) != 0 || !release_fits(*ret, w))
+			continue;
+		if (release_builds(t, *ret, w, a, &refusal))
 			return 0;
+		newest = newest ? newest : *ret;
 	}
+	*ret = newest; /* its plan says what is in the way */
+	if (newest)
+		return 0;
 	err_set(e, ERR_CONFIG, "no release has these packages for Python %s and CUDA %s",
 		w->python ? w->python : "(any)", w->cuda ? w->cuda : "(none)");
 	return err_hint(e, "'ptbuild list --releases' lists them; name one with --release");
@@ -159,20 +218,33 @@ static int select_by_profile(struct cmd_context *c, const struct tables *t, stru
 	const struct release_row *release;
 	if (fill_native(c, t, &name, &w.cuda, &note, e) < 0 || profile_load(t, name, c->arena, &profile, e) < 0)
 		return -1;
-	if (profile.gpu != GPU_CUDA && o->cuda)
-		return err_set(e, ERR_USAGE, "--cuda %s does not apply: profile '%s' has no CUDA", o->cuda,
-			       profile.name);
+	if (profile.gpu != GPU_CUDA && (o->cuda || o->cuda_home))
+		return err_set(e, ERR_USAGE, "--cuda%s %s does not apply: profile '%s' has no CUDA",
+			       o->cuda ? "" : "-home", o->cuda ? o->cuda : o->cuda_home, profile.name);
 	for (size_t i = 0; i < TABLES_PACKAGES; i++)
 		if (strlist_contains(&o->packages, tables_packages[i]) || strlist_contains(&o->packages, "all") ||
 		    (i == 0 && !o->packages.count))
 			strlist_ref(&w.packages, c->arena, tables_packages[i]);
-	if (pick_release(o, t, &w, &release, e) < 0 || (!w.python && default_python(c, release, &w.python, e) < 0))
+	w.profile = &profile;
+	if (check_versions(t, o, c->arena, e) < 0 || pick_release(o, t, &w, c->arena, &release, e) < 0 ||
+	    (!w.python && default_python(c, release, &w.python, e) < 0))
 		return -1;
 	ret->items = arena_array(c->arena, w.packages.count, sizeof(*ret->items));
 	for (; ret->count < w.packages.count; ret->count++)
 		ret->items[ret->count] =
 			(struct selection){{w.packages.items[ret->count], w.python, w.cuda, profile}, release, note};
 	return 0;
+}
+
+/* A profile where a variant belongs is told so; otherwise the error stays. */
+static int is_profile(const struct tables *t, const char *word, struct arena *a, struct err *e)
+{
+	struct profile profile;
+	struct err ignored = {0};
+	if (variant_looks_like(word) || profile_load(t, word, a, &profile, &ignored) < 0)
+		return -1;
+	err_set(e, ERR_USAGE, "'%s' is a profile, not the name of a variant", word);
+	return err_hint(e, "write --profile %s", word);
 }
 
 static int select_by_name(struct cmd_context *c, const struct tables *t, const struct strlist *words,
@@ -189,10 +261,10 @@ static int select_by_name(struct cmd_context *c, const struct tables *t, const s
 		const char *word = words->items[ret->count];
 		struct selection s = {0}, *at = &ret->items[ret->count];
 		if (variant_parse(t, word, c->arena, &s.variant, e) < 0)
-			return -1;
-		struct want w = {.python = s.variant.python, .cuda = s.variant.cuda};
+			return is_profile(t, word, c->arena, e);
+		struct want w = {.python = s.variant.python, .cuda = s.variant.cuda, .profile = &s.variant.profile};
 		strlist_ref(&w.packages, c->arena, s.variant.package);
-		if (pick_release(o, t, &w, &s.release, e) < 0)
+		if (pick_release(o, t, &w, c->arena, &s.release, e) < 0)
 			return err_wrap(e, "%s", word);
 		size_t rank = tables_package_rank(s.variant.package);
 		for (; at > ret->items && tables_package_rank(at[-1].variant.package) > rank; at--)
@@ -247,15 +319,25 @@ static int check_ways(const struct cmd_context *c, const struct strlist *words, 
 {
 	const struct cmd_select *o = options(c);
 	if (words->count && o->profile)
-		return err_set(e, ERR_USAGE, "'%s' and --profile %s exclude each other", words->items[0], o->profile);
+		return err_set(e, ERR_USAGE, "'%s' and --profile %s cannot be used together", words->items[0],
+			       o->profile);
 	if (words->count && o->matrix)
-		return err_set(e, ERR_USAGE, "'%s' and --matrix %s exclude each other", words->items[0], o->matrix);
+		return err_set(e, ERR_USAGE, "'%s' and --matrix %s cannot be used together", words->items[0],
+			       o->matrix);
 	if (o->profile && o->matrix)
-		return err_set(e, ERR_USAGE, "--profile %s and --matrix %s exclude each other", o->profile, o->matrix);
+		return err_set(e, ERR_USAGE, "--profile %s and --matrix %s cannot be used together", o->profile,
+			       o->matrix);
 	if (o->only.count && !o->matrix) {
 		err_set(e, ERR_USAGE, "--only without --matrix");
 		return err_hint(e, "it selects from the variants of a matrix ('ptbuild list --matrices')");
 	}
+	for (size_t i = 0; i < o->units.count; i++)
+		if (!fs_exists(o->units.items[i])) {
+			err_set(e, ERR_USAGE, "--units '%s' does not exist", o->units.items[i]);
+			return err_hint(e, "it is a configured build tree or its compile_commands.json");
+		}
+	if (o->units.count && !o->matrix)
+		return err_set(e, ERR_USAGE, "--units without --matrix: it counts what the variants of a matrix share");
 	if (words->count || o->profile || o->matrix)
 		return 0;
 	err_set(e, ERR_USAGE, "no profile, matrix or variant to %s", c->command->name);
@@ -268,9 +350,16 @@ int cmd_select(struct cmd_context *c, const struct strlist *words, struct select
 	*ret = (struct selections){0};
 	if (check_ways(c, words, e) < 0 || cmd_tables(c, &t, e) < 0)
 		return -1;
-	if (words->count)
-		return select_by_name(c, t, words, ret, e);
-	return options(c)->matrix ? select_by_matrix(c, t, ret, e) : select_by_profile(c, t, ret, e);
+	int rc = words->count         ? select_by_name(c, t, words, ret, e)
+		 : options(c)->matrix ? select_by_matrix(c, t, ret, e)
+				      : select_by_profile(c, t, ret, e);
+	bool companion = false;
+	for (size_t i = 0; rc == 0 && i < ret->count; i++)
+		companion |= strcmp(ret->items[i].variant.package, "pytorch") != 0;
+	if (rc == 0 && options(c)->plan.torch && !companion)
+		return err_set(e, ERR_USAGE, "--torch %s does not apply: it is for torchvision and torchaudio",
+			       options(c)->plan.torch);
+	return rc;
 }
 
 const char *cmd_select_cuda_home(const struct cmd_context *c)

@@ -23,6 +23,8 @@ struct cmd_select_base {
 	struct cmd_select select;
 };
 extern const struct arg_def cmd_select_options[], cmd_plan_options[];
+/* For commands that tell what the variants of a matrix share. */
+extern const struct arg_def cmd_units_options[];
 /* The help of such a command's VARIANT... */
 #define CMD_SELECT_VARIANTS                                                                                            \
 	"exact variant names, for example pytorch-python313-cpu-avx2, instead of --profile and --package"

@@ -139,10 +139,14 @@ static void verify_needs_a_wheel(void **state)
 {
 	(void)state;
 	expect("verify", 2, "needs a wheel");
-	expect("verify not-a-wheel.zip", 5, "not-a-wheel.zip");
-	ptbuild("verify torch-2.6.0-cp313-cp313-linux_x86_64.whl");
-	assert_true(ran.status == 5 || ran.status == 8);
-	assert_contains(err_text(), "torch-2.6.0-cp313-cp313-linux_x86_64.whl");
+	expect("verify not-a-wheel.zip", 2, "'not-a-wheel.zip' does not exist");
+	test_dir();
+	test_write(test_path("not-a-wheel.zip"), "x");
+	expect(arena_printf(&ran.arena, "verify '%s'", test_path("not-a-wheel.zip")), 5, "not-a-wheel.zip");
+	test_write(test_path("torch-2.6.0-cp313-cp313-linux_x86_64.whl"), "x");
+	ptbuild(arena_printf(&ran.arena, "verify '%s'", test_path("torch-2.6.0-cp313-cp313-linux_x86_64.whl")));
+	assert_int_equal(ran.status, 5);
+	assert_contains(out(), "torch-2.6.0-cp313-cp313-linux_x86_64.whl");
 }
 
 static void verify_says_its_rules(void **state)
@@ -158,8 +162,11 @@ static void verify_says_its_rules(void **state)
 static void verify_against_what_does_not_exist(void **state)
 {
 	(void)state;
-	expect("verify --against pytorch-python313-cpu-avx3 x-1-py3-none-any.whl", 3, "--against");
-	expect("verify --against cpu-avx3 x-1-py3-none-any.whl", 3, "avx3");
+	test_dir();
+	test_write(test_path("x-1-py3-none-any.whl"), "x");
+	const char *wheel = test_path("x-1-py3-none-any.whl");
+	expect(arena_printf(&ran.arena, "verify --against pytorch-python313-cpu-avx3 '%s'", wheel), 3, "--against");
+	expect(arena_printf(&ran.arena, "verify --against cpu-avx3 '%s'", wheel), 3, "avx3");
 	expect("verify --ci --json x-1-py3-none-any.whl", 2, "--ci and --json");
 }
 

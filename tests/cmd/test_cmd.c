@@ -283,9 +283,9 @@ static void missing_option_value_is_usage(void **state)
 static void contradicting_options_are_usage(void **state)
 {
 	(void)state;
-	expect("cache info -v -q", 2, "exclude each other");
+	expect("cache info -v -q", 2, "cannot be used together");
 	expect("cache info --sandbox docker", 2, "bubblewrap or none");
-	expect("fetch pytorch-python313-cpu-avx2 --profile cpu-avx2", 2, "exclude each other");
+	expect("fetch pytorch-python313-cpu-avx2 --profile cpu-avx2", 2, "cannot be used together");
 	expect("fetch pytorch-python313-cpu-avx2 --python 3.12", 2, "a variant's name already says");
 	expect("fetch", 2, "no profile, matrix or variant to fetch");
 	expect("fetch --profile cpu-avx2 --package numpy", 2, "'numpy'");
@@ -359,7 +359,69 @@ static void cache_follows_xdg_then_home(void **state)
 static void root_that_is_none_is_an_error(void **state)
 {
 	(void)state;
-	expect("doctor --root /nowhere", 8, "/nowhere");
+	expect("doctor --root /nowhere", 2, "the root '/nowhere' does not exist");
+}
+
+/* What a newcomer types, and what he is told. */
+static void slips_get_the_words_that_work(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *line;
+		int status;
+		const char *error, *hint;
+	} slips[] = {
+		{"plan --profile cpu-avx2 --package torch", 2, "unknown value 'torch'", "did you mean 'pytorch'?"},
+		{"plan --profile h100", 3, "unknown profile 'h100'", "H100 is sm90: write sm90-avx2"},
+		{"plan --profile rtx4090-avx2", 3, "unknown GPU target 'rtx4090'",
+		 "GeForce RTX 4090 is sm89: write sm89"},
+		{"build cpu-avx2", 2, "'cpu-avx2' is a profile", "write --profile cpu-avx2"},
+		{"plan --profile cpu-avx2 --python 313", 3, "unknown Python '313'", "did you mean '3.13'?"},
+		{"plan --profile cpu-avx2 --python abc", 3, "unknown Python 'abc'", "known: 3.10"},
+		{"plan --profile sm90-avx2 --cuda 99", 3, "unknown CUDA toolkit '99'", "known: 13.0"},
+		{"plan --profile cpu-avx2 --cuda-home /usr", 2, "has no CUDA", NULL},
+		{"plan --profile cpu-avx2 --without foo", 3, "unknown feature 'foo'", "list --toggles"},
+		{"plan --profile cpu-avx2 --torch root", 2, "for torchvision and torchaudio", NULL},
+		{"plan --profile cpu-avx2 --metadata-rev 0", 2, "not a number from 1 on: '0'", NULL},
+		{"plan --profile cpu-avx2 --jobs 0", 2, "not a number from 1 on: '0'", NULL},
+		{"plan --matrix build-pytorch/main --units /nonexistent", 2, "'/nonexistent' does not exist", NULL},
+		{"plan --profile cpu-avx2 --units /usr", 2, "--units without --matrix", NULL},
+		{"repack --units /usr x.whl", 2, "unknown option '--units'", NULL},
+		{"diff pytorch-python313-cpu-avx2 --profile cpu-avx2", 2, "unknown option '--profile'", NULL},
+		{"cache info --keep-days 3", 2, "cache info does not take --keep-days", NULL},
+		{"cache verify --max-size 3G", 2, "cache verify does not take --max-size", NULL},
+		{"--frob", 2, "unknown option '--frob'", "see 'ptbuild build --help'"},
+		{"version", 2, "not a command: 'version'", "ptbuild --version"},
+		{"verify none.whl", 2, "'none.whl' does not exist", NULL},
+		{"matrix pytorch-python313-darwin-mps", 7, "none of these variants can be built", NULL},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(slips); i++) {
+		expect(slips[i].line, slips[i].status, slips[i].error);
+		if (slips[i].hint)
+			assert_contains(err_text(), slips[i].hint);
+	}
+}
+
+/* Only some release has both targets; the newest that has is taken. */
+static void the_release_is_one_that_has_the_targets(void **state)
+{
+	(void)state;
+	assert_int_equal(ptbuild("plan --profile sm61+sm120-avx2"), 0);
+	assert_contains(out(), "release       2.11.0");
+	expect("plan --profile sm61+sm120-avx2 --release 2.13.0", 7, "no sm61");
+	assert_contains(err_text(), "--cuda 12.8 --release 2.11.0");
+}
+
+static void what_is_off_already_is_not_given_up(void **state)
+{
+	(void)state;
+	assert_int_equal(ptbuild("plan --profile cpu-avx2 --without cudnn --json"), 0);
+	assert_not_contains(out(), "nocudnn");
+	assert_contains(out(), "--without cudnn changes nothing: USE_CUDNN is OFF already");
+	assert_int_equal(ptbuild("plan --profile sm90-avx2 --without cudnn --json"), 0);
+	assert_contains(out(), "sm90.avx2.nocudnn");
+	assert_int_equal(ptbuild("plan --profile cpu-avx2 --package torchvision --without jpeg --json"), 0);
+	assert_contains(out(), "avx2.nojpeg");
 }
 
 int main(void)
@@ -397,6 +459,9 @@ int main(void)
 		T(data_dir_of_the_environment_is_used),
 		T(cache_follows_xdg_then_home),
 		T(root_that_is_none_is_an_error),
+		T(slips_get_the_words_that_work),
+		T(the_release_is_one_that_has_the_targets),
+		T(what_is_off_already_is_not_given_up),
 	};
 	return cmocka_run_group_tests_name("cmd", tests, NULL, NULL);
 }

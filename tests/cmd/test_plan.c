@@ -168,7 +168,7 @@ static void what_a_matrix_cannot_have_is_in_its_place(void **state)
 		refused++;
 		assert_int_equal(json_integer_value(json_object_get(error, "exit_code")), ERR_POLICY);
 		assert_contains(string_of(error, "message"), "nvcc 12.8 knows no such target");
-		assert_contains(string_of(error, "hint"), "use cuda");
+		assert_contains(string_of(error, "hint"), "use CUDA");
 	}
 	assert_int_equal(json_array_size(j), 60);
 	assert_int_equal(refused, 18);
@@ -180,8 +180,8 @@ static void wrong_words_about_matrices(void **state)
 	refuse("plan --matrix build-pytorch/mian", ERR_CONFIG, "unknown matrix 'build-pytorch/mian'");
 	refuse("plan --matrix build-pytorch/main --only nothing", ERR_CONFIG,
 	       "no variant of matrix 'build-pytorch/main' matches --only nothing");
-	refuse("plan --matrix build-pytorch/main --profile cpu-avx2", ERR_USAGE, "exclude each other");
-	refuse("plan --matrix build-pytorch/main pytorch-python313-cpu-avx2", ERR_USAGE, "exclude each other");
+	refuse("plan --matrix build-pytorch/main --profile cpu-avx2", ERR_USAGE, "cannot be used together");
+	refuse("plan --matrix build-pytorch/main pytorch-python313-cpu-avx2", ERR_USAGE, "cannot be used together");
 	refuse("plan --matrix build-pytorch/main --cuda 12.8", ERR_USAGE,
 	       "a matrix already says packages, Pythons and toolkits");
 	refuse("plan --profile cpu-avx2 --only x", ERR_USAGE, "--only without --matrix");

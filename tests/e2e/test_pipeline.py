@@ -326,7 +326,7 @@ def test_names_that_do_not_exist(world):
 
 
 def test_an_impossible_pair(world):
-    fails(world.run("plan", "--profile", "sm103-avx2", "--cuda", "12.8", "--release", "2.9.1-setup-py-env"), 7, "sm103", "use cuda12_9")
+    fails(world.run("plan", "--profile", "sm103-avx2", "--cuda", "12.8", "--release", "2.9.1-setup-py-env"), 7, "sm103", "use CUDA 12.9")
 
 
 def test_a_missing_nvcc(world):

@@ -288,7 +288,7 @@ static int layer_user(struct work *w, struct err *e)
 	for (size_t i = 0; i < q->options->without.count; i++) {
 		s.name = toggle_name(q, q->options->without.items[i], w->a);
 		s.value = "OFF";
-		s.why = arena_printf(w->a, "asked for with --without %s", q->options->without.items[i]);
+		s.why = arena_printf(w->a, TOGGLE_WITHOUT "%s", q->options->without.items[i]);
 		if (toggle_set(q, &s, w->a, &w->all, &w->notes, e) < 0)
 			return -1;
 	}

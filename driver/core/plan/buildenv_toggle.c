@@ -65,8 +65,9 @@ static char *releases_with(const struct buildenv_request *q, const char *name, s
 	return strlist_join(&l, a, " ");
 }
 
-static int unknown_toggle(const struct buildenv_request *q, const char *name, struct arena *a, struct err *e)
+static int unknown_toggle(const struct buildenv_request *q, const struct setting *item, struct arena *a, struct err *e)
 {
+	const char *name = item->name;
 	const char *version = q->row->version;
 	const struct retired_row *retired = tables_retired(q->tables, q->package, name, version);
 	const struct toggle_row *elsewhen = tables_toggle(q->tables, q->package, name, NULL);
@@ -87,10 +88,13 @@ static int unknown_toggle(const struct buildenv_request *q, const char *name, st
 			strlist_ref(&names, a, row->name);
 	}
 	err_set(e, ERR_CONFIG, "unknown option '%s' of %s %s", name, q->package, version);
+	if (strncmp(item->why, TOGGLE_WITHOUT, strlen(TOGGLE_WITHOUT)) == 0)
+		err_set(e, ERR_CONFIG, "unknown feature '%s': %s %s has no option '%s'",
+			item->why + strlen(TOGGLE_WITHOUT), q->package, version, name);
 	const char *near = suggest_nearest(name, names.items, names.count);
 	if (near)
-		return err_hint(e, "did you mean '%s'?", near);
-	return err_hint(e, "the options of a package are the rows of toggles.yaml");
+		return err_hint(e, "did you mean '%s'? 'ptbuild list --toggles' lists all", near);
+	return err_hint(e, "'ptbuild list --toggles' lists all");
 }
 
 static int asked_twice(const struct setting *now, const struct setting *item, struct err *e)
@@ -119,7 +123,7 @@ int toggle_set(const struct buildenv_request *q, const struct setting *item, str
 				     item->value, owner, q->package);
 			return 0;
 		}
-		unknown_toggle(q, item->name, a, e);
+		unknown_toggle(q, item, a, e);
 		return at_place(item, a, e);
 	}
 	struct setting new = *item;
@@ -138,6 +142,12 @@ static bool is_off(const struct toggle_row *row, const char *value)
 	const char *off;
 	struct err ignored = {0};
 	return tables_toggle_value(row, "OFF", &off, &ignored) == 0 && strcmp(off, value) == 0;
+}
+
+bool setting_is_off(const struct buildenv_request *q, const struct setting *s)
+{
+	const struct toggle_row *row = tables_toggle(q->tables, q->package, s->name, q->row->version);
+	return row && is_off(row, s->value);
 }
 
 static bool is_users(const struct buildenv_request *q, const struct setting *s)

@@ -56,14 +56,51 @@ static void pair(const struct plan_context *c, struct plan *p)
 		p->torch_version = arena_printf(c->arena, "%s+%s", c->release->pytorch->version, p->local_label);
 }
 
-/* "cu128.sm90.avx512", and what the user gave up: two wheels that differ in that must not have one name. */
-static const char *label_of(const struct plan_context *c)
+/* Whether some package of the release has the feature on without --without: the three carry one label. */
+static int gives_up(struct plan_context *c, const struct buildenv_request *request, const char *feature, bool *ret,
+		    struct err *e)
 {
+	struct plan_options usual = c->request->options;
+	struct buildenv_request q = *request;
+	usual.without = (struct strlist){0};
+	q.options = &usual;
+	q.label = "";
+	const struct setting *off = NULL;
+	*ret = true;
+	for (size_t i = 0; i < TABLES_PACKAGES; i++) {
+		struct buildenv env = {0};
+		q.package = tables_packages[i];
+		q.row = tables_package(c->release, q.package);
+		if (q.row && buildenv_resolve(&q, c->arena, &env, e) < 0)
+			return -1;
+		const char *name = q.row ? toggle_name(&q, feature, c->arena) : "";
+		const struct setting *s = settings_get(&env.env, name);
+		if (!s)
+			s = settings_get(&env.cache, name);
+		if (s && !setting_is_off(&q, s))
+			return 0;
+		off = s ? s : off;
+	}
+	if (!off) /* unknown: refused later */
+		return 0;
+	*ret = false;
+	strlist_addf(&c->notes, c->arena, "--without %s changes nothing: %s is %s already (%s)", feature, off->name,
+		     off->value, settings_origin(off, c->arena));
+	return 0;
+}
+
+/* "cu128.sm90.avx512", and what the user gave up: two wheels that differ in that must not have one name. */
+static int make_label(struct plan_context *c, const struct buildenv_request *request, const char **ret, struct err *e)
+{
+	const struct strlist *without = &c->request->options.without;
 	struct strlist words = {0}, given_up = {0};
 	strlist_ref(&words, c->arena, profile_label(&c->variant.profile, c->variant.cuda, c->arena));
-	for (size_t i = 0; i < c->request->options.without.count; i++) {
+	for (size_t i = 0; i < without->count; i++) {
 		AUTO_BUF struct buf word = {0};
-		for (const char *p = c->request->options.without.items[i]; *p; p++)
+		bool gone;
+		if (gives_up(c, request, without->items[i], &gone, e) < 0)
+			return -1;
+		for (const char *p = without->items[i]; gone && *p; p++)
 			if (isalnum((unsigned char)*p))
 				buf_addc(&word, (char)tolower((unsigned char)*p));
 		if (word.len && !strlist_contains(&given_up, buf_cstr(&word)))
@@ -72,7 +109,8 @@ static const char *label_of(const struct plan_context *c)
 	strlist_sort(&given_up);
 	for (size_t i = 0; i < given_up.count; i++)
 		strlist_addf(&words, c->arena, "no%s", given_up.items[i]);
-	return strlist_join(&words, c->arena, ".");
+	*ret = strlist_join(&words, c->arena, ".");
+	return 0;
 }
 
 static void describe(const struct plan_context *c, struct plan *p)
@@ -85,7 +123,6 @@ static void describe(const struct plan_context *c, struct plan *p)
 	p->distribution = tables_distribution(v->package);
 	p->release = c->release->name;
 	p->version = c->package->version;
-	p->local_label = label_of(c);
 	p->platform = v->profile.platform;
 	p->python = v->python;
 	p->cuda = v->cuda;
@@ -107,7 +144,6 @@ static void describe(const struct plan_context *c, struct plan *p)
 		strlist_ref(&p->driver_libraries, a, c->tables->driver_libraries[i]);
 	p->sandbox = sandbox_kind_name(q->sandbox);
 	p->platform_tag = q->options.platform_tag ? q->options.platform_tag : "manylinux";
-	pair(c, p);
 }
 
 static void keep_sources(const struct tables *t, const struct settings *s, struct plan *p, struct arena *a)
@@ -141,10 +177,14 @@ int plan_resolve(const struct tables *t, const struct plan_request *q, struct ar
 					   .blas = c.blas,
 					   .blas_origin = c.blas_origin,
 					   .toolkit = c.probed,
-					   .label = p->local_label,
-					   .torch_version = p->torch_version,
+					   .torch_version = "",
 					   .options = &q->options};
 	struct buildenv env = {0};
+	if (make_label(&c, &request, &p->local_label, e) < 0)
+		return -1;
+	pair(&c, p);
+	request.label = p->local_label;
+	request.torch_version = p->torch_version;
 	if (buildenv_resolve(&request, a, &env, e) < 0)
 		return -1;
 	if (plan_check_parts(&c, &env, e) < 0)

@@ -76,14 +76,16 @@ static int hint_working(const struct plan_context *c, struct err *e)
 	const struct profile *p = &c->variant.profile;
 	const char *toolkit = first_unknown(p, c->release) ? NULL : working_toolkit(p, c->release, NULL);
 	if (toolkit)
-		return err_hint(e, "use %s", variant_toolkit_word(toolkit, c->arena));
-	for (unsigned i = 0; i < c->tables->releases_count; i++) {
+		return err_hint(e, "use CUDA %s: --cuda %s, or %s in a variant's name", toolkit, toolkit,
+				variant_toolkit_word(toolkit, c->arena));
+	for (unsigned i = c->tables->releases_count; i-- > 0;) {
 		const struct release_row *r = &c->tables->releases[i];
 		if (!builds_for(r, c->variant.package, c->variant.python) || first_unknown(p, r))
 			continue;
 		toolkit = working_toolkit(p, r, c->variant.cuda);
 		if (toolkit)
-			return err_hint(e, "use %s with release %s", variant_toolkit_word(toolkit, c->arena), r->name);
+			return err_hint(e, "use CUDA %s with release %s: --cuda %s --release %s", toolkit, r->name,
+					toolkit, r->name);
 	}
 	for (unsigned i = 0; i < c->tables->toolkits_count; i++)
 		if (!first_refused(p, c->tables->toolkits[i].version))

@@ -189,6 +189,10 @@ int root_open(const char *dir, struct arena *a, struct root *ret, struct err *e)
 	struct root r = {.dir = "/", .host = true};
 	if (dir && strcmp(dir, "/") != 0) {
 		AUTO_FREE char *real = realpath(dir, NULL);
+		if (!real && errno == ENOENT) {
+			err_set(e, ERR_USAGE, "the root '%s' does not exist", dir);
+			return err_hint(e, "ci/root-debian13 %s makes one (docs/roots.md)", dir);
+		}
 		if (!real)
 			return err_errno(e, ERR_SYSTEM, "cannot open the root '%s'", dir);
 		r.dir = arena_strdup(a, real);

@@ -1,5 +1,6 @@
 #include "core/variant/profile.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,35 @@ static int hint_known(const char *word, const struct strlist *candidates, const 
 	return err_hint(e, "known: %s", strlist_join(known, a, " "));
 }
 
+/* Letters and digits of a product's name, lower case: "geforcertx4090". */
+static char *plain(const char *name, struct arena *a)
+{
+	char *text = arena_alloc(a, strlen(name) + 1), *to = text;
+	for (const char *c = name; *c; c++)
+		if (isalnum((unsigned char)*c))
+			*to++ = (char)tolower((unsigned char)*c);
+	return text;
+}
+
+/* "h100", "rtx4090", "geforce-rtx-4090": the hint names the target of the product, whose name ends so. */
+static bool hint_product(const struct tables *t, const char *word, const char *rest, struct arena *a, struct err *e)
+{
+	const char *asked = plain(word, a);
+	size_t n = strlen(asked);
+	bool a_name = n >= 4 || (n >= 2 && asked[strspn(asked, "0123456789")]); /* not "90" of "RTX 3090" */
+	for (unsigned i = 0; a_name && i < t->gpus_count; i++)
+		for (unsigned k = 0; k < t->gpus[i].devices_count; k++) {
+			const char *name = plain(t->gpus[i].devices[k], a);
+			size_t len = strlen(name);
+			if (len < n || strcmp(name + len - n, asked) != 0)
+				continue;
+			err_hint(e, "%s is sm%s: write sm%s%s", t->gpus[i].devices[k], t->gpus[i].sm, t->gpus[i].sm,
+				 rest ? rest : "-avx2, or another instruction set ('ptbuild list --isas')");
+			return true;
+		}
+	return false;
+}
+
 static int unknown_gpu(const struct tables *t, const char *word, struct arena *a, struct err *e)
 {
 	struct strlist known = {0};
@@ -33,6 +63,10 @@ static int unknown_gpu(const struct tables *t, const char *word, struct arena *a
 	}
 	strlist_ref(&newest, a, "cpu");
 	err_set(e, ERR_CONFIG, "unknown GPU target '%s'", word);
+	if (tables_gpu(t, word))
+		return err_hint(e, "did you mean 'sm%s'?", word);
+	if (hint_product(t, word, "", a, e))
+		return -1;
 	return hint_known(word, &newest, &known, a, e);
 }
 
@@ -200,6 +234,8 @@ static int refuse_half(const struct tables *t, const char *name, struct arena *a
 		return err_hint(e, "only --profile native takes it: a variant's name means the same on every machine");
 	if (strcmp(name, "mps") == 0 || strcmp(name, "darwin") == 0)
 		return err_hint(e, "did you mean '" MPS_NAME "'?");
+	if (hint_product(t, name, NULL, a, e))
+		return -1;
 	return err_hint(e, "a profile is GPU-ISA, like sm90-avx512 or cpu-avx2, or " MPS_NAME ", or a YAML file");
 }
 

@@ -13,6 +13,7 @@
 
 #define PROFILE_MAX_BYTES (1u << 20)
 #define INHERIT_MAX 8
+#define CIRCLE "circle of profiles"
 
 struct reader {
 	const struct tables *t;
@@ -176,11 +177,11 @@ static int read_inherit(struct reader *r, yaml_node_t *n, struct profile *p, str
 	if (!name)
 		return -1;
 	if (r->depth >= INHERIT_MAX)
-		return BAD(r, n, e, "'%s' is inherited too deep: do profiles inherit each other?", name);
+		return BAD(r, n, e, CIRCLE " in '%s': a profile cannot inherit itself", name);
 	if (*name != '/' && (strchr(name, '/') || path_has_suffix(name, ".yaml")))
-		name = path_join(r->a, path_dir(r->a, r->path), name);
+		name = path_join(r->a, path_dir(r->a, r->path), name + (strncmp(name, "./", 2) == 0 ? 2 : 0));
 	if (profile_by_name(r->t, name, r->depth + 1, r->a, p, e) < 0)
-		return at_node(r, n, e);
+		return strstr(e->msg, CIRCLE) ? -1 : at_node(r, n, e); /* one place says it */
 	return 0;
 }
 

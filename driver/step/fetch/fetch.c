@@ -164,6 +164,8 @@ static unsigned drain_log(int fd, struct buf *text, struct log *log)
 
 static void show_progress(struct fetch_pool *p, struct log *log, double start)
 {
+	if (p->shared.o->offline)
+		return;
 	const double mib = 1024 * 1024;
 	double received = (double)atomic_load(&p->shared.amount.received) / mib;
 	double expected = (double)atomic_load(&p->shared.amount.expected) / mib;

@@ -47,8 +47,7 @@ static void check_platform(struct preflight *d)
 	preflight_fail(d, ERR_POLICY, "platform", "%s is for %s, and this machine is %s", p->variant, p->platform,
 		       here);
 	if (strcmp(p->platform, "aarch64-darwin") == 0)
-		preflight_fix(d, "it is built on macOS 12.3 or newer with Apple silicon; a plan of it can be made "
-				 "anywhere");
+		preflight_fix(d, "ptbuild plans it, on any machine, and does not build it");
 	else
 		preflight_fix(d, "build it on such a machine; a plan of it can be made anywhere");
 }

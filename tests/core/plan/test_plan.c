@@ -185,7 +185,7 @@ static void a_target_that_nvcc_lacks_is_refused(void **state)
 	f->q.release = "2.9.1";
 	use_gpu(f, 3, "");
 	refuse(f, ERR_POLICY, "cuda12_8 has no sm103: nvcc 12.8 knows no such target");
-	assert_string_equal(f->e.hint, "use cuda12_9");
+	assert_string_equal(f->e.hint, "use CUDA 12.9: --cuda 12.9, or cuda12_9 in a variant's name");
 }
 
 static void the_hint_names_another_release_where_this_has_no_way(void **state)
@@ -194,7 +194,7 @@ static void the_hint_names_another_release_where_this_has_no_way(void **state)
 	use_arm(f);
 	use_gpu(f, 4, "");
 	refuse(f, ERR_POLICY, "cuda12_8 has no sm110");
-	assert_string_equal(f->e.hint, "use cuda13_0 with release 2.9.1");
+	assert_string_equal(f->e.hint, "use CUDA 13.0 with release 2.9.1: --cuda 13.0 --release 2.9.1");
 }
 
 static void the_hint_says_when_no_release_builds_it(void **state)
@@ -215,7 +215,7 @@ static void a_target_that_nvcc_dropped_is_refused(void **state)
 	f->v.cuda = "13.0";
 	use_gpu(f, 0, "");
 	refuse(f, ERR_POLICY, "cuda13_0 has no sm61: nvcc 13.0 knows no such target");
-	assert_string_equal(f->e.hint, "use cuda12_8");
+	assert_string_equal(f->e.hint, "use CUDA 12.8: --cuda 12.8, or cuda12_8 in a variant's name");
 }
 
 static void a_suffix_has_a_first_toolkit_of_its_own(void **state)
@@ -225,7 +225,7 @@ static void a_suffix_has_a_first_toolkit_of_its_own(void **state)
 	f->v.cuda = "12.9";
 	use_gpu(f, 3, "f");
 	refuse(f, ERR_POLICY, "cuda12_9 has no sm103f");
-	assert_string_equal(f->e.hint, "use cuda13_0");
+	assert_string_equal(f->e.hint, "use CUDA 13.0: --cuda 13.0, or cuda13_0 in a variant's name");
 	use_gpu(f, 3, "a");
 	assert_string_equal(resolve(f)->gpu.items[0], "10.3a");
 }
@@ -264,7 +264,7 @@ static void a_gpu_newer_than_the_release_is_refused(void **state)
 	f->v.cuda = "12.9";
 	use_gpu(f, 3, "");
 	refuse(f, ERR_POLICY, "release '2.8.0' does not know sm103: PyTorch has it from 2.9");
-	assert_string_equal(f->e.hint, "use cuda12_9 with release 2.9.1");
+	assert_string_equal(f->e.hint, "use CUDA 12.9 with release 2.9.1: --cuda 12.9 --release 2.9.1");
 }
 
 static void cuda_without_a_gpu_is_refused(void **state)
@@ -281,7 +281,7 @@ static void a_release_without_toolkits_builds_without_cuda(void **state)
 	f->s.releases[0].toolkits_count = 0;
 	f->v.cuda = NULL;
 	refuse(f, ERR_POLICY, "release '2.8.0' builds without CUDA only");
-	assert_string_equal(f->e.hint, "use cuda12_8 with release 2.9.1");
+	assert_string_equal(f->e.hint, "use CUDA 12.8 with release 2.9.1: --cuda 12.8 --release 2.9.1");
 }
 
 static void torchvision_has_no_family_targets(void **state)

@@ -32,7 +32,7 @@ static void plan_one(struct all *all, size_t branch, const char *name)
 		assert_int_equal(rc, -1);
 		assert_int_equal(e.kind, ERR_POLICY);
 		assert_contains(e.msg, "knows no such target");
-		assert_contains(e.hint, "use cuda");
+		assert_contains(e.hint, "use CUDA");
 		all->refused[branch]++;
 		return;
 	}

@@ -157,7 +157,7 @@ static enum verdict compare(struct all *all, const struct recipe *r, const char 
 	if (resolve(all, r->name, release, &p.plan, &e) < 0) {
 		assert_int_equal(e.kind, ERR_POLICY);
 		assert_contains(e.msg, "nvcc 12.8 knows no such target");
-		assert_contains(e.hint, "use cuda1");
+		assert_contains(e.hint, "use CUDA 1");
 		return REFUSED;
 	}
 	if (p.plan->depends.count)

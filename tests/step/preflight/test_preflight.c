@@ -177,7 +177,7 @@ static void test_another_platform(void **state)
 	struct err e = {0};
 	t.plan.platform = "aarch64-darwin";
 	assert_err(check(&e), &e, ERR_POLICY, "v is for aarch64-darwin, and this machine is ");
-	assert_contains(e.hint, "macOS 12.3");
+	assert_contains(e.hint, "does not build it");
 	t.plan.platform = "riscv64-linux";
 	assert_err(check(&e), &e, ERR_POLICY, "v is for riscv64-linux");
 	assert_contains(e.hint, "on such a machine");
