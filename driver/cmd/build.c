@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "base/sys/json.h"
 #include "cmd/build.h"
@@ -217,6 +218,32 @@ static void order_by_isa(struct selections *chosen, struct arena *a)
 	chosen->items = sorted;
 }
 
+/* Leaves out what another kind of machine builds, and says so, a line each kind. */
+static int keep_own_platform(struct cmd_context *c, struct selections *chosen, struct err *e)
+{
+	struct utsname u;
+	struct kvlist others = {0};
+	size_t n = 0;
+	if (uname(&u) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot tell the kind of this machine");
+	const char *here = arena_printf(c->arena, "%s-linux", u.machine);
+	for (size_t i = 0; i < chosen->count; i++) {
+		const char *platform = chosen->items[i].variant.profile.platform;
+		if (strcmp(platform, here) == 0) {
+			chosen->items[n++] = chosen->items[i];
+			continue;
+		}
+		const char *before = kvlist_get(&others, platform);
+		kvlist_set(&others, c->arena, platform,
+			   arena_printf(c->arena, "%lu", (before ? strtoul(before, NULL, 10) : 0) + 1));
+	}
+	for (size_t i = 0; i < others.count; i++)
+		log_warn(c->run->log, "%s variants for %s are left out: this machine is %s", others.items[i].value,
+			 others.items[i].key, here);
+	chosen->count = n;
+	return n ? 0 : err_set(e, ERR_POLICY, "no variant of the matrix is for this machine (%s)", here);
+}
+
 int cmd_build_request(struct cmd_context *c, const struct strlist *words, struct pipeline_request *q, struct err *e)
 {
 	const struct cmd_build_base *base = c->options;
@@ -227,6 +254,8 @@ int cmd_build_request(struct cmd_context *c, const struct strlist *words, struct
 		return -1;
 	if (o->matrix) {
 		const char *cost;
+		if (keep_own_platform(c, &chosen, e) < 0)
+			return -1;
 		order_by_isa(&chosen, c->arena);
 		if (cmd_units_cost(c, &o->units, &chosen, &cost, e) < 0)
 			return -1;

@@ -106,7 +106,7 @@ static int count_variants(const struct tables *t, const struct matrix *m, struct
 			return err_wrap(e, "matrix '%s'", m->name);
 		struct plan_request q = {.variant = &v, .release = m->release->name};
 		ret->variants++;
-		ret->refused += plan_possible(t, &q, a, &refusal) < 0;
+		ret->refused += profile_is_planned_only(&v.profile) || plan_possible(t, &q, a, &refusal) < 0;
 		ret->of_package[tables_package_rank(v.package)]++;
 	}
 	return 0;

@@ -50,7 +50,7 @@ static int choose(struct cmd_context *c, const struct strlist *words, struct ci_
 		const struct selection *s = &chosen.items[i];
 		const struct plan_request q = {
 			.variant = &s->variant, .release = s->release->name, .options = base->select.plan};
-		if (s->variant.profile.gpu == GPU_MPS)
+		if (profile_is_planned_only(&s->variant.profile))
 			log_warn(c->run->log, "%s is left out: it can be planned and not built",
 				 variant_name(&s->variant, c->arena));
 		else if (plan_possible(t, &q, c->arena, &why) == 0)

@@ -214,7 +214,7 @@ class Limits(unittest.TestCase):
 
     def test_default_runners(self):
         cells = github_cells(matrix("build-pytorch/main", "--format", "github"))
-        self.assertEqual({label for cell in cells for label in cell["runs_on"]}, {"ubuntu-24.04", "ubuntu-24.04-arm", "macos-15"})
+        self.assertEqual({label for cell in cells for label in cell["runs_on"]}, {"ubuntu-24.04", "ubuntu-24.04-arm"})
 
     def test_options_reach_the_command(self):
         doc = matrix("pytorch-python313-cpu-avx2", "--format", "github", "--blas", "mkl", "--set", "USE_NUMA=OFF", "--image", "a/b:1",

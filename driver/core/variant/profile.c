@@ -210,6 +210,11 @@ char *profile_composed_name(const struct profile *p, struct arena *a)
 	return p->isa ? arena_printf(a, "%s-%s", profile_gpu_name(p, a), p->isa->name) : arena_strdup(a, MPS_NAME);
 }
 
+bool profile_is_planned_only(const struct profile *p)
+{
+	return p->gpu == GPU_MPS;
+}
+
 void profile_settle_platform(struct profile *p)
 {
 	p->platform = p->isa ? p->isa->platform : "aarch64-darwin";

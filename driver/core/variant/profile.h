@@ -38,6 +38,8 @@ int profile_parse(const struct tables *t, const char *name, struct arena *a, str
  * cflags, toggles (name: value). Errors are file:line. */
 int profile_load(const struct tables *t, const char *name_or_path, struct arena *a, struct profile *ret,
 		 struct err *e) MUST_CHECK;
+/* profile_is_planned_only: whether ptbuild makes plans of it and no builds. */
+bool profile_is_planned_only(const struct profile *p);
 /* profile_label: the local version label: "cu128.sm90.avx512" with a toolkit ("12.8"), "cpu.avx2",
  * "mps" without (NULL). PEP 440: letters and digits with dots between, so armv8_2 gives "armv8.2";
  * a file adds its stem. */
