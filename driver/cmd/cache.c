@@ -221,6 +221,19 @@ static int cache_gc(struct cmd_context *c, struct store *s, struct err *e)
 	return cmd_write_stdout(&out, e);
 }
 
+/* Looking at a store does not make one. */
+static int no_store(const struct cmd_context *c, const char *dir, struct err *e)
+{
+	AUTO_BUF struct buf out = {0};
+	if (c->global->json) {
+		AUTO_JSON json_t *doc = json_pack("{s:i, s:s, s:n, s:[], s:[], s:[], s:[]}", "schema", 1, "dir", dir,
+						  "free_bytes", "kinds", "lower", "objects", "builds");
+		return json_print(doc, e);
+	}
+	buf_printf(&out, "%s\nempty: no build or fetch has made a store here\n", dir);
+	return cmd_write_stdout(&out, e);
+}
+
 /* Options that the action has no use for. */
 static int refuse_options(const struct cache_options *o, const char *action, struct err *e)
 {
@@ -239,6 +252,9 @@ static int run_cache(struct cmd_context *c, const struct strlist *args, struct e
 		int (*run)(struct cmd_context *c, struct store *s, struct err *e);
 	} actions[] = {{"info", cache_info}, {"verify", cache_verify}, {"gc", cache_gc}};
 	struct store *s;
+	const char *dir;
+	if (cmd_cache_dir(c, &dir, e) < 0)
+		return -1;
 	if (args->count != 1) {
 		err_set(e, ERR_USAGE, "cache takes one action, not %zu", args->count);
 		return err_hint(e, "it is info, verify or gc");
@@ -247,7 +263,9 @@ static int run_cache(struct cmd_context *c, const struct strlist *args, struct e
 		if (strcmp(args->items[0], actions[i].name) == 0 && refuse_options(c->options, actions[i].name, e) < 0)
 			return -1;
 		else if (strcmp(args->items[0], actions[i].name) == 0)
-			return cmd_store(c, &s, e) < 0 ? -1 : actions[i].run(c, s, e);
+			return actions[i].run == cache_info && !fs_is_dir(dir) ? no_store(c, dir, e)
+			       : cmd_store(c, &s, e) < 0                       ? -1
+									       : actions[i].run(c, s, e);
 	err_set(e, ERR_USAGE, "not an action of cache: '%s'", args->items[0]);
 	return err_hint(e, "it is info, verify or gc");
 }
@@ -256,7 +274,7 @@ static int run_cache(struct cmd_context *c, const struct strlist *args, struct e
 
 static const struct arg_def cache_options[] = {
 	{"max-size", 0, OPTION(ARG_STRING, max_size), "SIZE",
-	 "gc: remove the least recently used until the store is this small (20G)", NULL},
+	 "gc: remove the least recently used until the store has this size at most, for example 20G", NULL},
 	{"keep-days", 0, OPTION(ARG_STRING, keep_days), "N", "gc: remove what was not used for N days", NULL},
 	{"dry-run", 'n', OPTION(ARG_FLAG, dry_run), NULL,
 	 "gc, verify: show what would be removed or moved away, and do nothing", NULL},

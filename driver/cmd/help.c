@@ -60,9 +60,22 @@ static void row(struct buf *out, const char *left, const char *right)
 	wrap(out, right, COLUMN, COLUMN);
 }
 
-static void option_rows(struct buf *out, const struct arg_def *table)
+/* Whether the command has an option of its own of that name, which hides the global one. */
+static bool hidden(const struct command *cmd, const char *name)
+{
+	for (size_t i = 0; cmd && cmd->tables[i]; i++)
+		for (const struct arg_def *d = cmd->tables[i]; d->name; d++)
+			if (strcmp(d->name, name) == 0)
+				return true;
+	return false;
+}
+
+/* `hider`: the command whose own options hide some of these; NULL: none does. */
+static void option_rows(struct buf *out, const struct arg_def *table, const struct command *hider)
 {
 	for (const struct arg_def *d = table; d->name; d++) {
+		if (hidden(hider, d->name))
+			continue;
 		AUTO_BUF struct buf left = {0};
 		if (!d->short_name)
 			buf_addstr(&left, "    ");
@@ -80,7 +93,7 @@ void help_overview(struct buf *out)
 	for (size_t i = 0; cmd_table[i]; i++)
 		row(out, cmd_table[i]->name, cmd_table[i]->summary);
 	buf_addstr(out, "\noptions of every command:\n");
-	option_rows(out, cmd_global_options);
+	option_rows(out, cmd_global_options, NULL);
 	buf_addstr(out,
 		   "\n'ptbuild help COMMAND' tells more about one; 'ptbuild help --man' prints the manual page.\n");
 }
@@ -107,9 +120,9 @@ void help_command(const struct command *cmd, struct buf *out)
 	if (cmd->tables[0])
 		buf_addstr(out, "\noptions:\n");
 	for (size_t i = 0; cmd->tables[i]; i++)
-		option_rows(out, cmd->tables[i]);
+		option_rows(out, cmd->tables[i], NULL);
 	buf_addstr(out, "\noptions of every command:\n");
-	option_rows(out, cmd_global_options);
+	option_rows(out, cmd_global_options, cmd);
 	if (cmd->examples[0].line)
 		buf_addstr(out, "\nexamples:\n");
 	for (const struct cmd_example *x = cmd->examples; x->line; x++)
@@ -129,6 +142,10 @@ static int run_help(struct cmd_context *c, const struct strlist *args, struct er
 	AUTO_BUF struct buf text = {0};
 	if (args->count > 1)
 		return err_set(e, ERR_USAGE, "help takes one command, not %zu", args->count);
+	if (o->man && args->count) {
+		err_set(e, ERR_USAGE, "--man prints the page of all commands, not of '%s'", args->items[0]);
+		return err_hint(e, "leave one of the two out");
+	}
 	if (o->man) {
 		man_page(&text);
 	} else if (args->count == 0) {

@@ -48,17 +48,17 @@ int cmd_units_cost(struct cmd_context *c, const struct strlist *paths, const str
 	else if (!paths->count)
 		*ret = arena_printf(
 			c->arena,
-			"%zu variants of PyTorch for CUDA: the C++ units are compiled once for each of %zu instruction "
-			"sets, and the CUDA units once for each of %zu GPU lists; how many units that is takes "
-			"--units TREE..., and what the compiler cache already has is not known%s",
+			"%zu variants of PyTorch for CUDA: the C++ units are compiled %zu times, once for each pair of "
+			"instruction set and toolkit, and the CUDA units %zu times, once for each pair of GPU list and "
+			"toolkit; --units TREE... counts them; what the compiler cache already has is not known%s",
 			cost.variants, cost.isas, cost.gpus, others);
 	else
-		*ret = arena_printf(
-			c->arena,
-			"%zu variants of PyTorch for CUDA (%zu GPU lists, %zu instruction sets): %zu distinct units of "
-			"%zu (%.1f %%); what the compiler cache already has is not known%s",
-			cost.variants, cost.gpus, cost.isas, cost.distinct, cost.total,
-			percent(cost.distinct, cost.total), others);
+		*ret = arena_printf(c->arena,
+				    "%zu variants of PyTorch for CUDA (%zu GPU lists and %zu instruction sets, each "
+				    "with its toolkit): %zu distinct units of "
+				    "%zu (%.1f %%); what the compiler cache already has is not known%s",
+				    cost.variants, cost.gpus, cost.isas, cost.distinct, cost.total,
+				    percent(cost.distinct, cost.total), others);
 	return 0;
 }
 

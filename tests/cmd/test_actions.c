@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/sys/fs.h"
 #include "cache/store.h"
 
 #define KEY "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -31,6 +32,7 @@ static void cache_info_of_an_empty_store(void **state)
 	assert_int_equal(ptbuild("cache info --json"), 0);
 	AUTO_JSON json_t *doc = json_out();
 	assert_int_equal(json_array_size(json_object_get(doc, "objects")), 0);
+	assert_false(fs_exists(json_string_value(json_object_get(doc, "dir")))); /* it was only looked at */
 }
 
 static void cache_info_counts(void **state)

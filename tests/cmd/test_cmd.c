@@ -106,6 +106,8 @@ static void only_list_hides_a_global_option(void **state)
 			}
 	assert_int_equal(ptbuild("list --profiles"), 0);
 	assert_contains(out(), "cpu-");
+	assert_int_equal(ptbuild("help list"), 0);
+	assert_not_contains(out(), "--profiles DIR");
 }
 
 static void version_is_printed(void **state)
@@ -390,6 +392,7 @@ static void slips_get_the_words_that_work(void **state)
 		{"diff pytorch-python313-cpu-avx2 --profile cpu-avx2", 2, "unknown option '--profile'", NULL},
 		{"cache info --keep-days 3", 2, "cache info does not take --keep-days", NULL},
 		{"cache verify --max-size 3G", 2, "cache verify does not take --max-size", NULL},
+		{"help --man plan", 2, "the page of all commands, not of 'plan'", NULL},
 		{"--frob", 2, "unknown option '--frob'", "see 'ptbuild build --help'"},
 		{"version", 2, "not a command: 'version'", "ptbuild --version"},
 		{"verify none.whl", 2, "'none.whl' does not exist", NULL},
