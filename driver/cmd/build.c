@@ -238,7 +238,7 @@ static int keep_own_platform(struct cmd_context *c, struct selections *chosen, s
 			   arena_printf(c->arena, "%lu", (before ? strtoul(before, NULL, 10) : 0) + 1));
 	}
 	for (size_t i = 0; i < others.count; i++)
-		log_warn(c->run->log, "%s variants for %s are left out: this machine is %s", others.items[i].value,
+		log_warn(c->run->log, "left out of the matrix: %s for %s; this machine is %s", others.items[i].value,
 			 others.items[i].key, here);
 	chosen->count = n;
 	return n ? 0 : err_set(e, ERR_POLICY, "no variant of the matrix is for this machine (%s)", here);

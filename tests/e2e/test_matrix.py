@@ -6,12 +6,13 @@ import os
 from toy import host_python, main
 
 MATRIX = """\
-note: CPU and a Mac
+note: CPU, a GPU without a toolkit, and a Mac
 release: 2.9.1-setup-py-env
 pythons: ["{python}"]
 rows:
   - {{gpus: [mps]}}
   - {{gpus: [cpu], isas: [avx2]}}
+  - {{gpus: [sm90], toolkits: ["12.8"], isas: [avx2]}}
 """
 
 
@@ -32,9 +33,10 @@ def test_a_failure_stops_nothing_else(world):
     assert result.returncode == 7, f"exit {result.returncode}: {result.stderr[-2000:]}"
     assert "1 of 2 variants of matrix" in result.stderr, result.stderr
     items = json.loads(result.stdout)
-    assert variants(items) == [f"{name}-cpu-avx2", f"{name}-darwin-mps"], variants(items)
+    assert variants(items) == [f"{name}-cpu-avx2", f"{name}-cuda12_8-sm90-avx2"], variants(items)
+    assert "left out of the matrix: 1 for aarch64-darwin" in result.stderr, result.stderr
     assert [i.get("store_hit") for i in items] == [False, None]
-    assert "is for aarch64-darwin" in items[1]["error"]["message"] and items[1]["error"]["exit_code"] == 7
+    assert "CUDA 12.8" in items[1]["error"]["message"] and items[1]["error"]["exit_code"] == 7, items[1]
     assert len(world.wheels()) == 1
     assert os.path.exists(items[0]["wheel"])
 
@@ -43,7 +45,7 @@ def test_again_only_the_failure_is_left(world):
     result = world.run("build", "--matrix", matrix(world))
     assert result.returncode == 7
     assert "0 built, 1 from the store, 1 failed" in result.stdout, result.stdout
-    assert "is for aarch64-darwin" in result.stdout
+    assert "CUDA 12.8" in result.stdout, result.stdout
 
 
 def test_only_chooses(world):
@@ -53,7 +55,7 @@ def test_only_chooses(world):
 
 
 def test_nothing_matches(world):
-    result = world.run("build", "--matrix", matrix(world), "--only", "*-sm90-*")
+    result = world.run("build", "--matrix", matrix(world), "--only", "*-sm80-*")
     assert result.returncode == 3 and "no variant of matrix" in result.stderr, result.stderr
 
 

@@ -214,6 +214,8 @@ static bool setting_applies(const struct buildenv_request *q, const struct table
 	const char *version = q->row->version;
 	if ((*s->since && version_cmp(version, s->since) < 0) || (*s->until && version_cmp(version, s->until) >= 0))
 		return false;
+	if (*s->gpu && strcmp(s->gpu, kind_name(q->profile->gpu)) != 0)
+		return false;
 	return !tables_toggle(q->tables, q->package, s->name, NULL) ||
 	       tables_toggle(q->tables, q->package, s->name, version);
 }
@@ -255,6 +257,8 @@ static void layer_blas(struct work *w)
 	const struct blas_row *blas = w->q->blas;
 	if (!blas)
 		return;
+	layer_rows(w, blas->settings, blas->settings_count, "blas.yaml",
+		   arena_printf(w->a, "implied by %s", blas->name), "pytorch");
 	const char *why = w->q->blas_origin
 				  ? arena_printf(w->a, "asked for in %s", w->q->blas_origin)
 				  : arena_printf(w->a, "the default of %s; unset, PyTorch falls back to Eigen",

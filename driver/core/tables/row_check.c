@@ -86,6 +86,8 @@ int row_first(const struct row_place *at, const void *rows, size_t size, size_t 
 	return 0;
 }
 
+static const char *const gpu_kinds[] = {"cpu", "cuda", "mps"};
+
 int row_settings(const struct tables *t, const char *file, const struct table_setting *s, unsigned count, struct err *e)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -95,6 +97,7 @@ int row_settings(const struct tables *t, const char *file, const struct table_se
 		if (!row_identifier(s[i].name))
 			return row_bad(&at, e, "not a name of a setting: '%s'", s[i].name);
 		if (row_one_of(&at, "package", s[i].package, tables_packages, TABLES_PACKAGES, e) < 0 ||
+		    (*s[i].gpu && row_one_of(&at, "gpu", s[i].gpu, gpu_kinds, ARRAY_LEN(gpu_kinds), e) < 0) ||
 		    row_version(&at, "since", s[i].since, true, e) < 0 ||
 		    row_version(&at, "until", s[i].until, true, e) < 0)
 			return -1;

@@ -17,6 +17,7 @@ struct table_setting {
 	const char *source; /* of this row alone; "" = the file's */
 	const char *since;  /* releases before this ignore the row; "" = no beginning */
 	const char *until;  /* releases >= this ignore the row; "" = no end */
+	const char *gpu;    /* kind of profile that it is for: "cpu", "cuda" or "mps"; "" = any */
 	/* "pytorch" when the file does not say; inside a release: the package it stands in */
 	const char *package;
 	/* true: a CMake cache entry that PyTorch's own forwarding drops, so it goes through the
@@ -157,6 +158,8 @@ struct blas_row {            /* blas.yaml */
 	const char **platforms;
 	unsigned platforms_count;
 	const char *note;
+	struct table_setting *settings; /* what PyTorch must be told beside BLAS */
+	unsigned settings_count;
 	unsigned line;
 };
 

@@ -122,6 +122,7 @@ static int expand(struct loader *l, struct err *e)
 {
 	struct tables *t = l->t;
 	const char *isa = path_join(l->a, t->dir, "isa.yaml"), *gpu = path_join(l->a, t->dir, "gpu.yaml");
+	const char *blas = path_join(l->a, t->dir, "blas.yaml");
 	join_layouts(t);
 	if (tables_expand_toggles(path_join(l->a, t->dir, "toggles.yaml"), l->a, t, e) < 0)
 		return -1;
@@ -131,6 +132,10 @@ static int expand(struct loader *l, struct err *e)
 			return -1;
 	for (unsigned i = 0; i < t->gpus_count; i++)
 		if (tables_expand_settings(gpu, "pytorch", l->a, &t->gpus[i].settings, &t->gpus[i].settings_count, e) <
+		    0)
+			return -1;
+	for (unsigned i = 0; i < t->blas_count; i++)
+		if (tables_expand_settings(blas, "pytorch", l->a, &t->blas[i].settings, &t->blas[i].settings_count, e) <
 		    0)
 			return -1;
 	return 0;

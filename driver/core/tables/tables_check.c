@@ -185,10 +185,11 @@ static int check_layout(const struct tables *t, const struct row_place *at, cons
 static int check_blas(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
 {
 	const struct blas_row *row = item;
-	(void)t;
 	if (!is_word(row->name, "_"))
 		return row_bad(at, e, "not a name for a BLAS: '%s' (lower-case letters, digits and '_')", row->name);
-	return row_all_of(at, "platforms", row->platforms, row->platforms_count, platforms, ARRAY_LEN(platforms), e);
+	if (row_all_of(at, "platforms", row->platforms, row->platforms_count, platforms, ARRAY_LEN(platforms), e) < 0)
+		return -1;
+	return row_settings(t, at->file, row->settings, row->settings_count, e);
 }
 
 /* Whether two rows hold for a common version. */

@@ -19,7 +19,7 @@ ROW(setting, struct table_setting,
 	MAY(struct table_setting, name),   LIST(struct table_setting, names),
 	MAY(struct table_setting, value),  NEED(struct table_setting, why),
 	MAY(struct table_setting, source), MAY(struct table_setting, since),
-	MAY(struct table_setting, until),  MAY(struct table_setting, package),
+	MAY(struct table_setting, until),  MAY(struct table_setting, gpu),  MAY(struct table_setting, package),
 	FLAG(struct table_setting, cache));
 
 ROW(isa, struct isa_row,
@@ -113,7 +113,7 @@ ROW(blas, struct blas_row,
 	NEED(struct blas_row, name),  NEED(struct blas_row, cmake),
 	NEED(struct blas_row, info),  MAY(struct blas_row, pkgconf),
 	MAY(struct blas_row, debian), NEED_LIST(struct blas_row, platforms),
-	MAY(struct blas_row, note));
+	MAY(struct blas_row, note),   ROWS(struct blas_row, settings, &setting_entry));
 FIELDS(blas_file,
 	SOURCES,
 	NEED_ROWS(struct tables, blas, &blas_entry));

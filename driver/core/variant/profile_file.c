@@ -140,6 +140,7 @@ static int add_toggle(struct reader *r, const yaml_node_t *key, const yaml_node_
 				  .value = word,
 				  .why = r->path,
 				  .since = "",
+				  .gpu = "",
 				  .until = "",
 				  .package = "",
 				  .line = line_of(key)};

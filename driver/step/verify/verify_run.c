@@ -49,7 +49,11 @@ static char *expectation(const struct plan *p, struct arena *a)
 {
 	static const struct {
 		const char *key, *variable;
-	} flags[] = {{"mkldnn", "USE_MKLDNN"}, {"png", "TORCHVISION_USE_PNG"}, {"jpeg", "TORCHVISION_USE_JPEG"}};
+	} flags[] = {{"mkldnn", "USE_MKLDNN"},       {"distributed", "USE_DISTRIBUTED"},
+		     {"gloo", "USE_GLOO"},           {"tensorpipe", "USE_TENSORPIPE"},
+		     {"kineto", "USE_KINETO"},       {"xnnpack", "USE_XNNPACK"},
+		     {"openmp", "USE_OPENMP"},       {"qnnpack", "USE_PYTORCH_QNNPACK"},
+		     {"png", "TORCHVISION_USE_PNG"}, {"jpeg", "TORCHVISION_USE_JPEG"}};
 	AUTO_JSON json_t *j = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "version", plan_full_version(p, a), "torch",
 					p->torch_version, "cpu_flags", json_from_strlist(&p->cpu_flags), "cuda",
 					json_or_null(p->cuda), "gpu", json_from_strlist(&p->gpu), "blas_info",

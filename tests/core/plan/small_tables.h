@@ -7,7 +7,7 @@
 #define LINUX_X86 "x86_64-linux"
 #define LINUX_ARM "aarch64-linux"
 #define SETTING(n, v, w, ln)                                                                                           \
-	.name = (n), .value = (v), .why = (w), .since = "", .until = "", .package = "", .line = (ln)
+	.name = (n), .value = (v), .why = (w), .since = "", .until = "", .gpu = "", .package = "", .line = (ln)
 #define SHA_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define SHA_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 #define SHA_C "cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
@@ -20,6 +20,7 @@ struct small_tables {
 	struct gpu_suffix suffixes[3];
 	struct toolkit_row toolkits[3];
 	struct blas_row blas[3];
+	struct table_setting dots;
 	struct toggle_row toggles[15];
 	struct retired_row retired[2];
 	struct release_row releases[2];
@@ -115,9 +116,10 @@ static inline void small_blas(struct small_tables *s)
 	static const char *linuxes[] = {LINUX_X86, LINUX_ARM};
 	static const char *x86[] = {LINUX_X86};
 	static const char *darwin[] = {"aarch64-darwin"};
-	s->blas[0] = (struct blas_row){"openblas", "OpenBLAS", "open", "openblas", "", linuxes, 2, "", 3};
-	s->blas[1] = (struct blas_row){"mkl", "MKL", "mkl", "mkl", "", x86, 1, "", 6};
-	s->blas[2] = (struct blas_row){"veclib", "vecLib", "accelerate", "", "", darwin, 1, "", 9};
+	s->dots = (struct table_setting){SETTING("BLAS_USE_CBLAS_DOT", "ON", "complex dot products", 4), .cache = true};
+	s->blas[0] = (struct blas_row){"openblas", "OpenBLAS", "open", "openblas", "", linuxes, 2, "", &s->dots, 1, 3};
+	s->blas[1] = (struct blas_row){"mkl", "MKL", "mkl", "mkl", "", x86, 1, "", NULL, 0, 6};
+	s->blas[2] = (struct blas_row){"veclib", "vecLib", "accelerate", "", "", darwin, 1, "", NULL, 0, 9};
 	s->t.blas = s->blas, s->t.blas_count = 3;
 }
 

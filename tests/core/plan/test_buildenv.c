@@ -221,7 +221,8 @@ static void entries_that_nothing_forwards_go_through_the_file(void **state)
 	struct fixture *f = *state;
 	f->profile.isa = &f->s.isas[0];
 	resolve(f);
-	assert_int_equal(f->env.cache.count, 1);
+	assert_int_equal(f->env.cache.count, 2);
+	assert_string_equal(settings_value(&f->env.cache, "BLAS_USE_CBLAS_DOT"), "ON");
 	assert_string_equal(settings_value(&f->env.cache, "CXX_AVX2_FOUND"), "FALSE");
 	assert_string_equal(settings_value(&f->env.cmake, "CXX_AVX2_FOUND"), "FALSE");
 	assert_null(settings_get(&f->env.env, "CXX_AVX2_FOUND"));
@@ -316,10 +317,13 @@ static void blas_is_explicit_and_checked(void **state)
 	want_env(f, "BLAS", "OpenBLAS");
 	assert_string_equal(settings_value(&f->env.cmake, "BLAS"), "OpenBLAS");
 	assert_contains(settings_get(&f->env.env, "BLAS")->why, "the default of x86_64-linux");
+	assert_string_equal(settings_value(&f->env.cache, "BLAS_USE_CBLAS_DOT"), "ON");
+	assert_string_equal(settings_value(&f->env.cmake, "BLAS_USE_CBLAS_DOT"), "ON");
 	f->q.blas = &f->s.blas[1];
 	f->q.blas_origin = "command line";
 	resolve(f);
 	want_env(f, "BLAS", "MKL");
+	assert_null(settings_get(&f->env.cache, "BLAS_USE_CBLAS_DOT"));
 	assert_contains(settings_get(&f->env.env, "BLAS")->why, "asked for in command line");
 }
 

@@ -144,6 +144,8 @@ REFUSED(need_of_two_things, "needs.yaml", "{tool: gcc, ", "{tool: gcc, program: 
 REFUSED(need_of_the_host, "needs.yaml", "{tool: gcc, ", "{tool: gcc, host: true, ", "'host' is for a 'program'")
 REFUSED(need_of_a_package, "needs.yaml", "{tool: gcc, ", "{tool: gcc, package: torch, ", "'package' cannot be 'torch'")
 REFUSED(two_blas, "blas.yaml", "name: mkl", "name: openblas", "'openblas' is listed twice")
+REFUSED(setting_kind, "releases/2.6.0-debian.yaml", "gpu: cuda", "gpu: rocm", "'gpu' cannot be 'rocm'")
+REFUSED(blas_setting, "blas.yaml", "name: BLAS_USE_CBLAS_DOT", "name: BLAS-DOT", "not a name of a setting: 'BLAS-DOT'")
 REFUSED(blas_platform, "blas.yaml", "platforms: [aarch64-darwin]", "platforms: [darwin]",
 	"'platforms' cannot be 'darwin'")
 REFUSED(toggle_twice, "toggles.yaml", "name: BUILD_TEST", "name: BUILD_BINARY",
@@ -365,6 +367,8 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_teardown(need_of_the_host, test_teardown),
 	cmocka_unit_test_teardown(need_of_a_package, test_teardown),
 	cmocka_unit_test_teardown(two_blas, test_teardown),
+	cmocka_unit_test_teardown(setting_kind, test_teardown),
+	cmocka_unit_test_teardown(blas_setting, test_teardown),
 	cmocka_unit_test_teardown(blas_platform, test_teardown),
 	cmocka_unit_test_teardown(toggle_twice, test_teardown),
 	cmocka_unit_test_teardown(toggle_overlap, test_teardown),
