@@ -1,8 +1,11 @@
 #include "cmd/cmd.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/path.h"
 #include "base/suggest.h"
 #include "base/sys/fs.h"
 #include "cache/store.h"
@@ -18,14 +21,18 @@ const struct command *cmd_find(const char *name)
 	return NULL;
 }
 
+static const struct arg_def *has_option(const struct arg_def *table, const char *word)
+{
+	for (const struct arg_def *d = table; d->name; d++)
+		if (word[1] == '-' ? strcmp(word + 2, d->name) == 0 : (word[1] == d->short_name && !word[2]))
+			return d;
+	return NULL;
+}
+
 static bool takes_value(const struct arg_def *table, const char *word)
 {
-	for (const struct arg_def *d = table; d->name; d++) {
-		bool same = word[1] == '-' ? strcmp(word + 2, d->name) == 0 : (word[1] == d->short_name && !word[2]);
-		if (same && d->type != ARG_FLAG)
-			return true;
-	}
-	return false;
+	const struct arg_def *d = has_option(table, word);
+	return d && d->type != ARG_FLAG;
 }
 
 /* Whether the next word is this option's value. Which command it is of is not known yet, so any counts. */
@@ -63,8 +70,12 @@ int cmd_unknown(const char *word, struct err *e)
 		names[count] = cmd_table[count]->name;
 	const char *near = suggest_nearest(word, names, count);
 	err_set(e, ERR_USAGE, "not a command: '%s'", word);
-	if (strcmp(word, "version") == 0)
-		return err_hint(e, "write 'ptbuild --version'");
+	for (const struct arg_def *d = cmd_global_options; d->name; d++)
+		if (d->type == ARG_FLAG && strcmp(d->name, word) == 0)
+			return err_hint(e, "did you mean 'ptbuild --%s'? 'ptbuild help' lists the commands", word);
+	if (!near && strchr(word, '-'))
+		return err_hint(e, "for a profile: 'ptbuild build --profile %s'; 'ptbuild help' lists the commands",
+				word);
 	return near ? err_hint(e, "did you mean 'ptbuild %s'? 'ptbuild help' lists all", near)
 		    : err_hint(e, "'ptbuild help' lists all");
 }
@@ -105,14 +116,44 @@ static int refuse_words(const struct command *cmd, const struct strlist *args, s
 	return err_hint(e, "see 'ptbuild %s --help'", cmd->name);
 }
 
-int cmd_need_file(const char *path, struct err *e)
-{
-	return fs_exists(path) ? 0 : err_set(e, ERR_USAGE, "'%s' does not exist", path);
-}
-
 int cmd_write_stdout(const struct buf *text, struct err *e)
 {
 	return fs_write_all(STDOUT_FILENO, buf_cstr(text), text->len, "standard output", e);
+}
+
+/* Files that the command line names must be there before anything is done. "root" is the root's own torch. */
+static int check_file(const char *option, const char *path, const char *values, struct err *e)
+{
+	bool file = strcmp(values, "<file>") == 0 ? strcmp(path, "root") != 0
+						  : *values == '<' && path_has_suffix(path, ".yaml");
+	if (!file || access(path, R_OK) == 0)
+		return 0;
+	if (errno == ENOENT)
+		err_set(e, ERR_USAGE, "'%s' does not exist", path);
+	else
+		err_errno(e, ERR_USAGE, "cannot read '%s'", path);
+	return option ? err_wrap(e, "--%s", option) : -1;
+}
+
+static int check_files(const struct command *cmd, const void *options, const struct strlist *args, struct err *e)
+{
+	for (size_t i = 0; cmd->tables[i]; i++)
+		for (const struct arg_def *d = cmd->tables[i]; d->name; d++) {
+			const void *at = (const char *)options + d->offset;
+			const struct strlist *list = at;
+			const char *one = d->type == ARG_STRING ? *(const char *const *)at : NULL;
+			if (d->values && one && check_file(d->name, one, d->values, e) < 0)
+				return -1;
+			for (size_t k = 0; d->values && d->type == ARG_LIST && k < list->count; k++)
+				if (check_file(d->name, list->items[k], d->values, e) < 0)
+					return -1;
+		}
+	const struct cmd_positional *p = cmd->arguments;
+	for (size_t i = 0; p->values && strcmp(p->values, "<file>") == 0 && i < args->count; i++)
+		if ((!strstr(p->name, "VARIANT") || path_has_suffix(args->items[i], ".whl")) &&
+		    check_file(NULL, args->items[i], p->values, e) < 0)
+			return -1;
+	return 0;
 }
 
 static int print_help(const struct command *cmd, bool overview, struct err *e)
@@ -147,6 +188,25 @@ static int run_command(struct cmd_context *c, const struct strlist *args, struct
 	return rc;
 }
 
+/* Of an unknown option: the commands that have it. */
+static int name_owners(const struct command *cmd, struct arena *a, struct err *e)
+{
+	static const char start[] = "unknown option '--";
+	struct strlist owners = {0};
+	if (strncmp(e->msg, start, strlen(start)) == 0) {
+		const char *name = e->msg + strlen(start);
+		const char *word = arena_printf(a, "--%.*s", (int)strcspn(name, "'"), name);
+		for (size_t i = 0; cmd_table[i]; i++)
+			for (size_t k = 0; cmd_table[i]->tables[k]; k++)
+				if (has_option(cmd_table[i]->tables[k], word))
+					strlist_ref(&owners, a, cmd_table[i]->name);
+	}
+	if (owners.count)
+		return err_hint(e, "it is an option of %s; 'ptbuild help %s' lists those of %s",
+				strlist_join(&owners, a, ", "), cmd->name, cmd->name);
+	return e->hint[0] ? -1 : err_hint(e, "see 'ptbuild %s --help'", cmd->name);
+}
+
 int cmd_main(int argc, char *const *argv, const struct run *run, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -162,16 +222,13 @@ int cmd_main(int argc, char *const *argv, const struct run *run, struct err *e)
 	size_t size = cmd->options_size > sizeof(struct cmd_globals) ? cmd->options_size : sizeof(struct cmd_globals);
 	struct cmd_globals *options = arena_alloc(&a, size);
 	const char *const *list = strlist_argv(&words, &a);
-	if (args_parse(tables, count, options, (int)words.count, (char *const *)list, &a, &args, e) < 0) {
-		if (e->hint[0])
-			return -1;
-		return err_hint(e, "see 'ptbuild %s --help'", cmd->name);
-	}
+	if (args_parse(tables, count, options, (int)words.count, (char *const *)list, &a, &args, e) < 0)
+		return name_owners(cmd, &a, e);
 	if (options->help)
 		return print_help(cmd, first_word(argc, argv) == argc, e);
 	if (options->version)
 		return print_version(options->json, e);
-	if (check_globals(options, e) < 0 || refuse_words(cmd, &args, e) < 0)
+	if (check_globals(options, e) < 0 || refuse_words(cmd, &args, e) < 0 || check_files(cmd, options, &args, e) < 0)
 		return -1;
 	struct cmd_context c = {.run = run, .arena = &a, .command = cmd, .global = options, .options = options};
 	return run_command(&c, &args, e);

@@ -104,9 +104,6 @@ int cmd_toolkits(struct cmd_context *c, const char *home, const struct toolkits 
 /* cmd_out_dir: --out, else "dist", as an absolute path; not made. */
 int cmd_out_dir(const struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
 
-/* cmd_need_file: ERR_USAGE if a file that the command line names does not exist. */
-int cmd_need_file(const char *path, struct err *e) MUST_CHECK;
-
 /* cmd_error_json: an error in a document: exit code, message, hint. New reference. */
 json_t *cmd_error_json(const struct err *e);
 /* cmd_find: the command of that name, NULL. */

@@ -48,7 +48,7 @@ int cmd_profiles_dir(struct cmd_context *c, const char **ret, struct err *e)
 	if (!c->profiles_dir && c->global->profiles) {
 		const char *dir = absolute(c->arena, c->global->profiles);
 		if (!fs_is_dir(dir))
-			return err_set(e, ERR_CONFIG, "--profiles: not a directory: '%s'", c->global->profiles);
+			return err_set(e, ERR_USAGE, "--profiles: not a directory: '%s'", c->global->profiles);
 		c->profiles_dir = dir;
 	}
 	if (!c->profiles_dir && data_part(c, "profiles", &c->profiles_dir, e) < 0)

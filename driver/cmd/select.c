@@ -101,11 +101,24 @@ static bool release_builds(const struct tables *t, const struct release_row *r, 
 	return true;
 }
 
+/* The digits of a version: "12.8", "128" and "cuda12_8" are one. */
+static char *digits_of(const char *version, struct arena *a)
+{
+	char *digits = arena_alloc(a, strlen(version) + 1), *to = digits;
+	for (; *version; version++)
+		if (*version >= '0' && *version <= '9')
+			*to++ = *version;
+	return digits;
+}
+
 static int need_known(const char *what, const char *asked, const struct strlist *known, struct arena *a, struct err *e)
 {
 	if (!asked || strlist_contains(known, asked))
 		return 0;
-	const char *near = suggest_nearest(asked, known->items, known->count);
+	const char *near = NULL;
+	for (size_t i = 0; i < known->count; i++)
+		if (strcmp(digits_of(asked, a), digits_of(known->items[i], a)) == 0)
+			near = known->items[i];
 	err_set(e, ERR_CONFIG, "unknown %s '%s'", what, asked);
 	return err_hint(e, "%s%s%sknown: %s", near ? "did you mean '" : "", near ? near : "", near ? "'? " : "",
 			strlist_join(known, a, " "));
@@ -115,15 +128,12 @@ static int need_known(const char *what, const char *asked, const struct strlist 
 static int check_versions(const struct tables *t, const struct cmd_select *o, struct arena *a, struct err *e)
 {
 	struct strlist pythons = {0}, toolkits = {0};
-	for (unsigned i = t->releases_count; i-- > 0;) {
-		const struct release_row *r = &t->releases[i];
-		for (unsigned k = 0; k < r->pythons_count; k++)
-			if (!strlist_contains(&pythons, r->pythons[k]))
-				strlist_ref(&pythons, a, r->pythons[k]);
-		for (unsigned k = 0; k < r->toolkits_count; k++)
-			if (!strlist_contains(&toolkits, r->toolkits[k]))
-				strlist_ref(&toolkits, a, r->toolkits[k]);
-	}
+	for (unsigned i = 0; i < t->releases_count; i++)
+		for (unsigned k = 0; k < t->releases[i].pythons_count; k++)
+			if (!strlist_contains(&pythons, t->releases[i].pythons[k]))
+				strlist_ref(&pythons, a, t->releases[i].pythons[k]);
+	for (unsigned i = 0; i < t->toolkits_count; i++)
+		strlist_ref(&toolkits, a, t->toolkits[i].version);
 	if (need_known("Python", o->python, &pythons, a, e) < 0)
 		return -1;
 	return need_known("CUDA toolkit", o->cuda, &toolkits, a, e);
@@ -218,9 +228,9 @@ static int select_by_profile(struct cmd_context *c, const struct tables *t, stru
 	const struct release_row *release;
 	if (fill_native(c, t, &name, &w.cuda, &note, e) < 0 || profile_load(t, name, c->arena, &profile, e) < 0)
 		return -1;
-	if (profile.gpu != GPU_CUDA && (o->cuda || o->cuda_home))
-		return err_set(e, ERR_USAGE, "--cuda%s %s does not apply: profile '%s' has no CUDA",
-			       o->cuda ? "" : "-home", o->cuda ? o->cuda : o->cuda_home, profile.name);
+	if (profile.gpu != GPU_CUDA && o->cuda)
+		return err_set(e, ERR_USAGE, "--cuda %s does not apply: profile '%s' has no CUDA", o->cuda,
+			       profile.name);
 	for (size_t i = 0; i < TABLES_PACKAGES; i++)
 		if (strlist_contains(&o->packages, tables_packages[i]) || strlist_contains(&o->packages, "all") ||
 		    (i == 0 && !o->packages.count))
@@ -331,17 +341,29 @@ static int check_ways(const struct cmd_context *c, const struct strlist *words, 
 		err_set(e, ERR_USAGE, "--only without --matrix");
 		return err_hint(e, "it selects from the variants of a matrix ('ptbuild list --matrices')");
 	}
-	for (size_t i = 0; i < o->units.count; i++)
-		if (!fs_exists(o->units.items[i])) {
-			err_set(e, ERR_USAGE, "--units '%s' does not exist", o->units.items[i]);
-			return err_hint(e, "it is a configured build tree or its compile_commands.json");
-		}
 	if (o->units.count && !o->matrix)
 		return err_set(e, ERR_USAGE, "--units without --matrix: it counts what the variants of a matrix share");
 	if (words->count || o->profile || o->matrix)
 		return 0;
 	err_set(e, ERR_USAGE, "no profile, matrix or variant to %s", c->command->name);
 	return err_hint(e, "name a profile, for example --profile sm90-avx512 or --profile cpu-avx2, or a variant");
+}
+
+/* Options that would change nothing of what was selected. */
+static int refuse_idle(const struct cmd_select *o, const struct selections *s, struct err *e)
+{
+	bool cuda = false, companion = false;
+	for (size_t i = 0; i < s->count; i++) {
+		cuda |= s->items[i].variant.profile.gpu == GPU_CUDA;
+		companion |= strcmp(s->items[i].variant.package, "pytorch") != 0;
+	}
+	if (!cuda && o->cuda_home)
+		return err_set(e, ERR_USAGE, "--cuda-home %s does not apply: profile '%s' has no CUDA", o->cuda_home,
+			       s->items[0].variant.profile.name);
+	if (o->plan.torch && !companion)
+		return err_set(e, ERR_USAGE, "--torch %s does not apply: it is for torchvision and torchaudio",
+			       o->plan.torch);
+	return 0;
 }
 
 int cmd_select(struct cmd_context *c, const struct strlist *words, struct selections *ret, struct err *e)
@@ -353,13 +375,7 @@ int cmd_select(struct cmd_context *c, const struct strlist *words, struct select
 	int rc = words->count         ? select_by_name(c, t, words, ret, e)
 		 : options(c)->matrix ? select_by_matrix(c, t, ret, e)
 				      : select_by_profile(c, t, ret, e);
-	bool companion = false;
-	for (size_t i = 0; rc == 0 && i < ret->count; i++)
-		companion |= strcmp(ret->items[i].variant.package, "pytorch") != 0;
-	if (rc == 0 && options(c)->plan.torch && !companion)
-		return err_set(e, ERR_USAGE, "--torch %s does not apply: it is for torchvision and torchaudio",
-			       options(c)->plan.torch);
-	return rc;
+	return rc < 0 ? -1 : refuse_idle(options(c), ret, e);
 }
 
 const char *cmd_select_cuda_home(const struct cmd_context *c)

@@ -174,11 +174,6 @@ static int run_verify(struct cmd_context *c, const struct strlist *args, struct 
 		err_set(e, ERR_USAGE, "verify needs a wheel");
 		return err_hint(e, "for example 'ptbuild verify dist/*.whl'");
 	}
-	for (size_t i = 0; i < args->count; i++)
-		if (cmd_need_file(args->items[i], e) < 0)
-			return -1;
-	if (o->key && cmd_need_file(o->key, e) < 0)
-		return -1;
 	if (cmd_tables(c, &f.tables, e) < 0 || isa_rules_new(f.tables, c->arena, &f.code, e) < 0 ||
 	    read_against(c, &f, e) < 0)
 		return -1;

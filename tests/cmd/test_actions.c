@@ -169,7 +169,7 @@ static void verify_against_what_does_not_exist(void **state)
 	const char *wheel = test_path("x-1-py3-none-any.whl");
 	expect(arena_printf(&ran.arena, "verify --against pytorch-python313-cpu-avx3 '%s'", wheel), 3, "--against");
 	expect(arena_printf(&ran.arena, "verify --against cpu-avx3 '%s'", wheel), 3, "avx3");
-	expect("verify --ci --json x-1-py3-none-any.whl", 2, "--ci and --json");
+	expect(arena_printf(&ran.arena, "verify --ci --json %s", wheel), 2, "--ci and --json");
 }
 
 static void verify_in_lines(void **state)

@@ -327,7 +327,7 @@ static void unknown_release_is_config(void **state)
 static void tables_that_are_not_there_are_config(void **state)
 {
 	(void)state;
-	expect("fetch --profile cpu-avx2 --profiles /nowhere", 3, "/nowhere");
+	expect("fetch --profile cpu-avx2 --profiles /nowhere", 2, "/nowhere");
 	setenv("PTBUILD_DATA_DIR", "/nowhere", 1);
 	expect("fetch --profile cpu-avx2", 3, "/nowhere/profiles");
 	assert_contains(err_text(), "PTBUILD_DATA_DIR");
@@ -379,8 +379,8 @@ static void slips_get_the_words_that_work(void **state)
 		 "GeForce RTX 4090 is sm89: write sm89"},
 		{"build cpu-avx2", 2, "'cpu-avx2' is a profile", "write --profile cpu-avx2"},
 		{"plan --profile cpu-avx2 --python 313", 3, "unknown Python '313'", "did you mean '3.13'?"},
-		{"plan --profile cpu-avx2 --python abc", 3, "unknown Python 'abc'", "known: 3.10"},
-		{"plan --profile sm90-avx2 --cuda 99", 3, "unknown CUDA toolkit '99'", "known: 13.0"},
+		{"plan --profile cpu-avx2 --python abc", 3, "unknown Python 'abc'", "known: 3.9 3.10"},
+		{"plan --profile sm90-avx2 --cuda 99", 3, "unknown CUDA toolkit '99'", "known: 12.4"},
 		{"plan --profile cpu-avx2 --cuda-home /usr", 2, "has no CUDA", NULL},
 		{"plan --profile cpu-avx2 --without foo", 3, "unknown feature 'foo'", "list --toggles"},
 		{"plan --profile cpu-avx2 --torch root", 2, "for torchvision and torchaudio", NULL},
@@ -396,6 +396,20 @@ static void slips_get_the_words_that_work(void **state)
 		{"--frob", 2, "unknown option '--frob'", "see 'ptbuild build --help'"},
 		{"version", 2, "not a command: 'version'", "ptbuild --version"},
 		{"verify none.whl", 2, "'none.whl' does not exist", NULL},
+		{"verify --key none x.whl", 2, "--key: 'none' does not exist", NULL},
+		{"repack none.whl --metadata-rev 2", 2, "'none.whl' does not exist", NULL},
+		{"units none none", 2, "'none' does not exist", NULL},
+		{"plan --profile none.yaml", 2, "--profile: 'none.yaml' does not exist", NULL},
+		{"plan --matrix none.yaml", 2, "--matrix: 'none.yaml' does not exist", NULL},
+		{"matrix --file none", 2, "--file: 'none' does not exist", NULL},
+		{"detect --machine none", 2, "--machine: 'none' does not exist", NULL},
+		{"build --profile cpu-avx2 --sign-key none", 2, "--sign-key: 'none' does not exist", NULL},
+		{"plan --profile sm90-avx2 --cuda cuda12_8", 3, "unknown CUDA toolkit", "did you mean '12.8'?"},
+		{"plan --profile cpu-avx2 --python 3.99", 3, "unknown Python '3.99'", "hint: known: 3.9 3.10"},
+		{"plan pytorch-python399-cpu-avx2", 3, "unknown Python 'python399'", "hint: known: python39"},
+		{"cpu-avx2", 2, "not a command: 'cpu-avx2'", "'ptbuild build --profile cpu-avx2'"},
+		{"diff --matrix x", 2, "unknown option '--matrix'", "an option of build, repack, plan,"},
+		{"plan pytorch-python313-cpu-avx2 --cuda-home /x", 2, "has no CUDA", NULL},
 		{"matrix pytorch-python313-darwin-mps", 7, "none of these variants can be built", NULL},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(slips); i++) {
@@ -403,6 +417,17 @@ static void slips_get_the_words_that_work(void **state)
 		if (slips[i].hint)
 			assert_contains(err_text(), slips[i].hint);
 	}
+}
+
+static void the_name_of_a_variant_of_a_profile_file_is_one(void **state)
+{
+	(void)state;
+	test_write(test_path("own.yaml"), "gpu: cpu\nisa: avx2\n");
+	const char *line = "cd '%s' && \"$PTBUILD\" %s pytorch-python311-own";
+	assert_int_equal(shell(arena_printf(&ran.arena, line, test_path("."), "plan")), 0);
+	assert_contains(out(), "pytorch-python311-own\n");
+	shell(arena_printf(&ran.arena, line, test_path("."), "shell"));
+	assert_contains(err_text(), "no build tree of 'pytorch-python311-own' was kept");
 }
 
 /* Only some release has both targets; the newest that has is taken. */
@@ -462,6 +487,7 @@ int main(void)
 		T(data_dir_of_the_environment_is_used),
 		T(cache_follows_xdg_then_home),
 		T(root_that_is_none_is_an_error),
+		T(the_name_of_a_variant_of_a_profile_file_is_one),
 		T(slips_get_the_words_that_work),
 		T(the_release_is_one_that_has_the_targets),
 		T(what_is_off_already_is_not_given_up),

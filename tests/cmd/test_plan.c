@@ -108,7 +108,7 @@ static void a_torch_wheel_that_is_not_there_is_refused(void **state)
 {
 	(void)state;
 	refuse("plan torchvision-python313-cpu-avx2 --release 2.8.0 --torch /nowhere/torch.whl", ERR_USAGE,
-	       "no torch wheel");
+	       "--torch: '/nowhere/torch.whl' does not exist");
 }
 
 static void what_cannot_be_has_the_exit_code_of_its_kind(void **state)

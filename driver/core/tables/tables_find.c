@@ -137,7 +137,7 @@ int tables_toggle_value(const struct toggle_row *row, const char *value, const c
 		}
 		buf_printf(&known, "%s%s", i ? ", " : "", v);
 	}
-	err_set(e, ERR_CONFIG, "'%s': not a value of it: '%s'", row->name, value);
+	err_set(e, ERR_CONFIG, "'%s' cannot be '%s'", row->name, value);
 	return err_hint(e, "it takes %s", buf_cstr(&known));
 }
 

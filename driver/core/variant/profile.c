@@ -265,12 +265,14 @@ int profile_parse(const struct tables *t, const char *name, struct arena *a, str
 	return 0;
 }
 
-/* The file of a stem in <profiles>/examples; NULL if there is none. */
+/* The file of a stem in <profiles>/examples or in this directory; NULL if there is none. */
 static const char *example_path(const struct tables *t, const char *name, struct arena *a)
 {
 	if (!path_is_safe_relative(name) || strchr(name, '/'))
 		return NULL;
 	const char *path = arena_printf(a, "%s/examples/%s.yaml", t->dir, name);
+	if (!fs_exists(path))
+		path = arena_printf(a, "%s.yaml", name); /* so that the name of its variant can be typed again */
 	return fs_exists(path) ? path : NULL;
 }
 

@@ -70,7 +70,7 @@ static int parse_python(const struct tables *t, const char *digits, const char *
 	const char *word = arena_printf(a, "python%s", digits);
 	const char *near = suggest_nearest(word, spelled.items, spelled.count);
 	err_set(e, ERR_CONFIG, "unknown Python '%s' in variant '%s'", word, name);
-	if (near)
+	if (near && strlen(near) >= strlen(word) - (strchr(word, '.') != NULL)) /* 3.99 is not a slip for 3.9 */
 		return err_hint(e, "did you mean '%s'? known: %s", near, strlist_join(&spelled, a, " "));
 	return err_hint(e, "known: %s", strlist_join(&spelled, a, " "));
 }

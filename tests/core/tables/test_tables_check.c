@@ -85,7 +85,7 @@ REFUSED(setting_twice, "isa.yaml", "[CXX_AVX2_FOUND, C_AVX2_FOUND]", "[CXX_AVX2_
 REFUSED(setting_name, "isa.yaml", "[CXX_AVX2_FOUND, C_AVX2_FOUND]", "[CXX_AVX2_FOUND, C-AVX2]",
 	"not a name of a setting: 'C-AVX2'")
 REFUSED(setting_value, "isa.yaml", "name: USE_MKLDNN, value: \"OFF\"", "name: USE_MKLDNN, value: maybe",
-	"'USE_MKLDNN': not a value of it: 'maybe'")
+	"'USE_MKLDNN' cannot be 'maybe'")
 REFUSED(setting_spelling, "isa.yaml", "name: USE_MKLDNN, value: \"OFF\"", "name: USE_MKLDNN, value: \"0\"",
 	"write 'OFF' for 'USE_MKLDNN', not '0'")
 REFUSED(truth_word, "isa.yaml", "value: \"FALSE\", cache: true", "value: \"FALSE\", cache: perhaps", "cache")
@@ -153,7 +153,7 @@ REFUSED(toggle_twice, "toggles.yaml", "name: BUILD_TEST", "name: BUILD_BINARY",
 REFUSED(toggle_overlap, "toggles.yaml", "until: 2.11.0, cpu: \"OFF\", cuda: \"ON\"",
 	"until: 2.12.0, cpu: \"OFF\", cuda: \"ON\"", "listed twice for the same version")
 REFUSED(toggle_range, "toggles.yaml", "since: 2.9.0, until: 2.11.0", "since: 2.11.0, until: 2.9.0", "before it begins")
-REFUSED(toggle_value, "toggles.yaml", "cpu: OMP", "cpu: TBB", "'ATEN_THREADING': not a value of it: 'TBB'")
+REFUSED(toggle_value, "toggles.yaml", "cpu: OMP", "cpu: TBB", "'ATEN_THREADING' cannot be 'TBB'")
 REFUSED(toggle_value_spelling, "toggles.yaml", "name: FORCE_CUDA, package: torchvision, cpu: \"0\"",
 	"name: FORCE_CUDA, package: torchvision, cpu: \"OFF\"", "write '0' for 'FORCE_CUDA'")
 REFUSED(toggle_package, "toggles.yaml", "package: torchvision", "package: vision", "'package' cannot be 'vision'")
