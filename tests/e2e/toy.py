@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import urllib.parse
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
@@ -118,7 +119,7 @@ class World:
             era=era,
             python=host_python(),
             sha256=hashlib.sha256(data).hexdigest(),
-            url=f"file://{path}",
+            url="file://" + urllib.parse.quote(path),
             requires='"scikit-build-core>=0.10"' if modern else '"setuptools>=60", wheel',
             extra="  requirements: requirements-toy.txt\n" if modern else "",
         )
