@@ -366,8 +366,7 @@ static void toggle_values_are_refused(void **state)
 	struct err e = {0};
 
 	(void)state;
-	assert_err(tables_toggle_value(row, "on", &value, &e), &e, ERR_CONFIG,
-		   "'ATEN_THREADING' cannot be 'on'");
+	assert_err(tables_toggle_value(row, "on", &value, &e), &e, ERR_CONFIG, "'ATEN_THREADING' cannot be 'on'");
 	assert_contains(e.hint, "OMP, NATIVE");
 	assert_null(value);
 }
