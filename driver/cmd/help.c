@@ -3,8 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/term.h"
+
 #define COLUMN 30
-#define WIDTH 100
 
 void help_option(const struct arg_def *def, struct buf *out)
 {
@@ -20,34 +21,6 @@ void help_synopsis(const struct command *cmd, struct buf *out)
 	buf_printf(out, "ptbuild %s %s", cmd->name, cmd->usage);
 }
 
-static void spaces(struct buf *out, size_t n)
-{
-	while (n-- > 0)
-		buf_addc(out, ' ');
-}
-
-/* Words of `text` up to a line break, wrapped at WIDTH; every line but the first, which starts at `column`, is
- * indented. */
-static void wrap(struct buf *out, const char *text, size_t indent, size_t column)
-{
-	while (*text && *text != '\n') {
-		size_t n = strcspn(text, " \n");
-		if (column > indent && column + 1 + n > WIDTH) {
-			buf_addc(out, '\n');
-			spaces(out, indent);
-			column = indent;
-		} else if (column > indent) {
-			buf_addc(out, ' ');
-			column++;
-		}
-		buf_add(out, text, n);
-		column += n;
-		text += n;
-		text += strspn(text, " ");
-	}
-	buf_addc(out, '\n');
-}
-
 static void row(struct buf *out, const char *left, const char *right)
 {
 	size_t n = strlen(left) + 2;
@@ -56,8 +29,8 @@ static void row(struct buf *out, const char *left, const char *right)
 		buf_addc(out, '\n');
 		n = 0;
 	}
-	spaces(out, COLUMN - n);
-	wrap(out, right, COLUMN, COLUMN);
+	buf_printf(out, "%*s", (int)(COLUMN - n), "");
+	term_wrap(out, right, COLUMN, COLUMN, TERM_WIDTH);
 }
 
 /* Whether the command has an option of its own of that name, which hides the global one. */
@@ -114,7 +87,7 @@ void help_command(const struct command *cmd, struct buf *out)
 	buf_printf(out, "\n\n%s\n", cmd->summary);
 	for (const char *p = cmd->text; p && *p; p += strcspn(p, "\n"), p += *p == '\n') {
 		buf_addc(out, '\n');
-		wrap(out, p, 0, 0);
+		term_wrap(out, p, 0, 0, TERM_WIDTH);
 	}
 	argument_rows(out, cmd);
 	if (cmd->tables[0])

@@ -1,6 +1,8 @@
 #include <string.h>
+#include <unistd.h>
 
 #include "base/sys/json.h"
+#include "base/term.h"
 #include "cmd/help.h"
 #include "core/plan/plan.h"
 #include "core/variant/matrix.h"
@@ -256,26 +258,18 @@ static const char *cell(const json_t *row, const char *key, struct arena *a)
 	return strlist_join(&l, a, strcmp(key, "devices") == 0 ? ", " : " ");
 }
 
-/* Columns as wide as their widest cell; nothing behind the last. */
-static void print_rows(struct buf *out, const struct section *s, const json_t *rows, struct arena *a)
+static void print_rows(struct buf *out, const struct term *t, const struct section *s, const json_t *rows,
+		       struct arena *a)
 {
-	int widths[ARRAY_LEN(s->columns)] = {0};
-	size_t count = 0;
-	for (; count < ARRAY_LEN(s->columns) && s->columns[count]; count++) {
-		widths[count] = (int)strlen(s->columns[count]);
-		for (size_t i = 0; i < json_array_size(rows); i++) {
-			int width = (int)strlen(cell(json_array_get(rows, i), s->columns[count], a));
-			widths[count] = width > widths[count] ? width : widths[count];
-		}
+	size_t count = 0, height = json_array_size(rows) + 1;
+	while (count < ARRAY_LEN(s->columns) && s->columns[count])
+		count++;
+	const char **cells = arena_array(a, height * count, sizeof(*cells));
+	for (size_t i = 0; i < height * count; i++) {
+		const char *key = s->columns[i % count];
+		cells[i] = i < count ? key : cell(json_array_get(rows, i / count - 1), key, a);
 	}
-	for (size_t i = 0; i <= json_array_size(rows); i++)
-		for (size_t k = 0; k < count; k++) {
-			const char *text = i ? cell(json_array_get(rows, i - 1), s->columns[k], a) : s->columns[k];
-			if (k + 1 < count)
-				buf_printf(out, "%-*s  ", widths[k], text);
-			else
-				buf_printf(out, "%s\n", text);
-		}
+	term_table(out, t, cells, height, count);
 }
 
 static int add_section(const struct tables *t, const struct section *s, struct arena *a, json_t *rows, struct err *e)
@@ -292,6 +286,7 @@ static int list_main(struct cmd_context *c, const struct strlist *words, struct 
 {
 	const struct list_options *o = c->options;
 	const struct tables *t;
+	struct term term = term_of(STDOUT_FILENO);
 	AUTO_JSON json_t *all = json_pack("{s:i}", "schema", 1);
 	AUTO_BUF struct buf out = {0};
 	size_t asked = 0;
@@ -307,9 +302,12 @@ static int list_main(struct cmd_context *c, const struct strlist *words, struct 
 		json_object_set_new(all, list_defs[i].name, rows);
 		if (add_section(t, &sections[i], c->arena, rows, e) < 0)
 			return -1;
-		if (asked > 1)
-			buf_printf(&out, "%s%s\n", out.len ? "\n" : "", list_defs[i].name);
-		print_rows(&out, &sections[i], rows, c->arena);
+		if (asked > 1) {
+			buf_addstr(&out, out.len ? "\n" : "");
+			term_style(&out, &term, TERM_BOLD, list_defs[i].name);
+			buf_addc(&out, '\n');
+		}
+		print_rows(&out, &term, &sections[i], rows, c->arena);
 	}
 	return c->global->json ? json_print(all, e) : cmd_write_stdout(&out, e);
 }

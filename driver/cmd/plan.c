@@ -1,18 +1,22 @@
 #include <string.h>
+#include <unistd.h>
 
 #include "base/sys/json.h"
+#include "base/term.h"
 #include "cmd/help.h"
 #include "cmd/units.h"
 #include "step/pipeline/torch.h"
 
 struct plan_command_options {
 	struct cmd_select_base base;
-	bool explain;
+	bool all, explain;
 };
 
 static const struct arg_def plan_only[] = {
+	{"all", 0, ARG_FLAG, offsetof(struct plan_command_options, all), NULL,
+	 "show every setting, not only what differs from the release's defaults", NULL},
 	{"explain", 0, ARG_FLAG, offsetof(struct plan_command_options, explain), NULL,
-	 "show each value's rule, table and line, reason and source", NULL},
+	 "show every setting with its rule, table and line, reason and source", NULL},
 	{0},
 };
 
@@ -50,6 +54,8 @@ static int make_plan(struct cmd_context *c, const struct selection *s, const str
 /* Plans are printed into this one by one: a matrix has too many to hold at once. */
 struct output {
 	const struct cmd_context *c;
+	enum plan_detail detail;
+	struct term term;
 	json_t *all; /* array */
 	struct buf text;
 	size_t refused;
@@ -64,11 +70,10 @@ static void output_release(struct output *o)
 
 static void put_plan(struct output *o, const struct plan *p, struct arena *a)
 {
-	const struct plan_command_options *options = o->c->options;
 	if (o->c->global->json)
-		json_array_append_new(o->all, options->explain ? plan_json_explained(p) : plan_json(p));
+		json_array_append_new(o->all, o->detail == PLAN_REASONS ? plan_json_explained(p) : plan_json(p));
 	else
-		buf_printf(&o->text, "%s%s", o->text.len ? "\n" : "", plan_text(p, options->explain, a));
+		buf_printf(&o->text, "%s%s", o->text.len ? "\n" : "", plan_text(p, o->detail, &o->term, a));
 }
 
 /* A variant of a matrix that cannot be built is listed with the reason. */
@@ -141,9 +146,10 @@ static int print_output(const struct output *o, bool as_array, struct err *e)
 
 static int plan_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
-	const struct cmd_select_base *base = c->options;
-	const char *matrix = base->select.matrix;
-	CLEANUP(output_release) struct output o = {.c = c, .all = json_array()};
+	const struct plan_command_options *options = c->options;
+	const char *matrix = options->base.select.matrix;
+	CLEANUP(output_release) struct output o = {.c = c, .term = term_of(STDOUT_FILENO), .all = json_array()};
+	o.detail = options->explain ? PLAN_REASONS : options->all ? PLAN_ALL : PLAN_CHANGES;
 	struct selections chosen;
 	if (cmd_select(c, words, &chosen, e) < 0 || prepare(c, e) < 0)
 		return -1;
@@ -163,7 +169,7 @@ static int plan_main(struct cmd_context *c, const struct strlist *words, struct 
 const struct command command_plan = {
 	.name = "plan",
 	.summary = "show what would be built, and why",
-	.usage = "[--profile PROFILE | --matrix NAME [--only GLOB] | VARIANT...] [--explain] [OPTION...]",
+	.usage = "[--profile PROFILE | --matrix NAME [--only GLOB] | VARIANT...] [--all] [--explain] [OPTION...]",
 	.text = "Shows what a build would do, without doing any of it: sources, environment, CMake cache entries, "
 		"corrections of the request, and the keys under which results are kept.\n"
 		"Nothing is run or fetched, so a plan can be made on any machine. With --root (--root / for this "

@@ -67,13 +67,51 @@ static void the_toolkit_fits_the_target(void **state)
 static void explain_shows_the_line_of_each_value(void **state)
 {
 	(void)state;
-	AUTO_FREE char *plain = text_of("plan pytorch-python313-cpu-avx --release 2.8.0");
+	AUTO_FREE char *plain = text_of("plan pytorch-python313-cpu-avx --release 2.8.0 --all");
 	AUTO_FREE char *reasons = text_of("plan pytorch-python313-cpu-avx --release 2.8.0 --explain");
 	assert_contains(plain, "  USE_FBGEMM=OFF\n");
 	assert_not_contains(plain, "isa.yaml:");
 	assert_contains(reasons, "isa.yaml:");
 	assert_contains(reasons, "(instead of 'ON' from toggles.yaml:");
 	assert_contains(reasons, "compared with CMakeCache.txt after configure");
+}
+
+/* Lines of a text; none may be longer than a terminal. */
+static size_t lines_of_a_screen(const char *text)
+{
+	size_t lines = 0;
+	for (const char *p = text; *p; p += strcspn(p, "\n"), p += *p == '\n', lines++)
+		if (strcspn(p, "\n") > 80)
+			fail_msg("longer than 80 columns: %.*s", (int)strcspn(p, "\n"), p);
+	return lines;
+}
+
+static void a_plan_fits_a_screen(void **state)
+{
+	(void)state;
+	AUTO_FREE char *text = text_of("plan pytorch-python313-cuda12_8-sm90-avx512 --release 2.8.0 --without cudnn");
+	assert_in_range(lines_of_a_screen(text), 20, 40);
+	static const char *const wanted[] = {
+		"pytorch-python313-cuda12_8-sm90-avx512\n",
+		"torch 2.8.0+cu128.sm90.avx512.nocudnn\n",
+		"-mavx512bw",
+		"pytorch-v2.8.0.tar.gz\n",
+		"  TORCH_CUDA_ARCH_LIST=9.0\n",
+		"  USE_CUDNN=OFF\n",
+		" more are defaults of the release: --all shows them\n",
+		"\nnotes\n  - ",
+		"  compile key ",
+		"  output key ",
+	};
+	for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
+		assert_contains(text, wanted[i]);
+	assert_not_contains(text, "USE_KINETO");
+	AUTO_FREE char *all = text_of("plan pytorch-python313-cuda12_8-sm90-avx512 --release 2.8.0 --all");
+	assert_contains(all, "  USE_KINETO=ON\n");
+	assert_contains(all, "pytorch-v2.8.0.tar.gz  sha256 ");
+	assert_not_contains(all, "--all");
+	AUTO_FREE char *three = text_of("plan --profile sm80+sm90-avx2 --release 2.8.0 --python 3.13 --package all");
+	assert_in_range(lines_of_a_screen(three), 60, 120);
 }
 
 static void settings_reach_the_plan(void **state)
@@ -237,6 +275,7 @@ int main(void)
 		cmocka_unit_test_teardown(the_default_release_is_upstreams_newest, test_teardown),
 		cmocka_unit_test_teardown(the_toolkit_fits_the_target, test_teardown),
 		cmocka_unit_test_teardown(explain_shows_the_line_of_each_value, test_teardown),
+		cmocka_unit_test_teardown(a_plan_fits_a_screen, test_teardown),
 		cmocka_unit_test_teardown(settings_reach_the_plan, test_teardown),
 		cmocka_unit_test_teardown(metadata_changes_only_the_output_key, test_teardown),
 		cmocka_unit_test_teardown(the_torch_of_the_root_needs_no_root_to_plan, test_teardown),

@@ -9,6 +9,7 @@
 #include "core/root/toolkit.h"
 #include "core/variant/variant.h"
 
+struct term;      /* base/term.h */
 struct toolchain; /* core/root/toolchain.h */
 
 /* Versions in the keys. Raise one when the same inputs give other bytes. */
@@ -105,7 +106,12 @@ json_t *plan_json(const struct plan *p);
 /* plan_json_explained: the same with a last key "explain": for each variable and entry its value,
  * the rule that set it, table:line, why, and the source of the fact. */
 json_t *plan_json_explained(const struct plan *p);
-/* plan_text: for people; with `reasons` each value stands beside its table:line and why. */
-char *plan_text(const struct plan *p, bool reasons, struct arena *a);
+enum plan_detail {
+	PLAN_CHANGES, /* a screen: of the settings only those that the release's other builds lack */
+	PLAN_ALL,
+	PLAN_REASONS, /* each value with its table:line and why */
+};
+/* plan_text: for people. PLAN_CHANGES always wraps; the others do on a terminal. */
+char *plan_text(const struct plan *p, enum plan_detail detail, const struct term *term, struct arena *a);
 /* plan_full_version: "2.9.1+cu128.sm90.avx512". */
 char *plan_full_version(const struct plan *p, struct arena *a);

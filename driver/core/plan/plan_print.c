@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/sys/json.h"
+#include "base/term.h"
 #include "core/plan/plan.h"
 
 static void set(json_t *o, const char *key, json_t *value)
@@ -120,6 +121,23 @@ json_t *plan_json_explained(const struct plan *p)
 	return o;
 }
 
+/* How a plan is printed: everything below writes into `out`. */
+struct page {
+	struct buf *out;
+	const struct term *term;
+	enum plan_detail detail;
+	size_t width;        /* 0: not wrapped */
+	const char *release; /* its table */
+	struct arena *a;
+};
+
+static void title(const struct page *g, const char *text)
+{
+	buf_addc(g->out, '\n');
+	term_style(g->out, g->term, TERM_BOLD, text);
+	buf_addc(g->out, '\n');
+}
+
 /* Pads to a column with at least two spaces, so that a long entry pushes its line but never runs into the next. */
 static void column(struct buf *b, size_t line_start, size_t to)
 {
@@ -128,77 +146,125 @@ static void column(struct buf *b, size_t line_start, size_t to)
 	while (b->len - line_start < to || b->data[b->len - 2] != ' ');
 }
 
-static void print_settings(struct buf *b, const char *title, const struct settings *s, bool reasons, struct arena *a)
+/* Behind the value in columns; on a terminal, wrapped below it. */
+static void print_reason(const struct page *g, size_t start, const struct setting *s)
 {
-	if (s->count)
-		buf_printf(b, "\n%s\n", title);
-	for (size_t i = 0; i < s->count; i++) {
-		size_t start = b->len;
-		buf_printf(b, "  %s=%s", s->items[i].name, s->items[i].value);
-		if (reasons) {
-			column(b, start, 44);
-			buf_addstr(b, settings_origin(&s->items[i], a));
-			column(b, start, 74);
-			if (s->items[i].rule)
-				buf_printf(b, "%s: ", s->items[i].rule);
-			buf_addstr(b, s->items[i].why);
-			if (s->items[i].source && *s->items[i].source)
-				buf_printf(b, " (source: %s)", s->items[i].source);
-		}
-		buf_addc(b, '\n');
+	const char *origin = settings_origin(s, g->a);
+	const char *why = arena_printf(g->a, s->source && *s->source ? "%s%s%s (source: %s)" : "%s%s%s",
+				       s->rule ? s->rule : "", s->rule ? ": " : "", s->why, s->source);
+	if (g->width) {
+		buf_addstr(g->out, "\n      ");
+		term_wrap(g->out, arena_printf(g->a, "%s: %s", origin, why), 6, 6, g->width);
+		return;
 	}
+	column(g->out, start, 44);
+	buf_addstr(g->out, origin);
+	column(g->out, start, 74);
+	buf_printf(g->out, "%s\n", why);
 }
 
-static void print_line(struct buf *b, const char *name, const char *value)
+/* What every build of the release has says nothing of this one. */
+static bool is_default(const struct page *g, const struct setting *s)
 {
-	if (value && *value)
-		buf_printf(b, "  %-14s%s\n", name, value);
+	return strcmp(s->file, SETTING_BUILT_IN) == 0 || strcmp(s->file, g->release) == 0 ||
+	       (strcmp(s->file, "toggles.yaml") == 0 && (!s->rule || strncmp(s->rule, "needs ", 6) != 0));
 }
 
-static void print_head(struct buf *b, const struct plan *p, struct arena *a)
+/* Gives how many were left out. */
+static size_t print_settings(const struct page *g, const char *name, const struct settings *s)
 {
-	buf_printf(b, "%s\n", p->variant);
-	print_line(b, "builds", arena_printf(a, "%s %s", p->distribution, plan_full_version(p, a)));
-	print_line(b, "release", p->release);
-	print_line(b, "platform", p->platform);
-	print_line(b, "python", p->python);
-	print_line(b, "cuda", p->cuda);
+	size_t left_out = 0;
+	for (size_t i = 0; i < s->count; i++) {
+		const struct setting *item = &s->items[i];
+		if (g->detail == PLAN_CHANGES && is_default(g, item)) {
+			left_out++;
+			continue;
+		}
+		if (i == left_out)
+			title(g, name);
+		size_t start = g->out->len;
+		buf_printf(g->out, "  %s=", item->name);
+		if (g->detail == PLAN_CHANGES) {
+			term_wrap(g->out, item->value, 6, g->out->len - start, g->width);
+			continue;
+		}
+		buf_addstr(g->out, item->value);
+		if (g->detail == PLAN_REASONS)
+			print_reason(g, start, item);
+		else
+			buf_addc(g->out, '\n');
+	}
+	return left_out;
+}
+
+static void print_line(const struct page *g, const char *name, const char *value)
+{
+	if (!value || !*value)
+		return;
+	buf_printf(g->out, "  %-14s", name);
+	term_wrap(g->out, value, 16, 16, g->width);
+}
+
+static void print_head(const struct page *g, const struct plan *p)
+{
+	struct arena *a = g->a;
+	term_style(g->out, g->term, TERM_BOLD, p->variant);
+	buf_addc(g->out, '\n');
+	print_line(g, "builds", arena_printf(a, "%s %s", p->distribution, plan_full_version(p, a)));
+	print_line(g, "release", p->release);
+	print_line(g, "platform", p->platform);
+	print_line(g, "python", p->python);
+	print_line(g, "cuda", p->cuda);
 	if (p->toolkit)
-		print_line(b, "toolkit",
+		print_line(g, "toolkit",
 			   arena_printf(a, "%s in %s (%s)", p->toolkit->release, p->toolkit->where,
 					toolkit_layout_name(p->toolkit->layout)));
-	print_line(b, "gpu", strlist_join(&p->gpu, a, " "));
-	print_line(b, "isa", p->isa);
-	print_line(b, "cpu flags", strlist_join(&p->cpu_flags, a, " "));
-	print_line(b, "blas", p->blas);
-	print_line(b, "backend", p->package_row->backend);
-	print_line(b, "against", strlist_join(&p->depends, a, " "));
-	print_line(b, "torch", p->torch_version);
-	for (unsigned i = 0; i < p->package_row->sources_count; i++)
-		print_line(b, "source",
-			   arena_printf(a, "%s  sha256 %s", p->package_row->sources[i].name,
-					p->package_row->sources[i].sha256));
-	print_line(b, "series", p->package_row->series);
+	print_line(g, "gpu", strlist_join(&p->gpu, a, " "));
+	print_line(g, "isa", p->isa);
+	print_line(g, "cpu flags", strlist_join(&p->cpu_flags, a, " "));
+	print_line(g, "blas", p->blas);
+	print_line(g, "backend", p->package_row->backend);
+	print_line(g, "against", strlist_join(&p->depends, a, " "));
+	print_line(g, "torch", p->torch_version);
+	for (unsigned i = 0; i < p->package_row->sources_count; i++) {
+		const struct source_row *s = &p->package_row->sources[i];
+		print_line(g, "source",
+			   g->detail == PLAN_CHANGES ? s->name : arena_printf(a, "%s  sha256 %s", s->name, s->sha256));
+	}
+	print_line(g, "series", p->package_row->series);
 	for (size_t i = 0; i < p->patches_count; i++)
-		print_line(b, "patch", p->patches[i].name);
+		print_line(g, "patch", p->patches[i].name);
 }
 
-char *plan_text(const struct plan *p, bool reasons, struct arena *a)
+char *plan_text(const struct plan *p, enum plan_detail detail, const struct term *term, struct arena *a)
 {
 	AUTO_BUF struct buf b = {0};
-	print_head(&b, p, a);
-	print_settings(&b, "environment", &p->env, reasons, a);
-	print_settings(&b, "cache entries from the generated file", &p->cache, reasons, a);
-	if (reasons)
-		print_settings(&b, "compared with CMakeCache.txt after configure", &p->cmake, reasons, a);
+	const struct page g = {.out = &b,
+			       .term = term,
+			       .detail = detail,
+			       .width = detail == PLAN_CHANGES && !term->width ? TERM_WIDTH : term->width,
+			       .release = arena_printf(a, "releases/%s.yaml", p->release),
+			       .a = a};
+	print_head(&g, p);
+	size_t left_out = print_settings(&g, "environment", &p->env);
+	left_out += print_settings(&g, "cache entries from the generated file", &p->cache);
+	if (detail == PLAN_REASONS)
+		print_settings(&g, "compared with CMakeCache.txt after configure", &p->cmake);
+	if (left_out)
+		buf_printf(&b, "  %zu more are defaults of the release: --all shows them\n", left_out);
 	if (p->notes.count)
-		buf_addstr(&b, "\nnotes\n");
-	for (size_t i = 0; i < p->notes.count; i++)
-		buf_printf(&b, "  - %s\n", p->notes.items[i]);
-	if (reasons && p->fact_sources.count)
-		buf_addstr(&b, "\nwhere the facts come from\n");
-	for (size_t i = 0; reasons && i < p->fact_sources.count; i++)
-		buf_printf(&b, "  %s: %s\n", p->fact_sources.items[i].key, p->fact_sources.items[i].value);
+		title(&g, "notes");
+	for (size_t i = 0; i < p->notes.count; i++) {
+		buf_addstr(&b, "  - ");
+		term_wrap(&b, p->notes.items[i], 4, 4, g.width);
+	}
+	if (detail == PLAN_REASONS && p->fact_sources.count)
+		title(&g, "where the facts come from");
+	for (size_t i = 0; detail == PLAN_REASONS && i < p->fact_sources.count; i++) {
+		const char *file = p->fact_sources.items[i].key;
+		buf_printf(&b, "  %s: ", file);
+		term_wrap(&b, p->fact_sources.items[i].value, 4, strlen(file) + 4, g.width);
+	}
 	buf_printf(&b, "\n  %-14s%s\n  %-14s%s\n", "compile key", p->compile_key, "output key", p->output_key);
 	return arena_strdup(a, buf_cstr(&b));
 }

@@ -1,0 +1,177 @@
+#include "base/term.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+
+#define GAP 2  /* between the columns of a table */
+#define HANG 4 /* before a cell that stands below its row */
+
+struct term term_of(int fd)
+{
+	const char *name = getenv("TERM"), *none = getenv("NO_COLOR"), *columns = getenv("COLUMNS");
+	unsigned long asked = columns ? strtoul(columns, NULL, 10) : 0;
+	struct winsize ws;
+	if (!isatty(fd))
+		return (struct term){0};
+	struct term t = {.colour = name && *name && strcmp(name, "dumb") != 0 && !(none && *none)};
+	if (asked > 0 && asked < 10000)
+		t.width = asked;
+	else
+		t.width = ioctl(fd, TIOCGWINSZ, &ws) == 0 && ws.ws_col > 0 ? ws.ws_col : TERM_WIDTH;
+	return t;
+}
+
+size_t term_columns(const char *text, size_t len)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < len; i++)
+		n += ((unsigned char)text[i] & 0xc0) != 0x80;
+	return n;
+}
+
+static void spaces(struct buf *out, size_t n)
+{
+	while (n-- > 0)
+		buf_addc(out, ' ');
+}
+
+void term_wrap(struct buf *out, const char *text, size_t indent, size_t column, size_t width)
+{
+	bool first = true; /* word of its line */
+	if (!width) {
+		buf_add(out, text, strcspn(text, "\n"));
+		text += strcspn(text, "\n");
+	}
+	while (*text && *text != '\n') {
+		size_t n = strcspn(text, " \n"), columns = term_columns(text, n);
+		if (column > indent && column + !first + columns > width) {
+			buf_addc(out, '\n');
+			spaces(out, indent);
+			column = indent;
+		} else if (!first) {
+			buf_addc(out, ' ');
+			column++;
+		}
+		buf_add(out, text, n);
+		first = false;
+		column += columns;
+		text += n;
+		text += strspn(text, " ");
+	}
+	buf_addc(out, '\n');
+}
+
+void term_style(struct buf *out, const struct term *t, enum term_style style, const char *text)
+{
+	static const char *const codes[] = {
+		[TERM_BOLD] = "1", [TERM_RED] = "1;31", [TERM_YELLOW] = "33", [TERM_GREEN] = "32"};
+	if (t->colour)
+		buf_printf(out, "\033[%sm%s\033[0m", codes[style], text);
+	else
+		buf_addstr(out, text);
+}
+
+/* How many bytes of a cell's text stand on its next line of `width` columns: up to a blank where there is one. */
+static size_t piece(const char *text, size_t width)
+{
+	size_t n = 0, blank = 0, columns = 0;
+	for (; text[n]; n++) {
+		columns += ((unsigned char)text[n] & 0xc0) != 0x80;
+		if (text[n] == ' ' && columns <= width + 1)
+			blank = n;
+		if (columns > width)
+			return blank ? blank : n;
+	}
+	return n;
+}
+
+/* Columns of a table. */
+struct layout {
+	size_t count;
+	size_t *widths;
+	bool hangs; /* the last column stands below the others, where a line has no room for it */
+};
+
+/* One row, of as many lines as its longest cell takes. Nothing stands behind the last text of a line. */
+static void table_row(struct buf *out, const struct term *t, const char **at, const struct layout *l, bool heading)
+{
+	size_t beside = l->count - l->hangs;
+	for (bool more = true; more;) {
+		size_t owed = 0;
+		more = false;
+		for (size_t k = 0; k < beside; k++) {
+			AUTO_BUF struct buf text = {0};
+			buf_add(&text, at[k], piece(at[k], l->widths[k]));
+			if (text.len) {
+				spaces(out, owed);
+				owed = 0;
+				term_style(out, heading ? t : &(struct term){0}, TERM_BOLD, buf_cstr(&text));
+			}
+			owed += l->widths[k] - term_columns(buf_cstr(&text), text.len) + GAP;
+			at[k] += text.len;
+			at[k] += strspn(at[k], " ");
+			more |= *at[k] != '\0';
+		}
+		buf_addc(out, '\n');
+	}
+	if (l->hangs && !heading && *at[beside]) {
+		spaces(out, HANG);
+		term_wrap(out, at[beside], HANG, HANG, t->width);
+	}
+}
+
+static size_t longest_word(const char *text)
+{
+	size_t longest = 0;
+	for (; *text; text += strcspn(text, " "), text += strspn(text, " ")) {
+		size_t n = term_columns(text, strcspn(text, " "));
+		longest = n > longest ? n : longest;
+	}
+	return longest;
+}
+
+static void raise_to(size_t *to, size_t n)
+{
+	*to = n > *to ? n : *to;
+}
+
+/* The widest column gives way, one character at a time, but no word is cut, and no name in the first column wraps.
+ * False: that is not enough. */
+static bool shrink(const struct layout *l, const size_t *least, size_t width)
+{
+	size_t total = (l->count - 1) * GAP;
+	for (size_t k = 0; k < l->count; k++)
+		total += l->widths[k];
+	for (; total > width; total--) {
+		size_t widest = 0;
+		for (size_t k = 1; k < l->count; k++)
+			if (l->widths[k] > least[k] && (!widest || l->widths[k] >= l->widths[widest]))
+				widest = k;
+		if (!widest)
+			return false;
+		l->widths[widest]--;
+	}
+	return true;
+}
+
+void term_table(struct buf *out, const struct term *t, const char *const *cells, size_t rows, size_t columns)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct layout l = {.count = columns, .widths = arena_array(&a, columns, sizeof(size_t))};
+	size_t *least = arena_array(&a, columns, sizeof(*least));
+	const char **at = arena_array(&a, columns, sizeof(*at));
+	for (size_t i = 0; i < rows * columns; i++) {
+		raise_to(&l.widths[i % columns], term_columns(cells[i], strlen(cells[i])));
+		raise_to(&least[i % columns], longest_word(cells[i]));
+	}
+	l.hangs = t->width && columns > 1 && !shrink(&l, least, t->width);
+	for (size_t i = 0; i < rows; i++) {
+		for (size_t k = 0; k < columns; k++)
+			at[k] = cells[i * columns + k];
+		table_row(out, t, at, &l, i == 0);
+	}
+}
