@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "base/os.h"
+#include "base/term.h"
 #include "cmd/cmd.h"
 
 static int open_cancel(void)
@@ -31,7 +32,9 @@ int main(int argc, char **argv)
 	if (cmd_main(argc, argv, &run, &e) == 0)
 		return 0;
 	log_status_end(&log);
-	fprintf(stderr, "ptbuild: error: %s\n", e.msg);
+	AUTO_BUF struct buf word = {0};
+	term_style(&word, &(struct term){.colour = log.colour}, TERM_RED, "error:");
+	fprintf(stderr, "ptbuild: %s %s\n", buf_cstr(&word), e.msg);
 	if (e.hint[0])
 		fprintf(stderr, "hint: %s\n", e.hint);
 	return (int)e.kind;

@@ -5,11 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/buf.h"
+#include "base/term.h"
 
 #define CLEAR_LINE "\r\033[K"
 #define STATUS_TTY_S 0.1
@@ -27,7 +26,11 @@ void log_init(struct log *l, int fd, enum log_level level)
 	const char *term = getenv("TERM");
 	bool dumb = !term || !*term || strcmp(term, "dumb") == 0;
 	/* So long ago that the first status line is due. */
-	*l = (struct log){.level = level, .fd = fd, .tty = isatty(fd) && !dumb, .status_at = -STATUS_PLAIN_S};
+	*l = (struct log){.level = level,
+			  .fd = fd,
+			  .tty = isatty(fd) && !dumb,
+			  .colour = term_of(fd).colour,
+			  .status_at = -STATUS_PLAIN_S};
 }
 
 /* One write for one line, so that lines of several processes do not mix. A message that cannot be written is lost:
@@ -81,16 +84,11 @@ void log_warn(struct log *l, const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
-	line(l, LOG_NORMAL, "warning: ", fmt, ap);
+	AUTO_BUF struct buf prefix = {0};
+	term_style(&prefix, &(struct term){.colour = l->colour}, TERM_YELLOW, "warning:");
+	buf_addc(&prefix, ' ');
+	line(l, LOG_NORMAL, buf_cstr(&prefix), fmt, ap);
 	va_end(ap);
-}
-
-static size_t terminal_width(int fd)
-{
-	struct winsize ws;
-	if (ioctl(fd, TIOCGWINSZ, &ws) == 0 && ws.ws_col > 0)
-		return ws.ws_col;
-	return 80;
 }
 
 /* Control bytes would move the cursor: they become blanks. A UTF-8 sequence is kept or cut as a whole and counted as
@@ -119,7 +117,7 @@ static void status(struct log *l, const char *fmt, va_list ap)
 	buf_vprintf(&b, fmt, ap);
 	/* One column less than there are: a full line would make some terminals wrap. */
 	if (l->tty)
-		fit_line(&b, from, terminal_width(l->fd) - 1);
+		fit_line(&b, from, term_of(l->fd).width - 1);
 	else
 		buf_addc(&b, '\n');
 	l->status_at = log_seconds();

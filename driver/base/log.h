@@ -8,6 +8,7 @@ struct log {
 	enum log_level level;
 	int fd;           /* where lines go; normally 2 */
 	bool tty;         /* fd is a terminal: a status line is rewritten in place */
+	bool colour;      /* warnings are coloured */
 	bool status_on;   /* a status line is on the screen now */
 	double status_at; /* monotonic seconds of the last status line printed */
 };

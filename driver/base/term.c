@@ -92,18 +92,18 @@ static size_t piece(const char *text, size_t width)
 /* Columns of a table. */
 struct layout {
 	size_t count;
+	size_t beside; /* that many stand beside each other; the rest below, where a line has no room for them */
 	size_t *widths;
-	bool hangs; /* the last column stands below the others, where a line has no room for it */
+	const char *const *heading;
 };
 
 /* One row, of as many lines as its longest cell takes. Nothing stands behind the last text of a line. */
 static void table_row(struct buf *out, const struct term *t, const char **at, const struct layout *l, bool heading)
 {
-	size_t beside = l->count - l->hangs;
 	for (bool more = true; more;) {
 		size_t owed = 0;
 		more = false;
-		for (size_t k = 0; k < beside; k++) {
+		for (size_t k = 0; k < l->beside; k++) {
 			AUTO_BUF struct buf text = {0};
 			buf_add(&text, at[k], piece(at[k], l->widths[k]));
 			if (text.len) {
@@ -118,9 +118,13 @@ static void table_row(struct buf *out, const struct term *t, const char **at, co
 		}
 		buf_addc(out, '\n');
 	}
-	if (l->hangs && !heading && *at[beside]) {
+	AUTO_BUF struct buf below = {0};
+	for (size_t k = l->beside; k < l->count; k++)
+		if (!heading && strcmp(at[k], "-") != 0)
+			buf_printf(&below, "%s%s: %s", below.len ? ", " : "", l->heading[k], at[k]);
+	if (below.len) {
 		spaces(out, HANG);
-		term_wrap(out, at[beside], HANG, HANG, t->width);
+		term_wrap(out, buf_cstr(&below), HANG, HANG, t->width);
 	}
 }
 
@@ -143,12 +147,12 @@ static void raise_to(size_t *to, size_t n)
  * False: that is not enough. */
 static bool shrink(const struct layout *l, const size_t *least, size_t width)
 {
-	size_t total = (l->count - 1) * GAP;
-	for (size_t k = 0; k < l->count; k++)
+	size_t total = (l->beside - 1) * GAP;
+	for (size_t k = 0; k < l->beside; k++)
 		total += l->widths[k];
 	for (; total > width; total--) {
 		size_t widest = 0;
-		for (size_t k = 1; k < l->count; k++)
+		for (size_t k = 1; k < l->beside; k++)
 			if (l->widths[k] > least[k] && (!widest || l->widths[k] >= l->widths[widest]))
 				widest = k;
 		if (!widest)
@@ -161,14 +165,19 @@ static bool shrink(const struct layout *l, const size_t *least, size_t width)
 void term_table(struct buf *out, const struct term *t, const char *const *cells, size_t rows, size_t columns)
 {
 	AUTO_ARENA struct arena a = {0};
-	struct layout l = {.count = columns, .widths = arena_array(&a, columns, sizeof(size_t))};
-	size_t *least = arena_array(&a, columns, sizeof(*least));
+	struct layout l = {.heading = cells,
+			   .count = columns,
+			   .beside = columns,
+			   .widths = arena_array(&a, columns, sizeof(size_t))};
+	size_t *widest = arena_array(&a, columns, sizeof(*widest)), *least = arena_array(&a, columns, sizeof(*least));
 	const char **at = arena_array(&a, columns, sizeof(*at));
 	for (size_t i = 0; i < rows * columns; i++) {
-		raise_to(&l.widths[i % columns], term_columns(cells[i], strlen(cells[i])));
+		raise_to(&widest[i % columns], term_columns(cells[i], strlen(cells[i])));
 		raise_to(&least[i % columns], longest_word(cells[i]));
 	}
-	l.hangs = t->width && columns > 1 && !shrink(&l, least, t->width);
+	do
+		memcpy(l.widths, widest, columns * sizeof(*widest));
+	while (t->width && !shrink(&l, least, t->width) && --l.beside > 1);
 	for (size_t i = 0; i < rows; i++) {
 		for (size_t k = 0; k < columns; k++)
 			at[k] = cells[i * columns + k];

@@ -26,6 +26,7 @@ void term_wrap(struct buf *out, const char *text, size_t indent, size_t column, 
 /* term_style: text in a style. */
 void term_style(struct buf *out, const struct term *t, enum term_style style, const char *text);
 /* term_table: cells in rows of `columns`, the first row a heading, each column as wide as its
- * widest cell. On a terminal the widest give way until a row fits, and their cells wrap; where
- * words would have to be cut, the last column stands below its row instead. */
+ * widest cell. On a terminal the widest give way until a row fits, and their cells wrap. Where
+ * words would have to be cut, the last columns stand below their row instead, as "name: cell" and
+ * without cells that are "-". */
 void term_table(struct buf *out, const struct term *t, const char *const *cells, size_t rows, size_t columns);

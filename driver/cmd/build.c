@@ -344,7 +344,7 @@ const struct command command_build = {
 		"Beside the wheel, <variant>/build.json records the inputs, the time of each step and what was "
 		"verified; <variant>/build.html shows it, with the time and memory of every unit.",
 	.tables = {cmd_select_options, cmd_units_options, cmd_plan_options, cmd_build_options, build_only},
-	.arguments = {{"VARIANT...", CMD_SELECT_VARIANTS, "<profile>"}},
+	.arguments = {{"VARIANT...", CMD_SELECT_VARIANTS, "<variant>"}},
 	.examples = {{"ptbuild --profile sm90-avx512",
 		      "PyTorch for Hopper GPUs and AVX-512 processors, newest release"},
 		     {"ptbuild --profile cpu-avx2 --package all --release 2.6.0-debian --root ROOT",

@@ -42,17 +42,28 @@ static void bash_values(const char *values, struct buf *out)
 	buf_addstr(out, "\" -- \"$cur\"");
 }
 
-static void bash_value_cases(const struct arg_def *table, struct buf *out)
+/* "build:--profile|build:-p"; the global ones, of any command, have its name as '*'. */
+static void bash_option(const char *cmd, const struct arg_def *d, struct buf *out)
+{
+	buf_printf(out, "\t%s:--%s", cmd, d->name);
+	if (d->short_name)
+		buf_printf(out, "|%s:-%c", cmd, d->short_name);
+	buf_addc(out, ')');
+}
+
+/* What follows an option. A flag needs a line only where it hides a global option. */
+static void bash_value_cases(const char *cmd, const struct arg_def *table, struct buf *out)
 {
 	for (const struct arg_def *d = table; d->name; d++) {
-		if (d->type == ARG_FLAG)
+		if (d->type == ARG_FLAG && (*cmd == '*' || !help_is_global(d->name)))
 			continue;
-		buf_printf(out, "\t--%s", d->name);
-		if (d->short_name)
-			buf_printf(out, "|-%c", d->short_name);
-		buf_addstr(out, ") mapfile -t COMPREPLY < <(");
-		bash_values(d->values, out);
-		buf_addstr(out, "); return;;\n");
+		bash_option(cmd, d, out);
+		if (d->type != ARG_FLAG) {
+			buf_addstr(out, " mapfile -t COMPREPLY < <(");
+			bash_values(d->values, out);
+			buf_addstr(out, "); return");
+		}
+		buf_addstr(out, ";;\n");
 	}
 }
 
@@ -74,31 +85,38 @@ static void bash_command(const struct command *cmd, struct buf *out)
 	if (cmd->arguments[0].name) {
 		buf_addstr(out, "\t\tif [[ $cur != -* ]]; then mapfile -t COMPREPLY < <(");
 		bash_values(cmd->arguments[0].values, out);
-		buf_addstr(out, "); return; fi\n");
+		buf_addstr(out, "); fi\n");
 	}
 	buf_addstr(out, "\t\t;;\n");
 }
 
+/* bash makes a word of its own of the '=' in --name=value, and leaves the quote that a word begins with. */
+static const char bash_words[] = "\tlocal cur prev word cmd= words\n"
+				 "\tCOMPREPLY=()\n\tcur=${COMP_WORDS[COMP_CWORD]}\n\tprev=${COMP_WORDS[COMP_CWORD-1]}\n"
+				 "\tif [[ $cur == '=' ]]; then cur=\n"
+				 "\telif [[ $prev == '=' ]]; then prev=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
+				 "\tcur=${cur#[\\\"\\']}\n";
+
 static void bash_script(struct buf *out)
 {
-	buf_addstr(out, "# bash completion of ptbuild, printed by 'ptbuild completion bash'\n_ptbuild()\n{\n\tlocal "
-			"cur prev word cmd= words\n"
-			"\tCOMPREPLY=()\n\tcur=${COMP_WORDS[COMP_CWORD]}\n\tprev=${COMP_WORDS[COMP_CWORD-1]}\n\tcase "
-			"$prev in\n");
-	bash_value_cases(cmd_global_options, out);
+	buf_printf(out, "# bash completion of ptbuild, printed by 'ptbuild completion bash'\n_ptbuild()\n{\n%s",
+		   bash_words);
+	buf_addstr(out, "\tfor word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n\t\tcase \" ");
+	command_names(out);
+	buf_addstr(out, " \" in *\" $word \"*) cmd=$word; break;; esac\n\tdone\n\tcase ${cmd:-build}:$prev in\n");
 	for (size_t i = 0; cmd_table[i]; i++)
 		for (size_t j = 0; cmd_table[i]->tables[j]; j++)
-			bash_value_cases(cmd_table[i]->tables[j], out);
-	buf_addstr(out, "\tesac\n\tfor word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n\t\tcase \" ");
-	command_names(out);
-	buf_addstr(out, " \" in *\" $word \"*) cmd=$word; break;; esac\n\tdone\n\tcase $cmd in\n");
+			bash_value_cases(cmd_table[i]->name, cmd_table[i]->tables[j], out);
+	bash_value_cases("*", cmd_global_options, out);
+	buf_addstr(out, "\tesac\n\tcase $cmd in\n");
 	for (size_t i = 0; cmd_table[i]; i++)
 		bash_command(cmd_table[i], out);
 	buf_addstr(out, "\t*) words=\"");
 	command_names(out);
 	for (size_t i = 0; command_build.tables[i]; i++)
 		bash_names(command_build.tables[i], out);
-	buf_addstr(out, "\";;\n\tesac\n\tmapfile -t COMPREPLY < <(compgen -W \"$words");
+	buf_addstr(out, "\"\n\t\t[[ $cur != *torch* ]] || words+=\" $(ptbuild completion --words variant 2>/dev/null)\""
+			";;\n\tesac\n\t(( ${#COMPREPLY[@]} )) || mapfile -t COMPREPLY < <(compgen -W \"$words");
 	bash_names(cmd_global_options, out);
 	buf_addstr(out, "\" -- \"$cur\")\n}\ncomplete -F _ptbuild ptbuild\n");
 }
@@ -121,7 +139,7 @@ static void quoted(struct buf *out, const char *text, bool zsh)
 static void zsh_action(const char *values, struct buf *out)
 {
 	if (is_kind(values, "<dir>") || is_kind(values, "<file>")) {
-		buf_addstr(out, values[1] == 'd' ? "_files -/" : "_files");
+		buf_addstr(out, values[1] == 'd' ? "_path_files -/" : "_files");
 	} else if (is_kind(values, "<command>")) {
 		buf_addc(out, '(');
 		command_names(out);
@@ -139,7 +157,7 @@ static void zsh_options(const struct arg_def *table, struct buf *out)
 		for (int form = 0; form < (d->short_name ? 2 : 1); form++) {
 			const char *star = d->type == ARG_LIST || d->type == ARG_PAIRS ? "*" : "";
 			if (form == 0)
-				buf_printf(out, "\t\t'%s--%s[", star, d->name);
+				buf_printf(out, "\t\t'%s--%s%s[", star, d->name, d->type == ARG_FLAG ? "" : "=");
 			else
 				buf_printf(out, "\t\t'%s-%c[", star, d->short_name);
 			quoted(out, d->help, true);
@@ -155,7 +173,15 @@ static void zsh_options(const struct arg_def *table, struct buf *out)
 
 static void zsh_command(const struct command *cmd, struct buf *out)
 {
-	buf_printf(out, "\t%s)\n\t\t_arguments $global \\\n", cmd->name);
+	const char *between = "";
+	buf_printf(out, "\t%s)\n\t\t_arguments ${global:#*--(", cmd->name); /* but for those it hides */
+	for (size_t i = 0; cmd->tables[i]; i++)
+		for (const struct arg_def *d = cmd->tables[i]; d->name; d++)
+			if (help_is_global(d->name)) {
+				buf_printf(out, "%s%s", between, d->name);
+				between = "|";
+			}
+	buf_addstr(out, ")(|=)\\[*} \\\n");
 	for (size_t i = 0; cmd->tables[i]; i++)
 		zsh_options(cmd->tables[i], out);
 	if (cmd->arguments[0].name) {
@@ -168,12 +194,27 @@ static void zsh_command(const struct command *cmd, struct buf *out)
 	buf_addstr(out, "\t\t;;\n");
 }
 
+/* The words before the cursor name the command; _arguments is to see the others alone. */
+static const char zsh_body[] =
+	"\tlocal cmd= i\n"
+	"\tfor (( i = 2; i < CURRENT; i++ )); do\n"
+	"\t\tif (( ${names[(Ie)$words[i]]} )); then cmd=$words[i]; words[i]=(); (( CURRENT-- )); break; fi\n"
+	"\tdone\n"
+	"\tif (( CURRENT == 2 )) && [[ -z $cmd && $words[2] != -* ]]; then\n"
+	"\t\t_describe command commands\n"
+	"\t\t[[ $words[2] != *torch* ]] || _ptbuild_words variant\n"
+	"\t\treturn\n"
+	"\tfi\n"
+	"\tcase ${cmd:-build} in\n";
+
 static void zsh_script(struct buf *out)
 {
-	buf_addstr(out, "#compdef ptbuild\n# zsh completion of ptbuild, printed by 'ptbuild completion zsh'\n"
-			"_ptbuild_words() { local -a w; w=(${(f)\"$(ptbuild completion --words $1 2>/dev/null)\"}); "
-			"compadd -a w }\n"
-			"_ptbuild() {\n\tlocal -a global commands\n\tglobal=(\n");
+	buf_addstr(out,
+		   "#compdef ptbuild\n# zsh completion of ptbuild, printed by 'ptbuild completion zsh'\n"
+		   /* _arguments puts options for compadd before the kind */
+		   "_ptbuild_words() { local -a w; w=(${(f)\"$(ptbuild completion --words $@[-1] 2>/dev/null)\"}); "
+		   "compadd \"${@[1,-2]}\" -a w }\n"
+		   "_ptbuild() {\n\tlocal -a global commands names\n\tglobal=(\n");
 	AUTO_BUF struct buf global = {0};
 	zsh_options(cmd_global_options, &global);
 	for (const char *p = buf_cstr(&global); *p; p++) /* no continuation lines in an array */
@@ -187,33 +228,47 @@ static void zsh_script(struct buf *out)
 		quoted(out, cmd_table[i]->summary, true);
 		buf_addstr(out, "'\n");
 	}
-	buf_addstr(
-		out,
-		"\t)\n\tif (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then _describe command commands; return; fi\n"
-		"\tlocal cmd=build w\n\tfor w in $words[2,-1]; do if (( ${commands[(I)$w:*]} )); then cmd=$w; break; "
-		"fi; done\n"
-		"\twords=(${words:#$cmd}); CURRENT=$#words\n\tcase $cmd in\n");
+	buf_printf(out, "\t)\n\tnames=(${commands%%%%:*})\n%s", zsh_body);
 	for (size_t i = 0; cmd_table[i]; i++)
 		zsh_command(cmd_table[i], out);
-	buf_addstr(out, "\tesac\n}\n_ptbuild \"$@\"\n");
+	buf_addstr(out,
+		   "\tesac\n}\n"
+		   /* from a file in $fpath it is called at once; sourced, it is registered */
+		   "if [[ $funcstack[1] == _ptbuild ]]; then _ptbuild \"$@\"; else compdef _ptbuild ptbuild; fi\n");
 }
 
 /* ---- fish ---- */
 
+static void fish_values(const char *values, struct buf *out)
+{
+	if (is_kind(values, "<file>")) {
+		buf_addstr(out, " -F");
+	} else if (is_kind(values, "<dir>")) {
+		buf_addstr(out, " -a '(__fish_complete_directories (commandline -ct))'");
+	} else if (is_kind(values, "<command>")) {
+		buf_addstr(out, " -a '");
+		command_names(out);
+		buf_addc(out, '\'');
+	} else if (is_dynamic(values)) {
+		buf_printf(out, " -a '(ptbuild completion --words %.*s 2>/dev/null)'", KIND(values));
+	} else if (values) {
+		buf_printf(out, " -a '%s'", values);
+	}
+}
+
 static void fish_options(const struct arg_def *table, const char *condition, struct buf *out)
 {
 	for (const struct arg_def *d = table; d->name; d++) {
-		buf_printf(out, "complete -c ptbuild%s -l %s", condition, d->name);
+		buf_printf(out, "complete -c ptbuild%s", condition);
+		for (size_t i = 0; !*condition && cmd_table[i]; i++) /* a global one, which some commands hide */
+			if (help_hides(cmd_table[i], d->name))
+				buf_printf(out, " -n 'not __fish_seen_subcommand_from %s'", cmd_table[i]->name);
+		buf_printf(out, " -l %s", d->name);
 		if (d->short_name)
 			buf_printf(out, " -s %c", d->short_name);
-		if (is_kind(d->values, "<dir>") || is_kind(d->values, "<file>")) {
-			buf_addstr(out, " -r -F");
-		} else if (d->type != ARG_FLAG) {
-			buf_addstr(out, " -x");
-			if (is_dynamic(d->values))
-				buf_printf(out, " -a '(ptbuild completion --words %.*s 2>/dev/null)'", KIND(d->values));
-			else if (d->values)
-				buf_printf(out, " -a '%s'", d->values);
+		if (d->type != ARG_FLAG) {
+			buf_addstr(out, is_kind(d->values, "<file>") ? " -r" : " -x");
+			fish_values(d->values, out);
 		}
 		buf_addstr(out, " -d '");
 		quoted(out, d->help, false);
@@ -221,21 +276,29 @@ static void fish_options(const struct arg_def *table, const char *condition, str
 	}
 }
 
+static void fish_command(const struct command *cmd, const char *condition, struct buf *out)
+{
+	for (size_t i = 0; cmd->tables[i]; i++)
+		fish_options(cmd->tables[i], condition, out);
+	if (!cmd->arguments[0].values)
+		return;
+	buf_printf(out, "complete -c ptbuild%s", condition);
+	fish_values(cmd->arguments[0].values, out);
+	buf_addc(out, '\n');
+}
+
 static void fish_script(struct buf *out)
 {
 	buf_addstr(out, "# fish completion of ptbuild, printed by 'ptbuild completion fish'\ncomplete -c ptbuild -f\n");
 	fish_options(cmd_global_options, "", out);
+	fish_command(&command_build, " -n __fish_use_subcommand", out);
 	for (size_t i = 0; cmd_table[i]; i++) {
-		const struct command *cmd = cmd_table[i];
 		char condition[128];
-		buf_printf(out, "complete -c ptbuild -n __fish_use_subcommand -a %s -d '", cmd->name);
-		quoted(out, cmd->summary, false);
+		buf_printf(out, "complete -c ptbuild -n __fish_use_subcommand -a %s -d '", cmd_table[i]->name);
+		quoted(out, cmd_table[i]->summary, false);
 		buf_addstr(out, "'\n");
-		snprintf(condition, sizeof(condition), " -n '__fish_seen_subcommand_from %s'", cmd->name);
-		for (size_t j = 0; cmd->tables[j]; j++)
-			fish_options(cmd->tables[j], condition, out);
-		if (cmd->arguments[0].name && is_kind(cmd->arguments[0].values, "<file>"))
-			buf_printf(out, "complete -c ptbuild%s -F\n", condition);
+		snprintf(condition, sizeof(condition), " -n '__fish_seen_subcommand_from %s'", cmd_table[i]->name);
+		fish_command(cmd_table[i], condition, out);
 	}
 }
 

@@ -67,8 +67,8 @@ const struct command command_diff = {
 		"rule and the reason.\n"
 		"As with plan, nothing is run or fetched. --set, --without and --blas apply to both sides.",
 	.tables = {diff_only, cmd_plan_options},
-	.arguments = {{"VARIANT", "the first variant, for example pytorch-python313-cuda12_8-sm90-avx2", "<profile>"},
-		      {"VARIANT", "the second, which is compared with it", "<profile>"}},
+	.arguments = {{"VARIANT", "the first variant, for example pytorch-python313-cuda12_8-sm90-avx2", "<variant>"},
+		      {"VARIANT", "the second, which is compared with it", "<variant>"}},
 	.examples = {{"ptbuild diff pytorch-python313-cpu-avx pytorch-python313-cpu-avx2",
 		      "what the instruction set changes"},
 		     {"ptbuild diff pytorch-python313-cpu-avx2 pytorch-python313-cpu-avx2 --release 2.8.0 "

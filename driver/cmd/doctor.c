@@ -116,7 +116,7 @@ const struct command command_doctor = {
 		"Without a profile it checks what every build of the release needs. The exit status is 0 if nothing "
 		"failed, 8 if something is missing, and 7 if what is there does not go together.",
 	.tables = {cmd_select_options, cmd_plan_options},
-	.arguments = {{"VARIANT", "exact name of a build, instead of --profile", "<profile>"}},
+	.arguments = {{"VARIANT", "exact name of a build, instead of --profile", "<variant>"}},
 	.examples = {{"ptbuild doctor --profile cpu-avx512 --root /srv/debian13", "can it be built in that root?"},
 		     {"ptbuild doctor --profile sm90-avx512 --json", "the same as data"}},
 	.options_size = sizeof(struct cmd_select_base),

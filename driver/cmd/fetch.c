@@ -136,7 +136,7 @@ const struct command command_fetch = {
 		"afterwards a build with --offline needs no network. Python requirements of the build that the root "
 		"lacks are downloaded too, from the release's lock list.",
 	.tables = {cmd_select_options, cmd_plan_options, fetch_only},
-	.arguments = {{"VARIANT...", CMD_SELECT_VARIANTS, "<profile>"}},
+	.arguments = {{"VARIANT...", CMD_SELECT_VARIANTS, "<variant>"}},
 	.examples = {{"ptbuild fetch --profile cpu-avx2 --package all", "the sources of all three packages"}},
 	.options_size = sizeof(struct fetch_command_options),
 	.run = run_fetch,

@@ -5,7 +5,8 @@
 
 #include "base/term.h"
 
-#define COLUMN 30
+#define COLUMN 30 /* of what an option does */
+#define COMMAND_COLUMN 14
 
 void help_option(const struct arg_def *def, struct buf *out)
 {
@@ -21,20 +22,19 @@ void help_synopsis(const struct command *cmd, struct buf *out)
 	buf_printf(out, "ptbuild %s %s", cmd->name, cmd->usage);
 }
 
-static void row(struct buf *out, const char *left, const char *right)
+static void row(struct buf *out, const char *left, size_t column, const char *right)
 {
 	size_t n = strlen(left) + 2;
 	buf_printf(out, "  %s", left);
-	if (n + 1 >= COLUMN) {
+	if (n + 1 >= column) {
 		buf_addc(out, '\n');
 		n = 0;
 	}
-	buf_printf(out, "%*s", (int)(COLUMN - n), "");
-	term_wrap(out, right, COLUMN, COLUMN, TERM_WIDTH);
+	buf_printf(out, "%*s", (int)(column - n), "");
+	term_wrap(out, right, column, column, TERM_WIDTH);
 }
 
-/* Whether the command has an option of its own of that name, which hides the global one. */
-static bool hidden(const struct command *cmd, const char *name)
+bool help_hides(const struct command *cmd, const char *name)
 {
 	for (size_t i = 0; cmd && cmd->tables[i]; i++)
 		for (const struct arg_def *d = cmd->tables[i]; d->name; d++)
@@ -43,32 +43,39 @@ static bool hidden(const struct command *cmd, const char *name)
 	return false;
 }
 
+bool help_is_global(const char *name)
+{
+	for (const struct arg_def *d = cmd_global_options; d->name; d++)
+		if (strcmp(d->name, name) == 0)
+			return true;
+	return false;
+}
+
 /* `hider`: the command whose own options hide some of these; NULL: none does. */
 static void option_rows(struct buf *out, const struct arg_def *table, const struct command *hider)
 {
 	for (const struct arg_def *d = table; d->name; d++) {
-		if (hidden(hider, d->name))
+		if (help_hides(hider, d->name))
 			continue;
 		AUTO_BUF struct buf left = {0};
 		if (!d->short_name)
 			buf_addstr(&left, "    ");
 		help_option(d, &left);
-		row(out, buf_cstr(&left), d->help);
+		row(out, buf_cstr(&left), COLUMN, d->help);
 	}
 }
 
 void help_overview(struct buf *out)
 {
-	buf_printf(out, "ptbuild %s builds PyTorch, torchvision and torchaudio wheels for one exact machine\n\n",
-		   PTBUILD_VERSION);
+	buf_printf(out, "ptbuild %s: builds wheels of PyTorch for one exact machine\n\n", PTBUILD_VERSION);
 	buf_addstr(out, "usage: ptbuild [build] --profile PROFILE [options]\n       ptbuild COMMAND [options] "
 			"[ARGUMENTS]\n\ncommands:\n");
 	for (size_t i = 0; cmd_table[i]; i++)
-		row(out, cmd_table[i]->name, cmd_table[i]->summary);
+		row(out, cmd_table[i]->name, COMMAND_COLUMN, cmd_table[i]->summary);
 	buf_addstr(out, "\noptions of every command:\n");
 	option_rows(out, cmd_global_options, NULL);
-	buf_addstr(out,
-		   "\n'ptbuild help COMMAND' tells more about one; 'ptbuild help --man' prints the manual page.\n");
+	buf_addstr(out, "\n'ptbuild help COMMAND' tells more about one; 'ptbuild help --man | man -l -'\nis the manual "
+			"page.\n");
 }
 
 static void argument_rows(struct buf *out, const struct command *cmd)
@@ -77,14 +84,31 @@ static void argument_rows(struct buf *out, const struct command *cmd)
 		return;
 	buf_addstr(out, "\narguments:\n");
 	for (const struct cmd_positional *p = cmd->arguments; p->name; p++)
-		row(out, p->name, p->help);
+		row(out, p->name, COMMAND_COLUMN, p->help);
+}
+
+/* A long line is one for the shell still. */
+static void example(struct buf *out, const struct cmd_example *x)
+{
+	AUTO_BUF struct buf line = {0};
+	term_wrap(&line, x->line, 4, 2, TERM_WIDTH - 2);
+	buf_addstr(out, "  ");
+	for (const char *p = buf_cstr(&line); *p; p++) {
+		if (*p == '\n' && p[1])
+			buf_addstr(out, " \\");
+		buf_addc(out, *p);
+	}
+	buf_addstr(out, "      ");
+	term_wrap(out, x->what, 6, 6, TERM_WIDTH);
 }
 
 void help_command(const struct command *cmd, struct buf *out)
 {
+	AUTO_BUF struct buf synopsis = {0};
+	help_synopsis(cmd, &synopsis);
 	buf_addstr(out, "usage: ");
-	help_synopsis(cmd, out);
-	buf_printf(out, "\n\n%s\n", cmd->summary);
+	term_wrap(out, buf_cstr(&synopsis), 9, 7, TERM_WIDTH);
+	buf_printf(out, "\n%s\n", cmd->summary);
 	for (const char *p = cmd->text; p && *p; p += strcspn(p, "\n"), p += *p == '\n') {
 		buf_addc(out, '\n');
 		term_wrap(out, p, 0, 0, TERM_WIDTH);
@@ -99,7 +123,7 @@ void help_command(const struct command *cmd, struct buf *out)
 	if (cmd->examples[0].line)
 		buf_addstr(out, "\nexamples:\n");
 	for (const struct cmd_example *x = cmd->examples; x->line; x++)
-		buf_printf(out, "  %s\n      %s\n", x->line, x->what);
+		example(out, x);
 }
 
 /* ---- the command itself ---- */

@@ -10,6 +10,10 @@ void help_command(const struct command *cmd, struct buf *out);
 void help_synopsis(const struct command *cmd, struct buf *out);
 /* help_option: "-j, --jobs N", no newline. */
 void help_option(const struct arg_def *def, struct buf *out);
+/* help_hides: whether the command has an option of its own of that name, which hides the global
+ * one; NULL has none. help_is_global: whether every command has it. */
+bool help_hides(const struct command *cmd, const char *name);
+bool help_is_global(const char *name);
 /* man_page: ptbuild(1) in roff's man macros. */
 void man_page(struct buf *out);
 /* completion_script: for "bash", "zsh" or "fish"; ERR_USAGE for another shell. */

@@ -175,7 +175,7 @@ const struct command command_plan = {
 		"Nothing is run or fetched, so a plan can be made on any machine. With --root (--root / for this "
 		"machine) the compilers there are asked for their versions, which are part of the keys.",
 	.tables = {cmd_select_options, cmd_units_options, cmd_plan_options, plan_only},
-	.arguments = {{"VARIANT...", CMD_SELECT_VARIANTS, "<profile>"}},
+	.arguments = {{"VARIANT...", CMD_SELECT_VARIANTS, "<variant>"}},
 	.examples = {{"ptbuild plan --profile sm90-avx512 --explain",
 		      "every setting with the table line it comes from"},
 		     {"ptbuild plan pytorch-python313-cuda12_8-sm90-avx512 --release 2.9.1 --json",

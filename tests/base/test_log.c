@@ -158,7 +158,7 @@ static void message_clears_the_status_first(void **state)
 	log_init(&l, x.in, LOG_NORMAL);
 	log_status(&l, "busy");
 	log_warn(&l, "odd");
-	expect(&x, "\r\033[Kbusy\r\033[Kwarning: odd\n");
+	expect(&x, "\r\033[Kbusy\r\033[K\033[33mwarning:\033[0m odd\n");
 	log_info(&l, "next");
 	expect(&x, "next\n");
 	close_ends(&x);

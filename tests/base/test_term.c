@@ -115,7 +115,7 @@ static void a_table_fits_the_terminal(void **state)
 	buf_reset(&b);
 	static const char *const no_room[] = {"name", "note", "a-name-to-be-copied", "some words"};
 	term_table(&b, &(struct term){.width = 22}, no_room, 2, 2);
-	assert_string_equal(buf_cstr(&b), "name\na-name-to-be-copied\n    some words\n");
+	assert_string_equal(buf_cstr(&b), "name\na-name-to-be-copied\n    note: some words\n");
 }
 
 int main(void)

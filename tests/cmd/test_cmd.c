@@ -56,12 +56,13 @@ static void help_of_an_unknown_command_is_usage(void **state)
 static void help_lines_fit_a_terminal(void **state)
 {
 	(void)state;
+	AUTO_BUF struct buf text = {0};
+	help_overview(&text);
 	for (size_t i = 0; cmd_table[i]; i++) {
-		AUTO_BUF struct buf text = {0};
 		help_command(cmd_table[i], &text);
 		for (const char *p = buf_cstr(&text); *p;) {
 			size_t n = strcspn(p, "\n");
-			if (n > 120)
+			if (n > 80)
 				fail_msg("%zu columns: %.*s", n, (int)n, p);
 			p += n + (p[n] == '\n');
 		}
@@ -123,7 +124,7 @@ static void version_is_printed(void **state)
 static void man_page_is_valid_roff(void **state)
 {
 	(void)state;
-	assert_int_equal(shell("\"$PTBUILD\" help --man | groff -man -Tutf8 -P-cbou -ww -rLL=100n"), 0);
+	assert_int_equal(shell("\"$PTBUILD\" help --man | groff -man -Tutf8 -P-cbou -ww -rLL=80n"), 0);
 	assert_string_equal(err_text(), "");
 	assert_contains(out(), "EXIT STATUS");
 }

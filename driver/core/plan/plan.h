@@ -107,7 +107,7 @@ json_t *plan_json(const struct plan *p);
  * the rule that set it, table:line, why, and the source of the fact. */
 json_t *plan_json_explained(const struct plan *p);
 enum plan_detail {
-	PLAN_CHANGES, /* a screen: of the settings only those that the release's other builds lack */
+	PLAN_CHANGES, /* a screen: only the settings that differ from the release's defaults */
 	PLAN_ALL,
 	PLAN_REASONS, /* each value with its table:line and why */
 };

@@ -1,0 +1,105 @@
+#!/usr/bin/python3
+"""What a user sees: the program in terminals of several widths, with colours and without, and in a pipe."""
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import unittest
+
+PROGRAM = os.path.realpath(sys.argv.pop(1))
+STYLE = re.compile(r"\033\[[0-9;]*m")
+SECTIONS = ("releases", "matrices", "profiles", "isas", "gpus", "toolkits", "blas", "toggles")
+PLAN = ("plan", "pytorch-python313-cuda12_8-sm90-avx512", "--release", "2.8.0")
+
+
+def terminal(columns, *words, **env):
+    """All that the program writes to a terminal of so many columns."""
+    pid, fd = pty.fork()
+    if not pid:
+        fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        os.execve(PROGRAM, ["ptbuild", *words], {"HOME": tempfile.gettempdir(), "PATH": "/usr/bin:/bin", "TERM": "xterm", **env})
+    said = b""
+    while True:
+        try:
+            part = os.read(fd, 65536)
+        except OSError:
+            break
+        said += part
+        if not part:
+            break
+    os.close(fd)
+    os.waitpid(pid, 0)
+    return said.decode().replace("\r\n", "\n")
+
+
+def pipe(*words):
+    ran = subprocess.run([PROGRAM, *words], capture_output=True, text=True, env={"HOME": "/nowhere", "TERM": "xterm", "COLUMNS": "40"})
+    return ran.stdout + ran.stderr
+
+
+class Terminal(unittest.TestCase):
+    def fits(self, columns, text):
+        for line in STYLE.sub("", text).split("\n"):
+            self.assertLessEqual(len(line), columns, line)
+
+    def test_tables_fit(self):
+        for columns in (80, 120):
+            for section in SECTIONS:
+                with self.subTest(section=section, columns=columns):
+                    text = terminal(columns, "list", "--" + section)
+                    self.fits(columns, text)
+                    # nothing is lost, and no name is cut
+                    rows = pipe("list", "--" + section).split("\n")
+                    shown = STYLE.sub("", text) + re.sub("[,:]\\s", " ", STYLE.sub("", text))
+                    self.assertLessEqual(set(" ".join(rows).split()), set(shown.split()) | {"-"})
+                    for row in rows[1:-1]:
+                        self.assertIn("\n" + row.split(" ")[0], STYLE.sub("", text))
+
+    def test_a_row_is_a_line_in_a_pipe(self):
+        for section in SECTIONS:
+            text = pipe("list", "--" + section)
+            self.assertEqual(STYLE.sub("", text), text)
+            self.assertTrue(all(row[:1].strip() for row in text.split("\n")[:-1]), section)
+
+    def test_a_plan_is_a_screen(self):
+        for columns in (80, 120):
+            text = terminal(columns, *PLAN)
+            self.fits(columns, text)
+            self.assertLessEqual(text.count("\n"), 40)
+            self.fits(columns, terminal(columns, *PLAN, "--explain"))
+            self.fits(columns, terminal(columns, *PLAN, "--all"))
+        self.fits(80, pipe(*PLAN))
+        self.assertGreater(max(len(line) for line in pipe(*PLAN, "--explain").split("\n")), 150)
+
+    def test_columns_overrule_the_terminal(self):
+        self.fits(60, terminal(200, "list", "--isas", COLUMNS="60"))
+
+    def test_json_is_the_same_everywhere(self):
+        for words in ((*PLAN, "--json"), ("list", "--gpus", "--json")):
+            self.assertEqual(terminal(80, *words), pipe(*words))
+
+    def test_help_fits(self):
+        for command in re.findall(r"^  ([a-z]+) ", pipe("help"), re.M):
+            self.fits(80, terminal(80, "help", command))
+
+    def test_colours(self):
+        self.assertIn("\033[1mname\033[0m", terminal(80, "list"))
+        self.assertIn("\033[1menvironment\033[0m", terminal(80, *PLAN))
+        self.assertIn("ptbuild: \033[1;31merror:\033[0m ", terminal(80, "nothing"))
+
+    def test_colours_can_be_off(self):
+        for env in ({"NO_COLOR": "1"}, {"NO_COLOR": "0"}, {"TERM": "dumb"}, {"TERM": ""}):
+            for words in (("list",), PLAN, ("nothing",)):
+                self.assertNotIn("\033", terminal(80, *words, **env), env)
+        self.assertIn("\033[1m", terminal(80, "list", NO_COLOR=""))
+        for words in (("list",), PLAN, ("nothing",)):
+            self.assertNotIn("\033", pipe(*words))
+
+
+if __name__ == "__main__":
+    unittest.main()
