@@ -95,6 +95,8 @@ int cmd_tables(struct cmd_context *c, const struct tables **ret, struct err *e) 
  * opened. */
 int cmd_store(struct cmd_context *c, struct store **ret, struct err *e) MUST_CHECK;
 int cmd_cache_dir(const struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
+/* cmd_roots_dir: where ci/root-debian13 makes roots unless told otherwise; NULL without a home. */
+const char *cmd_roots_dir(const struct cmd_context *c);
 int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e) MUST_CHECK;
 enum sandbox_kind cmd_sandbox(const struct cmd_context *c);
 int cmd_toolchain(struct cmd_context *c, const struct toolchain **ret, struct err *e) MUST_CHECK;

@@ -82,20 +82,27 @@ int cmd_tables(struct cmd_context *c, const struct tables **ret, struct err *e)
 	return 0;
 }
 
-int cmd_cache_dir(const struct cmd_context *c, const char **ret, struct err *e)
+/* A directory of the user's caches; NULL without a home. */
+static const char *user_cache(const struct cmd_context *c, const char *name)
 {
 	const char *home = getenv("HOME"), *xdg = getenv("XDG_CACHE_HOME");
-	if (c->global->cache)
-		*ret = absolute(c->arena, c->global->cache);
-	else if (xdg && xdg[0] == '/') /* the base directory specification says to ignore a relative one */
-		*ret = path_join(c->arena, xdg, "ptbuild");
-	else if (home && home[0] == '/')
-		*ret = path_join(c->arena, home, ".cache/ptbuild");
-	else {
-		err_set(e, ERR_CONFIG, "no directory for the store: HOME is not set");
-		return err_hint(e, "name a directory with --cache DIR");
-	}
-	return 0;
+	if (xdg && xdg[0] == '/') /* the base directory specification says to ignore a relative one */
+		return path_join(c->arena, xdg, name);
+	return home && home[0] == '/' ? path_join(c->arena, path_join(c->arena, home, ".cache"), name) : NULL;
+}
+
+int cmd_cache_dir(const struct cmd_context *c, const char **ret, struct err *e)
+{
+	*ret = c->global->cache ? absolute(c->arena, c->global->cache) : user_cache(c, "ptbuild");
+	if (*ret)
+		return 0;
+	err_set(e, ERR_CONFIG, "no directory for the store: HOME is not set");
+	return err_hint(e, "name a directory with --cache DIR");
+}
+
+const char *cmd_roots_dir(const struct cmd_context *c)
+{
+	return user_cache(c, "ptbuild-roots");
 }
 
 static int add_lower_stores(struct cmd_context *c, struct err *e)

@@ -85,6 +85,11 @@ static void environment(struct buf *out)
 	buf_addstr(out, ".SH ENVIRONMENT\n");
 	item(out, "PTBUILD_DATA_DIR", "the directory that holds profiles and patches");
 	item(out, "XDG_CACHE_HOME", "without --cache, the store is its subdirectory ptbuild");
+	item(out, "PTBUILD_LOWER_STORE", "fallback stores beside those of --lower-store, with colons between them");
+	item(out, "PTBUILD_STORE_URL", "the remote store, without --store-url");
+	item(out, "PTBUILD_CCACHE_REMOTE", "the server of the compiler cache, without --ccache-remote");
+	item(out, "CUDA_HOME", "a CUDA toolkit to look at first, without --root and --cuda-home");
+	item(out, "NO_COLOR", "any text in it switches colours off, as TERM=dumb does");
 	buf_addstr(out, ".SH FILES\n");
 	item(out, "~/.cache/ptbuild", "the store: sources, wheels, build trees");
 	item(out, "dist", "where wheels go without --out");

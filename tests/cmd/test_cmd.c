@@ -84,6 +84,37 @@ static void every_option_and_command_is_documented(void **state)
 	}
 }
 
+static bool is_option(const char *name, size_t len)
+{
+	for (size_t i = 0; cmd_table[i]; i++)
+		for (size_t j = 0; j <= CMD_TABLES; j++) {
+			const struct arg_def *table = j < CMD_TABLES ? cmd_table[i]->tables[j] : cmd_global_options;
+			for (const struct arg_def *d = table; d && d->name; d++)
+				if (strlen(d->name) == len && memcmp(d->name, name, len) == 0)
+					return true;
+		}
+	return false;
+}
+
+/* Every command and every option of all commands is in the manual's reference; no option there is unknown. */
+static void the_reference_is_true(void **state)
+{
+	(void)state;
+	AUTO_FREE char *text = test_read(TEST_SOURCE_DIR "/../docs/reference.md");
+	assert_non_null(text);
+	for (size_t i = 0; cmd_table[i]; i++)
+		if (cmd_table[i] != &command_build)
+			assert_contains(text, arena_printf(&ran.arena, "| `ptbuild %s", cmd_table[i]->name));
+	for (const struct arg_def *d = cmd_global_options; d->name; d++)
+		assert_contains(text, arena_printf(&ran.arena, "`--%s%s%s", d->name, d->metavar ? " " : "`",
+						   d->metavar && strcmp(d->metavar, "KIND") != 0 ? d->metavar : ""));
+	for (const char *p = text; (p = strstr(p, "--")); p += strspn(p, "-")) {
+		size_t n = strspn(p + 2, "abcdefghijklmnopqrstuvwxyz-");
+		if (p > text && (p[-1] == '`' || p[-1] == ' ') && n && !is_option(p + 2, n))
+			fail_msg("docs/reference.md has --%.*s, which is no option", (int)n, p + 2);
+	}
+}
+
 static bool is_global(const char *name)
 {
 	for (const struct arg_def *g = cmd_global_options; g->name; g++)
@@ -463,6 +494,7 @@ int main(void)
 		T(help_of_an_unknown_command_is_usage),
 		T(help_lines_fit_a_terminal),
 		T(every_option_and_command_is_documented),
+		T(the_reference_is_true),
 		T(only_list_hides_a_global_option),
 		T(version_is_printed),
 		T(man_page_is_valid_roff),
