@@ -51,6 +51,8 @@ static void open_terminal(struct ends *x, unsigned short columns)
 	assert_int_equal(tcsetattr(x->in, TCSANOW, &raw), 0);
 	assert_int_equal(fcntl(x->out, F_SETFL, O_NONBLOCK), 0);
 	setenv("TERM", "xterm", 1);
+	unsetenv("COLUMNS");
+	unsetenv("NO_COLOR");
 }
 
 static void close_ends(struct ends *x)
