@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "base/shell.h"
 #include "base/sys/json.h"
 #include "cmd/build.h"
 #include "cmd/help.h"
@@ -276,7 +277,7 @@ int cmd_build_request(struct cmd_context *c, const struct strlist *words, struct
 	q->offline = c->global->offline;
 	q->mirrors = c->global->mirrors;
 	if (c->global->cache)
-		q->shell_options = arena_printf(c->arena, "--cache %s", c->global->cache);
+		q->shell_options = arena_printf(c->arena, "--cache %s", shell_quoted(c->global->cache, c->arena));
 	if (cmd_tables(c, &q->tables, e) < 0 || cmd_profiles_dir(c, &q->profiles_dir, e) < 0 ||
 	    cmd_patches_dir(c, &q->patches_dir, e) < 0 || cmd_root(c, &q->root, e) < 0 ||
 	    cmd_out_dir(c, &q->out_dir, e) < 0)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/path.h"
+#include "base/shell.h"
 #include "base/suggest.h"
 #include "base/sys/fs.h"
 #include "cache/store.h"
@@ -64,6 +65,7 @@ static int first_word(int argc, char *const *argv)
 
 int cmd_unknown(const char *word, struct err *e)
 {
+	AUTO_ARENA struct arena a = {0};
 	const char *names[64];
 	size_t count = 0;
 	for (; cmd_table[count] && count < ARRAY_LEN(names); count++)
@@ -73,7 +75,7 @@ int cmd_unknown(const char *word, struct err *e)
 	for (const struct arg_def *d = cmd_global_options; d->name; d++)
 		if (d->type == ARG_FLAG && strcmp(d->name, word) == 0)
 			return err_hint(e, "did you mean 'ptbuild --%s'? 'ptbuild help' lists the commands", word);
-	if (!near && strchr(word, '-'))
+	if (!near && strchr(word, '-') && shell_quoted(word, &a) == word)
 		return err_hint(e, "for a profile: 'ptbuild build --profile %s'; 'ptbuild help' lists the commands",
 				word);
 	return near ? err_hint(e, "did you mean 'ptbuild %s'? 'ptbuild help' lists all", near)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/shell.h"
 #include "base/suggest.h"
 #include "base/sys/fs.h"
 #include "core/machine/detect.h"
@@ -255,7 +256,7 @@ static int is_profile(const struct tables *t, const char *word, struct arena *a,
 	if (variant_looks_like(word) || profile_load(t, word, a, &profile, &ignored) < 0)
 		return -1;
 	err_set(e, ERR_USAGE, "'%s' is a profile, not the name of a variant", word);
-	return err_hint(e, "write --profile %s", word);
+	return err_hint(e, "write --profile %s", shell_quoted(word, a));
 }
 
 static int select_by_name(struct cmd_context *c, const struct tables *t, const struct strlist *words,

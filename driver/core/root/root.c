@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/path.h"
+#include "base/shell.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 
@@ -191,7 +192,7 @@ int root_open(const char *dir, struct arena *a, struct root *ret, struct err *e)
 		AUTO_FREE char *real = realpath(dir, NULL);
 		if (!real && errno == ENOENT) {
 			err_set(e, ERR_USAGE, "the root '%s' does not exist", dir);
-			return err_hint(e, "ci/root-debian13 %s makes one (docs/roots.md)", dir);
+			return err_hint(e, "ci/root-debian13 %s makes one (docs/roots.md)", shell_quoted(dir, a));
 		}
 		if (!real)
 			return err_errno(e, ERR_SYSTEM, "cannot open the root '%s'", dir);

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/shell.h"
 #include "base/sys/fs.h"
 #include "step/build/build_parts.h"
 
@@ -35,24 +36,6 @@ static const char *ninja_dir(const char *src, const char *unit, struct arena *a)
 			return dir;
 	}
 	return NULL;
-}
-
-/* A word quoted for a shell. */
-static const char *shell_quoted(const char *word, struct arena *a)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
-	AUTO_BUF struct buf out = {0};
-	if (*word && strspn(word, plain) == strlen(word))
-		return word;
-	buf_addc(&out, '\'');
-	for (; *word; word++) {
-		if (*word == '\'')
-			buf_addstr(&out, "'\\''");
-		else
-			buf_addc(&out, *word);
-	}
-	buf_addc(&out, '\'');
-	return arena_strdup(a, buf_cstr(&out));
 }
 
 /* "ptbuild shell VARIANT", with the options that find the tree. */

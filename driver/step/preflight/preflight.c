@@ -1,6 +1,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/shell.h"
 #include "core/code/decode.h"
 #include "core/code/isa_rules.h"
 #include "step/preflight/preflight_parts.h"
@@ -34,8 +35,8 @@ static const char *install_command(const struct preflight *d, const char *packag
 	const struct root *r = d->q->root;
 	if (on_host || r->host)
 		return arena_printf(d->arena, "sudo apt-get install %s", packages);
-	return arena_printf(d->arena, "sudo chroot '%s' sh -c 'apt-get update && apt-get install -y %s'", r->dir,
-			    packages);
+	return arena_printf(d->arena, "sudo chroot %s sh -c 'apt-get update && apt-get install -y %s'",
+			    shell_quoted(r->dir, d->arena), packages);
 }
 
 void preflight_install(struct preflight *d, const char *package, bool on_host)
