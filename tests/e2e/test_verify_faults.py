@@ -43,5 +43,25 @@ def test_reads_that_end_early_are_read_on(world):
         assert result.returncode == 0 and result.stdout == said, (at, result.returncode, result.stdout, result.stderr)
 
 
+def test_a_decoder_newer_than_the_tables_is_an_error_of_ptbuild(world):
+    """A set of the decoder without a row: no verdict, on a good wheel and on a bad one."""
+    good, bad = wheel_and_reads(world)[0], world.path("wheels", "other-1.0-py3-none-any.whl")
+    with open(bad, "w") as f:
+        f.write("no archive")
+    assert verify(world, bad).returncode == 5
+    world.change("extensions.yaml", r"\bCMOV, ", "")
+    for wheel in (good, bad):
+        for options in ([], ["--json"], ["--ci"]):
+            done = subprocess.run([world.ptbuild, "verify", "--profiles", world.profiles, wheel, *options], capture_output=True, text=True, timeout=120)
+            assert done.returncode == 3 and done.stdout == "", (wheel, options, done)
+            assert "has no row for the decoder's set 'CMOV'" in done.stderr and "an error of ptbuild, not of a wheel" in done.stderr, done.stderr
+
+
 if __name__ == "__main__":
-    main([test_a_disk_that_cannot_be_read_is_no_fault_of_the_wheel, test_reads_that_end_early_are_read_on])
+    main(
+        [
+            test_a_disk_that_cannot_be_read_is_no_fault_of_the_wheel,
+            test_reads_that_end_early_are_read_on,
+            test_a_decoder_newer_than_the_tables_is_an_error_of_ptbuild,
+        ]
+    )

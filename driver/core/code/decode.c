@@ -77,8 +77,8 @@ int decoder_check(const struct extensions *x, const char *path, struct err *e)
 		return 0;
 	err_set(e, ERR_CONFIG, "'%s' has no row for the decoder's set '%s' (%s)", path,
 		strlist_join(&missing, &a, "', '"), decoder_id(id));
-	return err_hint(e, "the decoder that ptbuild was built with is newer than its tables, so it can judge no "
-			   "wheel: add the set to a row there, or to the row 'other' if no wheel may use it");
+	return err_hint(e, "this is an error of ptbuild, not of a wheel: the decoder that it was built with is newer "
+			   "than its tables; add the set to a row there, or to the row 'other' if no wheel may use it");
 }
 
 /* The first is a certain one if there is any. */

@@ -18,12 +18,30 @@
 #define LEAST_BYTES (UINT64_C(512) << 20)
 #define TEMP_BYTES (64.0 * 1024 * 1024)
 
+/* Without a sandbox the build lies at the store's own path, which CMake files, scripts and search paths mangle. */
+static void check_path(struct preflight *d)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.,+=@%~/-";
+	const char *dir = d->q->store_dir, *at = dir + strspn(dir, plain);
+	if (!*at)
+		return;
+	preflight_fail(d, ERR_POLICY, "store", "no build without a sandbox in '%s': build tools do not cope with %s",
+		       dir,
+		       *at == ' '   ? "spaces in paths"
+		       : *at & 0x80 ? "letters beyond ASCII in paths"
+		       : *at > ' '  ? arena_printf(d->arena, "'%c' in paths", *at)
+				    : "control characters in paths");
+	preflight_fix(d, "leave --sandbox none out, in the sandbox all paths are plain; or name another place with "
+			 "--cache DIR");
+}
+
 int preflight_sandbox(struct preflight *d, struct err *e)
 {
 	struct err why = {0};
 	if (d->q->kind == SANDBOX_NONE) {
 		preflight_warn(d, "sandbox", "none: the build sees the whole machine, and its wheel may depend on it");
 		preflight_fix(d, "leave --sandbox none out");
+		check_path(d);
 	} else if (sandbox_probe(d->q->root, d->run, &why) < 0) {
 		return preflight_fail_err(d, "sandbox", &why, e);
 	} else {

@@ -243,12 +243,48 @@ static void test_missing_files_in_one_command(void **state)
 	t.tables.needs_count = 10;
 	assert_err(check(&e), &e, ERR_SYSTEM, "for 3 reasons");
 	assert_contains(e.hint, "sudo apt-get install no-such-package\n");
-	assert_contains(e.hint, "sudo chroot '");
+	assert_contains(e.hint, "sudo chroot /");
 	assert_contains(e.hint, "apt-get install -y flatbuffers-compiler libsleef-dev'");
 	t.root.id = "fedora 43";
 	assert_err(check(&e), &e, ERR_SYSTEM, "for 3 reasons");
 	assert_not_contains(e.hint, "apt-get");
 	assert_contains(e.hint, "install what Debian calls flatbuffers-compiler in the root");
+}
+
+/* A hint can be pasted. */
+static void test_a_root_whose_path_needs_quotes(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	t.root.dir = "/srv/it's a root";
+	assert_err(check(&e), &e, ERR_SYSTEM, "not in the root '/srv/it's a root'");
+	assert_contains(e.hint, "sudo chroot '/srv/it'\\''s a root' sh -c 'apt-get update && apt-get install -y ");
+}
+
+static void test_without_a_sandbox_paths_are_plain(void **state)
+{
+	static const char *const bad[][2] = {{"/srv/a b", "spaces"},
+					     {"/srv/gr\xc3\xbcn", "letters beyond ASCII"},
+					     {"/srv/a;b", "';'"},
+					     {"/srv/a\tb", "control characters"}};
+	(void)state;
+	t.d.count = 0;
+	struct err e = {0};
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		t.d.count = 0;
+		t.q.store_dir = bad[i][0];
+		t.q.kind = SANDBOX_NONE;
+		assert_ok(preflight_sandbox(&t.d, &e), &e);
+		assert_err(preflight_verdict(&t.d, &e), &e, ERR_POLICY,
+			   arena_printf(&t.a, "no build without a sandbox in '%s': build tools do not cope with %s",
+					bad[i][0], bad[i][1]));
+		assert_contains(e.hint, "leave --sandbox none out");
+		assert_contains(e.hint, "--cache DIR");
+	}
+	t.d.count = 0;
+	t.q.store_dir = "/home/a.b_c+d/.cache/pt-build@1";
+	assert_ok(preflight_sandbox(&t.d, &e), &e);
+	assert_ok(preflight_verdict(&t.d, &e), &e);
 }
 
 static void test_a_need_of_others_does_not_count(void **state)
@@ -308,6 +344,8 @@ int main(void)
 		TEST(test_cmake_matters_only_where_cmake_drives),
 		TEST(test_another_python),
 		TEST(test_missing_files_in_one_command),
+		TEST(test_a_root_whose_path_needs_quotes),
+		TEST(test_without_a_sandbox_paths_are_plain),
 		TEST(test_a_need_of_others_does_not_count),
 		TEST(test_a_full_disk),
 		TEST(test_a_place_that_cannot_be_written),
