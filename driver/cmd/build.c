@@ -69,13 +69,20 @@ static void print_item(const struct pipeline_item *it, struct arena *a, struct b
 		   human(number(r, "unpacked_bytes"), a), (long long)number(r, "files"));
 	buf_printf(out, "  sha256    %s\n", text(r, "sha256"));
 	buf_printf(out, "  tag       %s\n", text(r, "tag"));
-	buf_printf(out, "  isa       %s (%s)\n", text(r, "isa"), strlist_join(&it->plan->cpu_flags, a, " "));
+	if (it->plan->isa)
+		buf_printf(out, "  isa       %s (%s)\n", it->plan->isa, strlist_join(&it->plan->cpu_flags, a, " "));
+	else
+		buf_printf(out, "  isa       the baseline of %s%s%s\n", it->plan->platform,
+			   *text(r, "code_beyond") ? " with " : "", text(r, "code_beyond"));
 	buf_printf(out, "  inside    %zu librar%s vendored\n", libraries, libraries == 1 ? "y" : "ies");
 	if (json_is_true(json_object_get(used, "ran")))
 		buf_printf(out, "  verified  all rules, %zu runtime checks\n",
 			   json_array_size(json_object_get(used, "checks")));
 	else
 		buf_printf(out, "  verified  all rules; not run: %s\n", text(used, "why_not"));
+	for (size_t i = 0; i < it->plan->defects.count; i++)
+		buf_printf(out, "  warning   known to fail: check '%s': %s\n", it->plan->defects.items[i].key,
+			   it->plan->defects.items[i].value);
 	buf_printf(out, it->hit ? "  steps     taken from the store; when it was made:" : "  steps    ");
 	print_steps(r, out);
 }

@@ -4,6 +4,7 @@
 /* clang-format off */
 const struct command *const cmd_table[] = {
 	&command_build,
+	&command_take,
 	&command_repack,
 	&command_plan,
 	&command_diff,

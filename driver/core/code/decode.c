@@ -101,6 +101,7 @@ static void run_x86(const struct decoder *d, const uint8_t *p, size_t len, uint6
 {
 	ZydisDecodedInstruction in;
 	ZydisDecoderContext context;
+	bool asked = false;
 	for (size_t at = 0; at < len;) {
 		if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&d->zydis, &context, p + at, len - at, &in))) {
 			t->unknown++;
@@ -109,6 +110,11 @@ static void run_x86(const struct decoder *d, const uint8_t *p, size_t len, uint6
 		}
 		uint64_t needs = d->special_needs[in.mnemonic];
 		needs = needs ? needs : d->set_needs[in.meta.isa_set];
+		/* Who asks CPUID reads XCR0 only where OSXSAVE says that it is there (Intel SDM 1, 14.3): so does
+		 * libgcc's constructor, which is in every library that has clones of a function. */
+		asked = asked || in.mnemonic == ZYDIS_MNEMONIC_CPUID;
+		if (asked && in.mnemonic == ZYDIS_MNEMONIC_XGETBV)
+			needs = EXTENSION_BASELINE;
 		t->instructions++;
 		t->seen |= needs;
 		if (needs & ~allowed)

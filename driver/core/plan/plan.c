@@ -12,7 +12,7 @@
 
 char *plan_full_version(const struct plan *p, struct arena *a)
 {
-	return arena_printf(a, "%s+%s", p->version, p->local_label);
+	return arena_printf(a, "%s%s%s", p->version, *p->local_label ? "+" : "", p->local_label);
 }
 
 int plan_patches(const struct plan_context *c, struct plan *p, struct err *e)

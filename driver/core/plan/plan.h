@@ -60,6 +60,9 @@ struct plan {
 	struct strlist depends;
 	unsigned metadata_rev;
 	struct strlist notes; /* each correction of what was asked, and why */
+	bool taken;           /* from the root, not built: plan_taken.h */
+	/* runtime checks that a package taken from the root is known to fail, and why */
+	struct kvlist defects;
 	/* what it is built against: "" none, "root", or "sha256:<wheel digest>" once known */
 	const char *torch;
 	const char *torch_version; /* full version to pin, "" while unknown */

@@ -56,8 +56,9 @@ void promise_of_profile(const struct profile *p, const char *cuda, const char *f
 
 void promise_of_plan(const struct plan *p, struct arena *a, struct promise *ret)
 {
+	/* Code that ptbuild did not compile promises nothing: what it uses is found, and told. */
 	*ret = (struct promise){.from = arena_printf(a, "the plan of '%s'", p->variant),
-				.binding = true,
+				.binding = !p->taken,
 				.platform = p->platform,
 				.isa = p->isa_row,
 				.gpu_known = true,

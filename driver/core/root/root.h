@@ -41,6 +41,10 @@ int root_library_dirs(const struct root *r, struct arena *a, struct strlist *ret
 /* root_package_of: name=version of the package that owns a file inside the root, by dpkg's lists,
  * also through links and where /lib is a link to /usr/lib; NULL if none. */
 char *root_package_of(const struct root *r, const char *path, struct arena *a);
+/* root_package_files: the paths that dpkg's list of a package ("name=version" or its name) has;
+ * none if there is no such list. */
+int root_package_files(const struct root *r, const char *package, struct arena *a, struct strlist *ret,
+		       struct err *e) MUST_CHECK;
 /* root_dpkg_text: dpkg's database as sorted lines "package architecture version status": 1; 0 if
  * there is none. */
 int root_dpkg_text(const struct root *r, struct buf *out, struct err *e) MUST_CHECK;

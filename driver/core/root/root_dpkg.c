@@ -162,3 +162,23 @@ char *root_package_of(const struct root *r, const char *path, struct arena *a)
 		search_lists(d, &o);
 	return o.list[0] ? package_version(r, o.list, a) : NULL;
 }
+
+int root_package_files(const struct root *r, const char *package, struct arena *a, struct strlist *ret, struct err *e)
+{
+	static const char dir[] = "/var/lib/dpkg/info";
+	struct strlist names = {0};
+	size_t len = strcspn(package, "=");
+	if (root_list(r, dir, a, &names, e) < 0)
+		return -1;
+	for (size_t i = 0; i < names.count; i++) {
+		const char *name = names.items[i];
+		AUTO_BUF struct buf text = {0};
+		if (strncmp(name, package, len) != 0 || (name[len] != '.' && name[len] != ':') ||
+		    !path_has_suffix(name, ".list") || (name[len] == '.' && strcmp(name + len, ".list") != 0))
+			continue;
+		if (root_read(r, path_join(a, dir, name), MAX_STATUS, &text, e) < 0)
+			return -1;
+		strlist_split(ret, a, buf_cstr(&text), "\n");
+	}
+	return 0;
+}

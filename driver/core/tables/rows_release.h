@@ -55,6 +55,14 @@ struct need_row {         /* needs.yaml: what a build needs: one of the first fo
 	unsigned line;
 };
 
+struct taken_row {                     /* taken.yaml: it has `requires` or `check` */
+	const char *package, *version; /* of the distribution; the version is a glob */
+	const char *requires;          /* replaces its Requires-Dist: "sympy>=1.13.1" */
+	const char *check;             /* a runtime check that it is known to fail */
+	const char *why;
+	unsigned line;
+};
+
 struct package_row { /* one package of a release */
 	const char *version;
 	/* "setup-py-env" (era A), "setup-py-cmake-env" (era B), "scikit-build-core" (era C),

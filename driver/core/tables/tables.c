@@ -68,7 +68,7 @@ static int load_all_members(struct loader *l, struct err *e)
 	} files[] = {{"isa.yaml", &schema_isa},         {"gpu.yaml", &schema_gpu},
 		     {"cuda.yaml", &schema_cuda},       {"blas.yaml", &schema_blas},
 		     {"toggles.yaml", &schema_toggles}, {"corrections.yaml", &schema_corrections},
-		     {"needs.yaml", &schema_needs}};
+		     {"needs.yaml", &schema_needs},     {"taken.yaml", &schema_taken}};
 	for (size_t i = 0; i < ARRAY_LEN(files); i++)
 		if (load_members(l, files[i].name, files[i].schema, e) < 0)
 			return -1;

@@ -43,6 +43,8 @@ struct tables {
 	unsigned corrections_count;
 	struct need_row *needs;
 	unsigned needs_count;
+	struct taken_row *taken;
+	unsigned taken_count;
 	struct release_row *releases; /* sorted by version, newest last */
 	unsigned releases_count;
 	const struct extension_file *extensions;

@@ -283,6 +283,15 @@ static int check_need(const struct tables *t, const struct row_place *at, const 
 	return *row->package ? row_one_of(at, "package", row->package, tables_packages, TABLES_PACKAGES, e) : 0;
 }
 
+static int check_taken(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
+{
+	const struct taken_row *row = item;
+	(void)t;
+	if (!*row->requires == !*row->check)
+		return row_bad(at, e, "a row has either 'requires' or 'check'");
+	return 0;
+}
+
 /* "2_28" -> 28; 0 for anything else. */
 unsigned tables_policy_minor(const char *policy)
 {
@@ -349,6 +358,7 @@ static const struct kind {
 	KIND("blas.yaml", blas, struct blas_row, true, check_blas),
 	KIND("corrections.yaml", corrections, struct correction_row, true, check_correction),
 	KIND("needs.yaml", needs, struct need_row, false, check_need),
+	KIND("taken.yaml", taken, struct taken_row, false, check_taken),
 };
 
 static int check_kind(const struct tables *t, const struct kind *k, const char *file, struct err *e)

@@ -166,6 +166,14 @@ FIELDS(needs_file,
 	NEED_ROWS(struct tables, needs, &need_entry));
 const cyaml_schema_value_t schema_needs = TOP(struct tables, needs_file_fields);
 
+ROW(taken, struct taken_row,
+	NEED(struct taken_row, package), NEED(struct taken_row, version), MAY(struct taken_row, requires),
+	MAY(struct taken_row, check),    NEED(struct taken_row, why));
+FIELDS(taken_file,
+	SOURCES,
+	NEED_ROWS(struct tables, taken, &taken_entry));
+const cyaml_schema_value_t schema_taken = TOP(struct tables, taken_file_fields);
+
 ROW(heavy, struct heavy_row,
 	NEED(struct heavy_row, units),
 	NEED(struct heavy_row, bytes),
@@ -300,6 +308,7 @@ static const struct {
 	{retired_fields, offsetof(struct retired_row, line)},
 	{source_fields, offsetof(struct source_row, line)},
 	{correction_fields, offsetof(struct correction_row, line)},
+	{taken_fields, offsetof(struct taken_row, line)},
 	{package_fields, offsetof(struct package_row, line)},
 	{release_fields, offsetof(struct release_row, line)},
 	{isa_group_fields, offsetof(struct isa_group, line)},

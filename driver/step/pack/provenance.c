@@ -13,6 +13,7 @@
 #define PREDICATE_TYPE "https://slsa.dev/provenance/v1"
 #define PAYLOAD_TYPE "application/vnd.in-toto+json"
 #define BUILD_TYPE "urn:x-ptbuild:wheel-build:1"
+#define TAKE_TYPE "urn:x-ptbuild:wheel-of-installed-package:1" /* nothing was compiled */
 #define BUILDER "urn:x-ptbuild:builder"
 
 enum { STATEMENT_MAX = 16 << 20 };
@@ -45,7 +46,8 @@ static json_t *dependencies(const json_t *record)
 	const char *root_id = json_string_value(json_object_get(root, "id"));
 	const char *fingerprint = json_string_value(json_object_get(root, "fingerprint"));
 	json_t *list = json_array();
-	add_dependencies(list, "source", json_object_get(inputs, "sources"), "name");
+	add_dependencies(list, json_object_get(record, "taken") ? "installed package" : "source",
+			 json_object_get(inputs, "sources"), "name");
 	add_dependencies(list, "patch", json_object_get(inputs, "patches"), "name");
 	add_dependencies(list, "vendored library", json_object_get(record, "vendored"), "source");
 	if (identity && strncmp(identity, digest_mark, strlen(digest_mark)) == 0)
@@ -68,7 +70,7 @@ static json_t *subset(const json_t *from, const char *const *keys)
 
 int provenance_statement(const json_t *record, json_t **ret, struct err *e)
 {
-	static const char *const external[] = {"variant", "release", "metadata_rev", NULL};
+	static const char *const external[] = {"variant", "release", "taken", "metadata_rev", NULL};
 	static const char *const internal[] = {"compile_key", "pack_key", "output_key", "isa", "tag", "notes", NULL};
 	static const char *const environment[] = {"toolchain", "python", "sandbox", NULL};
 	const char *wheel = json_string_value(json_object_get(record, "wheel")),
@@ -81,7 +83,8 @@ int provenance_statement(const json_t *record, json_t **ret, struct err *e)
 	json_object_set_new(parameters, "environment", subset(json_object_get(record, "inputs"), environment));
 	*ret = json_pack("{s:s, s:[{s:s, s:{s:s}}], s:s, s:{s:{s:s, s:o, s:o, s:o}, s:{s:{s:s, s:{s:s}}, s:{s:s}}}}",
 			 "_type", STATEMENT_TYPE, "subject", "name", wheel, "digest", "sha256", sha256, "predicateType",
-			 PREDICATE_TYPE, "predicate", "buildDefinition", "buildType", BUILD_TYPE, "externalParameters",
+			 PREDICATE_TYPE, "predicate", "buildDefinition", "buildType",
+			 json_object_get(record, "taken") ? TAKE_TYPE : BUILD_TYPE, "externalParameters",
 			 subset(record, external), "internalParameters", parameters, "resolvedDependencies",
 			 dependencies(record), "runDetails", "builder", "id", BUILDER, "version", "ptbuild", generator,
 			 "metadata", "invocationId", key);

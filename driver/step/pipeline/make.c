@@ -168,6 +168,40 @@ void add_build_paths(const struct make *m, struct strlist *ret)
 		strlist_ref(ret, m->arena, m->build_dir);
 }
 
+static int unpack_built(const struct make *m, const char *tree, struct err *e)
+{
+	struct zip_reader *z;
+	if (fs_remove_tree(tree, e) < 0 || zip_open(m->build.raw_wheel, m->arena, &z, e) < 0)
+		return -1;
+	int rc = zip_extract_all(z, tree, m->run, e);
+	zip_close(z);
+	return rc;
+}
+
+/* In the place of a build: the root's own files. */
+static int make_taken(struct make *m, const char *tree, struct err *e)
+{
+	step_begin(m, "take");
+	m->build.log = path_join(m->arena, m->build_dir, "log/build.log");
+	if (fs_remove_tree(tree, e) < 0 ||
+	    take_write(m->taken, m->q->root, &m->plan->notes, tree, m->build.log, m->run, m->arena, e) < 0)
+		return -1;
+	step_end(m, true);
+	return 0;
+}
+
+static int make_built(struct make *m, struct err *e)
+{
+	if (make_python(m, e) < 0)
+		return -1;
+	struct build_request b = build_request(m);
+	step_begin(m, "build");
+	if (build_run(&b, m->run, m->arena, &m->build, e) < 0)
+		return -1;
+	step_end(m, true);
+	return 0;
+}
+
 static int make_relocated(struct make *m, const char *tree, struct err *e)
 {
 	struct relocate_request r = {.tree = tree,
@@ -177,7 +211,6 @@ static int make_relocated(struct make *m, const char *tree, struct err *e)
 				     .policy = m->policy,
 				     .code = m->code,
 				     .isa = m->plan->isa_row};
-	struct zip_reader *z;
 	/* Driver libraries belong to the machine that runs the wheel; all must share one OpenMP runtime, so it keeps
 	 * its name. */
 	strlist_ref(&r.never, m->arena, "libcuda.so.*");
@@ -192,12 +225,8 @@ static int make_relocated(struct make *m, const char *tree, struct err *e)
 	if (m->torch)
 		strlist_ref(&r.runtime_dirs, m->arena, "torch/lib");
 	step_begin(m, "relocate");
-	if (fs_remove_tree(tree, e) < 0 || zip_open(m->build.raw_wheel, m->arena, &z, e) < 0)
-		return -1;
-	int rc = zip_extract_all(z, tree, m->run, e);
-	zip_close(z);
 	struct strlist needed = {0};
-	if (rc < 0 || cuda_needed(tree, m->arena, &needed, e) < 0)
+	if ((!m->taken && unpack_built(m, tree, e) < 0) || cuda_needed(tree, m->arena, &needed, e) < 0)
 		return -1;
 	cuda_needs(m->plan, &needed, m->arena, &m->cuda);
 	strlist_append(&r.provided, m->arena, &m->cuda.names);
@@ -243,13 +272,9 @@ int make_wheel(struct make *m, struct err *e)
 {
 	const char *tree = path_join(m->arena, m->build_dir, "tree");
 	m->policy = m->q->tables->manylinux;
-	if (isa_rules_new(m->q->tables, m->arena, &m->code, e) < 0 || make_python(m, e) < 0)
+	if (isa_rules_new(m->q->tables, m->arena, &m->code, e) < 0 ||
+	    (m->taken ? make_taken(m, tree, e) : make_built(m, e)) < 0)
 		return -1;
-	struct build_request b = build_request(m);
-	step_begin(m, "build");
-	if (build_run(&b, m->run, m->arena, &m->build, e) < 0)
-		return -1;
-	step_end(m, true);
 	if (make_relocated(m, tree, e) < 0 || make_packed(m, tree, e) < 0)
 		return -1;
 	step_begin(m, "verify");
@@ -261,5 +286,5 @@ int make_wheel(struct make *m, struct err *e)
 
 int make_run(struct make *m, struct err *e)
 {
-	return make_tree(m, e) < 0 ? -1 : make_wheel(m, e);
+	return !m->taken && make_tree(m, e) < 0 ? -1 : make_wheel(m, e);
 }

@@ -8,6 +8,7 @@
 #include "step/pipeline/torch.h"
 #include "step/python/pyenv.h"
 #include "step/relocate/relocate.h"
+#include "step/take/take.h"
 #include "step/verify/verify.h"
 #include "step/verify/verify_run.h"
 #include "step/watch/report.h"
@@ -20,6 +21,7 @@ struct make {
 	const struct plan *plan;
 	const struct toolchain *toolchain;
 	const struct torch_source *torch; /* NULL for torch itself */
+	const struct taken *taken;        /* the root's torch; NULL: it is built */
 	const char *build_dir;            /* of the compile key */
 	/* where the socket of the compiler cache's remote storage is; NULL: none */
 	const char *ccache_remote_dir;

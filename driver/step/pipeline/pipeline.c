@@ -6,6 +6,7 @@
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
+#include "core/plan/plan_taken.h"
 #include "step/pack/provenance.h"
 #include "step/pack/publish.h"
 #include "step/pipeline/changed_inputs.h"
@@ -20,6 +21,7 @@ struct pipeline {
 	struct arena *arena;
 	const struct toolchain *toolchain;
 	const struct toolkits *toolkits; /* NULL where nothing is built for CUDA */
+	const struct taken *taken;       /* what the one wheel is made of, instead of being built; NULL */
 	struct sign_key *key;            /* NULL: nothing is signed */
 	bool sandbox_works;              /* it was tried */
 	struct strlist ready;            /* "variant release" of what has passed its preflight */
@@ -123,13 +125,15 @@ static int make(struct pipeline *l, struct pipeline_item *it, const struct torch
 			 .arena = l->arena,
 			 .plan = it->plan,
 			 .toolchain = l->toolchain,
-			 .torch = torch};
+			 .torch = torch,
+			 .taken = l->taken};
 	AUTO_LOCK struct lock tree = LOCK_NONE;
 	if (store_lock(store, "build", it->plan->compile_key, l->run, &tree, e) < 0 ||
 	    store_build_dir(store, it->plan->compile_key, l->arena, &m.build_dir, e) < 0 ||
 	    store_stage(store, l->arena, &m.stage, e) < 0)
 		return -1;
-	log_info(l->run->log, "%s: building %s (tree %s)", it->plan->package, it->plan->variant, m.build_dir);
+	log_info(l->run->log, "%s: %s %s (tree %s)", it->plan->package, l->taken ? "taking" : "building",
+		 l->taken ? it->plan->release : it->plan->variant, m.build_dir);
 	log_changed_inputs(store, it->plan, m.build_dir, l->run);
 	struct pipeline_remote remote;
 	int rc = pipeline_remote_start(l->q, l->toolchain, l->run, l->arena, &remote, e);
@@ -179,18 +183,16 @@ static int be_ready(struct pipeline *l, const struct plan *p, struct err *e)
 	return 0;
 }
 
-/* One variant, from the store or made. The lock of its key is held meanwhile, so that of two processes that want it
- * one builds and the other takes the result. */
-static int obtain(struct pipeline *l, const struct pipeline_target *t, const struct torch_source *torch, unsigned rev,
-		  struct pipeline_item **ret, struct err *e)
+/* The wheel of a plan, from the store or made. The lock of its key is held meanwhile, so that of two processes that
+ * want it one builds and the other takes the result. */
+static int obtain_plan(struct pipeline *l, const struct plan *plan, const struct torch_source *torch,
+		       struct pipeline_item **ret, struct err *e)
 {
 	if (l->count == l->cap)
 		return err_set(e, ERR_SYSTEM, "more variants than were counted");
 	struct pipeline_item *it = &l->items[l->count];
 	AUTO_LOCK struct lock key = LOCK_NONE;
-	*it = (struct pipeline_item){0};
-	if (resolve(l, t, torch, rev, &it->plan, e) < 0)
-		return -1;
+	*it = (struct pipeline_item){.plan = plan};
 	for (size_t i = 0; i < it->plan->notes.count; i++)
 		log_verbose(l->run->log, "%s: note: %s", it->plan->package, it->plan->notes.items[i]);
 	if (look_up(l, it->plan, &key, &it->object, e) < 0)
@@ -204,7 +206,7 @@ static int obtain(struct pipeline *l, const struct pipeline_target *t, const str
 		return err_hint(e, "'ptbuild build %s --metadata-rev %u' builds it", it->plan->variant,
 				it->plan->metadata_rev);
 	}
-	if (!it->object && (be_ready(l, it->plan, e) < 0 || make(l, it, torch, e) < 0))
+	if (!it->object && ((!l->taken && be_ready(l, it->plan, e) < 0) || make(l, it, torch, e) < 0))
 		return -1;
 	if (export_item(l, it, e) < 0) {
 		pipeline_free(it, 1);
@@ -213,6 +215,13 @@ static int obtain(struct pipeline *l, const struct pipeline_target *t, const str
 	l->count++;
 	*ret = it;
 	return 0;
+}
+
+static int obtain(struct pipeline *l, const struct pipeline_target *t, const struct torch_source *torch, unsigned rev,
+		  struct pipeline_item **ret, struct err *e)
+{
+	const struct plan *plan;
+	return resolve(l, t, torch, rev, &plan, e) < 0 ? -1 : obtain_plan(l, plan, torch, ret, e);
 }
 
 static const struct pipeline_failure *failed_already(const struct pipeline *l, const char *variant)
@@ -372,6 +381,53 @@ int pipeline_build(const struct pipeline_request *q, const struct run *run, stru
 		pipeline_free(l.items, l.count);
 		return -1;
 	}
+	*ret = l.items;
+	*ret_count = l.count;
+	return 0;
+}
+
+static int take(struct pipeline *l, struct err *e)
+{
+	const struct pipeline_request *q = l->q;
+	struct pipeline_item *it;
+	const struct plan *plan;
+	struct taken t;
+	log_stage(l->run->log, "pytorch: look at the torch of the root");
+	int rc = try_sandbox(l, e) < 0 || take_find(q->root, q->kind, l->run, l->arena, &t, e) < 0 ? -1 : 0;
+	log_status_end(l->run->log);
+	if (rc < 0)
+		return -1;
+	const struct plan_taken_request r = {.root = q->root,
+					     .package = t.package,
+					     .version = t.version,
+					     .python = t.python,
+					     .platform = t.platform,
+					     .digest = t.digest,
+					     .epoch = t.epoch,
+					     .sandbox = q->kind,
+					     .metadata_rev = q->plan.metadata_rev};
+	l->taken = &t;
+	if (plan_taken(q->tables, &r, l->arena, &plan, &l->toolchain, e) < 0)
+		return -1;
+	if (obtain_plan(l, plan, NULL, &it, e) == 0)
+		return 0;
+	if (e->kind == ERR_POLICY && !*e->hint)
+		err_hint(e, "that is what '%s' installed in '%s': install it again there, or another version of it",
+			 t.package, q->root->dir);
+	return -1;
+}
+
+int pipeline_take(const struct pipeline_request *q, const struct run *run, struct arena *a, struct pipeline_item **ret,
+		  size_t *ret_count, struct err *e)
+{
+	struct pipeline l = {.q = q, .run = run, .arena = a, .cap = 1};
+	l.items = arena_array(a, l.cap, sizeof(*l.items));
+	if (q->options.sign_key && sign_load_private(q->options.sign_key, &l.key, e) < 0)
+		return err_wrap(e, "--sign-key");
+	int rc = take(&l, e);
+	sign_key_free(l.key);
+	if (rc < 0)
+		return -1;
 	*ret = l.items;
 	*ret_count = l.count;
 	return 0;

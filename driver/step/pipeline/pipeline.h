@@ -66,6 +66,10 @@ struct pipeline_item {
 	json_t *record;     /* build.json: what was made and how; owned by the item */
 };
 
+/* pipeline_take: the torch that is installed in the root as a wheel, or takes that from the store;
+ * of the request only what names no variant counts. Errors of take_find, and as for a build. */
+int pipeline_take(const struct pipeline_request *q, const struct run *run, struct arena *a, struct pipeline_item **ret,
+		  size_t *ret_count, struct err *e) MUST_CHECK;
 /* pipeline_build: makes every variant (and the torch they need), or takes them from the store, and
  * puts the wheels into out_dir. Stops at the first failure, or goes on (see failures); what was
  * finished before stays. */

@@ -108,7 +108,7 @@ static json_t *step(const struct watch_step *s)
 static json_t *record(const struct make *m)
 {
 	const struct plan *p = m->plan;
-	json_t *out = json_object(), *steps = json_array();
+	json_t *out = json_object(), *steps = json_array(), *defects = json_array();
 	char made_at[32] = "";
 	const time_t started = (time_t)m->watched.started;
 	struct tm utc;
@@ -118,6 +118,8 @@ static json_t *record(const struct make *m)
 	json_object_set_new(out, "ptbuild", json_string(PTBUILD_VERSION));
 	json_object_set_new(out, "made_at", json_string(made_at));
 	json_object_set_new(out, "variant", json_string(p->variant));
+	if (m->taken) /* not built: whose files they are */
+		json_object_set_new(out, "taken", json_string(m->taken->package));
 	json_object_set_new(out, "release", json_string(p->release));
 	json_object_set_new(out, "generator", json_string("ptbuild " PTBUILD_VERSION));
 	json_object_set_new(out, "wheel", json_string(m->packed.file));
@@ -128,6 +130,8 @@ static json_t *record(const struct make *m)
 	json_object_set_new(out, "tag", json_string(m->verified.name.platform));
 	json_object_set_new(out, "tag_why", json_or_null(m->verified.tag_why));
 	json_object_set_new(out, "isa", json_or_null(p->isa));
+	if (p->taken)
+		json_object_set_new(out, "code_beyond", json_string(m->verified.code_beyond));
 	json_object_set_new(out, "metadata_rev", json_integer(p->metadata_rev));
 	json_object_set_new(out, "compile_key", json_string(p->compile_key));
 	json_object_set_new(out, "pack_key", json_string(p->pack_key));
@@ -141,6 +145,10 @@ static json_t *record(const struct make *m)
 	json_object_set_new(out, "elf_files", json_integer((json_int_t)m->relocated.elf_files));
 	json_object_set_new(out, "verified", verify_json(&m->verified));
 	json_object_set_new(out, "used", checks(&m->used));
+	for (size_t i = 0; i < p->defects.count; i++)
+		json_array_append_new(defects, json_pack("{s:s,s:s}", "check", p->defects.items[i].key, "why",
+							 p->defects.items[i].value));
+	json_object_set_new(out, "known_defects", defects);
 	for (size_t i = 0; i < m->watched.steps_count; i++)
 		json_array_append_new(steps, step(&m->watched.steps[i]));
 	json_object_set_new(out, "steps", steps);

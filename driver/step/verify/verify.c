@@ -116,6 +116,7 @@ int verify_wheel(const struct verify_request *q, const struct run *run, struct a
 				    .tag = "",
 				    .tag_why = "",
 				    .requires_torch = "",
+				    .code_beyond = "",
 				    .promise = {.from = "", .platform = ""}};
 	if (stat(q->wheel, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot examine '%s'", q->wheel);

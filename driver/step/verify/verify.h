@@ -66,6 +66,8 @@ struct verify_report {
 	size_t gpu_count;
 	size_t code_files, code_functions;
 	uint64_t code_bytes; /* decoded */
+	/* what code uses beyond the promise without looking for it: "cx16", "" nothing */
+	const char *code_beyond;
 	struct finding *findings;
 	size_t count, errors, warnings;
 };

@@ -157,6 +157,7 @@ void verify_isa(struct verifying *v)
 {
 	const struct promise *p = &v->report.promise;
 	const char *promise = p->isa ? p->isa->name : "the baseline";
+	uint64_t beyond = 0;
 	for (size_t i = 0; i < v->count; i++) {
 		const struct library_isa *l = v->members[i].isa;
 		if (!l)
@@ -167,7 +168,12 @@ void verify_isa(struct verifying *v)
 		v->report.code_files += l->examined;
 		v->report.code_bytes += l->bytes;
 		v->report.code_functions += l->functions;
-		if (l->examined)
-			report_library(v, v->members[i].entry->name, l, promise);
+		if (!l->examined)
+			continue;
+		report_library(v, v->members[i].entry->name, l, promise);
+		for (unsigned c = ISA_INIT; c <= ISA_PLAIN; c++)
+			beyond |= l->groups[c].above;
+		if (beyond)
+			v->report.code_beyond = extensions_text(v->q->code->extensions, l->machine, beyond, v->a);
 	}
 }

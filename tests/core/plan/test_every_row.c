@@ -68,6 +68,7 @@ static const struct {
 	 "[\"0\", \"1\"], why: x}\n"},
 	{"corrections.yaml", "corrections: [{name: a, note: x, source: x}]\n"},
 	{"needs.yaml", "needs: [{tool: gcc, debian: gcc, why: x}]\n"},
+	{"taken.yaml", "taken: [{package: a, version: a, check: a, why: x}]\n"},
 	{"releases/2.9.1.yaml",
 	 "name: 2.9.1\nbase: 2.9.1\npythons: [\"3.13\"]\ntoolkits: [\"12.8\"]\nsource_date_epoch: 1762905600\n"
 	 "pytorch:\n  version: 2.9.1\n  backend: setup-py-env\n  sources: [{name: a, sha256: "
@@ -482,8 +483,8 @@ static void try_yaml(const char *name)
 	} shorter[] = {{"toggles.yaml", "isa.yaml"}, {"toggles.yaml", "gpu.yaml"}, {"toggles.yaml", "corrections.yaml"},
 		       {"gpu.yaml", "toggles.yaml"}, {"gpu.yaml", "isa.yaml"},     {"gpu.yaml", "corrections.yaml"}};
 	static const char *const rules[] = {"extensions.yaml", "dispatch.yaml", "manylinux.yaml"};
-	static const char *const with_few[] = {"gpu.yaml", "cuda.yaml", "blas.yaml", "corrections.yaml",
-					       "cpu.yaml", "ci.yaml",   "needs.yaml"};
+	static const char *const with_few[] = {"gpu.yaml", "cuda.yaml", "blas.yaml",  "corrections.yaml",
+					       "cpu.yaml", "ci.yaml",   "needs.yaml", "taken.yaml"};
 	if (is_one_of(name, rules, ARRAY_LEN(rules))) {
 		try_rules(name);
 		return;

@@ -366,6 +366,25 @@ static void test_package_of(void **state)
 	assert_owner("/lib/i386-linux-gnu/libx.so.1", "libx1=9");
 }
 
+static void test_files_of_a_package(void **state)
+{
+	(void)state;
+	packages();
+	file("var/lib/dpkg/info/liby1.md5sums", "0 /usr/lib/liby.so.1\n");
+	file("var/lib/dpkg/info/liby1-dev.list", "/usr/include/y.h\n");
+	struct root r = opened();
+	struct strlist files = {0};
+	struct err e = {0};
+	assert_ok(root_package_files(&r, "liby1=4.5", &arena, &files, &e), &e);
+	assert_string_equal(strlist_join(&files, &arena, " "), "/usr/lib/liby.so.1 /usr/lib/liby.so.1.5");
+	files = (struct strlist){0};
+	assert_ok(root_package_files(&r, "libx1", &arena, &files, &e), &e);
+	assert_int_equal(files.count, 5); /* of both architectures */
+	files = (struct strlist){0};
+	assert_ok(root_package_files(&r, "lib", &arena, &files, &e), &e);
+	assert_int_equal(files.count, 0);
+}
+
 static void test_package_of_with_merged_usr(void **state)
 {
 	(void)state;
@@ -448,6 +467,7 @@ int main(void)
 		T(test_library_dirs_include_loop),
 		T(test_package_of),
 		T(test_package_of_with_merged_usr),
+		T(test_files_of_a_package),
 		T(test_package_of_a_link),
 		T(test_package_of_nobody),
 		T(test_package_of_without_a_database),

@@ -109,6 +109,21 @@ static void test_statement(void **state)
 	assert_string_equal(AT(d, "resolvedDependencies", "2", "digest", "sha256"), SHA);
 	assert_string_equal(AT(p, "runDetails", "builder", "version", "ptbuild"), "ptbuild 0.1.0");
 	assert_string_equal(AT(p, "runDetails", "metadata", "invocationId"), "o");
+	assert_string_equal(AT(d, "buildType"), "urn:x-ptbuild:wheel-build:1");
+	assert_string_equal(AT(d, "resolvedDependencies", "0", "annotations", "kind"), "source");
+}
+
+/* What was not compiled here does not say that it was. */
+static void test_statement_of_a_taken_package(void **state)
+{
+	(void)state;
+	AUTO_JSON json_t *r = make_record(), *AUTO_JSON s = NULL;
+	json_object_set_new(r, "taken", json_string("python3-torch=2.6.0"));
+	assert_ok(provenance_statement(r, &s, &err), &err);
+	const json_t *d = json_object_get(json_object_get(s, "predicate"), "buildDefinition");
+	assert_string_equal(AT(d, "buildType"), "urn:x-ptbuild:wheel-of-installed-package:1");
+	assert_string_equal(AT(d, "externalParameters", "taken"), "python3-torch=2.6.0");
+	assert_string_equal(AT(d, "resolvedDependencies", "0", "annotations", "kind"), "installed package");
 }
 
 static void test_a_record_that_lacks_something(void **state)
@@ -265,6 +280,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_statement),
+		TEST(test_statement_of_a_taken_package),
 		TEST(test_a_record_that_lacks_something),
 		TEST(test_unsigned),
 		TEST(test_signed),

@@ -103,6 +103,30 @@ static void test_a_failed_check_is_named(void **state)
 	arena_release(&w.arena);
 }
 
+/* Of a package that ptbuild did not compile: what is known fails, and nothing else may. */
+static void test_a_known_defect_is_no_error(void **state)
+{
+	(void)state;
+	static const char script[] =
+		"import json, sys\nprint(json.dumps({'check': 'dot', 'ok': False, 'detail': 'error 1'}))\n"
+		"print(json.dumps({'check': 'svd', 'ok': %s, 'detail': ''}))\nprint(json.dumps({'done': True}))\n"
+		"sys.exit(%d)\n";
+	struct world w;
+	struct err e = {0};
+	struct verify_run_result r = {0};
+	open_world(&w, "");
+	kvlist_set(&w.plan.defects, &w.arena, "dot", "it is known");
+	test_write(test_path("checks/check_torch.py"), arena_printf(&w.arena, script, "True", 1));
+	assert_ok(use(&w, &r, &e), &e);
+	assert_true(r.ran && !r.checks[0].ok && r.checks[1].ok);
+	test_write(test_path("checks/check_torch.py"), arena_printf(&w.arena, script, "False", 1));
+	assert_err(use(&w, &r, &e), &e, ERR_POLICY, "check 'svd' failed");
+	/* A status that does not fit what was said is no success. */
+	test_write(test_path("checks/check_torch.py"), arena_printf(&w.arena, script, "True", 0));
+	assert_err(use(&w, &r, &e), &e, ERR_POLICY, "does not run to the end");
+	arena_release(&w.arena);
+}
+
 static void test_a_crash_has_its_words(void **state)
 {
 	(void)state;
@@ -178,6 +202,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_checks_run_on_the_installed_wheel, test_teardown),
 		cmocka_unit_test_teardown(test_a_failed_check_is_named, test_teardown),
+		cmocka_unit_test_teardown(test_a_known_defect_is_no_error, test_teardown),
 		cmocka_unit_test_teardown(test_a_crash_has_its_words, test_teardown),
 		cmocka_unit_test_teardown(test_a_script_that_stops_early_is_no_success, test_teardown),
 		cmocka_unit_test_teardown(test_a_wheel_that_does_not_install, test_teardown),

@@ -1,0 +1,62 @@
+#include <string.h>
+
+#include "cmd/build.h"
+#include "step/pipeline/pipeline.h"
+
+struct take_options {
+	struct cmd_build_base base; /* only the pipeline's options */
+};
+
+static int check_package(const struct strlist *words, struct err *e)
+{
+	if (words->count == 0 || (words->count == 1 && strcmp(words->items[0], "pytorch") == 0))
+		return 0;
+	if (words->count > 1)
+		return err_set(e, ERR_USAGE, "take makes one wheel, not %zu", words->count);
+	err_set(e, ERR_USAGE, "'%s' cannot be taken from a root", words->items[0]);
+	if (strcmp(words->items[0], "torch") == 0)
+		return err_hint(e, "write pytorch, or nothing");
+	return err_hint(e, "only pytorch can; 'ptbuild build --package torchvision,torchaudio --torch root' builds the "
+			   "others against it");
+}
+
+static int take_main(struct cmd_context *c, const struct strlist *words, struct err *e)
+{
+	const struct take_options *o = c->options;
+	struct pipeline_request q = {.options = o->base.pipeline,
+				     .kind = cmd_sandbox(c),
+				     .jobs = c->global->jobs,
+				     .offline = c->global->offline};
+	struct cmd_build_results r = {0};
+	if (check_package(words, e) < 0)
+		return -1;
+	if (cmd_tables(c, &q.tables, e) < 0 || cmd_profiles_dir(c, &q.profiles_dir, e) < 0 ||
+	    cmd_root(c, &q.root, e) < 0 || cmd_out_dir(c, &q.out_dir, e) < 0 || cmd_store(c, &q.store, e) < 0 ||
+	    pipeline_take(&q, c->run, c->arena, &r.items, &r.count, e) < 0)
+		return -1;
+	int rc = cmd_build_print(c, &r, e);
+	pipeline_free(r.items, r.count);
+	return rc;
+}
+
+const struct command command_take = {
+	.name = "take",
+	.summary = "make a wheel of the torch that is installed in the root",
+	.usage = "[pytorch] [OPTION...]",
+	.text = "Compiles nothing: takes the files of the torch that the root's Python has, by the list of who "
+		"installed it (RECORD, or dpkg's), takes in the libraries that they need, sets search paths, packs and "
+		"verifies the wheel by the same rules as a built one, and keeps it in the store. It takes less than a "
+		"minute.\n"
+		"The version stays what it was, such as 2.6.0+debian: torchvision and torchaudio that were built with "
+		"--torch root require exactly that. The code is what the distribution compiled, for the oldest "
+		"processor of its architecture.\n"
+		"What is known to be wrong in a package is in taken.yaml. The wheel says so, and so does a warning; "
+		"any "
+		"other check that fails is an error. Test programs are left out.",
+	.tables = {cmd_build_options},
+	.arguments = {{"pytorch", "the package to take; no other can be", "pytorch"}},
+	.examples = {{"ptbuild take --root ~/.cache/ptbuild-roots/debian13",
+		      "dist/torch-2.6.0+debian-cp313-cp313-manylinux_2_39_x86_64.whl"}},
+	.options_size = sizeof(struct take_options),
+	.run = take_main,
+};

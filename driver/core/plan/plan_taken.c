@@ -1,0 +1,85 @@
+#include "core/plan/plan_taken.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+#include "core/plan/plan_parts.h"
+#include "core/root/toolchain.h"
+
+/* What the tables know of the package: a requirement that replaces its own, checks that it fails. */
+static void add_known(const struct tables *t, const char *package, struct package_row *row, struct plan *p,
+		      struct arena *a)
+{
+	const char *version = strchr(package, '=');
+	row->install_requires = arena_array(a, t->taken_count + 1, sizeof(const char *));
+	for (unsigned i = 0; i < t->taken_count; i++) {
+		const struct taken_row *k = &t->taken[i];
+		size_t len = strlen(k->package);
+		if (strncmp(package, k->package, len) != 0 || package + len != version ||
+		    fnmatch(k->version, version + 1, 0) != 0)
+			continue;
+		if (*k->requires)
+		row->install_requires[row->install_requires_count++] = k->requires;
+		if (*k->check) {
+			kvlist_set(&p->defects, a, k->check, k->why);
+			strlist_addf(&p->notes, a, "known to fail: check '%s': %s", k->check, k->why);
+		}
+	}
+}
+
+int plan_taken(const struct tables *t, const struct plan_taken_request *q, struct arena *a, const struct plan **ret,
+	       const struct toolchain **ret_tools, struct err *e)
+{
+	struct plan *p = arena_alloc(a, sizeof(*p));
+	struct package_row *row = arena_alloc(a, sizeof(*row));
+	struct release_row *release = arena_alloc(a, sizeof(*release));
+	struct source_row *source = arena_alloc(a, sizeof(*source));
+	struct tool *ccache = arena_alloc(a, sizeof(*ccache));
+	struct toolchain *tools = arena_alloc(a, sizeof(*tools));
+	struct strlist digits = {0};
+	const char *plus = strchr(q->version, '+');
+	strlist_split(&digits, a, q->python, ".");
+	*source = (struct source_row){
+		.name = arena_printf(a, "installed files of %s", q->package), .sha256 = q->digest, .into = ""};
+	*row = (struct package_row){.backend = "taken",
+				    .series = "",
+				    .requirements = "",
+				    .cudnn = "",
+				    .sources = source,
+				    .sources_count = 1};
+	*release = (struct release_row){.name = q->package, .base = q->version, .source_date_epoch = q->epoch};
+	*p = (struct plan){.variant = arena_printf(a, "pytorch-python%s-root", strlist_join(&digits, a, "")),
+			   .package = "pytorch",
+			   .distribution = "torch",
+			   .release = q->package,
+			   .version = plus ? arena_strndup(a, q->version, (size_t)(plus - q->version)) : q->version,
+			   .local_label = plus ? plus + 1 : "",
+			   .platform = q->platform,
+			   .python = q->python,
+			   .release_row = release,
+			   .package_row = row,
+			   .metadata_rev = q->metadata_rev ? q->metadata_rev : 1,
+			   .torch = "",
+			   .torch_version = "",
+			   .taken = true,
+			   .cuda_libraries = "",
+			   .sandbox = sandbox_kind_name(q->sandbox),
+			   .platform_tag = "manylinux"};
+	row->version = p->version;
+	strlist_addf(&p->notes, a, "not compiled by ptbuild: taken from %s of %s", q->package, q->root->id);
+	add_known(t, q->package, row, p, a);
+	/* The record has no compiler to name, and all that the notes say counts in the keys. */
+	*ccache = (struct tool){.name = "ccache", .version = "", .id = ""};
+	*tools = (struct toolchain){.tools = ccache,
+				    .count = 1,
+				    .text = strlist_join(&p->notes, a, "\n"),
+				    .root_id = q->root->id,
+				    .fingerprint = q->root->fingerprint};
+	struct plan_request request = {.toolchain = tools, .sandbox = q->sandbox};
+	struct plan_context c = {.tables = t, .request = &request, .arena = a, .release = release, .package = row};
+	if (plan_keys(&c, p, e) < 0)
+		return -1;
+	*ret = p;
+	*ret_tools = tools;
+	return 0;
+}
