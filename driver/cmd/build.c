@@ -83,14 +83,16 @@ static void print_item(const struct pipeline_item *it, struct arena *a, struct b
 	for (size_t i = 0; i < it->plan->defects.count; i++)
 		buf_printf(out, "  warning   known to fail: check '%s': %s\n", it->plan->defects.items[i].key,
 			   it->plan->defects.items[i].value);
+	cmd_put_runs_on(out, &it->runs_on, &it->fit, 2, 12);
 	buf_printf(out, it->hit ? "  steps     taken from the store; when it was made:" : "  steps    ");
 	print_steps(r, out);
 }
 
 static json_t *item_json(const struct pipeline_item *it)
 {
-	return json_pack("{s:s, s:o, s:b, s:O}", "variant", it->plan->variant, "wheel", json_or_null(it->wheel),
-			 "store_hit", it->hit, "record", it->record);
+	return json_pack("{s:s, s:o, s:b, s:O, s:o, s:o}", "variant", it->plan->variant, "wheel",
+			 json_or_null(it->wheel), "store_hit", it->hit, "record", it->record, "runs_on",
+			 runs_on_json(&it->runs_on), "this_machine", fit_json(&it->fit));
 }
 
 json_t *cmd_error_json(const struct err *e)

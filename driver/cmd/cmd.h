@@ -4,6 +4,7 @@
 
 #include "base/args.h"
 #include "base/run.h"
+#include "core/machine/fit.h"
 #include "core/root/sandbox.h"
 #include "core/root/toolchain.h"
 #include "core/root/toolkit.h"
@@ -81,6 +82,8 @@ struct cmd_context {
 	struct store *store;
 	struct fetch_store *remote; /* of the store */
 	struct root *root;
+	const struct hardware_facts *facts;
+	struct hardware *machine;
 };
 
 /* cmd_profiles_dir: --profiles, else `profiles` below the data directory: $PTBUILD_DATA_DIR,
@@ -103,6 +106,12 @@ int cmd_toolchain(struct cmd_context *c, const struct toolchain **ret, struct er
 /* cmd_toolkits: the CUDA toolkits of the root; `home` as for toolkit_probe, the same in every
  * call. */
 int cmd_toolkits(struct cmd_context *c, const char *home, const struct toolkits **ret, struct err *e) MUST_CHECK;
+/* cmd_machine: this machine, with its GPUs if the first call asks for them, and the facts by which
+ * it is judged. */
+int cmd_machine(struct cmd_context *c, bool gpus, const struct hardware_facts **ret_facts, const struct hardware **ret,
+		struct err *e) MUST_CHECK;
+/* cmd_put_runs_on: lines "runs on" and "here", indented, with the text from `column` on. */
+void cmd_put_runs_on(struct buf *out, const struct runs_on *r, const struct fit *fit, size_t indent, size_t column);
 /* cmd_out_dir: --out, else "dist", as an absolute path; not made. */
 int cmd_out_dir(const struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
 

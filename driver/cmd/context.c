@@ -179,6 +179,34 @@ int cmd_toolkits(struct cmd_context *c, const char *home, const struct toolkits 
 	return 0;
 }
 
+int cmd_machine(struct cmd_context *c, bool gpus, const struct hardware_facts **ret_facts, const struct hardware **ret,
+		struct err *e)
+{
+	const char *dir = NULL;
+	if (!c->machine) {
+		struct hardware *h = arena_alloc(c->arena, sizeof(*h));
+		if (cmd_profiles_dir(c, &dir, e) < 0 || hardware_facts_load(dir, c->arena, &c->facts, e) < 0 ||
+		    hardware_read(c->facts, gpus, c->run, c->arena, h, e) < 0)
+			return -1;
+		c->machine = h;
+	}
+	*ret_facts = c->facts;
+	*ret = c->machine;
+	return 0;
+}
+
+void cmd_put_runs_on(struct buf *out, const struct runs_on *r, const struct fit *fit, size_t indent, size_t column)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct kvlist lines = {0};
+	int pad = (int)indent, width = (int)(column - indent);
+	runs_on_lines(r, &a, &lines);
+	for (size_t i = 0; i < lines.count; i++)
+		buf_printf(out, "%*s%-*s%s %s\n", pad, "", width, i ? "" : "runs on", lines.items[i].key,
+			   lines.items[i].value);
+	buf_printf(out, "%*s%-*sthis machine: %s\n", pad, "", width, "", fit_text(fit, &a));
+}
+
 int cmd_out_dir(const struct cmd_context *c, const char **ret, struct err *e)
 {
 	AUTO_FREE char *cwd = getcwd(NULL, 0);

@@ -5,6 +5,7 @@
 #include "base/term.h"
 #include "cmd/help.h"
 #include "cmd/units.h"
+#include "core/machine/fit.h"
 #include "step/pipeline/torch.h"
 
 struct plan_command_options {
@@ -56,6 +57,8 @@ struct output {
 	const struct cmd_context *c;
 	enum plan_detail detail;
 	struct term term;
+	const struct hardware_facts *facts;
+	const struct hardware *machine;
 	json_t *all; /* array */
 	struct buf text;
 	size_t refused;
@@ -70,10 +73,17 @@ static void output_release(struct output *o)
 
 static void put_plan(struct output *o, const struct plan *p, struct arena *a)
 {
-	if (o->c->global->json)
-		json_array_append_new(o->all, o->detail == PLAN_REASONS ? plan_json_explained(p) : plan_json(p));
-	else
-		buf_printf(&o->text, "%s%s", o->text.len ? "\n" : "", plan_text(p, o->detail, &o->term, a));
+	struct fit fit;
+	if (o->machine)
+		fit_of(&p->runs_on, o->c->root, o->facts, o->machine, a, &fit);
+	if (o->c->global->json) {
+		json_t *doc = o->detail == PLAN_REASONS ? plan_json_explained(p) : plan_json(p);
+		json_object_set_new(doc, "this_machine", o->machine ? fit_json(&fit) : json_null());
+		json_array_append_new(o->all, doc);
+		return;
+	}
+	buf_printf(&o->text, "%s%s", o->text.len ? "\n" : "",
+		   plan_text(p, o->detail, &o->term, o->machine ? fit_text(&fit, a) : NULL, a));
 }
 
 /* A variant of a matrix that cannot be built is listed with the reason. */
@@ -123,6 +133,20 @@ static int prepare(struct cmd_context *c, struct err *e)
 	return c->global->root && (cmd_root(c, &root, e) < 0 || cmd_toolchain(c, &toolchain, e) < 0) ? -1 : 0;
 }
 
+/* A plan can be made on any machine: one that ptbuild does not know is not judged. */
+static int read_machine(struct cmd_context *c, const struct selections *chosen, struct output *o, struct err *e)
+{
+	bool gpus = false;
+	for (size_t i = 0; i < chosen->count; i++)
+		gpus = gpus || chosen->items[i].variant.profile.gpu == GPU_CUDA;
+	if (cmd_machine(c, gpus, &o->facts, &o->machine, e) == 0)
+		return 0;
+	if (e->kind != ERR_POLICY)
+		return -1;
+	err_clear(e);
+	return 0;
+}
+
 /* JSON is an array of plans alone, so there the cost goes to standard error. */
 static int put_cost(struct cmd_context *c, const struct selections *chosen, struct output *o, struct err *e)
 {
@@ -151,7 +175,7 @@ static int plan_main(struct cmd_context *c, const struct strlist *words, struct 
 	CLEANUP(output_release) struct output o = {.c = c, .term = term_of(STDOUT_FILENO), .all = json_array()};
 	o.detail = options->explain ? PLAN_REASONS : options->all ? PLAN_ALL : PLAN_CHANGES;
 	struct selections chosen;
-	if (cmd_select(c, words, &chosen, e) < 0 || prepare(c, e) < 0)
+	if (cmd_select(c, words, &chosen, e) < 0 || prepare(c, e) < 0 || read_machine(c, &chosen, &o, e) < 0)
 		return -1;
 	for (size_t i = 0; i < chosen.count; i++)
 		if (put_one(c, &chosen.items[i], matrix != NULL, &o, e) < 0)

@@ -207,7 +207,7 @@ static int fill_native(struct cmd_context *c, const struct tables *t, const char
 	if (!detect_is_native(o->profile))
 		return 0;
 	if (cmd_profiles_dir(c, &dir, e) < 0 || hardware_facts_load(dir, c->arena, &facts, e) < 0 ||
-	    hardware_read(facts, c->run, c->arena, &h, e) < 0 ||
+	    hardware_read(facts, true, c->run, c->arena, &h, e) < 0 ||
 	    detect_choose(t, facts, &h, NULL, o->release, c->arena, &d, e) < 0 ||
 	    detect_fill_native(&d, o->profile, c->arena, profile, e) < 0)
 		return -1;

@@ -118,17 +118,36 @@ static int verify_one(struct cmd_context *c, const struct verify_facts *f, const
 	return verify_wheel(&q, c->run, c->arena, ret, e);
 }
 
-static int print_report(const struct cmd_context *c, const struct verify_report *r, json_t *list, struct err *e)
+/* A wheel with GPU code is for a machine with a GPU; without any, no driver is asked. */
+static int judge_machine(struct cmd_context *c, const struct verify_report *r, struct fit *ret, struct err *e)
 {
-	if (c->global->json) {
-		json_array_append_new(list, verify_json(r));
-		return 0;
-	}
+	const struct hardware_facts *facts;
+	const struct hardware *machine;
+	if (cmd_machine(c, r->runs_on.gpu.count > 0, &facts, &machine, e) < 0)
+		return -1;
+	fit_of(&r->runs_on, NULL, facts, machine, c->arena, ret);
+	return 0;
+}
+
+static int print_report(struct cmd_context *c, const struct verify_report *r, json_t *list, struct err *e)
+{
 	const struct verify_options *o = c->options;
 	AUTO_BUF struct buf out = {0};
+	bool known = r->runs_on.python != NULL && !o->ci;
+	struct fit fit;
+	if (known && judge_machine(c, r, &fit, e) < 0)
+		return -1;
+	if (c->global->json) {
+		json_t *doc = verify_json(r);
+		json_object_set_new(doc, "this_machine", known ? fit_json(&fit) : json_null());
+		json_array_append_new(list, doc);
+		return 0;
+	}
 	buf_addstr(&out, o->ci ? verify_lines(r, c->arena) : verify_text(r, c->arena));
 	if (out.len && out.data[out.len - 1] != '\n')
 		buf_addc(&out, '\n');
+	if (known)
+		cmd_put_runs_on(&out, &r->runs_on, &fit, 0, 9);
 	return cmd_write_stdout(&out, e);
 }
 

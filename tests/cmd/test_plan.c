@@ -100,6 +100,11 @@ static void a_plan_fits_a_screen(void **state)
 		"  USE_CUDNN=OFF\n",
 		" more are defaults of the release: --all shows them\n",
 		"\nnotes\n  - ",
+		"  python        3.13 only\n",
+		"  processor     x86_64 with avx512: Intel Xeon from Skylake-SP (2017) on,\n",
+		"  gpu           9.0 and newer 9.x (Hopper: H100, H200, H20, GH200)\n",
+		"  driver        NVIDIA's 525.60.13 or newer\n",
+		"  this machine  ",
 		"  compile key ",
 		"  output key ",
 	};

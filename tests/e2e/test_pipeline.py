@@ -11,7 +11,7 @@ import subprocess
 import time
 import zipfile
 
-from toy import ERAS, main, record
+from toy import ERAS, host_python, main, record
 
 
 def ok(result):
@@ -27,9 +27,11 @@ def fails(result, code, *parts):
 
 
 def check_wheel(world, era):
-    item = record(ok(world.build(era)))
+    built = ok(world.build(era))
+    item = record(built)
     assert not item["store_hit"]
     r = item["record"]
+    check_runs_on(world, item, built.stderr)
     assert re.fullmatch(r"torch-2\.9\.1\+cpu\.avx2-cp3\d+-cp3\d+-manylinux_2_\d+_x86_64\.whl", r["wheel"]), r["wheel"]
     assert r["build"]["host_units_checked"] >= 10 and r["build"]["cache_entries_checked"] > 20
     assert r["used"]["ran"] and all(c["ok"] for c in r["used"]["checks"]) and len(r["used"]["checks"]) == 6
@@ -37,6 +39,19 @@ def check_wheel(world, era):
     assert r["verified"]["errors"] == 0
     check_report(world, r)
     return r
+
+
+def check_runs_on(world, item, said):
+    """Where the wheel runs is said before the build and after it, in the record, and by verify, which reads the wheel alone."""
+    needs, tag = item["runs_on"], re.search(r"manylinux_(2)_(\d+)_", item["wheel"])
+    assert needs["python"] == host_python() and needs["glibc"] == ".".join(tag.groups()) and needs["isa"] == "avx2" and not needs["gpu"], needs
+    assert item["this_machine"] == {"runs": "yes", "lacks": [], "root": None}, item["this_machine"]
+    assert item["record"]["verified"]["runs_on"] == needs, item["record"]["verified"]
+    assert f"pytorch: the wheel will run on python {host_python()} only; glibc 2." in said and "pytorch: this machine: yes" in said, said
+    told = json.loads(ok(world.run("verify", "--json", item["wheel"])).stdout)["wheels"][0]
+    assert told["runs_on"] == needs and told["this_machine"]["runs"] == "yes", told
+    text = ok(world.run("verify", item["wheel"])).stdout
+    assert f"runs on  python {host_python()} only\n" in text and "\n         this machine: yes\n" in text, text
 
 
 def check_report(world, r):

@@ -85,7 +85,7 @@ static void plan(const struct tables *t, const char *name, struct arena *a)
 	if (plan_resolve(t, &q, a, &p, &e) < 0)
 		fail_unless(e.kind != ERR_NONE && e.msg[0] && !p);
 	else
-		fail_unless(p->compile_key[0] && *plan_text(p, PLAN_REASONS, &(struct term){0}, a));
+		fail_unless(p->compile_key[0] && *plan_text(p, PLAN_REASONS, &(struct term){0}, NULL, a));
 }
 
 static void walk(const struct matrix *m, struct arena *a)

@@ -78,5 +78,8 @@ json_t *hardware_json(const struct hardware *h)
 	put_text(o, "driver_cuda", h->driver_cuda);
 	put_text(o, "gpu_source", h->gpu_source);
 	put_text(o, "gpu_trouble", h->gpu_trouble);
+	put_text(o, "glibc", h->glibc);
+	if (h->pythons.count)
+		json_object_set_new(o, "pythons", words(&h->pythons));
 	return o;
 }

@@ -40,12 +40,14 @@ struct hardware {
 	const char *driver_cuda; /* the newest CUDA that the driver claims to support: "12.8"; "" */
 	const char *gpu_source;  /* "libcuda", "NVML", "nvidia-smi"; "" */
 	const char *gpu_trouble; /* why the driver gave no answer; "" */
+	const char *glibc;       /* "2.36"; "": another C library, or unknown */
+	struct strlist pythons;  /* in PATH, ascending: "3.11" */
 };
 
-/* hardware_read: this machine. A GPU driver that fails or hangs is not an error; gpu_trouble says
- * why. */
-int hardware_read(const struct hardware_facts *f, const struct run *run, struct arena *a, struct hardware *ret,
-		  struct err *e) MUST_CHECK;
+/* hardware_read: this machine, `gpus` with its NVIDIA GPUs. A GPU driver that fails or hangs is not
+ * an error; gpu_trouble says why. */
+int hardware_read(const struct hardware_facts *f, bool gpus, const struct run *run, struct arena *a,
+		  struct hardware *ret, struct err *e) MUST_CHECK;
 /* hardware_load: a description in YAML (or JSON, as hardware_json gives it). ERR_CONFIG with file
  * and line. */
 int hardware_load(const char *path, struct arena *a, struct hardware *ret, struct err *e) MUST_CHECK;

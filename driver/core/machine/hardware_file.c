@@ -20,7 +20,7 @@ struct gpu_text {
 };
 
 struct machine_text {
-	const char *platform, *memory, *driver, *driver_cuda, *gpu_source, *gpu_trouble, *source;
+	const char *platform, *memory, *driver, *driver_cuda, *gpu_source, *gpu_trouble, *glibc, *pythons, *source;
 	unsigned processors;
 	struct cpu_text *cpu;
 	struct gpu_text *gpus;
@@ -42,7 +42,8 @@ FIELDS(machine, NEED(struct machine_text, platform),
        NUMBER(struct machine_text, processors, CYAML_FLAG_OPTIONAL), MAY(struct machine_text, memory),
        CYAML_FIELD_SEQUENCE("gpus", OPTIONAL_LIST, struct machine_text, gpus, &gpu_entry, 0, 64),
        MAY(struct machine_text, driver), MAY(struct machine_text, driver_cuda), MAY(struct machine_text, gpu_source),
-       MAY(struct machine_text, gpu_trouble), MAY(struct machine_text, source));
+       MAY(struct machine_text, gpu_trouble), MAY(struct machine_text, glibc), MAY(struct machine_text, pythons),
+       MAY(struct machine_text, source));
 static const cyaml_schema_value_t machine_schema = TOP(struct machine_text, machine_fields);
 
 struct reading {
@@ -125,6 +126,8 @@ int hardware_load(const char *path, struct arena *a, struct hardware *ret, struc
 	h.driver_cuda = t->driver_cuda;
 	h.gpu_source = t->gpu_source;
 	h.gpu_trouble = t->gpu_trouble;
+	h.glibc = t->glibc;
+	strlist_split(&h.pythons, a, t->pythons, " \t\n");
 	if (take_size(&r, "memory", t->memory, &h.memory, e) < 0)
 		return -1;
 	if (*h.driver && !version_valid(h.driver))

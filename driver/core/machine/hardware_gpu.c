@@ -185,8 +185,8 @@ static int read_gpus(const struct run *run, struct arena *a, struct hardware *h,
 	return 0;
 }
 
-int hardware_read(const struct hardware_facts *f, const struct run *run, struct arena *a, struct hardware *ret,
-		  struct err *e)
+int hardware_read(const struct hardware_facts *f, bool gpus, const struct run *run, struct arena *a,
+		  struct hardware *ret, struct err *e)
 {
 	struct hardware h = {.platform = "",
 			     .cpu = {.name = "", .vendor = ""},
@@ -194,10 +194,12 @@ int hardware_read(const struct hardware_facts *f, const struct run *run, struct 
 			     .driver_cuda = "",
 			     .gpu_source = "",
 			     .gpu_trouble = "",
+			     .glibc = "",
 			     .processors = machine_processors(),
 			     .memory = machine_memory()};
-	if (hardware_read_cpu(f, a, &h, e) < 0 || read_gpus(run, a, &h, e) < 0)
+	if (hardware_read_cpu(f, a, &h, e) < 0 || (gpus && read_gpus(run, a, &h, e) < 0))
 		return -1;
+	hardware_find_pythons(a, &h.pythons);
 	*ret = h;
 	return 0;
 }

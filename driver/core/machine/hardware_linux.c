@@ -4,6 +4,7 @@
 #ifdef __x86_64__
 #include <cpuid.h>
 #endif
+#include <gnu/libc-version.h>
 #include <sys/auxv.h>
 #include <sys/utsname.h>
 
@@ -77,6 +78,7 @@ int hardware_read_cpu(const struct hardware_facts *f, struct arena *a, struct ha
 	h->platform = x86 ? "x86_64-linux" : "aarch64-linux";
 	hardware_parse_cpuinfo(read_proc("/proc/cpuinfo", a), a, &h->cpu);
 	probe(f, a, &h->cpu);
+	h->glibc = gnu_get_libc_version();
 	return 0;
 }
 

@@ -2,8 +2,10 @@
 #pragma once
 #include "core/machine/hardware.h"
 
-/* hardware_read_cpu: platform and processor as the operating system shows them. */
+/* hardware_read_cpu: platform, processor and C library as the operating system shows them. */
 int hardware_read_cpu(const struct hardware_facts *f, struct arena *a, struct hardware *h, struct err *e) MUST_CHECK;
+/* hardware_find_pythons: the versions of the Pythons in PATH, ascending, without running any. */
+void hardware_find_pythons(struct arena *a, struct strlist *ret);
 /* hardware_kernel_driver: the version of NVIDIA's driver in the kernel; "" if unknown. */
 const char *hardware_kernel_driver(struct arena *a);
 /* hardware_parse_cpuinfo: the first processor of /proc/cpuinfo, and for Arm each kind of core.

@@ -9,6 +9,7 @@
 #include "base/sys/fs.h"
 #include "core/plan/plan_parts.h"
 #include "core/plan/series.h"
+#include "core/root/toolchain.h"
 
 char *plan_full_version(const struct plan *p, struct arena *a)
 {
@@ -199,6 +200,7 @@ int plan_resolve(const struct tables *t, const struct plan_request *q, struct ar
 		return -1;
 	plan_notes(&c, &env);
 	p->notes = c.notes;
+	runs_on_of_plan(t, p, q->toolchain && q->toolchain->glibc ? q->toolchain->glibc : "", a, &p->runs_on);
 	if (plan_keys(&c, p, e) < 0)
 		return -1;
 	*ret = p;

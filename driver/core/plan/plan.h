@@ -4,6 +4,7 @@
 #include <jansson.h>
 
 #include "core/plan/plan_options.h"
+#include "core/plan/runs_on.h"
 #include "core/plan/settings.h"
 #include "core/root/sandbox.h"
 #include "core/root/toolkit.h"
@@ -63,6 +64,7 @@ struct plan {
 	bool taken;           /* from the root, not built: plan_taken.h */
 	/* runtime checks that a package taken from the root is known to fail, and why */
 	struct kvlist defects;
+	struct runs_on runs_on;
 	/* what it is built against: "" none, "root", or "sha256:<wheel digest>" once known */
 	const char *torch;
 	const char *torch_version; /* full version to pin, "" while unknown */
@@ -114,7 +116,9 @@ enum plan_detail {
 	PLAN_ALL,
 	PLAN_REASONS, /* each value with its table:line and why */
 };
-/* plan_text: for people. PLAN_CHANGES always wraps; the others do on a terminal. */
-char *plan_text(const struct plan *p, enum plan_detail detail, const struct term *term, struct arena *a);
+/* plan_text: for people. PLAN_CHANGES always wraps; the others do on a terminal. `here`: whether
+ * this machine is one of those that the wheel runs on; NULL: it is not told. */
+char *plan_text(const struct plan *p, enum plan_detail detail, const struct term *term, const char *here,
+		struct arena *a);
 /* plan_full_version: "2.9.1+cu128.sm90.avx512". */
 char *plan_full_version(const struct plan *p, struct arena *a);

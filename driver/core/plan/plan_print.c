@@ -92,6 +92,7 @@ json_t *plan_json(const struct plan *p)
 	set(o, "sandbox", json_string(p->sandbox));
 	set(o, "cuda_libraries", or_null(p->cuda_libraries));
 	set(o, "toolkit", p->toolkit ? toolkit_json(p->toolkit) : json_null());
+	set(o, "runs_on", runs_on_json(&p->runs_on));
 	return o;
 }
 
@@ -205,27 +206,34 @@ static void print_line(const struct page *g, const char *name, const char *value
 	term_wrap(g->out, value, 16, 16, g->width);
 }
 
-static void print_head(const struct page *g, const struct plan *p)
+/* Where the wheel will run. */
+static void print_runs_on(const struct page *g, const struct runs_on *r, const char *here)
+{
+	struct kvlist lines = {0};
+	runs_on_lines(r, g->a, &lines);
+	for (size_t i = 0; i < lines.count; i++)
+		print_line(g, lines.items[i].key, lines.items[i].value);
+	print_line(g, "this machine", here);
+}
+
+static void print_head(const struct page *g, const struct plan *p, const char *here)
 {
 	struct arena *a = g->a;
 	term_style(g->out, g->term, TERM_BOLD, p->variant);
 	buf_addc(g->out, '\n');
 	print_line(g, "builds", arena_printf(a, "%s %s", p->distribution, plan_full_version(p, a)));
 	print_line(g, "release", p->release);
-	print_line(g, "platform", p->platform);
-	print_line(g, "python", p->python);
+	print_runs_on(g, &p->runs_on, here);
 	print_line(g, "cuda", p->cuda);
 	if (p->toolkit)
 		print_line(g, "toolkit",
 			   arena_printf(a, "%s in %s (%s)", p->toolkit->release, p->toolkit->where,
 					toolkit_layout_name(p->toolkit->layout)));
-	print_line(g, "gpu", strlist_join(&p->gpu, a, " "));
-	print_line(g, "isa", p->isa);
-	print_line(g, "cpu flags", strlist_join(&p->cpu_flags, a, " "));
+	if (g->detail != PLAN_CHANGES) /* there CFLAGS shows them */
+		print_line(g, "cpu flags", strlist_join(&p->cpu_flags, a, " "));
 	print_line(g, "blas", p->blas);
 	print_line(g, "backend", p->package_row->backend);
 	print_line(g, "against", strlist_join(&p->depends, a, " "));
-	print_line(g, "torch", p->torch_version);
 	for (unsigned i = 0; i < p->package_row->sources_count; i++) {
 		const struct source_row *s = &p->package_row->sources[i];
 		print_line(g, "source",
@@ -236,7 +244,8 @@ static void print_head(const struct page *g, const struct plan *p)
 		print_line(g, "patch", p->patches[i].name);
 }
 
-char *plan_text(const struct plan *p, enum plan_detail detail, const struct term *term, struct arena *a)
+char *plan_text(const struct plan *p, enum plan_detail detail, const struct term *term, const char *here,
+		struct arena *a)
 {
 	AUTO_BUF struct buf b = {0};
 	const struct page g = {.out = &b,
@@ -245,7 +254,7 @@ char *plan_text(const struct plan *p, enum plan_detail detail, const struct term
 			       .width = detail == PLAN_CHANGES && !term->width ? TERM_WIDTH : term->width,
 			       .release = arena_printf(a, "releases/%s.yaml", p->release),
 			       .a = a};
-	print_head(&g, p);
+	print_head(&g, p, here);
 	size_t left_out = print_settings(&g, "environment", &p->env);
 	left_out += print_settings(&g, "cache entries from the generated file", &p->cache);
 	if (detail == PLAN_REASONS)

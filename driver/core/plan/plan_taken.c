@@ -79,6 +79,7 @@ int plan_taken(const struct tables *t, const struct plan_taken_request *q, struc
 	struct plan_context c = {.tables = t, .request = &request, .arena = a, .release = release, .package = row};
 	if (plan_keys(&c, p, e) < 0)
 		return -1;
+	runs_on_of_plan(t, p, root_glibc(q->root, a), a, &p->runs_on);
 	*ret = p;
 	*ret_tools = tools;
 	return 0;

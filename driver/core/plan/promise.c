@@ -76,10 +76,12 @@ void promise_of_label(const struct tables *t, const char *label, struct arena *a
 	size_t i = 1;
 	*ret = (struct promise){.from = from, .platform = ""};
 	strlist_split(&pieces, a, label, ".");
+	if (pieces.count && strncmp(pieces.items[0], "cu", 2) == 0)
+		toolkit = toolkit_of(t, pieces.items[0] + 2, a);
+	if (toolkit)
+		ret->cuda = toolkit->version;
 	if (pieces.count < 2)
 		return;
-	if (strncmp(pieces.items[0], "cu", 2) == 0)
-		toolkit = toolkit_of(t, pieces.items[0] + 2, a);
 	for (; toolkit && i < pieces.count &&
 	       (strncmp(pieces.items[i], "sm", 2) == 0 || strcmp(pieces.items[i], "ptx") == 0);
 	     i++)

@@ -9,9 +9,10 @@ struct promise {
 	bool binding;
 	const char *platform;      /* "x86_64-linux", "" unknown */
 	const struct isa_row *isa; /* NULL: the baseline of the platform */
-	bool gpu_known;            /* gpu and cuda say something */
+	bool gpu_known;            /* gpu says something */
 	struct strlist gpu;        /* capabilities as in plan.gpu; empty: no GPU code at all */
-	const char *cuda;          /* "12.8", NULL without CUDA */
+	/* "12.8", NULL without CUDA; also of a label that promises nothing: "cu128" */
+	const char *cuda;
 };
 
 /* promise_of_label: from a local version label of the form that profile_label makes:

@@ -38,6 +38,8 @@ char *root_find_program(const struct root *r, const char *name, struct arena *a)
 /* root_library_dirs: the loader's default directories (ld.so.conf and its includes, then lib64,
  * usr/lib64, lib, usr/lib) that exist, as paths inside the root, each once. */
 int root_library_dirs(const struct root *r, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
+/* root_glibc: the version of its C library, "2.41"; "" if it has another, or none. */
+char *root_glibc(const struct root *r, struct arena *a);
 /* root_package_of: name=version of the package that owns a file inside the root, by dpkg's lists,
  * also through links and where /lib is a link to /usr/lib; NULL if none. */
 char *root_package_of(const struct root *r, const char *path, struct arena *a);

@@ -114,6 +114,7 @@ static struct toolchain *find_tools(const struct root *root, struct arena *a)
 	t->tools = arena_array(a, t->count, sizeof(*t->tools));
 	t->root_id = root->id;
 	t->fingerprint = arena_strdup(a, root->fingerprint);
+	t->glibc = root_glibc(root, a);
 	for (size_t i = 0; i < t->count; i++)
 		t->tools[i] = (struct tool){.name = known[i].name,
 					    .path = root_find_program(root, known[i].name, a),

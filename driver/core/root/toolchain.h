@@ -17,6 +17,7 @@ struct toolchain {
 	const char *text;
 	const char *root_id;     /* root.id */
 	const char *fingerprint; /* of the root */
+	const char *glibc;       /* of the root, in no key; "" unknown */
 };
 
 /* toolchain_probe: runs each known tool once, all in one sandbox. An absent tool is in the list

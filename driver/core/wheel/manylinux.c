@@ -177,3 +177,18 @@ int manylinux_tag_of_tree(const struct manylinux_policy *p, const char *dir, str
 		return -1;
 	return manylinux_tag(p, s.infos, s.names.items, s.names.count, a, ret_tag, &why, e);
 }
+
+unsigned manylinux_glibc(const char *tag)
+{
+	static const struct {
+		const char *name;
+		unsigned minor;
+	} old[] = {{"manylinux1_", 5}, {"manylinux2010_", 12}, {"manylinux2014_", 17}};
+	for (size_t i = 0; i < ARRAY_LEN(old); i++) {
+		if (strncmp(tag, old[i].name, strlen(old[i].name)) == 0)
+			return old[i].minor;
+	}
+	unsigned minor;
+	int end = 0;
+	return sscanf(tag, "manylinux_2_%3u_%n", &minor, &end) == 1 && end ? minor : 0;
+}

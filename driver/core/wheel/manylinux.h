@@ -9,6 +9,9 @@
 bool manylinux_allows(const struct manylinux_policy *p, unsigned machine, const char *soname);
 /* manylinux_versioned: whether every symbol of that library has a version. False if unknown. */
 bool manylinux_versioned(const struct manylinux_policy *p, const char *soname);
+/* manylinux_glibc: the minor version of glibc that a platform tag stands for: 28 for
+ * "manylinux_2_28_x86_64"; 0 for a tag of another kind. */
+unsigned manylinux_glibc(const char *tag);
 /* manylinux_tag: the lowest policy that all `infos` satisfy, "manylinux_2_28_x86_64";
  * "linux_x86_64" when none does; "any" without a dynamic ELF file. Judged by version needs, DT_RELR
  * and NEEDED names that only later policies allow. *ret_why: which need of which file decided.

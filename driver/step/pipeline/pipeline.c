@@ -22,9 +22,11 @@ struct pipeline {
 	const struct toolchain *toolchain;
 	const struct toolkits *toolkits; /* NULL where nothing is built for CUDA */
 	const struct taken *taken;       /* what the one wheel is made of, instead of being built; NULL */
-	struct sign_key *key;            /* NULL: nothing is signed */
-	bool sandbox_works;              /* it was tried */
-	struct strlist ready;            /* "variant release" of what has passed its preflight */
+	const struct hardware_facts *facts;
+	struct hardware machine; /* this one */
+	struct sign_key *key;    /* NULL: nothing is signed */
+	bool sandbox_works;      /* it was tried */
+	struct strlist ready;    /* "variant release" of what has passed its preflight */
 	struct pipeline_item *items;
 	size_t count, cap;
 };
@@ -75,6 +77,39 @@ static int find_toolchain(struct pipeline *l, struct err *e)
 	return 0;
 }
 
+static int read_machine(struct pipeline *l, bool gpus, struct err *e)
+{
+	if (hardware_facts_load(l->q->profiles_dir, l->arena, &l->facts, e) < 0)
+		return -1;
+	return hardware_read(l->facts, gpus, l->run, l->arena, &l->machine, e);
+}
+
+/* Before the build: where its wheel will run. */
+static void announce(const struct pipeline *l, const struct plan *p)
+{
+	struct fit fit;
+	fit_of(&p->runs_on, l->q->root, l->facts, &l->machine, l->arena, &fit);
+	log_info(l->run->log, "%s: the wheel will run on %s", p->package, runs_on_text(&p->runs_on, l->arena));
+	log_info(l->run->log, "%s: this machine: %s", p->package, fit_text(&fit, l->arena));
+}
+
+/* The same of the finished wheel, by its name and the plan that it was compared with. */
+static int find_machines(const struct pipeline *l, struct pipeline_item *it, struct err *e)
+{
+	const struct plan *p = it->plan;
+	const struct strlist none = {0};
+	struct wheel_name name;
+	struct promise promise;
+	promise_of_plan(p, l->arena, &promise);
+	if (wheel_name_parse(it->wheel, l->arena, &name, e) < 0)
+		return -1;
+	const char *torch = *p->torch_version ? arena_printf(l->arena, "torch==%s", p->torch_version) : "";
+	runs_on_of_wheel(l->q->tables, &name, name.platform, &promise, &none, torch, l->arena, &it->runs_on);
+	it->runs_on.torch_of_root = p->runs_on.torch_of_root;
+	fit_of(&it->runs_on, l->q->root, l->facts, &l->machine, l->arena, &it->fit);
+	return 0;
+}
+
 /* From the object in the store to out_dir, with what its record says. */
 static int export_item(struct pipeline *l, struct pipeline_item *it, struct err *e)
 {
@@ -90,7 +125,8 @@ static int export_item(struct pipeline *l, struct pipeline_item *it, struct err 
 		return err_set(e, ERR_INTEGRITY, "'%s/build.json' belongs to another wheel: its output key is %s",
 			       it->object, key ? key : "missing");
 	if (publish_export(it->object, wheel, sha256, it->plan->metadata_rev, it->plan->variant, l->q->out_dir,
-			   l->arena, &it->wheel, e) != 0)
+			   l->arena, &it->wheel, e) != 0 ||
+	    find_machines(l, it, e) < 0)
 		return -1;
 	return provenance_write(it->record, it->wheel, l->key, l->arena, e);
 }
@@ -134,6 +170,7 @@ static int make(struct pipeline *l, struct pipeline_item *it, const struct torch
 		return -1;
 	log_info(l->run->log, "%s: %s %s (tree %s)", it->plan->package, l->taken ? "taking" : "building",
 		 l->taken ? it->plan->release : it->plan->variant, m.build_dir);
+	announce(l, it->plan);
 	log_changed_inputs(store, it->plan, m.build_dir, l->run);
 	struct pipeline_remote remote;
 	int rc = pipeline_remote_start(l->q, l->toolchain, l->run, l->arena, &remote, e);
@@ -363,11 +400,13 @@ int pipeline_build(const struct pipeline_request *q, const struct run *run, stru
 {
 	struct pipeline l = {.q = q, .run = run, .arena = a, .cap = q->count * 2 + 1};
 	l.items = arena_array(a, l.cap, sizeof(*l.items));
+	bool cuda = needs_cuda(q);
+	if (read_machine(&l, cuda, e) < 0)
+		return -1;
 	/* A bad key is found before an hour of building. */
 	if (q->options.sign_key && sign_load_private(q->options.sign_key, &l.key, e) < 0)
 		return err_wrap(e, "--sign-key");
 	int rc = find_toolchain(&l, e);
-	bool cuda = needs_cuda(q);
 	if (rc == 0 && cuda)
 		rc = try_sandbox(&l, e);
 	if (rc == 0 && cuda)
@@ -422,6 +461,8 @@ int pipeline_take(const struct pipeline_request *q, const struct run *run, struc
 {
 	struct pipeline l = {.q = q, .run = run, .arena = a, .cap = 1};
 	l.items = arena_array(a, l.cap, sizeof(*l.items));
+	if (read_machine(&l, false, e) < 0)
+		return -1;
 	if (q->options.sign_key && sign_load_private(q->options.sign_key, &l.key, e) < 0)
 		return err_wrap(e, "--sign-key");
 	int rc = take(&l, e);

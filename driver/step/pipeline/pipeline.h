@@ -4,6 +4,7 @@
 #include <jansson.h>
 
 #include "cache/store.h"
+#include "core/machine/fit.h"
 #include "core/plan/plan.h"
 #include "core/root/sandbox.h"
 
@@ -60,10 +61,12 @@ struct pipeline_request {
 
 struct pipeline_item {
 	const struct plan *plan;
-	bool hit;           /* came from the store */
-	const char *wheel;  /* path in out_dir */
-	const char *object; /* directory in the store */
-	json_t *record;     /* build.json: what was made and how; owned by the item */
+	bool hit;               /* came from the store */
+	const char *wheel;      /* path in out_dir */
+	const char *object;     /* directory in the store */
+	json_t *record;         /* build.json: what was made and how; owned by the item */
+	struct runs_on runs_on; /* of the finished wheel */
+	struct fit fit;         /* whether this machine is one of those */
 };
 
 /* pipeline_take: the torch that is installed in the root as a wheel, or takes that from the store;

@@ -105,6 +105,31 @@ static int examine(struct verifying *v, struct err *e)
 	return rc;
 }
 
+/* Targets that every file with GPU code has: a wheel runs where all of them do. */
+static void common_targets(const struct verify_report *r, struct arena *a, struct strlist *ret)
+{
+	for (size_t i = 0; r->gpu_count && i < r->gpu[0].count; i++) {
+		const struct fatbin_count *c = &r->gpu[0].code[i];
+		size_t files = 1;
+		for (size_t k = 1; k < r->gpu_count; k++)
+			for (size_t n = 0; n < r->gpu[k].count; n++)
+				files += r->gpu[k].code[n].kind == c->kind &&
+					 strcmp(r->gpu[k].code[n].target, c->target) == 0;
+		if (files >= r->gpu_count && (c->kind == FATBIN_CUBIN || c->kind == FATBIN_PTX))
+			strlist_addf(ret, a, "%s%s", c->target, c->kind == FATBIN_PTX ? "+PTX" : "");
+	}
+}
+
+static void find_machines(struct verifying *v)
+{
+	struct verify_report *r = &v->report;
+	struct strlist targets = {0};
+	if (!v->q->tables || !v->named)
+		return;
+	common_targets(r, v->a, &targets);
+	runs_on_of_wheel(v->q->tables, &r->name, r->tag, &r->promise, &targets, r->requires_torch, v->a, &r->runs_on);
+}
+
 int verify_wheel(const struct verify_request *q, const struct run *run, struct arena *a, struct verify_report *ret,
 		 struct err *e)
 {
@@ -145,6 +170,7 @@ int verify_wheel(const struct verify_request *q, const struct run *run, struct a
 		*e = v.fault;
 		return -1;
 	}
+	find_machines(&v);
 	r->tag_why = utf8_printable(r->tag_why, a);
 	r->requires_torch = utf8_printable(r->requires_torch, a);
 	*ret = v.report;

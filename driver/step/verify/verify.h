@@ -62,6 +62,7 @@ struct verify_report {
 	unsigned metadata_rev;       /* 0: no marker */
 	const char *requires_torch;  /* "" if none */
 	struct promise promise;      /* its code was compared with it */
+	struct runs_on runs_on;      /* zero if the file name is malformed, or without tables */
 	struct verify_gpu_file *gpu; /* the files that hold GPU code */
 	size_t gpu_count;
 	size_t code_files, code_functions;

@@ -146,22 +146,6 @@ static void check_one(struct verifying *v, const struct verify_member *m)
 		verify_add(v, FINDING_ERROR, "textrel", name, "has text relocations");
 }
 
-/* The glibc minor version that a platform tag stands for, 0 for a tag of another kind. */
-static unsigned glibc_of(const char *tag)
-{
-	static const struct {
-		const char *name;
-		unsigned minor;
-	} old[] = {{"manylinux1_", 5}, {"manylinux2010_", 12}, {"manylinux2014_", 17}};
-	for (size_t i = 0; i < ARRAY_LEN(old); i++) {
-		if (strncmp(tag, old[i].name, strlen(old[i].name)) == 0)
-			return old[i].minor;
-	}
-	unsigned minor;
-	int end = 0;
-	return sscanf(tag, "manylinux_2_%3u_%n", &minor, &end) == 1 && end ? minor : 0;
-}
-
 static const char *machine_name(unsigned machine)
 {
 	return machine == EM_X86_64 ? "x86_64" : machine == EM_AARCH64 ? "aarch64" : NULL;
@@ -199,7 +183,7 @@ static void check_floor(struct verifying *v, const char *platform, unsigned clai
 
 static void check_platform(struct verifying *v, const char *platform, const struct verify_member *first)
 {
-	unsigned claimed = glibc_of(platform), honest = glibc_of(v->report.tag);
+	unsigned claimed = manylinux_glibc(platform), honest = manylinux_glibc(v->report.tag);
 	const char *machine = machine_name(first->elf.machine);
 	if (strcmp(platform, "any") == 0)
 		verify_add(v, FINDING_ERROR, "tag", "", "has the platform 'any', but '%s' is a library for %s",

@@ -80,7 +80,7 @@ json_t *verify_json(const struct verify_report *r)
 				 (json_int_t)r->code_functions, "bytes", (json_int_t)r->code_bytes);
 	return json_pack(
 		"{s:i, s:b, s:s, s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:o, s:o, s:o, s:o, s:o,"
-		" s:I, s:I, s:o}",
+		" s:I, s:I, s:o, s:o}",
 		"schema", 1, "ok", r->errors == 0, "file", r->file, "bytes", (json_int_t)r->bytes, "sha256", r->sha256,
 		"distribution", r->name.dist, "version", r->name.version, "python", r->name.python, "abi", r->name.abi,
 		"platform", r->name.platform, "members", (json_int_t)r->members, "elf_files", (json_int_t)r->elf_files,
@@ -88,7 +88,8 @@ json_t *verify_json(const struct verify_report *r)
 		r->metadata_rev ? json_integer(r->metadata_rev) : json_null(), "requires_torch",
 		json_or_null(*r->requires_torch ? r->requires_torch : NULL), "code", code, "promise",
 		promise_json(&r->promise), "gpu_code", gpu_json(r), "errors", (json_int_t)r->errors, "warnings",
-		(json_int_t)r->warnings, "findings", findings);
+		(json_int_t)r->warnings, "findings", findings, "runs_on",
+		r->runs_on.python ? runs_on_json(&r->runs_on) : json_null());
 }
 
 char *verify_lines(const struct verify_report *r, struct arena *a)

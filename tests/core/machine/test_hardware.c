@@ -1,5 +1,7 @@
 #include "support.h"
 
+#include <gnu/libc-version.h>
+
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -353,9 +355,11 @@ static void this_machine_tells_the_same_twice(void **state)
 	AUTO_ARENA struct arena a = {0};
 	struct hardware h, again;
 	struct err e = {0};
-	assert_ok(hardware_read(facts, test_run(), &a, &h, &e), &e);
+	assert_ok(hardware_read(facts, true, test_run(), &a, &h, &e), &e);
 	assert_true(h.processors > 0 && h.memory > 0);
 	assert_true(h.cpu.flags.count > 0);
+	assert_string_equal(h.glibc, gnu_get_libc_version());
+	assert_true(h.pythons.count > 0);
 	AUTO_FREE char *cpuinfo = NULL;
 	AUTO_BUF struct buf text = {0};
 	static const char *const argv[] = {"/bin/cat", "/proc/cpuinfo", NULL};
@@ -384,7 +388,7 @@ static void a_cancelled_run_is_noticed(void **state)
 	assert_int_equal(write(ends[1], "x", 1), 1);
 	struct run run = *test_run();
 	run.cancel_fd = ends[0];
-	assert_err(hardware_read(facts, &run, &a, &h, &e), &e, ERR_INTERRUPTED, "interrupted");
+	assert_err(hardware_read(facts, true, &run, &a, &h, &e), &e, ERR_INTERRUPTED, "interrupted");
 	close(ends[0]);
 	close(ends[1]);
 }

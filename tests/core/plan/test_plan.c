@@ -500,14 +500,14 @@ static void text_shows_each_value_with_its_place_and_reason(void **state)
 	struct fixture *f = *state;
 	f->q.release = "2.9.1";
 	use_gpu(f, 0, "");
-	const char *text = plan_text(resolve(f), PLAN_REASONS, &no_terminal, &f->a);
+	const char *text = plan_text(resolve(f), PLAN_REASONS, &no_terminal, NULL, &f->a);
 	assert_contains(text, "pytorch-python313-cuda12_8-");
 	assert_contains(text, "USE_CUDNN=OFF  ");
 	assert_contains(text, "gpu.yaml:10  ");
 	assert_contains(text, "(instead of 'ON' from toggles.yaml:2)");
 	assert_contains(text, "notes\n  - TORCH_CUDA_ARCH_LIST takes 6.1, not sm_61");
 	assert_contains(text, f->p->output_key);
-	assert_not_contains(plan_text(f->p, PLAN_ALL, &no_terminal, &f->a), "gpu.yaml:10");
+	assert_not_contains(plan_text(f->p, PLAN_ALL, &no_terminal, NULL, &f->a), "gpu.yaml:10");
 	for (size_t i = 0; i < f->p->env.count; i++) {
 		assert_contains(text, f->p->env.items[i].name);
 		assert_contains(text, f->p->env.items[i].why);

@@ -163,9 +163,9 @@ static void a_row_may_have_a_source_of_its_own(void **state)
 	const struct plan *p = plan_of("pytorch-python313-cpu-avx", "2.8.0", &a);
 	assert_contains(settings_get(&p->cache, "CXX_AVX2_FOUND")->source, "FindAVX.cmake");
 	assert_contains(kvlist_get(&p->fact_sources, "toggles.yaml"), "CMakeLists.txt");
-	assert_contains(plan_text(p, PLAN_REASONS, &(struct term){0}, &a),
+	assert_contains(plan_text(p, PLAN_REASONS, &(struct term){0}, NULL, &a),
 			"\nwhere the facts come from\n  blas.yaml: ");
-	assert_not_contains(plan_text(p, PLAN_ALL, &(struct term){0}, &a), "where the facts come from");
+	assert_not_contains(plan_text(p, PLAN_ALL, &(struct term){0}, NULL, &a), "where the facts come from");
 }
 
 int main(void)

@@ -126,6 +126,9 @@ static void other_labels_bind_to_nothing(void **state)
 		assert_null(p.isa);
 		assert_string_equal(p.platform, "");
 	}
+	/* What people's own wheels are named by tells the toolkit all the same. */
+	assert_string_equal(of("cu128").cuda, "12.8");
+	assert_null(of("cpu").cuda);
 }
 
 static void the_source_is_named(void **state)

@@ -1,5 +1,6 @@
 #include "support.h"
 
+#include <gnu/libc-version.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -439,6 +440,29 @@ static void test_package_lookup_is_quick(void **state)
 	assert_true(log_seconds() - from < 3.0); /* a tenth of that without sanitizers and other load */
 }
 
+/* What glibc prints when it is run is in its file. */
+static void glibc_is_read_from_the_library(void **state)
+{
+	(void)state;
+	struct root r;
+	struct err e = {0};
+	assert_ok(root_open(test_path("root"), &arena, &r, &e), &e);
+	assert_string_equal(root_glibc(&r, &arena), "");
+	file("etc/ld.so.conf", "/usr/lib/x86_64-linux-gnu\n");
+	file("usr/lib/x86_64-linux-gnu/libc.so.6", "GNU ld script, no library");
+	assert_string_equal(root_glibc(&r, &arena), "");
+	file("usr/lib/x86_64-linux-gnu/libc.so.6", "ELF");
+	FILE *f = fopen(test_path("root/usr/lib/x86_64-linux-gnu/libc.so.6"), "a");
+	assert_non_null(f);
+	static const char text[] =
+		"\0more\0GNU C Library (Debian GLIBC 2.41-12) stable release version 2.41.\nCopyright\0";
+	assert_int_equal(fwrite(text, sizeof(text), 1, f), 1);
+	assert_int_equal(fclose(f), 0);
+	assert_string_equal(root_glibc(&r, &arena), "2.41");
+	assert_ok(root_open("/", &arena, &r, &e), &e);
+	assert_string_equal(root_glibc(&r, &arena), gnu_get_libc_version());
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -465,6 +489,7 @@ int main(void)
 		T(test_library_dirs_relative_include),
 		T(test_library_dirs_without_configuration),
 		T(test_library_dirs_include_loop),
+		T(glibc_is_read_from_the_library),
 		T(test_package_of),
 		T(test_package_of_with_merged_usr),
 		T(test_files_of_a_package),

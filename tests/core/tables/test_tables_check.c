@@ -253,7 +253,7 @@ static void what_is_for_people_does_not(void **state)
 	digests("dispatch.yaml", "families:", "families: # all of them", true);
 	digests("dispatch.yaml", "ATen's AVX2 kernels", "the AVX2 kernels of ATen", true);
 	digests("cuda.yaml", "gcc_max: ", "gcc_max:  ", true);
-	digests("isa.yaml", "Haswell and newer", "Haswell and later", true);
+	digests("isa.yaml", "Haswell (2013) and newer", "Haswell and later", true);
 }
 
 static void a_missing_table_is_named(void **state)

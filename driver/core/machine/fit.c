@@ -1,0 +1,150 @@
+#include "core/machine/fit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sys/json.h"
+#include "base/version.h"
+#include "core/tables/rows.h"
+
+struct fitting {
+	const struct runs_on *r;
+	const struct hardware_facts *f;
+	const struct hardware *h;
+	struct arena *a;
+	struct fit *out;
+};
+
+static void lack(struct fitting *c, enum fit_verdict verdict, const char *phrase)
+{
+	c->out->verdict = verdict > c->out->verdict ? verdict : c->out->verdict;
+	strlist_ref(&c->out->lacks, c->a, phrase);
+}
+
+static bool has_python(const struct fitting *c)
+{
+	for (size_t i = 0; i < c->h->pythons.count; i++) {
+		const char *own = c->h->pythons.items[i];
+		if (c->r->python_newer ? version_cmp(own, c->r->python) >= 0 : strcmp(own, c->r->python) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void fit_python(struct fitting *c)
+{
+	const char *own = strlist_join(&c->h->pythons, c->a, " and ");
+	if (!has_python(c))
+		lack(c, FIT_NO,
+		     *own ? arena_printf(c->a, "its Python is %s, not %s", own, c->r->python)
+			  : arena_printf(c->a, "it has no Python %s", c->r->python));
+}
+
+static void fit_glibc(struct fitting *c)
+{
+	const struct runs_on *r = c->r;
+	const char *own = c->h->glibc;
+	if (!strstr(r->platform, "linux") || (!*r->glibc && !r->glibc_at_most))
+		return;
+	if (!*own)
+		lack(c, FIT_NO, "it has no glibc");
+	else if (!*r->glibc)
+		lack(c, FIT_PERHAPS, "the root's glibc is not known without --root DIR");
+	else if (version_cmp(own, r->glibc) < 0 && r->glibc_at_most)
+		lack(c, FIT_PERHAPS, arena_printf(c->a, "its glibc is %s, and %s may be needed", own, r->glibc));
+	else if (version_cmp(own, r->glibc) < 0)
+		lack(c, FIT_NO, arena_printf(c->a, "its glibc is %s, older than %s", own, r->glibc));
+}
+
+static void fit_processor(struct fitting *c)
+{
+	const struct isa_row *isa = c->r->isa;
+	struct strlist needs = {0}, missing = {0};
+	const char *first = NULL;
+	if (isa)
+		hardware_closure(c->f, isa->cpuinfo, isa->cpuinfo_count, c->a, &needs);
+	for (size_t i = 0; i < needs.count; i++) {
+		const char *why = hardware_missing(c->f, c->h, needs.items[i], c->a);
+		if (!why)
+			continue;
+		strlist_ref(&missing, c->a, needs.items[i]);
+		first = first ? first : why;
+	}
+	if (missing.count)
+		lack(c, FIT_NO, arena_printf(c->a, "no %s (%s)", strlist_join(&missing, c->a, " "), first));
+}
+
+/* Whether code for a target runs on a GPU: on later minor numbers too, PTX on all that is newer. */
+static bool runs(const char *target, const struct gpu_row *row, const char *gpu)
+{
+	const char *suffix = target + strspn(target, "0123456789.");
+	int newer = version_cmp(gpu, target);
+	if (strchr(suffix, '+'))
+		return newer >= 0;
+	if (*suffix == 'a' || (row && row->tegra))
+		return newer == 0;
+	return newer >= 0 && strtol(gpu, NULL, 10) == strtol(target, NULL, 10);
+}
+
+static void fit_gpu(struct fitting *c)
+{
+	const struct runs_on *r = c->r;
+	const struct hardware *h = c->h;
+	struct strlist others = {0};
+	for (size_t g = 0; g < h->gpu_count; g++) {
+		for (size_t i = 0; i < r->gpu.count; i++)
+			if (runs(r->gpu.items[i], r->gpu_rows[i], h->gpus[g].capability))
+				return;
+		const char *kind = arena_printf(c->a, "%s (%s)", h->gpus[g].name, h->gpus[g].capability);
+		if (!strlist_contains(&others, kind))
+			strlist_ref(&others, c->a, kind);
+	}
+	if (r->gpu.count)
+		lack(c, FIT_NO,
+		     others.count ? arena_printf(c->a, "it lacks code for its %s", strlist_join(&others, c->a, ", "))
+				  : "it has no NVIDIA GPU");
+}
+
+static void fit_driver(struct fitting *c)
+{
+	if (*c->r->driver && *c->h->driver && version_cmp(c->h->driver, c->r->driver) < 0)
+		lack(c, FIT_NO, arena_printf(c->a, "its driver is %s, older than %s", c->h->driver, c->r->driver));
+}
+
+void fit_of(const struct runs_on *r, const struct root *root, const struct hardware_facts *f, const struct hardware *h,
+	    struct arena *a, struct fit *ret)
+{
+	bool other = root && !root->host, able;
+	struct fit out = {0};
+	struct fitting c = {r, f, h, a, &out};
+	if (*r->platform && strcmp(r->platform, h->platform) != 0) {
+		lack(&c, FIT_NO, arena_printf(a, "it is %s, not %s", h->platform, r->platform));
+		*ret = out;
+		return;
+	}
+	fit_processor(&c);
+	fit_gpu(&c);
+	fit_driver(&c);
+	able = out.verdict == FIT_YES;
+	fit_python(&c);
+	fit_glibc(&c);
+	if (r->torch_of_root && other)
+		lack(&c, FIT_NO, arena_printf(a, "torch %s is the root's own", r->torch));
+	out.root = other && able && out.verdict != FIT_YES ? root->dir : NULL;
+	*ret = out;
+}
+
+static const char *const verdicts[] = {[FIT_YES] = "yes", [FIT_PERHAPS] = "perhaps", [FIT_NO] = "no"};
+
+char *fit_text(const struct fit *f, struct arena *a)
+{
+	return arena_printf(
+		a, "%s%s%s%s%s%s", verdicts[f->verdict], f->lacks.count ? ": " : "", strlist_join(&f->lacks, a, "; "),
+		f->root ? "; the wheel can be used inside the root '" : "", f->root ? f->root : "", f->root ? "'" : "");
+}
+
+json_t *fit_json(const struct fit *f)
+{
+	return json_pack("{s:s, s:o, s:o}", "runs", verdicts[f->verdict], "lacks", json_from_strlist(&f->lacks), "root",
+			 json_or_null(f->root));
+}

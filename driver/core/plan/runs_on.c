@@ -1,0 +1,196 @@
+#include "core/plan/runs_on.h"
+
+#include <string.h>
+
+#include "base/path.h"
+#include "base/sys/json.h"
+#include "base/version.h"
+#include "core/plan/promise.h"
+#include "core/wheel/manylinux.h"
+#include "core/wheel/wheel.h"
+
+/* "9.0" of "9.0a" and "9.0+PTX". */
+static size_t number_len(const char *capability)
+{
+	return strspn(capability, "0123456789.");
+}
+
+static const struct gpu_row *row_of(const struct tables *t, const char *capability)
+{
+	size_t n = number_len(capability);
+	for (unsigned i = 0; i < t->gpus_count; i++)
+		if (strlen(t->gpus[i].capability) == n && strncmp(t->gpus[i].capability, capability, n) == 0)
+			return &t->gpus[i];
+	return NULL;
+}
+
+/* The floor of the toolkit's line, or what the newest of the GPUs needs. */
+static const char *driver_of(const struct tables *t, const struct runs_on *r, const char *cuda)
+{
+	const struct toolkit_row *toolkit = cuda ? tables_toolkit(t, cuda) : NULL;
+	const char *driver = toolkit ? toolkit->driver_floor : "";
+	for (size_t i = 0; toolkit && i < r->gpu.count; i++)
+		if (r->gpu_rows[i] && version_cmp(r->gpu_rows[i]->driver_min, driver) > 0)
+			driver = r->gpu_rows[i]->driver_min;
+	return driver;
+}
+
+static void set_hardware(const struct tables *t, const struct promise *p, struct arena *a, struct runs_on *r)
+{
+	r->isa_known = p->binding;
+	r->isa = p->isa;
+	r->gpu_rows = arena_array(a, r->gpu.count, sizeof(*r->gpu_rows));
+	for (size_t i = 0; i < r->gpu.count; i++)
+		r->gpu_rows[i] = row_of(t, r->gpu.items[i]);
+	r->driver = r->gpu.count ? driver_of(t, r, p->cuda) : "";
+}
+
+void runs_on_of_plan(const struct tables *t, const struct plan *p, const char *glibc, struct arena *a,
+		     struct runs_on *ret)
+{
+	struct promise promise;
+	promise_of_plan(p, a, &promise);
+	struct runs_on r = {.platform = p->platform,
+			    .python = p->python,
+			    .glibc = glibc,
+			    .glibc_at_most = true,
+			    .gpu = promise.gpu,
+			    .torch = p->torch_version,
+			    .torch_of_root = strcmp(p->torch, "root") == 0};
+	set_hardware(t, &promise, a, &r);
+	*ret = r;
+}
+
+/* "cp313-cp313" is that Python, "cp39-abi3" and "py3-none" are it and later ones. Of several the first is told. */
+static void set_python(const struct wheel_name *n, struct arena *a, struct runs_on *r)
+{
+	const char *digits = n->python + strspn(n->python, "abcdefghijklmnopqrstuvwxyz");
+	size_t len = strspn(digits, "0123456789");
+	r->python =
+		len > 1 ? arena_printf(a, "%c.%.*s", *digits, (int)len - 1, digits + 1) : arena_strndup(a, digits, len);
+	r->python_newer = strncmp(n->abi, "cp", 2) != 0;
+}
+
+/* Installers go by the name, loaders by the symbols. */
+static void set_platform(const struct wheel_name *n, const char *tag, struct arena *a, struct runs_on *r)
+{
+	static const char *const machines[] = {"x86_64", "aarch64"};
+	struct strlist tags = {0};
+	unsigned named = 0, inside = manylinux_glibc(tag);
+	strlist_split(&tags, a, n->platform, ".");
+	for (size_t i = 0; i < tags.count; i++) {
+		unsigned minor = manylinux_glibc(tags.items[i]);
+		named = !named || (minor && minor < named) ? minor : named;
+		for (size_t k = 0; k < ARRAY_LEN(machines); k++)
+			if (path_has_suffix(tags.items[i], machines[k]) && strstr(tags.items[i], "linux"))
+				r->platform = arena_printf(a, "%s-linux", machines[k]);
+	}
+	unsigned most = named > inside ? named : inside;
+	r->glibc = most ? arena_printf(a, "2.%u", most) : "";
+}
+
+/* "90a" as "9.0a". */
+static void add_targets(const struct strlist *targets, struct arena *a, struct strlist *ret)
+{
+	for (size_t i = 0; i < targets->count; i++) {
+		size_t n = strspn(targets->items[i], "0123456789");
+		if (n > 1)
+			strlist_addf(ret, a, "%.*s.%s", (int)n - 1, targets->items[i], targets->items[i] + n - 1);
+	}
+}
+
+void runs_on_of_wheel(const struct tables *t, const struct wheel_name *n, const char *tag, const struct promise *p,
+		      const struct strlist *targets, const char *requires_torch, struct arena *a, struct runs_on *ret)
+{
+	const char *torch = strstr(requires_torch, "==");
+	struct runs_on r = {.platform = "", .torch = torch ? torch + 2 : ""};
+	if (p->gpu_known)
+		r.gpu = p->gpu;
+	else
+		add_targets(targets, a, &r.gpu);
+	set_python(n, a, &r);
+	set_platform(n, tag, a, &r);
+	set_hardware(t, p, a, &r);
+	*ret = r;
+}
+
+json_t *runs_on_json(const struct runs_on *r)
+{
+	json_t *features = json_array();
+	for (unsigned i = 0; r->isa && i < r->isa->cpuinfo_count; i++)
+		json_array_append_new(features, json_string(r->isa->cpuinfo[i]));
+	return json_pack("{s:o, s:s, s:b, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "platform",
+			 json_or_null(*r->platform ? r->platform : NULL), "python", r->python, "python_newer",
+			 r->python_newer, "glibc", json_or_null(*r->glibc ? r->glibc : NULL), "glibc_at_most",
+			 r->glibc_at_most, "isa", json_or_null(r->isa ? r->isa->name : NULL), "features", features,
+			 "processors", json_or_null(r->isa ? r->isa->cpus : NULL), "gpu", json_from_strlist(&r->gpu),
+			 "driver", json_or_null(*r->driver ? r->driver : NULL), "torch",
+			 json_or_null(*r->torch ? r->torch : NULL));
+}
+
+static const char *processor_text(const struct runs_on *r, struct arena *a)
+{
+	const char *machine = arena_strndup(a, r->platform, strcspn(r->platform, "-"));
+	if (r->isa)
+		return arena_printf(a, "%s with %s: %s", machine, r->isa->name, r->isa->cpus);
+	return r->isa_known ? machine : arena_printf(a, "%s; its label promises no instruction set", machine);
+}
+
+static const char *glibc_text(const struct runs_on *r, struct arena *a)
+{
+	if (!*r->glibc)
+		return "not promised";
+	return arena_printf(
+		a, r->glibc_at_most ? "%s, the root's, at most; the finished wheel may need less" : "%s or newer",
+		r->glibc);
+}
+
+/* "9.0 and newer 9.x (Hopper: H100, H200)". */
+static const char *gpu_text(const struct runs_on *r, size_t i, struct arena *a)
+{
+	const char *capability = r->gpu.items[i], *suffix = capability + number_len(capability);
+	const struct gpu_row *row = r->gpu_rows[i];
+	const char *number = arena_strndup(a, capability, (size_t)(suffix - capability)), *reach;
+	struct strlist devices = {0};
+	for (unsigned k = 0; row && k < row->devices_count; k++)
+		strlist_ref(&devices, a, row->devices[k]);
+	if (strchr(suffix, '+'))
+		reach = "and all newer";
+	else if (*suffix == 'f')
+		reach = "and its family";
+	else if (*suffix || (row && row->tegra))
+		reach = "only";
+	else
+		reach = arena_printf(a, "and newer %.*s.x", (int)strcspn(number, "."), number);
+	return arena_printf(a, "%s %s%s%s%s%s%s", number, reach, row ? " (" : "", row ? row->name : "",
+			    devices.count ? ": " : "", strlist_join(&devices, a, ", "), row ? ")" : "");
+}
+
+void runs_on_lines(const struct runs_on *r, struct arena *a, struct kvlist *ret)
+{
+	struct strlist gpus = {0};
+	kvlist_set(ret, a, "python", arena_printf(a, "%s %s", r->python, r->python_newer ? "or newer" : "only"));
+	if (strstr(r->platform, "linux") && (*r->glibc || !r->glibc_at_most))
+		kvlist_set(ret, a, "glibc", glibc_text(r, a));
+	if (*r->platform)
+		kvlist_set(ret, a, "processor", processor_text(r, a));
+	for (size_t i = 0; i < r->gpu.count; i++)
+		strlist_ref(&gpus, a, gpu_text(r, i, a));
+	if (gpus.count)
+		kvlist_set(ret, a, "gpu", strlist_join(&gpus, a, "; "));
+	if (*r->driver)
+		kvlist_set(ret, a, "driver", arena_printf(a, "NVIDIA's %s or newer", r->driver));
+	if (*r->torch)
+		kvlist_set(ret, a, "torch",
+			   r->torch_of_root ? arena_printf(a, "%s, the root's own", r->torch) : r->torch);
+}
+
+char *runs_on_text(const struct runs_on *r, struct arena *a)
+{
+	struct kvlist lines = {0};
+	struct strlist parts = {0};
+	runs_on_lines(r, a, &lines);
+	for (size_t i = 0; i < lines.count; i++)
+		strlist_addf(&parts, a, "%s %s", lines.items[i].key, lines.items[i].value);
+	return strlist_join(&parts, a, "; ");
+}

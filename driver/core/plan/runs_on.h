@@ -1,0 +1,46 @@
+/* Where a wheel runs: what it needs of a machine, told from the plan before it is built and from
+ * the wheel itself afterwards. */
+#pragma once
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/strlist.h"
+
+struct gpu_row; /* core/tables/rows.h */
+struct isa_row;
+struct plan;       /* core/plan/plan.h */
+struct promise;    /* core/plan/promise.h */
+struct tables;     /* core/tables/tables.h */
+struct wheel_name; /* core/wheel/wheel.h */
+
+struct runs_on {
+	const char *platform; /* "x86_64-linux"; "": any */
+	const char *python;   /* "3.13", "3" */
+	bool python_newer;    /* later ones as well */
+	const char *glibc;    /* "2.39"; "": none is needed, or it is not known */
+	/* it is the root's: the finished wheel needs this one or an older one */
+	bool glibc_at_most;
+	bool isa_known;
+	/* NULL: any processor of the platform, or it is not known */
+	const struct isa_row *isa;
+	/* capabilities: "9.0", "9.0a", "12.0+PTX"; empty: none is used */
+	struct strlist gpu;
+	const struct gpu_row **gpu_rows; /* of each; NULL: not in the tables */
+	const char *driver;              /* the lowest that works: "525.60.13"; "" not known */
+	const char *torch;               /* the version that it requires; "" none */
+	bool torch_of_root;              /* which is the root's own, and no index has it */
+};
+
+/* runs_on_of_plan: `glibc` of the root, "" if it is not known. */
+void runs_on_of_plan(const struct tables *t, const struct plan *p, const char *glibc, struct arena *a,
+		     struct runs_on *ret);
+/* runs_on_of_wheel: by its file name, its promise, and the lowest honest platform tag (""
+ * unknown). `targets`: the GPU code found inside ("90a", "120+PTX"), which counts where nothing is
+ * promised. `requires_torch`: its requirement, "" none. */
+void runs_on_of_wheel(const struct tables *t, const struct wheel_name *n, const char *tag, const struct promise *p,
+		      const struct strlist *targets, const char *requires_torch, struct arena *a, struct runs_on *ret);
+/* runs_on_json: a new reference. */
+json_t *runs_on_json(const struct runs_on *r);
+/* runs_on_lines: for people, a subject and a phrase each. runs_on_text: all in one line. */
+void runs_on_lines(const struct runs_on *r, struct arena *a, struct kvlist *ret);
+char *runs_on_text(const struct runs_on *r, struct arena *a);

@@ -1,0 +1,219 @@
+/* Where wheels run, told from plans and from wheels, against machines of tests/data/machines. */
+#include "support.h"
+
+#include <string.h>
+
+#include "base/path.h"
+#include "base/sys/json.h"
+#include "core/machine/fit.h"
+#include "core/plan/promise.h"
+#include "core/wheel/wheel.h"
+#include "shipped.h"
+
+static struct arena a;
+static const struct tables *tables;
+static const struct hardware_facts *facts;
+
+static int load(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	tables = shipped_tables(&a);
+	assert_ok(hardware_facts_load(PROFILES_DIR, &a, &facts, &e), &e);
+	return 0;
+}
+
+static int unload(void **state)
+{
+	(void)state;
+	arena_release(&a);
+	return 0;
+}
+
+static struct hardware machine(const char *name, const char *glibc, const char *pythons)
+{
+	struct hardware h;
+	struct err e = {0};
+	assert_ok(hardware_load(arena_printf(&a, TEST_DATA_DIR "/machines/%s.yaml", name), &a, &h, &e), &e);
+	h.glibc = glibc;
+	strlist_split(&h.pythons, &a, pythons, " ");
+	return h;
+}
+
+/* Of a wheel's file name, as `verify` does it. */
+static struct runs_on wheel(const char *file, const char *tag, const char *targets, const char *torch)
+{
+	struct runs_on r;
+	struct wheel_name n;
+	struct promise p;
+	struct strlist inside = {0};
+	struct err e = {0};
+	assert_ok(wheel_name_parse(file, &a, &n, &e), &e);
+	const char *plus = strchr(n.version, '+');
+	promise_of_label(tables, plus ? plus + 1 : "", &a, &p);
+	strlist_split(&inside, &a, targets, " ");
+	runs_on_of_wheel(tables, &n, tag, &p, &inside, torch, &a, &r);
+	return r;
+}
+
+static const char *verdict(const struct runs_on *r, const struct root *root, const struct hardware *h)
+{
+	struct fit fit;
+	fit_of(r, root, facts, h, &a, &fit);
+	return fit_text(&fit, &a);
+}
+
+static const char cpu_wheel[] = "torch-2.6.0+cpu.avx2-cp313-cp313-manylinux_2_39_x86_64.whl";
+
+static void test_a_wheel_for_processors(void **state)
+{
+	(void)state;
+	struct runs_on r = wheel(cpu_wheel, "manylinux_2_39_x86_64", "", "");
+	const char *text = runs_on_text(&r, &a);
+	assert_contains(text,
+			"python 3.13 only; glibc 2.39 or newer; processor x86_64 with avx2: Intel Haswell (2013)");
+	assert_not_contains(text, "GPU");
+	struct hardware h = machine("emerald-rapids-vm", "2.41", "3.11 3.13");
+	assert_string_equal(verdict(&r, NULL, &h), "yes");
+	h = machine("emerald-rapids-vm", "2.36", "3.11");
+	assert_string_equal(verdict(&r, NULL, &h),
+			    "no: its Python is 3.11, not 3.13; its glibc is 2.36, older than 2.39");
+	h = machine("emerald-rapids-vm", "", "");
+	assert_string_equal(verdict(&r, NULL, &h), "no: it has no Python 3.13; it has no glibc");
+	h = machine("sandy-bridge-gtx1080", "2.41", "3.13");
+	assert_string_equal(verdict(&r, NULL, &h), "no: no avx2 fma f16c (the processor does not list it)");
+	h = machine("graviton3", "2.41", "3.13");
+	assert_string_equal(verdict(&r, NULL, &h), "no: it is aarch64-linux, not x86_64-linux");
+}
+
+/* What the root has counts only where processor and GPU do. */
+static void test_a_root_helps_with_software_alone(void **state)
+{
+	(void)state;
+	const struct root root = {.dir = "/srv/debian13"}, host = {.dir = "/", .host = true};
+	struct runs_on r = wheel(cpu_wheel, "", "", "torch==2.6.0+debian");
+	assert_string_equal(r.torch, "2.6.0+debian");
+	struct hardware h = machine("emerald-rapids-vm", "2.36", "3.13");
+	assert_string_equal(
+		verdict(&r, &root, &h),
+		"no: its glibc is 2.36, older than 2.39; the wheel can be used inside the root '/srv/debian13'");
+	assert_string_equal(verdict(&r, &host, &h), "no: its glibc is 2.36, older than 2.39");
+	h = machine("sandy-bridge-gtx1080", "2.36", "3.13");
+	assert_not_contains(verdict(&r, &root, &h), "inside the root");
+	h = machine("emerald-rapids-vm", "2.41", "3.13");
+	assert_string_equal(verdict(&r, &root, &h), "yes");
+	r.torch_of_root = true;
+	assert_contains(verdict(&r, &root, &h), "no: torch 2.6.0+debian is the root's own; the wheel can be used");
+	assert_string_equal(verdict(&r, &host, &h), "yes");
+}
+
+static void test_a_wheel_for_gpus(void **state)
+{
+	(void)state;
+	struct runs_on r = wheel("torch-2.9.1+cu128.sm90.avx512-cp313-cp313-manylinux_2_28_x86_64.whl", "", "", "");
+	assert_contains(runs_on_text(&r, &a),
+			"gpu 9.0 and newer 9.x (Hopper: H100, H200, H20, GH200); driver NVIDIA's 525.60.13 or newer");
+	struct hardware h = machine("sapphire-rapids-h100", "2.36", "3.13");
+	assert_string_equal(verdict(&r, NULL, &h), "yes");
+	h.driver = "520.61.05";
+	assert_string_equal(verdict(&r, NULL, &h), "no: its driver is 520.61.05, older than 525.60.13");
+	h = machine("cascade-lake-t4", "2.36", "3.13");
+	assert_contains(verdict(&r, NULL, &h), "no: it lacks code for its ");
+	assert_contains(verdict(&r, NULL, &h), "(7.5)");
+	h = machine("emerald-rapids-vm", "2.36", "3.13");
+	assert_string_equal(verdict(&r, NULL, &h), "no: it has no NVIDIA GPU");
+}
+
+/* A capability, how far its code reaches, and GPUs. */
+static void test_how_far_gpu_code_reaches(void **state)
+{
+	static const struct {
+		const char *targets, *says, *gpu;
+		bool runs;
+	} cases[] = {
+		{"80", "8.0 and newer 8.x (", "8.0", true},
+		{"80", "8.0 and newer 8.x (", "8.9", true},
+		{"80", "8.0 and newer 8.x (", "9.0", false},
+		{"86", "8.6 and newer 8.x (", "8.0", false},
+		{"90a", "9.0 only (", "9.0", true},
+		{"90a", "9.0 only (", "9.1", false},
+		{"100f", "10.0 and its family (", "10.3", true},
+		{"100f", "10.0 and its family (", "12.0", false},
+		{"90+PTX", "9.0 and all newer (", "12.0", true},
+		{"90+PTX", "9.0 and all newer (", "8.9", false},
+		{"87", "8.7 only (", "8.7", true},
+		{"87", "8.7 only (", "8.9", false},
+		{"80 90", "; 9.0 and newer 9.x (", "9.0", true},
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct runs_on r = wheel("x-1.0-py3-none-manylinux_2_28_x86_64.whl", "", cases[i].targets, "");
+		struct hardware h = machine("sapphire-rapids-h100", "2.36", "3.13");
+		h.gpus[0].capability = cases[i].gpu;
+		h.gpu_count = 1;
+		assert_contains(runs_on_text(&r, &a), cases[i].says);
+		if (cases[i].runs != (strcmp(verdict(&r, NULL, &h), "yes") == 0))
+			fail_msg("%s on %s: %s", cases[i].targets, cases[i].gpu, verdict(&r, NULL, &h));
+	}
+	/* The newest of the GPUs decides where it needs more than the toolkit's line. */
+	struct runs_on r = wheel("torch-2.9.1+cu128.sm90.sm120.avx2-cp313-cp313-manylinux_2_28_x86_64.whl", "", "", "");
+	assert_string_equal(r.driver, "570.26");
+}
+
+/* Other people's: nothing is promised, so what is found inside counts. */
+static void test_foreign_wheels(void **state)
+{
+	(void)state;
+	struct runs_on r =
+		wheel("torch-2.7.0+cu128-cp39-abi3-manylinux_2_28_x86_64.whl", "manylinux_2_34_x86_64", "80 90", "");
+	assert_string_equal(runs_on_text(&r, &a),
+			    "python 3.9 or newer; glibc 2.34 or newer; processor x86_64; its label promises no "
+			    "instruction set; gpu 8.0 and newer 8.x (Ampere: A100, A30); 9.0 and newer 9.x (Hopper: "
+			    "H100, H200, H20, GH200); driver NVIDIA's 525.60.13 or newer");
+	struct hardware h = machine("sapphire-rapids-h100", "2.36", "3.8 3.12");
+	assert_string_equal(verdict(&r, NULL, &h), "yes");
+	r = wheel("x-1.0-cp313-cp313-manylinux2014_x86_64.manylinux_2_17_x86_64.whl", "", "", "");
+	assert_string_equal(r.glibc, "2.17");
+	r = wheel("x-1.0-py3-none-any.whl", "any", "", "");
+	assert_string_equal(runs_on_text(&r, &a), "python 3 or newer");
+	assert_string_equal(verdict(&r, NULL, &h), "yes");
+	r = wheel("x-1.0-cp312-cp312-linux_aarch64.whl", "", "", "");
+	assert_contains(runs_on_text(&r, &a), "python 3.12 only; glibc not promised; processor aarch64; its label");
+}
+
+/* A root's glibc is the most that a wheel of it can need. */
+static void test_a_plan(void **state)
+{
+	(void)state;
+	struct plan p = {
+		.variant = "v", .platform = "x86_64-linux", .python = "3.13", .torch = "", .torch_version = ""};
+	struct runs_on r;
+	p.isa_row = tables_isa(tables, "avx2");
+	runs_on_of_plan(tables, &p, "2.41", &a, &r);
+	assert_contains(runs_on_text(&r, &a), "glibc 2.41, the root's, at most; the finished wheel may need less");
+	struct hardware h = machine("emerald-rapids-vm", "2.36", "3.13");
+	assert_string_equal(verdict(&r, NULL, &h), "perhaps: its glibc is 2.36, and 2.41 may be needed");
+	h.glibc = "2.41";
+	assert_string_equal(verdict(&r, NULL, &h), "yes");
+	runs_on_of_plan(tables, &p, "", &a, &r);
+	assert_not_contains(runs_on_text(&r, &a), "glibc");
+	assert_string_equal(verdict(&r, NULL, &h), "perhaps: the root's glibc is not known without --root DIR");
+	AUTO_JSON json_t *j = runs_on_json(&r);
+	assert_true(json_is_null(json_object_get(j, "glibc")) && json_is_true(json_object_get(j, "glibc_at_most")));
+	assert_string_equal(json_string_value(json_object_get(j, "isa")), "avx2");
+	assert_int_equal(json_array_size(json_object_get(j, "features")), 3);
+	p.platform = "aarch64-darwin";
+	p.isa_row = NULL;
+	runs_on_of_plan(tables, &p, "", &a, &r);
+	assert_string_equal(runs_on_text(&r, &a), "python 3.13 only; processor aarch64");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_wheel_for_processors), cmocka_unit_test(test_a_root_helps_with_software_alone),
+		cmocka_unit_test(test_a_wheel_for_gpus),       cmocka_unit_test(test_how_far_gpu_code_reaches),
+		cmocka_unit_test(test_foreign_wheels),         cmocka_unit_test(test_a_plan),
+	};
+	return cmocka_run_group_tests(tests, load, unload);
+}
