@@ -42,6 +42,15 @@ install_packages() {
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}" >/dev/null
 }
 
+# may_make_roots DIR: ends with what to do where this user may not make a root file system there. Only root has user numbers for all owners of a system's
+# files; others borrow some.
+may_make_roots() {
+	[ "$(id -u)" = 0 ] || unshare --map-root-user --map-auto true 2>/dev/null || die "user '$(id -un)' may not make a root file system: that takes newuidmap (package uidmap) and a
+line for the user in /etc/subuid and in /etc/subgid. Have somebody run:
+  sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $(id -un)
+or let root make it, with: sudo ci/root-debian13 $1"
+}
+
 # own_mirror: the archive that apt of this machine has Debian's main component from.
 own_mirror() {
 	# shellcheck disable=SC2016 # the dollars are for apt-get
