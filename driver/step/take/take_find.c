@@ -3,6 +3,7 @@
 
 #include "base/os.h"
 #include "base/path.h"
+#include "base/shell.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
@@ -158,16 +159,16 @@ static int finish(struct finder *f, struct err *e)
 	return 0;
 }
 
-static int no_torch(const struct root *root, struct err *e)
+static int no_torch(const struct root *root, struct arena *a, struct err *e)
 {
 	err_set(e, ERR_POLICY, "the Python of '%s' has no torch", root->dir);
 	if (root->host)
 		return err_hint(e, "install one (Debian: apt-get install python3-torch), or name a root that has one "
 				   "with --root DIR");
 	return err_hint(e,
-			"install one there (Debian: chroot '%s' apt-get install python3-torch), or name another root "
+			"install one there (Debian: chroot %s apt-get install python3-torch), or name another root "
 			"with --root DIR",
-			root->dir);
+			shell_quoted(root->dir, a));
 }
 
 /* What can be seen before the files are read. */
@@ -214,7 +215,7 @@ int take_find(const struct root *root, enum sandbox_kind kind, const struct run 
 		return -1;
 	f.dir = arena_strdup(a, text(answer, "dir"));
 	if (*f.dir != '/')
-		return no_torch(root, e);
+		return no_torch(root, a, e);
 	f.site = path_dir(a, f.dir);
 	f.t = (struct taken){.version = arena_strdup(a, text(answer, "version")),
 			     .python = arena_strdup(a, text(answer, "python")),

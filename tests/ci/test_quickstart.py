@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""What ci/quickstart says on machines that it cannot serve, and how ci/in-root enters a root."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+class Quickstart(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.TemporaryDirectory(prefix="ptbuild-quickstart-")
+        self.addCleanup(self.dir.cleanup)
+
+    def run_with(self, **files):
+        """On this machine with other files, a name without a directory being one of /etc; nothing of it can be written."""
+        command = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-pid"]
+        for name, text in files.items():
+            path = os.path.join(self.dir.name, name)
+            with open(path, "w") as f:
+                f.write(text)
+            command += ["--ro-bind", path, {"os_release": "/etc/os-release", "cpuinfo": "/proc/cpuinfo"}[name]]
+        done = subprocess.run([*command, "bash", os.path.join(TOP, "ci/quickstart"), os.path.join(self.dir.name, "root")], capture_output=True, text=True, timeout=60)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertNotIn("installing", done.stderr, "it began")
+        return done.stderr
+
+    def test_another_distribution(self):
+        said = self.run_with(os_release='ID=fedora\nVERSION_ID=41\n')
+        self.assertIn("this machine is 'fedora 41'", said)
+        self.assertIn("docs/install.md", said)
+
+    def test_an_older_debian(self):
+        self.assertIn("this machine is 'debian 11'", self.run_with(os_release='ID=debian\nVERSION_ID="11"\n'))
+
+    def test_a_processor_without_avx2(self):
+        said = self.run_with(os_release='ID=debian\nVERSION_ID="13"\n', cpuinfo="flags\t\t: fpu sse4_2 avx\n")
+        self.assertIn("this processor has no AVX2", said)
+
+
+class InRoot(unittest.TestCase):
+    def run_in(self, root, *command, cwd):
+        return subprocess.run([os.path.join(TOP, "ci/in-root"), root, *command], capture_output=True, text=True, cwd=cwd, timeout=60)
+
+    def test_the_directory_and_its_files_stay(self):
+        with tempfile.TemporaryDirectory(prefix="in root ") as d:
+            done = self.run_in("/", "sh", "-c", "pwd; id -u; echo kept >file; touch /usr/mark || echo refused", cwd=d)
+            self.assertEqual(done.stdout, f"{d}\n{os.getuid()}\nrefused\n", done.stderr)
+            with open(os.path.join(d, "file")) as f:
+                self.assertEqual(f.read(), "kept\n")
+
+    def test_the_exit_status_stays(self):
+        self.assertEqual(self.run_in("/", "sh", "-c", "exit 7", cwd="/").returncode, 7)
+
+    def test_no_root(self):
+        done = self.run_in("/nowhere", "true", cwd="/")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no root file system in '/nowhere'", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
