@@ -194,6 +194,8 @@ def test_no_pip(world):
 def test_no_venv(world):
     for place in places(world):
         place.refused(8, "python3-venv: not in the Python", apt(place, "python3-venv"), lines=[place.without(f"{place.lib}/venv")])
+        # What Debian's package of that name holds.
+        place.refused(8, "python3-venv: not in the Python", apt(place, "python3-venv"), lines=[place.without(f"{place.lib}/ensurepip")])
 
 
 def test_noexec(world):

@@ -32,6 +32,8 @@ struct question {
 static const struct question fixed[] = {
 	{"python3-dev", NULL, "python3-dev", "extensions are compiled with its headers"},
 	{"python3-venv", "venv", "python3-venv", "a wheel is tried in an environment of its own"},
+	/* The package is this; the module above is in Python's own. */
+	{"python3-venv", "ensurepip", "python3-venv", "an environment for the wheel gets its pip from it"},
 	{"pip", "pip._internal.commands.install", "python3-pip", "it tells whether a wheel can be installed"},
 };
 
