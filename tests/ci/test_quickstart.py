@@ -51,6 +51,15 @@ class InRoot(unittest.TestCase):
             with open(os.path.join(d, "file")) as f:
                 self.assertEqual(f.read(), "kept\n")
 
+    def test_programs_are_the_roots(self):
+        with tempfile.TemporaryDirectory() as d:
+            with open(os.path.join(d, "python3"), "w") as f:
+                f.write("#!/bin/sh\necho mine\n")
+            os.chmod(os.path.join(d, "python3"), 0o755)
+            env = {**os.environ, "PATH": d + ":" + os.environ["PATH"], "PYTHONHOME": d}
+            done = subprocess.run([os.path.join(TOP, "ci/in-root"), "/", "sh", "-c", "command -v python3; echo $PYTHONHOME"], capture_output=True, text=True, env=env, timeout=60)
+            self.assertRegex(done.stdout, r"^/usr/(local/)?bin/python3\n\n$", done.stderr)
+
     def test_the_exit_status_stays(self):
         self.assertEqual(self.run_in("/", "sh", "-c", "exit 7", cwd="/").returncode, 7)
 
