@@ -14,16 +14,16 @@ static void add_known(const struct tables *t, const char *package, struct packag
 	row->install_requires = arena_array(a, t->taken_count + 1, sizeof(const char *));
 	for (unsigned i = 0; i < t->taken_count; i++) {
 		const struct taken_row *k = &t->taken[i];
-		size_t len = strlen(k->package);
-		if (strncmp(package, k->package, len) != 0 || package + len != version ||
+		if (!version || strlen(k->package) != (size_t)(version - package) ||
+		    strncmp(package, k->package, (size_t)(version - package)) != 0 ||
 		    fnmatch(k->version, version + 1, 0) != 0)
 			continue;
-		if (*k->requires)
-		row->install_requires[row->install_requires_count++] = k->requires;
-		if (*k->check) {
-			kvlist_set(&p->defects, a, k->check, k->why);
-			strlist_addf(&p->notes, a, "known to fail: check '%s': %s", k->check, k->why);
-		}
+		if (*k->requirement)
+			row->install_requires[row->install_requires_count++] = k->requirement;
+		if (!*k->check)
+			continue;
+		kvlist_set(&p->defects, a, k->check, k->why);
+		strlist_addf(&p->notes, a, "known to fail: check '%s': %s", k->check, k->why);
 	}
 }
 
@@ -68,11 +68,15 @@ int plan_taken(const struct tables *t, const struct plan_taken_request *q, struc
 	row->version = p->version;
 	strlist_addf(&p->notes, a, "not compiled by ptbuild: taken from %s of %s", q->package, q->root->id);
 	add_known(t, q->package, row, p, a);
-	/* The record has no compiler to name, and all that the notes say counts in the keys. */
+	/* The record has no compiler to name. Where it comes from and which checks it fails counts in the keys. */
+	struct strlist known = {0};
+	strlist_ref(&known, a, p->notes.items[0]);
+	for (size_t i = 0; i < p->defects.count; i++)
+		strlist_ref(&known, a, p->defects.items[i].key);
 	*ccache = (struct tool){.name = "ccache", .version = "", .id = ""};
 	*tools = (struct toolchain){.tools = ccache,
 				    .count = 1,
-				    .text = strlist_join(&p->notes, a, "\n"),
+				    .text = strlist_join(&known, a, "\n"),
 				    .root_id = q->root->id,
 				    .fingerprint = q->root->fingerprint};
 	struct plan_request request = {.toolchain = tools, .sandbox = q->sandbox};

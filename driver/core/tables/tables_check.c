@@ -287,8 +287,8 @@ static int check_taken(const struct tables *t, const struct row_place *at, const
 {
 	const struct taken_row *row = item;
 	(void)t;
-	if (!*row->requires == !*row->check)
-		return row_bad(at, e, "a row has either 'requires' or 'check'");
+	if (!*row->requirement == !*row->check)
+		return row_bad(at, e, "a row has either 'requirement' or 'check'");
 	return 0;
 }
 

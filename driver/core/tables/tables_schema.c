@@ -167,7 +167,7 @@ FIELDS(needs_file,
 const cyaml_schema_value_t schema_needs = TOP(struct tables, needs_file_fields);
 
 ROW(taken, struct taken_row,
-	NEED(struct taken_row, package), NEED(struct taken_row, version), MAY(struct taken_row, requires),
+	NEED(struct taken_row, package), NEED(struct taken_row, version), MAY(struct taken_row, requirement),
 	MAY(struct taken_row, check),    NEED(struct taken_row, why));
 FIELDS(taken_file,
 	SOURCES,

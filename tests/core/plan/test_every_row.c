@@ -13,6 +13,7 @@
 #include "base/yaml/yaml_tree.h"
 #include "core/plan/buildenv.h"
 #include "core/plan/plan.h"
+#include "core/plan/plan_taken.h"
 #include "core/root/toolchain.h"
 #include "core/variant/matrix.h"
 #include "table_edits.h"
@@ -29,6 +30,7 @@ struct ask {
 	const char *toolkit; /* the root's toolkit, which lacks `part`; NULL */
 	size_t part;
 	const char *blas, *toggle, *value; /* --blas, --set; NULL */
+	const char *taken;                 /* instead of a build: an installed package; NULL */
 };
 
 struct asks {
@@ -102,6 +104,23 @@ static const struct toolkits *root_toolkit(const struct tables *t, const struct 
 	return list;
 }
 
+/* The key of the plan that takes an installed torch. */
+static const char *answer_taken(const struct tables *t, const struct ask *q, struct arena *ret)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct err e = {0};
+	const struct plan *p = NULL;
+	const struct toolchain *tools;
+	struct root root = {.dir = "/r", .id = "debian 13", .fingerprint = "f"};
+	const struct plan_taken_request r = {.root = &root,
+					     .package = q->taken,
+					     .version = "2.6.0",
+					     .python = "3.13",
+					     .platform = "x86_64-linux",
+					     .digest = "d"};
+	return plan_taken(t, &r, &a, &p, &tools, &e) < 0 ? "refused" : arena_strdup(ret, p->output_key);
+}
+
 /* The keys of a plan, or why there is none. */
 static const char *answer(const struct tables *t, const struct ask *q, struct arena *ret)
 {
@@ -111,6 +130,8 @@ static const char *answer(const struct tables *t, const struct ask *q, struct ar
 	const struct plan *p = NULL;
 	struct tool gcc = {.name = "gcc", .path = "/usr/bin/gcc", .version = q->gcc, .id = ""};
 	struct toolchain tools = {.tools = &gcc, .count = 1, .text = "", .root_id = "", .fingerprint = ""};
+	if (q->taken)
+		return answer_taken(t, q, ret);
 	if (variant_parse(t, q->variant, &a, &v, &e) < 0)
 		return "no such variant";
 	struct plan_request r = {.variant = &v, .release = q->release};
@@ -319,11 +340,12 @@ static bool is_one_of(const char *name, const char *const *names, size_t count)
 	return count;
 }
 
-static void add(struct asks *l, const char *release, const char *variant)
+static struct ask *add(struct asks *l, const char *release, const char *variant)
 {
 	if (l->count == l->cap)
 		l->items = arena_grow(&shared, l->items, &l->cap, 64, sizeof(*l->items));
-	l->items[l->count++] = (struct ask){.release = release, .variant = variant};
+	l->items[l->count] = (struct ask){.release = release, .variant = variant};
+	return &l->items[l->count++];
 }
 
 static const char *spelled(const char *package, const char *python, const char *cuda, const char *profile)
@@ -356,8 +378,7 @@ static void ask_isas(struct asks *l)
 	for (unsigned i = 0; i < shipped->isas_count; i++) {
 		const struct isa_row *isa = &shipped->isas[i];
 		const char *profile = arena_printf(&shared, "cpu-%s", isa->name);
-		add(l, r->name, spelled("pytorch", r->pythons[0], NULL, profile));
-		l->items[l->count - 1].gcc = isa->gcc_min;
+		add(l, r->name, spelled("pytorch", r->pythons[0], NULL, profile))->gcc = isa->gcc_min;
 		for (unsigned k = 0; k < isa->aliases_count; k++)
 			add(l, r->name,
 			    spelled("pytorch", r->pythons[0], NULL, arena_printf(&shared, "cpu-%s", isa->aliases[k])));
@@ -432,12 +453,9 @@ static void try_rules(const char *name)
 static void ask_blas(struct asks *l)
 {
 	for (unsigned i = 0; i < shipped->blas_count; i++) {
-		add(l, "2.9.1", "pytorch-python313-cpu-avx2");
-		l->items[l->count - 1].blas = shipped->blas[i].name;
-		add(l, "2.9.1", "pytorch-python313-cpu-armv8_2");
-		l->items[l->count - 1].blas = shipped->blas[i].name;
-		add(l, "2.9.1", "pytorch-python313-darwin-mps");
-		l->items[l->count - 1].blas = shipped->blas[i].name;
+		add(l, "2.9.1", "pytorch-python313-cpu-avx2")->blas = shipped->blas[i].name;
+		add(l, "2.9.1", "pytorch-python313-cpu-armv8_2")->blas = shipped->blas[i].name;
+		add(l, "2.9.1", "pytorch-python313-darwin-mps")->blas = shipped->blas[i].name;
 	}
 }
 
@@ -504,6 +522,8 @@ static void try_yaml(const char *name)
 		ask_blas(&w.asks);
 	if (strcmp(name, "toggles.yaml") == 0)
 		ask_toggles(&w.asks);
+	if (strcmp(name, "taken.yaml") == 0)
+		add(&w.asks, NULL, "")->taken = "python3-torch=2.6.0+dfsg-7";
 	bool is_release = strncmp(name, "releases/", 9) == 0, is_few = is_one_of(name, with_few, ARRAY_LEN(with_few));
 	for (unsigned i = 0; i < shipped->releases_count; i++) {
 		const struct release_row *r = &shipped->releases[i];
@@ -525,14 +545,19 @@ static void try_yaml(const char *name)
 	keep_releases(NULL, 0);
 }
 
-static void try_matrix(const char *name)
+/* For files that are read when they are asked for. */
+static const struct tables *tables_of_dir(void)
 {
-	struct file f = read_table(name, &shared);
-	struct world w = {.file = &f, .tables = shipped};
 	struct tables *t = arena_alloc(&shared, sizeof(*t));
 	*t = *shipped;
 	t->dir = dir;
-	w.tables = t;
+	return t;
+}
+
+static void try_matrix(const char *name)
+{
+	struct file f = read_table(name, &shared);
+	struct world w = {.file = &f, .tables = tables_of_dir()};
 	const char *stem = name + strlen("matrices/");
 	strlist_ref(&w.matrices, &shared, arena_strndup(&shared, stem, strlen(stem) - strlen(".yaml")));
 	try_table(&w);
@@ -541,11 +566,7 @@ static void try_matrix(const char *name)
 static void try_example(const char *name)
 {
 	struct file f = read_table(name, &shared);
-	struct world w = {.file = &f};
-	struct tables *t = arena_alloc(&shared, sizeof(*t));
-	*t = *shipped;
-	t->dir = dir;
-	w.tables = t;
+	struct world w = {.file = &f, .tables = tables_of_dir()};
 	const char *stem = arena_strndup(&shared, path_base(name), strlen(path_base(name)) - strlen(".yaml"));
 	add(&w.asks, "2.9.1", spelled("pytorch", "3.13", "12.8", stem));
 	try_table(&w);

@@ -143,8 +143,9 @@ REFUSED(need_of_two_things, "needs.yaml", "{tool: gcc, ", "{tool: gcc, program: 
 	"a need is one of 'tool', 'program', 'header' and 'module'")
 REFUSED(need_of_the_host, "needs.yaml", "{tool: gcc, ", "{tool: gcc, host: true, ", "'host' is for a 'program'")
 REFUSED(need_of_a_package, "needs.yaml", "{tool: gcc, ", "{tool: gcc, package: torch, ", "'package' cannot be 'torch'")
-REFUSED(taken_of_two_things, "taken.yaml", "requires: \"", "check: dot, requires: \"", "either 'requires' or 'check'")
-REFUSED(taken_of_nothing, "taken.yaml", "check: dot, ", "", "either 'requires' or 'check'")
+REFUSED(taken_of_two_things, "taken.yaml", "requirement: \"", "check: dot, requirement: \"",
+	"either 'requirement' or 'check'")
+REFUSED(taken_of_nothing, "taken.yaml", "check: dot, ", "", "either 'requirement' or 'check'")
 REFUSED(two_blas, "blas.yaml", "name: mkl", "name: openblas", "'openblas' is listed twice")
 REFUSED(setting_kind, "releases/2.6.0-debian.yaml", "gpu: cuda", "gpu: rocm", "'gpu' cannot be 'rocm'")
 REFUSED(blas_setting, "blas.yaml", "name: BLAS_USE_CBLAS_DOT", "name: BLAS-DOT", "not a name of a setting: 'BLAS-DOT'")
