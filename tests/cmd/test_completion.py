@@ -158,7 +158,7 @@ class Completion:
         self.assertIn("--max-size", self.ask("ptbuild cache gc --max"))
         self.assertIn("--offline", self.ask("ptbuild plan --off"))
         self.assertEqual(self.ask("ptbuild plan --sandbox n"), ["none"])
-        self.assertEqual([w for w in self.ask("ptbuild list --profiles --is")], ["--isas"])
+        self.assertEqual([w for w in self.ask("ptbuild list --profiles --isa")], ["--isas"])
 
     def test_files_and_directories(self):
         self.assertIn("some.whl", self.ask("ptbuild verify so"))

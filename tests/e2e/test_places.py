@@ -114,10 +114,14 @@ def test_locales(world):
     plain = plain_wheel(world)
     where, names = locales(world)
     print("    " + " ".join(names))
+    # glibc's newlocale() loses the list that it makes of LOCPATH.
+    with open(world.path("lsan"), "w", encoding="utf-8") as f:
+        f.write("leak:__argz_add_sep\n")
+    glibc = {"LOCPATH": where, "LSAN_OPTIONS": f"suppressions={world.path('lsan')}:print_suppressions=0"}
     plan = world.run("plan", "--profile", "cpu-avx2", "--release", f"2.9.1-{ERA}").stdout
     unknown = world.run("plan", "--profile", "CPU-AVXI2").stderr
     for name in names:
-        env = {k: v for k, v in os.environ.items() if not k.startswith("LC_")} | {"LANG": name, "LC_ALL": name, "LANGUAGE": "de", "LOCPATH": where}
+        env = {k: v for k, v in os.environ.items() if not k.startswith("LC_")} | {"LANG": name, "LC_ALL": name, "LANGUAGE": "de"} | glibc
         shutil.rmtree(world.path("cache", "objects", "wheel"))
         for tree in glob.glob(world.path("cache", "build", "*")):
             shutil.rmtree(tree)
