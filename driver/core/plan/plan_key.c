@@ -166,6 +166,7 @@ static int put_rules(struct text *t, const struct plan_context *c, const struct 
 	put(t, "extensions", tables->extensions_digest);
 	put(t, "dispatch", tables->dispatch_digest);
 	put(t, "manylinux", tables->manylinux_digest);
+	put(t, "threads", tables->threads_digest);
 	for (unsigned i = 0; p->isa_row && i < p->isa_row->cpuinfo_count; i++)
 		put(t, "promised feature", p->isa_row->cpuinfo[i]);
 	if (p->blas_row)

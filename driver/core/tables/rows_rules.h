@@ -1,5 +1,5 @@
 /* The rows of the tables by which a wheel's machine code and libraries are judged: extensions.yaml,
- * dispatch.yaml, manylinux.yaml. As in rows.h, optional strings are "" never NULL. */
+ * dispatch.yaml, manylinux.yaml, threads.yaml. As in rows.h, optional strings are "" never NULL. */
 #pragma once
 #include <stdbool.h>
 
@@ -62,6 +62,23 @@ struct system_library_row { /* manylinux.yaml: a library that may stay outside t
 	const char *since; /* the first policy that has it: "2_28"; "" = every policy */
 	bool versioned;    /* all its symbols have versions */
 	unsigned line;
+};
+
+struct pool_row { /* threads.yaml: a thread pool that a library brings */
+	const char *name;
+	bool openmp;            /* an OpenMP runtime; else a BLAS that must not stand beside one */
+	const char **libraries; /* globs of NEEDED names and SONAMEs */
+	/* globs of dynamic symbols: all are defined, one is undefined, none is either */
+	const char **defines, **wants, **without;
+	unsigned libraries_count, defines_count, wants_count, without_count;
+	const char *why;
+	const char *instead; /* the way out, printed */
+	unsigned line;
+};
+
+struct pool_file {
+	struct pool_row *pools;
+	unsigned pools_count;
 };
 
 enum { MANYLINUX_PREFIXES = 6 }; /* GLIBC, GLIBCXX, CXXABI, GCC, LIBATOMIC, ZLIB */

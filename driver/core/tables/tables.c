@@ -82,11 +82,13 @@ static int load_rules(struct loader *l, struct err *e)
 	struct tables *t = l->t;
 	if (!(t->extensions = load_file(l, "extensions.yaml", &schema_extensions, e)) ||
 	    !(t->dispatch = load_file(l, "dispatch.yaml", &schema_dispatch, e)) ||
-	    !(t->manylinux = load_file(l, "manylinux.yaml", &schema_manylinux, e)))
+	    !(t->manylinux = load_file(l, "manylinux.yaml", &schema_manylinux, e)) ||
+	    !(t->threads = load_file(l, "threads.yaml", &schema_threads, e)))
 		return -1;
 	schema_digest(&schema_extensions, t->extensions, NULL, t->extensions_digest);
 	schema_digest(&schema_dispatch, t->dispatch, NULL, t->dispatch_digest);
 	schema_digest(&schema_manylinux, t->manylinux, NULL, t->manylinux_digest);
+	schema_digest(&schema_threads, t->threads, NULL, t->threads_digest);
 	schema_digest(&schema_cuda, t, of_libraries, t->cuda_libraries_digest);
 	return 0;
 }

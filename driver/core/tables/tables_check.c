@@ -334,6 +334,21 @@ static int check_manylinux(const struct tables *t, const char *file, struct err 
 	return 0;
 }
 
+static int check_threads(const struct tables *t, const char *file, struct err *e)
+{
+	for (unsigned i = 0; i < t->threads->pools_count; i++) {
+		const struct pool_row *row = &t->threads->pools[i];
+		const struct row_place at = {file, row->line};
+		if (row_first(&at, t->threads->pools, sizeof(*row), offsetof(struct pool_row, line), row, e) < 0)
+			return -1;
+		if (!row->libraries_count && !row->defines_count)
+			return row_bad(&at, e, "'%s' has neither 'libraries' nor 'defines'", row->name);
+		if (!row->defines_count && row->wants_count + row->without_count)
+			return row_bad(&at, e, "'%s' has 'wants' or 'without', but no 'defines'", row->name);
+	}
+	return 0;
+}
+
 #define KIND(file, member, type, unique, check)                                                                        \
 	{                                                                                                              \
 		file, offsetof(struct tables, member), offsetof(struct tables, member##_count), sizeof(type),          \
@@ -381,6 +396,8 @@ int tables_check(const struct tables *t, struct err *e)
 		if (check_kind(t, &kinds[i], path_join(&a, t->dir, kinds[i].file), e) < 0)
 			return -1;
 	if (check_manylinux(t, path_join(&a, t->dir, "manylinux.yaml"), e) < 0)
+		return -1;
+	if (check_threads(t, path_join(&a, t->dir, "threads.yaml"), e) < 0)
 		return -1;
 	for (unsigned i = 0; i < t->releases_count; i++)
 		if (tables_check_release(t, &t->releases[i], e) < 0)

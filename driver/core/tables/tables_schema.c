@@ -276,6 +276,19 @@ FIELDS(manylinux,
 	NEED_ROWS(struct manylinux_policy, policies, &policy_entry));
 const cyaml_schema_value_t schema_manylinux = TOP(struct manylinux_policy, manylinux_fields);
 
+ROW(pool, struct pool_row,
+	NEED(struct pool_row, name),
+	FLAG(struct pool_row, openmp),
+	LIST(struct pool_row, libraries),
+	LIST(struct pool_row, defines),
+	LIST(struct pool_row, wants),
+	LIST(struct pool_row, without),
+	NEED(struct pool_row, why),
+	NEED(struct pool_row, instead));
+FIELDS(threads,
+	NEED_ROWS(struct pool_file, pools, &pool_entry));
+const cyaml_schema_value_t schema_threads = TOP(struct pool_file, threads_fields);
+
 ROW(matrix_row, struct matrix_row,
 	LIST(struct matrix_row, packages),  LIST(struct matrix_row, pythons), LIST(struct matrix_row, toolkits),
 	NEED_LIST(struct matrix_row, gpus), LIST(struct matrix_row, isas));
@@ -324,6 +337,7 @@ static const struct {
 	{family_fields, offsetof(struct family_row, line)},
 	{library_fields, offsetof(struct system_library_row, line)},
 	{policy_fields, offsetof(struct policy_row, line)},
+	{pool_fields, offsetof(struct pool_row, line)},
 };
 /* clang-format on */
 
@@ -375,7 +389,7 @@ void schema_settle(const cyaml_schema_value_t *schema, void *data, const struct 
 /* Keys whose values no program reads but to print them. */
 static bool is_for_people(const char *key)
 {
-	static const char *const keys[] = {"why", "what", "note", "source", "sources"};
+	static const char *const keys[] = {"why", "what", "note", "instead", "source", "sources"};
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
 		if (strcmp(keys[i], key) == 0)
 			return true;

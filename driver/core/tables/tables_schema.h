@@ -6,7 +6,7 @@
 /* Top level of each file. The first six fill the members of struct tables. */
 extern const cyaml_schema_value_t schema_isa, schema_gpu, schema_cuda, schema_blas, schema_toggles, schema_corrections;
 extern const cyaml_schema_value_t schema_release, schema_extensions, schema_dispatch, schema_manylinux;
-extern const cyaml_schema_value_t schema_taken;
+extern const cyaml_schema_value_t schema_taken, schema_threads;
 extern const cyaml_schema_value_t schema_needs; /* fills a member of struct tables too */
 
 /* schema_settle: makes what cyaml loaded whole: absent strings become "", and every row with a

@@ -82,8 +82,9 @@ static const char *memo(const struct trial_request *t, struct arena *a)
 	struct digests d = {sources(t, a), a, &text};
 	struct strlist libraries = {0};
 	struct err ignored = {0};
-	buf_printf(&text, "%s %s %d %d\n%s\n%s\n%s\n", PTBUILD_VERSION, decoder_id(id), PLAN_BUILDER, PLAN_PACKER,
-		   tables->extensions_digest, tables->dispatch_digest, tables->manylinux_digest);
+	buf_printf(&text, "%s %s %d %d\n%s\n%s\n%s\n%s\n", PTBUILD_VERSION, decoder_id(id), PLAN_BUILDER, PLAN_PACKER,
+		   tables->extensions_digest, tables->dispatch_digest, tables->manylinux_digest,
+		   tables->threads_digest);
 	add_plan(t->plan, &text);
 	buf_printf(&text, "%s %s\n", t->q->root->dir, t->q->root->fingerprint);
 	for (size_t i = 0; i < t->toolchain->count; i++)

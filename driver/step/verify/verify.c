@@ -97,6 +97,7 @@ static int examine(struct verifying *v, struct err *e)
 		}
 		verify_elf(v);
 		verify_symbols(v);
+		verify_threads(v);
 		verify_isa(v);
 		verify_gpu(v);
 	}

@@ -29,7 +29,7 @@ const struct verify_rule *verify_rule_find(const char *code);
 
 struct verify_request {
 	const char *wheel;
-	const struct tables *tables;           /* for the version label; NULL: it is not read */
+	const struct tables *tables;           /* label and thread pools; NULL: not read */
 	const struct promise *promise;         /* NULL: what the label promises */
 	const struct isa_rules *code;          /* NULL: machine code is not examined */
 	const struct variant *against;         /* that the wheel must be of; NULL */

@@ -58,5 +58,6 @@ void verify_record(struct verifying *v);  /* RECORD against the members */
 void verify_info(struct verifying *v);
 void verify_elf(struct verifying *v);     /* search paths, needed libraries, the platform tag */
 void verify_symbols(struct verifying *v); /* where undefined symbols come from */
+void verify_threads(struct verifying *v); /* thread pools: threads.yaml */
 void verify_isa(struct verifying *v);     /* instructions of the libraries' code */
 void verify_gpu(struct verifying *v);     /* GPU code against the promise */

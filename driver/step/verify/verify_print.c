@@ -21,6 +21,7 @@ const struct verify_rule verify_rules[] = {
 	{"undefined",
 	 "every symbol that a library wants is provided inside, by a companion, by the system or by Python"},
 	{"undefined-unchecked", "(a note) symbols may be from libraries that were not given: see --with"},
+	{"threads", "there is one OpenMP runtime, and no BLAS with threads of its own beside it"},
 	{"exec-stack", "no library asks for an executable stack"},
 	{"textrel", "no library has text relocations"},
 	{"isa", "no function uses instructions beyond the promise"},

@@ -56,6 +56,7 @@ static const struct {
 	{"dispatch.yaml", "families: [{library: \"*\", extensions: [any], why: x}]\n"},
 	{"manylinux.yaml",
 	 "libraries: [{name: libc.so.6}]\npolicies: [{policy: 2_28, machine: x86_64, glibc: 2.28}]\n"},
+	{"threads.yaml", "pools: [{name: a, libraries: [a], why: x, instead: x}]\n"},
 	{"isa.yaml", "isas: [{name: avx2, platform: x86_64-linux, flags: [-mavx2], cpuinfo: [avx2], gcc_min: \"5\", "
 		     "clang_min: \"5\", cpus: x}]\n"},
 	{"gpu.yaml", "gpus: [{sm: \"90\", capability: \"9.0\", name: x, cuda_min: \"12.0\"}]\n"},
@@ -500,7 +501,7 @@ static void try_yaml(const char *name)
 		const char *table, *shortened;
 	} shorter[] = {{"toggles.yaml", "isa.yaml"}, {"toggles.yaml", "gpu.yaml"}, {"toggles.yaml", "corrections.yaml"},
 		       {"gpu.yaml", "toggles.yaml"}, {"gpu.yaml", "isa.yaml"},     {"gpu.yaml", "corrections.yaml"}};
-	static const char *const rules[] = {"extensions.yaml", "dispatch.yaml", "manylinux.yaml"};
+	static const char *const rules[] = {"extensions.yaml", "dispatch.yaml", "manylinux.yaml", "threads.yaml"};
 	static const char *const with_few[] = {"gpu.yaml", "cuda.yaml", "blas.yaml",  "corrections.yaml",
 					       "cpu.yaml", "ci.yaml",   "needs.yaml", "taken.yaml"};
 	if (is_one_of(name, rules, ARRAY_LEN(rules))) {

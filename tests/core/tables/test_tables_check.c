@@ -146,6 +146,11 @@ REFUSED(need_of_a_package, "needs.yaml", "{tool: gcc, ", "{tool: gcc, package: t
 REFUSED(taken_of_two_things, "taken.yaml", "requirement: \"", "check: dot, requirement: \"",
 	"either 'requirement' or 'check'")
 REFUSED(taken_of_nothing, "taken.yaml", "check: dot, ", "", "either 'requirement' or 'check'")
+REFUSED(two_pools, "threads.yaml", "name: LLVM or Intel OpenMP", "name: GNU OpenMP", "'GNU OpenMP' is listed twice")
+REFUSED(pool_of_nothing, "threads.yaml", "libraries: [libmkl_tbb_thread*.so*], ", "",
+	"'MKL over TBB' has neither 'libraries' nor 'defines'")
+REFUSED(pool_that_only_wants, "threads.yaml", "libraries: [libmkl_tbb_thread*.so*]",
+	"libraries: [libmkl_tbb_thread*.so*], wants: [a]", "'MKL over TBB' has 'wants' or 'without', but no 'defines'")
 REFUSED(two_blas, "blas.yaml", "name: mkl", "name: openblas", "'openblas' is listed twice")
 REFUSED(setting_kind, "releases/2.6.0-debian.yaml", "gpu: cuda", "gpu: rocm", "'gpu' cannot be 'rocm'")
 REFUSED(blas_setting, "blas.yaml", "name: BLAS_USE_CBLAS_DOT", "name: BLAS-DOT", "not a name of a setting: 'BLAS-DOT'")
@@ -233,6 +238,7 @@ static void digests(const char *file, const char *from, const char *to, bool equ
 	assert_int_equal(strcmp(before->dispatch_digest, after->dispatch_digest) == 0 &&
 				 strcmp(before->extensions_digest, after->extensions_digest) == 0 &&
 				 strcmp(before->manylinux_digest, after->manylinux_digest) == 0 &&
+				 strcmp(before->threads_digest, after->threads_digest) == 0 &&
 				 strcmp(before->cuda_libraries_digest, after->cuda_libraries_digest) == 0,
 			 equal);
 }
@@ -244,6 +250,7 @@ static void a_changed_rule_changes_the_digest(void **state)
 	digests("dispatch.yaml", "carries: true", "carries: false", false);
 	digests("extensions.yaml", "sets: [F16C]", "sets: []", false);
 	digests("manylinux.yaml", "  - {name: libGL.so.1}\n", "", false);
+	digests("threads.yaml", "wants: [pthread_create]", "wants: [thrd_create]", false);
 	digests("cuda.yaml", "libcuda.so.1", "libcuda.so.2", false);
 	digests("cuda.yaml", "dir: cublas/lib", "dir: cublas/lib64", false);
 }
@@ -253,6 +260,7 @@ static void what_is_for_people_does_not(void **state)
 	(void)state;
 	digests("dispatch.yaml", "families:", "families: # all of them", true);
 	digests("dispatch.yaml", "ATen's AVX2 kernels", "the AVX2 kernels of ATen", true);
+	digests("threads.yaml", "instead: \"take its", "instead: \"use its", true);
 	digests("cuda.yaml", "gcc_max: ", "gcc_max:  ", true);
 	digests("isa.yaml", "Haswell (2013) and newer", "Haswell and later", true);
 }
@@ -369,6 +377,9 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_teardown(need_of_two_things, test_teardown),
 	cmocka_unit_test_teardown(need_of_the_host, test_teardown),
 	cmocka_unit_test_teardown(need_of_a_package, test_teardown),
+	cmocka_unit_test_teardown(two_pools, test_teardown),
+	cmocka_unit_test_teardown(pool_of_nothing, test_teardown),
+	cmocka_unit_test_teardown(pool_that_only_wants, test_teardown),
 	cmocka_unit_test_teardown(two_blas, test_teardown),
 	cmocka_unit_test_teardown(taken_of_nothing, test_teardown),
 	cmocka_unit_test_teardown(taken_of_two_things, test_teardown),
