@@ -64,7 +64,7 @@ extern const struct command command_build, command_fetch, command_verify, comman
 extern const struct command command_repack, command_index, command_take;
 extern const struct command command_plan, command_diff, command_list, command_units;
 extern const struct command command_detect, command_matrix;
-extern const struct command command_shell;
+extern const struct command command_shell, command_test;
 extern const struct arg_def cmd_global_options[];
 
 struct cmd_context {
@@ -112,6 +112,8 @@ int cmd_machine(struct cmd_context *c, bool gpus, const struct hardware_facts **
 		struct err *e) MUST_CHECK;
 /* cmd_put_runs_on: lines "runs on" and "here", indented, with the text from `column` on. */
 void cmd_put_runs_on(struct buf *out, const struct runs_on *r, const struct fit *fit, size_t indent, size_t column);
+/* cmd_absolute: a path of the command line, seen from the working directory. */
+const char *cmd_absolute(struct arena *a, const char *path);
 /* cmd_out_dir: --out, else "dist", as an absolute path; not made. */
 int cmd_out_dir(const struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
 

@@ -13,6 +13,7 @@ const struct command *const cmd_table[] = {
 	&command_units,
 	&command_fetch,
 	&command_verify,
+	&command_test,
 	&command_index,
 	&command_shell,
 	&command_cache,

@@ -10,7 +10,7 @@
 #include "cmd/cmd.h"
 #include "step/fetch/fetch_store.h"
 
-static const char *absolute(struct arena *a, const char *path)
+const char *cmd_absolute(struct arena *a, const char *path)
 {
 	AUTO_FREE char *cwd = getcwd(NULL, 0);
 	return path_absolute(a, cwd ? cwd : "/", path);
@@ -21,7 +21,7 @@ static const char *data_dir(struct arena *a)
 {
 	const char *dir = getenv("PTBUILD_DATA_DIR");
 	if (dir && *dir)
-		return absolute(a, dir);
+		return cmd_absolute(a, dir);
 	char exe[4096];
 	if (os_program_path(exe, sizeof(exe)) == 0) {
 		dir = path_absolute(a, "/", arena_printf(a, "%s/../share/ptbuild", path_dir(a, exe)));
@@ -46,7 +46,7 @@ static int data_part(struct cmd_context *c, const char *part, const char **ret, 
 int cmd_profiles_dir(struct cmd_context *c, const char **ret, struct err *e)
 {
 	if (!c->profiles_dir && c->global->profiles) {
-		const char *dir = absolute(c->arena, c->global->profiles);
+		const char *dir = cmd_absolute(c->arena, c->global->profiles);
 		if (!fs_is_dir(dir))
 			return err_set(e, ERR_USAGE, "--profiles: not a directory: '%s'", c->global->profiles);
 		c->profiles_dir = dir;
@@ -93,7 +93,7 @@ static const char *user_cache(const struct cmd_context *c, const char *name)
 
 int cmd_cache_dir(const struct cmd_context *c, const char **ret, struct err *e)
 {
-	*ret = c->global->cache ? absolute(c->arena, c->global->cache) : user_cache(c, "ptbuild");
+	*ret = c->global->cache ? cmd_absolute(c->arena, c->global->cache) : user_cache(c, "ptbuild");
 	if (*ret)
 		return 0;
 	err_set(e, ERR_CONFIG, "no directory for the store: HOME is not set");
@@ -112,7 +112,7 @@ static int add_lower_stores(struct cmd_context *c, struct err *e)
 	strlist_append(&dirs, c->arena, &c->global->lower_stores);
 	strlist_split(&dirs, c->arena, more ? more : "", ":");
 	for (size_t i = 0; i < dirs.count; i++)
-		if (store_add_fallback(c->store, absolute(c->arena, dirs.items[i]), e) < 0)
+		if (store_add_fallback(c->store, cmd_absolute(c->arena, dirs.items[i]), e) < 0)
 			return -1;
 	return 0;
 }
@@ -142,7 +142,7 @@ int cmd_store(struct cmd_context *c, struct store **ret, struct err *e)
 int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e)
 {
 	if (!c->root) {
-		const char *dir = c->global->root ? absolute(c->arena, c->global->root) : NULL;
+		const char *dir = c->global->root ? cmd_absolute(c->arena, c->global->root) : NULL;
 		struct root *root = arena_alloc(c->arena, sizeof(*root));
 		if (root_open(dir, c->arena, root, e) < 0)
 			return -1;

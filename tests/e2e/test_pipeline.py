@@ -139,6 +139,7 @@ def test_metadata_rev_changes_the_output_only(world):
 def light(files):
     """The same stand-in with units that compile at once: for what builds it several times."""
     files["csrc/unit.cpp.in"] = b"int toy_unit@UNIT@(int n)\n{\n\treturn n * (n - 1) / 2 * @UNIT@;\n}\n"
+    files["own/test_light.py"] = b"import unittest\nclass T(unittest.TestCase):\n    def test_import(self):\n        import torch\n"
 
 
 def test_a_new_revision_is_not_built(world):
@@ -163,6 +164,14 @@ def test_repack_takes_it_from_the_store(world):
     fails(world.run("repack", *select, cache=world.path("empty")), 7, "differs in its metadata revision only")
     assert not any(n.endswith(".whl") for _, _, names in os.walk(world.path("empty")) for n in names)
     fails(world.run("repack", *select[:4]), 2, "needs the new metadata revision")
+
+
+def test_its_own_tests_run_on_the_wheel_of_the_store(world):
+    with open(os.path.join(world.profiles, "tests", "2.9.1-light.yaml"), "w") as f:
+        f.write("sources: the stand-in\npackages:\n  - {package: pytorch, dir: own, files: [{file: test_light.py, levels: [smoke]}]}\n")
+    select = ("--profile", "cpu-avx2", "--release", "2.9.1-light", "--out", world.path("tested"))
+    assert "  run         1\n  passed      1\n" in ok(world.run("test", *select)).stdout
+    fails(world.run("test", *select, cache=world.path("empty")), 7, "must have been built")
 
 
 def test_bill_of_materials_and_licences(world):
@@ -416,6 +425,7 @@ if __name__ == "__main__":
             test_metadata_rev_changes_the_output_only,
             test_a_new_revision_is_not_built,
             test_repack_takes_it_from_the_store,
+            test_its_own_tests_run_on_the_wheel_of_the_store,
             test_bill_of_materials_and_licences,
             test_provenance_signed_and_checked,
             test_without_a_sandbox,

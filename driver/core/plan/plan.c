@@ -16,12 +16,11 @@ char *plan_full_version(const struct plan *p, struct arena *a)
 	return arena_printf(a, "%s%s%s", p->version, *p->local_label ? "+" : "", p->local_label);
 }
 
-int plan_patches(const struct plan_context *c, struct plan *p, struct err *e)
+int plan_patches(const char *patches_dir, const char *release, struct arena *a, struct plan *p, struct err *e)
 {
-	struct arena *a = c->arena;
-	if (!c->request->patches_dir)
+	if (!patches_dir)
 		return 0;
-	const char *dir = path_join(a, path_join(a, c->request->patches_dir, c->variant.package), c->release->name);
+	const char *dir = path_join(a, path_join(a, patches_dir, p->package), release);
 	const char *series = path_join(a, dir, "series");
 	struct strlist names = {0};
 	if (!fs_exists(series))
@@ -196,7 +195,7 @@ int plan_resolve(const struct tables *t, const struct plan_request *q, struct ar
 	keep_sources(t, &p->env, p, a);
 	keep_sources(t, &p->cmake, p, a);
 	kvlist_sort(&p->fact_sources);
-	if (plan_patches(&c, p, e) < 0)
+	if (plan_patches(q->patches_dir, c.release->name, a, p, e) < 0)
 		return -1;
 	plan_notes(&c, &env);
 	p->notes = c.notes;

@@ -104,6 +104,10 @@ struct plan_request {
  * an ISA and a platform): the message names both, the hint the first combination that works. */
 int plan_resolve(const struct tables *t, const struct plan_request *q, struct arena *a, const struct plan **ret,
 		 struct err *e) MUST_CHECK;
+/* plan_patches: the patches of p->package in this release, in the order of their series file, added
+ * to `p`; patches_dir NULL: none. */
+int plan_patches(const char *patches_dir, const char *release, struct arena *a, struct plan *p,
+		 struct err *e) MUST_CHECK;
 /* plan_possible: the checks of plan_resolve, without making a plan. */
 int plan_possible(const struct tables *t, const struct plan_request *q, struct arena *a, struct err *e) MUST_CHECK;
 /* plan_json: what `plan --json` prints (new reference). */

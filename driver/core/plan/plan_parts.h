@@ -29,8 +29,6 @@ int plan_check_cuda(struct plan_context *c, struct err *e) MUST_CHECK;
 int plan_check_toolkit(struct plan_context *c, struct err *e) MUST_CHECK;
 /* plan_check_parts: checks that the root has every CUDA library that the environment turns on. */
 int plan_check_parts(const struct plan_context *c, const struct buildenv *env, struct err *e) MUST_CHECK;
-/* plan_patches: the release's own patches, in the order of their series file. */
-int plan_patches(const struct plan_context *c, struct plan *p, struct err *e) MUST_CHECK;
 /* plan_notes: the corrections and warnings that apply, in a fixed order. */
 void plan_notes(struct plan_context *c, const struct buildenv *env);
 /* plan_keys: compile_text, output_text and their digests, of an otherwise finished plan. */

@@ -85,6 +85,16 @@ static int unpack_sources(const struct make *m, const char *const *paths, const 
 	return 0;
 }
 
+int make_source(struct make *m, const char *src, struct err *e)
+{
+	const char **paths;
+	int rc = make_fetch(m, &paths, e) < 0 || unpack_sources(m, paths, src, e) < 0 || apply_patches(m, src, e) < 0
+			 ? -1
+			 : 0;
+	log_status_end(m->run->log);
+	return rc;
+}
+
 static struct build_request build_request(const struct make *m)
 {
 	return (struct build_request){

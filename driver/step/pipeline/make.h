@@ -55,6 +55,9 @@ int make_run(struct make *m, struct err *e) MUST_CHECK;
 int make_wheel(struct make *m, struct err *e) MUST_CHECK;
 /* make_fetch: the sources into the store, and their paths. */
 int make_fetch(struct make *m, const char ***ret, struct err *e) MUST_CHECK;
+/* make_source: fetches the sources, and unpacks and patches them below `src`, which must not exist.
+ * Of the plan only package, package_row and patches count. */
+int make_source(struct make *m, const char *src, struct err *e) MUST_CHECK;
 /* verify_made: verifies the packed wheel by its contents and by use. */
 int verify_made(struct make *m, struct err *e) MUST_CHECK;
 /* add_build_paths: adds what no file of the wheel may hold: the sandbox's paths, and without a

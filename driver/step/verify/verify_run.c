@@ -12,7 +12,6 @@
 #define TORCH_WHEELS SANDBOX_TOP "/torch-wheels"
 #define CHECKS SANDBOX_TOP "/checks"
 #define VENV (SANDBOX_OUT "/venv")
-#define VENV_PYTHON (SANDBOX_OUT "/venv/bin/python")
 #define TIME_LIMIT_S 900.0
 
 #if defined(__x86_64__)
@@ -72,16 +71,18 @@ static int make_sandbox(const struct verify_run_request *q, struct arena *a, str
 	if (sandbox_init(s, q->kind, q->root, a, e) < 0 || fs_mkdirs(q->work_dir, e) < 0)
 		return -1;
 	sandbox_add(s, SANDBOX_RW, q->work_dir, SANDBOX_OUT);
-	sandbox_add(s, SANDBOX_RO, path_dir(a, q->wheel), WHEELS);
+	if (q->wheel)
+		sandbox_add(s, SANDBOX_RO, path_dir(a, q->wheel), WHEELS);
 	if (q->torch_wheel)
 		sandbox_add(s, SANDBOX_RO, path_dir(a, q->torch_wheel), TORCH_WHEELS);
-	sandbox_add(s, SANDBOX_RO, q->checks_dir, CHECKS);
+	if (q->checks_dir)
+		sandbox_add(s, SANDBOX_RO, q->checks_dir, CHECKS);
 	kvlist_set(&s->env, a, "PATH", "/usr/bin:/bin");
 	kvlist_set(&s->env, a, "HOME", SANDBOX_HOME);
 	kvlist_set(&s->env, a, "TMPDIR", SANDBOX_TMP);
 	kvlist_set(&s->env, a, "LC_ALL", "C.UTF-8");
 	/* Packages that the wheel requires are not installed; the toolkit has their libraries. */
-	if (q->plan->toolkit)
+	if (q->plan && q->plan->toolkit)
 		toolkit_run(q->plan->toolkit, s);
 	s->cwd = SANDBOX_OUT;
 	return 0;
@@ -94,7 +95,7 @@ static int ask_pip(const struct strlist *wheels, const struct sandbox *s, const 
 	AUTO_BUF struct buf out = {0};
 	struct strlist argv = {0};
 	strlist_split(&argv, a, "python3 -m pip --python", " ");
-	strlist_ref(&argv, a, VENV_PYTHON);
+	strlist_ref(&argv, a, VERIFY_PYTHON);
 	strlist_split(&argv, a,
 		      "install --dry-run --no-index --no-deps --no-cache-dir --ignore-installed "
 		      "--disable-pip-version-check --quiet",
@@ -146,10 +147,14 @@ static int install(const struct verify_run_request *q, const struct sandbox *s, 
 		return err_wrap(e, "cannot make a clean Python environment");
 	if (q->torch_wheel)
 		strlist_ref(&wheels, a, path_join(a, TORCH_WHEELS, path_base(q->torch_wheel)));
-	strlist_ref(&wheels, a, path_join(a, WHEELS, path_base(q->wheel)));
+	if (q->wheel)
+		strlist_ref(&wheels, a, path_join(a, WHEELS, path_base(q->wheel)));
+	if (wheels.count == 0)
+		return 0;
 	if (ask_pip(&wheels, s, run, a, e) < 0 || site_packages(q->work_dir, a, &site, e) < 0)
 		return -1;
-	if ((q->torch_wheel && unpack(q->torch_wheel, site, run, e) < 0) || unpack(q->wheel, site, run, e) < 0)
+	if ((q->torch_wheel && unpack(q->torch_wheel, site, run, e) < 0) ||
+	    (q->wheel && unpack(q->wheel, site, run, e) < 0))
 		return err_wrap(e, "the wheel does not install");
 	return 0;
 }
@@ -204,7 +209,7 @@ static int run_checks(const struct verify_run_request *q, const struct sandbox *
 	AUTO_BUF struct buf out = {0}, error = {0};
 	struct proc_result res;
 	struct proc_spec spec = {.out = &out, .err = &error, .timeout_s = TIME_LIMIT_S};
-	const char *argv[] = {VENV_PYTHON, "-I", arena_printf(a, CHECKS "/check_%s.py", q->plan->distribution),
+	const char *argv[] = {VERIFY_PYTHON, "-I", arena_printf(a, CHECKS "/check_%s.py", q->plan->distribution),
 			      expectation(q->plan, a), NULL};
 	struct lines l = {.arena = a, .r = r};
 	if (sandbox_run(s, argv, &spec, run, &res, e) < 0)
@@ -213,6 +218,12 @@ static int run_checks(const struct verify_run_request *q, const struct sandbox *
 	for (char *line; out.len && (line = strsep(&rest, "\n"));)
 		add_line(&l, line);
 	return judge(q->plan, &l, buf_cstr(&error), res.status, e);
+}
+
+int verify_environment(const struct verify_run_request *q, const struct run *run, struct arena *a, struct sandbox *ret,
+		       struct err *e)
+{
+	return make_sandbox(q, a, ret, e) < 0 || install(q, ret, run, a, e) < 0 ? -1 : 0;
 }
 
 int verify_run(const struct verify_run_request *q, const struct run *run, struct arena *a,

@@ -32,5 +32,11 @@ struct verify_run_result {
  * the import fails. On a machine that cannot run the wheel's code: ran = false, no error. */
 int verify_run(const struct verify_run_request *q, const struct run *run, struct arena *a,
 	       struct verify_run_result *ret, struct err *e) MUST_CHECK;
+/* verify_environment: only the environment, in work_dir, which stays, and the sandbox that sees it.
+ * Only root, kind, wheel (NULL: the root's own packages), torch_wheel and work_dir count, and the
+ * toolkit of a plan that is not NULL. */
+int verify_environment(const struct verify_run_request *q, const struct run *run, struct arena *a, struct sandbox *ret,
+		       struct err *e) MUST_CHECK;
+#define VERIFY_PYTHON SANDBOX_OUT "/venv/bin/python"
 /* verify_run_copy: a deep copy in another arena. */
 void verify_run_copy(const struct verify_run_result *r, struct arena *a, struct verify_run_result *ret);

@@ -1,0 +1,241 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/sys/fs.h"
+#include "base/sys/json.h"
+#include "cmd/build.h"
+#include "cmd/help.h"
+#include "core/wheel/wheel.h"
+#include "step/pipeline/tests.h"
+
+struct test_options {
+	struct cmd_build_base base;
+	const char *level, *shard, *against, *junit;
+	bool again;
+};
+
+/* "2/3" */
+static int parse_shard(const char *text, struct pipeline_test_request *t, struct err *e)
+{
+	char end;
+	if (!text ||
+	    (sscanf(text, "%5u/%5u%c", &t->shard, &t->shards, &end) == 2 && t->shard >= 1 && t->shard <= t->shards))
+		return 0;
+	err_set(e, ERR_USAGE, "'%s' is not a shard", text);
+	return err_hint(e, "--shard 2/3 is the second of three");
+}
+
+/* The newest release with this version of the package and a table of tests. */
+static int release_of(struct cmd_context *c, const struct pipeline_request *q, const char *package, const char *version,
+		      const char **ret, struct err *e)
+{
+	size_t len = strcspn(version, "+");
+	for (unsigned i = q->tables->releases_count; i-- > 0;) {
+		const struct release_row *r = &q->tables->releases[i];
+		const struct package_row *p = tables_package(r, package);
+		if (p && strncmp(p->version, version, len) == 0 && !p->version[len] &&
+		    fs_exists(test_table_path(q->profiles_dir, r->name, c->arena))) {
+			*ret = r->name;
+			return 0;
+		}
+	}
+	err_set(e, ERR_POLICY, "no release with %s %.*s has a table of tests", package, (int)len, version);
+	return err_hint(e, "tables are profiles/tests/<release>.yaml; --release names one");
+}
+
+static int of_wheel(struct cmd_context *c, const struct pipeline_request *q, const char *wheel,
+		    struct pipeline_test_request *t, struct err *e)
+{
+	struct wheel_name name;
+	if (wheel_name_parse(wheel, c->arena, &name, e) < 0)
+		return -1;
+	for (size_t i = 0; i < TABLES_PACKAGES; i++)
+		if (strcmp(tables_distribution(tables_packages[i]), name.dist) == 0)
+			t->package = tables_packages[i];
+	if (!t->package)
+		return err_set(e, ERR_POLICY, "'%s' is not a wheel of pytorch, torchvision or torchaudio", wheel);
+	t->wheel = wheel;
+	return t->release ? 0 : release_of(c, q, t->package, name.version, &t->release, e);
+}
+
+/* The wheel of a variant, from the store. */
+static int of_variant(struct cmd_context *c, const struct strlist *words, struct pipeline_request *q,
+		      struct pipeline_test_request *t, struct err *e)
+{
+	struct pipeline_item *items;
+	size_t count;
+	if (cmd_build_request(c, words, q, e) < 0)
+		return -1;
+	if (q->count != 1)
+		return err_set(e, ERR_USAGE, "test takes one variant, not %zu", q->count);
+	q->repack_only = true;
+	if (pipeline_build(q, c->run, c->arena, &items, &count, e) < 0) {
+		if (e->kind == ERR_POLICY)
+			err_hint(e, "a variant must have been built: 'ptbuild build' with the same words");
+		return -1;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (i + 1 < count)
+			t->torch_wheel = items[i].wheel;
+		t->wheel = items[i].wheel;
+		t->package = items[i].plan->package;
+		t->release = items[i].plan->release;
+	}
+	pipeline_free(items, count);
+	return 0;
+}
+
+static int find_target(struct cmd_context *c, const struct strlist *words, struct pipeline_request *q,
+		       struct pipeline_test_request *t, struct err *e)
+{
+	const struct cmd_select *o = &((const struct cmd_select_base *)c->options)->select;
+	const char *word = words->count == 1 ? words->items[0] : "";
+	q->kind = cmd_sandbox(c);
+	q->jobs = c->global->jobs;
+	q->offline = c->global->offline;
+	q->mirrors = c->global->mirrors;
+	if (cmd_tables(c, &q->tables, e) < 0 || cmd_profiles_dir(c, &q->profiles_dir, e) < 0 ||
+	    cmd_patches_dir(c, &q->patches_dir, e) < 0 || cmd_root(c, &q->root, e) < 0 ||
+	    cmd_store(c, &q->store, e) < 0)
+		return -1;
+	t->release = o->release;
+	t->torch_wheel =
+		o->plan.torch && strcmp(o->plan.torch, "root") != 0 ? cmd_absolute(c->arena, o->plan.torch) : NULL;
+	if (path_has_suffix(word, ".whl"))
+		return of_wheel(c, q, cmd_absolute(c->arena, word), t, e);
+	if (strcmp(word, "root") != 0)
+		return of_variant(c, words, q, t, e);
+	t->package = o->packages.count == 1 ? o->packages.items[0] : "pytorch";
+	if (t->release)
+		return 0;
+	err_set(e, ERR_USAGE, "whose tests is not known");
+	return err_hint(e, "--release names the release, for example --release 2.6.0-debian");
+}
+
+static const char *name_of(const struct pipeline_test_request *t)
+{
+	return t->wheel ? path_base(t->wheel) : "root";
+}
+
+static int write_junit(const char *path, const struct pipeline_test_request *t, const json_t *files,
+		       const struct test_summary *s, struct err *e)
+{
+	AUTO_BUF struct buf out = {0};
+	if (!path)
+		return 0;
+	test_junit(name_of(t), files, s, &out);
+	return fs_write_atomic(path, buf_cstr(&out), out.len, 0644, e);
+}
+
+static json_t *summary_json(const struct test_summary *s)
+{
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "run", (json_int_t)s->run, "passed", (json_int_t)s->passed,
+			 "skipped", (json_int_t)s->skipped, "expected", (json_int_t)s->expected, "flaky",
+			 (json_int_t)s->flaky, "unexpected", (json_int_t)s->unexpected);
+}
+
+static int print_results(struct cmd_context *c, const struct pipeline_test_request *t, const json_t *files,
+			 const struct test_summary *s, struct err *e)
+{
+	AUTO_BUF struct buf out = {0};
+	if (c->global->json) {
+		AUTO_JSON json_t *doc =
+			json_pack("{s:i, s:s, s:s, s:s, s:o, s:O}", "schema", 1, "tested", name_of(t), "release",
+				  t->release, "level", t->level, "summary", summary_json(s), "files", files);
+		return json_print(doc, e);
+	}
+	test_text(files, s, &out);
+	return cmd_write_stdout(&out, e);
+}
+
+static int print_differences(struct cmd_context *c, const struct pipeline_test_request *t,
+			     const struct pipeline_test_request *other, json_t *differences, struct err *e)
+{
+	AUTO_BUF struct buf out = {0};
+	const char *test;
+	json_t *pair;
+	if (c->global->json) {
+		AUTO_JSON json_t *doc =
+			json_pack("{s:i, s:s, s:s, s:s, s:O}", "schema", 1, "tested", name_of(t), "against",
+				  name_of(other), "level", t->level, "differences", differences);
+		return json_print(doc, e);
+	}
+	json_object_foreach(differences, test, pair)
+		buf_printf(&out, "%s: %s, there %s\n", test, json_string_value(json_array_get(pair, 0)),
+			   json_string_value(json_array_get(pair, 1)));
+	size_t count = json_object_size(differences);
+	buf_printf(&out, "%zu test%s between %s and %s\n", count, count == 1 ? " differs" : "s differ", name_of(t),
+		   name_of(other));
+	return cmd_write_stdout(&out, e);
+}
+
+static int compare(struct cmd_context *c, const struct pipeline_test_request *t, const char *against,
+		   const json_t *files, struct err *e)
+{
+	struct pipeline_test_request other = *t;
+	struct test_summary s;
+	AUTO_JSON json_t *there = NULL;
+	other.wheel = strcmp(against, "root") == 0 ? NULL : cmd_absolute(c->arena, against);
+	if (pipeline_test(&other, c->run, c->arena, &there, &s, e) < 0)
+		return err_wrap(e, "--against %s", against);
+	AUTO_JSON json_t *differences = test_differences(files, there);
+	return print_differences(c, t, &other, differences, e);
+}
+
+static int run_test(struct cmd_context *c, const struct strlist *words, struct err *e)
+{
+	const struct test_options *o = c->options;
+	struct pipeline_request q = {0};
+	struct pipeline_test_request t = {.q = &q, .level = o->level ? o->level : "smoke", .again = o->again};
+	struct test_summary s;
+	AUTO_JSON json_t *files = NULL;
+	if (parse_shard(o->shard, &t, e) < 0 || find_target(c, words, &q, &t, e) < 0)
+		return -1;
+	if (pipeline_test(&t, c->run, c->arena, &files, &s, e) < 0 || write_junit(o->junit, &t, files, &s, e) < 0)
+		return -1;
+	if ((o->against ? compare(c, &t, o->against, files, e) : print_results(c, &t, files, &s, e)) < 0)
+		return -1;
+	if (s.unexpected == 0)
+		return 0;
+	err_set(e, ERR_POLICY, "%zu of %zu tests of '%s' have a result that is not expected", s.unexpected, s.run,
+		name_of(&t));
+	return err_hint(e, "what is known to fail is in '%s'", test_table_path(q.profiles_dir, t.release, c->arena));
+}
+
+#define OPTION(type, field) (type), offsetof(struct test_options, field)
+
+static const struct arg_def test_options[] = {
+	{"level", 0, OPTION(ARG_STRING, level), "LEVEL", "how much: smoke (default, minutes), core (an hour), or full",
+	 "smoke core full"},
+	{"shard", 0, OPTION(ARG_STRING, shard), "I/N", "only the I-th of N parts", NULL},
+	{"against", 0, OPTION(ARG_STRING, against), "WHEEL",
+	 "run the same with another wheel, or root for the root's own, and print only what differs", "<file>"},
+	{"junit", 0, OPTION(ARG_STRING, junit), "FILE", "write the results as JUnit's XML", NULL},
+	{"again", 0, OPTION(ARG_FLAG, again), NULL, "begin anew: forget the results of an earlier run", NULL},
+	{0},
+};
+
+const struct command command_test = {
+	.name = "test",
+	.summary = "run a package's own tests against a finished wheel",
+	.usage = "WHEEL | VARIANT | root [OPTION...]",
+	.text = "Unpacks and patches the pinned source of the wheel's release, installs the wheel into a clean "
+		"environment, and runs the source's own tests in the sandbox, without network. What is run at a level, "
+		"and what is known to fail and why, is in profiles/tests/<release>.yaml.\n"
+		"A test that fails is run up to three times, each in a new process; one that then passes is called "
+		"flaky. A failure that is not expected makes the exit status 7, and so does an expected one that "
+		"passes.\n"
+		"Results are kept in the store: the same command goes on after an interruption. --again begins anew.",
+	.tables = {cmd_select_options, cmd_plan_options, test_options},
+	.arguments = {{"WHEEL|VARIANT",
+		       "a wheel, a variant whose wheel is in the store, or root for what is in the root", "<file>"}},
+	.examples = {{"ptbuild test dist/torch-2.6.0+cpu.avx2-*.whl --root ROOT", "some minutes"},
+		     {"ptbuild test pytorch-python313-cpu-avx2 --release 2.6.0-debian --root ROOT --level core",
+		      "about an hour on two processors"},
+		     {"ptbuild test dist/torch-*.whl --root ROOT --against root",
+		      "what differs from the root's torch"}},
+	.options_size = sizeof(struct test_options),
+	.run = run_test,
+};

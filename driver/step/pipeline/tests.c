@@ -1,0 +1,108 @@
+#include "step/pipeline/tests.h"
+
+#include <string.h>
+
+#include "base/path.h"
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
+#include "core/tables/tables.h"
+#include "step/pipeline/make.h"
+
+/* What the results depend on, as the key of the tree that keeps them. */
+static int tree_key(const struct pipeline_test_request *t, const struct plan *p, struct arena *a,
+		    char ret[DIGEST_HEX_LEN + 1], struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	char digest[DIGEST_HEX_LEN + 1];
+	const char *files[] = {t->wheel, t->torch_wheel, path_join(a, t->q->profiles_dir, "tests/run_tests.py")};
+	buf_printf(&text, "tests %s %s %s\n", p->package, t->release, t->q->root->fingerprint);
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		if (files[i] && digest_file(files[i], digest, e) < 0)
+			return -1;
+		buf_printf(&text, "%s\n", files[i] ? digest : "root");
+	}
+	for (unsigned i = 0; i < p->package_row->sources_count; i++)
+		buf_printf(&text, "%s\n", p->package_row->sources[i].sha256);
+	for (size_t i = 0; i < p->patches_count; i++)
+		buf_printf(&text, "%s\n", p->patches[i].sha256);
+	digest_data(buf_cstr(&text), text.len, ret);
+	return 0;
+}
+
+/* A marker says that the source is whole. */
+static int make_source_once(const struct pipeline_test_request *t, const struct plan *p, const char *dir,
+			    const struct run *run, struct arena *a, struct err *e)
+{
+	struct make m = {.q = t->q, .run = run, .arena = a, .plan = p, .build_dir = dir};
+	const char *src = path_join(a, dir, "src"), *marker = path_join(a, dir, "src.ok");
+	if (fs_exists(marker))
+		return 0;
+	if (fs_remove_tree(src, e) < 0 || make_source(&m, src, e) < 0)
+		return -1;
+	return fs_write_atomic(marker, "", 0, 0644, e);
+}
+
+static int run_in(const struct pipeline_test_request *t, const struct plan *p, const struct test_package *tests,
+		  const char *dir, const struct run *run, struct arena *a, json_t **ret, struct err *e)
+{
+	struct sandbox s;
+	const char *env = path_join(a, dir, "check");
+	const char *results = path_join(a, dir, arena_printf(a, "results/%s", t->level));
+	const struct verify_run_request v = {.root = t->q->root,
+					     .kind = t->q->kind,
+					     .wheel = t->wheel,
+					     .torch_wheel = t->torch_wheel,
+					     .work_dir = env};
+	const struct test_request q = {.tests = tests,
+				       .level = t->level,
+				       .shard = t->shard,
+				       .shards = t->shards,
+				       .sandbox = &s,
+				       .python = VERIFY_PYTHON,
+				       .src = path_join(a, dir, "src"),
+				       .runner_dir = path_join(a, t->q->profiles_dir, "tests"),
+				       .results_dir = results,
+				       .jobs = t->q->jobs};
+	if (t->again && fs_remove_tree(results, e) < 0)
+		return -1;
+	if (fs_remove_tree(env, e) < 0 || verify_environment(&v, run, a, &s, e) < 0 ||
+	    tests_check_needs(&q, run, a, e) < 0 || make_source_once(t, p, dir, run, a, e) < 0)
+		return -1;
+	struct err ignored = {0};
+	int rc = tests_run(&q, run, ret, e);
+	if (fs_remove_tree(env, rc < 0 ? &ignored : e) < 0 && rc == 0) {
+		json_decref(*ret);
+		return -1;
+	}
+	return rc;
+}
+
+int pipeline_test(const struct pipeline_test_request *t, const struct run *run, struct arena *a, json_t **ret,
+		  struct test_summary *ret_summary, struct err *e)
+{
+	const struct release_row *release;
+	const struct test_package *tests;
+	char key[DIGEST_HEX_LEN + 1];
+	const char *dir;
+	if (tables_need_release(t->q->tables, t->release, &release, e) < 0 ||
+	    test_table_load(t->q->profiles_dir, release->name, t->package, a, &tests, e) < 0)
+		return -1;
+	struct plan p = {.package = t->package,
+			 .release = release->name,
+			 .release_row = release,
+			 .package_row = tables_package(release, t->package)};
+	AUTO_LOCK struct lock tree = LOCK_NONE;
+	if (!p.package_row)
+		return err_set(e, ERR_CONFIG, "release '%s' has no %s", release->name, t->package);
+	if (plan_patches(t->q->patches_dir, release->name, a, &p, e) < 0 || tree_key(t, &p, a, key, e) < 0 ||
+	    store_lock(t->q->store, STORE_BUILD, key, run, &tree, e) < 0 ||
+	    store_build_dir(t->q->store, key, a, &dir, e) < 0)
+		return -1;
+	log_info(run->log, "%s: level %s of its own tests (tree %s)", t->package, t->level, dir);
+	json_t *files;
+	if (run_in(t, &p, tests, dir, run, a, &files, e) < 0)
+		return -1;
+	test_judge(tests, files, ret_summary);
+	*ret = files;
+	return 0;
+}

@@ -1,0 +1,186 @@
+#include <string.h>
+
+#include "step/test/test.h"
+
+#define WORDS 400 /* of a failure's detail, from its end */
+
+static const char *text_of(const json_t *result, const char *key)
+{
+	const char *s = json_string_value(json_object_get(result, key));
+	return s ? s : "";
+}
+
+static const char *verdict_of(const struct test_expected_row *expected, const json_t *result)
+{
+	const char *outcome = text_of(result, "outcome");
+	if (strcmp(outcome, "skipped") == 0)
+		return "skipped";
+	if (strcmp(outcome, "passed") != 0)
+		return expected ? "expected" : outcome;
+	if (expected)
+		return "passed, expected to fail";
+	return json_integer_value(json_object_get(result, "tries")) > 1 ? "flaky" : "passed";
+}
+
+bool test_unexpected(const char *verdict)
+{
+	static const char *const fine[] = {"passed", "skipped", "expected", "flaky"};
+	return !strings_contain(fine, ARRAY_LEN(fine), verdict);
+}
+
+static const char *judge_one(const struct test_package *p, const char *file, const char *name, json_t *result)
+{
+	AUTO_ARENA struct arena a = {0};
+	const struct test_expected_row *row = test_expected(p, arena_printf(&a, "%s::%s", file, name));
+	const char *verdict = verdict_of(row, result);
+	json_object_set_new(result, "verdict", json_string(verdict));
+	if (strcmp(verdict, "expected") == 0)
+		json_object_set_new(result, "reason", json_string(row->reason));
+	return verdict;
+}
+
+static void count(const char *verdict, struct test_summary *s)
+{
+	s->run++;
+	if (strcmp(verdict, "passed") == 0)
+		s->passed++;
+	else if (strcmp(verdict, "skipped") == 0)
+		s->skipped++;
+	else if (strcmp(verdict, "expected") == 0)
+		s->expected++;
+	else if (strcmp(verdict, "flaky") == 0)
+		s->flaky++;
+	else
+		s->unexpected++;
+}
+
+void test_judge(const struct test_package *p, json_t *files, struct test_summary *ret)
+{
+	const char *file, *name;
+	json_t *tests, *result;
+	struct test_summary s = {0};
+	json_object_foreach(files, file, tests)
+	{
+		json_object_foreach(tests, name, result) count(judge_one(p, file, name, result), &s);
+	}
+	*ret = s;
+}
+
+/* The last lines, each behind two spaces. */
+static void add_words(const char *words, struct buf *out)
+{
+	size_t len = strlen(words);
+	const char *at = len > WORDS ? strchr(words + len - WORDS, '\n') : words;
+	at = at ? at : words + len - WORDS;
+	while (*at) {
+		size_t n = strcspn(at, "\n");
+		if (n)
+			buf_printf(out, "  %.*s\n", (int)n, at);
+		at += n + (at[n] == '\n');
+	}
+}
+
+void test_text(const json_t *files, const struct test_summary *s, struct buf *out)
+{
+	const char *file, *name;
+	json_t *tests, *result;
+	json_object_foreach((json_t *)(uintptr_t)files, file, tests)
+	{
+		json_object_foreach(tests, name, result)
+		{
+			const char *verdict = text_of(result, "verdict");
+			if (!test_unexpected(verdict) && strcmp(verdict, "flaky") != 0)
+				continue;
+			buf_printf(out, "%s: %s::%s\n", verdict, file, name);
+			add_words(text_of(result, "detail"), out);
+		}
+	}
+	buf_printf(out,
+		   "  run         %zu\n  passed      %zu\n  skipped     %zu\n  expected    %zu (failures that the "
+		   "table has)\n  flaky       %zu\n  unexpected  %zu\n",
+		   s->run, s->passed, s->skipped, s->expected, s->flaky, s->unexpected);
+}
+
+/* XML has no way to write most control bytes. */
+static void add_xml(const char *s, struct buf *out)
+{
+	for (; *s; s++) {
+		if (*s == '<')
+			buf_addstr(out, "&lt;");
+		else if (*s == '&')
+			buf_addstr(out, "&amp;");
+		else if (*s == '"')
+			buf_addstr(out, "&quot;");
+		else if (*s == '>')
+			buf_addstr(out, "&gt;");
+		else if ((unsigned char)*s < 32 && *s != '\n' && *s != '\t')
+			buf_addc(out, '?');
+		else
+			buf_addc(out, *s);
+	}
+}
+
+static void add_case(const char *file, const char *name, const json_t *result, struct buf *out)
+{
+	const char *verdict = text_of(result, "verdict"), *dot = strchr(name, '.');
+	buf_addstr(out, "    <testcase classname=\"");
+	add_xml(file, out);
+	buf_addstr(out, "::");
+	buf_add(out, name, dot ? (size_t)(dot - name) : 0);
+	buf_addstr(out, "\" name=\"");
+	add_xml(dot ? dot + 1 : name, out);
+	buf_printf(out, "\" time=\"%.3f\"", json_number_value(json_object_get(result, "seconds")));
+	if (strcmp(verdict, "passed") == 0 || strcmp(verdict, "flaky") == 0) {
+		buf_addstr(out, "/>\n");
+		return;
+	}
+	bool skipped = !test_unexpected(verdict);
+	buf_printf(out, "><%s message=\"%s", skipped ? "skipped" : "failure", verdict);
+	if (*text_of(result, "reason")) {
+		buf_addstr(out, ": ");
+		add_xml(text_of(result, "reason"), out);
+	}
+	buf_addstr(out, "\">");
+	add_xml(text_of(result, "detail"), out);
+	buf_printf(out, "</%s></testcase>\n", skipped ? "skipped" : "failure");
+}
+
+void test_junit(const char *name, const json_t *files, const struct test_summary *s, struct buf *out)
+{
+	const char *file, *test;
+	json_t *tests, *result;
+	buf_addstr(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"");
+	add_xml(name, out);
+	buf_printf(out, "\" tests=\"%zu\" failures=\"%zu\" skipped=\"%zu\">\n", s->run, s->unexpected,
+		   s->skipped + s->expected);
+	json_object_foreach((json_t *)(uintptr_t)files, file, tests) json_object_foreach(tests, test, result)
+		add_case(file, test, result, out);
+	buf_addstr(out, "  </testsuite>\n</testsuites>\n");
+}
+
+static void add_differences(const json_t *here, const json_t *there, bool turned, struct arena *a, json_t *out)
+{
+	const char *file, *name;
+	json_t *tests, *result;
+	json_object_foreach((json_t *)(uintptr_t)here, file, tests)
+	{
+		json_object_foreach(tests, name, result)
+		{
+			const char *x = text_of(result, "outcome");
+			const char *y = text_of(json_object_get(json_object_get(there, file), name), "outcome");
+			y = *y ? y : "none";
+			if (strcmp(x, y) != 0)
+				json_object_set_new(out, arena_printf(a, "%s::%s", file, name),
+						    json_pack("[s, s]", turned ? y : x, turned ? x : y));
+		}
+	}
+}
+
+json_t *test_differences(const json_t *here, const json_t *there)
+{
+	AUTO_ARENA struct arena a = {0};
+	json_t *out = json_object();
+	add_differences(here, there, false, &a, out);
+	add_differences(there, here, true, &a, out);
+	return out;
+}

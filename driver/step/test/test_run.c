@@ -1,0 +1,355 @@
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/path.h"
+#include "base/shell.h"
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
+#include "base/sys/json.h"
+#include "base/sys/machine.h"
+#include "base/thread.h"
+#include "step/test/test.h"
+
+#define RUNNER SANDBOX_TOP "/tests"
+#define RESULTS SANDBOX_TOP "/results"
+#define JOURNAL_MAX (UINT64_C(256) << 20)
+/* Of one process of tests: test_nn and test_ops stay below. */
+#define PROCESS_BYTES (UINT64_C(1536) << 20)
+
+/* One part of a file: a process at a time, and a journal. */
+struct unit {
+	const struct test_row *row;
+	unsigned part, parts;
+	const char *name; /* of its journal */
+};
+
+struct testing {
+	const struct test_request *q;
+	const struct run *run;
+	struct arena arena;
+	struct unit *units;
+	size_t count, cap;
+	unsigned workers, threads;
+	pthread_mutex_t mutex; /* of all below, and of the log */
+	size_t next, done, tests, failed;
+	json_t *files;
+	struct err err;
+	bool stop;
+};
+
+int tests_check_needs(const struct test_request *q, const struct run *run, struct arena *a, struct err *e)
+{
+	AUTO_BUF struct buf out = {0};
+	struct strlist argv = {0}, modules = {0}, packages = {0};
+	strlist_ref(&argv, a, q->python);
+	strlist_ref(&argv, a, "-c");
+	strlist_ref(&argv, a,
+		    "import importlib.util, sys\nfor i, m in enumerate(sys.argv[1:]):\n"
+		    "  if not importlib.util.find_spec(m): print(i)");
+	for (unsigned i = 0; i < q->tests->needs_count; i++)
+		strlist_ref(&argv, a, q->tests->needs[i].module);
+	if (sandbox_capture(q->sandbox, strlist_argv(&argv, a), run, &out, e) < 0)
+		return -1;
+	for (char *rest = out.data, *line; out.len && (line = strsep(&rest, "\n"));) {
+		size_t i = strtoul(line, NULL, 10);
+		if (!*line || i >= q->tests->needs_count)
+			continue;
+		strlist_ref(&modules, a, q->tests->needs[i].module);
+		strlist_ref(&packages, a, q->tests->needs[i].debian);
+	}
+	if (modules.count == 0)
+		return 0;
+	const struct root *root = q->sandbox->root;
+	const char *names = strlist_join(&packages, a, " ");
+	err_set(e, ERR_SYSTEM, "the tests need Python modules that the root lacks: %s",
+		strlist_join(&modules, a, ", "));
+	return root->host ? err_hint(e, "sudo apt-get install %s", names)
+			  : err_hint(e, "sudo chroot %s sh -c 'apt-get update && apt-get install -y %s'",
+				     shell_quoted(root->dir, a), names);
+}
+
+/* ---- what to run ---- */
+
+static unsigned limit_of(const struct test_row *r)
+{
+	return r->limit ? r->limit : TEST_LIMIT_S;
+}
+
+/* The file, and what else a row's outcomes depend on: a changed row begins anew. */
+static const char *journal_name(const struct test_row *r, struct arena *a)
+{
+	AUTO_BUF struct buf text = {0};
+	char digest[DIGEST_HEX_LEN + 1];
+	char *flat = arena_strdup(a, r->file);
+	for (char *s = flat; *s; s++)
+		*s = (char)(*s == '/' ? '.' : *s);
+	buf_printf(&text, "%u %u\n", r->sample, limit_of(r));
+	for (unsigned i = 0; i < r->select_count; i++)
+		buf_printf(&text, "%s\n", r->select[i]);
+	digest_data(buf_cstr(&text), text.len, digest);
+	return arena_printf(a, "%s.%.8s", flat, digest);
+}
+
+static void add_row(struct testing *t, const struct test_row *row, size_t *index)
+{
+	bool full = strcmp(t->q->level, "full") == 0;
+	unsigned parts = row->parts ? row->parts : 1;
+	struct test_row *r = arena_alloc(&t->arena, sizeof(*r));
+	*r = *row;
+	if (full) {
+		r->select_count = 0;
+		r->sample = 1;
+	}
+	const char *name = journal_name(r, &t->arena);
+	for (unsigned i = 0; i < parts; i++, ++*index) {
+		if (t->q->shards && *index % t->q->shards != t->q->shard - 1)
+			continue;
+		if (t->count == t->cap)
+			t->units = arena_grow(&t->arena, t->units, &t->cap, 64, sizeof(*t->units));
+		t->units[t->count++] =
+			(struct unit){r, i, parts, arena_printf(&t->arena, "%s.%uof%u", name, i + 1, parts)};
+	}
+}
+
+static bool has_file(const struct test_package *p, size_t before, const char *file)
+{
+	for (size_t i = 0; i < before; i++)
+		if (strcmp(p->files[i].file, file) == 0)
+			return true;
+	return false;
+}
+
+/* The rows of the level; at level full every file of tests that lies in the directory itself, too. */
+static int add_units(struct testing *t, struct err *e)
+{
+	const struct test_package *p = t->q->tests;
+	bool full = strcmp(t->q->level, "full") == 0;
+	struct strlist names = {0};
+	size_t index = 0;
+	for (unsigned i = 0; i < p->files_count; i++)
+		if (test_row_in(&p->files[i], t->q->level) && !(full && has_file(p, i, p->files[i].file)))
+			add_row(t, &p->files[i], &index);
+	if (full && fs_list(path_join(&t->arena, t->q->src, p->dir), &t->arena, &names, e) < 0)
+		return -1;
+	for (size_t i = 0; i < names.count; i++) {
+		struct test_row r = {.file = names.items[i]};
+		if (strncmp(r.file, "test_", 5) == 0 && path_has_suffix(r.file, ".py") &&
+		    !has_file(p, p->files_count, r.file))
+			add_row(t, &r, &index);
+	}
+	return 0;
+}
+
+/* ---- one part ---- */
+
+static json_t *options(const struct testing *t, const struct unit *u, struct arena *a)
+{
+	json_t *select = json_array(), *expected = json_array();
+	for (unsigned i = 0; i < u->row->select_count; i++)
+		json_array_append_new(select, json_string(u->row->select[i]));
+	for (unsigned i = 0; i < t->q->tests->expected_count; i++)
+		json_array_append_new(expected, json_string(t->q->tests->expected[i].test));
+	return json_pack("{s:s, s:o, s:o, s:i, s:i, s:i, s:i, s:s}", "file", u->row->file, "select", select, "expected",
+			 expected, "sample", u->row->sample ? (int)u->row->sample : 1, "part", (int)u->part, "parts",
+			 (int)u->parts, "limit", (int)limit_of(u->row), "journal",
+			 arena_printf(a, RESULTS "/%s.jsonl", u->name));
+}
+
+static int read_journal(const char *path, struct arena *a, struct test_journal *ret, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	if (fs_exists(path) && fs_read(path, JOURNAL_MAX, &text, e) < 0)
+		return -1;
+	return test_journal_parse(buf_cstr(&text), text.len, path, a, ret, e);
+}
+
+static int add_to_journal(const char *path, json_t *row, struct err *e)
+{
+	AUTO_JSON json_t *owned = row;
+	AUTO_FREE char *line = json_dumps(owned, JSON_COMPACT);
+	FILE *f = fopen(path, "a");
+	if (!f)
+		return err_errno(e, ERR_SYSTEM, "cannot write '%s'", path);
+	bool bad = fprintf(f, "%s\n", line ? line : "{}") < 0;
+	return fclose(f) != 0 || bad ? err_errno(e, ERR_SYSTEM, "cannot write '%s'", path) : 0;
+}
+
+/* After a process: its journal, with the verdict on a test that it did not come back from. `late`: the file's time is
+ * over. */
+static int close_journal(const struct unit *u, const char *path, int status, bool late, struct arena *a,
+			 struct test_journal *ret, struct err *e)
+{
+	struct test_journal j;
+	if (read_journal(path, a, &j, e) < 0)
+		return -1;
+	if (j.done) {
+		*ret = j;
+		return 0;
+	}
+	const char *open = j.open;
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	double seconds = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec - j.open_at;
+	json_decref(j.tests);
+	if (open && !late) {
+		bool timeout = seconds >= limit_of(u->row);
+		if (add_to_journal(path,
+				   json_pack("{s:s, s:s, s:f, s:o}", "test", open, "outcome",
+					     timeout ? "timeout" : "crashed", "seconds", seconds, "detail",
+					     json_string(timeout ? arena_printf(a, "not done in %u s", limit_of(u->row))
+								 : arena_printf(a, "the process ended with status %d",
+										status))),
+				   e) < 0)
+			return -1;
+	} else if (late || status != 0) {
+		const char *what = late ? arena_printf(a, "not done in %u minutes%s%s",
+						       u->row->minutes ? u->row->minutes : TEST_MINUTES,
+						       open ? "; the last test was " : "", open ? open : "")
+					: arena_printf(a, "the process ended with status %d", status);
+		if (add_to_journal(path, json_pack("{s:s}", "error", what), e) < 0)
+			return -1;
+	}
+	return read_journal(path, a, ret, e);
+}
+
+static int run_process(struct testing *t, const struct unit *u, double timeout, struct arena *a, int *status,
+		       bool *late, struct err *e)
+{
+	struct sandbox s = *t->q->sandbox;
+	AUTO_JSON json_t *o = options(t, u, a);
+	AUTO_FREE char *text = json_dumps(o, JSON_COMPACT);
+	const char *argv[] = {t->q->python, RUNNER "/run_tests.py", text, NULL};
+	struct proc_spec spec = {.log_path = path_join(a, t->q->results_dir, arena_printf(a, "%s.log", u->name)),
+				 .timeout_s = timeout};
+	struct proc_result res;
+	struct kvlist env = {0};
+	double start = log_seconds();
+	s.arena = a;
+	s.ops = arena_array(a, s.cap, sizeof(*s.ops));
+	memcpy(s.ops, t->q->sandbox->ops, s.count * sizeof(*s.ops));
+	for (size_t i = 0; i < s.env.count; i++)
+		kvlist_set(&env, a, s.env.items[i].key, s.env.items[i].value);
+	kvlist_set(&env, a, "OMP_NUM_THREADS", arena_printf(a, "%u", t->threads));
+	kvlist_set(&env, a, "PYTHONDONTWRITEBYTECODE", "1");
+	kvlist_set(&env, a, "PYTORCH_PRINT_REPRO_ON_FAILURE", "0"); /* its words would hide the failure's */
+	s.env = env;
+	sandbox_add(&s, SANDBOX_RW, t->q->src, SANDBOX_SRC);
+	sandbox_add(&s, SANDBOX_RO, t->q->runner_dir, RUNNER);
+	sandbox_add(&s, SANDBOX_RW, t->q->results_dir, RESULTS);
+	s.cwd = path_join(a, SANDBOX_SRC, t->q->tests->dir);
+	int rc = sandbox_run(&s, argv, &spec, t->run, &res, e);
+	*late = rc < 0 && e->kind == ERR_SYSTEM && log_seconds() - start >= timeout;
+	*status = rc < 0 ? 1 : res.status;
+	return *late ? 0 : rc;
+}
+
+/* One process after the other, until the journal says that nothing is left. */
+static int run_unit(struct testing *t, const struct unit *u, struct arena *a, struct test_journal *ret, struct err *e)
+{
+	const char *path = path_join(a, t->q->results_dir, arena_printf(a, "%s.jsonl", u->name));
+	double limit = 60.0 * (u->row->minutes ? u->row->minutes : TEST_MINUTES), start = log_seconds();
+	if (read_journal(path, a, ret, e) < 0)
+		return -1;
+	while (!ret->done) {
+		int status;
+		bool late;
+		double left = limit - (log_seconds() - start);
+		size_t before = ret->lines;
+		json_decref(ret->tests);
+		ret->tests = NULL;
+		if (run_check(t->run, e) < 0 || run_process(t, u, left > 1 ? left : 1, a, &status, &late, e) < 0 ||
+		    close_journal(u, path, status, late, a, ret, e) < 0)
+			return -1;
+		if (ret->lines == before) {
+			json_decref(ret->tests);
+			return err_set(e, ERR_INTEGRITY, "the runner of '%s' said nothing", u->row->file);
+		}
+	}
+	return 0;
+}
+
+/* ---- all of them ---- */
+
+static void add_results(struct testing *t, const struct unit *u, json_t *tests)
+{
+	const char *name;
+	json_t *result, *file = json_object_get(t->files, u->row->file);
+	if (!file) {
+		file = json_object();
+		json_object_set_new(t->files, u->row->file, file);
+	}
+	json_object_foreach(tests, name, result)
+	{
+		const char *outcome = json_string_value(json_object_get(result, "outcome"));
+		t->tests++;
+		t->failed += strcmp(outcome, "passed") != 0 && strcmp(outcome, "skipped") != 0;
+	}
+	json_object_update(file, tests);
+}
+
+static void *work(void *user)
+{
+	struct testing *t = user;
+	for (;;) {
+		AUTO_ARENA struct arena a = {0};
+		struct err e = {0};
+		struct test_journal j = {0};
+		pthread_mutex_lock(&t->mutex);
+		const struct unit *u = t->stop || t->next == t->count ? NULL : &t->units[t->next++];
+		pthread_mutex_unlock(&t->mutex);
+		if (!u)
+			return NULL;
+		int rc = run_unit(t, u, &a, &j, &e);
+		pthread_mutex_lock(&t->mutex);
+		if (rc < 0 && !t->stop) {
+			t->stop = true;
+			t->err = e;
+		}
+		if (rc == 0)
+			add_results(t, u, j.tests);
+		t->done += rc == 0;
+		log_status(t->run->log, "tests: %zu/%zu parts, %zu tests, %zu failed; %s", t->done, t->count, t->tests,
+			   t->failed, u->row->file);
+		pthread_mutex_unlock(&t->mutex);
+		json_decref(j.tests);
+	}
+}
+
+static void choose_workers(struct testing *t)
+{
+	unsigned processors = machine_processors(), n = t->q->jobs ? t->q->jobs : processors;
+	uint64_t fit = machine_memory() / PROCESS_BYTES;
+	if (!t->q->jobs && fit < n)
+		n = fit ? (unsigned)fit : 1;
+	t->workers = n < t->count ? n : (unsigned)t->count;
+	t->threads = t->workers && processors / t->workers > 1 ? processors / t->workers : 1;
+}
+
+int tests_run(const struct test_request *q, const struct run *run, json_t **ret, struct err *e)
+{
+	struct testing t = {.q = q, .run = run, .mutex = PTHREAD_MUTEX_INITIALIZER, .files = json_object()};
+	int rc = fs_mkdirs(q->results_dir, e) < 0 || add_units(&t, e) < 0 ? -1 : 0;
+	choose_workers(&t);
+	pthread_t *threads = arena_array(&t.arena, t.workers + 1, sizeof(*threads));
+	unsigned started = 0;
+	while (rc == 0 && started + 1 < t.workers && thread_start(&threads[started], work, &t) == 0)
+		started++;
+	if (rc == 0)
+		work(&t);
+	for (unsigned i = 0; i < started; i++)
+		pthread_join(threads[i], NULL);
+	log_status_end(run->log);
+	if (rc == 0 && t.stop) {
+		*e = t.err;
+		rc = -1;
+	}
+	if (rc == 0)
+		*ret = t.files;
+	else
+		json_decref(t.files);
+	arena_release(&t.arena);
+	return rc;
+}

@@ -1,0 +1,100 @@
+#include "step/test/test_table.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/strlist.h"
+#include "base/sys/fs.h"
+#include "base/yaml/schema.h"
+
+#define F struct test_row
+ROW(file, F, NEED(F, file), NEED_LIST(F, levels), LIST(F, select), NUMBER(F, sample, CYAML_FLAG_OPTIONAL),
+    NUMBER(F, parts, CYAML_FLAG_OPTIONAL), NUMBER(F, limit, CYAML_FLAG_OPTIONAL),
+    NUMBER(F, minutes, CYAML_FLAG_OPTIONAL));
+#undef F
+#define E struct test_expected_row
+ROW(expected, E, NEED(E, test), NEED(E, reason), NEED(E, source));
+#undef E
+#define N struct test_need
+ROW(need, N, NEED(N, module), NEED(N, debian));
+#undef N
+#define P struct test_package
+ROW(package, P, NEED(P, package), NEED(P, dir), ROWS(P, needs, &need_entry), NEED_ROWS(P, files, &file_entry),
+    ROWS(P, expected, &expected_entry));
+#undef P
+#define T struct test_table
+FIELDS(table, NEED(T, sources), NEED_ROWS(T, packages, &package_entry));
+static const cyaml_schema_value_t table_schema = TOP(T, table_fields);
+#undef T
+
+static const char *const levels[] = {"smoke", "core"};
+
+const char *test_table_path(const char *profiles_dir, const char *release, struct arena *a)
+{
+	return path_join(a, profiles_dir, arena_printf(a, "tests/%s.yaml", release));
+}
+
+static bool share_level(const struct test_row *x, const struct test_row *y)
+{
+	for (unsigned i = 0; i < x->levels_count; i++)
+		if (strings_contain(y->levels, y->levels_count, x->levels[i]))
+			return true;
+	return false;
+}
+
+static int check_files(const char *path, const struct test_package *p, struct err *e)
+{
+	for (unsigned i = 0; i < p->files_count; i++) {
+		const struct test_row *r = &p->files[i];
+		if (!path_is_safe_relative(r->file) || !path_has_suffix(r->file, ".py"))
+			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is not a file of tests", path, r->line, r->file);
+		for (unsigned k = 0; k < r->levels_count; k++)
+			if (!strings_contain(levels, ARRAY_LEN(levels), r->levels[k]))
+				return err_set(e, ERR_CONFIG, "%s:%u: unknown level '%s'", path, r->line, r->levels[k]);
+		for (unsigned k = 0; k < i; k++)
+			if (strcmp(p->files[k].file, r->file) == 0 && share_level(&p->files[k], r))
+				return err_set(e, ERR_CONFIG, "%s:%u: '%s' is in the level twice", path, r->line,
+					       r->file);
+	}
+	return 0;
+}
+
+int test_table_load(const char *profiles_dir, const char *release, const char *package, struct arena *a,
+		    const struct test_package **ret, struct err *e)
+{
+	const char *path = test_table_path(profiles_dir, release, a);
+	struct yaml_lines *lines;
+	void *data;
+	if (!fs_exists(path)) {
+		err_set(e, ERR_POLICY, "no table says which tests of release '%s' to run", release);
+		return err_hint(e, "it would be '%s'", path);
+	}
+	if (yaml_load(path, &table_schema, a, &data, &lines, e) < 0)
+		return -1;
+	const struct test_table *t = data;
+	for (unsigned i = 0; i < t->packages_count; i++) {
+		if (strcmp(t->packages[i].package, package) != 0)
+			continue;
+		for (unsigned k = 0; k < t->packages[i].files_count; k++)
+			t->packages[i].files[k].line = yaml_line(lines, "packages/%u/files/%u", i, k);
+		if (check_files(path, &t->packages[i], e) < 0)
+			return -1;
+		*ret = &t->packages[i];
+		return 0;
+	}
+	return err_set(e, ERR_POLICY, "'%s' has no tests of %s", path, package);
+}
+
+bool test_row_in(const struct test_row *r, const char *level)
+{
+	return strcmp(level, "full") == 0 || strings_contain(r->levels, r->levels_count, level);
+}
+
+const struct test_expected_row *test_expected(const struct test_package *p, const char *test)
+{
+	for (unsigned i = 0; i < p->expected_count; i++)
+		if (fnmatch(p->expected[i].test, test, 0) == 0)
+			return &p->expected[i];
+	return NULL;
+}

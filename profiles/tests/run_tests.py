@@ -1,0 +1,190 @@
+"""Runs the tests of one file, or a part of them, and writes a line of JSON into a journal when one begins and when it ends.
+
+What the journal has is not run again, but what failed: up to three times, each in a process of its own. One argument, in JSON:
+file, select, sample, part, parts, limit, expected, journal."""
+
+import faulthandler
+import fnmatch
+import importlib
+import json
+import os
+import sys
+import time
+import traceback
+import types
+import unittest
+import zlib
+
+TRIES = 3
+DETAIL = 2000
+
+
+class Journal:
+    def __init__(self, path):
+        self.outcomes = {}
+        try:
+            with open(path, "rb") as f:
+                lines = f.read().split(b"\n")
+        except FileNotFoundError:
+            lines = [b""]
+        for line in lines[:-1]:
+            row = json.loads(line)
+            if "test" in row:
+                self.outcomes.setdefault(row["test"], []).append(row["outcome"])
+        # A kill may leave half a line.
+        self.fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        os.ftruncate(self.fd, sum(len(line) + 1 for line in lines[:-1]))
+        self.pid = os.getpid()
+
+    def add(self, **row):
+        if os.getpid() != self.pid:  # a child that a test forked
+            return
+        os.write(self.fd, json.dumps(row).encode() + b"\n")
+        if "test" in row:
+            self.outcomes.setdefault(row["test"], []).append(row["outcome"])
+
+
+def end_of(text):
+    return text if len(text) <= DETAIL else "..." + text[-DETAIL:]
+
+
+class Result(unittest.TestResult):
+    def __init__(self, journal, limit):
+        super().__init__()
+        self.journal, self.limit = journal, limit
+        self.classes = {}  # what setUpClass did: the outcome of all its tests
+        self.current = None
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.current, self.outcome, self.detail, self.began = test, "passed", "", time.monotonic()
+        self.journal.add(begin=name_of(test), at=time.time())
+        faulthandler.dump_traceback_later(self.limit, exit=True)
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        faulthandler.cancel_dump_traceback_later()
+        self.journal.add(test=name_of(test), outcome=self.outcome, seconds=round(time.monotonic() - self.began, 3), detail=self.detail)
+        self.current = None
+
+    def note(self, test, outcome, detail):
+        if self.current is None:  # setUpClass or setUpModule: "setUpClass (module.Class)"
+            self.classes[str(test).rpartition("(")[2].rstrip(")").rpartition(".")[2]] = (outcome, detail)
+        elif self.outcome != "failed":
+            self.outcome, self.detail = outcome, detail
+
+    def words(self, err):
+        return end_of("".join(traceback.format_exception(*err)))
+
+    def addError(self, test, err):
+        self.note(test, "failed", self.words(err))
+
+    def addFailure(self, test, err):
+        self.note(test, "failed", self.words(err))
+
+    def addSubTest(self, test, subtest, err):
+        if err is not None:
+            self.note(test, "failed", f"{subtest}\n{self.words(err)}")
+
+    def addSkip(self, test, reason):
+        self.note(test, "skipped", end_of(str(reason)))
+
+    def addExpectedFailure(self, test, err):  # the source itself expects it
+        pass
+
+    def addUnexpectedSuccess(self, test):
+        self.note(test, "failed", "passed, but the source expects it to fail")
+
+
+def name_of(test):
+    return ".".join(test.id().rsplit(".", 2)[-2:])
+
+
+def flatten(suite):
+    for test in suite:
+        if isinstance(test, unittest.TestSuite):
+            yield from flatten(test)
+        else:
+            yield test
+
+
+def chosen(name, o):
+    number = zlib.crc32(name.encode())
+    if o["select"] and not any(fnmatch.fnmatchcase(name, p) for p in o["select"]):
+        return False
+    return number // 4096 % o["sample"] == 0 and number % o["parts"] == o["part"]
+
+
+def to_run(tests, journal, o):
+    """Those without an outcome; when there are none, those that failed, have not been run three times, and are not expected to fail."""
+    fresh = [t for t in tests if name_of(t) not in journal.outcomes]
+    if fresh:
+        return fresh
+    return [t for t in tests if may_try_again(journal.outcomes[name_of(t)]) and not is_expected(name_of(t), o)]
+
+
+def may_try_again(outcomes):
+    return len(outcomes) < TRIES and not {"passed", "skipped"} & set(outcomes)
+
+
+def is_expected(name, o):
+    return any(fnmatch.fnmatchcase(f"{o['file']}::{name}", p) for p in o["expected"])
+
+
+def execute(path):
+    """The file as `python FILE` would run it, up to its main function: tests of pickling know that they are __main__."""
+    main = types.ModuleType("__main__")
+    main.__file__, main.__spec__ = path, None
+    unittest.main = lambda *args, **options: None
+    try:
+        importlib.import_module("torch.testing._internal.common_utils").run_tests = unittest.main
+    except ImportError:  # of another package; or the file's own imports tell
+        pass
+    sys.modules["__main__"] = main
+    with open(path, "rb") as f:
+        code = compile(f.read(), path, "exec")
+    exec(code, main.__dict__)
+    return main
+
+
+def load(o):
+    path = os.path.abspath(o["file"])
+    sys.argv = [path]
+    sys.path[0] = os.path.dirname(path)
+    sys.path.insert(1, os.getcwd())
+    module = execute(path)
+    # A file's load_tests may leave tests out by the name of the running script.
+    found = {name_of(t): t for t in flatten(unittest.defaultTestLoader.loadTestsFromModule(module))}
+    return [t for name, t in found.items() if chosen(name, o)]
+
+
+def run(tests, journal, o):
+    result = Result(journal, o["limit"])
+    before = {name_of(t): len(journal.outcomes.get(name_of(t), [])) for t in tests}
+    unittest.TestSuite(tests).run(result)
+    for t in tests:  # of a class whose setUpClass failed or was skipped
+        if len(journal.outcomes.get(name_of(t), [])) == before[name_of(t)]:
+            outcome, detail = result.classes.get(name_of(t).split(".")[0], ("failed", "it was not run"))
+            journal.add(test=name_of(t), outcome=outcome, seconds=0, detail=detail)
+
+
+def main():
+    o = json.loads(sys.argv[1])
+    journal, _own = Journal(o["journal"]), sys.modules["__main__"]  # kept: its names are these
+    faulthandler.enable()
+    try:
+        tests = load(o)
+    except unittest.SkipTest as ex:
+        return journal.add(end=0, skipped=end_of(str(ex)))
+    except BaseException as ex:  # noqa: BLE001 - also SystemExit: some files end so where they cannot run
+        if isinstance(ex, SystemExit) and ex.code in (0, None):
+            return journal.add(end=0, skipped="the file ended before its tests")
+        return journal.add(error=end_of(traceback.format_exc()))
+    run(to_run(tests, journal, o), journal, o)
+    journal.add(end=len(to_run(tests, journal, o)))
+
+
+if __name__ == "__main__":
+    main()
+    sys.stdout.flush()
+    os._exit(0)  # threads and processes that tests left do not count

@@ -1,0 +1,43 @@
+/* Any bytes as the journal of a part's tests: what is read has an outcome and at least one try. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "step/test/test.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void fail_unless(bool ok)
+{
+	if (!ok)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_BUF struct buf out = {0};
+	static const struct test_package none;
+	struct test_journal j;
+	struct test_summary s;
+	struct err e = {0};
+	const char *name;
+	json_t *result;
+	if (test_journal_parse((const char *)data, size, "fuzz", &a, &j, &e) < 0) {
+		fail_unless(e.kind == ERR_INTEGRITY && strncmp(e.msg, "fuzz:", 5) == 0);
+		return 0;
+	}
+	json_object_foreach(j.tests, name, result)
+	{
+		fail_unless(json_is_string(json_object_get(result, "outcome")));
+		fail_unless(json_integer_value(json_object_get(result, "tries")) > 0);
+	}
+	size_t count = json_object_size(j.tests);
+	json_t *files = json_pack("{s:o}", "a.py", j.tests);
+	test_judge(&none, files, &s);
+	fail_unless(s.run == count && s.passed + s.skipped + s.flaky + s.unexpected == count);
+	test_text(files, &s, &out);
+	test_junit("fuzz", files, &s, &out);
+	json_decref(files);
+	return 0;
+}
