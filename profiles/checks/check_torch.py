@@ -9,6 +9,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import check_config  # noqa: E402
 from check_common import attempt, check, close, done, expected, inside  # noqa: E402
 
 import numpy as np  # noqa: E402
@@ -29,6 +30,11 @@ flags = re.search(r"CXX_FLAGS=([^,\n]*)", config)
 flags = flags.group(1).split() if flags else []
 missing = [f for f in want["cpu_flags"] if f not in flags]
 check("cpu flags", not missing, f"missing {missing}" if missing else " ".join(want["cpu_flags"]))
+said = check_config.read(os.path.dirname(torch.__file__), config)
+asked = {name: value for name, value in want.get("settings", {}).items() if name in said.options}
+wrong = said.differences(asked)
+unknown = f", not understood: {'; '.join(said.unknown)[:300]}" if said.unknown else ""
+check("settings", not wrong, "; ".join(wrong) if wrong else f"{len(asked)} options as asked for{unknown}")
 check("no build path", "/ptbuild" not in config, "in torch.__config__")
 check("cuda", (torch.version.cuda is not None) == bool(want["cuda"]), torch.version.cuda)
 if want.get("gpu"):

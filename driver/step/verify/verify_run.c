@@ -62,6 +62,10 @@ static char *expectation(const struct plan *p, struct arena *a)
 		if (v)
 			json_object_set_new(j, flags[i].key, json_boolean(strcmp(v, "ON") == 0 || strcmp(v, "1") == 0));
 	}
+	json_t *settings = json_object();
+	for (size_t i = 0; i < p->cmake.count; i++)
+		json_object_set_new(settings, p->cmake.items[i].name, json_string(p->cmake.items[i].value));
+	json_object_set_new(j, "settings", settings);
 	AUTO_FREE char *text = json_dumps(j, JSON_COMPACT);
 	return arena_strdup(a, text ? text : "{}");
 }

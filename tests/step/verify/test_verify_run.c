@@ -72,17 +72,21 @@ static void test_checks_run_on_the_installed_wheel(void **state)
 	struct world w;
 	struct err e = {0};
 	struct verify_run_result r = {0};
+	struct setting settings[] = {{.name = "BLAS", .value = "OpenBLAS"}, {.name = "USE_MPI", .value = "OFF"}};
 	open_world(&w,
 		   "import json, sys, torch\nwant = json.loads(sys.argv[1])\n"
+		   "asked = {'BLAS': 'OpenBLAS', 'USE_MPI': 'OFF'}\n"
 		   "print(json.dumps({'check': 'answer', 'ok': torch.answer == 42, 'detail': torch.__file__}))\n"
 		   "print(json.dumps({'check': 'version', 'ok': want['version'] == '1.0+cpu.avx2', 'detail': ''}))\n"
+		   "print(json.dumps({'check': 'settings', 'ok': want['settings'] == asked, 'detail': ''}))\n"
 		   "print(json.dumps({'done': True}))\n");
+	w.plan.cmake = (struct settings){.items = settings, .count = ARRAY_LEN(settings)};
 	assert_ok(use(&w, &r, &e), &e);
 	assert_true(r.ran);
-	assert_int_equal(r.count, 2);
+	assert_int_equal(r.count, 3);
 	assert_string_equal(r.checks[0].name, "answer");
 	assert_contains(r.checks[0].detail, "/ptbuild/out/venv/");
-	assert_true(r.checks[0].ok && r.checks[1].ok);
+	assert_true(r.checks[0].ok && r.checks[1].ok && r.checks[2].ok);
 	assert_false(fs_exists(w.q.work_dir));
 	arena_release(&w.arena);
 }
