@@ -40,11 +40,13 @@ int cmd_units_cost(struct cmd_context *c, const struct strlist *paths, const str
 		return err_hint(e, "pass for example sm90-avx512, sm90-avx2 and sm80-avx512");
 	}
 	units_cost(&m, variants, chosen->count, c->arena, &cost);
-	const char *others =
-		cost.others ? arena_printf(c->arena, "; %zu other variants are not counted", cost.others) : "";
+	const char *others = cost.others ? arena_printf(c->arena, "; variants not counted: %zu", cost.others) : "";
 	if (!cost.variants)
 		*ret = arena_printf(c->arena, "none of %zu variants is for CUDA: each compiles its own units",
 				    chosen->count);
+	else if (!paths->count && cost.variants == 1)
+		*ret = arena_printf(c->arena, "one variant of PyTorch is for CUDA: it compiles all its units%s",
+				    others);
 	else if (!paths->count)
 		*ret = arena_printf(
 			c->arena,

@@ -39,6 +39,7 @@ def test_a_failure_stops_nothing_else(world):
     items = json.loads(result.stdout)
     assert variants(items) == [f"{name}-cpu-avx2", f"{name}-cuda12_8-sm90-avx2"], variants(items)
     assert "left out of the matrix: 1 for aarch64-darwin" in result.stderr, result.stderr
+    assert "one variant of PyTorch is for CUDA: it compiles all its units; variants not counted: 1\n" in result.stderr, result.stderr
     assert [i.get("store_hit") for i in items] == [False, None]
     assert "12.8" in items[1]["error"]["message"] and items[1]["error"]["exit_code"] == NO_TOOLKIT, items[1]
     assert len(world.wheels()) == 1
