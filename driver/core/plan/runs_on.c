@@ -39,7 +39,7 @@ static void set_hardware(const struct tables *t, const struct promise *p, struct
 {
 	r->isa_known = p->binding;
 	r->isa = p->isa;
-	r->gpu_rows = arena_array(a, r->gpu.count, sizeof(*r->gpu_rows));
+	r->gpu_rows = arena_array(a, r->gpu.count, sizeof(const struct gpu_row *));
 	for (size_t i = 0; i < r->gpu.count; i++)
 		r->gpu_rows[i] = row_of(t, r->gpu.items[i]);
 	r->driver = r->gpu.count ? driver_of(t, r, p->cuda) : "";

@@ -213,8 +213,8 @@ static int run_checks(const struct verify_run_request *q, const struct sandbox *
 	AUTO_BUF struct buf out = {0}, error = {0};
 	struct proc_result res;
 	struct proc_spec spec = {.out = &out, .err = &error, .timeout_s = TIME_LIMIT_S};
-	const char *argv[] = {VERIFY_PYTHON, "-I", arena_printf(a, CHECKS "/check_%s.py", q->plan->distribution),
-			      expectation(q->plan, a), NULL};
+	const char *script = arena_printf(a, CHECKS "/check_%s.py", q->plan->distribution);
+	const char *argv[] = {VERIFY_PYTHON, "-I", script, expectation(q->plan, a), NULL};
 	struct lines l = {.arena = a, .r = r};
 	if (sandbox_run(s, argv, &spec, run, &res, e) < 0)
 		return -1;

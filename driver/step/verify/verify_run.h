@@ -37,6 +37,6 @@ int verify_run(const struct verify_run_request *q, const struct run *run, struct
  * toolkit of a plan that is not NULL. */
 int verify_environment(const struct verify_run_request *q, const struct run *run, struct arena *a, struct sandbox *ret,
 		       struct err *e) MUST_CHECK;
-#define VERIFY_PYTHON SANDBOX_OUT "/venv/bin/python"
+#define VERIFY_PYTHON (SANDBOX_OUT "/venv/bin/python")
 /* verify_run_copy: a deep copy in another arena. */
 void verify_run_copy(const struct verify_run_result *r, struct arena *a, struct verify_run_result *ret);
