@@ -374,6 +374,13 @@ dist.destroy_process_group()
 """
 
 
+def tcp_store():
+    """What init_process_group over env:// and tcp:// begins with, torchrun too."""
+    store = torch.distributed.TCPStore("127.0.0.1", 0, 1, True)
+    store.set("a", "b")
+    return store.get("a") == b"b", f"libuv {store.libuvBackend}"
+
+
 def two_processes():
     """Training over two processes gives the numbers of one."""
     with tempfile.TemporaryDirectory() as d:
@@ -446,5 +453,6 @@ if want.get("xnnpack"):
 if want.get("kineto"):
     attempt("profiler", profiler)
 if want.get("gloo"):
+    attempt("tcp store", tcp_store)
     attempt("two processes", two_processes)
 done()
