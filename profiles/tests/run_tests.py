@@ -1,7 +1,7 @@
 """Runs the tests of one file, or a part of them, and writes a line of JSON into a journal when one begins and when it ends.
 
 What the journal has is not run again, but what failed: up to three times, each in a process of its own. One argument, in JSON:
-file, select, sample, part, parts, limit, expected, journal."""
+file, select, sample, part, parts, limit, memory (bytes that a test may believe to be free), expected, journal."""
 
 import faulthandler
 import fnmatch
@@ -131,11 +131,29 @@ def is_expected(name, o):
     return any(fnmatch.fnmatchcase(f"{o['file']}::{name}", p) for p in o["expected"])
 
 
+def tell_memory(limit):
+    """Tests that need much memory ask psutil whether it is there, but several processes run at once."""
+    try:
+        psutil = importlib.import_module("psutil")
+    except ImportError:
+        return
+    ask = psutil.virtual_memory
+    psutil.virtual_memory = lambda: (m := ask())._replace(available=min(m.available, limit))
+
+
+class Loaded(BaseException):
+    """The file came to its main function."""
+
+
+def stop(*args, **options):
+    raise Loaded
+
+
 def execute(path):
     """The file as `python FILE` would run it, up to its main function: tests of pickling know that they are __main__."""
     main = types.ModuleType("__main__")
     main.__file__, main.__spec__ = path, None
-    unittest.main = lambda *args, **options: None
+    unittest.main = stop  # which would exit, too
     try:
         importlib.import_module("torch.testing._internal.common_utils").run_tests = unittest.main
     except ImportError:  # of another package; or the file's own imports tell
@@ -143,7 +161,10 @@ def execute(path):
     sys.modules["__main__"] = main
     with open(path, "rb") as f:
         code = compile(f.read(), path, "exec")
-    exec(code, main.__dict__)
+    try:
+        exec(code, main.__dict__)
+    except Loaded:
+        pass
     return main
 
 
@@ -152,6 +173,7 @@ def load(o):
     sys.argv = [path]
     sys.path[0] = os.path.dirname(path)
     sys.path.insert(1, os.getcwd())
+    tell_memory(o["memory"])
     module = execute(path)
     # A file's load_tests may leave tests out by the name of the running script.
     found = {name_of(t): t for t in flatten(unittest.defaultTestLoader.loadTestsFromModule(module))}

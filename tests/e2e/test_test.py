@@ -31,6 +31,9 @@ class Good(unittest.TestCase):
         socket.create_connection(server.getsockname()).close()
     def test_is_main(self):
         self.assertIn(b"__main__", pickle.dumps(Module()))
+    def test_memory(self):
+        import psutil
+        self.assertLess(psutil.virtual_memory().available, 1 << 60)
     def test_forks(self):
         if os.fork() == 0:
             os._exit(0)
@@ -42,6 +45,12 @@ class Good(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main()
+    raise RuntimeError("unittest.main ends the program")
+'''
+PSUTIL = b'''
+import collections
+def virtual_memory():
+    return collections.namedtuple("Memory", "available")(1 << 60)
 '''
 BAD = b'''
 import os, signal, time, unittest
@@ -98,7 +107,7 @@ packages:
     needs:
       - {module: json, debian: python3}
     files:
-      - {file: test_good.py, levels: [smoke], select: ["*installed", "*network", "*loopback", "*main", "*forks", "*skipped"]}
+      - {file: test_good.py, levels: [smoke], select: ["*installed", "*network", "*loopback", "*main", "*forks", "*memory", "*skipped"]}
       - {file: deep/test_bad.py, levels: [core], limit: 2}
       - {file: test_broken.py, levels: [core]}
     expected:
@@ -118,6 +127,7 @@ packages:
 def prepare(world):
     def change(files):
         files["tests/test_good.py"] = GOOD
+        files["tests/psutil.py"] = PSUTIL
         files["tests/deep/test_bad.py"] = BAD
         files["tests/test_broken.py"] = BROKEN
         files["tests/test_slow.py"] = SLOW
@@ -158,10 +168,10 @@ def test_all_pass(world):
     r, document = ask(world, "--json")
     assert r.returncode == 0, r.stdout + r.stderr
     assert document["release"] == RELEASE and document["level"] == "smoke", document
-    assert document["summary"] == {"run": 6, "passed": 5, "skipped": 1, "expected": 0, "flaky": 0, "unexpected": 0}, document
+    assert document["summary"] == {"run": 7, "passed": 6, "skipped": 1, "expected": 0, "flaky": 0, "unexpected": 0}, document
     # A path from where the user stands.
     r = world.run("test", os.path.basename(world.wheel))
-    assert r.returncode == 0 and "  run         6\n  passed      5\n  skipped     1\n" in r.stdout, r.stdout + r.stderr
+    assert r.returncode == 0 and "  run         7\n  passed      6\n  skipped     1\n" in r.stdout, r.stdout + r.stderr
 
 
 def test_findings(world):

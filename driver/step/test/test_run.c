@@ -33,6 +33,7 @@ struct testing {
 	struct unit *units;
 	size_t count, cap;
 	unsigned workers, threads;
+	uint64_t memory;       /* for each */
 	pthread_mutex_t mutex; /* of all below, and of the log */
 	size_t next, done, tests, failed;
 	json_t *files;
@@ -152,10 +153,10 @@ static json_t *options(const struct testing *t, const struct unit *u, struct are
 		json_array_append_new(select, json_string(u->row->select[i]));
 	for (unsigned i = 0; i < t->q->tests->expected_count; i++)
 		json_array_append_new(expected, json_string(t->q->tests->expected[i].test));
-	return json_pack("{s:s, s:o, s:o, s:i, s:i, s:i, s:i, s:s}", "file", u->row->file, "select", select, "expected",
-			 expected, "sample", u->row->sample ? (int)u->row->sample : 1, "part", (int)u->part, "parts",
-			 (int)u->parts, "limit", (int)limit_of(u->row), "journal",
-			 arena_printf(a, RESULTS "/%s.jsonl", u->name));
+	return json_pack("{s:s, s:o, s:o, s:i, s:i, s:i, s:i, s:I, s:s}", "file", u->row->file, "select", select,
+			 "expected", expected, "sample", u->row->sample ? (int)u->row->sample : 1, "part", (int)u->part,
+			 "parts", (int)u->parts, "limit", (int)limit_of(u->row), "memory", (json_int_t)t->memory,
+			 "journal", arena_printf(a, RESULTS "/%s.jsonl", u->name));
 }
 
 static int read_journal(const char *path, struct arena *a, struct test_journal *ret, struct err *e)
@@ -325,6 +326,7 @@ static void choose_workers(struct testing *t)
 	if (!t->q->jobs && fit < n)
 		n = fit ? (unsigned)fit : 1;
 	t->workers = n < t->count ? n : (unsigned)t->count;
+	t->memory = machine_memory() / (t->workers + 1);
 	t->threads = t->workers && processors / t->workers > 1 ? processors / t->workers : 1;
 }
 
