@@ -37,10 +37,17 @@ static const struct gpu_target *first_refused(const struct profile *p, const cha
 	return NULL;
 }
 
+/* The first PyTorch that has the target; "" = all in the tables. */
+static const char *first_torch(const struct gpu_target *t)
+{
+	const struct gpu_suffix *s = *t->suffix ? find_suffix(t) : NULL;
+	return s && version_cmp(s->torch_min, t->row->torch_min) > 0 ? s->torch_min : t->row->torch_min;
+}
+
 static const struct gpu_target *first_unknown(const struct profile *p, const struct release_row *r)
 {
 	for (unsigned i = 0; i < p->targets_count; i++) {
-		const char *min = p->targets[i].row->torch_min;
+		const char *min = first_torch(&p->targets[i]);
 		if (*min && version_cmp(r->base, min) < 0)
 			return &p->targets[i];
 	}
@@ -70,17 +77,40 @@ static bool builds_for(const struct release_row *r, const char *package, const c
 	return false;
 }
 
+/* Targets that PyTorch had once, and its extensions can no longer be built for. */
+static bool is_gone(const struct gpu_row *row, const struct release_row *r, const char *package)
+{
+	return strcmp(package, "pytorch") != 0 && *row->extensions_until &&
+	       version_cmp(r->base, row->extensions_until) >= 0;
+}
+
+/* torch.utils.cpp_extension, which builds torchvision and the newer torchaudio, knows no family targets ("12.0f"). */
+static bool is_no_extension(const struct gpu_target *t, const struct release_row *r, const char *package)
+{
+	return strcmp(tables_package(r, package)->backend, "setuptools") == 0 &&
+	       (t->row->no_extensions || strcmp(t->suffix, "f") == 0);
+}
+
+static bool takes_all(const struct profile *p, const struct release_row *r, const char *package)
+{
+	for (unsigned i = 0; i < p->targets_count; i++)
+		if (is_gone(p->targets[i].row, r, package) || is_no_extension(&p->targets[i], r, package))
+			return false;
+	return !first_unknown(p, r);
+}
+
 /* The hint of every refusal here: the first combination that works, this release before others. */
 static int hint_working(const struct plan_context *c, struct err *e)
 {
 	const struct profile *p = &c->variant.profile;
-	const char *toolkit = first_unknown(p, c->release) ? NULL : working_toolkit(p, c->release, NULL);
+	bool here = takes_all(p, c->release, c->variant.package);
+	const char *toolkit = here ? working_toolkit(p, c->release, NULL) : NULL;
 	if (toolkit)
 		return err_hint(e, "use CUDA %s: --cuda %s, or %s in a variant's name", toolkit, toolkit,
 				variant_toolkit_word(toolkit, c->arena));
 	for (unsigned i = c->tables->releases_count; i-- > 0;) {
 		const struct release_row *r = &c->tables->releases[i];
-		if (!builds_for(r, c->variant.package, c->variant.python) || first_unknown(p, r))
+		if (!builds_for(r, c->variant.package, c->variant.python) || !takes_all(p, r, c->variant.package))
 			continue;
 		toolkit = working_toolkit(p, r, c->variant.cuda);
 		if (toolkit)
@@ -155,23 +185,45 @@ static int refuse_extension(const struct plan_context *c, const struct gpu_row *
 		     : err_hint(e, "use another GPU target");
 }
 
-/* torch.utils.cpp_extension, which builds torchvision and the newer torchaudio, knows no family targets ("12.0f"). */
-static int check_family(const struct plan_context *c, struct err *e)
+static int refuse_gone(const struct plan_context *c, const struct gpu_row *row, struct err *e)
+{
+	err_set(e, ERR_POLICY, "%s cannot be built for 'sm%s': torch's extension builder has no %s from %s on",
+		c->variant.package, row->sm, row->capability, row->extensions_until);
+	return *row->note ? err_hint(e, "%s", row->note)
+			  : err_hint(e, "use a release before %s", row->extensions_until);
+}
+
+static int check_together(const struct plan_context *c, struct err *e)
 {
 	const struct profile *p = &c->variant.profile;
-	if (strcmp(c->package->backend, "setuptools") != 0)
-		return 0;
 	for (unsigned i = 0; i < p->targets_count; i++)
-		if (p->targets[i].row->no_extensions)
-			return refuse_extension(c, p->targets[i].row, e);
-	for (unsigned i = 0; i < p->targets_count; i++)
-		if (strcmp(p->targets[i].suffix, "f") == 0) {
-			err_set(e, ERR_POLICY,
-				"%s cannot be built for '%s': torch's extension builder knows no family targets",
-				c->variant.package, target_name(&p->targets[i], c->arena));
-			return err_hint(e, "use sm%s, or sm%sa for exactly this GPU", p->targets[i].row->sm,
-					p->targets[i].row->sm);
+		for (unsigned k = 0; k < p->targets_count; k++) {
+			const struct gpu_row *row = p->targets[i].row, *other = p->targets[k].row;
+			if (!strings_contain(row->not_with, row->not_with_count, other->sm))
+				continue;
+			err_set(e, ERR_POLICY, "PyTorch cannot be built for sm%s and sm%s together", other->sm,
+				row->sm);
+			return err_hint(e, "leave sm%s out, code for sm%s runs on it; or build two variants", row->sm,
+					other->sm);
 		}
+	return 0;
+}
+
+static int check_extensions(const struct plan_context *c, struct err *e)
+{
+	const struct profile *p = &c->variant.profile;
+	for (unsigned i = 0; i < p->targets_count; i++) {
+		const struct gpu_target *t = &p->targets[i];
+		if (is_gone(t->row, c->release, c->variant.package))
+			return refuse_gone(c, t->row, e);
+		if (!is_no_extension(t, c->release, c->variant.package))
+			continue;
+		if (t->row->no_extensions)
+			return refuse_extension(c, t->row, e);
+		err_set(e, ERR_POLICY, "%s cannot be built for '%s': torch's extension builder knows no family targets",
+			c->variant.package, target_name(t, c->arena));
+		return err_hint(e, "use sm%s, or sm%sa for exactly this GPU", t->row->sm, t->row->sm);
+	}
 	return 0;
 }
 
@@ -190,10 +242,10 @@ static int check_table_targets(const struct plan_context *c, struct err *e)
 	t = first_unknown(p, c->release);
 	if (t) {
 		err_set(e, ERR_POLICY, "release '%s' does not know %s: PyTorch has it from %s", c->release->name,
-			target_name(t, c->arena), t->row->torch_min);
+			target_name(t, c->arena), first_torch(t));
 		return hint_working(c, e);
 	}
-	return check_family(c, e);
+	return check_together(c, e) < 0 ? -1 : check_extensions(c, e);
 }
 
 int plan_check_cuda(struct plan_context *c, struct err *e)

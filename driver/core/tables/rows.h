@@ -58,6 +58,7 @@ struct isa_group { /* isa.yaml: a word for several of them in a matrix */
 struct gpu_suffix { /* "a", "f" and the first toolkit whose nvcc takes it */
 	const char *suffix;
 	const char *cuda_min;
+	const char *torch_min; /* first PyTorch that does; "" = as the target */
 };
 
 struct gpu_row {                /* gpu.yaml */
@@ -79,6 +80,10 @@ struct gpu_row {                /* gpu.yaml */
 	/* torch.utils.cpp_extension refuses it: no torchvision, and no torchaudio that goes through
 	 * it */
 	bool no_extensions;
+	/* first PyTorch whose torch.utils.cpp_extension no longer knows it ("" = all do) */
+	const char *extensions_until;
+	const char **not_with; /* targets that cannot be built together with it: "100" */
+	unsigned not_with_count;
 	struct gpu_suffix *suffixes;
 	unsigned suffixes_count;
 	struct table_setting *settings; /* toggles that the target implies */

@@ -77,7 +77,8 @@ static int check_suffixes(const struct row_place *at, const struct gpu_row *row,
 	for (unsigned i = 0; i < row->suffixes_count; i++) {
 		const struct gpu_suffix *s = &row->suffixes[i];
 		if (row_one_of(at, "suffix", s->suffix, suffixes, ARRAY_LEN(suffixes), e) < 0 ||
-		    row_version(at, "cuda_min", s->cuda_min, false, e) < 0)
+		    row_version(at, "cuda_min", s->cuda_min, false, e) < 0 ||
+		    row_version(at, "torch_min", s->torch_min, true, e) < 0)
 			return -1;
 		if (version_cmp(s->cuda_min, row->cuda_min) < 0)
 			return row_bad(at, e, "suffix '%s' cannot be older than its target: %s before %s", s->suffix,
@@ -98,6 +99,7 @@ static int check_gpu(const struct tables *t, const struct row_place *at, const v
 	if (row_version(at, "cuda_min", row->cuda_min, false, e) < 0 ||
 	    row_version(at, "cuda_max", row->cuda_max, true, e) < 0 ||
 	    row_version(at, "torch_min", row->torch_min, true, e) < 0 ||
+	    row_version(at, "extensions_until", row->extensions_until, true, e) < 0 ||
 	    row_version(at, "cudnn_max", row->cudnn_max, true, e) < 0 ||
 	    row_version(at, "driver_min", row->driver_min, true, e) < 0)
 		return -1;
@@ -105,6 +107,9 @@ static int check_gpu(const struct tables *t, const struct row_place *at, const v
 		return row_bad(at, e, "cuda_max %s is before cuda_min %s", row->cuda_max, row->cuda_min);
 	if (check_suffixes(at, row, e) < 0 || row_settings(t, at->file, row->settings, row->settings_count, e) < 0)
 		return -1;
+	for (unsigned i = 0; i < row->not_with_count; i++)
+		if (!tables_gpu(t, row->not_with[i]))
+			return row_bad(at, e, "not_with: no sm '%s' in this file", row->not_with[i]);
 	return row_all_of(at, "platforms", row->platforms, row->platforms_count, platforms, ARRAY_LEN(platforms), e);
 }
 

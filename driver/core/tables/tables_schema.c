@@ -46,7 +46,8 @@ const cyaml_schema_value_t schema_isa = TOP(struct tables, isa_file_fields);
 
 ROW(suffix, struct gpu_suffix,
 	NEED(struct gpu_suffix, suffix),
-	NEED(struct gpu_suffix, cuda_min));
+	NEED(struct gpu_suffix, cuda_min),
+	MAY(struct gpu_suffix, torch_min));
 ROW(gpu, struct gpu_row,
 	NEED(struct gpu_row, sm),
 	NEED(struct gpu_row, capability),
@@ -59,6 +60,8 @@ ROW(gpu, struct gpu_row,
 	LIST(struct gpu_row, platforms),
 	MAY(struct gpu_row, driver_min),
 	FLAG(struct gpu_row, no_extensions),
+	MAY(struct gpu_row, extensions_until),
+	LIST(struct gpu_row, not_with),
 	ROWS(struct gpu_row, suffixes, &suffix_entry),
 	ROWS(struct gpu_row, settings, &setting_entry),
 	MAY(struct gpu_row, note),

@@ -64,6 +64,7 @@ static inline struct gpu_row small_gpu(const char *sm, const char *capability, c
 				.cuda_min = cuda_min,
 				.cuda_max = "",
 				.torch_min = "",
+				.extensions_until = "",
 				.cudnn_max = "",
 				.driver_min = "",
 				.note = "",
@@ -78,13 +79,13 @@ static inline void small_gpus(struct small_tables *s)
 	s->gpus[0].cudnn_max = "9.10";
 	s->gpus[1] = small_gpu("80", "8.0", "11.0", 20);
 	s->gpus[2] = small_gpu("90", "9.0", "11.8", 30);
-	s->suffixes[0] = (struct gpu_suffix){"a", "12.0"};
+	s->suffixes[0] = (struct gpu_suffix){"a", "12.0", ""};
 	s->gpus[2].suffixes = &s->suffixes[0], s->gpus[2].suffixes_count = 1;
 	s->gpus[3] = small_gpu("103", "10.3", "12.9", 40);
 	s->gpus[3].torch_min = "2.9";
 	s->gpus[3].driver_min = "570.26";
-	s->suffixes[1] = (struct gpu_suffix){"a", "12.9"};
-	s->suffixes[2] = (struct gpu_suffix){"f", "13.0"};
+	s->suffixes[1] = (struct gpu_suffix){"a", "12.9", ""};
+	s->suffixes[2] = (struct gpu_suffix){"f", "13.0", ""};
 	s->gpus[3].suffixes = &s->suffixes[1], s->gpus[3].suffixes_count = 2;
 	s->gpus[4] = small_gpu("110", "11.0", "13.0", 50);
 	s->gpus[4].platforms = arm, s->gpus[4].platforms_count = 1;

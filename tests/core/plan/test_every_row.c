@@ -16,6 +16,7 @@
 #include "core/plan/plan_taken.h"
 #include "core/root/toolchain.h"
 #include "core/variant/matrix.h"
+#include "short_tables.h"
 #include "table_edits.h"
 
 struct entry { /* of the list */
@@ -44,38 +45,6 @@ static const struct tables *shipped;
 static const char *dir_plan, *dir_rules, *dir;
 static struct entry *entries;
 static size_t entries_count, wrong, changes, listed, last_asked;
-
-/* Tables that hold just enough, for where they are not the ones that are changed: reading them takes most of the
- * time. */
-static const struct {
-	const char *name, *text;
-} short_tables[] = {
-	{"extensions.yaml", "extensions: [{name: x86_64, machine: x86_64}]\ncombined: [{needs: [a], sets: [A]}]\n"
-			    "instructions: [{mnemonic: a, needs: [a], why: x}]\n"
-			    "encodings: [{needs: [a], mask: \"0x1\", value: \"0x1\", what: x}]\n"},
-	{"dispatch.yaml", "families: [{library: \"*\", extensions: [any], why: x}]\n"},
-	{"manylinux.yaml", "libraries: [{name: a}]\npolicies: [{policy: 2_28, machine: x86_64, glibc: 2}]"},
-	{"threads.yaml", "pools: [{name: a, libraries: [a], why: x, instead: x}]\n"},
-	{"isa.yaml", "isas: [{name: avx2, platform: x86_64-linux, flags: [-mavx2], cpuinfo: [avx2], gcc_min: \"5\", "
-		     "clang_min: \"5\", cpus: x}]\n"},
-	{"gpu.yaml", "gpus: [{sm: \"90\", capability: \"9.0\", name: x, cuda_min: \"12.0\"}]\n"},
-	{"cuda.yaml", "layouts: [{name: cu12, libraries: [{package: a, dir: a, names: [a]}]}]\n"
-		      "toolkits: [{version: \"12.8\", gcc_max: \"14\", clang_max: \"19\", driver: \"1\", "
-		      "driver_floor: \"1\", layout: cu12}]\n"},
-	{"blas.yaml", "blas: [{name: openblas, cmake: OpenBLAS, info: open, platforms: [x86_64-linux]}]\n"},
-	{"toggles.yaml",
-	 "toggles:\n  - {names: [USE_CUDA, USE_CUDNN, USE_NCCL, USE_CUSPARSELT, USE_CUFILE, USE_NVSHMEM, USE_KINETO], "
-	 "value: "
-	 "\"ON\", why: x}\n  - {name: TORCHVISION_USE_NVJPEG, package: torchvision, value: \"1\", values: "
-	 "[\"0\", \"1\"], why: x}\n"},
-	{"corrections.yaml", "corrections: [{name: a, note: x, source: x}]\n"},
-	{"needs.yaml", "needs: [{tool: gcc, debian: gcc, why: x}]\n"},
-	{"taken.yaml", "taken: [{package: a, version: a, check: a, why: x}]\n"},
-	{"releases/2.9.1.yaml",
-	 "name: 2.9.1\nbase: 2.9.1\npythons: [\"3.13\"]\ntoolkits: [\"12.8\"]\nsource_date_epoch: 1762905600\n"
-	 "pytorch:\n  version: 2.9.1\n  backend: setup-py-env\n  sources: [{name: a, sha256: "
-	 "e17504700ebc4c87f9b57059df1c4d790b769458c04db144c7a92aea90f2c92b, urls: [\"https://a\"]}]\n"},
-};
 
 /* ---- what it can change */
 
@@ -356,14 +325,14 @@ static const char *spelled(const char *package, const char *python, const char *
 /* What reaches the rows of a release: each package, Python and toolkit. */
 static void ask_release(struct asks *l, const struct release_row *r, bool pythons)
 {
+	static const char *const processors[] = {"cpu-avx2", "cpu-armv8_2", "darwin-mps"};
 	const char *python = r->pythons[r->pythons_count / 2];
 	for (size_t p = 0; p < TABLES_PACKAGES; p++) {
 		const char *name = tables_packages[p];
 		if (!tables_package(r, name))
 			continue;
-		add(l, r->name, spelled(name, python, NULL, "cpu-avx2"));
-		add(l, r->name, spelled(name, python, NULL, "cpu-armv8_2"));
-		add(l, r->name, spelled(name, python, NULL, "darwin-mps"));
+		for (size_t i = 0; i < ARRAY_LEN(processors); i++)
+			add(l, r->name, spelled(name, python, NULL, processors[i]));
 		for (unsigned i = 0; i < r->toolkits_count; i++)
 			add(l, r->name, spelled(name, python, r->toolkits[i], "sm90-avx2"));
 		for (unsigned i = 0; pythons && i < r->pythons_count; i++)
@@ -379,26 +348,30 @@ static void ask_isas(struct asks *l)
 		const struct isa_row *isa = &shipped->isas[i];
 		const char *profile = arena_printf(&shared, "cpu-%s", isa->name);
 		add(l, r->name, spelled("pytorch", r->pythons[0], NULL, profile))->gcc = isa->gcc_min;
-		for (unsigned k = 0; k < isa->aliases_count; k++)
-			add(l, r->name,
-			    spelled("pytorch", r->pythons[0], NULL, arena_printf(&shared, "cpu-%s", isa->aliases[k])));
-		for (unsigned k = 0; k < shipped->releases_count; k++)
-			add(l, shipped->releases[k].name,
-			    spelled("pytorch", shipped->releases[k].pythons[0], NULL, profile));
+		for (unsigned k = 0; k < isa->aliases_count; k++) {
+			const char *alias = arena_printf(&shared, "cpu-%s", isa->aliases[k]);
+			add(l, r->name, spelled("pytorch", r->pythons[0], NULL, alias));
+		}
+		for (const struct release_row *o = shipped->releases; o <= r; o++)
+			add(l, o->name, spelled("pytorch", o->pythons[0], NULL, profile));
 	}
 }
 
 static void ask_gpu(struct asks *l, const struct release_row *r, const struct gpu_row *gpu)
 {
+	const char *python = r->pythons[0], *oldest = r->toolkits[0];
 	for (size_t s = 0; s < 1 + gpu->suffixes_count; s++) {
 		const char *suffix = s ? gpu->suffixes[s - 1].suffix : "";
 		const char *profile = arena_printf(&shared, "sm%s%s-avx2", gpu->sm, suffix);
 		for (unsigned n = 0; n < r->toolkits_count; n++)
-			add(l, r->name, spelled("pytorch", r->pythons[0], r->toolkits[n], profile));
+			add(l, r->name, spelled("pytorch", python, r->toolkits[n], profile));
+	}
+	for (unsigned i = 0; i < gpu->not_with_count; i++) {
+		const char *both = arena_printf(&shared, "sm%s+sm%s-avx2", gpu->not_with[i], gpu->sm);
+		add(l, r->name, spelled("pytorch", python, oldest, both));
 	}
 	if (r->torchvision)
-		add(l, r->name,
-		    spelled("torchvision", r->pythons[0], r->toolkits[0], arena_printf(&shared, "sm%s-avx2", gpu->sm)));
+		add(l, r->name, spelled("torchvision", python, oldest, arena_printf(&shared, "sm%s-avx2", gpu->sm)));
 }
 
 static void ask_gpus(struct asks *l)
@@ -473,33 +446,36 @@ static void ask_toggles(struct asks *l)
 				continue;
 			done = !unset;
 			for (unsigned v = 0; v < row->values_count; v++) {
-				add(l, r->name,
-				    spelled(row->package, r->pythons[0], cuda, cuda ? "sm90-avx2" : "cpu-avx2"));
-				l->items[l->count - 1].toggle = row->name;
-				l->items[l->count - 1].value = row->values[v];
+				const char *profile = cuda ? "sm90-avx2" : "cpu-avx2";
+				struct ask *q = add(l, r->name, spelled(row->package, r->pythons[0], cuda, profile));
+				q->toggle = row->name;
+				q->value = row->values[v];
 			}
 		}
 	}
 }
 
-static void put_short(const char *name, bool on)
+/* The large tables beside toggles.yaml or gpu.yaml: short ones, or the shipped ones again. */
+static void put_short(const char *table, bool on)
 {
-	AUTO_BUF struct buf text = {0};
-	struct err e = {0};
-	for (size_t i = 0; i < ARRAY_LEN(short_tables); i++)
-		if (strcmp(short_tables[i].name, name) == 0)
-			buf_addstr(&text, on ? short_tables[i].text : "");
-	if (!on)
-		assert_ok(fs_read(path_join(&shared, PROFILES_DIR, name), 4 << 20, &text, &e), &e);
-	test_write(path_join(&shared, dir, name), buf_cstr(&text));
+	static const char *const large[] = {"toggles.yaml", "gpu.yaml", "isa.yaml", "corrections.yaml"};
+	for (size_t i = 0; i < ARRAY_LEN(large); i++) {
+		AUTO_BUF struct buf text = {0};
+		struct err e = {0};
+		const char *name = large[i];
+		if (!is_one_of(table, large, 2) || strcmp(name, table) == 0)
+			continue;
+		for (size_t k = 0; k < ARRAY_LEN(short_tables); k++)
+			if (strcmp(short_tables[k].name, name) == 0)
+				buf_addstr(&text, on ? short_tables[k].text : "");
+		if (!on)
+			assert_ok(fs_read(path_join(&shared, PROFILES_DIR, name), 4 << 20, &text, &e), &e);
+		test_write(path_join(&shared, dir, name), buf_cstr(&text));
+	}
 }
 
 static void try_yaml(const char *name)
 {
-	static const struct {
-		const char *table, *shortened;
-	} shorter[] = {{"toggles.yaml", "isa.yaml"}, {"toggles.yaml", "gpu.yaml"}, {"toggles.yaml", "corrections.yaml"},
-		       {"gpu.yaml", "toggles.yaml"}, {"gpu.yaml", "isa.yaml"},     {"gpu.yaml", "corrections.yaml"}};
 	static const char *const rules[] = {"extensions.yaml", "dispatch.yaml", "manylinux.yaml", "threads.yaml"};
 	static const char *const with_few[] = {"gpu.yaml", "cuda.yaml", "blas.yaml",  "corrections.yaml",
 					       "cpu.yaml", "ci.yaml",   "needs.yaml", "taken.yaml"};
@@ -535,13 +511,9 @@ static void try_yaml(const char *name)
 	}
 	if (is_few)
 		keep_releases(few, ARRAY_LEN(few));
-	for (size_t i = 0; i < ARRAY_LEN(shorter); i++)
-		if (strcmp(shorter[i].table, name) == 0)
-			put_short(shorter[i].shortened, true);
+	put_short(name, true);
 	try_table(&w);
-	for (size_t i = 0; i < ARRAY_LEN(shorter); i++)
-		if (strcmp(shorter[i].table, name) == 0)
-			put_short(shorter[i].shortened, false);
+	put_short(name, false);
 	keep_releases(NULL, 0);
 }
 

@@ -118,7 +118,7 @@ REFUSED(sm_letters, "gpu.yaml", "sm: \"120\"", "sm: sm_120", "do not fit")
 REFUSED(gpu_ends_before_it_begins, "gpu.yaml", "cuda_min: \"6.0\", cuda_max: \"12.9\"",
 	"cuda_min: \"6.0\", cuda_max: \"5.0\"", "is before cuda_min")
 REFUSED(gpu_suffix, "gpu.yaml", "{suffix: a,", "{suffix: b,", "'suffix' cannot be 'b'")
-REFUSED(gpu_suffix_twice, "gpu.yaml", "{suffix: f, cuda_min: \"12.9\"}", "{suffix: a, cuda_min: \"12.9\"}",
+REFUSED(gpu_suffix_twice, "gpu.yaml", "{suffix: f, cuda_min: \"12.9\"", "{suffix: a, cuda_min: \"12.9\"",
 	"suffix 'a' is listed twice")
 REFUSED(gpu_suffix_too_old, "gpu.yaml", "{suffix: a, cuda_min: \"12.0\"}", "{suffix: a, cuda_min: \"11.0\"}",
 	"cannot be older")
@@ -183,6 +183,10 @@ REFUSED(source_name_option, "releases/2.9.1.yaml", "name: pytorch-v2.9.1.tar.gz"
 	"not a safe file name: '-rf'")
 REFUSED(source_name_hidden, "releases/2.9.1.yaml", "name: pytorch-v2.9.1.tar.gz", "name: .hidden",
 	"not a safe file name: '.hidden'")
+REFUSED(gpu_beside_unknown, "gpu.yaml", "not_with: [\"100\"]", "not_with: [\"99\"]", "no sm '99'")
+REFUSED(gpu_gone, "gpu.yaml", "extensions_until: \"2.9.0\"", "extensions_until: soon", "extensions_until")
+REFUSED(gpu_suffix_torch, "gpu.yaml", "{suffix: f, cuda_min: \"12.9\", torch_min: \"2.9.0\"}",
+	"{suffix: f, cuda_min: \"12.9\", torch_min: new}", "torch_min")
 REFUSED(source_twice, "releases/2.6.0-debian.yaml", "name: pytorch_2.6.0+dfsg-7.debian.tar.xz",
 	"name: pytorch_2.6.0+dfsg.orig.tar.xz", "is listed twice")
 REFUSED(source_scheme, "releases/2.9.1.yaml", "https://github.com/pytorch/pytorch/",
@@ -406,6 +410,9 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_teardown(source_name, test_teardown),
 	cmocka_unit_test_teardown(source_name_option, test_teardown),
 	cmocka_unit_test_teardown(source_name_hidden, test_teardown),
+	cmocka_unit_test_teardown(gpu_beside_unknown, test_teardown),
+	cmocka_unit_test_teardown(gpu_gone, test_teardown),
+	cmocka_unit_test_teardown(gpu_suffix_torch, test_teardown),
 	cmocka_unit_test_teardown(source_twice, test_teardown),
 	cmocka_unit_test_teardown(source_scheme, test_teardown),
 	cmocka_unit_test_teardown(source_apt, test_teardown),

@@ -1,0 +1,84 @@
+/* Facts of upstream's releases that the tables once had wrong or lacked: each stands here so that no edit loses it. */
+#include "tables_fixture.h"
+
+#include <string.h>
+
+#include "core/plan/plan.h"
+
+static const struct plan *plan_of(const char *release, const char *variant, struct arena *a, struct err *e)
+{
+	struct variant v;
+	const struct plan *p = NULL;
+	assert_ok(variant_parse(tables, variant, a, &v, e), e);
+	struct plan_request q = {.variant = &v, .release = release};
+	return plan_resolve(tables, &q, a, &p, e) < 0 ? NULL : p;
+}
+
+static void gpu_targets(void **state)
+{
+	static const struct {
+		const char *release, *variant, *refusal, *hint; /* NULL: planned */
+	} rows[] = {
+		/* torch 2.8 has 10.3, and no family targets. */
+		{"2.8.0", "pytorch-python313-cuda12_9-sm103-avx2", NULL, NULL},
+		{"2.7.1", "pytorch-python313-cuda12_8-sm103-avx2", "has no sm103", "with release 2.13.0"},
+		{"2.8.0", "pytorch-python313-cuda12_9-sm100f-avx2", "does not know sm100f: PyTorch has it from 2.9.0",
+		 "with release 2.13.0"},
+		{"2.9.1", "pytorch-python313-cuda12_9-sm100f-avx2", NULL, NULL},
+		{"2.8.0", "pytorch-python313-cuda12_9-sm121a-armv9", NULL, NULL},
+		{"2.8.0", "torchaudio-python313-cuda12_9-sm120f-avx2", "does not know sm120f", "with release 2.10.0"},
+		/* 10.1 left the list of torch's extension builder, PyTorch itself still compiles for it. */
+		{"2.8.0", "torchvision-python313-cuda12_8-sm101-armv9", NULL, NULL},
+		{"2.9.1", "torchvision-python313-cuda12_8-sm101-armv9", "has no 10.1 from 2.9.0 on", "it is sm110"},
+		{"2.9.1", "torchaudio-python313-cuda12_8-sm101-armv9", "has no 10.1 from 2.9.0 on", "it is sm110"},
+		{"2.9.1", "pytorch-python313-cuda12_8-sm101-armv9", NULL, NULL},
+		{"2.9.1", "pytorch-python313-cuda12_9-sm100+sm103-avx2", "sm100 and sm103 together", "leave sm103 out"},
+		{"2.9.1", "pytorch-python313-cuda12_9-sm90+sm103-avx2", NULL, NULL},
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		AUTO_ARENA struct arena a = {0};
+		struct err e = {0};
+		const struct plan *p = plan_of(rows[i].release, rows[i].variant, &a, &e);
+		if (!p != !!rows[i].refusal)
+			fail_msg("%s, %s: %s", rows[i].release, rows[i].variant, p ? "is planned" : e.msg);
+		if (p)
+			continue;
+		assert_int_equal(e.kind, ERR_POLICY);
+		assert_contains(e.msg, rows[i].refusal);
+		assert_contains(e.hint, rows[i].hint);
+	}
+}
+
+static const struct package_row *row_of(const char *release, const char *package)
+{
+	const struct release_row *r = NULL;
+	struct err e = {0};
+	assert_ok(tables_need_release(tables, release, &r, &e), &e);
+	assert_non_null(tables_package(r, package));
+	return tables_package(r, package);
+}
+
+/* "setuptools>=75,<82" among what the package's build needs. */
+static bool builds_with(const struct package_row *p, const char *requirement)
+{
+	return strings_contain(p->python_requires, p->python_requires_count, requirement);
+}
+
+static void build_requirements(void **state)
+{
+	static const char *const releases[] = {"2.11.0", "2.12.1", "2.13.0"};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(releases); i++)
+		assert_true(builds_with(row_of(releases[i], "torchaudio"), "setuptools>=75,<82"));
+	assert_string_equal(row_of("2.11.0", "pytorch")->cudnn, "9.19.0.56");
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(gpu_targets),
+		cmocka_unit_test(build_requirements),
+	};
+	return cmocka_run_group_tests(tests, load, unload);
+}
