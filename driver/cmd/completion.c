@@ -1,7 +1,7 @@
 #include <string.h>
 
-#include "base/version.h"
 #include "cmd/help.h"
+#include "core/plan/plan.h"
 #include "core/variant/matrix.h"
 
 struct completion_options {
@@ -29,8 +29,7 @@ static int add_profiles(const struct tables *t, struct arena *a, struct strlist 
 	return 0;
 }
 
-/* Whether a release has this package for the Python, and the toolkit if there is one; for a GPU the package's version
- * counts too. */
+/* Whether a release has this package for the Python, the toolkit and the GPU target, if there are any. */
 static bool is_released(const struct tables *t, const char *package, const char *python, const char *cuda,
 			const struct gpu_row *gpu)
 {
@@ -38,15 +37,10 @@ static bool is_released(const struct tables *t, const char *package, const char 
 		const struct release_row *r = &t->releases[i];
 		if (tables_package(r, package) && strings_contain(r->pythons, r->pythons_count, python) &&
 		    (!cuda || strings_contain(r->toolkits, r->toolkits_count, cuda)) &&
-		    (!gpu || !*gpu->torch_min || version_cmp(r->base, gpu->torch_min) >= 0))
+		    (!gpu || plan_takes_target(r, package, cuda, &(struct gpu_target){.row = gpu, .suffix = ""})))
 			return true;
 	}
 	return false;
-}
-
-static bool toolkit_has(const struct gpu_row *gpu, const char *cuda)
-{
-	return version_cmp(cuda, gpu->cuda_min) >= 0 && (!*gpu->cuda_max || version_cmp(cuda, gpu->cuda_max) <= 0);
 }
 
 /* All of a package for a Python. */
@@ -60,7 +54,7 @@ static void add_variants_of(const struct tables *t, const char *package, const c
 	for (unsigned k = 0; k < t->toolkits_count; k++)
 		for (unsigned i = 0; i < t->gpus_count; i++) {
 			const char *cuda = t->toolkits[k].version;
-			if (!toolkit_has(&t->gpus[i], cuda) || !is_released(t, package, python, cuda, &t->gpus[i]))
+			if (!is_released(t, package, python, cuda, &t->gpus[i]))
 				continue;
 			profiles.count = 0;
 			add_isa_profiles(t, &t->gpus[i], a, &profiles);

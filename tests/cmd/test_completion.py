@@ -199,6 +199,8 @@ class Words(unittest.TestCase):
     def test_variants_can_be_planned(self):
         names = self.words("variant")
         self.assertEqual(len(names), len(set(names)))
+        self.assertIn("pytorch-python313-cuda13_0-sm88-avx2", names)
+        self.assertNotIn("torchvision-python313-cuda13_0-sm88-avx2", names)  # torch's extension builder does not know it
         for name in names[::997]:
             with self.subTest(name=name):
                 ran = subprocess.run([PROGRAM, "plan", name], capture_output=True, text=True)

@@ -110,6 +110,9 @@ int plan_patches(const char *patches_dir, const char *release, struct arena *a, 
 		 struct err *e) MUST_CHECK;
 /* plan_possible: the checks of plan_resolve, without making a plan. */
 int plan_possible(const struct tables *t, const struct plan_request *q, struct arena *a, struct err *e) MUST_CHECK;
+/* plan_takes_target: whether the tables have the GPU target for a package of a release (which has
+ * that package), with this toolkit; `cuda` NULL: with any. */
+bool plan_takes_target(const struct release_row *r, const char *package, const char *cuda, const struct gpu_target *t);
 /* plan_json: what `plan --json` prints (new reference). */
 json_t *plan_json(const struct plan *p);
 /* plan_json_explained: the same with a last key "explain": for each variable and entry its value,

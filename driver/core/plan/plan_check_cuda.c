@@ -91,12 +91,19 @@ static bool is_no_extension(const struct gpu_target *t, const struct release_row
 	       (t->row->no_extensions || strcmp(t->suffix, "f") == 0);
 }
 
+bool plan_takes_target(const struct release_row *r, const char *package, const char *cuda, const struct gpu_target *t)
+{
+	const char *min = first_torch(t);
+	return (!*min || version_cmp(r->base, min) >= 0) && !is_gone(t->row, r, package) &&
+	       !is_no_extension(t, r, package) && (!cuda || nvcc_takes(t, cuda));
+}
+
 static bool takes_all(const struct profile *p, const struct release_row *r, const char *package)
 {
 	for (unsigned i = 0; i < p->targets_count; i++)
-		if (is_gone(p->targets[i].row, r, package) || is_no_extension(&p->targets[i], r, package))
+		if (!plan_takes_target(r, package, NULL, &p->targets[i]))
 			return false;
-	return !first_unknown(p, r);
+	return true;
 }
 
 /* The hint of every refusal here: the first combination that works, this release before others. */
