@@ -65,7 +65,8 @@ def pin(world, name, one="", two="${gencode}"):
     with open(world.release(name), encoding="utf-8") as f:
         text = f.read()
     with open(world.release(name), "w", encoding="utf-8") as f:
-        f.write(text.replace('toolkits: ["12.8", "12.9"]', f'toolkits: ["{toolkit()}"]'))
+        text = text.replace('toolkits: ["12.8", "12.9"]', f'toolkits: ["{toolkit()}"]')
+        f.write(text.replace("  python_requires:", '  cuda_requires: [{requirement: "triton==3.5.1"}]\n  python_requires:', 1))
 
 
 def build(world, name, cache=None):
@@ -95,6 +96,7 @@ def test_gpu_code_for_two_targets(world):
     assert not any("cudart" in n for n in names), names
     required = re.findall(r"(?m)^Requires-Dist: (nvidia-\S+)$", metadata)
     assert len(required) == 1 and re.match(rf"nvidia-cuda-runtime\S*>={toolkit()},<\d+$", required[0]), metadata
+    assert "\nRequires-Dist: triton==3.5.1\n" in metadata, metadata
     paths = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, check=True).stdout
     assert re.search(r"RPATH.*\$ORIGIN/\.\./\.\./nvidia/", paths) and "RUNPATH" not in paths, paths
 

@@ -7,6 +7,7 @@
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
+#include "base/version.h"
 #include "core/plan/plan_parts.h"
 #include "core/plan/series.h"
 #include "core/root/toolchain.h"
@@ -113,6 +114,25 @@ static int make_label(struct plan_context *c, const struct buildenv_request *req
 	return 0;
 }
 
+/* The table's ranges are checked when it is loaded. */
+static bool is_required(const struct cuda_require_row *row, const struct variant *v)
+{
+	struct err ignored = {0};
+	bool in;
+	return strings_allow(row->platforms, row->platforms_count, v->profile.platform) &&
+	       version_in(v->cuda, row->cuda, &in, &ignored) == 0 && in;
+}
+
+static void add_requires(const struct plan_context *c, struct plan *p)
+{
+	const struct package_row *row = c->package;
+	for (unsigned i = 0; i < row->install_requires_count; i++)
+		strlist_ref(&p->requires, c->arena, row->install_requires[i]);
+	for (unsigned i = 0; p->cuda && i < row->cuda_requires_count; i++)
+		if (is_required(&row->cuda_requires[i], &c->variant))
+			strlist_ref(&p->requires, c->arena, row->cuda_requires[i].requirement);
+}
+
 static void describe(const struct plan_context *c, struct plan *p)
 {
 	const struct plan_request *q = c->request;
@@ -143,6 +163,7 @@ static void describe(const struct plan_context *c, struct plan *p)
 	for (unsigned i = 0; v->cuda && i < c->tables->driver_libraries_count; i++)
 		strlist_ref(&p->driver_libraries, a, c->tables->driver_libraries[i]);
 	p->sandbox = sandbox_kind_name(q->sandbox);
+	add_requires(c, p);
 	p->platform_tag = q->options.platform_tag ? q->options.platform_tag : "manylinux";
 }
 

@@ -59,6 +59,8 @@ struct plan {
 	struct kvlist fact_sources;
 	/* variants this one is built against (torch of the same variant) */
 	struct strlist depends;
+	/* Requires-Dist of the wheel, without torch and the nvidia-* packages */
+	struct strlist requires;
 	unsigned metadata_rev;
 	struct strlist notes; /* each correction of what was asked, and why */
 	bool taken;           /* from the root, not built: plan_taken.h */

@@ -203,8 +203,8 @@ static int output_key(const struct plan_context *c, struct plan *p, struct err *
 		put_nth(&t, "source name", i, p->package_row->sources[i].name);
 	for (size_t i = 0; i < p->patches_count; i++)
 		put_nth(&t, "patch name", i, p->patches[i].name);
-	for (unsigned i = 0; i < p->package_row->install_requires_count; i++)
-		put(&t, "requires", p->package_row->install_requires[i]);
+	for (size_t i = 0; i < p->requires.count; i++)
+		put(&t, "requires", p->requires.items[i]);
 	for (unsigned i = 0; c->toolkit && i < c->toolkit->libraries_count; i++)
 		put_nth(&t, "cuda library", i,
 			arena_printf(t.a, "%s in %s", c->toolkit->libraries[i].package, c->toolkit->libraries[i].dir));

@@ -92,6 +92,7 @@ json_t *plan_json(const struct plan *p)
 	set(o, "sandbox", json_string(p->sandbox));
 	set(o, "cuda_libraries", or_null(p->cuda_libraries));
 	set(o, "toolkit", p->toolkit ? toolkit_json(p->toolkit) : json_null());
+	set(o, "requires", json_from_strlist(&p->requires));
 	set(o, "runs_on", runs_on_json(&p->runs_on));
 	return o;
 }
@@ -229,8 +230,10 @@ static void print_head(const struct page *g, const struct plan *p, const char *h
 		print_line(g, "toolkit",
 			   arena_printf(a, "%s in %s (%s)", p->toolkit->release, p->toolkit->where,
 					toolkit_layout_name(p->toolkit->layout)));
-	if (g->detail != PLAN_CHANGES) /* there CFLAGS shows them */
+	if (g->detail != PLAN_CHANGES) { /* there CFLAGS shows them, and it fits a screen */
 		print_line(g, "cpu flags", strlist_join(&p->cpu_flags, a, " "));
+		print_line(g, "requires", strlist_join(&p->requires, a, ", "));
+	}
 	print_line(g, "blas", p->blas);
 	print_line(g, "backend", p->package_row->backend);
 	print_line(g, "against", strlist_join(&p->depends, a, " "));

@@ -7,11 +7,9 @@
 #include "core/root/toolchain.h"
 
 /* What the tables know of the package: a requirement that replaces its own, checks that it fails. */
-static void add_known(const struct tables *t, const char *package, struct package_row *row, struct plan *p,
-		      struct arena *a)
+static void add_known(const struct tables *t, const char *package, struct plan *p, struct arena *a)
 {
 	const char *version = strchr(package, '=');
-	row->install_requires = arena_array(a, t->taken_count + 1, sizeof(const char *));
 	for (unsigned i = 0; i < t->taken_count; i++) {
 		const struct taken_row *k = &t->taken[i];
 		if (!version || strlen(k->package) != (size_t)(version - package) ||
@@ -19,7 +17,7 @@ static void add_known(const struct tables *t, const char *package, struct packag
 		    fnmatch(k->version, version + 1, 0) != 0)
 			continue;
 		if (*k->requirement)
-			row->install_requires[row->install_requires_count++] = k->requirement;
+			strlist_ref(&p->requires, a, k->requirement);
 		if (!*k->check)
 			continue;
 		kvlist_set(&p->defects, a, k->check, k->why);
@@ -67,7 +65,7 @@ int plan_taken(const struct tables *t, const struct plan_taken_request *q, struc
 			   .platform_tag = "manylinux"};
 	row->version = p->version;
 	strlist_addf(&p->notes, a, "not compiled by ptbuild: taken from %s of %s", q->package, q->root->id);
-	add_known(t, q->package, row, p, a);
+	add_known(t, q->package, p, a);
 	/* The record has no compiler to name. Where it comes from and which checks it fails counts in the keys. */
 	struct strlist known = {0};
 	strlist_ref(&known, a, p->notes.items[0]);

@@ -63,6 +63,14 @@ struct taken_row {                     /* taken.yaml: it has `requirement` or `c
 	unsigned line;
 };
 
+struct cuda_require_row {        /* a Requires-Dist of the CUDA wheels alone */
+	const char *requirement; /* "triton==3.6.0" */
+	const char *cuda;        /* toolkits that it is for: "<13"; "" = all */
+	const char **platforms;  /* none = all */
+	unsigned platforms_count;
+	unsigned line;
+};
+
 struct package_row { /* one package of a release */
 	const char *version;
 	/* "setup-py-env" (era A), "setup-py-cmake-env" (era B), "scikit-build-core" (era C),
@@ -83,6 +91,8 @@ struct package_row { /* one package of a release */
 	/* replaces/completes Requires-Dist of the wheel, without torch itself */
 	const char **install_requires;
 	unsigned install_requires_count;
+	struct cuda_require_row *cuda_requires;
+	unsigned cuda_requires_count;
 	/* locked list with hashes, file below profiles/requirements ("" = none: the root must have
 	 * them) */
 	const char *requirements;

@@ -73,6 +73,16 @@ static int check_requirement(const struct row_place *at, const char *key, const 
 	return row_range(at, key, text + n, e);
 }
 
+static int check_cuda_require(const char *file, const struct cuda_require_row *row, struct err *e)
+{
+	static const char *const platforms[] = {"x86_64-linux", "aarch64-linux"};
+	const struct row_place at = {file, row->line};
+	if (check_requirement(&at, "cuda_requires", row->requirement, e) < 0 ||
+	    row_range(&at, "cuda", row->cuda, e) < 0)
+		return -1;
+	return row_all_of(&at, "platforms", row->platforms, row->platforms_count, platforms, ARRAY_LEN(platforms), e);
+}
+
 static int check_requirements(const struct tables *t, const struct row_place *at, const struct package_row *p,
 			      struct err *e)
 {
@@ -82,6 +92,9 @@ static int check_requirements(const struct tables *t, const struct row_place *at
 			return -1;
 	for (unsigned i = 0; i < p->install_requires_count; i++)
 		if (check_requirement(at, "install_requires", p->install_requires[i], e) < 0)
+			return -1;
+	for (unsigned i = 0; i < p->cuda_requires_count; i++)
+		if (check_cuda_require(at->file, &p->cuda_requires[i], e) < 0)
 			return -1;
 	if (!*p->requirements)
 		return 0;

@@ -249,7 +249,6 @@ static int make_relocated(struct make *m, const char *tree, struct err *e)
 
 static int make_packed(struct make *m, const char *tree, struct err *e)
 {
-	const struct package_row *row = m->plan->package_row;
 	char *tag;
 	step_begin(m, "pack");
 	/* From the libraries as they will be shipped. */
@@ -267,8 +266,7 @@ static int make_packed(struct make *m, const char *tree, struct err *e)
 				 .epoch = m->plan->release_row->source_date_epoch,
 				 .level = PACK_LEVEL,
 				 .out_dir = m->stage};
-	for (unsigned i = 0; i < row->install_requires_count; i++)
-		strlist_add(&p.requires, m->arena, row->install_requires[i]);
+	strlist_append(&p.requires, m->arena, &m->plan->requires);
 	strlist_append(&p.requires, m->arena, &m->cuda.requires);
 	if (m->torch)
 		strlist_addf(&p.requires, m->arena, "torch==%s", m->torch->version);

@@ -326,6 +326,7 @@ static const char *spelled(const char *package, const char *python, const char *
 static void ask_release(struct asks *l, const struct release_row *r, bool pythons)
 {
 	static const char *const processors[] = {"cpu-avx2", "cpu-armv8_2", "darwin-mps"};
+	static const char *const gpus[] = {"sm90-avx2", "sm90-armv9"};
 	const char *python = r->pythons[r->pythons_count / 2];
 	for (size_t p = 0; p < TABLES_PACKAGES; p++) {
 		const char *name = tables_packages[p];
@@ -334,7 +335,8 @@ static void ask_release(struct asks *l, const struct release_row *r, bool python
 		for (size_t i = 0; i < ARRAY_LEN(processors); i++)
 			add(l, r->name, spelled(name, python, NULL, processors[i]));
 		for (unsigned i = 0; i < r->toolkits_count; i++)
-			add(l, r->name, spelled(name, python, r->toolkits[i], "sm90-avx2"));
+			for (size_t m = 0; m < ARRAY_LEN(gpus); m++)
+				add(l, r->name, spelled(name, python, r->toolkits[i], gpus[m]));
 		for (unsigned i = 0; pythons && i < r->pythons_count; i++)
 			add(l, r->name, spelled(name, r->pythons[i], NULL, "cpu-avx"));
 	}

@@ -55,7 +55,7 @@ static void what_is_known_of_the_package(void **state)
 	(void)state;
 	const struct plan *p = taken();
 	assert_contains(kvlist_get(&p->defects, "dot"), "give 0");
-	assert_string_equal(p->package_row->install_requires[0], "sympy>=1.13.1");
+	assert_string_equal(p->requires.items[0], "sympy>=1.13.1");
 	assert_contains(kvlist_get(&p->defects, "tcp store"), "USE_LIBUV=0");
 	assert_int_equal(p->notes.count, 3);
 	assert_contains(p->notes.items[0], "not compiled by ptbuild: taken from python3-torch=2.6.0+dfsg-7");
@@ -70,7 +70,7 @@ static void other_packages_have_no_defects(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
 		request.package = others[i];
 		assert_int_equal(taken()->defects.count, 0);
-		assert_int_equal(taken()->package_row->install_requires_count, 0);
+		assert_int_equal(taken()->requires.count, 0);
 	}
 }
 

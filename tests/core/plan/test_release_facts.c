@@ -74,11 +74,44 @@ static void build_requirements(void **state)
 	assert_string_equal(row_of("2.11.0", "pytorch")->cudnn, "9.19.0.56");
 }
 
+/* Requires-Dist of the official wheels: torch.compile on a GPU imports them. */
+static void triton_of_cuda_wheels(void **state)
+{
+	static const struct {
+		const char *release, *variant, *requires;
+	} rows[] = {
+		{"2.6.0", "pytorch-python313-cuda12_4-sm90-avx2", "triton==3.2.0"},
+		{"2.6.0-debian", "pytorch-python313-cuda12_4-sm90-avx2", "sympy>=1.13.1 triton==3.2.0"},
+		{"2.6.0-debian", "pytorch-python313-cpu-avx2", "sympy>=1.13.1"},
+		{"2.7.1", "pytorch-python313-cuda12_8-sm90-avx2", "triton==3.3.1"},
+		{"2.8.0", "pytorch-python313-cuda12_8-sm90-avx2", "triton==3.4.0"},
+		{"2.8.0", "pytorch-python313-cuda12_8-sm90-armv9", ""},
+		{"2.8.0", "torchvision-python313-cuda12_8-sm90-avx2", ""},
+		{"2.9.1", "pytorch-python313-cuda12_8-sm90-avx2", "triton==3.5.1"},
+		{"2.10.0", "pytorch-python313-cuda12_8-sm90-avx2", "triton==3.6.0 cuda-bindings>=12.9.4,<13"},
+		{"2.10.0", "pytorch-python313-cuda13_0-sm90-avx2", "triton==3.6.0 cuda-bindings>=13.0.3,<14"},
+		{"2.10.0", "pytorch-python313-cuda13_0-sm90-armv9", ""},
+		{"2.11.0", "pytorch-python313-cuda13_0-sm90-armv9", "triton==3.6.0 cuda-bindings>=13.0.3,<14"},
+		{"2.12.1", "pytorch-python313-cuda13_0-sm90-avx2", "triton==3.7.1 cuda-bindings>=13.0.3,<14"},
+		{"2.13.0", "pytorch-python313-cuda13_0-sm90-avx2", "triton==3.7.1 cuda-bindings>=13.0.3,<14"},
+		{"2.13.0", "pytorch-python313-cpu-avx2", ""},
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		AUTO_ARENA struct arena a = {0};
+		struct err e = {0};
+		const struct plan *p = plan_of(rows[i].release, rows[i].variant, &a, &e);
+		assert_ok(p ? 0 : -1, &e);
+		assert_string_equal(strlist_join(&p->requires, &a, " "), rows[i].requires);
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gpu_targets),
 		cmocka_unit_test(build_requirements),
+		cmocka_unit_test(triton_of_cuda_wheels),
 	};
 	return cmocka_run_group_tests(tests, load, unload);
 }

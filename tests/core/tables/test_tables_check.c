@@ -207,6 +207,9 @@ REFUSED(prepare_without_command, "releases/2.6.0-debian.yaml",
 	"argv: [flatc, --cpp, --gen-mutable, --scoped-enums, mobile_bytecode.fbs]", "argv: []", "argv")
 REFUSED(python_requirement, "releases/2.9.1.yaml", "setuptools>=70.1.0,<80.0", "setuptools 70", "python_requires")
 REFUSED(install_requirement, "releases/2.6.0-debian.yaml", "sympy>=1.13.1", "@sympy", "install_requires")
+REFUSED(cuda_requirement, "releases/2.10.0.yaml", "triton==3.6.0", "@triton", "cuda_requires")
+REFUSED(cuda_requirement_range, "releases/2.10.0.yaml", "cuda: \"<13\"", "cuda: \"13\"", "cuda")
+REFUSED(cuda_requirement_platform, "releases/2.10.0.yaml", "platforms: [x86_64-linux]", "platforms: [x86]", "x86")
 REFUSED(requirements_file, "releases/2.9.1.yaml", "requirements: shared.txt", "requirements: other.txt",
 	"no file 'other.txt'")
 REFUSED(requirements_outside, "releases/2.9.1.yaml", "requirements: shared.txt", "requirements: ../isa.yaml",
@@ -424,6 +427,9 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_teardown(prepare_without_command, test_teardown),
 	cmocka_unit_test_teardown(python_requirement, test_teardown),
 	cmocka_unit_test_teardown(install_requirement, test_teardown),
+	cmocka_unit_test_teardown(cuda_requirement, test_teardown),
+	cmocka_unit_test_teardown(cuda_requirement_range, test_teardown),
+	cmocka_unit_test_teardown(cuda_requirement_platform, test_teardown),
 	cmocka_unit_test_teardown(requirements_file, test_teardown),
 	cmocka_unit_test_teardown(requirements_outside, test_teardown),
 	cmocka_unit_test_teardown(retired_setting, test_teardown),
