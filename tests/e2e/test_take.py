@@ -67,6 +67,9 @@ def copy(path, root):
         shutil.copy(os.path.realpath(path), to)
 
 
+CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"  # pip 25 reads it when it is imported
+
+
 def make_python(root):
     """Python, what it is linked with, and pip."""
     for link in ("bin", "lib", "lib64"):
@@ -80,8 +83,8 @@ def make_python(root):
     copy(PYTHON, root)
     os.symlink(NAME, f"{root}/usr/bin/python3")
     modules = [f"/usr/lib/{NAME}/lib-dynload/{m}" for m in os.listdir(f"/usr/lib/{NAME}/lib-dynload")]
-    copy("/usr/bin/true", root)
-    for path in {p for m in (PYTHON, "/usr/bin/true", *modules) for p in needed(m)}:
+    programs = ("/usr/bin/true", "/bin/sh")
+    for path in {*programs, CERTIFICATES, *(p for m in (PYTHON, *programs, *modules) for p in needed(m))}:
         copy(path, root)
 
 
@@ -232,6 +235,16 @@ def test_a_torch_that_cannot_be_imported(world):
         refused(world, 7, "it is broken")
 
 
+def test_what_tries_the_wheel_is_not_there(world):
+    """It is missed before anything is made."""
+    pip = f"{world.root}/{SITE}/pip"
+    os.rename(pip, pip + "-was")
+    try:
+        refused(world, 8, "cannot be taken here: pip: not in the Python of the root", "python3-pip", cache=world.path("empty"))
+    finally:
+        os.rename(pip + "-was", pip)
+
+
 def test_a_torch_of_another_python(world):
     os.rename(f"{world.torch}/{EXTENSION}", f"{world.torch}/_C.cpython-27.so")
     try:
@@ -290,6 +303,7 @@ if __name__ == "__main__":
                 test_a_root_without_torch,
                 test_a_torch_that_is_not_whole,
                 test_a_torch_that_cannot_be_imported,
+                test_what_tries_the_wheel_is_not_there,
                 test_a_torch_of_another_python,
                 test_a_torch_for_cuda,
                 test_other_packages,

@@ -243,7 +243,7 @@ static int obtain_plan(struct pipeline *l, const struct plan *plan, const struct
 		return err_hint(e, "'ptbuild build %s --metadata-rev %u' builds it", it->plan->variant,
 				it->plan->metadata_rev);
 	}
-	if (!it->object && ((!l->taken && be_ready(l, it->plan, e) < 0) || make(l, it, torch, e) < 0))
+	if (!it->object && (be_ready(l, it->plan, e) < 0 || make(l, it, torch, e) < 0))
 		return -1;
 	if (export_item(l, it, e) < 0) {
 		pipeline_free(it, 1);

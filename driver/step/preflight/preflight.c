@@ -93,6 +93,11 @@ int preflight_ask(struct preflight *d, const char *script, const struct strlist 
 	return -1;
 }
 
+bool preflight_is_taken(const struct preflight *d)
+{
+	return d->q->plan && d->q->plan->taken;
+}
+
 static size_t failures(const struct preflight *d)
 {
 	size_t n = 0;
@@ -117,11 +122,14 @@ int preflight_run(struct preflight *d, const struct preflight_request *q, const 
 		  struct err *e)
 {
 	*d = (struct preflight){.q = q, .run = run, .arena = a, .toolchain = q->toolchain};
-	if (preflight_sandbox(d, e) < 0 || preflight_machine(d, e) < 0 || check_decoder(d, e) < 0)
+	const bool taken = preflight_is_taken(d);
+	if (preflight_sandbox(d, e) < 0 || (!taken && preflight_machine(d, e) < 0) || check_decoder(d, e) < 0)
 		return -1;
 	/* Nothing can be asked of a root that no sandbox shows. */
 	if (d->lines[0].level == PREFLIGHT_FAILURE)
 		return 0;
+	if (taken)
+		return preflight_python(d, e);
 	if (preflight_tools(d, e) < 0)
 		return -1;
 	preflight_needs(d);
@@ -178,11 +186,12 @@ int preflight_verdict(const struct preflight *d, struct err *e)
 	if (!last)
 		return 0;
 	const char *what = d->q->plan ? d->q->plan->variant : d->q->release->name;
+	const char *done = preflight_is_taken(d) ? "taken" : "built";
 	if (texts.count == 1) {
-		err_set(e, kind, "%s cannot be built here: %s", what, texts.items[0]);
+		err_set(e, kind, "%s cannot be %s here: %s", what, done, texts.items[0]);
 		return *last->fix ? err_hint(e, "%s", last->fix) : -1;
 	}
-	err_set(e, kind, "%s cannot be built here, for %zu reasons:\n  %s", what, texts.count,
+	err_set(e, kind, "%s cannot be %s here, for %zu reasons:\n  %s", what, done, texts.count,
 		strlist_join(&texts, d->arena, "\n  "));
 	return err_hint(e, "%s", what_to_do(d));
 }

@@ -29,3 +29,5 @@ int preflight_cuda(struct preflight *d, struct err *e) MUST_CHECK;
 const char *preflight_find_program(const struct preflight *d, const char *name);
 /* preflight_wants: whether a row of the table counts for this build. */
 bool preflight_wants(const struct preflight *d, const struct need_row *row);
+/* preflight_is_taken: whether nothing is compiled, since the root's torch is taken as it is. */
+bool preflight_is_taken(const struct preflight *d);

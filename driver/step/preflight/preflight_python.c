@@ -60,13 +60,17 @@ static void judge(struct preflight *d, const struct question *q, const char *ans
 	preflight_install(d, q->package, false);
 }
 
+/* A wheel that is taken is only tried. */
 static struct question *questions(const struct preflight *d, size_t *ret_count)
 {
 	const struct tables *t = d->q->tables;
+	const bool taken = preflight_is_taken(d);
 	struct question *all = arena_array(d->arena, ARRAY_LEN(fixed) + t->needs_count, sizeof(*all));
-	size_t n = ARRAY_LEN(fixed);
-	memcpy(all, fixed, sizeof(fixed));
-	for (unsigned i = 0; i < t->needs_count; i++) {
+	size_t n = 0;
+	for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
+		if (!taken || fixed[i].module)
+			all[n++] = fixed[i];
+	for (unsigned i = 0; !taken && i < t->needs_count; i++) {
 		const struct need_row *row = &t->needs[i];
 		if (*row->module && preflight_wants(d, row))
 			all[n++] = (struct question){row->module, row->module, row->debian, row->why};
@@ -82,7 +86,8 @@ int preflight_python(struct preflight *d, struct err *e)
 	size_t count;
 	const struct question *all = questions(d, &count);
 	const struct tool *python = d->toolchain ? toolchain_get(d->toolchain, "python3") : NULL;
-	if (!python || !python->path || !*python->version)
+	/* Its absence is told among the tools, which a wheel that is taken does not need. */
+	if (!preflight_is_taken(d) && (!python || !python->path || !*python->version))
 		return 0;
 	for (size_t i = 0; i < count; i++)
 		if (all[i].module)
@@ -90,13 +95,14 @@ int preflight_python(struct preflight *d, struct err *e)
 	if (preflight_ask(d, script, &modules, &got, e) < 0)
 		return -1;
 	strlist_split(&lines, d->arena, got.text, "\n");
-	if (!got.ok || lines.count != count) {
+	const size_t first = preflight_is_taken(d) ? 1 : 0; /* that of the headers */
+	if (!got.ok || lines.count != first + count) {
 		preflight_fail(d, ERR_SYSTEM, "python3", "the Python of the root '%s' does not work: %s",
 			       d->q->root->dir, got.why);
 		preflight_install(d, "python3", false);
 		return 0;
 	}
 	for (size_t i = 0; i < count; i++)
-		judge(d, &all[i], lines.items[i]);
+		judge(d, &all[i], lines.items[first + i]);
 	return 0;
 }
