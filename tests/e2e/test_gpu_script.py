@@ -94,9 +94,9 @@ class Bundle(unittest.TestCase):
         return r.returncode, r.stdout + r.stderr
 
     def start(self):
-        return subprocess.run(["sh", os.path.join(self.out, "run"), os.path.join(self.dir, "work"), "--json", "/tmp/out.json"], capture_output=True, text=True, timeout=600)
+        may = [] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--mount"]  # only root may change its root directory
+        return subprocess.run([*may, "sh", os.path.join(self.out, "run"), os.path.join(self.dir, "work"), "--json", "/tmp/out.json"], capture_output=True, text=True, timeout=600)
 
-    @unittest.skipUnless(os.geteuid() == 0, "only root may change its root directory")
     def test_it_runs_apart_from_this_machine(self):
         status, text = self.bundle("--part-size", "5000000", "--level", "0", "--package", "python3-yaml", wheel(self.dir, NO_GPU))
         self.assertEqual(status, 0, text)

@@ -194,7 +194,7 @@ shift
 (cd "$here" && sha256sum --quiet -c SHA256SUMS)
 if [ ! -e "$work/gpu/unpacked" ]; then
 	mkdir -p "$work"
-	cat "$here"/part-* | tar -xJf - -C "$work"
+	cat "$here"/part-* | tar --no-same-owner -xJf - -C "$work"
 	: >"$work/gpu/unpacked"
 fi
 driver=$(ldconfig -p | sed -n 's/.*libcuda[.]so[.]1 .*=> //p' | head -n 1)

@@ -1,10 +1,13 @@
 #include "support.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -129,4 +132,23 @@ void test_file_holds(const char *path, const char *text)
 		fail_msg("cannot read '%s'", path);
 	assert_string_equal(have, text);
 	free(have);
+}
+
+static bool put_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+bool test_own_mounts(void)
+{
+	char users[64], groups[64];
+	snprintf(users, sizeof(users), "0 %u 1", geteuid());
+	snprintf(groups, sizeof(groups), "0 %u 1", getegid());
+	return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && put_text("/proc/self/setgroups", "deny") &&
+	       put_text("/proc/self/uid_map", users) && put_text("/proc/self/gid_map", groups) &&
+	       mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
 }

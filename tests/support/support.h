@@ -57,3 +57,6 @@ void test_file_holds(const char *path, const char *text);
 			fail_msg("'%s' is in: %s", (part), (text));                                                    \
 	} while (0)
 int test_has(const char *text, const char *part);
+/* test_own_mounts: puts the process, which must have no threads yet, into namespaces where it may
+ * mount, whoever it is; false if there are none. */
+bool test_own_mounts(void);

@@ -404,26 +404,6 @@ static void test_cancelled(void **state)
 	close(fds[1]);
 }
 
-static bool put_text(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-	if (fd >= 0)
-		close(fd);
-	return ok;
-}
-
-/* own_namespace: namespaces where this process, whoever it is, may mount. */
-static bool own_namespace(void)
-{
-	char users[64], groups[64];
-	snprintf(users, sizeof(users), "0 %u 1", geteuid());
-	snprintf(groups, sizeof(groups), "0 %u 1", getegid());
-	return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && put_text("/proc/self/setgroups", "deny") &&
-	       put_text("/proc/self/uid_map", users) && put_text("/proc/self/gid_map", groups) &&
-	       mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
-}
-
 /* The disk is a small memory file system in a namespace of a child's own. */
 static void test_disk_full(void **state)
 {
@@ -444,7 +424,7 @@ static void test_disk_full(void **state)
 	pid_t pid = fork();
 	if (pid == 0) {
 		struct err got = {0};
-		if (!own_namespace() || mount("disk", dir, "tmpfs", 0, "size=1m") != 0)
+		if (!test_own_mounts() || mount("disk", dir, "tmpfs", 0, "size=1m") != 0)
 			_exit(10);
 		int rc = unpack_archive(archive, dir, false, NULL, test_run(), &got);
 		char path[600];
