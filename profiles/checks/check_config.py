@@ -143,6 +143,8 @@ class Said:
             if name in ("if", "elseif"):
                 negated = words[:1] == ["NOT"]
                 literal = truth(words[negated] if len(words) > negated else "")
+                if words[1::2] and set(words[1::2]) == {"OR"}:
+                    literal = any(map(truth, words[::2]))
             elif name == "set" and words[:1] == ["TORCH_CXX_FLAGS"]:
                 self.facts["TORCH_CXX_FLAGS"] = " ".join(words[1:]).strip('"')
 

@@ -35,6 +35,8 @@ asked = {name: value for name, value in want.get("settings", {}).items() if name
 wrong = said.differences(asked)
 unknown = f", not understood: {'; '.join(said.unknown)[:300]}" if said.unknown else ""
 check("settings", not wrong, "; ".join(wrong) if wrong else f"{len(asked)} options as asked for{unknown}")
+alone = "OFF" not in [value for value, _ in said.options.get("CAFFE2_LINK_LOCAL_PROTOBUF", ())]
+check("cmake package", alone, "asks for no protobuf" if alone else "find_package(Torch) asks for protobuf, which is inside the wheel")
 check("no build path", "/ptbuild" not in config, "in torch.__config__")
 check("cuda", (torch.version.cuda is not None) == bool(want["cuda"]), torch.version.cuda)
 if want.get("gpu"):

@@ -136,6 +136,11 @@ class Asked(unittest.TestCase):
                          {"BUILD_SHARED_LIBS": ["ON", "ON"], "USE_NNPACK": ["OFF"], "USE_XNNPACK": ["ON"], "USE_XPU": ["OFF"], "USE_GFLAGS": ["OFF"], "USE_ROCM": ["OFF"], "USE_CUDA": ["ON"]})
         self.assertEqual(s.facts["TORCH_CXX_FLAGS"], "-D_GLIBCXX_USE_CXX11_ABI=1")
 
+    def test_one_of_two_options_is_enough(self):
+        for condition, want in (("OFF OR ON", "ON"), ("ON OR OFF", "ON"), ("OFF OR OFF", "OFF"), ("OFF", "OFF")):
+            s = said(caffe2=f"if({condition})\n  if(NOT TARGET protobuf::libprotobuf)\n  endif()\nendif()\n")
+            self.assertEqual((s.unknown, s.options["CAFFE2_LINK_LOCAL_PROTOBUF"]), ([], [(want, "Caffe2Config.cmake")]))
+
     def test_what_is_otherwise_is_told_with_its_place(self):
         s = said(show="  - Build settings: USE_NCCL=1, USE_MKLDNN=ON, USE_MPI=OFF, \n", header="#define AT_BLAS_USE_CBLAS_DOT() 0\n", torch=TORCH_CONFIG)
         self.assertEqual(s.differences({"USE_NCCL": "ON", "USE_MKLDNN": "1", "USE_MPI": "0", "USE_XNNPACK": "ON", "BLAS": "OpenBLAS", "USE_DISTRIBUTED": "ON", "BUILD_SHARED_LIBS": "ON"}), [])
