@@ -60,9 +60,11 @@ def check_report(world, r):
     assert build["units"]["count"] >= 10 and build["units"]["compiled"] + build["units"]["from_compiler_cache"] == build["units"]["count"]
     assert build["compiler_cache"]["mode"] == "depend" and re.match(r"\d+\.", build["compiler_cache"]["version"])
     assert build["compiler_cache"]["hits"] + build["compiler_cache"]["misses"] == sum(build["compiler_cache"]["counters"].get(n, 0) for n in ("direct_cache_hit", "preprocessed_cache_hit", "cache_miss"))
-    # A build from the cache takes less than a second, most of it in processes that end between two looks.
-    assert steps["build"]["cpu_seconds"] > (0 if build["units"]["from_compiler_cache"] else 0.1)
-    assert steps["build"]["peak_processes"] > 3 and steps["build"]["peak_memory_bytes"] > 30 << 20 and steps["build"]["tree_bytes"] > 1000
+    assert steps["build"]["tree_bytes"] > 1000
+    # A build from the cache takes less than a second, in processes that begin and end between two looks: its figures may be 0.
+    if not build["units"]["from_compiler_cache"]:
+        assert steps["build"]["cpu_seconds"] > 0.1 and steps["build"]["peak_processes"] > 3
+        assert steps["build"]["peak_memory_bytes"] > 30 << 20
     with open(os.path.join(world.out, r["variant"], "build.html"), encoding="utf-8") as f:
         data = json.loads(re.search(r'id="data">(.*?)</script>', f.read(), re.S).group(1))
     assert data["record"] == r and len(data["units"]) == build["units"]["count"] and len(data["series"]["at"]) >= 5
