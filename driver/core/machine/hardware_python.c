@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +19,21 @@ static const char *version_of(const char *name)
 	return is ? version : NULL;
 }
 
+/* Version managers put scripts of every version they know of into PATH, which then say "not found". */
+static bool is_interpreter(const char *path)
+{
+	char magic[4] = {0};
+	int fd = access(path, X_OK) == 0 ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+	ssize_t n = fd < 0 ? -1 : read(fd, magic, sizeof(magic));
+	if (fd >= 0)
+		close(fd);
+	return n == (ssize_t)sizeof(magic) && memcmp(magic, "#!", 2) != 0;
+}
+
 static void add(const char *path, struct arena *a, struct strlist *ret)
 {
 	const char *version = version_of(path_base(path));
-	if (!version || strlist_contains(ret, version) || access(path, X_OK) < 0)
+	if (!version || strlist_contains(ret, version) || !is_interpreter(path))
 		return;
 	strlist_add(ret, a, version);
 	for (size_t i = ret->count - 1; i > 0 && version_cmp(ret->items[i - 1], ret->items[i]) > 0; i--) {

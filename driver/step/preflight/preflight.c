@@ -135,10 +135,10 @@ int preflight_run(struct preflight *d, const struct preflight_request *q, const 
 	preflight_needs(d);
 	if (preflight_python(d, e) < 0)
 		return -1;
-	/* What follows runs compilers. */
-	if (!q->whole && failures(d))
+	/* What follows runs compilers, in a shell. */
+	if (!d->toolchain || (!q->whole && failures(d)))
 		return 0;
-	if (!q->tried && preflight_compiler(d, e) < 0)
+	if ((!q->tried && preflight_compiler(d, e) < 0) || preflight_torch(d, e) < 0)
 		return -1;
 	return preflight_cuda(d, e);
 }

@@ -16,7 +16,8 @@ int preflight_ask(struct preflight *d, const char *script, const struct strlist 
  * disk and memory. preflight_tools: the tools of the root in the release's ranges.
  * preflight_needs: what the table needs.yaml asks for. preflight_python: the root's Python, its
  * modules and pip. preflight_compiler: whether it takes the profile's flags and links its BLAS.
- * preflight_cuda: the toolkit and its libraries. */
+ * preflight_cuda: the toolkit and its libraries. preflight_torch: the root's torch, if the build is
+ * against that. */
 int preflight_sandbox(struct preflight *d, struct err *e) MUST_CHECK;
 int preflight_machine(struct preflight *d, struct err *e) MUST_CHECK;
 int preflight_tools(struct preflight *d, struct err *e) MUST_CHECK;
@@ -24,6 +25,7 @@ void preflight_needs(struct preflight *d);
 int preflight_python(struct preflight *d, struct err *e) MUST_CHECK;
 int preflight_compiler(struct preflight *d, struct err *e) MUST_CHECK;
 int preflight_cuda(struct preflight *d, struct err *e) MUST_CHECK;
+int preflight_torch(struct preflight *d, struct err *e) MUST_CHECK;
 /* preflight_find_program: the path inside the root of a program in the PATH of the plan's build;
  * NULL if absent. */
 const char *preflight_find_program(const struct preflight *d, const char *name);

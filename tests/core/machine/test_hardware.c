@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -349,6 +350,24 @@ static void isa_rows_name_all_that_their_flags_switch_on(void **state)
 
 /* ---- this machine ---- */
 
+/* A script of that name, as version managers have them, says nothing. */
+static void a_python_is_a_program(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	AUTO_FREE char *path = strdup(getenv("PATH"));
+	struct strlist found = {0};
+	test_dir();
+	test_write(test_path("python3.98"), "#!/bin/sh\nexit 127\n");
+	chmod(test_path("python3.98"), 0755);
+	assert_int_equal(symlink("/usr/bin/python3", test_path("python3.99")), 0);
+	setenv("PATH", test_path("."), 1);
+	hardware_find_pythons(&a, &found);
+	setenv("PATH", path, 1);
+	assert_int_equal(found.count, 1);
+	assert_string_equal(found.items[0], "3.99");
+}
+
 static void this_machine_tells_the_same_twice(void **state)
 {
 	(void)state;
@@ -461,6 +480,7 @@ int main(void)
 		cmocka_unit_test(processors_are_told_by_their_numbers),
 		cmocka_unit_test_teardown(wrong_facts_are_refused_with_their_line, test_teardown),
 		cmocka_unit_test(isa_rows_name_all_that_their_flags_switch_on),
+		cmocka_unit_test_teardown(a_python_is_a_program, test_teardown),
 		cmocka_unit_test_teardown(this_machine_tells_the_same_twice, test_teardown),
 		cmocka_unit_test(a_cancelled_run_is_noticed),
 		cmocka_unit_test_teardown(wrong_descriptions_are_refused_with_their_line, test_teardown),
