@@ -15,13 +15,16 @@ static void put(struct settings *all, struct arena *a, const char *name, const c
 }
 
 /* What makes nvcc's objects equal from one run to the next, and small. */
-static const char *nvcc_flags(const struct toolkit *k, bool compress, struct arena *a)
+static const char *nvcc_flags(const struct buildenv_request *q, struct arena *a)
 {
+	const struct toolkit *k = q->toolkit;
+	const struct toolkit_row *row = tables_toolkit(q->tables, k->version);
 	struct strlist flags = {0};
-	if (compress)
+	/* PyTorch itself has it among its flags. */
+	if (strcmp(q->package, "pytorch") != 0)
 		strlist_ref(&flags, a, "-Xfatbin -compress-all");
-	if (strlist_contains(&k->options, "--compress-mode"))
-		strlist_ref(&flags, a, "-compress-mode=size");
+	if (row && *row->compress && strlist_contains(&k->options, "--compress-mode"))
+		strlist_addf(&flags, a, "-compress-mode=%s", row->compress);
 	if (strlist_contains(&k->options, "--objdir-as-tempdir"))
 		strlist_ref(&flags, a, "-objtemp");
 	return strlist_join(&flags, a, " ");
@@ -31,14 +34,16 @@ static const char *nvcc_flags(const struct toolkit *k, bool compress, struct are
 static void layer_nvcc_flags(const struct buildenv_request *q, struct settings *all, struct arena *a)
 {
 	static const struct {
-		const char *backend, *name;
-	} names[] = {{"setuptools-cmake", "CUDAFLAGS"}, {"setuptools", "NVCC_FLAGS"}};
+		const char *package, *backend, *name;
+	} names[] = {{"torchvision", "setuptools", "NVCC_FLAGS"},
+		     {"torchaudio", "setuptools-cmake", "CUDAFLAGS"},
+		     /* Its setup.py takes none; this one nvcc reads itself. */
+		     {"torchaudio", "setuptools", "NVCC_APPEND_FLAGS"}};
 	const char *name = "TORCH_NVCC_FLAGS";
-	for (size_t i = 0; i < ARRAY_LEN(names) && strcmp(q->package, "pytorch") != 0; i++)
-		if (strcmp(q->row->backend, names[i].backend) == 0)
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (strcmp(q->package, names[i].package) == 0 && strcmp(q->row->backend, names[i].backend) == 0)
 			name = names[i].name;
-	/* PyTorch itself has -compress-all among its flags. */
-	const char *flags = nvcc_flags(q->toolkit, strcmp(q->package, "pytorch") != 0, a);
+	const char *flags = nvcc_flags(q, a);
 	if (*flags)
 		put(all, a, name, flags,
 		    "GPU code is compressed; temporary files are named after the object, not after the process, so "

@@ -148,6 +148,7 @@ struct toolkit_row {         /* cuda.yaml */
 	const char *clang_max;
 	const char *driver;       /* the toolkit's own driver on Linux */
 	const char *driver_floor; /* by minor-version compatibility */
+	const char *compress;     /* how nvcc compresses GPU code: "size"; "" = its default */
 	const char *layout;
 	struct cuda_library_row *libraries; /* those of the layout */
 	unsigned libraries_count;

@@ -115,12 +115,14 @@ static int check_gpu(const struct tables *t, const struct row_place *at, const v
 
 static int check_toolkit(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
 {
+	static const char *const modes[] = {"", "size", "speed", "balance", "none"};
 	const struct toolkit_row *row = item;
 	if (row_version(at, "version", row->version, false, e) < 0 ||
 	    row_version(at, "gcc_max", row->gcc_max, false, e) < 0 ||
 	    row_version(at, "clang_max", row->clang_max, false, e) < 0 ||
 	    row_version(at, "driver", row->driver, false, e) < 0 ||
-	    row_version(at, "driver_floor", row->driver_floor, false, e) < 0)
+	    row_version(at, "driver_floor", row->driver_floor, false, e) < 0 ||
+	    row_one_of(at, "compress", row->compress, modes, ARRAY_LEN(modes), e) < 0)
 		return -1;
 	(void)t;
 	if (!row->libraries_count)

@@ -96,6 +96,7 @@ ROW(toolkit, struct toolkit_row,
 	NEED(struct toolkit_row, clang_max),
 	NEED(struct toolkit_row, driver),
 	NEED(struct toolkit_row, driver_floor),
+	MAY(struct toolkit_row, compress),
 	NEED(struct toolkit_row, layout));
 ROW(part, struct part_row,
 	NEED(struct part_row, name),

@@ -106,6 +106,7 @@ static inline void small_cuda(struct small_tables *s)
 						      .clang_max = "19",
 						      .driver = drivers[i],
 						      .driver_floor = i < 2 ? "525.60.13" : "580.65.06",
+						      .compress = i < 2 ? "" : "size",
 						      .libraries = libraries12,
 						      .libraries_count = 1,
 						      .line = 5 + i};

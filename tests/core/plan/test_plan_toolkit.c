@@ -67,7 +67,7 @@ static void test_environment(void **state)
 	assert_string_equal(env(p, "CUDA_HOME"), "/usr/local/cuda-12.8");
 	assert_string_equal(env(p, "CUDACXX"), "/usr/local/cuda-12.8/bin/nvcc");
 	assert_string_equal(env(p, "PATH"), "/usr/local/cuda-12.8/bin:/usr/bin:/bin");
-	assert_string_equal(env(p, "TORCH_NVCC_FLAGS"), "-compress-mode=size -objtemp");
+	assert_string_equal(env(p, "TORCH_NVCC_FLAGS"), "-objtemp");
 	assert_contains(p->compile_text, "toolkit: nvcc 12.8.93 b\n");
 	assert_contains(p->compile_text, "toolkit: host compiler g++ 14.2.0\n");
 }
@@ -89,10 +89,26 @@ static void test_companions_have_their_own_variables(void **state)
 	struct fixture *f = *state;
 	probed(f);
 	f->v.package = "torchvision";
-	assert_string_equal(env(resolve(f), "NVCC_FLAGS"), "-Xfatbin -compress-all -compress-mode=size -objtemp");
+	assert_string_equal(env(resolve(f), "NVCC_FLAGS"), "-Xfatbin -compress-all -objtemp");
 	assert_string_equal(env(f->p, "TORCH_NVCC_FLAGS"), "(unset)");
 	f->v.package = "torchaudio";
-	assert_string_equal(env(resolve(f), "CUDAFLAGS"), "-Xfatbin -compress-all -compress-mode=size -objtemp");
+	assert_string_equal(env(resolve(f), "CUDAFLAGS"), "-Xfatbin -compress-all -objtemp");
+	f->s.packages[2].backend = "setuptools";
+	assert_string_equal(env(resolve(f), "NVCC_APPEND_FLAGS"), "-Xfatbin -compress-all -objtemp");
+	assert_string_equal(env(f->p, "NVCC_FLAGS"), "(unset)");
+}
+
+/* Drivers before CUDA 12.4 read no code that is compressed for its size, and 12.x promises older ones. */
+static void test_code_is_compressed_for_drivers_that_can_read_it(void **state)
+{
+	struct fixture *f = *state;
+	probed(f);
+	assert_not_contains(env(resolve(f), "TORCH_NVCC_FLAGS"), "compress-mode");
+	assert_string_equal(f->p->runs_on.driver, "525.60.13");
+	f->v.cuda = kit.version = "13.0";
+	f->q.release = "2.9.1";
+	assert_contains(env(resolve(f), "TORCH_NVCC_FLAGS"), "-compress-mode=size");
+	assert_string_equal(f->p->runs_on.driver, "580.65.06");
 }
 
 static void test_cpu_builds_know_nothing_of_it(void **state)
@@ -219,6 +235,7 @@ int main(void)
 		TEST(test_environment),
 		TEST(test_distribution_toolkit_is_in_the_path_already),
 		TEST(test_companions_have_their_own_variables),
+		TEST(test_code_is_compressed_for_drivers_that_can_read_it),
 		TEST(test_cpu_builds_know_nothing_of_it),
 		TEST(test_other_facts_other_keys),
 		TEST(test_no_toolkit_at_all),

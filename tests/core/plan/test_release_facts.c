@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/version.h"
 #include "core/plan/plan.h"
 
 static const struct plan *plan_of(const char *release, const char *variant, struct arena *a, struct err *e)
@@ -106,12 +107,25 @@ static void triton_of_cuda_wheels(void **state)
 	}
 }
 
+/* What is compressed with -compress-mode needs a driver of CUDA 12.4. */
+static void compressed_code_and_drivers(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < tables->toolkits_count; i++) {
+		const struct toolkit_row *row = &tables->toolkits[i];
+		bool thirteen = version_cmp(row->version, "13") >= 0;
+		assert_string_equal(row->compress, thirteen ? "size" : "");
+		assert_true(!thirteen || version_cmp(row->driver_floor, tables_toolkit(tables, "12.4")->driver) > 0);
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gpu_targets),
 		cmocka_unit_test(build_requirements),
 		cmocka_unit_test(triton_of_cuda_wheels),
+		cmocka_unit_test(compressed_code_and_drivers),
 	};
 	return cmocka_run_group_tests(tests, load, unload);
 }

@@ -207,6 +207,7 @@ REFUSED(prepare_without_command, "releases/2.6.0-debian.yaml",
 	"argv: [flatc, --cpp, --gen-mutable, --scoped-enums, mobile_bytecode.fbs]", "argv: []", "argv")
 REFUSED(python_requirement, "releases/2.9.1.yaml", "setuptools>=70.1.0,<80.0", "setuptools 70", "python_requires")
 REFUSED(install_requirement, "releases/2.6.0-debian.yaml", "sympy>=1.13.1", "@sympy", "install_requires")
+REFUSED(toolkit_compress, "cuda.yaml", "compress: size", "compress: small", "small")
 REFUSED(cuda_requirement, "releases/2.10.0.yaml", "triton==3.6.0", "@triton", "cuda_requires")
 REFUSED(cuda_requirement_range, "releases/2.10.0.yaml", "cuda: \"<13\"", "cuda: \"13\"", "cuda")
 REFUSED(cuda_requirement_platform, "releases/2.10.0.yaml", "platforms: [x86_64-linux]", "platforms: [x86]", "x86")
@@ -427,6 +428,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_teardown(prepare_without_command, test_teardown),
 	cmocka_unit_test_teardown(python_requirement, test_teardown),
 	cmocka_unit_test_teardown(install_requirement, test_teardown),
+	cmocka_unit_test_teardown(toolkit_compress, test_teardown),
 	cmocka_unit_test_teardown(cuda_requirement, test_teardown),
 	cmocka_unit_test_teardown(cuda_requirement_range, test_teardown),
 	cmocka_unit_test_teardown(cuda_requirement_platform, test_teardown),
