@@ -123,8 +123,7 @@ static void layer_flags(struct work *w)
 	struct strlist flags = {0};
 	for (unsigned i = 0; p->isa && i < p->isa->flags_count; i++)
 		strlist_ref(&flags, w->a, p->isa->flags[i]);
-	for (unsigned i = 0; i < w->q->row->extra_cflags_count; i++)
-		strlist_ref(&flags, w->a, w->q->row->extra_cflags[i]);
+	tables_cflags(w->q->row, p->platform, w->a, &flags);
 	strlist_append(&flags, w->a, &p->extra_cflags);
 	if (!flags.count)
 		return;

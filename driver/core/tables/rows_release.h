@@ -63,6 +63,15 @@ struct taken_row {                     /* taken.yaml: it has `requirement` or `c
 	unsigned line;
 };
 
+struct cflags_row { /* warnings and the like, added behind the ISA flags */
+	const char **flags;
+	unsigned flags_count;
+	const char **platforms; /* none = all */
+	unsigned platforms_count;
+	const char *why;
+	unsigned line;
+};
+
 struct cuda_require_row {        /* a Requires-Dist of the CUDA wheels alone */
 	const char *requirement; /* "triton==3.6.0" */
 	const char *cuda;        /* toolkits that it is for: "<13"; "" = all */
@@ -98,7 +107,7 @@ struct package_row { /* one package of a release */
 	const char *requirements;
 	struct table_setting *settings; /* release-wide overrides of toggles and environment */
 	unsigned settings_count;
-	const char **extra_cflags; /* warnings and the like, added behind the ISA flags */
+	struct cflags_row *extra_cflags;
 	unsigned extra_cflags_count;
 	const char *cudnn;         /* "" = none stated */
 	struct memory_row *memory; /* NULL: nothing known */

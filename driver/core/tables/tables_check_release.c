@@ -73,14 +73,19 @@ static int check_requirement(const struct row_place *at, const char *key, const 
 	return row_range(at, key, text + n, e);
 }
 
-static int check_cuda_require(const char *file, const struct cuda_require_row *row, struct err *e)
+static int check_platforms(const struct row_place *at, const char *const *list, unsigned count, struct err *e)
 {
 	static const char *const platforms[] = {"x86_64-linux", "aarch64-linux"};
+	return row_all_of(at, "platforms", list, count, platforms, ARRAY_LEN(platforms), e);
+}
+
+static int check_cuda_require(const char *file, const struct cuda_require_row *row, struct err *e)
+{
 	const struct row_place at = {file, row->line};
 	if (check_requirement(&at, "cuda_requires", row->requirement, e) < 0 ||
 	    row_range(&at, "cuda", row->cuda, e) < 0)
 		return -1;
-	return row_all_of(&at, "platforms", row->platforms, row->platforms_count, platforms, ARRAY_LEN(platforms), e);
+	return check_platforms(&at, row->platforms, row->platforms_count, e);
 }
 
 static int check_requirements(const struct tables *t, const struct row_place *at, const struct package_row *p,
@@ -148,6 +153,18 @@ static int check_memory(const char *file, const struct memory_row *m, struct err
 	return 0;
 }
 
+static int check_cflags(const char *file, const struct package_row *p, struct err *e)
+{
+	for (unsigned i = 0; i < p->extra_cflags_count; i++) {
+		const struct cflags_row *row = &p->extra_cflags[i];
+		const struct row_place at = {file, row->line};
+		if (row_flags(&at, "extra_cflags", row->flags, row->flags_count, e) < 0 ||
+		    check_platforms(&at, row->platforms, row->platforms_count, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int check_package(const struct tables *t, const struct release_row *r, const char *package, struct err *e)
 {
 	static const char *const backends[] = {"setup-py-env", "setup-py-cmake-env", "scikit-build-core", "setuptools",
@@ -163,8 +180,8 @@ static int check_package(const struct tables *t, const struct release_row *r, co
 		if (check_source(r->file, p, &p->sources[i], e) < 0)
 			return -1;
 	if (check_patches_and_commands(&at, p, e) < 0 || check_requirements(t, &at, p, e) < 0 ||
-	    row_flags(&at, "extra_cflags", p->extra_cflags, p->extra_cflags_count, e) < 0 ||
-	    row_settings(t, r->file, p->settings, p->settings_count, e) < 0 || check_memory(r->file, p->memory, e) < 0)
+	    check_cflags(r->file, p, e) < 0 || row_settings(t, r->file, p->settings, p->settings_count, e) < 0 ||
+	    check_memory(r->file, p->memory, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < p->settings_count; i++) {
 		const struct row_place line = {r->file, p->settings[i].line};

@@ -159,6 +159,16 @@ int tables_need_release(const struct tables *t, const char *name, const struct r
 	return err_hint(e, "known: %s", strlist_join(&known, &a, " "));
 }
 
+void tables_cflags(const struct package_row *p, const char *platform, struct arena *a, struct strlist *ret)
+{
+	for (unsigned i = 0; i < p->extra_cflags_count; i++) {
+		const struct cflags_row *row = &p->extra_cflags[i];
+		for (unsigned k = 0;
+		     strings_allow(row->platforms, row->platforms_count, platform) && k < row->flags_count; k++)
+			strlist_ref(ret, a, row->flags[k]);
+	}
+}
+
 const struct package_row *tables_package(const struct release_row *r, const char *package)
 {
 	const struct package_row *const rows[TABLES_PACKAGES + 1] = {r->pytorch, r->torchvision, r->torchaudio};

@@ -40,8 +40,7 @@ static int check_flags(struct preflight *d, struct err *e)
 	    !toolchain_get(d->toolchain, "gcc")->path)
 		return 0;
 	strlist_append(&flags, d->arena, &d->q->plan->cpu_flags);
-	for (unsigned i = 0; i < d->q->plan->package_row->extra_cflags_count; i++)
-		strlist_ref(&flags, d->arena, d->q->plan->package_row->extra_cflags[i]);
+	tables_cflags(d->q->plan->package_row, d->q->plan->platform, d->arena, &flags);
 	if (preflight_ask(d, TRY_FLAGS, &flags, &got, e) < 0)
 		return -1;
 	const char *all = strlist_join(&flags, d->arena, " ");

@@ -63,9 +63,11 @@ static void isa_flags_go_to_both_compilers_only(void **state)
 static void flags_are_isa_then_package_then_user(void **state)
 {
 	struct fixture *f = *state;
-	static const char *extra[] = {"-Wno-dangling-reference"};
-	f->s.packages[0].extra_cflags = extra;
-	f->s.packages[0].extra_cflags_count = 1;
+	static const char *extra[] = {"-Wno-dangling-reference"}, *other[] = {"-Wno-psabi"}, *arm[] = {"aarch64-linux"};
+	static struct cflags_row rows[] = {{.flags = extra, .flags_count = 1},
+					   {.flags = other, .flags_count = 1, .platforms = arm, .platforms_count = 1}};
+	f->s.packages[0].extra_cflags = rows;
+	f->s.packages[0].extra_cflags_count = 2;
 	strlist_add(&f->profile.extra_cflags, &f->a, "-O3");
 	resolve(f);
 	want_env(f, "CXXFLAGS", "-mavx2 -mfma -mf16c -Wno-dangling-reference -O3");

@@ -119,13 +119,40 @@ static void compressed_code_and_drivers(void **state)
 	}
 }
 
+/* Flags without which a compiler of Debian 12 or 13 stops in a submodule. */
+static void compilers_that_warn(void **state)
+{
+	static const char fbgemm[] = "-Wno-error=maybe-uninitialized -Wno-error=uninitialized";
+	static const char xnnpack[] = "-Wno-error=incompatible-pointer-types";
+	static const struct {
+		const char *release, *profile, *flags;
+		bool there;
+	} rows[] = {
+		{"2.6.0", "cpu-avx2", fbgemm, true},     {"2.7.1", "cpu-avx512", fbgemm, true},
+		{"2.6.0", "cpu-armv9", fbgemm, false},   {"2.8.0", "cpu-avx2", fbgemm, false},
+		{"2.8.0", "cpu-armv8_2", xnnpack, true}, {"2.9.1", "cpu-armv9", xnnpack, true},
+		{"2.8.0", "cpu-avx2", xnnpack, false},   {"2.10.0", "cpu-armv9", xnnpack, false},
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		AUTO_ARENA struct arena a = {0};
+		struct err e = {0};
+		const char *variant = arena_printf(&a, "pytorch-python313-%s", rows[i].profile);
+		const struct plan *p = plan_of(rows[i].release, variant, &a, &e);
+		assert_ok(p ? 0 : -1, &e);
+		for (size_t k = 0; k < 2; k++) {
+			const char *flags = settings_value(&p->env, k ? "CFLAGS" : "CXXFLAGS");
+			assert_int_equal(strstr(flags, rows[i].flags) != NULL, rows[i].there);
+		}
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gpu_targets),
-		cmocka_unit_test(build_requirements),
-		cmocka_unit_test(triton_of_cuda_wheels),
-		cmocka_unit_test(compressed_code_and_drivers),
+		cmocka_unit_test(gpu_targets),           cmocka_unit_test(build_requirements),
+		cmocka_unit_test(triton_of_cuda_wheels), cmocka_unit_test(compressed_code_and_drivers),
+		cmocka_unit_test(compilers_that_warn),
 	};
 	return cmocka_run_group_tests(tests, load, unload);
 }

@@ -219,7 +219,7 @@ REFUSED(retired_setting, "releases/2.6.0-debian.yaml", "name: ONNX_NAMESPACE", "
 	"has no 'USE_CUBLAS'")
 REFUSED(setting_of_another_package, "releases/2.6.0-debian.yaml", "{name: ONNX_NAMESPACE,",
 	"{name: ONNX_NAMESPACE, package: torchaudio,", "is a setting of torchaudio inside pytorch")
-REFUSED(extra_flag, "releases/2.6.0-debian.yaml", "extra_cflags: [-Wno-dangling-reference]", "extra_cflags: [Wno]",
+REFUSED(extra_flag, "releases/2.6.0-debian.yaml", "flags: [-Wno-dangling-reference]", "flags: [Wno]",
 	"not a compiler flag")
 REFUSED(epoch_too_old, "releases/2.9.1.yaml", "source_date_epoch: 1762905600", "source_date_epoch: 12", "before 1980")
 REFUSED(epoch_no_number, "releases/2.9.1.yaml", "source_date_epoch: 1762905600", "source_date_epoch: today",
