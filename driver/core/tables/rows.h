@@ -155,6 +155,13 @@ struct toolkit_row {         /* cuda.yaml */
 	unsigned line;
 };
 
+struct nvcc_error_row { /* cuda.yaml: what nvcc says where it can compile nothing */
+	const char *text;
+	const char *fix; /* the way out */
+	const char *source;
+	unsigned line;
+};
+
 struct blas_row {            /* blas.yaml */
 	const char *name;    /* "openblas" */
 	const char *cmake;   /* value of BLAS: "OpenBLAS" */

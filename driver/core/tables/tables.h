@@ -33,6 +33,8 @@ struct tables {
 	unsigned driver_libraries_count;
 	struct part_row *parts;
 	unsigned parts_count;
+	struct nvcc_error_row *nvcc_errors;
+	unsigned nvcc_errors_count;
 	struct blas_row *blas;
 	unsigned blas_count;
 	struct toggle_row *toggles;

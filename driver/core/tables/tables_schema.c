@@ -105,11 +105,16 @@ ROW(part, struct part_row,
 	NEED(struct part_row, toggle),
 	MAY(struct part_row, package),
 	MAY(struct part_row, debian));
+ROW(nvcc_error, struct nvcc_error_row,
+	NEED(struct nvcc_error_row, text),
+	NEED(struct nvcc_error_row, fix),
+	NEED(struct nvcc_error_row, source));
 FIELDS(toolkit_file,
 	SOURCES,
 	NEED_ROWS(struct tables, layouts, &layout_entry),
 	LIST(struct tables, driver_libraries),
 	ROWS(struct tables, parts, &part_entry),
+	ROWS(struct tables, nvcc_errors, &nvcc_error_entry),
 	NEED_ROWS(struct tables, toolkits, &toolkit_entry));
 const cyaml_schema_value_t schema_cuda = TOP(struct tables, toolkit_file_fields);
 
@@ -342,6 +347,7 @@ static const struct {
 	{matrix_fields, offsetof(struct matrix_file, line)},
 	{need_fields, offsetof(struct need_row, line)},
 	{heavy_fields, offsetof(struct heavy_row, line)},
+	{nvcc_error_fields, offsetof(struct nvcc_error_row, line)},
 	{cflags_fields, offsetof(struct cflags_row, line)},
 	{cuda_require_fields, offsetof(struct cuda_require_row, line)},
 	{memory_fields, offsetof(struct memory_row, line)},

@@ -44,6 +44,19 @@ static bool check_host_compiler(struct preflight *d)
 	return false;
 }
 
+/* nvcc breaks its messages into lines anywhere. */
+static const char *way_out(const struct preflight *d, const char *message)
+{
+	const struct tables *t = d->q->tables;
+	struct strlist words = {0};
+	strlist_split(&words, d->arena, message, " \t\r\n");
+	const char *line = strlist_join(&words, d->arena, " ");
+	for (unsigned i = 0; i < t->nvcc_errors_count; i++)
+		if (strstr(line, t->nvcc_errors[i].text))
+			return t->nvcc_errors[i].fix;
+	return "read its message: the toolkit and the compiler it was given do not go together";
+}
+
 /* Compiles a kernel for every target at once, with the compiler that the build will give nvcc. */
 static int compile_kernel(struct preflight *d, const struct strlist *targets, struct err *e)
 {
@@ -67,7 +80,7 @@ static int compile_kernel(struct preflight *d, const struct strlist *targets, st
 	}
 	preflight_fail(d, ERR_POLICY, "targets", "nvcc %s does not compile a kernel for sm_%s: %s", d->toolkit->release,
 		       names, got.why);
-	preflight_fix(d, "read its message: the toolkit and the compiler it was given do not go together");
+	preflight_fix(d, "%s", way_out(d, got.why));
 	return 0;
 }
 

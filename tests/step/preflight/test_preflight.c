@@ -195,6 +195,51 @@ static void test_no_toolkit(void **state)
 	assert_contains(e.hint, "--cuda-home");
 }
 
+/* An nvcc that fails as those of CUDA 12 do with glibc 2.41, and one that fails otherwise. */
+static void test_a_toolkit_that_does_not_fit_the_c_library(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *says, *fix;
+	} rows[] = {
+		{"/usr/include/x86_64-linux-gnu/bits/mathcalls.h(79): error: exception\n  specification is "
+		 "incompatible "
+		 "with that of previous function \\\"cospi\\\" (declared at line 5554 of crt/math_functions.h)\n",
+		 "a root of an older glibc"},
+		{"nvcc fatal: nothing works\n", "read its message"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct err e = {0};
+		const struct tables *shipped = NULL;
+		const char *nvcc = path_join(&t.a, t.root.dir, "nvcc");
+		assert_ok(tables_load(PROFILES_DIR, &t.a, &shipped, &e), &e);
+		test_write(nvcc, arena_printf(&t.a, "#!/bin/sh\nprintf '%%b' '%s' >&2\nexit 2\n", rows[i].says));
+		assert_int_equal(chmod(nvcc, 0755), 0);
+		struct root host;
+		assert_ok(root_open(NULL, &t.a, &host, &e), &e);
+		struct toolkit kit = {.version = "12.8",
+				      .release = "12.8.93",
+				      .where = t.root.dir,
+				      .nvcc = nvcc,
+				      .cxx = "g++",
+				      .cc_id = "g++ 14.2.0",
+				      .gcc = ""};
+		struct toolkits list = {&kit, 1};
+		strlist_ref(&kit.targets, &t.a, "90");
+		t.plan.cuda = "12.8";
+		t.plan.gpu = (struct strlist){0};
+		strlist_ref(&t.plan.gpu, &t.a, "9.0");
+		t.q.tables = shipped;
+		t.q.root = &host;
+		t.q.kind = SANDBOX_NONE;
+		t.q.toolkits = &list;
+		t.d.count = 0;
+		assert_ok(preflight_cuda(&t.d, &e), &e);
+		assert_err(preflight_verdict(&t.d, &e), &e, ERR_POLICY, "does not compile a kernel for sm_90");
+		assert_contains(e.hint, rows[i].fix);
+	}
+}
+
 static void test_versions_out_of_range(void **state)
 {
 	(void)state;
@@ -340,6 +385,7 @@ int main(void)
 		TEST(test_a_program_where_no_build_looks),
 		TEST(test_another_platform),
 		TEST(test_no_toolkit),
+		TEST(test_a_toolkit_that_does_not_fit_the_c_library),
 		TEST(test_versions_out_of_range),
 		TEST(test_cmake_matters_only_where_cmake_drives),
 		TEST(test_another_python),
