@@ -1,6 +1,7 @@
 /* Facts of upstream's releases that the tables once had wrong or lacked: each stands here so that no edit loses it. */
 #include "tables_fixture.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/version.h"
@@ -147,12 +148,26 @@ static void compilers_that_warn(void **state)
 	}
 }
 
+/* The archive of 2.7.1 lacks the file that says which NCCL, and without the directory the build would clone it. */
+static void nccl_of_2_7_1(void **state)
+{
+	AUTO_ARENA struct arena a = {0};
+	const struct package_row *p = row_of("2.7.1", "pytorch");
+	(void)state;
+	assert_int_equal(p->prepare_count, 1);
+	assert_int_equal(p->prepare[0].argv_count, 3);
+	const char *command = arena_printf(
+		&a, "cd '%s' && %s && test -s .ci/docker/ci_commit_pins/nccl-cu12.txt && test -d third_party/nccl",
+		test_dir(), p->prepare[0].argv[2]);
+	assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gpu_targets),           cmocka_unit_test(build_requirements),
 		cmocka_unit_test(triton_of_cuda_wheels), cmocka_unit_test(compressed_code_and_drivers),
-		cmocka_unit_test(compilers_that_warn),
+		cmocka_unit_test(compilers_that_warn),   cmocka_unit_test_teardown(nccl_of_2_7_1, test_teardown),
 	};
 	return cmocka_run_group_tests(tests, load, unload);
 }
