@@ -164,6 +164,8 @@ void plan_notes(struct plan_context *c, const struct buildenv *env)
 	note_corrections(c);
 	if (*c->release->note)
 		strlist_ref(&c->notes, c->arena, c->release->note);
+	if (*c->package->note)
+		strlist_ref(&c->notes, c->arena, c->package->note);
 	strlist_append(&c->notes, c->arena, &env->notes);
 	if (strcmp(c->variant.package, "pytorch") != 0 && (!c->request->torch || !*c->request->torch))
 		strlist_addf(&c->notes, c->arena,

@@ -110,6 +110,7 @@ struct package_row { /* one package of a release */
 	struct cflags_row *extra_cflags;
 	unsigned extra_cflags_count;
 	const char *cudnn;         /* "" = none stated */
+	const char *note;          /* added to the plan's notes when not "" */
 	struct memory_row *memory; /* NULL: nothing known */
 	unsigned line;
 };
@@ -124,6 +125,7 @@ struct release_row {      /* releases/<name>.yaml */
 	const char *cmake; /* version ranges: ">=3.18,<4" */
 	const char *ninja;
 	const char *gcc;
+	const char *gcc_arm; /* instead of gcc on Arm; "" = the same */
 	const char *clang;
 	const char *cuda;
 	const char *disk; /* bytes a build needs, for doctor: "18G" */

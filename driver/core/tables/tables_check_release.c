@@ -247,8 +247,8 @@ int tables_check_release(const struct tables *t, const struct release_row *r, st
 	if (check_name(&at, r, e) < 0 || check_lists(t, &at, r, e) < 0)
 		return -1;
 	if (row_range(&at, "cmake", r->cmake, e) < 0 || row_range(&at, "ninja", r->ninja, e) < 0 ||
-	    row_range(&at, "gcc", r->gcc, e) < 0 || row_range(&at, "clang", r->clang, e) < 0 ||
-	    row_range(&at, "cuda", r->cuda, e) < 0)
+	    row_range(&at, "gcc", r->gcc, e) < 0 || row_range(&at, "gcc_arm", r->gcc_arm, e) < 0 ||
+	    row_range(&at, "clang", r->clang, e) < 0 || row_range(&at, "cuda", r->cuda, e) < 0)
 		return -1;
 	if (*r->disk && check_size(&at, "disk", r->disk, 0, e) < 0)
 		return -1;

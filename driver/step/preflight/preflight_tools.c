@@ -7,9 +7,11 @@
 static const char *range_of(const struct preflight *d, const char *tool)
 {
 	const struct release_row *r = d->q->release;
+	bool arm = d->q->plan && strcmp(d->q->plan->platform, "aarch64-linux") == 0;
+	const char *gcc = arm && r->gcc_arm && *r->gcc_arm ? r->gcc_arm : r->gcc;
 	const struct {
 		const char *tool, *range;
-	} ranges[] = {{"gcc", r->gcc}, {"g++", r->gcc}, {"cmake", r->cmake}, {"ninja", r->ninja}};
+	} ranges[] = {{"gcc", gcc}, {"g++", gcc}, {"cmake", r->cmake}, {"ninja", r->ninja}};
 	for (size_t i = 0; i < ARRAY_LEN(ranges); i++)
 		if (strcmp(tool, ranges[i].tool) == 0)
 			return ranges[i].range ? ranges[i].range : "";

@@ -179,6 +179,7 @@ static inline struct package_row small_package(const char *version, const char *
 				    .series = "",
 				    .requirements = "",
 				    .cudnn = "",
+				    .note = "",
 				    .line = line};
 }
 

@@ -162,12 +162,53 @@ static void nccl_of_2_7_1(void **state)
 	assert_int_equal(system(command), 0);
 }
 
+static bool takes_gcc(const char *release, const char *version)
+{
+	const struct release_row *r = NULL;
+	struct err e = {0};
+	bool in = true;
+	assert_ok(tables_need_release(tables, release, &r, &e), &e);
+	assert_ok(version_in(version, r->gcc_arm, &in, &e), &e);
+	return in;
+}
+
+/* GCC 14 crashes in the SVE code of these two. */
+static void gcc_on_arm(void **state)
+{
+	static const char *const crashing[] = {"2.9.1", "2.10.0"};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(crashing); i++) {
+		assert_false(takes_gcc(crashing[i], "14.2.0"));
+		assert_false(takes_gcc(crashing[i], "14.3.0"));
+		assert_true(takes_gcc(crashing[i], "12.2.0"));
+		assert_true(takes_gcc(crashing[i], "14.4.0"));
+	}
+	assert_true(takes_gcc("2.8.0", "14.2.0"));
+	assert_contains(row_of("2.10.0", "torchaudio")->note, "GCC 14.2");
+}
+
+static void notes_of_a_package(void **state)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct err e = {0};
+	const struct plan *p = plan_of("2.10.0", "torchaudio-python313-cpu-avx2", &a, &e);
+	(void)state;
+	assert_true(strlist_contains(&p->notes, row_of("2.10.0", "torchaudio")->note));
+	p = plan_of("2.10.0", "torchvision-python313-cpu-avx2", &a, &e);
+	assert_false(strlist_contains(&p->notes, row_of("2.10.0", "torchaudio")->note));
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gpu_targets),           cmocka_unit_test(build_requirements),
-		cmocka_unit_test(triton_of_cuda_wheels), cmocka_unit_test(compressed_code_and_drivers),
-		cmocka_unit_test(compilers_that_warn),   cmocka_unit_test_teardown(nccl_of_2_7_1, test_teardown),
+		cmocka_unit_test(gpu_targets),
+		cmocka_unit_test(build_requirements),
+		cmocka_unit_test(triton_of_cuda_wheels),
+		cmocka_unit_test(compressed_code_and_drivers),
+		cmocka_unit_test(compilers_that_warn),
+		cmocka_unit_test_teardown(nccl_of_2_7_1, test_teardown),
+		cmocka_unit_test(gcc_on_arm),
+		cmocka_unit_test(notes_of_a_package),
 	};
 	return cmocka_run_group_tests(tests, load, unload);
 }

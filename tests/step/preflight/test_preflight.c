@@ -255,6 +255,21 @@ static void test_versions_out_of_range(void **state)
 	assert_contains(e.msg, "gcc is 8.5.0");
 }
 
+static void test_a_compiler_that_is_too_new_for_arm_alone(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	t.release.gcc_arm = ">=9.3,!=12.2.*";
+	t.plan.platform = "x86_64-linux";
+	t.d.count = 0;
+	assert_ok(preflight_tools(&t.d, &e), &e);
+	assert_ok(preflight_verdict(&t.d, &e), &e);
+	t.plan.platform = "aarch64-linux";
+	t.d.count = 0;
+	assert_ok(preflight_tools(&t.d, &e), &e);
+	assert_err(preflight_verdict(&t.d, &e), &e, ERR_POLICY, "needs >=9.3,!=12.2.*");
+}
+
 static void test_cmake_matters_only_where_cmake_drives(void **state)
 {
 	(void)state;
@@ -387,6 +402,7 @@ int main(void)
 		TEST(test_no_toolkit),
 		TEST(test_a_toolkit_that_does_not_fit_the_c_library),
 		TEST(test_versions_out_of_range),
+		TEST(test_a_compiler_that_is_too_new_for_arm_alone),
 		TEST(test_cmake_matters_only_where_cmake_drives),
 		TEST(test_another_python),
 		TEST(test_missing_files_in_one_command),
