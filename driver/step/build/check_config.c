@@ -296,6 +296,37 @@ static int check_ninja(const struct plan *p, const char *path, struct config_rep
 	return report_wrong(&wrong, path, e);
 }
 
+/* The word after the last " -c " of a line; NULL without one. */
+static char *compiled_file(const char *line, struct arena *a)
+{
+	const char *file = NULL;
+	for (const char *at = line; (at = strstr(at, " -c ")) != NULL; at += 3)
+		file = at + 4;
+	return file ? arena_strndup(a, file, strcspn(file, " \t\r")) : NULL;
+}
+
+/* Every extension of a setup.py writes its build.ninja over the one before. ninja's own lines in the log,
+ * "[1/6] c++ ... -c a.cpp -o a.o", have them all. */
+static int check_log(const struct plan *p, const char *path, struct config_report *r, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_BUF struct buf text = {0};
+	struct wrong_units wrong = {0};
+	struct strlist lines = {0};
+	if (!path || !fs_exists(path))
+		return 0;
+	if (fs_read(path, MAX_TEXT, &text, e) < 0)
+		return -1;
+	strlist_split(&lines, &a, buf_cstr(&text), "\n");
+	for (size_t i = 0; i < lines.count; i++) {
+		const char *line = lines.items[i];
+		const char *file = *line == '[' && isdigit((unsigned char)line[1]) ? compiled_file(line, &a) : NULL;
+		if (file)
+			check_command(p, file, line, r, &wrong);
+	}
+	return report_wrong(&wrong, path, e);
+}
+
 /* Files of these names, the outermost of each: those further down are of projects inside the build (external projects,
  * compiler checks). */
 enum { CACHE, COMMANDS, NINJA, FILES };
@@ -343,7 +374,11 @@ int check_config_tree(const struct plan *p, const char *tree, const char *log_pa
 		return -1;
 	if (commands)
 		return check_config_commands(p, path_join(&a, build, commands), r, e);
-	if (ninja)
-		return check_ninja(p, path_join(&a, build, ninja), r, e);
+	if (ninja) {
+		struct config_report last = {0};
+		if (check_log(p, log_path, r, e) < 0)
+			return -1;
+		return check_ninja(p, path_join(&a, build, ninja), r->commands ? &last : r, e);
+	}
 	return err_set(e, ERR_POLICY, "the build left neither compile_commands.json nor build.ninja below '%s'", build);
 }

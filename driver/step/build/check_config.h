@@ -21,8 +21,9 @@ int check_config_cache(const struct plan *p, const char *cache_path, const char 
  * names the first unit and the count. */
 int check_config_commands(const struct plan *p, const char *commands_path, struct config_report *r,
 			  struct err *e) MUST_CHECK;
-/* check_config_tree: finds CMakeCache.txt and compile_commands.json (or the build.ninja of an
- * extension built without CMake) below <tree>/build and checks them. ERR_POLICY when there is none,
- * or with `cmake` when one of CMake's two is missing. */
+/* check_config_tree: finds CMakeCache.txt and compile_commands.json below <tree>/build and checks
+ * them; of extensions built without CMake the commands that the log has, and the build.ninja that
+ * the last of them left. ERR_POLICY when there is none, or with `cmake` when one of CMake's two is
+ * missing. */
 int check_config_tree(const struct plan *p, const char *tree, const char *log_path, bool cmake, struct config_report *r,
 		      struct err *e) MUST_CHECK;

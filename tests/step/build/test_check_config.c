@@ -311,6 +311,26 @@ static void test_extension_ninja_files_are_read(void **state)
 	assert_err(check_config_tree(&p, test_path("."), NULL, false, &r, &e), &e, ERR_POLICY, "/s/a.cpp");
 }
 
+/* torchvision has three extensions: the build.ninja that is left is the last one's. */
+static void test_commands_of_all_extensions_are_in_the_log(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	struct config_report r = {0};
+	test_dir();
+	flags[0] = "-mavx2";
+	struct plan p = plan_with(0, 1);
+	test_write(test_path("build/temp/build.ninja"), "cflags = -mavx2\nbuild /o/b.o: compile /s/b.cpp\n");
+	test_write(test_path("log"), "building extensions\n[1/2] c++ -MMD -MF a.o.d -mavx2 -c /s/a.cpp -o a.o -O2\n"
+				     "[2/2] nvcc -O2 -c -c /s/k.cu -o k.o\n[1/1] c++ -mavx2 -c /s/b.cpp -o b.o\n");
+	assert_ok(check_config_tree(&p, test_path("."), test_path("log"), false, &r, &e), &e);
+	assert_int_equal(r.host_units, 2);
+	assert_int_equal(r.device_units, 1);
+	test_write(test_path("log"), "[1/1] c++ -O2 -c /s/a.cpp -o a.o\n[1/1] c++ -mavx2 -c /s/b.cpp -o b.o\n");
+	assert_err(check_config_tree(&p, test_path("."), test_path("log"), false, &r, &e), &e, ERR_POLICY,
+		   "'/s/a.cpp' is compiled without '-mavx2'");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -334,6 +354,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_tree_takes_the_outermost_files, test_teardown),
 		cmocka_unit_test_teardown(test_tree_without_proof_is_refused, test_teardown),
 		cmocka_unit_test_teardown(test_extension_ninja_files_are_read, test_teardown),
+		cmocka_unit_test_teardown(test_commands_of_all_extensions_are_in_the_log, test_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
