@@ -37,6 +37,9 @@ unknown = f", not understood: {'; '.join(said.unknown)[:300]}" if said.unknown e
 check("settings", not wrong, "; ".join(wrong) if wrong else f"{len(asked)} options as asked for{unknown}")
 alone = "OFF" not in [value for value, _ in said.options.get("CAFFE2_LINK_LOCAL_PROTOBUF", ())]
 check("cmake package", alone, "asks for no protobuf" if alone else "find_package(Torch) asks for protobuf, which is inside the wheel")
+# Those of other projects that torch's own headers include: extensions need the first, torch.compile's vector code the second.
+lacking = [h for h in ("pybind11/pybind11.h", "sleef.h") if not os.path.exists(os.path.join(os.path.dirname(torch.__file__), "include", h))]
+check("headers", not lacking, f"no {' and no '.join(lacking)}" if lacking else "pybind11's and sleef's")
 check("no build path", "/ptbuild" not in config, "in torch.__config__")
 check("cuda", (torch.version.cuda is not None) == bool(want["cuda"]), torch.version.cuda)
 if want.get("gpu"):

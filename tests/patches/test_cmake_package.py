@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""cmake-package-alone.patch, on the lines of PyTorch that it changes: CMake itself reads the package before and after."""
+"""cmake-package-alone.patch and headers-inside.patch, on the lines of PyTorch that they change: CMake itself reads them before and after."""
 import os
 import re
 import subprocess
@@ -32,17 +32,18 @@ message(STATUS "torch=${TORCH_LIBRARY} libraries=${TORCH_LIBRARIES}")
 """
 
 
-def before(name):
-    """What the patch's hunks of a file say stands there, with what ends the blocks that they begin."""
-    with open(os.path.join(PATCHES, NAME), encoding="utf-8") as file:
+def before(path, patch=NAME):
+    """What the patch's hunks of a file say stands there."""
+    with open(os.path.join(PATCHES, patch), encoding="utf-8") as file:
         part = re.split(r"^--- a/", file.read(), flags=re.M)
-    part = next(p for p in part if p.startswith(f"cmake/{name}.cmake.in"))
+    part = next(p for p in part if p.startswith(path))
     return ["".join(line[1:] + "\n" for line in hunk.splitlines()[1:] if line[:1] in " -") for hunk in re.split(r"^@@", part, flags=re.M)[1:]]
 
 
 def torch_config():
     ends = ["    endif()\n  endforeach()\nendmacro()\n", "      endif()\n    endif()\n  endforeach()\nendmacro()\n", "  endif()\nendif()\n", "if(FALSE)\n", "endif()\n"]
-    hunks = before("TorchConfig")
+    """The hunks with what ends the blocks that they begin."""
+    hunks = before("cmake/TorchConfig.cmake.in")
     assert len(hunks) == len(ends)
     # The fourth begins inside the if() of CUDA, and the fifth behind one.
     return hunks[0] + ends[0] + hunks[1] + ends[1] + hunks[2] + ends[2] + "if(FALSE)\n" + hunks[3] + "endif()\nif(FALSE)\n" + hunks[4]
@@ -82,6 +83,49 @@ class Package(unittest.TestCase):
     def test_it_is_applied(self):
         with open(os.path.join(PATCHES, "series"), encoding="utf-8") as file:
             self.assertIn(NAME, file.read().split())
+
+
+class Headers(unittest.TestCase):
+    PATCH = "headers-inside.patch"
+    # What stands before and after each hunk: the blocks that it ends and begins.
+    AROUND = {
+        "aten/src/ATen/CMakeLists.txt": [("add_library(sleef UNKNOWN IMPORTED)\nif(TRUE)\nif(FALSE)\n", "")],
+        "cmake/Dependencies.cmake": [("add_library(cpuinfo UNKNOWN IMPORTED)\nif(TRUE)\nif(FALSE)\n", "endif()\n"), ("if(TRUE)\nif(FALSE)\n", "endif()\n")],
+        "torch/_inductor/cpp_builder.py": [("def flags(SHARED_FLAG=None):\n    if True:\n        if False:\n", "")],
+    }
+    APP = "cmake_minimum_required(VERSION 3.18)\nproject(app NONE)\nset(pybind11_INCLUDE_DIR ${CMAKE_CURRENT_LIST_DIR}/system)\n" + "".join(f"include({path})\n" for path in AROUND if not path.endswith(".py"))
+    NAMES = ["cpuinfo.h", "pybind11/detail/common.h", "pybind11/pybind11.h", "sleef.h"]
+
+    def made(self, patched):
+        """The headers that CMake installs, and the linker's flags of torch.compile."""
+        with tempfile.TemporaryDirectory() as d:
+            for path, around in self.AROUND.items():
+                hunks = before(path, self.PATCH)
+                self.assertEqual(len(hunks), len(around))
+                os.makedirs(os.path.dirname(f"{d}/{path}"))
+                with open(f"{d}/{path}", "w", encoding="utf-8") as file:
+                    file.write("".join(begin + hunk + end for (begin, end), hunk in zip(around, hunks)))
+            for name in self.NAMES:
+                os.makedirs(os.path.dirname(f"{d}/system/{name}"), exist_ok=True)
+                open(f"{d}/system/{name}", "wb").close()
+            if patched:
+                subprocess.run(["patch", "-p1", "-F0", "-s", "-i", os.path.join(PATCHES, self.PATCH)], cwd=d, check=True)
+            with open(f"{d}/CMakeLists.txt", "w", encoding="utf-8") as file:
+                file.write(self.APP)
+            for argv in (["-S", d, "-B", f"{d}/out", f"-DCMAKE_INCLUDE_PATH={d}/system"], ["--install", f"{d}/out", "--prefix", f"{d}/torch"]):
+                subprocess.run(["cmake", *argv], stdout=subprocess.DEVNULL, check=True)
+            made = {}
+            with open(f"{d}/torch/_inductor/cpp_builder.py", encoding="utf-8") as file:
+                exec(file.read(), made)
+            return [name for name in self.NAMES if os.path.exists(f"{d}/torch/include/{name}")], made["flags"]()
+
+    def test_they_are_installed(self):
+        self.assertEqual(self.made(False), ([], ["shared", "fPIC"]))
+        self.assertEqual(self.made(True), (self.NAMES, ["shared", "fPIC", "Wl,--no-as-needed"]))
+
+    def test_it_is_applied(self):
+        with open(os.path.join(PATCHES, "series"), encoding="utf-8") as file:
+            self.assertIn(self.PATCH, file.read().split())
 
 
 if __name__ == "__main__":

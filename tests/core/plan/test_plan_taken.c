@@ -57,7 +57,8 @@ static void what_is_known_of_the_package(void **state)
 	assert_contains(kvlist_get(&p->defects, "dot"), "give 0");
 	assert_string_equal(p->requires.items[0], "sympy>=1.13.1");
 	assert_contains(kvlist_get(&p->defects, "tcp store"), "USE_LIBUV=0");
-	assert_int_equal(p->notes.count, 3);
+	assert_contains(kvlist_get(&p->defects, "headers"), "pybind11-dev");
+	assert_int_equal(p->notes.count, 4);
 	assert_contains(p->notes.items[0], "not compiled by ptbuild: taken from python3-torch=2.6.0+dfsg-7");
 	assert_contains(tools->text, "not compiled by ptbuild");
 }
