@@ -113,7 +113,7 @@ class Headers(unittest.TestCase):
             with open(f"{d}/CMakeLists.txt", "w", encoding="utf-8") as file:
                 file.write(self.APP)
             for argv in (["-S", d, "-B", f"{d}/out", f"-DCMAKE_INCLUDE_PATH={d}/system"], ["--install", f"{d}/out", "--prefix", f"{d}/torch"]):
-                subprocess.run(["cmake", *argv], stdout=subprocess.DEVNULL, check=True)
+                subprocess.run(["cmake", *argv], capture_output=True, check=True)
             made = {}
             with open(f"{d}/torch/_inductor/cpp_builder.py", encoding="utf-8") as file:
                 exec(file.read(), made)
