@@ -1,7 +1,7 @@
 """Runs the tests of one file, or a part of them, and writes a line of JSON into a journal when one begins and when it ends.
 
-What the journal has is not run again, but what failed: up to three times, each in a process of its own. One argument, in JSON:
-file, select, sample, part, parts, limit, memory (bytes that a test may believe to be free), expected, journal."""
+What the journal has is not run again, but what failed: up to three times, each in a process of its own. A file whose main
+function is pytest's is run with pytest. One argument, in JSON: file, select, sample, part, parts, limit, memory (bytes that a test may believe to be free), expected, journal."""
 
 import faulthandler
 import fnmatch
@@ -116,11 +116,21 @@ def chosen(name, o):
 
 
 def to_run(tests, journal, o):
-    """Those without an outcome; when there are none, those that failed, have not been run three times, and are not expected to fail."""
-    fresh = [t for t in tests if name_of(t) not in journal.outcomes]
+    """Of name to test: those without an outcome; when there are none, those that failed, have not been run three times, and are not
+    expected to fail."""
+    fresh = {name: t for name, t in tests.items() if name not in journal.outcomes}
     if fresh:
         return fresh
-    return [t for t in tests if may_try_again(journal.outcomes[name_of(t)]) and not is_expected(name_of(t), o)]
+    return {name: t for name, t in tests.items() if may_try_again(journal.outcomes[name]) and not is_expected(name, o)}
+
+
+def choose(found, journal, o):
+    """What of name to test is this part's. A pattern that no test of the file has is told, by the first part."""
+    rows = [row[len(o["file"]) + 2 :] for row in o["expected"] if row.startswith(o["file"] + "::")]
+    for pattern in (o["select"] + rows) * (o["part"] == 0):
+        if pattern not in journal.outcomes and not any(fnmatch.fnmatchcase(name, pattern) for name in found):
+            journal.add(test=pattern, outcome="stale", seconds=0, detail="the table names it, and the file has no such test")
+    return {name: t for name, t in found.items() if chosen(name, o)}
 
 
 def may_try_again(outcomes):
@@ -145,8 +155,16 @@ class Loaded(BaseException):
     """The file came to its main function."""
 
 
+class LoadedPytest(BaseException):
+    """It is pytest's."""
+
+
 def stop(*args, **options):
     raise Loaded
+
+
+def stop_pytest(*args, **options):
+    raise LoadedPytest
 
 
 def execute(path):
@@ -154,6 +172,12 @@ def execute(path):
     main = types.ModuleType("__main__")
     main.__file__, main.__spec__ = path, None
     unittest.main = stop  # which would exit, too
+    main_of_pytest = None
+    try:
+        pytest = importlib.import_module("pytest")
+        main_of_pytest, pytest.main = pytest.main, stop_pytest
+    except ImportError:
+        pass
     try:
         importlib.import_module("torch.testing._internal.common_utils").run_tests = unittest.main
     except ImportError:  # of another package; or the file's own imports tell
@@ -165,6 +189,9 @@ def execute(path):
         exec(code, main.__dict__)
     except Loaded:
         pass
+    finally:
+        if main_of_pytest:
+            pytest.main = main_of_pytest
     return main
 
 
@@ -176,18 +203,63 @@ def load(o):
     tell_memory(o["memory"])
     module = execute(path)
     # A file's load_tests may leave tests out by the name of the running script.
-    found = {name_of(t): t for t in flatten(unittest.defaultTestLoader.loadTestsFromModule(module))}
-    return [t for name, t in found.items() if chosen(name, o)]
+    return {name_of(t): t for t in flatten(unittest.defaultTestLoader.loadTestsFromModule(module))}
 
 
 def run(tests, journal, o):
     result = Result(journal, o["limit"])
-    before = {name_of(t): len(journal.outcomes.get(name_of(t), [])) for t in tests}
-    unittest.TestSuite(tests).run(result)
-    for t in tests:  # of a class whose setUpClass failed or was skipped
-        if len(journal.outcomes.get(name_of(t), [])) == before[name_of(t)]:
-            outcome, detail = result.classes.get(name_of(t).split(".")[0], ("failed", "it was not run"))
-            journal.add(test=name_of(t), outcome=outcome, seconds=0, detail=detail)
+    before = {name: len(journal.outcomes.get(name, [])) for name in tests}
+    unittest.TestSuite(tests.values()).run(result)
+    for name in tests:  # of a class whose setUpClass failed or was skipped
+        if len(journal.outcomes.get(name, [])) == before[name]:
+            outcome, detail = result.classes.get(name.split(".")[0], ("failed", "it was not run"))
+            journal.add(test=name, outcome=outcome, seconds=0, detail=detail)
+
+
+class Plugin:
+    """The same with pytest."""
+
+    def __init__(self, journal, o):
+        self.journal, self.o, self.tests, self.failed = journal, o, {}, False
+
+    def pytest_collectreport(self, report):
+        if report.failed:
+            self.failed = True
+            self.journal.add(error=end_of(str(report.longrepr)))
+
+    def pytest_collection_modifyitems(self, items):
+        # The class, or the file where there is none; parameters may have any sign.
+        found = {f"{i.cls.__name__ if i.cls else i.path.stem}.{i.name}": i for i in items}
+        self.tests = choose(found, self.journal, self.o)
+        self.now = {i: name for name, i in to_run(self.tests, self.journal, self.o).items()}
+        items[:] = list(self.now)
+
+    def pytest_runtest_protocol(self, item):
+        self.outcome, self.detail, began = "passed", "", time.monotonic()
+        self.journal.add(begin=self.now[item], at=time.time())
+        faulthandler.dump_traceback_later(self.o["limit"], exit=True, file=sys.__stderr__)
+        yield
+        faulthandler.cancel_dump_traceback_later()
+        seconds = round(time.monotonic() - began, 3)
+        self.journal.add(test=self.now[item], outcome=self.outcome, seconds=seconds, detail=self.detail)
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            self.outcome, self.detail = "failed", end_of(report.longreprtext)
+        elif report.skipped and self.outcome != "failed" and not hasattr(report, "wasxfail"):
+            self.outcome, self.detail = "skipped", end_of(str(report.longrepr))
+
+
+def run_pytest(journal, o):
+    pytest = importlib.import_module("pytest")
+    Plugin.pytest_runtest_protocol = pytest.hookimpl(hookwrapper=True)(Plugin.pytest_runtest_protocol)
+    Plugin.pytest_collection_modifyitems = pytest.hookimpl(trylast=True)(Plugin.pytest_collection_modifyitems)
+    plugin = Plugin(journal, o)
+    # Its own time limits and its own words about crashes would stand in the way of these.
+    options = ["-q", "--capture=sys", "-p", "no:faulthandler", "-p", "no:cacheprovider", "-o", "addopts="]
+    pytest.main([os.path.abspath(o["file"]), *options], plugins=[plugin])
+    if not plugin.failed:
+        journal.add(end=len(to_run(plugin.tests, journal, o)))
 
 
 def main():
@@ -195,7 +267,9 @@ def main():
     journal, _own = Journal(o["journal"]), sys.modules["__main__"]  # kept: its names are these
     faulthandler.enable()
     try:
-        tests = load(o)
+        tests = choose(load(o), journal, o)
+    except LoadedPytest:
+        return run_pytest(journal, o)
     except unittest.SkipTest as ex:
         return journal.add(end=0, skipped=end_of(str(ex)))
     except BaseException as ex:  # noqa: BLE001 - also SystemExit: some files end so where they cannot run

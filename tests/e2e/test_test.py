@@ -82,6 +82,35 @@ class Unready(unittest.TestCase):
     def test_one(self):
         pass
 '''
+WITH_PYTEST = b'''
+import os, pytest
+
+@pytest.mark.parametrize("x", [1, 2.5])
+def test_passes(x, tmp_path):
+    assert x and tmp_path.is_dir()
+
+class TestMore:
+    @pytest.mark.skip(reason="not here")
+    def test_skipped(self):
+        pass
+    @pytest.mark.xfail(reason="the source knows")
+    def test_xfail(self):
+        assert False
+    def test_wrong(self):
+        assert 1 == 2, "words of pytest"
+    def test_known(self):
+        assert False
+    def test_crashes(self):
+        os.abort()
+    @pytest.fixture
+    def ground(self):
+        raise RuntimeError("no ground")
+    def test_setup(self, ground):
+        pass
+
+if __name__ == "__main__":
+    pytest.main([__file__])
+'''
 BROKEN = b"import no_such_module\n"
 SLOW = b'''
 import time, unittest
@@ -113,6 +142,17 @@ packages:
     expected:
       - {test: "deep/test_bad.py::Bad.test_known", reason: it always did, source: seen}
       - {test: "deep/test_bad.py::Bad.test_mended", reason: it did once, source: seen}
+      - {test: "deep/test_bad.py::Bad.test_gone*", reason: it was there once, source: seen}
+'''
+PYTEST_TABLE = '''
+sources: the stand-in
+packages:
+  - package: pytorch
+    dir: tests
+    files:
+      - {file: test_with_pytest.py, levels: [smoke], select: ["test_with_pytest.*", "TestMore.*", "*nobody*"]}
+    expected:
+      - {test: "test_with_pytest.py::TestMore.test_known", reason: it always did, source: seen}
 '''
 SLOW_TABLE = '''
 sources: the stand-in
@@ -130,6 +170,7 @@ def prepare(world):
         files["tests/psutil.py"] = PSUTIL
         files["tests/deep/test_bad.py"] = BAD
         files["tests/test_broken.py"] = BROKEN
+        files["tests/test_with_pytest.py"] = WITH_PYTEST
         files["tests/test_slow.py"] = SLOW
 
     world.pin("setup-py-env", change, name="tested")
@@ -188,6 +229,7 @@ def test_findings(world):
         "deep/test_bad.py::Bad.test_flaky": "flaky",
         "deep/test_bad.py::Bad.test_subtests": "failed",
         "deep/test_bad.py::Unready.test_one": "failed",
+        "deep/test_bad.py::Bad.test_gone*": "stale",
         "test_broken.py::(file)": "failed",
     }, document
     tests = document["files"]["deep/test_bad.py"]
@@ -195,9 +237,9 @@ def test_findings(world):
     assert tries["Bad.test_wrong"] == 3 and tries["Bad.test_known"] == 1 and tries["Bad.test_flaky"] == 2, tries
     assert "no ground to stand on" in tests["Unready.test_one"]["detail"], tests
     assert "no_such_module" in document["files"]["test_broken.py"]["(file)"]["detail"], document
-    assert "7 of 9 tests of" in r.stderr, r.stderr
+    assert "8 of 10 tests of" in r.stderr, r.stderr
     suite = ET.parse(junit).getroot()[0]
-    assert suite.get("tests") == "9" and suite.get("failures") == "7" and suite.get("skipped") == "1", suite.attrib
+    assert suite.get("tests") == "10" and suite.get("failures") == "8" and suite.get("skipped") == "1", suite.attrib
     assert any("a <finding> & more" in (f.text or "") for f in suite.iter("failure"))
     # The same command runs nothing again.
     start = time.monotonic()
@@ -212,6 +254,37 @@ def test_against_the_root(world):
     assert r.returncode == 0, r.stderr
     name = os.path.basename(world.wheel)
     assert r.stdout == f"test_good.py::Good.test_installed: passed, there failed\n1 test differs between {name} and root\n", r.stdout
+
+
+def test_files_of_pytest(world):
+    try:
+        import pytest  # noqa: F401
+    except ImportError:
+        print("  no pytest on this host")
+        return
+    use(world, PYTEST_TABLE)
+    r, document = ask(world, "--json")
+    assert r.returncode == 7, r.stderr
+    assert verdicts(document) == {
+        "test_with_pytest.py::test_with_pytest.test_passes[1]": "passed",
+        "test_with_pytest.py::test_with_pytest.test_passes[2.5]": "passed",
+        "test_with_pytest.py::TestMore.test_skipped": "skipped",
+        "test_with_pytest.py::TestMore.test_xfail": "passed",
+        "test_with_pytest.py::TestMore.test_wrong": "failed",
+        "test_with_pytest.py::TestMore.test_known": "expected",
+        "test_with_pytest.py::TestMore.test_crashes": "crashed",
+        "test_with_pytest.py::TestMore.test_setup": "failed",
+        "test_with_pytest.py::*nobody*": "stale",
+    }, document
+    tests = document["files"]["test_with_pytest.py"]
+    assert "words of pytest" in tests["TestMore.test_wrong"]["detail"] and tests["TestMore.test_wrong"]["tries"] == 3, tests
+    assert "no ground" in tests["TestMore.test_setup"]["detail"] and "no such test" in tests["*nobody*"]["detail"], tests
+
+
+def test_a_row_for_no_file_is_told(world):
+    use(world, TABLE.replace("deep/test_bad.py::Bad.test_known", "deep/test_gone.py::Bad.test_known"))
+    r = world.run("test", world.wheel)
+    assert r.returncode == 3 and "the source has no file 'tests/deep/test_gone.py'" in r.stderr, (r.returncode, r.stderr)
 
 
 def test_missing_modules_are_told_first(world):
@@ -283,5 +356,5 @@ def test_a_damaged_journal_is_told(world):
 
 
 if __name__ == "__main__":
-    main([test_all_pass, test_findings, test_against_the_root, test_missing_modules_are_told_first, test_refusals, test_goes_on_after_a_kill,
+    main([test_all_pass, test_findings, test_files_of_pytest, test_a_row_for_no_file_is_told, test_against_the_root, test_missing_modules_are_told_first, test_refusals, test_goes_on_after_a_kill,
           test_shards_are_the_whole, test_a_damaged_journal_is_told], prepare)

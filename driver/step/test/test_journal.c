@@ -3,7 +3,7 @@
 #include "base/strlist.h"
 #include "step/test/test.h"
 
-static const char *const outcomes[] = {"passed", "skipped", "failed", "crashed", "timeout"};
+static const char *const outcomes[] = {"passed", "skipped", "failed", "crashed", "timeout", "stale"};
 
 static void add_outcome(json_t *tests, const char *name, const char *outcome, double seconds, const char *detail)
 {

@@ -13,8 +13,8 @@ static const char *text_of(const json_t *result, const char *key)
 static const char *verdict_of(const struct test_expected_row *expected, const json_t *result)
 {
 	const char *outcome = text_of(result, "outcome");
-	if (strcmp(outcome, "skipped") == 0)
-		return "skipped";
+	if (strcmp(outcome, "skipped") == 0 || strcmp(outcome, "stale") == 0)
+		return outcome;
 	if (strcmp(outcome, "passed") != 0)
 		return expected ? "expected" : outcome;
 	if (expected)

@@ -123,6 +123,19 @@ static bool has_file(const struct test_package *p, size_t before, const char *fi
 	return false;
 }
 
+/* A row for a file that is no more; the runner tells one for a test that is no more. */
+static int check_expected(struct testing *t, struct err *e)
+{
+	const struct test_package *p = t->q->tests;
+	for (unsigned i = 0; i < p->expected_count; i++) {
+		const char *file = arena_strndup(&t->arena, p->expected[i].test, strcspn(p->expected[i].test, ":"));
+		if (!fs_exists(path_join(&t->arena, t->q->src, path_join(&t->arena, p->dir, file))))
+			return err_set(e, ERR_CONFIG, "'%s' is expected to fail, but the source has no file '%s/%s'",
+				       p->expected[i].test, p->dir, file);
+	}
+	return 0;
+}
+
 /* The rows of the level; at level full every file of tests that lies in the directory itself, too. */
 static int add_units(struct testing *t, struct err *e)
 {
@@ -130,6 +143,8 @@ static int add_units(struct testing *t, struct err *e)
 	bool full = strcmp(t->q->level, "full") == 0;
 	struct strlist names = {0};
 	size_t index = 0;
+	if (check_expected(t, e) < 0)
+		return -1;
 	for (unsigned i = 0; i < p->files_count; i++)
 		if (test_row_in(&p->files[i], t->q->level) && !(full && has_file(p, i, p->files[i].file)))
 			add_row(t, &p->files[i], &index);
