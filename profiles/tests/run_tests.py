@@ -1,7 +1,7 @@
 """Runs the tests of one file, or a part of them, and writes a line of JSON into a journal when one begins and when it ends.
 
 What the journal has is not run again, but what failed: up to three times, each in a process of its own. A file whose main
-function is pytest's is run with pytest. One argument, in JSON: file, select, sample, part, parts, limit, memory (bytes that a test may believe to be free), expected, journal."""
+function is pytest's, or that has none, is run with pytest. One argument, in JSON: file, select, sample, part, parts, limit, memory (bytes that a test may believe to be free), expected, journal."""
 
 import faulthandler
 import fnmatch
@@ -189,6 +189,10 @@ def execute(path):
         exec(code, main.__dict__)
     except Loaded:
         pass
+    except ImportError as ex:
+        if "no known parent package" in str(ex):  # a module of a package of tests, which nobody runs as a program
+            raise LoadedPytest from ex
+        raise
     finally:
         if main_of_pytest:
             pytest.main = main_of_pytest
@@ -203,7 +207,10 @@ def load(o):
     tell_memory(o["memory"])
     module = execute(path)
     # A file's load_tests may leave tests out by the name of the running script.
-    return {name_of(t): t for t in flatten(unittest.defaultTestLoader.loadTestsFromModule(module))}
+    found = {name_of(t): t for t in flatten(unittest.defaultTestLoader.loadTestsFromModule(module))}
+    if not found and hasattr(module, "pytest"):  # without a main function
+        raise LoadedPytest
+    return found
 
 
 def run(tests, journal, o):

@@ -151,6 +151,8 @@ packages:
     dir: tests
     files:
       - {file: test_with_pytest.py, levels: [smoke], select: ["test_with_pytest.*", "TestMore.*", "*nobody*"]}
+      - {file: pack/test_inside.py, levels: [smoke]}
+      - {file: test_no_main.py, levels: [smoke]}
     expected:
       - {test: "test_with_pytest.py::TestMore.test_known", reason: it always did, source: seen}
 '''
@@ -171,6 +173,11 @@ def prepare(world):
         files["tests/deep/test_bad.py"] = BAD
         files["tests/test_broken.py"] = BROKEN
         files["tests/test_with_pytest.py"] = WITH_PYTEST
+        # A module of a package, and one without a main function: nobody runs them as programs.
+        files["tests/pack/__init__.py"] = b""
+        files["tests/pack/ground.py"] = b"x = 1\n"
+        files["tests/pack/test_inside.py"] = b"from .ground import x\ndef test_x():\n    assert x == 1\n"
+        files["tests/test_no_main.py"] = b"import pytest\ndef test_y():\n    pass\n"
         files["tests/test_slow.py"] = SLOW
 
     world.pin("setup-py-env", change, name="tested")
@@ -275,6 +282,8 @@ def test_files_of_pytest(world):
         "test_with_pytest.py::TestMore.test_crashes": "crashed",
         "test_with_pytest.py::TestMore.test_setup": "failed",
         "test_with_pytest.py::*nobody*": "stale",
+        "pack/test_inside.py::test_inside.test_x": "passed",
+        "test_no_main.py::test_no_main.test_y": "passed",
     }, document
     tests = document["files"]["test_with_pytest.py"]
     assert "words of pytest" in tests["TestMore.test_wrong"]["detail"] and tests["TestMore.test_wrong"]["tries"] == 3, tests
