@@ -3,13 +3,15 @@
 
 say() { printf '== %s\n' "$*" >&2; }
 die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
+usage() { printf 'usage: %s\n' "$*" >&2; exit 2; }
 
 package_lists=${BASH_SOURCE[0]%/*}/packages
 
 # add_package_list [--with NAME]: adds the list of what NAME needs in a root to the array `lists`; false without --with.
 add_package_list() {
 	[ "${1-}" = --with ] || return 1
-	lists+=("$package_lists/root-debian13-${2:?--with needs a name}.txt")
+	[ -n "${2-}" ] || die "--with needs a name"
+	lists+=("$package_lists/root-debian13-$2.txt")
 	[ -f "${lists[-1]}" ] || die "no package list '${lists[-1]}'"
 }
 
@@ -38,16 +40,26 @@ install_packages() {
 	say "installing ${missing[*]}"
 	# Quietly: where apt has no lists yet, or old ones, this fails and the second try counts.
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}" >/dev/null 2>&1 && return 0
-	as_root apt-get update >/dev/null
-	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}" >/dev/null
+	as_root apt-get update >/dev/null && as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}" >/dev/null ||
+		die "the packages could not be had: apt says above what failed. Look at the network, and at apt's sources (/etc/apt/sources.list and sources.list.d)"
+}
+
+# roots_dir: where this user's root file systems are, as ptbuild knows it.
+roots_dir() {
+	case ${XDG_CACHE_HOME-} in /*) printf '%s/ptbuild-roots' "$XDG_CACHE_HOME" && return ;; esac
+	case ${HOME-} in /*) printf '%s/.cache/ptbuild-roots' "$HOME" ;; *) return 1 ;; esac
 }
 
 # may_make_roots DIR: ends with what to do where this user may not make a root file system there. Only root has user numbers for all owners of a system's
 # files; others borrow some.
 may_make_roots() {
-	[ "$(id -u)" = 0 ] || unshare --map-root-user --map-auto true 2>/dev/null || die "user '$(id -un)' may not make a root file system: that takes newuidmap (package uidmap) and a
+	local name
+	[ "$(id -u)" != 0 ] || return 0
+	# newuidmap serves nobody without a name.
+	name=$(id -un 2>/dev/null) || die "user $(id -u) has no name in /etc/passwd, and may make no root file system. Have root run: ci/root-debian13 $1"
+	unshare --map-root-user --map-auto true 2>/dev/null || die "user '$name' may not make a root file system: that takes newuidmap (package uidmap) and a
 line for the user in /etc/subuid and in /etc/subgid. Have somebody run:
-  sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $(id -un)
+  sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $name
 or let root make it, with: sudo ci/root-debian13 $1"
 }
 

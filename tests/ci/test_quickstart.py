@@ -40,6 +40,58 @@ class Quickstart(unittest.TestCase):
         self.assertIn("this processor has no AVX2", said)
 
 
+class Scripts(unittest.TestCase):
+    """What the scripts say to people who may not do something. dpkg-query, sudo and apt-get are others."""
+
+    def setUp(self):
+        self.dir = tempfile.TemporaryDirectory(prefix="ptbuild-scripts-")
+        self.addCleanup(self.dir.cleanup)
+        for name in ("dpkg-query", "sudo", "apt-get"):
+            path = os.path.join(self.dir.name, name)
+            with open(path, "w") as f:
+                f.write("#!/bin/sh\necho 'E: none here' >&2\nexit 100\n")
+            os.chmod(path, 0o755)
+
+    def run_as(self, uid, *words, **env):
+        """As this user number; None in `env` takes a variable away."""
+        d = self.dir.name
+        there = {**os.environ, "PATH": d + ":" + os.environ["PATH"], "TMPDIR": d, **env}
+        command = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", d, d, "--unshare-pid", "--unshare-user", "--uid", str(uid)]
+        return subprocess.run([*command, *words], capture_output=True, text=True, cwd=TOP, timeout=60, stdin=subprocess.DEVNULL,
+                              env={k: v for k, v in there.items() if v is not None})
+
+    def lib(self, uid, line):
+        return self.run_as(uid, "bash", "-euo", "pipefail", "-c", ". ci/lib.sh; " + line)
+
+    def test_the_whole_test_without_packages(self):
+        done = self.run_as(12345, "ci/test")
+        self.assertEqual((done.returncode, done.stdout), (1, "0 passed, 1 failed\n"), done.stderr)
+        self.assertIn("apt-get update && apt-get install -y --no-install-recommends ", done.stderr)
+        self.assertIn("FAILED: packages", done.stderr)
+
+    def test_packages_that_cannot_be_had(self):
+        done = self.lib(0, "install_packages ci/packages/host.txt")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, "E: none here\n.*the packages could not be had: .*network.*apt's sources")
+
+    def test_a_user_without_a_name(self):
+        done = self.lib(12345, "may_make_roots /srv/r")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, "^[^\n]*user 12345 has no name in /etc/passwd.* Have root run: ci/root-debian13 /srv/r\n$")
+
+    def test_no_home(self):
+        for home in (None, "", "relative"):
+            done = self.run_as(12345, "ci/quickstart", HOME=home, XDG_CACHE_HOME="relative")
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual(done.stderr, "quickstart: no place for the root: HOME is not an absolute path. Name one: ci/quickstart ROOT_DIR\n")
+
+    def test_usage(self):
+        for words in (["ci/in-root"], ["ci/in-root", "/"], ["ci/root-debian13"], ["ci/root-debian13", "--help"], ["ci/quickstart", "--help"]):
+            done = self.run_as(12345, *words)
+            self.assertEqual(done.returncode, 2, words)
+            self.assertRegex(done.stderr, "^usage: " + words[0] + " [^\n]*\n$")
+
+
 class InRoot(unittest.TestCase):
     def run_in(self, root, *command, cwd):
         return subprocess.run([os.path.join(TOP, "ci/in-root"), root, *command], capture_output=True, text=True, cwd=cwd, timeout=60)
