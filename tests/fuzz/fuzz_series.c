@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/path.h"
@@ -40,7 +41,7 @@ static int look(const char *rel, const struct stat *st, void *user, struct err *
 static void put(const char *path)
 {
 	AUTO_FILE FILE *f = fopen(path, "wb");
-	fail_unless(f && fputs(ORIGINAL, f) >= 0);
+	fail_unless(f && fputs(ORIGINAL, f) >= 0 && fchmod(fileno(f), 0644) == 0);
 }
 
 static void try_apply(const char *path, const struct strlist *files, struct arena *a)

@@ -69,7 +69,7 @@ class Package(unittest.TestCase):
                     file.write(text.replace("@CAFFE2_LINK_LOCAL_PROTOBUF@", protobuf).replace("@BUILD_SHARED_LIBS@", "ON").replace("@USE_CUDA@", "OFF"))
             with open(f"{d}/CMakeLists.txt", "w", encoding="utf-8") as file:
                 file.write(APP)
-            done = subprocess.run(["cmake", "-S", d, "-B", f"{d}/out", f"-DCMAKE_LIBRARY_PATH={d}/system/lib"], capture_output=True, text=True, check=False)
+            done = subprocess.run(["cmake", "-G", "Ninja", "-S", d, "-B", f"{d}/out", f"-DCMAKE_LIBRARY_PATH={d}/system/lib"], capture_output=True, text=True, check=False)
             return done.returncode, (done.stdout + done.stderr).replace(d, "")
 
     def test_needs_no_protobuf(self):
@@ -112,7 +112,7 @@ class Headers(unittest.TestCase):
                 subprocess.run(["patch", "-p1", "-F0", "-s", "-i", os.path.join(PATCHES, self.PATCH)], cwd=d, check=True)
             with open(f"{d}/CMakeLists.txt", "w", encoding="utf-8") as file:
                 file.write(self.APP)
-            for argv in (["-S", d, "-B", f"{d}/out", f"-DCMAKE_INCLUDE_PATH={d}/system"], ["--install", f"{d}/out", "--prefix", f"{d}/torch"]):
+            for argv in (["-G", "Ninja", "-S", d, "-B", f"{d}/out", f"-DCMAKE_INCLUDE_PATH={d}/system"], ["--install", f"{d}/out", "--prefix", f"{d}/torch"]):
                 subprocess.run(["cmake", *argv], capture_output=True, check=True)
             made = {}
             with open(f"{d}/torch/_inductor/cpp_builder.py", encoding="utf-8") as file:
