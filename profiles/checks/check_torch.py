@@ -217,8 +217,16 @@ def gemm(dtype):
     a, b, c = random(dtype, 70, 90), random(dtype, 90, 50), random(dtype, 70, 50)
     yield torch.addmm(c, a, b, beta=0.25, alpha=3), 0.25 * wide(c) + 3 * (wide(a) @ wide(b))
     yield a.mH @ c, wide(a).conj().T @ wide(c)
-    a, b = random(dtype, 7, 9, 11), random(dtype, 7, 11, 5)
-    yield torch.bmm(a, b), wide(a) @ wide(b)
+    # Large enough for what takes the place of the BLAS there.
+    for a in views(random(dtype, 130, 96)):
+        b, c = random(dtype, 96, 129), random(dtype, 130, 129)
+        yield torch.addmm(c, a, b, beta=0.5, alpha=2), 0.5 * wide(c) + 2 * (wide(a) @ wide(b))
+    for batch, m, k, n in ((7, 9, 11, 5), (300, 6, 12, 7), (2, 130, 96, 129)):
+        for a in views(random(dtype, batch, m, k)):
+            b, c = random(dtype, batch, k, n), random(dtype, batch, m, n)
+            yield torch.bmm(a, b), wide(a) @ wide(b)
+            yield torch.bmm(a, b[:1].expand(batch, k, n)), wide(a) @ wide(b[:1])
+            yield torch.baddbmm(c, a, b, beta=0.5, alpha=2), 0.5 * wide(c) + 2 * (wide(a) @ wide(b))
 
 
 def triangular(dtype):
