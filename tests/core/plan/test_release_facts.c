@@ -6,6 +6,7 @@
 
 #include "base/version.h"
 #include "core/plan/plan.h"
+#include "core/root/toolkit.h"
 
 static const struct plan *plan_of(const char *release, const char *variant, struct arena *a, struct err *e)
 {
@@ -108,6 +109,67 @@ static void triton_of_cuda_wheels(void **state)
 	}
 }
 
+/* Without the macro complex dot products of OpenBLAS are 0; no release probes for it with BLAS=OpenBLAS. */
+static void complex_dots(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < tables->releases_count; i++)
+		for (unsigned arm = 0; arm < 2; arm++) {
+			AUTO_ARENA struct arena a = {0};
+			struct err e = {0};
+			const char *release = tables->releases[i].name;
+			const struct plan *p = plan_of(
+				release, arm ? "pytorch-python313-cpu-armv9" : "pytorch-python313-cpu-avx2", &a, &e);
+			assert_ok(p ? 0 : -1, &e);
+			assert_string_equal(settings_value(&p->cmake, "BLAS"), "OpenBLAS");
+			assert_string_equal(settings_value(&p->cmake, "BLAS_USE_CBLAS_DOT"), "ON");
+			/* Its threads are OpenMP's. */
+			assert_string_equal(p->blas_row->debian, "libopenblas-openmp-dev");
+		}
+}
+
+/* torchaudio's setup.py took CMake's flags up to 2.10; from 2.11 on it takes none, and nvcc reads its own variable. */
+static void nvcc_flags_of_companions(void **state)
+{
+	static const struct {
+		const char *release, *package, *name;
+	} rows[] = {
+		{"2.9.1", "torchaudio", "CUDAFLAGS"},          {"2.11.0", "torchaudio", "NVCC_APPEND_FLAGS"},
+		{"2.12.1", "torchaudio", "NVCC_APPEND_FLAGS"}, {"2.13.0", "torchaudio", "NVCC_APPEND_FLAGS"},
+		{"2.13.0", "torchvision", "NVCC_FLAGS"},
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		AUTO_ARENA struct arena a = {0};
+		struct err e = {0};
+		struct variant v;
+		const struct plan *p = NULL;
+		struct toolkit kit = {.version = rows[i].release[2] == '9' ? "12.8" : "13.0",
+				      .where = "/cuda",
+				      .home = "/cuda",
+				      .nvcc = "/cuda/bin/nvcc",
+				      .release = "",
+				      .build = "",
+				      .cc = "gcc",
+				      .cxx = "g++",
+				      .cxx_path = "/usr/bin/g++",
+				      .cc_id = "",
+				      .gcc = "",
+				      .text = ""};
+		struct toolkits list = {.items = &kit, .count = 1};
+		strlist_ref(&kit.targets, &a, "90");
+		strlist_ref(&kit.options, &a, "--objdir-as-tempdir");
+		const char *cuda = rows[i].release[2] == '9' ? "cuda12_8" : "cuda13_0";
+		const char *name = arena_printf(&a, "%s-python313-%s-sm90-avx2", rows[i].package, cuda);
+		assert_ok(variant_parse(tables, name, &a, &v, &e), &e);
+		struct plan_request q = {.variant = &v, .release = rows[i].release, .toolkits = &list};
+		assert_ok(plan_resolve(tables, &q, &a, &p, &e), &e);
+		const char *flags = settings_value(&p->env, rows[i].name);
+		assert_non_null(flags);
+		assert_contains(flags, "-objtemp");
+	}
+}
+
 /* What is compressed with -compress-mode needs a driver of CUDA 12.4. */
 static void compressed_code_and_drivers(void **state)
 {
@@ -204,6 +266,8 @@ int main(void)
 		cmocka_unit_test(gpu_targets),
 		cmocka_unit_test(build_requirements),
 		cmocka_unit_test(triton_of_cuda_wheels),
+		cmocka_unit_test(complex_dots),
+		cmocka_unit_test(nvcc_flags_of_companions),
 		cmocka_unit_test(compressed_code_and_drivers),
 		cmocka_unit_test(compilers_that_warn),
 		cmocka_unit_test_teardown(nccl_of_2_7_1, test_teardown),
