@@ -109,6 +109,9 @@ int build_run(const struct build_request *q, const struct run *run, struct arena
 	r->jobs = b.pools.now.total;
 	if (check_config_tree(q->plan, src, r->log, b.backend->cmake, &r->checked, e) < 0)
 		return err_wrap(e, "%s", q->plan->package);
+	if (r->checked.overridden)
+		log_info(run->log, "%s: %zu of %zu units have CPU flags of their own behind the plan's, such as %s",
+			 q->plan->package, r->checked.overridden, r->checked.host_units, r->checked.first_overridden);
 	if (one_wheel(out, a, &r->raw_wheel, e) < 0)
 		return -1;
 	*ret = b.result;

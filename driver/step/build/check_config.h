@@ -8,6 +8,8 @@ struct config_report {
 	size_t entries;  /* cache entries compared */
 	size_t commands; /* compile commands looked at */
 	size_t host_units, device_units;
+	size_t overridden; /* host units that take a CPU flag of the plan back */
+	char first_overridden[400];
 };
 
 /* check_config_cache: every setting of plan->cmake against a CMakeCache.txt (booleans by meaning:
@@ -18,7 +20,8 @@ int check_config_cache(const struct plan *p, const char *cache_path, const char 
 		       struct err *e) MUST_CHECK;
 /* check_config_commands: in a compile_commands.json every C and C++ command has all the plan's CPU
  * flags, none has -march=native or -mtune=native, and no CUDA command has a CPU flag. ERR_POLICY
- * names the first unit and the count. */
+ * names the first unit and the count. A flag that a later word takes back (-mno-avx2, another
+ * -mcpu=) is counted, and refused when most units have one. */
 int check_config_commands(const struct plan *p, const char *commands_path, struct config_report *r,
 			  struct err *e) MUST_CHECK;
 /* check_config_tree: finds CMakeCache.txt and compile_commands.json below <tree>/build and checks

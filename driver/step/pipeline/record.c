@@ -58,11 +58,12 @@ static json_t *build(const struct make *m)
 {
 	const struct build_result *b = &m->build;
 	const struct ccache_stats *c = &m->units.ccache;
-	json_t *out = json_pack("{s:f,s:i,s:b,s:i,s:i,s:i,s:i,s:i}", "seconds", b->seconds, "jobs", (int)b->jobs,
-				"resumed", b->resumed, "compiler_cache_hits",
-				(int)(c->direct_hits + c->preprocessed_hits), "compiler_cache_misses", (int)c->misses,
-				"cache_entries_checked", (int)b->checked.entries, "host_units_checked",
-				(int)b->checked.host_units, "device_units_checked", (int)b->checked.device_units);
+	json_t *out =
+		json_pack("{s:f,s:i,s:b,s:i,s:i,s:i,s:i,s:i,s:i}", "seconds", b->seconds, "jobs", (int)b->jobs,
+			  "resumed", b->resumed, "compiler_cache_hits", (int)(c->direct_hits + c->preprocessed_hits),
+			  "compiler_cache_misses", (int)c->misses, "cache_entries_checked", (int)b->checked.entries,
+			  "host_units_checked", (int)b->checked.host_units, "device_units_checked",
+			  (int)b->checked.device_units, "overridden_units", (int)b->checked.overridden);
 	json_object_set_new(out, "pools",
 			    json_pack("{s:i,s:i,s:i,s:i,s:b}", "total", (int)b->pools.total, "compile",
 				      (int)b->pools.compile, "heavy", (int)b->pools.heavy, "link", (int)b->pools.link,

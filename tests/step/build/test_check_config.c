@@ -222,6 +222,51 @@ static void test_a_unit_without_a_flag_is_named(void **state)
 		   ERR_POLICY, "'x/b.cc' is compiled without '-mavx2'");
 }
 
+/* A plan with these flags, and a unit with `words` behind them. */
+static size_t overridden_by(const char *flag, const char *words)
+{
+	struct err e = {0};
+	struct config_report r = {0};
+	test_dir();
+	flags[0] = flag;
+	struct plan p = plan_with(0, 1);
+	AUTO_ARENA struct arena a = {0};
+	const char *json = arena_printf(&a,
+					"[{\"file\":\"k.c\",\"command\":\"cc %s -O2 %s -c k.c\"},"
+					"{\"file\":\"a.c\",\"command\":\"cc %s -c a.c\"}]",
+					flag, words, flag);
+	assert_ok(commands_are(json, &p, &r, &e), &e);
+	return r.overridden;
+}
+
+/* oneDNN on Arm: cmake/Modules/FindMKLDNN.cmake forces -mcpu=generic. */
+static void test_flags_that_are_taken_back(void **state)
+{
+	(void)state;
+	assert_int_equal(overridden_by("-mavx2", "-mno-avx2"), 1);
+	assert_int_equal(overridden_by("-mavx2", "-mno-avx"), 1);
+	assert_int_equal(overridden_by("-mavx2", "-mno-sse4.1"), 1);
+	assert_int_equal(overridden_by("-mcpu=neoverse-v1", "-mcpu=generic"), 1);
+	assert_int_equal(overridden_by("-march=armv9-a+sve", "-march=armv8.2-a+fp16"), 1);
+	assert_int_equal(overridden_by("-mavx2", "-mno-avx256-split-unaligned-load"), 0);
+	assert_int_equal(overridden_by("-mavx2", "-mno-avx512f -mno-fma"), 0);
+	assert_int_equal(overridden_by("-mavx2", "-mno-avx2 -mavx2"), 0);
+	assert_int_equal(overridden_by("-march=armv9-a+sve", "-mcpu=generic"), 0);
+	assert_int_equal(overridden_by("-mno-fma", "-mfma"), 0);
+}
+
+static void test_flags_that_most_units_take_back(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	struct config_report r = {0};
+	test_dir();
+	flags[0] = "-mavx2";
+	struct plan p = plan_with(0, 1);
+	assert_err(commands_are("[{\"file\":\"a.c\",\"command\":\"cc -mavx2 -mno-avx2 -c a.c\"}]", &p, &r, &e), &e,
+		   ERR_POLICY, "1 of 1 units take the plan's CPU flags back: 'a.c' has '-mno-avx2'");
+}
+
 static void test_native_is_refused(void **state)
 {
 	(void)state;
@@ -348,6 +393,8 @@ int main(void)
 		cmocka_unit_test_teardown(test_a_missing_cache_is_an_error, test_teardown),
 		cmocka_unit_test_teardown(test_flags_on_every_unit, test_teardown),
 		cmocka_unit_test_teardown(test_a_unit_without_a_flag_is_named, test_teardown),
+		cmocka_unit_test_teardown(test_flags_that_are_taken_back, test_teardown),
+		cmocka_unit_test_teardown(test_flags_that_most_units_take_back, test_teardown),
 		cmocka_unit_test_teardown(test_native_is_refused, test_teardown),
 		cmocka_unit_test_teardown(test_cpu_flags_stay_out_of_cuda, test_teardown),
 		cmocka_unit_test_teardown(test_damaged_commands_are_refused, test_teardown),
