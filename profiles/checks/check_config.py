@@ -52,6 +52,16 @@ COMMANDS = {
     "if", "elseif", "else", "endif", "foreach", "endforeach", "macro", "endmacro", "set", "list", "include", "message", "find_library", "find_package", "find_dependency", "get_filename_component", "add_library",
     "set_target_properties", "set_property", "target_compile_features", "find_package_handle_standard_args", "append_torchlib_if_found", "append_wholearchive_lib_if_found",
 }
+# Caffe2Targets.cmake is what CMake itself writes for torch's users: the libraries with their properties. A public definition that is not there is an option that is off (caffe2/CMakeLists.txt).
+EXPORTED = COMMANDS | {"cmake_policy", "file", "return", "string", "unset"}
+DEFINITIONS = {
+    "torch_cpu": {"USE_DISTRIBUTED", "USE_C10D_GLOO", "USE_C10D_MPI", "USE_C10D_UCC", "USE_RPC", "USE_TENSORPIPE"},
+    "torch_cuda": {"USE_C10D_NCCL", "USE_C10D_UCC", "USE_NVSHMEM"},
+    "torch_nvshmem": {"USE_NVSHMEM"},
+}
+LINKED = {"c10", "c10_cuda", "headeronly", "torch", "torch_cpu", "torch_cuda", "torch_cpu_library", "torch_cuda_library", "torch::cudart", "caffe2::mkl", "protobuf::libprotobuf"}
+PROPERTIES = {"INTERFACE_INCLUDE_DIRECTORIES", "INTERFACE_SYSTEM_INCLUDE_DIRECTORIES", "IMPORTED_LOCATION_RELEASE", "IMPORTED_SONAME_RELEASE", "IMPORTED_LINK_DEPENDENT_LIBRARIES_RELEASE"}
+PACKAGE = ["Torch/TorchConfig.cmake", "Torch/TorchConfigVersion.cmake", "ATen/ATenConfig.cmake", "Caffe2/Caffe2Config.cmake", "Caffe2/Caffe2Targets.cmake", "Caffe2/Caffe2Targets-release.cmake"]
 NAMES = {"__all__", "__version__", "debug", "cuda", "git_version", "hip", "rocm", "xpu"}
 
 
@@ -145,8 +155,8 @@ class Said:
                 literal = truth(words[negated] if len(words) > negated else "")
                 if words[1::2] and set(words[1::2]) == {"OR"}:
                     literal = any(map(truth, words[::2]))
-            elif name == "set" and words[:1] == ["TORCH_CXX_FLAGS"]:
-                self.facts["TORCH_CXX_FLAGS"] = " ".join(words[1:]).strip('"')
+            elif name == "set" and words[:1] in (["TORCH_CXX_FLAGS"], ["PACKAGE_VERSION"]):
+                self.facts[words[0]] = " ".join(words[1:]).strip('"')
 
     def block(self, value, name, words, where):
         if name in ("else", "endif"):
@@ -159,6 +169,31 @@ class Said:
             self.lines -= 1
         elif option:
             self.option(option, "ON" if value else "OFF", where)
+
+    def package(self, part, text):
+        """One file of PACKAGE."""
+        where = os.path.basename(part)
+        (self.targets if "Targets" in where else self.cmake)(text, where)
+
+    def targets(self, text, where):
+        for name, words in cmake_commands(text):
+            if name not in EXPORTED:
+                self.unknown.append(f"{where}: {name}({' '.join(words)})")
+            elif name == "set_target_properties":
+                self.properties(words[0], dict(zip(words[2::2], words[3::2])), where)
+            self.lines += name in EXPORTED
+
+    def properties(self, target, given, where):
+        # What is asked of another target by a generator expression says nothing of its own.
+        own = {name: [v for v in value.strip('"').split(";") if not v.startswith(("\\$<TARGET_PROPERTY:", "-Wl,"))] for name, value in given.items()}
+        defined = own.pop("INTERFACE_COMPILE_DEFINITIONS", [])
+        known = DEFINITIONS.get(target, set())
+        if any("RELEASE" not in name for name in own):
+            for name in sorted(known):
+                self.option(name, "ON" if name in defined else "OFF", where)
+        strange = [v for v in defined if v not in known] + [v for v in own.pop("INTERFACE_LINK_LIBRARIES", []) if v not in LINKED]
+        strange += [name for name, values in own.items() if name not in PROPERTIES and values]
+        self.unknown += [f"{where}: {target}: {v}" for v in strange]
 
     def differences(self, asked):
         """What was asked for and is said to be otherwise, for options that are on or off."""
@@ -196,9 +231,9 @@ def read(torch_dir, show=""):
         if os.path.exists(path):
             with open(path, encoding="utf-8") as file:
                 read_part(file.read())
-    for part in ("Torch/TorchConfig.cmake", "Caffe2/Caffe2Config.cmake"):
+    for part in PACKAGE:
         path = os.path.join(torch_dir, "share/cmake", part)
         if os.path.exists(path):
             with open(path, encoding="utf-8") as file:
-                said.cmake(file.read(), os.path.basename(part))
+                said.package(part, file.read())
     return said

@@ -14,7 +14,7 @@ sys.dont_write_bytecode = True
 import check_config  # noqa: E402
 
 OFFICIAL = os.path.join(HERE, "../data/official")
-RELEASES = ["2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0", "2.11.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0"]
+RELEASES = ["2.6.0", "2.7.0", "2.7.1", "2.8.0", "2.9.0", "2.9.1", "2.10.0", "2.11.0", "2.12.0", "2.12.1", "2.13.0", "2.14.0", "2.14.1", "2.15.0"]
 
 TORCH_CONFIG = """
 # if(@COMMENT@) of no use
@@ -57,6 +57,31 @@ if(1)
     message(FATAL_ERROR "Your installed Caffe2 version uses CUDA but ...")
   endif()
 endif()
+"""
+
+# As CMake writes it: what a user of torch gets, and options as public definitions.
+TARGETS = """
+cmake_policy(PUSH)
+foreach(_cmake_expected_target IN ITEMS c10 torch_cpu torch_cpu_library)
+  unset(_cmake_expected_target)
+endforeach()
+add_library(torch_cpu SHARED IMPORTED)
+set_target_properties(torch_cpu PROPERTIES
+  INTERFACE_COMPILE_DEFINITIONS "USE_DISTRIBUTED;USE_C10D_GLOO;USE_RPC"
+  INTERFACE_INCLUDE_DIRECTORIES "${_IMPORT_PREFIX}/include"
+  INTERFACE_LINK_LIBRARIES "protobuf::libprotobuf;c10"
+)
+set_target_properties(torch_cpu_library PROPERTIES
+  INTERFACE_COMPILE_DEFINITIONS "\\$<TARGET_PROPERTY:torch_cpu,INTERFACE_COMPILE_DEFINITIONS>"
+  INTERFACE_LINK_LIBRARIES "-Wl,--no-as-needed,\\"\\$<TARGET_FILE:torch_cpu>\\" -Wl,--as-needed;\\$<TARGET_PROPERTY:torch_cpu,INTERFACE_LINK_LIBRARIES>"
+)
+message(FATAL_ERROR "The imported target \\"${_cmake_target}\\" (of CMake) references the file")
+"""
+RELEASE = """
+set_target_properties(torch_cpu PROPERTIES
+  IMPORTED_LINK_DEPENDENT_LIBRARIES_RELEASE "DNNL::dnnl"
+  IMPORTED_LOCATION_RELEASE "${_IMPORT_PREFIX}/lib/libtorch_cpu.so"
+  )
 """
 
 
@@ -127,6 +152,12 @@ class Unknown(unittest.TestCase):
         self.assertEqual(s.unknown, ["TorchConfig.cmake: if(ON) append_torchlib_if_found(quantum)", "TorchConfig.cmake: quantum_setup(A)", "TorchConfig.cmake: set(X @Y@)"])
         self.assertEqual(said(torch="set(A 1)\n}\n").unknown, ["TorchConfig.cmake: (})"])
 
+    def test_of_what_users_are_linked_with(self):
+        s = check_config.Said()
+        s.package("Caffe2/Caffe2Targets.cmake", 'set_target_properties(torch_cpu PROPERTIES\n  INTERFACE_COMPILE_DEFINITIONS "USE_RPC;USE_QUANTUM"\n  INTERFACE_LINK_LIBRARIES "c10;quantum::all"\n'
+                  '  INTERFACE_LINK_OPTIONS "-z"\n  INTERFACE_COMPILE_OPTIONS "\\$<TARGET_PROPERTY:c10,INTERFACE_COMPILE_OPTIONS>"\n)\nquantum(1)\n')
+        self.assertEqual(s.unknown, ["Caffe2Targets.cmake: torch_cpu: USE_QUANTUM", "Caffe2Targets.cmake: torch_cpu: quantum::all", "Caffe2Targets.cmake: torch_cpu: INTERFACE_LINK_OPTIONS", "Caffe2Targets.cmake: quantum(1)"])
+
 
 class Asked(unittest.TestCase):
     def test_the_cmake_package_has_options_as_conditions(self):
@@ -135,6 +166,20 @@ class Asked(unittest.TestCase):
         self.assertEqual({n: [v for v, _ in l] for n, l in s.options.items()},
                          {"BUILD_SHARED_LIBS": ["ON", "ON"], "USE_NNPACK": ["OFF"], "USE_XNNPACK": ["ON"], "USE_XPU": ["OFF"], "USE_GFLAGS": ["OFF"], "USE_ROCM": ["OFF"], "USE_CUDA": ["ON"]})
         self.assertEqual(s.facts["TORCH_CXX_FLAGS"], "-D_GLIBCXX_USE_CXX11_ABI=1")
+
+    def test_libraries_have_options_as_public_definitions(self):
+        s = check_config.Said()
+        s.package("Caffe2/Caffe2Targets.cmake", TARGETS)
+        s.package("Caffe2/Caffe2Targets-release.cmake", RELEASE)
+        self.assertEqual(s.unknown, [])
+        self.assertEqual(s.differences({"USE_DISTRIBUTED": "ON", "USE_C10D_GLOO": "ON", "USE_C10D_MPI": "OFF", "USE_NVSHMEM": "ON"}), [])
+        self.assertEqual(s.differences({"USE_TENSORPIPE": "ON", "USE_DISTRIBUTED": "OFF"}),
+                         ["USE_DISTRIBUTED: asked OFF, got ON in Caffe2Targets.cmake", "USE_TENSORPIPE: asked ON, got OFF in Caffe2Targets.cmake"])
+
+    def test_a_library_without_definitions_has_all_options_off(self):
+        s = check_config.Said()
+        s.package("Caffe2/Caffe2Targets.cmake", 'set_target_properties(torch_cuda PROPERTIES\n  INTERFACE_LINK_LIBRARIES "torch::cudart"\n)\n')
+        self.assertEqual(s.differences({"USE_C10D_NCCL": "ON"}), ["USE_C10D_NCCL: asked ON, got OFF in Caffe2Targets.cmake"])
 
     def test_one_of_two_options_is_enough(self):
         for condition, want in (("OFF OR ON", "ON"), ("ON OR OFF", "ON"), ("OFF OR OFF", "OFF"), ("OFF", "OFF")):
@@ -155,7 +200,8 @@ class Asked(unittest.TestCase):
 
     def test_an_installed_package_is_read_whole(self):
         with tempfile.TemporaryDirectory() as d:
-            for path, text in (("include/ATen/Config.h", "#define AT_MKLDNN_ENABLED() 1\n"), ("version.py", "debug = False\n"), ("share/cmake/Torch/TorchConfig.cmake", TORCH_CONFIG), ("share/cmake/Caffe2/Caffe2Config.cmake", CAFFE2_CONFIG)):
+            for path, text in (("include/ATen/Config.h", "#define AT_MKLDNN_ENABLED() 1\n"), ("version.py", "debug = False\n"), ("share/cmake/Torch/TorchConfig.cmake", TORCH_CONFIG), ("share/cmake/Caffe2/Caffe2Config.cmake", CAFFE2_CONFIG),
+                               ("share/cmake/Caffe2/Caffe2Targets.cmake", TARGETS), ("share/cmake/Torch/TorchConfigVersion.cmake", 'set(PACKAGE_VERSION "2.6.0")')):
                 os.makedirs(os.path.dirname(os.path.join(d, path)), exist_ok=True)
                 with open(os.path.join(d, path), "w", encoding="utf-8") as file:
                     file.write(text)
@@ -163,6 +209,7 @@ class Asked(unittest.TestCase):
         self.assertEqual(s.unknown, [])
         self.assertEqual((s.options["USE_MKLDNN"], s.facts["version.debug"], s.facts["compiler"]), ([("1", "ATen/Config.h")], False, "GCC 14.2"))
         self.assertIn("USE_CUDA", s.options)
+        self.assertEqual((s.facts["PACKAGE_VERSION"], s.options["USE_RPC"]), ("2.6.0", [("ON", "Caffe2Targets.cmake")]))
 
 
 if __name__ == "__main__":
