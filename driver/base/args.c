@@ -91,6 +91,10 @@ static int store(const struct parse *p, const struct arg_def *d, const char *sho
 	struct strlist pieces = {0};
 	if (d->type == ARG_UINT || d->type == ARG_COUNT)
 		return store_uint(p, d, shown, value, e);
+	/* Often an unset variable of a shell; taken as a path, it would be the current directory. */
+	if (!*value && (strcmp(d->metavar, "DIR") == 0 || strcmp(d->metavar, "FILE") == 0))
+		return err_set(e, ERR_USAGE, "option '%s' needs a %s, and its value is empty", shown,
+			       *d->metavar == 'D' ? "directory" : "file");
 	if (d->type == ARG_STRING)
 		strlist_ref(&pieces, &a, value);
 	else

@@ -31,7 +31,8 @@ struct arg_def {
 /* args_parse: fills `target` by the tables (`ntables` pointers to tables that end with a NULL name)
  * from argv[1] on. Short options may be joined ("-vq", "-j4"); a value that begins with "--" needs
  * --name=VALUE; the last of an option given twice counts. Everything else, "-" and all behind "--"
- * goes to `positional`. ERR_USAGE names the option and leaves target and positional untouched.
- * Strings point into argv, pieces of lists live in the arena. */
+ * goes to `positional`. The value of an option for a DIR or a FILE is not empty. ERR_USAGE names
+ * the option and leaves target and positional untouched. Strings point into argv, pieces of lists
+ * live in the arena. */
 int args_parse(const struct arg_def *const *tables, size_t ntables, void *target, int argc, char *const *argv,
 	       struct arena *a, struct strlist *positional, struct err *e) MUST_CHECK;

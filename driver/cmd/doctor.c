@@ -1,37 +1,56 @@
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/sys/json.h"
 #include "cmd/help.h"
 #include "cmd/select.h"
+#include "step/ccache/ccache_remote.h"
 #include "step/pipeline/trial.h"
 #include "step/preflight/preflight.h"
 
-/* The one selected build, or a release alone. */
-static int choose(struct cmd_context *c, const struct strlist *args, struct preflight_request *q, struct err *e)
+/* doctor_subject: what is checked, a build or (plan NULL) what every build of a release needs. */
+struct doctor_subject {
+	const struct release_row *release;
+	const struct plan *plan;
+};
+
+static int choose(struct cmd_context *c, const struct strlist *args, const struct tables **tables,
+		  struct doctor_subject **ret, size_t *count, struct err *e)
 {
 	const struct cmd_select *o = &((const struct cmd_select_base *)c->options)->select;
-	if (cmd_tables(c, &q->tables, e) < 0)
+	const struct tables *t;
+	if (cmd_tables(c, tables, e) < 0)
 		return -1;
+	t = *tables;
 	if (args->count || o->profile || o->matrix || o->only.count) {
 		struct selections s;
 		if (cmd_select(c, args, &s, e) < 0)
 			return -1;
-		if (s.count != 1)
-			return err_set(e, ERR_USAGE, "doctor checks one build, not %zu", s.count);
-		q->release = s.items->release;
-		return cmd_select_plan(c, s.items, NULL, NULL, NULL, &q->plan, e);
+		if (o->matrix && s.count > 1)
+			return err_set(e, ERR_USAGE, "doctor checks the builds of a command, not the %zu of a matrix",
+				       s.count);
+		*ret = arena_array(c->arena, s.count, sizeof(**ret));
+		*count = s.count;
+		for (size_t i = 0; i < s.count; i++) {
+			(*ret)[i].release = s.items[i].release;
+			if (cmd_select_plan(c, &s.items[i], NULL, NULL, NULL, &(*ret)[i].plan, e) < 0)
+				return -1;
+		}
+		return 0;
 	}
+	*ret = arena_array(c->arena, 1, sizeof(**ret));
+	*count = 1;
 	if (o->release)
-		return tables_need_release(q->tables, o->release, &q->release, e);
-	for (unsigned i = 0; i < q->tables->releases_count; i++)
-		if (strcmp(q->tables->releases[i].name, q->tables->releases[i].base) == 0)
-			q->release = &q->tables->releases[i];
-	return q->release ? 0 : err_set(e, ERR_CONFIG, "the tables in '%s' have no release", q->tables->dir);
+		return tables_need_release(t, o->release, &(*ret)->release, e);
+	for (unsigned i = 0; i < t->releases_count; i++)
+		if (strcmp(t->releases[i].name, t->releases[i].base) == 0)
+			(*ret)->release = &t->releases[i];
+	return (*ret)->release ? 0 : err_set(e, ERR_CONFIG, "the tables in '%s' have no release", t->dir);
 }
 
 static const char *const level_names[] = {"ok", "warning", "failure"};
 
-static int print_json(const struct preflight *d, struct err *e)
+static json_t *json_of(const struct preflight *d)
 {
 	json_t *list = json_array();
 	enum preflight_level worst = PREFLIGHT_OK;
@@ -42,20 +61,17 @@ static int print_json(const struct preflight *d, struct err *e)
 				      json_pack("{s:s, s:s, s:o, s:o}", "name", k->name, "level", level_names[k->level],
 						"text", json_or_null(k->text), "fix", json_or_null(k->fix)));
 	}
-	AUTO_JSON json_t *doc = json_pack("{s:i, s:o, s:s, s:o, s:s, s:o}", "schema", 1, "root",
-					  json_or_null(d->q->root->dir), "release", d->q->release->name, "variant",
-					  json_or_null(d->q->plan ? d->q->plan->variant : NULL), "worst",
-					  level_names[worst], "checks", list);
-	return json_print(doc, e);
+	return json_pack("{s:i, s:o, s:s, s:o, s:s, s:o}", "schema", 1, "root", json_or_null(d->q->root->dir),
+			 "release", d->q->release->name, "variant",
+			 json_or_null(d->q->plan ? d->q->plan->variant : NULL), "worst", level_names[worst], "checks",
+			 list);
 }
 
-static int print(const struct cmd_context *c, const struct preflight *d, struct err *e)
+static int print(const struct preflight *d, bool first, struct err *e)
 {
 	AUTO_BUF struct buf out = {0};
-	if (c->global->json)
-		return print_json(d, e);
-	buf_printf(&out, "root %s (%s), release %s%s%s\n", d->q->root->dir, d->q->root->id, d->q->release->name,
-		   d->q->plan ? ", " : "", d->q->plan ? d->q->plan->variant : "");
+	buf_printf(&out, "%sroot %s (%s), release %s%s%s\n", first ? "" : "\n", d->q->root->dir, d->q->root->id,
+		   d->q->release->name, d->q->plan ? ", " : "", d->q->plan ? d->q->plan->variant : "");
 	for (size_t i = 0; i < d->count; i++) {
 		const struct preflight_line *k = &d->lines[i];
 		buf_printf(&out, "%-8s %-12s %s\n", level_names[k->level], k->name, k->text);
@@ -83,29 +99,54 @@ static int try_it(struct cmd_context *c, struct preflight *d, struct err *e)
 		preflight_ok(d, "trial", "a small extension went the whole way in %.1f s", log_seconds() - start);
 	} else if (why.kind == ERR_NETWORK) {
 		preflight_warn(d, "trial", "not made, since doctor fetches nothing: %s", why.msg);
-		preflight_fix(d, "'ptbuild fetch' fetches what the build needs");
+		preflight_fix(d, "ptbuild fetch %s --release %s fetches what the build needs", d->q->plan->variant,
+			      d->q->release->name);
 	} else {
 		return preflight_fail_err(d, "trial", &why, e);
 	}
 	return 0;
 }
 
+/* One after the other; the verdict is the first that failed. */
 static int run_doctor(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
 	struct preflight_request q = {
 		.kind = cmd_sandbox(c), .cuda_home = cmd_select_cuda_home(c), .jobs = c->global->jobs, .whole = true};
-	struct preflight *d = arena_alloc(c->arena, sizeof(*d));
-	if (choose(c, args, &q, e) < 0 || cmd_root(c, &q.root, e) < 0 || cmd_cache_dir(c, &q.store_dir, e) < 0 ||
-	    cmd_out_dir(c, &q.out_dir, e) < 0 || preflight_run(d, &q, c->run, c->arena, e) < 0 ||
-	    (q.plan && try_it(c, d, e) < 0) || print(c, d, e) < 0)
+	struct doctor_subject *subjects;
+	size_t count;
+	struct err verdict = {0};
+	AUTO_JSON json_t *docs = json_array();
+	const char *remote = getenv("PTBUILD_CCACHE_REMOTE");
+	if ((remote && *remote && ccache_remote_check(remote, e) < 0) ||
+	    choose(c, args, &q.tables, &subjects, &count, e) < 0 || cmd_root(c, &q.root, e) < 0 ||
+	    cmd_cache_dir(c, &q.store_dir, e) < 0 || cmd_out_dir(c, &q.out_dir, e) < 0)
 		return -1;
-	return preflight_verdict(d, e);
+	for (size_t i = 0; i < count; i++) {
+		struct preflight *d = arena_alloc(c->arena, sizeof(*d));
+		struct err *failed = verdict.kind == ERR_NONE ? &verdict : NULL, ignored = {0};
+		q.release = subjects[i].release;
+		q.plan = subjects[i].plan;
+		if (preflight_run(d, &q, c->run, c->arena, e) < 0 || (q.plan && try_it(c, d, e) < 0))
+			return -1;
+		json_array_append_new(docs, json_of(d));
+		if (!c->global->json && print(d, i == 0, e) < 0)
+			return -1;
+		if (preflight_verdict(d, failed ? failed : &ignored) < 0)
+			log_verbose(c->run->log, "%s: failed",
+				    subjects[i].plan ? subjects[i].plan->variant : "release");
+	}
+	if (c->global->json && json_print(count == 1 ? json_array_get(docs, 0) : docs, e) < 0)
+		return -1;
+	if (verdict.kind == ERR_NONE)
+		return 0;
+	*e = verdict;
+	return -1;
 }
 
 const struct command command_doctor = {
 	.name = "doctor",
 	.summary = "check whether this machine can build it",
-	.usage = "[--profile PROFILE | VARIANT] [options]",
+	.usage = "[--profile PROFILE [--package LIST] | VARIANT...] [options]",
 	.text = "Looks for all that the build needs: a sandbox, directories, disk and memory, the root's tools in the "
 		"release's range, programs, headers and Python modules, pip and its CA bundle. Compiles and links with "
 		"the flags of the profile and with its BLAS, and lets nvcc compile for its GPU targets with the "

@@ -394,6 +394,8 @@ static void root_that_is_none_is_an_error(void **state)
 {
 	(void)state;
 	expect("doctor --root /nowhere", 2, "the root '/nowhere' does not exist");
+	expect("doctor --root ''", 2, "option '--root' needs a directory, and its value is empty");
+	expect("cache info --cache=", 2, "option '--cache' needs a directory, and its value is empty");
 }
 
 /* What a newcomer types, and what he is told. */

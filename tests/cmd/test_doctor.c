@@ -162,12 +162,27 @@ static void pythons_that_the_release_lacks(void **state)
 	assert_non_null(line(doc, "python3-dev"));
 }
 
-static void more_than_one_build_is_refused(void **state)
+static void each_build_of_a_command_is_checked(void **state)
 {
 	(void)state;
-	expect("doctor --profile cpu-avx2 --package all --release 2.6.0-debian --python 3.13", 2,
-	       "doctor checks one build, not 3");
+	AUTO_JSON json_t *docs = doctor("--profile cpu-avx2 --package torchvision,torchaudio --release 2.6.0-debian");
+	assert_int_equal(json_array_size(docs), 2);
+	for (size_t i = 0; i < 2; i++) {
+		const json_t *doc = json_array_get(docs, i);
+		assert_string_equal(json_string_value(json_object_get(doc, "variant")),
+				    i ? "torchaudio-python313-cpu-avx2" : "torchvision-python313-cpu-avx2");
+		expect_line(doc, "decoder", "ok", "every set of it has a row", "");
+	}
+	expect("doctor --matrix build-pytorch/main", 2, "doctor checks the builds of a command, not the ");
 	expect("doctor --profile cpu-avx3", 3, "avx3");
+}
+
+static void a_compiler_cache_that_a_build_would_refuse(void **state)
+{
+	(void)state;
+	setenv("PTBUILD_CCACHE_REMOTE", "nowhere", 1);
+	expect("doctor --profile cpu-avx2 --release 2.6.0-debian", 2, "an unknown kind of address");
+	unsetenv("PTBUILD_CCACHE_REMOTE");
 }
 
 static void text_has_a_line_each(void **state)
@@ -193,7 +208,8 @@ int main(void)
 		T(an_empty_cuda_home),
 		T(a_flag_that_the_compiler_does_not_take),
 		T(pythons_that_the_release_lacks),
-		T(more_than_one_build_is_refused),
+		T(each_build_of_a_command_is_checked),
+		T(a_compiler_cache_that_a_build_would_refuse),
 		T(text_has_a_line_each),
 	};
 	return cmocka_run_group_tests_name("cmd/doctor", tests, NULL, NULL);
