@@ -34,6 +34,16 @@ bool sandbox_kind_parse(const char *name, enum sandbox_kind *ret)
 	"ptbuild:x:1000:\n"                                                                                            \
 	"nogroup:x:65534:\n"
 
+/* Of the sandbox's own: nobody has to know who builds on which machine, and tests bind "localhost". */
+static const struct {
+	const char *path;
+	const char *data;
+} own_files[] = {
+	{"/etc/passwd", PASSWD},
+	{"/etc/group", GROUP},
+	{"/etc/hosts", "127.0.0.1 localhost ptbuild\n::1 localhost\n"},
+};
+
 void sandbox_add(struct sandbox *s, enum sandbox_op_type type, const char *source, const char *dest)
 {
 	if (s->count == s->cap)
@@ -86,10 +96,9 @@ static void show_etc(struct sandbox *s)
 			show(s, needed[i]);
 	}
 	/* Files cannot be made in a read-only directory, only mounted over. */
-	if (!whole || has_file(s, "/etc/passwd"))
-		sandbox_add(s, SANDBOX_DATA, PASSWD, "/etc/passwd");
-	if (!whole || has_file(s, "/etc/group"))
-		sandbox_add(s, SANDBOX_DATA, GROUP, "/etc/group");
+	for (size_t i = 0; i < ARRAY_LEN(own_files); i++)
+		if (!whole || has_file(s, own_files[i].path))
+			sandbox_add(s, SANDBOX_DATA, own_files[i].data, own_files[i].path);
 }
 
 int sandbox_init(struct sandbox *s, enum sandbox_kind kind, const struct root *root, struct arena *a, struct err *e)

@@ -141,6 +141,14 @@ static void test_passwd_is_made_up(void **state)
 		      "root ptbuild nobody root\nptbuild\nnogroup\n");
 }
 
+/* A program's own servers listen on a name; the machine's names and addresses are nobody's business. */
+static void test_hosts_is_made_up(void **state)
+{
+	(void)state;
+	assert_inside("cat /etc/hosts; getent hosts localhost ptbuild | cut -d' ' -f1",
+		      "127.0.0.1 localhost ptbuild\n::1 localhost\n::1\n127.0.0.1\n");
+}
+
 static void test_data_file(void **state)
 {
 	(void)state;
@@ -272,7 +280,7 @@ static void test_nothing_else_is_there(void **state)
 {
 	(void)state;
 	assert_inside("for p in /home /root /run /var /sys /boot /mnt /media /srv /opt /etc/shadow /etc/gshadow "
-		      "/etc/ssh /etc/hosts /etc/apt; do "
+		      "/etc/ssh /etc/apt; do "
 		      "[ ! -e $p ] || echo $p; done",
 		      "");
 	assert_inside("ls -A /ptbuild", "home\ntmp\n");
@@ -625,6 +633,7 @@ int main(void)
 		T(test_cwd),
 		T(test_cwd_that_is_not_there),
 		T(test_passwd_is_made_up),
+		T(test_hosts_is_made_up),
 		T(test_data_file),
 		T(test_many_variables),
 		T(test_no_way_to_the_hosts_loopback),

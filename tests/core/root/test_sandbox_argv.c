@@ -82,7 +82,8 @@ static void test_options_of_the_host(void **state)
 	const char *text = line(&got);
 	assert_contains(text, "--ro-bind\n/usr\n/usr\n");
 	assert_contains(text, "--dir\n/etc\n");
-	assert_contains(text, "--ro-bind-data\n3\n/etc/passwd\n--ro-bind-data\n4\n/etc/group\n");
+	assert_contains(
+		text, "--ro-bind-data\n3\n/etc/passwd\n--ro-bind-data\n4\n/etc/group\n--ro-bind-data\n5\n/etc/hosts\n");
 	assert_not_contains(text, "\n/etc\n/etc\n");
 	assert_not_contains(text, "/opt");
 	assert_not_contains(text, "/var");
