@@ -1,6 +1,7 @@
 """Does this torch work, and is it the one that was asked for? References are numpy's."""
 
 import glob
+import itertools
 import os
 import re
 import struct
@@ -88,9 +89,16 @@ def conv2d():
     return close(got, ref, 1e-5)
 
 
-def fft():
-    a = rng.standard_normal(480)
-    return close(torch.view_as_real(torch.fft.fft(torch.tensor(a))), np.stack([np.fft.fft(a).real, np.fft.fft(a).imag], -1), 1e-12)
+def transforms(dtype):
+    """Powers of two and others, one line and many, whose elements lie apart, of real numbers and of complex ones."""
+    for shape in ((480,), (2,), (1024,), (5, 64), (3, 48), (40, 512)):
+        for a in views(random(dtype, *shape)):
+            yield torch.fft.fft(a), np.fft.fft(wide(a))
+            yield torch.fft.ifft(a, dim=0), np.fft.ifft(wide(a), axis=0)
+            yield torch.fft.fftn(a), np.fft.fftn(wide(a))
+            if not dtype.is_complex:
+                yield torch.fft.rfft(a), np.fft.rfft(wide(a))
+                yield torch.fft.irfft(torch.fft.rfft(a), n=shape[-1]), wide(a)
 
 
 def autograd():
@@ -230,16 +238,15 @@ def gemm(dtype):
 
 
 def triangular(dtype):
-    for upper in (False, True):
-        for unit in (False, True):
-            a = random(dtype, 20, 20) + 20 * torch.eye(20, dtype=dtype)
-            b = random(dtype, 20, 4)
-            t = torch.triu(a) if upper else torch.tril(a)
-            if unit:
-                t = t / 20
-                t = t - torch.diag(torch.diagonal(t)) + torch.eye(20, dtype=dtype)
-            yield torch.linalg.solve_triangular(t, b, upper=upper, unitriangular=unit), np.linalg.solve(wide(t), wide(b))
-            yield torch.linalg.solve_triangular(t, b.mT, upper=upper, left=False, unitriangular=unit), np.linalg.solve(wide(t).T, wide(b)).T
+    for n, columns, upper, unit in itertools.product((20, 70), (4, 45), (False, True), (False, True)):
+        a = random(dtype, n, n) + n * torch.eye(n, dtype=dtype)
+        b = random(dtype, n, columns)
+        t = torch.triu(a) if upper else torch.tril(a)
+        if unit:
+            t = t / n
+            t = t - torch.diag(torch.diagonal(t)) + torch.eye(n, dtype=dtype)
+        yield torch.linalg.solve_triangular(t, b, upper=upper, unitriangular=unit), np.linalg.solve(wide(t), wide(b))
+        yield torch.linalg.solve_triangular(t, b.mT, upper=upper, left=False, unitriangular=unit), np.linalg.solve(wide(t).T, wide(b)).T
 
 
 def sparse(dtype):
@@ -284,11 +291,13 @@ def singular_values(dtype):
 
 
 def lu(dtype):
-    a, b = random(dtype, 25, 25), random(dtype, 25, 4)
-    factors, pivots = torch.linalg.lu_factor(a)
-    want_x = np.linalg.solve(wide(a), wide(b))
-    yield torch.linalg.lu_solve(factors, pivots, b), want_x
-    yield torch.linalg.solve(a, b), want_x
+    for n, columns in ((230, 40), (25, 4)):
+        a, b = random(dtype, n, n) / n**0.5 + torch.eye(n, dtype=dtype), random(dtype, n, columns)
+        factors, pivots = torch.linalg.lu_factor(a)
+        want_x = np.linalg.solve(wide(a), wide(b))
+        yield torch.linalg.lu_solve(factors, pivots, b), want_x
+        yield torch.linalg.lu_solve(factors, pivots, b, adjoint=True), np.linalg.solve(wide(a).conj().T, wide(b))
+        yield torch.linalg.solve(a, b), want_x
     yield torch.linalg.inv(a) @ b, want_x
     yield torch.linalg.det(a), np.linalg.det(wide(a))
 
@@ -448,7 +457,7 @@ attempt("matmul bfloat16", lambda: matmul(torch.bfloat16, 2e-2))
 attempt("svd", svd)
 attempt("solve", solve)
 attempt("conv2d", conv2d)
-attempt("fft", fft)
+attempt("fft", four_types(transforms))
 attempt("autograd", autograd)
 attempt("training step", train)
 attempt("torchscript", script)

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Code that patches add to PyTorch, taken out of the patch, compiled alone and run: radix-sort.patch and keep-freed-memory.patch."""
+"""Code that patches add to PyTorch, taken out of the patch, compiled alone and run."""
+import itertools
 import os
 import re
 import subprocess
@@ -113,6 +114,226 @@ int main()
 }
 """
 
+# What both of the next two use of PyTorch.
+PYTORCH = r"""
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <initializer_list>
+#include <memory>
+#include <random>
+#include <vector>
+#define TORCH_CHECK(what, ...) do { if (!(what)) std::abort(); } while (0)
+#define AT_BUILD_WITH_BLAS() 1
+#define AT_BUILD_WITH_LAPACK() 1
+#define AT_MKL_ENABLED() 0
+#define AT_POCKETFFT_ENABLED() 1
+static std::mt19937_64 engine(1);
+static double somewhere() { return std::uniform_real_distribution<double>(-1, 1)(engine); }
+static void expect(double error, double limit, const char *what, long a, long b, long c)
+{
+	if (error < limit)
+		return;
+	std::printf("%%s %%ld %%ld %%ld: %%g, not below %%g\n", what, a, b, c, error, limit);
+	std::exit(1);
+}
+"""
+
+# Against the definition of the transform, for every kind, length, stride and number of lines that take another way.
+FFT = PYTORCH + r"""
+namespace at { enum ScalarType { kFloat, kDouble }; }
+#define DECLARE_DISPATCH(type, name) extern type name;
+#define REGISTER_DISPATCH(name, kernel) fft_lines_fn name = kernel;
+%s
+%s
+using namespace at;
+using namespace at::native;
+using Number = std::complex<double>;
+static std::vector<Number> defined(const std::vector<Number> &x, double sign)
+{
+	const long n = static_cast<long>(x.size());
+	std::vector<Number> y(n);
+	for (long k = 0; k < n; k++)
+		for (long j = 0; j < n; j++)
+			y[k] += x[j] * std::polar(1.0, sign * 2 * M_PI * static_cast<double>(j * k %% n) / static_cast<double>(n));
+	return y;
+}
+template <typename T> void check(long n, long lines, bool beside, FftLines::Kind kind, bool forward)
+{
+	const long in_n = kind == FftLines::complex_to_real ? n / 2 + 1 : n, out_n = kind == FftLines::real_to_complex ? n / 2 + 1 : n;
+	const long in_w = kind == FftLines::real_to_complex ? 1 : 2, out_w = kind == FftLines::complex_to_real ? 1 : 2;
+	const auto step = [&](long) { return beside ? lines : 1; };
+	std::vector<T> in(in_n * lines * in_w), out(out_n * lines * out_w, T(77));
+	for (T &v : in)
+		v = static_cast<T>(somewhere());
+	const long in_step = step(in_n), in_line = beside ? 1 : in_n, out_step = step(out_n), out_line = beside ? 1 : out_n, s = sizeof(T);
+	FftLines task{kind, forward, n, lines, in.data(), in_step * in_w * s, in_line * in_w * s, out.data(), out_step * out_w * s, out_line * out_w * s, 0.5};
+	fft_lines_stub(sizeof(T) == 4 ? kFloat : kDouble, task);
+	for (long line = 0; line < lines; line++) {
+		std::vector<Number> x(n);
+		for (long j = 0; j < in_n; j++) {
+			const T *v = &in[(line * in_line + j * in_step) * in_w];
+			x[j] = in_w == 1 ? Number(v[0]) : Number(v[0], v[1]);
+		}
+		if (kind == FftLines::complex_to_real) {
+			x[0] = x[0].real(); /* of these two the imaginary part does not count */
+			x[n / 2] = x[n / 2].real();
+			for (long j = n / 2 + 1; j < n; j++)
+				x[j] = std::conj(x[n - j]);
+		}
+		const auto want = defined(x, forward ? -1 : 1);
+		double worst = 0;
+		for (long k = 0; k < out_n; k++) {
+			const T *v = &out[(line * out_line + k * out_step) * out_w];
+			worst = std::max(worst, std::abs(0.5 * (out_w == 1 ? Number(want[k].real()) : want[k]) - (out_w == 1 ? Number(v[0]) : Number(v[0], v[1]))));
+		}
+		expect(worst, (sizeof(T) == 4 ? 1e-6 : 2e-15) * static_cast<double>(n), beside ? "lines side by side" : "lines one after the other", n, lines, static_cast<long>(kind));
+	}
+}
+int main()
+{
+	for (long n : {4, 8, 16, 32, 64, 128, 256, 512, 1024})
+		for (long lines : {1L, 3L, 16L, 37L})
+			for (bool beside : {false, true}) {
+				if (n * lines > 12000)
+					continue;
+				check<float>(n, lines, beside, FftLines::complex_to_complex, true);
+				check<double>(n, lines, beside, FftLines::complex_to_complex, false);
+				check<float>(n, lines, beside, FftLines::complex_to_complex, false);
+				check<double>(n, lines, beside, FftLines::real_to_complex, true);
+				check<float>(n, lines, beside, FftLines::real_to_complex, true);
+				check<double>(n, lines, beside, FftLines::complex_to_real, false);
+				check<float>(n, lines, beside, FftLines::complex_to_real, false);
+			}
+	for (long n : {3, 6, 48, 1 << 17})
+		if (FftLines::has(n))
+			return 1;
+	std::puts("all as defined");
+}
+"""
+
+# Against A X = B itself: the residual, in units of the rounding error.
+SOLVE = PYTORCH + r"""
+#include <numeric>
+namespace c10 {
+struct range { int64_t a, b; struct it { int64_t i; int64_t operator*() const { return i; } void operator++() { ++i; } bool operator!=(it o) const { return i != o.i; } }; it begin() const { return {a}; } it end() const { return {b < a ? a : b}; } };
+static range irange(int64_t n) { return {0, n}; }
+static range irange(int64_t a, int64_t b) { return {a, b}; }
+}
+template <typename T> struct ArrayRef {
+	const T *p = nullptr; size_t n = 0;
+	ArrayRef(const std::vector<T> &v) : p(v.data()), n(v.size()) {}
+	ArrayRef(std::initializer_list<T>) {}
+	bool empty() const { return n == 0; }
+	const T &operator[](int64_t i) const { return p[i]; }
+};
+enum class TransposeType { NoTranspose, Transpose };
+namespace internal { constexpr int64_t GRAIN_SIZE = 32768; }
+namespace at { template <typename F> void parallel_for(int64_t begin, int64_t end, int64_t, const F &f) { const int64_t half = (begin + end) / 2; if (half > begin) f(begin, half); if (end > half) f(half, end); } }
+namespace cpublas {
+template <typename T> void gemm(TransposeType ta, TransposeType tb, int64_t m, int64_t n, int64_t k, T alpha, const T *a, int64_t lda, const T *b, int64_t ldb, T beta, T *c, int64_t ldc)
+{
+	for (int64_t i = 0; i < m; i++)
+		for (int64_t j = 0; j < n; j++) {
+			T sum = 0;
+			for (int64_t l = 0; l < k; l++)
+				sum += (ta == TransposeType::NoTranspose ? a[i + l * lda] : a[l + i * lda]) * (tb == TransposeType::NoTranspose ? b[l + j * ldb] : b[j + l * ldb]);
+			c[i + j * ldc] = alpha * sum + beta * c[i + j * ldc];
+		}
+}
+}
+template <typename T> void lapackLu(int m, int n, T *a, int lda, int *pivots, int *info)
+{
+	*info = 0;
+	for (int j = 0; j < std::min(m, n); j++) {
+		int p = j;
+		for (int i = j; i < m; i++)
+			if (std::abs(a[i + j * static_cast<int64_t>(lda)]) > std::abs(a[p + j * static_cast<int64_t>(lda)]))
+				p = i;
+		pivots[j] = p + 1;
+		if (a[p + j * static_cast<int64_t>(lda)] == 0) {
+			*info = *info ? *info : j + 1;
+			continue;
+		}
+		for (int k = 0; k < n; k++)
+			std::swap(a[j + k * static_cast<int64_t>(lda)], a[p + k * static_cast<int64_t>(lda)]);
+		for (int i = j + 1; i < m; i++) {
+			T f = a[i + j * static_cast<int64_t>(lda)] /= a[j + j * static_cast<int64_t>(lda)];
+			for (int k = j + 1; k < n; k++)
+				a[i + k * static_cast<int64_t>(lda)] -= f * a[j + k * static_cast<int64_t>(lda)];
+		}
+	}
+}
+%s
+template <typename T> void triangle(int64_t n, int64_t nrhs, bool transposed, bool lower, bool unit, bool rows)
+{
+	const int64_t lda = n + 3, rs = rows ? 1 : nrhs + 1, cs = rows ? n + 2 : 1;
+	std::vector<T> a(lda * n), x(rows ? cs * nrhs : rs * n);
+	for (T &v : a)
+		v = static_cast<T>(somewhere() / static_cast<double>(n));
+	for (int64_t i = 0; i < n; i++)
+		a[i + i * lda] = static_cast<T>(1 + std::abs(somewhere()));
+	for (T &v : x)
+		v = static_cast<T>(somewhere());
+	const std::vector<T> b = x;
+	solve_rows<T>({{a.data(), lda, transposed, lower, unit}}, n, nrhs, x.data(), rs, cs, {}, {});
+	double worst = 0;
+	for (int64_t i = 0; i < n; i++)
+		for (int64_t j = 0; j < nrhs; j++) {
+			double sum = unit ? x[i * rs + j * cs] : 0;
+			for (int64_t l = lower ? 0 : i + unit; l < (lower ? i + !unit : n); l++)
+				sum += static_cast<double>(transposed ? a[l + i * lda] : a[i + l * lda]) * x[l * rs + j * cs];
+			worst = std::max(worst, std::abs(sum - b[i * rs + j * cs]));
+		}
+	expect(worst, sizeof(T) == 4 ? 1e-5 : 1e-14, "triangle", n, nrhs, transposed * 8 + lower * 4 + unit * 2 + rows);
+}
+template <typename T> void lu(int64_t m, int64_t n, bool singular)
+{
+	const int64_t lda = m + 5;
+	std::vector<T> a(lda * n);
+	for (T &v : a)
+		v = static_cast<T>(somewhere());
+	if (singular)
+		std::fill(&a[lda * 100], &a[lda * 100] + m, T(0));
+	const std::vector<T> was = a;
+	std::vector<int> pivots(std::min(m, n));
+	int info = -1;
+	lu_in_panels<T>(m, n, a.data(), lda, pivots.data(), &info);
+	expect(std::abs(info - (singular ? 101 : 0)), 1, "first zero pivot", m, n, info);
+	std::vector<int64_t> row(m);
+	std::iota(row.begin(), row.end(), 0);
+	for (size_t i = 0; i < pivots.size(); i++)
+		std::swap(row[i], row[pivots[i] - 1]);
+	double worst = 0;
+	for (int64_t i = 0; i < m; i++)
+		for (int64_t j = 0; j < n; j++) {
+			double sum = 0;
+			for (int64_t l = 0; l <= std::min({i, j, std::min(m, n) - 1}); l++)
+				sum += (l == i ? 1.0 : static_cast<double>(a[i + l * lda])) * a[l + j * lda];
+			worst = std::max(worst, std::abs(sum - was[row[i] + j * lda]));
+		}
+	expect(worst, sizeof(T) == 4 ? 2e-4 : 5e-13, "L U", m, n, singular);
+}
+int main()
+{
+	for (int64_t n : {32, 33, 64, 97, 130})
+		for (int64_t nrhs : {32, 37, 600})
+			for (int bits = 0; bits < 16; bits++) {
+				triangle<float>(n, nrhs, bits & 8, bits & 4, bits & 2, bits & 1);
+				triangle<double>(n, nrhs, bits & 8, bits & 4, bits & 2, bits & 1);
+			}
+	for (bool singular : {false, true}) {
+		lu<float>(200, 200, singular);
+		lu<double>(300, 230, singular);
+		lu<double>(192, 310, singular);
+	}
+	std::puts("all solved");
+}
+"""
+
 
 def added(name, begin, end):
     """The lines that a patch adds, from the one that begins so to the one before that which begins so."""
@@ -124,11 +345,19 @@ def added(name, begin, end):
     return "\n".join(text[first:last])
 
 
-def run(source, **env):
+def added_file(name, path):
+    """A file that a patch adds, without its includes of PyTorch."""
+    with open(os.path.join(PATCHES, name), encoding="utf-8") as file:
+        text = file.read().split(f"+++ b/{path}\n", 1)[1]
+    lines = [line[1:] for line in itertools.takewhile(lambda line: line[:1] in "+@", text.splitlines()) if line[0] == "+"]
+    return "\n".join(line for line in lines if not re.match(r"#include <(ATen|c10)/|#pragma once", line))
+
+
+def run(source, flags=(), **env):
     with tempfile.TemporaryDirectory() as d:
         with open(f"{d}/x.cpp", "w", encoding="utf-8") as file:
             file.write(source)
-        done = subprocess.run(["g++", "-std=c++17", "-O2", "-Wall", "-Werror", "-Wno-unused-function", f"{d}/x.cpp", "-o", f"{d}/x"], capture_output=True, text=True)
+        done = subprocess.run(["g++", "-std=c++17", "-O2", "-Wall", "-Werror", "-Wno-unused-function", *flags, f"{d}/x.cpp", "-o", f"{d}/x"], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         there = {k: v for k, v in os.environ.items() if not k.startswith("MALLOC_") and k != "GLIBC_TUNABLES"}
         done = subprocess.run([f"{d}/x"], capture_output=True, text=True, env={**there, **env})
@@ -145,6 +374,35 @@ class Added(unittest.TestCase):
         # 36 MiB a turn. What the user sets counts; glibc 2.41's default as well as 2.36's faults each page in anew.
         self.assertLess(int(run(code)), 1000)
         self.assertGreater(int(run(code, MALLOC_TRIM_THRESHOLD_="131072", MALLOC_MMAP_THRESHOLD_="131072")), 10 * 36 * 256 // 2)
+
+    def test_fft(self):
+        path = "aten/src/ATen/native/cpu/FftLines"
+        code = FFT % (added_file("fft-in-vectors.patch", f"{path}.h"), added_file("fft-in-vectors.patch", f"{path}Kernel.cpp"))
+        for flags in (self.vectors()[0], self.vectors()[-1]):
+            with self.subTest(flags=flags):
+                self.assertEqual(run(code, flags), "all as defined\n")
+
+    def test_linear_systems(self):
+        code = added("linear-systems.patch", "#if AT_BUILD_WITH_BLAS()", "/*")
+        self.assertEqual(run(SOLVE % code, self.vectors()[-1]), "all solved\n")
+
+    @staticmethod
+    def vectors():
+        """What PyTorch compiles its kernels with, as far as this processor goes."""
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            has = set(file.read().split())
+        flags = [[]]
+        if {"avx2", "fma"} <= has:
+            flags.append(["-DCPU_CAPABILITY_AVX2", "-mavx2", "-mfma"])
+        if {"avx512f", "avx512dq", "avx512vl", "avx512bw"} <= has:
+            flags.append(["-DCPU_CAPABILITY_AVX512", "-mavx512f", "-mavx512dq", "-mavx512vl", "-mavx512bw", "-mfma"])
+        return flags
+
+    def test_own_libraries_come_first(self):
+        line = added("link-own-libraries.patch", "    libraries_dirs = torch", "    libraries =")
+        names = {"python_libraries_dirs": ["/usr/lib"], "torch_libraries_dirs": ["torch/lib"], "omp_lib_dir_paths": []}
+        exec(line.strip(), names)
+        self.assertEqual(names["libraries_dirs"], ["torch/lib", "/usr/lib"])
 
 
 if __name__ == "__main__":
