@@ -33,6 +33,9 @@ ssize_t os_copy(int in, off_t *in_at, int out, size_t len) MUST_CHECK;
  * file system cannot. */
 int os_rename_new(int from_dir, const char *from, int to_dir, const char *to) MUST_CHECK;
 int os_rename_swap(const char *from, const char *to) MUST_CHECK;
+/* os_open_beneath: openat2(2), which follows no link and stays below `dir`; ENOSYS where there is
+ * no such call. */
+int os_open_beneath(int dir, const char *path, int flags) MUST_CHECK;
 /* Hints: the whole file will be read once, in order; these bytes may be written back now. */
 void os_will_read(int fd);
 void os_begin_writing(int fd, off_t at, off_t len);

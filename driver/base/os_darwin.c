@@ -99,6 +99,15 @@ int os_rename_swap(const char *from, const char *to)
 	return renameatx_np(AT_FDCWD, from, AT_FDCWD, to, RENAME_SWAP);
 }
 
+int os_open_beneath(int dir, const char *path, int flags)
+{
+	(void)dir;
+	(void)path;
+	(void)flags;
+	errno = ENOSYS;
+	return -1;
+}
+
 void os_will_read(int fd)
 {
 	(void)fcntl(fd, F_RDAHEAD, 1);

@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <linux/openat2.h>
 #include <math.h>
 #include <sched.h>
 #include <signal.h>
@@ -11,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -71,6 +73,13 @@ int os_rename_new(int from_dir, const char *from, int to_dir, const char *to)
 int os_rename_swap(const char *from, const char *to)
 {
 	return renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE);
+}
+
+int os_open_beneath(int dir, const char *path, int flags)
+{
+	struct open_how how = {.flags = (uint64_t)flags,
+			       .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+	return (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
 }
 
 void os_will_read(int fd)

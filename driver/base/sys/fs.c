@@ -12,23 +12,27 @@
 
 #define CHUNK ((size_t)64 * 1024)
 
-static int read_some(int fd, const char *path, uint64_t max, struct buf *out, struct err *e)
+int fs_read_fd(int fd, const char *path, uint64_t max, struct buf *out, struct err *e)
 {
 	uint64_t total = 0;
+	size_t before = out->len;
 	for (;;) {
 		char *to = buf_reserve(out, CHUNK);
 		ssize_t n = read(fd, to, CHUNK);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
-		if (n == 0)
-			return 0;
-		total += (uint64_t)n;
+			err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
+		total += n > 0 ? (uint64_t)n : 0;
 		if (total > max)
-			return err_set(e, ERR_INTEGRITY, "file too large: '%s' has more than %llu bytes", path,
-				       (unsigned long long)max);
-		out->len += (size_t)n;
+			err_set(e, ERR_INTEGRITY, "file too large: '%s' has more than %llu bytes", path,
+				(unsigned long long)max);
+		bool failed = n < 0 || total > max;
+		out->len = failed ? before : out->len + (size_t)n;
+		if (n > 0 && !failed)
+			continue;
+		(void)buf_cstr(out);
+		return failed ? -1 : 0;
 	}
 }
 
@@ -68,14 +72,7 @@ int fs_read(const char *path, uint64_t max, struct buf *out, struct err *e)
 {
 	struct stat st;
 	AUTO_FD int fd = fs_open_file(path, &st, e);
-	if (fd < 0)
-		return -1;
-	size_t before = out->len;
-	int rc = read_some(fd, path, max, out, e);
-	if (rc)
-		out->len = before;
-	(void)buf_cstr(out);
-	return rc;
+	return fd < 0 ? -1 : fs_read_fd(fd, path, max, out, e);
 }
 
 int fs_write_all(int fd, const void *data, size_t len, const char *name, struct err *e)
@@ -206,7 +203,13 @@ const struct dirent *fs_next_entry(DIR *d)
 
 int fs_list(const char *path, struct arena *a, struct strlist *ret, struct err *e)
 {
-	AUTO_DIR DIR *d = opendir(path);
+	AUTO_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? err_errno(e, ERR_SYSTEM, "cannot list '%s'", path) : fs_list_fd(fd, path, a, ret, e);
+}
+
+int fs_list_fd(int fd, const char *path, struct arena *a, struct strlist *ret, struct err *e)
+{
+	AUTO_DIR DIR *d = fs_open_entries(fd);
 	if (!d)
 		return err_errno(e, ERR_SYSTEM, "cannot list '%s'", path);
 	struct strlist names = {0};

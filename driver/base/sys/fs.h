@@ -14,6 +14,8 @@
 int fs_open_file(const char *path, struct stat *ret, struct err *e) MUST_CHECK;
 /* fs_read: the whole regular file appended to `out`; ERR_INTEGRITY above `max` bytes. */
 int fs_read(const char *path, uint64_t max, struct buf *out, struct err *e) MUST_CHECK;
+/* fs_read_fd: the same from an open file; `name` is for the message. */
+int fs_read_fd(int fd, const char *name, uint64_t max, struct buf *out, struct err *e) MUST_CHECK;
 /* fs_map: a regular file in memory, read-only; data is NULL for an empty one. fs_unmap may be
  * called after a failure too. */
 struct fs_mapping {
@@ -38,6 +40,8 @@ int fs_mkdirs(const char *path, struct err *e) MUST_CHECK;
 /* fs_remove_tree: a file or tree of any depth, links not followed, read-only directories too; a
  * missing one is fine. "/", "", and paths that end in "." or ".." are refused. */
 int fs_remove_tree(const char *path, struct err *e) MUST_CHECK;
+/* fs_remove_at: the same of a name in an open directory; `label` is for the message. */
+int fs_remove_at(int dir, const char *name, const char *label, struct err *e) MUST_CHECK;
 /* fs_sync_tree: fsync of every regular file and directory, `path` last. */
 int fs_sync_tree(const char *path, struct err *e) MUST_CHECK;
 int fs_sync_dir(const char *path, struct err *e) MUST_CHECK;
@@ -59,6 +63,8 @@ int fs_copy_fd(const char *from, int out, struct err *e) MUST_CHECK;
 int fs_copy_tree(const char *from, const char *to, struct err *e) MUST_CHECK;
 /* fs_list: names in a directory but "." and "..", sorted by bytes, added to `ret`. */
 int fs_list(const char *path, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
+/* fs_list_fd: the same of an open directory, which stays the caller's. */
+int fs_list_fd(int fd, const char *label, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
 /* fs_open_entries: the entries of an open directory, which stays the caller's; NULL with errno.
  * fs_next_entry: the next but "." and ".."; NULL with errno 0 at the end. */
 DIR *fs_open_entries(int fd);
@@ -69,6 +75,9 @@ typedef int (*fs_walk_fn)(const char *rel, const struct stat *st, void *user, st
 int fs_walk(const char *top, fs_walk_fn fn, void *user, struct err *e) MUST_CHECK;
 /* fs_walk_busy: the same of a tree that others change: what disappears meanwhile is left out. */
 int fs_walk_busy(const char *top, fs_walk_fn fn, void *user, struct err *e) MUST_CHECK;
+/* fs_walk_fd: either of them below an open directory, which stays the caller's; `label` is for
+ * messages. */
+int fs_walk_fd(int fd, const char *label, bool busy, fs_walk_fn fn, void *user, struct err *e) MUST_CHECK;
 /* fs_exists, fs_is_dir: links are followed; false also when it cannot be found out. */
 bool fs_exists(const char *path);
 bool fs_is_dir(const char *path);

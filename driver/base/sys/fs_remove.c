@@ -109,17 +109,22 @@ int fs_remove_tree(const char *path, struct err *e)
 		name[len - 1] = '\0'; /* "link/" would be followed */
 	if (is_forbidden(name))
 		return err_set(e, ERR_SYSTEM, "will not remove '%s'", path);
-	if (unlink(name) == 0 || errno == ENOENT)
+	return fs_remove_at(AT_FDCWD, name, path, e);
+}
+
+int fs_remove_at(int dir, const char *name, const char *path, struct err *e)
+{
+	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
 		return 0;
 	if (errno != EISDIR && errno != EPERM)
 		return err_errno(e, ERR_SYSTEM, "cannot remove '%s'", path);
-	AUTO_FD int top = open_writable(AT_FDCWD, name);
+	AUTO_FD int top = open_writable(dir, name);
 	if (top < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot remove '%s'", path);
 	struct removal r = {.path = path, .top = top};
 	if (remove_entries(&r, top, 0, e) < 0)
 		return -1;
-	if (rmdir(name) < 0 && errno != ENOENT)
+	if (unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
 		return err_errno(e, ERR_SYSTEM, "cannot remove '%s'", path);
 	return 0;
 }

@@ -117,11 +117,21 @@ static int walk_dir(struct walk *w, int parent, const char *name, int depth, str
 	return 0;
 }
 
-static int walk_top(struct walk w, struct err *e)
+static int walk_from(struct walk w, int parent, const char *name, struct err *e)
 {
-	int rc = walk_dir(&w, AT_FDCWD, w.top, 0, e);
+	int rc = walk_dir(&w, parent, name, 0, e);
 	buf_release(&w.rel);
 	return rc;
+}
+
+static int walk_top(struct walk w, struct err *e)
+{
+	return walk_from(w, AT_FDCWD, w.top, e);
+}
+
+int fs_walk_fd(int fd, const char *label, bool busy, fs_walk_fn fn, void *user, struct err *e)
+{
+	return walk_from((struct walk){.top = label, .fn = fn, .user = user, .busy = busy}, fd, ".", e);
 }
 
 int fs_walk(const char *top, fs_walk_fn fn, void *user, struct err *e)

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 
 #include "base/path.h"
-#include "base/sys/fs.h"
+#include "base/sys/beneath.h"
 #include "base/sys/proc_internal.h"
 
 #define KILL_AFTER_S 1.0 /* from SIGTERM to SIGKILL */
@@ -190,6 +190,14 @@ static int start(struct child *c, struct err *e)
 	return 0;
 }
 
+static int open_log(const struct proc_spec *spec, struct err *e)
+{
+	if (spec->log_top)
+		return beneath_append(spec->log_top, spec->log_path, e);
+	int fd = open(spec->log_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+	return fd < 0 ? err_errno(e, ERR_SYSTEM, "cannot write '%s'", spec->log_path) : fd;
+}
+
 int proc_run(const struct proc_spec *spec, const struct run *run, struct proc_result *ret, struct err *e)
 {
 	if (run_check(run, e) < 0)
@@ -201,8 +209,8 @@ int proc_run(const struct proc_spec *spec, const struct run *run, struct proc_re
 			  .end_at = INFINITY,
 			  .tick_at = spec->on_tick ? log_seconds() + spec->tick_s : INFINITY,
 			  .streams = {{.fd = -1}, {.fd = -1}}};
-	if (spec->log_path && (c.log_fd = open(spec->log_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644)) < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot write '%s'", spec->log_path);
+	if (spec->log_path && (c.log_fd = open_log(spec, e)) < 0)
+		return -1;
 	struct proc_result result = {0};
 	int rc = start(&c, e);
 	if (rc == 0)

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/sys/fs.h"
+#include "base/sys/beneath.h"
 #include "core/ninja/ninja_log.h"
 #include "core/ninja/ninja_parts.h"
 
@@ -44,10 +44,11 @@ void ninja_build_parse(const char *text, size_t len, struct arena *a, struct nin
 	*ret_count = count;
 }
 
-int ninja_build_read(const char *path, struct arena *a, struct ninja_edge **ret, size_t *ret_count, struct err *e)
+int ninja_build_read(const char *top, const char *rel, struct arena *a, struct ninja_edge **ret, size_t *ret_count,
+		     struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
-	if (fs_exists(path) && fs_read(path, NINJA_FILE_MAX, &text, e) < 0)
+	if (beneath_exists(top, rel) && beneath_read(top, rel, NINJA_FILE_MAX, &text, e) < 0)
 		return -1;
 	ninja_build_parse(buf_cstr(&text), text.len, a, ret, ret_count);
 	return 0;

@@ -1,12 +1,11 @@
 #include "core/ninja/ninja_file.h"
 
-#include <fcntl.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "base/os.h"
-#include "base/sys/fs.h"
+#include "base/path.h"
+#include "base/sys/beneath.h"
 #include "core/ninja/ninja_parts.h"
 
 static const char *const pool_names[] = {NULL, NINJA_PREFIX "compile", NINJA_PREFIX "heavy", NINJA_PREFIX "link"};
@@ -131,25 +130,20 @@ int ninja_text(const char *text, size_t len, const char *name, const struct ninj
 	return 0;
 }
 
-int ninja_file_rewrite(const char *path, const struct ninja_options *o, struct arena *a, struct ninja_counts *ret,
-		       struct err *e)
+int ninja_file_rewrite(const char *top, const char *rel, const struct ninja_options *o, struct arena *a,
+		       struct ninja_counts *ret, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
 	AUTO_BUF struct buf out = {0};
 	struct ninja_counts c;
 	struct stat st;
-	if (stat(path, &st) < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
-	if (fs_read(path, NINJA_FILE_MAX, &text, e) < 0 ||
-	    ninja_text(buf_cstr(&text), text.len, path, o, a, &out, &c, e) < 0)
+	if (beneath_stat(top, rel, &st) < 0 && errno == ENOENT)
+		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path_join(a, top, rel));
+	if (beneath_read(top, rel, NINJA_FILE_MAX, &text, e) < 0 ||
+	    ninja_text(buf_cstr(&text), text.len, path_join(a, top, rel), o, a, &out, &c, e) < 0)
 		return -1;
-	if (c.changed) {
-		const struct timespec times[2] = {st.st_atim, st.st_mtim};
-		if (fs_write_atomic(path, out.data, out.len, st.st_mode & 0777, e) < 0)
-			return -1;
-		if (utimensat(AT_FDCWD, path, times, 0) < 0)
-			return err_errno(e, ERR_SYSTEM, "cannot set the time of '%s'", path);
-	}
+	if (c.changed && beneath_write(top, rel, out.data, out.len, 0600, &st, e) < 0)
+		return -1;
 	*ret = c;
 	return 0;
 }

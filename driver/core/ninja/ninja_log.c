@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/sys/fs.h"
+#include "base/sys/beneath.h"
 #include "core/ninja/ninja_file.h"
 
 #define HEADER "# ninja log v"
@@ -91,16 +91,16 @@ int ninja_log_parse(const char *text, size_t len, const char *name, struct arena
 	return 0;
 }
 
-int ninja_log_read(const char *path, struct arena *a, struct ninja_log *ret, struct err *e)
+int ninja_log_read(const char *top, const char *rel, struct arena *a, struct ninja_log *ret, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
-	return fs_read(path, NINJA_FILE_MAX, &text, e) < 0
+	return beneath_read(top, rel, NINJA_FILE_MAX, &text, e) < 0
 		       ? -1
-		       : ninja_log_parse(buf_cstr(&text), text.len, path, a, ret, e);
+		       : ninja_log_parse(buf_cstr(&text), text.len, path_join(a, top, rel), a, ret, e);
 }
 
 struct find_logs {
-	const char *top;
+	const char *below;
 	struct arena *arena;
 	struct strlist *dirs;
 };
@@ -110,14 +110,16 @@ static int find_log(const char *rel, const struct stat *st, void *user, struct e
 	struct find_logs *f = user;
 	(void)e;
 	if (S_ISREG(st->st_mode) && strcmp(path_base(rel), ".ninja_log") == 0)
-		strlist_ref(f->dirs, f->arena, path_dir(f->arena, path_join(f->arena, f->top, rel)));
+		strlist_ref(f->dirs, f->arena, path_dir(f->arena, path_join(f->arena, f->below, rel)));
 	return 0;
 }
 
-int ninja_log_dirs(const char *top, struct arena *a, struct strlist *ret, struct err *e)
+int ninja_log_dirs(const char *top, const char *rel, struct arena *a, struct strlist *ret, struct err *e)
 {
-	struct find_logs f = {top, a, ret};
-	return fs_is_dir(top) ? fs_walk(top, find_log, &f, e) : 0;
+	struct find_logs f = {rel, a, ret};
+	struct stat st;
+	bool is_file = beneath_stat(top, rel, &st) == 0 && S_ISREG(st.st_mode);
+	return beneath_exists(top, rel) && !is_file ? beneath_walk_busy(top, rel, find_log, &f, e) : 0;
 }
 
 /* An entry while its run is being found. */

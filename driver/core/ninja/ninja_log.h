@@ -37,11 +37,12 @@ struct ninja_log {
 int ninja_log_parse(const char *text, size_t len, const char *name, struct arena *a, struct ninja_log *ret,
 		    struct err *e) MUST_CHECK;
 
-/* ninja_log_read: the same of a file. */
-int ninja_log_read(const char *path, struct arena *a, struct ninja_log *ret, struct err *e) MUST_CHECK;
-/* ninja_log_dirs: adds the directories at or below `top` that hold a .ninja_log; links are not
- * followed. None where `top` is missing. */
-int ninja_log_dirs(const char *top, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
+/* ninja_log_read: the same of a file, beneath `top` (base/sys/beneath.h) as all that is read
+ * here. */
+int ninja_log_read(const char *top, const char *rel, struct arena *a, struct ninja_log *ret, struct err *e) MUST_CHECK;
+/* ninja_log_dirs: adds the directories at or below top/rel that hold a .ninja_log, as paths below
+ * `top`. None where there is no such directory. */
+int ninja_log_dirs(const char *top, const char *rel, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
 
 /* One command that was run: its outputs are one unit, named by the first of them. */
 struct ninja_unit {
@@ -76,7 +77,7 @@ struct ninja_edge {
  * result. */
 void ninja_build_parse(const char *text, size_t len, struct arena *a, struct ninja_edge **ret, size_t *ret_count);
 /* ninja_build_read: the same of a file; one that is missing has no statements. */
-int ninja_build_read(const char *path, struct arena *a, struct ninja_edge **ret, size_t *ret_count,
+int ninja_build_read(const char *top, const char *rel, struct arena *a, struct ninja_edge **ret, size_t *ret_count,
 		     struct err *e) MUST_CHECK;
 /* ninja_build_find: NULL if none. */
 const struct ninja_edge *ninja_build_find(const struct ninja_edge *edges, size_t count, const char *output);

@@ -25,6 +25,9 @@ struct zip_reader;
  * encryption, methods other than stored and deflate, wrong data descriptors, missing or superfluous
  * zip64 fields, symbolic links, comments. Directory entries ("name/") are fine. */
 int zip_open(const char *path, struct arena *a, struct zip_reader **ret, struct err *e) MUST_CHECK;
+/* zip_open_fd: the same of an open file, which becomes the reader's, also on failure; `name` is for
+ * messages. */
+int zip_open_fd(int fd, const char *name, struct arena *a, struct zip_reader **ret, struct err *e) MUST_CHECK;
 /* zip_close: closes the file; the reader lives in the arena. NULL is fine. */
 void zip_close(struct zip_reader *z);
 

@@ -420,9 +420,15 @@ static int read_directory(struct zip_reader *z, struct arena *a, struct err *e)
 
 int zip_open(const char *path, struct arena *a, struct zip_reader **ret, struct err *e)
 {
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return fd < 0 ? err_errno(e, ERR_SYSTEM, "cannot open '%s'", path) : zip_open_fd(fd, path, a, ret, e);
+}
+
+int zip_open_fd(int given, const char *path, struct arena *a, struct zip_reader **ret, struct err *e)
+{
 	struct stat st;
-	int AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0 || fstat(fd, &st) < 0)
+	int AUTO_FD fd = given;
+	if (fstat(fd, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot open '%s'", path);
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, ERR_INTEGRITY, "not a regular file: '%s'", path);

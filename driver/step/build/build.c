@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/sys/fs.h"
+#include "base/sys/beneath.h"
 #include "base/sys/machine.h"
 #include "step/build/build_parts.h"
 #include "step/build/build_tree.h"
@@ -39,11 +39,12 @@ int build_prepare(const struct build_request *q, const struct run *run, struct e
 	return 0;
 }
 
-static int one_wheel(const char *dir, struct arena *a, const char **ret, struct err *e)
+static int one_wheel(const char *build_dir, struct arena *a, const char **ret, struct err *e)
 {
 	struct strlist names = {0};
 	const char *found = NULL;
-	if (fs_list(dir, a, &names, e) < 0)
+	const char *dir = path_join(a, build_dir, "out");
+	if (beneath_list(build_dir, "out", a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		if (!path_has_suffix(names.items[i], ".whl"))
@@ -59,7 +60,7 @@ static int one_wheel(const char *dir, struct arena *a, const char **ret, struct 
 	return 0;
 }
 
-static int configure(struct building *b, const char *src, struct err *e)
+static int configure(struct building *b, struct err *e)
 {
 	const struct build_command c = building_command(b, b->backend->configure, "configure");
 	struct build_outcome out;
@@ -70,17 +71,17 @@ static int configure(struct building *b, const char *src, struct err *e)
 	if (out.short_of_memory)
 		return build_too_large(&c, out.why, b->pools.memory, e);
 	/* Checked now, before an hour of compiling the wrong thing. */
-	if (check_config_tree(b->q->plan, src, b->result.log, b->backend->cmake, &early, e) < 0)
+	if (check_config_tree(b->q->plan, b->q->build_dir, BUILD_TREE, BUILD_LOG, b->backend->cmake, &early, e) < 0)
 		return err_wrap(e, "%s", b->q->plan->package);
 	return 0;
 }
 
-static int configure_and_compile(struct building *b, const char *src, struct err *e)
+static int configure_and_compile(struct building *b, struct err *e)
 {
 	struct err ignored = {0};
 	if (building_save(b, true, e) < 0)
 		return -1;
-	int rc = b->backend->configure ? configure(b, src, e) : 0;
+	int rc = b->backend->configure ? configure(b, e) : 0;
 	if (rc == 0)
 		rc = building_compile(b, e);
 	/* A full disk has been reported already. */
@@ -94,7 +95,6 @@ int build_run(const struct build_request *q, const struct run *run, struct arena
 {
 	struct building b = {.q = q, .run = run, .arena = a, .began = log_seconds()};
 	struct build_result *r = &b.result;
-	const char *src = path_join(a, q->build_dir, "src"), *out = path_join(a, q->build_dir, "out");
 	if (backend_find(q->plan->package_row->backend, &b.backend, e) < 0)
 		return -1;
 	build_pools_plan(q, &b.pools);
@@ -102,17 +102,17 @@ int build_run(const struct build_request *q, const struct run *run, struct arena
 		return -1;
 	building_begin(&b);
 	r->memory = b.pools.memory;
-	r->resumed = fs_exists(path_join(a, src, "build"));
-	if (configure_and_compile(&b, src, e) < 0)
+	r->resumed = beneath_exists(q->build_dir, BUILD_TREE);
+	if (configure_and_compile(&b, e) < 0)
 		return -1;
 	r->pools = b.pools.now;
 	r->jobs = b.pools.now.total;
-	if (check_config_tree(q->plan, src, r->log, b.backend->cmake, &r->checked, e) < 0)
+	if (check_config_tree(q->plan, q->build_dir, BUILD_TREE, BUILD_LOG, b.backend->cmake, &r->checked, e) < 0)
 		return err_wrap(e, "%s", q->plan->package);
 	if (r->checked.overridden)
 		log_info(run->log, "%s: %zu of %zu units have CPU flags of their own behind the plan's, such as %s",
 			 q->plan->package, r->checked.overridden, r->checked.host_units, r->checked.first_overridden);
-	if (one_wheel(out, a, &r->raw_wheel, e) < 0)
+	if (one_wheel(q->build_dir, a, &r->raw_wheel, e) < 0)
 		return -1;
 	*ret = b.result;
 	return 0;

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "base/sys/fs.h"
+#include "base/sys/beneath.h"
 #include "base/sys/machine.h"
 #include "step/build/build_parts.h"
 
@@ -38,12 +38,12 @@ static int on_tick(pid_t pid, void *user, struct err *e)
 }
 
 /* What the command wrote into the log, from `offset` on. */
-static void read_output(const char *path, uint64_t offset, struct arena *a, struct build_log *ret)
+static void read_output(const char *build_dir, uint64_t offset, struct arena *a, struct build_log *ret)
 {
 	AUTO_BUF struct buf log = {0};
 	struct err ignored = {0};
 	size_t from = 0;
-	if (fs_read(path, MAX_LOG, &log, &ignored) == 0 && offset < log.len)
+	if (beneath_read(build_dir, BUILD_LOG, MAX_LOG, &log, &ignored) == 0 && offset < log.len)
 		from = (size_t)offset;
 	else
 		buf_reset(&log);
@@ -78,8 +78,9 @@ int build_command_run(const struct build_command *c, bool several, const struct 
 	struct build_outcome out = {0};
 	struct build_log said;
 	struct stat st;
-	uint64_t offset = stat(c->log, &st) == 0 ? (uint64_t)st.st_size : 0;
-	struct proc_spec spec = {.log_path = c->log,
+	uint64_t offset = beneath_stat(c->q->build_dir, BUILD_LOG, &st) == 0 ? (uint64_t)st.st_size : 0;
+	struct proc_spec spec = {.log_top = c->q->build_dir,
+				 .log_path = BUILD_LOG,
 				 .on_line = on_line,
 				 .user = &w,
 				 .on_tick = on_tick,
@@ -103,7 +104,7 @@ int build_command_run(const struct build_command *c, bool several, const struct 
 	} else if (r != 0) {
 		return err_wrap(e, "%s: %s", c->q->plan->package, c->step);
 	} else if (out.proc.status != 0) {
-		read_output(c->log, offset, &a, &said);
+		read_output(c->q->build_dir, offset, &a, &said);
 		out.short_of_memory = was_short(&said, after > kills ? after - kills : 0, &out);
 		if (!out.short_of_memory)
 			return build_failure(c, &said, out.proc.status, e);

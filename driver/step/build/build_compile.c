@@ -1,9 +1,7 @@
-#include <fcntl.h>
 #include <string.h>
 #include <time.h>
 
-#include "base/path.h"
-#include "base/sys/fs.h"
+#include "base/sys/beneath.h"
 #include "step/build/build_parts.h"
 
 struct build_command building_command(const struct building *b, const char *const *argv, const char *step)
@@ -15,8 +13,8 @@ struct build_command building_command(const struct building *b, const char *cons
 /* Adds a line of ptbuild's own to the log. */
 static void note(const struct building *b, const char *text)
 {
-	AUTO_FD int fd = open(b->result.log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
 	struct err ignored = {0};
+	AUTO_FD int fd = beneath_append(b->q->build_dir, BUILD_LOG, &ignored);
 	if (fd >= 0)
 		(void)!fs_write_all(fd, text, strlen(text), b->result.log, &ignored);
 }
@@ -89,19 +87,17 @@ static void learn_from_last_run(struct building *b)
 	}
 }
 
-/* build.ninja, where the configuration has written one; NULL. */
-static const char *ninja_path(const struct building *b)
+/* Whether the configuration has written a build.ninja. */
+static bool has_ninja(const struct building *b)
 {
-	const char *path = path_join(b->arena, b->q->build_dir, "src/build/build.ninja");
-	return b->backend->configure && fs_exists(path) ? path : NULL;
+	return b->backend->configure && beneath_exists(b->q->build_dir, BUILD_NINJA);
 }
 
 /* Puts the pools into build.ninja. Without them the build is slower or needs more memory, but is right. */
 static void write_pools(struct building *b, struct strlist *heavy)
 {
 	struct err e = {0};
-	const char *path = ninja_path(b);
-	if (path && build_pools_write(b->q, &b->pools, path, b->arena, heavy, &e) < 0)
+	if (has_ninja(b) && build_pools_write(b->q, &b->pools, b->arena, heavy, &e) < 0)
 		log_warn(b->run->log, "%s: no job pools in build.ninja: %s", b->q->plan->package, e.msg);
 }
 
@@ -148,8 +144,7 @@ static int attempt(struct building *b, struct build_outcome *ret, struct err *e)
 static void plan_jobs(struct building *b)
 {
 	struct err e = {0};
-	const char *path = ninja_path(b);
-	if (path && build_pools_fit(b->q, path, &b->pools, &e) < 0)
+	if (has_ninja(b) && build_pools_fit(b->q, &b->pools, &e) < 0)
 		log_warn(b->run->log, "%s: no job pools in build.ninja: %s", b->q->plan->package, e.msg);
 	learn_from_last_run(b);
 	log_info(b->run->log, "%s: %u jobs at once, heavy units %u, links %u%s; %.1f GiB of memory free",

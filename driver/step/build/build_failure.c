@@ -2,17 +2,23 @@
 
 #include "base/path.h"
 #include "base/shell.h"
-#include "base/sys/fs.h"
+#include "base/sys/beneath.h"
 #include "step/build/build_parts.h"
 
 /* Less than this left on the disk of the build tree counts as full. */
 #define FULL_BYTES (UINT64_C(256) << 10)
 #define RESUMES "the build tree is kept; the same command resumes the build"
 
+static bool has_ninja(const char *src, const char *dir, struct arena *a)
+{
+	return beneath_exists(src, path_join(a, dir, "build.ninja"));
+}
+
 /* The directory below src whose build.ninja makes the unit, relative to src; NULL if unknown. CMake names units
  * relative to its build directory, extensions of torch name them by full path. */
-static const char *ninja_dir(const char *src, const char *unit, struct arena *a)
+static const char *ninja_dir(const char *build_dir, const char *unit, struct arena *a)
 {
+	const char *src = path_join(a, build_dir, "src");
 	if (*unit == '/') {
 		/* without a sandbox: the tree's path on the host */
 		const char *inside = path_below(unit, SANDBOX_SRC);
@@ -20,19 +26,19 @@ static const char *ninja_dir(const char *src, const char *unit, struct arena *a)
 			return NULL;
 		for (const char *dir = path_dir(a, inside); strcmp(dir, ".") != 0 && *dir && *dir != '/';
 		     dir = path_dir(a, dir))
-			if (fs_exists(path_join(a, path_join(a, src, dir), "build.ninja")))
+			if (has_ninja(src, dir, a))
 				return dir;
 		return NULL;
 	}
 	struct strlist names = {0};
 	struct err ignored = {0};
-	if (fs_exists(path_join(a, src, "build/build.ninja")))
+	if (beneath_exists(build_dir, BUILD_NINJA))
 		return "build";
-	if (fs_list(path_join(a, src, "build"), a, &names, &ignored) < 0)
+	if (beneath_list(build_dir, BUILD_TREE, a, &names, &ignored) < 0)
 		return NULL;
 	for (size_t i = 0; i < names.count; i++) {
 		const char *dir = path_join(a, "build", names.items[i]);
-		if (fs_exists(path_join(a, path_join(a, src, dir), "build.ninja")))
+		if (has_ninja(src, dir, a))
 			return dir;
 	}
 	return NULL;
@@ -58,7 +64,7 @@ int build_failure(const struct build_command *c, const struct build_log *said, i
 		return err_hint(e, "make room, or name another place with --cache; " RESUMES);
 	}
 	err_set(e, ERR_BUILD, "%s: %s failed with status %d: %s", package, c->step, status, said->error);
-	const char *dir = said->unit ? ninja_dir(path_join(&a, c->q->build_dir, "src"), said->unit, &a) : NULL;
+	const char *dir = said->unit ? ninja_dir(c->q->build_dir, said->unit, &a) : NULL;
 	if (!dir)
 		return err_hint(e, "inspect the build tree with: %s\nthe whole log is '%s'; " RESUMES,
 				shell_command(c->q, &a), c->log);

@@ -5,6 +5,12 @@
 #include "step/build/build.h"
 #include "step/build/build_log.h"
 
+/* Places below the build directory. What a build could have written is opened by base/sys/beneath.h
+ * alone, and the rest of the directory as well (ci/check-layers). */
+#define BUILD_LOG "log/build.log"
+#define BUILD_TREE "src/build"
+#define BUILD_NINJA BUILD_TREE "/build.ninja"
+
 /* build_start_log: makes the log's directory and gives the log's path. */
 int build_start_log(const struct build_request *q, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 /* build_sandbox: the sandbox every command of the build runs in, its environment still empty. */
@@ -51,12 +57,12 @@ struct build_pools {
 
 /* build_pools_plan: from the machine, the release's table, the history and --jobs. */
 void build_pools_plan(const struct build_request *q, struct build_pools *ret);
-/* build_pools_fit: plans again for the heavy units that this build.ninja really has: a variant has
+/* build_pools_fit: plans again for the heavy units that the build.ninja really has: a variant has
  * not all of its release's. */
-int build_pools_fit(const struct build_request *q, const char *path, struct build_pools *p, struct err *e) MUST_CHECK;
-/* build_pools_write: puts the pools into the build.ninja at `path`, heaviest units first;
+int build_pools_fit(const struct build_request *q, struct build_pools *p, struct err *e) MUST_CHECK;
+/* build_pools_write: puts the pools into the build.ninja, heaviest units first;
  * *ret_heavy: the heavy outputs. */
-int build_pools_write(const struct build_request *q, const struct build_pools *p, const char *path, struct arena *a,
+int build_pools_write(const struct build_request *q, const struct build_pools *p, struct arena *a,
 		      struct strlist *ret_heavy, struct err *e) MUST_CHECK;
 
 /* What the next run must know of this one, a small file in the build directory. */

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "base/size.h"
-#include "base/sys/fs.h"
+#include "base/sys/beneath.h"
 #include "base/sys/machine.h"
 #include "core/ninja/ninja_file.h"
 #include "step/build/build_parts.h"
@@ -83,7 +83,7 @@ static struct ninja_options options(const struct build_pools *p, struct judge *j
 		.compile = p->now.compile, .heavy = p->now.heavy, .link = p->now.link, .weigh = judge_unit, .user = j};
 }
 
-int build_pools_fit(const struct build_request *q, const char *path, struct build_pools *p, struct err *e)
+int build_pools_fit(const struct build_request *q, struct build_pools *p, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf text = {0};
@@ -91,21 +91,21 @@ int build_pools_fit(const struct build_request *q, const char *path, struct buil
 	struct judge judge = make_judge(q, p);
 	const struct ninja_options o = options(p, &judge);
 	struct ninja_counts counts;
-	if (fs_read(path, NINJA_FILE_MAX, &text, e) < 0 ||
-	    ninja_text(buf_cstr(&text), text.len, path, &o, &a, &ignored, &counts, e) < 0)
+	if (beneath_read(q->build_dir, BUILD_NINJA, NINJA_FILE_MAX, &text, e) < 0 ||
+	    ninja_text(buf_cstr(&text), text.len, BUILD_NINJA, &o, &a, &ignored, &counts, e) < 0)
 		return -1;
 	p->need.heavy = judge.largest > p->need.compile ? judge.largest : p->need.compile;
 	p->now = jobs_plan(jobs_usable(p->memory), machine_processors(), q->jobs, &p->need);
 	return 0;
 }
 
-int build_pools_write(const struct build_request *q, const struct build_pools *p, const char *path, struct arena *a,
+int build_pools_write(const struct build_request *q, const struct build_pools *p, struct arena *a,
 		      struct strlist *ret_heavy, struct err *e)
 {
 	struct judge judge = make_judge(q, p);
 	const struct ninja_options o = options(p, &judge);
 	struct ninja_counts counts;
-	if (ninja_file_rewrite(path, &o, a, &counts, e) < 0)
+	if (ninja_file_rewrite(q->build_dir, BUILD_NINJA, &o, a, &counts, e) < 0)
 		return -1;
 	*ret_heavy = counts.heavy_outputs;
 	return 0;

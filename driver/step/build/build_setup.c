@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/sys/fs.h"
+#include "base/sys/beneath.h"
 #include "step/build/build_parts.h"
 #include "step/build/build_tree.h"
 
@@ -15,10 +15,9 @@ int build_sandbox(const struct build_request *q, struct arena *a, struct sandbox
 	} dirs[] = {
 		{"src", SANDBOX_SRC, SANDBOX_RW}, {"out", SANDBOX_OUT, SANDBOX_RW}, {"cfg", SANDBOX_CFG, SANDBOX_RO}};
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
-		const char *host = path_join(a, q->build_dir, dirs[i].name);
-		if (fs_mkdirs(host, e) < 0)
+		if (beneath_mkdirs(q->build_dir, dirs[i].name, e) < 0)
 			return -1;
-		sandbox_add(s, dirs[i].type, host, dirs[i].dest);
+		sandbox_add(s, dirs[i].type, path_join(a, q->build_dir, dirs[i].name), dirs[i].dest);
 	}
 	if (q->ccache_dir) {
 		if (fs_mkdirs(q->ccache_dir, e) < 0)
@@ -37,28 +36,28 @@ int build_sandbox(const struct build_request *q, struct arena *a, struct sandbox
 
 int build_start_log(const struct build_request *q, struct arena *a, const char **ret, struct err *e)
 {
-	const char *dir = path_join(a, q->build_dir, "log");
-	if (fs_mkdirs(dir, e) < 0)
+	if (beneath_mkdirs(q->build_dir, "log", e) < 0)
 		return -1;
-	*ret = path_join(a, dir, "build.log");
+	*ret = path_join(a, q->build_dir, BUILD_LOG);
 	return 0;
 }
 
 /* A file that is right already keeps its time: CMake would configure again for a newer one. */
-static int write_if_other(const char *path, const char *text, mode_t mode, struct err *e)
+static int write_if_other(const char *build_dir, const char *rel, const char *text, mode_t mode, struct err *e)
 {
 	AUTO_BUF struct buf have = {0};
 	struct err ignored = {0};
-	if (fs_exists(path) && fs_read(path, UINT64_C(1) << 20, &have, &ignored) == 0 &&
-	    strcmp(buf_cstr(&have), text) == 0)
+	if (beneath_read(build_dir, rel, UINT64_C(1) << 20, &have, &ignored) == 0 && strcmp(buf_cstr(&have), text) == 0)
 		return 0;
-	return fs_write_atomic(path, text, strlen(text), mode, e);
+	return beneath_write(build_dir, rel, text, strlen(text), mode, NULL, e);
 }
 
 /* The compilers' names as links to the compiler cache, which finds the real ones further down the PATH. */
-static int masquerade(const struct plan *p, const char *dir, const char *ccache, struct arena *a, struct err *e)
+static int masquerade(const struct build_request *q, const char *ccache, struct arena *a, struct err *e)
 {
-	if (fs_remove_tree(dir, e) < 0 || fs_mkdirs(dir, e) < 0)
+	const struct plan *p = q->plan;
+	const char *dir = path_join(a, q->build_dir, "cfg/ccache");
+	if (beneath_remove(q->build_dir, "cfg/ccache", e) < 0 || beneath_mkdirs(q->build_dir, "cfg/ccache", e) < 0)
 		return -1;
 	for (size_t i = 0; i < p->env.count; i++) {
 		const struct setting *s = &p->env.items[i];
@@ -80,19 +79,19 @@ int build_set_up(const struct build_request *q, const struct backend *b, unsigne
 				    .ccache = q->ccache_dir ? ccache->path : NULL,
 				    .torch = q->torch_dir ? SANDBOX_TORCH : NULL,
 				    .venv = q->venv_dir ? SANDBOX_VENV : NULL};
-	const char *cfg = path_join(a, q->build_dir, "cfg"), *out = path_join(a, q->build_dir, "out");
-	if (build_start_log(q, a, &r->log, e) < 0 || fs_remove_tree(out, e) < 0 || build_sandbox(q, a, s, e) < 0)
+	if (build_start_log(q, a, &r->log, e) < 0 || beneath_remove(q->build_dir, "out", e) < 0 ||
+	    build_sandbox(q, a, s, e) < 0)
 		return -1;
 	const char *entries = backend_cache_file(q->plan, a);
 	if (q->kind == SANDBOX_NONE)
 		entries = sandbox_host_text(s, entries, a);
-	if (b->cmake && write_if_other(path_join(a, cfg, "entries.cmake"), entries, 0644, e) < 0)
+	if (b->cmake && write_if_other(q->build_dir, "cfg/entries.cmake", entries, 0644, e) < 0)
 		return -1;
 	if (o.ccache && b->cmake &&
-	    write_if_other(path_join(a, cfg, path_base(BACKEND_NVCC_LAUNCHER)),
+	    write_if_other(q->build_dir, path_join(a, "cfg", path_base(BACKEND_NVCC_LAUNCHER)),
 			   backend_nvcc_launcher(q->plan, o.ccache, a), 0755, e) < 0)
 		return -1;
-	if (o.ccache && !b->cmake && masquerade(q->plan, path_join(a, cfg, "ccache"), o.ccache, a, e) < 0)
+	if (o.ccache && !b->cmake && masquerade(q, o.ccache, a, e) < 0)
 		return -1;
 	backend_env(q->plan, b, &o, a, &s->env);
 	if (o.ccache)

@@ -1,7 +1,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/path.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
 #include "step/build/build_parts.h"
@@ -19,14 +18,13 @@ void build_state_now(struct build_state *ret)
 
 bool build_state_read(const char *build_dir, struct build_state *ret)
 {
-	AUTO_ARENA struct arena a = {0};
 	AUTO_JSON json_t *j = NULL;
 	struct err ignored = {0};
 	struct build_state s = {0};
 	const char *boot;
 	json_int_t kills, memory;
 	int jobs, lowered, running;
-	if (json_read(path_join(&a, build_dir, FILE_NAME), &j, &ignored) < 0 ||
+	if (json_read_beneath(build_dir, FILE_NAME, &j, &ignored) < 0 ||
 	    json_unpack(j, "{s:s,s:I,s:I,s:i,s:b,s:b}", "boot", &boot, "oom_kills", &kills, "memory", &memory, "jobs",
 			&jobs, "lowered", &lowered, "running", &running) != 0 ||
 	    kills < 0 || memory < 0 || jobs < 1)
@@ -43,13 +41,12 @@ bool build_state_read(const char *build_dir, struct build_state *ret)
 
 int build_state_write(const char *build_dir, const struct build_state *s, struct err *e)
 {
-	AUTO_ARENA struct arena a = {0};
 	const uint64_t most = INT64_MAX;
 	AUTO_JSON json_t *j = json_pack("{s:s,s:I,s:I,s:i,s:b,s:b}", "boot", s->boot, "oom_kills",
 					(json_int_t)(s->oom_kills < most ? s->oom_kills : most), "memory",
 					(json_int_t)(s->memory < most ? s->memory : most), "jobs", (int)s->jobs,
 					"lowered", (int)s->lowered, "running", (int)s->running);
-	return json_write(j, path_join(&a, build_dir, FILE_NAME), e);
+	return json_write_beneath(j, build_dir, FILE_NAME, e);
 }
 
 enum build_state_verdict build_state_judge(const struct build_state *last, const struct build_state *now,

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/path.h"
-#include "base/sys/fs.h"
+#include "base/sys/beneath.h"
 #include "base/sys/json.h"
 #include "core/ninja/ninja_log.h"
 
@@ -89,10 +89,11 @@ static int split_entry(char *line, char **ret_name, char **ret_value)
 }
 
 /* The values of the plan's settings in a cache, by index; NULL where absent. */
-static int read_cache(const struct plan *p, const char *path, struct arena *a, const char **values, struct err *e)
+static int read_cache(const struct plan *p, const char *top, const char *rel, struct arena *a, const char **values,
+		      struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
-	if (fs_read(path, MAX_TEXT, &text, e) < 0)
+	if (beneath_read(top, rel, MAX_TEXT, &text, e) < 0)
 		return -1;
 	unsigned number = 0;
 	char *save = NULL;
@@ -105,8 +106,8 @@ static int read_cache(const struct plan *p, const char *path, struct arena *a, c
 			continue;
 		char *name, *value;
 		if (split_entry(line, &name, &value) < 0)
-			return err_set(e, ERR_INTEGRITY, "'%s' line %u: not a cache entry: '%.80s'", path, number,
-				       line);
+			return err_set(e, ERR_INTEGRITY, "'%s' line %u: not a cache entry: '%.80s'",
+				       path_join(a, top, rel), number, line);
 		const struct setting *s = find_setting(&p->cmake, name, strlen(name));
 		if (s)
 			values[s - p->cmake.items] = arena_strdup(a, value);
@@ -142,17 +143,17 @@ static void compare_summary(const struct plan *p, const char *log, struct buf *o
 	}
 }
 
-int check_config_cache(const struct plan *p, const char *cache_path, const char *log_path, struct config_report *r,
-		       struct err *e)
+int check_config_cache(const struct plan *p, const char *top, const char *cache, const char *log_rel,
+		       struct config_report *r, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf log = {0}, out = {0};
 	struct err ignored = {0};
 	const char **values = arena_array(&a, p->cmake.count, sizeof(*values));
 	size_t count = 0;
-	if (read_cache(p, cache_path, &a, values, e) < 0)
+	if (read_cache(p, top, cache, &a, values, e) < 0)
 		return -1;
-	if (log_path && fs_exists(log_path) && fs_read(log_path, MAX_TEXT, &log, &ignored) < 0)
+	if (log_rel && beneath_read(top, log_rel, MAX_TEXT, &log, &ignored) < 0)
 		buf_reset(&log);
 	for (size_t i = 0; i < p->cmake.count; i++) {
 		const struct setting *s = &p->cmake.items[i];
@@ -273,8 +274,10 @@ static void check_command(const struct plan *p, const char *file, const char *co
 
 /* Kernels for other processors than the plan's (XNNPACK, ATen's SVE) have flags of their own on purpose; most units do
  * not. */
-static int report_wrong(const struct wrong_units *w, const struct config_report *r, const char *path, struct err *e)
+static int report_wrong(const struct wrong_units *w, const struct config_report *r, const char *top, const char *rel,
+			struct err *e)
 {
+	AUTO_ARENA struct arena a = {0};
 	if (!w->count && r->overridden * 2 <= r->host_units)
 		return 0;
 	if (w->count)
@@ -283,28 +286,31 @@ static int report_wrong(const struct wrong_units *w, const struct config_report 
 	else
 		err_set(e, ERR_POLICY, "%zu of %zu units take the plan's CPU flags back: %s", r->overridden,
 			r->host_units, r->first_overridden);
-	return err_hint(e, "see '%s'", path);
+	return err_hint(e, "see '%s'", path_join(&a, top, rel));
 }
 
-int check_config_commands(const struct plan *p, const char *commands_path, struct config_report *r, struct err *e)
+int check_config_commands(const struct plan *p, const char *top, const char *commands, struct config_report *r,
+			  struct err *e)
 {
+	AUTO_ARENA struct arena a = {0};
+	const char *path = path_join(&a, top, commands);
 	AUTO_JSON json_t *j = NULL;
 	struct wrong_units wrong = {0};
 	size_t i;
 	json_t *entry;
-	if (json_read(commands_path, &j, e) < 0)
+	if (json_read_beneath(top, commands, &j, e) < 0)
 		return -1;
 	if (!json_is_array(j))
-		return err_set(e, ERR_INTEGRITY, "'%s' is not an array of compile commands", commands_path);
+		return err_set(e, ERR_INTEGRITY, "'%s' is not an array of compile commands", path);
 	json_array_foreach(j, i, entry)
 	{
 		const char *file = json_string_value(json_object_get(entry, "file"));
 		const char *command = json_string_value(json_object_get(entry, "command"));
 		if (!file || !command)
-			return err_set(e, ERR_INTEGRITY, "'%s' entry %zu has no file or no command", commands_path, i);
+			return err_set(e, ERR_INTEGRITY, "'%s' entry %zu has no file or no command", path, i);
 		check_command(p, file, command, r, &wrong);
 	}
-	return report_wrong(&wrong, r, commands_path, e);
+	return report_wrong(&wrong, r, top, commands, e);
 }
 
 /* Adds the values of a variable, which are lines "NAME = VALUE". */
@@ -319,7 +325,7 @@ static void add_values(const char *text, const char *name, struct buf *out)
 }
 
 /* cpp_extension's build.ninja has the flags of all units in variables. */
-static int check_ninja(const struct plan *p, const char *path, struct config_report *r, struct err *e)
+static int check_ninja(const struct plan *p, const char *top, const char *rel, struct config_report *r, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf text = {0}, host = {0}, device = {0};
@@ -327,7 +333,7 @@ static int check_ninja(const struct plan *p, const char *path, struct config_rep
 	struct ninja_edge *edges;
 	size_t count;
 	buf_addc(&text, '\n');
-	if (fs_read(path, MAX_TEXT, &text, e) < 0)
+	if (beneath_read(top, rel, MAX_TEXT, &text, e) < 0)
 		return -1;
 	add_values(text.data, "cflags", &host);
 	add_values(text.data, "post_cflags", &host);
@@ -337,7 +343,7 @@ static int check_ninja(const struct plan *p, const char *path, struct config_rep
 	for (size_t i = 0; i < count; i++)
 		check_command(p, edges[i].input, buf_cstr(unit_kind(edges[i].input) == 'u' ? &device : &host), r,
 			      &wrong);
-	return report_wrong(&wrong, r, path, e);
+	return report_wrong(&wrong, r, top, rel, e);
 }
 
 /* The word after the last " -c " of a line; NULL without one. */
@@ -351,15 +357,15 @@ static char *compiled_file(const char *line, struct arena *a)
 
 /* Every extension of a setup.py writes its build.ninja over the one before. ninja's own lines in the log,
  * "[1/6] c++ ... -c a.cpp -o a.o", have them all. */
-static int check_log(const struct plan *p, const char *path, struct config_report *r, struct err *e)
+static int check_log(const struct plan *p, const char *top, const char *rel, struct config_report *r, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf text = {0};
 	struct wrong_units wrong = {0};
 	struct strlist lines = {0};
-	if (!path || !fs_exists(path))
+	if (!rel || !beneath_exists(top, rel))
 		return 0;
-	if (fs_read(path, MAX_TEXT, &text, e) < 0)
+	if (beneath_read(top, rel, MAX_TEXT, &text, e) < 0)
 		return -1;
 	strlist_split(&lines, &a, buf_cstr(&text), "\n");
 	for (size_t i = 0; i < lines.count; i++) {
@@ -368,7 +374,7 @@ static int check_log(const struct plan *p, const char *path, struct config_repor
 		if (file)
 			check_command(p, file, line, r, &wrong);
 	}
-	return report_wrong(&wrong, r, path, e);
+	return report_wrong(&wrong, r, top, rel, e);
 }
 
 /* Files of these names, the outermost of each: those further down are of projects inside the build (external projects,
@@ -400,29 +406,29 @@ static int find_file(const char *rel, const struct stat *st, void *user, struct 
 	return 0;
 }
 
-int check_config_tree(const struct plan *p, const char *tree, const char *log_path, bool cmake, struct config_report *r,
-		      struct err *e)
+int check_config_tree(const struct plan *p, const char *top, const char *build, const char *log, bool cmake,
+		      struct config_report *r, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct found f = {.arena = &a};
-	const char *build = path_join(&a, tree, "build");
-	if (fs_walk(build, find_file, &f, e) < 0)
+	if (beneath_walk(top, build, find_file, &f, e) < 0)
 		return -1;
 	const char *cache = f.paths[CACHE], *commands = f.paths[COMMANDS], *ninja = f.paths[NINJA];
 	if (cmake && (!cache || !commands)) {
 		err_set(e, ERR_POLICY, "the build left no %s below '%s', so its configuration cannot be checked",
-			cache ? "compile_commands.json" : "CMakeCache.txt", build);
-		return err_hint(e, "see the log '%s'", log_path ? log_path : "");
+			cache ? "compile_commands.json" : "CMakeCache.txt", path_join(&a, top, build));
+		return err_hint(e, "see the log '%s'", log ? path_join(&a, top, log) : "");
 	}
-	if (cache && check_config_cache(p, path_join(&a, build, cache), log_path, r, e) < 0)
+	if (cache && check_config_cache(p, top, path_join(&a, build, cache), log, r, e) < 0)
 		return -1;
 	if (commands)
-		return check_config_commands(p, path_join(&a, build, commands), r, e);
+		return check_config_commands(p, top, path_join(&a, build, commands), r, e);
 	if (ninja) {
 		struct config_report last = {0};
-		if (check_log(p, log_path, r, e) < 0)
+		if (check_log(p, top, log, r, e) < 0)
 			return -1;
-		return check_ninja(p, path_join(&a, build, ninja), r->commands ? &last : r, e);
+		return check_ninja(p, top, path_join(&a, build, ninja), r->commands ? &last : r, e);
 	}
-	return err_set(e, ERR_POLICY, "the build left neither compile_commands.json nor build.ninja below '%s'", build);
+	return err_set(e, ERR_POLICY, "the build left neither compile_commands.json nor build.ninja below '%s'",
+		       path_join(&a, top, build));
 }

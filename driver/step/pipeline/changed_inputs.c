@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/sys/fs.h"
+#include "base/sys/beneath.h"
 #include "base/sys/json.h"
 #include "core/plan/key_diff.h"
 #include "step/build/build_tree.h"
@@ -27,7 +27,7 @@ static void from_trees(struct store *s, const struct plan *p, struct arena *a, s
 	for (size_t i = 0; i < count; i++) {
 		AUTO_BUF struct buf text = {0};
 		if (strcmp(trees[i].variant, p->variant) != 0 || strcmp(trees[i].key, p->compile_key) == 0 ||
-		    fs_read(path_join(a, trees[i].dir, "src.ok"), UINT64_C(1) << 20, &text, &ignored) < 0)
+		    beneath_read(trees[i].dir, "src.ok", UINT64_C(1) << 20, &text, &ignored) < 0)
 			continue;
 		*ret = (struct earlier){.text = arena_strdup(a, buf_cstr(&text)),
 					.used = trees[i].used / 1000000000,
@@ -60,7 +60,7 @@ void log_changed_inputs(struct store *s, const struct plan *p, const char *build
 	AUTO_ARENA struct arena a = {0};
 	struct earlier before = {0};
 	struct strlist lines = {0};
-	if (fs_exists(path_join(&a, build_dir, "src.ok")))
+	if (beneath_exists(build_dir, "src.ok"))
 		return;
 	from_trees(s, p, &a, &before);
 	from_wheels(s, p, &a, &before);

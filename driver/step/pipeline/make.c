@@ -3,12 +3,15 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/sys/fs.h"
+#include "base/sys/beneath.h"
 #include "core/plan/series.h"
 #include "step/build/build.h"
 #include "step/fetch/fetch.h"
 #include "step/source/patch.h"
 #include "step/source/unpack.h"
+
+/* Says in the build directory that the source is whole. */
+#define MARKER "src.ok"
 
 static void step_begin(struct make *m, const char *name)
 {
@@ -119,8 +122,7 @@ static struct build_request build_request(const struct make *m)
 /* The source tree, ready to build. A marker written last says that it is complete; a tree without one is made anew. */
 static int make_tree(struct make *m, struct err *e)
 {
-	const char *src = path_join(m->arena, m->build_dir, "src"),
-		   *marker = path_join(m->arena, m->build_dir, "src.ok");
+	const char *src = path_join(m->arena, m->build_dir, "src");
 	const char **paths;
 	step_begin(m, "fetch");
 	if (make_fetch(m, &paths, e) < 0)
@@ -128,10 +130,10 @@ static int make_tree(struct make *m, struct err *e)
 	step_end(m, false);
 	if (build_mend(m->build_dir, m->run, e) < 0)
 		return -1;
-	if (fs_exists(marker))
+	if (beneath_exists(m->build_dir, MARKER))
 		return 0;
 	step_begin(m, "unpack");
-	if (fs_remove_tree(src, e) < 0 || unpack_sources(m, paths, src, e) < 0)
+	if (beneath_remove(m->build_dir, "src", e) < 0 || unpack_sources(m, paths, src, e) < 0)
 		return -1;
 	step_end(m, true);
 	step_begin(m, "patch");
@@ -142,7 +144,7 @@ static int make_tree(struct make *m, struct err *e)
 		return -1;
 	log_status_end(m->run->log);
 	step_end(m, true);
-	return fs_write_atomic(marker, m->plan->compile_text, strlen(m->plan->compile_text), 0644, e);
+	return beneath_write(m->build_dir, MARKER, m->plan->compile_text, strlen(m->plan->compile_text), 0644, NULL, e);
 }
 
 static int make_python(struct make *m, struct err *e)
@@ -181,7 +183,12 @@ void add_build_paths(const struct make *m, struct strlist *ret)
 static int unpack_built(const struct make *m, const char *tree, struct err *e)
 {
 	struct zip_reader *z;
-	if (fs_remove_tree(tree, e) < 0 || zip_open(m->build.raw_wheel, m->arena, &z, e) < 0)
+	struct stat st;
+	const char *wheel = path_join(m->arena, "out", path_base(m->build.raw_wheel));
+	if (beneath_remove(m->build_dir, "tree", e) < 0)
+		return -1;
+	int fd = beneath_open(m->build_dir, wheel, &st, e);
+	if (fd < 0 || zip_open_fd(fd, m->build.raw_wheel, m->arena, &z, e) < 0)
 		return -1;
 	int rc = zip_extract_all(z, tree, m->run, e);
 	zip_close(z);
@@ -193,7 +200,7 @@ static int make_taken(struct make *m, const char *tree, struct err *e)
 {
 	step_begin(m, "take");
 	m->build.log = path_join(m->arena, m->build_dir, "log/build.log");
-	if (fs_remove_tree(tree, e) < 0 ||
+	if (beneath_remove(m->build_dir, "tree", e) < 0 ||
 	    take_write(m->taken, m->q->root, &m->plan->notes, tree, m->build.log, m->run, m->arena, e) < 0)
 		return -1;
 	step_end(m, true);

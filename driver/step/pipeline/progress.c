@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/sys/fs.h"
+#include "base/sys/beneath.h"
 #include "core/ci/units.h"
 
 #define FEW_COMMANDS 5 /* fewer are CMake's own checks, not worth an estimate */
@@ -83,21 +83,22 @@ static void plan(struct progress *p)
 	struct ninja_log made;
 	struct strlist dirs = {0};
 	size_t count;
-	const char *dir = path_join(&a, p->q.build_dir, "src/build");
-	const bool whole = fs_exists(path_join(&a, dir, "build.ninja"));
+	const char *top = p->q.build_dir, *rel = "src/build";
+	const bool whole = beneath_exists(top, "src/build/build.ninja");
 	p->planned = whole || p->done >= FEW_COMMANDS;
-	if (!whole && (ninja_log_dirs(dir, &a, &dirs, &ignored) < 0 || !dirs.count))
+	if (!whole && (ninja_log_dirs(top, rel, &a, &dirs, &ignored) < 0 || !dirs.count))
 		return;
 	if (!whole)
-		dir = dirs.items[0];
-	if (ninja_build_read(path_join(&a, dir, "build.ninja"), &a, &edges, &count, &ignored) < 0 || !count)
+		rel = dirs.items[0];
+	const char *dir = path_join(&a, top, rel);
+	if (ninja_build_read(top, path_join(&a, rel, "build.ninja"), &a, &edges, &count, &ignored) < 0 || !count)
 		return;
-	if (ninja_log_read(path_join(&a, dir, ".ninja_log"), &a, &made, &ignored) < 0)
+	if (ninja_log_read(top, path_join(&a, rel, ".ninja_log"), &a, &made, &ignored) < 0)
 		made = (struct ninja_log){0};
 	for (size_t i = 0; i < count; i++)
-		edges[i].output = watch_unit_name(p->q.build_dir, dir, edges[i].output, &a);
+		edges[i].output = watch_unit_name(top, dir, edges[i].output, &a);
 	for (size_t i = 0; i < made.count; i++)
-		made.entries[i].output = watch_unit_name(p->q.build_dir, dir, made.entries[i].output, &a);
+		made.entries[i].output = watch_unit_name(top, dir, made.entries[i].output, &a);
 	eta_plan(p->eta, edges, count, &made, whole);
 	p->dir = whole ? NULL : arena_strdup(p->arena, dir);
 	p->planned = true;

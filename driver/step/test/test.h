@@ -13,7 +13,7 @@ struct test_request {
 	const char *python;            /* of the environment, as a path inside */
 	const char *src;               /* the unpacked source, host path */
 	const char *runner_dir;        /* <profiles>/tests */
-	/* of this package and level: what has a result in it is not run again */
+	/* of this package and level, exists: what has a result in it is not run again */
 	const char *results_dir;
 	unsigned jobs; /* processes at once; 0: by processors and memory */
 };

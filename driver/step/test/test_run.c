@@ -6,8 +6,8 @@
 
 #include "base/path.h"
 #include "base/shell.h"
+#include "base/sys/beneath.h"
 #include "base/sys/digest.h"
-#include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
 #include "base/thread.h"
@@ -129,7 +129,7 @@ static int check_expected(struct testing *t, struct err *e)
 	const struct test_package *p = t->q->tests;
 	for (unsigned i = 0; i < p->expected_count; i++) {
 		const char *file = arena_strndup(&t->arena, p->expected[i].test, strcspn(p->expected[i].test, ":"));
-		if (!fs_exists(path_join(&t->arena, t->q->src, path_join(&t->arena, p->dir, file))))
+		if (!beneath_exists(t->q->src, path_join(&t->arena, p->dir, file)))
 			return err_set(e, ERR_CONFIG, "'%s' is expected to fail, but the source has no file '%s/%s'",
 				       p->expected[i].test, p->dir, file);
 	}
@@ -148,7 +148,7 @@ static int add_units(struct testing *t, struct err *e)
 	for (unsigned i = 0; i < p->files_count; i++)
 		if (test_row_in(&p->files[i], t->q->level) && !(full && has_file(p, i, p->files[i].file)))
 			add_row(t, &p->files[i], &index);
-	if (full && fs_list(path_join(&t->arena, t->q->src, p->dir), &t->arena, &names, e) < 0)
+	if (full && beneath_list(t->q->src, p->dir, &t->arena, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		struct test_row r = {.file = names.items[i]};
@@ -174,32 +174,33 @@ static json_t *options(const struct testing *t, const struct unit *u, struct are
 			 "journal", arena_printf(a, RESULTS "/%s.jsonl", u->name));
 }
 
-static int read_journal(const char *path, struct arena *a, struct test_journal *ret, struct err *e)
+static int read_journal(const struct testing *t, const char *name, struct arena *a, struct test_journal *ret,
+			struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
-	if (fs_exists(path) && fs_read(path, JOURNAL_MAX, &text, e) < 0)
+	const char *top = t->q->results_dir;
+	if (beneath_exists(top, name) && beneath_read(top, name, JOURNAL_MAX, &text, e) < 0)
 		return -1;
-	return test_journal_parse(buf_cstr(&text), text.len, path, a, ret, e);
+	return test_journal_parse(buf_cstr(&text), text.len, path_join(a, top, name), a, ret, e);
 }
 
-static int add_to_journal(const char *path, json_t *row, struct err *e)
+static int add_to_journal(const struct testing *t, const char *name, json_t *row, struct err *e)
 {
 	AUTO_JSON json_t *owned = row;
 	AUTO_FREE char *line = json_dumps(owned, JSON_COMPACT);
-	FILE *f = fopen(path, "a");
-	if (!f)
-		return err_errno(e, ERR_SYSTEM, "cannot write '%s'", path);
-	bool bad = fprintf(f, "%s\n", line ? line : "{}") < 0;
-	return fclose(f) != 0 || bad ? err_errno(e, ERR_SYSTEM, "cannot write '%s'", path) : 0;
+	AUTO_BUF struct buf text = {0};
+	AUTO_FD int fd = beneath_append(t->q->results_dir, name, e);
+	buf_printf(&text, "%s\n", line ? line : "{}");
+	return fd < 0 ? -1 : fs_write_all(fd, text.data, text.len, name, e);
 }
 
 /* After a process: its journal, with the verdict on a test that it did not come back from. `late`: the file's time is
  * over. */
-static int close_journal(const struct unit *u, const char *path, int status, bool late, struct arena *a,
-			 struct test_journal *ret, struct err *e)
+static int close_journal(const struct testing *t, const struct unit *u, const char *name, int status, bool late,
+			 struct arena *a, struct test_journal *ret, struct err *e)
 {
 	struct test_journal j;
-	if (read_journal(path, a, &j, e) < 0)
+	if (read_journal(t, name, a, &j, e) < 0)
 		return -1;
 	if (j.done) {
 		*ret = j;
@@ -212,7 +213,7 @@ static int close_journal(const struct unit *u, const char *path, int status, boo
 	json_decref(j.tests);
 	if (open && !late) {
 		bool timeout = seconds >= limit_of(u->row);
-		if (add_to_journal(path,
+		if (add_to_journal(t, name,
 				   json_pack("{s:s, s:s, s:f, s:o}", "test", open, "outcome",
 					     timeout ? "timeout" : "crashed", "seconds", seconds, "detail",
 					     json_string(timeout ? arena_printf(a, "not done in %u s", limit_of(u->row))
@@ -225,10 +226,10 @@ static int close_journal(const struct unit *u, const char *path, int status, boo
 						       u->row->minutes ? u->row->minutes : TEST_MINUTES,
 						       open ? "; the last test was " : "", open ? open : "")
 					: arena_printf(a, "the process ended with status %d", status);
-		if (add_to_journal(path, json_pack("{s:s}", "error", what), e) < 0)
+		if (add_to_journal(t, name, json_pack("{s:s}", "error", what), e) < 0)
 			return -1;
 	}
-	return read_journal(path, a, ret, e);
+	return read_journal(t, name, a, ret, e);
 }
 
 static int run_process(struct testing *t, const struct unit *u, double timeout, struct arena *a, int *status,
@@ -238,8 +239,8 @@ static int run_process(struct testing *t, const struct unit *u, double timeout, 
 	AUTO_JSON json_t *o = options(t, u, a);
 	AUTO_FREE char *text = json_dumps(o, JSON_COMPACT);
 	const char *argv[] = {t->q->python, RUNNER "/run_tests.py", text, NULL};
-	struct proc_spec spec = {.log_path = path_join(a, t->q->results_dir, arena_printf(a, "%s.log", u->name)),
-				 .timeout_s = timeout};
+	struct proc_spec spec = {
+		.log_top = t->q->results_dir, .log_path = arena_printf(a, "%s.log", u->name), .timeout_s = timeout};
 	struct proc_result res;
 	struct kvlist env = {0};
 	double start = log_seconds();
@@ -265,9 +266,9 @@ static int run_process(struct testing *t, const struct unit *u, double timeout, 
 /* One process after the other, until the journal says that nothing is left. */
 static int run_unit(struct testing *t, const struct unit *u, struct arena *a, struct test_journal *ret, struct err *e)
 {
-	const char *path = path_join(a, t->q->results_dir, arena_printf(a, "%s.jsonl", u->name));
+	const char *name = arena_printf(a, "%s.jsonl", u->name);
 	double limit = 60.0 * (u->row->minutes ? u->row->minutes : TEST_MINUTES), start = log_seconds();
-	if (read_journal(path, a, ret, e) < 0)
+	if (read_journal(t, name, a, ret, e) < 0)
 		return -1;
 	while (!ret->done) {
 		int status;
@@ -277,7 +278,7 @@ static int run_unit(struct testing *t, const struct unit *u, struct arena *a, st
 		json_decref(ret->tests);
 		ret->tests = NULL;
 		if (run_check(t->run, e) < 0 || run_process(t, u, left > 1 ? left : 1, a, &status, &late, e) < 0 ||
-		    close_journal(u, path, status, late, a, ret, e) < 0)
+		    close_journal(t, u, name, status, late, a, ret, e) < 0)
 			return -1;
 		if (ret->lines == before) {
 			json_decref(ret->tests);
@@ -348,7 +349,7 @@ static void choose_workers(struct testing *t)
 int tests_run(const struct test_request *q, const struct run *run, json_t **ret, struct err *e)
 {
 	struct testing t = {.q = q, .run = run, .mutex = PTHREAD_MUTEX_INITIALIZER, .files = json_object()};
-	int rc = fs_mkdirs(q->results_dir, e) < 0 || add_units(&t, e) < 0 ? -1 : 0;
+	int rc = add_units(&t, e);
 	choose_workers(&t);
 	pthread_t *threads = arena_array(&t.arena, t.workers + 1, sizeof(*threads));
 	unsigned started = 0;

@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/sys/fs.h"
+#include "base/sys/beneath.h"
 #include "core/ninja/ninja_log.h"
 
+#define CCACHE_STATS "out/ccache.stats"
 #define MAX_LOG ((uint64_t)256 << 20)
 #define SLACK_S 2.0 /* clocks of file systems are coarse */
 
@@ -30,20 +31,21 @@ struct collector {
 	size_t count, cap;
 };
 
-/* One log and the build.ninja beside it. */
+/* One log and the build.ninja beside it; `dir` is below the build directory. */
 static int read_log(struct collector *c, const char *dir, struct err *e)
 {
 	struct ninja_log log;
 	struct ninja_unit *units;
 	struct ninja_edge *edges;
 	size_t count, edges_count;
-	if (ninja_log_read(path_join(c->arena, dir, ".ninja_log"), c->arena, &log, e) < 0 ||
-	    ninja_build_read(path_join(c->arena, dir, "build.ninja"), c->arena, &edges, &edges_count, e) < 0)
+	const char *top = c->build_dir;
+	if (ninja_log_read(top, path_join(c->arena, dir, ".ninja_log"), c->arena, &log, e) < 0 ||
+	    ninja_build_read(top, path_join(c->arena, dir, "build.ninja"), c->arena, &edges, &edges_count, e) < 0)
 		return -1;
 	ninja_log_units(&log, c->arena, &units, &count);
 	for (size_t i = 0; i < count; i++) {
 		const struct ninja_edge *edge = ninja_build_find(edges, edges_count, units[i].path);
-		units[i].path = watch_unit_name(c->build_dir, dir, units[i].path, c->arena);
+		units[i].path = watch_unit_name(top, path_join(c->arena, top, dir), units[i].path, c->arena);
 		if (edge)
 			units[i].input = edge->input;
 		if (!is_unit(units[i].path, edge))
@@ -94,9 +96,8 @@ void report_units_collect(const char *build_dir, const struct watch_result *watc
 	struct collector c = {.build_dir = build_dir, .arena = &scratch};
 	AUTO_BUF struct buf stats = {0};
 	struct strlist logs = {0};
-	const char *stats_path = path_join(&scratch, build_dir, "out/ccache.stats");
 	struct err e = {0};
-	if (ninja_log_dirs(path_join(&scratch, build_dir, "src/build"), &scratch, &logs, &e) < 0)
+	if (ninja_log_dirs(build_dir, "src/build", &scratch, &logs, &e) < 0)
 		log_warn(run->log, "the report lacks units: %s", e.msg);
 	for (size_t i = 0; i < logs.count; i++) {
 		if (read_log(&c, logs.items[i], &e) < 0)
@@ -104,7 +105,7 @@ void report_units_collect(const char *build_dir, const struct watch_result *watc
 		else
 			r.logs++;
 	}
-	if (fs_exists(stats_path) && fs_read(stats_path, MAX_LOG, &stats, &e) < 0)
+	if (beneath_exists(build_dir, CCACHE_STATS) && beneath_read(build_dir, CCACHE_STATS, MAX_LOG, &stats, &e) < 0)
 		log_warn(run->log, "the report lacks the compiler cache's figures: %s", e.msg);
 	ccache_stats_parse(buf_cstr(&stats), stats.len, a, &r.ccache);
 	ninja_units_sort(c.units, c.count);

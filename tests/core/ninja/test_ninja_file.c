@@ -298,21 +298,21 @@ static void the_file_keeps_its_time_and_is_written_once(void **state)
 	test_write(test_path("build.ninja"), "build 1.o: C_COMPILER__x 1\n");
 	const struct timespec old[2] = {{.tv_sec = 1000000000, .tv_nsec = 7}, {.tv_sec = 1000000000, .tv_nsec = 7}};
 	assert_int_equal(utimensat(AT_FDCWD, test_path("build.ninja"), old, 0), 0);
-	assert_ok(ninja_file_rewrite(test_path("build.ninja"), &options, &a, &c, &e), &e);
+	assert_ok(ninja_file_rewrite(test_path("."), "build.ninja", &options, &a, &c, &e), &e);
 	assert_true(c.changed);
 	assert_int_equal(stat(test_path("build.ninja"), &before), 0);
 	assert_int_equal(before.st_mtim.tv_sec, 1000000000);
 	assert_int_equal(before.st_mtim.tv_nsec, 7);
-	assert_ok(ninja_file_rewrite(test_path("build.ninja"), &options, &a, &c, &e), &e);
+	assert_ok(ninja_file_rewrite(test_path("."), "build.ninja", &options, &a, &c, &e), &e);
 	assert_false(c.changed);
 	assert_int_equal(stat(test_path("build.ninja"), &after), 0);
 	assert_int_equal(before.st_ino, after.st_ino);
 	test_write(test_path("build.ninja"), "build x\n");
-	assert_int_equal(ninja_file_rewrite(test_path("build.ninja"), &options, &a, &c, &e), -1);
+	assert_int_equal(ninja_file_rewrite(test_path("."), "build.ninja", &options, &a, &c, &e), -1);
 	char *left = test_read(test_path("build.ninja"));
 	assert_string_equal(left, "build x\n");
 	free(left);
-	assert_err(ninja_file_rewrite(test_path("none"), &options, &a, &c, &e), &e, ERR_SYSTEM, "none");
+	assert_err(ninja_file_rewrite(test_path("."), "none", &options, &a, &c, &e), &e, ERR_SYSTEM, "none");
 }
 
 /* Runs ninja in the test directory; its output. */
@@ -347,13 +347,13 @@ static void ninja_starts_the_heaviest_first_and_pools_dirty_nothing(void **state
 	test_dir();
 	test_write(test_path("in"), "");
 	test_write(test_path("build.ninja"), real_file);
-	assert_ok(ninja_file_rewrite(test_path("build.ninja"), &o, &a, &c, &e), &e);
+	assert_ok(ninja_file_rewrite(test_path("."), "build.ninja", &o, &a, &c, &e), &e);
 	free(ninja("-j1"));
 	char *order = test_read(test_path("order"));
 	assert_string_equal(order, "heavy4.o\nslow3.o\n1.o\n2.o\n");
 	free(order);
 	o.compile = o.heavy = 1;
-	assert_ok(ninja_file_rewrite(test_path("build.ninja"), &o, &a, &c, &e), &e);
+	assert_ok(ninja_file_rewrite(test_path("."), "build.ninja", &o, &a, &c, &e), &e);
 	assert_true(c.changed);
 	char *out = ninja("-d explain");
 	assert_contains(out, "no work to do");
@@ -398,7 +398,7 @@ static void heavy_units_of_the_last_library_do_not_stand_in_the_way(void **state
 	test_dir();
 	test_write(test_path("in"), "");
 	test_write(test_path("build.ninja"), two_libraries);
-	assert_ok(ninja_file_rewrite(test_path("build.ninja"), &o, &a, &c, &e), &e);
+	assert_ok(ninja_file_rewrite(test_path("."), "build.ninja", &o, &a, &c, &e), &e);
 	assert_int_equal(c.heavy, 3);
 	free(ninja("-j2"));
 	char *order = test_read(test_path("order")), *version = ninja("--version");

@@ -23,11 +23,10 @@ static void entry(size_t i, const char *name, const char *value)
 
 static int cache_is(const char *cache, const char *log, const struct plan *p, struct config_report *r, struct err *e)
 {
-	const char *path = test_path("CMakeCache.txt"), *log_path = test_path("build.log");
-	test_write(path, cache);
+	test_write(test_path("CMakeCache.txt"), cache);
 	if (log)
-		test_write(log_path, log);
-	return check_config_cache(p, path, log ? log_path : NULL, r, e);
+		test_write(test_path("build.log"), log);
+	return check_config_cache(p, test_path("."), "CMakeCache.txt", log ? "build.log" : NULL, r, e);
 }
 
 static void test_equal_values_pass(void **state)
@@ -181,14 +180,13 @@ static void test_a_missing_cache_is_an_error(void **state)
 	struct config_report r = {0};
 	test_dir();
 	struct plan p = plan_with(0, 0);
-	assert_err(check_config_cache(&p, test_path("none"), NULL, &r, &e), &e, ERR_SYSTEM, "none");
+	assert_err(check_config_cache(&p, test_path("."), "none", NULL, &r, &e), &e, ERR_SYSTEM, "none");
 }
 
 static int commands_are(const char *json, const struct plan *p, struct config_report *r, struct err *e)
 {
-	const char *path = test_path("compile_commands.json");
-	test_write(path, json);
-	return check_config_commands(p, path, r, e);
+	test_write(test_path("compile_commands.json"), json);
+	return check_config_commands(p, test_path("."), "compile_commands.json", r, e);
 }
 
 static void test_flags_on_every_unit(void **state)
@@ -317,7 +315,7 @@ static void test_tree_takes_the_outermost_files(void **state)
 	test_write(test_path("build/CMakeCache.txt"), "USE_X:BOOL=ON\n");
 	test_write(test_path("build/compile_commands.json"), "[{\"file\":\"a.c\",\"command\":\"cc -mavx2 -c a.c\"}]");
 	test_write(test_path("build/third/party/CMakeCache.txt"), "USE_X:BOOL=OFF\n");
-	assert_ok(check_config_tree(&p, test_path("."), NULL, true, &r, &e), &e);
+	assert_ok(check_config_tree(&p, test_path("."), "build", NULL, true, &r, &e), &e);
 	assert_int_equal(r.entries, 1);
 	assert_int_equal(r.host_units, 1);
 }
@@ -330,12 +328,12 @@ static void test_tree_without_proof_is_refused(void **state)
 	test_dir();
 	struct plan p = plan_with(0, 0);
 	test_write(test_path("build/CMakeCache.txt"), "");
-	assert_err(check_config_tree(&p, test_path("."), "the.log", true, &r, &e), &e, ERR_POLICY,
+	assert_err(check_config_tree(&p, test_path("."), "build", "the.log", true, &r, &e), &e, ERR_POLICY,
 		   "no compile_commands.json");
 	assert_contains(e.hint, "the.log");
 	test_dir();
 	test_write(test_path("build/x"), "");
-	assert_err(check_config_tree(&p, test_path("."), NULL, false, &r, &e), &e, ERR_POLICY, "neither");
+	assert_err(check_config_tree(&p, test_path("."), "build", NULL, false, &r, &e), &e, ERR_POLICY, "neither");
 }
 
 static void test_extension_ninja_files_are_read(void **state)
@@ -349,11 +347,11 @@ static void test_extension_ninja_files_are_read(void **state)
 	test_write(test_path("build/temp/build.ninja"),
 		   "cflags = -O2 -mavx2\npost_cflags = -DX\ncuda_cflags = -O2\n"
 		   "build /o/a.o: compile /s/a.cpp\nbuild /o/k.o: cuda_compile /s/k.cu\n");
-	assert_ok(check_config_tree(&p, test_path("."), NULL, false, &r, &e), &e);
+	assert_ok(check_config_tree(&p, test_path("."), "build", NULL, false, &r, &e), &e);
 	assert_int_equal(r.host_units, 1);
 	assert_int_equal(r.device_units, 1);
 	test_write(test_path("build/temp/build.ninja"), "cflags = -O2\nbuild /o/a.o: compile /s/a.cpp\n");
-	assert_err(check_config_tree(&p, test_path("."), NULL, false, &r, &e), &e, ERR_POLICY, "/s/a.cpp");
+	assert_err(check_config_tree(&p, test_path("."), "build", NULL, false, &r, &e), &e, ERR_POLICY, "/s/a.cpp");
 }
 
 /* torchvision has three extensions: the build.ninja that is left is the last one's. */
@@ -368,11 +366,11 @@ static void test_commands_of_all_extensions_are_in_the_log(void **state)
 	test_write(test_path("build/temp/build.ninja"), "cflags = -mavx2\nbuild /o/b.o: compile /s/b.cpp\n");
 	test_write(test_path("log"), "building extensions\n[1/2] c++ -MMD -MF a.o.d -mavx2 -c /s/a.cpp -o a.o -O2\n"
 				     "[2/2] nvcc -O2 -c -c /s/k.cu -o k.o\n[1/1] c++ -mavx2 -c /s/b.cpp -o b.o\n");
-	assert_ok(check_config_tree(&p, test_path("."), test_path("log"), false, &r, &e), &e);
+	assert_ok(check_config_tree(&p, test_path("."), "build", "log", false, &r, &e), &e);
 	assert_int_equal(r.host_units, 2);
 	assert_int_equal(r.device_units, 1);
 	test_write(test_path("log"), "[1/1] c++ -O2 -c /s/a.cpp -o a.o\n[1/1] c++ -mavx2 -c /s/b.cpp -o b.o\n");
-	assert_err(check_config_tree(&p, test_path("."), test_path("log"), false, &r, &e), &e, ERR_POLICY,
+	assert_err(check_config_tree(&p, test_path("."), "build", "log", false, &r, &e), &e, ERR_POLICY,
 		   "'/s/a.cpp' is compiled without '-mavx2'");
 }
 

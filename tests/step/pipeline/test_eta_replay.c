@@ -212,7 +212,7 @@ static struct build read_log(const char *path, struct arena *a)
 	struct build b = {0};
 	struct ninja_log log;
 	struct err e = {0};
-	if (ninja_log_read(path, a, &log, &e) < 0) {
+	if (ninja_log_read(path_dir(a, path), path_base(path), a, &log, &e) < 0) {
 		fprintf(stderr, "%s\n", e.msg);
 		exit(1);
 	}
