@@ -137,6 +137,18 @@ int os_close_on_exec_from(int first)
 	return -1;
 }
 
+int os_user_outside(uid_t user, uid_t *ret)
+{
+	*ret = user;
+	return 0;
+}
+
+uint64_t os_user_tasks(uid_t user)
+{
+	(void)user;
+	return 0;
+}
+
 long os_peak_kib(long ru_maxrss)
 {
 	return ru_maxrss / 1024;

@@ -232,6 +232,9 @@ int cmd_main(int argc, char *const *argv, const struct run *run, struct err *e)
 		return print_version(options->json, e);
 	if (check_globals(options, e) < 0 || refuse_words(cmd, &args, e) < 0 || check_files(cmd, options, &args, e) < 0)
 		return -1;
-	struct cmd_context c = {.run = run, .arena = &a, .command = cmd, .global = options, .options = options};
+	struct run walled = *run;
+	if (cmd_walls(options, &walled, e) < 0)
+		return -1;
+	struct cmd_context c = {.run = &walled, .arena = &a, .command = cmd, .global = options, .options = options};
 	return run_command(&c, &args, e);
 }

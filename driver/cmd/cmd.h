@@ -25,6 +25,9 @@ struct cmd_globals {
 	struct strlist mirrors;
 	struct strlist lower_stores;
 	const char *store_url;
+	struct strlist without_walls;
+	unsigned max_processes;
+	const char *max_memory, *max_disk, *max_log, *max_silence, *max_time;
 };
 
 struct cmd_positional {
@@ -86,6 +89,8 @@ struct cmd_context {
 	struct hardware *machine;
 };
 
+/* cmd_walls: the walls and limits that the command line names, into `run`. */
+int cmd_walls(const struct cmd_globals *g, struct run *run, struct err *e) MUST_CHECK;
 /* cmd_profiles_dir: --profiles, else `profiles` below the data directory: $PTBUILD_DATA_DIR,
  * <directory of the program>/../share/ptbuild, the source tree it was built from. cmd_patches_dir:
  * `patches` beside the profiles, else below the data directory. */

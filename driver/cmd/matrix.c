@@ -160,6 +160,9 @@ static int options_text(struct cmd_context *c, const char **ret, struct err *e)
 	    (c->global->root && add_option(&out, "root", c->global->root, e) < 0) ||
 	    (c->global->sandbox && add_option(&out, "sandbox", c->global->sandbox, e) < 0))
 		return -1;
+	for (size_t i = 0; i < c->global->without_walls.count; i++)
+		if (add_option(&out, "without-wall", c->global->without_walls.items[i], e) < 0)
+			return -1;
 	*ret = arena_strdup(c->arena, buf_cstr(&out));
 	return 0;
 }

@@ -407,6 +407,7 @@ int cmd_select_plan(struct cmd_context *c, const struct selection *s, const stru
 		.torch = torch ? torch : o->torch,
 		.torch_version = torch_version,
 		.sandbox = cmd_sandbox(c),
+		.without_walls = c->run->without_walls,
 		.patches_dir = patches,
 		.note = s->note,
 	};

@@ -229,7 +229,7 @@ static void bash_completes_commands_and_options(void **state)
 	(void)state;
 	assert_string_equal(bash_offers("ptbuild cac"), "cache\n");
 	assert_string_equal(bash_offers("ptbuild cache ver"), "verify\n");
-	assert_string_equal(bash_offers("ptbuild cache gc --max"), "--max-size\n");
+	assert_string_equal(bash_offers("ptbuild cache gc --max-s"), "--max-size\n--max-silence\n");
 	assert_string_equal(bash_offers("ptbuild cache --sandbox n"), "none\n");
 	assert_string_equal(bash_offers("ptbuild --off"), "--offline\n");
 	assert_string_equal(bash_offers("ptbuild help doc"), "doctor\n");

@@ -9,6 +9,7 @@
 
 #include "base/os.h"
 #include "base/path.h"
+#include "base/sys/build_user.h"
 #include "base/sys/fs.h"
 
 #define PREFIX ".ptbuild-"
@@ -39,7 +40,7 @@ int fs_neighbour(const char *path, mode_t mode, struct arena *a, char **ret_name
 			break;
 		char *name = arena_printf(a, "%s/" PREFIX "%016llx", path_dir(a, path), (unsigned long long)id);
 		int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
-		if (fd >= 0 && hold(fd)) {
+		if (fd >= 0 && hold(fd) && build_user_keep(fd, path_dir(a, path)) == 0) {
 			*ret_name = name;
 			return fd;
 		}

@@ -41,6 +41,10 @@ struct proc_spec {
 	const int *fds;           /* descriptors that the child gets as 3, 4, ... in this order */
 	size_t fd_count;
 	mode_t umask; /* of the child; 0: the parent's */
+	/* runs in the child before the program, where only what is safe between fork and exec may
+	 * be called; -1 with errno: it is not started. NULL: none */
+	int (*enter)(void *user);
+	void *enter_user;
 	/* in the caller's process group, with its terminal and standard streams; out, err, log_path
 	 * and on_line are not used */
 	bool attached;

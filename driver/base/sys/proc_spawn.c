@@ -65,6 +65,8 @@ static _Noreturn void child_main(const struct proc_spec *spec, const char *path,
 		child_fail(moved < 0 ? report : moved, STAGE_SETUP);
 	report = moved;
 	child_close_from(count);
+	if (spec->enter && spec->enter(spec->enter_user) < 0)
+		child_fail(report, STAGE_SETUP);
 	/* A keeper that is killed outright leaves no program behind. It may be gone already. */
 	if (os_die_with_parent() < 0 || getppid() != parent)
 		child_fail(report, STAGE_SETUP);

@@ -187,6 +187,16 @@ uint64_t proctree_peak(pid_t pid)
 	return line && sscanf(line, "\nVmHWM: %" SCNu64, &kib) == 1 ? kib * 1024 : 0;
 }
 
+uint64_t proctree_own(pid_t pid)
+{
+	char text[4096];
+	uint64_t kib;
+	if (read_head(text, sizeof(text), "/proc/%d/status", (int)pid) <= 0)
+		return 0;
+	const char *line = strstr(text, "\nRssAnon:");
+	return line && sscanf(line, "\nRssAnon: %" SCNu64, &kib) == 1 ? kib * 1024 : 0;
+}
+
 char *proctree_cwd(pid_t pid, struct arena *a)
 {
 	char path[64], target[PATH_MAX];

@@ -28,5 +28,7 @@ void proctree_scan(pid_t root, struct arena *a, struct proctree_item **ret, size
 bool proctree_command(pid_t pid, struct buf *out);
 /* proctree_peak: the largest resident set it ever had, in bytes; 0 when it is gone. */
 uint64_t proctree_peak(pid_t pid);
+/* proctree_own: the memory that it has and no other process shares by a file, in bytes. */
+uint64_t proctree_own(pid_t pid);
 /* proctree_cwd: its working directory as it sees it; NULL when that is unknown. */
 char *proctree_cwd(pid_t pid, struct arena *a);

@@ -10,6 +10,7 @@
 #include "base/version.h"
 #include "core/plan/plan_parts.h"
 #include "core/plan/series.h"
+#include "core/root/sandbox_walls.h"
 #include "core/root/toolchain.h"
 
 char *plan_full_version(const struct plan *p, struct arena *a)
@@ -162,7 +163,7 @@ static void describe(const struct plan_context *c, struct plan *p)
 	p->cuda_libraries = !v->cuda ? "" : q->options.cuda_libraries ? q->options.cuda_libraries : "packages";
 	for (unsigned i = 0; v->cuda && i < c->tables->driver_libraries_count; i++)
 		strlist_ref(&p->driver_libraries, a, c->tables->driver_libraries[i]);
-	p->sandbox = sandbox_kind_name(q->sandbox);
+	p->sandbox = sandbox_text(q->sandbox, q->without_walls, a);
 	add_requires(c, p);
 	p->platform_tag = q->options.platform_tag ? q->options.platform_tag : "manylinux";
 }

@@ -74,7 +74,7 @@ struct plan {
 	const char *cuda_libraries;
 	/* patterns of the libraries of the machine's driver; empty without CUDA */
 	struct strlist driver_libraries;
-	const char *sandbox; /* "bubblewrap" or "none": part of the keys */
+	const char *sandbox; /* sandbox_text: part of the keys */
 	/* "manylinux": the platform tag that the libraries allow; "linux": the plain one */
 	const char *platform_tag;
 	char compile_key[65];
@@ -96,6 +96,7 @@ struct plan_request {
 	const char *torch;                 /* see plan.torch */
 	const char *torch_version;
 	enum sandbox_kind sandbox;
+	unsigned without_walls;  /* of run */
 	const char *patches_dir; /* <data>/patches */
 	/* a note to put before the plan's own, such as what "native" stood for; NULL: none */
 	const char *note;

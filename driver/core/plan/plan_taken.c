@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/plan/plan_parts.h"
+#include "core/root/sandbox_walls.h"
 #include "core/root/toolchain.h"
 
 /* What the tables know of the package: a requirement that replaces its own, checks that it fails. */
@@ -61,7 +62,7 @@ int plan_taken(const struct tables *t, const struct plan_taken_request *q, struc
 			   .torch_version = "",
 			   .taken = true,
 			   .cuda_libraries = "",
-			   .sandbox = sandbox_kind_name(q->sandbox),
+			   .sandbox = sandbox_text(q->sandbox, q->without_walls, a),
 			   .platform_tag = "manylinux"};
 	row->version = p->version;
 	strlist_addf(&p->notes, a, "not compiled by ptbuild: taken from %s of %s", q->package, q->root->id);
@@ -77,7 +78,7 @@ int plan_taken(const struct tables *t, const struct plan_taken_request *q, struc
 				    .text = strlist_join(&known, a, "\n"),
 				    .root_id = q->root->id,
 				    .fingerprint = q->root->fingerprint};
-	struct plan_request request = {.toolchain = tools, .sandbox = q->sandbox};
+	struct plan_request request = {.toolchain = tools, .sandbox = q->sandbox, .without_walls = q->without_walls};
 	struct plan_context c = {.tables = t, .request = &request, .arena = a, .release = release, .package = row};
 	if (plan_keys(&c, p, e) < 0)
 		return -1;

@@ -11,6 +11,7 @@ struct plan_taken_request {
 	const char *digest; /* of its files */
 	uint64_t epoch;
 	enum sandbox_kind sandbox;
+	unsigned without_walls;
 	unsigned metadata_rev; /* 0 = 1 */
 };
 

@@ -122,35 +122,67 @@ int sandbox_init(struct sandbox *s, enum sandbox_kind kind, const struct root *r
 	return 0;
 }
 
+/* With the user name space go the number of the user and what forbids more of them. In a setuid bubblewrap that would
+ * need a right it has given up; the filter of system calls forbids them too. */
+static void add_isolation(const struct sandbox *s, struct strlist *ret)
+{
+	static const char all[] = "--unshare-ipc --unshare-pid --unshare-uts --unshare-cgroup-try --hostname ptbuild "
+				  "--die-with-parent --clearenv";
+	if (s->way != SANDBOX_WAY_NO_USER)
+		strlist_split(ret, s->arena, "--unshare-user --uid 1000 --gid 1000", " ");
+	/* bubblewrap 0.8: in a user namespace of its own a program would have capabilities again. */
+	if (s->way == SANDBOX_WAY_USER)
+		strlist_ref(ret, s->arena, "--disable-userns");
+	strlist_split(ret, s->arena, all, " ");
+	/* With the caller's session a program could type into its terminal (TIOCSTI). */
+	if (!s->terminal)
+		strlist_ref(ret, s->arena, "--new-session");
+	if (!s->network)
+		strlist_ref(ret, s->arena, "--unshare-net");
+}
+
+/* Files in memory are nobody's memory: the kernel kills no process for them. */
+static void add_size(const struct sandbox *s, const char *dest, struct strlist *ret)
+{
+	unsigned parts = strcmp(dest, SANDBOX_TMP) == 0 ? 2 : 8;
+	if (!s->memory)
+		return;
+	strlist_ref(ret, s->arena, "--size");
+	strlist_addf(ret, s->arena, "%llu", (unsigned long long)(s->memory / parts));
+}
+
 void sandbox_options(const struct sandbox *s, struct strlist *ret)
 {
-	/* --disable-userns (bubblewrap 0.8): in a user namespace of its own a program would have capabilities again. */
-	static const char isolate[] =
-		"--unshare-user --unshare-ipc --unshare-pid --unshare-uts --unshare-cgroup-try --disable-userns "
-		"--hostname ptbuild --uid 1000 --gid 1000 --die-with-parent --clearenv";
 	static const char *const options[] = {
 		[SANDBOX_RO] = "--ro-bind", [SANDBOX_RW] = "--bind",          [SANDBOX_TMPFS] = "--tmpfs",
 		[SANDBOX_DIR] = "--dir",    [SANDBOX_LINK] = "--symlink",     [SANDBOX_PROC] = "--proc",
 		[SANDBOX_DEV] = "--dev",    [SANDBOX_DATA] = "--ro-bind-data"};
 	struct arena *a = s->arena;
 	int fd = 3;
-	strlist_split(ret, a, isolate, " ");
-	/* With the caller's session a program could type into its terminal (TIOCSTI). */
-	if (!s->terminal)
-		strlist_ref(ret, a, "--new-session");
-	if (!s->network)
-		strlist_ref(ret, a, "--unshare-net");
+	add_isolation(s, ret);
 	for (size_t i = 0; i < s->count; i++) {
 		const struct sandbox_op *op = &s->ops[i];
+		if (op->type == SANDBOX_TMPFS)
+			add_size(s, op->dest, ret);
 		strlist_ref(ret, a, options[op->type]);
 		if (op->type == SANDBOX_DATA)
 			strlist_addf(ret, a, "%d", fd++);
 		else if (op->source)
 			strlist_add(ret, a, op->source);
 		strlist_add(ret, a, op->dest);
-		/* bubblewrap covers what capabilities open; these files open to the user number of root alone. */
+		/* Its files open to whoever the kernel takes for their owner, whatever bubblewrap covers. */
+		if (op->type == SANDBOX_PROC && !s->proc_open)
+			strlist_split(ret, a, arena_printf(a, "--remount-ro %s", op->dest), " ");
 		if (op->type == SANDBOX_PROC)
 			strlist_split(ret, a, arena_printf(a, "--ro-bind-try /proc/sys %s/sys", op->dest), " ");
+		/* It names the keys that the caller's user may look at, whatever the keyring. */
+		if (op->type == SANDBOX_PROC && !s->keys_open)
+			strlist_split(ret, a, arena_printf(a, "--ro-bind-try /dev/null %s/keys", op->dest), " ");
+		if (op->type == SANDBOX_DEV && s->memory) {
+			const char *shm = path_join(a, op->dest, "shm");
+			add_size(s, shm, ret);
+			strlist_split(ret, a, arena_printf(a, "--tmpfs %s", shm), " ");
+		}
 	}
 	strlist_split(ret, a, "--remount-ro /", " ");
 	for (size_t i = 0; i < s->env.count; i++) {

@@ -40,6 +40,13 @@ struct sandbox_op {
 	const char *dest; /* path inside */
 };
 
+/* How bubblewrap gets its name spaces. */
+enum sandbox_way {
+	SANDBOX_WAY_USER,       /* as any user, in a user name space */
+	SANDBOX_WAY_PRIVILEGED, /* by root or a setuid bubblewrap, in a user name space */
+	SANDBOX_WAY_NO_USER,    /* the same where the kernel has no user name spaces at all */
+};
+
 struct sandbox {
 	enum sandbox_kind kind;
 	struct arena *arena;
@@ -51,12 +58,17 @@ struct sandbox {
 	const char *cwd;   /* path inside; NULL: "/" */
 	bool terminal;     /* what runs inside has the caller's terminal, with job control */
 	bool network;      /* false: a network namespace with nothing but loopback */
+	/* set by sandbox_run */
+	enum sandbox_way way;
+	bool proc_open;  /* /proc is left writable */
+	bool keys_open;  /* /proc/keys can be read */
+	uint64_t memory; /* that files in memory are limited by; 0: the kernel's own limits */
 };
 
 /* sandbox_init: shows the root read-only (usr, bin, sbin and lib*; of an unpacked root also etc and
  * opt, of the host's /etc only certificates and what the loader and the alternatives need),
- * generated passwd and group files with root, nobody and the build user (1000), /proc with a
- * read-only /proc/sys, a minimal /dev, and empty writable /tmp, SANDBOX_HOME and SANDBOX_TMP in
+ * generated passwd and group files with root, nobody and the build user (1000), a read-only /proc,
+ * a minimal /dev, and empty writable /tmp, SANDBOX_HOME and SANDBOX_TMP in
  * memory. The environment is empty. SANDBOX_NONE with an unpacked root is ERR_POLICY. `s` keeps
  * pointers to root and arena. */
 int sandbox_init(struct sandbox *s, enum sandbox_kind kind, const struct root *root, struct arena *a,
@@ -75,7 +87,9 @@ int sandbox_argv(const struct sandbox *s, const char *const *argv, struct strlis
  * bound directory above it stands for. SANDBOX_TMP stands for /tmp unless bound. */
 char *sandbox_host_text(const struct sandbox *s, const char *text, struct arena *a);
 /* sandbox_run: runs argv inside, as user 1000 with umask 022, its own process IDs and host name, no
- * capabilities and no way to get any; it dies with the caller. Sets argv, envp, cwd, fds and umask
+ * capabilities and no way to get any, behind the walls that run->without_walls leaves and with
+ * run->limits; it dies with the caller. Where the caller is root, user 1000 is BUILD_USER outside,
+ * and the directories it may write become that user's. Sets argv, envp, cwd, fds and umask
  * of `spec`; the rest is the caller's. A non-zero exit is not an error. ERR_SYSTEM: bubblewrap, the
  * program or a shown path is missing. ERR_POLICY: bubblewrap cannot create the sandbox.
  * SANDBOX_NONE isolates nothing. */

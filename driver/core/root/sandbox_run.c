@@ -1,14 +1,22 @@
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/os.h"
+#include "base/path.h"
+#include "base/shell.h"
+#include "base/sys/build_user.h"
 #include "base/sys/fs.h"
-#include "core/root/sandbox.h"
+#include "core/root/sandbox_calls.h"
+#include "core/root/sandbox_enter.h"
+#include "core/root/sandbox_limits.h"
+#include "core/root/sandbox_walls.h"
 
 #define BUILD_UMASK 022
 #define MAX_FDS 16
+#define OOM_SCORE 500 /* of 1000: before whatever else runs here, as a browser's pages are */
 
 #define HINT_NAMESPACES                                                                                                \
 	"allow unprivileged user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, "      \
@@ -40,27 +48,6 @@ static int fds_add(struct fds *f, const char *data, size_t len, struct err *e)
 		return err_errno(e, ERR_SYSTEM, "cannot rewind a memory file");
 	f->items[f->count++] = steal_fd(&fd);
 	return 0;
-}
-
-/* Keeps the last message of bubblewrap, which writes every line until the program starts. */
-struct listener {
-	char words[512];
-	proc_line_fn next;
-	void *user;
-};
-
-static void watch_line(const char *line, size_t len, void *user)
-{
-	static const char mark[] = "bwrap: ";
-	struct listener *w = user;
-	size_t n = sizeof(mark) - 1;
-	if (len > n && memcmp(line, mark, n) == 0) {
-		size_t keep = len - n < sizeof(w->words) - 1 ? len - n : sizeof(w->words) - 1;
-		memcpy(w->words, line + n, keep);
-		w->words[keep] = '\0';
-	}
-	if (w->next)
-		w->next(line, len, w->user);
 }
 
 /* bubblewrap would refuse these too, without saying what the path is for. */
@@ -107,13 +94,28 @@ static int run_plain(const struct sandbox *s, const char *const *argv, struct pr
 /* The generated files in their order, then bubblewrap's options, then room for the status that it writes. Options go
  * through a file because they may be long and hold paths of the host, and programs inside can read the command line of
  * process 1. */
-static int make_fds(const struct sandbox *s, struct fds *f, struct err *e)
+static int make_fds(const struct sandbox *s, const struct run *run, struct fds *f, struct err *e)
 {
 	AUTO_BUF struct buf bytes = {0};
 	struct strlist options = {0};
+	int filter = -1;
 	for (size_t i = 0; i < s->count; i++)
 		if (s->ops[i].type == SANDBOX_DATA && fds_add(f, s->ops[i].source, strlen(s->ops[i].source), e) < 0)
 			return -1;
+	if (f->count == MAX_FDS)
+		return err_set(e, ERR_SYSTEM, "too many generated files in one sandbox");
+	if (sandbox_wall(run, WALL_SECCOMP) && !sandbox_calls_work()) {
+		err_set(e, ERR_POLICY,
+			"cannot create the sandbox: this kernel takes no filter of system calls (seccomp)");
+		return err_hint(e, "use a kernel with CONFIG_SECCOMP_FILTER, or go on with --without-wall seccomp");
+	}
+	if (sandbox_wall(run, WALL_SECCOMP) && (filter = sandbox_calls_filter(e)) < 0)
+		return -1;
+	if (filter >= 0) {
+		strlist_ref(&options, s->arena, "--seccomp");
+		strlist_addf(&options, s->arena, "%zu", 3 + f->count);
+		f->items[f->count++] = filter;
+	}
 	sandbox_options(s, &options);
 	for (size_t i = 0; i < options.count; i++)
 		buf_add(&bytes, options.items[i], strlen(options.items[i]) + 1);
@@ -138,19 +140,131 @@ static int not_started(const char *program, const char *words, struct err *e)
 	return err_hint(e, HINT_NAMESPACES);
 }
 
-static int run_bwrap(const struct sandbox *s, const char *const *argv, struct proc_spec *spec, const struct fds *f,
-		     const struct run *run, struct proc_result *ret, struct err *e)
+/* Where the caller is root, the build is BUILD_USER, who can reach nothing in root's directories: what the sandbox
+ * shows is mounted for it at other places. Returns where bubblewrap is then. */
+static const char *take_user(struct sandbox *s, const char *bwrap, struct sandbox_entry *n)
+{
+	struct arena *a = s->arena;
+	struct strlist sources = {0}, places = {0};
+	struct sandbox_op *ops = arena_array(a, s->count + 1, sizeof(*ops));
+	bool *mapped = arena_array(a, s->count + 1, sizeof(*mapped));
+	for (size_t i = 0; i < s->count; i++) {
+		ops[i] = s->ops[i];
+		mapped[sources.count] = ops[i].type == SANDBOX_RO && path_below(ops[i].dest, SANDBOX_TOP);
+		if (ops[i].type != SANDBOX_RO && ops[i].type != SANDBOX_RW)
+			continue;
+		strlist_ref(&sources, a, ops[i].source);
+		strlist_addf(&places, a, SANDBOX_STAGE "/%zu", places.count);
+		ops[i].source = places.items[places.count - 1];
+	}
+	strlist_ref(&sources, a, bwrap);
+	strlist_ref(&places, a, SANDBOX_STAGE "/bwrap");
+	s->ops = ops;
+	n->user = BUILD_USER;
+	n->count = sources.count;
+	n->sources = strlist_argv(&sources, a);
+	n->places = strlist_argv(&places, a);
+	mapped[n->count - 1] = false;
+	n->mapped = mapped;
+	n->fds = arena_array(a, sources.count + 1, sizeof(*n->fds));
+	return places.items[places.count - 1];
+}
+
+/* The user that the sandbox's user 1000 is outside. */
+static int outside_user(const struct run *run, uid_t *ret, struct err *e)
+{
+	*ret = geteuid();
+	enum build_user_state state = sandbox_wall(run, WALL_USER) ? build_user_state() : BUILD_USER_SELF;
+	if (state == BUILD_USER_OWN)
+		*ret = BUILD_USER;
+	if (state != BUILD_USER_MISSING)
+		return 0;
+	err_set(e, ERR_POLICY, "a build would be user 0 of this machine: this user name space has no user %d",
+		BUILD_USER);
+	return err_hint(e, "map more users into the container, start ptbuild as another user, or go on with "
+			   "--without-wall user");
+}
+
+/* The directories that may be written become the user's; root's again where nothing takes another user. */
+static int give_dirs(const struct sandbox *s, uid_t user, struct err *e)
+{
+	if (geteuid() != 0 || build_user_state() != BUILD_USER_OWN)
+		return 0;
+	for (size_t i = 0; i < s->count; i++)
+		if (s->ops[i].type == SANDBOX_RW && build_user_give(s->ops[i].source, user, e) < 0)
+			return -1;
+	return 0;
+}
+
+/* Without a user name space the user inside is the one outside: its name stays. */
+static void name_user(struct sandbox *s, uid_t user)
+{
+	const char *number = arena_printf(s->arena, ":%u:", user);
+	struct sandbox_op *ops = arena_array(s->arena, s->count + 1, sizeof(*ops));
+	for (size_t i = 0; i < s->count; i++) {
+		AUTO_BUF struct buf text = {0};
+		ops[i] = s->ops[i];
+		if (ops[i].type != SANDBOX_DATA)
+			continue;
+		for (const char *p = ops[i].source; *p;) {
+			bool found = strncmp(p, ":1000:", 6) == 0;
+			found ? buf_addstr(&text, number) : buf_addc(&text, *p);
+			p += found ? 5 : 1; /* the last colon may begin the group's number */
+			if (found)
+				text.len--;
+		}
+		ops[i].source = arena_strdup(s->arena, buf_cstr(&text));
+	}
+	s->ops = ops;
+}
+
+static void set_limits(const struct run *run, uid_t user, struct sandbox *s, struct sandbox_entry *n)
+{
+	const struct run_limits l = sandbox_limits(run);
+	if (!sandbox_wall(run, WALL_LIMITS))
+		return;
+	/* The kernel counts all of a user's tasks: what else the user starts must not end a build. The watch is exact,
+	 * and this stops what is faster than it. */
+	n->tasks = os_user_tasks(user) + 4 * l.processes + 4096;
+	n->data = run->limits.memory;
+	n->file = run->limits.disk;
+	n->oom_score = OOM_SCORE;
+	/* A setuid bubblewrap does not let its caller say how much memory its files may take. */
+	s->memory = s->way == SANDBOX_WAY_USER ? l.memory : 0;
+}
+
+static int not_entered(const struct sandbox_entry *n, struct arena *a, struct err *e)
+{
+	const char *source = n->user && n->at < n->count ? n->sources[n->at] : NULL;
+	err_set(e, ERR_POLICY, "cannot create the sandbox: %s%s%s%s: %s", n->failed, source ? " '" : "",
+		source ? source : "", source ? "'" : "", os_errno_text(n->error));
+	if (!n->user)
+		return err_hint(e, "go on without that wall: see --without-wall in 'ptbuild help build'");
+	if (source && n->error == EACCES)
+		return err_hint(e, "let all users read it: chmod -R a+rX %s", shell_quoted(source, a));
+	return err_hint(e, "give ptbuild's container the right to mount (CAP_SYS_ADMIN), start it as another user, or "
+			   "let the build be root with --without-wall user");
+}
+
+static bool is_setuid(const char *program)
+{
+	struct stat st;
+	return geteuid() != 0 && stat(program, &st) == 0 && (st.st_mode & S_ISUID) && st.st_uid == 0;
+}
+
+/* Memory that parent and child share, released at the end of the scope. */
+static void entry_free(struct sandbox_entry **n)
+{
+	if (*n)
+		munmap(*n, sizeof(**n));
+}
+
+static int start_bwrap(const struct sandbox *s, const char *const *argv, struct proc_spec *spec, const struct fds *f,
+		       const char *bwrap, const struct run *run, struct proc_result *ret, struct err *e)
 {
 	/* Programs inside can read the environment that process 1 was started with: it must have none of the host's. */
 	static const char *const no_env[] = {NULL};
 	struct strlist words = {0};
-	struct listener listener = {.next = spec->on_line, .user = spec->user};
-	struct proc_result res = {0};
-	const char *bwrap = proc_find(s->arena, "bwrap");
-	if (!bwrap) {
-		err_set(e, ERR_SYSTEM, "bubblewrap (bwrap) is not installed, and the sandbox needs it");
-		return err_hint(e, "install bubblewrap, or build with --sandbox none");
-	}
 	strlist_ref(&words, s->arena, bwrap);
 	strlist_split(&words, s->arena,
 		      arena_printf(s->arena, "--args %zu --json-status-fd %zu --", 3 + f->count - 2, 3 + f->count - 1),
@@ -163,36 +277,72 @@ static int run_bwrap(const struct sandbox *s, const char *const *argv, struct pr
 	spec->umask = BUILD_UMASK;
 	spec->fds = f->items;
 	spec->fd_count = f->count;
-	spec->on_line = watch_line;
-	spec->user = &listener;
-	int rc = proc_run(spec, run, &res, e);
-	spec->on_line = listener.next;
-	spec->user = listener.user;
+	int rc = proc_run(spec, run, ret, e);
 	spec->fds = NULL;
 	spec->fd_count = 0;
-	if (rc < 0)
+	return rc;
+}
+
+static int run_bwrap(const struct sandbox *given, const char *const *argv, struct proc_spec *spec,
+		     const struct run *run, struct proc_result *ret, struct err *e)
+{
+	struct sandbox s = *given;
+	struct sandbox_watch watch;
+	struct proc_result res = {0};
+	struct fds f = {0};
+	uid_t user;
+	const char *bwrap = proc_find(s.arena, "bwrap");
+	if (!bwrap) {
+		err_set(e, ERR_SYSTEM, "bubblewrap (bwrap) is not installed, and the sandbox needs it");
+		return err_hint(e, "install bubblewrap, or build with --sandbox none");
+	}
+	if (outside_user(run, &user, e) < 0 || give_dirs(&s, user, e) < 0)
 		return -1;
-	if (res.status != 0 && res.signal == 0 && !was_started(f->items[f->count - 1]))
-		return not_started(argv[0], listener.words, e);
-	*ret = res;
-	return 0;
+	CLEANUP(entry_free)
+	struct sandbox_entry *n = mmap(NULL, sizeof(*n), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (n == MAP_FAILED) {
+		n = NULL;
+		return err_errno(e, ERR_SYSTEM, "cannot start 'bwrap'");
+	}
+	s.way = sandbox_way(user, is_setuid(bwrap));
+	s.proc_open = !sandbox_wall(run, WALL_PROC);
+	n->keyring = sandbox_wall(run, WALL_KEYRING);
+	s.keys_open = !n->keyring;
+	n->privileged = s.way != SANDBOX_WAY_USER;
+	set_limits(run, user, &s, n);
+	sandbox_watch_begin(&watch, given, run, spec);
+	if (user != geteuid())
+		bwrap = take_user(&s, bwrap, n);
+	if (s.way == SANDBOX_WAY_NO_USER)
+		name_user(&s, user);
+	spec->enter = sandbox_enter;
+	spec->enter_user = n;
+	int rc = make_fds(&s, run, &f, e);
+	if (rc == 0)
+		rc = start_bwrap(&s, argv, spec, &f, bwrap, run, &res, e);
+	sandbox_watch_end(&watch, spec);
+	spec->enter = NULL;
+	spec->enter_user = NULL;
+	if (rc < 0 && n->failed)
+		rc = not_entered(n, s.arena, e);
+	else if (rc == 0 && res.status != 0 && res.signal == 0 && !was_started(f.items[f.count - 1]))
+		rc = not_started(argv[0], watch.words, e);
+	fds_close(&f);
+	if (rc == 0)
+		*ret = res;
+	return rc;
 }
 
 int sandbox_run(const struct sandbox *s, const char *const *argv, struct proc_spec *spec, const struct run *run,
 		struct proc_result *ret, struct err *e)
 {
-	struct fds f = {0};
 	if (!argv[0] || !*argv[0])
 		return err_set(e, ERR_USAGE, "no program to run in the sandbox");
 	if (check_shown(s, e) < 0)
 		return -1;
 	if (s->kind == SANDBOX_NONE)
-		return run_plain(s, argv, spec, run, ret, e);
-	int rc = make_fds(s, &f, e);
-	if (rc == 0)
-		rc = run_bwrap(s, argv, spec, &f, run, ret, e);
-	fds_close(&f);
-	return rc;
+		return give_dirs(s, geteuid(), e) < 0 ? -1 : run_plain(s, argv, spec, run, ret, e);
+	return run_bwrap(s, argv, spec, run, ret, e);
 }
 
 int sandbox_capture(const struct sandbox *s, const char *const *argv, const struct run *run, struct buf *out,

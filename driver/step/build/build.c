@@ -4,7 +4,9 @@
 
 #include "base/path.h"
 #include "base/sys/beneath.h"
+#include "base/sys/build_user.h"
 #include "base/sys/machine.h"
+#include "core/root/sandbox_walls.h"
 #include "step/build/build_parts.h"
 #include "step/build/build_tree.h"
 
@@ -90,20 +92,42 @@ static int configure_and_compile(struct building *b, struct err *e)
 	return rc;
 }
 
+/* A setuid file in the tree would be its owner's for everybody who can reach the tree. */
+static int drop_bits(const struct building *b, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	size_t inside = 0, beside = 0;
+	const char *dir = b->q->build_dir;
+	if (!sandbox_wall(b->run, WALL_SETUID))
+		return 0;
+	if (build_user_drop_bits(path_join(&a, dir, "src"), &inside, e) < 0 ||
+	    build_user_drop_bits(path_join(&a, dir, "out"), &beside, e) < 0)
+		return -1;
+	if (inside + beside)
+		log_warn(b->run->log, "%s: the build left %zu setuid or setgid files, which are plain ones now",
+			 b->q->plan->package, inside + beside);
+	return 0;
+}
+
 int build_run(const struct build_request *q, const struct run *run, struct arena *a, struct build_result *ret,
 	      struct err *e)
 {
 	struct building b = {.q = q, .run = run, .arena = a, .began = log_seconds()};
 	struct build_result *r = &b.result;
+	struct err ignored = {0};
 	if (backend_find(q->plan->package_row->backend, &b.backend, e) < 0)
 		return -1;
 	build_pools_plan(q, &b.pools);
 	if (build_set_up(q, b.backend, b.pools.now.total, a, &b.sandbox, r, e) < 0)
 		return -1;
 	building_begin(&b);
+	if (q->kind == SANDBOX_BWRAP && sandbox_wall(run, WALL_USER) && build_user_state() == BUILD_USER_OWN)
+		log_info(run->log, "%s: builds run as user %d, not as root, and their trees are that user's",
+			 q->plan->package, BUILD_USER);
 	r->memory = b.pools.memory;
 	r->resumed = beneath_exists(q->build_dir, BUILD_TREE);
-	if (configure_and_compile(&b, e) < 0)
+	int rc = configure_and_compile(&b, e);
+	if (drop_bits(&b, rc == 0 ? e : &ignored) < 0 || rc < 0)
 		return -1;
 	r->pools = b.pools.now;
 	r->jobs = b.pools.now.total;

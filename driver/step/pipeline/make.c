@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "base/sys/beneath.h"
 #include "core/plan/series.h"
+#include "core/root/sandbox_walls.h"
 #include "step/build/build.h"
 #include "step/fetch/fetch.h"
 #include "step/source/patch.h"
@@ -227,7 +228,8 @@ static int make_relocated(struct make *m, const char *tree, struct err *e)
 				     .provided = m->provided,
 				     .policy = m->policy,
 				     .code = m->code,
-				     .isa = m->plan->isa_row};
+				     .isa = m->plan->isa_row,
+				     .any_library = !sandbox_wall(m->run, WALL_PACKAGES)};
 	/* Driver libraries belong to the machine that runs the wheel; all must share one OpenMP runtime, so it keeps
 	 * its name. */
 	strlist_ref(&r.never, m->arena, "libcuda.so.*");

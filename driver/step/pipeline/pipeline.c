@@ -7,6 +7,7 @@
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "core/plan/plan_taken.h"
+#include "core/root/sandbox_walls.h"
 #include "step/pack/provenance.h"
 #include "step/pack/publish.h"
 #include "step/pipeline/changed_inputs.h"
@@ -47,6 +48,7 @@ static int resolve(struct pipeline *l, const struct pipeline_target *t, const st
 				 .torch = torch ? torch->identity : "",
 				 .torch_version = torch ? torch->version : "",
 				 .sandbox = l->q->kind,
+				 .without_walls = l->run->without_walls,
 				 .patches_dir = l->q->patches_dir,
 				 .note = t->note};
 	r.options.metadata_rev = rev;
@@ -55,8 +57,13 @@ static int resolve(struct pipeline *l, const struct pipeline_target *t, const st
 
 static int try_sandbox(struct pipeline *l, struct err *e)
 {
-	if (l->q->kind == SANDBOX_BWRAP && !l->sandbox_works && sandbox_probe(l->q->root, l->run, e) < 0)
+	if (l->q->kind != SANDBOX_BWRAP || l->sandbox_works)
+		return 0;
+	if (sandbox_probe(l->q->root, l->run, e) < 0)
 		return -1;
+	if (l->run->without_walls)
+		log_warn(l->run->log, "%s, as --without-wall says",
+			 sandbox_text(l->q->kind, l->run->without_walls, l->arena));
 	l->sandbox_works = true;
 	return 0;
 }
@@ -444,6 +451,7 @@ static int take(struct pipeline *l, struct err *e)
 					     .digest = t.digest,
 					     .epoch = t.epoch,
 					     .sandbox = q->kind,
+					     .without_walls = l->run->without_walls,
 					     .metadata_rev = q->plan.metadata_rev};
 	l->taken = &t;
 	if (plan_taken(q->tables, &r, l->arena, &plan, &l->toolchain, e) < 0)

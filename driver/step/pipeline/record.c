@@ -4,6 +4,7 @@
 #include "base/path.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
+#include "core/root/sandbox_walls.h"
 #include "step/build/backend.h"
 #include "step/pack/sbom.h"
 #include "step/pipeline/make.h"
@@ -21,9 +22,10 @@ static json_t *inputs(const struct make *m)
 	json_t *torch = m->torch ? json_pack("{s:s,s:s}", "identity", m->torch->identity, "version", m->torch->version)
 				 : json_null();
 	json_t *root = json_pack("{s:s,s:s}", "id", m->q->root->id, "fingerprint", m->q->root->fingerprint);
-	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "sources", sources, "patches", patches, "python",
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "sources", sources, "patches", patches, "python",
 			 json_from_strlist(&m->pyenv.have), "torch", torch, "root", root, "toolchain",
-			 json_or_null(m->toolchain->text), "sandbox", json_or_null(m->plan->sandbox));
+			 json_or_null(m->toolchain->text), "sandbox", json_or_null(m->plan->sandbox), "walls",
+			 sandbox_walls_json(m->q->kind, m->run));
 }
 
 static json_t *reductions(const struct build_result *b)

@@ -189,7 +189,8 @@ int trial_run(const struct trial_request *t, const struct run *run, struct arena
 	const char *dir, *stamp = memo(t, a);
 	struct err ignored = {0};
 	struct log quiet = {.level = LOG_QUIET, .fd = run->log->fd};
-	const struct run silent = {.log = &quiet, .cancel_fd = run->cancel_fd};
+	const struct run silent = {
+		.log = &quiet, .cancel_fd = run->cancel_fd, .limits = run->limits, .without_walls = run->without_walls};
 	if (store_stage(t->q->store, a, &dir, e) < 0)
 		return -1;
 	int rc = make_in(t, dir, &silent, a, e);

@@ -11,6 +11,7 @@
 #include "base/sys/fs.h"
 #include "base/sys/machine.h"
 #include "core/root/jobs.h"
+#include "core/root/sandbox_walls.h"
 #include "step/preflight/preflight_parts.h"
 
 #define GIB (1024.0 * 1024 * 1024)
@@ -35,6 +36,21 @@ static void check_path(struct preflight *d)
 			 "--cache DIR");
 }
 
+/* Each wall by its name. One that was taken away, or that this machine has not, is a warning: what must stand is
+ * an error of the sandbox itself. */
+static void show_walls(struct preflight *d)
+{
+	const struct sandbox_wall_state *w;
+	size_t count = sandbox_walls_look(d->q->kind, d->run, d->arena, &w);
+	for (size_t i = 0; i < count; i++) {
+		const char *name = arena_printf(d->arena, "wall %s", w[i].name);
+		if (w[i].stands)
+			preflight_ok(d, name, "%s", w[i].text);
+		else
+			preflight_warn(d, name, "%s", w[i].text);
+	}
+}
+
 int preflight_sandbox(struct preflight *d, struct err *e)
 {
 	struct err why = {0};
@@ -46,6 +62,8 @@ int preflight_sandbox(struct preflight *d, struct err *e)
 		return preflight_fail_err(d, "sandbox", &why, e);
 	} else {
 		preflight_ok(d, "sandbox", "bubblewrap works");
+		if (d->q->whole)
+			show_walls(d);
 	}
 	return 0;
 }

@@ -169,9 +169,28 @@ static char *vendored_name(struct relocation *r, const char *needed, const char 
 	return arena_printf(r->a, "%.*s-%.8s%s", (int)stem, needed, sha256, needed + stem);
 }
 
+/* A build chooses the search path of what it links, so a path alone does not make a library the root's. */
+static int check_owner(const struct relocation *r, const struct relocate_file *f, const char *needed,
+		       const char *source, const char *package, struct err *e)
+{
+	if (package || r->q->any_library)
+		return 0;
+	bool has_list = root_resolve(r->q->root, "/var/lib/dpkg/info", r->a) != NULL;
+	for (size_t i = 0; i < r->library_dirs.count && !has_list; i++) {
+		const char *dir = root_resolve(r->q->root, r->library_dirs.items[i], r->a);
+		size_t len = dir ? strlen(dir) : 0;
+		if (len && strncmp(source, dir, len) == 0 && source[len] == '/')
+			return 0;
+	}
+	err_set(e, ERR_POLICY, "'%s' needs '%s', and '%s' %s of the root '%s'", f->rel, needed, source,
+		has_list ? "belongs to no package" : "lies in no library directory", r->q->root->dir);
+	return err_hint(e, "install the package that has it, turn off the feature that needs it, or take it as it is "
+			   "with --without-wall packages");
+}
+
 /* Each library of the root is vendored once, whatever names it is needed by. */
-static int vendor(struct relocation *r, const char *needed, const char *source, const struct elf_info *info,
-		  const struct relocate_library **ret, struct err *e)
+static int vendor(struct relocation *r, const struct relocate_file *by, const char *needed, const char *source,
+		  const struct elf_info *info, const struct relocate_library **ret, struct err *e)
 {
 	char sha256[DIGEST_HEX_LEN + 1];
 	for (size_t i = 0; i < r->libs_count; i++) {
@@ -180,12 +199,13 @@ static int vendor(struct relocation *r, const char *needed, const char *source, 
 			return 0;
 		}
 	}
-	if (digest_file(path_join(r->a, r->q->root->dir, source), sha256, e) < 0)
+	const char *package = root_package_of(r->q->root, source, r->a);
+	if (check_owner(r, by, needed, source, package, e) < 0 ||
+	    digest_file(path_join(r->a, r->q->root->dir, source), sha256, e) < 0)
 		return -1;
 	if (r->libs_count == r->libs_cap)
 		r->libs = arena_grow(r->a, r->libs, &r->libs_cap, 16, sizeof(struct relocate_library *));
 	struct relocate_library *lib = r->libs[r->libs_count++] = arena_alloc(r->a, sizeof(*lib));
-	const char *package = root_package_of(r->q->root, source, r->a);
 	*lib = (struct relocate_library){.needed = arena_strdup(r->a, needed),
 					 .name = vendored_name(r, needed, sha256),
 					 .source = source,
@@ -229,7 +249,7 @@ static int resolve_one(struct relocation *r, struct relocate_file *f, const char
 	const struct relocate_library *lib = NULL;
 	const char *source = "";
 	struct elf_info info = {0};
-	if (find_in_root(r, f, name, &source, &info, e) < 0 || vendor(r, name, source, &info, &lib, e) < 0)
+	if (find_in_root(r, f, name, &source, &info, e) < 0 || vendor(r, f, name, source, &info, &lib, e) < 0)
 		return -1;
 	if (strcmp(lib->name, name) != 0)
 		kvlist_set(&f->renames, r->a, name, lib->name);

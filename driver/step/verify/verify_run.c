@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/sys/build_user.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
@@ -160,7 +161,7 @@ static int install(const struct verify_run_request *q, const struct sandbox *s, 
 	if ((q->torch_wheel && unpack(q->torch_wheel, site, run, e) < 0) ||
 	    (q->wheel && unpack(q->wheel, site, run, e) < 0))
 		return err_wrap(e, "the wheel does not install");
-	return 0;
+	return build_user_mixed(q->work_dir, e);
 }
 
 struct lines {

@@ -54,14 +54,14 @@ static void test_options_of_an_unpacked_root(void **state)
 	assert_ok(sandbox_argv(&s, (const char *const[]){"make", "-j", NULL}, &got, &e), &e);
 	const char *want = arena_printf(
 		&arena,
-		"bwrap\n--unshare-user\n--unshare-ipc\n--unshare-pid\n--unshare-uts\n--unshare-cgroup-try\n--disable-"
-		"userns\n--"
-		"hostname\nptbuild\n"
-		"--uid\n1000\n--gid\n1000\n--die-with-parent\n--clearenv\n--new-session\n--unshare-net\n"
+		"bwrap\n--unshare-user\n--uid\n1000\n--gid\n1000\n--disable-userns\n"
+		"--unshare-ipc\n--unshare-pid\n--unshare-uts\n--unshare-cgroup-try\n--hostname\nptbuild\n"
+		"--die-with-parent\n--clearenv\n--new-session\n--unshare-net\n"
 		"--ro-bind\n%s/usr\n/usr\n--symlink\nusr/bin\n/bin\n--ro-bind\n%s/lib\n/lib\n--symlink\n/usr/lib64\n/"
 		"lib64\n"
-		"--ro-bind\n%s/etc\n/etc\n--ro-bind-data\n3\n/etc/passwd\n--proc\n/proc\n--ro-bind-try\n/proc/sys\n/"
-		"proc/sys\n--dev\n/dev\n--tmpfs\n/tmp\n"
+		"--ro-bind\n%s/etc\n/etc\n--ro-bind-data\n3\n/etc/passwd\n--proc\n/proc\n--remount-ro\n/"
+		"proc\n--ro-bind-try\n/proc/sys\n/"
+		"proc/sys\n--ro-bind-try\n/dev/null\n/proc/keys\n--dev\n/dev\n--tmpfs\n/tmp\n"
 		"--tmpfs\n/ptbuild/home\n--tmpfs\n/ptbuild/tmp\n--bind\n/host/src\n/ptbuild/src\n--ro-bind\n/host/"
 		"cfg\n/ptbuild/cfg\n"
 		"--remount-ro\n/\n--setenv\nK\na value\n--chdir\n/ptbuild/src\n--\nmake\n-j",
@@ -124,8 +124,9 @@ static void test_every_operation(void **state)
 	sandbox_add(&s, SANDBOX_DEV, NULL, "/g");
 	sandbox_options(&s, &got);
 	assert_contains(line(&got),
-			"--ro-bind-data\n3\n/a\n--dir\n/b\n--tmpfs\n/c\n--symlink\ntarget\n/"
-			"d\n--ro-bind-data\n4\n/e\n--proc\n/f\n--ro-bind-try\n/proc/sys\n/f/sys\n--dev\n/g\n");
+			"--ro-bind-data\n3\n/a\n--dir\n/b\n--tmpfs\n/c\n--symlink\ntarget\n/d\n--ro-bind-data\n4\n/e\n"
+			"--proc\n/f\n--remount-ro\n/f\n--ro-bind-try\n/proc/sys\n/f/sys\n"
+			"--ro-bind-try\n/dev/null\n/f/keys\n--dev\n/g\n");
 }
 
 static void test_no_sandbox_with_an_unpacked_root(void **state)

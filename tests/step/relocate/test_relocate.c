@@ -338,6 +338,7 @@ static void link_out_of_the_root_is_not_followed(void **state)
 static void own_search_path_comes_first(void **state)
 {
 	(void)state;
+	request.any_library = true;
 	compile(LIB "libx.so.1", "int x(void) { return 1; }", SHARED "-Wl,-soname,libx.so.1");
 	compile("root/opt/x/libx.so.1", "int x(void) { return 2; }", SHARED "-Wl,-soname,libx.so.1");
 	compile("tree/pkg/_C.so", "int x(void); int run(void) { return x(); }",
@@ -350,6 +351,7 @@ static void own_search_path_comes_first(void **state)
 static void origin_of_a_library_in_the_root(void **state)
 {
 	(void)state;
+	request.any_library = true;
 	compile("root/opt/x/private/liby.so", "int y(void) { return 3; }", SHARED "-Wl,-soname,liby.so");
 	compile("root/opt/x/libx.so.1", "int y(void); int x(void) { return y(); }",
 		SHARED "root/opt/x/private/liby.so '-Wl,-soname,libx.so.1,-rpath,$ORIGIN/private'");

@@ -1,0 +1,124 @@
+#include "base/sys/build_user.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/os.h"
+#include "base/sys/fs.h"
+
+#define MAX_DEPTH 512
+#define SET_BITS (S_ISUID | S_ISGID)
+#define KEEP ((uid_t)-1) /* as for chown(2): nobody's files change hands */
+
+enum build_user_state build_user_state(void)
+{
+	uid_t outside = 0, root = 0;
+	if (geteuid() != 0)
+		return BUILD_USER_SELF;
+	if (os_user_outside(BUILD_USER, &outside) == 0)
+		return BUILD_USER_OWN;
+	return os_user_outside(0, &root) == 0 && root != 0 ? BUILD_USER_MAPPED : BUILD_USER_MISSING;
+}
+
+struct giving {
+	const char *top;
+	uid_t user;
+	size_t dropped;
+};
+
+static int give_entry(struct giving *g, int dir, const char *name, const struct stat *st, struct err *e)
+{
+	/* The owner first: chown(2) by root leaves the bits of what nobody may run. */
+	if (g->user != KEEP && st->st_uid != g->user &&
+	    fchownat(dir, name, g->user, (gid_t)g->user, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot give '%s' in '%s' to user %u", name, g->top, g->user);
+	if (!S_ISREG(st->st_mode) || !(st->st_mode & SET_BITS))
+		return 0;
+	g->dropped++;
+	/* Opened without following, since a program of the build may still be at work. */
+	AUTO_FD int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int rc = fd >= 0          ? fchmod(fd, st->st_mode & 0777)
+		 : geteuid() != 0 ? fchmodat(dir, name, st->st_mode & 0777, 0) /* its owner may not read it */
+				  : -1;
+	if (rc < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot drop the setuid bit of '%s' in '%s'", name, g->top);
+	return 0;
+}
+
+static int give_dir(struct giving *g, int fd, int depth, struct err *e)
+{
+	AUTO_DIR DIR *d = fs_open_entries(fd);
+	if (!d || depth > MAX_DEPTH)
+		return err_errno(e, ERR_SYSTEM, "cannot list '%s'", g->top);
+	for (const struct dirent *entry; (entry = fs_next_entry(d));) {
+		struct stat st;
+		/* Most file systems say what it is; only what may matter is looked at when nothing changes hands. */
+		if (g->user == KEEP && entry->d_type == DT_LNK)
+			continue;
+		if (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+			if (errno == ENOENT)
+				continue;
+			return err_errno(e, ERR_SYSTEM, "cannot read '%s' in '%s'", entry->d_name, g->top);
+		}
+		if (S_ISDIR(st.st_mode)) {
+			AUTO_FD int sub = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+			if (sub < 0 && g->user == KEEP && errno == EACCES)
+				continue; /* a directory that its own owner cannot read hides nothing that others can */
+			if (sub < 0)
+				return err_errno(e, ERR_SYSTEM, "cannot list '%s' in '%s'", entry->d_name, g->top);
+			if (give_dir(g, sub, depth + 1, e) < 0)
+				return -1;
+		}
+		if (give_entry(g, fd, entry->d_name, &st, e) < 0)
+			return -1;
+	}
+	return errno ? err_errno(e, ERR_SYSTEM, "cannot list '%s'", g->top) : 0;
+}
+
+static int walk(const char *dir, struct giving *g, struct err *e)
+{
+	struct stat st;
+	AUTO_FD int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot list '%s'", dir);
+	if (st.st_uid == g->user)
+		return 0;
+	if (give_dir(g, fd, 0, e) < 0)
+		return -1;
+	if (g->user != KEEP && fchown(fd, g->user, (gid_t)g->user) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot give '%s' to user %u", dir, g->user);
+	return 0;
+}
+
+int build_user_give(const char *dir, uid_t user, struct err *e)
+{
+	struct giving g = {.top = dir, .user = user};
+	return walk(dir, &g, e);
+}
+
+int build_user_mixed(const char *dir, struct err *e)
+{
+	if (geteuid() == 0 && lchown(dir, 0, 0) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot take '%s' back", dir);
+	return 0;
+}
+
+int build_user_drop_bits(const char *dir, size_t *ret, struct err *e)
+{
+	struct giving g = {.top = dir, .user = KEEP};
+	int rc = walk(dir, &g, e);
+	*ret = g.dropped;
+	return rc;
+}
+
+int build_user_keep(int fd, const char *dir)
+{
+	struct stat st;
+	if (geteuid() != 0 || stat(dir, &st) < 0 || st.st_uid != BUILD_USER)
+		return 0;
+	return fchown(fd, BUILD_USER, BUILD_USER);
+}

@@ -1,0 +1,18 @@
+/* There is no bubblewrap on macOS. */
+#include "core/root/sandbox_enter.h"
+
+#include <errno.h>
+
+int sandbox_enter(void *entry)
+{
+	(void)entry;
+	errno = ENOSYS;
+	return -1;
+}
+
+enum sandbox_way sandbox_way(uid_t user, bool setuid)
+{
+	(void)user;
+	(void)setuid;
+	return SANDBOX_WAY_USER;
+}

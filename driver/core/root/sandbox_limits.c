@@ -1,0 +1,202 @@
+#include "core/root/sandbox_limits.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/sys/fs.h"
+#include "base/sys/machine.h"
+#include "base/sys/proctree.h"
+#include "core/root/sandbox_walls.h"
+
+#define TICK_S 0.25
+#define SLOW_S 1.0 /* what reads the whole tree of processes */
+#define MIB (UINT64_C(1) << 20)
+#define GIB (UINT64_C(1) << 30)
+#define HOUR UINT64_C(3600)
+
+static uint64_t all_memory(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+	return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : UINT64_MAX;
+}
+
+struct run_limits sandbox_limits(const struct run *run)
+{
+	struct run_limits l = run->limits;
+	/* A job is a shell, ccache, a driver, a compiler and an assembler; linkers take a thread a processor. */
+	if (!l.processes)
+		l.processes = 256 + 64 * (uint64_t)machine_processors();
+	if (!l.memory)
+		l.memory = all_memory() / 20 * 19;
+	if (!l.log)
+		l.log = GIB;
+	/* One unit of nvcc or one link with LTO takes an hour and says nothing. */
+	if (!l.silence)
+		l.silence = 4 * HOUR;
+	if (!l.time)
+		l.time = 72 * HOUR;
+	return l;
+}
+
+static int stop(struct err *e, const char *option, const char *text)
+{
+	err_set(e, ERR_BUILD, "%s", text);
+	return err_hint(e, "if that is right, allow it more: %s", option);
+}
+
+static double mib(uint64_t bytes)
+{
+	return (double)bytes / (double)MIB;
+}
+
+static int check_output(const struct sandbox_watch *w, double now, struct err *e)
+{
+	char text[200];
+	const struct run_limits *l = &w->limits;
+	if (w->output > l->log) {
+		snprintf(text, sizeof(text), "stopped: it wrote more than %.1f MiB of output", mib(l->log));
+		return stop(e, "--max-log SIZE", text);
+	}
+	if (now - w->said > (double)l->silence) {
+		snprintf(text, sizeof(text), "stopped: it wrote nothing for %llu s", (unsigned long long)l->silence);
+		return stop(e, "--max-silence TIME", text);
+	}
+	if (now - w->started > (double)l->time) {
+		snprintf(text, sizeof(text), "stopped: it ran for more than %llu s", (unsigned long long)l->time);
+		return stop(e, "--max-time TIME", text);
+	}
+	return 0;
+}
+
+static int check_processes(const struct sandbox_watch *w, pid_t pid, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct proctree_item *items;
+	size_t count;
+	uint64_t tasks = 0, resident = 0, own = 0;
+	char text[200];
+	proctree_read(pid, &a, &items, &count);
+	for (size_t i = 0; i < count; i++) {
+		tasks += items[i].threads > 0 ? (uint64_t)items[i].threads : 1;
+		resident += items[i].rss_bytes;
+	}
+	if (tasks > w->limits.processes) {
+		snprintf(text, sizeof(text), "stopped: it ran %llu processes and threads at once, and %llu are allowed",
+			 (unsigned long long)tasks, (unsigned long long)w->limits.processes);
+		return stop(e, "--max-processes N", text);
+	}
+	if (resident <= w->limits.memory)
+		return 0;
+	/* Shared pages were counted for each process. */
+	for (size_t i = 0; i < count; i++)
+		own += proctree_own(items[i].pid);
+	if (own <= w->limits.memory)
+		return 0;
+	snprintf(text, sizeof(text), "stopped: it took %.0f MiB of memory, and %.0f are allowed", mib(own),
+		 mib(w->limits.memory));
+	return stop(e, "--max-memory SIZE", text);
+}
+
+/* The tree is measured only when the disk has lost as much as it may hold: that takes a walk. */
+static int check_disk(struct sandbox_watch *w, struct err *e)
+{
+	uint64_t now = 0, held = 0, size = 0;
+	const char *where = NULL;
+	struct err ignored = {0};
+	char text[400];
+	for (size_t i = 0; i < w->sandbox->count && !where; i++)
+		if (w->sandbox->ops[i].type == SANDBOX_RW)
+			where = w->sandbox->ops[i].source;
+	if (!where || fs_free_bytes(where, &now, &ignored) < 0)
+		return 0;
+	if (w->keep_free && now < w->keep_free) {
+		snprintf(text, sizeof(text), "stopped: less than %.0f MiB are left on the disk of '%.200s'",
+			 mib(w->keep_free), where);
+		err_set(e, ERR_SYSTEM, "%s", text);
+		return err_hint(e, "make room; a build that may fill the disk is given a number: --max-disk SIZE");
+	}
+	if (!w->asked.disk || now + w->asked.disk / 2 > w->free_before)
+		return 0;
+	for (size_t i = 0; i < w->sandbox->count; i++)
+		if (w->sandbox->ops[i].type == SANDBOX_RW &&
+		    fs_tree_size(w->sandbox->ops[i].source, &size, &ignored) == 0)
+			held += size;
+	if (held <= w->asked.disk)
+		return 0;
+	snprintf(text, sizeof(text), "stopped: what it wrote takes %.0f MiB, and %.0f are allowed", mib(held),
+		 mib(w->asked.disk));
+	return stop(e, "--max-disk SIZE", text);
+}
+
+static int on_tick(pid_t pid, void *user, struct err *e)
+{
+	struct sandbox_watch *w = user;
+	double now = log_seconds();
+	if (w->caller.on_tick && now >= w->caller_at) {
+		w->caller_at = now + w->caller.tick_s;
+		int rc = w->caller.on_tick(pid, w->caller.tick_user, e);
+		if (rc != 0)
+			return rc;
+	}
+	if (w->off)
+		return 0;
+	/* Of the commands of a build, which have a log: a shell on a terminal writes when its user types, and what
+	 * ptbuild asks in the sandbox is short. */
+	if (w->caller.log_path && check_output(w, now, e) < 0)
+		return -1;
+	if (now < w->slow_at)
+		return 0;
+	w->slow_at = now + SLOW_S;
+	return check_processes(w, pid, e) < 0 ? -1 : check_disk(w, e);
+}
+
+/* Keeps the last message of bubblewrap, which writes every line until the program starts. */
+static void on_line(const char *line, size_t len, void *user)
+{
+	static const char mark[] = "bwrap: ";
+	struct sandbox_watch *w = user;
+	size_t n = sizeof(mark) - 1;
+	w->output += len + 1;
+	w->said = log_seconds();
+	if (len > n && memcmp(line, mark, n) == 0)
+		snprintf(w->words, sizeof(w->words), "%.*s", (int)(len - n), line + n);
+	if (w->caller.on_line)
+		w->caller.on_line(line, len, w->caller.user);
+}
+
+void sandbox_watch_begin(struct sandbox_watch *w, const struct sandbox *s, const struct run *run,
+			 struct proc_spec *spec)
+{
+	struct err ignored = {0};
+	double now = log_seconds();
+	*w = (struct sandbox_watch){.sandbox = s,
+				    .limits = sandbox_limits(run),
+				    .asked = run->limits,
+				    .off = !sandbox_wall(run, WALL_LIMITS),
+				    .caller = *spec,
+				    .started = now,
+				    .said = now,
+				    .slow_at = now + TICK_S,
+				    .caller_at = now + spec->tick_s};
+	for (size_t i = 0; i < s->count && !w->free_before; i++)
+		if (s->ops[i].type == SANDBOX_RW && fs_free_bytes(s->ops[i].source, &w->free_before, &ignored) < 0)
+			break;
+	/* What others need to go on. A disk that has no more than that to begin with is filled to its end. */
+	if (!run->limits.disk && w->free_before > 2 * GIB)
+		w->keep_free = GIB / 2;
+	spec->on_line = on_line;
+	spec->user = w;
+	spec->on_tick = on_tick;
+	spec->tick_user = w;
+	spec->tick_s = spec->tick_s > 0 && spec->tick_s < TICK_S ? spec->tick_s : TICK_S;
+}
+
+void sandbox_watch_end(const struct sandbox_watch *w, struct proc_spec *spec)
+{
+	spec->on_line = w->caller.on_line;
+	spec->user = w->caller.user;
+	spec->on_tick = w->caller.on_tick;
+	spec->tick_user = w->caller.tick_user;
+	spec->tick_s = w->caller.tick_s;
+}

@@ -1,0 +1,143 @@
+#include "core/root/sandbox_walls.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/sys/build_user.h"
+#include "base/sys/json.h"
+#include "base/sys/proc.h"
+#include "core/root/sandbox_calls.h"
+#include "core/root/sandbox_enter.h"
+#include "core/root/sandbox_limits.h"
+
+static const char *const names[SANDBOX_WALLS] = {
+	[WALL_USER] = "user",     [WALL_SECCOMP] = "seccomp", [WALL_KEYRING] = "keyring",   [WALL_PROC] = "proc",
+	[WALL_SETUID] = "setuid", [WALL_LIMITS] = "limits",   [WALL_PACKAGES] = "packages",
+};
+
+bool sandbox_wall(const struct run *run, enum sandbox_wall wall)
+{
+	return !(run->without_walls & (1U << wall));
+}
+
+int sandbox_walls_parse(const struct strlist *asked, unsigned *ret, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct strlist all = {0};
+	for (size_t k = 0; k < SANDBOX_WALLS; k++)
+		strlist_ref(&all, &a, names[k]);
+	*ret = 0;
+	for (size_t i = 0; i < asked->count; i++) {
+		size_t k = 0;
+		while (k < SANDBOX_WALLS && strcmp(asked->items[i], names[k]) != 0)
+			k++;
+		if (k == SANDBOX_WALLS) {
+			err_set(e, ERR_USAGE, "unknown wall '%s'", asked->items[i]);
+			return err_hint(e, "--without-wall takes: %s", strlist_join(&all, &a, " "));
+		}
+		*ret |= 1U << k;
+	}
+	return 0;
+}
+
+const char *sandbox_text(enum sandbox_kind kind, unsigned without, struct arena *a)
+{
+	struct strlist list = {0};
+	for (size_t k = 0; k < SANDBOX_WALLS; k++)
+		if (without & (1U << k))
+			strlist_ref(&list, a, names[k]);
+	return list.count ? arena_printf(a, "%s without %s", sandbox_kind_name(kind), strlist_join(&list, a, ", "))
+			  : sandbox_kind_name(kind);
+}
+
+static const char *user_text(bool *ret, struct arena *a)
+{
+	static const char *const texts[] = {
+		[BUILD_USER_SELF] = "builds run as the user who started ptbuild, which is not root",
+		[BUILD_USER_MAPPED] = "root here is an ordinary user of the machine",
+		[BUILD_USER_OWN] = "builds run as user %d, not as root",
+		[BUILD_USER_MISSING] = "builds would be root: this user name space has no user %d",
+	};
+	enum build_user_state state = build_user_state();
+	*ret = state != BUILD_USER_MISSING;
+	const char *at = strstr(texts[state], "%d");
+	return at ? arena_printf(a, "%.*s%d%s", (int)(at - texts[state]), texts[state], BUILD_USER, at + 2)
+		  : texts[state];
+}
+
+static const char *way_text(bool *ret, struct arena *a)
+{
+	static const char *const texts[] = {
+		[SANDBOX_WAY_USER] = "a user name space of its own",
+		[SANDBOX_WAY_PRIVILEGED] =
+			"a user name space of its own, made with root's rights: users may not make one",
+		[SANDBOX_WAY_NO_USER] =
+			"no user name space, which this kernel refuses; the others are made with root's "
+			"rights",
+	};
+	struct stat st;
+	const char *bwrap = proc_find(a, "bwrap");
+	bool setuid = bwrap && geteuid() != 0 && stat(bwrap, &st) == 0 && (st.st_mode & S_ISUID);
+	uid_t user = build_user_state() == BUILD_USER_OWN ? BUILD_USER : geteuid();
+	enum sandbox_way way = sandbox_way(user, setuid);
+	*ret = way != SANDBOX_WAY_NO_USER;
+	return texts[way];
+}
+
+static const char *limits_text(const struct run *run, struct arena *a)
+{
+	const struct run_limits l = sandbox_limits(run);
+	const unsigned long long mib = 1 << 20;
+	const char *disk = l.disk ? arena_printf(a, "%llu MiB of disk, ", (unsigned long long)l.disk / mib) : "";
+	return arena_printf(
+		a, "%llu processes, %llu MiB of memory, %s%llu MiB of output, %llu s of silence, %llu s in all",
+		(unsigned long long)l.processes, (unsigned long long)l.memory / mib, disk,
+		(unsigned long long)l.log / mib, (unsigned long long)l.silence, (unsigned long long)l.time);
+}
+
+size_t sandbox_walls_look(enum sandbox_kind kind, const struct run *run, struct arena *a,
+			  const struct sandbox_wall_state **ret)
+{
+	struct sandbox_wall_state *w = arena_array(a, SANDBOX_WALLS + 2, sizeof(*w));
+	size_t n = 0, calls;
+	*ret = w;
+	if (kind == SANDBOX_NONE)
+		return 0;
+	w[n] = (struct sandbox_wall_state){"name-spaces", true, ""};
+	w[n].text = way_text(&w[n].stands, a);
+	n++;
+	(void)sandbox_calls(&calls);
+	const struct sandbox_wall_state all[SANDBOX_WALLS] = {
+		[WALL_USER] = {NULL, true, ""},
+		[WALL_SECCOMP] = {NULL, sandbox_calls_work(),
+				  sandbox_calls_work() ? "a filter of system calls" : "this kernel has no filters"},
+		[WALL_KEYRING] = {NULL, true, "a session keyring of its own"},
+		[WALL_PROC] = {NULL, true, "/proc is read-only"},
+		[WALL_SETUID] = {NULL, true, "setuid bits are dropped"},
+		[WALL_LIMITS] = {NULL, true, limits_text(run, a)},
+		[WALL_PACKAGES] = {NULL, true, "libraries that go into a wheel belong to packages of the root"},
+	};
+	for (size_t k = 0; k < SANDBOX_WALLS; k++, n++) {
+		w[n] = all[k];
+		w[n].name = names[k];
+		if (k == WALL_USER)
+			w[n].text = user_text(&w[n].stands, a);
+		if (!sandbox_wall(run, (enum sandbox_wall)k)) {
+			w[n].stands = false;
+			w[n].text = "taken away with --without-wall";
+		}
+	}
+	return n;
+}
+
+json_t *sandbox_walls_json(enum sandbox_kind kind, const struct run *run)
+{
+	AUTO_ARENA struct arena a = {0};
+	const struct sandbox_wall_state *w;
+	json_t *out = json_object();
+	size_t count = sandbox_walls_look(kind, run, &a, &w);
+	for (size_t i = 0; i < count; i++)
+		json_object_set_new(out, w[i].name,
+				    json_pack("{s:b, s:o}", "stands", w[i].stands, "text", json_or_null(w[i].text)));
+	return out;
+}

@@ -1,0 +1,229 @@
+/* The walls of the sandbox, each alone. What gets through when one is taken away shows that it stood. */
+#include "support.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/sys/build_user.h"
+#include "core/root/sandbox_walls.h"
+
+static struct arena arena;
+static struct root host;
+static struct sandbox box;
+static struct run walled;
+
+static int setup(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	test_dir();
+	walled = *test_run();
+	assert_int_equal(chmod(test_path("."), 0755), 0);
+	assert_ok(root_open(NULL, &arena, &host, &e), &e);
+	assert_ok(sandbox_init(&box, SANDBOX_BWRAP, &host, &arena, &e), &e);
+	kvlist_set(&box.env, &arena, "PATH", ROOT_PATH);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	arena_release(&arena);
+	return test_teardown(state);
+}
+
+/* inside: a shell script in the sandbox; its exit status, all it printed in `out`. */
+static int inside(struct buf *out, const char *script)
+{
+	struct err e = {0};
+	const char *const argv[] = {"sh", "-c", script, NULL};
+	struct proc_spec spec = {.out = out, .timeout_s = 60};
+	struct proc_result res = {0};
+	buf_reset(out);
+	assert_ok(sandbox_run(&box, argv, &spec, &walled, &res, &e), &e);
+	return res.status;
+}
+
+static void assert_inside(const char *script, const char *text)
+{
+	AUTO_BUF struct buf out = {0};
+	int status = inside(&out, script);
+	assert_string_equal(buf_cstr(&out), text);
+	assert_int_equal(status, 0);
+}
+
+/* assert_fails: the script fails, and says so in these words. */
+static void assert_fails(const char *script, const char *words)
+{
+	AUTO_BUF struct buf out = {0};
+	assert_int_not_equal(inside(&out, script), 0);
+	assert_contains(buf_cstr(&out), words);
+}
+
+static void show_rw(const char *name, const char *dest)
+{
+	assert_int_equal(mkdir(test_path("%s", name), 0777), 0);
+	sandbox_add(&box, SANDBOX_RW, test_path("%s", name), dest);
+}
+
+static void test_proc_is_read_only(void **state)
+{
+	(void)state;
+	static const char lower[] = "echo 501 >/proc/self/oom_score_adj";
+	assert_fails(lower, "Read-only file system");
+	walled.without_walls = 1U << WALL_PROC;
+	assert_inside(lower, "");
+}
+
+static void test_the_kernel_kills_a_build_first(void **state)
+{
+	(void)state;
+	assert_inside("cat /proc/self/oom_score_adj", "500\n");
+	walled.without_walls = 1U << WALL_LIMITS;
+	assert_inside("cat /proc/self/oom_score_adj", "0\n");
+}
+
+/* refused: what a call of the C library says in the sandbox, by Python. */
+static void assert_call(const char *call, const char *words)
+{
+	assert_inside(arena_printf(&arena,
+				   "python3 -c 'import ctypes, os, socket\n"
+				   "c = ctypes.CDLL(None, use_errno=True)\n"
+				   "ctypes.set_errno(0)\n"
+				   "%s\n"
+				   "print(os.strerror(ctypes.get_errno()))'",
+				   call),
+		      words);
+}
+
+static void test_system_calls_are_refused(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *call, *words;
+	} cases[] = {
+		{"c.syscall(425, 1, 0)", "Function not implemented\n"}, /* io_uring_setup */
+		{"c.syscall(250, 0, 0)", "Function not implemented\n"}, /* keyctl */
+		{"c.socket(40, 1, 0)", "Address family not supported by protocol\n"},
+		{"c.socket(38, 5, 0)", "Address family not supported by protocol\n"},
+		{"c.socket(16, 3, 12)", "Protocol not supported\n"},
+		{"c.socket(16, 3, 0)", "Success\n"},
+		{"c.ptrace(0, 0, 0, 0)", "Operation not permitted\n"},
+		{"c.syscall(470, 0)", "Function not implemented\n"},
+		{"c.chmod(b\"/tmp\", 0o4755)", "Operation not permitted\n"},
+		{"c.chmod(b\"/tmp\", 0o2755)", "Success\n"},
+		{"c.open(b\"/tmp/x\", os.O_CREAT | os.O_WRONLY, 0o4755)", "Operation not permitted\n"},
+	};
+#if defined(__x86_64__)
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_call(cases[i].call, cases[i].words);
+#else
+	(void)cases;
+#endif
+	walled.without_walls = 1U << WALL_SECCOMP;
+	assert_call("c.chmod(b\"/tmp\", 0o4755)", "Success\n");
+}
+
+/* stopped: the error that ends the script. */
+static void assert_stopped(const char *script, const char *words, const char *option)
+{
+	struct err e = {0};
+	const char *const argv[] = {"sh", "-c", script, NULL};
+	struct proc_spec spec = {.timeout_s = 60, .log_path = test_path("log")};
+	struct proc_result res = {0};
+	assert_err(sandbox_run(&box, argv, &spec, &walled, &res, &e), &e, ERR_BUILD, words);
+	assert_contains(e.hint, option);
+}
+
+/* Whatever umask root has: what ptbuild shows of its own can be read, what belongs to the root or to others is left as
+ * it is. */
+static void test_own_files_can_be_read(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	static const char *const argv[] = {"true", NULL};
+	AUTO_BUF struct buf out = {0};
+	assert_int_equal(mkdir(test_path("own"), 0700), 0);
+	assert_int_equal(mkdir(test_path("own/more"), 0700), 0);
+	test_write(test_path("own/more/file"), "text");
+	assert_int_equal(chmod(test_path("own/more/file"), 0600), 0);
+	sandbox_add(&box, SANDBOX_RO, test_path("own"), SANDBOX_CFG);
+	assert_inside("cat /ptbuild/cfg/more/file; echo x 2>/dev/null >/ptbuild/cfg/more/file || echo no", "textno\n");
+	if (build_user_state() != BUILD_USER_OWN)
+		return;
+	sandbox_add(&box, SANDBOX_RO, test_path("own"), "/opt/own");
+	assert_err(sandbox_capture(&box, argv, &walled, &out, &e), &e, ERR_POLICY, "the build's user cannot read");
+	assert_contains(e.hint, "chmod -R a+rX");
+}
+
+static void test_limits_stop_a_program(void **state)
+{
+	(void)state;
+	walled.limits = (struct run_limits){.log = 100000};
+	assert_stopped("while :; do echo a line of output that says nothing; done", "of output", "--max-log");
+	walled.limits = (struct run_limits){.silence = 1};
+	assert_stopped("sleep 60", "wrote nothing for 1 s", "--max-silence");
+	walled.limits = (struct run_limits){.time = 1};
+	assert_stopped("while :; do echo x; sleep 0.1; done", "more than 1 s", "--max-time");
+	walled.limits = (struct run_limits){.processes = 20};
+	assert_stopped("for i in $(seq 40); do sleep 60 & done; wait", "processes and threads", "--max-processes");
+	show_rw("src", SANDBOX_SRC);
+	walled.limits = (struct run_limits){.disk = 1 << 20};
+	assert_stopped("for i in 1 2 3 4; do head -c 1000000 /dev/urandom >/ptbuild/src/$i; done; sleep 60", "takes",
+		       "--max-disk");
+}
+
+static void test_memory_is_limited(void **state)
+{
+	(void)state;
+	walled.limits = (struct run_limits){.memory = 200 << 20};
+	assert_stopped(
+		"for i in 1 2 3 4; do python3 -c 'x = bytearray(100 << 20); import time; time.sleep(60)' & done; wait",
+		"of memory", "--max-memory");
+	assert_fails("python3 -c 'bytearray(300 << 20)'", "MemoryError");
+	assert_fails("head -c 150000000 /dev/zero >/ptbuild/tmp/x", "No space left");
+}
+
+static void test_names(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	struct strlist names = {0};
+	unsigned without = 0;
+	strlist_split(&names, &arena, "seccomp user", " ");
+	assert_ok(sandbox_walls_parse(&names, &without, &e), &e);
+	assert_int_equal(without, 1U << WALL_SECCOMP | 1U << WALL_USER);
+	assert_string_equal(sandbox_text(SANDBOX_BWRAP, without, &arena), "bubblewrap without user, seccomp");
+	assert_string_equal(sandbox_text(SANDBOX_BWRAP, 0, &arena), "bubblewrap");
+	assert_string_equal(sandbox_text(SANDBOX_NONE, 0, &arena), "none");
+	strlist_ref(&names, &arena, "moat");
+	assert_err(sandbox_walls_parse(&names, &without, &e), &e, ERR_USAGE, "unknown wall 'moat'");
+	assert_contains(e.hint, "seccomp");
+}
+
+static void test_each_is_shown(void **state)
+{
+	(void)state;
+	const struct sandbox_wall_state *w;
+	walled.without_walls = 1U << WALL_PROC;
+	size_t count = sandbox_walls_look(SANDBOX_BWRAP, &walled, &arena, &w);
+	assert_int_equal(count, SANDBOX_WALLS + 1);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(w[i].stands, strcmp(w[i].name, "proc") != 0);
+	assert_int_equal(sandbox_walls_look(SANDBOX_NONE, &walled, &arena, &w), 0);
+}
+
+int main(void)
+{
+#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		T(test_names),
+		T(test_each_is_shown),
+		T(test_proc_is_read_only),
+		T(test_the_kernel_kills_a_build_first),
+		T(test_system_calls_are_refused),
+		T(test_own_files_can_be_read),
+		T(test_limits_stop_a_program),
+		T(test_memory_is_limited),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
