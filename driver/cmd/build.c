@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -5,6 +6,7 @@
 #include <sys/utsname.h>
 
 #include "base/shell.h"
+#include "base/size.h"
 #include "base/sys/json.h"
 #include "cmd/build.h"
 #include "cmd/help.h"
@@ -25,6 +27,8 @@ const struct arg_def cmd_build_options[] = {
 static const struct arg_def build_only[] = {
 	{"ccache-remote", 0, ARG_STRING, offsetof(struct build_options, base.pipeline.ccache_remote), "URL",
 	 "share compiled objects through a redis or web server (also PTBUILD_CCACHE_REMOTE)", NULL},
+	{"ccache-size", 0, ARG_STRING, offsetof(struct build_options, base.pipeline.ccache_size), "SIZE",
+	 "what the compiler cache may grow to (default: 30G)", NULL},
 	{"check", 0, ARG_FLAG, offsetof(struct build_options, check), NULL,
 	 "build everything a second time under other conditions and compare the wheels byte by byte", NULL},
 	{"keep", 0, ARG_FLAG, offsetof(struct build_options, base.pipeline.keep_tree), NULL,
@@ -306,6 +310,21 @@ static int report_checks(const struct cmd_build_results *r, struct err *e)
 			"standard output lists what differs; the second wheel is kept beside the details of the first");
 }
 
+/* As ccache understands it: for it a number alone is not one of bytes. */
+static int take_ccache_size(struct cmd_context *c, const char **size, struct err *e)
+{
+	uint64_t bytes;
+	if (!*size)
+		return 0;
+	if (size_parse(*size, &bytes, e) < 0) {
+		e->kind = ERR_USAGE;
+		return err_wrap(e, "option '--ccache-size'");
+	}
+	uint64_t mib = bytes >> 20 ? bytes >> 20 : 1;
+	*size = arena_printf(c->arena, "%" PRIu64 "Mi", mib);
+	return 0;
+}
+
 static int build_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	struct pipeline_request q = {0};
@@ -322,6 +341,8 @@ static int build_main(struct cmd_context *c, const struct strlist *words, struct
 	if (*remote && !**remote)
 		*remote = NULL;
 	if (*remote && ccache_remote_check(*remote, e) < 0) /* not after an hour */
+		return -1;
+	if (take_ccache_size(c, &q.options.ccache_size, e) < 0)
 		return -1;
 	if (pipeline_build(&q, c->run, c->arena, &r.items, &r.count, e) < 0)
 		return -1;

@@ -1,5 +1,7 @@
 #include "step/fetch/fetch.h"
 
+#include <string.h>
+
 #include "base/sys/json.h"
 #include "cmd/help.h"
 #include "cmd/select.h"
@@ -74,6 +76,27 @@ static int print_fetched(const struct cmd_context *c, const struct fetch_source 
 	return cmd_write_stdout(&out, e);
 }
 
+/* A build of torchvision or torchaudio builds its torch first, unless another is named: that is fetched as well. */
+static void add_implied_torch(struct cmd_context *c, struct selections *s)
+{
+	const struct fetch_command_options *o = c->options;
+	struct selection *all = arena_array(c->arena, 2 * s->count, sizeof(*all));
+	struct strlist seen = {0};
+	size_t n = 0;
+	for (size_t i = 0; i < s->count; i++) {
+		struct selection torch = s->items[i];
+		torch.variant.package = "pytorch";
+		const char *name = variant_name(&torch.variant, c->arena);
+		if (!o->base.select.plan.torch && !strlist_contains(&seen, name)) {
+			strlist_ref(&seen, c->arena, name);
+			all[n++] = torch;
+		}
+		if (o->base.select.plan.torch || strcmp(s->items[i].variant.package, "pytorch") != 0)
+			all[n++] = s->items[i];
+	}
+	*s = (struct selections){.items = all, .count = n};
+}
+
 /* Planned first, so that nothing is downloaded for a variant that cannot be built. */
 static int make_plans(struct cmd_context *c, const struct selections *s, struct fetch_item **ret, struct err *e)
 {
@@ -110,7 +133,10 @@ static int run_fetch(struct cmd_context *c, const struct strlist *args, struct e
 	struct fetch_source *sources;
 	struct fetch_stats stats = {0};
 	struct store *store;
-	if (cmd_select(c, args, &chosen, e) < 0 || make_plans(c, &chosen, &items, e) < 0 || cmd_store(c, &store, e) < 0)
+	if (cmd_select(c, args, &chosen, e) < 0)
+		return -1;
+	add_implied_torch(c, &chosen);
+	if (make_plans(c, &chosen, &items, e) < 0 || cmd_store(c, &store, e) < 0)
 		return -1;
 	size_t n = collect_sources(&chosen, c->arena, &sources);
 	struct fetch_options o = {.offline = c->global->offline, .mirrors = c->global->mirrors};
@@ -134,7 +160,8 @@ const struct command command_fetch = {
 	.usage = "--profile PROFILE | VARIANT... [options]",
 	.text = "Every archive is checked against the sha256 in the release's table before it enters the store; "
 		"afterwards a build with --offline needs no network. Python requirements of the build that the root "
-		"lacks are downloaded too, from the release's lock list.",
+		"lacks are downloaded too, from the release's lock list. With torchvision or torchaudio alone come the "
+		"sources of the torch that they are built against, unless --torch names one.",
 	.tables = {cmd_select_options, cmd_plan_options, fetch_only},
 	.arguments = {{"VARIANT...", CMD_SELECT_VARIANTS, "<variant>"}},
 	.examples = {{"ptbuild fetch --profile cpu-avx2 --package all", "the sources of all three packages"}},

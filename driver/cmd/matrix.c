@@ -5,6 +5,7 @@
 #include "cmd/help.h"
 #include "cmd/select.h"
 #include "core/ci/ci.h"
+#include "step/ccache/ccache_remote.h"
 
 struct matrix_options {
 	struct cmd_select_base base;
@@ -12,6 +13,7 @@ struct matrix_options {
 	const char *runner_map;
 	const char *image;
 	const char *file;
+	const char *remote;
 };
 
 #define LIST_MAX_BYTES (4u << 20)
@@ -63,6 +65,25 @@ static int choose(struct cmd_context *c, const struct strlist *words, struct ci_
 				    why.msg);
 }
 
+/* What is compiled is counted, not supposed. */
+static void print_waves(struct buf *out, const struct ci_plan *p)
+{
+	for (unsigned wave = 1; wave <= p->waves; wave++) {
+		size_t jobs = 0, cpu = 0, gpu = 0;
+		for (size_t i = 0; i < p->count; i++) {
+			jobs += p->jobs[i].wave == wave;
+			cpu += p->jobs[i].wave == wave && p->jobs[i].makes_cpu;
+			gpu += p->jobs[i].wave == wave && p->jobs[i].makes_gpu;
+		}
+		buf_printf(out, "wave %u: %zu job%s ", wave, jobs, jobs == 1 ? "" : "s");
+		if (cpu + gpu)
+			buf_printf(out, "compile C++ units for %zu instruction sets and GPU units for %zu lists\n", cpu,
+				   gpu);
+		else
+			buf_printf(out, "find everything compiled\n");
+	}
+}
+
 static int print_table(const struct ci_plan *p, struct arena *a, struct err *e)
 {
 	AUTO_BUF struct buf out = {0};
@@ -71,6 +92,7 @@ static int print_table(const struct ci_plan *p, struct arena *a, struct err *e)
 		const char *share = *p->jobs[i].gpu_cache ? p->jobs[i].gpu_cache : p->jobs[i].cpu_cache;
 		width = strlen(share) > width ? strlen(share) : width;
 	}
+	print_waves(&out, p);
 	buf_printf(&out, "wave  %-*s  runs on / variants\n", (int)width, "shares");
 	for (size_t i = 0; i < p->count; i++) {
 		const struct ci_job *j = &p->jobs[i];
@@ -84,14 +106,12 @@ static int print_table(const struct ci_plan *p, struct arena *a, struct err *e)
 	return cmd_write_stdout(&out, e);
 }
 
-static int print(struct cmd_context *c, const struct ci_plan *p, const char *format, const struct ci_tables *t,
-		 struct err *e)
+static int print(struct cmd_context *c, const struct ci_plan *p, const char *format, struct err *e)
 {
-	const struct matrix_options *o = c->options;
 	if (strcmp(format, "table") == 0)
 		return print_table(p, c->arena, e);
-	AUTO_JSON json_t *doc = strcmp(format, "github") == 0   ? ci_github(p, ci_limit(t, format), o->image)
-				: strcmp(format, "gitlab") == 0 ? ci_gitlab(p, ci_limit(t, format), o->image)
+	AUTO_JSON json_t *doc = strcmp(format, "github") == 0   ? ci_github(p)
+				: strcmp(format, "gitlab") == 0 ? ci_gitlab(p)
 								: ci_json(p);
 	return json_print(doc, e);
 }
@@ -129,19 +149,19 @@ static int add_option(struct buf *out, const char *option, const char *value, st
 }
 
 /* The values of one option as the user gave them. */
-static int add_values(struct buf *out, const struct arg_def *d, const struct cmd_context *c, struct err *e)
+static int add_values(struct buf *out, const struct arg_def *d, const void *options, struct arena *a, struct err *e)
 {
-	const void *field = (const char *)c->options + d->offset;
+	const void *field = (const char *)options + d->offset;
 	struct strlist values = {0};
 	if (d->type == ARG_STRING && *(const char *const *)field)
-		strlist_ref(&values, c->arena, *(const char *const *)field);
+		strlist_ref(&values, a, *(const char *const *)field);
 	if ((d->type == ARG_UINT || d->type == ARG_COUNT) && *(const unsigned *)field)
-		strlist_addf(&values, c->arena, "%u", *(const unsigned *)field);
+		strlist_addf(&values, a, "%u", *(const unsigned *)field);
 	if (d->type == ARG_LIST)
-		strlist_append(&values, c->arena, field);
+		strlist_append(&values, a, field);
 	const struct kvlist *pairs = field;
 	for (size_t i = 0; d->type == ARG_PAIRS && i < pairs->count; i++)
-		strlist_addf(&values, c->arena, "%s=%s", pairs->items[i].key, pairs->items[i].value);
+		strlist_addf(&values, a, "%s=%s", pairs->items[i].key, pairs->items[i].value);
 	for (size_t i = 0; i < values.count; i++)
 		if (add_option(out, d->name, values.items[i], e) < 0)
 			return -1;
@@ -154,17 +174,35 @@ static int options_text(struct cmd_context *c, const char **ret, struct err *e)
 	const struct cmd_select *o = &((const struct matrix_options *)c->options)->base.select;
 	AUTO_BUF struct buf out = {0};
 	for (const struct arg_def *d = cmd_plan_options; d->name; d++)
-		if (add_values(&out, d, c, e) < 0)
+		if (add_values(&out, d, c->options, c->arena, e) < 0)
 			return -1;
-	if ((o->cuda_home && add_option(&out, "cuda-home", o->cuda_home, e) < 0) ||
-	    (c->global->root && add_option(&out, "root", c->global->root, e) < 0) ||
-	    (c->global->sandbox && add_option(&out, "sandbox", c->global->sandbox, e) < 0))
+	if (o->cuda_home && add_option(&out, "cuda-home", o->cuda_home, e) < 0)
 		return -1;
-	for (size_t i = 0; i < c->global->without_walls.count; i++)
-		if (add_option(&out, "without-wall", c->global->without_walls.items[i], e) < 0)
+	for (const struct arg_def *d = cmd_global_options; d->name; d++)
+		if (strcmp(d->name, "cache") != 0 && strcmp(d->name, "out") != 0 &&
+		    add_values(&out, d, c->global, c->arena, e) < 0)
 			return -1;
+	if (c->global->offline)
+		buf_printf(&out, " --offline");
 	*ret = arena_strdup(c->arena, buf_cstr(&out));
 	return 0;
+}
+
+/* Every option of every command reaches the jobs, or is refused by name. */
+static int check_globals(struct cmd_context *c, const char *format, struct err *e)
+{
+	const struct matrix_options *o = c->options;
+	const char *own = c->global->cache ? "--cache" : c->global->out ? "--out" : NULL;
+	bool jobs = strcmp(format, "github") == 0 || strcmp(format, "gitlab") == 0;
+	if (jobs && own) {
+		err_set(e, ERR_USAGE, "%s has no effect here: each job has a store and a directory of its own", own);
+		return err_hint(e, "leave it out; --lower-store and --store-url name stores that jobs share");
+	}
+	if (o->remote && strchr(o->remote, '@')) {
+		err_set(e, ERR_USAGE, "a password in --ccache-remote would stand in the file for all to read");
+		return err_hint(e, "set PTBUILD_CCACHE_REMOTE as a secret of the service, and leave the option out");
+	}
+	return o->remote ? ccache_remote_check(o->remote, e) : 0;
 }
 
 static int run_ci(struct cmd_context *c, const struct strlist *args, struct err *e)
@@ -179,16 +217,21 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 	format = o->format ? o->format : c->global->json ? "json" : "table";
 	if (c->global->json && strcmp(format, "table") == 0)
 		return err_set(e, ERR_USAGE, "--json and --format table cannot be used together");
-	if (take_words(c, args, &words, e) < 0 || choose(c, &words, &choices, &count, e) < 0)
+	if (check_globals(c, format, e) < 0 || take_words(c, args, &words, e) < 0 ||
+	    choose(c, &words, &choices, &count, e) < 0)
 		return -1;
 	if (cmd_profiles_dir(c, &dir, e) < 0 || ci_tables_load(dir, c->arena, &t, e) < 0)
 		return -1;
 	if (o->runner_map && ci_runners_load(o->runner_map, c->arena, &own, e) < 0)
 		return -1;
-	p = (struct ci_plan){.name = o->base.select.matrix ? o->base.select.matrix : "ptbuild"};
+	p = (struct ci_plan){.name = o->base.select.matrix ? o->base.select.matrix : "ptbuild",
+			     .image = o->image,
+			     .remote = o->remote};
 	if (options_text(c, &p.options, e) < 0 || ci_plan_make(format, t, own, choices, count, c->arena, &p, e) < 0)
 		return -1;
-	return print(c, &p, format, t, e);
+	if (p.has_cuda && !p.image && ci_format(t, format))
+		log_warn(c->run->log, "jobs for CUDA need --image with an image that has the toolkit");
+	return print(c, &p, format, e);
 }
 
 #define CI(field) ARG_STRING, offsetof(struct matrix_options, field)
@@ -196,7 +239,12 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 static const struct arg_def ci_defs[] = {
 	{"format", 0, CI(format), "FORMAT", "table (default), json, github or gitlab", "table json github gitlab"},
 	{"runner-map", 0, CI(runner_map), "FILE", "YAML file that maps variants to runners", "<file>"},
-	{"image", 0, CI(image), "IMAGE", "container image that the jobs run in", NULL},
+	{"image", 0, CI(image), "IMAGE",
+	 "container image that the jobs run in; it has ptbuild (default: Debian 13, and ptbuild is built from the "
+	 "checkout)",
+	 NULL},
+	{"ccache-remote", 0, CI(remote), "URL", "share compiled objects through a server, not the service's cache",
+	 NULL},
 	{"file", 0, CI(file), "FILE", "read the variants from a file, a name a line", "<file>"},
 	{0},
 };
@@ -209,9 +257,14 @@ const struct command command_matrix = {
 		"a workflow for GitHub (--format github), a pipeline for GitLab (gitlab), or a list (json, table). The "
 		"files are JSON, which both services read as YAML.\n"
 		"GPU code depends on the GPU targets alone and C++ code on the instruction set alone, so the jobs come "
-		"in two waves. The first compiles every unit once and saves the compiler cache under one name for the "
-		"GPU targets and one for the instruction set. The second finds every unit in the two caches of its row "
-		"and its column. A matrix too large for the service is split.\n"
+		"in waves, and no two jobs of a wave compile the same units. A job that compiles for an instruction "
+		"set "
+		"or a GPU list first keeps the compiler cache under that name; later waves take it. A matrix too large "
+		"for the service is split. A last job makes an index of all wheels.\n"
+		"Without --image the jobs run in Debian 13, and the repository that has the file must have ptbuild's "
+		"source at its top. The image that 'docker build -f ci/Dockerfile --target ptbuild' makes has ptbuild "
+		"and "
+		"what builds need.\n"
 		"A runner map is YAML: runners, a list of {match: GLOB, platform: PLATFORM, format: FORMAT, labels: "
 		"[...]}. The first entry that fits a variant counts. Variants that cannot be built are left out and "
 		"named on standard error.",

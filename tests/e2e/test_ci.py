@@ -4,6 +4,7 @@
 import functools
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,7 @@ PTBUILD = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else "ptbuild"
 HERE = os.path.dirname(os.path.abspath(__file__))
 DATA = os.path.join(HERE, "..", "data", "ci")
 LARGEST = "build-pytorch/pytorch-2.10-python313"
-LIMITS = {"github": 256, "gitlab": 200}
+LIMIT = 256 # of GitHub
 
 
 def ptbuild(*args, status=0):
@@ -46,15 +47,19 @@ GITLAB = schema("gitlab-ci.json")
 
 
 def github_cells(doc):
-    return [cell for job in doc["jobs"].values() for cell in job["strategy"]["matrix"]["include"]]
+    return [cell for job in github_jobs(doc).values() for cell in job["strategy"]["matrix"]["include"]]
+
+
+def github_jobs(doc):
+    return {name: job for name, job in doc["jobs"].items() if name != "index"}
 
 
 def gitlab_jobs(doc):
-    return {name: job for name, job in doc.items() if name != "stages"}
+    return {name: job for name, job in doc.items() if name not in ("stages", ".ptbuild", "index")}
 
 
-def gitlab_cells(doc):
-    return [cell for job in gitlab_jobs(doc).values() for cell in job["parallel"]["matrix"]]
+def gitlab_variants(job):
+    return job["script"][0].removeprefix("ptbuild build ").split(" --", 1)[0]
 
 
 @functools.lru_cache(maxsize=None)
@@ -75,7 +80,7 @@ class Formats(unittest.TestCase):
                 jsonschema.validate(gitlab, GITLAB)
                 wanted = sorted(" ".join(job["variants"]) for job in own["jobs"])
                 self.assertEqual(sorted(cell["variants"] for cell in github_cells(github)), wanted)
-                self.assertEqual(sorted(cell["VARIANTS"] for cell in gitlab_cells(gitlab)), wanted)
+                self.assertEqual(sorted(gitlab_variants(job) for job in gitlab_jobs(gitlab).values()), wanted)
 
     def test_every_variant_that_can_be_built_is_in_one_job(self):
         rows = {row["name"]: row for row in json.loads(ptbuild("list", "--matrices", "--json").stdout)["matrices"]}
@@ -92,7 +97,7 @@ class Formats(unittest.TestCase):
         with self.assertRaises(jsonschema.ValidationError):
             jsonschema.validate(good, GITHUB)
         good = matrix("pytorch-python313-cpu-avx2", "--format", "gitlab")
-        good["wave-1-1"]["tag"] = ["x"]
+        good["pytorch-python313-cpu-avx2"]["tag"] = ["x"]
         with self.assertRaises(jsonschema.ValidationError):
             jsonschema.validate(good, GITLAB)
 
@@ -108,42 +113,67 @@ class Formats(unittest.TestCase):
 
 
 class Sharing(unittest.TestCase):
-    def test_wave_two_compiles_nothing_new(self):
+    def test_no_wave_compiles_a_unit_twice(self):
         for name in names():
             jobs = matrix(name, "--json")["jobs"]
-            first = [job for job in jobs if job["wave"] == 1]
-            cpu = {job["cpu_cache"] for job in first}
-            gpu = {job["gpu_cache"] for job in first}
-            for job in jobs:
-                self.assertIn(job["cpu_cache"], cpu, name)
-                self.assertIn(job["gpu_cache"], gpu, name)
+            known = set()
+            for wave in range(1, max(job["wave"] for job in jobs) + 1):
+                made = [cache for job in jobs if job["wave"] == wave for cache in (job["cpu_cache"], job["gpu_cache"]) if cache and cache not in known]
+                self.assertEqual(len(made), len(set(made)), (name, wave))
+                says = [job[which + "_cache"] for job in jobs if job["wave"] == wave for which in ("cpu", "gpu") if job["makes_" + which]]
+                self.assertEqual(sorted(made), sorted(says), (name, wave))
+                known |= set(made)
+            self.assertLessEqual(wave, 3, name)
 
-    def test_wave_one_is_about_one_row_and_one_column(self):
+    def test_the_first_wave_is_as_wide_as_the_shorter_side_allows(self):
         jobs = matrix(LARGEST, "--only", "*-cuda12_8-*-avx*", "--json")["jobs"]
         rows, columns = {job["gpu_cache"] for job in jobs}, {job["cpu_cache"] for job in jobs}
-        first = [job for job in jobs if job["wave"] == 1]
         self.assertEqual((len(jobs), len(rows), len(columns)), (37, 8, 5))
-        self.assertLessEqual(len(first), max(len(rows), len(columns)) + 1)
+        self.assertEqual([sum(job["wave"] == wave for job in jobs) for wave in (1, 2)], [5, 3])
 
     def test_jobs_that_share_stand_together(self):
         keys = [(job["wave"], job["gpu_cache"] or "") for job in matrix(LARGEST, "--json")["jobs"]]
         self.assertEqual(keys, sorted(keys))
 
-    def test_wave_one_keeps_its_caches_and_wave_two_takes_them(self):
+    def test_a_restored_cache_is_a_store(self):
+        """What the service keeps, and nothing else, laid out as a job finds it."""
+        for doc in (matrix(LARGEST, "--format", "github"), matrix(LARGEST, "--format", "gitlab")):
+            paths = {p for text in re.findall(r'"path": "([^"]*ccache[^"]*)"', json.dumps(doc)) for p in text.split("\\n")}
+            paths |= {p for job in doc.values() if isinstance(job, dict) for c in job.get("cache", []) for p in c["paths"]}
+            self.assertEqual(paths, {"ptbuild-store/ccache", "ptbuild-store/format"})
+        with tempfile.TemporaryDirectory() as d:
+            ptbuild("cache", "gc", "--keep-days", "1", "--cache", d + "/ptbuild-store")
+            os.makedirs(d + "/next/ptbuild-store/ccache")
+            os.rename(d + "/ptbuild-store/format", d + "/next/ptbuild-store/format")
+            ptbuild("cache", "info", "--cache", d + "/next/ptbuild-store")
+
+    def test_what_a_job_compiles_it_keeps_and_later_ones_take(self):
         doc = matrix(LARGEST, "--format", "github")
-        for name, job in doc["jobs"].items():
-            uses = [step.get("uses", "") for step in job["steps"]]
-            self.assertEqual(name.startswith("wave-1-"), "actions/cache/save@v4" in uses)
-            self.assertIn("actions/cache/restore@v4", uses)
-            self.assertEqual("needs" in job, not name.startswith("wave-1-"))
-            for other in job.get("needs", []):
-                self.assertTrue(other.startswith("wave-1-"))
+        for name, job in github_jobs(doc).items():
+            wave = int(name.split("-")[1])
+            caches = [step for step in job["steps"] if step.get("uses", "").startswith("actions/cache/")]
+            self.assertEqual([step["uses"].split("@")[0].rsplit("/")[-1] for step in caches], ["restore", "restore", "save", "save"])
+            self.assertEqual([step.get("if") for step in caches[2:]], ["always() && matrix.makes_cpu", "always() && matrix.makes_gpu"])
+            for step in caches:
+                self.assertIn("--${{ github.run_id }}-${{ github.run_attempt }}", step["with"]["key"])
+            self.assertEqual({int(other.split("-")[1]) for other in job.get("needs", [])}, {wave - 1} if wave > 1 else set())
+        self.assertEqual(doc["jobs"]["index"]["needs"], list(github_jobs(doc)))
         doc = matrix(LARGEST, "--format", "gitlab")
+        plan = {job["variants"][0]: job for job in matrix(LARGEST, "--json")["jobs"]}
         for name, job in gitlab_jobs(doc).items():
-            self.assertEqual({c["policy"] for c in job["cache"]}, {"pull-push" if name.startswith("wave-1-") else "pull"})
+            makes = plan[name]["makes_cpu"], plan[name]["makes_gpu"]
+            self.assertEqual([c["policy"] == "pull-push" for c in job["cache"]], list(makes)[: len(job["cache"])])
+            self.assertEqual(len(job["cache"]), 2 if plan[name]["gpu_cache"] else 1)
             self.assertIn(job["stage"], doc["stages"])
-            for cell in job["parallel"]["matrix"]:
-                self.assertEqual("GPU_CACHE" in cell, len(job["cache"]) == 2)
+
+
+class Fetching(unittest.TestCase):
+    def test_the_torch_that_is_implied_is_fetched_too(self):
+        """Nothing is there: the first source that is missed is told."""
+        with tempfile.TemporaryDirectory() as d:
+            args = ["fetch", "--profile", "cpu-avx2", "--package", "torchvision", "--release", "2.6.0-debian", "--sources-only", "--offline", "--cache", d + "/s"]
+            self.assertIn("'pytorch_2.6.0", ptbuild(*args, status=4).stderr)
+            self.assertIn("'pytorch-vision_0.21.0", ptbuild(*args, "--torch", "root", status=4).stderr)
 
 
 class Limits(unittest.TestCase):
@@ -171,12 +201,11 @@ class Limits(unittest.TestCase):
         github = matrix("--file", path, "--release", "2.10.0", "--format", "github")
         jsonschema.validate(github, GITHUB)
         self.assertEqual(len(github_cells(github)), count)
-        sizes = [len(job["strategy"]["matrix"]["include"]) for job in github["jobs"].values()]
-        self.assertEqual(max(sizes), LIMITS["github"])
+        sizes = [len(job["strategy"]["matrix"]["include"]) for job in github_jobs(github).values()]
+        self.assertEqual(max(sizes), LIMIT)
         gitlab = matrix("--file", path, "--release", "2.10.0", "--format", "gitlab")
         jsonschema.validate(gitlab, GITLAB)
-        self.assertEqual(len(gitlab_cells(gitlab)), count)
-        self.assertEqual(max(len(job["parallel"]["matrix"]) for job in gitlab_jobs(gitlab).values()), LIMITS["gitlab"])
+        self.assertEqual(len(gitlab_jobs(gitlab)), count)
 
     def test_runner_maps(self):
         path = self.write(
@@ -193,9 +222,7 @@ class Limits(unittest.TestCase):
         self.assertEqual(labels["pytorch-python313-cuda12_8-sm80-armv9"], ["arm-box"])
         self.assertEqual(labels["pytorch-python313-cuda12_8-sm80-avx2"], ["other"])
         gitlab = matrix("build-pytorch/main", "--format", "gitlab", "--runner-map", path)
-        tags = {
-            cell["VARIANTS"].split()[0]: job["tags"] for job in gitlab_jobs(gitlab).values() for cell in job["parallel"]["matrix"]
-        }
+        tags = {name: job["tags"] for name, job in gitlab_jobs(gitlab).items()}
         self.assertEqual(tags["pytorch-python313-cuda12_8-sm90-avx2"], ["self-hosted", "hopper"])
         self.assertEqual(tags["pytorch-python313-cuda12_8-sm80-armv9"], ["other"])
 
@@ -221,10 +248,26 @@ class Limits(unittest.TestCase):
                      "--cuda-libraries", "system", "--platform", "linux", "--metadata-rev", "2")
         jsonschema.validate(doc, GITHUB)
         job = doc["jobs"]["wave-1-1"]
-        self.assertEqual(job["container"], "a/b:1")
+        self.assertEqual(job["container"]["image"], "a/b:1")
+        self.assertFalse(any("checkout" in step.get("uses", "") for step in job["steps"]))
         self.assertTrue(any("--cuda-libraries system --blas mkl --set USE_NUMA=OFF --platform linux --metadata-rev 2" in step.get("run", "") for step in job["steps"]))
         got = ptbuild("matrix", "pytorch-python313-cpu-avx2", "--set", "CFLAGS=$(reboot)", status=2)
         self.assertIn("cannot be written into a CI file", got.stderr)
+
+    def test_options_of_every_command_reach_the_jobs_or_are_refused(self):
+        options = "--jobs 3 --root /r --mirror /m --lower-store /a --lower-store /b --store-url http://s/x --sandbox none --without-wall seccomp --max-processes 99 --max-time 2h --offline"
+        for format in ("github", "gitlab"):
+            text = matrix_text("pytorch-python313-cpu-avx2", "--format", format, *options.split())
+            for option in re.findall("--[^-]\\S+(?: [^-]\\S*)?", options):
+                self.assertIn(" " + option + " ", text)
+            for option in ("--cache", "--out"):
+                got = ptbuild("matrix", "pytorch-python313-cpu-avx2", "--format", format, option, "x", status=2)
+                self.assertIn(option + " has no effect here", got.stderr)
+            text = matrix_text("pytorch-python313-cpu-avx2", "--format", format, "--ccache-remote", "redis://cache:6379")
+            self.assertIn("--ccache-remote redis://cache:6379", text)
+            self.assertNotIn("ptbuild-store/ccache", text)
+            for url, words in (("redis://:pw@cache", "for all to read"), ("cache", "redis://")):
+                self.assertIn(words, ptbuild("matrix", "pytorch-python313-cpu-avx2", "--format", format, "--ccache-remote", url, status=2).stderr)
 
     def test_refusals(self):
         for args, status, words in (
@@ -250,8 +293,8 @@ class Limits(unittest.TestCase):
     def test_the_table(self):
         got = ptbuild("matrix", "build-torchvision/main", "--only", "*-sm90-*")
         lines = got.stdout.splitlines()
-        self.assertEqual(len(lines), 7)
-        self.assertTrue(lines[0].startswith("wave  shares"))
+        self.assertEqual(sum(line.startswith("wave  shares") for line in lines), 1)
+        self.assertIn("wave 1: 2 jobs compile C++ units for 2 instruction sets and GPU units for 2 lists", lines)
         self.assertIn("torchvision-python313-cuda12_8-sm90-avx2", got.stdout)
 
 

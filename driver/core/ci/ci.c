@@ -33,32 +33,50 @@ static void fill_job(struct ci_job *j, const struct ci_choice *c, struct arena *
 	j->gpu_cache = p->gpu == GPU_CUDA ? arena_printf(a, "%s-%s", base, strlist_join(&targets, a, "-")) : "";
 }
 
-/* Whether a job of wave 1 has one of these caches. */
-static bool is_taken(const struct ci_plan *p, const char *cpu, const char *gpu)
+/* Whether a job of these waves makes that cache. "" is none. */
+static bool is_made(const struct ci_plan *p, const char *cpu, const char *gpu, unsigned first, unsigned last)
 {
-	for (size_t i = 0; i < p->count; i++)
-		if (p->jobs[i].wave == 1 && ((cpu && strcmp(p->jobs[i].cpu_cache, cpu) == 0) ||
-					     (gpu && *gpu && strcmp(p->jobs[i].gpu_cache, gpu) == 0)))
+	for (size_t i = 0; i < p->count; i++) {
+		const struct ci_job *j = &p->jobs[i];
+		if (j->wave >= first && j->wave <= last &&
+		    ((cpu && j->makes_cpu && strcmp(j->cpu_cache, cpu) == 0) ||
+		     (gpu && j->makes_gpu && strcmp(j->gpu_cache, gpu) == 0)))
 			return true;
+	}
 	return false;
 }
 
-/* Wave 1 compiles every unit once: first jobs that share nothing with each other, then those with a cache that none of
- * these has. All other jobs find everything compiled. */
+/* A job goes into this wave when nothing that it would compile is compiled beside it. In the last wave nothing is. */
+static bool add_to_wave(const struct ci_plan *p, struct ci_job *j, unsigned wave)
+{
+	bool cpu = !is_made(p, j->cpu_cache, NULL, 1, wave - 1);
+	bool gpu = *j->gpu_cache && !is_made(p, NULL, j->gpu_cache, 1, wave - 1);
+	if ((!cpu && !gpu) || (cpu && is_made(p, j->cpu_cache, NULL, wave, wave)) ||
+	    (gpu && is_made(p, NULL, j->gpu_cache, wave, wave)))
+		return false;
+	j->wave = wave;
+	j->makes_cpu = cpu;
+	j->makes_gpu = gpu;
+	return true;
+}
+
+/* Wave 1 takes instruction sets and GPU lists in pairs, each once. What then is left of the one kind stands beside
+ * something known of the other, so wave 2 compiles that and no more. Wave 3 finds everything. */
 static void set_waves(struct ci_plan *p)
 {
-	for (size_t i = 0; i < p->count; i++)
-		if (!is_taken(p, p->jobs[i].cpu_cache, p->jobs[i].gpu_cache))
-			p->jobs[i].wave = 1;
-	for (size_t i = 0; i < p->count; i++) {
-		struct ci_job *j = &p->jobs[i];
-		if (j->wave == 0 &&
-		    (!is_taken(p, j->cpu_cache, NULL) || (*j->gpu_cache && !is_taken(p, NULL, j->gpu_cache))))
-			j->wave = 1;
+	bool more = p->count > 0;
+	for (unsigned wave = 1; more; wave++) {
+		more = false;
+		for (size_t i = 0; i < p->count; i++)
+			if (p->jobs[i].wave == 0 && add_to_wave(p, &p->jobs[i], wave))
+				more = true;
+		p->waves = more ? wave : p->waves;
 	}
 	for (size_t i = 0; i < p->count; i++)
 		if (p->jobs[i].wave == 0)
-			p->jobs[i].wave = 2;
+			p->jobs[i].wave = p->waves + 1;
+	for (size_t i = 0; i < p->count; i++)
+		p->waves = p->jobs[i].wave > p->waves ? p->jobs[i].wave : p->waves;
 }
 
 /* By wave, then jobs with the same GPU code together, then those with the same C++ code, then by name. */
@@ -101,7 +119,9 @@ static void add_choice(struct ci_plan *p, const struct ci_choice *c, const char 
 int ci_plan_make(const char *format, const struct ci_tables *t, const struct ci_tables *own,
 		 const struct ci_choice *choices, size_t count, struct arena *a, struct ci_plan *ret, struct err *e)
 {
-	struct ci_plan p = {.name = ret->name, .options = ret->options, .jobs = arena_array(a, count, sizeof(*p.jobs))};
+	struct ci_plan p = *ret;
+	p.tables = t;
+	p.jobs = arena_array(a, count, sizeof(*p.jobs));
 	const char **profiles = arena_array(a, count, sizeof(*profiles));
 	for (size_t k = 0; k < TABLES_PACKAGES; k++)
 		for (size_t i = 0; i < count; i++)
@@ -114,6 +134,8 @@ int ci_plan_make(const char *format, const struct ci_tables *t, const struct ci_
 		if (set_runner(j, format, t, own, e) < 0)
 			return -1;
 	}
+	for (size_t i = 0; i < p.count; i++)
+		p.has_cuda = p.has_cuda || *p.jobs[i].cuda;
 	set_waves(&p);
 	if (p.count)
 		qsort(p.jobs, p.count, sizeof(*p.jobs), by_sharing);
@@ -121,10 +143,19 @@ int ci_plan_make(const char *format, const struct ci_tables *t, const struct ci_
 	return 0;
 }
 
-char *ci_script(const struct ci_plan *p, struct arena *a)
+char *ci_build(const struct ci_plan *p, const char *format, struct arena *a)
 {
-	return arena_printf(a, "ptbuild build $VARIANTS --release \"$RELEASE\"%s --cache " CI_CACHE_DIR " --out dist",
-			    p->options);
+	const char *how = p->remote ? " --ccache-remote " : " --ccache-size ";
+	return arena_printf(a, "%s%s%s --cache " CI_STORE " --out dist", p->options, how,
+			    p->remote ? p->remote : ci_format(p->tables, format)->cache);
+}
+
+const char *const *ci_install(const struct ci_plan *p)
+{
+	static const char *const lines[] = {"ci/install-packages", "cmake --preset release -DPTBUILD_TESTS=OFF",
+					    "cmake --build --preset release",
+					    "cmake --install build --prefix /usr/local", NULL};
+	return p->image ? NULL : lines;
 }
 
 json_t *ci_labels(const struct ci_runner_row *r)
@@ -138,12 +169,13 @@ json_t *ci_json(const struct ci_plan *p)
 	for (size_t i = 0; i < p->count; i++) {
 		const struct ci_job *j = &p->jobs[i];
 		json_array_append_new(
-			jobs, json_pack("{s:i, s:o, s:s, s:s, s:s?, s:s, s:s?, s:s, s:s, s:s?, s:o, s:o}", "wave",
-					j->wave, "variants", json_from_strlist(&j->variants), "release", j->release,
-					"python", j->python, "cuda", *j->cuda ? j->cuda : NULL, "gpu", j->gpu, "isa",
-					*j->isa ? j->isa : NULL, "platform", j->platform, "cpu_cache", j->cpu_cache,
-					"gpu_cache", *j->gpu_cache ? j->gpu_cache : NULL, "runs_on",
-					ci_labels(j->runner), "command", json_or_null(j->command)));
+			jobs, json_pack("{s:i, s:o, s:s, s:s, s:s?, s:s, s:s?, s:s, s:s, s:s?, s:b, s:b, s:o, s:o}",
+					"wave", j->wave, "variants", json_from_strlist(&j->variants), "release",
+					j->release, "python", j->python, "cuda", *j->cuda ? j->cuda : NULL, "gpu",
+					j->gpu, "isa", *j->isa ? j->isa : NULL, "platform", j->platform, "cpu_cache",
+					j->cpu_cache, "gpu_cache", *j->gpu_cache ? j->gpu_cache : NULL, "makes_cpu",
+					j->makes_cpu, "makes_gpu", j->makes_gpu, "runs_on", ci_labels(j->runner),
+					"command", json_or_null(j->command)));
 	}
 	return json_pack("{s:i, s:o, s:o}", "schema", 1, "matrix", json_or_null(p->name), "jobs", jobs);
 }

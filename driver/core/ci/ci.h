@@ -7,7 +7,16 @@
 
 struct ci_format_row {
 	const char *name;
-	const char *jobs; /* at most that many in one matrix */
+	const char *jobs;    /* at most that many in one matrix */
+	const char *minutes; /* at most for a job */
+	const char *cache;   /* a size: the compiler cache of a job */
+};
+
+struct ci_action_row { /* of GitHub */
+	const char *name;
+	const char *uses;
+	const char *commit;
+	const char *version;
 };
 
 struct ci_runner_row {
@@ -21,6 +30,9 @@ struct ci_runner_row {
 struct ci_tables {
 	struct ci_format_row *formats;
 	unsigned formats_count;
+	const char *image; /* that jobs run in which name none */
+	struct ci_action_row *actions;
+	unsigned actions_count;
 	struct ci_runner_row *runners;
 	unsigned runners_count;
 };
@@ -29,8 +41,9 @@ struct ci_tables {
  * runners alone. ERR_CONFIG with file and line. */
 int ci_tables_load(const char *profiles_dir, struct arena *a, const struct ci_tables **ret, struct err *e) MUST_CHECK;
 int ci_runners_load(const char *path, struct arena *a, const struct ci_tables **ret, struct err *e) MUST_CHECK;
-/* ci_limit: how many jobs a matrix of that format may have; 0: no known limit. */
-size_t ci_limit(const struct ci_tables *t, const char *format);
+/* ci_format: NULL for a format without limits. ci_action: "NAME@COMMIT"; NULL without a row. */
+const struct ci_format_row *ci_format(const struct ci_tables *t, const char *format);
+const char *ci_action(const struct ci_tables *t, const char *name, struct arena *a);
 /* ci_runner: the first row that matches; NULL if none does. */
 const struct ci_runner_row *ci_runner(const struct ci_tables *t, const char *format, const char *platform,
 				      const char *variant);
@@ -53,8 +66,10 @@ struct ci_job {
 	/* names the C++ units that the job compiles: jobs of one name compile the same */
 	const char *cpu_cache;
 	const char *gpu_cache; /* the same for GPU code; "" without */
-	/* 1: compiles units for the first time; 2: every unit was compiled in wave 1 */
+	/* The jobs of a wave run at the same time, and no two of them compile the same units.
+	 * What a job compiles was compiled in no wave before: it keeps that cache. */
 	unsigned wave;
+	bool makes_cpu, makes_gpu;
 	const struct ci_runner_row *runner;
 	const char *command;
 };
@@ -63,8 +78,14 @@ struct ci_plan {
 	const char *name; /* of the matrix */
 	/* of every build, each with a blank in front: " --blas mkl"; "" */
 	const char *options;
+	/* a compiler cache on a server takes the place of the service's; NULL without */
+	const char *remote;
+	const char *image; /* that has ptbuild; NULL: the jobs install it from the checkout */
+	const struct ci_tables *tables;
 	struct ci_job *jobs;
 	size_t count;
+	unsigned waves;
+	bool has_cuda; /* a job builds for a GPU of NVIDIA */
 };
 
 /* ci_plan_make: the jobs of these variants, by wave and then by what they share; the caller sets
@@ -74,15 +95,22 @@ int ci_plan_make(const char *format, const struct ci_tables *t, const struct ci_
 		 const struct ci_choice *choices, size_t count, struct arena *a, struct ci_plan *ret,
 		 struct err *e) MUST_CHECK;
 
-/* Where a job keeps the compiler caches, below its working directory. */
-#define CI_CACHE_DIR ".ptbuild-cache"
-/* ci_script: the command of a job, for a shell in which VARIANTS and RELEASE are set. ci_labels: of
- * a runner, as an array (new reference). */
-char *ci_script(const struct ci_plan *p, struct arena *a);
+/* The store of a job, below its working directory. The service keeps the compiler cache of it
+ * between jobs, and the file that makes it a store. Caches are files named by their contents, so
+ * that two may be unpacked over one another. */
+#define CI_STORE "ptbuild-store"
+#define CI_CACHE_PATHS                                                                                                 \
+	{                                                                                                              \
+		CI_STORE "/ccache", CI_STORE "/format"                                                                 \
+	}
+/* ci_build: the arguments of 'ptbuild build' beside variants and release. ci_install: the lines
+ * that install ptbuild in a Debian from the checkout of its source; NULL where the image has it.
+ * ci_labels: of a runner, as an array (new reference). */
+char *ci_build(const struct ci_plan *p, const char *format, struct arena *a);
+const char *const *ci_install(const struct ci_plan *p);
 json_t *ci_labels(const struct ci_runner_row *r);
 
-/* The whole document for the service (new references); `limit` as ci_limit gives it, `image` a
- * container image or NULL. ci_json is ptbuild's own form. */
-json_t *ci_github(const struct ci_plan *p, size_t limit, const char *image);
-json_t *ci_gitlab(const struct ci_plan *p, size_t limit, const char *image);
+/* The whole document for the service (new references). ci_json is ptbuild's own form. */
+json_t *ci_github(const struct ci_plan *p);
+json_t *ci_gitlab(const struct ci_plan *p);
 json_t *ci_json(const struct ci_plan *p);

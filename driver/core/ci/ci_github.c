@@ -1,73 +1,139 @@
-/* A workflow for GitHub Actions: a job for each part of a wave, its variants as a matrix. */
+/* A workflow for GitHub Actions: a job for each part of a wave, its variants as a matrix, and one for the index. */
 #include <string.h>
 
 #include "base/sys/json.h"
 #include "core/ci/ci.h"
 
+/* Steps are added to a list; `p` and `a` are what all of them need. */
+struct steps {
+	const struct ci_plan *p;
+	struct arena *a;
+	json_t *list;
+};
+
+/* NULL for what is not there. `with` is taken over. */
+static void add_action(const struct steps *s, const char *name, const char *action, const char *condition, json_t *with)
+{
+	json_array_append_new(s->list, json_pack("{s:s, s:s*, s:s, s:o}", "name", name, "if", condition, "uses",
+						 ci_action(s->p->tables, action, s->a), "with", with));
+}
+
+static void add_run(const struct steps *s, const char *name, const char *script)
+{
+	json_array_append_new(s->list, json_pack("{s:s, s:s}", "name", name, "run", script));
+}
+
+static void add_install(const struct steps *s)
+{
+	const char *const *lines = ci_install(s->p);
+	struct strlist script = {0};
+	if (!lines)
+		return;
+	for (; *lines; lines++)
+		strlist_ref(&script, s->a, *lines);
+	add_action(s, "source of ptbuild", "checkout", NULL, json_pack("{s:b}", "persist-credentials", 0));
+	add_run(s, "install ptbuild", strlist_join(&script, s->a, "\n"));
+}
+
+/* A cache cannot be overwritten, so each run has a name of its own and takes the newest of the others. Two dashes end
+ * the name: sm80 is not the beginning of sm80-sm90. */
+static void add_cache(const struct steps *s, const char *name, const char *which, bool save)
+{
+	static const char *const paths[] = CI_CACHE_PATHS;
+	const char *key = arena_printf(s->a, "${{ matrix.%s }}--", which);
+	const char *run = arena_printf(s->a, "%s${{ github.run_id }}-", key);
+	const char *condition = save ? arena_printf(s->a, "always() && matrix.makes_%.3s", which)
+				: strcmp(which, "gpu_cache") == 0 ? "matrix.gpu_cache != ''"
+								  : NULL;
+	json_t *with = json_pack("{s:s, s:s}", "path", arena_printf(s->a, "%s\n%s", paths[0], paths[1]), "key",
+				 arena_printf(s->a, "%s${{ github.run_attempt }}", run));
+	if (!save)
+		json_object_set_new(with, "restore-keys", json_string(arena_printf(s->a, "%s\n%s", run, key)));
+	add_action(s, name, save ? "save" : "restore", condition, with);
+}
+
+static void add_build(const struct steps *s)
+{
+	const char *script = arena_printf(s->a,
+					  "# shellcheck disable=SC2086 -- names, one after the other\nptbuild build "
+					  "$VARIANTS --release \"$RELEASE\"%s",
+					  ci_build(s->p, "github", s->a));
+	json_array_append_new(s->list,
+			      json_pack("{s:s, s:s, s:{s:s, s:s}}", "name", "build", "run", script, "env", "VARIANTS",
+					"${{ matrix.variants }}", "RELEASE", "${{ matrix.release }}"));
+}
+
+static void add_upload(const struct steps *s, const char *step, const char *name, const char *path)
+{
+	add_action(s, step, "upload", NULL,
+		   json_pack("{s:s, s:s, s:s}", "name", name, "path", path, "if-no-files-found", "error"));
+}
+
+static json_t *build_steps(const struct ci_plan *p, struct arena *a)
+{
+	struct steps s = {p, a, json_array()};
+	add_install(&s);
+	if (!p->remote) {
+		add_cache(&s, "C++ units", "cpu_cache", false);
+		add_cache(&s, "GPU units", "gpu_cache", false);
+	}
+	add_build(&s);
+	add_upload(&s, "keep the wheels", "${{ matrix.variant }}", "dist/*.whl*");
+	if (!p->remote) {
+		add_cache(&s, "keep the C++ units", "cpu_cache", true);
+		add_cache(&s, "keep the GPU units", "gpu_cache", true);
+	}
+	return s.list;
+}
+
+static json_t *index_steps(const struct ci_plan *p, struct arena *a)
+{
+	struct steps s = {p, a, json_array()};
+	add_install(&s);
+	add_action(&s, "all wheels", "download", NULL, json_pack("{s:s, s:b}", "path", "dist", "merge-multiple", 1));
+	add_run(&s, "make the index", "ptbuild index dist");
+	add_upload(&s, "keep the index", "index", "dist");
+	return s.list;
+}
+
+/* What all jobs have. The sandbox needs namespaces, which a container has with this alone. */
+static json_t *job(const struct ci_plan *p, const char *name, json_t *labels, const struct strlist *needs,
+		   json_t *steps)
+{
+	const struct ci_format_row *f = ci_format(p->tables, "github");
+	return json_pack("{s:s, s:o*, s:s*, s:o, s:i, s:{s:s}, s:{s:s, s:s}, s:o}", "name", name, "needs",
+			 needs->count ? json_from_strlist(needs) : NULL, "if",
+			 needs->count ? "${{ !cancelled() }}" : NULL, "runs-on", labels, "timeout-minutes",
+			 atoi(f->minutes), "permissions", "contents", "read", "container", "image",
+			 p->image ? p->image : p->tables->image, "options", "--privileged", "steps", steps);
+}
+
 static json_t *cell(const struct ci_job *j)
 {
 	AUTO_ARENA struct arena a = {0};
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "variant", j->variants.items[0], "variants",
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:o}", "variant", j->variants.items[0], "variants",
 			 strlist_join(&j->variants, &a, " "), "release", j->release, "cpu_cache", j->cpu_cache,
-			 "gpu_cache", j->gpu_cache, "runs_on", ci_labels(j->runner));
+			 "gpu_cache", j->gpu_cache, "makes_cpu", j->makes_cpu, "makes_gpu", j->makes_gpu, "runs_on",
+			 ci_labels(j->runner));
 }
 
-/* The compiler caches are files named by their contents, so two of them may be unpacked over one another. */
-static json_t *cache_step(const char *name, const char *action, const char *key, const char *condition)
-{
-	AUTO_ARENA struct arena a = {0};
-	return json_pack("{s:s, s:s*, s:s, s:{s:s, s:s}}", "name", name, "if", condition, "uses",
-			 arena_printf(&a, "actions/cache/%s@v4", action), "with", "path", CI_CACHE_DIR "/ccache", "key",
-			 arena_printf(&a, "${{ matrix.%s }}", key));
-}
-
-static json_t *build_step(const struct ci_plan *p)
-{
-	AUTO_ARENA struct arena a = {0};
-	return json_pack("{s:s, s:o, s:{s:s, s:s}}", "name", "build", "run", json_or_null(ci_script(p, &a)), "env",
-			 "VARIANTS", "${{ matrix.variants }}", "RELEASE", "${{ matrix.release }}");
-}
-
-static json_t *upload_step(void)
-{
-	return json_pack("{s:s, s:s, s:{s:s, s:s, s:s}}", "name", "keep the wheels", "uses",
-			 "actions/upload-artifact@v4", "with", "name", "${{ matrix.variant }}", "path", "dist/*.whl",
-			 "if-no-files-found", "error");
-}
-
-static json_t *steps(const struct ci_plan *p, unsigned wave)
-{
-	json_t *l = json_array();
-	json_array_append_new(l, cache_step("C++ units", "restore", "cpu_cache", NULL));
-	json_array_append_new(l, cache_step("GPU units", "restore", "gpu_cache", "matrix.gpu_cache != ''"));
-	json_array_append_new(l, build_step(p));
-	json_array_append_new(l, upload_step());
-	if (wave == 1) {
-		json_array_append_new(l, cache_step("keep the C++ units", "save", "cpu_cache", "always()"));
-		json_array_append_new(
-			l, cache_step("keep the GPU units", "save", "gpu_cache", "always() && matrix.gpu_cache != ''"));
-	}
-	return l;
-}
-
-static json_t *make_job(const struct ci_plan *p, size_t from, size_t to, const struct strlist *needs, const char *image)
+static json_t *build_job(const struct ci_plan *p, size_t from, size_t to, const struct strlist *needs, struct arena *a)
 {
 	json_t *include = json_array();
 	for (size_t i = from; i < to; i++)
 		json_array_append_new(include, cell(&p->jobs[i]));
+	json_t *j = job(p, "${{ matrix.variant }}", json_string("${{ matrix.runs_on }}"), needs, build_steps(p, a));
 	/* A job that failed does not stop those that need it, nor those beside it. */
-	return json_pack("{s:s, s:o*, s:s*, s:s, s:o*, s:{s:b, s:{s:o}}, s:o}", "name", "${{ matrix.variant }}",
-			 "needs", needs->count ? json_from_strlist(needs) : NULL, "if",
-			 needs->count ? "${{ !cancelled() }}" : NULL, "runs-on", "${{ matrix.runs_on }}", "container",
-			 image ? json_or_null(image) : NULL, "strategy", "fail-fast", 0, "matrix", "include", include,
-			 "steps", steps(p, p->jobs[from].wave));
+	json_object_set_new(j, "strategy", json_pack("{s:b, s:{s:o}}", "fail-fast", 0, "matrix", "include", include));
+	return j;
 }
 
-json_t *ci_github(const struct ci_plan *p, size_t limit, const char *image)
+json_t *ci_github(const struct ci_plan *p)
 {
 	AUTO_ARENA struct arena a = {0};
+	size_t limit = strtoul(ci_format(p->tables, "github")->jobs, NULL, 10);
 	json_t *jobs = json_object();
-	struct strlist before = {0}, now = {0};
+	struct strlist before = {0}, now = {0}, all = {0};
 	unsigned part = 0;
 	for (size_t from = 0, to; from < p->count; from = to) {
 		if (from && p->jobs[from].wave != p->jobs[from - 1].wave) {
@@ -75,13 +141,16 @@ json_t *ci_github(const struct ci_plan *p, size_t limit, const char *image)
 			now = (struct strlist){0};
 			part = 0;
 		}
-		for (to = from;
-		     to < p->count && p->jobs[to].wave == p->jobs[from].wave && (!limit || to - from < limit);)
+		for (to = from; to < p->count && p->jobs[to].wave == p->jobs[from].wave && to - from < limit;)
 			to++;
 		const char *id = arena_printf(&a, "wave-%u-%u", p->jobs[from].wave, ++part);
 		strlist_ref(&now, &a, id);
-		json_object_set_new(jobs, id, make_job(p, from, to, &before, image));
+		strlist_ref(&all, &a, id);
+		json_object_set_new(jobs, id, build_job(p, from, to, &before, &a));
 	}
-	return json_pack("{s:o, s:{s:{}, s:{}}, s:o}", "name", json_or_null(p->name), "on", "workflow_dispatch",
-			 "workflow_call", "jobs", jobs);
+	if (p->count)
+		json_object_set_new(jobs, "index",
+				    job(p, "index", ci_labels(p->jobs[0].runner), &all, index_steps(p, &a)));
+	return json_pack("{s:o, s:{s:{}, s:{}}, s:{}, s:o}", "name", json_or_null(p->name), "on", "workflow_dispatch",
+			 "workflow_call", "permissions", "jobs", jobs);
 }

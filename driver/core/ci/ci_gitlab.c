@@ -1,80 +1,90 @@
-/* A pipeline for GitLab: a stage for each wave, in it a job for each kind of runner, its variants as parallel:matrix.
- * YAML takes JSON as it is. */
+/* A pipeline for GitLab: a stage for each wave, in it a job for each row of the plan, and one that makes the index. A
+ * matrix of GitLab's own would put all its values into the jobs' names, which take 255 characters. YAML takes JSON as
+ * it is. */
 #include <string.h>
 
 #include "base/sys/json.h"
 #include "core/ci/ci.h"
 
-static json_t *cell(const struct ci_job *j)
-{
-	AUTO_ARENA struct arena a = {0};
-	return json_pack("{s:s, s:s, s:s, s:s*}", "VARIANTS", strlist_join(&j->variants, &a, " "), "RELEASE",
-			 j->release, "CPU_CACHE", j->cpu_cache, "GPU_CACHE", *j->gpu_cache ? j->gpu_cache : NULL);
-}
+#define TEMPLATE ".ptbuild"
 
 static json_t *cache(const char *key, bool keep)
 {
-	return json_pack("{s:s, s:[s], s:s, s:s}", "key", key, "paths", CI_CACHE_DIR "/ccache", "policy",
+	static const char *const paths[] = CI_CACHE_PATHS;
+	return json_pack("{s:s, s:[s, s], s:s, s:s}", "key", key, "paths", paths[0], paths[1], "policy",
 			 keep ? "pull-push" : "pull", "when", "always");
 }
 
-static json_t *make_job(const struct ci_plan *p, const size_t *cells, size_t count, const char *image)
+/* What all jobs have. No dependencies: wheels of other jobs are not needed. */
+static json_t *template(const struct ci_plan *p, struct arena *a)
+{
+	const char *const *lines = ci_install(p);
+	const struct ci_format_row *f = ci_format(p->tables, "gitlab");
+	json_t *t = json_pack("{s:s, s:s, s:[], s:{s:[s]}}", "image", p->image ? p->image : p->tables->image, "timeout",
+			      arena_printf(a, "%s minutes", f->minutes), "dependencies", "artifacts", "paths",
+			      "dist/*.whl*");
+	json_t *script = json_array();
+	for (; lines && *lines; lines++)
+		json_array_append_new(script, json_string(*lines));
+	if (json_array_size(script))
+		json_object_set(t, "before_script", script);
+	json_decref(script);
+	return t;
+}
+
+static const char *stage(unsigned wave, struct arena *a)
+{
+	return arena_printf(a, "wave-%u", wave);
+}
+
+/* A job that failed does not stop the stages after it. */
+static json_t *build_job(const struct ci_plan *p, const struct ci_job *j, struct arena *a)
+{
+	const char *script = arena_printf(a, "ptbuild build %s --release %s%s", strlist_join(&j->variants, a, " "),
+					  j->release, ci_build(p, "gitlab", a));
+	json_t *job = json_pack("{s:s, s:s, s:o, s:[s], s:s*}", "extends", TEMPLATE, "stage", stage(j->wave, a), "tags",
+				ci_labels(j->runner), "script", script, "when", j->wave > 1 ? "always" : NULL);
+	json_t *caches = json_array();
+	if (!p->remote)
+		json_array_append_new(caches, cache(j->cpu_cache, j->makes_cpu));
+	if (!p->remote && *j->gpu_cache)
+		json_array_append_new(caches, cache(j->gpu_cache, j->makes_gpu));
+	if (json_array_size(caches))
+		json_object_set(job, "cache", caches);
+	json_decref(caches);
+	return job;
+}
+
+/* Without dependencies of its own it gets the wheels of all stages before. */
+static json_t *index_job(const struct ci_plan *p, struct arena *a)
+{
+	json_t *job = template(p, a);
+	json_object_del(job, "dependencies");
+	json_t *more =
+		json_pack("{s:s, s:o, s:s, s:[s], s:{s:[s]}}", "stage", "index", "tags", ci_labels(p->jobs[0].runner),
+			  "when", "always", "script", "ptbuild index dist", "artifacts", "paths", "dist");
+	json_object_update(job, more);
+	json_decref(more);
+	return job;
+}
+
+json_t *ci_gitlab(const struct ci_plan *p)
 {
 	AUTO_ARENA struct arena a = {0};
-	const struct ci_job *first = &p->jobs[cells[0]];
-	json_t *matrix = json_array(), *caches = json_array();
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(matrix, cell(&p->jobs[cells[i]]));
-	json_array_append_new(caches, cache("$CPU_CACHE", first->wave == 1));
-	if (*first->gpu_cache)
-		json_array_append_new(caches, cache("$GPU_CACHE", first->wave == 1));
-	/* No dependencies: wheels of other jobs are not needed. A job of wave 1 that failed does not stop wave 2. */
-	return json_pack("{s:s, s:o*, s:o, s:{s:o}, s:o, s:[], s:[o], s:{s:[s]}, s:s*}", "stage",
-			 first->wave == 1 ? "first" : "second", "image", image ? json_or_null(image) : NULL, "tags",
-			 ci_labels(first->runner), "parallel", "matrix", matrix, "cache", caches, "dependencies",
-			 "script", json_or_null(ci_script(p, &a)), "artifacts", "paths", "dist/*.whl", "when",
-			 first->wave > 1 ? "always" : NULL);
-}
-
-/* Jobs that differ only in their variables. */
-static bool alike(const struct ci_job *x, const struct ci_job *y)
-{
-	bool same = x->wave == y->wave && !*x->gpu_cache == !*y->gpu_cache &&
-		    x->runner->labels_count == y->runner->labels_count;
-	for (unsigned i = 0; same && i < x->runner->labels_count; i++)
-		same = strcmp(x->runner->labels[i], y->runner->labels[i]) == 0;
-	return same;
-}
-
-static json_t *stages(const struct ci_plan *p)
-{
-	json_t *l = json_array();
-	json_array_append_new(l, json_string("first"));
-	if (p->count && p->jobs[p->count - 1].wave > 1)
-		json_array_append_new(l, json_string("second"));
-	return l;
-}
-
-json_t *ci_gitlab(const struct ci_plan *p, size_t limit, const char *image)
-{
-	AUTO_ARENA struct arena a = {0};
-	json_t *doc = json_object();
-	bool *done = arena_array(&a, p->count, sizeof(*done));
-	size_t *cells = arena_array(&a, p->count, sizeof(*cells));
-	unsigned part = 0, wave = 0;
-	json_object_set_new(doc, "stages", stages(p));
+	json_t *doc = json_object(), *stages = json_array();
+	for (unsigned w = 1; w <= p->waves; w++)
+		json_array_append_new(stages, json_string(stage(w, &a)));
+	json_array_append_new(stages, json_string("index"));
+	json_object_set_new(doc, "stages", stages);
+	json_object_set_new(doc, TEMPLATE, template(p, &a));
 	for (size_t i = 0; i < p->count; i++) {
-		size_t count = 0;
-		for (size_t k = i; !done[i] && k < p->count && (!limit || count < limit); k++)
-			if (!done[k] && alike(&p->jobs[i], &p->jobs[k]))
-				cells[count++] = k;
-		for (size_t k = 0; k < count; k++)
-			done[cells[k]] = true;
-		if (!count)
-			continue;
-		part = p->jobs[i].wave == wave ? part + 1 : 1;
-		wave = p->jobs[i].wave;
-		json_object_set_new(doc, arena_printf(&a, "wave-%u-%u", wave, part), make_job(p, cells, count, image));
+		const struct ci_job *j = &p->jobs[i];
+		const char *name = j->variants.items[0];
+		if (json_object_get(doc, name))
+			name = arena_printf(&a, "%s %s", name, j->release);
+		json_object_set_new(doc, name, build_job(p, j, &a));
 	}
+	if (p->count)
+		json_object_set_new(doc, "index", index_job(p, &a));
 	return doc;
 }

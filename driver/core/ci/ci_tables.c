@@ -3,26 +3,39 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/size.h"
 #include "base/yaml/schema.h"
 #include "core/ci/ci.h"
 #include "core/tables/tables_schema.h"
 
-ROW(format, struct ci_format_row, NEED(struct ci_format_row, name), NEED(struct ci_format_row, jobs));
+ROW(format, struct ci_format_row, NEED(struct ci_format_row, name), NEED(struct ci_format_row, jobs),
+    NEED(struct ci_format_row, minutes), NEED(struct ci_format_row, cache));
+
+ROW(action, struct ci_action_row, NEED(struct ci_action_row, name), NEED(struct ci_action_row, uses),
+    NEED(struct ci_action_row, commit), NEED(struct ci_action_row, version));
 
 ROW(runner, struct ci_runner_row, MAY(struct ci_runner_row, match), MAY(struct ci_runner_row, platform),
     MAY(struct ci_runner_row, format),
     CYAML_FIELD_SEQUENCE("labels", CYAML_FLAG_POINTER, struct ci_runner_row, labels, &string_entry, 1, 16));
 
 FIELDS(table, CYAML_FIELD_SEQUENCE("formats", CYAML_FLAG_POINTER, struct ci_tables, formats, &format_entry, 0, 16),
+       NEED(struct ci_tables, image),
+       CYAML_FIELD_SEQUENCE("actions", CYAML_FLAG_POINTER, struct ci_tables, actions, &action_entry, 0, 16),
        CYAML_FIELD_SEQUENCE("runners", CYAML_FLAG_POINTER, struct ci_tables, runners, &runner_entry, 1, 1000));
 static const cyaml_schema_value_t table_schema = TOP(struct ci_tables, table_fields);
 /* A user's map has the last of these alone. */
-static const cyaml_schema_value_t map_schema = TOP(struct ci_tables, table_fields + 1);
+static const cyaml_schema_value_t map_schema = TOP(struct ci_tables, table_fields + 3);
 
 /* Labels go into files that services read: plain words only. */
 static bool is_label(const char *s)
 {
 	return *s && strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-:+/=@ ") == strlen(s);
+}
+
+static bool is_count(const char *s)
+{
+	char *end;
+	return strtoul(s, &end, 10) != 0 && !*end;
 }
 
 static int load(const char *path, const cyaml_schema_value_t *schema, struct arena *a, const struct ci_tables **ret,
@@ -35,11 +48,20 @@ static int load(const char *path, const cyaml_schema_value_t *schema, struct are
 	schema_settle(schema, data, lines);
 	const struct ci_tables *t = data;
 	for (unsigned i = 0; i < t->formats_count; i++) {
-		char *end;
-		if (strtoul(t->formats[i].jobs, &end, 10) == 0 || *end)
-			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is not a number of jobs", path,
-				       yaml_line(lines, "formats/%u", i), t->formats[i].jobs);
+		const struct ci_format_row *f = &t->formats[i];
+		unsigned line = yaml_line(lines, "formats/%u", i);
+		uint64_t bytes;
+		if (!is_count(f->jobs))
+			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is not a number of jobs", path, line, f->jobs);
+		if (!is_count(f->minutes))
+			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is not a number of minutes", path, line, f->minutes);
+		if (size_parse(f->cache, &bytes, e) < 0)
+			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is not a size", path, line, f->cache);
 	}
+	for (unsigned i = 0; i < t->actions_count; i++)
+		if (strlen(t->actions[i].commit) != 40 || strspn(t->actions[i].commit, "0123456789abcdef") != 40)
+			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is not a commit", path,
+				       yaml_line(lines, "actions/%u", i), t->actions[i].commit);
 	for (unsigned i = 0; i < t->runners_count; i++)
 		for (unsigned k = 0; k < t->runners[i].labels_count; k++)
 			if (!is_label(t->runners[i].labels[k]))
@@ -59,12 +81,12 @@ int ci_runners_load(const char *path, struct arena *a, const struct ci_tables **
 	return load(path, &map_schema, a, ret, e);
 }
 
-size_t ci_limit(const struct ci_tables *t, const char *format)
+const struct ci_format_row *ci_format(const struct ci_tables *t, const char *format)
 {
 	for (unsigned i = 0; i < t->formats_count; i++)
 		if (strcmp(t->formats[i].name, format) == 0)
-			return strtoul(t->formats[i].jobs, NULL, 10);
-	return 0;
+			return &t->formats[i];
+	return NULL;
 }
 
 static bool fits(const char *own, const char *asked)
@@ -81,5 +103,13 @@ const struct ci_runner_row *ci_runner(const struct ci_tables *t, const char *for
 		    (!*r->match || fnmatch(r->match, variant, 0) == 0))
 			return r;
 	}
+	return NULL;
+}
+
+const char *ci_action(const struct ci_tables *t, const char *name, struct arena *a)
+{
+	for (unsigned i = 0; i < t->actions_count; i++)
+		if (strcmp(t->actions[i].name, name) == 0)
+			return arena_printf(a, "%s@%s", t->actions[i].uses, t->actions[i].commit);
 	return NULL;
 }

@@ -145,7 +145,7 @@ static void compiler_cache(const struct plan *p, const struct backend *b, const 
 	/* A new root of the same packages has other time stamps but the same compiler. */
 	kvlist_set(env, a, "CCACHE_COMPILERCHECK", "content");
 	kvlist_set(env, a, "CCACHE_NOHASHDIR", "1");
-	kvlist_set(env, a, "CCACHE_MAXSIZE", "30G");
+	kvlist_set(env, a, "CCACHE_MAXSIZE", o->ccache_size ? o->ccache_size : "30G");
 	kvlist_set(env, a, "CCACHE_TEMPDIR", SANDBOX_CCACHE "/tmp");
 }
 

@@ -36,8 +36,9 @@ extern const char BACKEND_RPATH[];
 
 struct backend_options {
 	unsigned jobs;
-	const char *linker; /* for -fuse-ld; NULL: the compiler's own */
-	const char *ccache; /* path of ccache in the root; NULL: none */
+	const char *linker;      /* for -fuse-ld; NULL: the compiler's own */
+	const char *ccache;      /* path of ccache in the root; NULL: none */
+	const char *ccache_size; /* "2048Mi"; NULL: the usual */
 	/* directory inside the sandbox that has the torch to build against (before the root's own);
 	 * NULL: the root's */
 	const char *torch;

@@ -77,6 +77,7 @@ int build_set_up(const struct build_request *q, const struct backend *b, unsigne
 	struct backend_options o = {.jobs = jobs,
 				    .linker = backend_linker(q->plan, q->toolchain),
 				    .ccache = q->ccache_dir ? ccache->path : NULL,
+				    .ccache_size = q->ccache_size,
 				    .torch = q->torch_dir ? SANDBOX_TORCH : NULL,
 				    .venv = q->venv_dir ? SANDBOX_VENV : NULL};
 	if (build_start_log(q, a, &r->log, e) < 0 || beneath_remove(q->build_dir, "out", e) < 0 ||

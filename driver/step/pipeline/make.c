@@ -111,6 +111,7 @@ static struct build_request build_request(const struct make *m)
 				      ? path_join(m->arena, store_dir(m->q->store), "ccache")
 				      : NULL,
 		.ccache_remote_dir = m->ccache_remote_dir,
+		.ccache_size = m->q->options.ccache_size,
 		.torch_dir = m->torch_dir,
 		.venv_dir = m->pyenv.dir,
 		.jobs = m->q->jobs,

@@ -29,6 +29,7 @@ struct pipeline_failures {
 /* What the user may ask of the steps; parsed straight from the command line, as plan_options. */
 struct pipeline_options {
 	const char *ccache_remote; /* address of the compiler cache's remote storage; NULL: none */
+	const char *ccache_size;   /* what the compiler cache may grow to; NULL: the usual size */
 	/* file of an Ed25519 private key for the provenance; NULL: unsigned */
 	const char *sign_key;
 	bool keep_tree; /* keep the build tree after its wheel is in the store */

@@ -54,8 +54,8 @@ static size_t in_wave(const struct ci_plan *p, unsigned wave)
 	return n;
 }
 
-/* S GPU targets by I instruction sets: the diagonal compiles everything. */
-static void a_grid_needs_its_longer_side(void **state)
+/* S GPU targets by I instruction sets: I pairs first, then the targets that are left. */
+static void a_grid_is_compiled_in_pairs(void **state)
 {
 	(void)state;
 	static const char *const sms[] = {"75", "80", "86", "90"}, *const isas[] = {"avx2", "avx512", "avx512vnni"};
@@ -65,8 +65,10 @@ static void a_grid_needs_its_longer_side(void **state)
 		names[i] = arena_printf(&a, "pytorch-python313-cuda12_8-sm%s-%s", sms[i / 3], isas[i % 3]);
 	struct ci_plan p = plan(names, 12, &a);
 	assert_int_equal(p.count, 12);
-	assert_int_equal(in_wave(&p, 1), 4);
-	assert_int_equal(in_wave(&p, 2), 8);
+	assert_int_equal(in_wave(&p, 1), 3);
+	assert_int_equal(in_wave(&p, 2), 1);
+	assert_int_equal(in_wave(&p, 3), 8);
+	assert_int_equal(p.waves, 3);
 }
 
 static void what_shares_nothing_is_in_the_first_wave(void **state)
@@ -129,9 +131,11 @@ static void nothing_gives_an_empty_plan(void **state)
 static void limits_and_runners_come_from_the_table(void **state)
 {
 	(void)state;
-	assert_int_equal(ci_limit(rows, "github"), 256);
-	assert_int_equal(ci_limit(rows, "gitlab"), 200);
-	assert_int_equal(ci_limit(rows, "json"), 0);
+	AUTO_ARENA struct arena a = {0};
+	assert_string_equal(ci_format(rows, "github")->jobs, "256");
+	assert_string_equal(ci_format(rows, "gitlab")->minutes, "720");
+	assert_null(ci_format(rows, "json"));
+	assert_null(ci_action(rows, "reboot", &a));
 	assert_string_equal(ci_runner(rows, "github", "aarch64-linux", "x")->labels[0], "ubuntu-24.04-arm");
 	assert_string_equal(ci_runner(rows, "json", "aarch64-linux", "x")->labels[0], "any");
 }
@@ -149,17 +153,24 @@ static void wrong_table(const char *text, const char *part)
 static void wrong_tables_are_refused(void **state)
 {
 	(void)state;
-	wrong_table("formats: [{name: x, jobs: many}]\nrunners: [{labels: [a]}]\n",
+#define REST "\nimage: i\nactions: []\nrunners: [{labels: [a]}]\n"
+	wrong_table("formats: [{name: x, jobs: many, minutes: \"1\", cache: 1G}]" REST,
 		    "ci.yaml:1: 'many' is not a number of jobs");
-	wrong_table("formats: [{name: x, jobs: \"0\"}]\nrunners: [{labels: [a]}]\n", "not a number of jobs");
-	wrong_table("formats: []\nrunners:\n  - {labels: [\"a\\nb\"]}\n", "not a runner label");
+	wrong_table("formats: [{name: x, jobs: \"0\", minutes: \"1\", cache: 1G}]" REST, "not a number of jobs");
+	wrong_table("formats: [{name: x, jobs: \"1\", minutes: 1h, cache: 1G}]" REST, "not a number of minutes");
+	wrong_table("formats: [{name: x, jobs: \"1\", minutes: \"1\", cache: big}]" REST, "'big' is not a size");
+	wrong_table(
+		"formats: []\nimage: i\nactions:\n  - {name: a, uses: b, commit: v4, version: v4}\nrunners: [{labels: "
+		"[a]}]\n",
+		"ci.yaml:4: 'v4' is not a commit");
+	wrong_table("formats: []\nimage: i\nactions: []\nrunners:\n  - {labels: [\"a\\nb\"]}\n", "not a runner label");
 	wrong_table("runners: [{labels: [a]}]\n", "missing key 'formats'");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_grid_needs_its_longer_side),
+		cmocka_unit_test(a_grid_is_compiled_in_pairs),
 		cmocka_unit_test(what_shares_nothing_is_in_the_first_wave),
 		cmocka_unit_test(another_python_compiles_the_same),
 		cmocka_unit_test(companions_share_the_job_of_their_torch),
