@@ -110,6 +110,7 @@ ATTACKS = {
     "device": lambda: attempt(os.mknod, "device", 0o20666, os.makedev(1, 1)),
     "owner": lambda: attempt(os.chown, "setup.py", 0, 0),
     "oom_score": lambda: opened("/proc/self/oom_score_adj"),
+    "memory_in_dev": lambda: attempt(lambda: open("/dev/fill", "wb").write(bytes(1 << 20))),
     "score": lambda: DONE if int(open("/proc/self/oom_score_adj").read()) < 500 else "500",
     # class 5: what can still be reached
     "keys": keys_of_the_caller,

@@ -183,6 +183,9 @@ void sandbox_options(const struct sandbox *s, struct strlist *ret)
 			add_size(s, shm, ret);
 			strlist_split(ret, a, arena_printf(a, "--tmpfs %s", shm), " ");
 		}
+		/* It is in memory, too. */
+		if (op->type == SANDBOX_DEV && !s->proc_open)
+			strlist_split(ret, a, arena_printf(a, "--remount-ro %s", op->dest), " ");
 	}
 	strlist_split(ret, a, "--remount-ro /", " ");
 	for (size_t i = 0; i < s->env.count; i++) {

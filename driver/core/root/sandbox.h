@@ -60,7 +60,7 @@ struct sandbox {
 	bool network;      /* false: a network namespace with nothing but loopback */
 	/* set by sandbox_run */
 	enum sandbox_way way;
-	bool proc_open;  /* /proc is left writable */
+	bool proc_open;  /* /proc and /dev are left writable */
 	bool keys_open;  /* /proc/keys can be read */
 	uint64_t memory; /* that files in memory are limited by; 0: the kernel's own limits */
 };

@@ -112,7 +112,7 @@ size_t sandbox_walls_look(enum sandbox_kind kind, const struct run *run, struct 
 		[WALL_SECCOMP] = {NULL, sandbox_calls_work(),
 				  sandbox_calls_work() ? "a filter of system calls" : "this kernel has no filters"},
 		[WALL_KEYRING] = {NULL, true, "a session keyring of its own"},
-		[WALL_PROC] = {NULL, true, "/proc is read-only"},
+		[WALL_PROC] = {NULL, true, "/proc and /dev are read-only"},
 		[WALL_SETUID] = {NULL, true, "setuid bits are dropped"},
 		[WALL_LIMITS] = {NULL, true, limits_text(run, a)},
 		[WALL_PACKAGES] = {NULL, true, "libraries that go into a wheel belong to packages of the root"},

@@ -61,7 +61,7 @@ static void test_options_of_an_unpacked_root(void **state)
 		"lib64\n"
 		"--ro-bind\n%s/etc\n/etc\n--ro-bind-data\n3\n/etc/passwd\n--proc\n/proc\n--remount-ro\n/"
 		"proc\n--ro-bind-try\n/proc/sys\n/"
-		"proc/sys\n--ro-bind-try\n/dev/null\n/proc/keys\n--dev\n/dev\n--tmpfs\n/tmp\n"
+		"proc/sys\n--ro-bind-try\n/dev/null\n/proc/keys\n--dev\n/dev\n--remount-ro\n/dev\n--tmpfs\n/tmp\n"
 		"--tmpfs\n/ptbuild/home\n--tmpfs\n/ptbuild/tmp\n--bind\n/host/src\n/ptbuild/src\n--ro-bind\n/host/"
 		"cfg\n/ptbuild/cfg\n"
 		"--remount-ro\n/\n--setenv\nK\na value\n--chdir\n/ptbuild/src\n--\nmake\n-j",
@@ -126,7 +126,7 @@ static void test_every_operation(void **state)
 	assert_contains(line(&got),
 			"--ro-bind-data\n3\n/a\n--dir\n/b\n--tmpfs\n/c\n--symlink\ntarget\n/d\n--ro-bind-data\n4\n/e\n"
 			"--proc\n/f\n--remount-ro\n/f\n--ro-bind-try\n/proc/sys\n/f/sys\n"
-			"--ro-bind-try\n/dev/null\n/f/keys\n--dev\n/g\n");
+			"--ro-bind-try\n/dev/null\n/f/keys\n--dev\n/g\n--remount-ro\n/g\n");
 }
 
 static void test_no_sandbox_with_an_unpacked_root(void **state)
