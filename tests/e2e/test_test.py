@@ -364,6 +364,26 @@ def test_a_damaged_journal_is_told(world):
     assert r.returncode == 5 and ".1of3.jsonl:1: not an object" in r.stderr and "--again" in r.stderr, r.stderr
 
 
+def test_links_among_the_results_are_not_followed(world):
+    """The tests write there: journal and log could name any file of the host, which was then read or appended to."""
+    use(world, SLOW_TABLE)
+    ask(world, "--json", "--shard", "1/3", "--again")
+    victim = world.path("victim")
+    for ending in ("jsonl", "log"):
+        with open(victim, "w") as f:
+            f.write("of the host\n")
+        out = subprocess.run(["find", os.path.join(world.cache, "build"), "-name", f"test_slow.py.*.1of3.{ending}"], capture_output=True, text=True, check=True).stdout.split()
+        assert out
+        for path in out:
+            os.remove(path)
+            os.symlink(victim, path)
+        r = world.run("test", world.wheel, "--shard", "1/3")
+        assert r.returncode == 5 and f"will not follow a link: '{out[0]}' points to '{victim}'" in r.stderr and "of the host" not in r.stderr, r.stderr
+        assert open(victim).read() == "of the host\n"
+        for path in out:
+            os.remove(path)
+
+
 if __name__ == "__main__":
     main([test_all_pass, test_findings, test_files_of_pytest, test_a_row_for_no_file_is_told, test_against_the_root, test_missing_modules_are_told_first, test_refusals, test_goes_on_after_a_kill,
-          test_shards_are_the_whole, test_a_damaged_journal_is_told], prepare)
+          test_shards_are_the_whole, test_a_damaged_journal_is_told, test_links_among_the_results_are_not_followed], prepare)

@@ -9,6 +9,7 @@
 #include "base/os.h"
 #include "base/path.h"
 #include "base/shell.h"
+#include "base/sys/build_user.h"
 #include "base/utf8.h"
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -145,13 +146,12 @@ bool beneath_exists(const char *top, const char *rel)
 	return beneath_stat(top, rel, &st) == 0 || (errno != ENOENT && errno != ENOTDIR && errno != EINVAL);
 }
 
-/* What root makes in a tree of another user is that user's. */
+/* What root makes in the tree of its builds' user is that user's. */
 static int keep_owner(int fd, int dir)
 {
 	struct stat st;
-	if (fstat(dir, &st) < 0 || st.st_uid == geteuid() || geteuid() != 0)
-		return 0;
-	return fchown(fd, st.st_uid, st.st_gid);
+	bool is_theirs = geteuid() == 0 && fstat(dir, &st) == 0 && st.st_uid == BUILD_USER;
+	return is_theirs ? fchown(fd, BUILD_USER, BUILD_USER) : 0;
 }
 
 /* A regular file, opened only when it looks like one. */
@@ -177,6 +177,14 @@ static int open_file(const char *top, const char *rel, int flags, const char *wh
 int beneath_open(const char *top, const char *rel, struct stat *ret, struct err *e)
 {
 	return open_file(top, rel, O_RDONLY, "read", ret, e);
+}
+
+int beneath_copy(const char *top, const char *rel, const char *to, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct stat st = {0};
+	int fd = beneath_open(top, rel, &st, e);
+	return fd < 0 ? -1 : fs_copy_open(fd, &st, full(top, rel, &a), to, e);
 }
 
 int beneath_read(const char *top, const char *rel, uint64_t max, struct buf *out, struct err *e)

@@ -11,6 +11,8 @@ int beneath_open(const char *top, const char *rel, struct stat *ret, struct err 
 /* beneath_read: the whole file appended to `out`; ERR_INTEGRITY above `max` bytes, before any of
  * them is read. */
 int beneath_read(const char *top, const char *rel, uint64_t max, struct buf *out, struct err *e) MUST_CHECK;
+/* beneath_copy: the file to the path `to`, by fs_copy. */
+int beneath_copy(const char *top, const char *rel, const char *to, struct err *e) MUST_CHECK;
 /* beneath_stat: lstat; -1 with errno, ELOOP for a link on the way. */
 int beneath_stat(const char *top, const char *rel, struct stat *ret) MUST_CHECK;
 /* beneath_exists: false only where there is nothing: of a link, or what is no file, the other

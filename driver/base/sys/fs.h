@@ -55,6 +55,8 @@ int fs_neighbour(const char *path, mode_t mode, struct arena *a, char **ret_name
 int fs_sweep(const char *dir, struct err *e) MUST_CHECK;
 /* fs_copy: one regular file, bytes and permission bits; `to` is replaced by rename at the end. */
 int fs_copy(const char *from, const char *to, struct err *e) MUST_CHECK;
+/* fs_copy_open: the same of an open file, which is closed; `from` is for messages. */
+int fs_copy_open(int in, const struct stat *st, const char *from, const char *to, struct err *e) MUST_CHECK;
 /* fs_copy_fd: the same into an open file, from its position on. */
 int fs_copy_fd(const char *from, int out, struct err *e) MUST_CHECK;
 /* fs_copy_tree: a directory with all below it: files, directories and links (as links), with times

@@ -145,23 +145,39 @@ int fs_copy_tree(const char *from, const char *to, struct err *e)
 	return err_wrap(e, "copying '%s' to '%s'", from, to);
 }
 
-int fs_copy_fd(const char *from, int out, struct err *e)
+/* `in` is closed. */
+static int copy_open(int in_given, const struct stat *st, const char *from, int out, struct err *e)
 {
-	struct stat st;
-	AUTO_FD int in = fs_open_file(from, &st, e);
+	AUTO_FD int in = in_given;
 	if (in < 0 || copy_bytes(in, out, from, e) < 0)
 		return -1;
-	return fchmod(out, st.st_mode & 07777) == 0 ? 0 : copy_error(from, e);
+	return fchmod(out, st->st_mode & 07777) == 0 ? 0 : copy_error(from, e);
+}
+
+int fs_copy_fd(const char *from, int out, struct err *e)
+{
+	struct stat st = {0};
+	int in = fs_open_file(from, &st, e);
+	return copy_open(in, &st, from, out, e);
 }
 
 int fs_copy(const char *from, const char *to, struct err *e)
 {
+	struct stat st = {0};
+	int in = fs_open_file(from, &st, e);
+	return in < 0 ? -1 : fs_copy_open(in, &st, from, to, e);
+}
+
+int fs_copy_open(int in, const struct stat *st, const char *from, const char *to, struct err *e)
+{
 	AUTO_ARENA struct arena a = {0};
 	char *name = NULL;
 	AUTO_FD int out = fs_neighbour(to, 0600, &a, &name, e);
-	if (out < 0)
+	if (out < 0) {
+		close(in);
 		return -1;
-	int rc = fs_copy_fd(from, out, e);
+	}
+	int rc = copy_open(in, st, from, out, e);
 	if (rc == 0 && rename(name, to) < 0)
 		rc = err_errno(e, ERR_SYSTEM, "cannot write '%s'", to);
 	if (rc < 0)

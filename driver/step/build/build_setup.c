@@ -20,7 +20,7 @@ int build_sandbox(const struct build_request *q, struct arena *a, struct sandbox
 		sandbox_add(s, dirs[i].type, path_join(a, q->build_dir, dirs[i].name), dirs[i].dest);
 	}
 	if (q->ccache_dir) {
-		if (fs_mkdirs(q->ccache_dir, e) < 0)
+		if (beneath_mkdirs(path_dir(a, q->ccache_dir), path_base(q->ccache_dir), e) < 0)
 			return -1;
 		sandbox_add(s, SANDBOX_RW, q->ccache_dir, SANDBOX_CCACHE);
 	}

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/sys/beneath.h"
 #include "base/sys/digest.h"
-#include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "core/plan/plan_taken.h"
 #include "core/root/sandbox_walls.h"
@@ -189,7 +189,7 @@ static int make(struct pipeline *l, struct pipeline_item *it, const struct torch
 	if (rc == 0)
 		rc = write_record(&m, e);
 	if (rc == 0)
-		rc = fs_copy(m.build.log, path_join(l->arena, m.stage, "build.log"), e);
+		rc = beneath_copy(m.build_dir, "log/build.log", path_join(l->arena, m.stage, "build.log"), e);
 	if (rc == 0)
 		rc = store_publish(store, STORE_WHEEL, it->plan->output_key, m.stage, l->arena, &it->object, e);
 	if (rc < 0) {

@@ -4,8 +4,8 @@
 
 #include "base/os.h"
 #include "base/path.h"
+#include "base/sys/beneath.h"
 #include "base/sys/digest.h"
-#include "base/sys/fs.h"
 #include "core/code/decode.h"
 #include "step/build/backend.h"
 #include "step/pipeline/make.h"
@@ -170,8 +170,7 @@ static int make_in(const struct trial_request *t, const char *dir, const struct 
 /* Keeps the log and says what failed. */
 static void explain(const struct trial_request *t, const char *dir, struct arena *a, struct err *e)
 {
-	const char *log = path_join(a, dir, "build/log/build.log"),
-		   *kept = arena_printf(a, "%s/stamps/trial.log", store_dir(t->q->store));
+	const char *kept = arena_printf(a, "%s/stamps/trial.log", store_dir(t->q->store));
 	struct err ignored = {0};
 	if (e->kind == ERR_INTERRUPTED || e->kind == ERR_NETWORK)
 		return;
@@ -179,7 +178,7 @@ static void explain(const struct trial_request *t, const char *dir, struct arena
 	if (e->kind == ERR_BUILD)
 		e->kind = ERR_SYSTEM;
 	err_wrap(e, "a small extension that goes the way of %s does not get through", t->plan->variant);
-	if (!full && fs_exists(log) && fs_copy(log, kept, &ignored) == 0)
+	if (!full && beneath_copy(dir, "build/log/build.log", kept, &ignored) == 0)
 		err_hint(e, "its log is '%s'; mend what it says in the root '%s', or use another root with --root DIR",
 			 kept, t->q->root->dir);
 }

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/sys/beneath.h"
 #include "base/sys/build_user.h"
-#include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
 #include "core/zip/zip.h"
@@ -114,14 +114,14 @@ static int ask_pip(const struct strlist *wheels, const struct sandbox *s, const 
 /* lib/python3.13/site-packages of the environment. */
 static int site_packages(const char *work_dir, struct arena *a, const char **ret, struct err *e)
 {
-	const char *lib = path_join(a, work_dir, "venv/lib");
 	struct strlist names = {0};
-	if (fs_list(lib, a, &names, e) < 0)
+	if (beneath_list(work_dir, "venv/lib", a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		if (strncmp(names.items[i], "python", 6) == 0) {
-			*ret = path_join(a, path_join(a, lib, names.items[i]), "site-packages");
-			return 0;
+			const char *site = arena_printf(a, "venv/lib/%s/site-packages", names.items[i]);
+			*ret = path_join(a, work_dir, site);
+			return beneath_mkdirs(work_dir, site, e);
 		}
 	}
 	return err_set(e, ERR_SYSTEM, "the environment in '%s' has no directory for packages", work_dir);
