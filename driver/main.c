@@ -1,10 +1,12 @@
 /* The program: signals become a descriptor, the error is printed once, its kind is the exit code. */
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/os.h"
 #include "base/term.h"
+#include "base/utf8.h"
 #include "cmd/cmd.h"
 
 static int open_cancel(void)
@@ -34,8 +36,12 @@ int main(int argc, char **argv)
 	log_status_end(&log);
 	AUTO_BUF struct buf word = {0};
 	term_style(&word, &(struct term){.colour = log.colour}, TERM_RED, "error:");
-	fprintf(stderr, "ptbuild: %s %s\n", buf_cstr(&word), e.msg);
-	if (e.hint[0])
-		fprintf(stderr, "hint: %s\n", e.hint);
+	AUTO_BUF struct buf text = {0};
+	utf8_show(&text, e.msg, strlen(e.msg), false);
+	if (e.hint[0]) {
+		buf_addstr(&text, "\nhint: ");
+		utf8_show(&text, e.hint, strlen(e.hint), false);
+	}
+	fprintf(stderr, "ptbuild: %s %s\n", buf_cstr(&word), buf_cstr(&text));
 	return (int)e.kind;
 }

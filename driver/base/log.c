@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/term.h"
+#include "base/utf8.h"
 
 #define CLEAR_LINE "\r\033[K"
 #define STATUS_TTY_S 0.1
@@ -59,7 +60,9 @@ static void line(struct log *l, enum log_level from, const char *prefix, const c
 		buf_addstr(&b, CLEAR_LINE);
 	l->status_on = false;
 	buf_addstr(&b, prefix);
-	buf_vprintf(&b, fmt, ap);
+	AUTO_BUF struct buf text = {0};
+	buf_vprintf(&text, fmt, ap);
+	utf8_show(&b, buf_cstr(&text), text.len, false);
 	buf_addc(&b, '\n');
 	emit(l, &b);
 }
@@ -91,14 +94,13 @@ void log_warn(struct log *l, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Control bytes would move the cursor: they become blanks. A UTF-8 sequence is kept or cut as a whole and counted as
- * one column. */
+/* A UTF-8 sequence is kept or cut as a whole and counted as one column. */
 static void fit_line(struct buf *b, size_t from, size_t width)
 {
 	size_t columns = 0, i = from;
 	for (; i < b->len; i++) {
 		unsigned char c = (unsigned char)b->data[i];
-		if (c < 0x20 || c == 0x7f)
+		if (c == '\n' || c == '\t')
 			b->data[i] = ' ';
 		bool continues = (c & 0xc0) == 0x80;
 		if (!continues && ++columns > width)
@@ -114,7 +116,9 @@ static void status(struct log *l, const char *fmt, va_list ap)
 	if (l->tty)
 		buf_addstr(&b, CLEAR_LINE);
 	size_t from = b.len;
-	buf_vprintf(&b, fmt, ap);
+	AUTO_BUF struct buf text = {0};
+	buf_vprintf(&text, fmt, ap);
+	utf8_show(&b, buf_cstr(&text), text.len, false);
 	/* One column less than there are: a full line would make some terminals wrap. */
 	if (l->tty)
 		fit_line(&b, from, term_of(l->fd).width - 1);

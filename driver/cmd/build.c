@@ -325,6 +325,16 @@ static int take_ccache_size(struct cmd_context *c, const char **size, struct err
 	return 0;
 }
 
+/* Arguments of a process can be read by everybody on the machine, as long as it runs. */
+static void warn_of_password(const struct cmd_context *c, const char *url)
+{
+	const char *host = strstr(url, "://");
+	if (host && memchr(host, '@', strcspn(host + 3, "/?") + 3))
+		log_warn(c->run->log,
+			 "others on this machine can read the password in --ccache-remote while this runs; "
+			 "put the address into PTBUILD_CCACHE_REMOTE instead");
+}
+
 static int build_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	struct pipeline_request q = {0};
@@ -336,7 +346,9 @@ static int build_main(struct cmd_context *c, const struct strlist *words, struct
 	if (cmd_build_request(c, words, &q, e) < 0)
 		return -1;
 	const char **remote = &q.options.ccache_remote;
-	if (!*remote)
+	if (*remote)
+		warn_of_password(c, *remote);
+	else
 		*remote = getenv("PTBUILD_CCACHE_REMOTE");
 	if (*remote && !**remote)
 		*remote = NULL;

@@ -9,6 +9,8 @@
 #include "base/shell.h"
 #include "base/suggest.h"
 #include "base/sys/fs.h"
+#include "base/term.h"
+#include "base/utf8.h"
 #include "cache/store.h"
 #include "cmd/help.h"
 #include "core/variant/variant.h"
@@ -120,7 +122,9 @@ static int refuse_words(const struct command *cmd, const struct strlist *args, s
 
 int cmd_write_stdout(const struct buf *text, struct err *e)
 {
-	return fs_write_all(STDOUT_FILENO, buf_cstr(text), text->len, "standard output", e);
+	AUTO_BUF struct buf shown = {0};
+	utf8_show(&shown, buf_cstr(text), text->len, term_of(STDOUT_FILENO).colour);
+	return fs_write_all(STDOUT_FILENO, buf_cstr(&shown), shown.len, "standard output", e);
 }
 
 /* Files that the command line names must be there before anything is done. "root" is the root's own torch. */

@@ -189,7 +189,7 @@ static void control_bytes_do_not_reach_the_status_line(void **state)
 	struct log l;
 	log_init(&l, x.in, LOG_NORMAL);
 	log_status(&l, "a\tb\033[2Jc\nd");
-	expect(&x, "\r\033[Ka b [2Jc d");
+	expect(&x, "\r\033[Ka b\\x1b[2Jc d");
 	close_ends(&x);
 }
 

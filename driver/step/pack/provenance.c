@@ -235,18 +235,55 @@ static int check_signature(const struct envelope *v, const struct sign_key *key,
 	return err_hint(e, "--key takes the public half of the key that --sign-key named when the wheel was built");
 }
 
+/* A statement says one thing about one file: another kind of statement may say the opposite, another digest or subject
+ * something else to who reads that first. */
+static int check_statement(const struct envelope *v, const json_t *statement, struct err *e)
+{
+	const json_t *subjects = json_object_get(statement, "subject"), *subject = json_array_get(subjects, 0);
+	const json_t *build = json_object_get(json_object_get(statement, "predicate"), "buildDefinition");
+	const char *type = json_string_value(json_object_get(statement, "_type")),
+		   *predicate = json_string_value(json_object_get(statement, "predicateType")),
+		   *made = json_string_value(json_object_get(build, "buildType"));
+	if (!type || strcmp(type, STATEMENT_TYPE) != 0 || !json_string_value(json_object_get(subject, "name")) ||
+	    !json_string_value(json_object_get(json_object_get(subject, "digest"), "sha256")))
+		return malformed(v, e, "its payload is not an in-toto statement about a file");
+	if (json_array_size(subjects) != 1)
+		return malformed(v, e, "its statement is about several files");
+	if (json_object_size(json_object_get(subject, "digest")) != 1)
+		return malformed(v, e, "its statement has digests beside sha256");
+	if (!predicate || strcmp(predicate, PREDICATE_TYPE) != 0)
+		return malformed(v, e,
+				 "its statement is not about how the wheel was built: its type is not " PREDICATE_TYPE);
+	if (!made || (strcmp(made, BUILD_TYPE) != 0 && strcmp(made, TAKE_TYPE) != 0))
+		return malformed(v, e, "its statement is not of a build by ptbuild");
+	return 0;
+}
+
+/* The file that is not signed says the same, or whoever reads that is told something else. */
+static int check_beside(const struct envelope *v, const char *wheel, struct arena *a, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	const char *path = arena_printf(a, "%s" PROVENANCE_STATEMENT, wheel);
+	if (!fs_exists(path))
+		return 0;
+	if (fs_read(path, STATEMENT_MAX, &text, e) < 0)
+		return -1;
+	if (text.len == v->payload_len && memcmp(text.data, v->payload, text.len) == 0)
+		return 0;
+	return err_set(e, ERR_INTEGRITY, "'%s' is not what '%s' has signed", path, v->path);
+}
+
 static int check_subject(const struct envelope *v, const char *wheel, struct err *e)
 {
 	char have[DIGEST_HEX_LEN + 1];
 	json_error_t why;
 	AUTO_JSON json_t *statement =
 		json_loadb((const char *)v->payload, v->payload_len, JSON_REJECT_DUPLICATES, &why);
+	if (check_statement(v, statement, e) < 0)
+		return -1;
 	const json_t *subject = json_array_get(json_object_get(statement, "subject"), 0);
-	const char *type = json_string_value(json_object_get(statement, "_type")),
-		   *name = json_string_value(json_object_get(subject, "name"));
+	const char *name = json_string_value(json_object_get(subject, "name"));
 	const char *sha256 = json_string_value(json_object_get(json_object_get(subject, "digest"), "sha256"));
-	if (!type || strcmp(type, STATEMENT_TYPE) != 0 || !name || !sha256)
-		return malformed(v, e, "its payload is not an in-toto statement about a file");
 	if (digest_file(wheel, have, e) < 0)
 		return -1;
 	if (strcmp(sha256, have) != 0 || strcmp(name, path_base(wheel)) != 0)
@@ -268,5 +305,5 @@ int provenance_check(const char *wheel, const struct sign_key *key, struct arena
 		return -1;
 	if (open_envelope(j, &v, a, e) < 0 || check_signature(&v, key, a, e) < 0)
 		return -1;
-	return check_subject(&v, wheel, e);
+	return check_subject(&v, wheel, e) < 0 ? -1 : check_beside(&v, wheel, a, e);
 }

@@ -1,8 +1,11 @@
 #include "step/verify/verify.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/path.h"
@@ -58,6 +61,49 @@ static void list_members(struct verifying *v)
 		verify_add(v, FINDING_ERROR, "metadata", "", "has %zu .dist-info directories, not one", infos.count);
 }
 
+/* What a name would do where the wheel is unpacked, beyond what no archive may have (zip_open). */
+static const char *name_fault(const char *name, struct arena *a)
+{
+	struct strlist parts = {0};
+	strlist_split(&parts, a, name, "/");
+	for (size_t i = 0; i < parts.count; i++)
+		if (strlen(parts.items[i]) > NAME_MAX)
+			return "has a name that file systems do not take: a part of it is longer than 255 bytes";
+	if (strchr(name, ':'))
+		return "has a ':' in its name, which names a drive or a stream on Windows";
+	if (strcmp(utf8_printable(name, a), name) != 0)
+		return "has characters in its name that are not seen";
+	return NULL;
+}
+
+static int by_folded_name(const void *a, const void *b)
+{
+	return strcasecmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void check_names(struct verifying *v)
+{
+	size_t count = zip_count(v->zip);
+	const char **names = arena_array(v->a, count, sizeof(*names));
+	for (size_t i = 0; i < count; i++) {
+		const struct zip_entry *en = zip_at(v->zip, i);
+		names[i] = en->name;
+		const char *fault = name_fault(en->name, v->a);
+		if (fault)
+			verify_add(v, FINDING_ERROR, "name", en->name, "%s", fault);
+		if (en->mode & (S_ISUID | S_ISGID | S_ISVTX))
+			verify_add(v, FINDING_ERROR, "mode", en->name,
+				   "has mode %04o: a wheel gives nobody's rights away", en->mode & 07777);
+	}
+	if (count)
+		qsort(names, count, sizeof(*names), by_folded_name);
+	for (size_t i = 1; i < count; i++)
+		if (strcasecmp(names[i - 1], names[i]) == 0)
+			verify_add(v, FINDING_WARNING, "name", names[i],
+				   "differs from '%s' in case alone: one of them is lost on macOS and Windows",
+				   names[i - 1]);
+}
+
 static void check_members(struct verifying *v)
 {
 	for (size_t i = 0; i < v->count; i++) {
@@ -88,6 +134,7 @@ static int examine(struct verifying *v, struct err *e)
 	struct arena arenas[THREADS_MAX] = {0};
 	unsigned threads = machine_processors();
 	list_members(v);
+	check_names(v);
 	int rc = verify_members(v, threads < THREADS_MAX ? threads : THREADS_MAX, arenas, e);
 	if (rc == 0) {
 		check_members(v);

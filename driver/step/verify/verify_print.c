@@ -31,6 +31,8 @@ const struct verify_rule verify_rules[] = {
 	{"isa-dispatched", "(a note) functions that are called only after a check of the processor"},
 	{"isa-unchecked", "all machine code can be examined"},
 	{"build-path", "no file holds a path of the build"},
+	{"name", "names are seen whole, are taken by file systems, and mean the same on all of them"},
+	{"mode", "no file is setuid, setgid or sticky"},
 	{0},
 };
 

@@ -249,6 +249,73 @@ static void test_another_wheel(void **state)
 		   ERR_INTEGRITY, "is about another wheel");
 }
 
+/* The same key has signed something else: `from` of the statement is now `to`, in both files. */
+static void resign(const char *from, const char *to)
+{
+	if (system(arena_printf(&arena,
+				"cd '%s' && python3 - '%s' '%s' <<'END'\n"
+				"import base64, json, subprocess, sys\n"
+				"n = '" WHEEL PROVENANCE_ENVELOPE "'\n"
+				"e = json.load(open(n))\n"
+				"p = base64.b64decode(e['payload'])\n"
+				"assert sys.argv[1].encode() in p, p\n"
+				"p = p.replace(sys.argv[1].encode(), sys.argv[2].encode(), 1)\n"
+				"t = e['payloadType'].encode()\n"
+				"open('pae', 'wb').write(b'DSSEv1 %%d %%s %%d %%s' %% (len(t), t, len(p), p))\n"
+				"subprocess.run(['openssl', 'pkeyutl', '-sign', '-inkey', 'key', '-rawin', '-in', "
+				"'pae', '-out', 'sig'], "
+				"check=True)\n"
+				"e['payload'] = base64.b64encode(p).decode()\n"
+				"e['signatures'][0]['sig'] = base64.b64encode(open('sig', 'rb').read()).decode()\n"
+				"json.dump(e, open(n, 'w'))\n"
+				"open('" WHEEL PROVENANCE_STATEMENT "', 'wb').write(p)\n"
+				"END",
+				test_path("."), from, to)) != 0)
+		fail_msg("not signed again");
+}
+
+/* A signature says who speaks. What is said must be that this wheel was built so. */
+static void test_signed_statements_about_something_else(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *from, *to, *want;
+	} cases[] = {
+		{"slsa.dev/provenance/v1", "in-toto.io/attestation/test-result/v0.1",
+		 "not about how the wheel was built"},
+		{"slsa.dev/provenance/v1", "slsa.dev/verification_summary/v1", "not about how the wheel was built"},
+		{"\"predicateType\"", "\"predicate_type\"", "not about how the wheel was built"},
+		{"urn:x-ptbuild:wheel-build:1", "urn:x-other:build", "not of a build by ptbuild"},
+		{"\"sha256\": \"", "\"sha512\": \"00\", \"sha256\": \"", "digests beside sha256"},
+		{"\"subject\": [", "\"subject\": [{\"name\": \"x\", \"digest\": {\"sha256\": \"00\"}}, ",
+		 "several files"},
+		{"\"subject\": [", "\"subject\": [], \"subjects\": [", "not an in-toto statement about a file"},
+		{"\"_type\"", "\"type\"", "not an in-toto statement about a file"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		write_signed();
+		resign(cases[i].from, cases[i].to);
+		assert_bad("key.pub", ERR_INTEGRITY, cases[i].want);
+		unlink(test_path(WHEEL PROVENANCE_ENVELOPE));
+	}
+	/* What is signed again without a change holds: the cases above fail for what they say. */
+	write_signed();
+	resign("2.9.1", "2.9.1");
+	struct sign_key *AUTO_SIGN_KEY k = load("key.pub", false);
+	assert_ok(provenance_check(wheel(), k, &arena, &err), &err);
+}
+
+static void test_the_unsigned_file_must_not_say_something_else(void **state)
+{
+	(void)state;
+	write_signed();
+	test_write(test_path(WHEEL PROVENANCE_STATEMENT), "{\"_type\": \"https://in-toto.io/Statement/v1\"}");
+	assert_bad("key.pub", ERR_INTEGRITY, "has signed");
+	unlink(test_path(WHEEL PROVENANCE_STATEMENT));
+	struct sign_key *AUTO_SIGN_KEY k = load("key.pub", false);
+	assert_ok(provenance_check(wheel(), k, &arena, &err), &err);
+}
+
 static void test_what_is_no_envelope(void **state)
 {
 	(void)state;
@@ -290,6 +357,8 @@ int main(void)
 		TEST(test_another_key),
 		TEST(test_a_changed_statement),
 		TEST(test_another_wheel),
+		TEST(test_signed_statements_about_something_else),
+		TEST(test_the_unsigned_file_must_not_say_something_else),
 		TEST(test_what_is_no_envelope),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

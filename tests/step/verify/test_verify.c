@@ -123,6 +123,51 @@ static void test_path_escape(void **state)
 	assert_crafted(&en, 1, "unsafe name");
 }
 
+/* What the archive may have and a wheel may not; `want` NULL: nothing is found. */
+static void assert_rule(const struct craft_entry *en, size_t count, const char *rule, const char *want)
+{
+	struct craft_zip c;
+	craft_zip(&c, en, count);
+	test_write_bytes(test_path("a-1-py3-none-any.whl"), c.bytes.data, c.bytes.len);
+	buf_release(&c.bytes);
+	struct verify_report r = verify(test_path("a-1-py3-none-any.whl"));
+	const char *found = NULL;
+	for (size_t i = 0; i < r.count; i++)
+		if (strcmp(r.findings[i].rule, rule) == 0)
+			found = r.findings[i].text;
+	if (want)
+		assert_contains(found ? found : "", want);
+	else
+		assert_null(found);
+}
+
+static void test_names_and_modes_that_do_harm(void **state)
+{
+	(void)state;
+	static char longest[256], longer[257];
+	memset(longest, 'a', 255);
+	memset(longer, 'a', 256);
+	const struct {
+		const char *name, *want;
+	} names[] = {{"C:/x.py", "names a drive or a stream on Windows"},
+		     {"torch/x.py:hidden", "names a drive or a stream on Windows"},
+		     {"torch/\xe2\x80\xaegnp.py", "characters in its name that are not seen"},
+		     {"torch/\xe2\x80\x8bx.py", "characters in its name that are not seen"},
+		     {longer, "longer than 255 bytes"},
+		     {longest, NULL},
+		     {"torch/\xc3\xa4.py", NULL}};
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		assert_rule(&(struct craft_entry){.name = names[i].name, .data = "1", .flags = 0x800}, 1, "name",
+			    names[i].want);
+	const struct craft_entry twins[] = {{.name = "a.py", .data = "1"}, {.name = "A.py", .data = "2"}};
+	assert_rule(twins, 2, "name", "in case alone");
+	static const unsigned bad[] = {04755, 02755, 01777, 06755};
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		assert_rule(&(struct craft_entry){.name = "a.py", .data = "1", .mode = S_IFREG | bad[i]}, 1, "mode",
+			    "gives nobody's rights away");
+	assert_rule(&(struct craft_entry){.name = "a.py", .data = "1", .mode = S_IFREG | 0755}, 1, "mode", NULL);
+}
+
 static void test_symbolic_link(void **state)
 {
 	(void)state;
@@ -498,6 +543,7 @@ int main(void)
 		TEST(test_duplicate_entry),
 		TEST(test_trailing_bytes),
 		TEST(test_path_escape),
+		TEST(test_names_and_modes_that_do_harm),
 		TEST(test_symbolic_link),
 		TEST(test_broken_contents),
 		TEST(test_payload_behind_the_metadata),
