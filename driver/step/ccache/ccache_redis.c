@@ -11,7 +11,7 @@
 #include "step/ccache/ccache_resp.h"
 #include "step/ccache/ccache_server.h"
 
-enum { CONNECT_MS = 5000, WAIT_MS = 10000, REPLY_SECONDS = 60 };
+enum { CONNECT_MS = 5000, WAIT_MS = 10000 };
 
 static int failed(const struct ccache_client *c, const char *what, struct err *e)
 {
@@ -34,7 +34,7 @@ static void hang_up(struct ccache_client *c)
 static redisReply *read_reply(struct ccache_client *c, struct err *e)
 {
 	redisReader *r = c->redis->reader;
-	double until = log_seconds() + REPLY_SECONDS;
+	double until = log_seconds() + CCACHE_EXCHANGE_SECONDS;
 	void *reply = NULL;
 	while (!reply) {
 		errno = ETIMEDOUT;

@@ -20,6 +20,10 @@
 
 enum { MAX_CONNECTIONS = 256, CHUNK = 64 * 1024, QUIET_SECONDS = 60 };
 
+/* What all connections together may hold, of commands that are not whole and of replies that are not taken. Two of the
+ * largest values, or hundreds of usual ones. */
+#define DEFAULT_MAX_HELD ((uint64_t)512 << 20)
+
 struct connection {
 	struct ccache_remote *remote;
 	pthread_t thread;
@@ -40,6 +44,8 @@ struct ccache_remote {
 	atomic_bool warned;
 	_Atomic double quiet_until; /* a server that failed is left alone for a while */
 	atomic_uint_fast64_t asked, lower_hits, hits, stored, failures;
+	uint64_t max_held;
+	atomic_uint_fast64_t held; /* bytes */
 };
 
 int ccache_remote_check(const char *url, struct err *e)
@@ -140,29 +146,59 @@ static void answer(struct ccache_remote *r, struct ccache_client *c, const struc
 		buf_addstr(reply, "-ERR only ccache is served here\r\n");
 }
 
-static void serve(const struct connection *n, struct ccache_client *c)
+/* False: that is too much for all together. */
+static bool hold(struct ccache_remote *r, size_t bytes)
 {
-	AUTO_BUF struct buf in = {0};
+	if (atomic_fetch_add(&r->held, bytes) + bytes <= r->max_held)
+		return true;
+	atomic_fetch_sub(&r->held, bytes);
+	return false;
+}
+
+static int reply_to(const struct connection *n, struct ccache_client *c, const struct resp_command *command)
+{
+	AUTO_BUF struct buf reply = {0};
+	answer(n->remote, c, command, &reply);
+	if (!hold(n->remote, reply.len))
+		return -1;
+	int rc = ccache_send(n->fd, n->remote->stop[0], reply.data, reply.len, CCACHE_EXCHANGE_SECONDS * 1000);
+	atomic_fetch_sub(&n->remote->held, reply.len);
+	return rc;
+}
+
+/* Until the other side ends, says something that it must not, or leaves a command half-said for too long. */
+static void serve(const struct connection *n, struct ccache_client *c, struct buf *in)
+{
+	double begun = 0; /* the command that is not whole */
 	for (;;) {
 		struct resp_command command;
-		enum resp_state state = resp_parse(in.data, in.len, &command);
+		enum resp_state state = resp_parse(in->data, in->len, &command);
 		if (state == RESP_BAD)
 			return;
-		if (state == RESP_DONE && in.data) {
-			AUTO_BUF struct buf reply = {0};
-			answer(n->remote, c, &command, &reply);
-			if (ccache_send(n->fd, n->remote->stop[0], reply.data, reply.len, -1) < 0)
+		if (state == RESP_DONE && in->data) {
+			if (reply_to(n, c, &command) < 0)
 				return;
-			memmove(in.data, in.data + command.used, in.len - command.used);
-			in.len -= command.used;
+			memmove(in->data, in->data + command.used, in->len - command.used);
+			in->len -= command.used;
+			atomic_fetch_sub(&n->remote->held, command.used);
+			begun = log_seconds();
+			if (!in->len) /* a large value's memory */
+				buf_release(in);
 			continue;
 		}
-		if (ccache_wait(n->fd, n->remote->stop[0], POLLIN, -1) < 0)
+		double left = begun + CCACHE_EXCHANGE_SECONDS - log_seconds();
+		if (ccache_wait(n->fd, n->remote->stop[0], POLLIN,
+				!in->len   ? -1
+				: left > 0 ? (int)(left * 1000)
+					   : 0) < 0)
 			return;
-		ssize_t got = recv(n->fd, buf_reserve(&in, CHUNK), CHUNK, MSG_DONTWAIT);
-		if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN))
+		ssize_t got = recv(n->fd, buf_reserve(in, CHUNK), CHUNK, MSG_DONTWAIT);
+		if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN) ||
+		    (got > 0 && !hold(n->remote, (size_t)got)))
 			return;
-		in.len += got > 0 ? (size_t)got : 0;
+		if (!in->len)
+			begun = log_seconds();
+		in->len += got > 0 ? (size_t)got : 0;
 	}
 }
 
@@ -170,7 +206,9 @@ static void *connection_thread(void *user)
 {
 	struct connection *n = user;
 	struct ccache_client c = {.server = &n->remote->server};
-	serve(n, &c);
+	AUTO_BUF struct buf in = {0};
+	serve(n, &c, &in);
+	atomic_fetch_sub(&n->remote->held, in.len);
 	if (n->remote->has_server)
 		ccache_client_close(&c);
 	close(n->fd);
@@ -293,6 +331,7 @@ int ccache_remote_start(const struct ccache_remote_request *q, const struct run 
 		abort();
 	r->log = (struct log){.level = run->log->level, .fd = run->log->fd};
 	strlist_append(&r->lower, &r->arena, &q->lower);
+	r->max_held = q->max_held ? q->max_held : DEFAULT_MAX_HELD;
 	r->listener = -1;
 	r->stop[0] = r->stop[1] = -1;
 	if (os_pipe(r->stop) < 0) {

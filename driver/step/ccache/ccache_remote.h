@@ -16,6 +16,7 @@ struct ccache_remote_request {
 	const char *url;
 	struct strlist lower; /* compiler caches that are only read */
 	const char *dir;      /* private directory for the socket */
+	uint64_t max_held;    /* bytes that all connections together may hold; 0: 512 MiB */
 };
 
 #define CCACHE_REMOTE_SOCKET "s" /* in `dir` */

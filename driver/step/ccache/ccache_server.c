@@ -8,6 +8,7 @@
 #include <strings.h>
 #include <sys/socket.h>
 
+#include "base/log.h"
 #include "base/strlist.h"
 
 enum { REDIS_PORT = 6379 };
@@ -150,11 +151,16 @@ int ccache_wait(int fd, int stop, short events, int ms)
 
 int ccache_send(int fd, int stop, const void *data, size_t len, int ms)
 {
+	double until = log_seconds() + CCACHE_EXCHANGE_SECONDS;
 	for (size_t done = 0; done < len;) {
 		ssize_t n = send(fd, (const char *)data + done, len - done, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n < 0 && errno != EINTR && (errno != EAGAIN || ccache_wait(fd, stop, POLLOUT, ms) < 0))
 			return -1;
 		done += n > 0 ? (size_t)n : 0;
+		if (log_seconds() > until) { /* who takes a byte now and then */
+			errno = ETIMEDOUT;
+			return -1;
+		}
 	}
 	return 0;
 }

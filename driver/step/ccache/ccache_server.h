@@ -11,7 +11,8 @@
 
 enum ccache_server_kind { CCACHE_REDIS, CCACHE_REDIS_UNIX, CCACHE_HTTP };
 
-enum { CCACHE_IDLE_MAX = 32 };
+/* An exchange takes at most that long, however busy the other side seems. */
+enum { CCACHE_IDLE_MAX = 32, CCACHE_EXCHANGE_SECONDS = 60 };
 
 struct ccache_server {
 	enum ccache_server_kind kind;

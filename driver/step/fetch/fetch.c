@@ -21,6 +21,7 @@ enum {
 	DEFAULT_RETRIES = 4,
 	DEFAULT_BACKOFF_MS = 500,
 	DEFAULT_STALL_SECONDS = 30,
+	DEFAULT_SLOW_SECONDS = 300,
 	STATUS_MS = 100
 };
 
@@ -262,6 +263,7 @@ static void set_defaults(struct fetch_options *o)
 	o->retries = o->retries ? o->retries : DEFAULT_RETRIES;
 	o->backoff_ms = o->backoff_ms ? o->backoff_ms : DEFAULT_BACKOFF_MS;
 	o->stall_seconds = o->stall_seconds ? o->stall_seconds : DEFAULT_STALL_SECONDS;
+	o->slow_seconds = o->slow_seconds ? o->slow_seconds : DEFAULT_SLOW_SECONDS;
 }
 
 /* Sources in the store need no thread and no lock. */

@@ -13,7 +13,7 @@
 #include "cache/store.h"
 #include "step/fetch/apt.h"
 
-enum { MAX_PAUSE_MS = 30000, MAX_RETRY_AFTER_S = 60 };
+enum { MAX_PAUSE_MS = 30000, MAX_RETRY_AFTER_S = 60, SLOW_RATE = 4096 };
 
 /* After so many more bytes the connection works: failures count from zero again. */
 #define PROGRESS_BYTES (1 << 20)
@@ -165,6 +165,8 @@ static enum transfer_outcome from_place(struct fetch_worker *w, const struct fet
 			     .path = partial,
 			     .sha256 = s->sha256,
 			     .stall_seconds = w->shared->o->stall_seconds,
+			     .slow_seconds = w->shared->o->slow_seconds,
+			     .slow_rate = SLOW_RATE,
 			     .run = &w->run,
 			     .progress = &w->shared->amount};
 	bool apt = starts(place, "apt:");

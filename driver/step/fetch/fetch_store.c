@@ -6,7 +6,7 @@
 
 #include "step/fetch/fetch_transfer.h"
 
-enum { CONNECT_SECONDS = 5, STALL_SECONDS = 10, SLOW_SECONDS = 60 };
+enum { CONNECT_SECONDS = 5, STALL_SECONDS = 10, SLOW_SECONDS = 60, SLOW_RATE = 65536 };
 
 struct fetch_store {
 	struct arena arena;
@@ -83,6 +83,7 @@ static int get(void *user, const struct store_want *w, const struct run *run, en
 				   .stall_seconds = STALL_SECONDS,
 				   .connect_seconds = CONNECT_SECONDS,
 				   .slow_seconds = SLOW_SECONDS,
+				   .slow_rate = SLOW_RATE,
 				   .ret_status = &status,
 				   .run = run,
 				   .progress = &progress};

@@ -10,7 +10,7 @@
 
 #include "step/fetch/fetch_partial.h"
 
-enum { CHUNK = 1 << 20, MAX_REDIRECTS = 10, POLL_MS = 200, SLOW_RATE = 65536 };
+enum { CHUNK = 1 << 20, MAX_REDIRECTS = 10, POLL_MS = 200 };
 
 /* Why a callback stopped curl, which itself only says "write error". */
 enum stop_reason {
@@ -208,7 +208,7 @@ static CURLcode drive(struct attempt *at, CURLM *multi)
 			return CURLE_OPERATION_TIMEDOUT;
 		}
 		if (at->t->slow_seconds &&
-		    log_seconds() - began > at->t->slow_seconds + (double)at->received / SLOW_RATE) {
+		    log_seconds() - began > at->t->slow_seconds + (double)at->received / (double)at->t->slow_rate) {
 			at->stop = STOP_SLOW;
 			return CURLE_OPERATION_TIMEDOUT;
 		}

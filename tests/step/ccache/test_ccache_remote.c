@@ -1,5 +1,6 @@
 #include "support.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,6 +118,62 @@ static void a_long_path_is_no_hindrance(void **state)
 	assert_ok(ccache_remote_start(&q, test_run(), &r, &e), &e);
 	assert_int_equal(symlink(dir, test_path("short")), 0);
 	int fd = connect_to(test_path("short/s"));
+	asks(fd, GET, "$-1\r\n");
+	close(fd);
+	ccache_remote_stop(r, NULL);
+}
+
+/* A command of a value of 4 MiB, of which `sent` bytes come. */
+static int half_said(const char *path, size_t sent)
+{
+	static char value[1 << 20];
+	int fd = connect_to(path);
+	static const char head[] = "*3\r\n$3\r\nSET\r\n$40\r\nccache:" KEY "\r\n$4194304\r\n";
+	assert_int_equal(write(fd, head, sizeof(head) - 1), sizeof(head) - 1);
+	for (size_t done = 0; done < sent;) {
+		ssize_t n = send(fd, value, sent - done < sizeof(value) ? sent - done : sizeof(value), MSG_NOSIGNAL);
+		if (n <= 0)
+			break;
+		done += (size_t)n;
+	}
+	return fd;
+}
+
+static bool is_hung_up(int fd)
+{
+	char byte;
+	ssize_t n = recv(fd, &byte, 1, MSG_DONTWAIT);
+	return n == 0 || (n < 0 && errno != EAGAIN);
+}
+
+/* Each alone is within what a value may be. */
+static void half_said_commands_are_limited_together(void **state)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct ccache_remote *r;
+	struct err e = {0};
+	int fds[8];
+	size_t open = 0;
+	(void)state;
+	test_dir();
+	test_write(test_path("dir/.keep"), "");
+	struct ccache_remote_request q = {.dir = arena_strdup(&a, test_path("dir")), .max_held = 3 << 20};
+	assert_ok(ccache_remote_start(&q, test_run(), &r, &e), &e);
+	const char *path = arena_strdup(&a, test_path("dir/s"));
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+		fds[i] = half_said(path, 1 << 20);
+	for (int turn = 0; turn < 500; turn++, usleep(10000)) {
+		open = 0;
+		for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+			open += !is_hung_up(fds[i]);
+		if (open <= 3)
+			break;
+	}
+	assert_in_range(open, 1, 3);
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+		close(fds[i]);
+	usleep(200000);
+	int fd = connect_to(path);
 	asks(fd, GET, "$-1\r\n");
 	close(fd);
 	ccache_remote_stop(r, NULL);
@@ -273,6 +330,7 @@ int main(void)
 		T(only_what_ccache_needs),
 		T(a_lower_cache_answers),
 		T(a_long_path_is_no_hindrance),
+		T(half_said_commands_are_limited_together),
 		T(stopping_does_not_wait_for_a_silent_server),
 		T(what_a_server_may_answer),
 		T(many_at_once),
