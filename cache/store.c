@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/path.h"
@@ -66,14 +67,40 @@ static int check_format(const char *dir, struct err *e)
 	return check_version(path, dir, e);
 }
 
+/* Who can write in a store decides what is built with it: objects are believed, trees are gone on with. */
+static int check_owner(const char *dir, struct err *e)
+{
+	struct stat st;
+	if (stat(dir, &st) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot look at '%s'", dir);
+	if (st.st_uid != geteuid()) {
+		err_set(e, ERR_POLICY, "the store '%s' belongs to user %lu, not to user %lu, who runs this", dir,
+			(unsigned long)st.st_uid, (unsigned long)geteuid());
+		return err_hint(
+			e, "name a store of your own with --cache; --lower-store '%s' takes what is in this one", dir);
+	}
+	if (st.st_mode & S_IWOTH) {
+		err_set(e, ERR_POLICY, "everybody may write in the store '%s'", dir);
+		return err_hint(e, "take that away: chmod o-w '%s'", dir);
+	}
+	return 0;
+}
+
 /* Two opens at once may both make the layout: every step of it may be repeated. */
 static int make_layout(const char *dir, struct err *e)
 {
 	static const char *const parts[] = {"objects", "tmp", "locks", "build", "quarantine", "stamps"};
 	AUTO_ARENA struct arena a = {0};
-	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
-		if (fs_mkdirs(path_join(&a, dir, parts[i]), e) < 0)
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		const char *part = path_join(&a, dir, parts[i]);
+		struct stat st;
+		if (fs_mkdirs(part, e) < 0)
 			return -1;
+		if (lstat(part, &st) == 0 && !S_ISDIR(st.st_mode)) {
+			err_set(e, ERR_POLICY, "'%s' is a link: what it points to would be filled and emptied", part);
+			return err_hint(e, "remove it; the store as a whole may be a link, its parts may not");
+		}
+	}
 	const char *tmp = path_join(&a, dir, "tmp");
 	if (access(tmp, W_OK | X_OK) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot write in '%s'", tmp);
@@ -82,7 +109,7 @@ static int make_layout(const char *dir, struct err *e)
 
 int store_open(const char *dir, const struct run *run, struct store **ret, struct err *e)
 {
-	if (fs_mkdirs(dir, e) < 0 || check_format(dir, e) < 0 || make_layout(dir, e) < 0 ||
+	if (fs_mkdirs(dir, e) < 0 || check_owner(dir, e) < 0 || check_format(dir, e) < 0 || make_layout(dir, e) < 0 ||
 	    store_remove_dead_stages(dir, run, e) < 0) {
 		if (e->kind == ERR_SYSTEM && !e->hint[0])
 			err_hint(e, "the store must be writable; name another directory with --cache");

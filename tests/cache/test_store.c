@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "base/path.h"
+
 static void open_makes_the_layout(void **state)
 {
 	struct fixture *f = *state;
@@ -81,6 +83,39 @@ static void open_refuses_a_file(void **state)
 	assert_null(other);
 }
 
+static void assert_refused(struct fixture *f, const char *words)
+{
+	struct store *other = NULL;
+	assert_err(store_open(f->dir, test_run(), &other, &f->err), &f->err, ERR_POLICY, words);
+	assert_null(other);
+}
+
+/* What a link of that name points to would be filled, and emptied of stages that nobody holds. */
+static void open_refuses_links_in_place_of_its_directories(void **state)
+{
+	static const char *const parts[] = {"objects", "tmp", "locks", "build", "quarantine", "stamps"};
+	struct fixture *f = *state;
+	test_write(test_path("victim/letter"), "dear");
+	const char *victim = arena_strdup(&f->arena, test_path("victim"));
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		const char *part = path_join(&f->arena, f->dir, parts[i]), *away = path_join(&f->arena, f->dir, "away");
+		assert_int_equal(rename(part, away), 0);
+		assert_int_equal(symlink(victim, part), 0);
+		assert_refused(f, "is a link");
+		assert_int_equal(access(test_path("victim/letter"), F_OK), 0);
+		assert_int_equal(unlink(part), 0);
+		assert_int_equal(rename(away, part), 0);
+	}
+}
+
+static void open_refuses_a_store_that_everybody_may_write(void **state)
+{
+	struct fixture *f = *state;
+	assert_int_equal(chmod(f->dir, 0777), 0);
+	assert_refused(f, "everybody may write");
+	assert_int_equal(chmod(f->dir, 0755), 0);
+}
+
 /* Root may write everywhere, so the child becomes somebody else first. */
 static int in_child_as_nobody(int (*fn)(struct fixture *), struct fixture *f)
 {
@@ -103,9 +138,12 @@ static int open_must_fail(struct fixture *f)
 	struct err e = {0};
 	if (store_open(f->dir, test_run(), &other, &e) == 0)
 		return 1;
-	if (e.kind != ERR_SYSTEM)
+	struct stat st;
+	bool foreign = stat(f->dir, &st) == 0 && st.st_uid != geteuid();
+	if (e.kind != (foreign ? ERR_POLICY : ERR_SYSTEM))
 		return 2;
-	if (!test_has(e.msg, "Permission denied") || !test_has(e.msg, f->dir))
+	if (!test_has(e.msg, foreign ? "belongs to user 0, not to user 65534" : "Permission denied") ||
+	    !test_has(e.msg, f->dir))
 		return 3;
 	return test_has(e.hint, "--cache") ? 0 : 4;
 }
@@ -563,6 +601,8 @@ int main(void)
 		T(open_refuses_a_garbled_format),
 		T(open_refuses_a_strangers_directory),
 		T(open_refuses_a_file),
+		T(open_refuses_links_in_place_of_its_directories),
+		T(open_refuses_a_store_that_everybody_may_write),
 		T(open_of_a_read_only_store_is_a_clear_error),
 		T(open_of_a_new_store_where_nothing_may_be_written),
 		T(find_of_nothing_is_null),

@@ -357,7 +357,7 @@ def run(source, flags=(), **env):
     with tempfile.TemporaryDirectory() as d:
         with open(f"{d}/x.cpp", "w", encoding="utf-8") as file:
             file.write(source)
-        done = subprocess.run(["g++", "-std=c++17", "-O2", "-Wall", "-Werror", "-Wno-unused-function", *flags, f"{d}/x.cpp", "-o", f"{d}/x"], capture_output=True, text=True)
+        done = subprocess.run(["g++", "-std=c++17", "-O1", "-Wall", "-Werror", "-Wno-unused-function", *flags, f"{d}/x.cpp", "-o", f"{d}/x"], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         there = {k: v for k, v in os.environ.items() if not k.startswith("MALLOC_") and k != "GLIBC_TUNABLES"}
         done = subprocess.run([f"{d}/x"], capture_output=True, text=True, env={**there, **env})

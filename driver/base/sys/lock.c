@@ -12,10 +12,21 @@
 
 static int open_file(const char *path, bool shared, struct err *e)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
+	int flags = O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK;
+	int fd = open(path, O_RDWR | O_CREAT | flags, 0666);
 	/* A reader of a store that it may not write can still share a lock that is there. */
 	if (fd < 0 && shared && (errno == EACCES || errno == EROFS))
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		fd = open(path, O_RDONLY | flags);
+	struct stat st;
+	if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink > 1)) {
+		close(fd);
+		fd = -1;
+		errno = ELOOP;
+	}
+	if (fd < 0 && errno == ELOOP) {
+		err_set(e, ERR_POLICY, "the lock '%s' is a link or another thing that is not a file of its own", path);
+		return err_hint(e, "remove it: a lock is written, and so would be what it stands for");
+	}
 	return fd < 0 ? err_errno(e, ERR_SYSTEM, "cannot open lock '%s'", path) : fd;
 }
 
@@ -23,7 +34,7 @@ static int open_file(const char *path, bool shared, struct err *e)
 static bool is_current(int fd, const char *path)
 {
 	struct stat a, b;
-	return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+	return fstat(fd, &a) == 0 && lstat(path, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 /* The file's text is the holder's process number: only for the message of those who wait, so failures do not matter. */
@@ -38,7 +49,7 @@ static void write_holder(int fd)
 static long read_holder(const char *path)
 {
 	char text[24];
-	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW);
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	if (n <= 0)
 		return 0;

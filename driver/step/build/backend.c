@@ -130,6 +130,10 @@ static void compiler_cache(const struct plan *p, const struct backend *b, const 
 		kvlist_set(env, a, "PATH", arena_printf(a, "%s:%s", BACKEND_MASQUERADE, kvlist_get(env, "PATH")));
 	}
 	kvlist_set(env, a, "CCACHE_DIR", SANDBOX_CCACHE);
+	/* Builds write in that directory. A ccache.conf that one leaves there could name a command (prefix_command,
+	 * compiler_check) that runs in the next one: with this no other file is read (ccache's manual,
+	 * "Configuration"). */
+	kvlist_set(env, a, "CCACHE_CONFIGPATH", "/dev/null");
 	/* Depend mode takes the compiler's own list of headers: the preprocessor mode has returned wrong objects for
 	 * CUDA. */
 	kvlist_set(env, a, "CCACHE_DEPEND", "1");

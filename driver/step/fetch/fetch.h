@@ -23,7 +23,7 @@ struct fetch_options {
 	unsigned retries;       /* per place; 0 = 4 */
 	unsigned backoff_ms;    /* first pause, doubled each time, at most 30 s; 0 = 500 */
 	unsigned stall_seconds; /* without a byte until the connection counts as broken; 0 = 30 */
-	/* for the whole, plus a second for each 4 KiB: who sends a byte now and then is given up; 0 = 300 */
+	/* for the whole, plus a second for each 4 KiB; 0 = 300 */
 	unsigned slow_seconds;
 };
 

@@ -30,7 +30,8 @@ struct transfer {
 	uint64_t max_bytes; /* 0 = TRANSFER_MAX_BYTES */
 	unsigned stall_seconds;
 	unsigned connect_seconds; /* 0 = stall_seconds */
-	unsigned slow_seconds;    /* limit for the whole, plus a second for each `slow_rate` bytes; 0: none */
+	/* limit for the whole, plus a second for each `slow_rate` bytes; 0: none */
+	unsigned slow_seconds;
 	unsigned slow_rate;
 	long *ret_status; /* the last HTTP status, 0 without an answer; may be NULL */
 	const struct run *run;

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include "base/path.h"
+#include "base/sys/beneath.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "step/index/index_parts.h"
@@ -27,9 +28,15 @@ static int read_yank(const char *path, struct arena *a, struct index_wheel *w, s
 {
 	struct buf AUTO_BUF text = {0};
 	const char *file = arena_printf(a, "%s.yanked", path);
-	if (!fs_exists(file))
+	struct stat st;
+	if (lstat(file, &st) < 0)
 		return 0;
-	if (fs_read(file, REASON_MAX, &text, e) < 0)
+	/* Its first line goes into pages that everybody reads. */
+	if (!S_ISREG(st.st_mode)) {
+		err_set(e, ERR_POLICY, "'%s' is not a file: what it stands for would be published", file);
+		return err_hint(e, "write the reason into a file of that name");
+	}
+	if (beneath_read(path_dir(a, file), path_base(file), REASON_MAX, &text, e) < 0)
 		return -1;
 	w->yanked = true;
 	w->reason = arena_strndup(a, buf_cstr(&text), strcspn(buf_cstr(&text), "\r\n"));

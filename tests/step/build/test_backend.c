@@ -82,6 +82,7 @@ static void test_cmake_gets_the_cache_as_launcher(void **state)
 	assert_string_equal(kvlist_get(&l, "CC"), "gcc");
 	assert_string_equal(kvlist_get(&l, "CCACHE_DEPEND"), "1");
 	assert_string_equal(kvlist_get(&l, "CCACHE_DIR"), SANDBOX_CCACHE);
+	assert_string_equal(kvlist_get(&l, "CCACHE_CONFIGPATH"), "/dev/null");
 	assert_string_equal(kvlist_get(&l, "CCACHE_MAXSIZE"), "30G");
 	l = env_of("setup-py-env", &(struct backend_options){.jobs = 1, .ccache = "/c", .ccache_size = "2048Mi"}, &a);
 	assert_string_equal(kvlist_get(&l, "CCACHE_MAXSIZE"), "2048Mi");

@@ -1,0 +1,184 @@
+#!/usr/bin/python3
+"""What others put into places of the user before ptbuild comes: links, pipes and hard links in an index and in a store, and stores of others.
+
+Each case shows that ptbuild met it (the refusal names it), and that what it stands for is as it was."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "e2e"))
+import toy  # noqa: E402
+
+PTBUILD = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else "ptbuild"
+SECRET = "the user's letter\n"
+WHEEL = "a-1-py3-none-any.whl"
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        dir = tempfile.TemporaryDirectory()
+        self.addCleanup(dir.cleanup)
+        self.dir = dir.name
+        self.victim = os.path.join(self.dir, "victim")
+        os.mkdir(self.victim)
+        self.letter = os.path.join(self.victim, "letter")
+        with open(self.letter, "w", encoding="utf-8") as file:
+            file.write(SECRET)
+
+    def tearDown(self):
+        with open(self.letter, encoding="utf-8") as file:
+            self.assertEqual(file.read(), SECRET)
+        self.assertEqual(os.listdir(self.victim), ["letter"])
+
+    def refused(self, words, *args, status=7):
+        """Within seconds: a pipe that nobody writes would be waited for."""
+        got = subprocess.run([PTBUILD, *args], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=20, env={**os.environ, "HOME": self.dir})
+        self.assertIn(words, got.stdout)
+        self.assertNotIn(SECRET.strip(), got.stdout)
+        self.assertEqual(got.returncode, status, got.stdout)
+
+
+class Index(Case):
+    def setUp(self):
+        super().setUp()
+        self.dist = os.path.join(self.dir, "dist")
+        os.mkdir(self.dist)
+        with zipfile.ZipFile(os.path.join(self.dist, WHEEL), "w") as z:
+            z.writestr("a-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: a\nVersion: 1\n")
+            z.writestr("a-1.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+            z.writestr("a-1.dist-info/RECORD", "")
+        subprocess.run([PTBUILD, "index", self.dist], check=True, stdout=subprocess.DEVNULL)
+        locks = [name for name in os.listdir(self.dist) if name.endswith(".lock")]
+        self.assertEqual(len(locks), 1)
+        self.lock = os.path.join(self.dist, locks[0])
+        self.yanked = os.path.join(self.dist, WHEEL + ".yanked")
+
+    def test_lock_is_a_link(self):
+        os.unlink(self.lock)
+        os.symlink(self.letter, self.lock)
+        self.refused("is a link", "index", self.dist)
+
+    def test_lock_is_a_link_to_nothing(self):
+        os.unlink(self.lock)
+        os.symlink(os.path.join(self.victim, "new"), self.lock)
+        self.refused("is a link", "index", self.dist)
+
+    def test_lock_has_another_name(self):
+        os.unlink(self.lock)
+        os.link(self.letter, self.lock)
+        self.refused("is a link", "index", self.dist)
+
+    def test_lock_is_a_pipe(self):
+        os.unlink(self.lock)
+        os.mkfifo(self.lock)
+        self.refused("is a link or another thing", "index", self.dist)
+
+    def test_yanked_is_a_link(self):
+        os.symlink(self.letter, self.yanked)
+        self.refused("would be published", "index", self.dist)
+        for root, _, names in os.walk(self.dist):
+            for name in names:
+                if not name.endswith((".whl", ".yanked")):
+                    with open(os.path.join(root, name), encoding="utf-8", errors="replace") as file:
+                        self.assertNotIn(SECRET.strip(), file.read())
+
+    def test_yanked_is_a_pipe(self):
+        os.mkfifo(self.yanked)
+        self.refused("would be published", "index", self.dist)
+
+    def test_yanked_is_a_directory(self):
+        os.mkdir(self.yanked)
+        self.refused("would be published", "index", self.dist)
+
+
+class Store(Case):
+    def setUp(self):
+        super().setUp()
+        self.store = os.path.join(self.dir, "store")
+        subprocess.run([PTBUILD, "cache", "gc", "--keep-days", "1", "--cache", self.store], check=True, stdout=subprocess.DEVNULL)
+
+    def part(self, name):
+        path = os.path.join(self.store, name)
+        os.rmdir(path)
+        os.symlink(self.victim, path)
+        self.refused(f"'{path}' is a link", "cache", "gc", "--keep-days", "0", "--cache", self.store)
+        self.refused(f"'{path}' is a link", "fetch", "--profile", "cpu-avx2", "--sources-only", "--offline", "--cache", self.store)
+
+    def test_tmp(self):
+        self.part("tmp")
+
+    def test_objects(self):
+        self.part("objects")
+
+    def test_locks(self):
+        self.part("locks")
+
+    def test_build(self):
+        self.part("build")
+
+    def test_quarantine(self):
+        self.part("quarantine")
+
+    def test_stamps(self):
+        self.part("stamps")
+
+    def test_everybody_may_write(self):
+        os.chmod(self.store, 0o777)
+        self.refused("everybody may write in the store", "cache", "info", "--cache", self.store)
+
+    def test_the_hint_holds(self):
+        os.chmod(self.store, 0o777)
+        subprocess.run(["chmod", "o-w", self.store], check=True)
+        got = subprocess.run([PTBUILD, "cache", "info", "--json", "--cache", self.store], stdout=subprocess.PIPE, check=True)
+        self.assertTrue(json.loads(got.stdout))
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can give a store away")
+    def test_store_of_another_user(self):
+        os.chown(self.store, 12345, 12345)
+        self.refused("belongs to user 12345, not to user 0", "cache", "info", "--cache", self.store)
+        self.refused("belongs to user 12345, not to user 0", "fetch", "--profile", "cpu-avx2", "--sources-only", "--offline", "--cache", self.store)
+
+
+class CompilerCache(unittest.TestCase):
+    """A configuration that an earlier build left in the compiler cache."""
+
+    def test_its_command_does_not_run_in_the_next_build(self):
+        world = toy.World(PTBUILD)
+        try:
+            cache = os.path.join(world.cache, "ccache")
+            self.assertEqual(world.build("setup-py-env").returncode, 0)
+            evil = os.path.join(cache, "evil")
+            with open(evil, "w", encoding="utf-8") as file:
+                file.write('#!/bin/sh\necho ran >>"${0%/*}/ran"\nexec "$@"\n')
+            os.chmod(evil, 0o755)
+            os.chmod(cache, 0o777)
+            with open(os.path.join(cache, "ccache.conf"), "w", encoding="utf-8") as file:
+                file.write("prefix_command = /ptbuild/ccache/evil\nrecache = true\n")
+            # The attack is one: with the file, ccache itself runs the command.
+            source = world.path("x.c")
+            with open(source, "w", encoding="utf-8") as file:
+                file.write("int x;\n")
+            with open(os.path.join(cache, "ccache.conf"), encoding="utf-8") as file:
+                text = file.read()
+            with open(world.path("own.conf"), "w", encoding="utf-8") as file:
+                file.write(text.replace("/ptbuild/ccache/evil", evil))
+            plain = {k: v for k, v in os.environ.items() if not k.startswith("CCACHE")}
+            subprocess.run(["ccache", "gcc", "-c", source, "-o", world.path("x.o")], check=True, env={**plain, "CCACHE_CONFIGPATH": world.path("own.conf"), "CCACHE_DIR": world.path("other")})
+            self.assertTrue(os.path.exists(os.path.join(cache, "ran")))
+            os.unlink(os.path.join(cache, "ran"))
+            shutil.rmtree(os.path.join(world.cache, "objects", "wheel"))
+            done = world.build("setup-py-env")
+            self.assertEqual(done.returncode, 0)
+            self.assertFalse(os.path.exists(os.path.join(cache, "ran")))
+        finally:
+            world.close()
+
+
+if __name__ == "__main__":
+    unittest.main()
