@@ -88,15 +88,16 @@ static int refuse_families(scmp_filter_ctx f)
 	int rc = 0;
 	for (size_t i = 0; i < ARRAY_LEN(names) && rc == 0; i++) {
 		for (unsigned family = AF_INET + 1; family < AF_NETLINK && rc == 0; family++) {
-			const struct scmp_arg_cmp one = SCMP_CMP64(0, SCMP_CMP_EQ, family);
+			const struct scmp_arg_cmp one = SCMP_CMP64(0, SCMP_CMP_EQ, family, 0);
 			if (family != AF_INET6)
 				rc = refuse(f, names[i], EAFNOSUPPORT, 1, &one);
 		}
-		const struct scmp_arg_cmp above = SCMP_CMP64(0, SCMP_CMP_GT, AF_NETLINK);
+		const struct scmp_arg_cmp above = SCMP_CMP64(0, SCMP_CMP_GT, AF_NETLINK, 0);
 		if (rc == 0)
 			rc = refuse(f, names[i], EAFNOSUPPORT, 1, &above);
 	}
-	const struct scmp_arg_cmp netlink[] = {SCMP_CMP64(0, SCMP_CMP_EQ, AF_NETLINK), SCMP_CMP64(2, SCMP_CMP_NE, 0)};
+	const struct scmp_arg_cmp netlink[] = {SCMP_CMP64(0, SCMP_CMP_EQ, AF_NETLINK, 0),
+					       SCMP_CMP64(2, SCMP_CMP_NE, 0, 0)};
 	return rc ? rc : refuse(f, "socket", EPROTONOSUPPORT, 2, netlink);
 }
 

@@ -11,6 +11,7 @@
 
 #define TICK_S 0.25
 #define SLOW_S 1.0 /* what reads the whole tree of processes */
+#define DISK_S 5.0 /* what walks through the files, at least */
 #define MIB (UINT64_C(1) << 20)
 #define GIB (UINT64_C(1) << 30)
 #define HOUR UINT64_C(3600)
@@ -98,8 +99,9 @@ static int check_processes(const struct sandbox_watch *w, pid_t pid, struct err 
 	return stop(e, "--max-memory SIZE", text);
 }
 
-/* The tree is measured only when the disk has lost as much as it may hold: that takes a walk. */
-static int check_disk(struct sandbox_watch *w, struct err *e)
+/* The tree is measured when the disk has lost about as much as it may hold, and now and then, since others give room
+ * back meanwhile: that takes a walk, of a twentieth of the time at most. */
+static int check_disk(struct sandbox_watch *w, double at, struct err *e)
 {
 	uint64_t now = 0, held = 0, size = 0;
 	const char *where = NULL;
@@ -116,12 +118,13 @@ static int check_disk(struct sandbox_watch *w, struct err *e)
 		err_set(e, ERR_SYSTEM, "%s", text);
 		return err_hint(e, "make room; a build that may fill the disk is given a number: --max-disk SIZE");
 	}
-	if (!w->asked.disk || now + w->asked.disk / 2 > w->free_before)
+	if (!w->asked.disk || (now + w->asked.disk / 2 > w->free_before && at < w->disk_at))
 		return 0;
 	for (size_t i = 0; i < w->sandbox->count; i++)
 		if (w->sandbox->ops[i].type == SANDBOX_RW &&
 		    fs_tree_size(w->sandbox->ops[i].source, &size, &ignored) == 0)
 			held += size;
+	w->disk_at = at + DISK_S + 20 * (log_seconds() - at);
 	if (held <= w->asked.disk)
 		return 0;
 	snprintf(text, sizeof(text), "stopped: what it wrote takes %.0f MiB, and %.0f are allowed", mib(held),
@@ -148,7 +151,7 @@ static int on_tick(pid_t pid, void *user, struct err *e)
 	if (now < w->slow_at)
 		return 0;
 	w->slow_at = now + SLOW_S;
-	return check_processes(w, pid, e) < 0 ? -1 : check_disk(w, e);
+	return check_processes(w, pid, e) < 0 ? -1 : check_disk(w, now, e);
 }
 
 /* Keeps the last message of bubblewrap, which writes every line until the program starts. */

@@ -11,7 +11,7 @@ struct sandbox_watch {
 	struct run_limits limits, asked;
 	bool off;
 	struct proc_spec caller; /* its own line and tick functions */
-	double started, said, slow_at, caller_at;
+	double started, said, slow_at, disk_at, caller_at;
 	uint64_t output;
 	uint64_t free_before, keep_free; /* bytes of the disk */
 	char words[512];                 /* the last message of bubblewrap */

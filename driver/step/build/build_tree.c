@@ -15,7 +15,6 @@
 
 int build_tree_save(const char *dir, const struct plan *p, const struct sandbox *s, struct err *e)
 {
-	AUTO_ARENA struct arena a = {0};
 	AUTO_JSON json_t *j = json_object();
 	json_object_set_new(j, "variant", json_or_null(p->variant));
 	json_object_set_new(j, "sandbox", sandbox_to_json(s));
