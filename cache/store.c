@@ -79,7 +79,8 @@ static int check_owner(const char *dir, struct err *e)
 		return err_hint(
 			e, "name a store of your own with --cache; --lower-store '%s' takes what is in this one", dir);
 	}
-	if (st.st_mode & S_IWOTH) {
+	/* In a sticky directory, such as the top of a tmpfs, nobody can replace what is ours. */
+	if ((st.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH) {
 		err_set(e, ERR_POLICY, "everybody may write in the store '%s'", dir);
 		return err_hint(e, "take that away: chmod o-w '%s'", dir);
 	}
@@ -96,10 +97,15 @@ static int make_layout(const char *dir, struct err *e)
 		struct stat st;
 		if (fs_mkdirs(part, e) < 0)
 			return -1;
-		if (lstat(part, &st) == 0 && !S_ISDIR(st.st_mode)) {
+		if (lstat(part, &st) < 0)
+			return err_errno(e, ERR_SYSTEM, "cannot look at '%s'", part);
+		if (!S_ISDIR(st.st_mode)) {
 			err_set(e, ERR_POLICY, "'%s' is a link: what it points to would be filled and emptied", part);
 			return err_hint(e, "remove it; the store as a whole may be a link, its parts may not");
 		}
+		if (st.st_uid != geteuid())
+			return err_set(e, ERR_POLICY, "'%s' belongs to user %lu, not to who owns the store", part,
+				       (unsigned long)st.st_uid);
 	}
 	const char *tmp = path_join(&a, dir, "tmp");
 	if (access(tmp, W_OK | X_OK) < 0)

@@ -132,6 +132,12 @@ class Store(Case):
         os.chmod(self.store, 0o777)
         self.refused("everybody may write in the store", "cache", "info", "--cache", self.store)
 
+    @unittest.skipIf(os.geteuid() != 0, "only root can give a directory away")
+    def test_a_directory_of_another_user(self):
+        os.chmod(self.store, 0o1777)
+        os.chown(os.path.join(self.store, "stamps"), 12345, 12345)
+        self.refused("belongs to user 12345, not to who owns the store", "cache", "info", "--cache", self.store)
+
     def test_the_hint_holds(self):
         os.chmod(self.store, 0o777)
         subprocess.run(["chmod", "o-w", self.store], check=True)
