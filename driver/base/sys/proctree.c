@@ -177,24 +177,25 @@ bool proctree_command(pid_t pid, struct buf *out)
 	return true;
 }
 
-uint64_t proctree_peak(pid_t pid)
+/* A line of /proc/PID/status in bytes: "VmHWM:" and the like. 0 if there is none. */
+static uint64_t status_bytes(pid_t pid, const char *name)
 {
 	char text[4096];
 	uint64_t kib;
 	if (read_head(text, sizeof(text), "/proc/%d/status", (int)pid) <= 0)
 		return 0;
-	const char *line = strstr(text, "\nVmHWM:");
-	return line && sscanf(line, "\nVmHWM: %" SCNu64, &kib) == 1 ? kib * 1024 : 0;
+	const char *line = strstr(text, name);
+	return line && sscanf(line + strlen(name), "%" SCNu64, &kib) == 1 ? kib * 1024 : 0;
+}
+
+uint64_t proctree_peak(pid_t pid)
+{
+	return status_bytes(pid, "\nVmHWM:");
 }
 
 uint64_t proctree_own(pid_t pid)
 {
-	char text[4096];
-	uint64_t kib;
-	if (read_head(text, sizeof(text), "/proc/%d/status", (int)pid) <= 0)
-		return 0;
-	const char *line = strstr(text, "\nRssAnon:");
-	return line && sscanf(line, "\nRssAnon: %" SCNu64, &kib) == 1 ? kib * 1024 : 0;
+	return status_bytes(pid, "\nRssAnon:");
 }
 
 char *proctree_cwd(pid_t pid, struct arena *a)
