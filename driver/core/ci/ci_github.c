@@ -55,7 +55,7 @@ static void add_cache(const struct steps *s, const char *name, const char *which
 static void add_build(const struct steps *s)
 {
 	const char *script = arena_printf(s->a,
-					  "# shellcheck disable=SC2086 -- names, one after the other\nptbuild build "
+					  "# names, one after the other\n# shellcheck disable=SC2086\nptbuild build "
 					  "$VARIANTS --release \"$RELEASE\"%s",
 					  ci_build(s->p, "github", s->a));
 	json_array_append_new(s->list,
