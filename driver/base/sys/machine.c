@@ -1,14 +1,21 @@
 #include "base/sys/machine.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/os.h"
 
+/* Slurm tells a job what it was given also where it holds it to that by no cpuset. */
 unsigned machine_processors(void)
 {
-	return os_processors();
+	const char *given = getenv("SLURM_CPUS_PER_TASK");
+	unsigned n = os_processors();
+	uint64_t quota = machine_quota_at("");
+	unsigned long task = given && *given >= '0' && *given <= '9' ? strtoul(given, NULL, 10) : 0;
+	n = quota < n ? (unsigned)quota : n;
+	return task && task < n ? (unsigned)task : n;
 }
 
 bool machine_has_feature(const char *name)

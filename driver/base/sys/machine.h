@@ -3,7 +3,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* machine_processors: those the scheduler lets this process run on; at least 1. */
+/* machine_processors: those the scheduler lets this process run on, no more than the CPU quota of a
+ * cgroup (v1 and v2) above it is worth, and than SLURM_CPUS_PER_TASK says; at least 1. */
 unsigned machine_processors(void);
 /* machine_memory: bytes that can be taken without swapping: the least of MemAvailable and what each
  * cgroup limit (v1 and v2) above this process leaves, file cache counted as free; UINT64_MAX if
@@ -18,6 +19,8 @@ double machine_pressure(void);
 
 /* The same on a tree with a machine's proc/ and sys/, for tests; "" is this machine. */
 uint64_t machine_memory_at(const char *root);
+/* machine_quota_at: processors that the quota is worth, rounded up; UINT64_MAX without one. */
+uint64_t machine_quota_at(const char *root);
 uint64_t machine_oom_kills_at(const char *root);
 double machine_pressure_at(const char *root);
 

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 /* A larger limit means none: v1 writes a number near 2^63 where v2 writes "max". */
 #define NO_LIMIT (UINT64_C(1) << 60)
 
-/* A memory cgroup of this process, or one above it. */
+/* A cgroup of this process, or one above it. */
 struct group {
 	bool v2;
 	const char *dir;
@@ -18,6 +19,7 @@ struct group {
 
 struct groups {
 	struct arena *arena;
+	const char *controller;
 	struct group *items;
 	size_t count, cap;
 };
@@ -77,8 +79,8 @@ static bool has_word(const char *list, const char *word, struct arena *a)
 	return strlist_contains(&words, word);
 }
 
-/* The memory controller's group in /proc/self/cgroup, "" for the top; v2 has one line without controllers. */
-static const char *read_group(const char *root, bool v2, struct arena *a)
+/* The controller's group in /proc/self/cgroup, "" for the top; v2 has one line without controllers. */
+static const char *read_group(const char *root, bool v2, const char *controller, struct arena *a)
 {
 	AUTO_FREE char *line = NULL;
 	size_t cap = 0;
@@ -90,7 +92,7 @@ static const char *read_group(const char *root, bool v2, struct arena *a)
 		if (!group)
 			continue;
 		*group++ = '\0';
-		if (v2 ? !controllers[1] : has_word(controllers + 1, "memory", a))
+		if (v2 ? !controllers[1] : has_word(controllers + 1, controller, a))
 			return arena_strdup(a, strcmp(group, "/") == 0 ? "" : group);
 	}
 	return NULL;
@@ -109,8 +111,8 @@ static void add_groups(struct groups *g, const char *line, const char *root)
 		return;
 	bool v2 = strcmp(w.items[dash + 1], "cgroup2") == 0;
 	bool v1 = strcmp(w.items[dash + 1], "cgroup") == 0 && dash + 3 < w.count &&
-		  has_word(w.items[dash + 3], "memory", g->arena);
-	const char *group = v1 || v2 ? read_group(root, v2, g->arena) : NULL;
+		  has_word(w.items[dash + 3], g->controller, g->arena);
+	const char *group = v1 || v2 ? read_group(root, v2, g->controller, g->arena) : NULL;
 	if (!group)
 		return;
 	size_t shown = strcmp(w.items[3], "/") == 0 ? 0 : strlen(w.items[3]);
@@ -129,9 +131,9 @@ static void add_groups(struct groups *g, const char *line, const char *root)
 }
 
 /* Those that are visible, the nearest first in each hierarchy. */
-static struct groups list_groups(const char *root, struct arena *a)
+static struct groups list_groups(const char *root, const char *controller, struct arena *a)
 {
-	struct groups g = {.arena = a};
+	struct groups g = {.arena = a, .controller = controller};
 	AUTO_FREE char *line = NULL;
 	size_t cap = 0;
 	AUTO_FILE FILE *f = fopen(arena_printf(a, "%s/proc/self/mountinfo", root), "re");
@@ -143,7 +145,7 @@ static struct groups list_groups(const char *root, struct arena *a)
 uint64_t machine_memory_at(const char *root)
 {
 	AUTO_ARENA struct arena a = {0};
-	const struct groups g = list_groups(root, &a);
+	const struct groups g = list_groups(root, "memory", &a);
 	uint64_t least = UINT64_MAX, kib;
 	if (read_number(root, "proc/meminfo", "MemAvailable:", &kib) == 0 && kib < UINT64_MAX / 1024)
 		least = kib * 1024;
@@ -154,10 +156,38 @@ uint64_t machine_memory_at(const char *root)
 	return least;
 }
 
+/* "200000 100000" or "max 100000" in v2, a file each in v1, where -1 means none. */
+static uint64_t quota_of(const struct group *g, struct arena *a)
+{
+	uint64_t quota, period = 100000;
+	char line[64] = "";
+	if (g->v2) {
+		AUTO_FILE FILE *f = fopen(arena_printf(a, "%s/cpu.max", g->dir), "re");
+		if (!f || !fgets(line, sizeof(line), f) || sscanf(line, "%" SCNu64 " %" SCNu64, &quota, &period) < 1)
+			return UINT64_MAX;
+	} else if (read_number(g->dir, "cpu.cfs_quota_us", NULL, &quota) < 0 ||
+		   read_number(g->dir, "cpu.cfs_period_us", NULL, &period) < 0) {
+		return UINT64_MAX;
+	}
+	return quota >= NO_LIMIT || period == 0 ? UINT64_MAX : (quota + period - 1) / period;
+}
+
+uint64_t machine_quota_at(const char *root)
+{
+	AUTO_ARENA struct arena a = {0};
+	const struct groups g = list_groups(root, "cpu", &a);
+	uint64_t least = UINT64_MAX;
+	for (size_t i = 0; i < g.count; i++) {
+		uint64_t n = quota_of(&g.items[i], &a);
+		least = n < least ? n : least;
+	}
+	return least ? least : 1;
+}
+
 uint64_t machine_oom_kills_at(const char *root)
 {
 	AUTO_ARENA struct arena a = {0};
-	const struct groups g = list_groups(root, &a);
+	const struct groups g = list_groups(root, "memory", &a);
 	uint64_t sum = 0, n;
 	if (read_number(root, "proc/vmstat", "oom_kill", &n) == 0)
 		sum = n;
@@ -186,7 +216,7 @@ static bool read_pressure(const char *path, double *ret)
 double machine_pressure_at(const char *root)
 {
 	AUTO_ARENA struct arena a = {0};
-	const struct groups g = list_groups(root, &a);
+	const struct groups g = list_groups(root, "memory", &a);
 	double full = 0;
 	/* The nearest group that has it counts: those above hold other programs as well. */
 	for (size_t i = 0; i < g.count; i++)

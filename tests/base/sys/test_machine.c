@@ -1,6 +1,7 @@
 #include "support.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/sys/machine.h"
@@ -152,6 +153,42 @@ static void test_features_are_whole_words(void **state)
 	assert_false(machine_has_feature(""));
 }
 
+static void test_quotas_of_all_groups_above_count(void **state)
+{
+	(void)state;
+	const char *root = fake_machine(V2_MOUNT, "0::/user.slice/build.scope\n");
+	assert_true(machine_quota_at(root) == UINT64_MAX);
+	test_write(test_path("sys/fs/cgroup/user.slice/build.scope/cpu.max"), "max 100000\n");
+	assert_true(machine_quota_at(root) == UINT64_MAX);
+	test_write(test_path("sys/fs/cgroup/user.slice/cpu.max"), "250000 100000\n");
+	assert_true(machine_quota_at(root) == 3);
+	test_write(test_path("sys/fs/cgroup/user.slice/build.scope/cpu.max"), "1000 100000\n");
+	assert_true(machine_quota_at(root) == 1);
+	test_write(test_path("sys/fs/cgroup/user.slice/build.scope/cpu.max"), "100000 0\n");
+	assert_true(machine_quota_at(root) == 3);
+	root = fake_machine(HYBRID_MOUNT, "9:name=systemd:/\n4:cpu,cpuacct:/jobs/one\n0::/\n");
+	test_write(test_path("sys/fs/cgroup/cpu/jobs/one/cpu.cfs_period_us"), "50000\n");
+	test_write(test_path("sys/fs/cgroup/cpu/jobs/one/cpu.cfs_quota_us"), "-1\n");
+	assert_true(machine_quota_at(root) == UINT64_MAX);
+	test_write(test_path("sys/fs/cgroup/cpu/jobs/one/cpu.cfs_quota_us"), "200000\n");
+	assert_true(machine_quota_at(root) == 4);
+}
+
+static void test_slurm_says_what_a_job_was_given(void **state)
+{
+	(void)state;
+	unsetenv("SLURM_CPUS_PER_TASK");
+	unsigned all = machine_processors();
+	setenv("SLURM_CPUS_PER_TASK", "1", 1);
+	assert_int_equal(machine_processors(), 1);
+	static const char *const others[] = {"", "0", "-1", "x", "4096", "99999999999999999999"};
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		setenv("SLURM_CPUS_PER_TASK", others[i], 1);
+		assert_int_equal(machine_processors(), all);
+	}
+	unsetenv("SLURM_CPUS_PER_TASK");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,6 +201,8 @@ int main(void)
 		cmocka_unit_test_teardown(test_damaged_files_limit_nothing, test_teardown),
 		cmocka_unit_test_teardown(test_kills_are_counted_where_they_show, test_teardown),
 		cmocka_unit_test_teardown(test_pressure_of_the_own_group_counts_before_the_machines, test_teardown),
+		cmocka_unit_test_teardown(test_quotas_of_all_groups_above_count, test_teardown),
+		cmocka_unit_test(test_slurm_says_what_a_job_was_given),
 		cmocka_unit_test(test_features_are_whole_words),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
