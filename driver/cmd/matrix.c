@@ -1,10 +1,11 @@
 #include <string.h>
+#include <unistd.h>
 
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "cmd/help.h"
+#include "cmd/matrix.h"
 #include "cmd/select.h"
-#include "core/ci/ci.h"
 #include "step/ccache/ccache_remote.h"
 
 struct matrix_options {
@@ -14,6 +15,7 @@ struct matrix_options {
 	const char *image;
 	const char *file;
 	const char *remote;
+	const char *status;
 };
 
 #define LIST_MAX_BYTES (4u << 20)
@@ -110,6 +112,12 @@ static int print(struct cmd_context *c, const struct ci_plan *p, const char *for
 {
 	if (strcmp(format, "table") == 0)
 		return print_table(p, c->arena, e);
+	if (strcmp(format, "slurm") == 0) {
+		AUTO_BUF struct buf out = {0};
+		return ci_slurm(p, &out, e) < 0
+			       ? -1
+			       : fs_write_all(STDOUT_FILENO, buf_cstr(&out), out.len, "standard output", e);
+	}
 	AUTO_JSON json_t *doc = strcmp(format, "github") == 0   ? ci_github(p)
 				: strcmp(format, "gitlab") == 0 ? ci_gitlab(p)
 								: ci_json(p);
@@ -188,16 +196,28 @@ static int options_text(struct cmd_context *c, const char **ret, struct err *e)
 	return 0;
 }
 
+static bool is_service(const char *format)
+{
+	return strcmp(format, "github") == 0 || strcmp(format, "gitlab") == 0;
+}
+
 /* Every option of every command reaches the jobs, or is refused by name. */
 static int check_globals(struct cmd_context *c, const char *format, struct err *e)
 {
 	const struct matrix_options *o = c->options;
 	const char *own = c->global->cache ? "--cache" : c->global->out ? "--out" : NULL;
-	bool jobs = strcmp(format, "github") == 0 || strcmp(format, "gitlab") == 0;
-	if (jobs && own) {
+	bool slurm = strcmp(format, "slurm") == 0;
+	if (is_service(format) && own) {
 		err_set(e, ERR_USAGE, "%s has no effect here: each job has a store and a directory of its own", own);
 		return err_hint(e, "leave it out; --lower-store and --store-url name stores that jobs share");
 	}
+	if (slurm && c->global->out) {
+		err_set(e, ERR_USAGE,
+			"--out has no effect here: wheels go into the directory that the script is given");
+		return err_hint(e, "leave it out; then 'bash FILE DIR', and the wheels are in DIR/dist");
+	}
+	if (slurm && o->image)
+		return err_set(e, ERR_USAGE, "--image has no effect here: jobs run on the nodes themselves");
 	if (o->remote && strchr(o->remote, '@')) {
 		err_set(e, ERR_USAGE, "a password in --ccache-remote would stand in the file for all to read");
 		return err_hint(e, "set PTBUILD_CCACHE_REMOTE as a secret of the service, and leave the option out");
@@ -217,6 +237,11 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 	format = o->format ? o->format : c->global->json ? "json" : "table";
 	if (c->global->json && strcmp(format, "table") == 0)
 		return err_set(e, ERR_USAGE, "--json and --format table cannot be used together");
+	if (o->status)
+		return args->count ? err_set(e, ERR_USAGE, "--status takes a directory and no names")
+				   : matrix_status(c, o->status, format, e);
+	if (strcmp(format, "html") == 0)
+		return err_set(e, ERR_USAGE, "--format html shows a run: it goes with --status DIR");
 	if (check_globals(c, format, e) < 0 || take_words(c, args, &words, e) < 0 ||
 	    choose(c, &words, &choices, &count, e) < 0)
 		return -1;
@@ -226,10 +251,14 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 		return -1;
 	p = (struct ci_plan){.name = o->base.select.matrix ? o->base.select.matrix : "ptbuild",
 			     .image = o->image,
-			     .remote = o->remote};
+			     .remote = o->remote,
+			     .store = c->global->cache ? cmd_absolute(c->arena, c->global->cache) : NULL,
+			     .out = c->global->out};
 	if (options_text(c, &p.options, e) < 0 || ci_plan_make(format, t, own, choices, count, c->arena, &p, e) < 0)
 		return -1;
-	if (p.has_cuda && !p.image && ci_format(t, format))
+	if (!is_service(format) && matrix_cost(c, &p, o->base.select.plan.torch != NULL, e) < 0)
+		return -1;
+	if (p.has_cuda && !p.image && is_service(format))
 		log_warn(c->run->log, "jobs for CUDA need --image with an image that has the toolkit");
 	return print(c, &p, format, e);
 }
@@ -237,7 +266,9 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 #define CI(field) ARG_STRING, offsetof(struct matrix_options, field)
 
 static const struct arg_def ci_defs[] = {
-	{"format", 0, CI(format), "FORMAT", "table (default), json, github or gitlab", "table json github gitlab"},
+	{"format", 0, CI(format), "FORMAT",
+	 "table (default), json, github, gitlab or slurm; with --status table, json or html",
+	 "table json github gitlab slurm html"},
 	{"runner-map", 0, CI(runner_map), "FILE", "YAML file that maps variants to runners", "<file>"},
 	{"image", 0, CI(image), "IMAGE",
 	 "container image that the jobs run in; it has ptbuild (default: Debian 13, and ptbuild is built from the "
@@ -245,14 +276,15 @@ static const struct arg_def ci_defs[] = {
 	 NULL},
 	{"ccache-remote", 0, CI(remote), "URL", "share compiled objects through a server, not the service's cache",
 	 NULL},
+	{"status", 0, CI(status), "DIR", "say how far the run in this directory is, of a script for Slurm", "<dir>"},
 	{"file", 0, CI(file), "FILE", "read the variants from a file, a name a line", "<file>"},
 	{0},
 };
 
 const struct command command_matrix = {
 	.name = "matrix",
-	.summary = "write the jobs of a CI service that build a matrix",
-	.usage = "[NAME | VARIANT... | --file FILE] [--format FORMAT] [--runner-map FILE]",
+	.summary = "write the jobs of a CI service or a cluster that build a matrix",
+	.usage = "[NAME | VARIANT... | --file FILE] [--format FORMAT] [--runner-map FILE] | --status DIR",
 	.text = "Makes a job for each profile, Python and toolkit: PyTorch with the packages built against it. Writes "
 		"a workflow for GitHub (--format github), a pipeline for GitLab (gitlab), or a list (json, table). The "
 		"files are JSON, which both services read as YAML.\n"
@@ -265,6 +297,11 @@ const struct command command_matrix = {
 		"source at its top. The image that 'docker build -f ci/Dockerfile --target ptbuild' makes has ptbuild "
 		"and "
 		"what builds need.\n"
+		"--format slurm writes a script: 'bash FILE DIR' submits the jobs, the same again what is not done "
+		"yet. "
+		"DIR is one that all nodes see; wheels, index and a page (matrix.html) are there in the end. With "
+		"--cache the store is in another place, which may be a node's own. --format json has the same jobs as "
+		"data: what to run, after what, with how many processors, how much memory and for how long.\n"
 		"A runner map is YAML: runners, a list of {match: GLOB, platform: PLATFORM, format: FORMAT, labels: "
 		"[...]}. The first entry that fits a variant counts. Variants that cannot be built are left out and "
 		"named on standard error.",
@@ -272,7 +309,9 @@ const struct command command_matrix = {
 	.arguments = {{"NAME", "a matrix from 'ptbuild list --matrices', or names of variants", "<matrix>"}},
 	.examples = {{"ptbuild matrix build-pytorch/main", "what would run, as a table"},
 		     {"ptbuild matrix build-pytorch/main --format github > .github/workflows/wheels.yml", "a workflow"},
-		     {"ptbuild matrix build-pytorch/main --only '*-sm90-*' --format gitlab", "one row of it"}},
+		     {"ptbuild matrix build-pytorch/main --only '*-sm90-*' --format gitlab", "one row of it"},
+		     {"ptbuild matrix build-pytorch/main --format slurm > wheels.sh && bash wheels.sh /shared/wheels",
+		      "on a cluster"}},
 	.options_size = sizeof(struct matrix_options),
 	.run = run_ci,
 };

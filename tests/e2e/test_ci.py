@@ -272,7 +272,7 @@ class Limits(unittest.TestCase):
     def test_refusals(self):
         for args, status, words in (
             (["build-pytorch/mian"], 3, "build-pytorch/main"),
-            (["build-pytorch/main", "--format", "jenkins"], 2, "it is table, json, github or gitlab"),
+            (["build-pytorch/main", "--format", "jenkins"], 2, "it is table, json, github, gitlab, slurm or html"),
             (["build-pytorch/main", "--json", "--format", "table"], 2, "cannot be used together"),
             (["pytorch-python313-cuda12_8-sm110-armv9", "--release", "2.10.0"], 7, "none of these variants can be built"),
             (["build-pytorch/main", "--file", os.devnull], 2, "--file already names"),

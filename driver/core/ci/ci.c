@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/shell.h"
 #include "base/sys/json.h"
+#include "core/ci/ci_parts.h"
 #include "core/variant/profile_parts.h"
 
 static bool goes_with(const struct ci_job *j, const struct ci_choice *c, const char *profile)
@@ -96,6 +98,13 @@ static int set_runner(struct ci_job *j, const char *format, const struct ci_tabl
 {
 	const char *variant = j->variants.items[0];
 	j->runner = ci_runner(own ? own : t, format, j->platform, variant);
+	for (unsigned i = 0; j->runner && strcmp(format, "slurm") == 0 && i < j->runner->labels_count; i++) {
+		const char *label = j->runner->labels[i];
+		if (strcmp(label, "any") == 0 || ci_is_sbatch_label(label))
+			continue;
+		err_set(e, ERR_CONFIG, "'%s' is not an option of sbatch that a runner map may give", label);
+		return err_hint(e, "write for example labels: [partition=long, constraint=avx512], or [any]");
+	}
 	if (j->runner)
 		return 0;
 	err_set(e, ERR_CONFIG, "no row of the runner map matches '%s' (%s)", variant, j->platform);
@@ -116,6 +125,45 @@ static void add_choice(struct ci_plan *p, const struct ci_choice *c, const char 
 		strlist_ref(&p->jobs[at].variants, a, variant);
 }
 
+static bool has_id(const struct ci_plan *p, size_t count, const char *id)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(p->jobs[i].id, id) == 0)
+			return true;
+	return false;
+}
+
+static void add_words(struct strlist *to, struct arena *a, const char *option, const char *value)
+{
+	if (!value)
+		return;
+	strlist_ref(to, a, option);
+	strlist_ref(to, a, value);
+}
+
+/* Options hold no blanks within words. Where a script knows the places of its jobs, they are no words of these. */
+static void name_job(struct ci_plan *p, size_t at, bool places, struct arena *a)
+{
+	struct ci_job *j = &p->jobs[at];
+	struct strlist quoted = {0};
+	j->id = j->variants.items[0];
+	if (has_id(p, at, j->id))
+		j->id = arena_printf(a, "%s-%s", j->id, j->release);
+	strlist_ref(&j->argv, a, "ptbuild");
+	strlist_ref(&j->argv, a, "build");
+	strlist_append(&j->argv, a, &j->variants);
+	add_words(&j->argv, a, "--release", j->release);
+	strlist_split(&j->argv, a, p->options, " ");
+	add_words(&j->argv, a, "--ccache-remote", p->remote);
+	if (places) {
+		add_words(&j->argv, a, "--cache", p->store);
+		add_words(&j->argv, a, "--out", p->out);
+	}
+	for (size_t i = 0; i < j->argv.count; i++)
+		strlist_ref(&quoted, a, shell_quoted(j->argv.items[i], a));
+	j->command = strlist_join(&quoted, a, " ");
+}
+
 int ci_plan_make(const char *format, const struct ci_tables *t, const struct ci_tables *own,
 		 const struct ci_choice *choices, size_t count, struct arena *a, struct ci_plan *ret, struct err *e)
 {
@@ -128,10 +176,8 @@ int ci_plan_make(const char *format, const struct ci_tables *t, const struct ci_
 			if (strcmp(choices[i].variant.package, tables_packages[k]) == 0)
 				add_choice(&p, &choices[i], profiles, a);
 	for (size_t i = 0; i < p.count; i++) {
-		struct ci_job *j = &p.jobs[i];
-		j->command = arena_printf(a, "ptbuild build %s --release %s%s", strlist_join(&j->variants, a, " "),
-					  j->release, p.options);
-		if (set_runner(j, format, t, own, e) < 0)
+		name_job(&p, i, strcmp(format, "slurm") != 0, a);
+		if (set_runner(&p.jobs[i], format, t, own, e) < 0)
 			return -1;
 	}
 	for (size_t i = 0; i < p.count; i++)
@@ -161,21 +207,4 @@ const char *const *ci_install(const struct ci_plan *p)
 json_t *ci_labels(const struct ci_runner_row *r)
 {
 	return json_from_strlist(&(struct strlist){.items = r->labels, .count = r->labels_count});
-}
-
-json_t *ci_json(const struct ci_plan *p)
-{
-	json_t *jobs = json_array();
-	for (size_t i = 0; i < p->count; i++) {
-		const struct ci_job *j = &p->jobs[i];
-		json_array_append_new(
-			jobs, json_pack("{s:i, s:o, s:s, s:s, s:s?, s:s, s:s?, s:s, s:s, s:s?, s:b, s:b, s:o, s:o}",
-					"wave", j->wave, "variants", json_from_strlist(&j->variants), "release",
-					j->release, "python", j->python, "cuda", *j->cuda ? j->cuda : NULL, "gpu",
-					j->gpu, "isa", *j->isa ? j->isa : NULL, "platform", j->platform, "cpu_cache",
-					j->cpu_cache, "gpu_cache", *j->gpu_cache ? j->gpu_cache : NULL, "makes_cpu",
-					j->makes_cpu, "makes_gpu", j->makes_gpu, "runs_on", ci_labels(j->runner),
-					"command", json_or_null(j->command)));
-	}
-	return json_pack("{s:i, s:o, s:o}", "schema", 1, "matrix", json_or_null(p->name), "jobs", jobs);
 }

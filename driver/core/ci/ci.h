@@ -1,8 +1,10 @@
-/* Jobs for a CI service: which variants go into one job, which caches jobs share, on which runners
- * they run, and the files that GitHub and GitLab read. Pure, but for reading tables. */
+/* Jobs for a CI service or a cluster: which variants go into one job, which caches jobs share, on
+ * which runners they run, and the files that say so. Pure, but for reading tables. */
 #pragma once
 #include <jansson.h>
+#include <stdint.h>
 
+#include "base/buf.h"
 #include "core/variant/variant.h"
 
 struct ci_format_row {
@@ -10,6 +12,7 @@ struct ci_format_row {
 	const char *jobs;    /* at most that many in one matrix */
 	const char *minutes; /* at most for a job */
 	const char *cache;   /* a size: the compiler cache of a job */
+	const char *cpus;    /* of a job, where it may ask for them; "" elsewhere */
 };
 
 struct ci_action_row { /* of GitHub */
@@ -71,7 +74,11 @@ struct ci_job {
 	unsigned wave;
 	bool makes_cpu, makes_gpu;
 	const struct ci_runner_row *runner;
-	const char *command;
+	const char *id;           /* one of its own in the plan: its first variant */
+	struct strlist argv;      /* the build; its paths are those that the user gave */
+	const char *command;      /* the same for a shell */
+	unsigned cpus;            /* what it may use: set by the caller */
+	uint64_t memory, seconds; /* bytes; seconds after which something is wrong */
 };
 
 struct ci_plan {
@@ -81,6 +88,8 @@ struct ci_plan {
 	/* a compiler cache on a server takes the place of the service's; NULL without */
 	const char *remote;
 	const char *image; /* that has ptbuild; NULL: the jobs install it from the checkout */
+	/* of jobs on a cluster: --cache and --out as the user gave them; NULL without */
+	const char *store, *out;
 	const struct ci_tables *tables;
 	struct ci_job *jobs;
 	size_t count;
@@ -110,7 +119,10 @@ char *ci_build(const struct ci_plan *p, const char *format, struct arena *a);
 const char *const *ci_install(const struct ci_plan *p);
 json_t *ci_labels(const struct ci_runner_row *r);
 
-/* The whole document for the service (new references). ci_json is ptbuild's own form. */
+/* The whole document for the service (new references). ci_json is ptbuild's own form: all that
+ * something which starts programs must know. */
 json_t *ci_github(const struct ci_plan *p);
 json_t *ci_gitlab(const struct ci_plan *p);
 json_t *ci_json(const struct ci_plan *p);
+/* ci_slurm: the script that submits the jobs, is each of them, and collects what they made. */
+int ci_slurm(const struct ci_plan *p, struct buf *out, struct err *e) MUST_CHECK;

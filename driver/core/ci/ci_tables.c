@@ -9,7 +9,7 @@
 #include "core/tables/tables_schema.h"
 
 ROW(format, struct ci_format_row, NEED(struct ci_format_row, name), NEED(struct ci_format_row, jobs),
-    NEED(struct ci_format_row, minutes), NEED(struct ci_format_row, cache));
+    NEED(struct ci_format_row, minutes), NEED(struct ci_format_row, cache), MAY(struct ci_format_row, cpus));
 
 ROW(action, struct ci_action_row, NEED(struct ci_action_row, name), NEED(struct ci_action_row, uses),
     NEED(struct ci_action_row, commit), NEED(struct ci_action_row, version));
@@ -29,7 +29,8 @@ static const cyaml_schema_value_t map_schema = TOP(struct ci_tables, table_field
 /* Labels go into files that services read: plain words only. */
 static bool is_label(const char *s)
 {
-	return *s && strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-:+/=@ ") == strlen(s);
+	return *s && strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-:+/=@&|,*()[] ") ==
+			     strlen(s);
 }
 
 static bool is_count(const char *s)
@@ -55,6 +56,8 @@ static int load(const char *path, const cyaml_schema_value_t *schema, struct are
 			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is not a number of jobs", path, line, f->jobs);
 		if (!is_count(f->minutes))
 			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is not a number of minutes", path, line, f->minutes);
+		if (*f->cpus && !is_count(f->cpus))
+			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is not a number of processors", path, line, f->cpus);
 		if (size_parse(f->cache, &bytes, e) < 0)
 			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is not a size", path, line, f->cache);
 	}

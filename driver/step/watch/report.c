@@ -69,7 +69,7 @@ static int add_document(const json_t *data, struct buf *out, struct err *e)
 	return 0;
 }
 
-static void add_text(const char *s, struct buf *out)
+void report_text(const char *s, struct buf *out)
 {
 	for (; *s; s++) {
 		if (strchr("<>&\"'", *s))
@@ -79,22 +79,20 @@ static void add_text(const char *s, struct buf *out)
 	}
 }
 
-/* Adds the page up to `mark`; `p` moves behind the mark. */
-static void add_up_to(const unsigned char **p, const char *mark, struct buf *out)
+void report_up_to(struct report_rest *page, const char *mark, struct buf *out)
 {
-	const unsigned char *end = report_page + report_page_size,
-			    *at = memmem(*p, (size_t)(end - *p), mark, strlen(mark));
+	const unsigned char *at = memmem(page->at, (size_t)(page->end - page->at), mark, strlen(mark));
 	if (!at)
 		abort();
-	buf_add(out, *p, (size_t)(at - *p));
-	*p = at + strlen(mark);
+	buf_add(out, page->at, (size_t)(at - page->at));
+	page->at = at + strlen(mark);
 }
 
 int report_write(const struct report_request *q, const char *path, struct err *e)
 {
 	AUTO_BUF struct buf out = {0};
 	AUTO_JSON json_t *data = json_object();
-	const unsigned char *p = report_page;
+	struct report_rest rest = {report_page, report_page + report_page_size};
 	json_t *sizes;
 	double epoch = q->watched->started > 0 || q->units->count == 0 ? q->watched->started : q->units->units[0].start;
 	if (report_sizes(q->wheel, &sizes, e) < 0)
@@ -106,12 +104,12 @@ int report_write(const struct report_request *q, const char *path, struct err *e
 	json_object_set_new(data, "sizes", sizes);
 	json_object_set_new(data, "watch_seconds", json_real(q->watched->own_cpu_seconds));
 	const char *title = json_string_value(json_object_get(q->record, "wheel"));
-	add_up_to(&p, "@TITLE@", &out);
-	add_text(title ? title : "build report", &out);
-	add_up_to(&p, "@DATA@", &out);
+	report_up_to(&rest, "@TITLE@", &out);
+	report_text(title ? title : "build report", &out);
+	report_up_to(&rest, "@DATA@", &out);
 	if (add_document(data, &out, e) < 0)
 		return -1;
-	buf_add(&out, p, (size_t)(report_page + report_page_size - p));
+	buf_add(&out, rest.at, (size_t)(rest.end - rest.at));
 	return fs_write_atomic(path, out.data, out.len, 0644, e);
 }
 

@@ -1,0 +1,250 @@
+#!/usr/bin/python3
+"""`ptbuild matrix --format slurm`, its script with stand-ins for Slurm and for builds; `--status`; the jobs as JSON. tests/slow/test_slurm.py has the real ones."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PTBUILD = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else "ptbuild"
+LARGEST = "build-pytorch/pytorch-2.10-python313"
+IDS = [f"pytorch-python313-cuda12_8-{name}" for name in ("sm80-avx512", "sm90-avx2", "sm90-avx512")] # the last finds all that the others compile
+HOSTILE = "<script>alert(1)</script>&\"'"
+
+# sbatch runs nothing: it says a number and notes its words. squeue says what the test wants. A build fails, or makes a record.
+SBATCH = '#!/bin/bash\nn=$(($(cat "$STUB/n" 2>/dev/null || echo 100) + 1))\necho $n >"$STUB/n"\nprintf "%s\\0" "$@" >"$STUB/sbatch.$n"\necho "$n;cluster"\n'
+SQUEUE = '#!/bin/bash\ncat "$STUB/queue" 2>/dev/null || true\n'
+BUILD = """#!/bin/bash
+if [ "$1" = build ]; then
+	echo "$*" >>"$STUB/builds"
+	[ ! -e "$STUB/fail" ] || { cat "$STUB/fail" >&2; exit 6; }
+	while [ "$1" != --out ]; do case $1 in pytorch-*) name=$1 ;; esac; shift; done
+	mkdir -p "$2/$name"
+	echo '{"wheel": "'"$name"'.whl", "bytes": 2500000, "build": {"compiler_cache": {"hits": 9, "misses": 1}}}' >"$2/$name/build.json"
+	echo page >"$2/$name/build.html"
+	echo wheel >"$2/$name.whl"
+	exit
+fi
+[ "$1" != index ] || exit 0
+exec %s "$@"
+"""
+
+
+def ptbuild(*args, status=0):
+    got = subprocess.run([PTBUILD, "matrix", *args], capture_output=True, text=True)
+    if got.returncode != status:
+        raise AssertionError(f"{args} gave {got.returncode}: {got.stderr}")
+    return got
+
+
+class Place(unittest.TestCase):
+    def setUp(self):
+        self.top = tempfile.mkdtemp(prefix="ptbuild-cluster-")
+        self.stub = os.path.join(self.top, "stub")
+        self.dir = os.path.join(self.top, "it's a $(run) %j")
+        self.script = os.path.join(self.top, "wheels.sh")
+        os.mkdir(self.stub)
+        for name, text in (("sbatch", SBATCH), ("squeue", SQUEUE), ("build", BUILD % PTBUILD)):
+            self.write(os.path.join(self.stub, name), text)
+            os.chmod(os.path.join(self.stub, name), 0o755)
+        self.env = dict(os.environ, STUB=self.stub, PATH=self.stub + ":" + os.environ["PATH"], PTBUILD=os.path.join(self.stub, "build"))
+
+    def tearDown(self):
+        shutil.rmtree(self.top)
+
+    def write(self, path, text):
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+
+    def read(self, *parts):
+        with open(os.path.join(*parts), encoding="utf-8") as f:
+            return f.read()
+
+    def make(self, *args):
+        self.write(self.script, ptbuild(*IDS, "--release", "2.10.0", "--format", "slurm", *args).stdout)
+
+    def bash(self, *args, status=0, **env):
+        got = subprocess.run(["bash", self.script, *args], capture_output=True, text=True, env=dict(self.env, **env), cwd=self.top)
+        self.assertEqual(got.returncode, status, got.stderr)
+        return got.stdout
+
+    def submitted(self):
+        """The words of each sbatch, the oldest first."""
+        names = sorted(n for n in os.listdir(self.stub) if n.startswith("sbatch."))
+        words = [self.read(self.stub, n).split("\0")[:-1] for n in names]
+        for n in names:
+            os.unlink(os.path.join(self.stub, n))
+        return words
+
+    def task(self, words, index, **env):
+        at = words.index("task")
+        return self.bash(*words[at:], SLURM_ARRAY_TASK_ID=str(index), SLURM_ARRAY_JOB_ID="7", SLURMD_NODENAME="n1", **env)
+
+    def status(self, *args):
+        return ptbuild("--status", self.dir, *args).stdout
+
+
+class Script(Place):
+    def test_waves_are_arrays_that_wait(self):
+        self.make("--jobs", "4")
+        self.assertIn("3 of 3 jobs submitted", self.bash(self.dir))
+        first, second, last = self.submitted()
+        self.assertIn("--array=0-1", first)
+        self.assertEqual((first[-2:], second[-1:]), (IDS[:2], IDS[2:]))
+        self.assertFalse([w for w in first if w.startswith("--dependency")])
+        self.assertIn("--dependency=afterany:101", second)
+        self.assertIn("--dependency=afterany:101:102", last)
+        self.assertEqual(last[-3:], ["collect", self.dir, self.top])
+        for words in (first, second):
+            self.assertIn("--cpus-per-task=4", words)
+            self.assertIn("--requeue", words)
+            self.assertIn(f"--output={self.dir.replace('%', '%%')}/log/slurm.log", words)
+            self.assertTrue([w for w in words if re.fullmatch(r"--mem=\d+M", w)] and [w for w in words if re.fullmatch(r"--time=\d+", w)])
+
+    def test_what_is_done_or_waits_is_not_submitted(self):
+        self.make()
+        self.bash(self.dir)
+        first, second, _ = self.submitted()
+        self.task(first, 0)
+        self.write(os.path.join(self.stub, "queue"), "101_1\n102_0\n103_4294967294\n")
+        self.assertIn("0 of 3 jobs submitted, 2 wait or run, 1 were done", self.bash(self.dir))
+        self.assertEqual(self.submitted(), [])
+        self.write(os.path.join(self.stub, "queue"), "102_0\n")
+        self.assertIn("1 of 3 jobs submitted, 1 wait or run, 1 were done", self.bash(self.dir))
+        again, last = self.submitted()
+        self.assertEqual(again[-1], first[-1])
+        self.assertIn("--dependency=afterany:102:104", last)
+        # another option is another command
+        self.make("--blas", "mkl")
+        self.write(os.path.join(self.stub, "queue"), "")
+        self.assertIn("3 of 3 jobs submitted", self.bash(self.dir))
+
+    def test_a_task_builds_once_and_says_how_it_went(self):
+        self.make("--cache", "/local/it's")
+        self.bash(self.dir)
+        first, second, last = self.submitted()
+        self.write(os.path.join(self.stub, "fail"), f"hello\nptbuild: error: {HOSTILE}\nhint: no\n")
+        with self.assertRaises(AssertionError):
+            self.task(first, 1)
+        os.unlink(os.path.join(self.stub, "fail"))
+        self.task(first, 0)
+        self.task(first, 0, SLURM_RESTART_COUNT="1")
+        built = self.read(self.stub, "builds").splitlines()
+        self.assertEqual(len(built), 2)
+        self.assertTrue(all("--cache /local/it's --out " + self.dir + "/out/" in line for line in built), built)
+        self.write(os.path.join(self.dir, "state", second[-1]), "state running\nnode <n9>\nstarted 5\n")
+        self.bash(*last[last.index("collect") :], status=1)
+        jobs = {job["id"]: job["run"] for job in json.loads(self.status("--json"))["jobs"]}
+        self.assertEqual({id: run["state"] for id, run in jobs.items()}, {first[-2]: "done", first[-1]: "failed", second[-1]: "lost"})
+        self.assertEqual((jobs[first[-1]]["exit"], jobs[first[-1]]["why"], jobs[first[-1]]["node"]), (6, HOSTILE, "n1"))
+        self.assertEqual(os.listdir(os.path.join(self.dir, "dist")), [first[-2] + ".whl"])
+        page = self.read(self.dir, "matrix.html")
+        self.assertNotIn("<script", page)
+        self.assertIn("&#60;script&#62;alert(1)", page)
+        self.assertIn("&#60;n9&#62;", page)
+        self.assertIn(f'href="./out/{first[-2]}/{first[-2]}/build.html"', page)
+        self.assertIn("90 %", page)
+        self.assertNotRegex(page, "@[A-Z]+@")
+        table = self.status()
+        self.assertIn("1 done, 1 failed, 1 lost of 3 jobs", table)
+        self.assertIn(HOSTILE, table)
+
+    def test_a_late_first_run_does_not_undo_the_second(self):
+        """A node that was given up runs on: its job has ended well elsewhere when the first run fails."""
+        self.make()
+        self.bash(self.dir)
+        first = self.submitted()[0]
+        self.task(first, 0)
+        done = self.read(self.dir, "state", first[-2])
+        wrapper = os.path.join(self.stub, "late")
+        self.write(os.path.join(self.top, "done"), done)
+        self.write(wrapper, f'#!/bin/bash\ncp "$STUB/../done" "$STUB/../it\'s a \\$(run) %j/state/{first[-2]}"\nexit 9\n')
+        os.chmod(wrapper, 0o755)
+        os.unlink(os.path.join(self.dir, "state", first[-2]))
+        with self.assertRaises(AssertionError):
+            self.task(first, 0, PTBUILD=wrapper)
+        self.assertEqual(self.read(self.dir, "state", first[-2]), done)
+
+    def test_usage(self):
+        self.make()
+        for args in ([], ["--help"]):
+            self.bash(*args, status=2)
+
+    def test_words_that_a_shell_would_read(self):
+        """Names and values with odd characters are refused or quoted."""
+        for args, words in (
+            (["--set", "CFLAGS=$(reboot)"], "cannot be written"),
+            (["--torch", "/a b.whl"], ""),
+            (["--out", "x"], "--out has no effect here"),
+            (["--image", "x"], "--image has no effect here"),
+        ):
+            got = subprocess.run([PTBUILD, "matrix", IDS[0], "--format", "slurm", *args], capture_output=True, text=True)
+            self.assertNotEqual(got.returncode, 0, args)
+            self.assertIn(words, got.stderr)
+        names = os.path.join(self.top, "profiles", "matrices", "odd")
+        shutil.copytree(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "profiles"), os.path.join(self.top, "profiles"))
+        text = ptbuild(IDS[0], "--release", "2.10.0", "--format", "slurm", "--cache", "/x'; touch y; '").stdout
+        self.assertIn("store='/x'\\''; touch y; '\\'''", text)
+        self.assertFalse(os.path.exists(names))
+
+    def test_runner_maps_are_options_of_sbatch(self):
+        path = os.path.join(self.top, "map.yaml")
+        self.write(path, 'runners:\n  - {match: "*-sm90-avx512", labels: [partition=gpu, "constraint=a&(b|c)"]}\n  - {labels: [any]}\n')
+        self.make("--runner-map", path)
+        self.bash(self.dir)
+        options = {words[-1]: words for words in self.submitted()}
+        self.assertIn("--constraint=a&(b|c)", options[IDS[2]])
+        self.assertIn("--partition=gpu", options[IDS[2]])
+        self.assertFalse([w for w in options[IDS[0]] if "partition" in w] if IDS[0] in options else [])
+        for label in ("fast", "wrap=reboot", "output=x", "=x"):
+            self.write(path, f"runners:\n  - {{labels: [{label}]}}\n")
+            self.assertIn("not an option of sbatch", ptbuild(IDS[0], "--format", "slurm", "--runner-map", path, status=3).stderr)
+
+
+class Data(unittest.TestCase):
+    def test_jobs_say_what_they_need(self):
+        jobs = json.loads(ptbuild(LARGEST, "--json").stdout)["jobs"]
+        waves = {job["id"]: job["wave"] for job in jobs}
+        self.assertEqual(len(waves), len(jobs))
+        for job in jobs:
+            self.assertTrue(all(waves[other] < job["wave"] for other in job["needs"]))
+            makers = {j["cpu_cache"] for j in jobs if j["id"] in job["needs"] and j["makes_cpu"]} | {j["gpu_cache"] for j in jobs if j["id"] in job["needs"] and j["makes_gpu"]}
+            missing = {c for c, own in ((job["cpu_cache"], job["makes_cpu"]), (job["gpu_cache"], job["makes_gpu"])) if c and not own}
+            self.assertTrue(missing <= makers, job["id"])
+            self.assertEqual(job["argv"][:2] + job["argv"][-2:], ["ptbuild", "build", "--release", "2.10.0"])
+            self.assertEqual(job["command"], " ".join(job["argv"]))
+            self.assertTrue(job["cpus"] == 16 and job["memory_bytes"] >= 4 << 30 and 3600 <= job["seconds"] <= 172800)
+            self.assertEqual(job["outputs"], [f"dist/{v}/build.json" for v in job["variants"]])
+
+    def test_places_and_processors(self):
+        job = json.loads(ptbuild(IDS[1], "--json", "--jobs", "2", "--cache", "/s", "--out", "/o p", "--ccache-remote", "redis://cache:6379").stdout)["jobs"][0]
+        self.assertEqual(job["argv"][-6:], ["--ccache-remote", "redis://cache:6379", "--cache", "/s", "--out", "/o p"])
+        self.assertTrue(job["command"].endswith("--out '/o p'"))
+        self.assertEqual((job["cpus"], job["outputs"]), (2, [f"/o p/{IDS[1]}/build.json"]))
+        few = job["memory_bytes"]
+        job = json.loads(ptbuild(IDS[1], "--json", "--jobs", "32").stdout)["jobs"][0]
+        self.assertGreater(job["memory_bytes"], 8 * few)
+
+    def test_what_the_tables_know_bounds_the_time(self):
+        known = json.loads(ptbuild("torchaudio-python313-cpu-avx2", "--release", "2.6.0-debian", "--torch", __file__, "--json").stdout)["jobs"][0]
+        torch = json.loads(ptbuild("torchaudio-python313-cpu-avx2", "--release", "2.6.0-debian", "--json").stdout)["jobs"][0]
+        cuda = json.loads(ptbuild(IDS[2], "--json").stdout)["jobs"][0]
+        self.assertTrue(3600 < known["seconds"] < torch["seconds"] < cuda["seconds"] == 172800, (known["seconds"], torch["seconds"]))
+
+    def test_a_status_of_nothing(self):
+        with tempfile.TemporaryDirectory() as d:
+            self.assertIn("lacks jobs.json", ptbuild("--status", d, status=3).stderr)
+            for text, status in (("{}", 5), ('{"jobs": [{"id": "../x"}]}', 5), ('{"jobs": [{"id": "x", "variants": ["../y", 1]}, 3]}', 5), ('{"jobs": []}', 0)):
+                with open(d + "/jobs.json", "w", encoding="utf-8") as f:
+                    f.write(text)
+                ptbuild("--status", d, status=status)
+            self.assertIn("html shows a run", ptbuild(IDS[0], "--format", "html", status=2).stderr)
+            self.assertIn("no names", ptbuild(IDS[0], "--status", d, status=2).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
