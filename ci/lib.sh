@@ -76,7 +76,7 @@ enter_root() {
 		set -e
 		dir=$1
 		mount --make-rprivate /
-		mount --bind "$dir" "$dir"
+		mount --rbind "$dir" "$dir"
 		mount -t proc proc "$dir/proc"
 		mount --rbind /dev "$dir/dev"
 		mount --rbind /sys "$dir/sys"

@@ -63,6 +63,20 @@ static void print_steps(const json_t *record, struct buf *out)
 	buf_addc(out, '\n');
 }
 
+/* What the compiler cache said of builds that were made now. */
+static void print_units(const struct pipeline_item *items, size_t count, const char *word, struct buf *out)
+{
+	json_int_t compiled = 0, cached = 0;
+	for (size_t i = 0; i < count; i++) {
+		const json_t *build = json_object_get(items[i].record, "build");
+		compiled += items[i].hit ? 0 : number(build, "compiler_cache_misses");
+		cached += items[i].hit ? 0 : number(build, "compiler_cache_hits");
+	}
+	if (compiled + cached)
+		buf_printf(out, "%s%lld compiled, %lld from the compiler cache\n", word, (long long)compiled,
+			   (long long)cached);
+}
+
 static void print_item(const struct pipeline_item *it, struct arena *a, struct buf *out)
 {
 	const json_t *r = it->record, *used = json_object_get(r, "used");
@@ -88,6 +102,7 @@ static void print_item(const struct pipeline_item *it, struct arena *a, struct b
 		buf_printf(out, "  warning   known to fail: check '%s': %s\n", it->plan->defects.items[i].key,
 			   it->plan->defects.items[i].value);
 	cmd_put_runs_on(out, &it->runs_on, &it->fit, 2, 12);
+	print_units(it, 1, "  units     ", out);
 	buf_printf(out, it->hit ? "  steps     taken from the store; when it was made:" : "  steps    ");
 	print_steps(r, out);
 }
@@ -126,15 +141,7 @@ static void print_summary(const struct pipeline_item *items, size_t count, const
 			buf_printf(out, "            %s\n", why->hint);
 	}
 	buf_printf(out, "%zu built, %zu from the store, %zu failed\n", count - hits, hits, failed->count);
-	json_int_t compiled = 0, cached = 0;
-	for (size_t i = 0; i < count; i++) {
-		const json_t *build = json_object_get(items[i].record, "build");
-		compiled += items[i].hit ? 0 : number(build, "compiler_cache_misses");
-		cached += items[i].hit ? 0 : number(build, "compiler_cache_hits");
-	}
-	if (compiled + cached)
-		buf_printf(out, "units: %lld compiled, %lld from the compiler cache\n", (long long)compiled,
-			   (long long)cached);
+	print_units(items, count, "units: ", out);
 }
 
 static const struct pipeline_checked *check_of(const struct cmd_build_results *r, const struct pipeline_item *it)
