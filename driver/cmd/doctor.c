@@ -110,8 +110,11 @@ static int try_it(struct cmd_context *c, struct preflight *d, struct err *e)
 /* One after the other; the verdict is the first that failed. */
 static int run_doctor(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
-	struct preflight_request q = {
-		.kind = cmd_sandbox(c), .cuda_home = cmd_select_cuda_home(c), .jobs = c->global->jobs, .whole = true};
+	struct preflight_request q = {.kind = cmd_sandbox(c),
+				      .cuda_home = cmd_select_cuda_home(c),
+				      .jobs = c->global->jobs,
+				      .offline = c->global->offline,
+				      .whole = true};
 	struct doctor_subject *subjects;
 	size_t count;
 	struct err verdict = {0};

@@ -210,6 +210,26 @@ def test_no_memory(world):
         place.refused(8, "memory", "one of them alone takes", "more memory", before=[LIMIT, "300M"])
 
 
+def test_a_promise_of_no_network(world):
+    """Without a sandbox the container's word counts for nothing: an interface that is up is found, and none in a name space that has none."""
+    words = ["ptbuild", "doctor", "--offline", "--sandbox", "none", "--cache", world.cache]
+    words[0] = world.ptbuild
+    promise = dict(os.environ, PTBUILD_NETWORK="none")
+    net = ["unshare", "--map-root-user", "--net", "bash", "-c", 'ip=$1; shift; [ -z "$ip" ] || python3 -c "$ip"; exec "$@"', "-"]
+    # A bridge of its own name space: no other machine hears of it.
+    up = "import fcntl,socket,struct;s=socket.socket();fcntl.ioctl(s,0x89a0,b'br-test\\0');fcntl.ioctl(s,0x8914,struct.pack('16sh14s',b'br-test',1,b''))"
+    lines = []
+    for setup, env in (("", promise), (up, promise), (up, os.environ)):
+        got = subprocess.run([*net, setup, *words], capture_output=True, text=True, env=env)
+        lines.append(re.findall(r"^(\w+) +network +(.*)$", got.stdout, re.M))
+        assert got.returncode in (7, 8) if lines[-1][0][0] == "failure" else True, got.stderr
+    assert lines == [
+        [("ok", "none: only the loopback interface is up")],
+        [("failure", "'br-test' is up, and a build without a sandbox has it: PTBUILD_NETWORK promises otherwise")],
+        [("warning", "'br-test' is up, and a build without a sandbox has it")],
+    ], lines
+
+
 def test_unknown_decoder_set(world):
     for place in places(world):
         profiles = world.path(f"fewer-sets-{place}")
@@ -309,7 +329,8 @@ TESTS = [
     test_no_user_name_spaces,
     test_full_disk,
     test_no_memory,
-    test_unknown_decoder_set,
+    test_a_promise_of_no_network,
+        test_unknown_decoder_set,
     test_no_pip,
     test_no_venv,
     test_noexec,

@@ -23,6 +23,7 @@ int pipeline_preflight(const struct pipeline_preflight *f, const struct run *run
 					    .build_dir =
 						    path_join(a, path_join(a, store, "build"), f->plan->compile_key),
 					    .jobs = q->jobs,
+					    .offline = q->offline,
 					    .tried = f->plan->taken || trial_passed(&t, a)};
 	if (preflight_run(d, &r, run, a, e) < 0 || preflight_verdict(d, e) < 0)
 		return -1;

@@ -28,8 +28,9 @@ struct preflight_request {
 	const char *store_dir, *out_dir; /* need not exist yet; out_dir NULL: nothing goes there */
 	const char *build_dir;           /* of an earlier run, whose size counts; NULL: none */
 	unsigned jobs;
-	bool whole; /* doctor: goes on after failures */
-	bool tried; /* the compilers were tried before, on the same of everything */
+	bool offline; /* nothing is fetched; without a sandbox the network is looked at */
+	bool whole;   /* doctor: goes on after failures */
+	bool tried;   /* the compilers were tried before, on the same of everything */
 };
 
 struct preflight {

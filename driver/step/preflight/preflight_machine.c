@@ -1,5 +1,8 @@
 /* The machine that builds: sandbox, platform, processor, directories, disk, memory. */
 #include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -36,6 +39,40 @@ static void check_path(struct preflight *d)
 			 "--cache DIR");
 }
 
+/* The first interface that is up and leads out of the machine; NULL if there is none. */
+static const char *interface_up(struct arena *a)
+{
+	struct ifaddrs *all;
+	const char *name = NULL;
+	if (getifaddrs(&all) < 0)
+		return "an interface that cannot be listed";
+	for (const struct ifaddrs *i = all; i && !name; i = i->ifa_next)
+		if ((i->ifa_flags & IFF_UP) && !(i->ifa_flags & IFF_LOOPBACK))
+			name = arena_strdup(a, i->ifa_name);
+	freeifaddrs(all);
+	return name;
+}
+
+/* --offline binds ptbuild; without a sandbox only the machine or container can bind the build. Where somebody promises
+ * that it does (a build step of a Dockerfile), that is looked at and not believed. */
+static void check_network(struct preflight *d)
+{
+	const char *promise = getenv("PTBUILD_NETWORK"), *up;
+	bool promised = promise && strcmp(promise, "none") == 0;
+	if (!promised && !d->q->offline)
+		return;
+	up = interface_up(d->arena);
+	if (!up) {
+		preflight_ok(d, "network", "none: only the loopback interface is up");
+		return;
+	}
+	preflight_add(d, promised ? PREFLIGHT_FAILURE : PREFLIGHT_WARNING, ERR_POLICY, "network",
+		      "'%s' is up, and a build without a sandbox has it%s%s", up, promised ? ": PTBUILD_NETWORK" : "",
+		      promised ? " promises otherwise" : "");
+	preflight_fix(d, "run it as 'unshare --net ptbuild ...'; of containers, Docker obeys RUN --network=none, and "
+			 "buildah with --isolation chroot does not");
+}
+
 /* Each wall by its name. One that was taken away, or that this machine has not, is a warning: what must stand is
  * an error of the sandbox itself. */
 static void show_walls(struct preflight *d)
@@ -58,6 +95,7 @@ int preflight_sandbox(struct preflight *d, struct err *e)
 		preflight_warn(d, "sandbox", "none: the build sees the whole machine, and its wheel may depend on it");
 		preflight_fix(d, "leave --sandbox none out");
 		check_path(d);
+		check_network(d);
 	} else if (sandbox_probe(d->q->root, d->run, &why) < 0) {
 		return preflight_fail_err(d, "sandbox", &why, e);
 	} else {
