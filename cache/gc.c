@@ -29,17 +29,19 @@ static int list_part(const struct store *s, const char *part, struct store_objec
 struct cache_files {
 	struct store_objects *objects;
 	const char *top;
+	bool compiled; /* all files below are entries */
 };
 
-/* ccache keeps results and manifests as <digit>/.../<name>R or M, with the time of their last use. A missing one is a
+/* What builds compiled, and what older versions of ptbuild left in a cache of ccache's own making. That keeps results
+ * and manifests as <digit>/.../<name>R or M, with the time of their last use. A missing one is a
  * miss to it. */
 static int add_cache_file(const char *rel, const struct stat *st, void *user, struct err *e)
 {
 	const struct cache_files *f = user;
 	size_t len = strlen(rel);
 	(void)e;
-	if (len <= 3 || rel[1] != '/' || !strchr("0123456789abcdef", rel[0]) || !strchr("RMW", rel[len - 1]) ||
-	    !S_ISREG(st->st_mode))
+	bool plain = len > 3 && rel[1] == '/' && strchr("0123456789abcdef", rel[0]) && strchr("RMW", rel[len - 1]);
+	if (!(plain || f->compiled) || !S_ISREG(st->st_mode))
 		return 0;
 	struct arena *a = f->objects->arena;
 	*store_objects_next(f->objects) = (struct store_object){
@@ -70,14 +72,18 @@ static int by_use(const void *x, const void *y)
 static int list_all(struct store *s, struct store_objects *l, struct err *e)
 {
 	static const char *const parts[] = {STORE_BUILD, GC_PARTIAL, GC_QUARANTINE, GC_APT};
-	const struct cache_files f = {l, path_join(l->arena, s->dir, GC_CCACHE)};
+	const struct cache_files f[] = {{l, path_join(l->arena, s->dir, GC_CCACHE), false},
+					{l, path_join(l->arena, s->dir, STORE_COMPILED), true}};
 	if (store_list(s, l->arena, &l->items, &l->count, e) < 0)
 		return -1;
 	l->cap = l->count;
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
 		if (list_part(s, parts[i], l, e) < 0)
 			return -1;
-	return fs_exists(f.top) ? fs_walk_busy(f.top, add_cache_file, (void *)&f, e) : 0;
+	for (size_t i = 0; i < ARRAY_LEN(f); i++)
+		if (fs_exists(f[i].top) && fs_walk_busy(f[i].top, add_cache_file, (void *)&f[i], e) < 0)
+			return -1;
+	return 0;
 }
 
 int store_usage(struct store *s, const struct run *run, struct arena *a, struct store_usage **ret, size_t *ret_count,

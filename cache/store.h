@@ -16,6 +16,9 @@
 /* A build tree: its lock ("build-<compile key>") is held while it is in use. */
 #define STORE_BUILD "build"
 
+/* The shared compiler cache: ptbuild's own files, which no build is shown. */
+#define STORE_COMPILED "compiled"
+
 /* Threads may share a handle, each with its own arena. A kind is 1 to 32 lower-case letters, a key
  * 64 lower-case hexadecimal digits; ERR_CONFIG for anything else. */
 struct store;

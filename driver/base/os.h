@@ -39,6 +39,8 @@ int os_open_beneath(int dir, const char *path, int flags) MUST_CHECK;
 /* Hints: the whole file will be read once, in order; these bytes may be written back now. */
 void os_will_read(int fd);
 void os_begin_writing(int fd, off_t at, off_t len);
+/* os_sync_disk: all that was written to the file system of an open file is on its disk. */
+int os_sync_disk(int fd) MUST_CHECK;
 /* os_process_fd: readable once the process has ended; -1 where there is no such thing. */
 int os_process_fd(pid_t pid);
 /* os_die_with_parent: kills this process when its parent dies; 0 also where that is impossible. */

@@ -93,6 +93,11 @@ void os_begin_writing(int fd, off_t at, off_t len)
 	(void)sync_file_range(fd, at, len, SYNC_FILE_RANGE_WRITE);
 }
 
+int os_sync_disk(int fd)
+{
+	return syncfs(fd);
+}
+
 int os_process_fd(pid_t pid)
 {
 	return pidfd_open(pid, 0);

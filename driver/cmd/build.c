@@ -25,6 +25,9 @@ const struct arg_def cmd_build_options[] = {
 };
 
 static const struct arg_def build_only[] = {
+	{"ccache-domain", 0, ARG_STRING, offsetof(struct build_options, base.pipeline.ccache_domain), "NAME[:READ]",
+	 "whose compiled objects are taken and added to; READ is only read, ':READ' keeps none (default: default)",
+	 NULL},
 	{"ccache-remote", 0, ARG_STRING, offsetof(struct build_options, base.pipeline.ccache_remote), "URL",
 	 "share compiled objects through a redis or web server (also PTBUILD_CCACHE_REMOTE)", NULL},
 	{"ccache-size", 0, ARG_STRING, offsetof(struct build_options, base.pipeline.ccache_size), "SIZE",
@@ -318,8 +321,9 @@ static int report_checks(const struct cmd_build_results *r, struct err *e)
 }
 
 /* As ccache understands it: for it a number alone is not one of bytes. */
-static int take_ccache_size(struct cmd_context *c, const char **size, struct err *e)
+static int take_ccache_size(struct cmd_context *c, struct pipeline_options *o, struct err *e)
 {
+	const char **size = &o->ccache_size;
 	uint64_t bytes;
 	if (!*size)
 		return 0;
@@ -328,6 +332,7 @@ static int take_ccache_size(struct cmd_context *c, const char **size, struct err
 		return err_wrap(e, "option '--ccache-size'");
 	}
 	uint64_t mib = bytes >> 20 ? bytes >> 20 : 1;
+	o->ccache_bytes = bytes ? bytes : 1;
 	*size = arena_printf(c->arena, "%" PRIu64 "Mi", mib);
 	return 0;
 }
@@ -361,7 +366,10 @@ static int build_main(struct cmd_context *c, const struct strlist *words, struct
 		*remote = NULL;
 	if (*remote && ccache_remote_check(*remote, e) < 0) /* not after an hour */
 		return -1;
-	if (take_ccache_size(c, &q.options.ccache_size, e) < 0)
+	struct strlist ignored;
+	const char *keep, *domain = q.options.ccache_domain;
+	if (take_ccache_size(c, &q.options, e) < 0 ||
+	    (domain && ccache_domain_parse(domain, c->arena, &keep, &ignored, e) < 0))
 		return -1;
 	if (pipeline_build(&q, c->run, c->arena, &r.items, &r.count, e) < 0)
 		return -1;

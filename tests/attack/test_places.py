@@ -5,15 +5,11 @@ Each case shows that ptbuild met it (the refusal names it), and that what it sta
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 import zipfile
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "e2e"))
-import toy  # noqa: E402
 
 PTBUILD = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else "ptbuild"
 SECRET = "the user's letter\n"
@@ -149,41 +145,6 @@ class Store(Case):
         os.chown(self.store, 12345, 12345)
         self.refused("belongs to user 12345, not to user 0", "cache", "info", "--cache", self.store)
         self.refused("belongs to user 12345, not to user 0", "fetch", "--profile", "cpu-avx2", "--sources-only", "--offline", "--cache", self.store)
-
-
-class CompilerCache(unittest.TestCase):
-    """A configuration that an earlier build left in the compiler cache."""
-
-    def test_its_command_does_not_run_in_the_next_build(self):
-        world = toy.World(PTBUILD)
-        try:
-            cache = os.path.join(world.cache, "ccache")
-            self.assertEqual(world.build("setup-py-env").returncode, 0)
-            evil = os.path.join(cache, "evil")
-            with open(evil, "w", encoding="utf-8") as file:
-                file.write('#!/bin/sh\necho ran >>"${0%/*}/ran"\nexec "$@"\n')
-            os.chmod(evil, 0o755)
-            os.chmod(cache, 0o777)
-            with open(os.path.join(cache, "ccache.conf"), "w", encoding="utf-8") as file:
-                file.write("prefix_command = /ptbuild/ccache/evil\nrecache = true\n")
-            # The attack is one: with the file, ccache itself runs the command.
-            source = world.path("x.c")
-            with open(source, "w", encoding="utf-8") as file:
-                file.write("int x;\n")
-            with open(os.path.join(cache, "ccache.conf"), encoding="utf-8") as file:
-                text = file.read()
-            with open(world.path("own.conf"), "w", encoding="utf-8") as file:
-                file.write(text.replace("/ptbuild/ccache/evil", evil))
-            plain = {k: v for k, v in os.environ.items() if not k.startswith("CCACHE")}
-            subprocess.run(["ccache", "gcc", "-c", source, "-o", world.path("x.o")], check=True, env={**plain, "CCACHE_CONFIGPATH": world.path("own.conf"), "CCACHE_DIR": world.path("other")})
-            self.assertTrue(os.path.exists(os.path.join(cache, "ran")))
-            os.unlink(os.path.join(cache, "ran"))
-            shutil.rmtree(os.path.join(world.cache, "objects", "wheel"))
-            done = world.build("setup-py-env")
-            self.assertEqual(done.returncode, 0)
-            self.assertFalse(os.path.exists(os.path.join(cache, "ran")))
-        finally:
-            world.close()
 
 
 if __name__ == "__main__":

@@ -161,7 +161,7 @@ static void gc_by_size_counts_everything(void **state)
 {
 	struct fixture *f = *state;
 	time_t now = time(NULL);
-	put(f, "ccache/a/b/oldestR", now - 9000);
+	put(f, "compiled/default/pytorch/ab/oldest", now - 9000);
 	put(f, "partial/" KEY_A, now - 8000);
 	put(f, "ccache/a/b/newerR", now - 7000);
 	struct gc_result r = gc(f, (struct gc_options){.keep_seconds = -1, .max_bytes = 1500});

@@ -103,8 +103,8 @@ class Bench:
         shutil.copytree(full, tree, symlinks=True)
         shutil.rmtree(os.path.join(tree, "objects", "wheel"))
         for name in ("empty", "source"):  # the compiler is not what is tried here
-            if os.path.isdir(os.path.join(full, "ccache")):
-                shutil.copytree(os.path.join(full, "ccache"), os.path.join(self.start(era, name), "ccache"), dirs_exist_ok=True)
+            if os.path.isdir(os.path.join(full, "compiled")):
+                shutil.copytree(os.path.join(full, "compiled"), os.path.join(self.start(era, name), "compiled"), dirs_exist_ok=True)
         open(os.path.join(self.start(era, "empty"), "format"), "w").write("ptbuild store 1\n")
 
     @staticmethod

@@ -3,6 +3,7 @@
 import http.server
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -62,8 +63,13 @@ class Files(http.server.BaseHTTPRequestHandler):
         self.reply(404 if body is None else 200, body or b"")
 
     def do_PUT(self):
-        self.server.files[self.path] = self.rfile.read(int(self.headers["Content-Length"]))
-        self.reply(201)
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.headers["If-None-Match"] == "*" and self.path in self.server.files:
+            return self.reply(412)
+        self.server.files[self.path] = body
+        return self.reply(201)
+
+    do_HEAD = do_GET
 
 
 def web_server():
@@ -122,7 +128,7 @@ def test_redis(world):
 def test_web_server(world):
     server = web_server()
     first_and_second(world, f"http://user:{PASSWORD}@127.0.0.1:{server.server_address[1]}/cache/")
-    assert len(server.files) >= 2 * UNITS and all(path.startswith("/cache/") and path[9] == "/" for path in server.files), list(server.files)[:3]
+    assert len(server.files) >= 2 * UNITS and all(re.fullmatch("/cache/default/pytorch/[0-9a-f]{2}/[0-9a-v]+(-[0-9a-f]{16})?", path) for path in server.files), list(server.files)[:3]
     server.shutdown()
 
 

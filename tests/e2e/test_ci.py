@@ -138,12 +138,12 @@ class Sharing(unittest.TestCase):
     def test_a_restored_cache_is_a_store(self):
         """What the service keeps, and nothing else, laid out as a job finds it."""
         for doc in (matrix(LARGEST, "--format", "github"), matrix(LARGEST, "--format", "gitlab")):
-            paths = {p for text in re.findall(r'"path": "([^"]*ccache[^"]*)"', json.dumps(doc)) for p in text.split("\\n")}
+            paths = {p for text in re.findall(r'"path": "([^"]*compiled[^"]*)"', json.dumps(doc)) for p in text.split("\\n")}
             paths |= {p for job in doc.values() if isinstance(job, dict) for c in job.get("cache", []) for p in c["paths"]}
-            self.assertEqual(paths, {"ptbuild-store/ccache", "ptbuild-store/format"})
+            self.assertEqual(paths, {"ptbuild-store/compiled", "ptbuild-store/format"})
         with tempfile.TemporaryDirectory() as d:
             ptbuild("cache", "gc", "--keep-days", "1", "--cache", d + "/ptbuild-store")
-            os.makedirs(d + "/next/ptbuild-store/ccache")
+            os.makedirs(d + "/next/ptbuild-store/compiled")
             os.rename(d + "/ptbuild-store/format", d + "/next/ptbuild-store/format")
             ptbuild("cache", "info", "--cache", d + "/next/ptbuild-store")
 
@@ -265,7 +265,7 @@ class Limits(unittest.TestCase):
                 self.assertIn(option + " has no effect here", got.stderr)
             text = matrix_text("pytorch-python313-cpu-avx2", "--format", format, "--ccache-remote", "redis://cache:6379")
             self.assertIn("--ccache-remote redis://cache:6379", text)
-            self.assertNotIn("ptbuild-store/ccache", text)
+            self.assertNotIn("ptbuild-store/compiled", text)
             for url, words in (("redis://:pw@cache", "for all to read"), ("cache", "redis://")):
                 self.assertIn(words, ptbuild("matrix", "pytorch-python313-cpu-avx2", "--format", format, "--ccache-remote", url, status=2).stderr)
 

@@ -93,7 +93,7 @@ class Place:
             assert part in done.stderr, f"{self}: '{part}' is not in: {done.stderr}"
         assert REACHED not in done.stderr, f"{self}: {done.stderr}"
         assert "cannot be built here" not in done.stderr or " reasons:" not in done.stderr, f"{self}: more than was broken: {done.stderr}"
-        left = [p for p in glob.glob(os.path.join(self.world.cache, "build", "*")) + glob.glob(os.path.join(self.world.cache, "ccache", "*"))]
+        left = [p for p in glob.glob(os.path.join(self.world.cache, "build", "*")) + glob.glob(os.path.join(self.world.cache, "compiled", "*"))]
         assert not left, f"{self}: it has begun: {left}"
 
 

@@ -110,7 +110,7 @@ int ci_plan_make(const char *format, const struct ci_tables *t, const struct ci_
 #define CI_STORE "ptbuild-store"
 #define CI_CACHE_PATHS                                                                                                 \
 	{                                                                                                              \
-		CI_STORE "/ccache", CI_STORE "/format"                                                                 \
+		CI_STORE "/compiled", CI_STORE "/format"                                                               \
 	}
 /* ci_build: the arguments of 'ptbuild build' beside variants and release. ci_install: the lines
  * that install ptbuild in a Debian from the checkout of its source; NULL where the image has it.

@@ -8,9 +8,10 @@
 enum { CONNECT_SECONDS = 5, STALL_SECONDS = 10, STALL_BYTES = 1024 };
 
 struct body {
-	struct buf *out;
+	struct buf *out;  /* NULL: only the status is asked for */
 	const char *data; /* what is sent */
 	size_t left;
+	bool replace;
 };
 
 static size_t on_body(char *data, size_t unit, size_t count, void *user)
@@ -44,8 +45,7 @@ static int on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t c, cur
 	return poll(&p, 1, 0) > 0;
 }
 
-/* <url>/<two digits>/<the rest>, as ccache itself lays files out on a web server. */
-static int request(struct ccache_client *c, const char *key, struct body *body, long *ret_status, struct err *e)
+static int request(struct ccache_client *c, const char *name, struct body *body, long *ret_status, struct err *e)
 {
 	AUTO_BUF struct buf url = {0};
 	char words[CURL_ERROR_SIZE] = "";
@@ -53,7 +53,7 @@ static int request(struct ccache_client *c, const char *key, struct body *body, 
 		abort(); /* only memory can be missing */
 	CURL *h = c->curl;
 	curl_easy_reset(h);
-	buf_printf(&url, "%s/%.2s/%s", c->server->url, key, key + 2);
+	buf_printf(&url, "%s/%s", c->server->url, name);
 	curl_easy_setopt(h, CURLOPT_URL, buf_cstr(&url));
 	curl_easy_setopt(h, CURLOPT_ERRORBUFFER, words);
 	curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
@@ -68,13 +68,20 @@ static int request(struct ccache_client *c, const char *key, struct body *body, 
 	curl_easy_setopt(h, CURLOPT_XFERINFODATA, c->server);
 	curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, on_body);
 	curl_easy_setopt(h, CURLOPT_WRITEDATA, body);
+	if (!body->out)
+		curl_easy_setopt(h, CURLOPT_NOBODY, 1L);
+	struct curl_slist *headers = NULL;
 	if (body->data) {
+		if (!body->replace && !(headers = curl_slist_append(NULL, "If-None-Match: *")))
+			abort();
+		curl_easy_setopt(h, CURLOPT_HTTPHEADER, headers);
 		curl_easy_setopt(h, CURLOPT_UPLOAD, 1L);
 		curl_easy_setopt(h, CURLOPT_READFUNCTION, on_send);
 		curl_easy_setopt(h, CURLOPT_READDATA, body);
 		curl_easy_setopt(h, CURLOPT_INFILESIZE_LARGE, (curl_off_t)body->left);
 	}
 	CURLcode rc = curl_easy_perform(h);
+	curl_slist_free_all(headers);
 	if (rc != CURLE_OK)
 		return err_set(e, ERR_NETWORK, "compiler cache: '%s': %s", c->server->shown,
 			       words[0] ? words : curl_easy_strerror(rc));
@@ -82,29 +89,30 @@ static int request(struct ccache_client *c, const char *key, struct body *body, 
 	return 0;
 }
 
-int ccache_http_get(struct ccache_client *c, const char *key, struct buf *out, bool *ret_found, struct err *e)
+int ccache_http_get(struct ccache_client *c, const char *name, struct buf *out, bool *ret_found, struct err *e)
 {
 	AUTO_BUF struct buf bytes = {0};
-	struct body body = {.out = &bytes};
+	struct body body = {.out = out ? &bytes : NULL};
 	long status = 0;
-	if (request(c, key, &body, &status, e) < 0)
+	if (request(c, name, &body, &status, e) < 0)
 		return -1;
 	if (status != 200 && status != 404 && status != 410)
 		return err_set(e, ERR_NETWORK, "compiler cache: http status %ld from '%s'", status, c->server->shown);
-	if (status == 200)
+	if (status == 200 && out)
 		buf_add(out, bytes.data, bytes.len);
 	*ret_found = status == 200;
 	return 0;
 }
 
-int ccache_http_put(struct ccache_client *c, const char *key, const void *data, size_t len, struct err *e)
+int ccache_http_put(struct ccache_client *c, const char *name, const void *data, size_t len, bool replace,
+		    struct err *e)
 {
 	AUTO_BUF struct buf ignored = {0};
-	struct body body = {.out = &ignored, .data = data, .left = len};
+	struct body body = {.out = &ignored, .data = data, .left = len, .replace = replace};
 	long status = 0;
-	if (request(c, key, &body, &status, e) < 0)
+	if (request(c, name, &body, &status, e) < 0)
 		return -1;
-	if (status < 200 || status > 299)
+	if ((status < 200 || status > 299) && status != 412)
 		return err_set(e, ERR_NETWORK, "compiler cache: http status %ld from '%s'", status, c->server->shown);
 	return 0;
 }

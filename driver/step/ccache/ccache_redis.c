@@ -11,6 +11,7 @@
 #include "step/ccache/ccache_resp.h"
 #include "step/ccache/ccache_server.h"
 
+#define REDIS_PREFIX "ptbuild:"
 enum { CONNECT_MS = 5000, WAIT_MS = 10000 };
 
 static int failed(const struct ccache_client *c, const char *what, struct err *e)
@@ -139,30 +140,32 @@ static redisReply *ask(struct ccache_client *c, int count, const char **words, c
 	}
 }
 
-int ccache_redis_get(struct ccache_client *c, const char *key, struct buf *out, bool *ret_found, struct err *e)
+int ccache_redis_get(struct ccache_client *c, const char *name, struct buf *out, bool *ret_found, struct err *e)
 {
-	char name[RESP_MAX_KEY + sizeof(RESP_KEY_PREFIX)];
-	const char *words[] = {"GET", name};
-	snprintf(name, sizeof(name), RESP_KEY_PREFIX "%s", key);
+	AUTO_BUF struct buf key = {0};
+	buf_printf(&key, REDIS_PREFIX "%s", name);
+	const char *words[] = {out ? "GET" : "EXISTS", buf_cstr(&key)};
 	redisReply *reply = ask(c, 2, words, NULL, e);
 	if (!reply)
 		return -1;
-	*ret_found = reply->type == REDIS_REPLY_STRING;
-	if (*ret_found)
+	*ret_found = out ? reply->type == REDIS_REPLY_STRING : reply->type == REDIS_REPLY_INTEGER && reply->integer;
+	if (*ret_found && out)
 		buf_add(out, reply->str, (size_t)reply->len);
-	int rc = *ret_found || reply->type == REDIS_REPLY_NIL ? 0 : not_redis(c, e);
+	int rc = *ret_found || reply->type == (out ? REDIS_REPLY_NIL : REDIS_REPLY_INTEGER) ? 0 : not_redis(c, e);
 	freeReplyObject(reply);
 	if (rc < 0)
 		hang_up(c);
 	return rc;
 }
 
-int ccache_redis_put(struct ccache_client *c, const char *key, const void *data, size_t len, struct err *e)
+int ccache_redis_put(struct ccache_client *c, const char *name, const void *data, size_t len, bool replace,
+		     struct err *e)
 {
-	char name[RESP_MAX_KEY + sizeof(RESP_KEY_PREFIX)];
-	const char *words[] = {"SET", name, data};
-	const size_t lens[] = {3, (size_t)snprintf(name, sizeof(name), RESP_KEY_PREFIX "%s", key), len};
-	redisReply *reply = ask(c, 3, words, lens, e);
+	AUTO_BUF struct buf key = {0};
+	buf_printf(&key, REDIS_PREFIX "%s", name);
+	const char *words[] = {"SET", buf_cstr(&key), data, "NX"};
+	const size_t lens[] = {3, key.len, len, 2};
+	redisReply *reply = ask(c, replace ? 3 : 4, words, lens, e);
 	freeReplyObject(reply);
 	return reply ? 0 : -1;
 }

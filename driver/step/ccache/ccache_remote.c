@@ -34,7 +34,8 @@ struct connection {
 struct ccache_remote {
 	struct ccache_server server;
 	bool has_server;
-	struct strlist lower;
+	struct strlist prefixes;
+	struct ccache_shared shared;
 	struct arena arena;
 	struct log log; /* a copy without a status line, for warnings from any thread */
 	int listener;
@@ -43,7 +44,7 @@ struct ccache_remote {
 	struct connection *connections[MAX_CONNECTIONS];
 	atomic_bool warned;
 	_Atomic double quiet_until; /* a server that failed is left alone for a while */
-	atomic_uint_fast64_t asked, lower_hits, hits, stored, failures;
+	atomic_uint_fast64_t asked, own, lower, hits, far_results, failures;
 	uint64_t max_held;
 	atomic_uint_fast64_t held; /* bytes */
 };
@@ -55,30 +56,6 @@ int ccache_remote_check(const char *url, struct err *e)
 		return -1;
 	ccache_server_release(&s);
 	return 0;
-}
-
-/* A file of ccache's own directory: one to four levels of a digit, the rest of the key, and R for a result or M for a
- * manifest. It holds the bytes that ccache sends to a remote storage. */
-static bool lower_get(const struct ccache_remote *r, const char *key, struct buf *out)
-{
-	static const size_t levels[] = {2, 3, 1, 4};
-	for (size_t i = 0; i < r->lower.count; i++) {
-		for (size_t k = 0; k < ARRAY_LEN(levels) * 2; k++) {
-			AUTO_BUF struct buf path = {0};
-			struct err ignored = {0};
-			buf_printf(&path, "%s/", r->lower.items[i]);
-			for (size_t d = 0; d < levels[k / 2]; d++)
-				buf_printf(&path, "%c/", key[d]);
-			buf_printf(&path, "%s%c", key + levels[k / 2], k % 2 ? 'M' : 'R');
-			size_t before = out->len;
-			if (!fs_exists(buf_cstr(&path)))
-				continue;
-			if (fs_read(buf_cstr(&path), RESP_MAX_VALUE, out, &ignored) == 0 && out->len > before)
-				return true;
-			out->len = before;
-		}
-	}
-	return false;
 }
 
 static bool may_ask(struct ccache_remote *r)
@@ -96,37 +73,72 @@ static void note_failure(struct ccache_remote *r, const struct err *e)
 	}
 }
 
+static bool ask_server(struct ccache_remote *r, struct ccache_client *c, const char *prefix, const char *name,
+		       struct buf *out)
+{
+	AUTO_BUF struct buf full = {0};
+	struct err e = {0};
+	bool found = false;
+	if (!may_ask(r))
+		return false;
+	buf_printf(&full, "%s/%s", prefix, name);
+	if (ccache_client_get(c, buf_cstr(&full), out, &found, &e) == 0)
+		return found;
+	note_failure(r, &e);
+	return false;
+}
+
+/* A result; or of the manifests the best: `value` may hold one already, which only the scope's own is better than. */
+static bool server_get(struct ccache_remote *r, struct ccache_client *c, const char *key, struct buf *value)
+{
+	const char *const tags[] = {r->shared.scope, value->len ? NULL : r->shared.group};
+	char name[CCACHE_MAX_NAME];
+	bool have = value->len > 0;
+	for (size_t i = 0; i < r->prefixes.count; i++) {
+		const char *prefix = r->prefixes.items[i];
+		AUTO_BUF struct buf got = {0};
+		ccache_name(key, NULL, name);
+		bool found = !have && ask_server(r, c, prefix, name, &got);
+		if (!found && !have)
+			continue;
+		bool manifest = have || ccache_is_manifest(got.data, got.len);
+		for (size_t t = 0; manifest && t < ARRAY_LEN(tags) && tags[t]; t++) {
+			AUTO_BUF struct buf better = {0};
+			ccache_name(key, tags[t], name);
+			if (!ask_server(r, c, prefix, name, &better))
+				continue;
+			got.len = 0;
+			buf_add(&got, better.data, better.len);
+			found = true;
+			break;
+		}
+		if (!found)
+			continue;
+		value->len = 0;
+		buf_add(value, got.data, got.len);
+		return true;
+	}
+	return false;
+}
+
 static void answer_get(struct ccache_remote *r, struct ccache_client *c, const char *key, struct buf *reply)
 {
 	AUTO_BUF struct buf value = {0};
-	struct err e = {0};
-	bool found = lower_get(r, key, &value);
+	bool final = false, far = true;
+	const struct ccache_place *place = ccache_shared_get(&r->shared, key, &value, &final);
 	atomic_fetch_add(&r->asked, 1);
-	if (found) {
-		atomic_fetch_add(&r->lower_hits, 1);
-	} else if (may_ask(r)) {
-		if (ccache_client_get(c, key, &value, &found, &e) < 0)
-			note_failure(r, &e);
-		else if (found)
-			atomic_fetch_add(&r->hits, 1);
-	}
-	if (found)
-		resp_put_bytes(reply, value.data, value.len);
-	else
+	if (!(place && final) && r->has_server && server_get(r, c, key, &value)) {
+		atomic_fetch_add(&r->hits, 1);
+	} else if (place) {
+		far = !place->own;
+		atomic_fetch_add(far ? &r->lower : &r->own, 1);
+	} else {
 		buf_addstr(reply, "$-1\r\n");
-}
-
-static void answer_set(struct ccache_remote *r, struct ccache_client *c, const char *key,
-		       const struct resp_command *command, struct buf *reply)
-{
-	struct err e = {0};
-	if (may_ask(r)) {
-		if (ccache_client_put(c, key, command->args[2].data, command->args[2].len, &e) < 0)
-			note_failure(r, &e);
-		else
-			atomic_fetch_add(&r->stored, 1);
+		return;
 	}
-	buf_addstr(reply, "+OK\r\n");
+	if (far && !ccache_is_manifest(value.data, value.len))
+		atomic_fetch_add(&r->far_results, 1);
+	resp_put_bytes(reply, value.data, value.len);
 }
 
 static void answer(struct ccache_remote *r, struct ccache_client *c, const struct resp_command *command,
@@ -137,7 +149,7 @@ static void answer(struct ccache_remote *r, struct ccache_client *c, const struc
 	if (has_key && command->count == 2 && resp_is(command, "GET"))
 		answer_get(r, c, key, reply);
 	else if (has_key && command->count == 3 && resp_is(command, "SET"))
-		answer_set(r, c, key, command, reply);
+		buf_addstr(reply, "+OK\r\n");
 	else if (has_key && command->count == 2 && (resp_is(command, "EXISTS") || resp_is(command, "DEL")))
 		buf_addstr(reply, ":0\r\n");
 	else if (command->count == 1 && resp_is(command, "PING"))
@@ -330,7 +342,15 @@ int ccache_remote_start(const struct ccache_remote_request *q, const struct run 
 	if (!r)
 		abort();
 	r->log = (struct log){.level = run->log->level, .fd = run->log->fd};
-	strlist_append(&r->lower, &r->arena, &q->lower);
+	strlist_append(&r->prefixes, &r->arena, &q->prefixes);
+	r->shared =
+		(struct ccache_shared){.places = arena_array(&r->arena, q->shared.count + 1, sizeof(*r->shared.places)),
+				       .count = q->shared.count,
+				       .scope = q->shared.scope ? arena_strdup(&r->arena, q->shared.scope) : NULL};
+	for (size_t i = 0; i < q->shared.count; i++) {
+		r->shared.places[i] = q->shared.places[i];
+		r->shared.places[i].dir = arena_strdup(&r->arena, q->shared.places[i].dir);
+	}
 	r->max_held = q->max_held ? q->max_held : DEFAULT_MAX_HELD;
 	r->listener = -1;
 	r->stop[0] = r->stop[1] = -1;
@@ -361,9 +381,51 @@ void ccache_remote_stop(struct ccache_remote *r, struct ccache_remote_stats *sta
 			join(r, i);
 	if (stats)
 		*stats = (struct ccache_remote_stats){.asked = atomic_load(&r->asked),
-						      .lower = atomic_load(&r->lower_hits),
+						      .own = atomic_load(&r->own),
+						      .lower = atomic_load(&r->lower),
 						      .hits = atomic_load(&r->hits),
-						      .stored = atomic_load(&r->stored),
+						      .far_results = atomic_load(&r->far_results),
 						      .failures = atomic_load(&r->failures)};
 	release(r);
+}
+
+static int send_one(struct ccache_client *c, const struct ccache_send *q, const char *name, size_t *sent, struct err *e)
+{
+	AUTO_BUF struct buf path = {0}, full = {0}, data = {0};
+	bool there = false;
+	buf_printf(&path, "%s/%s", q->place, name);
+	buf_printf(&full, "%s/%s", q->prefix, name);
+	if (!fs_exists(buf_cstr(&path))) /* others made room */
+		return 0;
+	if (fs_read(buf_cstr(&path), RESP_MAX_VALUE, &data, e) < 0 ||
+	    ccache_client_get(c, buf_cstr(&full), NULL, &there, e) < 0)
+		return -1;
+	if (there)
+		return 0;
+	if (ccache_client_put(c, buf_cstr(&full), data.data, data.len, false, e) < 0)
+		return -1;
+	++*sent;
+	size_t bare = full.len - strlen(name) + strcspn(name, "-");
+	if (bare == full.len)
+		return 0;
+	full.len = bare;
+	if (ccache_client_put(c, buf_cstr(&full), data.data, data.len, false, e) < 0)
+		return -1;
+	buf_printf(&full, "-%.*s", CCACHE_TAG_LEN, q->group);
+	return ccache_client_put(c, buf_cstr(&full), data.data, data.len, true, e);
+}
+
+int ccache_remote_send(const struct ccache_send *q, const struct run *run, size_t *ret_sent, struct err *e)
+{
+	struct ccache_server s;
+	int rc = 0;
+	*ret_sent = 0;
+	if (ccache_server_parse(q->url, &s, e) < 0)
+		return -1;
+	struct ccache_client c = {.server = &s};
+	for (size_t i = 0; i < q->names.count && !s.read_only && rc == 0; i++)
+		rc = run_check(run, e) < 0 ? -1 : send_one(&c, q, q->names.items[i], ret_sent, e);
+	ccache_client_close(&c);
+	ccache_server_release(&s);
+	return rc;
 }

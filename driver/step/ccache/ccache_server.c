@@ -12,6 +12,7 @@
 #include "base/strlist.h"
 
 enum { REDIS_PORT = 6379 };
+#define READ_ONLY "|read-only" /* as ccache writes it */
 
 static bool starts(const char *s, const char *prefix)
 {
@@ -21,8 +22,9 @@ static bool starts(const char *s, const char *prefix)
 static int refuse(const char *what, struct err *e)
 {
 	err_set(e, ERR_USAGE, "--ccache-remote: %s", what);
-	return err_hint(e,
-			"give redis://[[USER:]PASSWORD@]HOST[:PORT][/DB], redis+unix:PATH, http://... or https://...");
+	return err_hint(
+		e, "give redis://[[USER:]PASSWORD@]HOST[:PORT][/DB], redis+unix:PATH, http://... or https://..., with "
+		   "'|read-only' behind it if nothing is to be sent there");
 }
 
 static char *decoded(const char *text, size_t len, struct arena *a)
@@ -117,7 +119,12 @@ static int parse(const char *url, struct ccache_server *s, struct err *e)
 int ccache_server_parse(const char *url, struct ccache_server *ret, struct err *e)
 {
 	struct ccache_server s = {.stop = -1};
-	if (parse(url, &s, e) < 0) {
+	const char *mode = strrchr(url, '|');
+	s.read_only = mode && strcmp(mode, READ_ONLY) == 0;
+	if (s.read_only)
+		url = arena_strndup(&s.arena, url, (size_t)(mode - url));
+	if ((mode && !s.read_only ? refuse("the only word behind an address is '" READ_ONLY "'", e)
+				  : parse(url, &s, e)) < 0) {
 		arena_release(&s.arena);
 		return -1;
 	}
@@ -165,16 +172,17 @@ int ccache_send(int fd, int stop, const void *data, size_t len, int ms)
 	return 0;
 }
 
-int ccache_client_get(struct ccache_client *c, const char *key, struct buf *out, bool *ret_found, struct err *e)
+int ccache_client_get(struct ccache_client *c, const char *name, struct buf *out, bool *ret_found, struct err *e)
 {
-	return c->server->kind == CCACHE_HTTP ? ccache_http_get(c, key, out, ret_found, e)
-					      : ccache_redis_get(c, key, out, ret_found, e);
+	return c->server->kind == CCACHE_HTTP ? ccache_http_get(c, name, out, ret_found, e)
+					      : ccache_redis_get(c, name, out, ret_found, e);
 }
 
-int ccache_client_put(struct ccache_client *c, const char *key, const void *data, size_t len, struct err *e)
+int ccache_client_put(struct ccache_client *c, const char *name, const void *data, size_t len, bool replace,
+		      struct err *e)
 {
-	return c->server->kind == CCACHE_HTTP ? ccache_http_put(c, key, data, len, e)
-					      : ccache_redis_put(c, key, data, len, e);
+	return c->server->kind == CCACHE_HTTP ? ccache_http_put(c, name, data, len, replace, e)
+					      : ccache_redis_put(c, name, data, len, replace, e);
 }
 
 /* Connections are kept for the next client: ccache makes a new one for each compilation. */

@@ -23,7 +23,8 @@ struct ccache_server {
 	int port;
 	const char *user, *password; /* NULL: none */
 	const char *db;              /* NULL: the first */
-	int stop;                    /* readable once every wait must end */
+	bool read_only;              /* "|read-only" behind the address: nothing is sent to it */
+	int stop;                    /* readable once every wait must end; -1: there is none */
 	pthread_mutex_t mutex;
 	struct redisContext *idle[CCACHE_IDLE_MAX]; /* connections that are not in use */
 	size_t idle_count;
@@ -39,10 +40,13 @@ struct ccache_client {
 /* ccache_server_parse: ERR_USAGE, without the password. */
 int ccache_server_parse(const char *url, struct ccache_server *ret, struct err *e) MUST_CHECK;
 void ccache_server_release(struct ccache_server *s);
-/* ccache_client_get: adds the value to `out` if *ret_found. -1: the server failed. */
-int ccache_client_get(struct ccache_client *c, const char *key, struct buf *out, bool *ret_found,
+/* ccache_client_get: adds the value to `out` if *ret_found; `out` NULL asks only whether it is
+ * there. -1: the server failed. */
+int ccache_client_get(struct ccache_client *c, const char *name, struct buf *out, bool *ret_found,
 		      struct err *e) MUST_CHECK;
-int ccache_client_put(struct ccache_client *c, const char *key, const void *data, size_t len, struct err *e) MUST_CHECK;
+/* ccache_client_put: `replace` false: not over a value that is there, which is no error. */
+int ccache_client_put(struct ccache_client *c, const char *name, const void *data, size_t len, bool replace,
+		      struct err *e) MUST_CHECK;
 void ccache_client_close(struct ccache_client *c);
 
 /* ccache_wait: until the socket is ready for `events`, at most `ms` (-1: for ever); -1 with errno,
@@ -51,9 +55,11 @@ int ccache_wait(int fd, int stop, short events, int ms) MUST_CHECK;
 int ccache_send(int fd, int stop, const void *data, size_t len, int ms) MUST_CHECK;
 
 /* The two kinds. */
-int ccache_redis_get(struct ccache_client *c, const char *key, struct buf *out, bool *ret_found,
+int ccache_redis_get(struct ccache_client *c, const char *name, struct buf *out, bool *ret_found,
 		     struct err *e) MUST_CHECK;
-int ccache_redis_put(struct ccache_client *c, const char *key, const void *data, size_t len, struct err *e) MUST_CHECK;
-int ccache_http_get(struct ccache_client *c, const char *key, struct buf *out, bool *ret_found,
+int ccache_redis_put(struct ccache_client *c, const char *name, const void *data, size_t len, bool replace,
+		     struct err *e) MUST_CHECK;
+int ccache_http_get(struct ccache_client *c, const char *name, struct buf *out, bool *ret_found,
 		    struct err *e) MUST_CHECK;
-int ccache_http_put(struct ccache_client *c, const char *key, const void *data, size_t len, struct err *e) MUST_CHECK;
+int ccache_http_put(struct ccache_client *c, const char *name, const void *data, size_t len, bool replace,
+		    struct err *e) MUST_CHECK;

@@ -8,6 +8,7 @@
 #include "core/root/sandbox_walls.h"
 #include "step/build/build.h"
 #include "step/fetch/fetch.h"
+#include "step/pipeline/compiled.h"
 #include "step/source/patch.h"
 #include "step/source/unpack.h"
 
@@ -108,7 +109,7 @@ static struct build_request build_request(const struct make *m)
 		.toolchain = m->toolchain,
 		.build_dir = m->build_dir,
 		.ccache_dir = toolchain_get(m->toolchain, "ccache")->path && !m->no_ccache
-				      ? path_join(m->arena, store_dir(m->q->store), "ccache")
+				      ? path_join(m->arena, m->build_dir, COMPILED_FRONT)
 				      : NULL,
 		.ccache_remote_dir = m->ccache_remote_dir,
 		.ccache_size = m->q->options.ccache_size,

@@ -25,7 +25,8 @@ struct make {
 	const char *build_dir;            /* of the compile key */
 	/* where the socket of the compiler cache's remote storage is; NULL: none */
 	const char *ccache_remote_dir;
-	const char *stage; /* directory of the store that becomes the object */
+	uint64_t far_results; /* that the compiler cache got from fallback stores and the server */
+	const char *stage;    /* directory of the store that becomes the object */
 	/* of the runtime check; NULL: the profiles' own */
 	const char *checks_dir;
 	bool no_ccache;             /* the compiler itself is run */

@@ -11,10 +11,10 @@
 #include "step/pack/provenance.h"
 #include "step/pack/publish.h"
 #include "step/pipeline/changed_inputs.h"
+#include "step/pipeline/compiled.h"
 #include "step/pipeline/make.h"
 #include "step/pipeline/pipeline_preflight.h"
 #include "step/pipeline/pipeline_repack.h"
-#include "step/pipeline/remote.h"
 
 struct pipeline {
 	const struct pipeline_request *q;
@@ -179,12 +179,13 @@ static int make(struct pipeline *l, struct pipeline_item *it, const struct torch
 		 l->taken ? it->plan->release : it->plan->variant, m.build_dir);
 	announce(l, it->plan);
 	log_changed_inputs(store, it->plan, m.build_dir, l->run);
-	struct pipeline_remote remote;
-	int rc = pipeline_remote_start(l->q, l->toolchain, l->run, l->arena, &remote, e);
+	struct compiled compiled;
+	int rc = compiled_start(l->q, it->plan, l->toolchain, l->run, l->arena, &compiled, e);
 	if (rc == 0) {
-		m.ccache_remote_dir = remote.dir;
+		m.ccache_remote_dir = compiled.dir;
 		rc = make_watched(&m, e);
-		pipeline_remote_stop(&remote, l->q, l->run);
+		compiled_stop(&compiled, l->q, l->run);
+		m.far_results = compiled.far_results;
 	}
 	if (rc == 0)
 		rc = write_record(&m, e);
@@ -197,6 +198,8 @@ static int make(struct pipeline *l, struct pipeline_item *it, const struct torch
 		store_drop_stage(store, m.stage);
 		return -1;
 	}
+	if (!l->taken)
+		compiled_publish(&compiled, l->q, it->plan, m.build_dir, l->run, l->arena);
 	return l->q->options.keep_tree ? 0 : fs_remove_tree(m.build_dir, e);
 }
 

@@ -30,6 +30,9 @@ struct pipeline_failures {
 struct pipeline_options {
 	const char *ccache_remote; /* address of the compiler cache's remote storage; NULL: none */
 	const char *ccache_size;   /* what the compiler cache may grow to; NULL: the usual size */
+	uint64_t ccache_bytes;     /* the same; 0: the usual size */
+	/* "NAME[:READ...]", as ccache_domain_parse takes it; NULL: the usual one */
+	const char *ccache_domain;
 	/* file of an Ed25519 private key for the provenance; NULL: unsigned */
 	const char *sign_key;
 	bool keep_tree; /* keep the build tree after its wheel is in the store */

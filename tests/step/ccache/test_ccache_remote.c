@@ -45,8 +45,10 @@ static struct ccache_remote *start(struct arena *a, const char *url, const char 
 	struct ccache_remote_request q = {.url = url};
 	struct ccache_remote *r;
 	struct err e = {0};
+	struct ccache_place place = {.dir = lower, .plain = true};
 	if (lower)
-		strlist_add(&q.lower, a, lower);
+		q.shared = (struct ccache_shared){.places = &place, .count = 1};
+	strlist_add(&q.prefixes, a, "default/pytorch");
 	test_write(test_path("dir/.keep"), "");
 	q.dir = arena_strdup(a, test_path("dir"));
 	assert_ok(ccache_remote_start(&q, test_run(), &r, &e), &e);
@@ -77,7 +79,6 @@ static void only_what_ccache_needs(void **state)
 	struct ccache_remote_stats stats;
 	ccache_remote_stop(r, &stats);
 	assert_int_equal(stats.asked, 1);
-	assert_int_equal(stats.stored, 0);
 	assert_int_equal(stats.failures, 0);
 }
 
@@ -275,6 +276,83 @@ static void what_a_server_may_answer(void **state)
 	}
 }
 
+/* A redis server of one key, which notes what it is told. */
+struct keeper {
+	int listener;
+	pthread_t thread;
+	struct buf said;
+};
+
+static void *keeper_thread(void *user)
+{
+	struct keeper *k = user;
+	char got[512];
+	for (int fd; (fd = accept(k->listener, NULL, NULL)) >= 0; close(fd)) {
+		for (ssize_t n; (n = read(fd, got, sizeof(got))) > 0;) {
+			buf_add(&k->said, got, (size_t)n);
+			bool asks = memmem(got, (size_t)n, "EXISTS", 6);
+			const char *says = !asks                                 ? "+OK\r\n"
+					   : memmem(got, (size_t)n, "/there", 6) ? ":1\r\n"
+										 : ":0\r\n";
+			(void)!send(fd, says, strlen(says), MSG_NOSIGNAL);
+		}
+	}
+	return NULL;
+}
+
+static size_t occurs(const struct buf *b, const char *word)
+{
+	size_t n = 0;
+	for (const char *p = buf_cstr((struct buf *)b); (p = strstr(p, word)); p++)
+		n++;
+	return n;
+}
+
+/* What the server has stays; only the group's newest manifest is replaced. */
+static void entries_are_sent_once(void **state)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct keeper k = {.listener = socket(AF_UNIX, SOCK_STREAM, 0)};
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	struct strlist names = {0};
+	struct err e = {0};
+	size_t sent;
+	(void)state;
+	test_dir();
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", test_path("redis"));
+	assert_int_equal(bind(k.listener, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(listen(k.listener, 5), 0);
+	assert_int_equal(pthread_create(&k.thread, NULL, keeper_thread, &k), 0);
+	static const char *const have[] = {"ab/there", "ab/result", "ab/manifest-0123456789abcdef", "ab/gone"};
+	for (size_t i = 0; i < ARRAY_LEN(have); i++) {
+		if (i < 3)
+			test_write(test_path("place/%s", have[i]), "bytes");
+		strlist_add(&names, &a, have[i]);
+	}
+	const char *place = arena_strdup(&a, test_path("place"));
+	struct ccache_send to = {arena_printf(&a, "redis+unix:%s", test_path("redis")), "default/py-torch", place,
+				 "fedcba98765432100000", names};
+	assert_ok(ccache_remote_send(&to, test_run(), &sent, &e), &e);
+	assert_int_equal(sent, 2);
+	assert_int_equal(occurs(&k.said, "SET\r\n"), 4);
+	assert_int_equal(occurs(&k.said, "NX\r\n"), 3);
+	assert_int_equal(occurs(&k.said, "ptbuild:default/py-torch/ab/result\r\n$5\r\nbytes\r\n$2\r\nNX\r\n"), 1);
+	assert_int_equal(occurs(&k.said, "ptbuild:default/py-torch/ab/manifest\r\n$5\r\nbytes\r\n$2\r\nNX\r\n"), 1);
+	assert_int_equal(occurs(&k.said, "/ab/manifest-0123456789abcdef\r\n$5\r\nbytes\r\n$2\r\nNX\r\n"), 1);
+	assert_int_equal(occurs(&k.said, "*3\r\n$3\r\nSET\r\n$53\r\nptbuild:default/py-torch/ab/"
+					 "manifest-fedcba9876543210\r\n$5\r\nbytes\r\n"),
+			 1);
+	size_t said = k.said.len;
+	to.url = arena_printf(&a, "%s|read-only", to.url);
+	assert_ok(ccache_remote_send(&to, test_run(), &sent, &e), &e);
+	assert_int_equal(sent, 0);
+	assert_int_equal(k.said.len, said);
+	shutdown(k.listener, SHUT_RDWR);
+	pthread_join(k.thread, NULL);
+	close(k.listener);
+	buf_release(&k.said);
+}
+
 static void many_at_once(void **state)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -298,9 +376,10 @@ static void many_at_once(void **state)
 
 static void addresses(void **state)
 {
-	static const char *const good[] = {"redis://host",          "redis://user:pw@host:1234/5",
-					   "redis://pw@[::1]:6379", "redis+unix:/run/redis.sock",
-					   "http://host/cache/",    "https://user:pw@host:8443"};
+	static const char *const good[] = {"redis://host",           "redis://user:pw@host:1234/5",
+					   "redis://pw@[::1]:6379",  "redis+unix:/run/redis.sock",
+					   "redis://host|read-only", "http://host/|read-only",
+					   "http://host/cache/",     "https://user:pw@host:8443"};
 	static const char *const bad[] = {"",
 					  "host",
 					  "redis:host",
@@ -313,7 +392,9 @@ static void addresses(void **state)
 					  "rediss://host",
 					  "http://",
 					  "http://host/?a=b",
-					  "memcached://h"};
+					  "memcached://h",
+					  "redis://host|readonly",
+					  "redis://host|read-only|x"};
 	struct err e = {0};
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(good); i++)
@@ -333,6 +414,7 @@ int main(void)
 		T(half_said_commands_are_limited_together),
 		T(stopping_does_not_wait_for_a_silent_server),
 		T(what_a_server_may_answer),
+		T(entries_are_sent_once),
 		T(many_at_once),
 		T(addresses),
 	};
