@@ -15,6 +15,7 @@
 
 struct build_options {
 	struct cmd_build_base base;
+	const char *shard;
 	bool check;
 };
 
@@ -36,6 +37,8 @@ static const struct arg_def build_only[] = {
 	 "build everything a second time under other conditions and compare the wheels byte by byte", NULL},
 	{"keep", 0, ARG_FLAG, offsetof(struct build_options, base.pipeline.keep_tree), NULL,
 	 "keep the build tree after its wheel is in the store", NULL},
+	{"shard", 0, ARG_STRING, offsetof(struct build_options, shard), "I/N|last",
+	 "compile only the I-th of N parts into the compiler cache; or make the wheel of these", NULL},
 	{0},
 };
 
@@ -110,6 +113,19 @@ static void print_item(const struct pipeline_item *it, struct arena *a, struct b
 	print_steps(r, out);
 }
 
+static void print_shard(const struct pipeline_item *it, struct buf *out)
+{
+	const json_t *s = it->shard;
+	buf_printf(out, "shard %lld/%lld of %s (%s)\n", (long long)number(s, "shard"), (long long)number(s, "shards"),
+		   it->plan->variant, it->plan->release);
+	buf_printf(out, "  units     %lld of %lld, and %lld that every shard needs\n", (long long)number(s, "units"),
+		   (long long)number(s, "of"), (long long)number(s, "common"));
+	buf_printf(out, "  cache     %lld compiled, %lld there already\n",
+		   (long long)number(s, "compiler_cache_misses"), (long long)number(s, "compiler_cache_hits"));
+	buf_printf(out, "  time      %.1f s, %.1f s of processors\n", json_number_value(json_object_get(s, "seconds")),
+		   json_number_value(json_object_get(s, "cpu_seconds")));
+}
+
 static json_t *item_json(const struct pipeline_item *it)
 {
 	return json_pack("{s:s, s:o, s:b, s:O, s:o, s:o}", "variant", it->plan->variant, "wheel",
@@ -181,7 +197,7 @@ static int print_json(const struct cmd_build_results *r, struct err *e)
 	AUTO_JSON json_t *all = json_array();
 	for (size_t i = 0; i < r->count; i++) {
 		const struct pipeline_checked *k = check_of(r, &r->items[i]);
-		json_t *o = item_json(&r->items[i]);
+		json_t *o = r->items[i].shard ? json_incref(r->items[i].shard) : item_json(&r->items[i]);
 		if (k)
 			json_object_set_new(o, "check", check_json(k));
 		json_array_append_new(all, o);
@@ -200,7 +216,10 @@ int cmd_build_print(struct cmd_context *c, const struct cmd_build_results *r, st
 		return 0;
 	for (size_t i = 0; i < r->count; i++) {
 		const struct pipeline_checked *k = check_of(r, &r->items[i]);
-		print_item(&r->items[i], c->arena, &out);
+		if (r->items[i].shard)
+			print_shard(&r->items[i], &out);
+		else
+			print_item(&r->items[i], c->arena, &out);
 		if (k)
 			print_check(k, c->arena, &out);
 	}
@@ -320,6 +339,33 @@ static int report_checks(const struct cmd_build_results *r, struct err *e)
 			"standard output lists what differs; the second wheel is kept beside the details of the first");
 }
 
+int cmd_parse_shard(const char *text, unsigned *index, unsigned *count, struct err *e)
+{
+	char end;
+	if (sscanf(text, "%5u/%5u%c", index, count, &end) == 2 && *index >= 1 && *index <= *count)
+		return 0;
+	err_set(e, ERR_USAGE, "'%s' is not a shard", text);
+	return err_hint(e, "--shard 2/3 is the second of three");
+}
+
+/* One wheel, of a kind that is large enough to be divided. */
+static int take_shard(const struct build_options *o, struct pipeline_request *q, struct err *e)
+{
+	if (!o->shard)
+		return 0;
+	q->shard.last = strcmp(o->shard, "last") == 0;
+	if (!q->shard.last && cmd_parse_shard(o->shard, &q->shard.index, &q->shard.count, e) < 0)
+		return err_hint(
+			e, "--shard 2/3 is the second of three, --shard last makes the wheel of what they compiled");
+	if (o->check)
+		return err_set(e, ERR_USAGE,
+			       "options '--shard' and '--check' exclude each other: a shard leaves no wheel");
+	if (q->count == 1 && strcmp(q->targets[0].variant.package, "pytorch") == 0)
+		return 0;
+	err_set(e, ERR_USAGE, "option '--shard' is for one variant of pytorch");
+	return err_hint(e, "name it, or add --package pytorch; torchvision and torchaudio take minutes");
+}
+
 /* As ccache understands it: for it a number alone is not one of bytes. */
 static int take_ccache_size(struct cmd_context *c, struct pipeline_options *o, struct err *e)
 {
@@ -368,7 +414,7 @@ static int build_main(struct cmd_context *c, const struct strlist *words, struct
 		return -1;
 	struct strlist ignored;
 	const char *keep, *domain = q.options.ccache_domain;
-	if (take_ccache_size(c, &q.options, e) < 0 ||
+	if (take_shard(o, &q, e) < 0 || take_ccache_size(c, &q.options, e) < 0 ||
 	    (domain && ccache_domain_parse(domain, c->arena, &keep, &ignored, e) < 0))
 		return -1;
 	if (pipeline_build(&q, c->run, c->arena, &r.items, &r.count, e) < 0)

@@ -21,6 +21,8 @@ struct cmd_build_results {
 /* cmd_build_request: the request that the options (they begin with a cmd_build_base) ask for. */
 int cmd_build_request(struct cmd_context *c, const struct strlist *words, struct pipeline_request *q,
 		      struct err *e) MUST_CHECK;
+/* cmd_parse_shard: "2/3", the second of three. ERR_USAGE for anything else. */
+int cmd_parse_shard(const char *text, unsigned *index, unsigned *count, struct err *e) MUST_CHECK;
 /* The options of every command that writes wheels; fields of cmd_build_base. */
 extern const struct arg_def cmd_build_options[];
 /* cmd_build_print: what was made, as text or JSON. */

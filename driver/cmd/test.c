@@ -16,17 +16,6 @@ struct test_options {
 	bool again;
 };
 
-/* "2/3" */
-static int parse_shard(const char *text, struct pipeline_test_request *t, struct err *e)
-{
-	char end;
-	if (!text ||
-	    (sscanf(text, "%5u/%5u%c", &t->shard, &t->shards, &end) == 2 && t->shard >= 1 && t->shard <= t->shards))
-		return 0;
-	err_set(e, ERR_USAGE, "'%s' is not a shard", text);
-	return err_hint(e, "--shard 2/3 is the second of three");
-}
-
 /* The newest release with this version of the package and a table of tests. */
 static int release_of(struct cmd_context *c, const struct pipeline_request *q, const char *package, const char *version,
 		      const char **ret, struct err *e)
@@ -191,7 +180,7 @@ static int run_test(struct cmd_context *c, const struct strlist *words, struct e
 	struct pipeline_test_request t = {.q = &q, .level = o->level ? o->level : "smoke", .again = o->again};
 	struct test_summary s;
 	AUTO_JSON json_t *files = NULL;
-	if (parse_shard(o->shard, &t, e) < 0 || find_target(c, words, &q, &t, e) < 0)
+	if ((o->shard && cmd_parse_shard(o->shard, &t.shard, &t.shards, e) < 0) || find_target(c, words, &q, &t, e) < 0)
 		return -1;
 	if (pipeline_test(&t, c->run, c->arena, &files, &s, e) < 0 || write_junit(o->junit, &t, files, &s, e) < 0)
 		return -1;

@@ -5,6 +5,7 @@
 
 #include "core/ninja/ninja_file.h"
 #include "core/ninja/ninja_log.h"
+#include "core/ninja/ninja_share.h"
 #include "step/build/build_log.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -45,6 +46,29 @@ static void try_mend(const char *text, size_t len)
 	fail_unless(deps <= len && ninja_mend_deps(text, deps) == deps);
 }
 
+static double seconds(const char *output, void *user)
+{
+	(void)user;
+	return (double)(strlen(output) % 5);
+}
+
+/* Shares are disjoint and together they are all. */
+static void try_share(const char *text, size_t len, struct arena *a)
+{
+	struct ninja_share s;
+	struct err e = {0};
+	size_t sum = 0;
+	for (unsigned i = 1; i <= 3; i++) {
+		const struct ninja_share_options o = {.index = i, .count = 3, .seconds = seconds};
+		if (ninja_share(text, len, "fuzz", &o, a, &s, &e) < 0) {
+			fail_unless(e.kind == ERR_INTEGRITY && i == 1);
+			return;
+		}
+		sum += s.outputs.count;
+	}
+	fail_unless(sum == s.units);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -56,6 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *text = (const char *)data;
 	try_log(text, size, &a);
 	try_mend(text, size);
+	try_share(text, size, &a);
 	if (ninja_text(text, size, "fuzz", &o, &a, &once, &c, &e) != 0) {
 		fail_unless(e.kind == ERR_INTEGRITY && e.msg[0] && once.len == 0);
 		return 0;

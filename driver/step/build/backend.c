@@ -58,6 +58,16 @@ int backend_find(const char *name, const struct backend **ret, struct err *e)
 	return err_set(e, ERR_CONFIG, "no build backend '%s'", name);
 }
 
+int backend_shares(const struct backend *b, const char *package, struct err *e)
+{
+	if (b->configure)
+		return 0;
+	err_set(e, ERR_POLICY,
+		"%s cannot be built in shards: its build ('%s') does not say beforehand what it compiles", package,
+		b->name);
+	return err_hint(e, "build it as a whole, without --shard");
+}
+
 const char *backend_linker(const struct plan *p, const struct toolchain *t)
 {
 	const char *asked = settings_value(&p->env, "PTBUILD_LINKER");

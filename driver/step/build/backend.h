@@ -18,6 +18,10 @@ struct backend {
 /* backend_find: ERR_CONFIG for a name that no backend has. */
 int backend_find(const char *name, const struct backend **ret, struct err *e) MUST_CHECK;
 
+/* backend_shares: whether a build can be divided into shards: it is configured before it compiles,
+ * so that the compilations are known; else ERR_POLICY. */
+int backend_shares(const struct backend *b, const char *package, struct err *e) MUST_CHECK;
+
 /* BACKEND_RPATH: the DT_RPATH every library is linked with: a placeholder that relocation
  * overwrites with the final list. No '$', so that no shell or generator has to quote it. */
 extern const char BACKEND_RPATH[];

@@ -115,7 +115,8 @@ int build_run(const struct build_request *q, const struct run *run, struct arena
 	struct building b = {.q = q, .run = run, .arena = a, .began = log_seconds()};
 	struct build_result *r = &b.result;
 	struct err ignored = {0};
-	if (backend_find(q->plan->package_row->backend, &b.backend, e) < 0)
+	if (backend_find(q->plan->package_row->backend, &b.backend, e) < 0 ||
+	    (q->shard && backend_shares(b.backend, q->plan->package, e) < 0))
 		return -1;
 	build_pools_plan(q, &b.pools);
 	if (build_set_up(q, b.backend, b.pools.now.total, a, &b.sandbox, r, e) < 0)
@@ -136,7 +137,7 @@ int build_run(const struct build_request *q, const struct run *run, struct arena
 	if (r->checked.overridden)
 		log_info(run->log, "%s: %zu of %zu units have CPU flags of their own behind the plan's, such as %s",
 			 q->plan->package, r->checked.overridden, r->checked.host_units, r->checked.first_overridden);
-	if (one_wheel(q->build_dir, a, &r->raw_wheel, e) < 0)
+	if (!q->shard && one_wheel(q->build_dir, a, &r->raw_wheel, e) < 0)
 		return -1;
 	*ret = b.result;
 	return 0;

@@ -3,6 +3,7 @@
 #pragma once
 #include "base/sys/proc.h"
 #include "cache/history.h"
+#include "core/ninja/ninja_share.h"
 #include "core/root/jobs.h"
 #include "core/root/toolchain.h"
 #include "step/build/check_config.h"
@@ -15,6 +16,16 @@ struct build_observer {
 	proc_line_fn line;
 	void (*tick)(void *user); /* about once a second while it runs */
 	void (*end)(void *user);  /* it has ended, or could not be run */
+	/* of a shard: what its "build" will compile, as build.ninja names it */
+	void (*share)(const struct strlist *outputs, void *user);
+	void *user;
+};
+
+/* One of several builds of the same plan, each of which compiles a part into the compiler cache. */
+struct build_shard {
+	unsigned index, count; /* this one (from 1) of so many */
+	/* what a compiled output takes, the same in every shard; 0: not known */
+	double (*seconds)(const char *output, void *user);
 	void *user;
 };
 
@@ -37,6 +48,7 @@ struct build_request {
 	const struct build_observer *observer; /* NULL: nobody */
 	/* what the units took in earlier builds of the release; NULL: not known */
 	const struct history *history;
+	const struct build_shard *shard; /* NULL: the whole is built */
 	/* what `ptbuild shell VARIANT` needs to find this tree ("--cache DIR"); NULL: nothing */
 	const char *shell_options;
 };
@@ -50,16 +62,18 @@ struct build_reduction {
 };
 
 struct build_result {
-	const char *raw_wheel; /* host path of the wheel that the package's build left */
-	const char *log;       /* host path */
-	double seconds;        /* wall, configuration included */
-	unsigned jobs;         /* at the end */
+	/* host path of the wheel that the package's build left; NULL of a shard */
+	const char *raw_wheel;
+	const char *log; /* host path */
+	double seconds;  /* wall, configuration included */
+	unsigned jobs;   /* at the end */
 	struct jobs_pools pools;
 	uint64_t memory; /* bytes free when it began */
 	struct build_reduction *reductions;
 	size_t reductions_count;
 	bool resumed;                 /* the tree had been configured before */
 	struct config_report checked; /* the configuration */
+	struct ninja_share share;     /* of a shard */
 };
 
 /* build_prepare: runs the plan's prepare commands in the patched tree. ERR_BUILD names the command
@@ -69,7 +83,7 @@ int build_prepare(const struct build_request *q, const struct run *run, struct e
  * checks. A tree that an earlier run left is resumed. When the kernel kills compilers for memory,
  * it goes on with half as many jobs and notes that in the result; ERR_SYSTEM only when one job was
  * too many. ERR_BUILD gives the first error of the log, its unit, the command that repeats it and
- * the log. */
+ * the log. A shard needs a back end that can be shared out, else ERR_POLICY. */
 int build_run(const struct build_request *q, const struct run *run, struct arena *a, struct build_result *ret,
 	      struct err *e) MUST_CHECK;
 

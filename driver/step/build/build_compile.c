@@ -126,6 +126,8 @@ static int attempt(struct building *b, struct build_outcome *ret, struct err *e)
 	kvlist_set(&b->sandbox.env, b->arena, "MAX_JOBS", jobs);
 	kvlist_set(&b->sandbox.env, b->arena, "CMAKE_BUILD_PARALLEL_LEVEL", jobs);
 	write_pools(b, &heavy);
+	if (b->q->shard && building_share(b, &heavy, &c.argv, e) < 0)
+		return -1;
 	if (b->pools.now.heavy_first && heavy.count) {
 		const struct build_command first =
 			building_command(b, heavy_argv(b, &heavy), "build, heavy units first");

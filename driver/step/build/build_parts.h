@@ -10,6 +10,7 @@
 #define BUILD_LOG "log/build.log"
 #define BUILD_TREE "src/build"
 #define BUILD_NINJA BUILD_TREE "/build.ninja"
+#define BUILD_SHARE BUILD_TREE "/" NINJA_SHARE ".ninja"
 
 /* build_start_log: makes the log's directory and gives the log's path. */
 int build_start_log(const struct build_request *q, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
@@ -100,6 +101,11 @@ struct building {
 	struct build_result result;
 	double began;
 };
+
+/* building_share: what this shard compiles into b->result.share, and as a target of the file
+ * BUILD_SHARE beside build.ninja; *ret: the command that compiles it. Of `heavy` only what belongs
+ * to the shard remains. */
+int building_share(struct building *b, struct strlist *heavy, const char *const **ret, struct err *e) MUST_CHECK;
 
 /* building_command: one of its commands. */
 struct build_command building_command(const struct building *b, const char *const *argv, const char *step);

@@ -13,11 +13,24 @@
 /* Where ptbuild 0.2 and older kept ccache's own directory. */
 #define OLD_CACHE "ccache"
 
-static int domains(const struct pipeline_request *q, struct arena *a, const char **keep, struct strlist *read,
-		   struct err *e)
+/* What shards of a wheel compile was verified by nobody: it has a domain that the last build of that wheel alone reads,
+ * and enters another when that is verified. */
+static const char *shard_domain(const struct plan *p, struct arena *a)
+{
+	return arena_printf(a, "shards-%.32s", p->compile_key);
+}
+
+static int domains(const struct pipeline_request *q, const struct plan *p, struct arena *a, const char **keep,
+		   struct strlist *read, struct err *e)
 {
 	const char *text = q->options.ccache_domain;
-	return ccache_domain_parse(text ? text : CCACHE_DEFAULT_DOMAIN, a, keep, read, e);
+	if (ccache_domain_parse(text ? text : CCACHE_DEFAULT_DOMAIN, a, keep, read, e) < 0)
+		return -1;
+	if (q->shard.count || q->shard.last)
+		strlist_ref(read, a, shard_domain(p, a));
+	if (q->shard.count)
+		*keep = shard_domain(p, a);
+	return 0;
 }
 
 /* Packages do not share: whose sources these are, and who could put something into an object, differs. */
@@ -67,7 +80,7 @@ int compiled_start(const struct pipeline_request *q, const struct plan *p, const
 	struct strlist read;
 	const char *keep;
 	*ret = (struct compiled){0};
-	if (domains(q, a, &keep, &read, e) < 0)
+	if (domains(q, p, a, &keep, &read, e) < 0)
 		return -1;
 	if (!ccache->path && !r.url)
 		return 0;
@@ -111,7 +124,7 @@ int compiled_keep(const struct pipeline_request *q, const struct plan *p, const 
 	struct strlist read, limited = {0};
 	struct ccache_promoted made;
 	size_t sent = 0;
-	if (!domain && domains(q, a, &domain, &read, e) < 0)
+	if (!domain && domains(q, p, a, &domain, &read, e) < 0)
 		return -1;
 	if (!domain || !beneath_exists(build_dir, COMPILED_FRONT))
 		return 0;
@@ -157,4 +170,7 @@ void compiled_publish(const struct compiled *c, const struct pipeline_request *q
 		r.options.ccache_remote = NULL;
 	if (compiled_keep(&r, p, build_dir, NULL, run, a, &e) < 0)
 		log_warn(run->log, "%s: the wheel is done, but not all that was compiled for it is kept", e.msg);
+	err_clear(&e);
+	if (q->shard.last && fs_remove_tree(place_of(store_dir(q->store), shard_domain(p, a), a), &e) < 0)
+		log_warn(run->log, "what the shards compiled could not be removed: %s", e.msg);
 }

@@ -30,6 +30,7 @@ void compiled_stop(struct compiled *c, const struct pipeline_request *q, const s
 int compiled_keep(const struct pipeline_request *q, const struct plan *p, const char *build_dir, const char *domain,
 		  const struct run *run, struct arena *a, struct err *e) MUST_CHECK;
 /* compiled_publish: the same of a verified build into the request's domain, once compiled_stop was
- * called; a failure is a warning. A server that failed is left alone. */
+ * called; what its shards had kept is removed. A failure is a warning. A server that failed is left
+ * alone. */
 void compiled_publish(const struct compiled *c, const struct pipeline_request *q, const struct plan *p,
 		      const char *build_dir, const struct run *run, struct arena *a);

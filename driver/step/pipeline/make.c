@@ -118,6 +118,7 @@ static struct build_request build_request(const struct make *m)
 		.jobs = m->q->jobs,
 		.observer = m->progress ? progress_observer(m->progress) : NULL,
 		.history = m->history,
+		.shard = m->shard,
 		.shell_options = m->q->shell_options,
 	};
 }
@@ -294,6 +295,8 @@ int make_wheel(struct make *m, struct err *e)
 	if (isa_rules_new(m->q->tables, m->arena, &m->code, e) < 0 ||
 	    (m->taken ? make_taken(m, tree, e) : make_built(m, e)) < 0)
 		return -1;
+	if (m->shard)
+		return 0;
 	if (make_relocated(m, tree, e) < 0 || make_packed(m, tree, e) < 0)
 		return -1;
 	step_begin(m, "verify");

@@ -30,6 +30,7 @@ struct make {
 	/* of the runtime check; NULL: the profiles' own */
 	const char *checks_dir;
 	bool no_ccache;             /* the compiler itself is run */
+	struct build_shard *shard;  /* NULL: a whole wheel is made */
 	const char *torch_dir;      /* unpacked torch, NULL for the root's */
 	struct strlist provided;    /* names that torch's libraries answer to */
 	struct strlist torch_files; /* and where they lie */
@@ -50,7 +51,8 @@ struct make {
 	struct report_units units;
 };
 
-/* make_run: fetch to verify. Afterwards the stage holds the wheel, verified. */
+/* make_run: fetch to verify. Afterwards the stage holds the wheel, verified. A shard ends with the
+ * build. */
 int make_run(struct make *m, struct err *e) MUST_CHECK;
 /* make_wheel: the end of that, from a prepared tree on: Python environment, build to verify. */
 int make_wheel(struct make *m, struct err *e) MUST_CHECK;

@@ -15,6 +15,7 @@
 #include "step/pipeline/make.h"
 #include "step/pipeline/pipeline_preflight.h"
 #include "step/pipeline/pipeline_repack.h"
+#include "step/pipeline/shard.h"
 
 struct pipeline {
 	const struct pipeline_request *q;
@@ -147,6 +148,7 @@ static int make_watched(struct make *m, struct err *e)
 	struct progress_request shown = {.package = p->package, .build_dir = m->build_dir};
 	shown.weights = weights_load(m->q->profiles_dir, p->package, p->release, (unsigned)p->gpu.count, m->history,
 				     m->run, m->arena);
+	m->shard = shard_new(m);
 	AUTO_WATCH struct watch *watch = NULL;
 	if (watch_start(&q, &watch, e) < 0)
 		return -1;
@@ -171,9 +173,9 @@ static int make(struct pipeline *l, struct pipeline_item *it, const struct torch
 			 .torch = torch,
 			 .taken = l->taken};
 	AUTO_LOCK struct lock tree = LOCK_NONE;
-	if (store_lock(store, "build", it->plan->compile_key, l->run, &tree, e) < 0 ||
-	    store_build_dir(store, it->plan->compile_key, l->arena, &m.build_dir, e) < 0 ||
-	    store_stage(store, l->arena, &m.stage, e) < 0)
+	const char *key = shard_tree_key(l->q, it->plan, l->arena);
+	if (store_lock(store, "build", key, l->run, &tree, e) < 0 ||
+	    store_build_dir(store, key, l->arena, &m.build_dir, e) < 0 || store_stage(store, l->arena, &m.stage, e) < 0)
 		return -1;
 	log_info(l->run->log, "%s: %s %s (tree %s)", it->plan->package, l->taken ? "taking" : "building",
 		 l->taken ? it->plan->release : it->plan->variant, m.build_dir);
@@ -186,6 +188,13 @@ static int make(struct pipeline *l, struct pipeline_item *it, const struct torch
 		rc = make_watched(&m, e);
 		compiled_stop(&compiled, l->q, l->run);
 		m.far_results = compiled.far_results;
+	}
+	if (rc == 0 && m.shard) {
+		it->shard = shard_record(&m);
+		store_drop_stage(store, m.stage);
+		if (compiled_keep(l->q, it->plan, m.build_dir, NULL, l->run, l->arena, e) < 0)
+			return err_wrap(e, "what this shard compiled is not kept");
+		return l->q->options.keep_tree ? 0 : fs_remove_tree(m.build_dir, e);
 	}
 	if (rc == 0)
 		rc = write_record(&m, e);
@@ -224,7 +233,8 @@ static int be_ready(struct pipeline *l, const struct plan *p, struct err *e)
 	const struct pipeline_preflight f = {l->q, p, l->toolchain, l->toolkits};
 	if (strlist_contains(&l->ready, name))
 		return 0;
-	if (try_sandbox(l, e) < 0 || pipeline_preflight(&f, l->run, l->arena, e) < 0)
+	if ((l->q->shard.count && shard_check(p, l->toolchain, e) < 0) || try_sandbox(l, e) < 0 ||
+	    pipeline_preflight(&f, l->run, l->arena, e) < 0)
 		return -1;
 	strlist_ref(&l->ready, l->arena, name);
 	return 0;
@@ -255,7 +265,7 @@ static int obtain_plan(struct pipeline *l, const struct plan *plan, const struct
 	}
 	if (!it->object && (be_ready(l, it->plan, e) < 0 || make(l, it, torch, e) < 0))
 		return -1;
-	if (export_item(l, it, e) < 0) {
+	if (!it->shard && export_item(l, it, e) < 0) {
 		pipeline_free(it, 1);
 		return -1;
 	}
@@ -501,6 +511,7 @@ void pipeline_free(struct pipeline_item *items, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		json_decref(items[i].record);
-		items[i].record = NULL;
+		json_decref(items[i].shard);
+		items[i].record = items[i].shard = NULL;
 	}
 }

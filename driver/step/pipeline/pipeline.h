@@ -38,6 +38,12 @@ struct pipeline_options {
 	bool keep_tree; /* keep the build tree after its wheel is in the store */
 };
 
+/* One of several builds of a wheel, each of which compiles a part into the compiler cache. */
+struct pipeline_shard {
+	unsigned index, count; /* this one (from 1) of so many; count 0: none */
+	bool last;             /* the whole is built, from what the others have compiled */
+};
+
 struct pipeline_request {
 	const struct tables *tables;
 	const char *profiles_dir; /* tables, checks/, requirements/ */
@@ -58,6 +64,9 @@ struct pipeline_request {
 	const char *shell_options;
 	/* take wheels from the store, repacked if need be, but build none */
 	bool repack_only;
+	/* of the one wheel asked for only this part is compiled, into the compiler cache; a wheel
+	 * that the store has already is taken */
+	struct pipeline_shard shard;
 	/* NULL: the first failure ends it. Else a variant that fails is added here, and only what
 	 * is built against it fails with it; an interruption ends it all the same */
 	struct pipeline_failures *failures;
@@ -71,6 +80,8 @@ struct pipeline_item {
 	json_t *record;         /* build.json: what was made and how; owned by the item */
 	struct runs_on runs_on; /* of the finished wheel */
 	struct fit fit;         /* whether this machine is one of those */
+	/* what a shard did, instead of all that but the plan; owned by the item */
+	json_t *shard;
 };
 
 /* pipeline_take: the torch that is installed in the root as a wheel, or takes that from the store;

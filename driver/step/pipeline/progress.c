@@ -19,6 +19,7 @@ struct progress {
 	bool planned;    /* the tree's build.ninja was looked at */
 	const char *dir; /* of that build.ninja, where it is below the tree's build directory; else NULL */
 	struct eta *eta;
+	struct strlist share; /* of a shard what it compiles */
 	struct arena *arena;
 };
 
@@ -73,6 +74,16 @@ static void show(const struct progress *p)
 	log_status(p->run->log, "%s", buf_cstr(&text));
 }
 
+/* Of a shard only its own units are expected; what else ninja makes for them is counted. */
+static size_t keep_share(const struct progress *p, struct ninja_edge *edges, size_t count)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < count; i++)
+		if (strlist_contains(&p->share, edges[i].output))
+			edges[n++] = edges[i];
+	return n;
+}
+
 /* What this tree will make, and what an earlier run of it has made. Extensions of torch.utils.cpp_extension have a
  * build.ninja below that of the tree, of one extension after the other, which is found by its log. */
 static void plan(struct progress *p)
@@ -95,6 +106,8 @@ static void plan(struct progress *p)
 		return;
 	if (ninja_log_read(top, path_join(&a, rel, ".ninja_log"), &a, &made, &ignored) < 0)
 		made = (struct ninja_log){0};
+	if (p->share.count)
+		count = keep_share(p, edges, count);
 	for (size_t i = 0; i < count; i++)
 		edges[i].output = watch_unit_name(top, dir, edges[i].output, &a);
 	for (size_t i = 0; i < made.count; i++)
@@ -160,6 +173,13 @@ static void on_tick(void *user)
 	show(p);
 }
 
+static void on_share(const struct strlist *outputs, void *user)
+{
+	struct progress *p = user;
+	p->share = (struct strlist){0};
+	strlist_append(&p->share, p->arena, outputs);
+}
+
 static void on_end(void *user)
 {
 	const struct progress *p = user;
@@ -172,7 +192,12 @@ struct progress *progress_new(const struct progress_request *q, const struct run
 	const struct progress init = {
 		.q = *q,
 		.run = run,
-		.observer = {.begin = on_begin, .line = on_line, .tick = on_tick, .end = on_end, .user = p},
+		.observer = {.begin = on_begin,
+			     .line = on_line,
+			     .tick = on_tick,
+			     .end = on_end,
+			     .share = on_share,
+			     .user = p},
 		.step = "",
 		.eta = eta_new(q->weights, a),
 		.arena = a,
