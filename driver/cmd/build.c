@@ -360,7 +360,7 @@ static int take_shard(const struct build_options *o, struct pipeline_request *q,
 	if (o->check)
 		return err_set(e, ERR_USAGE,
 			       "options '--shard' and '--check' exclude each other: a shard leaves no wheel");
-	if (q->count == 1 && strcmp(q->targets[0].variant.package, "pytorch") == 0)
+	if (q->shard.last || (q->count == 1 && strcmp(q->targets[0].variant.package, "pytorch") == 0))
 		return 0;
 	err_set(e, ERR_USAGE, "option '--shard' is for one variant of pytorch");
 	return err_hint(e, "name it, or add --package pytorch; torchvision and torchaudio take minutes");

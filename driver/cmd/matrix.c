@@ -6,6 +6,7 @@
 #include "cmd/help.h"
 #include "cmd/matrix.h"
 #include "cmd/select.h"
+#include "step/build/backend.h"
 #include "step/ccache/ccache_remote.h"
 
 struct matrix_options {
@@ -16,9 +17,11 @@ struct matrix_options {
 	const char *file;
 	const char *remote;
 	const char *status;
+	unsigned shards;
 };
 
 #define LIST_MAX_BYTES (4u << 20)
+#define MOST_SHARDS 64u /* each configures the whole anew */
 
 /* A name a line; empty lines and comments (#) are skipped. */
 static int read_list(const char *path, struct arena *a, struct strlist *ret, struct err *e)
@@ -36,6 +39,15 @@ static int read_list(const char *path, struct arena *a, struct strlist *ret, str
 			strlist_ref(ret, a, arena_strndup(a, line, strcspn(line, " \t")));
 	}
 	return ret->count ? 0 : err_set(e, ERR_CONFIG, "no variant is named in '%s'", path);
+}
+
+static bool shares(const struct variant *v, const struct release_row *r)
+{
+	const struct package_row *row = tables_package(r, v->package);
+	const struct backend *b;
+	struct err ignored = {0};
+	return strcmp(v->package, "pytorch") == 0 && row && backend_find(row->backend, &b, &ignored) == 0 &&
+	       backend_shares(b, v->package, &ignored) == 0;
 }
 
 /* The variants that are meant. Those that cannot be built get no job; a warning names them. */
@@ -58,7 +70,8 @@ static int choose(struct cmd_context *c, const struct strlist *words, struct ci_
 			log_warn(c->run->log, "%s is left out: it can be planned and not built",
 				 variant_name(&s->variant, c->arena));
 		else if (plan_possible(t, &q, c->arena, &why) == 0)
-			(*ret)[(*ret_count)++] = (struct ci_choice){s->variant, s->release};
+			(*ret)[(*ret_count)++] =
+				(struct ci_choice){s->variant, s->release, shares(&s->variant, s->release)};
 		else
 			log_warn(c->run->log, "%s is left out: %s", variant_name(&s->variant, c->arena), why.msg);
 	}
@@ -74,8 +87,11 @@ static void print_waves(struct buf *out, const struct ci_plan *p)
 		size_t jobs = 0, cpu = 0, gpu = 0;
 		for (size_t i = 0; i < p->count; i++) {
 			jobs += p->jobs[i].wave == wave;
-			cpu += p->jobs[i].wave == wave && p->jobs[i].makes_cpu;
-			gpu += p->jobs[i].wave == wave && p->jobs[i].makes_gpu;
+			/* Shards compile one set together; what their last job would is compiled then. */
+			const char *shard = p->jobs[i].shard;
+			const bool first = p->jobs[i].wave == wave && (!*shard || strncmp(shard, "1/", 2) == 0);
+			cpu += first && p->jobs[i].makes_cpu;
+			gpu += first && p->jobs[i].makes_gpu;
 		}
 		buf_printf(out, "wave %u: %zu job%s ", wave, jobs, jobs == 1 ? "" : "s");
 		if (cpu + gpu)
@@ -218,6 +234,12 @@ static int check_globals(struct cmd_context *c, const char *format, struct err *
 	}
 	if (slurm && o->image)
 		return err_set(e, ERR_USAGE, "--image has no effect here: jobs run on the nodes themselves");
+	if (o->shards > 1 && is_service(format) && !o->remote) {
+		err_set(e, ERR_USAGE, "--shards needs a server here: jobs of this service cannot add to one cache");
+		return err_hint(e, "add --ccache-remote URL");
+	}
+	if (o->shards > MOST_SHARDS)
+		return err_set(e, ERR_USAGE, "--shards %u: at most %u", o->shards, MOST_SHARDS);
 	if (o->remote && strchr(o->remote, '@')) {
 		err_set(e, ERR_USAGE, "a password in --ccache-remote would stand in the file for all to read");
 		return err_hint(e, "set PTBUILD_CCACHE_REMOTE as a secret of the service, and leave the option out");
@@ -252,6 +274,7 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 	p = (struct ci_plan){.name = o->base.select.matrix ? o->base.select.matrix : "ptbuild",
 			     .image = o->image,
 			     .remote = o->remote,
+			     .shards = o->shards,
 			     .store = c->global->cache ? cmd_absolute(c->arena, c->global->cache) : NULL,
 			     .out = c->global->out};
 	if (options_text(c, &p.options, e) < 0 || ci_plan_make(format, t, own, choices, count, c->arena, &p, e) < 0)
@@ -276,6 +299,8 @@ static const struct arg_def ci_defs[] = {
 	 NULL},
 	{"ccache-remote", 0, CI(remote), "URL", "share compiled objects through a server, not the service's cache",
 	 NULL},
+	{"shards", 0, ARG_UINT, offsetof(struct matrix_options, shards), "N",
+	 "divide each compilation of a PyTorch among so many jobs, which share a compiler cache", NULL},
 	{"status", 0, CI(status), "DIR", "say how far the run in this directory is, of a script for Slurm", "<dir>"},
 	{"file", 0, CI(file), "FILE", "read the variants from a file, a name a line", "<file>"},
 	{0},
@@ -302,6 +327,8 @@ const struct command command_matrix = {
 		"DIR is one that all nodes see; wheels, index and a page (matrix.html) are there in the end. With "
 		"--cache the store is in another place, which may be a node's own. --format json has the same jobs as "
 		"data: what to run, after what, with how many processors, how much memory and for how long.\n"
+		"--shards N divides the jobs that compile a PyTorch: N compile a part each, and one more makes the "
+		"wheel of what they kept ('ptbuild build --shard').\n"
 		"A runner map is YAML: runners, a list of {match: GLOB, platform: PLATFORM, format: FORMAT, labels: "
 		"[...]}. The first entry that fits a variant counts. Variants that cannot be built are left out and "
 		"named on standard error.",

@@ -116,6 +116,8 @@ int matrix_cost(struct cmd_context *c, const struct ci_plan *p, bool torch_named
 		/* jobs_usable takes an eighth at most for what is no compiler. */
 		j->memory = sum.memory + sum.memory / 7;
 		j->memory = j->memory > LEAST_BYTES ? (j->memory + mib - 1) / mib * mib : LEAST_BYTES;
+		if (j->shards)
+			sum.seconds /= j->shards;
 		double seconds = TIME_FACTOR * (sum.seconds / j->cpus + sum.after) + TIME_MORE;
 		j->seconds = sum.unknown || seconds > (double)limit ? limit : (uint64_t)seconds;
 	}

@@ -197,7 +197,9 @@ static struct report_row row_of(const struct run_dir *r, const json_t *job, cons
 	const int64_t seconds = number_of(run, "seconds"), bytes = number_of(made, "bytes");
 	return (struct report_row){
 		.state = text_of(run, "state"),
-		.variant = variant,
+		.variant = strchr(text_of(job, "shard"), '/')
+				   ? arena_printf(a, "%s shard %s", variant, text_of(job, "shard"))
+				   : variant,
 		.wave = arena_printf(a, "%" PRId64, number_of(job, "wave")),
 		.time = seconds ? duration((uint64_t)seconds, a) : "",
 		.hits = share((uint64_t)number_of(made, "hits"), (uint64_t)number_of(made, "misses"), a),

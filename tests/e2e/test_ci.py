@@ -285,6 +285,25 @@ class Limits(unittest.TestCase):
         empty = self.write("empty.txt", "# nothing\n\n")
         self.assertIn("no variant is named", ptbuild("matrix", "--file", empty, status=3).stderr)
 
+    def test_shards_reach_every_format(self):
+        words = ["build-pytorch/main", "--only", "*-sm90-*", "--shards", "3", "--ccache-remote", "redis://cache:6379"]
+        github, gitlab, own = matrix(*words, "--format", "github"), matrix(*words, "--format", "gitlab"), matrix(*words, "--json")
+        jsonschema.validate(github, GITHUB)
+        jsonschema.validate(gitlab, GITLAB)
+        shards = [job["shard"] for job in own["jobs"] if "shard" in job]
+        self.assertEqual(shards.count("1/3"), shards.count("last"))
+        self.assertGreater(shards.count("last"), 0)
+        self.assertEqual(sorted(cell["shard"] for cell in github_cells(github) if cell["shard"]), sorted(shards))
+        scripts = [job["script"][0] for job in gitlab_jobs(gitlab).values()]
+        self.assertEqual(sum(" --shard " in script for script in scripts), len(shards))
+        plain = matrix("build-pytorch/main", "--only", "*-sm90-*", "--json")["jobs"]
+        self.assertEqual(len(own["jobs"]), len(plain) + 3 * shards.count("last"))
+
+    def test_shards_are_refused_where_they_cannot_be(self):
+        for format in ("github", "gitlab"):
+            self.assertIn("add --ccache-remote", ptbuild("matrix", "pytorch-python313-cpu-avx2", "--format", format, "--shards", "2", status=2).stderr)
+        self.assertIn("at most 64", ptbuild("matrix", "pytorch-python313-cpu-avx2", "--shards", "65", status=2).stderr)
+
     def test_impossible_variants_are_left_out_and_said(self):
         got = ptbuild("matrix", "build-torchaudio/main", "--format", "github")
         self.assertIn("sm103-avx2 is left out: cuda12_8 has no sm103", got.stderr)

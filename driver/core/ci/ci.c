@@ -21,6 +21,7 @@ static void fill_job(struct ci_job *j, const struct ci_choice *c, struct arena *
 {
 	const struct profile *p = &c->variant.profile;
 	j->release = c->release->name;
+	j->shard = "";
 	j->python = c->variant.python;
 	j->cuda = c->variant.cuda ? c->variant.cuda : "";
 	j->gpu = profile_gpu_name(p, a);
@@ -90,7 +91,9 @@ static int by_sharing(const void *a, const void *b)
 		order = strcmp(x->gpu_cache, y->gpu_cache);
 	if (!order)
 		order = strcmp(x->cpu_cache, y->cpu_cache);
-	return order ? order : strcmp(x->variants.items[0], y->variants.items[0]);
+	if (!order)
+		order = strcmp(x->variants.items[0], y->variants.items[0]);
+	return order ? order : strcmp(x->id, y->id);
 }
 
 static int set_runner(struct ci_job *j, const char *format, const struct ci_tables *t, const struct ci_tables *own,
@@ -111,6 +114,61 @@ static int set_runner(struct ci_job *j, const char *format, const struct ci_tabl
 	return err_hint(e, "add a row to it: {match: \"%s\", labels: [...]}", variant);
 }
 
+static bool is_shared_out(const struct ci_job *j)
+{
+	return j->shares && (j->makes_cpu || j->makes_gpu);
+}
+
+/* One job becomes its shards and the last, which alone builds what is built against the torch. */
+static void add_shards(const struct ci_plan *p, const struct ci_job *whole, struct ci_plan *to, struct arena *a)
+{
+	for (unsigned i = 1; i <= p->shards; i++) {
+		struct ci_job *j = &to->jobs[to->count++];
+		*j = *whole;
+		j->variants = (struct strlist){0};
+		strlist_ref(&j->variants, a, whole->variants.items[0]);
+		j->shard = arena_printf(a, "%u/%u", i, p->shards);
+		j->shards = p->shards;
+		j->wave = whole->wave * 2 - 1;
+	}
+	to->jobs[to->count] = *whole;
+	to->jobs[to->count].shard = "last";
+	to->jobs[to->count++].wave = whole->wave * 2;
+}
+
+/* Waves without any job are left out. */
+static void number_waves(struct ci_plan *p)
+{
+	unsigned next = 1;
+	for (unsigned wave = 1; wave <= p->waves; wave++) {
+		bool used = false;
+		for (size_t i = 0; i < p->count; i++) {
+			used = used || p->jobs[i].wave == wave;
+			p->jobs[i].wave = p->jobs[i].wave == wave ? next : p->jobs[i].wave;
+		}
+		next += used;
+	}
+	p->waves = next - 1;
+}
+
+static void share_out(struct ci_plan *p, struct arena *a)
+{
+	struct ci_plan out = *p;
+	out.jobs = arena_array(a, p->count * (p->shards + 1), sizeof(*out.jobs));
+	out.count = 0;
+	for (size_t i = 0; i < p->count; i++) {
+		if (is_shared_out(&p->jobs[i])) {
+			add_shards(p, &p->jobs[i], &out, a);
+			continue;
+		}
+		out.jobs[out.count] = p->jobs[i];
+		out.jobs[out.count++].wave = p->jobs[i].wave * 2;
+	}
+	out.waves = p->waves * 2;
+	number_waves(&out);
+	*p = out;
+}
+
 static void add_choice(struct ci_plan *p, const struct ci_choice *c, const char **profiles, struct arena *a)
 {
 	const char *variant = variant_name(&c->variant, a);
@@ -121,6 +179,7 @@ static void add_choice(struct ci_plan *p, const struct ci_choice *c, const char 
 		profiles[p->count++] = c->variant.profile.name;
 		fill_job(&p->jobs[at], c, a);
 	}
+	p->jobs[at].shares = p->jobs[at].shares || c->shares;
 	if (!strlist_contains(&p->jobs[at].variants, variant))
 		strlist_ref(&p->jobs[at].variants, a, variant);
 }
@@ -149,11 +208,14 @@ static void name_job(struct ci_plan *p, size_t at, bool places, struct arena *a)
 	j->id = j->variants.items[0];
 	if (has_id(p, at, j->id))
 		j->id = arena_printf(a, "%s-%s", j->id, j->release);
+	if (j->shards)
+		j->id = arena_printf(a, "%s-shard-%.*s-of-%u", j->id, (int)strcspn(j->shard, "/"), j->shard, j->shards);
 	strlist_ref(&j->argv, a, "ptbuild");
 	strlist_ref(&j->argv, a, "build");
 	strlist_append(&j->argv, a, &j->variants);
 	add_words(&j->argv, a, "--release", j->release);
 	strlist_split(&j->argv, a, p->options, " ");
+	add_words(&j->argv, a, "--shard", *j->shard ? j->shard : NULL);
 	add_words(&j->argv, a, "--ccache-remote", p->remote);
 	if (places) {
 		add_words(&j->argv, a, "--cache", p->store);
@@ -175,6 +237,9 @@ int ci_plan_make(const char *format, const struct ci_tables *t, const struct ci_
 		for (size_t i = 0; i < count; i++)
 			if (strcmp(choices[i].variant.package, tables_packages[k]) == 0)
 				add_choice(&p, &choices[i], profiles, a);
+	set_waves(&p);
+	if (p.shards > 1)
+		share_out(&p, a);
 	for (size_t i = 0; i < p.count; i++) {
 		name_job(&p, i, strcmp(format, "slurm") != 0, a);
 		if (set_runner(&p.jobs[i], format, t, own, e) < 0)
@@ -182,7 +247,6 @@ int ci_plan_make(const char *format, const struct ci_tables *t, const struct ci_
 	}
 	for (size_t i = 0; i < p.count; i++)
 		p.has_cuda = p.has_cuda || *p.jobs[i].cuda;
-	set_waves(&p);
 	if (p.count)
 		qsort(p.jobs, p.count, sizeof(*p.jobs), by_sharing);
 	*ret = p;

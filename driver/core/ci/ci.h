@@ -54,6 +54,7 @@ const struct ci_runner_row *ci_runner(const struct ci_tables *t, const char *for
 struct ci_choice { /* one variant that is to be built */
 	struct variant variant;
 	const struct release_row *release;
+	bool shares; /* a PyTorch whose build can be divided */
 };
 
 /* One job: PyTorch with what is built against it, or a companion alone, all for one profile,
@@ -73,6 +74,11 @@ struct ci_job {
 	 * What a job compiles was compiled in no wave before: it keeps that cache. */
 	unsigned wave;
 	bool makes_cpu, makes_gpu;
+	/* "1/4": a part of PyTorch's units, without a wheel; "last": the job that finds these; ""
+	 * else. Shards come in the wave before their last job. */
+	const char *shard;
+	unsigned shards; /* of how many it is one; 0 else */
+	bool shares;     /* it has a PyTorch whose build can be divided */
 	const struct ci_runner_row *runner;
 	const char *id;           /* one of its own in the plan: its first variant */
 	struct strlist argv;      /* the build; its paths are those that the user gave */
@@ -88,6 +94,7 @@ struct ci_plan {
 	/* a compiler cache on a server takes the place of the service's; NULL without */
 	const char *remote;
 	const char *image; /* that has ptbuild; NULL: the jobs install it from the checkout */
+	unsigned shards;   /* that a job which compiles a PyTorch is divided into; below 2: none */
 	/* of jobs on a cluster: --cache and --out as the user gave them; NULL without */
 	const char *store, *out;
 	const struct ci_tables *tables;

@@ -11,6 +11,9 @@
 
 static bool feeds(const struct ci_job *maker, const struct ci_job *j)
 {
+	if (maker->shards)
+		return strcmp(j->shard, "last") == 0 && strcmp(maker->release, j->release) == 0 &&
+		       strcmp(maker->variants.items[0], j->variants.items[0]) == 0;
 	return maker->wave < j->wave && ((maker->makes_cpu && strcmp(maker->cpu_cache, j->cpu_cache) == 0) ||
 					 (maker->makes_gpu && strcmp(maker->gpu_cache, j->gpu_cache) == 0));
 }
@@ -28,7 +31,7 @@ static json_t *needs_of(const struct ci_plan *p, const struct ci_job *j)
 static json_t *outputs_of(const struct ci_plan *p, const struct ci_job *j)
 {
 	json_t *out = json_array();
-	for (size_t i = 0; i < j->variants.count; i++)
+	for (size_t i = 0; i < j->variants.count && !j->shards; i++)
 		json_array_append_new(out,
 				      json_sprintf("%s/%s/build.json", p->out ? p->out : "dist", j->variants.items[i]));
 	return out;
@@ -47,6 +50,8 @@ static json_t *job_json(const struct ci_plan *p, const struct ci_job *j)
 				 "memory_bytes", (json_int_t)j->memory, "seconds", (json_int_t)j->seconds, "outputs",
 				 outputs_of(p, j));
 	json_object_update(doc, more);
+	if (*j->shard)
+		json_object_set_new(doc, "shard", json_string(j->shard));
 	json_decref(more);
 	return doc;
 }

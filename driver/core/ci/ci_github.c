@@ -54,18 +54,22 @@ static void add_cache(const struct steps *s, const char *name, const char *which
 
 static void add_build(const struct steps *s)
 {
-	const char *script = arena_printf(s->a,
-					  "# names, one after the other\n# shellcheck disable=SC2086\nptbuild build "
-					  "$VARIANTS --release \"$RELEASE\"%s",
-					  ci_build(s->p, "github", s->a));
+	const bool shards = s->p->shards > 1;
+	const char *script =
+		arena_printf(s->a,
+			     "# names, one after the other\n# shellcheck disable=SC2086\nptbuild build "
+			     "$VARIANTS --release \"$RELEASE\"%s%s",
+			     shards ? " ${SHARD:+--shard \"$SHARD\"}" : "", ci_build(s->p, "github", s->a));
 	json_array_append_new(s->list,
-			      json_pack("{s:s, s:s, s:{s:s, s:s}}", "name", "build", "run", script, "env", "VARIANTS",
-					"${{ matrix.variants }}", "RELEASE", "${{ matrix.release }}"));
+			      json_pack("{s:s, s:s, s:{s:s, s:s, s:s*}}", "name", "build", "run", script, "env",
+					"VARIANTS", "${{ matrix.variants }}", "RELEASE", "${{ matrix.release }}",
+					"SHARD", shards ? "${{ matrix.shard }}" : NULL));
 }
 
-static void add_upload(const struct steps *s, const char *step, const char *name, const char *path)
+static void add_upload(const struct steps *s, const char *step, const char *condition, const char *name,
+		       const char *path)
 {
-	add_action(s, step, "upload", NULL,
+	add_action(s, step, "upload", condition,
 		   json_pack("{s:s, s:s, s:s}", "name", name, "path", path, "if-no-files-found", "error"));
 }
 
@@ -78,7 +82,8 @@ static json_t *build_steps(const struct ci_plan *p, struct arena *a)
 		add_cache(&s, "GPU units", "gpu_cache", false);
 	}
 	add_build(&s);
-	add_upload(&s, "keep the wheels", "${{ matrix.variant }}", "dist/*.whl*");
+	add_upload(&s, "keep the wheels", p->shards > 1 ? "!contains(matrix.shard, '/')" : NULL,
+		   "${{ matrix.variant }}", "dist/*.whl*");
 	if (!p->remote) {
 		add_cache(&s, "keep the C++ units", "cpu_cache", true);
 		add_cache(&s, "keep the GPU units", "gpu_cache", true);
@@ -92,7 +97,7 @@ static json_t *index_steps(const struct ci_plan *p, struct arena *a)
 	add_install(&s);
 	add_action(&s, "all wheels", "download", NULL, json_pack("{s:s, s:b}", "path", "dist", "merge-multiple", 1));
 	add_run(&s, "make the index", "ptbuild index dist");
-	add_upload(&s, "keep the index", "index", "dist");
+	add_upload(&s, "keep the index", NULL, "index", "dist");
 	return s.list;
 }
 
@@ -108,20 +113,23 @@ static json_t *job(const struct ci_plan *p, const char *name, json_t *labels, co
 			 p->image ? p->image : p->tables->image, "options", "--privileged", "steps", steps);
 }
 
-static json_t *cell(const struct ci_job *j)
+static json_t *cell(const struct ci_plan *p, const struct ci_job *j)
 {
 	AUTO_ARENA struct arena a = {0};
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:o}", "variant", j->variants.items[0], "variants",
-			 strlist_join(&j->variants, &a, " "), "release", j->release, "cpu_cache", j->cpu_cache,
-			 "gpu_cache", j->gpu_cache, "makes_cpu", j->makes_cpu, "makes_gpu", j->makes_gpu, "runs_on",
-			 ci_labels(j->runner));
+	json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:o}", "variant",
+			      j->shards ? j->id : j->variants.items[0], "variants", strlist_join(&j->variants, &a, " "),
+			      "release", j->release, "cpu_cache", j->cpu_cache, "gpu_cache", j->gpu_cache, "makes_cpu",
+			      j->makes_cpu, "makes_gpu", j->makes_gpu, "runs_on", ci_labels(j->runner));
+	if (p->shards > 1)
+		json_object_set_new(o, "shard", json_string(j->shard));
+	return o;
 }
 
 static json_t *build_job(const struct ci_plan *p, size_t from, size_t to, const struct strlist *needs, struct arena *a)
 {
 	json_t *include = json_array();
 	for (size_t i = from; i < to; i++)
-		json_array_append_new(include, cell(&p->jobs[i]));
+		json_array_append_new(include, cell(p, &p->jobs[i]));
 	json_t *j = job(p, "${{ matrix.variant }}", json_string("${{ matrix.runs_on }}"), needs, build_steps(p, a));
 	/* A job that failed does not stop those that need it, nor those beside it. */
 	json_object_set_new(j, "strategy", json_pack("{s:b, s:{s:o}}", "fail-fast", 0, "matrix", "include", include));

@@ -40,8 +40,8 @@ static const char *stage(unsigned wave, struct arena *a)
 /* A job that failed does not stop the stages after it. */
 static json_t *build_job(const struct ci_plan *p, const struct ci_job *j, struct arena *a)
 {
-	const char *script = arena_printf(a, "ptbuild build %s --release %s%s", strlist_join(&j->variants, a, " "),
-					  j->release, ci_build(p, "gitlab", a));
+	const char *script = arena_printf(a, "ptbuild build %s --release %s%s%s%s", strlist_join(&j->variants, a, " "),
+					  j->release, *j->shard ? " --shard " : "", j->shard, ci_build(p, "gitlab", a));
 	json_t *job = json_pack("{s:s, s:s, s:o, s:[s], s:s*}", "extends", TEMPLATE, "stage", stage(j->wave, a), "tags",
 				ci_labels(j->runner), "script", script, "when", j->wave > 1 ? "always" : NULL);
 	json_t *caches = json_array();
@@ -79,7 +79,7 @@ json_t *ci_gitlab(const struct ci_plan *p)
 	json_object_set_new(doc, TEMPLATE, template(p, &a));
 	for (size_t i = 0; i < p->count; i++) {
 		const struct ci_job *j = &p->jobs[i];
-		const char *name = j->variants.items[0];
+		const char *name = j->shards ? j->id : j->variants.items[0];
 		if (json_object_get(doc, name))
 			name = arena_printf(&a, "%s %s", name, j->release);
 		json_object_set_new(doc, name, build_job(p, j, &a));

@@ -32,18 +32,24 @@ static struct ci_choice choice(const char *name, struct arena *a)
 	struct err e = {0};
 	assert_ok(variant_parse(tables, name, a, &c.variant, &e), &e);
 	assert_ok(tables_need_release(tables, "2.10.0", &c.release, &e), &e);
+	c.shares = strcmp(c.variant.package, "pytorch") == 0;
 	return c;
 }
 
-static struct ci_plan plan(const char *const *names, size_t count, struct arena *a)
+static struct ci_plan shared_plan(const char *const *names, size_t count, unsigned shards, struct arena *a)
 {
 	struct ci_choice *all = arena_array(a, count, sizeof(*all));
-	struct ci_plan p = {.name = "test", .options = ""};
+	struct ci_plan p = {.name = "test", .options = "", .shards = shards, .remote = "redis://cache"};
 	struct err e = {0};
 	for (size_t i = 0; i < count; i++)
 		all[i] = choice(names[i], a);
 	assert_ok(ci_plan_make("github", rows, NULL, all, count, a, &p, &e), &e);
 	return p;
+}
+
+static struct ci_plan plan(const char *const *names, size_t count, struct arena *a)
+{
+	return shared_plan(names, count, 0, a);
 }
 
 static size_t in_wave(const struct ci_plan *p, unsigned wave)
@@ -118,6 +124,64 @@ static void names_of_caches_are_plain(void **state)
 	assert_string_equal(p.jobs[0].gpu, "sm80+sm90a+ptx");
 }
 
+static const struct ci_job *job_of(const struct ci_plan *p, const char *id)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (strcmp(p->jobs[i].id, id) == 0)
+			return &p->jobs[i];
+	fail_msg("no job '%s'", id);
+	return NULL;
+}
+
+/* Of three jobs two compile something: each becomes three shards and a last one, which comes before what it feeds. */
+static void shards_come_before_their_last_job(void **state)
+{
+	(void)state;
+	static const char *const names[] = {
+		"pytorch-python313-cuda12_8-sm90-avx2", "torchvision-python313-cuda12_8-sm90-avx2",
+		"pytorch-python313-cuda12_8-sm80-avx512", "pytorch-python313-cuda12_8-sm90-avx512"};
+	AUTO_ARENA struct arena a = {0};
+	struct ci_plan p = shared_plan(names, ARRAY_LEN(names), 3, &a);
+	assert_int_equal(p.waves, 3);
+	assert_int_equal(in_wave(&p, 1), 6);
+	assert_int_equal(in_wave(&p, 2), 2);
+	assert_int_equal(in_wave(&p, 3), 1);
+	const struct ci_job *one = job_of(&p, "pytorch-python313-cuda12_8-sm90-avx2-shard-2-of-3");
+	assert_int_equal(one->wave, 1);
+	assert_int_equal(one->variants.count, 1);
+	assert_non_null(strstr(one->command, "avx2 --release 2.10.0 --shard 2/3 --ccache-remote redis://cache"));
+	const struct ci_job *last = job_of(&p, names[0]);
+	assert_int_equal(last->wave, 2);
+	assert_int_equal(last->variants.count, 2);
+	assert_non_null(strstr(last->command, " --shard last "));
+	assert_string_equal(job_of(&p, names[3])->shard, "");
+}
+
+static void files_say_what_shards_need(void **state)
+{
+	(void)state;
+	static const char *const names[] = {"pytorch-python313-cpu-avx2", "torchaudio-python313-cpu-avx512"};
+	AUTO_ARENA struct arena a = {0};
+	struct ci_plan p = shared_plan(names, ARRAY_LEN(names), 2, &a);
+	assert_int_equal(p.count, 4);
+	AUTO_JSON json_t *doc = ci_json(&p);
+	size_t i;
+	const json_t *j;
+	json_array_foreach(json_object_get(doc, "jobs"), i, j)
+	{
+		const char *shard = json_string_value(json_object_get(j, "shard"));
+		assert_int_equal(json_array_size(json_object_get(j, "needs")),
+				 shard && strcmp(shard, "last") == 0 ? 2 : 0);
+		assert_int_equal(json_array_size(json_object_get(j, "outputs")), shard && strchr(shard, '/') ? 0 : 1);
+	}
+	AUTO_JSON json_t *gitlab = ci_gitlab(&p);
+	assert_non_null(json_object_get(gitlab, "pytorch-python313-cpu-avx2-shard-1-of-2"));
+	AUTO_JSON json_t *github = ci_github(&p);
+	AUTO_FREE char *text = json_dumps(github, 0);
+	assert_non_null(strstr(text, "${SHARD:+--shard"));
+	assert_non_null(strstr(text, "!contains(matrix.shard, '/')"));
+}
+
 static void nothing_gives_an_empty_plan(void **state)
 {
 	(void)state;
@@ -175,6 +239,8 @@ int main(void)
 		cmocka_unit_test(another_python_compiles_the_same),
 		cmocka_unit_test(companions_share_the_job_of_their_torch),
 		cmocka_unit_test(names_of_caches_are_plain),
+		cmocka_unit_test(shards_come_before_their_last_job),
+		cmocka_unit_test(files_say_what_shards_need),
 		cmocka_unit_test(nothing_gives_an_empty_plan),
 		cmocka_unit_test(limits_and_runners_come_from_the_table),
 		cmocka_unit_test_teardown(wrong_tables_are_refused, test_teardown),
