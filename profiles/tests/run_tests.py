@@ -77,6 +77,9 @@ class Result(unittest.TestResult):
         return end_of("".join(traceback.format_exception(*err)))
 
     def addError(self, test, err):
+        outcomes = sys.modules.get("_pytest.outcomes")
+        if outcomes and issubclass(err[0], outcomes.Skipped):  # pytest.skip() in a test of unittest
+            return self.addSkip(test, err[1])
         self.note(test, "failed", self.words(err))
 
     def addFailure(self, test, err):

@@ -40,6 +40,9 @@ class Good(unittest.TestCase):
     @unittest.skip("not here")
     def test_skipped(self):
         pass
+    def test_pytest_skipped(self):
+        import pytest
+        pytest.skip("nor here")
     def test_not_selected(self):
         self.fail("the table leaves it out")
 
@@ -216,10 +219,10 @@ def test_all_pass(world):
     r, document = ask(world, "--json")
     assert r.returncode == 0, r.stdout + r.stderr
     assert document["release"] == RELEASE and document["level"] == "smoke", document
-    assert document["summary"] == {"run": 7, "passed": 6, "skipped": 1, "expected": 0, "flaky": 0, "unexpected": 0}, document
+    assert document["summary"] == {"run": 8, "passed": 6, "skipped": 2, "expected": 0, "flaky": 0, "unexpected": 0}, document
     # A path from where the user stands.
     r = world.run("test", os.path.basename(world.wheel))
-    assert r.returncode == 0 and "  run         7\n  passed      6\n  skipped     1\n" in r.stdout, r.stdout + r.stderr
+    assert r.returncode == 0 and "  run         8\n  passed      6\n  skipped     2\n" in r.stdout, r.stdout + r.stderr
 
 
 def test_findings(world):
