@@ -244,12 +244,15 @@ static int fetch_missing(struct fetch_pool *p, const struct run *run, struct are
 		return err_set(e, ERR_SYSTEM, "cannot start libcurl");
 	pthread_mutex_init(&p->shared.mutex, NULL);
 	pthread_mutex_init(&p->shared.apt, NULL);
+	pthread_mutex_init(&p->shared.index_mutex, NULL);
 	int status = run_pool(p, run, e);
 	if (status == 0)
 		status = collect(p, run, e);
-	if (p->shared.apt_dir)
-		store_drop_stage(p->shared.store, p->shared.apt_dir);
+	if (p->shared.stage_dir)
+		store_drop_stage(p->shared.store, p->shared.stage_dir);
 	arena_release(&p->shared.arena);
+	arena_release(&p->shared.index_arena);
+	pthread_mutex_destroy(&p->shared.index_mutex);
 	pthread_mutex_destroy(&p->shared.apt);
 	pthread_mutex_destroy(&p->shared.mutex);
 	curl_global_cleanup();

@@ -51,6 +51,8 @@ int partial_open(struct partial *p, const char *path, const char *sha256, uint64
 	bool complete = false;
 	if (open_file(&new, e) < 0)
 		return -1;
+	if (new.have > 0 && !sha256 && partial_restart(&new, e) < 0) /* nothing to check a longer one by */
+		return -1;
 	if (new.have > 0) {
 		if (hash_existing(&new, run, e) < 0)
 			return -1;

@@ -16,8 +16,9 @@ struct partial {
 
 #define PARTIAL_NONE ((struct partial){.fd = -1})
 
-/* partial_open: opens or creates the file (links are refused), empties it if longer than `max` and
- * hashes it; *ret_complete: it is the wanted file. Keeps the pointer `path`. */
+/* partial_open: opens or creates the file (links are refused), empties it if longer than `max` or
+ * if no digest is wanted (NULL), and hashes it; *ret_complete: it is the wanted file. Keeps the
+ * pointer `path`. */
 int partial_open(struct partial *p, const char *path, const char *sha256, uint64_t max, const struct run *run,
 		 bool *ret_complete, struct err *e) MUST_CHECK;
 /* partial_add: writes and hashes; the caller checks `max`. */

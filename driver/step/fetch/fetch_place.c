@@ -66,7 +66,7 @@ static unsigned pause_ms(const struct fetch_options *o, const char *sha256, unsi
 	if (pause > MAX_PAUSE_MS)
 		pause = MAX_PAUSE_MS;
 	char start[9];
-	snprintf(start, sizeof(start), "%.8s", sha256);
+	snprintf(start, sizeof(start), "%.8s", sha256 ? sha256 : "");
 	uint64_t seed = strtoul(start, NULL, 16) + 2654435761U * (uint64_t)attempt;
 	return (unsigned)(pause + seed % (pause / 4 + 1));
 }
@@ -90,8 +90,7 @@ static uint64_t file_size(const char *path)
 	return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
-static enum transfer_outcome from_http(struct fetch_worker *w, const struct transfer *t, const char *name,
-				       struct err *e)
+enum transfer_outcome fetch_http(struct fetch_worker *w, const struct transfer *t, const char *name, struct err *e)
 {
 	unsigned failures = 0;
 	for (;;) {
@@ -117,19 +116,18 @@ static enum transfer_outcome from_http(struct fetch_worker *w, const struct tran
 	}
 }
 
-/* One directory per package, in which apt-get finds what it downloaded before. */
-static int apt_place_dir(struct fetch_worker *w, struct arena *a, const char *place, const char **ret, struct err *e)
+int fetch_place_dir(struct fetch_worker *w, struct arena *a, const char *place, const char **ret, struct err *e)
 {
 	char hex[DIGEST_HEX_LEN + 1];
 	int status = 0;
 	pthread_mutex_lock(&w->shared->mutex);
-	if (!w->shared->apt_dir)
-		status = store_stage(w->shared->store, &w->shared->arena, &w->shared->apt_dir, e);
+	if (!w->shared->stage_dir)
+		status = store_stage(w->shared->store, &w->shared->arena, &w->shared->stage_dir, e);
 	pthread_mutex_unlock(&w->shared->mutex);
 	if (status != 0)
 		return -1;
 	digest_data(place, strlen(place), hex);
-	*ret = arena_printf(a, "%s/%.16s", w->shared->apt_dir, hex);
+	*ret = arena_printf(a, "%s/%.16s", w->shared->stage_dir, hex);
 	return fs_mkdirs(*ret, e);
 }
 
@@ -137,14 +135,18 @@ static enum transfer_outcome from_apt(struct fetch_worker *w, const struct trans
 {
 	AUTO_ARENA struct arena a = {0};
 	const char *dir;
-	if (apt_place_dir(w, &a, t->url, &dir, e) < 0)
+	if (fetch_place_dir(w, &a, t->url, &dir, e) < 0)
 		return TRANSFER_STOP;
 	pthread_mutex_lock(&w->shared->apt);
 	int status = apt_fetch(t->url, name, path_join(&a, store_dir(w->shared->store), "apt"), dir, &w->run, e);
 	pthread_mutex_unlock(&w->shared->apt);
 	if (status != 0)
 		return e->kind == ERR_SYSTEM || e->kind == ERR_INTERRUPTED ? TRANSFER_STOP : TRANSFER_NEXT;
-	const char *file = path_join(&a, dir, name);
+	return fetch_take(t, path_join(&a, dir, name), e);
+}
+
+enum transfer_outcome fetch_take(const struct transfer *t, const char *file, struct err *e)
+{
 	if (unlink(t->path) < 0 && errno != ENOENT) {
 		err_errno(e, ERR_SYSTEM, "cannot delete '%s'", t->path);
 		return TRANSFER_STOP;
@@ -169,19 +171,21 @@ static enum transfer_outcome from_place(struct fetch_worker *w, const struct fet
 			     .slow_rate = SLOW_RATE,
 			     .run = &w->run,
 			     .progress = &w->shared->amount};
-	bool apt = starts(place, "apt:");
-	if (apt || starts(place, "https://") || starts(place, "http://")) {
+	bool apt = starts(place, "apt:"), wheel = starts(place, "wheel:");
+	if (apt || wheel || starts(place, "https://") || starts(place, "http://")) {
 		*skipped |= w->shared->o->offline;
 		if (w->shared->o->offline)
 			return TRANSFER_NEXT;
-		t.url += apt ? strlen("apt:") : 0;
-		return apt ? from_apt(w, &t, s->name, e) : from_http(w, &t, s->name, e);
+		t.url += apt ? strlen("apt:") : wheel ? strlen("wheel:") : 0;
+		if (wheel)
+			return fetch_wheel(w, &t, e);
+		return apt ? from_apt(w, &t, s->name, e) : fetch_http(w, &t, s->name, e);
 	}
 	if (starts(place, "file://"))
 		t.url = file_url_path(&a, place);
 	if (t.url && *t.url == '/')
 		return transfer_copy(&t, e);
-	err_set(e, ERR_NETWORK, "unsupported place '%s' (https:, http:, file:, apt: or an absolute path)",
+	err_set(e, ERR_NETWORK, "unsupported place '%s' (https:, http:, file:, apt:, wheel: or an absolute path)",
 		transfer_shown_url(&a, place));
 	return TRANSFER_NEXT;
 }

@@ -9,10 +9,14 @@
 struct fetch_shared {
 	struct store *store;
 	pthread_mutex_t apt;             /* held around apt-get: one at a time */
-	pthread_mutex_t mutex;           /* protects store and apt_dir */
+	pthread_mutex_t mutex;           /* protects store, stage_dir and arena */
+	pthread_mutex_t index_mutex;     /* protects index and index_known */
 	const struct fetch_options *o;   /* defaults filled in */
-	const char *apt_dir;             /* what apt-get downloaded in this run; NULL before */
-	struct arena arena;              /* for apt_dir */
+	const char *stage_dir;           /* what apt-get and pip downloaded; NULL before */
+	const char *index;               /* the named Python index; NULL: none */
+	bool index_known;                /* it was looked for */
+	struct arena arena;              /* for stage_dir */
+	struct arena index_arena;        /* for index */
 	struct transfer_progress amount; /* moved so far */
 };
 
@@ -23,6 +27,18 @@ struct fetch_worker {
 	struct run run;
 };
 
+/* fetch_http: transfer_http, again after a pause where that may help. `name` is for messages. */
+enum transfer_outcome fetch_http(struct fetch_worker *w, const struct transfer *t, const char *name,
+				 struct err *e) MUST_CHECK;
+/* fetch_place_dir: a directory of this run for what another program downloads from `place`, in
+ * which it finds what it downloaded before. */
+int fetch_place_dir(struct fetch_worker *w, struct arena *a, const char *place, const char **ret,
+		    struct err *e) MUST_CHECK;
+/* fetch_take: puts a file that another program downloaded in the place of the partial one and
+ * checks it. */
+enum transfer_outcome fetch_take(const struct transfer *t, const char *file, struct err *e) MUST_CHECK;
+/* fetch_wheel: from the Python index: t->url is "NAME==VERSION/FILE". */
+enum transfer_outcome fetch_wheel(struct fetch_worker *w, const struct transfer *t, struct err *e) MUST_CHECK;
 /* fetch_places: leaves the checked bytes in `partial`. ERR_INTEGRITY when a place had other bytes
  * and none the right ones, ERR_NETWORK when none had any, with what each said. */
 int fetch_places(struct fetch_worker *w, const struct fetch_source *s, const char *partial, struct err *e) MUST_CHECK;

@@ -37,6 +37,7 @@ struct attempt {
 	bool restarted;
 	double alive; /* when the last byte came */
 	enum stop_reason stop;
+	struct curl_slist *headers;
 	char message[CURL_ERROR_SIZE];
 	const char *shown; /* the URL for messages */
 	unsigned *retry_after;
@@ -172,6 +173,12 @@ static void set_options(struct attempt *at)
 	curl_easy_setopt(c, CURLOPT_HEADERDATA, at);
 	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
 	curl_easy_setopt(c, CURLOPT_WRITEDATA, at);
+	if (at->t->accept) {
+		char line[128];
+		snprintf(line, sizeof(line), "Accept: %s", at->t->accept);
+		at->headers = curl_slist_append(NULL, line);
+		curl_easy_setopt(c, CURLOPT_HTTPHEADER, at->headers);
+	}
 	/* OpenSSL and most clients honour it, libcurl does not. */
 	const char *authorities = getenv("SSL_CERT_FILE");
 	if (authorities && *authorities)
@@ -328,6 +335,7 @@ static enum transfer_outcome request(struct attempt *at, bool *ret_again)
 		atomic_fetch_sub(&at->t->progress->expected, at->announced - at->received);
 	curl_multi_remove_handle(multi, at->easy);
 	curl_easy_cleanup(at->easy);
+	curl_slist_free_all(at->headers);
 	curl_multi_cleanup(multi);
 	return out;
 }

@@ -26,7 +26,8 @@ struct transfer_progress {
 struct transfer {
 	const char *url;    /* an absolute path for transfer_copy */
 	const char *path;   /* the partial file, which may exist */
-	const char *sha256; /* wanted; NULL: any */
+	const char *sha256; /* wanted; NULL: any, never resumed */
+	const char *accept; /* media type to ask for; NULL: any */
 	uint64_t max_bytes; /* 0 = TRANSFER_MAX_BYTES */
 	unsigned stall_seconds;
 	unsigned connect_seconds; /* 0 = stall_seconds */

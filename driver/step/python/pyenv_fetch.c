@@ -6,6 +6,7 @@
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
+#include "base/sys/pip.h"
 #include "cache/store.h"
 
 #define LIST_NAME "requirements.txt"
@@ -96,38 +97,24 @@ int pyenv_want(const struct python *p, const struct locked_list *all, struct pye
 /* pip of the host, which has the user's network settings. When the root is the host, its Python has pip. */
 static int find_pip(const struct python *p, struct strlist *argv, struct err *e)
 {
-	static const char *const names[] = {"pip3", "pip"};
 	if (p->root->host) {
 		strlist_add(argv, p->arena, p->program);
 		strlist_split(argv, p->arena, "-m pip", " ");
 		return 0;
 	}
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		const char *path = proc_find(p->arena, names[i]);
-		if (path) {
-			strlist_add(argv, p->arena, path);
-			return 0;
-		}
-	}
-	err_set(e, ERR_NETWORK, "no pip on this machine to download build requirements with");
-	return err_hint(e, "install pip (python3-pip) on this machine, or the requirements in the root '%s'",
-			p->root->dir);
+	return pip_find(p->arena, argv,
+			arena_printf(p->arena,
+				     "install pip (python3-pip) on this machine, or the requirements in the root '%s'",
+				     p->root->dir),
+			e);
 }
 
 static int pip_failed(const struct pyenv_wanted *w, const struct buf *output, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	AUTO_BUF struct buf errors = {0};
-	struct strlist lines = {0};
-	strlist_split(&lines, &a, buf_cstr(output), "\n\r");
-	for (size_t i = 0; i < lines.count && errors.len < 1000; i++)
-		if (strncmp(lines.items[i], "ERROR: ", 7) == 0)
-			buf_printf(&errors, "%s%s", errors.len ? "; " : "", lines.items[i] + 7);
-	if (!errors.len)
-		buf_addstr(&errors, lines.count ? lines.items[lines.count - 1] : "it gave no reason");
 	bool other_bytes = strstr(buf_cstr(output), "DO NOT MATCH THE HASHES") != NULL;
 	err_set(e, other_bytes ? ERR_INTEGRITY : ERR_NETWORK,
-		"pip cannot download the build requirements for Python %s: %s", w->python, buf_cstr(&errors));
+		"pip cannot download the build requirements for Python %s: %s", w->python, pip_reason(&a, output));
 	return err_hint(e, other_bytes ? "the index has other bytes than those of the locked list"
 				       : "check pip's network settings (PIP_INDEX_URL, proxy variables), or install "
 					 "the requirements in the root");

@@ -1,0 +1,36 @@
+#include "base/sys/pip.h"
+
+#include <string.h>
+
+#include "base/sys/proc.h"
+
+enum { REASON_MAX = 1000 };
+
+int pip_find(struct arena *a, struct strlist *argv, const char *hint, struct err *e)
+{
+	static const char *const names[] = {"pip3", "pip", "python3"};
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		const char *path = proc_find(a, names[i]);
+		if (!path)
+			continue;
+		strlist_ref(argv, a, path);
+		if (strcmp(names[i], "python3") == 0)
+			strlist_split(argv, a, "-m pip", " ");
+		return 0;
+	}
+	err_set(e, ERR_NETWORK, "no pip on this machine to ask the Python index with");
+	return err_hint(e, "%s", hint);
+}
+
+char *pip_reason(struct arena *a, const struct buf *output)
+{
+	AUTO_BUF struct buf errors = {0};
+	struct strlist lines = {0};
+	strlist_split(&lines, a, buf_cstr(output), "\n\r");
+	for (size_t i = 0; i < lines.count && errors.len < REASON_MAX; i++)
+		if (strncmp(lines.items[i], "ERROR: ", 7) == 0)
+			buf_printf(&errors, "%s%s", errors.len ? "; " : "", lines.items[i] + 7);
+	if (!errors.len)
+		buf_printf(&errors, "%.1000s", lines.count ? lines.items[lines.count - 1] : "it gave no reason");
+	return arena_strdup(a, buf_cstr(&errors));
+}

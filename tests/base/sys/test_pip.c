@@ -1,0 +1,60 @@
+#include "support.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/path.h"
+#include "base/sys/pip.h"
+
+static const char *reason(struct arena *a, const char *output)
+{
+	AUTO_BUF struct buf b = {0};
+	buf_addstr(&b, output);
+	return pip_reason(a, &b);
+}
+
+static void its_errors_are_the_reason(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	assert_string_equal(reason(&a, "Looking\nERROR: one\r\nnoise\nERROR: two\nlast\n"), "one; two");
+	assert_string_equal(reason(&a, "first\nTraceback: last\n"), "Traceback: last");
+	assert_string_equal(reason(&a, ""), "it gave no reason");
+	char *line = arena_alloc(&a, 5001);
+	memset(line, 'x', 5000);
+	assert_int_equal(strlen(reason(&a, line)), 1000);
+}
+
+static void it_is_found_by_each_of_its_names(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	static const char *const names[] = {"python3", "pip", "pip3"}; /* later ones come first */
+	const char *dir = test_dir(), *old = arena_strdup(&a, getenv("PATH"));
+	struct strlist argv = {0};
+	struct err e = {0};
+	setenv("PATH", dir, 1);
+	assert_int_equal(pip_find(&a, &argv, "a way out", &e), -1);
+	assert_int_equal(e.kind, ERR_NETWORK);
+	assert_string_equal(e.hint, "a way out");
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		const char *path = path_join(&a, dir, names[i]);
+		argv.count = 0;
+		test_write(path, "#!/bin/sh\n");
+		chmod(path, 0755);
+		assert_ok(pip_find(&a, &argv, "", &e), &e);
+		assert_string_equal(argv.items[0], path);
+		assert_int_equal(argv.count, i == 0 ? 3 : 1);
+	}
+	setenv("PATH", old, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(its_errors_are_the_reason),
+		cmocka_unit_test_teardown(it_is_found_by_each_of_its_names, test_teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
