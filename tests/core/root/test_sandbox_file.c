@@ -52,8 +52,8 @@ static void what_is_no_sandbox_is_refused(void **state)
 		"{\"kind\":\"none\",\"network\":false,\"cwd\":\"/"
 		"\",\"ops\":[{\"type\":\"rw\",\"source\":null,\"dest\":\"/"
 		"a\"}],\"env\":[]}",
-		"{\"kind\":\"none\",\"network\":false,\"cwd\":\"/\",\"ops\":[{\"type\":\"rw\",\"source\":\"/"
-		"a\",\"dest\":\"a\"}],\"env\":[]}",
+		("{\"kind\":\"none\",\"network\":false,\"cwd\":\"/\",\"ops\":[{\"type\":\"rw\",\"source\":\"/"
+		 "a\",\"dest\":\"a\"}],\"env\":[]}"),
 		"{\"kind\":\"none\",\"network\":false,\"cwd\":\"/\",\"ops\":[],\"env\":[[\"A=B\",\"c\"]]}",
 		"{\"kind\":\"none\",\"network\":false,\"cwd\":\"/\",\"ops\":[],\"env\":[[\"A\"]]}",
 	};
