@@ -50,7 +50,7 @@ const struct arg_def cmd_global_options[] = {
 	{"sandbox", 0, GLOBAL(ARG_STRING, sandbox), "KIND", "bubblewrap (default) or none", "bubblewrap none"},
 	{"without-wall", 0, GLOBAL(ARG_LIST, without_walls), "NAMES",
 	 "go on without these walls of the sandbox ('ptbuild doctor' names them); keys and records say so",
-	 "user seccomp keyring proc setuid limits packages"},
+	 "user seccomp keyring proc setuid limits landlock packages"},
 	{"max-processes", 0, GLOBAL(ARG_COUNT, max_processes), "N",
 	 "processes and threads of a build at once (default: 256, and 64 for each processor)", NULL},
 	{"max-memory", 0, GLOBAL(ARG_STRING, max_memory), "SIZE",

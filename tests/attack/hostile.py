@@ -6,6 +6,7 @@ import os
 import socket
 import struct
 import sys
+import time
 
 libc = ctypes.CDLL(None, use_errno=True)
 DONE = "through"  # the attack succeeded
@@ -76,6 +77,17 @@ def traced():
     return DONE if os.waitpid(child, 0)[1] == 0 else "EPERM"
 
 
+def pipe_of_the_machine():
+    """The test makes one in a directory that is shown read-only. Its reader is outside."""
+    path = "/ptbuild/cfg/pipe"
+    open("want-pipe", "w").close()
+    for _ in range(600):
+        if os.path.exists(path):
+            return attempt(lambda: os.write(os.open(path, os.O_WRONLY | os.O_NONBLOCK), b"hello"))
+        time.sleep(0.05)
+    return "no pipe"
+
+
 def name_space():
     child = os.fork()
     if child == 0:
@@ -133,6 +145,8 @@ ATTACKS = {
     "read_memory": lambda: call(310, os.getpid(), 0, 0, 0, 0, 0),
     "handle": lambda: call(303, -100, b"/usr", bytes(64), ctypes.create_string_buffer(8), 0),
     "unknown_call": lambda: call(470, 0),
+    "pipe": pipe_of_the_machine,
+    "signal": lambda: attempt(os.kill, 1, 0),
     "chmod_at": lambda: call(452, -100, b"setup.py", 0o4755, 0),
 }
 

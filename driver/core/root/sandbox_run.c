@@ -11,6 +11,7 @@
 #include "base/sys/fs.h"
 #include "core/root/sandbox_calls.h"
 #include "core/root/sandbox_enter.h"
+#include "core/root/sandbox_inside.h"
 #include "core/root/sandbox_limits.h"
 #include "core/root/sandbox_walls.h"
 
@@ -23,10 +24,12 @@
 	"kernel.apparmor_restrict_unprivileged_userns; in a container: a seccomp profile that allows them, or "        \
 	"--privileged), use bubblewrap 0.8.0 or newer, or build with --sandbox none"
 
-/* Memory files for bubblewrap: texts, its options and its status. fds_close closes them. */
+/* Memory files: texts for bubblewrap, what the program inside says (0: there is none), bubblewrap's options and its
+ * status. fds_close closes them. */
 struct fds {
 	int items[MAX_FDS];
 	size_t count;
+	size_t inside; /* one more than its place */
 };
 
 static void fds_close(const struct fds *f)
@@ -91,6 +94,18 @@ static int run_plain(const struct sandbox *s, const char *const *argv, struct pr
 	return proc_run(spec, run, ret, e);
 }
 
+/* Shows the program that puts up the second wall. */
+static int add_inside(struct fds *f, struct arena *a, struct strlist *options, struct err *e)
+{
+	strlist_split(options, a, arena_printf(a, "--perms 0555 --ro-bind-data %zu " SANDBOX_INSIDE, 3 + f->count),
+		      " ");
+	if (fds_add(f, (const char *)sandbox_inside_program, sandbox_inside_program_size, e) < 0 ||
+	    fds_add(f, "", 0, e) < 0)
+		return -1;
+	f->inside = f->count;
+	return 0;
+}
+
 /* The generated files in their order, then bubblewrap's options, then room for the status that it writes. Options go
  * through a file because they may be long and hold paths of the host, and programs inside can read the command line of
  * process 1. */
@@ -116,6 +131,8 @@ static int make_fds(const struct sandbox *s, const struct run *run, struct fds *
 		strlist_addf(&options, s->arena, "%zu", 3 + f->count);
 		f->items[f->count++] = filter;
 	}
+	if (sandbox_wall(run, WALL_LANDLOCK) && sandbox_landlock() && add_inside(f, s->arena, &options, e) < 0)
+		return -1;
 	sandbox_options(s, &options);
 	for (size_t i = 0; i < options.count; i++)
 		buf_add(&bytes, options.items[i], strlen(options.items[i]) + 1);
@@ -130,6 +147,21 @@ static bool was_started(int status_fd)
 	char text[512];
 	ssize_t n = pread(status_fd, text, sizeof(text), 0);
 	return n > 0 && memmem(text, (size_t)n, "\"exit-code\"", strlen("\"exit-code\"")) != NULL;
+}
+
+/* What the program inside said: whether it could not become the build's. */
+static bool inside_failed(const struct fds *f, struct sandbox_inside_failure *ret)
+{
+	return f->inside && pread(f->items[f->inside - 1], ret, sizeof(*ret), 0) == sizeof(*ret);
+}
+
+static int not_inside(const char *program, const struct sandbox_inside_failure *failure, struct err *e)
+{
+	if (failure->what == SANDBOX_INSIDE_EXEC)
+		return err_set(e, ERR_SYSTEM, "cannot start '%s' in the sandbox: %s", program,
+			       os_errno_text(failure->error));
+	err_set(e, ERR_POLICY, "cannot create the sandbox: Landlock: %s", os_errno_text(failure->error));
+	return err_hint(e, "go on without that wall: --without-wall landlock");
 }
 
 static int not_started(const char *program, const char *words, struct err *e)
@@ -259,6 +291,30 @@ static void entry_free(struct sandbox_entry **n)
 		munmap(*n, sizeof(**n));
 }
 
+/* The program inside, and what may be written. */
+static void add_rules(const struct sandbox *s, size_t status, struct strlist *ret)
+{
+	strlist_ref(ret, s->arena, SANDBOX_INSIDE);
+	strlist_addf(ret, s->arena, "%zu", status);
+	for (size_t i = 0; i < s->count; i++) {
+		const struct sandbox_op *op = &s->ops[i];
+		bool system = op->type == SANDBOX_PROC || op->type == SANDBOX_DEV;
+		if (op->type == SANDBOX_DEV && !s->proc_open) {
+			strlist_ref(ret, s->arena, "dev");
+			strlist_ref(ret, s->arena, op->dest);
+		}
+		if (op->type == SANDBOX_RW || op->type == SANDBOX_TMPFS || (system && s->proc_open)) {
+			strlist_ref(ret, s->arena, "rw");
+			strlist_ref(ret, s->arena, op->dest);
+		}
+		if (op->type == SANDBOX_DEV) {
+			strlist_ref(ret, s->arena, "rw");
+			strlist_ref(ret, s->arena, path_join(s->arena, op->dest, "shm"));
+		}
+	}
+	strlist_ref(ret, s->arena, "--");
+}
+
 static int start_bwrap(const struct sandbox *s, const char *const *argv, struct proc_spec *spec, const struct fds *f,
 		       const char *bwrap, const struct run *run, struct proc_result *ret, struct err *e)
 {
@@ -269,6 +325,8 @@ static int start_bwrap(const struct sandbox *s, const char *const *argv, struct 
 	strlist_split(&words, s->arena,
 		      arena_printf(s->arena, "--args %zu --json-status-fd %zu --", 3 + f->count - 2, 3 + f->count - 1),
 		      " ");
+	if (f->inside)
+		add_rules(s, 2 + f->inside, &words);
 	for (size_t i = 0; argv[i]; i++)
 		strlist_ref(&words, s->arena, argv[i]);
 	spec->argv = words.items;
@@ -323,8 +381,11 @@ static int run_bwrap(const struct sandbox *given, const char *const *argv, struc
 	sandbox_watch_end(&watch, spec);
 	spec->enter = NULL;
 	spec->enter_user = NULL;
+	struct sandbox_inside_failure failure;
 	if (rc < 0 && n->failed)
 		rc = not_entered(n, s.arena, e);
+	else if (rc == 0 && inside_failed(&f, &failure))
+		rc = not_inside(argv[0], &failure, e);
 	else if (rc == 0 && res.status != 0 && res.signal == 0 && !was_started(f.items[f.count - 1]))
 		rc = not_started(argv[0], watch.words, e);
 	fds_close(&f);

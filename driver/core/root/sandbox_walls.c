@@ -8,11 +8,13 @@
 #include "base/sys/proc.h"
 #include "core/root/sandbox_calls.h"
 #include "core/root/sandbox_enter.h"
+#include "core/root/sandbox_inside.h"
 #include "core/root/sandbox_limits.h"
 
 static const char *const names[SANDBOX_WALLS] = {
-	[WALL_USER] = "user",     [WALL_SECCOMP] = "seccomp", [WALL_KEYRING] = "keyring",   [WALL_PROC] = "proc",
-	[WALL_SETUID] = "setuid", [WALL_LIMITS] = "limits",   [WALL_PACKAGES] = "packages",
+	[WALL_USER] = "user",         [WALL_SECCOMP] = "seccomp",   [WALL_KEYRING] = "keyring",
+	[WALL_PROC] = "proc",         [WALL_SETUID] = "setuid",     [WALL_LIMITS] = "limits",
+	[WALL_LANDLOCK] = "landlock", [WALL_PACKAGES] = "packages",
 };
 
 bool sandbox_wall(const struct run *run, enum sandbox_wall wall)
@@ -95,6 +97,15 @@ static const char *limits_text(const struct run *run, struct arena *a)
 		(unsigned long long)l.log / mib, (unsigned long long)l.silence, (unsigned long long)l.time);
 }
 
+static const char *landlock_text(bool *ret, struct arena *a)
+{
+	int version = sandbox_landlock();
+	*ret = version > 0;
+	return version ? arena_printf(a, "writing is refused elsewhere than in what a build may write (Landlock %d)",
+				      version)
+		       : "this kernel has no Landlock, or an old one: files are kept by mounts alone";
+}
+
 size_t sandbox_walls_look(enum sandbox_kind kind, const struct run *run, struct arena *a,
 			  const struct sandbox_wall_state **ret)
 {
@@ -115,6 +126,7 @@ size_t sandbox_walls_look(enum sandbox_kind kind, const struct run *run, struct 
 		[WALL_PROC] = {NULL, true, "/proc and /dev are read-only"},
 		[WALL_SETUID] = {NULL, true, "setuid bits are dropped"},
 		[WALL_LIMITS] = {NULL, true, limits_text(run, a)},
+		[WALL_LANDLOCK] = {NULL, true, ""},
 		[WALL_PACKAGES] = {NULL, true, "libraries that go into a wheel belong to packages of the root"},
 	};
 	for (size_t k = 0; k < SANDBOX_WALLS; k++, n++) {
@@ -122,6 +134,8 @@ size_t sandbox_walls_look(enum sandbox_kind kind, const struct run *run, struct 
 		w[n].name = names[k];
 		if (k == WALL_USER)
 			w[n].text = user_text(&w[n].stands, a);
+		if (k == WALL_LANDLOCK)
+			w[n].text = landlock_text(&w[n].stands, a);
 		if (!sandbox_wall(run, (enum sandbox_wall)k)) {
 			w[n].stands = false;
 			w[n].text = "taken away with --without-wall";

@@ -12,6 +12,7 @@ enum sandbox_wall {
 	WALL_PROC,     /* /proc and /dev read-only */
 	WALL_SETUID,   /* no setuid file of a build stays */
 	WALL_LIMITS,   /* processes, memory, disk, output, time */
+	WALL_LANDLOCK, /* the kernel's own list of what may be written: sandbox_inside.h */
 	WALL_PACKAGES, /* libraries in the wheel are from the root's packages */
 	SANDBOX_WALLS
 };
