@@ -1,0 +1,115 @@
+#include "step/world/toolkit_rules.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/path.h"
+#include "base/sys/digest.h"
+#include "base/yaml/schema.h"
+
+#define T struct toolkit_target
+ROW(platform, T, NEED(T, platform), NEED(T, target));
+#undef T
+#define M struct toolkit_move
+ROW(move, M, NEED(M, from), NEED(M, to));
+#undef M
+#define L struct toolkit_link
+ROW(link, L, NEED(L, path), NEED(L, to), NEED(L, why));
+#undef L
+#define R struct toolkit_rules
+FIELDS(rules, NEED(R, sources), NEED_ROWS(R, platforms, &platform_entry), NEED_LIST(R, wheel_dirs), LIST(R, drop),
+       NEED_ROWS(R, moves, &move_entry), ROWS(R, links, &link_entry));
+static const cyaml_schema_value_t rules_schema = TOP(R, rules_fields);
+#undef R
+
+/* Raised when the same table and files give another tree. */
+#define RULES_VERSION "toolkit tree 1"
+
+static int bad_path(const char *file, unsigned line, const char *path, struct err *e)
+{
+	return err_set(e, ERR_CONFIG, "%s:%u: '%s' is not a path inside the toolkit", file, line, path);
+}
+
+static int check(const struct toolkit_rules *r, const char *file, const struct yaml_lines *lines, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	for (unsigned i = 0; i < r->platforms_count; i++)
+		if (!path_is_safe_relative(r->platforms[i].target) || strchr(r->platforms[i].target, '/'))
+			return bad_path(file, yaml_line(lines, "platforms/%u", i), r->platforms[i].target, e);
+	for (unsigned i = 0; i < r->wheel_dirs_count; i++)
+		if (!path_is_safe_relative(r->wheel_dirs[i]))
+			return bad_path(file, yaml_line(lines, "wheel_dirs/%u", i), r->wheel_dirs[i], e);
+	for (unsigned i = 0; i < r->moves_count; i++)
+		if (!path_is_safe_relative(r->moves[i].from) || !path_is_safe_relative(r->moves[i].to))
+			return bad_path(file, yaml_line(lines, "moves/%u", i), r->moves[i].to, e);
+	for (unsigned i = 0; i < r->links_count; i++) {
+		const struct toolkit_link *l = &r->links[i];
+		const char *dir = strchr(l->path, '/') ? path_dir(&a, l->path) : "";
+		if (!path_is_safe_relative(l->path) || *l->to == '/' || !path_stays_inside(dir, l->to))
+			return bad_path(file, yaml_line(lines, "links/%u", i), l->path, e);
+	}
+	return 0;
+}
+
+static const char *digest_of(const struct toolkit_rules *r, struct arena *a)
+{
+	AUTO_BUF struct buf text = {0};
+	char hex[DIGEST_HEX_LEN + 1];
+	buf_addstr(&text, RULES_VERSION "\n");
+	for (unsigned i = 0; i < r->platforms_count; i++)
+		buf_printf(&text, "platform %s %s\n", r->platforms[i].platform, r->platforms[i].target);
+	for (unsigned i = 0; i < r->wheel_dirs_count; i++)
+		buf_printf(&text, "dir %s\n", r->wheel_dirs[i]);
+	for (unsigned i = 0; i < r->drop_count; i++)
+		buf_printf(&text, "drop %s\n", r->drop[i]);
+	for (unsigned i = 0; i < r->moves_count; i++)
+		buf_printf(&text, "move %s %s\n", r->moves[i].from, r->moves[i].to);
+	for (unsigned i = 0; i < r->links_count; i++)
+		buf_printf(&text, "link %s %s\n", r->links[i].path, r->links[i].to);
+	digest_data(text.data, text.len, hex);
+	return arena_strdup(a, hex);
+}
+
+int toolkit_rules_load(const char *profiles_dir, struct arena *a, const struct toolkit_rules **ret, struct err *e)
+{
+	const char *file = path_join(a, profiles_dir, "toolkit_tree.yaml");
+	struct yaml_lines *lines;
+	void *data;
+	if (yaml_load(file, &rules_schema, a, &data, &lines, e) < 0 || check(data, file, lines, e) < 0)
+		return -1;
+	struct toolkit_rules *r = data;
+	r->digest = digest_of(r, a);
+	*ret = r;
+	return 0;
+}
+
+const char *toolkit_rules_target(const struct toolkit_rules *r, const char *platform)
+{
+	for (unsigned i = 0; i < r->platforms_count; i++)
+		if (strcmp(r->platforms[i].platform, platform) == 0)
+			return r->platforms[i].target;
+	return NULL;
+}
+
+const char *toolkit_rules_fill(const char *path, const char *target, struct arena *a)
+{
+	const char *at = strchr(path, '@');
+	return at ? arena_printf(a, "%.*s%s%s", (int)(at - path), path, target, at + 1) : path;
+}
+
+const char *toolkit_rules_map(const struct toolkit_rules *r, const char *target, const char *component,
+			      const char *path, struct arena *a)
+{
+	for (unsigned i = 0; i < r->drop_count; i++)
+		if (fnmatch(r->drop[i], path, 0) == 0)
+			return NULL;
+	if (!strchr(path, '/'))
+		return arena_printf(a, "share/doc/%s/%s", component, path);
+	for (unsigned i = 0; i < r->moves_count; i++) {
+		const char *rest = path_below(path, r->moves[i].from);
+		if (rest)
+			return path_join(a, toolkit_rules_fill(r->moves[i].to, target, a), rest);
+	}
+	return arena_strdup(a, path);
+}
