@@ -1,0 +1,154 @@
+/* The lock of a part: what is read back, and what is refused. */
+#include <string.h>
+
+#include "base/sys/digest.h"
+#include "core/world/lock.h"
+#include "support.h"
+
+#define D1 "1111111111111111111111111111111111111111111111111111111111111111"
+#define D2 "2222222222222222222222222222222222222222222222222222222222222222"
+#define D3 "3333333333333333333333333333333333333333333333333333333333333333"
+
+#define HEAD "ptbuild lock 1\npart debian13 x86_64-linux\nasked " D1 "\n"
+#define ARCHIVE "archive debian trixie " D2 " 2026-11-20T08:30:00Z\n"
+#define DEB "deb gcc-14 14.2.0-19 amd64 4711 " D3 " pool/main/g/gcc-14/gcc-14_14.2.0-19_amd64.deb\n"
+#define DEB2 "deb libc++1 1:2~rc1+b1 all 12 " D2 " pool/a/libc++1_2_all.deb\n"
+#define WHEEL "wheel nvidia-nccl-cu13 2.27.7 99 " D1 " nvidia_nccl_cu13-2.27.7-py3-none-any.whl\n"
+#define OTHER "file cpython 3.12.1 100 " D1 " https://example.org/a%2Bb.tar.gz\n"
+
+static int parse(const char *text, struct arena *a, struct world_lock *ret, struct err *e)
+{
+	return world_lock_parse(text, strlen(text), "x.lock", a, ret, e);
+}
+
+static void test_round(void **state)
+{
+	static const char *const texts[] = {HEAD, HEAD ARCHIVE DEB DEB2 WHEEL OTHER "tree " D2 "\n", HEAD WHEEL,
+					    HEAD OTHER "tree " D1 "\n"};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		AUTO_ARENA struct arena a = {0};
+		AUTO_BUF struct buf out = {0};
+		struct world_lock l;
+		struct err e = {0};
+		assert_int_equal(parse(texts[i], &a, &l, &e), 0);
+		world_lock_write(&l, &out);
+		assert_string_equal(buf_cstr(&out), texts[i]);
+	}
+}
+
+static void test_fields(void **state)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_BUF struct buf out = {0};
+	struct world_lock l;
+	struct err e = {0};
+	(void)state;
+	assert_int_equal(parse(HEAD ARCHIVE DEB DEB2 WHEEL OTHER "tree " D2 "\n", &a, &l, &e), 0);
+	assert_string_equal(l.part, "debian13");
+	assert_string_equal(l.platform, "x86_64-linux");
+	assert_string_equal(l.suite, "trixie");
+	assert_string_equal(l.date, "2026-11-20T08:30:00Z");
+	assert_int_equal(l.count, 4);
+	assert_string_equal(l.entries[1].version, "1:2~rc1+b1");
+	assert_string_equal(l.entries[1].arch, "all");
+	assert_int_equal(l.entries[0].size, 4711);
+	assert_string_equal(l.entries[2].arch, "");
+	assert_int_equal(world_lock_bytes(&l), 4711 + 12 + 99 + 100);
+	assert_string_equal(world_lock_path("/p", l.part, l.platform, &a), "/p/worlds/debian13.x86_64-linux.lock");
+	/* written in order, whatever order it is in */
+	struct world_entry first = l.entries[0];
+	l.entries[0] = l.entries[3];
+	l.entries[3] = first;
+	world_lock_write(&l, &out);
+	assert_string_equal(buf_cstr(&out), HEAD ARCHIVE DEB DEB2 WHEEL OTHER "tree " D2 "\n");
+}
+
+static void test_key(void **state)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct world_lock l;
+	struct err e = {0};
+	char first[65], other[65];
+	(void)state;
+	assert_int_equal(parse(HEAD ARCHIVE DEB DEB2, &a, &l, &e), 0);
+	world_lock_key(&l, "rules", first);
+	assert_true(digest_valid_hex(first));
+	/* places and the archive's time are not content */
+	l.entries[0].place = "pool/other.deb";
+	l.date = "2026-11-21T08:30:00Z";
+	l.tree = D1;
+	world_lock_key(&l, "rules", other);
+	assert_string_equal(first, other);
+	world_lock_key(&l, "rules 2", other);
+	assert_string_not_equal(first, other);
+	l.entries[0].sha256 = D1;
+	world_lock_key(&l, "rules", other);
+	assert_string_not_equal(first, other);
+}
+
+static void test_refused(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} cases[] = {
+		{"", "x.lock:1: expected a line of the kind 'ptbuild'"},
+		{"ptbuild lock 2\n", "x.lock:1: not a lock of format 1: '2'"},
+		{"ptbuild lock 1\r\n", "x.lock:1: a line with bytes that are not printable ASCII"},
+		{"ptbuild lock 1\npart debian13 x86_64-linux\n", "x.lock:3: expected a line of the kind 'asked'"},
+		{"ptbuild lock 1\npart ../x x86_64-linux\n", "x.lock:2: not a part and a platform: '../x'"},
+		{HEAD "tree " D1, "x.lock:4: the lock ends within a line"},
+		{HEAD "tree  " D1 "\n", "x.lock:4: an empty field"},
+		{HEAD "tree " D1 "\ntree " D1 "\n", "x.lock:5: a line behind the last one"},
+		{HEAD "tree\n", "x.lock:4: not one sha256 behind"},
+		{HEAD DEB, "x.lock:4: a package in a lock without an archive: 'gcc-14'"},
+		{HEAD ARCHIVE ARCHIVE, "x.lock:5: expected deb, wheel, file or tree"},
+		{HEAD "archive debian trixie " D2 " yesterday\n", "x.lock:4: not a name, a suite"},
+		{HEAD ARCHIVE DEB DEB, "x.lock:6: not in order, or there twice: 'gcc-14'"},
+		{HEAD ARCHIVE DEB2 DEB, "x.lock:6: not in order"},
+		{HEAD ARCHIVE WHEEL DEB, "x.lock:6: not in order"},
+		{HEAD ARCHIVE "deb a 1 amd64 0 " D1 " a.deb\n", "x.lock:5: not a size: '0'"},
+		{HEAD ARCHIVE "deb a 1 amd64 9999999999999 " D1 " a.deb\n", "x.lock:5: not a size"},
+		{HEAD ARCHIVE "deb a 1 amd64 1 AB a.deb\n", "x.lock:5: not a sha256: 'AB'"},
+		{HEAD ARCHIVE "deb a 1 amd64 1 " D1 " ../a.deb\n", "x.lock:5: not a place of that kind: '../a.deb'"},
+		{HEAD ARCHIVE "deb a 1 amd64 1 " D1 " /a.deb\n", "x.lock:5: not a place"},
+		{HEAD ARCHIVE "deb -a 1 amd64 1 " D1 " a.deb\n", "x.lock:5: not a name: '-a'"},
+		{HEAD ARCHIVE "deb a 1/2 amd64 1 " D1 " a.deb\n", "x.lock:5: not a version: '1/2'"},
+		{HEAD "wheel a 1 1 " D1 " b/a.whl\n", "x.lock:4: not a place"},
+		{HEAD "file a 1 1 " D1 " file:///etc/passwd\n", "x.lock:4: not a place"},
+		{HEAD "wheel a 1 1 " D1 " a.whl b\n", "x.lock:4: the wrong number of fields for 'wheel'"},
+		{HEAD "wheel a 1 1 " D1 " a.whl b c\n", "x.lock:4: too many fields"},
+		{HEAD "wheel \xff 1 1 " D1 " a.whl\n", "x.lock:4: a line with bytes"},
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		AUTO_ARENA struct arena a = {0};
+		struct world_lock l = {.part = "kept"};
+		struct err e = {0};
+		assert_int_equal(parse(cases[i].text, &a, &l, &e), -1);
+		assert_int_equal(e.kind, ERR_CONFIG);
+		if (strncmp(e.msg, cases[i].says, strlen(cases[i].says)) != 0)
+			fail_msg("case %zu: %s", i, e.msg);
+		assert_string_equal(l.part, "kept");
+	}
+}
+
+static void test_unreadable(void **state)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct world_lock l;
+	struct err e = {0};
+	(void)state;
+	assert_int_equal(world_lock_read("/nowhere/x.lock", &a, &l, &e), -1);
+	assert_int_equal(e.kind, ERR_CONFIG);
+	assert_non_null(strstr(e.hint, "ptbuild world lock"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_round),   cmocka_unit_test(test_fields),     cmocka_unit_test(test_key),
+		cmocka_unit_test(test_refused), cmocka_unit_test(test_unreadable),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
