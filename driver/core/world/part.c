@@ -1,0 +1,218 @@
+#include "core/world/part.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/suggest.h"
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
+#include "base/yaml/schema.h"
+
+#define L struct world_link
+ROW(link, L, NEED(L, path), NEED(L, to), NEED(L, why));
+#undef L
+#define M struct world_made
+ROW(made, M, NEED(M, path), NEED(M, kind), NEED(M, from), NEED(M, why));
+#undef M
+#define P struct world_part
+FIELDS(part, NEED(P, sources), NEED(P, part), NEED(P, kind), MAY(P, suite), LIST(P, components), MAY(P, python),
+       MAY(P, glibc), LIST(P, packages), LIST(P, wheels), MAY(P, prefix), LIST(P, exclude), LIST(P, keep),
+       ROWS(P, links, &link_entry), ROWS(P, made, &made_entry));
+static const cyaml_schema_value_t part_schema = TOP(P, part_fields);
+#undef P
+
+/* Raised when the same table and packages give another tree. */
+#define RULES_VERSION "part 1"
+
+#define WORD "abcdefghijklmnopqrstuvwxyz0123456789"
+
+static const struct {
+	const char *platform, *debian;
+} platforms[] = {{"x86_64-linux", "amd64"}, {"aarch64-linux", "arm64"}};
+
+const char *world_debian_arch(const char *platform)
+{
+	for (size_t i = 0; i < ARRAY_LEN(platforms); i++)
+		if (strcmp(platforms[i].platform, platform) == 0)
+			return platforms[i].debian;
+	return NULL;
+}
+
+const char *world_part_path(const char *path, const char *platform, struct arena *a)
+{
+	AUTO_BUF struct buf out = {0};
+	for (const char *p = path; *p; p++)
+		if (*p == '@')
+			buf_printf(&out, "%s-gnu", platform);
+		else
+			buf_addc(&out, *p);
+	return arena_strdup(a, buf_cstr(&out));
+}
+
+static int bad(const char *file, unsigned line, struct err *e, const char *what, const char *value)
+{
+	return err_set(e, ERR_CONFIG, "%s:%u: %s '%s'", file, line, what, value);
+}
+
+static bool is_word(const char *s, const char *more)
+{
+	for (const char *p = s; *p; p++)
+		if (!strchr(WORD, *p) && (p == s || !strchr(more, *p)))
+			return false;
+	return *s != '\0';
+}
+
+static int check_words(const char *file, const struct yaml_lines *lines, const char *key, const char *const *items,
+		       unsigned count, const char *more, struct err *e)
+{
+	for (unsigned i = 0; i < count; i++) {
+		unsigned line = yaml_line(lines, "%s/%u", key, i);
+		if (!is_word(items[i], more))
+			return bad(file, line, e, "not a name:", items[i]);
+		if (strings_contain(items, i, items[i]))
+			return bad(file, line, e, "there twice:", items[i]);
+	}
+	return 0;
+}
+
+/* Links have relative targets, so that they mean the same seen from outside of the world. */
+static int check_places(const char *file, const struct yaml_lines *lines, const struct world_part *p, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	for (unsigned i = 0; i < p->links_count; i++) {
+		const struct world_link *l = &p->links[i];
+		const char *dir = strchr(l->path, '/') ? path_dir(&a, l->path) : "";
+		if (!path_is_safe_relative(l->path))
+			return bad(file, yaml_line(lines, "links/%u", i), e, "not a path below the root:", l->path);
+		if (*l->to == '/' || !path_stays_inside(dir, l->to))
+			return bad(file, yaml_line(lines, "links/%u/to", i), e, "not a relative target:", l->to);
+	}
+	for (unsigned i = 0; i < p->made_count; i++) {
+		const struct world_made *m = &p->made[i];
+		if (!path_is_safe_relative(m->path) || !path_is_safe_relative(m->from))
+			return bad(file, yaml_line(lines, "made/%u", i), e, "not paths below the root:", m->path);
+		if (strcmp(m->kind, "copy") != 0 && strcmp(m->kind, "join") != 0)
+			return bad(file, yaml_line(lines, "made/%u/kind", i), e, "neither copy nor join:", m->kind);
+	}
+	return 0;
+}
+
+static int check(const char *file, const char *name, const struct yaml_lines *lines, const struct world_part *p,
+		 struct err *e)
+{
+	bool base = strcmp(p->kind, "base") == 0;
+	if (strcmp(p->part, name) != 0)
+		return bad(file, yaml_line(lines, "part"), e, "the file has another name than its part", p->part);
+	if (!base && strcmp(p->kind, "toolkit") != 0)
+		return bad(file, yaml_line(lines, "kind"), e, "neither base nor toolkit:", p->kind);
+	if ((base && (!p->packages_count || !*p->python || !*p->glibc)))
+		return bad(file, 1, e, "a base has packages, python and glibc; they are missing in", name);
+	if (base && *p->prefix)
+		return bad(file, yaml_line(lines, "prefix"), e, "only a toolkit has a prefix:", p->prefix);
+	if (!base && !path_is_safe_relative(p->prefix))
+		return bad(file, yaml_line(lines, "prefix"), e, "not a path below the root:", p->prefix);
+	if (p->packages_count && (!is_word(p->suite, "-") || !p->components_count))
+		return bad(file, yaml_line(lines, "packages"), e, "packages without suite and components in", name);
+	if (check_words(file, lines, "packages", p->packages, p->packages_count, "+-.", e) < 0 ||
+	    check_words(file, lines, "components", p->components, p->components_count, "-", e) < 0 ||
+	    check_words(file, lines, "wheels", p->wheels, p->wheels_count, "-._=+", e) < 0)
+		return -1;
+	return check_places(file, lines, p, e);
+}
+
+int world_part_names(const char *profiles, struct arena *a, struct strlist *ret, struct err *e)
+{
+	const char *dir = path_join(a, profiles, "worlds");
+	struct strlist names = {0};
+	if (!fs_exists(dir))
+		return 0;
+	if (fs_list(dir, a, &names, e) < 0)
+		return -1;
+	for (size_t i = 0; i < names.count; i++)
+		if (path_has_suffix(names.items[i], ".yaml"))
+			strlist_ref(ret, a, arena_strndup(a, names.items[i], strlen(names.items[i]) - 5));
+	return 0;
+}
+
+static int unknown(const char *profiles, const char *name, struct arena *a, struct err *e)
+{
+	struct strlist names = {0};
+	if (world_part_names(profiles, a, &names, e) < 0)
+		return -1;
+	const char *near = suggest_nearest(name, names.items, names.count);
+	err_set(e, ERR_CONFIG, "unknown part of a world: '%s'", name);
+	return near ? err_hint(e, "did you mean '%s'?", near)
+		    : err_hint(e, "there are: %s", strlist_join(&names, a, " "));
+}
+
+/* Absent strings become "". */
+static void settle(struct world_part *p)
+{
+	const char **slots[] = {&p->suite, &p->python, &p->glibc, &p->prefix};
+	for (size_t i = 0; i < ARRAY_LEN(slots); i++)
+		if (!*slots[i])
+			*slots[i] = "";
+}
+
+int world_part_load(const char *profiles, const char *name, struct arena *a, const struct world_part **ret,
+		    struct err *e)
+{
+	const char *file = arena_printf(a, "%s/worlds/%s.yaml", profiles, name);
+	struct yaml_lines *lines = NULL;
+	void *data = NULL;
+	if (!is_word(name, "_") || !fs_exists(file))
+		return unknown(profiles, name, a, e);
+	if (yaml_load(file, &part_schema, a, &data, &lines, e) < 0)
+		return -1;
+	settle(data);
+	if (check(file, name, lines, data, e) < 0)
+		return -1;
+	*ret = data;
+	return 0;
+}
+
+static void put_list(struct buf *out, const char *key, const char *const *items, unsigned count)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct strlist sorted = {0};
+	for (unsigned i = 0; i < count; i++)
+		strlist_ref(&sorted, &a, items[i]);
+	strlist_sort(&sorted);
+	for (size_t i = 0; i < sorted.count; i++)
+		buf_printf(out, "%s %s\n", key, sorted.items[i]);
+}
+
+void world_part_asked(const struct world_part *p, char ret[65])
+{
+	AUTO_BUF struct buf text = {0};
+	buf_printf(&text, "suite %s\n", p->suite);
+	put_list(&text, "component", p->components, p->components_count);
+	put_list(&text, "package", p->packages, p->packages_count);
+	put_list(&text, "wheel", p->wheels, p->wheels_count);
+	digest_data(buf_cstr(&text), text.len, ret);
+}
+
+void world_part_rules(const struct world_part *p, struct buf *out)
+{
+	buf_printf(out, RULES_VERSION "\nkind %s\nprefix %s\n", p->kind, p->prefix);
+	put_list(out, "exclude", p->exclude, p->exclude_count);
+	put_list(out, "keep", p->keep, p->keep_count);
+	for (unsigned i = 0; i < p->links_count; i++)
+		buf_printf(out, "link %s %s\n", p->links[i].path, p->links[i].to);
+	for (unsigned i = 0; i < p->made_count; i++)
+		buf_printf(out, "%s %s %s\n", p->made[i].kind, p->made[i].path, p->made[i].from);
+}
+
+static bool matches(const char *const *patterns, unsigned count, const char *path)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (fnmatch(patterns[i], path, 0) == 0)
+			return true;
+	return false;
+}
+
+bool world_part_excludes(const struct world_part *p, const char *path)
+{
+	return matches(p->exclude, p->exclude_count, path) && !matches(p->keep, p->keep_count, path);
+}

@@ -1,0 +1,54 @@
+/* A part of a world as its table has it: profiles/worlds/<part>.yaml. A base is packages of one
+ * Debian suite; a toolkit is CUDA, which lies over a base. */
+#pragma once
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/strlist.h"
+
+struct world_link { /* what a maintainer script would have made */
+	const char *path, *to, *why;
+};
+
+struct world_made { /* a file that a maintainer script would have made */
+	const char *path;
+	const char *kind; /* "copy": of the file `from`; "join": of all *.crt below `from` */
+	const char *from, *why;
+};
+
+struct world_part {
+	const char *sources, *part;
+	const char *kind;  /* "base" or "toolkit" */
+	const char *suite; /* of its packages; "" without any */
+	const char *python, *glibc;
+	const char *prefix; /* of a toolkit: where its tree goes, "usr/local/cuda" */
+	/* asked for: packages, and wheels as "name==version" */
+	const char **components, **packages, **wheels;
+	/* patterns of paths that are not unpacked, and of those that are all the same ('*' is any
+	 * characters) */
+	const char **exclude, **keep;
+	struct world_link *links;
+	struct world_made *made;
+	unsigned components_count, packages_count, wheels_count, exclude_count, keep_count, links_count, made_count;
+};
+
+/* world_part_load: ERR_CONFIG with file:line for what does not follow the schema or does not fit
+ * together; for an unknown part with the nearest name. */
+int world_part_load(const char *profiles, const char *name, struct arena *a, const struct world_part **ret,
+		    struct err *e) MUST_CHECK;
+/* world_part_names: the parts that have a table, sorted. */
+int world_part_names(const char *profiles, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
+/* world_part_asked: sha256 of what it asks for (suite, components, packages, wheels), as its lock
+ * has it. */
+void world_part_asked(const struct world_part *p, char ret[65]);
+/* world_part_rules: how it is unpacked, as text for world_lock_key. */
+void world_part_rules(const struct world_part *p, struct buf *out);
+/* world_part_excludes: whether a path below the root is not unpacked. */
+bool world_part_excludes(const struct world_part *p, const char *path);
+/* world_part_path: a path of the table with '@' replaced by the platform's directory of libraries
+ * ("x86_64-linux-gnu"). */
+const char *world_part_path(const char *path, const char *platform, struct arena *a);
+/* world_debian_arch: "amd64" of "x86_64-linux"; NULL for a platform that no part is for. */
+const char *world_debian_arch(const char *platform);

@@ -1,0 +1,112 @@
+/* The tables of parts: those of the repository, what they give, and what is refused. */
+#include "support.h"
+
+#include <string.h>
+
+#include "base/path.h"
+#include "core/world/lock.h"
+#include "core/world/part.h"
+
+#define BASE                                                                                                           \
+	"sources: read\npart: small\nkind: base\nsuite: trixie\ncomponents: [main]\npython: \"3.13\"\nglibc: "         \
+	"\"2.41\"\npackages: [gcc, g++]\n"
+
+static int load(const char *text, struct arena *a, const struct world_part **ret, struct err *e)
+{
+	const char *dir = arena_strdup(a, test_dir());
+	test_write(test_path("worlds/small.yaml"), text);
+	return world_part_load(dir, "small", a, ret, e);
+}
+
+/* Each part has its lock, made from what the part asks for now. */
+static void test_repository(void **state)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct strlist names = {0};
+	struct err e = {0};
+	(void)state;
+	assert_ok(world_part_names(PROFILES_DIR, &a, &names, &e), &e);
+	assert_true(strlist_contains(&names, "debian13"));
+	for (size_t i = 0; i < names.count; i++) {
+		const struct world_part *p;
+		struct world_lock l;
+		char asked[65];
+		assert_ok(world_part_load(PROFILES_DIR, names.items[i], &a, &p, &e), &e);
+		assert_ok(world_lock_read(world_lock_path(PROFILES_DIR, p->part, "x86_64-linux", &a), &a, &l, &e), &e);
+		world_part_asked(p, asked);
+		assert_string_equal(l.asked, asked);
+		assert_string_equal(l.part, p->part);
+	}
+}
+
+static void test_digests(void **state)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_BUF struct buf rules = {0}, AUTO_BUF other = {0};
+	const struct world_part *p;
+	struct err e = {0};
+	char first[65], second[65];
+	(void)state;
+	assert_ok(load(BASE, &a, &p, &e), &e);
+	assert_string_equal(p->prefix, "");
+	world_part_asked(p, first);
+	world_part_rules(p, &rules);
+	/* the order of packages is for people */
+	assert_ok(load("# x\n" BASE "exclude: [\"usr/share/man/*\"]\nkeep: [\"*/copyright\"]\n", &a, &p, &e), &e);
+	world_part_asked(p, second);
+	world_part_rules(p, &other);
+	assert_string_equal(first, second);
+	assert_string_not_equal(buf_cstr(&rules), buf_cstr(&other));
+	assert_true(world_part_excludes(p, "usr/share/man/de/man1/x.1"));
+	assert_false(world_part_excludes(p, "usr/share/man/copyright"));
+	assert_false(world_part_excludes(p, "usr/bin/gcc"));
+	assert_string_equal(world_part_path("usr/lib/@/x", "aarch64-linux", &a), "usr/lib/aarch64-linux-gnu/x");
+	assert_string_equal(world_debian_arch("aarch64-linux"), "arm64");
+	assert_null(world_debian_arch("x86_64-darwin"));
+}
+
+static void test_refused(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} cases[] = {
+		{BASE "colour: red\n", "small.yaml:9: "},
+		{"sources: x\npart: other\nkind: base\n", "small.yaml:2: the file has another name than its part"},
+		{"sources: x\npart: small\nkind: planet\n", "small.yaml:3: neither base nor toolkit: 'planet'"},
+		{"sources: x\npart: small\nkind: base\n", "a base has packages, python and glibc"},
+		{"sources: x\npart: small\nkind: toolkit\nprefix: ../x\n", "small.yaml:4: not a path below the root"},
+		{BASE "prefix: usr/local/cuda\n", "small.yaml:9: only a toolkit has a prefix"},
+		{BASE "wheels: [\"a b\"]\n", "small.yaml:9: not a name: 'a b'"},
+		{BASE "wheels: [a==1, a==1]\n", "there twice: 'a==1'"},
+		{BASE "links:\n  - {path: usr/bin/cc, to: /usr/bin/gcc, why: x}\n",
+		 "small.yaml:10: not a relative target: '/usr/bin/gcc'"},
+		{BASE "links:\n  - {path: usr/bin/cc, to: ../../../gcc, why: x}\n", "not a relative target"},
+		{BASE "links:\n  - {path: ../cc, to: gcc, why: x}\n", "small.yaml:10: not a path below the root"},
+		{BASE "made:\n  - {path: etc/x, kind: run, from: usr/x, why: x}\n", "neither copy nor join: 'run'"},
+		{BASE "made:\n  - {path: etc/x, kind: copy, from: /usr/x, why: x}\n", "not paths below the root"},
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		AUTO_ARENA struct arena a = {0};
+		const struct world_part *p = NULL;
+		struct err e = {0};
+		assert_err(load(cases[i].text, &a, &p, &e), &e, ERR_CONFIG, cases[i].says);
+		assert_null(p);
+	}
+	AUTO_ARENA struct arena a = {0};
+	const struct world_part *p;
+	struct err e = {0};
+	assert_err(world_part_load(PROFILES_DIR, "debian31", &a, &p, &e), &e, ERR_CONFIG, "unknown part");
+	assert_contains(e.hint, "did you mean 'debian13'?");
+	assert_err(world_part_load(PROFILES_DIR, "../releases/2.9.1", &a, &p, &e), &e, ERR_CONFIG, "unknown part");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(test_repository, test_teardown),
+		cmocka_unit_test_teardown(test_digests, test_teardown),
+		cmocka_unit_test_teardown(test_refused, test_teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
