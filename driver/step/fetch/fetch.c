@@ -29,7 +29,7 @@ struct fetch_job {
 	const struct fetch_source *source;
 	struct arena arena;
 	const char *path; /* result */
-	bool from_store;
+	bool from_store, gone;
 	struct err err;
 };
 
@@ -115,7 +115,7 @@ static int run_job(const struct fetch_pool *p, struct fetch_worker *w, struct fe
 		return object_file(dir, s, &j->arena, &j->path, &j->err);
 	char *partial = path_join(&j->arena, p->partial_dir, s->sha256);
 	double start = log_seconds();
-	if (fetch_places(w, s, partial, &j->err) < 0)
+	if (fetch_places(w, s, partial, &j->gone, &j->err) < 0)
 		return -1;
 	pthread_mutex_lock(&f->mutex);
 	int status = publish(f, s, partial, &j->arena, &j->path, &j->err);
@@ -305,6 +305,7 @@ int fetch_all(struct store *store, struct fetch_source *sources, size_t count, c
 	int status = p.count ? fetch_missing(&p, run, a, e) : 0;
 	for (size_t i = 0; i < p.count; i++) {
 		struct fetch_job *j = &p.jobs[i];
+		sources[j->source - sources].gone = j->gone;
 		if (status == 0) {
 			paths[j->source - sources] = arena_strdup(a, j->path);
 			stats.from_store += j->from_store;

@@ -13,6 +13,8 @@ struct fetch_source {
 	const char *sha256;
 	struct strlist urls; /* in order */
 	const char *path;    /* result: the file in the store */
+	/* result, also of a failure: every place said for certain that it has no such file */
+	bool gone;
 };
 
 struct fetch_options {

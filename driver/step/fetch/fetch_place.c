@@ -159,12 +159,15 @@ enum transfer_outcome fetch_take(const struct transfer *t, const char *file, str
 	return transfer_check(t, e);
 }
 
+/* *ret_absent: the place said for certain that it has no such file. */
 static enum transfer_outcome from_place(struct fetch_worker *w, const struct fetch_source *s, const char *place,
-					const char *partial, bool *skipped, struct err *e)
+					const char *partial, bool *skipped, bool *ret_absent, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
+	long status = 0;
 	struct transfer t = {.url = place,
 			     .path = partial,
+			     .ret_status = &status,
 			     .sha256 = s->sha256,
 			     .stall_seconds = w->shared->o->stall_seconds,
 			     .slow_seconds = w->shared->o->slow_seconds,
@@ -179,12 +182,16 @@ static enum transfer_outcome from_place(struct fetch_worker *w, const struct fet
 		t.url += apt ? strlen("apt:") : wheel ? strlen("wheel:") : 0;
 		if (wheel)
 			return fetch_wheel(w, &t, e);
-		return apt ? from_apt(w, &t, s->name, e) : fetch_http(w, &t, s->name, e);
+		enum transfer_outcome out = apt ? from_apt(w, &t, s->name, e) : fetch_http(w, &t, s->name, e);
+		*ret_absent = out == TRANSFER_NEXT && (status == 404 || status == 410);
+		return out;
 	}
 	if (starts(place, "file://"))
 		t.url = file_url_path(&a, place);
-	if (t.url && *t.url == '/')
+	if (t.url && *t.url == '/') {
+		*ret_absent = access(t.url, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR);
 		return transfer_copy(&t, e);
+	}
 	err_set(e, ERR_NETWORK, "unsupported place '%s' (https:, http:, file:, apt:, wheel: or an absolute path)",
 		transfer_shown_url(&a, place));
 	return TRANSFER_NEXT;
@@ -194,6 +201,7 @@ struct verdict {
 	struct buf reasons; /* what each place said */
 	bool wrong;         /* one had other bytes */
 	bool skipped;       /* one was left out by --offline */
+	size_t absent;      /* places that said for certain that they have no such file */
 	char hint[1024];    /* the first hint a place gave */
 };
 
@@ -235,7 +243,9 @@ static int try_places(struct fetch_worker *w, const struct fetch_source *s, cons
 {
 	for (size_t i = 0; i < places->count; i++) {
 		struct err said = {0};
-		enum transfer_outcome out = from_place(w, s, places->items[i], partial, &v->skipped, &said);
+		bool absent = false;
+		enum transfer_outcome out = from_place(w, s, places->items[i], partial, &v->skipped, &absent, &said);
+		v->absent += absent;
 		if (out == TRANSFER_STOP) {
 			*e = said;
 			return -1;
@@ -255,7 +265,8 @@ static int try_places(struct fetch_worker *w, const struct fetch_source *s, cons
 	return no_place_left(s, v, e);
 }
 
-int fetch_places(struct fetch_worker *w, const struct fetch_source *s, const char *partial, struct err *e)
+int fetch_places(struct fetch_worker *w, const struct fetch_source *s, const char *partial, bool *ret_gone,
+		 struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist places = {0};
@@ -264,6 +275,7 @@ int fetch_places(struct fetch_worker *w, const struct fetch_source *s, const cha
 		add_mirror(&places, &a, w->shared->o->mirrors.items[i], s);
 	strlist_append(&places, &a, &s->urls);
 	int status = try_places(w, s, &places, partial, &v, e);
+	*ret_gone = status != 0 && places.count > 0 && v.absent == places.count;
 	buf_release(&v.reasons);
 	return status;
 }

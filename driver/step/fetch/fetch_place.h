@@ -40,5 +40,7 @@ enum transfer_outcome fetch_take(const struct transfer *t, const char *file, str
 /* fetch_wheel: from the Python index: t->url is "NAME==VERSION/FILE". */
 enum transfer_outcome fetch_wheel(struct fetch_worker *w, const struct transfer *t, struct err *e) MUST_CHECK;
 /* fetch_places: leaves the checked bytes in `partial`. ERR_INTEGRITY when a place had other bytes
- * and none the right ones, ERR_NETWORK when none had any, with what each said. */
-int fetch_places(struct fetch_worker *w, const struct fetch_source *s, const char *partial, struct err *e) MUST_CHECK;
+ * and none the right ones, ERR_NETWORK when none had any, with what each said; *ret_gone: each said
+ * for certain that it has no such file (404, 410, no such path). */
+int fetch_places(struct fetch_worker *w, const struct fetch_source *s, const char *partial, bool *ret_gone,
+		 struct err *e) MUST_CHECK;

@@ -6,6 +6,9 @@
 #include <sys/mount.h>
 #include <sys/wait.h>
 
+static const char digest_of_nothing[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+static const char digest_of_zeros[] = "0000000000000000000000000000000000000000000000000000000000000000";
+
 static void downloads_into_the_store(void **state)
 {
 	struct fixture *f = *state;
@@ -298,6 +301,31 @@ static void every_failure_is_told(void **state)
 	assert_contains(log_text(f), "'gone.bin'");
 }
 
+/* A file is gone only when every place says so: one that cannot be asked may have it. */
+static void gone_is_what_every_place_says(void **state)
+{
+	struct fixture *f = *state;
+	serve(f, (struct httpd_page){.fault = HTTPD_STATUS, .status = 503});
+	struct fetch_source s[] = {source(f, "gone.bin", other_sha, httpd_url(f->server, "/nothing")),
+				   source(f, "none.bin", body_sha, "/nothing/a"),
+				   source(f, "busy.bin", digest_of_nothing, httpd_url(f->server, "/nothing")),
+				   source(f, "wrong.bin", digest_of_zeros, httpd_url(f->server, "/nothing"))};
+	strlist_add(&s[0].urls, &f->a, "/nothing/b");
+	strlist_add(&s[2].urls, &f->a, httpd_url(f->server, "/file"));
+	strlist_add(&s[3].urls, &f->a, "ftp://host/file");
+	assert_err(get(f, s, ARRAY_LEN(s)), &f->e, ERR_NETWORK, "'gone.bin'");
+	assert_true(s[0].gone);
+	assert_true(s[1].gone);
+	assert_false(s[2].gone);
+	assert_false(s[3].gone);
+	struct fetch_source there = source(f, "here.bin", other_sha, "/nothing/a");
+	strlist_add(&there.urls, &f->a, "/nothing/b");
+	f->o.offline = true;
+	there.urls.items[1] = "http://127.0.0.1:1/x";
+	assert_err(get(f, &there, 1), &f->e, ERR_NETWORK, "--offline");
+	assert_false(there.gone);
+}
+
 static void cancelled_before_the_start(void **state)
 {
 	struct fixture *f = *state;
@@ -546,6 +574,7 @@ int main(void)
 		T(digests_that_are_none_are_refused),
 		T(one_failure_does_not_stop_the_others),
 		T(every_failure_is_told),
+		T(gone_is_what_every_place_says),
 		T(cancelled_before_the_start),
 		T(cancel_stops_at_once_and_keeps_the_partial),
 		T(full_disk_is_a_system_error_with_path_and_hint),
