@@ -186,6 +186,8 @@ static int take_field(struct reading *r, const struct control_field *f, struct e
 		r->now.suite = arena_strndup(r->arena, f->value, f->value_len);
 	if (control_is(f, "Codename"))
 		r->now.codename = arena_strndup(r->arena, f->value, f->value_len);
+	if (control_is(f, "Acquire-By-Hash"))
+		r->now.by_hash = f->value_len == 3 && strncmp(f->value, "yes", 3) == 0;
 	if (control_is(f, "Date"))
 		return take_date(r, f, &r->now.date, e);
 	if (control_is(f, "Valid-Until"))

@@ -1,5 +1,6 @@
 /* InRelease: the signed list of an archive's index files. */
 #pragma once
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/arena.h"
@@ -16,6 +17,7 @@ struct inrelease {
 	const char *suite, *codename; /* "" where it has none */
 	const char *date;             /* YYYY-MM-DDTHH:MM:SSZ */
 	const char *valid_until;      /* the same; NULL: none */
+	bool by_hash;                 /* index files may be had by their digests */
 	struct inrelease_file *files; /* of its field SHA256 */
 	size_t count, cap;
 };

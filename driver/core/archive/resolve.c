@@ -267,15 +267,20 @@ int resolve(const struct resolve_request *q, struct arena *a, const struct archi
 	return status;
 }
 
-const struct archive_package *resolve_newest(const struct archive_packages *packages, const char *name)
+int resolve_compare(const char *x, const char *y)
 {
 	CLEANUP(free_pool) Pool *pool = pool_create();
+	pool_setdisttype(pool, DISTTYPE_DEB);
+	return pool_evrcmp_str(pool, x, y, EVRCMP_COMPARE);
+}
+
+const struct archive_package *resolve_newest(const struct archive_packages *packages, const char *name)
+{
 	const struct archive_package *newest = NULL;
 	size_t count;
 	const struct archive_package *first = packages_of(packages, name, &count);
-	pool_setdisttype(pool, DISTTYPE_DEB);
 	for (size_t i = 0; i < count; i++)
-		if (!newest || pool_evrcmp_str(pool, first[i].version, newest->version, EVRCMP_COMPARE) > 0)
+		if (!newest || resolve_compare(first[i].version, newest->version) > 0)
 			newest = &first[i];
 	return newest;
 }

@@ -20,3 +20,5 @@ int resolve(const struct resolve_request *q, struct arena *a, const struct archi
 	    struct err *e) MUST_CHECK;
 /* resolve_newest: the newest version of a package, by Debian's order; NULL: there is none. */
 const struct archive_package *resolve_newest(const struct archive_packages *packages, const char *name);
+/* resolve_compare: <0, 0, >0 by Debian's order of versions. */
+int resolve_compare(const char *x, const char *y);
