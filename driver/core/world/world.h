@@ -1,0 +1,30 @@
+/* A world: the parts that a root is made of, each with its lock. "debian13", or with a toolkit and a
+ * Python over the base: "debian13+cuda13_0", "debian13+python3_12". */
+#pragma once
+#include "core/world/lock.h"
+#include "core/world/part.h"
+
+/* A file of a world's root that names it: one line, "<name> <platform> <key>". */
+#define WORLD_STAMP "etc/ptbuild-world"
+
+struct world_piece {
+	const struct world_part *part;
+	struct world_lock lock;
+};
+
+struct world {
+	const char *name; /* the parts' names with '+' between, the base first */
+	const char *platform;
+	struct world_piece *pieces;
+	size_t count;
+	char key[65];      /* sha256 over the keys of all parts (world_lock_key) */
+	uint64_t download; /* bytes of all its files */
+};
+
+/* world_load: the parts of a name with their tables and locks. ERR_CONFIG for a name whose first part
+ * is not a base or whose others are bases, for one part twice, a part without a lock for the
+ * platform, and a lock that was made for another request than the table's. */
+int world_load(const char *profiles, const char *name, const char *platform, struct arena *a, const struct world **ret,
+	       struct err *e) MUST_CHECK;
+/* world_read_stamp: the stamp of the root at `dir`: 1; 0 if it is not made from a world. */
+int world_read_stamp(const char *dir, struct arena *a, char **ret_name, char **ret_key, struct err *e) MUST_CHECK;
