@@ -65,6 +65,56 @@ static void test_digests(void **state)
 	assert_null(world_debian_arch("x86_64-darwin"));
 }
 
+static void key_of(const struct world_part *p, struct buf *out)
+{
+	char asked[65];
+	world_part_asked(p, asked);
+	buf_addstr(out, asked);
+	world_part_rules(p, out);
+}
+
+/* Without any one of its lines a shipped table asks for something else, is unpacked otherwise, or is refused. */
+static void every_line_counts(const char *part)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_FREE char *text = test_read(arena_printf(&a, "%s/worlds/%s.yaml", PROFILES_DIR, part));
+	AUTO_BUF struct buf whole = {0};
+	const struct world_part *p;
+	struct err e = {0};
+	const char *dir = arena_strdup(&a, test_dir());
+	assert_ok(world_part_load(PROFILES_DIR, part, &a, &p, &e), &e);
+	key_of(p, &whole);
+	for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
+		AUTO_BUF struct buf changed = {0}, AUTO_BUF key = {0};
+		size_t len = strcspn(line, "\n"), indent = strspn(line, " ");
+		if (line[indent] == '#' || strncmp(line, "sources:", 8) == 0 || (indent == 2 && line[2] != '-'))
+			continue;
+		buf_add(&changed, text, (size_t)(line - text));
+		buf_addstr(&changed, line + len + 1);
+		test_write(test_path("worlds/part.yaml"), buf_cstr(&changed));
+		assert_int_equal(
+			rename(test_path("worlds/part.yaml"), arena_printf(&a, "%s/worlds/%s.yaml", dir, part)), 0);
+		if (world_part_load(dir, part, &a, &p, &e) < 0) {
+			assert_int_equal(e.kind, ERR_CONFIG);
+			continue;
+		}
+		key_of(p, &key);
+		if (strcmp(buf_cstr(&key), buf_cstr(&whole)) == 0)
+			fail_msg("'%.*s' of %s counts for nothing", (int)len, line, part);
+	}
+}
+
+static void test_every_line_counts(void **state)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct strlist names = {0};
+	struct err e = {0};
+	(void)state;
+	assert_ok(world_part_names(PROFILES_DIR, &a, &names, &e), &e);
+	for (size_t i = 0; i < names.count; i++)
+		every_line_counts(names.items[i]);
+}
+
 static void test_refused(void **state)
 {
 	static const struct {
@@ -106,6 +156,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_repository, test_teardown),
 		cmocka_unit_test_teardown(test_digests, test_teardown),
+		cmocka_unit_test_teardown(test_every_line_counts, test_teardown),
 		cmocka_unit_test_teardown(test_refused, test_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
