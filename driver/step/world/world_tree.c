@@ -200,6 +200,8 @@ static int finish(struct world_making *m, struct arena *a, struct world_tree *re
 		names_text(all, m->names.count, i, &part);
 		digest_data(buf_cstr(&part), part.len, ret->parts[i]);
 	}
+	for (size_t i = 0; i < m->names.count; i++)
+		ret->bytes += all[i]->size;
 	names_text(all, m->names.count, SIZE_MAX, &ret->manifest);
 	digest_data(buf_cstr(&ret->manifest), ret->manifest.len, ret->digest);
 	return 0;
