@@ -11,7 +11,8 @@ struct world_request {
 	const char *profiles; /* the tables' directory */
 	struct store *store;
 	struct fetch_options fetch;
-	bool no_drift; /* a package that has left the archive is an error */
+	bool no_drift;       /* a package that has left the archive is an error */
+	const char *keyring; /* of the archive, for drift; NULL: Debian's of this machine */
 	unsigned jobs;
 };
 
