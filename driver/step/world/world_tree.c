@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/path.h"
@@ -183,6 +184,8 @@ static int set_dir_times(struct world_making *m, struct name *const *sorted, str
 		if (n->kind == NAME_DIR && utimensat(m->top, n->path, times, AT_SYMLINK_NOFOLLOW) < 0)
 			return err_errno(e, ERR_SYSTEM, "cannot set the time of '%s'", n->path);
 	}
+	if (fchmod(m->top, 0755) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot set the mode of '%s'", m->q->dir);
 	return futimens(m->top, top) < 0 ? err_errno(e, ERR_SYSTEM, "cannot set the time of '%s'", m->q->dir) : 0;
 }
 
