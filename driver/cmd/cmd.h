@@ -10,6 +10,7 @@
 #include "core/root/toolkit.h"
 #include "core/tables/tables.h"
 
+struct fetch_options;
 struct fetch_store;
 struct store;
 
@@ -23,6 +24,7 @@ struct cmd_globals {
 	const char *out;
 	const char *sandbox;
 	struct strlist mirrors;
+	struct strlist archives;
 	struct strlist lower_stores;
 	const char *store_url;
 	struct strlist without_walls;
@@ -103,6 +105,9 @@ int cmd_tables(struct cmd_context *c, const struct tables **ret, struct err *e) 
  * opened. */
 int cmd_store(struct cmd_context *c, struct store **ret, struct err *e) MUST_CHECK;
 int cmd_cache_dir(const struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
+/* cmd_fetch_options: --offline, --mirror, --archive, and the file "archives" beside the profiles,
+ * else in the data directory. ERR_USAGE for a word of --archive that is none. */
+int cmd_fetch_options(struct cmd_context *c, struct fetch_options *ret, struct err *e) MUST_CHECK;
 /* cmd_roots_dir: where ci/root-debian13 makes roots unless told otherwise; NULL without a home. */
 const char *cmd_roots_dir(const struct cmd_context *c);
 int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e) MUST_CHECK;

@@ -41,6 +41,10 @@ const struct arg_def cmd_global_options[] = {
 	{"out", 'o', GLOBAL(ARG_STRING, out), "DIR", "directory for wheels (default: dist)", "<dir>"},
 	{"mirror", 0, GLOBAL(ARG_LIST, mirrors), "PLACE",
 	 "a URL or directory to try first for sources; may be repeated", "<dir>"},
+	{"archive", 0, GLOBAL(ARG_LIST, archives), "NAME=URL",
+	 "the address of a Debian archive (debian, debian-security) or of its snapshot (debian-snapshot), instead of "
+	 "those that the machine knows; may be repeated (also PTBUILD_ARCHIVE_DEBIAN, separated by blanks)",
+	 NULL},
 	{"lower-store", 0, GLOBAL(ARG_LIST, lower_stores), "DIR",
 	 "a read-only fallback store, whose objects are used in place; may be repeated (also PTBUILD_LOWER_STORE, "
 	 "separated by colons)",

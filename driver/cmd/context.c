@@ -8,6 +8,8 @@
 #include "base/sys/fs.h"
 #include "cache/store.h"
 #include "cmd/cmd.h"
+#include "step/fetch/archives.h"
+#include "step/fetch/fetch.h"
 #include "step/fetch/fetch_store.h"
 
 const char *cmd_absolute(struct arena *a, const char *path)
@@ -136,6 +138,23 @@ int cmd_store(struct cmd_context *c, struct store **ret, struct err *e)
 			  add_lower_stores(c, e) < 0 || add_remote_store(c, e) < 0))
 		return -1;
 	*ret = c->store;
+	return 0;
+}
+
+int cmd_fetch_options(struct cmd_context *c, struct fetch_options *ret, struct err *e)
+{
+	const struct cmd_globals *g = c->global;
+	const char *profiles = NULL;
+	for (size_t i = 0; i < g->archives.count; i++)
+		if (archives_word(g->archives.items[i], e) < 0)
+			return -1;
+	if (cmd_profiles_dir(c, &profiles, e) < 0)
+		return -1;
+	const char *file = path_join(c->arena, path_dir(c->arena, profiles), "archives");
+	if (!fs_exists(file))
+		file = path_join(c->arena, data_dir(c->arena), "archives");
+	*ret = (struct fetch_options){
+		.offline = g->offline, .mirrors = g->mirrors, .archives = g->archives, .archives_file = file};
 	return 0;
 }
 

@@ -139,8 +139,8 @@ static int run_fetch(struct cmd_context *c, const struct strlist *args, struct e
 	if (make_plans(c, &chosen, &items, e) < 0 || cmd_store(c, &store, e) < 0)
 		return -1;
 	size_t n = collect_sources(&chosen, c->arena, &sources);
-	struct fetch_options o = {.offline = c->global->offline, .mirrors = c->global->mirrors};
-	if (fetch_all(store, sources, n, &o, c->run, c->arena, &stats, e) < 0)
+	struct fetch_options o;
+	if (cmd_fetch_options(c, &o, e) < 0 || fetch_all(store, sources, n, &o, c->run, c->arena, &stats, e) < 0)
 		return -1;
 	if (!options->sources_only && fetch_requirements(c, items, chosen.count, e) < 0)
 		return -1;
