@@ -96,7 +96,7 @@ static void test_refused(void **state)
 	AUTO_ARENA struct arena a = {0};
 	const struct world_part *p;
 	struct err e = {0};
-	assert_err(world_part_load(PROFILES_DIR, "debian31", &a, &p, &e), &e, ERR_CONFIG, "unknown part");
+	assert_err(world_part_load(PROFILES_DIR, "debian133", &a, &p, &e), &e, ERR_CONFIG, "unknown part");
 	assert_contains(e.hint, "did you mean 'debian13'?");
 	assert_err(world_part_load(PROFILES_DIR, "../releases/2.9.1", &a, &p, &e), &e, ERR_CONFIG, "unknown part");
 }

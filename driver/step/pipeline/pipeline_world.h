@@ -11,7 +11,8 @@ struct world_request {
 	const char *profiles; /* the tables' directory */
 	struct store *store;
 	struct fetch_options fetch;
-	bool no_drift; /* a package that has left the archive is an error */
+	bool no_drift;       /* a package that has left the archive is an error */
+	const char *keyring; /* of the archive, for drift; NULL: Debian's of this machine */
 	unsigned jobs;
 };
 
@@ -19,17 +20,18 @@ struct world_result {
 	const char *dir; /* the root: read-only, in the store */
 	bool hit;        /* it was there */
 	const char *key; /* the world's, or with drift that of what was made */
-	/* of packages that left the archive, whose present versions were taken: "name locked present"; empty: none */
+	/* of packages that left the archive, whose present versions were taken: "name locked
+	 * present"; empty: none */
 	struct strlist drift;
 	struct fetch_stats fetched;
 	double seconds;
 };
 
-/* world_find: where the world's root is in the store (or a fallback store); *ret NULL: not made yet. Takes
- * no lock and changes nothing but the time of the last use. */
+/* world_find: where the world's root is in the store (or a fallback store); *ret NULL: not made
+ * yet. Takes no lock and changes nothing but the time of the last use. */
 int world_find(struct store *store, const struct world *w, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 /* world_ensure: finds or makes it. Two processes make it once; a kill at any moment leaves no half
- * world. Where a lock says a tree digest and the made tree has another: ERR_INTEGRITY. ERR_NETWORK offline
- * when files are missing: the hint is the `ptbuild world make` that fetches them. */
+ * world. Where a lock says a tree digest and the made tree has another: ERR_INTEGRITY. ERR_NETWORK
+ * offline when files are missing: the hint is the `ptbuild world make` that fetches them. */
 int world_ensure(const struct world_request *q, const struct run *run, struct arena *a, struct world_result *ret,
 		 struct err *e) MUST_CHECK;
