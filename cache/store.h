@@ -13,6 +13,9 @@
 #define STORE_WHEEL "wheel"
 #define STORE_PYENV "pyenv" /* downloaded Python requirements, key = digest of the locked list */
 
+/* A root file system, with links, and rules of its own: cache/world.h. */
+#define STORE_WORLD "world"
+
 /* A build tree: its lock ("build-<compile key>") is held while it is in use. */
 #define STORE_BUILD "build"
 
@@ -91,7 +94,7 @@ int store_lock(struct store *s, const char *kind, const char *key, const struct 
 /* store_build_dir: the directory of the build tree of a compile key, created. */
 int store_build_dir(struct store *s, const char *compile_key, struct arena *a, const char **ret,
 		    struct err *e) MUST_CHECK;
-/* store_list: all objects, sorted by kind and key. */
+/* store_list: all objects, sorted by kind and key, the worlds among them. */
 int store_list(struct store *s, struct arena *a, struct store_object **ret, size_t *ret_count,
 	       struct err *e) MUST_CHECK;
 /* store_verify: hashes an object against its manifest; ERR_INTEGRITY names the file and both

@@ -6,6 +6,7 @@
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "cache/store_internal.h"
+#include "cache/world.h"
 
 int store_check_source(const char *key, const json_t *files, struct err *e)
 {
@@ -120,7 +121,8 @@ int store_verify(const struct store_object *o, const struct run *run, struct err
 {
 	if (store_check_name(o->kind, o->key, e) < 0)
 		return -1;
-	if (verify_object(o, run, e) < 0) {
+	bool world = strcmp(o->kind, STORE_WORLD) == 0;
+	if ((world ? store_world_verify : verify_object)(o, run, e) < 0) {
 		if (e->kind == ERR_INTEGRITY && !e->hint[0])
 			err_hint(e, "'ptbuild cache verify' moves it out of the way, so that it is made again");
 		return err_wrap(e, "%s %.12s", o->kind, o->key);

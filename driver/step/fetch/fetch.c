@@ -117,9 +117,8 @@ static int run_job(const struct fetch_pool *p, struct fetch_worker *w, struct fe
 	double start = log_seconds();
 	if (fetch_places(w, s, partial, &j->gone, &j->err) < 0)
 		return -1;
-	pthread_mutex_lock(&f->mutex);
+	/* by several threads at once: what it waits for is the disk */
 	int status = publish(f, s, partial, &j->arena, &j->path, &j->err);
-	pthread_mutex_unlock(&f->mutex);
 	if (status == 0)
 		log_verbose(&w->log, "fetched '%s' in %.1f s", s->name, log_seconds() - start);
 	return status;

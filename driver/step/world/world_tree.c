@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/path.h"
@@ -183,6 +184,8 @@ static int set_dir_times(struct world_making *m, struct name *const *sorted, str
 		if (n->kind == NAME_DIR && utimensat(m->top, n->path, times, AT_SYMLINK_NOFOLLOW) < 0)
 			return err_errno(e, ERR_SYSTEM, "cannot set the time of '%s'", n->path);
 	}
+	if (fchmod(m->top, 0755) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot set the mode of '%s'", m->q->dir);
 	return futimens(m->top, top) < 0 ? err_errno(e, ERR_SYSTEM, "cannot set the time of '%s'", m->q->dir) : 0;
 }
 
@@ -200,6 +203,8 @@ static int finish(struct world_making *m, struct arena *a, struct world_tree *re
 		names_text(all, m->names.count, i, &part);
 		digest_data(buf_cstr(&part), part.len, ret->parts[i]);
 	}
+	for (size_t i = 0; i < m->names.count; i++)
+		ret->bytes += all[i]->size;
 	names_text(all, m->names.count, SIZE_MAX, &ret->manifest);
 	digest_data(buf_cstr(&ret->manifest), ret->manifest.len, ret->digest);
 	return 0;

@@ -20,6 +20,7 @@ struct world_tree {
 	 * or "file 755|644 size sha256 path". */
 	struct buf manifest;
 	char digest[65]; /* of the manifest */
+	uint64_t bytes;  /* of all files */
 	/* for each piece: of the lines that it brings, whatever it lies over: its lock's `tree` */
 	char (*parts)[65];
 };
