@@ -1,5 +1,5 @@
-/* The entries of a lock that are not Debian packages: wheels as an index lists them, and archives of
- * NVIDIA's redistributable components as their manifest has them. */
+/* The entries of a lock that are not Debian packages: wheels as an index lists them, and archives
+ * of NVIDIA's redistributable components as their manifest has them. */
 #pragma once
 #include "core/world/lock.h"
 
@@ -8,8 +8,9 @@ struct lock_listed {               /* a wheel that an index lists */
 	uint64_t size;
 };
 
-/* lock_wheel: of the wheels listed for a distribution the one of "name==version" for any Python 3 on
- * the platform. ERR_NETWORK where there is none, more than one, or one without digest and size. */
+/* lock_wheel: of the wheels listed for a distribution the one of "name==version" for any Python 3
+ * on the platform. ERR_NETWORK where there is none, more than one, or one without digest and
+ * size. */
 int lock_wheel(const char *asked, const char *platform, const struct lock_listed *files, size_t count, struct arena *a,
 	       struct world_entry *ret, struct err *e) MUST_CHECK;
 /* lock_redist: the archives of components in a manifest (redistrib_12.8.1.json) that came from
