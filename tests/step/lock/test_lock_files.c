@@ -9,13 +9,17 @@
 #define B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 #define URL "https://cuda.invalid/redist/redistrib_12.8.1.json"
 
+#define X86 "nvidia_toy-1.2-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl"
+#define ARM "nvidia_toy-1.2-py3-none-manylinux2014_aarch64.manylinux_2_17_aarch64.whl"
+#define ANY "nvidia_toy-1.3-py2.py3-none-any.whl"
+
 static const struct lock_listed listed[] = {
-	{"nvidia_toy-1.2-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl", A, 10},
-	{"nvidia_toy-1.2-py3-none-manylinux2014_aarch64.manylinux_2_17_aarch64.whl", B, 11},
+	{X86, A, 10},
+	{ARM, B, 11},
 	{"nvidia_toy-1.2-py3-none-win_amd64.whl", B, 12},
 	{"nvidia_toy-1.2-cp313-cp313-manylinux_2_28_x86_64.whl", B, 13},
 	{"nvidia_toy-1.20-py3-none-manylinux_2_17_x86_64.whl", B, 14},
-	{"nvidia_toy-1.3-py2.py3-none-any.whl", A, 15},
+	{ANY, A, 15},
 	{"nvidia_toy-1.4-py3-none-any.whl", "", 0},
 	{"nvidia_toy-1.5-py3-none-manylinux1_x86_64.whl", A, 16},
 	{"nvidia_toy-1.5-py3-none-manylinux_2_28_x86_64.whl", A, 16},
@@ -27,9 +31,9 @@ static void a_wheel_by_version_and_platform(void **state)
 		const char *asked, *platform, *file;
 		uint64_t size;
 	} cases[] = {
-		{"nvidia-toy==1.2", "x86_64-linux", listed[0].name, 10},
-		{"nvidia-toy==1.2", "aarch64-linux", listed[1].name, 11},
-		{"nvidia_toy==1.3", "aarch64-linux", listed[5].name, 15},
+		{"nvidia-toy==1.2", "x86_64-linux", X86, 10},
+		{"nvidia-toy==1.2", "aarch64-linux", ARM, 11},
+		{"nvidia_toy==1.3", "aarch64-linux", ANY, 15},
 	};
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
