@@ -117,9 +117,8 @@ static int run_job(const struct fetch_pool *p, struct fetch_worker *w, struct fe
 	double start = log_seconds();
 	if (fetch_places(w, s, partial, &j->gone, &j->err) < 0)
 		return -1;
-	pthread_mutex_lock(&f->mutex);
+	/* by several threads at once: what it waits for is the disk */
 	int status = publish(f, s, partial, &j->arena, &j->path, &j->err);
-	pthread_mutex_unlock(&f->mutex);
 	if (status == 0)
 		log_verbose(&w->log, "fetched '%s' in %.1f s", s->name, log_seconds() - start);
 	return status;
@@ -348,24 +347,28 @@ static int publish_latest(struct fetch_shared *f, const char *stage, const char 
 	return object_file(dir, &s, a, ret, e);
 }
 
-int fetch_latest(struct store *store, const char *place, uint64_t max, const struct fetch_options *o,
-		 const struct run *run, struct arena *a, const char **ret, struct err *e)
+/* A file as it is now: of a Debian archive, or `url` of a web server, asked for as `accept`. */
+static int latest(struct store *store, const char *place, const char *url, const char *name, const char *accept,
+		  uint64_t max, const struct fetch_options *o, const struct run *run, struct arena *a, const char **ret,
+		  struct err *e)
 {
 	struct fetch_options options = *o;
 	struct fetch_shared f = {.store = store, .o = &options};
 	struct fetch_worker w = {.shared = &f, .log = *run->log, .run = *run};
-	const char *stage, *name = path_base(place);
+	const char *stage;
 	bool absent = false;
 	set_defaults(&options);
 	if (run_check(run, e) < 0)
 		return -1;
 	if (o->offline) {
-		err_set(e, ERR_NETWORK, "'%s' may have changed, and --offline forbids asking for it", place);
+		err_set(e, ERR_NETWORK, "'%s' may have changed, and --offline forbids asking for it",
+			transfer_shown_url(a, place));
 		return err_hint(e, "run the same without --offline");
 	}
 	if (store_stage(store, a, &stage, e) < 0 || open_shared(&f, e) < 0)
 		return -1;
-	const struct transfer t = {.url = place,
+	const struct transfer t = {.url = url ? url : place,
+				   .accept = accept,
 				   .path = path_join(a, stage, name),
 				   .max_bytes = max,
 				   .stall_seconds = options.stall_seconds,
@@ -373,10 +376,23 @@ int fetch_latest(struct store *store, const char *place, uint64_t max, const str
 				   .slow_rate = FETCH_SLOW_RATE,
 				   .run = &w.run,
 				   .progress = &f.amount};
-	int status = fetch_deb(&w, &t, name, &absent, e) == TRANSFER_DONE ? publish_latest(&f, stage, t.path, a, ret, e)
-									  : -1;
+	enum transfer_outcome got =
+		url ? fetch_http(&w, &t, transfer_shown_url(a, url), e) : fetch_deb(&w, &t, name, &absent, e);
+	int status = got == TRANSFER_DONE ? publish_latest(&f, stage, t.path, a, ret, e) : -1;
 	if (status < 0)
 		store_drop_stage(store, stage);
 	close_shared(&f);
 	return status;
+}
+
+int fetch_latest(struct store *store, const char *place, uint64_t max, const struct fetch_options *o,
+		 const struct run *run, struct arena *a, const char **ret, struct err *e)
+{
+	return latest(store, place, NULL, path_base(place), NULL, max, o, run, a, ret, e);
+}
+
+int fetch_page(struct store *store, const char *url, const char *accept, uint64_t max, const struct fetch_options *o,
+	       const struct run *run, struct arena *a, const char **ret, struct err *e)
+{
+	return latest(store, url, url, "page", accept, max, o, run, a, ret, e);
 }

@@ -56,3 +56,6 @@ int fetch_all(struct store *store, struct fetch_source *sources, size_t count, c
  * in the store by its digest. ERR_NETWORK offline, and as fetch_all. */
 int fetch_latest(struct store *store, const char *place, uint64_t max, const struct fetch_options *o,
 		 const struct run *run, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
+/* fetch_page: the same of a page at a URL, asked for as the media type `accept` (NULL: any). */
+int fetch_page(struct store *store, const char *url, const char *accept, uint64_t max, const struct fetch_options *o,
+	       const struct run *run, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
