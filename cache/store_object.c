@@ -145,7 +145,7 @@ int store_objects_add(struct store_objects *l, const char *kind, const char *key
 	if (lstat(path, &st) < 0)
 		return 0;
 	uint64_t bytes = (uint64_t)st.st_size;
-	if (S_ISDIR(st.st_mode) && fs_tree_size(path, &bytes, e) < 0) {
+	if (S_ISDIR(st.st_mode) && fs_tree_size_most(path, &bytes, e) < 0) {
 		if (fs_exists(path))
 			return -1;
 		err_clear(e);
