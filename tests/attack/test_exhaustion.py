@@ -236,14 +236,6 @@ def test_a_store_that_dribbles(world):
     assert code == 0 and Slow.asked and "not asked again" in text and seconds < 120, (code, seconds, text[-1000:])
 
 
-def test_a_mirror_that_dribbles(world):
-    server, url = served(Slow)
-    Slow.asked.clear()
-    code, text, seconds, _ = measured(world.command("fetch", "--profile", "cpu-avx2", "--release", "2.9.1-good", "--sources-only", "--mirror", url, cache=world.path("mirror")), cwd=world.dir)
-    server.shutdown()
-    assert code == 0 and Slow.asked and seconds < 120, (code, seconds, text[-1000:])
-
-
 def test_a_compiler_cache_that_dribbles(world):
     """A redis that says "$1" and then a nought each half second."""
     listener = socket.create_server(("127.0.0.1", 0))
