@@ -146,7 +146,7 @@ int store_objects_add(struct store_objects *l, const char *kind, const char *key
 		return 0;
 	uint64_t bytes = (uint64_t)st.st_size;
 	bool said = strcmp(kind, STORE_WORLD) == 0 && store_world_bytes(key, path, &bytes);
-	if (!said && S_ISDIR(st.st_mode) && fs_tree_size(path, &bytes, e) < 0) {
+	if (!said && S_ISDIR(st.st_mode) && fs_tree_size_most(path, &bytes, e) < 0) {
 		if (fs_exists(path))
 			return -1;
 		err_clear(e);

@@ -194,8 +194,6 @@ int main(void)
 		cmocka_unit_test_teardown(test_repository, test_teardown),
 		cmocka_unit_test_teardown(test_digests, test_teardown),
 		cmocka_unit_test_teardown(test_every_line_counts, test_teardown),
-}
-
 		cmocka_unit_test_teardown(test_archives, test_teardown),
 		cmocka_unit_test_teardown(test_refused, test_teardown),
 	};
