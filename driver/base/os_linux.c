@@ -1,7 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/close_range.h>
 #include <linux/openat2.h>
 #include <math.h>
 #include <sched.h>
@@ -9,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
@@ -17,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/calls_linux.h"
 #include "base/os.h"
 
 int os_open_cancel(void)

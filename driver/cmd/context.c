@@ -3,9 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/os.h"
 #include "base/path.h"
 #include "base/sys/fs.h"
+#include "base/sys/proc.h"
 #include "cache/store.h"
 #include "cmd/cmd.h"
 #include "step/fetch/archives.h"
@@ -24,13 +24,8 @@ static const char *data_dir(struct arena *a)
 	const char *dir = getenv("PTBUILD_DATA_DIR");
 	if (dir && *dir)
 		return cmd_absolute(a, dir);
-	char exe[4096];
-	if (os_program_path(exe, sizeof(exe)) == 0) {
-		dir = path_absolute(a, "/", arena_printf(a, "%s/../share/ptbuild", path_dir(a, exe)));
-		if (fs_is_dir(path_join(a, dir, "profiles")))
-			return dir;
-	}
-	return PTBUILD_SOURCE_DIR;
+	dir = proc_beside(a, "share/ptbuild");
+	return dir && fs_is_dir(path_join(a, dir, "profiles")) ? dir : PTBUILD_SOURCE_DIR;
 }
 
 static int data_part(struct cmd_context *c, const char *part, const char **ret, struct err *e)

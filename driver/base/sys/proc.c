@@ -264,10 +264,37 @@ int proc_capture(const char *const *argv, const struct run *run, struct buf *out
 	return 0;
 }
 
-char *proc_find(struct arena *a, const char *name)
+char *proc_beside(struct arena *a, const char *rel)
+{
+	char exe[4096];
+	if (os_program_path(exe, sizeof(exe)) < 0)
+		return NULL;
+	char *path = path_absolute(a, "/", arena_printf(a, "%s/../%s", path_dir(a, exe), rel));
+	return access(path, F_OK) == 0 ? path : NULL;
+}
+
+static char *find_own(struct arena *a, const char *name)
+{
+	const char *dir = proc_beside(a, "libexec/ptbuild");
+	return dir ? proc_find_in(a, dir, name) : NULL;
+}
+
+static char *find_in_path(struct arena *a, const char *name)
 {
 	const char *path = getenv("PATH");
 	return proc_find_in(a, path ? path : "/usr/local/bin:/usr/bin:/bin", name);
+}
+
+char *proc_find(struct arena *a, const char *name)
+{
+	char *own = find_own(a, name);
+	return own ? own : find_in_path(a, name);
+}
+
+char *proc_find_host(struct arena *a, const char *name)
+{
+	char *found = find_in_path(a, name);
+	return found ? found : find_own(a, name);
 }
 
 char *proc_find_in(struct arena *a, const char *path, const char *name)

@@ -68,7 +68,13 @@ int proc_run(const struct proc_spec *spec, const struct run *run, struct proc_re
 /* proc_capture: adds the standard output of argv to `out`, trailing white space cut; a non-zero
  * exit is ERR_SYSTEM with the last lines of its standard error. */
 int proc_capture(const char *const *argv, const struct run *run, struct buf *out, struct err *e) MUST_CHECK;
-/* proc_find: full path of a program in PATH; NULL if there is none or `name` has a '/'. Relative
- * entries are skipped. proc_find_in: the same in `path`, which is written like PATH. */
+/* proc_beside: a file of the installation that this program is of, "share/ptbuild": below the
+ * directory that holds its bin; NULL if it does not exist. */
+char *proc_beside(struct arena *a, const char *rel);
+/* proc_find: full path of a program that came with this one (libexec/ptbuild: equal bytes on every
+ * machine), else of one in PATH; NULL if there is none or `name` has a '/'. Relative entries are
+ * skipped. proc_find_host: PATH first, for what a system sets up. proc_find_in: only in `path`,
+ * which is written like PATH. */
 char *proc_find(struct arena *a, const char *name);
+char *proc_find_host(struct arena *a, const char *name);
 char *proc_find_in(struct arena *a, const char *path, const char *name);

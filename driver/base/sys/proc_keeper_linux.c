@@ -1,11 +1,11 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/calls_linux.h"
 #include "base/sys/proc_internal.h"
 
 /* All of this runs in a child of a program with threads: only what is safe between fork and exec. */

@@ -29,9 +29,10 @@ static int check_shape(const char *path, struct err *e)
 	return 0;
 }
 
-static int find_keyring(const char *keyring, const char **ret, struct err *e)
+static int find_keyring(const char *keyring, struct arena *a, const char **ret, struct err *e)
 {
-	const char *path = keyring ? keyring : DEBIAN_KEYRING;
+	const char *own = proc_beside(a, "share/ptbuild/keyrings/debian-archive-keyring.gpg");
+	const char *path = keyring ? keyring : own ? own : DEBIAN_KEYRING;
 	if (!fs_exists(path)) {
 		err_set(e, ERR_SYSTEM, "no keyring '%s' to check the archive's signature with", path);
 		return err_hint(e, "install debian-archive-keyring, or name the archive's keyring with --keyring FILE");
@@ -72,7 +73,7 @@ static int run_checker(const char *path, const char *keyring, const char *to, co
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf words = {0};
 	struct proc_result result;
-	const char *gpgv = proc_find(&a, "gpgv"), *sqv = proc_find(&a, "sqv");
+	const char *gpgv = proc_find_host(&a, "gpgv"), *sqv = proc_find_host(&a, "sqv");
 	const char *const by_gpgv[] = {
 		gpgv, "--status-fd", "1", "--weak-digest", "SHA1", "--keyring", keyring, "--output", to, path, NULL};
 	const char *const by_sqv[] = {sqv, "--keyring", keyring, "--cleartext", "--output", to, path, NULL};
@@ -98,7 +99,7 @@ int inrelease_verify(const char *path, const char *keyring, const struct run *ru
 	struct err ignored = {0};
 	const char *keys;
 	char *dir;
-	if (check_shape(path, e) < 0 || find_keyring(keyring, &keys, e) < 0 ||
+	if (check_shape(path, e) < 0 || find_keyring(keyring, &a, &keys, e) < 0 ||
 	    fs_temp_dir(NULL, "ptbuild-signed-", &a, &dir, e) < 0)
 		return -1;
 	const char *text = path_join(&a, dir, "text");

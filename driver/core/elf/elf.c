@@ -7,6 +7,10 @@
 #include "base/sys/fs.h"
 #include "core/elf/elf_map.h"
 
+#ifndef DT_RELR /* glibc before 2.36 */
+#define DT_RELR 36
+#endif
+
 int elf_is(const char *path, bool *ret, struct err *e)
 {
 	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -8,12 +8,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/calls_linux.h"
 
 static int failed(struct sandbox_entry *n, const char *what)
 {

@@ -2,15 +2,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/landlock.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/calls_linux.h"
 
 /* The kernel's headers here may be older than the kernel. */
 #define ACCESS_REFER (1ULL << 13)     /* version 2: files moved between directories */

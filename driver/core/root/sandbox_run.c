@@ -349,7 +349,7 @@ static int run_bwrap(const struct sandbox *given, const char *const *argv, struc
 	struct proc_result res = {0};
 	struct fds f = {0};
 	uid_t user;
-	const char *bwrap = proc_find(s.arena, "bwrap");
+	const char *bwrap = proc_find_host(s.arena, "bwrap");
 	if (!bwrap) {
 		err_set(e, ERR_SYSTEM, "bubblewrap (bwrap) is not installed, and the sandbox needs it");
 		return err_hint(e, "install bubblewrap, or build with --sandbox none");

@@ -78,7 +78,7 @@ static const char *way_text(bool *ret, struct arena *a)
 			 "rights"),
 	};
 	struct stat st;
-	const char *bwrap = proc_find(a, "bwrap");
+	const char *bwrap = proc_find_host(a, "bwrap");
 	bool setuid = bwrap && geteuid() != 0 && stat(bwrap, &st) == 0 && (st.st_mode & S_ISUID);
 	uid_t user = build_user_state() == BUILD_USER_OWN ? BUILD_USER : geteuid();
 	enum sandbox_way way = sandbox_way(user, setuid);

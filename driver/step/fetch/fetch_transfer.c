@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/strlist.h"
 #include "step/fetch/fetch_partial.h"
@@ -169,6 +170,30 @@ static size_t on_body(char *data, size_t unit, size_t count, void *user)
 	return len;
 }
 
+/* OpenSSL and most clients obey the first variable, curl's own program the second, libcurl neither. The places are
+ * those that Go's crypto/x509 looks at (root_linux.go). */
+const char *transfer_authorities(void)
+{
+	static const char *const variables[] = {"SSL_CERT_FILE", "CURL_CA_BUNDLE"};
+	static const char *const places[] = {
+		"/etc/ssl/certs/ca-certificates.crt",                /* Debian, Ubuntu, Arch, Gentoo */
+		"/etc/pki/tls/certs/ca-bundle.crt",                  /* Fedora, RHEL */
+		"/etc/ssl/ca-bundle.pem",                            /* openSUSE */
+		"/etc/pki/tls/cacert.pem",                           /* OpenELEC */
+		"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", /* CentOS, RHEL 7 */
+		"/etc/ssl/cert.pem",                                 /* Alpine, macOS */
+	};
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+		const char *named = getenv(variables[i]);
+		if (named && *named)
+			return named;
+	}
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (access(places[i], R_OK) == 0)
+			return places[i];
+	return NULL;
+}
+
 static void set_options(struct attempt *at)
 {
 	CURL *c = at->easy;
@@ -199,9 +224,8 @@ static void set_options(struct attempt *at)
 		at->headers = curl_slist_append(NULL, line);
 		curl_easy_setopt(c, CURLOPT_HTTPHEADER, at->headers);
 	}
-	/* OpenSSL and most clients honour it, libcurl does not. */
-	const char *authorities = getenv("SSL_CERT_FILE");
-	if (authorities && *authorities)
+	const char *authorities = transfer_authorities();
+	if (authorities)
 		curl_easy_setopt(c, CURLOPT_CAINFO, authorities);
 	if (at->start > 0) {
 		char range[32];

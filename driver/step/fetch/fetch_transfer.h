@@ -58,6 +58,9 @@ enum transfer_outcome transfer_copy(const struct transfer *t, struct err *e) MUS
 /* transfer_check: checks a file that came by other means: TRANSFER_DONE, TRANSFER_WRONG (deleted)
  * or TRANSFER_STOP. */
 enum transfer_outcome transfer_check(const struct transfer *t, struct err *e) MUST_CHECK;
+/* transfer_authorities: the file of certificates to check servers by: $SSL_CERT_FILE,
+ * $CURL_CA_BUNDLE, else the first of the places where systems keep it; NULL: libcurl's own. */
+const char *transfer_authorities(void);
 /* transfer_shown_url: the URL for messages, without user name and password. */
 char *transfer_shown_url(struct arena *a, const char *url) __attribute__((returns_nonnull));
 /* transfer_escaped: a path percent-encoded but for its slashes. */

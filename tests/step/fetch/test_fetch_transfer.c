@@ -1,4 +1,5 @@
 #include "fetch_fixture.h"
+#include "step/fetch/fetch_transfer.h"
 
 static void truncated_transfer_is_resumed(void **state)
 {
@@ -397,6 +398,27 @@ static void passwords_stay_out_of_messages(void **state)
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+static void authorities_are_those_named_else_the_systems(void **state)
+{
+	(void)state;
+	const char *before = getenv("SSL_CERT_FILE");
+	AUTO_FREE char *kept = before ? strdup(before) : NULL;
+	setenv("SSL_CERT_FILE", "/one", 1);
+	setenv("CURL_CA_BUNDLE", "/two", 1);
+	assert_string_equal(transfer_authorities(), "/one");
+	setenv("SSL_CERT_FILE", "", 1);
+	assert_string_equal(transfer_authorities(), "/two");
+	unsetenv("CURL_CA_BUNDLE");
+	const char *found = transfer_authorities();
+	assert_true(!found || access(found, R_OK) == 0);
+	if (access("/etc/ssl/certs/ca-certificates.crt", R_OK) == 0)
+		assert_string_equal(found, "/etc/ssl/certs/ca-certificates.crt");
+	if (kept)
+		setenv("SSL_CERT_FILE", kept, 1);
+	else
+		unsetenv("SSL_CERT_FILE");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -438,6 +460,7 @@ int main(void)
 		T(trusted_certificate_is_taken),
 		T(redirect_from_https_to_http_is_refused),
 		T(passwords_stay_out_of_messages),
+		T(authorities_are_those_named_else_the_systems),
 	};
 	return cmocka_run_group_tests(tests, group_setup, NULL);
 }

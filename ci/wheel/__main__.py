@@ -1,0 +1,3 @@
+from ptbuild import main
+
+main()
