@@ -10,6 +10,7 @@
 #include "base/sys/json.h"
 #include "cmd/build.h"
 #include "cmd/help.h"
+#include "cmd/root.h"
 #include "cmd/units.h"
 #include "step/ccache/ccache_remote.h"
 
@@ -304,6 +305,8 @@ int cmd_build_request(struct cmd_context *c, const struct strlist *words, struct
 			return -1;
 		log_info(c->run->log, "%s", cost);
 	}
+	if (cmd_root_choose(c, &chosen, e) < 0)
+		return -1;
 	targets = arena_array(c->arena, chosen.count, sizeof(*targets));
 	for (size_t i = 0; i < chosen.count; i++) {
 		const struct selection *s = &chosen.items[i];

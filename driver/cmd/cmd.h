@@ -12,6 +12,7 @@
 
 struct fetch_options;
 struct fetch_store;
+struct world;
 struct store;
 
 /* Options of every command. The options struct of a command begins with one of these. */
@@ -86,6 +87,9 @@ struct cmd_context {
 	const struct toolkits *toolkits;
 	struct store *store;
 	struct fetch_store *remote; /* of the store */
+	/* that the root is of; NULL: none (cmd/root.h) */
+	const struct world *world;
+	struct strlist drift; /* of it, as world_result */
 	struct root *root;
 	const struct hardware_facts *facts;
 	struct hardware *machine;

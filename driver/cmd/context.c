@@ -153,19 +153,6 @@ int cmd_fetch_options(struct cmd_context *c, struct fetch_options *ret, struct e
 	return 0;
 }
 
-int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e)
-{
-	if (!c->root) {
-		const char *dir = c->global->root ? cmd_absolute(c->arena, c->global->root) : NULL;
-		struct root *root = arena_alloc(c->arena, sizeof(*root));
-		if (root_open(dir, c->arena, root, e) < 0)
-			return -1;
-		c->root = root;
-	}
-	*ret = c->root;
-	return 0;
-}
-
 enum sandbox_kind cmd_sandbox(const struct cmd_context *c)
 {
 	enum sandbox_kind kind = SANDBOX_BWRAP;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/sys/json.h"
+#include "cmd/root.h"
 #include "cmd/help.h"
 #include "cmd/select.h"
 #include "step/python/pyenv.h"
@@ -136,6 +137,8 @@ static int run_fetch(struct cmd_context *c, const struct strlist *args, struct e
 	if (cmd_select(c, args, &chosen, e) < 0)
 		return -1;
 	add_implied_torch(c, &chosen);
+	if (!options->sources_only && cmd_root_choose(c, &chosen, e) < 0)
+		return -1;
 	if (make_plans(c, &chosen, &items, e) < 0 || cmd_store(c, &store, e) < 0)
 		return -1;
 	size_t n = collect_sources(&chosen, c->arena, &sources);

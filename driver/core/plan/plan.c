@@ -221,7 +221,8 @@ int plan_resolve(const struct tables *t, const struct plan_request *q, struct ar
 		return -1;
 	plan_notes(&c, &env);
 	p->notes = c.notes;
-	runs_on_of_plan(t, p, q->toolchain && q->toolchain->glibc ? q->toolchain->glibc : "", a, &p->runs_on);
+	const char *glibc = q->toolchain ? q->toolchain->glibc : q->glibc;
+	runs_on_of_plan(t, p, glibc ? glibc : "", a, &p->runs_on);
 	if (plan_keys(&c, p, e) < 0)
 		return -1;
 	*ret = p;

@@ -93,6 +93,7 @@ struct plan_request {
 	struct plan_options options;
 	const struct toolchain *toolchain; /* NULL: not probed; the key text then says so */
 	const struct toolkits *toolkits;   /* of the root; NULL: not looked for */
+	const char *glibc; /* of the root that it will be; NULL: the toolchain's, if that was probed */
 	const char *torch;                 /* see plan.torch */
 	const char *torch_version;
 	enum sandbox_kind sandbox;
