@@ -144,6 +144,7 @@ static int make_world(struct cmd_context *c, const char **ret, struct err *e)
 	for (size_t i = 0; i < r.drift.count; i++)
 		log_warn(c->run->log, "drift: not the pinned package: %s", r.drift.items[i]);
 	c->drift = r.drift;
+	c->world = r.world;
 	*ret = r.dir;
 	return 0;
 }

@@ -111,6 +111,8 @@ static int make_label(struct plan_context *c, const struct buildenv_request *req
 	strlist_sort(&given_up);
 	for (size_t i = 0; i < given_up.count; i++)
 		strlist_addf(&words, c->arena, "no%s", given_up.items[i]);
+	if (c->request->drift)
+		strlist_ref(&words, c->arena, "drift");
 	*ret = strlist_join(&words, c->arena, ".");
 	return 0;
 }

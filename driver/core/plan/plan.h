@@ -98,6 +98,8 @@ struct plan_request {
 	const char *torch_version;
 	enum sandbox_kind sandbox;
 	unsigned without_walls;  /* of run */
+	/* packages of the root's world are not the pinned ones: the label says so */
+	bool drift;
 	const char *patches_dir; /* <data>/patches */
 	/* a note to put before the plan's own, such as what "native" stood for; NULL: none */
 	const char *note;

@@ -50,6 +50,7 @@ static int resolve(struct pipeline *l, const struct pipeline_target *t, const st
 				 .torch_version = torch ? torch->version : "",
 				 .sandbox = l->q->kind,
 				 .without_walls = l->run->without_walls,
+				 .drift = l->q->drift.count > 0,
 				 .patches_dir = l->q->patches_dir,
 				 .note = t->note};
 	r.options.metadata_rev = rev;

@@ -108,7 +108,7 @@ static int make_once(const struct world_request *q, const struct world_files *fi
 int world_ensure(const struct world_request *q, const struct run *run, struct arena *a, struct world_result *ret,
 		 struct err *e)
 {
-	struct world_result r = {.key = q->world->key, .use = LOCK_NONE};
+	struct world_result r = {.world = q->world, .key = q->world->key, .use = LOCK_NONE};
 	struct world_files files = {0};
 	double start = log_seconds();
 	bool made = false;
@@ -117,6 +117,7 @@ int world_ensure(const struct world_request *q, const struct run *run, struct ar
 	if (!r.dir) {
 		if (world_files(q, run, a, &files, e) < 0)
 			return -1;
+		r.world = files.world;
 		r.key = files.world->key;
 		r.drift = files.drift;
 		r.fetched = files.fetched;

@@ -19,6 +19,7 @@ struct world_request {
 
 struct world_result {
 	const char *dir; /* the root: read-only, in the store */
+	const struct world *world; /* as it was made: with drift other than asked for */
 	bool hit;        /* it was there */
 	const char *key; /* the world's, or with drift that of what was made */
 	/* of packages that left the archive, whose present versions were taken: "name locked
