@@ -209,7 +209,7 @@ char *cmd_world_text(const struct cmd_root_state *r, struct arena *a)
 {
 	if (r->made)
 		return arena_printf(a, "%s, made", r->world->name);
-	return arena_printf(a, "%s, not made yet: at most %.1f MB to download", r->world->name,
+	return arena_printf(a, "%s, %.1f MB to download", r->world->name,
 			    (double)r->world->download / 1e6);
 }
 

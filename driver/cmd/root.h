@@ -20,6 +20,6 @@ int cmd_root_look(struct cmd_context *c, struct cmd_root_state *ret, struct err 
  * world that it would be; NULL: neither has one that can be told without running it. */
 int cmd_root_python(struct cmd_context *c, const struct release_row *r, const struct profile *p, const char *cuda,
 		    const char **ret, struct err *e) MUST_CHECK;
-/* cmd_world_text: "debian13, 391.1 MB to download". cmd_world_json: a new reference; null for NULL. */
+/* cmd_world_text: "debian13, 391.1 MB to download", "debian13, made". cmd_world_json: a new reference; null for NULL. */
 char *cmd_world_text(const struct cmd_root_state *r, struct arena *a);
 json_t *cmd_world_json(const struct cmd_root_state *r);
