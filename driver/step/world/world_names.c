@@ -11,7 +11,7 @@ void names_init(struct names *n)
 {
 	*n = (struct names){.cap = FIRST_CAP};
 	pthread_mutex_init(&n->mutex, NULL);
-	n->table = calloc(n->cap, sizeof(*n->table));
+	n->table = calloc(n->cap, sizeof(struct name *));
 	if (!n->table)
 		abort();
 }
@@ -49,7 +49,7 @@ struct name *names_find(const struct names *n, const char *path)
 
 static void grow(struct names *n)
 {
-	struct name **more = calloc(n->cap * 2, sizeof(*more));
+	struct name **more = calloc(n->cap * 2, sizeof(struct name *));
 	if (!more)
 		abort();
 	for (size_t i = 0; i < n->cap; i++)
@@ -166,31 +166,39 @@ static bool same(const struct name *a, const struct name *b)
 
 static bool replaces(const struct name *a, const struct name *b)
 {
-	return a->unit && b->unit && a->unit->replaces && strlist_contains(a->unit->replaces, b->unit->name);
+	return a->unit->replaces && strlist_contains(a->unit->replaces, b->unit->name);
 }
 
-/* Whether `a` stands before `b`: it replaces it, or it is the same and comes first. */
+/* Whether `a` stays where `b` is as well: the first of two that are the same, else the one that replaces the other. */
 static bool beats(const struct name *a, const struct name *b)
 {
-	if (replaces(a, b) != replaces(b, a))
-		return replaces(a, b);
-	return same(a, b) && a->unit && (!b->unit || a->unit->at < b->unit->at);
+	if (same(a, b))
+		return a->unit->at < b->unit->at;
+	return replaces(a, b) && !replaces(b, a);
+}
+
+/* The first in the world's order of those that are not the same as `than` (NULL: of all). */
+static const struct name *first_of(const struct name *head, const struct name *than)
+{
+	const struct name *best = NULL;
+	for (const struct name *c = head; c; c = c->rival)
+		if ((!than || !same(c, than)) && (!best || c->unit->at < best->unit->at))
+			best = c;
+	return best;
 }
 
 static int settle(struct name *head, struct err *e)
 {
-	struct name *best = NULL;
-	for (struct name *c = head; c && !best; c = c->rival) {
+	const struct name *best = NULL;
+	for (const struct name *c = head; c && !best; c = c->rival) {
 		bool all = true;
 		for (const struct name *o = head; o && all; o = o->rival)
 			all = o == c || beats(c, o);
 		best = all ? c : NULL;
 	}
 	if (!best) {
-		const struct name *o = head->rival;
-		while (o->rival && same(head, o))
-			o = o->rival;
-		return both(head->path, head->unit, o->unit, "with different contents", e);
+		const struct name *first = first_of(head, NULL);
+		return both(head->path, first->unit, first_of(head, first)->unit, "with different contents", e);
 	}
 	uint32_t pieces = 0;
 	for (const struct name *o = head; o; o = o->rival)

@@ -21,7 +21,8 @@ static int claim(struct world_making *m, const struct world_unit *unit, const ch
 	if (have && !(kind == NAME_DIR && have->kind == NAME_DIR))
 		return err_set(e, ERR_CONFIG, "'%s', which is to be made, is there already: '%s' has it", path,
 			       have->unit ? have->unit->name : "the world's table");
-	return names_claim(&m->names, path, kind, unit, m->newest, ret, &first, e);
+	/* a directory that is there keeps its time */
+	return names_claim(&m->names, path, kind, unit, have ? (struct timespec){0} : m->newest, ret, &first, e);
 }
 
 static int add_with(struct world_making *m, const struct world_unit *unit, struct tree *t, const char *path,
@@ -107,6 +108,8 @@ static int add_made(struct world_making *m, const struct world_part *p, const st
 	const char *from = world_part_path(made->from, m->q->world->platform, &a);
 	const char *path = world_part_path(made->path, m->q->world->platform, &a);
 	struct joining j = {m->q->dir, from, &text};
+	if (!beneath_exists(m->q->dir, from))
+		return err_set(e, ERR_CONFIG, "part '%s': there is no '%s' to make '%s' of", p->part, from, path);
 	int rc = strcmp(made->kind, "join") == 0 ? beneath_walk(m->q->dir, from, join_file, &j, e)
 						 : beneath_read(m->q->dir, from, MAX_COPY, &text, e);
 	if (rc == 0 && text.len == 0)
