@@ -70,7 +70,7 @@ extern const struct command command_build, command_fetch, command_verify, comman
 extern const struct command command_repack, command_index, command_take;
 extern const struct command command_plan, command_diff, command_list, command_units;
 extern const struct command command_detect, command_matrix;
-extern const struct command command_shell, command_test;
+extern const struct command command_shell, command_test, command_world;
 extern const struct arg_def cmd_global_options[];
 
 struct cmd_context {
@@ -131,6 +131,8 @@ const char *cmd_absolute(struct arena *a, const char *path);
 /* cmd_out_dir: --out, else "dist", as an absolute path; not made. */
 int cmd_out_dir(const struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
 
+/* cmd_keep_days: the seconds of --keep-days; ERR_USAGE. */
+int cmd_keep_days(const char *text, int64_t *ret, struct err *e) MUST_CHECK;
 /* cmd_error_json: an error in a document: exit code, message, hint. New reference. */
 json_t *cmd_error_json(const struct err *e);
 /* cmd_find: the command of that name, NULL. */

@@ -16,6 +16,7 @@ const struct command *const cmd_table[] = {
 	&command_test,
 	&command_index,
 	&command_shell,
+	&command_world,
 	&command_cache,
 	&command_detect,
 	&command_doctor,
