@@ -195,13 +195,17 @@ static int open_all(struct deb *d, const char *path, struct arena *a, struct deb
 
 int deb_open(const char *path, struct arena *a, struct deb **ret, struct deb_control *ret_control, struct err *e)
 {
-	AUTO_DEB struct deb *d = calloc(1, sizeof(*d));
-	if (!d || !(d->outer = archive_read_new()))
+	struct deb *d = calloc(1, sizeof(*d));
+	if (!d)
 		abort();
-	if (open_all(d, path, a, ret_control, e) < 0)
+	d->outer = archive_read_new();
+	if (!d->outer)
+		abort();
+	if (open_all(d, path, a, ret_control, e) < 0) {
+		deb_close(d);
 		return -1;
+	}
 	*ret = d;
-	d = NULL;
 	return 0;
 }
 

@@ -11,7 +11,7 @@ void names_init(struct names *n)
 {
 	*n = (struct names){.cap = FIRST_CAP};
 	pthread_mutex_init(&n->mutex, NULL);
-	n->table = calloc(n->cap, sizeof(*n->table));
+	n->table = calloc(n->cap, sizeof(struct name *));
 	if (!n->table)
 		abort();
 }
@@ -49,7 +49,7 @@ struct name *names_find(const struct names *n, const char *path)
 
 static void grow(struct names *n)
 {
-	struct name **more = calloc(n->cap * 2, sizeof(*more));
+	struct name **more = calloc(n->cap * 2, sizeof(struct name *));
 	if (!more)
 		abort();
 	for (size_t i = 0; i < n->cap; i++)

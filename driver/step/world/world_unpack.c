@@ -13,7 +13,7 @@
 
 #define MAX_BYTES (UINT64_C(32) << 30) /* of one package */
 #define MAX_ENTRIES 1000000U
-#define READ_SIZE (256 * 1024)
+#define READ_SIZE (1U << 18)
 
 static const char *const merged[] = {"bin", "sbin", "lib", "lib64"};
 

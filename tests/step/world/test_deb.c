@@ -36,7 +36,7 @@ static int read_all(const struct buf *ar, struct deb_control *k)
 	const char *path = test_path("a.deb");
 	char text[1 << 16];
 	int got, count = 0;
-	test_write_bytes(path, ar->data, ar->len);
+	test_write_bytes(path, buf_cstr(ar), ar->len);
 	if (deb_open(path, &arena, &d, k, &err) < 0)
 		return -1;
 	while ((got = deb_next(d, &en, &err)) > 0) {
