@@ -36,6 +36,8 @@ int os_rename_swap(const char *from, const char *to) MUST_CHECK;
 /* os_open_beneath: openat2(2), which follows no link and stays below `dir`; ENOSYS where there is
  * no such call. */
 int os_open_beneath(int dir, const char *path, int flags) MUST_CHECK;
+/* os_chmod_beside: fchmodat(2) that follows no link. */
+int os_chmod_beside(int dir, const char *name, mode_t mode);
 /* Hints: the whole file will be read once, in order; these bytes may be written back now. */
 void os_will_read(int fd);
 void os_begin_writing(int fd, off_t at, off_t len);

@@ -120,6 +120,11 @@ void os_begin_writing(int fd, off_t at, off_t len)
 	(void)len;
 }
 
+int os_chmod_beside(int dir, const char *name, mode_t mode)
+{
+	return fchmodat(dir, name, mode, AT_SYMLINK_NOFOLLOW);
+}
+
 int os_sync_disk(int fd)
 {
 	(void)fd;

@@ -92,6 +92,22 @@ void os_begin_writing(int fd, off_t at, off_t len)
 	(void)sync_file_range(fd, at, len, SYNC_FILE_RANGE_WRITE);
 }
 
+/* As glibc does since 2.32: the call itself takes no flags. */
+int os_chmod_beside(int dir, const char *name, mode_t mode)
+{
+	char path[64];
+	struct stat st;
+	AUTO_FD int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -1;
+	if (S_ISLNK(st.st_mode)) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return chmod(path, mode);
+}
+
 int os_sync_disk(int fd)
 {
 	return syncfs(fd);

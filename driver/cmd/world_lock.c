@@ -6,6 +6,7 @@
 #include "base/sys/json.h"
 #include "cmd/help.h"
 #include "cmd/world.h"
+#include "cmd/world_lock_files.h"
 #include "step/fetch/fetch_archive.h"
 #include "step/lock/lock_diff.h"
 #include "step/lock/lock_make.h"
@@ -83,15 +84,18 @@ static int make_lock(struct cmd_context *c, const char *profiles, const struct w
 				 .before = before,
 				 .keyring = o->keyring ? cmd_absolute(c->arena, o->keyring) : NULL};
 	if (!p->packages_count) {
-		err_set(e, ERR_CONFIG, "'%s' has no Debian packages: the archive cannot say its lock", p->part);
-		return err_hint(e, "its lock is changed together with its table");
+		*ret = before ? *before : (struct world_lock){.part = p->part, .platform = platform};
+		ret->asked = q.asked;
+		return world_lock_files(c, p, ret, e);
 	}
 	if (add_base(c, profiles, p, &q, e) < 0 || cmd_fetch_options(c, &fetch, e) < 0 ||
 	    cmd_store(c, &user.store, e) < 0)
 		return -1;
 	user.options = &fetch;
 	const struct archive_get get = fetch_archive(&user);
-	return lock_make(&q, &get, c->run, c->arena, ret, e);
+	if (lock_make(&q, &get, c->run, c->arena, ret, e) < 0)
+		return -1;
+	return p->wheels_count + p->archives_count ? world_lock_files(c, p, ret, e) : 0;
 }
 
 static int write_lock(const char *profiles, const struct world_lock *l, struct arena *a, struct err *e)
@@ -146,8 +150,9 @@ static int print_text(const struct world_lock *l, const struct lock_diff *d, con
 	AUTO_BUF struct buf out = {0};
 	for (size_t i = 0; i < d->count; i++)
 		put_change(&out, &d->changes[i], a);
-	buf_printf(&out, "%s %s: %zu files, %s, index of %s: %zu added, %zu removed, %zu changed%s\n", l->part,
-		   l->platform, l->count, world_mb(world_lock_bytes(l), a), l->date, d->added, d->removed, d->changed,
+	buf_printf(&out, "%s %s: %zu files, %s%s%s: %zu added, %zu removed, %zu changed%s\n", l->part, l->platform,
+		   l->count, world_mb(world_lock_bytes(l), a), l->date ? ", index of " : "", l->date ? l->date : "",
+		   d->added, d->removed, d->changed,
 		   d->other_request ? ", the table asks for something else than before" : "");
 	if (written)
 		buf_printf(&out, "written to %s\n", written);

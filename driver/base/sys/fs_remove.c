@@ -27,7 +27,7 @@ static int open_writable(int parent, const char *name)
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	int fd = openat(parent, name, flags);
-	if (fd < 0 && errno == EACCES && fchmodat(parent, name, 0700, AT_SYMLINK_NOFOLLOW) == 0)
+	if (fd < 0 && errno == EACCES && os_chmod_beside(parent, name, 0700) == 0)
 		fd = openat(parent, name, flags);
 	struct stat st;
 	if (fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & 0300) != 0300)
@@ -58,7 +58,7 @@ static int remove_entries(struct removal *r, int dir, int depth, struct err *e)
 static int move_up(struct removal *r, int dir, const char *name, struct err *e)
 {
 	/* A new parent means a new ".." inside, which takes write permission on the directory itself. */
-	(void)fchmodat(dir, name, 0700, AT_SYMLINK_NOFOLLOW);
+	(void)os_chmod_beside(dir, name, 0700);
 	for (;;) {
 		char fresh[32];
 		snprintf(fresh, sizeof(fresh), ".ptbuild-deep-%u", r->moved++);
