@@ -12,7 +12,7 @@
 #define STORE_SOURCE "source"
 #define STORE_WHEEL "wheel"
 #define STORE_RECORD "build.json" /* of a wheel, beside it */
-#define STORE_PYENV "pyenv"       /* downloaded Python requirements, key = digest of the locked list */
+#define STORE_PYENV "pyenv"       /* Python requirements, key = digest of the locked list */
 
 /* A root file system, with links, and rules of its own: cache/world.h. */
 #define STORE_WORLD "world"
@@ -101,8 +101,8 @@ int store_list(struct store *s, struct arena *a, struct store_object **ret, size
 /* store_verify: hashes an object against its manifest; ERR_INTEGRITY names the file and both
  * digests. */
 int store_verify(const struct store_object *o, const struct run *run, struct err *e) MUST_CHECK;
-/* store_check_wheel: ERR_INTEGRITY unless the record in a wheel's object is about this key, and names
- * a file there. By digests such an object can be whole. */
+/* store_check_wheel: ERR_INTEGRITY unless the record in a wheel's object is about this key, and
+ * names a file there. By digests such an object can be whole. */
 int store_check_wheel(const char *dir, const char *key, struct err *e) MUST_CHECK;
 /* store_quarantine: moves a damaged object below quarantine/. */
 int store_quarantine(struct store *s, const struct store_object *o, struct err *e) MUST_CHECK;

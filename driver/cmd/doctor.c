@@ -65,10 +65,9 @@ static json_t *json_of(const struct preflight *d)
 						"text", json_or_null(k->text), "fix", json_or_null(k->fix)));
 	}
 	const char *root = d->q->world ? d->q->world : d->q->root->dir;
-	return json_pack("{s:i, s:o, s:s, s:o, s:s, s:o}", "schema", 1, "root", json_or_null(root),
-			 "release", d->q->release->name, "variant",
-			 json_or_null(d->q->plan ? d->q->plan->variant : NULL), "worst", level_names[worst], "checks",
-			 list);
+	return json_pack("{s:i, s:o, s:s, s:o, s:s, s:o}", "schema", 1, "root", json_or_null(root), "release",
+			 d->q->release->name, "variant", json_or_null(d->q->plan ? d->q->plan->variant : NULL), "worst",
+			 level_names[worst], "checks", list);
 }
 
 static int print(const struct preflight *d, bool first, struct err *e)
@@ -76,8 +75,8 @@ static int print(const struct preflight *d, bool first, struct err *e)
 	AUTO_BUF struct buf out = {0};
 	const char *root = d->q->world ? arena_printf(d->arena, "world %s", d->q->world)
 				       : arena_printf(d->arena, "root %s (%s)", d->q->root->dir, d->q->root->id);
-	buf_printf(&out, "%s%s, release %s%s%s\n", first ? "" : "\n", root, d->q->release->name,
-		   d->q->plan ? ", " : "", d->q->plan ? d->q->plan->variant : "");
+	buf_printf(&out, "%s%s, release %s%s%s\n", first ? "" : "\n", root, d->q->release->name, d->q->plan ? ", " : "",
+		   d->q->plan ? d->q->plan->variant : "");
 	for (size_t i = 0; i < d->count; i++) {
 		const struct preflight_line *k = &d->lines[i];
 		buf_printf(&out, "%-8s %-12s %s\n", level_names[k->level], k->name, k->text);

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/sys/json.h"
-#include "cmd/root.h"
 #include "cmd/help.h"
+#include "cmd/root.h"
 #include "cmd/select.h"
 #include "step/python/pyenv.h"
 

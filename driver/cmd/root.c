@@ -1,9 +1,11 @@
 #include "cmd/root.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "base/sys/machine.h"
 #include "base/version.h"
 #include "core/world/choose.h"
@@ -68,8 +70,9 @@ static int check_tools(struct cmd_context *c, const struct release_row *r, struc
 				continue;
 			err_set(e, ERR_POLICY, "the world '%s' has %s %s, but release %s needs %s", c->world->name,
 				tools[t].package, version, r->name, tools[t].range);
-			return err_hint(e, "another toolkit (--cuda) may stand on a newer base; --root DIR names a root "
-					   "of your own");
+			return err_hint(e,
+					"another toolkit (--cuda) may stand on a newer base; --root DIR is a root of "
+					"your own");
 		}
 	return 0;
 }
@@ -114,9 +117,15 @@ int cmd_root_choose(struct cmd_context *c, const struct selections *s, struct er
 int cmd_root_look(struct cmd_context *c, struct cmd_root_state *ret, struct err *e)
 {
 	struct store *store;
-	const char *dir = NULL;
+	const char *cache, *lower = getenv("PTBUILD_LOWER_STORE"), *dir = NULL;
+	struct err ignored = {0};
 	*ret = (struct cmd_root_state){c->world, true};
 	if (!c->world || c->root)
+		return 0;
+	ret->made = false;
+	/* Looking makes no store. */
+	if (cmd_cache_dir(c, &cache, &ignored) < 0 ||
+	    (!fs_exists(path_join(c->arena, cache, "format")) && !c->global->lower_stores.count && !(lower && *lower)))
 		return 0;
 	if (cmd_store(c, &store, e) < 0 || world_find(store, c->world, c->arena, &dir, e) < 0)
 		return -1;
@@ -209,8 +218,7 @@ char *cmd_world_text(const struct cmd_root_state *r, struct arena *a)
 {
 	if (r->made)
 		return arena_printf(a, "%s, made", r->world->name);
-	return arena_printf(a, "%s, %.1f MB to download", r->world->name,
-			    (double)r->world->download / 1e6);
+	return arena_printf(a, "%s, %.1f MB to download", r->world->name, (double)r->world->download / 1e6);
 }
 
 json_t *cmd_world_json(const struct cmd_root_state *r)

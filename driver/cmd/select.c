@@ -27,7 +27,7 @@ const struct arg_def cmd_select_options[] = {
 	 "<python>"},
 	{"cuda", 0, SELECT(ARG_STRING, cuda), "X.Y", "CUDA toolkit version (default: the release's first)", "<cuda>"},
 	{"cuda-home", 0, SELECT(ARG_STRING, cuda_home), "DIR",
-	 "directory of a CUDA toolkit to use before all others (default: $CUDA_HOME on the machine's own root)", "<dir>"},
+	 "directory of a CUDA toolkit to use before all others (default: $CUDA_HOME with --root /)", "<dir>"},
 	{0},
 };
 

@@ -114,10 +114,8 @@ static int setup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(a_plan_names_the_world),
-		T(the_toolkit_and_the_python_are_parts),
-		T(other_roots_are_no_worlds),
-		T(what_cannot_be_is_refused_before_anything_is_fetched),
+		T(a_plan_names_the_world),          T(the_toolkit_and_the_python_are_parts),
+		T(other_roots_are_no_worlds),       T(what_cannot_be_is_refused_before_anything_is_fetched),
 		T(doctor_needs_nothing_of_a_world),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -232,7 +232,7 @@ static int check_worlds(const struct row_place *at, const struct release_row *r,
 		if (!is_file_name(w->base))
 			return row_bad(at, e, "'worlds': not the name of a base: '%s'", w->base);
 		if (!w->cuda_count && i + 1 < r->worlds_count)
-			return row_bad(at, e, "'worlds': no row behind that of base '%s', which is for everything, counts",
+			return row_bad(at, e, "'worlds': base '%s' is for everything, so no row behind it counts",
 				       w->base);
 		for (unsigned k = 0; k < w->cuda_count; k++)
 			if (!strings_contain(r->toolkits, r->toolkits_count, w->cuda[k]))

@@ -20,7 +20,7 @@ static int add_part(const struct strlist *parts, const char *what, const char *k
 		    const struct release_row *r, struct arena *a, const char **name, struct err *e)
 {
 	char *part = arena_printf(a, "%s%s", kind, version);
-	for (char *dot = part; (dot = strchr(dot, '.')); )
+	for (char *dot = part; (dot = strchr(dot, '.'));)
 		*dot = '_';
 	if (strlist_contains(parts, part)) {
 		*name = arena_printf(a, "%s+%s", *name, part);
@@ -44,11 +44,9 @@ int world_choose(const struct tables *t, const struct release_row *r, const char
 		return -1;
 	const char *name = base->part;
 	if (!python)
-		python = strings_contain(r->pythons, r->pythons_count, base->python)
-				 ? base->python
-				 : r->pythons[r->pythons_count - 1];
-	if (strcmp(python, base->python) != 0 &&
-	    add_part(&parts, "Python", "python", python, r, a, &name, e) < 0)
+		python = strings_contain(r->pythons, r->pythons_count, base->python) ? base->python
+										     : r->pythons[r->pythons_count - 1];
+	if (strcmp(python, base->python) != 0 && add_part(&parts, "Python", "python", python, r, a, &name, e) < 0)
 		return -1;
 	if (cuda && add_part(&parts, "CUDA", "cuda", cuda, r, a, &name, e) < 0)
 		return -1;

@@ -18,10 +18,10 @@ struct world_request {
 };
 
 struct world_result {
-	const char *dir; /* the root: read-only, in the store */
+	const char *dir;           /* the root: read-only, in the store */
 	const struct world *world; /* as it was made: with drift other than asked for */
-	bool hit;        /* it was there */
-	const char *key; /* the world's, or with drift that of what was made */
+	bool hit;                  /* it was there */
+	const char *key;           /* the world's, or with drift that of what was made */
 	/* of packages that left the archive, whose present versions were taken: "name locked
 	 * present"; empty: none */
 	struct strlist drift;

@@ -43,10 +43,9 @@ static json_t *inputs(const struct make *m)
 				 : json_null();
 	json_t *root = json_pack("{s:s,s:s}", "id", m->q->root->id, "fingerprint", m->q->root->fingerprint);
 	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "sources", sources, "patches", patches, "python",
-			 json_from_strlist(&m->pyenv.have), "torch", torch, "root", root, "world",
-			 world(m->q), "toolchain",
-			 json_or_null(m->toolchain->text), "sandbox", json_or_null(m->plan->sandbox), "walls",
-			 sandbox_walls_json(m->q->kind, m->run));
+			 json_from_strlist(&m->pyenv.have), "torch", torch, "root", root, "world", world(m->q),
+			 "toolchain", json_or_null(m->toolchain->text), "sandbox", json_or_null(m->plan->sandbox),
+			 "walls", sandbox_walls_json(m->q->kind, m->run));
 }
 
 static json_t *reductions(const struct build_result *b)

@@ -94,8 +94,10 @@ static int both(const char *path, const struct world_unit *a, const struct world
 /* The directories above a path. Those above one that has the bit have it as well. */
 static int claim_above(struct names *n, const char *path, const struct world_unit *u, struct err *e)
 {
-	for (const char *end = strrchr(path, '/'); end; end = memrchr(path, '/', (size_t)(end - path))) {
+	for (const char *end = strrchr(path, '/'); end > path; end--) {
 		size_t len = (size_t)(end - path);
+		if (*end != '/')
+			continue;
 		struct name *d = *slot(n->table, n->cap, path, len);
 		if (!d)
 			d = add(n, path, len, NAME_DIR, u);
