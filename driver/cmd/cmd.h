@@ -17,7 +17,7 @@ struct store;
 
 /* Options of every command. The options struct of a command begins with one of these. */
 struct cmd_globals {
-	bool json, offline, verbose, quiet, help, version;
+	bool json, offline, verbose, quiet, help, version, no_drift;
 	unsigned jobs; /* 0: by processors and memory */
 	const char *root;
 	const char *cache;

@@ -48,6 +48,8 @@ const struct arg_def cmd_global_options[] = {
 	 "the address of a Debian archive (debian, debian-security) or of its snapshot (debian-snapshot), instead of "
 	 "those that the machine knows; may be repeated (also PTBUILD_ARCHIVE_DEBIAN, separated by blanks)",
 	 NULL},
+	{"no-drift", 0, GLOBAL(ARG_FLAG, no_drift), NULL,
+	 "a package of a world that has left the archive is an error, instead of its present version", NULL},
 	{"lower-store", 0, GLOBAL(ARG_LIST, lower_stores), "DIR",
 	 "a read-only fallback store, whose objects are used in place; may be repeated (also PTBUILD_LOWER_STORE, "
 	 "separated by colons)",

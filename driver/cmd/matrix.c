@@ -206,6 +206,8 @@ static int options_text(struct cmd_context *c, const char **ret, struct err *e)
 		if (strcmp(d->name, "cache") != 0 && strcmp(d->name, "out") != 0 &&
 		    add_values(&out, d, c->global, c->arena, e) < 0)
 			return -1;
+	if (c->global->no_drift)
+		buf_printf(&out, " --no-drift");
 	if (c->global->offline)
 		buf_printf(&out, " --offline");
 	*ret = arena_strdup(c->arena, buf_cstr(&out));

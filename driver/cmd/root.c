@@ -135,7 +135,9 @@ int cmd_root_look(struct cmd_context *c, struct cmd_root_state *ret, struct err 
 
 static int make_world(struct cmd_context *c, const char **ret, struct err *e)
 {
-	struct world_request q = {.world = c->world, .jobs = c->global->jobs ? c->global->jobs : machine_processors()};
+	struct world_request q = {.world = c->world,
+				  .no_drift = c->global->no_drift,
+				  .jobs = c->global->jobs ? c->global->jobs : machine_processors()};
 	struct world_result r = {0};
 	if (cmd_store(c, &q.store, e) < 0 || cmd_profiles_dir(c, &q.profiles, e) < 0 ||
 	    cmd_fetch_options(c, &q.fetch, e) < 0)

@@ -240,7 +240,7 @@ static int refuse_options(const struct world_options *o, const struct action *ac
 		   {"base", o->base != NULL},
 		   {"keep-days", o->keep_days != NULL},
 		   {"write", o->write},
-		   {"no-drift", o->no_drift},
+		   {"no-drift", o->global.no_drift},
 		   {"dry-run", o->dry_run}};
 	AUTO_ARENA struct arena a = {0};
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
@@ -279,8 +279,6 @@ static int run_world(struct cmd_context *c, const struct strlist *args, struct e
 static const struct arg_def world_options[] = {
 	{"platform", 0, OPTION(ARG_STRING, platform), "PLATFORM",
 	 "of the parts: x86_64-linux or aarch64-linux (default: this machine's)", "x86_64-linux aarch64-linux"},
-	{"no-drift", 0, OPTION(ARG_FLAG, no_drift), NULL,
-	 "make: a package that has left the archive is an error, instead of its present version", NULL},
 	{"keyring", 0, OPTION(ARG_STRING, keyring), "FILE",
 	 "make, lock: the keys that may sign the archive's index (default: Debian's of this machine)", "<file>"},
 	{"write", 0, OPTION(ARG_FLAG, write), NULL, "lock: write the new lock into the tables' directory", NULL},

@@ -9,7 +9,7 @@ struct world_options {
 	const char *keyring;
 	const char *base; /* lock: of a toolkit */
 	const char *keep_days;
-	bool write, no_drift, dry_run;
+	bool write, dry_run;
 };
 
 int world_list(struct cmd_context *c, const char *name, struct err *e) MUST_CHECK;

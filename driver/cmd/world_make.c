@@ -59,7 +59,7 @@ static int print_made(struct cmd_context *c, const struct world *w, const struct
 int world_make(struct cmd_context *c, const char *name, struct err *e)
 {
 	const struct world_options *o = c->options;
-	struct world_request q = {.no_drift = o->no_drift,
+	struct world_request q = {.no_drift = c->global->no_drift,
 				  .jobs = c->global->jobs ? c->global->jobs : machine_processors(),
 				  .keyring = o->keyring ? cmd_absolute(c->arena, o->keyring) : NULL};
 	struct world_result r = {.use = LOCK_NONE};
