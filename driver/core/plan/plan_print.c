@@ -223,7 +223,7 @@ static void print_head(const struct page *g, const struct plan *p, const char *h
 	term_style(g->out, g->term, TERM_BOLD, p->variant);
 	buf_addc(g->out, '\n');
 	print_line(g, "builds", arena_printf(a, "%s %s", p->distribution, plan_full_version(p, a)));
-	print_line(g, "release", p->release);
+	print_line(g, "release", arena_printf(g->a, "%s, built by %s", p->release, p->package_row->backend));
 	print_runs_on(g, &p->runs_on, here);
 	print_line(g, "cuda", p->cuda);
 	if (p->toolkit)
@@ -235,7 +235,6 @@ static void print_head(const struct page *g, const struct plan *p, const char *h
 		print_line(g, "requires", strlist_join(&p->requires, a, ", "));
 	}
 	print_line(g, "blas", p->blas);
-	print_line(g, "backend", p->package_row->backend);
 	print_line(g, "against", strlist_join(&p->depends, a, " "));
 	for (unsigned i = 0; i < p->package_row->sources_count; i++) {
 		const struct source_row *s = &p->package_row->sources[i];
