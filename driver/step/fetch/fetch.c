@@ -347,10 +347,16 @@ static int publish_latest(struct fetch_shared *f, const char *stage, const char 
 	return object_file(dir, &s, a, ret, e);
 }
 
-/* A file as it is now: of a Debian archive, or `url` of a web server, asked for as `accept`. */
-static int latest(struct store *store, const char *place, const char *url, const char *name, const char *accept,
-		  uint64_t max, const struct fetch_options *o, const struct run *run, struct arena *a, const char **ret,
-		  struct err *e)
+/* A file as it is now: of a Debian archive, or of a web server. */
+struct latest {
+	const char *place, *name;
+	bool web;           /* the place is a URL */
+	const char *accept; /* as which it is asked for; NULL: anything */
+	uint64_t max;
+};
+
+static int latest(struct store *store, const struct latest *q, const struct fetch_options *o, const struct run *run,
+		  struct arena *a, const char **ret, struct err *e)
 {
 	struct fetch_options options = *o;
 	struct fetch_shared f = {.store = store, .o = &options};
@@ -362,22 +368,22 @@ static int latest(struct store *store, const char *place, const char *url, const
 		return -1;
 	if (o->offline) {
 		err_set(e, ERR_NETWORK, "'%s' may have changed, and --offline forbids asking for it",
-			transfer_shown_url(a, place));
+			transfer_shown_url(a, q->place));
 		return err_hint(e, "run the same without --offline");
 	}
 	if (store_stage(store, a, &stage, e) < 0 || open_shared(&f, e) < 0)
 		return -1;
-	const struct transfer t = {.url = url ? url : place,
-				   .accept = accept,
-				   .path = path_join(a, stage, name),
-				   .max_bytes = max,
+	const struct transfer t = {.url = q->place,
+				   .accept = q->accept,
+				   .path = path_join(a, stage, q->name),
+				   .max_bytes = q->max,
 				   .stall_seconds = options.stall_seconds,
 				   .slow_seconds = options.slow_seconds,
 				   .slow_rate = FETCH_SLOW_RATE,
 				   .run = &w.run,
 				   .progress = &f.amount};
-	enum transfer_outcome got =
-		url ? fetch_http(&w, &t, transfer_shown_url(a, url), e) : fetch_deb(&w, &t, name, &absent, e);
+	enum transfer_outcome got = q->web ? fetch_http(&w, &t, transfer_shown_url(a, q->place), e)
+					   : fetch_deb(&w, &t, q->name, &absent, e);
 	int status = got == TRANSFER_DONE ? publish_latest(&f, stage, t.path, a, ret, e) : -1;
 	if (status < 0)
 		store_drop_stage(store, stage);
@@ -388,11 +394,13 @@ static int latest(struct store *store, const char *place, const char *url, const
 int fetch_latest(struct store *store, const char *place, uint64_t max, const struct fetch_options *o,
 		 const struct run *run, struct arena *a, const char **ret, struct err *e)
 {
-	return latest(store, place, NULL, path_base(place), NULL, max, o, run, a, ret, e);
+	const struct latest q = {.place = place, .name = path_base(place), .max = max};
+	return latest(store, &q, o, run, a, ret, e);
 }
 
 int fetch_page(struct store *store, const char *url, const char *accept, uint64_t max, const struct fetch_options *o,
 	       const struct run *run, struct arena *a, const char **ret, struct err *e)
 {
-	return latest(store, url, url, "page", accept, max, o, run, a, ret, e);
+	const struct latest q = {.place = url, .name = "page", .web = true, .accept = accept, .max = max};
+	return latest(store, &q, o, run, a, ret, e);
 }
