@@ -101,13 +101,13 @@ static const char *debian_machine(const char *platform)
 }
 
 /* "pkg:deb/debian/libx@1.0%2Bds-3?arch=amd64&distro=debian-13" of a root that is "debian 13". */
-static char *package_url(const struct bill *b, const char *name, const char *version)
+static char *package_url(const struct bill *b, const char *name, const char *version, const char *arch)
 {
 	const char *id = b->q->root->id, *system = part_before(id, ' ', b->a), *release = strchr(id, ' ');
 	const char *distro =
 		release ? arena_printf(b->a, "&distro=%s-%s", escape(system, b->a), escape(release + 1, b->a)) : "";
 	return arena_printf(b->a, "pkg:deb/%s/%s@%s?arch=%s%s", escape(system, b->a), escape(name, b->a),
-			    escape(version, b->a), debian_machine(b->q->platform), distro);
+			    escape(version, b->a), arch, distro);
 }
 
 static json_t *hashes(const char *sha256)
@@ -149,7 +149,8 @@ static int add_library(struct bill *b, const struct sbom_library *l, struct err 
 	json_t *c = json_pack("{s:s, s:s}", "type", "library", "name", *name ? name : l->needed);
 	if (*name) {
 		json_object_set_new(c, "version", json_string(version));
-		json_object_set_new(c, "purl", json_string(package_url(b, name, version)));
+		json_object_set_new(c, "purl",
+				    json_string(package_url(b, name, version, debian_machine(b->q->platform))));
 	}
 	json_object_set_new(c, "hashes", hashes(sha256));
 	json_t *names = license_names(copyright, b->a);
@@ -164,6 +165,22 @@ static int add_library(struct bill *b, const struct sbom_library *l, struct err 
 	add_property(c, "ptbuild:source-sha256", l->sha256);
 	add_component(b, c, arena_printf(b->a, "library:%s", l->file));
 	return 0;
+}
+
+/* By its digest: a name can be in two parts of a world. */
+static void add_tool(struct bill *b, const struct sbom_tool *t)
+{
+	const char *url = strcmp(t->kind, "deb") == 0     ? package_url(b, t->name, t->version, t->arch)
+			  : strcmp(t->kind, "wheel") == 0 ? arena_printf(b->a, "pkg:pypi/%s@%s", escape(t->name, b->a),
+									 escape(t->version, b->a))
+							  : NULL;
+	json_t *c = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:[{s:s, s:s}]}", "type", "application", "bom-ref",
+			      arena_printf(b->a, "world:%.16s:%s", t->sha256, t->name), "name", t->name, "version",
+			      t->version, "scope", "excluded", "hashes", hashes(t->sha256), "properties", "name",
+			      "ptbuild:kind", "value", "root");
+	if (url)
+		json_object_set_new(c, "purl", json_string(url));
+	json_array_append_new(b->components, c);
 }
 
 static void add_torch(struct bill *b)
@@ -209,6 +226,8 @@ static int fill(struct bill *b, struct err *e)
 	for (size_t i = 0; i < b->q->libraries_count; i++)
 		if (add_library(b, &b->q->libraries[i], e) < 0)
 			return -1;
+	for (size_t i = 0; i < b->q->tools_count; i++)
+		add_tool(b, &b->q->tools[i]);
 	return 0;
 }
 

@@ -18,6 +18,13 @@ struct sbom_library {        /* one that was vendored */
 	const char *sha256;  /* of the source */
 };
 
+struct sbom_tool {        /* a file of the world that it was built in */
+	const char *kind; /* "deb", "wheel", "file" */
+	const char *name, *version;
+	const char *arch; /* of a Debian package; else "" */
+	const char *sha256;
+};
+
 struct sbom_request {
 	const char *tree; /* the unpacked, relocated wheel */
 	const struct root *root;
@@ -32,6 +39,8 @@ struct sbom_request {
 	size_t files_count;
 	const struct sbom_library *libraries;
 	size_t libraries_count;
+	const struct sbom_tool *tools; /* listed with the scope "excluded": they are not in the wheel */
+	size_t tools_count;
 };
 
 /* sbom_write: writes <dist-info>/sboms/<distribution>.cdx.json (CycloneDX 1.6, no serial number,

@@ -214,6 +214,24 @@ static struct sbom_file *sbom_files(const struct make *m, size_t *ret_count)
 	return files;
 }
 
+/* What the root was made of. */
+static struct sbom_tool *sbom_tools(const struct make *m, size_t *ret_count)
+{
+	static const char *const kinds[] = {[WORLD_DEB] = "deb", [WORLD_WHEEL] = "wheel", [WORLD_FILE] = "file"};
+	const struct world *w = m->q->world;
+	size_t count = 0, n = 0;
+	for (size_t i = 0; w && i < w->count; i++)
+		count += w->pieces[i].lock.count;
+	struct sbom_tool *tools = arena_array(m->arena, count, sizeof(*tools));
+	for (size_t i = 0; w && i < w->count; i++)
+		for (size_t k = 0; k < w->pieces[i].lock.count; k++) {
+			const struct world_entry *f = &w->pieces[i].lock.entries[k];
+			tools[n++] = (struct sbom_tool){kinds[f->kind], f->name, f->version, f->arch, f->sha256};
+		}
+	*ret_count = n;
+	return tools;
+}
+
 static struct sbom_library *sbom_libraries(const struct make *m, const char *dir)
 {
 	const struct relocate_result *r = &m->relocated;
@@ -244,5 +262,6 @@ int write_sbom(struct make *m, const char *tree, const char *libs_dir, struct er
 				 .libraries = sbom_libraries(m, libs_dir),
 				 .libraries_count = m->relocated.count};
 	q.files = sbom_files(m, &q.files_count);
+	q.tools = sbom_tools(m, &q.tools_count);
 	return sbom_write(&q, m->run, m->arena, &m->licenses, e);
 }

@@ -163,6 +163,29 @@ static void test_of_no_package(void **state)
 	assert_null(json_object_get(c, "version"));
 }
 
+/* What the root was made of is in the bill, and said not to be in the wheel. */
+static void test_files_of_the_world(void **state)
+{
+	static const struct sbom_tool tools[] = {{"deb", "g++", "4:14.2.0-1", "amd64", SHA},
+						 {"wheel", "nvidia-nvvm", "13.0.88", "", SHA},
+						 {"file", "cpython", "3.12.7+20241008", "", SHA}};
+	(void)state;
+	struct sbom_request q = request();
+	q.tools = tools;
+	q.tools_count = ARRAY_LEN(tools);
+	AUTO_JSON json_t *j = write_ok(&q);
+	const json_t *all = json_object_get(j, "components");
+	assert_int_equal(json_array_size(all), 9);
+	for (size_t i = 6; i < 9; i++) {
+		assert_string_equal(AT(json_array_get(all, i), "scope"), "excluded");
+		assert_string_equal(AT(json_array_get(all, i), "hashes", "0", "content"), SHA);
+	}
+	assert_string_equal(AT(j, "components", "6", "purl"),
+			    "pkg:deb/debian/g%2B%2B@4%3A14.2.0-1?arch=amd64&distro=debian-13");
+	assert_string_equal(AT(j, "components", "7", "purl"), "pkg:pypi/nvidia-nvvm@13.0.88");
+	assert_null(json_object_get(json_array_get(all, 8), "purl"));
+}
+
 static void test_no_copyright_file(void **state)
 {
 	(void)state;
@@ -235,6 +258,7 @@ int main(void)
 		TEST(test_references),
 		TEST(test_licences_are_copied_once),
 		TEST(test_of_no_package),
+		TEST(test_files_of_the_world),
 		TEST(test_no_copyright_file),
 		TEST(test_link_out_of_the_root),
 		TEST(test_torch_that_it_is_built_against),
