@@ -78,6 +78,10 @@ struct output {
 	struct buf text;
 	size_t refused;
 	enum err_kind worst;
+	/* of the last variant, and of all others with the same release, platform, toolkit and Python */
+	const char *stands; /* those four; NULL: none yet */
+	struct cmd_root_state root;
+	struct err no_world; /* why it stands on none; empty if it need not */
 };
 
 static void output_release(struct output *o)
@@ -86,15 +90,13 @@ static void output_release(struct output *o)
 	buf_release(&o->text);
 }
 
-/* `no_world`: why it stands on none; "" if it need not. */
-static void put_plan(struct output *o, const struct plan *p, const struct cmd_root_state *root, const char *no_world,
-		     struct arena *a)
+static void put_plan(struct output *o, const struct plan *p, struct arena *a)
 {
 	struct fit fit;
 	if (o->machine)
 		fit_of(&p->runs_on, o->c->root, o->facts, o->machine, a, &fit);
 	if (o->c->global->json) {
-		json_t *world = cmd_world_json(root);
+		json_t *world = cmd_world_json(&o->root);
 		json_t *doc = o->detail == PLAN_REASONS ? plan_json_explained(p) : plan_json(p);
 		json_object_set_new(doc, "this_machine", o->machine ? fit_json(&fit) : json_null());
 		json_object_set_new(doc, "world", world);
@@ -103,10 +105,10 @@ static void put_plan(struct output *o, const struct plan *p, const struct cmd_ro
 	}
 	buf_printf(&o->text, "%s%s", o->text.len ? "\n" : "",
 		   plan_text(p, o->detail, &o->term, o->machine ? fit_text(&fit, a) : NULL, a));
-	if (root->world)
-		buf_printf(&o->text, "  world         %s\n", cmd_world_text(root, a));
-	else if (*no_world)
-		buf_printf(&o->text, "  world         none: %s\n", no_world);
+	if (o->root.world)
+		buf_printf(&o->text, "  world         %s\n", cmd_world_text(&o->root, a));
+	else if (*o->no_world.msg)
+		buf_printf(&o->text, "  world         none: %s\n", o->no_world.msg);
 }
 
 /* A variant of a matrix that cannot be built is listed with the reason. */
@@ -126,22 +128,38 @@ static void put_refusal(struct output *o, const struct selection *s, const struc
 					s->variant.package, "release", s->release->name, "error", cmd_error_json(why)));
 }
 
+/* What the variant stands on, looked up once for all that are alike. */
+static int find_world(struct cmd_context *c, const struct selection *s, struct output *o, struct err *e)
+{
+	AUTO_ARENA struct arena scratch = {0};
+	const struct variant *v = &s->variant;
+	struct selection one = *s;
+	const char *stands = arena_printf(&scratch, "%s %s %d %s %s", s->release->name, v->profile.platform,
+					  (int)v->profile.gpu, v->cuda ? v->cuda : "", v->python);
+	if (o->stands && strcmp(o->stands, stands) == 0)
+		return 0;
+	c->world = NULL;
+	o->stands = arena_strdup(c->arena, stands);
+	err_clear(&o->no_world);
+	if (cmd_root_choose(c, &(struct selections){&one, 1}, &o->no_world) < 0 && o->no_world.kind != ERR_POLICY) {
+		*e = o->no_world;
+		return -1;
+	}
+	return cmd_root_look(c, &o->root, e);
+}
+
 /* One variant, in an arena of its own; in a matrix a refusal is no reason to stop. */
 static int put_one(struct cmd_context *c, const struct selection *s, bool matrix, struct output *o, struct err *e)
 {
 	AUTO_ARENA struct arena scratch = {0};
-	struct cmd_context own = *c;
+	struct cmd_context own;
 	const struct plan *p;
-	struct cmd_root_state root;
-	struct err no_world = {0};
-	struct selection one = *s;
-	own.arena = &scratch;
-	if (cmd_root_choose(&own, &(struct selections){&one, 1}, &no_world) < 0 && no_world.kind != ERR_POLICY) {
-		*e = no_world;
+	if (find_world(c, s, o, e) < 0)
 		return -1;
-	}
-	if (make_plan(&own, s, &p, e) == 0 && cmd_root_look(&own, &root, e) == 0) {
-		put_plan(o, p, &root, no_world.msg, &scratch);
+	own = *c;
+	own.arena = &scratch;
+	if (make_plan(&own, s, &p, e) == 0) {
+		put_plan(o, p, &scratch);
 		return 0;
 	}
 	if (!matrix || (e->kind != ERR_POLICY && e->kind != ERR_CONFIG))
