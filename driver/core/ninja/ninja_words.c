@@ -43,7 +43,7 @@ const char *ninja_take_word(const char *p, const char *end, struct buf *out, boo
 {
 	buf_reset(out);
 	*ret_plain = true;
-	while (p < end && *p != ' ' && *p != ':' && *p != '|' && *p != '\n') {
+	while (p < end && *p != ' ' && *p != ':' && *p != '|' && *p != '\n' && *p != '\r') {
 		if (*p == '$' && p + 1 < end) {
 			p++;
 			if (*p == '\n' || *p == '\r') {
