@@ -151,7 +151,7 @@ static bool wanted_gone(const struct store_object *o, const struct gc_options *q
 	int64_t age = now - o->used;
 	if (age < q->grace_seconds)
 		return false;
-	if (q->keep_seconds >= 0 && age > q->keep_seconds)
+	if ((q->keep_seconds >= 0 && age > q->keep_seconds) || (q->unwanted && q->unwanted(q->user, o)))
 		return true;
 	return q->max_bytes >= 0 && left > (uint64_t)q->max_bytes;
 }
@@ -189,6 +189,15 @@ static void note_removed(struct gc_result *r, const struct store_object *o, stru
 	r->count++;
 }
 
+static void select_kind(struct store_objects *l, const char *kind)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < l->count; i++)
+		if (strcmp(l->items[i].kind, kind) == 0)
+			l->items[n++] = l->items[i];
+	l->count = n;
+}
+
 int store_gc(struct store *s, const struct gc_options *q, const struct run *run, struct arena *a, struct gc_result *ret,
 	     struct err *e)
 {
@@ -197,6 +206,8 @@ int store_gc(struct store *s, const struct gc_options *q, const struct run *run,
 	size_t cache_files = 0;
 	if (list_all(s, &all, e) < 0)
 		return -1;
+	if (q->kind)
+		select_kind(&all, q->kind);
 	if (all.count)
 		qsort(all.items, all.count, sizeof(*all.items), by_use);
 	int64_t now = q->now ? q->now : (int64_t)time(NULL);

@@ -14,6 +14,10 @@ struct gc_options {
 	int64_t grace_seconds; /* what was used within so long stays */
 	int64_t now;           /* seconds since the epoch; 0 = the clock's */
 	bool dry_run;          /* only say what would go */
+	const char *kind;      /* only this kind is looked at; NULL: all */
+	/* what goes whatever its age, if grace_seconds allow it; NULL: nothing */
+	bool (*unwanted)(void *user, const struct store_object *o);
+	void *user;
 };
 
 struct gc_result {

@@ -90,7 +90,8 @@ static int check_owner(const char *dir, struct err *e)
 /* Two opens at once may both make the layout: every step of it may be repeated. */
 static int make_layout(const char *dir, struct err *e)
 {
-	static const char *const parts[] = {"objects", "tmp", "locks", "build", "quarantine", "stamps", STORE_COMPILED};
+	static const char *const parts[] = {"objects",    "tmp",    "locks",  "build",
+					    "quarantine", "stamps", "worlds", STORE_COMPILED};
 	AUTO_ARENA struct arena a = {0};
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
 		const char *part = path_join(&a, dir, parts[i]);

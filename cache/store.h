@@ -11,7 +11,11 @@
 /* Kinds of object. A source's key is the sha256 of its file; a wheel's is the output key. */
 #define STORE_SOURCE "source"
 #define STORE_WHEEL "wheel"
-#define STORE_PYENV "pyenv" /* downloaded Python requirements, key = digest of the locked list */
+#define STORE_RECORD "build.json" /* of a wheel, beside it */
+#define STORE_PYENV "pyenv"       /* Python requirements, key = digest of the locked list */
+
+/* A root file system, with links, and rules of its own: cache/world.h. */
+#define STORE_WORLD "world"
 
 /* A build tree: its lock ("build-<compile key>") is held while it is in use. */
 #define STORE_BUILD "build"
@@ -91,12 +95,15 @@ int store_lock(struct store *s, const char *kind, const char *key, const struct 
 /* store_build_dir: the directory of the build tree of a compile key, created. */
 int store_build_dir(struct store *s, const char *compile_key, struct arena *a, const char **ret,
 		    struct err *e) MUST_CHECK;
-/* store_list: all objects, sorted by kind and key. */
+/* store_list: all objects, sorted by kind and key, the worlds among them. */
 int store_list(struct store *s, struct arena *a, struct store_object **ret, size_t *ret_count,
 	       struct err *e) MUST_CHECK;
 /* store_verify: hashes an object against its manifest; ERR_INTEGRITY names the file and both
  * digests. */
 int store_verify(const struct store_object *o, const struct run *run, struct err *e) MUST_CHECK;
+/* store_check_wheel: ERR_INTEGRITY unless the record in a wheel's object is about this key, and
+ * names a file there. By digests such an object can be whole. */
+int store_check_wheel(const char *dir, const char *key, struct err *e) MUST_CHECK;
 /* store_quarantine: moves a damaged object below quarantine/. */
 int store_quarantine(struct store *s, const struct store_object *o, struct err *e) MUST_CHECK;
 /* store_remove: moves what lies at o->path below tmp/ and deletes it there, so that nobody sees it

@@ -10,6 +10,7 @@
 #define STORE_MANIFEST ".manifest.json"
 #define STORE_MANIFEST_MAX (UINT64_C(64) << 20)
 #define STORE_FORMAT 1
+#define STORE_WORLD_FACTS "world.json"
 
 struct stage { /* one that this handle made and holds the lock of */
 	char *path;
@@ -73,3 +74,5 @@ struct store_object *store_objects_next(struct store_objects *l) __attribute__((
  * `manifest` in it, or its own (NULL). What another process deletes meanwhile is left out. */
 int store_objects_add(struct store_objects *l, const char *kind, const char *key, const char *path,
 		      const char *manifest, struct err *e) MUST_CHECK;
+/* store_world_bytes: what a world says of its size; false when it cannot be read. */
+bool store_world_bytes(const char *key, const char *dir, uint64_t *ret);

@@ -145,7 +145,8 @@ int store_objects_add(struct store_objects *l, const char *kind, const char *key
 	if (lstat(path, &st) < 0)
 		return 0;
 	uint64_t bytes = (uint64_t)st.st_size;
-	if (S_ISDIR(st.st_mode) && fs_tree_size(path, &bytes, e) < 0) {
+	bool said = strcmp(kind, STORE_WORLD) == 0 && store_world_bytes(key, path, &bytes);
+	if (!said && S_ISDIR(st.st_mode) && fs_tree_size_most(path, &bytes, e) < 0) {
 		if (fs_exists(path))
 			return -1;
 		err_clear(e);
@@ -157,6 +158,21 @@ int store_objects_add(struct store_objects *l, const char *kind, const char *key
 	return 0;
 }
 
+/* The objects of one kind that lie in `dir`. */
+static int list_kind(struct store_objects *l, const char *kind, const char *dir, const char *manifest, struct err *e)
+{
+	struct strlist keys = {0};
+	if (fs_list(dir, l->arena, &keys, e) < 0)
+		return -1;
+	for (size_t i = 0; i < keys.count; i++) {
+		struct err ignored;
+		if (store_check_name(kind, keys.items[i], &ignored) == 0 && /* else it is not ours */
+		    store_objects_add(l, kind, keys.items[i], path_join(l->arena, dir, keys.items[i]), manifest, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 int store_list(struct store *s, struct arena *a, struct store_object **ret, size_t *ret_count, struct err *e)
 {
 	const char *top = path_join(a, s->dir, "objects");
@@ -164,19 +180,11 @@ int store_list(struct store *s, struct arena *a, struct store_object **ret, size
 	struct store_objects l = {.arena = a};
 	if (fs_list(top, a, &kinds, e) < 0)
 		return -1;
-	for (size_t i = 0; i < kinds.count; i++) {
-		const char *kind = kinds.items[i], *dir = path_join(a, top, kind);
-		struct strlist keys = {0};
-		if (fs_list(dir, a, &keys, e) < 0)
+	for (size_t i = 0; i < kinds.count; i++)
+		if (list_kind(&l, kinds.items[i], path_join(a, top, kinds.items[i]), STORE_MANIFEST, e) < 0)
 			return -1;
-		for (size_t j = 0; j < keys.count; j++) {
-			const char *key = keys.items[j];
-			struct err ignored;
-			if (store_check_name(kind, key, &ignored) == 0 && /* else it is not ours */
-			    store_objects_add(&l, kind, key, path_join(a, dir, key), STORE_MANIFEST, e) < 0)
-				return -1;
-		}
-	}
+	if (list_kind(&l, STORE_WORLD, path_join(a, s->dir, "worlds"), STORE_WORLD_FACTS, e) < 0)
+		return -1;
 	*ret = l.items;
 	*ret_count = l.count;
 	return 0;

@@ -21,6 +21,8 @@ int store_check_name(const char *kind, const char *key, struct err *e)
 
 char *store_object_path(const char *store_dir, const char *kind, const char *key, struct arena *a)
 {
+	if (strcmp(kind, STORE_WORLD) == 0)
+		return arena_printf(a, "%s/worlds/%s", store_dir, key);
 	return arena_printf(a, "%s/objects/%s/%s", store_dir, kind, key);
 }
 

@@ -1,5 +1,7 @@
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/path.h"
@@ -55,7 +57,15 @@ static int get_file(const struct pull *p, const json_t *row, enum store_got *ret
 		err_set(e, ERR_INTEGRITY, "duplicate entry '%s'", rel);
 		return bad_answer(p, ret, e);
 	}
-	if (fs_mkdirs(path_dir(p->arena, to), e) < 0 || get(p, rel, rel, sha256, (uint64_t)size, ret, e) < 0)
+	struct stat st;
+	const char *dir = path_dir(p->arena, to);
+	if (fs_mkdirs(dir, e) < 0) {
+		if (stat(dir, &st) < 0 ? errno != ENOTDIR : S_ISDIR(st.st_mode))
+			return -1;
+		err_set(e, ERR_INTEGRITY, "'%s' lies below a file", rel);
+		return bad_answer(p, ret, e);
+	}
+	if (get(p, rel, rel, sha256, (uint64_t)size, ret, e) < 0)
 		return -1;
 	if (*ret == STORE_GOT_ABSENT) {
 		err_set(e, ERR_INTEGRITY, "'%s' is listed but not there", rel);

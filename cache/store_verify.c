@@ -5,7 +5,9 @@
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
+#include "base/sys/json.h"
 #include "cache/store_internal.h"
+#include "cache/world.h"
 
 int store_check_source(const char *key, const json_t *files, struct err *e)
 {
@@ -16,6 +18,28 @@ int store_check_source(const char *key, const json_t *files, struct err *e)
 	if (strcmp(got, key) != 0)
 		return err_set(e, ERR_INTEGRITY, "'%s' has sha256 %s, not %s",
 			       json_string_value(json_object_get(file, "path")), got, key);
+	return 0;
+}
+
+int store_check_wheel(const char *dir, const char *key, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_JSON json_t *record = NULL;
+	const char *path = path_join(&a, dir, STORE_RECORD);
+	if (json_read(path, &record, e) < 0) {
+		if (!fs_exists(path) || e->kind == ERR_CONFIG)
+			e->kind = ERR_INTEGRITY;
+		return -1;
+	}
+	const char *wheel = json_string_value(json_object_get(record, "wheel"));
+	const char *sha256 = json_string_value(json_object_get(record, "sha256"));
+	const char *own = json_string_value(json_object_get(record, "output_key"));
+	if (!wheel || !sha256 || !digest_valid_hex(sha256) || !path_is_safe_relative(wheel) ||
+	    !fs_exists(path_join(&a, dir, wheel)))
+		return err_set(e, ERR_INTEGRITY, "'%s' names no wheel", path);
+	if (!own || strcmp(own, key) != 0)
+		return err_set(e, ERR_INTEGRITY, "'%s' belongs to another wheel: its output key is %s", path,
+			       own ? own : "missing");
 	return 0;
 }
 
@@ -110,7 +134,8 @@ static int verify_object(const struct store_object *o, const struct run *run, st
 	}
 	if (json_object_size(paths) != json_array_size(files))
 		return broken_manifest(manifest, "it lists a file twice", e);
-	if (strcmp(o->kind, STORE_SOURCE) == 0 && store_check_source(o->key, files, e) < 0)
+	if ((strcmp(o->kind, STORE_SOURCE) == 0 && store_check_source(o->key, files, e) < 0) ||
+	    (strcmp(o->kind, STORE_WHEEL) == 0 && store_check_wheel(o->path, o->key, e) < 0))
 		return -1;
 	struct known_files known = {o->path, paths};
 	return fs_walk(o->path, find_extra, &known, e);
@@ -120,7 +145,8 @@ int store_verify(const struct store_object *o, const struct run *run, struct err
 {
 	if (store_check_name(o->kind, o->key, e) < 0)
 		return -1;
-	if (verify_object(o, run, e) < 0) {
+	bool world = strcmp(o->kind, STORE_WORLD) == 0;
+	if ((world ? store_world_verify : verify_object)(o, run, e) < 0) {
 		if (e->kind == ERR_INTEGRITY && !e->hint[0])
 			err_hint(e, "'ptbuild cache verify' moves it out of the way, so that it is made again");
 		return err_wrap(e, "%s %.12s", o->kind, o->key);

@@ -50,6 +50,12 @@ roots_dir() {
 	case ${HOME-} in /*) printf '%s/.cache/ptbuild-roots' "$HOME" ;; *) return 1 ;; esac
 }
 
+# store_dir: where ptbuild's store of this user is, unless an option names another.
+store_dir() {
+	local roots
+	roots=$(roots_dir) && printf '%s/ptbuild' "${roots%/*}"
+}
+
 # may_make_roots DIR: ends with what to do where this user may not make a root file system there. Only root has user numbers for all owners of a system's
 # files; others borrow some.
 may_make_roots() {

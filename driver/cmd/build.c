@@ -10,6 +10,7 @@
 #include "base/sys/json.h"
 #include "cmd/build.h"
 #include "cmd/help.h"
+#include "cmd/root.h"
 #include "cmd/units.h"
 #include "step/ccache/ccache_remote.h"
 
@@ -104,6 +105,10 @@ static void print_item(const struct pipeline_item *it, struct arena *a, struct b
 			   json_array_size(json_object_get(used, "checks")));
 	else
 		buf_printf(out, "  verified  all rules; not run: %s\n", text(used, "why_not"));
+	const json_t *drift = json_object_get(json_object_get(json_object_get(r, "inputs"), "world"), "drift");
+	for (size_t i = 0; i < json_array_size(drift); i++)
+		buf_printf(out, "  drift     not the pinned package: %s\n",
+			   json_string_value(json_array_get(drift, i)));
 	for (size_t i = 0; i < it->plan->defects.count; i++)
 		buf_printf(out, "  warning   known to fail: check '%s': %s\n", it->plan->defects.items[i].key,
 			   it->plan->defects.items[i].value);
@@ -304,6 +309,8 @@ int cmd_build_request(struct cmd_context *c, const struct strlist *words, struct
 			return -1;
 		log_info(c->run->log, "%s", cost);
 	}
+	if (cmd_root_choose(c, &chosen, e) < 0)
+		return -1;
 	targets = arena_array(c->arena, chosen.count, sizeof(*targets));
 	for (size_t i = 0; i < chosen.count; i++) {
 		const struct selection *s = &chosen.items[i];
@@ -324,6 +331,8 @@ int cmd_build_request(struct cmd_context *c, const struct strlist *words, struct
 	    cmd_patches_dir(c, &q->patches_dir, e) < 0 || cmd_root(c, &q->root, e) < 0 ||
 	    cmd_out_dir(c, &q->out_dir, e) < 0)
 		return -1;
+	q->world = c->world;
+	q->drift = c->drift;
 	return cmd_store(c, &q->store, e);
 }
 

@@ -22,7 +22,7 @@ struct cache_options {
 	bool dry_run;
 };
 
-static int parse_days(const char *text, int64_t *ret, struct err *e)
+int cmd_keep_days(const char *text, int64_t *ret, struct err *e)
 {
 	char *end;
 	errno = 0;
@@ -236,7 +236,7 @@ static int cache_gc(struct cmd_context *c, struct store *s, struct err *e)
 		return err_wrap(e, "option '--max-size'");
 	}
 	q.max_bytes = o->max_size ? (int64_t)max_bytes : -1;
-	if (o->keep_days && parse_days(o->keep_days, &q.keep_seconds, e) < 0)
+	if (o->keep_days && cmd_keep_days(o->keep_days, &q.keep_seconds, e) < 0)
 		return -1;
 	if (store_gc(s, &q, c->run, c->arena, &r, e) < 0)
 		return -1;

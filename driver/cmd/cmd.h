@@ -10,7 +10,9 @@
 #include "core/root/toolkit.h"
 #include "core/tables/tables.h"
 
+struct fetch_options;
 struct fetch_store;
+struct world;
 struct store;
 
 /* Options of every command. The options struct of a command begins with one of these. */
@@ -23,6 +25,7 @@ struct cmd_globals {
 	const char *out;
 	const char *sandbox;
 	struct strlist mirrors;
+	struct strlist archives;
 	struct strlist lower_stores;
 	const char *store_url;
 	struct strlist without_walls;
@@ -67,7 +70,7 @@ extern const struct command command_build, command_fetch, command_verify, comman
 extern const struct command command_repack, command_index, command_take;
 extern const struct command command_plan, command_diff, command_list, command_units;
 extern const struct command command_detect, command_matrix;
-extern const struct command command_shell, command_test;
+extern const struct command command_shell, command_test, command_world;
 extern const struct arg_def cmd_global_options[];
 
 struct cmd_context {
@@ -84,6 +87,9 @@ struct cmd_context {
 	const struct toolkits *toolkits;
 	struct store *store;
 	struct fetch_store *remote; /* of the store */
+	/* that the root is of; NULL: none (cmd/root.h) */
+	const struct world *world;
+	struct strlist drift; /* of it, as world_result */
 	struct root *root;
 	const struct hardware_facts *facts;
 	struct hardware *machine;
@@ -103,6 +109,9 @@ int cmd_tables(struct cmd_context *c, const struct tables **ret, struct err *e) 
  * opened. */
 int cmd_store(struct cmd_context *c, struct store **ret, struct err *e) MUST_CHECK;
 int cmd_cache_dir(const struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
+/* cmd_fetch_options: --offline, --mirror, --archive, and the file "archives" beside the profiles,
+ * else in the data directory. ERR_USAGE for a word of --archive that is none. */
+int cmd_fetch_options(struct cmd_context *c, struct fetch_options *ret, struct err *e) MUST_CHECK;
 /* cmd_roots_dir: where ci/root-debian13 makes roots unless told otherwise; NULL without a home. */
 const char *cmd_roots_dir(const struct cmd_context *c);
 int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e) MUST_CHECK;
@@ -122,6 +131,8 @@ const char *cmd_absolute(struct arena *a, const char *path);
 /* cmd_out_dir: --out, else "dist", as an absolute path; not made. */
 int cmd_out_dir(const struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
 
+/* cmd_keep_days: the seconds of --keep-days; ERR_USAGE. */
+int cmd_keep_days(const char *text, int64_t *ret, struct err *e) MUST_CHECK;
 /* cmd_error_json: an error in a document: exit code, message, hint. New reference. */
 json_t *cmd_error_json(const struct err *e);
 /* cmd_find: the command of that name, NULL. */

@@ -16,6 +16,7 @@ const struct command *const cmd_table[] = {
 	&command_test,
 	&command_index,
 	&command_shell,
+	&command_world,
 	&command_cache,
 	&command_detect,
 	&command_doctor,
@@ -32,7 +33,9 @@ const struct arg_def cmd_global_options[] = {
 	{"jobs", 'j', GLOBAL(ARG_COUNT, jobs), "N", "compile jobs at once (default: from processors and memory)", NULL},
 	{"offline", 0, GLOBAL(ARG_FLAG, offline), NULL,
 	 "never use the network; a file that is not in the store is an error", NULL},
-	{"root", 0, GLOBAL(ARG_STRING, root), "DIR", "build inside this root file system (default: the host's)",
+	{"root", 0, GLOBAL(ARG_STRING, root), "DIR",
+	 "build in this root file system: a directory, / for this machine's own, or world:NAME (default: the "
+	 "release's world)",
 	 "<dir>"},
 	{"cache", 0, GLOBAL(ARG_STRING, cache), "DIR",
 	 "the store (default: $XDG_CACHE_HOME/ptbuild, else ~/.cache/ptbuild)", "<dir>"},
@@ -41,6 +44,10 @@ const struct arg_def cmd_global_options[] = {
 	{"out", 'o', GLOBAL(ARG_STRING, out), "DIR", "directory for wheels (default: dist)", "<dir>"},
 	{"mirror", 0, GLOBAL(ARG_LIST, mirrors), "PLACE",
 	 "a URL or directory to try first for sources; may be repeated", "<dir>"},
+	{"archive", 0, GLOBAL(ARG_LIST, archives), "NAME=URL",
+	 "the address of a Debian archive (debian, debian-security) or of its snapshot (debian-snapshot), instead of "
+	 "those that the machine knows; may be repeated (also PTBUILD_ARCHIVE_DEBIAN, separated by blanks)",
+	 NULL},
 	{"lower-store", 0, GLOBAL(ARG_LIST, lower_stores), "DIR",
 	 "a read-only fallback store, whose objects are used in place; may be repeated (also PTBUILD_LOWER_STORE, "
 	 "separated by colons)",

@@ -3,6 +3,7 @@
 #include "cmd/help.h"
 #include "core/plan/plan.h"
 #include "core/variant/matrix.h"
+#include "core/world/part.h"
 
 struct completion_options {
 	struct cmd_globals global;
@@ -85,6 +86,11 @@ static int add_variants(const struct tables *t, struct arena *a, struct strlist 
 	return 0;
 }
 
+static int add_worlds(const struct tables *t, struct arena *a, struct strlist *ret, struct err *e)
+{
+	return world_part_names(t->dir, a, ret, e);
+}
+
 #define NAMES(array, row, field)                                                                                       \
 	offsetof(struct tables, array), offsetof(struct tables, array##_count), sizeof(struct row),                    \
 		offsetof(struct row, field)
@@ -102,6 +108,7 @@ static const struct words {
 	{"isa", NULL, NAMES(isas, isa_row, name)},
 	{"cuda", NULL, NAMES(toolkits, toolkit_row, version)},
 	{"blas", NULL, NAMES(blas, blas_row, name)},
+	{"world", .add = add_worlds},
 };
 
 /* The kind is one of `words`: the options' table has them. */
@@ -139,7 +146,7 @@ static int run_completion(struct cmd_context *c, const struct strlist *args, str
 
 static const struct arg_def completion_options[] = {
 	{"words", 0, ARG_STRING, offsetof(struct completion_options, words), "KIND",
-	 "print the names of this kind from the tables", "release profile variant matrix python isa cuda blas"},
+	 "print the names of this kind from the tables", "release profile variant matrix python isa cuda blas world"},
 	{0},
 };
 

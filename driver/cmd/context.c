@@ -8,6 +8,8 @@
 #include "base/sys/proc.h"
 #include "cache/store.h"
 #include "cmd/cmd.h"
+#include "step/fetch/archives.h"
+#include "step/fetch/fetch.h"
 #include "step/fetch/fetch_store.h"
 
 const char *cmd_absolute(struct arena *a, const char *path)
@@ -134,16 +136,20 @@ int cmd_store(struct cmd_context *c, struct store **ret, struct err *e)
 	return 0;
 }
 
-int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e)
+int cmd_fetch_options(struct cmd_context *c, struct fetch_options *ret, struct err *e)
 {
-	if (!c->root) {
-		const char *dir = c->global->root ? cmd_absolute(c->arena, c->global->root) : NULL;
-		struct root *root = arena_alloc(c->arena, sizeof(*root));
-		if (root_open(dir, c->arena, root, e) < 0)
+	const struct cmd_globals *g = c->global;
+	const char *profiles = NULL;
+	for (size_t i = 0; i < g->archives.count; i++)
+		if (archives_word(g->archives.items[i], e) < 0)
 			return -1;
-		c->root = root;
-	}
-	*ret = c->root;
+	if (cmd_profiles_dir(c, &profiles, e) < 0)
+		return -1;
+	const char *file = path_join(c->arena, path_dir(c->arena, profiles), "archives");
+	if (!fs_exists(file))
+		file = path_join(c->arena, data_dir(c->arena), "archives");
+	*ret = (struct fetch_options){
+		.offline = g->offline, .mirrors = g->mirrors, .archives = g->archives, .archives_file = file};
 	return 0;
 }
 

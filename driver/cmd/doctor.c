@@ -3,6 +3,7 @@
 
 #include "base/sys/json.h"
 #include "cmd/help.h"
+#include "cmd/root.h"
 #include "cmd/select.h"
 #include "step/ccache/ccache_remote.h"
 #include "step/pipeline/trial.h"
@@ -25,6 +26,8 @@ static int choose(struct cmd_context *c, const struct strlist *args, const struc
 	if (args->count || o->profile || o->matrix || o->only.count) {
 		struct selections s;
 		if (cmd_select(c, args, &s, e) < 0)
+			return -1;
+		if (!o->matrix && cmd_root_choose(c, &s, e) < 0)
 			return -1;
 		if (o->matrix && s.count > 1)
 			return err_set(e, ERR_USAGE, "doctor checks the builds of a command, not the %zu of a matrix",
@@ -61,17 +64,19 @@ static json_t *json_of(const struct preflight *d)
 				      json_pack("{s:s, s:s, s:o, s:o}", "name", k->name, "level", level_names[k->level],
 						"text", json_or_null(k->text), "fix", json_or_null(k->fix)));
 	}
-	return json_pack("{s:i, s:o, s:s, s:o, s:s, s:o}", "schema", 1, "root", json_or_null(d->q->root->dir),
-			 "release", d->q->release->name, "variant",
-			 json_or_null(d->q->plan ? d->q->plan->variant : NULL), "worst", level_names[worst], "checks",
-			 list);
+	const char *root = d->q->world ? d->q->world : d->q->root->dir;
+	return json_pack("{s:i, s:o, s:s, s:o, s:s, s:o}", "schema", 1, "root", json_or_null(root), "release",
+			 d->q->release->name, "variant", json_or_null(d->q->plan ? d->q->plan->variant : NULL), "worst",
+			 level_names[worst], "checks", list);
 }
 
 static int print(const struct preflight *d, bool first, struct err *e)
 {
 	AUTO_BUF struct buf out = {0};
-	buf_printf(&out, "%sroot %s (%s), release %s%s%s\n", first ? "" : "\n", d->q->root->dir, d->q->root->id,
-		   d->q->release->name, d->q->plan ? ", " : "", d->q->plan ? d->q->plan->variant : "");
+	const char *root = d->q->world ? arena_printf(d->arena, "world %s", d->q->world)
+				       : arena_printf(d->arena, "root %s (%s)", d->q->root->dir, d->q->root->id);
+	buf_printf(&out, "%s%s, release %s%s%s\n", first ? "" : "\n", root, d->q->release->name, d->q->plan ? ", " : "",
+		   d->q->plan ? d->q->plan->variant : "");
 	for (size_t i = 0; i < d->count; i++) {
 		const struct preflight_line *k = &d->lines[i];
 		buf_printf(&out, "%-8s %-12s %s\n", level_names[k->level], k->name, k->text);
@@ -91,6 +96,8 @@ static int try_it(struct cmd_context *c, struct preflight *d, struct err *e)
 	for (size_t i = 0; i < d->count; i++)
 		if (d->lines[i].level == PREFLIGHT_FAILURE)
 			return 0;
+	if (d->q->world)
+		return 0;
 	if (cmd_profiles_dir(c, &q.profiles_dir, e) < 0)
 		return -1;
 	if (cmd_store(c, &q.store, &why) < 0)
@@ -107,6 +114,20 @@ static int try_it(struct cmd_context *c, struct preflight *d, struct err *e)
 	return 0;
 }
 
+/* A world that is not made yet is made by a build, not here: what it will have is in its lock. */
+static int find_root(struct cmd_context *c, struct preflight_request *q, struct err *e)
+{
+	struct cmd_root_state state;
+	struct root *host = arena_alloc(c->arena, sizeof(*host));
+	if (cmd_root_look(c, &state, e) < 0)
+		return -1;
+	if (state.made)
+		return cmd_root(c, &q->root, e);
+	q->root = host;
+	q->world = cmd_world_text(&state, c->arena);
+	return root_open(NULL, c->arena, host, e);
+}
+
 /* One after the other; the verdict is the first that failed. */
 static int run_doctor(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
@@ -121,7 +142,7 @@ static int run_doctor(struct cmd_context *c, const struct strlist *args, struct 
 	AUTO_JSON json_t *docs = json_array();
 	const char *remote = getenv("PTBUILD_CCACHE_REMOTE");
 	if ((remote && *remote && ccache_remote_check(remote, e) < 0) ||
-	    choose(c, args, &q.tables, &subjects, &count, e) < 0 || cmd_root(c, &q.root, e) < 0 ||
+	    choose(c, args, &q.tables, &subjects, &count, e) < 0 || find_root(c, &q, e) < 0 ||
 	    cmd_cache_dir(c, &q.store_dir, e) < 0 || cmd_out_dir(c, &q.out_dir, e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {

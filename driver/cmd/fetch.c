@@ -4,6 +4,7 @@
 
 #include "base/sys/json.h"
 #include "cmd/help.h"
+#include "cmd/root.h"
 #include "cmd/select.h"
 #include "step/python/pyenv.h"
 
@@ -136,11 +137,13 @@ static int run_fetch(struct cmd_context *c, const struct strlist *args, struct e
 	if (cmd_select(c, args, &chosen, e) < 0)
 		return -1;
 	add_implied_torch(c, &chosen);
+	if (!options->sources_only && cmd_root_choose(c, &chosen, e) < 0)
+		return -1;
 	if (make_plans(c, &chosen, &items, e) < 0 || cmd_store(c, &store, e) < 0)
 		return -1;
 	size_t n = collect_sources(&chosen, c->arena, &sources);
-	struct fetch_options o = {.offline = c->global->offline, .mirrors = c->global->mirrors};
-	if (fetch_all(store, sources, n, &o, c->run, c->arena, &stats, e) < 0)
+	struct fetch_options o;
+	if (cmd_fetch_options(c, &o, e) < 0 || fetch_all(store, sources, n, &o, c->run, c->arena, &stats, e) < 0)
 		return -1;
 	if (!options->sources_only && fetch_requirements(c, items, chosen.count, e) < 0)
 		return -1;

@@ -4,6 +4,7 @@
 #include "base/sys/json.h"
 #include "base/term.h"
 #include "cmd/help.h"
+#include "cmd/root.h"
 #include "cmd/units.h"
 #include "core/machine/fit.h"
 #include "step/pipeline/torch.h"
@@ -21,6 +22,16 @@ static const struct arg_def plan_only[] = {
 	{0},
 };
 
+/* Whether the root's tools are asked: only those of a root that is named, and is there. */
+static int is_probed(struct cmd_context *c, bool *ret, struct err *e)
+{
+	struct cmd_root_state root;
+	if (cmd_root_look(c, &root, e) < 0)
+		return -1;
+	*ret = c->global->root && root.made;
+	return 0;
+}
+
 /* What torchvision and torchaudio would be built against, as far as it can be told without building: a wheel by its
  * digest; the root's torch by its version when a root is named. */
 static int find_torch(struct cmd_context *c, const struct variant *v, struct torch_source *ret, struct err *e)
@@ -32,9 +43,12 @@ static int find_torch(struct cmd_context *c, const struct variant *v, struct tor
 	if (strcmp(torch, "root") != 0)
 		return torch_from_wheel(torch, v->python, c->arena, ret, e);
 	ret->identity = "root";
-	if (!c->global->root)
-		return 0;
 	const struct root *root;
+	bool probed;
+	if (is_probed(c, &probed, e) < 0)
+		return -1;
+	if (!probed)
+		return 0;
 	if (cmd_root(c, &root, e) < 0)
 		return -1;
 	return torch_from_root(root, cmd_sandbox(c), c->run, c->arena, ret, e);
@@ -45,7 +59,8 @@ static int make_plan(struct cmd_context *c, const struct selection *s, const str
 {
 	const struct toolchain *toolchain = NULL;
 	struct torch_source torch;
-	if (c->global->root && cmd_toolchain(c, &toolchain, e) < 0)
+	bool probed;
+	if (is_probed(c, &probed, e) < 0 || (probed && cmd_toolchain(c, &toolchain, e) < 0))
 		return -1;
 	if (find_torch(c, &s->variant, &torch, e) < 0)
 		return -1;
@@ -71,19 +86,27 @@ static void output_release(struct output *o)
 	buf_release(&o->text);
 }
 
-static void put_plan(struct output *o, const struct plan *p, struct arena *a)
+/* `no_world`: why it stands on none; "" if it need not. */
+static void put_plan(struct output *o, const struct plan *p, const struct cmd_root_state *root, const char *no_world,
+		     struct arena *a)
 {
 	struct fit fit;
 	if (o->machine)
 		fit_of(&p->runs_on, o->c->root, o->facts, o->machine, a, &fit);
 	if (o->c->global->json) {
+		json_t *world = cmd_world_json(root);
 		json_t *doc = o->detail == PLAN_REASONS ? plan_json_explained(p) : plan_json(p);
 		json_object_set_new(doc, "this_machine", o->machine ? fit_json(&fit) : json_null());
+		json_object_set_new(doc, "world", world);
 		json_array_append_new(o->all, doc);
 		return;
 	}
 	buf_printf(&o->text, "%s%s", o->text.len ? "\n" : "",
 		   plan_text(p, o->detail, &o->term, o->machine ? fit_text(&fit, a) : NULL, a));
+	if (root->world)
+		buf_printf(&o->text, "  world         %s\n", cmd_world_text(root, a));
+	else if (*no_world)
+		buf_printf(&o->text, "  world         none: %s\n", no_world);
 }
 
 /* A variant of a matrix that cannot be built is listed with the reason. */
@@ -109,9 +132,16 @@ static int put_one(struct cmd_context *c, const struct selection *s, bool matrix
 	AUTO_ARENA struct arena scratch = {0};
 	struct cmd_context own = *c;
 	const struct plan *p;
+	struct cmd_root_state root;
+	struct err no_world = {0};
+	struct selection one = *s;
 	own.arena = &scratch;
-	if (make_plan(&own, s, &p, e) == 0) {
-		put_plan(o, p, &scratch);
+	if (cmd_root_choose(&own, &(struct selections){&one, 1}, &no_world) < 0 && no_world.kind != ERR_POLICY) {
+		*e = no_world;
+		return -1;
+	}
+	if (make_plan(&own, s, &p, e) == 0 && cmd_root_look(&own, &root, e) == 0) {
+		put_plan(o, p, &root, no_world.msg, &scratch);
 		return 0;
 	}
 	if (!matrix || (e->kind != ERR_POLICY && e->kind != ERR_CONFIG))
@@ -130,7 +160,10 @@ static int prepare(struct cmd_context *c, struct err *e)
 	const char *patches;
 	if (cmd_tables(c, &t, e) < 0 || cmd_patches_dir(c, &patches, e) < 0)
 		return -1;
-	return c->global->root && (cmd_root(c, &root, e) < 0 || cmd_toolchain(c, &toolchain, e) < 0) ? -1 : 0;
+	bool probed;
+	if (is_probed(c, &probed, e) < 0)
+		return -1;
+	return probed && (cmd_root(c, &root, e) < 0 || cmd_toolchain(c, &toolchain, e) < 0) ? -1 : 0;
 }
 
 /* A plan can be made on any machine: one that ptbuild does not know is not judged. */

@@ -1,4 +1,4 @@
-#include "cmd/select.h"
+#include "cmd/root.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ const struct arg_def cmd_select_options[] = {
 	 "<python>"},
 	{"cuda", 0, SELECT(ARG_STRING, cuda), "X.Y", "CUDA toolkit version (default: the release's first)", "<cuda>"},
 	{"cuda-home", 0, SELECT(ARG_STRING, cuda_home), "DIR",
-	 "directory of a CUDA toolkit to use before all others (default: $CUDA_HOME without --root)", "<dir>"},
+	 "directory of a CUDA toolkit to use before all others (default: $CUDA_HOME with --root /)", "<dir>"},
 	{0},
 };
 
@@ -169,23 +169,12 @@ static int pick_release(const struct cmd_select *o, const struct tables *t, cons
 	return err_hint(e, "'ptbuild list --releases' lists them; name one with --release");
 }
 
-/* The version in the file name of the root's python3, so that nothing is run; NULL if there is none. */
-static const char *root_python(struct cmd_context *c)
+static int default_python(struct cmd_context *c, const struct release_row *r, const struct want *w, const char **ret,
+			  struct err *e)
 {
-	const struct root *root;
-	struct err ignored = {0};
-	if (cmd_root(c, &root, &ignored) < 0)
-		return NULL;
-	const char *path = root_find_program(root, "python3", c->arena);
-	if (path)
-		path = root_resolve(root, path, c->arena);
-	const char *name = path ? path_base(path) : "";
-	return strncmp(name, "python3.", 8) == 0 ? arena_strdup(c->arena, name + strlen("python")) : NULL;
-}
-
-static int default_python(struct cmd_context *c, const struct release_row *r, const char **ret, struct err *e)
-{
-	const char *python = root_python(c);
+	const char *python;
+	if (cmd_root_python(c, r, w->profile, w->cuda, &python, e) < 0)
+		return -1;
 	if (!python || !strings_contain(r->pythons, r->pythons_count, python)) {
 		if (r->pythons_count == 0)
 			return err_set(e, ERR_CONFIG, "release '%s' has no Python", r->name);
@@ -239,7 +228,7 @@ static int select_by_profile(struct cmd_context *c, const struct tables *t, stru
 			strlist_ref(&w.packages, c->arena, tables_packages[i]);
 	w.profile = &profile;
 	if (check_versions(t, o, c->arena, e) < 0 || pick_release(o, t, &w, c->arena, &release, e) < 0 ||
-	    (!w.python && default_python(c, release, &w.python, e) < 0))
+	    (!w.python && default_python(c, release, &w, &w.python, e) < 0))
 		return -1;
 	ret->items = arena_array(c->arena, w.packages.count, sizeof(*ret->items));
 	for (; ret->count < w.packages.count; ret->count++)
@@ -382,7 +371,7 @@ int cmd_select(struct cmd_context *c, const struct strlist *words, struct select
 
 const char *cmd_select_cuda_home(const struct cmd_context *c)
 {
-	const char *home = options(c)->cuda_home, *set = c->global->root ? NULL : getenv("CUDA_HOME");
+	const char *home = options(c)->cuda_home, *set = c->global->root || c->world ? NULL : getenv("CUDA_HOME");
 	return home ? home : set && *set == '/' ? set : NULL;
 }
 
@@ -404,6 +393,7 @@ int cmd_select_plan(struct cmd_context *c, const struct selection *s, const stru
 		.options = *o,
 		.toolchain = toolchain,
 		.toolkits = toolkits,
+		.glibc = c->world ? c->world->pieces[0].part->glibc : NULL,
 		.torch = torch ? torch : o->torch,
 		.torch_version = torch_version,
 		.sandbox = cmd_sandbox(c),

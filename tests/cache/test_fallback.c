@@ -9,7 +9,7 @@ static const char *lower_with(struct fixture *f, const char *name, const char *t
 	const char *dir = arena_strdup(&f->arena, test_path("%s", name)), *path;
 	assert_ok(store_open(dir, test_run(), &lower, &f->err), &f->err);
 	const char *stage = stage_with(f, lower, "w.whl", text);
-	assert_ok(store_publish(lower, STORE_WHEEL, KEY_A, stage, &f->arena, &path, &f->err), &f->err);
+	assert_ok(store_publish(lower, STORE_PYENV, KEY_A, stage, &f->arena, &path, &f->err), &f->err);
 	store_close(lower);
 	return dir;
 }
@@ -17,7 +17,7 @@ static const char *lower_with(struct fixture *f, const char *name, const char *t
 static const char *find(struct fixture *f)
 {
 	const char *path = "x";
-	assert_ok(store_find(f->store, STORE_WHEEL, KEY_A, &f->arena, &path, &f->err), &f->err);
+	assert_ok(store_find(f->store, STORE_PYENV, KEY_A, &f->arena, &path, &f->err), &f->err);
 	return path;
 }
 
@@ -42,9 +42,9 @@ static void an_object_below_is_used_in_place(void **state)
 	const char *dir = lower_with(f, "lower", "x");
 	char *before = picture(f, dir);
 	add(f, dir);
-	assert_string_equal(find(f), arena_printf(&f->arena, "%s/objects/wheel/" KEY_A, dir));
+	assert_string_equal(find(f), arena_printf(&f->arena, "%s/objects/pyenv/" KEY_A, dir));
 	assert_int_equal(names_in(f, "objects"), 0);
-	assert_true(fs_exists(in_store(f, "stamps/wheel-" KEY_A)));
+	assert_true(fs_exists(in_store(f, "stamps/pyenv-" KEY_A)));
 	char *after = picture(f, dir);
 	assert_string_equal(before, after);
 	free(before);
@@ -54,7 +54,7 @@ static void an_object_below_is_used_in_place(void **state)
 static void the_store_itself_comes_first(void **state)
 {
 	struct fixture *f = *state;
-	const char *own = publish(f, STORE_WHEEL, KEY_A, "w.whl", "own");
+	const char *own = publish(f, STORE_PYENV, KEY_A, "w.whl", "own");
 	add(f, lower_with(f, "lower", "x"));
 	assert_string_equal(find(f), own);
 }
@@ -67,19 +67,19 @@ static void several_in_their_order(void **state)
 	add(f, one);
 	add(f, two);
 	assert_int_equal(store_fallbacks(f->store, &dirs), 2);
-	assert_string_equal(find(f), arena_printf(&f->arena, "%s/objects/wheel/" KEY_A, two));
+	assert_string_equal(find(f), arena_printf(&f->arena, "%s/objects/pyenv/" KEY_A, two));
 }
 
 static void a_damaged_one_is_passed_over(void **state)
 {
 	struct fixture *f = *state;
 	const char *one = lower_with(f, "one", "good"), *two = lower_with(f, "two", "good");
-	test_write(arena_printf(&f->arena, "%s/objects/wheel/" KEY_A "/w.whl", one), "gOod");
+	test_write(arena_printf(&f->arena, "%s/objects/pyenv/" KEY_A "/w.whl", one), "gOod");
 	char *before = picture(f, one);
 	add(f, one);
 	add(f, two);
 	for (int i = 0; i < 2; i++)
-		assert_string_equal(find(f), arena_printf(&f->arena, "%s/objects/wheel/" KEY_A, two));
+		assert_string_equal(find(f), arena_printf(&f->arena, "%s/objects/pyenv/" KEY_A, two));
 	char *after = picture(f, one);
 	assert_string_equal(before, after);
 	free(before);
@@ -92,7 +92,7 @@ static void damage_after_the_first_use_is_seen(void **state)
 	const char *dir = lower_with(f, "lower", "good");
 	add(f, dir);
 	assert_non_null(find(f));
-	test_write(arena_printf(&f->arena, "%s/objects/wheel/" KEY_A "/w.whl", dir), "gOod");
+	test_write(arena_printf(&f->arena, "%s/objects/pyenv/" KEY_A "/w.whl", dir), "gOod");
 	assert_null(find(f));
 }
 
@@ -100,7 +100,7 @@ static void damage_after_the_first_use_is_seen(void **state)
 static void an_object_is_hashed_once(void **state)
 {
 	struct fixture *f = *state;
-	const char *dir = lower_with(f, "lower", "x"), *stamp = in_store(f, "stamps/wheel-" KEY_A);
+	const char *dir = lower_with(f, "lower", "x"), *stamp = in_store(f, "stamps/pyenv-" KEY_A);
 	struct stat a, b;
 	add(f, dir);
 	assert_non_null(find(f));
@@ -120,7 +120,7 @@ static void an_object_is_hashed_once(void **state)
 static void a_store_made_anew_is_hashed_again(void **state)
 {
 	struct fixture *f = *state;
-	const char *own = publish(f, STORE_WHEEL, KEY_A, "w.whl", "good");
+	const char *own = publish(f, STORE_PYENV, KEY_A, "w.whl", "good");
 	const char *file = arena_printf(&f->arena, "%s/w.whl", own);
 	struct stat st;
 	assert_int_equal(stat(file, &st), 0);
@@ -129,7 +129,7 @@ static void a_store_made_anew_is_hashed_again(void **state)
 	assert_int_equal(utimensat(AT_FDCWD, file, same, 0), 0);
 	assert_null(find(f));
 	/* Whoever makes it puts it in the place of the damaged one. */
-	publish(f, STORE_WHEEL, KEY_A, "w.whl", "good");
+	publish(f, STORE_PYENV, KEY_A, "w.whl", "good");
 	assert_string_equal(find(f), own);
 	assert_int_equal(names_in(f, "quarantine"), 1);
 }

@@ -174,15 +174,15 @@ static void find_of_nothing_is_null(void **state)
 {
 	struct fixture *f = *state;
 	const char *path = "unset";
-	assert_ok(store_find(f->store, STORE_WHEEL, KEY_A, &f->arena, &path, &f->err), &f->err);
+	assert_ok(store_find(f->store, STORE_PYENV, KEY_A, &f->arena, &path, &f->err), &f->err);
 	assert_null(path);
 }
 
 static void publish_then_find(void **state)
 {
 	struct fixture *f = *state;
-	const char *path = publish(f, STORE_WHEEL, KEY_A, "torch.whl", "bytes"), *found;
-	assert_ok(store_find(f->store, STORE_WHEEL, KEY_A, &f->arena, &found, &f->err), &f->err);
+	const char *path = publish(f, STORE_PYENV, KEY_A, "torch.whl", "bytes"), *found;
+	assert_ok(store_find(f->store, STORE_PYENV, KEY_A, &f->arena, &found, &f->err), &f->err);
 	assert_string_equal(found, path);
 	char *text = test_read(arena_printf(&f->arena, "%s/torch.whl", found));
 	assert_string_equal(text, "bytes");
@@ -192,7 +192,7 @@ static void publish_then_find(void **state)
 static void publish_keeps_subdirectories(void **state)
 {
 	struct fixture *f = *state;
-	const char *path = publish(f, STORE_WHEEL, KEY_A, "log/build/one.txt", "deep");
+	const char *path = publish(f, STORE_PYENV, KEY_A, "log/build/one.txt", "deep");
 	assert_true(fs_exists(arena_printf(&f->arena, "%s/log/build/one.txt", path)));
 	struct store_object o = only_object(f);
 	assert_ok(store_verify(&o, test_run(), &f->err), &f->err);
@@ -201,12 +201,12 @@ static void publish_keeps_subdirectories(void **state)
 static void publish_writes_the_manifest(void **state)
 {
 	struct fixture *f = *state;
-	const char *path = publish(f, STORE_WHEEL, KEY_A, "a.txt", "hello");
+	const char *path = publish(f, STORE_PYENV, KEY_A, "a.txt", "hello");
 	char *m = test_read(arena_printf(&f->arena, "%s/.manifest.json", path));
 	assert_contains(m, "\"path\": \"a.txt\"");
 	assert_contains(m, "\"size\": 5");
 	assert_contains(m, "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824");
-	assert_contains(m, "\"kind\": \"wheel\"");
+	assert_contains(m, "\"kind\": \"pyenv\"");
 	assert_contains(m, KEY_A);
 	free(m);
 }
@@ -214,7 +214,7 @@ static void publish_writes_the_manifest(void **state)
 static void publish_leaves_no_stage(void **state)
 {
 	struct fixture *f = *state;
-	publish(f, STORE_WHEEL, KEY_A, "a", "1");
+	publish(f, STORE_PYENV, KEY_A, "a", "1");
 	assert_int_equal(names_in(f, "tmp"), 0);
 }
 
@@ -222,8 +222,8 @@ static void publish_of_a_kind_does_not_answer_for_another(void **state)
 {
 	struct fixture *f = *state;
 	const char *found;
-	publish(f, STORE_WHEEL, KEY_A, "a", "1");
-	assert_ok(store_find(f->store, STORE_PYENV, KEY_A, &f->arena, &found, &f->err), &f->err);
+	publish(f, STORE_PYENV, KEY_A, "a", "1");
+	assert_ok(store_find(f->store, STORE_WHEEL, KEY_A, &f->arena, &found, &f->err), &f->err);
 	assert_null(found);
 }
 
@@ -233,8 +233,8 @@ static void second_publisher_gets_the_first_object(void **state)
 	struct store *other;
 	assert_ok(store_open(f->dir, test_run(), &other, &f->err), &f->err);
 	const char *one = stage_with(f, f->store, "a", "first"), *two = stage_with(f, other, "a", "second"), *p1, *p2;
-	assert_ok(store_publish(f->store, STORE_WHEEL, KEY_A, one, &f->arena, &p1, &f->err), &f->err);
-	assert_ok(store_publish(other, STORE_WHEEL, KEY_A, two, &f->arena, &p2, &f->err), &f->err);
+	assert_ok(store_publish(f->store, STORE_PYENV, KEY_A, one, &f->arena, &p1, &f->err), &f->err);
+	assert_ok(store_publish(other, STORE_PYENV, KEY_A, two, &f->arena, &p2, &f->err), &f->err);
 	store_close(other);
 	assert_string_equal(p1, p2);
 	char *text = test_read(arena_printf(&f->arena, "%s/a", p2));
@@ -258,7 +258,7 @@ static void two_processes_publish_the_same_key(void **state)
 			if (store_open(f->dir, test_run(), &s, &e) < 0 || store_stage(s, &a, &stage, &e) < 0)
 				_exit(1);
 			test_write(arena_printf(&a, "%s/x", stage), "same");
-			_exit(store_publish(s, STORE_WHEEL, KEY_A, stage, &a, &path, &e) < 0 ? 2 : 0);
+			_exit(store_publish(s, STORE_PYENV, KEY_A, stage, &a, &path, &e) < 0 ? 2 : 0);
 		}
 	}
 	for (int i = 0; i < 8; i++) {
@@ -310,7 +310,7 @@ static void empty_stage_is_refused(void **state)
 	struct fixture *f = *state;
 	const char *stage, *path;
 	assert_ok(store_stage(f->store, &f->arena, &stage, &f->err), &f->err);
-	assert_err(store_publish(f->store, STORE_WHEEL, KEY_A, stage, &f->arena, &path, &f->err), &f->err, ERR_CONFIG,
+	assert_err(store_publish(f->store, STORE_PYENV, KEY_A, stage, &f->arena, &path, &f->err), &f->err, ERR_CONFIG,
 		   "nothing to publish");
 }
 
@@ -320,7 +320,7 @@ static void stage_with_a_link_is_refused(void **state)
 	const char *stage = stage_with(f, f->store, "a", "1"), *path;
 	const char *link = arena_printf(&f->arena, "%s/passwd", stage);
 	assert_int_equal(symlink("/etc/passwd", link), 0);
-	assert_err(store_publish(f->store, STORE_WHEEL, KEY_A, stage, &f->arena, &path, &f->err), &f->err, ERR_CONFIG,
+	assert_err(store_publish(f->store, STORE_PYENV, KEY_A, stage, &f->arena, &path, &f->err), &f->err, ERR_CONFIG,
 		   "not a regular file");
 }
 
@@ -328,7 +328,7 @@ static void stage_with_a_manifest_of_its_own_is_refused(void **state)
 {
 	struct fixture *f = *state;
 	const char *stage = stage_with(f, f->store, ".manifest.json", "{}"), *path;
-	assert_err(store_publish(f->store, STORE_WHEEL, KEY_A, stage, &f->arena, &path, &f->err), &f->err, ERR_CONFIG,
+	assert_err(store_publish(f->store, STORE_PYENV, KEY_A, stage, &f->arena, &path, &f->err), &f->err, ERR_CONFIG,
 		   "reserves");
 }
 
@@ -338,10 +338,10 @@ static void failed_publish_may_be_tried_again(void **state)
 	const char *stage = stage_with(f, f->store, "a", "1"), *path;
 	const char *fifo = arena_printf(&f->arena, "%s/fifo", stage);
 	assert_int_equal(mkfifo(fifo, 0644), 0);
-	assert_err(store_publish(f->store, STORE_WHEEL, KEY_A, stage, &f->arena, &path, &f->err), &f->err, ERR_CONFIG,
+	assert_err(store_publish(f->store, STORE_PYENV, KEY_A, stage, &f->arena, &path, &f->err), &f->err, ERR_CONFIG,
 		   "fifo");
 	assert_int_equal(unlink(fifo), 0);
-	assert_ok(store_publish(f->store, STORE_WHEEL, KEY_A, stage, &f->arena, &path, &f->err), &f->err);
+	assert_ok(store_publish(f->store, STORE_PYENV, KEY_A, stage, &f->arena, &path, &f->err), &f->err);
 }
 
 static void bad_keys_and_kinds_are_refused(void **state)
@@ -357,15 +357,15 @@ static void bad_keys_and_kinds_are_refused(void **state)
 	const char *path, *stage = stage_with(f, f->store, "a", "1");
 	struct lock lock = LOCK_NONE;
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-		assert_err(store_find(f->store, STORE_WHEEL, keys[i], &f->arena, &path, &f->err), &f->err, ERR_CONFIG,
+		assert_err(store_find(f->store, STORE_PYENV, keys[i], &f->arena, &path, &f->err), &f->err, ERR_CONFIG,
 			   "not a key");
-		assert_err(store_publish(f->store, STORE_WHEEL, keys[i], stage, &f->arena, &path, &f->err), &f->err,
+		assert_err(store_publish(f->store, STORE_PYENV, keys[i], stage, &f->arena, &path, &f->err), &f->err,
 			   ERR_CONFIG, "not a key");
-		assert_err(store_lock(f->store, STORE_WHEEL, keys[i], test_run(), &lock, &f->err), &f->err, ERR_CONFIG,
+		assert_err(store_lock(f->store, STORE_PYENV, keys[i], test_run(), &lock, &f->err), &f->err, ERR_CONFIG,
 			   "not a key");
 		assert_err(store_build_dir(f->store, keys[i], &f->arena, &path, &f->err), &f->err, ERR_CONFIG,
 			   "not a key");
-		struct store_object o = {.kind = STORE_WHEEL, .key = keys[i], .path = f->dir};
+		struct store_object o = {.kind = STORE_PYENV, .key = keys[i], .path = f->dir};
 		assert_err(store_quarantine(f->store, &o, &f->err), &f->err, ERR_CONFIG, "not a key");
 		assert_err(store_verify(&o, test_run(), &f->err), &f->err, ERR_CONFIG, "not a key");
 	}
@@ -413,7 +413,7 @@ static void stage_of_a_living_owner_stays(void **state)
 	assert_ok(store_open(f->dir, test_run(), &other, &f->err), &f->err);
 	store_close(other);
 	assert_true(fs_exists(arena_printf(&f->arena, "%s/a", stage)));
-	assert_ok(store_publish(f->store, STORE_WHEEL, KEY_A, stage, &f->arena, &path, &f->err), &f->err);
+	assert_ok(store_publish(f->store, STORE_PYENV, KEY_A, stage, &f->arena, &path, &f->err), &f->err);
 }
 
 static void stage_of_a_living_process_stays_until_it_dies(void **state)
@@ -479,11 +479,11 @@ static void publish_for_ever(const char *dir, int ready)
 			_exit(2);
 		for (int i = 0; i < 4; i++)
 			test_write(arena_printf(&a, "%s/d%d/file%d", stage, i % 2, i), text);
-		if (store_publish(s, STORE_WHEEL, key, stage, &a, &path, &e) < 0)
+		if (store_publish(s, STORE_PYENV, key, stage, &a, &path, &e) < 0)
 			_exit(3);
 		if (n == 0 && write(ready, "x", 1) != 1)
 			_exit(5);
-		struct store_object o = {.kind = STORE_WHEEL, .key = key, .path = path};
+		struct store_object o = {.kind = STORE_PYENV, .key = key, .path = path};
 		if (n % 3 == 2 && store_remove(s, &o, &e) < 0)
 			_exit(4);
 	}
@@ -564,7 +564,7 @@ static void *publish_many(void *user)
 			continue;
 		}
 		if (fs_write_atomic(arena_printf(&a, "%s/file", stage), text, (size_t)n, 0644, &e) < 0 ||
-		    store_publish(p->f->store, STORE_WHEEL, key, stage, &a, &path, &e) < 0)
+		    store_publish(p->f->store, STORE_PYENV, key, stage, &a, &path, &e) < 0)
 			p->failed++;
 	}
 	arena_release(&a);

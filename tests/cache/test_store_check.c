@@ -33,7 +33,7 @@ static void list_of_an_empty_store(void **state)
 static void verify_finds_a_flipped_byte(void **state)
 {
 	struct fixture *f = *state;
-	const char *path = publish(f, STORE_WHEEL, KEY_A, "w.whl", "good bytes");
+	const char *path = publish(f, STORE_PYENV, KEY_A, "w.whl", "good bytes");
 	test_write(arena_printf(&f->arena, "%s/w.whl", path), "good bytez");
 	struct store_object o = only_object(f);
 	assert_err(store_verify(&o, test_run(), &f->err), &f->err, ERR_INTEGRITY, "w.whl");
@@ -48,7 +48,7 @@ static void verify_finds_a_flipped_byte(void **state)
 static void verify_finds_a_missing_file(void **state)
 {
 	struct fixture *f = *state;
-	const char *path = publish(f, STORE_WHEEL, KEY_A, "w.whl", "x");
+	const char *path = publish(f, STORE_PYENV, KEY_A, "w.whl", "x");
 	assert_int_equal(unlink(arena_printf(&f->arena, "%s/w.whl", path)), 0);
 	struct store_object o = only_object(f);
 	assert_err(store_verify(&o, test_run(), &f->err), &f->err, ERR_INTEGRITY, "missing");
@@ -57,7 +57,7 @@ static void verify_finds_a_missing_file(void **state)
 static void verify_finds_an_extra_file(void **state)
 {
 	struct fixture *f = *state;
-	const char *path = publish(f, STORE_WHEEL, KEY_A, "w.whl", "x");
+	const char *path = publish(f, STORE_PYENV, KEY_A, "w.whl", "x");
 	test_write(arena_printf(&f->arena, "%s/dir/intruder", path), "x");
 	struct store_object o = only_object(f);
 	assert_err(store_verify(&o, test_run(), &f->err), &f->err, ERR_INTEGRITY, "dir/intruder");
@@ -66,7 +66,7 @@ static void verify_finds_an_extra_file(void **state)
 static void verify_finds_a_file_that_became_a_link(void **state)
 {
 	struct fixture *f = *state;
-	const char *path = publish(f, STORE_WHEEL, KEY_A, "w.whl", "x"),
+	const char *path = publish(f, STORE_PYENV, KEY_A, "w.whl", "x"),
 		   *file = arena_printf(&f->arena, "%s/w.whl", path);
 	test_write(test_path("outside"), "x");
 	assert_int_equal(unlink(file), 0);
@@ -78,19 +78,19 @@ static void verify_finds_a_file_that_became_a_link(void **state)
 static void verify_finds_a_broken_manifest(void **state)
 {
 	struct fixture *f = *state;
-	const char *path = publish(f, STORE_WHEEL, KEY_A, "w.whl", "x");
+	const char *path = publish(f, STORE_PYENV, KEY_A, "w.whl", "x");
 	static const char *const bad[] = {
 		"",
 		"{",
 		"{}",
 		"[]",
-		"{\"format\": 1, \"kind\": \"wheel\", \"key\": \"" KEY_B "\", \"files\": [{}]}",
-		"{\"format\": 2, \"kind\": \"wheel\", \"key\": \"" KEY_A "\", \"files\": [{}]}",
-		"{\"format\": 1, \"kind\": \"wheel\", \"key\": \"" KEY_A "\", \"files\": []}",
-		"{\"format\": 1, \"kind\": \"wheel\", \"key\": \"" KEY_A "\", \"files\": [{}]}",
-		"{\"format\": 1, \"kind\": \"wheel\", \"key\": \"" KEY_A
+		"{\"format\": 1, \"kind\": \"pyenv\", \"key\": \"" KEY_B "\", \"files\": [{}]}",
+		"{\"format\": 2, \"kind\": \"pyenv\", \"key\": \"" KEY_A "\", \"files\": [{}]}",
+		"{\"format\": 1, \"kind\": \"pyenv\", \"key\": \"" KEY_A "\", \"files\": []}",
+		"{\"format\": 1, \"kind\": \"pyenv\", \"key\": \"" KEY_A "\", \"files\": [{}]}",
+		"{\"format\": 1, \"kind\": \"pyenv\", \"key\": \"" KEY_A
 		"\", \"files\": [{\"path\": \"../x\", \"size\": 1, \"sha256\": \"" KEY_A "\"}]}",
-		"{\"format\": 1, \"kind\": \"wheel\", \"key\": \"" KEY_A
+		"{\"format\": 1, \"kind\": \"pyenv\", \"key\": \"" KEY_A
 		"\", \"files\": [{\"path\": \"w.whl\", \"size\": 1, \"sha256\": \"12\"}]}",
 	};
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
@@ -103,21 +103,21 @@ static void verify_finds_a_broken_manifest(void **state)
 static void verify_needs_the_manifest(void **state)
 {
 	struct fixture *f = *state;
-	const char *path = publish(f, STORE_WHEEL, KEY_A, "w.whl", "x"), *found;
+	const char *path = publish(f, STORE_PYENV, KEY_A, "w.whl", "x"), *found;
 	assert_int_equal(unlink(arena_printf(&f->arena, "%s/.manifest.json", path)), 0);
 	struct store_object o = only_object(f);
 	assert_err(store_verify(&o, test_run(), &f->err), &f->err, ERR_INTEGRITY, "missing");
-	assert_ok(store_find(f->store, STORE_WHEEL, KEY_A, &f->arena, &found, &f->err), &f->err);
+	assert_ok(store_find(f->store, STORE_PYENV, KEY_A, &f->arena, &found, &f->err), &f->err);
 	assert_null(found);
 }
 
 static void half_an_object_gives_way_to_a_publisher(void **state)
 {
 	struct fixture *f = *state;
-	const char *path = publish(f, STORE_WHEEL, KEY_A, "w.whl", "x"), *found;
+	const char *path = publish(f, STORE_PYENV, KEY_A, "w.whl", "x"), *found;
 	assert_int_equal(unlink(arena_printf(&f->arena, "%s/.manifest.json", path)), 0);
-	publish(f, STORE_WHEEL, KEY_A, "w.whl", "anew");
-	assert_ok(store_find(f->store, STORE_WHEEL, KEY_A, &f->arena, &found, &f->err), &f->err);
+	publish(f, STORE_PYENV, KEY_A, "w.whl", "anew");
+	assert_ok(store_find(f->store, STORE_PYENV, KEY_A, &f->arena, &found, &f->err), &f->err);
 	char *text = test_read(arena_printf(&f->arena, "%s/w.whl", found));
 	assert_string_equal(text, "anew");
 	free(text);
@@ -128,7 +128,7 @@ static void verify_can_be_interrupted(void **state)
 {
 	struct fixture *f = *state;
 	int fds[2];
-	publish(f, STORE_WHEEL, KEY_A, "w.whl", "x");
+	publish(f, STORE_PYENV, KEY_A, "w.whl", "x");
 	struct store_object o = only_object(f);
 	assert_int_equal(pipe(fds), 0);
 	assert_int_equal(write(fds[1], "x", 1), 1);
@@ -143,13 +143,13 @@ static void quarantine_moves_the_object_away(void **state)
 {
 	struct fixture *f = *state;
 	const char *found;
-	publish(f, STORE_WHEEL, KEY_A, "w.whl", "x");
+	publish(f, STORE_PYENV, KEY_A, "w.whl", "x");
 	struct store_object o = only_object(f);
 	assert_ok(store_quarantine(f->store, &o, &f->err), &f->err);
-	assert_ok(store_find(f->store, STORE_WHEEL, KEY_A, &f->arena, &found, &f->err), &f->err);
+	assert_ok(store_find(f->store, STORE_PYENV, KEY_A, &f->arena, &found, &f->err), &f->err);
 	assert_null(found);
 	assert_int_equal(names_in(f, "quarantine"), 1);
-	publish(f, STORE_WHEEL, KEY_A, "w.whl", "x");
+	publish(f, STORE_PYENV, KEY_A, "w.whl", "x");
 	assert_ok(store_quarantine(f->store, &o, &f->err), &f->err);
 	assert_int_equal(names_in(f, "quarantine"), 2);
 }
@@ -157,7 +157,7 @@ static void quarantine_moves_the_object_away(void **state)
 static void quarantine_of_nothing_is_an_error(void **state)
 {
 	struct fixture *f = *state;
-	struct store_object o = {.kind = STORE_WHEEL, .key = KEY_A};
+	struct store_object o = {.kind = STORE_PYENV, .key = KEY_A};
 	assert_err(store_quarantine(f->store, &o, &f->err), &f->err, ERR_SYSTEM, KEY_A);
 	assert_int_equal(names_in(f, "quarantine"), 0);
 }
@@ -166,10 +166,10 @@ static void remove_deletes_the_object(void **state)
 {
 	struct fixture *f = *state;
 	const char *found;
-	publish(f, STORE_WHEEL, KEY_A, "w.whl", "x");
+	publish(f, STORE_PYENV, KEY_A, "w.whl", "x");
 	struct store_object o = only_object(f);
 	assert_ok(store_remove(f->store, &o, &f->err), &f->err);
-	assert_ok(store_find(f->store, STORE_WHEEL, KEY_A, &f->arena, &found, &f->err), &f->err);
+	assert_ok(store_find(f->store, STORE_PYENV, KEY_A, &f->arena, &found, &f->err), &f->err);
 	assert_null(found);
 	assert_int_equal(names_in(f, "tmp"), 0);
 	assert_err(store_remove(f->store, &o, &f->err), &f->err, ERR_SYSTEM, "cannot remove");
@@ -178,10 +178,10 @@ static void remove_deletes_the_object(void **state)
 static void find_marks_the_use(void **state)
 {
 	struct fixture *f = *state;
-	const char *path = publish(f, STORE_WHEEL, KEY_A, "w.whl", "x"), *found;
+	const char *path = publish(f, STORE_PYENV, KEY_A, "w.whl", "x"), *found;
 	set_used(path, 1000000);
 	assert_int_equal(only_object(f).used, 1000000);
-	assert_ok(store_find(f->store, STORE_WHEEL, KEY_A, &f->arena, &found, &f->err), &f->err);
+	assert_ok(store_find(f->store, STORE_PYENV, KEY_A, &f->arena, &found, &f->err), &f->err);
 	assert_true(only_object(f).used >= time(NULL) - 60);
 }
 
@@ -190,8 +190,8 @@ static void lock_keeps_others_out(void **state)
 	struct fixture *f = *state;
 	struct lock lock = LOCK_NONE, second = LOCK_NONE;
 	bool got = true;
-	assert_ok(store_lock(f->store, STORE_WHEEL, KEY_A, test_run(), &lock, &f->err), &f->err);
-	const char *path = in_store(f, "locks/wheel-" KEY_A);
+	assert_ok(store_lock(f->store, STORE_PYENV, KEY_A, test_run(), &lock, &f->err), &f->err);
+	const char *path = in_store(f, "locks/pyenv-" KEY_A);
 	assert_ok(lock_try(&second, path, false, &got, &f->err), &f->err);
 	assert_false(got);
 	lock_release(&lock);
@@ -222,15 +222,15 @@ static void full_disk_publishes_nothing(void **state)
 	tiny = old;
 	tiny.rlim_cur = 16;
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &tiny), 0);
-	int rc = store_publish(f->store, STORE_WHEEL, KEY_A, stage, &f->arena, &path, &f->err);
+	int rc = store_publish(f->store, STORE_PYENV, KEY_A, stage, &f->arena, &path, &f->err);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
 	assert_int_equal(rc, -1);
 	assert_int_equal(f->err.kind, ERR_SYSTEM);
 	assert_contains(f->err.msg, "manifest");
 	assert_null(path);
-	assert_ok(store_find(f->store, STORE_WHEEL, KEY_A, &f->arena, &found, &f->err), &f->err);
+	assert_ok(store_find(f->store, STORE_PYENV, KEY_A, &f->arena, &found, &f->err), &f->err);
 	assert_null(found);
-	assert_ok(store_publish(f->store, STORE_WHEEL, KEY_A, stage, &f->arena, &path, &f->err), &f->err);
+	assert_ok(store_publish(f->store, STORE_PYENV, KEY_A, stage, &f->arena, &path, &f->err), &f->err);
 }
 
 int main(void)

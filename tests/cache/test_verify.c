@@ -18,17 +18,17 @@ static const char *key_of(struct fixture *f, unsigned n)
 static void damage_some(struct fixture *f)
 {
 	for (unsigned i = 0; i < 20; i++)
-		publish(f, STORE_WHEEL, key_of(f, i), "w.whl", arena_printf(&f->arena, "wheel %u", i));
-	test_write(in_store(f, arena_printf(&f->arena, "objects/wheel/%s/w.whl", key_of(f, 3))), "wheeL 3");
-	assert_int_equal(unlink(in_store(f, arena_printf(&f->arena, "objects/wheel/%s/.manifest.json", key_of(f, 7)))),
+		publish(f, STORE_PYENV, key_of(f, i), "w.whl", arena_printf(&f->arena, "wheel %u", i));
+	test_write(in_store(f, arena_printf(&f->arena, "objects/pyenv/%s/w.whl", key_of(f, 3))), "wheeL 3");
+	assert_int_equal(unlink(in_store(f, arena_printf(&f->arena, "objects/pyenv/%s/.manifest.json", key_of(f, 7)))),
 			 0);
-	test_write(in_store(f, arena_printf(&f->arena, "objects/wheel/%s/more", key_of(f, 19))), "x");
+	test_write(in_store(f, arena_printf(&f->arena, "objects/pyenv/%s/more", key_of(f, 19))), "x");
 }
 
 static void all_good(void **state)
 {
 	struct fixture *f = *state;
-	publish(f, STORE_WHEEL, KEY_A, "w.whl", "x");
+	publish(f, STORE_PYENV, KEY_A, "w.whl", "x");
 	struct store_checks r = verify(f, true);
 	assert_int_equal(r.checked, 1);
 	assert_int_equal(r.wrong, 0);
@@ -74,7 +74,7 @@ static void what_somebody_uses_stays(void **state)
 	struct fixture *f = *state;
 	struct lock lock = LOCK_NONE;
 	damage_some(f);
-	assert_ok(store_lock(f->store, STORE_WHEEL, key_of(f, 7), test_run(), &lock, &f->err), &f->err);
+	assert_ok(store_lock(f->store, STORE_PYENV, key_of(f, 7), test_run(), &lock, &f->err), &f->err);
 	struct store_checks r = verify(f, true);
 	lock_release(&lock);
 	assert_int_equal(r.items[0].fate, STORE_WRONG_MOVED);

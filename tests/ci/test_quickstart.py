@@ -22,7 +22,7 @@ class Quickstart(unittest.TestCase):
             with open(path, "w") as f:
                 f.write(text)
             command += ["--ro-bind", path, {"os_release": os.path.realpath("/etc/os-release"), "cpuinfo": "/proc/cpuinfo"}[name]]
-        done = subprocess.run([*command, "bash", os.path.join(TOP, "ci/quickstart"), os.path.join(self.dir.name, "root")], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([*command, "bash", os.path.join(TOP, "ci/quickstart"), os.path.join(self.dir.name, "out")], capture_output=True, text=True, timeout=60)
         self.assertNotEqual(done.returncode, 0)
         self.assertNotIn("installing", done.stderr, "it began")
         return done.stderr
@@ -83,7 +83,7 @@ class Scripts(unittest.TestCase):
         for home in (None, "", "relative"):
             done = self.run_as(12345, "ci/quickstart", HOME=home, XDG_CACHE_HOME="relative")
             self.assertEqual(done.returncode, 1)
-            self.assertEqual(done.stderr, "quickstart: no place for the root: HOME is not an absolute path. Name one: ci/quickstart ROOT_DIR\n")
+            self.assertEqual(done.stderr, "quickstart: no place for ptbuild's store: HOME is not an absolute path\n")
 
     def test_usage(self):
         for words in (["ci/in-root"], ["ci/in-root", "/"], ["ci/root-debian13"], ["ci/root-debian13", "--help"], ["ci/quickstart", "--help"]):

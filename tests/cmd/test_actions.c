@@ -19,7 +19,7 @@ static const char *put_object(const char *key, const char *text)
 	assert_ok(store_open(test_path("xdg/ptbuild"), test_run(), &s, &e), &e);
 	assert_ok(store_stage(s, &ran.arena, &stage, &e), &e);
 	test_write(arena_printf(&ran.arena, "%s/file", stage), text);
-	assert_ok(store_publish(s, STORE_WHEEL, key, stage, &ran.arena, &path, &e), &e);
+	assert_ok(store_publish(s, STORE_PYENV, key, stage, &ran.arena, &path, &e), &e);
 	store_close(s);
 	return arena_printf(&ran.arena, "%s/file", path);
 }
@@ -40,7 +40,7 @@ static void cache_info_counts(void **state)
 	(void)state;
 	put_object(KEY, "text");
 	assert_int_equal(ptbuild("cache info"), 0);
-	assert_contains(out(), "wheel              1  ");
+	assert_contains(out(), "pyenv              1  ");
 	assert_int_equal(ptbuild("cache info --json"), 0);
 	AUTO_JSON json_t *doc = json_out();
 	const json_t *o = json_array_get(json_object_get(doc, "objects"), 0);
@@ -136,13 +136,13 @@ static void cache_gc_removes_the_old(void **state)
 {
 	(void)state;
 	put_object(KEY, "text");
-	assert_int_equal(shell("touch -d '3 days ago' \"$XDG_CACHE_HOME\"/ptbuild/objects/wheel/*/.manifest.json"), 0);
+	assert_int_equal(shell("touch -d '3 days ago' \"$XDG_CACHE_HOME\"/ptbuild/objects/pyenv/*/.manifest.json"), 0);
 	assert_int_equal(ptbuild("cache gc --keep-days 2 --dry-run"), 0);
-	assert_contains(out(), "would remove wheel aaaaaaaaaaaaaaaa");
+	assert_contains(out(), "would remove pyenv aaaaaaaaaaaaaaaa");
 	assert_int_equal(ptbuild("cache gc --keep-days 4 --json"), 0);
 	assert_contains(out(), "\"removed\": []");
 	assert_int_equal(ptbuild("cache gc --keep-days 2"), 0);
-	assert_contains(out(), "removed wheel aaaaaaaaaaaaaaaa");
+	assert_contains(out(), "removed pyenv aaaaaaaaaaaaaaaa");
 	assert_int_equal(ptbuild("cache info"), 0);
 	assert_contains(out(), "empty");
 }

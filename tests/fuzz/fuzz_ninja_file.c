@@ -5,6 +5,7 @@
 
 #include "core/ninja/ninja_file.h"
 #include "core/ninja/ninja_log.h"
+#include "core/ninja/ninja_parts.h"
 #include "core/ninja/ninja_share.h"
 #include "step/build/build_log.h"
 
@@ -88,6 +89,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	(void)buf_cstr(&once);
 	fail_unless(ninja_text(once.data, once.len, "fuzz", &o, &a, &twice, &c, &e) == 0);
 	fail_unless(!c.changed && twice.len == once.len && memcmp(twice.data, once.data, once.len) == 0);
-	fail_unless(edges(once.data, once.len, &a) == edges(text, size, &a));
+	/* What stands between ptbuild's own marks is made anew. */
+	fail_unless(memmem(text, size, NINJA_HEAD_BEGIN, strlen(NINJA_HEAD_BEGIN)) ||
+		    edges(once.data, once.len, &a) == edges(text, size, &a));
 	return 0;
 }

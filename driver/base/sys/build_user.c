@@ -47,10 +47,31 @@ static int give_entry(struct giving *g, int dir, const char *name, const struct 
 	return 0;
 }
 
+/* A build may have taken the owner's rights alone away, so that others can still go where ptbuild cannot. -1 with
+ * errno. */
+static int open_dir(const struct giving *g, int dir, const char *name)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	struct stat st;
+	int fd = openat(dir, name, flags);
+	if (g->user != KEEP || geteuid() == 0)
+		return fd;
+	if (fd < 0 && errno == EACCES && fchmodat(dir, name, 0700, AT_SYMLINK_NOFOLLOW) == 0)
+		fd = openat(dir, name, flags);
+	else if (fd >= 0 && fstat(fd, &st) == 0 && !(st.st_mode & S_IXUSR))
+		(void)fchmod(fd, 0700); /* where it fails the next call says why */
+	return fd;
+}
+
 static int give_dir(struct giving *g, int fd, int depth, struct err *e)
 {
+	/* What nobody else can enter hides nothing. */
+	if (depth > MAX_DEPTH && g->user == KEEP && fchmod(fd, 0700) == 0)
+		return 0;
+	if (depth > MAX_DEPTH)
+		return err_set(e, ERR_SYSTEM, "directories nested more than %d deep below '%s'", MAX_DEPTH, g->top);
 	AUTO_DIR DIR *d = fs_open_entries(fd);
-	if (!d || depth > MAX_DEPTH)
+	if (!d)
 		return err_errno(e, ERR_SYSTEM, "cannot list '%s'", g->top);
 	for (const struct dirent *entry; (entry = fs_next_entry(d));) {
 		struct stat st;
@@ -63,9 +84,7 @@ static int give_dir(struct giving *g, int fd, int depth, struct err *e)
 			return err_errno(e, ERR_SYSTEM, "cannot read '%s' in '%s'", entry->d_name, g->top);
 		}
 		if (S_ISDIR(st.st_mode)) {
-			AUTO_FD int sub = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-			if (sub < 0 && g->user == KEEP && errno == EACCES)
-				continue; /* a directory that its own owner cannot read hides nothing that others can */
+			AUTO_FD int sub = open_dir(g, fd, entry->d_name);
 			if (sub < 0)
 				return err_errno(e, ERR_SYSTEM, "cannot list '%s' in '%s'", entry->d_name, g->top);
 			if (give_dir(g, sub, depth + 1, e) < 0)
@@ -80,7 +99,7 @@ static int give_dir(struct giving *g, int fd, int depth, struct err *e)
 static int walk(const char *dir, struct giving *g, struct err *e)
 {
 	struct stat st;
-	AUTO_FD int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	AUTO_FD int fd = open_dir(g, AT_FDCWD, dir);
 	if (fd < 0 && errno == ENOENT)
 		return 0;
 	if (fd < 0 || fstat(fd, &st) < 0)

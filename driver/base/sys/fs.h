@@ -85,6 +85,9 @@ bool fs_exists(const char *path);
 bool fs_is_dir(const char *path);
 /* fs_tree_size: bytes of all regular files below (st_size), of a tree that may be in use. */
 int fs_tree_size(const char *path, uint64_t *ret, struct err *e) MUST_CHECK;
+/* fs_tree_size_most: the same, but what lies deeper or in directories that cannot be opened is left
+ * out: whoever made the tree may have meant to stop whoever counts it. */
+int fs_tree_size_most(const char *path, uint64_t *ret, struct err *e) MUST_CHECK;
 /* fs_free_bytes: free for an unprivileged writer on the file system of `path` or, if that is
  * missing, of its nearest parent. */
 int fs_free_bytes(const char *path, uint64_t *ret, struct err *e) MUST_CHECK;

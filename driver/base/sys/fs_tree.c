@@ -4,6 +4,7 @@
 
 #include "base/path.h"
 #include "base/sys/fs.h"
+#include "base/utf8.h"
 
 #define MAX_DEPTH 512 /* each level holds a descriptor and a stack frame */
 
@@ -26,11 +27,16 @@ struct walk {
 	void *user;
 	bool sync; /* fsync everything instead of calling fn */
 	bool busy; /* others change it: what is gone when it is looked at is left out */
+	bool most; /* so is what lies too deep or in directories that cannot be opened */
 };
 
 static int walk_error(const struct walk *w, const char *what, struct err *e)
 {
-	return err_errno(e, ERR_SYSTEM, "cannot %s '%s%s%s'", what, w->top, w->rel.len ? "/" : "", buf_cstr(&w->rel));
+	AUTO_ARENA struct arena a = {0};
+	int why = errno;
+	const char *rel = utf8_printable(buf_cstr((struct buf *)&w->rel), &a);
+	errno = why;
+	return err_errno(e, ERR_SYSTEM, "cannot %s '%s%s%s'", what, w->top, *rel ? "/" : "", rel);
 }
 
 /* As strcmp would order the whole paths: a directory's name ends with '/'. */
@@ -92,11 +98,15 @@ static int walk_entry(struct walk *w, int dir, const struct entry *entry, int de
 
 static int walk_dir(struct walk *w, int parent, const char *name, int depth, struct err *e)
 {
+	if (depth > MAX_DEPTH && w->most)
+		return 0;
 	if (depth > MAX_DEPTH)
 		return err_set(e, ERR_SYSTEM, "directories nested more than %d deep below '%s'", MAX_DEPTH, w->top);
 	/* Only the directory named by the caller may be a link. */
 	AUTO_FD int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth ? O_NOFOLLOW : 0));
 	if (fd < 0 && w->busy && depth && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
+		return 0;
+	if (fd < 0 && w->most && depth)
 		return 0;
 	if (fd < 0)
 		return walk_error(w, "open", e);
@@ -162,6 +172,15 @@ int fs_tree_size(const char *path, uint64_t *ret, struct err *e)
 {
 	uint64_t total = 0;
 	if (fs_walk_busy(path, add_size, &total, e) < 0)
+		return -1;
+	*ret = total;
+	return 0;
+}
+
+int fs_tree_size_most(const char *path, uint64_t *ret, struct err *e)
+{
+	uint64_t total = 0;
+	if (walk_top((struct walk){.top = path, .fn = add_size, .user = &total, .busy = true, .most = true}, e) < 0)
 		return -1;
 	*ret = total;
 	return 0;

@@ -169,7 +169,7 @@ int code_map_read(struct elf_map *m, struct arena *a, struct code_map *ret, stru
 			to++;
 		if (r.start >= r.end)
 			continue;
-		cut_region(&t, &r, c.items + from, to - from);
+		cut_region(&t, &r, to > from ? c.items + from : NULL, to - from);
 		done = r.end;
 	}
 	*ret = map;

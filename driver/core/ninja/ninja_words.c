@@ -56,8 +56,9 @@ const char *ninja_take_word(const char *p, const char *end, struct buf *out, boo
 				buf_addc(out, '$');
 				*ret_plain = false;
 			}
-		} else if (*p == '$') {
-			*ret_plain = false;
+		} else if (*p == '$') { /* joins nothing */
+			p++;
+			continue;
 		}
 		*ret_plain = *ret_plain && *p != '\0';
 		buf_addc(out, *p++);

@@ -111,6 +111,8 @@ static int make_label(struct plan_context *c, const struct buildenv_request *req
 	strlist_sort(&given_up);
 	for (size_t i = 0; i < given_up.count; i++)
 		strlist_addf(&words, c->arena, "no%s", given_up.items[i]);
+	if (c->request->drift)
+		strlist_ref(&words, c->arena, "drift");
 	*ret = strlist_join(&words, c->arena, ".");
 	return 0;
 }
@@ -221,7 +223,8 @@ int plan_resolve(const struct tables *t, const struct plan_request *q, struct ar
 		return -1;
 	plan_notes(&c, &env);
 	p->notes = c.notes;
-	runs_on_of_plan(t, p, q->toolchain && q->toolchain->glibc ? q->toolchain->glibc : "", a, &p->runs_on);
+	const char *glibc = q->toolchain ? q->toolchain->glibc : q->glibc;
+	runs_on_of_plan(t, p, glibc ? glibc : "", a, &p->runs_on);
 	if (plan_keys(&c, p, e) < 0)
 		return -1;
 	*ret = p;

@@ -93,10 +93,13 @@ struct plan_request {
 	struct plan_options options;
 	const struct toolchain *toolchain; /* NULL: not probed; the key text then says so */
 	const struct toolkits *toolkits;   /* of the root; NULL: not looked for */
+	const char *glibc;                 /* of the root that will be; NULL: the toolchain's */
 	const char *torch;                 /* see plan.torch */
 	const char *torch_version;
 	enum sandbox_kind sandbox;
-	unsigned without_walls;  /* of run */
+	unsigned without_walls; /* of run */
+	/* packages of the root's world are not the pinned ones: the label says so */
+	bool drift;
 	const char *patches_dir; /* <data>/patches */
 	/* a note to put before the plan's own, such as what "native" stood for; NULL: none */
 	const char *note;

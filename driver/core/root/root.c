@@ -12,6 +12,7 @@
 #include "base/shell.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
+#include "core/world/world.h"
 
 #define MAX_LINKS 40 /* the kernel's own limit */
 #define MAX_INCLUDES 8
@@ -181,6 +182,9 @@ static int fingerprint(struct root *r, const char *os_release, struct arena *a, 
 			if (list_names(r, dirs[i], a, &text, e) < 0)
 				return -1;
 	}
+	/* Of a world: what beside packages it is made of, a CUDA toolkit say, is in its key alone. */
+	if (root_read(r, "/" WORLD_STAMP, MAX_TEXT, &text, e) < 0)
+		return -1;
 	digest_data(text.data, text.len, r->fingerprint);
 	return 0;
 }

@@ -15,7 +15,8 @@ struct root {
 	bool host;
 	const char *id; /* ID and VERSION_ID of os-release: "debian 13"; "unknown" without one */
 	/* sha256 of what identifies its contents: the package database (dpkg's status without
-	 * volatile fields), else os-release with names and sizes in usr/bin and usr/lib */
+	 * volatile fields) and the key of its world, else os-release with names and sizes in
+	 * usr/bin and usr/lib */
 	char fingerprint[65];
 };
 

@@ -105,7 +105,7 @@ static int check_disk(struct sandbox_watch *w, double at, struct err *e)
 {
 	uint64_t now = 0, held = 0, size = 0;
 	const char *where = NULL;
-	struct err ignored = {0};
+	struct err ignored = {0}, why = {0};
 	char text[400];
 	for (size_t i = 0; i < w->sandbox->count && !where; i++)
 		if (w->sandbox->ops[i].type == SANDBOX_RW)
@@ -120,10 +120,16 @@ static int check_disk(struct sandbox_watch *w, double at, struct err *e)
 	}
 	if (!w->asked.disk || (now + w->asked.disk / 2 > w->free_before && at < w->disk_at))
 		return 0;
-	for (size_t i = 0; i < w->sandbox->count; i++)
-		if (w->sandbox->ops[i].type == SANDBOX_RW &&
-		    fs_tree_size(w->sandbox->ops[i].source, &size, &ignored) == 0)
-			held += size;
+	for (size_t i = 0; i < w->sandbox->count; i++) {
+		if (w->sandbox->ops[i].type != SANDBOX_RW)
+			continue;
+		/* Nothing that is written hides from the limit. */
+		if (fs_tree_size(w->sandbox->ops[i].source, &size, &why) < 0) {
+			snprintf(text, sizeof(text), "stopped: what it wrote cannot be measured: %.300s", why.msg);
+			return stop(e, "--max-disk SIZE", text);
+		}
+		held += size;
+	}
 	w->disk_at = at + DISK_S + 20 * (log_seconds() - at);
 	if (held <= w->asked.disk)
 		return 0;

@@ -115,6 +115,14 @@ struct package_row { /* one package of a release */
 	unsigned line;
 };
 
+/* Which base a build stands on: of several rows the first that fits. */
+struct world_row {
+	const char *base;  /* a part of profiles/worlds */
+	const char **cuda; /* only for these toolkits; none: for all, and without CUDA */
+	unsigned cuda_count;
+	unsigned line;
+};
+
 struct release_row {      /* releases/<name>.yaml */
 	const char *name; /* "2.9.1", "2.6.0-debian" */
 	const char *base; /* upstream version for comparisons: "2.6.0" */
@@ -122,6 +130,8 @@ struct release_row {      /* releases/<name>.yaml */
 	unsigned pythons_count;
 	const char **toolkits; /* CUDA versions it builds with, the default first */
 	unsigned toolkits_count;
+	struct world_row *worlds; /* none: builds stand on the machine's own system */
+	unsigned worlds_count;
 	const char *cmake; /* version ranges: ">=3.18,<4" */
 	const char *ninja;
 	const char *gcc;

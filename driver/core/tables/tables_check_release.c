@@ -224,6 +224,23 @@ static int check_lists(const struct tables *t, const struct row_place *at, const
 	return 0;
 }
 
+/* A row behind one for everything would never be taken. */
+static int check_worlds(const struct row_place *at, const struct release_row *r, struct err *e)
+{
+	for (unsigned i = 0; i < r->worlds_count; i++) {
+		const struct world_row *w = &r->worlds[i];
+		if (!is_file_name(w->base))
+			return row_bad(at, e, "'worlds': not the name of a base: '%s'", w->base);
+		if (!w->cuda_count && i + 1 < r->worlds_count)
+			return row_bad(at, e, "'worlds': base '%s' is for everything, so no row behind it counts",
+				       w->base);
+		for (unsigned k = 0; k < w->cuda_count; k++)
+			if (!strings_contain(r->toolkits, r->toolkits_count, w->cuda[k]))
+				return row_bad(at, e, "'worlds': toolkit '%s' is not among 'toolkits'", w->cuda[k]);
+	}
+	return 0;
+}
+
 /* "2.9.1" or "2.9.1-word", in a file of that name. */
 static int check_name(const struct row_place *at, const struct release_row *r, struct err *e)
 {
@@ -244,7 +261,7 @@ static int check_name(const struct row_place *at, const struct release_row *r, s
 int tables_check_release(const struct tables *t, const struct release_row *r, struct err *e)
 {
 	const struct row_place at = {r->file, r->line};
-	if (check_name(&at, r, e) < 0 || check_lists(t, &at, r, e) < 0)
+	if (check_name(&at, r, e) < 0 || check_lists(t, &at, r, e) < 0 || check_worlds(&at, r, e) < 0)
 		return -1;
 	if (row_range(&at, "cmake", r->cmake, e) < 0 || row_range(&at, "ninja", r->ninja, e) < 0 ||
 	    row_range(&at, "gcc", r->gcc, e) < 0 || row_range(&at, "gcc_arm", r->gcc_arm, e) < 0 ||

@@ -219,11 +219,15 @@ FIELDS(package,
 #define PACKAGE(member)                                                                                                \
 	CYAML_FIELD_MAPPING_PTR(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct release_row, member,         \
 				package_fields)
+ROW(world, struct world_row,
+	NEED(struct world_row, base),
+	LIST(struct world_row, cuda));
 FIELDS(release,
 	NEED(struct release_row, name),
 	NEED(struct release_row, base),
 	NEED_LIST(struct release_row, pythons),
 	LIST(struct release_row, toolkits),
+	ROWS(struct release_row, worlds, &world_entry),
 	MAY(struct release_row, cmake),
 	MAY(struct release_row, ninja),
 	MAY(struct release_row, gcc),

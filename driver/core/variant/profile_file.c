@@ -13,6 +13,7 @@
 
 #define PROFILE_MAX_BYTES (1u << 20)
 #define INHERIT_MAX 8
+#define MAX_DEPTH 64 /* as in tables */
 #define CIRCLE "circle of profiles"
 
 struct reader {
@@ -283,10 +284,39 @@ static int check_stem(const char *path, struct arena *a, const char **ret, struc
 	return 0;
 }
 
+/* What the loader takes minutes for, and what it leaves unread. Its own complaints are left to it. */
+static int check_shape(const struct reader *r, const struct buf *text, struct err *e)
+{
+	yaml_parser_t parser;
+	yaml_event_t event;
+	unsigned depth = 0, documents = 0;
+	int rc = 0;
+	if (!yaml_parser_initialize(&parser))
+		return err_set(e, ERR_SYSTEM, "out of memory for '%s'", r->path);
+	yaml_parser_set_input_string(&parser, (const unsigned char *)buf_cstr(text), text->len);
+	for (bool more = true; more && rc == 0 && yaml_parser_parse(&parser, &event);) {
+		unsigned long line = (unsigned long)event.start_mark.line + 1;
+		const yaml_event_type_t type = event.type;
+		more = type != YAML_STREAM_END_EVENT;
+		depth += type == YAML_SEQUENCE_START_EVENT || type == YAML_MAPPING_START_EVENT;
+		depth -= type == YAML_SEQUENCE_END_EVENT || type == YAML_MAPPING_END_EVENT;
+		documents += type == YAML_DOCUMENT_START_EVENT;
+		yaml_event_delete(&event);
+		if (depth > MAX_DEPTH)
+			rc = err_set(e, ERR_CONFIG, "%s:%lu: nested too deeply", r->path, line);
+		else if (documents > 1)
+			rc = err_set(e, ERR_CONFIG, "%s:%lu: more than one document in the file", r->path, line);
+	}
+	yaml_parser_delete(&parser);
+	return rc;
+}
+
 static int parse(struct reader *r, const struct buf *text, struct profile *p, struct err *e)
 {
 	yaml_parser_t parser;
 	int ok = 0;
+	if (check_shape(r, text, e) < 0)
+		return -1;
 	if (!yaml_parser_initialize(&parser))
 		return err_set(e, ERR_SYSTEM, "out of memory for '%s'", r->path);
 	yaml_parser_set_input_string(&parser, (const unsigned char *)buf_cstr(text), text->len);

@@ -166,7 +166,8 @@ static int parse_entry(struct reader *r, struct world_lock *l, struct err *e)
 		return bad(r, e, "not a version:", new.version);
 	if (shift && !is_word(new.arch, "-", 32))
 		return bad(r, e, "not an architecture:", new.arch);
-	if (!parse_size(f[3 + shift], &new.size))
+	bool unknown = new.kind == WORLD_FILE &&strcmp(f[3], "-") == 0;
+	if (!unknown && !parse_size(f[3 + shift], &new.size))
 		return bad(r, e, "not a size:", f[3 + shift]);
 	if (!digest_valid_hex(new.sha256))
 		return bad(r, e, "not a sha256:", new.sha256);
@@ -278,7 +279,10 @@ static void write_entry(struct buf *out, const struct world_entry *t)
 	buf_printf(out, "%s %s %s ", kind_names[t->kind], t->name, t->version);
 	if (t->kind == WORLD_DEB)
 		buf_printf(out, "%s ", t->arch);
-	buf_printf(out, "%llu %s", (unsigned long long)t->size, t->sha256);
+	if (t->size)
+		buf_printf(out, "%llu %s", (unsigned long long)t->size, t->sha256);
+	else
+		buf_printf(out, "- %s", t->sha256);
 }
 
 void world_lock_write(const struct world_lock *l, struct buf *out)

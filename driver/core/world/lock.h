@@ -20,7 +20,7 @@ struct world_entry {
 	/* below the archive for a package ("pool/..."), the file name of a wheel, the URL of a file
 	 */
 	const char *place;
-	uint64_t size;
+	uint64_t size; /* 0: not known, which only a file may be; "-" in the text */
 };
 
 struct world_lock {
@@ -45,7 +45,7 @@ int world_lock_read(const char *path, struct arena *a, struct world_lock *ret, s
 void world_lock_write(const struct world_lock *l, struct buf *out);
 /* world_lock_path: where the lock of a part lies below the tables' directory. */
 char *world_lock_path(const char *profiles, const char *part, const char *platform, struct arena *a);
-/* world_lock_bytes: what all its files take to download. */
+/* world_lock_bytes: what its files of known size take to download. */
 uint64_t world_lock_bytes(const struct world_lock *l);
 /* world_lock_key: sha256 of what the unpacked part depends on: part, platform, each entry but its
  * place, and `rules`, the text of how it is unpacked (world_part_rules). */

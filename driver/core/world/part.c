@@ -17,8 +17,8 @@ ROW(made, M, NEED(M, path), NEED(M, kind), NEED(M, from), NEED(M, why));
 #undef M
 #define P struct world_part
 FIELDS(part, NEED(P, sources), NEED(P, part), NEED(P, kind), MAY(P, suite), LIST(P, components), MAY(P, python),
-       MAY(P, glibc), LIST(P, packages), LIST(P, wheels), MAY(P, prefix), LIST(P, exclude), LIST(P, keep),
-       ROWS(P, links, &link_entry), ROWS(P, made, &made_entry));
+       MAY(P, glibc), LIST(P, packages), LIST(P, wheels), MAY(P, prefix), MAY(P, manifest), LIST(P, archives),
+       LIST(P, exclude), LIST(P, keep), ROWS(P, links, &link_entry), ROWS(P, made, &made_entry));
 static const cyaml_schema_value_t part_schema = TOP(P, part_fields);
 #undef P
 
@@ -101,22 +101,29 @@ static int check_places(const char *file, const struct yaml_lines *lines, const 
 static int check(const char *file, const char *name, const struct yaml_lines *lines, const struct world_part *p,
 		 struct err *e)
 {
-	bool base = strcmp(p->kind, "base") == 0;
+	bool base = strcmp(p->kind, "base") == 0, python = strcmp(p->kind, "python") == 0;
 	if (strcmp(p->part, name) != 0)
 		return bad(file, yaml_line(lines, "part"), e, "the file has another name than its part", p->part);
-	if (!base && strcmp(p->kind, "toolkit") != 0)
-		return bad(file, yaml_line(lines, "kind"), e, "neither base nor toolkit:", p->kind);
+	if (!base && !python && strcmp(p->kind, "toolkit") != 0)
+		return bad(file, yaml_line(lines, "kind"), e, "neither base, toolkit nor python:", p->kind);
 	if ((base && (!p->packages_count || !*p->python || !*p->glibc)))
 		return bad(file, 1, e, "a base has packages, python and glibc; they are missing in", name);
 	if (base && *p->prefix)
-		return bad(file, yaml_line(lines, "prefix"), e, "only a toolkit has a prefix:", p->prefix);
+		return bad(file, yaml_line(lines, "prefix"), e, "only a toolkit or a python has a prefix:", p->prefix);
 	if (!base && !path_is_safe_relative(p->prefix))
 		return bad(file, yaml_line(lines, "prefix"), e, "not a path below the root:", p->prefix);
+	if (python && (!*p->python || p->archives_count != 1 || p->packages_count || p->wheels_count || *p->manifest))
+		return bad(file, 1, e, "a python has its version, one archive and nothing else, unlike", name);
+	if (!python && (p->archives_count > 0) != (*p->manifest != '\0'))
+		return bad(file, 1, e, "a manifest and archives come together, but not in", name);
+	if (*p->manifest && strncmp(p->manifest, "https://", 8) != 0 && strncmp(p->manifest, "http://", 7) != 0)
+		return bad(file, yaml_line(lines, "manifest"), e, "not a URL:", p->manifest);
 	if (p->packages_count && (!is_word(p->suite, "-") || !p->components_count))
 		return bad(file, yaml_line(lines, "packages"), e, "packages without suite and components in", name);
 	if (check_words(file, lines, "packages", p->packages, p->packages_count, "+-.", e) < 0 ||
 	    check_words(file, lines, "components", p->components, p->components_count, "-", e) < 0 ||
-	    check_words(file, lines, "wheels", p->wheels, p->wheels_count, "-._=+", e) < 0)
+	    check_words(file, lines, "wheels", p->wheels, p->wheels_count, "-._=+", e) < 0 ||
+	    check_words(file, lines, "archives", p->archives, p->archives_count, "-._=+", e) < 0)
 		return -1;
 	return check_places(file, lines, p, e);
 }
@@ -149,7 +156,7 @@ static int unknown(const char *profiles, const char *name, struct arena *a, stru
 /* Absent strings become "". */
 static void settle(struct world_part *p)
 {
-	const char **slots[] = {&p->suite, &p->python, &p->glibc, &p->prefix};
+	const char **slots[] = {&p->suite, &p->python, &p->glibc, &p->prefix, &p->manifest};
 	for (size_t i = 0; i < ARRAY_LEN(slots); i++)
 		if (!*slots[i])
 			*slots[i] = "";
@@ -190,6 +197,9 @@ void world_part_asked(const struct world_part *p, char ret[65])
 	put_list(&text, "component", p->components, p->components_count);
 	put_list(&text, "package", p->packages, p->packages_count);
 	put_list(&text, "wheel", p->wheels, p->wheels_count);
+	if (*p->manifest)
+		buf_printf(&text, "manifest %s\n", p->manifest);
+	put_list(&text, "archive", p->archives, p->archives_count);
 	digest_data(buf_cstr(&text), text.len, ret);
 }
 

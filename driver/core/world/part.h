@@ -1,5 +1,5 @@
 /* A part of a world as its table has it: profiles/worlds/<part>.yaml. A base is packages of one
- * Debian suite; a toolkit is CUDA, which lies over a base. */
+ * Debian suite; a toolkit is CUDA, and a python a standalone CPython, which lie over a base. */
 #pragma once
 #include <stdbool.h>
 
@@ -20,18 +20,23 @@ struct world_made { /* a file that a maintainer script would have made */
 
 struct world_part {
 	const char *sources, *part;
-	const char *kind;  /* "base" or "toolkit" */
+	const char *kind;  /* "base", "toolkit" or "python" */
 	const char *suite; /* of its packages; "" without any */
 	const char *python, *glibc;
-	const char *prefix; /* of a toolkit: where its tree goes, "usr/local/cuda" */
+	/* where the tree of a toolkit or a python goes, "usr/local/cuda" */
+	const char *prefix;
+	const char *manifest; /* URL of NVIDIA's manifest with `archives`; "" without one */
 	/* asked for: packages, and wheels as "name==version" */
 	const char **components, **packages, **wheels;
+	/* asked for: components of the manifest; of a python "cpython==3.12.7+20241008" */
+	const char **archives;
 	/* patterns of paths that are not unpacked, and of those that are all the same ('*' is any
 	 * characters) */
 	const char **exclude, **keep;
 	struct world_link *links;
 	struct world_made *made;
-	unsigned components_count, packages_count, wheels_count, exclude_count, keep_count, links_count, made_count;
+	unsigned components_count, packages_count, wheels_count, archives_count, exclude_count, keep_count, links_count;
+	unsigned made_count;
 };
 
 /* world_part_load: ERR_CONFIG with file:line for what does not follow the schema or does not fit
@@ -40,8 +45,8 @@ int world_part_load(const char *profiles, const char *name, struct arena *a, con
 		    struct err *e) MUST_CHECK;
 /* world_part_names: the parts that have a table, sorted. */
 int world_part_names(const char *profiles, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
-/* world_part_asked: sha256 of what it asks for (suite, components, packages, wheels), as its lock
- * has it. */
+/* world_part_asked: sha256 of what it asks for (suite, components, packages, wheels,
+ * manifest, archives), as its lock has it. */
 void world_part_asked(const struct world_part *p, char ret[65]);
 /* world_part_rules: how it is unpacked, as text for world_lock_key. */
 void world_part_rules(const struct world_part *p, struct buf *out);

@@ -1,5 +1,5 @@
-/* A world: the parts that a root is made of, each with its lock. "debian13", or with a toolkit and a
- * Python over the base: "debian13+cuda13_0", "debian13+python3_12". */
+/* A world: the parts that a root is made of, each with its lock. "debian13", or with a toolkit and
+ * a Python over the base: "debian13+cuda13_0", "debian13+python3_12". */
 #pragma once
 #include "core/world/lock.h"
 #include "core/world/part.h"
@@ -21,10 +21,12 @@ struct world {
 	uint64_t download; /* bytes of all its files */
 };
 
-/* world_load: the parts of a name with their tables and locks. ERR_CONFIG for a name whose first part
- * is not a base or whose others are bases, for one part twice, a part without a lock for the
+/* world_load: the parts of a name with their tables and locks. ERR_CONFIG for a name whose first
+ * part is not a base or whose others are bases, for one part twice, a part without a lock for the
  * platform, and a lock that was made for another request than the table's. */
 int world_load(const char *profiles, const char *name, const char *platform, struct arena *a, const struct world **ret,
 	       struct err *e) MUST_CHECK;
+/* world_with_locks: the same parts with other locks, one for each: another key. */
+const struct world *world_with_locks(const struct world *w, const struct world_lock *locks, struct arena *a);
 /* world_read_stamp: the stamp of the root at `dir`: 1; 0 if it is not made from a world. */
 int world_read_stamp(const char *dir, struct arena *a, char **ret_name, char **ret_key, struct err *e) MUST_CHECK;

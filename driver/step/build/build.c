@@ -6,6 +6,7 @@
 #include "base/sys/beneath.h"
 #include "base/sys/build_user.h"
 #include "base/sys/machine.h"
+#include "base/utf8.h"
 #include "core/root/sandbox_walls.h"
 #include "step/build/build_parts.h"
 #include "step/build/build_tree.h"
@@ -53,7 +54,7 @@ static int one_wheel(const char *build_dir, struct arena *a, const char **ret, s
 			continue;
 		if (found)
 			return err_set(e, ERR_BUILD, "the build left more than one wheel in '%s': '%s' and '%s'", dir,
-				       found, names.items[i]);
+				       utf8_printable(found, a), utf8_printable(names.items[i], a));
 		found = names.items[i];
 	}
 	if (!found)

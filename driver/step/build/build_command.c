@@ -1,11 +1,12 @@
 #include <string.h>
+#include <unistd.h>
 
 #include "base/sys/beneath.h"
 #include "base/sys/machine.h"
 #include "step/build/build_parts.h"
 
 #define TICK_S 1.0
-#define MAX_LOG (UINT64_C(1) << 30)
+#define MAX_SAID (UINT64_C(32) << 20) /* the end of it has what matters */
 
 /* A running command, its observer, and the memory pressure meanwhile. */
 struct watched {
@@ -37,21 +38,23 @@ static int on_tick(pid_t pid, void *user, struct err *e)
 	return err_set(e, ERR_SYSTEM, "memory pressure");
 }
 
-/* What the command wrote into the log, from `offset` on. */
+/* What the command wrote into the log, from `offset` on, or the end of that. */
 static void read_output(const char *build_dir, uint64_t offset, struct arena *a, struct build_log *ret)
 {
 	AUTO_BUF struct buf log = {0};
 	struct err ignored = {0};
-	size_t from = 0;
-	if (beneath_read(build_dir, BUILD_LOG, MAX_LOG, &log, &ignored) == 0 && offset < log.len)
-		from = (size_t)offset;
-	else
+	struct stat st;
+	AUTO_FD int fd = beneath_open(build_dir, BUILD_LOG, &st, &ignored);
+	uint64_t size = fd < 0 ? 0 : (uint64_t)st.st_size;
+	if (size > MAX_SAID && offset < size - MAX_SAID)
+		offset = size - MAX_SAID;
+	if (offset < size && lseek(fd, (off_t)offset, SEEK_SET) >= 0 &&
+	    fs_read_fd(fd, BUILD_LOG, MAX_SAID, &log, &ignored) < 0)
 		buf_reset(&log);
-	(void)buf_cstr(&log);
-	for (size_t i = from; i < log.len; i++)
+	for (size_t i = 0; i < log.len; i++)
 		if (log.data[i] == '\0')
 			log.data[i] = ' ';
-	build_log_read(log.data + from, log.len - from, a, ret);
+	build_log_read(buf_cstr(&log), log.len, a, ret);
 }
 
 /* Whether it failed for lack of memory, and what showed that. */

@@ -346,7 +346,8 @@ int ccache_remote_start(const struct ccache_remote_request *q, const struct run 
 	r->shared =
 		(struct ccache_shared){.places = arena_array(&r->arena, q->shared.count + 1, sizeof(*r->shared.places)),
 				       .count = q->shared.count,
-				       .scope = q->shared.scope ? arena_strdup(&r->arena, q->shared.scope) : NULL};
+				       .scope = q->shared.scope ? arena_strdup(&r->arena, q->shared.scope) : NULL,
+				       .group = q->shared.group ? arena_strdup(&r->arena, q->shared.group) : NULL};
 	for (size_t i = 0; i < q->shared.count; i++) {
 		r->shared.places[i] = q->shared.places[i];
 		r->shared.places[i].dir = arena_strdup(&r->arena, q->shared.places[i].dir);

@@ -110,8 +110,8 @@ static void add_messages(struct buf *messages, const struct buf *errors)
 			buf_printf(messages, "%s%s", messages->len ? "; " : "", lines.items[i] + 3);
 }
 
-/* Adds the site of one line of indextargets if it is of the main archive; the security archive has other suites. */
-static void add_site(struct strlist *sites, struct arena *a, const char *line, bool need_origin)
+/* Adds the site of one line of indextargets if it is of this archive; the security archive has other suites. */
+static void add_site(struct strlist *sites, struct arena *a, const char *line, bool need_origin, bool security)
 {
 	char *rest = arena_strdup(a, line);
 	const char *site = strsep(&rest, "|"), *origin = strsep(&rest, "|"), *component = strsep(&rest, "|");
@@ -120,11 +120,12 @@ static void add_site(struct strlist *sites, struct arena *a, const char *line, b
 		return;
 	if (need_origin ? strcmp(origin, "Debian") != 0 : strcmp(component, "main") != 0)
 		return;
-	if (!strstr(site, "security") && !strstr(label, "Security") && !strlist_contains(sites, site))
+	bool of_security = strstr(site, "security") || strstr(label, "Security");
+	if (of_security == security && !strlist_contains(sites, site))
 		strlist_ref(sites, a, site);
 }
 
-static int find_sites(const struct apt *apt, struct strlist *sites, struct err *e)
+static int find_sites(const struct apt *apt, bool security, struct strlist *sites, struct err *e)
 {
 	static const char format[] = "$(SITE)|$(ORIGIN)|$(COMPONENT)|$(LABEL)";
 	/* Before the first "apt-get update" (a fresh container) the origins are unknown: the archive's signature
@@ -139,12 +140,28 @@ static int find_sites(const struct apt *apt, struct strlist *sites, struct err *
 			return -1;
 		strlist_split(&lines, apt->a, buf_cstr(&out), "\n");
 		for (size_t k = 0; k < lines.count; k++)
-			add_site(sites, apt->a, lines.items[k], i == 0);
+			add_site(sites, apt->a, lines.items[k], i == 0, security);
 	}
+	return 0;
+}
+
+static int need_sites(const struct apt *apt, struct strlist *sites, struct err *e)
+{
+	if (find_sites(apt, false, sites, e) < 0)
+		return -1;
 	if (sites->count)
 		return 0;
 	err_set(e, ERR_NETWORK, "apt-get on this machine knows no site of the Debian archive");
 	return err_hint(e, "add one to its sources, or give the directory that holds the file with --mirror DIR");
+}
+
+int apt_sites(const char *archive, const struct run *run, struct arena *a, struct strlist *ret, struct err *e)
+{
+	struct apt apt = {.a = a, .run = run, .program = proc_find(a, "apt-get")};
+	bool security = strcmp(archive, "debian-security") == 0;
+	if (!apt.program || (!security && strcmp(archive, "debian") != 0))
+		return 0;
+	return find_sites(&apt, security, ret, e);
 }
 
 /* Writes sources.list; a changed one makes the lists stale. */
@@ -153,7 +170,7 @@ static int write_sources(const struct apt *apt, const char *stamp, struct err *e
 	AUTO_BUF struct buf text = {0}, AUTO_BUF old = {0};
 	struct strlist sites = {0};
 	const char *path = path_join(apt->a, apt->dir, "sources.list");
-	if (find_sites(apt, &sites, e) < 0)
+	if (need_sites(apt, &sites, e) < 0)
 		return -1;
 	for (size_t i = 0; i < sites.count; i++)
 		buf_printf(&text, "deb-src %s%s %s %s\n", fs_exists(KEYRING) ? "[signed-by=" KEYRING "] " : "",

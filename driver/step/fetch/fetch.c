@@ -117,9 +117,8 @@ static int run_job(const struct fetch_pool *p, struct fetch_worker *w, struct fe
 	double start = log_seconds();
 	if (fetch_places(w, s, partial, &j->gone, &j->err) < 0)
 		return -1;
-	pthread_mutex_lock(&f->mutex);
+	/* by several threads at once: what it waits for is the disk */
 	int status = publish(f, s, partial, &j->arena, &j->path, &j->err);
-	pthread_mutex_unlock(&f->mutex);
 	if (status == 0)
 		log_verbose(&w->log, "fetched '%s' in %.1f s", s->name, log_seconds() - start);
 	return status;
@@ -129,12 +128,14 @@ static void *run_worker(void *user)
 {
 	struct pool_thread *t = user;
 	struct fetch_pool *p = t->pool;
+	t->worker.client = transfer_client_new();
 	for (size_t i; (i = atomic_fetch_add(&p->next, 1)) < p->count;) {
 		struct fetch_job *j = &p->jobs[i];
 		if (run_job(p, &t->worker, j) != 0)
 			j->path = NULL;
 		atomic_fetch_add(&p->done, 1);
 	}
+	transfer_client_free(t->worker.client);
 	while (write(t->worker.log.fd, "", 1) < 0 && errno == EINTR)
 		;
 	return NULL;
@@ -235,27 +236,37 @@ static int collect(const struct fetch_pool *p, const struct run *run, struct err
 	return -1;
 }
 
+static int open_shared(struct fetch_shared *f, struct err *e)
+{
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+		return err_set(e, ERR_SYSTEM, "cannot start libcurl");
+	pthread_mutex_init(&f->mutex, NULL);
+	pthread_mutex_init(&f->apt, NULL);
+	pthread_mutex_init(&f->index_mutex, NULL);
+	return 0;
+}
+
+static void close_shared(struct fetch_shared *f)
+{
+	if (f->stage_dir)
+		store_drop_stage(f->store, f->stage_dir);
+	arena_release(&f->arena);
+	arena_release(&f->index_arena);
+	pthread_mutex_destroy(&f->index_mutex);
+	pthread_mutex_destroy(&f->apt);
+	pthread_mutex_destroy(&f->mutex);
+	curl_global_cleanup();
+}
+
 static int fetch_missing(struct fetch_pool *p, const struct run *run, struct arena *a, struct err *e)
 {
 	p->partial_dir = path_join(a, store_dir(p->shared.store), "partial");
-	if (fs_mkdirs(p->partial_dir, e) < 0)
+	if (fs_mkdirs(p->partial_dir, e) < 0 || open_shared(&p->shared, e) < 0)
 		return -1;
-	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-		return err_set(e, ERR_SYSTEM, "cannot start libcurl");
-	pthread_mutex_init(&p->shared.mutex, NULL);
-	pthread_mutex_init(&p->shared.apt, NULL);
-	pthread_mutex_init(&p->shared.index_mutex, NULL);
 	int status = run_pool(p, run, e);
 	if (status == 0)
 		status = collect(p, run, e);
-	if (p->shared.stage_dir)
-		store_drop_stage(p->shared.store, p->shared.stage_dir);
-	arena_release(&p->shared.arena);
-	arena_release(&p->shared.index_arena);
-	pthread_mutex_destroy(&p->shared.index_mutex);
-	pthread_mutex_destroy(&p->shared.apt);
-	pthread_mutex_destroy(&p->shared.mutex);
-	curl_global_cleanup();
+	close_shared(&p->shared);
 	return status;
 }
 
@@ -322,4 +333,66 @@ int fetch_all(struct store *store, struct fetch_source *sources, size_t count, c
 	if (ret)
 		*ret = stats;
 	return 0;
+}
+
+/* Under the digest that it turns out to have. */
+static int publish_latest(struct fetch_shared *f, const char *stage, const char *file, struct arena *a,
+			  const char **ret, struct err *e)
+{
+	char *key = arena_alloc(a, DIGEST_HEX_LEN + 1);
+	const struct fetch_source s = {.name = path_base(file), .sha256 = key};
+	const char *dir;
+	if (digest_file(file, key, e) < 0 || store_publish(f->store, STORE_SOURCE, key, stage, a, &dir, e) < 0)
+		return -1;
+	return object_file(dir, &s, a, ret, e);
+}
+
+/* A file as it is now: of a Debian archive, or `url` of a web server, asked for as `accept`. */
+static int latest(struct store *store, const char *place, const char *url, const char *name, const char *accept,
+		  uint64_t max, const struct fetch_options *o, const struct run *run, struct arena *a, const char **ret,
+		  struct err *e)
+{
+	struct fetch_options options = *o;
+	struct fetch_shared f = {.store = store, .o = &options};
+	struct fetch_worker w = {.shared = &f, .log = *run->log, .run = *run};
+	const char *stage;
+	bool absent = false;
+	set_defaults(&options);
+	if (run_check(run, e) < 0)
+		return -1;
+	if (o->offline) {
+		err_set(e, ERR_NETWORK, "'%s' may have changed, and --offline forbids asking for it",
+			transfer_shown_url(a, place));
+		return err_hint(e, "run the same without --offline");
+	}
+	if (store_stage(store, a, &stage, e) < 0 || open_shared(&f, e) < 0)
+		return -1;
+	const struct transfer t = {.url = url ? url : place,
+				   .accept = accept,
+				   .path = path_join(a, stage, name),
+				   .max_bytes = max,
+				   .stall_seconds = options.stall_seconds,
+				   .slow_seconds = options.slow_seconds,
+				   .slow_rate = FETCH_SLOW_RATE,
+				   .run = &w.run,
+				   .progress = &f.amount};
+	enum transfer_outcome got =
+		url ? fetch_http(&w, &t, transfer_shown_url(a, url), e) : fetch_deb(&w, &t, name, &absent, e);
+	int status = got == TRANSFER_DONE ? publish_latest(&f, stage, t.path, a, ret, e) : -1;
+	if (status < 0)
+		store_drop_stage(store, stage);
+	close_shared(&f);
+	return status;
+}
+
+int fetch_latest(struct store *store, const char *place, uint64_t max, const struct fetch_options *o,
+		 const struct run *run, struct arena *a, const char **ret, struct err *e)
+{
+	return latest(store, place, NULL, path_base(place), NULL, max, o, run, a, ret, e);
+}
+
+int fetch_page(struct store *store, const char *url, const char *accept, uint64_t max, const struct fetch_options *o,
+	       const struct run *run, struct arena *a, const char **ret, struct err *e)
+{
+	return latest(store, url, url, "page", accept, max, o, run, a, ret, e);
 }

@@ -21,6 +21,9 @@ struct fetch_options {
 	bool offline; /* only the store and file:// places */
 	/* --mirror URL|DIR: as MIRROR/<sha256>/<name> and MIRROR/<name> */
 	struct strlist mirrors;
+	/* --archive NAME=URL, and a file of lines "NAME URL" or NULL: as struct archives_request */
+	struct strlist archives;
+	const char *archives_file;
 	unsigned parallel;      /* 0 = 4 */
 	unsigned retries;       /* per place; 0 = 4 */
 	unsigned backoff_ms;    /* first pause, doubled each time, at most 30 s; 0 = 500 */
@@ -38,7 +41,8 @@ struct fetch_stats {
 /* fetch_all: puts every source into the store, several at once, and sets `path`.
  * - Places are tried in order, mirrors first: https:, http:, file:, an absolute path,
  *   apt:SUITE/COMPONENT/SOURCE=VERSION, wheel:NAME==VERSION/FILE (the Python index that the machine
- *   names, else pip's own).
+ *   names, else pip's own), deb:ARCHIVE/PATH (the addresses of archives_find, those of
+ *   ARCHIVE-snapshot last).
  * - Bytes are hashed as they come into <store>/partial/<sha256>, which a later run resumes.
  * - A place is tried again after a broken or silent connection, 408, 429 and 5xx.
  * - Bytes with another digest are deleted: a warning if a later place has the right ones, else
@@ -48,3 +52,10 @@ struct fetch_stats {
  * ERR_CONFIG for a bad file name or digest. */
 int fetch_all(struct store *store, struct fetch_source *sources, size_t count, const struct fetch_options *o,
 	      const struct run *run, struct arena *a, struct fetch_stats *ret, struct err *e) MUST_CHECK;
+/* fetch_latest: a file whose digest nobody knows as it is now at a deb: place, at most `max` bytes,
+ * in the store by its digest. ERR_NETWORK offline, and as fetch_all. */
+int fetch_latest(struct store *store, const char *place, uint64_t max, const struct fetch_options *o,
+		 const struct run *run, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
+/* fetch_page: the same of a page at a URL, asked for as the media type `accept` (NULL: any). */
+int fetch_page(struct store *store, const char *url, const char *accept, uint64_t max, const struct fetch_options *o,
+	       const struct run *run, struct arena *a, const char **ret, struct err *e) MUST_CHECK;

@@ -13,7 +13,7 @@
 #include "cache/store.h"
 #include "step/fetch/apt.h"
 
-enum { MAX_PAUSE_MS = 30000, MAX_RETRY_AFTER_S = 60, SLOW_RATE = 4096 };
+enum { MAX_PAUSE_MS = 30000, MAX_RETRY_AFTER_S = 60 };
 
 /* After so many more bytes the connection works: failures count from zero again. */
 #define PROGRESS_BYTES (1 << 20)
@@ -159,40 +159,78 @@ enum transfer_outcome fetch_take(const struct transfer *t, const char *file, str
 	return transfer_check(t, e);
 }
 
+enum transfer_outcome fetch_file(const struct transfer *t, const char *place, bool *ret_absent, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct transfer copy = *t;
+	copy.url = *place == '/' ? place : file_url_path(&a, place);
+	if (!copy.url) {
+		err_set(e, ERR_NETWORK, "unsupported place '%s': a file of another machine", place);
+		return TRANSFER_NEXT;
+	}
+	*ret_absent = access(copy.url, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR);
+	return transfer_copy(&copy, e);
+}
+
+enum place_kind { PLACE_HTTP, PLACE_APT, PLACE_WHEEL, PLACE_DEB, PLACE_FILE, PLACES };
+
+/* The kind of a place and what follows its prefix; PLACES for none. */
+static enum place_kind place_kind(const char *place, const char **ret_rest)
+{
+	static const struct {
+		const char *prefix;
+		enum place_kind kind;
+		bool whole;
+	} known[] = {{"https://", PLACE_HTTP, true}, {"http://", PLACE_HTTP, true}, {"apt:", PLACE_APT, false},
+		     {"wheel:", PLACE_WHEEL, false}, {"deb:", PLACE_DEB, false},    {"file://", PLACE_FILE, true},
+		     {"/", PLACE_FILE, true}};
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (starts(place, known[i].prefix)) {
+			*ret_rest = place + (known[i].whole ? 0 : strlen(known[i].prefix));
+			return known[i].kind;
+		}
+	*ret_rest = place;
+	return PLACES;
+}
+
 /* *ret_absent: the place said for certain that it has no such file. */
 static enum transfer_outcome from_place(struct fetch_worker *w, const struct fetch_source *s, const char *place,
 					const char *partial, bool *skipped, bool *ret_absent, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
+	const struct fetch_options *o = w->shared->o;
+	enum transfer_outcome out;
 	long status = 0;
-	struct transfer t = {.url = place,
-			     .path = partial,
+	struct transfer t = {.path = partial,
 			     .ret_status = &status,
 			     .sha256 = s->sha256,
-			     .stall_seconds = w->shared->o->stall_seconds,
-			     .slow_seconds = w->shared->o->slow_seconds,
-			     .slow_rate = SLOW_RATE,
+			     .stall_seconds = o->stall_seconds,
+			     .slow_seconds = o->slow_seconds,
+			     .slow_rate = FETCH_SLOW_RATE,
+			     .client = w->client,
 			     .run = &w->run,
 			     .progress = &w->shared->amount};
-	bool apt = starts(place, "apt:"), wheel = starts(place, "wheel:");
-	if (apt || wheel || starts(place, "https://") || starts(place, "http://")) {
-		*skipped |= w->shared->o->offline;
-		if (w->shared->o->offline)
-			return TRANSFER_NEXT;
-		t.url += apt ? strlen("apt:") : wheel ? strlen("wheel:") : 0;
-		if (wheel)
-			return fetch_wheel(w, &t, e);
-		enum transfer_outcome out = apt ? from_apt(w, &t, s->name, e) : fetch_http(w, &t, s->name, e);
+	enum place_kind kind = place_kind(place, &t.url);
+	*skipped |= o->offline && kind < PLACE_FILE;
+	if (o->offline && kind < PLACE_DEB)
+		return TRANSFER_NEXT;
+	switch (kind) {
+	case PLACE_HTTP:
+		out = fetch_http(w, &t, s->name, e);
 		*ret_absent = out == TRANSFER_NEXT && (status == 404 || status == 410);
 		return out;
+	case PLACE_APT:
+		return from_apt(w, &t, s->name, e);
+	case PLACE_WHEEL:
+		return fetch_wheel(w, &t, e);
+	case PLACE_DEB:
+		return fetch_deb(w, &t, s->name, ret_absent, e);
+	case PLACE_FILE:
+		return fetch_file(&t, t.url, ret_absent, e);
+	case PLACES:
+		break;
 	}
-	if (starts(place, "file://"))
-		t.url = file_url_path(&a, place);
-	if (t.url && *t.url == '/') {
-		*ret_absent = access(t.url, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR);
-		return transfer_copy(&t, e);
-	}
-	err_set(e, ERR_NETWORK, "unsupported place '%s' (https:, http:, file:, apt:, wheel: or an absolute path)",
+	err_set(e, ERR_NETWORK, "unsupported place '%s' (https:, http:, file:, apt:, wheel:, deb: or an absolute path)",
 		transfer_shown_url(&a, place));
 	return TRANSFER_NEXT;
 }

@@ -49,21 +49,6 @@ void fetch_store_free(struct fetch_store *f)
 	curl_global_cleanup();
 }
 
-/* Percent-encodes a path but for its slashes. */
-static const char *escaped(const char *path, struct arena *a)
-{
-	struct strlist parts = {0}, out = {0};
-	strlist_split(&parts, a, path, "/");
-	for (size_t i = 0; i < parts.count; i++) {
-		char *text = curl_easy_escape(NULL, parts.items[i], 0);
-		if (!text)
-			abort();
-		strlist_add(&out, a, text);
-		curl_free(text);
-	}
-	return strlist_join(&out, a, "/");
-}
-
 static bool is_absent(long status)
 {
 	return status == 401 || status == 403 || status == 404 || status == 410;
@@ -76,7 +61,7 @@ static int get(void *user, const struct store_want *w, const struct run *run, en
 	struct transfer_progress progress = {0};
 	unsigned ignored = 0;
 	long status = 0;
-	const struct transfer t = {.url = arena_printf(&a, "%s/%s", f->url, escaped(w->path, &a)),
+	const struct transfer t = {.url = arena_printf(&a, "%s/%s", f->url, transfer_escaped(w->path, &a)),
 				   .path = w->to,
 				   .sha256 = w->sha256,
 				   .max_bytes = w->max_bytes ? w->max_bytes : 1,

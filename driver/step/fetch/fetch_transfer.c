@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/strlist.h"
 #include "step/fetch/fetch_partial.h"
 
 enum { CHUNK = 1 << 20, MAX_REDIRECTS = 10, POLL_MS = 200 };
@@ -24,6 +25,11 @@ enum stop_reason {
 	STOP_STALL,
 	STOP_SLOW,
 	STOP_CANCEL
+};
+
+struct transfer_client {
+	CURLM *multi; /* holds the open connections */
+	CURL *easy;
 };
 
 struct attempt {
@@ -64,6 +70,20 @@ char *transfer_shown_url(struct arena *a, const char *url)
 	}
 	curl_url_cleanup(u);
 	return out ? out : arena_strdup(a, strchr(url, '@') ? "(malformed)" : url);
+}
+
+char *transfer_escaped(const char *path, struct arena *a)
+{
+	struct strlist parts = {0}, out = {0};
+	strlist_split(&parts, a, path, "/");
+	for (size_t i = 0; i < parts.count; i++) {
+		char *text = curl_easy_escape(NULL, parts.items[i], 0);
+		if (!text)
+			abort();
+		strlist_add(&out, a, text);
+		curl_free(text);
+	}
+	return strlist_join(&out, a, "/");
 }
 
 static enum transfer_outcome wrong_digest(const struct transfer *t, struct partial *p, const char *shown,
@@ -344,23 +364,40 @@ static enum transfer_outcome judge(struct attempt *at, CURLcode result, bool *re
 	return judge_bytes(at, ret_again);
 }
 
+struct transfer_client *transfer_client_new(void)
+{
+	struct transfer_client *c = calloc(1, sizeof(*c));
+	if (!c || !(c->multi = curl_multi_init()) || !(c->easy = curl_easy_init()))
+		abort(); /* only memory can be missing */
+	return c;
+}
+
+void transfer_client_free(struct transfer_client *c)
+{
+	if (!c)
+		return;
+	curl_easy_cleanup(c->easy);
+	curl_multi_cleanup(c->multi);
+	free(c);
+}
+
 static enum transfer_outcome request(struct attempt *at, bool *ret_again)
 {
-	CURLM *multi = curl_multi_init();
-	at->easy = curl_easy_init();
+	struct transfer_client *own = at->t->client ? NULL : transfer_client_new();
+	struct transfer_client *client = own ? own : at->t->client;
+	at->easy = client->easy;
 	at->start = at->file->have;
-	if (!multi || !at->easy)
-		abort(); /* only memory can be missing */
+	curl_easy_reset(at->easy);
 	set_options(at);
-	curl_multi_add_handle(multi, at->easy);
-	CURLcode result = drive(at, multi);
+	curl_multi_add_handle(client->multi, at->easy);
+	CURLcode result = drive(at, client->multi);
 	enum transfer_outcome out = judge(at, result, ret_again);
 	if (at->announced > at->received)
 		atomic_fetch_sub(&at->t->progress->expected, at->announced - at->received);
-	curl_multi_remove_handle(multi, at->easy);
-	curl_easy_cleanup(at->easy);
+	curl_multi_remove_handle(client->multi, at->easy);
+	curl_easy_reset(at->easy); /* it points into `at` */
 	curl_slist_free_all(at->headers);
-	curl_multi_cleanup(multi);
+	transfer_client_free(own);
 	return out;
 }
 
@@ -442,5 +479,5 @@ enum transfer_outcome transfer_copy(const struct transfer *t, struct err *e)
 	enum transfer_outcome out = copy_bytes(t, from, &p, e);
 	if (out != TRANSFER_DONE)
 		return out;
-	return partial_matches(&p, t->sha256, got) ? TRANSFER_DONE : wrong_digest(t, &p, t->url, got, e);
+	return !t->sha256 || partial_matches(&p, t->sha256, got) ? TRANSFER_DONE : wrong_digest(t, &p, t->url, got, e);
 }

@@ -23,6 +23,9 @@ struct transfer_progress {
 	_Atomic uint64_t expected; /* as far as servers announced sizes */
 };
 
+/* Open connections, for one thread: a server is asked for its next file over the same one. */
+struct transfer_client;
+
 struct transfer {
 	const char *url;    /* an absolute path for transfer_copy */
 	const char *path;   /* the partial file, which may exist */
@@ -34,10 +37,15 @@ struct transfer {
 	/* limit for the whole, plus a second for each `slow_rate` bytes; 0: none */
 	unsigned slow_seconds;
 	unsigned slow_rate;
-	long *ret_status; /* the last HTTP status, 0 without an answer; may be NULL */
+	long *ret_status;               /* the last HTTP status, 0 without an answer; may be NULL */
+	struct transfer_client *client; /* NULL: a connection of its own */
 	const struct run *run;
 	struct transfer_progress *progress;
 };
+
+struct transfer_client *transfer_client_new(void) __attribute__((returns_nonnull));
+/* transfer_client_free: closes its connections; NULL is fine. */
+void transfer_client_free(struct transfer_client *c);
 
 /* transfer_http: a complete partial file is TRANSFER_DONE without a request, else the rest is asked
  * for by Range. A wrong range, or a wrong digest after a resumed transfer, starts over.
@@ -55,3 +63,5 @@ enum transfer_outcome transfer_check(const struct transfer *t, struct err *e) MU
 const char *transfer_authorities(void);
 /* transfer_shown_url: the URL for messages, without user name and password. */
 char *transfer_shown_url(struct arena *a, const char *url) __attribute__((returns_nonnull));
+/* transfer_escaped: a path percent-encoded but for its slashes. */
+char *transfer_escaped(const char *path, struct arena *a) __attribute__((returns_nonnull));

@@ -89,6 +89,30 @@ int wheel_index(const struct run *run, struct arena *a, const char **ret, struct
 	return 0;
 }
 
+int wheel_index_default(const struct run *run, struct arena *a, const char **ret, struct err *e)
+{
+	static const char before[] = "(default http";
+	AUTO_BUF struct buf out = {0}, AUTO_BUF errors = {0};
+	struct strlist argv = {0};
+	struct proc_result result;
+	/* pip breaks its lines for the terminal's width, in the middle of an address too. */
+	strlist_split(&argv, a, "env COLUMNS=1000", " ");
+	if (pip_find(a, &argv, "name an index with PIP_INDEX_URL, or install pip (python3-pip)", e) < 0)
+		return -1;
+	strlist_split(&argv, a, "download --help", " ");
+	struct proc_spec spec = {.argv = strlist_argv(&argv, a), .out = &out, .err = &errors, .max_output = 1 << 20};
+	if (proc_run(&spec, run, &result, e) < 0)
+		return -1;
+	const char *at = result.status == 0 ? strstr(buf_cstr(&out), before) : NULL;
+	const char *url = at ? at + sizeof(before) - sizeof("http") : NULL, *end = url ? strchr(url, ')') : NULL;
+	if (!end || strcspn(url, " \n") < (size_t)(end - url)) {
+		err_set(e, ERR_NETWORK, "pip does not say which index it uses");
+		return err_hint(e, "name one with PIP_INDEX_URL");
+	}
+	*ret = arena_strndup(a, url, (size_t)(end - url));
+	return 0;
+}
+
 /* pip chooses by tags: it is asked for those of this very file. */
 static void add_tags(const char *file, struct arena *a, struct strlist *argv)
 {

@@ -52,6 +52,8 @@ static json_t *dependencies(const json_t *record)
 	add_dependencies(list, "vendored library", json_object_get(record, "vendored"), "source");
 	if (identity && strncmp(identity, digest_mark, strlen(digest_mark)) == 0)
 		add_dependency(list, "wheel built against", "torch", identity + strlen(digest_mark));
+	add_dependencies(list, "package of the root", json_object_get(json_object_get(inputs, "world"), "packages"),
+			 "name");
 	if (root_id && fingerprint)
 		add_dependency(list, "root file system, by its package database", root_id, fingerprint);
 	return list;

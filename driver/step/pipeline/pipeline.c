@@ -50,6 +50,7 @@ static int resolve(struct pipeline *l, const struct pipeline_target *t, const st
 				 .torch_version = torch ? torch->version : "",
 				 .sandbox = l->q->kind,
 				 .without_walls = l->run->without_walls,
+				 .drift = l->q->drift.count > 0,
 				 .patches_dir = l->q->patches_dir,
 				 .note = t->note};
 	r.options.metadata_rev = rev;
@@ -121,17 +122,11 @@ static int find_machines(const struct pipeline *l, struct pipeline_item *it, str
 /* From the object in the store to out_dir, with what its record says. */
 static int export_item(struct pipeline *l, struct pipeline_item *it, struct err *e)
 {
-	if (json_read(path_join(l->arena, it->object, "build.json"), &it->record, e) < 0)
+	if (store_check_wheel(it->object, it->plan->output_key, e) < 0 ||
+	    json_read(path_join(l->arena, it->object, STORE_RECORD), &it->record, e) < 0)
 		return -1;
 	const char *wheel = json_string_value(json_object_get(it->record, "wheel"));
 	const char *sha256 = json_string_value(json_object_get(it->record, "sha256"));
-	const char *key = json_string_value(json_object_get(it->record, "output_key"));
-	if (!wheel || !sha256 || !path_is_safe_relative(wheel))
-		return err_set(e, ERR_INTEGRITY, "'%s/build.json' names no wheel", it->object);
-	/* A remote store could give one wheel for another. */
-	if (!key || strcmp(key, it->plan->output_key) != 0)
-		return err_set(e, ERR_INTEGRITY, "'%s/build.json' belongs to another wheel: its output key is %s",
-			       it->object, key ? key : "missing");
 	if (publish_export(it->object, wheel, sha256, it->plan->metadata_rev, it->plan->variant, l->q->out_dir,
 			   l->arena, &it->wheel, e) != 0 ||
 	    find_machines(l, it, e) < 0)
@@ -212,18 +207,60 @@ static int make(struct pipeline *l, struct pipeline_item *it, const struct torch
 	return l->q->options.keep_tree ? 0 : fs_remove_tree(m.build_dir, e);
 }
 
+/* An object whose digests are right and that is no use all the same, as others could have written it: *ret becomes
+ * NULL. With the key's lock it is moved away from the store, so that it can be made anew. */
+static int pass_over(struct pipeline *l, const struct plan *p, bool locked, const char **ret, struct err *e)
+{
+	struct err why = {0};
+	const struct store_object o = {.kind = STORE_WHEEL, .key = p->output_key, .path = *ret};
+	if (store_check_wheel(*ret, p->output_key, &why) == 0)
+		return 0;
+	if (why.kind != ERR_INTEGRITY) {
+		*e = why;
+		return -1;
+	}
+	bool own = path_below(*ret, store_dir(l->q->store)) != NULL;
+	*ret = NULL;
+	if (!locked)
+		return 0;
+	log_warn(l->run->log, "%s: it is %s", why.msg, own ? "moved to the store's quarantine" : "passed over");
+	return own ? store_quarantine(l->q->store, &o, e) : 0;
+}
+
+/* What one store has under the key may be good where another's is not: the fallback stores come after the own one. */
+static int find_good(struct pipeline *l, const struct plan *p, bool locked, const char **ret, struct err *e)
+{
+	struct store *store = l->q->store;
+	for (const char *last = NULL;;) {
+		if (store_find(store, STORE_WHEEL, p->output_key, l->arena, ret, e) < 0)
+			return -1;
+		if (!*ret || (last && strcmp(last, *ret) == 0)) {
+			*ret = NULL;
+			return 0;
+		}
+		last = *ret;
+		if (pass_over(l, p, locked, ret, e) < 0)
+			return -1;
+		if (*ret || !locked)
+			return 0;
+	}
+}
+
 /* Looks for a wheel in the stores. Where this one has none, the lock of its key is taken and kept. */
 static int look_up(struct pipeline *l, const struct plan *p, struct lock *key, const char **ret, struct err *e)
 {
 	struct store *store = l->q->store;
-	if (store_find(store, STORE_WHEEL, p->output_key, l->arena, ret, e) < 0)
+	if (find_good(l, p, false, ret, e) < 0)
 		return -1;
 	if (*ret)
 		return 0;
-	if (store_lock(store, STORE_WHEEL, p->output_key, l->run, key, e) < 0 ||
-	    store_find(store, STORE_WHEEL, p->output_key, l->arena, ret, e) < 0)
+	if (store_lock(store, STORE_WHEEL, p->output_key, l->run, key, e) < 0 || find_good(l, p, true, ret, e) < 0)
 		return -1;
-	return *ret ? 0 : store_pull(store, STORE_WHEEL, p->output_key, l->run, l->arena, ret, e);
+	if (*ret)
+		return 0;
+	if (store_pull(store, STORE_WHEEL, p->output_key, l->run, l->arena, ret, e) < 0)
+		return -1;
+	return *ret ? pass_over(l, p, true, ret, e) : 0;
 }
 
 /* The preflight of a variant, once in a run. */

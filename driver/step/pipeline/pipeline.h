@@ -8,6 +8,8 @@
 #include "core/plan/plan.h"
 #include "core/root/sandbox.h"
 
+struct world; /* core/world/world.h */
+
 struct pipeline_target {
 	struct variant variant;
 	const char *release;
@@ -54,6 +56,8 @@ struct pipeline_request {
 	struct pipeline_options options;
 	const char *cuda_home; /* a toolkit that is looked at first; NULL: none named */
 	const struct root *root;
+	const struct world *world; /* that the root is of; NULL: none */
+	struct strlist drift;      /* of the world, as world_result */
 	enum sandbox_kind kind;
 	struct store *store;
 	const char *out_dir;

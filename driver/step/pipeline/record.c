@@ -5,9 +5,29 @@
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
 #include "core/root/sandbox_walls.h"
+#include "core/world/world.h"
 #include "step/build/backend.h"
 #include "step/pack/sbom.h"
 #include "step/pipeline/make.h"
+
+/* The packages that the root is made of; null for a root that is not a world's. */
+static json_t *world(const struct pipeline_request *q)
+{
+	const struct world *w = q->world;
+	json_t *packages = json_array();
+	for (size_t i = 0; w && i < w->count; i++)
+		for (size_t k = 0; k < w->pieces[i].lock.count; k++) {
+			const struct world_entry *entry = &w->pieces[i].lock.entries[k];
+			json_array_append_new(packages, json_pack("{s:s,s:s,s:s,s:s}", "part", w->pieces[i].part->part,
+								  "name", entry->name, "version", entry->version,
+								  "sha256", entry->sha256));
+		}
+	if (w)
+		return json_pack("{s:s,s:s,s:s,s:o,s:o}", "name", w->name, "platform", w->platform, "key", w->key,
+				 "drift", json_from_strlist(&q->drift), "packages", packages);
+	json_decref(packages);
+	return json_null();
+}
 
 static json_t *inputs(const struct make *m)
 {
@@ -22,10 +42,10 @@ static json_t *inputs(const struct make *m)
 	json_t *torch = m->torch ? json_pack("{s:s,s:s}", "identity", m->torch->identity, "version", m->torch->version)
 				 : json_null();
 	json_t *root = json_pack("{s:s,s:s}", "id", m->q->root->id, "fingerprint", m->q->root->fingerprint);
-	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "sources", sources, "patches", patches, "python",
-			 json_from_strlist(&m->pyenv.have), "torch", torch, "root", root, "toolchain",
-			 json_or_null(m->toolchain->text), "sandbox", json_or_null(m->plan->sandbox), "walls",
-			 sandbox_walls_json(m->q->kind, m->run));
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "sources", sources, "patches", patches, "python",
+			 json_from_strlist(&m->pyenv.have), "torch", torch, "root", root, "world", world(m->q),
+			 "toolchain", json_or_null(m->toolchain->text), "sandbox", json_or_null(m->plan->sandbox),
+			 "walls", sandbox_walls_json(m->q->kind, m->run));
 }
 
 static json_t *reductions(const struct build_result *b)

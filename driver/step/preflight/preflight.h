@@ -21,6 +21,9 @@ struct preflight_request {
 	const struct release_row *release;
 	const struct plan *plan; /* NULL: what every build of the release needs */
 	const struct root *root;
+	/* of a world that is not made yet, what to say of it: `root` is then the machine's, where
+	 * only the sandbox is tried; NULL: the root is there */
+	const char *world;
 	enum sandbox_kind kind;
 	const struct toolchain *toolchain; /* NULL: it is probed */
 	const struct toolkits *toolkits;   /* NULL: they are looked for when the plan needs one */

@@ -13,9 +13,8 @@
 
 #include "base/path.h"
 #include "base/sys/fs.h"
-#include "base/utf8.h"
+#include "base/sys/tree.h"
 #include "step/source/unpack_filter.h"
-#include "step/source/unpack_tree.h"
 
 #define DEFAULT_BYTES (8ULL << 30)
 #define DEFAULT_RATIO 200U
@@ -50,60 +49,11 @@ static void unpacker_release(struct unpacker *u)
 	buf_release(&u->other);
 }
 
-/* Bytes that are not printable ASCII become \xNN; long names are cut. */
-static const char *printable(const char *s, char *out, size_t size)
-{
-	size_t n = 0;
-	for (; *s && n + 8 < size; s++) {
-		unsigned char c = (unsigned char)*s;
-		if (c < 32 || c >= 127)
-			n += (size_t)snprintf(out + n, size - n, "\\x%02x", c);
-		else
-			out[n++] = *s;
-	}
-	snprintf(out + n, size - n, "%s", *s ? "..." : "");
-	return out;
-}
-
 /* Puts archive and entry in front of the error. */
 static int deny(const struct unpacker *u, const char *entry, struct err *e)
 {
 	char name[256];
-	return err_wrap(e, "archive '%s', entry '%s'", u->archive_name, printable(entry, name, sizeof(name)));
-}
-
-static int check_bytes(const char *name, struct err *e)
-{
-	for (const char *p = name; *p; p++)
-		if ((unsigned char)*p < 32 || *p == 127)
-			return err_set(e, ERR_INTEGRITY, "has a control byte in its name");
-	if (!utf8_valid(name))
-		return err_set(e, ERR_INTEGRITY, "its name is not UTF-8");
-	return 0;
-}
-
-/* `name` without "." and empty components; refuses absolute names, "..", control bytes and bad UTF-8. */
-static int normalise(const char *name, struct buf *out, struct err *e)
-{
-	buf_reset(out);
-	if (name[0] == '/')
-		return err_set(e, ERR_INTEGRITY, "has an absolute name");
-	if (check_bytes(name, e) < 0)
-		return -1;
-	for (const char *p = name; *p;) {
-		size_t n = strcspn(p, "/");
-		if (n == 2 && p[0] == '.' && p[1] == '.')
-			return err_set(e, ERR_INTEGRITY, "has '..' in its name");
-		if (n > 0 && !(n == 1 && p[0] == '.')) {
-			if (out->len > 0)
-				buf_addc(out, '/');
-			buf_add(out, p, n);
-		}
-		p += n + (p[n] == '/');
-	}
-	if (out->len > 0 && !path_is_safe_relative(out->data))
-		return err_set(e, ERR_INTEGRITY, "has an unsafe name");
-	return 0;
+	return err_wrap(e, "archive '%s', entry '%s'", u->archive_name, tree_printable(entry, name, sizeof(name)));
 }
 
 /* Removes the top directory, which the first entry names. */
@@ -132,7 +82,7 @@ static int check_target(const char *path, const char *target, struct err *e)
 	size_t depth = 0, up = 0;
 	bool names = false;
 	AUTO_ARENA struct arena a = {0};
-	if (check_bytes(target, e) < 0)
+	if (tree_check_bytes(target, e) < 0)
 		return err_wrap(e, "its target");
 	for (const char *p = path; *p; p++)
 		depth += *p == '/';
@@ -227,12 +177,12 @@ static int unpack_entry(struct unpacker *u, struct archive_entry *entry, const c
 	mode_t type = archive_entry_filetype(entry);
 	if (++u->entries > u->limits.max_entries)
 		return err_set(e, ERR_INTEGRITY, "the archive has more than %u entries", u->limits.max_entries);
-	if (normalise(name, &u->path, e) < 0 || strip(u, &u->path, type == AE_IFDIR && !hard, e) < 0)
+	if (tree_normal_name(name, &u->path, e) < 0 || strip(u, &u->path, type == AE_IFDIR && !hard, e) < 0)
 		return -1;
 	if (u->path.len == 0 && (hard || type != AE_IFDIR))
 		return err_set(e, ERR_INTEGRITY, "has an empty name");
 	if (hard) {
-		if (normalise(hard, &u->other, e) < 0 || strip(u, &u->other, false, e) < 0)
+		if (tree_normal_name(hard, &u->other, e) < 0 || strip(u, &u->other, false, e) < 0)
 			return err_wrap(e, "the target of its hard link");
 		return tree_hardlink(&u->tree, u->path.data, buf_cstr(&u->other), e);
 	}

@@ -1,23 +1,44 @@
-/* The root of a world out of its files: Debian packages, wheels and archives, unpacked into one tree.
- * Nothing of them is run. */
+/* The root of a world out of its files: Debian packages, wheels and archives, unpacked into one
+ * tree. Nothing of them is run. */
 #pragma once
+#include "base/buf.h"
 #include "base/run.h"
 #include "core/world/world.h"
 #include "step/world/toolkit_rules.h"
 
-/* world_tree_make: fills `dir`, an empty directory that nobody else writes.
- * - `files`: for each piece, for each entry of its lock, the path of the file, whose digest the
- *   caller has checked.
+struct world_tree_request {
+	const struct world *world;
+	/* for each piece, for each entry of its lock, the file, whose digest was checked */
+	const char *const *const *files;
+	const struct toolkit_rules *toolkits; /* may be NULL without one */
+	const char *dir;                      /* an empty directory that nobody else writes */
+	unsigned jobs;                        /* threads; 0 = 1 */
+};
+
+struct world_tree {
+	/* A line for each path, sorted by it, with tabs between: "dir path", "link target path",
+	 * or "file 755|644 size sha256 path". */
+	struct buf manifest;
+	char digest[65]; /* of the manifest */
+	uint64_t bytes;  /* of all files */
+	/* for each piece: of the lines that it brings, whatever it lies over: its lock's `tree` */
+	char (*parts)[65];
+};
+
+/* world_tree_make: fills `dir`.
  * - The tree is the same, byte for byte, whoever makes it wherever: owner aside, modes are 0755 or
- *   0644, no setuid; times are those of the packages; no devices.
+ *   0644, no setuid; times are those of the packages, and the newest of them for what is made; no
+ *   devices.
  * - Has dpkg's database (status, and info/<package>.list) as after an installation, the links and
  *   files of the parts' tables, and WORLD_STAMP.
  * - bin, sbin, lib and lib64 at the top are links to those in usr, whatever a package says.
- * - A toolkit's wheels and archives go to the part's prefix (toolkit_tree_make).
- * - ret_digest: sha256 of the manifest: a line for each file, link and directory, sorted.
- * - jobs threads unpack. ERR_INTEGRITY names package and entry: a path that two packages have with
- *   other bytes, names and links that leave the tree, what is not a package, one whose control file
- *   names another package or version than the lock. On failure `dir` is left half-filled. */
-int world_tree_make(const struct world *w, const char *const *const *files, const struct toolkit_rules *toolkits,
-		    const char *dir, unsigned jobs, const struct run *run, char ret_digest[65],
+ *   Absolute links stay: they are from the world's own root.
+ * - A toolkit's wheels and archives go to the part's prefix (toolkit_tree_make), and so does a
+ *   Python's archive: what is below its python/install, or python.
+ * - ERR_INTEGRITY names package and entry: a path that two packages have with other bytes, unless
+ *   one of them replaces the other, names and links that leave the tree, what is not a package,
+ *   one whose control file names another package or version than the lock. ERR_CONFIG for a link
+ *   or file of a table that is there already. On failure `dir` is left half-filled.
+ * - ret->manifest is the caller's to release; ret->parts lives in the arena. */
+int world_tree_make(const struct world_tree_request *q, const struct run *run, struct arena *a, struct world_tree *ret,
 		    struct err *e) MUST_CHECK;

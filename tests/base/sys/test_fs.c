@@ -374,6 +374,10 @@ static void trees_deeper_than_the_limit_are_an_error(void **state)
 	assert_err(fs_copy_tree(test_path("deep"), test_path("copy"), &e), &e, ERR_SYSTEM, "");
 	assert_false(fs_exists(test_path("copy")));
 	assert_err(fs_tree_size(test_path("deep"), &size, &e), &e, ERR_SYSTEM, "nested more than 512 deep");
+	test_write(test_path("deep/file"), "bytes");
+	assert_ok(fs_tree_size_most(test_path("deep"), &size, &e), &e);
+	assert_true(size >= 5);
+	assert_err(fs_tree_size_most(test_path("none"), &size, &e), &e, ERR_SYSTEM, "No such file");
 	assert_ok(fs_remove_tree(test_path("deep"), &e), &e);
 }
 

@@ -163,6 +163,17 @@ static void test_limits_stop_a_program(void **state)
 		       "--max-disk");
 }
 
+/* What cannot be measured is not let go on. */
+static void test_nothing_hides_from_the_disk_limit(void **state)
+{
+	(void)state;
+	show_rw("src", SANDBOX_SRC);
+	walled.limits = (struct run_limits){.disk = 1 << 20};
+	assert_stopped("cd /ptbuild/src; for i in $(seq 520); do mkdir d; cd d; done; "
+		       "head -c 3000000 /dev/urandom >x; sleep 60",
+		       "cannot be measured: directories nested more than 512 deep", "--max-disk");
+}
+
 static void test_memory_is_limited(void **state)
 {
 	(void)state;
@@ -219,6 +230,7 @@ int main(void)
 		T(test_landlock_lets_builds_work),
 		T(test_own_files_can_be_read),
 		T(test_limits_stop_a_program),
+		T(test_nothing_hides_from_the_disk_limit),
 		T(test_memory_is_limited),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

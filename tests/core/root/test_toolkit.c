@@ -150,6 +150,23 @@ static void test_a_toolkit_of_the_users_own(void **state)
 	assert_null(toolkit_part_of(k, "no such part"));
 }
 
+/* As a toolkit of wheels lies in a world: links lead to targets/<target>. */
+static void test_the_tree_of_a_world(void **state)
+{
+	(void)state;
+	const char *home = make_toolkit(NULL);
+	test_write(test_path("cuda/targets/x86_64-linux/include/crt/host_config.h"), "#if __GNUC__ > 99\n");
+	test_write(test_path("cuda/targets/x86_64-linux/include/cudnn-of-the-test.h"),
+		   "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 20\n#define CUDNN_PATCHLEVEL 0\n");
+	assert_int_equal(symlink("targets/x86_64-linux/include", test_path("cuda/include")), 0);
+	const struct toolkit *k = probe(home, SANDBOX_BWRAP);
+	assert_non_null(k);
+	assert_int_equal(k->layout, TOOLKIT_NVIDIA);
+	assert_int_equal(k->gcc_max, 99);
+	assert_string_equal(toolkit_part_of(k, "cudnn")->version, "9.20.0");
+	assert_contains(toolkit_part_of(k, "cudnn")->header, "/targets/x86_64-linux/include/");
+}
+
 /* The header decides; the table where there is none. */
 static void test_compilers_that_nvcc_does_not_accept(void **state)
 {
@@ -294,6 +311,7 @@ int main(void)
 		TEST(test_numbers_of_a_header),
 		TEST(test_limits_of_host_config),
 		TEST(test_a_toolkit_of_the_users_own),
+		TEST(test_the_tree_of_a_world),
 		TEST(test_compilers_that_nvcc_does_not_accept),
 		TEST(test_without_a_sandbox),
 		TEST(test_home_without_nvcc),

@@ -253,6 +253,8 @@ static void wrong_files(void **state)
 		{"gpu: sm90\nisa: avx2\ntogles: {}\n", "mine.yaml:3: unknown key 'togles'", "did you mean 'toggles'"},
 		{"gpu: sm90\ncolour: red\nisa: avx2\n", "mine.yaml:2: unknown key 'colour'", "known: inherit"},
 		{"gpu: sm90\nisa: avx2\nisa: avx512\n", "mine.yaml:3: key 'isa' is there twice", ""},
+		{"gpu: sm90\nisa: avx2\n---\ngpu: cpu\nisa: avx2\n", "mine.yaml:3: more than one document in the file",
+		 ""},
 		{"gpu: sm91\nisa: avx2\n", "mine.yaml:1: unknown GPU target 'sm91'", "sm90"},
 		{"isa: avx2\ngpu:\n- sm90\n- sm19\n", "mine.yaml:3: unknown GPU target 'sm19'", ""},
 		{"gpu: []\nisa: avx2\n", "mine.yaml:1: 'gpu' is an empty list", ""},

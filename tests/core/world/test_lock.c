@@ -15,6 +15,7 @@
 #define DEB2 "deb libc++1 1:2~rc1+b1 all 12 " D2 " pool/a/libc++1_2_all.deb\n"
 #define WHEEL "wheel nvidia-nccl-cu13 2.27.7 99 " D1 " nvidia_nccl_cu13-2.27.7-py3-none-any.whl\n"
 #define OTHER "file cpython 3.12.1 100 " D1 " https://example.org/a%2Bb.tar.gz\n"
+#define UNSIZED "file cpython 3.12.1 - " D1 " https://example.org/a%2Bb.tar.gz\n"
 
 static int parse(const char *text, struct arena *a, struct world_lock *ret, struct err *e)
 {
@@ -24,7 +25,7 @@ static int parse(const char *text, struct arena *a, struct world_lock *ret, stru
 static void test_round(void **state)
 {
 	static const char *const texts[] = {HEAD, HEAD ARCHIVE DEB DEB2 WHEEL OTHER "tree " D2 "\n", HEAD WHEEL,
-					    HEAD OTHER "tree " D1 "\n"};
+					    HEAD OTHER "tree " D1 "\n", HEAD UNSIZED};
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		AUTO_ARENA struct arena a = {0};
@@ -115,6 +116,7 @@ static void test_refused(void **state)
 		{HEAD ARCHIVE "deb -a 1 amd64 1 " D1 " a.deb\n", "x.lock:5: not a name: '-a'"},
 		{HEAD ARCHIVE "deb a 1/2 amd64 1 " D1 " a.deb\n", "x.lock:5: not a version: '1/2'"},
 		{HEAD "wheel a 1 1 " D1 " b/a.whl\n", "x.lock:4: not a place"},
+		{HEAD "wheel a 1 - " D1 " a.whl\n", "x.lock:4: not a size: '-'"},
 		{HEAD "file a 1 1 " D1 " file:///etc/passwd\n", "x.lock:4: not a place"},
 		{HEAD "wheel a 1 1 " D1 " a.whl b\n", "x.lock:4: the wrong number of fields for 'wheel'"},
 		{HEAD "wheel a 1 1 " D1 " a.whl b c\n", "x.lock:4: too many fields"},

@@ -65,6 +65,83 @@ static void test_digests(void **state)
 	assert_null(world_debian_arch("x86_64-darwin"));
 }
 
+static void key_of(const struct world_part *p, struct buf *out)
+{
+	char asked[65];
+	world_part_asked(p, asked);
+	buf_addstr(out, asked);
+	world_part_rules(p, out);
+}
+
+/* Without any one of its lines a shipped table asks for something else, is unpacked otherwise, or is refused. */
+static void every_line_counts(const char *part)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_FREE char *text = test_read(arena_printf(&a, "%s/worlds/%s.yaml", PROFILES_DIR, part));
+	AUTO_BUF struct buf whole = {0};
+	const struct world_part *p;
+	struct err e = {0};
+	const char *dir = arena_strdup(&a, test_dir());
+	assert_ok(world_part_load(PROFILES_DIR, part, &a, &p, &e), &e);
+	key_of(p, &whole);
+	for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
+		AUTO_BUF struct buf changed = {0}, AUTO_BUF key = {0};
+		size_t len = strcspn(line, "\n"), indent = strspn(line, " ");
+		if (line[indent] == '#' || strncmp(line, "sources:", 8) == 0 || (indent == 2 && line[2] != '-'))
+			continue;
+		buf_add(&changed, text, (size_t)(line - text));
+		buf_addstr(&changed, line + len + 1);
+		test_write(test_path("worlds/part.yaml"), buf_cstr(&changed));
+		assert_int_equal(
+			rename(test_path("worlds/part.yaml"), arena_printf(&a, "%s/worlds/%s.yaml", dir, part)), 0);
+		if (world_part_load(dir, part, &a, &p, &e) < 0) {
+			assert_int_equal(e.kind, ERR_CONFIG);
+			continue;
+		}
+		key_of(p, &key);
+		if (strcmp(buf_cstr(&key), buf_cstr(&whole)) == 0)
+			fail_msg("'%.*s' of %s counts for nothing", (int)len, line, part);
+	}
+}
+
+static void test_every_line_counts(void **state)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct strlist names = {0};
+	struct err e = {0};
+	(void)state;
+	assert_ok(world_part_names(PROFILES_DIR, &a, &names, &e), &e);
+	for (size_t i = 0; i < names.count; i++)
+		every_line_counts(names.items[i]);
+}
+
+/* What a part asks for beside packages and wheels is in its digest. */
+static void test_archives(void **state)
+{
+	static const char toolkit[] = "sources: x\npart: small\nkind: toolkit\nprefix: usr/local/cuda\n";
+	static const char python[] = "sources: x\npart: small\nkind: python\nprefix: usr/local\npython: \"3.12\"\n"
+				     "archives: [cpython==3.12.7+20241008]\n";
+	static const char *const more[] = {"", "manifest: https://x/a.json\narchives: [cuda_nvcc]\n",
+					   "manifest: https://x/b.json\narchives: [cuda_nvcc]\n",
+					   "manifest: https://x/a.json\narchives: [cuda_nvcc, libcublas]\n"};
+	char digests[ARRAY_LEN(more)][65];
+	AUTO_ARENA struct arena a = {0};
+	const struct world_part *p;
+	struct err e = {0};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(more); i++) {
+		assert_ok(load(arena_printf(&a, "%s%s", toolkit, more[i]), &a, &p, &e), &e);
+		world_part_asked(p, digests[i]);
+		for (size_t j = 0; j < i; j++)
+			assert_string_not_equal(digests[i], digests[j]);
+	}
+	assert_string_equal(p->manifest, "https://x/a.json");
+	assert_int_equal(p->archives_count, 2);
+	assert_ok(load(python, &a, &p, &e), &e);
+	assert_string_equal(p->python, "3.12");
+	assert_string_equal(p->archives[0], "cpython==3.12.7+20241008");
+}
+
 static void test_refused(void **state)
 {
 	static const struct {
@@ -72,10 +149,20 @@ static void test_refused(void **state)
 	} cases[] = {
 		{BASE "colour: red\n", "small.yaml:9: "},
 		{"sources: x\npart: other\nkind: base\n", "small.yaml:2: the file has another name than its part"},
-		{"sources: x\npart: small\nkind: planet\n", "small.yaml:3: neither base nor toolkit: 'planet'"},
+		{"sources: x\npart: small\nkind: planet\n", "small.yaml:3: neither base, toolkit nor python: 'planet'"},
 		{"sources: x\npart: small\nkind: base\n", "a base has packages, python and glibc"},
 		{"sources: x\npart: small\nkind: toolkit\nprefix: ../x\n", "small.yaml:4: not a path below the root"},
-		{BASE "prefix: usr/local/cuda\n", "small.yaml:9: only a toolkit has a prefix"},
+		{BASE "prefix: usr/local/cuda\n", "small.yaml:9: only a toolkit or a python has a prefix"},
+		{"sources: x\npart: small\nkind: python\nprefix: usr/local\narchives: [a==1]\n",
+		 "a python has its version, one archive and nothing else"},
+		{"sources: x\npart: small\nkind: python\nprefix: usr/local\npython: \"3.12\"\narchives: [a==1]\n"
+		 "wheels: [b==1]\n",
+		 "a python has its version, one archive and nothing else"},
+		{"sources: x\npart: small\nkind: python\npython: \"3.12\"\narchives: [a==1]\n", "not a path below"},
+		{"sources: x\npart: small\nkind: toolkit\nprefix: usr/x\narchives: [a]\n",
+		 "a manifest and archives come together"},
+		{"sources: x\npart: small\nkind: toolkit\nprefix: usr/x\nmanifest: ftp://x/y\narchives: [a]\n",
+		 "small.yaml:5: not a URL: 'ftp://x/y'"},
 		{BASE "wheels: [\"a b\"]\n", "small.yaml:9: not a name: 'a b'"},
 		{BASE "wheels: [a==1, a==1]\n", "there twice: 'a==1'"},
 		{BASE "links:\n  - {path: usr/bin/cc, to: /usr/bin/gcc, why: x}\n",
@@ -96,7 +183,7 @@ static void test_refused(void **state)
 	AUTO_ARENA struct arena a = {0};
 	const struct world_part *p;
 	struct err e = {0};
-	assert_err(world_part_load(PROFILES_DIR, "debian31", &a, &p, &e), &e, ERR_CONFIG, "unknown part");
+	assert_err(world_part_load(PROFILES_DIR, "debian133", &a, &p, &e), &e, ERR_CONFIG, "unknown part");
 	assert_contains(e.hint, "did you mean 'debian13'?");
 	assert_err(world_part_load(PROFILES_DIR, "../releases/2.9.1", &a, &p, &e), &e, ERR_CONFIG, "unknown part");
 }
@@ -106,6 +193,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_repository, test_teardown),
 		cmocka_unit_test_teardown(test_digests, test_teardown),
+		cmocka_unit_test_teardown(test_every_line_counts, test_teardown),
+		cmocka_unit_test_teardown(test_archives, test_teardown),
 		cmocka_unit_test_teardown(test_refused, test_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -103,6 +103,34 @@ static void a_lower_cache_answers(void **state)
 	}
 }
 
+/* Each of these manifests is better than those after it. */
+static void the_nearest_manifest_is_taken(void **state)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct ccache_remote *r;
+	struct err e = {0};
+	static const char *const tags[] = {"-scope", "-group", ""};
+	static const char *const wants[] = {"$5\r\nman\1a\r\n", "$5\r\nman\1b\r\n", "$5\r\nman\1c\r\n"};
+	(void)state;
+	test_dir();
+	struct ccache_place place = {.dir = arena_strdup(&a, test_path("place"))};
+	struct ccache_remote_request q = {.dir = arena_strdup(&a, test_path("dir")),
+					  .shared = {.places = &place, .count = 1, .scope = "scope", .group = "group"}};
+	test_write(test_path("dir/.keep"), "");
+	for (size_t i = 0; i < ARRAY_LEN(tags); i++)
+		test_write(test_path("place/01/23456789abcdefghijklmnopqrstuv0%s", tags[i]),
+			   arena_printf(&a, "man\1%c", (char)('a' + i)));
+	assert_ok(ccache_remote_start(&q, test_run(), &r, &e), &e);
+	int fd = connect_to(test_path("dir/s"));
+	for (size_t i = 0; i < ARRAY_LEN(tags); i++) {
+		asks(fd, GET, wants[i]);
+		assert_int_equal(unlink(test_path("place/01/23456789abcdefghijklmnopqrstuv0%s", tags[i])), 0);
+	}
+	asks(fd, GET, "$-1\r\n");
+	close(fd);
+	ccache_remote_stop(r, NULL);
+}
+
 static void a_long_path_is_no_hindrance(void **state)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -410,6 +438,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(only_what_ccache_needs),
 		T(a_lower_cache_answers),
+		T(the_nearest_manifest_is_taken),
 		T(a_long_path_is_no_hindrance),
 		T(half_said_commands_are_limited_together),
 		T(stopping_does_not_wait_for_a_silent_server),

@@ -9,7 +9,7 @@
 #include "step/fetch/fetch_store.h"
 
 #define KEY "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-#define DIR "/cache/objects/wheel/" KEY "/"
+#define DIR "/cache/objects/pyenv/" KEY "/"
 #define BODY "the bytes of a wheel"
 
 /* A store and, on a server, an object of two files with its list. Tests change the pages before they start it. */
@@ -27,7 +27,7 @@ static const char *list_of(struct world *w, const char *name, const char *body, 
 	char hex[DIGEST_HEX_LEN + 1];
 	digest_data(body, strlen(body), hex);
 	return arena_printf(&w->arena,
-			    "{\"format\": 1, \"kind\": \"wheel\", \"key\": \"" KEY
+			    "{\"format\": 1, \"kind\": \"pyenv\", \"key\": \"" KEY
 			    "\", \"files\": [{\"path\": \"%s\", \"size\": %zu, "
 			    "\"sha256\": \"%s\"}]}",
 			    name, size, hex);
@@ -74,7 +74,7 @@ static void start(struct world *w)
 static const char *pull(struct world *w)
 {
 	const char *path = "x";
-	assert_ok(store_pull(w->store, STORE_WHEEL, KEY, test_run(), &w->arena, &path, &w->err), &w->err);
+	assert_ok(store_pull(w->store, STORE_PYENV, KEY, test_run(), &w->arena, &path, &w->err), &w->err);
 	return path;
 }
 
@@ -101,9 +101,9 @@ static void an_object_is_taken_whole(void **state)
 	char *text = test_read(arena_printf(&w->arena, "%s/a+b.whl", path));
 	assert_string_equal(text, BODY);
 	free(text);
-	assert_ok(store_find(w->store, STORE_WHEEL, KEY, &w->arena, &found, &w->err), &w->err);
+	assert_ok(store_find(w->store, STORE_PYENV, KEY, &w->arena, &found, &w->err), &w->err);
 	assert_string_equal(found, path);
-	const struct store_object o = {.kind = STORE_WHEEL, .key = KEY, .path = path};
+	const struct store_object o = {.kind = STORE_PYENV, .key = KEY, .path = path};
 	assert_ok(store_verify(&o, test_run(), &w->err), &w->err);
 }
 
@@ -157,8 +157,8 @@ static void lists_that_are_none(void **state)
 		list_of(w, "/etc/passwd", BODY, strlen(BODY)),
 		list_of(w, ".manifest.json", BODY, strlen(BODY)),
 		list_of(w, "a+b.whl", BODY, 3),
-		"{\"format\": 1, \"kind\": \"wheel\", \"key\": \"" KEY "\", \"files\": []}",
-		"{\"format\": 2, \"kind\": \"wheel\", \"key\": \"" KEY "\", \"files\": [{}]}",
+		"{\"format\": 1, \"kind\": \"pyenv\", \"key\": \"" KEY "\", \"files\": []}",
+		"{\"format\": 2, \"kind\": \"pyenv\", \"key\": \"" KEY "\", \"files\": [{}]}",
 		"{\"format\": 1, \"kind\": \"source\", \"key\": \"" KEY "\", \"files\": [{}]}",
 	};
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {

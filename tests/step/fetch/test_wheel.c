@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "step/fetch/wheel_index.h"
+#include "step/fetch/wheel_list.h"
 #include "step/fetch/wheel_page.h"
 
 #define NAME "nvidia_toy_cu13-1.2.3-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl"
@@ -277,6 +278,34 @@ static void links_keep_to_https(void **state)
 	assert_int_equal(p.files[0].size, BODY);
 }
 
+/* With its index in the environment, then with one that only pip's help names. */
+static void all_wheels_of_a_distribution(void **state)
+{
+	struct fixture *f = *state;
+	struct wheel_page page;
+	const char *index = serve_index(f, entry(f, "/files/" NAME, body_sha));
+	setenv("PIP_INDEX_URL", index, 1);
+	assert_ok(wheel_list(f->store, "nvidia_toy.cu13", &f->o, &f->run, &f->a, &page, &f->e), &f->e);
+	assert_int_equal(page.count, 1);
+	assert_string_equal(page.files[0].name, NAME);
+	assert_int_equal(page.files[0].size, BODY);
+	assert_string_equal(text_of(f, "calls"), "");
+	unsetenv("PIP_INDEX_URL");
+	put(f, "download.sh",
+	    arena_printf(&f->a, "echo \"  -i <url>  Base URL (default %s). Or a directory\"\n", index));
+	assert_ok(wheel_list(f->store, "nvidia-toy-cu13", &f->o, &f->run, &f->a, &page, &f->e), &f->e);
+	assert_int_equal(page.count, 1);
+	assert_string_equal(text_of(f, "calls"), "config list\ndownload --help\n");
+	assert_int_equal(httpd_hits(f->server, PAGE), 2);
+	put(f, "download.sh", "echo '  -i <url>  Base URL (default http://x y)'\n");
+	assert_err(wheel_list(f->store, "nvidia-toy-cu13", &f->o, &f->run, &f->a, &page, &f->e), &f->e, ERR_NETWORK,
+		   "pip does not say which index it uses");
+	f->o.offline = true;
+	setenv("PIP_INDEX_URL", index, 1);
+	assert_err(wheel_list(f->store, "nvidia-toy-cu13", &f->o, &f->run, &f->a, &page, &f->e), &f->e, ERR_NETWORK,
+		   "--offline");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -296,6 +325,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(offline_asks_nobody, wheel_setup, wheel_teardown),
 		cmocka_unit_test_setup_teardown(places_are_checked, wheel_setup, wheel_teardown),
 		cmocka_unit_test_setup_teardown(links_keep_to_https, wheel_setup, wheel_teardown),
+		cmocka_unit_test_setup_teardown(all_wheels_of_a_distribution, wheel_setup, wheel_teardown),
 	};
 	return cmocka_run_group_tests(tests, group_setup, NULL);
 }

@@ -129,6 +129,21 @@ static void test_a_torch_without_libraries_is_refused(void **state)
 		   "no torch libraries");
 }
 
+/* A root whose Python is a program that says `answer`: what the Python of this machine has does not count. */
+static void make_root(const char *answer, struct arena *a, struct root *ret)
+{
+	char line[8192];
+	struct err e = {0};
+	test_dir();
+	test_write(test_path("python3.c"),
+		   arena_printf(a, "#include <stdio.h>\nint main(void) { return puts(\"%s\") < 0; }\n", answer));
+	assert_ok(fs_mkdirs(test_path("root/usr/bin"), &e), &e);
+	snprintf(line, sizeof(line), "gcc -static -o %s/root/usr/bin/python3 %s/python3.c", test_path("."),
+		 test_path("."));
+	assert_int_equal(system(line), 0);
+	assert_ok(root_open(test_path("root"), a, ret, &e), &e);
+}
+
 static void test_a_root_without_torch(void **state)
 {
 	(void)state;
@@ -136,9 +151,25 @@ static void test_a_root_without_torch(void **state)
 	struct err e = {0};
 	struct torch_source t = {0};
 	struct root root;
-	assert_ok(root_open("/", &a, &root, &e), &e);
+	make_root("\\n", &a, &root);
 	assert_err(torch_from_root(&root, SANDBOX_BWRAP, test_run(), &a, &t, &e), &e, ERR_POLICY, "has no torch");
 	assert_contains(e.hint, "--torch FILE");
+	assert_null(t.version);
+}
+
+static void test_the_torch_of_a_root(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct err e = {0};
+	struct torch_source t = {0};
+	struct root root;
+	make_root("2.6.0+debian\\n/usr/lib/python3/dist-packages/torch", &a, &root);
+	assert_ok(torch_from_root(&root, SANDBOX_BWRAP, test_run(), &a, &t, &e), &e);
+	assert_string_equal(t.version, "2.6.0+debian");
+	assert_string_equal(t.identity, "root");
+	assert_string_equal(t.lib_dir, "/usr/lib/python3/dist-packages/torch/lib");
+	assert_null(t.wheel);
 }
 
 int main(void)
@@ -151,6 +182,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_provides_files_and_sonames, test_teardown),
 		cmocka_unit_test_teardown(test_a_torch_without_libraries_is_refused, test_teardown),
 		cmocka_unit_test_teardown(test_a_root_without_torch, test_teardown),
+		cmocka_unit_test_teardown(test_the_torch_of_a_root, test_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* The tree that an archive is unpacked into. Paths are walked from the top with openat without
  * following links, so nothing is created outside. They are relative and normal ("a/b"), "" is the
  * top. Errors: ERR_INTEGRITY for what the entry wants, ERR_SYSTEM for what the machine refuses; the
- * caller adds the entry's name. For unpack.c only. */
+ * caller adds the entry's name. Threads may fill one directory, each with a tree of its own. */
 #pragma once
 #include <sys/types.h>
 #include <time.h>
@@ -33,6 +33,14 @@ struct tree {
 	size_t time_count, time_cap;
 };
 
+/* tree_normal_name: an entry's name without "." and empty components; ERR_INTEGRITY for absolute
+ * names, "..", control bytes and what is not UTF-8. tree_check_bytes: of a link's target, the last
+ * two alone. */
+int tree_normal_name(const char *name, struct buf *out, struct err *e) MUST_CHECK;
+int tree_check_bytes(const char *name, struct err *e) MUST_CHECK;
+/* tree_printable: for messages: bytes that are not printable ASCII become \xNN; long names are
+ * cut. */
+const char *tree_printable(const char *s, char *out, size_t size);
 /* tree_open: `dir` is made if missing. tree_close: also after a failed tree_open. */
 int tree_open(struct tree *t, const char *dir, struct err *e) MUST_CHECK;
 void tree_close(struct tree *t);

@@ -1,4 +1,4 @@
-#include "step/source/unpack_tree.h"
+#include "base/sys/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,9 +7,58 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "base/sys/fs.h"
+#include "base/utf8.h"
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+int tree_check_bytes(const char *name, struct err *e)
+{
+	for (const char *p = name; *p; p++)
+		if ((unsigned char)*p < 32 || *p == 127)
+			return err_set(e, ERR_INTEGRITY, "has a control byte in its name");
+	if (!utf8_valid(name))
+		return err_set(e, ERR_INTEGRITY, "its name is not UTF-8");
+	return 0;
+}
+
+int tree_normal_name(const char *name, struct buf *out, struct err *e)
+{
+	buf_reset(out);
+	if (name[0] == '/')
+		return err_set(e, ERR_INTEGRITY, "has an absolute name");
+	if (tree_check_bytes(name, e) < 0)
+		return -1;
+	for (const char *p = name; *p;) {
+		size_t n = strcspn(p, "/");
+		if (n == 2 && p[0] == '.' && p[1] == '.')
+			return err_set(e, ERR_INTEGRITY, "has '..' in its name");
+		if (n > 0 && !(n == 1 && p[0] == '.')) {
+			if (out->len > 0)
+				buf_addc(out, '/');
+			buf_add(out, p, n);
+		}
+		p += n + (p[n] == '/');
+	}
+	if (out->len > 0 && !path_is_safe_relative(out->data))
+		return err_set(e, ERR_INTEGRITY, "has an unsafe name");
+	return 0;
+}
+
+const char *tree_printable(const char *s, char *out, size_t size)
+{
+	size_t n = 0;
+	for (; *s && n + 8 < size; s++) {
+		unsigned char c = (unsigned char)*s;
+		if (c < 32 || c >= 127)
+			n += (size_t)snprintf(out + n, size - n, "\\x%02x", c);
+		else
+			out[n++] = *s;
+	}
+	snprintf(out + n, size - n, "%s", *s ? "..." : "");
+	return out;
+}
 
 int tree_open(struct tree *t, const char *dir, struct err *e)
 {
@@ -70,7 +119,7 @@ static int enter(struct tree *t, const char *name, size_t len, struct err *e)
 	text[len] = '\0';
 	int fd = openat(parent, text, DIR_FLAGS);
 	if (fd < 0 && errno == ENOENT) {
-		if (mkdirat(parent, text, 0755) < 0)
+		if (mkdirat(parent, text, 0755) < 0 && errno != EEXIST) /* another thread's tree may make it too */
 			return fail(e, "cannot make a directory");
 		fd = openat(parent, text, DIR_FLAGS);
 		/* whatever the umask */

@@ -1,0 +1,279 @@
+#include "cache/world.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/os.h"
+#include "base/path.h"
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
+#include "cache/store_internal.h"
+
+#define MANIFEST "manifest"
+
+/* The facts of a world; ERR_INTEGRITY for those of another. New reference in *ret_doc. */
+static int read_facts(const char *key, const char *dir, json_t **ret_doc, struct store_world *ret, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_JSON json_t *doc = NULL;
+	const char *path = path_join(&a, dir, STORE_WORLD_FACTS);
+	struct store_world w = {0};
+	json_int_t bytes;
+	struct stat st;
+	int format;
+	if (lstat(path, &st) < 0)
+		return err_set(e, ERR_INTEGRITY, "'%s' is missing", path);
+	if (json_read(path, &doc, e) < 0)
+		return -1;
+	if (json_unpack(doc, "{s:i, s:s, s:s, s:s, s:s, s:I !}", "format", &format, "key", &w.key, "name", &w.name,
+			"platform", &w.platform, "tree", &w.tree, "bytes", &bytes) < 0 ||
+	    format != STORE_FORMAT || strcmp(w.key, key) != 0 || !digest_valid_hex(w.tree) || bytes < 0)
+		return err_set(e, ERR_INTEGRITY, "'%s' is not of the world %.12s", path, key);
+	w.bytes = (uint64_t)bytes;
+	*ret = w;
+	*ret_doc = doc;
+	doc = NULL;
+	return 0;
+}
+
+bool store_world_bytes(const char *key, const char *dir, uint64_t *ret)
+{
+	AUTO_JSON json_t *doc = NULL;
+	struct store_world w;
+	struct err ignored;
+	if (read_facts(key, dir, &doc, &w, &ignored) < 0)
+		return false;
+	*ret = w.bytes;
+	return true;
+}
+
+/* Whether a whole world is at that place. One that cannot be read is a warning. */
+static bool is_there(const struct store *s, const char *key, const char *dir)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_JSON json_t *doc = NULL;
+	struct store_world w;
+	struct err e = {0};
+	struct stat st;
+	if (!fs_exists(path_join(&a, dir, STORE_WORLD_FACTS)))
+		return false;
+	if (read_facts(key, dir, &doc, &w, &e) == 0 && lstat(path_join(&a, dir, STORE_WORLD_ROOT), &st) == 0 &&
+	    S_ISDIR(st.st_mode))
+		return true;
+	struct log log = s->log;
+	log_warn(&log, "%s: it is not used", e.msg[0] ? e.msg : arena_printf(&a, "'%s' has no root", dir));
+	return false;
+}
+
+int store_world_find(struct store *s, const char *key, struct arena *a, const char **ret, struct err *e)
+{
+	if (store_check_name(STORE_WORLD, key, e) < 0)
+		return -1;
+	const char *dir = store_object_path(s->dir, STORE_WORLD, key, a);
+	bool found = is_there(s, key, dir);
+	if (found)
+		store_touch(path_join(a, dir, STORE_WORLD_FACTS));
+	for (size_t i = 0; i < s->fallbacks.count && !found; i++) {
+		dir = store_object_path(s->fallbacks.items[i], STORE_WORLD, key, a);
+		found = is_there(s, key, dir);
+	}
+	*ret = found ? path_join(a, dir, STORE_WORLD_ROOT) : NULL;
+	return 0;
+}
+
+int store_world_hold(struct store *s, const char *key, const struct run *run, struct lock *ret, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	if (store_check_name(STORE_WORLD, key, e) < 0)
+		return -1;
+	return lock_acquire(ret, store_lock_path(s, STORE_WORLD, key, &a), true, run, e);
+}
+
+/* Manifest, then facts, then all of it to the disk. */
+static int complete(const struct store_world *w, const struct buf *manifest, const char *stage, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_JSON json_t *doc =
+		json_pack("{s:i, s:s, s:s, s:s, s:s, s:I}", "format", STORE_FORMAT, "key", w->key, "name", w->name,
+			  "platform", w->platform, "tree", w->tree, "bytes", (json_int_t)w->bytes);
+	char tree[DIGEST_HEX_LEN + 1];
+	digest_data(buf_cstr(manifest), manifest->len, tree);
+	if (strcmp(tree, w->tree) != 0)
+		return err_set(e, ERR_CONFIG, "the manifest has sha256 %s, not %s", tree, w->tree);
+	if (!fs_is_dir(path_join(&a, stage, STORE_WORLD_ROOT)))
+		return err_set(e, ERR_CONFIG, "'%s' has no directory '%s'", stage, STORE_WORLD_ROOT);
+	AUTO_FD int fd = open(stage, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot open '%s'", stage);
+	if (fs_write_atomic(path_join(&a, stage, MANIFEST), buf_cstr(manifest), manifest->len, 0644, e) < 0 ||
+	    json_write(doc, path_join(&a, stage, STORE_WORLD_FACTS), e) < 0)
+		return -1;
+	/* One call for the whole disk: an fsync for each of fifty thousand files takes many times as long. */
+	return os_sync_disk(fd) < 0 ? err_errno(e, ERR_SYSTEM, "cannot write '%s' to the disk", stage) : 0;
+}
+
+static int put_in_place(struct store *s, const char *key, const char *stage, const char *to, bool *ret_taken,
+			struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	const struct store_object o = {.kind = STORE_WORLD, .key = key, .path = to};
+	for (int attempt = 0; attempt < 10; attempt++) {
+		*ret_taken = false;
+		if (rename(stage, to) == 0)
+			return fs_sync_dir(path_dir(&a, to), e);
+		if (errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR)
+			return err_errno(e, ERR_SYSTEM, "cannot rename '%s' to '%s'", stage, to);
+		*ret_taken = is_there(s, key, to);
+		if (*ret_taken)
+			return 0;
+		if (store_quarantine(s, &o, e) < 0 && fs_exists(to))
+			return -1;
+		err_clear(e);
+	}
+	return err_set(e, ERR_SYSTEM, "cannot publish '%s': something keeps taking its place", to);
+}
+
+int store_world_publish(struct store *s, const struct store_world *w, const struct buf *manifest, const char *stage,
+			struct arena *a, const char **ret, struct err *e)
+{
+	if (store_check_name(STORE_WORLD, w->key, e) < 0)
+		return -1;
+	const char *to = store_object_path(s->dir, STORE_WORLD, w->key, a);
+	bool taken;
+	if (complete(w, manifest, stage, e) < 0 || fs_mkdirs(path_dir(a, to), e) < 0 || fs_sync_dir(s->dir, e) < 0 ||
+	    put_in_place(s, w->key, stage, to, &taken, e) < 0)
+		return err_wrap(e, "cannot publish the world %.12s", w->key);
+	if (taken)
+		store_drop_stage(s, stage);
+	else
+		store_forget_stage(s, stage);
+	*ret = path_join(a, to, STORE_WORLD_ROOT);
+	return 0;
+}
+
+enum { FIELDS_MAX = 5 };
+
+/* A line of the manifest cut at its tabs; how many fields. */
+static size_t cut(char *line, const char *fields[FIELDS_MAX])
+{
+	size_t n = 0;
+	for (char *p = line; n < FIELDS_MAX; p++) {
+		fields[n++] = p;
+		p += strcspn(p, "\t");
+		if (!*p)
+			break;
+		*p = '\0';
+	}
+	return n;
+}
+
+static int wrong(const char *path, const char *what, struct err *e)
+{
+	return err_set(e, ERR_INTEGRITY, "'%s' %s", path, what);
+}
+
+static int check_link(const char *path, const struct stat *st, const char *target, struct err *e)
+{
+	char got[PATH_MAX];
+	ssize_t n = S_ISLNK(st->st_mode) ? readlink(path, got, sizeof(got)) : -1;
+	return n >= 0 && (size_t)n == strlen(target) && memcmp(got, target, (size_t)n) == 0
+		       ? 0
+		       : err_set(e, ERR_INTEGRITY, "'%s' is not a link to '%s'", path, target);
+}
+
+static int check_file(const char *path, const struct stat *st, const char *const fields[FIELDS_MAX], struct err *e)
+{
+	char got[DIGEST_HEX_LEN + 1];
+	unsigned mode = strcmp(fields[1], "755") == 0 ? 0755 : 0644;
+	if (!S_ISREG(st->st_mode))
+		return wrong(path, "is not a regular file", e);
+	if ((st->st_mode & 07777) != mode)
+		return err_set(e, ERR_INTEGRITY, "'%s' has the mode %o, not %o", path, (unsigned)st->st_mode & 07777,
+			       mode);
+	if (digest_file(path, got, e) < 0)
+		return -1;
+	if (strcmp(got, fields[3]) != 0)
+		return err_set(e, ERR_INTEGRITY, "'%s' has sha256 %s and %lld bytes, not %s and %s", path, got,
+			       (long long)st->st_size, fields[3], fields[2]);
+	return 0;
+}
+
+/* Lines are sorted, so that a path's directory is checked before it. */
+static int check_line(const char *root, const char *const fields[FIELDS_MAX], size_t count, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	const char *rel = fields[count - 1], *path;
+	struct stat st;
+	size_t want = strcmp(fields[0], "dir") == 0 ? 2 : strcmp(fields[0], "link") == 0 ? 3 : 5;
+	if (count != want || (count == 5 && strcmp(fields[0], "file") != 0) || !path_is_safe_relative(rel))
+		return wrong(root, "has a manifest with a line that is none", e);
+	path = path_join(&a, root, rel);
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT || errno == ENOTDIR ? wrong(path, "is missing", e)
+							   : err_errno(e, ERR_SYSTEM, "cannot look at '%s'", path);
+	if (count == 2)
+		return S_ISDIR(st.st_mode) ? 0 : wrong(path, "is not a directory", e);
+	return count == 3 ? check_link(path, &st, fields[1], e) : check_file(path, &st, fields, e);
+}
+
+struct known { /* the paths of a manifest but directories, in strcmp order */
+	const char *root;
+	struct strlist paths;
+};
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(a, *(const char *const *)b);
+}
+
+static int find_extra(const char *rel, const struct stat *st, void *user, struct err *e)
+{
+	const struct known *k = user;
+	(void)st;
+	if (k->paths.count > 0 && bsearch(rel, k->paths.items, k->paths.count, sizeof(*k->paths.items), by_text))
+		return 0;
+	return err_set(e, ERR_INTEGRITY, "'%s/%s' is not in the manifest", k->root, rel);
+}
+
+static int check_all(const char *root, char *text, const struct run *run, struct arena *a, struct err *e)
+{
+	struct known known = {.root = root};
+	for (char *line = text, *end; *line; line = end + 1) {
+		const char *fields[FIELDS_MAX] = {0};
+		end = strchr(line, '\n');
+		if (!end)
+			return wrong(root, "has a manifest that ends within a line", e);
+		*end = '\0';
+		size_t n = cut(line, fields);
+		if (run_check(run, e) < 0 || check_line(root, fields, n, e) < 0)
+			return -1;
+		if (n != 2)
+			strlist_ref(&known.paths, a, fields[n - 1]);
+	}
+	return fs_walk(root, find_extra, &known, e);
+}
+
+int store_world_verify(const struct store_object *o, const struct run *run, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_BUF struct buf text = {0};
+	AUTO_JSON json_t *doc = NULL;
+	const char *path = path_join(&a, o->path, MANIFEST);
+	struct store_world w;
+	char got[DIGEST_HEX_LEN + 1];
+	if (read_facts(o->key, o->path, &doc, &w, e) < 0)
+		return -1;
+	if (!fs_exists(path))
+		return wrong(path, "is missing", e);
+	if (fs_read(path, STORE_MANIFEST_MAX, &text, e) < 0)
+		return -1;
+	digest_data(buf_cstr(&text), text.len, got);
+	if (strcmp(got, w.tree) != 0)
+		return err_set(e, ERR_INTEGRITY, "'%s' has sha256 %s, not %s", path, got, w.tree);
+	return check_all(path_join(&a, o->path, STORE_WORLD_ROOT), arena_strdup(&a, buf_cstr(&text)), run, &a, e);
+}

@@ -1,0 +1,26 @@
+/* The root that a command works in: a directory of --root, this machine's own, or that of a world:
+ * the one that --root world:NAME names, else the one that the release's table has. */
+#pragma once
+#include "cmd/select.h"
+#include "core/world/world.h"
+
+/* What is known of a root that a command only looks at. */
+struct cmd_root_state {
+	const struct world *world; /* NULL: it is not a world's */
+	bool made;                 /* cmd_root gives it as it is; true without a world */
+};
+
+/* cmd_root_choose: without --root, settles that the root is that of the world of these variants, if
+ * they have one; cmd_root then makes it when it is first asked for. ERR_USAGE where they have
+ * several; ERR_POLICY where a world has tools that the release does not take. */
+int cmd_root_choose(struct cmd_context *c, const struct selections *s, struct err *e) MUST_CHECK;
+/* cmd_root_look: whether there is a root yet; makes nothing. */
+int cmd_root_look(struct cmd_context *c, struct cmd_root_state *ret, struct err *e) MUST_CHECK;
+/* cmd_root_python: the Python that a build of this release is for, if none is named: that of the
+ * root, or of the world that it would be; NULL: none that can be told without running it. */
+int cmd_root_python(struct cmd_context *c, const struct release_row *r, const struct profile *p, const char *cuda,
+		    const char **ret, struct err *e) MUST_CHECK;
+/* cmd_world_text: "debian13, 391.1 MB to download", "debian13, made". cmd_world_json: a new
+ * reference; null without a world. */
+char *cmd_world_text(const struct cmd_root_state *r, struct arena *a);
+json_t *cmd_world_json(const struct cmd_root_state *r);

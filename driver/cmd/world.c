@@ -1,0 +1,314 @@
+#include "cmd/world.h"
+
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "base/suggest.h"
+#include "base/sys/fs.h"
+#include "base/sys/json.h"
+#include "cmd/help.h"
+#include "step/pipeline/pipeline_world.h"
+
+/* Those that parts are for, as Debian's names tell. */
+static const char *const platforms[] = {"x86_64-linux", "aarch64-linux"};
+
+static const char *const kinds[] = {[WORLD_DEB] = "deb", [WORLD_WHEEL] = "wheel", [WORLD_FILE] = "file"};
+
+int world_platform(const struct cmd_context *c, const char **ret, struct err *e)
+{
+	const struct world_options *o = c->options;
+	struct utsname u;
+	const char *name = o->platform;
+	if (!name && uname(&u) == 0)
+		name = arena_printf(c->arena, "%s-linux", u.machine);
+	if (name && world_debian_arch(name)) {
+		*ret = name;
+		return 0;
+	}
+	err_set(e, ERR_USAGE, "no part of a world is for the platform '%s'", name ? name : "");
+	const char *near = name ? suggest_nearest(name, platforms, ARRAY_LEN(platforms)) : NULL;
+	return near ? err_hint(e, "did you mean '%s'?", near)
+		    : err_hint(e, "--platform takes x86_64-linux or aarch64-linux");
+}
+
+const char *world_mb(uint64_t bytes, struct arena *a)
+{
+	return arena_printf(a, "%.1f MB", (double)bytes / 1e6);
+}
+
+/* The root of a part alone, of which only a base can have one; NULL: not made here. */
+static int find_made(struct cmd_context *c, const char *profiles, const struct world_part *p, const char *platform,
+		     const char **ret, struct err *e)
+{
+	const struct world *w;
+	struct store *s;
+	const char *dir;
+	*ret = NULL;
+	if (strcmp(p->kind, "base") != 0)
+		return 0;
+	if (cmd_cache_dir(c, &dir, e) < 0)
+		return -1;
+	if (!fs_is_dir(dir)) /* looking at a store does not make one */
+		return 0;
+	if (world_load(profiles, p->part, platform, c->arena, &w, e) < 0 || cmd_store(c, &s, e) < 0)
+		return -1;
+	return world_find(s, w, c->arena, ret, e);
+}
+
+static int add_row(struct cmd_context *c, const char *profiles, const char *part, json_t *rows, struct err *e)
+{
+	const struct world_part *p;
+	bool any = false;
+	if (world_part_load(profiles, part, c->arena, &p, e) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(platforms); i++) {
+		const char *path = world_lock_path(profiles, part, platforms[i], c->arena), *made;
+		struct world_lock lock;
+		if (!fs_exists(path))
+			continue;
+		if (world_lock_read(path, c->arena, &lock, e) < 0 ||
+		    find_made(c, profiles, p, platforms[i], &made, e) < 0)
+			return -1;
+		any = true;
+		json_array_append_new(rows,
+				      json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "part", part, "kind",
+						p->kind, "platform", platforms[i], "files", (json_int_t)lock.count,
+						"bytes", (json_int_t)world_lock_bytes(&lock), "date",
+						json_or_null(lock.date), "python", json_or_null(p->python), "glibc",
+						json_or_null(p->glibc), "dir", json_or_null(made)));
+	}
+	if (!any)
+		json_array_append_new(rows,
+				      json_pack("{s:s, s:s, s:n, s:i, s:i, s:n, s:o, s:o, s:n}", "part", part, "kind",
+						p->kind, "platform", "files", 0, "bytes", 0, "date", "python",
+						json_or_null(p->python), "glibc", json_or_null(p->glibc), "dir"));
+	return 0;
+}
+
+static const char *text_of(const json_t *row, const char *key, const char *otherwise)
+{
+	const char *s = json_string_value(json_object_get(row, key));
+	return s && *s ? s : otherwise;
+}
+
+int world_list(struct cmd_context *c, const char *name, struct err *e)
+{
+	struct strlist parts = {0};
+	const char *profiles;
+	AUTO_JSON json_t *rows = json_array();
+	(void)name;
+	if (cmd_profiles_dir(c, &profiles, e) < 0 || world_part_names(profiles, c->arena, &parts, e) < 0)
+		return -1;
+	for (size_t i = 0; i < parts.count; i++)
+		if (add_row(c, profiles, parts.items[i], rows, e) < 0)
+			return -1;
+	if (c->global->json) {
+		AUTO_JSON json_t *doc = json_pack("{s:i, s:O}", "schema", 1, "parts", rows);
+		return json_print(doc, e);
+	}
+	AUTO_BUF struct buf out = {0};
+	size_t i;
+	const json_t *row;
+	buf_printf(&out, "%-18s %-8s %-14s %6s %11s  %-6s %-6s %-10s %s\n", "PART", "KIND", "PLATFORM", "FILES",
+		   "DOWNLOAD", "PYTHON", "GLIBC", "LOCKED", "MADE");
+	json_array_foreach(rows, i, row)
+	{
+		json_int_t files = json_integer_value(json_object_get(row, "files"));
+		uint64_t bytes = (uint64_t)json_integer_value(json_object_get(row, "bytes"));
+		buf_printf(&out, "%-18s %-8s %-14s %6lld %11s  %-6s %-6s %-10.10s %s\n", text_of(row, "part", ""),
+			   text_of(row, "kind", ""), text_of(row, "platform", "no lock"), (long long)files,
+			   world_mb(bytes, c->arena), text_of(row, "python", "-"), text_of(row, "glibc", "-"),
+			   text_of(row, "date", "-"), text_of(row, "dir", "-"));
+	}
+	return cmd_write_stdout(&out, e);
+}
+
+static json_t *strings(const char *const *items, unsigned count)
+{
+	json_t *l = json_array();
+	for (unsigned i = 0; i < count; i++)
+		json_array_append_new(l, json_string(items[i]));
+	return l;
+}
+
+static json_t *part_json(const struct world_part *p)
+{
+	json_t *links = json_array(), *made = json_array();
+	for (unsigned i = 0; i < p->links_count; i++)
+		json_array_append_new(links, json_pack("{s:s, s:s, s:s}", "path", p->links[i].path, "to",
+						       p->links[i].to, "why", p->links[i].why));
+	for (unsigned i = 0; i < p->made_count; i++)
+		json_array_append_new(made, json_pack("{s:s, s:s, s:s, s:s}", "path", p->made[i].path, "kind",
+						      p->made[i].kind, "from", p->made[i].from, "why", p->made[i].why));
+	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "part", p->part, "kind", p->kind,
+			 "sources", p->sources, "suite", json_or_null(p->suite), "packages",
+			 strings(p->packages, p->packages_count), "wheels", strings(p->wheels, p->wheels_count),
+			 "exclude", strings(p->exclude, p->exclude_count), "keep", strings(p->keep, p->keep_count),
+			 "links", links, "made", made);
+}
+
+static json_t *piece_json(const struct world_piece *p)
+{
+	json_t *files = json_array();
+	for (size_t i = 0; i < p->lock.count; i++) {
+		const struct world_entry *f = &p->lock.entries[i];
+		json_array_append_new(files, json_pack("{s:s, s:s, s:s, s:o, s:I, s:s, s:s}", "kind", kinds[f->kind],
+						       "name", f->name, "version", f->version, "arch",
+						       json_or_null(*f->arch ? f->arch : NULL), "bytes",
+						       (json_int_t)f->size, "sha256", f->sha256, "place", f->place));
+	}
+	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "table", part_json(p->part), "archive",
+			 json_or_null(p->lock.archive), "date", json_or_null(p->lock.date), "tree",
+			 json_or_null(p->lock.tree), "files", files);
+}
+
+static int show_json(const struct world *w, const char *dir, struct err *e)
+{
+	json_t *pieces = json_array();
+	for (size_t i = 0; i < w->count; i++)
+		json_array_append_new(pieces, piece_json(&w->pieces[i]));
+	AUTO_JSON json_t *doc =
+		json_pack("{s:i, s:s, s:s, s:s, s:I, s:o, s:o}", "schema", 1, "name", w->name, "platform", w->platform,
+			  "key", w->key, "bytes", (json_int_t)w->download, "dir", json_or_null(dir), "parts", pieces);
+	return json_print(doc, e);
+}
+
+static void put_piece(struct buf *out, const struct world_piece *p, struct arena *a)
+{
+	const struct world_part *t = p->part;
+	buf_printf(out, "\n%s: %s, %zu files, %s\n", t->part, t->kind, p->lock.count,
+		   world_mb(world_lock_bytes(&p->lock), a));
+	if (p->lock.archive)
+		buf_printf(out, "  archive  %s %s, index of %s\n", p->lock.archive, p->lock.suite, p->lock.date);
+	buf_printf(out, "  sources  %s\n", t->sources);
+	for (unsigned i = 0; i < t->exclude_count; i++)
+		buf_printf(out, "  without  %s\n", t->exclude[i]);
+	for (unsigned i = 0; i < t->keep_count; i++)
+		buf_printf(out, "  but with %s\n", t->keep[i]);
+	for (unsigned i = 0; i < t->links_count; i++)
+		buf_printf(out, "  link     %s -> %s (%s)\n", t->links[i].path, t->links[i].to, t->links[i].why);
+	for (unsigned i = 0; i < t->made_count; i++)
+		buf_printf(out, "  made     %s, a %s of %s (%s)\n", t->made[i].path, t->made[i].kind, t->made[i].from,
+			   t->made[i].why);
+	for (size_t i = 0; i < p->lock.count; i++) {
+		const struct world_entry *f = &p->lock.entries[i];
+		buf_printf(out, "  %-5s %10llu  %s %s%s%s\n", kinds[f->kind], (unsigned long long)f->size, f->name,
+			   f->version, *f->arch ? " " : "", f->arch);
+	}
+}
+
+int world_show(struct cmd_context *c, const char *name, struct err *e)
+{
+	const char *profiles, *platform, *store_dir, *dir = NULL;
+	const struct world *w;
+	struct store *s;
+	if (world_platform(c, &platform, e) < 0 || cmd_profiles_dir(c, &profiles, e) < 0 ||
+	    world_load(profiles, name, platform, c->arena, &w, e) < 0 || cmd_cache_dir(c, &store_dir, e) < 0)
+		return -1;
+	if (fs_is_dir(store_dir) && (cmd_store(c, &s, e) < 0 || world_find(s, w, c->arena, &dir, e) < 0))
+		return -1;
+	if (c->global->json)
+		return show_json(w, dir, e);
+	AUTO_BUF struct buf out = {0};
+	buf_printf(&out, "%s\nplatform  %s\nkey       %s\ndownload  %s\nmade      %s\n", w->name, w->platform, w->key,
+		   world_mb(w->download, c->arena), dir ? dir : "no");
+	for (size_t i = 0; i < w->count; i++)
+		put_piece(&out, &w->pieces[i], c->arena);
+	return cmd_write_stdout(&out, e);
+}
+
+static const struct action {
+	const char *name;
+	const char *takes; /* options of its own, with blanks around */
+	bool named;        /* it takes a name */
+	int (*run)(struct cmd_context *c, const char *name, struct err *e);
+} actions[] = {{"list", "", false, world_list},
+	       {"show", " platform ", true, world_show},
+	       {"make", " platform keyring no-drift ", true, world_make},
+	       {"lock", " platform keyring base write ", true, world_lock},
+	       {"verify", " platform ", true, world_verify},
+	       {"gc", " keep-days dry-run ", false, world_gc}};
+
+/* Options that the action has no use for. */
+static int refuse_options(const struct world_options *o, const struct action *action, struct err *e)
+{
+	const struct {
+		const char *name;
+		bool given;
+	} all[] = {{"platform", o->platform != NULL},
+		   {"keyring", o->keyring != NULL},
+		   {"base", o->base != NULL},
+		   {"keep-days", o->keep_days != NULL},
+		   {"write", o->write},
+		   {"no-drift", o->no_drift},
+		   {"dry-run", o->dry_run}};
+	AUTO_ARENA struct arena a = {0};
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		if (all[i].given && !strstr(action->takes, arena_printf(&a, " %s ", all[i].name)))
+			return err_set(e, ERR_USAGE, "world %s does not take --%s", action->name, all[i].name);
+	return 0;
+}
+
+static int run_world(struct cmd_context *c, const struct strlist *args, struct err *e)
+{
+	const char *names[ARRAY_LEN(actions)];
+	for (size_t i = 0; i < ARRAY_LEN(actions); i++) {
+		const struct action *action = &actions[i];
+		names[i] = action->name;
+		if (args->count == 0 || strcmp(args->items[0], action->name) != 0)
+			continue;
+		if (refuse_options(c->options, action, e) < 0)
+			return -1;
+		if (args->count == (action->named ? 2U : 1U))
+			return action->run(c, action->named ? args->items[1] : NULL, e);
+		err_set(e, ERR_USAGE, action->named ? "world %s takes one name, not %zu" : "world %s takes no name",
+			action->name, args->count - 1);
+		return err_hint(e, "'ptbuild world list' has the names");
+	}
+	if (args->count == 0)
+		err_set(e, ERR_USAGE, "world needs to know what to do");
+	else
+		err_set(e, ERR_USAGE, "not an action of world: '%s'", args->items[0]);
+	const char *near = args->count ? suggest_nearest(args->items[0], names, ARRAY_LEN(names)) : NULL;
+	return near ? err_hint(e, "did you mean '%s'?", near)
+		    : err_hint(e, "it is list, show, make, lock, verify or gc");
+}
+
+#define OPTION(type, field) (type), offsetof(struct world_options, field)
+
+static const struct arg_def world_options[] = {
+	{"platform", 0, OPTION(ARG_STRING, platform), "PLATFORM",
+	 "of the parts: x86_64-linux or aarch64-linux (default: this machine's)", "x86_64-linux aarch64-linux"},
+	{"no-drift", 0, OPTION(ARG_FLAG, no_drift), NULL,
+	 "make: a package that has left the archive is an error, instead of its present version", NULL},
+	{"keyring", 0, OPTION(ARG_STRING, keyring), "FILE",
+	 "make, lock: the keys that may sign the archive's index (default: Debian's of this machine)", "<file>"},
+	{"write", 0, OPTION(ARG_FLAG, write), NULL, "lock: write the new lock into the tables' directory", NULL},
+	{"base", 0, OPTION(ARG_STRING, base), "PART", "lock: the base that a part with packages lies on", NULL},
+	{"keep-days", 0, OPTION(ARG_STRING, keep_days), "N", "gc: remove what was not used for N days too", NULL},
+	{"dry-run", 'n', OPTION(ARG_FLAG, dry_run), NULL, "gc: show what would be removed, and do nothing", NULL},
+	{0},
+};
+
+const struct command command_world = {
+	.name = "world",
+	.summary = "make, check and pin the root file systems that builds run in",
+	.usage = "list|show|make|lock|verify|gc [NAME] [options]",
+	.text = "A world is a Debian base, with toolkits over it (debian13, debian13+cuda13_0): a list of files, each "
+		"pinned by its sha256. Making it runs nothing of them and needs no root.\n"
+		"A package that has left the archive is taken in its present version, by the archive's signed index; "
+		"the output and the key of the world say so. --no-drift refuses that.\n"
+		"lock prints what a new lock would change; --write writes it.",
+	.tables = {world_options},
+	.arguments = {{"ACTION",
+		       "list: parts and what they take to download; show: every file of a world; make: fetch and make "
+		       "it; lock: what a new lock of a part changes; verify: hash a made world again; gc: remove "
+		       "worlds that no table names any more",
+		       "list show make lock verify gc"},
+		      {"NAME", "a world, or for lock a part", "<world>"}},
+	.examples = {{"ptbuild world make debian13", "fetch and make the root that builds run in"},
+		     {"ptbuild world lock debian13 --write", "take the archive's present packages"},
+		     {"ptbuild world gc --keep-days 30 --dry-run", "see what would be removed"}},
+	.options_size = sizeof(struct world_options),
+	.run = run_world,
+};

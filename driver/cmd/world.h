@@ -1,0 +1,25 @@
+/* The actions of "ptbuild world". */
+#pragma once
+#include "cmd/cmd.h"
+#include "core/world/world.h"
+
+struct world_options {
+	struct cmd_globals global;
+	const char *platform; /* NULL: this machine's */
+	const char *keyring;
+	const char *base; /* lock: of a toolkit */
+	const char *keep_days;
+	bool write, no_drift, dry_run;
+};
+
+int world_list(struct cmd_context *c, const char *name, struct err *e) MUST_CHECK;
+int world_show(struct cmd_context *c, const char *name, struct err *e) MUST_CHECK;
+int world_lock(struct cmd_context *c, const char *name, struct err *e) MUST_CHECK;
+int world_make(struct cmd_context *c, const char *name, struct err *e) MUST_CHECK;
+int world_verify(struct cmd_context *c, const char *name, struct err *e) MUST_CHECK;
+int world_gc(struct cmd_context *c, const char *name, struct err *e) MUST_CHECK;
+
+/* world_platform: --platform, else this machine's. ERR_USAGE for one that no part is for. */
+int world_platform(const struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
+/* world_mb: "486.2 MB". */
+const char *world_mb(uint64_t bytes, struct arena *a);

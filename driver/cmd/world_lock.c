@@ -1,0 +1,241 @@
+/* "ptbuild world lock": what the archive's present packages would change in the lock of a part. */
+#include <string.h>
+
+#include "base/path.h"
+#include "base/sys/fs.h"
+#include "base/sys/json.h"
+#include "cmd/help.h"
+#include "cmd/world.h"
+#include "step/fetch/fetch_archive.h"
+#include "step/fetch/wheel_list.h"
+#include "step/lock/lock_diff.h"
+#include "step/lock/lock_files.h"
+#include "step/lock/lock_make.h"
+
+#define ARCHIVE "debian"
+#define MANIFEST_MAX (4U << 20) /* a hundred times the largest there is */
+
+static void list_of(const char *const *items, unsigned count, struct arena *a, struct strlist *ret)
+{
+	for (unsigned i = 0; i < count; i++)
+		strlist_ref(ret, a, items[i]);
+}
+
+static int read_lock(const char *profiles, const char *part, const char *platform, struct arena *a,
+		     const struct world_lock **ret, struct err *e)
+{
+	const char *path = world_lock_path(profiles, part, platform, a);
+	struct world_lock *lock = arena_alloc(a, sizeof(*lock));
+	*ret = NULL;
+	if (!fs_exists(path))
+		return 0;
+	if (world_lock_read(path, a, lock, e) < 0)
+		return -1;
+	*ret = lock;
+	return 0;
+}
+
+/* What a toolkit lies on. */
+static int add_base(struct cmd_context *c, const char *profiles, const struct world_part *p, struct lock_request *q,
+		    struct err *e)
+{
+	const struct world_options *o = c->options;
+	const struct world_part *base;
+	struct strlist *packages = arena_alloc(c->arena, sizeof(*packages));
+	bool is_base = strcmp(p->kind, "base") == 0;
+	*packages = (struct strlist){0};
+	if (is_base && o->base)
+		return err_set(e, ERR_USAGE, "--base %s does not apply: '%s' is a base", o->base, p->part);
+	if (is_base)
+		return 0;
+	if (!o->base) {
+		err_set(e, ERR_USAGE, "'%s' lies on a base, and no --base says on which", p->part);
+		return err_hint(e, "for example --base debian13");
+	}
+	if (world_part_load(profiles, o->base, c->arena, &base, e) < 0 ||
+	    read_lock(profiles, o->base, q->platform, c->arena, &q->base, e) < 0)
+		return -1;
+	if (!q->base) {
+		err_set(e, ERR_CONFIG, "the base '%s' has no lock for '%s'", o->base, q->platform);
+		return err_hint(e, "make it first: ptbuild world lock %s --platform %s --write", o->base, q->platform);
+	}
+	list_of(base->packages, base->packages_count, c->arena, packages);
+	q->base_packages = packages;
+	return 0;
+}
+
+static int find_wheel(struct cmd_context *c, struct store *store, const struct fetch_options *o, const char *asked,
+		      const char *platform, struct world_entry *ret, struct err *e)
+{
+	struct wheel_page page;
+	const char *name = arena_strndup(c->arena, asked, strcspn(asked, "="));
+	if (wheel_list(store, name, o, c->run, c->arena, &page, e) < 0)
+		return -1;
+	struct lock_listed *files = arena_array(c->arena, page.count + 1, sizeof(*files));
+	for (size_t i = 0; i < page.count; i++)
+		files[i] = (struct lock_listed){page.files[i].name, page.files[i].sha256, page.files[i].size};
+	return lock_wheel(asked, platform, files, page.count, c->arena, ret, e);
+}
+
+static int find_archives(struct cmd_context *c, struct store *store, const struct fetch_options *o,
+			 const struct world_part *p, const char *platform, struct world_entry **ret, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	const char *file;
+	if (fetch_page(store, p->manifest, NULL, MANIFEST_MAX, o, c->run, c->arena, &file, e) < 0 ||
+	    fs_read(file, MANIFEST_MAX, &text, e) < 0)
+		return -1;
+	return lock_redist(text.data, text.len, p->manifest, p->archives, p->archives_count, platform, c->arena, ret,
+			   e);
+}
+
+/* "cpython==3.12.7+20241008" is in the lock, by hand. */
+static int check_pinned(const struct world_part *p, const struct world_lock *l, struct arena *a, struct err *e)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (l->entries[i].kind == WORLD_FILE &&
+		    strcmp(arena_printf(a, "%s==%s", l->entries[i].name, l->entries[i].version), p->archives[0]) == 0)
+			return 0;
+	err_set(e, ERR_CONFIG, "the lock of '%s' for %s has no '%s'", p->part, l->platform, p->archives[0]);
+	return err_hint(e, "no list of such archives is read: write its line, with a sha256 that you trust");
+}
+
+/* The wheels and the archives that a part asks for, as the Python index and NVIDIA's manifest have them now, in the
+ * place of those in the lock. What a python asks for is pinned by hand and stays. */
+static int lock_files(struct cmd_context *c, const struct world_part *p, struct world_lock *l, struct err *e)
+{
+	struct fetch_options fetch;
+	struct store *store;
+	struct world_entry *wheels = arena_array(c->arena, p->wheels_count + 1, sizeof(*wheels)), *archives = NULL;
+	if (strcmp(p->kind, "python") == 0)
+		return check_pinned(p, l, c->arena, e);
+	if (cmd_fetch_options(c, &fetch, e) < 0 || cmd_store(c, &store, e) < 0)
+		return -1;
+	for (unsigned i = 0; i < p->wheels_count; i++)
+		if (find_wheel(c, store, &fetch, p->wheels[i], l->platform, &wheels[i], e) < 0)
+			return -1;
+	if (p->archives_count && find_archives(c, store, &fetch, p, l->platform, &archives, e) < 0)
+		return -1;
+	lock_replace(l, WORLD_WHEEL, wheels, p->wheels_count, c->arena);
+	lock_replace(l, WORLD_FILE, archives, p->archives_count, c->arena);
+	return 0;
+}
+
+static int make_lock(struct cmd_context *c, const char *profiles, const struct world_part *p, const char *platform,
+		     const struct world_lock *before, struct world_lock *ret, struct err *e)
+{
+	const struct world_options *o = c->options;
+	struct strlist packages = {0}, components = {0};
+	struct fetch_archive_user user = {.run = c->run};
+	struct fetch_options fetch;
+	char asked[65];
+	world_part_asked(p, asked);
+	list_of(p->packages, p->packages_count, c->arena, &packages);
+	list_of(p->components, p->components_count, c->arena, &components);
+	struct lock_request q = {.part = p->part,
+				 .platform = platform,
+				 .asked = arena_strdup(c->arena, asked),
+				 .archive = ARCHIVE,
+				 .suite = p->suite,
+				 .components = &components,
+				 .packages = &packages,
+				 .essential = strcmp(p->kind, "base") == 0,
+				 .before = before,
+				 .keyring = o->keyring ? cmd_absolute(c->arena, o->keyring) : NULL};
+	if (!p->packages_count) {
+		*ret = before ? *before : (struct world_lock){.part = p->part, .platform = platform};
+		ret->asked = q.asked;
+		return lock_files(c, p, ret, e);
+	}
+	if (add_base(c, profiles, p, &q, e) < 0 || cmd_fetch_options(c, &fetch, e) < 0 ||
+	    cmd_store(c, &user.store, e) < 0)
+		return -1;
+	user.options = &fetch;
+	const struct archive_get get = fetch_archive(&user);
+	if (lock_make(&q, &get, c->run, c->arena, ret, e) < 0)
+		return -1;
+	return p->wheels_count + p->archives_count ? lock_files(c, p, ret, e) : 0;
+}
+
+static int write_lock(const char *profiles, const struct world_lock *l, struct arena *a, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	const char *path = world_lock_path(profiles, l->part, l->platform, a);
+	world_lock_write(l, &text);
+	if (fs_write_atomic(path, text.data, text.len, 0644, e) == 0)
+		return 0;
+	return err_hint(e, "give a directory of tables that you may write with --profiles DIR");
+}
+
+static json_t *diff_json(const struct lock_diff *d)
+{
+	json_t *rows = json_array();
+	for (size_t i = 0; i < d->count; i++) {
+		const struct lock_change *x = &d->changes[i];
+		json_array_append_new(rows,
+				      json_pack("{s:s, s:s, s:o, s:o, s:I, s:b}", "kind", x->kind, "name", x->name,
+						"before", json_or_null(x->before), "after", json_or_null(x->after),
+						"bytes", (json_int_t)x->size, "same_version", x->same_version));
+	}
+	return rows;
+}
+
+static int print_json(const struct world_lock *l, const struct lock_diff *d, const char *written, struct err *e)
+{
+	AUTO_JSON json_t *doc =
+		json_pack("{s:i, s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:I, s:I, s:I, s:o, s:o}", "schema", 1, "part",
+			  l->part, "platform", l->platform, "suite", l->suite, "date", l->date, "files",
+			  (json_int_t)l->count, "bytes", (json_int_t)world_lock_bytes(l), "other_request",
+			  d->other_request, "added", (json_int_t)d->added, "removed", (json_int_t)d->removed, "changed",
+			  (json_int_t)d->changed, "changes", diff_json(d), "written", json_or_null(written));
+	return json_print(doc, e);
+}
+
+static void put_change(struct buf *out, const struct lock_change *x, struct arena *a)
+{
+	if (!x->before)
+		buf_printf(out, "+ %-5s %s %s, %s\n", x->kind, x->name, x->after, world_mb(x->size, a));
+	else if (!x->after)
+		buf_printf(out, "- %-5s %s %s\n", x->kind, x->name, x->before);
+	else if (x->same_version)
+		buf_printf(out, "! %-5s %s %s: other bytes or place of one version\n", x->kind, x->name, x->after);
+	else
+		buf_printf(out, "  %-5s %s %s -> %s\n", x->kind, x->name, x->before, x->after);
+}
+
+static int print_text(const struct world_lock *l, const struct lock_diff *d, const char *written, struct arena *a,
+		      struct err *e)
+{
+	AUTO_BUF struct buf out = {0};
+	for (size_t i = 0; i < d->count; i++)
+		put_change(&out, &d->changes[i], a);
+	buf_printf(&out, "%s %s: %zu files, %s%s%s: %zu added, %zu removed, %zu changed%s\n", l->part, l->platform,
+		   l->count, world_mb(world_lock_bytes(l), a), l->date ? ", index of " : "", l->date ? l->date : "",
+		   d->added, d->removed, d->changed,
+		   d->other_request ? ", the table asks for something else than before" : "");
+	if (written)
+		buf_printf(&out, "written to %s\n", written);
+	return cmd_write_stdout(&out, e);
+}
+
+int world_lock(struct cmd_context *c, const char *name, struct err *e)
+{
+	const struct world_options *o = c->options;
+	const char *profiles, *platform, *written = NULL;
+	const struct world_part *p;
+	const struct world_lock *before;
+	struct world_lock after;
+	struct lock_diff d;
+	if (world_platform(c, &platform, e) < 0 || cmd_profiles_dir(c, &profiles, e) < 0 ||
+	    world_part_load(profiles, name, c->arena, &p, e) < 0 ||
+	    read_lock(profiles, name, platform, c->arena, &before, e) < 0 ||
+	    make_lock(c, profiles, p, platform, before, &after, e) < 0)
+		return -1;
+	lock_compare(before, &after, c->arena, &d);
+	if (o->write && (!before || d.count || d.other_request)) {
+		if (write_lock(profiles, &after, c->arena, e) < 0)
+			return -1;
+		written = world_lock_path(profiles, name, platform, c->arena);
+	}
+	return c->global->json ? print_json(&after, &d, written, e) : print_text(&after, &d, written, c->arena, e);
+}

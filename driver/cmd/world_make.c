@@ -1,0 +1,185 @@
+/* "ptbuild world make", "verify" and "gc". */
+#include <string.h>
+
+#include "base/path.h"
+#include "base/sys/fs.h"
+#include "base/sys/json.h"
+#include "base/sys/machine.h"
+#include "cache/gc.h"
+#include "cache/store.h"
+#include "cmd/help.h"
+#include "cmd/world.h"
+#include "step/pipeline/pipeline_world.h"
+
+static int load(struct cmd_context *c, const char *name, const char **ret_profiles, const struct world **ret,
+		struct err *e)
+{
+	const char *platform;
+	if (world_platform(c, &platform, e) < 0 || cmd_profiles_dir(c, ret_profiles, e) < 0)
+		return -1;
+	return world_load(*ret_profiles, name, platform, c->arena, ret, e);
+}
+
+static int print_made(struct cmd_context *c, const struct world *w, const struct world_result *r, struct err *e)
+{
+	uint64_t bytes = 0;
+	if (fs_tree_size(r->dir, &bytes, e) < 0)
+		return -1;
+	if (c->global->json) {
+		AUTO_JSON json_t *doc =
+			json_pack("{s:i, s:s, s:s, s:s, s:s, s:b, s:o, s:I, s:I, s:i, s:i, s:f}", "schema", 1, "name",
+				  w->name, "platform", w->platform, "key", r->key, "dir", r->dir, "hit", r->hit,
+				  "drift", json_from_strlist(&r->drift), "bytes", (json_int_t)bytes, "downloaded_bytes",
+				  (json_int_t)r->fetched.bytes, "downloaded", (int)r->fetched.downloaded, "from_store",
+				  (int)r->fetched.from_store, "seconds", r->seconds);
+		return json_print(doc, e);
+	}
+	AUTO_BUF struct buf out = {0};
+	const char *word = r->drift.count ? "drift: " : "";
+	if (c->global->quiet) {
+		buf_printf(&out, "%s\n", r->dir);
+		return cmd_write_stdout(&out, e);
+	}
+	buf_printf(&out, "%s%s %s\n", word, w->name, w->platform);
+	buf_printf(&out, "%s  dir       %s\n", word, r->dir);
+	buf_printf(&out, "%s  key       %s\n", word, r->key);
+	buf_printf(&out, "%s  size      %s\n", word, world_mb(bytes, c->arena));
+	for (size_t i = 0; i < r->drift.count; i++)
+		buf_printf(&out, "%s  in place  %s\n", word, r->drift.items[i]);
+	if (r->hit)
+		buf_printf(&out, "%s  it was there\n", word);
+	else
+		buf_printf(&out, "%s  files     %u downloaded (%s in %.1f s), %u were in the store\n", word,
+			   r->fetched.downloaded, world_mb(r->fetched.bytes, c->arena), r->fetched.seconds,
+			   r->fetched.from_store);
+	buf_printf(&out, "%s  seconds   %.1f\n", word, r->seconds);
+	return cmd_write_stdout(&out, e);
+}
+
+int world_make(struct cmd_context *c, const char *name, struct err *e)
+{
+	const struct world_options *o = c->options;
+	struct world_request q = {.no_drift = o->no_drift,
+				  .jobs = c->global->jobs ? c->global->jobs : machine_processors(),
+				  .keyring = o->keyring ? cmd_absolute(c->arena, o->keyring) : NULL};
+	struct world_result r = {.use = LOCK_NONE};
+	if (load(c, name, &q.profiles, &q.world, e) < 0 || cmd_fetch_options(c, &q.fetch, e) < 0 ||
+	    cmd_store(c, &q.store, e) < 0 || world_ensure(&q, c->run, c->arena, &r, e) < 0)
+		return -1;
+	int rc = print_made(c, q.world, &r, e);
+	lock_release(&r.use);
+	return rc;
+}
+
+/* The store's object of a made world; a stamp that names another key is one that was changed. */
+static int check_world(struct cmd_context *c, const struct world *w, const char *dir, struct err *e)
+{
+	const struct store_object o = {.kind = STORE_WORLD, .key = w->key, .path = path_dir(c->arena, dir)};
+	char *name, *key;
+	if (store_verify(&o, c->run, e) < 0)
+		return -1;
+	int stamped = world_read_stamp(dir, c->arena, &name, &key, e);
+	if (stamped < 0)
+		return -1;
+	if (!stamped || strcmp(name, w->name) != 0 || strcmp(key, w->key) != 0)
+		return err_set(e, ERR_INTEGRITY, "'%s/%s' does not name '%s' with the key %s of its locks", dir,
+			       WORLD_STAMP, w->name, w->key);
+	return 0;
+}
+
+int world_verify(struct cmd_context *c, const char *name, struct err *e)
+{
+	const struct world *w;
+	const char *profiles, *dir = NULL, *store_dir;
+	struct store *s;
+	if (load(c, name, &profiles, &w, e) < 0 || cmd_cache_dir(c, &store_dir, e) < 0)
+		return -1;
+	if (fs_is_dir(store_dir) && (cmd_store(c, &s, e) < 0 || world_find(s, w, c->arena, &dir, e) < 0))
+		return -1;
+	if (!dir) {
+		err_set(e, ERR_CONFIG, "the world '%s' for %s is not made", name, w->platform);
+		return err_hint(e, "make it: ptbuild world make %s --platform %s", name, w->platform);
+	}
+	double start = log_seconds();
+	if (check_world(c, w, dir, e) < 0) {
+		if (e->kind != ERR_INTEGRITY)
+			return -1;
+		return err_hint(e,
+				"'ptbuild cache verify' moves it out of the way, and 'ptbuild world make %s' makes it "
+				"anew",
+				name);
+	}
+	if (c->global->json) {
+		AUTO_JSON json_t *doc =
+			json_pack("{s:i, s:s, s:s, s:s, s:s, s:f}", "schema", 1, "name", name, "platform", w->platform,
+				  "key", w->key, "dir", dir, "seconds", log_seconds() - start);
+		return json_print(doc, e);
+	}
+	AUTO_BUF struct buf out = {0};
+	if (!c->global->quiet)
+		buf_printf(&out, "%s %s: as it was made, %.1f s (%s)\n", name, w->platform, log_seconds() - start, dir);
+	return cmd_write_stdout(&out, e);
+}
+
+/* What the tables of today would make under the name that the object has. */
+static bool is_named(const char *profiles, const struct store_object *o)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_JSON json_t *doc = NULL;
+	struct err ignored = {0};
+	const struct world *w;
+	const char *name = NULL, *platform = NULL;
+	if (json_read(path_join(&a, o->path, "world.json"), &doc, &ignored) < 0 ||
+	    json_unpack(doc, "{s:s, s:s}", "name", &name, "platform", &platform) < 0 ||
+	    world_load(profiles, name, platform, &a, &w, &ignored) < 0)
+		return false;
+	return strcmp(w->key, o->key) == 0;
+}
+
+static bool unwanted(void *user, const struct store_object *o)
+{
+	return !is_named(user, o);
+}
+
+static int print_gc(struct cmd_context *c, const struct gc_result *r, bool dry_run, struct err *e)
+{
+	if (c->global->json) {
+		json_t *rows = json_array();
+		for (size_t i = 0; i < r->count; i++)
+			json_array_append_new(rows,
+					      json_pack("{s:s, s:s, s:I}", "key", r->removed[i].key, "dir",
+							r->removed[i].path, "bytes", (json_int_t)r->removed[i].bytes));
+		AUTO_JSON json_t *doc = json_pack("{s:i, s:b, s:o, s:I, s:I, s:I}", "schema", 1, "dry_run", dry_run,
+						  "removed", rows, "removed_bytes", (json_int_t)r->removed_bytes,
+						  "kept", (json_int_t)r->kept, "busy", (json_int_t)r->busy);
+		return json_print(doc, e);
+	}
+	AUTO_BUF struct buf out = {0};
+	for (size_t i = 0; i < r->count; i++)
+		buf_printf(&out, "%s %.16s, %s\n", dry_run ? "would remove" : "removed", r->removed[i].key,
+			   world_mb(r->removed[i].bytes, c->arena));
+	buf_printf(&out, "%zu worlds, %s%s; %zu stay", r->count, world_mb(r->removed_bytes, c->arena),
+		   dry_run ? ", would go" : " removed", r->kept);
+	if (r->busy)
+		buf_printf(&out, " (%zu in use)", r->busy);
+	buf_addc(&out, '\n');
+	return cmd_write_stdout(&out, e);
+}
+
+int world_gc(struct cmd_context *c, const char *name, struct err *e)
+{
+	const struct world_options *o = c->options;
+	struct gc_options q = {
+		.keep_seconds = -1, .max_bytes = -1, .dry_run = o->dry_run, .kind = STORE_WORLD, .unwanted = unwanted};
+	struct gc_result r = {0};
+	const char *dir, *profiles;
+	struct store *s;
+	(void)name;
+	if ((o->keep_days && cmd_keep_days(o->keep_days, &q.keep_seconds, e) < 0) || cmd_cache_dir(c, &dir, e) < 0 ||
+	    cmd_profiles_dir(c, &profiles, e) < 0)
+		return -1;
+	q.user = (void *)(uintptr_t)profiles;
+	if (fs_is_dir(dir) && (cmd_store(c, &s, e) < 0 || store_gc(s, &q, c->run, c->arena, &r, e) < 0))
+		return -1;
+	return print_gc(c, &r, o->dry_run, e);
+}

@@ -1,0 +1,15 @@
+/* Which world a build stands on. */
+#pragma once
+#include "core/tables/tables.h"
+
+struct world_choice {
+	const char *name;   /* "debian13+python3_12+cuda13_0" */
+	const char *python; /* of the build */
+};
+
+/* world_choose: by the release's rows, the platform, the toolkit (NULL: no CUDA) and the Python
+ * (NULL: the base's own if the release has it, else the newest that the release has). ret->name is
+ * NULL where the release has no rows or the platform has no worlds. ERR_POLICY where a part is
+ * needed that has no table. */
+int world_choose(const struct tables *t, const struct release_row *r, const char *platform, const char *cuda,
+		 const char *python, struct arena *a, struct world_choice *ret, struct err *e) MUST_CHECK;

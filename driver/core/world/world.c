@@ -1,0 +1,117 @@
+#include "core/world/world.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/path.h"
+#include "base/strlist.h"
+#include "base/sys/beneath.h"
+#include "base/sys/digest.h"
+
+#define MAX_STAMP 4096
+
+static int bad_name(const char *name, const char *what, const char *part, struct err *e)
+{
+	err_set(e, ERR_CONFIG, "world '%s': '%s' %s", name, part, what);
+	return err_hint(e, "a world is a base, and other parts behind it with '+' between: debian13+cuda13_0");
+}
+
+static int check_order(const char *name, const struct strlist *parts, size_t at, const struct world_part *p,
+		       struct err *e)
+{
+	bool base = strcmp(p->kind, "base") == 0;
+	if (strings_contain(parts->items, at, p->part))
+		return bad_name(name, "is there twice", p->part, e);
+	if (at == 0 && !base)
+		return bad_name(name, "is not a base", p->part, e);
+	if (at > 0 && base)
+		return bad_name(name, "is a base, and there is one already", p->part, e);
+	return 0;
+}
+
+static int read_lock(const char *profiles, const struct world_part *p, const char *platform, struct arena *a,
+		     struct world_lock *ret, struct err *e)
+{
+	const char *path = world_lock_path(profiles, p->part, platform, a);
+	char asked[65];
+	if (world_lock_read(path, a, ret, e) < 0)
+		return err_wrap(e, "part '%s' for %s", p->part, platform);
+	world_part_asked(p, asked);
+	const char *what = strcmp(ret->part, p->part) != 0 || strcmp(ret->platform, platform) != 0
+				   ? "is of another part or platform than its name says"
+			   : strcmp(ret->asked, asked) != 0 ? "was made for another request than its table's"
+							    : NULL;
+	if (!what)
+		return 0;
+	err_set(e, ERR_CONFIG, "the lock '%s' %s", path, what);
+	return err_hint(e, "ptbuild world lock %s makes a new one", p->part);
+}
+
+/* Over the keys of all parts, and the sum of their files. */
+static void fill(struct world *w)
+{
+	AUTO_BUF struct buf keys = {0};
+	w->download = 0;
+	for (size_t i = 0; i < w->count; i++) {
+		AUTO_BUF struct buf rules = {0};
+		char key[65];
+		world_part_rules(w->pieces[i].part, &rules);
+		world_lock_key(&w->pieces[i].lock, buf_cstr(&rules), key);
+		buf_printf(&keys, "%s\n", key);
+		w->download += world_lock_bytes(&w->pieces[i].lock);
+	}
+	digest_data(buf_cstr(&keys), keys.len, w->key);
+}
+
+int world_load(const char *profiles, const char *name, const char *platform, struct arena *a, const struct world **ret,
+	       struct err *e)
+{
+	struct strlist parts = {0};
+	if (!*name || *name == '+' || path_has_suffix(name, "+") || strstr(name, "++"))
+		return bad_name(name, "has an empty part", name, e);
+	if (!world_debian_arch(platform))
+		return err_set(e, ERR_CONFIG, "no world is for the platform '%s'", platform);
+	strlist_split(&parts, a, name, "+");
+	struct world *w = arena_alloc(a, sizeof(*w));
+	*w = (struct world){.name = arena_strdup(a, name), .platform = arena_strdup(a, platform)};
+	w->pieces = arena_array(a, parts.count, sizeof(*w->pieces));
+	for (; w->count < parts.count; w->count++) {
+		struct world_piece *p = &w->pieces[w->count];
+		if (world_part_load(profiles, parts.items[w->count], a, &p->part, e) < 0 ||
+		    check_order(name, &parts, w->count, p->part, e) < 0 ||
+		    read_lock(profiles, p->part, platform, a, &p->lock, e) < 0)
+			return -1;
+	}
+	fill(w);
+	*ret = w;
+	return 0;
+}
+
+const struct world *world_with_locks(const struct world *w, const struct world_lock *locks, struct arena *a)
+{
+	struct world *new = arena_alloc(a, sizeof(*new));
+	*new = *w;
+	new->pieces = arena_array(a, w->count, sizeof(*new->pieces));
+	for (size_t i = 0; i < w->count; i++)
+		new->pieces[i] = (struct world_piece){.part = w->pieces[i].part, .lock = locks[i]};
+	fill(new);
+	return new;
+}
+
+int world_read_stamp(const char *dir, struct arena *a, char **ret_name, char **ret_key, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	struct strlist words = {0};
+	struct stat st;
+	if (beneath_stat(dir, WORLD_STAMP, &st) < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return 0;
+	if (beneath_read(dir, WORLD_STAMP, MAX_STAMP, &text, e) < 0)
+		return -1;
+	strlist_split(&words, a, buf_cstr(&text), " \n");
+	if (words.count != 3 || !digest_valid_hex(words.items[2]))
+		return err_set(e, ERR_INTEGRITY, "'%s/%s' does not name a world", dir, WORLD_STAMP);
+	*ret_name = arena_strdup(a, words.items[0]);
+	*ret_key = arena_strdup(a, words.items[2]);
+	return 1;
+}

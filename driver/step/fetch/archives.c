@@ -1,0 +1,155 @@
+#include "step/fetch/archives.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/path.h"
+#include "base/sys/fs.h"
+#include "step/fetch/apt.h"
+
+enum { FILE_MAX = 1 << 20 };
+
+static bool is_name(const char *s, size_t len)
+{
+	bool good = len > 0 && len <= 64 && islower((unsigned char)*s);
+	for (size_t i = 0; good && i < len; i++)
+		good = islower((unsigned char)s[i]) || isdigit((unsigned char)s[i]) || s[i] == '-';
+	return good;
+}
+
+static bool is_address(const char *s)
+{
+	if (strpbrk(s, " \t?#"))
+		return false;
+	return *s == '/' || strncmp(s, "http://", 7) == 0 || strncmp(s, "https://", 8) == 0 ||
+	       strncmp(s, "file:///", 8) == 0;
+}
+
+int deb_place_parse(const char *place, struct arena *a, struct deb_place *ret, struct err *e)
+{
+	const char *slash = strchr(place, '/');
+	if (!slash || !is_name(place, (size_t)(slash - place)) || !path_is_safe_relative(slash + 1)) {
+		err_set(e, ERR_CONFIG, "not a place in a Debian archive: '%s'", place);
+		return err_hint(e, "write it as deb:ARCHIVE/PATH, for example deb:debian/pool/main/b/bash/NAME.deb");
+	}
+	*ret = (struct deb_place){.archive = arena_strndup(a, place, (size_t)(slash - place)),
+				  .path = arena_strdup(a, slash + 1)};
+	return 0;
+}
+
+int archives_word(const char *word, struct err *e)
+{
+	const char *equals = strchr(word, '=');
+	if (equals && is_name(word, (size_t)(equals - word)) && is_address(equals + 1))
+		return 0;
+	err_set(e, ERR_USAGE, "option '--archive': not NAME=URL: '%s'", word);
+	return err_hint(e, "for example --archive debian=URL with an http, https or file URL, or a directory's "
+			   "absolute path");
+}
+
+char *archives_variable(const char *archive, struct arena *a)
+{
+	char *out = arena_printf(a, "PTBUILD_ARCHIVE_%s", archive);
+	for (char *p = out; *p; p++)
+		*p = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
+	return out;
+}
+
+static int add_address(struct strlist *l, struct arena *a, const char *address, const char *from, struct err *e)
+{
+	size_t len = strlen(address);
+	if (!is_address(address)) {
+		err_set(e, ERR_CONFIG, "%s: not the address of an archive: '%s'", from, address);
+		return err_hint(e, "give an http, https or file URL, or a directory's absolute path");
+	}
+	while (len > 1 && address[len - 1] == '/')
+		len--;
+	const char *clean = arena_strndup(a, address, len);
+	if (!strlist_contains(l, clean))
+		strlist_ref(l, a, clean);
+	return 0;
+}
+
+static int add_words(const char *archive, const struct strlist *words, struct arena *a, struct strlist *ret,
+		     struct err *e)
+{
+	size_t len = strlen(archive);
+	for (size_t i = 0; words && i < words->count; i++) {
+		const char *word = words->items[i];
+		if (strncmp(word, archive, len) == 0 && word[len] == '=' &&
+		    add_address(ret, a, word + len + 1, "--archive", e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int add_variable(const char *archive, struct arena *a, struct strlist *ret, struct err *e)
+{
+	struct strlist urls = {0};
+	const char *name = archives_variable(archive, a), *value = getenv(name);
+	strlist_split(&urls, a, value ? value : "", " \t\n");
+	for (size_t i = 0; i < urls.count; i++)
+		if (add_address(ret, a, urls.items[i], name, e) < 0)
+			return -1;
+	return 0;
+}
+
+static int add_file(const char *archive, const char *file, struct arena *a, struct strlist *ret, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	if (!file || !fs_exists(file))
+		return 0;
+	if (fs_read(file, FILE_MAX, &text, e) < 0)
+		return -1;
+	char *rest = arena_strdup(a, buf_cstr(&text)), *line;
+	for (unsigned number = 1; (line = strsep(&rest, "\n")); number++) {
+		struct strlist words = {0};
+		line[strcspn(line, "#\r")] = '\0';
+		strlist_split(&words, a, line, " \t");
+		if (words.count == 0)
+			continue;
+		const char *from = arena_printf(a, "%s:%u", file, number);
+		if (words.count != 2 || !is_name(words.items[0], strlen(words.items[0]))) {
+			err_set(e, ERR_CONFIG, "%s: not an archive and its URL: '%s'", from, line);
+			return err_hint(e, "write a line as 'debian URL'");
+		}
+		if (strcmp(words.items[0], archive) == 0 && add_address(ret, a, words.items[1], from, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* What apt-get cannot say is not known: another place may do. */
+static int add_apt(const char *archive, const struct run *run, struct arena *a, struct strlist *ret, struct err *e)
+{
+	struct strlist sites = {0};
+	if (apt_sites(archive, run, a, &sites, e) < 0)
+		return -1;
+	for (size_t i = 0; i < sites.count; i++)
+		if (is_address(sites.items[i]) && add_address(ret, a, sites.items[i], "apt-get", e) < 0)
+			return -1;
+	return 0;
+}
+
+int archives_find(const char *archive, const struct archives_request *q, const struct run *run, struct arena *a,
+		  struct strlist *ret, struct err *e)
+{
+	struct strlist out = {0};
+	if (add_words(archive, q->named, a, &out, e) < 0 || (!out.count && add_variable(archive, a, &out, e) < 0) ||
+	    (!out.count && (add_file(archive, q->file, a, &out, e) < 0 || add_apt(archive, run, a, &out, e) < 0)))
+		return -1;
+	*ret = out;
+	return 0;
+}
+
+int archives_unknown(const char *archive, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	err_set(e, ERR_NETWORK, "no address of the archive '%s' is known", archive);
+	return err_hint(e,
+			"set %s to the URL below which it has 'dists' and 'pool', pass --archive %s=URL, or give the "
+			"directory that holds its files with --mirror DIR",
+			archives_variable(archive, &a), archive);
+}

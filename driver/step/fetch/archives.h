@@ -1,0 +1,31 @@
+/* Where Debian archives are, as the user or the machine names them. The tree has no address. */
+#pragma once
+#include <stdbool.h>
+
+#include "base/run.h"
+#include "base/strlist.h"
+
+struct archives_request {
+	const struct strlist *named; /* --archive: "debian=URL"; NULL: none */
+	/* lines "debian URL", '#' begins a comment; NULL, or not there: none */
+	const char *file;
+};
+
+struct deb_place { /* deb:ARCHIVE/PATH */
+	const char *archive, *path;
+};
+
+/* deb_place_parse: of what follows "deb:". ERR_CONFIG if it is none. */
+int deb_place_parse(const char *place, struct arena *a, struct deb_place *ret, struct err *e) MUST_CHECK;
+/* archives_word: whether a word of --archive is "NAME=URL" with an http, https or file URL or an
+ * absolute path; else ERR_USAGE. */
+int archives_word(const char *word, struct err *e) MUST_CHECK;
+/* archives_find: the addresses of an archive, without a slash at their ends: those of --archive,
+ * else of PTBUILD_ARCHIVE_<NAME>, else of the file and then of the machine's apt-get. None: an
+ * empty list. ERR_CONFIG for an address or a line that is none. */
+int archives_find(const char *archive, const struct archives_request *q, const struct run *run, struct arena *a,
+		  struct strlist *ret, struct err *e) MUST_CHECK;
+/* archives_variable: "PTBUILD_ARCHIVE_DEBIAN_SECURITY" of "debian-security". */
+char *archives_variable(const char *archive, struct arena *a) __attribute__((returns_nonnull));
+/* archives_unknown: ERR_NETWORK: nothing names an address of it, and what to set. */
+int archives_unknown(const char *archive, struct err *e);

@@ -1,0 +1,157 @@
+#include "step/lock/lock_files.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/strlist.h"
+#include "base/sys/digest.h"
+#include "base/sys/json.h"
+#include "core/wheel/wheel.h"
+
+#define PATH_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-/"
+#define VERSION_CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789.-+"
+
+/* NVIDIA's names: sbsa are Arm servers; its "linux-aarch64" are Tegra boards. */
+static const struct {
+	const char *platform, *redist;
+} platforms[] = {{"x86_64-linux", "linux-x86_64"}, {"aarch64-linux", "linux-sbsa"}};
+
+/* "manylinux_2_27_x86_64" is for "x86_64-linux". */
+static bool tag_fits(const char *tags, const char *platform, struct arena *a)
+{
+	const char *suffix = arena_printf(a, "_%.*s", (int)strcspn(platform, "-"), platform);
+	struct strlist all = {0};
+	if (strcmp(tags, "any") == 0)
+		return true;
+	strlist_split(&all, a, tags, ".");
+	for (size_t i = 0; i < all.count; i++)
+		if (strncmp(all.items[i], "manylinux", 9) == 0 && path_has_suffix(all.items[i], suffix))
+			return true;
+	return false;
+}
+
+static bool is_wanted(const char *file, const char *name, const char *version, const char *platform, struct arena *a)
+{
+	struct wheel_name n;
+	struct err ignored = {0};
+	if (wheel_name_parse(file, a, &n, &ignored) < 0)
+		return false;
+	return strcmp(wheel_normalize(n.dist, a), wheel_normalize(name, a)) == 0 && strcmp(n.version, version) == 0 &&
+	       path_has_suffix(n.python, "py3") && strcmp(n.abi, "none") == 0 && tag_fits(n.platform, platform, a);
+}
+
+int lock_wheel(const char *asked, const char *platform, const struct lock_listed *files, size_t count, struct arena *a,
+	       struct world_entry *ret, struct err *e)
+{
+	AUTO_ARENA struct arena scratch = {0};
+	const struct lock_listed *found = NULL;
+	const char *equals = strstr(asked, "==");
+	if (!equals || equals == asked || !equals[2]) {
+		err_set(e, ERR_CONFIG, "not a wheel with its version: '%s'", asked);
+		return err_hint(e, "write it as NAME==VERSION");
+	}
+	const char *name = arena_strndup(a, asked, (size_t)(equals - asked)), *version = arena_strdup(a, equals + 2);
+	for (size_t i = 0; i < count; i++) {
+		if (!is_wanted(files[i].name, name, version, platform, &scratch))
+			continue;
+		if (found)
+			return err_set(e, ERR_NETWORK, "the index has two wheels of %s for %s: '%s' and '%s'", asked,
+				       platform, found->name, files[i].name);
+		found = &files[i];
+	}
+	if (!found) {
+		err_set(e, ERR_NETWORK, "the index has no wheel of %s for %s", asked, platform);
+		return err_hint(e, "look at the versions that it has: pip index versions %s", name);
+	}
+	if (!digest_valid_hex(found->sha256) || !found->size)
+		return err_set(e, ERR_NETWORK, "the index does not say sha256 and size of '%s'", found->name);
+	*ret = (struct world_entry){.kind = WORLD_WHEEL,
+				    .name = name,
+				    .version = version,
+				    .arch = "",
+				    .sha256 = arena_strdup(a, found->sha256),
+				    .place = arena_strdup(a, found->name),
+				    .size = found->size};
+	return 0;
+}
+
+static int bad(const char *url, struct err *e, const char *what, const char *component)
+{
+	err_set(e, ERR_NETWORK, "'%s' is not a manifest of CUDA's components: %s '%s'", url, what, component);
+	return err_hint(e, "NVIDIA's are named redistrib_<version>.json");
+}
+
+/* A size is a string of digits there. */
+static uint64_t size_of(const json_t *archive)
+{
+	const char *text = json_string_value(json_object_get(archive, "size"));
+	bool digits = text && *text && strlen(text) < 13 && !text[strspn(text, "0123456789")];
+	return digits ? strtoull(text, NULL, 10) : 0;
+}
+
+static int read_component(const json_t *manifest, const char *url, const char *name, const char *platform,
+			  struct arena *a, struct world_entry *ret, struct err *e)
+{
+	const json_t *component = json_object_get(manifest, name), *archive = json_object_get(component, platform);
+	const char *version = json_string_value(json_object_get(component, "version"));
+	const char *path = json_string_value(json_object_get(archive, "relative_path"));
+	const char *sha256 = json_string_value(json_object_get(archive, "sha256"));
+	uint64_t size = size_of(archive);
+	if (!component)
+		return bad(url, e, "it has no", name);
+	if (!archive) {
+		err_set(e, ERR_NETWORK, "'%s' has no '%s' for %s", url, name, platform);
+		return err_hint(e, "leave it out of the part's 'archives'");
+	}
+	if (!version || !*version || version[strspn(version, VERSION_CHARACTERS)])
+		return bad(url, e, "it has no version of", name);
+	if (!path || !path_is_safe_relative(path) || path[strspn(path, PATH_CHARACTERS)])
+		return bad(url, e, "it has no path of", name);
+	if (!sha256 || !digest_valid_hex(sha256) || !size)
+		return bad(url, e, "it has no sha256 and size of", name);
+	*ret = (struct world_entry){.kind = WORLD_FILE,
+				    .name = arena_strdup(a, name),
+				    .version = arena_strdup(a, version),
+				    .arch = "",
+				    .sha256 = arena_strdup(a, sha256),
+				    .place = arena_printf(a, "%s/%s", path_dir(a, url), path),
+				    .size = size};
+	return 0;
+}
+
+int lock_redist(const char *text, size_t len, const char *url, const char *const *components, size_t count,
+		const char *platform, struct arena *a, struct world_entry **ret, struct err *e)
+{
+	json_error_t why;
+	const char *key = NULL;
+	AUTO_JSON json_t *manifest = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
+	struct world_entry *entries = arena_array(a, count + 1, sizeof(*entries));
+	for (size_t i = 0; i < ARRAY_LEN(platforms); i++)
+		if (strcmp(platforms[i].platform, platform) == 0)
+			key = platforms[i].redist;
+	if (!key)
+		return err_set(e, ERR_CONFIG, "NVIDIA has no archives for the platform '%s'", platform);
+	if (!json_is_object(manifest))
+		return bad(url, e, "it cannot be read:", manifest ? "not an object" : why.text);
+	for (size_t i = 0; i < count; i++)
+		if (read_component(manifest, url, components[i], key, a, &entries[i], e) < 0)
+			return -1;
+	*ret = entries;
+	return 0;
+}
+
+void lock_replace(struct world_lock *l, enum world_kind kind, const struct world_entry *entries, size_t count,
+		  struct arena *a)
+{
+	struct world_entry *all = arena_array(a, l->count + count + 1, sizeof(*all));
+	size_t n = 0;
+	for (size_t i = 0; i < l->count; i++)
+		if (l->entries[i].kind != kind)
+			all[n++] = l->entries[i];
+	for (size_t i = 0; i < count; i++)
+		all[n++] = entries[i];
+	l->entries = all;
+	l->count = n;
+}

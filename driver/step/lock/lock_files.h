@@ -1,0 +1,23 @@
+/* The entries of a lock that are not Debian packages: wheels as an index lists them, and archives
+ * of NVIDIA's redistributable components as their manifest has them. */
+#pragma once
+#include "core/world/lock.h"
+
+struct lock_listed {               /* a wheel that an index lists */
+	const char *name, *sha256; /* sha256 "" and size 0: the index does not say */
+	uint64_t size;
+};
+
+/* lock_wheel: of the wheels listed for a distribution the one of "name==version" for any Python 3
+ * on the platform. ERR_NETWORK where there is none, more than one, or one without digest and
+ * size. */
+int lock_wheel(const char *asked, const char *platform, const struct lock_listed *files, size_t count, struct arena *a,
+	       struct world_entry *ret, struct err *e) MUST_CHECK;
+/* lock_redist: the archives of components in a manifest (redistrib_12.8.1.json) that came from
+ * `url`, beside which they lie; ret has one entry for each. ERR_NETWORK for a manifest that cannot
+ * be read, lacks a component or has none of it for the platform. */
+int lock_redist(const char *text, size_t len, const char *url, const char *const *components, size_t count,
+		const char *platform, struct arena *a, struct world_entry **ret, struct err *e) MUST_CHECK;
+/* lock_replace: the entries of one kind by others. */
+void lock_replace(struct world_lock *l, enum world_kind kind, const struct world_entry *entries, size_t count,
+		  struct arena *a);

@@ -1,0 +1,42 @@
+/* The root of a world in the store: taken from there, or fetched and made. */
+#pragma once
+#include "base/run.h"
+#include "base/sys/lock.h"
+#include "core/world/world.h"
+#include "step/fetch/fetch.h"
+
+struct store;
+
+struct world_request {
+	const struct world *world;
+	const char *profiles; /* the tables' directory */
+	struct store *store;
+	struct fetch_options fetch;
+	bool no_drift;       /* a package that has left the archive is an error */
+	const char *keyring; /* of the archive, for drift; NULL: Debian's of this machine */
+	unsigned jobs;
+};
+
+struct world_result {
+	const char *dir;           /* the root: read-only, in the store */
+	const struct world *world; /* as it was made: with drift other than asked for */
+	bool hit;                  /* it was there */
+	const char *key;           /* the world's, or with drift that of what was made */
+	/* of packages that left the archive, whose present versions were taken: "name locked
+	 * present"; empty: none */
+	struct strlist drift;
+	struct fetch_stats fetched;
+	double seconds;
+	/* held: garbage collection leaves the root alone until the caller releases it, or ends */
+	struct lock use;
+};
+
+/* world_find: where the world's root is in the store (or a fallback store); *ret NULL: not made
+ * yet. Takes no lock (store_world_hold) and changes nothing but the time of the last use. */
+int world_find(struct store *store, const struct world *w, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
+/* world_ensure: finds or makes it. Two processes make it once; a kill at any moment leaves no half
+ * world, and the next store_open removes what it left. Where a lock says a tree digest and the made
+ * tree has another: ERR_INTEGRITY. ERR_NETWORK offline when files are missing: the hint is the
+ * `ptbuild world make` that fetches them. */
+int world_ensure(const struct world_request *q, const struct run *run, struct arena *a, struct world_result *ret,
+		 struct err *e) MUST_CHECK;

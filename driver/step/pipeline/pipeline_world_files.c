@@ -1,0 +1,181 @@
+#include "step/pipeline/pipeline_world_files.h"
+
+#include <string.h>
+
+#include "base/path.h"
+#include "step/fetch/fetch_archive.h"
+#include "step/lock/drift.h"
+
+/* Small files: a connection waits more than it carries. */
+enum { PARALLEL = 16 };
+
+/* The sources of a world, and of each entry the one that it is: two parts may have the same file. */
+struct wanted {
+	struct fetch_source *sources;
+	size_t count;
+	size_t **of; /* for each piece, for each entry: an index into sources */
+};
+
+static struct fetch_source source_of(const struct world_lock *l, const struct world_entry *f, struct arena *a)
+{
+	struct fetch_source s = {.name = path_base(f->place), .sha256 = f->sha256};
+	switch (f->kind) {
+	case WORLD_DEB:
+		strlist_addf(&s.urls, a, "deb:%s/%s", l->archive, f->place);
+		break;
+	case WORLD_WHEEL:
+		strlist_addf(&s.urls, a, "wheel:%s==%s/%s", f->name, f->version, f->place);
+		break;
+	case WORLD_FILE:
+		strlist_ref(&s.urls, a, f->place);
+		break;
+	}
+	return s;
+}
+
+static size_t add_source(struct wanted *w, const struct fetch_source *s)
+{
+	for (size_t i = 0; i < w->count; i++)
+		if (strcmp(w->sources[i].sha256, s->sha256) == 0)
+			return i;
+	w->sources[w->count] = *s;
+	return w->count++;
+}
+
+static struct wanted list_sources(const struct world *w, struct arena *a)
+{
+	size_t max = 1;
+	for (size_t i = 0; i < w->count; i++)
+		max += w->pieces[i].lock.count;
+	struct wanted out = {.sources = arena_array(a, max, sizeof(*out.sources)),
+			     .of = arena_array(a, w->count + 1, sizeof(*out.of))};
+	for (size_t i = 0; i < w->count; i++) {
+		const struct world_lock *l = &w->pieces[i].lock;
+		out.of[i] = arena_array(a, l->count + 1, sizeof(*out.of[i]));
+		for (size_t k = 0; k < l->count; k++) {
+			const struct fetch_source s = source_of(l, &l->entries[k], a);
+			out.of[i][k] = add_source(&out, &s);
+		}
+	}
+	return out;
+}
+
+static int fetch(const struct world_request *q, const struct world *w, struct wanted *files, const struct run *run,
+		 struct arena *a, struct fetch_stats *stats, struct err *e)
+{
+	struct fetch_options o = q->fetch;
+	struct fetch_stats now = {0};
+	o.parallel = o.parallel ? o.parallel : PARALLEL;
+	if (fetch_all(q->store, files->sources, files->count, &o, run, a, &now, e) < 0) {
+		if (o.offline && e->kind == ERR_NETWORK)
+			return err_hint(e, "run 'ptbuild world make %s --platform %s' once with a network", w->name,
+					w->platform);
+		return -1;
+	}
+	stats->downloaded += now.downloaded;
+	stats->from_store = now.from_store;
+	stats->bytes += now.bytes;
+	stats->seconds += now.seconds;
+	return 0;
+}
+
+/* Which entries of a piece are gone: how many. */
+static size_t list_gone(const struct wanted *files, size_t piece, size_t count, bool *ret)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < count; i++)
+		n += ret[i] = files->sources[files->of[piece][i]].gone;
+	return n;
+}
+
+/* The lock of one piece with what is there now. */
+static int resolve_piece(const struct world_request *q, const struct world_piece *p, const bool *gone,
+			 const struct run *run, struct arena *a, struct world_lock *ret, struct strlist *said,
+			 struct err *e)
+{
+	struct strlist components = {0};
+	struct fetch_archive_user user = {.store = q->store, .options = &q->fetch, .run = run};
+	const struct archive_get get = fetch_archive(&user);
+	struct archive_index *index = arena_alloc(a, sizeof(*index));
+	struct drift d;
+	if (q->no_drift)
+		return drift_refuse(&p->lock, gone, e);
+	for (unsigned i = 0; i < p->part->components_count; i++)
+		strlist_ref(&components, a, p->part->components[i]);
+	const struct archive_suite suite = {.archive = p->lock.archive,
+					    .suite = p->lock.suite,
+					    .arch = world_debian_arch(p->lock.platform),
+					    .components = &components,
+					    .keyring = q->keyring,
+					    .not_before = p->lock.date};
+	if (!p->lock.archive) /* no packages: what is gone has no other version */
+		return drift_resolve(&p->lock, gone, &(struct archive_index){0}, a, ret, &d, e);
+	if (archive_index_read(&suite, &get, run, a, index, e) < 0)
+		return err_wrap(e, "packages of '%s' have left the archive", p->part->part);
+	if (drift_resolve(&p->lock, gone, index, a, ret, &d, e) < 0)
+		return -1;
+	for (size_t i = 0; i < d.count; i++) {
+		strlist_addf(said, a, "%s %s %s", d.changes[i].name, d.changes[i].locked, d.changes[i].present);
+		log_warn(run->log, "drift: '%s' %s has left the archive, %s is taken", d.changes[i].name,
+			 d.changes[i].locked, d.changes[i].present);
+	}
+	return 0;
+}
+
+/* The world with the present versions; *ret NULL: nothing of it is gone. */
+static int resolve_gone(const struct world_request *q, const struct wanted *files, const struct run *run,
+			struct arena *a, const struct world **ret, struct strlist *said, struct err *e)
+{
+	const struct world *w = q->world;
+	struct world_lock *locks = arena_array(a, w->count + 1, sizeof(*locks));
+	bool any = false;
+	for (size_t i = 0; i < w->count; i++) {
+		const struct world_piece *p = &w->pieces[i];
+		bool *gone = arena_array(a, p->lock.count + 1, sizeof(*gone));
+		locks[i] = p->lock;
+		if (list_gone(files, i, p->lock.count, gone) == 0)
+			continue;
+		any = true;
+		if (resolve_piece(q, p, gone, run, a, &locks[i], said, e) < 0)
+			return -1;
+	}
+	*ret = any ? world_with_locks(w, locks, a) : NULL;
+	return 0;
+}
+
+static const char *const *const *paths_of(const struct world *w, const struct wanted *files, struct arena *a)
+{
+	const char *const **out = arena_array(a, w->count + 1, sizeof(*out));
+	for (size_t i = 0; i < w->count; i++) {
+		const char **paths = arena_array(a, w->pieces[i].lock.count + 1, sizeof(*paths));
+		for (size_t k = 0; k < w->pieces[i].lock.count; k++)
+			paths[k] = files->sources[files->of[i][k]].path;
+		out[i] = paths;
+	}
+	return out;
+}
+
+int world_files(const struct world_request *q, const struct run *run, struct arena *a, struct world_files *ret,
+		struct err *e)
+{
+	struct world_files out = {.world = q->world};
+	struct wanted files = list_sources(q->world, a);
+	if (fetch(q, out.world, &files, run, a, &out.fetched, e) < 0) {
+		struct err why = {0};
+		const struct world *now = NULL;
+		if (e->kind != ERR_NETWORK)
+			return -1;
+		if (resolve_gone(q, &files, run, a, &now, &out.drift, &why) < 0)
+			*e = why;
+		if (!now)
+			return -1;
+		err_clear(e);
+		out.world = now;
+		files = list_sources(now, a);
+		if (fetch(q, now, &files, run, a, &out.fetched, e) < 0)
+			return -1;
+	}
+	out.paths = paths_of(out.world, &files, a);
+	*ret = out;
+	return 0;
+}

@@ -1,0 +1,232 @@
+#include "step/world/deb.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "core/archive/control.h"
+
+enum { READ_SIZE = 256 * 1024, MAX_CONTROL = 1 << 20, MAX_MEMBERS = 64 };
+
+struct deb {
+	struct archive *outer; /* the ar archive */
+	struct archive *inner; /* the member that is being read, behind its decompressor; NULL: none */
+};
+
+/* EILSEQ and EINVAL are libarchive's own numbers for bytes that it cannot make sense of, -1 for all else. */
+int deb_damaged(struct archive *a, struct err *e)
+{
+	int number = archive_errno(a);
+	const char *text = archive_error_string(a);
+	if (number > 0 && number != EILSEQ && number != EINVAL)
+		return err_set(e, ERR_SYSTEM, "cannot be read: %s", strerror(number));
+	return err_set(e, ERR_INTEGRITY, "damaged: %s", text ? text : "it ends too early");
+}
+
+/* The name of the next member; 0 at the end. */
+static int next_member(struct deb *d, const char **ret, struct err *e)
+{
+	struct archive_entry *en;
+	int rc = archive_read_next_header(d->outer, &en);
+	if (rc == ARCHIVE_EOF)
+		return 0;
+	if (rc != ARCHIVE_OK)
+		return deb_damaged(d->outer, e);
+	*ret = archive_entry_pathname(en);
+	return *ret ? 1 : err_set(e, ERR_INTEGRITY, "damaged: a member has no name");
+}
+
+static la_ssize_t read_member(struct archive *inner, void *user, const void **data)
+{
+	const struct deb *d = user;
+	size_t len = 0;
+	la_int64_t at;
+	int rc;
+	while ((rc = archive_read_data_block(d->outer, data, &len, &at)) == ARCHIVE_OK)
+		if (len > 0)
+			return (la_ssize_t)len;
+	if (rc == ARCHIVE_EOF)
+		return 0;
+	archive_set_error(inner, archive_errno(d->outer), "%s",
+			  archive_error_string(d->outer) ? archive_error_string(d->outer) : "it ends too early");
+	return -1;
+}
+
+static int open_member(struct deb *d, struct err *e)
+{
+	archive_read_free(d->inner);
+	d->inner = archive_read_new();
+	if (!d->inner)
+		abort();
+	/* "all" would start programs for formats that the library cannot read itself. */
+	archive_read_support_filter_xz(d->inner);
+	archive_read_support_filter_gzip(d->inner);
+	archive_read_support_filter_zstd(d->inner);
+	archive_read_support_format_tar(d->inner);
+	return archive_read_open(d->inner, d, NULL, read_member, NULL) == ARCHIVE_OK ? 0 : deb_damaged(d->inner, e);
+}
+
+static bool is_member(const char *name, const char *stem)
+{
+	size_t n = strlen(stem);
+	static const char *const ends[] = {"", ".gz", ".xz", ".zst"};
+	for (size_t i = 0; strncmp(name, stem, n) == 0 && i < ARRAY_LEN(ends); i++)
+		if (strcmp(name + n, ends[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Moves to the member `stem`, over those that are nobody's business, which begin with '_'. */
+static int find_member(struct deb *d, const char *stem, struct err *e)
+{
+	const char *name = "";
+	for (size_t i = 0; i < MAX_MEMBERS; i++) {
+		int got = next_member(d, &name, e);
+		if (got < 0)
+			return -1;
+		if (got > 0 && is_member(name, stem))
+			return 0;
+		if (got == 0 || *name != '_')
+			break;
+	}
+	return err_set(e, ERR_INTEGRITY, "not a Debian package: it has no member '%s' where that belongs", stem);
+}
+
+static int check_version(struct deb *d, struct err *e)
+{
+	char text[8] = "";
+	if (find_member(d, "debian-binary", e) < 0)
+		return -1;
+	la_ssize_t n = archive_read_data(d->outer, text, sizeof(text) - 1);
+	if (n < 0)
+		return deb_damaged(d->outer, e);
+	if (n < 4 || strncmp(text, "2.", 2) != 0 || text[3] != '\n')
+		return err_set(e, ERR_INTEGRITY, "not a Debian package of format 2");
+	return 0;
+}
+
+static int read_control(struct deb *d, struct buf *out, struct err *e)
+{
+	struct archive_entry *en;
+	for (;;) {
+		int rc = archive_read_next_header(d->inner, &en);
+		if (rc == ARCHIVE_EOF)
+			return err_set(e, ERR_INTEGRITY, "not a Debian package: it has no control file");
+		const char *name = rc == ARCHIVE_OK || rc == ARCHIVE_WARN ? archive_entry_pathname(en) : NULL;
+		if (!name)
+			return deb_damaged(d->inner, e);
+		if (strncmp(name, "./", 2) == 0)
+			name += 2;
+		if (strcmp(name, "control") == 0 && archive_entry_filetype(en) == AE_IFREG)
+			break;
+	}
+	for (;;) {
+		la_ssize_t n = archive_read_data(d->inner, buf_reserve(out, READ_SIZE), READ_SIZE);
+		if (n < 0)
+			return deb_damaged(d->inner, e);
+		if (n == 0)
+			return 0;
+		out->len += (size_t)n;
+		if (out->len > MAX_CONTROL)
+			return err_set(e, ERR_INTEGRITY, "its control file has more than 1 MiB");
+	}
+}
+
+/* The names of "a (<< 1), b | c". */
+static void split_names(struct strlist *out, struct arena *a, const char *value, size_t len)
+{
+	struct strlist all = {0};
+	strlist_split(&all, a, arena_strndup(a, value, len), ",|");
+	for (size_t i = 0; i < all.count; i++) {
+		const char *name = all.items[i] + strspn(all.items[i], " \t\n");
+		size_t n = strcspn(name, " \t\n:(");
+		if (n > 0)
+			strlist_ref(out, a, arena_strndup(a, name, n));
+	}
+}
+
+static int parse_control(const struct buf *text, struct arena *a, struct deb_control *ret, struct err *e)
+{
+	struct deb_control k = {0};
+	struct control c;
+	struct control_field f;
+	enum control_got got;
+	AUTO_BUF struct buf out = {0};
+	control_open(&c, "control", buf_cstr(text), text->len);
+	for (;;) {
+		if (control_next(&c, &got, &f, e) < 0)
+			return -1;
+		if (got != CONTROL_FIELD)
+			break;
+		const struct {
+			const char *name, **to;
+		} fields[] = {{"Package", &k.name}, {"Version", &k.version}, {"Architecture", &k.arch}};
+		for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+			if (control_is(&f, fields[i].name))
+				*fields[i].to = arena_strndup(a, f.value, f.value_len);
+		if (control_is(&f, "Multi-Arch"))
+			k.same = f.value_len == 4 && memcmp(f.value, "same", 4) == 0;
+		if (control_is(&f, "Replaces"))
+			split_names(&k.replaces, a, f.value, f.value_len);
+		if (control_is(&f, "Package") || control_is(&f, "Status")) /* dpkg writes these itself */
+			continue;
+		buf_printf(&out, "%.*s: %.*s\n", (int)f.name_len, f.name, (int)f.value_len, f.value);
+	}
+	if (!k.name || !k.version || !k.arch)
+		return err_set(e, ERR_INTEGRITY, "its control file needs Package, Version and Architecture");
+	k.text = arena_strdup(a, buf_cstr(&out));
+	*ret = k;
+	return 0;
+}
+
+static int open_all(struct deb *d, const char *path, struct arena *a, struct deb_control *ret, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	archive_read_support_format_ar(d->outer);
+	if (archive_read_open_filename(d->outer, path, READ_SIZE) != ARCHIVE_OK)
+		return deb_damaged(d->outer, e);
+	if (check_version(d, e) < 0 || find_member(d, "control.tar", e) < 0 || open_member(d, e) < 0 ||
+	    read_control(d, &text, e) < 0 || parse_control(&text, a, ret, e) < 0)
+		return -1;
+	return find_member(d, "data.tar", e) < 0 ? -1 : open_member(d, e);
+}
+
+int deb_open(const char *path, struct arena *a, struct deb **ret, struct deb_control *ret_control, struct err *e)
+{
+	struct deb *d = calloc(1, sizeof(*d));
+	if (!d)
+		abort();
+	d->outer = archive_read_new();
+	if (!d->outer)
+		abort();
+	if (open_all(d, path, a, ret_control, e) < 0) {
+		deb_close(d);
+		return -1;
+	}
+	*ret = d;
+	return 0;
+}
+
+int deb_next(struct deb *d, struct archive_entry **ret, struct err *e)
+{
+	int rc = archive_read_next_header(d->inner, ret);
+	if (rc == ARCHIVE_EOF)
+		return 0;
+	return rc == ARCHIVE_OK || rc == ARCHIVE_WARN ? 1 : deb_damaged(d->inner, e);
+}
+
+struct archive *deb_data(const struct deb *d)
+{
+	return d->inner;
+}
+
+void deb_close(struct deb *d)
+{
+	if (!d)
+		return;
+	archive_read_free(d->inner);
+	archive_read_free(d->outer);
+	free(d);
+}

@@ -1,0 +1,261 @@
+#include "step/world/world_tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#ifdef __APPLE__
+#include <xlocale.h>
+#endif
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
+#include "base/thread.h"
+#include "step/world/world_parts.h"
+
+enum { MAX_JOBS = 32, MAX_PIECES = 32 };
+
+/* What a root needs beside what packages bring. */
+static const char *const dirs[] = {"dev", "etc", "home",    "proc",    "root",    "run",       "sys",     "tmp",
+				   "usr", "var", "var/tmp", "usr/bin", "usr/lib", "usr/lib64", "usr/sbin"};
+static const char *const links[][2] = {
+	{"bin", "usr/bin"}, {"lib", "usr/lib"}, {"lib64", "usr/lib64"}, {"sbin", "usr/sbin"}};
+
+struct pool {
+	struct world_making *m;
+	struct work **order; /* the largest first */
+	_Atomic size_t next;
+	atomic_bool failed;
+	struct err *errors; /* of each work */
+	struct arena arenas[MAX_JOBS];
+};
+
+struct worker {
+	struct pool *pool;
+	unsigned number;
+	pthread_t thread;
+};
+
+static void unpack_next(struct pool *p, struct unpacker *u, struct work *w)
+{
+	struct err *e = &p->errors[w - p->m->works];
+	if (unpack_work(u, w, e) == 0)
+		return;
+	if (e->kind != ERR_INTERRUPTED)
+		err_wrap(e, "'%s'", w->unit.name);
+	atomic_store(&p->failed, true);
+}
+
+static void *work_loop(void *user)
+{
+	struct worker *me = user;
+	struct pool *p = me->pool;
+	struct unpacker u = {.m = p->m};
+	struct err e = {0};
+	/* libarchive converts names to the locale's character set: "C" would lose those outside ASCII. */
+	locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+	locale_t before = utf8 ? uselocale(utf8) : (locale_t)0;
+	if (tree_open(&u.tree, p->m->q->dir, &e) < 0) {
+		p->errors[0] = e;
+		atomic_store(&p->failed, true);
+	}
+	for (size_t i; !atomic_load(&p->failed) && (i = atomic_fetch_add(&p->next, 1)) < p->m->count;)
+		unpack_next(p, &u, p->order[i]);
+	tree_close(&u.tree);
+	buf_release(&u.path);
+	buf_release(&u.other);
+	p->arenas[me->number] = u.arena; /* what the works point to */
+	if (utf8) {
+		uselocale(before);
+		freelocale(utf8);
+	}
+	return NULL;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const struct work *x = *(struct work *const *)a, *y = *(struct work *const *)b;
+	if (x->entry->size != y->entry->size)
+		return x->entry->size > y->entry->size ? -1 : 1;
+	return x->unit.at < y->unit.at ? -1 : 1;
+}
+
+/* The first error in the order of the world, so that it is mostly the same whoever was first. */
+static int first_error(const struct pool *p, struct err *e)
+{
+	for (size_t i = 0; i < p->m->count; i++) {
+		if (p->errors[i].kind == ERR_NONE)
+			continue;
+		*e = p->errors[i];
+		return -1;
+	}
+	return 0;
+}
+
+static int unpack_all(struct world_making *m, struct pool *p, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct worker workers[MAX_JOBS];
+	unsigned jobs = m->q->jobs < 1 ? 1 : m->q->jobs > MAX_JOBS ? MAX_JOBS : m->q->jobs, started = 0;
+	p->order = arena_array(&a, m->count + 1, sizeof(struct work *));
+	p->errors = arena_array(&a, m->count + 1, sizeof(*p->errors));
+	for (size_t i = 0; i < m->count; i++)
+		p->order[i] = &m->works[i];
+	if (m->count > 0)
+		qsort(p->order, m->count, sizeof(struct work *), by_size);
+	for (unsigned i = 0; i < jobs; i++) {
+		workers[i] = (struct worker){.pool = p, .number = i};
+		if (thread_start(&workers[i].thread, work_loop, &workers[i]) != 0)
+			break;
+		started++;
+	}
+	for (unsigned i = 0; i < started; i++)
+		pthread_join(workers[i].thread, NULL);
+	if (started == 0)
+		return err_set(e, ERR_SYSTEM, "cannot start a thread");
+	return first_error(p, e);
+}
+
+/* A unit for each file that is unpacked by itself. */
+static int list_works(struct world_making *m, struct arena *a, struct err *e)
+{
+	const struct world *w = m->q->world;
+	size_t all = 0;
+	for (size_t i = 0; i < w->count; i++)
+		all += w->pieces[i].lock.count;
+	m->works = arena_array(a, all + 1, sizeof(*m->works));
+	for (size_t i = 0; i < w->count; i++) {
+		const struct world_part *p = w->pieces[i].part;
+		bool python = strcmp(p->kind, "python") == 0;
+		for (size_t j = 0; j < w->pieces[i].lock.count; j++) {
+			const struct world_entry *t = &w->pieces[i].lock.entries[j];
+			if (t->kind != WORLD_DEB && !(python && t->kind == WORLD_FILE)) {
+				if (strcmp(p->kind, "toolkit") == 0)
+					continue;
+				return err_set(e, ERR_CONFIG, "part '%s' is not a toolkit, so '%s' has no place in it",
+					       p->part, t->name);
+			}
+			struct work *k = &m->works[m->count];
+			*k = (struct work){.part = p, .entry = t, .path = m->q->files[i][j]};
+			k->unit = (struct world_unit){
+				.name = t->name, .piece = i, .at = m->count++, .replaces = &k->replaces};
+		}
+	}
+	return 0;
+}
+
+/* Puts the winners of settled paths in their places, and removes the directory of spare files. */
+static int place_spares(struct world_making *m, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	if (names_settle(&m->names, e) < 0)
+		return -1;
+	struct name **all = names_sorted(&m->names, &a);
+	for (size_t i = 0; i < m->names.count && m->names.spares > 0; i++)
+		if (all[i]->spare && renameat(m->top, all[i]->spare, m->top, all[i]->path) < 0)
+			return err_errno(e, ERR_SYSTEM, "cannot rename '%s' to '%s'", all[i]->spare, all[i]->path);
+	return fs_remove_at(m->top, NAMES_SPARE, m->q->dir, e);
+}
+
+static int add_frame(struct world_making *m, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
+		if (world_add_dir(m, NULL, dirs[i], e) < 0)
+			return -1;
+	for (size_t i = 0; i < ARRAY_LEN(links); i++)
+		if (world_add_link(m, NULL, links[i][0], links[i][1], e) < 0)
+			return -1;
+	return 0;
+}
+
+/* New files changed the times of directories: they are set when all is there, those below first. */
+static int set_dir_times(struct world_making *m, struct name *const *sorted, struct err *e)
+{
+	const struct timespec top[2] = {m->newest, m->newest};
+	for (size_t i = m->names.count; i-- > 0;) {
+		const struct name *n = sorted[i];
+		struct timespec t = n->mtime.tv_sec ? n->mtime : m->newest;
+		const struct timespec times[2] = {t, t};
+		if (n->kind == NAME_DIR && utimensat(m->top, n->path, times, AT_SYMLINK_NOFOLLOW) < 0)
+			return err_errno(e, ERR_SYSTEM, "cannot set the time of '%s'", n->path);
+	}
+	if (fchmod(m->top, 0755) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot set the mode of '%s'", m->q->dir);
+	return futimens(m->top, top) < 0 ? err_errno(e, ERR_SYSTEM, "cannot set the time of '%s'", m->q->dir) : 0;
+}
+
+static int finish(struct world_making *m, struct arena *a, struct world_tree *ret, struct err *e)
+{
+	const struct world *w = m->q->world;
+	AUTO_ARENA struct arena scratch = {0};
+	AUTO_BUF struct buf part = {0};
+	struct name **all = names_sorted(&m->names, &scratch);
+	if (set_dir_times(m, all, e) < 0)
+		return -1;
+	ret->parts = arena_array(a, w->count, sizeof(*ret->parts));
+	for (size_t i = 0; i < w->count; i++) {
+		buf_reset(&part);
+		names_text(all, m->names.count, i, &part);
+		digest_data(buf_cstr(&part), part.len, ret->parts[i]);
+	}
+	for (size_t i = 0; i < m->names.count; i++)
+		ret->bytes += all[i]->size;
+	names_text(all, m->names.count, SIZE_MAX, &ret->manifest);
+	digest_data(buf_cstr(&ret->manifest), ret->manifest.len, ret->digest);
+	return 0;
+}
+
+/* All that is not unpacked: what the parts' tables say, part by part, then what is the world's own. */
+static int add_rest(struct world_making *m, struct arena *a, struct err *e)
+{
+	const struct world *w = m->q->world;
+	for (size_t i = 0; i < m->count; i++)
+		if (m->works[i].newest.tv_sec > m->newest.tv_sec)
+			m->newest = m->works[i].newest;
+	if (place_spares(m, e) < 0 || add_frame(m, e) < 0)
+		return -1;
+	for (size_t i = 0; i < w->count; i++) {
+		const struct world_part *p = w->pieces[i].part;
+		struct world_unit *unit = arena_alloc(a, sizeof(*unit));
+		*unit = (struct world_unit){.name = p->part, .piece = i, .at = SIZE_MAX};
+		if ((strcmp(p->kind, "toolkit") == 0 && world_prefix(m, i, unit, e) < 0) ||
+		    world_extras(m, p, unit, e) < 0)
+			return -1;
+	}
+	const char *stamp = arena_printf(a, "%s %s %s\n", w->name, w->platform, w->key);
+	return world_dpkg(m, e) < 0 ? -1 : world_add_file(m, NULL, WORLD_STAMP, stamp, strlen(stamp), e);
+}
+
+int world_tree_make(const struct world_tree_request *q, const struct run *run, struct arena *a, struct world_tree *ret,
+		    struct err *e)
+{
+	AUTO_ARENA struct arena arena = {0};
+	struct world_making m = {.q = q, .run = run};
+	struct pool pool = {.m = &m};
+	AUTO_FD int top = open(q->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (top < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot open '%s'", q->dir);
+	if (q->world->count > MAX_PIECES)
+		return err_set(e, ERR_CONFIG, "world '%s' has more than %d parts", q->world->name, MAX_PIECES);
+	m.top = top;
+	*ret = (struct world_tree){0};
+	names_init(&m.names);
+	int rc = list_works(&m, &arena, e);
+	if (rc == 0)
+		rc = unpack_all(&m, &pool, e);
+	if (rc == 0)
+		rc = add_rest(&m, &arena, e);
+	if (rc == 0)
+		rc = finish(&m, a, ret, e);
+	for (size_t i = 0; i < m.count; i++)
+		buf_release(&m.works[i].list);
+	for (size_t i = 0; i < MAX_JOBS; i++)
+		arena_release(&pool.arenas[i]);
+	names_release(&m.names);
+	return rc < 0 ? err_wrap(e, "world '%s'", q->world->name) : 0;
+}

@@ -1,0 +1,257 @@
+#!/usr/bin/python3
+"""Stores that others wrote: wheels without a record or with a wrong one, in the store itself, in a fallback store and on a web server. Each case asserts that ptbuild met it, and that the wheel was
+made all the same, with the bytes that it had before.
+
+    test_stores.py PTBUILD [TEST]
+"""
+
+import functools
+import glob
+import hashlib
+import http.server
+import json
+import os
+import shutil
+import sys
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
+import toy  # noqa: E402
+
+ERA = "setup-py-env"
+LIGHT = b"int toy_unit@UNIT@(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += i * @UNIT@; return sum; }\n"
+
+
+def light(files):
+    files["csrc/unit.cpp.in"] = LIGHT
+
+
+def prepare(world):
+    world.pin(ERA, light)
+    result = world.build(ERA)
+    assert result.returncode == 0, result.stderr
+    world.first = toy.record(result)["record"]["sha256"]
+    world.number = 0
+
+
+def store(world):
+    """A copy of the first store, and its wheel."""
+    world.number += 1
+    dir = world.path(f"store-{world.number}")
+    shutil.copytree(world.cache, dir, symlinks=True)
+    shutil.rmtree(os.path.join(dir, "stamps"))
+    os.mkdir(os.path.join(dir, "stamps"))
+    (wheel,) = glob.glob(os.path.join(dir, "objects/wheel/*"))
+    return dir, wheel
+
+
+def write(path, data):
+    with open(path, "w") as f:
+        f.write(data)
+
+
+def seal(wheel):
+    """The manifest that such an object would have: by its own rules nothing is wrong."""
+    path = os.path.join(wheel, ".manifest.json")
+    with open(path) as f:
+        document = json.load(f)
+    files = []
+    for folder, _, names in os.walk(wheel):
+        for name in names:
+            if name != ".manifest.json":
+                with open(os.path.join(folder, name), "rb") as f:
+                    data = f.read()
+                files.append({"path": os.path.relpath(os.path.join(folder, name), wheel), "size": len(data), "sha256": hashlib.sha256(data).hexdigest()})
+    document["files"] = sorted(files, key=lambda row: row["path"])
+    write(path, json.dumps(document))
+
+
+def no_record(wheel):
+    os.unlink(os.path.join(wheel, "build.json"))
+    seal(wheel)
+
+
+def record(change):
+    def apply(wheel):
+        path = os.path.join(wheel, "build.json")
+        with open(path) as f:
+            text = change(f.read())
+        write(path, text)
+        seal(wheel)
+
+    return apply
+
+
+def renamed(text):
+    document = json.loads(text)
+    document["wheel"] = "../../../../../../etc/hostname"
+    return json.dumps(document)
+
+
+def another(text):
+    """The key of the object is its directory's name; the record says another one."""
+    document = json.loads(text)
+
+    def walk(node):
+        for key, value in node.items() if isinstance(node, dict) else ():
+            if key == "output_key":
+                node[key] = "0" * 64
+            walk(value)
+
+    walk(document)
+    assert json.dumps(document) != text
+    return json.dumps(document)
+
+
+def linked(wheel):
+    """No manifest can name a link."""
+    path = os.path.join(wheel, "build.json")
+    os.unlink(path)
+    os.symlink("/etc/hostname", path)
+
+
+def piped(wheel):
+    path = os.path.join(wheel, "build.json")
+    os.unlink(path)
+    os.mkfifo(path)
+
+
+def built(world, dir, *args, again=True):
+    """The wheel, made anew, and what was said."""
+    shutil.rmtree(world.out, ignore_errors=True)
+    start = time.monotonic()
+    result = world.run("build", "--profile", "cpu-avx2", "--release", f"2.9.1-{ERA}", "--json", *args, cache=dir, timeout=120)
+    assert result.returncode == 0 and time.monotonic() - start < 120, result.stderr[-2000:]
+    item = toy.record(result)
+    assert item["record"]["sha256"] == world.first, item
+    assert ("building pytorch" in result.stderr) == again, result.stderr[-2000:]
+    return result.stderr
+
+
+def own(world, change):
+    dir, wheel = store(world)
+    change(wheel)
+    said = built(world, dir)
+    assert glob.glob(os.path.join(dir, "quarantine/wheel-*")), said[-2000:]
+    return said
+
+
+def test_untouched_it_is_used(world):
+    dir, _ = store(world)
+    built(world, dir, again=False)
+
+
+def test_no_record(world):
+    own(world, no_record)
+
+
+def test_a_record_of_another_wheel(world):
+    own(world, record(another))
+
+
+def test_a_record_that_is_no_json(world):
+    own(world, record(lambda text: text[: len(text) // 2]))
+
+
+def test_a_record_nested_deep(world):
+    own(world, record(lambda text: "[" * 200000))
+
+
+def test_a_record_that_names_a_file_elsewhere(world):
+    own(world, record(renamed))
+
+
+def test_a_record_that_is_a_link(world):
+    own(world, linked)
+
+
+def test_a_record_that_is_a_pipe(world):
+    own(world, piped)
+
+
+def test_a_fallback_store_without_a_record(world):
+    """It is passed over, and stays as it is."""
+    dir, wheel = store(world)
+    no_record(wheel)
+    before = sorted(os.listdir(wheel))
+    built(world, world.path(f"above-{world.number}"), "--lower-store", dir)
+    assert sorted(os.listdir(wheel)) == before
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+def remote(world, change):
+    dir, wheel = store(world)
+    change(wheel)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=dir))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    mine = world.path(f"mine-{world.number}")
+    try:
+        said = built(world, mine, "--store-url", f"http://127.0.0.1:{server.server_address[1]}")
+    finally:
+        server.shutdown()
+    return mine, said
+
+
+def manifest(change):
+    def apply(wheel):
+        path = os.path.join(wheel, ".manifest.json")
+        with open(path) as f:
+            document = json.load(f)
+        change(document["files"])
+        write(path, json.dumps(document))
+
+    return apply
+
+
+def test_a_remote_store_without_a_record(world):
+    remote(world, no_record)
+
+
+def test_a_remote_store_with_another_record(world):
+    remote(world, record(another))
+
+
+def test_a_remote_store_that_writes_elsewhere(world):
+    mine, said = remote(world, manifest(lambda files: files[0].update(path="../../../../planted")))
+    assert "remote store is not asked again" in said, said
+    assert not glob.glob(world.path("**/planted"), recursive=True)
+
+
+def test_a_remote_store_with_a_file_below_a_file(world):
+    """What cannot be right is the server's mistake, and stops nothing."""
+
+    def change(files):
+        files.append({**files[0], "path": files[0]["path"] + "/below"})
+
+    _, said = remote(world, manifest(change))
+    assert "remote store is not asked again" in said, said
+
+
+def test_a_remote_store_with_other_bytes(world):
+    def change(wheel):
+        (path,) = glob.glob(os.path.join(wheel, "*.whl"))
+        with open(path, "r+b") as f:
+            f.seek(100)
+            f.write(b"X" * 16)
+
+    _, said = remote(world, change)
+    assert "remote store is not asked again" in said, said
+
+
+def test_cache_verify_finds_them(world):
+    for change in (linked, piped, lambda wheel: os.unlink(os.path.join(wheel, ".manifest.json")), lambda wheel: os.unlink(os.path.join(wheel, "build.json")), no_record, record(another), record(renamed)):
+        dir, wheel = store(world)
+        change(wheel)
+        result = world.run("cache", "verify", cache=dir, timeout=60)
+        assert result.returncode == 5 and os.path.basename(wheel)[:12] in result.stdout + result.stderr, (result.returncode, result.stdout, result.stderr)
+        assert glob.glob(os.path.join(dir, "quarantine/wheel-*"))
+
+
+if __name__ == "__main__":
+    toy.main([t for name, t in sorted(globals().items(), key=lambda i: getattr(getattr(i[1], "__code__", None), "co_firstlineno", 0)) if name.startswith("test_") and callable(t)], prepare)

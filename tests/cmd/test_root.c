@@ -1,0 +1,122 @@
+/* Which root a command stands on: a world that is not made is told, not made. */
+#include "support.h"
+
+#include <jansson.h>
+
+#include "base/sys/fs.h"
+#include "base/sys/json.h"
+#include "capture.h"
+
+static const json_t *world_of(const json_t *plan)
+{
+	return json_object_get(plan, "world");
+}
+
+static const char *name_of(const json_t *plan)
+{
+	const char *s = json_string_value(json_object_get(world_of(plan), "name"));
+	return s ? s : "";
+}
+
+static void a_plan_names_the_world(void **state)
+{
+	(void)state;
+	AUTO_JSON json_t *j = json_of("plan --profile cpu-avx2 --release 2.6.0-debian --json");
+	assert_string_equal(name_of(j), "debian13");
+	assert_false(json_is_true(json_object_get(world_of(j), "made")));
+	assert_true(json_integer_value(json_object_get(world_of(j), "download_bytes")) > 300000000);
+	const json_t *runs_on = json_object_get(j, "runs_on");
+	assert_string_equal(json_string_value(json_object_get(runs_on, "glibc")), "2.41");
+	assert_true(json_is_true(json_object_get(runs_on, "glibc_at_most")));
+	assert_false(fs_exists(test_path("cache/ptbuild/worlds")));
+}
+
+static void the_toolkit_and_the_python_are_parts(void **state)
+{
+	(void)state;
+	AUTO_JSON json_t *gpu = json_of("plan --profile sm90-avx512 --release 2.13.0 --json");
+	assert_string_equal(name_of(gpu), "debian13+cuda13_0");
+	assert_string_equal(json_string_value(json_object_get(gpu, "python")), "3.13");
+	AUTO_JSON json_t *old = json_of("plan --profile sm90-avx512 --release 2.9.1 --python 3.12 --cuda 12.8 --json");
+	assert_string_equal(name_of(old), "debian12+python3_12+cuda12_8");
+	AUTO_JSON json_t *all = json_of("plan --profile cpu-avx2 --package all --release 2.13.0 --json");
+	for (size_t i = 0; i < 3; i++)
+		assert_string_equal(name_of(json_array_get(all, i)), "debian13");
+}
+
+static void other_roots_are_no_worlds(void **state)
+{
+	(void)state;
+	AUTO_JSON json_t *here = json_of("plan --profile cpu-avx2 --release 2.6.0 --root / --json");
+	assert_true(json_is_null(world_of(here)));
+	AUTO_JSON json_t *bare = json_of("plan --profile cpu-avx2 --release 2.6.0 --sandbox none --json");
+	assert_true(json_is_null(world_of(bare)));
+	AUTO_JSON json_t *named = json_of("plan --profile cpu-avx2 --release 2.9.1 --root world:debian12 --json");
+	assert_string_equal(name_of(named), "debian12");
+	assert_string_equal(json_string_value(json_object_get(named, "python")), "3.11");
+	AUTO_JSON json_t *mac = json_of("plan --profile darwin-mps --json");
+	assert_true(json_is_null(world_of(mac)));
+}
+
+static void refuse(const char *words, enum err_kind kind, const char *text)
+{
+	struct err e = {0};
+	char *out = NULL;
+	assert_int_equal(capture_run(words, &out, &e), -1);
+	assert_int_equal(e.kind, kind);
+	assert_contains(e.msg, text);
+	free(out);
+}
+
+static void what_cannot_be_is_refused_before_anything_is_fetched(void **state)
+{
+	(void)state;
+	refuse("plan --profile cpu-avx2 --root world:nowhere", ERR_CONFIG, "unknown part of a world: 'nowhere'");
+	refuse("plan --profile cpu-avx2 --root world:cuda13_0", ERR_CONFIG, "'cuda13_0' is not a base");
+	refuse("build --profile sm90-avx512 --release 2.13.0 --cuda 12.6 --offline", ERR_POLICY, "has CUDA 12.6");
+	refuse("build pytorch-python313-cpu-avx2 pytorch-python312-cpu-avx2 --release 2.9.1 --offline", ERR_USAGE,
+	       "stand on several worlds");
+	refuse("build --profile cpu-avx2 --release 2.6.0-debian --offline", ERR_NETWORK, "world 'debian13'");
+	char *out = NULL;
+	struct err e = {0};
+	assert_int_equal(capture_run("plan --profile sm90-avx512 --release 2.13.0 --cuda 12.6", &out, &e), 0);
+	assert_contains(out, "  world         none: no world of release 2.13.0 has CUDA 12.6\n");
+	free(out);
+}
+
+static void doctor_needs_nothing_of_a_world(void **state)
+{
+	(void)state;
+	AUTO_JSON json_t *j = json_of("doctor --profile sm90-avx2 --release 2.13.0 --json");
+	const json_t *checks = json_object_get(j, "checks"), *item;
+	size_t i, worlds = 0;
+	json_array_foreach(checks, i, item)
+	{
+		const char *name = json_string_value(json_object_get(item, "name"));
+		assert_string_not_equal(name, "nvcc");
+		assert_string_not_equal(name, "gcc");
+		worlds += strcmp(name, "world") == 0;
+	}
+	assert_int_equal(worlds, 1);
+	assert_contains(json_string_value(json_object_get(j, "root")), "debian13+cuda13_0, ");
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	test_dir();
+	setenv("XDG_CACHE_HOME", test_path("cache"), 1);
+	return 0;
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, test_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(a_plan_names_the_world),          T(the_toolkit_and_the_python_are_parts),
+		T(other_roots_are_no_worlds),       T(what_cannot_be_is_refused_before_anything_is_fetched),
+		T(doctor_needs_nothing_of_a_world),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,110 @@
+/* Which world a build stands on. */
+#include "support.h"
+
+#include "core/tables/tables.h"
+#include "core/world/choose.h"
+#include "core/world/part.h"
+
+static struct arena arena;
+static const struct tables *tables;
+
+static const struct release_row *release(const char *name)
+{
+	const struct release_row *r = NULL;
+	struct err e = {0};
+	assert_ok(tables_need_release(tables, name, &r, &e), &e);
+	return r;
+}
+
+static void test_chosen(void **state)
+{
+	static const struct {
+		const char *release, *platform, *cuda, *python;
+		const char *world, *says; /* world NULL: none */
+	} cases[] = {
+		{"2.6.0-debian", "x86_64-linux", NULL, NULL, "debian13", "3.13"},
+		{"2.6.0-debian", "aarch64-linux", NULL, "3.13", "debian13", "3.13"},
+		{"2.6.0-debian", "x86_64-linux", "12.4", NULL, "debian13+cuda12_4", "3.13"},
+		{"2.13.0", "x86_64-linux", "13.0", NULL, "debian13+cuda13_0", "3.13"},
+		{"2.13.0", "x86_64-linux", NULL, "3.12", "debian13+python3_12", "3.12"},
+		{"2.13.0", "x86_64-linux", "13.2", "3.12", "debian13+python3_12+cuda13_2", "3.12"},
+		{"2.9.1", "x86_64-linux", "12.8", NULL, "debian12+cuda12_8", "3.11"},
+		{"2.9.1", "x86_64-linux", NULL, "3.11", "debian13+python3_11", "3.11"},
+		{"2.9.1", "aarch64-darwin", NULL, NULL, NULL, NULL},
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct world_choice w = {"x", "x"};
+		struct err e = {0};
+		assert_ok(world_choose(tables, release(cases[i].release), cases[i].platform, cases[i].cuda,
+				       cases[i].python, &arena, &w, &e),
+			  &e);
+		if (!cases[i].world) {
+			assert_null(w.name);
+			continue;
+		}
+		assert_string_equal(w.name, cases[i].world);
+		assert_string_equal(w.python, cases[i].says);
+	}
+}
+
+static void test_parts_that_are_not_there(void **state)
+{
+	struct release_row r = *release("2.9.1");
+	struct world_choice w = {"x", "x"};
+	struct err e = {0};
+	(void)state;
+	assert_err(world_choose(tables, &r, "x86_64-linux", "11.8", NULL, &arena, &w, &e), &e, ERR_POLICY,
+		   "no world of release 2.9.1 has CUDA 11.8");
+	assert_contains(e.hint, "--root DIR");
+	assert_err(world_choose(tables, &r, "x86_64-linux", NULL, "3.7", &arena, &w, &e), &e, ERR_POLICY,
+		   "no world of release 2.9.1 has Python 3.7");
+	assert_null(w.name);
+	r.worlds_count = 0;
+	assert_ok(world_choose(tables, &r, "x86_64-linux", NULL, NULL, &arena, &w, &e), &e);
+	assert_null(w.name);
+}
+
+/* Every base that a release names has a table, and a row for builds without CUDA comes last. */
+static void test_the_releases(void **state)
+{
+	struct err e = {0};
+	(void)state;
+	for (unsigned i = 0; i < tables->releases_count; i++) {
+		const struct release_row *r = &tables->releases[i];
+		struct world_choice w;
+		assert_true(r->worlds_count > 0);
+		assert_ok(world_choose(tables, r, "x86_64-linux", NULL, NULL, &arena, &w, &e), &e);
+		assert_non_null(w.name);
+		for (unsigned k = 0; k < r->worlds_count; k++) {
+			const struct world_part *p;
+			assert_ok(world_part_load(PROFILES_DIR, r->worlds[k].base, &arena, &p, &e), &e);
+			assert_string_equal(p->kind, "base");
+		}
+	}
+}
+
+static int load(void **state)
+{
+	struct err e = {0};
+	(void)state;
+	assert_ok(tables_load(PROFILES_DIR, &arena, &tables, &e), &e);
+	return 0;
+}
+
+static int release_all(void **state)
+{
+	(void)state;
+	arena_release(&arena);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_chosen),
+		cmocka_unit_test(test_parts_that_are_not_there),
+		cmocka_unit_test(test_the_releases),
+	};
+	return cmocka_run_group_tests(tests, load, release_all);
+}

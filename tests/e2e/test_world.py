@@ -1,0 +1,292 @@
+"""ptbuild world, on an archive of 300 small packages of this machine: the lock, the root, what is refused, and drift."""
+
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+
+from debsite import Archive, Keys
+from toy import main
+
+COUNT = 300
+GONE = ("p010", "p020", "p030")
+PART = """sources: made for a test
+part: {name}
+kind: base
+suite: toy
+components: [main]
+python: "3.13"
+glibc: "2.41"
+packages: [all]
+exclude: ["usr/share/man/*"]
+keep: []
+links:
+  - {{path: usr/bin/first, to: p000, why: a test}}
+made:
+  - {{path: etc/copy, kind: copy, from: usr/share/p001, why: a test}}
+"""
+
+
+class Site:
+    """Tables, an archive that is served, and words for the program."""
+
+    def __init__(self, world):
+        self.world, self.top = world, world.path("site")
+        self.profiles = os.path.join(self.top, "profiles")
+        os.makedirs(os.path.join(self.profiles, "worlds"))
+        self.keys, self.others = Keys(self.path("keys")), Keys(self.path("others"))
+        self.archive = Archive(self.path("debian"), self.keys)
+        names = [f"p{i:03}" for i in range(COUNT)]
+        for name in names:
+            self.archive.put(name, "1.0", self.files(name, "1.0"))
+        self.archive.put("all", "1", {"usr/": None}, f"Depends: {', '.join(names)}\n")
+        self.locked = time.time() - 3600
+        self.archive.publish(self.locked)
+        self.url = self.archive.serve()
+        self.table("toy")
+
+    @staticmethod
+    def files(name, version):
+        return {"usr/": None, "usr/bin/": None, f"usr/bin/{name}": f"{name} {version}\n".encode(), "usr/share/": None, f"usr/share/{name}": b"x" * 3000, "usr/share/man/": None, f"usr/share/man/{name}": b"left out"}
+
+    def path(self, *parts):
+        path = os.path.join(self.top, *parts)
+        os.makedirs(path, exist_ok=True)
+        return path
+
+    def table(self, name, text=PART):
+        with open(os.path.join(self.profiles, "worlds", f"{name}.yaml"), "w") as f:
+            f.write(text.format(name=name))
+
+    def lock(self, name="toy"):
+        return glob.glob(os.path.join(self.profiles, "worlds", f"{name}.*.lock"))[0]
+
+    def run(self, *words, cache="first", archive=True, keyring=True, env=None):
+        command = [self.world.ptbuild, "world", *words, "--profiles", self.profiles, "--cache", os.path.join(self.top, cache)]
+        command += ["--archive", f"debian={self.url}"] if archive else []
+        command += ["--keyring", self.keys.ring] if keyring and words[0] in ("make", "lock") else []
+        clean = {k: v for k, v in os.environ.items() if not k.startswith("PTBUILD_ARCHIVE") and k != "PTBUILD_LOWER_STORE"}
+        return subprocess.run(command, capture_output=True, text=True, timeout=120, env={**clean, "no_proxy": "*", **(env or {})})
+
+    def json(self, *words, **kw):
+        done = self.run(*words, "--json", **kw)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+
+site = None
+
+
+def prepare(world):
+    global site
+    site = Site(world)
+
+
+def refused(done, code, *words):
+    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+    for word in words:
+        assert word in done.stderr, (word, done.stderr)
+
+
+def test_lock_is_made_from_the_signed_index(world):
+    done = site.run("lock", "toy")
+    assert done.returncode == 0, done.stderr
+    assert f"+ deb   p007 1.0, 0.0 MB\n" in done.stdout and f"{COUNT + 1} added, 0 removed, 0 changed" in done.stdout, done.stdout
+    assert not glob.glob(os.path.join(site.profiles, "worlds", "*.lock"))
+    doc = site.json("lock", "toy", "--write")
+    assert doc["added"] == doc["files"] == COUNT + 1 and doc["written"] == site.lock(), doc
+    before = os.stat(site.lock()).st_mtime_ns
+    doc = site.json("lock", "toy", "--write")
+    assert doc["changes"] == [] and doc["written"] is None and os.stat(site.lock()).st_mtime_ns == before
+
+
+def test_list_and_show(world):
+    row = site.json("list", archive=False)["parts"][0]
+    assert (row["part"], row["files"], row["dir"]) == ("toy", COUNT + 1, None), row
+    text = site.run("list", archive=False).stdout
+    assert re.search(rf"^toy +base .* {COUNT + 1} ", text, re.M), text
+    doc = site.json("show", "toy", archive=False)
+    part = doc["parts"][0]
+    assert len(part["files"]) == COUNT + 1 and part["table"]["links"][0]["path"] == "usr/bin/first" and doc["dir"] is None
+    text = site.run("show", "toy", archive=False).stdout
+    assert "p299 1.0 all" in text and "usr/bin/first -> p000 (a test)" in text, text
+
+
+def test_make_then_hit(world):
+    site.archive.connections = 0
+    done = site.run("make", "toy")
+    assert done.returncode == 0 and f"{COUNT + 1} downloaded" in done.stdout and "drift" not in done.stdout + done.stderr, (done.stdout, done.stderr)
+    # 16 threads, and a connection again only where the server let one go
+    assert site.archive.connections <= 20, site.archive.connections
+    doc = site.json("make", "toy")
+    assert doc["hit"] and doc["drift"] == [], doc
+    with open(os.path.join(doc["dir"], "usr/bin/p123")) as f:
+        assert f.read() == "p123 1.0\n"
+    assert os.readlink(os.path.join(doc["dir"], "usr/bin/first")) == "p000"
+    assert os.path.exists(os.path.join(doc["dir"], "etc/copy")) and not os.path.exists(os.path.join(doc["dir"], "usr/share/man/p123"))
+    assert site.json("list", archive=False)["parts"][0]["dir"] == doc["dir"] == site.json("show", "toy", archive=False)["dir"]
+    assert site.json("make", "toy", "--offline", archive=False)["dir"] == doc["dir"]
+
+
+def test_verify_names_what_changed(world):
+    done = site.run("verify", "toy", archive=False)
+    assert done.returncode == 0, done.stderr
+    copy = world.path("site", "damaged")
+    shutil.copytree(os.path.join(site.top, "first"), copy, symlinks=True)
+    dir = site.json("show", "toy", archive=False, cache="damaged")["dir"]
+    path = os.path.join(dir, "usr/bin/p123")
+    stat = os.stat(path)
+    os.chmod(path, 0o644)
+    with open(path, "r+") as f:
+        f.write("q")
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    os.chmod(path, stat.st_mode)
+    refused(site.run("verify", "toy", archive=False, cache="damaged"), 5, "usr/bin/p123")
+    shutil.rmtree(copy)
+
+
+def test_changed_package_in_the_store_is_refused_and_named(world):
+    doc = site.json("make", "toy", cache="bytes")
+    shutil.rmtree(os.path.dirname(doc["dir"]))
+    (path,) = glob.glob(os.path.join(site.top, "bytes", "objects", "source", "**", "p050_1.0_all.deb"), recursive=True)
+    os.chmod(path, 0o644)
+    with open(path, "r+b") as f:
+        f.seek(200)
+        byte = f.read(1)
+        f.seek(200)
+        f.write(bytes([byte[0] ^ 1]))
+    refused(site.run("make", "toy", "--offline", archive=False, cache="bytes"), 4, "p050_1.0_all.deb", "--offline forbids")
+    done = site.run("make", "toy", cache="bytes")
+    assert done.returncode == 0 and "p050" in done.stderr and "1 downloaded" in done.stdout, (done.stdout, done.stderr)
+    shutil.rmtree(os.path.join(site.top, "bytes"))
+
+
+def lose(site):
+    """Three packages get new versions; the archive keeps no older ones."""
+    snapshot = os.path.join(site.top, "snapshot")
+    if not os.path.exists(snapshot):
+        shutil.copytree(site.archive.top, snapshot)
+        for name in GONE:
+            site.archive.put(name, "1.1", site.files(name, "1.1"))
+    site.archive.publish()
+    return snapshot
+
+
+def test_drift_is_told_recorded_and_keyed(world):
+    locked = site.json("make", "toy")["key"]
+    lose(site)
+    refused(site.run("make", "toy", "--no-drift", cache="second"), 4, "3 packages", *GONE, "--no-drift forbids", "ptbuild world lock toy")
+    doc = site.json("make", "toy", cache="second")
+    assert doc["drift"] == [f"{name} 1.0 1.1" for name in GONE] and doc["key"] != locked and not doc["hit"], doc
+    with open(os.path.join(doc["dir"], "usr/bin/p010")) as f:
+        assert f.read() == "p010 1.1\n"
+    with open(os.path.join(doc["dir"], "etc/ptbuild-world")) as f:
+        assert f.read().split()[2] == doc["key"]
+    done = site.run("make", "toy", cache="second")
+    assert done.returncode == 0 and all(line.startswith("drift: ") for line in done.stdout.splitlines()), done.stdout
+    for name in GONE:
+        assert f"drift: '{name}' 1.0 has left the archive, 1.1 is taken" in done.stderr, done.stderr
+    # With the pinned ones at hand there is no drift, whatever the archive has.
+    assert site.json("make", "toy", cache="first")["drift"] == []
+
+
+def test_snapshot_and_mirror_come_before_drift(world):
+    snapshot = lose(site)
+    for words in (["--archive", f"debian-snapshot={snapshot}"], ["--mirror", mirror(snapshot)]):
+        doc = site.json("make", "toy", "--no-drift", *words, cache="third")
+        assert doc["drift"] == [] and doc["downloaded"] == COUNT + 1, doc
+        shutil.rmtree(os.path.join(site.top, "third"))
+    doc = site.json("make", "toy", "--no-drift", "--lower-store", os.path.join(site.top, "first"), cache="third")
+    assert doc["drift"] == []
+    shutil.rmtree(os.path.join(site.top, "third"))
+
+
+def mirror(snapshot):
+    flat = os.path.join(site.top, "flat")
+    if not os.path.exists(flat):
+        os.mkdir(flat)
+        for name in GONE:
+            shutil.copy(glob.glob(os.path.join(snapshot, "pool/main/p", name, "*.deb"))[0], flat)
+    return flat
+
+
+def test_bad_indexes_are_refused(world):
+    lose(site)
+    fill = ["make", "toy"]
+    shutil.copytree(os.path.join(site.top, "second"), os.path.join(site.top, "fourth"), symlinks=True)
+    try:
+        site.archive.publish(keys=site.others)
+        refused(site.run(*fill, cache="fourth"), 5, "signature of 'InRelease' is not good")
+        site.archive.publish(site.locked - 86400)
+        refused(site.run(*fill, cache="fourth"), 5, "older than that of the lock")
+        site.archive.publish(until=time.time() - 60)
+        refused(site.run(*fill, cache="fourth"), 5, "expired")
+        site.archive.publish(suite="other")
+        refused(site.run(*fill, cache="fourth"), 5, "'toy'", "'other'")
+        os.unlink(os.path.join(site.archive.top, "dists", "toy", "InRelease"))
+        refused(site.run(*fill, cache="fourth"), 4, "packages of 'toy' have left the archive", "404")
+        site.archive.publish()
+        refused(site.run(*fill, "--keyring", "/nonexistent", keyring=False, cache="fourth"), 2, "--keyring", "does not exist")
+        refused(site.run("lock", "toy", "--offline", cache="fourth"), 4, "--offline forbids")
+    finally:
+        site.archive.publish()
+
+
+def test_gc_removes_what_no_table_names(world):
+    drifted = site.json("make", "toy", cache="second")
+    site.table("other", PART.replace("usr/bin/first", "usr/bin/second"))
+    shutil.copy(site.lock(), site.lock().replace("toy.", "other."))
+    with open(site.lock("other")) as f:
+        text = f.read()
+    with open(site.lock("other"), "w") as f:
+        f.write(re.sub(r"^part toy ", "part other ", text, flags=re.M))
+    doc = site.json("make", "other", cache="first")
+    kept = site.json("make", "toy", cache="first")["dir"]
+    for path in glob.glob(os.path.join(site.profiles, "worlds", "other.*")):
+        os.unlink(path)
+    said = site.json("gc", "--dry-run", archive=False, cache="first")
+    assert [r["key"] for r in said["removed"]] == [doc["key"]] and os.path.isdir(doc["dir"]), said
+    said = site.json("gc", archive=False, cache="first")
+    assert [r["key"] for r in said["removed"]] == [doc["key"]] and not os.path.exists(doc["dir"]) and os.path.isdir(kept), said
+    # One with drift has a key that no table names.
+    said = site.json("gc", archive=False, cache="second")
+    assert [r["key"] for r in said["removed"]] == [drifted["key"]], said
+    assert site.json("gc", archive=False, cache="first")["removed"] == []
+    old = time.time() - 3 * 86400
+    os.utime(os.path.join(os.path.dirname(kept), "world.json"), (old, old))
+    assert site.json("gc", "--keep-days", "4", archive=False, cache="first")["removed"] == []
+    assert [r["dir"] for r in site.json("gc", "--keep-days", "2", archive=False, cache="first")["removed"]] == [os.path.dirname(kept)]
+
+
+def test_refusals(world):
+    refused(site.run("mak", "toy", archive=False), 2, "not an action of world: 'mak'", "'make'")
+    refused(site.run("list", "toy", archive=False), 2, "takes no name")
+    refused(site.run("show", archive=False), 2, "takes one name, not 0")
+    refused(site.run("show", "toyy", archive=False), 3, "unknown part of a world: 'toyy'", "'toy'")
+    refused(site.run("show", "toy", "--platform", "arm64-linux", archive=False), 2, "arm64-linux", "aarch64-linux")
+    refused(site.run("show", "toy", "--no-drift", archive=False), 2, "world show does not take --no-drift")
+    refused(site.run("lock", "toy", "--base", "toy"), 2, "--base toy does not apply")
+    refused(site.run("gc", "--keep-days", "x", archive=False), 2, "'--keep-days'")
+    refused(site.run("make", "toy", "--archive", "debian", archive=False, cache="none"), 2, "not NAME=URL")
+    refused(site.run("verify", "toy", archive=False, cache="none"), 3, "is not made", "ptbuild world make toy")
+    empty = tempfile.mkdtemp(dir=site.top)
+    done = site.run("make", "toy", archive=False, cache="none", env={"PATH": empty})
+    refused(done, 4, "no address of the archive 'debian' is known", "PTBUILD_ARCHIVE_DEBIAN", "--archive debian=URL")
+    done = site.run("lock", "toy", archive=False, cache="none", env={"PATH": empty, "PTBUILD_ARCHIVE_DEBIAN": site.url})
+    refused(done, 8, "neither gpgv nor sqv", "gpgv")
+
+
+def test_keys_are_closed(world):
+    site.keys.close()
+    site.others.close()
+
+
+if __name__ == "__main__":
+    # Thousands of files that are made durable: in memory, this waits for no disk.
+    if os.access("/dev/shm", os.W_OK) and shutil.disk_usage("/dev/shm").free > 1 << 29:
+        tempfile.tempdir = "/dev/shm"
+    main([t for n, t in list(globals().items()) if n.startswith("test_")], prepare)
