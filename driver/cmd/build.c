@@ -328,12 +328,18 @@ int cmd_build_request(struct cmd_context *c, const struct strlist *words, struct
 	if (c->global->cache)
 		q->shell_options = arena_printf(c->arena, "--cache %s", shell_quoted(c->global->cache, c->arena));
 	if (cmd_tables(c, &q->tables, e) < 0 || cmd_profiles_dir(c, &q->profiles_dir, e) < 0 ||
-	    cmd_patches_dir(c, &q->patches_dir, e) < 0 || cmd_root(c, &q->root, e) < 0 ||
-	    cmd_out_dir(c, &q->out_dir, e) < 0)
+	    cmd_patches_dir(c, &q->patches_dir, e) < 0 || cmd_out_dir(c, &q->out_dir, e) < 0)
+		return -1;
+	return cmd_store(c, &q->store, e);
+}
+
+int cmd_build_root(struct cmd_context *c, struct pipeline_request *q, struct err *e)
+{
+	if (cmd_root(c, &q->root, e) < 0)
 		return -1;
 	q->world = c->world;
 	q->drift = c->drift;
-	return cmd_store(c, &q->store, e);
+	return 0;
 }
 
 static int report_checks(const struct cmd_build_results *r, struct err *e)
@@ -424,7 +430,7 @@ static int build_main(struct cmd_context *c, const struct strlist *words, struct
 	struct strlist ignored;
 	const char *keep, *domain = q.options.ccache_domain;
 	if (take_shard(o, &q, e) < 0 || take_ccache_size(c, &q.options, e) < 0 ||
-	    (domain && ccache_domain_parse(domain, c->arena, &keep, &ignored, e) < 0))
+	    (domain && ccache_domain_parse(domain, c->arena, &keep, &ignored, e) < 0) || cmd_build_root(c, &q, e) < 0)
 		return -1;
 	if (pipeline_build(&q, c->run, c->arena, &r.items, &r.count, e) < 0)
 		return -1;

@@ -18,9 +18,12 @@ struct cmd_build_results {
 	size_t checked_count;
 };
 
-/* cmd_build_request: the request that the options (they begin with a cmd_build_base) ask for. */
+/* cmd_build_request: the request that the options (they begin with a cmd_build_base) ask for,
+ * without its root. cmd_build_root: the root, which may have to be made first: once all else is
+ * checked. */
 int cmd_build_request(struct cmd_context *c, const struct strlist *words, struct pipeline_request *q,
 		      struct err *e) MUST_CHECK;
+int cmd_build_root(struct cmd_context *c, struct pipeline_request *q, struct err *e) MUST_CHECK;
 /* cmd_parse_shard: "2/3", the second of three. ERR_USAGE for anything else. */
 int cmd_parse_shard(const char *text, unsigned *index, unsigned *count, struct err *e) MUST_CHECK;
 /* The options of every command that writes wheels; fields of cmd_build_base. */

@@ -50,7 +50,7 @@ static int repack_variants(struct cmd_context *c, const struct strlist *words, s
 {
 	struct pipeline_request q = {0};
 	struct cmd_build_results r = {0};
-	if (cmd_build_request(c, words, &q, e) < 0)
+	if (cmd_build_request(c, words, &q, e) < 0 || cmd_build_root(c, &q, e) < 0)
 		return -1;
 	q.repack_only = true;
 	if (pipeline_build(&q, c->run, c->arena, &r.items, &r.count, e) < 0)

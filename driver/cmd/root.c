@@ -68,7 +68,7 @@ static int check_tools(struct cmd_context *c, const struct release_row *r, struc
 				return -1;
 			if (fits)
 				continue;
-			err_set(e, ERR_POLICY, "the world '%s' has %s %s, but release %s needs %s", c->world->name,
+			err_set(e, ERR_POLICY, "'%s' has %s %s; release %s needs %s", c->world->pieces[0].part->part,
 				tools[t].package, version, r->name, tools[t].range);
 			return err_hint(e,
 					"another toolkit (--cuda) may stand on a newer base; --root DIR is a root of "
@@ -100,7 +100,12 @@ int cmd_root_choose(struct cmd_context *c, const struct selections *s, struct er
 		const struct variant *v = &s->items[i].variant;
 		const struct release_row *r = s->items[i].release;
 		struct world_choice w = {0};
+		const struct plan_request q = {.variant = v, .release = r->name};
 		const char *cuda = toolkit_of(r, &v->profile, v->cuda);
+		struct err ignored = {0};
+		/* a GPU can need a newer one than the release's first; what cannot be planned is refused there */
+		if (cuda && !v->cuda && plan_cuda(t, &q, c->arena, &cuda, &ignored) < 0)
+			cuda = r->toolkits[0];
 		/* a plan can be for another kind of machine, whose roots are not made here */
 		if (strcmp(v->profile.platform, platform) == 0 &&
 		    world_choose(t, r, platform, cuda, v->python, c->arena, &w, e) < 0)
@@ -111,7 +116,12 @@ int cmd_root_choose(struct cmd_context *c, const struct selections *s, struct er
 	}
 	if (!first)
 		return 0;
-	return load_world(c, first, e) < 0 ? -1 : check_tools(c, s->items[0].release, e);
+	if (load_world(c, first, e) < 0)
+		return -1;
+	if (check_tools(c, s->items[0].release, e) == 0)
+		return 0;
+	c->world = NULL;
+	return -1;
 }
 
 int cmd_root_look(struct cmd_context *c, struct cmd_root_state *ret, struct err *e)

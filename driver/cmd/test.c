@@ -55,7 +55,7 @@ static int of_variant(struct cmd_context *c, const struct strlist *words, struct
 {
 	struct pipeline_item *items;
 	size_t count;
-	if (cmd_build_request(c, words, q, e) < 0)
+	if (cmd_build_request(c, words, q, e) < 0 || cmd_build_root(c, q, e) < 0)
 		return -1;
 	if (q->count != 1)
 		return err_set(e, ERR_USAGE, "test takes one variant, not %zu", q->count);

@@ -35,13 +35,17 @@ static void the_toolkit_and_the_python_are_parts(void **state)
 {
 	(void)state;
 	AUTO_JSON json_t *gpu = json_of("plan --profile sm90-avx512 --release 2.13.0 --json");
-	assert_string_equal(name_of(gpu), "debian13+cuda13_0");
+	assert_string_equal(name_of(gpu), "debian13_lean+cuda13_0");
 	assert_string_equal(json_string_value(json_object_get(gpu, "python")), "3.13");
-	AUTO_JSON json_t *old = json_of("plan --profile sm90-avx512 --release 2.9.1 --python 3.12 --cuda 12.8 --json");
+	AUTO_JSON json_t *old = json_of("plan --profile sm90-avx512 --release 2.7.1 --python 3.12 --cuda 12.8 --json");
 	assert_string_equal(name_of(old), "debian12+python3_12+cuda12_8");
 	AUTO_JSON json_t *all = json_of("plan --profile cpu-avx2 --package all --release 2.13.0 --json");
 	for (size_t i = 0; i < 3; i++)
-		assert_string_equal(name_of(json_array_get(all, i)), "debian13");
+		assert_string_equal(name_of(json_array_get(all, i)), "debian13_lean");
+	/* sm103 needs a newer toolkit than the release's first */
+	AUTO_JSON json_t *newer = json_of("plan --profile sm103-avx512 --release 2.9.1 --json");
+	assert_string_equal(json_string_value(json_object_get(newer, "cuda")), "12.9");
+	assert_true(json_is_null(world_of(newer)));
 }
 
 static void other_roots_are_no_worlds(void **state)
@@ -72,11 +76,14 @@ static void what_cannot_be_is_refused_before_anything_is_fetched(void **state)
 {
 	(void)state;
 	refuse("plan --profile cpu-avx2 --root world:nowhere", ERR_CONFIG, "unknown part of a world: 'nowhere'");
+	refuse("plan --profile cpu-avx2 --root world:debian12+cuda12_4", ERR_CONFIG, "of another Debian than the base");
 	refuse("plan --profile cpu-avx2 --root world:cuda13_0", ERR_CONFIG, "'cuda13_0' is not a base");
 	refuse("build --profile sm90-avx512 --release 2.13.0 --cuda 12.6 --offline", ERR_POLICY, "has CUDA 12.6");
 	refuse("build pytorch-python313-cpu-avx2 pytorch-python312-cpu-avx2 --release 2.9.1 --offline", ERR_USAGE,
 	       "stand on several worlds");
 	refuse("build --profile cpu-avx2 --release 2.6.0-debian --offline", ERR_NETWORK, "world 'debian13'");
+	refuse("build --profile sm90-avx512 --release 2.9.1 --cuda 12.8 --offline", ERR_POLICY,
+	       "'debian12' has cmake 3.25.1; release 2.9.1 needs >=3.27");
 	char *out = NULL;
 	struct err e = {0};
 	assert_int_equal(capture_run("plan --profile sm90-avx512 --release 2.13.0 --cuda 12.6", &out, &e), 0);
@@ -98,7 +105,7 @@ static void doctor_needs_nothing_of_a_world(void **state)
 		worlds += strcmp(name, "world") == 0;
 	}
 	assert_int_equal(worlds, 1);
-	assert_contains(json_string_value(json_object_get(j, "root")), "debian13+cuda13_0, ");
+	assert_contains(json_string_value(json_object_get(j, "root")), "debian13_lean+cuda13_0, ");
 }
 
 static int setup(void **state)

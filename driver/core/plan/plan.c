@@ -185,6 +185,15 @@ int plan_possible(const struct tables *t, const struct plan_request *q, struct a
 	return plan_check(&c, e);
 }
 
+int plan_cuda(const struct tables *t, const struct plan_request *q, struct arena *a, const char **ret, struct err *e)
+{
+	struct plan_context c = {.tables = t, .request = q, .arena = a, .variant = *q->variant};
+	if (plan_check(&c, e) < 0)
+		return -1;
+	*ret = c.variant.cuda;
+	return 0;
+}
+
 int plan_resolve(const struct tables *t, const struct plan_request *q, struct arena *a, const struct plan **ret,
 		 struct err *e)
 {

@@ -166,7 +166,7 @@ static int parse_entry(struct reader *r, struct world_lock *l, struct err *e)
 		return bad(r, e, "not a version:", new.version);
 	if (shift && !is_word(new.arch, "-", 32))
 		return bad(r, e, "not an architecture:", new.arch);
-	bool unknown = new.kind == WORLD_FILE && strcmp(f[3], "-") == 0;
+	bool unknown = new.kind == WORLD_FILE &&strcmp(f[3], "-") == 0;
 	if (!unknown && !parse_size(f[3 + shift], &new.size))
 		return bad(r, e, "not a size:", f[3 + shift]);
 	if (!digest_valid_hex(new.sha256))

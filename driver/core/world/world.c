@@ -8,8 +8,10 @@
 #include "base/strlist.h"
 #include "base/sys/beneath.h"
 #include "base/sys/digest.h"
+#include "base/sys/fs.h"
 
 #define MAX_STAMP 4096
+#define MAX_RULES (1U << 20)
 
 static int bad_name(const char *name, const char *what, const char *part, struct err *e)
 {
@@ -17,9 +19,10 @@ static int bad_name(const char *name, const char *what, const char *part, struct
 	return err_hint(e, "a world is a base, and other parts behind it with '+' between: debian13+cuda13_0");
 }
 
-static int check_order(const char *name, const struct strlist *parts, size_t at, const struct world_part *p,
+static int check_order(const char *name, const struct strlist *parts, size_t at, const struct world_piece *pieces,
 		       struct err *e)
 {
+	const struct world_part *p = pieces[at].part;
 	bool base = strcmp(p->kind, "base") == 0;
 	if (strings_contain(parts->items, at, p->part))
 		return bad_name(name, "is there twice", p->part, e);
@@ -27,6 +30,8 @@ static int check_order(const char *name, const struct strlist *parts, size_t at,
 		return bad_name(name, "is not a base", p->part, e);
 	if (at > 0 && base)
 		return bad_name(name, "is a base, and there is one already", p->part, e);
+	if (*p->suite && strcmp(p->suite, pieces[0].part->suite) != 0)
+		return bad_name(name, "has packages of another Debian than the base", p->part, e);
 	return 0;
 }
 
@@ -57,11 +62,31 @@ static void fill(struct world *w)
 		AUTO_BUF struct buf rules = {0};
 		char key[65];
 		world_part_rules(w->pieces[i].part, &rules);
+		if (strcmp(w->pieces[i].part->kind, "toolkit") == 0)
+			buf_printf(&rules, "files %s\n", w->toolkit_rules);
 		world_lock_key(&w->pieces[i].lock, buf_cstr(&rules), key);
 		buf_printf(&keys, "%s\n", key);
 		w->download += world_lock_bytes(&w->pieces[i].lock);
 	}
 	digest_data(buf_cstr(&keys), keys.len, w->key);
+}
+
+/* How a toolkit's files are laid out. Where there is no such table, making the world says so. */
+static int read_toolkit_rules(const char *profiles, struct world *w, struct arena *a, struct err *e)
+{
+	AUTO_BUF struct buf text = {0}, AUTO_BUF rules = {0};
+	struct strlist lines = {0};
+	const char *path = path_join(a, profiles, "toolkit_tree.yaml");
+	if (!fs_exists(path))
+		return 0;
+	if (fs_read(path, MAX_RULES, &text, e) < 0)
+		return -1;
+	strlist_split(&lines, a, buf_cstr(&text), "\n");
+	for (size_t i = 0; i < lines.count; i++)
+		if (lines.items[i][0] != '#')
+			buf_printf(&rules, "%s\n", lines.items[i]);
+	digest_data(buf_cstr(&rules), rules.len, w->toolkit_rules);
+	return 0;
 }
 
 int world_load(const char *profiles, const char *name, const char *platform, struct arena *a, const struct world **ret,
@@ -79,10 +104,12 @@ int world_load(const char *profiles, const char *name, const char *platform, str
 	for (; w->count < parts.count; w->count++) {
 		struct world_piece *p = &w->pieces[w->count];
 		if (world_part_load(profiles, parts.items[w->count], a, &p->part, e) < 0 ||
-		    check_order(name, &parts, w->count, p->part, e) < 0 ||
+		    check_order(name, &parts, w->count, w->pieces, e) < 0 ||
 		    read_lock(profiles, p->part, platform, a, &p->lock, e) < 0)
 			return -1;
 	}
+	if (read_toolkit_rules(profiles, w, a, e) < 0)
+		return -1;
 	fill(w);
 	*ret = w;
 	return 0;

@@ -19,11 +19,14 @@ struct world {
 	size_t count;
 	char key[65];      /* sha256 over the keys of all parts (world_lock_key) */
 	uint64_t download; /* bytes of all its files */
+	/* sha256 of toolkit_tree.yaml without comments, in the key of worlds with a toolkit */
+	char toolkit_rules[65];
 };
 
 /* world_load: the parts of a name with their tables and locks. ERR_CONFIG for a name whose first
  * part is not a base or whose others are bases, for one part twice, a part without a lock for the
- * platform, and a lock that was made for another request than the table's. */
+ * platform, a lock that was made for another request than the table's, and a part with packages of
+ * another suite than the base's. */
 int world_load(const char *profiles, const char *name, const char *platform, struct arena *a, const struct world **ret,
 	       struct err *e) MUST_CHECK;
 /* world_with_locks: the same parts with other locks, one for each: another key. */

@@ -39,7 +39,8 @@ struct sbom_request {
 	size_t files_count;
 	const struct sbom_library *libraries;
 	size_t libraries_count;
-	const struct sbom_tool *tools; /* listed with the scope "excluded": they are not in the wheel */
+	/* listed with the scope "excluded": they are not in the wheel */
+	const struct sbom_tool *tools;
 	size_t tools_count;
 };
 

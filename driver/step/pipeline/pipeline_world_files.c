@@ -66,7 +66,12 @@ static int fetch(const struct world_request *q, const struct world *w, struct wa
 	struct fetch_options o = q->fetch;
 	struct fetch_stats now = {0};
 	o.parallel = o.parallel ? o.parallel : PARALLEL;
-	if (fetch_all(q->store, files->sources, files->count, &o, run, a, &now, e) < 0) {
+	/* Of hundreds of files that --offline forbids, one line is enough: the error's. */
+	struct log quiet = {.level = LOG_QUIET, .fd = run->log->fd};
+	struct run quietly = *run;
+	if (o.offline)
+		quietly.log = &quiet;
+	if (fetch_all(q->store, files->sources, files->count, &o, &quietly, a, &now, e) < 0) {
 		if (o.offline && e->kind == ERR_NETWORK)
 			return err_hint(e, "run 'ptbuild world make %s --platform %s' once with a network", w->name,
 					w->platform);

@@ -4,6 +4,7 @@
 #include "core/tables/tables.h"
 #include "core/world/choose.h"
 #include "core/world/part.h"
+#include "core/world/world.h"
 
 static struct arena arena;
 static const struct tables *tables;
@@ -25,11 +26,12 @@ static void test_chosen(void **state)
 		{"2.6.0-debian", "x86_64-linux", NULL, NULL, "debian13", "3.13"},
 		{"2.6.0-debian", "aarch64-linux", NULL, "3.13", "debian13", "3.13"},
 		{"2.6.0-debian", "x86_64-linux", "12.4", NULL, "debian13+cuda12_4", "3.13"},
-		{"2.13.0", "x86_64-linux", "13.0", NULL, "debian13+cuda13_0", "3.13"},
-		{"2.13.0", "x86_64-linux", NULL, "3.12", "debian13+python3_12", "3.12"},
-		{"2.13.0", "x86_64-linux", "13.2", "3.12", "debian13+python3_12+cuda13_2", "3.12"},
+		{"2.13.0", "x86_64-linux", "13.0", NULL, "debian13_lean+cuda13_0", "3.13"},
+		{"2.13.0", "x86_64-linux", NULL, "3.12", "debian13_lean+python3_12", "3.12"},
+		{"2.13.0", "x86_64-linux", "13.2", "3.12", "debian13_lean+python3_12+cuda13_2", "3.12"},
 		{"2.9.1", "x86_64-linux", "12.8", NULL, "debian12+cuda12_8", "3.11"},
-		{"2.9.1", "x86_64-linux", NULL, "3.11", "debian13+python3_11", "3.11"},
+		{"2.9.1", "x86_64-linux", NULL, "3.11", "debian13_lean+python3_11", "3.11"},
+		{"2.6.0", "x86_64-linux", "12.4", NULL, "debian13_lean+cuda12_4", "3.13"},
 		{"2.9.1", "aarch64-darwin", NULL, NULL, NULL, NULL},
 	};
 	(void)state;
@@ -80,6 +82,16 @@ static void test_the_releases(void **state)
 			const struct world_part *p;
 			assert_ok(world_part_load(PROFILES_DIR, r->worlds[k].base, &arena, &p, &e), &e);
 			assert_string_equal(p->kind, "base");
+		}
+		/* what its rows and parts come to can be loaded, where there are such parts */
+		for (unsigned k = 0; k < r->toolkits_count; k++) {
+			const struct world *whole;
+			if (world_choose(tables, r, "x86_64-linux", r->toolkits[k], NULL, &arena, &w, &e) < 0) {
+				assert_int_equal(e.kind, ERR_POLICY);
+				err_clear(&e);
+				continue;
+			}
+			assert_ok(world_load(PROFILES_DIR, w.name, "x86_64-linux", &arena, &whole, &e), &e);
 		}
 	}
 }
