@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 
 #include "base/shell.h"
 #include "base/size.h"
@@ -269,12 +268,11 @@ static void order_by_isa(struct selections *chosen, struct arena *a)
 /* Leaves out what another kind of machine builds, and says so, a line each kind. */
 static int keep_own_platform(struct cmd_context *c, struct selections *chosen, struct err *e)
 {
-	struct utsname u;
+	const char *here;
 	struct kvlist others = {0};
 	size_t n = 0;
-	if (uname(&u) < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot tell the kind of this machine");
-	const char *here = arena_printf(c->arena, "%s-linux", u.machine);
+	if (cmd_platform(c->arena, &here, e) < 0)
+		return -1;
 	for (size_t i = 0; i < chosen->count; i++) {
 		const char *platform = chosen->items[i].variant.profile.platform;
 		if (strcmp(platform, here) == 0) {

@@ -21,7 +21,7 @@ static const char *toolkit_of(const struct release_row *r, const struct profile 
 	return cuda ? cuda : r->toolkits_count ? r->toolkits[0] : NULL;
 }
 
-static int here(struct arena *a, const char **ret, struct err *e)
+int cmd_platform(struct arena *a, const char **ret, struct err *e)
 {
 	struct utsname u;
 	if (uname(&u) < 0)
@@ -39,7 +39,7 @@ static const char *named_world(const struct cmd_context *c)
 static int load_world(struct cmd_context *c, const char *name, struct err *e)
 {
 	const char *platform, *profiles;
-	if (here(c->arena, &platform, e) < 0 || cmd_profiles_dir(c, &profiles, e) < 0)
+	if (cmd_platform(c->arena, &platform, e) < 0 || cmd_profiles_dir(c, &profiles, e) < 0)
 		return -1;
 	return world_load(profiles, name, platform, c->arena, &c->world, e);
 }
@@ -94,7 +94,7 @@ int cmd_root_choose(struct cmd_context *c, const struct selections *s, struct er
 		return c->world || load_world(c, named_world(c), e) == 0 ? 0 : -1;
 	if (c->global->root || cmd_sandbox(c) == SANDBOX_NONE || !s->count)
 		return 0;
-	if (cmd_tables(c, &t, e) < 0 || here(c->arena, &platform, e) < 0)
+	if (cmd_tables(c, &t, e) < 0 || cmd_platform(c->arena, &platform, e) < 0)
 		return -1;
 	for (size_t i = 0; i < s->count; i++) {
 		const struct variant *v = &s->items[i].variant;
@@ -213,7 +213,7 @@ int cmd_root_python(struct cmd_context *c, const struct release_row *r, const st
 		return 0;
 	}
 	if (!c->global->root && cmd_sandbox(c) != SANDBOX_NONE) {
-		if (cmd_tables(c, &t, e) < 0 || here(c->arena, &platform, e) < 0)
+		if (cmd_tables(c, &t, e) < 0 || cmd_platform(c->arena, &platform, e) < 0)
 			return -1;
 		if (strcmp(p->platform, platform) == 0 &&
 		    world_choose(t, r, platform, toolkit_of(r, p, cuda), NULL, c->arena, &w, &ignored) == 0 && w.name) {

@@ -10,6 +10,8 @@ struct cmd_root_state {
 	bool made;                 /* cmd_root gives it as it is; true without a world */
 };
 
+/* cmd_platform: of this machine: "x86_64-linux". */
+int cmd_platform(struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 /* cmd_root_choose: without --root, settles that the root is that of the world of these variants, if
  * they have one; cmd_root then makes it when it is first asked for. ERR_USAGE where they have
  * several; ERR_POLICY where a world has tools that the release does not take. */
