@@ -262,6 +262,27 @@ static void *accept_thread(void *user)
 	return NULL;
 }
 
+static void *copy(const void *data, size_t len)
+{
+	void *out = malloc(len + 1);
+	if (!out)
+		die("malloc");
+	if (len)
+		memcpy(out, data, len);
+	return out;
+}
+
+/* A connection's thread still sends when the client has gone and the caller has left its test. */
+static struct httpd_page own(const struct httpd_page *from)
+{
+	struct httpd_page p = *from;
+	p.path = copy(p.path, strlen(p.path) + 1);
+	p.body = copy(p.body, p.len);
+	if (p.location)
+		p.location = copy(p.location, strlen(p.location) + 1);
+	return p;
+}
+
 static struct httpd *start(const struct httpd_page *pages, size_t count, SSL_CTX *tls)
 {
 	struct httpd *h = calloc(1, sizeof(*h));
@@ -269,7 +290,8 @@ static struct httpd *start(const struct httpd_page *pages, size_t count, SSL_CTX
 	socklen_t len = sizeof(addr);
 	if (!h || count > MAX_PAGES)
 		die("httpd_start");
-	memcpy(h->pages, pages, count * sizeof(*pages));
+	for (size_t i = 0; i < count; i++)
+		h->pages[i] = own(&pages[i]);
 	h->count = count;
 	h->tls = tls;
 	pthread_mutex_init(&h->mutex, NULL);
@@ -306,6 +328,11 @@ void httpd_stop(struct httpd *h)
 	close(h->stop);
 	pthread_mutex_destroy(&h->mutex);
 	SSL_CTX_free(h->tls);
+	for (size_t i = 0; i < h->count; i++) {
+		free((void *)h->pages[i].path);
+		free((void *)h->pages[i].body);
+		free((void *)h->pages[i].location);
+	}
 	free(h);
 }
 

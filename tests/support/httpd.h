@@ -36,7 +36,7 @@ struct httpd_page {
 
 struct httpd;
 
-/* httpd_start: listens on a free port of 127.0.0.1. The pages (copied, their strings and bodies not) answer; other
+/* httpd_start: listens on a free port of 127.0.0.1. The pages (copied with their strings and bodies) answer; other
  * paths are 404. */
 struct httpd *httpd_start(const struct httpd_page *pages, size_t count);
 /* httpd_start_tls: the same over TLS, with a certificate of its own that is written to `pem`. */
