@@ -23,7 +23,7 @@ static const cyaml_schema_value_t part_schema = TOP(P, part_fields);
 #undef P
 
 /* Raised when the same table and packages give another tree. */
-#define RULES_VERSION "part 1"
+#define RULES_VERSION "part 2"
 
 #define WORD "abcdefghijklmnopqrstuvwxyz0123456789"
 
@@ -222,7 +222,21 @@ static bool matches(const char *const *patterns, unsigned count, const char *pat
 	return false;
 }
 
-bool world_part_excludes(const struct world_part *p, const char *path)
+/* Whether something kept may be below this path: libgomp1's directory of documents is a link to that of gcc-14-base,
+ * where its licence is. */
+static bool leads_to_kept(const struct world_part *p, const char *path)
 {
-	return matches(p->exclude, p->exclude_count, path) && !matches(p->keep, p->keep_count, path);
+	for (unsigned i = 0; i < p->keep_count; i++) {
+		const char *slash = strrchr(p->keep[i], '/');
+		AUTO_FREE char *dir = slash ? strndup(p->keep[i], (size_t)(slash - p->keep[i])) : NULL;
+		if (dir && fnmatch(dir, path, FNM_PATHNAME) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool world_part_excludes(const struct world_part *p, const char *path, bool is_link)
+{
+	return matches(p->exclude, p->exclude_count, path) && !matches(p->keep, p->keep_count, path) &&
+	       !(is_link && leads_to_kept(p, path));
 }

@@ -180,7 +180,7 @@ static int deb_entry(struct unpacker *u, struct archive *r, struct archive_entry
 	if (is_merged_link(u->path.data, en))
 		return 0;
 	const char *path = world_place(u->path.data, &place);
-	if (world_part_excludes(u->work->part, path))
+	if (world_part_excludes(u->work->part, path, archive_entry_filetype(en) == AE_IFLNK))
 		return 0;
 	if (hard && tree_normal_name(hard, &u->other, e) < 0)
 		return err_wrap(e, "the target of its hard link");

@@ -212,13 +212,16 @@ static void excluded_and_kept(void **state)
 	parts[0].keep_count = 1;
 	DEB("a", "", DIR_ENTRY("./usr/share/doc/a"), {.name = "./usr/share/doc/a/copyright", .data = "c"},
 	    {.name = "./usr/share/doc/a/NEWS", .data = "n"}, DIR_ENTRY("./usr/share/doc/b"),
+	    LINK_ENTRY("./usr/share/doc/c", "a"), LINK_ENTRY("./usr/share/doc/a/CHANGES", "NEWS"),
 	    {.name = "./usr/share/man/a.1", .data = "m"}, HARD_ENTRY("./usr/share/man/b.1", "./usr/share/man/a.1"));
 	assert_ok(make(), &err);
 	has("usr/share/doc/a/copyright", "c", 0644);
+	has("usr/share/doc/c/copyright", "c", 0644);
+	assert_true(lacks("usr/share/doc/a/CHANGES"));
 	assert_true(lacks("usr/share/doc/a/NEWS") && lacks("usr/share/doc/b") && lacks("usr/share/man"));
 	has("var/lib/dpkg/info/a.list",
 	    "/.\n/usr/share/doc/a\n/usr/share/doc/a/copyright\n/usr/share/doc/a/NEWS\n/usr/share/doc/b\n"
-	    "/usr/share/man/a.1\n/usr/share/man/b.1\n",
+	    "/usr/share/doc/c\n/usr/share/doc/a/CHANGES\n/usr/share/man/a.1\n/usr/share/man/b.1\n",
 	    0644);
 }
 
