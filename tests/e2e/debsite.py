@@ -6,6 +6,7 @@ import http.server
 import io
 import os
 import subprocess
+import sys
 import tarfile
 import threading
 import time
@@ -115,7 +116,13 @@ class Archive:
             def log_message(self, *words):
                 archive.requests += 1
 
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        class Server(http.server.ThreadingHTTPServer):
+            def handle_error(self, request, address):
+                # A client that was killed is no fault of the archive.
+                if not isinstance(sys.exc_info()[1], ConnectionError):
+                    super().handle_error(request, address)
+
+        server = Server(("127.0.0.1", 0), Handler)
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()
         return f"http://127.0.0.1:{server.server_address[1]}"

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -65,12 +66,17 @@ class Site:
     def lock(self, name="toy"):
         return glob.glob(os.path.join(self.profiles, "worlds", f"{name}.*.lock"))[0]
 
-    def run(self, *words, cache="first", archive=True, keyring=True, env=None):
+    def start(self, *words, cache="first", archive=True, keyring=True, env=None):
         command = [self.world.ptbuild, "world", *words, "--profiles", self.profiles, "--cache", os.path.join(self.top, cache)]
         command += ["--archive", f"debian={self.url}"] if archive else []
         command += ["--keyring", self.keys.ring] if keyring and words[0] in ("make", "lock") else []
         clean = {k: v for k, v in os.environ.items() if not k.startswith("PTBUILD_ARCHIVE") and k != "PTBUILD_LOWER_STORE"}
-        return subprocess.run(command, capture_output=True, text=True, timeout=120, env={**clean, "no_proxy": "*", **(env or {})})
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**clean, "no_proxy": "*", **(env or {})})
+
+    def run(self, *words, **kw):
+        with self.start(*words, **kw) as process:
+            out, err = process.communicate(timeout=120)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     def json(self, *words, **kw):
         done = self.run(*words, "--json", **kw)
@@ -147,6 +153,39 @@ def test_verify_names_what_changed(world):
     os.chmod(path, stat.st_mode)
     refused(site.run("verify", "toy", archive=False, cache="damaged"), 5, "usr/bin/p123")
     shutil.rmtree(copy)
+
+
+def test_a_killed_make_leaves_no_broken_world(world):
+    """At twenty moments of a make, each with a fresh store, half of them by the signal that cannot be caught."""
+    begin = time.monotonic()
+    whole = site.json("make", "toy", cache="whole")
+    took = time.monotonic() - begin
+    manifest = read_bytes(os.path.dirname(whole["dir"]), "manifest")
+    killed = 0
+    for i in range(20):
+        cache = f"killed{i}"
+        process = site.start("make", "toy", cache=cache)
+        time.sleep(took * (i + 0.5) / 20)
+        process.send_signal(signal.SIGKILL if i % 2 else signal.SIGTERM)
+        process.communicate(timeout=60)
+        killed += process.returncode != 0
+        made = glob.glob(os.path.join(site.top, cache, "worlds", "*"))
+        shown = site.json("show", "toy", archive=False, cache=cache)["dir"] if os.path.isdir(os.path.join(site.top, cache)) else None
+        assert (shown is not None) == (made != []), (i, made, shown)
+        if made:
+            done = site.run("verify", "toy", archive=False, cache=cache)
+            assert done.returncode == 0, (i, done.stderr)
+        again = site.json("make", "toy", cache=cache)
+        assert again["key"] == whole["key"] and read_bytes(os.path.dirname(again["dir"]), "manifest") == manifest, i
+        assert os.listdir(os.path.join(site.top, cache, "tmp")) == [], i
+        shutil.rmtree(os.path.join(site.top, cache))
+    assert killed >= 10, (killed, took)
+    shutil.rmtree(os.path.join(site.top, "whole"))
+
+
+def read_bytes(*path):
+    with open(os.path.join(*path), "rb") as f:
+        return f.read()
 
 
 def test_changed_package_in_the_store_is_refused_and_named(world):
