@@ -1,11 +1,12 @@
-/* What the readers of wheels (toolkit_wheel.c) and of archives (toolkit_archive.c) share with the
- * tree (toolkit_tree.c). */
+/* What the readers of wheels (toolkit_wheel.c) and of archives (toolkit_archive.c), and what makes
+ * stubs (toolkit_stub.c), share with the tree (toolkit_tree.c). */
 #pragma once
 #include "step/world/toolkit_tree.h"
 
 struct toolkit_tree {
 	const struct toolkit_rules *rules;
-	const char *target; /* "x86_64-linux" */
+	const char *platform; /* "x86_64-linux" */
+	const char *target;   /* "x86_64-linux", "sbsa-linux" */
 	const char *dir;
 	const struct run *run;
 	uint64_t bytes; /* unpacked so far */
@@ -21,3 +22,6 @@ int toolkit_tree_link(struct toolkit_tree *t, const char *path, const char *to, 
 int toolkit_tree_account(struct toolkit_tree *t, uint64_t bytes, struct err *e) MUST_CHECK;
 int toolkit_wheel_unpack(struct toolkit_tree *t, const struct toolkit_file *f, struct err *e) MUST_CHECK;
 int toolkit_archive_unpack(struct toolkit_tree *t, const struct toolkit_file *f, struct err *e) MUST_CHECK;
+/* toolkit_stubs_make: the stubs of the rules, where nothing stands and their first header is there.
+ * ERR_INTEGRITY for headers that declare nothing, or that cannot be read (driver_names). */
+int toolkit_stubs_make(struct toolkit_tree *t, struct err *e) MUST_CHECK;

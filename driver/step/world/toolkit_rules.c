@@ -17,9 +17,13 @@ ROW(move, M, NEED(M, from), NEED(M, to));
 #define L struct toolkit_link
 ROW(link, L, NEED(L, path), NEED(L, to), NEED(L, why));
 #undef L
+#define S struct toolkit_stub
+ROW(stub, S, NEED(S, path), NEED(S, soname), NEED_LIST(S, headers), LIST(S, leave),
+    NUMBER(S, answer, CYAML_FLAG_DEFAULT), NEED(S, why));
+#undef S
 #define R struct toolkit_rules
 FIELDS(rules, NEED(R, sources), NEED_ROWS(R, platforms, &platform_entry), NEED_LIST(R, wheel_dirs), LIST(R, drop),
-       NEED_ROWS(R, moves, &move_entry), ROWS(R, links, &link_entry));
+       NEED_ROWS(R, moves, &move_entry), ROWS(R, links, &link_entry), ROWS(R, stubs, &stub_entry));
 static const cyaml_schema_value_t rules_schema = TOP(R, rules_fields);
 #undef R
 
@@ -49,7 +53,24 @@ static int check(const struct toolkit_rules *r, const char *file, const struct y
 		if (!path_is_safe_relative(l->path) || *l->to == '/' || !path_stays_inside(dir, l->to))
 			return bad_path(file, yaml_line(lines, "links/%u", i), l->path, e);
 	}
+	for (unsigned i = 0; i < r->stubs_count; i++) {
+		const struct toolkit_stub *s = &r->stubs[i];
+		if (!path_is_safe_relative(s->path))
+			return bad_path(file, yaml_line(lines, "stubs/%u", i), s->path, e);
+		for (unsigned k = 0; k < s->headers_count; k++)
+			if (!path_is_safe_relative(s->headers[k]))
+				return bad_path(file, yaml_line(lines, "stubs/%u/headers/%u", i, k), s->headers[k], e);
+	}
 	return 0;
+}
+
+static void put_stub(const struct toolkit_stub *s, struct buf *out)
+{
+	buf_printf(out, "stub %s %s %u\n", s->path, s->soname, (unsigned)s->answer);
+	for (unsigned i = 0; i < s->headers_count; i++)
+		buf_printf(out, "header %s\n", s->headers[i]);
+	for (unsigned i = 0; i < s->leave_count; i++)
+		buf_printf(out, "leave %s\n", s->leave[i]);
 }
 
 static const char *digest_of(const struct toolkit_rules *r, struct arena *a)
@@ -67,6 +88,8 @@ static const char *digest_of(const struct toolkit_rules *r, struct arena *a)
 		buf_printf(&text, "move %s %s\n", r->moves[i].from, r->moves[i].to);
 	for (unsigned i = 0; i < r->links_count; i++)
 		buf_printf(&text, "link %s %s\n", r->links[i].path, r->links[i].to);
+	for (unsigned i = 0; i < r->stubs_count; i++)
+		put_stub(&r->stubs[i], &text);
 	digest_data(text.data, text.len, hex);
 	return arena_strdup(a, hex);
 }

@@ -1,5 +1,7 @@
 /* profiles/toolkit_tree.yaml: where the files of CUDA's components go. */
 #pragma once
+#include <stdint.h>
+
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -16,13 +18,22 @@ struct toolkit_link {
 	const char *path, *to, *why;
 };
 
+/* A library of the driver, for linkers: every function that the headers declare. */
+struct toolkit_stub {
+	const char *path, *soname, *why;
+	const char **headers, **leave;
+	unsigned headers_count, leave_count;
+	uint16_t answer; /* what each function returns */
+};
+
 struct toolkit_rules {
 	const char *sources;
 	struct toolkit_target *platforms;
 	const char **wheel_dirs, **drop;
 	struct toolkit_move *moves;
 	struct toolkit_link *links;
-	unsigned platforms_count, wheel_dirs_count, drop_count, moves_count, links_count;
+	struct toolkit_stub *stubs;
+	unsigned platforms_count, wheel_dirs_count, drop_count, moves_count, links_count, stubs_count;
 	const char *digest; /* sha256 of what a tree depends on: for keys */
 };
 

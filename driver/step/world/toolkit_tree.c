@@ -117,7 +117,8 @@ static int write_versions(const struct toolkit_tree *t, const struct toolkit_fil
 int toolkit_tree_make(const struct toolkit_rules *r, const struct toolkit_file *files, size_t count,
 		      const char *platform, const char *dir, const struct run *run, struct err *e)
 {
-	struct toolkit_tree t = {.rules = r, .dir = dir, .run = run, .target = toolkit_rules_target(r, platform)};
+	struct toolkit_tree t = {
+		.rules = r, .dir = dir, .run = run, .platform = platform, .target = toolkit_rules_target(r, platform)};
 	if (!t.target)
 		return err_set(e, ERR_CONFIG, "toolkit_tree.yaml has no target for the platform '%s'", platform);
 	for (size_t i = 0; i < count; i++) {
@@ -125,7 +126,7 @@ int toolkit_tree_make(const struct toolkit_rules *r, const struct toolkit_file *
 		if ((wheel ? toolkit_wheel_unpack : toolkit_archive_unpack)(&t, &files[i], e) < 0)
 			return err_wrap(e, "'%s'", files[i].file);
 	}
-	if (make_linker_names(&t, e) < 0 || make_links(&t, e) < 0)
+	if (make_linker_names(&t, e) < 0 || make_links(&t, e) < 0 || toolkit_stubs_make(&t, e) < 0)
 		return -1;
 	return write_versions(&t, files, count, e);
 }

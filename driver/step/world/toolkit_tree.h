@@ -13,10 +13,12 @@ struct toolkit_file {
 
 /* toolkit_tree_make: unpacks `files` into `dir`, an empty directory that nobody else writes.
  * - Modes are 0755 where the owner may execute, else 0644; links are made by the rules.
+ * - Stubs are made by the rules, of the headers that came with the files.
  * - version.json has the versions of the components, and as that of "cuda" that of the component
  *   "cuda-toolkit", if there is one.
  * - ERR_INTEGRITY with file and entry for a path that two components have, one that the rules know
- *   no place for, unsafe names, links to other directories, special files, more than 64 GiB.
+ *   no place for, unsafe names, links to other directories, special files, more than 64 GiB, and
+ *   for headers that no stub can be made of.
  * - ERR_CONFIG for an unknown platform. On failure the directory is left half-filled. */
 int toolkit_tree_make(const struct toolkit_rules *r, const struct toolkit_file *files, size_t count,
 		      const char *platform, const char *dir, const struct run *run, struct err *e) MUST_CHECK;

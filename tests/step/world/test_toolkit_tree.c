@@ -1,5 +1,6 @@
 #include "support.h"
 
+#include <dlfcn.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 
 #include "base/path.h"
 #include "base/sys/fs.h"
+#include "core/elf/elf.h"
 #include "craft_zip.h"
 #include "step/world/toolkit_tree.h"
 
@@ -162,6 +164,138 @@ static void two_components_may_not_have_one_path(void **state)
 	refuses(files, 2, "'targets/x86_64-linux/lib/libcudart.so.13', which another component has as well");
 }
 
+/* The wheel of the runtime with headers of the driver's API; their text may be NULL: not there. */
+static struct toolkit_file headers(const char *cuda, const char *gl)
+{
+	struct craft_entry all[3] = {{.name = "nvidia/cu13/lib/libcudart.so.13", .data = "elf"}};
+	size_t n = 1;
+	if (cuda)
+		all[n++] = (struct craft_entry){.name = "nvidia/cu13/include/cuda.h", .data = cuda};
+	if (gl)
+		all[n++] = (struct craft_entry){.name = "nvidia/cu13/include/cudaGL.h", .data = gl};
+	return wheel("nvidia-cuda-runtime", "13.0.96", all, n);
+}
+
+static void new_tree(void)
+{
+	assert_ok(fs_remove_tree(here("tree"), &err), &err);
+	assert_ok(fs_mkdirs(here("tree"), &err), &err);
+}
+
+static void the_drivers_stub_is_made_of_the_headers(void **state)
+{
+	static const struct {
+		const char *platform, *path;
+		unsigned machine;
+	} all[] = {{"x86_64-linux", "tree/targets/x86_64-linux/lib/stubs/libcuda.so", 62},
+		   {"aarch64-linux", "tree/targets/sbsa-linux/lib/stubs/libcuda.so", 183}};
+	static const char *const names[] = {"cuGLInit", "cuInit", "cuMemFree", "cuMemFree_v2", "cuMemFree_v2_ptsz"};
+	const struct toolkit_file f =
+		headers("#define cuMemFree __CUDA_API_PTSZ(cuMemFree_v2)\nCUresult CUDAAPI cuMemFree(CUdeviceptr p);\n"
+			"CUresult CUDAAPI cuInit(unsigned int Flags);\n",
+			"CUresult CUDAAPI cuGLInit(void);\nCUresult CUDAAPI cuWGLGetDevice(CUdevice *d, HGPUNV g);\n");
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		struct elf_info info;
+		struct stat st;
+		new_tree();
+		assert_ok(toolkit_tree_make(rules, &f, 1, all[i].platform, here("tree"), test_run(), &err), &err);
+		assert_ok(elf_read(here(all[i].path), ELF_SYMBOLS, &arena, &info, &err), &err);
+		assert_int_equal(info.machine, all[i].machine);
+		assert_string_equal(info.soname, "libcuda.so.1");
+		strlist_sort(&info.defined);
+		assert_int_equal(info.defined.count, ARRAY_LEN(names));
+		for (size_t k = 0; k < ARRAY_LEN(names); k++)
+			assert_string_equal(info.defined.items[k], names[k]);
+		assert_int_equal(stat(here("tree/lib64/stubs/libcuda.so"), &st), 0);
+		assert_int_equal(st.st_mode & 07777, 0644);
+	}
+}
+
+/* CMake's own module looks for the stub, and a library that calls the driver is linked with it: as little of PyTorch's
+ * libcaffe2_nvrtc.so as there can be. */
+static void cmake_finds_the_stub_and_linkers_take_it(void **state)
+{
+	const struct craft_entry parts[] = {
+		{.name = "nvidia/cu13/bin/nvcc", .data = "#!/bin/sh\necho V13.0.88\n", .mode = S_IFREG | 0755},
+		{.name = "nvidia/cu13/include/cuda_runtime.h", .data = "#define CUDART_VERSION 13000\n"},
+		{.name = "nvidia/cu13/include/cuda.h",
+		 .data = "#define CUDAAPI\ntypedef int CUresult;\n"
+			 "#define cuMemFree __CUDA_API_PTSZ(cuMemFree_v2)\n#define __CUDA_API_PTSZ(api) api ## _ptsz\n"
+			 "CUresult CUDAAPI cuInit(unsigned int Flags);\nCUresult CUDAAPI cuMemFree(void *p);\n"},
+		{.name = "nvidia/cu13/lib/libcudart.so.13", .data = "not linked with"},
+	};
+	const char *const project = "cmake_minimum_required(VERSION 3.18)\nproject(proof C)\n"
+				    "find_package(CUDAToolkit REQUIRED)\nadd_library(nvrtc SHARED nvrtc.c)\n"
+				    "target_link_options(nvrtc PRIVATE -Wl,-z,defs)\n"
+				    "target_link_libraries(nvrtc PRIVATE CUDA::cuda_driver)\n";
+	const struct toolkit_file f = wheel("nvidia-cuda-runtime", "13.0.96", parts, ARRAY_LEN(parts));
+	struct elf_info info;
+	(void)state;
+#ifdef __aarch64__
+	const char *platform = "aarch64-linux";
+#else
+	const char *platform = "x86_64-linux";
+#endif
+	assert_ok(toolkit_tree_make(rules, &f, 1, platform, here("tree"), test_run(), &err), &err);
+	test_write(here("CMakeLists.txt"), project);
+	test_write(here("nvrtc.c"), "#include <cuda.h>\nint f(void *p);\n"
+				    "int f(void *p) { return cuInit(0) + cuMemFree(p); }\n");
+	const char *command = arena_printf(&arena,
+					   "cd %s && { cmake -S . -B b -DCUDAToolkit_ROOT=%s && cmake --build b; } "
+					   ">log 2>&1 || { cat log; exit 1; }",
+					   test_path("."), here("tree"));
+	assert_int_equal(system(command), 0);
+	assert_ok(elf_read(here("b/libnvrtc.so"), ELF_SYMBOLS, &arena, &info, &err), &err);
+	assert_true(strlist_contains(&info.needed, "libcuda.so.1"));
+	assert_true(strlist_contains(&info.undefined, "cuMemFree_v2_ptsz"));
+	void *stub = dlopen(here("tree/lib64/stubs/libcuda.so"), RTLD_NOW);
+	assert_non_null(stub);
+	int (*init)(unsigned) = (int (*)(unsigned))dlsym(stub, "cuInit");
+	assert_non_null(init);
+	assert_int_equal(init(0), 34); /* CUDA_ERROR_STUB_LIBRARY */
+	dlclose(stub);
+}
+
+static void every_header_of_the_table_counts(void **state)
+{
+	const char *const names[] = {"cuda.h", "cudaEGL.h", "cudaGL.h", "cudaProfiler.h", "cudaVDPAU.h"};
+	struct craft_entry all[ARRAY_LEN(names)];
+	struct elf_info info;
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		all[i] = (struct craft_entry){.name = arena_printf(&arena, "nvidia/cu13/include/%s", names[i]),
+					      .data = arena_printf(&arena, "CUresult CUDAAPI cuFrom%zu(void);", i)};
+	const struct toolkit_file f = wheel("nvidia-cuda-runtime", "13.0.96", all, ARRAY_LEN(all));
+	assert_ok(make(&f, 1), &err);
+	assert_ok(elf_read(here("tree/lib64/stubs/libcuda.so"), ELF_SYMBOLS, &arena, &info, &err), &err);
+	assert_int_equal(info.defined.count, ARRAY_LEN(names));
+}
+
+static void without_the_header_there_is_no_stub(void **state)
+{
+	const struct toolkit_file f = headers(NULL, "CUresult CUDAAPI cuGLInit(void);");
+	(void)state;
+	assert_ok(make(&f, 1), &err);
+	assert_true(lacks("lib64/stubs"));
+}
+
+static void a_header_that_no_stub_can_be_made_of_is_named(void **state)
+{
+	AUTO_BUF struct buf text = {0};
+	const struct toolkit_file empty = headers("int none;", NULL);
+	(void)state;
+	assert_err(make(&empty, 1), &err, ERR_INTEGRITY,
+		   "the header 'targets/x86_64-linux/include/cuda.h' declares no function");
+	new_tree();
+	buf_addstr(&text, "CUresult CUDAAPI cuX");
+	for (int i = 0; i < 300; i++)
+		buf_addc(&text, 'x');
+	const struct toolkit_file longer = headers("CUDAAPI cuInit(", arena_printf(&arena, "%s(", buf_cstr(&text)));
+	assert_err(make(&longer, 1), &err, ERR_INTEGRITY, "header 'targets/x86_64-linux/include/cudaGL.h'");
+	assert_true(lacks("lib64/stubs/libcuda.so"));
+}
+
 static void files_of_no_known_place_are_refused(void **state)
 {
 	(void)state;
@@ -192,12 +326,13 @@ static void archives_become_one_toolkit(void **state)
 		archive("cuda_cudart",
 			"mkdir -p b/lib/stubs b/include b/pkg-config && echo x >b/lib/libcudart.so.12.8.90 "
 			"&& ln -s libcudart.so.12.8.90 b/lib/libcudart.so.12 && ln -s libcudart.so.12 "
-			"b/lib/libcudart.so && echo s >b/lib/stubs/libcuda.so && echo h >b/include/cuda.h "
+			"b/lib/libcudart.so && echo s >b/lib/stubs/libcuda.so && echo 'CUDAAPI cuInit(' "
+			">b/include/cuda.h "
 			"&& echo p >b/pkg-config/cudart.pc && echo lic >b/LICENSE"),
 	};
 	assert_ok(make(files, ARRAY_LEN(files)), &err);
 	has("bin/nvcc", "nvcc\n", 0755);
-	has("include/cuda.h", "h\n", 0644);
+	has("include/cuda.h", "CUDAAPI cuInit(\n", 0644);
 	has("lib64/stubs/libcuda.so", "s\n", 0644);
 	has("nvvm/lib64/libnvvm.so.4", "v\n", 0644);
 	has("share/doc/cuda_nvcc/LICENSE", "lic\n", 0644);
@@ -253,6 +388,10 @@ static void the_table_is_checked(void **state)
 		{"s/target: sbsa-linux/target: a\\/b/", "is not a path inside the toolkit"},
 		{"s/^wheel_dirs: .nvidia.cu13,/wheel_dirs: [\\/nvidia,/", "is not a path inside the toolkit"},
 		{"s/^moves:/move:/", "move"},
+		{"s/path: targets.@.lib.stubs/path: ..\\/x/", "is not a path inside the toolkit"},
+		{"s/headers: .targets.@.include.cuda.h/headers: [\\/usr\\/include\\/cuda.h/",
+		 "is not a path inside the toolkit"},
+		{"s/answer: 34/answer: 70000/", "answer"},
 	};
 	(void)state;
 	const struct toolkit_rules *r;
@@ -265,10 +404,9 @@ static void the_table_is_checked(void **state)
 		assert_contains(err.msg, "toolkit_tree.yaml:");
 		assert_contains(err.msg, bad[i].says);
 	}
-	assert_int_equal(
-		system(arena_printf(&arena, "sed 's/stubs/x/; s/lib64, to/lib65, to/' %s/toolkit_tree.yaml >%s",
-				    PROFILES_DIR, here("toolkit_tree.yaml"))),
-		0);
+	assert_int_equal(system(arena_printf(&arena, "sed 's/lib64, to/lib65, to/' %s/toolkit_tree.yaml >%s",
+					     PROFILES_DIR, here("toolkit_tree.yaml"))),
+			 0);
 	assert_ok(toolkit_rules_load(here("."), &arena, &r, &err), &err);
 	assert_string_not_equal(r->digest, rules->digest);
 }
@@ -297,6 +435,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(wheels_become_one_toolkit, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_target_follows_the_platform, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_drivers_stub_is_made_of_the_headers, setup, teardown),
+		cmocka_unit_test_setup_teardown(cmake_finds_the_stub_and_linkers_take_it, setup, teardown),
+		cmocka_unit_test_setup_teardown(every_header_of_the_table_counts, setup, teardown),
+		cmocka_unit_test_setup_teardown(without_the_header_there_is_no_stub, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_header_that_no_stub_can_be_made_of_is_named, setup, teardown),
 		cmocka_unit_test_setup_teardown(two_components_may_not_have_one_path, setup, teardown),
 		cmocka_unit_test_setup_teardown(files_of_no_known_place_are_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(archives_become_one_toolkit, setup, teardown),

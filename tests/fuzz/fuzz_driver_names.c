@@ -1,0 +1,38 @@
+/* Any bytes as a header of the driver: the names that are found are names, and a stub of them is a library that has
+ * them all. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/elf/elf_map.h"
+#include "core/elf/elf_stub.h"
+#include "step/world/driver_names.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void fail_unless(bool ok)
+{
+	if (!ok)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_BUF struct buf bytes = {0};
+	AUTO_ELF_MAP struct elf_map m = {0};
+	struct strlist names = {0};
+	struct err e = {0};
+	uint64_t table, count;
+	if (driver_names((const char *)data, size, &a, &names, &e) < 0) {
+		fail_unless(e.kind == ERR_INTEGRITY && e.msg[0]);
+		return 0;
+	}
+	for (size_t i = 0; i < names.count; i++)
+		fail_unless(strncmp(names.items[i], "cu", 2) == 0 && strlen(names.items[i]) <= 205 &&
+			    !strpbrk(names.items[i], " \t\n(;"));
+	const struct elf_stub s = {EM_X86_64, "libcuda.so.1", &names, 34};
+	fail_unless(elf_stub_put(&s, &bytes, &e) == 0);
+	fail_unless(elf_map_memory(bytes.data, bytes.len, "stub", &m, &e) == 0);
+	fail_unless(elf_map_symbols(&m, &table, &count, &e) == 0 && count == names.count + 1);
+	return 0;
+}
