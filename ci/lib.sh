@@ -7,16 +7,16 @@ usage() { printf 'usage: %s\n' "$*" >&2; exit 2; }
 
 package_lists=${BASH_SOURCE[0]%/*}/packages
 
-# add_package_list [--with NAME]: adds the list of what NAME needs in a root to the array `lists`; false without --with.
-add_package_list() {
-	[ "${1-}" = --with ] || return 1
-	[ -n "${2-}" ] || die "--with needs a name"
-	lists+=("$package_lists/root-debian13-$2.txt")
-	[ -f "${lists[-1]}" ] || die "no package list '${lists[-1]}'"
+# packages_in FILE...: the names in package lists, without comments, and those that the tables of worlds' parts (*.yaml) ask for.
+packages_in() {
+	local file
+	for file in "$@"; do
+		case $file in
+		*.yaml) sed -n '/^packages:/,/^[a-z]/s/^  - //p' "$file" ;;
+		*) sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' "$file" ;;
+		esac
+	done
 }
-
-# packages_in FILE...: the names in package lists, without comments.
-packages_in() { sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' "$@"; }
 
 as_root() {
 	if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
@@ -44,7 +44,7 @@ install_packages() {
 		die "the packages could not be had: apt says above what failed. Look at the network, and at apt's sources (/etc/apt/sources.list and sources.list.d)"
 }
 
-# roots_dir: where this user's root file systems are, as ptbuild knows it.
+# roots_dir: where these scripts keep the root file systems that they make: bare hosts, and those that ptbuild itself is built in.
 roots_dir() {
 	case ${XDG_CACHE_HOME-} in /*) printf '%s/ptbuild-roots' "$XDG_CACHE_HOME" && return ;; esac
 	case ${HOME-} in /*) printf '%s/.cache/ptbuild-roots' "$HOME" ;; *) return 1 ;; esac
@@ -56,23 +56,26 @@ store_dir() {
 	roots=$(roots_dir) && printf '%s/ptbuild' "${roots%/*}"
 }
 
-# may_make_roots DIR: ends with what to do where this user may not make a root file system there. Only root has user numbers for all owners of a system's
-# files; others borrow some.
-may_make_roots() {
-	local name
-	[ "$(id -u)" != 0 ] || return 0
-	# newuidmap serves nobody without a name.
-	name=$(id -un 2>/dev/null) || die "user $(id -u) has no name in /etc/passwd, and may make no root file system. Have root run: ci/root-debian13 $1"
-	unshare --map-root-user --map-auto true 2>/dev/null || die "user '$name' may not make a root file system: that takes newuidmap (package uidmap) and a
-line for the user in /etc/subuid and in /etc/subgid. Have somebody run:
-  sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $name
-or let root make it, with: sudo ci/root-debian13 $1"
-}
-
 # own_mirror: the archive that apt of this machine has Debian's main component from.
 own_mirror() {
 	# shellcheck disable=SC2016 # the dollars are for apt-get
 	apt-get indextargets --format '$(ORIGIN)|$(LABEL)|$(COMPONENT)|$(REPO_URI)' 'Created-By: Packages' | sed -n 's/^Debian|Debian|main|//p' | head -n 1
+}
+
+# make_bare SUITE DIR: a Debian as its archive has it, with git and ca-certificates, unless it is there. This machine's own certificates come along: apt and
+# pip may need them to get out.
+make_bare() {
+	[ -e "$2/etc/ptbuild-bare" ] && return 0
+	say "making a bare $1"
+	rm -rf --one-file-system "$2"
+	mkdir -p "${2%/*}"
+	mmdebstrap --quiet --variant=minbase --include=git,ca-certificates --dpkgopt=force-unsafe-io "$1" "$2" "$(own_mirror)" || return 1
+	mkdir -p "$2/usr/local/share/ca-certificates"
+	awk -v dir="$2/usr/local/share/ca-certificates" '
+		/BEGIN CERTIFICATE/ { n++ }
+		n { print > (dir "/host-" n ".crt") }' /etc/ssl/certs/ca-certificates.crt
+	chroot "$2" update-ca-certificates >/dev/null 2>&1
+	: >"$2/etc/ptbuild-bare"
 }
 
 # enter_root DIR SCRIPT [SHOWN]: runs a script of bash in a root file system as root, with mounts and processes of its own, so that the sandbox works inside.

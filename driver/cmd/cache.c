@@ -87,53 +87,18 @@ static json_t *lowers_json(const struct store *s)
 	return list;
 }
 
-/* Root file systems that ci/root-debian13 made, a row each: beside the default store, not in it. One that cannot be
- * read in whole, such as another user's, has no size. */
-static int roots_json(struct cmd_context *c, json_t **ret, struct err *e)
-{
-	struct strlist names = {0};
-	const char *dir = cmd_roots_dir(c);
-	if (dir && fs_is_dir(dir) && fs_list(dir, c->arena, &names, e) < 0)
-		return -1;
-	*ret = json_array();
-	for (size_t i = 0; i < names.count; i++) {
-		const char *root = path_join(c->arena, dir, names.items[i]);
-		struct err ignored = {0};
-		uint64_t bytes;
-		if (!fs_is_dir(root))
-			continue;
-		bool known = fs_tree_size(root, &bytes, &ignored) == 0;
-		json_array_append_new(*ret, json_pack("{s:s, s:o}", "dir", root, "bytes",
-						      known ? json_integer((json_int_t)bytes) : json_null()));
-	}
-	return 0;
-}
-
-static void print_roots(struct buf *out, const json_t *roots, struct arena *a)
-{
-	size_t i;
-	const json_t *root;
-	json_array_foreach(roots, i, root)
-	{
-		const json_t *bytes = json_object_get(root, "bytes");
-		uint64_t n = (uint64_t)json_integer_value(bytes);
-		buf_printf(out, "%-12s %7s  %-10s  %s\n", "root", "", json_is_null(bytes) ? "?" : size_text(n, a),
-			   json_string_value(json_object_get(root, "dir")));
-	}
-}
-
 static int info_json(struct cmd_context *c, struct store *s, const struct store_usage *rows, size_t rows_count,
-		     uint64_t free_bytes, const json_t *roots, struct err *e)
+		     uint64_t free_bytes, struct err *e)
 {
 	struct store_object *objects, *builds;
 	size_t objects_count, builds_count;
 	if (store_list(s, c->arena, &objects, &objects_count, e) < 0 ||
 	    store_list_builds(s, c->arena, &builds, &builds_count, e) < 0)
 		return -1;
-	AUTO_JSON json_t *doc = json_pack("{s:i, s:s, s:I, s:o, s:o, s:o, s:o, s:O}", "schema", 1, "dir", store_dir(s),
+	AUTO_JSON json_t *doc = json_pack("{s:i, s:s, s:I, s:o, s:o, s:o, s:o}", "schema", 1, "dir", store_dir(s),
 					  "free_bytes", (json_int_t)free_bytes, "kinds", usage_json(rows, rows_count),
 					  "lower", lowers_json(s), "objects", objects_json(objects, objects_count),
-					  "builds", objects_json(builds, builds_count), "roots", roots);
+					  "builds", objects_json(builds, builds_count));
 	return json_print(doc, e);
 }
 
@@ -142,12 +107,10 @@ static int cache_info(struct cmd_context *c, struct store *s, struct err *e)
 	struct store_usage *rows;
 	size_t count;
 	uint64_t free_bytes, total = 0;
-	AUTO_JSON json_t *roots = NULL;
-	if (roots_json(c, &roots, e) < 0 || store_usage(s, c->run, c->arena, &rows, &count, e) < 0 ||
-	    fs_free_bytes(store_dir(s), &free_bytes, e) < 0)
+	if (store_usage(s, c->run, c->arena, &rows, &count, e) < 0 || fs_free_bytes(store_dir(s), &free_bytes, e) < 0)
 		return -1;
 	if (c->global->json)
-		return info_json(c, s, rows, count, free_bytes, roots, e);
+		return info_json(c, s, rows, count, free_bytes, e);
 	AUTO_BUF struct buf out = {0};
 	const char *const *lowers;
 	size_t lowers_count = store_fallbacks(s, &lowers);
@@ -163,7 +126,6 @@ static int cache_info(struct cmd_context *c, struct store *s, struct err *e)
 	buf_printf(&out, "%-12s %7s  %s\n", "free space", "", size_text(free_bytes, c->arena));
 	for (size_t i = 0; i < lowers_count; i++)
 		buf_printf(&out, "fallback     %s\n", lowers[i]);
-	print_roots(&out, roots, c->arena);
 	return cmd_write_stdout(&out, e);
 }
 
@@ -264,17 +226,12 @@ static int cache_gc(struct cmd_context *c, struct store *s, struct err *e)
 static int no_store(struct cmd_context *c, const char *dir, struct err *e)
 {
 	AUTO_BUF struct buf out = {0};
-	AUTO_JSON json_t *roots = NULL;
-	if (roots_json(c, &roots, e) < 0)
-		return -1;
 	if (c->global->json) {
-		AUTO_JSON json_t *doc =
-			json_pack("{s:i, s:s, s:n, s:[], s:[], s:[], s:[], s:O}", "schema", 1, "dir", dir, "free_bytes",
-				  "kinds", "lower", "objects", "builds", "roots", roots);
+		AUTO_JSON json_t *doc = json_pack("{s:i, s:s, s:n, s:[], s:[], s:[], s:[]}", "schema", 1, "dir", dir,
+						  "free_bytes", "kinds", "lower", "objects", "builds");
 		return json_print(doc, e);
 	}
 	buf_printf(&out, "%s\nempty: no build or fetch has made a store here\n", dir);
-	print_roots(&out, roots, c->arena);
 	return cmd_write_stdout(&out, e);
 }
 
@@ -330,10 +287,7 @@ const struct command command_cache = {
 	.summary = "show, check or clean the store",
 	.usage = "info|verify|gc [options]",
 	.text = "The store keeps source archives, finished wheels, build trees and the compiler cache. Nothing that is "
-		"in use or was used within the last hour is removed.\n"
-		"info counts the root file systems of ci/root-debian13 too, which lie beside the default store; no "
-		"action "
-		"removes them.",
+		"in use or was used within the last hour is removed.",
 	.tables = {cache_options},
 	.arguments = {{"ACTION",
 		       "info: show the contents; verify: hash everything again and move away what is damaged; gc: "

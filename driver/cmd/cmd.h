@@ -112,8 +112,6 @@ int cmd_cache_dir(const struct cmd_context *c, const char **ret, struct err *e) 
 /* cmd_fetch_options: --offline, --mirror, --archive, and the file "archives" beside the profiles,
  * else in the data directory. ERR_USAGE for a word of --archive that is none. */
 int cmd_fetch_options(struct cmd_context *c, struct fetch_options *ret, struct err *e) MUST_CHECK;
-/* cmd_roots_dir: where ci/root-debian13 makes roots unless told otherwise; NULL without a home. */
-const char *cmd_roots_dir(const struct cmd_context *c);
 int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e) MUST_CHECK;
 enum sandbox_kind cmd_sandbox(const struct cmd_context *c);
 int cmd_toolchain(struct cmd_context *c, const struct toolchain **ret, struct err *e) MUST_CHECK;

@@ -97,11 +97,6 @@ int cmd_cache_dir(const struct cmd_context *c, const char **ret, struct err *e)
 	return err_hint(e, "name a directory with --cache DIR");
 }
 
-const char *cmd_roots_dir(const struct cmd_context *c)
-{
-	return user_cache(c, "ptbuild-roots");
-}
-
 static int add_lower_stores(struct cmd_context *c, struct err *e)
 {
 	const char *more = getenv("PTBUILD_LOWER_STORE");

@@ -55,7 +55,7 @@ const struct command command_take = {
 		"other check that fails is an error. Test programs are left out.",
 	.tables = {cmd_build_options},
 	.arguments = {{"pytorch", "the package to take; no other can be", "pytorch"}},
-	.examples = {{"ptbuild take --root ~/.cache/ptbuild-roots/debian13",
+	.examples = {{"ptbuild take --root world:debian13",
 		      "dist/torch-2.6.0+debian-cp313-cp313-manylinux_2_39_x86_64.whl"}},
 	.options_size = sizeof(struct take_options),
 	.run = take_main,

@@ -224,7 +224,7 @@ static const struct action {
 	int (*run)(struct cmd_context *c, const char *name, struct err *e);
 } actions[] = {{"list", "", false, world_list},
 	       {"show", " platform ", true, world_show},
-	       {"make", " platform keyring no-drift ", true, world_make},
+	       {"make", " platform keyring no-drift copy ", true, world_make},
 	       {"lock", " platform keyring base write ", true, world_lock},
 	       {"verify", " platform ", true, world_verify},
 	       {"gc", " keep-days dry-run ", false, world_gc}};
@@ -235,13 +235,10 @@ static int refuse_options(const struct world_options *o, const struct action *ac
 	const struct {
 		const char *name;
 		bool given;
-	} all[] = {{"platform", o->platform != NULL},
-		   {"keyring", o->keyring != NULL},
-		   {"base", o->base != NULL},
-		   {"keep-days", o->keep_days != NULL},
-		   {"write", o->write},
-		   {"no-drift", o->global.no_drift},
-		   {"dry-run", o->dry_run}};
+	} all[] = {{"platform", o->platform != NULL},   {"keyring", o->keyring != NULL},
+		   {"base", o->base != NULL},           {"copy", o->copy != NULL},
+		   {"keep-days", o->keep_days != NULL}, {"write", o->write},
+		   {"no-drift", o->global.no_drift},    {"dry-run", o->dry_run}};
 	AUTO_ARENA struct arena a = {0};
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		if (all[i].given && !strstr(action->takes, arena_printf(&a, " %s ", all[i].name)))
@@ -283,6 +280,8 @@ static const struct arg_def world_options[] = {
 	 "make, lock: the keys that may sign the archive's index (default: Debian's of this machine)", "<file>"},
 	{"write", 0, OPTION(ARG_FLAG, write), NULL, "lock: write the new lock into the tables' directory", NULL},
 	{"base", 0, OPTION(ARG_STRING, base), "PART", "lock: the base that a part with packages lies on", NULL},
+	{"copy", 0, OPTION(ARG_STRING, copy), "DIR",
+	 "make: copy the root to this new directory, which is yours to change", "<dir>"},
 	{"keep-days", 0, OPTION(ARG_STRING, keep_days), "N", "gc: remove what was not used for N days too", NULL},
 	{"dry-run", 'n', OPTION(ARG_FLAG, dry_run), NULL, "gc: show what would be removed, and do nothing", NULL},
 	{0},
@@ -305,6 +304,7 @@ const struct command command_world = {
 		       "list show make lock verify gc"},
 		      {"NAME", "a world, or for lock a part", "<world>"}},
 	.examples = {{"ptbuild world make debian13", "fetch and make the root that builds run in"},
+		     {"ptbuild world make debian13 --copy ~/root", "a root of your own, for --root ~/root"},
 		     {"ptbuild world lock debian13 --write", "take the archive's present packages"},
 		     {"ptbuild world gc --keep-days 30 --dry-run", "see what would be removed"}},
 	.options_size = sizeof(struct world_options),

@@ -8,6 +8,7 @@ struct world_options {
 	const char *platform; /* NULL: this machine's */
 	const char *keyring;
 	const char *base; /* lock: of a toolkit */
+	const char *copy; /* make: NULL: none */
 	const char *keep_days;
 	bool write, dry_run;
 };

@@ -10,6 +10,7 @@
 #include "cmd/help.h"
 #include "cmd/world.h"
 #include "step/pipeline/pipeline_world.h"
+#include "step/pipeline/pipeline_world_copy.h"
 
 static int load(struct cmd_context *c, const char *name, const char **ret_profiles, const struct world **ret,
 		struct err *e)
@@ -20,28 +21,32 @@ static int load(struct cmd_context *c, const char *name, const char **ret_profil
 	return world_load(*ret_profiles, name, platform, c->arena, ret, e);
 }
 
-static int print_made(struct cmd_context *c, const struct world *w, const struct world_result *r, struct err *e)
+/* `copy`: NULL, or the directory that it was copied to. */
+static int print_made(struct cmd_context *c, const struct world *w, const struct world_result *r, const char *copy,
+		      struct err *e)
 {
 	uint64_t bytes = 0;
 	if (fs_tree_size(r->dir, &bytes, e) < 0)
 		return -1;
 	if (c->global->json) {
-		AUTO_JSON json_t *doc =
-			json_pack("{s:i, s:s, s:s, s:s, s:s, s:b, s:o, s:I, s:I, s:i, s:i, s:f}", "schema", 1, "name",
-				  w->name, "platform", w->platform, "key", r->key, "dir", r->dir, "hit", r->hit,
-				  "drift", json_from_strlist(&r->drift), "bytes", (json_int_t)bytes, "downloaded_bytes",
-				  (json_int_t)r->fetched.bytes, "downloaded", (int)r->fetched.downloaded, "from_store",
-				  (int)r->fetched.from_store, "seconds", r->seconds);
+		AUTO_JSON json_t *doc = json_pack(
+			"{s:i, s:s, s:s, s:s, s:s, s:o, s:b, s:o, s:I, s:I, s:i, s:i, s:f}", "schema", 1, "name",
+			w->name, "platform", w->platform, "key", r->key, "dir", r->dir, "copy", json_or_null(copy),
+			"hit", r->hit, "drift", json_from_strlist(&r->drift), "bytes", (json_int_t)bytes,
+			"downloaded_bytes", (json_int_t)r->fetched.bytes, "downloaded", (int)r->fetched.downloaded,
+			"from_store", (int)r->fetched.from_store, "seconds", r->seconds);
 		return json_print(doc, e);
 	}
 	AUTO_BUF struct buf out = {0};
 	const char *word = r->drift.count ? "drift: " : "";
 	if (c->global->quiet) {
-		buf_printf(&out, "%s\n", r->dir);
+		buf_printf(&out, "%s\n", copy ? copy : r->dir);
 		return cmd_write_stdout(&out, e);
 	}
 	buf_printf(&out, "%s%s %s\n", word, w->name, w->platform);
 	buf_printf(&out, "%s  dir       %s\n", word, r->dir);
+	if (copy)
+		buf_printf(&out, "%s  copy      %s\n", word, copy);
 	buf_printf(&out, "%s  key       %s\n", word, r->key);
 	buf_printf(&out, "%s  size      %s\n", word, world_mb(bytes, c->arena));
 	for (size_t i = 0; i < r->drift.count; i++)
@@ -63,10 +68,15 @@ int world_make(struct cmd_context *c, const char *name, struct err *e)
 				  .jobs = c->global->jobs ? c->global->jobs : machine_processors(),
 				  .keyring = o->keyring ? cmd_absolute(c->arena, o->keyring) : NULL};
 	struct world_result r = {.use = LOCK_NONE};
+	const char *copy = o->copy ? cmd_absolute(c->arena, o->copy) : NULL;
+	bool there;
 	if (load(c, name, &q.profiles, &q.world, e) < 0 || cmd_fetch_options(c, &q.fetch, e) < 0 ||
+	    (copy && world_copy_look(copy, q.world->name, NULL, c->arena, &there, e) < 0) ||
 	    cmd_store(c, &q.store, e) < 0 || world_ensure(&q, c->run, c->arena, &r, e) < 0)
 		return -1;
-	int rc = print_made(c, q.world, &r, e);
+	int rc = copy ? world_copy(r.dir, copy, r.world->name, r.key, c->run, c->arena, &there, e) : 0;
+	if (rc == 0)
+		rc = print_made(c, q.world, &r, copy, e);
 	lock_release(&r.use);
 	return rc;
 }

@@ -6,6 +6,8 @@ import subprocess
 import tempfile
 import unittest
 
+import yaml
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
@@ -74,10 +76,23 @@ class Scripts(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, "E: none here\n.*the packages could not be had: .*network.*apt's sources")
 
-    def test_a_user_without_a_name(self):
-        done = self.lib(12345, "may_make_roots /srv/r")
-        self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stderr, "^[^\n]*user 12345 has no name in /etc/passwd.* Have root run: ci/root-debian13 /srv/r\n$")
+    def test_the_lists_of_packages(self):
+        """A build's own are those that the table of the world asks for: what the program reads there, a plain list adds to."""
+        done = self.lib(0, "packages_in ci/packages/quickstart.txt profiles/worlds/debian13.yaml profiles/worlds/cuda12_4.yaml")
+        names = done.stdout.split()
+        self.assertEqual(names[0], "python3-venv", done.stderr)
+        for part in ("debian13", "cuda12_4"):
+            with open(os.path.join(TOP, "profiles/worlds", part + ".yaml")) as f:
+                asked = yaml.safe_load(f)["packages"]
+            self.assertEqual(names[1 : 1 + len(asked)], asked)
+            del names[1 : 1 + len(asked)]
+        self.assertEqual(len(names), 1)
+
+    def test_packages_of_a_part_without_any(self):
+        for words, says in ((["--with", "nothing"], "no table 'profiles/worlds/nothing.yaml'"), (["--with", "cuda13_0"], "that asks for packages"), (["--with"], "--with needs a name")):
+            done = self.run_as(0, "ci/install-packages", *words)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(says, done.stderr)
 
     def test_no_home(self):
         for home in (None, "", "relative"):
@@ -86,7 +101,7 @@ class Scripts(unittest.TestCase):
             self.assertEqual(done.stderr, "quickstart: no place for ptbuild's store: HOME is not an absolute path\n")
 
     def test_usage(self):
-        for words in (["ci/in-root"], ["ci/in-root", "/"], ["ci/root-debian13"], ["ci/root-debian13", "--help"], ["ci/quickstart", "--help"]):
+        for words in (["ci/in-root"], ["ci/in-root", "/"], ["ci/quickstart", "--help"]):
             done = self.run_as(12345, *words)
             self.assertEqual(done.returncode, 2, words)
             self.assertRegex(done.stderr, "^usage: " + words[0] + " [^\n]*\n$")
@@ -119,6 +134,7 @@ class InRoot(unittest.TestCase):
         done = self.run_in("/nowhere", "true", cwd="/")
         self.assertEqual(done.returncode, 1)
         self.assertIn("no root file system in '/nowhere'", done.stderr)
+        self.assertIn("ptbuild world make debian13", done.stderr)
 
 
 if __name__ == "__main__":

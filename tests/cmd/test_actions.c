@@ -47,26 +47,6 @@ static void cache_info_counts(void **state)
 	assert_string_equal(json_string_value(json_object_get(o, "key")), KEY);
 }
 
-static void cache_info_counts_roots(void **state)
-{
-	(void)state;
-	const char *root = test_path("xdg/ptbuild-roots/debian13");
-	struct err e = {0};
-	assert_ok(fs_mkdirs(arena_printf(&ran.arena, "%s/usr", root), &e), &e);
-	test_write(arena_printf(&ran.arena, "%s/usr/two-kib", root), arena_printf(&ran.arena, "%2048s", ""));
-	test_write(arena_printf(&ran.arena, "%s.lock", root), "");
-	for (int k = 0; k < 2; k++) { /* without a store, and with one */
-		assert_int_equal(ptbuild("cache info"), 0);
-		assert_contains(out(), arena_printf(&ran.arena, "\nroot                  2.0 KiB     %s\n", root));
-		assert_int_equal(ptbuild("cache info --json"), 0);
-		AUTO_JSON json_t *doc = json_out();
-		const json_t *roots = json_object_get(doc, "roots");
-		assert_int_equal(json_array_size(roots), 1);
-		assert_int_equal(json_integer_value(json_object_get(json_array_get(roots, 0), "bytes")), 2048);
-		put_object(KEY, "text");
-	}
-}
-
 static void cache_verify_of_good_objects(void **state)
 {
 	(void)state;
@@ -277,7 +257,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(cache_info_of_an_empty_store),
 		T(cache_info_counts),
-		T(cache_info_counts_roots),
 		T(cache_verify_of_good_objects),
 		T(cache_verify_moves_away_what_is_wrong),
 		T(cache_verify_is_interrupted),

@@ -413,7 +413,7 @@ static void slips_get_the_words_that_work(void **state)
 		 "GeForce RTX 4090 is sm89: write sm89"},
 		{"build cpu-avx2", 2, "'cpu-avx2' is a profile", "write --profile cpu-avx2"},
 		{"plan --profile cpu-avx2 --root \"/no where/it's\"", 2, "does not exist",
-		 "ci/root-debian13 '/no where/it'\\''s' makes one"},
+		 "ptbuild world make debian13 --copy '/no where/it'\\''s'"},
 		{"plan --profile cpu-avx2 --python 313", 3, "unknown Python '313'", "did you mean '3.13'?"},
 		{"plan --profile cpu-avx2 --python abc", 3, "unknown Python 'abc'", "known: 3.9 3.10"},
 		{"plan --profile sm90-avx2 --cuda 99", 3, "unknown CUDA toolkit '99'", "known: 12.4"},

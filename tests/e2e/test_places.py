@@ -9,10 +9,10 @@ import shutil
 import subprocess
 import tempfile
 
-from toy import World, host_python, main, record
+from toy import World, debian13, host_python, main, record
 
 ODD = "Müller's Räder ✓ $HOME;"
-DEBIAN = os.environ.get("PTBUILD_TEST_ROOT") or os.path.expanduser("~/.cache/ptbuild-roots/debian13")
+DEBIAN = debian13()
 LOCALES = (("de_DE", "UTF-8"), ("tr_TR", "UTF-8"), ("tr_TR", "ISO-8859-9"), ("ja_JP", "EUC-JP"))
 ERA = "setup-py-env"
 

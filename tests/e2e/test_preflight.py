@@ -1,5 +1,5 @@
 """Machines and roots that lack something: each is refused within seconds, with the way out, before the first compiler is run. Things are hidden by mounts in a name space
-of this test's own, on this machine with the stand-in for PyTorch, and with PTBUILD_TEST_ROOT or a Debian 13 root at hand on that root with PyTorch itself as well."""
+of this test's own, on this machine with the stand-in for PyTorch, and with PTBUILD_TEST_ROOT or a made world debian13 at hand on that root with PyTorch itself as well."""
 
 import glob
 import os
@@ -9,12 +9,12 @@ import shlex
 import shutil
 import subprocess
 
-from toy import TOP, host_python, main
+from toy import TOP, debian13, host_python, main
 
 LIMIT_S = 10.0  # of processor time, which other work on the machine does not change
 REACHED = "the-compiler-was-reached"
 LIMIT = os.path.join(TOP, "ci", "memory-limited")
-DEBIAN = os.environ.get("PTBUILD_TEST_ROOT") or os.path.expanduser("~/.cache/ptbuild-roots/debian13")
+DEBIAN = debian13()
 
 
 def cpu_seconds():

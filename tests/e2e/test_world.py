@@ -138,6 +138,51 @@ def test_make_then_hit(world):
     assert site.json("make", "toy", "--offline", archive=False)["dir"] == doc["dir"]
 
 
+def test_a_copy_is_the_users_own(world):
+    copy = os.path.join(site.top, "copies", "mine")
+    doc = site.json("make", "toy", "--copy", copy)
+    assert doc["copy"] == copy and doc["hit"] and os.listdir(os.path.dirname(copy)) == ["mine"], doc
+    same = subprocess.run(["diff", "-r", "--no-dereference", doc["dir"], copy], capture_output=True, text=True)
+    assert same.returncode == 0, same.stdout
+    for path in ("usr/bin/p123", "usr"):
+        had, has = os.lstat(os.path.join(doc["dir"], path)), os.lstat(os.path.join(copy, path))
+        assert (had.st_mode, had.st_mtime_ns) == (has.st_mode, has.st_mtime_ns) and had.st_ino != has.st_ino, path
+    # it may be changed, and the same command leaves it as it is
+    with open(os.path.join(copy, "usr/bin/p123"), "w") as f:
+        f.write("mine\n")
+    done = site.run("make", "toy", "--copy", copy, "--quiet")
+    assert done.returncode == 0 and done.stdout == copy + "\n", done
+    with open(os.path.join(copy, "usr/bin/p123")) as f:
+        assert f.read() == "mine\n"
+    assert site.run("verify", "toy", archive=False).returncode == 0
+
+
+def test_what_is_there_is_not_copied_over(world):
+    there = site.path("copies", "there")
+    refused(site.run("make", "toy", "--copy", there, archive=False, cache="none"), 2, "'" + there + "' is there already, and is not a copy of a world", "--copy")
+    assert os.listdir(there) == []
+    stamp = os.path.join(site.path("copies", "there", "etc"), "ptbuild-world")
+    for name, key, says in (("other", "0" * 64, "the world 'other'"), ("toy", "0" * 64, "with other packages")):
+        with open(stamp, "w") as f:
+            f.write(f"{name} x86_64-linux {key}\n")
+        refused(site.run("make", "toy", "--copy", there), 2, says)
+    file = os.path.join(site.top, "copies", "file")
+    with open(file, "w") as f:
+        f.write("kept")
+    refused(site.run("make", "toy", "--copy", file), 2, "'" + file + "' is there already")
+    refused(site.run("list", "--copy", file, archive=False), 2, "world list does not take --copy")
+
+
+def test_what_a_kill_left_of_a_copy_goes(world):
+    copy = os.path.join(site.top, "copies", "again")
+    os.makedirs(os.path.join(copy + ".ptbuild-part", "usr"))
+    with open(copy + ".ptbuild-lock", "w"):
+        pass
+    assert site.run("make", "toy", "--copy", copy).returncode == 0
+    assert sorted(os.listdir(os.path.dirname(copy))) == ["again", "file", "mine", "there"]
+    assert os.path.exists(os.path.join(copy, "usr/bin/p299"))
+
+
 def test_verify_names_what_changed(world):
     done = site.run("verify", "toy", archive=False)
     assert done.returncode == 0, done.stderr

@@ -46,6 +46,16 @@ def host_python():
     return out.stdout.strip()
 
 
+def debian13():
+    """A Debian 13 root: PTBUILD_TEST_ROOT, or the world of that name in this user's store; "" where there is none."""
+    there = os.environ.get("PTBUILD_TEST_ROOT")
+    if there:
+        return there
+    tables = os.path.join(os.path.dirname(os.path.dirname(HERE)), "profiles")
+    out = subprocess.run([sys.argv[1], "world", "show", "debian13", "--json", "--profiles", tables], capture_output=True, text=True, check=True)
+    return json.loads(out.stdout)["dir"] or ""
+
+
 def sanitizers(program):
     """The runtimes that want to be loaded before everything else."""
     out = subprocess.run(["ldd", program], capture_output=True, text=True, check=True)

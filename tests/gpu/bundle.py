@@ -9,7 +9,7 @@ DIR gets numbered parts of at most BYTES (60000000), their digests, and a script
 
 which unpacks them to WORK_DIR and runs the checks with that as the root directory (--json /tmp/x.json is then WORK_DIR/tmp/x.json).
 
-ROOT is an unpacked Debian root (ci/root-debian13). Taken from it are the packages that the wheels' METADATA and their libraries' NEEDED entries ask for, those that --package
+ROOT is an unpacked Debian root, such as that of a world (ptbuild world make). Taken from it are the packages that the wheels' METADATA and their libraries' NEEDED entries ask for, those that --package
 names, and what these depend on; the driver's libraries come from the GPU machine.
 """
 import argparse

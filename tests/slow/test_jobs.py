@@ -4,7 +4,7 @@
 usage: test_jobs.py ROOT
 
 They build the stand-in for PyTorch in eight variants, with GPU code where this machine has a CUDA toolkit. GitHub's jobs come without an image, so each installs its packages, and ptbuild from the
-checkout. Debian 13 is a copy-on-write view of ROOT, which act and bitrab run in: neither starts containers here, so `container` is taken out of GitHub's jobs; bitrab passes over `image` itself.
+checkout. Debian 13 is a copy-on-write view of ROOT, a bare one (make_bare in ci/lib.sh), which act and bitrab run in: neither starts containers here, so `container` is taken out of GitHub's jobs; bitrab passes over `image` itself.
 Needs root and the network (apt, pip).
 """
 
@@ -41,7 +41,7 @@ def outside(root):
             for toolkit in /usr/local/cuda-*; do
                 [ -d "$toolkit/bin" ] && mkdir -p "$2/merged$toolkit" && mount --bind "$toolkit" "$2/merged$toolkit"
             done
-            enter_root "$2/merged" "python3 %s/source/tests/slow/test_jobs.py inside" "$2/shown"
+            enter_root "$2/merged" "apt-get -qq update && apt-get -qq install -y --no-install-recommends python3-venv >/dev/null && python3 %s/source/tests/slow/test_jobs.py inside" "$2/shown"
         """ % SHOWN
         sys.exit(subprocess.run(["unshare", "--mount", "--propagation", "private", "bash", "-c", script, "-", root, d], cwd=TOP).returncode)
 

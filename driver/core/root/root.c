@@ -196,7 +196,10 @@ int root_open(const char *dir, struct arena *a, struct root *ret, struct err *e)
 		AUTO_FREE char *real = realpath(dir, NULL);
 		if (!real && errno == ENOENT) {
 			err_set(e, ERR_USAGE, "the root '%s' does not exist", dir);
-			return err_hint(e, "ci/root-debian13 %s makes one (docs/roots.md)", shell_quoted(dir, a));
+			return err_hint(e,
+					"'ptbuild world make debian13 --copy %s' makes one; without --root ptbuild "
+					"makes the root of the release itself",
+					shell_quoted(dir, a));
 		}
 		if (!real)
 			return err_errno(e, ERR_SYSTEM, "cannot open the root '%s'", dir);

@@ -95,7 +95,7 @@ static void test_no_root(void **state)
 	assert_true(e.hint[0] != '\0');
 	assert_err(root_open(test_path("missing"), &arena, &r, &e), &e, ERR_USAGE, "does not exist");
 	assert_contains(e.msg, test_path("missing"));
-	assert_contains(e.hint, "ci/root-debian13");
+	assert_contains(e.hint, "ptbuild world make debian13 --copy ");
 }
 
 static void test_usr_bin_that_leaves_the_root(void **state)

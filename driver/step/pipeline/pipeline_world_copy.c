@@ -1,0 +1,71 @@
+#include "step/pipeline/pipeline_world_copy.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "base/sys/fs.h"
+#include "base/sys/lock.h"
+#include "core/world/world.h"
+
+static int taken(const char *to, const char *what, struct err *e)
+{
+	err_set(e, ERR_USAGE, "'%s' is there already, and %s", to, what);
+	return err_hint(e, "remove it, or name another directory with --copy");
+}
+
+int world_copy_look(const char *to, const char *name, const char *key, struct arena *a, bool *ret_there, struct err *e)
+{
+	char *has_name, *has_key;
+	if (!fs_exists(to)) {
+		*ret_there = false;
+		return 0;
+	}
+	int stamped = world_read_stamp(to, a, &has_name, &has_key, e);
+	if (stamped < 0)
+		return -1;
+	if (!stamped)
+		return taken(to, "is not a copy of a world", e);
+	if (strcmp(has_name, name) != 0)
+		return taken(to, arena_printf(a, "is a copy of the world '%s'", has_name), e);
+	if (key && strcmp(has_key, key) != 0)
+		return taken(to, "is a copy of this world with other packages", e);
+	*ret_there = true;
+	return 0;
+}
+
+/* The caller has the lock: what stands at `part` is what a kill left. */
+static int copy(const char *from, const char *part, const char *to, const struct run *run, struct err *e)
+{
+	if (fs_remove_tree(part, e) < 0 || fs_copy_tree(from, part, e) < 0)
+		return -1;
+	if (run_check(run, e) == 0 && fs_sync_tree(part, e) == 0 && fs_rename(part, to, e) == 0)
+		return 0;
+	struct err ignored = {0};
+	if (fs_remove_tree(part, &ignored) < 0)
+		return err_hint(e, "remove the incomplete copy '%s'", part);
+	return -1;
+}
+
+int world_copy(const char *from, const char *to, const char *name, const char *key, const struct run *run,
+	       struct arena *a, bool *ret_there, struct err *e)
+{
+	const char *lock_path = arena_printf(a, "%s.ptbuild-lock", to);
+	AUTO_LOCK struct lock lock = LOCK_NONE;
+	bool there;
+	if (fs_mkdirs(path_dir(a, to), e) < 0 || lock_acquire(&lock, lock_path, false, run, e) < 0)
+		return -1;
+	/* whoever had the lock may have made it */
+	int rc = world_copy_look(to, name, key, a, &there, e);
+	if (rc == 0 && !there) {
+		log_stage(run->log, "copying it to %s", to);
+		rc = copy(from, arena_printf(a, "%s.ptbuild-part", to), to, run, e);
+		log_status_end(run->log);
+	}
+	/* while it is held: who waits for it opens a new one */
+	if (unlink(lock_path) < 0 && rc == 0)
+		rc = err_errno(e, ERR_SYSTEM, "cannot remove '%s'", lock_path);
+	if (rc == 0)
+		*ret_there = there;
+	return rc;
+}
