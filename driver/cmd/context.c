@@ -131,6 +131,18 @@ int cmd_store(struct cmd_context *c, struct store **ret, struct err *e)
 	return 0;
 }
 
+int cmd_store_look(struct cmd_context *c, struct store **ret, struct err *e)
+{
+	const char *dir, *lower = getenv("PTBUILD_LOWER_STORE");
+	struct err ignored = {0};
+	*ret = NULL;
+	if (!c->store &&
+	    (cmd_cache_dir(c, &dir, &ignored) < 0 ||
+	     (!fs_exists(path_join(c->arena, dir, "format")) && !c->global->lower_stores.count && !(lower && *lower))))
+		return 0;
+	return cmd_store(c, ret, e);
+}
+
 int cmd_fetch_options(struct cmd_context *c, struct fetch_options *ret, struct err *e)
 {
 	const struct cmd_globals *g = c->global;

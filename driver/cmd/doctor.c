@@ -2,9 +2,8 @@
 #include <string.h>
 
 #include "base/sys/json.h"
+#include "cmd/cost.h"
 #include "cmd/help.h"
-#include "cmd/root.h"
-#include "cmd/select.h"
 #include "step/ccache/ccache_remote.h"
 #include "step/pipeline/trial.h"
 #include "step/preflight/preflight.h"
@@ -114,6 +113,20 @@ static int try_it(struct cmd_context *c, struct preflight *d, struct err *e)
 	return 0;
 }
 
+/* What the build takes, as 'plan' says it. */
+static int say_cost(struct cmd_context *c, struct preflight *d, struct err *e)
+{
+	const struct cmd_select_base *base = c->options;
+	struct cmd_root_state state;
+	struct cmd_cost k;
+	if (cmd_root_look(c, &state, e) < 0 ||
+	    cmd_cost(c, d->q->plan, &state, base->select.plan.torch, d->arena, &k, e) < 0)
+		return -1;
+	preflight_ok(d, "downloads", "%s", cost_downloads_text(&k.downloads, d->arena));
+	preflight_ok(d, "time", "%s", cmd_cost_time(&k, d->arena));
+	return 0;
+}
+
 /* A world that is not made yet is made by a build, not here: what it will have is in its lock. */
 static int find_root(struct cmd_context *c, struct preflight_request *q, struct err *e)
 {
@@ -150,7 +163,8 @@ static int run_doctor(struct cmd_context *c, const struct strlist *args, struct 
 		struct err *failed = verdict.kind == ERR_NONE ? &verdict : NULL, ignored = {0};
 		q.release = subjects[i].release;
 		q.plan = subjects[i].plan;
-		if (preflight_run(d, &q, c->run, c->arena, e) < 0 || (q.plan && try_it(c, d, e) < 0))
+		if (preflight_run(d, &q, c->run, c->arena, e) < 0 ||
+		    (q.plan && (say_cost(c, d, e) < 0 || try_it(c, d, e) < 0)))
 			return -1;
 		json_array_append_new(docs, json_of(d));
 		if (!c->global->json && print(d, i == 0, e) < 0)

@@ -3,8 +3,8 @@
 
 #include "base/sys/json.h"
 #include "base/term.h"
+#include "cmd/cost.h"
 #include "cmd/help.h"
-#include "cmd/root.h"
 #include "cmd/units.h"
 #include "core/machine/fit.h"
 #include "step/pipeline/torch.h"
@@ -90,7 +90,26 @@ static void output_release(struct output *o)
 	buf_release(&o->text);
 }
 
-static void put_plan(struct output *o, const struct plan *p, struct arena *a)
+static void put_line(struct output *o, const char *name, const char *value)
+{
+	const size_t width = o->detail == PLAN_CHANGES && !o->term.width ? TERM_WIDTH : o->term.width;
+	buf_printf(&o->text, "  %-14s", name);
+	term_wrap(&o->text, value, 16, 16, width);
+}
+
+/* What it stands on, and what it takes. */
+static void put_needs(struct output *o, const struct cmd_cost *k, struct arena *a)
+{
+	if (o->root.world)
+		put_line(o, "world",
+			 arena_printf(a, "%s, %s", o->root.world->name, o->root.made ? "made" : "not made yet"));
+	else if (*o->no_world.msg)
+		put_line(o, "world", arena_printf(a, "none: %s", o->no_world.msg));
+	put_line(o, "downloads", cost_downloads_text(&k->downloads, a));
+	put_line(o, "time", cmd_cost_time(k, a));
+}
+
+static void put_plan(struct output *o, const struct plan *p, const struct cmd_cost *k, struct arena *a)
 {
 	struct fit fit;
 	if (o->machine)
@@ -100,15 +119,13 @@ static void put_plan(struct output *o, const struct plan *p, struct arena *a)
 		json_t *doc = o->detail == PLAN_REASONS ? plan_json_explained(p) : plan_json(p);
 		json_object_set_new(doc, "this_machine", o->machine ? fit_json(&fit) : json_null());
 		json_object_set_new(doc, "world", world);
+		json_object_set_new(doc, "cost", cost_json(&k->cost, &k->downloads, k->jobs));
 		json_array_append_new(o->all, doc);
 		return;
 	}
 	buf_printf(&o->text, "%s%s", o->text.len ? "\n" : "",
 		   plan_text(p, o->detail, &o->term, o->machine ? fit_text(&fit, a) : NULL, a));
-	if (o->root.world)
-		buf_printf(&o->text, "  world         %s\n", cmd_world_text(&o->root, a));
-	else if (*o->no_world.msg)
-		buf_printf(&o->text, "  world         none: %s\n", o->no_world.msg);
+	put_needs(o, k, a);
 }
 
 /* A variant of a matrix that cannot be built is listed with the reason. */
@@ -152,14 +169,18 @@ static int find_world(struct cmd_context *c, const struct selection *s, struct o
 static int put_one(struct cmd_context *c, const struct selection *s, bool matrix, struct output *o, struct err *e)
 {
 	AUTO_ARENA struct arena scratch = {0};
+	const char *torch = ((const struct plan_command_options *)c->options)->base.select.plan.torch;
 	struct cmd_context own;
+	struct cmd_cost cost;
 	const struct plan *p;
 	if (find_world(c, s, o, e) < 0)
 		return -1;
 	own = *c;
 	own.arena = &scratch;
 	if (make_plan(&own, s, &p, e) == 0) {
-		put_plan(o, p, &scratch);
+		if (cmd_cost(c, p, &o->root, torch, &scratch, &cost, e) < 0)
+			return -1;
+		put_plan(o, p, &cost, &scratch);
 		return 0;
 	}
 	if (!matrix || (e->kind != ERR_POLICY && e->kind != ERR_CONFIG))
@@ -246,7 +267,8 @@ const struct command command_plan = {
 	.summary = "show what would be built, and why",
 	.usage = "[--profile PROFILE | --matrix NAME [--only GLOB] | VARIANT...] [--all] [--explain] [OPTION...]",
 	.text = "Shows what a build would do, without doing any of it: sources, environment, CMake cache entries, "
-		"corrections of the request, and the keys under which results are kept.\n"
+		"corrections of the request, and the keys under which results are kept; what is to be downloaded, and "
+		"about how long it takes on this machine.\n"
 		"Nothing is run or fetched, so a plan can be made on any machine. With --root (--root / for this "
 		"machine) the compilers there are asked for their versions, which are part of the keys.",
 	.tables = {cmd_select_options, cmd_units_options, cmd_plan_options, plan_only},

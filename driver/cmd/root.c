@@ -127,19 +127,16 @@ int cmd_root_choose(struct cmd_context *c, const struct selections *s, struct er
 int cmd_root_look(struct cmd_context *c, struct cmd_root_state *ret, struct err *e)
 {
 	struct store *store;
-	const char *cache, *lower = getenv("PTBUILD_LOWER_STORE"), *dir = NULL;
-	struct err ignored = {0};
-	*ret = (struct cmd_root_state){c->world, true};
+	const char *dir = NULL;
+	*ret = (struct cmd_root_state){.world = c->world, .made = true};
 	if (!c->world || c->root)
 		return 0;
 	ret->made = false;
-	/* Looking makes no store. */
-	if (cmd_cache_dir(c, &cache, &ignored) < 0 ||
-	    (!fs_exists(path_join(c->arena, cache, "format")) && !c->global->lower_stores.count && !(lower && *lower)))
-		return 0;
-	if (cmd_store(c, &store, e) < 0 || world_find(store, c->world, c->arena, &dir, e) < 0)
+	if (cmd_store_look(c, &store, e) < 0 || (store && world_find(store, c->world, c->arena, &dir, e) < 0))
 		return -1;
 	ret->made = dir != NULL;
+	if (!ret->made)
+		ret->missing = world_missing(store, c->world, &ret->unknown);
 	return 0;
 }
 
@@ -230,7 +227,7 @@ char *cmd_world_text(const struct cmd_root_state *r, struct arena *a)
 {
 	if (r->made)
 		return arena_printf(a, "%s, made", r->world->name);
-	return arena_printf(a, "%s, %.1f MB to download", r->world->name, (double)r->world->download / 1e6);
+	return arena_printf(a, "%s, %.1f MB to download", r->world->name, (double)r->missing / 1e6);
 }
 
 json_t *cmd_world_json(const struct cmd_root_state *r)

@@ -8,6 +8,8 @@
 struct cmd_root_state {
 	const struct world *world; /* NULL: it is not a world's */
 	bool made;                 /* cmd_root gives it as it is; true without a world */
+	uint64_t missing;          /* bytes of its files that the store lacks, to make it */
+	unsigned unknown;          /* of how many more the size is not known */
 };
 
 /* cmd_platform: of this machine: "x86_64-linux". */

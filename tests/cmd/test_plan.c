@@ -93,7 +93,7 @@ static void a_plan_fits_a_screen(void **state)
 	assert_in_range(lines_of_a_screen(text), 20, 40);
 	static const char *const wanted[] = {
 		"pytorch-python313-cuda12_8-sm90-avx512\n",
-		"torch 2.8.0+cu128.sm90.avx512.nocudnn\n",
+		"torch 2.8.0+cu128.sm90.avx512.nocudnn, of release 2.8.0\n",
 		"-mavx512bw",
 		"pytorch-v2.8.0.tar.gz\n",
 		"  TORCH_CUDA_ARCH_LIST=9.0\n",

@@ -91,20 +91,84 @@ static void what_cannot_be_is_refused_before_anything_is_fetched(void **state)
 	free(out);
 }
 
+static json_int_t number_of(const json_t *plan, const char *key)
+{
+	return json_integer_value(json_object_get(json_object_get(plan, "cost"), key));
+}
+
+static const char *cost_word(const json_t *plan, const char *key)
+{
+	const char *s = json_string_value(json_object_get(json_object_get(plan, "cost"), key));
+	return s ? s : "";
+}
+
+static void a_plan_says_what_it_takes(void **state)
+{
+	(void)state;
+	AUTO_JSON json_t *cpu = json_of("plan --profile cpu-avx2 --release 2.6.0-debian --jobs 4 --package all --json");
+	const json_t *torch = json_array_get(cpu, 0), *vision = json_array_get(cpu, 1), *audio = json_array_get(cpu, 2);
+	const json_int_t world = json_integer_value(json_object_get(world_of(torch), "download_bytes"));
+	assert_int_equal(number_of(torch, "download_bytes"), world + 27212640 + 216036 + 186492);
+	assert_int_equal(number_of(vision, "download_bytes"), world + 13149842);
+	assert_int_equal(number_of(audio, "download_bytes"), world + 4503013);
+	assert_int_equal(number_of(torch, "downloads_of_unknown_size"), 0);
+	assert_int_equal(number_of(torch, "jobs"), 4);
+	assert_string_equal(cost_word(torch, "by"), "2.6.0-debian");
+	assert_string_equal(cost_word(torch, "gpu_code"), "");
+	const double units = json_number_value(json_object_get(json_object_get(torch, "cost"), "processor_seconds"));
+	const double seconds = json_number_value(json_object_get(json_object_get(torch, "cost"), "seconds"));
+	assert_true(units > 10000 && units < 20000 && seconds > units / 4 && seconds < units / 4 + 60);
+	AUTO_JSON json_t *gpu = json_of("plan --profile sm90-avx512 --release 2.6.0-debian --json");
+	assert_string_equal(cost_word(gpu, "gpu_code"), "guessed");
+	assert_true(json_number_value(json_object_get(json_object_get(gpu, "cost"), "processor_seconds")) >
+		    units + 335 * 59);
+	AUTO_JSON json_t *other = json_of("plan --profile cpu-avx2 --release 2.10.0 --root / --json");
+	assert_int_equal(number_of(other, "download_bytes"), 372567293);
+	assert_string_equal(cost_word(other, "by"), "2.6.0-debian");
+}
+
+static size_t count_lines(const char *text)
+{
+	size_t lines = 0;
+	for (const char *p = text; *p; p += strcspn(p, "\n"), p += *p == '\n', lines++)
+		assert_true(strcspn(p, "\n") <= 80);
+	return lines;
+}
+
+/* But for what depends on this machine, a line or two. */
+static void the_headline_plan_is_a_screen(void **state)
+{
+	(void)state;
+	AUTO_FREE char *text = text_of("plan --profile sm90-avx512 --release 2.13.0 --jobs 2");
+	char *here = strstr(text, "\n  this machine"), *next = strstr(here, "\n  cuda  ");
+	assert_non_null(next);
+	size_t of_here = 0;
+	for (const char *p = here + 1; p <= next; p++)
+		of_here += *p == '\n';
+	assert_in_range(count_lines(text), 20, 37 + of_here);
+	assert_contains(text, "\n  world         debian13_lean+cuda13_0, not made yet\n"
+			      "  downloads     2298.1 MB for the world, 1 file of unknown size\n"
+			      "  time          about ");
+	assert_contains(text, " of processors");
+	assert_contains(text, "GPU code");
+}
+
 static void doctor_needs_nothing_of_a_world(void **state)
 {
 	(void)state;
 	AUTO_JSON json_t *j = json_of("doctor --profile sm90-avx2 --release 2.13.0 --json");
 	const json_t *checks = json_object_get(j, "checks"), *item;
-	size_t i, worlds = 0;
+	size_t i, worlds = 0, told = 0;
 	json_array_foreach(checks, i, item)
 	{
 		const char *name = json_string_value(json_object_get(item, "name"));
 		assert_string_not_equal(name, "nvcc");
 		assert_string_not_equal(name, "gcc");
 		worlds += strcmp(name, "world") == 0;
+		told += strcmp(name, "downloads") == 0 || strcmp(name, "time") == 0;
 	}
 	assert_int_equal(worlds, 1);
+	assert_int_equal(told, 2);
 	assert_contains(json_string_value(json_object_get(j, "root")), "debian13_lean+cuda13_0, ");
 }
 
@@ -123,7 +187,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_plan_names_the_world),          T(the_toolkit_and_the_python_are_parts),
 		T(other_roots_are_no_worlds),       T(what_cannot_be_is_refused_before_anything_is_fetched),
-		T(doctor_needs_nothing_of_a_world),
+		T(doctor_needs_nothing_of_a_world), T(a_plan_says_what_it_takes),
+		T(the_headline_plan_is_a_screen),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

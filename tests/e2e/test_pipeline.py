@@ -48,6 +48,7 @@ def check_runs_on(world, item, said):
     assert item["this_machine"] == {"runs": "yes", "lacks": [], "root": None}, item["this_machine"]
     assert item["record"]["verified"]["runs_on"] == needs, item["record"]["verified"]
     assert f"pytorch: the wheel will run on python {host_python()} only; glibc 2." in said and "pytorch: this machine: yes" in said, said
+    assert re.search(r"pytorch: downloads: .*\n(.*\n)*?.*pytorch: time: (about|not known)", said), said
     told = json.loads(ok(world.run("verify", "--json", item["wheel"])).stdout)["wheels"][0]
     assert told["runs_on"] == needs and told["this_machine"]["runs"] == "yes", told
     text = ok(world.run("verify", item["wheel"])).stdout

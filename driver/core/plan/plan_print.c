@@ -172,7 +172,15 @@ static bool is_default(const struct page *g, const struct setting *s)
 	       (strcmp(s->file, "toggles.yaml") == 0 && (!s->rule || strncmp(s->rule, "needs ", 6) != 0));
 }
 
-/* Gives how many were left out. */
+static bool shows_any(const struct page *g, const struct settings *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (g->detail != PLAN_CHANGES || !is_default(g, &s->items[i]))
+			return true;
+	return false;
+}
+
+/* Gives how many were left out. Without a name they follow those before them, as options of CMake. */
 static size_t print_settings(const struct page *g, const char *name, const struct settings *s)
 {
 	size_t left_out = 0;
@@ -182,10 +190,10 @@ static size_t print_settings(const struct page *g, const char *name, const struc
 			left_out++;
 			continue;
 		}
-		if (i == left_out)
+		if (name && i == left_out)
 			title(g, name);
 		size_t start = g->out->len;
-		buf_printf(g->out, "  %s=", item->name);
+		buf_printf(g->out, "  %s%s=", name ? "" : "-D", item->name);
 		if (g->detail == PLAN_CHANGES) {
 			term_wrap(g->out, item->value, 6, g->out->len - start, g->width);
 			continue;
@@ -222,20 +230,26 @@ static void print_head(const struct page *g, const struct plan *p, const char *h
 	struct arena *a = g->a;
 	term_style(g->out, g->term, TERM_BOLD, p->variant);
 	buf_addc(g->out, '\n');
-	print_line(g, "builds", arena_printf(a, "%s %s", p->distribution, plan_full_version(p, a)));
-	print_line(g, "release", arena_printf(g->a, "%s, built by %s", p->release, p->package_row->backend));
+	const bool brief = g->detail == PLAN_CHANGES; /* so that it fits a screen */
+	const char *builds = arena_printf(a, "%s %s", p->distribution, plan_full_version(p, a));
+	print_line(g, "builds", brief ? arena_printf(a, "%s, of release %s", builds, p->release) : builds);
+	if (!brief)
+		print_line(g, "release", arena_printf(a, "%s, built by %s", p->release, p->package_row->backend));
 	print_runs_on(g, &p->runs_on, here);
-	print_line(g, "cuda", p->cuda);
+	print_line(g, "cuda",
+		   brief && p->cuda && p->blas ? arena_printf(a, "%s, and %s for the CPU", p->cuda, p->blas) : p->cuda);
 	if (p->toolkit)
 		print_line(g, "toolkit",
 			   arena_printf(a, "%s in %s (%s)", p->toolkit->release, p->toolkit->where,
 					toolkit_layout_name(p->toolkit->layout)));
-	if (g->detail != PLAN_CHANGES) { /* there CFLAGS shows them, and it fits a screen */
+	if (!brief) { /* CFLAGS shows them */
 		print_line(g, "cpu flags", strlist_join(&p->cpu_flags, a, " "));
 		print_line(g, "requires", strlist_join(&p->requires, a, ", "));
 	}
-	print_line(g, "blas", p->blas);
-	print_line(g, "against", strlist_join(&p->depends, a, " "));
+	if (!brief || !p->cuda)
+		print_line(g, "blas", p->blas);
+	if (!brief) /* "torch" says it */
+		print_line(g, "against", strlist_join(&p->depends, a, " "));
 	for (unsigned i = 0; i < p->package_row->sources_count; i++) {
 		const struct source_row *s = &p->package_row->sources[i];
 		print_line(g, "source",
@@ -258,7 +272,8 @@ char *plan_text(const struct plan *p, enum plan_detail detail, const struct term
 			       .a = a};
 	print_head(&g, p, here);
 	size_t left_out = print_settings(&g, "environment", &p->env);
-	left_out += print_settings(&g, "cache entries from the generated file", &p->cache);
+	const bool follow = detail == PLAN_CHANGES && shows_any(&g, &p->env);
+	left_out += print_settings(&g, follow ? NULL : "cache entries from the generated file", &p->cache);
 	if (detail == PLAN_REASONS)
 		print_settings(&g, "compared with CMakeCache.txt after configure", &p->cmake);
 	if (left_out)

@@ -12,6 +12,7 @@ struct source_row {
 	/* directory below the source tree where it is unpacked; "" = the tree itself */
 	const char *into;
 	bool keep_top;              /* false: the archive's single top directory is stripped */
+	unsigned long bytes;        /* to download; 0 = not known */
 	unsigned long max_unpacked; /* bytes; 0 = 8 GiB */
 	unsigned line;
 };

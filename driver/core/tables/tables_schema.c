@@ -160,6 +160,7 @@ ROW(source, struct source_row,
 	NEED_LIST(struct source_row, urls),
 	MAY(struct source_row, into),
 	FLAG(struct source_row, keep_top),
+	NUMBER(struct source_row, bytes, CYAML_FLAG_OPTIONAL),
 	NUMBER(struct source_row, max_unpacked, CYAML_FLAG_OPTIONAL));
 ROW(command, struct command_row,
 	MAY(struct command_row, dir),

@@ -12,6 +12,7 @@
 #include "step/pack/publish.h"
 #include "step/pipeline/changed_inputs.h"
 #include "step/pipeline/compiled.h"
+#include "step/pipeline/cost.h"
 #include "step/pipeline/make.h"
 #include "step/pipeline/pipeline_preflight.h"
 #include "step/pipeline/pipeline_repack.h"
@@ -93,6 +94,27 @@ static int read_machine(struct pipeline *l, bool gpus, struct err *e)
 	return hardware_read(l->facts, gpus, l->run, l->arena, &l->machine, e);
 }
 
+/* What the build takes; of a shard, its part. */
+static void announce_cost(const struct pipeline *l, const struct plan *p)
+{
+	const struct pipeline_request *q = l->q;
+	struct cost_downloads d = {0};
+	const struct cost_request r = {.profiles = q->profiles_dir,
+				       .package = p->package,
+				       .release = p->release,
+				       .row = p->package_row,
+				       .gpus = p->cuda ? (unsigned)p->gpu.count : 0,
+				       .history = history_load(q->store, p->package, p->release, l->run, l->arena)};
+	struct cost c = cost_of(&r, l->run, l->arena);
+	if (q->shard.count)
+		c.units /= q->shard.count;
+	cost_sources(q->store, p->package_row, l->arena, &d);
+	log_info(l->run->log, "%s: downloads: %s", p->package, cost_downloads_text(&d, l->arena));
+	/* What --shard last finds compiled is not known. */
+	if (!q->shard.last)
+		log_info(l->run->log, "%s: time: %s", p->package, cost_text(&c, cost_jobs(&c, q->jobs), l->arena));
+}
+
 /* Before the build: where its wheel will run. */
 static void announce(const struct pipeline *l, const struct plan *p)
 {
@@ -100,6 +122,8 @@ static void announce(const struct pipeline *l, const struct plan *p)
 	fit_of(&p->runs_on, l->q->root, l->facts, &l->machine, l->arena, &fit);
 	log_info(l->run->log, "%s: the wheel will run on %s", p->package, runs_on_text(&p->runs_on, l->arena));
 	log_info(l->run->log, "%s: this machine: %s", p->package, fit_text(&fit, l->arena));
+	if (!l->taken)
+		announce_cost(l, p);
 }
 
 /* The same of the finished wheel, by its name and the plan that it was compared with. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "cache/store.h"
 #include "step/fetch/fetch_archive.h"
 #include "step/lock/drift.h"
 
@@ -82,6 +83,33 @@ static int fetch(const struct world_request *q, const struct world *w, struct wa
 	stats->bytes += now.bytes;
 	stats->seconds += now.seconds;
 	return 0;
+}
+
+static bool has(struct store *s, const char *sha256, struct arena *a)
+{
+	const char *dir = NULL;
+	struct err ignored = {0};
+	return s && store_find(s, STORE_SOURCE, sha256, a, &dir, &ignored) == 0 && dir;
+}
+
+uint64_t world_missing(struct store *store, const struct world *w, unsigned *ret_unknown)
+{
+	AUTO_ARENA struct arena a = {0};
+	const struct wanted files = list_sources(w, &a);
+	bool *seen = arena_array(&a, files.count + 1, sizeof(*seen));
+	uint64_t bytes = 0;
+	*ret_unknown = 0;
+	for (size_t i = 0; i < w->count; i++)
+		for (size_t k = 0; k < w->pieces[i].lock.count; k++) {
+			const size_t at = files.of[i][k];
+			const struct world_entry *entry = &w->pieces[i].lock.entries[k];
+			if (!seen[at] && !has(store, entry->sha256, &a)) {
+				bytes += entry->size;
+				*ret_unknown += !entry->size;
+			}
+			seen[at] = true;
+		}
+	return bytes;
 }
 
 /* Which entries of a piece are gone: how many. */

@@ -11,6 +11,7 @@
 #define MAX_FILE ((uint64_t)8 << 20)
 #define MAX_SECONDS 1e6
 #define MAX_CLASSES 32
+#define MAX_UNITS 100000u
 
 struct parser {
 	struct arena *arena;
@@ -32,7 +33,20 @@ static bool take_seconds(char **p, double *ret)
 	return true;
 }
 
-/* "after SECONDS", "class SECONDS SECONDS RULE" (the second for each GPU), "SECONDS<TAB>PATH" */
+/* Of the class that the line before names. */
+static bool take_units(struct parser *p, const char *text)
+{
+	char *end;
+	errno = 0;
+	const unsigned long n = strtoul(text, &end, 10);
+	if (!p->classes_count || end == text || *text == '-' || errno || n > MAX_UNITS || *end != ' ' ||
+	    strcmp(end + 1, p->classes[p->classes_count - 1].rule) != 0)
+		return false;
+	p->classes[p->classes_count - 1].units = (unsigned)n;
+	return true;
+}
+
+/* "after SECONDS", "class SECONDS SECONDS RULE" (the second for each GPU), "units COUNT RULE", "SECONDS<TAB>PATH" */
 static bool parse_line(struct parser *p, char *line)
 {
 	double seconds, each;
@@ -44,9 +58,11 @@ static bool parse_line(struct parser *p, char *line)
 		line += 6;
 		if (p->classes_count == MAX_CLASSES || !take_seconds(&line, &seconds) || !take_seconds(&line, &each))
 			return false;
-		p->classes[p->classes_count++] = (struct weights_class){line, seconds + each * p->gpus};
+		p->classes[p->classes_count++] = (struct weights_class){line, seconds + each * p->gpus, 0};
 		return *line != '\0';
 	}
+	if (strncmp(line, "units ", 6) == 0)
+		return take_units(p, line + 6);
 	if (!take_seconds(&line, &seconds) || !*line)
 		return false;
 	if (p->count && strcmp(p->units[p->count - 1].path, line) >= 0)
@@ -153,12 +169,13 @@ const struct weights *weights_load(const char *profiles, const char *package, co
 	struct weights *w = arena_alloc(a, sizeof(*w));
 	struct err e = {0};
 	static const struct history none;
-	*w = (struct weights){.units = &none};
+	*w = (struct weights){.units = &none, .release = ""};
 	const char *dir = path_join(a, profiles, "weights"), *name = choose(dir, package, release, a);
 	const char *path = arena_printf(a, "%s/%s-%s.tsv", dir, package, name);
 	if (*name && (fs_read(path, MAX_FILE, &text, &e) < 0 ||
 		      weights_parse(buf_cstr(&text), text.len, path, gpus, a, w, &e) < 0))
 		log_warn(run->log, "the time left will be a guess: %s", e.msg);
+	w->release = w->units->count ? name : "";
 	add_history(w, history, a);
 	return w;
 }

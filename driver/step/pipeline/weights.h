@@ -7,11 +7,13 @@
 struct weights_class {
 	const char *rule;
 	double seconds; /* for the whole GPU list of the variant */
+	unsigned units; /* that such a build has and no line lists; 0: not known */
 };
 
 struct weights {
 	const struct history *units;
 	const struct history *table; /* those that the release's table lists; NULL: no table */
+	const char *release;         /* whose table that is: the nearest's; "": none */
 	bool elsewhere;              /* measured on another machine: their ratios count */
 	double after;                /* seconds of the steps that follow the build */
 	const struct weights_class *classes;

@@ -46,8 +46,20 @@ static void a_table_is_read(void **state)
 static void bad_tables_name_the_line(void **state)
 {
 	struct fixture *f = *state;
-	static const char *const bad[] = {"# x\nx y", "# x\n-1\ta.o", "# x\n1e9\ta.o",  "# x\nnan\ta.o", "# x\n1\t",
-					  "# x\n1\n", "# x\nafter x", "# x\nclass C 1", "# x\nafter 1 2"};
+	static const char *const bad[] = {"# x\nx y",
+					  "# x\n-1\ta.o",
+					  "# x\n1e9\ta.o",
+					  "# x\nnan\ta.o",
+					  "# x\n1\t",
+					  "# x\n1\n",
+					  "# x\nafter x",
+					  "# x\nclass C 1",
+					  "# x\nafter 1 2",
+					  "# x\nunits 3 C",
+					  "class 1 1 C\nunits 3 D",
+					  "class 1 1 C\nunits -3 C",
+					  "class 1 1 C\nunits 100001 C",
+					  "class 1 1 C\nunits 3"};
 	struct err e = {0};
 	struct weights w;
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
@@ -59,10 +71,12 @@ static void bad_tables_name_the_line(void **state)
 
 static void classes_count_the_gpus(void **state)
 {
-	struct weights w = parse(*state, "class 10 20 CUDA_COMPILER\nclass 0.5 0 C_COMPILER\n", 3);
+	struct weights w =
+		parse(*state, "class 10 20 CUDA_COMPILER\nunits 335 CUDA_COMPILER\nclass 0.5 0 C_COMPILER\n", 3);
 	assert_int_equal(w.classes_count, 2);
 	assert_string_equal(w.classes[0].rule, "CUDA_COMPILER");
 	assert_true(w.classes[0].seconds == 70 && w.classes[1].seconds == 0.5);
+	assert_true(w.classes[0].units == 335 && w.classes[1].units == 0);
 }
 
 static void a_copy_for_another_instruction_set_takes_as_long(void **state)
@@ -93,6 +107,7 @@ static void the_nearest_release_stands_in(void **state)
 	assert_true(weights_find(load(f, "2.8.0", &none), "a.o") == 28);
 	assert_true(weights_find(load(f, "2.13.0", &none), "a.o") == 28);
 	assert_true(weights_find(load(f, "2.5.0", &none), "a.o") == 26);
+	assert_string_equal(load(f, "2.5.0", &none)->release, "2.6.0-debian");
 	test_write(test_path("p/weights/pytorch-2.9.1.tsv"), "damaged\n");
 	assert_int_equal(load(f, "2.9.1", &none)->units->count, 0); /* a warning */
 }

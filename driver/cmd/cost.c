@@ -1,0 +1,127 @@
+#include "cmd/cost.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/matrix.h"
+
+/* The trial of a finished torch takes more than the compilers of a small package. */
+#define LEAST_BYTES (UINT64_C(4) << 30)
+/* Another machine, a disk that is busy, sources that come slowly; and what is the same for all. */
+#define TIME_FACTOR 3
+#define TIME_MORE 3600
+
+const struct history *cmd_history(struct cmd_context *c, const char *package, const char *release, struct arena *a)
+{
+	static const struct history none;
+	struct store *s;
+	struct err ignored = {0};
+	return cmd_store_look(c, &s, &ignored) < 0 || !s ? &none : history_load(s, package, release, c->run, a);
+}
+
+int cmd_cost(struct cmd_context *c, const struct plan *p, const struct cmd_root_state *root, const char *torch,
+	     struct arena *a, struct cmd_cost *ret, struct err *e)
+{
+	struct store *s;
+	struct cost_request q = {.package = p->package,
+				 .release = p->release,
+				 .row = p->package_row,
+				 .gpus = p->cuda ? (unsigned)p->gpu.count : 0};
+	*ret = (struct cmd_cost){.torch = !torch && strcmp(p->package, "pytorch") != 0};
+	if (cmd_store_look(c, &s, e) < 0 || cmd_profiles_dir(c, &q.profiles, e) < 0)
+		return -1;
+	q.history = cmd_history(c, p->package, p->release, a);
+	ret->cost = cost_of(&q, c->run, a);
+	ret->jobs = cost_jobs(&ret->cost, c->global->jobs);
+	ret->downloads = (struct cost_downloads){.world = root->missing, .of_unknown = root->unknown};
+	cost_sources(s, p->package_row, a, &ret->downloads);
+	return 0;
+}
+
+char *cmd_cost_time(const struct cmd_cost *k, struct arena *a)
+{
+	return arena_printf(a, "%s%s", cost_text(&k->cost, k->jobs, a), k->torch ? "; without its torch" : "");
+}
+
+/* What a job of a matrix may use on a cluster: processors, the memory that its compilers need at their peak, and a time
+ * after which something is wrong. */
+struct job_cost {
+	uint64_t memory;
+	double seconds; /* of one processor */
+	double after;
+	bool unknown; /* no time is known of a part */
+};
+
+static unsigned targets_of(const struct ci_job *j)
+{
+	unsigned n = 1;
+	for (const char *p = j->gpu; *p; p++)
+		n += *p == '+';
+	return n;
+}
+
+static int add_package(struct cmd_context *c, const struct ci_job *j, const char *package, struct job_cost *sum,
+		       struct err *e)
+{
+	const struct tables *t;
+	const struct release_row *release;
+	const char *dir;
+	if (cmd_tables(c, &t, e) < 0 || cmd_profiles_dir(c, &dir, e) < 0 ||
+	    tables_need_release(t, j->release, &release, e) < 0)
+		return -1;
+	const struct cost_request q = {.profiles = dir,
+				       .package = package,
+				       .release = j->release,
+				       .row = tables_package(release, package),
+				       .gpus = *j->cuda ? targets_of(j) : 0,
+				       .history = cmd_history(c, package, j->release, c->arena)};
+	const struct cost k = cost_of(&q, c->run, c->arena);
+	uint64_t most = k.memory.compile * j->cpus;
+	most = k.memory.heavy > most ? k.memory.heavy : most;
+	most = k.memory.link > most ? k.memory.link : most;
+	sum->memory = most > sum->memory ? most : sum->memory;
+	sum->seconds += k.units;
+	sum->after += k.after;
+	/* A limit ends a job, so no guess sets one: nvcc takes most of the time. */
+	sum->unknown = sum->unknown || k.units <= 0 || k.gpu == COST_GPU_GUESSED || k.gpu == COST_GPU_UNKNOWN;
+	return 0;
+}
+
+/* A companion alone builds its torch first, unless one is named. */
+static int add_packages(struct cmd_context *c, const struct ci_job *j, bool torch_named, struct job_cost *sum,
+			struct err *e)
+{
+	bool torch = torch_named;
+	for (size_t i = 0; i < j->variants.count; i++) {
+		const char *name = j->variants.items[i];
+		const char *package = arena_strndup(c->arena, name, strcspn(name, "-"));
+		torch = torch || strcmp(package, "pytorch") == 0;
+		if (add_package(c, j, package, sum, e) < 0)
+			return -1;
+	}
+	return torch ? 0 : add_package(c, j, "pytorch", sum, e);
+}
+
+int matrix_cost(struct cmd_context *c, const struct ci_plan *p, bool torch_named, struct err *e)
+{
+	const struct ci_format_row *f = ci_format(p->tables, "slurm");
+	const uint64_t mib = UINT64_C(1) << 20;
+	if (!f || !*f->cpus)
+		return err_set(e, ERR_CONFIG, "ci.yaml has no row 'slurm' with processors");
+	const uint64_t limit = strtoull(f->minutes, NULL, 10) * 60;
+	for (size_t i = 0; i < p->count; i++) {
+		struct ci_job *j = &p->jobs[i];
+		struct job_cost sum = {0};
+		j->cpus = c->global->jobs ? c->global->jobs : (unsigned)strtoul(f->cpus, NULL, 10);
+		if (add_packages(c, j, torch_named, &sum, e) < 0)
+			return -1;
+		/* jobs_usable takes an eighth at most for what is no compiler. */
+		j->memory = sum.memory + sum.memory / 7;
+		j->memory = j->memory > LEAST_BYTES ? (j->memory + mib - 1) / mib * mib : LEAST_BYTES;
+		if (j->shards)
+			sum.seconds /= j->shards;
+		double seconds = TIME_FACTOR * (sum.seconds / j->cpus + sum.after) + TIME_MORE;
+		j->seconds = sum.unknown || seconds > (double)limit ? limit : (uint64_t)seconds;
+	}
+	return 0;
+}

@@ -1,0 +1,59 @@
+/* Cost: what a build takes, said before it begins: processor time by the weights of its units, how
+ * many of them this machine compiles at once, and what is to be downloaded. The one estimate of
+ * plan, doctor, build and matrix. */
+#pragma once
+#include <jansson.h>
+
+#include "core/root/jobs.h"
+#include "step/pipeline/weights.h"
+
+struct cost_request {
+	const char *profiles; /* the tables' directory */
+	const char *package, *release;
+	const struct package_row *row; /* NULL: nothing is known of its memory */
+	unsigned gpus;                 /* for how many targets nvcc compiles; 0: no GPU code */
+	const struct history *history; /* of this store */
+};
+
+/* Where the figure for GPU code comes from. */
+enum cost_gpu {
+	COST_GPU_NONE,     /* there is none */
+	COST_GPU_MEASURED, /* unit by unit */
+	COST_GPU_GUESSED,  /* the table's number of units, each as a few that were measured */
+	COST_GPU_UNKNOWN,  /* it is not in the figure */
+};
+
+struct cost {
+	double units; /* seconds of one processor for all units; 0: nothing is known */
+	double after; /* seconds of the steps behind the build */
+	enum cost_gpu gpu;
+	bool here;         /* by earlier builds in this store, on this machine */
+	const char *table; /* release whose table was taken, here or there; "": none */
+	const char *release;
+	struct jobs_memory memory; /* what one compiler takes, by table and history */
+};
+
+/* What is to be downloaded, as far as the store and its fallbacks lack it. */
+struct cost_downloads {
+	uint64_t world;      /* bytes of the world's files of known size */
+	uint64_t sources;    /* bytes of sources of known size */
+	unsigned of_unknown; /* how many files more, whose size no table has */
+};
+
+/* cost_of: the estimate, from an empty compiler cache. A table that cannot be read is a warning. */
+struct cost cost_of(const struct cost_request *q, const struct run *run, struct arena *a);
+/* cost_jobs: how many compilers this machine runs at once; `asked` as --jobs, 0: as many as fit. */
+unsigned cost_jobs(const struct cost *c, unsigned asked);
+/* cost_seconds: how long it takes with so many jobs; 0: not known. */
+double cost_seconds(const struct cost *c, unsigned jobs);
+/* cost_text: "about 1 h 50 min with 2 jobs, 3 h 39 min of processors" and what that stands on; "not
+ * known: ..." where nothing is. */
+char *cost_text(const struct cost *c, unsigned jobs, struct arena *a);
+/* cost_sources: adds what of a package's sources a store (NULL: none) lacks. A damaged one counts
+ * as lacking. */
+void cost_sources(struct store *s, const struct package_row *row, struct arena *a, struct cost_downloads *d);
+/* cost_downloads_text: "390.8 MB for the world, 27.6 MB of sources"; "nothing" if all is there. */
+char *cost_downloads_text(const struct cost_downloads *d, struct arena *a);
+/* cost_json: both, a new reference: download_bytes, downloads_of_unknown_size, jobs, seconds,
+ * processor_seconds, gpu_code, by. What is not known is null. */
+json_t *cost_json(const struct cost *c, const struct cost_downloads *d, unsigned jobs);
