@@ -50,8 +50,8 @@ int world_part_names(const char *profiles, struct arena *a, struct strlist *ret,
 void world_part_asked(const struct world_part *p, char ret[65]);
 /* world_part_rules: how it is unpacked, as text for world_lock_key. */
 void world_part_rules(const struct world_part *p, struct buf *out);
-/* world_part_excludes: whether a path below the root is not unpacked. A symbolic link stays where it
- * may be the directory of something kept. */
+/* world_part_excludes: whether a path below the root is not unpacked. A symbolic link stays where
+ * it may be the directory of something kept. */
 bool world_part_excludes(const struct world_part *p, const char *path, bool is_link);
 /* world_part_path: a path of the table with '@' replaced by the platform's directory of libraries
  * ("x86_64-linux-gnu"). */
