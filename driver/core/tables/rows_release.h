@@ -41,11 +41,12 @@ struct memory_row {
 	unsigned line;
 };
 
-struct need_row {         /* needs.yaml: what a build needs: one of the first four */
+struct need_row {         /* needs.yaml: what a build needs: one of the first five */
 	const char *tool; /* of the toolchain, in the release's range: "cmake" */
 	const char *program;
 	const char *header;            /* below an include directory: "eigen3/Eigen/Core" */
 	const char *module;            /* of Python, imported: "numpy" */
+	const char *library;           /* of CUDA, for the linker: "libcuda.so" */
 	const char *package, *release; /* who needs it; "" = all */
 	const char *toggle;            /* only where this option is ON; "" = always */
 	bool host;                     /* on this machine, not in the root */

@@ -278,13 +278,13 @@ static int check_correction(const struct tables *t, const struct row_place *at, 
 static int check_need(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
 {
 	const struct need_row *row = item;
-	const char *given[] = {row->tool, row->program, row->header, row->module};
+	const char *given[] = {row->tool, row->program, row->header, row->module, row->library};
 	unsigned n = 0;
 	(void)t;
 	for (size_t i = 0; i < ARRAY_LEN(given); i++)
 		n += *given[i] != '\0';
 	if (n != 1)
-		return row_bad(at, e, "a need is one of 'tool', 'program', 'header' and 'module'");
+		return row_bad(at, e, "a need is one of 'tool', 'program', 'header', 'module' and 'library'");
 	if (row->host && !*row->program)
 		return row_bad(at, e, "'host' is for a 'program'");
 	return *row->package ? row_one_of(at, "package", row->package, tables_packages, TABLES_PACKAGES, e) : 0;

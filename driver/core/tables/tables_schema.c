@@ -167,8 +167,9 @@ ROW(command, struct command_row,
 	NEED(struct command_row, why));
 ROW(need, struct need_row,
 	MAY(struct need_row, tool),    MAY(struct need_row, program), MAY(struct need_row, header),
-	MAY(struct need_row, module),  MAY(struct need_row, package), MAY(struct need_row, release),
-	MAY(struct need_row, toggle),  FLAG(struct need_row, host),   FLAG(struct need_row, optional),
+	MAY(struct need_row, module),  MAY(struct need_row, library), MAY(struct need_row, package),
+	MAY(struct need_row, release), MAY(struct need_row, toggle),  FLAG(struct need_row, host),
+	FLAG(struct need_row, optional),
 	NEED(struct need_row, debian), NEED(struct need_row, why));
 FIELDS(needs_file,
 	SOURCES,

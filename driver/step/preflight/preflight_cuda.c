@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "base/version.h"
 #include "step/preflight/preflight_parts.h"
 
@@ -127,6 +128,48 @@ static void check_part(struct preflight *d, const struct tables *t, const struct
 	}
 }
 
+/* Where CMake looks for a library of CUDA: a path inside the root, or NULL. */
+static const char *find_library(const struct preflight *d, const char *name)
+{
+	static const char *const own[] = {"lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"};
+	static const char *const below[] = {"", "nvidia/current", "stubs"};
+	struct strlist dirs = {0}, system = {0};
+	struct err ignored = {0};
+	for (size_t i = 0; i < ARRAY_LEN(own); i++)
+		strlist_ref(&dirs, d->arena, path_join(d->arena, d->toolkit->where, own[i]));
+	if (root_library_dirs(d->q->root, d->arena, &system, &ignored) < 0)
+		err_clear(&ignored);
+	/* The loader may know others, such as those of another toolkit; CMake does not. */
+	for (size_t i = 0; i < system.count; i++)
+		if (strncmp(system.items[i], "/usr/lib", 8) == 0 || strncmp(system.items[i], "/usr/local/lib", 14) == 0)
+			strlist_ref(&dirs, d->arena, system.items[i]);
+	for (size_t k = 0; k < ARRAY_LEN(below); k++)
+		for (size_t i = 0; i < dirs.count; i++) {
+			const char *dir = path_join(d->arena, dirs.items[i], below[k]);
+			const char *path = path_join(d->arena, dir, name);
+			if (root_resolve(d->q->root, path, d->arena))
+				return path;
+		}
+	return NULL;
+}
+
+/* What is only missed when all is compiled. */
+static void check_library(struct preflight *d, const struct need_row *row)
+{
+	const char *path = find_library(d, row->library);
+	if (path) {
+		preflight_ok(d, row->library, "%s", path);
+		return;
+	}
+	preflight_fail(d, ERR_SYSTEM, row->library, "neither in the toolkit '%s' nor in the root '%s': %s",
+		       d->toolkit->where, d->q->root->dir, row->why);
+	if (d->toolkit->layout == TOOLKIT_DISTRIBUTION)
+		preflight_install(d, row->debian, false);
+	else
+		preflight_fix(d, "put it there as '%s/lib64/stubs/%s', or build without --root: worlds have it",
+			      d->toolkit->where, row->library);
+}
+
 int preflight_cuda(struct preflight *d, struct err *e)
 {
 	const struct preflight_request *q = d->q;
@@ -153,5 +196,8 @@ int preflight_cuda(struct preflight *d, struct err *e)
 		return -1;
 	for (size_t i = 0; i < d->toolkit->parts_count; i++)
 		check_part(d, q->tables, &d->toolkit->parts[i]);
+	for (unsigned i = 0; i < q->tables->needs_count; i++)
+		if (*q->tables->needs[i].library && preflight_wants(d, &q->tables->needs[i]))
+			check_library(d, &q->tables->needs[i]);
 	return 0;
 }

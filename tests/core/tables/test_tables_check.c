@@ -140,7 +140,7 @@ REFUSED(gpu_extra, "gpu.yaml", "extra: 90a", "extra: 99a", "no GPU target '99a'"
 REFUSED(gpu_extra_letter, "gpu.yaml", "extra: 90a", "extra: 90x", "no GPU target '90x'")
 REFUSED(two_layouts, "cuda.yaml", "name: cu13", "name: cu12", "'cu12' is listed twice, first in line")
 REFUSED(need_of_two_things, "needs.yaml", "{tool: gcc, ", "{tool: gcc, program: gcc, ",
-	"a need is one of 'tool', 'program', 'header' and 'module'")
+	"a need is one of 'tool', 'program', 'header', 'module' and 'library'")
 REFUSED(need_of_the_host, "needs.yaml", "{tool: gcc, ", "{tool: gcc, host: true, ", "'host' is for a 'program'")
 REFUSED(need_of_a_package, "needs.yaml", "{tool: gcc, ", "{tool: gcc, package: torch, ", "'package' cannot be 'torch'")
 REFUSED(taken_of_two_things, "taken.yaml", "requirement: \"", "check: dot, requirement: \"",

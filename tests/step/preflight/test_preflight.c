@@ -31,6 +31,7 @@ static struct need_row need(const char *tool, const char *program, const char *h
 				 .program = program,
 				 .header = header,
 				 .module = "",
+				 .library = "",
 				 .package = "",
 				 .release = "",
 				 .toggle = "",
@@ -193,6 +194,57 @@ static void test_no_toolkit(void **state)
 	assert_ok(preflight_cuda(&t.d, &e), &e);
 	assert_err(preflight_verdict(&t.d, &e), &e, ERR_SYSTEM, "no CUDA 12.8 in the root");
 	assert_contains(e.hint, "--cuda-home");
+}
+
+/* The stub of the driver's library: sought where CMake seeks it, and told before hours of compiling. */
+static void test_a_toolkit_without_the_drivers_library(void **state)
+{
+	static const char *const places[] = {"usr/local/cuda-13.0/lib64/stubs", "usr/local/cuda-13.0/lib/stubs",
+					     "usr/local/cuda-13.0/targets/x86_64-linux/lib/stubs",
+					     "usr/lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu/nvidia/current"};
+	struct toolkit kit = {.version = "13.0",
+			      .release = "13.0.88",
+			      .where = "/usr/local/cuda-13.0",
+			      .nvcc = "/usr/local/cuda-13.0/bin/nvcc",
+			      .cxx = "g++",
+			      .cc_id = "g++ 14.2.0",
+			      .gcc = ""};
+	struct toolkits list = {&kit, 1};
+	struct err e = {0};
+	(void)state;
+	const struct tables *shipped = NULL;
+	assert_ok(tables_load(PROFILES_DIR, &t.a, &shipped, &e), &e);
+	t.q.tables = shipped;
+	t.settings[0].name = "USE_CUDA";
+	t.plan.cuda = "13.0";
+	t.q.toolkits = &list;
+	t.q.tried = true;
+	/* Another toolkit's, which the loader alone knows. */
+	test_write(path_join(&t.a, t.root.dir, "etc/ld.so.conf"),
+		   "/usr/local/cuda-12.4/lib\n/usr/lib/x86_64-linux-gnu\n");
+	test_write(path_join(&t.a, t.root.dir, "usr/local/cuda-12.4/lib/stubs/libcuda.so"), "");
+	assert_ok(preflight_cuda(&t.d, &e), &e);
+	assert_err(preflight_verdict(&t.d, &e), &e, ERR_SYSTEM,
+		   "libcuda.so: neither in the toolkit '/usr/local/cuda-13.0' nor in the root");
+	assert_contains(e.hint, "'/usr/local/cuda-13.0/lib64/stubs/libcuda.so'");
+	kit.layout = TOOLKIT_DISTRIBUTION;
+	t.d.count = 0;
+	assert_ok(preflight_cuda(&t.d, &e), &e);
+	assert_err(preflight_verdict(&t.d, &e), &e, ERR_SYSTEM, "libcuda.so: neither");
+	assert_contains(e.hint, "apt-get install -y libcuda1");
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		const char *path = arena_printf(&t.a, "%s/%s/libcuda.so", t.root.dir, places[i]);
+		test_write(path, "");
+		t.d.count = 0;
+		assert_ok(preflight_cuda(&t.d, &e), &e);
+		assert_ok(preflight_verdict(&t.d, &e), &e);
+		assert_int_equal(remove(path), 0);
+	}
+	/* Who links nothing with it does not need it. */
+	t.plan.package = "torchvision";
+	t.d.count = 0;
+	assert_ok(preflight_cuda(&t.d, &e), &e);
+	assert_ok(preflight_verdict(&t.d, &e), &e);
 }
 
 /* An nvcc that fails as those of CUDA 12 do with glibc 2.41, and one that fails otherwise. */
@@ -400,6 +452,7 @@ int main(void)
 		TEST(test_a_program_where_no_build_looks),
 		TEST(test_another_platform),
 		TEST(test_no_toolkit),
+		TEST(test_a_toolkit_without_the_drivers_library),
 		TEST(test_a_toolkit_that_does_not_fit_the_c_library),
 		TEST(test_versions_out_of_range),
 		TEST(test_a_compiler_that_is_too_new_for_arm_alone),
