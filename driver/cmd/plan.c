@@ -90,6 +90,14 @@ static void output_release(struct output *o)
 	buf_release(&o->text);
 }
 
+static void put_no_world(struct output *o, struct arena *a)
+{
+	static const char head[] = "  world         ";
+	size_t width = o->detail == PLAN_CHANGES && !o->term.width ? TERM_WIDTH : o->term.width;
+	buf_addstr(&o->text, head);
+	term_wrap(&o->text, arena_printf(a, "none: %s", o->no_world.msg), strlen(head), strlen(head), width);
+}
+
 static void put_plan(struct output *o, const struct plan *p, struct arena *a)
 {
 	struct fit fit;
@@ -108,7 +116,7 @@ static void put_plan(struct output *o, const struct plan *p, struct arena *a)
 	if (o->root.world)
 		buf_printf(&o->text, "  world         %s\n", cmd_world_text(&o->root, a));
 	else if (*o->no_world.msg)
-		buf_printf(&o->text, "  world         none: %s\n", o->no_world.msg);
+		put_no_world(o, a);
 }
 
 /* A variant of a matrix that cannot be built is listed with the reason. */
