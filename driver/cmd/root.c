@@ -7,7 +7,6 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/machine.h"
-#include "base/version.h"
 #include "core/world/choose.h"
 #include "step/pipeline/pipeline_world.h"
 
@@ -42,39 +41,6 @@ static int load_world(struct cmd_context *c, const char *name, struct err *e)
 	if (cmd_platform(c->arena, &platform, e) < 0 || cmd_profiles_dir(c, &profiles, e) < 0)
 		return -1;
 	return world_load(profiles, name, platform, c->arena, &c->world, e);
-}
-
-/* "1:3.31.6-2" is 3.31.6. */
-static const char *upstream_version(const char *version, struct arena *a)
-{
-	const char *colon = strchr(version, ':'), *from = colon ? colon + 1 : version;
-	return arena_strndup(a, from, strspn(from, "0123456789."));
-}
-
-/* A world is as its lock says: what a build would refuse can be told before anything is downloaded. */
-static int check_tools(struct cmd_context *c, const struct release_row *r, struct err *e)
-{
-	const struct {
-		const char *package, *range;
-	} tools[] = {{"cmake", r->cmake}, {"ninja-build", r->ninja}, {"gcc", r->gcc}};
-	for (size_t t = 0; t < ARRAY_LEN(tools); t++)
-		for (size_t i = 0; i < c->world->pieces[0].lock.count; i++) {
-			const struct world_entry *entry = &c->world->pieces[0].lock.entries[i];
-			bool fits = true;
-			if (entry->kind != WORLD_DEB || strcmp(entry->name, tools[t].package) != 0)
-				continue;
-			const char *version = upstream_version(entry->version, c->arena);
-			if (version_in(version, tools[t].range, &fits, e) < 0)
-				return -1;
-			if (fits)
-				continue;
-			err_set(e, ERR_POLICY, "'%s' has %s %s; release %s needs %s", c->world->pieces[0].part->part,
-				tools[t].package, version, r->name, tools[t].range);
-			return err_hint(e,
-					"another toolkit (--cuda) may stand on a newer base; --root DIR is a root of "
-					"your own");
-		}
-	return 0;
 }
 
 static int same_world(const char *first, const char *name, const char *variant, struct err *e)
@@ -118,7 +84,7 @@ int cmd_root_choose(struct cmd_context *c, const struct selections *s, struct er
 		return 0;
 	if (load_world(c, first, e) < 0)
 		return -1;
-	if (check_tools(c, s->items[0].release, e) == 0)
+	if (world_check_tools(c->world, s->items[0].release, c->arena, e) == 0)
 		return 0;
 	c->world = NULL;
 	return -1;

@@ -174,3 +174,8 @@ const struct package_row *tables_package(const struct release_row *r, const char
 	const struct package_row *const rows[TABLES_PACKAGES + 1] = {r->pytorch, r->torchvision, r->torchaudio};
 	return rows[tables_package_rank(package)];
 }
+
+const char *tables_gcc(const struct release_row *r, const char *platform)
+{
+	return strcmp(platform, "aarch64-linux") == 0 && r->gcc_arm && *r->gcc_arm ? r->gcc_arm : r->gcc;
+}

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/strlist.h"
+#include "base/version.h"
 #include "core/world/part.h"
 
 static const struct world_row *fitting_row(const struct release_row *r, const char *cuda)
@@ -51,5 +52,43 @@ int world_choose(const struct tables *t, const struct release_row *r, const char
 	if (cuda && add_part(&parts, "CUDA", "cuda", cuda, r, a, &name, e) < 0)
 		return -1;
 	*ret = (struct world_choice){name, python};
+	return 0;
+}
+
+/* "1:3.31.6-2" is 3.31.6. */
+static const char *upstream_version(const char *version, struct arena *a)
+{
+	const char *colon = strchr(version, ':'), *from = colon ? colon + 1 : version;
+	return arena_strndup(a, from, strspn(from, "0123456789."));
+}
+
+static int refuse_tool(const struct world *w, const struct release_row *r, const char *tool, const char *version,
+		       const char *range, struct err *e)
+{
+	const char *arm = range == r->gcc_arm ? " on Arm" : "";
+	err_set(e, ERR_POLICY, "'%s' has %s %s; release %s needs%s %s", w->pieces[0].part->part, tool, version, r->name,
+		arm, range);
+	return err_hint(e, "another release, or another toolkit (--cuda), may fit its base or stand on another; "
+			   "--root DIR is a root of your own");
+}
+
+int world_check_tools(const struct world *w, const struct release_row *r, struct arena *a, struct err *e)
+{
+	const struct world_lock *lock = &w->pieces[0].lock;
+	const struct {
+		const char *package, *range;
+	} tools[] = {{"cmake", r->cmake}, {"ninja-build", r->ninja}, {"gcc", tables_gcc(r, w->platform)}};
+	for (size_t t = 0; t < ARRAY_LEN(tools); t++)
+		for (size_t i = 0; i < lock->count; i++) {
+			const struct world_entry *entry = &lock->entries[i];
+			bool fits = true;
+			if (entry->kind != WORLD_DEB || strcmp(entry->name, tools[t].package) != 0)
+				continue;
+			const char *version = upstream_version(entry->version, a);
+			if (version_in(version, tools[t].range, &fits, e) < 0)
+				return -1;
+			if (!fits)
+				return refuse_tool(w, r, tools[t].package, version, tools[t].range, e);
+		}
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* Which world a build stands on. */
 #pragma once
 #include "core/tables/tables.h"
+#include "core/world/world.h"
 
 struct world_choice {
 	const char *name;   /* "debian13+python3_12+cuda13_0" */
@@ -13,3 +14,6 @@ struct world_choice {
  * needed that has no table. */
 int world_choose(const struct tables *t, const struct release_row *r, const char *platform, const char *cuda,
 		 const char *python, struct arena *a, struct world_choice *ret, struct err *e) MUST_CHECK;
+/* world_check_tools: whether the compiler, CMake and ninja of its base are those that the release
+ * takes, by the lock: before anything is downloaded. ERR_POLICY names tool and range. */
+int world_check_tools(const struct world *w, const struct release_row *r, struct arena *a, struct err *e) MUST_CHECK;

@@ -133,12 +133,16 @@ static const char *find_library(const struct preflight *d, const char *name)
 {
 	static const char *const own[] = {"lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"};
 	static const char *const below[] = {"", "nvidia/current", "stubs"};
-	struct strlist dirs = {0};
+	struct strlist dirs = {0}, system = {0};
 	struct err ignored = {0};
 	for (size_t i = 0; i < ARRAY_LEN(own); i++)
 		strlist_ref(&dirs, d->arena, path_join(d->arena, d->toolkit->where, own[i]));
-	if (root_library_dirs(d->q->root, d->arena, &dirs, &ignored) < 0)
+	if (root_library_dirs(d->q->root, d->arena, &system, &ignored) < 0)
 		err_clear(&ignored);
+	/* The loader may know others, such as those of another toolkit; CMake does not. */
+	for (size_t i = 0; i < system.count; i++)
+		if (strncmp(system.items[i], "/usr/lib", 8) == 0 || strncmp(system.items[i], "/usr/local/lib", 14) == 0)
+			strlist_ref(&dirs, d->arena, system.items[i]);
 	for (size_t k = 0; k < ARRAY_LEN(below); k++)
 		for (size_t i = 0; i < dirs.count; i++) {
 			const char *dir = path_join(d->arena, dirs.items[i], below[k]);

@@ -7,8 +7,7 @@
 static const char *range_of(const struct preflight *d, const char *tool)
 {
 	const struct release_row *r = d->q->release;
-	bool arm = d->q->plan && strcmp(d->q->plan->platform, "aarch64-linux") == 0;
-	const char *gcc = arm && r->gcc_arm && *r->gcc_arm ? r->gcc_arm : r->gcc;
+	const char *gcc = tables_gcc(r, d->q->plan ? d->q->plan->platform : "");
 	const struct {
 		const char *tool, *range;
 	} ranges[] = {{"gcc", gcc}, {"g++", gcc}, {"cmake", r->cmake}, {"ninja", r->ninja}};

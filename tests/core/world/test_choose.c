@@ -67,6 +67,27 @@ static void test_parts_that_are_not_there(void **state)
 	assert_null(w.name);
 }
 
+static int check(const char *world, const char *platform, const char *name, struct err *e)
+{
+	const struct world *w = NULL;
+	assert_ok(world_load(PROFILES_DIR, world, platform, &arena, &w, e), e);
+	return world_check_tools(w, release(name), &arena, e);
+}
+
+/* The tools are those of the lock, and on Arm the compiler is held to a range of its own. */
+static void test_tools_that_do_not_fit(void **state)
+{
+	struct err e = {0};
+	(void)state;
+	assert_ok(check("debian13_lean", "x86_64-linux", "2.9.1", &e), &e);
+	assert_err(check("debian13_lean", "aarch64-linux", "2.9.1", &e), &e, ERR_POLICY,
+		   "'debian13_lean' has gcc 14.2.0; release 2.9.1 needs on Arm >=9.3,!=14.0.*");
+	assert_err(check("debian13_lean+cuda13_0", "aarch64-linux", "2.10.0", &e), &e, ERR_POLICY, "has gcc 14.2.0");
+	assert_ok(check("debian13_lean", "aarch64-linux", "2.13.0", &e), &e);
+	assert_err(check("debian12", "aarch64-linux", "2.9.1", &e), &e, ERR_POLICY, "has cmake 3.25.1");
+	assert_contains(e.hint, "--root DIR");
+}
+
 /* Every base that a release names has a table, and a row for builds without CUDA comes last. */
 static void test_the_releases(void **state)
 {
@@ -116,6 +137,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_chosen),
 		cmocka_unit_test(test_parts_that_are_not_there),
+		cmocka_unit_test(test_tools_that_do_not_fit),
 		cmocka_unit_test(test_the_releases),
 	};
 	return cmocka_run_group_tests(tests, load, release_all);

@@ -219,6 +219,10 @@ static void test_a_toolkit_without_the_drivers_library(void **state)
 	t.plan.cuda = "13.0";
 	t.q.toolkits = &list;
 	t.q.tried = true;
+	/* Another toolkit's, which the loader alone knows. */
+	test_write(path_join(&t.a, t.root.dir, "etc/ld.so.conf"),
+		   "/usr/local/cuda-12.4/lib\n/usr/lib/x86_64-linux-gnu\n");
+	test_write(path_join(&t.a, t.root.dir, "usr/local/cuda-12.4/lib/stubs/libcuda.so"), "");
 	assert_ok(preflight_cuda(&t.d, &e), &e);
 	assert_err(preflight_verdict(&t.d, &e), &e, ERR_SYSTEM,
 		   "libcuda.so: neither in the toolkit '/usr/local/cuda-13.0' nor in the root");
