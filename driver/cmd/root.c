@@ -51,29 +51,42 @@ static const char *upstream_version(const char *version, struct arena *a)
 	return arena_strndup(a, from, strspn(from, "0123456789."));
 }
 
+/* The wheel or the package of a base that has a tool; a wheel's is first in PATH. */
+static const struct world_entry *find_tool(const struct world_lock *l, const char *package, const char *wheel)
+{
+	const struct world_entry *found = NULL;
+	for (size_t i = 0; i < l->count; i++) {
+		const struct world_entry *t = &l->entries[i];
+		if (t->kind == WORLD_WHEEL && strcmp(t->name, wheel) == 0)
+			return t;
+		if (t->kind == WORLD_DEB && strcmp(t->name, package) == 0)
+			found = t;
+	}
+	return found;
+}
+
 /* A world is as its lock says: what a build would refuse can be told before anything is downloaded. */
 static int check_tools(struct cmd_context *c, const struct release_row *r, struct err *e)
 {
 	const struct {
-		const char *package, *range;
-	} tools[] = {{"cmake", r->cmake}, {"ninja-build", r->ninja}, {"gcc", r->gcc}};
-	for (size_t t = 0; t < ARRAY_LEN(tools); t++)
-		for (size_t i = 0; i < c->world->pieces[0].lock.count; i++) {
-			const struct world_entry *entry = &c->world->pieces[0].lock.entries[i];
-			bool fits = true;
-			if (entry->kind != WORLD_DEB || strcmp(entry->name, tools[t].package) != 0)
-				continue;
-			const char *version = upstream_version(entry->version, c->arena);
-			if (version_in(version, tools[t].range, &fits, e) < 0)
-				return -1;
-			if (fits)
-				continue;
-			err_set(e, ERR_POLICY, "'%s' has %s %s; release %s needs %s", c->world->pieces[0].part->part,
-				tools[t].package, version, r->name, tools[t].range);
-			return err_hint(e,
-					"another toolkit (--cuda) may stand on a newer base; --root DIR is a root of "
-					"your own");
-		}
+		const char *package, *wheel, *range;
+	} tools[] = {{"cmake", "cmake", r->cmake}, {"ninja-build", "ninja", r->ninja}, {"gcc", "", r->gcc}};
+	const struct world_piece *base = &c->world->pieces[0];
+	for (size_t t = 0; t < ARRAY_LEN(tools); t++) {
+		const struct world_entry *tool = find_tool(&base->lock, tools[t].package, tools[t].wheel);
+		bool fits = true;
+		if (!tool)
+			continue;
+		const char *version = upstream_version(tool->version, c->arena);
+		if (version_in(version, tools[t].range, &fits, e) < 0)
+			return -1;
+		if (fits)
+			continue;
+		err_set(e, ERR_POLICY, "'%s' has %s %s; release %s needs %s", base->part->part, tool->name, version,
+			r->name, tools[t].range);
+		return err_hint(e, "another toolkit (--cuda) may stand on a newer base; --root DIR is a root of your "
+				   "own");
+	}
 	return 0;
 }
 
