@@ -3,6 +3,7 @@
 
 #include <jansson.h>
 
+#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "capture.h"
@@ -82,8 +83,8 @@ static void what_cannot_be_is_refused_before_anything_is_fetched(void **state)
 	refuse("build pytorch-python313-cpu-avx2 pytorch-python312-cpu-avx2 --release 2.9.1 --offline", ERR_USAGE,
 	       "stand on several worlds");
 	refuse("build --profile cpu-avx2 --release 2.6.0-debian --offline", ERR_NETWORK, "world 'debian13'");
-	refuse("build --profile sm90-avx512 --release 2.9.1 --cuda 12.8 --offline", ERR_POLICY,
-	       "'debian12' has cmake 3.25.1; release 2.9.1 needs >=3.27");
+	refuse("build --profile sm90-avx512 --release 2.9.1 --cuda 12.8 --offline", ERR_NETWORK,
+	       "world 'debian12+cuda12_8'");
 	char *out = NULL;
 	struct err e = {0};
 	assert_int_equal(capture_run("plan --profile sm90-avx512 --release 2.13.0 --cuda 12.6", &out, &e), 0);
@@ -153,6 +154,31 @@ static void the_headline_plan_is_a_screen(void **state)
 	assert_contains(text, "GPU code");
 }
 
+/* By the lock alone, in which a wheel of the base is a tool, too. */
+static void a_tool_that_does_not_fit_is_refused(void **state)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_BUF struct buf words = {0};
+	struct err e = {0};
+	char *top;
+	(void)state;
+	/* running a command empties the directory of the test */
+	assert_ok(fs_temp_dir(NULL, "ptbuild-tables-", &a, &top, &e), &e);
+	const char *dir = path_join(&a, top, "profiles"), *table = path_join(&a, dir, "releases/2.9.1.yaml");
+	assert_ok(fs_copy_tree(PROFILES_DIR, dir, &e), &e);
+	AUTO_FREE char *text = test_read(table);
+	char *range = strstr(text, "cmake: \">=3.27\"");
+	assert_non_null(range);
+	range[strlen("cmake: \">=3.2")] = '9'; /* 3.29: fits */
+	test_write(table, text);
+	buf_printf(&words, "build --profile sm90-avx512 --release 2.9.1 --cuda 12.8 --offline --profiles %s", dir);
+	refuse(buf_cstr(&words), ERR_NETWORK, "world 'debian12+cuda12_8'");
+	range[strlen("cmake: \">=3.")] = '3'; /* 3.39 */
+	test_write(table, text);
+	refuse(buf_cstr(&words), ERR_POLICY, "'debian12' has cmake 3.31.10; release 2.9.1 needs >=3.39");
+	assert_ok(fs_remove_tree(top, &e), &e);
+}
+
 static void doctor_needs_nothing_of_a_world(void **state)
 {
 	(void)state;
@@ -188,7 +214,7 @@ int main(void)
 		T(a_plan_names_the_world),          T(the_toolkit_and_the_python_are_parts),
 		T(other_roots_are_no_worlds),       T(what_cannot_be_is_refused_before_anything_is_fetched),
 		T(doctor_needs_nothing_of_a_world), T(a_plan_says_what_it_takes),
-		T(the_headline_plan_is_a_screen),
+		T(the_headline_plan_is_a_screen),   T(a_tool_that_does_not_fit_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

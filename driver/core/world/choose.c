@@ -72,23 +72,37 @@ static int refuse_tool(const struct world *w, const struct release_row *r, const
 			   "--root DIR is a root of your own");
 }
 
+/* The wheel or the package of a base that has a tool; a wheel's is first in PATH. */
+static const struct world_entry *find_tool(const struct world_lock *l, const char *package, const char *wheel)
+{
+	const struct world_entry *found = NULL;
+	for (size_t i = 0; i < l->count; i++) {
+		const struct world_entry *t = &l->entries[i];
+		if (t->kind == WORLD_WHEEL && strcmp(t->name, wheel) == 0)
+			return t;
+		if (t->kind == WORLD_DEB && strcmp(t->name, package) == 0)
+			found = t;
+	}
+	return found;
+}
+
 int world_check_tools(const struct world *w, const struct release_row *r, struct arena *a, struct err *e)
 {
-	const struct world_lock *lock = &w->pieces[0].lock;
 	const struct {
-		const char *package, *range;
-	} tools[] = {{"cmake", r->cmake}, {"ninja-build", r->ninja}, {"gcc", tables_gcc(r, w->platform)}};
-	for (size_t t = 0; t < ARRAY_LEN(tools); t++)
-		for (size_t i = 0; i < lock->count; i++) {
-			const struct world_entry *entry = &lock->entries[i];
-			bool fits = true;
-			if (entry->kind != WORLD_DEB || strcmp(entry->name, tools[t].package) != 0)
-				continue;
-			const char *version = upstream_version(entry->version, a);
-			if (version_in(version, tools[t].range, &fits, e) < 0)
-				return -1;
-			if (!fits)
-				return refuse_tool(w, r, tools[t].package, version, tools[t].range, e);
-		}
+		const char *package, *wheel, *range;
+	} tools[] = {{"cmake", "cmake", r->cmake},
+		     {"ninja-build", "ninja", r->ninja},
+		     {"gcc", "", tables_gcc(r, w->platform)}};
+	for (size_t i = 0; i < ARRAY_LEN(tools); i++) {
+		const struct world_entry *t = find_tool(&w->pieces[0].lock, tools[i].package, tools[i].wheel);
+		bool fits = true;
+		if (!t)
+			continue;
+		const char *version = upstream_version(t->version, a);
+		if (version_in(version, tools[i].range, &fits, e) < 0)
+			return -1;
+		if (!fits)
+			return refuse_tool(w, r, t->name, version, tools[i].range, e);
+	}
 	return 0;
 }

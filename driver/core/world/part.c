@@ -15,10 +15,14 @@ ROW(link, L, NEED(L, path), NEED(L, to), NEED(L, why));
 #define M struct world_made
 ROW(made, M, NEED(M, path), NEED(M, kind), NEED(M, from), NEED(M, why));
 #undef M
+#define W struct world_wheel
+ROW(place, W, NEED(W, wheel), NEED(W, from), NEED(W, to));
+#undef W
 #define P struct world_part
 FIELDS(part, NEED(P, sources), NEED(P, part), NEED(P, kind), MAY(P, suite), LIST(P, components), MAY(P, python),
        MAY(P, glibc), LIST(P, packages), LIST(P, wheels), MAY(P, prefix), MAY(P, manifest), LIST(P, archives),
-       LIST(P, exclude), LIST(P, keep), ROWS(P, links, &link_entry), ROWS(P, made, &made_entry));
+       LIST(P, exclude), LIST(P, keep), ROWS(P, places, &place_entry), ROWS(P, links, &link_entry),
+       ROWS(P, made, &made_entry));
 static const cyaml_schema_value_t part_schema = TOP(P, part_fields);
 #undef P
 
@@ -98,6 +102,40 @@ static int check_places(const char *file, const struct yaml_lines *lines, const 
 	return 0;
 }
 
+const struct world_wheel *world_part_place(const struct world_part *p, const char *wheel)
+{
+	for (unsigned i = 0; i < p->places_count; i++)
+		if (strcmp(p->places[i].wheel, wheel) == 0)
+			return &p->places[i];
+	return NULL;
+}
+
+/* Each wheel of a base has its place, and each place a wheel; those of a toolkit go by toolkit_tree.yaml. */
+static int check_wheels(const char *file, const struct yaml_lines *lines, const struct world_part *p, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct strlist names = {0};
+	bool base = strcmp(p->kind, "base") == 0;
+	for (unsigned i = 0; i < p->wheels_count; i++) {
+		strlist_ref(&names, &a, arena_strndup(&a, p->wheels[i], strcspn(p->wheels[i], "=")));
+		if (base && !world_part_place(p, names.items[i]))
+			return bad(file, yaml_line(lines, "wheels/%u", i), e, "a wheel without a place:", p->wheels[i]);
+	}
+	for (unsigned i = 0; i < p->places_count; i++) {
+		const struct world_wheel *w = &p->places[i];
+		unsigned line = yaml_line(lines, "places/%u", i);
+		if (!base || !strlist_contains(&names, w->wheel))
+			return bad(file, line, e, "a place for what is not a wheel of this base:", w->wheel);
+		if (world_part_place(p, w->wheel) != w)
+			return bad(file, line, e, "there twice:", w->wheel);
+		if (strcmp(w->from, ".") != 0 && !path_is_safe_relative(w->from))
+			return bad(file, line, e, "not a directory of a wheel:", w->from);
+		if (!path_is_safe_relative(w->to))
+			return bad(file, line, e, "not a path below the root:", w->to);
+	}
+	return 0;
+}
+
 static int check(const char *file, const char *name, const struct yaml_lines *lines, const struct world_part *p,
 		 struct err *e)
 {
@@ -124,6 +162,8 @@ static int check(const char *file, const char *name, const struct yaml_lines *li
 	    check_words(file, lines, "components", p->components, p->components_count, "-", e) < 0 ||
 	    check_words(file, lines, "wheels", p->wheels, p->wheels_count, "-._=+", e) < 0 ||
 	    check_words(file, lines, "archives", p->archives, p->archives_count, "-._=+", e) < 0)
+		return -1;
+	if (check_wheels(file, lines, p, e) < 0)
 		return -1;
 	return check_places(file, lines, p, e);
 }
@@ -208,6 +248,8 @@ void world_part_rules(const struct world_part *p, struct buf *out)
 	buf_printf(out, RULES_VERSION "\nkind %s\nprefix %s\n", p->kind, p->prefix);
 	put_list(out, "exclude", p->exclude, p->exclude_count);
 	put_list(out, "keep", p->keep, p->keep_count);
+	for (unsigned i = 0; i < p->places_count; i++)
+		buf_printf(out, "place %s %s %s\n", p->places[i].wheel, p->places[i].from, p->places[i].to);
 	for (unsigned i = 0; i < p->links_count; i++)
 		buf_printf(out, "link %s %s\n", p->links[i].path, p->links[i].to);
 	for (unsigned i = 0; i < p->made_count; i++)

@@ -1,5 +1,6 @@
 /* A part of a world as its table has it: profiles/worlds/<part>.yaml. A base is packages of one
- * Debian suite; a toolkit is CUDA, and a python a standalone CPython, which lie over a base. */
+ * Debian suite, and wheels of what that has too old; a toolkit is CUDA, and a python a
+ * standalone CPython, which lie over a base. */
 #pragma once
 #include <stdbool.h>
 
@@ -10,6 +11,12 @@
 
 struct world_link { /* what a maintainer script would have made */
 	const char *path, *to, *why;
+};
+
+struct world_wheel { /* of a base: where one of its wheels goes */
+	const char *wheel;
+	const char *from; /* directory of the wheel; ".": all of it */
+	const char *to;   /* directory of the root */
 };
 
 struct world_made { /* a file that a maintainer script would have made */
@@ -34,9 +41,10 @@ struct world_part {
 	 * characters) */
 	const char **exclude, **keep;
 	struct world_link *links;
+	struct world_wheel *places; /* of a base, for each of its wheels */
 	struct world_made *made;
 	unsigned components_count, packages_count, wheels_count, archives_count, exclude_count, keep_count, links_count;
-	unsigned made_count;
+	unsigned made_count, places_count;
 };
 
 /* world_part_load: ERR_CONFIG with file:line for what does not follow the schema or does not fit
@@ -53,6 +61,8 @@ void world_part_rules(const struct world_part *p, struct buf *out);
 /* world_part_excludes: whether a path below the root is not unpacked. A symbolic link stays where
  * it may be the directory of something kept. */
 bool world_part_excludes(const struct world_part *p, const char *path, bool is_link);
+/* world_part_place: where a wheel of a base goes; NULL: nowhere. */
+const struct world_wheel *world_part_place(const struct world_part *p, const char *wheel);
 /* world_part_path: a path of the table with '@' replaced by the platform's directory of libraries
  * ("x86_64-linux-gnu"). */
 const char *world_part_path(const char *path, const char *platform, struct arena *a);

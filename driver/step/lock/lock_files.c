@@ -8,6 +8,7 @@
 #include "base/strlist.h"
 #include "base/sys/digest.h"
 #include "base/sys/json.h"
+#include "core/wheel/manylinux.h"
 #include "core/wheel/wheel.h"
 
 #define PATH_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-/"
@@ -18,28 +19,38 @@ static const struct {
 	const char *platform, *redist;
 } platforms[] = {{"x86_64-linux", "linux-x86_64"}, {"aarch64-linux", "linux-sbsa"}};
 
-/* "manylinux_2_27_x86_64" is for "x86_64-linux". */
-static bool tag_fits(const char *tags, const char *platform, struct arena *a)
+/* "manylinux_2_27_x86_64" is for "x86_64-linux", from glibc 2.27 on: *ret_glibc is 27, of several tags the lowest, and
+ * 0 of a wheel for every platform. */
+static bool tag_fits(const char *tags, const char *platform, struct arena *a, unsigned *ret_glibc)
 {
+	bool fits = false;
 	const char *suffix = arena_printf(a, "_%.*s", (int)strcspn(platform, "-"), platform);
 	struct strlist all = {0};
+	*ret_glibc = 0;
 	if (strcmp(tags, "any") == 0)
 		return true;
 	strlist_split(&all, a, tags, ".");
-	for (size_t i = 0; i < all.count; i++)
-		if (strncmp(all.items[i], "manylinux", 9) == 0 && path_has_suffix(all.items[i], suffix))
-			return true;
-	return false;
+	for (size_t i = 0; i < all.count; i++) {
+		unsigned glibc = manylinux_glibc(all.items[i]);
+		if (!glibc || !path_has_suffix(all.items[i], suffix))
+			continue;
+		if (!fits || glibc < *ret_glibc)
+			*ret_glibc = glibc;
+		fits = true;
+	}
+	return fits;
 }
 
-static bool is_wanted(const char *file, const char *name, const char *version, const char *platform, struct arena *a)
+static bool is_wanted(const char *file, const char *name, const char *version, const char *platform, struct arena *a,
+		      unsigned *ret_glibc)
 {
 	struct wheel_name n;
 	struct err ignored = {0};
 	if (wheel_name_parse(file, a, &n, &ignored) < 0)
 		return false;
 	return strcmp(wheel_normalize(n.dist, a), wheel_normalize(name, a)) == 0 && strcmp(n.version, version) == 0 &&
-	       path_has_suffix(n.python, "py3") && strcmp(n.abi, "none") == 0 && tag_fits(n.platform, platform, a);
+	       path_has_suffix(n.python, "py3") && strcmp(n.abi, "none") == 0 &&
+	       tag_fits(n.platform, platform, a, ret_glibc);
 }
 
 int lock_wheel(const char *asked, const char *platform, const struct lock_listed *files, size_t count, struct arena *a,
@@ -53,13 +64,16 @@ int lock_wheel(const char *asked, const char *platform, const struct lock_listed
 		return err_hint(e, "write it as NAME==VERSION");
 	}
 	const char *name = arena_strndup(a, asked, (size_t)(equals - asked)), *version = arena_strdup(a, equals + 2);
+	/* A part lies over any base: of several wheels it is the one that runs with the oldest glibc. */
+	unsigned glibc, lowest = 0;
 	for (size_t i = 0; i < count; i++) {
-		if (!is_wanted(files[i].name, name, version, platform, &scratch))
+		if (!is_wanted(files[i].name, name, version, platform, &scratch, &glibc) || (found && glibc > lowest))
 			continue;
-		if (found)
+		if (found && glibc == lowest)
 			return err_set(e, ERR_NETWORK, "the index has two wheels of %s for %s: '%s' and '%s'", asked,
 				       platform, found->name, files[i].name);
 		found = &files[i];
+		lowest = glibc;
 	}
 	if (!found) {
 		err_set(e, ERR_NETWORK, "the index has no wheel of %s for %s", asked, platform);

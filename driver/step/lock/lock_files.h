@@ -9,8 +9,8 @@ struct lock_listed {               /* a wheel that an index lists */
 };
 
 /* lock_wheel: of the wheels listed for a distribution the one of "name==version" for any Python 3
- * on the platform. ERR_NETWORK where there is none, more than one, or one without digest and
- * size. */
+ * on the platform; of several the one that runs with the oldest glibc. ERR_NETWORK where there is
+ * none, two with the same glibc, or one without digest and size. */
 int lock_wheel(const char *asked, const char *platform, const struct lock_listed *files, size_t count, struct arena *a,
 	       struct world_entry *ret, struct err *e) MUST_CHECK;
 /* lock_redist: the archives of components in a manifest (redistrib_12.8.1.json) that came from

@@ -34,7 +34,8 @@ struct world_tree {
  * - bin, sbin, lib and lib64 at the top are links to those in usr, whatever a package says.
  *   Absolute links stay: they are from the world's own root.
  * - A toolkit's wheels and archives go to the part's prefix (toolkit_tree_make), and so does a
- *   Python's archive: what is below its python/install, or python.
+ *   Python's archive: what is below its python/install, or python. A base's wheels go where its
+ *   places say.
  * - ERR_INTEGRITY names package and entry: a path that two packages have with other bytes, unless
  *   one of them replaces the other, names and links that leave the tree, what is not a package,
  *   one whose control file names another package or version than the lock. ERR_CONFIG for a link

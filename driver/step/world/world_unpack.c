@@ -11,7 +11,6 @@
 #include "step/world/deb.h"
 #include "step/world/world_parts.h"
 
-#define MAX_BYTES (UINT64_C(32) << 30) /* of one package */
 #define MAX_ENTRIES 1000000U
 #define READ_SIZE (1U << 18)
 
@@ -64,9 +63,9 @@ static int copy_data(struct unpacker *u, struct archive *r, int fd, struct name 
 		if (at < 0 || (uint64_t)at != m->size)
 			return err_set(e, ERR_INTEGRITY, "has holes");
 		u->bytes += len;
-		if (u->bytes > MAX_BYTES)
+		if (u->bytes > WORLD_MAX_BYTES)
 			return err_set(e, ERR_INTEGRITY, "unpacks to more than %llu GiB",
-				       (unsigned long long)(MAX_BYTES >> 30));
+				       (unsigned long long)(WORLD_MAX_BYTES >> 30));
 		digest_update(d, data, len);
 		if (run_check(u->m->run, e) < 0 || fs_write_all(fd, data, len, "it", e) < 0)
 			return -1;
@@ -307,5 +306,13 @@ int unpack_work(struct unpacker *u, struct work *w, struct err *e)
 {
 	u->work = w;
 	u->bytes = 0;
-	return w->entry->kind == WORLD_DEB ? unpack_deb(u, e) : unpack_python(u, e);
+	switch (w->entry->kind) {
+	case WORLD_DEB:
+		return unpack_deb(u, e);
+	case WORLD_WHEEL:
+		return unpack_wheel(u, e);
+	case WORLD_FILE:
+		break;
+	}
+	return unpack_python(u, e);
 }

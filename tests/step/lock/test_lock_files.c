@@ -11,6 +11,7 @@
 
 #define X86 "nvidia_toy-1.2-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl"
 #define ARM "nvidia_toy-1.2-py3-none-manylinux2014_aarch64.manylinux_2_17_aarch64.whl"
+#define OLD "nvidia_toy-1.6-py3-none-manylinux_2_12_x86_64.manylinux2010_x86_64.whl"
 #define ANY "nvidia_toy-1.3-py2.py3-none-any.whl"
 
 static const struct lock_listed listed[] = {
@@ -22,7 +23,11 @@ static const struct lock_listed listed[] = {
 	{ANY, A, 15},
 	{"nvidia_toy-1.4-py3-none-any.whl", "", 0},
 	{"nvidia_toy-1.5-py3-none-manylinux1_x86_64.whl", A, 16},
-	{"nvidia_toy-1.5-py3-none-manylinux_2_28_x86_64.whl", A, 16},
+	{"nvidia_toy-1.5-py3-none-manylinux_2_5_x86_64.whl", A, 16},
+	{"nvidia_toy-1.6-py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.whl", B, 17},
+	{OLD, A, 18},
+	{"nvidia_toy-1.6-py3-none-manylinux_2_28_x86_64.whl", B, 19},
+	{"nvidia_toy-1.6-py3-none-musllinux_1_1_x86_64.whl", B, 20},
 };
 
 static void a_wheel_by_version_and_platform(void **state)
@@ -34,6 +39,7 @@ static void a_wheel_by_version_and_platform(void **state)
 		{"nvidia-toy==1.2", "x86_64-linux", X86, 10},
 		{"nvidia-toy==1.2", "aarch64-linux", ARM, 11},
 		{"nvidia_toy==1.3", "aarch64-linux", ANY, 15},
+		{"nvidia-toy==1.6", "x86_64-linux", OLD, 18},
 	};
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

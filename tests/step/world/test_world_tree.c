@@ -420,6 +420,53 @@ static void a_toolkit_lies_over_the_base(void **state)
 	assert_contains(buf_cstr(&tree.manifest), "\tusr/local/kit/bin/nvcc\n");
 }
 
+static void a_base_has_wheels_too(void **state)
+{
+	AUTO_BUF struct buf zip = {0};
+	const struct craft_entry wheel[] = {
+		{.name = "cmake/data/", .data = "", .mode = S_IFDIR | 0755},
+		{.name = "cmake/data/bin/cmake", .data = "new", .mode = S_IFREG | 0744},
+		{.name = "cmake/data/share/vim/x", .data = "vim"},
+		{.name = "cmake/data/share/Modules/M.cmake", .data = "m", .mode = S_IFREG | 0600},
+		{.name = "cmake/__init__.py", .data = "python"},
+		{.name = "cmake-1.dist-info/licenses/AUTHORS", .data = "they"},
+		{.name = "cmake-1.dist-info/METADATA", .data = "meta"},
+	};
+	const char *const without[] = {"*/vim/*"};
+	struct craft_zip z = {0};
+	(void)state;
+	struct world_wheel place = {"cmake", "cmake/data", "usr/local"};
+	parts[0].places = &place;
+	parts[0].places_count = 1;
+	parts[0].exclude = (const char **)(uintptr_t)without;
+	parts[0].exclude_count = 1;
+	DEB("cmake", "", {.name = "./usr/bin/cmake", .data = "old", .mode = S_IFREG | 0755},
+	    {.name = "./usr/local/share/a", .data = "a"});
+	craft_zip(&z, wheel, ARRAY_LEN(wheel));
+	zip = z.bytes;
+	add_file(0, WORLD_WHEEL, "cmake", "cmake-1-py3-none-manylinux_2_17_x86_64.whl", &zip);
+	assert_ok(make(), &err);
+	has("usr/bin/cmake", "old", 0755);
+	has("usr/local/bin/cmake", "new", 0755);
+	has("usr/local/share/Modules/M.cmake", "m", 0644);
+	has("usr/local/share/a", "a", 0644);
+	has("usr/local/share/doc/cmake/AUTHORS", "they", 0644);
+	assert_true(lacks("usr/local/share/vim") && lacks("usr/local/share/doc/cmake/METADATA"));
+	assert_true(lacks("usr/local/__init__.py") && lacks("usr/local/cmake"));
+	assert_contains(buf_cstr(&tree.manifest), "\tusr/local/bin/cmake\n");
+	place.from = ".";
+	place.to = "usr/lib/python";
+	assert_ok(make(), &err);
+	has("usr/lib/python/cmake/data/bin/cmake", "new", 0755);
+	has("usr/lib/python/cmake-1.dist-info/METADATA", "meta", 0644);
+	place.from = "cmake/other";
+	assert_err(make(), &err, ERR_INTEGRITY, "'cmake': has nothing in 'cmake/other'");
+	parts[0].places_count = 0;
+	assert_err(make(), &err, ERR_CONFIG, "'cmake': the table of 'base1' has no place for the wheel");
+	parts[0].kind = "python";
+	assert_err(make(), &err, ERR_CONFIG, "part 'base1' is not a toolkit, so 'cmake' has no place in it");
+}
+
 static void a_python_goes_to_its_prefix(void **state)
 {
 	static const struct deb_entry only[] = {
@@ -479,12 +526,13 @@ static void a_stamp_that_is_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(packages_become_a_root),      T(the_root_knows_its_packages),
-		T(excluded_and_kept),           T(links_and_files_of_the_table),
-		T(one_path_of_two_packages),    T(a_replaced_file_has_hard_links),
-		T(what_packages_may_not_have),  T(another_package_than_the_lock_says),
-		T(the_same_every_time),         T(a_toolkit_lies_over_the_base),
-		T(a_python_goes_to_its_prefix), T(a_stamp_that_is_none),
+		T(packages_become_a_root),     T(the_root_knows_its_packages),
+		T(excluded_and_kept),          T(links_and_files_of_the_table),
+		T(one_path_of_two_packages),   T(a_replaced_file_has_hard_links),
+		T(what_packages_may_not_have), T(another_package_than_the_lock_says),
+		T(the_same_every_time),        T(a_toolkit_lies_over_the_base),
+		T(a_base_has_wheels_too),      T(a_python_goes_to_its_prefix),
+		T(a_stamp_that_is_none),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
