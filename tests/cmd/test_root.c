@@ -79,8 +79,11 @@ static void what_cannot_be_is_refused_before_anything_is_fetched(void **state)
 	refuse("plan --profile cpu-avx2 --root world:debian12+cuda12_4", ERR_CONFIG, "of another Debian than the base");
 	refuse("plan --profile cpu-avx2 --root world:cuda13_0", ERR_CONFIG, "'cuda13_0' is not a base");
 	refuse("build --profile sm90-avx512 --release 2.13.0 --cuda 12.6 --offline", ERR_POLICY, "has CUDA 12.6");
-	refuse("build pytorch-python313-cpu-avx2 pytorch-python312-cpu-avx2 --release 2.9.1 --offline", ERR_USAGE,
-	       "stand on several worlds");
+	refuse("build pytorch-python313-cpu-avx2 pytorch-python312-cpu-avx2 --release 2.9.1 --offline", ERR_NETWORK,
+	       "world 'debian13_lean'");
+	/* one of two that cannot be is told before the other is fetched */
+	refuse("fetch pytorch-python313-cpu-avx2 pytorch-python313-cuda12_6-sm90-avx2 --release 2.13.0 --offline",
+	       ERR_POLICY, "has CUDA 12.6");
 	refuse("build --profile cpu-avx2 --release 2.6.0-debian --offline", ERR_NETWORK, "world 'debian13'");
 	refuse("build --profile sm90-avx512 --release 2.9.1 --cuda 12.8 --offline", ERR_POLICY,
 	       "'debian12' has cmake 3.25.1; release 2.9.1 needs >=3.27");
