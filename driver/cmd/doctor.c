@@ -8,6 +8,9 @@
 #include "step/pipeline/trial.h"
 #include "step/preflight/preflight.h"
 
+/* What is unpacked from a byte of packages, at most: debian13's 391 MB become 1,657 MB. */
+#define WORLD_UNPACKED 5
+
 /* doctor_subject: what is checked, a build or (plan NULL) what every build of a release needs. */
 struct doctor_subject {
 	const struct release_row *release;
@@ -154,6 +157,7 @@ static int find_root(struct cmd_context *c, const struct doctor_subject *s, stru
 	q->release = s->release;
 	q->plan = s->plan;
 	q->world = NULL;
+	q->world_bytes = 0;
 	q->cuda_home = cmd_select_cuda_home(c);
 	if (cmd_root_look(c, &state, e) < 0)
 		return -1;
@@ -161,6 +165,7 @@ static int find_root(struct cmd_context *c, const struct doctor_subject *s, stru
 		return cmd_root(c, &q->root, e);
 	q->root = host;
 	q->world = cmd_world_text(&state, c->arena);
+	q->world_bytes = state.missing + state.world->download * WORLD_UNPACKED;
 	return root_open(NULL, c->arena, host, e);
 }
 
