@@ -290,35 +290,29 @@ static int keep_own_platform(struct cmd_context *c, struct selections *chosen, s
 	return n ? 0 : err_set(e, ERR_POLICY, "no variant of the matrix is for this machine (%s)", here);
 }
 
-int cmd_build_request(struct cmd_context *c, const struct strlist *words, struct pipeline_request *q, struct err *e)
+static int select_targets(struct cmd_context *c, const struct strlist *words, struct selections *chosen, struct err *e)
+{
+	const struct cmd_select *o = &((const struct cmd_build_base *)c->options)->base.select;
+	const char *cost;
+	if (cmd_select(c, words, chosen, e) < 0)
+		return -1;
+	if (!o->matrix)
+		return 0;
+	if (keep_own_platform(c, chosen, e) < 0)
+		return -1;
+	order_by_isa(chosen, c->arena);
+	if (cmd_units_cost(c, &o->units, chosen, &cost, e) < 0)
+		return -1;
+	log_info(c->run->log, "%s", cost);
+	return 0;
+}
+
+/* What the requests for all roots share. */
+static int common_request(struct cmd_context *c, struct pipeline_request *q, struct err *e)
 {
 	const struct cmd_build_base *base = c->options;
-	const struct cmd_select *o = &base->base.select;
-	struct selections chosen;
-	struct pipeline_target *targets;
-	if (cmd_select(c, words, &chosen, e) < 0)
-		return -1;
-	if (o->matrix) {
-		const char *cost;
-		if (keep_own_platform(c, &chosen, e) < 0)
-			return -1;
-		order_by_isa(&chosen, c->arena);
-		if (cmd_units_cost(c, &o->units, &chosen, &cost, e) < 0)
-			return -1;
-		log_info(c->run->log, "%s", cost);
-	}
-	if (cmd_root_choose(c, &chosen, e) < 0)
-		return -1;
-	targets = arena_array(c->arena, chosen.count, sizeof(*targets));
-	for (size_t i = 0; i < chosen.count; i++) {
-		const struct selection *s = &chosen.items[i];
-		targets[i] = (struct pipeline_target){s->variant, s->release->name, s->note};
-	}
-	q->targets = targets;
-	q->count = chosen.count;
-	q->plan = o->plan;
+	q->plan = base->base.select.plan;
 	q->options = base->pipeline;
-	q->cuda_home = cmd_select_cuda_home(c);
 	q->kind = cmd_sandbox(c);
 	q->jobs = c->global->jobs;
 	q->offline = c->global->offline;
@@ -331,12 +325,44 @@ int cmd_build_request(struct cmd_context *c, const struct strlist *words, struct
 	return cmd_store(c, &q->store, e);
 }
 
-int cmd_build_root(struct cmd_context *c, struct pipeline_request *q, struct err *e)
+static void set_targets(struct pipeline_request *q, const struct selections *chosen, struct arena *a)
 {
-	if (cmd_root(c, &q->root, e) < 0)
+	struct pipeline_target *targets = arena_array(a, chosen->count, sizeof(*targets));
+	for (size_t i = 0; i < chosen->count; i++) {
+		const struct selection *s = &chosen->items[i];
+		targets[i] = (struct pipeline_target){s->variant, s->release->name, s->note};
+	}
+	q->targets = targets;
+	q->count = chosen->count;
+}
+
+int cmd_build_requests(struct cmd_context *c, const struct strlist *words, struct cmd_build_requests *ret,
+		       struct err *e)
+{
+	struct selections chosen;
+	struct pipeline_request common = {0};
+	struct cmd_root_group *groups;
+	size_t count;
+	if (select_targets(c, words, &chosen, e) < 0 || cmd_root_groups(c, &chosen, &groups, &count, e) < 0 ||
+	    common_request(c, &common, e) < 0)
 		return -1;
-	q->world = c->world;
-	q->drift = c->drift;
+	*ret = (struct cmd_build_requests){
+		.items = arena_array(c->arena, count, sizeof(*ret->items)), .count = count, .targets = chosen.count};
+	for (size_t i = 0; i < count; i++) {
+		ret->items[i] = (struct cmd_build_request){common, &groups[i]};
+		set_targets(&ret->items[i].q, &groups[i].chosen, c->arena);
+	}
+	return 0;
+}
+
+int cmd_build_root(struct cmd_context *c, struct cmd_build_request *r, struct err *e)
+{
+	if (cmd_root_make(c, r->group, e) < 0)
+		return -1;
+	r->q.root = r->group->root;
+	r->q.world = r->group->world;
+	r->q.drift = r->group->drift;
+	r->q.cuda_home = cmd_select_cuda_home(c);
 	return 0;
 }
 
@@ -362,7 +388,7 @@ int cmd_parse_shard(const char *text, unsigned *index, unsigned *count, struct e
 }
 
 /* One wheel, of a kind that is large enough to be divided. */
-static int take_shard(const struct build_options *o, struct pipeline_request *q, struct err *e)
+static int take_shard(const struct build_options *o, size_t targets, struct pipeline_request *q, struct err *e)
 {
 	if (!o->shard)
 		return 0;
@@ -373,7 +399,7 @@ static int take_shard(const struct build_options *o, struct pipeline_request *q,
 	if (o->check)
 		return err_set(e, ERR_USAGE,
 			       "options '--shard' and '--check' exclude each other: a shard leaves no wheel");
-	if (q->shard.last || (q->count == 1 && strcmp(q->targets[0].variant.package, "pytorch") == 0))
+	if (q->shard.last || (targets == 1 && strcmp(q->targets[0].variant.package, "pytorch") == 0))
 		return 0;
 	err_set(e, ERR_USAGE, "option '--shard' is for one variant of pytorch");
 	return err_hint(e, "name it, or add --package pytorch; torchvision and torchaudio take minutes");
@@ -406,38 +432,96 @@ static void warn_of_password(const struct cmd_context *c, const char *url)
 			 "put the address into PTBUILD_CCACHE_REMOTE instead");
 }
 
-static int build_main(struct cmd_context *c, const struct strlist *words, struct err *e)
+/* What is wrong with an option is told before an hour of building. */
+static int take_options(struct cmd_context *c, size_t targets, struct pipeline_request *q, struct err *e)
 {
-	struct pipeline_request q = {0};
-	struct pipeline_failures failures = {0};
 	const struct build_options *o = c->options;
-	struct cmd_build_results r = {0};
-	if (o->base.base.select.matrix)
-		q.failures = &failures;
-	if (cmd_build_request(c, words, &q, e) < 0)
-		return -1;
-	const char **remote = &q.options.ccache_remote;
-	if (*remote)
-		warn_of_password(c, *remote);
-	else
+	const char **remote = &q->options.ccache_remote, *keep, *domain = q->options.ccache_domain;
+	struct strlist ignored;
+	if (!*remote)
 		*remote = getenv("PTBUILD_CCACHE_REMOTE");
 	if (*remote && !**remote)
 		*remote = NULL;
-	if (*remote && ccache_remote_check(*remote, e) < 0) /* not after an hour */
+	if (*remote && ccache_remote_check(*remote, e) < 0)
 		return -1;
-	struct strlist ignored;
-	const char *keep, *domain = q.options.ccache_domain;
-	if (take_shard(o, &q, e) < 0 || take_ccache_size(c, &q.options, e) < 0 ||
-	    (domain && ccache_domain_parse(domain, c->arena, &keep, &ignored, e) < 0) || cmd_build_root(c, &q, e) < 0)
+	if (take_shard(o, targets, q, e) < 0 || take_ccache_size(c, &q->options, e) < 0)
 		return -1;
-	if (pipeline_build(&q, c->run, c->arena, &r.items, &r.count, e) < 0)
+	return domain ? ccache_domain_parse(domain, c->arena, &keep, &ignored, e) : 0;
+}
+
+/* Of a matrix: all that would be built in a root that cannot be had have failed. */
+static int fail_all(struct cmd_context *c, const struct pipeline_request *q, struct pipeline_failures *failed,
+		    struct err *e)
+{
+	if (!failed || e->kind == ERR_INTERRUPTED)
 		return -1;
-	r.failed = q.failures;
-	int rc = o->check ? pipeline_check(&q, r.items, r.count, c->run, c->arena, &r.checked, &r.checked_count, e) : 0;
+	for (size_t i = 0; i < q->count; i++) {
+		const struct pipeline_target *t = &q->targets[i];
+		const char *name = variant_name(&t->variant, c->arena);
+		failed->items[failed->count++] = (struct pipeline_failure){name, t->release, *e};
+		log_warn(c->run->log, "%s: %s", name, e->msg);
+	}
+	err_clear(e);
+	return 0;
+}
+
+/* All that are built in one root. */
+static int build_in_root(struct cmd_context *c, struct pipeline_request *q, struct pipeline_failures *failed,
+			 struct cmd_build_results *all, struct err *e)
+{
+	const struct build_options *o = c->options;
+	struct cmd_build_results r = {0};
+	struct pipeline_failures own = {0};
+	q->failures = failed ? &own : NULL;
+	if (pipeline_build(q, c->run, c->arena, &r.items, &r.count, e) < 0)
+		return -1;
+	int rc = o->check ? pipeline_check(q, r.items, r.count, c->run, c->arena, &r.checked, &r.checked_count, e) : 0;
+	for (size_t i = 0; i < own.count; i++)
+		failed->items[failed->count++] = own.items[i];
+	for (size_t i = 0; i < r.count; i++)
+		all->items[all->count++] = r.items[i];
+	for (size_t i = 0; i < r.checked_count; i++)
+		all->checked[all->checked_count++] = r.checked[i];
+	return rc;
+}
+
+/* All roots are made before the first build, which may take hours. */
+static int build_all(struct cmd_context *c, struct cmd_build_requests *l, struct pipeline_failures *failed,
+		     struct cmd_build_results *ret, struct err *e)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		struct cmd_build_request *r = &l->items[i];
+		if (take_options(c, l->targets, &r->q, e) < 0)
+			return -1;
+		if (cmd_build_root(c, r, e) < 0 && fail_all(c, &r->q, failed, e) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < l->count; i++)
+		if (l->items[i].q.root && build_in_root(c, &l->items[i].q, failed, ret, e) < 0)
+			return -1;
+	return 0;
+}
+
+static int build_main(struct cmd_context *c, const struct strlist *words, struct err *e)
+{
+	const struct build_options *o = c->options;
+	const char *matrix = o->base.base.select.matrix;
+	struct cmd_build_requests l;
+	if (o->base.pipeline.ccache_remote)
+		warn_of_password(c, o->base.pipeline.ccache_remote);
+	if (cmd_build_requests(c, words, &l, e) < 0)
+		return -1;
+	struct pipeline_failures failures = {arena_array(c->arena, l.targets, sizeof(struct pipeline_failure)), 0};
+	/* Each may bring its torch. */
+	struct cmd_build_results r = {
+		.items = arena_array(c->arena, 2 * l.targets + l.count, sizeof(struct pipeline_item)),
+		.checked = arena_array(c->arena, 2 * l.targets + l.count, sizeof(struct pipeline_checked)),
+		.failed = matrix ? &failures : NULL};
+	int rc = build_all(c, &l, matrix ? &failures : NULL, &r, e);
 	if (rc == 0)
 		rc = cmd_build_print(c, &r, e);
 	if (rc == 0)
-		rc = report_failures(q.failures, q.count, o->base.base.select.matrix, e);
+		rc = report_failures(r.failed, l.targets, matrix, e);
 	if (rc == 0)
 		rc = report_checks(&r, e);
 	pipeline_free(r.items, r.count);

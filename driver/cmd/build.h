@@ -1,6 +1,6 @@
 /* What the commands that run the pipeline share. */
 #pragma once
-#include "cmd/select.h"
+#include "cmd/root.h"
 #include "step/pipeline/check.h"
 #include "step/pipeline/pipeline.h"
 
@@ -18,12 +18,24 @@ struct cmd_build_results {
 	size_t checked_count;
 };
 
-/* cmd_build_request: the request that the options (they begin with a cmd_build_base) ask for,
- * without its root. cmd_build_root: the root, which may have to be made first: once all else is
- * checked. */
-int cmd_build_request(struct cmd_context *c, const struct strlist *words, struct pipeline_request *q,
-		      struct err *e) MUST_CHECK;
-int cmd_build_root(struct cmd_context *c, struct pipeline_request *q, struct err *e) MUST_CHECK;
+/* A request for what is built in one root. */
+struct cmd_build_request {
+	struct pipeline_request q;
+	struct cmd_root_group *group;
+};
+
+struct cmd_build_requests {
+	struct cmd_build_request *items;
+	size_t count;
+	size_t targets; /* of all of them */
+};
+
+/* cmd_build_requests: the requests that the options (they begin with a cmd_build_base) ask for, one
+ * for each root, without it. cmd_build_root: the root, which may have to be made first: once all
+ * else is checked. */
+int cmd_build_requests(struct cmd_context *c, const struct strlist *words, struct cmd_build_requests *ret,
+		       struct err *e) MUST_CHECK;
+int cmd_build_root(struct cmd_context *c, struct cmd_build_request *r, struct err *e) MUST_CHECK;
 /* cmd_parse_shard: "2/3", the second of three. ERR_USAGE for anything else. */
 int cmd_parse_shard(const char *text, unsigned *index, unsigned *count, struct err *e) MUST_CHECK;
 /* The options of every command that writes wheels; fields of cmd_build_base. */

@@ -8,11 +8,38 @@
 #include "step/pipeline/trial.h"
 #include "step/preflight/preflight.h"
 
+/* What is unpacked from a byte of packages, at most: debian13's 391 MB become 1,657 MB. */
+#define WORLD_UNPACKED 5
+
 /* doctor_subject: what is checked, a build or (plan NULL) what every build of a release needs. */
 struct doctor_subject {
 	const struct release_row *release;
 	const struct plan *plan;
+	const struct cmd_root_group *group; /* NULL: the machine's own root, or that of --root */
 };
+
+/* One for each variant, root by root. */
+static int choose_variants(struct cmd_context *c, const struct selections *s, struct doctor_subject *ret, struct err *e)
+{
+	struct cmd_root_group *groups;
+	size_t count, n = 0;
+	if (cmd_root_groups(c, s, &groups, &count, e) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		if (groups[i].why.kind != ERR_NONE) {
+			*e = groups[i].why;
+			return -1;
+		}
+		cmd_root_enter(c, &groups[i]);
+		for (size_t k = 0; k < groups[i].chosen.count; k++) {
+			const struct selection *one = &groups[i].chosen.items[k];
+			ret[n] = (struct doctor_subject){.release = one->release, .group = &groups[i]};
+			if (cmd_select_plan(c, one, NULL, NULL, NULL, &ret[n++].plan, e) < 0)
+				return -1;
+		}
+	}
+	return 0;
+}
 
 static int choose(struct cmd_context *c, const struct strlist *args, const struct tables **tables,
 		  struct doctor_subject **ret, size_t *count, struct err *e)
@@ -26,19 +53,12 @@ static int choose(struct cmd_context *c, const struct strlist *args, const struc
 		struct selections s;
 		if (cmd_select(c, args, &s, e) < 0)
 			return -1;
-		if (!o->matrix && cmd_root_choose(c, &s, e) < 0)
-			return -1;
 		if (o->matrix && s.count > 1)
 			return err_set(e, ERR_USAGE, "doctor checks the builds of a command, not the %zu of a matrix",
 				       s.count);
 		*ret = arena_array(c->arena, s.count, sizeof(**ret));
 		*count = s.count;
-		for (size_t i = 0; i < s.count; i++) {
-			(*ret)[i].release = s.items[i].release;
-			if (cmd_select_plan(c, &s.items[i], NULL, NULL, NULL, &(*ret)[i].plan, e) < 0)
-				return -1;
-		}
-		return 0;
+		return choose_variants(c, &s, *ret, e);
 	}
 	*ret = arena_array(c->arena, 1, sizeof(**ret));
 	*count = 1;
@@ -128,42 +148,45 @@ static int say_cost(struct cmd_context *c, struct preflight *d, struct err *e)
 }
 
 /* A world that is not made yet is made by a build, not here: what it will have is in its lock. */
-static int find_root(struct cmd_context *c, struct preflight_request *q, struct err *e)
+static int find_root(struct cmd_context *c, const struct doctor_subject *s, struct preflight_request *q, struct err *e)
 {
 	struct cmd_root_state state;
 	struct root *host = arena_alloc(c->arena, sizeof(*host));
+	if (s->group)
+		cmd_root_enter(c, s->group);
+	q->release = s->release;
+	q->plan = s->plan;
+	q->world = NULL;
+	q->world_bytes = 0;
+	q->cuda_home = cmd_select_cuda_home(c);
 	if (cmd_root_look(c, &state, e) < 0)
 		return -1;
 	if (state.made)
 		return cmd_root(c, &q->root, e);
 	q->root = host;
 	q->world = cmd_world_text(&state, c->arena);
+	q->world_bytes = state.missing + state.world->download * WORLD_UNPACKED;
 	return root_open(NULL, c->arena, host, e);
 }
 
 /* One after the other; the verdict is the first that failed. */
 static int run_doctor(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
-	struct preflight_request q = {.kind = cmd_sandbox(c),
-				      .cuda_home = cmd_select_cuda_home(c),
-				      .jobs = c->global->jobs,
-				      .offline = c->global->offline,
-				      .whole = true};
+	struct preflight_request q = {
+		.kind = cmd_sandbox(c), .jobs = c->global->jobs, .offline = c->global->offline, .whole = true};
 	struct doctor_subject *subjects;
 	size_t count;
 	struct err verdict = {0};
 	AUTO_JSON json_t *docs = json_array();
 	const char *remote = getenv("PTBUILD_CCACHE_REMOTE");
 	if ((remote && *remote && ccache_remote_check(remote, e) < 0) ||
-	    choose(c, args, &q.tables, &subjects, &count, e) < 0 || find_root(c, &q, e) < 0 ||
-	    cmd_cache_dir(c, &q.store_dir, e) < 0 || cmd_out_dir(c, &q.out_dir, e) < 0)
+	    choose(c, args, &q.tables, &subjects, &count, e) < 0 || cmd_cache_dir(c, &q.store_dir, e) < 0 ||
+	    cmd_out_dir(c, &q.out_dir, e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
 		struct preflight *d = arena_alloc(c->arena, sizeof(*d));
 		struct err *failed = verdict.kind == ERR_NONE ? &verdict : NULL, ignored = {0};
-		q.release = subjects[i].release;
-		q.plan = subjects[i].plan;
-		if (preflight_run(d, &q, c->run, c->arena, e) < 0 ||
+		if (find_root(c, &subjects[i], &q, e) < 0 || preflight_run(d, &q, c->run, c->arena, e) < 0 ||
 		    (q.plan && (say_cost(c, d, e) < 0 || try_it(c, d, e) < 0)))
 			return -1;
 		json_array_append_new(docs, json_of(d));

@@ -14,6 +14,7 @@ struct fetch_command_options {
 };
 
 struct fetch_item {
+	struct cmd_root_group *group; /* NULL: none is asked */
 	const struct plan *plan;
 	struct pyenv env;
 };
@@ -87,7 +88,8 @@ static void add_implied_torch(struct cmd_context *c, struct selections *s)
 	for (size_t i = 0; i < s->count; i++) {
 		struct selection torch = s->items[i];
 		torch.variant.package = "pytorch";
-		const char *name = variant_name(&torch.variant, c->arena);
+		const char *name =
+			arena_printf(c->arena, "%s %s", variant_name(&torch.variant, c->arena), torch.release->name);
 		if (!o->base.select.plan.torch && !strlist_contains(&seen, name)) {
 			strlist_ref(&seen, c->arena, name);
 			all[n++] = torch;
@@ -98,13 +100,28 @@ static void add_implied_torch(struct cmd_context *c, struct selections *s)
 	*s = (struct selections){.items = all, .count = n};
 }
 
-/* Planned first, so that nothing is downloaded for a variant that cannot be built. */
+/* Planned first, so that nothing is downloaded for a variant that cannot be built; root by root. */
 static int make_plans(struct cmd_context *c, const struct selections *s, struct fetch_item **ret, struct err *e)
 {
+	const struct fetch_command_options *o = c->options;
 	struct fetch_item *items = arena_array(c->arena, s->count, sizeof(*items));
-	for (size_t i = 0; i < s->count; i++)
-		if (cmd_select_plan(c, &s->items[i], NULL, NULL, NULL, &items[i].plan, e) < 0)
+	struct cmd_root_group all = {.chosen = *s}, *groups = &all;
+	size_t count = 1, n = 0;
+	if (!o->sources_only && cmd_root_groups(c, s, &groups, &count, e) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		if (groups[i].why.kind != ERR_NONE) {
+			*e = groups[i].why;
 			return -1;
+		}
+		if (!o->sources_only)
+			cmd_root_enter(c, &groups[i]);
+		for (size_t k = 0; k < groups[i].chosen.count; k++, n++) {
+			items[n].group = o->sources_only ? NULL : &groups[i];
+			if (cmd_select_plan(c, &groups[i].chosen.items[k], NULL, NULL, NULL, &items[n].plan, e) < 0)
+				return -1;
+		}
+	}
 	*ret = items;
 	return 0;
 }
@@ -113,10 +130,13 @@ static int make_plans(struct cmd_context *c, const struct selections *s, struct 
 static int fetch_requirements(struct cmd_context *c, struct fetch_item *items, size_t count, struct err *e)
 {
 	struct pyenv_request q = {.kind = cmd_sandbox(c), .offline = c->global->offline};
-	if (cmd_profiles_dir(c, &q.profiles_dir, e) < 0 || cmd_root(c, &q.root, e) < 0 || cmd_store(c, &q.store, e) < 0)
+	if (cmd_profiles_dir(c, &q.profiles_dir, e) < 0 || cmd_store(c, &q.store, e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
 		q.plan = items[i].plan;
+		if ((i == 0 || items[i].group != items[i - 1].group) && cmd_root_make(c, items[i].group, e) < 0)
+			return -1;
+		q.root = items[i].group->root;
 		if (pyenv_prepare(&q, c->run, c->arena, &items[i].env, e) < 0) {
 			if (!e->hint[0])
 				err_hint(e, "--sources-only skips the Python requirements");
@@ -137,8 +157,6 @@ static int run_fetch(struct cmd_context *c, const struct strlist *args, struct e
 	if (cmd_select(c, args, &chosen, e) < 0)
 		return -1;
 	add_implied_torch(c, &chosen);
-	if (!options->sources_only && cmd_root_choose(c, &chosen, e) < 0)
-		return -1;
 	if (make_plans(c, &chosen, &items, e) < 0 || cmd_store(c, &store, e) < 0)
 		return -1;
 	size_t n = collect_sources(&chosen, c->arena, &sources);

@@ -150,15 +150,13 @@ static int find_world(struct cmd_context *c, const struct selection *s, struct o
 {
 	AUTO_ARENA struct arena scratch = {0};
 	const struct variant *v = &s->variant;
-	struct selection one = *s;
 	const char *stands = arena_printf(&scratch, "%s %s %d %s %s", s->release->name, v->profile.platform,
 					  (int)v->profile.gpu, v->cuda ? v->cuda : "", v->python);
 	if (o->stands && strcmp(o->stands, stands) == 0)
 		return 0;
-	c->world = NULL;
 	o->stands = arena_strdup(c->arena, stands);
 	err_clear(&o->no_world);
-	if (cmd_root_choose(c, &(struct selections){&one, 1}, &o->no_world) < 0 && o->no_world.kind != ERR_POLICY) {
+	if (cmd_root_choose(c, s, &o->no_world) < 0 && o->no_world.kind != ERR_POLICY) {
 		*e = o->no_world;
 		return -1;
 	}

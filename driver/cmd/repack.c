@@ -48,15 +48,25 @@ static int repack_wheels(struct cmd_context *c, const struct strlist *wheels, un
 
 static int repack_variants(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
-	struct pipeline_request q = {0};
-	struct cmd_build_results r = {0};
-	if (cmd_build_request(c, words, &q, e) < 0 || cmd_build_root(c, &q, e) < 0)
+	struct cmd_build_requests l;
+	struct cmd_build_results all = {0};
+	int rc = 0;
+	if (cmd_build_requests(c, words, &l, e) < 0)
 		return -1;
-	q.repack_only = true;
-	if (pipeline_build(&q, c->run, c->arena, &r.items, &r.count, e) < 0)
-		return -1;
-	int rc = cmd_build_print(c, &r, e);
-	pipeline_free(r.items, r.count);
+	all.items = arena_array(c->arena, 2 * l.targets + l.count, sizeof(*all.items));
+	for (size_t i = 0; rc == 0 && i < l.count; i++) {
+		struct pipeline_item *items = NULL;
+		size_t count = 0;
+		l.items[i].q.repack_only = true;
+		rc = cmd_build_root(c, &l.items[i], e);
+		if (rc == 0)
+			rc = pipeline_build(&l.items[i].q, c->run, c->arena, &items, &count, e);
+		for (size_t k = 0; k < count; k++)
+			all.items[all.count++] = items[k];
+	}
+	if (rc == 0)
+		rc = cmd_build_print(c, &all, e);
+	pipeline_free(all.items, all.count);
 	return rc;
 }
 

@@ -35,58 +35,175 @@ static const char *named_world(const struct cmd_context *c)
 	return root && strncmp(root, WORLD_ROOT, strlen(WORLD_ROOT)) == 0 ? root + strlen(WORLD_ROOT) : NULL;
 }
 
-static int load_world(struct cmd_context *c, const char *name, struct err *e)
+static int load_world(struct cmd_context *c, const char *name, const struct world **ret, struct err *e)
 {
 	const char *platform, *profiles;
 	if (cmd_platform(c->arena, &platform, e) < 0 || cmd_profiles_dir(c, &profiles, e) < 0)
 		return -1;
-	return world_load(profiles, name, platform, c->arena, &c->world, e);
+	return world_load(profiles, name, platform, c->arena, ret, e);
 }
 
-static int same_world(const char *first, const char *name, const char *variant, struct err *e)
+/* What variants stand on that are alike in all that decides it. */
+struct stand {
+	const char *alike;
+	const struct world *world; /* NULL: no world's root */
+	struct err why;            /* they can stand on none; empty: they can */
+};
+
+struct stands {
+	const struct tables *tables;
+	const char *platform; /* of this machine */
+	struct stand *items;
+	size_t count;
+};
+
+static const struct world *loaded(const struct stands *s, const char *name)
 {
-	if (strcmp(first ? first : "", name ? name : "") == 0)
-		return 0;
-	err_set(e, ERR_USAGE, "the variants stand on several worlds: '%s', and for %s '%s'", first ? first : "none",
-		variant, name ? name : "none");
-	return err_hint(e, "build those of each world by a command of its own (--only), or name one root with --root");
+	for (size_t i = 0; i < s->count; i++)
+		if (s->items[i].world && strcmp(s->items[i].world->name, name) == 0)
+			return s->items[i].world;
+	return NULL;
 }
 
-int cmd_root_choose(struct cmd_context *c, const struct selections *s, struct err *e)
+static int find_world(struct cmd_context *c, const struct stands *s, const struct selection *one,
+		      const struct world **ret, struct err *e)
 {
-	const struct tables *t;
-	const char *platform, *first = NULL;
-	if (named_world(c))
-		return c->world || load_world(c, named_world(c), e) == 0 ? 0 : -1;
-	if (c->global->root || cmd_sandbox(c) == SANDBOX_NONE || !s->count)
+	const struct variant *v = &one->variant;
+	const struct release_row *r = one->release;
+	const struct plan_request q = {.variant = v, .release = r->name};
+	const char *cuda = toolkit_of(r, &v->profile, v->cuda);
+	struct world_choice w = {0};
+	struct err ignored = {0};
+	/* a plan can be for another kind of machine, whose roots are not made here */
+	if (strcmp(v->profile.platform, s->platform) != 0)
 		return 0;
-	if (cmd_tables(c, &t, e) < 0 || cmd_platform(c->arena, &platform, e) < 0)
+	/* a GPU can need a newer one than the release's first; what cannot be planned is refused there */
+	if (cuda && !v->cuda && plan_cuda(s->tables, &q, c->arena, &cuda, &ignored) < 0)
+		cuda = r->toolkits[0];
+	if (world_choose(s->tables, r, s->platform, cuda, v->python, c->arena, &w, e) < 0)
 		return -1;
-	for (size_t i = 0; i < s->count; i++) {
-		const struct variant *v = &s->items[i].variant;
-		const struct release_row *r = s->items[i].release;
-		struct world_choice w = {0};
-		const struct plan_request q = {.variant = v, .release = r->name};
-		const char *cuda = toolkit_of(r, &v->profile, v->cuda);
-		struct err ignored = {0};
-		/* a GPU can need a newer one than the release's first; what cannot be planned is refused there */
-		if (cuda && !v->cuda && plan_cuda(t, &q, c->arena, &cuda, &ignored) < 0)
-			cuda = r->toolkits[0];
-		/* a plan can be for another kind of machine, whose roots are not made here */
-		if (strcmp(v->profile.platform, platform) == 0 &&
-		    world_choose(t, r, platform, cuda, v->python, c->arena, &w, e) < 0)
-			return -1;
-		if (i && same_world(first, w.name, variant_name(v, c->arena), e) < 0)
-			return -1;
-		first = w.name;
+	if (!w.name)
+		return 0;
+	*ret = loaded(s, w.name);
+	return !*ret && load_world(c, w.name, ret, e) < 0 ? -1 : world_check_tools(*ret, r, c->arena, e);
+}
+
+static const char *alike(const struct selection *one, struct arena *a)
+{
+	const struct variant *v = &one->variant;
+	const struct profile *p = &v->profile;
+	struct strlist gpus = {0};
+	for (unsigned i = 0; i < p->targets_count; i++)
+		strlist_addf(&gpus, a, "%s%s", p->targets[i].row->sm, p->targets[i].suffix);
+	return arena_printf(a, "%s %s %d %s %s %s", one->release->name, p->platform, (int)p->gpu,
+			    v->cuda ? v->cuda : "", v->python ? v->python : "",
+			    v->cuda ? "" : strlist_join(&gpus, a, "+"));
+}
+
+/* Looked up once for all that are alike; a matrix has hundreds. */
+static int find_stand(struct cmd_context *c, struct stands *s, const struct selection *one, const struct stand **ret,
+		      struct err *e)
+{
+	const char *words = alike(one, c->arena);
+	for (size_t i = 0; i < s->count; i++)
+		if (strcmp(s->items[i].alike, words) == 0) {
+			*ret = &s->items[i];
+			return 0;
+		}
+	struct stand *x = &s->items[s->count];
+	x->alike = words;
+	if (find_world(c, s, one, &x->world, &x->why) < 0 && x->why.kind != ERR_POLICY) {
+		*e = x->why;
+		return -1;
 	}
-	if (!first)
-		return 0;
-	if (load_world(c, first, e) < 0)
+	s->count++;
+	*ret = x;
+	return 0;
+}
+
+static bool together(const struct cmd_root_group *g, const struct stand *x)
+{
+	return strcmp(g->why.msg, x->why.msg) == 0 && (*x->why.msg || g->world == x->world);
+}
+
+static struct cmd_root_group *group_for(struct cmd_context *c, struct cmd_root_group *groups, size_t *count,
+					const struct stand *x, size_t most)
+{
+	size_t i = 0;
+	while (i < *count && !together(&groups[i], x))
+		i++;
+	if (i == *count)
+		groups[(*count)++] =
+			(struct cmd_root_group){.chosen.items = arena_array(c->arena, most, sizeof(struct selection)),
+						.world = *x->why.msg ? NULL : x->world,
+						.why = x->why};
+	return &groups[i];
+}
+
+int cmd_root_groups(struct cmd_context *c, const struct selections *s, struct cmd_root_group **ret, size_t *ret_count,
+		    struct err *e)
+{
+	struct stands all = {0};
+	struct cmd_root_group *groups = arena_array(c->arena, s->count + 1, sizeof(*groups));
+	size_t count = 0;
+	*ret = groups;
+	*ret_count = 1;
+	if (named_world(c) || c->global->root || cmd_sandbox(c) == SANDBOX_NONE || !s->count) {
+		groups[0] = (struct cmd_root_group){*s, .world = c->world, .drift = c->drift, .root = c->root};
+		return named_world(c) && !c->world ? load_world(c, named_world(c), &groups[0].world, e) : 0;
+	}
+	if (cmd_tables(c, &all.tables, e) < 0 || cmd_platform(c->arena, &all.platform, e) < 0)
 		return -1;
-	if (world_check_tools(c->world, s->items[0].release, c->arena, e) == 0)
+	all.items = arena_array(c->arena, s->count, sizeof(*all.items));
+	for (size_t i = 0; i < s->count; i++) {
+		const struct stand *x;
+		if (find_stand(c, &all, &s->items[i], &x, e) < 0)
+			return -1;
+		struct cmd_root_group *g = group_for(c, groups, &count, x, s->count - i);
+		g->chosen.items[g->chosen.count++] = s->items[i];
+	}
+	*ret_count = count;
+	return 0;
+}
+
+void cmd_root_enter(struct cmd_context *c, const struct cmd_root_group *g)
+{
+	if (c->world == g->world && (!g->root || c->root == g->root))
+		return;
+	c->world = g->world;
+	c->drift = g->drift;
+	c->root = g->root;
+	c->toolchain = NULL;
+	c->toolkits = NULL;
+}
+
+int cmd_root_make(struct cmd_context *c, struct cmd_root_group *g, struct err *e)
+{
+	const struct root *root;
+	if (g->why.kind != ERR_NONE) {
+		*e = g->why;
+		return -1;
+	}
+	cmd_root_enter(c, g);
+	if (cmd_root(c, &root, e) < 0)
+		return -1;
+	g->world = c->world;
+	g->drift = c->drift;
+	g->root = c->root;
+	return 0;
+}
+
+int cmd_root_choose(struct cmd_context *c, const struct selection *one, struct err *e)
+{
+	struct selection s = *one;
+	struct cmd_root_group *g;
+	size_t count;
+	if (cmd_root_groups(c, &(struct selections){&s, 1}, &g, &count, e) < 0)
+		return -1;
+	cmd_root_enter(c, g);
+	if (g->why.kind == ERR_NONE)
 		return 0;
-	c->world = NULL;
+	*e = g->why;
 	return -1;
 }
 
@@ -138,7 +255,7 @@ int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e)
 	const char *dir = c->global->root ? cmd_absolute(c->arena, c->global->root) : NULL;
 	if (!c->root) {
 		struct root *root = arena_alloc(c->arena, sizeof(*root));
-		if (!c->world && named_world(c) && load_world(c, named_world(c), e) < 0)
+		if (!c->world && named_world(c) && load_world(c, named_world(c), &c->world, e) < 0)
 			return -1;
 		if ((c->world && make_world(c, &dir, e) < 0) || root_open(dir, c->arena, root, e) < 0)
 			return -1;
@@ -168,7 +285,7 @@ int cmd_root_python(struct cmd_context *c, const struct release_row *r, const st
 	struct err ignored = {0};
 	*ret = NULL;
 	if (named_world(c)) {
-		if (!c->world && load_world(c, named_world(c), e) < 0)
+		if (!c->world && load_world(c, named_world(c), &c->world, e) < 0)
 			return -1;
 		for (size_t i = 0; i < c->world->count; i++)
 			if (*c->world->pieces[i].part->python)

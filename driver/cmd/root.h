@@ -12,12 +12,31 @@ struct cmd_root_state {
 	unsigned unknown;          /* of how many more the size is not known */
 };
 
+/* Variants that stand on the same root. */
+struct cmd_root_group {
+	struct selections chosen;
+	const struct world *world; /* NULL: it is not a world's */
+	struct err why;            /* they can stand on none; empty: they can */
+	struct strlist drift;      /* once it is made: of the world, as world_result */
+	struct root *root;         /* NULL: not made yet */
+};
+
 /* cmd_platform: of this machine: "x86_64-linux". */
 int cmd_platform(struct arena *a, const char **ret, struct err *e) MUST_CHECK;
-/* cmd_root_choose: without --root, settles that the root is that of the world of these variants, if
- * they have one; cmd_root then makes it when it is first asked for. ERR_USAGE where they have
- * several; ERR_POLICY where a world has tools that the release does not take. */
-int cmd_root_choose(struct cmd_context *c, const struct selections *s, struct err *e) MUST_CHECK;
+/* cmd_root_groups: variants by the root that each stands on, in the order of their first: one group
+ * with --root or without a sandbox, else one for each world. Those that can stand on none are
+ * groups of their own, with the reason (ERR_POLICY). Makes nothing. */
+int cmd_root_groups(struct cmd_context *c, const struct selections *s, struct cmd_root_group **ret, size_t *ret_count,
+		    struct err *e) MUST_CHECK;
+/* cmd_root_enter: cmd_root, and all that is asked of it, is that of this group from here on; it is
+ * made when it is first asked for. */
+void cmd_root_enter(struct cmd_context *c, const struct cmd_root_group *g);
+/* cmd_root_make: enters it and has its root made, which it keeps. The error of a group that has
+ * none is its reason. */
+int cmd_root_make(struct cmd_context *c, struct cmd_root_group *g, struct err *e) MUST_CHECK;
+/* cmd_root_choose: enters the root that one variant stands on. ERR_POLICY where it can stand on
+ * none. */
+int cmd_root_choose(struct cmd_context *c, const struct selection *one, struct err *e) MUST_CHECK;
 /* cmd_root_look: whether there is a root yet; makes nothing. */
 int cmd_root_look(struct cmd_context *c, struct cmd_root_state *ret, struct err *e) MUST_CHECK;
 /* cmd_root_python: the Python that a build of this release is for, if none is named: that of the

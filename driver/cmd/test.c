@@ -55,10 +55,14 @@ static int of_variant(struct cmd_context *c, const struct strlist *words, struct
 {
 	struct pipeline_item *items;
 	size_t count;
-	if (cmd_build_request(c, words, q, e) < 0 || cmd_build_root(c, q, e) < 0)
+	struct cmd_build_requests l;
+	if (cmd_build_requests(c, words, &l, e) < 0)
 		return -1;
-	if (q->count != 1)
-		return err_set(e, ERR_USAGE, "test takes one variant, not %zu", q->count);
+	if (l.targets != 1)
+		return err_set(e, ERR_USAGE, "test takes one variant, not %zu", l.targets);
+	if (cmd_build_root(c, &l.items[0], e) < 0)
+		return -1;
+	*q = l.items[0].q;
 	q->repack_only = true;
 	if (pipeline_build(q, c->run, c->arena, &items, &count, e) < 0) {
 		if (e->kind == ERR_POLICY)

@@ -115,7 +115,7 @@ static const char *torch_of(const struct checking *c, const struct pipeline_targ
 	if (c->q->plan.torch || strcmp(t->variant.package, "pytorch") == 0)
 		return c->q->plan.torch;
 	own.variant.package = "pytorch";
-	const struct pipeline_item *torch = pipeline_find(c->items, c->count, &own.variant, 1);
+	const struct pipeline_item *torch = pipeline_find(c->items, c->count, &own, 1);
 	return torch ? torch->wheel : NULL;
 }
 
@@ -143,8 +143,7 @@ static int build_again(struct checking *c, const struct pipeline_target *t, cons
 	change_settings(&s, c->a);
 	int rc = store_open(path_join(c->a, dir, "cache"), c->run, &q.store, e);
 	if (rc == 0) {
-		rc = copy_inputs(c, pipeline_find(c->items, c->count, &t->variant, q.plan.metadata_rev)->plan, q.store,
-				 e);
+		rc = copy_inputs(c, pipeline_find(c->items, c->count, t, q.plan.metadata_rev)->plan, q.store, e);
 		if (rc == 0)
 			rc = pipeline_build(&q, c->run, c->a, &items, ret_count, e);
 		store_close(q.store);
@@ -201,8 +200,7 @@ int pipeline_check(const struct pipeline_request *q, const struct pipeline_item 
 	for (size_t i = 0; i < q->count; i++) {
 		struct err ignored = {0};
 		char *dir;
-		const struct pipeline_item *first =
-			pipeline_find(items, count, &q->targets[i].variant, q->plan.metadata_rev);
+		const struct pipeline_item *first = pipeline_find(items, count, &q->targets[i], q->plan.metadata_rev);
 		if (!first) /* it failed */
 			continue;
 		if (fs_temp_dir(parent, "ptbuild-second-", a, &dir, e) < 0)

@@ -342,10 +342,12 @@ static int obtain(struct pipeline *l, const struct pipeline_target *t, const str
 	return resolve(l, t, torch, rev, &plan, e) < 0 ? -1 : obtain_plan(l, plan, torch, ret, e);
 }
 
-static const struct pipeline_failure *failed_already(const struct pipeline *l, const char *variant)
+static const struct pipeline_failure *failed_already(const struct pipeline *l, const struct pipeline_target *t)
 {
+	const char *name = variant_name(&t->variant, l->arena);
 	for (size_t i = 0; l->q->failures && i < l->q->failures->count; i++)
-		if (strcmp(l->q->failures->items[i].variant, variant) == 0)
+		if (strcmp(l->q->failures->items[i].variant, name) == 0 &&
+		    strcmp(l->q->failures->items[i].release, t->release) == 0)
 			return &l->q->failures->items[i];
 	return NULL;
 }
@@ -360,8 +362,8 @@ static int find_torch(struct pipeline *l, const struct pipeline_target *t, struc
 		return torch_from_wheel(l->q->plan.torch, t->variant.python, l->arena, ret, e);
 	struct pipeline_target own = *t;
 	own.variant.package = "pytorch";
-	const struct pipeline_item *have = pipeline_find(l->items, l->count, &own.variant, 1);
-	const struct pipeline_failure *failed = have ? NULL : failed_already(l, variant_name(&own.variant, l->arena));
+	const struct pipeline_item *have = pipeline_find(l->items, l->count, &own, 1);
+	const struct pipeline_failure *failed = have ? NULL : failed_already(l, &own);
 	if (failed) {
 		*e = failed->why;
 		return err_wrap(e, "the torch that %s is built against", t->variant.package);
@@ -410,7 +412,7 @@ static int obtain_all(struct pipeline *l, struct err *e)
 		for (size_t i = 0; i < l->q->count; i++) {
 			const struct pipeline_target *t = &l->q->targets[i];
 			if (is_torch(&t->variant) != (pass == 0) ||
-			    pipeline_find(l->items, l->count, &t->variant, l->q->plan.metadata_rev))
+			    pipeline_find(l->items, l->count, t, l->q->plan.metadata_rev))
 				continue;
 			if (obtain_one(l, t, pass == 1, e) < 0 && record_failure(l, t, e) < 0)
 				return -1;
@@ -556,13 +558,15 @@ int pipeline_take(const struct pipeline_request *q, const struct run *run, struc
 	return 0;
 }
 
-const struct pipeline_item *pipeline_find(const struct pipeline_item *items, size_t count, const struct variant *v,
-					  unsigned rev)
+const struct pipeline_item *pipeline_find(const struct pipeline_item *items, size_t count,
+					  const struct pipeline_target *t, unsigned rev)
 {
 	AUTO_ARENA struct arena a = {0};
-	const char *name = variant_name(v, &a);
+	const char *name = variant_name(&t->variant, &a);
 	for (size_t i = 0; i < count; i++) {
-		if (strcmp(items[i].plan->variant, name) == 0 && items[i].plan->metadata_rev == (rev ? rev : 1))
+		const struct plan *p = items[i].plan;
+		if (strcmp(p->variant, name) == 0 && strcmp(p->release, t->release) == 0 &&
+		    p->metadata_rev == (rev ? rev : 1))
 			return &items[i];
 	}
 	return NULL;

@@ -97,8 +97,9 @@ int pipeline_take(const struct pipeline_request *q, const struct run *run, struc
  * finished before stays. */
 int pipeline_build(const struct pipeline_request *q, const struct run *run, struct arena *a, struct pipeline_item **ret,
 		   size_t *ret_count, struct err *e) MUST_CHECK;
-/* pipeline_find: the item of a variant and metadata revision (0 = 1); NULL if none. */
-const struct pipeline_item *pipeline_find(const struct pipeline_item *items, size_t count, const struct variant *v,
-					  unsigned rev);
+/* pipeline_find: the item of a target (its variant and release) and a metadata revision (0 = 1);
+ * NULL if none. */
+const struct pipeline_item *pipeline_find(const struct pipeline_item *items, size_t count,
+					  const struct pipeline_target *t, unsigned rev);
 /* pipeline_free: releases what the items own beyond the arena. */
 void pipeline_free(struct pipeline_item *items, size_t count);

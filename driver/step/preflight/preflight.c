@@ -127,6 +127,7 @@ int preflight_run(struct preflight *d, const struct preflight_request *q, const 
 		return -1;
 	if (q->world) {
 		preflight_ok(d, "world", "%s; compilers, Python and toolkit are in it", q->world);
+		preflight_needs(d); /* those of this machine */
 		return 0;
 	}
 	/* Nothing can be asked of a root that no sandbox shows. */

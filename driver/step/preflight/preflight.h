@@ -24,6 +24,7 @@ struct preflight_request {
 	/* of a world that is not made yet, what to say of it: `root` is then the machine's, where
 	 * only the sandbox is tried; NULL: the root is there */
 	const char *world;
+	uint64_t world_bytes; /* that making it takes on disk */
 	enum sandbox_kind kind;
 	const struct toolchain *toolchain; /* NULL: it is probed */
 	const struct toolkits *toolkits;   /* NULL: they are looked for when the plan needs one */

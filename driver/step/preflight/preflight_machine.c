@@ -162,7 +162,8 @@ static double disk_need(const struct preflight *d)
 		need = GIB;
 	if (d->q->build_dir && fs_exists(d->q->build_dir) && fs_tree_size(d->q->build_dir, &have, &ignored) < 0)
 		err_clear(&ignored);
-	return need > (double)have ? need - (double)have : 0;
+	need = need > (double)have ? need - (double)have : 0;
+	return need + (double)d->q->world_bytes;
 }
 
 static const char *size_text(const struct preflight *d, double bytes)
@@ -236,7 +237,8 @@ static int check_places(struct preflight *d, struct err *e)
 	const char *out = nearest(d, d->q->out_dir);
 	if (!try_place(d, "output", out, TO_WRITE, "name another place with --out DIR"))
 		return 0;
-	return check_space(d, "output", out, disk_need(d) / 16, "name another place with --out DIR", e);
+	return check_space(d, "output", out, (disk_need(d) - (double)d->q->world_bytes) / 16,
+			   "name another place with --out DIR", e);
 }
 
 /* The least that it takes: what the table has measured, of CUDA's units only with CUDA. Where it has nothing, what the

@@ -93,6 +93,8 @@ void preflight_needs(struct preflight *d)
 	unsigned headers = 0;
 	for (unsigned i = 0; i < t->needs_count; i++) {
 		const struct need_row *row = &t->needs[i];
+		if (d->q->world && !row->host) /* a world that is to be made has it */
+			continue;
 		if ((*row->program || *row->header) && preflight_wants(d, row) && check_row(d, row))
 			headers += *row->header != '\0';
 	}
