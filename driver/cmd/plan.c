@@ -22,51 +22,6 @@ static const struct arg_def plan_only[] = {
 	{0},
 };
 
-/* Whether the root's tools are asked: only those of a root that is named, and is there. */
-static int is_probed(struct cmd_context *c, bool *ret, struct err *e)
-{
-	struct cmd_root_state root;
-	if (cmd_root_look(c, &root, e) < 0)
-		return -1;
-	*ret = c->global->root && root.made;
-	return 0;
-}
-
-/* What torchvision and torchaudio would be built against, as far as it can be told without building: a wheel by its
- * digest; the root's torch by its version when a root is named. */
-static int find_torch(struct cmd_context *c, const struct variant *v, struct torch_source *ret, struct err *e)
-{
-	const char *torch = ((const struct plan_command_options *)c->options)->base.select.plan.torch;
-	*ret = (struct torch_source){0};
-	if (!torch || strcmp(v->package, "pytorch") == 0)
-		return 0;
-	if (strcmp(torch, "root") != 0)
-		return torch_from_wheel(torch, v->python, c->arena, ret, e);
-	ret->identity = "root";
-	const struct root *root;
-	bool probed;
-	if (is_probed(c, &probed, e) < 0)
-		return -1;
-	if (!probed)
-		return 0;
-	if (cmd_root(c, &root, e) < 0)
-		return -1;
-	return torch_from_root(root, cmd_sandbox(c), c->run, c->arena, ret, e);
-}
-
-/* Without a root no tool is run: a plan can be made on any machine. */
-static int make_plan(struct cmd_context *c, const struct selection *s, const struct plan **ret, struct err *e)
-{
-	const struct toolchain *toolchain = NULL;
-	struct torch_source torch;
-	bool probed;
-	if (is_probed(c, &probed, e) < 0 || (probed && cmd_toolchain(c, &toolchain, e) < 0))
-		return -1;
-	if (find_torch(c, &s->variant, &torch, e) < 0)
-		return -1;
-	return cmd_select_plan(c, s, toolchain, torch.identity, torch.version, ret, e);
-}
-
 /* Plans are printed into this one by one: a matrix has too many to hold at once. */
 struct output {
 	const struct cmd_context *c;
@@ -83,6 +38,56 @@ struct output {
 	struct cmd_root_state root;
 	struct err no_world; /* why it stands on none; empty if it need not */
 };
+
+/* Whether the root's tools are asked: only those of a root that is named, is there, and fits. */
+static int is_probed(struct cmd_context *c, const struct output *o, bool *ret, struct err *e)
+{
+	struct cmd_root_state root;
+	*ret = false;
+	if (!c->global->root || *o->no_world.msg)
+		return 0;
+	if (cmd_root_look(c, &root, e) < 0)
+		return -1;
+	*ret = root.made;
+	return 0;
+}
+
+/* What torchvision and torchaudio would be built against, as far as it can be told without building: a wheel by its
+ * digest; the root's torch by its version when a root is named. */
+static int find_torch(struct cmd_context *c, const struct variant *v, const struct output *o, struct torch_source *ret,
+		      struct err *e)
+{
+	const char *torch = ((const struct plan_command_options *)c->options)->base.select.plan.torch;
+	*ret = (struct torch_source){0};
+	if (!torch || strcmp(v->package, "pytorch") == 0)
+		return 0;
+	if (strcmp(torch, "root") != 0)
+		return torch_from_wheel(torch, v->python, c->arena, ret, e);
+	ret->identity = "root";
+	const struct root *root;
+	bool probed;
+	if (is_probed(c, o, &probed, e) < 0)
+		return -1;
+	if (!probed)
+		return 0;
+	if (cmd_root(c, &root, e) < 0)
+		return -1;
+	return torch_from_root(root, cmd_sandbox(c), c->run, c->arena, ret, e);
+}
+
+/* Without a root no tool is run: a plan can be made on any machine. */
+static int make_plan(struct cmd_context *c, const struct selection *s, const struct output *o, const struct plan **ret,
+		     struct err *e)
+{
+	const struct toolchain *toolchain = NULL;
+	struct torch_source torch;
+	bool probed;
+	if (is_probed(c, o, &probed, e) < 0 || (probed && cmd_toolchain(c, &toolchain, e) < 0))
+		return -1;
+	if (find_torch(c, &s->variant, o, &torch, e) < 0)
+		return -1;
+	return cmd_select_plan(c, s, toolchain, torch.identity, torch.version, ret, e);
+}
 
 static void output_release(struct output *o)
 {
@@ -160,6 +165,9 @@ static int find_world(struct cmd_context *c, const struct selection *s, struct o
 		*e = o->no_world;
 		return -1;
 	}
+	o->root = (struct cmd_root_state){.made = true};
+	if (*o->no_world.msg)
+		return 0;
 	return cmd_root_look(c, &o->root, e);
 }
 
@@ -175,7 +183,7 @@ static int put_one(struct cmd_context *c, const struct selection *s, bool matrix
 		return -1;
 	own = *c;
 	own.arena = &scratch;
-	if (make_plan(&own, s, &p, e) == 0) {
+	if (make_plan(&own, s, o, &p, e) == 0) {
 		if (cmd_cost(c, p, &o->root, torch, &scratch, &cost, e) < 0)
 			return -1;
 		put_plan(o, p, &cost, &scratch);
@@ -189,7 +197,7 @@ static int put_one(struct cmd_context *c, const struct selection *s, bool matrix
 }
 
 /* Reads what all plans share once, into the arena of the run. */
-static int prepare(struct cmd_context *c, struct err *e)
+static int prepare(struct cmd_context *c, const struct output *o, struct err *e)
 {
 	const struct tables *t;
 	const struct root *root;
@@ -198,7 +206,7 @@ static int prepare(struct cmd_context *c, struct err *e)
 	if (cmd_tables(c, &t, e) < 0 || cmd_patches_dir(c, &patches, e) < 0)
 		return -1;
 	bool probed;
-	if (is_probed(c, &probed, e) < 0)
+	if (is_probed(c, o, &probed, e) < 0)
 		return -1;
 	return probed && (cmd_root(c, &root, e) < 0 || cmd_toolchain(c, &toolchain, e) < 0) ? -1 : 0;
 }
@@ -245,7 +253,7 @@ static int plan_main(struct cmd_context *c, const struct strlist *words, struct 
 	CLEANUP(output_release) struct output o = {.c = c, .term = term_of(STDOUT_FILENO), .all = json_array()};
 	o.detail = options->explain ? PLAN_REASONS : options->all ? PLAN_ALL : PLAN_CHANGES;
 	struct selections chosen;
-	if (cmd_select(c, words, &chosen, e) < 0 || prepare(c, e) < 0 || read_machine(c, &chosen, &o, e) < 0)
+	if (cmd_select(c, words, &chosen, e) < 0 || prepare(c, &o, e) < 0 || read_machine(c, &chosen, &o, e) < 0)
 		return -1;
 	for (size_t i = 0; i < chosen.count; i++)
 		if (put_one(c, &chosen.items[i], matrix != NULL, &o, e) < 0)

@@ -43,6 +43,12 @@ static int load_world(struct cmd_context *c, const char *name, const struct worl
 	return world_load(profiles, name, platform, c->arena, ret, e);
 }
 
+/* The world that --root names, for this machine, becomes the one of the context. */
+static int load_named(struct cmd_context *c, struct err *e)
+{
+	return !c->world && named_world(c) ? load_world(c, named_world(c), &c->world, e) : 0;
+}
+
 /* What variants stand on that are alike in all that decides it. */
 struct stand {
 	const char *alike;
@@ -52,7 +58,8 @@ struct stand {
 
 struct stands {
 	const struct tables *tables;
-	const char *platform; /* of this machine */
+	const char *platform;      /* of this machine */
+	const struct world *named; /* by --root; NULL: by the releases' tables */
 	struct stand *items;
 	size_t count;
 };
@@ -75,11 +82,20 @@ static int find_world(struct cmd_context *c, const struct stands *s, const struc
 	struct world_choice w = {0};
 	struct err ignored = {0};
 	/* a plan can be for another kind of machine, whose roots are not made here */
-	if (strcmp(v->profile.platform, s->platform) != 0)
+	if (strcmp(v->profile.platform, s->platform) != 0) {
+		*ret = s->named;
 		return 0;
+	}
 	/* a GPU can need a newer one than the release's first; what cannot be planned is refused there */
 	if (cuda && !v->cuda && plan_cuda(s->tables, &q, c->arena, &cuda, &ignored) < 0)
 		cuda = r->toolkits[0];
+	if (s->named) {
+		const char *part = cmd_select_cuda_home(c) ? NULL : cuda; /* a toolkit of one's own */
+		*ret = s->named;
+		return world_check_parts(s->tables, s->named, r, part, v->python, c->arena, e) < 0
+			       ? -1
+			       : world_check_tools(s->named, r, c->arena, e);
+	}
 	if (world_choose(s->tables, r, s->platform, cuda, v->python, c->arena, &w, e) < 0)
 		return -1;
 	if (!w.name)
@@ -148,12 +164,15 @@ int cmd_root_groups(struct cmd_context *c, const struct selections *s, struct cm
 	size_t count = 0;
 	*ret = groups;
 	*ret_count = 1;
-	if (named_world(c) || c->global->root || cmd_sandbox(c) == SANDBOX_NONE || !s->count) {
+	if (load_named(c, e) < 0)
+		return -1;
+	if ((c->global->root && !named_world(c)) || cmd_sandbox(c) == SANDBOX_NONE || !s->count) {
 		groups[0] = (struct cmd_root_group){*s, .world = c->world, .drift = c->drift, .root = c->root};
-		return named_world(c) && !c->world ? load_world(c, named_world(c), &groups[0].world, e) : 0;
+		return 0;
 	}
 	if (cmd_tables(c, &all.tables, e) < 0 || cmd_platform(c->arena, &all.platform, e) < 0)
 		return -1;
+	all.named = named_world(c) ? c->world : NULL;
 	all.items = arena_array(c->arena, s->count, sizeof(*all.items));
 	for (size_t i = 0; i < s->count; i++) {
 		const struct stand *x;
@@ -162,6 +181,12 @@ int cmd_root_groups(struct cmd_context *c, const struct selections *s, struct cm
 		struct cmd_root_group *g = group_for(c, groups, &count, x, s->count - i);
 		g->chosen.items[g->chosen.count++] = s->items[i];
 	}
+	/* one that is made already stays so */
+	for (size_t i = 0; i < count; i++)
+		if (all.named && groups[i].world == all.named) {
+			groups[i].drift = c->drift;
+			groups[i].root = c->root;
+		}
 	*ret_count = count;
 	return 0;
 }
@@ -211,6 +236,8 @@ int cmd_root_look(struct cmd_context *c, struct cmd_root_state *ret, struct err 
 {
 	struct store *store;
 	const char *dir = NULL;
+	if (!c->root && load_named(c, e) < 0)
+		return -1;
 	*ret = (struct cmd_root_state){.world = c->world, .made = true};
 	if (!c->world || c->root)
 		return 0;
@@ -255,7 +282,7 @@ int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e)
 	const char *dir = c->global->root ? cmd_absolute(c->arena, c->global->root) : NULL;
 	if (!c->root) {
 		struct root *root = arena_alloc(c->arena, sizeof(*root));
-		if (!c->world && named_world(c) && load_world(c, named_world(c), &c->world, e) < 0)
+		if (load_named(c, e) < 0)
 			return -1;
 		if ((c->world && make_world(c, &dir, e) < 0) || root_open(dir, c->arena, root, e) < 0)
 			return -1;

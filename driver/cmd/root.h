@@ -24,8 +24,9 @@ struct cmd_root_group {
 /* cmd_platform: of this machine: "x86_64-linux". */
 int cmd_platform(struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 /* cmd_root_groups: variants by the root that each stands on, in the order of their first: one group
- * with --root or without a sandbox, else one for each world. Those that can stand on none are
- * groups of their own, with the reason (ERR_POLICY). Makes nothing. */
+ * with a directory as --root or without a sandbox, else one for each world. Those that can stand
+ * on none, or not on the world that --root names, are groups of their own, with the reason
+ * (ERR_POLICY). Makes nothing. */
 int cmd_root_groups(struct cmd_context *c, const struct selections *s, struct cmd_root_group **ret, size_t *ret_count,
 		    struct err *e) MUST_CHECK;
 /* cmd_root_enter: cmd_root, and all that is asked of it, is that of this group from here on; it is

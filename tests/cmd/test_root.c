@@ -95,6 +95,31 @@ static void what_cannot_be_is_refused_before_anything_is_fetched(void **state)
 	free(out);
 }
 
+/* By the tables of its parts: nothing is made or fetched for it. */
+static void a_named_world_must_have_what_is_asked(void **state)
+{
+	static const char *const commands[] = {"build", "fetch", "doctor"};
+	static const char says[] = "the world 'debian13' has no CUDA 13.0; 'debian13_lean+cuda13_0' has it";
+	char words[160];
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+		snprintf(words, sizeof(words),
+			 "%s --profile sm90-avx2 --release 2.13.0 --root world:debian13 --offline", commands[i]);
+		refuse(words, ERR_POLICY, says);
+	}
+	refuse("build --profile cpu-avx2 --release 2.9.1 --python 3.12 --root world:debian12 --offline", ERR_POLICY,
+	       "the world 'debian12' has Python 3.11, not 3.12; 'debian13_lean+python3_12' has it");
+	refuse("build --profile sm90-avx2 --release 2.13.0 --root world:debian13_lean+cuda13_0 --offline", ERR_NETWORK,
+	       "world 'debian13_lean+cuda13_0'");
+	AUTO_FREE char *text = text_of("plan --profile sm90-avx2 --release 2.13.0 --root world:debian13");
+	assert_contains(text, "  world         none: the world 'debian13' has no CUDA 13.0;");
+	/* a name alone: no default asks the root for its Python */
+	AUTO_JSON json_t *exact =
+		json_of("plan pytorch-python313-cpu-avx2 --release 2.13.0 --root world:debian13 --json");
+	assert_string_equal(name_of(exact), "debian13");
+	assert_false(json_is_true(json_object_get(world_of(exact), "made")));
+}
+
 static json_int_t number_of(const json_t *plan, const char *key)
 {
 	return json_integer_value(json_object_get(json_object_get(plan, "cost"), key));
@@ -223,10 +248,15 @@ static int setup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(a_plan_names_the_world),          T(the_toolkit_and_the_python_are_parts),
-		T(other_roots_are_no_worlds),       T(what_cannot_be_is_refused_before_anything_is_fetched),
-		T(doctor_needs_nothing_of_a_world), T(a_plan_says_what_it_takes),
-		T(the_headline_plan_is_a_screen),   T(a_tool_that_does_not_fit_is_refused),
+		T(a_plan_names_the_world),
+		T(the_toolkit_and_the_python_are_parts),
+		T(other_roots_are_no_worlds),
+		T(what_cannot_be_is_refused_before_anything_is_fetched),
+		T(doctor_needs_nothing_of_a_world),
+		T(a_plan_says_what_it_takes),
+		T(the_headline_plan_is_a_screen),
+		T(a_tool_that_does_not_fit_is_refused),
+		T(a_named_world_must_have_what_is_asked),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

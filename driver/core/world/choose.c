@@ -16,13 +16,20 @@ static const struct world_row *fitting_row(const struct release_row *r, const ch
 	return NULL;
 }
 
-/* "+python3_12": the part of a version; ERR_POLICY if there is none. */
-static int add_part(const struct strlist *parts, const char *what, const char *kind, const char *version,
-		    const struct release_row *r, struct arena *a, const char **name, struct err *e)
+/* "python3_12": the part of a version. */
+static const char *part_of(const char *kind, const char *version, struct arena *a)
 {
 	char *part = arena_printf(a, "%s%s", kind, version);
 	for (char *dot = part; (dot = strchr(dot, '.'));)
 		*dot = '_';
+	return part;
+}
+
+/* "+python3_12" behind the name; ERR_POLICY if there is no such part. */
+static int add_part(const struct strlist *parts, const char *what, const char *kind, const char *version,
+		    const struct release_row *r, struct arena *a, const char **name, struct err *e)
+{
+	const char *part = part_of(kind, version, a);
 	if (strlist_contains(parts, part)) {
 		*name = arena_printf(a, "%s+%s", *name, part);
 		return 0;
@@ -105,4 +112,43 @@ int world_check_tools(const struct world *w, const struct release_row *r, struct
 			return refuse_tool(w, r, t->name, version, tools[i].range, e);
 	}
 	return 0;
+}
+
+const char *world_python(const struct world *w)
+{
+	const char *python = w->pieces[0].part->python;
+	for (size_t i = 1; i < w->count; i++)
+		if (*w->pieces[i].part->python)
+			python = w->pieces[i].part->python;
+	return python;
+}
+
+static bool has_part(const struct world *w, const char *part)
+{
+	for (size_t i = 0; i < w->count; i++)
+		if (strcmp(w->pieces[i].part->part, part) == 0)
+			return true;
+	return false;
+}
+
+int world_check_parts(const struct tables *t, const struct world *w, const struct release_row *r, const char *cuda,
+		      const char *python, struct arena *a, struct err *e)
+{
+	struct world_choice fits = {0};
+	struct err none = {0};
+	const char *own = world_python(w), *lacks;
+	if (python && strcmp(python, own) != 0)
+		lacks = arena_printf(a, "has Python %s, not %s", own, python);
+	else if (cuda && !has_part(w, part_of("cuda", cuda, a)))
+		lacks = arena_printf(a, "has no CUDA %s", cuda);
+	else
+		return 0;
+	if (world_choose(t, r, w->platform, cuda, python, a, &fits, &none) == 0 && fits.name) {
+		err_set(e, ERR_POLICY, "the world '%s' %s; '%s' has it", w->name, lacks, fits.name);
+		return err_hint(e, "--root world:%s names it; it is also what release %s stands on without --root",
+				fits.name, r->name);
+	}
+	err_set(e, ERR_POLICY, "the world '%s' %s", w->name, lacks);
+	return err_hint(e, "%s; 'ptbuild world list' shows the parts there are",
+			*none.msg ? none.msg : "the release's table names no world");
 }

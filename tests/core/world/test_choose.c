@@ -91,6 +91,34 @@ static void test_tools_that_do_not_fit(void **state)
 	assert_ok(check("debian12", "aarch64-linux", "2.9.1", &e), &e);
 }
 
+static int check_parts(const char *world, const char *name, const char *cuda, const char *python, struct err *e)
+{
+	const struct world *w = NULL;
+	assert_ok(world_load(PROFILES_DIR, world, "x86_64-linux", &arena, &w, e), e);
+	return world_check_parts(tables, w, release(name), cuda, python, &arena, e);
+}
+
+/* A world that is named has what its parts have, and nothing else. */
+static void test_parts_of_a_named_world(void **state)
+{
+	struct err e = {0};
+	(void)state;
+	assert_ok(check_parts("debian12+python3_12+cuda12_8", "2.9.1", "12.8", "3.12", &e), &e);
+	assert_ok(check_parts("debian11", "2.7.1", NULL, "3.9", &e), &e);
+	assert_ok(check_parts("debian13", "2.13.0", NULL, NULL, &e), &e);
+	assert_err(check_parts("debian13", "2.13.0", "13.0", "3.13", &e), &e, ERR_POLICY,
+		   "the world 'debian13' has no CUDA 13.0; 'debian13_lean+cuda13_0' has it");
+	assert_contains(e.hint, "--root world:debian13_lean+cuda13_0");
+	err_clear(&e);
+	assert_err(check_parts("debian13_lean+cuda13_1", "2.13.0", "13.0", NULL, &e), &e, ERR_POLICY, "no CUDA 13.0");
+	err_clear(&e);
+	assert_err(check_parts("debian12+python3_12", "2.9.1", NULL, "3.11", &e), &e, ERR_POLICY,
+		   "the world 'debian12+python3_12' has Python 3.12, not 3.11; 'debian13_lean+python3_11' has it");
+	err_clear(&e);
+	assert_err(check_parts("debian12", "2.9.1", "11.8", NULL, &e), &e, ERR_POLICY, "has no CUDA 11.8");
+	assert_contains(e.hint, "no world of release 2.9.1 has CUDA 11.8");
+}
+
 /* Every base that a release names has a table, and a row for builds without CUDA comes last. */
 static void test_the_releases(void **state)
 {
@@ -141,6 +169,7 @@ int main(void)
 		cmocka_unit_test(test_chosen),
 		cmocka_unit_test(test_parts_that_are_not_there),
 		cmocka_unit_test(test_tools_that_do_not_fit),
+		cmocka_unit_test(test_parts_of_a_named_world),
 		cmocka_unit_test(test_the_releases),
 	};
 	return cmocka_run_group_tests(tests, load, release_all);
