@@ -49,6 +49,14 @@ static int load_named(struct cmd_context *c, struct err *e)
 	return !c->world && named_world(c) ? load_world(c, named_world(c), &c->world, e) : 0;
 }
 
+int cmd_root_named(struct cmd_context *c, const struct world **ret, struct err *e)
+{
+	if (load_named(c, e) < 0)
+		return -1;
+	*ret = named_world(c) ? c->world : NULL;
+	return 0;
+}
+
 /* What variants stand on that are alike in all that decides it. */
 struct stand {
 	const char *alike;
@@ -311,14 +319,6 @@ int cmd_root_python(struct cmd_context *c, const struct release_row *r, const st
 	struct world_choice w = {0};
 	struct err ignored = {0};
 	*ret = NULL;
-	if (named_world(c)) {
-		if (!c->world && load_world(c, named_world(c), &c->world, e) < 0)
-			return -1;
-		for (size_t i = 0; i < c->world->count; i++)
-			if (*c->world->pieces[i].part->python)
-				*ret = c->world->pieces[i].part->python;
-		return 0;
-	}
 	if (!c->global->root && cmd_sandbox(c) != SANDBOX_NONE) {
 		if (cmd_tables(c, &t, e) < 0 || cmd_platform(c->arena, &platform, e) < 0)
 			return -1;

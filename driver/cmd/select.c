@@ -9,6 +9,7 @@
 #include "base/sys/fs.h"
 #include "core/machine/detect.h"
 #include "core/variant/matrix.h"
+#include "core/world/choose.h"
 
 #define SELECT(type, field) (type), offsetof(struct cmd_select_base, select.field)
 
@@ -70,6 +71,7 @@ struct want {
 	struct strlist packages;   /* in the order they are built */
 	const char *python, *cuda; /* NULL: any */
 	const struct profile *profile;
+	const struct world *world; /* that --root names; NULL: any */
 };
 
 static const char *missing_package(const struct release_row *r, const struct strlist *packages)
@@ -91,6 +93,8 @@ static bool release_fits(const struct release_row *r, const struct want *w)
 static bool release_builds(const struct tables *t, const struct release_row *r, const struct want *w, struct arena *a,
 			   struct err *e)
 {
+	if (w->world && world_check_tools(w->world, r, a, e) < 0)
+		return false;
 	for (size_t i = 0; i < w->packages.count; i++) {
 		const struct variant v = {.package = w->packages.items[i],
 					  .python = w->python ? w->python : r->pythons[r->pythons_count - 1],
@@ -227,7 +231,11 @@ static int select_by_profile(struct cmd_context *c, const struct tables *t, stru
 		    (i == 0 && !o->packages.count))
 			strlist_ref(&w.packages, c->arena, tables_packages[i]);
 	w.profile = &profile;
-	if (check_versions(t, o, c->arena, e) < 0 || pick_release(o, t, &w, c->arena, &release, e) < 0 ||
+	if (check_versions(t, o, c->arena, e) < 0 || cmd_root_named(c, &w.world, e) < 0)
+		return -1;
+	if (!w.python && w.world)
+		w.python = world_python(w.world);
+	if (pick_release(o, t, &w, c->arena, &release, e) < 0 ||
 	    (!w.python && default_python(c, release, &w, &w.python, e) < 0))
 		return -1;
 	ret->items = arena_array(c->arena, w.packages.count, sizeof(*ret->items));
@@ -257,13 +265,19 @@ static int select_by_name(struct cmd_context *c, const struct tables *t, const s
 		return err_hint(e, "leave --package, --python and --cuda out, or use --profile instead of '%s'",
 				words->items[0]);
 	}
+	const struct world *named;
+	if (cmd_root_named(c, &named, e) < 0)
+		return -1;
 	ret->items = arena_array(c->arena, words->count, sizeof(*ret->items));
 	for (; ret->count < words->count; ret->count++) {
 		const char *word = words->items[ret->count];
 		struct selection s = {0}, *at = &ret->items[ret->count];
 		if (variant_parse(t, word, c->arena, &s.variant, e) < 0)
 			return is_profile(t, word, c->arena, e);
-		struct want w = {.python = s.variant.python, .cuda = s.variant.cuda, .profile = &s.variant.profile};
+		struct want w = {.python = s.variant.python,
+				 .cuda = s.variant.cuda,
+				 .profile = &s.variant.profile,
+				 .world = named};
 		strlist_ref(&w.packages, c->arena, s.variant.package);
 		if (pick_release(o, t, &w, c->arena, &s.release, e) < 0)
 			return err_wrap(e, "%s", word);

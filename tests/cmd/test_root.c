@@ -120,6 +120,20 @@ static void a_named_world_must_have_what_is_asked(void **state)
 	assert_false(json_is_true(json_object_get(world_of(exact), "made")));
 }
 
+static void the_python_is_the_named_worlds(void **state)
+{
+	(void)state;
+	AUTO_JSON json_t *old = json_of("plan --profile cpu-avx2 --root world:debian11 --json");
+	assert_string_equal(json_string_value(json_object_get(old, "variant")), "pytorch-python39-cpu-avx2");
+	/* the newest that takes both its Python and its CMake 3.18 */
+	assert_string_equal(json_string_value(json_object_get(old, "release")), "2.7.1");
+	assert_string_equal(name_of(old), "debian11");
+	AUTO_JSON json_t *part = json_of("plan --profile cpu-avx2 --root world:debian12+python3_12 --json");
+	assert_string_equal(json_string_value(json_object_get(part, "python")), "3.12");
+	refuse("plan --profile cpu-avx2 --release 2.13.0 --root world:debian11", ERR_POLICY,
+	       "does not build for Python 3.9");
+}
+
 static json_int_t number_of(const json_t *plan, const char *key)
 {
 	return json_integer_value(json_object_get(json_object_get(plan, "cost"), key));
@@ -257,6 +271,7 @@ int main(void)
 		T(the_headline_plan_is_a_screen),
 		T(a_tool_that_does_not_fit_is_refused),
 		T(a_named_world_must_have_what_is_asked),
+		T(the_python_is_the_named_worlds),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
