@@ -23,6 +23,19 @@ char *root_host_path(const struct root *r, const char *path, struct arena *a)
 	return r->host ? arena_strdup(a, path) : path_join(a, r->dir, path);
 }
 
+const char *root_world_fix(const struct root *r, struct arena *a)
+{
+	struct err none = {0};
+	char *name, *key;
+	if (r->host || world_read_stamp(r->dir, a, &name, &key, &none) != 1 ||
+	    !path_has_suffix(r->dir, arena_printf(a, "/worlds/%s/root", key)))
+		return NULL;
+	return arena_printf(a,
+			    "nothing is installed in a world of the store: take another world or release, or a root of "
+			    "your own, made with 'ptbuild world make %s --copy DIR' and named with --root DIR",
+			    name);
+}
+
 static void pop(struct buf *out)
 {
 	while (out->len > 0 && out->data[out->len - 1] != '/')

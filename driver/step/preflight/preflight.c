@@ -51,6 +51,17 @@ void preflight_install(struct preflight *d, const char *package, bool on_host)
 		preflight_fix(d, "install what Debian calls %s %s", package, where);
 	else
 		preflight_fix(d, "install it %s", where);
+	if (!on_host)
+		preflight_fix_world(d);
+}
+
+void preflight_fix_world(struct preflight *d)
+{
+	const char *fix = root_world_fix(d->q->root, d->arena);
+	if (!fix)
+		return;
+	d->lines[d->count - 1].package = "";
+	preflight_fix(d, "%s", fix);
 }
 
 int preflight_fail_err(struct preflight *d, const char *name, const struct err *why, struct err *e)
@@ -167,7 +178,7 @@ static const char *what_to_do(const struct preflight *d)
 	for (size_t i = 0; i < d->count; i++) {
 		const struct preflight_line *l = &d->lines[i];
 		bool told = *l->package && strncmp(d->q->root->id, "debian", 6) == 0;
-		if (l->level == PREFLIGHT_FAILURE && *l->fix && !told)
+		if (l->level == PREFLIGHT_FAILURE && *l->fix && !told && !strlist_contains(&all, l->fix))
 			strlist_ref(&all, d->arena, l->fix);
 	}
 	return strlist_join(&all, d->arena, "\n");

@@ -57,7 +57,9 @@ int preflight_verdict(const struct preflight *d, struct err *e) MUST_CHECK;
  * `e`. */
 int preflight_fail_err(struct preflight *d, const char *name, const struct err *why, struct err *e) MUST_CHECK;
 /* preflight_add, by one of its three short forms: adds a line. preflight_fix: what to do about the
- * last. preflight_install: the Debian package that brings what the last one lacks. */
+ * last. preflight_install: the Debian package that brings what the last one lacks.
+ * preflight_fix_world: the last one's way out is a change of the root; in a world of the store,
+ * which is never changed, it is root_world_fix. */
 void preflight_add(struct preflight *d, enum preflight_level level, enum err_kind kind, const char *name,
 		   const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 #define preflight_ok(d, ...) preflight_add(d, PREFLIGHT_OK, ERR_NONE, __VA_ARGS__)
@@ -65,3 +67,4 @@ void preflight_add(struct preflight *d, enum preflight_level level, enum err_kin
 #define preflight_fail(d, kind, ...) preflight_add(d, PREFLIGHT_FAILURE, kind, __VA_ARGS__)
 void preflight_fix(struct preflight *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void preflight_install(struct preflight *d, const char *package, bool on_host);
+void preflight_fix_world(struct preflight *d);

@@ -42,6 +42,7 @@ static bool check_host_compiler(struct preflight *d)
 	preflight_fail(d, ERR_POLICY, "nvcc-host", "nvcc %s accepts GCC up to %u, the root's is %s", k->release,
 		       k->gcc_max, *k->gcc ? k->gcc : "absent");
 	preflight_fix(d, "install g++-%u in the root beside it", k->gcc_max);
+	preflight_fix_world(d);
 	return false;
 }
 
@@ -118,6 +119,7 @@ static void check_part(struct preflight *d, const struct tables *t, const struct
 			       row->header);
 		preflight_fix(d, "install it in the root%s%s%s, or pass --set %s=OFF", *row->debian ? " (Debian: " : "",
 			      row->debian, *row->debian ? ")" : "", row->toggle);
+		preflight_fix_world(d);
 	} else if (last && *p->version && version_cmp(p->version, last) > 0) {
 		preflight_fail(d, ERR_POLICY, row->name,
 			       "%s %s no longer supports one of the GPUs: %s is the last that does", p->header,
@@ -187,6 +189,7 @@ int preflight_cuda(struct preflight *d, struct err *e)
 		preflight_fix(
 			d,
 			"install it there, name its directory with --cuda-home, or pass --cuda for one that is there");
+		preflight_fix_world(d);
 		return 0;
 	}
 	preflight_ok(d, "nvcc", "%s %s (%s)", d->toolkit->nvcc, d->toolkit->release,

@@ -42,6 +42,7 @@ static int check_tool(struct preflight *d, const struct need_row *row, struct er
 		preflight_fail(d, ERR_POLICY, row->tool, "%s is %s, release %s needs %s", t->path, t->version,
 			       d->q->release->name, range);
 		preflight_fix(d, "install a version in that range, or build in another root with --root DIR");
+		preflight_fix_world(d);
 	} else {
 		preflight_ok(d, row->tool, "%s %s", t->path, t->version);
 	}

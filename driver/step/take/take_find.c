@@ -165,6 +165,9 @@ static int no_torch(const struct root *root, struct arena *a, struct err *e)
 	if (root->host)
 		return err_hint(e, "install one (Debian: apt-get install python3-torch), or name a root that has one "
 				   "with --root DIR");
+	const char *fix = root_world_fix(root, a);
+	if (fix)
+		return err_hint(e, "%s", fix);
 	return err_hint(e,
 			"install one there (Debian: chroot %s apt-get install python3-torch), or name another root "
 			"with --root DIR",

@@ -363,6 +363,28 @@ static void test_missing_files_in_one_command(void **state)
 	assert_contains(e.hint, "install what Debian calls flatbuffers-compiler in the root");
 }
 
+/* A world of the store is read-only and shared; a copy of it is one's own. */
+static void test_a_world_is_not_changed(void **state)
+{
+	static const char key[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+	(void)state;
+	struct err e = {0};
+	const char *own = t.root.dir;
+	t.root.dir = arena_printf(&t.a, "%s/worlds/%s/root", own, key);
+	test_write(path_join(&t.a, t.root.dir, "etc/ptbuild-world"),
+		   arena_printf(&t.a, "debian11 x86_64-linux %s\n", key));
+	assert_err(check(&e), &e, ERR_SYSTEM, "not in the root");
+	assert_not_contains(e.hint, "apt-get");
+	assert_not_contains(e.hint, "chroot");
+	assert_contains(e.hint, "'ptbuild world make debian11 --copy DIR'");
+	assert_null(strstr(strstr(e.hint, "--copy DIR") + 1, "--copy DIR")); /* told once */
+	t.root.dir = own;
+	test_write(path_join(&t.a, own, "etc/ptbuild-world"), arena_printf(&t.a, "debian11 x86_64-linux %s\n", key));
+	assert_int_equal(remove(path_join(&t.a, own, "usr/bin/flatc")), 0);
+	assert_err(check(&e), &e, ERR_SYSTEM, "flatc: not in the root");
+	assert_contains(e.hint, "apt-get install -y flatbuffers-compiler");
+}
+
 /* A hint can be pasted. */
 static void test_a_root_whose_path_needs_quotes(void **state)
 {
@@ -459,6 +481,7 @@ int main(void)
 		TEST(test_cmake_matters_only_where_cmake_drives),
 		TEST(test_another_python),
 		TEST(test_missing_files_in_one_command),
+		TEST(test_a_world_is_not_changed),
 		TEST(test_a_root_whose_path_needs_quotes),
 		TEST(test_without_a_sandbox_paths_are_plain),
 		TEST(test_a_need_of_others_does_not_count),
