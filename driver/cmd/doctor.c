@@ -139,6 +139,8 @@ static int say_cost(struct cmd_context *c, struct preflight *d, struct err *e)
 	const struct cmd_select_base *base = c->options;
 	struct cmd_root_state state;
 	struct cmd_cost k;
+	if (d->foreign)
+		return 0;
 	if (cmd_root_look(c, &state, e) < 0 ||
 	    cmd_cost(c, d->q->plan, &state, base->select.plan.torch, d->arena, &k, e) < 0)
 		return -1;

@@ -43,12 +43,13 @@ struct output {
 static int is_probed(struct cmd_context *c, const struct output *o, bool *ret, struct err *e)
 {
 	struct cmd_root_state root;
+	const char *platform;
 	*ret = false;
 	if (!c->global->root || *o->no_world.msg)
 		return 0;
-	if (cmd_root_look(c, &root, e) < 0)
+	if (cmd_root_look(c, &root, e) < 0 || cmd_platform(c->arena, &platform, e) < 0)
 		return -1;
-	*ret = root.made;
+	*ret = root.made && (!root.world || strcmp(root.world->platform, platform) == 0);
 	return 0;
 }
 

@@ -35,10 +35,11 @@ static const char *named_world(const struct cmd_context *c)
 	return root && strncmp(root, WORLD_ROOT, strlen(WORLD_ROOT)) == 0 ? root + strlen(WORLD_ROOT) : NULL;
 }
 
-static int load_world(struct cmd_context *c, const char *name, const struct world **ret, struct err *e)
+static int load_world(struct cmd_context *c, const char *name, const char *platform, const struct world **ret,
+		      struct err *e)
 {
-	const char *platform, *profiles;
-	if (cmd_platform(c->arena, &platform, e) < 0 || cmd_profiles_dir(c, &profiles, e) < 0)
+	const char *profiles;
+	if (cmd_profiles_dir(c, &profiles, e) < 0)
 		return -1;
 	return world_load(profiles, name, platform, c->arena, ret, e);
 }
@@ -46,7 +47,10 @@ static int load_world(struct cmd_context *c, const char *name, const struct worl
 /* The world that --root names, for this machine, becomes the one of the context. */
 static int load_named(struct cmd_context *c, struct err *e)
 {
-	return !c->world && named_world(c) ? load_world(c, named_world(c), &c->world, e) : 0;
+	const char *platform;
+	if (c->world || !named_world(c))
+		return 0;
+	return cmd_platform(c->arena, &platform, e) < 0 ? -1 : load_world(c, named_world(c), platform, &c->world, e);
 }
 
 int cmd_root_named(struct cmd_context *c, const struct world **ret, struct err *e)
@@ -67,17 +71,33 @@ struct stand {
 struct stands {
 	const struct tables *tables;
 	const char *platform;      /* of this machine */
+	bool foreign;              /* of other platforms, too: nothing is made */
 	const struct world *named; /* by --root; NULL: by the releases' tables */
 	struct stand *items;
 	size_t count;
 };
 
-static const struct world *loaded(const struct stands *s, const char *name)
+static const struct world *loaded(const struct stands *s, const char *name, const char *platform)
 {
 	for (size_t i = 0; i < s->count; i++)
-		if (s->items[i].world && strcmp(s->items[i].world->name, name) == 0)
+		if (s->items[i].world && strcmp(s->items[i].world->name, name) == 0 &&
+		    strcmp(s->items[i].world->platform, platform) == 0)
 			return s->items[i].world;
 	return NULL;
+}
+
+/* The world that is named, for the platform, if it has what is asked for. */
+static int find_named(struct cmd_context *c, const struct stands *s, const struct selection *one, const char *platform,
+		      const char *cuda, const struct world **ret, struct err *e)
+{
+	*ret = s->named;
+	if (strcmp(s->named->platform, platform) != 0 && load_world(c, s->named->name, platform, ret, e) < 0)
+		return -1;
+	if (cmd_select_cuda_home(c)) /* a toolkit of one's own */
+		cuda = NULL;
+	if (world_check_parts(s->tables, *ret, one->release, cuda, one->variant.python, c->arena, e) < 0)
+		return -1;
+	return world_check_tools(*ret, one->release, c->arena, e);
 }
 
 static int find_world(struct cmd_context *c, const struct stands *s, const struct selection *one,
@@ -89,27 +109,23 @@ static int find_world(struct cmd_context *c, const struct stands *s, const struc
 	const char *cuda = toolkit_of(r, &v->profile, v->cuda);
 	struct world_choice w = {0};
 	struct err ignored = {0};
-	/* a plan can be for another kind of machine, whose roots are not made here */
-	if (strcmp(v->profile.platform, s->platform) != 0) {
+	const char *platform = s->foreign ? v->profile.platform : s->platform;
+	/* what is made is for this machine, and no world is for some platforms */
+	if (strcmp(v->profile.platform, platform) != 0 || !world_debian_arch(platform)) {
 		*ret = s->named;
 		return 0;
 	}
 	/* a GPU can need a newer one than the release's first; what cannot be planned is refused there */
 	if (cuda && !v->cuda && plan_cuda(s->tables, &q, c->arena, &cuda, &ignored) < 0)
 		cuda = r->toolkits[0];
-	if (s->named) {
-		const char *part = cmd_select_cuda_home(c) ? NULL : cuda; /* a toolkit of one's own */
-		*ret = s->named;
-		return world_check_parts(s->tables, s->named, r, part, v->python, c->arena, e) < 0
-			       ? -1
-			       : world_check_tools(s->named, r, c->arena, e);
-	}
-	if (world_choose(s->tables, r, s->platform, cuda, v->python, c->arena, &w, e) < 0)
+	if (s->named)
+		return find_named(c, s, one, platform, cuda, ret, e);
+	if (world_choose(s->tables, r, platform, cuda, v->python, c->arena, &w, e) < 0)
 		return -1;
 	if (!w.name)
 		return 0;
-	*ret = loaded(s, w.name);
-	return !*ret && load_world(c, w.name, ret, e) < 0 ? -1 : world_check_tools(*ret, r, c->arena, e);
+	*ret = loaded(s, w.name, platform);
+	return !*ret && load_world(c, w.name, platform, ret, e) < 0 ? -1 : world_check_tools(*ret, r, c->arena, e);
 }
 
 static const char *alike(const struct selection *one, struct arena *a)
@@ -164,10 +180,11 @@ static struct cmd_root_group *group_for(struct cmd_context *c, struct cmd_root_g
 	return &groups[i];
 }
 
-int cmd_root_groups(struct cmd_context *c, const struct selections *s, struct cmd_root_group **ret, size_t *ret_count,
-		    struct err *e)
+/* `foreign`: also for other platforms than this machine's. */
+static int group(struct cmd_context *c, const struct selections *s, bool foreign, struct cmd_root_group **ret,
+		 size_t *ret_count, struct err *e)
 {
-	struct stands all = {0};
+	struct stands all = {.foreign = foreign};
 	struct cmd_root_group *groups = arena_array(c->arena, s->count + 1, sizeof(*groups));
 	size_t count = 0;
 	*ret = groups;
@@ -197,6 +214,12 @@ int cmd_root_groups(struct cmd_context *c, const struct selections *s, struct cm
 		}
 	*ret_count = count;
 	return 0;
+}
+
+int cmd_root_groups(struct cmd_context *c, const struct selections *s, struct cmd_root_group **ret, size_t *ret_count,
+		    struct err *e)
+{
+	return group(c, s, false, ret, ret_count, e);
 }
 
 void cmd_root_enter(struct cmd_context *c, const struct cmd_root_group *g)
@@ -231,7 +254,7 @@ int cmd_root_choose(struct cmd_context *c, const struct selection *one, struct e
 	struct selection s = *one;
 	struct cmd_root_group *g;
 	size_t count;
-	if (cmd_root_groups(c, &(struct selections){&s, 1}, &g, &count, e) < 0)
+	if (group(c, &(struct selections){&s, 1}, true, &g, &count, e) < 0)
 		return -1;
 	cmd_root_enter(c, g);
 	if (g->why.kind == ERR_NONE)
@@ -315,15 +338,14 @@ int cmd_root_python(struct cmd_context *c, const struct release_row *r, const st
 {
 	const struct tables *t;
 	const struct root *root;
-	const char *platform;
 	struct world_choice w = {0};
 	struct err ignored = {0};
 	*ret = NULL;
 	if (!c->global->root && cmd_sandbox(c) != SANDBOX_NONE) {
-		if (cmd_tables(c, &t, e) < 0 || cmd_platform(c->arena, &platform, e) < 0)
+		if (cmd_tables(c, &t, e) < 0)
 			return -1;
-		if (strcmp(p->platform, platform) == 0 &&
-		    world_choose(t, r, platform, toolkit_of(r, p, cuda), NULL, c->arena, &w, &ignored) == 0 && w.name) {
+		if (world_choose(t, r, p->platform, toolkit_of(r, p, cuda), NULL, c->arena, &w, &ignored) == 0 &&
+		    w.name) {
 			*ret = w.python;
 			return 0;
 		}

@@ -35,8 +35,8 @@ void cmd_root_enter(struct cmd_context *c, const struct cmd_root_group *g);
 /* cmd_root_make: enters it and has its root made, which it keeps. The error of a group that has
  * none is its reason. */
 int cmd_root_make(struct cmd_context *c, struct cmd_root_group *g, struct err *e) MUST_CHECK;
-/* cmd_root_choose: enters the root that one variant stands on. ERR_POLICY where it can stand on
- * none. */
+/* cmd_root_choose: enters the root that one variant stands on, for a plan: it may be the world of
+ * another platform than this machine's. ERR_POLICY where it can stand on none. */
 int cmd_root_choose(struct cmd_context *c, const struct selection *one, struct err *e) MUST_CHECK;
 /* cmd_root_look: whether there is a root yet; makes nothing. */
 int cmd_root_look(struct cmd_context *c, struct cmd_root_state *ret, struct err *e) MUST_CHECK;

@@ -2,6 +2,7 @@
 #include "support.h"
 
 #include <jansson.h>
+#include <sys/utsname.h>
 
 #include "base/path.h"
 #include "base/sys/fs.h"
@@ -132,6 +133,42 @@ static void the_python_is_the_named_worlds(void **state)
 	assert_string_equal(json_string_value(json_object_get(part, "python")), "3.12");
 	refuse("plan --profile cpu-avx2 --release 2.13.0 --root world:debian11", ERR_POLICY,
 	       "does not build for Python 3.9");
+}
+
+static const char *other_platform(const char **ret_profile)
+{
+	struct utsname u;
+	assert_int_equal(uname(&u), 0);
+	const bool arm = strcmp(u.machine, "aarch64") == 0;
+	*ret_profile = arm ? "cpu-avx2" : "cpu-armv8_2";
+	return arm ? "x86_64-linux" : "aarch64-linux";
+}
+
+/* World and Python are the tables' for it; this machine has no say, and doctor does not look at it. */
+static void a_plan_for_another_platform(void **state)
+{
+	const char *profile, *platform = other_platform(&profile), *python;
+	char words[160];
+	struct err e = {0};
+	(void)state;
+	snprintf(words, sizeof(words), "plan --profile %s --release 2.13.0 --json", profile);
+	AUTO_JSON json_t *j = json_of(words);
+	python = json_string_value(json_object_get(j, "python"));
+	assert_string_equal(python, "3.13");
+	assert_string_equal(name_of(j), "debian13_lean");
+	assert_string_equal(json_string_value(json_object_get(world_of(j), "platform")), platform);
+	snprintf(words, sizeof(words), "plan --profile %s --release 2.13.0 --root world:debian12 --json", profile);
+	AUTO_JSON json_t *named = json_of(words);
+	assert_string_equal(json_string_value(json_object_get(world_of(named), "platform")), platform);
+	AUTO_FREE char *text = NULL;
+	snprintf(words, sizeof(words), "doctor --profile %s --release 2.13.0 --json", profile);
+	assert_int_equal(capture_run(words, &text, &e), -1);
+	assert_contains(e.msg, platform);
+	assert_not_contains(e.msg, "reasons");
+	AUTO_JSON json_t *checks = json_loads(text, 0, NULL);
+	const json_t *lines = json_object_get(checks, "checks");
+	const json_t *last = json_array_get(lines, json_array_size(lines) - 1);
+	assert_string_equal(json_string_value(json_object_get(last, "name")), "platform");
 }
 
 static json_int_t number_of(const json_t *plan, const char *key)
@@ -272,6 +309,7 @@ int main(void)
 		T(a_tool_that_does_not_fit_is_refused),
 		T(a_named_world_must_have_what_is_asked),
 		T(the_python_is_the_named_worlds),
+		T(a_plan_for_another_platform),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,7 +134,11 @@ int preflight_run(struct preflight *d, const struct preflight_request *q, const 
 {
 	*d = (struct preflight){.q = q, .run = run, .arena = a, .toolchain = q->toolchain};
 	const bool taken = preflight_is_taken(d);
-	if (preflight_sandbox(d, e) < 0 || (!taken && preflight_machine(d, e) < 0) || check_decoder(d, e) < 0)
+	if (preflight_sandbox(d, e) < 0 || (!taken && preflight_machine(d, e) < 0))
+		return -1;
+	if (d->foreign)
+		return 0;
+	if (check_decoder(d, e) < 0)
 		return -1;
 	if (q->world) {
 		preflight_ok(d, "world", "%s; compilers, Python and toolkit are in it", q->world);

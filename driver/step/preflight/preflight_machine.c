@@ -118,6 +118,7 @@ static void check_platform(struct preflight *d)
 					darwin ? "darwin" : "linux");
 	if (strcmp(here, p->platform) == 0)
 		return;
+	d->foreign = true;
 	preflight_fail(d, ERR_POLICY, "platform", "%s is for %s, and this machine is %s", p->variant, p->platform,
 		       here);
 	if (strcmp(p->platform, "aarch64-darwin") == 0)
@@ -284,6 +285,8 @@ static void check_memory(struct preflight *d)
 int preflight_machine(struct preflight *d, struct err *e)
 {
 	check_platform(d);
+	if (d->foreign) /* what this machine lacks for it is of no use */
+		return 0;
 	check_cpu(d);
 	if (check_places(d, e) < 0)
 		return -1;

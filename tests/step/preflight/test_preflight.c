@@ -363,6 +363,21 @@ static void test_missing_files_in_one_command(void **state)
 	assert_contains(e.hint, "install what Debian calls flatbuffers-compiler in the root");
 }
 
+static void test_a_flag_that_the_compiler_does_not_take(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	struct root host;
+	assert_ok(root_open("/", &t.a, &host, &e), &e);
+	t.q.root = &host;
+	t.q.kind = SANDBOX_NONE;
+	t.plan.isa = "isa";
+	strlist_ref(&t.plan.cpu_flags, &t.a, "-march=no-such-processor");
+	assert_ok(preflight_compiler(&t.d, &e), &e);
+	assert_err(preflight_verdict(&t.d, &e), &e, ERR_POLICY, "does not accept -march=no-such-processor");
+	assert_contains(e.hint, "use a root with GCC");
+}
+
 /* A world of the store is read-only and shared; a copy of it is one's own. */
 static void test_a_world_is_not_changed(void **state)
 {
@@ -482,6 +497,7 @@ int main(void)
 		TEST(test_another_python),
 		TEST(test_missing_files_in_one_command),
 		TEST(test_a_world_is_not_changed),
+		TEST(test_a_flag_that_the_compiler_does_not_take),
 		TEST(test_a_root_whose_path_needs_quotes),
 		TEST(test_without_a_sandbox_paths_are_plain),
 		TEST(test_a_need_of_others_does_not_count),
