@@ -43,7 +43,8 @@ const struct command command_take = {
 	.name = "take",
 	.summary = "make a wheel of the torch that is installed in the root",
 	.usage = "[pytorch] [OPTION...]",
-	.text = "Compiles nothing: takes the files of the torch that the root's Python has, by the list of who "
+	.text = "Without --root the root is this machine's own system, not a world.\n"
+		"Compiles nothing: takes the files of the torch that the root's Python has, by the list of who "
 		"installed it (RECORD, or dpkg's), takes in the libraries that they need, sets search paths, packs and "
 		"verifies the wheel by the same rules as a built one, and keeps it in the store. It takes less than a "
 		"minute.\n"

@@ -171,6 +171,13 @@ static void a_plan_for_another_platform(void **state)
 	assert_string_equal(json_string_value(json_object_get(last, "name")), "platform");
 }
 
+static void take_says_which_root_it_means(void **state)
+{
+	(void)state;
+	AUTO_FREE char *text = text_of("help take");
+	assert_contains(text, "Without --root the root is this machine's own system");
+}
+
 static json_int_t number_of(const json_t *plan, const char *key)
 {
 	return json_integer_value(json_object_get(json_object_get(plan, "cost"), key));
@@ -310,6 +317,7 @@ int main(void)
 		T(a_named_world_must_have_what_is_asked),
 		T(the_python_is_the_named_worlds),
 		T(a_plan_for_another_platform),
+		T(take_says_which_root_it_means),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
