@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/shell.h"
 #include "base/sys/json.h"
 #include "cmd/cost.h"
 #include "cmd/help.h"
@@ -105,6 +106,15 @@ static int print(const struct preflight *d, bool first, struct err *e)
 	return cmd_write_stdout(&out, e);
 }
 
+/* The options that say where the store and the root are, to be pasted: "" or with a blank first. */
+static const char *places(const struct cmd_context *c)
+{
+	const struct cmd_globals *g = c->global;
+	return arena_printf(c->arena, "%s%s%s%s", g->cache ? " --cache " : "",
+			    g->cache ? shell_quoted(g->cache, c->arena) : "", g->root ? " --root " : "",
+			    g->root ? shell_quoted(g->root, c->arena) : "");
+}
+
 /* What a build would do next: it leaves nothing in the store but that it passed. */
 static int try_it(struct cmd_context *c, struct preflight *d, struct err *e)
 {
@@ -124,9 +134,15 @@ static int try_it(struct cmd_context *c, struct preflight *d, struct err *e)
 	if (trial_run(&t, c->run, c->arena, &why) == 0) {
 		preflight_ok(d, "trial", "a small extension went the whole way in %.1f s", log_seconds() - start);
 	} else if (why.kind == ERR_NETWORK) {
-		preflight_warn(d, "trial", "not made, since doctor fetches nothing: %s", why.msg);
-		preflight_fix(d, "ptbuild fetch %s --release %s fetches what the build needs", d->q->plan->variant,
-			      d->q->release->name);
+		/* the error names --offline, which may not have been given */
+		if (c->global->offline)
+			preflight_warn(d, "trial", "not made: %s", why.msg);
+		else
+			preflight_warn(d, "trial",
+				       "not made: what it needs is not in the store, and doctor fetches nothing");
+		log_verbose(c->run->log, "trial: %s", why.msg);
+		preflight_fix(d, "ptbuild fetch %s --release %s%s fetches what the build needs", d->q->plan->variant,
+			      d->q->release->name, places(c));
 	} else {
 		return preflight_fail_err(d, "trial", &why, e);
 	}
