@@ -184,6 +184,25 @@ static void made_then_found(void **state)
 	store_close(s);
 }
 
+static void a_damaged_one_is_made_anew(void **state)
+{
+	struct world_result r, again;
+	const char *dir = here("store");
+	(void)state;
+	assert_ok(ensure(dir, &r, &err), &err);
+	lock_release(&r.use);
+	const char *file = arena_printf(&arena, "%s/usr/lib/p001/1", r.dir);
+	test_write(file, "changed");
+	assert_ok(ensure(dir, &again, &err), &err);
+	assert_false(again.hit);
+	assert_int_equal(again.fetched.downloaded, 0);
+	lock_release(&again.use);
+	AUTO_FREE char *text = test_read(file);
+	assert_string_not_equal(text, "changed");
+	assert_int_equal(test_count_entries(arena_printf(&arena, "%s/quarantine", dir)), 1);
+	assert_int_equal(check_store(dir), 1);
+}
+
 /* Whether a kill left a stage with the beginning of a root. */
 static bool left_a_root(const char *dir)
 {
@@ -305,6 +324,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(made_then_found),
+		T(a_damaged_one_is_made_anew),
 		T(killed_at_any_moment),
 		T(two_processes_make_it_once),
 		T(the_same_for_every_user_and_umask),
