@@ -179,8 +179,12 @@ static int print_gc(struct cmd_context *c, const struct gc_result *r, bool dry_r
 int world_gc(struct cmd_context *c, const char *name, struct err *e)
 {
 	const struct world_options *o = c->options;
-	struct gc_options q = {
-		.keep_seconds = -1, .max_bytes = -1, .dry_run = o->dry_run, .kind = STORE_WORLD, .unwanted = unwanted};
+	struct gc_options q = {.keep_seconds = -1,
+			       .max_bytes = -1,
+			       .grace_seconds = GC_GRACE_SECONDS,
+			       .dry_run = o->dry_run,
+			       .kind = STORE_WORLD,
+			       .unwanted = unwanted};
 	struct gc_result r = {0};
 	const char *dir, *profiles;
 	struct store *s;

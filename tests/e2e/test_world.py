@@ -320,6 +320,12 @@ def test_bad_indexes_are_refused(world):
         site.archive.publish()
 
 
+def age(dir, seconds):
+    """A world was last used so long ago."""
+    old = time.time() - seconds
+    os.utime(os.path.join(os.path.dirname(dir), "world.json"), (old, old))
+
+
 def test_gc_removes_what_no_table_names(world):
     drifted = site.json("make", "toy", cache="second")
     site.table("other", PART.replace("usr/bin/first", "usr/bin/second"))
@@ -332,16 +338,22 @@ def test_gc_removes_what_no_table_names(world):
     kept = site.json("make", "toy", cache="first")["dir"]
     for path in glob.glob(os.path.join(site.profiles, "worlds", "other.*")):
         os.unlink(path)
+    # What was used within the last hour stays.
+    said = site.json("gc", archive=False, cache="first")
+    assert said["removed"] == [] and os.path.isdir(doc["dir"]), said
+    age(doc["dir"], 3500)
+    assert site.json("gc", archive=False, cache="first")["removed"] == []
+    age(doc["dir"], 3700)
     said = site.json("gc", "--dry-run", archive=False, cache="first")
     assert [r["key"] for r in said["removed"]] == [doc["key"]] and os.path.isdir(doc["dir"]), said
     said = site.json("gc", archive=False, cache="first")
     assert [r["key"] for r in said["removed"]] == [doc["key"]] and not os.path.exists(doc["dir"]) and os.path.isdir(kept), said
     # One with drift has a key that no table names.
+    age(drifted["dir"], 3700)
     said = site.json("gc", archive=False, cache="second")
     assert [r["key"] for r in said["removed"]] == [drifted["key"]], said
     assert site.json("gc", archive=False, cache="first")["removed"] == []
-    old = time.time() - 3 * 86400
-    os.utime(os.path.join(os.path.dirname(kept), "world.json"), (old, old))
+    age(kept, 3 * 86400)
     assert site.json("gc", "--keep-days", "4", archive=False, cache="first")["removed"] == []
     assert [r["dir"] for r in site.json("gc", "--keep-days", "2", archive=False, cache="first")["removed"]] == [os.path.dirname(kept)]
 
