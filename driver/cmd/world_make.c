@@ -69,8 +69,10 @@ int world_make(struct cmd_context *c, const char *name, struct err *e)
 				  .keyring = o->keyring ? cmd_absolute(c->arena, o->keyring) : NULL};
 	struct world_result r = {.use = LOCK_NONE};
 	const char *copy = o->copy ? cmd_absolute(c->arena, o->copy) : NULL;
+	const char *store_dir;
 	bool there;
 	if (load(c, name, &q.profiles, &q.world, e) < 0 || cmd_fetch_options(c, &q.fetch, e) < 0 ||
+	    cmd_cache_dir(c, &store_dir, e) < 0 || (copy && world_copy_place(copy, store_dir, c->arena, e) < 0) ||
 	    (copy && world_copy_look(copy, q.world->name, NULL, c->arena, &there, e) < 0) ||
 	    cmd_store(c, &q.store, e) < 0 || world_ensure(&q, c->run, c->arena, &r, e) < 0)
 		return -1;

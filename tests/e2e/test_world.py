@@ -173,6 +173,23 @@ def test_what_is_there_is_not_copied_over(world):
     refused(site.run("list", "--copy", file, archive=False), 2, "world list does not take --copy")
 
 
+def test_places_where_no_copy_may_be(world):
+    store = os.path.join(site.top, "none")
+    by_link, dangling = os.path.join(site.top, "by-link"), os.path.join(site.top, "dangling")
+    os.symlink(site.top, by_link)
+    os.symlink("/nowhere/at/all", dangling)
+    for copy in (os.path.join(store, "worlds", "mine"), store, os.path.join(by_link, "none", "mine")):
+        refused(site.run("make", "toy", "--copy", copy, archive=False, cache="none"), 2, "'" + copy + "' is in the store '" + store, "--copy")
+    for copy in (dangling, os.path.join(dangling, "mine")):
+        refused(site.run("make", "toy", "--copy", copy, archive=False, cache="none"), 2, "'" + dangling + "' is a link that leads nowhere", "--copy")
+    assert not os.path.exists(store) and os.readlink(dangling) == "/nowhere/at/all" and not glob.glob(site.top + "/*.ptbuild-*")
+    inside = os.path.join(site.top, "first", "mine")
+    refused(site.run("make", "toy", "--copy", inside), 2, "is in the store")
+    assert not os.path.exists(inside)
+    os.unlink(by_link)
+    os.unlink(dangling)
+
+
 def test_what_a_kill_left_of_a_copy_goes(world):
     copy = os.path.join(site.top, "copies", "again")
     os.makedirs(os.path.join(copy + ".ptbuild-part", "usr"))
