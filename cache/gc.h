@@ -8,6 +8,8 @@
 #define GC_CCACHE "ccache"         /* the compiler cache's files */
 #define GC_APT "apt"               /* package lists */
 
+#define GC_GRACE_SECONDS 3600 /* what the program leaves to who just used it */
+
 struct gc_options {
 	int64_t keep_seconds;  /* what was not used for so long goes; -1: age removes nothing */
 	int64_t max_bytes;     /* the store is brought down to so much; -1: no limit */

@@ -3,7 +3,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/stat.h>
 
+#include "base/buf.h"
 #include "base/sys/json.h"
 #include "cache/store.h"
 
@@ -11,6 +13,7 @@
 #define STORE_MANIFEST_MAX (UINT64_C(64) << 20)
 #define STORE_FORMAT 1
 #define STORE_WORLD_FACTS "world.json"
+#define STORE_WORLD_MANIFEST "manifest"
 
 struct stage { /* one that this handle made and holds the lock of */
 	char *path;
@@ -57,8 +60,8 @@ int store_check_source(const char *key, const json_t *files, struct err *e) MUST
  * stays the same they are not hashed again. The stamp of a fallback store's object has the time of
  * its last use. */
 void store_stamp(struct store *s, const char *kind, const char *key, const char *object);
-/* store_is_usable: whether a whole object is at that place (also of a fallback store), by its stamp
- * or by hashing it. A damaged one is a warning, once a run. */
+/* store_is_usable: whether a whole object or world is at that place (also of a fallback
+ * store), by its stamp or by hashing it. A damaged one is a warning, once a run. */
 int store_is_usable(struct store *s, const char *kind, const char *key, const char *object, bool *ret,
 		    struct err *e) MUST_CHECK;
 
@@ -74,5 +77,10 @@ struct store_object *store_objects_next(struct store_objects *l) __attribute__((
  * `manifest` in it, or its own (NULL). What another process deletes meanwhile is left out. */
 int store_objects_add(struct store_objects *l, const char *kind, const char *key, const char *path,
 		      const char *manifest, struct err *e) MUST_CHECK;
+/* store_print_stat: appends what a stamp says of a file. */
+void store_print_stat(const char *rel, const struct stat *st, struct buf *ret);
+/* store_world_print: appends to `ret` what a stamp says of a world: its facts and its manifest, and
+ * what lstat(2) shows of each path that is in it. False when something cannot be read. */
+bool store_world_print(const char *object, struct buf *ret);
 /* store_world_bytes: what a world says of its size; false when it cannot be read. */
 bool store_world_bytes(const char *key, const char *dir, uint64_t *ret);

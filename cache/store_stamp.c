@@ -14,14 +14,25 @@ static int64_t nanoseconds(const struct timespec *t)
 	return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
 }
 
+void store_print_stat(const char *rel, const struct stat *st, struct buf *ret)
+{
+	buf_printf(ret, "\n%s %o %llu %lld %lld %lld", rel, st->st_mode & S_IFMT, (unsigned long long)st->st_ino,
+		   (long long)st->st_size, (long long)nanoseconds(&st->st_mtim), (long long)nanoseconds(&st->st_ctim));
+}
+
 /* The digest of the object's path, its manifest, and what stat(2) shows of a written file. False when something cannot
  * be read: then the object is hashed, which finds out why. */
-static bool fingerprint(const char *object, char ret[DIGEST_HEX_LEN + 1])
+static bool fingerprint(const char *kind, const char *object, char ret[DIGEST_HEX_LEN + 1])
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf text = {0};
 	struct err ignored = {0};
 	buf_printf(&text, "%s\n", object);
+	if (strcmp(kind, STORE_WORLD) == 0) {
+		bool read = store_world_print(object, &text);
+		digest_data(text.data, text.len, ret);
+		return read;
+	}
 	size_t start = text.len;
 	if (fs_read(path_join(&a, object, STORE_MANIFEST), STORE_MANIFEST_MAX, &text, &ignored) < 0)
 		return false;
@@ -34,9 +45,7 @@ static bool fingerprint(const char *object, char ret[DIGEST_HEX_LEN + 1])
 		struct stat st;
 		if (!rel || !path_is_safe_relative(rel) || lstat(path_join(&a, object, rel), &st) < 0)
 			return false;
-		buf_printf(&text, "\n%s %o %llu %lld %lld %lld", rel, st.st_mode & S_IFMT,
-			   (unsigned long long)st.st_ino, (long long)st.st_size, (long long)nanoseconds(&st.st_mtim),
-			   (long long)nanoseconds(&st.st_ctim));
+		store_print_stat(rel, &st, &text);
 	}
 	digest_data(text.data, text.len, ret);
 	return i > 0;
@@ -91,7 +100,7 @@ void store_stamp(struct store *s, const char *kind, const char *key, const char 
 {
 	char print[DIGEST_HEX_LEN + 1];
 	forget_bad(s, object);
-	if (fingerprint(object, print))
+	if (fingerprint(kind, object, print))
 		write_stamp(s, kind, key, print);
 }
 
@@ -101,9 +110,11 @@ static int refuse(struct store *s, const char *object, struct err *e)
 	bool own = path_below(object, s->dir) != NULL;
 	if (e->kind == ERR_INTERRUPTED || (e->kind != ERR_INTEGRITY && own))
 		return -1;
-	remember_bad(s, object);
-	struct log log = s->log;
-	log_warn(&log, "%s: it is not used", e->msg);
+	if (!is_bad(s, object)) {
+		struct log log = s->log;
+		remember_bad(s, object);
+		log_warn(&log, "%s: it is not used", e->msg);
+	}
 	err_clear(e);
 	return 0;
 }
@@ -111,7 +122,8 @@ static int refuse(struct store *s, const char *object, struct err *e)
 int store_is_usable(struct store *s, const char *kind, const char *key, const char *object, bool *ret, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	const char *manifest = path_join(&a, object, STORE_MANIFEST);
+	bool world = strcmp(kind, STORE_WORLD) == 0;
+	const char *manifest = path_join(&a, object, world ? STORE_WORLD_FACTS : STORE_MANIFEST);
 	char print[DIGEST_HEX_LEN + 1];
 	struct stat st;
 	*ret = false;
@@ -121,9 +133,10 @@ int store_is_usable(struct store *s, const char *kind, const char *key, const ch
 		err_errno(e, ERR_SYSTEM, "cannot look for '%s'", manifest);
 		return refuse(s, object, e);
 	}
-	if (is_bad(s, object))
+	/* Who makes a world has its lock and asks again: another process may have made it meanwhile. */
+	if (is_bad(s, object) && !(world && path_below(object, s->dir)))
 		return 0;
-	bool printed = fingerprint(object, print);
+	bool printed = fingerprint(kind, object, print);
 	if (!printed || !is_stamped(s, kind, key, print)) {
 		const struct store_object o = {.kind = kind, .key = key, .path = object};
 		const struct run run = {.log = &s->log, .cancel_fd = s->cancel_fd};

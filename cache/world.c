@@ -14,8 +14,6 @@
 #include "base/sys/fs.h"
 #include "cache/store_internal.h"
 
-#define MANIFEST "manifest"
-
 /* The facts of a world; ERR_INTEGRITY for those of another. New reference in *ret_doc. */
 static int read_facts(const char *key, const char *dir, json_t **ret_doc, struct store_world *ret, struct err *e)
 {
@@ -28,8 +26,11 @@ static int read_facts(const char *key, const char *dir, json_t **ret_doc, struct
 	int format;
 	if (lstat(path, &st) < 0)
 		return err_set(e, ERR_INTEGRITY, "'%s' is missing", path);
-	if (json_read(path, &doc, e) < 0)
+	if (json_read(path, &doc, e) < 0) {
+		if (e->kind == ERR_CONFIG)
+			e->kind = ERR_INTEGRITY;
 		return -1;
+	}
 	if (json_unpack(doc, "{s:i, s:s, s:s, s:s, s:s, s:I !}", "format", &format, "key", &w.key, "name", &w.name,
 			"platform", &w.platform, "tree", &w.tree, "bytes", &bytes) < 0 ||
 	    format != STORE_FORMAT || strcmp(w.key, key) != 0 || !digest_valid_hex(w.tree) || bytes < 0)
@@ -86,6 +87,27 @@ int store_world_find(struct store *s, const char *key, struct arena *a, const ch
 	return 0;
 }
 
+int store_world_use(struct store *s, const char *key, struct arena *a, const char **ret, struct err *e)
+{
+	bool usable;
+	if (store_check_name(STORE_WORLD, key, e) < 0)
+		return -1;
+	const char *dir = store_object_path(s->dir, STORE_WORLD, key, a);
+	if (store_is_usable(s, STORE_WORLD, key, dir, &usable, e) < 0)
+		return -1;
+	if (usable)
+		store_touch(path_join(a, dir, STORE_WORLD_FACTS));
+	for (size_t i = 0; i < s->fallbacks.count && !usable; i++) {
+		dir = store_object_path(s->fallbacks.items[i], STORE_WORLD, key, a);
+		if (store_is_usable(s, STORE_WORLD, key, dir, &usable, e) < 0)
+			return -1;
+		if (usable)
+			store_touch(store_stamp_path(s, STORE_WORLD, key, a));
+	}
+	*ret = usable ? path_join(a, dir, STORE_WORLD_ROOT) : NULL;
+	return 0;
+}
+
 int store_world_hold(struct store *s, const char *key, const struct run *run, struct lock *ret, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -110,7 +132,8 @@ static int complete(const struct store_world *w, const struct buf *manifest, con
 	AUTO_FD int fd = open(stage, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot open '%s'", stage);
-	if (fs_write_atomic(path_join(&a, stage, MANIFEST), buf_cstr(manifest), manifest->len, 0644, e) < 0 ||
+	if (fs_write_atomic(path_join(&a, stage, STORE_WORLD_MANIFEST), buf_cstr(manifest), manifest->len, 0644, e) <
+		    0 ||
 	    json_write(doc, path_join(&a, stage, STORE_WORLD_FACTS), e) < 0)
 		return -1;
 	/* One call for the whole disk: an fsync for each of fifty thousand files takes many times as long. */
@@ -128,7 +151,8 @@ static int put_in_place(struct store *s, const char *key, const char *stage, con
 			return fs_sync_dir(path_dir(&a, to), e);
 		if (errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR)
 			return err_errno(e, ERR_SYSTEM, "cannot rename '%s' to '%s'", stage, to);
-		*ret_taken = is_there(s, key, to);
+		if (store_is_usable(s, STORE_WORLD, key, to, ret_taken, e) < 0)
+			return -1;
 		if (*ret_taken)
 			return 0;
 		if (store_quarantine(s, &o, e) < 0 && fs_exists(to))
@@ -148,10 +172,12 @@ int store_world_publish(struct store *s, const struct store_world *w, const stru
 	if (complete(w, manifest, stage, e) < 0 || fs_mkdirs(path_dir(a, to), e) < 0 || fs_sync_dir(s->dir, e) < 0 ||
 	    put_in_place(s, w->key, stage, to, &taken, e) < 0)
 		return err_wrap(e, "cannot publish the world %.12s", w->key);
-	if (taken)
+	if (taken) {
 		store_drop_stage(s, stage);
-	else
+	} else {
 		store_forget_stage(s, stage);
+		store_stamp(s, STORE_WORLD, w->key, to);
+	}
 	*ret = path_join(a, to, STORE_WORLD_ROOT);
 	return 0;
 }
@@ -263,7 +289,7 @@ int store_world_verify(const struct store_object *o, const struct run *run, stru
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf text = {0};
 	AUTO_JSON json_t *doc = NULL;
-	const char *path = path_join(&a, o->path, MANIFEST);
+	const char *path = path_join(&a, o->path, STORE_WORLD_MANIFEST);
 	struct store_world w;
 	char got[DIGEST_HEX_LEN + 1];
 	if (read_facts(o->key, o->path, &doc, &w, e) < 0)
@@ -275,5 +301,9 @@ int store_world_verify(const struct store_object *o, const struct run *run, stru
 	digest_data(buf_cstr(&text), text.len, got);
 	if (strcmp(got, w.tree) != 0)
 		return err_set(e, ERR_INTEGRITY, "'%s' has sha256 %s, not %s", path, got, w.tree);
-	return check_all(path_join(&a, o->path, STORE_WORLD_ROOT), arena_strdup(&a, buf_cstr(&text)), run, &a, e);
+	const char *root = path_join(&a, o->path, STORE_WORLD_ROOT);
+	struct stat st;
+	if (lstat(root, &st) < 0 || !S_ISDIR(st.st_mode))
+		return wrong(root, "is not a directory", e);
+	return check_all(root, arena_strdup(&a, buf_cstr(&text)), run, &a, e);
 }

@@ -13,8 +13,6 @@
 #include "cache/verify.h"
 #include "cmd/help.h"
 
-#define GRACE_SECONDS 3600
-
 struct cache_options {
 	struct cmd_globals global;
 	const char *max_size;
@@ -186,7 +184,7 @@ static int cache_verify(struct cmd_context *c, struct store *s, struct err *e)
 static int cache_gc(struct cmd_context *c, struct store *s, struct err *e)
 {
 	const struct cache_options *o = c->options;
-	struct gc_options q = {.keep_seconds = -1, .grace_seconds = GRACE_SECONDS, .dry_run = o->dry_run};
+	struct gc_options q = {.keep_seconds = -1, .grace_seconds = GC_GRACE_SECONDS, .dry_run = o->dry_run};
 	struct gc_result r;
 	uint64_t max_bytes = 0;
 	if (!o->max_size && !o->keep_days) {

@@ -69,8 +69,10 @@ int world_make(struct cmd_context *c, const char *name, struct err *e)
 				  .keyring = o->keyring ? cmd_absolute(c->arena, o->keyring) : NULL};
 	struct world_result r = {.use = LOCK_NONE};
 	const char *copy = o->copy ? cmd_absolute(c->arena, o->copy) : NULL;
+	const char *store_dir;
 	bool there;
 	if (load(c, name, &q.profiles, &q.world, e) < 0 || cmd_fetch_options(c, &q.fetch, e) < 0 ||
+	    cmd_cache_dir(c, &store_dir, e) < 0 || (copy && world_copy_place(copy, store_dir, c->arena, e) < 0) ||
 	    (copy && world_copy_look(copy, q.world->name, NULL, c->arena, &there, e) < 0) ||
 	    cmd_store(c, &q.store, e) < 0 || world_ensure(&q, c->run, c->arena, &r, e) < 0)
 		return -1;
@@ -179,8 +181,12 @@ static int print_gc(struct cmd_context *c, const struct gc_result *r, bool dry_r
 int world_gc(struct cmd_context *c, const char *name, struct err *e)
 {
 	const struct world_options *o = c->options;
-	struct gc_options q = {
-		.keep_seconds = -1, .max_bytes = -1, .dry_run = o->dry_run, .kind = STORE_WORLD, .unwanted = unwanted};
+	struct gc_options q = {.keep_seconds = -1,
+			       .max_bytes = -1,
+			       .grace_seconds = GC_GRACE_SECONDS,
+			       .dry_run = o->dry_run,
+			       .kind = STORE_WORLD,
+			       .unwanted = unwanted};
 	struct gc_result r = {0};
 	const char *dir, *profiles;
 	struct store *s;

@@ -114,6 +114,91 @@ static void one_without_facts_is_not_used(void **state)
 	assert_int_equal(names_in(f, "quarantine"), 1);
 }
 
+static const char *use(struct fixture *f, struct store *s, const char *key)
+{
+	const char *root = NULL;
+	assert_ok(store_world_use(s, key, &f->arena, &root, &f->err), &f->err);
+	return root;
+}
+
+static void a_changed_one_is_not_used(void **state)
+{
+	struct fixture *f = *state;
+	static const char *const commands[] = {
+		"printf tOol >usr/bin/tool",
+		"printf tOol >usr/bin/tool; touch -d @1000 usr/bin/tool",
+		"chmod 644 usr/bin/tool",
+		"rm 'etc/a b'",
+		"ln -sfn /bin/sh usr/lib",
+		"touch etc/new",
+		"touch new",
+		"mv ../root ../r; mkdir ../root",
+		"mv ../root ../r; ln -s r ../root",
+		"sed -i 's/755/644/' ../manifest",
+		"sed -i 's/debian13/debian12/; s/" KEY_A "/" KEY_B "/' ../world.json",
+		"echo '{' >../world.json",
+	};
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		const char *root = publish_world(f, KEY_A);
+		assert_string_equal(use(f, f->store, KEY_A), root);
+		assert_int_equal(system(arena_printf(&f->arena, "cd %s && %s", root, commands[i])), 0);
+		assert_null(use(f, f->store, KEY_A));
+		assert_int_equal(names_in(f, "quarantine"), i);
+		assert_string_equal(publish_world(f, KEY_A), root);
+		assert_int_equal(names_in(f, "quarantine"), i + 1);
+		struct store_object o = only_object(f);
+		assert_ok(store_verify(&o, test_run(), &f->err), &f->err);
+	}
+}
+
+static void one_that_only_looks_changed_is_used(void **state)
+{
+	struct fixture *f = *state;
+	const char *root = publish_world(f, KEY_A), *stamp = in_store(f, "stamps/world-" KEY_A);
+	AUTO_FREE char *before = test_read(stamp);
+	assert_non_null(before);
+	/* being used is no change */
+	assert_string_equal(use(f, f->store, KEY_A), root);
+	AUTO_FREE char *used = test_read(stamp);
+	assert_string_equal(used, before);
+	assert_int_equal(system(arena_printf(&f->arena, "touch %s/usr/bin/tool", root)), 0);
+	assert_string_equal(use(f, f->store, KEY_A), root);
+	AUTO_FREE char *after = test_read(stamp);
+	assert_string_not_equal(after, before);
+	assert_int_equal(unlink(stamp), 0);
+	assert_string_equal(use(f, f->store, KEY_A), root);
+	AUTO_FREE char *again = test_read(stamp);
+	assert_string_equal(again, after);
+}
+
+static void one_that_another_process_made_anew_is_used(void **state)
+{
+	struct fixture *f = *state;
+	struct store *other;
+	const char *root = publish_world(f, KEY_A);
+	assert_int_equal(system(arena_printf(&f->arena, "printf tOol >%s/usr/bin/tool", root)), 0);
+	assert_ok(store_open(f->dir, test_run(), &other, &f->err), &f->err);
+	assert_null(use(f, other, KEY_A));
+	publish_world(f, KEY_A);
+	assert_string_equal(use(f, other, KEY_A), root);
+	store_close(other);
+}
+
+static void a_changed_one_of_a_fallback_store(void **state)
+{
+	struct fixture *f = *state;
+	struct store *other;
+	const char *root = publish_world(f, KEY_A);
+	assert_ok(store_open(test_path("other"), test_run(), &other, &f->err), &f->err);
+	assert_ok(store_add_fallback(other, f->dir, &f->err), &f->err);
+	assert_string_equal(use(f, other, KEY_A), root);
+	assert_int_equal(system(arena_printf(&f->arena, "printf tOol >%s/usr/bin/tool", root)), 0);
+	assert_null(use(f, other, KEY_A));
+	assert_int_equal(names_in(f, "quarantine"), 0);
+	assert_int_equal(names_in(f, "worlds"), 1);
+	store_close(other);
+}
+
 static void collected_unless_held(void **state)
 {
 	struct fixture *f = *state;
@@ -166,10 +251,17 @@ static void one_of_a_fallback_store(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(published_and_found),     T(a_wrong_manifest_is_not_published),
-		T(every_change_is_found),   T(one_without_facts_is_not_used),
-		T(collected_unless_held),   T(finding_is_using),
+		T(published_and_found),
+		T(a_wrong_manifest_is_not_published),
+		T(every_change_is_found),
+		T(one_without_facts_is_not_used),
+		T(collected_unless_held),
+		T(finding_is_using),
 		T(one_of_a_fallback_store),
+		T(a_changed_one_is_not_used),
+		T(one_that_only_looks_changed_is_used),
+		T(one_that_another_process_made_anew_is_used),
+		T(a_changed_one_of_a_fallback_store),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

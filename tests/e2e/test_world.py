@@ -173,6 +173,23 @@ def test_what_is_there_is_not_copied_over(world):
     refused(site.run("list", "--copy", file, archive=False), 2, "world list does not take --copy")
 
 
+def test_places_where_no_copy_may_be(world):
+    store = os.path.join(site.top, "none")
+    by_link, dangling = os.path.join(site.top, "by-link"), os.path.join(site.top, "dangling")
+    os.symlink(site.top, by_link)
+    os.symlink("/nowhere/at/all", dangling)
+    for copy in (os.path.join(store, "worlds", "mine"), store, os.path.join(by_link, "none", "mine")):
+        refused(site.run("make", "toy", "--copy", copy, archive=False, cache="none"), 2, "'" + copy + "' is in the store '" + store, "--copy")
+    for copy in (dangling, os.path.join(dangling, "mine")):
+        refused(site.run("make", "toy", "--copy", copy, archive=False, cache="none"), 2, "'" + dangling + "' is a link that leads nowhere", "--copy")
+    assert not os.path.exists(store) and os.readlink(dangling) == "/nowhere/at/all" and not glob.glob(site.top + "/*.ptbuild-*")
+    inside = os.path.join(site.top, "first", "mine")
+    refused(site.run("make", "toy", "--copy", inside), 2, "is in the store")
+    assert not os.path.exists(inside)
+    os.unlink(by_link)
+    os.unlink(dangling)
+
+
 def test_what_a_kill_left_of_a_copy_goes(world):
     copy = os.path.join(site.top, "copies", "again")
     os.makedirs(os.path.join(copy + ".ptbuild-part", "usr"))
@@ -320,6 +337,12 @@ def test_bad_indexes_are_refused(world):
         site.archive.publish()
 
 
+def age(dir, seconds):
+    """A world was last used so long ago."""
+    old = time.time() - seconds
+    os.utime(os.path.join(os.path.dirname(dir), "world.json"), (old, old))
+
+
 def test_gc_removes_what_no_table_names(world):
     drifted = site.json("make", "toy", cache="second")
     site.table("other", PART.replace("usr/bin/first", "usr/bin/second"))
@@ -332,16 +355,22 @@ def test_gc_removes_what_no_table_names(world):
     kept = site.json("make", "toy", cache="first")["dir"]
     for path in glob.glob(os.path.join(site.profiles, "worlds", "other.*")):
         os.unlink(path)
+    # What was used within the last hour stays.
+    said = site.json("gc", archive=False, cache="first")
+    assert said["removed"] == [] and os.path.isdir(doc["dir"]), said
+    age(doc["dir"], 3500)
+    assert site.json("gc", archive=False, cache="first")["removed"] == []
+    age(doc["dir"], 3700)
     said = site.json("gc", "--dry-run", archive=False, cache="first")
     assert [r["key"] for r in said["removed"]] == [doc["key"]] and os.path.isdir(doc["dir"]), said
     said = site.json("gc", archive=False, cache="first")
     assert [r["key"] for r in said["removed"]] == [doc["key"]] and not os.path.exists(doc["dir"]) and os.path.isdir(kept), said
     # One with drift has a key that no table names.
+    age(drifted["dir"], 3700)
     said = site.json("gc", archive=False, cache="second")
     assert [r["key"] for r in said["removed"]] == [drifted["key"]], said
     assert site.json("gc", archive=False, cache="first")["removed"] == []
-    old = time.time() - 3 * 86400
-    os.utime(os.path.join(os.path.dirname(kept), "world.json"), (old, old))
+    age(kept, 3 * 86400)
     assert site.json("gc", "--keep-days", "4", archive=False, cache="first")["removed"] == []
     assert [r["dir"] for r in site.json("gc", "--keep-days", "2", archive=False, cache="first")["removed"]] == [os.path.dirname(kept)]
 

@@ -20,7 +20,7 @@ static int bad_name(const char *name, const char *what, const char *part, struct
 }
 
 static int check_order(const char *name, const struct strlist *parts, size_t at, const struct world_piece *pieces,
-		       struct err *e)
+		       struct arena *a, struct err *e)
 {
 	const struct world_part *p = pieces[at].part;
 	bool base = strcmp(p->kind, "base") == 0;
@@ -30,6 +30,12 @@ static int check_order(const char *name, const struct strlist *parts, size_t at,
 		return bad_name(name, "is not a base", p->part, e);
 	if (at > 0 && base)
 		return bad_name(name, "is a base, and there is one already", p->part, e);
+	for (size_t i = 1; i < at; i++)
+		if (strcmp(p->kind, pieces[i].part->kind) == 0)
+			return bad_name(
+				name,
+				arena_printf(a, "is a %s, and '%s' is one already", p->kind, pieces[i].part->part),
+				p->part, e);
 	if (*p->suite && strcmp(p->suite, pieces[0].part->suite) != 0)
 		return bad_name(name, "has packages of another Debian than the base", p->part, e);
 	return 0;
@@ -104,7 +110,7 @@ int world_load(const char *profiles, const char *name, const char *platform, str
 	for (; w->count < parts.count; w->count++) {
 		struct world_piece *p = &w->pieces[w->count];
 		if (world_part_load(profiles, parts.items[w->count], a, &p->part, e) < 0 ||
-		    check_order(name, &parts, w->count, w->pieces, e) < 0 ||
+		    check_order(name, &parts, w->count, w->pieces, a, e) < 0 ||
 		    read_lock(profiles, p->part, platform, a, &p->lock, e) < 0)
 			return -1;
 	}

@@ -19,7 +19,7 @@ static int find_and_hold(struct store *s, const char *key, const struct run *run
 			 struct lock *hold, struct err *e)
 {
 	AUTO_LOCK struct lock lock = LOCK_NONE;
-	if (store_world_hold(s, key, run, &lock, e) < 0 || store_world_find(s, key, a, ret, e) < 0)
+	if (store_world_hold(s, key, run, &lock, e) < 0 || store_world_use(s, key, a, ret, e) < 0)
 		return -1;
 	if (*ret) {
 		*hold = lock;
@@ -97,7 +97,7 @@ static int make_once(const struct world_request *q, const struct world_files *fi
 	AUTO_LOCK struct lock lock = LOCK_NONE;
 	const char *dir = NULL;
 	if (store_lock(q->store, STORE_WORLD, files->world->key, run, &lock, e) < 0 ||
-	    world_find(q->store, files->world, a, &dir, e) < 0)
+	    store_world_use(q->store, files->world->key, a, &dir, e) < 0)
 		return -1;
 	if (dir)
 		return 0;

@@ -1,6 +1,8 @@
 #include "step/pipeline/pipeline_world_copy.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/path.h"
@@ -12,6 +14,37 @@ static int taken(const char *to, const char *what, struct err *e)
 {
 	err_set(e, ERR_USAGE, "'%s' is there already, and %s", to, what);
 	return err_hint(e, "remove it, or name another directory with --copy");
+}
+
+/* `path` with the links in it followed, as far as it is there. A link to nothing is an error. */
+static int follow(const char *path, struct arena *a, const char **ret, struct err *e)
+{
+	const char *top = path, *rest;
+	char *real;
+	struct stat st;
+	while (!(real = realpath(top, NULL)) && strcmp(top, "/") != 0) {
+		if (lstat(top, &st) == 0) {
+			err_set(e, ERR_USAGE, "'%s' is a link that leads nowhere", top);
+			return err_hint(e, "remove it, or name another directory with --copy");
+		}
+		top = path_dir(a, top);
+	}
+	rest = path + strlen(top);
+	rest += strspn(rest, "/");
+	*ret = *rest ? path_join(a, real ? real : top, rest) : arena_strdup(a, real ? real : top);
+	free(real);
+	return 0;
+}
+
+int world_copy_place(const char *to, const char *store_dir, struct arena *a, struct err *e)
+{
+	const char *copy, *store;
+	if (follow(to, a, &copy, e) < 0 || follow(store_dir, a, &store, e) < 0)
+		return -1;
+	if (strcmp(copy, store) != 0 && !path_below(copy, store))
+		return 0;
+	err_set(e, ERR_USAGE, "'%s' is in the store '%s'", to, store_dir);
+	return err_hint(e, "name a directory of your own with --copy");
 }
 
 int world_copy_look(const char *to, const char *name, const char *key, struct arena *a, bool *ret_there, struct err *e)

@@ -6,6 +6,9 @@
 #include "base/err.h"
 #include "base/run.h"
 
+/* world_copy_place: ERR_USAGE where no copy may be: `to`, an absolute path, is the store or lies in
+ * it, or a link in it leads nowhere. Neither needs to be there. */
+int world_copy_place(const char *to, const char *store_dir, struct arena *a, struct err *e) MUST_CHECK;
 /* world_copy_look: *ret_there says whether `to` is a copy of this world already, whatever was
  * changed in it since; `key` NULL: with any key. ERR_USAGE for anything else that stands there, a
  * copy with another key too: it is the user's, and is never replaced. */

@@ -1,6 +1,7 @@
 #include "step/pipeline/pipeline_world_files.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/path.h"
 #include "cache/store.h"
@@ -188,6 +189,24 @@ static const char *const *const *paths_of(const struct world *w, const struct wa
 	return out;
 }
 
+/* A file is known by its digest alone: that its lock gives another size is found here. */
+static int check_sizes(const struct world *w, const struct wanted *files, struct err *e)
+{
+	for (size_t i = 0; i < w->count; i++)
+		for (size_t k = 0; k < w->pieces[i].lock.count; k++) {
+			const struct world_entry *f = &w->pieces[i].lock.entries[k];
+			const char *path = files->sources[files->of[i][k]].path;
+			struct stat st;
+			if (stat(path, &st) < 0)
+				return err_errno(e, ERR_SYSTEM, "cannot look at '%s'", path);
+			if (f->size && (uint64_t)st.st_size != f->size)
+				return err_set(e, ERR_INTEGRITY, "'%s' has %lld bytes, and the lock of '%s' says %llu",
+					       path, (long long)st.st_size, w->pieces[i].lock.part,
+					       (unsigned long long)f->size);
+		}
+	return 0;
+}
+
 int world_files(const struct world_request *q, const struct run *run, struct arena *a, struct world_files *ret,
 		struct err *e)
 {
@@ -208,6 +227,8 @@ int world_files(const struct world_request *q, const struct run *run, struct are
 		if (fetch(q, now, &files, run, a, &out.fetched, e) < 0)
 			return -1;
 	}
+	if (check_sizes(out.world, &files, e) < 0)
+		return -1;
 	out.paths = paths_of(out.world, &files, a);
 	*ret = out;
 	return 0;

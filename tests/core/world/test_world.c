@@ -115,6 +115,15 @@ static void what_is_no_world(void **state)
 	refused("kit1+base1", "'kit1' is not a base");
 	refused("base1+base2", "'base2' is a base, and there is one already");
 	refused("base1+kit1+kit1", "'kit1' is there twice");
+	lock("kit2", "1");
+	refused("base1+kit1+kit2", "'kit2' is a toolkit, and 'kit1' is one already");
+	part("snake1", "python", "python: \"3.11\"\nprefix: usr/local\narchives: [cpython==1]\n");
+	part("snake2", "python", "python: \"3.12\"\nprefix: usr/local\narchives: [cpython==1]\n");
+	lock("snake1", "1");
+	lock("snake2", "1");
+	assert_int_equal(load("base1+snake1+kit1")->count, 3);
+	refused("base1+snake1+kit1+snake2", "'snake2' is a python, and 'snake1' is one already");
+	assert_int_equal(unlink(arena_printf(&arena, "%s/worlds/kit2.x86_64-linux.lock", profiles)), 0);
 	refused("base3", "unknown part of a world: 'base3'");
 	refused("../base1", "unknown part");
 	refused("base1+kit2", "part 'kit2' for x86_64-linux");

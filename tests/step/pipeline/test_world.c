@@ -184,6 +184,25 @@ static void made_then_found(void **state)
 	store_close(s);
 }
 
+static void a_damaged_one_is_made_anew(void **state)
+{
+	struct world_result r, again;
+	const char *dir = here("store");
+	(void)state;
+	assert_ok(ensure(dir, &r, &err), &err);
+	lock_release(&r.use);
+	const char *file = arena_printf(&arena, "%s/usr/lib/p001/1", r.dir);
+	test_write(file, "changed");
+	assert_ok(ensure(dir, &again, &err), &err);
+	assert_false(again.hit);
+	assert_int_equal(again.fetched.downloaded, 0);
+	lock_release(&again.use);
+	AUTO_FREE char *text = test_read(file);
+	assert_string_not_equal(text, "changed");
+	assert_int_equal(test_count_entries(arena_printf(&arena, "%s/quarantine", dir)), 1);
+	assert_int_equal(check_store(dir), 1);
+}
+
 /* Whether a kill left a stage with the beginning of a root. */
 static bool left_a_root(const char *dir)
 {
@@ -288,6 +307,27 @@ static void the_tree_is_what_the_lock_says(void **state)
 	lock_release(&r.use);
 }
 
+static void a_size_that_is_not_the_files(void **state)
+{
+	struct world_result r;
+	const char *dir = here("store");
+	(void)state;
+	/* in the store first, then not: it is refused either way */
+	assert_ok(ensure(dir, &r, &err), &err);
+	lock_release(&r.use);
+	assert_ok(fs_remove_tree(arena_printf(&arena, "%s/worlds", dir), &err), &err);
+	char *line = strstr(lock_lines.data, "deb p003 1 all "), *size = line + strlen("deb p003 1 all ");
+	*size = *size == '9' ? '8' : (char)(*size + 1);
+	write_lock(buf_cstr(&lock_lines), NULL);
+	for (int i = 0; i < 2; i++) {
+		assert_err(ensure(i ? here("other") : dir, &r, &err), &err, ERR_INTEGRITY, "/p003_1_all.deb' has ");
+		assert_contains(err.msg,
+				arena_printf(&arena, "the lock of 'toy' says %.*s", (int)strcspn(size, " "), size));
+		err_clear(&err);
+	}
+	assert_int_equal(check_store(dir), 0);
+}
+
 static void offline_without_the_files(void **state)
 {
 	struct world_result r;
@@ -305,10 +345,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(made_then_found),
+		T(a_damaged_one_is_made_anew),
 		T(killed_at_any_moment),
 		T(two_processes_make_it_once),
 		T(the_same_for_every_user_and_umask),
 		T(the_tree_is_what_the_lock_says),
+		T(a_size_that_is_not_the_files),
 		T(offline_without_the_files),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
