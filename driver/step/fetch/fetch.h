@@ -11,6 +11,7 @@ struct store;
 struct fetch_source {
 	const char *name; /* file name */
 	const char *sha256;
+	uint64_t max_bytes;  /* a place that has more is cut there; 0: TRANSFER_MAX_BYTES */
 	struct strlist urls; /* in order */
 	const char *path;    /* result: the file in the store */
 	/* result, also of a failure: every place said for certain that it has no such file */

@@ -204,6 +204,7 @@ static enum transfer_outcome from_place(struct fetch_worker *w, const struct fet
 	struct transfer t = {.path = partial,
 			     .ret_status = &status,
 			     .sha256 = s->sha256,
+			     .max_bytes = s->max_bytes,
 			     .stall_seconds = o->stall_seconds,
 			     .slow_seconds = o->slow_seconds,
 			     .slow_rate = FETCH_SLOW_RATE,

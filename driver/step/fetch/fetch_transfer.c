@@ -350,7 +350,7 @@ static enum transfer_outcome judge(struct attempt *at, CURLcode result, bool *re
 	if (at->stop == STOP_TOO_BIG || result == CURLE_FILESIZE_EXCEEDED) {
 		err_set(at->e, ERR_NETWORK, "more than %llu bytes from '%s'", (unsigned long long)at->file->max,
 			at->shown);
-		return partial_restart(at->file, at->e) < 0 ? TRANSFER_STOP : TRANSFER_NEXT;
+		return partial_delete(at->file, at->e) < 0 ? TRANSFER_STOP : TRANSFER_NEXT;
 	}
 	if (result != CURLE_OK && at->stop == STOP_NONE) {
 		err_set(at->e, ERR_NETWORK, "cannot get '%s': %s", at->shown,

@@ -19,7 +19,7 @@ struct wanted {
 
 static struct fetch_source source_of(const struct world_lock *l, const struct world_entry *f, struct arena *a)
 {
-	struct fetch_source s = {.name = path_base(f->place), .sha256 = f->sha256};
+	struct fetch_source s = {.name = path_base(f->place), .sha256 = f->sha256, .max_bytes = f->size};
 	switch (f->kind) {
 	case WORLD_DEB:
 		strlist_addf(&s.urls, a, "deb:%s/%s", l->archive, f->place);

@@ -118,6 +118,28 @@ static void wrong_place_then_right_place_warns(void **state)
 	assert_contains(log_text(f), other_sha);
 }
 
+/* A server that sends without end must not fill the disk. */
+static void a_file_of_known_size_is_cut_there(void **state)
+{
+	struct fixture *f = *state;
+	const struct httpd_page pages[] = {{.path = "/endless", .body = body, .len = HALF, .fault = HTTPD_ENDLESS},
+					   {.path = "/large", .body = body, .len = BODY},
+					   {.path = "/file", .body = body, .len = BODY}};
+	f->server = httpd_start(pages, ARRAY_LEN(pages));
+	struct fetch_source s = source(f, "file.bin", body_sha, httpd_url(f->server, "/endless"));
+	s.max_bytes = BODY - 1;
+	strlist_add(&s.urls, &f->a, httpd_url(f->server, "/large"));
+	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "cannot fetch 'file.bin': more than 3145727 bytes from 'http");
+	assert_contains(f->e.msg, "/endless'; more than 3145727 bytes from");
+	assert_false(fs_exists(partial(f)));
+	assert_true(httpd_sent(f->server, "/endless") < 8 * BODY);
+	s.max_bytes = BODY;
+	strlist_add(&s.urls, &f->a, httpd_url(f->server, "/file"));
+	s.urls.items[1] = httpd_url(f->server, "/none");
+	assert_ok(get(f, &s, 1), &f->e);
+	assert_has_body(&s);
+}
+
 static void refused_connection_names_every_place(void **state)
 {
 	struct fixture *f = *state;
@@ -557,6 +579,7 @@ int main(void)
 		T(same_file_twice_is_downloaded_once),
 		T(next_place_is_tried),
 		T(wrong_place_then_right_place_warns),
+		T(a_file_of_known_size_is_cut_there),
 		T(refused_connection_names_every_place),
 		T(no_place_at_all),
 		T(file_url_is_copied),
