@@ -285,6 +285,12 @@ static bool can_retry(CURLcode code)
 	return false;
 }
 
+static bool is_unreached(CURLcode code)
+{
+	return code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY ||
+	       code == CURLE_COULDNT_CONNECT;
+}
+
 static enum transfer_outcome judge_status(struct attempt *at, long code)
 {
 	curl_off_t wait = 0;
@@ -319,6 +325,8 @@ static enum transfer_outcome judge(struct attempt *at, CURLcode result, bool *re
 	curl_easy_getinfo(at->easy, CURLINFO_RESPONSE_CODE, &code);
 	if (at->t->ret_status)
 		*at->t->ret_status = code;
+	if (at->t->ret_unreached)
+		*at->t->ret_unreached = is_unreached(result);
 	switch (at->stop) {
 	case STOP_CANCEL:
 		err_set(at->e, ERR_INTERRUPTED, "interrupted");
