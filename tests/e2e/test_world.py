@@ -312,12 +312,21 @@ def test_bad_indexes_are_refused(world):
         site.archive.publish(suite="other")
         refused(site.run(*fill, cache="fourth"), 5, "'toy'", "'other'")
         os.unlink(os.path.join(site.archive.top, "dists", "toy", "InRelease"))
-        refused(site.run(*fill, cache="fourth"), 4, "packages of 'toy' have left the archive", "404")
+        for words in ([], ["--no-drift"]):
+            refused(site.run(*fill, *words, cache="fourth"), 4, "packages of 'toy' cannot be had: no index of 'toy'", "404", "--archive debian=URL")
         site.archive.publish()
         refused(site.run(*fill, "--keyring", "/nonexistent", keyring=False, cache="fourth"), 2, "--keyring", "does not exist")
         refused(site.run("lock", "toy", "--offline", cache="fourth"), 4, "--offline forbids")
     finally:
         site.archive.publish()
+
+
+def test_a_place_that_is_no_archive_is_named(world):
+    """Not drift: nothing has left an archive that never was one."""
+    done = site.run("make", "toy", "--archive", f"debian={site.url}/nothing", archive=False, cache="none")
+    refused(done, 4, "what is named as 'debian' is no archive of Debian's", "nothing/dists/toy/InRelease", "--archive debian=URL")
+    assert "have left" not in done.stderr and done.stderr.count("warning") == 4, done.stderr
+    assert f"and {COUNT + 1 - 4} more files could not be fetched" in done.stderr, done.stderr
 
 
 def test_gc_removes_what_no_table_names(world):

@@ -131,8 +131,6 @@ static int resolve_piece(const struct world_request *q, const struct world_piece
 	const struct archive_get get = fetch_archive(&user);
 	struct archive_index *index = arena_alloc(a, sizeof(*index));
 	struct drift d;
-	if (q->no_drift)
-		return drift_refuse(&p->lock, gone, e);
 	for (unsigned i = 0; i < p->part->components_count; i++)
 		strlist_ref(&components, a, p->part->components[i]);
 	const struct archive_suite suite = {.archive = p->lock.archive,
@@ -141,6 +139,12 @@ static int resolve_piece(const struct world_request *q, const struct world_piece
 					    .components = &components,
 					    .keyring = q->keyring,
 					    .not_before = p->lock.date};
+	const char *file;
+	/* An address that is no archive has no packages either: that is not drift. */
+	if (p->lock.archive && archive_index_get(&suite, &get, a, &file, e) < 0)
+		return err_wrap(e, "packages of '%s' cannot be had", p->part->part);
+	if (q->no_drift)
+		return drift_refuse(&p->lock, gone, e);
 	if (!p->lock.archive) /* no packages: what is gone has no other version */
 		return drift_resolve(&p->lock, gone, &(struct archive_index){0}, a, ret, &d, e);
 	if (archive_index_read(&suite, &get, run, a, index, e) < 0)
