@@ -358,6 +358,8 @@ def test_gc_removes_what_no_table_names(world):
 def test_refusals(world):
     refused(site.run("mak", "toy", archive=False), 2, "not an action of world: 'mak'", "'make'")
     refused(site.run("list", "toy", archive=False), 2, "takes no name")
+    done = site.run("list", "--platform", "aarch64-linux", archive=False)
+    assert done.returncode == 0 and "no lock" in done.stdout and "x86_64-linux" not in done.stdout, done
     refused(site.run("show", archive=False), 2, "takes one name, not 0")
     refused(site.run("show", "toyy", archive=False), 3, "unknown part of a world: 'toyy'", "'toy'")
     refused(site.run("show", "toy", "--platform", "arm64-linux", archive=False), 2, "arm64-linux", "aarch64-linux")
@@ -365,7 +367,7 @@ def test_refusals(world):
     refused(site.run("lock", "toy", "--base", "toy"), 2, "--base toy does not apply")
     refused(site.run("gc", "--keep-days", "x", archive=False), 2, "'--keep-days'")
     refused(site.run("make", "toy", "--archive", "debian", archive=False, cache="none"), 2, "not NAME=URL")
-    refused(site.run("verify", "toy", archive=False, cache="none"), 3, "is not made", "ptbuild world make toy")
+    refused(site.run("verify", "toy", archive=False, cache="none"), 3, "is not made", "ptbuild world make toy", f"--profiles {site.profiles} --cache {site.top}/none")
     empty = tempfile.mkdtemp(dir=site.top)
     done = site.run("make", "toy", archive=False, cache="none", env={"PATH": empty})
     refused(done, 4, "no address of the archive 'debian' is known", "PTBUILD_ARCHIVE_DEBIAN", "--archive debian=URL")

@@ -281,7 +281,7 @@ static int no_place_left(const struct fetch_source *s, const struct verdict *v, 
 	if (v->skipped) {
 		err_set(e, ERR_NETWORK, "'%s' (sha256 %s) is not in the store and --offline forbids fetching it%s%s",
 			s->name, s->sha256, *reasons ? ": " : "", reasons);
-		return err_hint(e, "run 'ptbuild fetch' once with a network, or give the directory that holds it with "
+		return err_hint(e, "run the same once without --offline, or give the directory that holds it with "
 				   "--mirror DIR");
 	}
 	err_set(e, ERR_NETWORK, "cannot fetch '%s': %s", s->name, *reasons ? reasons : "no place is known for it");

@@ -61,8 +61,8 @@ static struct wanted list_sources(const struct world *w, struct arena *a)
 	return out;
 }
 
-static int fetch(const struct world_request *q, const struct world *w, struct wanted *files, const struct run *run,
-		 struct arena *a, struct fetch_stats *stats, struct err *e)
+static int fetch(const struct world_request *q, struct wanted *files, const struct run *run, struct arena *a,
+		 struct fetch_stats *stats, struct err *e)
 {
 	struct fetch_options o = q->fetch;
 	struct fetch_stats now = {0};
@@ -74,8 +74,7 @@ static int fetch(const struct world_request *q, const struct world *w, struct wa
 		quietly.log = &quiet;
 	if (fetch_all(q->store, files->sources, files->count, &o, &quietly, a, &now, e) < 0) {
 		if (o.offline && e->kind == ERR_NETWORK)
-			return err_hint(e, "run 'ptbuild world make %s --platform %s' once with a network", w->name,
-					w->platform);
+			return err_hint(e, "run the same once without --offline");
 		return -1;
 	}
 	stats->downloaded += now.downloaded;
@@ -197,7 +196,7 @@ int world_files(const struct world_request *q, const struct run *run, struct are
 {
 	struct world_files out = {.world = q->world};
 	struct wanted files = list_sources(q->world, a);
-	if (fetch(q, out.world, &files, run, a, &out.fetched, e) < 0) {
+	if (fetch(q, &files, run, a, &out.fetched, e) < 0) {
 		struct err why = {0};
 		const struct world *now = NULL;
 		if (e->kind != ERR_NETWORK)
@@ -209,7 +208,7 @@ int world_files(const struct world_request *q, const struct run *run, struct are
 		err_clear(e);
 		out.world = now;
 		files = list_sources(now, a);
-		if (fetch(q, now, &files, run, a, &out.fetched, e) < 0)
+		if (fetch(q, &files, run, a, &out.fetched, e) < 0)
 			return -1;
 	}
 	out.paths = paths_of(out.world, &files, a);

@@ -143,7 +143,7 @@ static void test_unreadable(void **state)
 	(void)state;
 	assert_int_equal(world_lock_read("/nowhere/x.lock", &a, &l, &e), -1);
 	assert_int_equal(e.kind, ERR_CONFIG);
-	assert_non_null(strstr(e.hint, "ptbuild world lock"));
+	assert_non_null(strstr(e.hint, "ptbuild's release"));
 }
 
 int main(void)
