@@ -324,7 +324,7 @@ def test_bad_indexes_are_refused(world):
 def test_a_place_that_is_no_archive_is_named(world):
     """Not drift: nothing has left an archive that never was one."""
     done = site.run("make", "toy", "--archive", f"debian={site.url}/nothing", archive=False, cache="none")
-    refused(done, 4, "what is named as 'debian' is no archive of Debian's", "nothing/dists/toy/InRelease", "--archive debian=URL")
+    refused(done, 4, "what is named as 'debian' is not an archive of Debian", "nothing/dists/toy/InRelease", "--archive debian=URL")
     assert "have left" not in done.stderr and done.stderr.count("warning") == 4, done.stderr
     assert f"and {COUNT + 1 - 4} more files could not be fetched" in done.stderr, done.stderr
 

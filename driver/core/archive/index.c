@@ -54,8 +54,8 @@ int archive_index_get(const struct archive_suite *s, const struct archive_get *g
 		return 0;
 	if (e->kind != ERR_NETWORK || e->hint[0]) /* the caller's own reason: --offline, no address known */
 		return err_wrap(e, "no index of '%s'", s->suite);
-	err_wrap(e, "no index of '%s': what is named as '%s' is no archive of Debian's, or cannot be reached", s->suite,
-		 s->archive);
+	err_wrap(e, "no index of '%s': what is named as '%s' is not an archive of Debian, or cannot be reached",
+		 s->suite, s->archive);
 	return err_hint(e, "name the URL or directory that has 'dists' and 'pool': --archive %s=URL", s->archive);
 }
 

@@ -32,7 +32,8 @@ struct reader {
 
 static int bad(const struct reader *r, struct err *e, const char *what, const char *value)
 {
-	err_set(e, ERR_CONFIG, "%s:%u: %s '%.80s'", r->file, r->line, what, value);
+	const char *quote = *value ? "'" : "";
+	err_set(e, ERR_CONFIG, "%s:%u: %s%s%s%.80s%s", r->file, r->line, what, *value ? " " : "", quote, value, quote);
 	return err_hint(
 		e, "take it from ptbuild's release again, or remove it and make one: ptbuild world lock PART --write");
 }
