@@ -95,10 +95,10 @@ static void print_waves(struct buf *out, const struct ci_plan *p)
 		}
 		buf_printf(out, "wave %u: %zu job%s ", wave, jobs, jobs == 1 ? "" : "s");
 		if (cpu + gpu)
-			buf_printf(out, "compile C++ units for %zu instruction sets and GPU units for %zu lists\n", cpu,
-				   gpu);
+			buf_printf(out, "compile%s C++ units for %zu instruction set%s and GPU units for %zu list%s\n",
+				   jobs == 1 ? "s" : "", cpu, cpu == 1 ? "" : "s", gpu, gpu == 1 ? "" : "s");
 		else
-			buf_printf(out, "find everything compiled\n");
+			buf_printf(out, "find%s everything compiled\n", jobs == 1 ? "s" : "");
 	}
 }
 

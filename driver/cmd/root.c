@@ -297,7 +297,7 @@ static int make_world(struct cmd_context *c, const char **ret, struct err *e)
 		log_info(c->run->log, "world %s", cmd_world_text(&state, c->arena));
 	/* Its lock is held until the process ends. */
 	if (world_ensure(&q, c->run, c->arena, &r, e) < 0)
-		return err_wrap(e, "world '%s'", c->world->name);
+		return strncmp(e->msg, "world '", 7) == 0 ? -1 : err_wrap(e, "world '%s'", c->world->name);
 	if (!r.hit)
 		log_info(c->run->log, "world %s is made (%.0f s)", c->world->name, r.seconds);
 	for (size_t i = 0; i < r.drift.count; i++)

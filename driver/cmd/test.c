@@ -103,7 +103,7 @@ static int find_target(struct cmd_context *c, const struct strlist *words, struc
 	t->package = o->packages.count == 1 ? o->packages.items[0] : "pytorch";
 	if (t->release)
 		return 0;
-	err_set(e, ERR_USAGE, "whose tests is not known");
+	err_set(e, ERR_USAGE, "the release whose tests are to run is not known");
 	return err_hint(e, "--release names the release, for example --release 2.6.0-debian");
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "base/shell.h"
 #include "base/suggest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
@@ -31,6 +32,18 @@ int world_platform(const struct cmd_context *c, const char **ret, struct err *e)
 		    : err_hint(e, "--platform takes x86_64-linux or aarch64-linux");
 }
 
+const char *world_command(const struct cmd_context *c, const char *action, const char *name, const char *platform)
+{
+	AUTO_BUF struct buf out = {0};
+	const struct cmd_globals *g = c->global;
+	buf_printf(&out, "ptbuild world %s %s --platform %s", action, name, platform);
+	if (g->profiles)
+		buf_printf(&out, " --profiles %s", shell_quoted(g->profiles, c->arena));
+	if (g->cache)
+		buf_printf(&out, " --cache %s", shell_quoted(g->cache, c->arena));
+	return arena_strdup(c->arena, buf_cstr(&out));
+}
+
 const char *world_mb(uint64_t bytes, struct arena *a)
 {
 	return arena_printf(a, "%.1f MB", (double)bytes / 1e6);
@@ -55,7 +68,9 @@ static int find_made(struct cmd_context *c, const char *profiles, const struct w
 	return world_find(s, w, c->arena, ret, e);
 }
 
-static int add_row(struct cmd_context *c, const char *profiles, const char *part, json_t *rows, struct err *e)
+/* `only`: NULL, or the platform that is asked for. */
+static int add_row(struct cmd_context *c, const char *profiles, const char *part, const char *only, json_t *rows,
+		   struct err *e)
 {
 	const struct world_part *p;
 	bool any = false;
@@ -64,7 +79,7 @@ static int add_row(struct cmd_context *c, const char *profiles, const char *part
 	for (size_t i = 0; i < ARRAY_LEN(platforms); i++) {
 		const char *path = world_lock_path(profiles, part, platforms[i], c->arena), *made;
 		struct world_lock lock;
-		if (!fs_exists(path))
+		if (!fs_exists(path) || (only && strcmp(only, platforms[i]) != 0))
 			continue;
 		if (world_lock_read(path, c->arena, &lock, e) < 0 ||
 		    find_made(c, profiles, p, platforms[i], &made, e) < 0)
@@ -94,13 +109,15 @@ static const char *text_of(const json_t *row, const char *key, const char *other
 int world_list(struct cmd_context *c, const char *name, struct err *e)
 {
 	struct strlist parts = {0};
-	const char *profiles;
+	const struct world_options *o = c->options;
+	const char *profiles, *only = NULL;
 	AUTO_JSON json_t *rows = json_array();
 	(void)name;
-	if (cmd_profiles_dir(c, &profiles, e) < 0 || world_part_names(profiles, c->arena, &parts, e) < 0)
+	if ((o->platform && world_platform(c, &only, e) < 0) || cmd_profiles_dir(c, &profiles, e) < 0 ||
+	    world_part_names(profiles, c->arena, &parts, e) < 0)
 		return -1;
 	for (size_t i = 0; i < parts.count; i++)
-		if (add_row(c, profiles, parts.items[i], rows, e) < 0)
+		if (add_row(c, profiles, parts.items[i], only, rows, e) < 0)
 			return -1;
 	if (c->global->json) {
 		AUTO_JSON json_t *doc = json_pack("{s:i, s:O}", "schema", 1, "parts", rows);
@@ -222,7 +239,7 @@ static const struct action {
 	const char *takes; /* options of its own, with blanks around */
 	bool named;        /* it takes a name */
 	int (*run)(struct cmd_context *c, const char *name, struct err *e);
-} actions[] = {{"list", "", false, world_list},
+} actions[] = {{"list", " platform ", false, world_list},
 	       {"show", " platform ", true, world_show},
 	       {"make", " platform keyring no-drift copy ", true, world_make},
 	       {"lock", " platform keyring base write ", true, world_lock},
@@ -275,7 +292,8 @@ static int run_world(struct cmd_context *c, const struct strlist *args, struct e
 
 static const struct arg_def world_options[] = {
 	{"platform", 0, OPTION(ARG_STRING, platform), "PLATFORM",
-	 "of the parts: x86_64-linux or aarch64-linux (default: this machine's)", "x86_64-linux aarch64-linux"},
+	 "of the parts: x86_64-linux or aarch64-linux (default: this machine's; list: both)",
+	 "x86_64-linux aarch64-linux"},
 	{"keyring", 0, OPTION(ARG_STRING, keyring), "FILE",
 	 "make, lock: the keys that may sign the archive's index (default: Debian's of this machine)", "<file>"},
 	{"write", 0, OPTION(ARG_FLAG, write), NULL, "lock: write the new lock into the tables' directory", NULL},

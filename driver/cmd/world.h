@@ -22,5 +22,7 @@ int world_gc(struct cmd_context *c, const char *name, struct err *e) MUST_CHECK;
 
 /* world_platform: --platform, else this machine's. ERR_USAGE for one that no part is for. */
 int world_platform(const struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
+/* world_command: the command line for an action, with the directories that the user named. */
+const char *world_command(const struct cmd_context *c, const char *action, const char *name, const char *platform);
 /* world_mb: "486.2 MB". */
 const char *world_mb(uint64_t bytes, struct arena *a);

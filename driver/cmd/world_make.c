@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/shell.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
@@ -110,16 +111,16 @@ int world_verify(struct cmd_context *c, const char *name, struct err *e)
 		return -1;
 	if (!dir) {
 		err_set(e, ERR_CONFIG, "the world '%s' for %s is not made", name, w->platform);
-		return err_hint(e, "make it: ptbuild world make %s --platform %s", name, w->platform);
+		return err_hint(e, "make it: %s", world_command(c, "make", name, w->platform));
 	}
 	double start = log_seconds();
 	if (check_world(c, w, dir, e) < 0) {
 		if (e->kind != ERR_INTEGRITY)
 			return -1;
-		return err_hint(e,
-				"'ptbuild cache verify' moves it out of the way, and 'ptbuild world make %s' makes it "
-				"anew",
-				name);
+		return err_hint(e, "'ptbuild cache verify%s%s' moves it out of the way, and '%s' makes it anew",
+				c->global->cache ? " --cache " : "",
+				c->global->cache ? shell_quoted(c->global->cache, c->arena) : "",
+				world_command(c, "make", name, w->platform));
 	}
 	if (c->global->json) {
 		AUTO_JSON json_t *doc =

@@ -86,6 +86,14 @@ class Terminal(unittest.TestCase):
         for words in ((*PLAN, "--json"), ("list", "--gpus", "--json")):
             self.assertEqual(terminal(80, *words), pipe(*words))
 
+    def test_the_sample_of_the_documents(self):
+        """Values and places of docs/profiles.md are those that the program prints."""
+        with open(os.path.join(os.path.dirname(__file__), "..", "..", "docs", "profiles.md")) as f:
+            samples = re.findall(r"^  ([A-Z_]+=\S+) +(\w+\.yaml:\d+)$", f.read(), re.M)
+        said = pipe("plan", "--profile", "sm61-avx2", "--release", "2.9.1", "--python", "3.13", "--cuda", "12.8", "--explain")
+        self.assertEqual(len(samples), 4)
+        self.assertLessEqual(set(samples), set(re.findall(r"^  ([A-Z_]+=\S+) +(\w+\.yaml:\d+)", said, re.M)))
+
     def test_help_fits(self):
         for command in re.findall(r"^  ([a-z]+) ", pipe("help"), re.M):
             self.fits(80, terminal(80, "help", command))

@@ -329,7 +329,8 @@ def test_bad_indexes_are_refused(world):
         site.archive.publish(suite="other")
         refused(site.run(*fill, cache="fourth"), 5, "'toy'", "'other'")
         os.unlink(os.path.join(site.archive.top, "dists", "toy", "InRelease"))
-        refused(site.run(*fill, cache="fourth"), 4, "packages of 'toy' have left the archive", "404")
+        for words in ([], ["--no-drift"]):
+            refused(site.run(*fill, *words, cache="fourth"), 4, "packages of 'toy' cannot be had: no index of 'toy'", "404", "--archive debian=URL")
         site.archive.publish()
         refused(site.run(*fill, "--keyring", "/nonexistent", keyring=False, cache="fourth"), 2, "--keyring", "does not exist")
         refused(site.run("lock", "toy", "--offline", cache="fourth"), 4, "--offline forbids")
@@ -341,6 +342,14 @@ def age(dir, seconds):
     """A world was last used so long ago."""
     old = time.time() - seconds
     os.utime(os.path.join(os.path.dirname(dir), "world.json"), (old, old))
+
+
+def test_a_place_that_is_no_archive_is_named(world):
+    """Not drift: nothing has left an archive that never was one."""
+    done = site.run("make", "toy", "--archive", f"debian={site.url}/nothing", archive=False, cache="none")
+    refused(done, 4, "what is named as 'debian' is not an archive of Debian", "nothing/dists/toy/InRelease", "--archive debian=URL")
+    assert "have left" not in done.stderr and done.stderr.count("warning") == 4, done.stderr
+    assert f"and {COUNT + 1 - 4} more files could not be fetched" in done.stderr, done.stderr
 
 
 def test_gc_removes_what_no_table_names(world):
@@ -378,6 +387,8 @@ def test_gc_removes_what_no_table_names(world):
 def test_refusals(world):
     refused(site.run("mak", "toy", archive=False), 2, "not an action of world: 'mak'", "'make'")
     refused(site.run("list", "toy", archive=False), 2, "takes no name")
+    done = site.run("list", "--platform", "aarch64-linux", archive=False)
+    assert done.returncode == 0 and "no lock" in done.stdout and "x86_64-linux" not in done.stdout, done
     refused(site.run("show", archive=False), 2, "takes one name, not 0")
     refused(site.run("show", "toyy", archive=False), 3, "unknown part of a world: 'toyy'", "'toy'")
     refused(site.run("show", "toy", "--platform", "arm64-linux", archive=False), 2, "arm64-linux", "aarch64-linux")
@@ -385,7 +396,7 @@ def test_refusals(world):
     refused(site.run("lock", "toy", "--base", "toy"), 2, "--base toy does not apply")
     refused(site.run("gc", "--keep-days", "x", archive=False), 2, "'--keep-days'")
     refused(site.run("make", "toy", "--archive", "debian", archive=False, cache="none"), 2, "not NAME=URL")
-    refused(site.run("verify", "toy", archive=False, cache="none"), 3, "is not made", "ptbuild world make toy")
+    refused(site.run("verify", "toy", archive=False, cache="none"), 3, "is not made", "ptbuild world make toy", f"--profiles {site.profiles} --cache {site.top}/none")
     empty = tempfile.mkdtemp(dir=site.top)
     done = site.run("make", "toy", archive=False, cache="none", env={"PATH": empty})
     refused(done, 4, "no address of the archive 'debian' is known", "PTBUILD_ARCHIVE_DEBIAN", "--archive debian=URL")

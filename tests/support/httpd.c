@@ -155,8 +155,12 @@ static void send_body(const struct connection *c, size_t page, enum httpd_fault 
 		send_text(c, "Content-Length: 1125899906842624\r\n\r\n");
 	else if (fault == HTTPD_OVERFLOW_LENGTH)
 		send_text(c, "Content-Length: 99999999999999999999999999\r\n\r\n");
+	else if (fault == HTTPD_ENDLESS)
+		send_text(c, "\r\n");
 	else
 		send_text(c, "Content-Length: %zu\r\n\r\n", told);
+	for (size_t n = send; fault == HTTPD_ENDLESS && n == send;)
+		add_sent(c->server, page, n = send_bytes(c, p->body, send));
 	add_sent(c->server, page, send_bytes(c, (const char *)p->body + start, send));
 	if (fault == HTTPD_STALL)
 		wait_silent(c);

@@ -14,6 +14,7 @@ enum httpd_fault {
 	HTTPD_PART,             /* 206 for a range, but `cut` bytes of it only, correctly announced */
 	HTTPD_ALWAYS_PART,      /* 206 although no Range was sent */
 	HTTPD_SHORT_LENGTH,     /* Content-Length is `cut`, fewer than the body */
+	HTTPD_ENDLESS,          /* no Content-Length; the body again and again until the client hangs up */
 	HTTPD_HUGE_LENGTH,      /* Content-Length is 2^50 */
 	HTTPD_OVERFLOW_LENGTH,  /* Content-Length is no 64-bit number */
 	HTTPD_REDIRECT,         /* 302 to `location` */

@@ -42,13 +42,30 @@ static int check_release(const struct archive_suite *s, const struct inrelease *
 	return 0;
 }
 
+static const char *release_path(const struct archive_suite *s, struct arena *a)
+{
+	return arena_printf(a, "dists/%s/InRelease", s->suite);
+}
+
+int archive_index_get(const struct archive_suite *s, const struct archive_get *get, struct arena *a, const char **ret,
+		      struct err *e)
+{
+	if (get->get(get->user, s->archive, release_path(s, a), NULL, RELEASE_MAX, a, ret, e) == 0)
+		return 0;
+	if (e->kind != ERR_NETWORK || e->hint[0]) /* the caller's own reason: --offline, no address known */
+		return err_wrap(e, "no index of '%s'", s->suite);
+	err_wrap(e, "no index of '%s': what is named as '%s' is not an archive of Debian, or cannot be reached",
+		 s->suite, s->archive);
+	return err_hint(e, "name the URL or directory that has 'dists' and 'pool': --archive %s=URL", s->archive);
+}
+
 static int read_release(const struct archive_suite *s, const struct archive_get *get, const struct run *run,
 			struct arena *a, struct archive_index *ret, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
-	const char *file, *path = arena_printf(a, "dists/%s/InRelease", s->suite);
-	if (get->get(get->user, s->archive, path, NULL, RELEASE_MAX, a, &file, e) < 0)
-		return err_wrap(e, "no index of '%s'", s->suite);
+	const char *file, *path = release_path(s, a);
+	if (archive_index_get(s, get, a, &file, e) < 0)
+		return -1;
 	if (digest_file(file, ret->sha256, e) < 0 || inrelease_verify(file, s->keyring, run, &text, e) < 0 ||
 	    inrelease_parse(buf_cstr(&text), text.len, arena_printf(a, "%s:%s", s->archive, path), a, &ret->release,
 			    e) < 0)

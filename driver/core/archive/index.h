@@ -34,8 +34,12 @@ struct archive_index {
 /* archive_index_read: InRelease with its signature, then the packages of each component by the
  * digests in it. ERR_INTEGRITY for a bad signature, another suite, an index that has expired or
  * is older than `not_before`; ERR_CONFIG for a component or architecture that the suite lacks;
- * what inrelease_verify, packages_parse and `get` say. */
+ * what inrelease_verify, packages_parse and `get` say; of a suite without an InRelease ERR_NETWORK
+ * with the hint of --archive. */
 int archive_index_read(const struct archive_suite *s, const struct archive_get *get, const struct run *run,
 		       struct arena *a, struct archive_index *ret, struct err *e) MUST_CHECK;
+/* archive_index_get: InRelease alone, unchecked. */
+int archive_index_get(const struct archive_suite *s, const struct archive_get *get, struct arena *a, const char **ret,
+		      struct err *e) MUST_CHECK;
 /* archive_arch: Debian's name of a platform's processor: "amd64" of "x86_64-linux"; NULL. */
 const char *archive_arch(const char *platform);

@@ -32,8 +32,10 @@ struct reader {
 
 static int bad(const struct reader *r, struct err *e, const char *what, const char *value)
 {
-	err_set(e, ERR_CONFIG, "%s:%u: %s '%.80s'", r->file, r->line, what, value);
-	return err_hint(e, "ptbuild world lock makes a new one");
+	const char *quote = *value ? "'" : "";
+	err_set(e, ERR_CONFIG, "%s:%u: %s%s%s%.80s%s", r->file, r->line, what, *value ? " " : "", quote, value, quote);
+	return err_hint(
+		e, "take it from ptbuild's release again, or remove it and make one: ptbuild world lock PART --write");
 }
 
 /* The next line into fields; 0 at the end. */
@@ -253,7 +255,7 @@ int world_lock_read(const char *path, struct arena *a, struct world_lock *ret, s
 	AUTO_BUF struct buf text = {0};
 	if (fs_read(path, MAX_TEXT, &text, e) < 0) {
 		e->kind = ERR_CONFIG;
-		return err_hint(e, "ptbuild world lock makes it");
+		return err_hint(e, "take it from ptbuild's release again");
 	}
 	return world_lock_parse(buf_cstr(&text), text.len, path, a, ret, e);
 }

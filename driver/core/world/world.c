@@ -19,15 +19,35 @@ static int bad_name(const char *name, const char *what, const char *part, struct
 	return err_hint(e, "a world is a base, and other parts behind it with '+' between: debian13+cuda13_0");
 }
 
-static int check_order(const char *name, const struct strlist *parts, size_t at, const struct world_piece *pieces,
-		       struct arena *a, struct err *e)
+/* A part that needs a base is shown with one that it fits: of the shortest names the last. */
+static int not_a_base(const char *profiles, const char *name, const struct world_part *p, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct strlist names = {0};
+	struct err ignored = {0};
+	const char *base = NULL;
+	const struct world_part *it;
+	bad_name(name, "is not a base", p->part, e);
+	if (world_part_names(profiles, &a, &names, &ignored) < 0)
+		return -1;
+	strlist_sort(&names);
+	for (size_t i = 0; i < names.count; i++)
+		if (world_part_load(profiles, names.items[i], &a, &it, &ignored) == 0 &&
+		    strcmp(it->kind, "base") == 0 && (!base || strlen(it->part) <= strlen(base)) &&
+		    (!*p->suite || strcmp(p->suite, it->suite) == 0))
+			base = it->part;
+	return err_hint(e, "such a part is named behind a base: %s+%s", base ? base : "BASE", p->part);
+}
+
+static int check_order(const char *profiles, const char *name, const struct strlist *parts, size_t at,
+		       const struct world_piece *pieces, struct arena *a, struct err *e)
 {
 	const struct world_part *p = pieces[at].part;
 	bool base = strcmp(p->kind, "base") == 0;
 	if (strings_contain(parts->items, at, p->part))
 		return bad_name(name, "is there twice", p->part, e);
 	if (at == 0 && !base)
-		return bad_name(name, "is not a base", p->part, e);
+		return not_a_base(profiles, name, p, e);
 	if (at > 0 && base)
 		return bad_name(name, "is a base, and there is one already", p->part, e);
 	for (size_t i = 1; i < at; i++)
@@ -41,11 +61,28 @@ static int check_order(const char *name, const struct strlist *parts, size_t at,
 	return 0;
 }
 
-static int read_lock(const char *profiles, const struct world_part *p, const char *platform, struct arena *a,
-		     struct world_lock *ret, struct err *e)
+/* How the lock of a part is made. */
+static int ask_for_lock(const struct world_part *p, const char *base, const char *platform, struct err *e)
+{
+	if (strcmp(p->kind, "python") == 0) /* no list of such archives is read */
+		return err_hint(e,
+				"the archive of a python is pinned by hand; 'ptbuild world list --platform %s' has "
+				"those that are",
+				platform);
+	bool lies = p->packages_count && strcmp(p->part, base) != 0;
+	return err_hint(e, "make it: ptbuild world lock %s --platform %s%s%s --write", p->part, platform,
+			lies ? " --base " : "", lies ? base : "");
+}
+
+static int read_lock(const char *profiles, const struct world_part *p, const char *base, const char *platform,
+		     struct arena *a, struct world_lock *ret, struct err *e)
 {
 	const char *path = world_lock_path(profiles, p->part, platform, a);
 	char asked[65];
+	if (!fs_exists(path)) {
+		err_set(e, ERR_CONFIG, "part '%s' has no lock for %s: there is no '%s'", p->part, platform, path);
+		return ask_for_lock(p, base, platform, e);
+	}
 	if (world_lock_read(path, a, ret, e) < 0)
 		return err_wrap(e, "part '%s' for %s", p->part, platform);
 	world_part_asked(p, asked);
@@ -56,7 +93,7 @@ static int read_lock(const char *profiles, const struct world_part *p, const cha
 	if (!what)
 		return 0;
 	err_set(e, ERR_CONFIG, "the lock '%s' %s", path, what);
-	return err_hint(e, "ptbuild world lock %s makes a new one", p->part);
+	return ask_for_lock(p, base, platform, e);
 }
 
 /* Over the keys of all parts, and the sum of their files. */
@@ -110,8 +147,8 @@ int world_load(const char *profiles, const char *name, const char *platform, str
 	for (; w->count < parts.count; w->count++) {
 		struct world_piece *p = &w->pieces[w->count];
 		if (world_part_load(profiles, parts.items[w->count], a, &p->part, e) < 0 ||
-		    check_order(name, &parts, w->count, w->pieces, a, e) < 0 ||
-		    read_lock(profiles, p->part, platform, a, &p->lock, e) < 0)
+		    check_order(profiles, name, &parts, w->count, w->pieces, a, e) < 0 ||
+		    read_lock(profiles, p->part, w->pieces[0].part->part, platform, a, &p->lock, e) < 0)
 			return -1;
 	}
 	if (read_toolkit_rules(profiles, w, a, e) < 0)

@@ -22,7 +22,8 @@ enum {
 	DEFAULT_BACKOFF_MS = 500,
 	DEFAULT_STALL_SECONDS = 30,
 	DEFAULT_SLOW_SECONDS = 300,
-	STATUS_MS = 100
+	STATUS_MS = 100,
+	MAX_WARNINGS = 3 /* about files that failed like the first */
 };
 
 struct fetch_job {
@@ -46,7 +47,8 @@ struct fetch_pool {
 	struct fetch_job *jobs;
 	size_t count;
 	_Atomic size_t next;     /* the first job not taken */
-	_Atomic unsigned done;   /* jobs that ended */
+	_Atomic unsigned done;   /* jobs that have their file */
+	_Atomic unsigned failed; /* and those that ended without */
 	const char *partial_dir; /* <store>/partial */
 	struct pool_thread threads[MAX_PARALLEL];
 };
@@ -131,9 +133,10 @@ static void *run_worker(void *user)
 	t->worker.client = transfer_client_new();
 	for (size_t i; (i = atomic_fetch_add(&p->next, 1)) < p->count;) {
 		struct fetch_job *j = &p->jobs[i];
-		if (run_job(p, &t->worker, j) != 0)
+		bool failed = run_job(p, &t->worker, j) != 0;
+		if (failed)
 			j->path = NULL;
-		atomic_fetch_add(&p->done, 1);
+		atomic_fetch_add(failed ? &p->failed : &p->done, 1);
 	}
 	transfer_client_free(t->worker.client);
 	while (write(t->worker.log.fd, "", 1) < 0 && errno == EINTR)
@@ -172,8 +175,12 @@ static void show_progress(struct fetch_pool *p, struct log *log, double start)
 	double received = (double)atomic_load(&p->shared.amount.received) / mib;
 	double expected = (double)atomic_load(&p->shared.amount.expected) / mib;
 	double seconds = log_seconds() - start;
-	log_status(log, "fetch: %u/%zu files, %.0f/%.0f MiB, %.0f MiB/s", atomic_load(&p->done), p->count, received,
-		   expected > received ? expected : received, seconds > 0 ? received / seconds : 0);
+	unsigned failed = atomic_load(&p->failed);
+	char failures[32] = "";
+	if (failed)
+		snprintf(failures, sizeof(failures), ", %u failed", failed);
+	log_status(log, "fetch: %u/%zu files%s, %.0f/%.0f MiB, %.0f MiB/s", atomic_load(&p->done), p->count, failures,
+		   received, expected > received ? expected : received, seconds > 0 ? received / seconds : 0);
 }
 
 /* Until `threads` workers have ended. */
@@ -218,7 +225,8 @@ static int run_pool(struct fetch_pool *p, const struct run *run, struct err *e)
 	return 0;
 }
 
-/* The error is an interruption, else the first in the order of the sources; the others become warnings. */
+/* The error is an interruption, else the first in the order of the sources; the others become warnings,
+ * the first few of them. */
 static int collect(const struct fetch_pool *p, const struct run *run, struct err *e)
 {
 	const struct fetch_job *worst = NULL;
@@ -229,9 +237,12 @@ static int collect(const struct fetch_pool *p, const struct run *run, struct err
 	}
 	if (!worst)
 		return 0;
+	size_t others = 0;
 	for (size_t i = 0; i < p->count && worst->err.kind != ERR_INTERRUPTED; i++)
-		if (!p->jobs[i].path && &p->jobs[i] != worst)
+		if (!p->jobs[i].path && &p->jobs[i] != worst && others++ < MAX_WARNINGS)
 			log_warn(run->log, "%s", p->jobs[i].err.msg);
+	if (others > MAX_WARNINGS)
+		log_warn(run->log, "and %zu more files could not be fetched", others - MAX_WARNINGS);
 	*e = worst->err;
 	return -1;
 }
@@ -243,6 +254,7 @@ static int open_shared(struct fetch_shared *f, struct err *e)
 	pthread_mutex_init(&f->mutex, NULL);
 	pthread_mutex_init(&f->apt, NULL);
 	pthread_mutex_init(&f->index_mutex, NULL);
+	fetch_hosts_open(&f->hosts);
 	return 0;
 }
 
@@ -252,6 +264,7 @@ static void close_shared(struct fetch_shared *f)
 		store_drop_stage(f->store, f->stage_dir);
 	arena_release(&f->arena);
 	arena_release(&f->index_arena);
+	fetch_hosts_close(&f->hosts);
 	pthread_mutex_destroy(&f->index_mutex);
 	pthread_mutex_destroy(&f->apt);
 	pthread_mutex_destroy(&f->mutex);

@@ -11,6 +11,7 @@ struct store;
 struct fetch_source {
 	const char *name; /* file name */
 	const char *sha256;
+	uint64_t max_bytes;  /* a place that has more is cut there; 0: TRANSFER_MAX_BYTES */
 	struct strlist urls; /* in order */
 	const char *path;    /* result: the file in the store */
 	/* result, also of a failure: every place said for certain that it has no such file */
@@ -47,7 +48,9 @@ struct fetch_stats {
  * - A place is tried again after a broken or silent connection, 408, 429 and 5xx.
  * - Bytes with another digest are deleted: a warning if a later place has the right ones, else
  *   ERR_INTEGRITY with both digests. ERR_NETWORK with what each place said if none has the file.
- * - A failure does not stop the other sources; the first one is the error, others are warnings.
+ * - A host that gave no connection in any try of a file is not asked again.
+ * - A failure does not stop the other sources; the first one is the error, others are warnings, of
+ *   which the first few are told.
  * - Two processes that want the same file download it once.
  * ERR_CONFIG for a bad file name or digest. */
 int fetch_all(struct store *store, struct fetch_source *sources, size_t count, const struct fetch_options *o,

@@ -9,7 +9,7 @@ static int get(void *user, const char *archive, const char *path, const char *sh
 	if (!sha256)
 		return fetch_latest(u->store, arena_printf(a, "%s/%s", archive, path), max, u->options, u->run, a, ret,
 				    e);
-	struct fetch_source s = {.name = path_base(path), .sha256 = sha256};
+	struct fetch_source s = {.name = path_base(path), .sha256 = sha256, .max_bytes = max};
 	strlist_addf(&s.urls, a, "deb:%s/%s", archive, path);
 	if (fetch_all(u->store, &s, 1, u->options, u->run, a, NULL, e) < 0)
 		return -1;

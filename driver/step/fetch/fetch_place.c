@@ -90,13 +90,37 @@ static uint64_t file_size(const char *path)
 	return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
+static bool is_lost(struct fetch_worker *w, const char *url, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	if (!fetch_hosts_lost(&w->shared->hosts, url))
+		return false;
+	err_set(e, ERR_NETWORK, "'%s' cannot be reached", fetch_hosts_name(url, &a));
+	return true;
+}
+
+/* The last of the tries since `start`. */
+static void give_up(struct fetch_worker *w, const char *url, bool unreached, double start)
+{
+	AUTO_ARENA struct arena a = {0};
+	if (unreached && fetch_hosts_lose(&w->shared->hosts, url, start))
+		log_warn(&w->log, "'%s' cannot be reached and is not asked again", fetch_hosts_name(url, &a));
+}
+
 enum transfer_outcome fetch_http(struct fetch_worker *w, const struct transfer *t, const char *name, struct err *e)
 {
-	unsigned failures = 0;
-	for (;;) {
+	bool unreached = false;
+	struct transfer once = *t;
+	double start = log_seconds();
+	once.ret_unreached = &unreached;
+	for (unsigned failures = 0;;) {
 		unsigned retry_after = 0;
 		uint64_t before = file_size(t->path);
-		enum transfer_outcome out = transfer_http(t, &retry_after, e);
+		if (is_lost(w, t->url, e))
+			return TRANSFER_NEXT;
+		enum transfer_outcome out = transfer_http(&once, &retry_after, e);
+		if (!unreached)
+			fetch_hosts_answered(&w->shared->hosts, t->url);
 		if (out != TRANSFER_RETRY)
 			return out;
 		if (file_size(t->path) >= before + PROGRESS_BYTES)
@@ -105,8 +129,10 @@ enum transfer_outcome fetch_http(struct fetch_worker *w, const struct transfer *
 			err_wrap(e, "asked to wait %u seconds", retry_after);
 			return TRANSFER_NEXT;
 		}
-		if (failures >= w->shared->o->retries)
+		if (failures >= w->shared->o->retries) {
+			give_up(w, t->url, unreached, start);
 			return TRANSFER_NEXT;
+		}
 		unsigned ms = pause_ms(w->shared->o, t->sha256, failures++);
 		if (ms < retry_after * 1000)
 			ms = retry_after * 1000;
@@ -204,6 +230,7 @@ static enum transfer_outcome from_place(struct fetch_worker *w, const struct fet
 	struct transfer t = {.path = partial,
 			     .ret_status = &status,
 			     .sha256 = s->sha256,
+			     .max_bytes = s->max_bytes,
 			     .stall_seconds = o->stall_seconds,
 			     .slow_seconds = o->slow_seconds,
 			     .slow_rate = FETCH_SLOW_RATE,
@@ -254,7 +281,7 @@ static int no_place_left(const struct fetch_source *s, const struct verdict *v, 
 	if (v->skipped) {
 		err_set(e, ERR_NETWORK, "'%s' (sha256 %s) is not in the store and --offline forbids fetching it%s%s",
 			s->name, s->sha256, *reasons ? ": " : "", reasons);
-		return err_hint(e, "run 'ptbuild fetch' once with a network, or give the directory that holds it with "
+		return err_hint(e, "run the same once without --offline, or give the directory that holds it with "
 				   "--mirror DIR");
 	}
 	err_set(e, ERR_NETWORK, "cannot fetch '%s': %s", s->name, *reasons ? reasons : "no place is known for it");

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "step/fetch/fetch.h"
+#include "step/fetch/fetch_hosts.h"
 #include "step/fetch/fetch_transfer.h"
 
 enum { FETCH_SLOW_RATE = 4096 }; /* as struct fetch_options.slow_seconds says */
@@ -23,16 +24,17 @@ struct fetch_archive {
 /* What all sources of one fetch_all share. */
 struct fetch_shared {
 	struct store *store;
-	pthread_mutex_t apt;             /* held around apt-get: one at a time */
-	pthread_mutex_t mutex;           /* protects stage_dir and arena */
-	pthread_mutex_t index_mutex;     /* protects index, index_known, archives and index_arena */
-	const struct fetch_options *o;   /* defaults filled in */
-	const char *stage_dir;           /* what apt-get and pip downloaded; NULL before */
-	const char *index;               /* the named Python index; NULL: none */
-	bool index_known;                /* it was looked for */
-	struct arena arena;              /* for stage_dir */
-	struct fetch_archive *archives;  /* those asked for so far */
-	struct arena index_arena;        /* for index and archives */
+	pthread_mutex_t apt;            /* held around apt-get: one at a time */
+	pthread_mutex_t mutex;          /* protects stage_dir and arena */
+	pthread_mutex_t index_mutex;    /* protects index, index_known, archives and index_arena */
+	const struct fetch_options *o;  /* defaults filled in */
+	const char *stage_dir;          /* what apt-get and pip downloaded; NULL before */
+	const char *index;              /* the named Python index; NULL: none */
+	bool index_known;               /* it was looked for */
+	struct arena arena;             /* for stage_dir */
+	struct fetch_archive *archives; /* those asked for so far */
+	struct arena index_arena;       /* for index and archives */
+	struct fetch_hosts hosts;
 	struct transfer_progress amount; /* moved so far */
 };
 
@@ -44,7 +46,8 @@ struct fetch_worker {
 	struct transfer_client *client; /* its connections */
 };
 
-/* fetch_http: transfer_http, again after a pause where that may help. `name` is for messages. */
+/* fetch_http: transfer_http, again after a pause where that may help. `name` is for messages. A
+ * host that no try of a file reached is not asked again in this run. */
 enum transfer_outcome fetch_http(struct fetch_worker *w, const struct transfer *t, const char *name,
 				 struct err *e) MUST_CHECK;
 /* fetch_place_dir: a directory of this run for what another program downloads from `place`, in

@@ -285,6 +285,12 @@ static bool can_retry(CURLcode code)
 	return false;
 }
 
+static bool is_unreached(CURLcode code)
+{
+	return code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY ||
+	       code == CURLE_COULDNT_CONNECT;
+}
+
 static enum transfer_outcome judge_status(struct attempt *at, long code)
 {
 	curl_off_t wait = 0;
@@ -319,6 +325,8 @@ static enum transfer_outcome judge(struct attempt *at, CURLcode result, bool *re
 	curl_easy_getinfo(at->easy, CURLINFO_RESPONSE_CODE, &code);
 	if (at->t->ret_status)
 		*at->t->ret_status = code;
+	if (at->t->ret_unreached)
+		*at->t->ret_unreached = is_unreached(result);
 	switch (at->stop) {
 	case STOP_CANCEL:
 		err_set(at->e, ERR_INTERRUPTED, "interrupted");
@@ -350,7 +358,7 @@ static enum transfer_outcome judge(struct attempt *at, CURLcode result, bool *re
 	if (at->stop == STOP_TOO_BIG || result == CURLE_FILESIZE_EXCEEDED) {
 		err_set(at->e, ERR_NETWORK, "more than %llu bytes from '%s'", (unsigned long long)at->file->max,
 			at->shown);
-		return partial_restart(at->file, at->e) < 0 ? TRANSFER_STOP : TRANSFER_NEXT;
+		return partial_delete(at->file, at->e) < 0 ? TRANSFER_STOP : TRANSFER_NEXT;
 	}
 	if (result != CURLE_OK && at->stop == STOP_NONE) {
 		err_set(at->e, ERR_NETWORK, "cannot get '%s': %s", at->shown,

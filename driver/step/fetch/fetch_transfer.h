@@ -37,6 +37,7 @@ struct transfer {
 	/* limit for the whole, plus a second for each `slow_rate` bytes; 0: none */
 	unsigned slow_seconds;
 	unsigned slow_rate;
+	bool *ret_unreached;            /* no connection came about; may be NULL */
 	long *ret_status;               /* the last HTTP status, 0 without an answer; may be NULL */
 	struct transfer_client *client; /* NULL: a connection of its own */
 	const struct run *run;

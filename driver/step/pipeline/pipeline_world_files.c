@@ -20,7 +20,7 @@ struct wanted {
 
 static struct fetch_source source_of(const struct world_lock *l, const struct world_entry *f, struct arena *a)
 {
-	struct fetch_source s = {.name = path_base(f->place), .sha256 = f->sha256};
+	struct fetch_source s = {.name = path_base(f->place), .sha256 = f->sha256, .max_bytes = f->size};
 	switch (f->kind) {
 	case WORLD_DEB:
 		strlist_addf(&s.urls, a, "deb:%s/%s", l->archive, f->place);
@@ -62,8 +62,8 @@ static struct wanted list_sources(const struct world *w, struct arena *a)
 	return out;
 }
 
-static int fetch(const struct world_request *q, const struct world *w, struct wanted *files, const struct run *run,
-		 struct arena *a, struct fetch_stats *stats, struct err *e)
+static int fetch(const struct world_request *q, struct wanted *files, const struct run *run, struct arena *a,
+		 struct fetch_stats *stats, struct err *e)
 {
 	struct fetch_options o = q->fetch;
 	struct fetch_stats now = {0};
@@ -75,8 +75,7 @@ static int fetch(const struct world_request *q, const struct world *w, struct wa
 		quietly.log = &quiet;
 	if (fetch_all(q->store, files->sources, files->count, &o, &quietly, a, &now, e) < 0) {
 		if (o.offline && e->kind == ERR_NETWORK)
-			return err_hint(e, "run 'ptbuild world make %s --platform %s' once with a network", w->name,
-					w->platform);
+			return err_hint(e, "run the same once without --offline");
 		return -1;
 	}
 	stats->downloaded += now.downloaded;
@@ -132,8 +131,6 @@ static int resolve_piece(const struct world_request *q, const struct world_piece
 	const struct archive_get get = fetch_archive(&user);
 	struct archive_index *index = arena_alloc(a, sizeof(*index));
 	struct drift d;
-	if (q->no_drift)
-		return drift_refuse(&p->lock, gone, e);
 	for (unsigned i = 0; i < p->part->components_count; i++)
 		strlist_ref(&components, a, p->part->components[i]);
 	const struct archive_suite suite = {.archive = p->lock.archive,
@@ -142,6 +139,12 @@ static int resolve_piece(const struct world_request *q, const struct world_piece
 					    .components = &components,
 					    .keyring = q->keyring,
 					    .not_before = p->lock.date};
+	const char *file;
+	/* An address that is no archive has no packages either: that is not drift. */
+	if (p->lock.archive && archive_index_get(&suite, &get, a, &file, e) < 0)
+		return err_wrap(e, "packages of '%s' cannot be had", p->part->part);
+	if (q->no_drift)
+		return drift_refuse(&p->lock, gone, e);
 	if (!p->lock.archive) /* no packages: what is gone has no other version */
 		return drift_resolve(&p->lock, gone, &(struct archive_index){0}, a, ret, &d, e);
 	if (archive_index_read(&suite, &get, run, a, index, e) < 0)
@@ -212,7 +215,7 @@ int world_files(const struct world_request *q, const struct run *run, struct are
 {
 	struct world_files out = {.world = q->world};
 	struct wanted files = list_sources(q->world, a);
-	if (fetch(q, out.world, &files, run, a, &out.fetched, e) < 0) {
+	if (fetch(q, &files, run, a, &out.fetched, e) < 0) {
 		struct err why = {0};
 		const struct world *now = NULL;
 		if (e->kind != ERR_NETWORK)
@@ -224,7 +227,7 @@ int world_files(const struct world_request *q, const struct run *run, struct are
 		err_clear(e);
 		out.world = now;
 		files = list_sources(now, a);
-		if (fetch(q, now, &files, run, a, &out.fetched, e) < 0)
+		if (fetch(q, &files, run, a, &out.fetched, e) < 0)
 			return -1;
 	}
 	if (check_sizes(out.world, &files, e) < 0)

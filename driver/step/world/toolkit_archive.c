@@ -32,7 +32,7 @@ static int below_top(const char *name, const char **top, const char **ret, struc
 	return 0;
 }
 
-static int copy_data(struct toolkit_tree *t, struct archive *r, int fd, struct err *e)
+static int copy_data(struct toolkit_tree *t, struct archive *r, int fd, const char *path, struct err *e)
 {
 	const void *data;
 	size_t len;
@@ -44,7 +44,7 @@ static int copy_data(struct toolkit_tree *t, struct archive *r, int fd, struct e
 		if (at < 0 || (uint64_t)at != end) /* sparse files: no toolkit has any */
 			return err_set(e, ERR_INTEGRITY, "has holes");
 		if (run_check(t->run, e) < 0 || toolkit_tree_account(t, len, e) < 0 ||
-		    fs_write_all(fd, data, len, "it", e) < 0)
+		    fs_write_all(fd, data, len, path, e) < 0)
 			return -1;
 		end += len;
 	}
@@ -70,7 +70,7 @@ static int add_entry(struct toolkit_tree *t, const struct toolkit_file *f, struc
 	if (type != AE_IFREG)
 		return err_set(e, ERR_INTEGRITY, "is a special file");
 	AUTO_FD int fd = toolkit_tree_add(t, path, e);
-	if (fd < 0 || copy_data(t, r, fd, e) < 0)
+	if (fd < 0 || copy_data(t, r, fd, path, e) < 0)
 		return -1;
 	return toolkit_tree_done(&fd, archive_entry_perm(en) & S_IXUSR, path, e);
 }

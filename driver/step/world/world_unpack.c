@@ -50,7 +50,7 @@ static struct timespec entry_time(struct unpacker *u, struct archive_entry *en)
 	return t;
 }
 
-static int copy_data(struct unpacker *u, struct archive *r, int fd, struct name *m, struct err *e)
+static int copy_data(struct unpacker *u, struct archive *r, int fd, const char *path, struct name *m, struct err *e)
 {
 	AUTO_DIGEST struct digest *d = digest_new();
 	uint8_t sum[DIGEST_LEN];
@@ -67,7 +67,7 @@ static int copy_data(struct unpacker *u, struct archive *r, int fd, struct name 
 			return err_set(e, ERR_INTEGRITY, "unpacks to more than %llu GiB",
 				       (unsigned long long)(WORLD_MAX_BYTES >> 30));
 		digest_update(d, data, len);
-		if (run_check(u->m->run, e) < 0 || fs_write_all(fd, data, len, "it", e) < 0)
+		if (run_check(u->m->run, e) < 0 || fs_write_all(fd, data, len, path, e) < 0)
 			return -1;
 		m->size += len;
 	}
@@ -86,7 +86,7 @@ static int add_file(struct unpacker *u, struct archive *r, struct archive_entry 
 		return -1;
 	m->executable = (archive_entry_perm(en) & 0111) != 0;
 	if (tree_create(&u->tree, first ? path : m->spare, m->executable ? 0755 : 0644, &fd, e) < 0 ||
-	    copy_data(u, r, fd, m, e) < 0)
+	    copy_data(u, r, fd, path, m, e) < 0)
 		return -1;
 	if (archive_entry_size_is_set(en) && (uint64_t)archive_entry_size(en) != m->size)
 		return err_set(e, ERR_INTEGRITY, "has %llu bytes, not the %lld of its header",

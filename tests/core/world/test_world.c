@@ -112,6 +112,7 @@ static void what_is_no_world(void **state)
 	refused("+base1", "empty part");
 	refused("base1++kit1", "empty part");
 	refused("kit1", "'kit1' is not a base");
+	assert_string_equal(err.hint, "such a part is named behind a base: base2+kit1");
 	refused("kit1+base1", "'kit1' is not a base");
 	refused("base1+base2", "'base2' is a base, and there is one already");
 	refused("base1+kit1+kit1", "'kit1' is there twice");
@@ -126,12 +127,18 @@ static void what_is_no_world(void **state)
 	assert_int_equal(unlink(arena_printf(&arena, "%s/worlds/kit2.x86_64-linux.lock", profiles)), 0);
 	refused("base3", "unknown part of a world: 'base3'");
 	refused("../base1", "unknown part");
-	refused("base1+kit2", "part 'kit2' for x86_64-linux");
-	assert_contains(err.hint, "ptbuild world lock");
+	refused("base1+kit2", "part 'kit2' has no lock for x86_64-linux");
+	assert_string_equal(err.hint, "make it: ptbuild world lock kit2 --platform x86_64-linux --write");
+	part("kit3", "toolkit", "prefix: usr/kit3\nsuite: trixie\ncomponents: [main]\npackages: [a]\n");
+	refused("base1+kit3", "part 'kit3' has no lock for x86_64-linux");
+	assert_contains(err.hint, "--platform x86_64-linux --base base1 --write");
+	part("py1", "python", "python: \"3.14\"\nprefix: opt/py\narchives: [\"cpython==3.14\"]\n");
+	refused("base1+py1", "part 'py1' has no lock for x86_64-linux");
+	assert_contains(err.hint, "pinned by hand; 'ptbuild world list --platform x86_64-linux' has those that are");
 	assert_err(world_load(profiles, "base1", "sparc-linux", &arena, &w, &err), &err, ERR_CONFIG,
 		   "no world is for the platform 'sparc-linux'");
 	assert_err(world_load(profiles, "base1", "aarch64-linux", &arena, &w, &err), &err, ERR_CONFIG,
-		   "part 'base1' for aarch64-linux");
+		   "part 'base1' has no lock for aarch64-linux");
 }
 
 static void a_lock_of_something_else(void **state)

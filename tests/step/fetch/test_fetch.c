@@ -118,6 +118,28 @@ static void wrong_place_then_right_place_warns(void **state)
 	assert_contains(log_text(f), other_sha);
 }
 
+/* A server that sends without end must not fill the disk. */
+static void a_file_of_known_size_is_cut_there(void **state)
+{
+	struct fixture *f = *state;
+	const struct httpd_page pages[] = {{.path = "/endless", .body = body, .len = HALF, .fault = HTTPD_ENDLESS},
+					   {.path = "/large", .body = body, .len = BODY},
+					   {.path = "/file", .body = body, .len = BODY}};
+	f->server = httpd_start(pages, ARRAY_LEN(pages));
+	struct fetch_source s = source(f, "file.bin", body_sha, httpd_url(f->server, "/endless"));
+	s.max_bytes = BODY - 1;
+	strlist_add(&s.urls, &f->a, httpd_url(f->server, "/large"));
+	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "cannot fetch 'file.bin': more than 3145727 bytes from 'http");
+	assert_contains(f->e.msg, "/endless'; more than 3145727 bytes from");
+	assert_false(fs_exists(partial(f)));
+	assert_true(httpd_sent(f->server, "/endless") < 8 * BODY);
+	s.max_bytes = BODY;
+	strlist_add(&s.urls, &f->a, httpd_url(f->server, "/file"));
+	s.urls.items[1] = httpd_url(f->server, "/none");
+	assert_ok(get(f, &s, 1), &f->e);
+	assert_has_body(&s);
+}
+
 static void refused_connection_names_every_place(void **state)
 {
 	struct fixture *f = *state;
@@ -131,6 +153,52 @@ static void refused_connection_names_every_place(void **state)
 	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, first);
 	assert_contains(f->e.msg, "/does/not/exist");
 	assert_contains(f->e.msg, "unsupported place 'ftp://127.0.0.1/x'");
+}
+
+/* What one file found out, the others need not: each would wait as long. */
+static void an_unreachable_host_is_asked_for_one_file(void **state)
+{
+	struct fixture *f = *state;
+	enum { N = 6 };
+	struct fetch_source s[N];
+	serve(f, (struct httpd_page){0});
+	const char *url = arena_strdup(&f->a, httpd_url(f->server, "/file"));
+	const char *host = arena_strndup(&f->a, url, strlen(url) - strlen("/file"));
+	httpd_stop(f->server);
+	f->server = NULL;
+	f->o.parallel = 1;
+	f->o.retries = 1;
+	f->o.backoff_ms = 200;
+	for (size_t i = 0; i < N; i++) {
+		char *sha = arena_alloc(&f->a, 65);
+		digest_data(body, i, sha);
+		s[i] = source(f, arena_printf(&f->a, "f%zu", i), sha, url);
+	}
+	double start = log_seconds();
+	assert_err(get(f, s, N), &f->e, ERR_NETWORK, "cannot fetch 'f0': cannot get 'http");
+	assert_true(log_seconds() - start < 0.9); /* one pause of at most 0.25 s */
+	assert_false(s[1].gone);
+	const char *text = log_text(f),
+		   *said = arena_printf(&f->a, "'%s' cannot be reached and is not asked again", host);
+	const char *first = strstr(text, said);
+	assert_non_null(first);
+	assert_null(strstr(first + 1, said));
+	assert_contains(text, arena_printf(&f->a, "cannot fetch 'f1': '%s' cannot be reached", host));
+	assert_contains(text, "cannot fetch 'f3'");
+	assert_not_contains(text, "cannot fetch 'f4'");
+	assert_contains(text, "and 2 more files could not be fetched");
+}
+
+/* The second is silent while the progress is first told. */
+static void progress_tells_failures_apart(void **state)
+{
+	struct fixture *f = *state;
+	serve(f, (struct httpd_page){.fault = HTTPD_STALL, .cut = HALF});
+	f->o.parallel = 1;
+	f->o.retries = 1;
+	struct fetch_source s[] = {source(f, "none.bin", other_sha, "/nothing"), file_source(f)};
+	assert_err(get(f, s, ARRAY_LEN(s)), &f->e, ERR_NETWORK, "'none.bin'");
+	assert_contains(log_text(f), "fetch: 0/2 files, 1 failed, ");
 }
 
 static void no_place_at_all(void **state)
@@ -557,7 +625,10 @@ int main(void)
 		T(same_file_twice_is_downloaded_once),
 		T(next_place_is_tried),
 		T(wrong_place_then_right_place_warns),
+		T(a_file_of_known_size_is_cut_there),
 		T(refused_connection_names_every_place),
+		T(an_unreachable_host_is_asked_for_one_file),
+		T(progress_tells_failures_apart),
 		T(no_place_at_all),
 		T(file_url_is_copied),
 		T(absolute_path_is_copied),
