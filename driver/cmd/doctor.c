@@ -1,8 +1,10 @@
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/shell.h"
 #include "base/sys/json.h"
+#include "base/term.h"
 #include "cmd/cost.h"
 #include "cmd/help.h"
 #include "step/ccache/ccache_remote.h"
@@ -97,11 +99,15 @@ static int print(const struct preflight *d, bool first, struct err *e)
 				       : arena_printf(d->arena, "root %s (%s)", d->q->root->dir, d->q->root->id);
 	buf_printf(&out, "%s%s, release %s%s%s\n", first ? "" : "\n", root, d->q->release->name, d->q->plan ? ", " : "",
 		   d->q->plan ? d->q->plan->variant : "");
+	const size_t width = term_of(STDOUT_FILENO).width;
 	for (size_t i = 0; i < d->count; i++) {
 		const struct preflight_line *k = &d->lines[i];
-		buf_printf(&out, "%-8s %-12s %s\n", level_names[k->level], k->name, k->text);
-		if (*k->fix)
-			buf_printf(&out, "%-8s %-12s -> %s\n", "", "", k->fix);
+		buf_printf(&out, "%-8s %-12s ", level_names[k->level], k->name);
+		term_wrap(&out, k->text, 22, 22, width);
+		if (!*k->fix)
+			continue;
+		buf_printf(&out, "%-8s %-12s -> ", "", "");
+		term_wrap(&out, k->fix, 25, 25, width);
 	}
 	return cmd_write_stdout(&out, e);
 }

@@ -43,7 +43,8 @@ int cmd_root_look(struct cmd_context *c, struct cmd_root_state *ret, struct err 
 /* cmd_root_named: the world that --root names, loaded; NULL: it names none. Makes nothing. */
 int cmd_root_named(struct cmd_context *c, const struct world **ret, struct err *e) MUST_CHECK;
 /* cmd_root_python: the Python that a build of this release is for, if neither it nor a world is
- * named: that of the root, or of the world that it would be; NULL: none that can be told without running it. */
+ * named: that of the root, or of the world that it would be; NULL: none that can be told without
+ * running it. */
 int cmd_root_python(struct cmd_context *c, const struct release_row *r, const struct profile *p, const char *cuda,
 		    const char **ret, struct err *e) MUST_CHECK;
 /* cmd_world_text: "debian13, 391.1 MB to download", "debian13, made". cmd_world_json: a new

@@ -2,11 +2,13 @@
 
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "base/shell.h"
 #include "base/suggest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
+#include "base/term.h"
 #include "cmd/help.h"
 #include "step/pipeline/pipeline_world.h"
 
@@ -190,6 +192,12 @@ static int show_json(const struct world *w, const char *dir, struct err *e)
 	return json_print(doc, e);
 }
 
+static void put_text(struct buf *out, const char *name, const char *text)
+{
+	buf_printf(out, "  %-8s ", name);
+	term_wrap(out, text, 11, 11, term_of(STDOUT_FILENO).width);
+}
+
 static void put_piece(struct buf *out, const struct world_piece *p, struct arena *a)
 {
 	const struct world_part *t = p->part;
@@ -197,16 +205,18 @@ static void put_piece(struct buf *out, const struct world_piece *p, struct arena
 		   world_mb(world_lock_bytes(&p->lock), a));
 	if (p->lock.archive)
 		buf_printf(out, "  archive  %s %s, index of %s\n", p->lock.archive, p->lock.suite, p->lock.date);
-	buf_printf(out, "  sources  %s\n", t->sources);
+	put_text(out, "sources", t->sources);
 	for (unsigned i = 0; i < t->exclude_count; i++)
 		buf_printf(out, "  without  %s\n", t->exclude[i]);
 	for (unsigned i = 0; i < t->keep_count; i++)
 		buf_printf(out, "  but with %s\n", t->keep[i]);
 	for (unsigned i = 0; i < t->links_count; i++)
-		buf_printf(out, "  link     %s -> %s (%s)\n", t->links[i].path, t->links[i].to, t->links[i].why);
+		put_text(out, "link",
+			 arena_printf(a, "%s -> %s (%s)", t->links[i].path, t->links[i].to, t->links[i].why));
 	for (unsigned i = 0; i < t->made_count; i++)
-		buf_printf(out, "  made     %s, a %s of %s (%s)\n", t->made[i].path, t->made[i].kind, t->made[i].from,
-			   t->made[i].why);
+		put_text(out, "made",
+			 arena_printf(a, "%s, a %s of %s (%s)", t->made[i].path, t->made[i].kind, t->made[i].from,
+				      t->made[i].why));
 	for (size_t i = 0; i < p->lock.count; i++) {
 		const struct world_entry *f = &p->lock.entries[i];
 		buf_printf(out, "  %-5s %10llu  %s %s%s%s\n", kinds[f->kind], (unsigned long long)f->size, f->name,

@@ -94,6 +94,14 @@ class Terminal(unittest.TestCase):
         self.assertEqual(len(samples), 4)
         self.assertLessEqual(set(samples), set(re.findall(r"^  ([A-Z_]+=\S+) +(\w+\.yaml:\d+)", said, re.M)))
 
+    def test_worlds_and_checks_fit(self):
+        for words in (("world", "show", "debian13+cuda12_4"), ("doctor", "--root", "/", "--release", "2.9.1")):
+            with self.subTest(words=words):
+                text = terminal(80, *words)
+                self.assertGreater(len(text.split("\n")), 5, text)
+                # a path is not cut, and notes are the log's
+                self.fits(80, "\n".join(line for line in text.split("\n") if " " in line[22:].strip() and not re.match(r"  \w+: ", line)))
+
     def test_help_fits(self):
         for command in re.findall(r"^  ([a-z]+) ", pipe("help"), re.M):
             self.fits(80, terminal(80, "help", command))

@@ -17,7 +17,8 @@ int world_choose(const struct tables *t, const struct release_row *r, const char
 /* world_check_tools: whether the compiler, CMake and ninja of its base are those that the release
  * takes, by the lock: before anything is downloaded. ERR_POLICY names tool and range. */
 int world_check_tools(const struct world *w, const struct release_row *r, struct arena *a, struct err *e) MUST_CHECK;
-/* world_python: the version of the Python that its programs find first: of its last part with one. */
+/* world_python: the version of the Python that its programs find first: of its last part with
+ * one. */
 const char *world_python(const struct world *w);
 /* world_check_parts: whether its tables have the toolkit (NULL: none is asked for) and the Python
  * (NULL: any). ERR_POLICY names what is not in it, with the release's own world as the hint. */

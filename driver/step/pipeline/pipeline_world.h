@@ -39,8 +39,9 @@ int world_find(struct store *store, const struct world *w, struct arena *a, cons
  * fallback has, each file once, and how many more there are whose size is not known. */
 uint64_t world_missing(struct store *store, const struct world *w, unsigned *ret_unknown);
 /* world_ensure: finds or makes it. A damaged one (store_world_use) is made anew. Two
- * processes make it once; a kill at any moment leaves no half world, and the next store_open removes what it left. Where a lock says a tree digest and the made
- * tree has another: ERR_INTEGRITY. ERR_NETWORK offline when files are missing: the hint is the
+ * processes make it once; a kill at any moment leaves no half world, and the next store_open
+ * removes what it left. Where a lock says a tree digest and the made tree has another:
+ * ERR_INTEGRITY. ERR_NETWORK offline when files are missing: the hint is the
  * `ptbuild world make` that fetches them. */
 int world_ensure(const struct world_request *q, const struct run *run, struct arena *a, struct world_result *ret,
 		 struct err *e) MUST_CHECK;
