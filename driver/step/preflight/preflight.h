@@ -43,7 +43,7 @@ struct preflight {
 	struct arena *arena;
 	const struct toolchain *toolchain; /* NULL: it could not be probed */
 	const struct toolkit *toolkit;     /* of the plan's CUDA; NULL: absent, or not needed */
-	bool foreign;                      /* the build is for another platform: nothing more was looked at */
+	bool foreign;                      /* another platform: nothing more was looked at */
 	struct preflight_line lines[128];
 	size_t count;
 };
