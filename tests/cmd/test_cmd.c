@@ -472,7 +472,7 @@ static void the_release_is_one_that_has_the_targets(void **state)
 {
 	(void)state;
 	assert_int_equal(ptbuild("plan --profile sm61+sm120-avx2"), 0);
-	assert_contains(out(), "release       2.11.0");
+	assert_contains(out(), ", of release 2.11.0");
 	expect("plan --profile sm61+sm120-avx2 --release 2.13.0", 7, "no sm61");
 	assert_contains(err_text(), "--cuda 12.8 --release 2.11.0");
 }

@@ -25,7 +25,7 @@ static const char *part_of(const char *kind, const char *version, struct arena *
 	return part;
 }
 
-/* "+python3_12" behind the name; ERR_POLICY if there is no such part. */
+/* "+python3_12" behind the name; ERR_POLICY without such a part. */
 static int add_part(const struct strlist *parts, const char *what, const char *kind, const char *version,
 		    const struct release_row *r, struct arena *a, const char **name, struct err *e)
 {
