@@ -73,7 +73,7 @@ static int need_line(struct reader *r, const char *word, size_t count, struct er
 	int got = next_line(r, e);
 	if (got < 0)
 		return -1;
-	if (got == 0 || strcmp(r->fields[0], word) != 0 || r->count != count) {
+	if (got == 0 || r->count != count || !r->fields[0] || strcmp(r->fields[0], word) != 0) {
 		r->line += got == 0;
 		return bad(r, e, "expected a line of the kind", word);
 	}

@@ -268,12 +268,10 @@ static bool matches(const char *const *patterns, unsigned count, const char *pat
  * where its licence is. */
 static bool leads_to_kept(const struct world_part *p, const char *path)
 {
-	for (unsigned i = 0; i < p->keep_count; i++) {
-		const char *slash = strrchr(p->keep[i], '/');
-		AUTO_FREE char *dir = slash ? strndup(p->keep[i], (size_t)(slash - p->keep[i])) : NULL;
-		if (dir && fnmatch(dir, path, FNM_PATHNAME) == 0)
+	AUTO_ARENA struct arena a = {0};
+	for (unsigned i = 0; i < p->keep_count; i++)
+		if (fnmatch(path_dir(&a, p->keep[i]), path, FNM_PATHNAME) == 0)
 			return true;
-	}
 	return false;
 }
 
