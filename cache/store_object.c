@@ -20,7 +20,7 @@ int store_find(struct store *s, const char *kind, const char *key, struct arena 
 	if (store_is_usable(s, kind, key, path, &usable, e) < 0)
 		return -1;
 	if (usable)
-		store_touch(path_join(a, path, STORE_MANIFEST));
+		store_touch(path_join(a, path, strcmp(kind, STORE_WORLD) == 0 ? STORE_WORLD_FACTS : STORE_MANIFEST));
 	for (size_t i = 0; i < s->fallbacks.count && !usable; i++) {
 		path = store_object_path(s->fallbacks.items[i], kind, key, a);
 		if (store_is_usable(s, kind, key, path, &usable, e) < 0)

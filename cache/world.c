@@ -89,22 +89,10 @@ int store_world_find(struct store *s, const char *key, struct arena *a, const ch
 
 int store_world_use(struct store *s, const char *key, struct arena *a, const char **ret, struct err *e)
 {
-	bool usable;
-	if (store_check_name(STORE_WORLD, key, e) < 0)
+	const char *dir;
+	if (store_find(s, STORE_WORLD, key, a, &dir, e) < 0)
 		return -1;
-	const char *dir = store_object_path(s->dir, STORE_WORLD, key, a);
-	if (store_is_usable(s, STORE_WORLD, key, dir, &usable, e) < 0)
-		return -1;
-	if (usable)
-		store_touch(path_join(a, dir, STORE_WORLD_FACTS));
-	for (size_t i = 0; i < s->fallbacks.count && !usable; i++) {
-		dir = store_object_path(s->fallbacks.items[i], STORE_WORLD, key, a);
-		if (store_is_usable(s, STORE_WORLD, key, dir, &usable, e) < 0)
-			return -1;
-		if (usable)
-			store_touch(store_stamp_path(s, STORE_WORLD, key, a));
-	}
-	*ret = usable ? path_join(a, dir, STORE_WORLD_ROOT) : NULL;
+	*ret = dir ? path_join(a, dir, STORE_WORLD_ROOT) : NULL;
 	return 0;
 }
 
