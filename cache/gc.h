@@ -6,7 +6,7 @@
 #define GC_PARTIAL "partial"       /* broken downloads */
 #define GC_QUARANTINE "quarantine" /* key: its name there */
 #define GC_CCACHE "ccache"         /* the compiler cache's files */
-#define GC_APT "apt"               /* package lists */
+#define GC_APT "apt"               /* package lists, which stores of earlier versions have */
 
 #define GC_GRACE_SECONDS 3600 /* what the program leaves to who just used it */
 

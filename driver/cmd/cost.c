@@ -33,7 +33,8 @@ int cmd_cost(struct cmd_context *c, const struct plan *p, const struct cmd_root_
 	q.history = cmd_history(c, p->package, p->release, a);
 	ret->cost = cost_of(&q, c->run, a);
 	ret->jobs = cost_jobs(&ret->cost, c->global->jobs);
-	ret->downloads = (struct cost_downloads){.world = root->missing, .of_unknown = root->unknown};
+	ret->downloads = (struct cost_downloads){
+		.world = root->missing, .of_unknown = root->unknown, .archives = root->archives};
 	cost_sources(s, p->package_row, a, &ret->downloads);
 	return 0;
 }

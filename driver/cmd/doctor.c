@@ -8,6 +8,8 @@
 #include "cmd/cost.h"
 #include "cmd/help.h"
 #include "step/ccache/ccache_remote.h"
+#include "step/fetch/archives.h"
+#include "step/fetch/fetch.h"
 #include "step/pipeline/trial.h"
 #include "step/preflight/preflight.h"
 
@@ -155,6 +157,21 @@ static int try_it(struct cmd_context *c, struct preflight *d, struct err *e)
 	return 0;
 }
 
+/* What is to be downloaded, and whether an address is known for it. With a mirror nobody knows what it has. */
+static int say_downloads(struct cmd_context *c, struct preflight *d, const struct cost_downloads *w, struct err *e)
+{
+	struct fetch_options o;
+	struct err why = {0};
+	if (cmd_fetch_options(c, &o, e) < 0)
+		return -1;
+	const struct archives_request q = {.named = &o.archives, .file = o.archives_file};
+	for (size_t i = 0; !o.offline && !o.mirrors.count && i < w->archives.count; i++)
+		if (archives_need(w->archives.items[i], &q, c->run, &why) < 0)
+			return preflight_fail_err(d, "downloads", &why, e);
+	preflight_ok(d, "downloads", "%s", cost_downloads_text(w, d->arena));
+	return 0;
+}
+
 /* What the build takes, as 'plan' says it. */
 static int say_cost(struct cmd_context *c, struct preflight *d, struct err *e)
 {
@@ -166,7 +183,8 @@ static int say_cost(struct cmd_context *c, struct preflight *d, struct err *e)
 	if (cmd_root_look(c, &state, e) < 0 ||
 	    cmd_cost(c, d->q->plan, &state, base->select.plan.torch, d->arena, &k, e) < 0)
 		return -1;
-	preflight_ok(d, "downloads", "%s", cost_downloads_text(&k.downloads, d->arena));
+	if (say_downloads(c, d, &k.downloads, e) < 0)
+		return -1;
 	preflight_ok(d, "time", "%s", cmd_cost_time(&k, d->arena));
 	return 0;
 }

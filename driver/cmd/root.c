@@ -277,7 +277,7 @@ int cmd_root_look(struct cmd_context *c, struct cmd_root_state *ret, struct err 
 		return -1;
 	ret->made = dir != NULL;
 	if (!ret->made)
-		ret->missing = world_missing(store, c->world, &ret->unknown);
+		ret->missing = world_missing(store, c->world, c->arena, &ret->archives, &ret->unknown);
 	return 0;
 }
 

@@ -10,6 +10,7 @@ struct cmd_root_state {
 	bool made;                 /* cmd_root gives it as it is; true without a world */
 	uint64_t missing;          /* bytes of its files that the store lacks, to make it */
 	unsigned unknown;          /* of how many more the size is not known */
+	struct strlist archives;   /* Debian archives that those files come from */
 };
 
 /* Variants that stand on the same root. */

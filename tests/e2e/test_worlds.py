@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import tarfile
 import tempfile
 
@@ -185,6 +186,20 @@ def test_doctor_and_fetch_go_root_by_root(world):
     assert done.returncode == 0, done.stderr
     asked = [r["variant"].split("-")[0] for r in json.loads(done.stdout)["requirements"]]
     assert asked == ["pytorch", "pytorch", "torchaudio"], asked
+
+
+def test_doctor_tells_that_no_archive_is_known(world):
+    bin_dir = world.path("no-apt")
+    os.makedirs(bin_dir)
+    for name in os.listdir("/usr/bin"):
+        if not name.startswith("apt"):
+            os.symlink(os.path.join("/usr/bin", name), os.path.join(bin_dir, name))
+    env = {k: v for k, v in os.environ.items() if not k.startswith("PTBUILD_")}
+    words = [world.ptbuild, "--profiles", world.profiles, "--cache", world.path("nothing"), "doctor", f"pytorch-python{TAG}-cpu-avx2", "--release", "2.9.1"]
+    done = subprocess.run(words, capture_output=True, text=True, env={**env, "PATH": bin_dir}, check=False)
+    assert done.returncode == 8 and "no address of the archive 'debian' is known" in done.stderr and "PTBUILD_ARCHIVE_DEBIAN" in done.stderr, (done.stdout, done.stderr)
+    known = subprocess.run([*words, "--archive", f"debian={site.archive.top}"], capture_output=True, text=True, env={**env, "PATH": bin_dir}, check=False)
+    assert "no address" not in known.stdout + known.stderr and " MB for the world" in known.stdout, (known.stdout, known.stderr)
 
 
 def test_keys_are_closed(world):

@@ -6,7 +6,7 @@
 struct source_row {
 	const char *name; /* file name in the store */
 	const char *sha256;
-	/* tried in order; https:, http:, file:, apt:SUITE/COMPONENT/SOURCE=VERSION */
+	/* tried in order; https:, http:, file:, deb:ARCHIVE/PATH */
 	const char **urls;
 	unsigned urls_count;
 	/* directory below the source tree where it is unpacked; "" = the tree itself */

@@ -17,17 +17,17 @@ static bool is_file_name(const char *s)
 	return path_is_safe_relative(s) && !strchr(s, '/') && *s != '-' && *s != '.';
 }
 
-/* SUITE/COMPONENT/SOURCE=VERSION */
-static bool is_apt_source(const char *s)
+/* ARCHIVE/PATH */
+static bool is_deb_place(const char *s)
 {
-	const char *first = strchr(s, '/');
-	const char *second = first ? strchr(first + 1, '/') : NULL;
-	const char *equals = second ? strchr(second + 1, '=') : NULL;
-	if (!equals || strchr(second + 1, '/') || first == s || second == first + 1 || equals == second + 1 ||
-	    !equals[1])
+	const char *slash = strchr(s, '/');
+	if (!slash || slash == s || !path_is_safe_relative(slash + 1))
 		return false;
-	for (; *s; s++)
-		if (!isalnum((unsigned char)*s) && !strchr("/=.+-~:", *s))
+	for (const char *c = s; c < slash; c++)
+		if (!islower((unsigned char)*c) && *c != '-')
+			return false;
+	for (const char *c = slash; *c; c++)
+		if (!isalnum((unsigned char)*c) && !strchr("/_.+-~", *c))
 			return false;
 	return true;
 }
@@ -38,8 +38,8 @@ static bool is_place(const char *url)
 	for (const char *c = url; *c; c++)
 		if ((unsigned char)*c <= ' ' || *c == 0x7f)
 			return false;
-	if (strncmp(url, "apt:", 4) == 0)
-		return is_apt_source(url + 4);
+	if (strncmp(url, "deb:", 4) == 0)
+		return is_deb_place(url + 4);
 	for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
 		if (strncmp(url, schemes[i], strlen(schemes[i])) == 0)
 			return url[strlen(schemes[i])] != '\0';
@@ -56,8 +56,7 @@ static int check_source(const char *file, const struct package_row *p, const str
 	for (unsigned i = 0; i < s->urls_count; i++)
 		if (!is_place(s->urls[i])) {
 			row_bad(&at, e, "'%s': not a place to fetch it from: '%s'", s->name, s->urls[i]);
-			return err_hint(e,
-					"https://..., http://..., file:///... or apt:SUITE/COMPONENT/SOURCE=VERSION");
+			return err_hint(e, "https://..., http://..., file:///... or deb:ARCHIVE/PATH");
 		}
 	if (*s->into && !path_is_safe_relative(s->into))
 		return row_bad(&at, e, "'%s' leaves the source tree", s->into);

@@ -153,3 +153,13 @@ int archives_unknown(const char *archive, struct err *e)
 			"directory that holds its files with --mirror DIR",
 			archives_variable(archive, &a), archive);
 }
+
+int archives_need(const char *archive, const struct archives_request *q, const struct run *run, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct strlist known = {0}, snapshots = {0};
+	if (archives_find(archive, q, run, &a, &known, e) < 0 ||
+	    archives_find(arena_printf(&a, "%s-snapshot", archive), q, run, &a, &snapshots, e) < 0)
+		return -1;
+	return known.count + snapshots.count ? 0 : archives_unknown(archive, e);
+}

@@ -25,6 +25,10 @@ int archives_word(const char *word, struct err *e) MUST_CHECK;
  * empty list. ERR_CONFIG for an address or a line that is none. */
 int archives_find(const char *archive, const struct archives_request *q, const struct run *run, struct arena *a,
 		  struct strlist *ret, struct err *e) MUST_CHECK;
+/* archives_need: ERR_NETWORK, as archives_unknown, where neither the archive nor its snapshots have
+ * an address; else as archives_find. */
+int archives_need(const char *archive, const struct archives_request *q, const struct run *run,
+		  struct err *e) MUST_CHECK;
 /* archives_variable: "PTBUILD_ARCHIVE_DEBIAN_SECURITY" of "debian-security". */
 char *archives_variable(const char *archive, struct arena *a) __attribute__((returns_nonnull));
 /* archives_unknown: ERR_NETWORK: nothing names an address of it, and what to set. */

@@ -252,7 +252,6 @@ static int open_shared(struct fetch_shared *f, struct err *e)
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		return err_set(e, ERR_SYSTEM, "cannot start libcurl");
 	pthread_mutex_init(&f->mutex, NULL);
-	pthread_mutex_init(&f->apt, NULL);
 	pthread_mutex_init(&f->index_mutex, NULL);
 	fetch_hosts_open(&f->hosts);
 	return 0;
@@ -266,7 +265,6 @@ static void close_shared(struct fetch_shared *f)
 	arena_release(&f->index_arena);
 	fetch_hosts_close(&f->hosts);
 	pthread_mutex_destroy(&f->index_mutex);
-	pthread_mutex_destroy(&f->apt);
 	pthread_mutex_destroy(&f->mutex);
 	curl_global_cleanup();
 }

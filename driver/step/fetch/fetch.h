@@ -41,9 +41,8 @@ struct fetch_stats {
 
 /* fetch_all: puts every source into the store, several at once, and sets `path`.
  * - Places are tried in order, mirrors first: https:, http:, file:, an absolute path,
- *   apt:SUITE/COMPONENT/SOURCE=VERSION, wheel:NAME==VERSION/FILE (the Python index that the machine
- *   names, else pip's own), deb:ARCHIVE/PATH (the addresses of archives_find, those of
- *   ARCHIVE-snapshot last).
+ *   wheel:NAME==VERSION/FILE (the Python index that the machine names, else pip's own),
+ *   deb:ARCHIVE/PATH (the addresses of archives_find, those of ARCHIVE-snapshot last).
  * - Bytes are hashed as they come into <store>/partial/<sha256>, which a later run resumes.
  * - A place is tried again after a broken or silent connection, 408, 429 and 5xx.
  * - Bytes with another digest are deleted: a warning if a later place has the right ones, else

@@ -11,7 +11,6 @@
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "cache/store.h"
-#include "step/fetch/apt.h"
 
 enum { MAX_PAUSE_MS = 30000, MAX_RETRY_AFTER_S = 60 };
 
@@ -157,20 +156,6 @@ int fetch_place_dir(struct fetch_worker *w, struct arena *a, const char *place, 
 	return fs_mkdirs(*ret, e);
 }
 
-static enum transfer_outcome from_apt(struct fetch_worker *w, const struct transfer *t, const char *name, struct err *e)
-{
-	AUTO_ARENA struct arena a = {0};
-	const char *dir;
-	if (fetch_place_dir(w, &a, t->url, &dir, e) < 0)
-		return TRANSFER_STOP;
-	pthread_mutex_lock(&w->shared->apt);
-	int status = apt_fetch(t->url, name, path_join(&a, store_dir(w->shared->store), "apt"), dir, &w->run, e);
-	pthread_mutex_unlock(&w->shared->apt);
-	if (status != 0)
-		return e->kind == ERR_SYSTEM || e->kind == ERR_INTERRUPTED ? TRANSFER_STOP : TRANSFER_NEXT;
-	return fetch_take(t, path_join(&a, dir, name), e);
-}
-
 enum transfer_outcome fetch_take(const struct transfer *t, const char *file, struct err *e)
 {
 	if (unlink(t->path) < 0 && errno != ENOENT) {
@@ -198,7 +183,7 @@ enum transfer_outcome fetch_file(const struct transfer *t, const char *place, bo
 	return transfer_copy(&copy, e);
 }
 
-enum place_kind { PLACE_HTTP, PLACE_APT, PLACE_WHEEL, PLACE_DEB, PLACE_FILE, PLACES };
+enum place_kind { PLACE_HTTP, PLACE_WHEEL, PLACE_DEB, PLACE_FILE, PLACES };
 
 /* The kind of a place and what follows its prefix; PLACES for none. */
 static enum place_kind place_kind(const char *place, const char **ret_rest)
@@ -207,9 +192,8 @@ static enum place_kind place_kind(const char *place, const char **ret_rest)
 		const char *prefix;
 		enum place_kind kind;
 		bool whole;
-	} known[] = {{"https://", PLACE_HTTP, true}, {"http://", PLACE_HTTP, true}, {"apt:", PLACE_APT, false},
-		     {"wheel:", PLACE_WHEEL, false}, {"deb:", PLACE_DEB, false},    {"file://", PLACE_FILE, true},
-		     {"/", PLACE_FILE, true}};
+	} known[] = {{"https://", PLACE_HTTP, true}, {"http://", PLACE_HTTP, true}, {"wheel:", PLACE_WHEEL, false},
+		     {"deb:", PLACE_DEB, false},     {"file://", PLACE_FILE, true}, {"/", PLACE_FILE, true}};
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)
 		if (starts(place, known[i].prefix)) {
 			*ret_rest = place + (known[i].whole ? 0 : strlen(known[i].prefix));
@@ -246,8 +230,6 @@ static enum transfer_outcome from_place(struct fetch_worker *w, const struct fet
 		out = fetch_http(w, &t, s->name, e);
 		*ret_absent = out == TRANSFER_NEXT && (status == 404 || status == 410);
 		return out;
-	case PLACE_APT:
-		return from_apt(w, &t, s->name, e);
 	case PLACE_WHEEL:
 		return fetch_wheel(w, &t, e);
 	case PLACE_DEB:
@@ -257,7 +239,7 @@ static enum transfer_outcome from_place(struct fetch_worker *w, const struct fet
 	case PLACES:
 		break;
 	}
-	err_set(e, ERR_NETWORK, "unsupported place '%s' (https:, http:, file:, apt:, wheel:, deb: or an absolute path)",
+	err_set(e, ERR_NETWORK, "unsupported place '%s' (https:, http:, file:, wheel:, deb: or an absolute path)",
 		transfer_shown_url(&a, place));
 	return TRANSFER_NEXT;
 }

@@ -24,11 +24,10 @@ struct fetch_archive {
 /* What all sources of one fetch_all share. */
 struct fetch_shared {
 	struct store *store;
-	pthread_mutex_t apt;            /* held around apt-get: one at a time */
 	pthread_mutex_t mutex;          /* protects stage_dir and arena */
 	pthread_mutex_t index_mutex;    /* protects index, index_known, archives and index_arena */
 	const struct fetch_options *o;  /* defaults filled in */
-	const char *stage_dir;          /* what apt-get and pip downloaded; NULL before */
+	const char *stage_dir;          /* what pip downloaded; NULL before */
 	const char *index;              /* the named Python index; NULL: none */
 	bool index_known;               /* it was looked for */
 	struct arena arena;             /* for stage_dir */

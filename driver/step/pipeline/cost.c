@@ -5,6 +5,7 @@
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
 #include "cache/store.h"
+#include "step/fetch/archives.h"
 #include "step/pipeline/progress.h"
 
 #define NVCC_RULE "CUDA_COMPILER"
@@ -94,6 +95,20 @@ char *cost_text(const struct cost *c, unsigned jobs, struct arena *a)
 			    units, by, gpu);
 }
 
+/* The Debian archive of a source that has no other places; NULL: it has. */
+static const char *only_archive(const struct source_row *s, struct arena *a)
+{
+	const char *archive = NULL;
+	for (unsigned i = 0; i < s->urls_count; i++) {
+		struct deb_place p;
+		struct err none = {0};
+		if (strncmp(s->urls[i], "deb:", 4) != 0 || deb_place_parse(s->urls[i] + 4, a, &p, &none) < 0)
+			return NULL;
+		archive = p.archive;
+	}
+	return archive;
+}
+
 void cost_sources(struct store *s, const struct package_row *row, struct arena *a, struct cost_downloads *d)
 {
 	for (unsigned i = 0; i < row->sources_count; i++) {
@@ -105,6 +120,9 @@ void cost_sources(struct store *s, const struct package_row *row, struct arena *
 			continue;
 		d->sources += row->sources[i].bytes;
 		d->of_unknown += !row->sources[i].bytes;
+		const char *archive = only_archive(&row->sources[i], a);
+		if (archive && !strlist_contains(&d->archives, archive))
+			strlist_ref(&d->archives, a, archive);
 	}
 }
 

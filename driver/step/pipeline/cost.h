@@ -38,6 +38,8 @@ struct cost_downloads {
 	uint64_t world;      /* bytes of the world's files of known size */
 	uint64_t sources;    /* bytes of sources of known size */
 	unsigned of_unknown; /* how many files more, whose size no table has */
+	/* Debian archives without which some of it cannot be had */
+	struct strlist archives;
 };
 
 /* cost_of: the estimate, from an empty compiler cache. A table that cannot be read is a warning. */

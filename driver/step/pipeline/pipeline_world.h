@@ -36,8 +36,10 @@ struct world_result {
  * time of the last use. */
 int world_find(struct store *store, const struct world *w, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 /* world_missing: bytes of the world's files that neither the store (NULL: there is none) nor a
- * fallback has, each file once, and how many more there are whose size is not known. */
-uint64_t world_missing(struct store *store, const struct world *w, unsigned *ret_unknown);
+ * fallback has, each file once, and how many more there are whose size is not known. Adds to
+ * `archives` the Debian archives that they come from. */
+uint64_t world_missing(struct store *store, const struct world *w, struct arena *a, struct strlist *archives,
+		       unsigned *ret_unknown);
 /* world_ensure: finds or makes it. A damaged one (store_world_use) is made anew. Two
  * processes make it once; a kill at any moment leaves no half world, and the next store_open
  * removes what it left. Where a lock says a tree digest and the made tree has another:

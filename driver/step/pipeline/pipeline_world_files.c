@@ -92,18 +92,21 @@ static bool has(struct store *s, const char *sha256, struct arena *a)
 	return s && store_find(s, STORE_SOURCE, sha256, a, &dir, &ignored) == 0 && dir;
 }
 
-uint64_t world_missing(struct store *store, const struct world *w, unsigned *ret_unknown)
+uint64_t world_missing(struct store *store, const struct world *w, struct arena *a, struct strlist *archives,
+		       unsigned *ret_unknown)
 {
-	AUTO_ARENA struct arena a = {0};
-	const struct wanted files = list_sources(w, &a);
-	bool *seen = arena_array(&a, files.count + 1, sizeof(*seen));
+	const struct wanted files = list_sources(w, a);
+	bool *seen = arena_array(a, files.count + 1, sizeof(*seen));
 	uint64_t bytes = 0;
 	*ret_unknown = 0;
 	for (size_t i = 0; i < w->count; i++)
 		for (size_t k = 0; k < w->pieces[i].lock.count; k++) {
 			const size_t at = files.of[i][k];
-			const struct world_entry *entry = &w->pieces[i].lock.entries[k];
-			if (!seen[at] && !has(store, entry->sha256, &a)) {
+			const struct world_lock *l = &w->pieces[i].lock;
+			const struct world_entry *entry = &l->entries[k];
+			if (!seen[at] && !has(store, entry->sha256, a)) {
+				if (entry->kind == WORLD_DEB && !strlist_contains(archives, l->archive))
+					strlist_ref(archives, a, l->archive);
 				bytes += entry->size;
 				*ret_unknown += !entry->size;
 			}

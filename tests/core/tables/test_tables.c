@@ -452,7 +452,7 @@ static void same_bytes_have_one_digest(void **state)
 	assert_string_equal(up->torchvision->sources[0].sha256, debian->torchvision->sources[0].sha256);
 	assert_string_equal(up->torchaudio->sources[0].name, debian->torchaudio->sources[0].name);
 	assert_int_equal(strncmp(up->torchvision->sources[0].urls[0], "https://github.com/", 19), 0);
-	assert_int_equal(strncmp(debian->torchvision->sources[0].urls[0], "apt:trixie/", 11), 0);
+	assert_int_equal(strncmp(debian->torchvision->sources[0].urls[0], "deb:debian/", 11), 0);
 	assert_true(debian->pytorch->sources[1].keep_top);
 	assert_false(debian->pytorch->sources[0].keep_top);
 }

@@ -191,10 +191,13 @@ REFUSED(source_twice, "releases/2.6.0-debian.yaml", "name: pytorch_2.6.0+dfsg-7.
 	"name: pytorch_2.6.0+dfsg.orig.tar.xz", "is listed twice")
 REFUSED(source_scheme, "releases/2.9.1.yaml", "https://github.com/pytorch/pytorch/",
 	"ftp://github.com/pytorch/pytorch/", "not a place to fetch it from")
-REFUSED(source_apt, "releases/2.6.0-debian.yaml", "apt:trixie/main/pytorch=2.6.0+dfsg-7",
-	"apt:trixie/pytorch=2.6.0+dfsg-7", "not a place to fetch it from")
-REFUSED(source_apt_shell, "releases/2.6.0-debian.yaml", "apt:trixie/main/pytorch=2.6.0+dfsg-7",
-	"\"apt:trixie/main/pytorch;id=2\"", "not a place to fetch it from")
+REFUSED(source_deb, "releases/2.6.0-debian.yaml", "deb:debian/pool/main/p/pytorch/pytorch_2.6.0+dfsg.orig.tar.xz",
+	"deb:debian/../pytorch_2.6.0+dfsg.orig.tar.xz", "not a place to fetch it from")
+REFUSED(source_deb_archive, "releases/2.6.0-debian.yaml",
+	"deb:debian/pool/main/p/pytorch/pytorch_2.6.0+dfsg.orig.tar.xz", "deb:Debian=x/pytorch_2.6.0+dfsg.orig.tar.xz",
+	"not a place to fetch it from")
+REFUSED(source_apt, "releases/2.6.0-debian.yaml", "deb:debian/pool/main/p/pytorch/pytorch_2.6.0+dfsg.orig.tar.xz",
+	"apt:trixie/main/pytorch=2.6.0+dfsg-7", "not a place to fetch it from")
 REFUSED(source_into, "releases/2.6.0-debian.yaml", "keep_top: true", "into: ../else",
 	"'../else' leaves the source tree")
 REFUSED(series_outside, "releases/2.6.0-debian.yaml", "series: debian/patches/series", "series: /etc/series",
@@ -419,8 +422,9 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_teardown(gpu_suffix_torch, test_teardown),
 	cmocka_unit_test_teardown(source_twice, test_teardown),
 	cmocka_unit_test_teardown(source_scheme, test_teardown),
+	cmocka_unit_test_teardown(source_deb, test_teardown),
+	cmocka_unit_test_teardown(source_deb_archive, test_teardown),
 	cmocka_unit_test_teardown(source_apt, test_teardown),
-	cmocka_unit_test_teardown(source_apt_shell, test_teardown),
 	cmocka_unit_test_teardown(source_into, test_teardown),
 	cmocka_unit_test_teardown(series_outside, test_teardown),
 	cmocka_unit_test_teardown(skip_without_series, test_teardown),

@@ -118,6 +118,18 @@ static void unknown_archive_says_what_to_set(void **state)
 	assert_false(s.gone);
 }
 
+static void an_archive_or_its_snapshots_are_needed(void **state)
+{
+	struct fixture *f = *state;
+	const struct archives_request q = {.named = &f->o.archives};
+	assert_err(archives_need("debian", &q, &f->run, &f->e), &f->e, ERR_NETWORK,
+		   "no address of the archive 'debian' is known");
+	assert_contains(f->e.hint, "PTBUILD_ARCHIVE_DEBIAN");
+	err_clear(&f->e);
+	name_archive(f, "debian-snapshot", "http://127.0.0.1:1/snapshot");
+	assert_ok(archives_need("debian", &q, &f->run, &f->e), &f->e);
+}
+
 static void bad_places_are_refused(void **state)
 {
 	static const char *const bad[] = {"deb:debian", "deb:/pool/x", "deb:debian/../x", "deb:Debian/x",
@@ -299,6 +311,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(bad_lines_and_addresses_are_refused, setup_deb, teardown),
 		cmocka_unit_test(bad_words_are_refused),
 		cmocka_unit_test_setup_teardown(unknown_archive_says_what_to_set, setup_deb, teardown),
+		cmocka_unit_test_setup_teardown(an_archive_or_its_snapshots_are_needed, setup_deb, teardown),
 		cmocka_unit_test_setup_teardown(bad_places_are_refused, setup_deb, teardown),
 		cmocka_unit_test_setup_teardown(a_directory_is_an_archive_even_offline, setup_deb, teardown),
 		cmocka_unit_test_setup_teardown(snapshot_is_tried_last, setup_deb, teardown),

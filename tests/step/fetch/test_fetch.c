@@ -317,7 +317,7 @@ static void offline_asks_no_server(void **state)
 	serve(f, (struct httpd_page){0});
 	f->o.offline = true;
 	struct fetch_source s = file_source(f);
-	strlist_add(&s.urls, &f->a, "apt:trixie/main/x=1");
+	strlist_add(&s.urls, &f->a, "deb:debian/pool/x");
 	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "'file.bin'");
 	assert_contains(f->e.msg, body_sha);
 	assert_contains(f->e.msg, "--offline");
@@ -557,61 +557,6 @@ static void progress_is_reported(void **state)
 	assert_contains(log_text(f), " MiB/s");
 }
 
-static const char *env_path(void)
-{
-	const char *path = getenv("PATH");
-	return path ? path : "/usr/bin:/bin";
-}
-
-/* A fake apt-get that brings one right and one wrong file: what apt fetches is checked like everything else. */
-static void put_fake_apt(struct fixture *f)
-{
-	const char *bin = path_join(&f->a, f->dir, "bin");
-	const char *script = path_join(&f->a, bin, "apt-get");
-	test_write_bytes(path_join(&f->a, f->dir, "pool"), body, BODY);
-	test_write(script,
-		   arena_printf(&f->a,
-				"#!/bin/sh\n"
-				"echo \"$@\" >>%s/calls\n"
-				"case \" $* \" in\n"
-				"*' indextargets '*) echo 'http://archive.invalid/debian|Debian|main|Debian' ;;\n"
-				"*' source '*) cp %s/pool right.tar.xz; echo no >wrong.tar.xz ;;\n"
-				"esac\n",
-				f->dir, f->dir));
-	chmod(script, 0755);
-	setenv("PATH", arena_printf(&f->a, "%s:/usr/bin:/bin", bin), 1);
-}
-
-static void apt_place_is_fetched_and_checked(void **state)
-{
-	struct fixture *f = *state;
-	const char *path = arena_strdup(&f->a, env_path());
-	put_fake_apt(f);
-	struct fetch_source s = source(f, "right.tar.xz", body_sha, "apt:trixie/main/pkg=1.0-1");
-	int status = get(f, &s, 1);
-	setenv("PATH", path, 1);
-	assert_ok(status, &f->e);
-	assert_has_body(&s);
-	AUTO_ARENA struct arena a = {0};
-	struct strlist left = {0};
-	assert_ok(fs_list(path_join(&a, f->dir, "store/tmp"), &a, &left, &f->e), &f->e);
-	assert_int_equal(left.count, 0);
-}
-
-static void wrong_file_from_apt_is_an_integrity_error(void **state)
-{
-	struct fixture *f = *state;
-	const char *path = arena_strdup(&f->a, env_path());
-	put_fake_apt(f);
-	struct fetch_source s = source(f, "wrong.tar.xz", body_sha, "apt:trixie/main/pkg=1.0-1");
-	int status = get(f, &s, 1);
-	setenv("PATH", path, 1);
-	assert_int_equal(status, -1);
-	assert_int_equal(f->e.kind, ERR_INTEGRITY);
-	assert_contains(f->e.msg, body_sha);
-	assert_false(fs_exists(partial(f)));
-}
-
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -652,8 +597,6 @@ int main(void)
 		T(two_processes_download_once),
 		T(two_threads_download_once),
 		T(progress_is_reported),
-		T(apt_place_is_fetched_and_checked),
-		T(wrong_file_from_apt_is_an_integrity_error),
 	};
 	return cmocka_run_group_tests(tests, group_setup, NULL);
 }

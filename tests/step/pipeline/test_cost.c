@@ -115,14 +115,17 @@ static void what_the_store_has_is_not_downloaded(void **state)
 	char key[DIGEST_HEX_LEN + 1];
 	const char *stage, *dir;
 	digest_data("x", 1, key);
+	static const char *deb[] = {"deb:debian/pool/b"}, *both[] = {"deb:x/pool/c", "https://h/c"};
 	static char other[] = "00000000000000000000000000000000000000000000000000000000000000aa";
 	struct source_row rows[] = {{.name = "a", .sha256 = key, .bytes = 5000000},
-				    {.name = "b", .sha256 = other, .bytes = 7000000},
-				    {.name = "c", .sha256 = other}};
+				    {.name = "b", .sha256 = other, .bytes = 7000000, .urls = deb, .urls_count = 1},
+				    {.name = "c", .sha256 = other, .urls = both, .urls_count = 2}};
 	const struct package_row row = {.sources = rows, .sources_count = 3};
 	struct cost_downloads d = {0};
 	cost_sources(NULL, &row, &f->arena, &d);
 	assert_string_equal(cost_downloads_text(&d, &f->arena), "12.0 MB of sources, 1 file of unknown size");
+	/* the other has another place */
+	assert_string_equal(strlist_join(&d.archives, &f->arena, " "), "debian");
 	assert_ok(store_open(test_path("store"), test_run(), &s, &e), &e);
 	assert_ok(store_stage(s, &f->arena, &stage, &e), &e);
 	test_write(arena_printf(&f->arena, "%s/a", stage), "x");

@@ -165,11 +165,14 @@ static void made_then_found(void **state)
 	assert_ok(world_find(s, w, &arena, &found, &err), &err);
 	assert_string_equal(found, r.dir);
 	unsigned unknown;
-	assert_int_equal(world_missing(s, w, &unknown), 0); /* its packages are there */
-	assert_int_equal(world_missing(NULL, w, &unknown), w->download);
+	struct strlist archives = {0};
+	assert_int_equal(world_missing(s, w, &arena, &archives, &unknown), 0); /* its packages are there */
+	assert_int_equal(archives.count, 0);
+	assert_int_equal(world_missing(NULL, w, &arena, &archives, &unknown), w->download);
+	assert_string_equal(strlist_join(&archives, &arena, " "), "debian");
 	assert_int_equal(unknown, 0);
 	w->pieces[0].lock.entries[0].size = 0;
-	assert_true(world_missing(NULL, w, &unknown) < w->download);
+	assert_true(world_missing(NULL, w, &arena, &archives, &unknown) < w->download);
 	assert_int_equal(unknown, 1);
 	/* both results still hold it */
 	const struct gc_options q = {.keep_seconds = 0, .max_bytes = 0, .now = time(NULL) + 100};
