@@ -97,16 +97,27 @@ static size_t last_word(const char *head, size_t len)
 	return len > 1 && head[len - 2] != '$' ? len - 1 : 0;
 }
 
+/* " .ptbuild-heavy/2-4", as ninja_put_wait writes it. */
+static bool is_wait(const char *word, size_t len)
+{
+	static const char dir[] = " " NINJA_WAIT_DIR;
+	const size_t start = sizeof(dir) - 1;
+	if (len <= start || memcmp(word, dir, start) != 0)
+		return false;
+	for (size_t i = start; i < len; i++)
+		if ((word[i] < '0' || word[i] > '9') && word[i] != '-')
+			return false;
+	return true;
+}
+
 size_t ninja_head_len(const char *head, size_t len)
 {
-	static const char waits[] = " " NINJA_WAIT_DIR;
 	if (len && head[len - 1] == '\n')
 		len -= len > 1 && head[len - 2] == '\r' ? 2 : 1;
 	for (;;) {
 		size_t at = last_word(head, len), n = len - at;
-		bool is_wait = n >= sizeof(waits) - 1 && memcmp(head + at, waits, sizeof(waits) - 1) == 0,
-		     is_bars = n == 3 && memcmp(head + at, " ||", 3) == 0;
-		if (!at || (!is_wait && !is_bars))
+		bool bars = n == 3 && memcmp(head + at, " ||", 3) == 0;
+		if (!at || (!bars && !is_wait(head + at, n)))
 			return len;
 		len = at;
 	}
