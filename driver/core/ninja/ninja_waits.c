@@ -113,7 +113,9 @@ static bool is_wait(const char *word, size_t len)
 size_t ninja_head_len(const char *head, size_t len)
 {
 	if (len && head[len - 1] == '\n')
-		len -= len > 1 && head[len - 2] == '\r' ? 2 : 1;
+		len--;
+	if (len && head[len - 1] == '\r') /* a text's last line may end so */
+		len--;
 	for (;;) {
 		size_t at = last_word(head, len), n = len - at;
 		bool bars = n == 3 && memcmp(head + at, " ||", 3) == 0;
