@@ -78,6 +78,17 @@ static void test_lines_moved_are_found(void **state)
 	assert_patched("f", "a\nb\nc\nd\none\n2\nthree\n");
 }
 
+static void test_no_place_for_temporary_files_but_its_own(void **state)
+{
+	struct err e = {0};
+	(void)state;
+	file("f", "one\ntwo\nthree\n");
+	setenv("TMPDIR", "/nonexistent", 1);
+	int status = apply("--- a/f\n+++ b/f\n" CHANGE("two", "2"), &e);
+	unsetenv("TMPDIR");
+	assert_ok(status, &e);
+}
+
 static void test_no_fuzz(void **state)
 {
 	(void)state;
@@ -447,6 +458,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_changes_a_file),
 		T(test_lines_moved_are_found),
+		T(test_no_place_for_temporary_files_but_its_own),
 		T(test_no_fuzz),
 		T(test_failing_hunk_is_named_and_nothing_changes),
 		T(test_already_applied),
