@@ -67,6 +67,15 @@ static int check_format(const char *dir, struct err *e)
 	return check_version(path, dir, e);
 }
 
+/* In a sticky directory, such as the top of a tmpfs, nobody can replace what is the owner's. */
+static int check_mode(const char *dir, const struct stat *st, struct err *e)
+{
+	if ((st->st_mode & (S_IWOTH | S_ISVTX)) != S_IWOTH)
+		return 0;
+	err_set(e, ERR_POLICY, "everybody may write in the store '%s'", dir);
+	return err_hint(e, "take that away: chmod o-w '%s'", dir);
+}
+
 /* Who can write in a store decides what is built with it: objects are believed, trees are gone on with. */
 static int check_owner(const char *dir, struct err *e)
 {
@@ -79,12 +88,7 @@ static int check_owner(const char *dir, struct err *e)
 		return err_hint(
 			e, "name a store of your own with --cache; --lower-store '%s' takes what is in this one", dir);
 	}
-	/* In a sticky directory, such as the top of a tmpfs, nobody can replace what is ours. */
-	if ((st.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH) {
-		err_set(e, ERR_POLICY, "everybody may write in the store '%s'", dir);
-		return err_hint(e, "take that away: chmod o-w '%s'", dir);
-	}
-	return 0;
+	return check_mode(dir, &st, e);
 }
 
 /* Two opens at once may both make the layout: every step of it may be repeated. */
@@ -114,14 +118,8 @@ static int make_layout(const char *dir, struct err *e)
 	return 0;
 }
 
-int store_open(const char *dir, const struct run *run, struct store **ret, struct err *e)
+static int take(const char *dir, const struct run *run, bool read_only, struct store **ret, struct err *e)
 {
-	if (fs_mkdirs(dir, e) < 0 || check_owner(dir, e) < 0 || check_format(dir, e) < 0 || make_layout(dir, e) < 0 ||
-	    store_remove_dead_stages(dir, run, e) < 0) {
-		if (e->kind == ERR_SYSTEM && !e->hint[0])
-			err_hint(e, "the store must be writable; name another directory with --cache");
-		return err_wrap(e, "cannot open the store '%s'", dir);
-	}
 	struct store *s = calloc(1, sizeof(*s));
 	if (!s)
 		abort();
@@ -133,8 +131,70 @@ int store_open(const char *dir, const struct run *run, struct store **ret, struc
 	pthread_mutex_init(&s->mutex, NULL);
 	s->log = (struct log){.level = run->log->level, .fd = run->log->fd};
 	s->cancel_fd = run->cancel_fd;
+	s->read_only = read_only;
 	*ret = s;
 	return 0;
+}
+
+int store_open(const char *dir, const struct run *run, struct store **ret, struct err *e)
+{
+	if (fs_mkdirs(dir, e) < 0 || check_owner(dir, e) < 0 || check_format(dir, e) < 0 || make_layout(dir, e) < 0 ||
+	    store_remove_dead_stages(dir, run, e) < 0) {
+		if (e->kind == ERR_SYSTEM && !e->hint[0])
+			err_hint(e, "the store must be writable; name another directory with --cache");
+		return err_wrap(e, "cannot open the store '%s'", dir);
+	}
+	return take(dir, run, false, ret, e);
+}
+
+/* By the rights of the user or the mount; anything else that is wrong is for store_open to say. */
+static bool is_read_only(const char *dir)
+{
+	AUTO_ARENA struct arena a = {0};
+	const char *const places[] = {dir, path_join(&a, dir, "tmp")};
+	for (size_t i = 0; i < ARRAY_LEN(places); i++)
+		if (access(places[i], W_OK | X_OK) < 0 && (errno == EACCES || errno == EROFS || errno == EPERM))
+			return true;
+	return false;
+}
+
+/* Nobody but its owner may have put in it what is there. */
+static int check_read_only(const char *dir, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	const char *format = path_join(&a, dir, "format");
+	struct stat st;
+	if (stat(dir, &st) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot look at '%s'", dir);
+	if (check_mode(dir, &st, e) < 0)
+		return -1;
+	if (stat(format, &st) < 0 && errno == ENOENT) {
+		err_set(e, ERR_CONFIG, "not a store: '%s' has no format file", dir);
+		return err_hint(e, "name the directory of a store with --cache");
+	}
+	return check_version(format, dir, e);
+}
+
+int store_look(const char *dir, const struct run *run, struct store **ret, struct err *e)
+{
+	if (!is_read_only(dir))
+		return store_open(dir, run, ret, e);
+	if (check_read_only(dir, e) < 0)
+		return err_wrap(e, "cannot open the store '%s'", dir);
+	return take(dir, run, true, ret, e);
+}
+
+bool store_is_read_only(const struct store *s)
+{
+	return s->read_only;
+}
+
+int store_check_writable(const struct store *s, struct err *e)
+{
+	if (!s->read_only)
+		return 0;
+	err_set(e, ERR_SYSTEM, "the store '%s' cannot be written", s->dir);
+	return err_hint(e, "name another directory with --cache; --lower-store '%s' takes what is in this one", s->dir);
 }
 
 void store_close(struct store *s)

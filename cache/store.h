@@ -1,5 +1,6 @@
 /* The store: content-addressed objects, each a directory published whole. See cache/FORMAT.md. */
 #pragma once
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/arena.h"
@@ -38,6 +39,13 @@ struct store_object {
 /* store_open: makes `dir` and its layout if needed and removes what dead owners left in tmp/.
  * ERR_CONFIG for an unknown format or a directory of somebody else's files. */
 int store_open(const char *dir, const struct run *run, struct store **ret, struct err *e) MUST_CHECK;
+/* store_look: for who only reads. A store that this user cannot write, or on a read-only file
+ * system, is taken as it is, whoever owns it; any other is opened as by store_open. ERR_CONFIG also
+ * for a directory without a format file, where none can be written. */
+int store_look(const char *dir, const struct run *run, struct store **ret, struct err *e) MUST_CHECK;
+/* store_is_read_only: whether it was taken so. store_check_writable: ERR_SYSTEM if it was. */
+bool store_is_read_only(const struct store *s);
+int store_check_writable(const struct store *s, struct err *e) MUST_CHECK;
 /* store_close: also removes the stages that were not published. NULL is fine. */
 void store_close(struct store *s);
 const char *store_dir(const struct store *s);

@@ -33,6 +33,7 @@ struct store {
 	atomic_bool remote_dead;    /* it failed once */
 	struct log log;             /* a copy without a status line, for warnings from any thread */
 	int cancel_fd;
+	bool read_only; /* nothing in `dir` can be made or changed */
 };
 
 /* Names and places (store_path.c), which call nothing of the others. */

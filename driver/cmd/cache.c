@@ -162,7 +162,8 @@ static int cache_verify(struct cmd_context *c, struct store *s, struct err *e)
 {
 	const struct cache_options *o = c->options;
 	struct store_checks r;
-	if (store_verify_all(s, !o->dry_run, machine_processors(), c->run, c->arena, &r, e) < 0 ||
+	bool move = !o->dry_run && !store_is_read_only(s);
+	if (store_verify_all(s, move, machine_processors(), c->run, c->arena, &r, e) < 0 ||
 	    print_checks(c, s, &r, e) < 0)
 		return -1;
 	for (size_t i = 0; i < r.wrong; i++) {
@@ -175,6 +176,8 @@ static int cache_verify(struct cmd_context *c, struct store *s, struct err *e)
 		return 0;
 	err_set(e, ERR_INTEGRITY, "%zu of %zu objects in '%s' changed after they were published", r.wrong, r.checked,
 		store_dir(s));
+	if (store_is_read_only(s))
+		return err_hint(e, "they stay: the store cannot be written");
 	return err_hint(e, o->dry_run ? "'ptbuild cache verify' without --dry-run moves them out of the way, so that "
 					"they are made anew"
 				      : "they lie in 'quarantine' there until 'cache gc' removes them; what is missing "
@@ -249,7 +252,10 @@ static int run_cache(struct cmd_context *c, const struct strlist *args, struct e
 	static const struct {
 		const char *name;
 		int (*run)(struct cmd_context *c, struct store *s, struct err *e);
-	} actions[] = {{"info", cache_info}, {"verify", cache_verify}, {"gc", cache_gc}};
+		int (*store)(struct cmd_context *c, struct store **ret, struct err *e);
+	} actions[] = {{"info", cache_info, cmd_store_read},
+		       {"verify", cache_verify, cmd_store_read},
+		       {"gc", cache_gc, cmd_store}};
 	struct store *s;
 	const char *dir;
 	if (cmd_cache_dir(c, &dir, e) < 0)
@@ -262,8 +268,8 @@ static int run_cache(struct cmd_context *c, const struct strlist *args, struct e
 		if (strcmp(args->items[0], actions[i].name) == 0 && refuse_options(c->options, actions[i].name, e) < 0)
 			return -1;
 		else if (strcmp(args->items[0], actions[i].name) == 0)
-			return actions[i].run == cache_info && !fs_is_dir(dir) ? no_store(c, dir, e)
-			       : cmd_store(c, &s, e) < 0                       ? -1
+			return actions[i].run == cache_info && !fs_exists(dir) ? no_store(c, dir, e)
+			       : actions[i].store(c, &s, e) < 0                ? -1
 									       : actions[i].run(c, s, e);
 	err_set(e, ERR_USAGE, "not an action of cache: '%s'", args->items[0]);
 	return err_hint(e, "it is info, verify or gc");

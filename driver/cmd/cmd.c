@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/path.h"
@@ -127,14 +128,21 @@ int cmd_write_stdout(const struct buf *text, struct err *e)
 	return fs_write_all(STDOUT_FILENO, buf_cstr(&shown), shown.len, "standard output", e);
 }
 
-/* Files that the command line names must be there before anything is done. "root" is the root's own torch. */
-static int check_file(const char *option, const char *path, const char *values, struct err *e)
+/* Files that the command line names must be there before anything is done. "root" is the root's own torch; a TREE is
+ * a file or a directory. */
+static int check_file(const char *option, const char *path, const char *values, const char *metavar, struct err *e)
 {
+	struct stat st;
 	bool file = strcmp(values, "<file>") == 0 ? strcmp(path, "root") != 0
 						  : *values == '<' && path_has_suffix(path, ".yaml");
-	if (!file || access(path, R_OK) == 0)
+	if (!file)
 		return 0;
-	if (errno == ENOENT)
+	int rc = access(path, R_OK) < 0 ? -1 : stat(path, &st);
+	if (rc == 0 && (S_ISREG(st.st_mode) || (S_ISDIR(st.st_mode) && strstr(metavar, "TREE"))))
+		return 0;
+	if (rc == 0)
+		err_set(e, ERR_USAGE, "'%s' is not a regular file", path);
+	else if (errno == ENOENT)
 		err_set(e, ERR_USAGE, "'%s' does not exist", path);
 	else
 		err_errno(e, ERR_USAGE, "cannot read '%s'", path);
@@ -148,16 +156,16 @@ static int check_files(const struct command *cmd, const void *options, const str
 			const void *at = (const char *)options + d->offset;
 			const struct strlist *list = at;
 			const char *one = d->type == ARG_STRING ? *(const char *const *)at : NULL;
-			if (d->values && one && check_file(d->name, one, d->values, e) < 0)
+			if (d->values && one && check_file(d->name, one, d->values, d->metavar, e) < 0)
 				return -1;
 			for (size_t k = 0; d->values && d->type == ARG_LIST && k < list->count; k++)
-				if (check_file(d->name, list->items[k], d->values, e) < 0)
+				if (check_file(d->name, list->items[k], d->values, d->metavar, e) < 0)
 					return -1;
 		}
 	const struct cmd_positional *p = cmd->arguments;
 	for (size_t i = 0; p->values && strcmp(p->values, "<file>") == 0 && i < args->count; i++)
 		if ((!strstr(p->name, "VARIANT") || path_has_suffix(args->items[i], ".whl")) &&
-		    check_file(NULL, args->items[i], p->values, e) < 0)
+		    check_file(NULL, args->items[i], p->values, p->name, e) < 0)
 			return -1;
 	return 0;
 }

@@ -108,7 +108,10 @@ int cmd_tables(struct cmd_context *c, const struct tables **ret, struct err *e) 
  * PTBUILD_STORE_URL; not with --offline). Closed by cmd_main. cmd_cache_dir: where that is, nothing
  * opened. */
 int cmd_store(struct cmd_context *c, struct store **ret, struct err *e) MUST_CHECK;
-/* cmd_store_look: the same for what only looks: NULL where there is no store yet; none is made. */
+/* cmd_store_read: the same for what only reads; the store may be one that cannot be written, and
+ * cmd_store refuses it afterwards. */
+int cmd_store_read(struct cmd_context *c, struct store **ret, struct err *e) MUST_CHECK;
+/* cmd_store_look: that, and NULL where there is no store yet; none is made. */
 int cmd_store_look(struct cmd_context *c, struct store **ret, struct err *e) MUST_CHECK;
 int cmd_cache_dir(const struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
 /* cmd_fetch_options: --offline, --mirror, --archive, and the file "archives" beside the profiles,

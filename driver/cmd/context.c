@@ -121,11 +121,28 @@ static int add_remote_store(struct cmd_context *c, struct err *e)
 	return 0;
 }
 
-int cmd_store(struct cmd_context *c, struct store **ret, struct err *e)
+static int open_store(struct cmd_context *c,
+		      int (*open)(const char *dir, const struct run *run, struct store **ret, struct err *e),
+		      struct err *e)
 {
 	const char *dir = NULL;
-	if (!c->store && (cmd_cache_dir(c, &dir, e) < 0 || store_open(dir, c->run, &c->store, e) < 0 ||
+	if (!c->store && (cmd_cache_dir(c, &dir, e) < 0 || open(dir, c->run, &c->store, e) < 0 ||
 			  add_lower_stores(c, e) < 0 || add_remote_store(c, e) < 0))
+		return -1;
+	return 0;
+}
+
+int cmd_store(struct cmd_context *c, struct store **ret, struct err *e)
+{
+	if (open_store(c, store_open, e) < 0 || store_check_writable(c->store, e) < 0)
+		return -1;
+	*ret = c->store;
+	return 0;
+}
+
+int cmd_store_read(struct cmd_context *c, struct store **ret, struct err *e)
+{
+	if (open_store(c, store_look, e) < 0)
 		return -1;
 	*ret = c->store;
 	return 0;
@@ -140,7 +157,7 @@ int cmd_store_look(struct cmd_context *c, struct store **ret, struct err *e)
 	    (cmd_cache_dir(c, &dir, &ignored) < 0 ||
 	     (!fs_exists(path_join(c->arena, dir, "format")) && !c->global->lower_stores.count && !(lower && *lower))))
 		return 0;
-	return cmd_store(c, ret, e);
+	return cmd_store_read(c, ret, e);
 }
 
 int cmd_fetch_options(struct cmd_context *c, struct fetch_options *ret, struct err *e)

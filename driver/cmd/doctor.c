@@ -13,7 +13,7 @@
 #include "step/pipeline/trial.h"
 #include "step/preflight/preflight.h"
 
-/* What is unpacked from a byte of packages, at most: debian13's 391 MB become 1,657 MB. */
+/* What is unpacked from a byte of packages, at most: debian13's 384 MB become 1,641 MB. */
 #define WORLD_UNPACKED 5
 
 /* doctor_subject: what is checked, a build or (plan NULL) what every build of a release needs. */

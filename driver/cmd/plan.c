@@ -76,18 +76,25 @@ static int find_torch(struct cmd_context *c, const struct variant *v, const stru
 	return torch_from_root(root, cmd_sandbox(c), c->run, c->arena, ret, e);
 }
 
-/* Without a root no tool is run: a plan can be made on any machine. */
+/* Without a root no tool is run: a plan can be made on any machine. *ret_lack is what its keys do not count and a
+ * build's do: their keys differ. */
 static int make_plan(struct cmd_context *c, const struct selection *s, const struct output *o, const struct plan **ret,
-		     struct err *e)
+		     struct strlist *ret_lack, struct err *e)
 {
 	const struct toolchain *toolchain = NULL;
 	struct torch_source torch;
 	bool probed;
+	*ret_lack = (struct strlist){0};
 	if (is_probed(c, o, &probed, e) < 0 || (probed && cmd_toolchain(c, &toolchain, e) < 0))
 		return -1;
-	if (find_torch(c, &s->variant, o, &torch, e) < 0)
+	if (find_torch(c, &s->variant, o, &torch, e) < 0 ||
+	    cmd_select_plan(c, s, toolchain, torch.identity, torch.version, ret, e) < 0)
 		return -1;
-	return cmd_select_plan(c, s, toolchain, torch.identity, torch.version, ret, e);
+	if (!probed)
+		strlist_ref(ret_lack, c->arena, "root");
+	if (!*(*ret)->torch && strcmp((*ret)->package, "pytorch") != 0)
+		strlist_ref(ret_lack, c->arena, "torch");
+	return 0;
 }
 
 static void output_release(struct output *o)
@@ -103,19 +110,32 @@ static void put_line(struct output *o, const char *name, const char *value)
 	term_wrap(&o->text, value, 16, 16, width);
 }
 
+/* That the keys above are not those of a build, and why. Where all has to fit a screen the world's line says it. */
+static void put_lack(struct output *o, const struct strlist *lack)
+{
+	bool root = strlist_contains(lack, "root"), torch = strlist_contains(lack, "torch");
+	if (o->detail != PLAN_CHANGES && (root || torch))
+		put_line(o, "keys",
+			 root && torch ? "a build's also count the tools of its root, and its torch"
+			 : root        ? "a build's also count the tools of its root"
+				       : "a build's also count its torch");
+}
+
 /* What it stands on, and what it takes. */
-static void put_needs(struct output *o, const struct cmd_cost *k, struct arena *a)
+static void put_needs(struct output *o, const struct strlist *lack, const struct cmd_cost *k, struct arena *a)
 {
 	if (o->root.world)
 		put_line(o, "world",
-			 arena_printf(a, "%s, %s", o->root.world->name, o->root.made ? "made" : "not made yet"));
+			 arena_printf(a, "%s, %s%s", o->root.world->name, o->root.made ? "made" : "not made yet",
+				      strlist_contains(lack, "root") ? "; not in the keys" : ""));
 	else if (*o->no_world.msg)
 		put_line(o, "world", arena_printf(a, "none: %s", o->no_world.msg));
 	put_line(o, "downloads", cost_downloads_text(&k->downloads, a));
 	put_line(o, "time", cmd_cost_time(k, a));
 }
 
-static void put_plan(struct output *o, const struct plan *p, const struct cmd_cost *k, struct arena *a)
+static void put_plan(struct output *o, const struct plan *p, const struct strlist *lack, const struct cmd_cost *k,
+		     struct arena *a)
 {
 	struct fit fit;
 	if (o->machine)
@@ -125,13 +145,15 @@ static void put_plan(struct output *o, const struct plan *p, const struct cmd_co
 		json_t *doc = o->detail == PLAN_REASONS ? plan_json_explained(p) : plan_json(p);
 		json_object_set_new(doc, "this_machine", o->machine ? fit_json(&fit) : json_null());
 		json_object_set_new(doc, "world", world);
+		json_object_set_new(doc, "keys_lack", json_from_strlist(lack));
 		json_object_set_new(doc, "cost", cost_json(&k->cost, &k->downloads, k->jobs));
 		json_array_append_new(o->all, doc);
 		return;
 	}
 	buf_printf(&o->text, "%s%s", o->text.len ? "\n" : "",
 		   plan_text(p, o->detail, &o->term, o->machine ? fit_text(&fit, a) : NULL, a));
-	put_needs(o, k, a);
+	put_lack(o, lack);
+	put_needs(o, lack, k, a);
 }
 
 /* A variant of a matrix that cannot be built is listed with the reason. */
@@ -180,14 +202,15 @@ static int put_one(struct cmd_context *c, const struct selection *s, bool matrix
 	struct cmd_context own;
 	struct cmd_cost cost;
 	const struct plan *p;
+	struct strlist lack;
 	if (find_world(c, s, o, e) < 0)
 		return -1;
 	own = *c;
 	own.arena = &scratch;
-	if (make_plan(&own, s, o, &p, e) == 0) {
+	if (make_plan(&own, s, o, &p, &lack, e) == 0) {
 		if (cmd_cost(c, p, &o->root, torch, &scratch, &cost, e) < 0)
 			return -1;
-		put_plan(o, p, &cost, &scratch);
+		put_plan(o, p, &lack, &cost, &scratch);
 		return 0;
 	}
 	if (!matrix || (e->kind != ERR_POLICY && e->kind != ERR_CONFIG))
@@ -277,7 +300,8 @@ const struct command command_plan = {
 		"corrections of the request, and the keys under which results are kept; what is to be downloaded, and "
 		"about how long it takes on this machine.\n"
 		"Nothing is run or fetched, so a plan can be made on any machine. With --root (--root / for this "
-		"machine) the compilers there are asked for their versions, which are part of the keys.",
+		"machine) the compilers there are asked for their versions, which are part of the keys: without it "
+		"the keys are not those of the build, and \"keys_lack\" in JSON says what they do not count.",
 	.tables = {cmd_select_options, cmd_units_options, cmd_plan_options, plan_only},
 	.arguments = {{"VARIANT...", CMD_SELECT_VARIANTS, "<variant>"}},
 	.examples = {{"ptbuild plan --profile sm90-avx512 --explain",

@@ -7,6 +7,7 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/machine.h"
+#include "cache/store.h"
 #include "core/world/choose.h"
 #include "step/pipeline/pipeline_world.h"
 
@@ -275,6 +276,7 @@ int cmd_root_look(struct cmd_context *c, struct cmd_root_state *ret, struct err 
 	ret->made = false;
 	if (cmd_store_look(c, &store, e) < 0 || (store && world_find(store, c->world, c->arena, &dir, e) < 0))
 		return -1;
+	ret->dir = dir;
 	ret->made = dir != NULL;
 	if (!ret->made)
 		ret->missing = world_missing(store, c->world, c->arena, &ret->archives, &ret->unknown);
@@ -287,11 +289,16 @@ static int make_world(struct cmd_context *c, const char **ret, struct err *e)
 				  .no_drift = c->global->no_drift,
 				  .jobs = c->global->jobs ? c->global->jobs : machine_processors()};
 	struct world_result r = {0};
-	if (cmd_store(c, &q.store, e) < 0 || cmd_profiles_dir(c, &q.profiles, e) < 0 ||
-	    cmd_fetch_options(c, &q.fetch, e) < 0)
-		return -1;
 	struct cmd_root_state state;
 	if (cmd_root_look(c, &state, e) < 0)
+		return -1;
+	/* Only doctor has a use for it: whoever builds asks for a store that can be written. */
+	if (state.made && store_is_read_only(c->store)) {
+		*ret = state.dir;
+		return 0;
+	}
+	if (cmd_store(c, &q.store, e) < 0 || cmd_profiles_dir(c, &q.profiles, e) < 0 ||
+	    cmd_fetch_options(c, &q.fetch, e) < 0)
 		return -1;
 	if (!state.made)
 		log_info(c->run->log, "world %s", cmd_world_text(&state, c->arena));

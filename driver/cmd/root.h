@@ -8,6 +8,7 @@
 struct cmd_root_state {
 	const struct world *world; /* NULL: it is not a world's */
 	bool made;                 /* cmd_root gives it as it is; true without a world */
+	const char *dir;           /* of a world that is made; else NULL */
 	uint64_t missing;          /* bytes of its files that the store lacks, to make it */
 	unsigned unknown;          /* of how many more the size is not known */
 	struct strlist archives;   /* Debian archives that those files come from */

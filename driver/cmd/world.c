@@ -63,9 +63,9 @@ static int find_made(struct cmd_context *c, const char *profiles, const struct w
 		return 0;
 	if (cmd_cache_dir(c, &dir, e) < 0)
 		return -1;
-	if (!fs_is_dir(dir)) /* looking at a store does not make one */
+	if (!fs_exists(dir)) /* looking at a store does not make one */
 		return 0;
-	if (world_load(profiles, p->part, platform, c->arena, &w, e) < 0 || cmd_store(c, &s, e) < 0)
+	if (world_load(profiles, p->part, platform, c->arena, &w, e) < 0 || cmd_store_read(c, &s, e) < 0)
 		return -1;
 	return world_find(s, w, c->arena, ret, e);
 }
@@ -232,7 +232,7 @@ int world_show(struct cmd_context *c, const char *name, struct err *e)
 	if (world_platform(c, &platform, e) < 0 || cmd_profiles_dir(c, &profiles, e) < 0 ||
 	    world_load(profiles, name, platform, c->arena, &w, e) < 0 || cmd_cache_dir(c, &store_dir, e) < 0)
 		return -1;
-	if (fs_is_dir(store_dir) && (cmd_store(c, &s, e) < 0 || world_find(s, w, c->arena, &dir, e) < 0))
+	if (fs_exists(store_dir) && (cmd_store_read(c, &s, e) < 0 || world_find(s, w, c->arena, &dir, e) < 0))
 		return -1;
 	if (c->global->json)
 		return show_json(w, dir, e);

@@ -140,6 +140,39 @@ class Store(Case):
         got = subprocess.run([PTBUILD, "cache", "info", "--json", "--cache", self.store], stdout=subprocess.PIPE, check=True)
         self.assertTrue(json.loads(got.stdout))
 
+    def test_a_read_only_mount(self):
+        """What only reads works, what writes says why it cannot."""
+
+        def run(*words):
+            mount = ["bwrap", "--dev-bind", "/", "/", "--ro-bind", self.store, self.store]
+            return subprocess.run([*mount, PTBUILD, *words, "--cache", self.store], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+        variant = ("--profile", "cpu-avx2", "--release", "2.6.0-debian")
+        for words in (("cache", "info"), ("cache", "verify"), ("list",), ("plan", *variant), ("world", "list"), ("world", "show", "debian13")):
+            got = run(*words)
+            self.assertEqual(got.returncode, 0, (words, got.stderr))
+        got = run("world", "verify", "debian13")
+        self.assertEqual((got.returncode, "is not made" in got.stderr), (3, True), got.stderr)
+        got = run("doctor", *variant)
+        self.assertEqual((got.returncode, f"cannot write into '{self.store}'" in got.stdout + got.stderr), (8, True), got.stdout + got.stderr)
+        for words in (("cache", "gc", "--keep-days", "1"), ("fetch", *variant, "--offline"), ("build", *variant, "--offline"), ("world", "make", "debian13", "--offline")):
+            got = run(*words)
+            self.assertEqual((got.returncode, "Read-only file system" in got.stderr), (8, True), (words, got.stderr))
+
+    def test_a_damaged_object_of_a_read_only_store(self):
+        """It is told and stays where it is."""
+        item = os.path.join(self.store, "objects", "pyenv", "a" * 64)
+        os.makedirs(item)
+        with open(os.path.join(item, ".manifest.json"), "w") as f:
+            json.dump({"format": 1, "kind": "pyenv", "key": "a" * 64, "files": [{"path": "file", "size": 4, "sha256": "0" * 64}]}, f)
+        with open(os.path.join(item, "file"), "w") as f:
+            f.write("text")
+        mount = ["bwrap", "--dev-bind", "/", "/", "--ro-bind", self.store, self.store]
+        got = subprocess.run([*mount, PTBUILD, "cache", "verify", "--cache", self.store], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(got.returncode, 5, got.stderr)
+        self.assertIn("1 of 1 objects", got.stderr)
+        self.assertIn("the store cannot be written", got.stderr)
+
     @unittest.skipIf(os.geteuid() != 0, "only root can give a store away")
     def test_store_of_another_user(self):
         os.chown(self.store, 12345, 12345)

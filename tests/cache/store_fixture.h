@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -48,6 +49,22 @@ static inline int teardown(void **state)
 static inline const char *in_store(struct fixture *f, const char *rel)
 {
 	return arena_printf(&f->arena, "%s/%s", f->dir, rel);
+}
+
+/* Root may write everywhere, so the child becomes somebody else first. */
+static inline int in_child_as_nobody(int (*fn)(struct fixture *), struct fixture *f)
+{
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (geteuid() == 0 && (setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0))
+			_exit(99);
+		_exit(fn(f));
+	}
+	int status;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
 }
 
 static inline const char *stage_with(struct fixture *f, struct store *s, const char *name, const char *text)

@@ -116,22 +116,6 @@ static void open_refuses_a_store_that_everybody_may_write(void **state)
 	assert_int_equal(chmod(f->dir, 0755), 0);
 }
 
-/* Root may write everywhere, so the child becomes somebody else first. */
-static int in_child_as_nobody(int (*fn)(struct fixture *), struct fixture *f)
-{
-	pid_t pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		if (geteuid() == 0 && (setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0))
-			_exit(99);
-		_exit(fn(f));
-	}
-	int status;
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status));
-	return WEXITSTATUS(status);
-}
-
 static int open_must_fail(struct fixture *f)
 {
 	struct store *other = NULL;

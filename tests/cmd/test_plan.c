@@ -107,6 +107,7 @@ static void a_plan_fits_a_screen(void **state)
 		"  this machine  ",
 		"  compile key ",
 		"  output key ",
+		"; not in the keys\n",
 	};
 	for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
 		assert_contains(text, wanted[i]);
@@ -114,6 +115,7 @@ static void a_plan_fits_a_screen(void **state)
 	AUTO_FREE char *all = text_of("plan pytorch-python313-cuda12_8-sm90-avx512 --release 2.8.0 --all");
 	assert_contains(all, "  USE_KINETO=ON\n");
 	assert_contains(all, "pytorch-v2.8.0.tar.gz  sha256 ");
+	assert_contains(all, "  keys          a build's also count the tools of its root\n");
 	assert_not_contains(all, "--all");
 	AUTO_FREE char *three = text_of("plan --profile sm80+sm90-avx2 --release 2.8.0 --python 3.13 --package all");
 	assert_in_range(lines_of_a_screen(three), 60, 120);

@@ -50,6 +50,19 @@ static void the_toolkit_and_the_python_are_parts(void **state)
 	assert_true(json_is_null(world_of(newer)));
 }
 
+/* What a build's keys count and the plan's do not. */
+static const char *lack_of(const json_t *plan)
+{
+	static char text[64];
+	const json_t *list = json_object_get(plan, "keys_lack"), *word;
+	size_t i;
+	text[0] = '\0';
+	assert_true(json_is_array(list));
+	json_array_foreach(list, i, word) snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s",
+						   i ? " " : "", json_string_value(word));
+	return text;
+}
+
 static void other_roots_are_no_worlds(void **state)
 {
 	(void)state;
@@ -59,6 +72,10 @@ static void other_roots_are_no_worlds(void **state)
 	assert_true(json_is_null(world_of(bare)));
 	AUTO_JSON json_t *named = json_of("plan --profile cpu-avx2 --release 2.9.1 --root world:debian12 --json");
 	assert_string_equal(name_of(named), "debian12");
+	assert_string_equal(lack_of(here), "");
+	assert_string_equal(lack_of(named), "root"); /* it is not made */
+	AUTO_JSON json_t *vision = json_of("plan --profile cpu-avx2 --release 2.6.0 --package torchvision --json");
+	assert_string_equal(lack_of(vision), "root torch");
 	assert_string_equal(json_string_value(json_object_get(named, "python")), "3.11");
 	AUTO_JSON json_t *mac = json_of("plan --profile darwin-mps --json");
 	assert_true(json_is_null(world_of(mac)));
@@ -233,7 +250,7 @@ static void the_headline_plan_is_a_screen(void **state)
 	for (const char *p = here + 1; p <= next; p++)
 		of_here += *p == '\n';
 	assert_in_range(count_lines(text), 20, 37 + of_here);
-	assert_contains(text, "\n  world         debian13_lean+cuda13_0, not made yet\n"
+	assert_contains(text, "\n  world         debian13_lean+cuda13_0, not made yet; not in the keys\n"
 			      "  downloads     2298.1 MB for the world, 1 file of unknown size\n"
 			      "  time          about ");
 	assert_contains(text, " of processors");

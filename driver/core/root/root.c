@@ -215,13 +215,13 @@ int root_open(const char *dir, struct arena *a, struct root *ret, struct err *e)
 					shell_quoted(dir, a));
 		}
 		if (!real)
-			return err_errno(e, ERR_SYSTEM, "cannot open the root '%s'", dir);
+			return err_errno(e, ERR_USAGE, "cannot open the root '%s'", dir);
 		r.dir = arena_strdup(a, real);
 		r.host = strcmp(real, "/") == 0;
 	}
 	const char *bin = root_resolve(&r, "/usr/bin", a);
 	if (!bin || !fs_is_dir(root_host_path(&r, bin, a))) {
-		err_set(e, ERR_SYSTEM, "'%s' is not a root file system: it has no usr/bin", r.dir);
+		err_set(e, ERR_USAGE, "'%s' is not a root file system: it has no usr/bin", r.dir);
 		return err_hint(e, "name a directory with an unpacked root file system, or leave --root out to build "
 				   "with the host's tools");
 	}

@@ -13,6 +13,7 @@
 #include "step/pipeline/changed_inputs.h"
 #include "step/pipeline/compiled.h"
 #include "step/pipeline/cost.h"
+#include "step/pipeline/earlier.h"
 #include "step/pipeline/make.h"
 #include "step/pipeline/pipeline_preflight.h"
 #include "step/pipeline/pipeline_repack.h"
@@ -151,7 +152,9 @@ static int export_item(struct pipeline *l, struct pipeline_item *it, struct err 
 		return -1;
 	const char *wheel = json_string_value(json_object_get(it->record, "wheel"));
 	const char *sha256 = json_string_value(json_object_get(it->record, "sha256"));
-	if (publish_export(it->object, wheel, sha256, it->plan->metadata_rev, it->plan->variant, l->q->out_dir,
+	const struct earlier_request earlier = {l->q->out_dir, it->plan->variant, it->plan->release, wheel};
+	if (earlier_keep(&earlier, l->run, l->arena, e) < 0 ||
+	    publish_export(it->object, wheel, sha256, it->plan->metadata_rev, it->plan->variant, l->q->out_dir,
 			   l->arena, &it->wheel, e) != 0 ||
 	    find_machines(l, it, e) < 0)
 		return -1;

@@ -1,5 +1,7 @@
+#include <ctype.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -32,11 +34,43 @@ static int by_size(const void *a, const void *b)
 	return left > right ? -1 : left < right;
 }
 
+static bool in_name(char c)
+{
+	return isalnum((unsigned char)c) || (c && strchr("._-+~", c));
+}
+
+/* Whether a longer path goes on here: "~/.cache/ptbuild/x" has a name before it, "-I/ptbuild/x" an option. A name of
+ * one or two characters may be the length of a text that a program wrote before it, as Python's .pyc files do. */
+static bool inside_longer(const char *data, const char *found)
+{
+	const char *word = found;
+	while (word > data && in_name(word[-1]) && found - word < NAME_MAX)
+		word--;
+	if (found - word < 3)
+		return false;
+	if (*word != '-')
+		return true;
+	for (word++; word < found && isalpha((unsigned char)*word); word++)
+		;
+	return word < found;
+}
+
+static const char *find_path(const char *data, size_t len, const char *path)
+{
+	const char *at = data, *found;
+	size_t n = strlen(path);
+	while (n && (found = memmem(at, len - (size_t)(at - data), path, n))) {
+		if (!inside_longer(data, found))
+			return found;
+		at = found + n;
+	}
+	return NULL;
+}
+
 static void scan(const struct verify_request *q, struct verify_member *m, const void *data, size_t len)
 {
 	for (size_t i = 0; i < q->build_paths.count && !m->build_path; i++) {
-		const char *path = q->build_paths.items[i];
-		const char *found = *path ? memmem(data, len, path, strlen(path)) : NULL;
+		const char *path = q->build_paths.items[i], *found = find_path(data, len, path);
 		if (found) {
 			m->build_path = path;
 			m->build_path_at = (uint64_t)(found - (const char *)data);

@@ -90,7 +90,7 @@ static void test_no_root(void **state)
 	struct err e = {0};
 	struct root r;
 	test_write(test_path("empty/file"), "");
-	assert_err(root_open(test_path("empty"), &arena, &r, &e), &e, ERR_SYSTEM, "no usr/bin");
+	assert_err(root_open(test_path("empty"), &arena, &r, &e), &e, ERR_USAGE, "no usr/bin");
 	assert_contains(e.msg, test_path("empty"));
 	assert_true(e.hint[0] != '\0');
 	assert_err(root_open(test_path("missing"), &arena, &r, &e), &e, ERR_USAGE, "does not exist");
@@ -105,7 +105,7 @@ static void test_usr_bin_that_leaves_the_root(void **state)
 	struct root r;
 	test_write(test_path("other/usr/x"), "");
 	assert_int_equal(symlink("/bin", test_path("other/usr/bin")), 0);
-	assert_err(root_open(test_path("other"), &arena, &r, &e), &e, ERR_SYSTEM, "no usr/bin");
+	assert_err(root_open(test_path("other"), &arena, &r, &e), &e, ERR_USAGE, "no usr/bin");
 }
 
 static void test_id(void **state)

@@ -147,11 +147,52 @@ static void test_unreadable(void **state)
 	assert_non_null(strstr(e.hint, "ptbuild's release"));
 }
 
+/* What one platform alone has of a base, apart from the names of its compilers. */
+static bool of_one_platform(const char *name)
+{
+	static const char *const names[] = {"libhwasan0", "libpsm2-2", "libquadmath0", "libze1"};
+	bool found = strstr(name, "x86-64-linux-gnu") || strstr(name, "aarch64-linux-gnu");
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		found = found || strcmp(name, names[i]) == 0;
+	return found;
+}
+
+static void assert_within(const struct world_lock *l, const struct world_lock *other)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		bool found = l->entries[i].kind != WORLD_DEB || of_one_platform(l->entries[i].name);
+		for (size_t j = 0; !found && j < other->count; j++)
+			found = strcmp(l->entries[i].name, other->entries[j].name) == 0;
+		if (!found)
+			fail_msg("%s: only the lock for %s has '%s'", l->part, l->platform, l->entries[i].name);
+	}
+}
+
+/* A lock that something else than the resolver wrote has packages that nothing asks for, and 'world lock' would remove
+ * them. */
+static void test_bases_of_both_platforms(void **state)
+{
+	static const char *const bases[] = {"debian11", "debian12", "debian13", "debian13_lean"};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(bases); i++) {
+		AUTO_ARENA struct arena a = {0};
+		struct world_lock x86, arm;
+		struct err e = {0};
+		assert_ok(world_lock_read(world_lock_path(PROFILES_DIR, bases[i], "x86_64-linux", &a), &a, &x86, &e),
+			  &e);
+		assert_ok(world_lock_read(world_lock_path(PROFILES_DIR, bases[i], "aarch64-linux", &a), &a, &arm, &e),
+			  &e);
+		assert_within(&x86, &arm);
+		assert_within(&arm, &x86);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round),   cmocka_unit_test(test_fields),     cmocka_unit_test(test_key),
-		cmocka_unit_test(test_refused), cmocka_unit_test(test_unreadable),
+		cmocka_unit_test(test_round),      cmocka_unit_test(test_fields),
+		cmocka_unit_test(test_key),        cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_unreadable), cmocka_unit_test(test_bases_of_both_platforms),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -474,6 +474,45 @@ static void test_build_path(void **state)
 	assert_only_error(&r, "build-path", "tiny/config.py", "holds '/ptbuild/' at offset 11");
 }
 
+/* What stands before the path, and whether it is one of the build. */
+static void test_build_path_inside_another(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		size_t len;
+		bool found;
+	} cases[] = {
+#define CASE(text, found) {text, sizeof(text) - 1, found}
+		CASE("the store: ~/.cache/ptbuild/objects", false),
+		CASE("ptbuild/share/ptbuild/profiles", false),
+		CASE("share/ptbuild/x and share/ptbuild/y", false),
+		CASE("share/ptbuild/x and /ptbuild/src/y", true),
+		CASE("temp.linux-x86_64-cpython-313/ptbuild/src/x.o", false),
+		CASE("/ptbuild/src/a.c", true),
+		CASE("x=/ptbuild/src", true),
+		CASE("'/ptbuild/src'", true),
+		CASE("a:/ptbuild/src", true),
+		CASE("-L/ptbuild/src", true),
+		CASE("-isystem/ptbuild/src/include", true),
+		CASE("\xda\x61/ptbuild/src/torch/version.py", true), /* marshal: the type, the length */
+		CASE("Ba/ptbuild/src/x.proto", true),                /* protobuf: the field, the length */
+#undef CASE
+	};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		test_dir();
+		make_tree();
+		test_write_bytes(test_path("tree/tiny/text"), cases[i].text, cases[i].len);
+		struct verify_request q = {.wheel = packed()};
+		strlist_add(&q.build_paths, &arena, "/ptbuild/");
+		struct verify_report r = verify_with(q);
+		if (cases[i].found)
+			assert_only_error(&r, "build-path", "tiny/text", "holds '/ptbuild/' at offset");
+		else
+			assert_clean(&r);
+	}
+}
+
 static void test_build_path_in_a_library(void **state)
 {
 	(void)state;
@@ -574,6 +613,7 @@ int main(void)
 		TEST(test_file_name_of_no_wheel),
 		TEST(test_expectations),
 		TEST(test_build_path),
+		TEST(test_build_path_inside_another),
 		TEST(test_build_path_in_a_library),
 		TEST(test_text),
 		TEST(test_json),
