@@ -53,6 +53,7 @@ struct need_row {         /* needs.yaml: what a build needs: one of the first fi
 	bool host;                     /* on this machine, not in the root */
 	bool optional;                 /* without it the build only is slower */
 	const char *debian;            /* the package of Debian that has it */
+	const char *wheel;             /* the distribution with the module; "" = its name */
 	const char *why;
 	unsigned line;
 };
