@@ -108,6 +108,8 @@ struct package_row { /* one package of a release */
 	/* locked list with hashes, file below profiles/requirements ("" = none: the root must have
 	 * them) */
 	const char *requirements;
+	/* another such list, of what only the trial of its wheel imports; in no key */
+	const char *tried_with;
 	struct table_setting *settings; /* release-wide overrides of toggles and environment */
 	unsigned settings_count;
 	struct cflags_row *extra_cflags;

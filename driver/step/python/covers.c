@@ -86,11 +86,9 @@ int covers_check(const struct covers_request *q, struct arena *a, struct err *e)
 	struct strlist missing = {0};
 	if (!l.row)
 		return 0;
-	if (*l.row->requirements) {
-		const char *dir = path_join(a, q->tables->dir, "requirements");
-		if (locked_list_read(path_join(a, dir, l.row->requirements), a, &l.list, e) < 0)
-			return -1;
-	}
+	const char *const files[] = {l.row->requirements, l.row->tried_with};
+	if (locked_lists_read(path_join(a, q->tables->dir, "requirements"), files, ARRAY_LEN(files), a, &l.list, e) < 0)
+		return -1;
 	find_missing(&l, q->python, &missing);
 	return missing.count ? refuse(&l, &missing, e) : 0;
 }

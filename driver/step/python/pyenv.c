@@ -87,9 +87,11 @@ int pyenv_check(const struct plan *p, const struct root *root, enum sandbox_kind
 	return check_with(&py, p, "root", have, missing, e);
 }
 
-static const char *list_path(const struct pyenv_request *q, const char *file, struct arena *a)
+static int read_lists(const struct pyenv_request *q, struct arena *a, struct locked_list *ret, struct err *e)
 {
-	return path_join(a, path_join(a, q->profiles_dir, "requirements"), file);
+	const struct package_row *row = q->plan->package_row;
+	const char *const files[] = {row->requirements, row->tried_with};
+	return locked_lists_read(path_join(a, q->profiles_dir, "requirements"), files, ARRAY_LEN(files), a, ret, e);
 }
 
 int pyenv_installs(const struct pyenv_request *q, const struct run *run, struct arena *a, struct strlist *ret,
@@ -104,7 +106,7 @@ int pyenv_installs(const struct pyenv_request *q, const struct run *run, struct 
 		return -1;
 	if (missing.count == 0)
 		return 0;
-	if (locked_list_read(list_path(q, file, a), a, &list, e) < 0)
+	if (read_lists(q, a, &list, e) < 0)
 		return -1;
 	for (size_t i = 0; i < list.count; i++)
 		if (marker_holds(list.items[i].marker, q->plan->python))
@@ -175,8 +177,7 @@ static int get_wheels(const struct pyenv_request *q, const struct python *py, co
 	if (!file || !*file)
 		return no_list(q->plan, q->root, lacks, e);
 	log_verbose(py->run->log, "the root lacks %s: a Python environment is made from '%s'", lacks, file);
-	if (locked_list_read(list_path(q, file, py->arena), py->arena, &list, e) < 0 ||
-	    pyenv_want(py, &list, wanted, e) < 0)
+	if (read_lists(q, py->arena, &list, e) < 0 || pyenv_want(py, &list, wanted, e) < 0)
 		return -1;
 	return pyenv_fetch(py, wanted, q->store, q->offline, lacks, ret_wheels, e);
 }
