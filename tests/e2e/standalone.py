@@ -5,9 +5,11 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 
 LEFT_OUT = {"__pycache__", "test", "tests", "site-packages", "dist-packages", "idlelib", "tkinter", "turtledemo", "pydoc_data", "lib2to3"}
 ASK = """
@@ -71,12 +73,20 @@ class Packer:
         return self.raw.getvalue()
 
 
+def relocatable(program):
+    """The program, which finds its library beside it, if it has one."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = shutil.copy(program, folder)
+        subprocess.run(["patchelf", "--set-rpath", "$ORIGIN/../lib", copy], check=True)
+        with open(copy, "rb") as f:
+            return f.read()
+
+
 def python_archive():
     """Its version, "3.12", and the archive's bytes."""
     have, p = ask(), Packer()
     name = f"python{have['version']}"
-    with open(have["program"], "rb") as f:
-        p.put(f"bin/{name}", f.read(), 0o755)
+    p.put(f"bin/{name}", relocatable(have["program"]), 0o755)
     p.link("bin/python3", name)
     p.tree(have["lib"], f"lib/{name}", have["lib"])
     for site in ("site-packages", "dist-packages"):  # Debian's looks in the second
