@@ -12,6 +12,7 @@
 #include "step/fetch/fetch.h"
 #include "step/pipeline/trial.h"
 #include "step/preflight/preflight.h"
+#include "step/python/pyenv.h"
 
 /* What is unpacked from a byte of packages, at most: debian13's 384 MB become 1,641 MB. */
 #define WORLD_UNPACKED 5
@@ -211,11 +212,26 @@ static int find_root(struct cmd_context *c, const struct doctor_subject *s, stru
 	return root_open(NULL, c->arena, host, e);
 }
 
+struct asking {
+	struct cmd_context *c;
+	const struct preflight_request *q;
+};
+
+static int installs(void *user, struct strlist *ret, struct err *e)
+{
+	const struct asking *k = user;
+	struct pyenv_request q = {.plan = k->q->plan, .root = k->q->root, .kind = k->q->kind};
+	if (!q.plan || cmd_profiles_dir(k->c, &q.profiles_dir, e) < 0)
+		return q.plan ? -1 : 0;
+	return pyenv_installs(&q, k->c->run, k->c->arena, ret, e);
+}
+
 /* One after the other; the verdict is the first that failed. */
 static int run_doctor(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
 	struct preflight_request q = {
 		.kind = cmd_sandbox(c), .jobs = c->global->jobs, .offline = c->global->offline, .whole = true};
+	struct asking asking = {c, &q};
 	struct doctor_subject *subjects;
 	size_t count;
 	struct err verdict = {0};
@@ -225,6 +241,8 @@ static int run_doctor(struct cmd_context *c, const struct strlist *args, struct 
 	    choose(c, args, &q.tables, &subjects, &count, e) < 0 || cmd_cache_dir(c, &q.store_dir, e) < 0 ||
 	    cmd_out_dir(c, &q.out_dir, e) < 0)
 		return -1;
+	q.installs = installs;
+	q.user = &asking;
 	for (size_t i = 0; i < count; i++) {
 		struct preflight *d = arena_alloc(c->arena, sizeof(*d));
 		struct err *failed = verdict.kind == ERR_NONE ? &verdict : NULL, ignored = {0};

@@ -178,8 +178,8 @@ static int find_world(struct cmd_context *c, const struct selection *s, struct o
 {
 	AUTO_ARENA struct arena scratch = {0};
 	const struct variant *v = &s->variant;
-	const char *stands = arena_printf(&scratch, "%s %s %d %s %s", s->release->name, v->profile.platform,
-					  (int)v->profile.gpu, v->cuda ? v->cuda : "", v->python);
+	const char *stands = arena_printf(&scratch, "%s %s %s %d %s %s", v->package, s->release->name,
+					  v->profile.platform, (int)v->profile.gpu, v->cuda ? v->cuda : "", v->python);
 	if (o->stands && strcmp(o->stands, stands) == 0)
 		return 0;
 	o->stands = arena_strdup(c->arena, stands);

@@ -10,6 +10,7 @@
 #include "cache/store.h"
 #include "core/world/choose.h"
 #include "step/pipeline/pipeline_world.h"
+#include "step/python/covers.h"
 
 #define WORLD_ROOT "world:"
 
@@ -87,6 +88,22 @@ static const struct world *loaded(const struct stands *s, const char *name, cons
 	return NULL;
 }
 
+/* A Python that is a part of its own brings no packages: its build takes them from the package's locked list. */
+static int check_packages(const struct cmd_context *c, const struct stands *s, const struct selection *one,
+			  const struct world *w, struct err *e)
+{
+	const struct world_part *part = world_python_part(w);
+	if (!part)
+		return 0;
+	const struct covers_request q = {.tables = s->tables,
+					 .release = one->release,
+					 .package = one->variant.package,
+					 .part = part->part,
+					 .python = part->python,
+					 .own = w->pieces[0].part->python};
+	return covers_check(&q, c->arena, e);
+}
+
 /* The world that is named, for the platform, if it has what is asked for. */
 static int find_named(struct cmd_context *c, const struct stands *s, const struct selection *one, const char *platform,
 		      const char *cuda, const struct world **ret, struct err *e)
@@ -98,7 +115,9 @@ static int find_named(struct cmd_context *c, const struct stands *s, const struc
 		cuda = NULL;
 	if (world_check_parts(s->tables, *ret, one->release, cuda, one->variant.python, c->arena, e) < 0)
 		return -1;
-	return world_check_tools(*ret, one->release, c->arena, e);
+	if (world_check_tools(*ret, one->release, c->arena, e) < 0)
+		return -1;
+	return check_packages(c, s, one, *ret, e);
 }
 
 static int find_world(struct cmd_context *c, const struct stands *s, const struct selection *one,
@@ -126,7 +145,9 @@ static int find_world(struct cmd_context *c, const struct stands *s, const struc
 	if (!w.name)
 		return 0;
 	*ret = loaded(s, w.name, platform);
-	return !*ret && load_world(c, w.name, platform, ret, e) < 0 ? -1 : world_check_tools(*ret, r, c->arena, e);
+	if ((!*ret && load_world(c, w.name, platform, ret, e) < 0) || world_check_tools(*ret, r, c->arena, e) < 0)
+		return -1;
+	return check_packages(c, s, one, *ret, e);
 }
 
 static const char *alike(const struct selection *one, struct arena *a)
@@ -136,7 +157,7 @@ static const char *alike(const struct selection *one, struct arena *a)
 	struct strlist gpus = {0};
 	for (unsigned i = 0; i < p->targets_count; i++)
 		strlist_addf(&gpus, a, "%s%s", p->targets[i].row->sm, p->targets[i].suffix);
-	return arena_printf(a, "%s %s %d %s %s %s", one->release->name, p->platform, (int)p->gpu,
+	return arena_printf(a, "%s %s %s %d %s %s %s", v->package, one->release->name, p->platform, (int)p->gpu,
 			    v->cuda ? v->cuda : "", v->python ? v->python : "",
 			    v->cuda ? "" : strlist_join(&gpus, a, "+"));
 }

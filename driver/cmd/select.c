@@ -408,6 +408,7 @@ int cmd_select_plan(struct cmd_context *c, const struct selection *s, const stru
 		.toolchain = toolchain,
 		.toolkits = toolkits,
 		.glibc = c->world ? c->world->pieces[0].part->glibc : NULL,
+		.python = c->world ? world_python_program(c->world, c->arena) : NULL,
 		.torch = torch ? torch : o->torch,
 		.torch_version = torch_version,
 		.sandbox = cmd_sandbox(c),

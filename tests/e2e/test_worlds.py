@@ -125,9 +125,9 @@ class Site:
         with open(os.path.join(self.world.profiles, "checks", "check_torchaudio.py"), "w") as f:
             f.write(CHECK)
 
-    def run(self, *words):
+    def run(self, *words, cache=None):
         env = {k: v for k, v in os.environ.items() if not k.startswith("PTBUILD_ARCHIVE") and k != "PTBUILD_LOWER_STORE"}
-        return self.world.run(*words, "--archive", f"debian={self.archive.top}", env={**env, "no_proxy": "*"})
+        return self.world.run(*words, "--archive", f"debian={self.archive.top}", cache=cache, env={**env, "no_proxy": "*"})
 
 
 def prepare(world):

@@ -100,7 +100,7 @@ char *buildenv_cudnn_reason(const struct gpu_target *t, const struct package_row
 static void layer_common(struct work *w)
 {
 	bool apple = strcmp(w->q->profile->platform, "aarch64-darwin") == 0;
-	put_fixed(w, "PATH", "/usr/bin:/bin", false, "the root's own tools, nothing of the user's");
+	put_fixed(w, "PATH", w->q->path, false, "the root's own tools, nothing of the user's");
 	put_fixed(w, "LC_ALL", "C.UTF-8", false, "messages and sorting do not depend on the machine");
 	put_fixed(w, "TZ", "UTC", false, "times do not depend on the machine");
 	put_fixed(w, "HOME", SANDBOX_HOME, false, "an empty home: no configuration of the user's");

@@ -22,6 +22,7 @@ struct buildenv_request {
 	const char *blas_origin;
 	/* the root's, NULL without CUDA or when the root was not asked */
 	const struct toolkit *toolkit;
+	const char *path;  /* PATH, without the toolkit's directory */
 	const char *label; /* local version label */
 	/* full version torchvision and torchaudio pin; "" = unknown */
 	const char *torch_version;

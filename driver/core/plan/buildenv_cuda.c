@@ -62,7 +62,7 @@ void buildenv_cuda(const struct buildenv_request *q, struct settings *all, struc
 	put(all, a, "CUDACXX", k->nvcc, arena_printf(a, "nvcc of CUDA %s", k->version));
 	if (k->layout != TOOLKIT_DISTRIBUTION) {
 		put(all, a, "CUDA_PATH", k->home, "where CMake looks for the toolkit");
-		put(all, a, "PATH", arena_printf(a, "%s:/usr/bin:/bin", path_dir(a, k->nvcc)),
+		put(all, a, "PATH", arena_printf(a, "%s:%s", path_dir(a, k->nvcc), q->path),
 		    "the toolkit's nvcc before any other");
 	}
 	layer_nvcc_flags(q, all, a);

@@ -194,6 +194,13 @@ int plan_cuda(const struct tables *t, const struct plan_request *q, struct arena
 	return 0;
 }
 
+/* PATH of the build, by where the root's Python is or will be. */
+static const char *path_of(const struct plan_request *q, struct arena *a)
+{
+	const struct tool *python = q->toolchain ? toolchain_get(q->toolchain, "python3") : NULL;
+	return root_path_of(python ? python->path : q->python, a);
+}
+
 int plan_resolve(const struct tables *t, const struct plan_request *q, struct arena *a, const struct plan **ret,
 		 struct err *e)
 {
@@ -210,6 +217,7 @@ int plan_resolve(const struct tables *t, const struct plan_request *q, struct ar
 					   .blas = c.blas,
 					   .blas_origin = c.blas_origin,
 					   .toolkit = c.probed,
+					   .path = path_of(q, a),
 					   .torch_version = "",
 					   .options = &q->options};
 	struct buildenv env = {0};

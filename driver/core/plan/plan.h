@@ -93,8 +93,10 @@ struct plan_request {
 	struct plan_options options;
 	const struct toolchain *toolchain; /* NULL: not probed; the key text then says so */
 	const struct toolkits *toolkits;   /* of the root; NULL: not looked for */
-	const char *glibc;                 /* of the root that will be; NULL: the toolchain's */
-	const char *torch;                 /* see plan.torch */
+	/* of the root that will be: glibc and the path of its python3; NULL: the toolchain's, or
+	 * python3 in /usr/bin */
+	const char *glibc, *python;
+	const char *torch; /* see plan.torch */
 	const char *torch_version;
 	enum sandbox_kind sandbox;
 	unsigned without_walls; /* of run */

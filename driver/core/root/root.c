@@ -112,6 +112,19 @@ char *root_find_program(const struct root *r, const char *name, struct arena *a)
 	return NULL;
 }
 
+char *root_path_of(const char *python, struct arena *a)
+{
+	const char *usual = "/usr/bin:/bin", *dir = python ? path_dir(a, python) : "/usr/bin";
+	if (strcmp(dir, "/usr/bin") == 0 || strcmp(dir, "/bin") == 0)
+		return arena_strdup(a, usual);
+	return arena_printf(a, "%s:%s", dir, usual);
+}
+
+char *root_build_path(const struct root *r, struct arena *a)
+{
+	return root_path_of(root_find_program(r, "python3", a), a);
+}
+
 int root_read(const struct root *r, const char *path, uint64_t max, struct buf *out, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};

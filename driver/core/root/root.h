@@ -39,6 +39,11 @@ int root_list(const struct root *r, const char *dir, struct arena *a, struct str
  * name with a '/'. Links are followed to an executable file, but the path given is the link, since
  * programs look at their name. NULL if absent. */
 char *root_find_program(const struct root *r, const char *name, struct arena *a);
+/* root_build_path: PATH of what runs the root's Python: /usr/bin:/bin, and before them the
+ * directory of its python3 where that is another, as of a Python in /usr/local. root_path_of: the
+ * same for a python3 of this path; NULL: of none. */
+char *root_build_path(const struct root *r, struct arena *a);
+char *root_path_of(const char *python, struct arena *a);
 /* root_library_dirs: the loader's default directories (ld.so.conf and its includes, then lib64,
  * usr/lib64, lib, usr/lib) that exist, as paths inside the root, each once. */
 int root_library_dirs(const struct root *r, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;

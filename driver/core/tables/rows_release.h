@@ -53,6 +53,7 @@ struct need_row {         /* needs.yaml: what a build needs: one of the first fi
 	bool host;                     /* on this machine, not in the root */
 	bool optional;                 /* without it the build only is slower */
 	const char *debian;            /* the package of Debian that has it */
+	const char *wheel;             /* the distribution with the module; "" = its name */
 	const char *why;
 	unsigned line;
 };
@@ -107,6 +108,8 @@ struct package_row { /* one package of a release */
 	/* locked list with hashes, file below profiles/requirements ("" = none: the root must have
 	 * them) */
 	const char *requirements;
+	/* another such list, of what only the trial of its wheel imports; in no key */
+	const char *tried_with;
 	struct table_setting *settings; /* release-wide overrides of toggles and environment */
 	unsigned settings_count;
 	struct cflags_row *extra_cflags;

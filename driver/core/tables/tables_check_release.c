@@ -100,12 +100,15 @@ static int check_requirements(const struct tables *t, const struct row_place *at
 	for (unsigned i = 0; i < p->cuda_requires_count; i++)
 		if (check_cuda_require(at->file, &p->cuda_requires[i], e) < 0)
 			return -1;
-	if (!*p->requirements)
-		return 0;
-	if (!is_file_name(p->requirements))
-		return row_bad(at, e, "not a safe file name: '%s'", p->requirements);
-	if (!fs_exists(path_join(&a, path_join(&a, t->dir, "requirements"), p->requirements)))
-		return row_bad(at, e, "no file '%s' in requirements/", p->requirements);
+	const char *lists[] = {p->requirements, p->tried_with};
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		if (!*lists[i])
+			continue;
+		if (!is_file_name(lists[i]))
+			return row_bad(at, e, "not a safe file name: '%s'", lists[i]);
+		if (!fs_exists(path_join(&a, path_join(&a, t->dir, "requirements"), lists[i])))
+			return row_bad(at, e, "no file '%s' in requirements/", lists[i]);
+	}
 	return 0;
 }
 

@@ -175,6 +175,11 @@ const struct package_row *tables_package(const struct release_row *r, const char
 	return rows[tables_package_rank(package)];
 }
 
+const char *tables_need_wheel(const struct need_row *row)
+{
+	return *row->wheel ? row->wheel : row->module;
+}
+
 const char *tables_gcc(const struct release_row *r, const char *platform)
 {
 	return strcmp(platform, "aarch64-linux") == 0 && r->gcc_arm && *r->gcc_arm ? r->gcc_arm : r->gcc;

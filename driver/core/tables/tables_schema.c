@@ -171,7 +171,7 @@ ROW(need, struct need_row,
 	MAY(struct need_row, module),  MAY(struct need_row, library), MAY(struct need_row, package),
 	MAY(struct need_row, release), MAY(struct need_row, toggle),  FLAG(struct need_row, host),
 	FLAG(struct need_row, optional),
-	NEED(struct need_row, debian), NEED(struct need_row, why));
+	NEED(struct need_row, debian), MAY(struct need_row, wheel),   NEED(struct need_row, why));
 FIELDS(needs_file,
 	SOURCES,
 	NEED_ROWS(struct tables, needs, &need_entry));
@@ -212,6 +212,7 @@ FIELDS(package,
 	LIST(struct package_row, install_requires),
 	ROWS(struct package_row, cuda_requires, &cuda_require_entry),
 	MAY(struct package_row, requirements),
+	MAY(struct package_row, tried_with),
 	ROWS(struct package_row, settings, &setting_entry),
 	ROWS(struct package_row, extra_cflags, &cflags_entry),
 	MAY(struct package_row, cudnn),

@@ -114,13 +114,25 @@ int world_check_tools(const struct world *w, const struct release_row *r, struct
 	return 0;
 }
 
-const char *world_python(const struct world *w)
+const struct world_part *world_python_part(const struct world *w)
 {
-	const char *python = w->pieces[0].part->python;
+	const struct world_part *found = NULL;
 	for (size_t i = 1; i < w->count; i++)
 		if (*w->pieces[i].part->python)
-			python = w->pieces[i].part->python;
-	return python;
+			found = w->pieces[i].part;
+	return found;
+}
+
+const char *world_python(const struct world *w)
+{
+	const struct world_part *part = world_python_part(w);
+	return part ? part->python : w->pieces[0].part->python;
+}
+
+const char *world_python_program(const struct world *w, struct arena *a)
+{
+	const struct world_part *part = world_python_part(w);
+	return part ? arena_printf(a, "/%s/bin/python3", part->prefix) : NULL;
 }
 
 static bool has_part(const struct world *w, const char *part)

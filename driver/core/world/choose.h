@@ -20,6 +20,10 @@ int world_check_tools(const struct world *w, const struct release_row *r, struct
 /* world_python: the version of the Python that its programs find first: of its last part with
  * one. */
 const char *world_python(const struct world *w);
+/* world_python_part: its part with a Python that is not the base's own; NULL: none.
+ * world_python_program: the path of that one's python3 in the world; NULL likewise. */
+const struct world_part *world_python_part(const struct world *w);
+const char *world_python_program(const struct world *w, struct arena *a);
 /* world_check_parts: whether its tables have the toolkit (NULL: none is asked for) and the Python
  * (NULL: any). ERR_POLICY names what is not in it, with the release's own world as the hint. */
 int world_check_parts(const struct tables *t, const struct world *w, const struct release_row *r, const char *cuda,

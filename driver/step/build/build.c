@@ -19,7 +19,7 @@ int build_prepare(const struct build_request *q, const struct run *run, struct e
 	const struct package_row *row = q->plan->package_row;
 	if (build_start_log(q, &a, &log, e) < 0 || build_sandbox(q, &a, &s, e) < 0)
 		return -1;
-	kvlist_set(&s.env, &a, "PATH", "/usr/bin:/bin");
+	kvlist_set(&s.env, &a, "PATH", root_build_path(q->root, &a));
 	kvlist_set(&s.env, &a, "LC_ALL", "C.UTF-8");
 	if (build_tree_save(q->build_dir, q->plan, &s, e) < 0)
 		return -1;

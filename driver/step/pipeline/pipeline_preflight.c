@@ -3,6 +3,19 @@
 #include "base/path.h"
 #include "step/pipeline/trial.h"
 #include "step/preflight/preflight.h"
+#include "step/python/pyenv.h"
+
+struct asking {
+	struct pyenv_request q;
+	const struct run *run;
+	struct arena *a;
+};
+
+static int installs(void *user, struct strlist *ret, struct err *e)
+{
+	const struct asking *k = user;
+	return pyenv_installs(&k->q, k->run, k->a, ret, e);
+}
 
 int pipeline_preflight(const struct pipeline_preflight *f, const struct run *run, struct arena *a, struct err *e)
 {
@@ -10,6 +23,8 @@ int pipeline_preflight(const struct pipeline_preflight *f, const struct run *run
 	const struct trial_request t = {q, f->plan, f->toolchain};
 	struct preflight *d = arena_alloc(a, sizeof(*d));
 	const char *store = store_dir(q->store);
+	struct asking asking = {
+		{.plan = f->plan, .profiles_dir = q->profiles_dir, .root = q->root, .kind = q->kind}, run, a};
 	const struct preflight_request r = {.tables = q->tables,
 					    .release = f->plan->release_row,
 					    .plan = f->plan,
@@ -24,6 +39,8 @@ int pipeline_preflight(const struct pipeline_preflight *f, const struct run *run
 						    path_join(a, path_join(a, store, "build"), f->plan->compile_key),
 					    .jobs = q->jobs,
 					    .offline = q->offline,
+					    .installs = installs,
+					    .user = &asking,
 					    .tried = f->plan->taken || trial_passed(&t, a)};
 	if (preflight_run(d, &r, run, a, e) < 0 || preflight_verdict(d, e) < 0)
 		return -1;

@@ -82,6 +82,7 @@ int verify_made(struct make *m, struct err *e)
 		      .wheel = m->packed.path,
 		      .torch_wheel = m->torch ? m->torch->wheel : NULL,
 		      .checks_dir = m->checks_dir ? m->checks_dir : path_join(m->arena, m->q->profiles_dir, "checks"),
+		      .venv = m->pyenv.dir,
 		      .work_dir = path_join(m->arena, m->build_dir, "check")},
 		.log = {.level = LOG_QUIET, .fd = m->run->log->fd},
 		.arena = &side};

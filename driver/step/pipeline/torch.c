@@ -21,7 +21,7 @@ int torch_from_root(const struct root *root, enum sandbox_kind kind, const struc
 	AUTO_BUF struct buf out = {0};
 	if (sandbox_init(&s, kind, root, a, e) < 0)
 		return -1;
-	kvlist_set(&s.env, a, "PATH", "/usr/bin:/bin");
+	kvlist_set(&s.env, a, "PATH", root_build_path(root, a));
 	if (sandbox_capture(&s, argv, run, &out, e) < 0)
 		return err_wrap(e, "cannot ask '%s' for its torch", root->dir);
 	struct strlist lines = {0};

@@ -73,9 +73,13 @@ static const char *memo(const struct trial_request *t, struct arena *a)
 	const struct {
 		const char *dir;
 		unsigned below;
-	} dirs[] = {{"/usr/bin", 0},         {"/usr/include", 1},
-		    {"/usr/lib/gcc", 2},     {"/usr/libexec/gcc", 2},
-		    {"/usr/lib/python3", 1}, {arena_printf(a, "/usr/lib/python%s", t->plan->python), 1}};
+	} dirs[] = {{"/usr/bin", 0},
+		    {"/usr/include", 1},
+		    {"/usr/lib/gcc", 2},
+		    {"/usr/libexec/gcc", 2},
+		    {"/usr/lib/python3", 1},
+		    {arena_printf(a, "/usr/lib/python%s", t->plan->python), 1},
+		    {arena_printf(a, "/usr/local/lib/python%s", t->plan->python), 2}};
 	AUTO_BUF struct buf text = {0};
 	char id[32], digest[DIGEST_HEX_LEN + 1];
 	const struct tables *tables = t->q->tables;

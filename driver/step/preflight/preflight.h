@@ -34,7 +34,11 @@ struct preflight_request {
 	unsigned jobs;
 	bool offline; /* nothing is fetched; without a sandbox the network is looked at */
 	bool whole;   /* doctor: goes on after failures */
-	bool tried;   /* the compilers were tried before, on the same of everything */
+	/* gives the normalised names of the Python distributions that the build installs for
+	 * itself; asked where the root's Python lacks a module. NULL: none */
+	int (*installs)(void *user, struct strlist *ret, struct err *e);
+	void *user;
+	bool tried; /* the compilers were tried before, on the same of everything */
 };
 
 struct preflight {

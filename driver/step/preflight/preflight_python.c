@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "core/wheel/wheel.h"
 #include "step/preflight/preflight_parts.h"
 
 /* A line for each question, the first word of which says what kind of answer it is. */
@@ -27,14 +28,15 @@ struct question {
 	const char *module; /* NULL: the headers */
 	const char *package;
 	const char *why;
+	const char *wheel; /* that a build could install; NULL: none */
 };
 
 static const struct question fixed[] = {
-	{"python3-dev", NULL, "python3-dev", "extensions are compiled with its headers"},
-	{"python3-venv", "venv", "python3-venv", "a wheel is tried in an environment of its own"},
+	{"python3-dev", NULL, "python3-dev", "extensions are compiled with its headers", NULL},
+	{"python3-venv", "venv", "python3-venv", "a wheel is tried in an environment of its own", NULL},
 	/* The package is this; the module above is in Python's own. */
-	{"python3-venv", "ensurepip", "python3-venv", "an environment for the wheel gets its pip from it"},
-	{"pip", "pip._internal.commands.install", "python3-pip", "it tells whether a wheel can be installed"},
+	{"python3-venv", "ensurepip", "python3-venv", "an environment for the wheel gets its pip from it", NULL},
+	{"pip", "pip._internal.commands.install", "python3-pip", "it tells whether a wheel can be installed", NULL},
 };
 
 static void judge(struct preflight *d, const struct question *q, const char *answer)
@@ -73,15 +75,38 @@ static struct question *questions(const struct preflight *d, size_t *ret_count)
 	for (unsigned i = 0; !taken && i < t->needs_count; i++) {
 		const struct need_row *row = &t->needs[i];
 		if (*row->module && preflight_wants(d, row))
-			all[n++] = (struct question){row->module, row->module, row->debian, row->why};
+			all[n++] = (struct question){row->module, row->module, row->debian, row->why,
+						     wheel_normalize(tables_need_wheel(row), d->arena)};
 	}
 	*ret_count = n;
 	return all;
 }
 
+static bool is_lacking(const struct question *q, const char *answer)
+{
+	return q->wheel && strncmp(answer, "none", 4) == 0;
+}
+
+/* What the build installs where the root's Python lacks something; asked only then, since it takes a moment. */
+static int installed(const struct preflight *d, const struct question *all, const struct strlist *lines, size_t first,
+		     struct strlist *ret, struct err *e)
+{
+	struct err why = {0};
+	bool lacks = false;
+	for (size_t i = first; i < lines->count; i++)
+		lacks |= is_lacking(&all[i - first], lines->items[i]);
+	if (!lacks || !d->q->installs || d->q->installs(d->q->user, ret, &why) == 0)
+		return 0;
+	*ret = (struct strlist){0};
+	if (why.kind != ERR_INTERRUPTED) /* the module is missing, then */
+		return 0;
+	*e = why;
+	return -1;
+}
+
 int preflight_python(struct preflight *d, struct err *e)
 {
-	struct strlist modules = {0}, lines = {0};
+	struct strlist modules = {0}, lines = {0}, wheels = {0};
 	struct preflight_answer got;
 	size_t count;
 	const struct question *all = questions(d, &count);
@@ -102,7 +127,12 @@ int preflight_python(struct preflight *d, struct err *e)
 		preflight_install(d, "python3", false);
 		return 0;
 	}
+	if (installed(d, all, &lines, first, &wheels, e) < 0)
+		return -1;
 	for (size_t i = 0; i < count; i++)
-		judge(d, &all[i], lines.items[first + i]);
+		if (is_lacking(&all[i], lines.items[first + i]) && strlist_contains(&wheels, all[i].wheel))
+			preflight_ok(d, all[i].name, "the build installs it for itself");
+		else
+			judge(d, &all[i], lines.items[first + i]);
 	return 0;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 
@@ -140,5 +141,26 @@ int locked_list_read(const char *path, struct arena *a, struct locked_list *ret,
 	if (p.count == 0)
 		return err_set(e, ERR_CONFIG, "%s: an empty list", path);
 	*ret = (struct locked_list){p.items, p.count};
+	return 0;
+}
+
+int locked_lists_read(const char *dir, const char *const *files, size_t count, struct arena *a, struct locked_list *ret,
+		      struct err *e)
+{
+	struct locked_list all = {0};
+	size_t cap = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct locked_list one;
+		if (!files[i] || !*files[i])
+			continue;
+		if (locked_list_read(path_join(a, dir, files[i]), a, &one, e) < 0)
+			return -1;
+		for (size_t k = 0; k < one.count; k++) {
+			if (all.count == cap)
+				all.items = arena_grow(a, all.items, &cap, 32, sizeof(*all.items));
+			all.items[all.count++] = one.items[k];
+		}
+	}
+	*ret = all;
 	return 0;
 }

@@ -6,6 +6,8 @@
 #include "base/path.h"
 #include "base/sys/beneath.h"
 #include "base/version.h"
+#include "core/wheel/wheel.h"
+#include "step/python/marker.h"
 #include "step/python/pyenv_fetch.h"
 
 #define MARK ".ptbuild-pyenv"
@@ -85,6 +87,33 @@ int pyenv_check(const struct plan *p, const struct root *root, enum sandbox_kind
 	return check_with(&py, p, "root", have, missing, e);
 }
 
+static int read_lists(const struct pyenv_request *q, struct arena *a, struct locked_list *ret, struct err *e)
+{
+	const struct package_row *row = q->plan->package_row;
+	const char *const files[] = {row->requirements, row->tried_with};
+	return locked_lists_read(path_join(a, q->profiles_dir, "requirements"), files, ARRAY_LEN(files), a, ret, e);
+}
+
+int pyenv_installs(const struct pyenv_request *q, const struct run *run, struct arena *a, struct strlist *ret,
+		   struct err *e)
+{
+	const char *file = q->plan->package_row->requirements;
+	struct strlist have = {0}, missing = {0};
+	struct locked_list list;
+	if (!file || !*file)
+		return 0;
+	if (pyenv_check(q->plan, q->root, q->kind, run, a, &have, &missing, e) < 0)
+		return -1;
+	if (missing.count == 0)
+		return 0;
+	if (read_lists(q, a, &list, e) < 0)
+		return -1;
+	for (size_t i = 0; i < list.count; i++)
+		if (marker_holds(list.items[i].marker, q->plan->python))
+			strlist_ref(ret, a, wheel_normalize(list.items[i].name, a));
+	return 0;
+}
+
 static int capture(const struct python *py, const struct sandbox *s, const char *const *argv, struct err *e)
 {
 	AUTO_BUF struct buf out = {0};
@@ -148,8 +177,7 @@ static int get_wheels(const struct pyenv_request *q, const struct python *py, co
 	if (!file || !*file)
 		return no_list(q->plan, q->root, lacks, e);
 	log_verbose(py->run->log, "the root lacks %s: a Python environment is made from '%s'", lacks, file);
-	const char *path = path_join(py->arena, path_join(py->arena, q->profiles_dir, "requirements"), file);
-	if (locked_list_read(path, py->arena, &list, e) < 0 || pyenv_want(py, &list, wanted, e) < 0)
+	if (read_lists(q, py->arena, &list, e) < 0 || pyenv_want(py, &list, wanted, e) < 0)
 		return -1;
 	return pyenv_fetch(py, wanted, q->store, q->offline, lacks, ret_wheels, e);
 }

@@ -27,6 +27,11 @@ struct pyenv_request {
 	bool offline;
 };
 
+/* pyenv_installs: the normalised names of what pyenv_prepare would install; none where the root
+ * suffices. Errors of pyenv_check, and ERR_CONFIG for the list. */
+int pyenv_installs(const struct pyenv_request *q, const struct run *run, struct arena *a, struct strlist *ret,
+		   struct err *e) MUST_CHECK;
+
 /* pyenv_prepare: when something is missing, downloads the lines of the locked list
  * (profiles/requirements/<file>) whose markers hold for the root's Python into the store as wheels,
  * installs them offline in the sandbox into <build_dir>/venv, which also sees the root's packages,

@@ -202,7 +202,7 @@ static int ask(struct finder *f, enum sandbox_kind kind, json_t **ret, struct er
 	struct sandbox s;
 	if (sandbox_init(&s, kind, f->root, f->a, e) < 0)
 		return -1;
-	kvlist_set(&s.env, f->a, "PATH", "/usr/bin:/bin");
+	kvlist_set(&s.env, f->a, "PATH", root_build_path(f->root, f->a));
 	if (sandbox_capture(&s, argv, f->run, &out, e) < 0)
 		return err_wrap(e, "cannot ask '%s' for its torch", f->root->dir);
 	*ret = json_loadb(buf_cstr(&out), out.len, 0, NULL);

@@ -82,7 +82,9 @@ static int make_sandbox(const struct verify_run_request *q, struct arena *a, str
 		sandbox_add(s, SANDBOX_RO, path_dir(a, q->torch_wheel), TORCH_WHEELS);
 	if (q->checks_dir)
 		sandbox_add(s, SANDBOX_RO, q->checks_dir, CHECKS);
-	kvlist_set(&s->env, a, "PATH", "/usr/bin:/bin");
+	if (q->venv)
+		sandbox_add(s, SANDBOX_RO, q->venv, SANDBOX_VENV);
+	kvlist_set(&s->env, a, "PATH", root_build_path(q->root, a));
 	kvlist_set(&s->env, a, "HOME", SANDBOX_HOME);
 	kvlist_set(&s->env, a, "TMPDIR", SANDBOX_TMP);
 	kvlist_set(&s->env, a, "LC_ALL", "C.UTF-8");
@@ -111,7 +113,7 @@ static int ask_pip(const struct strlist *wheels, const struct sandbox *s, const 
 	return 0;
 }
 
-/* lib/python3.13/site-packages of the environment. */
+/* lib/python3.13/site-packages, of the environment and of the build's own. */
 static int site_packages(const char *work_dir, struct arena *a, const char **ret, struct err *e)
 {
 	struct strlist names = {0};
@@ -119,9 +121,8 @@ static int site_packages(const char *work_dir, struct arena *a, const char **ret
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		if (strncmp(names.items[i], "python", 6) == 0) {
-			const char *site = arena_printf(a, "venv/lib/%s/site-packages", names.items[i]);
-			*ret = path_join(a, work_dir, site);
-			return beneath_mkdirs(work_dir, site, e);
+			*ret = arena_printf(a, "lib/%s/site-packages", names.items[i]);
+			return beneath_mkdirs(work_dir, path_join(a, "venv", *ret), e);
 		}
 	}
 	return err_set(e, ERR_SYSTEM, "the environment in '%s' has no directory for packages", work_dir);
@@ -138,13 +139,24 @@ static int unpack(const char *wheel, const char *site, const struct run *run, st
 	return rc;
 }
 
+/* A Python that has no packages of its own (NumPy) is tried with those that the build has installed. */
+static int add_build_packages(const struct verify_run_request *q, const struct sandbox *s, const char *site,
+			      struct arena *a, struct err *e)
+{
+	const char *line = arena_printf(a, SANDBOX_VENV "/%s\n", site);
+	const char *path = arena_printf(a, "venv/%s/build.pth", site);
+	if (q->kind == SANDBOX_NONE)
+		line = sandbox_host_text(s, line, a);
+	return beneath_write(q->work_dir, path, line, strlen(line), 0644, NULL, e);
+}
+
 /* pip says whether it would install the wheels, but they are unpacked here, which takes a quarter of its time and gives
  * the same: these wheels have no scripts and no files for other places. */
 static int install(const struct verify_run_request *q, const struct sandbox *s, const struct run *run, struct arena *a,
 		   struct err *e)
 {
 	AUTO_BUF struct buf out = {0};
-	const char *site;
+	const char *rel;
 	struct strlist wheels = {0};
 	/* It sees the root's packages too (numpy), behind its own. */
 	const char *venv[] = {"python3", "-m", "venv", "--system-site-packages", "--without-pip", VENV, NULL};
@@ -154,10 +166,12 @@ static int install(const struct verify_run_request *q, const struct sandbox *s, 
 		strlist_ref(&wheels, a, path_join(a, TORCH_WHEELS, path_base(q->torch_wheel)));
 	if (q->wheel)
 		strlist_ref(&wheels, a, path_join(a, WHEELS, path_base(q->wheel)));
-	if (wheels.count == 0)
+	if (wheels.count == 0 && !q->venv)
 		return 0;
-	if (ask_pip(&wheels, s, run, a, e) < 0 || site_packages(q->work_dir, a, &site, e) < 0)
+	if (site_packages(q->work_dir, a, &rel, e) < 0 || (q->venv && add_build_packages(q, s, rel, a, e) < 0) ||
+	    (wheels.count && ask_pip(&wheels, s, run, a, e) < 0))
 		return -1;
+	const char *site = arena_printf(a, "%s/venv/%s", q->work_dir, rel);
 	if ((q->torch_wheel && unpack(q->torch_wheel, site, run, e) < 0) ||
 	    (q->wheel && unpack(q->wheel, site, run, e) < 0))
 		return err_wrap(e, "the wheel does not install");

@@ -11,6 +11,7 @@ struct verify_run_request {
 	const char *wheel;       /* host path */
 	const char *torch_wheel; /* that it is built for; NULL: the root's torch, or it is torch */
 	const char *checks_dir;  /* <profiles>/checks */
+	const char *venv;        /* of the build, whose packages are seen too; NULL: none */
 	const char *work_dir;    /* host directory for the environment; created and removed */
 };
 

@@ -28,6 +28,7 @@ static inline int setup(void **state)
 	f->profile.targets = f->targets;
 	f->profile.toggles = f->user;
 	f->q = (struct buildenv_request){.tables = &f->s.t,
+					 .path = "/usr/bin:/bin",
 					 .release = &f->s.releases[0],
 					 .row = &f->s.packages[0],
 					 .package = "pytorch",

@@ -68,6 +68,16 @@ static void test_environment(void **state)
 	assert_string_equal(env(p, "CUDACXX"), "/usr/local/cuda-12.8/bin/nvcc");
 	assert_string_equal(env(p, "PATH"), "/usr/local/cuda-12.8/bin:/usr/bin:/bin");
 	assert_string_equal(env(p, "TORCH_NVCC_FLAGS"), "-objtemp");
+	char key[65];
+	memcpy(key, p->compile_key, sizeof(key));
+	f->q.python = "/usr/bin/python3";
+	assert_string_equal(resolve(f)->compile_key, key);
+	f->q.python = "/usr/local/bin/python3";
+	p = resolve(f);
+	assert_string_equal(env(p, "PATH"), "/usr/local/cuda-12.8/bin:/usr/local/bin:/usr/bin:/bin");
+	assert_string_not_equal(p->compile_key, key);
+	f->q.python = NULL;
+	p = resolve(f);
 	assert_contains(p->compile_text, "toolkit: nvcc 12.8.93 b\n");
 	assert_contains(p->compile_text, "toolkit: host compiler g++ 14.2.0\n");
 }

@@ -261,6 +261,18 @@ static void test_find_program(void **state)
 	assert_null(root_find_program(&r, "bin/only", &arena));
 }
 
+static void test_path_of_a_build(void **state)
+{
+	(void)state;
+	program("usr/bin/python3");
+	struct root r = opened();
+	assert_string_equal(root_build_path(&r, &arena), "/usr/bin:/bin");
+	program("usr/local/bin/python3");
+	assert_string_equal(root_build_path(&r, &arena), "/usr/local/bin:/usr/bin:/bin");
+	assert_string_equal(root_path_of(NULL, &arena), "/usr/bin:/bin");
+	assert_string_equal(root_path_of("/bin/python3", &arena), "/usr/bin:/bin");
+}
+
 static void test_find_program_through_alternatives(void **state)
 {
 	(void)state;
@@ -484,6 +496,7 @@ int main(void)
 		T(test_resolve_never_leaves),
 		T(test_resolve_loops_and_dangling),
 		T(test_find_program),
+		T(test_path_of_a_build),
 		T(test_find_program_through_alternatives),
 		T(test_library_dirs),
 		T(test_library_dirs_relative_include),

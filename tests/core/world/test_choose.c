@@ -98,6 +98,21 @@ static int check_parts(const char *world, const char *name, const char *cuda, co
 	return world_check_parts(tables, w, release(name), cuda, python, &arena, e);
 }
 
+static void test_python_of_a_world(void **state)
+{
+	const struct world *w;
+	struct err e = {0};
+	(void)state;
+	assert_ok(world_load(PROFILES_DIR, "debian12+python3_12", "x86_64-linux", &arena, &w, &e), &e);
+	assert_string_equal(world_python_part(w)->part, "python3_12");
+	assert_string_equal(world_python_program(w, &arena), "/usr/local/bin/python3");
+	assert_string_equal(world_python(w), "3.12");
+	assert_ok(world_load(PROFILES_DIR, "debian12+cuda12_8", "x86_64-linux", &arena, &w, &e), &e);
+	assert_null(world_python_part(w));
+	assert_null(world_python_program(w, &arena));
+	assert_string_equal(world_python(w), "3.11");
+}
+
 /* A world that is named has what its parts have, and nothing else. */
 static void test_parts_of_a_named_world(void **state)
 {
@@ -170,6 +185,7 @@ int main(void)
 		cmocka_unit_test(test_parts_that_are_not_there),
 		cmocka_unit_test(test_tools_that_do_not_fit),
 		cmocka_unit_test(test_parts_of_a_named_world),
+		cmocka_unit_test(test_python_of_a_world),
 		cmocka_unit_test(test_the_releases),
 	};
 	return cmocka_run_group_tests(tests, load, release_all);

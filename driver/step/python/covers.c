@@ -1,0 +1,94 @@
+#include "step/python/covers.h"
+
+#include <string.h>
+
+#include "base/path.h"
+#include "base/version.h"
+#include "core/wheel/wheel_requires.h"
+#include "step/python/locked_list.h"
+#include "step/python/marker.h"
+
+struct look {
+	const struct covers_request *q;
+	const struct package_row *row;
+	struct locked_list list;
+	struct arena *a;
+};
+
+/* Whether a line holds for the Python that has the distribution in the range. */
+static bool has(const struct look *l, const char *python, const char *name, const char *range)
+{
+	for (size_t i = 0; i < l->list.count; i++) {
+		const struct locked *k = &l->list.items[i];
+		struct err ignored = {0};
+		bool in = false;
+		if (strcmp(wheel_requires_name(k->name, l->a), name) == 0 && marker_holds(k->marker, python) &&
+		    version_in(k->version, range, &in, &ignored) == 0 && in)
+			return true;
+	}
+	return false;
+}
+
+static bool wants(const struct look *l, const struct need_row *row)
+{
+	return *row->module && !*row->toggle && (!*row->package || strcmp(row->package, l->q->package) == 0) &&
+	       (!*row->release || strcmp(row->release, l->q->release->name) == 0);
+}
+
+static void find_missing(const struct look *l, const char *python, struct strlist *ret)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
+	const struct tables *t = l->q->tables;
+	for (unsigned i = 0; i < l->row->python_requires_count; i++) {
+		const char *text = l->row->python_requires[i];
+		if (!has(l, python, wheel_requires_name(text, l->a), text + strspn(text, letters)))
+			strlist_ref(ret, l->a, text);
+	}
+	for (unsigned i = 0; i < t->needs_count; i++) {
+		const struct need_row *row = &t->needs[i];
+		if (wants(l, row) && !has(l, python, wheel_requires_name(tables_need_wheel(row), l->a), ""))
+			strlist_ref(ret, l->a, tables_need_wheel(row));
+	}
+}
+
+/* Those of the release for which nothing is missing. */
+static const char *served(const struct look *l)
+{
+	const struct release_row *r = l->q->release;
+	struct strlist good = {0};
+	for (unsigned i = 0; i < r->pythons_count; i++) {
+		struct strlist missing = {0};
+		find_missing(l, r->pythons[i], &missing);
+		if (strcmp(r->pythons[i], l->q->own) == 0 || missing.count == 0)
+			strlist_ref(&good, l->a, r->pythons[i]);
+	}
+	return good.count ? strlist_join(&good, l->a, ", ") : NULL;
+}
+
+static int refuse(const struct look *l, const struct strlist *missing, struct err *e)
+{
+	const struct covers_request *q = l->q;
+	const char *good = served(l), *file = l->row->requirements;
+	const char *what = *file ? arena_printf(l->a, "the locked list '%s' of %s has no %s for it", file, q->package,
+						strlist_join(missing, l->a, ", "))
+				 : arena_printf(l->a, "%s has no locked list of what it needs (%s)", q->package,
+						strlist_join(missing, l->a, ", "));
+	err_set(e, ERR_POLICY, "release %s cannot be built for Python %s: '%s' brings no packages, and %s",
+		q->release->name, q->python, q->part, what);
+	return err_hint(e, "%s%s; --root DIR is a root of your own",
+			good ? "it has what is needed for Python " : "it has what is needed for no Python",
+			good ? good : "");
+}
+
+int covers_check(const struct covers_request *q, struct arena *a, struct err *e)
+{
+	struct look l = {.q = q, .row = tables_package(q->release, q->package), .a = a};
+	struct strlist missing = {0};
+	if (!l.row)
+		return 0;
+	const char *const files[] = {l.row->requirements, l.row->tried_with};
+	if (locked_lists_read(path_join(a, q->tables->dir, "requirements"), files, ARRAY_LEN(files), a, &l.list, e) < 0)
+		return -1;
+	find_missing(&l, q->python, &missing);
+	return missing.count ? refuse(&l, &missing, e) : 0;
+}
