@@ -158,6 +158,14 @@ def test_tells_what_cannot_be_compared(world):
     assert r.returncode == 7 and "no workload could be compared" in r.stderr, r.stderr
 
 
+def test_without_a_sandbox(world):
+    """As on a machine with a GPU, which the sandbox does not show."""
+    d, _ = ask(world, "--pairs", "1", "--threads", "1", "--limit", "2", "--sandbox", "none", "--only", "sleeps,pinned,dies,hangs")
+    states = {w["name"]: (w["state"], w["other"]["why"]) for w in d["sets"][0]["workloads"]}
+    assert states == {"sleeps": ("compared", None), "pinned": ("compared", None), "dies": ("failed", "the process died of signal 6"), "hangs": ("failed", "not done in 2 s")}, states
+    assert not leftovers(world) and "__pycache__" not in os.listdir(os.path.join(world.profiles, "bench"))
+
+
 def test_names_the_lowest(world):
     d, _ = ask(world, "--pairs", "1", "--threads", "1", "--only", "sleeps", ours=world.other, against=world.ours)
     assert d["sets"][0]["lowest"] == ["sleeps"] and d["sets"][0]["geometric_mean"] < 0.6, d
@@ -258,5 +266,5 @@ def commands(pid):
 
 
 if __name__ == "__main__":
-    main([test_compares, test_tells_what_cannot_be_compared, test_names_the_lowest, test_lines_that_are_none, test_a_torch_that_does_not_import, test_refusals,
+    main([test_compares, test_tells_what_cannot_be_compared, test_without_a_sandbox, test_names_the_lowest, test_lines_that_are_none, test_a_torch_that_does_not_import, test_refusals,
           test_the_official_one_and_what_it_pins, test_interrupted], prepare)
