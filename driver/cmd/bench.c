@@ -118,14 +118,14 @@ static struct report_bars bars_of(const struct bench_set *s, struct arena *a)
 	for (size_t i = 0; i < s->count; i++) {
 		const struct bench_workload *w = &s->workloads[i];
 		bool compared = w->state == BENCH_COMPARED;
-		bars[i] = (struct report_bar){
-			.name = w->name,
-			.ours = bench_quantity(w, &w->of[BENCH_OURS], a),
-			.other = bench_quantity(w, &w->of[BENCH_OTHER], a),
-			.ratio = compared ? arena_printf(a, "%.2f", w->ratio) : bench_states[w->state],
-			.spread = compared ? arena_printf(a, "%.0f %%", bench_widest(w) * 100) : "",
-			.value = compared ? w->ratio : 0,
-			.why = bench_why(w, a)};
+		bars[i] = (struct report_bar){.name = w->name,
+					      .ours = bench_quantity(w, &w->of[BENCH_OURS], a),
+					      .other = bench_quantity(w, &w->of[BENCH_OTHER], a),
+					      .ratio = compared ? arena_printf(a, "%.2f", w->ratio)
+								: bench_states[w->state],
+					      .spread = compared ? bench_widest(w, a) : "",
+					      .value = compared ? w->ratio : 0,
+					      .why = bench_why(w, a)};
 	}
 	return (struct report_bars){
 		.title = bench_threads(s, a),
@@ -261,7 +261,8 @@ const struct command command_bench = {
 	.arguments = {{"WHEEL", "the torch wheel to measure", "<file>"}},
 	.examples = {{"ptbuild bench dist/torch-2.6.0+cpu.avx2-*.whl --against official --root ROOT",
 		      "about half an hour"},
-		     {"ptbuild bench NEW.whl --against OLD.whl --root ROOT --threads 1 --only 'gemm*,conv*'", "some"},
+		     {"ptbuild bench NEW.whl --against OLD.whl --root ROOT --threads 1 --only 'gemm*,conv*'",
+		      "products and convolutions alone"},
 		     {"ptbuild bench NEW.whl --against OLD.whl --device cuda --sandbox none", "on the GPU"}},
 	.options_size = sizeof(struct bench_options),
 	.run = run_bench,

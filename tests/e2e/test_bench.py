@@ -24,9 +24,9 @@ def set_num_threads(count):
     threads = count
 
 """
-# The other sleeps three times as long, and does all else that it should not.
-OURS = TORCH + "DELAY, SUM, BAD = 0.02, 7.0, None\n"
-OTHER = TORCH + "DELAY, SUM, BAD = 0.06, 7.5, True\nprint('\\033[31mwords of an import', flush=True)\n"
+# The other sleeps five times as long, and does all else that it should not.
+OURS = TORCH + "DELAY, SUM, BAD = 0.04, 7.0, None\n"
+OTHER = TORCH + "DELAY, SUM, BAD = 0.2, 7.5, True\nprint('\\033[31mwords of an import', flush=True)\n"
 WORKLOADS = '''
 import os, socket, sys, time
 
@@ -115,8 +115,8 @@ def test_compares(world):
     assert [s["threads"] for s in d["sets"]] == ([1, 2] if processors > 1 else [1]), d
     first = d["sets"][0]
     slow, even = of(d, "sleeps"), of(d, "even")
-    assert slow["state"] == "compared" and 2 < slow["ratio"] < 4 and 0.02 <= slow["wheel"]["median"] < 0.05 and len(slow["other"]["samples"]) == 3, slow
-    assert 0.5 < even["ratio"] < 2, even
+    assert slow["state"] == "compared" and 1.5 < slow["ratio"] < 8 and slow["wheel"]["median"] >= 0.04 and slow["other"]["median"] >= 0.2 and len(slow["other"]["samples"]) == 3, slow
+    assert 0.1 < even["ratio"] < 10 and even["wheel"]["spread"] >= 0, even
     assert {w["name"] for w in first["workloads"]} == {"sleeps", "even", "pinned", "alone", "import", "memory after import"}, first
     assert first["compared"] == 4 and not of(d, "import")["in_mean"] and of(d, "memory after import")["unit"] == "bytes", first
     assert len(first["processors"]) == 1 and "words of an import" not in r.stdout + r.stderr
@@ -168,7 +168,7 @@ def test_without_a_sandbox(world):
 
 def test_names_the_lowest(world):
     d, _ = ask(world, "--pairs", "1", "--threads", "1", "--only", "sleeps", ours=world.other, against=world.ours)
-    assert d["sets"][0]["lowest"] == ["sleeps"] and d["sets"][0]["geometric_mean"] < 0.6, d
+    assert d["sets"][0]["lowest"] == ["sleeps"] and d["sets"][0]["geometric_mean"] < 0.7 and of(d, "sleeps")["wheel"]["spread"] is None, d
 
 
 def test_lines_that_are_none(world):

@@ -22,10 +22,12 @@ char *bench_quantity(const struct bench_workload *w, const struct bench_measured
 	return arena_printf(a, m->median < 1e-5 ? "%.5f ms" : "%.3f ms", m->median * 1e3);
 }
 
-double bench_widest(const struct bench_workload *w)
+char *bench_widest(const struct bench_workload *w, struct arena *a)
 {
-	double x = w->of[BENCH_OURS].spread, y = w->of[BENCH_OTHER].spread;
-	return x > y ? x : y;
+	const struct bench_measured *x = &w->of[BENCH_OURS], *y = &w->of[BENCH_OTHER];
+	if (x->count < 2 && y->count < 2)
+		return arena_strdup(a, "-");
+	return arena_printf(a, "%.0f%%", 100 * (x->spread > y->spread ? x->spread : y->spread));
 }
 
 char *bench_why(const struct bench_workload *w, struct arena *a)
@@ -73,8 +75,7 @@ static void add_row(const struct bench_workload *w, struct buf *out)
 	const char *ours = bench_quantity(w, &w->of[BENCH_OURS], &a),
 		   *other = bench_quantity(w, &w->of[BENCH_OTHER], &a);
 	if (w->state == BENCH_COMPARED)
-		buf_printf(out, "  %-26s %13s %13s %10.2f %6.0f%%\n", w->name, ours, other, w->ratio,
-			   bench_widest(w) * 100);
+		buf_printf(out, "  %-26s %13s %13s %10.2f %7s\n", w->name, ours, other, w->ratio, bench_widest(w, &a));
 	else
 		buf_printf(out, "  %-26s %s: %s\n", w->name, bench_states[w->state], bench_why(w, &a));
 }
@@ -115,7 +116,7 @@ static json_t *measured_json(const struct bench_measured *m)
 	for (size_t i = 0; i < m->count; i++)
 		json_array_append_new(samples, json_real(m->samples[i]));
 	return json_pack("{s:o, s:o, s:o, s:o}", "median", m->count ? json_real(m->median) : json_null(), "spread",
-			 m->count ? json_real(m->spread) : json_null(), "samples", samples, "why",
+			 m->count > 1 ? json_real(m->spread) : json_null(), "samples", samples, "why",
 			 json_or_null(m->why));
 }
 

@@ -22,6 +22,7 @@ char *bench_why(const struct bench_workload *w, struct arena *a);
 char *bench_threads(const struct bench_set *s, struct arena *a);
 char *bench_asked(const struct bench_shown *s, struct arena *a);
 char *bench_torch(const struct bench_shown *s, enum bench_side side, struct arena *a);
-/* bench_widest: the larger spread of the two sides. bench_states: a word for each bench_state. */
-double bench_widest(const struct bench_workload *w);
+/* bench_widest: the larger spread of the two sides, "12%"; "-" for one run. bench_states: a word
+ * for each bench_state. */
+char *bench_widest(const struct bench_workload *w, struct arena *a);
 extern const char *const bench_states[];
