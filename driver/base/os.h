@@ -57,6 +57,9 @@ uint64_t os_user_tasks(uid_t user);
 long os_peak_kib(long ru_maxrss);
 /* os_processors: those this process may run on; at least 1. */
 unsigned os_processors(void);
+/* os_list_processors: the numbers of at most `max` of them, ascending, and how many; 0 where a
+ * process cannot be held to some. */
+unsigned os_list_processors(unsigned *ret, unsigned max);
 /* os_memory: bytes of the machine where its free memory cannot be read; else UINT64_MAX. */
 uint64_t os_memory(void);
 /* os_cond_init: a condition whose waits ignore changes of the clock. os_cond_wait: at most that

@@ -179,6 +179,13 @@ unsigned os_processors(void)
 	return n > 0 ? (unsigned)n : 1;
 }
 
+unsigned os_list_processors(unsigned *ret, unsigned max)
+{
+	(void)ret;
+	(void)max;
+	return 0;
+}
+
 uint64_t os_memory(void)
 {
 	uint64_t n = number_of("hw.memsize");

@@ -182,6 +182,18 @@ unsigned os_processors(void)
 	return n > 0 ? (unsigned)n : 1;
 }
 
+unsigned os_list_processors(unsigned *ret, unsigned max)
+{
+	cpu_set_t set;
+	unsigned n = 0;
+	if (sched_getaffinity(0, sizeof(set), &set) < 0)
+		return 0;
+	for (unsigned i = 0; i < CPU_SETSIZE && n < max; i++)
+		if (CPU_ISSET(i, &set))
+			ret[n++] = i;
+	return n;
+}
+
 uint64_t os_memory(void)
 {
 	return UINT64_MAX;

@@ -128,13 +128,13 @@ int cmd_write_stdout(const struct buf *text, struct err *e)
 	return fs_write_all(STDOUT_FILENO, buf_cstr(&shown), shown.len, "standard output", e);
 }
 
-/* Files that the command line names must be there before anything is done. "root" is the root's own torch; a TREE is
- * a file or a directory. */
+/* Files that the command line names must be there before anything is done. "root" is the root's own torch, "official"
+ * a wheel of the index: a command that takes neither says so itself. A TREE is a file or a directory. */
 static int check_file(const char *option, const char *path, const char *values, const char *metavar, struct err *e)
 {
 	struct stat st;
-	bool file = strcmp(values, "<file>") == 0 ? strcmp(path, "root") != 0
-						  : *values == '<' && path_has_suffix(path, ".yaml");
+	bool word = strcmp(path, "root") == 0 || strcmp(path, "official") == 0;
+	bool file = strcmp(values, "<file>") == 0 ? !word : *values == '<' && path_has_suffix(path, ".yaml");
 	if (!file)
 		return 0;
 	int rc = access(path, R_OK) < 0 ? -1 : stat(path, &st);

@@ -14,6 +14,7 @@ const struct command *const cmd_table[] = {
 	&command_fetch,
 	&command_verify,
 	&command_test,
+	&command_bench,
 	&command_index,
 	&command_shell,
 	&command_world,
@@ -35,7 +36,7 @@ const struct arg_def cmd_global_options[] = {
 	 "never use the network; a file that is not in the store is an error", NULL},
 	{"root", 0, GLOBAL(ARG_STRING, root), "DIR",
 	 "build in this root file system: a directory, / for this machine's own, or world:NAME (default: the "
-	 "release's world; of take, test and verify this machine's own)",
+	 "release's world; of take, test, bench and verify this machine's own)",
 	 "<dir>"},
 	{"cache", 0, GLOBAL(ARG_STRING, cache), "DIR",
 	 "the store (default: $XDG_CACHE_HOME/ptbuild, else ~/.cache/ptbuild)", "<dir>"},

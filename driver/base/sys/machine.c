@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/os.h"
 
@@ -16,6 +17,47 @@ unsigned machine_processors(void)
 	unsigned long task = given && *given >= '0' && *given <= '9' ? strtoul(given, NULL, 10) : 0;
 	n = quota < n ? (unsigned)quota : n;
 	return task && task < n ? (unsigned)task : n;
+}
+
+/* The lowest number of the threads of its core, by which a core is known; its own where nothing says. */
+static unsigned core_of(const char *root, unsigned number)
+{
+	char path[4096];
+	unsigned first;
+	snprintf(path, sizeof(path), "%s/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", root, number);
+	AUTO_FILE FILE *f = fopen(path, "re");
+	return f && fscanf(f, "%9u", &first) == 1 ? first : number;
+}
+
+void machine_cores_first_at(const char *root, unsigned *numbers, unsigned count)
+{
+	AUTO_ARENA struct arena a = {0};
+	unsigned *cores = arena_array(&a, count, sizeof(*cores)), *later = arena_array(&a, count, sizeof(*later));
+	unsigned first = 0, rest = 0;
+	for (unsigned i = 0; i < count; i++) {
+		unsigned core = core_of(root, numbers[i]), k = 0;
+		while (k < first && cores[k] != core)
+			k++;
+		if (k < first) {
+			later[rest++] = numbers[i];
+			continue;
+		}
+		cores[first] = core;
+		numbers[first++] = numbers[i];
+	}
+	for (unsigned i = 0; i < rest; i++)
+		numbers[first + i] = later[i];
+}
+
+unsigned machine_list_processors(unsigned *ret, unsigned max)
+{
+	enum { MOST = 1024 };
+	unsigned all[MOST], count = os_list_processors(all, MOST);
+	machine_cores_first_at("", all, count);
+	count = count < max ? count : max;
+	for (unsigned i = 0; i < count; i++)
+		ret[i] = all[i];
+	return count;
 }
 
 bool machine_has_feature(const char *name)

@@ -6,6 +6,10 @@
 /* machine_processors: those the scheduler lets this process run on, no more than the CPU quota of a
  * cgroup (v1 and v2) above it is worth, and than SLURM_CPUS_PER_TASK says; at least 1. */
 unsigned machine_processors(void);
+/* machine_list_processors: the numbers of at most `max` processors that this process may run on,
+ * and how many: first one of each core, then the other threads of the cores. 0: a process cannot be
+ * held to some here. */
+unsigned machine_list_processors(unsigned *ret, unsigned max);
 /* machine_memory: bytes that can be taken without swapping: the least of MemAvailable and what each
  * cgroup limit (v1 and v2) above this process leaves, file cache counted as free; UINT64_MAX if
  * nothing can be read. */
@@ -19,6 +23,8 @@ double machine_pressure(void);
 
 /* The same on a tree with a machine's proc/ and sys/, for tests; "" is this machine. */
 uint64_t machine_memory_at(const char *root);
+/* machine_cores_first_at: puts the first number of each core in front; their order stays. */
+void machine_cores_first_at(const char *root, unsigned *numbers, unsigned count);
 /* machine_quota_at: processors that the quota is worth, rounded up; UINT64_MAX without one. */
 uint64_t machine_quota_at(const char *root);
 uint64_t machine_oom_kills_at(const char *root);

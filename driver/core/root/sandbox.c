@@ -55,6 +55,19 @@ void sandbox_add(struct sandbox *s, enum sandbox_op_type type, const char *sourc
 	};
 }
 
+void sandbox_copy(const struct sandbox *s, struct arena *a, struct sandbox *ret)
+{
+	struct sandbox copy = *s;
+	copy.arena = a;
+	copy.ops = arena_array(a, s->cap, sizeof(*copy.ops));
+	if (s->count)
+		memcpy(copy.ops, s->ops, s->count * sizeof(*copy.ops));
+	copy.env = (struct kvlist){0};
+	for (size_t i = 0; i < s->env.count; i++)
+		kvlist_set(&copy.env, a, s->env.items[i].key, s->env.items[i].value);
+	*ret = copy;
+}
+
 /* A path of the root, read-only at its own place. A link stays a link, so that /lib and /usr/lib remain one
  * directory. */
 static void show(struct sandbox *s, const char *path)

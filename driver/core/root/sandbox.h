@@ -76,6 +76,9 @@ int sandbox_init(struct sandbox *s, enum sandbox_kind kind, const struct root *r
 /* sandbox_add: appends an operation; of two with the same dest the later one is seen. The strings
  * are copied. */
 void sandbox_add(struct sandbox *s, enum sandbox_op_type type, const char *source, const char *dest);
+/* sandbox_copy: one that can be changed by itself, in another arena, which it uses from then on;
+ * the strings of operations are shared. */
+void sandbox_copy(const struct sandbox *s, struct arena *a, struct sandbox *ret);
 /* sandbox_options: bubblewrap's options, without the program; SANDBOX_DATA texts are read from
  * descriptors 3, 4... in their order. */
 void sandbox_options(const struct sandbox *s, struct strlist *ret);

@@ -52,6 +52,8 @@ int zip_extract_fd(const struct zip_reader *z, const struct zip_entry *en, int f
 int zip_extract_all(const struct zip_reader *z, const char *dir, const struct run *run, struct err *e) MUST_CHECK;
 /* zip_extract_into: as zip_extract_all, but `dir` may hold other files. */
 int zip_extract_into(const struct zip_reader *z, const char *dir, const struct run *run, struct err *e) MUST_CHECK;
+/* zip_extract_missing: the same, but a file that is there already stays as it is. */
+int zip_extract_missing(const struct zip_reader *z, const char *dir, const struct run *run, struct err *e) MUST_CHECK;
 
 struct zip_writer;
 

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <libdeflate.h>
@@ -129,8 +130,8 @@ int zip_extract_fd(const struct zip_reader *z, const struct zip_entry *en, int f
 	return 0;
 }
 
-static int extract_one(const struct zip_reader *z, const struct zip_entry *en, const char *dir, struct arena *a,
-		       struct err *e)
+static int extract_one(const struct zip_reader *z, const struct zip_entry *en, const char *dir, bool keep,
+		       struct arena *a, struct err *e)
 {
 	char *path = path_join(a, dir, en->name);
 	if (path_has_suffix(path, "/"))
@@ -139,6 +140,8 @@ static int extract_one(const struct zip_reader *z, const struct zip_entry *en, c
 		return -1;
 	bool executable = en->mode & S_IXUSR;
 	int AUTO_FD fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 && errno == EEXIST && keep)
+		return 0;
 	if (fd < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot create '%s'", path);
 	if (zip_extract_fd(z, en, fd, NULL, e) < 0)
@@ -148,16 +151,26 @@ static int extract_one(const struct zip_reader *z, const struct zip_entry *en, c
 	return 0;
 }
 
-int zip_extract_into(const struct zip_reader *z, const char *dir, const struct run *run, struct err *e)
+static int extract(const struct zip_reader *z, const char *dir, bool keep, const struct run *run, struct err *e)
 {
 	if (fs_mkdirs(dir, e) < 0)
 		return -1;
 	for (size_t i = 0; i < z->count; i++) {
 		struct arena AUTO_ARENA scratch = {0};
-		if (run_check(run, e) < 0 || extract_one(z, &z->entries[i], dir, &scratch, e) < 0)
+		if (run_check(run, e) < 0 || extract_one(z, &z->entries[i], dir, keep, &scratch, e) < 0)
 			return -1;
 	}
 	return 0;
+}
+
+int zip_extract_into(const struct zip_reader *z, const char *dir, const struct run *run, struct err *e)
+{
+	return extract(z, dir, false, run, e);
+}
+
+int zip_extract_missing(const struct zip_reader *z, const char *dir, const struct run *run, struct err *e)
+{
+	return extract(z, dir, true, run, e);
 }
 
 int zip_extract_all(const struct zip_reader *z, const char *dir, const struct run *run, struct err *e)

@@ -41,20 +41,30 @@ static bool tag_fits(const char *tags, const char *platform, struct arena *a, un
 	return fits;
 }
 
-static bool is_wanted(const char *file, const char *name, const char *version, const char *platform, struct arena *a,
-		      unsigned *ret_glibc)
+struct wanted_wheel {
+	const char *name, *version, *python, *abi, *platform;
+};
+
+static bool is_wanted(const char *file, const struct wanted_wheel *w, struct arena *a, unsigned *ret_glibc)
 {
 	struct wheel_name n;
 	struct err ignored = {0};
 	if (wheel_name_parse(file, a, &n, &ignored) < 0)
 		return false;
-	return strcmp(wheel_normalize(n.dist, a), wheel_normalize(name, a)) == 0 && strcmp(n.version, version) == 0 &&
-	       path_has_suffix(n.python, "py3") && strcmp(n.abi, "none") == 0 &&
-	       tag_fits(n.platform, platform, a, ret_glibc);
+	return strcmp(wheel_normalize(n.dist, a), wheel_normalize(w->name, a)) == 0 &&
+	       strcmp(n.version, w->version) == 0 && path_has_suffix(n.python, w->python) &&
+	       strcmp(n.abi, w->abi) == 0 && tag_fits(n.platform, w->platform, a, ret_glibc);
 }
 
 int lock_wheel(const char *asked, const char *platform, const struct lock_listed *files, size_t count, struct arena *a,
 	       struct world_entry *ret, struct err *e)
+{
+	return lock_wheel_for(asked, "py3", "none", platform, files, count, a, ret, e);
+}
+
+int lock_wheel_for(const char *asked, const char *python, const char *abi, const char *platform,
+		   const struct lock_listed *files, size_t count, struct arena *a, struct world_entry *ret,
+		   struct err *e)
 {
 	AUTO_ARENA struct arena scratch = {0};
 	const struct lock_listed *found = NULL;
@@ -64,10 +74,11 @@ int lock_wheel(const char *asked, const char *platform, const struct lock_listed
 		return err_hint(e, "write it as NAME==VERSION");
 	}
 	const char *name = arena_strndup(a, asked, (size_t)(equals - asked)), *version = arena_strdup(a, equals + 2);
+	const struct wanted_wheel wanted = {name, version, python, abi, platform};
 	/* A part lies over any base: of several wheels it is the one that runs with the oldest glibc. */
 	unsigned glibc, lowest = 0;
 	for (size_t i = 0; i < count; i++) {
-		if (!is_wanted(files[i].name, name, version, platform, &scratch, &glibc) || (found && glibc > lowest))
+		if (!is_wanted(files[i].name, &wanted, &scratch, &glibc) || (found && glibc > lowest))
 			continue;
 		if (found && glibc == lowest)
 			return err_set(e, ERR_NETWORK, "the index has two wheels of %s for %s: '%s' and '%s'", asked,

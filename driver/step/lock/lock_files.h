@@ -13,6 +13,10 @@ struct lock_listed {               /* a wheel that an index lists */
  * none, two with the same glibc, or one without digest and size. */
 int lock_wheel(const char *asked, const char *platform, const struct lock_listed *files, size_t count, struct arena *a,
 	       struct world_entry *ret, struct err *e) MUST_CHECK;
+/* lock_wheel_for: the same for one Python and ABI, as tags have them: "cp313" and "cp313". */
+int lock_wheel_for(const char *asked, const char *python, const char *abi, const char *platform,
+		   const struct lock_listed *files, size_t count, struct arena *a, struct world_entry *ret,
+		   struct err *e) MUST_CHECK;
 /* lock_redist: the archives of components in a manifest (redistrib_12.8.1.json) that came from
  * `url`, beside which they lie; ret has one entry for each. ERR_NETWORK for a manifest that cannot
  * be read, lacks a component or has none of it for the platform. */

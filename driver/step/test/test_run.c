@@ -238,24 +238,18 @@ static int close_journal(const struct testing *t, const struct unit *u, const ch
 static int run_process(struct testing *t, const struct unit *u, double timeout, struct arena *a, int *status,
 		       bool *late, struct err *e)
 {
-	struct sandbox s = *t->q->sandbox;
+	struct sandbox s;
 	AUTO_JSON json_t *o = options(t, u, a);
 	AUTO_FREE char *text = json_dumps(o, JSON_COMPACT);
 	const char *argv[] = {t->q->python, RUNNER "/run_tests.py", text, NULL};
 	struct proc_spec spec = {
 		.log_top = t->q->results_dir, .log_path = arena_printf(a, "%s.log", u->name), .timeout_s = timeout};
 	struct proc_result res;
-	struct kvlist env = {0};
 	double start = log_seconds();
-	s.arena = a;
-	s.ops = arena_array(a, s.cap, sizeof(*s.ops));
-	memcpy(s.ops, t->q->sandbox->ops, s.count * sizeof(*s.ops));
-	for (size_t i = 0; i < s.env.count; i++)
-		kvlist_set(&env, a, s.env.items[i].key, s.env.items[i].value);
-	kvlist_set(&env, a, "OMP_NUM_THREADS", arena_printf(a, "%u", t->threads));
-	kvlist_set(&env, a, "PYTHONDONTWRITEBYTECODE", "1");
-	kvlist_set(&env, a, "PYTORCH_PRINT_REPRO_ON_FAILURE", "0"); /* its words would hide the failure's */
-	s.env = env;
+	sandbox_copy(t->q->sandbox, a, &s);
+	kvlist_set(&s.env, a, "OMP_NUM_THREADS", arena_printf(a, "%u", t->threads));
+	kvlist_set(&s.env, a, "PYTHONDONTWRITEBYTECODE", "1");
+	kvlist_set(&s.env, a, "PYTORCH_PRINT_REPRO_ON_FAILURE", "0"); /* its words would hide the failure's */
 	sandbox_add(&s, SANDBOX_RW, t->q->src, SANDBOX_SRC);
 	sandbox_add(&s, SANDBOX_RO, t->q->runner_dir, RUNNER);
 	sandbox_add(&s, SANDBOX_RW, t->q->results_dir, RESULTS);

@@ -128,13 +128,13 @@ static int site_packages(const char *work_dir, struct arena *a, const char **ret
 	return err_set(e, ERR_SYSTEM, "the environment in '%s' has no directory for packages", work_dir);
 }
 
-static int unpack(const char *wheel, const char *site, const struct run *run, struct err *e)
+static int unpack(const char *wheel, const char *site, bool beside, const struct run *run, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct zip_reader *z;
 	if (zip_open(wheel, &a, &z, e) < 0)
 		return -1;
-	int rc = zip_extract_into(z, site, run, e);
+	int rc = (beside ? zip_extract_missing : zip_extract_into)(z, site, run, e);
 	zip_close(z);
 	return rc;
 }
@@ -172,9 +172,12 @@ static int install(const struct verify_run_request *q, const struct sandbox *s, 
 	    (wheels.count && ask_pip(&wheels, s, run, a, e) < 0))
 		return -1;
 	const char *site = arena_printf(a, "%s/venv/%s", q->work_dir, rel);
-	if ((q->torch_wheel && unpack(q->torch_wheel, site, run, e) < 0) ||
-	    (q->wheel && unpack(q->wheel, site, run, e) < 0))
+	if ((q->torch_wheel && unpack(q->torch_wheel, site, false, run, e) < 0) ||
+	    (q->wheel && unpack(q->wheel, site, false, run, e) < 0))
 		return err_wrap(e, "the wheel does not install");
+	for (size_t i = 0; i < q->beside.count; i++)
+		if (unpack(q->beside.items[i], site, true, run, e) < 0)
+			return err_wrap(e, "'%s' does not install", path_base(q->beside.items[i]));
 	return build_user_mixed(q->work_dir, e);
 }
 

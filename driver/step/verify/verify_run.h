@@ -10,6 +10,9 @@ struct verify_run_request {
 	enum sandbox_kind kind;
 	const char *wheel;       /* host path */
 	const char *torch_wheel; /* that it is built for; NULL: the root's torch, or it is torch */
+	/* host paths of wheels that are unpacked as well, without asking pip; of a file that
+	 * several have the first one stays */
+	struct strlist beside;
 	const char *checks_dir;  /* <profiles>/checks */
 	const char *venv;        /* of the build, whose packages are seen too; NULL: none */
 	const char *work_dir;    /* host directory for the environment; created and removed */
@@ -34,8 +37,8 @@ struct verify_run_result {
 int verify_run(const struct verify_run_request *q, const struct run *run, struct arena *a,
 	       struct verify_run_result *ret, struct err *e) MUST_CHECK;
 /* verify_environment: only the environment, in work_dir, which stays, and the sandbox that sees it.
- * Only root, kind, wheel (NULL: the root's own packages), torch_wheel and work_dir count, and the
- * toolkit of a plan that is not NULL. */
+ * Only root, kind, wheel (NULL: the root's own packages), torch_wheel, beside and work_dir count,
+ * and the toolkit of a plan that is not NULL. */
 int verify_environment(const struct verify_run_request *q, const struct run *run, struct arena *a, struct sandbox *ret,
 		       struct err *e) MUST_CHECK;
 #define VERIFY_PYTHON (SANDBOX_OUT "/venv/bin/python")

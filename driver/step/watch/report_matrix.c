@@ -52,7 +52,7 @@ static void add_row(const struct report_row *r, struct buf *out)
 	buf_addstr(out, "</td></tr>\n");
 }
 
-static void add_tile(const struct report_tile *t, struct buf *out)
+void report_add_tile(const struct report_tile *t, struct buf *out)
 {
 	buf_addstr(out, "<div class=\"tile\"><b>");
 	report_text(t->value, out);
@@ -72,7 +72,7 @@ void report_matrix(const struct report_matrix *m, struct buf *out)
 	report_text(m->summary, out);
 	report_up_to(&rest, "@TILES@", out);
 	for (size_t i = 0; i < m->tiles_count; i++)
-		add_tile(&m->tiles[i], out);
+		report_add_tile(&m->tiles[i], out);
 	report_up_to(&rest, "@ROWS@", out);
 	for (size_t i = 0; i < m->rows_count; i++)
 		add_row(&m->rows[i], out);

@@ -13,6 +13,32 @@ static void test_there_is_a_processor(void **state)
 	assert_true(n >= 1 && n <= (unsigned)sysconf(_SC_NPROCESSORS_CONF));
 }
 
+static void test_one_processor_of_each_core_comes_first(void **state)
+{
+	(void)state;
+	static const char *const siblings[] = {"0,4\n", "1,5\n", "2-3\n", "2-3\n", "0,4\n", "1,5\n", "x\n"};
+	unsigned numbers[] = {1, 2, 3, 4, 5, 6, 7}, none[1] = {9};
+	static const unsigned want[] = {1, 2, 4, 6, 7, 3, 5};
+	test_dir();
+	for (unsigned i = 0; i < 7; i++)
+		test_write(test_path("sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", i), siblings[i]);
+	machine_cores_first_at(test_path("."), numbers, 7);
+	assert_memory_equal(numbers, want, sizeof(want));
+	machine_cores_first_at(test_path("."), none, 0);
+	assert_int_equal(none[0], 9);
+}
+
+static void test_processors_are_listed(void **state)
+{
+	(void)state;
+	unsigned all[4096], two[2], n = machine_list_processors(all, 4096);
+	assert_true(n >= machine_processors());
+	assert_int_equal(machine_list_processors(two, 2), n < 2 ? n : 2);
+	assert_int_equal(two[0], all[0]);
+	for (unsigned i = 1; i < n; i++)
+		assert_int_not_equal(all[i], all[0]);
+}
+
 static void test_memory_is_between_nothing_and_all(void **state)
 {
 	(void)state;
@@ -193,6 +219,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_there_is_a_processor),
+		cmocka_unit_test_teardown(test_one_processor_of_each_core_comes_first, test_teardown),
+		cmocka_unit_test(test_processors_are_listed),
 		cmocka_unit_test(test_memory_is_between_nothing_and_all),
 		cmocka_unit_test_teardown(test_no_cgroup_leaves_what_is_available, test_teardown),
 		cmocka_unit_test_teardown(test_v2_limits_of_all_groups_above_count, test_teardown),

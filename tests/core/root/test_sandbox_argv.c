@@ -308,10 +308,33 @@ static void test_probe_of_a_root_without_programs(void **state)
 	assert_err(sandbox_probe(&r, test_run(), &e), &e, ERR_SYSTEM, "cannot start 'true'");
 }
 
+static void test_a_copy_changes_by_itself(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena other = {0};
+	struct err e = {0};
+	struct sandbox s, copy;
+	struct strlist before = {0}, after = {0}, of_copy = {0};
+	struct root r = made_root();
+	assert_ok(sandbox_init(&s, SANDBOX_BWRAP, &r, &arena, &e), &e);
+	kvlist_set(&s.env, &arena, "K", "old");
+	sandbox_options(&s, &before);
+	sandbox_copy(&s, &other, &copy);
+	sandbox_add(&copy, SANDBOX_RO, "/host/more", "/more");
+	kvlist_set(&copy.env, &other, "K", "new");
+	sandbox_options(&s, &after);
+	sandbox_options(&copy, &of_copy);
+	assert_string_equal(line(&before), line(&after));
+	assert_not_contains(line(&of_copy), "old");
+	assert_contains(line(&of_copy), "/host/more\n/more");
+	assert_contains(line(&of_copy), "new");
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_teardown(name, teardown)
 	const struct CMUnitTest tests[] = {
+		T(test_a_copy_changes_by_itself),
 		T(test_options_of_an_unpacked_root),
 		T(test_options_of_the_host),
 		T(test_network_is_kept_only_when_asked),

@@ -160,6 +160,23 @@ static void test_extract_all(void **state)
 	zip_close(z);
 }
 
+/* Several wheels may have one file, as the packages of CUDA have their __init__.py. */
+static void test_extract_missing(void **state)
+{
+	(void)state;
+	struct zip_writer *w = create(test_path("a.zip"), 1, 6);
+	assert_ok(zip_add_data(w, "d/there", "new", 3, &err), &err);
+	assert_ok(zip_add_data(w, "d/more", "more", 4, &err), &err);
+	finish(w);
+	struct zip_reader *z = open_ok(test_path("a.zip"));
+	test_write(test_path("out/d/there"), "old");
+	assert_err(zip_extract_into(z, test_path("out"), test_run(), &err), &err, ERR_SYSTEM, "d/there");
+	assert_ok(zip_extract_missing(z, test_path("out"), test_run(), &err), &err);
+	assert_file(test_path("out/d/there"), "old");
+	assert_file(test_path("out/d/more"), "more");
+	zip_close(z);
+}
+
 static void test_extract_all_stops_when_told(void **state)
 {
 	(void)state;
@@ -230,6 +247,7 @@ int main(void)
 		TEST(test_read_has_a_limit),
 		TEST(test_extract_fd),
 		TEST(test_extract_all),
+		TEST(test_extract_missing),
 		TEST(test_extract_all_stops_when_told),
 		TEST(test_open_what_is_no_archive),
 		TEST(test_flipped_bytes_never_change_contents),

@@ -54,6 +54,24 @@ static void a_wheel_by_version_and_platform(void **state)
 	}
 }
 
+static void a_wheel_for_one_python(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct world_entry got;
+	struct err e = {0};
+	assert_ok(lock_wheel_for("nvidia-toy==1.2", "cp313", "cp313", "x86_64-linux", listed, ARRAY_LEN(listed), &a,
+				 &got, &e),
+		  &e);
+	assert_string_equal(got.place, "nvidia_toy-1.2-cp313-cp313-manylinux_2_28_x86_64.whl");
+	assert_err(lock_wheel_for("nvidia-toy==1.2", "cp313", "cp313t", "x86_64-linux", listed, ARRAY_LEN(listed), &a,
+				  &got, &e),
+		   &e, ERR_NETWORK, "the index has no wheel of nvidia-toy==1.2");
+	assert_err(lock_wheel_for("nvidia-toy==1.2", "cp312", "cp313", "x86_64-linux", listed, ARRAY_LEN(listed), &a,
+				  &got, &e),
+		   &e, ERR_NETWORK, "the index has no wheel of nvidia-toy==1.2");
+}
+
 static void wheels_that_are_not_to_be_locked(void **state)
 {
 	static const struct {
@@ -161,11 +179,9 @@ static void one_kind_is_replaced(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_wheel_by_version_and_platform),
-		cmocka_unit_test(wheels_that_are_not_to_be_locked),
-		cmocka_unit_test(archives_of_a_manifest),
-		cmocka_unit_test(manifests_that_are_refused),
-		cmocka_unit_test(one_kind_is_replaced),
+		cmocka_unit_test(a_wheel_by_version_and_platform),  cmocka_unit_test(a_wheel_for_one_python),
+		cmocka_unit_test(wheels_that_are_not_to_be_locked), cmocka_unit_test(archives_of_a_manifest),
+		cmocka_unit_test(manifests_that_are_refused),       cmocka_unit_test(one_kind_is_replaced),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

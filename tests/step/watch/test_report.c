@@ -7,6 +7,7 @@
 #include "base/sys/json.h"
 #include "core/zip/zip.h"
 #include "step/watch/report.h"
+#include "step/watch/report_bench.h"
 #include "step/watch/report_parts.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -269,6 +270,34 @@ static void a_wheel_that_is_none_is_an_error_and_leaves_nothing(void **state)
 	assert_null(test_read(test_path("build.html")));
 }
 
+static void a_page_of_bars(void **state)
+{
+	(void)state;
+	AUTO_BUF struct buf out = {0};
+	const struct report_bar bars[] = {
+		{"twice", "1 ms", "2 ms", "2.00", "3 %", 2, ""},
+		{"half", "2 ms", "1 ms", "0.50", "3 %", 0.5, ""},
+		{"far", "1 ms", "900 ms", "900.00", "3 %", 900, ""},
+		{"<script>alert(1)</script>", "-", "1 ms", "failed", "", 0, "the wheel: \"x\" & <img src=y>"},
+	};
+	const struct report_bars sets[] = {{"1 thread", "mean <2>", bars, ARRAY_LEN(bars)}};
+	const struct report_tile tiles[] = {{"1.50", "other / <wheel>"}};
+	const struct report_bench page = {"a<b>.whl", "sum & more", tiles, 1, sets, 1};
+	report_bench(&page, &out);
+	const char *text = buf_cstr(&out);
+	assert_contains(text, "<i class=\"faster\" style=\"left:50.00%;width:25.00%\"></i>");
+	assert_contains(text, "<i class=\"slower\" style=\"left:25.00%;width:25.00%\"></i>");
+	assert_contains(text, "<i class=\"faster\" style=\"left:50.00%;width:50.00%\"></i>");
+	assert_contains(text, "&#60;script&#62;alert(1)");
+	assert_contains(text, "<small>the wheel: &#34;x&#34; &#38; &#60;img src=y&#62;</small>");
+	assert_contains(text, "<title>a&#60;b&#62;.whl</title>");
+	assert_not_contains(text, "<script");
+	assert_not_contains(text, "<img");
+	assert_not_contains(text, "@SETS@");
+	assert_not_contains(text, "@TITLE@");
+	assert_contains(text, "</html>");
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -284,6 +313,7 @@ int main(void)
 		T(sizes_as_a_tree),
 		T(a_page_that_no_name_can_break),
 		T(a_wheel_that_is_none_is_an_error_and_leaves_nothing),
+		T(a_page_of_bars),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,269 @@
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/sys/fs.h"
+#include "base/sys/json.h"
+#include "base/sys/machine.h"
+#include "cmd/help.h"
+#include "cmd/root.h"
+#include "step/bench/bench_print.h"
+#include "step/pipeline/pair.h"
+#include "step/watch/report_bench.h"
+
+enum { PAIRS = 5, PAIRS_MAX = 1000, LIMIT_S = 120, THREADS_MAX = 1024 };
+#define SECONDS 0.3
+#define SECONDS_MAX 3600.0
+
+struct bench_options {
+	struct cmd_globals global;
+	const char *against, *seconds, *page, *device;
+	struct strlist threads, only, with;
+	unsigned pairs, limit;
+};
+
+/* ---- the words ---- */
+
+static int parse_seconds(const char *text, double *ret, struct err *e)
+{
+	char *end;
+	*ret = SECONDS;
+	if (!text)
+		return 0;
+	*ret = strtod(text, &end);
+	if (*text >= '0' && *text <= '9' && !*end && isfinite(*ret) && *ret > 0 && *ret <= SECONDS_MAX)
+		return 0;
+	err_set(e, ERR_USAGE, "--seconds: not a number of seconds: '%s'", text);
+	return err_hint(e, "for example --seconds 0.3");
+}
+
+/* Without the option one and two, as far as there are processors. */
+static int parse_threads(struct cmd_context *c, const struct strlist *words, unsigned count, const unsigned **ret,
+			 size_t *ret_count, struct err *e)
+{
+	unsigned *threads = arena_array(c->arena, words->count + 2, sizeof(*threads));
+	size_t n = 0;
+	for (size_t i = 0; i < words->count; i++) {
+		const char *word = words->items[i];
+		char *end;
+		errno = 0;
+		unsigned long value = strtoul(word, &end, 10);
+		if (*word < '0' || *word > '9' || *end || errno || value == 0)
+			return err_set(e, ERR_USAGE, "--threads: not a number of threads: '%s'", word);
+		if (value > count)
+			return err_set(e, ERR_USAGE, "--threads %s: this machine has %u processor%s", word, count,
+				       count == 1 ? "" : "s");
+		threads[n++] = (unsigned)value;
+	}
+	for (unsigned i = 1; words->count == 0 && i <= 2 && i <= count; i++)
+		threads[n++] = i;
+	*ret = threads;
+	*ret_count = n;
+	return 0;
+}
+
+static int fill_request(struct cmd_context *c, struct bench_request *q, struct err *e)
+{
+	const struct bench_options *o = c->options;
+	unsigned *processors = arena_array(c->arena, THREADS_MAX, sizeof(*processors));
+	unsigned count = machine_list_processors(processors, THREADS_MAX);
+	q->processors = count ? processors : NULL;
+	q->pairs = o->pairs ? o->pairs : PAIRS;
+	q->limit = o->limit ? o->limit : LIMIT_S;
+	q->only = o->only;
+	q->device = o->device ? o->device : "cpu";
+	if (q->pairs > PAIRS_MAX)
+		return err_set(e, ERR_USAGE, "--pairs: at most %d", PAIRS_MAX);
+	return parse_seconds(o->seconds, &q->seconds, e) < 0
+		       ? -1
+		       : parse_threads(c, &o->threads, count ? count : machine_processors(), &q->threads,
+				       &q->threads_count, e);
+}
+
+static int need_wheel(struct cmd_context *c, const char *word, const char **ret, struct err *e)
+{
+	*ret = cmd_absolute(c->arena, word);
+	return fs_exists(*ret) ? 0 : err_set(e, ERR_USAGE, "no wheel '%s'", word);
+}
+
+static int find_wheels(struct cmd_context *c, const struct strlist *words, struct pair_request *b, struct err *e)
+{
+	const struct bench_options *o = c->options;
+	const char *path;
+	if (words->count != 1 || !o->against) {
+		err_set(e, ERR_USAGE, "bench takes one wheel, and another one to compare it with");
+		return err_hint(e, "for example 'ptbuild bench dist/torch-*.whl --against official'");
+	}
+	if (need_wheel(c, words->items[0], &b->wheels[BENCH_OURS], e) < 0)
+		return -1;
+	for (size_t i = 0; i < o->with.count; i++) {
+		if (need_wheel(c, o->with.items[i], &path, e) < 0)
+			return -1;
+		strlist_ref(&b->beside, c->arena, path);
+	}
+	if (strcmp(o->against, "official") == 0)
+		return 0;
+	if (need_wheel(c, o->against, &b->wheels[BENCH_OTHER], e) < 0)
+		return -1;
+	return pair_check(b->wheels[BENCH_OURS], b->wheels[BENCH_OTHER], e);
+}
+
+/* ---- the results ---- */
+
+static struct report_bars bars_of(const struct bench_set *s, struct arena *a)
+{
+	struct report_bar *bars = arena_array(a, s->count, sizeof(*bars));
+	for (size_t i = 0; i < s->count; i++) {
+		const struct bench_workload *w = &s->workloads[i];
+		bool compared = w->state == BENCH_COMPARED;
+		bars[i] = (struct report_bar){.name = w->name,
+					      .ours = bench_quantity(w, &w->of[BENCH_OURS], a),
+					      .other = bench_quantity(w, &w->of[BENCH_OTHER], a),
+					      .ratio = compared ? arena_printf(a, "%.2f", w->ratio)
+								: bench_states[w->state],
+					      .spread = compared ? bench_widest(w, a) : "",
+					      .value = compared ? w->ratio : 0,
+					      .why = bench_why(w, a)};
+	}
+	return (struct report_bars){
+		.title = bench_threads(s, a),
+		.note = s->compared ? arena_printf(a, "geometric mean of %zu: %.2f", s->compared, s->mean)
+				    : "nothing could be compared",
+		.bars = bars,
+		.count = s->count};
+}
+
+static void make_page(const struct bench_shown *s, struct buf *out)
+{
+	AUTO_ARENA struct arena a = {0};
+	const struct bench_result *r = s->result;
+	struct report_tile *tiles = arena_array(&a, r->sets_count, sizeof(*tiles));
+	struct report_bars *sets = arena_array(&a, r->sets_count, sizeof(*sets));
+	for (size_t i = 0; i < r->sets_count; i++) {
+		sets[i] = bars_of(&r->sets[i], &a);
+		tiles[i] = (struct report_tile){arena_printf(&a, "%.2f", r->sets[i].mean),
+						arena_printf(&a, "other / wheel, %s", bench_threads(&r->sets[i], &a))};
+	}
+	const struct report_bench page = {
+		.title = arena_printf(&a, "%s against %s", s->names[BENCH_OURS], s->names[BENCH_OTHER]),
+		.summary = arena_printf(&a, "%s; %s, against %s%s. A ratio above 1: the wheel is faster.",
+					bench_asked(s, &a), bench_torch(s, BENCH_OURS, &a),
+					bench_torch(s, BENCH_OTHER, &a),
+					r->disturbed ? "; the machine did something else as well" : ""),
+		.tiles = tiles,
+		.tiles_count = r->sets_count,
+		.sets = sets,
+		.sets_count = r->sets_count};
+	report_bench(&page, out);
+}
+
+static int write_page(const struct bench_shown *s, const char *path, struct err *e)
+{
+	AUTO_BUF struct buf out = {0};
+	if (!path)
+		return 0;
+	make_page(s, &out);
+	return fs_write_atomic(path, out.data, out.len, 0644, e);
+}
+
+static int print(struct cmd_context *c, const struct bench_shown *s, struct err *e)
+{
+	AUTO_BUF struct buf out = {0};
+	if (c->global->json) {
+		AUTO_JSON json_t *doc = bench_json(s);
+		return json_print(doc, e);
+	}
+	bench_text(s, &out);
+	return cmd_write_stdout(&out, e);
+}
+
+static int judge(const struct bench_result *r, struct err *e)
+{
+	size_t differing = 0, compared = 0, all = 0;
+	for (size_t i = 0; i < r->sets_count; i++) {
+		differing += r->sets[i].differing;
+		all += r->sets[i].count;
+		for (size_t k = 0; k < r->sets[i].count; k++)
+			compared += r->sets[i].workloads[k].state == BENCH_COMPARED;
+	}
+	if (differing)
+		return err_set(e, ERR_POLICY, "the two wheels have other results in %zu of %zu workloads", differing,
+			       all);
+	return compared ? 0 : err_set(e, ERR_POLICY, "no workload could be compared");
+}
+
+static void warn_of_load(struct cmd_context *c, const struct bench_result *r)
+{
+	if (r->disturbed)
+		log_warn(c->run->log,
+			 "the load of the machine was up to %.1f, more than these runs have threads: something else "
+			 "ran, and the figures say less",
+			 r->load);
+}
+
+static int run_bench(struct cmd_context *c, const struct strlist *words, struct err *e)
+{
+	const struct bench_options *o = c->options;
+	struct pipeline_request q = {.kind = cmd_sandbox(c)};
+	struct fetch_options fetch;
+	struct pair_request b = {.q = &q, .fetch = &fetch};
+	struct bench_result r;
+	const char *other;
+	if (find_wheels(c, words, &b, e) < 0 || fill_request(c, &b.bench, e) < 0 ||
+	    cmd_platform(c->arena, &b.platform, e) < 0 || cmd_fetch_options(c, &fetch, e) < 0 ||
+	    cmd_profiles_dir(c, &q.profiles_dir, e) < 0 || cmd_root(c, &q.root, e) < 0 || cmd_store(c, &q.store, e) < 0)
+		return -1;
+	if (pair_bench(&b, c->run, c->arena, &r, &other, e) < 0)
+		return -1;
+	const struct bench_shown shown = {
+		.request = &b.bench, .result = &r, .names = {path_base(b.wheels[BENCH_OURS]), path_base(other)}};
+	if (write_page(&shown, o->page, e) < 0 || print(c, &shown, e) < 0)
+		return -1;
+	warn_of_load(c, &r);
+	return judge(&r, e);
+}
+
+#define OPTION(type, field) (type), offsetof(struct bench_options, field)
+
+static const struct arg_def bench_options[] = {
+	{"against", 0, OPTION(ARG_STRING, against), "WHEEL",
+	 "the wheel to compare with, or official for that of the same version from the Python index", "<file>"},
+	{"pairs", 0, OPTION(ARG_COUNT, pairs), "N", "runs of each wheel, in turns (default: 5)", NULL},
+	{"threads", 0, OPTION(ARG_LIST, threads), "LIST", "threads, and processors to hold them to (default: 1,2)",
+	 NULL},
+	{"only", 0, OPTION(ARG_LIST, only), "NAMES", "only these workloads; patterns such as 'gemm*'", NULL},
+	{"seconds", 0, OPTION(ARG_STRING, seconds), "S", "time for each workload in a run (default: 0.3)", NULL},
+	{"limit", 0, OPTION(ARG_COUNT, limit), "S", "end a workload that takes longer, in seconds (default: 120)",
+	 NULL},
+	{"device", 0, OPTION(ARG_STRING, device), "DEVICE", "cpu (default), or cuda with --sandbox none", "cpu cuda"},
+	{"with", 0, OPTION(ARG_LIST, with), "WHEELS", "wheels installed beside both, for what they require", "<file>"},
+	{"page", 0, OPTION(ARG_STRING, page), "FILE", "write the results as a page for a browser", NULL},
+	{0},
+};
+
+const struct command command_bench = {
+	.name = "bench",
+	.summary = "compare the speed of a torch wheel with that of another",
+	.usage = "WHEEL --against WHEEL|official [OPTION...]",
+	.text = "Installs both wheels into clean environments and runs the same workloads with them in the sandbox, "
+		"without network: matrix products, convolutions, transforms, linear systems, parts of networks and "
+		"whole ones, the import and the memory after it. Runs alternate, each in a fresh process, held to as "
+		"many processors as it has threads.\n"
+		"The ratio of a workload is the median over the pairs of the other's time divided by the wheel's: "
+		"above 1 the wheel is faster. Results are compared, too: a workload that computes something else is "
+		"told, not timed, and makes the exit status 7. One that fails, dies or takes longer than --limit is "
+		"told and left out of the mean.\n"
+		"Both must have the same version, Python and ABI; only local labels may differ. What a wheel pins "
+		"(CUDA libraries) is fetched from the Python index and installed beside it.",
+	.tables = {bench_options},
+	.arguments = {{"WHEEL", "the torch wheel to measure", "<file>"}},
+	.examples = {{"ptbuild bench dist/torch-2.6.0+cpu.avx2-*.whl --against official --root ROOT",
+		      "about half an hour"},
+		     {"ptbuild bench NEW.whl --against OLD.whl --root ROOT --threads 1 --only 'gemm*,conv*'",
+		      "products and convolutions alone"},
+		     {"ptbuild bench NEW.whl --against OLD.whl --device cuda --sandbox none", "on the GPU"}},
+	.options_size = sizeof(struct bench_options),
+	.run = run_bench,
+};

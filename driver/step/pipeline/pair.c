@@ -1,0 +1,259 @@
+#include "step/pipeline/pair.h"
+
+#include <string.h>
+
+#include "base/path.h"
+#include "base/sys/json.h"
+#include "core/wheel/wheel.h"
+#include "step/fetch/wheel_list.h"
+#include "step/lock/lock_files.h"
+#include "step/verify/verify_run.h"
+
+#define SCRIPTS SANDBOX_TOP "/bench"
+enum { REQUIRES_MAX = 256, METADATA_MAX = 16 << 20 };
+
+/* ---- the wheels ---- */
+
+static const char *public_version(const char *version, struct arena *a)
+{
+	return arena_strndup(a, version, strcspn(version, "+"));
+}
+
+static int check_torch(const char *wheel, struct arena *a, struct wheel_name *ret, struct err *e)
+{
+	if (wheel_name_parse(wheel, a, ret, e) < 0)
+		return -1;
+	if (strcmp(ret->dist, "torch") == 0)
+		return 0;
+	return err_set(e, ERR_POLICY, "'%s' is a wheel of %s, and the workloads are torch's", path_base(wheel),
+		       ret->dist);
+}
+
+int pair_check(const char *ours, const char *other, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct wheel_name x, y;
+	if (check_torch(ours, &a, &x, e) < 0 || check_torch(other, &a, &y, e) < 0)
+		return -1;
+	const struct {
+		const char *what, *ours, *other;
+	} parts[] = {{"version", public_version(x.version, &a), public_version(y.version, &a)},
+		     {"Python", x.python, y.python},
+		     {"ABI", x.abi, y.abi}};
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		if (strcmp(parts[i].ours, parts[i].other) == 0)
+			continue;
+		err_set(e, ERR_POLICY, "the wheels cannot be compared: '%s' is of %s %s, '%s' of %s", path_base(ours),
+			parts[i].what, parts[i].ours, path_base(other), parts[i].other);
+		return err_hint(e, "both must have the same version, Python and ABI; only local labels (+cpu.avx2) "
+				   "may differ");
+	}
+	return 0;
+}
+
+/* ---- from the index ---- */
+
+/* A file of the store, by the digest that the index lists. */
+static int fetch_entry(const struct pair_request *b, const struct world_entry *entry, const struct run *run,
+		       struct arena *a, const char **ret, struct err *e)
+{
+	struct fetch_source source = {.name = entry->place, .sha256 = entry->sha256, .max_bytes = entry->size};
+	struct fetch_stats stats;
+	strlist_addf(&source.urls, a, "wheel:%s==%s/%s", entry->name, entry->version, entry->place);
+	if (fetch_all(b->q->store, &source, 1, b->fetch, run, a, &stats, e) < 0)
+		return -1;
+	*ret = source.path;
+	return 0;
+}
+
+/* What the index lists of NAME==VERSION. */
+static int list_files(const struct pair_request *b, const char *pin, const struct run *run, struct arena *a,
+		      struct lock_listed **ret, size_t *ret_count, struct err *e)
+{
+	struct wheel_page page;
+	if (wheel_list(b->q->store, arena_strndup(a, pin, strcspn(pin, "=")), b->fetch, run, a, &page, e) < 0)
+		return -1;
+	struct lock_listed *files = arena_array(a, page.count + 1, sizeof(*files));
+	for (size_t i = 0; i < page.count; i++)
+		files[i] = (struct lock_listed){page.files[i].name, page.files[i].sha256, page.files[i].size};
+	*ret = files;
+	*ret_count = page.count;
+	return 0;
+}
+
+static int fetch_official(const struct pair_request *b, const struct run *run, struct arena *a, const char **ret,
+			  struct err *e)
+{
+	struct wheel_name ours;
+	struct lock_listed *files;
+	struct world_entry entry;
+	size_t count;
+	if (check_torch(b->wheels[BENCH_OURS], a, &ours, e) < 0)
+		return -1;
+	const char *pin = arena_printf(a, "torch==%s", public_version(ours.version, a));
+	if (list_files(b, pin, run, a, &files, &count, e) < 0 ||
+	    lock_wheel_for(pin, ours.python, ours.abi, b->platform, files, count, a, &entry, e) < 0 ||
+	    fetch_entry(b, &entry, run, a, ret, e) < 0)
+		return err_wrap(e, "the official wheel");
+	return 0;
+}
+
+/* ---- what a wheel pins ---- */
+
+/* A line of what the metadata of a wheel say: NAME==VERSION, of characters that both may have. */
+static bool is_pin(const char *line)
+{
+	static const char name[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
+	static const char version[] = "abcdefghijklmnopqrstuvwxyz0123456789.!-";
+	size_t n = strspn(line, name);
+	return n > 0 && n < 80 && strncmp(line + n, "==", 2) == 0 && line[n + 2] && strlen(line + n) < 80 &&
+	       !line[n + 2 + strspn(line + n + 2, version)];
+}
+
+/* The lines Requires-Dist of a wheel, which is not installed yet. */
+static int read_requires(const char *wheel, struct arena *a, struct strlist *ret, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	struct wheel_name n;
+	struct wheel_headers h;
+	struct zip_reader *z;
+	if (wheel_name_parse(wheel, a, &n, e) < 0 || zip_open(wheel, a, &z, e) < 0)
+		return -1;
+	const struct zip_entry *metadata = zip_find(z, path_join(a, wheel_dist_info(&n, a), "METADATA"));
+	int rc = metadata ? zip_read(z, metadata, METADATA_MAX, &text, e)
+			  : err_set(e, ERR_INTEGRITY, "'%s' has no METADATA", path_base(wheel));
+	zip_close(z);
+	if (rc < 0 || wheel_headers_parse(text.data, text.len, "METADATA", a, &h, e) < 0)
+		return -1;
+	wheel_headers_all(&h, "Requires-Dist", a, ret);
+	return 0;
+}
+
+/* What there is beside it, as the root's Python does not see it. */
+static json_t *have(const struct pair_request *b, struct arena *a)
+{
+	json_t *all = json_object();
+	for (size_t i = 0; i < b->beside.count; i++) {
+		struct wheel_name n;
+		struct err none = {0};
+		if (wheel_name_parse(b->beside.items[i], a, &n, &none) == 0)
+			json_object_set_new(all, wheel_normalize(n.dist, a), json_string(n.version));
+	}
+	return all;
+}
+
+/* The root's Python is asked, in which nothing of the wheels is. */
+static int ask_root(const struct pair_request *b, const struct strlist *requires, const struct run *run,
+		    struct arena *a, struct buf *out, struct err *e)
+{
+	static const char script[] = SCRIPTS "/requires.py";
+	AUTO_JSON json_t *question =
+		json_pack("{s:o, s:o}", "requires", json_from_strlist(requires), "have", have(b, a));
+	AUTO_FREE char *text = json_dumps(question, JSON_COMPACT);
+	const char *argv[] = {"python3", "-I", script, text, NULL};
+	struct sandbox s;
+	if (sandbox_init(&s, b->q->kind, b->q->root, a, e) < 0)
+		return -1;
+	kvlist_set(&s.env, a, "PATH", "/usr/bin:/bin");
+	sandbox_add(&s, SANDBOX_RO, b->bench.scripts_dir, SCRIPTS);
+	return sandbox_capture(&s, argv, run, out, e);
+}
+
+static int list_pins(const struct pair_request *b, const char *wheel, const struct run *run, struct arena *a,
+		     struct strlist *ret, struct err *e)
+{
+	AUTO_BUF struct buf out = {0};
+	struct strlist requires = {0};
+	if (read_requires(wheel, a, &requires, e) < 0)
+		return -1;
+	if (requires.count > REQUIRES_MAX)
+		return err_set(e, ERR_INTEGRITY, "'%s' requires %zu distributions", path_base(wheel), requires.count);
+	if (ask_root(b, &requires, run, a, &out, e) < 0)
+		return err_wrap(e, "cannot tell what '%s' requires", path_base(wheel));
+	strlist_split(ret, a, buf_cstr(&out), "\n");
+	for (size_t i = 0; i < ret->count; i++)
+		if (!is_pin(ret->items[i]))
+			return err_set(e, ERR_INTEGRITY, "'%s' requires '%.100s'", path_base(wheel), ret->items[i]);
+	return 0;
+}
+
+/* One wheel's file; of those for several Pythons that of this one. */
+static int fetch_pin(const struct pair_request *b, const char *pin, const struct wheel_name *torch,
+		     const struct run *run, struct arena *a, const char **ret, struct err *e)
+{
+	struct lock_listed *files;
+	struct world_entry entry;
+	struct err none = {0};
+	size_t count;
+	if (list_files(b, pin, run, a, &files, &count, e) < 0)
+		return -1;
+	if (lock_wheel(pin, b->platform, files, count, a, &entry, &none) < 0 &&
+	    lock_wheel_for(pin, torch->python, torch->abi, b->platform, files, count, a, &entry, e) < 0)
+		return -1;
+	return fetch_entry(b, &entry, run, a, ret, e);
+}
+
+/* The wheels that it pins, into the store. */
+static int fetch_pins(const struct pair_request *b, const char *wheel, const struct run *run, struct arena *a,
+		      struct strlist *ret, struct err *e)
+{
+	struct strlist pins = {0};
+	struct wheel_name torch;
+	const char *file;
+	if (list_pins(b, wheel, run, a, &pins, e) < 0 || wheel_name_parse(wheel, a, &torch, e) < 0)
+		return -1;
+	for (size_t i = 0; i < pins.count; i++) {
+		log_stage(run->log, "bench: %s, which '%s' requires", pins.items[i], path_base(wheel));
+		if (fetch_pin(b, pins.items[i], &torch, run, a, &file, e) < 0) {
+			err_wrap(e, "%s, which '%s' requires", pins.items[i], path_base(wheel));
+			return *e->hint ? -1 : err_hint(e, "give its wheel with --with FILE");
+		}
+		strlist_ref(ret, a, file);
+	}
+	return 0;
+}
+
+/* ---- both ---- */
+
+static int make_environment(const struct pair_request *b, const char *wheel, const char *dir, const struct run *run,
+			    struct arena *a, struct sandbox *ret, struct err *e)
+{
+	struct verify_run_request v = {.root = b->q->root, .kind = b->q->kind, .wheel = wheel, .work_dir = dir};
+	strlist_append(&v.beside, a, &b->beside);
+	if (fetch_pins(b, wheel, run, a, &v.beside, e) < 0)
+		return -1;
+	log_stage(run->log, "bench: '%s' is installed", path_base(wheel));
+	return verify_environment(&v, run, a, ret, e) < 0 ? err_wrap(e, "'%s'", path_base(wheel)) : 0;
+}
+
+static int run_in(const struct pair_request *b, const char *const *wheels, const char *stage, const struct run *run,
+		  struct arena *a, struct bench_result *ret, struct err *e)
+{
+	static const char *const names[] = {"wheel", "other"};
+	struct bench_request q = b->bench;
+	struct sandbox *envs = arena_array(a, BENCH_SIDES, sizeof(*envs));
+	q.python = VERIFY_PYTHON;
+	for (size_t i = 0; i < BENCH_SIDES; i++) {
+		if (make_environment(b, wheels[i], path_join(a, stage, names[i]), run, a, &envs[i], e) < 0)
+			return -1;
+		q.sandboxes[i] = &envs[i];
+	}
+	return bench_run(&q, run, a, ret, e);
+}
+
+int pair_bench(const struct pair_request *given, const struct run *run, struct arena *a, struct bench_result *ret,
+	       const char **ret_other, struct err *e)
+{
+	struct pair_request b = *given;
+	const char *wheels[] = {b.wheels[BENCH_OURS], b.wheels[BENCH_OTHER]}, *stage;
+	b.bench.scripts_dir = path_join(a, b.q->profiles_dir, "bench");
+	if (!wheels[BENCH_OTHER] && fetch_official(&b, run, a, &wheels[BENCH_OTHER], e) < 0)
+		return -1;
+	if (pair_check(wheels[BENCH_OURS], wheels[BENCH_OTHER], e) < 0 || store_stage(b.q->store, a, &stage, e) < 0)
+		return -1;
+	int rc = run_in(&b, wheels, stage, run, a, ret, e);
+	log_status_end(run->log);
+	store_drop_stage(b.q->store, stage);
+	*ret_other = wheels[BENCH_OTHER];
+	return rc;
+}

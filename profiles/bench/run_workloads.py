@@ -1,0 +1,165 @@
+"""Runs workloads.py once with the torch of this environment; `ptbuild bench` starts it, again and again.
+
+usage: run_workloads.py OPTIONS
+
+OPTIONS is an object in JSON: only (names), skip (names), threads, processors (numbers), seconds, device, and probe:
+only what there is. What is said are lines {"bench": KIND, ...}; whatever else is printed counts as the words of torch:
+
+    about    torch, cpu, cuda: versions and the code that torch chose for the processor; probe: names
+    begin    name: from here on the time limit runs
+    value    name, value, unit, mean (whether it counts in the mean), sums and tolerance, both null without a result
+    failed   name, why
+    skipped  name, why
+    end
+"""
+import json
+import math
+import os
+import statistics
+import sys
+import time
+
+IMPORT, MEMORY = "import", "memory after import"
+WARM_UPS, LEAST_CALLS, MOST_CALLS = 3, 3, 100000
+TOLERANCES = {"float64": 1e-6, "complex128": 1e-6, "float32": 1e-3, "complex64": 1e-3, "bfloat16": 3e-2, "float16": 3e-2}
+
+
+def say(kind, **what):
+    print(json.dumps({"bench": kind, **what}, allow_nan=False), flush=True)
+
+
+def pin(options):
+    """No more processors than threads, so that neither side takes one that was not asked for."""
+    if options["processors"] and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, options["processors"])
+
+
+def resident():
+    """Bytes; None where the kernel does not say."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as f:
+            return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return None
+
+
+class Sums:
+    """What a result is recognised by: the mean of its magnitudes, and a mean in which the place of a number counts."""
+
+    def __init__(self, torch):
+        self.torch, self.sums, self.tolerance = torch, [0.0, 0.0], 1e-9
+
+    def add(self, value):
+        if isinstance(value, dict):
+            value = list(value.values())
+        if isinstance(value, (list, tuple)):
+            for x in value:
+                self.add(x)
+        elif hasattr(value, "detach"):
+            self.add_tensor(value.detach())
+        elif isinstance(value, (int, float)):
+            self.sums = [self.sums[0] + abs(value), self.sums[1] + value]
+        else:
+            raise TypeError(f"a result of type {type(value).__name__}")
+
+    def add_tensor(self, x):
+        kind = str(x.dtype).removeprefix("torch.")
+        self.tolerance = max(self.tolerance, TOLERANCES.get(kind, 1e-9))
+        if x.is_complex():
+            x = self.torch.view_as_real(x)
+        x = x.to("cpu", self.torch.float64).flatten()
+        if x.numel() == 0:
+            raise ValueError("an empty result")
+        places = self.torch.cos(self.torch.arange(x.numel(), dtype=self.torch.float64) * 0.7)
+        self.sums = [self.sums[0] + float(x.abs().mean()), self.sums[1] + float((x * places).mean())]
+
+
+def measure(work, seconds, wait):
+    """The result of the first call, and the median of the seconds of later ones."""
+    start = time.perf_counter()
+    result = work()
+    wait()
+    once = time.perf_counter() - start
+    for _ in range(WARM_UPS - 1 if once < seconds else 0):
+        work()
+    wait()
+    spans, end = [], time.perf_counter() + seconds
+    while len(spans) < LEAST_CALLS or (time.perf_counter() < end and len(spans) < MOST_CALLS):
+        start = time.perf_counter()
+        work()
+        wait()
+        spans.append(time.perf_counter() - start)
+    return result, statistics.median(spans)
+
+
+def run(torch, workload, options):
+    if options["device"] not in workload.devices:
+        say("skipped", name=workload.name, why=f"it is not for the device '{options['device']}'")
+        return
+    wait = torch.cuda.synchronize if options["device"] == "cuda" else lambda: None
+    sums = Sums(torch)
+    try:
+        result, seconds = measure(workload.make(torch, options["device"]), options["seconds"], wait)
+        sums.add(result)
+    except Exception as ex:  # noqa: BLE001 - the others are still run
+        say("failed", name=workload.name, why=f"{type(ex).__name__}: {' '.join(str(ex).split())}"[:400])
+        return
+    if not all(map(math.isfinite, sums.sums)):
+        say("failed", name=workload.name, why="its result is not a number")
+        return
+    say("value", name=workload.name, value=seconds, unit="s", mean=True, sums=sums.sums, tolerance=workload.tolerance or sums.tolerance)
+
+
+def wanted(name, options):
+    return (not options["only"] or name in options["only"]) and name not in options["skip"]
+
+
+def import_torch(options):
+    """Measured: the time that it takes, and the memory that the process then has."""
+    asked = {name: wanted(name, options) and not options["probe"] for name in (IMPORT, MEMORY)}
+    if asked[IMPORT]:
+        say("begin", name=IMPORT)
+    start = time.perf_counter()
+    import torch
+
+    seconds, memory = time.perf_counter() - start, resident()
+    if asked[IMPORT]:
+        say("value", name=IMPORT, value=seconds, unit="s", mean=False, sums=None, tolerance=None)
+    if asked[MEMORY]:
+        say("begin", name=MEMORY)
+        if memory is None:
+            say("skipped", name=MEMORY, why="this system does not say")
+        else:
+            say("value", name=MEMORY, value=memory, unit="bytes", mean=False, sums=None, tolerance=None)
+    return torch
+
+
+def about(torch):
+    try:
+        cpu = torch.backends.cpu.get_cpu_capability()
+    except AttributeError:
+        cpu = ""
+    return {"torch": torch.__version__, "cpu": cpu, "cuda": bool(torch.cuda.is_available())}
+
+
+def main():
+    options = json.loads(sys.argv[1])
+    pin(options)
+    torch = import_torch(options)
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    sys.dont_write_bytecode = True  # into the tables; torch's own modules may be kept
+    from workloads import WORKLOADS
+
+    sys.dont_write_bytecode = False
+    torch.set_num_threads(options["threads"])
+    if options["probe"]:
+        say("about", names=[IMPORT, MEMORY] + [w.name for w in WORKLOADS], **about(torch))
+    for workload in WORKLOADS:
+        if not options["probe"] and wanted(workload.name, options):
+            say("begin", name=workload.name)
+            run(torch, workload, options)
+    say("end")
+
+
+if __name__ == "__main__":
+    main()
