@@ -96,8 +96,8 @@ static int run_patch(const char *tree, const char *patch, bool dry, const struct
 	AUTO_ARENA struct arena a = {0};
 	struct strlist argv = {0};
 	const char *path = getenv("PATH");
-	/* PATCH_GET, POSIXLY_CORRECT and QUOTING_STYLE would change what patch(1) does. Its temporary files lie beside the
-	 * tree: the machine's own place may be full, or another user's. */
+	/* PATCH_GET, POSIXLY_CORRECT and QUOTING_STYLE would change what patch(1) does. Its temporary files lie beside
+	 * the tree: the machine's own place may be full, or another user's. */
 	const char *const env[] = {"LC_ALL=C", arena_printf(&a, "PATH=%s", path ? path : "/usr/bin:/bin"),
 				   arena_printf(&a, "TMPDIR=%s", path_dir(&a, tree)), NULL};
 	/* --unified: other formats, whose names the scan does not know, are refused. */

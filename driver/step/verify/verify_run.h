@@ -13,9 +13,9 @@ struct verify_run_request {
 	/* host paths of wheels that are unpacked as well, without asking pip; of a file that
 	 * several have the first one stays */
 	struct strlist beside;
-	const char *checks_dir;  /* <profiles>/checks */
-	const char *venv;        /* of the build, whose packages are seen too; NULL: none */
-	const char *work_dir;    /* host directory for the environment; created and removed */
+	const char *checks_dir; /* <profiles>/checks */
+	const char *venv;       /* of the build, whose packages are seen too; NULL: none */
+	const char *work_dir;   /* host directory for the environment; created and removed */
 };
 
 struct verify_run_check {

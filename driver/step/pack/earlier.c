@@ -1,4 +1,4 @@
-#include "step/pipeline/earlier.h"
+#include "step/pack/earlier.h"
 
 #include <string.h>
 #include <unistd.h>
