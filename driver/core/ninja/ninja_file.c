@@ -57,6 +57,8 @@ static void end_line(const char *at, const char *end, struct buf *out)
 	bool ends = end > at && end[-1] == '\n';
 	const char *last = ends ? end - 1 : end;
 	size_t dollars = 0;
+	if (last > at && last[-1] == '\r')
+		last--;
 	while (last - dollars > at && last[-1 - (ptrdiff_t)dollars] == '$')
 		dollars++;
 	if (!ends)
