@@ -275,7 +275,7 @@ class Limits(unittest.TestCase):
             (["build-pytorch/main", "--format", "jenkins"], 2, "it is table, json, github, gitlab, slurm or html"),
             (["build-pytorch/main", "--json", "--format", "table"], 2, "cannot be used together"),
             (["pytorch-python313-cuda12_8-sm110-armv9", "--release", "2.10.0"], 7, "none of these variants can be built"),
-            (["build-pytorch/main", "--file", os.devnull], 2, "--file already names"),
+            (["build-pytorch/main", "--file", __file__], 2, "--file already names"),
             ([], 2, "no matrix is named"),
             (["pytorch-python313-cpu-avx9"], 3, "avx9"),
         ):
