@@ -198,7 +198,7 @@ if [ ! -e "$work/gpu/unpacked" ]; then
 	: >"$work/gpu/unpacked"
 fi
 driver=$(ldconfig -p | sed -n 's/.*libcuda[.]so[.]1 .*=> //p' | head -n 1)
-[ -n "$driver" ] || driver=$(find / -xdev -name libcuda.so.1 -not -path "$work/*" 2>/dev/null | head -n 1)
+[ -n "$driver" ] || driver=$(find / -xdev -path /tmp -prune -o -name libcuda.so.1 -not -path "$work/*" -print 2>/dev/null | head -n 1)
 [ -n "$driver" ] || driver=$(find /usr -name libcuda.so.1 2>/dev/null | head -n 1)
 if [ -n "$driver" ]; then
 	mkdir -p "$work/usr/lib/driver"
