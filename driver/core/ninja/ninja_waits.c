@@ -122,5 +122,7 @@ size_t ninja_head_len(const char *head, size_t len)
 		if (!at || (!bars && !is_wait(head + at, n)))
 			return len;
 		len = at;
+		while (len && head[len - 1] == '\r') /* it would end the line now */
+			len--;
 	}
 }
