@@ -114,7 +114,7 @@ size_t ninja_head_len(const char *head, size_t len)
 {
 	if (len && head[len - 1] == '\n')
 		len--;
-	if (len && head[len - 1] == '\r') /* a text's last line may end so */
+	while (len && head[len - 1] == '\r') /* a text's last line may end so */
 		len--;
 	for (;;) {
 		size_t at = last_word(head, len), n = len - at;
