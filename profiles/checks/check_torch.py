@@ -141,7 +141,7 @@ def vectorized():
 # What ATen calls of BLAS and LAPACK, without the letter of the type, and the check below that goes through it.
 ROUTINES = {
     "dot": "dot", "dotc": "dot", "dotu": "dot", "dotc_sub": "dot", "dotu_sub": "dot", "gemv": "gemv", "gemm": "gemm", "trsm": "triangular", "scal": "gemv", "axpy": "sparse", "copy": "sparse",
-    "geev": "eigenvalues", "heevd": "eigenvalues", "syevd": "eigenvalues", "gels": "least squares", "gelsd": "least squares", "gelss": "least squares", "gelsy": "least squares",
+    "geev": "eigenvalues", "heevd": "eigenvalues", "syevd": "eigenvalues", "sytrd": "eigenvalues", "stedc": "eigenvalues", "laed1": "eigenvalues", "ormtr": "eigenvalues", "gels": "least squares", "gelsd": "least squares", "gelss": "least squares", "gelsy": "least squares",
     "geqrf": "orthogonal", "orgqr": "orthogonal", "ungqr": "orthogonal", "ormqr": "orthogonal", "unmqr": "orthogonal", "gesdd": "singular values", "getrf": "lu", "getrs": "lu",
     "potrf": "cholesky", "potrs": "cholesky", "potri": "cholesky", "sytrf": "ldl", "sytrs": "ldl", "hetrf": "ldl", "hetrs": "ldl",
     "gemm_batch": "gemm", "gemm_batch_strided": "gemm", "sbgemm": "gemm", "sbgemv": "gemv", "shgemm": "gemm",
@@ -264,6 +264,25 @@ def eigenvalues(dtype):
     w, v = torch.linalg.eigh(h)
     yield w, np.linalg.eigvalsh(wide(h))
     yield h @ v, wide(v) * wide(w)
+    # Large enough for parts on several threads: equal values, parts that nothing joins, very large and very small ones.
+    n = 270
+    h = random(dtype, n, n)
+    h = h + h.mH
+    apart = torch.block_diag(h[:90, :90], h[90:, 90:])
+    flat = 3 * torch.eye(n, dtype=dtype)
+    flat[:2, :2] = 1
+    before = torch.get_num_threads()
+    try:
+        for count in (2, 4):
+            torch.set_num_threads(count)
+            for a in (h, apart, flat, h * 1e-12, h * 1e30, 0 * h):
+                for part in ("L", "U"):
+                    w, v = torch.linalg.eigh(a, UPLO=part)
+                    yield w, np.linalg.eigvalsh(wide(a))
+                    yield a @ v, wide(v) * wide(w)
+                    yield v.mH @ v, np.eye(n)
+    finally:
+        torch.set_num_threads(before)
 
 
 def least_squares(dtype):
@@ -332,6 +351,28 @@ def four_types(cases):
         return True, f"{count} cases in four types, at most {worst:.0%} of the allowed error"
 
     return run
+
+
+def by_index():
+    """Sums into rows: some hit often, some never; too few numbers for threads, and enough."""
+    for n, rows, width in ((7, 3, 5), (900, 40, 48), (3000, 5000, 17)):
+        index = rng.integers(0, rows, n)
+        source, start = rng.standard_normal((n, width)), rng.standard_normal((rows, width))
+        want_sum, want_most = start.copy(), start.copy()
+        np.add.at(want_sum, index, source)
+        np.maximum.at(want_most, index, source)
+        i, x, t = torch.tensor(index), torch.tensor(source), torch.tensor(start)
+        wide_index = i[:, None].expand(n, width)
+        made = (t.index_add(0, i, x), t.scatter_add(0, wide_index, x), t.index_put((i,), x, accumulate=True), t.index_put((i - rows,), x, accumulate=True))
+        for got, ref in (*((m, want_sum) for m in made), (t.scatter_reduce(0, wide_index, x, "amax"), want_most)):
+            good, said = close(got, ref, 1e-12)
+            if not good:
+                return good, said
+    try:
+        torch.zeros(5, 4).repeat(1, 9000).index_put_((torch.tensor([5]),), torch.ones(1, 36000), accumulate=True)
+    except IndexError:
+        return True, "three sizes, five ways"
+    return False, "an index beyond the rows was taken"
 
 
 LINALG = {
@@ -458,6 +499,7 @@ attempt("svd", svd)
 attempt("solve", solve)
 attempt("conv2d", conv2d)
 attempt("fft", four_types(transforms))
+attempt("sums by index", by_index)
 attempt("autograd", autograd)
 attempt("training step", train)
 attempt("torchscript", script)
