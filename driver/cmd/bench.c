@@ -96,6 +96,11 @@ static int find_wheels(struct cmd_context *c, const struct strlist *words, struc
 		err_set(e, ERR_USAGE, "bench takes one wheel, and another one to compare it with");
 		return err_hint(e, "for example 'ptbuild bench dist/torch-*.whl --against official'");
 	}
+	bool official = strcmp(o->against, "official") == 0;
+	if (official && c->global->offline) {
+		err_set(e, ERR_USAGE, "--against official asks the Python index, which --offline forbids");
+		return err_hint(e, "give the file of that wheel: --against FILE");
+	}
 	if (need_wheel(c, words->items[0], &b->wheels[BENCH_OURS], e) < 0)
 		return -1;
 	for (size_t i = 0; i < o->with.count; i++) {
@@ -103,7 +108,7 @@ static int find_wheels(struct cmd_context *c, const struct strlist *words, struc
 			return -1;
 		strlist_ref(&b->beside, c->arena, path);
 	}
-	if (strcmp(o->against, "official") == 0)
+	if (official)
 		return 0;
 	if (need_wheel(c, o->against, &b->wheels[BENCH_OTHER], e) < 0)
 		return -1;

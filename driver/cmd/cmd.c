@@ -163,7 +163,8 @@ static int check_files(const struct command *cmd, const void *options, const str
 					return -1;
 		}
 	const struct cmd_positional *p = cmd->arguments;
-	for (size_t i = 0; p->values && strcmp(p->values, "<file>") == 0 && i < args->count; i++)
+	bool file = p->values && (strcmp(p->values, "<file>") == 0 || strcmp(p->values, "<matrix>") == 0);
+	for (size_t i = 0; file && i < args->count; i++)
 		if ((!strstr(p->name, "VARIANT") || path_has_suffix(args->items[i], ".whl")) &&
 		    check_file(NULL, args->items[i], p->values, p->name, e) < 0)
 			return -1;

@@ -150,14 +150,20 @@ int cmd_store_read(struct cmd_context *c, struct store **ret, struct err *e)
 	return 0;
 }
 
+/* A file in its place is not: that is an error of whoever opens it. */
+static bool is_no_store(const char *dir, struct arena *a)
+{
+	struct stat st;
+	return stat(path_join(a, dir, "format"), &st) < 0 && errno != ENOTDIR;
+}
+
 int cmd_store_look(struct cmd_context *c, struct store **ret, struct err *e)
 {
 	const char *dir, *lower = getenv("PTBUILD_LOWER_STORE");
 	struct err ignored = {0};
 	*ret = NULL;
-	if (!c->store &&
-	    (cmd_cache_dir(c, &dir, &ignored) < 0 ||
-	     (!fs_exists(path_join(c->arena, dir, "format")) && !c->global->lower_stores.count && !(lower && *lower))))
+	if (!c->store && (cmd_cache_dir(c, &dir, &ignored) < 0 ||
+			  (is_no_store(dir, c->arena) && !c->global->lower_stores.count && !(lower && *lower))))
 		return 0;
 	return cmd_store_read(c, ret, e);
 }

@@ -64,19 +64,6 @@ static int add_base(struct cmd_context *c, const char *profiles, const struct wo
 	return 0;
 }
 
-static int find_wheel(struct cmd_context *c, struct store *store, const struct fetch_options *o, const char *asked,
-		      const char *platform, struct world_entry *ret, struct err *e)
-{
-	struct wheel_page page;
-	const char *name = arena_strndup(c->arena, asked, strcspn(asked, "="));
-	if (wheel_list(store, name, o, c->run, c->arena, &page, e) < 0)
-		return -1;
-	struct lock_listed *files = arena_array(c->arena, page.count + 1, sizeof(*files));
-	for (size_t i = 0; i < page.count; i++)
-		files[i] = (struct lock_listed){page.files[i].name, page.files[i].sha256, page.files[i].size};
-	return lock_wheel(asked, platform, files, page.count, c->arena, ret, e);
-}
-
 static int find_archives(struct cmd_context *c, struct store *store, const struct fetch_options *o,
 			 const struct world_part *p, const char *platform, struct world_entry **ret, struct err *e)
 {
@@ -111,9 +98,12 @@ static int lock_files(struct cmd_context *c, const struct world_part *p, struct 
 		return check_pinned(p, l, c->arena, e);
 	if (cmd_fetch_options(c, &fetch, e) < 0 || cmd_store(c, &store, e) < 0)
 		return -1;
-	for (unsigned i = 0; i < p->wheels_count; i++)
-		if (find_wheel(c, store, &fetch, p->wheels[i], l->platform, &wheels[i], e) < 0)
+	for (unsigned i = 0; i < p->wheels_count; i++) {
+		struct wheel_page page;
+		if (wheel_list(store, p->wheels[i], &fetch, c->run, c->arena, &page, e) < 0 ||
+		    lock_wheel(p->wheels[i], l->platform, page.files, page.count, c->arena, &wheels[i], e) < 0)
 			return -1;
+	}
 	if (p->archives_count && find_archives(c, store, &fetch, p, l->platform, &archives, e) < 0)
 		return -1;
 	lock_replace(l, WORLD_WHEEL, wheels, p->wheels_count, c->arena);

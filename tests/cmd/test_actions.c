@@ -184,6 +184,22 @@ static void verify_in_lines(void **state)
 	assert_contains(out(), ".whl: error[against]: has the label 'cpu.avx2', which says avx2, not avx512\n");
 }
 
+/* The program in ptbuild's own wheel names the sandbox's directories, and no sandbox made that. */
+static void verify_takes_the_build_paths_of_ptbuilds_own_wheel(void **state)
+{
+	(void)state;
+	static const char make[] =
+		"cd '" TEST_SOURCE_DIR "/e2e' && python3 -B -c 'import sys, wheelsite\n"
+		"for name in (\"ptbuild\", \"other\"):\n"
+		"    wheelsite.make_wheel(sys.argv[1], name, \"1.0\", code=\"# /ptbuild/src\")' '%s'";
+	assert_int_equal(shell(arena_printf(&ran.arena, make, test_path("."))), 0);
+	ptbuild(arena_printf(&ran.arena, "verify '%s'", test_path("ptbuild-1.0-py3-none-any.whl")));
+	assert_contains(out(), "0 errors, 0 warnings");
+	assert_int_equal(ran.status, 0);
+	expect(arena_printf(&ran.arena, "verify '%s'", test_path("other-1.0-py3-none-any.whl")), 5, "break rules");
+	assert_contains(out(), "other/__init__.py: holds '/ptbuild/' at offset");
+}
+
 static void verify_refuses_what_is_no_archive(void **state)
 {
 	(void)state;
@@ -268,6 +284,7 @@ int main(void)
 		T(verify_says_its_rules),
 		T(verify_against_what_does_not_exist),
 		T(verify_in_lines),
+		T(verify_takes_the_build_paths_of_ptbuilds_own_wheel),
 		T(verify_refuses_what_is_no_archive),
 		T(fetch_offline_without_the_source_names_it),
 		T(doctor_reports_every_line_and_the_worst),

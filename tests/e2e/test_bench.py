@@ -242,7 +242,8 @@ def test_the_official_one_and_what_it_pins(world):
         r = bench(world, *words, ours=bad, against="official", env=env)
         assert r.returncode == 4 and "the official wheel: the index has no wheel of torch==2.8.1" in r.stderr, r.stderr
     r = bench(world, *words, "--offline", against="official", cache=world.path("empty"))
-    assert r.returncode == 4 and "the official wheel: " in r.stderr, r.stderr
+    assert r.returncode == 2 and "--against official asks the Python index, which --offline forbids" in r.stderr, r.stderr
+    assert not os.path.exists(world.path("empty"))
 
 
 def test_interrupted(world):

@@ -1,5 +1,5 @@
-/* Any bytes as a build.ninja: what comes out is stable, and has the statements that were there; and as a build's
- * log. */
+/* Any bytes as a build.ninja, as they are and with the end of the last line that ninja wants: what comes out is
+ * stable, and has the statements that were there; and as a build's log. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,7 +70,7 @@ static void try_share(const char *text, size_t len, struct arena *a)
 	fail_unless(sum == s.units);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void try_text(const char *text, size_t size)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf once = {0};
@@ -78,13 +78,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct ninja_options o = {.compile = 3, .heavy = 2, .link = 1, .weigh = judge};
 	struct ninja_counts c;
 	struct err e = {0};
-	const char *text = (const char *)data;
-	try_log(text, size, &a);
-	try_mend(text, size);
 	try_share(text, size, &a);
 	if (ninja_text(text, size, "fuzz", &o, &a, &once, &c, &e) != 0) {
 		fail_unless(e.kind == ERR_INTEGRITY && e.msg[0] && once.len == 0);
-		return 0;
+		return;
 	}
 	(void)buf_cstr(&once);
 	fail_unless(ninja_text(once.data, once.len, "fuzz", &o, &a, &twice, &c, &e) == 0);
@@ -92,5 +89,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* What stands between ptbuild's own marks is made anew. */
 	fail_unless(memmem(text, size, NINJA_HEAD_BEGIN, strlen(NINJA_HEAD_BEGIN)) ||
 		    edges(once.data, once.len, &a) == edges(text, size, &a));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_BUF struct buf ended = {0};
+	const char *text = (const char *)data;
+	try_log(text, size, &a);
+	try_mend(text, size);
+	try_text(text, size);
+	buf_add(&ended, text, size);
+	buf_addc(&ended, '\n');
+	try_text(ended.data, ended.len);
 	return 0;
 }

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (wheel_page_parse((const char *)data, size, pages[i], &a, &p, &e) < 0)
 			continue;
 		for (size_t k = 0; k < p.count; k++) {
-			const struct wheel_file *f = &p.files[k];
+			const struct wheel_listed *f = &p.files[k];
 			if (strchr(f->name, '/') || strncmp(f->url, "http", 4) != 0 || !wheel_page_find(&p, f->name))
 				abort();
 			if (i == 0 && strncmp(f->url, "https:", 6) != 0)

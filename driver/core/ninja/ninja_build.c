@@ -29,9 +29,7 @@ void ninja_build_parse(const char *text, size_t len, struct arena *a, struct nin
 	struct ninja_edge *edges = NULL, edge;
 	for (const char *p = text; p < end; p = next) {
 		next = ninja_next_line(p, end);
-		const char *stop = next;
-		while (stop > p && (stop[-1] == '\n' || stop[-1] == '\r'))
-			stop--;
+		const char *stop = ninja_eol(p, next);
 		if (!ninja_begins(p, stop, "build ") || !take_edge(p, stop, a, &edge))
 			continue;
 		if (count == cap)

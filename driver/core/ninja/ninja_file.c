@@ -51,22 +51,6 @@ static bool is_our_pool(const char *p, const char *end)
 	return ninja_begins(p, end, mark);
 }
 
-/* The text's last statement may now stand before others: its last line must end. */
-static void end_line(const char *at, const char *end, struct buf *out)
-{
-	bool ends = end > at && end[-1] == '\n';
-	const char *last = ends ? end - 1 : end;
-	size_t dollars = 0;
-	if (last > at && last[-1] == '\r')
-		last--;
-	while (last - dollars > at && last[-1 - (ptrdiff_t)dollars] == '$')
-		dollars++;
-	if (!ends)
-		buf_addc(out, '\n');
-	if (dollars % 2) /* joins the next line, which must be an empty one then */
-		buf_addc(out, '\n');
-}
-
 static void put_piece(const struct ninja_piece *piece, struct buf *out)
 {
 	const char *end = piece->at + piece->len, *p = piece->at;
@@ -74,24 +58,16 @@ static void put_piece(const struct ninja_piece *piece, struct buf *out)
 		buf_add(out, p, piece->len);
 		return;
 	}
-	const char *next = ninja_line_end(p, end);
+	const char *next = ninja_line_end(p, end), *eol = ninja_eol(p, next);
 	buf_add(out, p, piece->head_len);
 	ninja_put_wait(piece, out);
-	const char *eol = next;
-	while (eol > p + piece->head_len && (eol[-1] == '\n' || eol[-1] == '\r'))
-		eol--;
 	buf_add(out, eol, (size_t)(next - eol));
-	if (next == end)
-		end_line(p, end, out);
 	if (piece->kind != KIND_OTHER)
 		buf_printf(out, "  pool = %s\n", pool_names[piece->kind]);
 	for (p = next; p < end; p = next) {
 		next = ninja_next_line(p, end);
-		if (is_our_pool(p, end))
-			continue;
-		buf_add(out, p, (size_t)(next - p));
-		if (next == end)
-			end_line(p, end, out);
+		if (!is_our_pool(p, end))
+			buf_add(out, p, (size_t)(next - p));
 	}
 }
 

@@ -14,9 +14,9 @@ enum line { LINE_TEXT, LINE_BINDING, LINE_COMMENT, LINE_EMPTY };
 static enum line line_of(const char *p, const char *end)
 {
 	bool indented = p < end && *p == ' ';
-	while (p < end && (*p == ' ' || *p == '\r'))
+	while (p < end && *p == ' ')
 		p++;
-	if (p == end || *p == '\n')
+	if (p == end || ninja_eol(p, ninja_comment_end(p, end)) == p)
 		return LINE_EMPTY;
 	if (*p == '#')
 		return LINE_COMMENT;
@@ -86,16 +86,29 @@ static int bad(const struct reader *r, const char *text, const char *at, const c
 	return err_set(e, ERR_INTEGRITY, "%s:%zu: %s", r->name, line, why);
 }
 
+/* Every line up to `end` is one that ninja reads. */
+static int check_lines(const struct reader *r, const char *text, const char *end, struct err *e)
+{
+	const char *at;
+	for (const char *p = r->at, *next; p < end; p = next) {
+		next = ninja_next_line(p, end);
+		const char *why = ninja_line_fault(p, next, &at);
+		if (why)
+			return bad(r, text, at, why, e);
+	}
+	return 0;
+}
+
 /* A statement that ends at `end`: its kind, which for a build statement says its pool. */
 static int read_statement(const struct reader *r, const char *text, const char *end, const struct ninja_options *o,
 			  struct ninja_piece *piece, struct err *e)
 {
-	piece->len = (size_t)(end - piece->at);
 	piece->build = ninja_begins(piece->at, end, "build ");
 	piece->border = !piece->build;
 	if (!piece->build)
 		return 0;
-	piece->head_len = ninja_head_len(piece->at, (size_t)(ninja_line_end(piece->at, end) - piece->at));
+	const char *eol = ninja_eol(piece->at, ninja_line_end(piece->at, end));
+	piece->head_len = ninja_head_len(piece->at, (size_t)(eol - piece->at));
 	if (!read_build(piece, r->arena))
 		return bad(r, text, piece->at, "a build statement without output or rule", e);
 	if (piece->kind != KIND_OTHER && has_own_pool(piece))
@@ -126,14 +139,12 @@ int ninja_split(const char *text, size_t len, const char *name, const struct nin
 		enum line line = line_of(r->at, r->end);
 		if (line == LINE_BINDING || *r->at == '\t')
 			return bad(r, text, r->at, "an indented line without a statement above it", e);
-		if (line == LINE_TEXT) {
-			next = bindings_end(ninja_line_end(r->at, r->end), r->end);
-			if (read_statement(r, text, next, o, &piece, e) < 0)
-				return -1;
-		} else {
-			next = ninja_comment_end(r->at, r->end);
-			piece.len = (size_t)(next - r->at);
-		}
+		next = line == LINE_TEXT ? bindings_end(ninja_line_end(r->at, r->end), r->end)
+					 : ninja_comment_end(r->at, r->end);
+		piece.len = (size_t)(next - r->at);
+		if (check_lines(r, text, next, e) < 0 ||
+		    (line == LINE_TEXT && read_statement(r, text, next, o, &piece, e) < 0))
+			return -1;
 		if (ret->count == ret->cap)
 			ret->items = arena_grow(a, ret->items, &ret->cap, 64, sizeof(*ret->items));
 		ret->items[ret->count++] = piece;

@@ -112,17 +112,11 @@ static bool is_wait(const char *word, size_t len)
 
 size_t ninja_head_len(const char *head, size_t len)
 {
-	if (len && head[len - 1] == '\n')
-		len--;
-	while (len && head[len - 1] == '\r') /* a text's last line may end so */
-		len--;
 	for (;;) {
 		size_t at = last_word(head, len), n = len - at;
 		bool bars = n == 3 && memcmp(head + at, " ||", 3) == 0;
 		if (!at || (!bars && !is_wait(head + at, n)))
 			return len;
 		len = at;
-		while (len && head[len - 1] == '\r') /* it would end the line now */
-			len--;
 	}
 }

@@ -154,12 +154,17 @@ int archives_unknown(const char *archive, struct err *e)
 			archives_variable(archive, &a), archive);
 }
 
+char *archives_snapshots(const char *archive, struct arena *a)
+{
+	return arena_printf(a, "%s-snapshot", archive);
+}
+
 int archives_need(const char *archive, const struct archives_request *q, const struct run *run, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist known = {0}, snapshots = {0};
 	if (archives_find(archive, q, run, &a, &known, e) < 0 ||
-	    archives_find(arena_printf(&a, "%s-snapshot", archive), q, run, &a, &snapshots, e) < 0)
+	    archives_find(archives_snapshots(archive, &a), q, run, &a, &snapshots, e) < 0)
 		return -1;
 	return known.count + snapshots.count ? 0 : archives_unknown(archive, e);
 }

@@ -25,6 +25,8 @@ int archives_word(const char *word, struct err *e) MUST_CHECK;
  * empty list. ERR_CONFIG for an address or a line that is none. */
 int archives_find(const char *archive, const struct archives_request *q, const struct run *run, struct arena *a,
 		  struct strlist *ret, struct err *e) MUST_CHECK;
+/* archives_snapshots: the archive of an archive's snapshots, "debian-snapshot" of "debian". */
+char *archives_snapshots(const char *archive, struct arena *a) __attribute__((returns_nonnull));
 /* archives_need: ERR_NETWORK, as archives_unknown, where neither the archive nor its snapshots have
  * an address; else as archives_find. */
 int archives_need(const char *archive, const struct archives_request *q, const struct run *run,

@@ -116,7 +116,7 @@ enum transfer_outcome fetch_deb(struct fetch_worker *w, const struct transfer *t
 	struct deb_try d = {.w = w, .t = t, .path = p.path, .name = name, .a = &a};
 	enum transfer_outcome out = from_archive(&d, p.archive, &known, e);
 	if (out == TRANSFER_NEXT)
-		out = from_archive(&d, arena_printf(&a, "%s-snapshot", p.archive), &known, e);
+		out = from_archive(&d, archives_snapshots(p.archive, &a), &known, e);
 	reasons = d.reasons;
 	if (out != TRANSFER_NEXT) {
 		if (out == TRANSFER_DONE && d.wrong)

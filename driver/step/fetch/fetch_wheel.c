@@ -56,7 +56,7 @@ static enum transfer_outcome from_index(struct fetch_worker *w, const struct tra
 	enum transfer_outcome out = get_page(w, t, url, a, &page, e);
 	if (out != TRANSFER_DONE)
 		return out;
-	const struct wheel_file *file = wheel_page_find(&page, p->file);
+	const struct wheel_listed *file = wheel_page_find(&page, p->file);
 	if (!file) {
 		err_set(e, ERR_NETWORK, "'%s' does not list '%s'", shown, p->file);
 		return TRANSFER_NEXT;

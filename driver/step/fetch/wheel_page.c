@@ -47,7 +47,7 @@ static const char *resolve(const char *page, const char *link, const char *name,
 	return out;
 }
 
-static bool read_file(const json_t *entry, const char *page, struct arena *a, struct wheel_file *ret)
+static bool read_file(const json_t *entry, const char *page, struct arena *a, struct wheel_listed *ret)
 {
 	AUTO_ARENA struct arena scratch = {0};
 	struct err ignored = {0};
@@ -61,10 +61,10 @@ static bool read_file(const json_t *entry, const char *page, struct arena *a, st
 	const char *url = resolve(page, link, name, a);
 	if (!url)
 		return false;
-	*ret = (struct wheel_file){.name = arena_strdup(a, name),
-				   .url = url,
-				   .sha256 = sha256 && digest_valid_hex(sha256) ? arena_strdup(a, sha256) : "",
-				   .size = size > 0 ? (uint64_t)size : 0};
+	*ret = (struct wheel_listed){.name = arena_strdup(a, name),
+				     .url = url,
+				     .sha256 = sha256 && digest_valid_hex(sha256) ? arena_strdup(a, sha256) : "",
+				     .size = size > 0 ? (uint64_t)size : 0};
 	return true;
 }
 
@@ -95,7 +95,7 @@ int wheel_page_parse(const char *text, size_t len, const char *url, struct arena
 	return 0;
 }
 
-const struct wheel_file *wheel_page_find(const struct wheel_page *p, const char *name)
+const struct wheel_listed *wheel_page_find(const struct wheel_page *p, const char *name)
 {
 	for (size_t i = 0; i < p->count; i++)
 		if (strcmp(p->files[i].name, name) == 0)

@@ -1,10 +1,9 @@
 /* What the Python index lists of a distribution: the page of its Simple API in JSON (PEP 691 and
  * 700). */
 #pragma once
-#include <stdint.h>
-
 #include "base/arena.h"
 #include "base/err.h"
+#include "core/wheel/wheel_listed.h"
 
 /* A media type, in two parts because no host of an index may stand in the tree. */
 #define WHEEL_PAGE_ACCEPT                                                                                              \
@@ -12,15 +11,8 @@
 	".simple.v1+json"
 #define WHEEL_PAGE_MAX (16U << 20) /* bytes: several times the largest page there is */
 
-struct wheel_file {
-	const char *name;   /* of the file */
-	const char *url;    /* absolute, http or https */
-	const char *sha256; /* "" if the index does not say */
-	uint64_t size;      /* 0 likewise */
-};
-
 struct wheel_page {
-	struct wheel_file *files;
+	struct wheel_listed *files;
 	size_t count;
 };
 
@@ -33,4 +25,4 @@ char *wheel_page_url(const char *index, const char *name, struct arena *a) __att
 int wheel_page_parse(const char *text, size_t len, const char *url, struct arena *a, struct wheel_page *ret,
 		     struct err *e) MUST_CHECK;
 /* wheel_page_find: a file by its name; NULL without it. */
-const struct wheel_file *wheel_page_find(const struct wheel_page *p, const char *name);
+const struct wheel_listed *wheel_page_find(const struct wheel_page *p, const char *name);

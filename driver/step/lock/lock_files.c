@@ -56,18 +56,18 @@ static bool is_wanted(const char *file, const struct wanted_wheel *w, struct are
 	       strcmp(n.abi, w->abi) == 0 && tag_fits(n.platform, w->platform, a, ret_glibc);
 }
 
-int lock_wheel(const char *asked, const char *platform, const struct lock_listed *files, size_t count, struct arena *a,
+int lock_wheel(const char *asked, const char *platform, const struct wheel_listed *files, size_t count, struct arena *a,
 	       struct world_entry *ret, struct err *e)
 {
 	return lock_wheel_for(asked, "py3", "none", platform, files, count, a, ret, e);
 }
 
 int lock_wheel_for(const char *asked, const char *python, const char *abi, const char *platform,
-		   const struct lock_listed *files, size_t count, struct arena *a, struct world_entry *ret,
+		   const struct wheel_listed *files, size_t count, struct arena *a, struct world_entry *ret,
 		   struct err *e)
 {
 	AUTO_ARENA struct arena scratch = {0};
-	const struct lock_listed *found = NULL;
+	const struct wheel_listed *found = NULL;
 	const char *equals = strstr(asked, "==");
 	if (!equals || equals == asked || !equals[2]) {
 		err_set(e, ERR_CONFIG, "not a wheel with its version: '%s'", asked);

@@ -66,33 +66,17 @@ static int fetch_entry(const struct pair_request *b, const struct world_entry *e
 	return 0;
 }
 
-/* What the index lists of NAME==VERSION. */
-static int list_files(const struct pair_request *b, const char *pin, const struct run *run, struct arena *a,
-		      struct lock_listed **ret, size_t *ret_count, struct err *e)
-{
-	struct wheel_page page;
-	if (wheel_list(b->q->store, arena_strndup(a, pin, strcspn(pin, "=")), b->fetch, run, a, &page, e) < 0)
-		return -1;
-	struct lock_listed *files = arena_array(a, page.count + 1, sizeof(*files));
-	for (size_t i = 0; i < page.count; i++)
-		files[i] = (struct lock_listed){page.files[i].name, page.files[i].sha256, page.files[i].size};
-	*ret = files;
-	*ret_count = page.count;
-	return 0;
-}
-
 static int fetch_official(const struct pair_request *b, const struct run *run, struct arena *a, const char **ret,
 			  struct err *e)
 {
 	struct wheel_name ours;
-	struct lock_listed *files;
+	struct wheel_page page;
 	struct world_entry entry;
-	size_t count;
 	if (check_torch(b->wheels[BENCH_OURS], a, &ours, e) < 0)
 		return -1;
 	const char *pin = arena_printf(a, "torch==%s", public_version(ours.version, a));
-	if (list_files(b, pin, run, a, &files, &count, e) < 0 ||
-	    lock_wheel_for(pin, ours.python, ours.abi, b->platform, files, count, a, &entry, e) < 0 ||
+	if (wheel_list(b->q->store, pin, b->fetch, run, a, &page, e) < 0 ||
+	    lock_wheel_for(pin, ours.python, ours.abi, b->platform, page.files, page.count, a, &entry, e) < 0 ||
 	    fetch_entry(b, &entry, run, a, ret, e) < 0)
 		return err_wrap(e, "the official wheel");
 	return 0;
@@ -181,14 +165,13 @@ static int list_pins(const struct pair_request *b, const char *wheel, const stru
 static int fetch_pin(const struct pair_request *b, const char *pin, const struct wheel_name *torch,
 		     const struct run *run, struct arena *a, const char **ret, struct err *e)
 {
-	struct lock_listed *files;
+	struct wheel_page page;
 	struct world_entry entry;
 	struct err none = {0};
-	size_t count;
-	if (list_files(b, pin, run, a, &files, &count, e) < 0)
+	if (wheel_list(b->q->store, pin, b->fetch, run, a, &page, e) < 0)
 		return -1;
-	if (lock_wheel(pin, b->platform, files, count, a, &entry, &none) < 0 &&
-	    lock_wheel_for(pin, torch->python, torch->abi, b->platform, files, count, a, &entry, e) < 0)
+	if (lock_wheel(pin, b->platform, page.files, page.count, a, &entry, &none) < 0 &&
+	    lock_wheel_for(pin, torch->python, torch->abi, b->platform, page.files, page.count, a, &entry, e) < 0)
 		return -1;
 	return fetch_entry(b, &entry, run, a, ret, e);
 }

@@ -119,7 +119,7 @@ static void links_wait_for_their_heavy_units(void **state)
 		   "build b.a: C_STATIC_LIBRARY_LINKER__b heavy3.o | c || gen.h\nbuild c: phony heavy1.o\nbuild d: "
 		   "C_EXECUTABLE_LINKER__d "
 		   "b.o\n"
-		   "build e: C_EXECUTABLE_LINKER__e heavy1.o",
+		   "build e: C_EXECUTABLE_LINKER__e heavy1.o\n",
 		   units);
 	buf_printf(&want,
 		   "%s%sbuild a.so: C_SHARED_LIBRARY_LINKER__a heavy1.o $\n    b.o heavy$ 2.o heavy3.o | heavy9.o || "
@@ -219,24 +219,22 @@ static void outputs_are_given_as_ninja_takes_them(void **state)
 static void comments_stay_and_do_not_end_a_statement(void **state)
 {
 	(void)state;
-	becomes("# one $\n#two\nbuild 1.o: C_COMPILER__x 1\n  # in between $\n  A = 1\n   \n# tail",
+	becomes("# one $\n#two\nbuild 1.o: C_COMPILER__x 1\n  # in between $\n  A = 1\n   \n# tail\r $\n",
 		HEAD "# one $\n#two\nbuild 1.o: C_COMPILER__x 1\n  pool = ptbuild_compile\n  # in between $\n  A = 1\n "
-		     "  \n# tail");
+		     "  \n# tail\r $\n");
 }
 
-static void a_last_line_without_newline_is_whole(void **state)
+/* What ninja itself ends with when it reads the test directory's file. */
+static int ninja_status(void)
 {
-	(void)state;
-	becomes("build 1.o: C_COMPILER__x 1", HEAD "build 1.o: C_COMPILER__x 1\n  pool = ptbuild_compile\n");
-	becomes("build 1.o: C_COMPILER__x 1\n  A = 2",
-		HEAD "build 1.o: C_COMPILER__x 1\n  pool = ptbuild_compile\n  A = 2\n");
-	becomes("build 1.o: C_COMPILER__x 1\nbuild slow2.o: C_COMPILER__x 2\n  A",
-		HEAD "build slow2.o: C_COMPILER__x 2\n  pool = ptbuild_compile\n  A\nbuild 1.o: C_COMPILER__x 1\n  "
-		     "pool = ptbuild_compile\n");
-	becomes("build 1.o: C_COMPILER__x 1\nbuild slow2.o: C_COMPILER__x 2 $\n",
-		HEAD "build slow2.o: C_COMPILER__x 2 $\n\n  pool = ptbuild_compile\nbuild 1.o: C_COMPILER__x 1\n  pool "
-		     "= ptbuild_compile\n");
-	becomes("", HEAD);
+	AUTO_BUF struct buf out = {0};
+	struct err e = {0};
+	struct proc_result r = {0};
+	const struct proc_spec spec = {.argv = (const char *const[]){"sh", "-c", "exec ninja -n 2>&1", NULL},
+				       .cwd = test_path("%s", ""),
+				       .out = &out};
+	assert_ok(proc_run(&spec, test_run(), &r, &e), &e);
+	return r.status;
 }
 
 static void refused(const char *text, size_t len, const char *why)
@@ -247,6 +245,52 @@ static void refused(const char *text, size_t len, const char *why)
 	struct ninja_counts c;
 	assert_err(ninja_text(text, len, "f.ninja", &options, &a, &out, &c, &e), &e, ERR_INTEGRITY, why);
 	assert_int_equal(out.len, 0);
+}
+
+#define RULE "rule C_COMPILER__x\n  command = true\n"
+
+/* Line ends that ninja's own reader takes, each with what becomes of it, and those that it refuses. */
+static const struct {
+	const char *text, *want; /* or, when `want` is NULL, why not */
+	const char *why;
+} line_ends[] = {
+	{"", "", NULL},
+	{"build 1.o: C_COMPILER__x\r\n  A = 2\r\n", "build 1.o: C_COMPILER__x\r\n  pool = ptbuild_compile\n  A = 2\r\n",
+	 NULL},
+	{"build 1.o: C_COMPILER__x $\r\n\r\n", "build 1.o: C_COMPILER__x $\r\n\r\n  pool = ptbuild_compile\n", NULL},
+	{"build 1.o: $\r\n  C_COMPILER__x $\n \r\n",
+	 "build 1.o: $\r\n  C_COMPILER__x $\n \r\n  pool = ptbuild_compile\n", NULL},
+	{"build 1.o: C_COMPILER__x\n \r\n# a\r b\r\r\n",
+	 "build 1.o: C_COMPILER__x\n  pool = ptbuild_compile\n \r\n# a\r b\r\r\n", NULL},
+	{"build 1.o: C_COMPILER__x", NULL, ":3: the last line does not end"},
+	{"build 1.o: C_COMPILER__x\n  A = 2", NULL, ":4: the last line does not end"},
+	{"build 1.o: C_COMPILER__x\n  ", NULL, ":4: the last line does not end"},
+	{"build 1.o: C_COMPILER__x\n# a", NULL, ":4: the last line does not end"},
+	{"build 1.o: C_COMPILER__x $\n", NULL, ":3: the last line does not end"},
+	{"build 1.o: C_COMPILER__x $\r\n", NULL, ":3: the last line does not end"},
+	{"build 1.o: C_COMPILER__x\r\r\n", NULL, ":3: a carriage return"},
+	{"build 1.o: C_COMPILER__x \r || 1\n", NULL, ":3: a carriage return"},
+	{"build 1.o: C_COMPILER__x $\r\r\n\n", NULL, ":3: a carriage return"},
+	{"build 1.o: C_COMPILER__x\n  A = a $\n  b\rc\n", NULL, ":5: a carriage return"},
+	{"build 1.o: C_COMPILER__x\n\r", NULL, ":4: a carriage return"},
+};
+
+static void lines_end_where_ninja_ends_them(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(line_ends); i++) {
+		AUTO_BUF struct buf text = {0}, want = {0};
+		buf_printf(&text, RULE "%s", line_ends[i].text);
+		test_dir();
+		test_write(test_path("build.ninja"), buf_cstr(&text));
+		assert_int_equal(ninja_status(), line_ends[i].want ? 0 : 1);
+		if (line_ends[i].want) {
+			buf_printf(&want, HEAD RULE "%s", line_ends[i].want);
+			becomes(buf_cstr(&text), buf_cstr(&want));
+		} else {
+			refused(buf_cstr(&text), text.len, line_ends[i].why);
+		}
+	}
 }
 
 static void what_is_no_ninja_file_is_refused(void **state)
@@ -426,7 +470,7 @@ int main(void)
 		cmocka_unit_test(names_and_lines_in_every_spelling),
 		cmocka_unit_test(outputs_are_given_as_ninja_takes_them),
 		cmocka_unit_test(comments_stay_and_do_not_end_a_statement),
-		cmocka_unit_test(a_last_line_without_newline_is_whole),
+		cmocka_unit_test(lines_end_where_ninja_ends_them),
 		cmocka_unit_test(what_is_no_ninja_file_is_refused),
 		cmocka_unit_test(other_depths_replace_the_old_ones),
 		cmocka_unit_test_teardown(the_file_keeps_its_time_and_is_written_once, test_teardown),

@@ -14,20 +14,20 @@
 #define OLD "nvidia_toy-1.6-py3-none-manylinux_2_12_x86_64.manylinux2010_x86_64.whl"
 #define ANY "nvidia_toy-1.3-py2.py3-none-any.whl"
 
-static const struct lock_listed listed[] = {
-	{X86, A, 10},
-	{ARM, B, 11},
-	{"nvidia_toy-1.2-py3-none-win_amd64.whl", B, 12},
-	{"nvidia_toy-1.2-cp313-cp313-manylinux_2_28_x86_64.whl", B, 13},
-	{"nvidia_toy-1.20-py3-none-manylinux_2_17_x86_64.whl", B, 14},
-	{ANY, A, 15},
-	{"nvidia_toy-1.4-py3-none-any.whl", "", 0},
-	{"nvidia_toy-1.5-py3-none-manylinux1_x86_64.whl", A, 16},
-	{"nvidia_toy-1.5-py3-none-manylinux_2_5_x86_64.whl", A, 16},
-	{"nvidia_toy-1.6-py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.whl", B, 17},
-	{OLD, A, 18},
-	{"nvidia_toy-1.6-py3-none-manylinux_2_28_x86_64.whl", B, 19},
-	{"nvidia_toy-1.6-py3-none-musllinux_1_1_x86_64.whl", B, 20},
+static const struct wheel_listed listed[] = {
+	{X86, NULL, A, 10},
+	{ARM, NULL, B, 11},
+	{"nvidia_toy-1.2-py3-none-win_amd64.whl", NULL, B, 12},
+	{"nvidia_toy-1.2-cp313-cp313-manylinux_2_28_x86_64.whl", NULL, B, 13},
+	{"nvidia_toy-1.20-py3-none-manylinux_2_17_x86_64.whl", NULL, B, 14},
+	{ANY, NULL, A, 15},
+	{"nvidia_toy-1.4-py3-none-any.whl", NULL, "", 0},
+	{"nvidia_toy-1.5-py3-none-manylinux1_x86_64.whl", NULL, A, 16},
+	{"nvidia_toy-1.5-py3-none-manylinux_2_5_x86_64.whl", NULL, A, 16},
+	{"nvidia_toy-1.6-py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.whl", NULL, B, 17},
+	{OLD, NULL, A, 18},
+	{"nvidia_toy-1.6-py3-none-manylinux_2_28_x86_64.whl", NULL, B, 19},
+	{"nvidia_toy-1.6-py3-none-musllinux_1_1_x86_64.whl", NULL, B, 20},
 };
 
 static void a_wheel_by_version_and_platform(void **state)
