@@ -17,10 +17,12 @@ def test_twenty_kills(world):
     assert first.returncode == 0, first.stderr
     whole = time.monotonic() - start
     digest = record(first)["record"]["sha256"]
-    killed = 0
+    killed, fresh = 0, True
     for i in range(ROUNDS):
         if i % 5 == 0:
             world.clear()  # a fifth of the kills start from nothing, the others meet what the ones before left
+            fresh = True
+        start = time.monotonic()
         p = world.start("build", "--profile", "cpu-avx2", "--release", "2.9.1-setup-py-env", "--jobs", "1")
         try:
             p.communicate(timeout=rng.uniform(0.01, whole))
@@ -28,9 +30,13 @@ def test_twenty_kills(world):
             p.kill()
             p.communicate()
             killed += 1
+        ended = p.returncode == 0
+        if ended and fresh:
+            whole = min(whole, time.monotonic() - start)  # the first one may have run beside other tests
+        fresh = ended
         check = world.run("cache", "verify")
         assert check.returncode == 0, check.stderr
-        if p.returncode == 0:
+        if ended:
             world.clear()
     assert killed >= ROUNDS // 2, f"only {killed} of {ROUNDS} runs were still going when killed"
     last = world.build("setup-py-env")
