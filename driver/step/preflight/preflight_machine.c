@@ -23,7 +23,8 @@
 #define LEAST_BYTES (UINT64_C(512) << 20)
 #define TEMP_BYTES (64.0 * 1024 * 1024)
 
-/* Without a sandbox the build lies at the store's own path, which CMake files, scripts and search paths mangle. */
+/* Without a sandbox the trial, and where no place can be had the build, lies at the store's own path, which CMake
+ * files, scripts and search paths mangle. */
 static void check_path(struct preflight *d)
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.,+=@%~/-";
@@ -40,13 +41,36 @@ static void check_path(struct preflight *d)
 			 "--cache DIR");
 }
 
+/* The directory, or its nearest parent that is there. */
+static const char *nearest(const struct preflight *d, const char *dir)
+{
+	while (!fs_exists(dir) && strcmp(dir, "/") != 0)
+		dir = path_dir(d->arena, dir);
+	return dir;
+}
+
+static const char *top_of(const struct preflight *d, const struct sandbox_place *p)
+{
+	return p->there ? SANDBOX_TOP : path_dir(d->arena, SANDBOX_TOP);
+}
+
+static bool is_apart(const struct preflight *d, const struct sandbox_place *p)
+{
+	struct stat one, other;
+	return stat(nearest(d, d->q->store_dir), &one) == 0 && stat(top_of(d, p), &other) == 0 &&
+	       one.st_dev != other.st_dev;
+}
+
 /* Where a build without a sandbox lies decides its bytes. */
 static void show_paths(struct preflight *d)
 {
 	struct sandbox_place p;
 	sandbox_place_look(SANDBOX_TOP, d->arena, &p);
 	if (p.fine) {
-		preflight_ok(d, "paths", "those of the sandbox: the build lies in '%s'", SANDBOX_TOP);
+		preflight_ok(d, "paths", "those of the sandbox: the build lies in '%s'%s", SANDBOX_TOP,
+			     is_apart(d, &p) ? ", on another file system than the store: what is stopped goes on while "
+					       "that stays"
+					     : "");
 		return;
 	}
 	preflight_warn(d, "paths",
@@ -160,14 +184,6 @@ static void check_cpu(struct preflight *d)
 		preflight_ok(d, "cpu", "runs %s", isa->name);
 }
 
-/* The directory, or its nearest parent that is there. */
-static const char *nearest(struct preflight *d, const char *dir)
-{
-	while (!fs_exists(dir) && strcmp(dir, "/") != 0)
-		dir = path_dir(d->arena, dir);
-	return dir;
-}
-
 /* How much a build takes beyond what an earlier run of it left. Others than PyTorch take a tenth of a GiB and unpack
  * the torch that they are built against. */
 static double disk_need(const struct preflight *d)
@@ -241,14 +257,10 @@ static bool try_place(struct preflight *d, const char *name, const char *dir, en
 static const char *place_of_tree(const struct preflight *d, const char *store)
 {
 	struct sandbox_place p;
-	struct stat one, other;
 	if (d->q->kind != SANDBOX_NONE)
 		return store;
 	sandbox_place_look(SANDBOX_TOP, d->arena, &p);
-	if (!p.fine)
-		return store;
-	const char *place = p.there ? SANDBOX_TOP : path_dir(d->arena, SANDBOX_TOP);
-	return stat(store, &one) == 0 && stat(place, &other) == 0 && one.st_dev != other.st_dev ? place : store;
+	return p.fine && is_apart(d, &p) ? top_of(d, &p) : store;
 }
 
 /* Where the build writes, and runs and loads what it has made. Without a sandbox compilers write into the machine's
