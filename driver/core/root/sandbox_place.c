@@ -11,9 +11,10 @@
 #include "base/shell.h"
 #include "base/sys/fs.h"
 
+/* The markers first: what is removed in this order is never a part that its marker calls whole. */
 const char *const sandbox_place_names[] = {
-	"src",   "src.ok", "out",       "cfg",  "log",        "venv",   "torch", "torch.ok",
-	"check", "tree",   "tree.json", "home", "state.json", "ccache", "tmp",
+	"src.ok", "torch.ok", "src",       "torch",      "out",    "cfg",  "log", "venv",
+	"check",  "tree",     "tree.json", "state.json", "ccache", "home", "tmp",
 };
 const size_t sandbox_place_names_count = ARRAY_LEN(sandbox_place_names);
 
