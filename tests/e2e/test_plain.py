@@ -119,6 +119,7 @@ def test_two_at_once(world):
     assert f"waiting for '{PLACE}/.ptbuild/lock', held by process {p.pid}" in said[-1], said
     p.send_signal(signal.SIGINT)
     p.communicate(timeout=30)
+    assert p.returncode == 130 and not processes("sleep(3456)"), processes("sleep(3456)")
     out, err = other.communicate(timeout=300)
     assert other.returncode == 0, err
     # The one that was stopped went home.
