@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "base/sys/fs.h"
 #include "core/machine/detect.h"
+#include "core/root/sandbox_place.h"
 #include "core/variant/matrix.h"
 #include "core/world/choose.h"
 
@@ -412,6 +413,7 @@ int cmd_select_plan(struct cmd_context *c, const struct selection *s, const stru
 		.torch = torch ? torch : o->torch,
 		.torch_version = torch_version,
 		.sandbox = cmd_sandbox(c),
+		.elsewhere = sandbox_elsewhere(cmd_sandbox(c)),
 		.without_walls = c->run->without_walls,
 		.patches_dir = patches,
 		.note = s->note,

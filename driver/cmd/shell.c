@@ -5,6 +5,7 @@
 #include "cmd/cmd.h"
 #include "core/variant/variant.h"
 #include "step/build/build_tree.h"
+#include "step/build/work_tree.h"
 
 static const struct build_tree *tree_of(const struct build_tree *trees, size_t count, const char *variant)
 {
@@ -44,8 +45,11 @@ static int run_shell(struct cmd_context *c, const struct strlist *args, struct e
 		err_set(e, ERR_USAGE, "shell needs a variant");
 		return err_hint(e, "for example 'ptbuild shell pytorch-python313-cpu-avx2'");
 	}
-	if (cmd_store(c, &store, e) < 0 ||
-	    build_tree_list(path_join(c->arena, store_dir(store), "build"), c->arena, &trees, &count, e) < 0 ||
+	if (cmd_store(c, &store, e) < 0)
+		return -1;
+	/* A killed build's may lie there, and not in the store. */
+	work_tree_settle(SANDBOX_TOP, c->run);
+	if (build_tree_list(path_join(c->arena, store_dir(store), "build"), c->arena, &trees, &count, e) < 0 ||
 	    find_tree(c, args->items[0], trees, count, &tree, e) < 0)
 		return -1;
 	/* No build and no gc of the tree meanwhile. */

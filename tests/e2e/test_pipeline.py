@@ -11,7 +11,7 @@ import subprocess
 import time
 import zipfile
 
-from toy import ERAS, host_python, main, record
+from toy import ERAS, host_python, main, record, remove_place
 
 
 def ok(result):
@@ -225,21 +225,37 @@ def test_provenance_signed_and_checked(world):
     os.remove(wheel + ".dsse.json")
 
 
-def members(path):
-    """What a wheel holds beside its own description. Python's extension is left out: its identity counts debugging information that is taken off later, with the paths in it."""
-    with zipfile.ZipFile(path) as z:
-        return {n: hashlib.sha256(z.read(n)).hexdigest() for n in z.namelist() if ".dist-info/" not in n and "/_C." not in n}
+def built(world, era, name, *more):
+    """In a fresh store, into a directory of that name: the item."""
+    return record(ok(world.build(era, *more, "--out", world.path(name), cache=world.path(f"{name}-store"))))
+
+
+def hits(item):
+    return item["record"]["build"]["compiler_cache"]["hits"], item["record"]["build"]["compiler_cache"]["misses"]
 
 
 def test_without_a_sandbox(world):
-    """As in a container that is the sandbox itself: other paths while it is built, the same libraries."""
+    """As in a container that is the sandbox itself: the same wheel, since it is built at the same paths, and the same compiled objects. Where they cannot be had, other bytes."""
+    plan = ok(world.run("plan", "--profile", "cpu-avx2", "--release", "2.9.1-setup-py-env", "--json", "--sandbox", "none"))
+    apart = json.loads(plan.stdout)["elsewhere"]
     for era in ("setup-py-env", "scikit-build-core"):
         sandboxed = record(ok(world.build(era)))["record"]
-        item = record(ok(world.build(era, "--sandbox", "none", "--out", world.path("plain"), cache=world.path("plain-store"))))["record"]
-        assert item["inputs"]["sandbox"] == "none" and item["verified"]["errors"] == 0 and item["used"]["ran"], item
-        assert members(os.path.join(world.path("plain"), item["wheel"])) == members(os.path.join(world.out, sandboxed["wheel"])), era
-    shutil.rmtree(world.path("plain-store"))
-    shutil.rmtree(world.path("plain"))
+        alone = built(world, era, "plain", "--sandbox", "none")
+        served = built(world, era, "served", "--sandbox", "none", "--lower-store", world.cache)
+        for item in (alone, served):
+            r = item["record"]
+            assert not item["store_hit"] and r["inputs"]["sandbox"] == "none" and r["verified"]["errors"] == 0 and r["used"]["ran"], item
+            assert r["compile_key"] != sandboxed["compile_key"] and r["output_key"] != sandboxed["output_key"]
+            assert (r["pack_key"] == sandboxed["pack_key"]) != apart, r
+            assert apart or r["sha256"] == sandboxed["sha256"], f"{era}: another wheel without a sandbox"
+        assert apart or (hits(alone)[0] == 0 and hits(served)[0] > 5 and hits(served)[1] == 0), (hits(alone), hits(served))
+        if not apart:
+            back = built(world, era, "back", "--lower-store", world.path("plain-store"))
+            assert hits(back) == hits(served) and back["record"]["sha256"] == sandboxed["sha256"], hits(back)
+        for name in ("plain", "served", "back"):
+            shutil.rmtree(world.path(name), ignore_errors=True)
+            shutil.rmtree(world.path(f"{name}-store"), ignore_errors=True)
+    remove_place()
 
 
 def test_built_twice(world):

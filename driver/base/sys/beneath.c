@@ -318,3 +318,10 @@ int beneath_remove(const char *top, const char *rel, struct err *e)
 		return errno == ENOENT ? 0 : fail("remove", top, rel, e);
 	return fs_remove_at(dir, path_base(rel), full(top, rel, &a), e);
 }
+
+int beneath_move(const char *top, const char *rel, const char *to_top, const char *to_rel)
+{
+	AUTO_FD int from = open_parent(top, rel);
+	AUTO_FD int to = from < 0 ? -1 : open_parent(to_top, to_rel);
+	return to < 0 ? -1 : renameat(from, path_base(rel), to, path_base(to_rel));
+}

@@ -35,6 +35,9 @@ int beneath_append(const char *top, const char *rel, struct err *e) MUST_CHECK;
 int beneath_truncate(const char *top, const char *rel, uint64_t len, struct err *e) MUST_CHECK;
 /* beneath_remove: as fs_remove_tree; never `top` itself. */
 int beneath_remove(const char *top, const char *rel, struct err *e) MUST_CHECK;
+/* beneath_move: rename(2) of anything, which takes the place of a file or an empty directory; -1
+ * with errno, EXDEV between file systems or mounts. */
+int beneath_move(const char *top, const char *rel, const char *to_top, const char *to_rel) MUST_CHECK;
 /* beneath_resolve: `path` (absolute, or from `top` on) with all links but the last followed, as a
  * path below `top`; NULL where it leads out of it or nowhere. It is for asking: whatever opens the
  * result follows nothing. */

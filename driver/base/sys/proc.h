@@ -48,6 +48,9 @@ struct proc_spec {
 	/* in the caller's process group, with its terminal and standard streams; out, err, log_path
 	 * and on_line are not used */
 	bool attached;
+	/* what it leaves running is killed at once when it ends, also in sessions of its own; not
+	 * of what is attached. macOS: its group alone */
+	bool alone;
 };
 
 struct proc_result {

@@ -16,8 +16,8 @@ int proc_spawn(const struct proc_spec *spec, const char *path, int in, int out, 
 /* proc_keeper_start: in the new child, before it forks the program; -1 when it cannot keep (errno)
  * or `parent` is gone. */
 int proc_keeper_start(pid_t parent);
-/* proc_keeper_run: afterwards, with all signals blocked. */
-_Noreturn void proc_keeper_run(pid_t program);
+/* proc_keeper_run: afterwards, with all signals blocked. `alone`: of proc_spec. */
+_Noreturn void proc_keeper_run(pid_t program, bool alone);
 /* proc_keeper_end: ends as the program did, by exit status or signal. */
 _Noreturn void proc_keeper_end(int status);
 

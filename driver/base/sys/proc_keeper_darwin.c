@@ -24,9 +24,10 @@ static _Noreturn void kill_all(void)
 	_exit(1);
 }
 
-_Noreturn void proc_keeper_run(pid_t program)
+_Noreturn void proc_keeper_run(pid_t program, bool alone)
 {
 	pid_t parent = getppid();
+	(void)alone; /* the caller kills the group, and nothing tells of more */
 	close_all();
 	int queue = kqueue();
 	struct kevent wanted[3];

@@ -46,7 +46,7 @@ static bool kill_children(void)
 }
 
 /* What a killed process leaves becomes a child of the keeper, and goes next. */
-static _Noreturn void kill_all(void)
+static void kill_below(void)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 	for (int i = 0; i < KILL_TRIES; i++) {
@@ -59,6 +59,11 @@ static _Noreturn void kill_all(void)
 			break;
 		(void)nanosleep(&pause, NULL);
 	}
+}
+
+static _Noreturn void kill_all(void)
+{
+	kill_below();
 	(void)kill(0, SIGKILL);
 	_exit(1);
 }
@@ -71,7 +76,7 @@ int proc_keeper_start(pid_t parent)
 		       : -1;
 }
 
-_Noreturn void proc_keeper_run(pid_t program)
+_Noreturn void proc_keeper_run(pid_t program, bool alone)
 {
 	sigset_t wanted;
 	close_all();
@@ -84,8 +89,12 @@ _Noreturn void proc_keeper_run(pid_t program)
 		int sig = sigwaitinfo(&wanted, NULL);
 		if (sig == PROC_KEEPER_KILL)
 			kill_all();
-		while ((gone = waitpid(-1, &status, WNOHANG)) > 0)
-			if (gone == program)
-				proc_keeper_end(status);
+		while ((gone = waitpid(-1, &status, WNOHANG)) > 0) {
+			if (gone != program)
+				continue;
+			if (alone)
+				kill_below();
+			proc_keeper_end(status);
+		}
 	}
 }

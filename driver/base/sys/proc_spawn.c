@@ -113,7 +113,7 @@ static _Noreturn void keeper_main(const struct proc_spec *spec, const char *path
 		child_main(spec, path, fds, count, report, self);
 	if (program < 0)
 		child_fail(report, STAGE_SETUP);
-	proc_keeper_run(program);
+	proc_keeper_run(program, spec->alone);
 }
 
 /* Nothing arrives once exec has closed the child's end. */

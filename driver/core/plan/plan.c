@@ -166,6 +166,7 @@ static void describe(const struct plan_context *c, struct plan *p)
 	for (unsigned i = 0; v->cuda && i < c->tables->driver_libraries_count; i++)
 		strlist_ref(&p->driver_libraries, a, c->tables->driver_libraries[i]);
 	p->sandbox = sandbox_text(q->sandbox, q->without_walls, a);
+	p->elsewhere = q->elsewhere;
 	add_requires(c, p);
 	p->platform_tag = q->options.platform_tag ? q->options.platform_tag : "manylinux";
 }

@@ -18,7 +18,7 @@ enum {
 	PLAN_SCHEMA = 1, /* of the JSON object and the key texts */
 	/* what the build step adds to the plan: its own flags, LDFLAGS, the order of commands */
 	PLAN_BUILDER = 2,
-	PLAN_PACKER = 2, /* relocation and packing: the bytes of a wheel from one build tree */
+	PLAN_PACKER = 3, /* relocation and packing: the bytes of a wheel from one build tree */
 };
 
 struct plan_patch {
@@ -75,11 +75,13 @@ struct plan {
 	/* patterns of the libraries of the machine's driver; empty without CUDA */
 	struct strlist driver_libraries;
 	const char *sandbox; /* sandbox_text: part of the keys */
+	bool elsewhere;      /* without a sandbox, at other paths than in it: part of the keys */
 	/* "manylinux": the platform tag that the libraries allow; "linux": the plain one */
 	const char *platform_tag;
 	char compile_key[65];
-	/* the output key's inputs without the metadata revision: wheels with the same pack key
-	 * differ only at the end of the archive, in .dist-info */
+	/* of what the bytes depend on: the output key's inputs without the metadata revision and
+	 * the sandbox, which counts only where paths are others (elsewhere). Wheels with the same
+	 * pack key differ only at the end of the archive, in .dist-info */
 	char pack_key[65];
 	char output_key[65];
 	/* the text whose digest compile_key is: one "name: value" line per input, sorted */
@@ -99,6 +101,7 @@ struct plan_request {
 	const char *torch; /* see plan.torch */
 	const char *torch_version;
 	enum sandbox_kind sandbox;
+	bool elsewhere;         /* sandbox_elsewhere */
 	unsigned without_walls; /* of run */
 	/* packages of the root's world are not the pinned ones: the label says so */
 	bool drift;

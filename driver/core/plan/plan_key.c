@@ -113,7 +113,17 @@ static int put_requirements(struct text *t, const struct plan_context *c, struct
 	return 0;
 }
 
-static int compile_key(const struct plan_context *c, struct plan *p, struct err *e)
+/* Without a sandbox the compiler sees where the machine has things. */
+static void put_paths(struct text *t, const struct plan_context *c, const struct plan *p)
+{
+	if (p->elsewhere)
+		put(t, "elsewhere", "the paths are not those in the sandbox");
+	if (c->request->sandbox == SANDBOX_NONE && p->toolkit && p->toolkit->mount_from)
+		put(t, "elsewhere", "the toolkit's paths are not those in the sandbox");
+}
+
+/* `bytes`: the key of what the bytes depend on, which is not who watched over the build. */
+static int compile_key(const struct plan_context *c, struct plan *p, char bytes[65], struct err *e)
 {
 	struct text t = {.a = c->arena};
 	put(&t, "schema", arena_printf(t.a, "%d", PLAN_SCHEMA));
@@ -124,7 +134,6 @@ static int compile_key(const struct plan_context *c, struct plan *p, struct err 
 	put(&t, "python", p->python);
 	put(&t, "cuda", p->cuda ? p->cuda : "none");
 	put(&t, "cpu flags", strlist_join(&p->cpu_flags, t.a, " "));
-	put(&t, "sandbox", p->sandbox);
 	put(&t, "torch", *p->torch ? p->torch : "none");
 	put_settings(&t, "env", &p->env);
 	put_settings(&t, "cmake", &p->cmake);
@@ -138,6 +147,9 @@ static int compile_key(const struct plan_context *c, struct plan *p, struct err 
 		put(&t, "python requires", p->package_row->python_requires[i]);
 	if (put_requirements(&t, c, e) < 0)
 		return -1;
+	put_paths(&t, c, p);
+	finish(&t, bytes);
+	put(&t, "sandbox", p->sandbox);
 	p->compile_text = finish(&t, p->compile_key);
 	return 0;
 }
@@ -185,7 +197,7 @@ static int put_rules(struct text *t, const struct plan_context *c, const struct 
 	return 0;
 }
 
-static int output_key(const struct plan_context *c, struct plan *p, struct err *e)
+static int output_key(const struct plan_context *c, struct plan *p, const char *bytes, struct err *e)
 {
 	struct text t = {.a = c->arena};
 	put(&t, "schema", arena_printf(t.a, "%d", PLAN_SCHEMA));
@@ -193,7 +205,7 @@ static int output_key(const struct plan_context *c, struct plan *p, struct err *
 	put(&t, "zip", zip_writer_id());
 	put(&t, "generator", PTBUILD_VERSION);
 	put(&t, "tag", p->platform_tag);
-	put(&t, "compile key", p->compile_key);
+	put(&t, "compiled bytes", bytes);
 	put(&t, "distribution", p->distribution);
 	put(&t, "version", p->version);
 	put(&t, "label", p->local_label);
@@ -213,6 +225,7 @@ static int output_key(const struct plan_context *c, struct plan *p, struct err *
 	if (put_rules(&t, c, p, e) < 0)
 		return -1;
 	finish(&t, p->pack_key);
+	put(&t, "compile key", p->compile_key);
 	put(&t, "metadata rev", arena_printf(t.a, "%u", p->metadata_rev));
 	p->output_text = finish(&t, p->output_key);
 	return 0;
@@ -220,5 +233,6 @@ static int output_key(const struct plan_context *c, struct plan *p, struct err *
 
 int plan_keys(const struct plan_context *c, struct plan *p, struct err *e)
 {
-	return compile_key(c, p, e) < 0 || output_key(c, p, e) < 0 ? -1 : 0;
+	char bytes[65];
+	return compile_key(c, p, bytes, e) < 0 || output_key(c, p, bytes, e) < 0 ? -1 : 0;
 }

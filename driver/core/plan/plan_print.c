@@ -90,6 +90,7 @@ json_t *plan_json(const struct plan *p)
 	set(o, "torch", or_null(p->torch));
 	set(o, "torch_version", or_null(p->torch_version));
 	set(o, "sandbox", json_string(p->sandbox));
+	set(o, "elsewhere", json_boolean(p->elsewhere));
 	set(o, "cuda_libraries", or_null(p->cuda_libraries));
 	set(o, "toolkit", p->toolkit ? toolkit_json(p->toolkit) : json_null());
 	set(o, "requires", json_from_strlist(&p->requires));

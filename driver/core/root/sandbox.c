@@ -93,11 +93,12 @@ static bool has_file(const struct sandbox *s, const char *path)
 }
 
 /* Of the host's /etc, which holds keys and passwords, only what is needed; of an unpacked root the whole. pip reads the
- * certificates when it is imported, whether it needs them or not. */
+ * certificates when it is imported, whether it needs them or not. By debian_version CMake knows whose rules to follow
+ * (Platform/Linux.cmake: libraries are not executable). */
 static void show_etc(struct sandbox *s)
 {
-	static const char *const needed[] = {"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf",
-					     "/etc/ld.so.conf.d", "/etc/ssl/certs"};
+	static const char *const needed[] = {"/etc/alternatives", "/etc/debian_version", "/etc/ld.so.cache",
+					     "/etc/ld.so.conf",   "/etc/ld.so.conf.d",   "/etc/ssl/certs"};
 	struct stat st;
 	bool whole =
 		!s->root->host && lstat(root_host_path(s->root, "/etc", s->arena), &st) == 0 && S_ISDIR(st.st_mode);

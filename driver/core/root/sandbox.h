@@ -66,9 +66,9 @@ struct sandbox {
 };
 
 /* sandbox_init: shows the root read-only (usr, bin, sbin and lib*; of an unpacked root also etc and
- * opt, of the host's /etc only certificates and what the loader and the alternatives need),
- * generated passwd and group files with root, nobody and the build user (1000), a read-only /proc,
- * a minimal /dev, and empty writable /tmp, SANDBOX_HOME and SANDBOX_TMP in
+ * opt, of the host's /etc only certificates, debian_version and what the loader and the
+ * alternatives need), generated passwd and group files with root, nobody and the build user (1000),
+ * a read-only /proc, a minimal /dev, and empty writable /tmp, SANDBOX_HOME and SANDBOX_TMP in
  * memory. The environment is empty. SANDBOX_NONE with an unpacked root is ERR_POLICY. `s` keeps
  * pointers to root and arena. */
 int sandbox_init(struct sandbox *s, enum sandbox_kind kind, const struct root *root, struct arena *a,

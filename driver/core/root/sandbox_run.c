@@ -91,6 +91,7 @@ static int run_plain(const struct sandbox *s, const char *const *argv, struct pr
 	spec->envp = env.items;
 	spec->cwd = cwd;
 	spec->umask = BUILD_UMASK;
+	spec->alone = true; /* as with a process name space */
 	return proc_run(spec, run, ret, e);
 }
 

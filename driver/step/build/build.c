@@ -42,12 +42,12 @@ int build_prepare(const struct build_request *q, const struct run *run, struct e
 	return 0;
 }
 
-static int one_wheel(const char *build_dir, struct arena *a, const char **ret, struct err *e)
+static int one_wheel(const struct build_request *q, struct arena *a, const char **ret, struct err *e)
 {
 	struct strlist names = {0};
 	const char *found = NULL;
-	const char *dir = path_join(a, build_dir, "out");
-	if (beneath_list(build_dir, "out", a, &names, e) < 0)
+	const char *dir = path_join(a, q->rest_dir ? q->rest_dir : q->build_dir, "out");
+	if (beneath_list(q->build_dir, "out", a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		if (!path_has_suffix(names.items[i], ".whl"))
@@ -138,7 +138,7 @@ int build_run(const struct build_request *q, const struct run *run, struct arena
 	if (r->checked.overridden)
 		log_info(run->log, "%s: %zu of %zu units have CPU flags of their own behind the plan's, such as %s",
 			 q->plan->package, r->checked.overridden, r->checked.host_units, r->checked.first_overridden);
-	if (!q->shard && one_wheel(q->build_dir, a, &r->raw_wheel, e) < 0)
+	if (!q->shard && one_wheel(q, a, &r->raw_wheel, e) < 0)
 		return -1;
 	*ret = b.result;
 	return 0;

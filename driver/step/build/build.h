@@ -36,6 +36,8 @@ struct build_request {
 	const struct toolchain *toolchain;
 	/* host directory of this compile key; its src/ holds the patched tree */
 	const char *build_dir;
+	/* where people find it after the build; NULL: there */
+	const char *rest_dir;
 	const char *ccache_dir; /* host directory of the compiler cache */
 	/* host directory with the socket of the compiler cache's remote storage; NULL: none */
 	const char *ccache_remote_dir;

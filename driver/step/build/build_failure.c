@@ -58,7 +58,7 @@ int build_failure(const struct build_command *c, const struct build_log *said, i
 	uint64_t free_bytes;
 	/* Whatever the build said of a full disk: often it could not even write that. */
 	struct err ignored = {0};
-	if (fs_free_bytes(c->log, &free_bytes, &ignored) == 0 && free_bytes < FULL_BYTES) {
+	if (fs_free_bytes(c->q->build_dir, &free_bytes, &ignored) == 0 && free_bytes < FULL_BYTES) {
 		err_set(e, ERR_SYSTEM, "%s: %s failed with status %d: no space left on the disk of '%s'", package,
 			c->step, status, c->log);
 		return err_hint(e, "make room, or name another place with --cache; " RESUMES);

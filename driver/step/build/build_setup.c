@@ -19,6 +19,9 @@ int build_sandbox(const struct build_request *q, struct arena *a, struct sandbox
 			return -1;
 		sandbox_add(s, dirs[i].type, path_join(a, q->build_dir, dirs[i].name), dirs[i].dest);
 	}
+	/* In the place TMPDIR is what it is in the sandbox. */
+	if (q->kind == SANDBOX_NONE && strcmp(q->build_dir, SANDBOX_TOP) == 0)
+		sandbox_add(s, SANDBOX_RW, SANDBOX_TMP, SANDBOX_TMP);
 	if (q->ccache_dir) {
 		if (beneath_mkdirs(path_dir(a, q->ccache_dir), path_base(q->ccache_dir), e) < 0)
 			return -1;
@@ -38,7 +41,7 @@ int build_start_log(const struct build_request *q, struct arena *a, const char *
 {
 	if (beneath_mkdirs(q->build_dir, "log", e) < 0)
 		return -1;
-	*ret = path_join(a, q->build_dir, BUILD_LOG);
+	*ret = path_join(a, q->rest_dir ? q->rest_dir : q->build_dir, BUILD_LOG);
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "base/sys/json.h"
 #include "core/plan/plan.h"
 #include "core/root/sandbox_file.h"
+#include "step/build/work_tree.h"
 
 #define FILE_NAME "tree.json"
 
@@ -61,6 +62,31 @@ int build_tree_list(const char *builds, struct arena *a, struct build_tree **ret
 	return 0;
 }
 
+/* Built in the place (core/root/sandbox_place.h), it has to lie there again. */
+static const char *place_of(const struct sandbox *s)
+{
+	for (size_t i = 0; s->kind == SANDBOX_NONE && i < s->count; i++)
+		if (strcmp(s->ops[i].dest, SANDBOX_SRC) == 0 && s->ops[i].source &&
+		    strcmp(s->ops[i].source, SANDBOX_SRC) == 0)
+			return SANDBOX_TOP;
+	return NULL;
+}
+
+static int run_in_tree(const struct build_tree *t, const struct sandbox *s, const char *const *argv,
+		       const struct run *run, struct proc_result *ret, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_WORK_TREE struct work_tree work = WORK_TREE_NONE;
+	struct proc_spec spec = {.attached = true};
+	struct err ignored = {0};
+	if (work_tree_take(place_of(s), t->dir, run, &a, &work, e) < 0)
+		return -1;
+	int rc = sandbox_run(s, argv, &spec, run, ret, e);
+	if (work_tree_give_back(&work, rc < 0 ? &ignored : e) < 0)
+		return -1;
+	return rc;
+}
+
 int build_tree_enter(const struct build_tree *t, const char *const *argv, const struct run *run, struct err *e)
 {
 	/* bash for its prompt, sh where the root has none. */
@@ -70,7 +96,6 @@ int build_tree_enter(const struct build_tree *t, const char *const *argv, const 
 	AUTO_JSON json_t *j = NULL;
 	struct sandbox s;
 	struct proc_result res = {0};
-	struct proc_spec spec = {.attached = true};
 	const char *path = path_join(&a, t->dir, FILE_NAME);
 	if (json_read_beneath(t->dir, FILE_NAME, &j, e) < 0 ||
 	    sandbox_from_json(json_object_get(j, "sandbox"), path, &a, &s, e) < 0)
@@ -81,7 +106,7 @@ int build_tree_enter(const struct build_tree *t, const char *const *argv, const 
 		kvlist_set(&s.env, &a, "TERM", term ? term : "dumb");
 		kvlist_set(&s.env, &a, "PS1", "[ptbuild \\w]\\$ ");
 	}
-	if (sandbox_run(&s, argv ? argv : shell, &spec, run, &res, e) < 0)
+	if (run_in_tree(t, &s, argv ? argv : shell, run, &res, e) < 0)
 		return -1;
 	if (!argv || res.status == 0)
 		return 0;

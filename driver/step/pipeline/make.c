@@ -108,6 +108,7 @@ static struct build_request build_request(const struct make *m)
 		.kind = m->q->kind,
 		.toolchain = m->toolchain,
 		.build_dir = m->build_dir,
+		.rest_dir = m->rest_dir,
 		.ccache_dir = toolchain_get(m->toolchain, "ccache")->path && !m->no_ccache
 				      ? path_join(m->arena, m->build_dir, COMPILED_FRONT)
 				      : NULL,

@@ -22,7 +22,8 @@ struct make {
 	const struct toolchain *toolchain;
 	const struct torch_source *torch; /* NULL for torch itself */
 	const struct taken *taken;        /* the root's torch; NULL: it is built */
-	const char *build_dir;            /* of the compile key */
+	const char *build_dir;            /* of the compile key, where it is worked in */
+	const char *rest_dir;             /* where people find it afterwards; NULL: there */
 	/* where the socket of the compiler cache's remote storage is; NULL: none */
 	const char *ccache_remote_dir;
 	uint64_t far_results; /* that the compiler cache got from fallback stores and the server */

@@ -7,7 +7,9 @@
 #include "base/sys/digest.h"
 #include "base/sys/json.h"
 #include "core/plan/plan_taken.h"
+#include "core/root/sandbox_place.h"
 #include "core/root/sandbox_walls.h"
+#include "step/build/work_tree.h"
 #include "step/pack/earlier.h"
 #include "step/pack/provenance.h"
 #include "step/pack/publish.h"
@@ -30,6 +32,7 @@ struct pipeline {
 	struct hardware machine; /* this one */
 	struct sign_key *key;    /* NULL: nothing is signed */
 	bool sandbox_works;      /* it was tried */
+	bool elsewhere;          /* without a sandbox, and not where its paths are */
 	struct strlist ready;    /* "variant release" of what has passed its preflight */
 	struct pipeline_item *items;
 	size_t count, cap;
@@ -51,6 +54,7 @@ static int resolve(struct pipeline *l, const struct pipeline_target *t, const st
 				 .torch = torch ? torch->identity : "",
 				 .torch_version = torch ? torch->version : "",
 				 .sandbox = l->q->kind,
+				 .elsewhere = l->elsewhere,
 				 .without_walls = l->run->without_walls,
 				 .drift = l->q->drift.count > 0,
 				 .patches_dir = l->q->patches_dir,
@@ -184,7 +188,8 @@ static int make_watched(struct make *m, struct err *e)
 	return rc;
 }
 
-static int make(struct pipeline *l, struct pipeline_item *it, const struct torch_source *torch, struct err *e)
+static int make_in(struct pipeline *l, struct pipeline_item *it, const struct torch_source *torch,
+		   const struct work_tree *tree, struct err *e)
 {
 	struct store *store = l->q->store;
 	struct make m = {.q = l->q,
@@ -194,10 +199,9 @@ static int make(struct pipeline *l, struct pipeline_item *it, const struct torch
 			 .toolchain = l->toolchain,
 			 .torch = torch,
 			 .taken = l->taken};
-	AUTO_LOCK struct lock tree = LOCK_NONE;
-	const char *key = shard_tree_key(l->q, it->plan, l->arena);
-	if (store_lock(store, "build", key, l->run, &tree, e) < 0 ||
-	    store_build_dir(store, key, l->arena, &m.build_dir, e) < 0 || store_stage(store, l->arena, &m.stage, e) < 0)
+	m.build_dir = tree->dir;
+	m.rest_dir = tree->rest;
+	if (store_stage(store, l->arena, &m.stage, e) < 0)
 		return -1;
 	log_info(l->run->log, "%s: %s %s (tree %s)", it->plan->package, l->taken ? "taking" : "building",
 		 l->taken ? it->plan->release : it->plan->variant, m.build_dir);
@@ -216,7 +220,7 @@ static int make(struct pipeline *l, struct pipeline_item *it, const struct torch
 		store_drop_stage(store, m.stage);
 		if (compiled_keep(l->q, it->plan, m.build_dir, NULL, l->run, l->arena, e) < 0)
 			return err_wrap(e, "what this shard compiled is not kept");
-		return l->q->options.keep_tree ? 0 : fs_remove_tree(m.build_dir, e);
+		return 0;
 	}
 	if (rc == 0)
 		rc = write_record(&m, e);
@@ -231,7 +235,27 @@ static int make(struct pipeline *l, struct pipeline_item *it, const struct torch
 	}
 	if (!l->taken)
 		compiled_publish(&compiled, l->q, it->plan, m.build_dir, l->run, l->arena);
-	return l->q->options.keep_tree ? 0 : fs_remove_tree(m.build_dir, e);
+	return 0;
+}
+
+/* In the tree of its key, which without a sandbox is worked in where the sandbox's paths are. */
+static int make(struct pipeline *l, struct pipeline_item *it, const struct torch_source *torch, struct err *e)
+{
+	AUTO_LOCK struct lock lock = LOCK_NONE;
+	AUTO_WORK_TREE struct work_tree tree = WORK_TREE_NONE;
+	const char *key = shard_tree_key(l->q, it->plan, l->arena), *home;
+	const char *top = l->q->kind == SANDBOX_NONE && !l->elsewhere && !l->taken ? SANDBOX_TOP : NULL;
+	struct err why = {0};
+	if (store_lock(l->q->store, STORE_BUILD, key, l->run, &lock, e) < 0 ||
+	    store_build_dir(l->q->store, key, l->arena, &home, e) < 0 ||
+	    work_tree_take(top, home, l->run, l->arena, &tree, e) < 0)
+		return -1;
+	if (make_in(l, it, torch, &tree, e) == 0)
+		return l->q->options.keep_tree ? work_tree_give_back(&tree, e) : work_tree_remove(&tree, e);
+	if (work_tree_give_back(&tree, &why) < 0)
+		log_warn(l->run->log, "%s: the build tree stays in '%s' until the next build there", why.msg,
+			 SANDBOX_TOP);
+	return -1;
 }
 
 /* An object whose digests are right and that is no use all the same, as others could have written it: *ret becomes
@@ -484,7 +508,8 @@ static bool needs_cuda(const struct pipeline_request *q)
 int pipeline_build(const struct pipeline_request *q, const struct run *run, struct arena *a, struct pipeline_item **ret,
 		   size_t *ret_count, struct err *e)
 {
-	struct pipeline l = {.q = q, .run = run, .arena = a, .cap = q->count * 2 + 1};
+	struct pipeline l = {
+		.q = q, .run = run, .arena = a, .cap = q->count * 2 + 1, .elsewhere = sandbox_elsewhere(q->kind)};
 	l.items = arena_array(a, l.cap, sizeof(*l.items));
 	bool cuda = needs_cuda(q);
 	if (read_machine(&l, cuda, e) < 0)

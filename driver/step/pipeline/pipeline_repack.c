@@ -13,7 +13,8 @@ static const char *text(const json_t *record, const char *key)
 	return s ? s : "";
 }
 
-/* The first wheel of the store, by key, with this pack key; its record is the caller's. */
+/* The first wheel of the store, by key, with this pack key, and not built with fewer walls, which the pack key does not
+ * tell; its record is the caller's. */
 static int find(struct store *store, const struct plan *p, struct arena *a, const char **ret, json_t **ret_record,
 		struct err *e)
 {
@@ -27,7 +28,9 @@ static int find(struct store *store, const struct plan *p, struct arena *a, cons
 		struct err ignored = {0};
 		if (strcmp(objects[i].kind, STORE_WHEEL) != 0 ||
 		    json_read(path_join(a, objects[i].path, "build.json"), &record, &ignored) < 0 ||
-		    strcmp(text(record, "pack_key"), p->pack_key) != 0 || !path_is_safe_relative(text(record, "wheel")))
+		    strcmp(text(record, "pack_key"), p->pack_key) != 0 ||
+		    strcmp(text(record, "compile_key"), p->compile_key) != 0 ||
+		    !path_is_safe_relative(text(record, "wheel")))
 			continue;
 		if (store_find(store, STORE_WHEEL, objects[i].key, a, ret, e) < 0)
 			return -1;

@@ -67,7 +67,7 @@ static int verify_contents(struct make *m, struct err *e)
 		return 0;
 	err_set(e, ERR_POLICY, "the wheel of '%s' is not what it claims:\n%s", m->plan->variant,
 		verify_text(&m->verified, m->arena));
-	return err_hint(e, "the wheel is not kept; the build tree is '%s'", m->build_dir);
+	return err_hint(e, "the wheel is not kept; the build tree is '%s'", m->rest_dir ? m->rest_dir : m->build_dir);
 }
 
 /* Findings in the file come first: a wheel that is not what it claims may well fail when it is used, which says

@@ -21,8 +21,8 @@ int shard_check(const struct plan *p, const struct toolchain *t, struct err *e)
 const char *shard_tree_key(const struct pipeline_request *q, const struct plan *p, struct arena *a)
 {
 	char key[DIGEST_HEX_LEN + 1];
-	/* Without a sandbox the compiler sees where the tree is, so that all shards must be in the same. */
-	if (!q->shard.count || q->kind == SANDBOX_NONE)
+	/* The compiler sees where the tree is: elsewhere than in the sandbox all shards must be in the same. */
+	if (!q->shard.count || p->elsewhere)
 		return p->compile_key;
 	const char *text = arena_printf(a, "%s shard %u of %u", p->compile_key, q->shard.index, q->shard.count);
 	digest_data(text, strlen(text), key);

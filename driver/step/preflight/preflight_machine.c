@@ -14,6 +14,7 @@
 #include "base/sys/fs.h"
 #include "base/sys/machine.h"
 #include "core/root/jobs.h"
+#include "core/root/sandbox_place.h"
 #include "core/root/sandbox_walls.h"
 #include "step/preflight/preflight_parts.h"
 
@@ -22,7 +23,8 @@
 #define LEAST_BYTES (UINT64_C(512) << 20)
 #define TEMP_BYTES (64.0 * 1024 * 1024)
 
-/* Without a sandbox the build lies at the store's own path, which CMake files, scripts and search paths mangle. */
+/* Without a sandbox the trial, and where no place can be had the build, lies at the store's own path, which CMake
+ * files, scripts and search paths mangle. */
 static void check_path(struct preflight *d)
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.,+=@%~/-";
@@ -37,6 +39,44 @@ static void check_path(struct preflight *d)
 				    : "control characters in paths");
 	preflight_fix(d, "leave --sandbox none out, in the sandbox all paths are plain; or name another place with "
 			 "--cache DIR");
+}
+
+/* The directory, or its nearest parent that is there. */
+static const char *nearest(const struct preflight *d, const char *dir)
+{
+	while (!fs_exists(dir) && strcmp(dir, "/") != 0)
+		dir = path_dir(d->arena, dir);
+	return dir;
+}
+
+static const char *top_of(const struct preflight *d, const struct sandbox_place *p)
+{
+	return p->there ? SANDBOX_TOP : path_dir(d->arena, SANDBOX_TOP);
+}
+
+static bool is_apart(const struct preflight *d, const struct sandbox_place *p)
+{
+	struct stat one, other;
+	return stat(nearest(d, d->q->store_dir), &one) == 0 && stat(top_of(d, p), &other) == 0 &&
+	       one.st_dev != other.st_dev;
+}
+
+/* Where a build without a sandbox lies decides its bytes. */
+static void show_paths(struct preflight *d)
+{
+	struct sandbox_place p;
+	sandbox_place_look(SANDBOX_TOP, d->arena, &p);
+	if (p.fine) {
+		preflight_ok(d, "paths", "those of the sandbox: the build lies in '%s'%s", SANDBOX_TOP,
+			     is_apart(d, &p) ? ", on another file system than the store: what is stopped goes on while "
+					       "that stays"
+					     : "");
+		return;
+	}
+	preflight_warn(d, "paths",
+		       "the build lies in the store, and its wheel has other bytes than one from the sandbox: %s",
+		       p.why);
+	preflight_fix(d, "%s", p.fix);
 }
 
 /* The first interface that is up and leads out of the machine; NULL if there is none. */
@@ -95,6 +135,7 @@ int preflight_sandbox(struct preflight *d, struct err *e)
 		preflight_warn(d, "sandbox", "none: the build sees the whole machine, and its wheel may depend on it");
 		preflight_fix(d, "leave --sandbox none out");
 		check_path(d);
+		show_paths(d);
 		check_network(d);
 	} else if (sandbox_probe(d->q->root, d->run, &why) < 0) {
 		return preflight_fail_err(d, "sandbox", &why, e);
@@ -141,14 +182,6 @@ static void check_cpu(struct preflight *d)
 			       isa->name, strlist_join(&missing, d->arena, ", "));
 	else
 		preflight_ok(d, "cpu", "runs %s", isa->name);
-}
-
-/* The directory, or its nearest parent that is there. */
-static const char *nearest(struct preflight *d, const char *dir)
-{
-	while (!fs_exists(dir) && strcmp(dir, "/") != 0)
-		dir = path_dir(d->arena, dir);
-	return dir;
 }
 
 /* How much a build takes beyond what an earlier run of it left. Others than PyTorch take a tenth of a GiB and unpack
@@ -220,14 +253,25 @@ static bool try_place(struct preflight *d, const char *name, const char *dir, en
 	return fine;
 }
 
+/* Where the tree of a build lies: in the store, or in a place on another file system. */
+static const char *place_of_tree(const struct preflight *d, const char *store)
+{
+	struct sandbox_place p;
+	if (d->q->kind != SANDBOX_NONE)
+		return store;
+	sandbox_place_look(SANDBOX_TOP, d->arena, &p);
+	return p.fine && is_apart(d, &p) ? top_of(d, &p) : store;
+}
+
 /* Where the build writes, and runs and loads what it has made. Without a sandbox compilers write into the machine's
  * own /tmp, too; in it, /tmp is in memory. */
 static int check_places(struct preflight *d, struct err *e)
 {
 	static const char other_temp[] = "leave --sandbox none out";
-	const char *store = nearest(d, d->q->store_dir);
+	const char *store = nearest(d, d->q->store_dir), *tree = place_of_tree(d, store);
 	if (try_place(d, "store", store, TO_RUN, "name another place with --cache DIR") &&
-	    check_space(d, "disk", store, disk_need(d), "name another place with --cache DIR", e) < 0)
+	    check_space(d, "disk", tree, disk_need(d),
+			tree == store ? "name another place with --cache DIR" : "mount a larger one there", e) < 0)
 		return -1;
 	if (d->q->kind == SANDBOX_NONE && try_place(d, "temp", "/tmp", TO_RUN, other_temp) &&
 	    check_space(d, "temp", "/tmp", TEMP_BYTES, other_temp, e) < 0)

@@ -234,6 +234,27 @@ static void trees_are_removed_without_what_their_links_name(void **state)
 	secrets_are_as_they_were();
 }
 
+/* A link is moved as one; what lies behind one is not reached, on neither side. */
+static void moving_follows_nothing(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	const char *top = make_tree();
+	assert_ok(beneath_mkdirs(top, "to", &e), &e);
+	assert_int_equal(symlink("../outside", test_path("top/road")), 0);
+	assert_int_equal(beneath_move(top, "road", top, "to/road"), 0);
+	assert_true(beneath_exists(top, "to/road") && !beneath_exists(top, "road"));
+	assert_int_equal(beneath_move(top, "to/road/secret", top, "to/secret"), -1);
+	assert_int_equal(errno, ELOOP);
+	assert_int_equal(beneath_move(top, "file", top, "to/road/file"), -1);
+	assert_int_equal(errno, ELOOP);
+	assert_int_equal(beneath_move(top, "../outside", top, "to/outside"), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(beneath_move(top, "file", top, "to/file"), 0);
+	assert_true(beneath_exists(top, "to/file") && !beneath_exists(top, "file"));
+	secrets_are_as_they_were();
+}
+
 static void directories_are_made_where_they_seem_to_be(void **state)
 {
 	(void)state;
@@ -331,6 +352,7 @@ int main(void)
 		cmocka_unit_test_teardown(writing_replaces_a_link_and_keeps_what_it_names, test_teardown),
 		cmocka_unit_test_teardown(files_are_cut_and_grown_in_place, test_teardown),
 		cmocka_unit_test_teardown(trees_are_removed_without_what_their_links_name, test_teardown),
+		cmocka_unit_test_teardown(moving_follows_nothing, test_teardown),
 		cmocka_unit_test_teardown(directories_are_made_where_they_seem_to_be, test_teardown),
 		cmocka_unit_test_teardown(links_inside_are_resolved_when_asked, test_teardown),
 		cmocka_unit_test_teardown(a_race_is_never_won, test_teardown),

@@ -508,6 +508,24 @@ static void output_held_open_by_an_escaped_daemon_does_not_hang(void **state)
 	assert_true(log_seconds() - start < 6);
 }
 
+/* What has a session of its own and ignores what can be ignored ends with an "alone" program, however that ends. */
+static void alone_leaves_nothing_behind(void **state)
+{
+	(void)state;
+	static const char start[] = "setsid sh -c 'trap \"\" TERM; echo $$; exec sleep 3457' & sleep 0.2;";
+	static const char *const ends[] = {"exit 3", "kill -TERM $$", "sleep 60"};
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+		AUTO_BUF struct buf script = {0}, out = {0};
+		struct err e = {0};
+		struct proc_result r;
+		buf_printf(&script, "%s %s", start, ends[i]);
+		const struct proc_spec spec = {
+			.argv = SH(buf_cstr(&script)), .out = &out, .alone = true, .timeout_s = 1};
+		assert_int_equal(proc_run(&spec, test_run(), &r, &e), i == 2 ? -1 : 0);
+		assert_int_equal(kill((pid_t)strtol(buf_cstr(&out), NULL, 10), 0), -1);
+	}
+}
+
 static void file_size_limit_holds(void **state)
 {
 	(void)state;
@@ -669,6 +687,7 @@ int main(void)
 		cmocka_unit_test_teardown(cancel_kills_what_its_parent_left_behind, test_teardown),
 		cmocka_unit_test_teardown(output_held_open_by_a_grandchild_does_not_hang, test_teardown),
 		cmocka_unit_test(output_held_open_by_an_escaped_daemon_does_not_hang),
+		cmocka_unit_test(alone_leaves_nothing_behind),
 		cmocka_unit_test_teardown(file_size_limit_holds, test_teardown),
 		cmocka_unit_test(no_descriptors_leak),
 		cmocka_unit_test_teardown(daemons_die_with_the_parent, test_teardown),

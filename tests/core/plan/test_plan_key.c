@@ -138,6 +138,11 @@ static void change_sandbox(struct fixture *f)
 	f->q.sandbox = SANDBOX_NONE;
 }
 
+static void change_paths(struct fixture *f)
+{
+	f->q.elsewhere = true;
+}
+
 static void change_source(struct fixture *f)
 {
 	f->s.sources[0].sha256 = SHA_B;
@@ -212,14 +217,31 @@ static const struct {
 	const char *what;
 	void (*change)(struct fixture *);
 } changes[] = {
-	{"python", change_python},   {"toolkit", change_toolkit}, {"target", change_target},
-	{"suffix", change_suffix},   {"ptx", change_ptx},         {"isa", change_isa},
-	{"blas", change_blas},       {"toggle", change_toggle},   {"cache entry", change_cache_entry},
-	{"cflags", change_cflags},   {"package", change_package}, {"release", change_release},
-	{"sandbox", change_sandbox}, {"source", change_source},   {"place of source", change_place_of_source},
-	{"backend", change_backend}, {"epoch", change_epoch},     {"series", change_series},
-	{"skipped", change_skipped}, {"prepare", change_prepare}, {"toolchain", change_toolchain},
-	{"root", change_root},       {"patches", change_patches}, {"requirements", change_requirements},
+	{"python", change_python},
+	{"toolkit", change_toolkit},
+	{"target", change_target},
+	{"suffix", change_suffix},
+	{"ptx", change_ptx},
+	{"isa", change_isa},
+	{"blas", change_blas},
+	{"toggle", change_toggle},
+	{"cache entry", change_cache_entry},
+	{"cflags", change_cflags},
+	{"package", change_package},
+	{"release", change_release},
+	{"sandbox", change_sandbox},
+	{"source", change_source},
+	{"place of source", change_place_of_source},
+	{"backend", change_backend},
+	{"epoch", change_epoch},
+	{"series", change_series},
+	{"skipped", change_skipped},
+	{"prepare", change_prepare},
+	{"toolchain", change_toolchain},
+	{"paths", change_paths},
+	{"root", change_root},
+	{"patches", change_patches},
+	{"requirements", change_requirements},
 };
 
 static void each_input_changes_the_compile_key(void **state)
@@ -287,6 +309,33 @@ static void the_platform_tag_changes_only_the_output_key(void **state)
 	assert_string_not_equal(first->pack_key, second->pack_key);
 }
 
+/* What goes into the wheel does not tell who watched over its build, but where it lay if that was elsewhere; of who may
+ * have the wheel of the store it is the other way round. */
+static void the_sandbox_is_not_in_the_key_of_the_bytes(void **state)
+{
+	struct fixture *f = *state;
+	const struct plan *first = resolve(f);
+	f->q.without_walls = 1;
+	const struct plan *open = resolve(f);
+	f->q.without_walls = 0;
+	f->q.sandbox = SANDBOX_NONE;
+	const struct plan *plain = resolve(f);
+	f->q.elsewhere = true;
+	const struct plan *elsewhere = resolve(f);
+	assert_string_equal(plain->pack_key, first->pack_key);
+	assert_string_equal(open->pack_key, first->pack_key);
+	assert_string_not_equal(elsewhere->pack_key, first->pack_key);
+	const struct plan *all[] = {first, open, plain, elsewhere};
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		for (size_t k = 0; k < i; k++) {
+			assert_string_not_equal(all[i]->compile_key, all[k]->compile_key);
+			assert_string_not_equal(all[i]->output_key, all[k]->output_key);
+		}
+	}
+	assert_contains(elsewhere->compile_text, "elsewhere: ");
+	assert_not_contains(plain->compile_text, "elsewhere: ");
+}
+
 static void a_line_break_in_a_value_cannot_forge_an_input(void **state)
 {
 	struct fixture *f = *state;
@@ -315,6 +364,7 @@ int main(void)
 		TEST(the_torch_built_against_changes_the_compile_key),
 		TEST(metadata_changes_only_the_output_key),
 		TEST(the_platform_tag_changes_only_the_output_key),
+		TEST(the_sandbox_is_not_in_the_key_of_the_bytes),
 		TEST(a_line_break_in_a_value_cannot_forge_an_input),
 		TEST(locked_requirements_that_are_missing_are_an_error),
 	};
