@@ -79,6 +79,25 @@ static void show_paths(struct preflight *d)
 	preflight_fix(d, "%s", p.fix);
 }
 
+/* A new name space of networks has its loopback interface down, and nothing reaches 127.0.0.1 then. The checks of a
+ * built torch do that (torch.distributed), at the end of hours; in bubblewrap it is up. */
+static void check_loopback(struct preflight *d)
+{
+	const struct plan *p = d->q->plan;
+	bool torch = p && strcmp(p->package, "pytorch") == 0, up = false;
+	struct ifaddrs *all;
+	if (getifaddrs(&all) < 0)
+		return;
+	for (const struct ifaddrs *i = all; i && !up; i = i->ifa_next)
+		up = (i->ifa_flags & IFF_UP) && (i->ifa_flags & IFF_LOOPBACK);
+	freeifaddrs(all);
+	if (up)
+		return;
+	preflight_add(d, torch ? PREFLIGHT_FAILURE : PREFLIGHT_WARNING, ERR_SYSTEM, "loopback",
+		      "the loopback interface is down: a torch cannot be tried after its build");
+	preflight_fix(d, "begin with 'ip link set lo up': unshare --net sh -c 'ip link set lo up && exec ptbuild ...'");
+}
+
 /* The first interface that is up and leads out of the machine; NULL if there is none. */
 static const char *interface_up(struct arena *a)
 {
@@ -109,8 +128,8 @@ static void check_network(struct preflight *d)
 	preflight_add(d, promised ? PREFLIGHT_FAILURE : PREFLIGHT_WARNING, ERR_POLICY, "network",
 		      "'%s' is up, and a build without a sandbox has it%s%s", up, promised ? ": PTBUILD_NETWORK" : "",
 		      promised ? " promises otherwise" : "");
-	preflight_fix(d, "run it as 'unshare --net ptbuild ...'; of containers, Docker obeys RUN --network=none, and "
-			 "buildah with --isolation chroot does not");
+	preflight_fix(d, "run it as unshare --net sh -c 'ip link set lo up && exec ptbuild ...'; of containers, Docker "
+			 "obeys RUN --network=none, and buildah with --isolation chroot does not");
 }
 
 /* Each wall by its name. One that was taken away, or that this machine has not, is a warning: what must stand is
@@ -136,6 +155,7 @@ int preflight_sandbox(struct preflight *d, struct err *e)
 		preflight_fix(d, "leave --sandbox none out");
 		check_path(d);
 		show_paths(d);
+		check_loopback(d);
 		check_network(d);
 	} else if (sandbox_probe(d->q->root, d->run, &why) < 0) {
 		return preflight_fail_err(d, "sandbox", &why, e);
