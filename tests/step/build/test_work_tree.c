@@ -41,13 +41,6 @@ static struct work_tree take(const char *home)
 	return w;
 }
 
-static void assert_text(const char *path, const char *want)
-{
-	char *text = test_read(path);
-	assert_string_equal(text, want);
-	free(text);
-}
-
 static void assert_at_rest(void)
 {
 	struct sandbox_place p;
@@ -67,14 +60,14 @@ static void a_tree_lies_in_the_place_and_goes_home(void **state)
 	struct work_tree w = take(home);
 	assert_string_equal(w.dir, place());
 	assert_string_equal(w.rest, home);
-	assert_text(test_path("place/src/unit.c"), "one");
-	assert_text(test_path("place/src.ok"), "one");
+	assert_file(test_path("place/src/unit.c"), "one");
+	assert_file(test_path("place/src.ok"), "one");
 	assert_true(fs_is_dir(test_path("place/home")) && fs_is_dir(test_path("place/tmp")));
 	assert_true(fs_is_dir(home) && !fs_exists(path_join(&arena, home, "src")));
 	test_write(test_path("place/src/unit.o"), "object");
 	test_write(test_path("place/tmp/left"), "");
 	assert_ok(work_tree_give_back(&w, &e), &e);
-	assert_text(path_join(&arena, home, "src/unit.o"), "object");
+	assert_file(path_join(&arena, home, "src/unit.o"), "object");
 	assert_false(fs_exists(path_join(&arena, home, "tmp")));
 	assert_at_rest();
 }
@@ -100,7 +93,7 @@ static void without_a_place_it_stays_where_it_is(void **state)
 	assert_ok(work_tree_take(NULL, home, test_run(), &arena, &w, &e), &e);
 	assert_string_equal(w.dir, home);
 	assert_ok(work_tree_give_back(&w, &e), &e);
-	assert_text(path_join(&arena, home, "src/unit.c"), "one");
+	assert_file(path_join(&arena, home, "src/unit.c"), "one");
 	assert_ok(work_tree_take(NULL, home, test_run(), &arena, &w, &e), &e);
 	assert_ok(work_tree_remove(&w, &e), &e);
 	assert_false(fs_exists(home));
@@ -116,14 +109,14 @@ static void a_killed_build_is_gone_on_with(void **state)
 	test_write(test_path("place/src/unit.o"), "object");
 	work_tree_release(&w); /* all that a kill does */
 	w = take(home);
-	assert_text(test_path("place/src/unit.o"), "object");
+	assert_file(test_path("place/src/unit.o"), "object");
 	/* Killed while it was moved: what is still at home, or there already, is no less its own. */
 	assert_int_equal(rename(test_path("place/src.ok"), path_join(&arena, home, "src.ok")), 0);
 	work_tree_release(&w);
 	w = take(home);
-	assert_text(test_path("place/src.ok"), "one");
+	assert_file(test_path("place/src.ok"), "one");
 	assert_ok(work_tree_give_back(&w, &e), &e);
-	assert_text(path_join(&arena, home, "src/unit.o"), "object");
+	assert_file(path_join(&arena, home, "src/unit.o"), "object");
 }
 
 static void a_killed_build_makes_room_for_another(void **state)
@@ -137,12 +130,12 @@ static void a_killed_build_makes_room_for_another(void **state)
 	test_write(test_path("place/.ptbuild-0123456789abcdef"), "half a file");
 	work_tree_release(&w);
 	w = take(two);
-	assert_text(test_path("place/src/unit.c"), "two");
+	assert_file(test_path("place/src/unit.c"), "two");
 	assert_false(fs_exists(test_path("place/src/unit.o")));
 	assert_false(fs_exists(test_path("place/.ptbuild-0123456789abcdef")));
-	assert_text(path_join(&arena, one, "src/unit.o"), "object");
+	assert_file(path_join(&arena, one, "src/unit.o"), "object");
 	assert_ok(work_tree_give_back(&w, &e), &e);
-	assert_text(path_join(&arena, two, "src/unit.c"), "two");
+	assert_file(path_join(&arena, two, "src/unit.c"), "two");
 	assert_at_rest();
 }
 
@@ -159,7 +152,7 @@ static void a_tree_whose_home_is_gone_goes(void **state)
 	assert_int_equal(mkdir(test_path("trap"), 0755), 0);
 	assert_int_equal(symlink(test_path("trap"), one), 0);
 	w = take(make_home("two"));
-	assert_text(test_path("place/src/unit.c"), "two");
+	assert_file(test_path("place/src/unit.c"), "two");
 	assert_false(fs_exists(test_path("trap/src")));
 	assert_ok(work_tree_remove(&w, &e), &e);
 	assert_at_rest();
@@ -178,7 +171,7 @@ static void settling_takes_a_killed_build_home(void **state)
 	assert_true(fs_exists(test_path("place/src")));
 	work_tree_release(&w);
 	work_tree_settle(place(), test_run());
-	assert_text(path_join(&arena, home, "src/unit.c"), "one");
+	assert_file(path_join(&arena, home, "src/unit.c"), "one");
 	assert_at_rest();
 	assert_ok(fs_remove_tree(home, &e), &e);
 }
@@ -193,20 +186,20 @@ static void what_others_keep_there_stays(void **state)
 	test_write(test_path("place/notes.txt"), "mine");
 	assert_err(work_tree_take(place(), home, test_run(), &arena, &w, &e), &e, ERR_POLICY, "'notes.txt'");
 	assert_false(fs_exists(test_path("place/" SANDBOX_PLACE_OWN)));
-	assert_text(path_join(&arena, home, "src/unit.c"), "one");
+	assert_file(path_join(&arena, home, "src/unit.c"), "one");
 	assert_int_equal(unlink(test_path("place/notes.txt")), 0);
 	test_write(test_path("place/buildah-cache-lockfile"), "lock");
 	w = take(home);
 	test_write(test_path("place/put-there-meanwhile"), "mine");
 	assert_ok(work_tree_remove(&w, &e), &e);
-	assert_text(test_path("place/put-there-meanwhile"), "mine");
-	assert_text(test_path("place/buildah-cache-lockfile"), "lock");
+	assert_file(test_path("place/put-there-meanwhile"), "mine");
+	assert_file(test_path("place/buildah-cache-lockfile"), "lock");
 	/* A name of a tree that is no tree's is refused, and not removed. */
 	test_write(test_path("place/src/mine.c"), "mine");
 	home = make_home("two");
 	assert_err(work_tree_take(place(), home, test_run(), &arena, &w, &e), &e, ERR_POLICY, "'src'");
-	assert_text(test_path("place/src/mine.c"), "mine");
-	assert_text(path_join(&arena, home, "src/unit.c"), "two");
+	assert_file(test_path("place/src/mine.c"), "mine");
+	assert_file(path_join(&arena, home, "src/unit.c"), "two");
 }
 
 static void links_and_places_of_others_are_refused(void **state)
@@ -223,7 +216,7 @@ static void links_and_places_of_others_are_refused(void **state)
 	assert_int_equal(mkdir(place(), 0777), 0);
 	assert_int_equal(chmod(place(), 0777), 0);
 	assert_err(work_tree_take(place(), home, test_run(), &arena, &w, &e), &e, ERR_POLICY, "others may write");
-	assert_text(path_join(&arena, home, "src/unit.c"), "one");
+	assert_file(path_join(&arena, home, "src/unit.c"), "one");
 }
 
 /* A stopped process that waits for the place: the one who has it is named, and nothing is lost. */
@@ -240,7 +233,7 @@ static void the_second_waits(void **state)
 	run.cancel_fd = fds[0];
 	first = take(make_home("one"));
 	assert_err(work_tree_take(place(), make_home("two"), &run, &arena, &second, &e), &e, ERR_INTERRUPTED, "");
-	assert_text(test_path("place/src/unit.c"), "one");
+	assert_file(test_path("place/src/unit.c"), "one");
 	assert_ok(work_tree_give_back(&first, &e), &e);
 	assert_ok(work_tree_take(place(), test_path("store/build/two"), &run, &arena, &second, &e), &e);
 	assert_ok(work_tree_give_back(&second, &e), &e);
@@ -267,14 +260,14 @@ static void across_file_systems_it_waits_beside_the_place(void **state)
 	test_write(path_join(&arena, top, "tree.json"), "{}");
 	assert_ok(work_tree_give_back(&w, &e), &e);
 	assert_false(fs_exists(unit));
-	assert_text(path_join(&arena, home, "tree.json"), "{}");
-	assert_text(path_join(&arena, w.rest, "src/unit.c"), "made");
+	assert_file(path_join(&arena, home, "tree.json"), "{}");
+	assert_file(path_join(&arena, w.rest, "src/unit.c"), "made");
 	/* Killed, and another takes the place. */
 	assert_ok(work_tree_take(top, home, test_run(), &arena, &w, &e), &e);
-	assert_text(unit, "made");
+	assert_file(unit, "made");
 	work_tree_release(&w);
 	assert_ok(work_tree_take(top, make_home("two"), test_run(), &arena, &two, &e), &e);
-	assert_text(path_join(&arena, w.rest, "src/unit.c"), "made");
+	assert_file(path_join(&arena, w.rest, "src/unit.c"), "made");
 	assert_ok(work_tree_remove(&two, &e), &e);
 	/* When the store has let its home go, the tree goes. */
 	assert_ok(fs_remove_tree(home, &e), &e);
