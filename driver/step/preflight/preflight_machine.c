@@ -79,37 +79,31 @@ static void show_paths(struct preflight *d)
 	preflight_fix(d, "%s", p.fix);
 }
 
-/* A new name space of networks has its loopback interface down, and nothing reaches 127.0.0.1 then. The checks of a
- * built torch do that (torch.distributed), at the end of hours; in bubblewrap it is up. */
-static void check_loopback(struct preflight *d)
-{
-	const struct plan *p = d->q->plan;
-	bool torch = p && strcmp(p->package, "pytorch") == 0, up = false;
-	struct ifaddrs *all;
-	if (getifaddrs(&all) < 0)
-		return;
-	for (const struct ifaddrs *i = all; i && !up; i = i->ifa_next)
-		up = (i->ifa_flags & IFF_UP) && (i->ifa_flags & IFF_LOOPBACK);
-	freeifaddrs(all);
-	if (up)
-		return;
-	preflight_add(d, torch ? PREFLIGHT_FAILURE : PREFLIGHT_WARNING, ERR_SYSTEM, "loopback",
-		      "the loopback interface is down: a torch cannot be tried after its build");
-	preflight_fix(d, "begin with 'ip link set lo up': unshare --net sh -c 'ip link set lo up && exec ptbuild ...'");
-}
-
-/* The first interface that is up and leads out of the machine; NULL if there is none. */
-static const char *interface_up(struct arena *a)
+/* The first interface that is up, a loopback one or one that leads out of the machine; NULL if there is none. */
+static const char *interface_up(bool loopback, struct arena *a)
 {
 	struct ifaddrs *all;
 	const char *name = NULL;
 	if (getifaddrs(&all) < 0)
 		return "an interface that cannot be listed";
 	for (const struct ifaddrs *i = all; i && !name; i = i->ifa_next)
-		if ((i->ifa_flags & IFF_UP) && !(i->ifa_flags & IFF_LOOPBACK))
+		if ((i->ifa_flags & IFF_UP) && !(i->ifa_flags & IFF_LOOPBACK) == !loopback)
 			name = arena_strdup(a, i->ifa_name);
 	freeifaddrs(all);
 	return name;
+}
+
+/* A new name space of networks has its loopback interface down, and nothing reaches 127.0.0.1 then. The checks of a
+ * built torch do that (torch.distributed), at the end of hours; in bubblewrap it is up. */
+static void check_loopback(struct preflight *d)
+{
+	const struct plan *p = d->q->plan;
+	bool torch = p && strcmp(p->package, "pytorch") == 0;
+	if (interface_up(true, d->arena))
+		return;
+	preflight_add(d, torch ? PREFLIGHT_FAILURE : PREFLIGHT_WARNING, ERR_SYSTEM, "loopback",
+		      "the loopback interface is down: a torch cannot be tried after its build");
+	preflight_fix(d, "begin with 'ip link set lo up': unshare --net sh -c 'ip link set lo up && exec ptbuild ...'");
 }
 
 /* --offline binds ptbuild; without a sandbox only the machine or container can bind the build. Where somebody promises
@@ -120,7 +114,7 @@ static void check_network(struct preflight *d)
 	bool promised = promise && strcmp(promise, "none") == 0;
 	if (!promised && !d->q->offline)
 		return;
-	up = interface_up(d->arena);
+	up = interface_up(false, d->arena);
 	if (!up) {
 		preflight_ok(d, "network", "none: only the loopback interface is up");
 		return;
