@@ -110,7 +110,7 @@ const struct world_wheel *world_part_place(const struct world_part *p, const cha
 	return NULL;
 }
 
-/* Each wheel of a base has its place, and each place a wheel; those of a toolkit go by toolkit_tree.yaml. */
+/* Each wheel of a base has a place; one of a toolkit without any goes by toolkit_tree.yaml. */
 static int check_wheels(const char *file, const struct yaml_lines *lines, const struct world_part *p, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -124,10 +124,11 @@ static int check_wheels(const char *file, const struct yaml_lines *lines, const 
 	for (unsigned i = 0; i < p->places_count; i++) {
 		const struct world_wheel *w = &p->places[i];
 		unsigned line = yaml_line(lines, "places/%u", i);
-		if (!base || !strlist_contains(&names, w->wheel))
-			return bad(file, line, e, "a place for what is not a wheel of this base:", w->wheel);
-		if (world_part_place(p, w->wheel) != w)
-			return bad(file, line, e, "there twice:", w->wheel);
+		if (!strlist_contains(&names, w->wheel))
+			return bad(file, line, e, "a place for what is not a wheel of this part:", w->wheel);
+		for (unsigned j = 0; j < i; j++)
+			if (strcmp(p->places[j].wheel, w->wheel) == 0 && strcmp(p->places[j].from, w->from) == 0)
+				return bad(file, line, e, "there twice:", w->wheel);
 		if (strcmp(w->from, ".") != 0 && !path_is_safe_relative(w->from))
 			return bad(file, line, e, "not a directory of a wheel:", w->from);
 		if (!path_is_safe_relative(w->to))

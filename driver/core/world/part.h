@@ -13,10 +13,10 @@ struct world_link { /* what a maintainer script would have made */
 	const char *path, *to, *why;
 };
 
-struct world_wheel { /* of a base: where one of its wheels goes */
+struct world_wheel { /* where a directory of a wheel goes */
 	const char *wheel;
 	const char *from; /* directory of the wheel; ".": all of it */
-	const char *to;   /* directory of the root */
+	const char *to;   /* directory of the root, with '@' as in links */
 };
 
 struct world_made { /* a file that a maintainer script would have made */
@@ -41,7 +41,8 @@ struct world_part {
 	 * characters) */
 	const char **exclude, **keep;
 	struct world_link *links;
-	struct world_wheel *places; /* of a base, for each of its wheels */
+	/* one or more for each wheel of a base, and for some of a toolkit */
+	struct world_wheel *places;
 	struct world_made *made;
 	unsigned components_count, packages_count, wheels_count, archives_count, exclude_count, keep_count, links_count;
 	unsigned made_count, places_count;
@@ -61,7 +62,8 @@ void world_part_rules(const struct world_part *p, struct buf *out);
 /* world_part_excludes: whether a path below the root is not unpacked. A symbolic link stays where
  * it may be the directory of something kept. */
 bool world_part_excludes(const struct world_part *p, const char *path, bool is_link);
-/* world_part_place: where a wheel of a base goes; NULL: nowhere. */
+/* world_part_place: the first place of a wheel; NULL: none, so it is a toolkit's and goes below its
+ * prefix. */
 const struct world_wheel *world_part_place(const struct world_part *p, const char *wheel);
 /* world_part_path: a path of the table with '@' replaced by the platform's directory of libraries
  * ("x86_64-linux-gnu"). */

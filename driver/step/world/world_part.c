@@ -176,7 +176,7 @@ int world_prefix(struct world_making *m, size_t piece, const struct world_unit *
 	size_t count = 0;
 	for (size_t i = 0; i < p->lock.count; i++) {
 		const struct world_entry *t = &p->lock.entries[i];
-		if (t->kind != WORLD_DEB)
+		if (t->kind != WORLD_DEB && !world_part_place(p->part, t->name))
 			files[count++] =
 				(struct toolkit_file){m->q->files[piece][i], t->name, t->version, path_base(t->place)};
 	}

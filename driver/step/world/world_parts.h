@@ -7,8 +7,8 @@
 
 #define WORLD_MAX_BYTES (UINT64_C(32) << 30) /* of one package */
 
-/* One file that is unpacked by itself: a Debian package, a Python's archive or a wheel of a
- * base. */
+/* One file that is unpacked by itself: a Debian package, a Python's archive or a wheel that
+ * has a place. */
 struct work {
 	struct world_unit unit;
 	const struct world_part *part;
@@ -43,8 +43,8 @@ struct unpacker {
 
 /* unpack_work: one package or archive into the tree. Errors do not name it. */
 int unpack_work(struct unpacker *u, struct work *w, struct err *e) MUST_CHECK;
-/* unpack_wheel: the same of a wheel: what is in the directory that the part's places name goes
- * where they say, and what its .dist-info has of licences to share/doc/<name> there; the rest is
+/* unpack_wheel: the same of a wheel: what is in the directories that the part's places name goes
+ * where they say, and what its .dist-info has of licences to usr/share/doc/<name>; the rest is
  * left out. */
 int unpack_wheel(struct unpacker *u, struct err *e) MUST_CHECK;
 /* world_place: where a path of an archive goes in a tree with a merged /usr. */

@@ -131,11 +131,11 @@ static int list_works(struct world_making *m, struct arena *a, struct err *e)
 	m->works = arena_array(a, all + 1, sizeof(*m->works));
 	for (size_t i = 0; i < w->count; i++) {
 		const struct world_part *p = w->pieces[i].part;
-		bool python = strcmp(p->kind, "python") == 0, base = strcmp(p->kind, "base") == 0;
+		bool python = strcmp(p->kind, "python") == 0;
 		for (size_t j = 0; j < w->pieces[i].lock.count; j++) {
 			const struct world_entry *t = &w->pieces[i].lock.entries[j];
 			if (t->kind != WORLD_DEB && !(python && t->kind == WORLD_FILE) &&
-			    !(base && t->kind == WORLD_WHEEL)) {
+			    !(t->kind == WORLD_WHEEL && world_part_place(p, t->name))) {
 				if (strcmp(p->kind, "toolkit") == 0)
 					continue;
 				return err_set(e, ERR_CONFIG, "part '%s' is not a toolkit, so '%s' has no place in it",
