@@ -140,6 +140,21 @@ class Bundle(unittest.TestCase):
         for name in (f"{lib}/libblas.so.3", "etc/alternatives/libblas.so.3-x86_64-linux-gnu", *files.values()):
             self.assertIn(name, packed)
 
+    def test_a_library_that_no_package_has(self):
+        """cuDNN of a world lies in a directory of its own, with a link to each of its libraries, which it loads by their names."""
+        lib = os.path.join(self.dir, "usr/lib/x86_64-linux-gnu")
+        os.makedirs(os.path.join(lib, "cudnn9"))
+        for name in ("libcudnn.so.9", "libcudnn_ops.so.9"):
+            open(os.path.join(lib, "cudnn9", name), "w", encoding="utf-8").close()
+            os.symlink(f"cudnn9/{name}", os.path.join(lib, name))
+        os.symlink("libcudnn.so.9", os.path.join(lib, "libcudnn.so"))
+        for name in ("libnccl.so.2", "libother.so.1"):
+            open(os.path.join(lib, name), "w", encoding="utf-8").close()
+        code = (f"import sys, types; sys.path.insert(0, {GPU!r}); sys.dont_write_bytecode = True; import bundle; root = types.SimpleNamespace(top={self.dir!r})\n"
+                "for t in sys.argv[1:]: print(*sorted(n.removeprefix('usr/lib/x86_64-linux-gnu/') for n in bundle.unowned(root, 'usr/lib/x86_64-linux-gnu/' + t)))")
+        r = subprocess.run([sys.executable, "-c", code, "cudnn9/libcudnn.so.9", "libnccl.so.2"], capture_output=True, text=True)
+        self.assertEqual(r.stdout.splitlines(), ["cudnn9/libcudnn.so.9 cudnn9/libcudnn_ops.so.9 libcudnn.so libcudnn.so.9 libcudnn_ops.so.9", "libnccl.so.2"], r.stderr)
+
     def test_what_the_root_lacks_is_named(self):
         status, text = self.bundle(wheel(self.dir, NO_GPU, "Requires-Dist: no-such-distribution>=1\nRequires-Dist: nvidia-cublas-cu12==12.4.5.8\n"))
         self.assertNotEqual(status, 0)
@@ -151,6 +166,29 @@ class Bundle(unittest.TestCase):
         self.assertNotEqual(status, 0)
         self.assertIn("is no Debian root", text)
         self.assertFalse(os.path.exists(self.out))
+
+
+class SeveralGpus(unittest.TestCase):
+    """The script for several GPUs, with the stand-in in Python's path."""
+
+    def run_script(self, *args):
+        with tempfile.TemporaryDirectory() as temp:
+            with zipfile.ZipFile(wheel(temp, NO_GPU)) as z:
+                z.extractall(temp)
+            r = subprocess.run([sys.executable, os.path.join(GPU, "test_two_gpus.py"), *args], capture_output=True, text=True, timeout=300, env=os.environ | {"PYTHONPATH": temp})
+        return r.returncode, r.stdout + r.stderr
+
+    def test_no_gpu_is_told_and_is_no_success(self):
+        self.assertEqual(self.run_script(), (3, "0 GPUs here, not 2\n"))
+
+    def test_a_process_that_dies_is_a_failure(self):
+        status, text = self.run_script("--self-check", "--mib", "1")  # the stand-in has no torch.distributed
+        self.assertEqual(status, 1, text)
+        self.assertIn("FAIL    process 0 failed", text)
+
+    def test_usage(self):
+        for args in (["--gpus", "1"], ["--limit", "0"], ["--limit", "soon"], ["wheel"]):
+            self.assertEqual(self.run_script(*args)[0], 2)
 
 
 if __name__ == "__main__":

@@ -129,16 +129,18 @@ def wanted_packages(root, wheels, more):
         if not package:
             fail(f"a wheel requires '{distribution}', and the root has no package of it")
         names.add(package)
-    owners = root.owners()
+    owners, loose = root.owners(), set()
     for library in sorted(wants - has):
         if DRIVER.match(library):
             continue
         path = next((p for d in LIBRARY_DIRS for p in [f"{d}/{library}"] if os.path.lexists(os.path.join(root.top, p))), None)
         target = path and os.path.relpath(os.path.realpath(os.path.join(root.top, path)), root.top)
-        package = path and (owners.get(path) or owners.get(target))
-        if not package:
-            fail(f"a wheel needs '{library}', and no package of the root has it")
-        names.add(package)
+        if not path or target.startswith("../") or not os.path.exists(os.path.join(root.top, target)):
+            fail(f"a wheel needs '{library}', and the root does not have it")
+        if target in owners:
+            names.add(owners[target])
+        else:
+            loose |= unowned(root, target)
     for name in names:
         if not root.find(name):
             fail(f"the root has no package '{name}'")
@@ -146,12 +148,24 @@ def wanted_packages(root, wheels, more):
     # Of the packages that have a library (libblas.so.3) a dependency names any, and the root has chosen one.
     provided = {os.path.basename(p) for name in packages for p in root.files(name)}
     chosen = {owners[target] for link, _, target in root.alternatives() if os.path.basename(link) in provided and target in owners}
-    return root.closure(packages | chosen)
+    return root.closure(packages | chosen), loose
 
 
-def all_files(root, packages):
-    """Files and links of the packages; and the links that alternatives made beside them, which no list names."""
-    paths = {p for name in packages for p in root.files(name) if not LEFT_OUT.match(p)}
+def unowned(root, target):
+    """A library that a world has from a wheel, and what lies with it in a directory of its own; with the links to them, by which they are loaded."""
+    top = os.path.dirname(target)
+    files = {target} if top in LIBRARY_DIRS else {f"{top}/{n}" for n in os.listdir(os.path.join(root.top, top))}
+    links = set()
+    for d in LIBRARY_DIRS:
+        for entry in os.scandir(os.path.join(root.top, d)) if os.path.isdir(os.path.join(root.top, d)) else ():
+            if entry.is_symlink() and os.path.relpath(os.path.realpath(entry.path), root.top) in files:
+                links.add(f"{d}/{entry.name}")
+    return files | links
+
+
+def all_files(root, packages, loose):
+    """Files and links of the packages, the loose ones, and the links that alternatives made beside them, which no list names."""
+    paths = loose | {p for name in packages for p in root.files(name) if not LEFT_OUT.match(p)}
     for link, alternative, target in root.alternatives():
         if target in paths:
             paths |= {link, alternative}
@@ -233,14 +247,14 @@ def main():
     p.add_argument("wheels", nargs="+")
     o = p.parse_args()
     root = Root(o.root)
-    packages = wanted_packages(root, o.wheels, o.package)
+    packages, loose = wanted_packages(root, o.wheels, o.package)
     os.makedirs(o.out)
     parts = Parts(o.out, o.part_size)
     with tempfile.TemporaryFile(dir=o.out) as plain:
         with tarfile.open(fileobj=plain, mode="w|", format=tarfile.GNU_FORMAT) as tar:
-            for path in all_files(root, packages):
+            for path in all_files(root, packages, loose):
                 tar.add(os.path.join(root.top, path), path, recursive=False)
-            for name in ("test_wheels.py", "gpu_checks.py"):
+            for name in ("test_wheels.py", "gpu_checks.py", "test_two_gpus.py"):
                 tar.add(os.path.join(HERE, name), f"gpu/{name}")
             for wheel in o.wheels:
                 tar.add(wheel, f"gpu/wheels/{os.path.basename(wheel)}")

@@ -93,6 +93,26 @@ def nccl(_):
     return True, f"version {torch.cuda.nccl.version()}"
 
 
+@check("collectives of one process", 0.0)
+def collectives(tolerance):
+    """NCCL on the GPU, Gloo on both; several GPUs are for test_two_gpus.py."""
+    dist = torch.distributed
+    if not dist.is_available():
+        raise Absent("this build has no torch.distributed")
+    pairs = []
+    for backend, dev in (("gloo", "cpu"), ("gloo", DEVICE), ("nccl", DEVICE)):
+        if backend == "nccl" and (SELF or not dist.is_nccl_available()):
+            continue
+        dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)
+        x = randn(1000).to(dev)
+        y, parts = x.clone(), [torch.empty_like(x)]
+        dist.all_reduce(y)
+        dist.all_gather(parts, x) if backend == "nccl" or dev == "cpu" else parts[0].copy_(x)
+        pairs += [(f"{backend} {dev}", y, x), ("", parts[0], x)]
+        dist.destroy_process_group()
+    return within(pairs, tolerance)
+
+
 # -- matrix products ----------------------------------------------------------------------------------------------------------------------
 
 
@@ -202,6 +222,61 @@ def convolution(tolerance):
     return within(pairs, tolerance)
 
 
+@check("cuDNN convolution", 2e-2)
+def cudnn_convolution(tolerance):
+    """Half precision, in which cuDNN is the only library; the back end that torch chooses is asked for."""
+    if not torch.backends.cudnn.is_available():
+        raise Absent("no cuDNN")
+    on_gpu()
+    chosen, pairs = None, []
+    for dtype in (torch.float16, torch.bfloat16):
+        x, w = randn(4, 16, 33, 35).to(dtype), randn(32, 16, 3, 3).to(dtype)
+        sides = []
+        for dev, kind in ((DEVICE, dtype), ("cpu", torch.float64)):
+            xi, wi = (t.to(dev, kind, copy=True).requires_grad_() for t in (x, w))
+            y = torch.nn.functional.conv2d(xi, wi, padding=1)
+            y.sum().backward()
+            sides.append((y, xi.grad, wi.grad))
+        pairs += [(f"{str(dtype)[6:]} {n}", a, b) for n, a, b in zip(("forward", "input", "weight"), *sides)]
+        chosen = torch._C._select_conv_backend(put(x), put(w), None, (1, 1), (1, 1), (1, 1), False, (0, 0), 1)
+        if "Cudnn" not in str(chosen):
+            return False, f"torch chose {chosen}"
+    ok, text = within(pairs, tolerance)
+    return ok, f"{chosen}; {text}"
+
+
+@check("cuDNN RNN", 1e-4)
+def cudnn_rnn(tolerance):
+    if not torch.backends.cudnn.is_available() and not SELF:
+        raise Absent("no cuDNN")
+    pairs = []
+    for kind in (torch.nn.LSTM, torch.nn.GRU):
+        torch.manual_seed(4)
+        net, x = kind(24, 32, num_layers=2, bidirectional=True).double(), randn(11, 5, 24)
+        sides = []
+        for dev, dtype in ((DEVICE, torch.float32), ("cpu", torch.float64)):
+            net = net.to(dev, dtype)
+            net.zero_grad()
+            xi = x.to(dev, dtype, copy=True).requires_grad_()
+            y = net(xi)[0]
+            y.square().mean().backward()
+            sides.append((y, xi.grad, net.weight_hh_l1.grad.clone()))
+        pairs += [(f"{kind.__name__} {part}", a, b) for part, a, b in zip(("forward", "input", "weight"), *sides)]
+    return within(pairs, tolerance)
+
+
+@check("semi-structured sparsity", 2e-2)
+def semi_structured(tolerance):
+    """Two of four numbers are there; cuSPARSELt multiplies them."""
+    on_gpu()
+    if not torch.backends.cusparselt.is_available():
+        raise Absent("no cuSPARSELt")
+    torch.sparse.SparseSemiStructuredTensor._FORCE_CUTLASS = False
+    a = (randn(128, 256) * torch.tensor([0.0, 0.0, 1.0, 1.0], dtype=torch.float64).repeat(64)).half()
+    b = randn(256, 128).half()
+    return within([("", torch.sparse.to_sparse_semi_structured(put(a)) @ put(b), a.double() @ b.double())], tolerance)
+
+
 @check("cuSOLVER", 1e-9)
 def solver(tolerance):
     a, b = randn(120, 120), randn(120, 5)
@@ -264,34 +339,58 @@ def random(tolerance):
 # -- attention ----------------------------------------------------------------------------------------------------------------------------
 
 
-def attention(backend, tolerance, dtype):
-    q, k, v = (randn(2, 8, 128, 64).to(dtype) for _ in range(3))
-    want = torch.nn.functional.scaled_dot_product_attention(q.double(), k.double(), v.double(), is_causal=True)
-    with torch.nn.attention.sdpa_kernel(backend):
-        try:
-            got = torch.nn.functional.scaled_dot_product_attention(put(q), put(k), put(v), is_causal=True)
-        except RuntimeError as ex:
-            if "No available kernel" in str(ex):
-                raise Absent(f"not in this build: {str(ex).splitlines()[0]}") from None
-            raise
-    return within([("", got, want)], tolerance)
+def attention(backend, tolerance, widths=(64, 128)):
+    """One form of attention, forced, forwards and backwards, against the plain form in double precision on the CPU."""
+    sdpa, pairs = torch.nn.functional.scaled_dot_product_attention, []
+    for dtype in (torch.float16, torch.bfloat16):
+        for width in widths:
+            for causal in (False, True):
+                numbers = [randn(2, 4, 128, width).to(dtype) for _ in range(4)]
+                sides = []
+                for forced, kind, dev in ((backend, dtype, DEVICE), (torch.nn.attention.SDPBackend.MATH, torch.float64, "cpu")):
+                    q, k, v = (x.to(dev, kind, copy=True).requires_grad_() for x in numbers[:3])
+                    with torch.nn.attention.sdpa_kernel(forced):
+                        try:
+                            y = sdpa(q, k, v, is_causal=causal)
+                        except RuntimeError as ex:
+                            if "No available kernel" in str(ex):
+                                raise Absent(f"not in this build: {str(ex).splitlines()[0]}") from None
+                            raise
+                        y.backward(numbers[3].to(dev, kind))
+                    sides.append((y, q.grad, k.grad, v.grad))
+                pairs += list(zip(("output", "q", "k", "v"), *sides)) if dtype == torch.float16 else [(f"bf16 {n}", x, y) for n, x, y in zip(("output", "q", "k", "v"), *sides)]
+    worst = {}
+    for label, got, want in pairs:
+        worst[label] = max(worst.get(label, 0.0), difference(got, want)[1])
+    return max(worst.values()) <= tolerance, f"{len(pairs)} tensors; largest differences: " + ", ".join(f"{n} {d:.1e}" for n, d in worst.items())
 
 
-@check("attention, plain", 5e-3)
-def attention_math(tolerance):
-    return attention(torch.nn.attention.SDPBackend.MATH, tolerance, torch.float16)
-
-
-@check("attention, flash", 5e-3)
-def attention_flash(tolerance):
-    return attention(torch.nn.attention.SDPBackend.FLASH_ATTENTION, tolerance, torch.float16)
-
-
-@check("attention, memory-efficient", 5e-3)
-def attention_efficient(tolerance):
+def on_gpu():
     if SELF:
         raise Absent("only on a GPU")
-    return attention(torch.nn.attention.SDPBackend.EFFICIENT_ATTENTION, tolerance, torch.float16)
+
+
+@check("attention, plain", 2e-2)
+def attention_math(tolerance):
+    return attention(torch.nn.attention.SDPBackend.MATH, tolerance)
+
+
+@check("attention, flash", 2e-2)
+def attention_flash(tolerance):
+    on_gpu()
+    return attention(torch.nn.attention.SDPBackend.FLASH_ATTENTION, tolerance, (64, 128, 256))
+
+
+@check("attention, memory-efficient", 2e-2)
+def attention_efficient(tolerance):
+    on_gpu()
+    return attention(torch.nn.attention.SDPBackend.EFFICIENT_ATTENTION, tolerance, (64, 128, 256))
+
+
+@check("attention, cuDNN", 2e-2)
+def attention_cudnn(tolerance):
+    on_gpu()
+    return attention(torch.nn.attention.SDPBackend.CUDNN_ATTENTION, tolerance)
 
 
 @check("transformer layer", 1e-4)
@@ -386,6 +485,34 @@ def graph(tolerance):
     torch.cuda.synchronize()
     with torch.no_grad():
         return within([("replayed with other numbers", out, net(fresh))], tolerance)
+
+
+@check("torch.compile", 1e-3)
+def compiled(tolerance):
+    """The compiler of torch makes kernels with triton, and a C++ compiler is needed to start them."""
+    try:
+        import triton  # noqa: F401
+    except ImportError:
+        raise Absent("no triton") from None
+    on_gpu()
+
+    def work(a, b):
+        return torch.softmax((a @ b).relu() * 2 + 1, dim=-1).sum(dim=0)
+
+    a, b = randn(300, 200), randn(200, 100)
+    return within([("", torch.compile(work)(put(a, torch.float32), put(b, torch.float32)), work(a, b))], tolerance)
+
+
+@check("profiler")
+def profiler(_):
+    on_gpu()
+    if torch.profiler.ProfilerActivity.CUDA not in torch.profiler.supported_activities():
+        raise Absent("the profiler of this build does not see the GPU")
+    x = put(randn(512, 512), torch.float32)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA, torch.profiler.ProfilerActivity.CPU]) as seen:
+        (x @ x).sum().item()
+    kernels = [e for e in seen.events() if e.device_type == torch.autograd.DeviceType.CUDA and e.time_range.elapsed_us() > 0]
+    return len(kernels) > 1, f"{len(kernels)} events on the GPU, one is {kernels[0].name[:60] if kernels else 'none'}"
 
 
 @check("streams and memory")
