@@ -152,7 +152,8 @@ REFUSED(pool_of_nothing, "threads.yaml", "libraries: [libmkl_tbb_thread*.so*], "
 REFUSED(pool_that_only_wants, "threads.yaml", "libraries: [libmkl_tbb_thread*.so*]",
 	"libraries: [libmkl_tbb_thread*.so*], wants: [a]", "'MKL over TBB' has 'wants' or 'without', but no 'defines'")
 REFUSED(two_blas, "blas.yaml", "name: mkl", "name: openblas", "'openblas' is listed twice")
-REFUSED(setting_kind, "releases/2.6.0-debian.yaml", "gpu: cuda", "gpu: rocm", "'gpu' cannot be 'rocm'")
+REFUSED(setting_kind, "releases/2.6.0-debian.yaml", "name: USE_CUFILE,", "name: USE_CUFILE, gpu: rocm,",
+	"'gpu' cannot be 'rocm'")
 REFUSED(blas_setting, "blas.yaml", "name: BLAS_USE_CBLAS_DOT", "name: BLAS-DOT", "not a name of a setting: 'BLAS-DOT'")
 REFUSED(blas_platform, "blas.yaml", "platforms: [aarch64-darwin]", "platforms: [darwin]",
 	"'platforms' cannot be 'darwin'")
