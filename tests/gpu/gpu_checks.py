@@ -100,14 +100,14 @@ def collectives(tolerance):
     if not dist.is_available():
         raise Absent("this build has no torch.distributed")
     pairs = []
-    for backend, dev in (("gloo", "cpu"), ("gloo", DEVICE), ("nccl", DEVICE)):
-        if backend == "nccl" and (SELF or not dist.is_nccl_available()):
+    for backend, dev in [("gloo", "cpu")] + ([] if SELF else [("gloo", DEVICE), ("nccl", DEVICE)]):
+        if backend == "nccl" and not dist.is_nccl_available():
             continue
         dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)
         x = randn(1000).to(dev)
         y, parts = x.clone(), [torch.empty_like(x)]
         dist.all_reduce(y)
-        dist.all_gather(parts, x) if backend == "nccl" or dev == "cpu" else parts[0].copy_(x)
+        dist.all_gather(parts, x)
         pairs += [(f"{backend} {dev}", y, x), ("", parts[0], x)]
         dist.destroy_process_group()
     return within(pairs, tolerance)
@@ -340,8 +340,8 @@ def random(tolerance):
 
 
 def attention(backend, tolerance, widths=(64, 128)):
-    """One form of attention, forced, forwards and backwards, against the plain form in double precision on the CPU."""
-    sdpa, pairs = torch.nn.functional.scaled_dot_product_attention, []
+    """One form of attention, forced, forwards and backwards, against the plain form in double precision on the CPU; bfloat16 may differ four times as much."""
+    sdpa, worst = torch.nn.functional.scaled_dot_product_attention, {}
     for dtype in (torch.float16, torch.bfloat16):
         for width in widths:
             for causal in (False, True):
@@ -353,16 +353,16 @@ def attention(backend, tolerance, widths=(64, 128)):
                         try:
                             y = sdpa(q, k, v, is_causal=causal)
                         except RuntimeError as ex:
-                            if "No available kernel" in str(ex):
+                            if "No available kernel" in str(ex) and not worst:
                                 raise Absent(f"not in this build: {str(ex).splitlines()[0]}") from None
                             raise
                         y.backward(numbers[3].to(dev, kind))
                     sides.append((y, q.grad, k.grad, v.grad))
-                pairs += list(zip(("output", "q", "k", "v"), *sides)) if dtype == torch.float16 else [(f"bf16 {n}", x, y) for n, x, y in zip(("output", "q", "k", "v"), *sides)]
-    worst = {}
-    for label, got, want in pairs:
-        worst[label] = max(worst.get(label, 0.0), difference(got, want)[1])
-    return max(worst.values()) <= tolerance, f"{len(pairs)} tensors; largest differences: " + ", ".join(f"{n} {d:.1e}" for n, d in worst.items())
+                for part, got, want in zip(("output", "q", "k", "v"), *sides):
+                    label = f"{str(dtype)[6:]} {part}"
+                    worst[label] = max(worst.get(label, 0.0), difference(got, want)[1])
+    ok = all(d <= tolerance * (4 if label.startswith("bfloat16") else 1) for label, d in worst.items())
+    return ok, "largest differences: " + ", ".join(f"{label} {d:.1e}" for label, d in worst.items())
 
 
 def on_gpu():
@@ -370,24 +370,23 @@ def on_gpu():
         raise Absent("only on a GPU")
 
 
-@check("attention, plain", 2e-2)
+@check("attention, plain", 5e-3)
 def attention_math(tolerance):
     return attention(torch.nn.attention.SDPBackend.MATH, tolerance)
 
 
-@check("attention, flash", 2e-2)
+@check("attention, flash", 5e-3)
 def attention_flash(tolerance):
-    on_gpu()
     return attention(torch.nn.attention.SDPBackend.FLASH_ATTENTION, tolerance, (64, 128, 256))
 
 
-@check("attention, memory-efficient", 2e-2)
+@check("attention, memory-efficient", 5e-3)
 def attention_efficient(tolerance):
     on_gpu()
     return attention(torch.nn.attention.SDPBackend.EFFICIENT_ATTENTION, tolerance, (64, 128, 256))
 
 
-@check("attention, cuDNN", 2e-2)
+@check("attention, cuDNN", 5e-3)
 def attention_cudnn(tolerance):
     on_gpu()
     return attention(torch.nn.attention.SDPBackend.CUDNN_ATTENTION, tolerance)

@@ -38,7 +38,7 @@ class Process:
     def __init__(self, o):
         import torch
 
-        self.torch, self.dist, self.o, self.results = torch, torch.distributed, o, []
+        self.torch, self.dist, self.o = torch, torch.distributed, o
         self.device = "cpu" if o.self_check else f"cuda:{o.rank}"
         if not o.self_check:
             torch.cuda.set_device(o.rank)

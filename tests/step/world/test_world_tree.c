@@ -496,6 +496,8 @@ static void a_base_has_wheels_too(void **state)
 	assert_err(make(), &err, ERR_INTEGRITY, "'cmake': has nothing in 'cmake/other'");
 	parts[0].places_count = 0;
 	assert_err(make(), &err, ERR_CONFIG, "part 'base1' is not a toolkit, so 'cmake' has no place in it");
+	parts[0].kind = "python";
+	assert_err(make(), &err, ERR_CONFIG, "part 'base1' is not a toolkit, so 'cmake' has no place in it");
 }
 
 static void a_python_goes_to_its_prefix(void **state)
