@@ -4,7 +4,7 @@
 usage: bench_build.py warm PTBUILD ROOT CACHE HAND_CCACHE [PAIRS]
        bench_build.py tuned PTBUILD ROOT CACHE HAND_CCACHE [PAIRS]
        bench_build.py lean PTBUILD ROOT CACHE HAND_CCACHE [PAIRS]
-       bench_build.py cold PTBUILD ROOT CACHE [PAIRS [UNITS]]
+       bench_build.py cold PTBUILD ROOT CACHE [PAIRS [UNITS [CUDA_UNITS]]]
 
 warm: the whole build from the source archives to the wheel with warm compiler caches. CACHE is a store that has the sources and ptbuild's compiler cache,
       HAND_CCACHE the cache of a build by hand (an empty one is filled by an uncounted first run). By hand means: tar, patch, setup.py bdist_wheel; ptbuild
@@ -14,7 +14,8 @@ tuned: the same, but by hand compiles and links with all that ptbuild chooses: p
       need. HAND_CCACHE may then be a copy of ptbuild's compiler cache.
 lean: tuned, and by hand knows that the patch series gives each library three names, which a wheel holds as three copies, and how to stop that.
 cold: a sample of compile units, spread evenly over the build, without a compiler cache. CPU seconds; of those of the precompiled headers, which all units share,
-      the sample bears its part, and what they take whole is told.
+      the sample bears its part, and what they take whole is told. With CUDA_UNITS the build is that of sm90-avx512, and the sample has as many units of
+      nvcc's besides; their CPU seconds are told apart, too.
 A ratio below 1 means that ptbuild takes less. Needs bubblewrap.
 """
 import hashlib
@@ -29,9 +30,9 @@ import sys
 import tempfile
 import time
 
-VARIANT = ["--profile", "cpu-avx2", "--package", "pytorch", "--release", "2.6.0-debian"]
+PROFILES = {False: "cpu-avx2", True: "sm90-avx512"}
 # What a plan gives beside the settings that a person would have to give as well.
-OWN = {"PTBUILD_LINKER", "CMAKE_TOOLCHAIN_FILE", "HOME", "TMPDIR", "PATH", "USE_PRECOMPILED_HEADERS"}
+OWN = {"PTBUILD_LINKER", "CMAKE_TOOLCHAIN_FILE", "HOME", "TMPDIR", "PATH", "USE_PRECOMPILED_HEADERS", "TORCH_NVCC_FLAGS"}
 # The same options for the compiler on both sides, else the two would not build the same thing.
 ENTRIES = 'add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-ffile-prefix-map=/ptbuild/src/=>")\n'
 ONE_NAME = 'set(HAVE_SOVERSION "OFF" CACHE STRING "")\n'
@@ -59,9 +60,11 @@ def run(argv, log, **kw):
 
 
 class Bench:
-    def __init__(self, ptbuild, root, cache, top):
+    def __init__(self, ptbuild, root, cache, top, cuda=False):
+        self.cuda = cuda
+        self.variant = ["--profile", PROFILES[cuda], "--package", "pytorch", "--release", "2.6.0-debian"]
         self.ptbuild, self.root, self.cache, self.top = os.path.abspath(ptbuild), os.path.abspath(root), os.path.abspath(cache), top
-        text = subprocess.run([self.ptbuild, "plan", *VARIANT, "--root", self.root, "--json"], check=True, capture_output=True, text=True).stdout
+        text = subprocess.run([self.ptbuild, "plan", *self.variant, "--root", self.root, "--json"], check=True, capture_output=True, text=True).stdout
         self.plan = json.loads(text)
         self.log = os.path.join(top, "log")
         # On the cache's file system, so that what is left can be moved there. Not below it, where ptbuild would clear it away.
@@ -106,7 +109,13 @@ class Bench:
         names = [s["name"] for s in self.plan["sources"]]
         run(["tar", "--no-same-owner", "-xf", self.source(names[0]), "--strip-components=1", "-C", src], self.log)
         run(["tar", "--no-same-owner", "-xf", self.source(names[1]), "-C", src], self.log)
+        for name in names[2:]:
+            into = os.path.join(src, "third_party", name.split("_")[0])
+            os.makedirs(into, exist_ok=True)
+            run(["tar", "--no-same-owner", "-xf", self.source(name), "--strip-components=1", "-C", into], self.log)
         self.patch(src, os.path.join(src, "debian/patches"), ("2000-version.patch",))
+        if self.cuda:
+            self.own_patches(src)  # without some of them nobody can configure it
         with open(os.path.join(tree, "cfg/entries.cmake"), "w", encoding="utf-8") as f:
             f.write(entries)
         flatc = ["flatc", "--cpp", "--gen-mutable", "--scoped-enums", "mobile_bytecode.fbs"]
@@ -138,7 +147,7 @@ class Bench:
         out = os.path.join(self.left, f"out{self.runs}")
         self.set_aside()
         start = time.monotonic()
-        run([self.ptbuild, "-q", *VARIANT, "--root", self.root, "--cache", self.cache, "--out", out, "--offline", "--keep"], self.log)
+        run([self.ptbuild, "-q", *self.variant, "--root", self.root, "--cache", self.cache, "--out", out, "--offline", "--keep"], self.log)
         whole = time.monotonic() - start
         with open(os.path.join(out, self.plan["variant"], "build.json"), encoding="utf-8") as f:
             steps = {s["step"]: s["seconds"] for s in json.load(f)["steps"]}
@@ -179,34 +188,48 @@ def digests(tree, units):
     return [hashlib.sha256(pathlib.Path(tree, "src/build", u).read_bytes()).hexdigest() for u in units]
 
 
-def cold(b, pairs, count):
+def spread(units, count):
+    """`count` of them, evenly; all where there are fewer."""
+    count = min(count, len(units))
+    return [units[i * len(units) // count] for i in range(count)]
+
+
+def cold(b, pairs, count, cuda):
     sides = {}
     for name, pch in (("hand", "OFF"), ("own", "ON")):
         tree = os.path.join(b.top, name)
         b.hand_tree(tree)
-        if name == "own":
+        if name == "own" and not cuda:
             b.own_patches(os.path.join(tree, "src"))
         env = b.hand_env(False) | {"USE_PRECOMPILED_HEADERS": pch}
+        if name == "own":
+            env |= {k: v for k, v in b.plan["env"].items() if k == "TORCH_NVCC_FLAGS"}
         run(bwrap(b.root, b.hand_binds(tree), env, ["python3", "setup.py", "build", "--cmake-only"]), b.log)
         with open(os.path.join(tree, "src/build/build.ninja"), encoding="utf-8") as f:
             sides[name] = (tree, env, re.findall(r"^build (\S+\.gch)[ :|]", f.read(), re.M))
     with open(os.path.join(b.top, "hand/src/build/build.ninja"), encoding="utf-8") as f:
-        units = re.findall(r"^build (\S+\.o): C\S*_COMPILER__", f.read(), re.M)
-    sample = units[:: max(1, len(units) // count)][: max(count, 1)]
+        text = f.read()
+    units = re.findall(r"^build (\S+\.o): C(?:XX)?_COMPILER__", text, re.M)
+    of_nvcc = re.findall(r"^build (\S+\.o): CUDA_COMPILER__", text, re.M)
+    sample, sample_of_nvcc = spread(units, count), spread(of_nvcc, cuda)
     # Generated sources first, so that they are in neither side's figure.
     for tree, env, _ in sides.values():
         run(bwrap(b.root, b.hand_binds(tree), env, ["sh", "-c", 'cd build && ninja "$@"', "sh", *sample[:1]]), b.log)
-    print(f"{len(sample)} of {len(units)} units", flush=True)
-    cpu, whole, objects = ({"hand": [], "own": []} for _ in range(3))
+    print(f"{len(sample)} of {len(units)} units" + (f", {len(sample_of_nvcc)} of {len(of_nvcc)} of nvcc's" if cuda else ""), flush=True)
+    cpu, whole, nvcc, objects = ({"hand": [], "own": []} for _ in range(4))
     for i in range(pairs):
-        for name, (tree, env, headers) in sides.items():
+        # Each side goes first in turn.
+        for name, (tree, env, headers) in sorted(sides.items(), reverse=i % 2 == 1):
             shared, alone = compile_sample(b, tree, env, sample, headers)
-            cpu[name].append(alone + shared * len(sample) / len(units))
-            whole[name].append(alone + shared)
+            nvcc[name].append(compile_sample(b, tree, env, sample_of_nvcc, [])[1] if cuda else 0)
+            cpu[name].append(alone + shared * len(sample) / len(units) + nvcc[name][-1])
+            whole[name].append(alone + shared + nvcc[name][-1])
             objects[name].append(digests(tree, sample))
-        print(f"pair {i + 1}: ptbuild {cpu['own'][-1]:.1f} CPU seconds, by hand {cpu['hand'][-1]:.1f}", flush=True)
+        print(f"pair {i + 1}: ptbuild {cpu['own'][-1]:.1f} CPU seconds, by hand {cpu['hand'][-1]:.1f}" + (f", of nvcc's {nvcc['own'][-1]:.1f} and {nvcc['hand'][-1]:.1f}" if cuda else ""), flush=True)
     report("CPU seconds of the sample", cpu["own"], cpu["hand"])
     report("the same, as though the sample alone needed the headers", whole["own"], whole["hand"])
+    if cuda:
+        report("of nvcc's units", nvcc["own"], nvcc["hand"])
     # Each pair compiled the headers anew, and their bytes differ from run to run: the objects must not.
     same = sum(len(set(runs)) == 1 for runs in zip(*objects["own"]))
     print(f"objects equal in all pairs, whatever bytes the precompiled header had: {same} of {len(sample)}")
@@ -218,12 +241,13 @@ def main():
     if len(sys.argv) < 5 or sys.argv[1] not in ("warm", "tuned", "lean", "cold"):
         sys.exit(__doc__)
     with tempfile.TemporaryDirectory(prefix="ptbuild-bench-", dir=os.environ.get("TMPDIR")) as top:
-        b = Bench(sys.argv[2], sys.argv[3], sys.argv[4], top)
+        numbers = [int(a) for a in sys.argv[5:]] if sys.argv[1] == "cold" else []
+        b = Bench(sys.argv[2], sys.argv[3], sys.argv[4], top, len(numbers) > 2 and numbers[2] > 0)
         try:
             if sys.argv[1] != "cold":
                 warm(b, os.path.abspath(sys.argv[5]), int(sys.argv[6]) if len(sys.argv) > 6 else 5, sys.argv[1])
             else:
-                cold(b, int(sys.argv[5]) if len(sys.argv) > 5 else 3, int(sys.argv[6]) if len(sys.argv) > 6 else 100)
+                cold(b, *(numbers + [3, 100, 0][len(numbers) :]))
         finally:
             shutil.rmtree(b.left, ignore_errors=True)
 
