@@ -41,6 +41,8 @@ static void add_dirs(const struct toolkit_row *k, const bool *wanted, struct are
 		const char *dir = path_join(a, "nvidia", k->libraries[i].dir);
 		if (wanted[i] && !strlist_contains(ret, dir))
 			strlist_ref(ret, a, dir);
+		if (wanted[i] && *k->libraries[i].older)
+			strlist_ref(ret, a, k->libraries[i].older);
 	}
 }
 

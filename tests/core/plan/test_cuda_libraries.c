@@ -77,6 +77,15 @@ static void test_what_these_need_in_turn(void **state)
 			    "nvidia/cublas/lib nvidia/cusolver/lib nvidia/cusparse/lib nvidia/nvjitlink/lib");
 }
 
+/* Which version pip takes is not known beforehand, so both directories are searched. */
+static void test_where_older_versions_have_them(void **state)
+{
+	(void)state;
+	struct plan p = plan_of("12.4");
+	struct cuda_needs n = needs_of(&p, "libcusparseLt.so.0");
+	assert_string_equal(joined(&n.dirs), "nvidia/cusparselt/lib cusparselt/lib");
+}
+
 static void test_one_directory_from_cuda_13_on(void **state)
 {
 	(void)state;
@@ -145,9 +154,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_exactly_what_is_needed),         TEST(test_what_these_need_in_turn),
-		TEST(test_one_directory_from_cuda_13_on),  TEST(test_libraries_of_the_system),
-		TEST(test_nothing_without_cuda),           TEST(test_needed_names_of_a_tree),
-		TEST(test_where_a_stranger_has_them_from),
+		TEST(test_where_older_versions_have_them), TEST(test_one_directory_from_cuda_13_on),
+		TEST(test_libraries_of_the_system),        TEST(test_nothing_without_cuda),
+		TEST(test_needed_names_of_a_tree),         TEST(test_where_a_stranger_has_them_from),
 	};
 	return cmocka_run_group_tests(tests, load_tables, NULL);
 }
