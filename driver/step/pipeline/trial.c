@@ -141,10 +141,11 @@ static struct plan trial_plan(const struct plan *p, struct package_row *row, str
 	t.gpu = t.driver_libraries = t.depends = (struct strlist){0};
 	t.patches_count = 0;
 	t.metadata_rev = 1;
-	/* What every CMake project obeys is compared as for the package. */
+	/* What every CMake project obeys is compared as for the package, but for what only one with GPU code has. */
 	t.cmake = (struct settings){0};
 	for (size_t i = 0; i < p->cmake.count; i++)
-		if (strncmp(p->cmake.items[i].name, "CMAKE_", 6) == 0)
+		if (strncmp(p->cmake.items[i].name, "CMAKE_", 6) == 0 &&
+		    strncmp(p->cmake.items[i].name, "CMAKE_CUDA_", 11) != 0)
 			settings_put(&t.cmake, a, &p->cmake.items[i]);
 	return t;
 }
