@@ -13,6 +13,7 @@
 #include "base/size.h"
 #include "base/sys/fs.h"
 #include "base/sys/machine.h"
+#include "core/plan/promise.h"
 #include "core/root/jobs.h"
 #include "core/root/sandbox_place.h"
 #include "core/root/sandbox_walls.h"
@@ -182,20 +183,45 @@ static void check_platform(struct preflight *d)
 		preflight_fix(d, "build it on such a machine; a plan of it can be made anywhere");
 }
 
-static void check_cpu(struct preflight *d)
+/* What of an instruction set this processor lacks: "avx512f, avx512dq", "" where nothing. */
+static const char *lacking(const struct isa_row *isa, struct arena *a)
 {
 	struct strlist missing = {0};
+	for (unsigned i = 0; i < isa->cpuinfo_count; i++)
+		if (!machine_has_feature(isa->cpuinfo[i]))
+			strlist_ref(&missing, a, isa->cpuinfo[i]);
+	return strlist_join(&missing, a, ", ");
+}
+
+static void check_cpu(struct preflight *d)
+{
 	const struct isa_row *isa = d->q->plan ? d->q->plan->isa_row : NULL;
 	if (!isa)
 		return;
-	for (unsigned i = 0; i < isa->cpuinfo_count; i++)
-		if (!machine_has_feature(isa->cpuinfo[i]))
-			strlist_ref(&missing, d->arena, isa->cpuinfo[i]);
-	if (missing.count)
+	const char *missing = lacking(isa, d->arena);
+	if (*missing)
 		preflight_warn(d, "cpu", "this processor cannot run %s (no %s): the wheel is built but not tried",
-			       isa->name, strlist_join(&missing, d->arena, ", "));
+			       isa->name, missing);
 	else
 		preflight_ok(d, "cpu", "runs %s", isa->name);
+}
+
+/* What is built against a torch imports it in its build. */
+static void check_cpu_of_torch(struct preflight *d)
+{
+	const struct plan *p = d->q->plan;
+	const char *label = p ? strchr(p->torch_version, '+') : NULL;
+	struct promise torch;
+	if (!label)
+		return;
+	promise_of_label(d->q->tables, label + 1, d->arena, &torch);
+	const char *missing = torch.isa ? lacking(torch.isa, d->arena) : "";
+	if (!*missing)
+		return;
+	preflight_fail(d, ERR_POLICY, "torch",
+		       "the build of %s imports its torch, and this processor cannot run %s (no %s)", p->package,
+		       torch.isa->name, missing);
+	preflight_fix(d, "build it on a machine that can, or for a profile that this one can run ('ptbuild detect')");
 }
 
 /* How much a build takes beyond what an earlier run of it left. Others than PyTorch take a tenth of a GiB and unpack
@@ -346,6 +372,7 @@ int preflight_machine(struct preflight *d, struct err *e)
 	if (d->foreign) /* what this machine lacks for it is of no use */
 		return 0;
 	check_cpu(d);
+	check_cpu_of_torch(d);
 	if (check_places(d, e) < 0)
 		return -1;
 	check_memory(d);

@@ -86,6 +86,8 @@ static int setup(void **state)
 			       .variant = "v",
 			       .release = "2.6.0",
 			       .python = "3.13",
+			       .torch = "",
+			       .torch_version = "",
 			       .env = {.items = t.settings, .count = 2},
 			       .release_row = &t.release,
 			       .package_row = &t.package};
@@ -292,6 +294,26 @@ static void test_a_toolkit_that_does_not_fit_the_c_library(void **state)
 	}
 }
 
+/* What is built against a torch imports it: a wheel of PyTorch alone may be for another processor. */
+static void test_a_torch_that_this_processor_cannot_run(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	const struct tables *shipped = NULL;
+	const bool x86 = strcmp(t.host, "x86_64-linux") == 0;
+	assert_ok(tables_load(PROFILES_DIR, &t.a, &shipped, &e), &e);
+	t.q.tables = shipped;
+	t.plan.package = "torchaudio";
+	t.plan.torch_version = x86 ? "2.6.0+cpu.armv9" : "2.6.0+cpu.avx512";
+	assert_ok(preflight_machine(&t.d, &e), &e);
+	assert_err(preflight_verdict(&t.d, &e), &e, ERR_POLICY, "the build of torchaudio imports its torch");
+	assert_contains(e.hint, "a profile that this one can run");
+	t.d.count = 0;
+	t.plan.torch_version = "2.6.0+of.another";
+	assert_ok(preflight_machine(&t.d, &e), &e);
+	assert_ok(preflight_verdict(&t.d, &e), &e);
+}
+
 static void test_versions_out_of_range(void **state)
 {
 	(void)state;
@@ -491,6 +513,7 @@ int main(void)
 		TEST(test_no_toolkit),
 		TEST(test_a_toolkit_without_the_drivers_library),
 		TEST(test_a_toolkit_that_does_not_fit_the_c_library),
+		TEST(test_a_torch_that_this_processor_cannot_run),
 		TEST(test_versions_out_of_range),
 		TEST(test_a_compiler_that_is_too_new_for_arm_alone),
 		TEST(test_cmake_matters_only_where_cmake_drives),
