@@ -30,7 +30,6 @@ import sys
 import tempfile
 import time
 
-PROFILES = {False: "cpu-avx2", True: "sm90-avx512"}
 # What a plan gives beside the settings that a person would have to give as well.
 OWN = {"PTBUILD_LINKER", "CMAKE_TOOLCHAIN_FILE", "HOME", "TMPDIR", "PATH", "USE_PRECOMPILED_HEADERS", "TORCH_NVCC_FLAGS"}
 # The same options for the compiler on both sides, else the two would not build the same thing.
@@ -62,7 +61,7 @@ def run(argv, log, **kw):
 class Bench:
     def __init__(self, ptbuild, root, cache, top, cuda=False):
         self.cuda = cuda
-        self.variant = ["--profile", PROFILES[cuda], "--package", "pytorch", "--release", "2.6.0-debian"]
+        self.variant = ["--profile", "sm90-avx512" if cuda else "cpu-avx2", "--package", "pytorch", "--release", "2.6.0-debian"]
         self.ptbuild, self.root, self.cache, self.top = os.path.abspath(ptbuild), os.path.abspath(root), os.path.abspath(cache), top
         text = subprocess.run([self.ptbuild, "plan", *self.variant, "--root", self.root, "--json"], check=True, capture_output=True, text=True).stdout
         self.plan = json.loads(text)
@@ -199,11 +198,11 @@ def cold(b, pairs, count, cuda):
     for name, pch in (("hand", "OFF"), ("own", "ON")):
         tree = os.path.join(b.top, name)
         b.hand_tree(tree)
-        if name == "own" and not cuda:
-            b.own_patches(os.path.join(tree, "src"))
         env = b.hand_env(False) | {"USE_PRECOMPILED_HEADERS": pch}
-        if name == "own":
-            env |= {k: v for k, v in b.plan["env"].items() if k == "TORCH_NVCC_FLAGS"}
+        if name == "own" and cuda:
+            env["TORCH_NVCC_FLAGS"] = b.plan["env"]["TORCH_NVCC_FLAGS"]
+        elif name == "own":
+            b.own_patches(os.path.join(tree, "src"))
         run(bwrap(b.root, b.hand_binds(tree), env, ["python3", "setup.py", "build", "--cmake-only"]), b.log)
         with open(os.path.join(tree, "src/build/build.ninja"), encoding="utf-8") as f:
             sides[name] = (tree, env, re.findall(r"^build (\S+\.gch)[ :|]", f.read(), re.M))
@@ -211,7 +210,7 @@ def cold(b, pairs, count, cuda):
         text = f.read()
     units = re.findall(r"^build (\S+\.o): C(?:XX)?_COMPILER__", text, re.M)
     of_nvcc = re.findall(r"^build (\S+\.o): CUDA_COMPILER__", text, re.M)
-    sample, sample_of_nvcc = spread(units, count), spread(of_nvcc, cuda)
+    sample, sample_of_nvcc = spread(units, max(count, 1)), spread(of_nvcc, cuda)
     # Generated sources first, so that they are in neither side's figure.
     for tree, env, _ in sides.values():
         run(bwrap(b.root, b.hand_binds(tree), env, ["sh", "-c", 'cd build && ninja "$@"', "sh", *sample[:1]]), b.log)
