@@ -366,7 +366,10 @@ static int obtain(struct pipeline *l, const struct pipeline_target *t, const str
 		  struct pipeline_item **ret, struct err *e)
 {
 	const struct plan *plan;
-	return resolve(l, t, torch, rev, &plan, e) < 0 ? -1 : obtain_plan(l, plan, torch, ret, e);
+	if (resolve(l, t, torch, rev, &plan, e) < 0 || obtain_plan(l, plan, torch, ret, e) < 0)
+		return -1;
+	(*ret)->asked = variant_name(&t->variant, l->arena);
+	return 0;
 }
 
 static const struct pipeline_failure *failed_already(const struct pipeline *l, const struct pipeline_target *t)
@@ -593,7 +596,7 @@ const struct pipeline_item *pipeline_find(const struct pipeline_item *items, siz
 	const char *name = variant_name(&t->variant, &a);
 	for (size_t i = 0; i < count; i++) {
 		const struct plan *p = items[i].plan;
-		if (strcmp(p->variant, name) == 0 && strcmp(p->release, t->release) == 0 &&
+		if (items[i].asked && strcmp(items[i].asked, name) == 0 && strcmp(p->release, t->release) == 0 &&
 		    p->metadata_rev == (rev ? rev : 1))
 			return &items[i];
 	}

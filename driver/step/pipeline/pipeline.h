@@ -78,6 +78,8 @@ struct pipeline_request {
 
 struct pipeline_item {
 	const struct plan *plan;
+	/* the name of the target, which says no toolkit where the plan chose it; NULL of pipeline_take */
+	const char *asked;
 	bool hit;               /* came from the store */
 	const char *wheel;      /* path in out_dir */
 	const char *object;     /* directory in the store */
