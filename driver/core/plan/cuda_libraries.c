@@ -6,6 +6,7 @@
 
 #include "base/path.h"
 #include "base/sys/fs.h"
+#include "base/version.h"
 #include "core/elf/elf.h"
 #include "core/wheel/wheel.h"
 
@@ -17,14 +18,31 @@ static bool holds(const struct cuda_library_row *row, const char *name)
 	return false;
 }
 
-/* ">=12.4.5.8,<13": what was built against, up to the next major version, with which NVIDIA changes the SONAME. */
+/* The first version that may break what was built against this one: the next major one, with which NVIDIA changes the
+ * SONAME; of a 0.x, which promises less, the next minor one. (cuSPARSELt 0.6 and 0.8 have one SONAME, and structures of
+ * other sizes and alignment.) */
+static char *first_break(const char *version, struct arena *a)
+{
+	char *end;
+	unsigned long major = strtoul(version, &end, 10);
+	if (major == 0 && *end == '.')
+		return arena_printf(a, "0.%lu", strtoul(end + 1, NULL, 10) + 1);
+	return arena_printf(a, "%lu", major + 1);
+}
+
+/* ">=12.4.5.8,<13": what was built against, up to what may not fit any more. */
 static char *range_of(const struct plan *p, const struct cuda_library_row *row, struct arena *a)
 {
 	const struct toolkit_part *part = *row->part && p->toolkit ? toolkit_part_of(p->toolkit, row->part) : NULL;
 	const char *version = part && *part->version ? part->version : *row->part ? "" : p->cuda;
 	if (!*version)
 		return arena_strdup(a, "");
-	return arena_printf(a, ">=%s,<%lu", version, strtoul(version, NULL, 10) + 1);
+	const char *below = first_break(version, a);
+	if (*row->below && version_cmp(row->below, below) < 0)
+		below = row->below;
+	/* A toolkit may still have what the wheel of its version has not. */
+	return version_cmp(version, below) < 0 ? arena_printf(a, ">=%s,<%s", version, below)
+					       : arena_printf(a, "<%s", below);
 }
 
 static const struct cuda_library_row *find_package(const struct toolkit_row *k, const char *package)

@@ -219,8 +219,9 @@ static int output_key(const struct plan_context *c, struct plan *p, const char *
 		put(&t, "requires", p->requires.items[i]);
 	for (unsigned i = 0; c->toolkit && i < c->toolkit->libraries_count; i++)
 		put_nth(&t, "cuda library", i,
-			arena_printf(t.a, "%s in %s, %s", c->toolkit->libraries[i].package,
-				     c->toolkit->libraries[i].dir, c->toolkit->libraries[i].older));
+			arena_printf(t.a, "%s in %s, %s, below %s", c->toolkit->libraries[i].package,
+				     c->toolkit->libraries[i].dir, c->toolkit->libraries[i].older,
+				     c->toolkit->libraries[i].below));
 	if (c->toolkit)
 		put(&t, "cuda libraries", p->cuda_libraries);
 	if (put_rules(&t, c, p, e) < 0)

@@ -114,6 +114,7 @@ struct cuda_library_row {    /* cuda.yaml: libraries of one nvidia-* wheel */
 	const char *package; /* "nvidia-cublas-cu12" */
 	const char *dir;     /* below site-packages/nvidia: "cublas/lib", "cu13/lib" */
 	const char *older;   /* that of older versions, below site-packages; "" = none */
+	const char *below;   /* the first version that has these names no more; "" = none */
 	const char **names;  /* fnmatch patterns of their SONAMEs: "libcublas.so.12" */
 	unsigned names_count;
 	const char *part;   /* the part that knows their version; "" = the toolkit's own version */

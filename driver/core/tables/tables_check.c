@@ -171,6 +171,8 @@ static int check_cuda_library(const struct tables *t, const char *file, const st
 		return row_bad(&at, e, "not a directory below site-packages/nvidia: '%s'", row->dir);
 	if (*row->older && !path_is_safe_relative(row->older))
 		return row_bad(&at, e, "not a directory below site-packages: '%s'", row->older);
+	if (row_version(&at, "below", row->below, true, e) < 0)
+		return -1;
 	if (row_first(&at, layout->libraries, sizeof(*row), offsetof(struct cuda_library_row, line), row, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < row->needs_count; i++)

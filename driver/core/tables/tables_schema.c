@@ -84,8 +84,9 @@ const cyaml_schema_value_t schema_gpu = TOP(struct tables, gpu_file_fields);
 
 ROW(cuda_library, struct cuda_library_row,
 	NEED(struct cuda_library_row, package),    NEED(struct cuda_library_row, dir),
-	MAY(struct cuda_library_row, older),       NEED_LIST(struct cuda_library_row, names),
-	MAY(struct cuda_library_row, part),        LIST(struct cuda_library_row, needs));
+	MAY(struct cuda_library_row, older),       MAY(struct cuda_library_row, below),
+	NEED_LIST(struct cuda_library_row, names), MAY(struct cuda_library_row, part),
+	LIST(struct cuda_library_row, needs));
 ROW(layout, struct layout_row,
 	NEED(struct layout_row, name),
 	MAY(struct layout_row, bundle),

@@ -66,6 +66,23 @@ static void test_exactly_what_is_needed(void **state)
 	assert_true(strlist_contains(&n.names, "libcufft.so.11"));
 }
 
+/* nvtx 12.9 has libnvToolsExt no more; a toolkit of 12.9 may have it. cuSPARSELt is a 0.x. */
+static void test_versions_that_do_not_fit_are_not_taken(void **state)
+{
+	(void)state;
+	struct plan p = plan_of("12.4");
+	static const struct part_row lt = {.name = "cusparselt"};
+	parts[1] = (struct toolkit_part){.row = &lt, .header = "h", .version = "0.6.2"};
+	struct cuda_needs n = needs_of(&p, "libnvToolsExt.so.1 libcusparseLt.so.0");
+	assert_string_equal(joined(&n.requires), "nvidia-cusparselt-cu12>=0.6.2,<0.7 nvidia-nvtx-cu12>=12.4,<12.9");
+	p.cuda = "12.9";
+	n = needs_of(&p, "libnvToolsExt.so.1");
+	assert_string_equal(joined(&n.requires), "nvidia-nvtx-cu12<12.9");
+	p.cuda = "12.10";
+	n = needs_of(&p, "libnvToolsExt.so.1");
+	assert_string_equal(joined(&n.requires), "nvidia-nvtx-cu12<12.9");
+}
+
 /* cuSOLVER needs others: their directories are searched, their packages come with its own. */
 static void test_what_these_need_in_turn(void **state)
 {
@@ -153,10 +170,11 @@ static void test_where_a_stranger_has_them_from(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_exactly_what_is_needed),         TEST(test_what_these_need_in_turn),
-		TEST(test_where_older_versions_have_them), TEST(test_one_directory_from_cuda_13_on),
-		TEST(test_libraries_of_the_system),        TEST(test_nothing_without_cuda),
-		TEST(test_needed_names_of_a_tree),         TEST(test_where_a_stranger_has_them_from),
+		TEST(test_exactly_what_is_needed),         TEST(test_versions_that_do_not_fit_are_not_taken),
+		TEST(test_what_these_need_in_turn),        TEST(test_where_older_versions_have_them),
+		TEST(test_one_directory_from_cuda_13_on),  TEST(test_libraries_of_the_system),
+		TEST(test_nothing_without_cuda),           TEST(test_needed_names_of_a_tree),
+		TEST(test_where_a_stranger_has_them_from),
 	};
 	return cmocka_run_group_tests(tests, load_tables, NULL);
 }

@@ -128,6 +128,7 @@ REFUSED(toolkit_version, "cuda.yaml", "version: \"12.9\"", "version: \"12_9\"", 
 REFUSED(toolkit_layout, "cuda.yaml", "layout: cu13", "layout: cu14", "no layout 'cu14'")
 REFUSED(library_older_dir, "cuda.yaml", "older: cusparselt/lib", "older: ../cusparselt/lib",
 	"not a directory below site-packages: '../cusparselt/lib'")
+REFUSED(library_below, "cuda.yaml", "below: \"12.9\"", "below: none", "'below': not a version: 'none'")
 REFUSED(library_dir, "cuda.yaml", "dir: cublas/lib", "dir: /cublas/lib",
 	"not a directory below site-packages/nvidia: '/cublas/lib'")
 REFUSED(library_part, "cuda.yaml", "part: cublas", "part: cublass", "no part 'cublass'")
@@ -379,6 +380,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_teardown(toolkit_version, test_teardown),
 	cmocka_unit_test_teardown(toolkit_layout, test_teardown),
 	cmocka_unit_test_teardown(library_older_dir, test_teardown),
+	cmocka_unit_test_teardown(library_below, test_teardown),
 	cmocka_unit_test_teardown(library_dir, test_teardown),
 	cmocka_unit_test_teardown(library_part, test_teardown),
 	cmocka_unit_test_teardown(library_needs, test_teardown),
