@@ -78,7 +78,7 @@ struct pipeline_request {
 
 struct pipeline_item {
 	const struct plan *plan;
-	/* the name of the target, which says no toolkit where the plan chose it; NULL of pipeline_take */
+	/* the name of the target, which says no toolkit where the plan chose it; NULL if taken */
 	const char *asked;
 	bool hit;               /* came from the store */
 	const char *wheel;      /* path in out_dir */
