@@ -3,6 +3,8 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include "cache/verify.h"
+
 static void list_is_sorted_and_complete(void **state)
 {
 	struct fixture *f = *state;
@@ -122,6 +124,24 @@ static void half_an_object_gives_way_to_a_publisher(void **state)
 	assert_string_equal(text, "anew");
 	free(text);
 	assert_int_equal(names_in(f, "quarantine"), 1);
+}
+
+static void what_is_no_directory_is_moved_away(void **state)
+{
+	struct fixture *f = *state;
+	struct store_checks checks;
+	const char *path = publish(f, STORE_PYENV, KEY_A, "w.whl", "x"), *found;
+	assert_ok(fs_remove_tree(path, &f->err), &f->err);
+	test_write(path, "not an object");
+	assert_ok(store_verify_all(f->store, true, 1, test_run(), &f->arena, &checks, &f->err), &f->err);
+	assert_int_equal(checks.wrong, 1);
+	assert_false(fs_exists(path));
+	assert_int_equal(names_in(f, "quarantine"), 1);
+	test_write(path, "not an object");
+	publish(f, STORE_PYENV, KEY_A, "w.whl", "anew");
+	assert_ok(store_find(f->store, STORE_PYENV, KEY_A, &f->arena, &found, &f->err), &f->err);
+	assert_non_null(found);
+	assert_int_equal(names_in(f, "quarantine"), 2);
 }
 
 static void verify_can_be_interrupted(void **state)
@@ -245,6 +265,7 @@ int main(void)
 		T(verify_finds_a_broken_manifest),
 		T(verify_needs_the_manifest),
 		T(half_an_object_gives_way_to_a_publisher),
+		T(what_is_no_directory_is_moved_away),
 		T(verify_can_be_interrupted),
 		T(quarantine_moves_the_object_away),
 		T(quarantine_of_nothing_is_an_error),
