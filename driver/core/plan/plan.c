@@ -229,7 +229,7 @@ int plan_resolve(const struct tables *t, const struct plan_request *q, struct ar
 	request.torch_version = p->torch_version;
 	if (buildenv_resolve(&request, a, &env, e) < 0)
 		return -1;
-	if (plan_check_parts(&c, &env, e) < 0)
+	if (plan_check_gpu(&c, &env, e) < 0 || plan_check_parts(&c, &env, e) < 0)
 		return -1;
 	p->env = env.env;
 	p->cmake = env.cmake;

@@ -102,6 +102,30 @@ static int check_cudnn(const struct plan_context *c, const struct toolkit_part *
 	return 0;
 }
 
+int plan_check_gpu(const struct plan_context *c, const struct buildenv *env, struct err *e)
+{
+	static const struct {
+		const char *toggle;
+		enum gpu_kind gpu;
+		const char *profiles;
+	} kinds[] = {
+		{"USE_CUDA", GPU_CUDA, "a profile with GPU targets, such as sm90-avx2"},
+		{"USE_MPS", GPU_MPS, "the profile darwin-mps"},
+	};
+	const struct profile *p = &c->variant.profile;
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		const struct setting *s = settings_get(&env->env, kinds[i].toggle);
+		if (!s || is_on(s->value) == (p->gpu == kinds[i].gpu))
+			continue;
+		err_set(e, ERR_POLICY, "%s=%s (%s), but the profile is %s", s->name, s->value,
+			settings_origin(s, c->arena), p->name);
+		return is_on(s->value)
+			       ? err_hint(e, "that is for %s", kinds[i].profiles)
+			       : err_hint(e, "a wheel without it is that of a profile without GPU, such as cpu-avx2");
+	}
+	return 0;
+}
+
 int plan_check_parts(const struct plan_context *c, const struct buildenv *env, struct err *e)
 {
 	if (!c->probed)

@@ -27,6 +27,9 @@ int plan_check_cuda(struct plan_context *c, struct err *e) MUST_CHECK;
 /* plan_check_toolkit: checks the root's own toolkit: the targets its nvcc lists, a compiler that it
  * accepts. Fills `probed`. */
 int plan_check_toolkit(struct plan_context *c, struct err *e) MUST_CHECK;
+/* plan_check_gpu: checks that what the user sets is the profile's kind of GPU: the label, the
+ * toolkit and the proof of the wheel follow the profile. */
+int plan_check_gpu(const struct plan_context *c, const struct buildenv *env, struct err *e) MUST_CHECK;
 /* plan_check_parts: checks that the root has every CUDA library that the environment turns on. */
 int plan_check_parts(const struct plan_context *c, const struct buildenv *env, struct err *e) MUST_CHECK;
 /* plan_notes: the corrections and warnings that apply, in a fixed order. */

@@ -333,6 +333,18 @@ static void the_blas_asked_for_goes_before_the_profiles(void **state)
 	assert_contains(settings_get(&f->p->env, "BLAS")->why, "command line");
 }
 
+/* The label, the toolkit and the proof follow the profile: the toggle alone would give neither. */
+static void the_kind_of_gpu_is_the_profiles(void **state)
+{
+	struct fixture *f = *state;
+	kvlist_set(&f->q.options.toggles, &f->a, "USE_CUDA", "OFF");
+	refuse(f, ERR_POLICY, "USE_CUDA=OFF (command line), but the profile is sm90-avx512");
+	kvlist_set(&f->q.options.toggles, &f->a, "USE_CUDA", "ON");
+	assert_non_null(resolve(f));
+	use_cpu(f);
+	refuse(f, ERR_POLICY, "USE_CUDA=ON (command line), but the profile is cpu-avx512");
+}
+
 static void a_refusal_leaves_the_result_alone(void **state)
 {
 	struct fixture *f = *state;
@@ -563,6 +575,7 @@ int main(void)
 		TEST(an_unknown_blas_is_refused),
 		TEST(a_blas_of_another_platform_is_refused),
 		TEST(the_blas_asked_for_goes_before_the_profiles),
+		TEST(the_kind_of_gpu_is_the_profiles),
 		TEST(a_refusal_leaves_the_result_alone),
 		TEST(notes_correct_the_spelling_of_targets_and_the_driver),
 		TEST(notes_apply_to_the_variant_only),
