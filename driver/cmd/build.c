@@ -381,7 +381,9 @@ static int report_checks(const struct cmd_build_results *r, struct err *e)
 int cmd_parse_shard(const char *text, unsigned *index, unsigned *count, struct err *e)
 {
 	char end;
-	if (sscanf(text, "%5u/%5u%c", index, count, &end) == 2 && *index >= 1 && *index <= *count)
+	/* sscanf would take signs and blanks. */
+	if (strspn(text, "0123456789/") == strlen(text) && sscanf(text, "%5u/%5u%c", index, count, &end) == 2 &&
+	    *index >= 1 && *index <= *count)
 		return 0;
 	err_set(e, ERR_USAGE, "'%s' is not a shard", text);
 	return err_hint(e, "--shard 2/3 is the second of three");
