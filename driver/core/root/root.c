@@ -222,10 +222,11 @@ int root_open(const char *dir, struct arena *a, struct root *ret, struct err *e)
 		AUTO_FREE char *real = realpath(dir, NULL);
 		if (!real && errno == ENOENT) {
 			err_set(e, ERR_USAGE, "the root '%s' does not exist", dir);
-			return err_hint(e,
-					"'ptbuild world make debian13 --copy %s' makes one; without --root ptbuild "
-					"makes the root of the release itself",
-					shell_quoted(dir, a));
+			return err_hint(
+				e,
+				"'ptbuild world make debian13 --copy %s' makes one; --root world:debian13 is one "
+				"that ptbuild makes and keeps",
+				shell_quoted(dir, a));
 		}
 		if (!real)
 			return err_errno(e, ERR_USAGE, "cannot open the root '%s'", dir);
@@ -235,8 +236,8 @@ int root_open(const char *dir, struct arena *a, struct root *ret, struct err *e)
 	const char *bin = root_resolve(&r, "/usr/bin", a);
 	if (!bin || !fs_is_dir(root_host_path(&r, bin, a))) {
 		err_set(e, ERR_USAGE, "'%s' is not a root file system: it has no usr/bin", r.dir);
-		return err_hint(e, "name a directory with an unpacked root file system, or leave --root out to build "
-				   "with the host's tools");
+		return err_hint(e, "name a directory with an unpacked root file system, world:NAME, or / for this "
+				   "machine's own");
 	}
 	AUTO_BUF struct buf os = {0};
 	int got = root_read(&r, "/etc/os-release", MAX_TEXT, &os, e);
