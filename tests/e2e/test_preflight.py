@@ -280,15 +280,35 @@ def test_of_several_packages_all_are_looked_at_first(world):
     with open(world.release("two"), "w") as f:
         f.write(text.replace("2.9.1-setup-py-env", "2.9.1-two") + package)
     profiles = needing(world.profiles, world, "{header: no/such.h, package: torchvision, debian: no-such-dev, why: for the test}")
-    done = subprocess.run(
-        [world.ptbuild, "build", "--profiles", profiles, "--cache", world.path("two"), "--out", world.out, "--profile", "cpu-avx2", "--release", "2.9.1-two"]
-        + ["--package", "pytorch", "--package", "torchvision"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 8 and "torchvision-python" in done.stderr and "no/such.h: not in the root" in done.stderr, done.stderr
-    assert not glob.glob(world.path("two", "build", "*")), done.stderr
+    for more in ([], ["--metadata-rev", "2"]):
+        done = subprocess.run(
+            [world.ptbuild, "build", "--profiles", profiles, "--cache", world.path("two"), "--out", world.out, "--profile", "cpu-avx2", "--release", "2.9.1-two"]
+            + ["--package", "pytorch", "--package", "torchvision", *more],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 8 and "torchvision-python" in done.stderr and "no/such.h: not in the root" in done.stderr, done.stderr
+        assert not glob.glob(world.path("two", "build", "*")) and not glob.glob(world.path("two", "objects", "wheel", "*")), done.stderr
+
+
+def test_a_torch_that_cannot_be_had_is_tried_once(world):
+    """Of a matrix of two packages that are built against it."""
+    with open(world.release("setup-py-env")) as f:
+        text = f.read()
+    package = text[text.index("pytorch:") :].replace("backend: setup-py-env", "backend: setuptools")
+    with open(world.release("three"), "w") as f:
+        f.write(text.replace("2.9.1-setup-py-env", "2.9.1-three") + "".join(package.replace("pytorch:", f"{name}:") for name in ("torchvision", "torchaudio")))
+    profiles = needing(world.profiles, world, "{header: no/such.h, package: pytorch, debian: no-such-dev, why: for the test}")
+    matrix = world.path("companions.yaml")
+    with open(matrix, "w") as f:
+        f.write(f'note: companions\nrelease: 2.9.1-three\npythons: ["{host_python()}"]\nrows:\n  - {{packages: [torchvision, torchaudio], gpus: [cpu], isas: [avx2]}}\n')
+    words = [world.ptbuild, "build", "--matrix", matrix, "--profiles", profiles, "--cache", world.path("three"), "--out", world.out, "--verbose"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 8, (done.returncode, done.stderr)
+    assert done.stderr.count("needs the torch of its variant") == 1, done.stderr
+    for name in ("torchvision", "torchaudio"):
+        assert f"the torch that {name} is built against" in done.stderr, done.stderr
 
 
 def test_doctor_says_ok_and_the_build_gets_through(world):
@@ -346,4 +366,4 @@ if __name__ == "__main__":
     if not can_mount():
         print("no mount name space here: only what needs none is tested")
         TESTS = []
-    main([*TESTS, test_of_several_packages_all_are_looked_at_first, test_doctor_says_ok_and_the_build_gets_through, test_a_trial_that_fails])
+    main([*TESTS, test_of_several_packages_all_are_looked_at_first, test_a_torch_that_cannot_be_had_is_tried_once, test_doctor_says_ok_and_the_build_gets_through, test_a_trial_that_fails])

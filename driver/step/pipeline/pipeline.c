@@ -34,6 +34,8 @@ struct pipeline {
 	bool sandbox_works;      /* it was tried */
 	bool elsewhere;          /* without a sandbox, and not where its paths are */
 	struct strlist ready;    /* "variant release" of what has passed its preflight */
+	/* the torches that nobody asked for by name and that could not be had: each is tried once */
+	struct pipeline_failures torches;
 	struct pipeline_item *items;
 	size_t count, cap;
 };
@@ -372,14 +374,20 @@ static int obtain(struct pipeline *l, const struct pipeline_target *t, const str
 	return 0;
 }
 
+static const struct pipeline_failure *failed_among(const struct pipeline_failures *f, const char *name,
+						   const char *release)
+{
+	for (size_t i = 0; f && i < f->count; i++)
+		if (strcmp(f->items[i].variant, name) == 0 && strcmp(f->items[i].release, release) == 0)
+			return &f->items[i];
+	return NULL;
+}
+
 static const struct pipeline_failure *failed_already(const struct pipeline *l, const struct pipeline_target *t)
 {
 	const char *name = variant_name(&t->variant, l->arena);
-	for (size_t i = 0; l->q->failures && i < l->q->failures->count; i++)
-		if (strcmp(l->q->failures->items[i].variant, name) == 0 &&
-		    strcmp(l->q->failures->items[i].release, t->release) == 0)
-			return &l->q->failures->items[i];
-	return NULL;
+	const struct pipeline_failure *asked = failed_among(l->q->failures, name, t->release);
+	return asked ? asked : failed_among(&l->torches, name, t->release);
 }
 
 /* The torch that others are built against is always the first revision: a later one has other bytes but the same
@@ -401,8 +409,12 @@ static int find_torch(struct pipeline *l, const struct pipeline_target *t, struc
 	if (!have) {
 		struct pipeline_item *made;
 		log_verbose(l->run->log, "%s needs the torch of its variant", t->variant.package);
-		if (obtain(l, &own, NULL, 1, &made, e) < 0)
+		if (obtain(l, &own, NULL, 1, &made, e) < 0) {
+			if (l->torches.count < l->cap)
+				l->torches.items[l->torches.count++] = (struct pipeline_failure){
+					variant_name(&own.variant, l->arena), own.release, *e};
 			return err_wrap(e, "the torch that %s is built against", t->variant.package);
+		}
 		have = made;
 	}
 	return torch_from_wheel(have->wheel, t->variant.python, l->arena, ret, e);
@@ -459,11 +471,14 @@ static int look_at(struct pipeline *l, const struct pipeline_target *t, const st
 	AUTO_LOCK struct lock key = LOCK_NONE;
 	const struct plan *p;
 	const char *object = NULL;
-	if (resolve(l, t, torch, rev, &p, e) < 0 ||
-	    ((torch || is_torch(&t->variant)) && look_up(l, p, &key, &object, e) < 0))
+	bool known = torch || is_torch(&t->variant), have = false;
+	if (resolve(l, t, torch, rev, &p, e) < 0 || (known && look_up(l, p, &key, &object, e) < 0))
 		return -1;
-	*missing = !object;
-	if (object)
+	have = object != NULL;
+	if (known && !have && pipeline_can_repack(l->q->store, p, l->arena, &have, e) < 0)
+		return -1;
+	*missing = !have;
+	if (have)
 		return 0;
 	struct make m = {.q = l->q, .run = l->run, .arena = l->arena, .plan = p};
 	const char **paths;
@@ -474,11 +489,10 @@ static int look_at(struct pipeline *l, const struct pipeline_target *t, const st
 }
 
 /* Before the first of several wheels is begun, all that will be built are looked at: what the last one lacks must not
- * come to light when the first has taken its hours. Of a matrix one that fails stops no other, and a later revision may
- * only be repacked. */
+ * come to light when the first has taken its hours. Of a matrix one that fails stops no other. */
 static int look_ahead(struct pipeline *l, struct err *e)
 {
-	if (l->q->failures || l->q->repack_only || l->q->plan.metadata_rev > 1)
+	if (l->q->failures || l->q->repack_only)
 		return 0;
 	for (size_t i = 0; i < l->q->count; i++) {
 		const struct pipeline_target *t = &l->q->targets[i];
@@ -514,6 +528,7 @@ int pipeline_build(const struct pipeline_request *q, const struct run *run, stru
 	struct pipeline l = {
 		.q = q, .run = run, .arena = a, .cap = q->count * 2 + 1, .elsewhere = sandbox_elsewhere(q->kind)};
 	l.items = arena_array(a, l.cap, sizeof(*l.items));
+	l.torches.items = arena_array(a, l.cap, sizeof(*l.torches.items));
 	bool cuda = needs_cuda(q);
 	if (read_machine(&l, cuda, e) < 0)
 		return -1;

@@ -72,6 +72,15 @@ static int make(const char *object, json_t *record, const char *stage, const str
 	return fs_copy(path_join(a, object, "build.log"), path_join(a, stage, "build.log"), e);
 }
 
+int pipeline_can_repack(struct store *store, const struct plan *p, struct arena *a, bool *ret, struct err *e)
+{
+	AUTO_JSON json_t *record = NULL;
+	const char *object = NULL;
+	int rc = find(store, p, a, &object, &record, e);
+	*ret = object != NULL;
+	return rc;
+}
+
 int pipeline_repack(struct store *store, const struct plan *p, const struct run *run, struct arena *a, const char **ret,
 		    struct err *e)
 {
