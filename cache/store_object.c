@@ -78,7 +78,7 @@ static int quarantine_path(struct store *s, const char *kind, const char *key, c
 	struct stat st;
 	if (fs_temp_dir(path_join(&a, s->dir, "quarantine"), arena_printf(&a, "%s-%s-", kind, key), &a, &to, e) < 0)
 		return -1;
-	/* A directory takes the place of the empty one; anything else that stands where an object belongs goes into it. */
+	/* A directory takes the place of the empty one; anything else that stands where an object belongs goes in. */
 	bool dir = lstat(path, &st) < 0 || S_ISDIR(st.st_mode);
 	if (fs_rename(path, dir ? to : path_join(&a, to, "file"), e) < 0) {
 		remove(to);

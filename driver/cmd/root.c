@@ -211,6 +211,11 @@ static int group(struct cmd_context *c, const struct selections *s, bool foreign
 	size_t count = 0;
 	*ret = groups;
 	*ret_count = 1;
+	/* Before the world is fetched for nothing. */
+	if (named_world(c) && cmd_sandbox(c) == SANDBOX_NONE) {
+		err_set(e, ERR_POLICY, "the root '%s' cannot be used without a sandbox", c->global->root);
+		return err_hint(e, "--root / is this machine's own, or keep the sandbox on");
+	}
 	if (load_named(c, e) < 0)
 		return -1;
 	if ((c->global->root && !named_world(c)) || cmd_sandbox(c) == SANDBOX_NONE || !s->count) {

@@ -120,7 +120,7 @@ int sandbox_init(struct sandbox *s, enum sandbox_kind kind, const struct root *r
 	static const char *const tops[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
 	if (kind == SANDBOX_NONE && !root->host) {
 		err_set(e, ERR_POLICY, "the root '%s' cannot be used without a sandbox", root->dir);
-		return err_hint(e, "leave --root out to build with the host's tools, or keep the sandbox on");
+		return err_hint(e, "--root / is this machine's own, or keep the sandbox on");
 	}
 	*s = (struct sandbox){.kind = kind, .arena = a, .root = root, .cwd = "/"};
 	for (size_t i = 0; i < ARRAY_LEN(tops); i++)
