@@ -206,8 +206,8 @@ static void check_cpu(struct preflight *d)
 		preflight_ok(d, "cpu", "runs %s", isa->name);
 }
 
-/* What is built against a torch imports it in its build. */
-static void check_cpu_of_torch(struct preflight *d)
+/* What is built against a torch imports it in its build, and has GPU code only where that has. */
+static void check_torch(struct preflight *d)
 {
 	const struct plan *p = d->q->plan;
 	const char *label = p ? strchr(p->torch_version, '+') : NULL;
@@ -215,6 +215,11 @@ static void check_cpu_of_torch(struct preflight *d)
 	if (!label)
 		return;
 	promise_of_label(d->q->tables, label + 1, d->arena, &torch);
+	if (p->cuda && torch.gpu_known && torch.gpu.count == 0) {
+		preflight_fail(d, ERR_POLICY, "torch", "%s is to have GPU code for CUDA %s, and its torch %s has none",
+			       p->package, p->cuda, p->torch_version);
+		preflight_fix(d, "choose a profile without GPU, or a torch with CUDA");
+	}
 	const char *missing = torch.isa ? lacking(torch.isa, d->arena) : "";
 	if (!*missing)
 		return;
@@ -372,7 +377,7 @@ int preflight_machine(struct preflight *d, struct err *e)
 	if (d->foreign) /* what this machine lacks for it is of no use */
 		return 0;
 	check_cpu(d);
-	check_cpu_of_torch(d);
+	check_torch(d);
 	if (check_places(d, e) < 0)
 		return -1;
 	check_memory(d);

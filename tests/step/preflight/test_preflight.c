@@ -309,6 +309,13 @@ static void test_a_torch_that_this_processor_cannot_run(void **state)
 	assert_err(preflight_verdict(&t.d, &e), &e, ERR_POLICY, "the build of torchaudio imports its torch");
 	assert_contains(e.hint, "a profile that this one can run");
 	t.d.count = 0;
+	t.plan.torch_version = x86 ? "2.6.0+cpu.avx" : "2.6.0+cpu.armv8.2";
+	t.plan.cuda = "12.4";
+	assert_ok(preflight_machine(&t.d, &e), &e);
+	assert_err(preflight_verdict(&t.d, &e), &e, ERR_POLICY,
+		   "torchaudio is to have GPU code for CUDA 12.4, and its torch");
+	t.plan.cuda = NULL;
+	t.d.count = 0;
 	t.plan.torch_version = "2.6.0+of.another";
 	assert_ok(preflight_machine(&t.d, &e), &e);
 	assert_ok(preflight_verdict(&t.d, &e), &e);
