@@ -21,6 +21,36 @@ static void check_python(struct verifying *v, const struct variant *want)
 			   want->python);
 }
 
+/* "cu124" for "12.4", as labels spell it. */
+static const char *label_word(struct verifying *v, const char *cuda)
+{
+	struct strlist digits = {0};
+	strlist_split(&digits, v->a, cuda, ".");
+	return arena_printf(v->a, "cu%s", strlist_join(&digits, v->a, ""));
+}
+
+/* A toolkit that no table has is one, too: its word is compared, not its row. */
+static const char *toolkit_word(struct verifying *v, const char *label)
+{
+	size_t n = strncmp(label, "cu", 2) == 0 ? strspn(label + 2, "0123456789") : 0;
+	return n && (!label[2 + n] || label[2 + n] == '.') ? arena_strndup(v->a, label, 2 + n) : NULL;
+}
+
+/* A variant with GPU targets that names no toolkit takes any, but it takes one. */
+static void check_toolkit(struct verifying *v, const struct variant *want, const char *label)
+{
+	const char *said = toolkit_word(v, label);
+	const char *wanted = want->cuda ? label_word(v, want->cuda) : NULL;
+	bool any = !wanted && want->profile.targets_count > 0;
+	if (said ? any || (wanted && strcmp(said, wanted) == 0) : !wanted && !any)
+		return;
+	verify_add(v, FINDING_ERROR, "against", "", "has the label '%s', which says %s, not %s", label,
+		   said ? said : "no CUDA",
+		   wanted ? wanted
+		   : any  ? "any CUDA"
+			  : "cpu");
+}
+
 /* A label that promises something must promise what the variant says. */
 static void check_label(struct verifying *v, const struct variant *want)
 {
@@ -32,6 +62,8 @@ static void check_label(struct verifying *v, const struct variant *want)
 	if (said.binding && said.isa != want->profile.isa)
 		verify_add(v, FINDING_ERROR, "against", "", "has the label '%s', which says %s, not %s", plus + 1,
 			   said.isa->name, want->profile.isa ? want->profile.isa->name : want->profile.name);
+	if (said.binding || toolkit_word(v, plus + 1))
+		check_toolkit(v, want, plus + 1);
 }
 
 void verify_against(struct verifying *v)

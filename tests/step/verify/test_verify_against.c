@@ -42,6 +42,38 @@ static void another_label(void **state)
 	assert_int_equal(r.errors, 3);
 }
 
+/* The number of findings about the label. */
+static size_t label_findings(const char *variant, const char *version, const char *text)
+{
+	struct verify_report r = against(variant, version);
+	size_t n = 0;
+	for (size_t i = 0; i < r.count; i++)
+		n += strcmp(r.findings[i].rule, "against") == 0 && test_has(r.findings[i].text, "has the label");
+	if (text)
+		assert_found(&r, FINDING_ERROR, "against", "", text);
+	test_dir();
+	return n;
+}
+
+static void another_toolkit(void **state)
+{
+	static const char *const gpu = "1.0+cu124.sm90.avx512", *const any = "python313Packages.pytorch-sm90-avx512";
+	static const char *const named = "pytorch-python313-cuda12_6-sm90-avx512";
+	(void)state;
+	assert_int_equal(label_findings(named, gpu, "'cu124.sm90.avx512', which says cu124, not cu126"), 1);
+	assert_int_equal(label_findings("pytorch-python313-cuda12_4-sm90-avx512", gpu, NULL), 0);
+	assert_int_equal(label_findings(any, gpu, NULL), 0);
+	assert_int_equal(label_findings(any, "1.0+cpu.avx512", "which says no CUDA, not any CUDA"), 1);
+	assert_int_equal(label_findings(named, "1.0+cpu.avx512", "which says no CUDA, not cu126"), 1);
+	assert_int_equal(label_findings("pytorch-python313-cpu-avx512", gpu, "which says cu124, not cpu"), 1);
+	/* others' labels: a toolkit alone, one that no table has, and a word */
+	assert_int_equal(label_findings(named, "1.0+cu124", "which says cu124, not cu126"), 1);
+	assert_int_equal(label_findings(named, "1.0+cu99", "which says cu99, not cu126"), 1);
+	assert_int_equal(label_findings(any, "1.0+cu99", NULL), 0);
+	assert_int_equal(label_findings(named, "1.0+custom", NULL), 0);
+	assert_int_equal(label_findings(named, "1.0+debian", NULL), 0);
+}
+
 static void the_promise_is_read_from_the_label(void **state)
 {
 	(void)state;
@@ -113,6 +145,7 @@ int main(void)
 		TEST(another_distribution),
 		TEST(another_python),
 		TEST(another_label),
+		TEST(another_toolkit),
 		TEST(the_promise_is_read_from_the_label),
 		TEST(a_promise_of_the_caller_wins),
 		TEST(lines_for_machines),
