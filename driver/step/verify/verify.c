@@ -117,14 +117,17 @@ static void check_members(struct verifying *v)
 	}
 }
 
-/* What the code is compared with: the caller's promise, else the label's. */
+/* What the code is compared with: the caller's promise, else the label's. One for GPUs that names no toolkit
+ * takes any: it is the label's. */
 static void find_promise(struct verifying *v)
 {
 	const char *plus = strchr(v->report.name.version, '+');
-	if (v->q->promise)
-		v->report.promise = *v->q->promise;
-	else if (v->q->tables)
-		promise_of_label(v->q->tables, plus ? plus + 1 : "", v->a, &v->report.promise);
+	struct promise label = {.from = "", .platform = ""};
+	if (v->q->tables)
+		promise_of_label(v->q->tables, plus ? plus + 1 : "", v->a, &label);
+	v->report.promise = v->q->promise ? *v->q->promise : label;
+	if (v->report.promise.gpu.count && !v->report.promise.cuda)
+		v->report.promise.cuda = label.cuda;
 	if (v->q->code)
 		isa_rules_allowed(v->q->code, v->report.promise.isa, v->allowed);
 }

@@ -90,14 +90,14 @@ static bool is_reached(struct verifying *v, const struct strlist *dirs, const ch
 	return false;
 }
 
-/* CUDA's libraries stay outside of the wheel: they come from packages that it requires, or from the system. */
+/* CUDA's libraries stay outside of the wheel: they come from packages that it requires, or from the system. A promise
+ * for GPUs needs them, also where neither it nor the label names a toolkit. */
 static bool is_of_cuda(struct verifying *v, const char *name, const char *needed)
 {
 	const struct promise *p = &v->report.promise;
 	enum cuda_source source = v->q->tables ? cuda_source(v->q->tables, &v->requires, needed, v->a) : CUDA_UNKNOWN;
-	if (source == CUDA_UNKNOWN || (p->binding && !p->cuda))
-		return false;
-	if (source == CUDA_SYSTEM && !p->cuda)
+	bool cuda = p->cuda || p->gpu.count;
+	if (source == CUDA_UNKNOWN || (p->binding && !cuda) || (source == CUDA_SYSTEM && !cuda))
 		return false;
 	if (source == CUDA_SYSTEM)
 		verify_add(v, FINDING_NOTE, "needed", name,

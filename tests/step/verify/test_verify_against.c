@@ -101,6 +101,34 @@ static void a_promise_of_the_caller_wins(void **state)
 	assert_string_equal(r.promise.isa->name, "avx512");
 }
 
+/* Libraries of CUDA are not part of a wheel, whatever the toolkit. */
+static void a_profile_for_gpus_names_no_toolkit(void **state)
+{
+	static const char *const versions[] = {"1.0+cu124.sm90.avx512", "1.0+custom"};
+	struct profile p;
+	struct promise promise;
+	(void)state;
+	assert_ok(profile_parse(tables, "sm90-avx512", &arena, &p, &err), &err);
+	promise_of_profile(&p, NULL, "the test", &arena, &promise);
+	for (size_t i = 0; i < ARRAY_LEN(versions); i++) {
+		test_dir();
+		make_tree();
+		compile("libcudart.so.12", "int a(void) { return 1; }\n", "-nostdlib -Wl,-soname,libcudart.so.12");
+		compile(LIBRARY, "int a(void); int b(void) { return a(); }\n",
+			arena_printf(&arena, "-nostdlib -L'%s' -l:libcudart.so.12", test_path(".")));
+		struct pack_request q = request();
+		q.version = versions[i];
+		struct verify_report r = verify_with(
+			(struct verify_request){.wheel = pack_ok(&q).path, .tables = tables, .promise = &promise});
+		assert_found(&r, FINDING_NOTE, "needed", "tiny/libtiny.so",
+			     "needs 'libcudart.so.12', which no required package holds");
+		for (size_t k = 0; k < r.count; k++)
+			assert_true(strcmp(r.findings[k].rule, "needed") != 0 || r.findings[k].level == FINDING_NOTE);
+		assert_true(i ? !r.promise.cuda : strcmp(r.promise.cuda, "12.4") == 0);
+		assert_string_equal(r.promise.from, "the test");
+	}
+}
+
 static void lines_for_machines(void **state)
 {
 	(void)state;
@@ -148,6 +176,7 @@ int main(void)
 		TEST(another_toolkit),
 		TEST(the_promise_is_read_from_the_label),
 		TEST(a_promise_of_the_caller_wins),
+		TEST(a_profile_for_gpus_names_no_toolkit),
 		TEST(lines_for_machines),
 		TEST(a_clean_wheel_has_no_lines),
 		TEST(every_rule_has_a_code_of_its_own),
