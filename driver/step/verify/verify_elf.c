@@ -1,3 +1,4 @@
+#include <ctype.h>
 #include <elf.h>
 #include <fnmatch.h>
 #include <stdio.h>
@@ -128,15 +129,54 @@ static void check_needed(struct verifying *v, const struct verify_member *m, con
 	}
 }
 
+/* "x.so", "libx-0352e75f.so.1.0.2k"; not "libx.so.1.debug". */
+static bool is_library_name(const char *name)
+{
+	for (const char *so = strstr(name, ".so"); so; so = strstr(so + 1, ".so")) {
+		const char *p = so + strlen(".so");
+		while (*p == '.' && isdigit((unsigned char)p[1]))
+			for (p++; isalnum((unsigned char)*p); p++)
+				;
+		if (!*p)
+			return true;
+	}
+	return false;
+}
+
+/* Whether the wheel is for a Linux whose libraries can be read here: other systems call their own formats .so, too,
+ * and other machines have ELF files of 32 bits. */
+static bool has_readable_libraries(struct verifying *v)
+{
+	struct strlist platforms = {0};
+	strlist_split(&platforms, v->a, v->report.name.platform, ".");
+	for (size_t i = 0; i < platforms.count; i++) {
+		const char *p = platforms.items[i];
+		if (strstr(p, "linux") && (path_has_suffix(p, "_x86_64") || path_has_suffix(p, "_aarch64")))
+			return true;
+	}
+	return false;
+}
+
+/* By its name the loader is given it, and must be able to take it. A file that is no library by its name need not be
+ * whole: a warning. */
+static void check_format(struct verifying *v, const struct verify_member *m, bool readable)
+{
+	const char *name = m->entry->name;
+	bool library = readable && !m->broken && is_library_name(path_base(name));
+	if (m->elf_broken)
+		verify_add(v, library ? FINDING_ERROR : FINDING_WARNING, "elf", name, "%s", m->elf_broken);
+	else if (library && !m->is_elf)
+		verify_add(v, FINDING_ERROR, "elf", name, "is not a library: %s",
+			   m->entry->size ? "it is not an ELF file" : "it is empty");
+	else if (library && (m->elf.type != ET_DYN || !m->elf.dynamic))
+		verify_add(v, FINDING_ERROR, "elf", name, "is not a library: it is an ELF file that cannot be loaded");
+}
+
 static void check_one(struct verifying *v, const struct verify_member *m)
 {
 	const char *name = m->entry->name;
 	struct strlist dirs = {0};
-	if (m->elf_broken) {
-		verify_add(v, FINDING_WARNING, "elf", name, "%s", m->elf_broken);
-		return;
-	}
-	if (!m->elf.dynamic)
+	if (m->elf_broken || !m->elf.dynamic)
 		return;
 	check_rpath(v, m, &dirs);
 	check_needed(v, m, &dirs);
@@ -234,7 +274,9 @@ static void check_tag(struct verifying *v)
 
 void verify_elf(struct verifying *v)
 {
+	bool readable = has_readable_libraries(v);
 	for (size_t i = 0; i < v->count; i++) {
+		check_format(v, &v->members[i], readable);
 		if (v->members[i].is_elf)
 			check_one(v, &v->members[i]);
 	}

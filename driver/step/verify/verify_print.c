@@ -11,7 +11,7 @@ const struct verify_rule verify_rules[] = {
 	{"marker", "the .metadata-rev marker is there and well formed"},
 	{"against", "the wheel is the one that --against names"},
 	{"tag", "the platform tag is not lower than the libraries need"},
-	{"elf", "every library can be read"},
+	{"elf", "every library can be read, and what has the name of one is one"},
 	{"rpath", "library paths are DT_RPATH, relative and inside the packages"},
 	{"needed", "every needed library is in the wheel, from a dependency, or allowed by manylinux"},
 	{"gpu-code", "GPU code can be read, and is for the target that its header names"},

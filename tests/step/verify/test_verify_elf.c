@@ -146,12 +146,17 @@ static void test_tag_too_low(void **state)
 	assert_contains(r.tag_why, "GLIBC_2.36");
 }
 
-static struct verify_report with_platform(const char *platform)
+static struct verify_report with_tree(const char *platform)
 {
-	make_tree();
 	struct pack_request q = request();
 	q.platform = platform;
 	return verify(pack_ok(&q).path);
+}
+
+static struct verify_report with_platform(const char *platform)
+{
+	make_tree();
+	return with_tree(platform);
 }
 
 static void test_tag_between_and_below_the_policies(void **state)
@@ -197,17 +202,60 @@ static void test_linux_tag_promises_nothing(void **state)
 	assert_clean(&r);
 }
 
+/* The fixture's library with other bytes or a shorter one, changed by a shell command on "$L". */
+static struct verify_report with_bytes(const char *command, const char *platform)
+{
+	test_dir();
+	make_tree();
+	shell("L='%s'; %s", test_path(LIBRARY), command);
+	return with_tree(platform);
+}
+
 static void test_broken_library(void **state)
 {
+	static const char *const commands[][2] = {
+		{"truncate -s 0 \"$L\"", "is not a library: it is empty"},
+		{"truncate -s 100 \"$L\"", ""},
+		{"truncate -s 1000 \"$L\"", ""},
+		{"printf 'GROUP ( libc.so.6 )' > \"$L\"", "is not a library: it is not an ELF file"},
+		{"printf '\\001' | dd of=\"$L\" bs=1 seek=4 conv=notrunc status=none", "not a 64-bit ELF file"},
+		{"printf 'int a;' | cc -xc -c -o \"$L\" -", "an ELF file that cannot be loaded"},
+	};
 	(void)state;
-	make_tree();
-	assert_int_equal(truncate(test_path(LIBRARY), 100), 0);
-	struct verify_report r = verify(packed());
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+		struct verify_report r = with_bytes(commands[i][0], "manylinux_2_17_x86_64");
+		assert_only_error(&r, "elf", "tiny/libtiny.so", commands[i][1]);
+		for (size_t k = 0; k < r.count; k++)
+			assert_not_contains(r.findings[k].text, "ptbuild-verify");
+	}
+}
+
+/* The libraries of other systems and of other machines are no ELF files of 64 bits. */
+static void test_libraries_of_other_systems(void **state)
+{
+	(void)state;
+	struct verify_report r = with_bytes("printf '\\317\\372\\355\\376 Mach-O' > \"$L\"", "macosx_11_0_arm64");
+	assert_clean(&r);
+	r = with_bytes("printf '\\001' | dd of=\"$L\" bs=1 seek=4 conv=notrunc status=none", "manylinux_2_17_i686");
 	assert_int_equal(r.errors, 0);
-	assert_int_equal(r.elf_files, 1);
-	assert_found(&r, FINDING_WARNING, "elf", "tiny/libtiny.so", "");
-	for (size_t i = 0; i < r.count; i++)
-		assert_not_contains(r.findings[i].text, "ptbuild-verify");
+	assert_found(&r, FINDING_WARNING, "elf", "tiny/libtiny.so", "not a 64-bit ELF file");
+}
+
+static void test_names_of_libraries(void **state)
+{
+	static const char *const names[] = {"x.so", "x.so.1", "x.so.1.0.2k", "x.sox.so.6",
+					    "x.cpython-313-x86_64-linux-gnu.so"};
+	static const char *const others[] = {"x.so.debug", "x.so.1.debug", "x.so.py", "x.sox", "so", "x.so.1."};
+	struct verify_report r;
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		r = with_bytes(arena_printf(&arena, "echo x > \"$(dirname \"$L\")/%s\"", names[i]), "linux_x86_64");
+		assert_only_error(&r, "elf", names[i], "it is not an ELF file");
+	}
+	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+		r = with_bytes(arena_printf(&arena, "echo x > \"$(dirname \"$L\")/%s\"", others[i]), "linux_x86_64");
+		assert_clean(&r);
+	}
 }
 
 int main(void)
@@ -232,6 +280,8 @@ int main(void)
 		TEST(test_library_in_a_wheel_for_any_platform),
 		TEST(test_linux_tag_promises_nothing),
 		TEST(test_broken_library),
+		TEST(test_libraries_of_other_systems),
+		TEST(test_names_of_libraries),
 	};
 	return cmocka_run_group_tests(tests, load_policy, NULL);
 }
