@@ -164,6 +164,12 @@ static void make_page(const struct bench_shown *s, struct buf *out)
 	report_bench(&page, out);
 }
 
+/* What would fail after minutes of measuring fails before. */
+static int check_page(const char *path, struct err *e)
+{
+	return path && fs_can_write(path, e) < 0 ? err_wrap(e, "--page") : 0;
+}
+
 static int write_page(const struct bench_shown *s, const char *path, struct err *e)
 {
 	AUTO_BUF struct buf out = {0};
@@ -216,7 +222,7 @@ static int run_bench(struct cmd_context *c, const struct strlist *words, struct 
 	struct pair_request b = {.q = &q, .fetch = &fetch};
 	struct bench_result r;
 	const char *other;
-	if (find_wheels(c, words, &b, e) < 0 || fill_request(c, &b.bench, e) < 0 ||
+	if (find_wheels(c, words, &b, e) < 0 || fill_request(c, &b.bench, e) < 0 || check_page(o->page, e) < 0 ||
 	    cmd_platform(c->arena, &b.platform, e) < 0 || cmd_fetch_options(c, &fetch, e) < 0 ||
 	    cmd_profiles_dir(c, &q.profiles_dir, e) < 0 || cmd_root(c, &q.root, e) < 0 || cmd_store(c, &q.store, e) < 0)
 		return -1;
@@ -224,7 +230,7 @@ static int run_bench(struct cmd_context *c, const struct strlist *words, struct 
 		return -1;
 	const struct bench_shown shown = {
 		.request = &b.bench, .result = &r, .names = {path_base(b.wheels[BENCH_OURS]), path_base(other)}};
-	if (write_page(&shown, o->page, e) < 0 || print(c, &shown, e) < 0)
+	if (print(c, &shown, e) < 0 || write_page(&shown, o->page, e) < 0)
 		return -1;
 	warn_of_load(c, &r);
 	return judge(&r, e);

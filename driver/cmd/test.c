@@ -184,11 +184,18 @@ static int run_test(struct cmd_context *c, const struct strlist *words, struct e
 	struct pipeline_test_request t = {.q = &q, .level = o->level ? o->level : "smoke", .again = o->again};
 	struct test_summary s;
 	AUTO_JSON json_t *files = NULL;
+	/* What would fail after an hour of tests fails before. */
+	if (o->junit && fs_can_write(o->junit, e) < 0)
+		return err_wrap(e, "--junit");
 	if ((o->shard && cmd_parse_shard(o->shard, &t.shard, &t.shards, e) < 0) || find_target(c, words, &q, &t, e) < 0)
 		return -1;
-	if (pipeline_test(&t, c->run, c->arena, &files, &s, e) < 0 || write_junit(o->junit, &t, files, &s, e) < 0)
+	if (pipeline_test(&t, c->run, c->arena, &files, &s, e) < 0)
 		return -1;
-	if ((o->against ? compare(c, &t, o->against, files, e) : print_results(c, &t, files, &s, e)) < 0)
+	if (!o->against && print_results(c, &t, files, &s, e) < 0)
+		return -1;
+	if (write_junit(o->junit, &t, files, &s, e) < 0)
+		return -1;
+	if (o->against && compare(c, &t, o->against, files, e) < 0)
 		return -1;
 	if (s.unexpected == 0)
 		return 0;

@@ -268,6 +268,24 @@ static void doctor_finds_the_missing_tool(void **state)
 	assert_contains(json_string_value(json_object_get(row, "fix")), "install patchelf");
 }
 
+/* Before anything is installed or run. */
+static void a_page_that_cannot_be_written_is_told_at_once(void **state)
+{
+	(void)state;
+	test_dir();
+	test_write(test_path("torch-2.9.1+a-py3-none-any.whl"), "x");
+	test_write(test_path("torch-2.9.1+b-py3-none-any.whl"), "x");
+	const char *pair = arena_printf(&ran.arena, "'%s' --against '%s'", test_path("torch-2.9.1+a-py3-none-any.whl"),
+					test_path("torch-2.9.1+b-py3-none-any.whl"));
+	expect(arena_printf(&ran.arena, "bench %s --page '%s'", pair, test_path("none/x.html")), 8,
+	       "--page: cannot write '");
+	expect(arena_printf(&ran.arena, "bench %s --page '%s'", pair, test_path(".")), 8, "--page: cannot write '");
+	expect(arena_printf(&ran.arena, "test '%s' --junit '%s'", test_path("torch-2.9.1+a-py3-none-any.whl"),
+			    test_path("none/x.xml")),
+	       8, "--junit: cannot write '");
+	assert_string_equal(out(), "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -290,6 +308,7 @@ int main(void)
 		T(doctor_reports_every_line_and_the_worst),
 		T(doctor_compiles_with_the_profiles_flags),
 		T(doctor_finds_the_missing_tool),
+		T(a_page_that_cannot_be_written_is_told_at_once),
 	};
 	return cmocka_run_group_tests_name("actions", tests, NULL, NULL);
 }

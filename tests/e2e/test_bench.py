@@ -205,6 +205,13 @@ def test_refusals(world):
         assert r.returncode == 2 and message in r.stderr, (words, r.stderr)
 
 
+def test_a_page_is_tried_before(world):
+    for page, words in ((world.path("none", "x.html"), "No such file"), (world.dir, "Is a directory")):
+        r = bench(world, "--page", page, "--json")
+        assert r.returncode == 8 and "--page: cannot write" in r.stderr and words in r.stderr and "is installed" not in r.stderr and r.stdout == "", (r.stdout, r.stderr)
+    assert not leftovers(world)
+
+
 def site(world, *wheels):
     """A Python index of these wheels, and the environment that names it."""
     folder = world.path("site")
@@ -267,5 +274,5 @@ def commands(pid):
 
 
 if __name__ == "__main__":
-    main([test_compares, test_tells_what_cannot_be_compared, test_without_a_sandbox, test_names_the_lowest, test_lines_that_are_none, test_a_torch_that_does_not_import, test_refusals,
+    main([test_compares, test_tells_what_cannot_be_compared, test_without_a_sandbox, test_names_the_lowest, test_lines_that_are_none, test_a_torch_that_does_not_import, test_refusals, test_a_page_is_tried_before,
           test_the_official_one_and_what_it_pins, test_interrupted], prepare)

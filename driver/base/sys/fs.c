@@ -134,6 +134,21 @@ int fs_write_atomic(const char *path, const void *data, size_t len, mode_t mode,
 	return rc < 0 ? -1 : fs_sync_dir(path_dir(&a, path), e);
 }
 
+int fs_can_write(const char *path, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	char *name = NULL;
+	if (fs_is_dir(path)) {
+		errno = EISDIR;
+		return err_errno(e, ERR_SYSTEM, "cannot write '%s'", path);
+	}
+	AUTO_FD int fd = fs_neighbour(path, 0600, &a, &name, e);
+	if (fd < 0)
+		return -1;
+	unlink(name);
+	return 0;
+}
+
 int fs_mkdirs(const char *path, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};

@@ -28,6 +28,8 @@ void fs_unmap(struct fs_mapping *m);
 /* fs_write_atomic: all or nothing, durable (a temporary file, fsync, rename, fsync of the
  * directory). `mode` is less umask; a link at `path` is replaced. */
 int fs_write_atomic(const char *path, const void *data, size_t len, mode_t mode, struct err *e) MUST_CHECK;
+/* fs_can_write: whether fs_write_atomic can make this file, before there is anything to write. */
+int fs_can_write(const char *path, struct err *e) MUST_CHECK;
 /* fs_write_all: all of `len` bytes to a descriptor; `name` is for the message. */
 int fs_write_all(int fd, const void *data, size_t len, const char *name, struct err *e) MUST_CHECK;
 /* fs_write_at: the same at an offset; the descriptor's own position stays. */

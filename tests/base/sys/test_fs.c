@@ -123,6 +123,22 @@ static void write_atomic_failure_leaves_nothing(void **state)
 	assert_file(test_path("dir/f"), "x");
 }
 
+static void can_write_tells_before(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	test_dir();
+	test_write(test_path("f"), "x");
+	assert_int_equal(mkdir(test_path("dir"), 0755), 0);
+	assert_ok(fs_can_write(test_path("f"), &e), &e);
+	assert_ok(fs_can_write(test_path("new"), &e), &e);
+	assert_err(fs_can_write(test_path("dir"), &e), &e, ERR_SYSTEM, "/dir': Is a directory");
+	assert_err(fs_can_write(test_path("no/f"), &e), &e, ERR_SYSTEM, "/no/f': No such file");
+	assert_err(fs_can_write(test_path("f/f"), &e), &e, ERR_SYSTEM, "cannot write '");
+	assert_int_equal(test_count_entries(test_path(".")), 2);
+	assert_file(test_path("f"), "x");
+}
+
 static void write_atomic_takes_the_longest_names(void **state)
 {
 	(void)state;
@@ -560,6 +576,7 @@ int main(void)
 		cmocka_unit_test_teardown(write_atomic_creates_and_replaces, test_teardown),
 		cmocka_unit_test_teardown(write_atomic_replaces_a_link_itself, test_teardown),
 		cmocka_unit_test_teardown(write_atomic_failure_leaves_nothing, test_teardown),
+		cmocka_unit_test_teardown(can_write_tells_before, test_teardown),
 		cmocka_unit_test_teardown(write_atomic_takes_the_longest_names, test_teardown),
 		cmocka_unit_test(write_all_reports_the_full_disk),
 		cmocka_unit_test_teardown(mkdirs_makes_parents, test_teardown),
