@@ -74,6 +74,10 @@ static int fill_request(struct cmd_context *c, struct bench_request *q, struct e
 	q->limit = o->limit ? o->limit : LIMIT_S;
 	q->only = o->only;
 	q->device = o->device ? o->device : "cpu";
+	if (strcmp(q->device, "cuda") == 0 && cmd_sandbox(c) != SANDBOX_NONE) {
+		err_set(e, ERR_USAGE, "--device cuda: the sandbox shows no GPU");
+		return err_hint(e, "add --sandbox none");
+	}
 	if (q->pairs > PAIRS_MAX)
 		return err_set(e, ERR_USAGE, "--pairs: at most %d", PAIRS_MAX);
 	return parse_seconds(o->seconds, &q->seconds, e) < 0

@@ -269,6 +269,17 @@ static void doctor_finds_the_missing_tool(void **state)
 }
 
 /* Before anything is installed or run. */
+static void bench_on_a_gpu_needs_no_sandbox(void **state)
+{
+	(void)state;
+	test_dir();
+	test_write(test_path("torch-2.9.1+a-py3-none-any.whl"), "x");
+	const char *wheel = test_path("torch-2.9.1+a-py3-none-any.whl");
+	expect(arena_printf(&ran.arena, "bench '%s' --against '%s' --device cuda", wheel, wheel), 2,
+	       "--device cuda: the sandbox shows no GPU");
+	assert_contains(err_text(), "--sandbox none");
+}
+
 static void a_page_that_cannot_be_written_is_told_at_once(void **state)
 {
 	(void)state;
@@ -308,6 +319,7 @@ int main(void)
 		T(doctor_reports_every_line_and_the_worst),
 		T(doctor_compiles_with_the_profiles_flags),
 		T(doctor_finds_the_missing_tool),
+		T(bench_on_a_gpu_needs_no_sandbox),
 		T(a_page_that_cannot_be_written_is_told_at_once),
 	};
 	return cmocka_run_group_tests_name("actions", tests, NULL, NULL);

@@ -125,7 +125,7 @@ static int probe(struct benching *b, enum bench_side side, struct strlist *names
 		return words_of(&said, "does not import", side, res.status, e);
 	if (strcmp(b->q->device, "cuda") == 0 && !said.cuda) {
 		err_set(e, ERR_POLICY, "torch %s of %s has no CUDA device here", said.torch, sides[side]);
-		return err_hint(e, "the sandbox shows no GPU: --sandbox none");
+		return err_hint(e, "nvidia-smi says whether the driver has one");
 	}
 	r->torch[side] = said.torch;
 	r->cpu[side] = said.cpu;
