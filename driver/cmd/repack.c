@@ -24,10 +24,44 @@ static int print_wheels(struct cmd_context *c, const struct pack_result *results
 	return c->global->quiet ? 0 : cmd_write_stdout(&out, e);
 }
 
+static bool is_given(const struct arg_def *d, const void *options)
+{
+	const char *field = (const char *)options + d->offset;
+	switch (d->type) {
+	case ARG_FLAG:
+		return *(const bool *)field;
+	case ARG_STRING:
+		return *(const char *const *)field != NULL;
+	case ARG_LIST:
+		return ((const struct strlist *)field)->count > 0;
+	case ARG_PAIRS:
+		return ((const struct kvlist *)field)->count > 0;
+	default:
+		return *(const unsigned *)field > 0;
+	}
+}
+
+/* A wheel is copied as it is: what it is made of is chosen no more, and without its record there is no provenance
+ * that could be signed. */
+static int refuse_options(const struct cmd_context *c, struct err *e)
+{
+	static const struct arg_def *const tables[] = {cmd_select_options, cmd_plan_options, cmd_build_options};
+	for (size_t i = 0; i < ARRAY_LEN(tables); i++)
+		for (const struct arg_def *d = tables[i]; d->name; d++)
+			if (strcmp(d->name, "metadata-rev") != 0 && is_given(d, c->options)) {
+				err_set(e, ERR_USAGE, "repack of a wheel does not take --%s", d->name);
+				return err_hint(e, "it has an effect on variants, whose wheels are in the store: "
+						   "'ptbuild repack VARIANT --metadata-rev N'");
+			}
+	return 0;
+}
+
 static int repack_wheels(struct cmd_context *c, const struct strlist *wheels, unsigned rev, struct err *e)
 {
 	struct pack_result *results = arena_array(c->arena, wheels->count, sizeof(*results));
 	const char *out;
+	if (refuse_options(c, e) < 0)
+		return -1;
 	if (cmd_out_dir(c, &out, e) < 0 || fs_mkdirs(out, e) < 0)
 		return -1;
 	for (size_t i = 0; i < wheels->count; i++) {
@@ -92,7 +126,9 @@ const struct command command_repack = {
 	.text = "Packed contents are copied as they are; only the end of the archive is written anew, which takes a "
 		"fraction of a second whatever the size. The bytes are the same as from packing anew.\n"
 		"From revision 2 on, the file name carries the revision as its build tag: other bytes have another "
-		"name, and installers take the latest.",
+		"name, and installers take the latest.\n"
+		"With a wheel no option chooses anything but the place and the revision, and no provenance is written; "
+		"of a variant it is, and --sign-key signs it.",
 	.tables = {cmd_select_options, cmd_plan_options, cmd_build_options},
 	.arguments = {{"WHEEL|VARIANT...", "wheels packed by ptbuild, or variants whose wheels are in the store",
 		       "<file>"}},

@@ -297,6 +297,29 @@ static void a_page_that_cannot_be_written_is_told_at_once(void **state)
 	assert_string_equal(out(), "");
 }
 
+/* A key that signs nothing must not be taken in silence. */
+static void repack_of_a_wheel_refuses_what_it_does_not_use(void **state)
+{
+	static const char *const options[][2] = {{"", "--sign-key"},
+						 {"--profile cpu-avx2", "--profile"},
+						 {"--set X=1", "--set"},
+						 {"--package torchvision", "--package"},
+						 {"--platform linux", "--platform"}};
+	(void)state;
+	test_dir();
+	test_write(test_path("torch-2.9.1+a-py3-none-any.whl"), "x");
+	const char *wheel = arena_strdup(&ran.arena, test_path("torch-2.9.1+a-py3-none-any.whl"));
+	const char *to = arena_strdup(&ran.arena, test_path("out"));
+	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+		const char *given = i ? options[i][0] : arena_printf(&ran.arena, "--sign-key '%s'", wheel);
+		const char *line =
+			arena_printf(&ran.arena, "repack '%s' --metadata-rev 2 --out '%s' %s", wheel, to, given);
+		expect(line, 2, arena_printf(&ran.arena, "repack of a wheel does not take %s", options[i][1]));
+		assert_contains(err_text(), "ptbuild repack VARIANT");
+		assert_int_not_equal(access(to, F_OK), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -320,6 +343,7 @@ int main(void)
 		T(doctor_compiles_with_the_profiles_flags),
 		T(doctor_finds_the_missing_tool),
 		T(bench_on_a_gpu_needs_no_sandbox),
+		T(repack_of_a_wheel_refuses_what_it_does_not_use),
 		T(a_page_that_cannot_be_written_is_told_at_once),
 	};
 	return cmocka_run_group_tests_name("actions", tests, NULL, NULL);
