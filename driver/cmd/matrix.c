@@ -50,7 +50,9 @@ static bool shares(const struct variant *v, const struct release_row *r)
 	       backend_shares(b, v->package, &ignored) == 0;
 }
 
-/* The variants that are meant. Those that cannot be built get no job; a warning names them. */
+/* The variants that are meant, each with the toolkit that its build takes where the name leaves it open: it is in the
+ * name of what the job writes, and objects are shared by it. Those that cannot be built get no job; a warning names
+ * them. */
 static int choose(struct cmd_context *c, const struct strlist *words, struct ci_choice **ret, size_t *ret_count,
 		  struct err *e)
 {
@@ -63,13 +65,13 @@ static int choose(struct cmd_context *c, const struct strlist *words, struct ci_
 	*ret = arena_array(c->arena, chosen.count, sizeof(**ret));
 	*ret_count = 0;
 	for (size_t i = 0; i < chosen.count; i++) {
-		const struct selection *s = &chosen.items[i];
+		struct selection *s = &chosen.items[i];
 		const struct plan_request q = {
 			.variant = &s->variant, .release = s->release->name, .options = base->select.plan};
 		if (profile_is_planned_only(&s->variant.profile))
 			log_warn(c->run->log, "%s is left out: it can be planned and not built",
 				 variant_name(&s->variant, c->arena));
-		else if (plan_possible(t, &q, c->arena, &why) == 0)
+		else if (plan_cuda(t, &q, c->arena, &s->variant.cuda, &why) == 0)
 			(*ret)[(*ret_count)++] =
 				(struct ci_choice){s->variant, s->release, shares(&s->variant, s->release)};
 		else

@@ -304,6 +304,20 @@ class Limits(unittest.TestCase):
             self.assertIn("add --ccache-remote", ptbuild("matrix", "pytorch-python313-cpu-avx2", "--format", format, "--shards", "2", status=2).stderr)
         self.assertIn("at most 64", ptbuild("matrix", "pytorch-python313-cpu-avx2", "--shards", "65", status=2).stderr)
 
+    def test_a_toolkit_that_is_open_is_the_one_of_the_plan(self):
+        asked = ["python313Packages.torchvision-sm90-avx2", "python313Packages.pytorch-sm90-avx2", "python313Packages.pytorch-sm80-avx2"]
+        named = ["torchvision-python313-cuda12_6-sm90-avx2", "pytorch-python313-cuda12_6-sm90-avx2", "pytorch-python313-cuda12_6-sm80-avx2"]
+        for format in ("json", "table", "slurm", "github", "gitlab"):
+            one, two = (ptbuild("matrix", *words, "--release", "2.7.1", "--format", format) for words in (asked, named))
+            self.assertEqual((one.stdout, one.stderr), (two.stdout, two.stderr))
+        self.assertIn("jobs for CUDA need --image", ptbuild("matrix", asked[0], "--release", "2.7.1", "--format", "github").stderr)
+        jobs = matrix(*asked, "--release", "2.7.1", "--json")["jobs"]
+        self.assertIn([f"dist/{name}/build.json" for name in (named[1], named[0])], [job["outputs"] for job in jobs])
+        # sm120 needs a newer toolkit than the release's first
+        jobs = matrix("python313Packages.pytorch-sm120-avx2", named[1], "--release", "2.7.1", "--json")["jobs"]
+        self.assertEqual(sorted(job["cuda"] for job in jobs), ["12.6", "12.8"])
+        self.assertEqual(len({job["cpu_cache"] for job in jobs}), 2)
+
     def test_impossible_variants_are_left_out_and_said(self):
         got = ptbuild("matrix", "build-torchaudio/main", "--format", "github")
         self.assertIn("sm103-avx2 is left out: cuda12_8 has no sm103", got.stderr)
