@@ -1,3 +1,4 @@
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -6,6 +7,7 @@
 #include "cmd/help.h"
 #include "cmd/matrix.h"
 #include "cmd/select.h"
+#include "core/variant/profile_parts.h"
 #include "step/build/backend.h"
 #include "step/ccache/ccache_remote.h"
 
@@ -50,6 +52,26 @@ static bool shares(const struct variant *v, const struct release_row *r)
 	       backend_shares(b, v->package, &ignored) == 0;
 }
 
+/* Jobs have names of variants and no --profile, so such a name must lead to the same file. */
+static int check_file(struct cmd_context *c, const struct tables *t, const struct variant *v, struct err *e)
+{
+	const char *name = variant_name(v, c->arena);
+	struct variant again;
+	struct err ignored = {0};
+	AUTO_FREE char *asked = NULL, *found = NULL;
+	if (!*v->profile.file)
+		return 0;
+	asked = realpath(v->profile.file, NULL);
+	if (variant_parse(t, name, c->arena, &again, &ignored) == 0 && *again.profile.file)
+		found = realpath(again.profile.file, NULL);
+	if (asked && found && strcmp(asked, found) == 0)
+		return 0;
+	err_set(e, ERR_USAGE, "'%s' cannot be the profile of a job: there '%s' does not mean this file",
+		v->profile.file, name);
+	return err_hint(e, "move it to '%s/examples', where its name finds it, or name a standard profile, such as %s",
+			t->dir, profile_composed_name(&v->profile, c->arena));
+}
+
 /* The variants that are meant, each with the toolkit that its build takes where the name leaves it open: it is in the
  * name of what the job writes, and objects are shared by it. Those that cannot be built get no job; a warning names
  * them. */
@@ -68,6 +90,8 @@ static int choose(struct cmd_context *c, const struct strlist *words, struct ci_
 		struct selection *s = &chosen.items[i];
 		const struct plan_request q = {
 			.variant = &s->variant, .release = s->release->name, .options = base->select.plan};
+		if (check_file(c, t, &s->variant, e) < 0)
+			return -1;
 		if (profile_is_planned_only(&s->variant.profile))
 			log_warn(c->run->log, "%s is left out: it can be planned and not built",
 				 variant_name(&s->variant, c->arena));

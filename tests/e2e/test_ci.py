@@ -318,6 +318,20 @@ class Limits(unittest.TestCase):
         self.assertEqual(sorted(job["cuda"] for job in jobs), ["12.6", "12.8"])
         self.assertEqual(len({job["cpu_cache"] for job in jobs}), 2)
 
+    def test_a_profile_file_is_found_by_its_name_or_refused(self):
+        os.mkdir(os.path.join(self.dir.name, "pf"))
+        for path in ("small.yaml", "pf/small.yaml", "pf/big.yaml"):
+            self.write(path, "inherit: cpu-avx2\n")
+        def ask(profile):
+            return subprocess.run([PTBUILD, "matrix", "--profile", profile, "--python", "3.13", "--json"], cwd=self.dir.name, capture_output=True, text=True)
+        for profile, name in (("./small.yaml", "small"), ("l40s-server", "l40s-server"), ("cpu-avx2", "cpu-avx2")):
+            self.assertIn(f"-{name} --release", json.loads(ask(profile).stdout)["jobs"][0]["command"])
+        for profile in ("./pf/small.yaml", "./pf/big.yaml"): # the first name is that of another file, the second of none
+            got = ask(profile)
+            self.assertEqual((got.returncode, got.stdout), (2, ""))
+            self.assertIn(f"'{profile}' cannot be the profile of a job", got.stderr)
+            self.assertRegex(got.stderr, "profiles/examples'.*cpu-avx2")
+
     def test_impossible_variants_are_left_out_and_said(self):
         got = ptbuild("matrix", "build-torchaudio/main", "--format", "github")
         self.assertIn("sm103-avx2 is left out: cuda12_8 has no sm103", got.stderr)
