@@ -15,6 +15,7 @@
 #define INHERIT_MAX 8
 #define MAX_DEPTH 64 /* as in tables */
 #define CIRCLE "circle of profiles"
+#define STEM_CHARS "abcdefghijklmnopqrstuvwxyz0123456789-"
 
 struct reader {
 	const struct tables *t;
@@ -266,22 +267,53 @@ static int read_document(struct reader *r, struct profile *p, struct err *e)
 	return 0;
 }
 
-/* The stem becomes part of variant names and of the wheel's version. */
-static int check_stem(const char *path, struct arena *a, const char **ret, struct err *e)
+/* What another profile is called already: a composed one, or what stands for this machine's. */
+static bool is_taken(const struct tables *t, const char *stem, struct arena *a)
+{
+	struct profile p;
+	struct err ignored = {0};
+	const char *dash = strchr(stem, '-');
+	return strcmp(stem, "native") == 0 || strncmp(stem, "native-", 7) == 0 ||
+	       (dash && strcmp(dash + 1, "native") == 0) || profile_parse(t, stem, a, &p, &ignored) == 0;
+}
+
+/* The nearest name that a profile can have; "" if there is none. */
+static char *right_stem(const struct tables *t, const char *stem, struct arena *a)
+{
+	struct strlist words = {0};
+	char *lower = arena_strdup(a, stem);
+	for (char *c = lower; *c; c++)
+		if (*c >= 'A' && *c <= 'Z')
+			*c = (char)(*c - 'A' + 'a');
+		else if (!strchr(STEM_CHARS, *c))
+			*c = '-';
+	strlist_split(&words, a, lower, "-");
+	char *name = strlist_join(&words, a, "-");
+	if (!*name || !is_taken(t, name, a))
+		return name;
+	return strcmp(name, "native") == 0 ? arena_strdup(a, "my-machine") : arena_printf(a, "my-%s", name);
+}
+
+/* The stem becomes part of variant names and of the wheel's version, where '.', '_' and '-' are one: files of two
+ * names must not become one. */
+static int check_stem(const struct tables *t, const char *path, struct arena *a, const char **ret, struct err *e)
 {
 	const char *base = path_base(path);
 	size_t n = strlen(base);
 	if (path_has_suffix(base, ".yaml"))
 		n -= strlen(".yaml");
-	char *stem = arena_strndup(a, base, n);
-	if (!n || strspn(stem, "abcdefghijklmnopqrstuvwxyz0123456789._-") != n || strchr("._-", stem[0]) ||
-	    strchr("._-", stem[n - 1])) {
-		err_set(e, ERR_CONFIG, "'%s' cannot be the name of a profile", base);
-		return err_hint(e, "name the file with small letters, digits, '.', '_' and '-': it becomes part of the "
-				   "wheel's version");
+	const char *stem = arena_strndup(a, base, n), *right = right_stem(t, stem, a);
+	if (n && strcmp(stem, right) == 0) {
+		*ret = stem;
+		return 0;
 	}
-	*ret = stem;
-	return 0;
+	err_set(e, ERR_CONFIG, "'%s' cannot be the name of a profile%s", base,
+		is_taken(t, stem, a) ? ": it is that of another one" : "");
+	if (*right)
+		return err_hint(e, "name the file '%s.yaml': small letters and digits, with single '-' between them",
+				right);
+	return err_hint(e, "name the file with small letters and digits, and single '-' between them: it becomes part "
+			   "of the wheel's version");
 }
 
 /* What the loader takes minutes for, and what it leaves unread. Its own complaints are left to it. */
@@ -339,7 +371,7 @@ int profile_file_load(const struct tables *t, const char *path, unsigned depth, 
 	struct reader r = {.t = t, .path = arena_strdup(a, path), .a = a, .depth = depth};
 	struct profile p = {.file = "", .platform = ""};
 	const char *stem = "";
-	if (check_stem(path, a, &stem, e) < 0)
+	if (check_stem(t, path, a, &stem, e) < 0)
 		return -1;
 	if (!fs_exists(path)) {
 		err_set(e, ERR_CONFIG, "no profile '%s'", path);

@@ -393,8 +393,28 @@ static void profiles_that_inherit_each_other(void **state)
 
 static void file_names_that_cannot_be_labels(void **state)
 {
-	static const char *const names[] = {"Mine.yaml", "my profile.yaml", "-x.yaml",
-					    "x-.yaml",   ".yaml",           "m\xc3\xbc.yaml"};
+	static const struct {
+		const char *name, *hint;
+	} names[] = {
+		{"Mine.yaml", "'mine.yaml'"},
+		{"my profile.yaml", "'my-profile.yaml'"},
+		{"-x.yaml", "'x.yaml'"},
+		{"x-.yaml", "'x.yaml'"},
+		{".yaml", "with small letters and digits"},
+		{"m\xc3\xbc.yaml", "'m.yaml'"},
+		/* the label of each would be a.b */
+		{"a.b.yaml", "'a-b.yaml'"},
+		{"a_b.yaml", "'a-b.yaml'"},
+		{"a--b.yaml", "'a-b.yaml'"},
+		/* of other profiles */
+		{"cpu-avx.yaml", "'my-cpu-avx.yaml'"},
+		{"cpu_avx.yaml", "'my-cpu-avx.yaml'"},
+		{"sm90-avx512.yaml", "'my-sm90-avx512.yaml'"},
+		{"darwin-mps.yaml", "'my-darwin-mps.yaml'"},
+		{"native.yaml", "'my-machine.yaml'"},
+		{"native-avx2.yaml", "'my-native-avx2.yaml'"},
+		{"cpu-native.yaml", "'my-cpu-native.yaml'"},
+	};
 	AUTO_ARENA struct arena a = {0};
 	const struct tables *t = shipped(&a);
 	struct err e = {0};
@@ -403,9 +423,15 @@ static void file_names_that_cannot_be_labels(void **state)
 	test_dir();
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		struct profile p = {0};
-		test_write(test_path("%s", names[i]), "gpu: sm90\nisa: avx2\n");
-		assert_err(profile_load(t, test_path("%s", names[i]), &a, &p, &e), &e, ERR_CONFIG,
+		test_write(test_path("%s", names[i].name), "gpu: sm90\nisa: avx2\n");
+		assert_err(profile_load(t, test_path("%s", names[i].name), &a, &p, &e), &e, ERR_CONFIG,
 			   "cannot be the name of a profile");
+		assert_contains(e.hint, names[i].hint);
+		if (*names[i].hint == '\'') { /* a name that works */
+			const char *right = arena_strndup(&a, names[i].hint + 1, strlen(names[i].hint) - 2);
+			test_write(test_path("%s", right), "gpu: sm90\nisa: avx2\n");
+			assert_ok(profile_load(t, test_path("%s", right), &a, &p, &e), &e);
+		}
 	}
 }
 
