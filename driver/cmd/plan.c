@@ -33,8 +33,8 @@ struct output {
 	struct buf text;
 	size_t refused;
 	enum err_kind worst;
-	/* of the last variant, and of all others with the same release, platform, toolkit and Python */
-	const char *stands; /* those four; NULL: none yet */
+	/* of the last variant, and of all that are alike (cmd_root_alike) */
+	const char *stands; /* NULL: none yet */
 	struct cmd_root_state root;
 	struct err no_world; /* why it stands on none; empty if it need not */
 };
@@ -177,9 +177,7 @@ static void put_refusal(struct output *o, const struct selection *s, const struc
 static int find_world(struct cmd_context *c, const struct selection *s, struct output *o, struct err *e)
 {
 	AUTO_ARENA struct arena scratch = {0};
-	const struct variant *v = &s->variant;
-	const char *stands = arena_printf(&scratch, "%s %s %s %d %s %s", v->package, s->release->name,
-					  v->profile.platform, (int)v->profile.gpu, v->cuda ? v->cuda : "", v->python);
+	const char *stands = cmd_root_alike(s, &scratch);
 	if (o->stands && strcmp(o->stands, stands) == 0)
 		return 0;
 	o->stands = arena_strdup(c->arena, stands);

@@ -150,7 +150,7 @@ static int find_world(struct cmd_context *c, const struct stands *s, const struc
 	return check_packages(c, s, one, *ret, e);
 }
 
-static const char *alike(const struct selection *one, struct arena *a)
+const char *cmd_root_alike(const struct selection *one, struct arena *a)
 {
 	const struct variant *v = &one->variant;
 	const struct profile *p = &v->profile;
@@ -166,7 +166,7 @@ static const char *alike(const struct selection *one, struct arena *a)
 static int find_stand(struct cmd_context *c, struct stands *s, const struct selection *one, const struct stand **ret,
 		      struct err *e)
 {
-	const char *words = alike(one, c->arena);
+	const char *words = cmd_root_alike(one, c->arena);
 	for (size_t i = 0; i < s->count; i++)
 		if (strcmp(s->items[i].alike, words) == 0) {
 			*ret = &s->items[i];

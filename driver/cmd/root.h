@@ -40,6 +40,8 @@ int cmd_root_make(struct cmd_context *c, struct cmd_root_group *g, struct err *e
 /* cmd_root_choose: enters the root that one variant stands on, for a plan: it may be the world of
  * another platform than this machine's. ERR_POLICY where it can stand on none. */
 int cmd_root_choose(struct cmd_context *c, const struct selection *one, struct err *e) MUST_CHECK;
+/* cmd_root_alike: a text; variants of which it is the same stand on the same root. */
+const char *cmd_root_alike(const struct selection *one, struct arena *a);
 /* cmd_root_look: whether there is a root yet; makes nothing. */
 int cmd_root_look(struct cmd_context *c, struct cmd_root_state *ret, struct err *e) MUST_CHECK;
 /* cmd_root_named: the world that --root names, loaded; NULL: it names none. Makes nothing. */

@@ -50,6 +50,16 @@ static void the_toolkit_and_the_python_are_parts(void **state)
 	assert_true(json_is_null(world_of(newer)));
 }
 
+/* Two that leave the toolkit open, of which the second needs a newer one than the release's first. */
+static void an_open_toolkit_is_each_variants_own(void **state)
+{
+	(void)state;
+	AUTO_JSON json_t *both = json_of("plan python313Packages.pytorch-sm90-avx2 "
+					 "python313Packages.pytorch-sm120-avx2 --release 2.7.1 --json");
+	assert_true(json_is_null(world_of(json_array_get(both, 0))));
+	assert_string_equal(name_of(json_array_get(both, 1)), "debian12+python3_13+cuda12_8");
+}
+
 /* What a build's keys count and the plan's do not. */
 static const char *lack_of(const json_t *plan)
 {
@@ -325,6 +335,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_plan_names_the_world),
 		T(the_toolkit_and_the_python_are_parts),
+		T(an_open_toolkit_is_each_variants_own),
 		T(other_roots_are_no_worlds),
 		T(what_cannot_be_is_refused_before_anything_is_fetched),
 		T(doctor_needs_nothing_of_a_world),
