@@ -15,6 +15,22 @@ static const struct build_tree *tree_of(const struct build_tree *trees, size_t c
 	return NULL;
 }
 
+/* The latest tree of a variant that leaves its toolkit open: trees have the one that was chosen. */
+static const struct build_tree *tree_of_open(const struct tables *t, const struct build_tree *trees, size_t count,
+					     const struct variant *v, struct arena *a)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct variant has;
+		struct err ignored = {0};
+		if (variant_parse(t, trees[i].variant, a, &has, &ignored) < 0)
+			continue; /* of a profile file that is no longer there */
+		has.cuda = NULL;
+		if (strcmp(variant_name(&has, a), variant_name(v, a)) == 0)
+			return &trees[i];
+	}
+	return NULL;
+}
+
 /* The latest tree of a variant, whose name may be written in any of its forms. */
 static int find_tree(struct cmd_context *c, const char *word, const struct build_tree *trees, size_t count,
 		     const struct build_tree **ret, struct err *e)
@@ -27,11 +43,15 @@ static int find_tree(struct cmd_context *c, const char *word, const struct build
 	if (cmd_tables(c, &tables, e) < 0 || variant_parse(tables, word, c->arena, &v, e) < 0)
 		return -1;
 	const char *name = variant_name(&v, c->arena);
-	*ret = tree_of(trees, count, name);
+	bool open = v.profile.gpu == GPU_CUDA && !v.cuda;
+	*ret = open ? tree_of_open(tables, trees, count, &v, c->arena) : tree_of(trees, count, name);
 	if (*ret)
 		return 0;
 	err_set(e, ERR_CONFIG, "no build tree of '%s' was kept", name);
-	return err_hint(e, "a failed or stopped build leaves one; 'ptbuild build %s --keep' always does", name);
+	return err_hint(e,
+			"a failed or stopped build leaves one; 'ptbuild build %s --keep' does where the store does not "
+			"have the wheel yet",
+			name);
 }
 
 static int run_shell(struct cmd_context *c, const struct strlist *args, struct err *e)

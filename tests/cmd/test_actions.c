@@ -320,6 +320,34 @@ static void repack_of_a_wheel_refuses_what_it_does_not_use(void **state)
 	}
 }
 
+#define KEY_2 "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+#define KEY_3 "cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
+
+static void keep_tree(const char *key, const char *variant)
+{
+	const char *dir = arena_printf(&ran.arena, "xdg/ptbuild/build/%s", key);
+	struct err e = {0};
+	assert_ok(fs_mkdirs(test_path("%s", dir), &e), &e);
+	test_write(test_path("%s/tree.json", dir), arena_printf(&ran.arena, "{\"variant\": \"%s\"}", variant));
+}
+
+/* These trees have no sandbox to enter: only which one is taken is looked at. */
+static void shell_finds_the_tree_of_a_variant_with_an_open_toolkit(void **state)
+{
+	(void)state;
+	put_object(KEY, "text");
+	keep_tree(KEY, "pytorch-python311-cuda12_8-sm90-avx2");
+	keep_tree(KEY_2, "pytorch-python311-cuda12_8-sm80-avx2");
+	keep_tree(KEY_3, "pytorch-python311-gone");
+	ptbuild("shell -v python311Packages.pytorch-sm90-avx2");
+	assert_contains(err_text(), "/build/" KEY);
+	ptbuild("shell -v python311Packages.pytorch-sm80-avx2");
+	assert_contains(err_text(), "/build/" KEY_2);
+	expect("shell python312Packages.pytorch-sm90-avx2", 3, "no build tree of");
+	assert_contains(err_text(), "where the store does not have the wheel yet");
+	expect("shell pytorch-python311-cuda12_6-sm90-avx2", 3, "no build tree of");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -345,6 +373,7 @@ int main(void)
 		T(bench_on_a_gpu_needs_no_sandbox),
 		T(repack_of_a_wheel_refuses_what_it_does_not_use),
 		T(a_page_that_cannot_be_written_is_told_at_once),
+		T(shell_finds_the_tree_of_a_variant_with_an_open_toolkit),
 	};
 	return cmocka_run_group_tests_name("actions", tests, NULL, NULL);
 }
