@@ -293,9 +293,14 @@ static int select_by_name(struct cmd_context *c, const struct tables *t, const s
 static int nothing_matches(const struct matrix *m, const struct strlist *only, struct arena *a, struct err *e)
 {
 	struct matrix_walk w = {0};
+	const char *first = matrix_next(m, &w, a);
+	if (!first) {
+		err_set(e, ERR_CONFIG, "matrix '%s' has no variant", m->name);
+		return err_hint(e, "its 'only' and 'except' leave out all that it is a view of: see '%s'", m->file);
+	}
 	err_set(e, ERR_CONFIG, "no variant of matrix '%s' matches --only %s", m->name, strlist_join(only, a, ","));
-	return err_hint(e, "its names are like %s; a glob must match the whole name, for example '*-%s'",
-			matrix_next(m, &w, a), "avx2");
+	return err_hint(e, "its names are like %s; a glob must match the whole name, for example '*-%s'", first,
+			"avx2");
 }
 
 static int select_by_matrix(struct cmd_context *c, const struct tables *t, struct selections *ret, struct err *e)

@@ -480,6 +480,20 @@ static void the_name_of_a_variant_of_a_profile_file_is_one(void **state)
 	assert_contains(err_text(), "no build tree of 'pytorch-python311-own' was kept");
 }
 
+static void a_view_that_leaves_out_everything_is_refused(void **state)
+{
+	(void)state;
+	test_write(test_path("view.yaml"), "note: mine\nof: build-pytorch/main\nexcept: [\"*\"]\n");
+	static const char *const only[] = {"", " --only '*-avx2'"};
+	for (size_t i = 0; i < ARRAY_LEN(only); i++) {
+		expect(arena_printf(&ran.arena, "plan --matrix '%s'%s", test_path("view.yaml"), only[i]), 3,
+		       "view.yaml' has no variant\n");
+		assert_contains(err_text(), "its 'only' and 'except' leave out all");
+		assert_not_contains(err_text(), "--only");
+		assert_not_contains(err_text(), "null");
+	}
+}
+
 /* Only some release has both targets; the newest that has is taken. */
 static void the_release_is_one_that_has_the_targets(void **state)
 {
@@ -540,6 +554,7 @@ int main(void)
 		T(root_that_is_none_is_an_error),
 		T(the_name_of_a_variant_of_a_profile_file_is_one),
 		T(slips_get_the_words_that_work),
+		T(a_view_that_leaves_out_everything_is_refused),
 		T(the_release_is_one_that_has_the_targets),
 		T(what_is_off_already_is_not_given_up),
 	};
