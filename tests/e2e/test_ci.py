@@ -332,6 +332,18 @@ class Limits(unittest.TestCase):
             self.assertIn(f"'{profile}' cannot be the profile of a job", got.stderr)
             self.assertRegex(got.stderr, "profiles/examples'.*cpu-avx2")
 
+    def test_the_manual_says_which_options_of_build_do_not_reach_the_jobs(self):
+        build, own = (set(re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", ptbuild("help", command).stdout, re.M)) for command in ("build", "matrix"))
+        missing = sorted(build - own)
+        self.assertIn("--keep", missing)
+        for name in ("ci.md", "clusters.md"):
+            with open(os.path.join(HERE, "..", "..", "docs", name), encoding="utf-8") as f:
+                told = re.search(r"Of the options of `build` alone.*? are no options of `matrix`|$", f.read(), re.S).group()
+            self.assertEqual([option for option in missing if f"`{option}`" not in told], [], name)
+            self.assertEqual([option for option in re.findall("`(--[a-z-]+)`", told) if option not in missing + ["--ccache-remote"]], [], name)
+        for option in set(missing) & {"--keep", "--check"}:
+            self.assertIn("unknown option", ptbuild("matrix", "pytorch-python313-cpu-avx2", option, status=2).stderr)
+
     def test_impossible_variants_are_left_out_and_said(self):
         got = ptbuild("matrix", "build-torchaudio/main", "--format", "github")
         self.assertIn("sm103-avx2 is left out: cuda12_8 has no sm103", got.stderr)
