@@ -111,7 +111,10 @@ class Bench:
         for name in names[2:]:
             into = os.path.join(src, "third_party", name.split("_")[0])
             os.makedirs(into, exist_ok=True)
-            run(["tar", "--no-same-owner", "-xf", self.source(name), "--strip-components=1", "-C", into], self.log)
+            listed = subprocess.run(["tar", "-tf", self.source(name)], check=True, capture_output=True, text=True).stdout.split()
+            # Upstream's archives have a top directory, Debian's of a snapshot may have none.
+            strip = ["--strip-components=1"] if len({n.split("/")[0] for n in listed}) == 1 else []
+            run(["tar", "--no-same-owner", "-xf", self.source(name), *strip, "-C", into], self.log)
         self.patch(src, os.path.join(src, "debian/patches"), ("2000-version.patch",))
         if self.cuda:
             self.own_patches(src)  # without some of them nobody can configure it
@@ -174,10 +177,13 @@ def warm(b, ccache, pairs, mode):
 
 def compile_sample(b, tree, env, units, headers):
     """CPU seconds of compiling the headers and then `units` anew. Told by the shell inside: what bubblewrap reports leaves out the processes below it."""
-    script = "cd build && rm -f \"$@\" && find . -name '*.gch' -delete && ninja -j%d %s >/dev/null && times && ninja -j%d \"$@\" >/dev/null && times"
-    script %= (os.cpu_count(), " ".join(headers) or "-t list", os.cpu_count())
+    script = "n() { ninja -j%d \"$@\" >/ptbuild/tmp/said || { tail -c 4000 /ptbuild/tmp/said >&2; exit 1; }; }; cd build && rm -f \"$@\" && find . -name '*.gch' -delete && n %s && times && n \"$@\" && times"
+    script %= (os.cpu_count(), " ".join(headers) or "-t list")
     argv = bwrap(b.root, b.hand_binds(tree), env | {"CCACHE_DISABLE": "1"}, ["bash", "-c", script, "sh", *units])
-    text = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+    r = subprocess.run(argv, capture_output=True, text=True)
+    if r.returncode:
+        sys.exit(f"bench_build: the sample does not compile in '{tree}':\n{r.stderr[-4000:]}")
+    text = r.stdout
     times = [int(m) * 60 + float(s) for m, s in re.findall(r"(\d+)m([\d.]+)s", text)]
     first, whole = sum(times[2:4]), sum(times[6:8])
     return first, whole - first
