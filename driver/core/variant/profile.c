@@ -301,14 +301,18 @@ static void add_label(struct strlist *l, struct arena *a, const char *text)
 	strlist_split(l, a, text, "_-+.");
 }
 
+char *profile_label_toolkit(const char *version, struct arena *a)
+{
+	struct strlist digits = {0};
+	strlist_split(&digits, a, version, ".");
+	return arena_printf(a, "cu%s", strlist_join(&digits, a, ""));
+}
+
 char *profile_label(const struct profile *p, const char *cuda, struct arena *a)
 {
 	struct strlist l = {0};
-	struct strlist digits = {0};
-	if (cuda) {
-		strlist_split(&digits, a, cuda, ".");
-		strlist_addf(&l, a, "cu%s", strlist_join(&digits, a, ""));
-	}
+	if (cuda)
+		strlist_ref(&l, a, profile_label_toolkit(cuda, a));
 	if (p->gpu != GPU_CUDA)
 		strlist_ref(&l, a, p->gpu == GPU_CPU ? "cpu" : "mps");
 	for (unsigned i = 0; i < p->targets_count; i++)

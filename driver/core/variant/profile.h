@@ -44,3 +44,5 @@ bool profile_is_planned_only(const struct profile *p);
  * "mps" without (NULL). PEP 440: letters and digits with dots between, so armv8_2 gives "armv8.2";
  * a file adds its stem. */
 char *profile_label(const struct profile *p, const char *cuda, struct arena *a);
+/* profile_label_toolkit: "12.8" as labels have it: "cu128". */
+char *profile_label_toolkit(const char *version, struct arena *a);

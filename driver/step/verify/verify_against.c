@@ -21,14 +21,6 @@ static void check_python(struct verifying *v, const struct variant *want)
 			   want->python);
 }
 
-/* "cu124" for "12.4", as labels spell it. */
-static const char *label_word(struct verifying *v, const char *cuda)
-{
-	struct strlist digits = {0};
-	strlist_split(&digits, v->a, cuda, ".");
-	return arena_printf(v->a, "cu%s", strlist_join(&digits, v->a, ""));
-}
-
 /* A toolkit that no table has is one, too: its word is compared, not its row. */
 static const char *toolkit_word(struct verifying *v, const char *label)
 {
@@ -40,7 +32,7 @@ static const char *toolkit_word(struct verifying *v, const char *label)
 static void check_toolkit(struct verifying *v, const struct variant *want, const char *label)
 {
 	const char *said = toolkit_word(v, label);
-	const char *wanted = want->cuda ? label_word(v, want->cuda) : NULL;
+	const char *wanted = want->cuda ? profile_label_toolkit(want->cuda, v->a) : NULL;
 	bool any = !wanted && want->profile.targets_count > 0;
 	if (said ? any || (wanted && strcmp(said, wanted) == 0) : !wanted && !any)
 		return;
