@@ -471,10 +471,10 @@ static int look_at(struct pipeline *l, const struct pipeline_target *t, const st
 	AUTO_LOCK struct lock key = LOCK_NONE;
 	const struct plan *p;
 	const char *object = NULL;
-	bool known = torch || is_torch(&t->variant), have = false;
+	bool known = torch || is_torch(&t->variant);
 	if (resolve(l, t, torch, rev, &p, e) < 0 || (known && look_up(l, p, &key, &object, e) < 0))
 		return -1;
-	have = object != NULL;
+	bool have = object != NULL;
 	if (known && !have && pipeline_can_repack(l->q->store, p, l->arena, &have, e) < 0)
 		return -1;
 	*missing = !have;
