@@ -110,15 +110,15 @@ const struct world_wheel *world_part_place(const struct world_part *p, const cha
 	return NULL;
 }
 
-/* Each wheel of a base has a place; one of a toolkit without any goes by toolkit_tree.yaml. */
+/* Each wheel has a place; one of a toolkit without any goes by toolkit_tree.yaml. */
 static int check_wheels(const char *file, const struct yaml_lines *lines, const struct world_part *p, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist names = {0};
-	bool base = strcmp(p->kind, "base") == 0;
+	bool toolkit = strcmp(p->kind, "toolkit") == 0;
 	for (unsigned i = 0; i < p->wheels_count; i++) {
 		strlist_ref(&names, &a, arena_strndup(&a, p->wheels[i], strcspn(p->wheels[i], "=")));
-		if (base && !world_part_place(p, names.items[i]))
+		if (!toolkit && !world_part_place(p, names.items[i]))
 			return bad(file, yaml_line(lines, "wheels/%u", i), e, "a wheel without a place:", p->wheels[i]);
 	}
 	for (unsigned i = 0; i < p->places_count; i++) {
@@ -141,18 +141,21 @@ static int check(const char *file, const char *name, const struct yaml_lines *li
 		 struct err *e)
 {
 	bool base = strcmp(p->kind, "base") == 0, python = strcmp(p->kind, "python") == 0;
+	bool library = strcmp(p->kind, "library") == 0;
 	if (strcmp(p->part, name) != 0)
 		return bad(file, yaml_line(lines, "part"), e, "the file has another name than its part", p->part);
-	if (!base && !python && strcmp(p->kind, "toolkit") != 0)
-		return bad(file, yaml_line(lines, "kind"), e, "neither base, toolkit nor python:", p->kind);
+	if (!base && !python && !library && strcmp(p->kind, "toolkit") != 0)
+		return bad(file, yaml_line(lines, "kind"), e, "neither base, toolkit, python nor library:", p->kind);
 	if ((base && (!p->packages_count || !*p->python || !*p->glibc)))
 		return bad(file, 1, e, "a base has packages, python and glibc; they are missing in", name);
 	if (base && *p->prefix)
-		return bad(file, yaml_line(lines, "prefix"), e, "only a toolkit or a python has a prefix:", p->prefix);
+		return bad(file, yaml_line(lines, "prefix"), e, "a base has no prefix:", p->prefix);
 	if (!base && !path_is_safe_relative(p->prefix))
 		return bad(file, yaml_line(lines, "prefix"), e, "not a path below the root:", p->prefix);
 	if (python && (!*p->python || p->archives_count != 1 || p->packages_count || p->wheels_count || *p->manifest))
 		return bad(file, 1, e, "a python has its version, one archive and nothing else, unlike", name);
+	if (library && (!p->wheels_count || p->packages_count || *p->manifest || *p->python))
+		return bad(file, 1, e, "a library has wheels and nothing else, unlike", name);
 	if (!python && (p->archives_count > 0) != (*p->manifest != '\0'))
 		return bad(file, 1, e, "a manifest and archives come together, but not in", name);
 	if (*p->manifest && strncmp(p->manifest, "https://", 8) != 0 && strncmp(p->manifest, "http://", 7) != 0)

@@ -1,6 +1,6 @@
 /* A part of a world as its table has it: profiles/worlds/<part>.yaml. A base is packages of one
- * Debian suite, and wheels of what that has too old; a toolkit is CUDA, and a python a
- * standalone CPython, which lie over a base. */
+ * Debian suite, and wheels of what that has too old; a toolkit is CUDA, a python a standalone
+ * CPython, and a library what a build links in, out of wheels; these lie over a base. */
 #pragma once
 #include <stdbool.h>
 
@@ -27,10 +27,10 @@ struct world_made { /* a file that a maintainer script would have made */
 
 struct world_part {
 	const char *sources, *part;
-	const char *kind;  /* "base", "toolkit" or "python" */
+	const char *kind;  /* "base", "toolkit", "python" or "library" */
 	const char *suite; /* of its packages; "" without any */
 	const char *python, *glibc;
-	/* where the tree of a toolkit or a python goes, "usr/local/cuda" */
+	/* where the tree of what is not a base goes, "usr/local/cuda" */
 	const char *prefix;
 	const char *manifest; /* URL of NVIDIA's manifest with `archives`; "" without one */
 	/* asked for: packages, and wheels as "name==version" */
@@ -41,7 +41,7 @@ struct world_part {
 	 * characters) */
 	const char **exclude, **keep;
 	struct world_link *links;
-	/* one or more for each wheel of a base, and for some of a toolkit */
+	/* one or more for each wheel of a base or a library, and for some of a toolkit */
 	struct world_wheel *places;
 	struct world_made *made;
 	unsigned components_count, packages_count, wheels_count, archives_count, exclude_count, keep_count, links_count;

@@ -149,10 +149,11 @@ static void test_refused(void **state)
 	} cases[] = {
 		{BASE "colour: red\n", "small.yaml:9: "},
 		{"sources: x\npart: other\nkind: base\n", "small.yaml:2: the file has another name than its part"},
-		{"sources: x\npart: small\nkind: planet\n", "small.yaml:3: neither base, toolkit nor python: 'planet'"},
+		{"sources: x\npart: small\nkind: planet\n",
+		 "small.yaml:3: neither base, toolkit, python nor library: 'planet'"},
 		{"sources: x\npart: small\nkind: base\n", "a base has packages, python and glibc"},
 		{"sources: x\npart: small\nkind: toolkit\nprefix: ../x\n", "small.yaml:4: not a path below the root"},
-		{BASE "prefix: usr/local/cuda\n", "small.yaml:9: only a toolkit or a python has a prefix"},
+		{BASE "prefix: usr/local/cuda\n", "small.yaml:9: a base has no prefix"},
 		{"sources: x\npart: small\nkind: python\nprefix: usr/local\narchives: [a==1]\n",
 		 "a python has its version, one archive and nothing else"},
 		{"sources: x\npart: small\nkind: python\nprefix: usr/local\npython: \"3.12\"\narchives: [a==1]\n"
@@ -175,6 +176,12 @@ static void test_refused(void **state)
 		{"sources: x\npart: small\nkind: toolkit\nprefix: usr/x\nwheels: [a==1]\nplaces:\n"
 		 "  - {wheel: b, from: ., to: usr}\n",
 		 "small.yaml:7: a place for what is not a wheel of this part: 'b'"},
+		{"sources: x\npart: small\nkind: library\nprefix: usr/x\n", "a library has wheels and nothing else"},
+		{"sources: x\npart: small\nkind: library\nwheels: [a==1]\n", "not a path below the root: ''"},
+		{"sources: x\npart: small\nkind: library\nprefix: usr/x\nwheels: [a==1]\n",
+		 "small.yaml:5: a wheel without a place: 'a==1'"},
+		{"sources: x\npart: small\nkind: library\nprefix: usr/x\npython: \"3.12\"\nwheels: [a==1]\n",
+		 "a library has wheels and nothing else"},
 		{BASE "wheels: [\"a b\"]\n", "small.yaml:9: not a name: 'a b'"},
 		{BASE "wheels: [a==1, a==1]\n", "there twice: 'a==1'"},
 		{BASE "links:\n  - {path: usr/bin/cc, to: /usr/bin/gcc, why: x}\n",
