@@ -39,7 +39,8 @@ static void put_row(struct work *w, const struct table_setting *s, const char *f
 				       .rule = rule,
 				       .why = s->why,
 				       .source = s->source,
-				       .cache = s->cache});
+				       .cache = s->cache,
+				       .fixed = s->fixed});
 }
 
 bool buildenv_uses_cmake(const char *backend)

@@ -34,6 +34,14 @@ static int refuse_fixed(const struct setting *now, struct arena *a, struct err *
 	return err_hint(e, "its value is from %s: %s", settings_origin(now, a), now->why);
 }
 
+/* An option that may be asked for, but whose value another choice has settled. */
+static int refuse_other(const struct setting *now, const struct setting *item, struct arena *a, struct err *e)
+{
+	err_set(e, ERR_CONFIG, "'%s=%s' does not go with this plan, which needs %s", item->name, item->value,
+		now->value);
+	return err_hint(e, "its value is from %s (%s): %s", settings_origin(now, a), now->rule, now->why);
+}
+
 /* The user's file has lines, the command line has none. */
 static int at_place(const struct setting *item, struct arena *a, struct err *e)
 {
@@ -129,8 +137,13 @@ int toggle_set(const struct buildenv_request *q, const struct setting *item, str
 	struct setting new = *item;
 	if ((row ? tables_toggle_value(row, item->value, &new.value, e) : check_free_value(item, e)) < 0)
 		return at_place(item, a, e);
+	if (now && now->fixed && strcmp(new.value, now->value) != 0) {
+		refuse_other(now, &new, a, e);
+		return at_place(item, a, e);
+	}
 	if (now && asked_twice(now, &new, e) < 0)
 		return -1;
+	new.fixed = now && now->fixed;
 	new.check = row && row->check;
 	new.cache = row && row->cache;
 	settings_put(into, a, &new);

@@ -23,6 +23,7 @@ struct table_setting {
 	/* true: a CMake cache entry that PyTorch's own forwarding drops, so it goes through the
 	 * generated file */
 	bool cache;
+	bool fixed; /* the row's subject does not work with another value: no one may set one */
 	unsigned line;
 };
 
@@ -170,6 +171,11 @@ struct blas_row {            /* blas.yaml */
 	const char *info;    /* BLAS_INFO that torch.__config__.show() must then print: "open" */
 	const char *pkgconf; /* module to look for; "" = none (a framework) */
 	const char *debian;  /* the package of Debian that has it; "" = none */
+	const char *world;   /* the part of a world that has it; "" = the bases have it */
+	/* what of it is linked into the wheel's own libraries, by its directory in the root's
+	 * usr/share/doc: "mkl-static"; "" = it stays a library of its own */
+	const char *linked;
+	const char *licence; /* of what is linked, by name; "" = none is */
 	const char **platforms;
 	unsigned platforms_count;
 	const char *note;

@@ -198,6 +198,12 @@ static int check_blas(const struct tables *t, const struct row_place *at, const 
 	const struct blas_row *row = item;
 	if (!is_word(row->name, "_"))
 		return row_bad(at, e, "not a name for a BLAS: '%s' (lower-case letters, digits and '_')", row->name);
+	if (*row->world && !is_word(row->world, "_"))
+		return row_bad(at, e, "not a name of a part of a world: '%s'", row->world);
+	if (*row->linked && !is_word(row->linked, "-+."))
+		return row_bad(at, e, "not a name of a directory of documents: '%s'", row->linked);
+	if (!*row->linked != !*row->licence)
+		return row_bad(at, e, "'linked' and 'licence' come together, unlike in '%s'", row->name);
 	if (row_all_of(at, "platforms", row->platforms, row->platforms_count, platforms, ARRAY_LEN(platforms), e) < 0)
 		return -1;
 	return row_settings(t, at->file, row->settings, row->settings_count, e);

@@ -20,7 +20,7 @@ ROW(setting, struct table_setting,
 	MAY(struct table_setting, value),  NEED(struct table_setting, why),
 	MAY(struct table_setting, source), MAY(struct table_setting, since),
 	MAY(struct table_setting, until),  MAY(struct table_setting, gpu),  MAY(struct table_setting, package),
-	FLAG(struct table_setting, cache));
+	FLAG(struct table_setting, cache), FLAG(struct table_setting, fixed));
 
 ROW(isa, struct isa_row,
 	NEED(struct isa_row, name),
@@ -123,6 +123,7 @@ ROW(blas, struct blas_row,
 	NEED(struct blas_row, name),  NEED(struct blas_row, cmake),
 	NEED(struct blas_row, info),  MAY(struct blas_row, pkgconf),
 	MAY(struct blas_row, debian), NEED_LIST(struct blas_row, platforms),
+	MAY(struct blas_row, world),  MAY(struct blas_row, linked),   MAY(struct blas_row, licence),
 	MAY(struct blas_row, note),   ROWS(struct blas_row, settings, &setting_entry));
 FIELDS(blas_file,
 	SOURCES,

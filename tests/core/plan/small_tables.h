@@ -119,9 +119,10 @@ static inline void small_blas(struct small_tables *s)
 	static const char *x86[] = {LINUX_X86};
 	static const char *darwin[] = {"aarch64-darwin"};
 	s->dots = (struct table_setting){SETTING("BLAS_USE_CBLAS_DOT", "ON", "complex dot products", 4), .cache = true};
-	s->blas[0] = (struct blas_row){"openblas", "OpenBLAS", "open", "openblas", "", linuxes, 2, "", &s->dots, 1, 3};
-	s->blas[1] = (struct blas_row){"mkl", "MKL", "mkl", "mkl", "", x86, 1, "", NULL, 0, 6};
-	s->blas[2] = (struct blas_row){"veclib", "vecLib", "accelerate", "", "", darwin, 1, "", NULL, 0, 9};
+	s->blas[0] = (struct blas_row){"openblas", "OpenBLAS", "open", "openblas", "",       "", "",
+				       "",         linuxes,    2,      "",         &s->dots, 1,  3};
+	s->blas[1] = (struct blas_row){"mkl", "MKL", "mkl", "mkl", "", "mkl1", "", "", x86, 1, "", NULL, 0, 6};
+	s->blas[2] = (struct blas_row){"veclib", "vecLib", "accelerate", "", "", "", "", "", darwin, 1, "", NULL, 0, 9};
 	s->t.blas = s->blas, s->t.blas_count = 3;
 }
 

@@ -83,6 +83,49 @@ static void a_setting_begins_with_its_release(void **state)
 	want_env(f, "USE_FBGEMM", "OFF");
 }
 
+/* USE_NNPACK as static MKL has it: the BLAS switches it on over the table of toggles. */
+static void use_blas_that_needs_nnpack(struct fixture *f)
+{
+	static struct table_setting fixed = {SETTING("USE_NNPACK", "ON", "it is linked in", 12), .fixed = true};
+	f->s.blas[1].settings = &fixed;
+	f->s.blas[1].settings_count = 1;
+	f->q.blas = &f->s.blas[1];
+}
+
+static void assert_refused(struct fixture *f, const char *says)
+{
+	assert_err(buildenv_resolve(&f->q, &f->a, &f->env, &f->e), &f->e, ERR_CONFIG, says);
+}
+
+static void a_blas_settles_a_toggle(void **state)
+{
+	struct fixture *f = *state;
+	use_blas_that_needs_nnpack(f);
+	kvlist_set(&f->options.toggles, &f->a, "USE_NNPACK", "1");
+	resolve(f);
+	want_env(f, "USE_NNPACK", "ON");
+	assert_true(settings_get(&f->env.env, "USE_NNPACK")->fixed);
+}
+
+static void what_a_blas_needs_cannot_be_set_otherwise(void **state)
+{
+	struct fixture *f = *state;
+	use_blas_that_needs_nnpack(f);
+	kvlist_set(&f->options.toggles, &f->a, "USE_NNPACK", "OFF");
+	assert_refused(f, "'USE_NNPACK=OFF' does not go with this plan, which needs ON");
+	assert_contains(f->e.hint, "blas.yaml:12 (implied by mkl): it is linked in");
+}
+
+/* Also after a profile that asks for the value that it has. */
+static void not_even_after_one_that_agrees(void **state)
+{
+	struct fixture *f = *state;
+	use_blas_that_needs_nnpack(f);
+	use_user_toggle(f, "USE_NNPACK", "ON");
+	strlist_ref(&f->options.without, &f->a, "nnpack");
+	assert_refused(f, "'USE_NNPACK=OFF' does not go with this plan");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -94,6 +137,9 @@ int main(void)
 		TEST(an_implied_toggle_of_another_release_is_left_out),
 		TEST(a_setting_begins_with_its_release),
 		TEST(asking_for_one_without_what_it_needs_is_refused),
+		TEST(a_blas_settles_a_toggle),
+		TEST(what_a_blas_needs_cannot_be_set_otherwise),
+		TEST(not_even_after_one_that_agrees),
 	};
 	return cmocka_run_group_tests_name("buildenv_toggle", tests, NULL, NULL);
 }
