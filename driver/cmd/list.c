@@ -201,8 +201,8 @@ static const struct field isa_fields[] = {
 static const struct field toolkit_fields[] = {TEXT(toolkit_row, version),      TEXT(toolkit_row, gcc_max),
 					      TEXT(toolkit_row, clang_max),    TEXT(toolkit_row, driver),
 					      TEXT(toolkit_row, driver_floor), {0}};
-static const struct field blas_fields[] = {
-	TEXT(blas_row, name), TEXT(blas_row, cmake), LIST(blas_row, platforms), TEXT(blas_row, note), {0}};
+static const struct field blas_fields[] = {TEXT(blas_row, name),  TEXT(blas_row, cmake), LIST(blas_row, platforms),
+					   TEXT(blas_row, world), TEXT(blas_row, note),  {0}};
 static const struct field toggle_fields[] = {TEXT(toggle_row, package), TEXT(toggle_row, name),
 					     TEXT(toggle_row, cpu),     TEXT(toggle_row, cuda),
 					     TEXT(toggle_row, mps),     TEXT(toggle_row, since),

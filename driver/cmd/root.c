@@ -106,14 +106,14 @@ static int check_packages(const struct cmd_context *c, const struct stands *s, c
 
 /* The world that is named, for the platform, if it has what is asked for. */
 static int find_named(struct cmd_context *c, const struct stands *s, const struct selection *one, const char *platform,
-		      const char *cuda, const struct world **ret, struct err *e)
+		      struct world_wanted want, const struct world **ret, struct err *e)
 {
 	*ret = s->named;
 	if (strcmp(s->named->platform, platform) != 0 && load_world(c, s->named->name, platform, ret, e) < 0)
 		return -1;
 	if (cmd_select_cuda_home(c)) /* a toolkit of one's own */
-		cuda = NULL;
-	if (world_check_parts(s->tables, *ret, one->release, cuda, one->variant.python, c->arena, e) < 0)
+		want.cuda = NULL;
+	if (world_check_parts(s->tables, *ret, one->release, &want, c->arena, e) < 0)
 		return -1;
 	if (world_check_tools(*ret, one->release, c->arena, e) < 0)
 		return -1;
@@ -125,8 +125,9 @@ static int find_world(struct cmd_context *c, const struct stands *s, const struc
 {
 	const struct variant *v = &one->variant;
 	const struct release_row *r = one->release;
-	const struct plan_request q = {.variant = v, .release = r->name};
+	const struct plan_request q = {.variant = v, .release = r->name, .options.blas = cmd_select_blas(c)};
 	const char *cuda = toolkit_of(r, &v->profile, v->cuda);
+	const struct blas_row *blas = plan_blas(s->tables, &q);
 	struct world_choice w = {0};
 	struct err ignored = {0};
 	const char *platform = s->foreign ? v->profile.platform : s->platform;
@@ -138,9 +139,10 @@ static int find_world(struct cmd_context *c, const struct stands *s, const struc
 	/* a GPU can need a newer one than the release's first; what cannot be planned is refused there */
 	if (cuda && !v->cuda && plan_cuda(s->tables, &q, c->arena, &cuda, &ignored) < 0)
 		cuda = r->toolkits[0];
+	const struct world_wanted want = {platform, cuda, v->python, blas ? blas->world : NULL};
 	if (s->named)
-		return find_named(c, s, one, platform, cuda, ret, e);
-	if (world_choose(s->tables, r, platform, cuda, v->python, c->arena, &w, e) < 0)
+		return find_named(c, s, one, platform, want, ret, e);
+	if (world_choose(s->tables, r, &want, c->arena, &w, e) < 0)
 		return -1;
 	if (!w.name)
 		return 0;
@@ -157,8 +159,8 @@ const char *cmd_root_alike(const struct selection *one, struct arena *a)
 	struct strlist gpus = {0};
 	for (unsigned i = 0; i < p->targets_count; i++)
 		strlist_addf(&gpus, a, "%s%s", p->targets[i].row->sm, p->targets[i].suffix);
-	return arena_printf(a, "%s %s %s %d %s %s %s", v->package, one->release->name, p->platform, (int)p->gpu,
-			    v->cuda ? v->cuda : "", v->python ? v->python : "",
+	return arena_printf(a, "%s %s %s %d %s %s %s %s", v->package, one->release->name, p->platform, (int)p->gpu,
+			    v->cuda ? v->cuda : "", v->python ? v->python : "", p->blas ? p->blas->name : "",
 			    v->cuda ? "" : strlist_join(&gpus, a, "+"));
 }
 
@@ -377,8 +379,8 @@ int cmd_root_python(struct cmd_context *c, const struct release_row *r, const st
 	if (!c->global->root && cmd_sandbox(c) != SANDBOX_NONE) {
 		if (cmd_tables(c, &t, e) < 0)
 			return -1;
-		if (world_choose(t, r, p->platform, toolkit_of(r, p, cuda), NULL, c->arena, &w, &ignored) == 0 &&
-		    w.name) {
+		const struct world_wanted want = {.platform = p->platform, .cuda = toolkit_of(r, p, cuda)};
+		if (world_choose(t, r, &want, c->arena, &w, &ignored) == 0 && w.name) {
 			*ret = w.python;
 			return 0;
 		}

@@ -389,6 +389,11 @@ int cmd_select(struct cmd_context *c, const struct strlist *words, struct select
 	return rc < 0 ? -1 : refuse_idle(options(c), ret, e);
 }
 
+const char *cmd_select_blas(const struct cmd_context *c)
+{
+	return options(c)->plan.blas;
+}
+
 const char *cmd_select_cuda_home(const struct cmd_context *c)
 {
 	const char *home = options(c)->cuda_home, *set = c->global->root || c->world ? NULL : getenv("CUDA_HOME");

@@ -51,5 +51,7 @@ int cmd_select(struct cmd_context *c, const struct strlist *words, struct select
  * are looked for as well. torch (NULL: --torch), torch_version: as in plan_request. */
 int cmd_select_plan(struct cmd_context *c, const struct selection *s, const struct toolchain *toolchain,
 		    const char *torch, const char *torch_version, const struct plan **ret, struct err *e) MUST_CHECK;
+/* cmd_select_blas: --blas; may be NULL. */
+const char *cmd_select_blas(const struct cmd_context *c);
 /* cmd_select_cuda_home: --cuda-home, else $CUDA_HOME without --root; may be NULL. */
 const char *cmd_select_cuda_home(const struct cmd_context *c);

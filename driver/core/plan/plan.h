@@ -122,6 +122,9 @@ int plan_patches(const char *patches_dir, const char *release, struct arena *a, 
 /* plan_cuda: the toolkit that plan_resolve would take, NULL without CUDA; its errors. */
 int plan_cuda(const struct tables *t, const struct plan_request *q, struct arena *a, const char **ret,
 	      struct err *e) MUST_CHECK;
+/* plan_blas: the BLAS that plan_resolve would take: asked for, else the profile's, else the first
+ * of the platform. NULL for packages that have none, and for what plan_resolve refuses. */
+const struct blas_row *plan_blas(const struct tables *t, const struct plan_request *q);
 /* plan_possible: the checks of plan_resolve, without making a plan. */
 int plan_possible(const struct tables *t, const struct plan_request *q, struct arena *a, struct err *e) MUST_CHECK;
 /* plan_takes_target: whether the tables have the GPU target for a package of a release (which has

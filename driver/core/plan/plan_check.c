@@ -56,14 +56,32 @@ static int check_platform(const struct plan_context *c, struct err *e)
 }
 
 /* The BLAS rows are in order of preference: the first of a platform is its default. */
-static const struct blas_row *default_blas(const struct plan_context *c)
+static const struct blas_row *default_blas(const struct tables *t, const char *platform)
 {
-	for (unsigned i = 0; i < c->tables->blas_count; i++) {
-		const struct blas_row *b = &c->tables->blas[i];
-		if (strings_contain(b->platforms, b->platforms_count, c->variant.profile.platform))
-			return b;
-	}
+	for (unsigned i = 0; i < t->blas_count; i++)
+		if (strings_contain(t->blas[i].platforms, t->blas[i].platforms_count, platform))
+			return &t->blas[i];
 	return NULL;
+}
+
+/* Whether it is for the platform or not. */
+static const struct blas_row *choose_blas(const struct tables *t, const struct plan_request *q)
+{
+	const struct profile *p = &q->variant->profile;
+	if (q->options.blas)
+		return tables_blas(t, q->options.blas);
+	return p->blas ? p->blas : default_blas(t, p->platform);
+}
+
+static bool has_blas(const struct plan_request *q)
+{
+	return strcmp(q->variant->package, "pytorch") == 0;
+}
+
+const struct blas_row *plan_blas(const struct tables *t, const struct plan_request *q)
+{
+	const struct blas_row *row = has_blas(q) ? choose_blas(t, q) : NULL;
+	return row && strings_contain(row->platforms, row->platforms_count, q->variant->profile.platform) ? row : NULL;
 }
 
 static int unknown_blas(const struct plan_context *c, const char *name, struct err *e)
@@ -104,9 +122,9 @@ static int check_blas(struct plan_context *c, struct err *e)
 	const char *asked = c->request->options.blas;
 	if (asked && !tables_blas(c->tables, asked))
 		return unknown_blas(c, asked, e);
-	if (strcmp(c->variant.package, "pytorch") != 0)
+	if (!has_blas(c->request))
 		return 0;
-	c->blas = asked ? tables_blas(c->tables, asked) : p->blas ? p->blas : default_blas(c);
+	c->blas = choose_blas(c->tables, c->request);
 	c->blas_origin = asked ? SETTING_COMMAND_LINE : p->blas ? p->file : NULL;
 	if (!c->blas) {
 		err_set(e, ERR_CONFIG, "no BLAS for %s", p->platform);
@@ -114,7 +132,7 @@ static int check_blas(struct plan_context *c, struct err *e)
 	}
 	if (strings_contain(c->blas->platforms, c->blas->platforms_count, p->platform))
 		return 0;
-	const struct blas_row *best = default_blas(c);
+	const struct blas_row *best = default_blas(c->tables, p->platform);
 	err_set(e, ERR_POLICY, "blas '%s' does not exist on %s", c->blas->name, p->platform);
 	return err_hint(e, "use %s", best ? best->name : "another platform");
 }

@@ -26,23 +26,28 @@ static const char *part_of(const char *kind, const char *version, struct arena *
 }
 
 /* "+python3_12" behind the name; ERR_POLICY without such a part. */
-static int add_part(const struct strlist *parts, const char *what, const char *kind, const char *version,
+static int add_part(const struct strlist *parts, const char *part, const char *what, const char *which,
 		    const struct release_row *r, struct arena *a, const char **name, struct err *e)
 {
-	const char *part = part_of(kind, version, a);
 	if (strlist_contains(parts, part)) {
 		*name = arena_printf(a, "%s+%s", *name, part);
 		return 0;
 	}
-	err_set(e, ERR_POLICY, "no world of release %s has %s %s", r->name, what, version);
+	err_set(e, ERR_POLICY, "no world of release %s has %s %s", r->name, what, which);
 	return err_hint(e, "'ptbuild world list' shows the parts there are; with --root DIR a build stands on a root "
 			   "of your own, with --root / on this machine's");
 }
 
-int world_choose(const struct tables *t, const struct release_row *r, const char *platform, const char *cuda,
-		 const char *python, struct arena *a, struct world_choice *ret, struct err *e)
+static bool wants_library(const struct world_wanted *want)
 {
-	const struct world_row *row = world_debian_arch(platform) ? fitting_row(r, cuda) : NULL;
+	return want->library && *want->library;
+}
+
+int world_choose(const struct tables *t, const struct release_row *r, const struct world_wanted *want, struct arena *a,
+		 struct world_choice *ret, struct err *e)
+{
+	const struct world_row *row = world_debian_arch(want->platform) ? fitting_row(r, want->cuda) : NULL;
+	const char *cuda = want->cuda, *python = want->python;
 	const struct world_part *base;
 	struct strlist parts = {0};
 	*ret = (struct world_choice){0};
@@ -54,9 +59,12 @@ int world_choose(const struct tables *t, const struct release_row *r, const char
 	if (!python)
 		python = strings_contain(r->pythons, r->pythons_count, base->python) ? base->python
 										     : r->pythons[r->pythons_count - 1];
-	if (strcmp(python, base->python) != 0 && add_part(&parts, "Python", "python", python, r, a, &name, e) < 0)
+	if (strcmp(python, base->python) != 0 &&
+	    add_part(&parts, part_of("python", python, a), "Python", python, r, a, &name, e) < 0)
 		return -1;
-	if (cuda && add_part(&parts, "CUDA", "cuda", cuda, r, a, &name, e) < 0)
+	if (cuda && add_part(&parts, part_of("cuda", cuda, a), "CUDA", cuda, r, a, &name, e) < 0)
+		return -1;
+	if (wants_library(want) && add_part(&parts, want->library, "the part", want->library, r, a, &name, e) < 0)
 		return -1;
 	*ret = (struct world_choice){name, python};
 	return 0;
@@ -143,19 +151,44 @@ static bool has_part(const struct world *w, const char *part)
 	return false;
 }
 
-int world_check_parts(const struct tables *t, const struct world *w, const struct release_row *r, const char *cuda,
-		      const char *python, struct arena *a, struct err *e)
+/* What a build is told of a library is its prefix: another version there does as well. */
+static int has_library(const struct tables *t, const struct world *w, const char *library, struct arena *a, bool *ret,
+		       struct err *e)
 {
+	const struct world_part *part;
+	*ret = true;
+	if (has_part(w, library))
+		return 0;
+	if (world_part_load(t->dir, library, a, &part, e) < 0)
+		return -1;
+	for (size_t i = 1; i < w->count; i++)
+		if (strcmp(w->pieces[i].part->kind, part->kind) == 0 &&
+		    strcmp(w->pieces[i].part->prefix, part->prefix) == 0)
+			return 0;
+	*ret = false;
+	return 0;
+}
+
+int world_check_parts(const struct tables *t, const struct world *w, const struct release_row *r,
+		      const struct world_wanted *want, struct arena *a, struct err *e)
+{
+	struct world_wanted here = *want;
 	struct world_choice fits = {0};
 	struct err none = {0};
-	const char *own = world_python(w), *lacks;
+	const char *own = world_python(w), *cuda = want->cuda, *python = want->python, *lacks;
+	bool library = true;
+	here.platform = w->platform;
+	if (wants_library(want) && has_library(t, w, want->library, a, &library, e) < 0)
+		return -1;
 	if (python && strcmp(python, own) != 0)
 		lacks = arena_printf(a, "has Python %s, not %s", own, python);
 	else if (cuda && !has_part(w, part_of("cuda", cuda, a)))
 		lacks = arena_printf(a, "has no CUDA %s", cuda);
+	else if (!library)
+		lacks = arena_printf(a, "has no part '%s', which the BLAS is in", want->library);
 	else
 		return 0;
-	if (world_choose(t, r, w->platform, cuda, python, a, &fits, &none) == 0 && fits.name) {
+	if (world_choose(t, r, &here, a, &fits, &none) == 0 && fits.name) {
 		err_set(e, ERR_POLICY, "the world '%s' %s; '%s' has it", w->name, lacks, fits.name);
 		return err_hint(e, "--root world:%s names it; it is also what release %s stands on without --root",
 				fits.name, r->name);

@@ -6,6 +6,8 @@
 #include "core/world/part.h"
 #include "core/world/world.h"
 
+#define LINUX "x86_64-linux"
+
 static struct arena arena;
 static const struct tables *tables;
 
@@ -36,16 +38,19 @@ static void test_chosen(void **state)
 	};
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct world_wanted want = {cases[i].platform, cases[i].cuda, cases[i].python, ""};
 		struct world_choice w = {"x", "x"};
 		struct err e = {0};
-		assert_ok(world_choose(tables, release(cases[i].release), cases[i].platform, cases[i].cuda,
-				       cases[i].python, &arena, &w, &e),
-			  &e);
+		assert_ok(world_choose(tables, release(cases[i].release), &want, &arena, &w, &e), &e);
 		if (!cases[i].world) {
 			assert_null(w.name);
 			continue;
 		}
 		assert_string_equal(w.name, cases[i].world);
+		assert_string_equal(w.python, cases[i].says);
+		want.library = "mkl2026_2";
+		assert_ok(world_choose(tables, release(cases[i].release), &want, &arena, &w, &e), &e);
+		assert_string_equal(w.name, arena_printf(&arena, "%s+mkl2026_2", cases[i].world));
 		assert_string_equal(w.python, cases[i].says);
 	}
 }
@@ -56,14 +61,16 @@ static void test_parts_that_are_not_there(void **state)
 	struct world_choice w = {"x", "x"};
 	struct err e = {0};
 	(void)state;
-	assert_err(world_choose(tables, &r, "x86_64-linux", "11.8", NULL, &arena, &w, &e), &e, ERR_POLICY,
-		   "no world of release 2.9.1 has CUDA 11.8");
+	assert_err(world_choose(tables, &r, &(struct world_wanted){LINUX, .cuda = "11.8"}, &arena, &w, &e), &e,
+		   ERR_POLICY, "no world of release 2.9.1 has CUDA 11.8");
 	assert_contains(e.hint, "--root DIR");
-	assert_err(world_choose(tables, &r, "x86_64-linux", NULL, "3.7", &arena, &w, &e), &e, ERR_POLICY,
-		   "no world of release 2.9.1 has Python 3.7");
+	assert_err(world_choose(tables, &r, &(struct world_wanted){LINUX, .python = "3.7"}, &arena, &w, &e), &e,
+		   ERR_POLICY, "no world of release 2.9.1 has Python 3.7");
+	assert_err(world_choose(tables, &r, &(struct world_wanted){LINUX, .library = "blis1"}, &arena, &w, &e), &e,
+		   ERR_POLICY, "no world of release 2.9.1 has the part blis1");
 	assert_null(w.name);
 	r.worlds_count = 0;
-	assert_ok(world_choose(tables, &r, "x86_64-linux", NULL, NULL, &arena, &w, &e), &e);
+	assert_ok(world_choose(tables, &r, &(struct world_wanted){.platform = LINUX}, &arena, &w, &e), &e);
 	assert_null(w.name);
 }
 
@@ -95,7 +102,7 @@ static int check_parts(const char *world, const char *name, const char *cuda, co
 {
 	const struct world *w = NULL;
 	assert_ok(world_load(PROFILES_DIR, world, "x86_64-linux", &arena, &w, e), e);
-	return world_check_parts(tables, w, release(name), cuda, python, &arena, e);
+	return world_check_parts(tables, w, release(name), &(struct world_wanted){NULL, cuda, python, NULL}, &arena, e);
 }
 
 static void test_python_of_a_world(void **state)
@@ -134,6 +141,27 @@ static void test_parts_of_a_named_world(void **state)
 	assert_contains(e.hint, "no world of release 2.9.1 has CUDA 11.8");
 }
 
+static int check_library(const char *world, const char *name, const char *library, struct err *e)
+{
+	const struct world *w = NULL;
+	assert_ok(world_load(PROFILES_DIR, world, LINUX, &arena, &w, e), e);
+	return world_check_parts(tables, w, release(name), &(struct world_wanted){.library = library}, &arena, e);
+}
+
+/* The part that the BLAS is in. */
+static void test_library_of_a_named_world(void **state)
+{
+	struct err e = {0};
+	(void)state;
+	assert_ok(check_library("debian13+mkl2026_2", "2.6.0-debian", "mkl2026_2", &e), &e);
+	assert_ok(check_library("debian13+mkl2026_2", "2.6.0-debian", "", &e), &e);
+	assert_err(check_library("debian13", "2.6.0-debian", "mkl2026_2", &e), &e, ERR_POLICY,
+		   "the world 'debian13' has no part 'mkl2026_2', which the BLAS is in; 'debian13+mkl2026_2' has it");
+	err_clear(&e);
+	assert_err(check_library("debian12+cuda12_8", "2.9.1", "mkl2026_2", &e), &e, ERR_POLICY,
+		   "'debian13_lean+mkl2026_2' has it");
+}
+
 /* Every base that a release names has a table, and a row for builds without CUDA comes last. */
 static void test_the_releases(void **state)
 {
@@ -143,7 +171,7 @@ static void test_the_releases(void **state)
 		const struct release_row *r = &tables->releases[i];
 		struct world_choice w;
 		assert_true(r->worlds_count > 0);
-		assert_ok(world_choose(tables, r, "x86_64-linux", NULL, NULL, &arena, &w, &e), &e);
+		assert_ok(world_choose(tables, r, &(struct world_wanted){.platform = LINUX}, &arena, &w, &e), &e);
 		assert_non_null(w.name);
 		for (unsigned k = 0; k < r->worlds_count; k++) {
 			const struct world_part *p;
@@ -153,7 +181,8 @@ static void test_the_releases(void **state)
 		/* what its rows and parts come to can be loaded, where there are such parts */
 		for (unsigned k = 0; k < r->toolkits_count; k++) {
 			const struct world *whole;
-			if (world_choose(tables, r, "x86_64-linux", r->toolkits[k], NULL, &arena, &w, &e) < 0) {
+			const struct world_wanted want = {LINUX, .cuda = r->toolkits[k]};
+			if (world_choose(tables, r, &want, &arena, &w, &e) < 0) {
 				assert_int_equal(e.kind, ERR_POLICY);
 				err_clear(&e);
 				continue;
@@ -185,6 +214,7 @@ int main(void)
 		cmocka_unit_test(test_parts_that_are_not_there),
 		cmocka_unit_test(test_tools_that_do_not_fit),
 		cmocka_unit_test(test_parts_of_a_named_world),
+		cmocka_unit_test(test_library_of_a_named_world),
 		cmocka_unit_test(test_python_of_a_world),
 		cmocka_unit_test(test_the_releases),
 	};
