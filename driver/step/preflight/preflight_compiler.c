@@ -66,28 +66,48 @@ static int check_flags(struct preflight *d, struct err *e)
 	return 0;
 }
 
+/* Where a BLAS that the root's packages do not have comes from. */
+static void fix_blas(struct preflight *d, const struct blas_row *row)
+{
+	const struct release_row *r = d->q->release;
+	if (!*row->world) {
+		preflight_install(d, row->debian, false);
+		return;
+	}
+	/* the last row of a release is that of builds without CUDA */
+	const char *base = r->worlds_count ? r->worlds[r->worlds_count - 1].base : "WORLD";
+	preflight_fix(d,
+		      "a world has it with the part '%s': leave --root out, or make a root of your own with 'ptbuild "
+		      "world make %s+%s --copy DIR'",
+		      row->world, base, row->world);
+}
+
 static int check_blas(struct preflight *d, struct err *e)
 {
+	/* -x none: MKL's module names the files of its archives */
 	static const char link[] =
-		"t=/tmp/ptbuild-check$$; trap 'rm -f $t' EXIT; printf 'void sgemm_(void); int main(int n, char **v) { "
-		"(void)v; if (n > 9) sgemm_(); return 0; }' | gcc -x c - -o $t $(pkg-config --libs \"$1\")";
+		"t=/tmp/ptbuild-check$$; trap 'rm -f $t' EXIT; export PKG_CONFIG_PATH=\"$2\"; printf 'void "
+		"sgemm_(void); int main(int n, char **v) { (void)v; if (n > 9) sgemm_(); return 0; }' | gcc -x c - -o "
+		"$t -x none $(pkg-config --libs \"$1\")";
 	struct strlist args = {0};
 	struct preflight_answer module, linked;
 	const struct blas_row *row = d->q->plan ? d->q->plan->blas_row : NULL;
 	if (!row || !*row->pkgconf)
 		return 0;
+	const char *dirs = settings_value(&d->q->plan->env, "PKG_CONFIG_PATH");
 	strlist_ref(&args, d->arena, row->pkgconf);
-	if (preflight_ask(d, "exec pkg-config --modversion \"$1\"", &args, &module, e) < 0 ||
+	strlist_ref(&args, d->arena, dirs ? dirs : "");
+	if (preflight_ask(d, "PKG_CONFIG_PATH=\"$2\" exec pkg-config --modversion \"$1\"", &args, &module, e) < 0 ||
 	    (module.ok && preflight_ask(d, link, &args, &linked, e) < 0))
 		return -1;
 	if (!module.ok) {
 		preflight_fail(d, ERR_SYSTEM, "blas", "pkg-config does not find '%s' in the root '%s'", row->pkgconf,
 			       d->q->root->dir);
-		preflight_install(d, row->debian, false);
+		fix_blas(d, row);
 	} else if (!linked.ok) {
 		preflight_fail(d, ERR_SYSTEM, "blas", "%s is there, but a program does not link with it: %s",
 			       row->pkgconf, linked.why);
-		preflight_install(d, row->debian, false);
+		fix_blas(d, row);
 	} else {
 		preflight_ok(d, "blas", "%s %.*s, and a program links with it", row->pkgconf,
 			     (int)strcspn(module.text, "\n"), module.text);

@@ -1,6 +1,7 @@
 #include "support.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -407,6 +408,53 @@ static void test_a_flag_that_the_compiler_does_not_take(void **state)
 	assert_contains(e.hint, "use a root with GCC");
 }
 
+/* Debian has no package of it, so no command to install one is told. */
+static void test_a_blas_that_only_a_world_has(void **state)
+{
+	struct blas_row row = {.name = "mkl", .pkgconf = "no-such-module", .debian = "", .world = "mkl1"};
+	struct world_row worlds[] = {{.base = "debian12"}, {.base = "debian13"}};
+	(void)state;
+	struct err e = {0};
+	t.plan.blas_row = &row;
+	t.release.worlds = worlds;
+	t.release.worlds_count = ARRAY_LEN(worlds);
+	assert_ok(preflight_compiler(&t.d, &e), &e);
+	assert_err(preflight_verdict(&t.d, &e), &e, ERR_SYSTEM,
+		   "pkg-config does not find 'no-such-module' in the root");
+	assert_contains(e.hint, "the part 'mkl1': leave --root out");
+	assert_contains(e.hint, "'ptbuild world make debian13+mkl1 --copy DIR'");
+	assert_not_contains(e.hint, "install");
+}
+
+/* The module is looked for where the plan says. */
+static void test_a_blas_in_a_place_of_its_own(void **state)
+{
+	struct blas_row row = {.name = "own", .pkgconf = "ptbuild-own", .debian = "", .world = ""};
+	struct root host;
+	(void)state;
+	struct err e = {0};
+	assert_ok(root_open("/", &t.a, &host, &e), &e);
+	t.q.root = &host;
+	t.q.kind = SANDBOX_NONE;
+	t.plan.blas_row = &row;
+	t.settings[0] =
+		(struct setting){.name = "PKG_CONFIG_PATH", .value = arena_strdup(&t.a, test_path("pkgconfig"))};
+	test_write(test_path("pkgconfig/ptbuild-own.pc"), "Name: own\nDescription: own\nVersion: 7.5\nLibs:\n");
+	assert_ok(preflight_compiler(&t.d, &e), &e);
+	/* it is found, and has no sgemm_ */
+	assert_err(preflight_verdict(&t.d, &e), &e, ERR_SYSTEM, "ptbuild-own is there, but a program does not link");
+	/* an archive by its path, as MKL's module names it */
+	test_write(test_path("pkgconfig/own.c"), "void sgemm_(void) {}\n");
+	test_write(test_path("pkgconfig/ptbuild-own.pc"),
+		   "Name: own\nDescription: own\nVersion: 7.5\nLibs: ${pcfiledir}/libown.a\n");
+	const char *make = arena_printf(&t.a, "cd %s && gcc -c own.c && ar rc libown.a own.o", test_path("pkgconfig"));
+	assert_int_equal(system(make), 0);
+	t.d.count = 0;
+	err_clear(&e);
+	assert_ok(preflight_compiler(&t.d, &e), &e);
+	assert_ok(preflight_verdict(&t.d, &e), &e);
+}
+
 /* A world of the store is read-only and shared; a copy of it is one's own. */
 static void test_a_world_is_not_changed(void **state)
 {
@@ -526,6 +574,8 @@ int main(void)
 		TEST(test_cmake_matters_only_where_cmake_drives),
 		TEST(test_another_python),
 		TEST(test_missing_files_in_one_command),
+		TEST(test_a_blas_that_only_a_world_has),
+		TEST(test_a_blas_in_a_place_of_its_own),
 		TEST(test_a_world_is_not_changed),
 		TEST(test_a_flag_that_the_compiler_does_not_take),
 		TEST(test_a_root_whose_path_needs_quotes),
