@@ -215,6 +215,8 @@ static int output_key(const struct plan_context *c, struct plan *p, const char *
 		put_nth(&t, "source name", i, p->package_row->sources[i].name);
 	for (size_t i = 0; i < p->patches_count; i++)
 		put_nth(&t, "patch name", i, p->patches[i].name);
+	if (p->blas_row && *p->blas_row->linked)
+		put(&t, "linked", arena_printf(t.a, "%s, %s", p->blas_row->linked, p->blas_row->licence));
 	for (size_t i = 0; i < p->requires.count; i++)
 		put(&t, "requires", p->requires.items[i]);
 	for (unsigned i = 0; c->toolkit && i < c->toolkit->libraries_count; i++)

@@ -27,6 +27,17 @@ static const char *part_before(const char *package, char mark, struct arena *a)
 	return arena_strndup(a, package, strcspn(package, (const char[]){mark, '\0'}));
 }
 
+/* A file of the root into licenses/<rel>; its text is added to `out`. */
+static int copy_text(struct bill *b, const char *inside, const char *rel, struct buf *out, struct err *e)
+{
+	const char *to = path_join(b->a, path_join(b->a, b->dist_info, "licenses"), rel);
+	if (fs_read(root_host_path(b->q->root, inside, b->a), COPYRIGHT_MAX, out, e) < 0 ||
+	    fs_mkdirs(path_dir(b->a, to), e) < 0 || fs_write_atomic(to, buf_cstr(out), out->len, 0644, e) < 0)
+		return -1;
+	strlist_ref(&b->licenses, b->a, rel);
+	return 0;
+}
+
 /* The copyright file of a package of the root, links resolved inside it: gcc's libraries share one. Kept per package,
  * since many libraries may come of one. */
 static int copyright_of(struct bill *b, const char *name, const char **ret, struct err *e)
@@ -39,12 +50,8 @@ static int copyright_of(struct bill *b, const char *name, const char **ret, stru
 	AUTO_BUF struct buf text = {0};
 	const char *inside = root_resolve(b->q->root, arena_printf(b->a, "/usr/share/doc/%s/copyright", name), b->a);
 	if (inside) {
-		const char *rel = arena_printf(b->a, "vendored/%s/copyright", name);
-		const char *to = path_join(b->a, path_join(b->a, b->dist_info, "licenses"), rel);
-		if (fs_read(root_host_path(b->q->root, inside, b->a), COPYRIGHT_MAX, &text, e) < 0 ||
-		    fs_mkdirs(path_dir(b->a, to), e) < 0 || fs_write_atomic(to, buf_cstr(&text), text.len, 0644, e) < 0)
+		if (copy_text(b, inside, arena_printf(b->a, "vendored/%s/copyright", name), &text, e) < 0)
 			return -1;
-		strlist_ref(&b->licenses, b->a, rel);
 	} else {
 		log_warn(b->run->log, "the root has no copyright file of '%s', whose library the wheel contains", name);
 	}
@@ -167,6 +174,45 @@ static int add_library(struct bill *b, const struct sbom_library *l, struct err 
 	return 0;
 }
 
+/* Licence, and those of its own parts: every file of its directory. */
+static int copy_texts(struct bill *b, const char *name, struct err *e)
+{
+	const char *dir = arena_printf(b->a, "/usr/share/doc/%s", name);
+	struct strlist files = {0};
+	if (root_list(b->q->root, dir, b->a, &files, e) < 0)
+		return -1;
+	strlist_sort(&files);
+	for (size_t i = 0; i < files.count; i++) {
+		AUTO_BUF struct buf text = {0};
+		const char *inside = root_resolve(b->q->root, path_join(b->a, dir, files.items[i]), b->a);
+		const char *rel = arena_printf(b->a, "vendored/%s/%s", name, files.items[i]);
+		if (inside && copy_text(b, inside, rel, &text, e) < 0)
+			return -1;
+	}
+	if (!files.count)
+		log_warn(b->run->log, "the root has no licence in '%s', whose library the wheel contains", dir);
+	return 0;
+}
+
+static int add_linked(struct bill *b, const struct sbom_linked *l, struct err *e)
+{
+	if (copy_texts(b, l->name, e) < 0)
+		return -1;
+	json_t *c = json_pack("{s:s, s:s, s:[{s:{s:s}}], s:[{s:s, s:s}]}", "type", "library", "name", l->name,
+			      "licenses", "license", "name", l->licence, "properties", "name", "ptbuild:kind", "value",
+			      "linked library");
+	if (*l->version) {
+		json_object_set_new(c, "version", json_string(l->version));
+		json_object_set_new(c, "purl",
+				    json_string(arena_printf(b->a, "pkg:pypi/%s@%s", escape(l->name, b->a),
+							     escape(l->version, b->a))));
+	}
+	if (*l->sha256)
+		json_object_set_new(c, "hashes", hashes(l->sha256));
+	add_component(b, c, arena_printf(b->a, "linked:%s", l->name));
+	return 0;
+}
+
 /* By its digest: a name can be in two parts of a world. */
 static void add_tool(struct bill *b, const struct sbom_tool *t)
 {
@@ -226,6 +272,8 @@ static int fill(struct bill *b, struct err *e)
 	for (size_t i = 0; i < b->q->libraries_count; i++)
 		if (add_library(b, &b->q->libraries[i], e) < 0)
 			return -1;
+	if (b->q->linked && add_linked(b, b->q->linked, e) < 0)
+		return -1;
 	for (size_t i = 0; i < b->q->tools_count; i++)
 		add_tool(b, &b->q->tools[i]);
 	return 0;

@@ -18,6 +18,13 @@ struct sbom_library {        /* one that was vendored */
 	const char *sha256;  /* of the source */
 };
 
+struct sbom_linked {         /* one that is linked into the wheel's own libraries */
+	const char *name;    /* "mkl-static": of its directory in the root's usr/share/doc */
+	const char *version; /* "" unknown */
+	const char *licence; /* by name */
+	const char *sha256;  /* of the wheel that it is from; "" unknown */
+};
+
 struct sbom_tool {        /* a file of the world that it was built in */
 	const char *kind; /* "deb", "wheel", "file" */
 	const char *name, *version;
@@ -39,14 +46,15 @@ struct sbom_request {
 	size_t files_count;
 	const struct sbom_library *libraries;
 	size_t libraries_count;
+	const struct sbom_linked *linked; /* NULL: nothing is */
 	/* listed with the scope "excluded": they are not in the wheel */
 	const struct sbom_tool *tools;
 	size_t tools_count;
 };
 
 /* sbom_write: writes <dist-info>/sboms/<distribution>.cdx.json (CycloneDX 1.6, no serial number,
- * time of the epoch) and <dist-info>/licenses/vendored/<package>/copyright from the root's
- * usr/share/doc; *ret_licenses: those files, below licenses/. Warns about a library without package
- * or copyright file and lists it without a licence. */
+ * time of the epoch), <dist-info>/licenses/vendored/<package>/copyright from the root's
+ * usr/share/doc, and all files of what is linked; *ret_licenses: those files, below licenses/.
+ * Warns about a library without package or copyright file and lists it without a licence. */
 int sbom_write(const struct sbom_request *q, const struct run *run, struct arena *a, struct strlist *ret_licenses,
 	       struct err *e) MUST_CHECK;

@@ -232,6 +232,26 @@ static struct sbom_tool *sbom_tools(const struct make *m, size_t *ret_count)
 	return tools;
 }
 
+/* What the BLAS leaves in the wheel's libraries, with what the world's lock knows of it; NULL: nothing. */
+static const struct sbom_linked *sbom_linked(const struct make *m)
+{
+	const struct blas_row *blas = m->plan->blas_row;
+	const struct world *w = m->q->world;
+	if (!blas || !*blas->linked)
+		return NULL;
+	struct sbom_linked *out = arena_alloc(m->arena, sizeof(*out));
+	*out = (struct sbom_linked){blas->linked, "", blas->licence, ""};
+	for (size_t i = 0; w && i < w->count; i++)
+		for (size_t k = 0; k < w->pieces[i].lock.count; k++) {
+			const struct world_entry *f = &w->pieces[i].lock.entries[k];
+			if (f->kind == WORLD_WHEEL && strcmp(f->name, blas->linked) == 0) {
+				out->version = f->version;
+				out->sha256 = f->sha256;
+			}
+		}
+	return out;
+}
+
 static struct sbom_library *sbom_libraries(const struct make *m, const char *dir)
 {
 	const struct relocate_result *r = &m->relocated;
@@ -259,6 +279,7 @@ int write_sbom(struct make *m, const char *tree, const char *libs_dir, struct er
 							 ? identity + strlen(digest_mark)
 							 : "",
 				 .epoch = m->plan->release_row->source_date_epoch,
+				 .linked = sbom_linked(m),
 				 .libraries = sbom_libraries(m, libs_dir),
 				 .libraries_count = m->relocated.count};
 	q.files = sbom_files(m, &q.files_count);

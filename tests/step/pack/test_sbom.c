@@ -163,6 +163,37 @@ static void test_of_no_package(void **state)
 	assert_null(json_object_get(c, "version"));
 }
 
+/* What is inside the wheel's own libraries has its licence, and those of its parts, in the wheel. */
+static void test_linked_library(void **state)
+{
+	struct sbom_linked linked = {"mkl-static", "1.2", "Some Licence", SHA};
+	(void)state;
+	test_write(test_path("root/usr/share/doc/mkl-static/LICENSE.txt"), "terms");
+	test_write(test_path("root/usr/share/doc/mkl-static/parts.txt"), "others");
+	struct sbom_request q = request();
+	q.linked = &linked;
+	AUTO_JSON json_t *j = write_ok(&q);
+	const json_t *c = json_array_get(json_object_get(j, "components"), 6);
+	assert_string_equal(AT(c, "name"), "mkl-static");
+	assert_string_equal(AT(c, "purl"), "pkg:pypi/mkl-static@1.2");
+	assert_string_equal(AT(c, "hashes", "0", "content"), SHA);
+	assert_string_equal(AT(c, "licenses", "0", "license", "name"), "Some Licence");
+	assert_string_equal(AT(c, "properties", "0", "value"), "linked library");
+	assert_null(json_object_get(c, "scope"));
+	assert_int_equal(licenses.count, 4);
+	assert_string_equal(licenses.items[2], "vendored/mkl-static/LICENSE.txt");
+	assert_string_equal(licenses.items[3], "vendored/mkl-static/parts.txt");
+	char *AUTO_FREE text = test_read(test_path(INFO "licenses/vendored/mkl-static/LICENSE.txt"));
+	assert_string_equal(text, "terms");
+	/* of a root that is no world */
+	linked.version = linked.sha256 = "";
+	AUTO_JSON json_t *other = write_ok(&q);
+	c = json_array_get(json_object_get(other, "components"), 6);
+	assert_null(json_object_get(c, "version"));
+	assert_null(json_object_get(c, "purl"));
+	assert_null(json_object_get(c, "hashes"));
+}
+
 /* What the root was made of is in the bill, and said not to be in the wheel. */
 static void test_files_of_the_world(void **state)
 {
@@ -258,6 +289,7 @@ int main(void)
 		TEST(test_references),
 		TEST(test_licences_are_copied_once),
 		TEST(test_of_no_package),
+		TEST(test_linked_library),
 		TEST(test_files_of_the_world),
 		TEST(test_no_copyright_file),
 		TEST(test_link_out_of_the_root),
