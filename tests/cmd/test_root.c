@@ -123,6 +123,25 @@ static void what_cannot_be_is_refused_before_anything_is_fetched(void **state)
 	free(out);
 }
 
+/* Where the bases lack it; torchvision has no BLAS of its own, and other processors have another one. */
+static void the_blas_is_a_part(void **state)
+{
+	(void)state;
+	AUTO_JSON json_t *all = json_of("plan --profile cpu-avx2 --package all --release 2.13.0 --blas mkl --json");
+	assert_string_equal(name_of(json_array_get(all, 0)), "debian13_lean+mkl2026_2");
+	assert_string_equal(name_of(json_array_get(all, 1)), "debian13_lean");
+	AUTO_JSON json_t *gpu =
+		json_of("plan --profile sm90-avx2 --release 2.7.1 --python 3.12 --cuda 12.8 --blas mkl --json");
+	assert_string_equal(name_of(gpu), "debian12+python3_12+cuda12_8+mkl2026_2");
+	AUTO_JSON json_t *own =
+		json_of("plan --profile " TEST_DATA_DIR "/plan/own.yaml --release 2.9.1 --cuda 12.8 --json");
+	assert_string_equal(name_of(own), "debian12+cuda12_8+mkl2026_2");
+	refuse("build --profile cpu-avx2 --release 2.6.0-debian --blas mkl --root world:debian13 --offline", ERR_POLICY,
+	       "the world 'debian13' has no part 'mkl2026_2'");
+	refuse("plan --profile cpu-armv9 --release 2.6.0-debian --blas mkl", ERR_POLICY,
+	       "blas 'mkl' does not exist on aarch64-linux");
+}
+
 /* By the tables of its parts: nothing is made or fetched for it. */
 static void a_named_world_must_have_what_is_asked(void **state)
 {
@@ -336,6 +355,7 @@ int main(void)
 		T(a_plan_names_the_world),
 		T(the_toolkit_and_the_python_are_parts),
 		T(an_open_toolkit_is_each_variants_own),
+		T(the_blas_is_a_part),
 		T(other_roots_are_no_worlds),
 		T(what_cannot_be_is_refused_before_anything_is_fetched),
 		T(doctor_needs_nothing_of_a_world),

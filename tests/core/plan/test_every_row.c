@@ -432,6 +432,11 @@ static void ask_blas(struct asks *l)
 		add(l, "2.9.1", "pytorch-python313-cpu-armv8_2")->blas = shipped->blas[i].name;
 		add(l, "2.9.1", "pytorch-python313-darwin-mps")->blas = shipped->blas[i].name;
 	}
+	/* refused, since the row has it fixed */
+	struct ask *q = add(l, "2.9.1", "pytorch-python313-cpu-avx2");
+	q->blas = "mkl";
+	q->toggle = "USE_STATIC_MKL";
+	q->value = "OFF";
 }
 
 /* --set of each toggle, to each of its values: in each release if it has none of its own, else in one. */
