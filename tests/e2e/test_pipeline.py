@@ -380,15 +380,24 @@ def test_a_missing_nvcc(world):
 
 
 def test_a_full_disk(world):
-    """The cache on a file system of three megabytes, in a mount namespace of its own."""
+    """The cache on a file system of three megabytes, in a mount namespace of its own, of which the compilers find some pages."""
+
+    def fill(files):
+        command = b'    subprocess.check_call(["cmake", "--build"'
+        assert files["setup.py"].count(command) == 1
+        filler = b'    with open("filler", "wb", 0) as f:\n        while os.statvfs(".").f_bavail > 10:\n            f.write(bytes(4096))\n'
+        files["setup.py"] = files["setup.py"].replace(command, filler + command)
+
+    world.pin("setup-py-env", name="filled", change=fill)
     mount = world.path("small")
     os.mkdir(mount)
-    command = " ".join(f"'{a}'" for a in world.command("build", "--profile", "cpu-avx2", "--release", "2.9.1-setup-py-env", "--out", world.path("never"), cache=mount))
+    command = " ".join(f"'{a}'" for a in world.command("build", "--profile", "cpu-avx2", "--release", "2.9.1-filled", "--out", world.path("never"), cache=mount))
     script = f"mount -t tmpfs -o size=3m none '{mount}' && {command}"
     result = subprocess.run(["unshare", "--mount", "--map-root-user" if os.getuid() else "--mount", "sh", "-c", script], capture_output=True, text=True, timeout=300)
     assert result.returncode == 8, f"exit {result.returncode}: {result.stderr}"
     assert "No space left" in result.stderr or "no space left" in result.stderr, result.stderr
     assert not os.path.exists(world.path("never")) or not any(n.endswith(".whl") for n in os.listdir(world.path("never")))
+    os.remove(world.release("filled"))
 
 
 def test_interrupt_stops_the_whole_tree(world):
