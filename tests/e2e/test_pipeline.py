@@ -400,6 +400,19 @@ def test_a_full_disk(world):
     os.remove(world.release("filled"))
 
 
+def test_a_disk_that_was_full(world):
+    """There is room again when the compiler has ended and taken its file back: only its words tell."""
+
+    def complain(files):
+        command = b'    subprocess.check_call(["cmake", "--build"'
+        words = b'    raise SystemExit("unit_1.cpp:9:1: fatal error: error writing to unit_1.s: No space left on device")\n'
+        files["setup.py"] = files["setup.py"].replace(command, words + command)
+
+    world.pin("setup-py-env", name="was-full", change=complain)
+    fails(world.build("was-full"), 8, "No space left on device", "make room")
+    os.remove(world.release("was-full"))
+
+
 def test_interrupt_stops_the_whole_tree(world):
     world.pin("setup-py-env", name="slow", change=lambda f: f.update({"third": b"z"}))
     begun = time.time()
@@ -471,6 +484,7 @@ if __name__ == "__main__":
             test_an_impossible_pair,
             test_a_missing_nvcc,
             test_a_full_disk,
+            test_a_disk_that_was_full,
             test_interrupt_stops_the_whole_tree,
             test_two_at_once,
             test_the_store_is_whole,

@@ -63,6 +63,15 @@ int build_failure(const struct build_command *c, const struct build_log *said, i
 			c->step, status, c->log);
 		return err_hint(e, "make room, or name another place with --cache; " RESUMES);
 	}
+	/* A compiler takes back the file that it could not finish, so there is room again by now; or another disk is
+	 * meant. */
+	if (err_kind_of_words(said->error, ERR_BUILD) == ERR_SYSTEM) {
+		err_set(e, ERR_SYSTEM, "%s: %s failed with status %d: %s", package, c->step, status, said->error);
+		return err_hint(e,
+				"this is a fault of the machine: mend it, or make room, or name another place with "
+				"--cache\nthe whole log is '%s'; " RESUMES,
+				c->log);
+	}
 	err_set(e, ERR_BUILD, "%s: %s failed with status %d: %s", package, c->step, status, said->error);
 	const char *dir = said->unit ? ninja_dir(c->q->build_dir, said->unit, &a) : NULL;
 	if (!dir)
