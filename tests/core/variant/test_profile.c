@@ -233,6 +233,22 @@ static void an_unknown_name_keeps_the_composed_message(void **state)
 		   "no profile '/nowhere/mine.yaml'");
 }
 
+/* What was named is wrong, not the machine. */
+static void a_path_that_is_no_file_is_told(void **state)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct profile p = {0};
+	struct err e = {0};
+
+	(void)state;
+	test_dir();
+	assert_err(profile_load(shipped(&a), test_path("."), &a, &p, &e), &e, ERR_CONFIG, "is a directory, not a YAML");
+	assert_contains(e.hint, "name a file in it");
+	err_clear(&e);
+	assert_err(profile_load(shipped(&a), "/dev/null", &a, &p, &e), &e, ERR_CONFIG,
+		   "cannot read '/dev/null': not a regular file");
+}
+
 /* Loads `text` as mine.yaml. */
 static int load_text(struct arena *a, const char *text, struct profile *p, struct err *e)
 {
@@ -477,6 +493,7 @@ int main(void)
 		cmocka_unit_test_teardown(the_second_example_inherits, test_teardown),
 		cmocka_unit_test_teardown(composed_names_load_too, test_teardown),
 		cmocka_unit_test_teardown(an_unknown_name_keeps_the_composed_message, test_teardown),
+		cmocka_unit_test_teardown(a_path_that_is_no_file_is_told, test_teardown),
 		cmocka_unit_test_teardown(wrong_files, test_teardown),
 		cmocka_unit_test_teardown(a_file_gives_all_it_says, test_teardown),
 		cmocka_unit_test_teardown(mps_in_a_file, test_teardown),
