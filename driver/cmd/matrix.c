@@ -245,6 +245,12 @@ static bool is_service(const char *format)
 	return strcmp(format, "github") == 0 || strcmp(format, "gitlab") == 0;
 }
 
+/* What the services read is JSON, too. */
+static bool is_json(const char *format)
+{
+	return strcmp(format, "json") == 0 || is_service(format);
+}
+
 /* Every option of every command reaches the jobs, or is refused by name. */
 static int check_globals(struct cmd_context *c, const char *format, struct err *e)
 {
@@ -285,8 +291,10 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 	struct ci_plan p;
 	size_t count;
 	format = o->format ? o->format : c->global->json ? "json" : "table";
-	if (c->global->json && strcmp(format, "table") == 0)
-		return err_set(e, ERR_USAGE, "--json and --format table cannot be used together");
+	if (c->global->json && !is_json(format)) {
+		err_set(e, ERR_USAGE, "--json and --format %s cannot be used together", format);
+		return err_hint(e, "leave --format out: --json alone has the same as data");
+	}
 	if (o->status)
 		return args->count ? err_set(e, ERR_USAGE, "--status takes a directory and no names")
 				   : matrix_status(c, o->status, format, e);

@@ -273,7 +273,9 @@ class Limits(unittest.TestCase):
         for args, status, words in (
             (["build-pytorch/mian"], 3, "build-pytorch/main"),
             (["build-pytorch/main", "--format", "jenkins"], 2, "it is table, json, github, gitlab, slurm or html"),
-            (["build-pytorch/main", "--json", "--format", "table"], 2, "cannot be used together"),
+            (["build-pytorch/main", "--json", "--format", "table"], 2, "--json and --format table cannot be used together"),
+            (["build-pytorch/main", "--json", "--format", "slurm"], 2, "--json and --format slurm cannot be used together"),
+            (["--status", ".", "--json", "--format", "html"], 2, "--json alone has the same as data"),
             (["pytorch-python313-cuda12_8-sm110-armv9", "--release", "2.10.0"], 7, "none of these variants can be built"),
             (["build-pytorch/main", "--file", __file__], 2, "--file already names"),
             ([], 2, "no matrix is named"),
