@@ -6,6 +6,7 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
+#include "base/utf8.h"
 #include "cmd/build.h"
 #include "cmd/help.h"
 
@@ -104,6 +105,20 @@ static int repack_variants(struct cmd_context *c, const struct strlist *words, s
 	return rc;
 }
 
+/* JSON is UTF-8, and a path with other bytes replaced leads to no wheel. */
+static int check_names(const struct cmd_context *c, struct err *e)
+{
+	const char *out;
+	if (!c->global->json)
+		return 0;
+	if (cmd_out_dir(c, &out, e) < 0)
+		return -1;
+	if (utf8_valid(out))
+		return 0;
+	err_set(e, ERR_USAGE, "--json cannot name the wheels: the directory '%s' is not UTF-8", out);
+	return err_hint(e, "name another one with --out, or leave --json out");
+}
+
 static int repack_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	unsigned rev = ((const struct cmd_select_base *)c->options)->select.plan.metadata_rev;
@@ -116,6 +131,8 @@ static int repack_main(struct cmd_context *c, const struct strlist *words, struc
 	}
 	if (wheels && wheels != words->count)
 		return err_set(e, ERR_USAGE, "wheels and variants cannot be repacked together");
+	if (check_names(c, e) < 0)
+		return -1;
 	return wheels ? repack_wheels(c, words, rev, e) : repack_variants(c, words, e);
 }
 

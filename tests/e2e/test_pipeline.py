@@ -157,6 +157,11 @@ def test_a_new_revision_is_not_built(world):
     assert fresh["record"]["sha256"] == item["record"]["sha256"], f"{fresh['wheel']} {item['wheel']}"
     by_hand = json.loads(ok(world.run("repack", first["wheel"], "--metadata-rev", "3", "--json", "--out", world.path("hand"))).stdout)
     assert by_hand[0]["sha256"] == item["record"]["sha256"], by_hand
+    odd = world.path("odd\udcff")
+    fails(world.run("repack", first["wheel"], "--metadata-rev", "3", "--json", "--out", odd), 2, "is not UTF-8")
+    assert not os.path.exists(odd)
+    ok(world.run("repack", first["wheel"], "--metadata-rev", "3", "--out", odd))
+    assert any(n.endswith(".whl") for n in os.listdir(odd))
 
 
 def test_repack_takes_it_from_the_store(world):
