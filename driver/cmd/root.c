@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/machine.h"
 #include "cache/store.h"
@@ -358,16 +357,6 @@ int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e)
 	return 0;
 }
 
-/* The version in the file name of the root's python3, so that nothing is run; NULL if there is none. */
-static const char *python_of(const struct root *root, struct arena *a)
-{
-	const char *path = root_find_program(root, "python3", a);
-	if (path)
-		path = root_resolve(root, path, a);
-	const char *name = path ? path_base(path) : "";
-	return strncmp(name, "python3.", 8) == 0 ? arena_strdup(a, name + strlen("python")) : NULL;
-}
-
 int cmd_root_python(struct cmd_context *c, const struct release_row *r, const struct profile *p, const char *cuda,
 		    const char **ret, struct err *e)
 {
@@ -386,7 +375,7 @@ int cmd_root_python(struct cmd_context *c, const struct release_row *r, const st
 		}
 	}
 	if (cmd_root(c, &root, &ignored) == 0)
-		*ret = python_of(root, c->arena);
+		*ret = root_python(root, c->arena);
 	return 0;
 }
 

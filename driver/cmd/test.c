@@ -9,6 +9,7 @@
 #include "cmd/help.h"
 #include "core/wheel/wheel.h"
 #include "step/pipeline/tests.h"
+#include "step/verify/verify_run.h"
 
 struct test_options {
 	struct cmd_build_base base;
@@ -189,6 +190,8 @@ static int run_test(struct cmd_context *c, const struct strlist *words, struct e
 		return err_wrap(e, "--junit");
 	if ((o->shard && cmd_parse_shard(o->shard, &t.shard, &t.shards, e) < 0) || find_target(c, words, &q, &t, e) < 0)
 		return -1;
+	if (o->against && strcmp(o->against, "root") != 0 && verify_python(q.root, o->against, c->arena, e) < 0)
+		return err_wrap(e, "--against");
 	if (pipeline_test(&t, c->run, c->arena, &files, &s, e) < 0)
 		return -1;
 	if (!o->against && print_results(c, &t, files, &s, e) < 0)

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from toy import main
+from toy import host_python, main
 from wheelsite import Server, make_wheel
 
 TORCH = """
@@ -195,6 +195,11 @@ def test_refusals(world):
                           (make_wheel(folder, "toy", "2.9.1"), "is a wheel of toy, and the workloads are torch's")):
         r = bench(world, against=path)
         assert r.returncode == 7 and message in r.stderr, r.stderr
+    one, two = (make_wheel(folder, "torch", f"2.9.1+{label}", python="cp38-cp38-linux_x86_64") for label in ("one", "two"))
+    for words in (["--only", "even"], ["--with", one]):
+        r = bench(world, *words, ours=one if words[0] == "--only" else world.ours, against=two if words[0] == "--only" else world.other)
+        assert r.returncode == 7 and f"'{os.path.basename(one)}' is for cp38, but the Python of the root '/' is {host_python()}" in r.stderr, r.stderr
+        assert "is installed" not in r.stderr and not leftovers(world), r.stderr
     many = str(len(os.sched_getaffinity(0)) + 1)
     for words, message in ((["--only", "even,no*such"], "no workload is called 'no*such'"), (["--threads", "0"], "not a number of threads: '0'"),
                            (["--threads", "1,x"], "'x'"), (["--threads", many], f"--threads {many}: this machine has"), (["--seconds", "0x"], "not a number of seconds"),

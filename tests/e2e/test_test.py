@@ -4,13 +4,14 @@ import base64
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
 import xml.etree.ElementTree as ET
 import zipfile
 
-from toy import main
+from toy import host_python, main
 
 RELEASE = "2.9.1-tested"
 GOOD = b'''
@@ -314,6 +315,17 @@ def test_refusals(world):
     assert r.returncode == 7 and "no table says which tests" in r.stderr, r.stderr
 
 
+def test_a_wheel_for_another_python(world):
+    """pip refused it after a clean environment was made, as a build that failed."""
+    use(world, TABLE)
+    other = world.path("torch-2.9.1+cpu.avx2-cp38-cp38-linux_x86_64.whl")
+    shutil.copy(world.wheel, other)
+    for words in ([other], [world.wheel, "--against", other], [world.wheel, "--torch", other]):
+        r = world.run("test", *words, "--release", RELEASE)
+        assert r.returncode == 7 and f"is for cp38, but the Python of the root '/' is {host_python()}" in r.stderr, (words, r.stderr)
+        assert "of its own tests" not in r.stderr, r.stderr
+
+
 def counts(world):
     """How often each slow test ran, and in which tree."""
     out = subprocess.run(["find", os.path.join(world.cache, "build"), "-name", "ran"], capture_output=True, text=True, check=True).stdout.split()
@@ -388,5 +400,5 @@ def test_links_among_the_results_are_not_followed(world):
 
 
 if __name__ == "__main__":
-    main([test_all_pass, test_findings, test_files_of_pytest, test_a_row_for_no_file_is_told, test_against_the_root, test_missing_modules_are_told_first, test_refusals, test_goes_on_after_a_kill,
+    main([test_all_pass, test_findings, test_files_of_pytest, test_a_row_for_no_file_is_told, test_against_the_root, test_missing_modules_are_told_first, test_refusals, test_a_wheel_for_another_python, test_goes_on_after_a_kill,
           test_shards_are_the_whole, test_a_damaged_journal_is_told, test_links_among_the_results_are_not_followed], prepare)

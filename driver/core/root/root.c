@@ -125,6 +125,15 @@ char *root_build_path(const struct root *r, struct arena *a)
 	return root_path_of(root_find_program(r, "python3", a), a);
 }
 
+char *root_python(const struct root *r, struct arena *a)
+{
+	const char *path = root_find_program(r, "python3", a);
+	if (path)
+		path = root_resolve(r, path, a);
+	const char *name = path ? path_base(path) : "";
+	return strncmp(name, "python3.", 8) == 0 ? arena_strdup(a, name + strlen("python")) : NULL;
+}
+
 int root_read(const struct root *r, const char *path, uint64_t max, struct buf *out, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};

@@ -44,6 +44,9 @@ char *root_find_program(const struct root *r, const char *name, struct arena *a)
  * same for a python3 of this path; NULL: of none. */
 char *root_build_path(const struct root *r, struct arena *a);
 char *root_path_of(const char *python, struct arena *a);
+/* root_python: the version in the file name of its python3, so that nothing is run: "3.13"; NULL if
+ * there is none. */
+char *root_python(const struct root *r, struct arena *a);
 /* root_library_dirs: the loader's default directories (ld.so.conf and its includes, then lib64,
  * usr/lib64, lib, usr/lib) that exist, as paths inside the root, each once. */
 int root_library_dirs(const struct root *r, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;

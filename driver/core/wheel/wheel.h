@@ -14,6 +14,9 @@ struct wheel_name { /* torch-2.6.0+cpu.avx2-1-cp313-cp313-manylinux_2_41_x86_64.
 
 /* wheel_name_parse: of a file name or path. ERR_INTEGRITY says which part breaks which rule. */
 int wheel_name_parse(const char *file, struct arena *a, struct wheel_name *ret, struct err *e) MUST_CHECK;
+/* wheel_name_takes: whether a CPython ("3.13") is one of those that the Python tags stand for; of
+ * the ABI only abi3 counts. */
+bool wheel_name_takes(const struct wheel_name *n, const char *python, struct arena *a);
 char *wheel_name_format(const struct wheel_name *n, struct arena *a);
 /* wheel_normalize: distribution name as file names carry it ([-_.]+ -> _, lower case). */
 char *wheel_normalize(const char *dist, struct arena *a);

@@ -230,6 +230,12 @@ int pair_bench(const struct pair_request *given, const struct run *run, struct a
 	struct pair_request b = *given;
 	const char *wheels[] = {b.wheels[BENCH_OURS], b.wheels[BENCH_OTHER]}, *stage;
 	b.bench.scripts_dir = path_join(a, b.q->profiles_dir, "bench");
+	/* Before anything is downloaded; the other is for the same Python. */
+	if (verify_python(b.q->root, wheels[BENCH_OURS], a, e) < 0)
+		return -1;
+	for (size_t i = 0; i < b.beside.count; i++)
+		if (verify_python(b.q->root, b.beside.items[i], a, e) < 0)
+			return -1;
 	if (!wheels[BENCH_OTHER] && fetch_official(&b, run, a, &wheels[BENCH_OTHER], e) < 0)
 		return -1;
 	if (pair_check(wheels[BENCH_OURS], wheels[BENCH_OTHER], e) < 0 || store_stage(b.q->store, a, &stage, e) < 0)

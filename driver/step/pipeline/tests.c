@@ -83,6 +83,9 @@ int pipeline_test(const struct pipeline_test_request *t, const struct run *run, 
 	const struct test_package *tests;
 	char key[DIGEST_HEX_LEN + 1];
 	const char *dir;
+	if ((t->wheel && verify_python(t->q->root, t->wheel, a, e) < 0) ||
+	    (t->torch_wheel && verify_python(t->q->root, t->torch_wheel, a, e) < 0))
+		return -1;
 	if (tables_need_release(t->q->tables, t->release, &release, e) < 0 ||
 	    test_table_load(t->q->profiles_dir, release->name, t->package, a, &tests, e) < 0)
 		return -1;

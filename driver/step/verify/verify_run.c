@@ -7,6 +7,7 @@
 #include "base/sys/build_user.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
+#include "core/wheel/wheel.h"
 #include "core/zip/zip.h"
 
 #define WHEELS SANDBOX_TOP "/wheels"
@@ -95,6 +96,19 @@ static int make_sandbox(const struct verify_run_request *q, struct arena *a, str
 	return 0;
 }
 
+int verify_python(const struct root *root, const char *wheel, struct arena *a, struct err *e)
+{
+	struct wheel_name n;
+	const char *own = root_python(root, a);
+	if (wheel_name_parse(wheel, a, &n, e) < 0)
+		return -1;
+	if (!own || wheel_name_takes(&n, own, a))
+		return 0;
+	err_set(e, ERR_POLICY, "'%s' is for %s, but the Python of the root '%s' is %s", path_base(wheel), n.python,
+		root->dir, own);
+	return err_hint(e, "name a root that has the wheel's Python with --root, or take a wheel for Python %s", own);
+}
+
 /* Whether pip would install them: names, tags, metadata. */
 static int ask_pip(const struct strlist *wheels, const struct sandbox *s, const struct run *run, struct arena *a,
 		   struct err *e)
@@ -108,9 +122,11 @@ static int ask_pip(const struct strlist *wheels, const struct sandbox *s, const 
 		      "--disable-pip-version-check --quiet",
 		      " ");
 	strlist_append(&argv, a, wheels);
-	if (sandbox_capture(s, strlist_argv(&argv, a), run, &out, e) < 0)
-		return err_wrap(e, "the wheel does not install");
-	return 0;
+	if (sandbox_capture(s, strlist_argv(&argv, a), run, &out, e) == 0)
+		return 0;
+	if (strstr(e->msg, "is not a supported wheel on this platform"))
+		e->kind = ERR_POLICY; /* another ABI or platform: nothing was built wrongly */
+	return err_wrap(e, "the wheel does not install");
 }
 
 /* lib/python3.13/site-packages, of the environment and of the build's own. */

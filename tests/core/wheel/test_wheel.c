@@ -107,6 +107,30 @@ static void test_bad_names_say_which_part(void **state)
 	}
 }
 
+static void test_the_pythons_of_a_name(void **state)
+{
+	(void)state;
+	const struct {
+		const char *tags, *python;
+		bool takes;
+	} cases[] = {
+		{"cp313-cp313", "3.13", true},       {"cp313-cp313", "3.12", false},
+		{"cp313-cp313", "3.14", false},      {"cp31-cp31", "3.13", false},
+		{"cp39-abi3", "3.13", true},         {"cp39-abi3", "3.8", false},
+		{"py3-none", "3.13", true},          {"py2.py3-none", "3.9", true},
+		{"py2-none", "3.9", false},          {"py310-none", "3.13", true},
+		{"py310-none", "3.9", false},        {"cp312-none", "3.13", false},
+		{"cp312.cp313-cp313", "3.13", true}, {"pp310-pypy310_pp73", "3.10", false},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct wheel_name n;
+		const char *file = arena_printf(&arena, "torch-1-%s-any.whl", cases[i].tags);
+		assert_ok(wheel_name_parse(file, &arena, &n, &err), &err);
+		if (wheel_name_takes(&n, cases[i].python, &arena) != cases[i].takes)
+			fail_msg("%s with Python %s", file, cases[i].python);
+	}
+}
+
 static void test_normalize(void **state)
 {
 	(void)state;
@@ -424,6 +448,7 @@ int main(void)
 		TEST(test_name_with_build_tag),
 		TEST(test_names_round_trip),
 		TEST(test_bad_names_say_which_part),
+		TEST(test_the_pythons_of_a_name),
 		TEST(test_normalize),
 		TEST(test_dist_info),
 		TEST(test_record_rows),
