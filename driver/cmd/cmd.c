@@ -248,6 +248,7 @@ int cmd_main(int argc, char *const *argv, const struct run *run, struct err *e)
 	struct run walled = *run;
 	if (cmd_walls(options, &walled, e) < 0)
 		return -1;
-	struct cmd_context c = {.run = &walled, .arena = &a, .command = cmd, .global = options, .options = options};
+	struct cmd_context c = {
+		.run = &walled, .arena = &a, .command = cmd, .global = options, .options = options, .words = &words};
 	return run_command(&c, &args, e);
 }

@@ -79,6 +79,8 @@ struct cmd_context {
 	const struct command *command;
 	const struct cmd_globals *global;
 	const void *options; /* the command's own struct */
+	/* of the command line: the program, then all but the command's name */
+	const struct strlist *words;
 	/* Opened by the functions below when first asked for. */
 	const char *profiles_dir;
 	const char *patches_dir;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/shell.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/utf8.h"
@@ -81,6 +82,16 @@ static int repack_wheels(struct cmd_context *c, const struct strlist *wheels, un
 	return print_wheels(c, results, wheels->count, e);
 }
 
+/* All words again: the variant's name alone leads to another release, or to no profile file. */
+static const char *build_line(const struct cmd_context *c)
+{
+	struct strlist line = {0};
+	strlist_ref(&line, c->arena, "ptbuild build");
+	for (size_t i = 1; i < c->words->count; i++)
+		strlist_ref(&line, c->arena, shell_quoted(c->words->items[i], c->arena));
+	return strlist_join(&line, c->arena, " ");
+}
+
 static int repack_variants(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	struct cmd_build_requests l;
@@ -93,6 +104,7 @@ static int repack_variants(struct cmd_context *c, const struct strlist *words, s
 		struct pipeline_item *items = NULL;
 		size_t count = 0;
 		l.items[i].q.repack_only = true;
+		l.items[i].q.build_line = build_line(c);
 		rc = cmd_build_root(c, &l.items[i], e);
 		if (rc == 0)
 			rc = pipeline_build(&l.items[i].q, c->run, c->arena, &items, &count, e);

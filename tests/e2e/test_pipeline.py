@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -172,6 +173,22 @@ def test_repack_takes_it_from_the_store(world):
     fails(world.run("repack", *select, cache=world.path("empty")), 7, "differs in its metadata revision only")
     assert not any(n.endswith(".whl") for _, _, names in os.walk(world.path("empty")) for n in names)
     fails(world.run("repack", *select[:4]), 2, "needs the new metadata revision")
+
+
+def test_what_repack_says_builds_it(world):
+    """The name of a variant from a file leads to no file, and that of a release's to the newest one."""
+    profile = world.path("my it's", "own.yaml")
+    os.makedirs(os.path.dirname(profile))
+    with open(profile, "w") as f:
+        f.write("inherit: cpu-avx2\n")
+    select = ("--profile", profile, "--release", "2.9.1-light", "--metadata-rev", "2", "--json", "--out", world.path("own"))
+    missing = fails(world.run("repack", *select), 7, "differs in its metadata revision only")
+    (line,) = (line for line in missing.stderr.splitlines() if line.startswith("hint: "))
+    words = shlex.split(line.removeprefix("hint: this builds it: "))
+    assert words[:2] == ["ptbuild", "build"], words
+    built = subprocess.run([world.ptbuild, *words[1:]], capture_output=True, text=True, cwd=world.dir, timeout=900)
+    assert record(ok(built))["variant"].endswith("-own"), built.stdout
+    assert record(ok(world.run("repack", *select)))["store_hit"]
 
 
 def test_its_own_tests_run_on_the_wheel_of_the_store(world):
@@ -472,6 +489,7 @@ if __name__ == "__main__":
             test_metadata_rev_changes_the_output_only,
             test_a_new_revision_is_not_built,
             test_repack_takes_it_from_the_store,
+            test_what_repack_says_builds_it,
             test_its_own_tests_run_on_the_wheel_of_the_store,
             test_bill_of_materials_and_licences,
             test_provenance_signed_and_checked,

@@ -350,8 +350,7 @@ static int obtain_plan(struct pipeline *l, const struct plan *plan, const struct
 	if (!it->object && l->q->repack_only) {
 		err_set(e, ERR_POLICY, "the store has no wheel of '%s' that differs in its metadata revision only",
 			it->plan->variant);
-		return err_hint(e, "'ptbuild build %s --metadata-rev %u' builds it", it->plan->variant,
-				it->plan->metadata_rev);
+		return l->q->build_line ? err_hint(e, "this builds it: %s", l->q->build_line) : -1;
 	}
 	if (!it->object && (be_ready(l, it->plan, e) < 0 || make(l, it, torch, e) < 0))
 		return -1;

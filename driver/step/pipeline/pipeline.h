@@ -66,8 +66,10 @@ struct pipeline_request {
 	struct strlist mirrors;
 	/* what `ptbuild shell` must be told to find the same store; NULL: nothing */
 	const char *shell_options;
-	/* take wheels from the store, repacked if need be, but build none */
+	/* take wheels from the store, repacked if need be, but build none; the command line that
+	 * would build them, NULL: the caller says it */
 	bool repack_only;
+	const char *build_line;
 	/* of the one wheel asked for only this part is compiled, into the compiler cache; a wheel
 	 * that the store has already is taken */
 	struct pipeline_shard shard;
