@@ -118,7 +118,9 @@ static char *digits_of(const char *version, struct arena *a)
 	return digits;
 }
 
-static int need_known(const char *what, const char *asked, const struct strlist *known, struct arena *a, struct err *e)
+/* `else_do`: what works without the version, for the hint; "": nothing. */
+static int need_known(const char *what, const char *asked, const struct strlist *known, const char *else_do,
+		      struct arena *a, struct err *e)
 {
 	if (!asked || strlist_contains(known, asked))
 		return 0;
@@ -127,8 +129,8 @@ static int need_known(const char *what, const char *asked, const struct strlist 
 		if (strcmp(digits_of(asked, a), digits_of(known->items[i], a)) == 0)
 			near = known->items[i];
 	err_set(e, ERR_CONFIG, "unknown %s '%s'", what, asked);
-	return err_hint(e, "%s%s%sknown: %s", near ? "did you mean '" : "", near ? near : "", near ? "'? " : "",
-			strlist_join(known, a, " "));
+	return err_hint(e, "%s%s%sknown: %s%s", near ? "did you mean '" : "", near ? near : "", near ? "'? " : "",
+			strlist_join(known, a, " "), else_do);
 }
 
 /* A version that no release has is a slip; one that another release has is left to the choice. */
@@ -141,9 +143,9 @@ static int check_versions(const struct tables *t, const struct cmd_select *o, st
 				strlist_ref(&pythons, a, t->releases[i].pythons[k]);
 	for (unsigned i = 0; i < t->toolkits_count; i++)
 		strlist_ref(&toolkits, a, t->toolkits[i].version);
-	if (need_known("Python", o->python, &pythons, a, e) < 0)
+	if (need_known("Python", o->python, &pythons, "; or leave --python out, for the root's own", a, e) < 0)
 		return -1;
-	return need_known("CUDA toolkit", o->cuda, &toolkits, a, e);
+	return need_known("CUDA toolkit", o->cuda, &toolkits, "", a, e);
 }
 
 /* Without --release only upstream's own qualify: one like "2.6.0-debian" needs a root of its own. */

@@ -43,8 +43,8 @@ static bool wants_library(const struct world_wanted *want)
 	return want->library && *want->library;
 }
 
-int world_choose(const struct tables *t, const struct release_row *r, const struct world_wanted *want, struct arena *a,
-		 struct world_choice *ret, struct err *e)
+static int choose(const struct tables *t, const struct release_row *r, const struct world_wanted *want, struct arena *a,
+		  struct world_choice *ret, struct err *e)
 {
 	const struct world_row *row = world_debian_arch(want->platform) ? fitting_row(r, want->cuda) : NULL;
 	const char *cuda = want->cuda, *python = want->python;
@@ -68,6 +68,29 @@ int world_choose(const struct tables *t, const struct release_row *r, const stru
 		return -1;
 	*ret = (struct world_choice){name, python};
 	return 0;
+}
+
+/* The version is a choice of --python, or of a variant's name: "python313". */
+static int hint_own_python(const char *python, const char *world, struct err *e)
+{
+	return err_hint(e,
+			"leave --python out, or name python%c%s, for Python %s, which '%s' has; 'ptbuild world list' "
+			"shows the parts there are, and --root DIR names a root of your own",
+			*python, python + 2, python, world);
+}
+
+int world_choose(const struct tables *t, const struct release_row *r, const struct world_wanted *want, struct arena *a,
+		 struct world_choice *ret, struct err *e)
+{
+	struct world_wanted any = *want;
+	struct world_choice other;
+	struct err none = {0};
+	if (choose(t, r, want, a, ret, e) == 0)
+		return 0;
+	any.python = NULL;
+	if (e->kind == ERR_POLICY && want->python && choose(t, r, &any, a, &other, &none) == 0)
+		return hint_own_python(other.python, other.name, e);
+	return -1;
 }
 
 /* "1:3.31.6-2" is 3.31.6. */
@@ -194,6 +217,9 @@ int world_check_parts(const struct tables *t, const struct world *w, const struc
 				fits.name, r->name);
 	}
 	err_set(e, ERR_POLICY, "the world '%s' %s", w->name, lacks);
+	if (python && strcmp(python, own) != 0 && strings_contain(r->pythons, r->pythons_count, own) && library &&
+	    (!cuda || has_part(w, part_of("cuda", cuda, a))))
+		return hint_own_python(own, w->name, e);
 	return err_hint(e, "%s; 'ptbuild world list' shows the parts there are",
 			*none.msg ? none.msg : "the release's table names no world");
 }

@@ -66,8 +66,14 @@ static void test_parts_that_are_not_there(void **state)
 	assert_contains(e.hint, "--root DIR");
 	assert_err(world_choose(tables, &r, &(struct world_wanted){LINUX, .python = "3.7"}, &arena, &w, &e), &e,
 		   ERR_POLICY, "no world of release 2.9.1 has Python 3.7");
+	assert_contains(e.hint, "leave --python out, or name python313, for Python 3.13, which 'debian13_lean' has");
 	assert_err(world_choose(tables, &r, &(struct world_wanted){LINUX, .library = "blis1"}, &arena, &w, &e), &e,
 		   ERR_POLICY, "no world of release 2.9.1 has the part blis1");
+	/* without it the part is missing all the same */
+	assert_err(world_choose(tables, &r, &(struct world_wanted){LINUX, .python = "3.7", .cuda = "11.8"}, &arena, &w,
+				&e),
+		   &e, ERR_POLICY, "has Python 3.7");
+	assert_contains(e.hint, "--root DIR a build stands on");
 	assert_null(w.name);
 	r.worlds_count = 0;
 	assert_ok(world_choose(tables, &r, &(struct world_wanted){.platform = LINUX}, &arena, &w, &e), &e);
@@ -136,6 +142,15 @@ static void test_parts_of_a_named_world(void **state)
 	err_clear(&e);
 	assert_err(check_parts("debian12+python3_12", "2.9.1", NULL, "3.11", &e), &e, ERR_POLICY,
 		   "the world 'debian12+python3_12' has Python 3.12, not 3.11; 'debian13_lean+python3_11' has it");
+	err_clear(&e);
+	assert_err(check_parts("debian12", "2.9.1", NULL, "3.7", &e), &e, ERR_POLICY,
+		   "the world 'debian12' has Python 3.11, not 3.7");
+	assert_contains(e.hint, "leave --python out, or name python311, for Python 3.11, which 'debian12' has");
+	err_clear(&e);
+	/* the release does not build for what is there */
+	assert_err(check_parts("debian12", "2.6.0-debian", NULL, "3.7", &e), &e, ERR_POLICY,
+		   "the world 'debian12' has Python 3.11, not 3.7");
+	assert_contains(e.hint, "no world of release 2.6.0-debian has Python 3.7");
 	err_clear(&e);
 	assert_err(check_parts("debian12", "2.9.1", "11.8", NULL, &e), &e, ERR_POLICY, "has no CUDA 11.8");
 	assert_contains(e.hint, "no world of release 2.9.1 has CUDA 11.8");
