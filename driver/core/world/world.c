@@ -74,6 +74,21 @@ static int ask_for_lock(const struct world_part *p, const char *base, const char
 			lies ? " --base " : "", lies ? base : "");
 }
 
+/* A wheel that the table asks for, "name==version", and the lock does not have; NULL: none. */
+static const char *missing_wheel(const struct world_part *p, const struct world_lock *l, struct arena *a)
+{
+	for (unsigned i = 0; i < p->wheels_count; i++) {
+		bool found = false;
+		for (size_t k = 0; k < l->count && !found; k++)
+			found = l->entries[k].kind == WORLD_WHEEL &&
+				strcmp(arena_printf(a, "%s==%s", l->entries[k].name, l->entries[k].version),
+				       p->wheels[i]) == 0;
+		if (!found)
+			return p->wheels[i];
+	}
+	return NULL;
+}
+
 static int read_lock(const char *profiles, const struct world_part *p, const char *base, const char *platform,
 		     struct arena *a, struct world_lock *ret, struct err *e)
 {
@@ -86,10 +101,12 @@ static int read_lock(const char *profiles, const struct world_part *p, const cha
 	if (world_lock_read(path, a, ret, e) < 0)
 		return err_wrap(e, "part '%s' for %s", p->part, platform);
 	world_part_asked(p, asked);
+	const char *missing = missing_wheel(p, ret, a);
 	const char *what = strcmp(ret->part, p->part) != 0 || strcmp(ret->platform, platform) != 0
 				   ? "is of another part or platform than its name says"
 			   : strcmp(ret->asked, asked) != 0 ? "was made for another request than its table's"
-							    : NULL;
+			   : missing ? arena_printf(a, "has no wheel '%s', which its table asks for", missing)
+				     : NULL;
 	if (!what)
 		return 0;
 	err_set(e, ERR_CONFIG, "the lock '%s' %s", path, what);

@@ -80,6 +80,19 @@ static void parts_and_key(void **state)
 	assert_string_not_equal(both->key, load("base1+kit1")->key);
 }
 
+/* What the table asks for is in the lock, not only its digest. */
+static void a_lock_has_the_wheels_asked_for(void **state)
+{
+	const struct world *w = NULL;
+	(void)state;
+	part("kit3", "toolkit", "prefix: usr/kit3\nwheels: [a-kit3==1]\n");
+	lock("kit3", "2");
+	assert_err(world_load(profiles, "base1+kit3", "x86_64-linux", &arena, &w, &err), &err, ERR_CONFIG,
+		   "has no wheel 'a-kit3==1', which its table asks for");
+	lock("kit3", "1");
+	assert_int_equal(load("base1+kit3")->count, 2);
+}
+
 static void other_locks_are_another_world(void **state)
 {
 	(void)state;
@@ -157,10 +170,8 @@ static void a_lock_of_something_else(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(parts_and_key),
-		T(other_locks_are_another_world),
-		T(what_is_no_world),
-		T(a_lock_of_something_else),
+		T(parts_and_key),    T(a_lock_has_the_wheels_asked_for), T(other_locks_are_another_world),
+		T(what_is_no_world), T(a_lock_of_something_else),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
