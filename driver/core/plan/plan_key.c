@@ -10,6 +10,8 @@
 #include "core/root/toolchain.h"
 #include "core/zip/zip.h"
 
+#define BLAS_BEGINNING (1U << 20)
+
 struct text {
 	struct arena *a;
 	struct strlist lines;
@@ -89,6 +91,31 @@ static void put_toolchain(struct text *t, const struct toolchain *tc)
 		put(t, "toolchain", lines.items[i]);
 }
 
+/* A BLAS that no package of the root has, so the root's fingerprint does not tell it. Of a file its size and its
+ * beginning count, which in an archive is the list of its members. */
+static int put_blas(struct text *t, const struct plan_context *c, const struct plan *p, struct err *e)
+{
+	const struct toolchain *tc = c->request->toolchain;
+	const char *place = c->blas && *c->blas->place ? settings_value(&p->cache, c->blas->place) : NULL;
+	char digest[DIGEST_HEX_LEN + 1];
+	if (!tc || !tc->root || !place)
+		return 0;
+	for (unsigned i = 0; i < c->blas->files_count; i++) {
+		const char *real = root_resolve(tc->root, path_join(t->a, place, c->blas->files[i]), t->a);
+		const char *path = real ? root_host_path(tc->root, real, t->a) : "";
+		AUTO_MAPPING struct fs_mapping m = {0};
+		if (!fs_exists(path)) {
+			put(t, "blas file", arena_printf(t->a, "%s: absent", c->blas->files[i]));
+			continue;
+		}
+		if (fs_map(path, &m, e) < 0)
+			return -1;
+		digest_data(m.data, m.size < BLAS_BEGINNING ? m.size : BLAS_BEGINNING, digest);
+		put(t, "blas file", arena_printf(t->a, "%s: %zu bytes, %s", c->blas->files[i], m.size, digest));
+	}
+	return 0;
+}
+
 static void put_toolkit(struct text *t, const struct toolkit *k)
 {
 	struct strlist lines = {0};
@@ -142,6 +169,8 @@ static int compile_key(const struct plan_context *c, struct plan *p, char bytes[
 	for (size_t i = 0; i < p->patches_count; i++)
 		put_nth(&t, "patch", i, p->patches[i].sha256);
 	put_toolchain(&t, c->request->toolchain);
+	if (put_blas(&t, c, p, e) < 0)
+		return -1;
 	put_toolkit(&t, p->toolkit);
 	for (unsigned i = 0; i < p->package_row->python_requires_count; i++)
 		put(&t, "python requires", p->package_row->python_requires[i]);

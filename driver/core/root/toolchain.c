@@ -112,6 +112,7 @@ static struct toolchain *find_tools(const struct root *root, struct arena *a)
 	struct toolchain *t = arena_alloc(a, sizeof(*t));
 	t->count = ARRAY_LEN(known);
 	t->tools = arena_array(a, t->count, sizeof(*t->tools));
+	t->root = root;
 	t->root_id = root->id;
 	t->fingerprint = arena_strdup(a, root->fingerprint);
 	t->glibc = root_glibc(root, a);

@@ -10,6 +10,7 @@ struct tool {
 };
 
 struct toolchain {
+	const struct root *root; /* that it is of; NULL: none, as in tests */
 	struct tool *tools;
 	size_t count;
 	/* for the compile key: "gcc: gcc (Debian 14.2.0-19) 14.2.0\n..." sorted, of the tools that

@@ -172,6 +172,10 @@ struct blas_row {            /* blas.yaml */
 	const char *pkgconf; /* module to look for; "" = none (a framework) */
 	const char *debian;  /* the package of Debian that has it; "" = none */
 	const char *world;   /* the part of a world that has it; "" = the bases have it */
+	/* the setting that names its directory: "INTEL_MKL_DIR"; "" = it is among the root's own */
+	const char *place;
+	const char **files; /* what PyTorch needs of it, below that directory */
+	unsigned files_count;
 	/* what of it is linked into the wheel's own libraries, by its directory in the root's
 	 * usr/share/doc: "mkl-static"; "" = it stays a library of its own */
 	const char *linked;

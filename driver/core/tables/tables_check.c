@@ -202,6 +202,8 @@ static int check_blas(const struct tables *t, const struct row_place *at, const 
 		return row_bad(at, e, "not a name of a part of a world: '%s'", row->world);
 	if (*row->linked && !is_word(row->linked, "-+."))
 		return row_bad(at, e, "not a name of a directory of documents: '%s'", row->linked);
+	if (!*row->place != !row->files_count)
+		return row_bad(at, e, "'place' and 'files' come together, unlike in '%s'", row->name);
 	if (!*row->linked != !*row->licence)
 		return row_bad(at, e, "'linked' and 'licence' come together, unlike in '%s'", row->name);
 	if (row_all_of(at, "platforms", row->platforms, row->platforms_count, platforms, ARRAY_LEN(platforms), e) < 0)

@@ -1,6 +1,9 @@
 /* The root's compiler on the profile's flags, and its BLAS. */
 #include <string.h>
 
+#include "base/path.h"
+#include "base/sys/fs.h"
+#include "core/world/choose.h"
 #include "step/preflight/preflight_parts.h"
 
 /* Compiles and links C and C++ with the flags themselves: a version number says less. */
@@ -66,20 +69,59 @@ static int check_flags(struct preflight *d, struct err *e)
 	return 0;
 }
 
+/* The world of this build that has the BLAS. */
+static const char *blas_world(const struct preflight *d)
+{
+	const struct plan *p = d->q->plan;
+	const struct world_wanted want = {p->platform, p->cuda, p->python, p->blas_row->world};
+	struct world_choice w = {0};
+	struct err none = {0};
+	if (world_choose(d->q->tables, d->q->release, &want, d->arena, &w, &none) < 0 || !w.name)
+		return arena_printf(d->arena, "WORLD+%s", p->blas_row->world);
+	return w.name;
+}
+
 /* Where a BLAS that the root's packages do not have comes from. */
 static void fix_blas(struct preflight *d, const struct blas_row *row)
 {
-	const struct release_row *r = d->q->release;
 	if (!*row->world) {
 		preflight_install(d, row->debian, false);
 		return;
 	}
-	/* the last row of a release is that of builds without CUDA */
-	const char *base = r->worlds_count ? r->worlds[r->worlds_count - 1].base : "WORLD";
-	preflight_fix(d,
-		      "a world has it with the part '%s': leave --root out, or make a root of your own with 'ptbuild "
-		      "world make %s+%s --copy DIR'",
-		      row->world, base, row->world);
+	const char *world = blas_world(d), *place = settings_value(&d->q->plan->cache, row->place);
+	if (root_world_fix(d->q->root, d->arena)) /* the store's own, so what was set leads elsewhere */
+		preflight_fix(d, "the world has it: leave out what --set or the profile says of %s and PKG_CONFIG_PATH",
+			      row->place);
+	else
+		preflight_fix(d,
+			      "the world '%s' has it: leave --root and --sandbox none out, or make a root of your own "
+			      "with 'ptbuild world make %s --copy DIR'; in another root it must be in '%s'",
+			      world, world, place ? place : "");
+}
+
+/* The files of a BLAS that has a place of its own, and its licence, which goes into the wheel. False: one is missing. */
+static bool check_blas_files(struct preflight *d, const struct blas_row *row)
+{
+	const char *place = *row->place ? settings_value(&d->q->plan->cache, row->place) : NULL;
+	const char *texts = arena_printf(d->arena, "/usr/share/doc/%s", row->linked);
+	for (unsigned i = 0; place && i < row->files_count; i++) {
+		const char *path = path_join(d->arena, place, row->files[i]);
+		const char *real = *path == '/' ? root_resolve(d->q->root, path, d->arena) : NULL;
+		if (real && fs_exists(root_host_path(d->q->root, real, d->arena)))
+			continue;
+		preflight_fail(d, ERR_SYSTEM, "blas", "'%s' is not in the root '%s', where %s says that %s is", path,
+			       d->q->root->dir, row->place, row->name);
+		fix_blas(d, row);
+		return false;
+	}
+	const char *real = *row->linked ? root_resolve(d->q->root, texts, d->arena) : NULL;
+	if (!*row->linked || (real && fs_is_dir(root_host_path(d->q->root, real, d->arena))))
+		return true;
+	preflight_fail(d, ERR_SYSTEM, "blas",
+		       "'%s' is not in the root '%s': the texts of the licence of %s, which must go into the wheel",
+		       texts, d->q->root->dir, row->name);
+	fix_blas(d, row);
+	return false;
 }
 
 static int check_blas(struct preflight *d, struct err *e)
@@ -92,7 +134,7 @@ static int check_blas(struct preflight *d, struct err *e)
 	struct strlist args = {0};
 	struct preflight_answer module, linked;
 	const struct blas_row *row = d->q->plan ? d->q->plan->blas_row : NULL;
-	if (!row || !*row->pkgconf)
+	if (!row || !*row->pkgconf || !check_blas_files(d, row))
 		return 0;
 	const char *dirs = settings_value(&d->q->plan->env, "PKG_CONFIG_PATH");
 	strlist_ref(&args, d->arena, row->pkgconf);

@@ -119,10 +119,22 @@ static inline void small_blas(struct small_tables *s)
 	static const char *x86[] = {LINUX_X86};
 	static const char *darwin[] = {"aarch64-darwin"};
 	s->dots = (struct table_setting){SETTING("BLAS_USE_CBLAS_DOT", "ON", "complex dot products", 4), .cache = true};
-	s->blas[0] = (struct blas_row){"openblas", "OpenBLAS", "open", "openblas", "",       "", "",
-				       "",         linuxes,    2,      "",         &s->dots, 1,  3};
-	s->blas[1] = (struct blas_row){"mkl", "MKL", "mkl", "mkl", "", "mkl1", "", "", x86, 1, "", NULL, 0, 6};
-	s->blas[2] = (struct blas_row){"veclib", "vecLib", "accelerate", "", "", "", "", "", darwin, 1, "", NULL, 0, 9};
+	s->blas[0] = (struct blas_row){"openblas", "OpenBLAS", "open",  "openblas", "", "",       "", NULL, 0,
+				       "",         "",         linuxes, 2,          "", &s->dots, 1,  3};
+	s->blas[1] = s->blas[2] = s->blas[0];
+	s->blas[1].name = s->blas[1].info = s->blas[1].pkgconf = "mkl";
+	s->blas[1].cmake = "MKL";
+	s->blas[1].world = "mkl1";
+	s->blas[1].platforms = x86;
+	s->blas[1].line = 6;
+	s->blas[2].name = "veclib";
+	s->blas[2].cmake = "vecLib";
+	s->blas[2].info = "accelerate";
+	s->blas[2].pkgconf = "";
+	s->blas[2].platforms = darwin;
+	s->blas[2].line = 9;
+	s->blas[1].platforms_count = s->blas[2].platforms_count = 1;
+	s->blas[1].settings_count = s->blas[2].settings_count = 0;
 	s->t.blas = s->blas, s->t.blas_count = 3;
 }
 

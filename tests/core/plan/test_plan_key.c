@@ -1,5 +1,6 @@
 #include "support.h"
 
+#include "base/path.h"
 #include "base/sys/digest.h"
 #include "core/root/toolchain.h"
 #include "plan_fixture.h"
@@ -262,6 +263,37 @@ static void each_input_changes_the_compile_key(void **state)
 	}
 }
 
+/* MKL in a directory of the root that no package has. */
+static void the_files_of_a_blas_count(void **state)
+{
+	static const char *files[] = {"lib/own.a"};
+	static struct table_setting place = {SETTING("OWN_DIR", "/own", "it is there", 12), .cache = true};
+	struct fixture *f = *state;
+	test_dir();
+	struct root root = {.dir = arena_strdup(&f->a, test_path("root"))};
+	struct toolchain tc = {.root = &root, .text = "gcc: 14.2.0\n", .root_id = "debian 13", .fingerprint = SHA_A};
+	const char *file = path_join(&f->a, root.dir, "own/lib/own.a");
+	f->s.blas[1].place = "OWN_DIR";
+	f->s.blas[1].files = files;
+	f->s.blas[1].files_count = 1;
+	f->s.blas[1].settings = &place;
+	f->s.blas[1].settings_count = 1;
+	f->q.options.blas = "mkl";
+	f->q.toolchain = &tc;
+	const struct plan *none = resolve(f);
+	assert_contains(none->compile_text, "blas file: lib/own.a: absent\n");
+	test_write(file, "one");
+	const struct plan *one = resolve(f);
+	assert_contains(one->compile_text, "blas file: lib/own.a: 3 bytes, ");
+	assert_string_equal(resolve(f)->compile_key, one->compile_key);
+	test_write(file, "two");
+	const struct plan *two = resolve(f);
+	assert_string_not_equal(one->compile_key, none->compile_key);
+	assert_string_not_equal(one->compile_key, two->compile_key);
+	f->q.options.blas = "openblas";
+	assert_not_contains(resolve(f)->compile_text, "blas file");
+}
+
 static void the_torch_built_against_changes_the_compile_key(void **state)
 {
 	struct fixture *f = *state;
@@ -361,6 +393,7 @@ int main(void)
 		TEST(the_order_of_inputs_does_not_matter),
 		TEST(where_a_value_comes_from_is_not_in_the_keys),
 		TEST(each_input_changes_the_compile_key),
+		TEST(the_files_of_a_blas_count),
 		TEST(the_torch_built_against_changes_the_compile_key),
 		TEST(metadata_changes_only_the_output_key),
 		TEST(the_platform_tag_changes_only_the_output_key),

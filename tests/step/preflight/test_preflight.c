@@ -408,28 +408,77 @@ static void test_a_flag_that_the_compiler_does_not_take(void **state)
 	assert_contains(e.hint, "use a root with GCC");
 }
 
+static const char *own_files[] = {"lib/own.a", "include/own.h"};
+static struct blas_row own_blas(void)
+{
+	return (struct blas_row){.name = "own",
+				 .pkgconf = "no-such-module",
+				 .debian = "",
+				 .world = "mkl2026_2",
+				 .place = "OWN_DIR",
+				 .files = own_files,
+				 .files_count = ARRAY_LEN(own_files),
+				 .linked = "own-static",
+				 .licence = "its own"};
+}
+
 /* Debian has no package of it, so no command to install one is told. */
 static void test_a_blas_that_only_a_world_has(void **state)
 {
-	struct blas_row row = {.name = "mkl", .pkgconf = "no-such-module", .debian = "", .world = "mkl1"};
-	struct world_row worlds[] = {{.base = "debian12"}, {.base = "debian13"}};
+	struct blas_row row = own_blas();
+	struct world_row worlds[] = {{.base = "debian13"}};
 	(void)state;
 	struct err e = {0};
+	row.place = row.linked = "";
 	t.plan.blas_row = &row;
+	t.plan.python = "3.13";
+	t.plan.platform = "x86_64-linux";
 	t.release.worlds = worlds;
 	t.release.worlds_count = ARRAY_LEN(worlds);
+	t.tables.dir = PROFILES_DIR;
 	assert_ok(preflight_compiler(&t.d, &e), &e);
 	assert_err(preflight_verdict(&t.d, &e), &e, ERR_SYSTEM,
 		   "pkg-config does not find 'no-such-module' in the root");
-	assert_contains(e.hint, "the part 'mkl1': leave --root out");
-	assert_contains(e.hint, "'ptbuild world make debian13+mkl1 --copy DIR'");
+	assert_contains(e.hint, "the world 'debian13+mkl2026_2' has it: leave --root");
+	assert_contains(e.hint, "'ptbuild world make debian13+mkl2026_2 --copy DIR'");
 	assert_not_contains(e.hint, "install");
+}
+
+static void assert_blas(const char *says)
+{
+	struct err e = {0};
+	t.d.count = 0;
+	assert_ok(preflight_compiler(&t.d, &e), &e);
+	assert_err(preflight_verdict(&t.d, &e), &e, ERR_SYSTEM, says);
+}
+
+/* pkg-config may find one, and PyTorch's own search none, or another. */
+static void test_files_of_a_blas_in_a_place_of_its_own(void **state)
+{
+	struct blas_row row = own_blas();
+	struct setting place = {.name = "OWN_DIR", .value = "/opt/own"};
+	(void)state;
+	t.plan.blas_row = &row;
+	t.plan.python = "3.13";
+	t.plan.platform = "x86_64-linux";
+	t.plan.cache = (struct settings){.items = &place, .count = 1};
+	t.tables.dir = PROFILES_DIR;
+	assert_blas("'/opt/own/lib/own.a' is not in the root");
+	test_write(path_join(&t.a, t.root.dir, "opt/own/lib/own.a"), "");
+	assert_blas("'/opt/own/include/own.h' is not in the root");
+	test_write(path_join(&t.a, t.root.dir, "opt/own/include/own.h"), "");
+	assert_blas("'/usr/share/doc/own-static' is not in the root");
+	test_write(path_join(&t.a, t.root.dir, "usr/share/doc/own-static/licence.txt"), "");
+	assert_blas("pkg-config does not find 'no-such-module'");
+	place.value = "opt/own";
+	assert_blas("'opt/own/lib/own.a' is not in the root");
 }
 
 /* The module is looked for where the plan says. */
 static void test_a_blas_in_a_place_of_its_own(void **state)
 {
-	struct blas_row row = {.name = "own", .pkgconf = "ptbuild-own", .debian = "", .world = ""};
+	struct blas_row row = {
+		.name = "own", .pkgconf = "ptbuild-own", .debian = "", .world = "", .place = "", .linked = ""};
 	struct root host;
 	(void)state;
 	struct err e = {0};
@@ -575,6 +624,7 @@ int main(void)
 		TEST(test_another_python),
 		TEST(test_missing_files_in_one_command),
 		TEST(test_a_blas_that_only_a_world_has),
+		TEST(test_files_of_a_blas_in_a_place_of_its_own),
 		TEST(test_a_blas_in_a_place_of_its_own),
 		TEST(test_a_world_is_not_changed),
 		TEST(test_a_flag_that_the_compiler_does_not_take),
