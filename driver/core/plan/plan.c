@@ -91,12 +91,16 @@ static int gives_up(struct plan_context *c, const struct buildenv_request *reque
 	return 0;
 }
 
-/* "cu128.sm90.avx512", and what the user gave up: two wheels that differ in that must not have one name. */
+/* "cu128.sm90.avx512", another BLAS than the platform's first, and what the user gave up: two wheels that differ in
+ * that must not have one name. torchvision and torchaudio have it from their torch, which they require by its label. */
 static int make_label(struct plan_context *c, const struct buildenv_request *request, const char **ret, struct err *e)
 {
 	const struct strlist *without = &c->request->options.without;
 	struct strlist words = {0}, given_up = {0};
+	const struct blas_row *blas = plan_other_blas(c);
 	strlist_ref(&words, c->arena, profile_label(&c->variant.profile, c->variant.cuda, c->arena));
+	if (blas)
+		strlist_ref(&words, c->arena, blas->name);
 	for (size_t i = 0; i < without->count; i++) {
 		AUTO_BUF struct buf word = {0};
 		bool gone;

@@ -84,6 +84,12 @@ const struct blas_row *plan_blas(const struct tables *t, const struct plan_reque
 	return row && strings_contain(row->platforms, row->platforms_count, q->variant->profile.platform) ? row : NULL;
 }
 
+const struct blas_row *plan_other_blas(const struct plan_context *c)
+{
+	const struct blas_row *row = choose_blas(c->tables, c->request);
+	return row == default_blas(c->tables, c->variant.profile.platform) ? NULL : row;
+}
+
 static int unknown_blas(const struct plan_context *c, const char *name, struct err *e)
 {
 	struct strlist names = {0};
@@ -94,6 +100,8 @@ static int unknown_blas(const struct plan_context *c, const char *name, struct e
 		return err_hint(e, "cuBLAS is not a choice: it comes with CUDA; for the CPU choose one of %s",
 				strlist_join(&names, c->arena, " "));
 	const char *near = suggest_nearest(name, names.items, names.count);
+	for (size_t i = 0; i < names.count; i++)
+		near = strcasecmp(name, names.items[i]) == 0 ? names.items[i] : near;
 	if (near)
 		return err_hint(e, "did you mean '%s'? known: %s", near, strlist_join(&names, c->arena, " "));
 	return err_hint(e, "known: %s", strlist_join(&names, c->arena, " "));

@@ -32,6 +32,9 @@ int plan_check_toolkit(struct plan_context *c, struct err *e) MUST_CHECK;
 int plan_check_gpu(const struct plan_context *c, const struct buildenv *env, struct err *e) MUST_CHECK;
 /* plan_check_parts: checks that the root has every CUDA library that the environment turns on. */
 int plan_check_parts(const struct plan_context *c, const struct buildenv *env, struct err *e) MUST_CHECK;
+/* plan_other_blas: the BLAS of the torch, where it is not the first of the platform: wheels of two
+ * must not have one name. NULL: it is the first. */
+const struct blas_row *plan_other_blas(const struct plan_context *c);
 /* plan_notes: the corrections and warnings that apply, in a fixed order. */
 void plan_notes(struct plan_context *c, const struct buildenv *env);
 /* plan_keys: compile_text, output_text and their digests, of an otherwise finished plan. */

@@ -310,6 +310,9 @@ static void an_unknown_blas_is_refused(void **state)
 	f->q.options.blas = "openblass";
 	refuse(f, ERR_CONFIG, "unknown BLAS 'openblass'");
 	assert_contains(f->e.hint, "did you mean 'openblas'?");
+	f->q.options.blas = "MKL";
+	refuse(f, ERR_CONFIG, "unknown BLAS 'MKL'");
+	assert_contains(f->e.hint, "did you mean 'mkl'?");
 	f->q.options.blas = "cuBLAS";
 	refuse(f, ERR_CONFIG, "unknown BLAS 'cuBLAS'");
 	assert_contains(f->e.hint, "it comes with CUDA");

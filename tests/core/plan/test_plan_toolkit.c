@@ -207,6 +207,23 @@ static void test_what_was_given_up_is_in_the_label_of_all_three(void **state)
 	assert_string_equal(p->torch_version, "2.8.0+cu128.sm90.avx512.nocudnn");
 }
 
+/* Two wheels of one name would be taken for one another, and MKL is under another licence. */
+static void test_another_blas_is_in_the_label_of_all_three(void **state)
+{
+	static const char *const packages[] = {"pytorch", "torchvision"};
+	struct fixture *f = *state;
+	for (size_t i = 0; i < ARRAY_LEN(packages); i++) {
+		f->v.package = packages[i];
+		f->q.options.blas = "openblas";
+		assert_string_equal(resolve(f)->local_label, "cu128.sm90.avx512");
+		f->q.options.blas = "mkl";
+		assert_string_equal(resolve(f)->local_label, "cu128.sm90.avx512.mkl");
+	}
+	assert_string_equal(f->p->torch_version, "2.8.0+cu128.sm90.avx512.mkl");
+	strlist_ref(&f->q.options.without, &f->a, "cudnn");
+	assert_string_equal(resolve(f)->local_label, "cu128.sm90.avx512.mkl.nocudnn");
+}
+
 static void test_parts_that_pytorch_cannot_do_without(void **state)
 {
 	struct fixture *f = *state;
@@ -254,6 +271,7 @@ int main(void)
 		TEST(test_host_compiler_too_new),
 		TEST(test_cudnn_that_is_not_there),
 		TEST(test_what_was_given_up_is_in_the_label_of_all_three),
+		TEST(test_another_blas_is_in_the_label_of_all_three),
 		TEST(test_parts_that_pytorch_cannot_do_without),
 		TEST(test_parts_of_another_package_do_not_matter),
 		TEST(test_cudnn_without_code_for_the_gpu),

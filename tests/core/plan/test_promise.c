@@ -51,6 +51,9 @@ static void labels_spell_names_with_dots(void **state)
 	assert_string_equal(of("cpu.armv9").isa->name, "armv9");
 	assert_string_equal(of("cpu.neoverse.v1").isa->name, "neoverse_v1");
 	assert_string_equal(of("cpu.armv8.2").platform, "aarch64-linux");
+	/* another BLAS than the platform's first stands behind it */
+	assert_string_equal(of("cpu.avx512.mkl").isa->name, "avx512");
+	assert_true(of("cpu.avx512.mkl").binding);
 }
 
 static void labels_of_gpus(void **state)
