@@ -99,7 +99,7 @@ static void fix_blas(struct preflight *d, const struct blas_row *row)
 			      world, world, place ? place : "");
 }
 
-/* The files of a BLAS that has a place of its own, and its licence, which goes into the wheel. False: one is missing. */
+/* The files of a BLAS in a place of its own, and its licence, which goes into the wheel. False: one is missing. */
 static bool check_blas_files(struct preflight *d, const struct blas_row *row)
 {
 	const char *place = *row->place ? settings_value(&d->q->plan->cache, row->place) : NULL;
