@@ -88,7 +88,7 @@ int world_choose(const struct tables *t, const struct release_row *r, const stru
 	if (choose(t, r, want, a, ret, e) == 0)
 		return 0;
 	any.python = NULL;
-	if (e->kind == ERR_POLICY && want->python && choose(t, r, &any, a, &other, &none) == 0)
+	if (e->kind == ERR_POLICY && want->python && choose(t, r, &any, a, &other, &none) == 0 && other.python)
 		return hint_own_python(other.python, other.name, e);
 	return -1;
 }
