@@ -335,6 +335,80 @@ int main()
 """
 
 
+# The loop of max_kernel_impl and min_kernel_impl around the added functions, against the plain one.
+ROWS = r"""
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <random>
+#include <type_traits>
+#include <vector>
+namespace c10 {
+struct range { int64_t a, b; struct it { int64_t i; int64_t operator*() const { return i; } void operator++() { ++i; } bool operator!=(it o) const { return i != o.i; } }; it begin() const { return {a}; } it end() const { return {b}; } };
+static range irange(int64_t n) { return {0, n}; }
+template <typename T> T load(const T *p) { return *p; }
+}
+template <typename T> bool is_nan(T v) { return v != v; }
+%s
+template <typename T, typename O> std::pair<T, int64_t> row(const T *data, int64_t size, int64_t stride, bool blocks, O not_better)
+{
+	T best = data[0];
+	int64_t index = 0;
+	const auto takes = [&](T value) { return !not_better(value, best); };
+	for (int64_t i = 0; i < size; i++) {
+		if (blocks)
+			i = pass_over(data, i, size, stride, takes);
+		if (i == size)
+			break;
+		T value = data[i * stride];
+		if (takes(value)) {
+			best = value;
+			index = i;
+			if (is_nan(value))
+				break;
+		}
+	}
+	return {best, index};
+}
+static int64_t compared;
+template <typename T> void check(std::vector<T> from)
+{
+	std::mt19937_64 engine(1);
+	for (int64_t size = 1; size <= 330; size += size < 70 || size > 250 ? 1 : 7)
+		for (int64_t stride : {1, 2})
+			for (int turn = 0; turn < 12; turn++) {
+				std::unique_ptr<T[]> data(new T[size * stride]); /* no vector: that of bool has no addresses */
+				for (int64_t i = 0; i < size * stride; i++)
+					data[i] = turn == 0 ? from[0] : turn == 1 ? T(i) : turn == 2 ? T(size - i) : from[engine() %% (turn < 8 ? from.size() : 3)];
+				for (bool largest : {true, false}) {
+					auto order = [&](T a, T b) { return largest ? a <= b : a >= b; };
+					auto want = row(data.get(), size, stride, false, order), got = row(data.get(), size, stride, true, order);
+					compared++;
+					if (want.second != got.second || std::signbit(double(want.first)) != std::signbit(double(got.first)) ||
+					    (want.first != got.first && !(is_nan(want.first) && is_nan(got.first)))) {
+						std::printf("%%lld of %%lld, stride %%lld\n", (long long)got.second, (long long)size, (long long)stride);
+						std::exit(1);
+					}
+				}
+			}
+}
+int main()
+{
+	const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+	check<float>({1, -0.0f, 0, 3, -5, inf, -inf, 1e-40f, 2, 2, 2, 7, nan});
+	check<double>({1, -0.0, 0, 3, -5, inf, -inf, 1e-310, 2, 2, 2, 7, nan});
+	check<float>({1, 2, 3, 4, 5, 6, 7, 8, 9});
+	check<int64_t>({1, -2, 3, INT64_MAX, INT64_MIN, 0});
+	check<uint8_t>({1, 2, 3, 255, 0});
+	check<bool>({true, false, true});
+	std::printf("%%lld rows as one by one\n", (long long)compared);
+}
+"""
+
+
 def added(name, begin, end):
     """The lines that a patch adds, from the one that begins so to the one before that which begins so."""
     with open(os.path.join(PATCHES, name), encoding="utf-8") as file:
@@ -385,6 +459,12 @@ class Added(unittest.TestCase):
     def test_linear_systems(self):
         code = added("linear-systems.patch", "#if AT_BUILD_WITH_BLAS()", "/*")
         self.assertEqual(run(SOLVE % code, self.vectors()[-1]), "all solved\n")
+
+    def test_rows_in_blocks(self):
+        code = added("rows-in-blocks.patch", "// Of a row most blocks", "static void min_kernel_impl(")
+        for flags in self.vectors():
+            with self.subTest(flags=flags):
+                self.assertEqual(run(ROWS % code, [*flags, "-O3"]), "50112 rows as one by one\n")
 
     @staticmethod
     def vectors():
