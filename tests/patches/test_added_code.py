@@ -409,6 +409,99 @@ int main()
 """
 
 
+# Against the indexer itself, element by element: reading (the offset goes to the source) and writing (to the result).
+INDEX = r"""
+#include <algorithm>
+#include <complex>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <stdexcept>
+#include <vector>
+#define C10_UNLIKELY(what) __builtin_expect(static_cast<bool>(what), 0)
+namespace c10 {
+struct range { int64_t a, b; struct it { int64_t i; int64_t operator*() const { return i; } void operator++() { ++i; } bool operator!=(it o) const { return i != o.i; } }; it begin() const { return {a}; } it end() const { return {b}; } };
+static range irange(int64_t n) { return {0, n}; }
+}
+struct Indexer {
+	const char *index;
+	int64_t index_stride;
+	const int64_t *original_sizes, *original_strides;
+	int64_t get(int64_t i)
+	{
+		int64_t value = *reinterpret_cast<const int64_t *>(index + i * index_stride), size = original_sizes[0];
+		if (value < -size || value >= size)
+			throw std::out_of_range("index " + std::to_string(value));
+		return (value < 0 ? value + size : value) * original_strides[0];
+	}
+};
+%s
+static long compared, refused;
+template <typename T> void check(int64_t n, int64_t size, int64_t step, int64_t index_step, bool writes, int bad)
+{
+	std::mt19937_64 engine(static_cast<unsigned long>(n * 7 + size));
+	std::vector<T> table(size * step), values(n * step);
+	std::vector<int64_t> index(n * index_step);
+	for (T &v : table)
+		v = static_cast<T>(engine() %% 100);
+	for (T &v : values)
+		v = static_cast<T>(engine() %% 100);
+	for (int64_t &v : index)
+		v = static_cast<int64_t>(engine() %% (2 * size)) - size;
+	if (bad)
+		index[n / 2 * index_step] = bad == 1 ? size : bad == 2 ? -size - 1 : bad == 3 ? INT64_MAX : INT64_MIN;
+	const int64_t original_stride = step * static_cast<int64_t>(sizeof(T)), s = step * static_cast<int64_t>(sizeof(T));
+	const auto write = [](char *dst, char *src, int64_t offset) { *reinterpret_cast<T *>(dst + offset) = *reinterpret_cast<T *>(src); };
+	const auto read = [](char *dst, char *src, int64_t offset) { *reinterpret_cast<T *>(dst) = *reinterpret_cast<T *>(src + offset); };
+	std::string said[2];
+	std::vector<T> results[2];
+	for (int way = 0; way < 2; way++) {
+		std::vector<T> a = table, b = values;
+		char *t = reinterpret_cast<char *>(a.data()), *v = reinterpret_cast<char *>(b.data());
+		char *data[3] = {writes ? t : v, writes ? v : t, reinterpret_cast<char *>(index.data())};
+		const int64_t strides[3] = {writes ? 0 : s, writes ? s : 0, index_step * 8};
+		Indexer indexer{data[2], strides[2], &size, &original_stride};
+		try {
+			if (way == 0)
+				for (int64_t i = 0; i < n; i++) {
+					int64_t offset = indexer.get(i);
+					writes ? write(data[0], data[1] + s * i, offset) : read(data[0] + s * i, data[1], offset);
+				}
+			else if (writes)
+				index_by_one(indexer, data, strides, n, write);
+			else
+				index_by_one(indexer, data, strides, n, read);
+		} catch (const std::out_of_range &e) {
+			said[way] = e.what();
+			refused++;
+		}
+		results[way] = writes ? a : b;
+	}
+	compared++;
+	if (results[0] != results[1] || said[0] != said[1] || said[0].empty() != (bad == 0)) {
+		std::printf("n %%lld, size %%lld, step %%lld, %%d, bad %%d: %%s and %%s\n", (long long)n, (long long)size, (long long)step, writes, bad, said[0].c_str(), said[1].c_str());
+		std::exit(1);
+	}
+}
+int main()
+{
+	for (int64_t n : {1, 2, 15, 16, 17, 64, 1000})
+		for (int64_t size : {1, 3, 100, 5000})
+			for (int64_t step : {1, 3})
+				for (int64_t index_step : {1, 2})
+					for (bool writes : {false, true})
+						for (int bad = 0; bad < 5; bad++) {
+							check<float>(n, size, step, index_step, writes, bad);
+							check<int8_t>(n, size, step, index_step, writes, bad);
+							check<int64_t>(n, size, step, index_step, writes, bad);
+							check<std::complex<double>>(n, size, step, index_step, writes, bad);
+						}
+	std::printf("%%ld as the indexer, %%ld refused\n", compared, refused / 2);
+}
+"""
+
+
 def added(name, begin, end):
     """The lines that a patch adds, from the one that begins so to the one before that which begins so."""
     with open(os.path.join(PATCHES, name), encoding="utf-8") as file:
@@ -465,6 +558,12 @@ class Added(unittest.TestCase):
         for flags in self.vectors():
             with self.subTest(flags=flags):
                 self.assertEqual(run(ROWS % code, [*flags, "-O3"]), "50112 rows as one by one\n")
+
+    def test_index_by_one(self):
+        code = added("index-by-one.patch", "// With one index tensor", "template <typename scalar_t, typename func_t>")
+        for flags in self.vectors():
+            with self.subTest(flags=flags):
+                self.assertEqual(run(INDEX % code, [*flags, "-O3"]), "4480 as the indexer, 3584 refused\n")
 
     @staticmethod
     def vectors():
