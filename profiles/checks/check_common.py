@@ -1,5 +1,6 @@
 """What every runtime check shares: a line of JSON per check on standard output, and the last line that says all ran."""
 
+import importlib.metadata
 import json
 import sys
 
@@ -43,6 +44,12 @@ def close(got, want, tolerance):
 
 def inside(module, prefix):
     return module.__file__.startswith(prefix + "/"), module.__file__
+
+
+def is_version(torch, want):
+    """pip goes by the version of the installed package; __version__ may say more: the official wheel of 2.6.0 has 2.6.0+cu124."""
+    installed, said = importlib.metadata.version("torch"), torch.__version__
+    return installed == want and want in (said, said.split("+")[0]), said
 
 
 def done():

@@ -1,0 +1,34 @@
+#!/usr/bin/python3
+"""check_common.py: which torch is the one that was asked for."""
+import importlib.metadata
+import os
+import sys
+import types
+import unittest
+from unittest import mock
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../profiles/checks"))
+sys.dont_write_bytecode = True
+import check_common  # noqa: E402
+
+
+class IsVersion(unittest.TestCase):
+    def ask(self, installed, said, want):
+        with mock.patch.object(importlib.metadata, "version", return_value=installed):
+            return check_common.is_version(types.SimpleNamespace(__version__=said), want)
+
+    def test_a_torch_of_ones_own_has_one_version(self):
+        self.assertEqual(self.ask("2.6.0+cpu.avx2", "2.6.0+cpu.avx2", "2.6.0+cpu.avx2"), (True, "2.6.0+cpu.avx2"))
+        self.assertFalse(self.ask("2.6.0+cpu.avx2", "2.6.0+cpu.avx512", "2.6.0+cpu.avx2")[0])
+        self.assertFalse(self.ask("2.6.0+cpu.avx512", "2.6.0+cpu.avx2", "2.6.0+cpu.avx2")[0])
+
+    def test_the_official_wheel_says_more_than_its_metadata(self):
+        self.assertEqual(self.ask("2.6.0", "2.6.0+cu124", "2.6.0"), (True, "2.6.0+cu124"))
+
+    def test_another_torch_is_not_it(self):
+        for installed, said, want in (("2.6.0", "2.6.1+cu124", "2.6.0"), ("2.6.1", "2.6.0", "2.6.0"), ("2.6.0", "2.6.0", "2.6.0+cpu"), ("2.6.0", "2.6.0+cpu", "2.6.0+cpu")):
+            self.assertFalse(self.ask(installed, said, want)[0], (installed, said, want))
+
+
+if __name__ == "__main__":
+    unittest.main()
