@@ -113,6 +113,31 @@ static int read_lock(const char *profiles, const struct world_part *p, const cha
 	return ask_for_lock(p, base, platform, e);
 }
 
+static int place_of(const char *kind)
+{
+	static const char *const kinds[] = {"base", "python", "toolkit", "library"};
+	int place = 0;
+	while (place < (int)ARRAY_LEN(kinds) && strcmp(kinds[place], kind) != 0)
+		place++;
+	return place;
+}
+
+/* The parts of a world are of different kinds and lie beside each other: in whichever order they are named, it is one
+ * world, named in the order that world_choose has. */
+static const char *put_in_order(struct world_piece *pieces, size_t count, struct arena *a)
+{
+	struct strlist names = {0};
+	for (size_t i = 1; i < count; i++)
+		for (size_t k = i; k > 0 && place_of(pieces[k].part->kind) < place_of(pieces[k - 1].part->kind); k--) {
+			struct world_piece later = pieces[k - 1];
+			pieces[k - 1] = pieces[k];
+			pieces[k] = later;
+		}
+	for (size_t i = 0; i < count; i++)
+		strlist_ref(&names, a, pieces[i].part->part);
+	return strlist_join(&names, a, "+");
+}
+
 /* Over the keys of all parts, and the sum of their files. */
 static void fill(struct world *w)
 {
@@ -159,7 +184,7 @@ int world_load(const char *profiles, const char *name, const char *platform, str
 		return err_set(e, ERR_CONFIG, "no world is for the platform '%s'", platform);
 	strlist_split(&parts, a, name, "+");
 	struct world *w = arena_alloc(a, sizeof(*w));
-	*w = (struct world){.name = arena_strdup(a, name), .platform = arena_strdup(a, platform)};
+	*w = (struct world){.platform = arena_strdup(a, platform)};
 	w->pieces = arena_array(a, parts.count, sizeof(*w->pieces));
 	for (; w->count < parts.count; w->count++) {
 		struct world_piece *p = &w->pieces[w->count];
@@ -170,6 +195,7 @@ int world_load(const char *profiles, const char *name, const char *platform, str
 	}
 	if (read_toolkit_rules(profiles, w, a, e) < 0)
 		return -1;
+	w->name = put_in_order(w->pieces, w->count, a);
 	fill(w);
 	*ret = w;
 	return 0;

@@ -13,7 +13,7 @@ struct world_piece {
 };
 
 struct world {
-	const char *name; /* the parts' names with '+' between, the base first */
+	const char *name; /* the parts' names with '+' between: base, python, toolkit, library */
 	const char *platform;
 	struct world_piece *pieces;
 	size_t count;
@@ -23,7 +23,8 @@ struct world {
 	char toolkit_rules[65];
 };
 
-/* world_load: the parts of a name with their tables and locks. ERR_CONFIG for a name whose first
+/* world_load: the parts of a name, in whichever order behind the base, with their tables and
+ * locks. ERR_CONFIG for a name whose first
  * part is not a base or whose others are bases, for one part twice, a part without a lock for the
  * platform, a lock that was made for another request than the table's, and a part with packages of
  * another suite than the base's. */

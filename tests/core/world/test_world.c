@@ -80,6 +80,24 @@ static void parts_and_key(void **state)
 	assert_string_not_equal(both->key, load("base1+kit1")->key);
 }
 
+/* Two names of one world, of which each would be made, kept and compiled for on its own. */
+static void the_order_of_parts_makes_no_other_world(void **state)
+{
+	(void)state;
+	part("snake1", "python", "python: \"3.11\"\nprefix: usr/local\narchives: [cpython==1]\n");
+	part("sums1", "library",
+	     "prefix: usr/sums\nwheels: [a-sums1==1]\nplaces: [{wheel: a-sums1, from: ., to: usr/sums}]\n");
+	lock("snake1", "1");
+	lock("sums1", "1");
+	const struct world *w = load("base1+snake1+kit1+sums1"), *other = load("base1+sums1+kit1+snake1");
+	assert_string_equal(other->name, "base1+snake1+kit1+sums1");
+	assert_string_equal(other->key, w->key);
+	assert_string_equal(load("base1+kit1+sums1+snake1")->key, w->key);
+	assert_string_not_equal(load("base1+sums1+kit1")->key, w->key);
+	assert_string_equal(other->pieces[3].part->part, "sums1");
+	assert_string_equal(other->pieces[3].lock.part, "sums1");
+}
+
 /* What the table asks for is in the lock, not only its digest. */
 static void a_lock_has_the_wheels_asked_for(void **state)
 {
@@ -170,8 +188,12 @@ static void a_lock_of_something_else(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(parts_and_key),    T(a_lock_has_the_wheels_asked_for), T(other_locks_are_another_world),
-		T(what_is_no_world), T(a_lock_of_something_else),
+		T(parts_and_key),
+		T(the_order_of_parts_makes_no_other_world),
+		T(a_lock_has_the_wheels_asked_for),
+		T(other_locks_are_another_world),
+		T(what_is_no_world),
+		T(a_lock_of_something_else),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
