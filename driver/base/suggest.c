@@ -1,5 +1,7 @@
 #include "base/suggest.h"
 
+#include <ctype.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define MAX_NAME 128 /* longer names are not typed by hand */
@@ -8,6 +10,11 @@ static size_t min3(size_t a, size_t b, size_t c)
 {
 	size_t m = a < b ? a : b;
 	return m < c ? m : c;
+}
+
+static bool same(char a, char b)
+{
+	return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
 /* Edit distance with adjacent transpositions, by three rolling rows. */
@@ -20,9 +27,9 @@ static size_t distance(const char *a, size_t n, const char *b, size_t m)
 	for (size_t i = 1; i <= n; i++) {
 		now[0] = i;
 		for (size_t j = 1; j <= m; j++) {
-			size_t cost = a[i - 1] != b[j - 1];
+			size_t cost = !same(a[i - 1], b[j - 1]);
 			now[j] = min3(last[j] + 1, now[j - 1] + 1, last[j - 1] + cost);
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+			if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1]) &&
 			    before[j - 2] + 1 < now[j])
 				now[j] = before[j - 2] + 1;
 		}

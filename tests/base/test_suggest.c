@@ -22,6 +22,15 @@ static void exact_name_is_found(void **state)
 		assert_string_equal(suggest_nearest(isas[i], isas, ARRAY_LEN(isas)), isas[i]);
 }
 
+static void other_case_is_the_same_name(void **state)
+{
+	(void)state;
+	const char *const c[] = {"ml", "mkl", "blis"};
+	assert_string_equal(suggest_nearest("MKL", c, 3), "mkl");
+	assert_string_equal(suggest_nearest("LBIS", c, 3), "blis");
+	assert_null(suggest_nearest("XYZ", c, 3));
+}
+
 static void transposition_counts_one(void **state)
 {
 	(void)state;
@@ -69,10 +78,10 @@ static void very_long_names_are_safe(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_slip_finds_its_name),     cmocka_unit_test(exact_name_is_found),
-		cmocka_unit_test(transposition_counts_one),  cmocka_unit_test(first_wins_on_a_tie),
-		cmocka_unit_test(far_names_are_not_offered), cmocka_unit_test(nothing_in_common_is_not_near),
-		cmocka_unit_test(very_long_names_are_safe),
+		cmocka_unit_test(a_slip_finds_its_name),         cmocka_unit_test(exact_name_is_found),
+		cmocka_unit_test(other_case_is_the_same_name),   cmocka_unit_test(transposition_counts_one),
+		cmocka_unit_test(first_wins_on_a_tie),           cmocka_unit_test(far_names_are_not_offered),
+		cmocka_unit_test(nothing_in_common_is_not_near), cmocka_unit_test(very_long_names_are_safe),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

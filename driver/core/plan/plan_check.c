@@ -100,8 +100,6 @@ static int unknown_blas(const struct plan_context *c, const char *name, struct e
 		return err_hint(e, "cuBLAS is not a choice: it comes with CUDA; for the CPU choose one of %s",
 				strlist_join(&names, c->arena, " "));
 	const char *near = suggest_nearest(name, names.items, names.count);
-	for (size_t i = 0; i < names.count; i++)
-		near = strcasecmp(name, names.items[i]) == 0 ? names.items[i] : near;
 	if (near)
 		return err_hint(e, "did you mean '%s'? known: %s", near, strlist_join(&names, c->arena, " "));
 	return err_hint(e, "known: %s", strlist_join(&names, c->arena, " "));
