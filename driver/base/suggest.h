@@ -3,6 +3,6 @@
 #include <stddef.h>
 
 /* suggest_nearest: the first candidate with the smallest edit distance (a transposition counts
- * one, other case nothing); NULL when that is above 2 + length/4 or all of the name. Names above 128 bytes are never
- * near. */
+ * one, other case nothing); NULL when that is above 2 + length/4 or all of the name. Names above
+ * 128 bytes are never near. */
 const char *suggest_nearest(const char *name, const char *const *candidates, size_t count);
