@@ -102,13 +102,12 @@ static int put_blas(struct text *t, const struct plan_context *c, const struct p
 		return 0;
 	for (unsigned i = 0; i < c->blas->files_count; i++) {
 		const char *real = root_resolve(tc->root, path_join(t->a, place, c->blas->files[i]), t->a);
-		const char *path = real ? root_host_path(tc->root, real, t->a) : "";
 		AUTO_MAPPING struct fs_mapping m = {0};
-		if (!fs_exists(path)) {
+		if (!real) {
 			put(t, "blas file", arena_printf(t->a, "%s: absent", c->blas->files[i]));
 			continue;
 		}
-		if (fs_map(path, &m, e) < 0)
+		if (fs_map(root_host_path(tc->root, real, t->a), &m, e) < 0)
 			return -1;
 		digest_data(m.data, m.size < BLAS_BEGINNING ? m.size : BLAS_BEGINNING, digest);
 		put(t, "blas file", arena_printf(t->a, "%s: %zu bytes, %s", c->blas->files[i], m.size, digest));
