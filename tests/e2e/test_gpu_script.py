@@ -75,6 +75,23 @@ class GpuScript(unittest.TestCase):
         self.assertEqual(status, 4, text)
         self.assertIn("the wheels do not install", text)
 
+    def test_two_drivers_are_seen(self):
+        """As in a copy of a driver's directory whose links became files."""
+        with open(os.path.join(GPU, "gpu_checks.py"), encoding="utf-8") as f:
+            code = f.read()
+        names = {"os": os}
+        exec("def second_driver" + code.split("def second_driver", 1)[1].split("\n\n\n", 1)[0], names)
+        first, second = (os.path.join(self.dir, n) for n in ("libcuda.so.1", "libcuda.so"))
+        with open(first, "wb") as f:
+            f.write(b"driver")
+        self.assertIsNone(names["second_driver"](first))
+        os.symlink("libcuda.so.1", second)
+        self.assertIsNone(names["second_driver"](first))
+        os.unlink(second)
+        with open(second, "wb") as f:
+            f.write(b"driver")
+        self.assertEqual(names["second_driver"](first), second)
+
     def test_usage(self):
         for args in ([], ["/etc/hostname"], ["nothing-1.0-py3-none-any.whl"]):
             self.assertEqual(self.run_script(*args)[0], 2)

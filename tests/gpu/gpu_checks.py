@@ -7,6 +7,7 @@ Standard output: a JSON object a line, {"start": name} before each check, then {
 """
 
 import json
+import os
 import sys
 import time
 
@@ -77,6 +78,25 @@ def targets(_):
     major, minor = torch.cuda.get_device_capability(0)
     own = [f for f in flags if f.startswith(f"sm_{major}") and int("".join(c for c in f[3:] if c.isdigit())) <= 10 * major + minor]
     return bool(own), f"built for {' '.join(flags)}, the GPU takes {' '.join(own) or 'none of them'}"
+
+
+def second_driver(loaded):
+    """torch opens the driver as libcuda.so.1, cuDNN as libcuda.so. Where a copy of the driver's directory made two files of them, a process has two drivers, and what cuDNN compiles at run time finds no context in the second."""
+    other = os.path.join(os.path.dirname(loaded), "libcuda.so")
+    return other if os.path.exists(other) and not os.path.samefile(loaded, other) else None
+
+
+@check("driver")
+def driver(_):
+    if SELF:
+        raise Absent("no driver in a self-check")
+    with open("/proc/self/maps", encoding="utf-8") as f:
+        loaded = sorted({line.split()[-1] for line in f if "/libcuda.so" in line})
+    for path in loaded:
+        other = second_driver(path)
+        if other:
+            return False, f"'{other}' is another file than '{path}'; it must be a link to libcuda.so.1, or cuDNN's attention fails"
+    return len(loaded) == 1, ", ".join(loaded) or "no libcuda.so in this process"
 
 
 @check("cudnn")
