@@ -53,12 +53,12 @@ const char *suggest_nearest(const char *name, const char *const *candidates, siz
 		if (m > MAX_NAME)
 			continue;
 		size_t d = distance(name, n, candidates[i], m);
+		if (d == 0)
+			return candidates[i];
 		/* A distance of the whole length means not one letter in common. */
 		if (d < best && d < (n > m ? n : m)) {
 			best = d;
 			found = candidates[i];
-		} else if (d == 0) {
-			return candidates[i];
 		}
 	}
 	return found;

@@ -29,6 +29,8 @@ static void other_case_is_the_same_name(void **state)
 	assert_string_equal(suggest_nearest("MKL", c, 3), "mkl");
 	assert_string_equal(suggest_nearest("LBIS", c, 3), "blis");
 	assert_null(suggest_nearest("XYZ", c, 3));
+	const char *const twice[] = {"Mkl", "mkl"};
+	assert_string_equal(suggest_nearest("MKL", twice, 2), "Mkl");
 }
 
 static void transposition_counts_one(void **state)
