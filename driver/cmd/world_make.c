@@ -110,8 +110,8 @@ int world_verify(struct cmd_context *c, const char *name, struct err *e)
 	if (fs_exists(store_dir) && (cmd_store_read(c, &s, e) < 0 || world_find(s, w, c->arena, &dir, e) < 0))
 		return -1;
 	if (!dir) {
-		err_set(e, ERR_CONFIG, "the world '%s' for %s is not made", name, w->platform);
-		return err_hint(e, "make it: %s", world_command(c, "make", name, w->platform));
+		err_set(e, ERR_CONFIG, "the world '%s' for %s is not made", w->name, w->platform);
+		return err_hint(e, "make it: %s", world_command(c, "make", w->name, w->platform));
 	}
 	double start = log_seconds();
 	if (check_world(c, w, dir, e) < 0) {
@@ -120,17 +120,18 @@ int world_verify(struct cmd_context *c, const char *name, struct err *e)
 		return err_hint(e, "'ptbuild cache verify%s%s' moves it out of the way, and '%s' makes it anew",
 				c->global->cache ? " --cache " : "",
 				c->global->cache ? shell_quoted(c->global->cache, c->arena) : "",
-				world_command(c, "make", name, w->platform));
+				world_command(c, "make", w->name, w->platform));
 	}
 	if (c->global->json) {
 		AUTO_JSON json_t *doc =
-			json_pack("{s:i, s:s, s:s, s:s, s:s, s:f}", "schema", 1, "name", name, "platform", w->platform,
-				  "key", w->key, "dir", dir, "seconds", log_seconds() - start);
+			json_pack("{s:i, s:s, s:s, s:s, s:s, s:f}", "schema", 1, "name", w->name, "platform",
+				  w->platform, "key", w->key, "dir", dir, "seconds", log_seconds() - start);
 		return json_print(doc, e);
 	}
 	AUTO_BUF struct buf out = {0};
 	if (!c->global->quiet)
-		buf_printf(&out, "%s %s: as it was made, %.1f s (%s)\n", name, w->platform, log_seconds() - start, dir);
+		buf_printf(&out, "%s %s: as it was made, %.1f s (%s)\n", w->name, w->platform, log_seconds() - start,
+			   dir);
 	return cmd_write_stdout(&out, e);
 }
 
