@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,7 @@ class cuda:
     @staticmethod
     def init(): raise RuntimeError("Found no NVIDIA driver on your system")
 """
+DRIVER = "static int up; int cuInit(unsigned f) { up = 1; return 0; } int cuCtxGetCurrent(void **c) { if (!up) return 3; *c = &up; return 0; }"
 DIES = NO_GPU.replace("lambda: False", "lambda: __import__('os').abort()")
 
 
@@ -78,19 +80,23 @@ class GpuScript(unittest.TestCase):
     def test_two_drivers_are_seen(self):
         """As in a copy of a driver's directory whose links became files."""
         with open(os.path.join(GPU, "gpu_checks.py"), encoding="utf-8") as f:
-            code = f.read()
-        names = {"os": os}
-        exec("def second_driver" + code.split("def second_driver", 1)[1].split("\n\n\n", 1)[0], names)
+            checks = f.read()
+        code = "import ctypes\ndef driver_context" + checks.split("def driver_context", 1)[1].split("@check", 1)[0]
+        code += "\nctypes.CDLL('libcuda.so.1').cuInit(0) if UP else None\nprint(*one_driver())"
         first, second = (os.path.join(self.dir, n) for n in ("libcuda.so.1", "libcuda.so"))
-        with open(first, "wb") as f:
-            f.write(b"driver")
-        self.assertIsNone(names["second_driver"](first))
+
+        def seen(up=True):
+            env = os.environ | {"LD_LIBRARY_PATH": self.dir}
+            return subprocess.run([sys.executable, "-c", code.replace("UP", str(up))], check=True, capture_output=True, text=True, env=env).stdout
+
+        subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-Wl,-soname,libcuda.so.1", "-o", first, "-"], check=True, text=True, input=DRIVER)
+        self.assertEqual(seen(), "True libcuda.so.1; there is no libcuda.so\n")
+        self.assertEqual(seen(up=False), "False libcuda.so.1 has no context: (3, None)\n")
         os.symlink("libcuda.so.1", second)
-        self.assertIsNone(names["second_driver"](first))
+        self.assertEqual(seen(), "True libcuda.so.1 and libcuda.so have one context\n")
         os.unlink(second)
-        with open(second, "wb") as f:
-            f.write(b"driver")
-        self.assertEqual(names["second_driver"](first), second)
+        shutil.copyfile(first, second)
+        self.assertIn("False libcuda.so is another driver than libcuda.so.1: (status, context) is (3, None), not (0, ", seen())
 
     def test_usage(self):
         for args in ([], ["/etc/hostname"], ["nothing-1.0-py3-none-any.whl"]):

@@ -6,6 +6,7 @@ PACKAGE is torchvision or torchaudio. --self-check runs the same on the CPU, whi
 Standard output: a JSON object a line, {"start": name} before each check, then {"check", "state", "detail", "tolerance", "seconds"}; state is pass, FAIL or absent; the last line is {"done": true}.
 """
 
+import ctypes
 import json
 import os
 import sys
@@ -80,23 +81,34 @@ def targets(_):
     return bool(own), f"built for {' '.join(flags)}, the GPU takes {' '.join(own) or 'none of them'}"
 
 
-def second_driver(loaded):
-    """torch opens the driver as libcuda.so.1, cuDNN as libcuda.so. Where a copy of the driver's directory made two files of them, a process has two drivers, and what cuDNN compiles at run time finds no context in the second."""
-    other = os.path.join(os.path.dirname(loaded), "libcuda.so")
-    return other if os.path.exists(other) and not os.path.samefile(loaded, other) else None
+def driver_context(name):
+    """(status, current context) of the driver of this name; None where there is none."""
+    try:
+        driver = ctypes.CDLL(name)
+    except OSError:
+        return None
+    context = ctypes.c_void_p()
+    return driver.cuCtxGetCurrent(ctypes.byref(context)), context.value
+
+
+def one_driver():
+    """torch opens the driver as libcuda.so.1, cuDNN as libcuda.so. Where these are two files, as in a copy that made files of links, a process can have two drivers, and the second knows no context of the first."""
+    first, second = driver_context("libcuda.so.1"), driver_context("libcuda.so")
+    if first is None or first[0] or not first[1]:
+        return False, f"libcuda.so.1 has no context: {first}"
+    if second is None:
+        return True, "libcuda.so.1; there is no libcuda.so"
+    if second != first:
+        return False, f"libcuda.so is another driver than libcuda.so.1: (status, context) is {second}, not {first}; make it a link to libcuda.so.1, else cuDNN's attention fails"
+    return True, "libcuda.so.1 and libcuda.so have one context"
 
 
 @check("driver")
 def driver(_):
     if SELF:
         raise Absent("no driver in a self-check")
-    with open("/proc/self/maps", encoding="utf-8") as f:
-        loaded = sorted({line.split()[-1] for line in f if "/libcuda.so" in line})
-    for path in loaded:
-        other = second_driver(path)
-        if other:
-            return False, f"'{other}' is another file than '{path}'; it must be a link to libcuda.so.1, or cuDNN's attention fails"
-    return len(loaded) == 1, ", ".join(loaded) or "no libcuda.so in this process"
+    torch.zeros(1, device=DEVICE)
+    return one_driver()
 
 
 @check("cudnn")
