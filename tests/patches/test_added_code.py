@@ -9,6 +9,25 @@ import unittest
 
 PATCHES = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../patches/pytorch/2.6.0-debian")
 
+# PyTorch's c10::irange, where no header of PyTorch is at hand.
+IRANGE = r"""
+namespace c10 {
+struct range {
+	int64_t a, b;
+	struct it {
+		int64_t i;
+		int64_t operator*() const { return i; }
+		void operator++() { ++i; }
+		bool operator!=(it o) const { return i != o.i; }
+	};
+	it begin() const { return {a}; }
+	it end() const { return {b < a ? a : b}; }
+};
+static range irange(int64_t n) { return {0, n}; }
+static range irange(int64_t a, int64_t b) { return {a, b}; }
+}
+"""
+
 # What the code uses of PyTorch.
 SORT = r"""
 #include <algorithm>
@@ -36,10 +55,8 @@ template <typename T> T real(T v) { return v; }
 namespace std { template <typename T> constexpr bool is_reduced_floating_point_v = is_same_v<T, Half>; }
 namespace c10 {
 template <typename To, typename From> To bit_cast(From f) { static_assert(sizeof(To) == sizeof(From)); To t; memcpy(&t, &f, sizeof(t)); return t; }
-struct range { int64_t a, b; struct it { int64_t i; int64_t operator*() const { return i; } void operator++() { ++i; } bool operator!=(it o) const { return i != o.i; } }; it begin() const { return {a}; } it end() const { return {b}; } };
-static range irange(int64_t n) { return {0, n}; }
 }
-template <typename T> bool _isnan(T v) { if constexpr (std::is_integral_v<T>) return false; else return real(v) != real(v); }
+""" + IRANGE + r"""template <typename T> bool _isnan(T v) { if constexpr (std::is_integral_v<T>) return false; else return real(v) != real(v); }
 %s
 template <typename T, typename F> void check(const char *name, F random, const std::vector<T> special)
 {
@@ -218,12 +235,7 @@ int main()
 # Against A X = B itself: the residual, in units of the rounding error.
 SOLVE = PYTORCH + r"""
 #include <numeric>
-namespace c10 {
-struct range { int64_t a, b; struct it { int64_t i; int64_t operator*() const { return i; } void operator++() { ++i; } bool operator!=(it o) const { return i != o.i; } }; it begin() const { return {a}; } it end() const { return {b < a ? a : b}; } };
-static range irange(int64_t n) { return {0, n}; }
-static range irange(int64_t a, int64_t b) { return {a, b}; }
-}
-template <typename T> struct ArrayRef {
+""" + IRANGE + r"""template <typename T> struct ArrayRef {
 	const T *p = nullptr; size_t n = 0;
 	ArrayRef(const std::vector<T> &v) : p(v.data()), n(v.size()) {}
 	ArrayRef(std::initializer_list<T>) {}
@@ -346,9 +358,7 @@ ROWS = r"""
 #include <random>
 #include <type_traits>
 #include <vector>
-namespace c10 {
-struct range { int64_t a, b; struct it { int64_t i; int64_t operator*() const { return i; } void operator++() { ++i; } bool operator!=(it o) const { return i != o.i; } }; it begin() const { return {a}; } it end() const { return {b}; } };
-static range irange(int64_t n) { return {0, n}; }
+""" + IRANGE + r"""namespace c10 {
 template <typename T> T load(const T *p) { return *p; }
 }
 template <typename T> bool is_nan(T v) { return v != v; }
@@ -420,11 +430,7 @@ INDEX = r"""
 #include <stdexcept>
 #include <vector>
 #define C10_UNLIKELY(what) __builtin_expect(static_cast<bool>(what), 0)
-namespace c10 {
-struct range { int64_t a, b; struct it { int64_t i; int64_t operator*() const { return i; } void operator++() { ++i; } bool operator!=(it o) const { return i != o.i; } }; it begin() const { return {a}; } it end() const { return {b}; } };
-static range irange(int64_t n) { return {0, n}; }
-}
-struct Indexer {
+""" + IRANGE + r"""struct Indexer {
 	const char *index;
 	int64_t index_stride;
 	const int64_t *original_sizes, *original_strides;
