@@ -38,7 +38,8 @@ struct buildenv {
 
 /* buildenv_resolve: ERR_CONFIG if the user sets a toggle that the package does not have in this
  * release, or a value that it does not take; the hint names the releases that have it, why it was
- * removed, or the nearest name. A toggle of another package is left out, with a note. */
+ * removed, or the nearest name, and takes no account of case. A toggle of another package is left
+ * out, with a note. */
 int buildenv_resolve(const struct buildenv_request *q, struct arena *a, struct buildenv *ret, struct err *e) MUST_CHECK;
 /* buildenv_arch_list: "8.0;9.0a;12.0+PTX". */
 char *buildenv_arch_list(const struct profile *p, struct arena *a);

@@ -73,13 +73,39 @@ static char *releases_with(const struct buildenv_request *q, const char *name, s
 	return strlist_join(&l, a, " ");
 }
 
-static int unknown_toggle(const struct buildenv_request *q, const struct setting *item, struct arena *a, struct err *e)
+/* The name as it is written where it is known: suggest_nearest takes no account of case, so a retired option or a name
+ * of ptbuild's own in other case would get a neighbour of another name. */
+static const char *in_known_case(const struct buildenv_request *q, const char *name, const struct settings *set)
 {
-	const char *name = item->name;
-	const char *version = q->row->version;
+	const struct tables *t = q->tables;
+	const char *others = NULL;
+	for (unsigned i = 0; i < t->toggles_count; i++) {
+		if (strcasecmp(t->toggles[i].name, name) != 0)
+			continue;
+		if (strcmp(t->toggles[i].package, q->package) == 0)
+			return t->toggles[i].name;
+		if (other_owner(q, t->toggles[i].name))
+			others = t->toggles[i].name;
+	}
+	for (unsigned i = 0; i < t->retired_count; i++)
+		if (strcasecmp(t->retired[i].name, name) == 0 && strcmp(t->retired[i].package, q->package) == 0)
+			return t->retired[i].name;
+	for (size_t i = 0; i < set->count; i++)
+		if (strcasecmp(set->items[i].name, name) == 0)
+			return set->items[i].name;
+	return others ? others : name;
+}
+
+static int unknown_toggle(const struct buildenv_request *q, const struct setting *item, const struct settings *set,
+			  struct arena *a, struct err *e)
+{
+	const char *version = q->row->version, *name = in_known_case(q, item->name, set);
+	const struct setting *own = settings_get(set, name);
+	if (own && own->fixed)
+		return refuse_fixed(own, a, e);
 	const struct retired_row *retired = tables_retired(q->tables, q->package, name, version);
 	const struct toggle_row *elsewhen = tables_toggle(q->tables, q->package, name, NULL);
-	if (retired || elsewhen) {
+	if (retired || (elsewhen && !tables_toggle(q->tables, q->package, name, version))) {
 		err_set(e, ERR_CONFIG, "%s %s has no option '%s'", q->package, version, name);
 		if (retired)
 			return err_hint(e, "%s", retired->why);
@@ -95,11 +121,11 @@ static int unknown_toggle(const struct buildenv_request *q, const struct setting
 		if (strcmp(row->package, q->package) == 0 && toggle_applies(row, version))
 			strlist_ref(&names, a, row->name);
 	}
-	err_set(e, ERR_CONFIG, "unknown option '%s' of %s %s", name, q->package, version);
+	err_set(e, ERR_CONFIG, "unknown option '%s' of %s %s", item->name, q->package, version);
 	if (strncmp(item->why, TOGGLE_WITHOUT, strlen(TOGGLE_WITHOUT)) == 0)
 		err_set(e, ERR_CONFIG, "unknown feature '%s': %s %s has no option '%s'",
 			item->why + strlen(TOGGLE_WITHOUT), q->package, version, name);
-	const char *near = suggest_nearest(name, names.items, names.count);
+	const char *near = strcmp(name, item->name) != 0 ? name : suggest_nearest(name, names.items, names.count);
 	if (near)
 		return err_hint(e, "did you mean '%s'? 'ptbuild list --toggles' lists all", near);
 	return err_hint(e, "'ptbuild list --toggles' lists all");
@@ -131,7 +157,7 @@ int toggle_set(const struct buildenv_request *q, const struct setting *item, str
 				     item->value, owner, q->package);
 			return 0;
 		}
-		unknown_toggle(q, item, a, e);
+		unknown_toggle(q, item, into, a, e);
 		return at_place(item, a, e);
 	}
 	struct setting new = *item;

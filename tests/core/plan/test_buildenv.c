@@ -433,6 +433,30 @@ static void a_retired_toggle_is_refused_with_the_reason(void **state)
 	assert_contains(all, "use USE_MPS");
 }
 
+/* What is known of a name counts, in whatever case it is typed. */
+static void case_does_not_hide_a_name(void **state)
+{
+	static const struct {
+		const char *typed, *msg, *hint;
+	} cases[] = {
+		{"use_metal", "has no option 'USE_METAL'", "use USE_MPS"},
+		{"Use_CuBLAS", "has no option 'USE_CUBLAS'", "comes with USE_CUDA"},
+		{"use_genai", "has no option 'USE_GENAI'", "2.9"},
+		{"use_fbgemm", "unknown option 'use_fbgemm'", "did you mean 'USE_FBGEMM'?"},
+		{"force_cuda", "unknown option 'force_cuda'", "did you mean 'FORCE_CUDA'?"},
+		{"max_jobs_", "unknown option 'max_jobs_'", "lists all"},
+		{"blas", "'BLAS' is not a toggle", "--blas"},
+		{"pytorch_build_version", "'PYTORCH_BUILD_VERSION' is not a toggle", "built in"},
+	};
+	struct fixture *f = *state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		f->options.toggles.count = 0;
+		kvlist_set(&f->options.toggles, &f->a, cases[i].typed, "1");
+		assert_err(buildenv_resolve(&f->q, &f->a, &f->env, &f->e), &f->e, ERR_CONFIG, cases[i].msg);
+		assert_contains(f->e.hint, cases[i].hint);
+	}
+}
+
 static void a_wrong_toggle_of_a_file_names_its_line(void **state)
 {
 	struct fixture *f = *state;
@@ -581,6 +605,7 @@ int main(void)
 		TEST(a_mistyped_toggle_gets_the_nearest),
 		TEST(a_toggle_of_another_release_is_refused),
 		TEST(a_retired_toggle_is_refused_with_the_reason),
+		TEST(case_does_not_hide_a_name),
 		TEST(a_wrong_toggle_of_a_file_names_its_line),
 		TEST(a_toggle_of_another_package_is_noted),
 		TEST(what_ptbuild_sets_is_no_toggle),
