@@ -47,9 +47,16 @@ def inside(module, prefix):
 
 
 def is_version(torch, want):
-    """pip goes by the version of the installed package; __version__ may say more: the official wheel of 2.6.0 has 2.6.0+cu124."""
+    """Whether it is the torch of this plan. pip goes by the version of the installed package; __version__ may say more:
+    the official wheel of 2.6.0 has 2.6.0+cu124. That label is not asked for, so its CUDA is compared: a companion with
+    code for GPUs links that toolkit's libraries. One without runs beside a torch for any."""
     installed, said = importlib.metadata.version("torch"), torch.__version__
-    return installed == want and want in (said, said.split("+")[0]), said
+    ok = installed == want["torch"] and want["torch"] in (said, said.split("+")[0])
+    if not want["cuda"]:
+        return ok, said
+    cuda = torch.version.cuda
+    same = cuda is not None and cuda.split(".")[:2] == want["cuda"].split(".")[:2]
+    return ok and same, said if same else f"{said} for {f'CUDA {cuda}' if cuda else 'the CPU'}, not CUDA {want['cuda']}"
 
 
 def done():

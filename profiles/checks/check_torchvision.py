@@ -16,7 +16,7 @@ rng = np.random.default_rng(2)
 
 check("installed", *inside(torchvision, sys.prefix))
 check("version", torchvision.__version__ == want["version"], torchvision.__version__)
-check("torch", *is_version(torch, want["torch"]))
+check("torch", *is_version(torch, want))
 check("extension", torchvision.extension._has_ops(), "")
 
 

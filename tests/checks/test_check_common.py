@@ -13,9 +13,11 @@ import check_common  # noqa: E402
 
 
 class IsVersion(unittest.TestCase):
-    def ask(self, installed, said, want):
+    def ask(self, installed, said, want, cuda=None, of=None):
+        """cuda: the plan's; of: the torch's."""
+        torch = types.SimpleNamespace(__version__=said, version=types.SimpleNamespace(cuda=of))
         with mock.patch.object(importlib.metadata, "version", return_value=installed):
-            return check_common.is_version(types.SimpleNamespace(__version__=said), want)
+            return check_common.is_version(torch, {"torch": want, "cuda": cuda})
 
     def test_a_torch_of_ones_own_has_one_version(self):
         self.assertEqual(self.ask("2.6.0+cpu.avx2", "2.6.0+cpu.avx2", "2.6.0+cpu.avx2"), (True, "2.6.0+cpu.avx2"))
@@ -24,6 +26,21 @@ class IsVersion(unittest.TestCase):
 
     def test_the_official_wheel_says_more_than_its_metadata(self):
         self.assertEqual(self.ask("2.6.0", "2.6.0+cu124", "2.6.0"), (True, "2.6.0+cu124"))
+
+    def test_the_official_wheel_of_another_cuda(self):
+        self.assertEqual(self.ask("2.6.0", "2.6.0+cu124", "2.6.0", "12.4", "12.4"), (True, "2.6.0+cu124"))
+        self.assertEqual(self.ask("2.6.0", "2.6.0+cu118", "2.6.0", "12.4", "11.8"), (False, "2.6.0+cu118 for CUDA 11.8, not CUDA 12.4"))
+        self.assertEqual(self.ask("2.6.0", "2.6.0+cu126", "2.6.0", "12.4", "12.6"), (False, "2.6.0+cu126 for CUDA 12.6, not CUDA 12.4"))
+        self.assertEqual(self.ask("2.6.0", "2.6.0+cpu", "2.6.0", "12.4", None), (False, "2.6.0+cpu for the CPU, not CUDA 12.4"))
+        self.assertFalse(self.ask("2.6.1", "2.6.1+cu124", "2.6.0", "12.4", "12.4")[0])
+
+    def test_a_torch_of_ones_own_says_its_cuda_twice(self):
+        own = "2.6.0+cu124.sm90.avx512"
+        self.assertEqual(self.ask(own, own, own, "12.4", "12.4"), (True, own))
+        self.assertFalse(self.ask(own, own, own, "12.4", "12.6")[0])
+
+    def test_a_companion_for_the_cpu_goes_with_any_cuda(self):
+        self.assertEqual(self.ask("2.6.0", "2.6.0+cu118", "2.6.0", None, "11.8"), (True, "2.6.0+cu118"))
 
     def test_another_torch_is_not_it(self):
         for installed, said, want in (("2.6.0", "2.6.1+cu124", "2.6.0"), ("2.6.1", "2.6.0", "2.6.0"), ("2.6.0", "2.6.0", "2.6.0+cpu"), ("2.6.0", "2.6.0+cpu", "2.6.0+cpu")):
