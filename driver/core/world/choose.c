@@ -25,15 +25,18 @@ static const char *part_of(const char *kind, const char *version, struct arena *
 	return part;
 }
 
-/* "+python3_12" behind the name; ERR_POLICY without such a part. */
-static int add_part(const struct strlist *parts, const char *part, const char *what, const char *which,
-		    const struct release_row *r, struct arena *a, const char **name, struct err *e)
+struct wanted_part {
+	const char *part;         /* NULL: none */
+	const char *what, *which; /* in words: "Python", "3.12" */
+};
+
+/* ERR_POLICY where there is no such part. */
+static int find_part(const struct tables *t, const struct strlist *names, const struct wanted_part *p,
+		     const struct release_row *r, struct arena *a, const struct world_part **ret, struct err *e)
 {
-	if (strlist_contains(parts, part)) {
-		*name = arena_printf(a, "%s+%s", *name, part);
-		return 0;
-	}
-	err_set(e, ERR_POLICY, "no world of release %s has %s %s", r->name, what, which);
+	if (strlist_contains(names, p->part))
+		return world_part_load(t->dir, p->part, a, ret, e);
+	err_set(e, ERR_POLICY, "no world of release %s has %s %s", r->name, p->what, p->which);
 	return err_hint(e, "'ptbuild world list' shows the parts there are; with --root DIR a build stands on a root "
 			   "of your own, with --root / on this machine's");
 }
@@ -49,24 +52,25 @@ static int choose(const struct tables *t, const struct release_row *r, const str
 	const struct world_row *row = world_debian_arch(want->platform) ? fitting_row(r, want->cuda) : NULL;
 	const char *cuda = want->cuda, *python = want->python;
 	const struct world_part *base;
-	struct strlist parts = {0};
+	struct strlist names = {0};
 	*ret = (struct world_choice){0};
 	if (!row)
 		return 0;
-	if (world_part_load(t->dir, row->base, a, &base, e) < 0 || world_part_names(t->dir, a, &parts, e) < 0)
+	if (world_part_load(t->dir, row->base, a, &base, e) < 0 || world_part_names(t->dir, a, &names, e) < 0)
 		return -1;
-	const char *name = base->part;
 	if (!python)
 		python = strings_contain(r->pythons, r->pythons_count, base->python) ? base->python
 										     : r->pythons[r->pythons_count - 1];
-	if (strcmp(python, base->python) != 0 &&
-	    add_part(&parts, part_of("python", python, a), "Python", python, r, a, &name, e) < 0)
-		return -1;
-	if (cuda && add_part(&parts, part_of("cuda", cuda, a), "CUDA", cuda, r, a, &name, e) < 0)
-		return -1;
-	if (wants_library(want) && add_part(&parts, want->library, "the part", want->library, r, a, &name, e) < 0)
-		return -1;
-	*ret = (struct world_choice){name, python};
+	const struct wanted_part parts[] = {
+		{strcmp(python, base->python) != 0 ? part_of("python", python, a) : NULL, "Python", python},
+		{cuda ? part_of("cuda", cuda, a) : NULL, "CUDA", cuda},
+		{wants_library(want) ? want->library : NULL, "the part", want->library}};
+	struct world_piece pieces[1 + ARRAY_LEN(parts)] = {{.part = base}};
+	size_t count = 1;
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		if (parts[i].part && find_part(t, &names, &parts[i], r, a, &pieces[count++].part, e) < 0)
+			return -1;
+	*ret = (struct world_choice){world_put_in_order(pieces, count, a), python};
 	return 0;
 }
 

@@ -17,7 +17,8 @@ struct world_choice {
 
 /* world_choose: by the release's rows and what is wanted (any Python: the base's own if the release
  * has it, else the newest that the release has). ret->name is NULL where the release has no rows or
- * the platform has no worlds. ERR_POLICY where a part is needed that has no table. */
+ * the platform has no worlds. ERR_POLICY where a part is needed that has no table; errors of the
+ * tables of those that are. */
 int world_choose(const struct tables *t, const struct release_row *r, const struct world_wanted *want, struct arena *a,
 		 struct world_choice *ret, struct err *e) MUST_CHECK;
 /* world_check_tools: whether the compiler, CMake and ninja of its base are those that the release

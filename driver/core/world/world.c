@@ -123,8 +123,8 @@ static int place_of(const char *kind)
 }
 
 /* The parts of a world are of different kinds and lie beside each other: in whichever order they are named, it is one
- * world, named in the order that world_choose has. */
-static const char *put_in_order(struct world_piece *pieces, size_t count, struct arena *a)
+ * world of one name. */
+const char *world_put_in_order(struct world_piece *pieces, size_t count, struct arena *a)
 {
 	struct strlist names = {0};
 	for (size_t i = 1; i < count; i++)
@@ -195,7 +195,7 @@ int world_load(const char *profiles, const char *name, const char *platform, str
 	}
 	if (read_toolkit_rules(profiles, w, a, e) < 0)
 		return -1;
-	w->name = put_in_order(w->pieces, w->count, a);
+	w->name = world_put_in_order(w->pieces, w->count, a);
 	fill(w);
 	*ret = w;
 	return 0;

@@ -13,7 +13,7 @@ struct world_piece {
 };
 
 struct world {
-	const char *name; /* the parts' names with '+' between: base, python, toolkit, library */
+	const char *name; /* the parts' names with '+' between, as world_put_in_order has them */
 	const char *platform;
 	struct world_piece *pieces;
 	size_t count;
@@ -29,6 +29,9 @@ struct world {
  * than the table's, and a part with packages of another suite than the base's. */
 int world_load(const char *profiles, const char *name, const char *platform, struct arena *a, const struct world **ret,
 	       struct err *e) MUST_CHECK;
+/* world_put_in_order: sorts parts of different kinds as a world has them (the base, a Python, a
+ * toolkit, a library) and gives the world's name. */
+const char *world_put_in_order(struct world_piece *pieces, size_t count, struct arena *a);
 /* world_with_locks: the same parts with other locks, one for each: another key. */
 const struct world *world_with_locks(const struct world *w, const struct world_lock *locks, struct arena *a);
 /* world_read_stamp: the stamp of the root at `dir`: 1; 0 if it is not made from a world. */

@@ -177,6 +177,19 @@ static void test_library_of_a_named_world(void **state)
 		   "'debian13_lean+mkl2026_2' has it");
 }
 
+/* One world has one name, whether it is chosen or named. */
+static void test_a_chosen_world_has_the_name_of_a_loaded_one(void **state)
+{
+	const struct world_wanted want = {LINUX, "13.2", "3.12", "mkl2026_2"};
+	struct world_choice chosen;
+	const struct world *w = NULL;
+	struct err e = {0};
+	(void)state;
+	assert_ok(world_choose(tables, release("2.13.0"), &want, &arena, &chosen, &e), &e);
+	assert_ok(world_load(PROFILES_DIR, "debian13_lean+mkl2026_2+cuda13_2+python3_12", LINUX, &arena, &w, &e), &e);
+	assert_string_equal(chosen.name, w->name);
+}
+
 /* Every base that a release names has a table, and a row for builds without CUDA comes last. */
 static void test_the_releases(void **state)
 {
@@ -231,6 +244,7 @@ int main(void)
 		cmocka_unit_test(test_parts_of_a_named_world),
 		cmocka_unit_test(test_library_of_a_named_world),
 		cmocka_unit_test(test_python_of_a_world),
+		cmocka_unit_test(test_a_chosen_world_has_the_name_of_a_loaded_one),
 		cmocka_unit_test(test_the_releases),
 	};
 	return cmocka_run_group_tests(tests, load, release_all);
