@@ -74,27 +74,31 @@ static int choose(const struct tables *t, const struct release_row *r, const str
 	return 0;
 }
 
-/* The version is a choice of --python, or of a variant's name: "python313". */
-static int hint_own_python(const char *python, const char *world, struct err *e)
+/* What to do where a world is refused: name the Python of the one that fits with `any` Python, if there is such a one.
+ * The version is a choice of --python, or of a variant's name: "python313". */
+static int hint_python(const struct world_wanted *want, const struct world_choice *any, const char *otherwise,
+		       struct err *e)
 {
+	if (!want->python || !any->python)
+		return err_hint(e, "%s", otherwise);
 	return err_hint(e,
 			"leave --python out, or name python%c%s, for Python %s, which '%s' has; 'ptbuild world list' "
 			"shows the parts there are, and --root DIR names a root of your own",
-			*python, python + 2, python, world);
+			*any->python, any->python + 2, any->python, any->name);
 }
 
 int world_choose(const struct tables *t, const struct release_row *r, const struct world_wanted *want, struct arena *a,
 		 struct world_choice *ret, struct err *e)
 {
 	struct world_wanted any = *want;
-	struct world_choice other;
+	struct world_choice other = {0};
 	struct err none = {0};
 	if (choose(t, r, want, a, ret, e) == 0)
 		return 0;
 	any.python = NULL;
-	if (e->kind == ERR_POLICY && want->python && choose(t, r, &any, a, &other, &none) == 0 && other.python)
-		return hint_own_python(other.python, other.name, e);
-	return -1;
+	if (e->kind != ERR_POLICY || choose(t, r, &any, a, &other, &none) < 0)
+		other = (struct world_choice){0};
+	return hint_python(want, &other, e->hint, e);
 }
 
 /* "1:3.31.6-2" is 3.31.6. */
@@ -196,34 +200,59 @@ static int has_library(const struct tables *t, const struct world *w, const char
 	return 0;
 }
 
+/* What of that is not in it, in words; NULL: it is all there. */
+static int find_lack(const struct tables *t, const struct world *w, const struct world_wanted *want, struct arena *a,
+		     const char **ret, struct err *e)
+{
+	const char *own = world_python(w);
+	bool library = true;
+	if (wants_library(want) && has_library(t, w, want->library, a, &library, e) < 0)
+		return -1;
+	*ret = want->python && strcmp(want->python, own) != 0
+		       ? arena_printf(a, "has Python %s, not %s", own, want->python)
+	       : want->cuda && !has_part(w, part_of("cuda", want->cuda, a))
+		       ? arena_printf(a, "has no CUDA %s", want->cuda)
+	       : !library ? arena_printf(a, "has no part '%s', which the BLAS is in", want->library)
+			  : NULL;
+	return 0;
+}
+
+/* The world itself with its own Python, if that is all that it does not have and the release builds for it. */
+static int with_own_python(const struct tables *t, const struct world *w, const struct release_row *r,
+			   const struct world_wanted *want, struct arena *a, struct world_choice *ret, struct err *e)
+{
+	struct world_wanted any = *want;
+	const char *lacks, *own = world_python(w);
+	any.python = NULL;
+	if (find_lack(t, w, &any, a, &lacks, e) < 0)
+		return -1;
+	bool fits = !lacks && strings_contain(r->pythons, r->pythons_count, own);
+	*ret = fits ? (struct world_choice){w->name, own} : (struct world_choice){0};
+	return 0;
+}
+
 int world_check_parts(const struct tables *t, const struct world *w, const struct release_row *r,
 		      const struct world_wanted *want, struct arena *a, struct err *e)
 {
 	struct world_wanted here = *want;
-	struct world_choice fits = {0};
+	struct world_choice fits = {0}, own;
 	struct err none = {0};
-	const char *own = world_python(w), *cuda = want->cuda, *python = want->python, *lacks;
-	bool library = true;
+	const char *lacks;
 	here.platform = w->platform;
-	if (wants_library(want) && has_library(t, w, want->library, a, &library, e) < 0)
+	if (find_lack(t, w, &here, a, &lacks, e) < 0)
 		return -1;
-	if (python && strcmp(python, own) != 0)
-		lacks = arena_printf(a, "has Python %s, not %s", own, python);
-	else if (cuda && !has_part(w, part_of("cuda", cuda, a)))
-		lacks = arena_printf(a, "has no CUDA %s", cuda);
-	else if (!library)
-		lacks = arena_printf(a, "has no part '%s', which the BLAS is in", want->library);
-	else
+	if (!lacks)
 		return 0;
-	if (world_choose(t, r, &here, a, &fits, &none) == 0 && fits.name) {
+	if (with_own_python(t, w, r, &here, a, &own, e) < 0)
+		return -1;
+	if (choose(t, r, &here, a, &fits, &none) == 0 && fits.name) {
 		err_set(e, ERR_POLICY, "the world '%s' %s; '%s' has it", w->name, lacks, fits.name);
 		return err_hint(e, "--root world:%s names it; it is also what release %s stands on without --root",
 				fits.name, r->name);
 	}
 	err_set(e, ERR_POLICY, "the world '%s' %s", w->name, lacks);
-	if (python && strcmp(python, own) != 0 && strings_contain(r->pythons, r->pythons_count, own) && library &&
-	    (!cuda || has_part(w, part_of("cuda", cuda, a))))
-		return hint_own_python(own, w->name, e);
-	return err_hint(e, "%s; 'ptbuild world list' shows the parts there are",
-			*none.msg ? none.msg : "the release's table names no world");
+	return hint_python(&here, &own,
+			   arena_printf(a, "%s; 'ptbuild world list' shows the parts there are",
+					*none.msg ? none.msg : "the release's table names no world"),
+			   e);
 }

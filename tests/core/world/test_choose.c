@@ -147,6 +147,13 @@ static void test_parts_of_a_named_world(void **state)
 		   "the world 'debian12' has Python 3.11, not 3.7");
 	assert_contains(e.hint, "leave --python out, or name python311, for Python 3.11, which 'debian12' has");
 	err_clear(&e);
+	/* another Python is the answer where the rest is there, as in test_parts_that_are_not_there */
+	assert_err(check_parts("debian12+cuda12_8", "2.9.1", "12.8", "3.7", &e), &e, ERR_POLICY, "not 3.7");
+	assert_contains(e.hint, "for Python 3.11, which 'debian12+cuda12_8' has");
+	err_clear(&e);
+	assert_err(check_parts("debian12", "2.9.1", "12.8", "3.7", &e), &e, ERR_POLICY, "not 3.7");
+	assert_contains(e.hint, "no world of release 2.9.1 has Python 3.7");
+	err_clear(&e);
 	/* the release does not build for what is there */
 	assert_err(check_parts("debian12", "2.6.0-debian", NULL, "3.7", &e), &e, ERR_POLICY,
 		   "the world 'debian12' has Python 3.11, not 3.7");
