@@ -78,6 +78,8 @@ static int add_row(struct cmd_context *c, const char *profiles, const char *part
 	bool any = false;
 	if (world_part_load(profiles, part, c->arena, &p, e) < 0)
 		return -1;
+	if (only && !strings_allow(p->platforms, p->platforms_count, only))
+		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(platforms); i++) {
 		const char *path = world_lock_path(profiles, part, platforms[i], c->arena), *made;
 		struct world_lock lock;

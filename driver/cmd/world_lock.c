@@ -217,7 +217,7 @@ int world_lock(struct cmd_context *c, const char *name, struct err *e)
 	struct world_lock after;
 	struct lock_diff d;
 	if (world_platform(c, &platform, e) < 0 || cmd_profiles_dir(c, &profiles, e) < 0 ||
-	    world_part_load(profiles, name, c->arena, &p, e) < 0 ||
+	    world_part_load(profiles, name, c->arena, &p, e) < 0 || world_part_check_platform(p, platform, e) < 0 ||
 	    read_lock(profiles, name, platform, c->arena, &before, e) < 0 ||
 	    make_lock(c, profiles, p, platform, before, &after, e) < 0)
 		return -1;

@@ -405,6 +405,13 @@ def test_refusals(world):
     refused(done, 8, "neither gpgv nor sqv", "gpgv")
 
 
+def test_a_part_that_is_not_for_a_platform(world):
+    site.table("sums", "sources: a test\npart: {name}\nkind: library\nplatforms: [x86_64-linux]\nprefix: usr/sums\nwheels: [a==1]\nplaces: [{{wheel: a, from: a, to: usr/sums}}]\n")
+    refused(site.run("lock", "sums", "--platform", "aarch64-linux"), 3, "part 'sums' is not for aarch64-linux", "'ptbuild world list --platform aarch64-linux'")
+    listed = {platform: [r["part"] for r in site.json("list", "--platform", platform, archive=False)["parts"]] for platform in ("x86_64-linux", "aarch64-linux")}
+    assert listed == {"x86_64-linux": ["sums", "toy"], "aarch64-linux": ["toy"]}, listed
+
+
 def test_keys_are_closed(world):
     site.keys.close()
     site.others.close()

@@ -20,8 +20,8 @@ ROW(place, W, NEED(W, wheel), NEED(W, from), NEED(W, to));
 #undef W
 #define P struct world_part
 FIELDS(part, NEED(P, sources), NEED(P, part), NEED(P, kind), MAY(P, suite), LIST(P, components), MAY(P, python),
-       MAY(P, glibc), LIST(P, packages), LIST(P, wheels), MAY(P, prefix), MAY(P, manifest), LIST(P, archives),
-       LIST(P, exclude), LIST(P, keep), ROWS(P, places, &place_entry), ROWS(P, links, &link_entry),
+       MAY(P, glibc), LIST(P, platforms), LIST(P, packages), LIST(P, wheels), MAY(P, prefix), MAY(P, manifest),
+       LIST(P, archives), LIST(P, exclude), LIST(P, keep), ROWS(P, places, &place_entry), ROWS(P, links, &link_entry),
        ROWS(P, made, &made_entry));
 static const cyaml_schema_value_t part_schema = TOP(P, part_fields);
 #undef P
@@ -162,6 +162,10 @@ static int check(const char *file, const char *name, const struct yaml_lines *li
 		return bad(file, yaml_line(lines, "manifest"), e, "not a URL:", p->manifest);
 	if (p->packages_count && (!is_word(p->suite, "-") || !p->components_count))
 		return bad(file, yaml_line(lines, "packages"), e, "packages without suite and components in", name);
+	for (unsigned i = 0; i < p->platforms_count; i++)
+		if (!world_debian_arch(p->platforms[i]))
+			return bad(file, yaml_line(lines, "platforms/%u", i), e,
+				   "not a platform of worlds:", p->platforms[i]);
 	if (check_words(file, lines, "packages", p->packages, p->packages_count, "+-.", e) < 0 ||
 	    check_words(file, lines, "components", p->components, p->components_count, "-", e) < 0 ||
 	    check_words(file, lines, "wheels", p->wheels, p->wheels_count, "-._=+", e) < 0 ||
@@ -221,6 +225,19 @@ int world_part_load(const char *profiles, const char *name, struct arena *a, con
 		return -1;
 	*ret = data;
 	return 0;
+}
+
+int world_part_check_platform(const struct world_part *p, const char *platform, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct strlist others = {0};
+	if (strings_allow(p->platforms, p->platforms_count, platform))
+		return 0;
+	for (unsigned i = 0; i < p->platforms_count; i++)
+		strlist_ref(&others, &a, p->platforms[i]);
+	err_set(e, ERR_CONFIG, "part '%s' is not for %s: its files are for %s alone", p->part, platform,
+		strlist_join(&others, &a, " and "));
+	return err_hint(e, "'ptbuild world list --platform %s' shows the parts that are", platform);
 }
 
 static void put_list(struct buf *out, const char *key, const char *const *items, unsigned count)

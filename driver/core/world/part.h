@@ -30,6 +30,7 @@ struct world_part {
 	const char *kind;  /* "base", "toolkit", "python" or "library" */
 	const char *suite; /* of its packages; "" without any */
 	const char *python, *glibc;
+	const char **platforms; /* that it is for; none: all */
 	/* where the tree of what is not a base goes, "usr/local/cuda" */
 	const char *prefix;
 	const char *manifest; /* URL of NVIDIA's manifest with `archives`; "" without one */
@@ -45,7 +46,7 @@ struct world_part {
 	struct world_wheel *places;
 	struct world_made *made;
 	unsigned components_count, packages_count, wheels_count, archives_count, exclude_count, keep_count, links_count;
-	unsigned made_count, places_count;
+	unsigned made_count, places_count, platforms_count;
 };
 
 /* world_part_load: ERR_CONFIG with file:line for what does not follow the schema or does not fit
@@ -54,6 +55,8 @@ int world_part_load(const char *profiles, const char *name, struct arena *a, con
 		    struct err *e) MUST_CHECK;
 /* world_part_names: the parts that have a table, sorted. */
 int world_part_names(const char *profiles, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
+/* world_part_check_platform: ERR_CONFIG for a part that its table has for other platforms only. */
+int world_part_check_platform(const struct world_part *p, const char *platform, struct err *e) MUST_CHECK;
 /* world_part_asked: sha256 of what it asks for (suite, components, packages, wheels,
  * manifest, archives), as its lock has it. */
 void world_part_asked(const struct world_part *p, char ret[65]);

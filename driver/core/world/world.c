@@ -94,6 +94,8 @@ static int read_lock(const char *profiles, const struct world_part *p, const cha
 {
 	const char *path = world_lock_path(profiles, p->part, platform, a);
 	char asked[65];
+	if (world_part_check_platform(p, platform, e) < 0)
+		return -1;
 	if (!fs_exists(path)) {
 		err_set(e, ERR_CONFIG, "part '%s' has no lock for %s: there is no '%s'", p->part, platform, path);
 		return ask_for_lock(p, base, platform, e);

@@ -25,8 +25,8 @@ struct world {
 
 /* world_load: the parts of a name, in whichever order behind the base, with their tables and
  * locks. ERR_CONFIG for a name whose first part is not a base or whose others are bases, for one
- * part twice, a part without a lock for the platform, a lock that was made for another request
- * than the table's, and a part with packages of another suite than the base's. */
+ * part twice, a part that is not for the platform or has no lock for it, a lock that was made for
+ * another request than the table's, and a part with packages of another suite than the base's. */
 int world_load(const char *profiles, const char *name, const char *platform, struct arena *a, const struct world **ret,
 	       struct err *e) MUST_CHECK;
 /* world_put_in_order: sorts parts of different kinds as a world has them (the base, a Python, a

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "core/world/lock.h"
 #include "core/world/part.h"
 
@@ -18,7 +19,7 @@ static int load(const char *text, struct arena *a, const struct world_part **ret
 	return world_part_load(dir, "small", a, ret, e);
 }
 
-/* Each part has its lock, made from what the part asks for now. */
+/* Each part has its lock, made from what the part asks for now, and none for a platform that it is not for. */
 static void test_repository(void **state)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -36,6 +37,9 @@ static void test_repository(void **state)
 		world_part_asked(p, asked);
 		assert_string_equal(l.asked, asked);
 		assert_string_equal(l.part, p->part);
+		if (world_part_check_platform(p, "aarch64-linux", &e) < 0)
+			assert_false(fs_exists(world_lock_path(PROFILES_DIR, p->part, "aarch64-linux", &a)));
+		err_clear(&e);
 	}
 }
 
@@ -73,7 +77,8 @@ static void key_of(const struct world_part *p, struct buf *out)
 	world_part_rules(p, out);
 }
 
-/* Without any one of its lines a shipped table asks for something else, is unpacked otherwise, or is refused. */
+/* Without any one of its lines a shipped table asks for something else, is unpacked otherwise, or is refused. What its
+ * platforms are is in no key: the lock has its own. */
 static void every_line_counts(const char *part)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -87,7 +92,8 @@ static void every_line_counts(const char *part)
 	for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
 		AUTO_BUF struct buf changed = {0}, AUTO_BUF key = {0};
 		size_t len = strcspn(line, "\n"), indent = strspn(line, " ");
-		if (line[indent] == '#' || strncmp(line, "sources:", 8) == 0 || (indent == 2 && line[2] != '-'))
+		if (line[indent] == '#' || strncmp(line, "sources:", 8) == 0 || strncmp(line, "platforms:", 10) == 0 ||
+		    (indent == 2 && line[2] != '-'))
 			continue;
 		buf_add(&changed, text, (size_t)(line - text));
 		buf_addstr(&changed, line + len + 1);
@@ -182,6 +188,8 @@ static void test_refused(void **state)
 		 "small.yaml:5: a wheel without a place: 'a==1'"},
 		{"sources: x\npart: small\nkind: library\nprefix: usr/x\npython: \"3.12\"\nwheels: [a==1]\n",
 		 "a library has wheels and nothing else"},
+		{BASE "platforms: [x86_64-linux, sparc-linux]\n",
+		 "small.yaml:9: not a platform of worlds: 'sparc-linux'"},
 		{BASE "wheels: [\"a b\"]\n", "small.yaml:9: not a name: 'a b'"},
 		{BASE "wheels: [a==1, a==1]\n", "there twice: 'a==1'"},
 		{BASE "links:\n  - {path: usr/bin/cc, to: /usr/bin/gcc, why: x}\n",

@@ -166,6 +166,11 @@ static void what_is_no_world(void **state)
 	part("py1", "python", "python: \"3.14\"\nprefix: opt/py\narchives: [\"cpython==3.14\"]\n");
 	refused("base1+py1", "part 'py1' has no lock for x86_64-linux");
 	assert_contains(err.hint, "pinned by hand; 'ptbuild world list --platform x86_64-linux' has those that are");
+	/* no lock can be made of it */
+	part("sums1", "library",
+	     "prefix: usr/sums\nplatforms: [aarch64-linux]\nwheels: [a==1]\nplaces: [{wheel: a, from: ., to: usr}]\n");
+	refused("base1+sums1", "part 'sums1' is not for x86_64-linux: its files are for aarch64-linux alone");
+	assert_string_equal(err.hint, "'ptbuild world list --platform x86_64-linux' shows the parts that are");
 	assert_err(world_load(profiles, "base1", "sparc-linux", &arena, &w, &err), &err, ERR_CONFIG,
 		   "no world is for the platform 'sparc-linux'");
 	assert_err(world_load(profiles, "base1", "aarch64-linux", &arena, &w, &err), &err, ERR_CONFIG,
