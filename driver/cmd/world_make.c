@@ -6,6 +6,7 @@
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
+#include "base/utf8.h"
 #include "cache/gc.h"
 #include "cache/store.h"
 #include "cmd/help.h"
@@ -22,20 +23,36 @@ static int load(struct cmd_context *c, const char *name, const char **ret_profil
 	return world_load(*ret_profiles, name, platform, c->arena, ret, e);
 }
 
+/* A copy that was there stays, whatever became of it: who has it made again is told. */
+static void put_copy(struct buf *out, const char *word, const char *copy, const struct world_copied *copied,
+		     struct arena *a)
+{
+	buf_printf(out, "%s  copy      %s", word, copy);
+	if (copied->differ)
+		buf_printf(out,
+			   ": it was there and stays; gone or changed in it: %zu of the world's files, first '%s'; "
+			   "remove it for a new copy",
+			   copied->differ, utf8_printable(copied->first, a));
+	else if (copied->there)
+		buf_printf(out, ": it was there");
+	buf_addc(out, '\n');
+}
+
 /* `copy`: NULL, or the directory that it was copied to. */
 static int print_made(struct cmd_context *c, const struct world *w, const struct world_result *r, const char *copy,
-		      struct err *e)
+		      const struct world_copied *copied, struct err *e)
 {
 	uint64_t bytes = 0;
 	if (fs_tree_size(r->dir, &bytes, e) < 0)
 		return -1;
 	if (c->global->json) {
 		AUTO_JSON json_t *doc = json_pack(
-			"{s:i, s:s, s:s, s:s, s:s, s:o, s:b, s:o, s:I, s:I, s:i, s:i, s:f}", "schema", 1, "name",
+			"{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:b, s:o, s:I, s:I, s:i, s:i, s:f}", "schema", 1, "name",
 			w->name, "platform", w->platform, "key", r->key, "dir", r->dir, "copy", json_or_null(copy),
-			"hit", r->hit, "drift", json_from_strlist(&r->drift), "bytes", (json_int_t)bytes,
-			"downloaded_bytes", (json_int_t)r->fetched.bytes, "downloaded", (int)r->fetched.downloaded,
-			"from_store", (int)r->fetched.from_store, "seconds", r->seconds);
+			"copy_differs", copied->there ? json_integer((json_int_t)copied->differ) : json_null(), "hit",
+			r->hit, "drift", json_from_strlist(&r->drift), "bytes", (json_int_t)bytes, "downloaded_bytes",
+			(json_int_t)r->fetched.bytes, "downloaded", (int)r->fetched.downloaded, "from_store",
+			(int)r->fetched.from_store, "seconds", r->seconds);
 		return json_print(doc, e);
 	}
 	AUTO_BUF struct buf out = {0};
@@ -47,7 +64,7 @@ static int print_made(struct cmd_context *c, const struct world *w, const struct
 	buf_printf(&out, "%s%s %s\n", word, w->name, w->platform);
 	buf_printf(&out, "%s  dir       %s\n", word, r->dir);
 	if (copy)
-		buf_printf(&out, "%s  copy      %s\n", word, copy);
+		put_copy(&out, word, copy, copied, c->arena);
 	buf_printf(&out, "%s  key       %s\n", word, r->key);
 	buf_printf(&out, "%s  size      %s\n", word, world_mb(bytes, c->arena));
 	for (size_t i = 0; i < r->drift.count; i++)
@@ -69,6 +86,7 @@ int world_make(struct cmd_context *c, const char *name, struct err *e)
 				  .jobs = c->global->jobs ? c->global->jobs : machine_processors(),
 				  .keyring = o->keyring ? cmd_absolute(c->arena, o->keyring) : NULL};
 	struct world_result r = {.use = LOCK_NONE};
+	struct world_copied copied = {0};
 	const char *copy = o->copy ? cmd_absolute(c->arena, o->copy) : NULL;
 	const char *store_dir;
 	bool there;
@@ -77,9 +95,9 @@ int world_make(struct cmd_context *c, const char *name, struct err *e)
 	    (copy && world_copy_look(copy, q.world->name, NULL, c->arena, &there, e) < 0) ||
 	    cmd_store(c, &q.store, e) < 0 || world_ensure(&q, c->run, c->arena, &r, e) < 0)
 		return -1;
-	int rc = copy ? world_copy(r.dir, copy, r.world->name, r.key, c->run, c->arena, &there, e) : 0;
+	int rc = copy ? world_copy(r.dir, copy, r.world->name, r.key, c->run, c->arena, &copied, e) : 0;
 	if (rc == 0)
-		rc = print_made(c, q.world, &r, copy, e);
+		rc = print_made(c, q.world, &r, copy, &copied, e);
 	lock_release(&r.use);
 	return rc;
 }

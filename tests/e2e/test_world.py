@@ -141,19 +141,27 @@ def test_make_then_hit(world):
 def test_a_copy_is_the_users_own(world):
     copy = os.path.join(site.top, "copies", "mine")
     doc = site.json("make", "toy", "--copy", copy)
-    assert doc["copy"] == copy and doc["hit"] and os.listdir(os.path.dirname(copy)) == ["mine"], doc
+    assert doc["copy"] == copy and doc["copy_differs"] is None and doc["hit"] and os.listdir(os.path.dirname(copy)) == ["mine"], doc
     same = subprocess.run(["diff", "-r", "--no-dereference", doc["dir"], copy], capture_output=True, text=True)
     assert same.returncode == 0, same.stdout
     for path in ("usr/bin/p123", "usr"):
         had, has = os.lstat(os.path.join(doc["dir"], path)), os.lstat(os.path.join(copy, path))
         assert (had.st_mode, had.st_mtime_ns) == (has.st_mode, has.st_mtime_ns) and had.st_ino != has.st_ino, path
-    # it may be changed, and the same command leaves it as it is
+    done = site.run("make", "toy", "--copy", copy)
+    assert f"  copy      {copy}: it was there\n" in done.stdout and site.json("make", "toy", "--copy", copy)["copy_differs"] == 0, done
+    # it may be changed, and the same command leaves it as it is, and says so
     with open(os.path.join(copy, "usr/bin/p123"), "w") as f:
         f.write("mine\n")
     done = site.run("make", "toy", "--copy", copy, "--quiet")
     assert done.returncode == 0 and done.stdout == copy + "\n", done
     with open(os.path.join(copy, "usr/bin/p123")) as f:
         assert f.read() == "mine\n"
+    os.unlink(os.path.join(copy, "usr/bin/first"))
+    with open(os.path.join(copy, "usr/bin/more"), "w"):
+        pass
+    done = site.run("make", "toy", "--copy", copy)
+    assert f"{copy}: it was there and stays; gone or changed in it: 2 of the world's files, first 'usr/bin/first'; remove it" in done.stdout, done
+    assert site.json("make", "toy", "--copy", copy)["copy_differs"] == 2 and not os.path.lexists(os.path.join(copy, "usr/bin/first"))
     assert site.run("verify", "toy", archive=False).returncode == 0
 
 

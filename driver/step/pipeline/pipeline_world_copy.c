@@ -80,17 +80,39 @@ static int copy(const char *from, const char *part, const char *to, const struct
 	return -1;
 }
 
-int world_copy(const char *from, const char *to, const char *name, const char *key, const struct run *run,
-	       struct arena *a, bool *ret_there, struct err *e)
+struct comparison {
+	const char *to;
+	struct arena *a;
+	struct world_copied *copied;
+};
+
+static int compare_one(const char *rel, const struct stat *st, void *user, struct err *e)
 {
+	AUTO_ARENA struct arena a = {0};
+	const struct comparison *c = user;
+	struct stat has;
+	(void)e;
+	if (lstat(path_join(&a, c->to, rel), &has) == 0 && has.st_mode == st->st_mode && has.st_size == st->st_size &&
+	    has.st_mtim.tv_sec == st->st_mtim.tv_sec)
+		return 0;
+	if (!c->copied->differ++)
+		c->copied->first = arena_strdup(c->a, rel);
+	return 0;
+}
+
+int world_copy(const char *from, const char *to, const char *name, const char *key, const struct run *run,
+	       struct arena *a, struct world_copied *ret, struct err *e)
+{
+	struct world_copied copied = {0};
 	const char *lock_path = arena_printf(a, "%s.ptbuild-lock", to);
 	AUTO_LOCK struct lock lock = LOCK_NONE;
-	bool there;
 	if (fs_mkdirs(path_dir(a, to), e) < 0 || lock_acquire(&lock, lock_path, false, run, e) < 0)
 		return -1;
 	/* whoever had the lock may have made it */
-	int rc = world_copy_look(to, name, key, a, &there, e);
-	if (rc == 0 && !there) {
+	int rc = world_copy_look(to, name, key, a, &copied.there, e);
+	if (rc == 0 && copied.there) {
+		rc = fs_walk(from, compare_one, &(struct comparison){to, a, &copied}, e);
+	} else if (rc == 0) {
 		log_stage(run->log, "copying it to %s", to);
 		rc = copy(from, arena_printf(a, "%s.ptbuild-part", to), to, run, e);
 		log_status_end(run->log);
@@ -99,6 +121,6 @@ int world_copy(const char *from, const char *to, const char *name, const char *k
 	if (unlink(lock_path) < 0 && rc == 0)
 		rc = err_errno(e, ERR_SYSTEM, "cannot remove '%s'", lock_path);
 	if (rc == 0)
-		*ret_there = there;
+		*ret = copied;
 	return rc;
 }
