@@ -34,6 +34,8 @@ import time
 OWN = {"PTBUILD_LINKER", "CMAKE_TOOLCHAIN_FILE", "HOME", "TMPDIR", "PATH", "USE_PRECOMPILED_HEADERS", "TORCH_NVCC_FLAGS"}
 # The same options for the compiler on both sides, else the two would not build the same thing.
 ENTRIES = 'add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-ffile-prefix-map=/ptbuild/src/=>")\n'
+# What BACKEND_HEAP (driver/step/build/backend.h) adds where there is memory to spare.
+HEAP = "--param=ggc-min-heapsize=1048576"
 ONE_NAME = 'set(HAVE_SOVERSION "OFF" CACHE STRING "")\n'
 
 
@@ -209,6 +211,8 @@ def cold(b, pairs, count, cuda):
             env["TORCH_NVCC_FLAGS"] = b.plan["env"]["TORCH_NVCC_FLAGS"]
         elif name == "own":
             b.own_patches(os.path.join(tree, "src"))
+        if name == "own":
+            env |= {k: f"{env.get(k, '')} {HEAP}".strip() for k in ("CFLAGS", "CXXFLAGS")}
         run(bwrap(b.root, b.hand_binds(tree), env, ["python3", "setup.py", "build", "--cmake-only"]), b.log)
         with open(os.path.join(tree, "src/build/build.ninja"), encoding="utf-8") as f:
             sides[name] = (tree, env, re.findall(r"^build (\S+\.gch)[ :|]", f.read(), re.M))

@@ -82,6 +82,13 @@ struct jobs_pools jobs_plan(uint64_t usable, unsigned processors, unsigned asked
 	return p;
 }
 
+bool jobs_spare(uint64_t usable, const struct jobs_pools *p, const struct jobs_memory *need, uint64_t more)
+{
+	if (need->heavy > UINT64_MAX - more || need->compile > UINT64_MAX - more)
+		return false;
+	return beside(usable, need->heavy + more, need->compile + more, p->total) >= p->heavy;
+}
+
 static void clamp(unsigned *n, unsigned most)
 {
 	if (*n > most)

@@ -38,6 +38,11 @@ extern const char BACKEND_RPATH[];
  * compiler cache. */
 #define BACKEND_NVCC_LAUNCHER SANDBOX_CFG "/ccache-nvcc"
 
+/* BACKEND_HEAP: the script inside the sandbox by which the compiler cache runs a compiler if there
+ * is memory to spare. BACKEND_HEAP_BYTES: what a compiler may then need more. */
+#define BACKEND_HEAP SANDBOX_CFG "/ccache-heap"
+#define BACKEND_HEAP_BYTES (UINT64_C(1) << 30)
+
 struct backend_options {
 	unsigned jobs;
 	const char *linker;      /* for -fuse-ld; NULL: the compiler's own */
@@ -60,6 +65,9 @@ void backend_env(const struct plan *p, const struct backend *b, const struct bac
  * the two cases in which ccache returns another compilation's object (-dc after -c; code under
  * #ifndef __CUDA_ARCH__ in its preprocessor mode). */
 char *backend_nvcc_launcher(const struct plan *p, const char *ccache, struct arena *a);
+/* backend_heap: the text of BACKEND_HEAP: GCC collects garbage from BACKEND_HEAP_BYTES on, which
+ * changes no byte of its output. The compiler cache's key does not have it. */
+char *backend_heap(struct arena *a);
 /* backend_cache_file: the text of the file that CMake reads as its toolchain file: the plan's cache
  * entries and the prefix map, which is a compile option and not a flag so that torch.__config__
  * does not print it. */

@@ -117,6 +117,13 @@ static const char *const *heavy_argv(const struct building *b, const struct strl
 	return strlist_argv(&argv, a);
 }
 
+/* Whether compilers may have the larger heap. Not where memory ran short, now or in the last run. */
+static bool has_spare(const struct building *b)
+{
+	return b->q->ccache_dir && !b->state.lowered &&
+	       jobs_spare(jobs_usable(b->pools.memory), &b->pools.now, &b->pools.need, BACKEND_HEAP_BYTES);
+}
+
 /* Runs the build once with the pools as they are. */
 static int attempt(struct building *b, struct build_outcome *ret, struct err *e)
 {
@@ -125,6 +132,7 @@ static int attempt(struct building *b, struct build_outcome *ret, struct err *e)
 	struct build_command c = building_command(b, b->backend->build, "build");
 	kvlist_set(&b->sandbox.env, b->arena, "MAX_JOBS", jobs);
 	kvlist_set(&b->sandbox.env, b->arena, "CMAKE_BUILD_PARALLEL_LEVEL", jobs);
+	kvlist_set(&b->sandbox.env, b->arena, "CCACHE_PREFIX", has_spare(b) ? BACKEND_HEAP : "");
 	write_pools(b, &heavy);
 	if (b->q->shard && building_share(b, &heavy, &c.argv, e) < 0)
 		return -1;
@@ -149,10 +157,11 @@ static void plan_jobs(struct building *b)
 	if (has_ninja(b) && build_pools_fit(b->q, &b->pools, &e) < 0)
 		log_warn(b->run->log, "%s: no job pools in build.ninja: %s", b->q->plan->package, e.msg);
 	learn_from_last_run(b);
-	log_info(b->run->log, "%s: %u jobs at once, heavy units %u, links %u%s; %.1f GiB of memory free",
+	log_info(b->run->log, "%s: %u jobs at once, heavy units %u, links %u%s; %.1f GiB of memory free%s",
 		 b->q->plan->package, b->pools.now.total, b->pools.now.heavy, b->pools.now.link,
 		 b->pools.now.heavy_first ? ", heavy units first" : "",
-		 (double)b->pools.memory / (double)(UINT64_C(1) << 30));
+		 (double)b->pools.memory / (double)(UINT64_C(1) << 30),
+		 has_spare(b) ? ", enough for larger heaps" : "");
 }
 
 int building_compile(struct building *b, struct err *e)

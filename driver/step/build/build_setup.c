@@ -95,6 +95,9 @@ int build_set_up(const struct build_request *q, const struct backend *b, unsigne
 	    write_if_other(q->build_dir, path_join(a, "cfg", path_base(BACKEND_NVCC_LAUNCHER)),
 			   backend_nvcc_launcher(q->plan, o.ccache, a), 0755, e) < 0)
 		return -1;
+	if (o.ccache &&
+	    write_if_other(q->build_dir, path_join(a, "cfg", path_base(BACKEND_HEAP)), backend_heap(a), 0755, e) < 0)
+		return -1;
 	if (o.ccache && !b->cmake && masquerade(q, o.ccache, a, e) < 0)
 		return -1;
 	backend_env(q->plan, b, &o, a, &s->env);

@@ -86,6 +86,23 @@ static void huge_figures_do_not_run_over(void **state)
 	assert_int_equal(p.heavy, 64);
 }
 
+static void spare_memory_is_for_all_at_once(void **state)
+{
+	(void)state;
+	struct jobs_pools p = jobs_plan(GIB(20), 8, 0, &need);
+	assert_int_equal(p.heavy, 8);
+	assert_true(jobs_spare(GIB(28), &p, &need, GIB(1)));
+	assert_false(jobs_spare(GIB(28) - 1, &p, &need, GIB(1)));
+	p = jobs_plan(GIB(11), 8, 0, &need); /* two heavy, six ordinary */
+	assert_true(jobs_spare(GIB(19), &p, &need, GIB(1)));
+	assert_false(jobs_spare(GIB(19) - 1, &p, &need, GIB(1)));
+	p = jobs_plan(GIB(4), 8, 0, &need); /* a heavy one alone */
+	assert_false(jobs_spare(GIB(4), &p, &need, GIB(1)));
+	p = jobs_plan(GIB(100), 2, 6, &need); /* asked for */
+	assert_false(jobs_spare(GIB(4), &p, &need, 0));
+	assert_false(jobs_spare(UINT64_MAX, &p, &(struct jobs_memory){.compile = 1, .heavy = UINT64_MAX}, 1));
+}
+
 static void lowering_halves_down_to_one(void **state)
 {
 	(void)state;
@@ -211,6 +228,7 @@ int main(void)
 		cmocka_unit_test(pools_fit_memory),
 		cmocka_unit_test(what_runs_at_once_fits_or_waits),
 		cmocka_unit_test(huge_figures_do_not_run_over),
+		cmocka_unit_test(spare_memory_is_for_all_at_once),
 		cmocka_unit_test(lowering_halves_down_to_one),
 		cmocka_unit_test(one_job_needs_no_order),
 		cmocka_unit_test(a_cap_caps_all),

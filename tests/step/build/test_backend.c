@@ -1,6 +1,8 @@
 #include "support.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/root/sandbox.h"
 #include "step/build/backend.h"
@@ -142,6 +144,31 @@ static void test_the_linker_reaches_the_flags(void **state)
 	assert_null(strstr(kvlist_get(&l, "LDFLAGS"), "-fuse-ld"));
 }
 
+/* What the script of the larger heap runs for a compiler of this name. */
+static char *run_by_heap(const char *compiler, struct arena *a)
+{
+	char line[512] = "";
+	const char *script = test_path("heap"), *path = arena_strdup(a, test_path(compiler));
+	test_write(script, backend_heap(a));
+	assert_int_equal(symlink("/bin/echo", path), 0);
+	FILE *f = popen(arena_printf(a, "sh %s %s -c 'a b.cpp'", test_path("heap"), path), "r");
+	assert_non_null(f);
+	assert_non_null(fgets(line, sizeof(line), f));
+	assert_int_equal(pclose(f), 0);
+	return arena_strdup(a, line);
+}
+
+static void test_a_larger_heap_is_for_gcc_alone(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	assert_string_equal(run_by_heap("g++-13", &a), "-c a b.cpp --param=ggc-min-heapsize=1048576\n");
+	assert_string_equal(run_by_heap("x86_64-linux-gnu-gcc", &a), "-c a b.cpp --param=ggc-min-heapsize=1048576\n");
+	/* the host's half of its work stays below that */
+	assert_string_equal(run_by_heap("nvcc", &a), "-c a b.cpp\n");
+	assert_string_equal(run_by_heap("clang", &a), "-c a b.cpp\n");
+}
+
 static void test_setuptools_gets_the_cache_by_the_compilers_names(void **state)
 {
 	(void)state;
@@ -241,6 +268,7 @@ int main(void)
 		cmocka_unit_test(test_the_cache_takes_precompiled_headers_and_keeps_releases_apart),
 		cmocka_unit_test(test_the_linker_is_the_one_named_where_root_and_compiler_have_it),
 		cmocka_unit_test(test_the_linker_reaches_the_flags),
+		cmocka_unit_test_teardown(test_a_larger_heap_is_for_gcc_alone, test_teardown),
 		cmocka_unit_test(test_setuptools_gets_the_cache_by_the_compilers_names),
 		cmocka_unit_test(test_the_prefix_map_is_a_flag_only_without_cmake),
 		cmocka_unit_test(test_the_rpath_placeholder_has_room_and_nothing_to_quote),

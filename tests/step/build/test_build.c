@@ -91,6 +91,41 @@ static void test_the_build_sees_the_plans_environment_only(void **state)
 	arena_release(&w.arena);
 }
 
+/* The prefix that the compiler cache is given where a compiler takes this much, with one job. */
+static void see_prefix(const char *compile, const char *prefix)
+{
+	struct world w;
+	struct err e = {0};
+	struct build_result r = {0};
+	struct memory_row memory = {.compile = compile, .link = "1M"};
+	struct heavy_row heavy = {.units = "none", .bytes = compile};
+	open_world(&w, HONEST "print('prefix', os.environ.get('CCACHE_PREFIX'))\n"
+			      "print('script', os.access('/ptbuild/cfg/ccache-heap', os.X_OK))\n");
+	memory.heavy = &heavy;
+	memory.heavy_count = 1;
+	w.row.memory = &memory;
+	w.ccache.path = "/usr/bin/ccache";
+	w.q.ccache_dir = path_join(&w.arena, w.q.build_dir, "cache");
+	w.q.jobs = 1;
+	assert_ok(build_run(&w.q, test_run(), &w.arena, &r, &e), &e);
+	char *log = test_read(r.log);
+	assert_contains(log, arena_printf(&w.arena, "prefix %s\nscript True\n", prefix));
+	free(log);
+	arena_release(&w.arena);
+}
+
+static void test_compilers_have_a_larger_heap_where_memory_is_left(void **state)
+{
+	(void)state;
+	see_prefix("1M", "/ptbuild/cfg/ccache-heap"); /* it takes 1 GiB more, which every machine of a build has */
+}
+
+static void test_compilers_have_no_larger_heap_where_memory_is_short(void **state)
+{
+	(void)state;
+	see_prefix("9000G", "");
+}
+
 static void test_a_failure_tells_the_first_error(void **state)
 {
 	(void)state;
@@ -384,6 +419,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_a_wheel_comes_out, test_teardown),
 		cmocka_unit_test_teardown(test_the_build_sees_the_plans_environment_only, test_teardown),
+		cmocka_unit_test_teardown(test_compilers_have_a_larger_heap_where_memory_is_left, test_teardown),
+		cmocka_unit_test_teardown(test_compilers_have_no_larger_heap_where_memory_is_short, test_teardown),
 		cmocka_unit_test_teardown(test_a_failure_tells_the_first_error, test_teardown),
 		cmocka_unit_test_teardown(test_a_failure_without_an_error_line_tells_the_last, test_teardown),
 		cmocka_unit_test_teardown(test_the_error_of_an_earlier_run_is_not_told_again, test_teardown),
