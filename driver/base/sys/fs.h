@@ -59,8 +59,8 @@ int fs_sweep(const char *dir, struct err *e) MUST_CHECK;
 int fs_copy(const char *from, const char *to, struct err *e) MUST_CHECK;
 /* fs_copy_open: the same of an open file, which is closed; `from` is for messages. */
 int fs_copy_open(int in, const struct stat *st, const char *from, const char *to, struct err *e) MUST_CHECK;
-/* fs_copy_fd: the same into an open file, from its position on. */
-int fs_copy_fd(const char *from, int out, struct err *e) MUST_CHECK;
+/* fs_copy_fd: the same into an open file, from its position on; `to` is for messages. */
+int fs_copy_fd(const char *from, int out, const char *to, struct err *e) MUST_CHECK;
 /* fs_copy_tree: a directory with all below it: files, directories and links (as links), with times
  * and permission bits; anything else is an error. `to` must not exist; on failure nothing of it
  * stays. At most 512 levels, as for fs_walk, fs_sync_tree and fs_tree_size. */

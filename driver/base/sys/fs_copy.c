@@ -17,7 +17,7 @@ static int copy_error(const char *name, struct err *e)
 
 /* Whatever os_copy cannot do (other file systems, old kernels, files without a size) the plain loop finishes from where
  * it stands. */
-static int copy_bytes(int in, int out, const char *path, struct err *e)
+static int copy_bytes(int in, int out, const char *from, const char *to, struct err *e)
 {
 	while (os_copy(in, NULL, out, (size_t)1 << 30) > 0)
 		;
@@ -29,10 +29,10 @@ static int copy_bytes(int in, int out, const char *path, struct err *e)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return copy_error(path, e);
+			return copy_error(from, e);
 		if (n == 0)
 			return 0;
-		if (fs_write_all(out, chunk, (size_t)n, path, e) < 0)
+		if (fs_write_all(out, chunk, (size_t)n, to, e) < 0)
 			return -1;
 	}
 }
@@ -55,7 +55,7 @@ static int copy_file_at(int from, int to, const char *name, const char *path, st
 	AUTO_FD int out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (out < 0)
 		return copy_error(path, e);
-	return copy_bytes(in, out, path, e) < 0 ? -1 : copy_attributes(out, &st, path, e);
+	return copy_bytes(in, out, path, path, e) < 0 ? -1 : copy_attributes(out, &st, path, e);
 }
 
 static int copy_link_at(int from, int to, const char *name, const struct stat *st, const char *path, struct err *e)
@@ -146,19 +146,19 @@ int fs_copy_tree(const char *from, const char *to, struct err *e)
 }
 
 /* `in` is closed. */
-static int copy_open(int in_given, const struct stat *st, const char *from, int out, struct err *e)
+static int copy_open(int in_given, const struct stat *st, const char *from, int out, const char *to, struct err *e)
 {
 	AUTO_FD int in = in_given;
-	if (in < 0 || copy_bytes(in, out, from, e) < 0)
+	if (in < 0 || copy_bytes(in, out, from, to, e) < 0)
 		return -1;
-	return fchmod(out, st->st_mode & 07777) == 0 ? 0 : copy_error(from, e);
+	return fchmod(out, st->st_mode & 07777) == 0 ? 0 : err_errno(e, ERR_SYSTEM, "cannot write '%s'", to);
 }
 
-int fs_copy_fd(const char *from, int out, struct err *e)
+int fs_copy_fd(const char *from, int out, const char *to, struct err *e)
 {
 	struct stat st = {0};
 	int in = fs_open_file(from, &st, e);
-	return copy_open(in, &st, from, out, e);
+	return copy_open(in, &st, from, out, to, e);
 }
 
 int fs_copy(const char *from, const char *to, struct err *e)
@@ -177,7 +177,7 @@ int fs_copy_open(int in, const struct stat *st, const char *from, const char *to
 		close(in);
 		return -1;
 	}
-	int rc = copy_open(in, st, from, out, e);
+	int rc = copy_open(in, st, from, out, to, e);
 	if (rc == 0 && rename(name, to) < 0)
 		rc = err_errno(e, ERR_SYSTEM, "cannot write '%s'", to);
 	if (rc < 0)

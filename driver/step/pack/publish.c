@@ -28,7 +28,7 @@ static int copy_whole(const char *from, const char *to, const char *sha256, stru
 	AUTO_FD int fd = fs_neighbour(to, 0600, a, &part, e);
 	if (fd < 0)
 		return -1;
-	if (fs_copy_fd(from, fd, e) < 0 || check_copy(part, from, sha256, e) < 0 || fs_sync_file(part, e) < 0 ||
+	if (fs_copy_fd(from, fd, to, e) < 0 || check_copy(part, from, sha256, e) < 0 || fs_sync_file(part, e) < 0 ||
 	    fs_rename(part, to, e) < 0) {
 		unlink(part);
 		return -1;

@@ -71,7 +71,7 @@ static int copy_file(const struct take_file *f, const char *tree, struct err *e)
 	AUTO_FD int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (out < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot write '%s'", to);
-	if (fs_copy_fd(f->source, out, e) < 0)
+	if (fs_copy_fd(f->source, out, to, e) < 0)
 		return -1;
 	/* A distribution's modes say nothing of who may read the file here. */
 	if (fstat(out, &st) < 0 || fchmod(out, st.st_mode & S_IXUSR ? 0755 : 0644) < 0)

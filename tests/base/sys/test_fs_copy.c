@@ -55,6 +55,17 @@ static void copy_failure_leaves_the_target(void **state)
 	assert_int_equal(test_count_entries(test_path(".")), 1);
 }
 
+static void copy_names_the_full_disk(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	test_dir();
+	test_write(test_path("from"), "bytes");
+	AUTO_FD int full = open("/dev/full", O_WRONLY);
+	assert_err(fs_copy_fd(test_path("from"), full, "the copy", &e), &e, ERR_SYSTEM,
+		   "cannot write 'the copy': No space left");
+}
+
 static void set_times(const char *path, time_t seconds)
 {
 	const struct timespec t[2] = {{.tv_sec = seconds, .tv_nsec = 123456789},
@@ -131,6 +142,7 @@ int main(void)
 		cmocka_unit_test_teardown(copy_keeps_bytes_and_bits, test_teardown),
 		cmocka_unit_test_teardown(copy_between_file_systems, test_teardown),
 		cmocka_unit_test_teardown(copy_failure_leaves_the_target, test_teardown),
+		cmocka_unit_test_teardown(copy_names_the_full_disk, test_teardown),
 		cmocka_unit_test_teardown(copy_tree_keeps_everything, test_teardown),
 		cmocka_unit_test_teardown(copy_tree_refuses_an_existing_target, test_teardown),
 		cmocka_unit_test_teardown(copy_tree_failure_leaves_nothing, test_teardown),

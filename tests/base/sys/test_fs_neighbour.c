@@ -43,11 +43,11 @@ static void copying_into_an_open_file(void **state)
 	assert_int_equal(chmod(test_path("from"), 0750), 0);
 	int fd = fs_neighbour(test_path("to"), 0600, &a, &name, &e);
 	assert_true(fd >= 0);
-	assert_ok(fs_copy_fd(test_path("from"), fd, &e), &e);
+	assert_ok(fs_copy_fd(test_path("from"), fd, "to", &e), &e);
 	assert_int_equal(fstat(fd, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0750);
 	assert_int_equal(st.st_size, 5);
-	assert_err(fs_copy_fd(test_path("none"), fd, &e), &e, ERR_SYSTEM, "cannot read");
+	assert_err(fs_copy_fd(test_path("none"), fd, "to", &e), &e, ERR_SYSTEM, "cannot read");
 	close(fd);
 	arena_release(&a);
 }
