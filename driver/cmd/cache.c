@@ -81,7 +81,7 @@ static json_t *lowers_json(const struct store *s)
 	json_t *list = json_array();
 	size_t count = store_fallbacks(s, &dirs);
 	for (size_t i = 0; i < count; i++)
-		json_array_append_new(list, json_string(dirs[i]));
+		json_array_append_new(list, json_or_null(dirs[i]));
 	return list;
 }
 
@@ -93,10 +93,10 @@ static int info_json(struct cmd_context *c, struct store *s, const struct store_
 	if (store_list(s, c->arena, &objects, &objects_count, e) < 0 ||
 	    store_list_builds(s, c->arena, &builds, &builds_count, e) < 0)
 		return -1;
-	AUTO_JSON json_t *doc = json_pack("{s:i, s:s, s:I, s:o, s:o, s:o, s:o}", "schema", 1, "dir", store_dir(s),
-					  "free_bytes", (json_int_t)free_bytes, "kinds", usage_json(rows, rows_count),
-					  "lower", lowers_json(s), "objects", objects_json(objects, objects_count),
-					  "builds", objects_json(builds, builds_count));
+	AUTO_JSON json_t *doc = json_pack(
+		"{s:i, s:o, s:I, s:o, s:o, s:o, s:o}", "schema", 1, "dir", json_or_null(store_dir(s)), "free_bytes",
+		(json_int_t)free_bytes, "kinds", usage_json(rows, rows_count), "lower", lowers_json(s), "objects",
+		objects_json(objects, objects_count), "builds", objects_json(builds, builds_count));
 	return json_print(doc, e);
 }
 
@@ -147,8 +147,8 @@ static int print_checks(struct cmd_context *c, struct store *s, const struct sto
 		for (size_t i = 0; i < r->wrong; i++)
 			json_array_append_new(list, wrong_json(&r->items[i]));
 		AUTO_JSON json_t *doc =
-			json_pack("{s:i, s:s, s:I, s:I, s:o}", "schema", 1, "dir", store_dir(s), "checked",
-				  (json_int_t)r->checked, "bytes", (json_int_t)r->bytes, "wrong", list);
+			json_pack("{s:i, s:o, s:I, s:I, s:o}", "schema", 1, "dir", json_or_null(store_dir(s)),
+				  "checked", (json_int_t)r->checked, "bytes", (json_int_t)r->bytes, "wrong", list);
 		return json_print(doc, e);
 	}
 	AUTO_BUF struct buf out = {0};
@@ -204,11 +204,11 @@ static int cache_gc(struct cmd_context *c, struct store *s, struct err *e)
 	if (store_gc(s, &q, c->run, c->arena, &r, e) < 0)
 		return -1;
 	if (c->global->json) {
-		AUTO_JSON json_t *doc =
-			json_pack("{s:i, s:s, s:b, s:o, s:I, s:I, s:I, s:I}", "schema", 1, "dir", store_dir(s),
-				  "dry_run", o->dry_run, "removed", objects_json(r.removed, r.count), "removed_bytes",
-				  (json_int_t)r.removed_bytes, "kept", (json_int_t)r.kept, "kept_bytes",
-				  (json_int_t)r.kept_bytes, "busy", (json_int_t)r.busy);
+		AUTO_JSON json_t *doc = json_pack("{s:i, s:o, s:b, s:o, s:I, s:I, s:I, s:I}", "schema", 1, "dir",
+						  json_or_null(store_dir(s)), "dry_run", o->dry_run, "removed",
+						  objects_json(r.removed, r.count), "removed_bytes",
+						  (json_int_t)r.removed_bytes, "kept", (json_int_t)r.kept, "kept_bytes",
+						  (json_int_t)r.kept_bytes, "busy", (json_int_t)r.busy);
 		return json_print(doc, e);
 	}
 	AUTO_BUF struct buf out = {0};
@@ -228,8 +228,9 @@ static int no_store(struct cmd_context *c, const char *dir, struct err *e)
 {
 	AUTO_BUF struct buf out = {0};
 	if (c->global->json) {
-		AUTO_JSON json_t *doc = json_pack("{s:i, s:s, s:n, s:[], s:[], s:[], s:[]}", "schema", 1, "dir", dir,
-						  "free_bytes", "kinds", "lower", "objects", "builds");
+		AUTO_JSON json_t *doc =
+			json_pack("{s:i, s:o, s:n, s:[], s:[], s:[], s:[]}", "schema", 1, "dir", json_or_null(dir),
+				  "free_bytes", "kinds", "lower", "objects", "builds");
 		return json_print(doc, e);
 	}
 	buf_printf(&out, "%s\nempty: no build or fetch has made a store here\n", dir);

@@ -4,6 +4,7 @@
 
 #include "base/path.h"
 #include "base/sys/json.h"
+#include "base/utf8.h"
 #include "cmd/help.h"
 
 struct index_options {
@@ -15,9 +16,10 @@ static int print_result(struct cmd_context *c, const char *dir, const struct ind
 {
 	AUTO_BUF struct buf out = {0};
 	if (c->global->json) {
-		AUTO_JSON json_t *doc = json_pack("{s:i, s:s, s:i, s:i, s:i, s:o}", "schema", 1, "dir", dir, "wheels",
-						  (int)r->wheels, "projects", (int)r->projects, "yanked",
-						  (int)r->yanked, "indexes", json_from_strlist(&r->names));
+		AUTO_JSON json_t *doc =
+			json_pack("{s:i, s:o, s:i, s:i, s:i, s:o}", "schema", 1, "dir", json_or_null(dir), "wheels",
+				  (int)r->wheels, "projects", (int)r->projects, "yanked", (int)r->yanked, "indexes",
+				  json_from_strlist(&r->names));
 		return json_print(doc, e);
 	}
 	for (size_t i = 0; i < r->names.count; i++)
@@ -33,6 +35,11 @@ static int index_main(struct cmd_context *c, const struct strlist *words, struct
 	if (words->count != 1) {
 		err_set(e, ERR_USAGE, "index takes one directory of wheels, not %zu", words->count);
 		return err_hint(e, "for example 'ptbuild index dist'");
+	}
+	/* The pages in JSON would have no files. */
+	if (o->base_url && !utf8_valid(o->base_url)) {
+		err_set(e, ERR_USAGE, "--base-url is not UTF-8: '%s'", o->base_url);
+		return err_hint(e, "write the bytes of its path as %%XX");
 	}
 	const struct index_request q = {.dir = words->items[0], .base_url = o->base_url};
 	return index_write(&q, c->run, c->arena, &r, e) < 0 ? -1 : print_result(c, q.dir, &r, e);

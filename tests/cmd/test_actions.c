@@ -35,6 +35,25 @@ static void cache_info_of_an_empty_store(void **state)
 	assert_false(fs_exists(json_string_value(json_object_get(doc, "dir")))); /* it was only looked at */
 }
 
+/* What JSON cannot say of a path is U+FFFD, as everywhere; what was done is told. */
+static void cache_in_a_directory_that_is_not_utf8(void **state)
+{
+	(void)state;
+	const char *const lines[] = {"cache info --json", "cache verify --json", "cache gc --keep-days 1 --json"};
+	struct store *s;
+	struct err e = {0};
+	for (int made = 0; made < 2; made++) {
+		for (size_t i = 0; i < (made ? ARRAY_LEN(lines) : 1); i++) {
+			assert_int_equal(
+				ptbuild(arena_printf(&ran.arena, "%s --cache '%s'", lines[i], test_path("c\xff"))), 0);
+			AUTO_JSON json_t *doc = json_out();
+			assert_contains(json_string_value(json_object_get(doc, "dir")), "/c\xef\xbf\xbd");
+		}
+		assert_ok(store_open(test_path("c\xff"), test_run(), &s, &e), &e);
+		store_close(s);
+	}
+}
+
 static void cache_info_counts(void **state)
 {
 	(void)state;
@@ -352,6 +371,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(cache_info_of_an_empty_store),
+		T(cache_in_a_directory_that_is_not_utf8),
 		T(cache_info_counts),
 		T(cache_verify_of_good_objects),
 		T(cache_verify_moves_away_what_is_wrong),

@@ -150,6 +150,30 @@ def test_json_pages(world):
             assert hashlib.sha256(metadata).hexdigest() == f["core-metadata"]["sha256"]
 
 
+def run(world, *args):
+    command = [os.fsencode(world.ptbuild), b"index", *args]
+    return subprocess.run(command, capture_output=True, timeout=60, cwd=world.dir)
+
+
+def test_a_directory_that_is_not_utf8(world):
+    folder = os.fsencode(world.path("dist-")) + b"\xff"
+    os.mkdir(folder)
+    make_wheel(os.fsdecode(folder), "torch", "2.6.0+cpu.avx2")
+    result = run(world, folder, b"--json")
+    assert result.returncode == 0, result.stderr
+    doc = json.loads(result.stdout)
+    assert doc["dir"].endswith("/dist-\ufffd") and doc["wheels"] == 1, doc
+    assert os.path.isfile(folder + b"/simple/torch/index.json")
+
+
+def test_a_url_that_is_not_utf8(world):
+    folder = os.fsencode(setup(world))
+    before = open(folder + b"/simple/torch/index.json", "rb").read()
+    result = run(world, folder, b"--base-url", b"https://files.example.org/\xff")
+    assert result.returncode == 2 and b"--base-url is not UTF-8: 'https://files.example.org/\\xff'" in result.stderr, result.stderr
+    assert open(folder + b"/simple/torch/index.json", "rb").read() == before
+
+
 if __name__ == "__main__":
     main(
         [
@@ -163,5 +187,7 @@ if __name__ == "__main__":
             test_yanked_wheels_are_passed_over,
             test_a_changed_wheel_is_not_installed,
             test_json_pages,
+            test_a_directory_that_is_not_utf8,
+            test_a_url_that_is_not_utf8,
         ]
     )
