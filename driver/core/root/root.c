@@ -149,6 +149,33 @@ int root_list(const struct root *r, const char *dir, struct arena *a, struct str
 	return real ? fs_list(root_host_path(r, real, a), a, ret, e) : 0;
 }
 
+struct listing {
+	const struct root *root;
+	const char *dir;
+	struct arena *a;
+	struct strlist *ret;
+};
+
+static int list_file(const char *rel, const struct stat *st, void *user, struct err *e)
+{
+	const struct listing *l = user;
+	struct stat real;
+	const char *path = S_ISLNK(st->st_mode) ? root_resolve(l->root, path_join(l->a, l->dir, rel), l->a) : NULL;
+	(void)e;
+	if (path && lstat(root_host_path(l->root, path, l->a), &real) == 0)
+		st = &real;
+	if (S_ISREG(st->st_mode))
+		strlist_add(l->ret, l->a, rel);
+	return 0;
+}
+
+int root_files(const struct root *r, const char *dir, struct arena *a, struct strlist *ret, struct err *e)
+{
+	const char *real = root_resolve(r, dir, a);
+	struct listing l = {.root = r, .dir = real, .a = a, .ret = ret};
+	return real ? fs_walk(root_host_path(r, real, a), list_file, &l, e) : 0;
+}
+
 /* The value of KEY=value in os-release, without quotes; NULL if absent. */
 static const char *os_field(const char *text, const char *key, struct arena *a)
 {

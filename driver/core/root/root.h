@@ -35,6 +35,9 @@ char *root_resolve(const struct root *r, const char *path, struct arena *a);
 int root_read(const struct root *r, const char *path, uint64_t max, struct buf *out, struct err *e) MUST_CHECK;
 /* root_list: the names in a directory inside the root, as fs_list; none if it does not exist. */
 int root_list(const struct root *r, const char *dir, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
+/* root_files: the paths below a directory inside the root, relative to it, that are or lead to
+ * regular files; none if it does not exist. */
+int root_files(const struct root *r, const char *dir, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
 /* root_find_program: the path inside the root ("/usr/bin/ninja") of a program in ROOT_PATH, or of a
  * name with a '/'. Links are followed to an executable file, but the path given is the link, since
  * programs look at their name. NULL if absent. */

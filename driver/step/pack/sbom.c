@@ -174,14 +174,13 @@ static int add_library(struct bill *b, const struct sbom_library *l, struct err 
 	return 0;
 }
 
-/* Licence, and those of its own parts: every file of its directory. */
+/* Licence, and those of its own parts: every file below its directory. */
 static int copy_texts(struct bill *b, const char *name, struct err *e)
 {
 	const char *dir = arena_printf(b->a, "/usr/share/doc/%s", name);
 	struct strlist files = {0};
-	if (root_list(b->q->root, dir, b->a, &files, e) < 0)
+	if (root_files(b->q->root, dir, b->a, &files, e) < 0)
 		return -1;
-	strlist_sort(&files);
 	for (size_t i = 0; i < files.count; i++) {
 		AUTO_BUF struct buf text = {0};
 		const char *inside = root_resolve(b->q->root, path_join(b->a, dir, files.items[i]), b->a);

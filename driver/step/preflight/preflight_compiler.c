@@ -113,12 +113,14 @@ static bool check_blas_files(struct preflight *d, const struct blas_row *row)
 		fix_blas(d, row);
 		return false;
 	}
-	const char *real = *row->linked ? root_resolve(d->q->root, texts, d->arena) : NULL;
-	if (!*row->linked || (real && fs_is_dir(root_host_path(d->q->root, real, d->arena))))
+	struct strlist found = {0};
+	struct err why = {0};
+	if (!*row->linked || (root_files(d->q->root, texts, d->arena, &found, &why) == 0 && found.count))
 		return true;
 	preflight_fail(d, ERR_SYSTEM, "blas",
-		       "'%s' is not in the root '%s': the texts of the licence of %s, which must go into the wheel",
-		       texts, d->q->root->dir, row->name);
+		       "no file below '%s' in the root '%s'%s%s: the texts of the licence of %s, which must go into "
+		       "the wheel",
+		       texts, d->q->root->dir, *why.msg ? ": " : "", why.msg, row->name);
 	fix_blas(d, row);
 	return false;
 }

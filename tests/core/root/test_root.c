@@ -475,10 +475,29 @@ static void glibc_is_read_from_the_library(void **state)
 	assert_string_equal(root_glibc(&r, &arena), gnu_get_libc_version());
 }
 
+static void test_files(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	struct strlist names = {0};
+	file("usr/share/licence", "");
+	file("opt/doc/a/one", "");
+	lnk("/usr/share/licence", "opt/doc/b");
+	lnk("/usr/share", "opt/doc/dir");
+	lnk("gone", "opt/doc/gone");
+	lnk("doc", "opt/other");
+	struct root r = opened();
+	assert_ok(root_files(&r, "/opt/other", &arena, &names, &e), &e);
+	assert_string_equal(strlist_join(&names, &arena, " "), "a/one b");
+	assert_ok(root_files(&r, "/opt/none", &arena, &names, &e), &e);
+	assert_int_equal(names.count, 2);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
+		T(test_files),
 		T(test_host),
 		T(test_another_name_of_the_host),
 		T(test_no_root),

@@ -169,7 +169,8 @@ static void test_linked_library(void **state)
 	struct sbom_linked linked = {"mkl-static", "1.2", "Some Licence", SHA};
 	(void)state;
 	test_write(test_path("root/usr/share/doc/mkl-static/LICENSE.txt"), "terms");
-	test_write(test_path("root/usr/share/doc/mkl-static/parts.txt"), "others");
+	test_write(test_path("root/usr/share/doc/mkl-static/parts/one.txt"), "others");
+	assert_int_equal(symlink("gone", test_path("root/usr/share/doc/mkl-static/gone.txt")), 0);
 	struct sbom_request q = request();
 	q.linked = &linked;
 	AUTO_JSON json_t *j = write_ok(&q);
@@ -182,7 +183,7 @@ static void test_linked_library(void **state)
 	assert_null(json_object_get(c, "scope"));
 	assert_int_equal(licenses.count, 4);
 	assert_string_equal(licenses.items[2], "vendored/mkl-static/LICENSE.txt");
-	assert_string_equal(licenses.items[3], "vendored/mkl-static/parts.txt");
+	assert_string_equal(licenses.items[3], "vendored/mkl-static/parts/one.txt");
 	char *AUTO_FREE text = test_read(test_path(INFO "licenses/vendored/mkl-static/LICENSE.txt"));
 	assert_string_equal(text, "terms");
 	/* of a root that is no world */

@@ -5,8 +5,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "step/preflight/preflight_parts.h"
 
 /* A root in which everything is as it must be; a test then takes one thing away. */
@@ -457,6 +459,7 @@ static void test_files_of_a_blas_in_a_place_of_its_own(void **state)
 {
 	struct blas_row row = own_blas();
 	struct setting place = {.name = "OWN_DIR", .value = "/opt/own"};
+	struct err e = {0};
 	(void)state;
 	t.plan.blas_row = &row;
 	t.plan.python = "3.13";
@@ -467,7 +470,12 @@ static void test_files_of_a_blas_in_a_place_of_its_own(void **state)
 	test_write(path_join(&t.a, t.root.dir, "opt/own/lib/own.a"), "");
 	assert_blas("'/opt/own/include/own.h' is not in the root");
 	test_write(path_join(&t.a, t.root.dir, "opt/own/include/own.h"), "");
-	assert_blas("'/usr/share/doc/own-static' is not in the root");
+	assert_blas("no file below '/usr/share/doc/own-static' in the root");
+	const char *texts = path_join(&t.a, t.root.dir, "usr/share/doc/own-static");
+	assert_ok(fs_mkdirs(texts, &e), &e);
+	assert_blas("no file below '/usr/share/doc/own-static' in the root");
+	assert_int_equal(symlink("gone", path_join(&t.a, texts, "gone.txt")), 0);
+	assert_blas("no file below '/usr/share/doc/own-static' in the root");
 	test_write(path_join(&t.a, t.root.dir, "usr/share/doc/own-static/licence.txt"), "");
 	assert_blas("pkg-config does not find 'no-such-module'");
 	place.value = "opt/own";
