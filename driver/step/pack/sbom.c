@@ -10,7 +10,7 @@
 #include "base/sys/json.h"
 #include "core/wheel/wheel.h"
 
-enum { COPYRIGHT_MAX = 16 << 20 };
+enum { COPYRIGHT_MAX = 16 << 20, MODULE_MAX = 64 * 1024 };
 
 struct bill {
 	const struct sbom_request *q;
@@ -193,21 +193,62 @@ static int copy_texts(struct bill *b, const char *name, struct err *e)
 	return 0;
 }
 
+/* The version in a module of pkg-config; "" for none, and for one that is put together of variables. */
+static const char *version_in(const char *module, struct arena *a)
+{
+	static const char field[] = "Version:";
+	struct strlist lines = {0};
+	strlist_split(&lines, a, module, "\r\n");
+	for (size_t i = 0; i < lines.count; i++) {
+		if (strncmp(lines.items[i], field, strlen(field)) != 0)
+			continue;
+		const char *version = lines.items[i] + strlen(field);
+		version += strspn(version, " \t");
+		size_t len = strcspn(version, " \t");
+		return memchr(version, '$', len) ? "" : arena_strndup(a, version, len);
+	}
+	return "";
+}
+
+/* By the first module, as pkg-config finds it. One of another place says nothing of what was linked. */
+static int linked_version(struct bill *b, const struct sbom_linked *l, const char **ret, struct err *e)
+{
+	const char *place = *l->place ? root_resolve(b->q->root, l->place, b->a) : NULL;
+	struct strlist dirs = {0};
+	*ret = l->version;
+	strlist_split(&dirs, b->a, l->module_dirs, ":");
+	for (size_t i = 0; !**ret && place && i < dirs.count; i++) {
+		AUTO_BUF struct buf text = {0};
+		const char *path = path_join(b->a, dirs.items[i], arena_printf(b->a, "%s.pc", l->module));
+		const char *real = root_resolve(b->q->root, path, b->a);
+		if (!real)
+			continue;
+		if (!path_below(real, place))
+			return 0;
+		if (fs_read(root_host_path(b->q->root, real, b->a), MODULE_MAX, &text, e) < 0)
+			return -1;
+		*ret = version_in(buf_cstr(&text), b->a);
+		return 0;
+	}
+	return 0;
+}
+
 static int add_linked(struct bill *b, const struct sbom_linked *l, struct err *e)
 {
-	if (copy_texts(b, l->name, e) < 0)
+	const char *version;
+	if (copy_texts(b, l->name, e) < 0 || linked_version(b, l, &version, e) < 0)
 		return -1;
 	json_t *c = json_pack("{s:s, s:s, s:[{s:{s:s}}], s:[{s:s, s:s}]}", "type", "library", "name", l->name,
 			      "licenses", "license", "name", l->licence, "properties", "name", "ptbuild:kind", "value",
 			      "linked library");
-	if (*l->version) {
-		json_object_set_new(c, "version", json_string(l->version));
+	if (*version)
+		json_object_set_new(c, "version", json_or_null(version));
+	if (*l->sha256) {
 		json_object_set_new(c, "purl",
 				    json_string(arena_printf(b->a, "pkg:pypi/%s@%s", escape(l->name, b->a),
-							     escape(l->version, b->a))));
-	}
-	if (*l->sha256)
+							     escape(version, b->a))));
 		json_object_set_new(c, "hashes", hashes(l->sha256));
+	}
 	add_component(b, c, arena_printf(b->a, "linked:%s", l->name));
 	return 0;
 }

@@ -232,6 +232,13 @@ static struct sbom_tool *sbom_tools(const struct make *m, size_t *ret_count)
 	return tools;
 }
 
+/* A setting of the plan, "" without one. */
+static const char *setting(const struct settings *s, const char *name)
+{
+	const char *value = settings_value(s, name);
+	return value ? value : "";
+}
+
 /* What the BLAS leaves in the wheel's libraries, with what the world's lock knows of it; NULL: nothing. */
 static const struct sbom_linked *sbom_linked(const struct make *m)
 {
@@ -240,7 +247,13 @@ static const struct sbom_linked *sbom_linked(const struct make *m)
 	if (!blas || !*blas->linked)
 		return NULL;
 	struct sbom_linked *out = arena_alloc(m->arena, sizeof(*out));
-	*out = (struct sbom_linked){blas->linked, "", blas->licence, ""};
+	*out = (struct sbom_linked){.name = blas->linked,
+				    .version = "",
+				    .licence = blas->licence,
+				    .sha256 = "",
+				    .place = setting(&m->plan->cache, blas->place),
+				    .module = blas->pkgconf,
+				    .module_dirs = setting(&m->plan->env, "PKG_CONFIG_PATH")};
 	for (size_t i = 0; w && i < w->count; i++)
 		for (size_t k = 0; k < w->pieces[i].lock.count; k++) {
 			const struct world_entry *f = &w->pieces[i].lock.entries[k];

@@ -166,7 +166,7 @@ static void test_of_no_package(void **state)
 /* What is inside the wheel's own libraries has its licence, and those of its parts, in the wheel. */
 static void test_linked_library(void **state)
 {
-	struct sbom_linked linked = {"mkl-static", "1.2", "Some Licence", SHA};
+	struct sbom_linked linked = {"mkl-static", "1.2", "Some Licence", SHA, "", "", ""};
 	(void)state;
 	test_write(test_path("root/usr/share/doc/mkl-static/LICENSE.txt"), "terms");
 	test_write(test_path("root/usr/share/doc/mkl-static/parts/one.txt"), "others");
@@ -193,6 +193,41 @@ static void test_linked_library(void **state)
 	assert_null(json_object_get(c, "version"));
 	assert_null(json_object_get(c, "purl"));
 	assert_null(json_object_get(c, "hashes"));
+}
+
+static void assert_linked_version(const struct sbom_linked *linked, const char *version)
+{
+	struct sbom_request q = request();
+	q.linked = linked;
+	AUTO_JSON json_t *j = write_ok(&q);
+	const json_t *c = json_array_get(json_object_get(j, "components"), 6);
+	if (version)
+		assert_string_equal(AT(c, "version"), version);
+	else
+		assert_null(json_object_get(c, "version"));
+	/* whose package it was is not known */
+	assert_null(json_object_get(c, "purl"));
+}
+
+/* In a root that is no world the library's own module says which version it is. */
+static void test_version_of_a_linked_library(void **state)
+{
+	struct sbom_linked linked = {"own-static", "", "Some Licence", "", "/opt/own", "own", "/opt/none:/opt/own/pc"};
+	(void)state;
+	test_write(test_path("root/usr/share/doc/own-static/LICENSE.txt"), "terms");
+	test_write(test_path("root/opt/own-7/lib/own.a"), "");
+	assert_int_equal(symlink("own-7", test_path("root/opt/own")), 0);
+	assert_linked_version(&linked, NULL);
+	test_write(test_path("root/opt/own-7/pc/own.pc"), "v=2\nName: own\nVersion:  2026.2 \nLibs: -lown\n");
+	assert_linked_version(&linked, "2026.2");
+	test_write(test_path("root/opt/own-7/pc/own.pc"), "v=2\nName: own\nVersion: ${v}\n");
+	assert_linked_version(&linked, NULL);
+	/* another one's module */
+	test_write(test_path("root/opt/other/own.pc"), "Version: 3\n");
+	linked.module_dirs = "/opt/other:/opt/own/pc";
+	assert_linked_version(&linked, NULL);
+	linked.place = "/opt/other";
+	assert_linked_version(&linked, "3");
 }
 
 /* What the root was made of is in the bill, and said not to be in the wheel. */
@@ -291,6 +326,7 @@ int main(void)
 		TEST(test_licences_are_copied_once),
 		TEST(test_of_no_package),
 		TEST(test_linked_library),
+		TEST(test_version_of_a_linked_library),
 		TEST(test_files_of_the_world),
 		TEST(test_no_copyright_file),
 		TEST(test_link_out_of_the_root),
