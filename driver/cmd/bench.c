@@ -9,6 +9,8 @@
 #include "base/sys/machine.h"
 #include "cmd/help.h"
 #include "cmd/root.h"
+#include "core/plan/promise.h"
+#include "core/wheel/wheel.h"
 #include "step/bench/bench_print.h"
 #include "step/pipeline/pair.h"
 #include "step/watch/report_bench.h"
@@ -119,6 +121,56 @@ static int find_wheels(struct cmd_context *c, const struct strlist *words, struc
 	return pair_check(b->wheels[BENCH_OURS], b->wheels[BENCH_OTHER], e);
 }
 
+/* ---- the GPU ---- */
+
+/* A label that promises nothing is not judged: that wheel is tried. */
+static int check_label(struct cmd_context *c, const char *wheel, const struct tables *t, const struct hardware *h,
+		       struct err *e)
+{
+	const struct strlist none = {0};
+	struct wheel_name n;
+	struct promise p;
+	struct runs_on r;
+	struct fit fit;
+	if (wheel_name_parse(wheel, c->arena, &n, e) < 0)
+		return -1;
+	const char *plus = strchr(n.version, '+');
+	promise_of_label(t, plus ? plus + 1 : "", c->arena, &p);
+	if (!p.gpu_known)
+		return 0;
+	runs_on_of_wheel(t, &n, "", &p, &none, "", c->arena, &r);
+	fit_gpu(&r, h, c->arena, &fit);
+	if (!r.gpu.count)
+		err_set(e, ERR_POLICY, "--device cuda: '%s' has no GPU code", path_base(wheel));
+	else if (fit.verdict == FIT_NO)
+		err_set(e, ERR_POLICY, "--device cuda: this machine cannot run '%s': %s", path_base(wheel),
+			strlist_join(&fit.lacks, c->arena, "; "));
+	else
+		return 0;
+	return err_hint(e, "that is by %s; --device cpu compares the code for processors", p.from);
+}
+
+/* Before gigabytes are fetched and installed: what no driver or no code is there for. */
+static int check_gpu(struct cmd_context *c, const struct pair_request *b, struct err *e)
+{
+	const struct tables *t;
+	const struct hardware_facts *facts;
+	const struct hardware *h;
+	if (strcmp(b->bench.device, "cuda") != 0)
+		return 0;
+	if (cmd_tables(c, &t, e) < 0 || cmd_machine(c, true, &facts, &h, e) < 0)
+		return -1;
+	if (!h->gpu_count) {
+		err_set(e, ERR_POLICY, "--device cuda: this machine has no NVIDIA GPU%s%s", *h->gpu_trouble ? ": " : "",
+			h->gpu_trouble);
+		return err_hint(e, "nvidia-smi says whether the driver has one");
+	}
+	for (size_t i = 0; i < BENCH_SIDES; i++)
+		if (b->wheels[i] && check_label(c, b->wheels[i], t, h, e) < 0)
+			return -1;
+	return 0;
+}
+
 /* ---- the results ---- */
 
 static struct report_bars bars_of(const struct bench_set *s, struct arena *a)
@@ -227,8 +279,9 @@ static int run_bench(struct cmd_context *c, const struct strlist *words, struct 
 	struct bench_result r;
 	const char *other;
 	if (find_wheels(c, words, &b, e) < 0 || fill_request(c, &b.bench, e) < 0 || check_page(o->page, e) < 0 ||
-	    cmd_platform(c->arena, &b.platform, e) < 0 || cmd_fetch_options(c, &fetch, e) < 0 ||
-	    cmd_profiles_dir(c, &q.profiles_dir, e) < 0 || cmd_root(c, &q.root, e) < 0 || cmd_store(c, &q.store, e) < 0)
+	    check_gpu(c, &b, e) < 0 || cmd_platform(c->arena, &b.platform, e) < 0 ||
+	    cmd_fetch_options(c, &fetch, e) < 0 || cmd_profiles_dir(c, &q.profiles_dir, e) < 0 ||
+	    cmd_root(c, &q.root, e) < 0 || cmd_store(c, &q.store, e) < 0)
 		return -1;
 	if (pair_bench(&b, c->run, c->arena, &r, &other, e) < 0)
 		return -1;
@@ -271,7 +324,9 @@ const struct command command_bench = {
 		"told, not timed, and makes the exit status 7. One that fails, dies or takes longer than --limit is "
 		"told and left out of the mean.\n"
 		"Both must have the same version, Python and ABI; only local labels may differ. What a wheel pins "
-		"(CUDA libraries) is fetched from the Python index and installed beside it.",
+		"(CUDA libraries) is fetched from the Python index and installed beside it.\n"
+		"With --device cuda, a wheel whose label names no GPU of this machine is refused before anything is "
+		"fetched.",
 	.tables = {bench_options},
 	.arguments = {{"WHEEL", "the torch wheel to measure", "<file>"}},
 	.examples = {{"ptbuild bench dist/torch-2.6.0+cpu.avx2-*.whl --against official --root ROOT",

@@ -196,10 +196,45 @@ static void native_is_made_exact_in_the_plan(void **state)
 	assert_string_equal(text(half, "variant"), "pytorch-python313-cuda12_9-sm80-avx2");
 }
 
+static int bench_on_the_gpu(const char *label, const char *other)
+{
+	const char *const labels[] = {label, other};
+	const char *wheels[2];
+	for (size_t i = 0; i < 2; i++) {
+		wheels[i] = arena_strdup(&ran.arena, test_path("torch-2.9.1+%s-cp38-cp38-linux_x86_64.whl", labels[i]));
+		test_write(wheels[i], "not read");
+	}
+	return shell(arena_printf(&ran.arena,
+				  "LD_LIBRARY_PATH='%s' exec \"$PTBUILD\" bench '%s' --against '%s' --device cuda "
+				  "--sandbox none --root / --offline",
+				  test_path("lib"), wheels[0], wheels[1]));
+}
+
+/* Before the wheels are opened, and what they pin is fetched. */
+static void bench_refuses_a_wheel_without_code_for_the_gpu(void **state)
+{
+	(void)state;
+	make_library("libcuda", FAKE_CUDA, "-DINIT=0 -DCOUNT=1");
+	make_library("libnvidia-ml", FAKE_NVML, "");
+	assert_int_equal(bench_on_the_gpu("cu128.sm80.avx2", "cu128.sm90.avx2"), 7);
+	assert_contains(err_text(), "this machine cannot run 'torch-2.9.1+cu128.sm90.avx2-cp38-cp38-linux_x86_64.whl': "
+				    "it lacks code for its NVIDIA A100 (8.0)");
+	assert_contains(err_text(), "its label 'cu128.sm90.avx2'");
+	assert_int_equal(bench_on_the_gpu("cpu.avx2", "cu128.sm80.avx2"), 7);
+	assert_contains(err_text(), "'torch-2.9.1+cpu.avx2-cp38-cp38-linux_x86_64.whl' has no GPU code");
+	/* both have code for it, or promise nothing: the next check speaks */
+	const char *const fine[] = {"cu128.sm80.avx512", "own"};
+	for (size_t i = 0; i < ARRAY_LEN(fine); i++) {
+		assert_int_equal(bench_on_the_gpu("cu128.sm80.avx2", fine[i]), 7);
+		assert_contains(err_text(), "is for cp38, but the Python of the root");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(libcuda_tells_of_gpus_and_nvml_of_the_driver),
+		T(bench_refuses_a_wheel_without_code_for_the_gpu),
 		T(nvml_is_asked_where_libcuda_is_not),
 		T(nvidia_smi_is_asked_last),
 		T(a_failing_libcuda_is_a_warning),

@@ -86,7 +86,7 @@ static bool runs(const char *target, const struct gpu_row *row, const char *gpu)
 	return newer >= 0 && strtol(gpu, NULL, 10) == strtol(target, NULL, 10);
 }
 
-static void fit_gpu(struct fitting *c)
+static void fit_gpus(struct fitting *c)
 {
 	const struct runs_on *r = c->r;
 	const struct hardware *h = c->h;
@@ -123,7 +123,7 @@ void fit_of(const struct runs_on *r, const struct root *root, const struct hardw
 		return;
 	}
 	fit_processor(&c);
-	fit_gpu(&c);
+	fit_gpus(&c);
 	fit_driver(&c);
 	able = out.verdict == FIT_YES;
 	fit_python(&c);
@@ -131,6 +131,15 @@ void fit_of(const struct runs_on *r, const struct root *root, const struct hardw
 	if (r->torch_of_root && other)
 		lack(&c, FIT_NO, arena_printf(a, "torch %s is the root's own", r->torch));
 	out.root = other && able && out.verdict != FIT_YES ? root->dir : NULL;
+	*ret = out;
+}
+
+void fit_gpu(const struct runs_on *r, const struct hardware *h, struct arena *a, struct fit *ret)
+{
+	struct fit out = {0};
+	struct fitting c = {.r = r, .h = h, .a = a, .out = &out};
+	fit_gpus(&c);
+	fit_driver(&c);
 	*ret = out;
 }
 

@@ -17,6 +17,8 @@ struct fit {
  * it is built; NULL: none is known. */
 void fit_of(const struct runs_on *r, const struct root *root, const struct hardware_facts *f, const struct hardware *h,
 	    struct arena *a, struct fit *ret);
+/* fit_gpu: the GPUs and their driver alone, whatever else the machine lacks. */
+void fit_gpu(const struct runs_on *r, const struct hardware *h, struct arena *a, struct fit *ret);
 /* fit_text: "no: its Python is 3.11, not 3.13". */
 char *fit_text(const struct fit *f, struct arena *a);
 /* fit_json: a new reference. */
