@@ -36,6 +36,12 @@ static const char *named_world(const struct cmd_context *c)
 	return root && strncmp(root, WORLD_ROOT, strlen(WORLD_ROOT)) == 0 ? root + strlen(WORLD_ROOT) : NULL;
 }
 
+/* Before the world is fetched for nothing. */
+static int check_named(const struct cmd_context *c, struct err *e)
+{
+	return named_world(c) ? sandbox_check_root(cmd_sandbox(c), c->global->root, e) : 0;
+}
+
 static int load_world(struct cmd_context *c, const char *name, const char *platform, const struct world **ret,
 		      struct err *e)
 {
@@ -212,12 +218,7 @@ static int group(struct cmd_context *c, const struct selections *s, bool foreign
 	size_t count = 0;
 	*ret = groups;
 	*ret_count = 1;
-	/* Before the world is fetched for nothing. */
-	if (named_world(c) && cmd_sandbox(c) == SANDBOX_NONE) {
-		err_set(e, ERR_POLICY, "the root '%s' cannot be used without a sandbox", c->global->root);
-		return err_hint(e, "--root / is this machine's own, or keep the sandbox on");
-	}
-	if (load_named(c, e) < 0)
+	if (check_named(c, e) < 0 || load_named(c, e) < 0)
 		return -1;
 	if ((c->global->root && !named_world(c)) || cmd_sandbox(c) == SANDBOX_NONE || !s->count) {
 		groups[0] = (struct cmd_root_group){*s, .world = c->world, .drift = c->drift, .root = c->root};
@@ -317,7 +318,7 @@ static int make_world(struct cmd_context *c, const char **ret, struct err *e)
 				  .jobs = c->global->jobs ? c->global->jobs : machine_processors()};
 	struct world_result r = {0};
 	struct cmd_root_state state;
-	if (cmd_root_look(c, &state, e) < 0)
+	if (cmd_root_look(c, &state, e) < 0 || (!state.made && check_named(c, e) < 0))
 		return -1;
 	/* Only doctor has a use for it: whoever builds asks for a store that can be written. */
 	if (state.made && store_is_read_only(c->store)) {

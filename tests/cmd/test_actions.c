@@ -299,6 +299,19 @@ static void bench_on_a_gpu_needs_no_sandbox(void **state)
 	assert_contains(err_text(), "--sandbox none");
 }
 
+/* No world is fetched that could not be used. */
+static void a_world_needs_the_sandbox(void **state)
+{
+	(void)state;
+	const char *wheel = test_path("torch-2.9.1-py3-none-any.whl");
+	test_write(wheel, "not read");
+	const char *lines[] = {"fetch --profile cpu-avx2 --release 2.6.0-debian",
+			       arena_printf(&ran.arena, "bench '%s' --against '%s'", wheel, wheel)};
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
+		expect(arena_printf(&ran.arena, "%s --root world:debian13 --sandbox none --offline", lines[i]), 7,
+		       "the root 'world:debian13' cannot be used without a sandbox");
+}
+
 static void a_page_that_cannot_be_written_is_told_at_once(void **state)
 {
 	(void)state;
@@ -391,6 +404,7 @@ int main(void)
 		T(doctor_compiles_with_the_profiles_flags),
 		T(doctor_finds_the_missing_tool),
 		T(bench_on_a_gpu_needs_no_sandbox),
+		T(a_world_needs_the_sandbox),
 		T(repack_of_a_wheel_refuses_what_it_does_not_use),
 		T(a_page_that_cannot_be_written_is_told_at_once),
 		T(shell_finds_the_tree_of_a_variant_with_an_open_toolkit),

@@ -115,13 +115,19 @@ static void show_etc(struct sandbox *s)
 			sandbox_add(s, SANDBOX_DATA, own_files[i].data, own_files[i].path);
 }
 
+int sandbox_check_root(enum sandbox_kind kind, const char *root, struct err *e)
+{
+	if (kind != SANDBOX_NONE)
+		return 0;
+	err_set(e, ERR_POLICY, "the root '%s' cannot be used without a sandbox", root);
+	return err_hint(e, "--root / is this machine's own, or keep the sandbox on");
+}
+
 int sandbox_init(struct sandbox *s, enum sandbox_kind kind, const struct root *root, struct arena *a, struct err *e)
 {
 	static const char *const tops[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
-	if (kind == SANDBOX_NONE && !root->host) {
-		err_set(e, ERR_POLICY, "the root '%s' cannot be used without a sandbox", root->dir);
-		return err_hint(e, "--root / is this machine's own, or keep the sandbox on");
-	}
+	if (!root->host && sandbox_check_root(kind, root->dir, e) < 0)
+		return -1;
 	*s = (struct sandbox){.kind = kind, .arena = a, .root = root, .cwd = "/"};
 	for (size_t i = 0; i < ARRAY_LEN(tops); i++)
 		show(s, tops[i]);

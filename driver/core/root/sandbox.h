@@ -22,6 +22,10 @@ enum sandbox_kind { SANDBOX_BWRAP, SANDBOX_NONE };
 const char *sandbox_kind_name(enum sandbox_kind kind);
 bool sandbox_kind_parse(const char *name, enum sandbox_kind *ret) MUST_CHECK;
 
+/* sandbox_check_root: whether a root that is not the host's can be shown, before it is made; `root`
+ * is for the message. ERR_POLICY for SANDBOX_NONE. */
+int sandbox_check_root(enum sandbox_kind kind, const char *root, struct err *e) MUST_CHECK;
+
 enum sandbox_op_type {
 	SANDBOX_RO,
 	SANDBOX_RW,
@@ -69,8 +73,8 @@ struct sandbox {
  * opt, of the host's /etc only certificates, debian_version and what the loader and the
  * alternatives need), generated passwd and group files with root, nobody and the build user (1000),
  * a read-only /proc, a minimal /dev, and empty writable /tmp, SANDBOX_HOME and SANDBOX_TMP in
- * memory. The environment is empty. SANDBOX_NONE with an unpacked root is ERR_POLICY. `s` keeps
- * pointers to root and arena. */
+ * memory. The environment is empty. ERR_POLICY as sandbox_check_root. `s` keeps pointers to root
+ * and arena. */
 int sandbox_init(struct sandbox *s, enum sandbox_kind kind, const struct root *root, struct arena *a,
 		 struct err *e) MUST_CHECK;
 /* sandbox_add: appends an operation; of two with the same dest the later one is seen. The strings
