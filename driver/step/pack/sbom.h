@@ -57,8 +57,9 @@ struct sbom_request {
 
 /* sbom_write: writes <dist-info>/sboms/<distribution>.cdx.json (CycloneDX 1.6, no serial number,
  * time of the epoch), <dist-info>/licenses/vendored/<package>/copyright from the root's
- * usr/share/doc, and all files of what is linked; *ret_licenses: those files, below licenses/.
- * What is linked has the version of its module where that lies below its place and no other is
- * known, and a package URL only if the wheel is known. Warns about a library without package or copyright file and lists it without a licence. */
+ * usr/share/doc, and all files of what is linked; *ret_licenses: those files, below licenses/. What
+ * is linked has the version of its module where that lies below its place and no other is known,
+ * and a package URL only if the wheel is known. Warns about a library without package or copyright
+ * file and lists it without a licence. */
 int sbom_write(const struct sbom_request *q, const struct run *run, struct arena *a, struct strlist *ret_licenses,
 	       struct err *e) MUST_CHECK;
