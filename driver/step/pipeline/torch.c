@@ -80,6 +80,50 @@ int torch_unpack(const struct torch_source *t, const char *dir, const struct run
 	return 0;
 }
 
+/* The value of `cuda` in torch/version.py ("cuda: Optional[str] = '12.4'"): "" for None, NULL without one. */
+static const char *cuda_in(const char *version_py, struct arena *a)
+{
+	struct strlist lines = {0};
+	strlist_split(&lines, a, version_py, "\r\n");
+	for (size_t i = 0; i < lines.count; i++) {
+		const char *line = lines.items[i];
+		if (strncmp(line, "cuda", 4) != 0 || !line[4] || !strchr(": =", line[4]))
+			continue;
+		const char *value = strchr(line, '=');
+		if (!value)
+			continue;
+		value += 1 + strspn(value + 1, " ");
+		if (*value == '\'' || *value == '"')
+			return arena_strndup(a, value + 1, strcspn(value + 1, "'\""));
+		return strncmp(value, "None", 4) == 0 ? "" : NULL;
+	}
+	return NULL;
+}
+
+/* How much of a version its first two numbers take. */
+static size_t two_numbers(const char *version)
+{
+	size_t major = strcspn(version, ".");
+	return version[major] ? major + 1 + strcspn(version + major + 1, ".") : major;
+}
+
+int torch_check_cuda(const struct torch_source *t, const char *unpacked, const char *cuda, struct arena *a,
+		     struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	const char *path = t->wheel ? path_join(a, unpacked, "torch/version.py") : NULL;
+	if (!cuda || !path || !fs_exists(path))
+		return 0;
+	if (fs_read(path, 64 * 1024, &text, e) < 0)
+		return -1;
+	const char *has = cuda_in(buf_cstr(&text), a);
+	if (!has || (two_numbers(has) == two_numbers(cuda) && strncmp(has, cuda, two_numbers(cuda)) == 0))
+		return 0;
+	err_set(e, ERR_POLICY, "'%s' is for %s%s, but the build is for CUDA %s", path_base(t->wheel),
+		*has ? "CUDA " : "the CPU", has, cuda);
+	return err_hint(e, "give a torch for that toolkit with --torch, or build for the torch's with --cuda");
+}
+
 int torch_provides(const struct torch_source *t, const struct root *root, const char *unpacked, struct arena *a,
 		   struct strlist *ret, struct strlist *ret_files, struct err *e)
 {
