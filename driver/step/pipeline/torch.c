@@ -8,6 +8,8 @@
 #include "core/elf/elf.h"
 #include "core/wheel/wheel.h"
 
+enum { VERSION_PY_MAX = 64 * 1024 };
+
 int torch_from_root(const struct root *root, enum sandbox_kind kind, const struct run *run, struct arena *a,
 		    struct torch_source *ret, struct err *e)
 {
@@ -114,7 +116,7 @@ int torch_check_cuda(const struct torch_source *t, const char *unpacked, const c
 	const char *path = t->wheel ? path_join(a, unpacked, "torch/version.py") : NULL;
 	if (!cuda || !path || !fs_exists(path))
 		return 0;
-	if (fs_read(path, 64 * 1024, &text, e) < 0)
+	if (fs_read(path, VERSION_PY_MAX, &text, e) < 0)
 		return -1;
 	const char *has = cuda_in(buf_cstr(&text), a);
 	if (!has || (two_numbers(has) == two_numbers(cuda) && strncmp(has, cuda, two_numbers(cuda)) == 0))

@@ -148,7 +148,7 @@ static void test_the_linker_reaches_the_flags(void **state)
 static char *run_by_heap(const char *compiler, struct arena *a)
 {
 	char line[512] = "";
-	const char *script = test_path("heap"), *path = arena_strdup(a, test_path(compiler));
+	const char *script = test_path("heap"), *path = arena_strdup(a, test_path("%s", compiler));
 	test_write(script, backend_heap(a));
 	assert_int_equal(symlink("/bin/echo", path), 0);
 	FILE *f = popen(arena_printf(a, "sh %s %s -c 'a b.cpp'", test_path("heap"), path), "r");
