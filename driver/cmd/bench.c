@@ -136,7 +136,7 @@ static int check_label(struct cmd_context *c, const char *wheel, const struct ta
 		return -1;
 	const char *plus = strchr(n.version, '+');
 	promise_of_label(t, plus ? plus + 1 : "", c->arena, &p);
-	if (!p.gpu_known)
+	if (!p.gpu_known && !(plus && strcmp(plus, "+cpu") == 0)) /* that of the official ones for the CPU */
 		return 0;
 	runs_on_of_wheel(t, &n, "", &p, &none, "", c->arena, &r);
 	fit_gpu(&r, h, c->arena, &fit);

@@ -83,7 +83,8 @@ static int add_row(struct cmd_context *c, const char *profiles, const char *part
 	for (size_t i = 0; i < ARRAY_LEN(platforms); i++) {
 		const char *path = world_lock_path(profiles, part, platforms[i], c->arena), *made;
 		struct world_lock lock;
-		if (!fs_exists(path) || (only && strcmp(only, platforms[i]) != 0))
+		if (!fs_exists(path) || (only && strcmp(only, platforms[i]) != 0) ||
+		    !strings_allow(p->platforms, p->platforms_count, platforms[i]))
 			continue;
 		if (world_lock_read(path, c->arena, &lock, e) < 0 ||
 		    find_made(c, profiles, p, platforms[i], &made, e) < 0)

@@ -84,11 +84,11 @@ def targets(_):
 def driver_context(name):
     """(status, current context) of the driver of this name; None where there is none."""
     try:
-        driver = ctypes.CDLL(name)
-    except OSError:
+        ask = ctypes.CDLL(name).cuCtxGetCurrent
+    except (OSError, AttributeError):
         return None
     context = ctypes.c_void_p()
-    return driver.cuCtxGetCurrent(ctypes.byref(context)), context.value
+    return ask(ctypes.byref(context)), context.value
 
 
 def one_driver():

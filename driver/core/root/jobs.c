@@ -86,7 +86,8 @@ bool jobs_spare(uint64_t usable, const struct jobs_pools *p, const struct jobs_m
 {
 	if (need->heavy > UINT64_MAX - more || need->compile > UINT64_MAX - more)
 		return false;
-	return beside(usable, need->heavy + more, need->compile + more, p->total) >= p->heavy;
+	return beside(usable, need->heavy + more, need->compile + more, p->total) >= p->heavy &&
+	       beside(usable, need->link, need->compile + more, p->total) >= p->link;
 }
 
 static void clamp(unsigned *n, unsigned most)

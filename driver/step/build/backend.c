@@ -131,13 +131,27 @@ char *backend_heap(struct arena *a)
 {
 	/* Else it begins at an eighth of the memory, and at 128 MiB at the latest (GCC's manual, "ggc-min-heapsize"):
 	 * with GCC 13 a tenth of the time of PyTorch's larger units. */
-	static const char text[] = "#!/bin/sh\n"
-				   "# GCC with a larger heap: there is memory to spare.\n"
-				   "heap=--param=ggc-min-heapsize=%llu\n"
-				   "case ${1##*/} in\n"
-				   "*gcc* | *g++*) exec \"$@\" $heap ;;\n"
-				   "*) exec \"$@\" ;;\n"
-				   "esac\n";
+	static const char text[] =
+		"#!/bin/sh\n"
+		"# GCC with a larger heap: there is memory to spare. Not where its options go into what it makes, nor "
+		"over a heap of the command's own.\n"
+		"compiler=$1 plain= debug=\n"
+		"shift\n"
+		"case ${compiler##*/} in\n"
+		"*clang*) plain=1 ;;\n"
+		"*gcc* | *g++*) ;;\n"
+		"*) plain=1 ;;\n"
+		"esac\n"
+		"for a; do\n"
+		"\tcase $a in\n"
+		"\t-g0) debug= ;;\n"
+		"\t-gno-*) ;;\n"
+		"\t-g*) debug=1 ;;\n"
+		"\t-frecord-gcc-switches | -flto* | *ggc-min-heapsize*) plain=1 ;;\n"
+		"\tesac\n"
+		"done\n"
+		"[ \"$plain$debug\" ] || set -- --param=ggc-min-heapsize=%llu \"$@\"\n"
+		"exec \"$compiler\" \"$@\"\n";
 	return arena_printf(a, text, (unsigned long long)(BACKEND_HEAP_BYTES >> 10));
 }
 

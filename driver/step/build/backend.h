@@ -65,8 +65,9 @@ void backend_env(const struct plan *p, const struct backend *b, const struct bac
  * the two cases in which ccache returns another compilation's object (-dc after -c; code under
  * #ifndef __CUDA_ARCH__ in its preprocessor mode). */
 char *backend_nvcc_launcher(const struct plan *p, const char *ccache, struct arena *a);
-/* backend_heap: the text of BACKEND_HEAP: GCC collects garbage from BACKEND_HEAP_BYTES on, which
- * changes no byte of its output. The compiler cache's key does not have it. */
+/* backend_heap: the text of BACKEND_HEAP: GCC collects garbage from BACKEND_HEAP_BYTES on. The
+ * compiler cache's key does not have it, so where GCC would write its options into what it makes
+ * (debug information, link-time optimisation) it runs as it is. */
 char *backend_heap(struct arena *a);
 /* backend_cache_file: the text of the file that CMake reads as its toolchain file: the plan's cache
  * entries and the prefix map, which is a compile option and not a flag so that torch.__config__

@@ -41,7 +41,7 @@ static void add_reduction(struct building *b, unsigned from, unsigned to, const 
 					.from = from,
 					.to = to,
 					.why = arena_strdup(a, why)};
-	b->state.lowered = true;
+	b->state.lowered = b->tight = true;
 	const char *text =
 		arena_printf(a, "%s: memory ran short at %s after %.0f s: from %u job%s at once to %u: %s",
 			     b->q->plan->package, new->at, new->after, from, from == 1 ? "" : "s", to, new->why);
@@ -68,7 +68,9 @@ static void learn_from_last_run(struct building *b)
 	unsigned from = b->pools.now.total, cap;
 	if (!b->has_last)
 		return;
-	switch (build_state_judge(&b->last, &b->state, &cap)) {
+	enum build_state_verdict verdict = build_state_judge(&b->last, &b->state, &cap);
+	b->tight = verdict != BUILD_STATE_FINE;
+	switch (verdict) {
 	case BUILD_STATE_KILLED:
 		jobs_cap(&b->pools.now, cap);
 		if (cap < from)
@@ -117,11 +119,21 @@ static const char *const *heavy_argv(const struct building *b, const struct strl
 	return strlist_argv(&argv, a);
 }
 
-/* Whether compilers may have the larger heap. Not where memory ran short, now or in the last run. */
+/* Whether compilers may have the larger heap. */
 static bool has_spare(const struct building *b)
 {
-	return b->q->ccache_dir && !b->state.lowered &&
+	return b->q->ccache_dir && !b->tight &&
 	       jobs_spare(jobs_usable(b->pools.memory), &b->pools.now, &b->pools.need, BACKEND_HEAP_BYTES);
+}
+
+/* One job at a time ran short of memory: it may fit with the usual heap. */
+static void give_up_heap(struct building *b, const char *why)
+{
+	const char *text = arena_printf(b->arena, "%s: memory ran short: once more, without larger heaps: %s",
+					b->q->plan->package, why);
+	b->state.lowered = b->tight = true;
+	log_warn(b->run->log, "%s", text);
+	note(b, arena_printf(b->arena, "ptbuild: %s\n", text));
 }
 
 /* Runs the build once with the pools as they are. */
@@ -174,11 +186,14 @@ int building_compile(struct building *b, struct err *e)
 			return -1;
 		if (!out.short_of_memory)
 			return 0;
-		if (!jobs_lower(&b->pools.now)) {
-			const struct build_command c = building_command(b, b->backend->build, "build");
+		const struct build_command c = building_command(b, b->backend->build, "build");
+		const bool spare = has_spare(b);
+		if (jobs_lower(&b->pools.now))
+			add_reduction(b, from, b->pools.now.total, out.why);
+		else if (spare)
+			give_up_heap(b, out.why);
+		else
 			return build_too_large(&c, out.why, b->pools.memory, e);
-		}
-		add_reduction(b, from, b->pools.now.total, out.why);
 		if (building_save(b, true, e) < 0)
 			return -1;
 	}

@@ -98,6 +98,7 @@ struct building {
 	struct build_pools pools;
 	struct build_state state, last; /* of this run and the one before */
 	bool has_last;
+	bool tight; /* memory ran short, in this run or the last */
 	struct build_result result;
 	double began;
 };

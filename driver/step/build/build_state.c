@@ -53,13 +53,18 @@ enum build_state_verdict build_state_judge(const struct build_state *last, const
 					   unsigned *ret_cap)
 {
 	bool same_boot = strcmp(last->boot, now->boot) == 0;
-	if (last->running && same_boot && now->oom_kills > last->oom_kills && last->jobs > 1) {
+	bool killed = last->running && same_boot && now->oom_kills > last->oom_kills;
+	if (killed && last->jobs > 1) {
 		*ret_cap = last->jobs / 2;
 		return BUILD_STATE_KILLED;
 	}
 	if (last->lowered && now->memory / 5 * 4 <= last->memory) {
 		*ret_cap = last->jobs;
 		return BUILD_STATE_LOWERED;
+	}
+	if (killed) {
+		*ret_cap = 1;
+		return BUILD_STATE_KILLED;
 	}
 	return BUILD_STATE_FINE;
 }

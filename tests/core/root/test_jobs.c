@@ -98,6 +98,12 @@ static void spare_memory_is_for_all_at_once(void **state)
 	assert_false(jobs_spare(GIB(19) - 1, &p, &need, GIB(1)));
 	p = jobs_plan(GIB(4), 8, 0, &need); /* a heavy one alone */
 	assert_false(jobs_spare(GIB(4), &p, &need, GIB(1)));
+	/* two links beside two compilers */
+	const struct jobs_memory links = {.compile = GIB(1), .heavy = GIB(1), .link = GIB(4)};
+	p = jobs_plan(GIB(10), 4, 0, &links);
+	assert_int_equal(p.link, 2);
+	assert_true(jobs_spare(GIB(12), &p, &links, GIB(1)));
+	assert_false(jobs_spare(GIB(12) - 1, &p, &links, GIB(1)));
 	p = jobs_plan(GIB(100), 2, 6, &need); /* asked for */
 	assert_false(jobs_spare(GIB(4), &p, &need, 0));
 	assert_false(jobs_spare(UINT64_MAX, &p, &(struct jobs_memory){.compile = 1, .heavy = UINT64_MAX}, 1));

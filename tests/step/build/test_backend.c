@@ -145,13 +145,14 @@ static void test_the_linker_reaches_the_flags(void **state)
 }
 
 /* What the script of the larger heap runs for a compiler of this name. */
-static char *run_by_heap(const char *compiler, struct arena *a)
+static char *run_by_heap(const char *compiler, const char *options, struct arena *a)
 {
 	char line[512] = "";
 	const char *script = test_path("heap"), *path = arena_strdup(a, test_path("%s", compiler));
 	test_write(script, backend_heap(a));
+	(void)unlink(path);
 	assert_int_equal(symlink("/bin/echo", path), 0);
-	FILE *f = popen(arena_printf(a, "sh %s %s -c 'a b.cpp'", test_path("heap"), path), "r");
+	FILE *f = popen(arena_printf(a, "sh %s %s -c 'a b.cpp'%s", test_path("heap"), path, options), "r");
 	assert_non_null(f);
 	assert_non_null(fgets(line, sizeof(line), f));
 	assert_int_equal(pclose(f), 0);
@@ -162,11 +163,19 @@ static void test_a_larger_heap_is_for_gcc_alone(void **state)
 {
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
-	assert_string_equal(run_by_heap("g++-13", &a), "-c a b.cpp --param=ggc-min-heapsize=1048576\n");
-	assert_string_equal(run_by_heap("x86_64-linux-gnu-gcc", &a), "-c a b.cpp --param=ggc-min-heapsize=1048576\n");
+	static const char *const as_it_is[] = {" -g",         " -g0 -ggdb3", " -frecord-gcc-switches",
+					       " -flto=auto", " -flto",      " --param ggc-min-heapsize=4096"};
+	static const char heap[] = "--param=ggc-min-heapsize=1048576 -c a b.cpp";
+	assert_string_equal(run_by_heap("g++-13", "", &a), arena_printf(&a, "%s\n", heap));
+	assert_string_equal(run_by_heap("x86_64-linux-gnu-gcc", "", &a), arena_printf(&a, "%s\n", heap));
+	assert_string_equal(run_by_heap("gcc", " -g -g0", &a), arena_printf(&a, "%s -g -g0\n", heap));
 	/* the host's half of its work stays below that */
-	assert_string_equal(run_by_heap("nvcc", &a), "-c a b.cpp\n");
-	assert_string_equal(run_by_heap("clang", &a), "-c a b.cpp\n");
+	assert_string_equal(run_by_heap("nvcc", "", &a), "-c a b.cpp\n");
+	assert_string_equal(run_by_heap("clang++", "", &a), "-c a b.cpp\n");
+	/* the options would be in the object */
+	for (size_t i = 0; i < ARRAY_LEN(as_it_is); i++)
+		assert_string_equal(run_by_heap("g++", as_it_is[i], &a),
+				    arena_printf(&a, "-c a b.cpp%s\n", as_it_is[i]));
 }
 
 static void test_setuptools_gets_the_cache_by_the_compilers_names(void **state)

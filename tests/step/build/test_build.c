@@ -297,6 +297,37 @@ static void test_one_job_that_does_not_fit_is_an_error(void **state)
 	arena_release(&w.arena);
 }
 
+static void test_one_job_is_tried_without_the_larger_heap(void **state)
+{
+	(void)state;
+	struct world w;
+	struct err e = {0};
+	struct build_result r = {0};
+	struct memory_row memory = {.compile = "1M", .link = "1M"};
+	struct heavy_row heavy = {.units = "none", .bytes = "1M"};
+	open_world(&w, "import os, sys\n"
+		       "open('runs', 'a').write(os.environ['CCACHE_PREFIX'] + ' ')\n"
+		       "if os.environ['CCACHE_PREFIX']:\n"
+		       "    print('d/x.o: c++: fatal error: Killed signal terminated program cc1plus')\n"
+		       "    sys.exit(1)\n" HONEST);
+	memory.heavy = &heavy;
+	memory.heavy_count = 1;
+	w.row.memory = &memory;
+	w.ccache.path = "/usr/bin/ccache";
+	w.q.ccache_dir = path_join(&w.arena, w.q.build_dir, "cache");
+	w.q.jobs = 1;
+	assert_ok(build_run(&w.q, test_run(), &w.arena, &r, &e), &e);
+	assert_int_equal(r.reductions_count, 0);
+	char *log = test_read(r.log);
+	assert_contains(log, "ptbuild: torchvision: memory ran short: once more, without larger heaps: d/x.o: c++");
+	free(log);
+	assert_ok(build_run(&w.q, test_run(), &w.arena, &r, &e), &e); /* the next one remembers it */
+	char *runs = test_read(test_path("src/runs"));
+	assert_string_equal(runs, "/ptbuild/cfg/ccache-heap   ");
+	free(runs);
+	arena_release(&w.arena);
+}
+
 static void test_the_next_run_begins_with_what_fitted(void **state)
 {
 	(void)state;
@@ -373,7 +404,7 @@ static void test_the_last_run_is_judged(void **state)
 		{{"a", 3, 1000, 6, false, true}, {"a", 3, 1000, 0, false, false}, BUILD_STATE_FINE, 0},
 		{{"a", 3, 1000, 6, false, true}, {"b", 4, 1000, 0, false, false}, BUILD_STATE_FINE, 0},
 		{{"a", 3, 1000, 6, false, false}, {"a", 4, 1000, 0, false, false}, BUILD_STATE_FINE, 0},
-		{{"a", 3, 1000, 1, false, true}, {"a", 4, 1000, 0, false, false}, BUILD_STATE_FINE, 0},
+		{{"a", 3, 1000, 1, false, true}, {"a", 4, 1000, 0, false, false}, BUILD_STATE_KILLED, 1},
 		/* It had to lower, and there is hardly more memory now. */
 		{{"a", 3, 1000, 2, true, false}, {"b", 0, 1200, 0, false, false}, BUILD_STATE_LOWERED, 2},
 		{{"a", 3, 1000, 2, true, true}, {"a", 3, 900, 0, false, false}, BUILD_STATE_LOWERED, 2},
@@ -432,6 +463,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_a_failing_prepare_names_the_command, test_teardown),
 		cmocka_unit_test_teardown(test_fewer_jobs_after_a_kill, test_teardown),
 		cmocka_unit_test_teardown(test_one_job_that_does_not_fit_is_an_error, test_teardown),
+		cmocka_unit_test_teardown(test_one_job_is_tried_without_the_larger_heap, test_teardown),
 		cmocka_unit_test_teardown(test_the_next_run_begins_with_what_fitted, test_teardown),
 		cmocka_unit_test_teardown(test_other_failures_lower_nothing, test_teardown),
 		cmocka_unit_test_teardown(test_a_failure_names_the_unit_and_how_to_repeat_it, test_teardown),
