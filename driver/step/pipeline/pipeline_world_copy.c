@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/os.h"
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/lock.h"
