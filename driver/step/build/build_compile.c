@@ -186,14 +186,14 @@ int building_compile(struct building *b, struct err *e)
 			return -1;
 		if (!out.short_of_memory)
 			return 0;
-		const struct build_command c = building_command(b, b->backend->build, "build");
-		const bool spare = has_spare(b);
-		if (jobs_lower(&b->pools.now))
+		if (jobs_lower(&b->pools.now)) {
 			add_reduction(b, from, b->pools.now.total, out.why);
-		else if (spare)
+		} else if (has_spare(b)) {
 			give_up_heap(b, out.why);
-		else
+		} else {
+			const struct build_command c = building_command(b, b->backend->build, "build");
 			return build_too_large(&c, out.why, b->pools.memory, e);
+		}
 		if (building_save(b, true, e) < 0)
 			return -1;
 	}

@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
+#include "base/version.h"
 #include "core/elf/elf.h"
 #include "core/wheel/wheel.h"
 
@@ -102,24 +103,19 @@ static const char *cuda_in(const char *version_py, struct arena *a)
 	return NULL;
 }
 
-/* How much of a version its first two numbers take. */
-static size_t two_numbers(const char *version)
-{
-	size_t major = strcspn(version, ".");
-	return version[major] ? major + 1 + strcspn(version + major + 1, ".") : major;
-}
-
 int torch_check_cuda(const struct torch_source *t, const char *unpacked, const char *cuda, struct arena *a,
 		     struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
+	struct err ignored = {0};
+	bool same = false;
 	const char *path = t->wheel ? path_join(a, unpacked, "torch/version.py") : NULL;
 	if (!cuda || !path || !fs_exists(path))
 		return 0;
 	if (fs_read(path, VERSION_PY_MAX, &text, e) < 0)
 		return -1;
 	const char *has = cuda_in(buf_cstr(&text), a);
-	if (!has || (two_numbers(has) == two_numbers(cuda) && strncmp(has, cuda, two_numbers(cuda)) == 0))
+	if (!has || (version_in(has, arena_printf(a, "==%s.*", cuda), &same, &ignored) == 0 && same))
 		return 0;
 	err_set(e, ERR_POLICY, "'%s' is for %s%s, but the build is for CUDA %s", path_base(t->wheel),
 		*has ? "CUDA " : "the CPU", has, cuda);

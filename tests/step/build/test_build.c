@@ -91,22 +91,28 @@ static void test_the_build_sees_the_plans_environment_only(void **state)
 	arena_release(&w.arena);
 }
 
+/* With a compiler cache, and one job of which a compiler takes this much. */
+static void use_cache(struct world *w, const char *compile)
+{
+	struct memory_row *memory = arena_alloc(&w->arena, sizeof(*memory));
+	struct heavy_row *heavy = arena_alloc(&w->arena, sizeof(*heavy));
+	*heavy = (struct heavy_row){.units = "none", .bytes = compile};
+	*memory = (struct memory_row){.compile = compile, .link = "1M", .heavy = heavy, .heavy_count = 1};
+	w->row.memory = memory;
+	w->ccache.path = "/usr/bin/ccache";
+	w->q.ccache_dir = path_join(&w->arena, w->q.build_dir, "cache");
+	w->q.jobs = 1;
+}
+
 /* The prefix that the compiler cache is given where a compiler takes this much, with one job. */
 static void see_prefix(const char *compile, const char *prefix)
 {
 	struct world w;
 	struct err e = {0};
 	struct build_result r = {0};
-	struct memory_row memory = {.compile = compile, .link = "1M"};
-	struct heavy_row heavy = {.units = "none", .bytes = compile};
 	open_world(&w, HONEST "print('prefix', os.environ.get('CCACHE_PREFIX'))\n"
 			      "print('script', os.access('/ptbuild/cfg/ccache-heap', os.X_OK))\n");
-	memory.heavy = &heavy;
-	memory.heavy_count = 1;
-	w.row.memory = &memory;
-	w.ccache.path = "/usr/bin/ccache";
-	w.q.ccache_dir = path_join(&w.arena, w.q.build_dir, "cache");
-	w.q.jobs = 1;
+	use_cache(&w, compile);
 	assert_ok(build_run(&w.q, test_run(), &w.arena, &r, &e), &e);
 	char *log = test_read(r.log);
 	assert_contains(log, arena_printf(&w.arena, "prefix %s\nscript True\n", prefix));
@@ -303,19 +309,12 @@ static void test_one_job_is_tried_without_the_larger_heap(void **state)
 	struct world w;
 	struct err e = {0};
 	struct build_result r = {0};
-	struct memory_row memory = {.compile = "1M", .link = "1M"};
-	struct heavy_row heavy = {.units = "none", .bytes = "1M"};
 	open_world(&w, "import os, sys\n"
 		       "open('runs', 'a').write(os.environ['CCACHE_PREFIX'] + ' ')\n"
 		       "if os.environ['CCACHE_PREFIX']:\n"
 		       "    print('d/x.o: c++: fatal error: Killed signal terminated program cc1plus')\n"
 		       "    sys.exit(1)\n" HONEST);
-	memory.heavy = &heavy;
-	memory.heavy_count = 1;
-	w.row.memory = &memory;
-	w.ccache.path = "/usr/bin/ccache";
-	w.q.ccache_dir = path_join(&w.arena, w.q.build_dir, "cache");
-	w.q.jobs = 1;
+	use_cache(&w, "1M");
 	assert_ok(build_run(&w.q, test_run(), &w.arena, &r, &e), &e);
 	assert_int_equal(r.reductions_count, 0);
 	char *log = test_read(r.log);
