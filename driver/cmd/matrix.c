@@ -8,8 +8,8 @@
 #include "cmd/matrix.h"
 #include "cmd/select.h"
 #include "core/variant/profile_parts.h"
-#include "step/build/backend.h"
 #include "step/ccache/ccache_remote.h"
+#include "step/compile/backend.h"
 
 struct matrix_options {
 	struct cmd_select_base base;

@@ -7,7 +7,7 @@
 #include "core/ninja/ninja_log.h"
 #include "core/ninja/ninja_parts.h"
 #include "core/ninja/ninja_share.h"
-#include "step/build/build_log.h"
+#include "step/compile/build_log.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
 #include "base/sys/beneath.h"
 #include "base/sys/json.h"
 #include "core/plan/key_diff.h"
-#include "step/build/build_tree.h"
+#include "step/compile/build_tree.h"
 
 #define MAX_LINES 20
 

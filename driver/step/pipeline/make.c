@@ -6,7 +6,7 @@
 #include "base/sys/beneath.h"
 #include "core/plan/series.h"
 #include "core/root/sandbox_walls.h"
-#include "step/build/build.h"
+#include "step/compile/build.h"
 #include "step/fetch/fetch.h"
 #include "step/pipeline/compiled.h"
 #include "step/source/patch.h"

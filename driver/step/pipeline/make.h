@@ -1,7 +1,7 @@
 /* One variant made from its plan: the steps in their order, each timed. */
 #pragma once
 #include "core/plan/cuda_libraries.h"
-#include "step/build/build.h"
+#include "step/compile/build.h"
 #include "step/pack/pack.h"
 #include "step/pipeline/pipeline.h"
 #include "step/pipeline/progress.h"

@@ -9,7 +9,7 @@
 #include "core/plan/plan_taken.h"
 #include "core/root/sandbox_place.h"
 #include "core/root/sandbox_walls.h"
-#include "step/build/work_tree.h"
+#include "step/compile/work_tree.h"
 #include "step/pack/earlier.h"
 #include "step/pack/provenance.h"
 #include "step/pack/publish.h"

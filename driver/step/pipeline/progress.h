@@ -1,7 +1,7 @@
 /* Progress: on a terminal one line that is rewritten, elsewhere a line a minute and one for each
  * step, with -q nothing. */
 #pragma once
-#include "step/build/build.h"
+#include "step/compile/build.h"
 #include "step/pipeline/progress_eta.h"
 #include "step/watch/watch.h"
 

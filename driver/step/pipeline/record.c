@@ -6,7 +6,7 @@
 #include "base/sys/machine.h"
 #include "core/root/sandbox_walls.h"
 #include "core/world/world.h"
-#include "step/build/backend.h"
+#include "step/compile/backend.h"
 #include "step/pack/sbom.h"
 #include "step/pipeline/make.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/path.h"
 #include "base/sys/digest.h"
-#include "step/build/backend.h"
+#include "step/compile/backend.h"
 #include "step/pipeline/weights.h"
 
 int shard_check(const struct plan *p, const struct toolchain *t, struct err *e)

@@ -7,7 +7,7 @@
 #include "base/sys/beneath.h"
 #include "base/sys/digest.h"
 #include "core/code/decode.h"
-#include "step/build/backend.h"
+#include "step/compile/backend.h"
 #include "step/pipeline/make.h"
 
 #define NAME "buildtrial"

@@ -1,4 +1,4 @@
-#include "step/build/work_tree.h"
+#include "step/compile/work_tree.h"
 
 #include <errno.h>
 #include <string.h>

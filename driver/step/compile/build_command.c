@@ -3,7 +3,7 @@
 
 #include "base/sys/beneath.h"
 #include "base/sys/machine.h"
-#include "step/build/build_parts.h"
+#include "step/compile/build_parts.h"
 
 #define TICK_S 1.0
 #define MAX_SAID (UINT64_C(32) << 20) /* the end of it has what matters */

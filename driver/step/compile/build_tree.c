@@ -1,4 +1,4 @@
-#include "step/build/build_tree.h"
+#include "step/compile/build_tree.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "base/sys/json.h"
 #include "core/plan/plan.h"
 #include "core/root/sandbox_file.h"
-#include "step/build/work_tree.h"
+#include "step/compile/work_tree.h"
 
 #define FILE_NAME "tree.json"
 

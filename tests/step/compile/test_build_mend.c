@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/sys/fs.h"
-#include "step/build/build.h"
-#include "step/build/build_parts.h"
+#include "step/compile/build.h"
+#include "step/compile/build_parts.h"
 
 #define LAST 1700000000 /* when the last file was written */
 

@@ -1,6 +1,6 @@
 #include "base/sys/beneath.h"
 #include "core/ninja/ninja_file.h"
-#include "step/build/build_parts.h"
+#include "step/compile/build_parts.h"
 
 static void keep_own(struct strlist *heavy, const struct strlist *outputs)
 {

@@ -6,7 +6,7 @@
 #include "core/ninja/ninja_share.h"
 #include "core/root/jobs.h"
 #include "core/root/toolchain.h"
-#include "step/build/check_config.h"
+#include "step/compile/check_config.h"
 
 /* Gets the events of a build, in the caller's thread. Functions may be NULL. */
 struct build_observer {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "step/build/check_config.h"
+#include "step/compile/check_config.h"
 
 /* A plan with nothing but what the comparison looks at. */
 static struct setting entries[8];

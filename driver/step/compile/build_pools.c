@@ -4,7 +4,7 @@
 #include "base/sys/beneath.h"
 #include "base/sys/machine.h"
 #include "core/ninja/ninja_file.h"
-#include "step/build/build_parts.h"
+#include "step/compile/build_parts.h"
 
 /* Measurements of earlier builds correct the table. */
 static void learn(const struct history *h, struct jobs_memory *need)

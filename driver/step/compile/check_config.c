@@ -1,4 +1,4 @@
-#include "step/build/check_config.h"
+#include "step/compile/check_config.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "step/build/build_log.h"
+#include "step/compile/build_log.h"
 
 #include <ctype.h>
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 #include <time.h>
 
 #include "base/sys/beneath.h"
-#include "step/build/build_parts.h"
+#include "step/compile/build_parts.h"
 
 struct build_command building_command(const struct building *b, const char *const *argv, const char *step)
 {

@@ -1,4 +1,4 @@
-#include "step/build/build.h"
+#include "step/compile/build.h"
 
 #include <string.h>
 
@@ -8,8 +8,8 @@
 #include "base/sys/machine.h"
 #include "base/utf8.h"
 #include "core/root/sandbox_walls.h"
-#include "step/build/build_parts.h"
-#include "step/build/build_tree.h"
+#include "step/compile/build_parts.h"
+#include "step/compile/build_tree.h"
 
 int build_prepare(const struct build_request *q, const struct run *run, struct err *e)
 {

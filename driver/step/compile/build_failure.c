@@ -3,7 +3,7 @@
 #include "base/path.h"
 #include "base/shell.h"
 #include "base/sys/beneath.h"
-#include "step/build/build_parts.h"
+#include "step/compile/build_parts.h"
 
 /* Less than this left on the disk of the build tree counts as full. */
 #define FULL_BYTES (UINT64_C(256) << 10)

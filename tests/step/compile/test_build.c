@@ -7,7 +7,7 @@
 
 #include "base/path.h"
 #include "base/sys/fs.h"
-#include "step/build/build_parts.h"
+#include "step/compile/build_parts.h"
 
 /* A package whose setup.py does what the test wants, built in the real sandbox on the host's root. */
 struct world {

@@ -2,8 +2,8 @@
 
 #include "base/path.h"
 #include "base/sys/beneath.h"
-#include "step/build/build_parts.h"
-#include "step/build/build_tree.h"
+#include "step/compile/build_parts.h"
+#include "step/compile/build_tree.h"
 
 int build_sandbox(const struct build_request *q, struct arena *a, struct sandbox *s, struct err *e)
 {

@@ -1,4 +1,4 @@
-#include "step/build/backend.h"
+#include "step/compile/backend.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "step/build/build.h"
+#include "step/compile/build.h"
 
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "base/sys/beneath.h"
 #include "core/ninja/ninja_file.h"
 #include "core/ninja/ninja_log.h"
-#include "step/build/build_parts.h"
+#include "step/compile/build_parts.h"
 
 #define BUILD "build"
 #define MARKER "src.ok"

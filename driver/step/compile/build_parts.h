@@ -1,9 +1,9 @@
 /* The parts of the build step that only build*.c share. */
 #pragma once
 #include "base/sys/proc.h"
-#include "step/build/backend.h"
-#include "step/build/build.h"
-#include "step/build/build_log.h"
+#include "step/compile/backend.h"
+#include "step/compile/build.h"
+#include "step/compile/build_log.h"
 
 /* Places below the build directory. What a build could have written is opened by base/sys/beneath.h
  * alone, and the rest of the directory as well (ci/check-layers). */

@@ -3,7 +3,7 @@
 
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
-#include "step/build/build_parts.h"
+#include "step/compile/build_parts.h"
 
 #define FILE_NAME "state.json"
 
