@@ -10,6 +10,10 @@
 #include "base/err.h"
 #include "base/run.h"
 
+/* Seconds after which something hangs: the only limit that a test holds against a wall clock. What it
+ * must not wait for takes longer. */
+enum { HANG_S = 120 };
+
 /* test_dir: a fresh empty directory for the running test, its path static until the next call;
  * removed by test_teardown. */
 const char *test_dir(void);

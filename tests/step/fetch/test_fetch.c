@@ -174,15 +174,17 @@ static void an_unreachable_host_is_asked_for_one_file(void **state)
 		digest_data(body, i, sha);
 		s[i] = source(f, arena_printf(&f->a, "f%zu", i), sha, url);
 	}
-	double start = log_seconds();
+	f->log.level = LOG_VERBOSE;
 	assert_err(get(f, s, N), &f->e, ERR_NETWORK, "cannot fetch 'f0': cannot get 'http");
-	assert_true(log_seconds() - start < 0.9); /* one pause of at most 0.25 s */
 	assert_false(s[1].gone);
 	const char *text = log_text(f),
 		   *said = arena_printf(&f->a, "'%s' cannot be reached and is not asked again", host);
 	const char *first = strstr(text, said);
 	assert_non_null(first);
 	assert_null(strstr(first + 1, said));
+	const char *pause = strstr(text, "' again in ");
+	assert_non_null(pause);
+	assert_null(strstr(pause + 1, "' again in "));
 	assert_contains(text, arena_printf(&f->a, "cannot fetch 'f1': '%s' cannot be reached", host));
 	assert_contains(text, "cannot fetch 'f3'");
 	assert_not_contains(text, "cannot fetch 'f4'");
@@ -421,7 +423,7 @@ static void cancel_stops_at_once_and_keeps_the_partial(void **state)
 	struct fixture *f = *state;
 	int ends[2];
 	pthread_t t;
-	f->o.stall_seconds = 60;
+	f->o.stall_seconds = 300;
 	serve(f, (struct httpd_page){.fault = HTTPD_STALL, .cut = HALF});
 	assert_int_equal(pipe(ends), 0);
 	f->run.cancel_fd = ends[0];
@@ -429,7 +431,7 @@ static void cancel_stops_at_once_and_keeps_the_partial(void **state)
 	struct fetch_source s = file_source(f);
 	double start = log_seconds();
 	assert_err(get(f, &s, 1), &f->e, ERR_INTERRUPTED, "interrupted");
-	assert_true(log_seconds() - start < 3);
+	assert_true(log_seconds() - start < HANG_S);
 	pthread_join(t, NULL);
 	struct stat st;
 	assert_int_equal(stat(partial(f), &st), 0);

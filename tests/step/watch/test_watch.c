@@ -143,7 +143,7 @@ static void steps_have_times_peaks_and_sizes(void **state)
 	const struct watch_step *s = f->result.steps;
 	assert_string_equal(s[0].name, "first");
 	assert_int_equal(s[0].tree_bytes, 10);
-	assert_true(s[0].end > s[0].begin && s[0].cpu_seconds > 0.1 && s[0].cpu_seconds < 2);
+	assert_true(s[0].end > s[0].begin && s[0].cpu_seconds > 0.1 && s[0].cpu_seconds < 20);
 	assert_true(s[0].peak_memory > MIB && s[0].least_disk_free > 0 && s[0].peak_processes >= 1);
 	assert_string_equal(s[1].name, "second");
 	assert_true(s[1].begin >= s[0].end && s[1].end <= s[2].begin && s[2].end >= s[2].begin);
