@@ -18,7 +18,7 @@ static int list_part(const struct store *s, const char *part, struct store_objec
 {
 	struct strlist names = {0};
 	const char *top = path_join(l->arena, s->dir, part);
-	if (fs_exists(top) && fs_list(top, l->arena, &names, e) < 0)
+	if (fs_exists(TRUSTED, top) && fs_list(TRUSTED, top, l->arena, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++)
 		if (store_objects_add(l, part, names.items[i], path_join(l->arena, top, names.items[i]), NULL, e) < 0)
@@ -81,7 +81,8 @@ static int list_all(struct store *s, struct store_objects *l, struct err *e)
 		if (list_part(s, parts[i], l, e) < 0)
 			return -1;
 	for (size_t i = 0; i < ARRAY_LEN(f); i++)
-		if (fs_exists(f[i].top) && fs_walk_busy(f[i].top, add_cache_file, (void *)&f[i], e) < 0)
+		if (fs_exists(TRUSTED, f[i].top) &&
+		    fs_walk_busy(TRUSTED, f[i].top, add_cache_file, (void *)&f[i], e) < 0)
 			return -1;
 	return 0;
 }
@@ -127,7 +128,7 @@ static int remove_one(struct store *s, const struct store_object *o, bool dry_ru
 	const char *path = lock_of(s, o, &a);
 	bool got = true;
 	*ret_busy = false;
-	if (path && !fs_exists(o->path))
+	if (path && !fs_exists(TRUSTED, o->path))
 		return 0;
 	if (path && lock_try(&lock, path, false, &got, e) < 0)
 		return -1;
@@ -140,7 +141,7 @@ static int remove_one(struct store *s, const struct store_object *o, bool dry_ru
 			       : err_errno(e, ERR_SYSTEM, "cannot remove '%s'", o->path);
 	if (store_remove(s, o, e) == 0)
 		return 0;
-	if (fs_exists(o->path))
+	if (fs_exists(TRUSTED, o->path))
 		return -1;
 	err_clear(e);
 	return 0;
@@ -163,7 +164,7 @@ static void remove_old_stamps(const struct store *s, int64_t now)
 	struct strlist names = {0};
 	struct err ignored;
 	const char *top = path_join(&a, s->dir, "stamps");
-	if (fs_list(top, &a, &names, &ignored) < 0)
+	if (fs_list(TRUSTED, top, &a, &names, &ignored) < 0)
 		return;
 	for (size_t i = 0; i < names.count; i++) {
 		const char *path = path_join(&a, top, names.items[i]);

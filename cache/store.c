@@ -22,25 +22,25 @@ static int adopt_directory(const char *dir, const char *format, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist names = {0};
-	if (fs_list(dir, &a, &names, e) < 0)
+	if (fs_list(TRUSTED, dir, &a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		if (names.items[i][0] == '.' || strncmp(names.items[i], "format", 6) == 0)
 			continue;
-		if (fs_exists(format))
+		if (fs_exists(TRUSTED, format))
 			return 0;
 		err_set(e, ERR_CONFIG, "not a store: '%s' holds '%s' and no format file", dir, names.items[i]);
 		return err_hint(e, "name an empty or new directory with --cache");
 	}
 	char line[64];
 	int n = snprintf(line, sizeof(line), FORMAT_PREFIX "%d\n", STORE_FORMAT);
-	return fs_write_atomic(format, line, (size_t)n, 0644, e);
+	return fs_write(TRUSTED, format, line, (size_t)n, 0644, e);
 }
 
 static int check_version(const char *file, const char *dir, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
-	if (fs_read(file, 256, &text, e) < 0)
+	if (fs_read(TRUSTED, file, 256, &text, e) < 0)
 		return -1;
 	const char *s = buf_cstr(&text);
 	size_t prefix = strlen(FORMAT_PREFIX);
@@ -62,7 +62,7 @@ static int check_format(const char *dir, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	const char *path = path_join(&a, dir, "format");
-	if (!fs_exists(path) && adopt_directory(dir, path, e) < 0)
+	if (!fs_exists(TRUSTED, path) && adopt_directory(dir, path, e) < 0)
 		return -1;
 	return check_version(path, dir, e);
 }
@@ -100,7 +100,7 @@ static int make_layout(const char *dir, struct err *e)
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
 		const char *part = path_join(&a, dir, parts[i]);
 		struct stat st;
-		if (fs_mkdirs(part, e) < 0)
+		if (fs_mkdirs(TRUSTED, part, e) < 0)
 			return -1;
 		if (lstat(part, &st) < 0)
 			return err_errno(e, ERR_SYSTEM, "cannot look at '%s'", part);
@@ -138,8 +138,8 @@ static int take(const char *dir, const struct run *run, bool read_only, struct s
 
 int store_open(const char *dir, const struct run *run, struct store **ret, struct err *e)
 {
-	if (fs_mkdirs(dir, e) < 0 || check_owner(dir, e) < 0 || check_format(dir, e) < 0 || make_layout(dir, e) < 0 ||
-	    store_remove_dead_stages(dir, run, e) < 0) {
+	if (fs_mkdirs(TRUSTED, dir, e) < 0 || check_owner(dir, e) < 0 || check_format(dir, e) < 0 ||
+	    make_layout(dir, e) < 0 || store_remove_dead_stages(dir, run, e) < 0) {
 		if (e->kind == ERR_SYSTEM && !e->hint[0])
 			err_hint(e, "the store must be writable; name another directory with --cache");
 		return err_wrap(e, "cannot open the store '%s'", dir);
@@ -228,7 +228,7 @@ int store_add_fallback(struct store *s, const char *dir, struct err *e)
 		err_set(e, ERR_USAGE, "'%s' cannot be its own lower store", dir);
 		return err_hint(e, "--lower-store names another directory than --cache");
 	}
-	if (fs_list(real, &a, &names, e) < 0) {
+	if (fs_list(TRUSTED, real, &a, &names, e) < 0) {
 		leave_out(s, dir, e->msg);
 		err_clear(e);
 		return 0;
@@ -236,7 +236,7 @@ int store_add_fallback(struct store *s, const char *dir, struct err *e)
 	if (names.count == 0)
 		return leave_out(s, dir, "it is empty");
 	const char *format = path_join(&a, real, "format");
-	if (!fs_exists(format)) {
+	if (!fs_exists(TRUSTED, format)) {
 		err_set(e, ERR_CONFIG, "not a store: '%s' has no format file", dir);
 		return err_hint(e, "--lower-store names the directory that was another ptbuild's --cache");
 	}
@@ -267,7 +267,7 @@ int store_build_dir(struct store *s, const char *compile_key, struct arena *a, c
 	if (store_check_name(STORE_BUILD, compile_key, e) < 0)
 		return -1;
 	const char *path = arena_printf(a, "%s/build/%s", s->dir, compile_key);
-	if (fs_mkdirs(path, e) < 0)
+	if (fs_mkdirs(TRUSTED, path, e) < 0)
 		return -1;
 	store_touch(path);
 	*ret = path;

@@ -60,7 +60,7 @@ static int write_manifest(const char *kind, const char *key, const char *stage, 
 	AUTO_ARENA struct arena a = {0};
 	AUTO_JSON json_t *files = json_array();
 	struct listing l = {stage, files, &a};
-	if (fs_walk(stage, list_file, &l, e) < 0)
+	if (fs_walk(TRUSTED, stage, list_file, &l, e) < 0)
 		return -1;
 	if (json_array_size(files) == 0)
 		return err_set(e, ERR_CONFIG, "'%s' is empty: there is nothing to publish", stage);
@@ -68,7 +68,7 @@ static int write_manifest(const char *kind, const char *key, const char *stage, 
 		return -1;
 	AUTO_JSON json_t *doc =
 		json_pack("{s:i, s:s, s:s, s:O}", "format", STORE_FORMAT, "kind", kind, "key", key, "files", files);
-	return json_write(doc, path_join(&a, stage, STORE_MANIFEST), e);
+	return json_write(doc, TRUSTED, path_join(&a, stage, STORE_MANIFEST), e);
 }
 
 static int quarantine_path(struct store *s, const char *kind, const char *key, const char *path, struct err *e)
@@ -103,7 +103,7 @@ static int put_in_place(struct store *s, const char *kind, const char *key, cons
 			return -1;
 		if (*ret_taken)
 			return 0;
-		if (quarantine_path(s, kind, key, to, e) < 0 && fs_exists(to))
+		if (quarantine_path(s, kind, key, to, e) < 0 && fs_exists(TRUSTED, to))
 			return -1;
 		err_clear(e);
 	}
@@ -118,7 +118,7 @@ int store_publish(struct store *s, const char *kind, const char *key, const char
 	const char *to = store_object_path(s->dir, kind, key, a);
 	bool taken;
 	if (write_manifest(kind, key, stage, e) < 0 || fs_sync_tree(stage, e) < 0 ||
-	    fs_mkdirs(path_dir(a, to), e) < 0 || fs_sync_dir(path_join(a, s->dir, "objects"), e) < 0 ||
+	    fs_mkdirs(TRUSTED, path_dir(a, to), e) < 0 || fs_sync_dir(path_join(a, s->dir, "objects"), e) < 0 ||
 	    put_in_place(s, kind, key, stage, to, &taken, e) < 0) {
 		(void)unlink(path_join(a, stage, STORE_MANIFEST)); /* the caller may mend the stage and try again */
 		return err_wrap(e, "cannot publish the %s %.12s", kind, key);
@@ -150,7 +150,7 @@ int store_objects_add(struct store_objects *l, const char *kind, const char *key
 	uint64_t bytes = (uint64_t)st.st_size;
 	bool said = strcmp(kind, STORE_WORLD) == 0 && store_world_bytes(key, path, &bytes);
 	if (!said && S_ISDIR(st.st_mode) && fs_tree_size_most(path, &bytes, e) < 0) {
-		if (fs_exists(path))
+		if (fs_exists(TRUSTED, path))
 			return -1;
 		err_clear(e);
 		return 0;
@@ -165,7 +165,7 @@ int store_objects_add(struct store_objects *l, const char *kind, const char *key
 static int list_kind(struct store_objects *l, const char *kind, const char *dir, const char *manifest, struct err *e)
 {
 	struct strlist keys = {0};
-	if (fs_list(dir, l->arena, &keys, e) < 0)
+	if (fs_list(TRUSTED, dir, l->arena, &keys, e) < 0)
 		return -1;
 	for (size_t i = 0; i < keys.count; i++) {
 		struct err ignored;
@@ -181,7 +181,7 @@ int store_list(struct store *s, struct arena *a, struct store_object **ret, size
 	const char *top = path_join(a, s->dir, "objects");
 	struct strlist kinds = {0};
 	struct store_objects l = {.arena = a};
-	if (fs_list(top, a, &kinds, e) < 0)
+	if (fs_list(TRUSTED, top, a, &kinds, e) < 0)
 		return -1;
 	for (size_t i = 0; i < kinds.count; i++)
 		if (list_kind(&l, kinds.items[i], path_join(a, top, kinds.items[i]), STORE_MANIFEST, e) < 0)

@@ -53,13 +53,13 @@ static int get_file(const struct pull *p, const json_t *row, enum store_got *ret
 		return bad_answer(p, ret, e);
 	}
 	const char *to = path_join(p->arena, p->stage, rel);
-	if (fs_exists(to)) {
+	if (fs_exists(TRUSTED, to)) {
 		err_set(e, ERR_INTEGRITY, "duplicate entry '%s'", rel);
 		return bad_answer(p, ret, e);
 	}
 	struct stat st;
 	const char *dir = path_dir(p->arena, to);
-	if (fs_mkdirs(dir, e) < 0) {
+	if (fs_mkdirs(TRUSTED, dir, e) < 0) {
 		if (stat(dir, &st) < 0 ? errno != ENOTDIR : S_ISDIR(st.st_mode))
 			return -1;
 		err_set(e, ERR_INTEGRITY, "'%s' lies below a file", rel);

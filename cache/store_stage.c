@@ -21,7 +21,7 @@ static int remove_if_dead(const char *tmp, const char *name, struct err *e)
 		return err_errno(e, ERR_SYSTEM, "cannot open '%s'", lock);
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return 0;
-	if (fs_remove_tree(path_join(&a, tmp, name), e) < 0)
+	if (fs_remove(TRUSTED, path_join(&a, tmp, name), e) < 0)
 		return -1;
 	if (fd >= 0)
 		unlink(lock);
@@ -33,7 +33,7 @@ int store_remove_dead_stages(const char *dir, const struct run *run, struct err 
 	AUTO_ARENA struct arena a = {0};
 	const char *tmp = path_join(&a, dir, "tmp");
 	struct strlist names = {0};
-	if (fs_list(tmp, &a, &names, e) < 0)
+	if (fs_list(TRUSTED, tmp, &a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		if (run_check(run, e) < 0)
@@ -118,6 +118,6 @@ void store_forget_stage(struct store *s, const char *stage)
 void store_drop_stage(struct store *s, const char *stage)
 {
 	struct err ignored;
-	(void)!fs_remove_tree(stage, &ignored); /* the next open tries again: nobody holds its lock then */
+	(void)!fs_remove(TRUSTED, stage, &ignored); /* the next open tries again: nobody holds its lock then */
 	store_forget_stage(s, stage);
 }

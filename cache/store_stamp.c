@@ -34,7 +34,7 @@ static bool fingerprint(const char *kind, const char *object, char ret[DIGEST_HE
 		return read;
 	}
 	size_t start = text.len;
-	if (fs_read(path_join(&a, object, STORE_MANIFEST), STORE_MANIFEST_MAX, &text, &ignored) < 0)
+	if (fs_read(TRUSTED, path_join(&a, object, STORE_MANIFEST), STORE_MANIFEST_MAX, &text, &ignored) < 0)
 		return false;
 	AUTO_JSON json_t *doc = json_loadb(text.data + start, text.len - start, 0, NULL);
 	const json_t *row;

@@ -26,8 +26,8 @@ int store_check_wheel(const char *dir, const char *key, struct err *e)
 	AUTO_ARENA struct arena a = {0};
 	AUTO_JSON json_t *record = NULL;
 	const char *path = path_join(&a, dir, STORE_RECORD);
-	if (json_read(path, &record, e) < 0) {
-		if (!fs_exists(path) || e->kind == ERR_CONFIG)
+	if (json_read(TRUSTED, path, &record, e) < 0) {
+		if (!fs_exists(TRUSTED, path) || e->kind == ERR_CONFIG)
 			e->kind = ERR_INTEGRITY;
 		return -1;
 	}
@@ -35,7 +35,7 @@ int store_check_wheel(const char *dir, const char *key, struct err *e)
 	const char *sha256 = json_string_value(json_object_get(record, "sha256"));
 	const char *own = json_string_value(json_object_get(record, "output_key"));
 	if (!wheel || !sha256 || !digest_valid_hex(sha256) || !path_is_safe_relative(wheel) ||
-	    !fs_exists(path_join(&a, dir, wheel)))
+	    !fs_exists(TRUSTED, path_join(&a, dir, wheel)))
 		return err_set(e, ERR_INTEGRITY, "'%s' names no wheel", path);
 	if (!own || strcmp(own, key) != 0)
 		return err_set(e, ERR_INTEGRITY, "'%s' belongs to another wheel: its output key is %s", path,
@@ -62,7 +62,7 @@ int store_read_manifest(const char *kind, const char *key, const char *path, jso
 	struct stat st;
 	if (lstat(path, &st) < 0)
 		return missing(path, e);
-	if (json_read(path, &doc, e) < 0)
+	if (json_read(TRUSTED, path, &doc, e) < 0)
 		return -1;
 	const char *has_kind, *has_key;
 	int format;
@@ -138,7 +138,7 @@ static int verify_object(const struct store_object *o, const struct run *run, st
 	    (strcmp(o->kind, STORE_WHEEL) == 0 && store_check_wheel(o->path, o->key, e) < 0))
 		return -1;
 	struct known_files known = {o->path, paths};
-	return fs_walk(o->path, find_extra, &known, e);
+	return fs_walk(TRUSTED, o->path, find_extra, &known, e);
 }
 
 int store_verify(const struct store_object *o, const struct run *run, struct err *e)

@@ -79,7 +79,7 @@ static int move_away(struct store *s, const struct store_object *o, const struct
 		return 0;
 	}
 	*ret = STORE_WRONG_MOVED;
-	if (store_verify(o, run, &again) == 0 || !fs_exists(o->path))
+	if (store_verify(o, run, &again) == 0 || !fs_exists(TRUSTED, o->path))
 		return 0;
 	if (again.kind != ERR_INTEGRITY) {
 		*e = again;
@@ -99,7 +99,7 @@ static int collect(struct verifier *v, bool move, const struct run *run, struct 
 			*e = *why;
 			return -1;
 		}
-		if (why && !fs_exists(o->path))
+		if (why && !fs_exists(TRUSTED, o->path))
 			continue;
 		r.checked++;
 		r.bytes += o->bytes;

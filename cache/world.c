@@ -26,7 +26,7 @@ static int read_facts(const char *key, const char *dir, json_t **ret_doc, struct
 	int format;
 	if (lstat(path, &st) < 0)
 		return err_set(e, ERR_INTEGRITY, "'%s' is missing", path);
-	if (json_read(path, &doc, e) < 0) {
+	if (json_read(TRUSTED, path, &doc, e) < 0) {
 		if (e->kind == ERR_CONFIG)
 			e->kind = ERR_INTEGRITY;
 		return -1;
@@ -61,7 +61,7 @@ static bool is_there(const struct store *s, const char *key, const char *dir)
 	struct store_world w;
 	struct err e = {0};
 	struct stat st;
-	if (!fs_exists(path_join(&a, dir, STORE_WORLD_FACTS)))
+	if (!fs_exists(TRUSTED, path_join(&a, dir, STORE_WORLD_FACTS)))
 		return false;
 	if (read_facts(key, dir, &doc, &w, &e) == 0 && lstat(path_join(&a, dir, STORE_WORLD_ROOT), &st) == 0 &&
 	    S_ISDIR(st.st_mode))
@@ -115,14 +115,14 @@ static int complete(const struct store_world *w, const struct buf *manifest, con
 	digest_data(buf_cstr(manifest), manifest->len, tree);
 	if (strcmp(tree, w->tree) != 0)
 		return err_set(e, ERR_CONFIG, "the manifest has sha256 %s, not %s", tree, w->tree);
-	if (!fs_is_dir(path_join(&a, stage, STORE_WORLD_ROOT)))
+	if (!fs_is_dir(TRUSTED, path_join(&a, stage, STORE_WORLD_ROOT)))
 		return err_set(e, ERR_CONFIG, "'%s' has no directory '%s'", stage, STORE_WORLD_ROOT);
 	AUTO_FD int fd = open(stage, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot open '%s'", stage);
-	if (fs_write_atomic(path_join(&a, stage, STORE_WORLD_MANIFEST), buf_cstr(manifest), manifest->len, 0644, e) <
+	if (fs_write(TRUSTED, path_join(&a, stage, STORE_WORLD_MANIFEST), buf_cstr(manifest), manifest->len, 0644, e) <
 		    0 ||
-	    json_write(doc, path_join(&a, stage, STORE_WORLD_FACTS), e) < 0)
+	    json_write(doc, TRUSTED, path_join(&a, stage, STORE_WORLD_FACTS), e) < 0)
 		return -1;
 	/* One call for the whole disk: an fsync for each of fifty thousand files takes many times as long. */
 	return os_sync_disk(fd) < 0 ? err_errno(e, ERR_SYSTEM, "cannot write '%s' to the disk", stage) : 0;
@@ -143,7 +143,7 @@ static int put_in_place(struct store *s, const char *key, const char *stage, con
 			return -1;
 		if (*ret_taken)
 			return 0;
-		if (store_quarantine(s, &o, e) < 0 && fs_exists(to))
+		if (store_quarantine(s, &o, e) < 0 && fs_exists(TRUSTED, to))
 			return -1;
 		err_clear(e);
 	}
@@ -157,8 +157,8 @@ int store_world_publish(struct store *s, const struct store_world *w, const stru
 		return -1;
 	const char *to = store_object_path(s->dir, STORE_WORLD, w->key, a);
 	bool taken;
-	if (complete(w, manifest, stage, e) < 0 || fs_mkdirs(path_dir(a, to), e) < 0 || fs_sync_dir(s->dir, e) < 0 ||
-	    put_in_place(s, w->key, stage, to, &taken, e) < 0)
+	if (complete(w, manifest, stage, e) < 0 || fs_mkdirs(TRUSTED, path_dir(a, to), e) < 0 ||
+	    fs_sync_dir(s->dir, e) < 0 || put_in_place(s, w->key, stage, to, &taken, e) < 0)
 		return err_wrap(e, "cannot publish the world %.12s", w->key);
 	if (taken) {
 		store_drop_stage(s, stage);
@@ -269,7 +269,7 @@ static int check_all(const char *root, char *text, const struct run *run, struct
 		if (n != 2)
 			strlist_ref(&known.paths, a, fields[n - 1]);
 	}
-	return fs_walk(root, find_extra, &known, e);
+	return fs_walk(TRUSTED, root, find_extra, &known, e);
 }
 
 int store_world_verify(const struct store_object *o, const struct run *run, struct err *e)
@@ -282,9 +282,9 @@ int store_world_verify(const struct store_object *o, const struct run *run, stru
 	char got[DIGEST_HEX_LEN + 1];
 	if (read_facts(o->key, o->path, &doc, &w, e) < 0)
 		return -1;
-	if (!fs_exists(path))
+	if (!fs_exists(TRUSTED, path))
 		return wrong(path, "is missing", e);
-	if (fs_read(path, STORE_MANIFEST_MAX, &text, e) < 0)
+	if (fs_read(TRUSTED, path, STORE_MANIFEST_MAX, &text, e) < 0)
 		return -1;
 	digest_data(buf_cstr(&text), text.len, got);
 	if (strcmp(got, w.tree) != 0)

@@ -24,8 +24,10 @@ bool store_world_print(const char *object, struct buf *ret)
 	struct err ignored = {0};
 	AUTO_FD int root =
 		open(path_join(&a, object, STORE_WORLD_ROOT), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (root < 0 || fs_read(path_join(&a, object, STORE_WORLD_FACTS), STORE_MANIFEST_MAX, ret, &ignored) < 0 ||
-	    fs_read(path_join(&a, object, STORE_WORLD_MANIFEST), STORE_MANIFEST_MAX, &manifest, &ignored) < 0 ||
+	if (root < 0 ||
+	    fs_read(TRUSTED, path_join(&a, object, STORE_WORLD_FACTS), STORE_MANIFEST_MAX, ret, &ignored) < 0 ||
+	    fs_read(TRUSTED, path_join(&a, object, STORE_WORLD_MANIFEST), STORE_MANIFEST_MAX, &manifest, &ignored) <
+		    0 ||
 	    !print_path(root, ".", ret))
 		return false;
 	buf_add(ret, manifest.data, manifest.len);

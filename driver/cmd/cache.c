@@ -269,9 +269,9 @@ static int run_cache(struct cmd_context *c, const struct strlist *args, struct e
 		if (strcmp(args->items[0], actions[i].name) == 0 && refuse_options(c->options, actions[i].name, e) < 0)
 			return -1;
 		else if (strcmp(args->items[0], actions[i].name) == 0)
-			return actions[i].run == cache_info && !fs_exists(dir) ? no_store(c, dir, e)
-			       : actions[i].store(c, &s, e) < 0                ? -1
-									       : actions[i].run(c, s, e);
+			return actions[i].run == cache_info && !fs_exists(TRUSTED, dir) ? no_store(c, dir, e)
+			       : actions[i].store(c, &s, e) < 0                         ? -1
+											: actions[i].run(c, s, e);
 	err_set(e, ERR_USAGE, "not an action of cache: '%s'", args->items[0]);
 	return err_hint(e, "it is info, verify or gc");
 }

@@ -27,13 +27,13 @@ static const char *data_dir(struct arena *a)
 	if (dir && *dir)
 		return cmd_absolute(a, dir);
 	dir = proc_beside(a, "share/ptbuild");
-	return dir && fs_is_dir(path_join(a, dir, "profiles")) ? dir : PTBUILD_SOURCE_DIR;
+	return dir && fs_is_dir(TRUSTED, path_join(a, dir, "profiles")) ? dir : PTBUILD_SOURCE_DIR;
 }
 
 static int data_part(struct cmd_context *c, const char *part, const char **ret, struct err *e)
 {
 	const char *dir = path_join(c->arena, data_dir(c->arena), part);
-	if (!fs_is_dir(dir)) {
+	if (!fs_is_dir(TRUSTED, dir)) {
 		err_set(e, ERR_CONFIG, "directory '%s' does not exist", dir);
 		return err_hint(e, "name the tables with --profiles DIR, or set PTBUILD_DATA_DIR to the directory that "
 				   "holds profiles and patches");
@@ -46,7 +46,7 @@ int cmd_profiles_dir(struct cmd_context *c, const char **ret, struct err *e)
 {
 	if (!c->profiles_dir && c->global->profiles) {
 		const char *dir = cmd_absolute(c->arena, c->global->profiles);
-		if (!fs_is_dir(dir))
+		if (!fs_is_dir(TRUSTED, dir))
 			return err_set(e, ERR_USAGE, "--profiles: not a directory: '%s'", c->global->profiles);
 		c->profiles_dir = dir;
 	}
@@ -63,7 +63,7 @@ int cmd_patches_dir(struct cmd_context *c, const char **ret, struct err *e)
 		if (cmd_profiles_dir(c, &profiles, e) < 0)
 			return -1;
 		const char *beside = path_join(c->arena, path_dir(c->arena, profiles), "patches");
-		if (fs_is_dir(beside))
+		if (fs_is_dir(TRUSTED, beside))
 			c->patches_dir = beside;
 		else if (data_part(c, "patches", &c->patches_dir, e) < 0)
 			return -1;
@@ -178,7 +178,7 @@ int cmd_fetch_options(struct cmd_context *c, struct fetch_options *ret, struct e
 	if (cmd_profiles_dir(c, &profiles, e) < 0)
 		return -1;
 	const char *file = path_join(c->arena, path_dir(c->arena, profiles), "archives");
-	if (!fs_exists(file))
+	if (!fs_exists(TRUSTED, file))
 		file = path_join(c->arena, data_dir(c->arena), "archives");
 	*ret = (struct fetch_options){
 		.offline = g->offline, .mirrors = g->mirrors, .archives = g->archives, .archives_file = file};

@@ -30,7 +30,7 @@ static int read_list(const char *path, struct arena *a, struct strlist *ret, str
 {
 	AUTO_BUF struct buf text = {0};
 	struct strlist lines = {0};
-	if (fs_read(path, LIST_MAX_BYTES, &text, e) < 0)
+	if (fs_read(TRUSTED, path, LIST_MAX_BYTES, &text, e) < 0)
 		return -1;
 	if (strlen(buf_cstr(&text)) != text.len)
 		return err_set(e, ERR_CONFIG, "not a text file: '%s'", path);

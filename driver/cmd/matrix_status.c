@@ -56,7 +56,7 @@ static struct kvlist read_state(const struct run_dir *r, const char *id)
 	struct strlist lines = {0};
 	struct err ignored = {0};
 	const char *path = arena_printf(r->arena, "%s/state/%s", r->dir, id);
-	if (!fs_exists(path) || fs_read(path, STATE_MAX_BYTES, &text, &ignored) < 0)
+	if (!fs_exists(TRUSTED, path) || fs_read(TRUSTED, path, STATE_MAX_BYTES, &text, &ignored) < 0)
 		return out;
 	utf8_show(&shown, buf_cstr(&text), text.len, false);
 	strlist_split(&lines, r->arena, buf_cstr(&shown), "\n");
@@ -79,7 +79,7 @@ static const char *why_failed(const struct run_dir *r, const char *id)
 	struct stat st;
 	struct strlist lines = {0};
 	char tail[LOG_TAIL];
-	AUTO_FD int fd = fs_open_file(arena_printf(r->arena, "%s/log/%s.log", r->dir, id), &st, &ignored);
+	AUTO_FD int fd = fs_open(TRUSTED, arena_printf(r->arena, "%s/log/%s.log", r->dir, id), &st, &ignored);
 	off_t from = fd >= 0 && st.st_size > LOG_TAIL ? st.st_size - LOG_TAIL : 0;
 	ssize_t n = fd >= 0 ? pread(fd, tail, sizeof(tail), from) : 0;
 	utf8_show(&shown, tail, n > 0 ? (size_t)n : 0, false);
@@ -98,7 +98,8 @@ static const char *find_record(const struct run_dir *r, const char *id, const ch
 			    arena_printf(r->arena, "dist/%s", variant), variant};
 	for (size_t i = 0; i < sizeof(at) / sizeof(*at); i++) {
 		const char *path = path_join(r->arena, at[i], "build.json");
-		if (fs_exists(path_join(r->arena, r->dir, path)) && json_read_beneath(r->dir, path, ret, &ignored) == 0)
+		if (fs_exists(TRUSTED, path_join(r->arena, r->dir, path)) &&
+		    json_read(r->dir, path, ret, &ignored) == 0)
 			return at[i];
 	}
 	return NULL;
@@ -119,7 +120,7 @@ static json_t *made_of(struct run_dir *r, const char *id, const char *variant)
 			 (json_int_t)number_of(record, "bytes"), "hits", (json_int_t)number_of(cache, "hits"), "misses",
 			 (json_int_t)number_of(cache, "misses"), "remote_hits",
 			 (json_int_t)number_of(cache, "remote_hits"), "page",
-			 json_or_null(fs_exists(path_join(r->arena, r->dir, page)) ? page : NULL));
+			 json_or_null(fs_exists(TRUSTED, path_join(r->arena, r->dir, page)) ? page : NULL));
 }
 
 static size_t state_of(const struct kvlist *lines, bool all_made)
@@ -173,7 +174,8 @@ static int add_job(struct run_dir *r, json_t *job, struct err *e)
 				       : strcmp(states[state], "lost") == 0
 					       ? "it did not end: its node went away, or it was killed"
 					       : NULL),
-			  "log", json_or_null(fs_exists(path_join(r->arena, r->dir, log)) ? log : NULL), "made", made));
+			  "log", json_or_null(fs_exists(TRUSTED, path_join(r->arena, r->dir, log)) ? log : NULL),
+			  "made", made));
 	return 0;
 }
 
@@ -303,11 +305,11 @@ int matrix_status(struct cmd_context *c, const char *dir, const char *format, st
 	const char *path = path_join(c->arena, dir, "jobs.json");
 	size_t i, count;
 	json_t *job;
-	if (!fs_exists(path)) {
+	if (!fs_exists(TRUSTED, path)) {
 		err_set(e, ERR_CONFIG, "not the directory of a run: '%s' lacks jobs.json", dir);
 		return err_hint(e, "name the directory that the script of 'ptbuild matrix --format slurm' was given");
 	}
-	if (json_read(path, &doc, e) < 0)
+	if (json_read(TRUSTED, path, &doc, e) < 0)
 		return -1;
 	r.jobs = json_object_get(doc, "jobs");
 	r.name = text_of(doc, "matrix");

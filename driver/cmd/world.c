@@ -63,7 +63,7 @@ static int find_made(struct cmd_context *c, const char *profiles, const struct w
 		return 0;
 	if (cmd_cache_dir(c, &dir, e) < 0)
 		return -1;
-	if (!fs_exists(dir)) /* looking at a store does not make one */
+	if (!fs_exists(TRUSTED, dir)) /* looking at a store does not make one */
 		return 0;
 	if (world_load(profiles, p->part, platform, c->arena, &w, e) < 0 || cmd_store_read(c, &s, e) < 0)
 		return -1;
@@ -83,7 +83,7 @@ static int add_row(struct cmd_context *c, const char *profiles, const char *part
 	for (size_t i = 0; i < ARRAY_LEN(platforms); i++) {
 		const char *path = world_lock_path(profiles, part, platforms[i], c->arena), *made;
 		struct world_lock lock;
-		if (!fs_exists(path) || (only && strcmp(only, platforms[i]) != 0) ||
+		if (!fs_exists(TRUSTED, path) || (only && strcmp(only, platforms[i]) != 0) ||
 		    !strings_allow(p->platforms, p->platforms_count, platforms[i]))
 			continue;
 		if (world_lock_read(path, c->arena, &lock, e) < 0 ||
@@ -235,7 +235,7 @@ int world_show(struct cmd_context *c, const char *name, struct err *e)
 	if (world_platform(c, &platform, e) < 0 || cmd_profiles_dir(c, &profiles, e) < 0 ||
 	    world_load(profiles, name, platform, c->arena, &w, e) < 0 || cmd_cache_dir(c, &store_dir, e) < 0)
 		return -1;
-	if (fs_exists(store_dir) && (cmd_store_read(c, &s, e) < 0 || world_find(s, w, c->arena, &dir, e) < 0))
+	if (fs_exists(TRUSTED, store_dir) && (cmd_store_read(c, &s, e) < 0 || world_find(s, w, c->arena, &dir, e) < 0))
 		return -1;
 	if (c->global->json)
 		return show_json(w, dir, e);

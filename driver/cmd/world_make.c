@@ -125,7 +125,7 @@ int world_verify(struct cmd_context *c, const char *name, struct err *e)
 	struct store *s;
 	if (load(c, name, &profiles, &w, e) < 0 || cmd_cache_dir(c, &store_dir, e) < 0)
 		return -1;
-	if (fs_exists(store_dir) && (cmd_store_read(c, &s, e) < 0 || world_find(s, w, c->arena, &dir, e) < 0))
+	if (fs_exists(TRUSTED, store_dir) && (cmd_store_read(c, &s, e) < 0 || world_find(s, w, c->arena, &dir, e) < 0))
 		return -1;
 	if (!dir) {
 		err_set(e, ERR_CONFIG, "the world '%s' for %s is not made", w->name, w->platform);
@@ -161,7 +161,7 @@ static bool is_named(const char *profiles, const struct store_object *o)
 	struct err ignored = {0};
 	const struct world *w;
 	const char *name = NULL, *platform = NULL;
-	if (json_read(path_join(&a, o->path, "world.json"), &doc, &ignored) < 0 ||
+	if (json_read(TRUSTED, path_join(&a, o->path, "world.json"), &doc, &ignored) < 0 ||
 	    json_unpack(doc, "{s:s, s:s}", "name", &name, "platform", &platform) < 0 ||
 	    world_load(profiles, name, platform, &a, &w, &ignored) < 0)
 		return false;
@@ -215,7 +215,7 @@ int world_gc(struct cmd_context *c, const char *name, struct err *e)
 	    cmd_profiles_dir(c, &profiles, e) < 0)
 		return -1;
 	q.user = (void *)(uintptr_t)profiles;
-	if (fs_exists(dir) && (cmd_store(c, &s, e) < 0 || store_gc(s, &q, c->run, c->arena, &r, e) < 0))
+	if (fs_exists(TRUSTED, dir) && (cmd_store(c, &s, e) < 0 || store_gc(s, &q, c->run, c->arena, &r, e) < 0))
 		return -1;
 	return print_gc(c, &r, o->dry_run, e);
 }

@@ -121,7 +121,7 @@ static void gc_takes_broken_downloads_that_nobody_resumes(void **state)
 	assert_int_equal(r.count, 1);
 	assert_string_equal(r.removed[0].kind, "partial");
 	assert_string_equal(r.removed[0].key, KEY_B);
-	assert_true(fs_exists(in_store(f, "partial/" KEY_A)));
+	assert_true(fs_exists(TRUSTED, in_store(f, "partial/" KEY_A)));
 }
 
 static void put(struct fixture *f, const char *rel, time_t when)
@@ -145,16 +145,16 @@ static void gc_takes_files_of_the_compiler_cache_by_their_use(void **state)
 	put(f, "ccache/ccache.conf", now - 5000);
 	struct gc_result r = gc(f, (struct gc_options){.keep_seconds = 1500, .max_bytes = -1, .dry_run = true});
 	assert_int_equal(r.count, 1);
-	assert_true(fs_exists(in_store(f, "ccache/a/b/resultR")));
+	assert_true(fs_exists(TRUSTED, in_store(f, "ccache/a/b/resultR")));
 	r = gc(f, (struct gc_options){.keep_seconds = 1500, .max_bytes = -1});
 	assert_int_equal(r.count, 1);
 	assert_string_equal(r.removed[0].kind, GC_CCACHE);
 	assert_string_equal(r.removed[0].key, "1 file");
 	assert_int_equal(r.removed_bytes, 1000);
-	assert_false(fs_exists(in_store(f, "ccache/a/b/resultR")));
-	assert_true(fs_exists(in_store(f, "ccache/0/f/manifestM")));
-	assert_true(fs_exists(in_store(f, "ccache/0/stats")));
-	assert_true(fs_exists(in_store(f, "ccache/ccache.conf")));
+	assert_false(fs_exists(TRUSTED, in_store(f, "ccache/a/b/resultR")));
+	assert_true(fs_exists(TRUSTED, in_store(f, "ccache/0/f/manifestM")));
+	assert_true(fs_exists(TRUSTED, in_store(f, "ccache/0/stats")));
+	assert_true(fs_exists(TRUSTED, in_store(f, "ccache/ccache.conf")));
 }
 
 static void gc_by_size_counts_everything(void **state)
@@ -167,7 +167,7 @@ static void gc_by_size_counts_everything(void **state)
 	struct gc_result r = gc(f, (struct gc_options){.keep_seconds = -1, .max_bytes = 1500});
 	assert_int_equal(r.removed_bytes, 2000);
 	assert_int_equal(r.kept_bytes, 1000);
-	assert_true(fs_exists(in_store(f, "ccache/a/b/newerR")));
+	assert_true(fs_exists(TRUSTED, in_store(f, "ccache/a/b/newerR")));
 }
 
 static void gc_leaves_stores_below(void **state)
@@ -182,7 +182,7 @@ static void gc_leaves_stores_below(void **state)
 	assert_ok(store_add_fallback(f->store, dir, &f->err), &f->err);
 	struct gc_result r = gc(f, (struct gc_options){.keep_seconds = 0, .max_bytes = 0, .now = time(NULL) + 100000});
 	assert_int_equal(r.count, 0);
-	assert_true(fs_exists(path));
+	assert_true(fs_exists(TRUSTED, path));
 }
 
 static void gc_forgets_old_stamps(void **state)
@@ -191,8 +191,8 @@ static void gc_forgets_old_stamps(void **state)
 	put(f, "stamps/wheel-" KEY_A, time(NULL) - 100 * 86400);
 	put(f, "stamps/wheel-" KEY_B, time(NULL) - 10 * 86400);
 	gc(f, (struct gc_options){.keep_seconds = -1, .max_bytes = -1});
-	assert_false(fs_exists(in_store(f, "stamps/wheel-" KEY_A)));
-	assert_true(fs_exists(in_store(f, "stamps/wheel-" KEY_B)));
+	assert_false(fs_exists(TRUSTED, in_store(f, "stamps/wheel-" KEY_A)));
+	assert_true(fs_exists(TRUSTED, in_store(f, "stamps/wheel-" KEY_B)));
 }
 
 static void usage_by_kind(void **state)

@@ -12,7 +12,7 @@ static void open_makes_the_layout(void **state)
 	struct fixture *f = *state;
 	static const char *const parts[] = {"objects", "tmp", "locks", "build", "quarantine"};
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
-		assert_true(fs_is_dir(in_store(f, parts[i])));
+		assert_true(fs_is_dir(TRUSTED, in_store(f, parts[i])));
 	char *format = test_read(in_store(f, "format"));
 	assert_string_equal(format, "ptbuild store 1\n");
 	free(format);
@@ -33,7 +33,7 @@ static void open_makes_parents(void **state)
 	struct store *other;
 	assert_ok(store_open(test_path("a/b/c"), test_run(), &other, &f->err), &f->err);
 	store_close(other);
-	assert_true(fs_is_dir(test_path("a/b/c/objects")));
+	assert_true(fs_is_dir(TRUSTED, test_path("a/b/c/objects")));
 }
 
 static void open_refuses_an_unknown_format(void **state)
@@ -70,8 +70,8 @@ static void open_refuses_a_strangers_directory(void **state)
 	struct store *other = NULL;
 	test_write(test_path("home/letter.txt"), "dear");
 	assert_err(store_open(test_path("home"), test_run(), &other, &f->err), &f->err, ERR_CONFIG, "letter.txt");
-	assert_false(fs_exists(test_path("home/objects")));
-	assert_false(fs_exists(test_path("home/format")));
+	assert_false(fs_exists(TRUSTED, test_path("home/objects")));
+	assert_false(fs_exists(TRUSTED, test_path("home/format")));
 }
 
 static void open_refuses_a_file(void **state)
@@ -177,7 +177,7 @@ static void publish_keeps_subdirectories(void **state)
 {
 	struct fixture *f = *state;
 	const char *path = publish(f, STORE_PYENV, KEY_A, "log/build/one.txt", "deep");
-	assert_true(fs_exists(arena_printf(&f->arena, "%s/log/build/one.txt", path)));
+	assert_true(fs_exists(TRUSTED, arena_printf(&f->arena, "%s/log/build/one.txt", path)));
 	struct store_object o = only_object(f);
 	assert_ok(store_verify(&o, test_run(), &f->err), &f->err);
 }
@@ -356,7 +356,7 @@ static void bad_keys_and_kinds_are_refused(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		assert_err(store_find(f->store, kinds[i], KEY_A, &f->arena, &path, &f->err), &f->err, ERR_CONFIG,
 			   "not a kind");
-	assert_true(fs_is_dir(f->dir));
+	assert_true(fs_is_dir(TRUSTED, f->dir));
 }
 
 static void stages_are_different_directories(void **state)
@@ -366,8 +366,8 @@ static void stages_are_different_directories(void **state)
 	assert_ok(store_stage(f->store, &f->arena, &one, &f->err), &f->err);
 	assert_ok(store_stage(f->store, &f->arena, &two, &f->err), &f->err);
 	assert_string_not_equal(one, two);
-	assert_true(fs_is_dir(one));
-	assert_true(fs_is_dir(two));
+	assert_true(fs_is_dir(TRUSTED, one));
+	assert_true(fs_is_dir(TRUSTED, two));
 }
 
 static void dropped_stage_is_gone(void **state)
@@ -396,7 +396,7 @@ static void stage_of_a_living_owner_stays(void **state)
 	struct store *other;
 	assert_ok(store_open(f->dir, test_run(), &other, &f->err), &f->err);
 	store_close(other);
-	assert_true(fs_exists(arena_printf(&f->arena, "%s/a", stage)));
+	assert_true(fs_exists(TRUSTED, arena_printf(&f->arena, "%s/a", stage)));
 	assert_ok(store_publish(f->store, STORE_PYENV, KEY_A, stage, &f->arena, &path, &f->err), &f->err);
 }
 
@@ -547,7 +547,7 @@ static void *publish_many(void *user)
 			p->failed++;
 			continue;
 		}
-		if (fs_write_atomic(arena_printf(&a, "%s/file", stage), text, (size_t)n, 0644, &e) < 0 ||
+		if (fs_write(TRUSTED, arena_printf(&a, "%s/file", stage), text, (size_t)n, 0644, &e) < 0 ||
 		    store_publish(p->f->store, STORE_PYENV, key, stage, &a, &path, &e) < 0)
 			p->failed++;
 	}

@@ -131,11 +131,11 @@ static void what_is_no_directory_is_moved_away(void **state)
 	struct fixture *f = *state;
 	struct store_checks checks;
 	const char *path = publish(f, STORE_PYENV, KEY_A, "w.whl", "x"), *found;
-	assert_ok(fs_remove_tree(path, &f->err), &f->err);
+	assert_ok(fs_remove(TRUSTED, path, &f->err), &f->err);
 	test_write(path, "not an object");
 	assert_ok(store_verify_all(f->store, true, 1, test_run(), &f->arena, &checks, &f->err), &f->err);
 	assert_int_equal(checks.wrong, 1);
-	assert_false(fs_exists(path));
+	assert_false(fs_exists(TRUSTED, path));
 	assert_int_equal(names_in(f, "quarantine"), 1);
 	test_write(path, "not an object");
 	publish(f, STORE_PYENV, KEY_A, "w.whl", "anew");
@@ -228,7 +228,7 @@ static void build_dir_is_made_and_kept(void **state)
 	test_write(arena_printf(&f->arena, "%s/obj.o", one), "o");
 	assert_ok(store_build_dir(f->store, KEY_A, &f->arena, &two, &f->err), &f->err);
 	assert_string_equal(one, two);
-	assert_true(fs_exists(arena_printf(&f->arena, "%s/obj.o", two)));
+	assert_true(fs_exists(TRUSTED, arena_printf(&f->arena, "%s/obj.o", two)));
 }
 
 /* RLIMIT_FSIZE stands for the full disk: a write past it fails the same way. */

@@ -32,7 +32,7 @@ static void cache_info_of_an_empty_store(void **state)
 	assert_int_equal(ptbuild("cache info --json"), 0);
 	AUTO_JSON json_t *doc = json_out();
 	assert_int_equal(json_array_size(json_object_get(doc, "objects")), 0);
-	assert_false(fs_exists(json_string_value(json_object_get(doc, "dir")))); /* it was only looked at */
+	assert_false(fs_exists(TRUSTED, json_string_value(json_object_get(doc, "dir")))); /* it was only looked at */
 }
 
 /* What JSON cannot say of a path is U+FFFD, as everywhere; what was done is told. */
@@ -359,7 +359,7 @@ static void keep_tree(const char *key, const char *variant)
 {
 	const char *dir = arena_printf(&ran.arena, "xdg/ptbuild/build/%s", key);
 	struct err e = {0};
-	assert_ok(fs_mkdirs(test_path("%s", dir), &e), &e);
+	assert_ok(fs_mkdirs(TRUSTED, test_path("%s", dir), &e), &e);
 	test_write(test_path("%s/tree.json", dir), arena_printf(&ran.arena, "{\"variant\": \"%s\"}", variant));
 }
 

@@ -30,7 +30,7 @@ static void a_plan_names_the_world(void **state)
 	const json_t *runs_on = json_object_get(j, "runs_on");
 	assert_string_equal(json_string_value(json_object_get(runs_on, "glibc")), "2.41");
 	assert_true(json_is_true(json_object_get(runs_on, "glibc_at_most")));
-	assert_false(fs_exists(test_path("cache/ptbuild/worlds")));
+	assert_false(fs_exists(TRUSTED, test_path("cache/ptbuild/worlds")));
 }
 
 static void the_toolkit_and_the_python_are_parts(void **state)
@@ -308,7 +308,7 @@ static void a_tool_that_does_not_fit_is_refused(void **state)
 	range[strlen("cmake: \">=3.")] = '3'; /* 3.39 */
 	test_write(table, text);
 	refuse(buf_cstr(&words), ERR_POLICY, "'debian12' has cmake 3.31.10; release 2.9.1 needs >=3.39");
-	assert_ok(fs_remove_tree(top, &e), &e);
+	assert_ok(fs_remove(TRUSTED, top, &e), &e);
 }
 
 static void doctor_needs_nothing_of_a_world(void **state)

@@ -2,6 +2,7 @@
  * and to look at a build that was made before. With SAMPLES the memory curve is made up: so many points, a saw. */
 #include <stdio.h>
 
+#include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "step/watch/report.h"
 
@@ -29,7 +30,7 @@ int main(int argc, char **argv)
 	if (argc != 5 && argc != 6)
 		return 2;
 	log_init(&log, 2, LOG_NORMAL);
-	if (json_read(argv[1], &record, &e) != 0)
+	if (json_read(TRUSTED, argv[1], &record, &e) != 0)
 		goto fail;
 	report_units_collect(argv[2], &watched, 0, NULL, &run, &a, &units);
 	if (argc == 6) {

@@ -21,7 +21,7 @@ static const char *top;
 static void clean(void)
 {
 	struct err e;
-	(void)!fs_remove_tree(top, &e);
+	(void)!fs_remove(TRUSTED, top, &e);
 	arena_release(&arena);
 }
 
@@ -30,7 +30,8 @@ static void make_top(void)
 {
 	char *dir;
 	struct err e = {0};
-	fail_unless(fs_temp_dir(fs_is_dir("/dev/shm") ? "/dev/shm" : "/tmp", "ptbuild-fuzz-", &arena, &dir, &e) == 0);
+	fail_unless(fs_temp_dir(fs_is_dir(TRUSTED, "/dev/shm") ? "/dev/shm" : "/tmp", "ptbuild-fuzz-", &arena, &dir,
+				&e) == 0);
 	top = dir;
 	atexit(clean);
 }
@@ -60,7 +61,7 @@ static int check(const struct plan *p, uint8_t kind, const uint8_t *data, size_t
 		put("log", data, size);
 		return check_config_cache(p, top, "file", "log", r, e);
 	default:
-		fail_unless(fs_mkdirs(path_join(&arena, top, "build"), &ignored) == 0);
+		fail_unless(fs_mkdirs(TRUSTED, path_join(&arena, top, "build"), &ignored) == 0);
 		put("build/build.ninja", kind & 4 ? data : (const void *)ninja, kind & 4 ? size : strlen(ninja));
 		put("log", kind & 4 ? (const void *)"" : data, kind & 4 ? 0 : size);
 		return check_config_tree(p, top, "build", "log", false, r, e);

@@ -73,13 +73,13 @@ static void try(const char *dir, const struct buf *package)
 	const struct world_tree_request q = {.world = &w, .files = files, .dir = top, .jobs = 1};
 	const struct run run = {.log = &(struct log){.level = LOG_QUIET, .fd = 2}, .cancel_fd = -1};
 	struct world_tree t = {0};
-	fail_unless(fs_mkdirs(top, &e) == 0);
+	fail_unless(fs_mkdirs(TRUSTED, top, &e) == 0);
 	fail_unless(fs_write_all(fd, buf_cstr(package), package->len, "package", &e) == 0);
 	int rc = world_tree_make(&q, &run, &a, &t, &e);
 	fail_unless(rc == 0 || e.kind == ERR_INTEGRITY || e.kind == ERR_CONFIG || e.kind == ERR_SYSTEM);
-	fail_unless(fs_walk(top, look, rc == 0 ? &t : NULL, &e) == 0);
+	fail_unless(fs_walk(TRUSTED, top, look, rc == 0 ? &t : NULL, &e) == 0);
 	buf_release(&t.manifest);
-	fail_unless(fs_remove_tree(top, &e) == 0);
+	fail_unless(fs_remove(TRUSTED, top, &e) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -99,6 +99,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	member(&package, "control.tar", control.data, control.len);
 	member(&package, "data.tar", data, size);
 	try(dir, &package);
-	fail_unless(fs_remove_tree(dir, &e) == 0);
+	fail_unless(fs_remove(TRUSTED, dir, &e) == 0);
 	return 0;
 }

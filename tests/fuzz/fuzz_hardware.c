@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "core/machine/detect.h"
 #include "core/machine/hardware_parts.h"
@@ -67,7 +68,7 @@ static void description(const char *text, struct arena *a)
 	fail_unless(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) && close(fd) == 0);
 	if (hardware_load(path, a, &h, &e) == 0) {
 		AUTO_JSON json_t *j = hardware_json(&h);
-		fail_unless(json_write(j, path, &e) == 0 && hardware_load(path, a, &again, &e) == 0);
+		fail_unless(json_write(j, TRUSTED, path, &e) == 0 && hardware_load(path, a, &again, &e) == 0);
 		AUTO_JSON json_t *k = hardware_json(&again);
 		fail_unless(json_equal(j, k));
 		decide(&h, a);

@@ -31,7 +31,7 @@ static int look(const char *rel, const struct stat *st, void *user, struct err *
 	const struct strlist *state = user; /* the tree, then the names */
 	const char *path = path_join(&a, state->items[0], rel);
 	fail_unless(S_ISREG(st->st_mode));
-	fail_unless(fs_read(path, 1 << 24, &text, e) == 0);
+	fail_unless(fs_read(TRUSTED, path, 1 << 24, &text, e) == 0);
 	bool same = strcmp(buf_cstr(&text), ORIGINAL) == 0 && (st->st_mode & 0777) == 0644;
 	fail_unless(same || strlist_contains(state, rel));
 	return 0;
@@ -52,19 +52,20 @@ static void try_apply(const char *path, const struct strlist *files, struct aren
 	struct err e = {0};
 	struct strlist state = {0}, names = {0};
 	char *top;
-	fail_unless(fs_temp_dir(fs_is_dir("/dev/shm") ? "/dev/shm" : "/tmp", "ptbuild-fuzz-", a, &top, &e) == 0);
+	fail_unless(fs_temp_dir(fs_is_dir(TRUSTED, "/dev/shm") ? "/dev/shm" : "/tmp", "ptbuild-fuzz-", a, &top, &e) ==
+		    0);
 	const char *tree = path_join(a, top, "tree");
-	fail_unless(fs_mkdirs(path_join(a, tree, "d"), &e) == 0);
+	fail_unless(fs_mkdirs(TRUSTED, path_join(a, tree, "d"), &e) == 0);
 	for (size_t i = 0; i < ARRAY_LEN(present); i++)
 		put(path_join(a, tree, present[i]));
 	strlist_add(&state, a, tree);
 	strlist_append(&state, a, files);
 	if (patch_apply(tree, path, &run, &e) != 0)
 		fail_unless(e.kind != ERR_NONE && e.msg[0]);
-	fail_unless(fs_list(top, a, &names, &e) == 0 && names.count == 1);
-	if (fs_is_dir(tree))
-		fail_unless(fs_walk(tree, look, &state, &e) == 0);
-	fail_unless(fs_remove_tree(top, &e) == 0);
+	fail_unless(fs_list(TRUSTED, top, a, &names, &e) == 0 && names.count == 1);
+	if (fs_is_dir(TRUSTED, tree))
+		fail_unless(fs_walk(TRUSTED, tree, look, &state, &e) == 0);
+	fail_unless(fs_remove(TRUSTED, top, &e) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct err e = {0};
 	char *top;
 	if (fd < 0 || fs_write_all(fd, data, size, "fuzz", &e) < 0 ||
-	    fs_temp_dir(fs_is_dir("/dev/shm") ? "/dev/shm" : NULL, "ptbuild-fuzz-", &a, &top, &e) < 0)
+	    fs_temp_dir(fs_is_dir(TRUSTED, "/dev/shm") ? "/dev/shm" : NULL, "ptbuild-fuzz-", &a, &top, &e) < 0)
 		abort();
 	const struct toolkit_file file = {.path = arena_printf(&a, "/proc/self/fd/%d", fd),
 					  .name = "part",
@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int status = toolkit_tree_make(&rules, &file, 1, "x86_64-linux", top, &run, &e);
 	if (status < 0 && !e.msg[0])
 		abort();
-	if (fs_walk(top, look, top, &e) < 0 || fs_remove_tree(top, &e) < 0)
+	if (fs_walk(TRUSTED, top, look, top, &e) < 0 || fs_remove(TRUSTED, top, &e) < 0)
 		abort();
 	return 0;
 }

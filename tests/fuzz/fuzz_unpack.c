@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bool strip = (size & 1) != 0;
 	mend_sums(copy, size);
 	if (write(fd, copy, size) != (ssize_t)size ||
-	    fs_temp_dir(fs_is_dir("/dev/shm") ? "/dev/shm" : "/tmp", "ptbuild-fuzz-", &a, &top, &e) != 0)
+	    fs_temp_dir(fs_is_dir(TRUSTED, "/dev/shm") ? "/dev/shm" : "/tmp", "ptbuild-fuzz-", &a, &top, &e) != 0)
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	const char *tree = path_join(&a, top, "a/b/tree");
@@ -73,15 +73,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	/* Three levels, in each of which there is nothing but the next. */
 	static const char *const levels[] = {"", "a", "a/b"}, *const inner[] = {"a", "b", "tree"};
-	for (size_t i = 0; i < ARRAY_LEN(levels) && fs_is_dir(tree); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(levels) && fs_is_dir(TRUSTED, tree); i++) {
 		names = (struct strlist){0};
-		if (fs_list(path_join(&a, top, levels[i]), &a, &names, &e) != 0 || names.count != 1 ||
+		if (fs_list(TRUSTED, path_join(&a, top, levels[i]), &a, &names, &e) != 0 || names.count != 1 ||
 		    strcmp(names.items[0], inner[i]) != 0)
 			abort();
 	}
-	if (fs_is_dir(tree) && fs_walk(tree, look, (void *)tree, &e) != 0)
+	if (fs_is_dir(TRUSTED, tree) && fs_walk(TRUSTED, tree, look, (void *)tree, &e) != 0)
 		abort();
-	if (fs_remove_tree(top, &e) != 0)
+	if (fs_remove(TRUSTED, top, &e) != 0)
 		abort();
 	return 0;
 }

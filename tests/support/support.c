@@ -116,7 +116,7 @@ size_t test_count_entries(const char *dir)
 	AUTO_ARENA struct arena a = {0};
 	struct err e = {0};
 	struct strlist l = {0};
-	assert_ok(fs_list(dir, &a, &l, &e), &e);
+	assert_ok(fs_list(TRUSTED, dir, &a, &l, &e), &e);
 	return l.count;
 }
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/os.h"
-#include "base/sys/fs.h"
+#include "base/sys/fs_internal.h"
 
 #define MAX_DEPTH 512
 #define SET_BITS (S_ISUID | S_ISGID)
@@ -134,10 +134,10 @@ int build_user_drop_bits(const char *dir, size_t *ret, struct err *e)
 	return rc;
 }
 
-int build_user_keep(int fd, const char *dir)
+int build_user_keep(int fd, int dir)
 {
 	struct stat st;
-	if (geteuid() != 0 || stat(dir, &st) < 0 || st.st_uid != BUILD_USER)
+	if (geteuid() != 0 || fstat(dir, &st) < 0 || st.st_uid != BUILD_USER)
 		return 0;
 	return fchown(fd, BUILD_USER, BUILD_USER);
 }

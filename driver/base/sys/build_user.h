@@ -27,5 +27,5 @@ int build_user_mixed(const char *dir, struct err *e) MUST_CHECK;
 /* build_user_drop_bits: drops the setuid and setgid bits of all regular files below; *ret: how
  * many had any. A missing directory has none. */
 int build_user_drop_bits(const char *dir, size_t *ret, struct err *e) MUST_CHECK;
-/* build_user_keep: a file made in the user's directory by root becomes the user's. */
-int build_user_keep(int fd, const char *dir) MUST_CHECK;
+/* build_user_keep: a file that root made in an open directory of the user becomes the user's. */
+int build_user_keep(int fd, int dir) MUST_CHECK;

@@ -81,7 +81,7 @@ void digest_data(const void *data, size_t len, char out[DIGEST_HEX_LEN + 1])
 int digest_file(const char *path, char out[DIGEST_HEX_LEN + 1], struct err *e)
 {
 	struct stat st;
-	AUTO_FD int fd = fs_open_file(path, &st, e);
+	AUTO_FD int fd = fs_open(TRUSTED, path, &st, e);
 	if (fd < 0)
 		return -1;
 	os_will_read(fd);

@@ -1,5 +1,3 @@
-#include "base/sys/fs.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -7,10 +5,11 @@
 #include <sys/mman.h>
 #include <sys/statvfs.h>
 
-#include "base/os.h"
 #include "base/path.h"
+#include "base/sys/fs_internal.h"
 
 #define CHUNK ((size_t)64 * 1024)
+#define TOO_LARGE "file too large: '%s' has more than %llu bytes"
 
 int fs_read_fd(int fd, const char *path, uint64_t max, struct buf *out, struct err *e)
 {
@@ -25,8 +24,7 @@ int fs_read_fd(int fd, const char *path, uint64_t max, struct buf *out, struct e
 			err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
 		total += n > 0 ? (uint64_t)n : 0;
 		if (total > max)
-			err_set(e, ERR_INTEGRITY, "file too large: '%s' has more than %llu bytes", path,
-				(unsigned long long)max);
+			err_set(e, ERR_INTEGRITY, TOO_LARGE, path, (unsigned long long)max);
 		bool failed = n < 0 || total > max;
 		out->len = failed ? before : out->len + (size_t)n;
 		if (n > 0 && !failed)
@@ -36,21 +34,10 @@ int fs_read_fd(int fd, const char *path, uint64_t max, struct buf *out, struct e
 	}
 }
 
-int fs_open_file(const char *path, struct stat *ret, struct err *e)
-{
-	/* O_NONBLOCK: opening a FIFO must not wait for a writer. */
-	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (fd < 0 || fstat(fd, ret) < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
-	if (!S_ISREG(ret->st_mode))
-		return err_set(e, ERR_SYSTEM, "cannot read '%s': not a regular file", path);
-	return steal_fd(&fd);
-}
-
 int fs_map(const char *path, struct fs_mapping *ret, struct err *e)
 {
 	struct stat st;
-	AUTO_FD int fd = fs_open_file(path, &st, e);
+	AUTO_FD int fd = fs_open(TRUSTED, path, &st, e);
 	*ret = (struct fs_mapping){0};
 	if (fd < 0 || st.st_size == 0)
 		return fd < 0 ? -1 : 0;
@@ -68,11 +55,16 @@ void fs_unmap(struct fs_mapping *m)
 	*m = (struct fs_mapping){0};
 }
 
-int fs_read(const char *path, uint64_t max, struct buf *out, struct err *e)
+int fs_read(const char *top, const char *rel, uint64_t max, struct buf *out, struct err *e)
 {
-	struct stat st;
-	AUTO_FD int fd = fs_open_file(path, &st, e);
-	return fd < 0 ? -1 : fs_read_fd(fd, path, max, out, e);
+	AUTO_ARENA struct arena a = {0};
+	struct stat st = {0};
+	AUTO_FD int fd = fs_open(top, rel, &st, e);
+	if (fd < 0)
+		return -1;
+	if ((uint64_t)st.st_size > max)
+		return err_set(e, ERR_INTEGRITY, TOO_LARGE, fs_full(top, rel, &a), (unsigned long long)max);
+	return fs_read_fd(fd, fs_full(top, rel, &a), max, out, e);
 }
 
 int fs_write_all(int fd, const void *data, size_t len, const char *name, struct err *e)
@@ -119,59 +111,6 @@ ssize_t fs_read_at(int fd, void *to, size_t len, uint64_t offset)
 	return (ssize_t)have;
 }
 
-int fs_write_atomic(const char *path, const void *data, size_t len, mode_t mode, struct err *e)
-{
-	AUTO_ARENA struct arena a = {0};
-	char *name = NULL;
-	AUTO_FD int fd = fs_neighbour(path, mode, &a, &name, e);
-	if (fd < 0)
-		return -1;
-	int rc = fs_write_all(fd, data, len, path, e);
-	if (rc == 0 && (fsync(fd) < 0 || rename(name, path) < 0))
-		rc = err_errno(e, ERR_SYSTEM, "cannot write '%s'", path);
-	if (rc < 0)
-		unlink(name);
-	return rc < 0 ? -1 : fs_sync_dir(path_dir(&a, path), e);
-}
-
-int fs_can_write(const char *path, struct err *e)
-{
-	AUTO_ARENA struct arena a = {0};
-	char *name = NULL;
-	if (fs_is_dir(path)) {
-		errno = EISDIR;
-		return err_errno(e, ERR_SYSTEM, "cannot write '%s'", path);
-	}
-	AUTO_FD int fd = fs_neighbour(path, 0600, &a, &name, e);
-	if (fd < 0)
-		return -1;
-	unlink(name);
-	return 0;
-}
-
-int fs_mkdirs(const char *path, struct err *e)
-{
-	AUTO_ARENA struct arena a = {0};
-	char *part = arena_strdup(&a, path);
-	for (char *p = part;; p++) {
-		if (*p != '/' && *p != '\0')
-			continue;
-		bool last = *p == '\0';
-		*p = '\0';
-		/* EEXIST is not the only "it is there": an automounter or a read-only parent may say EROFS or
-		 * EACCES. */
-		if (*part && mkdir(part, 0755) < 0 && !fs_is_dir(part)) {
-			if (errno == EEXIST)
-				errno = ENOTDIR;
-			return err_errno(e, ERR_SYSTEM, "cannot make directory '%s'", part);
-		}
-		if (last)
-			break;
-		*p = '/';
-	}
-	return *path ? 0 : err_set(e, ERR_SYSTEM, "cannot make directory ''");
-}
-
 int fs_sync_dir(const char *path, struct err *e)
 {
 	AUTO_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -195,62 +134,6 @@ int fs_rename(const char *from, const char *to, struct err *e)
 	if (rename(from, to) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot rename '%s' to '%s'", from, to);
 	return fs_sync_dir(path_dir(&a, to), e);
-}
-
-DIR *fs_open_entries(int fd)
-{
-	AUTO_FD int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	DIR *d = copy < 0 ? NULL : fdopendir(copy);
-	if (d)
-		(void)steal_fd(&copy);
-	return d;
-}
-
-const struct dirent *fs_next_entry(DIR *d)
-{
-	const struct dirent *entry;
-	do {
-		errno = 0;
-		entry = readdir(d);
-	} while (entry && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
-	return entry;
-}
-
-int fs_list(const char *path, struct arena *a, struct strlist *ret, struct err *e)
-{
-	AUTO_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? err_errno(e, ERR_SYSTEM, "cannot list '%s'", path) : fs_list_fd(fd, path, a, ret, e);
-}
-
-int fs_list_fd(int fd, const char *path, struct arena *a, struct strlist *ret, struct err *e)
-{
-	AUTO_DIR DIR *d = fs_open_entries(fd);
-	if (!d)
-		return err_errno(e, ERR_SYSTEM, "cannot list '%s'", path);
-	struct strlist names = {0};
-	for (const struct dirent *entry; (entry = fs_next_entry(d));)
-		strlist_add(&names, a, entry->d_name);
-	if (errno)
-		return err_errno(e, ERR_SYSTEM, "cannot list '%s'", path);
-	strlist_sort(&names);
-	for (size_t i = 0; i < names.count; i++)
-		strlist_ref(ret, a, names.items[i]);
-	return 0;
-}
-
-bool fs_exists(const char *path)
-{
-	struct stat st;
-	return stat(path, &st) == 0;
-}
-
-bool fs_is_dir(const char *path)
-{
-	int saved = errno;
-	struct stat st;
-	bool is = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-	errno = saved;
-	return is;
 }
 
 int fs_free_bytes(const char *path, uint64_t *ret, struct err *e)

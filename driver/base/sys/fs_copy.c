@@ -5,7 +5,7 @@
 
 #include "base/os.h"
 #include "base/path.h"
-#include "base/sys/fs.h"
+#include "base/sys/fs_internal.h"
 
 #define CHUNK ((size_t)256 * 1024)
 #define MAX_DEPTH 512 /* each level holds two descriptors and a stack frame */
@@ -140,44 +140,29 @@ int fs_copy_tree(const char *from, const char *to, struct err *e)
 	if (copy_dir_at(AT_FDCWD, from, AT_FDCWD, to, &rel, 0, e) == 0)
 		return 0;
 	struct err ignored;
-	if (fs_remove_tree(to, &ignored) < 0)
+	if (fs_remove(TRUSTED, to, &ignored) < 0)
 		err_hint(e, "remove the incomplete copy '%s'", to);
 	return err_wrap(e, "copying '%s' to '%s'", from, to);
 }
 
-/* `in` is closed. */
-static int copy_open(int in_given, const struct stat *st, const char *from, int out, const char *to, struct err *e)
+int fs_copy_fd(const char *top, const char *rel, int out, const char *to, struct err *e)
 {
-	AUTO_FD int in = in_given;
-	if (in < 0 || copy_bytes(in, out, from, to, e) < 0)
+	AUTO_ARENA struct arena a = {0};
+	struct stat st = {0};
+	AUTO_FD int in = fs_open(top, rel, &st, e);
+	if (in < 0 || copy_bytes(in, out, fs_full(top, rel, &a), to, e) < 0)
 		return -1;
-	return fchmod(out, st->st_mode & 07777) == 0 ? 0 : err_errno(e, ERR_SYSTEM, "cannot write '%s'", to);
+	return fchmod(out, st.st_mode & 07777) == 0 ? 0 : err_errno(e, ERR_SYSTEM, "cannot write '%s'", to);
 }
 
-int fs_copy_fd(const char *from, int out, const char *to, struct err *e)
-{
-	struct stat st = {0};
-	int in = fs_open_file(from, &st, e);
-	return copy_open(in, &st, from, out, to, e);
-}
-
-int fs_copy(const char *from, const char *to, struct err *e)
-{
-	struct stat st = {0};
-	int in = fs_open_file(from, &st, e);
-	return in < 0 ? -1 : fs_copy_open(in, &st, from, to, e);
-}
-
-int fs_copy_open(int in, const struct stat *st, const char *from, const char *to, struct err *e)
+int fs_copy(const char *top, const char *rel, const char *to, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	char *name = NULL;
 	AUTO_FD int out = fs_neighbour(to, 0600, &a, &name, e);
-	if (out < 0) {
-		close(in);
+	if (out < 0)
 		return -1;
-	}
-	int rc = copy_open(in, st, from, out, to, e);
+	int rc = fs_copy_fd(top, rel, out, to, e);
 	if (rc == 0 && rename(name, to) < 0)
 		rc = err_errno(e, ERR_SYSTEM, "cannot write '%s'", to);
 	if (rc < 0)

@@ -2,6 +2,7 @@
  * what is being written, also from inside another container. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -10,10 +11,10 @@
 #include "base/os.h"
 #include "base/path.h"
 #include "base/sys/build_user.h"
-#include "base/sys/fs.h"
+#include "base/sys/fs_internal.h"
 
 #define PREFIX ".ptbuild-"
-enum { DIGITS = 16, ATTEMPTS = 100 };
+enum { DIGITS = 16, ATTEMPTS = 100, NAME_LEN = sizeof(PREFIX) + DIGITS };
 
 static bool is_neighbour(const char *name)
 {
@@ -31,35 +32,93 @@ static bool hold(int fd)
 	return fstat(fd, &st) == 0 && st.st_nlink != 0;
 }
 
-/* The mode is that of open(2), less umask, which mkostemp cannot do. */
+/* A new file in an open directory; -1 with errno. The mode is that of open(2), less umask, which mkostemp cannot do. */
+static int new_file(int dir, mode_t mode, char name[NAME_LEN])
+{
+	uint64_t id;
+	for (int attempt = 0; attempt < ATTEMPTS && os_random(&id, sizeof(id)) == 0; attempt++) {
+		snprintf(name, NAME_LEN, PREFIX "%016llx", (unsigned long long)id);
+		AUTO_FD int fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+		if (fd < 0 && errno != EEXIST)
+			return -1;
+		if (fd >= 0 && hold(fd) && build_user_keep(fd, dir) == 0)
+			return steal_fd(&fd);
+	}
+	return -1;
+}
+
 int fs_neighbour(const char *path, mode_t mode, struct arena *a, char **ret_name, struct err *e)
 {
-	for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-		uint64_t id;
-		if (os_random(&id, sizeof(id)) < 0)
-			break;
-		char *name = arena_printf(a, "%s/" PREFIX "%016llx", path_dir(a, path), (unsigned long long)id);
-		int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
-		if (fd >= 0 && hold(fd) && build_user_keep(fd, path_dir(a, path)) == 0) {
-			*ret_name = name;
-			return fd;
-		}
-		if (fd < 0 && errno != EEXIST)
-			break;
-		if (fd >= 0)
-			close(fd);
+	char name[NAME_LEN];
+	AUTO_FD int dir = fs_open_parent(TRUSTED, path);
+	int fd = dir < 0 ? -1 : new_file(dir, mode, name);
+	if (fd < 0)
+		return fs_fail("write", TRUSTED, path, e);
+	*ret_name = path_join(a, path_dir(a, path), name);
+	return fd;
+}
+
+static int set_like(int fd, const struct stat *like)
+{
+	struct stat st;
+	const struct timespec times[2] = {like->st_atim, like->st_mtim};
+	if (fstat(fd, &st) < 0 || ((st.st_uid != like->st_uid || st.st_gid != like->st_gid) &&
+				   fchown(fd, like->st_uid, like->st_gid) < 0 && errno != EPERM))
+		return -1;
+	return fchmod(fd, like->st_mode & 0777) < 0 ? -1 : futimens(fd, times);
+}
+
+static int replace(const char *top, const char *rel, const void *data, size_t len, mode_t mode, const struct stat *like,
+		   struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	char name[NAME_LEN];
+	AUTO_FD int dir = fs_open_parent(top, rel);
+	AUTO_FD int fd = dir < 0 ? -1 : new_file(dir, mode, name);
+	if (fd < 0)
+		return fs_fail("write", top, rel, e);
+	int rc = fs_write_all(fd, data, len, fs_full(top, rel, &a), e);
+	/* EINVAL: a file system where a directory cannot be synced (some network and FUSE ones) loses nothing by it. */
+	if (rc == 0 && ((like && set_like(fd, like) < 0) || fsync(fd) < 0 ||
+			renameat(dir, name, dir, path_base(rel)) < 0 || (fsync(dir) < 0 && errno != EINVAL)))
+		rc = fs_fail("write", top, rel, e);
+	if (rc < 0)
+		(void)unlinkat(dir, name, 0);
+	return rc;
+}
+
+int fs_write(const char *top, const char *rel, const void *data, size_t len, mode_t mode, struct err *e)
+{
+	return replace(top, rel, data, len, mode, NULL, e);
+}
+
+int fs_rewrite(const char *top, const char *rel, const void *data, size_t len, const struct stat *like, struct err *e)
+{
+	return replace(top, rel, data, len, 0600, like, e);
+}
+
+int fs_can_write(const char *path, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	char *name = NULL;
+	if (fs_is_dir(TRUSTED, path)) {
+		errno = EISDIR;
+		return fs_fail("write", TRUSTED, path, e);
 	}
-	err_errno(e, ERR_SYSTEM, "cannot write '%s'", path);
-	return -1;
+	AUTO_FD int fd = fs_neighbour(path, 0600, &a, &name, e);
+	if (fd < 0)
+		return -1;
+	unlink(name);
+	return 0;
 }
 
 int fs_sweep(const char *dir, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist names = {0};
-	if (!fs_exists(dir))
+	if (!fs_exists(TRUSTED, dir))
 		return 0;
-	if (fs_list(dir, &a, &names, e) < 0)
+	if (fs_list(TRUSTED, dir, &a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		struct stat st;

@@ -5,7 +5,7 @@
 
 #include "base/os.h"
 #include "base/path.h"
-#include "base/sys/fs.h"
+#include "base/sys/fs_internal.h"
 
 /* Deeper directories are moved up to the top one and removed from there, so that neither descriptors nor the stack
  * bound the depth of a tree. */
@@ -101,7 +101,7 @@ static bool is_forbidden(const char *path)
 	return !*base || strcmp(base, ".") == 0 || strcmp(base, "..") == 0;
 }
 
-int fs_remove_tree(const char *path, struct err *e)
+static int remove_trusted(const char *path, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	char *name = arena_strdup(&a, path);
@@ -110,6 +110,17 @@ int fs_remove_tree(const char *path, struct err *e)
 	if (is_forbidden(name))
 		return err_set(e, ERR_SYSTEM, "will not remove '%s'", path);
 	return fs_remove_at(AT_FDCWD, name, path, e);
+}
+
+int fs_remove(const char *top, const char *rel, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	if (top == TRUSTED)
+		return remove_trusted(rel, e);
+	AUTO_FD int dir = fs_open_parent(top, rel);
+	if (dir < 0)
+		return errno == ENOENT ? 0 : fs_fail("remove", top, rel, e);
+	return fs_remove_at(dir, path_base(rel), fs_full(top, rel, &a), e);
 }
 
 int fs_remove_at(int dir, const char *name, const char *path, struct err *e)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/sys/fs.h"
+#include "base/sys/fs_internal.h"
 #include "base/utf8.h"
 
 #define MAX_DEPTH 512 /* each level holds a descriptor and a stack frame */
@@ -85,31 +85,32 @@ static int sync_file_at(int dir, const char *name, const struct walk *w, struct 
 	return 0;
 }
 
-static int walk_dir(struct walk *w, int parent, const char *name, int depth, struct err *e);
+static int walk_dir(struct walk *w, int fd, int depth, struct err *e);
 
-static int walk_entry(struct walk *w, int dir, const struct entry *entry, int depth, struct err *e)
-{
-	if (S_ISDIR(entry->st.st_mode))
-		return walk_dir(w, dir, entry->name, depth + 1, e);
-	if (!w->sync)
-		return w->fn(buf_cstr(&w->rel), &entry->st, w->user, e);
-	return S_ISREG(entry->st.st_mode) ? sync_file_at(dir, entry->name, w, e) : 0;
-}
-
-static int walk_dir(struct walk *w, int parent, const char *name, int depth, struct err *e)
+static int walk_below(struct walk *w, int parent, const char *name, int depth, struct err *e)
 {
 	if (depth > MAX_DEPTH && w->most)
 		return 0;
 	if (depth > MAX_DEPTH)
 		return err_set(e, ERR_SYSTEM, "directories nested more than %d deep below '%s'", MAX_DEPTH, w->top);
-	/* Only the directory named by the caller may be a link. */
-	AUTO_FD int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth ? O_NOFOLLOW : 0));
-	if (fd < 0 && w->busy && depth && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
-		return 0;
-	if (fd < 0 && w->most && depth)
-		return 0;
-	if (fd < 0)
-		return walk_error(w, "open", e);
+	AUTO_FD int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd >= 0)
+		return walk_dir(w, fd, depth, e);
+	bool gone = w->busy && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP);
+	return gone || w->most ? 0 : walk_error(w, "open", e);
+}
+
+static int walk_entry(struct walk *w, int dir, const struct entry *entry, int depth, struct err *e)
+{
+	if (S_ISDIR(entry->st.st_mode))
+		return walk_below(w, dir, entry->name, depth + 1, e);
+	if (!w->sync)
+		return w->fn(buf_cstr(&w->rel), &entry->st, w->user, e);
+	return S_ISREG(entry->st.st_mode) ? sync_file_at(dir, entry->name, w, e) : 0;
+}
+
+static int walk_dir(struct walk *w, int fd, int depth, struct err *e)
+{
 	AUTO_ARENA struct arena a = {0};
 	struct entries list = {0};
 	if (read_entries(fd, &a, &list, w, e) < 0)
@@ -127,36 +128,31 @@ static int walk_dir(struct walk *w, int parent, const char *name, int depth, str
 	return 0;
 }
 
-static int walk_from(struct walk w, int parent, const char *name, struct err *e)
+static int walk_top(struct walk w, const char *top, const char *rel, struct err *e)
 {
-	int rc = walk_dir(&w, parent, name, 0, e);
+	AUTO_ARENA struct arena a = {0};
+	AUTO_FD int fd = fs_open_dir(top, rel, false);
+	if (fd < 0)
+		return fs_fail("open", top, rel, e);
+	w.top = fs_full(top, rel, &a);
+	int rc = walk_dir(&w, fd, 0, e);
 	buf_release(&w.rel);
 	return rc;
 }
 
-static int walk_top(struct walk w, struct err *e)
+int fs_walk(const char *top, const char *rel, fs_walk_fn fn, void *user, struct err *e)
 {
-	return walk_from(w, AT_FDCWD, w.top, e);
+	return walk_top((struct walk){.fn = fn, .user = user}, top, rel, e);
 }
 
-int fs_walk_fd(int fd, const char *label, bool busy, fs_walk_fn fn, void *user, struct err *e)
+int fs_walk_busy(const char *top, const char *rel, fs_walk_fn fn, void *user, struct err *e)
 {
-	return walk_from((struct walk){.top = label, .fn = fn, .user = user, .busy = busy}, fd, ".", e);
-}
-
-int fs_walk(const char *top, fs_walk_fn fn, void *user, struct err *e)
-{
-	return walk_top((struct walk){.top = top, .fn = fn, .user = user}, e);
-}
-
-int fs_walk_busy(const char *top, fs_walk_fn fn, void *user, struct err *e)
-{
-	return walk_top((struct walk){.top = top, .fn = fn, .user = user, .busy = true}, e);
+	return walk_top((struct walk){.fn = fn, .user = user, .busy = true}, top, rel, e);
 }
 
 int fs_sync_tree(const char *path, struct err *e)
 {
-	return walk_top((struct walk){.top = path, .sync = true}, e);
+	return walk_top((struct walk){.sync = true}, TRUSTED, path, e);
 }
 
 static int add_size(const char *rel, const struct stat *st, void *user, struct err *e)
@@ -171,7 +167,7 @@ static int add_size(const char *rel, const struct stat *st, void *user, struct e
 int fs_tree_size(const char *path, uint64_t *ret, struct err *e)
 {
 	uint64_t total = 0;
-	if (fs_walk_busy(path, add_size, &total, e) < 0)
+	if (fs_walk_busy(TRUSTED, path, add_size, &total, e) < 0)
 		return -1;
 	*ret = total;
 	return 0;
@@ -180,7 +176,8 @@ int fs_tree_size(const char *path, uint64_t *ret, struct err *e)
 int fs_tree_size_most(const char *path, uint64_t *ret, struct err *e)
 {
 	uint64_t total = 0;
-	if (walk_top((struct walk){.top = path, .fn = add_size, .user = &total, .busy = true, .most = true}, e) < 0)
+	struct walk w = {.fn = add_size, .user = &total, .busy = true, .most = true};
+	if (walk_top(w, TRUSTED, path, e) < 0)
 		return -1;
 	*ret = total;
 	return 0;

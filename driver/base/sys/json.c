@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "base/path.h"
-#include "base/sys/beneath.h"
+#include "base/sys/fs.h"
 
 #define MAX_FILE ((uint64_t)64 << 20)
 #define FORMAT (JSON_INDENT(1) | JSON_ENCODE_ANY)
@@ -60,37 +60,23 @@ int json_print(const json_t *j, struct err *e)
 	return fs_write_all(STDOUT_FILENO, b.data, b.len, "standard output", e);
 }
 
-int json_write(const json_t *j, const char *path, struct err *e)
+int json_write(const json_t *j, const char *top, const char *rel, struct err *e)
 {
 	AUTO_BUF struct buf b = {0};
-	return dump(j, &b, e) < 0 ? -1 : fs_write_atomic(path, b.data, b.len, 0644, e);
+	return dump(j, &b, e) < 0 ? -1 : fs_write(top, rel, b.data, b.len, 0644, e);
 }
 
-int json_write_beneath(const json_t *j, const char *top, const char *rel, struct err *e)
-{
-	AUTO_BUF struct buf b = {0};
-	return dump(j, &b, e) < 0 ? -1 : beneath_write(top, rel, b.data, b.len, 0644, NULL, e);
-}
-
-static int parse(const struct buf *b, const char *name, json_t **ret, struct err *e)
-{
-	json_error_t why;
-	json_t *j = json_loadb(buf_cstr(b), b->len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
-	if (!j)
-		return err_set(e, ERR_INTEGRITY, "%s:%d:%d: invalid JSON: %s", name, why.line, why.column, why.text);
-	*ret = j;
-	return 0;
-}
-
-int json_read(const char *path, json_t **ret, struct err *e)
-{
-	AUTO_BUF struct buf b = {0};
-	return fs_read(path, MAX_FILE, &b, e) < 0 ? -1 : parse(&b, path, ret, e);
-}
-
-int json_read_beneath(const char *top, const char *rel, json_t **ret, struct err *e)
+int json_read(const char *top, const char *rel, json_t **ret, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf b = {0};
-	return beneath_read(top, rel, MAX_FILE, &b, e) < 0 ? -1 : parse(&b, path_join(&a, top, rel), ret, e);
+	json_error_t why;
+	if (fs_read(top, rel, MAX_FILE, &b, e) < 0)
+		return -1;
+	json_t *j = json_loadb(buf_cstr(&b), b.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
+	if (!j)
+		return err_set(e, ERR_INTEGRITY, "%s:%d:%d: invalid JSON: %s",
+			       top == TRUSTED ? rel : path_join(&a, top, rel), why.line, why.column, why.text);
+	*ret = j;
+	return 0;
 }

@@ -18,12 +18,8 @@ json_t *json_from_strlist(const struct strlist *l);
 json_t *json_or_null(const char *s);
 /* json_print: the document and a newline to standard output, keys in the order they were set. */
 int json_print(const json_t *j, struct err *e) MUST_CHECK;
-/* json_write: the same to a file, atomically. */
-int json_write(const json_t *j, const char *path, struct err *e) MUST_CHECK;
-/* json_read: a file of at most 64 MiB without duplicate keys; a new reference. ERR_INTEGRITY names
- * file, line and column. */
-int json_read(const char *path, json_t **ret, struct err *e) MUST_CHECK;
-/* json_read_beneath, json_write_beneath: the same of a file in a place that a build can write
- * (base/sys/beneath.h). */
-int json_read_beneath(const char *top, const char *rel, json_t **ret, struct err *e) MUST_CHECK;
-int json_write_beneath(const json_t *j, const char *top, const char *rel, struct err *e) MUST_CHECK;
+/* json_write: the same to a file, as fs_write. */
+int json_write(const json_t *j, const char *top, const char *rel, struct err *e) MUST_CHECK;
+/* json_read: a file of at most 64 MiB without duplicate keys, as fs_read; a new reference.
+ * ERR_INTEGRITY names file, line and column. */
+int json_read(const char *top, const char *rel, json_t **ret, struct err *e) MUST_CHECK;

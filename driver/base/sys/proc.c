@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 
 #include "base/path.h"
-#include "base/sys/beneath.h"
+#include "base/sys/fs.h"
 #include "base/sys/proc_internal.h"
 
 #define KILL_AFTER_S 1.0 /* from SIGTERM to SIGKILL */
@@ -193,7 +193,7 @@ static int start(struct child *c, struct err *e)
 static int open_log(const struct proc_spec *spec, struct err *e)
 {
 	if (spec->log_top)
-		return beneath_append(spec->log_top, spec->log_path, e);
+		return fs_append(spec->log_top, spec->log_path, e);
 	int fd = open(spec->log_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
 	return fd < 0 ? err_errno(e, ERR_SYSTEM, "cannot write '%s'", spec->log_path) : fd;
 }

@@ -29,7 +29,7 @@ struct proc_spec {
 	struct buf *err;
 	size_t max_output;    /* per buffer; what exceeds it is dropped; 0: 64 MiB */
 	const char *log_path; /* both streams are appended to this file as well; NULL: none */
-	const char *log_top;  /* what log_path is beneath (base/sys/beneath.h); NULL: nothing */
+	const char *log_top;  /* what log_path is below; NULL: nothing */
 	proc_line_fn on_line; /* NULL: none */
 	void *user;
 	proc_tick_fn on_tick; /* every tick_s seconds; NULL: none */

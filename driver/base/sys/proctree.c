@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "base/sys/fs.h"
+#include "base/sys/fs_internal.h"
 
 #define MAX_COMMAND ((size_t)128 << 10)
 

@@ -56,7 +56,7 @@ static int make_key(const char *path, EVP_PKEY *pkey, struct sign_key **ret, str
 static int load(const char *path, bool private_half, struct sign_key **ret, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
-	if (fs_read(path, KEY_FILE_MAX, &text, e) < 0)
+	if (fs_read(TRUSTED, path, KEY_FILE_MAX, &text, e) < 0)
 		return -1;
 	BIO *bio CLEANUP(free_bio) = BIO_new_mem_buf(buf_cstr(&text), (int)text.len);
 	if (!bio)

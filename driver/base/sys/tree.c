@@ -63,7 +63,7 @@ const char *tree_printable(const char *s, char *out, size_t size)
 int tree_open(struct tree *t, const char *dir, struct err *e)
 {
 	*t = (struct tree){.top = -1};
-	if (fs_mkdirs(dir, e) < 0)
+	if (fs_mkdirs(TRUSTED, dir, e) < 0)
 		return -1;
 	t->top = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return t->top < 0 ? err_errno(e, ERR_SYSTEM, "cannot open '%s'", dir) : 0;

@@ -278,7 +278,7 @@ static int parse_document(struct source *s, struct yaml_tree *t, struct err *e)
 
 int yaml_tree_load(const char *path, struct arena *a, struct buf *text, struct yaml_tree *ret, struct err *e)
 {
-	if (fs_read(path, MAX_FILE, text, e) < 0) {
+	if (fs_read(TRUSTED, path, MAX_FILE, text, e) < 0) {
 		e->kind = ERR_CONFIG;
 		return -1;
 	}

@@ -20,7 +20,7 @@ enum { FILES_MAX = 20000, INRELEASE_MAX = 16 << 20 };
 static int check_shape(const char *path, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
-	if (fs_read(path, INRELEASE_MAX, &text, e) < 0)
+	if (fs_read(TRUSTED, path, INRELEASE_MAX, &text, e) < 0)
 		return -1;
 	const char *s = buf_cstr(&text);
 	if (strlen(s) != text.len || strncmp(s, SIGNED_BEGIN "\n", strlen(SIGNED_BEGIN) + 1) != 0 ||
@@ -33,7 +33,7 @@ static int find_keyring(const char *keyring, struct arena *a, const char **ret, 
 {
 	const char *own = proc_beside(a, "share/ptbuild/keyrings/debian-archive-keyring.gpg");
 	const char *path = keyring ? keyring : own ? own : DEBIAN_KEYRING;
-	if (!fs_exists(path)) {
+	if (!fs_exists(TRUSTED, path)) {
 		err_set(e, ERR_SYSTEM, "no keyring '%s' to check the archive's signature with", path);
 		return err_hint(e, "install debian-archive-keyring, or name the archive's keyring with --keyring FILE");
 	}
@@ -105,8 +105,8 @@ int inrelease_verify(const char *path, const char *keyring, const struct run *ru
 	const char *text = path_join(&a, dir, "text");
 	int status = run_checker(path, keys, text, run, e);
 	if (status == 0)
-		status = fs_read(text, INRELEASE_MAX, out, e);
-	if (fs_remove_tree(dir, &ignored) < 0)
+		status = fs_read(TRUSTED, text, INRELEASE_MAX, out, e);
+	if (fs_remove(TRUSTED, dir, &ignored) < 0)
 		log_warn(run->log, "%s", ignored.msg);
 	return status;
 }

@@ -49,14 +49,14 @@ static const char *find_commands(const char *path, struct arena *a, const char *
 	static const char *const places[] = {"compile_commands.json", "build/compile_commands.json",
 					     "src/build/compile_commands.json"};
 	const char *base = path_base(path);
-	if (!fs_is_dir(path)) {
+	if (!fs_is_dir(TRUSTED, path)) {
 		size_t n = strlen(base);
 		*ret_name = path_has_suffix(base, ".json") ? arena_strndup(a, base, n - strlen(".json")) : base;
 		return path;
 	}
 	*ret_name = base;
 	for (size_t i = 0; i < ARRAY_LEN(places); i++)
-		if (fs_exists(path_join(a, path, places[i])))
+		if (fs_exists(TRUSTED, path_join(a, path, places[i])))
 			return path_join(a, path, places[i]);
 	return path_join(a, path, places[0]);
 }
@@ -70,7 +70,7 @@ int units_read(const struct tables *t, const char *path, struct arena *a, struct
 		err_wrap(e, "'%s'", path);
 		return err_hint(e, "name the file after what the tree was configured for: sm90-avx512.json");
 	}
-	if (json_read(commands, &list, e) < 0)
+	if (json_read(TRUSTED, commands, &list, e) < 0)
 		return -1;
 	if (!json_is_array(list))
 		return err_set(e, ERR_INTEGRITY, "'%s' is not a list of compile commands", commands);

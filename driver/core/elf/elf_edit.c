@@ -190,7 +190,7 @@ static int edit_through_copy(const char *path, const char *rpath, struct arena *
 	strlist_ref(&argv, a, rpath);
 	if (elf_check_patchelf(run, e) < 0)
 		return -1;
-	int rc = fs_copy(path, bare, e) < 0 || edit_in_place(bare, "", e) < 0 ||
+	int rc = fs_copy(TRUSTED, path, bare, e) < 0 || edit_in_place(bare, "", e) < 0 ||
 				 run_patchelf(&argv, a, bare, fresh, run, e) < 0
 			 ? -1
 			 : 0;

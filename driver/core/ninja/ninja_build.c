@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/sys/beneath.h"
+#include "base/sys/fs.h"
 #include "core/ninja/ninja_log.h"
 #include "core/ninja/ninja_parts.h"
 
@@ -46,7 +46,7 @@ int ninja_build_read(const char *top, const char *rel, struct arena *a, struct n
 		     struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
-	if (beneath_exists(top, rel) && beneath_read(top, rel, NINJA_FILE_MAX, &text, e) < 0)
+	if (fs_exists(top, rel) && fs_read(top, rel, NINJA_FILE_MAX, &text, e) < 0)
 		return -1;
 	ninja_build_parse(buf_cstr(&text), text.len, a, ret, ret_count);
 	return 0;

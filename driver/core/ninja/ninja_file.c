@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/sys/beneath.h"
+#include "base/sys/fs.h"
 #include "core/ninja/ninja_parts.h"
 
 static const char *const pool_names[] = {NULL, NINJA_PREFIX "compile", NINJA_PREFIX "heavy", NINJA_PREFIX "link"};
@@ -115,12 +115,12 @@ int ninja_file_rewrite(const char *top, const char *rel, const struct ninja_opti
 	AUTO_BUF struct buf out = {0};
 	struct ninja_counts c;
 	struct stat st;
-	if (beneath_stat(top, rel, &st) < 0 && errno == ENOENT)
+	if (fs_stat(top, rel, &st) < 0 && errno == ENOENT)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path_join(a, top, rel));
-	if (beneath_read(top, rel, NINJA_FILE_MAX, &text, e) < 0 ||
+	if (fs_read(top, rel, NINJA_FILE_MAX, &text, e) < 0 ||
 	    ninja_text(buf_cstr(&text), text.len, path_join(a, top, rel), o, a, &out, &c, e) < 0)
 		return -1;
-	if (c.changed && beneath_write(top, rel, out.data, out.len, 0600, &st, e) < 0)
+	if (c.changed && fs_rewrite(top, rel, out.data, out.len, &st, e) < 0)
 		return -1;
 	*ret = c;
 	return 0;

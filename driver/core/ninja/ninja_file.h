@@ -41,7 +41,7 @@ struct ninja_counts {
  * message. */
 int ninja_text(const char *text, size_t len, const char *name, const struct ninja_options *o, struct arena *a,
 	       struct buf *out, struct ninja_counts *ret, struct err *e) MUST_CHECK;
-/* ninja_file_rewrite: the same of a file beneath `top` (base/sys/beneath.h), by rename. It keeps
- * its times, by which ninja decides whether to run CMake again. */
+/* ninja_file_rewrite: the same of a file below `top`, by rename. It keeps its times, by which ninja
+ * decides whether to run CMake again. */
 int ninja_file_rewrite(const char *top, const char *rel, const struct ninja_options *o, struct arena *a,
 		       struct ninja_counts *ret, struct err *e) MUST_CHECK;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/sys/beneath.h"
+#include "base/sys/fs.h"
 #include "core/ninja/ninja_file.h"
 
 #define HEADER "# ninja log v"
@@ -94,7 +94,7 @@ int ninja_log_parse(const char *text, size_t len, const char *name, struct arena
 int ninja_log_read(const char *top, const char *rel, struct arena *a, struct ninja_log *ret, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
-	return beneath_read(top, rel, NINJA_FILE_MAX, &text, e) < 0
+	return fs_read(top, rel, NINJA_FILE_MAX, &text, e) < 0
 		       ? -1
 		       : ninja_log_parse(buf_cstr(&text), text.len, path_join(a, top, rel), a, ret, e);
 }
@@ -118,8 +118,8 @@ int ninja_log_dirs(const char *top, const char *rel, struct arena *a, struct str
 {
 	struct find_logs f = {rel, a, ret};
 	struct stat st;
-	bool is_file = beneath_stat(top, rel, &st) == 0 && S_ISREG(st.st_mode);
-	return beneath_exists(top, rel) && !is_file ? beneath_walk_busy(top, rel, find_log, &f, e) : 0;
+	bool is_file = fs_stat(top, rel, &st) == 0 && S_ISREG(st.st_mode);
+	return fs_exists(top, rel) && !is_file ? fs_walk_busy(top, rel, find_log, &f, e) : 0;
 }
 
 /* An entry while its run is being found. */

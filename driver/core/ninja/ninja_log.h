@@ -37,8 +37,7 @@ struct ninja_log {
 int ninja_log_parse(const char *text, size_t len, const char *name, struct arena *a, struct ninja_log *ret,
 		    struct err *e) MUST_CHECK;
 
-/* ninja_log_read: the same of a file, beneath `top` (base/sys/beneath.h) as all that is read
- * here. */
+/* ninja_log_read: the same of a file below `top`. */
 int ninja_log_read(const char *top, const char *rel, struct arena *a, struct ninja_log *ret, struct err *e) MUST_CHECK;
 /* ninja_log_dirs: adds the directories at or below top/rel that hold a .ninja_log, as paths below
  * `top`. None where there is no such directory. */

@@ -33,7 +33,7 @@ int series_read(const char *series, const struct strlist *skip, struct arena *a,
 {
 	AUTO_BUF struct buf text = {0};
 	struct strlist all = {0}, out = {0};
-	if (fs_read(series, MAX_SERIES, &text, e) < 0)
+	if (fs_read(TRUSTED, series, MAX_SERIES, &text, e) < 0)
 		return -1;
 	const char *p = buf_cstr(&text), *end = p + text.len;
 	if (memchr(p, '\0', text.len))

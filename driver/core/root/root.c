@@ -140,13 +140,13 @@ int root_read(const struct root *r, const char *path, uint64_t max, struct buf *
 	const char *real = root_resolve(r, path, &a);
 	if (!real)
 		return 0;
-	return fs_read(root_host_path(r, real, &a), max, out, e) < 0 ? -1 : 1;
+	return fs_read(TRUSTED, root_host_path(r, real, &a), max, out, e) < 0 ? -1 : 1;
 }
 
 int root_list(const struct root *r, const char *dir, struct arena *a, struct strlist *ret, struct err *e)
 {
 	const char *real = root_resolve(r, dir, a);
-	return real ? fs_list(root_host_path(r, real, a), a, ret, e) : 0;
+	return real ? fs_list(TRUSTED, root_host_path(r, real, a), a, ret, e) : 0;
 }
 
 struct listing {
@@ -173,7 +173,7 @@ int root_files(const struct root *r, const char *dir, struct arena *a, struct st
 {
 	const char *real = root_resolve(r, dir, a);
 	struct listing l = {.root = r, .dir = real, .a = a, .ret = ret};
-	return real ? fs_walk(root_host_path(r, real, a), list_file, &l, e) : 0;
+	return real ? fs_walk(TRUSTED, root_host_path(r, real, a), list_file, &l, e) : 0;
 }
 
 /* The value of KEY=value in os-release, without quotes; NULL if absent. */
@@ -212,7 +212,7 @@ static int list_names(const struct root *r, const char *dir, struct arena *a, st
 	if (!real)
 		return 0;
 	const char *host = root_host_path(r, real, a);
-	if (fs_list(host, a, &names, e) < 0)
+	if (fs_list(TRUSTED, host, a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		const char *path = path_join(a, host, names.items[i]);
@@ -270,7 +270,7 @@ int root_open(const char *dir, struct arena *a, struct root *ret, struct err *e)
 		r.host = strcmp(real, "/") == 0;
 	}
 	const char *bin = root_resolve(&r, "/usr/bin", a);
-	if (!bin || !fs_is_dir(root_host_path(&r, bin, a))) {
+	if (!bin || !fs_is_dir(TRUSTED, root_host_path(&r, bin, a))) {
 		err_set(e, ERR_USAGE, "'%s' is not a root file system: it has no usr/bin", r.dir);
 		return err_hint(e, "name a directory with an unpacked root file system, world:NAME, or / for this "
 				   "machine's own");
@@ -291,7 +291,7 @@ int root_open(const char *dir, struct arena *a, struct root *ret, struct err *e)
 static void add_dir(const struct root *r, const char *dir, struct arena *a, struct strlist *out)
 {
 	const char *real = root_resolve(r, dir, a);
-	if (!strlist_contains(out, dir) && real && fs_is_dir(root_host_path(r, real, a)))
+	if (!strlist_contains(out, dir) && real && fs_is_dir(TRUSTED, root_host_path(r, real, a)))
 		strlist_add(out, a, dir);
 }
 

@@ -35,7 +35,8 @@ static const char *unexplained(const char *top, struct arena *a)
 	struct stat st;
 	for (size_t i = 0; i < sandbox_place_names_count; i++) {
 		const char *path = path_join(a, top, sandbox_place_names[i]);
-		if (!fs_exists(tree) && lstat(path, &st) == 0 && !fs_exists(tree) && lstat(path, &st) == 0)
+		if (!fs_exists(TRUSTED, tree) && lstat(path, &st) == 0 && !fs_exists(TRUSTED, tree) &&
+		    lstat(path, &st) == 0)
 			return sandbox_place_names[i];
 	}
 	return NULL;
@@ -48,7 +49,7 @@ static bool marked(const char *top, struct arena *a)
 	struct stat st;
 	const char *own = path_join(a, top, SANDBOX_PLACE_OWN);
 	return lstat(own, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
-	       fs_read(path_join(a, top, SANDBOX_PLACE_MARKER), 256, &text, &ignored) == 0 &&
+	       fs_read(TRUSTED, path_join(a, top, SANDBOX_PLACE_MARKER), 256, &text, &ignored) == 0 &&
 	       strcmp(buf_cstr(&text), SANDBOX_PLACE_TEXT) == 0;
 }
 
@@ -59,7 +60,7 @@ static const char *kept(const char *top, struct arena *a)
 	struct strlist names = {0};
 	struct err ignored = {0};
 	struct stat st;
-	if (fs_list(top, a, &names, &ignored) < 0)
+	if (fs_list(TRUSTED, top, a, &names, &ignored) < 0)
 		return "what cannot be listed";
 	for (size_t i = 0; i < names.count; i++)
 		if (strncmp(names.items[i], SANDBOX_PLACE_OWN, strlen(SANDBOX_PLACE_OWN)) != 0 &&

@@ -34,7 +34,7 @@ static void *load_file(struct loader *l, const char *name, const cyaml_schema_va
 	const char *path = path_join(l->a, l->t->dir, name);
 	struct yaml_lines *lines = NULL;
 	void *data = NULL;
-	if (!fs_exists(path)) {
+	if (!fs_exists(TRUSTED, path)) {
 		err_set(e, ERR_CONFIG, "no table '%s'", path);
 		err_hint(e, "--profiles names the directory that holds isa.yaml, gpu.yaml and releases/");
 		return NULL;
@@ -155,7 +155,7 @@ static int load_releases(struct loader *l, struct err *e)
 {
 	const char *dir = path_join(l->a, l->t->dir, "releases");
 	struct strlist names = {0};
-	if (fs_list(dir, l->a, &names, e) < 0)
+	if (fs_list(TRUSTED, dir, l->a, &names, e) < 0)
 		return -1;
 	l->t->releases = arena_array(l->a, names.count, sizeof(*l->t->releases));
 	for (size_t i = 0; i < names.count; i++) {

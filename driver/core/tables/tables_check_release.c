@@ -106,7 +106,7 @@ static int check_requirements(const struct tables *t, const struct row_place *at
 			continue;
 		if (!is_file_name(lists[i]))
 			return row_bad(at, e, "not a safe file name: '%s'", lists[i]);
-		if (!fs_exists(path_join(&a, path_join(&a, t->dir, "requirements"), lists[i])))
+		if (!fs_exists(TRUSTED, path_join(&a, path_join(&a, t->dir, "requirements"), lists[i])))
 			return row_bad(at, e, "no file '%s' in requirements/", lists[i]);
 	}
 	return 0;

@@ -271,9 +271,9 @@ static const char *example_path(const struct tables *t, const char *name, struct
 	if (!path_is_safe_relative(name) || strchr(name, '/'))
 		return NULL;
 	const char *path = arena_printf(a, "%s/examples/%s.yaml", t->dir, name);
-	if (!fs_exists(path))
+	if (!fs_exists(TRUSTED, path))
 		path = arena_printf(a, "%s.yaml", name); /* so that the name of its variant can be typed again */
-	return fs_exists(path) ? path : NULL;
+	return fs_exists(TRUSTED, path) ? path : NULL;
 }
 
 int profile_by_name(const struct tables *t, const char *name, unsigned depth, struct arena *a, struct profile *ret,

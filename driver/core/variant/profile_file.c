@@ -371,17 +371,17 @@ int profile_file_load(const struct tables *t, const char *path, unsigned depth, 
 	struct reader r = {.t = t, .path = arena_strdup(a, path), .a = a, .depth = depth};
 	struct profile p = {.file = "", .platform = ""};
 	const char *stem = "";
-	if (fs_is_dir(path)) {
+	if (fs_is_dir(TRUSTED, path)) {
 		err_set(e, ERR_CONFIG, "profile '%s' is a directory, not a YAML file", path);
 		return err_hint(e, "name a file in it, or a profile such as sm90-avx512");
 	}
 	if (check_stem(t, path, a, &stem, e) < 0)
 		return -1;
-	if (!fs_exists(path)) {
+	if (!fs_exists(TRUSTED, path)) {
 		err_set(e, ERR_CONFIG, "no profile '%s'", path);
 		return err_hint(e, "a profile is GPU-ISA, like sm90-avx512, or the path of a YAML file");
 	}
-	if (fs_read(path, PROFILE_MAX_BYTES, &text, e) < 0) {
+	if (fs_read(TRUSTED, path, PROFILE_MAX_BYTES, &text, e) < 0) {
 		e->kind = ERR_CONFIG; /* a wrong name, as for the tables */
 		return -1;
 	}

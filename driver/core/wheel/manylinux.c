@@ -173,7 +173,7 @@ int manylinux_tag_of_tree(const struct manylinux_policy *p, const char *dir, str
 {
 	struct tag_scan s = {.dir = dir, .arena = a};
 	char *why;
-	if (fs_walk(dir, scan_file, &s, e) < 0)
+	if (fs_walk(TRUSTED, dir, scan_file, &s, e) < 0)
 		return -1;
 	return manylinux_tag(p, s.infos, s.names.items, s.names.count, a, ret_tag, &why, e);
 }

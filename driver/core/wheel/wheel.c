@@ -128,7 +128,7 @@ int wheel_find_dist_info(const char *tree, struct arena *a, const char **ret, st
 {
 	struct strlist names = {0};
 	const char *found = NULL;
-	if (fs_list(tree, a, &names, e) < 0)
+	if (fs_list(TRUSTED, tree, a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		if (!path_has_suffix(names.items[i], ".dist-info"))

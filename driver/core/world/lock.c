@@ -253,7 +253,7 @@ int world_lock_parse(const char *text, size_t len, const char *file, struct aren
 int world_lock_read(const char *path, struct arena *a, struct world_lock *ret, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
-	if (fs_read(path, MAX_TEXT, &text, e) < 0) {
+	if (fs_read(TRUSTED, path, MAX_TEXT, &text, e) < 0) {
 		e->kind = ERR_CONFIG;
 		return err_hint(e, "take it from ptbuild's release again");
 	}

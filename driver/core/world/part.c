@@ -180,9 +180,9 @@ int world_part_names(const char *profiles, struct arena *a, struct strlist *ret,
 {
 	const char *dir = path_join(a, profiles, "worlds");
 	struct strlist names = {0};
-	if (!fs_exists(dir))
+	if (!fs_exists(TRUSTED, dir))
 		return 0;
-	if (fs_list(dir, a, &names, e) < 0)
+	if (fs_list(TRUSTED, dir, a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++)
 		if (path_has_suffix(names.items[i], ".yaml"))
@@ -216,7 +216,7 @@ int world_part_load(const char *profiles, const char *name, struct arena *a, con
 	const char *file = arena_printf(a, "%s/worlds/%s.yaml", profiles, name);
 	struct yaml_lines *lines = NULL;
 	void *data = NULL;
-	if (!is_word(name, "_") || !fs_exists(file))
+	if (!is_word(name, "_") || !fs_exists(TRUSTED, file))
 		return unknown(profiles, name, a, e);
 	if (yaml_load(file, &part_schema, a, &data, &lines, e) < 0)
 		return -1;

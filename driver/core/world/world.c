@@ -6,7 +6,6 @@
 
 #include "base/path.h"
 #include "base/strlist.h"
-#include "base/sys/beneath.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 
@@ -96,7 +95,7 @@ static int read_lock(const char *profiles, const struct world_part *p, const cha
 	char asked[65];
 	if (world_part_check_platform(p, platform, e) < 0)
 		return -1;
-	if (!fs_exists(path)) {
+	if (!fs_exists(TRUSTED, path)) {
 		err_set(e, ERR_CONFIG, "part '%s' has no lock for %s: there is no '%s'", p->part, platform, path);
 		return ask_for_lock(p, base, platform, e);
 	}
@@ -164,9 +163,9 @@ static int read_toolkit_rules(const char *profiles, struct world *w, struct aren
 	AUTO_BUF struct buf text = {0}, AUTO_BUF rules = {0};
 	struct strlist lines = {0};
 	const char *path = path_join(a, profiles, "toolkit_tree.yaml");
-	if (!fs_exists(path))
+	if (!fs_exists(TRUSTED, path))
 		return 0;
-	if (fs_read(path, MAX_RULES, &text, e) < 0)
+	if (fs_read(TRUSTED, path, MAX_RULES, &text, e) < 0)
 		return -1;
 	strlist_split(&lines, a, buf_cstr(&text), "\n");
 	for (size_t i = 0; i < lines.count; i++)
@@ -219,9 +218,9 @@ int world_read_stamp(const char *dir, struct arena *a, char **ret_name, char **r
 	AUTO_BUF struct buf text = {0};
 	struct strlist words = {0};
 	struct stat st;
-	if (beneath_stat(dir, WORLD_STAMP, &st) < 0 && (errno == ENOENT || errno == ENOTDIR))
+	if (fs_stat(dir, WORLD_STAMP, &st) < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return 0;
-	if (beneath_read(dir, WORLD_STAMP, MAX_STAMP, &text, e) < 0)
+	if (fs_read(dir, WORLD_STAMP, MAX_STAMP, &text, e) < 0)
 		return -1;
 	strlist_split(&words, a, buf_cstr(&text), " \n");
 	if (words.count != 3 || !digest_valid_hex(words.items[2]))

@@ -135,8 +135,8 @@ static int extract_one(const struct zip_reader *z, const struct zip_entry *en, c
 {
 	char *path = path_join(a, dir, en->name);
 	if (path_has_suffix(path, "/"))
-		return fs_mkdirs(path, e);
-	if (fs_mkdirs(path_dir(a, path), e) < 0)
+		return fs_mkdirs(TRUSTED, path, e);
+	if (fs_mkdirs(TRUSTED, path_dir(a, path), e) < 0)
 		return -1;
 	bool executable = en->mode & S_IXUSR;
 	int AUTO_FD fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -153,7 +153,7 @@ static int extract_one(const struct zip_reader *z, const struct zip_entry *en, c
 
 static int extract(const struct zip_reader *z, const char *dir, bool keep, const struct run *run, struct err *e)
 {
-	if (fs_mkdirs(dir, e) < 0)
+	if (fs_mkdirs(TRUSTED, dir, e) < 0)
 		return -1;
 	for (size_t i = 0; i < z->count; i++) {
 		struct arena AUTO_ARENA scratch = {0};
@@ -177,7 +177,7 @@ int zip_extract_all(const struct zip_reader *z, const char *dir, const struct ru
 {
 	struct arena AUTO_ARENA a = {0};
 	struct strlist there = {0};
-	if (fs_mkdirs(dir, e) < 0 || fs_list(dir, &a, &there, e) < 0)
+	if (fs_mkdirs(TRUSTED, dir, e) < 0 || fs_list(TRUSTED, dir, &a, &there, e) < 0)
 		return -1;
 	if (there.count)
 		return err_set(e, ERR_USAGE, "'%s' is not empty: '%s' is in it", dir, there.items[0]);

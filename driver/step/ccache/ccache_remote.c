@@ -396,9 +396,9 @@ static int send_one(struct ccache_client *c, const struct ccache_send *q, const 
 	bool there = false;
 	buf_printf(&path, "%s/%s", q->place, name);
 	buf_printf(&full, "%s/%s", q->prefix, name);
-	if (!fs_exists(buf_cstr(&path))) /* others made room */
+	if (!fs_exists(TRUSTED, buf_cstr(&path))) /* others made room */
 		return 0;
-	if (fs_read(buf_cstr(&path), RESP_MAX_VALUE, &data, e) < 0 ||
+	if (fs_read(TRUSTED, buf_cstr(&path), RESP_MAX_VALUE, &data, e) < 0 ||
 	    ccache_client_get(c, buf_cstr(&full), NULL, &there, e) < 0)
 		return -1;
 	if (there)

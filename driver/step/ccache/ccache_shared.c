@@ -10,7 +10,7 @@
 
 #include "base/os.h"
 #include "base/path.h"
-#include "base/sys/beneath.h"
+#include "base/sys/fs.h"
 #include "step/ccache/ccache_resp.h"
 
 #define ALPHABET "0123456789abcdefghijklmnopqrstuv"
@@ -109,9 +109,9 @@ static bool plain_get(const char *dir, const char *key, struct buf *out)
 		for (size_t d = 0; d < levels[k / 2]; d++)
 			buf_printf(&path, "%c/", key[d]);
 		buf_printf(&path, "%s%c", key + levels[k / 2], k % 2 ? 'M' : 'R');
-		if (!beneath_exists(dir, buf_cstr(&path)))
+		if (!fs_exists(dir, buf_cstr(&path)))
 			continue;
-		if (beneath_read(dir, buf_cstr(&path), RESP_MAX_VALUE, out, &ignored) == 0 && out->len > before)
+		if (fs_read(dir, buf_cstr(&path), RESP_MAX_VALUE, out, &ignored) == 0 && out->len > before)
 			return true;
 		out->len = before;
 	}
@@ -174,7 +174,7 @@ static int add_candidate(const char *rel, const struct stat *st, void *user, str
 		return 0;
 	}
 	ccache_name(key, manifest ? p->q->scope : NULL, name);
-	if (fs_exists(path_join(p->arena, p->q->place, name)))
+	if (fs_exists(TRUSTED, path_join(p->arena, p->q->place, name)))
 		return 0;
 	if (p->count == p->cap)
 		p->items = arena_grow(p->arena, p->items, &p->cap, 1024, sizeof(*p->items));
@@ -189,7 +189,7 @@ static int stage_one(struct promotion *p, size_t i, struct err *e)
 	struct err why = {0};
 	const struct candidate *c = &p->items[i];
 	const char *to = arena_printf(p->arena, "%s/%zu", p->q->stage, i);
-	if (beneath_read(p->q->top, path_join(p->arena, p->q->front, c->rel), RESP_MAX_VALUE, &data, &why) < 0 ||
+	if (fs_read(p->q->top, path_join(p->arena, p->q->front, c->rel), RESP_MAX_VALUE, &data, &why) < 0 ||
 	    data.len < 16 || memcmp(data.data, "\xcc\xac\x01", 3) != 0 || data.data[3] != (char)c->manifest) {
 		p->made.refused++;
 		return 1;
@@ -211,9 +211,9 @@ static int place_one(struct promotion *p, size_t i, struct err *e)
 	const char *from = arena_printf(p->arena, "%s/%zu", p->q->stage, i);
 	ccache_name(c->key, c->manifest ? p->q->scope : NULL, name);
 	const char *to = path_join(p->arena, p->q->place, name);
-	if (link(from, to) < 0 && errno == ENOENT && fs_mkdirs(path_dir(p->arena, to), e) < 0)
+	if (link(from, to) < 0 && errno == ENOENT && fs_mkdirs(TRUSTED, path_dir(p->arena, to), e) < 0)
 		return -1;
-	if (!fs_exists(to) && link(from, to) < 0 && errno != EEXIST)
+	if (!fs_exists(TRUSTED, to) && link(from, to) < 0 && errno != EEXIST)
 		return err_errno(e, ERR_SYSTEM, "cannot make '%s'", to);
 	struct stat st, have;
 	if (lstat(from, &st) < 0 || lstat(to, &have) < 0 || st.st_ino != have.st_ino)
@@ -245,7 +245,7 @@ int ccache_promote(const struct ccache_promote_request *q, const struct run *run
 {
 	struct promotion p = {.q = q, .run = run, .arena = a};
 	size_t kept = 0;
-	if (fs_mkdirs(q->place, e) < 0 || beneath_walk_busy(q->top, q->front, add_candidate, &p, e) < 0)
+	if (fs_mkdirs(TRUSTED, q->place, e) < 0 || fs_walk_busy(q->top, q->front, add_candidate, &p, e) < 0)
 		return -1;
 	bool *staged = arena_array(a, p.count + 1, sizeof(*staged));
 	for (size_t i = 0; i < p.count; i++) {
@@ -309,7 +309,7 @@ int ccache_shared_limit(const struct strlist *dirs, uint64_t max_bytes, struct e
 	struct old_entries l = {.arena = &a};
 	for (size_t i = 0; i < dirs->count; i++) {
 		l.dir = dirs->items[i];
-		if (fs_is_dir(l.dir) && fs_walk_busy(l.dir, add_old, &l, e) < 0)
+		if (fs_is_dir(TRUSTED, l.dir) && fs_walk_busy(TRUSTED, l.dir, add_old, &l, e) < 0)
 			return -1;
 	}
 	if (l.bytes <= max_bytes)

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/sys/beneath.h"
 #include "base/sys/build_user.h"
+#include "base/sys/fs.h"
 #include "base/sys/machine.h"
 #include "base/utf8.h"
 #include "core/root/sandbox_walls.h"
@@ -47,7 +47,7 @@ static int one_wheel(const struct build_request *q, struct arena *a, const char 
 	struct strlist names = {0};
 	const char *found = NULL;
 	const char *dir = path_join(a, q->rest_dir ? q->rest_dir : q->build_dir, "out");
-	if (beneath_list(q->build_dir, "out", a, &names, e) < 0)
+	if (fs_list(q->build_dir, "out", a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		if (!path_has_suffix(names.items[i], ".whl"))
@@ -127,7 +127,7 @@ int build_run(const struct build_request *q, const struct run *run, struct arena
 		log_info(run->log, "%s: builds run as user %d, not as root, and their trees are that user's",
 			 q->plan->package, BUILD_USER);
 	r->memory = b.pools.memory;
-	r->resumed = beneath_exists(q->build_dir, BUILD_TREE);
+	r->resumed = fs_exists(q->build_dir, BUILD_TREE);
 	int rc = configure_and_compile(&b, e);
 	if (drop_bits(&b, rc == 0 ? e : &ignored) < 0 || rc < 0)
 		return -1;

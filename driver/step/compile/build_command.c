@@ -1,7 +1,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/sys/beneath.h"
+#include "base/sys/fs.h"
 #include "base/sys/machine.h"
 #include "step/compile/build_parts.h"
 
@@ -44,7 +44,7 @@ static void read_output(const char *build_dir, uint64_t offset, struct arena *a,
 	AUTO_BUF struct buf log = {0};
 	struct err ignored = {0};
 	struct stat st;
-	AUTO_FD int fd = beneath_open(build_dir, BUILD_LOG, &st, &ignored);
+	AUTO_FD int fd = fs_open(build_dir, BUILD_LOG, &st, &ignored);
 	uint64_t size = fd < 0 ? 0 : (uint64_t)st.st_size;
 	if (size > MAX_SAID && offset < size - MAX_SAID)
 		offset = size - MAX_SAID;
@@ -81,7 +81,7 @@ int build_command_run(const struct build_command *c, bool several, const struct 
 	struct build_outcome out = {0};
 	struct build_log said;
 	struct stat st;
-	uint64_t offset = beneath_stat(c->q->build_dir, BUILD_LOG, &st) == 0 ? (uint64_t)st.st_size : 0;
+	uint64_t offset = fs_stat(c->q->build_dir, BUILD_LOG, &st) == 0 ? (uint64_t)st.st_size : 0;
 	struct proc_spec spec = {.log_top = c->q->build_dir,
 				 .log_path = BUILD_LOG,
 				 .on_line = on_line,

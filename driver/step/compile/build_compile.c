@@ -1,7 +1,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/sys/beneath.h"
+#include "base/sys/fs.h"
 #include "step/compile/build_parts.h"
 
 struct build_command building_command(const struct building *b, const char *const *argv, const char *step)
@@ -14,7 +14,7 @@ struct build_command building_command(const struct building *b, const char *cons
 static void note(const struct building *b, const char *text)
 {
 	struct err ignored = {0};
-	AUTO_FD int fd = beneath_append(b->q->build_dir, BUILD_LOG, &ignored);
+	AUTO_FD int fd = fs_append(b->q->build_dir, BUILD_LOG, &ignored);
 	if (fd >= 0)
 		(void)!fs_write_all(fd, text, strlen(text), b->result.log, &ignored);
 }
@@ -92,7 +92,7 @@ static void learn_from_last_run(struct building *b)
 /* Whether the configuration has written a build.ninja. */
 static bool has_ninja(const struct building *b)
 {
-	return b->backend->configure && beneath_exists(b->q->build_dir, BUILD_NINJA);
+	return b->backend->configure && fs_exists(b->q->build_dir, BUILD_NINJA);
 }
 
 /* Puts the pools into build.ninja. Without them the build is slower or needs more memory, but is right. */

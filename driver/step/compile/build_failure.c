@@ -2,7 +2,7 @@
 
 #include "base/path.h"
 #include "base/shell.h"
-#include "base/sys/beneath.h"
+#include "base/sys/fs.h"
 #include "step/compile/build_parts.h"
 
 /* Less than this left on the disk of the build tree counts as full. */
@@ -11,7 +11,7 @@
 
 static bool has_ninja(const char *src, const char *dir, struct arena *a)
 {
-	return beneath_exists(src, path_join(a, dir, "build.ninja"));
+	return fs_exists(src, path_join(a, dir, "build.ninja"));
 }
 
 /* The directory below src whose build.ninja makes the unit, relative to src; NULL if unknown. CMake names units
@@ -32,9 +32,9 @@ static const char *ninja_dir(const char *build_dir, const char *unit, struct are
 	}
 	struct strlist names = {0};
 	struct err ignored = {0};
-	if (beneath_exists(build_dir, BUILD_NINJA))
+	if (fs_exists(build_dir, BUILD_NINJA))
 		return "build";
-	if (beneath_list(build_dir, BUILD_TREE, a, &names, &ignored) < 0)
+	if (fs_list(build_dir, BUILD_TREE, a, &names, &ignored) < 0)
 		return NULL;
 	for (size_t i = 0; i < names.count; i++) {
 		const char *dir = path_join(a, "build", names.items[i]);

@@ -4,7 +4,7 @@
 
 #include "base/os.h"
 #include "base/path.h"
-#include "base/sys/beneath.h"
+#include "base/sys/fs.h"
 #include "core/ninja/ninja_file.h"
 #include "core/ninja/ninja_log.h"
 #include "step/compile/build_parts.h"
@@ -23,12 +23,12 @@ static int cut(const struct mend *m, const char *rel, size_t (*whole)(const char
 {
 	AUTO_BUF struct buf text = {0};
 	struct stat st;
-	if (beneath_stat(m->src, rel, &st) < 0 || !S_ISREG(st.st_mode))
+	if (fs_stat(m->src, rel, &st) < 0 || !S_ISREG(st.st_mode))
 		return 0;
-	if (beneath_read(m->src, rel, NINJA_FILE_MAX, &text, e) < 0)
+	if (fs_read(m->src, rel, NINJA_FILE_MAX, &text, e) < 0)
 		return -1;
 	size_t n = whole(buf_cstr(&text), text.len);
-	return n < text.len ? beneath_truncate(m->src, rel, n, e) : 0;
+	return n < text.len ? fs_truncate(m->src, rel, n, e) : 0;
 }
 
 /* Where an output lies; NULL outside of the source tree, also by way of a link. */
@@ -37,13 +37,13 @@ static const char *output_path(const struct mend *m, const char *dir, const char
 	const char *inside = path_below(output, SANDBOX_SRC);
 	if (!inside)
 		inside = *output == '/' ? output : path_join(m->arena, dir, output);
-	return beneath_resolve(m->src, inside, m->arena);
+	return fs_resolve(m->src, inside, m->arena);
 }
 
 static int64_t mtime(const char *top, const char *rel)
 {
 	struct stat st;
-	return beneath_stat(top, rel, &st) == 0 ? st.st_mtim.tv_sec : INT64_MIN + MEND_WINDOW_S;
+	return fs_stat(top, rel, &st) == 0 ? st.st_mtim.tv_sec : INT64_MIN + MEND_WINDOW_S;
 }
 
 /* Removes what a log calls done but is empty or was written after `limit`. Returns how many files. */
@@ -57,9 +57,9 @@ static size_t remove_young(const struct mend *m, const char *dir, int64_t limit)
 	for (size_t i = 0; i < log.count; i++) {
 		const char *path = output_path(m, dir, log.entries[i].output);
 		struct stat st;
-		if (path && beneath_stat(m->src, path, &st) == 0 && S_ISREG(st.st_mode) &&
+		if (path && fs_stat(m->src, path, &st) == 0 && S_ISREG(st.st_mode) &&
 		    (st.st_size == 0 || st.st_mtim.tv_sec > limit))
-			removed += beneath_remove(m->src, path, &ignored) == 0;
+			removed += fs_remove(m->src, path, &ignored) == 0;
 	}
 	return removed;
 }
@@ -69,7 +69,7 @@ static size_t remove_young(const struct mend *m, const char *dir, int64_t limit)
 static int remove_unlogged(const struct mend *m, bool objects, struct err *e)
 {
 	struct strlist names = {0};
-	if (beneath_list(m->src, BUILD, m->arena, &names, e) < 0)
+	if (fs_list(m->src, BUILD, m->arena, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		const char *path = path_join(m->arena, BUILD, names.items[i]);
@@ -79,7 +79,7 @@ static int remove_unlogged(const struct mend *m, bool objects, struct err *e)
 		bool made = strncmp(names.items[i], "lib.", 4) == 0 ||
 			    (objects && strncmp(names.items[i], "temp.", 5) == 0) ||
 			    strncmp(names.items[i], "bdist.", 6) == 0;
-		if (made && !logged && beneath_remove(m->src, path, e) < 0)
+		if (made && !logged && fs_remove(m->src, path, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -97,11 +97,11 @@ static int after_restart(const struct mend *m, const char *build_dir, const stru
 	const int64_t limit = latest - MEND_WINDOW_S;
 	if (unpacked > limit) {
 		log_info(run->log, "the machine went down soon after the sources were unpacked: unpacking them again");
-		return beneath_remove(build_dir, MARKER, e);
+		return fs_remove(build_dir, MARKER, e);
 	}
 	if (configured > limit) {
 		log_info(run->log, "the machine went down soon after the configuration: configuring again");
-		return beneath_remove(m->src, BUILD, e);
+		return fs_remove(m->src, BUILD, e);
 	}
 	for (size_t i = 0; i < m->dirs.count; i++)
 		removed += remove_young(m, m->dirs.items[i], limit);
@@ -118,7 +118,7 @@ int build_mend(const char *build_dir, const struct run *run, struct err *e)
 	struct build_state last, now;
 	struct stat st;
 	struct mend m = {.src = path_join(&a, build_dir, "src"), .arena = &a};
-	if (!build_state_read(build_dir, &last) || beneath_stat(build_dir, "src", &st) < 0 || !S_ISDIR(st.st_mode))
+	if (!build_state_read(build_dir, &last) || fs_stat(build_dir, "src", &st) < 0 || !S_ISDIR(st.st_mode))
 		return 0;
 	build_state_now(&now);
 	bool restarted = strcmp(last.boot, now.boot) != 0;
@@ -128,6 +128,6 @@ int build_mend(const char *build_dir, const struct run *run, struct err *e)
 		if (cut(&m, path_join(&a, m.dirs.items[i], ".ninja_log"), ninja_mend_log, e) < 0 ||
 		    cut(&m, path_join(&a, m.dirs.items[i], ".ninja_deps"), ninja_mend_deps, e) < 0)
 			return -1;
-	bool built = beneath_stat(m.src, BUILD, &st) == 0 && S_ISDIR(st.st_mode);
+	bool built = fs_stat(m.src, BUILD, &st) == 0 && S_ISDIR(st.st_mode);
 	return built ? remove_unlogged(&m, restarted, e) : 0;
 }

@@ -5,8 +5,7 @@
 #include "step/compile/build.h"
 #include "step/compile/build_log.h"
 
-/* Places below the build directory. What a build could have written is opened by base/sys/beneath.h
- * alone, and the rest of the directory as well (ci/check-layers). */
+/* Places below the build directory, none of which is TRUSTED (base/sys/fs.h). */
 #define BUILD_LOG "log/build.log"
 #define BUILD_TREE "src/build"
 #define BUILD_NINJA BUILD_TREE "/build.ninja"

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "base/size.h"
-#include "base/sys/beneath.h"
+#include "base/sys/fs.h"
 #include "base/sys/machine.h"
 #include "core/ninja/ninja_file.h"
 #include "step/compile/build_parts.h"
@@ -91,7 +91,7 @@ int build_pools_fit(const struct build_request *q, struct build_pools *p, struct
 	struct judge judge = make_judge(q, p);
 	const struct ninja_options o = options(p, &judge);
 	struct ninja_counts counts;
-	if (beneath_read(q->build_dir, BUILD_NINJA, NINJA_FILE_MAX, &text, e) < 0 ||
+	if (fs_read(q->build_dir, BUILD_NINJA, NINJA_FILE_MAX, &text, e) < 0 ||
 	    ninja_text(buf_cstr(&text), text.len, BUILD_NINJA, &o, &a, &ignored, &counts, e) < 0)
 		return -1;
 	p->need.heavy = judge.largest > p->need.compile ? judge.largest : p->need.compile;

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/sys/beneath.h"
+#include "base/sys/fs.h"
 #include "step/compile/build_parts.h"
 #include "step/compile/build_tree.h"
 
@@ -15,7 +15,7 @@ int build_sandbox(const struct build_request *q, struct arena *a, struct sandbox
 	} dirs[] = {
 		{"src", SANDBOX_SRC, SANDBOX_RW}, {"out", SANDBOX_OUT, SANDBOX_RW}, {"cfg", SANDBOX_CFG, SANDBOX_RO}};
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
-		if (beneath_mkdirs(q->build_dir, dirs[i].name, e) < 0)
+		if (fs_mkdirs(q->build_dir, dirs[i].name, e) < 0)
 			return -1;
 		sandbox_add(s, dirs[i].type, path_join(a, q->build_dir, dirs[i].name), dirs[i].dest);
 	}
@@ -23,7 +23,7 @@ int build_sandbox(const struct build_request *q, struct arena *a, struct sandbox
 	if (q->kind == SANDBOX_NONE && strcmp(q->build_dir, SANDBOX_TOP) == 0)
 		sandbox_add(s, SANDBOX_RW, SANDBOX_TMP, SANDBOX_TMP);
 	if (q->ccache_dir) {
-		if (beneath_mkdirs(path_dir(a, q->ccache_dir), path_base(q->ccache_dir), e) < 0)
+		if (fs_mkdirs(path_dir(a, q->ccache_dir), path_base(q->ccache_dir), e) < 0)
 			return -1;
 		sandbox_add(s, SANDBOX_RW, q->ccache_dir, SANDBOX_CCACHE);
 	}
@@ -39,7 +39,7 @@ int build_sandbox(const struct build_request *q, struct arena *a, struct sandbox
 
 int build_start_log(const struct build_request *q, struct arena *a, const char **ret, struct err *e)
 {
-	if (beneath_mkdirs(q->build_dir, "log", e) < 0)
+	if (fs_mkdirs(q->build_dir, "log", e) < 0)
 		return -1;
 	*ret = path_join(a, q->rest_dir ? q->rest_dir : q->build_dir, BUILD_LOG);
 	return 0;
@@ -50,9 +50,9 @@ static int write_if_other(const char *build_dir, const char *rel, const char *te
 {
 	AUTO_BUF struct buf have = {0};
 	struct err ignored = {0};
-	if (beneath_read(build_dir, rel, UINT64_C(1) << 20, &have, &ignored) == 0 && strcmp(buf_cstr(&have), text) == 0)
+	if (fs_read(build_dir, rel, UINT64_C(1) << 20, &have, &ignored) == 0 && strcmp(buf_cstr(&have), text) == 0)
 		return 0;
-	return beneath_write(build_dir, rel, text, strlen(text), mode, NULL, e);
+	return fs_write(build_dir, rel, text, strlen(text), mode, e);
 }
 
 /* The compilers' names as links to the compiler cache, which finds the real ones further down the PATH. */
@@ -60,7 +60,7 @@ static int masquerade(const struct build_request *q, const char *ccache, struct 
 {
 	const struct plan *p = q->plan;
 	const char *dir = path_join(a, q->build_dir, "cfg/ccache");
-	if (beneath_remove(q->build_dir, "cfg/ccache", e) < 0 || beneath_mkdirs(q->build_dir, "cfg/ccache", e) < 0)
+	if (fs_remove(q->build_dir, "cfg/ccache", e) < 0 || fs_mkdirs(q->build_dir, "cfg/ccache", e) < 0)
 		return -1;
 	for (size_t i = 0; i < p->env.count; i++) {
 		const struct setting *s = &p->env.items[i];
@@ -83,7 +83,7 @@ int build_set_up(const struct build_request *q, const struct backend *b, unsigne
 				    .ccache_size = q->ccache_size,
 				    .torch = q->torch_dir ? SANDBOX_TORCH : NULL,
 				    .venv = q->venv_dir ? SANDBOX_VENV : NULL};
-	if (build_start_log(q, a, &r->log, e) < 0 || beneath_remove(q->build_dir, "out", e) < 0 ||
+	if (build_start_log(q, a, &r->log, e) < 0 || fs_remove(q->build_dir, "out", e) < 0 ||
 	    build_sandbox(q, a, s, e) < 0)
 		return -1;
 	const char *entries = backend_cache_file(q->plan, a);

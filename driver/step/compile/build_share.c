@@ -1,4 +1,4 @@
-#include "base/sys/beneath.h"
+#include "base/sys/fs.h"
 #include "core/ninja/ninja_file.h"
 #include "step/compile/build_parts.h"
 
@@ -21,11 +21,11 @@ int building_share(struct building *b, struct strlist *heavy, const char *const 
 		.index = own->index, .count = own->count, .seconds = own->seconds, .user = own->user};
 	struct ninja_share *s = &b->result.share;
 	struct strlist argv = {0};
-	if (beneath_read(b->q->build_dir, BUILD_NINJA, NINJA_FILE_MAX, &text, e) < 0 ||
+	if (fs_read(b->q->build_dir, BUILD_NINJA, NINJA_FILE_MAX, &text, e) < 0 ||
 	    ninja_share(buf_cstr(&text), text.len, BUILD_NINJA, &o, a, s, e) < 0)
 		return -1;
 	ninja_share_text("build.ninja", &s->outputs, &file);
-	if (beneath_write(b->q->build_dir, BUILD_SHARE, file.data, file.len, 0644, NULL, e) < 0)
+	if (fs_write(b->q->build_dir, BUILD_SHARE, file.data, file.len, 0644, e) < 0)
 		return -1;
 	keep_own(heavy, &s->outputs);
 	log_info(b->run->log, "%s: shard %u of %u: %zu of %zu units, and %zu that every shard needs",

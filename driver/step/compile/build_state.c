@@ -24,7 +24,7 @@ bool build_state_read(const char *build_dir, struct build_state *ret)
 	const char *boot;
 	json_int_t kills, memory;
 	int jobs, lowered, running;
-	if (json_read_beneath(build_dir, FILE_NAME, &j, &ignored) < 0 ||
+	if (json_read(build_dir, FILE_NAME, &j, &ignored) < 0 ||
 	    json_unpack(j, "{s:s,s:I,s:I,s:i,s:b,s:b}", "boot", &boot, "oom_kills", &kills, "memory", &memory, "jobs",
 			&jobs, "lowered", &lowered, "running", &running) != 0 ||
 	    kills < 0 || memory < 0 || jobs < 1)
@@ -46,7 +46,7 @@ int build_state_write(const char *build_dir, const struct build_state *s, struct
 					(json_int_t)(s->oom_kills < most ? s->oom_kills : most), "memory",
 					(json_int_t)(s->memory < most ? s->memory : most), "jobs", (int)s->jobs,
 					"lowered", (int)s->lowered, "running", (int)s->running);
-	return json_write_beneath(j, build_dir, FILE_NAME, e);
+	return json_write(j, build_dir, FILE_NAME, e);
 }
 
 enum build_state_verdict build_state_judge(const struct build_state *last, const struct build_state *now,

@@ -6,7 +6,7 @@
 
 #include "base/os.h"
 #include "base/path.h"
-#include "base/sys/beneath.h"
+#include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "core/plan/plan.h"
 #include "core/root/sandbox_file.h"
@@ -19,7 +19,7 @@ int build_tree_save(const char *dir, const struct plan *p, const struct sandbox 
 	AUTO_JSON json_t *j = json_object();
 	json_object_set_new(j, "variant", json_or_null(p->variant));
 	json_object_set_new(j, "sandbox", sandbox_to_json(s));
-	return json_write_beneath(j, dir, FILE_NAME, e);
+	return json_write(j, dir, FILE_NAME, e);
 }
 
 static int by_use(const void *a, const void *b)
@@ -35,7 +35,7 @@ static bool read_tree(const char *dir, const char *key, struct arena *a, struct 
 	struct err ignored = {0};
 	struct stat st;
 	const char *variant;
-	if (beneath_stat(dir, FILE_NAME, &st) < 0 || json_read_beneath(dir, FILE_NAME, &j, &ignored) < 0)
+	if (fs_stat(dir, FILE_NAME, &st) < 0 || json_read(dir, FILE_NAME, &j, &ignored) < 0)
 		return false;
 	variant = json_string_value(json_object_get(j, "variant"));
 	if (!variant)
@@ -51,7 +51,7 @@ int build_tree_list(const char *builds, struct arena *a, struct build_tree **ret
 {
 	struct strlist names = {0};
 	size_t count = 0;
-	if (beneath_exists(builds, "") && beneath_list(builds, "", a, &names, e) < 0)
+	if (fs_exists(builds, "") && fs_list(builds, "", a, &names, e) < 0)
 		return -1;
 	struct build_tree *list = arena_array(a, names.count + 1, sizeof(*list));
 	for (size_t i = 0; i < names.count; i++)
@@ -97,7 +97,7 @@ int build_tree_enter(const struct build_tree *t, const char *const *argv, const 
 	struct sandbox s;
 	struct proc_result res = {0};
 	const char *path = path_join(&a, t->dir, FILE_NAME);
-	if (json_read_beneath(t->dir, FILE_NAME, &j, e) < 0 ||
+	if (json_read(t->dir, FILE_NAME, &j, e) < 0 ||
 	    sandbox_from_json(json_object_get(j, "sandbox"), path, &a, &s, e) < 0)
 		return -1;
 	s.terminal = isatty(STDIN_FILENO);

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/path.h"
-#include "base/sys/beneath.h"
+#include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "core/ninja/ninja_log.h"
 
@@ -93,7 +93,7 @@ static int read_cache(const struct plan *p, const char *top, const char *rel, st
 		      struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
-	if (beneath_read(top, rel, MAX_TEXT, &text, e) < 0)
+	if (fs_read(top, rel, MAX_TEXT, &text, e) < 0)
 		return -1;
 	unsigned number = 0;
 	char *save = NULL;
@@ -153,7 +153,7 @@ int check_config_cache(const struct plan *p, const char *top, const char *cache,
 	size_t count = 0;
 	if (read_cache(p, top, cache, &a, values, e) < 0)
 		return -1;
-	if (log_rel && beneath_read(top, log_rel, MAX_TEXT, &log, &ignored) < 0)
+	if (log_rel && fs_read(top, log_rel, MAX_TEXT, &log, &ignored) < 0)
 		buf_reset(&log);
 	for (size_t i = 0; i < p->cmake.count; i++) {
 		const struct setting *s = &p->cmake.items[i];
@@ -298,7 +298,7 @@ int check_config_commands(const struct plan *p, const char *top, const char *com
 	struct wrong_units wrong = {0};
 	size_t i;
 	json_t *entry;
-	if (json_read_beneath(top, commands, &j, e) < 0)
+	if (json_read(top, commands, &j, e) < 0)
 		return -1;
 	if (!json_is_array(j))
 		return err_set(e, ERR_INTEGRITY, "'%s' is not an array of compile commands", path);
@@ -333,7 +333,7 @@ static int check_ninja(const struct plan *p, const char *top, const char *rel, s
 	struct ninja_edge *edges;
 	size_t count;
 	buf_addc(&text, '\n');
-	if (beneath_read(top, rel, MAX_TEXT, &text, e) < 0)
+	if (fs_read(top, rel, MAX_TEXT, &text, e) < 0)
 		return -1;
 	add_values(text.data, "cflags", &host);
 	add_values(text.data, "post_cflags", &host);
@@ -363,9 +363,9 @@ static int check_log(const struct plan *p, const char *top, const char *rel, str
 	AUTO_BUF struct buf text = {0};
 	struct wrong_units wrong = {0};
 	struct strlist lines = {0};
-	if (!rel || !beneath_exists(top, rel))
+	if (!rel || !fs_exists(top, rel))
 		return 0;
-	if (beneath_read(top, rel, MAX_TEXT, &text, e) < 0)
+	if (fs_read(top, rel, MAX_TEXT, &text, e) < 0)
 		return -1;
 	strlist_split(&lines, &a, buf_cstr(&text), "\n");
 	for (size_t i = 0; i < lines.count; i++) {
@@ -411,7 +411,7 @@ int check_config_tree(const struct plan *p, const char *top, const char *build, 
 {
 	AUTO_ARENA struct arena a = {0};
 	struct found f = {.arena = &a};
-	if (beneath_walk(top, build, find_file, &f, e) < 0)
+	if (fs_walk(top, build, find_file, &f, e) < 0)
 		return -1;
 	const char *cache = f.paths[CACHE], *commands = f.paths[COMMANDS], *ninja = f.paths[NINJA];
 	if (cmake && (!cache || !commands)) {

@@ -12,7 +12,7 @@ struct config_report {
 	char first_overridden[400];
 };
 
-/* All files lie beneath `top` (base/sys/beneath.h); `log` is the build's, NULL for none. */
+/* All files lie below `top`; `log` is the build's, NULL for none. */
 /* check_config_cache: every setting of plan->cmake against a CMakeCache.txt (booleans by meaning:
  * ON = 1 = TRUE), then against the summary that the configuration printed into the log, if any: it
  * shows what CMake variables became behind the cache's back. ERR_POLICY lists the differences, each

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "base/path.h"
-#include "base/sys/beneath.h"
 #include "base/sys/digest.h"
+#include "base/sys/fs.h"
 #include "core/root/sandbox_place.h"
 
 #define LOCK SANDBOX_PLACE_OWN "/lock"
@@ -23,7 +23,7 @@ static bool is_own_dir(const char *path)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct stat st;
-	return *path == '/' && beneath_stat(path_dir(&a, path), path_base(path), &st) == 0 && S_ISDIR(st.st_mode) &&
+	return *path == '/' && fs_stat(path_dir(&a, path), path_base(path), &st) == 0 && S_ISDIR(st.st_mode) &&
 	       st.st_uid == geteuid();
 }
 
@@ -48,11 +48,11 @@ static int move_names(const char *from, const char *to, struct err *e)
 {
 	for (size_t i = 0; i < sandbox_place_names_count; i++) {
 		const char *name = sandbox_place_names[i];
-		if (!beneath_exists(from, name))
+		if (!fs_exists(from, name))
 			continue;
-		if (beneath_remove(to, name, e) < 0)
+		if (fs_remove(to, name, e) < 0)
 			return -1;
-		if (beneath_move(from, name, to, name) < 0)
+		if (fs_move(from, name, to, name) < 0)
 			return failed("move a build tree to", to, name, e);
 	}
 	return 0;
@@ -61,7 +61,7 @@ static int move_names(const char *from, const char *to, struct err *e)
 static int remove_names(const char *dir, struct err *e)
 {
 	for (size_t i = 0; i < sandbox_place_names_count; i++)
-		if (beneath_remove(dir, sandbox_place_names[i], e) < 0)
+		if (fs_remove(dir, sandbox_place_names[i], e) < 0)
 			return -1;
 	return 0;
 }
@@ -70,13 +70,13 @@ static int remove_names(const char *dir, struct err *e)
 static int look_apart(const char *top, const char *home, bool *ret, struct err *e)
 {
 	static const char name[] = SANDBOX_PLACE_OWN "-probe";
-	if (beneath_write(top, PROBE, "", 0, 0644, NULL, e) < 0)
+	if (fs_write(top, PROBE, "", 0, 0644, e) < 0)
 		return -1;
-	bool moved = beneath_move(top, PROBE, home, name) == 0;
+	bool moved = fs_move(top, PROBE, home, name) == 0;
 	if (!moved && errno != EXDEV)
 		return failed("move a file to", home, name, e);
 	*ret = !moved;
-	return moved ? beneath_remove(home, name, e) : beneath_remove(top, PROBE, e);
+	return moved ? fs_remove(home, name, e) : fs_remove(top, PROBE, e);
 }
 
 /* Where the tree of a home rests, made. */
@@ -89,9 +89,9 @@ static int rest_of(const char *top, const char *home, struct arena *a, bool *ret
 		return 0;
 	const char *waiting = waiting_of(home, a);
 	*ret = path_join(a, top, waiting);
-	if (beneath_mkdirs(top, waiting, e) < 0)
+	if (fs_mkdirs(top, waiting, e) < 0)
 		return -1;
-	return beneath_write(top, arena_printf(a, "%s" HOME_OF, waiting), home, strlen(home), 0600, NULL, e);
+	return fs_write(top, arena_printf(a, "%s" HOME_OF, waiting), home, strlen(home), 0600, e);
 }
 
 /* Out of the place. A home on another file system gets the description of its tree. */
@@ -99,18 +99,16 @@ static int move_out(const char *top, const char *home, const char *rest, bool ap
 {
 	AUTO_ARENA struct arena a = {0};
 	for (size_t i = 0; i < ARRAY_LEN(empty_dirs); i++)
-		if (beneath_remove(top, empty_dirs[i], e) < 0)
+		if (fs_remove(top, empty_dirs[i], e) < 0)
 			return -1;
 	if (move_names(top, rest, e) < 0)
 		return -1;
-	return apart && beneath_exists(rest, TREE_FILE)
-		       ? beneath_copy(rest, TREE_FILE, path_join(&a, home, TREE_FILE), e)
-		       : 0;
+	return apart && fs_exists(rest, TREE_FILE) ? fs_copy(rest, TREE_FILE, path_join(&a, home, TREE_FILE), e) : 0;
 }
 
 static int forget(const char *top, struct err *e)
 {
-	return beneath_remove(top, SANDBOX_PLACE_TREE, e);
+	return fs_remove(top, SANDBOX_PLACE_TREE, e);
 }
 
 /* ---- the place ---- */
@@ -132,23 +130,23 @@ static int mark(const char *top, struct err *e)
 	const char *fresh = arena_printf(&a, SANDBOX_PLACE_OWN ".new-%ld", (long)getpid());
 	const char *marker = path_join(&a, fresh, path_base(SANDBOX_PLACE_MARKER));
 	struct err ignored = {0};
-	if (beneath_exists(top, SANDBOX_PLACE_OWN))
+	if (fs_exists(top, SANDBOX_PLACE_OWN))
 		return 0;
-	if (beneath_mkdirs(top, fresh, e) < 0)
+	if (fs_mkdirs(top, fresh, e) < 0)
 		return -1;
-	int rc = beneath_write(top, marker, SANDBOX_PLACE_TEXT, strlen(SANDBOX_PLACE_TEXT), 0644, NULL, e);
-	if (rc == 0 && beneath_move(top, fresh, top, SANDBOX_PLACE_OWN) == 0)
+	int rc = fs_write(top, marker, SANDBOX_PLACE_TEXT, strlen(SANDBOX_PLACE_TEXT), 0644, e);
+	if (rc == 0 && fs_move(top, fresh, top, SANDBOX_PLACE_OWN) == 0)
 		return 0;
 	if (rc == 0 && errno != ENOTEMPTY && errno != EEXIST)
 		rc = failed("make", top, SANDBOX_PLACE_OWN, e);
-	(void)!beneath_remove(top, fresh, &ignored);
+	(void)!fs_remove(top, fresh, &ignored);
 	return rc;
 }
 
 /* Looked at before anything is written, and again with the lock. */
 static int enter(const char *top, const struct run *run, struct arena *a, struct lock *lock, struct err *e)
 {
-	if (check(top, a, e) < 0 || beneath_mkdirs(path_dir(a, top), path_base(top), e) < 0 || check(top, a, e) < 0 ||
+	if (check(top, a, e) < 0 || fs_mkdirs(path_dir(a, top), path_base(top), e) < 0 || check(top, a, e) < 0 ||
 	    mark(top, e) < 0 || lock_acquire(lock, path_join(a, top, LOCK), false, run, e) < 0)
 		return -1;
 	if (check(top, a, e) == 0)
@@ -162,9 +160,9 @@ static int read_home(const char *top, struct arena *a, const char **ret, struct 
 {
 	AUTO_BUF struct buf text = {0};
 	*ret = NULL;
-	if (!beneath_exists(top, SANDBOX_PLACE_TREE))
+	if (!fs_exists(top, SANDBOX_PLACE_TREE))
 		return 0;
-	if (beneath_read(top, SANDBOX_PLACE_TREE, PATH_BYTES, &text, e) < 0)
+	if (fs_read(top, SANDBOX_PLACE_TREE, PATH_BYTES, &text, e) < 0)
 		return -1;
 	*ret = arena_strdup(a, buf_cstr(&text));
 	return 0;
@@ -186,7 +184,7 @@ static int clear(const char *top, const char *home, const struct run *run, struc
 	return forget(top, e);
 }
 
-/* A file of beneath_write before it gets its name. */
+/* A file of fs_write before it gets its name. */
 static bool is_half(const char *name)
 {
 	static const char prefix[] = ".ptbuild-";
@@ -199,13 +197,13 @@ static int sweep_files(const char *top, const char *rel, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist names = {0};
-	if (!beneath_exists(top, *rel ? rel : SANDBOX_PLACE_OWN))
+	if (!fs_exists(top, *rel ? rel : SANDBOX_PLACE_OWN))
 		return 0;
-	if (beneath_list(top, rel, &a, &names, e) < 0)
+	if (fs_list(top, rel, &a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++)
 		if (is_half(names.items[i]) &&
-		    beneath_remove(top, *rel ? path_join(&a, rel, names.items[i]) : names.items[i], e) < 0)
+		    fs_remove(top, *rel ? path_join(&a, rel, names.items[i]) : names.items[i], e) < 0)
 			return -1;
 	return 0;
 }
@@ -218,9 +216,9 @@ static int sweep(const char *top, struct err *e)
 	if (sweep_files(top, "", e) < 0 || sweep_files(top, SANDBOX_PLACE_OWN, e) < 0 ||
 	    sweep_files(top, WAITING, e) < 0)
 		return -1;
-	if (!beneath_exists(top, WAITING))
+	if (!fs_exists(top, WAITING))
 		return 0;
-	if (beneath_list(top, WAITING, &a, &names, e) < 0)
+	if (fs_list(top, WAITING, &a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		AUTO_BUF struct buf home = {0};
@@ -228,9 +226,9 @@ static int sweep(const char *top, struct err *e)
 		if (path_has_suffix(names.items[i], HOME_OF))
 			continue;
 		const char *tree = path_join(&a, WAITING, names.items[i]), *of = arena_printf(&a, "%s" HOME_OF, tree);
-		if (beneath_read(top, of, PATH_BYTES, &home, &ignored) == 0 && is_own_dir(buf_cstr(&home)))
+		if (fs_read(top, of, PATH_BYTES, &home, &ignored) == 0 && is_own_dir(buf_cstr(&home)))
 			continue;
-		if (beneath_remove(top, tree, e) < 0 || beneath_remove(top, of, e) < 0)
+		if (fs_remove(top, tree, e) < 0 || fs_remove(top, of, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -246,7 +244,7 @@ static int move_in(const struct work_tree *w, const struct run *run, struct err 
 		return move_names(w->home, w->top, e);
 	if (move_names(w->rest, w->top, e) < 0)
 		return -1;
-	if (beneath_exists(w->home, "src"))
+	if (fs_exists(w->home, "src"))
 		log_info(run->log, "the tree in '%s' is on another file system than '%s': making it anew", w->home,
 			 w->top);
 	return remove_names(w->home, e);
@@ -260,11 +258,10 @@ static int move_to_place(struct work_tree *w, const struct run *run, struct aren
 	if (before && strcmp(before, w->home) != 0 && clear(w->top, before, run, e) < 0)
 		return -1;
 	if (sweep(w->top, e) < 0 || rest_of(w->top, w->home, a, &w->apart, &w->rest, e) < 0 ||
-	    beneath_write(w->top, SANDBOX_PLACE_TREE, w->home, strlen(w->home), 0600, NULL, e) < 0 ||
-	    move_in(w, run, e) < 0)
+	    fs_write(w->top, SANDBOX_PLACE_TREE, w->home, strlen(w->home), 0600, e) < 0 || move_in(w, run, e) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(empty_dirs); i++)
-		if (beneath_remove(w->top, empty_dirs[i], e) < 0 || beneath_mkdirs(w->top, empty_dirs[i], e) < 0)
+		if (fs_remove(w->top, empty_dirs[i], e) < 0 || fs_mkdirs(w->top, empty_dirs[i], e) < 0)
 			return -1;
 	return 0;
 }
@@ -303,13 +300,13 @@ int work_tree_remove(struct work_tree *w, struct err *e)
 		rc = -1;
 	if (rc == 0 && w->apart) {
 		const char *waiting = waiting_of(w->home, &a);
-		rc = beneath_remove(w->top, waiting, e) < 0 ||
-				     beneath_remove(w->top, arena_printf(&a, "%s" HOME_OF, waiting), e) < 0
+		rc = fs_remove(w->top, waiting, e) < 0 ||
+				     fs_remove(w->top, arena_printf(&a, "%s" HOME_OF, waiting), e) < 0
 			     ? -1
 			     : 0;
 	}
 	work_tree_release(w);
-	return rc == 0 ? beneath_remove(path_dir(&a, w->home), path_base(w->home), e) : rc;
+	return rc == 0 ? fs_remove(path_dir(&a, w->home), path_base(w->home), e) : rc;
 }
 
 void work_tree_release(struct work_tree *w)
@@ -327,7 +324,7 @@ void work_tree_settle(const char *top, const struct run *run)
 	const char *home;
 	bool got = false;
 	sandbox_place_look(top, &a, &p);
-	if (!p.fine || !beneath_exists(top, SANDBOX_PLACE_TREE))
+	if (!p.fine || !fs_exists(top, SANDBOX_PLACE_TREE))
 		return;
 	if (lock_try(&lock, path_join(&a, top, LOCK), false, &got, &ignored) == 0 && got &&
 	    read_home(top, &a, &home, &ignored) == 0 && home)

@@ -99,9 +99,9 @@ static int add_variable(const char *archive, struct arena *a, struct strlist *re
 static int add_file(const char *archive, const char *file, struct arena *a, struct strlist *ret, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
-	if (!file || !fs_exists(file))
+	if (!file || !fs_exists(TRUSTED, file))
 		return 0;
-	if (fs_read(file, FILE_MAX, &text, e) < 0)
+	if (fs_read(TRUSTED, file, FILE_MAX, &text, e) < 0)
 		return -1;
 	char *rest = arena_strdup(a, buf_cstr(&text)), *line;
 	for (unsigned number = 1; (line = strsep(&rest, "\n")); number++) {

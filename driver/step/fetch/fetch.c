@@ -67,11 +67,11 @@ static int object_file(const char *dir, const struct fetch_source *s, struct are
 {
 	struct strlist names = {0};
 	char *path = path_join(a, dir, s->name);
-	if (fs_exists(path)) {
+	if (fs_exists(TRUSTED, path)) {
 		*ret = path;
 		return 0;
 	}
-	if (fs_list(dir, a, &names, e) < 0)
+	if (fs_list(TRUSTED, dir, a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++)
 		if (*names.items[i] != '.') { /* the store's own */
@@ -272,7 +272,7 @@ static void close_shared(struct fetch_shared *f)
 static int fetch_missing(struct fetch_pool *p, const struct run *run, struct arena *a, struct err *e)
 {
 	p->partial_dir = path_join(a, store_dir(p->shared.store), "partial");
-	if (fs_mkdirs(p->partial_dir, e) < 0 || open_shared(&p->shared, e) < 0)
+	if (fs_mkdirs(TRUSTED, p->partial_dir, e) < 0 || open_shared(&p->shared, e) < 0)
 		return -1;
 	int status = run_pool(p, run, e);
 	if (status == 0)

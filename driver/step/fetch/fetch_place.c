@@ -153,7 +153,7 @@ int fetch_place_dir(struct fetch_worker *w, struct arena *a, const char *place, 
 		return -1;
 	digest_data(place, strlen(place), hex);
 	*ret = arena_printf(a, "%s/%.16s", w->shared->stage_dir, hex);
-	return fs_mkdirs(*ret, e);
+	return fs_mkdirs(TRUSTED, *ret, e);
 }
 
 enum transfer_outcome fetch_take(const struct transfer *t, const char *file, struct err *e)

@@ -37,7 +37,7 @@ static enum transfer_outcome get_page(struct fetch_worker *w, const struct trans
 	t.accept = WHEEL_PAGE_ACCEPT;
 	t.max_bytes = WHEEL_PAGE_MAX;
 	enum transfer_outcome out = fetch_http(w, &t, url, e);
-	if (out == TRANSFER_DONE && fs_read(t.path, WHEEL_PAGE_MAX, &text, e) < 0)
+	if (out == TRANSFER_DONE && fs_read(TRUSTED, t.path, WHEEL_PAGE_MAX, &text, e) < 0)
 		out = TRANSFER_STOP;
 	if (unlink(t.path) < 0 && errno != ENOENT && out == TRANSFER_DONE) {
 		err_errno(e, ERR_SYSTEM, "cannot delete '%s'", t.path);

@@ -15,7 +15,7 @@ int wheel_list(struct store *store, const char *asked, const struct fetch_option
 		return -1;
 	const char *url = wheel_page_url(index, arena_strndup(a, asked, strcspn(asked, "=")), a);
 	if (fetch_page(store, url, WHEEL_PAGE_ACCEPT, WHEEL_PAGE_MAX, o, run, a, &file, e) < 0 ||
-	    fs_read(file, WHEEL_PAGE_MAX, &text, e) < 0)
+	    fs_read(TRUSTED, file, WHEEL_PAGE_MAX, &text, e) < 0)
 		return -1;
 	return wheel_page_parse(text.data, text.len, url, a, ret, e);
 }

@@ -26,7 +26,7 @@ struct indexing {
 static int read_wheels(struct indexing *x, struct err *e)
 {
 	struct strlist names = {0};
-	if (fs_list(x->q->dir, x->a, &names, e) < 0)
+	if (fs_list(TRUSTED, x->q->dir, x->a, &names, e) < 0)
 		return -1;
 	x->wheels = arena_array(x->a, names.count, sizeof(*x->wheels));
 	for (size_t i = 0; i < names.count; i++) {
@@ -63,9 +63,10 @@ static void projects_of(const struct indexing *x, const char *profile, struct st
 
 static int write_page(const char *dir, const char *html, const char *json, struct arena *a, struct err *e)
 {
-	if (fs_mkdirs(dir, e) < 0 || fs_write_atomic(path_join(a, dir, "index.html"), html, strlen(html), 0644, e) < 0)
+	if (fs_mkdirs(TRUSTED, dir, e) < 0 ||
+	    fs_write(TRUSTED, path_join(a, dir, "index.html"), html, strlen(html), 0644, e) < 0)
 		return -1;
-	return fs_write_atomic(path_join(a, dir, "index.json"), json, strlen(json), 0644, e);
+	return fs_write(TRUSTED, path_join(a, dir, "index.json"), json, strlen(json), 0644, e);
 }
 
 static int write_project(struct indexing *x, const char *dir, const char *profile, const char *project, struct err *e)
@@ -89,7 +90,7 @@ static int write_sub(struct indexing *x, const char *name, const char *profile, 
 	projects_of(x, profile, &projects);
 	index_root_html(&projects, &html);
 	if (write_page(dir, buf_cstr(&html), index_root_json(&projects, x->a), x->a, e) < 0 ||
-	    fs_write_atomic(path_join(x->a, dir, OWN), "", 0, 0644, e) < 0)
+	    fs_write(TRUSTED, path_join(x->a, dir, OWN), "", 0, 0644, e) < 0)
 		return -1;
 	for (size_t i = 0; i < projects.count; i++)
 		if (write_project(x, dir, profile, projects.items[i], e) < 0)
@@ -123,14 +124,14 @@ static int write_subs(struct indexing *x, struct err *e)
 
 static bool is_own(struct indexing *x, const char *name)
 {
-	return fs_exists(path_join(x->a, path_join(x->a, x->q->dir, name), OWN));
+	return fs_exists(TRUSTED, path_join(x->a, path_join(x->a, x->q->dir, name), OWN));
 }
 
 static int check_names(struct indexing *x, struct err *e)
 {
 	for (size_t i = 0; i < x->result.names.count; i++) {
 		const char *name = x->result.names.items[i];
-		if (!fs_exists(path_join(x->a, x->q->dir, name)) || is_own(x, name))
+		if (!fs_exists(TRUSTED, path_join(x->a, x->q->dir, name)) || is_own(x, name))
 			continue;
 		err_set(e, ERR_POLICY, "'%s' in '%s' is not an index of ptbuild", name, x->q->dir);
 		return err_hint(e, "move it away");
@@ -145,10 +146,10 @@ static int write_sidecars(struct indexing *x, struct err *e)
 		struct buf AUTO_BUF have = {0};
 		struct err ignored = {0};
 		const char *path = path_join(x->a, x->q->dir, arena_printf(x->a, "%s.metadata", w->file));
-		if (fs_exists(path) && fs_read(path, w->metadata_len, &have, &ignored) == 0 &&
+		if (fs_exists(TRUSTED, path) && fs_read(TRUSTED, path, w->metadata_len, &have, &ignored) == 0 &&
 		    have.len == w->metadata_len && memcmp(buf_cstr(&have), w->metadata, have.len) == 0)
 			continue;
-		if (fs_write_atomic(path, w->metadata, w->metadata_len, 0644, e) < 0)
+		if (fs_write(TRUSTED, path, w->metadata, w->metadata_len, 0644, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -158,7 +159,7 @@ static int write_sidecars(struct indexing *x, struct err *e)
 static int exchange(struct indexing *x, const char *name, struct err *e)
 {
 	const char *fresh = path_join(x->a, x->stage, name), *place = path_join(x->a, x->q->dir, name);
-	if (!fs_exists(place))
+	if (!fs_exists(TRUSTED, place))
 		return fs_rename(fresh, place, e);
 	if (os_rename_swap(fresh, place) == 0)
 		return 0;
@@ -175,14 +176,14 @@ static int remove_stale(struct indexing *x, struct err *e)
 {
 	static const char sidecar[] = ".whl.metadata";
 	struct strlist names = {0};
-	if (fs_list(x->q->dir, x->a, &names, e) < 0)
+	if (fs_list(TRUSTED, x->q->dir, x->a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		const char *name = names.items[i], *path = path_join(x->a, x->q->dir, name);
 		bool stale = !strlist_contains(&x->result.names, name) && is_own(x, name);
 		if (name[0] != '.' && path_has_suffix(name, sidecar))
-			stale = !fs_exists(arena_strndup(x->a, path, strlen(path) - strlen(".metadata")));
-		if (stale && fs_remove_tree(path, e) < 0)
+			stale = !fs_exists(TRUSTED, arena_strndup(x->a, path, strlen(path) - strlen(".metadata")));
+		if (stale && fs_remove(TRUSTED, path, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -213,7 +214,7 @@ int index_write(const struct index_request *q, const struct run *run, struct are
 	AUTO_LOCK struct lock lock = LOCK_NONE;
 	struct err ignored = {0};
 	char *stage = NULL;
-	if (!fs_is_dir(q->dir))
+	if (!fs_is_dir(TRUSTED, q->dir))
 		return err_set(e, ERR_USAGE, "not a directory: '%s'", q->dir);
 	if (lock_acquire(&lock, path_join(a, q->dir, OWN ".lock"), false, run, e) < 0 || read_wheels(&x, e) < 0)
 		return -1;
@@ -221,7 +222,7 @@ int index_write(const struct index_request *q, const struct run *run, struct are
 		return -1;
 	x.stage = stage;
 	int rc = publish(&x, e);
-	if (fs_remove_tree(stage, rc < 0 ? &ignored : e) < 0)
+	if (fs_remove(TRUSTED, stage, rc < 0 ? &ignored : e) < 0)
 		rc = -1;
 	if (rc < 0)
 		return -1;

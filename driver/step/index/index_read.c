@@ -2,7 +2,6 @@
 #include <sys/stat.h>
 
 #include "base/path.h"
-#include "base/sys/beneath.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "step/index/index_parts.h"
@@ -36,7 +35,7 @@ static int read_yank(const char *path, struct arena *a, struct index_wheel *w, s
 		err_set(e, ERR_POLICY, "'%s' is not a file: what it stands for would be published", file);
 		return err_hint(e, "write the reason into a file of that name");
 	}
-	if (beneath_read(path_dir(a, file), path_base(file), REASON_MAX, &text, e) < 0)
+	if (fs_read(path_dir(a, file), path_base(file), REASON_MAX, &text, e) < 0)
 		return -1;
 	w->yanked = true;
 	w->reason = arena_strndup(a, buf_cstr(&text), strcspn(buf_cstr(&text), "\r\n"));

@@ -29,7 +29,7 @@ int earlier_keep(const struct earlier_request *q, const struct run *run, struct 
 	AUTO_JSON json_t *record = NULL;
 	struct err ignored = {0};
 	const char *path = file_of(q, NULL, "json", a);
-	if (!fs_exists(path) || json_read(path, &record, &ignored) < 0)
+	if (!fs_exists(TRUSTED, path) || json_read(TRUSTED, path, &record, &ignored) < 0)
 		return 0;
 	const char *release = json_string_value(json_object_get(record, "release"));
 	const char *wheel = json_string_value(json_object_get(record, "wheel"));
@@ -37,7 +37,7 @@ int earlier_keep(const struct earlier_request *q, const struct run *run, struct 
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
 		const char *from = file_of(q, NULL, endings[i], a);
-		if (fs_exists(from) && fs_rename(from, file_of(q, release, endings[i], a), e) < 0)
+		if (fs_exists(TRUSTED, from) && fs_rename(from, file_of(q, release, endings[i], a), e) < 0)
 			return -1;
 		(void)unlink(file_of(q, q->release, endings[i], a)); /* of an earlier turn of this release */
 	}

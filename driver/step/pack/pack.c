@@ -39,7 +39,7 @@ static int rename_directories(struct packing *p, const char *info, struct err *e
 	const char *data = arena_printf(p->a, "%s.data", stem);
 	if (rename_in_tree(p, info, p->dist_info, e) < 0)
 		return -1;
-	if (!fs_exists(path_join(p->a, p->q->tree, data)))
+	if (!fs_exists(TRUSTED, path_join(p->a, p->q->tree, data)))
 		return 0;
 	return rename_in_tree(p, data, arena_printf(p->a, "%s-%s.data", p->name.dist, p->name.version), e);
 }
@@ -50,7 +50,7 @@ static int remove_stale(struct packing *p, struct err *e)
 	static const char *const stale[] = {"direct_url.json", "INSTALLER",  "REQUESTED", "RECORD",
 					    "RECORD.jws",      "RECORD.p7s", PACK_MARKER};
 	for (size_t i = 0; i < ARRAY_LEN(stale); i++)
-		if (fs_remove_tree(path_join(p->a, path_join(p->a, p->q->tree, p->dist_info), stale[i]), e) < 0)
+		if (fs_remove(TRUSTED, path_join(p->a, path_join(p->a, p->q->tree, p->dist_info), stale[i]), e) < 0)
 			return -1;
 	return 0;
 }
@@ -58,7 +58,7 @@ static int remove_stale(struct packing *p, struct err *e)
 static int read_headers(struct packing *p, const char *path, struct wheel_headers *ret, struct err *e)
 {
 	struct buf AUTO_BUF b = {0};
-	if (fs_read(path, METADATA_MAX, &b, e) < 0)
+	if (fs_read(TRUSTED, path, METADATA_MAX, &b, e) < 0)
 		return -1;
 	return wheel_headers_parse(buf_cstr(&b), b.len, path, p->a, ret, e);
 }
@@ -67,7 +67,7 @@ static int write_headers(const char *path, const struct wheel_headers *h, struct
 {
 	struct buf AUTO_BUF b = {0};
 	wheel_headers_write(h, &b);
-	return fs_write_atomic(path, b.data, b.len, 0644, e);
+	return fs_write(TRUSTED, path, b.data, b.len, 0644, e);
 }
 
 static void add_unique(struct strlist *l, struct arena *a, const char *tag)
@@ -223,7 +223,7 @@ static int add_record(struct packing *p, struct err *e)
 	const char *rel = path_join(p->a, p->dist_info, "RECORD");
 	wheel_record_line(&p->record, rel, "", -1);
 	p->unpacked += p->record.len;
-	if (fs_write_atomic(path_join(p->a, p->q->tree, rel), p->record.data, p->record.len, 0644, e) < 0)
+	if (fs_write(TRUSTED, path_join(p->a, p->q->tree, rel), p->record.data, p->record.len, 0644, e) < 0)
 		return -1;
 	return zip_add_data(p->zip, rel, p->record.data, p->record.len, e);
 }
@@ -235,11 +235,11 @@ static int write_archive(struct packing *p, const char *path, uint8_t ret_sha256
 	const char *text = pack_marker(q->metadata_rev, q->generator, q->input_key, p->a);
 	struct strlist last = {0};
 	strlist_ref(&last, p->a, marker);
-	if (fs_walk(q->tree, collect, p, e) < 0)
+	if (fs_walk(TRUSTED, q->tree, collect, p, e) < 0)
 		return -1;
 	strlist_sort(&p->payload);
 	strlist_sort(&p->tail);
-	if (fs_write_atomic(path_join(p->a, q->tree, marker), text, strlen(text), 0644, e) < 0)
+	if (fs_write(TRUSTED, path_join(p->a, q->tree, marker), text, strlen(text), 0644, e) < 0)
 		return -1;
 	if (zip_create(path, q->epoch, q->threads ? q->threads : machine_processors(), q->level, &p->zip, e) < 0)
 		return -1;
@@ -287,7 +287,7 @@ const char *pack_begin(const struct wheel_name *name, const char *out_dir, struc
 static int place(const char *temp, const char *path, const char *sha256, const struct run *run, struct err *e)
 {
 	char there[DIGEST_HEX_LEN + 1];
-	if (!fs_exists(path))
+	if (!fs_exists(TRUSTED, path))
 		return fs_rename(temp, path, e);
 	if (digest_file(path, there, e) < 0)
 		return -1;

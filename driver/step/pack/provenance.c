@@ -141,19 +141,20 @@ static int write_if_other(const char *path, const char *text, struct err *e)
 {
 	AUTO_BUF struct buf have = {0};
 	struct err ignored = {0};
-	if (fs_exists(path) && fs_read(path, STATEMENT_MAX, &have, &ignored) == 0 && strcmp(buf_cstr(&have), text) == 0)
+	if (fs_exists(TRUSTED, path) && fs_read(TRUSTED, path, STATEMENT_MAX, &have, &ignored) == 0 &&
+	    strcmp(buf_cstr(&have), text) == 0)
 		return 0;
-	return fs_write_atomic(path, text, strlen(text), 0644, e);
+	return fs_write(TRUSTED, path, text, strlen(text), 0644, e);
 }
 
 static int drop_stale(const char *path, const char *statement, struct arena *a, struct err *e)
 {
 	AUTO_JSON json_t *envelope = NULL;
 	struct err ignored = {0};
-	if (!fs_exists(path))
+	if (!fs_exists(TRUSTED, path))
 		return 0;
 	const char *want = to_base64(statement, strlen(statement), a), *have = NULL;
-	if (json_read(path, &envelope, &ignored) == 0)
+	if (json_read(TRUSTED, path, &envelope, &ignored) == 0)
 		have = json_string_value(json_object_get(envelope, "payload"));
 	if (have && strcmp(have, want) == 0)
 		return 0;
@@ -266,9 +267,9 @@ static int check_beside(const struct envelope *v, const char *wheel, struct aren
 {
 	AUTO_BUF struct buf text = {0};
 	const char *path = arena_printf(a, "%s" PROVENANCE_STATEMENT, wheel);
-	if (!fs_exists(path))
+	if (!fs_exists(TRUSTED, path))
 		return 0;
-	if (fs_read(path, STATEMENT_MAX, &text, e) < 0)
+	if (fs_read(TRUSTED, path, STATEMENT_MAX, &text, e) < 0)
 		return -1;
 	if (text.len == v->payload_len && memcmp(text.data, v->payload, text.len) == 0)
 		return 0;
@@ -299,11 +300,11 @@ int provenance_check(const char *wheel, const struct sign_key *key, struct arena
 {
 	AUTO_JSON json_t *j = NULL;
 	struct envelope v = {.path = arena_printf(a, "%s" PROVENANCE_ENVELOPE, wheel)};
-	if (!fs_exists(v.path)) {
+	if (!fs_exists(TRUSTED, v.path)) {
 		err_set(e, ERR_INTEGRITY, "'%s' is not signed: there is no '%s'", path_base(wheel), v.path);
 		return err_hint(e, "'ptbuild build --sign-key FILE' writes it");
 	}
-	if (json_read(v.path, &j, e) < 0)
+	if (json_read(TRUSTED, v.path, &j, e) < 0)
 		return -1;
 	if (open_envelope(j, &v, a, e) < 0 || check_signature(&v, key, a, e) < 0)
 		return -1;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/sys/beneath.h"
+#include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "core/plan/key_diff.h"
 #include "step/compile/build_tree.h"
@@ -27,7 +27,7 @@ static void from_trees(struct store *s, const struct plan *p, struct arena *a, s
 	for (size_t i = 0; i < count; i++) {
 		AUTO_BUF struct buf text = {0};
 		if (strcmp(trees[i].variant, p->variant) != 0 || strcmp(trees[i].key, p->compile_key) == 0 ||
-		    beneath_read(trees[i].dir, "src.ok", UINT64_C(1) << 20, &text, &ignored) < 0)
+		    fs_read(trees[i].dir, "src.ok", UINT64_C(1) << 20, &text, &ignored) < 0)
 			continue;
 		*ret = (struct earlier){.text = arena_strdup(a, buf_cstr(&text)),
 					.used = trees[i].used / 1000000000,
@@ -46,7 +46,7 @@ static void from_wheels(struct store *s, const struct plan *p, struct arena *a, 
 	for (size_t i = 0; i < count; i++) {
 		AUTO_JSON json_t *record = NULL;
 		if (strcmp(objects[i].kind, STORE_WHEEL) != 0 || objects[i].used < ret->used ||
-		    json_read(path_join(a, objects[i].path, "build.json"), &record, &ignored) < 0)
+		    json_read(TRUSTED, path_join(a, objects[i].path, "build.json"), &record, &ignored) < 0)
 			continue;
 		const char *variant = json_string_value(json_object_get(record, "variant"));
 		const char *text = json_string_value(json_object_get(record, "compile_text"));
@@ -60,7 +60,7 @@ void log_changed_inputs(struct store *s, const struct plan *p, const char *build
 	AUTO_ARENA struct arena a = {0};
 	struct earlier before = {0};
 	struct strlist lines = {0};
-	if (beneath_exists(build_dir, "src.ok"))
+	if (fs_exists(build_dir, "src.ok"))
 		return;
 	from_trees(s, p, &a, &before);
 	from_wheels(s, p, &a, &before);

@@ -36,15 +36,15 @@ static int copy_object(struct store *from, struct store *to, const char *kind, c
 		return -1;
 	if (!dir)
 		return 0;
-	if (fs_list(dir, a, &names, e) < 0 || store_stage(to, a, &stage, e) < 0)
+	if (fs_list(TRUSTED, dir, a, &names, e) < 0 || store_stage(to, a, &stage, e) < 0)
 		return -1;
 	int rc = 0;
 	for (size_t i = 0; i < names.count && rc == 0; i++) {
 		const char *name = names.items[i], *path = path_join(a, dir, name);
 		if (name[0] == '.') /* the store's own */
 			continue;
-		rc = fs_is_dir(path) ? fs_copy_tree(path, path_join(a, stage, name), e)
-				     : fs_copy(path, path_join(a, stage, name), e);
+		rc = fs_is_dir(TRUSTED, path) ? fs_copy_tree(path, path_join(a, stage, name), e)
+					      : fs_copy(TRUSTED, path, path_join(a, stage, name), e);
 	}
 	if (rc == 0)
 		rc = store_publish(to, kind, key, stage, a, &made, e);
@@ -159,7 +159,7 @@ static int keep_second(struct checking *c, const struct pipeline_item *first, co
 {
 	const char *dir = path_join(c->a, path_join(c->a, c->q->out_dir, first->plan->variant), "second");
 	const char *to = path_join(c->a, dir, path_base(wheel));
-	if (fs_mkdirs(dir, e) < 0 || fs_copy(wheel, to, e) < 0)
+	if (fs_mkdirs(TRUSTED, dir, e) < 0 || fs_copy(TRUSTED, wheel, to, e) < 0)
 		return -1;
 	*ret = to;
 	return 0;
@@ -206,7 +206,7 @@ int pipeline_check(const struct pipeline_request *q, const struct pipeline_item 
 		if (fs_temp_dir(parent, "ptbuild-second-", a, &dir, e) < 0)
 			return -1;
 		int rc = check_one(&c, &q->targets[i], first, dir, &out[n++], e);
-		if (fs_remove_tree(dir, rc < 0 ? &ignored : e) < 0)
+		if (fs_remove(TRUSTED, dir, rc < 0 ? &ignored : e) < 0)
 			rc = -1;
 		if (rc < 0)
 			return -1;

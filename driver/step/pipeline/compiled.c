@@ -3,8 +3,8 @@
 #include <inttypes.h>
 
 #include "base/path.h"
-#include "base/sys/beneath.h"
 #include "base/sys/digest.h"
+#include "base/sys/fs.h"
 #include "base/version.h"
 
 /* The oldest ccache with CCACHE_REMOTE_STORAGE. */
@@ -66,7 +66,7 @@ static void add_places(const struct pipeline_request *q, const struct plan *p, c
 		const char *store = k ? lowers[k - 1] : store_dir(q->store);
 		for (size_t i = 0; i < read->count; i++)
 			places[n++] = (struct ccache_place){.dir = place_of(store, r->prefixes.items[i], a), .own = !k};
-		if (strlist_contains(read, CCACHE_DEFAULT_DOMAIN) && fs_is_dir(path_join(a, store, OLD_CACHE)))
+		if (strlist_contains(read, CCACHE_DEFAULT_DOMAIN) && fs_is_dir(TRUSTED, path_join(a, store, OLD_CACHE)))
 			places[n++] = (struct ccache_place){path_join(a, store, OLD_CACHE), !k, true};
 	}
 	r->shared = (struct ccache_shared){places, n, p->compile_key, group_of(p, a)};
@@ -126,7 +126,7 @@ int compiled_keep(const struct pipeline_request *q, const struct plan *p, const 
 	size_t sent = 0;
 	if (!domain && domains(q, p, a, &domain, &read, e) < 0)
 		return -1;
-	if (!domain || !beneath_exists(build_dir, COMPILED_FRONT))
+	if (!domain || !fs_exists(build_dir, COMPILED_FRONT))
 		return 0;
 	const char *prefix = prefix_of(p, domain, a), *store = store_dir(q->store);
 	const uint64_t max = q->options.ccache_bytes ? q->options.ccache_bytes : USUAL_BYTES;
@@ -171,6 +171,6 @@ void compiled_publish(const struct compiled *c, const struct pipeline_request *q
 	if (compiled_keep(&r, p, build_dir, NULL, run, a, &e) < 0)
 		log_warn(run->log, "%s: the wheel is done, but not all that was compiled for it is kept", e.msg);
 	err_clear(&e);
-	if (q->shard.last && fs_remove_tree(place_of(store_dir(q->store), shard_domain(p, a), a), &e) < 0)
+	if (q->shard.last && fs_remove(TRUSTED, place_of(store_dir(q->store), shard_domain(p, a), a), &e) < 0)
 		log_warn(run->log, "what the shards compiled could not be removed: %s", e.msg);
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/sys/beneath.h"
+#include "base/sys/fs.h"
 #include "core/plan/series.h"
 #include "core/root/sandbox_walls.h"
 #include "step/compile/build.h"
@@ -135,10 +135,10 @@ static int make_tree(struct make *m, struct err *e)
 	step_end(m, false);
 	if (build_mend(m->build_dir, m->run, e) < 0)
 		return -1;
-	if (beneath_exists(m->build_dir, MARKER))
+	if (fs_exists(m->build_dir, MARKER))
 		return 0;
 	step_begin(m, "unpack");
-	if (beneath_remove(m->build_dir, "src", e) < 0 || unpack_sources(m, paths, src, e) < 0)
+	if (fs_remove(m->build_dir, "src", e) < 0 || unpack_sources(m, paths, src, e) < 0)
 		return -1;
 	step_end(m, true);
 	step_begin(m, "patch");
@@ -149,7 +149,7 @@ static int make_tree(struct make *m, struct err *e)
 		return -1;
 	log_status_end(m->run->log);
 	step_end(m, true);
-	return beneath_write(m->build_dir, MARKER, m->plan->compile_text, strlen(m->plan->compile_text), 0644, NULL, e);
+	return fs_write(m->build_dir, MARKER, m->plan->compile_text, strlen(m->plan->compile_text), 0644, e);
 }
 
 static int make_python(struct make *m, struct err *e)
@@ -192,9 +192,9 @@ static int unpack_built(const struct make *m, const char *tree, struct err *e)
 	struct zip_reader *z;
 	struct stat st;
 	const char *wheel = path_join(m->arena, "out", path_base(m->build.raw_wheel));
-	if (beneath_remove(m->build_dir, "tree", e) < 0)
+	if (fs_remove(m->build_dir, "tree", e) < 0)
 		return -1;
-	int fd = beneath_open(m->build_dir, wheel, &st, e);
+	int fd = fs_open(m->build_dir, wheel, &st, e);
 	if (fd < 0 || zip_open_fd(fd, m->build.raw_wheel, m->arena, &z, e) < 0)
 		return -1;
 	int rc = zip_extract_all(z, tree, m->run, e);
@@ -207,7 +207,7 @@ static int make_taken(struct make *m, const char *tree, struct err *e)
 {
 	step_begin(m, "take");
 	m->build.log = path_join(m->arena, m->build_dir, "log/build.log");
-	if (beneath_remove(m->build_dir, "tree", e) < 0 ||
+	if (fs_remove(m->build_dir, "tree", e) < 0 ||
 	    take_write(m->taken, m->q->root, &m->plan->notes, tree, m->build.log, m->run, m->arena, e) < 0)
 		return -1;
 	step_end(m, true);

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/sys/beneath.h"
 #include "base/sys/digest.h"
+#include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "core/plan/plan_taken.h"
 #include "core/root/sandbox_place.h"
@@ -154,7 +154,7 @@ static int find_machines(const struct pipeline *l, struct pipeline_item *it, str
 static int export_item(struct pipeline *l, struct pipeline_item *it, struct err *e)
 {
 	if (store_check_wheel(it->object, it->plan->output_key, e) < 0 ||
-	    json_read(path_join(l->arena, it->object, STORE_RECORD), &it->record, e) < 0)
+	    json_read(TRUSTED, path_join(l->arena, it->object, STORE_RECORD), &it->record, e) < 0)
 		return -1;
 	const char *wheel = json_string_value(json_object_get(it->record, "wheel"));
 	const char *sha256 = json_string_value(json_object_get(it->record, "sha256"));
@@ -227,7 +227,7 @@ static int make_in(struct pipeline *l, struct pipeline_item *it, const struct to
 	if (rc == 0)
 		rc = write_record(&m, e);
 	if (rc == 0)
-		rc = beneath_copy(m.build_dir, "log/build.log", path_join(l->arena, m.stage, "build.log"), e);
+		rc = fs_copy(m.build_dir, "log/build.log", path_join(l->arena, m.stage, "build.log"), e);
 	if (rc == 0)
 		rc = store_publish(store, STORE_WHEEL, it->plan->output_key, m.stage, l->arena, &it->object, e);
 	if (rc < 0) {

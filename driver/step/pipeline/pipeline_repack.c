@@ -27,7 +27,7 @@ static int find(struct store *store, const struct plan *p, struct arena *a, cons
 		AUTO_JSON json_t *record = NULL;
 		struct err ignored = {0};
 		if (strcmp(objects[i].kind, STORE_WHEEL) != 0 ||
-		    json_read(path_join(a, objects[i].path, "build.json"), &record, &ignored) < 0 ||
+		    json_read(TRUSTED, path_join(a, objects[i].path, "build.json"), &record, &ignored) < 0 ||
 		    strcmp(text(record, "pack_key"), p->pack_key) != 0 ||
 		    strcmp(text(record, "compile_key"), p->compile_key) != 0 ||
 		    !path_is_safe_relative(text(record, "wheel")))
@@ -67,9 +67,9 @@ static int make(const char *object, json_t *record, const char *stage, const str
 	if (repack_wheel(&q, run, a, &r, e) < 0)
 		return -1;
 	change_record(record, p, &r, log_seconds() - start);
-	if (json_write(record, path_join(a, stage, "build.json"), e) < 0)
+	if (json_write(record, TRUSTED, path_join(a, stage, "build.json"), e) < 0)
 		return -1;
-	return fs_copy(path_join(a, object, "build.log"), path_join(a, stage, "build.log"), e);
+	return fs_copy(TRUSTED, path_join(a, object, "build.log"), path_join(a, stage, "build.log"), e);
 }
 
 int pipeline_can_repack(struct store *store, const struct plan *p, struct arena *a, bool *ret, struct err *e)

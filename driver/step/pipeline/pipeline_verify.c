@@ -19,7 +19,7 @@ struct use {
 
 static void use_now(struct use *u)
 {
-	u->rc = fs_remove_tree(u->q.work_dir, &u->err) < 0 ||
+	u->rc = fs_remove(TRUSTED, u->q.work_dir, &u->err) < 0 ||
 				verify_run(&u->q, &u->run, u->arena, &u->result, &u->err) < 0
 			? -1
 			: 0;

@@ -51,7 +51,7 @@ int world_copy_place(const char *to, const char *store_dir, struct arena *a, str
 int world_copy_look(const char *to, const char *name, const char *key, struct arena *a, bool *ret_there, struct err *e)
 {
 	char *has_name, *has_key;
-	if (!fs_exists(to)) {
+	if (!fs_exists(TRUSTED, to)) {
 		*ret_there = false;
 		return 0;
 	}
@@ -71,12 +71,12 @@ int world_copy_look(const char *to, const char *name, const char *key, struct ar
 /* The caller has the lock: what stands at `part` is what a kill left. */
 static int copy(const char *from, const char *part, const char *to, const struct run *run, struct err *e)
 {
-	if (fs_remove_tree(part, e) < 0 || fs_copy_tree(from, part, e) < 0)
+	if (fs_remove(TRUSTED, part, e) < 0 || fs_copy_tree(from, part, e) < 0)
 		return -1;
 	if (run_check(run, e) == 0 && fs_sync_tree(part, e) == 0 && fs_rename(part, to, e) == 0)
 		return 0;
 	struct err ignored = {0};
-	if (fs_remove_tree(part, &ignored) < 0)
+	if (fs_remove(TRUSTED, part, &ignored) < 0)
 		return err_hint(e, "remove the incomplete copy '%s'", part);
 	return -1;
 }
@@ -107,12 +107,12 @@ int world_copy(const char *from, const char *to, const char *name, const char *k
 	struct world_copied copied = {0};
 	const char *lock_path = arena_printf(a, "%s.ptbuild-lock", to);
 	AUTO_LOCK struct lock lock = LOCK_NONE;
-	if (fs_mkdirs(path_dir(a, to), e) < 0 || lock_acquire(&lock, lock_path, false, run, e) < 0)
+	if (fs_mkdirs(TRUSTED, path_dir(a, to), e) < 0 || lock_acquire(&lock, lock_path, false, run, e) < 0)
 		return -1;
 	/* whoever had the lock may have made it */
 	int rc = world_copy_look(to, name, key, a, &copied.there, e);
 	if (rc == 0 && copied.there) {
-		rc = fs_walk(from, compare_one, &(struct comparison){to, a, &copied}, e);
+		rc = fs_walk(TRUSTED, from, compare_one, &(struct comparison){to, a, &copied}, e);
 	} else if (rc == 0) {
 		log_stage(run->log, "copying it to %s", to);
 		rc = copy(from, arena_printf(a, "%s.ptbuild-part", to), to, run, e);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/sys/beneath.h"
+#include "base/sys/fs.h"
 #include "core/ci/units.h"
 
 #define FEW_COMMANDS 5 /* fewer are CMake's own checks, not worth an estimate */
@@ -95,7 +95,7 @@ static void plan(struct progress *p)
 	struct strlist dirs = {0};
 	size_t count;
 	const char *top = p->q.build_dir, *rel = "src/build";
-	const bool whole = beneath_exists(top, "src/build/build.ninja");
+	const bool whole = fs_exists(top, "src/build/build.ninja");
 	p->planned = whole || p->done >= FEW_COMMANDS;
 	if (!whole && (ninja_log_dirs(top, rel, &a, &dirs, &ignored) < 0 || !dirs.count))
 		return;

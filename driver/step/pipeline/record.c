@@ -196,7 +196,7 @@ int write_record(const struct make *m, struct err *e)
 	AUTO_JSON json_t *doc = record(m);
 	const struct report_request q = {
 		.record = doc, .units = &m->units, .watched = &m->watched, .wheel = m->packed.path};
-	if (json_write(doc, path_join(m->arena, m->stage, "build.json"), e) < 0)
+	if (json_write(doc, TRUSTED, path_join(m->arena, m->stage, "build.json"), e) < 0)
 		return -1;
 	return report_write(&q, path_join(m->arena, m->stage, "build.html"), e);
 }

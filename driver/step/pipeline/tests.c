@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/sys/beneath.h"
 #include "base/sys/digest.h"
+#include "base/sys/fs.h"
 #include "core/tables/tables.h"
 #include "step/pipeline/make.h"
 
@@ -34,11 +34,11 @@ static int make_source_once(const struct pipeline_test_request *t, const struct 
 			    const struct run *run, struct arena *a, struct err *e)
 {
 	struct make m = {.q = t->q, .run = run, .arena = a, .plan = p, .build_dir = dir};
-	if (beneath_exists(dir, "src.ok"))
+	if (fs_exists(dir, "src.ok"))
 		return 0;
-	if (beneath_remove(dir, "src", e) < 0 || make_source(&m, path_join(a, dir, "src"), e) < 0)
+	if (fs_remove(dir, "src", e) < 0 || make_source(&m, path_join(a, dir, "src"), e) < 0)
 		return -1;
-	return beneath_write(dir, "src.ok", "", 0, 0644, NULL, e);
+	return fs_write(dir, "src.ok", "", 0, 0644, e);
 }
 
 static int run_in(const struct pipeline_test_request *t, const struct plan *p, const struct test_package *tests,
@@ -62,14 +62,14 @@ static int run_in(const struct pipeline_test_request *t, const struct plan *p, c
 				       .runner_dir = path_join(a, t->q->profiles_dir, "tests"),
 				       .results_dir = path_join(a, dir, results),
 				       .jobs = t->q->jobs};
-	if ((t->again && beneath_remove(dir, results, e) < 0) || beneath_mkdirs(dir, results, e) < 0)
+	if ((t->again && fs_remove(dir, results, e) < 0) || fs_mkdirs(dir, results, e) < 0)
 		return -1;
-	if (beneath_remove(dir, "check", e) < 0 || verify_environment(&v, run, a, &s, e) < 0 ||
+	if (fs_remove(dir, "check", e) < 0 || verify_environment(&v, run, a, &s, e) < 0 ||
 	    tests_check_needs(&q, run, a, e) < 0 || make_source_once(t, p, dir, run, a, e) < 0)
 		return -1;
 	struct err ignored = {0};
 	int rc = tests_run(&q, run, ret, e);
-	if (beneath_remove(dir, "check", rc < 0 ? &ignored : e) < 0 && rc == 0) {
+	if (fs_remove(dir, "check", rc < 0 ? &ignored : e) < 0 && rc == 0) {
 		json_decref(*ret);
 		return -1;
 	}

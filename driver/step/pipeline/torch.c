@@ -42,7 +42,7 @@ int torch_from_wheel(const char *path, const char *python, struct arena *a, stru
 {
 	struct wheel_name n;
 	char digest[DIGEST_HEX_LEN + 1];
-	if (!fs_exists(path)) {
+	if (!fs_exists(TRUSTED, path)) {
 		err_set(e, ERR_USAGE, "no torch wheel '%s'", path);
 		return err_hint(e, "--torch takes a wheel's path, or 'root'");
 	}
@@ -70,13 +70,13 @@ int torch_unpack(const struct torch_source *t, const char *dir, const struct run
 		return 0;
 	}
 	const char *top = path_join(a, dir, "torch"), *marker = path_join(a, dir, "torch.ok");
-	if (!fs_exists(marker)) {
+	if (!fs_exists(TRUSTED, marker)) {
 		struct zip_reader *z;
-		if (fs_remove_tree(top, e) < 0 || zip_open(t->wheel, a, &z, e) < 0)
+		if (fs_remove(TRUSTED, top, e) < 0 || zip_open(t->wheel, a, &z, e) < 0)
 			return -1;
 		int r = zip_extract_all(z, top, run, e);
 		zip_close(z);
-		if (r != 0 || fs_write_atomic(marker, t->identity, strlen(t->identity), 0644, e) < 0)
+		if (r != 0 || fs_write(TRUSTED, marker, t->identity, strlen(t->identity), 0644, e) < 0)
 			return -1;
 	}
 	*ret = top;
@@ -110,9 +110,9 @@ int torch_check_cuda(const struct torch_source *t, const char *unpacked, const c
 	struct err ignored = {0};
 	bool same = false;
 	const char *path = t->wheel ? path_join(a, unpacked, "torch/version.py") : NULL;
-	if (!cuda || !path || !fs_exists(path))
+	if (!cuda || !path || !fs_exists(TRUSTED, path))
 		return 0;
-	if (fs_read(path, VERSION_PY_MAX, &text, e) < 0)
+	if (fs_read(TRUSTED, path, VERSION_PY_MAX, &text, e) < 0)
 		return -1;
 	const char *has = cuda_in(buf_cstr(&text), a);
 	if (!has || (version_in(has, arena_printf(a, "==%s.*", cuda), &same, &ignored) == 0 && same))
@@ -127,7 +127,7 @@ int torch_provides(const struct torch_source *t, const struct root *root, const 
 {
 	struct strlist names = {0};
 	const char *dir = t->wheel ? path_join(a, unpacked, "torch/lib") : path_join(a, root->dir, t->lib_dir);
-	if (fs_list(dir, a, &names, e) < 0)
+	if (fs_list(TRUSTED, dir, a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		const char *path = path_join(a, dir, names.items[i]);

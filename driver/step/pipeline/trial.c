@@ -4,8 +4,8 @@
 
 #include "base/os.h"
 #include "base/path.h"
-#include "base/sys/beneath.h"
 #include "base/sys/digest.h"
+#include "base/sys/fs.h"
 #include "core/code/decode.h"
 #include "step/compile/backend.h"
 #include "step/pipeline/make.h"
@@ -96,7 +96,8 @@ static const char *memo(const struct trial_request *t, struct arena *a)
 			   t->toolchain->tools[i].path ? t->toolchain->tools[i].path : "");
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
 		add_dir(t->q->root, dirs[i].dir, dirs[i].below, a, &text);
-	if (root_library_dirs(t->q->root, a, &libraries, &ignored) < 0 || fs_walk(d.top, add_source, &d, &ignored) < 0)
+	if (root_library_dirs(t->q->root, a, &libraries, &ignored) < 0 ||
+	    fs_walk(TRUSTED, d.top, add_source, &d, &ignored) < 0)
 		return NULL;
 	for (size_t i = 0; i < libraries.count; i++)
 		add_dir(t->q->root, libraries.items[i], 0, a, &text);
@@ -107,7 +108,7 @@ static const char *memo(const struct trial_request *t, struct arena *a)
 bool trial_passed(const struct trial_request *t, struct arena *a)
 {
 	const char *path = memo(t, a);
-	return path && fs_exists(path);
+	return path && fs_exists(TRUSTED, path);
 }
 
 /* ---- the trial ---- */
@@ -166,7 +167,7 @@ static int make_in(const struct trial_request *t, const char *dir, const struct 
 			 .checks_dir = sources(t, a),
 			 .no_ccache = true};
 	q.jobs = 1;
-	if (fs_mkdirs(m.build_dir, e) < 0 || fs_mkdirs(m.stage, e) < 0 ||
+	if (fs_mkdirs(TRUSTED, m.build_dir, e) < 0 || fs_mkdirs(TRUSTED, m.stage, e) < 0 ||
 	    fs_copy_tree(m.checks_dir, path_join(a, m.build_dir, "src"), e) < 0)
 		return -1;
 	return make_wheel(&m, e);
@@ -183,7 +184,7 @@ static void explain(const struct trial_request *t, const char *dir, struct arena
 	if (e->kind == ERR_BUILD)
 		e->kind = ERR_SYSTEM;
 	err_wrap(e, "a small extension that goes the way of %s does not get through", t->plan->variant);
-	if (!full && beneath_copy(dir, "build/log/build.log", kept, &ignored) == 0)
+	if (!full && fs_copy(dir, "build/log/build.log", kept, &ignored) == 0)
 		err_hint(e, "its log is '%s'; mend what it says in the root '%s', or use another root with --root DIR",
 			 kept, t->q->root->dir);
 }
@@ -201,7 +202,7 @@ int trial_run(const struct trial_request *t, const struct run *run, struct arena
 	if (rc < 0)
 		explain(t, dir, a, e);
 	store_drop_stage(t->q->store, dir);
-	if (rc == 0 && stamp && fs_write_atomic(stamp, "passed\n", 7, 0644, &ignored) < 0)
+	if (rc == 0 && stamp && fs_write(TRUSTED, stamp, "passed\n", 7, 0644, &ignored) < 0)
 		err_clear(&ignored);
 	return rc;
 }

@@ -45,7 +45,7 @@ static void check_path(struct preflight *d)
 /* The directory, or its nearest parent that is there. */
 static const char *nearest(const struct preflight *d, const char *dir)
 {
-	while (!fs_exists(dir) && strcmp(dir, "/") != 0)
+	while (!fs_exists(TRUSTED, dir) && strcmp(dir, "/") != 0)
 		dir = path_dir(d->arena, dir);
 	return dir;
 }
@@ -239,7 +239,8 @@ static double disk_need(const struct preflight *d)
 	double need = size_bytes(d->q->release->disk);
 	if (p && strcmp(p->package, "pytorch") != 0 && need > GIB)
 		need = GIB;
-	if (d->q->build_dir && fs_exists(d->q->build_dir) && fs_tree_size(d->q->build_dir, &have, &ignored) < 0)
+	if (d->q->build_dir && fs_exists(TRUSTED, d->q->build_dir) &&
+	    fs_tree_size(d->q->build_dir, &have, &ignored) < 0)
 		err_clear(&ignored);
 	need = need > (double)have ? need - (double)have : 0;
 	return need + (double)d->q->world_bytes;
@@ -283,7 +284,7 @@ static bool try_place(struct preflight *d, const char *name, const char *dir, en
 		return false;
 	}
 	const char *file = path_join(d->arena, made, "file");
-	if (fs_write_atomic(file, "#!/bin/sh\n", 10, 0755, &why) < 0) {
+	if (fs_write(TRUSTED, file, "#!/bin/sh\n", 10, 0755, &why) < 0) {
 		preflight_fail(d, ERR_SYSTEM, name, "cannot write into '%s': %s", dir, why.msg);
 		preflight_fix(d, "%s", fix);
 	} else if (use == TO_RUN && access(file, X_OK) < 0) {
@@ -293,7 +294,7 @@ static bool try_place(struct preflight *d, const char *name, const char *dir, en
 	} else {
 		fine = true;
 	}
-	if (fs_remove_tree(made, &ignored) < 0)
+	if (fs_remove(TRUSTED, made, &ignored) < 0)
 		err_clear(&ignored);
 	return fine;
 }

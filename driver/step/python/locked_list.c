@@ -131,7 +131,7 @@ int locked_list_read(const char *path, struct arena *a, struct locked_list *ret,
 {
 	AUTO_BUF struct buf text = {0};
 	struct parser p = {.path = path, .a = a, .e = e};
-	if (fs_read(path, LIST_MAX, &text, e) < 0)
+	if (fs_read(TRUSTED, path, LIST_MAX, &text, e) < 0)
 		return -1;
 	for (size_t i = 0; i < text.len; i++)
 		if ((unsigned char)text.data[i] < 0x20 && !strchr("\t\r\n", text.data[i] ? text.data[i] : 'x'))

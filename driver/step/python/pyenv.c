@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "base/path.h"
-#include "base/sys/beneath.h"
+#include "base/sys/fs.h"
 #include "base/version.h"
 #include "core/wheel/wheel.h"
 #include "step/python/marker.h"
@@ -148,7 +148,7 @@ static bool is_ready(const char *venv, const char *text)
 {
 	AUTO_BUF struct buf have = {0};
 	struct err ignored = {0};
-	return beneath_read(venv, MARK, 4096, &have, &ignored) == 0 && strcmp(buf_cstr(&have), text) == 0;
+	return fs_read(venv, MARK, 4096, &have, &ignored) == 0 && strcmp(buf_cstr(&have), text) == 0;
 }
 
 /* The mark is written last: without it the environment is incomplete. */
@@ -157,9 +157,9 @@ static int make_venv(const struct python *py, const char *key, const char *wheel
 	const char *text = arena_printf(py->arena, "%s\n%s\n%s\n", key, py->program, py->root->fingerprint);
 	if (is_ready(venv, text))
 		return 0;
-	if (fs_remove_tree(venv, e) < 0 || fs_mkdirs(venv, e) < 0 || install(py, wheels, venv, e) < 0)
+	if (fs_remove(TRUSTED, venv, e) < 0 || fs_mkdirs(TRUSTED, venv, e) < 0 || install(py, wheels, venv, e) < 0)
 		return -1;
-	return beneath_write(venv, MARK, text, strlen(text), 0644, NULL, e);
+	return fs_write(venv, MARK, text, strlen(text), 0644, e);
 }
 
 static int no_list(const struct plan *p, const struct root *root, const char *lacks, struct err *e)

@@ -48,10 +48,11 @@ static int collect_one(const char *rel, const struct stat *st, void *user, struc
 static int copy_library(struct relocation *r, struct relocate_file *f, struct err *e)
 {
 	const char *source = path_join(r->a, r->q->root->dir, f->vendor->source);
-	if (fs_exists(f->path))
+	if (fs_exists(TRUSTED, f->path))
 		return err_set(e, ERR_POLICY, "cannot vendor '%s': '%s' is in the wheel already", f->vendor->source,
 			       f->rel);
-	if (fs_mkdirs(path_join(r->a, r->q->tree, r->q->libs_dir), e) < 0 || fs_copy(source, f->path, e) < 0)
+	if (fs_mkdirs(TRUSTED, path_join(r->a, r->q->tree, r->q->libs_dir), e) < 0 ||
+	    fs_copy(TRUSTED, source, f->path, e) < 0)
 		return -1;
 	if (chmod(f->path, 0755) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot set the permissions of '%s'", f->path);
@@ -94,7 +95,7 @@ int relocate_tree(const struct relocate_request *q, const struct run *run, struc
 	struct strlist copies = {0};
 	if (!path_is_safe_relative(q->libs_dir))
 		return err_set(e, ERR_USAGE, "the directory for libraries '%s' leaves the wheel", q->libs_dir);
-	if (root_library_dirs(q->root, a, &r.library_dirs, e) < 0 || fs_walk(q->tree, collect_one, &r, e) < 0)
+	if (root_library_dirs(q->root, a, &r.library_dirs, e) < 0 || fs_walk(TRUSTED, q->tree, collect_one, &r, e) < 0)
 		return -1;
 	if (relocate_copies(&r, &copies, e) < 0 || relocate_resolve(&r, e) < 0)
 		return -1;

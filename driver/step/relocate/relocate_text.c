@@ -50,7 +50,7 @@ static int rewrite_one(const char *rel, const struct stat *st, void *user, struc
 	if (!S_ISREG(st->st_mode) || st->st_size > MAX_TEXT || !has_suffix(rel, texts))
 		return 0;
 	const char *path = path_join(r->a, r->q->tree, rel);
-	if (fs_read(path, MAX_TEXT, &text, e) < 0)
+	if (fs_read(TRUSTED, path, MAX_TEXT, &text, e) < 0)
 		return -1;
 	if (memchr(buf_cstr(&text), '\0', text.len))
 		return 0;
@@ -60,14 +60,14 @@ static int rewrite_one(const char *rel, const struct stat *st, void *user, struc
 	if (!changed)
 		return 0;
 	r->result.rewritten++;
-	return fs_write_atomic(path, buf_cstr(&text), text.len, st->st_mode & 07777, e);
+	return fs_write(TRUSTED, path, buf_cstr(&text), text.len, st->st_mode & 07777, e);
 }
 
 int relocate_rewrite(struct relocation *r, struct err *e)
 {
 	if (r->q->rewrite.count == 0 && r->removed.count == 0)
 		return 0;
-	return fs_walk(r->q->tree, rewrite_one, r, e);
+	return fs_walk(TRUSTED, r->q->tree, rewrite_one, r, e);
 }
 
 struct scan {
@@ -130,7 +130,7 @@ int relocate_scan(struct relocation *r, struct err *e)
 	struct scan s = {.r = r};
 	if (r->q->build_paths.count == 0)
 		return 0;
-	if (fs_walk(r->q->tree, scan_one, &s, e) < 0)
+	if (fs_walk(TRUSTED, r->q->tree, scan_one, &s, e) < 0)
 		return -1;
 	if (s.hits == 0)
 		return 0;

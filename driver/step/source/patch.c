@@ -131,7 +131,7 @@ int patch_apply(const char *tree, const char *patch, const struct run *run, stru
 		err_set(e, ERR_SYSTEM, "patch(1) is not installed");
 		return err_hint(e, "install patch");
 	}
-	if (fs_read(file, MAX_PATCH, &text, e) < 0)
+	if (fs_read(TRUSTED, file, MAX_PATCH, &text, e) < 0)
 		return -1;
 	if (patch_scan(name, buf_cstr(&text), text.len, &a, &files, e) < 0)
 		return -1;

@@ -11,7 +11,7 @@ enum { INFO_MAX = 16 << 20 };
 
 static int write_text(const char *path, const struct buf *text, struct err *e)
 {
-	return fs_write_atomic(path, text->data, text->len, 0644, e);
+	return fs_write(TRUSTED, path, text->data, text->len, 0644, e);
 }
 
 /* One file of the root's .egg-info, or another of the root; nothing where there is none. */
@@ -34,7 +34,7 @@ static int make_dist_info(const struct taken *t, const struct root *root, const 
 		{"PKG-INFO", "METADATA"}, {"entry_points.txt", "entry_points.txt"}, {"top_level.txt", "top_level.txt"}};
 	const char *package = arena_strndup(a, t->package, strcspn(t->package, "="));
 	AUTO_BUF struct buf wheel = {0};
-	if (fs_mkdirs(dir, e) < 0)
+	if (fs_mkdirs(TRUSTED, dir, e) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (copy_info(root, path_join(a, t->info, names[i][0]), path_join(a, dir, names[i][1]), a, e) < 0)
@@ -66,12 +66,12 @@ static int copy_file(const struct take_file *f, const char *tree, struct err *e)
 	AUTO_ARENA struct arena a = {0};
 	struct stat st;
 	const char *to = path_join(&a, tree, f->name);
-	if (fs_mkdirs(path_dir(&a, to), e) < 0)
+	if (fs_mkdirs(TRUSTED, path_dir(&a, to), e) < 0)
 		return -1;
 	AUTO_FD int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (out < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot write '%s'", to);
-	if (fs_copy_fd(f->source, out, to, e) < 0)
+	if (fs_copy_fd(TRUSTED, f->source, out, to, e) < 0)
 		return -1;
 	/* A distribution's modes say nothing of who may read the file here. */
 	if (fstat(out, &st) < 0 || fchmod(out, st.st_mode & S_IXUSR ? 0755 : 0644) < 0)
@@ -89,7 +89,7 @@ int take_write(const struct taken *t, const struct root *root, const struct strl
 			return -1;
 		buf_printf(&list, "%s %s %s\n", f->sha256, f->name, f->source);
 	}
-	if (write_info(t, root, notes, tree, a, e) < 0 || fs_mkdirs(path_dir(a, log), e) < 0)
+	if (write_info(t, root, notes, tree, a, e) < 0 || fs_mkdirs(TRUSTED, path_dir(a, log), e) < 0)
 		return -1;
 	return write_text(log, &list, e);
 }

@@ -6,8 +6,8 @@
 
 #include "base/path.h"
 #include "base/shell.h"
-#include "base/sys/beneath.h"
 #include "base/sys/digest.h"
+#include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
 #include "base/thread.h"
@@ -132,7 +132,7 @@ static int check_expected(struct testing *t, struct err *e)
 	const struct test_package *p = t->q->tests;
 	for (unsigned i = 0; i < p->expected_count; i++) {
 		const char *file = arena_strndup(&t->arena, p->expected[i].test, strcspn(p->expected[i].test, ":"));
-		if (!beneath_exists(t->q->src, path_join(&t->arena, p->dir, file)))
+		if (!fs_exists(t->q->src, path_join(&t->arena, p->dir, file)))
 			return err_set(e, ERR_CONFIG, "'%s' is expected to fail, but the source has no file '%s/%s'",
 				       p->expected[i].test, p->dir, file);
 	}
@@ -151,7 +151,7 @@ static int add_units(struct testing *t, struct err *e)
 	for (unsigned i = 0; i < p->files_count; i++)
 		if (test_row_in(&p->files[i], t->q->level) && !(full && has_file(p, i, p->files[i].file)))
 			add_row(t, &p->files[i], &index);
-	if (full && beneath_list(t->q->src, p->dir, &t->arena, &names, e) < 0)
+	if (full && fs_list(t->q->src, p->dir, &t->arena, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		struct test_row r = {.file = names.items[i]};
@@ -182,7 +182,7 @@ static int read_journal(const struct testing *t, const char *name, struct arena 
 {
 	AUTO_BUF struct buf text = {0};
 	const char *top = t->q->results_dir;
-	if (beneath_exists(top, name) && beneath_read(top, name, JOURNAL_MAX, &text, e) < 0)
+	if (fs_exists(top, name) && fs_read(top, name, JOURNAL_MAX, &text, e) < 0)
 		return -1;
 	return test_journal_parse(buf_cstr(&text), text.len, path_join(a, top, name), a, ret, e);
 }
@@ -192,7 +192,7 @@ static int add_to_journal(const struct testing *t, const char *name, json_t *row
 	AUTO_JSON json_t *owned = row;
 	AUTO_FREE char *line = json_dumps(owned, JSON_COMPACT);
 	AUTO_BUF struct buf text = {0};
-	AUTO_FD int fd = beneath_append(t->q->results_dir, name, e);
+	AUTO_FD int fd = fs_append(t->q->results_dir, name, e);
 	buf_printf(&text, "%s\n", line ? line : "{}");
 	return fd < 0 ? -1 : fs_write_all(fd, text.data, text.len, name, e);
 }

@@ -5,7 +5,7 @@
 
 #include "base/path.h"
 #include "base/strlist.h"
-#include "base/sys/beneath.h"
+#include "base/sys/fs.h"
 #include "base/yaml/schema.h"
 
 #define F struct test_row
@@ -66,7 +66,7 @@ int test_table_load(const char *profiles_dir, const char *release, const char *p
 	const char *path = test_table_path(profiles_dir, release, a);
 	struct yaml_lines *lines;
 	void *data;
-	if (!beneath_exists(path_dir(a, path), path_base(path))) {
+	if (!fs_exists(path_dir(a, path), path_base(path))) {
 		err_set(e, ERR_POLICY, "no table says which tests of release '%s' to run", release);
 		return err_hint(e, "it would be '%s'", path);
 	}

@@ -194,7 +194,7 @@ static int compare_archives(struct archives *p, const char *const *wheels, struc
 		rc = compare_members(p, e);
 	zip_close(p->zip[0]);
 	zip_close(p->zip[1]);
-	if (fs_remove_tree(dir, rc < 0 ? &ignored : e) < 0)
+	if (fs_remove(TRUSTED, dir, rc < 0 ? &ignored : e) < 0)
 		rc = -1;
 	return rc;
 }

@@ -58,7 +58,7 @@ int companions_of_wheel(const char *wheel, const struct run *run, struct arena *
 			rc = run_check(run, e) < 0 ? -1 : read_member(z, en, path_join(a, dir, "member"), a, c, e);
 	}
 	if (made)
-		(void)!fs_remove_tree(dir, &ignored);
+		(void)!fs_remove(TRUSTED, dir, &ignored);
 	zip_close(z);
 	return rc;
 }

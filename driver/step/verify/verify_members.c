@@ -196,6 +196,6 @@ int verify_members(struct verifying *v, unsigned threads, struct arena *arenas, 
 	p.dir = dir;
 	int rc = run_workers(&p, threads, arenas, e);
 	struct err ignored = {0};
-	(void)!fs_remove_tree(dir, &ignored);
+	(void)!fs_remove(TRUSTED, dir, &ignored);
 	return rc;
 }

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/sys/beneath.h"
 #include "base/sys/build_user.h"
+#include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
 #include "core/wheel/wheel.h"
@@ -74,7 +74,7 @@ static char *expectation(const struct plan *p, struct arena *a)
 
 static int make_sandbox(const struct verify_run_request *q, struct arena *a, struct sandbox *s, struct err *e)
 {
-	if (sandbox_init(s, q->kind, q->root, a, e) < 0 || fs_mkdirs(q->work_dir, e) < 0)
+	if (sandbox_init(s, q->kind, q->root, a, e) < 0 || fs_mkdirs(TRUSTED, q->work_dir, e) < 0)
 		return -1;
 	sandbox_add(s, SANDBOX_RW, q->work_dir, SANDBOX_OUT);
 	if (q->wheel)
@@ -133,12 +133,12 @@ static int ask_pip(const struct strlist *wheels, const struct sandbox *s, const 
 static int site_packages(const char *work_dir, struct arena *a, const char **ret, struct err *e)
 {
 	struct strlist names = {0};
-	if (beneath_list(work_dir, "venv/lib", a, &names, e) < 0)
+	if (fs_list(work_dir, "venv/lib", a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		if (strncmp(names.items[i], "python", 6) == 0) {
 			*ret = arena_printf(a, "lib/%s/site-packages", names.items[i]);
-			return beneath_mkdirs(work_dir, path_join(a, "venv", *ret), e);
+			return fs_mkdirs(work_dir, path_join(a, "venv", *ret), e);
 		}
 	}
 	return err_set(e, ERR_SYSTEM, "the environment in '%s' has no directory for packages", work_dir);
@@ -163,7 +163,7 @@ static int add_build_packages(const struct verify_run_request *q, const struct s
 	const char *path = arena_printf(a, "venv/%s/build.pth", site);
 	if (q->kind == SANDBOX_NONE)
 		line = sandbox_host_text(s, line, a);
-	return beneath_write(q->work_dir, path, line, strlen(line), 0644, NULL, e);
+	return fs_write(q->work_dir, path, line, strlen(line), 0644, e);
 }
 
 /* pip says whether it would install the wheels, but they are unpacked here, which takes a quarter of its time and gives
@@ -279,7 +279,7 @@ int verify_run(const struct verify_run_request *q, const struct run *run, struct
 	int rc = make_sandbox(q, a, &s, e) < 0 || install(q, &s, run, a, e) < 0 || run_checks(q, &s, run, a, &r, e) < 0
 			 ? -1
 			 : 0;
-	if (fs_remove_tree(q->work_dir, rc < 0 ? &ignored : e) < 0 || rc < 0)
+	if (fs_remove(TRUSTED, q->work_dir, rc < 0 ? &ignored : e) < 0 || rc < 0)
 		return -1;
 	r.ran = true;
 	r.seconds = log_seconds() - start;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/sys/beneath.h"
+#include "base/sys/fs.h"
 #include "core/ninja/ninja_log.h"
 
 #define CCACHE_STATS "out/ccache.stats"
@@ -105,7 +105,7 @@ void report_units_collect(const char *build_dir, const struct watch_result *watc
 		else
 			r.logs++;
 	}
-	if (beneath_exists(build_dir, CCACHE_STATS) && beneath_read(build_dir, CCACHE_STATS, MAX_LOG, &stats, &e) < 0)
+	if (fs_exists(build_dir, CCACHE_STATS) && fs_read(build_dir, CCACHE_STATS, MAX_LOG, &stats, &e) < 0)
 		log_warn(run->log, "the report lacks the compiler cache's figures: %s", e.msg);
 	ccache_stats_parse(buf_cstr(&stats), stats.len, a, &r.ccache);
 	ninja_units_sort(c.units, c.count);

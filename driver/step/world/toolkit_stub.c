@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/sys/beneath.h"
+#include "base/sys/fs.h"
 #include "core/elf/elf_stub.h"
 #include "step/world/driver_names.h"
 #include "step/world/toolkit_parts.h"
@@ -43,9 +43,9 @@ static int read_names(const struct toolkit_tree *t, const struct toolkit_stub *s
 	for (unsigned i = 0; i < s->headers_count; i++) {
 		AUTO_BUF struct buf text = {0};
 		const char *path = toolkit_rules_fill(s->headers[i], t->target, a);
-		if (!beneath_exists(t->dir, path))
+		if (!fs_exists(t->dir, path))
 			continue;
-		if (beneath_read(t->dir, path, MAX_HEADER, &text, e) < 0 ||
+		if (fs_read(t->dir, path, MAX_HEADER, &text, e) < 0 ||
 		    driver_names(buf_cstr(&text), text.len, a, ret, e) < 0)
 			return err_wrap(e, "header '%s'", path);
 	}
@@ -61,7 +61,7 @@ static int make_stub(struct toolkit_tree *t, const struct toolkit_stub *s, struc
 	const char *path = toolkit_rules_fill(s->path, t->target, &a);
 	const char *first = toolkit_rules_fill(s->headers[0], t->target, &a);
 	struct elf_stub stub = {machine_of(t->platform), s->soname, &names, s->answer};
-	if (beneath_exists(t->dir, path) || !beneath_exists(t->dir, first))
+	if (fs_exists(t->dir, path) || !fs_exists(t->dir, first))
 		return 0;
 	if (read_names(t, s, &a, &names, e) < 0)
 		return -1;

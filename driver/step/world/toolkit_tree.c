@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/path.h"
-#include "base/sys/beneath.h"
+#include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "step/world/toolkit_parts.h"
 
@@ -24,15 +24,15 @@ int toolkit_tree_account(struct toolkit_tree *t, uint64_t bytes, struct err *e)
 /* Makes the directories above a path at which nothing stands. */
 static int make_room(const struct toolkit_tree *t, const char *path, struct arena *a, struct err *e)
 {
-	if (beneath_exists(t->dir, path))
+	if (fs_exists(t->dir, path))
 		return err_set(e, ERR_INTEGRITY, "has '%s', which another component has as well", path);
-	return strchr(path, '/') ? beneath_mkdirs(t->dir, path_dir(a, path), e) : 0;
+	return strchr(path, '/') ? fs_mkdirs(t->dir, path_dir(a, path), e) : 0;
 }
 
 int toolkit_tree_add(struct toolkit_tree *t, const char *path, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	return make_room(t, path, &a, e) < 0 ? -1 : beneath_append(t->dir, path, e);
+	return make_room(t, path, &a, e) < 0 ? -1 : fs_append(t->dir, path, e);
 }
 
 int toolkit_tree_done(int *fd, bool executable, const char *path, struct err *e)
@@ -61,7 +61,7 @@ static int make_links(struct toolkit_tree *t, struct err *e)
 	for (unsigned i = 0; i < t->rules->links_count; i++) {
 		AUTO_ARENA struct arena a = {0};
 		const struct toolkit_link *l = &t->rules->links[i];
-		if (beneath_exists(t->dir, l->path))
+		if (fs_exists(t->dir, l->path))
 			continue;
 		if (toolkit_tree_link(t, l->path, toolkit_rules_fill(l->to, t->target, &a), e) < 0)
 			return -1;
@@ -86,14 +86,14 @@ static int make_linker_names(struct toolkit_tree *t, struct err *e)
 	AUTO_ARENA struct arena a = {0};
 	struct strlist names = {0};
 	const char *lib = arena_printf(&a, "targets/%s/lib", t->target);
-	if (!beneath_exists(t->dir, lib))
+	if (!fs_exists(t->dir, lib))
 		return 0;
-	if (beneath_list(t->dir, lib, &a, &names, e) < 0)
+	if (fs_list(t->dir, lib, &a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		const char *name = linker_name(names.items[i], &a);
 		const char *path = name ? path_join(&a, lib, name) : NULL;
-		if (path && !beneath_exists(t->dir, path) && toolkit_tree_link(t, path, names.items[i], e) < 0)
+		if (path && !fs_exists(t->dir, path) && toolkit_tree_link(t, path, names.items[i], e) < 0)
 			return -1;
 	}
 	return 0;
@@ -111,7 +111,7 @@ static int write_versions(const struct toolkit_tree *t, const struct toolkit_fil
 	AUTO_FREE char *text = json_dumps(all, JSON_INDENT(2) | JSON_SORT_KEYS);
 	if (!text)
 		return err_set(e, ERR_CONFIG, "a component's name or version is not UTF-8");
-	return beneath_write(t->dir, "version.json", text, strlen(text), 0644, NULL, e);
+	return fs_write(t->dir, "version.json", text, strlen(text), 0644, e);
 }
 
 int toolkit_tree_make(const struct toolkit_rules *r, const struct toolkit_file *files, size_t count,

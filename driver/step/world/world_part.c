@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/path.h"
-#include "base/sys/beneath.h"
 #include "base/sys/digest.h"
+#include "base/sys/fs.h"
 #include "step/world/toolkit_tree.h"
 #include "step/world/world_parts.h"
 
@@ -93,7 +93,7 @@ static int join_file(const char *rel, const struct stat *st, void *user, struct 
 	AUTO_ARENA struct arena a = {0};
 	if (!S_ISREG(st->st_mode) || !path_has_suffix(rel, ".crt"))
 		return 0;
-	if (beneath_read(j->dir, path_join(&a, j->from, rel), MAX_COPY, j->out, e) < 0)
+	if (fs_read(j->dir, path_join(&a, j->from, rel), MAX_COPY, j->out, e) < 0)
 		return -1;
 	if (j->out->len > 0 && j->out->data[j->out->len - 1] != '\n')
 		buf_addc(j->out, '\n');
@@ -108,10 +108,10 @@ static int add_made(struct world_making *m, const struct world_part *p, const st
 	const char *from = world_part_path(made->from, m->q->world->platform, &a);
 	const char *path = world_part_path(made->path, m->q->world->platform, &a);
 	struct joining j = {m->q->dir, from, &text};
-	if (!beneath_exists(m->q->dir, from))
+	if (!fs_exists(m->q->dir, from))
 		return err_set(e, ERR_CONFIG, "part '%s': there is no '%s' to make '%s' of", p->part, from, path);
-	int rc = strcmp(made->kind, "join") == 0 ? beneath_walk(m->q->dir, from, join_file, &j, e)
-						 : beneath_read(m->q->dir, from, MAX_COPY, &text, e);
+	int rc = strcmp(made->kind, "join") == 0 ? fs_walk(m->q->dir, from, join_file, &j, e)
+						 : fs_read(m->q->dir, from, MAX_COPY, &text, e);
 	if (rc == 0 && text.len == 0)
 		rc = err_set(e, ERR_CONFIG, "there is nothing in '%s'", from);
 	if (rc < 0)
@@ -191,5 +191,5 @@ int world_prefix(struct world_making *m, size_t piece, const struct world_unit *
 	if (dir < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot open '%s'", prefix);
 	r.dir = dir;
-	return beneath_walk(m->q->dir, prefix, read_facts, &r, e);
+	return fs_walk(m->q->dir, prefix, read_facts, &r, e);
 }

@@ -67,7 +67,7 @@ static void what_lies_too_deep_is_closed(void **state)
 	struct stat st;
 	(void)state;
 	test_dir();
-	assert_ok(fs_mkdirs(test_path("tree"), &e), &e);
+	assert_ok(fs_mkdirs(TRUSTED, test_path("tree"), &e), &e);
 	int fd = open(test_path("tree"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	for (int i = 0; i < 520; i++) {
 		assert_int_equal(mkdirat(fd, "d", 0755), 0);

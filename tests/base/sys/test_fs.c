@@ -19,7 +19,7 @@ static void read_appends_the_whole_file(void **state)
 	test_dir();
 	test_write_bytes(test_path("f"), "a\0b", 3);
 	buf_addstr(&b, "<");
-	assert_ok(fs_read(test_path("f"), 3, &b, &e), &e);
+	assert_ok(fs_read(TRUSTED, test_path("f"), 3, &b, &e), &e);
 	assert_int_equal(b.len, 4);
 	assert_memory_equal(b.data, "<a\0b", 5);
 }
@@ -29,7 +29,7 @@ static void read_of_a_file_without_size(void **state)
 	(void)state;
 	struct err e = {0};
 	AUTO_BUF struct buf b = {0};
-	assert_ok(fs_read("/proc/self/status", 1 << 20, &b, &e), &e);
+	assert_ok(fs_read(TRUSTED, "/proc/self/status", 1 << 20, &b, &e), &e);
 	assert_contains(buf_cstr(&b), "Name:");
 }
 
@@ -41,7 +41,7 @@ static void read_refuses_too_much(void **state)
 	test_dir();
 	test_write(test_path("f"), "12345");
 	buf_addstr(&b, "kept");
-	assert_err(fs_read(test_path("f"), 4, &b, &e), &e, ERR_INTEGRITY, "/f' has more than 4 bytes");
+	assert_err(fs_read(TRUSTED, test_path("f"), 4, &b, &e), &e, ERR_INTEGRITY, "/f' has more than 4 bytes");
 	assert_string_equal(buf_cstr(&b), "kept");
 }
 
@@ -51,10 +51,10 @@ static void read_names_what_it_cannot_read(void **state)
 	struct err e = {0};
 	AUTO_BUF struct buf b = {0};
 	test_dir();
-	assert_err(fs_read(test_path("none"), 9, &b, &e), &e, ERR_SYSTEM, "/none': No such file");
-	assert_err(fs_read(test_path("."), 9, &b, &e), &e, ERR_SYSTEM, "not a regular file");
+	assert_err(fs_read(TRUSTED, test_path("none"), 9, &b, &e), &e, ERR_SYSTEM, "/none': No such file");
+	assert_err(fs_read(TRUSTED, test_path("."), 9, &b, &e), &e, ERR_SYSTEM, "not a regular file");
 	mkfifo(test_path("fifo"), 0600);
-	assert_err(fs_read(test_path("fifo"), 9, &b, &e), &e, ERR_SYSTEM, "not a regular file");
+	assert_err(fs_read(TRUSTED, test_path("fifo"), 9, &b, &e), &e, ERR_SYSTEM, "not a regular file");
 	assert_string_equal(buf_cstr(&b), "");
 }
 
@@ -85,11 +85,11 @@ static void write_atomic_creates_and_replaces(void **state)
 	struct stat st;
 	test_dir();
 	mode_t old = umask(022);
-	assert_ok(fs_write_atomic(test_path("f"), "one", 3, 0666, &e), &e);
+	assert_ok(fs_write(TRUSTED, test_path("f"), "one", 3, 0666, &e), &e);
 	assert_file(test_path("f"), "one");
 	assert_int_equal(stat(test_path("f"), &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0644);
-	assert_ok(fs_write_atomic(test_path("f"), "", 0, 0755, &e), &e);
+	assert_ok(fs_write(TRUSTED, test_path("f"), "", 0, 0755, &e), &e);
 	umask(old);
 	assert_file(test_path("f"), "");
 	assert_int_equal(stat(test_path("f"), &st), 0);
@@ -105,7 +105,7 @@ static void write_atomic_replaces_a_link_itself(void **state)
 	test_dir();
 	test_write(test_path("target"), "old");
 	assert_int_equal(symlink("target", test_path("link")), 0);
-	assert_ok(fs_write_atomic(test_path("link"), "new", 3, 0644, &e), &e);
+	assert_ok(fs_write(TRUSTED, test_path("link"), "new", 3, 0644, &e), &e);
 	assert_file(test_path("target"), "old");
 	assert_int_equal(lstat(test_path("link"), &st), 0);
 	assert_true(S_ISREG(st.st_mode));
@@ -117,8 +117,8 @@ static void write_atomic_failure_leaves_nothing(void **state)
 	struct err e = {0};
 	test_dir();
 	test_write(test_path("dir/f"), "x");
-	assert_err(fs_write_atomic(test_path("dir"), "y", 1, 0644, &e), &e, ERR_SYSTEM, "cannot write '");
-	assert_err(fs_write_atomic(test_path("no/f"), "y", 1, 0644, &e), &e, ERR_SYSTEM, "/no/f': No such file");
+	assert_err(fs_write(TRUSTED, test_path("dir"), "y", 1, 0644, &e), &e, ERR_SYSTEM, "cannot write '");
+	assert_err(fs_write(TRUSTED, test_path("no/f"), "y", 1, 0644, &e), &e, ERR_SYSTEM, "/no/f': No such file");
 	assert_int_equal(test_count_entries(test_path(".")), 1);
 	assert_file(test_path("dir/f"), "x");
 }
@@ -147,7 +147,7 @@ static void write_atomic_takes_the_longest_names(void **state)
 	memset(name, 'n', 255);
 	name[255] = '\0';
 	test_dir();
-	assert_ok(fs_write_atomic(test_path("%s", name), "x", 1, 0644, &e), &e);
+	assert_ok(fs_write(TRUSTED, test_path("%s", name), "x", 1, 0644, &e), &e);
 	assert_file(test_path("%s", name), "x");
 }
 
@@ -166,10 +166,10 @@ static void mkdirs_makes_parents(void **state)
 	(void)state;
 	struct err e = {0};
 	test_dir();
-	assert_ok(fs_mkdirs(test_path("a/b//c/"), &e), &e);
-	assert_true(fs_is_dir(test_path("a/b/c")));
-	assert_ok(fs_mkdirs(test_path("a/b/c"), &e), &e);
-	assert_ok(fs_mkdirs("/", &e), &e);
+	assert_ok(fs_mkdirs(TRUSTED, test_path("a/b//c/"), &e), &e);
+	assert_true(fs_is_dir(TRUSTED, test_path("a/b/c")));
+	assert_ok(fs_mkdirs(TRUSTED, test_path("a/b/c"), &e), &e);
+	assert_ok(fs_mkdirs(TRUSTED, "/", &e), &e);
 }
 
 static void mkdirs_over_a_file_fails(void **state)
@@ -178,9 +178,9 @@ static void mkdirs_over_a_file_fails(void **state)
 	struct err e = {0};
 	test_dir();
 	test_write(test_path("f"), "");
-	assert_err(fs_mkdirs(test_path("f"), &e), &e, ERR_SYSTEM, "/f': Not a directory");
-	assert_err(fs_mkdirs(test_path("f/g"), &e), &e, ERR_SYSTEM, "/f': Not a directory");
-	assert_err(fs_mkdirs("", &e), &e, ERR_SYSTEM, "cannot make directory ''");
+	assert_err(fs_mkdirs(TRUSTED, test_path("f"), &e), &e, ERR_SYSTEM, "/f': Not a directory");
+	assert_err(fs_mkdirs(TRUSTED, test_path("f/g"), &e), &e, ERR_SYSTEM, "/f': Not a directory");
+	assert_err(fs_mkdirs(TRUSTED, "", &e), &e, ERR_SYSTEM, "cannot make directory ''");
 }
 
 static void remove_of_nothing_and_of_a_file(void **state)
@@ -188,10 +188,10 @@ static void remove_of_nothing_and_of_a_file(void **state)
 	(void)state;
 	struct err e = {0};
 	test_dir();
-	assert_ok(fs_remove_tree(test_path("none"), &e), &e);
+	assert_ok(fs_remove(TRUSTED, test_path("none"), &e), &e);
 	test_write(test_path("f"), "");
-	assert_ok(fs_remove_tree(test_path("f"), &e), &e);
-	assert_false(fs_exists(test_path("f")));
+	assert_ok(fs_remove(TRUSTED, test_path("f"), &e), &e);
+	assert_false(fs_exists(TRUSTED, test_path("f")));
 }
 
 static void remove_does_not_follow_links(void **state)
@@ -203,11 +203,11 @@ static void remove_does_not_follow_links(void **state)
 	test_write(test_path("tree/sub/g"), "");
 	assert_int_equal(symlink("../keep", test_path("tree/link")), 0);
 	assert_int_equal(symlink("nowhere", test_path("tree/dangling")), 0);
-	assert_ok(fs_remove_tree(test_path("tree"), &e), &e);
-	assert_false(fs_exists(test_path("tree")));
+	assert_ok(fs_remove(TRUSTED, test_path("tree"), &e), &e);
+	assert_false(fs_exists(TRUSTED, test_path("tree")));
 	assert_file(test_path("keep/f"), "kept");
 	assert_int_equal(symlink("keep", test_path("link")), 0);
-	assert_ok(fs_remove_tree(test_path("link/"), &e), &e);
+	assert_ok(fs_remove(TRUSTED, test_path("link/"), &e), &e);
 	assert_file(test_path("keep/f"), "kept");
 	struct stat st;
 	assert_int_equal(lstat(test_path("link"), &st), -1);
@@ -220,8 +220,8 @@ static void remove_handles_special_files(void **state)
 	test_dir();
 	test_write(test_path("t/x"), "");
 	assert_int_equal(mkfifo(test_path("t/fifo"), 0600), 0);
-	assert_ok(fs_remove_tree(test_path("t"), &e), &e);
-	assert_false(fs_exists(test_path("t")));
+	assert_ok(fs_remove(TRUSTED, test_path("t"), &e), &e);
+	assert_false(fs_exists(TRUSTED, test_path("t")));
 }
 
 static void make_deep(const char *top, int depth)
@@ -252,8 +252,8 @@ static void remove_has_no_depth_limit(void **state)
 	struct err e = {0};
 	test_dir();
 	make_deep(test_path("deep"), 1200);
-	assert_ok(fs_remove_tree(test_path("deep"), &e), &e);
-	assert_false(fs_exists(test_path("deep")));
+	assert_ok(fs_remove(TRUSTED, test_path("deep"), &e), &e);
+	assert_false(fs_exists(TRUSTED, test_path("deep")));
 	assert_int_equal(test_count_entries(test_path(".")), 0);
 }
 
@@ -278,17 +278,17 @@ static int remove_locked_tree(const char *dir)
 	struct err e = {0};
 	const char *tree = path_join(&a, dir, "tree");
 	char *deep = arena_printf(&a, "%s/a/b", tree);
-	if (fs_mkdirs(deep, &e) != 0)
+	if (fs_mkdirs(TRUSTED, deep, &e) != 0)
 		return 1;
 	test_write(path_join(&a, deep, "f"), "");
 	if (chmod(path_join(&a, deep, "f"), 0) || chmod(deep, 0555) || chmod(path_join(&a, tree, "a"), 0) ||
 	    chmod(tree, 0500))
 		return 2;
-	if (fs_remove_tree(tree, &e) != 0) {
+	if (fs_remove(TRUSTED, tree, &e) != 0) {
 		fprintf(stderr, "%s\n", e.msg);
 		return 3;
 	}
-	return fs_exists(tree) ? 4 : 0;
+	return fs_exists(TRUSTED, tree) ? 4 : 0;
 }
 
 static void remove_makes_directories_writable(void **state)
@@ -308,12 +308,12 @@ static int remove_deep_locked_tree(const char *dir)
 		strlist_add(&dirs, &a, at);
 		at = path_join(&a, at, "d");
 	}
-	if (fs_mkdirs(at, &e) != 0)
+	if (fs_mkdirs(TRUSTED, at, &e) != 0)
 		return 1;
 	for (size_t i = dirs.count; i-- > 0;)
 		if (chmod(dirs.items[i], 0555) != 0)
 			return 2;
-	return fs_remove_tree(tree, &e) != 0 || fs_exists(tree) ? 3 : 0;
+	return fs_remove(TRUSTED, tree, &e) != 0 || fs_exists(TRUSTED, tree) ? 3 : 0;
 }
 
 static void remove_makes_deep_directories_writable(void **state)
@@ -325,7 +325,7 @@ static void remove_makes_deep_directories_writable(void **state)
 static int remove_foreign(const char *path)
 {
 	struct err e = {0};
-	if (fs_remove_tree(path, &e) != -1)
+	if (fs_remove(TRUSTED, path, &e) != -1)
 		return 1;
 	return e.kind == ERR_SYSTEM && test_has(e.msg, "cannot remove '") && test_has(e.msg, "Permission denied") ? 0
 														  : 2;
@@ -358,12 +358,12 @@ static void remove_refuses_dots_and_root(void **state)
 	struct err e = {0};
 	test_dir();
 	test_write(test_path("d/f"), "kept");
-	assert_err(fs_remove_tree("/", &e), &e, ERR_SYSTEM, "will not remove '/'");
-	assert_err(fs_remove_tree("///", &e), &e, ERR_SYSTEM, "will not remove");
-	assert_err(fs_remove_tree("", &e), &e, ERR_SYSTEM, "will not remove ''");
-	assert_err(fs_remove_tree(".", &e), &e, ERR_SYSTEM, "will not remove '.'");
-	assert_err(fs_remove_tree(test_path("d/."), &e), &e, ERR_SYSTEM, "will not remove");
-	assert_err(fs_remove_tree(test_path("d/../"), &e), &e, ERR_SYSTEM, "will not remove");
+	assert_err(fs_remove(TRUSTED, "/", &e), &e, ERR_SYSTEM, "will not remove '/'");
+	assert_err(fs_remove(TRUSTED, "///", &e), &e, ERR_SYSTEM, "will not remove");
+	assert_err(fs_remove(TRUSTED, "", &e), &e, ERR_SYSTEM, "will not remove ''");
+	assert_err(fs_remove(TRUSTED, ".", &e), &e, ERR_SYSTEM, "will not remove '.'");
+	assert_err(fs_remove(TRUSTED, test_path("d/."), &e), &e, ERR_SYSTEM, "will not remove");
+	assert_err(fs_remove(TRUSTED, test_path("d/../"), &e), &e, ERR_SYSTEM, "will not remove");
 	assert_file(test_path("d/f"), "kept");
 }
 
@@ -388,13 +388,13 @@ static void trees_deeper_than_the_limit_are_an_error(void **state)
 	test_dir();
 	make_deep(test_path("deep"), 520);
 	assert_err(fs_copy_tree(test_path("deep"), test_path("copy"), &e), &e, ERR_SYSTEM, "");
-	assert_false(fs_exists(test_path("copy")));
+	assert_false(fs_exists(TRUSTED, test_path("copy")));
 	assert_err(fs_tree_size(test_path("deep"), &size, &e), &e, ERR_SYSTEM, "nested more than 512 deep");
 	test_write(test_path("deep/file"), "bytes");
 	assert_ok(fs_tree_size_most(test_path("deep"), &size, &e), &e);
 	assert_true(size >= 5);
 	assert_err(fs_tree_size_most(test_path("none"), &size, &e), &e, ERR_SYSTEM, "No such file");
-	assert_ok(fs_remove_tree(test_path("deep"), &e), &e);
+	assert_ok(fs_remove(TRUSTED, test_path("deep"), &e), &e);
 }
 
 static void list_is_sorted(void **state)
@@ -404,15 +404,15 @@ static void list_is_sorted(void **state)
 	AUTO_ARENA struct arena a = {0};
 	struct strlist l = {0};
 	test_dir();
-	assert_ok(fs_list(test_path("."), &a, &l, &e), &e);
+	assert_ok(fs_list(TRUSTED, test_path("."), &a, &l, &e), &e);
 	assert_int_equal(l.count, 0);
 	const char *const names[] = {"b", "a10", "a9", ".hidden", "B"};
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		test_write(test_path("%s", names[i]), "");
-	assert_ok(fs_list(test_path("."), &a, &l, &e), &e);
+	assert_ok(fs_list(TRUSTED, test_path("."), &a, &l, &e), &e);
 	assert_string_equal(strlist_join(&l, &a, " "), ".hidden B a10 a9 b");
-	assert_err(fs_list(test_path("none"), &a, &l, &e), &e, ERR_SYSTEM, "cannot list '");
-	assert_err(fs_list(test_path("b"), &a, &l, &e), &e, ERR_SYSTEM, "Not a directory");
+	assert_err(fs_list(TRUSTED, test_path("none"), &a, &l, &e), &e, ERR_SYSTEM, "cannot list '");
+	assert_err(fs_list(TRUSTED, test_path("b"), &a, &l, &e), &e, ERR_SYSTEM, "Not a directory");
 	assert_int_equal(l.count, 5);
 }
 
@@ -443,7 +443,7 @@ static void walk_goes_in_the_order_of_whole_paths(void **state)
 	test_write(test_path("t/a/deep/z"), "");
 	assert_int_equal(mkdir(test_path("t/empty"), 0755), 0);
 	assert_int_equal(symlink("a", test_path("t/link")), 0);
-	assert_int_equal(fs_walk(test_path("t"), see, &s, &e), 0);
+	assert_int_equal(fs_walk(TRUSTED, test_path("t"), see, &s, &e), 0);
 	assert_string_equal(strlist_join(&s.list, &s.arena, " "), "a-b/y a.c a/deep/z a/x ab link@");
 	arena_release(&s.arena);
 }
@@ -456,7 +456,7 @@ static void walk_stops_when_told(void **state)
 	test_dir();
 	for (int i = 0; i < 5; i++)
 		test_write(test_path("t/d/%d", i), "");
-	assert_int_equal(fs_walk(test_path("t"), see, &s, &e), 42);
+	assert_int_equal(fs_walk(TRUSTED, test_path("t"), see, &s, &e), 42);
 	assert_int_equal(s.list.count, 2);
 	arena_release(&s.arena);
 }
@@ -469,10 +469,10 @@ static void walk_follows_only_a_linked_top(void **state)
 	test_dir();
 	test_write(test_path("t/f"), "");
 	assert_int_equal(symlink("t", test_path("top")), 0);
-	assert_int_equal(fs_walk(test_path("top"), see, &s, &e), 0);
+	assert_int_equal(fs_walk(TRUSTED, test_path("top"), see, &s, &e), 0);
 	assert_int_equal(s.list.count, 1);
-	assert_err(fs_walk(test_path("none"), see, &s, &e), &e, ERR_SYSTEM, "cannot open '");
-	assert_err(fs_walk(test_path("t/f"), see, &s, &e), &e, ERR_SYSTEM, "Not a directory");
+	assert_err(fs_walk(TRUSTED, test_path("none"), see, &s, &e), &e, ERR_SYSTEM, "cannot open '");
+	assert_err(fs_walk(TRUSTED, test_path("t/f"), see, &s, &e), &e, ERR_SYSTEM, "Not a directory");
 	arena_release(&s.arena);
 }
 
@@ -507,13 +507,13 @@ static void exists_and_is_dir(void **state)
 	test_write(test_path("d/f"), "");
 	assert_int_equal(symlink("d", test_path("link")), 0);
 	assert_int_equal(symlink("none", test_path("dangling")), 0);
-	assert_true(fs_exists(test_path("d/f")));
-	assert_true(fs_exists(test_path("d")));
-	assert_false(fs_exists(test_path("dangling")));
-	assert_false(fs_exists(test_path("d/f/g")));
-	assert_true(fs_is_dir(test_path("link")));
-	assert_false(fs_is_dir(test_path("d/f")));
-	assert_false(fs_is_dir(test_path("none")));
+	assert_true(fs_exists(TRUSTED, test_path("d/f")));
+	assert_true(fs_exists(TRUSTED, test_path("d")));
+	assert_false(fs_exists(TRUSTED, test_path("dangling")));
+	assert_false(fs_exists(TRUSTED, test_path("d/f/g")));
+	assert_true(fs_is_dir(TRUSTED, test_path("link")));
+	assert_false(fs_is_dir(TRUSTED, test_path("d/f")));
+	assert_false(fs_is_dir(TRUSTED, test_path("none")));
 }
 
 static void tree_size_counts_regular_files(void **state)

@@ -20,9 +20,9 @@ static void copy_keeps_bytes_and_bits(void **state)
 	test_write_bytes(test_path("f"), big, 3000000);
 	chmod(test_path("f"), 0751);
 	test_write(test_path("g"), "old");
-	assert_ok(fs_copy(test_path("f"), test_path("g"), &e), &e);
+	assert_ok(fs_copy(TRUSTED, test_path("f"), test_path("g"), &e), &e);
 	AUTO_BUF struct buf b = {0};
-	assert_ok(fs_read(test_path("g"), 3000000, &b, &e), &e);
+	assert_ok(fs_read(TRUSTED, test_path("g"), 3000000, &b, &e), &e);
 	assert_int_equal(b.len, 3000000);
 	assert_memory_equal(b.data, big, 3000000);
 	free(big);
@@ -36,7 +36,7 @@ static void copy_between_file_systems(void **state)
 	(void)state;
 	struct err e = {0};
 	test_dir();
-	assert_ok(fs_copy("/proc/self/cmdline", test_path("c"), &e), &e);
+	assert_ok(fs_copy(TRUSTED, "/proc/self/cmdline", test_path("c"), &e), &e);
 	struct stat st;
 	assert_int_equal(stat(test_path("c"), &st), 0);
 	assert_true(st.st_size > 0);
@@ -48,9 +48,9 @@ static void copy_failure_leaves_the_target(void **state)
 	struct err e = {0};
 	test_dir();
 	test_write(test_path("to"), "old");
-	assert_err(fs_copy(test_path("none"), test_path("to"), &e), &e, ERR_SYSTEM, "/none': No such file");
-	assert_err(fs_copy(test_path("."), test_path("to"), &e), &e, ERR_SYSTEM, "not a regular file");
-	assert_err(fs_copy(test_path("to"), test_path("no/to"), &e), &e, ERR_SYSTEM, "/no/to': No such file");
+	assert_err(fs_copy(TRUSTED, test_path("none"), test_path("to"), &e), &e, ERR_SYSTEM, "/none': No such file");
+	assert_err(fs_copy(TRUSTED, test_path("."), test_path("to"), &e), &e, ERR_SYSTEM, "not a regular file");
+	assert_err(fs_copy(TRUSTED, test_path("to"), test_path("no/to"), &e), &e, ERR_SYSTEM, "/no/to': No such file");
 	assert_file(test_path("to"), "old");
 	assert_int_equal(test_count_entries(test_path(".")), 1);
 }
@@ -62,7 +62,7 @@ static void copy_names_the_full_disk(void **state)
 	test_dir();
 	test_write(test_path("from"), "bytes");
 	AUTO_FD int full = open("/dev/full", O_WRONLY);
-	assert_err(fs_copy_fd(test_path("from"), full, "the copy", &e), &e, ERR_SYSTEM,
+	assert_err(fs_copy_fd(TRUSTED, test_path("from"), full, "the copy", &e), &e, ERR_SYSTEM,
 		   "cannot write 'the copy': No space left");
 }
 
@@ -130,10 +130,10 @@ static void copy_tree_failure_leaves_nothing(void **state)
 	assert_int_equal(mkfifo(test_path("t/a/pipe"), 0600), 0);
 	assert_err(fs_copy_tree(test_path("t"), test_path("u"), &e), &e, ERR_SYSTEM,
 		   "cannot copy 'a/pipe': neither file");
-	assert_false(fs_exists(test_path("u")));
+	assert_false(fs_exists(TRUSTED, test_path("u")));
 	assert_err(fs_copy_tree(test_path("none"), test_path("u"), &e), &e, ERR_SYSTEM, "No such file");
 	assert_err(fs_copy_tree(test_path("t/a/f"), test_path("u"), &e), &e, ERR_SYSTEM, "Not a directory");
-	assert_false(fs_exists(test_path("u")));
+	assert_false(fs_exists(TRUSTED, test_path("u")));
 }
 
 int main(void)

@@ -16,16 +16,16 @@ static void a_neighbour_is_swept_once_nobody_has_it(void **state)
 	test_write(test_path("d/wheel"), "");
 	test_write(test_path("d/.ptbuild-0123"), "of somebody else");
 	test_write(test_path("d/.ptbuild-0123456789abcdeg"), "of somebody else");
-	assert_ok(fs_mkdirs(test_path("d/.ptbuild-0123456789abcdef"), &e), &e);
+	assert_ok(fs_mkdirs(TRUSTED, test_path("d/.ptbuild-0123456789abcdef"), &e), &e);
 	assert_int_equal(symlink("wheel", test_path("d/.ptbuild-fedcba9876543210")), 0);
 	int fd = fs_neighbour(test_path("d/wheel"), 0644, &a, &name, &e);
 	assert_true(fd >= 0);
 	assert_ok(fs_sweep(test_path("d"), &e), &e);
-	assert_true(fs_exists(name));
+	assert_true(fs_exists(TRUSTED, name));
 	close(fd);
 	assert_ok(fs_sweep(test_path("d"), &e), &e);
-	assert_false(fs_exists(name));
-	assert_ok(fs_list(test_path("d"), &a, &names, &e), &e);
+	assert_false(fs_exists(TRUSTED, name));
+	assert_ok(fs_list(TRUSTED, test_path("d"), &a, &names, &e), &e);
 	assert_int_equal(names.count, 5);
 	assert_ok(fs_sweep(test_path("none"), &e), &e);
 	arena_release(&a);
@@ -43,11 +43,11 @@ static void copying_into_an_open_file(void **state)
 	assert_int_equal(chmod(test_path("from"), 0750), 0);
 	int fd = fs_neighbour(test_path("to"), 0600, &a, &name, &e);
 	assert_true(fd >= 0);
-	assert_ok(fs_copy_fd(test_path("from"), fd, "to", &e), &e);
+	assert_ok(fs_copy_fd(TRUSTED, test_path("from"), fd, "to", &e), &e);
 	assert_int_equal(fstat(fd, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0750);
 	assert_int_equal(st.st_size, 5);
-	assert_err(fs_copy_fd(test_path("none"), fd, "to", &e), &e, ERR_SYSTEM, "cannot read");
+	assert_err(fs_copy_fd(TRUSTED, test_path("none"), fd, "to", &e), &e, ERR_SYSTEM, "cannot read");
 	close(fd);
 	arena_release(&a);
 }

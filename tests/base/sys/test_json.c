@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/sys/fs.h"
 #include "base/sys/json.h"
 
 static void lists_become_arrays(void **state)
@@ -50,7 +51,7 @@ static void written_keys_keep_their_order(void **state)
 	struct err e = {0};
 	test_dir();
 	AUTO_JSON json_t *j = json_pack("{s:i, s:s, s:[s]}", "zeta", 1, "alpha", "x/y", "list", "a");
-	assert_ok(json_write(j, test_path("f.json"), &e), &e);
+	assert_ok(json_write(j, TRUSTED, test_path("f.json"), &e), &e);
 	char *text = test_read(test_path("f.json"));
 	assert_string_equal(text, "{\n \"zeta\": 1,\n \"alpha\": \"x/y\",\n \"list\": [\n  \"a\"\n ]\n}\n");
 	free(text);
@@ -64,8 +65,8 @@ static void what_is_written_is_read(void **state)
 	AUTO_JSON json_t *j =
 		json_pack("{s:I, s:f, s:b, s:n}", "big", (json_int_t)1 << 53, "real", 0.1, "flag", 1, "none");
 	AUTO_JSON json_t *back = NULL;
-	assert_ok(json_write(j, test_path("f"), &e), &e);
-	assert_ok(json_read(test_path("f"), &back, &e), &e);
+	assert_ok(json_write(j, TRUSTED, test_path("f"), &e), &e);
+	assert_ok(json_read(TRUSTED, test_path("f"), &back, &e), &e);
 	assert_true(json_equal(j, back));
 }
 
@@ -107,7 +108,7 @@ static void full_output_is_an_error(void **state)
 	assert_int_equal(rc, -1);
 	assert_int_equal(e.kind, ERR_SYSTEM);
 	assert_contains(e.msg, "cannot write 'standard output'");
-	assert_err(json_write(j, test_path("none/f"), &e), &e, ERR_SYSTEM, "none/f");
+	assert_err(json_write(j, TRUSTED, test_path("none/f"), &e), &e, ERR_SYSTEM, "none/f");
 }
 
 static void bad_documents_are_refused_with_their_place(void **state)
@@ -130,7 +131,7 @@ static void bad_documents_are_refused_with_their_place(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		json_t *j = NULL;
 		test_write(test_path("f"), bad[i].text);
-		assert_err(json_read(test_path("f"), &j, &e), &e, ERR_INTEGRITY, "/f:");
+		assert_err(json_read(TRUSTED, test_path("f"), &j, &e), &e, ERR_INTEGRITY, "/f:");
 		assert_contains(e.msg, bad[i].place);
 		assert_null(j);
 	}
@@ -146,7 +147,7 @@ static void deep_nesting_is_refused(void **state)
 	test_dir();
 	test_write(test_path("f"), deep);
 	json_t *j = NULL;
-	assert_err(json_read(test_path("f"), &j, &e), &e, ERR_INTEGRITY, "invalid JSON");
+	assert_err(json_read(TRUSTED, test_path("f"), &j, &e), &e, ERR_INTEGRITY, "invalid JSON");
 }
 
 static void missing_and_too_large_files(void **state)
@@ -155,10 +156,10 @@ static void missing_and_too_large_files(void **state)
 	struct err e = {0};
 	json_t *j = NULL;
 	test_dir();
-	assert_err(json_read(test_path("none"), &j, &e), &e, ERR_SYSTEM, "/none': No such file");
+	assert_err(json_read(TRUSTED, test_path("none"), &j, &e), &e, ERR_SYSTEM, "/none': No such file");
 	test_write(test_path("big"), "");
 	assert_int_equal(truncate(test_path("big"), (64 << 20) + 1), 0);
-	assert_err(json_read(test_path("big"), &j, &e), &e, ERR_INTEGRITY, "too large");
+	assert_err(json_read(TRUSTED, test_path("big"), &j, &e), &e, ERR_INTEGRITY, "too large");
 	assert_null(j);
 }
 

@@ -108,7 +108,7 @@ static void test_targets_inside(void **state)
 {
 	(void)state;
 	struct inside u = {0};
-	assert_ok(fs_read(data_file("cuda12_4.fatbin"), 1 << 20, &u.file, &err), &err);
+	assert_ok(fs_read(TRUSTED, data_file("cuda12_4.fatbin"), 1 << 20, &u.file, &err), &err);
 	assert_ok(fatbin_scan(u.file.data, u.file.len, "f", inside, &u, &err), &err);
 	assert_string_equal(strlist_join(&u.found, &arena, ", "), "80 in 80, 90a in 90a, 90 in 90");
 	buf_release(&u.file);
@@ -294,7 +294,7 @@ static void test_section_headers_outside(void **state)
 	char *code = arena_printf(&arena, SECTION(".nv_fatbin", "%s"), data_file("plain.fatbin"));
 	AUTO_BUF struct buf b = {0};
 	library("libx.so", code);
-	assert_ok(fs_read(test_path("libx.so"), 1 << 22, &b, &err), &err);
+	assert_ok(fs_read(TRUSTED, test_path("libx.so"), 1 << 22, &b, &err), &err);
 	Elf64_Ehdr *h = (Elf64_Ehdr *)b.data;
 	const Elf64_Ehdr good = *h;
 	struct strlist l = {0};

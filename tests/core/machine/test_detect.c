@@ -130,7 +130,7 @@ static void every_machine_has_a_row_and_every_row_a_machine(void **state)
 	struct strlist names = {0};
 	struct err e = {0};
 	size_t files = 0, count = read_expected(&a, rows, ARRAY_LEN(rows));
-	assert_ok(fs_list(DATA, &a, &names, &e), &e);
+	assert_ok(fs_list(TRUSTED, DATA, &a, &names, &e), &e);
 	for (size_t i = 0; i < names.count; i++) {
 		bool found = false;
 		if (!path_has_suffix(names.items[i], ".yaml"))

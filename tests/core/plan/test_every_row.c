@@ -293,7 +293,7 @@ static void try_table(struct world *w)
 		      (double)(clock() - from) / CLOCKS_PER_SEC);
 	AUTO_BUF struct buf text = {0};
 	struct err e = {0};
-	assert_ok(fs_read(path_join(&shared, PROFILES_DIR, f->name), 4 << 20, &text, &e), &e);
+	assert_ok(fs_read(TRUSTED, path_join(&shared, PROFILES_DIR, f->name), 4 << 20, &text, &e), &e);
 	test_write(path_join(&shared, dir, f->name), buf_cstr(&text));
 }
 
@@ -401,7 +401,7 @@ static void keep_releases(const char *const *names, size_t count)
 {
 	struct err e = {0};
 	const char *to = path_join(&shared, dir, "releases");
-	assert_ok(fs_remove_tree(to, &e), &e);
+	assert_ok(fs_remove(TRUSTED, to, &e), &e);
 	assert_ok(fs_copy_tree(PROFILES_DIR "/releases", to, &e), &e);
 	for (unsigned i = 0; count && i < shipped->releases_count; i++) {
 		const struct release_row *r = &shipped->releases[i];
@@ -409,7 +409,7 @@ static void keep_releases(const char *const *names, size_t count)
 		while (k < count && strcmp(names[k], r->name) != 0)
 			k++;
 		if (k == count)
-			assert_ok(fs_remove_tree(path_join(&shared, to, path_base(r->file)), &e), &e);
+			assert_ok(fs_remove(TRUSTED, path_join(&shared, to, path_base(r->file)), &e), &e);
 	}
 }
 
@@ -476,7 +476,7 @@ static void put_short(const char *table, bool on)
 			if (strcmp(short_tables[k].name, name) == 0)
 				buf_addstr(&text, on ? short_tables[k].text : "");
 		if (!on)
-			assert_ok(fs_read(path_join(&shared, PROFILES_DIR, name), 4 << 20, &text, &e), &e);
+			assert_ok(fs_read(TRUSTED, path_join(&shared, PROFILES_DIR, name), 4 << 20, &text, &e), &e);
 		test_write(path_join(&shared, dir, name), buf_cstr(&text));
 	}
 }
@@ -562,7 +562,7 @@ static void try_lines(const char *name, const struct ask *q)
 	struct err e = {0};
 	const char *path = path_join(&a, dir, name);
 	t.dir = dir;
-	assert_ok(fs_read(path, 4 << 20, &text, &e), &e);
+	assert_ok(fs_read(TRUSTED, path, 4 << 20, &text, &e), &e);
 	const char *before = answer(&t, q, &a);
 	for (const char *line = buf_cstr(&text); *line; line += strcspn(line, "\n") + 1) {
 		AUTO_BUF struct buf changed = {0};
@@ -641,7 +641,7 @@ static void every_value_counts(void **state)
 	(void)state;
 	wrong = 0;
 	read_list();
-	assert_ok(fs_walk(PROFILES_DIR, try_file, NULL, &e), &e);
+	assert_ok(fs_walk(TRUSTED, PROFILES_DIR, try_file, NULL, &e), &e);
 	for (size_t i = 0; i < entries_count; i++)
 		if (!entries[i].used) {
 			print_message("on the list, but in no table: %s %s\n", entries[i].table, entries[i].path);

@@ -147,7 +147,7 @@ static void plans_are_as_expected(void **state)
 	struct strlist names = {0};
 	struct err e = {0};
 	size_t count = 0;
-	assert_ok(fs_list(DATA, &a, &names, &e), &e);
+	assert_ok(fs_list(TRUSTED, DATA, &a, &names, &e), &e);
 	for (size_t i = 0; i < names.count; i++)
 		if (path_has_suffix(names.items[i], ".profile")) {
 			one(names.items[i]);
@@ -162,7 +162,7 @@ static void every_expectation_has_its_profile(void **state)
 	AUTO_ARENA struct arena a = {0};
 	struct strlist names = {0};
 	struct err e = {0};
-	assert_ok(fs_list(DATA, &a, &names, &e), &e);
+	assert_ok(fs_list(TRUSTED, DATA, &a, &names, &e), &e);
 	for (size_t i = 0; i < names.count; i++)
 		if (path_has_suffix(names.items[i], ".expect")) {
 			size_t stem = strlen(names.items[i]) - strlen(".expect");

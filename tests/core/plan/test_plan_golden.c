@@ -73,7 +73,7 @@ static void no_file_is_left_over(void **state)
 	AUTO_ARENA struct arena a = {0};
 	struct strlist files = {0};
 	struct err e = {0};
-	assert_ok(fs_list(DATA, &a, &files, &e), &e);
+	assert_ok(fs_list(TRUSTED, DATA, &a, &files, &e), &e);
 	for (size_t i = 0; i < files.count; i++) {
 		bool known = strcmp(files.items[i], "README.md") == 0;
 		for (unsigned r = 0; r < tables->releases_count; r++)

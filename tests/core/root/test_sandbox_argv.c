@@ -263,8 +263,8 @@ static void make_shell_root(void)
 	test_write(test_path("root/home/user/secret"), "x");
 	test_write(test_path("root/root/secret"), "x");
 	test_write(test_path("root/usr/bin/none"), "");
-	assert_ok(fs_copy("/bin/sh", test_path("root/usr/bin/sh"), &e), &e);
-	assert_ok(fs_copy("/bin/cat", test_path("root/usr/bin/cat"), &e), &e);
+	assert_ok(fs_copy(TRUSTED, "/bin/sh", test_path("root/usr/bin/sh"), &e), &e);
+	assert_ok(fs_copy(TRUSTED, "/bin/cat", test_path("root/usr/bin/cat"), &e), &e);
 	assert_int_equal(symlink("usr/bin", test_path("root/bin")), 0);
 	assert_ok(proc_capture(argv, test_run(), &out, &e), &e);
 	struct strlist words = {0};
@@ -274,7 +274,7 @@ static void make_shell_root(void)
 			continue;
 		const char *to = test_path("root%s", words.items[i]);
 		test_write(to, "");
-		assert_ok(fs_copy(words.items[i], to, &e), &e);
+		assert_ok(fs_copy(TRUSTED, words.items[i], to, &e), &e);
 	}
 }
 

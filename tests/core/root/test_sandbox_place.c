@@ -55,7 +55,7 @@ static void one_that_can_be_made_or_is_empty_is_fine(void **state)
 	(void)state;
 	test_dir();
 	assert_fine(place(), false);
-	assert_false(fs_exists(place()));
+	assert_false(fs_exists(TRUSTED, place()));
 	assert_fine(fresh(), true);
 	/* the tops of file systems, and cache mounts of buildah */
 	assert_int_equal(mkdir(test_path("place/lost+found"), 0700), 0);
@@ -176,7 +176,7 @@ static void in_the_sandbox_nothing_is_elsewhere(void **state)
 {
 	(void)state;
 	assert_false(sandbox_elsewhere(SANDBOX_BWRAP));
-	if (geteuid() != 0 && !fs_exists(SANDBOX_TOP))
+	if (geteuid() != 0 && !fs_exists(TRUSTED, SANDBOX_TOP))
 		assert_true(sandbox_elsewhere(SANDBOX_NONE));
 }
 

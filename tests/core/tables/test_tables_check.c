@@ -288,7 +288,7 @@ static void a_missing_table_is_named(void **state)
 
 	(void)state;
 	const char *dir = altered("isa.yaml", "isas", "isas");
-	assert_ok(fs_remove_tree(test_path("profiles/blas.yaml"), &e), &e);
+	assert_ok(fs_remove(TRUSTED, test_path("profiles/blas.yaml"), &e), &e);
 	assert_err(tables_load(dir, &a, &t, &e), &e, ERR_CONFIG, "blas.yaml");
 	assert_contains(e.hint, "--profiles");
 }
@@ -301,8 +301,8 @@ static void no_release_is_an_error(void **state)
 
 	(void)state;
 	const char *dir = altered("isa.yaml", "isas", "isas");
-	assert_ok(fs_remove_tree(test_path("profiles/releases"), &e), &e);
-	assert_ok(fs_mkdirs(test_path("profiles/releases"), &e), &e);
+	assert_ok(fs_remove(TRUSTED, test_path("profiles/releases"), &e), &e);
+	assert_ok(fs_mkdirs(TRUSTED, test_path("profiles/releases"), &e), &e);
 	assert_err(tables_load(dir, &a, &t, &e), &e, ERR_CONFIG, "no release in");
 }
 

@@ -38,7 +38,7 @@ static void test_repository(void **state)
 		assert_string_equal(l.asked, asked);
 		assert_string_equal(l.part, p->part);
 		if (world_part_check_platform(p, "aarch64-linux", &e) < 0)
-			assert_false(fs_exists(world_lock_path(PROFILES_DIR, p->part, "aarch64-linux", &a)));
+			assert_false(fs_exists(TRUSTED, world_lock_path(PROFILES_DIR, p->part, "aarch64-linux", &a)));
 		err_clear(&e);
 	}
 }

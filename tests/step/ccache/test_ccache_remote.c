@@ -142,7 +142,7 @@ static void a_long_path_is_no_hindrance(void **state)
 	memset(name, 'x', 100);
 	name[100] = '\0';
 	const char *dir = arena_strdup(&a, test_path("%s", name));
-	assert_ok(fs_mkdirs(dir, &e), &e);
+	assert_ok(fs_mkdirs(TRUSTED, dir, &e), &e);
 	struct ccache_remote_request q = {.dir = dir};
 	assert_ok(ccache_remote_start(&q, test_run(), &r, &e), &e);
 	assert_int_equal(symlink(dir, test_path("short")), 0);

@@ -30,14 +30,14 @@ static struct ccache_promoted promote(const char *scope, const char *group, uint
 {
 	struct ccache_promoted made;
 	struct err e = {0};
-	assert_ok(fs_mkdirs(test_path("stage"), &e), &e);
-	assert_ok(fs_mkdirs(test_path("top/front"), &e), &e);
+	assert_ok(fs_mkdirs(TRUSTED, test_path("stage"), &e), &e);
+	assert_ok(fs_mkdirs(TRUSTED, test_path("top/front"), &e), &e);
 	struct ccache_promote_request q = {.front = "front", .scope = scope, .group = group, .max_bytes = max};
 	q.top = arena_strdup(a, test_path("top"));
 	q.place = arena_strdup(a, test_path("place"));
 	q.stage = arena_strdup(a, test_path("stage"));
 	assert_ok(ccache_promote(&q, test_run(), a, &made, &e), &e);
-	assert_ok(fs_remove_tree(q.stage, &e), &e);
+	assert_ok(fs_remove(TRUSTED, q.stage, &e), &e);
 	return made;
 }
 
@@ -98,8 +98,8 @@ static void only_what_ccache_makes(void **state)
 	test_dir();
 	put(test_path("secret"), 0, "of the host");
 	put(test_path("top/front/0/1/" REST "R"), 0, "good");
-	assert_ok(fs_mkdirs(test_path("top/front/1/1/" REST "R"), &e), &e); /* a directory */
-	assert_ok(fs_mkdirs(test_path("top/front/2/1"), &e), &e);
+	assert_ok(fs_mkdirs(TRUSTED, test_path("top/front/1/1/" REST "R"), &e), &e); /* a directory */
+	assert_ok(fs_mkdirs(TRUSTED, test_path("top/front/2/1"), &e), &e);
 	assert_int_equal(symlink(test_path("secret"), test_path("top/front/2/1/" REST "R")), 0);
 	assert_int_equal(mkfifo(test_path("top/front/2/1/" REST "M"), 0600), 0);
 	assert_int_equal(symlink(test_path("top/front/0"), test_path("top/front/3")), 0);
@@ -172,10 +172,10 @@ static void the_oldest_go(void **state)
 	strlist_add(&dirs, &a, test_path("missing"));
 	strlist_add(&dirs, &a, test_path("two"));
 	assert_ok(ccache_shared_limit(&dirs, 100, &e), &e);
-	assert_true(fs_exists(test_path("two/0/x")));
+	assert_true(fs_exists(TRUSTED, test_path("two/0/x")));
 	assert_ok(ccache_shared_limit(&dirs, 50, &e), &e);
 	for (int i = 0; i < 10; i++)
-		assert_int_equal(fs_exists(test_path("%s/%d/x", i % 2 ? "one" : "two", i)), i > 5);
+		assert_int_equal(fs_exists(TRUSTED, test_path("%s/%d/x", i % 2 ? "one" : "two", i)), i > 5);
 }
 
 static void domains(void **state)

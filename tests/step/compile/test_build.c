@@ -62,7 +62,7 @@ static void test_a_wheel_comes_out(void **state)
 	open_world(&w, HONEST "print('hello from the build')\n");
 	assert_ok(build_run(&w.q, test_run(), &w.arena, &r, &e), &e);
 	assert_string_equal(path_base(r.raw_wheel), "toy-1-cp313-cp313-linux_x86_64.whl");
-	assert_true(fs_exists(r.raw_wheel));
+	assert_true(fs_exists(TRUSTED, r.raw_wheel));
 	assert_int_equal(r.jobs, 3);
 	assert_int_equal(r.checked.host_units, 1);
 	assert_false(r.resumed);
@@ -215,7 +215,7 @@ static void test_an_unknown_back_end_runs_nothing(void **state)
 	open_world(&w, "open('ran', 'w')\n");
 	w.row.backend = "bazel";
 	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_CONFIG, "bazel");
-	assert_false(fs_exists(test_path("src/ran")));
+	assert_false(fs_exists(TRUSTED, test_path("src/ran")));
 	arena_release(&w.arena);
 }
 

@@ -25,7 +25,7 @@ static void make_tree(const char *key, const char *variant, int64_t used)
 	const struct plan p = {.variant = variant};
 	char *dir = arena_strdup(&arena, test_path("builds/%s", key));
 	assert_ok(root_open("/", &arena, &root, &e), &e);
-	assert_ok(fs_mkdirs(dir, &e), &e);
+	assert_ok(fs_mkdirs(TRUSTED, dir, &e), &e);
 	assert_ok(sandbox_init(&s, SANDBOX_BWRAP, &root, &arena, &e), &e);
 	sandbox_add(&s, SANDBOX_RW, dir, SANDBOX_SRC);
 	kvlist_set(&s.env, &arena, "PATH", "/usr/bin:/bin");

@@ -44,9 +44,9 @@ static struct work_tree take(const char *home)
 static void assert_at_rest(void)
 {
 	struct sandbox_place p;
-	assert_false(fs_exists(test_path("place/" SANDBOX_PLACE_TREE)));
+	assert_false(fs_exists(TRUSTED, test_path("place/" SANDBOX_PLACE_TREE)));
 	for (size_t i = 0; i < sandbox_place_names_count; i++)
-		assert_false(fs_exists(test_path("place/%s", sandbox_place_names[i])));
+		assert_false(fs_exists(TRUSTED, test_path("place/%s", sandbox_place_names[i])));
 	sandbox_place_look(place(), &arena, &p);
 	assert_true(p.fine);
 }
@@ -62,13 +62,13 @@ static void a_tree_lies_in_the_place_and_goes_home(void **state)
 	assert_string_equal(w.rest, home);
 	assert_file(test_path("place/src/unit.c"), "one");
 	assert_file(test_path("place/src.ok"), "one");
-	assert_true(fs_is_dir(test_path("place/home")) && fs_is_dir(test_path("place/tmp")));
-	assert_true(fs_is_dir(home) && !fs_exists(path_join(&arena, home, "src")));
+	assert_true(fs_is_dir(TRUSTED, test_path("place/home")) && fs_is_dir(TRUSTED, test_path("place/tmp")));
+	assert_true(fs_is_dir(TRUSTED, home) && !fs_exists(TRUSTED, path_join(&arena, home, "src")));
 	test_write(test_path("place/src/unit.o"), "object");
 	test_write(test_path("place/tmp/left"), "");
 	assert_ok(work_tree_give_back(&w, &e), &e);
 	assert_file(path_join(&arena, home, "src/unit.o"), "object");
-	assert_false(fs_exists(path_join(&arena, home, "tmp")));
+	assert_false(fs_exists(TRUSTED, path_join(&arena, home, "tmp")));
 	assert_at_rest();
 }
 
@@ -79,7 +79,7 @@ static void a_tree_that_is_done_leaves_nothing(void **state)
 	test_dir();
 	struct work_tree w = take(make_home("one"));
 	assert_ok(work_tree_remove(&w, &e), &e);
-	assert_false(fs_exists(test_path("store/build/one")));
+	assert_false(fs_exists(TRUSTED, test_path("store/build/one")));
 	assert_at_rest();
 }
 
@@ -96,7 +96,7 @@ static void without_a_place_it_stays_where_it_is(void **state)
 	assert_file(path_join(&arena, home, "src/unit.c"), "one");
 	assert_ok(work_tree_take(NULL, home, test_run(), &arena, &w, &e), &e);
 	assert_ok(work_tree_remove(&w, &e), &e);
-	assert_false(fs_exists(home));
+	assert_false(fs_exists(TRUSTED, home));
 }
 
 static void a_killed_build_is_gone_on_with(void **state)
@@ -131,8 +131,8 @@ static void a_killed_build_makes_room_for_another(void **state)
 	work_tree_release(&w);
 	w = take(two);
 	assert_file(test_path("place/src/unit.c"), "two");
-	assert_false(fs_exists(test_path("place/src/unit.o")));
-	assert_false(fs_exists(test_path("place/.ptbuild-0123456789abcdef")));
+	assert_false(fs_exists(TRUSTED, test_path("place/src/unit.o")));
+	assert_false(fs_exists(TRUSTED, test_path("place/.ptbuild-0123456789abcdef")));
 	assert_file(path_join(&arena, one, "src/unit.o"), "object");
 	assert_ok(work_tree_give_back(&w, &e), &e);
 	assert_file(path_join(&arena, two, "src/unit.c"), "two");
@@ -147,13 +147,13 @@ static void a_tree_whose_home_is_gone_goes(void **state)
 	const char *one = make_home("one");
 	struct work_tree w = take(one);
 	work_tree_release(&w);
-	assert_ok(fs_remove_tree(one, &e), &e);
+	assert_ok(fs_remove(TRUSTED, one, &e), &e);
 	/* Who makes a link of that name gets nothing. */
 	assert_int_equal(mkdir(test_path("trap"), 0755), 0);
 	assert_int_equal(symlink(test_path("trap"), one), 0);
 	w = take(make_home("two"));
 	assert_file(test_path("place/src/unit.c"), "two");
-	assert_false(fs_exists(test_path("trap/src")));
+	assert_false(fs_exists(TRUSTED, test_path("trap/src")));
 	assert_ok(work_tree_remove(&w, &e), &e);
 	assert_at_rest();
 }
@@ -165,15 +165,15 @@ static void settling_takes_a_killed_build_home(void **state)
 	test_dir();
 	const char *home = make_home("one");
 	work_tree_settle(place(), test_run());
-	assert_false(fs_exists(place()));
+	assert_false(fs_exists(TRUSTED, place()));
 	struct work_tree w = take(home);
 	work_tree_settle(place(), test_run()); /* somebody works there */
-	assert_true(fs_exists(test_path("place/src")));
+	assert_true(fs_exists(TRUSTED, test_path("place/src")));
 	work_tree_release(&w);
 	work_tree_settle(place(), test_run());
 	assert_file(path_join(&arena, home, "src/unit.c"), "one");
 	assert_at_rest();
-	assert_ok(fs_remove_tree(home, &e), &e);
+	assert_ok(fs_remove(TRUSTED, home, &e), &e);
 }
 
 static void what_others_keep_there_stays(void **state)
@@ -185,7 +185,7 @@ static void what_others_keep_there_stays(void **state)
 	const char *home = make_home("one");
 	test_write(test_path("place/notes.txt"), "mine");
 	assert_err(work_tree_take(place(), home, test_run(), &arena, &w, &e), &e, ERR_POLICY, "'notes.txt'");
-	assert_false(fs_exists(test_path("place/" SANDBOX_PLACE_OWN)));
+	assert_false(fs_exists(TRUSTED, test_path("place/" SANDBOX_PLACE_OWN)));
 	assert_file(path_join(&arena, home, "src/unit.c"), "one");
 	assert_int_equal(unlink(test_path("place/notes.txt")), 0);
 	test_write(test_path("place/buildah-cache-lockfile"), "lock");
@@ -255,11 +255,11 @@ static void across_file_systems_it_waits_beside_the_place(void **state)
 	struct work_tree w, two;
 	assert_ok(work_tree_take(top, home, test_run(), &arena, &w, &e), &e);
 	assert_true(w.apart);
-	assert_false(fs_exists(unit)); /* it would have to be copied: it is made anew */
+	assert_false(fs_exists(TRUSTED, unit)); /* it would have to be copied: it is made anew */
 	test_write(unit, "made");
 	test_write(path_join(&arena, top, "tree.json"), "{}");
 	assert_ok(work_tree_give_back(&w, &e), &e);
-	assert_false(fs_exists(unit));
+	assert_false(fs_exists(TRUSTED, unit));
 	assert_file(path_join(&arena, home, "tree.json"), "{}");
 	assert_file(path_join(&arena, w.rest, "src/unit.c"), "made");
 	/* Killed, and another takes the place. */
@@ -270,11 +270,11 @@ static void across_file_systems_it_waits_beside_the_place(void **state)
 	assert_file(path_join(&arena, w.rest, "src/unit.c"), "made");
 	assert_ok(work_tree_remove(&two, &e), &e);
 	/* When the store has let its home go, the tree goes. */
-	assert_ok(fs_remove_tree(home, &e), &e);
+	assert_ok(fs_remove(TRUSTED, home, &e), &e);
 	assert_ok(work_tree_take(top, make_home("two"), test_run(), &arena, &two, &e), &e);
-	assert_false(fs_exists(w.rest));
+	assert_false(fs_exists(TRUSTED, w.rest));
 	assert_ok(work_tree_remove(&two, &e), &e);
-	assert_ok(fs_remove_tree(top, &e), &e);
+	assert_ok(fs_remove(TRUSTED, top, &e), &e);
 }
 
 int main(void)

@@ -21,7 +21,7 @@ static void downloads_into_the_store(void **state)
 	assert_int_equal(f->stats.downloaded, 1);
 	assert_int_equal(f->stats.from_store, 0);
 	assert_int_equal(f->stats.bytes, BODY);
-	assert_false(fs_exists(partial(f)));
+	assert_false(fs_exists(TRUSTED, partial(f)));
 }
 
 static void second_time_comes_from_the_store(void **state)
@@ -131,7 +131,7 @@ static void a_file_of_known_size_is_cut_there(void **state)
 	strlist_add(&s.urls, &f->a, httpd_url(f->server, "/large"));
 	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "cannot fetch 'file.bin': more than 3145727 bytes from 'http");
 	assert_contains(f->e.msg, "/endless'; more than 3145727 bytes from");
-	assert_false(fs_exists(partial(f)));
+	assert_false(fs_exists(TRUSTED, partial(f)));
 	assert_true(httpd_sent(f->server, "/endless") < 8 * BODY);
 	s.max_bytes = BODY;
 	strlist_add(&s.urls, &f->a, httpd_url(f->server, "/file"));
@@ -217,7 +217,7 @@ static void file_url_is_copied(void **state)
 	struct fetch_source s = source(f, "file.bin", body_sha, arena_printf(&f->a, "file://%s/a%%20b", f->dir));
 	assert_ok(get(f, &s, 1), &f->e);
 	assert_has_body(&s);
-	assert_true(fs_exists(path_join(&f->a, f->dir, "a b")));
+	assert_true(fs_exists(TRUSTED, path_join(&f->a, f->dir, "a b")));
 }
 
 static void absolute_path_is_copied(void **state)
@@ -228,7 +228,7 @@ static void absolute_path_is_copied(void **state)
 	struct fetch_source s = source(f, "file.bin", body_sha, path);
 	assert_ok(get(f, &s, 1), &f->e);
 	assert_has_body(&s);
-	assert_true(fs_exists(path));
+	assert_true(fs_exists(TRUSTED, path));
 }
 
 static void wrong_local_file_stays_where_it_is(void **state)
@@ -238,8 +238,8 @@ static void wrong_local_file_stays_where_it_is(void **state)
 	test_write_bytes(path, other, sizeof(other));
 	struct fetch_source s = source(f, "file.bin", body_sha, path);
 	assert_err(get(f, &s, 1), &f->e, ERR_INTEGRITY, other_sha);
-	assert_true(fs_exists(path));
-	assert_false(fs_exists(partial(f)));
+	assert_true(fs_exists(TRUSTED, path));
+	assert_false(fs_exists(TRUSTED, partial(f)));
 }
 
 static void file_on_another_host_is_refused(void **state)

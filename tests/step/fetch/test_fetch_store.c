@@ -86,8 +86,8 @@ static void assert_left_alone(struct world *w)
 	unsigned hits = httpd_hits(w->server, DIR ".manifest.json");
 	assert_null(pull(w));
 	assert_int_equal(httpd_hits(w->server, DIR ".manifest.json"), hits);
-	assert_ok(fs_list(test_path("store/tmp"), &w->arena, &names, &w->err), &w->err);
-	assert_ok(fs_list(test_path("store/objects"), &w->arena, &names, &w->err), &w->err);
+	assert_ok(fs_list(TRUSTED, test_path("store/tmp"), &w->arena, &names, &w->err), &w->err);
+	assert_ok(fs_list(TRUSTED, test_path("store/objects"), &w->arena, &names, &w->err), &w->err);
 	assert_int_equal(names.count, 0);
 }
 
@@ -172,7 +172,7 @@ static void lists_that_are_none(void **state)
 		w->server = NULL;
 		assert_ok(store_open(test_path("store"), test_run(), &w->store, &w->err), &w->err);
 	}
-	assert_false(fs_exists(test_path("out")));
+	assert_false(fs_exists(TRUSTED, test_path("out")));
 }
 
 static void servers_that_misbehave(void **state)

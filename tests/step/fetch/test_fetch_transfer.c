@@ -99,7 +99,7 @@ static void partial_that_is_a_link_is_refused(void **state)
 	struct fixture *f = *state;
 	const char *victim = path_join(&f->a, f->dir, "victim");
 	test_write(victim, "precious");
-	assert_ok(fs_mkdirs(path_join(&f->a, f->dir, "store/partial"), &f->e), &f->e);
+	assert_ok(fs_mkdirs(TRUSTED, path_join(&f->a, f->dir, "store/partial"), &f->e), &f->e);
 	assert_int_equal(symlink(victim, partial(f)), 0);
 	serve(f, (struct httpd_page){0});
 	struct fetch_source s = file_source(f);
@@ -238,7 +238,7 @@ static void wrong_digest_is_deleted_and_both_are_named(void **state)
 	assert_err(get(f, &s, 1), &f->e, ERR_INTEGRITY, other_sha);
 	assert_contains(f->e.msg, body_sha);
 	assert_contains(f->e.hint, "--mirror");
-	assert_false(fs_exists(partial(f)));
+	assert_false(fs_exists(TRUSTED, partial(f)));
 	assert_int_equal(httpd_hits(f->server, "/file"), 1);
 	assert_null(s.path);
 }
@@ -249,7 +249,7 @@ static void short_content_length_is_a_wrong_digest(void **state)
 	serve(f, (struct httpd_page){.fault = HTTPD_SHORT_LENGTH, .cut = 1000});
 	struct fetch_source s = file_source(f);
 	assert_err(get(f, &s, 1), &f->e, ERR_INTEGRITY, "wrong digest");
-	assert_false(fs_exists(partial(f)));
+	assert_false(fs_exists(TRUSTED, partial(f)));
 }
 
 static void empty_answer_is_a_wrong_digest(void **state)

@@ -104,7 +104,7 @@ static void comes_from_the_index_that_pip_names(void **state)
 	assert_string_equal(path_base(path), NAME);
 	assert_int_equal(httpd_hits(f->server, PAGE), 1);
 	assert_string_equal(text_of(f, "calls"), ""); /* no pip */
-	assert_false(fs_exists(arena_printf(&f->a, "%s.page", partial(f))));
+	assert_false(fs_exists(TRUSTED, arena_printf(&f->a, "%s.page", partial(f))));
 	assert_ok(get_wheel(f, &path), &f->e); /* from the store */
 	assert_int_equal(httpd_hits(f->server, PAGE), 1);
 }
@@ -118,7 +118,7 @@ static void comes_from_the_index_that_uv_or_pips_files_name(void **state)
 			 index));
 	assert_ok(get_wheel(f, &path), &f->e);
 	assert_string_equal(text_of(f, "calls"), "config list\n");
-	assert_ok(fs_remove_tree(path_join(&f->a, f->dir, "store/objects"), &f->e), &f->e);
+	assert_ok(fs_remove(TRUSTED, path_join(&f->a, f->dir, "store/objects"), &f->e), &f->e);
 	setenv("UV_INDEX_URL", index, 1);
 	assert_ok(get_wheel(f, &path), &f->e);
 	assert_string_equal(text_of(f, "calls"), "config list\n");
@@ -189,7 +189,7 @@ static void an_endless_page_is_cut(void **state)
 	f->server = httpd_start(pages, 1);
 	setenv("PIP_INDEX_URL", httpd_url(f->server, "/simple/"), 1);
 	fails(f, ERR_NETWORK, "more than 16777216 bytes");
-	assert_false(fs_exists(arena_printf(&f->a, "%s.page", partial(f))));
+	assert_false(fs_exists(TRUSTED, arena_printf(&f->a, "%s.page", partial(f))));
 }
 
 static void a_page_without_json_is_left_to_pip(void **state)

@@ -47,7 +47,7 @@ static char *page(const char *name)
 static json_t *json_page(const char *name)
 {
 	json_t *j = NULL;
-	assert_ok(json_read(test_path("out/%s", name), &j, &err), &err);
+	assert_ok(json_read(TRUSTED, test_path("out/%s", name), &j, &err), &err);
 	return j;
 }
 
@@ -208,8 +208,8 @@ static void test_what_is_gone_goes(void **state)
 	const char *first = tree_digest();
 	make_wheel("1.0+cpu.avx512");
 	index_ok(&q);
-	assert_true(fs_exists(test_path("out/cpu-avx512/index.html")));
-	assert_true(fs_exists(test_path("out/" AVX512 ".metadata")));
+	assert_true(fs_exists(TRUSTED, test_path("out/cpu-avx512/index.html")));
+	assert_true(fs_exists(TRUSTED, test_path("out/" AVX512 ".metadata")));
 	unlink(test_path("out/" AVX512));
 	index_ok(&q);
 	assert_string_equal(first, tree_digest());
@@ -230,7 +230,7 @@ static void test_exchanged_whole(void **state)
 	test_write(test_path("stop"), "");
 	shell("n=0; until [ -e '%s' ]; do sleep 0.02; n=$((n + 1)); [ $n -lt 3000 ] || exit 1; done",
 	      test_path("ended"));
-	assert_false(fs_exists(test_path("gone")));
+	assert_false(fs_exists(TRUSTED, test_path("gone")));
 }
 
 static void assert_untouched(const struct index_request *q, enum err_kind kind, const char *want)

@@ -28,7 +28,7 @@ static bool has_member(const char *wheel, const char *name)
 static void assert_out_has(size_t count)
 {
 	struct strlist names = {0};
-	assert_ok(fs_list(test_path("out"), &arena, &names, &err), &err);
+	assert_ok(fs_list(TRUSTED, test_path("out"), &arena, &names, &err), &err);
 	if (names.count != count)
 		fail_msg("%zu files, not %zu: %s", names.count, count, strlist_join(&names, &arena, " "));
 }

@@ -143,7 +143,7 @@ static void test_unsigned(void **state)
 	(void)state;
 	write_statement(NULL);
 	AUTO_JSON json_t *s = NULL;
-	assert_ok(json_read(test_path(WHEEL PROVENANCE_STATEMENT), &s, &err), &err);
+	assert_ok(json_read(TRUSTED, test_path(WHEEL PROVENANCE_STATEMENT), &s, &err), &err);
 	assert_string_equal(AT(s, "subject", "0", "name"), WHEEL);
 	assert_int_equal(access(test_path(WHEEL PROVENANCE_ENVELOPE), F_OK), -1);
 	assert_bad("key.pub", ERR_INTEGRITY, "is not signed");

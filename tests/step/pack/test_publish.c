@@ -51,8 +51,8 @@ static void test_what_a_kill_left_is_swept(void **state)
 	test_write(test_path("dist/.ptbuild-00000000000000aa"), "half a wh");
 	test_write(test_path("dist/variant/.ptbuild-00000000000000bb"), "{");
 	assert_ok(export_rev(digest, 1, &a, &path, &e), &e);
-	assert_false(fs_exists(test_path("dist/.ptbuild-00000000000000aa")));
-	assert_false(fs_exists(test_path("dist/variant/.ptbuild-00000000000000bb")));
+	assert_false(fs_exists(TRUSTED, test_path("dist/.ptbuild-00000000000000aa")));
+	assert_false(fs_exists(TRUSTED, test_path("dist/variant/.ptbuild-00000000000000bb")));
 }
 
 static void test_nothing_else_is_left(void **state)
@@ -65,7 +65,7 @@ static void test_nothing_else_is_left(void **state)
 	const char *path;
 	make_object("wheel", digest);
 	assert_ok(export_rev(digest, 1, &a, &path, &e), &e);
-	assert_ok(fs_list(test_path("dist"), &a, &names, &e), &e);
+	assert_ok(fs_list(TRUSTED, test_path("dist"), &a, &names, &e), &e);
 	assert_int_equal(names.count, 3);
 }
 
@@ -109,8 +109,8 @@ static void test_a_missing_object_leaves_nothing(void **state)
 	assert_int_equal(unlink(test_path("object/" WHEEL)), 0);
 	assert_err(export_rev(digest, 1, &a, &path, &e), &e, ERR_SYSTEM, WHEEL);
 	assert_null(path);
-	assert_false(fs_exists(test_path("dist/" WHEEL)));
-	assert_false(fs_exists(test_path("dist/" WHEEL ".metadata-rev")));
+	assert_false(fs_exists(TRUSTED, test_path("dist/" WHEEL)));
+	assert_false(fs_exists(TRUSTED, test_path("dist/" WHEEL ".metadata-rev")));
 }
 
 static void test_an_output_directory_that_is_a_file(void **state)

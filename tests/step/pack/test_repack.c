@@ -26,10 +26,10 @@ static void assert_refused(const struct repack_request *q, enum err_kind kind, c
 {
 	struct pack_result r = {.file = "untouched"};
 	struct strlist before = {0}, after = {0};
-	assert_ok(fs_list(q->out_dir, &arena, &before, &err), &err);
+	assert_ok(fs_list(TRUSTED, q->out_dir, &arena, &before, &err), &err);
 	assert_err(repack_wheel(q, test_run(), &arena, &r, &err), &err, kind, want);
 	assert_string_equal(r.file, "untouched");
-	assert_ok(fs_list(q->out_dir, &arena, &after, &err), &err);
+	assert_ok(fs_list(TRUSTED, q->out_dir, &arena, &after, &err), &err);
 	assert_int_equal(before.count, after.count);
 }
 

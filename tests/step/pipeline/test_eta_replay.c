@@ -200,7 +200,7 @@ static void read_weights(const char *path, struct weights *ret, struct arena *a)
 {
 	AUTO_BUF struct buf text = {0};
 	struct err e = {0};
-	if (fs_read(path, UINT64_C(1) << 24, &text, &e) < 0 ||
+	if (fs_read(TRUSTED, path, UINT64_C(1) << 24, &text, &e) < 0 ||
 	    weights_parse(buf_cstr(&text), text.len, path, 0, a, ret, &e) < 0) {
 		fprintf(stderr, "%s\n", e.msg);
 		exit(1);

@@ -76,10 +76,10 @@ static void test_unpacked_once_and_kept(void **state)
 	const char *dir = NULL;
 	assert_ok(torch_from_wheel(make_wheel(), "3.13", &a, &t, &e), &e);
 	assert_ok(torch_unpack(&t, test_path("build"), test_run(), &a, &dir, &e), &e);
-	assert_true(fs_exists(test_path("build/torch/torch/lib/libtorch_toy.so")));
+	assert_true(fs_exists(TRUSTED, test_path("build/torch/torch/lib/libtorch_toy.so")));
 	test_write(test_path("build/torch/mark"), "kept");
 	assert_ok(torch_unpack(&t, test_path("build"), test_run(), &a, &dir, &e), &e);
-	assert_true(fs_exists(test_path("build/torch/mark")));
+	assert_true(fs_exists(TRUSTED, test_path("build/torch/mark")));
 	assert_string_equal(dir, test_path("build/torch"));
 }
 
@@ -93,7 +93,7 @@ static void test_a_half_unpacked_torch_is_made_anew(void **state)
 	assert_ok(torch_from_wheel(make_wheel(), "3.13", &a, &t, &e), &e);
 	test_write(test_path("build/torch/torch/lib/half"), "left by a kill");
 	assert_ok(torch_unpack(&t, test_path("build"), test_run(), &a, &dir, &e), &e);
-	assert_false(fs_exists(test_path("build/torch/torch/lib/half")));
+	assert_false(fs_exists(TRUSTED, test_path("build/torch/torch/lib/half")));
 }
 
 static void check_cuda(const char *version_py, const char *cuda, const char *error)
@@ -165,7 +165,7 @@ static void make_root(const char *answer, struct arena *a, struct root *ret)
 	test_dir();
 	test_write(test_path("python3.c"),
 		   arena_printf(a, "#include <stdio.h>\nint main(void) { return puts(\"%s\") < 0; }\n", answer));
-	assert_ok(fs_mkdirs(test_path("root/usr/bin"), &e), &e);
+	assert_ok(fs_mkdirs(TRUSTED, test_path("root/usr/bin"), &e), &e);
 	snprintf(line, sizeof(line), "gcc -static -o %s/root/usr/bin/python3 %s/python3.c", test_path("."),
 		 test_path("."));
 	assert_int_equal(system(line), 0);

@@ -155,7 +155,7 @@ static void made_then_found(void **state)
 	assert_ok(ensure(dir, &r, &err), &err);
 	assert_false(r.hit);
 	assert_int_equal(r.fetched.downloaded, PACKAGES);
-	assert_true(fs_exists(arena_printf(&arena, "%s/usr/lib/p000/0", r.dir)));
+	assert_true(fs_exists(TRUSTED, arena_printf(&arena, "%s/usr/lib/p000/0", r.dir)));
 	assert_ok(ensure(dir, &again, &err), &err);
 	assert_true(again.hit);
 	assert_string_equal(again.dir, r.dir);
@@ -211,11 +211,11 @@ static bool left_a_root(const char *dir)
 {
 	struct strlist names = {0};
 	const char *tmp = arena_printf(&arena, "%s/tmp", dir);
-	if (!fs_is_dir(tmp))
+	if (!fs_is_dir(TRUSTED, tmp))
 		return false;
-	assert_ok(fs_list(tmp, &arena, &names, &err), &err);
+	assert_ok(fs_list(TRUSTED, tmp, &arena, &names, &err), &err);
 	for (size_t i = 0; i < names.count; i++)
-		if (fs_is_dir(arena_printf(&arena, "%s/%s/root", tmp, names.items[i])))
+		if (fs_is_dir(TRUSTED, arena_printf(&arena, "%s/%s/root", tmp, names.items[i])))
 			return true;
 	return false;
 }
@@ -244,7 +244,7 @@ static void killed_at_any_moment(void **state)
 		killed += status == -SIGKILL;
 		halves += left_a_root(dir);
 		if (check_store(dir) == 1) /* it was published: away with it, for the next kill */
-			assert_ok(fs_remove_tree(arena_printf(&arena, "%s/worlds", dir), &err), &err);
+			assert_ok(fs_remove(TRUSTED, arena_printf(&arena, "%s/worlds", dir), &err), &err);
 	}
 	assert_true(killed > 0 && halves > 0);
 	assert_int_equal(status_of(start(dir, 0, 022)), 11);
@@ -280,7 +280,7 @@ static void the_same_for_every_user_and_umask(void **state)
 		/* a plain user where there is one to become */
 		uid_t user = geteuid() == 0 && i % 2 ? 65534 : 0;
 		const char *dir = here(arena_printf(&arena, "store%zu", i));
-		assert_ok(fs_mkdirs(dir, &err), &err);
+		assert_ok(fs_mkdirs(TRUSTED, dir, &err), &err);
 		assert_int_equal(chown(dir, user ? user : geteuid(), (gid_t)-1), 0);
 		assert_int_equal(status_of(start(dir, user, masks[i])), 11);
 		AUTO_FREE char *text = manifest_of(dir, w->key);
@@ -318,7 +318,7 @@ static void a_size_that_is_not_the_files(void **state)
 	/* in the store first, then not: it is refused either way */
 	assert_ok(ensure(dir, &r, &err), &err);
 	lock_release(&r.use);
-	assert_ok(fs_remove_tree(arena_printf(&arena, "%s/worlds", dir), &err), &err);
+	assert_ok(fs_remove(TRUSTED, arena_printf(&arena, "%s/worlds", dir), &err), &err);
 	char *line = strstr(lock_lines.data, "deb p003 1 all "), *size = line + strlen("deb p003 1 all ");
 	*size = *size == '9' ? '8' : (char)(*size + 1);
 	write_lock(buf_cstr(&lock_lines), NULL);
@@ -336,7 +336,7 @@ static void offline_without_the_files(void **state)
 	struct world_result r;
 	(void)state;
 	mirror = here("empty");
-	assert_ok(fs_mkdirs(mirror, &err), &err);
+	assert_ok(fs_mkdirs(TRUSTED, mirror, &err), &err);
 	assert_int_equal(ensure(here("store"), &r, &err), -1);
 	assert_int_equal(err.kind, ERR_NETWORK);
 	assert_contains(err.hint, "the same once without --offline");

@@ -68,9 +68,9 @@ static int setup(void **state)
 	f->dir = arena_strdup(&f->a, test_dir());
 	f->wheels = path_join(&f->a, f->dir, "wheels");
 	f->build = path_join(&f->a, f->dir, "build");
-	assert_ok(fs_mkdirs(f->wheels, &f->e), &f->e);
-	assert_ok(fs_mkdirs(f->build, &f->e), &f->e);
-	assert_ok(fs_mkdirs(path_join(&f->a, f->dir, "profiles/requirements"), &f->e), &f->e);
+	assert_ok(fs_mkdirs(TRUSTED, f->wheels, &f->e), &f->e);
+	assert_ok(fs_mkdirs(TRUSTED, f->build, &f->e), &f->e);
+	assert_ok(fs_mkdirs(TRUSTED, path_join(&f->a, f->dir, "profiles/requirements"), &f->e), &f->e);
 	assert_ok(store_open(path_join(&f->a, f->dir, "store"), test_run(), &f->store, &f->e), &f->e);
 	assert_ok(root_open(NULL, &f->a, &f->root, &f->e), &f->e);
 	f->kind = SANDBOX_BWRAP;
@@ -262,7 +262,7 @@ static void root_without_python(void **state)
 {
 	struct fixture *f = *state;
 	const char *dir = path_join(&f->a, f->dir, "root");
-	assert_ok(fs_mkdirs(path_join(&f->a, dir, "usr/bin"), &f->e), &f->e);
+	assert_ok(fs_mkdirs(TRUSTED, path_join(&f->a, dir, "usr/bin"), &f->e), &f->e);
 	assert_ok(root_open(dir, &f->a, &f->root, &f->e), &f->e);
 	assert_err(check(f), &f->e, ERR_POLICY, "no Python in the root");
 }
@@ -275,7 +275,7 @@ static void complete_root_needs_no_environment(void **state)
 	assert_null(f->env.dir);
 	assert_string_equal(f->env.key, "");
 	assert_int_equal(f->env.have.count, 1);
-	assert_false(fs_exists(path_join(&f->a, f->build, "venv")));
+	assert_false(fs_exists(TRUSTED, path_join(&f->a, f->build, "venv")));
 }
 
 static void missing_without_a_list_names_what_is_missing(void **state)
@@ -331,7 +331,7 @@ static void second_time_needs_neither_network_nor_work(void **state)
 	test_write(proof, "still here");
 	setenv("PIP_FIND_LINKS", "/nowhere", 1);
 	assert_ok(prepare(f, true), &f->e);
-	assert_true(fs_exists(proof));
+	assert_true(fs_exists(TRUSTED, proof));
 }
 
 static void another_build_takes_it_from_the_store(void **state)
@@ -342,7 +342,7 @@ static void another_build_takes_it_from_the_store(void **state)
 	assert_ok(prepare(f, false), &f->e);
 	setenv("PIP_FIND_LINKS", "/nowhere", 1);
 	f->build = path_join(&f->a, f->dir, "build2");
-	assert_ok(fs_mkdirs(f->build, &f->e), &f->e);
+	assert_ok(fs_mkdirs(TRUSTED, f->build, &f->e), &f->e);
 	assert_ok(prepare(f, true), &f->e);
 	assert_string_equal(ask_env(f, "import ptbtoy; print(ptbtoy.version, end=\"\")"), "2.5");
 }
@@ -416,7 +416,7 @@ static void offline_without_a_download(void **state)
 	assert_err(prepare(f, true), &f->e, ERR_NETWORK, "ptbtoy>=2 (not installed)");
 	assert_contains(f->e.msg, "--offline");
 	assert_false(store_has_pyenv(f));
-	assert_false(fs_exists(path_join(&f->a, f->build, "venv")));
+	assert_false(fs_exists(TRUSTED, path_join(&f->a, f->build, "venv")));
 }
 
 static void other_bytes_are_an_integrity_error(void **state)
@@ -427,7 +427,7 @@ static void other_bytes_are_an_integrity_error(void **state)
 	put_list(f, arena_printf(&f->a, "ptbtoy==2.5 --hash=sha256:%064d\n", 7));
 	assert_err(prepare(f, false), &f->e, ERR_INTEGRITY, "pip cannot download");
 	assert_false(store_has_pyenv(f));
-	assert_false(fs_exists(path_join(&f->a, f->build, "venv")));
+	assert_false(fs_exists(TRUSTED, path_join(&f->a, f->build, "venv")));
 }
 
 static void absent_wheel_is_a_network_error(void **state)

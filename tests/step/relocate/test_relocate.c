@@ -641,9 +641,9 @@ static void nothing_temporary_is_left(void **state)
 	struct strlist names = {0};
 	fill_tree();
 	relocate();
-	assert_ok(fs_list(test_path("tree/pkg/lib"), &arena, &names, &e), &e);
+	assert_ok(fs_list(TRUSTED, test_path("tree/pkg/lib"), &arena, &names, &e), &e);
 	assert_int_equal(names.count, 3);
-	assert_ok(fs_list(test_path("tree/pkg"), &arena, &names, &e), &e);
+	assert_ok(fs_list(TRUSTED, test_path("tree/pkg"), &arena, &names, &e), &e);
 	assert_int_equal(names.count, 6);
 }
 

@@ -41,7 +41,7 @@ static void open_world(struct world *w, const char *script)
 	memset(w, 0, sizeof(*w));
 	test_dir();
 	assert_ok(root_open("/", &w->arena, &w->root, &e), &e);
-	assert_ok(fs_mkdirs(test_path("wheels"), &e), &e);
+	assert_ok(fs_mkdirs(TRUSTED, test_path("wheels"), &e), &e);
 	make_wheel(test_path("wheels/" WHEEL), "answer = 42\n");
 	test_write(test_path("checks/check_torch.py"), script);
 	w->plan = (struct plan){.package = "pytorch",
@@ -87,7 +87,7 @@ static void test_checks_run_on_the_installed_wheel(void **state)
 	assert_string_equal(r.checks[0].name, "answer");
 	assert_contains(r.checks[0].detail, "/ptbuild/out/venv/");
 	assert_true(r.checks[0].ok && r.checks[1].ok && r.checks[2].ok);
-	assert_false(fs_exists(w.q.work_dir));
+	assert_false(fs_exists(TRUSTED, w.q.work_dir));
 	arena_release(&w.arena);
 }
 
@@ -103,7 +103,7 @@ static void test_a_failed_check_is_named(void **state)
 		   "True}))\nsys.exit(1)\n");
 	assert_err(use(&w, &r, &e), &e, ERR_POLICY, "check 'svd' failed (error 0.5), 1 of 2 failed");
 	assert_false(r.ran);
-	assert_false(fs_exists(w.q.work_dir));
+	assert_false(fs_exists(TRUSTED, w.q.work_dir));
 	arena_release(&w.arena);
 }
 

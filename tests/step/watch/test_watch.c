@@ -27,7 +27,7 @@ static int setup(void **state)
 	f = (struct fixture){0};
 	f.build_dir = arena_strdup(&f.arena, test_dir());
 	*state = &f;
-	if (fs_mkdirs(test_path("src/build"), &f.err) != 0)
+	if (fs_mkdirs(TRUSTED, test_path("src/build"), &f.err) != 0)
 		return -1;
 	const struct watch_request q = {.build_dir = f.build_dir, .interval_s = 0.05};
 	return watch_start(&q, &f.watch, &f.err);

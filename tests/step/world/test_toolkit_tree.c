@@ -24,7 +24,7 @@ static int setup(void **state)
 	test_dir();
 	err_clear(&err);
 	assert_ok(toolkit_rules_load(PROFILES_DIR, &arena, &rules, &err), &err);
-	assert_ok(fs_mkdirs(test_path("tree"), &err), &err);
+	assert_ok(fs_mkdirs(TRUSTED, test_path("tree"), &err), &err);
 	return 0;
 }
 
@@ -178,8 +178,8 @@ static struct toolkit_file headers(const char *cuda, const char *gl)
 
 static void new_tree(void)
 {
-	assert_ok(fs_remove_tree(here("tree"), &err), &err);
-	assert_ok(fs_mkdirs(here("tree"), &err), &err);
+	assert_ok(fs_remove(TRUSTED, here("tree"), &err), &err);
+	assert_ok(fs_mkdirs(TRUSTED, here("tree"), &err), &err);
 }
 
 static void the_drivers_stub_is_made_of_the_headers(void **state)
@@ -356,8 +356,8 @@ static void hostile_archives_are_refused(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		const struct toolkit_file f = archive("cuda_bad", bad[i].script);
 		refuses(&f, 1, bad[i].says);
-		assert_ok(fs_remove_tree(here("tree"), &err), &err);
-		assert_ok(fs_mkdirs(here("tree"), &err), &err);
+		assert_ok(fs_remove(TRUSTED, here("tree"), &err), &err);
+		assert_ok(fs_mkdirs(TRUSTED, here("tree"), &err), &err);
 	}
 	/* Writing through a link that the archive brought itself. */
 	test_write(here("py"), "import tarfile, io\n"

@@ -81,7 +81,7 @@ static int make_in(const char *dir, unsigned jobs)
 	const char *const *const files[] = {paths[0], paths[1]};
 	const struct toolkit_rules *rules;
 	assert_ok(toolkit_rules_load(PROFILES_DIR, &arena, &rules, &err), &err);
-	assert_ok(fs_mkdirs(dir, &err), &err);
+	assert_ok(fs_mkdirs(TRUSTED, dir, &err), &err);
 	buf_release(&tree.manifest);
 	const struct world_tree_request q = {&w, files, rules, dir, jobs};
 	return world_tree_make(&q, test_run(), &arena, &tree, &err);
@@ -89,7 +89,7 @@ static int make_in(const char *dir, unsigned jobs)
 
 static int make(void)
 {
-	assert_ok(fs_remove_tree(top, &err), &err);
+	assert_ok(fs_remove(TRUSTED, top, &err), &err);
 	return make_in(top, 3);
 }
 
@@ -367,7 +367,7 @@ static void the_same_every_time(void **state)
 	}
 	for (unsigned i = 0; i < 12; i++) {
 		mode_t before = umask(i % 2 ? 077 : 022);
-		assert_ok(fs_remove_tree(top, &err), &err);
+		assert_ok(fs_remove(TRUSTED, top, &err), &err);
 		int rc = make_in(top, 1 + i % 5);
 		umask(before);
 		assert_ok(rc, &err);

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/os.h"
-#include "base/sys/beneath.h"
+#include "base/sys/fs.h"
 
 /* top/ with a file, a directory, and links of every kind; beside it a secret. */
 static const char *make_tree(void)
@@ -53,13 +53,13 @@ static void files_below_are_read(void **state)
 	struct err e = {0};
 	AUTO_BUF struct buf b = {0};
 	const char *top = make_tree();
-	assert_ok(beneath_read(top, "file", 5, &b, &e), &e);
-	assert_ok(beneath_read(top, "dir/sub/file", 100, &b, &e), &e);
+	assert_ok(fs_read(top, "file", 5, &b, &e), &e);
+	assert_ok(fs_read(top, "dir/sub/file", 100, &b, &e), &e);
 	assert_string_equal(buf_cstr(&b), "text\ndeep\n");
-	assert_true(beneath_exists(top, "file") && beneath_exists(top, "dir") && beneath_exists(top, ""));
-	assert_false(beneath_exists(top, "none") || beneath_exists(top, "none/none") || beneath_exists(top, "file/x"));
-	assert_err(beneath_read(top, "none", 9, &b, &e), &e, ERR_SYSTEM, "top/none': No such file");
-	assert_err(beneath_read(top, "no/ne", 9, &b, &e), &e, ERR_SYSTEM, "top/no/ne': No such file");
+	assert_true(fs_exists(top, "file") && fs_exists(top, "dir") && fs_exists(top, ""));
+	assert_false(fs_exists(top, "none") || fs_exists(top, "none/none") || fs_exists(top, "file/x"));
+	assert_err(fs_read(top, "none", 9, &b, &e), &e, ERR_SYSTEM, "top/none': No such file");
+	assert_err(fs_read(top, "no/ne", 9, &b, &e), &e, ERR_SYSTEM, "top/no/ne': No such file");
 }
 
 static void no_link_is_followed(void **state)
@@ -77,13 +77,13 @@ static void no_link_is_followed(void **state)
 		struct stat st;
 		AUTO_BUF struct buf b = {0};
 		const char *rel = links[i].rel;
-		assert_true(beneath_exists(top, rel) || strstr(rel, "none"));
-		assert_err(beneath_read(top, rel, 100, &b, &e), &e, ERR_INTEGRITY, links[i].says);
+		assert_true(fs_exists(top, rel) || strstr(rel, "none"));
+		assert_err(fs_read(top, rel, 100, &b, &e), &e, ERR_INTEGRITY, links[i].says);
 		assert_contains(e.hint, "rm ");
 		assert_int_equal(b.len, 0);
-		assert_int_equal(beneath_open(top, rel, &st, &e), -1);
-		assert_int_equal(beneath_append(top, rel, &e), -1);
-		assert_int_equal(beneath_truncate(top, rel, 0, &e), -1);
+		assert_int_equal(fs_open(top, rel, &st, &e), -1);
+		assert_int_equal(fs_append(top, rel, &e), -1);
+		assert_int_equal(fs_truncate(top, rel, 0, &e), -1);
 	}
 	secrets_are_as_they_were();
 	assert_file(test_path("top/file"), "text\n");
@@ -106,15 +106,15 @@ static void directories_behind_links_are_not_read(void **state)
 	struct strlist names = {0};
 	size_t seen = 0;
 	const char *top = make_tree();
-	assert_ok(beneath_list(top, "dir", &a, &names, &e), &e);
+	assert_ok(fs_list(top, "dir", &a, &names, &e), &e);
 	assert_int_equal(names.count, 1);
-	assert_ok(beneath_walk(top, "", count_one, &seen, &e), &e);
+	assert_ok(fs_walk(top, "", count_one, &seen, &e), &e);
 	assert_int_equal(seen, 8);
-	assert_err(beneath_list(top, "way", &a, &names, &e), &e, ERR_INTEGRITY, "top/way' points to");
-	assert_err(beneath_list(top, "near/sub", &a, &names, &e), &e, ERR_INTEGRITY, "top/near' points to");
-	assert_err(beneath_walk(top, "way", count_one, &seen, &e), &e, ERR_INTEGRITY, "top/way' points to");
-	assert_err(beneath_walk_busy(top, "way", count_one, &seen, &e), &e, ERR_INTEGRITY, "top/way' points to");
-	assert_err(beneath_list(top, "file", &a, &names, &e), &e, ERR_SYSTEM, "Not a directory");
+	assert_err(fs_list(top, "way", &a, &names, &e), &e, ERR_INTEGRITY, "top/way' points to");
+	assert_err(fs_list(top, "near/sub", &a, &names, &e), &e, ERR_INTEGRITY, "top/near' points to");
+	assert_err(fs_walk(top, "way", count_one, &seen, &e), &e, ERR_INTEGRITY, "top/way' points to");
+	assert_err(fs_walk_busy(top, "way", count_one, &seen, &e), &e, ERR_INTEGRITY, "top/way' points to");
+	assert_err(fs_list(top, "file", &a, &names, &e), &e, ERR_SYSTEM, "Not a directory");
 	assert_int_equal(seen, 8);
 }
 
@@ -126,13 +126,13 @@ static void paths_that_lead_out_are_refused(void **state)
 	AUTO_BUF struct buf b = {0};
 	const char *top = make_tree();
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-		assert_false(beneath_exists(top, bad[i]));
-		assert_err(beneath_read(top, bad[i], 100, &b, &e), &e, ERR_SYSTEM, "cannot read");
-		assert_int_equal(beneath_write(top, bad[i], "x", 1, 0644, NULL, &e), -1);
-		assert_int_equal(beneath_remove(top, bad[i], &e), -1);
-		assert_int_equal(beneath_mkdirs(top, bad[i], &e), -1);
+		assert_false(fs_exists(top, bad[i]));
+		assert_err(fs_read(top, bad[i], 100, &b, &e), &e, ERR_SYSTEM, "cannot read");
+		assert_int_equal(fs_write(top, bad[i], "x", 1, 0644, &e), -1);
+		assert_int_equal(fs_remove(top, bad[i], &e), -1);
+		assert_int_equal(fs_mkdirs(top, bad[i], &e), -1);
 	}
-	assert_int_equal(beneath_remove(top, "", &e), -1);
+	assert_int_equal(fs_remove(top, "", &e), -1);
 	secrets_are_as_they_were();
 	assert_file(test_path("top/file"), "text\n");
 }
@@ -149,12 +149,12 @@ static void only_regular_files_are_read(void **state)
 	snprintf(name.sun_path, sizeof(name.sun_path), "%s", test_path("top/socket"));
 	assert_int_equal(bind(fd, (struct sockaddr *)&name, sizeof(name)), 0);
 	close(fd);
-	assert_err(beneath_read(top, "fifo", 9, &b, &e), &e, ERR_INTEGRITY, "top/fifo' is a FIFO");
-	assert_err(beneath_read(top, "socket", 9, &b, &e), &e, ERR_INTEGRITY, "top/socket' is a socket");
-	assert_err(beneath_read(top, "dir", 9, &b, &e), &e, ERR_INTEGRITY, "top/dir' is a directory");
-	assert_err(beneath_read("/dev", "null", 9, &b, &e), &e, ERR_INTEGRITY, "/dev/null' is a device");
-	assert_int_equal(beneath_append(top, "fifo", &e), -1);
-	assert_int_equal(beneath_truncate(top, "fifo", 0, &e), -1);
+	assert_err(fs_read(top, "fifo", 9, &b, &e), &e, ERR_INTEGRITY, "top/fifo' is a FIFO");
+	assert_err(fs_read(top, "socket", 9, &b, &e), &e, ERR_INTEGRITY, "top/socket' is a socket");
+	assert_err(fs_read(top, "dir", 9, &b, &e), &e, ERR_INTEGRITY, "top/dir' is a directory");
+	assert_err(fs_read("/dev", "null", 9, &b, &e), &e, ERR_INTEGRITY, "/dev/null' is a device");
+	assert_int_equal(fs_append(top, "fifo", &e), -1);
+	assert_int_equal(fs_truncate(top, "fifo", 0, &e), -1);
 }
 
 static void a_large_file_is_refused_unread(void **state)
@@ -164,7 +164,7 @@ static void a_large_file_is_refused_unread(void **state)
 	AUTO_BUF struct buf b = {0};
 	const char *top = make_tree();
 	assert_int_equal(truncate(test_path("top/file"), (off_t)10 << 30), 0);
-	assert_err(beneath_read(top, "file", 1 << 30, &b, &e), &e, ERR_INTEGRITY, "has 10737418240 bytes");
+	assert_err(fs_read(top, "file", 1 << 30, &b, &e), &e, ERR_INTEGRITY, "has more than 1073741824 bytes");
 	assert_int_equal(b.cap, 0);
 }
 
@@ -174,21 +174,21 @@ static void writing_replaces_a_link_and_keeps_what_it_names(void **state)
 	struct err e = {0};
 	struct stat st, before;
 	const char *top = make_tree();
-	assert_ok(beneath_write(top, "out", "new\n", 4, 0640, NULL, &e), &e);
-	assert_ok(beneath_write(top, "dir/sub/fresh", "new\n", 4, 0600, NULL, &e), &e);
+	assert_ok(fs_write(top, "out", "new\n", 4, 0640, &e), &e);
+	assert_ok(fs_write(top, "dir/sub/fresh", "new\n", 4, 0600, &e), &e);
 	assert_file(test_path("top/out"), "new\n");
 	assert_int_equal(lstat(test_path("top/out"), &st), 0);
 	assert_true(S_ISREG(st.st_mode));
 	assert_file(test_path("top/dir/sub/fresh"), "new\n");
-	assert_err(beneath_write(top, "way/secret", "new\n", 4, 0644, NULL, &e), &e, ERR_INTEGRITY, "points to");
-	assert_err(beneath_write(top, "dir", "new\n", 4, 0644, NULL, &e), &e, ERR_SYSTEM, "top/dir'");
+	assert_err(fs_write(top, "way/secret", "new\n", 4, 0644, &e), &e, ERR_INTEGRITY, "points to");
+	assert_err(fs_write(top, "dir", "new\n", 4, 0644, &e), &e, ERR_SYSTEM, "top/dir'");
 	secrets_are_as_they_were();
 	const struct timespec old[2] = {{.tv_sec = 1000000000, .tv_nsec = 7}, {.tv_sec = 1000000000, .tv_nsec = 7}};
 	assert_int_equal(utimensat(AT_FDCWD, test_path("top/file"), old, 0), 0);
 	assert_int_equal(chmod(test_path("top/file"), 0751), 0);
 	assert_int_equal(link(test_path("top/file"), test_path("other")), 0);
-	assert_ok(beneath_stat(top, "file", &before), &e);
-	assert_ok(beneath_write(top, "file", "new\n", 4, 0644, &before, &e), &e);
+	assert_ok(fs_stat(top, "file", &before), &e);
+	assert_ok(fs_rewrite(top, "file", "new\n", 4, &before, &e), &e);
 	assert_int_equal(stat(test_path("top/file"), &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0751);
 	assert_int_equal(st.st_mtim.tv_sec, 1000000000);
@@ -202,19 +202,19 @@ static void files_are_cut_and_grown_in_place(void **state)
 	(void)state;
 	struct err e = {0};
 	const char *top = make_tree();
-	assert_ok(beneath_truncate(top, "file", 2, &e), &e);
-	int fd = beneath_append(top, "file", &e);
+	assert_ok(fs_truncate(top, "file", 2, &e), &e);
+	int fd = fs_append(top, "file", &e);
 	assert_int_equal(write(fd, "st\n", 3), 3);
 	close(fd);
 	assert_file(test_path("top/file"), "test\n");
-	fd = beneath_append(top, "dir/log", &e);
+	fd = fs_append(top, "dir/log", &e);
 	assert_int_equal(write(fd, "x", 1), 1);
 	close(fd);
 	assert_file(test_path("top/dir/log"), "x");
 	assert_int_equal(link(test_path("secret"), test_path("top/hard")), 0);
-	assert_err(beneath_truncate(top, "hard", 0, &e), &e, ERR_INTEGRITY, "2 names: '");
-	assert_int_equal(beneath_append(top, "hard", &e), -1);
-	assert_err(beneath_truncate(top, "none", 0, &e), &e, ERR_SYSTEM, "No such file");
+	assert_err(fs_truncate(top, "hard", 0, &e), &e, ERR_INTEGRITY, "2 names: '");
+	assert_int_equal(fs_append(top, "hard", &e), -1);
+	assert_err(fs_truncate(top, "none", 0, &e), &e, ERR_SYSTEM, "No such file");
 	secrets_are_as_they_were();
 }
 
@@ -224,13 +224,13 @@ static void trees_are_removed_without_what_their_links_name(void **state)
 	struct err e = {0};
 	const char *top = make_tree();
 	assert_int_equal(symlink("../../outside", test_path("top/dir/way")), 0);
-	assert_ok(beneath_remove(top, "dir", &e), &e);
-	assert_ok(beneath_remove(top, "way", &e), &e);
-	assert_ok(beneath_remove(top, "none", &e), &e);
-	assert_ok(beneath_remove(top, "no/ne", &e), &e);
-	assert_false(beneath_exists(top, "dir") || beneath_exists(top, "way"));
+	assert_ok(fs_remove(top, "dir", &e), &e);
+	assert_ok(fs_remove(top, "way", &e), &e);
+	assert_ok(fs_remove(top, "none", &e), &e);
+	assert_ok(fs_remove(top, "no/ne", &e), &e);
+	assert_false(fs_exists(top, "dir") || fs_exists(top, "way"));
 	assert_int_equal(symlink("../outside", test_path("top/way")), 0);
-	assert_err(beneath_remove(top, "way/secret", &e), &e, ERR_INTEGRITY, "points to '../outside'");
+	assert_err(fs_remove(top, "way/secret", &e), &e, ERR_INTEGRITY, "points to '../outside'");
 	secrets_are_as_they_were();
 }
 
@@ -240,18 +240,18 @@ static void moving_follows_nothing(void **state)
 	(void)state;
 	struct err e = {0};
 	const char *top = make_tree();
-	assert_ok(beneath_mkdirs(top, "to", &e), &e);
+	assert_ok(fs_mkdirs(top, "to", &e), &e);
 	assert_int_equal(symlink("../outside", test_path("top/road")), 0);
-	assert_int_equal(beneath_move(top, "road", top, "to/road"), 0);
-	assert_true(beneath_exists(top, "to/road") && !beneath_exists(top, "road"));
-	assert_int_equal(beneath_move(top, "to/road/secret", top, "to/secret"), -1);
+	assert_int_equal(fs_move(top, "road", top, "to/road"), 0);
+	assert_true(fs_exists(top, "to/road") && !fs_exists(top, "road"));
+	assert_int_equal(fs_move(top, "to/road/secret", top, "to/secret"), -1);
 	assert_int_equal(errno, ELOOP);
-	assert_int_equal(beneath_move(top, "file", top, "to/road/file"), -1);
+	assert_int_equal(fs_move(top, "file", top, "to/road/file"), -1);
 	assert_int_equal(errno, ELOOP);
-	assert_int_equal(beneath_move(top, "../outside", top, "to/outside"), -1);
+	assert_int_equal(fs_move(top, "../outside", top, "to/outside"), -1);
 	assert_int_equal(errno, EINVAL);
-	assert_int_equal(beneath_move(top, "file", top, "to/file"), 0);
-	assert_true(beneath_exists(top, "to/file") && !beneath_exists(top, "file"));
+	assert_int_equal(fs_move(top, "file", top, "to/file"), 0);
+	assert_true(fs_exists(top, "to/file") && !fs_exists(top, "file"));
 	secrets_are_as_they_were();
 }
 
@@ -260,12 +260,12 @@ static void directories_are_made_where_they_seem_to_be(void **state)
 	(void)state;
 	struct err e = {0};
 	const char *top = make_tree();
-	assert_ok(beneath_mkdirs(top, "dir/a/b", &e), &e);
-	assert_ok(beneath_mkdirs(top, "dir/a/b", &e), &e);
-	assert_true(fs_is_dir(test_path("top/dir/a/b")));
-	assert_err(beneath_mkdirs(top, "way", &e), &e, ERR_INTEGRITY, "points to");
-	assert_err(beneath_mkdirs(top, "way/a", &e), &e, ERR_INTEGRITY, "points to");
-	assert_err(beneath_mkdirs(top, "file/a", &e), &e, ERR_SYSTEM, "Not a directory");
+	assert_ok(fs_mkdirs(top, "dir/a/b", &e), &e);
+	assert_ok(fs_mkdirs(top, "dir/a/b", &e), &e);
+	assert_true(fs_is_dir(TRUSTED, test_path("top/dir/a/b")));
+	assert_err(fs_mkdirs(top, "way", &e), &e, ERR_INTEGRITY, "points to");
+	assert_err(fs_mkdirs(top, "way/a", &e), &e, ERR_INTEGRITY, "points to");
+	assert_err(fs_mkdirs(top, "file/a", &e), &e, ERR_SYSTEM, "Not a directory");
 	secrets_are_as_they_were();
 }
 
@@ -274,14 +274,14 @@ static void links_inside_are_resolved_when_asked(void **state)
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
 	const char *top = make_tree();
-	assert_string_equal(beneath_resolve(top, "near/sub/file", &a), "dir/sub/file");
-	assert_string_equal(beneath_resolve(top, "near/file", &a), "dir/file");
-	assert_string_equal(beneath_resolve(top, "file", &a), "file");
+	assert_string_equal(fs_resolve(top, "near/sub/file", &a), "dir/sub/file");
+	assert_string_equal(fs_resolve(top, "near/file", &a), "dir/file");
+	assert_string_equal(fs_resolve(top, "file", &a), "file");
 	assert_int_equal(symlink("..", test_path("top/dir/up")), 0);
-	assert_string_equal(beneath_resolve(top, "dir/up/file", &a), "file");
-	assert_null(beneath_resolve(top, "way/secret", &a));
-	assert_null(beneath_resolve(top, "none/file", &a));
-	assert_null(beneath_resolve(top, "../secret", &a));
+	assert_string_equal(fs_resolve(top, "dir/up/file", &a), "file");
+	assert_null(fs_resolve(top, "way/secret", &a));
+	assert_null(fs_resolve(top, "none/file", &a));
+	assert_null(fs_resolve(top, "../secret", &a));
 }
 
 static atomic_bool stop;
@@ -311,14 +311,14 @@ static void a_race_is_never_won(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, swap, (void *)(uintptr_t)top), 0);
 	for (int i = 0; i < 20000 && (i < 2000 || !refused || !read); i++) {
 		AUTO_BUF struct buf b = {0};
-		if (beneath_read(top, "race/secret", 100, &b, &e) < 0) {
+		if (fs_read(top, "race/secret", 100, &b, &e) < 0) {
 			refused++;
 		} else {
 			read++;
 			assert_string_equal(buf_cstr(&b), "mine\n");
 		}
-		if (beneath_write(top, "race/fresh", "x", 1, 0644, NULL, &e) == 0)
-			(void)!beneath_remove(top, "race/fresh", &e);
+		if (fs_write(top, "race/fresh", "x", 1, 0644, &e) == 0)
+			(void)!fs_remove(top, "race/fresh", &e);
 	}
 	stop = true;
 	pthread_join(thread, NULL);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/sys/beneath.h"
+#include "base/sys/fs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -25,7 +25,7 @@ static const char *top, *inside;
 static void clean(void)
 {
 	struct err e;
-	(void)!fs_remove_tree(top, &e);
+	(void)!fs_remove(TRUSTED, top, &e);
 	arena_release(&arena);
 }
 
@@ -33,11 +33,12 @@ static void make_top(void)
 {
 	char *dir;
 	struct err e = {0};
-	fail_unless(fs_temp_dir(fs_is_dir("/dev/shm") ? "/dev/shm" : "/tmp", "ptbuild-fuzz-", &arena, &dir, &e) == 0);
+	fail_unless(fs_temp_dir(fs_is_dir(TRUSTED, "/dev/shm") ? "/dev/shm" : "/tmp", "ptbuild-fuzz-", &arena, &dir,
+				&e) == 0);
 	top = dir;
 	inside = path_join(&arena, top, "in");
-	fail_unless(fs_mkdirs(path_join(&arena, top, "out"), &e) == 0);
-	fail_unless(fs_write_atomic(path_join(&arena, top, "out/f"), SECRET, strlen(SECRET), 0644, &e) == 0);
+	fail_unless(fs_mkdirs(TRUSTED, path_join(&arena, top, "out"), &e) == 0);
+	fail_unless(fs_write(TRUSTED, path_join(&arena, top, "out/f"), SECRET, strlen(SECRET), 0644, &e) == 0);
 	atexit(clean);
 }
 
@@ -45,8 +46,8 @@ static void begin(void)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct err e = {0};
-	fail_unless(fs_remove_tree(inside, &e) == 0);
-	fail_unless(fs_mkdirs(path_join(&a, inside, "d/e"), &e) == 0);
+	fail_unless(fs_remove(TRUSTED, inside, &e) == 0);
+	fail_unless(fs_mkdirs(TRUSTED, path_join(&a, inside, "d/e"), &e) == 0);
 	for (const char *const *p = (const char *const[]){"f", "d/f", "d/e/f", NULL}; *p; p++) {
 		int fd = open(path_join(&a, inside, *p), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 		fail_unless(fd >= 0 && write(fd, "own", 3) == 3 && close(fd) == 0);
@@ -79,31 +80,31 @@ static void act(char kind, const char *path, struct arena *a)
 	const char *found;
 	switch (kind) {
 	case 'r':
-		(void)!beneath_read(inside, path, 100, &b, &e);
+		(void)!fs_read(inside, path, 100, &b, &e);
 		fail_unless(!strstr(buf_cstr(&b), SECRET));
 		return;
 	case 'w':
-		(void)!beneath_write(inside, path, "new", 3, 0644, NULL, &e);
+		(void)!fs_write(inside, path, "new", 3, 0644, &e);
 		return;
 	case 'a':
-		fd = beneath_append(inside, path, &e);
+		fd = fs_append(inside, path, &e);
 		if (fd >= 0)
 			fail_unless(write(fd, "more", 4) == 4 && close(fd) == 0);
 		return;
 	case 't':
-		(void)!beneath_truncate(inside, path, 1, &e);
+		(void)!fs_truncate(inside, path, 1, &e);
 		return;
 	case 'x':
-		(void)!beneath_remove(inside, path, &e);
+		(void)!fs_remove(inside, path, &e);
 		return;
 	case 'm':
-		(void)!beneath_mkdirs(inside, path, &e);
+		(void)!fs_mkdirs(inside, path, &e);
 		return;
 	case 'i':
-		(void)!beneath_list(inside, path, a, &names, &e);
+		(void)!fs_list(inside, path, a, &names, &e);
 		return;
 	case 'v':
-		found = beneath_resolve(inside, path, a);
+		found = fs_resolve(inside, path, a);
 		fail_unless(!found || (*found != '/' && strncmp(found, "..", 3) != 0 && strncmp(found, "../", 3) != 0));
 		return;
 	default:
@@ -117,9 +118,10 @@ static void outside_is_as_it_was(void)
 	AUTO_BUF struct buf b = {0};
 	struct strlist names = {0}, all = {0};
 	struct err e = {0};
-	fail_unless(fs_read(path_join(&a, top, "out/f"), 100, &b, &e) == 0 && strcmp(buf_cstr(&b), SECRET) == 0);
-	fail_unless(fs_list(path_join(&a, top, "out"), &a, &names, &e) == 0 && names.count == 1);
-	fail_unless(fs_list(top, &a, &all, &e) == 0 && all.count == 2);
+	fail_unless(fs_read(TRUSTED, path_join(&a, top, "out/f"), 100, &b, &e) == 0 &&
+		    strcmp(buf_cstr(&b), SECRET) == 0);
+	fail_unless(fs_list(TRUSTED, path_join(&a, top, "out"), &a, &names, &e) == 0 && names.count == 1);
+	fail_unless(fs_list(TRUSTED, top, &a, &all, &e) == 0 && all.count == 2);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
