@@ -74,6 +74,8 @@ static int read_entry(struct fatbin_file *f, uint64_t at, uint64_t end, bool rel
 	entry.kind = known_kind(entry.number);
 	entry.packing = flags & FLAG_ZSTD ? FATBIN_ZSTD : flags & FLAG_LZ4 ? FATBIN_LZ4 : FATBIN_PLAIN;
 	entry.sealed = (flags & FLAG_SEALED) != 0;
+	entry.from = at;
+	entry.to = at + header + padded;
 	entry.offset = at + header;
 	entry.size = packed ? packed : padded;
 	entry.raw_size = entry.packing == FATBIN_PLAIN ? entry.size : raw;
@@ -108,7 +110,7 @@ static int read_container(struct fatbin_file *f, uint64_t at, uint64_t limit, bo
 	}
 	f->containers++;
 	*ret_next = end;
-	return 0;
+	return f->box ? f->box(at, at + header, end, f->user, e) : 0;
 }
 
 int fatbin_containers(struct fatbin_file *f, uint64_t at, uint64_t end, bool relocatable, struct err *e)

@@ -26,6 +26,7 @@ struct fatbin_entry {
 	enum fatbin_packing packing;
 	bool sealed;        /* its contents are encrypted, as nvcc does with intermediate code */
 	bool relocatable;   /* not linked yet: from __nv_relfatbin */
+	uint64_t from, to;  /* of the whole entry: header, contents and padding */
 	uint64_t offset;    /* of the contents, in the whole file */
 	uint64_t size;      /* of the contents in the file */
 	uint64_t raw_size;  /* of the contents unpacked */

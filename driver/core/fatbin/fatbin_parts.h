@@ -8,6 +8,9 @@ struct fatbin_file {
 	const char *name;
 	const char *member; /* of a static archive, "" elsewhere */
 	fatbin_fn fn;
+	/* after a fat binary's entries: where it begins, where its header ends, and its end;
+	 * NULL */
+	int (*box)(uint64_t from, uint64_t entries, uint64_t to, void *user, struct err *e);
 	void *user;
 	size_t containers;
 };

@@ -1,0 +1,348 @@
+#include "core/elf/elf_cut.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef DT_RELR /* glibc before 2.36 */
+#define DT_RELR 36
+#endif
+
+struct cutting {
+	struct elf_cut *c;
+	const struct elf_map *m;
+	struct arena *a;
+	Elf64_Phdr *segments;
+	size_t segments_count;
+	Elf64_Shdr *sections;
+	size_t sections_count;
+	uint64_t page, align;
+	uint64_t *starts, *ends; /* of each tail: what may leave the file */
+	uint64_t moved;          /* what lay behind the headers up to here has moved away */
+};
+
+static uint64_t up(uint64_t v, uint64_t align)
+{
+	return (v + align - 1) / align * align;
+}
+
+void elf_cut_add(struct elf_cut *c, uint64_t at, const void *from, uint64_t len)
+{
+	if (!len)
+		return;
+	if (c->count == c->cap)
+		c->patches = arena_grow(c->a, c->patches, &c->cap, 64, sizeof(*c->patches));
+	c->patches[c->count++] = (struct elf_patch){at, len, from};
+}
+
+uint64_t elf_cut_offset(const struct elf_cut *c, uint64_t offset)
+{
+	uint64_t gone = 0;
+	for (size_t i = 0; i < c->holes_count && c->holes[i].to <= offset; i++)
+		gone += c->holes[i].to - c->holes[i].from;
+	return offset - gone;
+}
+
+int elf_sections(const struct elf_map *m, struct arena *a, Elf64_Shdr **ret, size_t *ret_count, struct err *e)
+{
+	const GElf_Ehdr *h = &m->header;
+	*ret = NULL;
+	*ret_count = 0;
+	if (h->e_shoff == 0 || h->e_shnum == 0)
+		return 0;
+	if (h->e_shentsize != sizeof(Elf64_Shdr) || h->e_shoff > m->size ||
+	    h->e_shnum > (m->size - h->e_shoff) / sizeof(Elf64_Shdr))
+		return elf_map_bad(m, h->e_shoff, e, "%u section headers leave the file", h->e_shnum);
+	Elf64_Shdr *s = arena_array(a, h->e_shnum, sizeof(*s));
+	memcpy(s, m->data + h->e_shoff, h->e_shnum * sizeof(*s));
+	for (size_t i = 0; i < h->e_shnum; i++)
+		if (s[i].sh_type != SHT_NULL && s[i].sh_type != SHT_NOBITS &&
+		    (s[i].sh_offset > m->size || s[i].sh_size > m->size - s[i].sh_offset))
+			return elf_map_bad(m, h->e_shoff + i * sizeof(*s), e, "section %zu leaves the file", i);
+	*ret = s;
+	*ret_count = h->e_shnum;
+	return 0;
+}
+
+const char *elf_section_name(const struct elf_map *m, const Elf64_Shdr *sections, size_t count, size_t i)
+{
+	size_t names = m->header.e_shstrndx;
+	if (names >= count || sections[names].sh_type == SHT_NOBITS || sections[i].sh_name >= sections[names].sh_size)
+		return "";
+	const char *s = (const char *)m->data + sections[names].sh_offset + sections[i].sh_name;
+	return memchr(s, '\0', sections[names].sh_size - sections[i].sh_name) ? s : "";
+}
+
+static uint64_t headers_end(const struct cutting *x, size_t more)
+{
+	return x->m->header.e_phoff + (x->segments_count + more) * sizeof(Elf64_Phdr);
+}
+
+static void lower(uint64_t *limit, uint64_t from, uint64_t to, uint64_t end)
+{
+	if (from < *limit && to > end)
+		*limit = from < end ? end : from;
+}
+
+/* The first byte behind the program headers that something uses: a section, a segment that is not PT_LOAD, what a
+ * dynamic entry points to. Linkers leave none free, tools that moved a table away do. */
+static uint64_t room_end(const struct cutting *x)
+{
+	static const int64_t tables[] = {DT_HASH,   DT_GNU_HASH,   DT_STRTAB,     DT_SYMTAB, DT_RELA,    DT_REL,
+					 DT_JMPREL, DT_INIT_ARRAY, DT_FINI_ARRAY, DT_VERSYM, DT_VERNEED, DT_VERDEF,
+					 DT_RELR,   DT_PLTGOT,     DT_INIT,       DT_FINI};
+	uint64_t end = headers_end(x, 0), limit = 0, value, offset, room;
+	for (size_t i = 0; i < x->segments_count; i++)
+		if (x->segments[i].p_type == PT_LOAD && x->segments[i].p_offset < end &&
+		    x->segments[i].p_offset + x->segments[i].p_filesz >= end)
+			limit = x->segments[i].p_offset + x->segments[i].p_filesz;
+	for (size_t i = 0; i < x->segments_count; i++)
+		if (x->segments[i].p_type != PT_LOAD && x->segments[i].p_type != PT_PHDR && x->segments[i].p_filesz)
+			lower(&limit, x->segments[i].p_offset, x->segments[i].p_offset + x->segments[i].p_filesz, end);
+	for (size_t i = 0; i < x->sections_count; i++)
+		if (x->sections[i].sh_type != SHT_NULL && x->sections[i].sh_type != SHT_NOBITS &&
+		    x->sections[i].sh_size)
+			lower(&limit, x->sections[i].sh_offset, x->sections[i].sh_offset + x->sections[i].sh_size, end);
+	for (size_t i = 0; i < ARRAY_LEN(tables); i++)
+		if (elf_map_dyn(x->m, tables[i], &value) && elf_map_find(x->m, value, &offset, &room) &&
+		    offset >= x->moved)
+			lower(&limit, offset, offset + 1, end);
+	if (x->m->header.e_shoff >= end)
+		lower(&limit, x->m->header.e_shoff, x->m->header.e_shoff + 1, end);
+	return limit;
+}
+
+static Elf64_Phdr *load_of(const struct cutting *x, uint64_t offset)
+{
+	for (size_t i = 0; i < x->segments_count; i++) {
+		Elf64_Phdr *p = &x->segments[i];
+		if (p->p_type == PT_LOAD && offset >= p->p_offset && offset - p->p_offset < p->p_filesz)
+			return p;
+	}
+	return NULL;
+}
+
+/* A note or hash table right behind the headers goes to a place in a tail, which is loaded as well. */
+static bool evict(struct cutting *x, uint64_t from, uint64_t *used, uint64_t end)
+{
+	uint64_t at = up(*used, 16);
+	const Elf64_Phdr *load = load_of(x, at);
+	Elf64_Shdr *s = NULL;
+	for (size_t i = 0; i < x->sections_count; i++)
+		if (x->sections[i].sh_offset == from && x->sections[i].sh_size && x->sections[i].sh_type != SHT_NOBITS)
+			s = &x->sections[i];
+	if (!s || !load || at > end || s->sh_size > end - at ||
+	    (s->sh_type != SHT_NOTE && s->sh_type != SHT_HASH && s->sh_type != SHT_GNU_HASH))
+		return false;
+	uint64_t address = load->p_vaddr + (at - load->p_offset), where = x->m->dyn_offset;
+	for (size_t i = 0; i < x->segments_count; i++) {
+		const Elf64_Phdr *p = &x->segments[i];
+		if ((p->p_type == PT_NOTE || p->p_type == PT_GNU_PROPERTY) && p->p_offset < from + s->sh_size &&
+		    p->p_offset + p->p_filesz > from && (p->p_offset != from || p->p_filesz != s->sh_size))
+			return false;
+	}
+	for (size_t i = 0; i < x->segments_count; i++) {
+		Elf64_Phdr *p = &x->segments[i];
+		if ((p->p_type == PT_NOTE || p->p_type == PT_GNU_PROPERTY) && p->p_offset == from) {
+			p->p_offset = at;
+			p->p_vaddr = p->p_paddr = address;
+		}
+	}
+	for (size_t i = 0; i < x->m->dyn_count; i++, where += sizeof(Elf64_Dyn)) {
+		uint64_t *value = arena_alloc(x->a, sizeof(*value));
+		*value = address;
+		if ((x->m->dyn[i].d_tag == DT_HASH || x->m->dyn[i].d_tag == DT_GNU_HASH) &&
+		    x->m->dyn[i].d_un.d_val == s->sh_addr && s->sh_type != SHT_NOTE)
+			elf_cut_add(x->c, where + offsetof(Elf64_Dyn, d_un), value, sizeof(*value));
+	}
+	elf_cut_add(x->c, *used, NULL, at - *used);
+	elf_cut_add(x->c, at, x->m->data + from, s->sh_size);
+	*used = at + s->sh_size;
+	x->moved = from + s->sh_size;
+	s->sh_offset = at;
+	s->sh_addr = address;
+	return true;
+}
+
+/* The pages of tail `i` that can go, from `used` on; false where they are less than a step of the alignment. */
+static bool find_hole(struct cutting *x, size_t i, uint64_t used, uint64_t end)
+{
+	uint64_t from = up(used, x->page);
+	x->starts[i] = x->ends[i] = end;
+	if (from >= end || end - from < x->align)
+		return false;
+	x->starts[i] = from;
+	x->ends[i] = from + (end - from) / x->align * x->align;
+	return true;
+}
+
+static size_t largest(const struct cutting *x, size_t count, const bool *taken)
+{
+	size_t best = count;
+	for (size_t i = 0; i < count; i++)
+		if (!taken[i] && x->ends[i] > x->starts[i] &&
+		    (best == count || x->ends[i] - x->starts[i] > x->ends[best] - x->starts[best]))
+			best = i;
+	return best;
+}
+
+/* Makes room for a program header for each hole; those without stay zeros. */
+static void choose_holes(struct cutting *x, const struct elf_tail *tails, size_t count)
+{
+	bool *taken = arena_array(x->a, count, sizeof(*taken));
+	uint64_t *used = arena_array(x->a, count, sizeof(*used)), *ends = arena_array(x->a, count, sizeof(*ends));
+	size_t wanted = 0, holes = 0;
+	for (size_t i = 0; i < count; i++) {
+		const Elf64_Shdr *s = &x->sections[tails[i].section];
+		used[i] = tails[i].used;
+		ends[i] = s->sh_offset + s->sh_size;
+		wanted += find_hole(x, i, used[i], ends[i]);
+	}
+	for (size_t i; (i = largest(x, count, taken)) < count && room_end(x) < headers_end(x, wanted);) {
+		uint64_t from = room_end(x);
+		if (from < headers_end(x, 0) || !evict(x, from, &used[i], ends[i]))
+			break;
+		find_hole(x, i, used[i], ends[i]);
+	}
+	for (size_t i; (i = largest(x, count, taken)) < count && room_end(x) >= headers_end(x, holes + 1); holes++)
+		taken[i] = true;
+	for (size_t i = 0; i < count; i++) {
+		if (!taken[i] && x->ends[i] > x->starts[i]) {
+			x->c->kept = "the program headers have no room for another segment";
+			x->starts[i] = x->ends[i] = ends[i];
+		}
+		elf_cut_add(x->c, used[i], NULL, x->starts[i] - used[i]);
+		elf_cut_add(x->c, x->ends[i], NULL, ends[i] - x->ends[i]);
+		x->sections[tails[i].section].sh_size = tails[i].used - x->sections[tails[i].section].sh_offset;
+		if (!taken[i])
+			continue;
+		x->c->holes[x->c->holes_count++] = (struct elf_hole){x->starts[i], x->ends[i]};
+		x->c->size -= x->ends[i] - x->starts[i];
+	}
+}
+
+static int by_offset(const void *a, const void *b)
+{
+	const struct elf_hole *x = a, *y = b;
+	return (x->from > y->from) - (x->from < y->from);
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct elf_patch *x = a, *y = b;
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+/* The segment, as so many as its holes leave. */
+static size_t split(const struct cutting *x, const Elf64_Phdr *p, Elf64_Phdr *to)
+{
+	const struct elf_cut *c = x->c;
+	size_t n = 0;
+	to[n] = *p;
+	for (size_t i = 0; i < c->holes_count; i++) {
+		const struct elf_hole *h = &c->holes[i];
+		if (p->p_type != PT_LOAD || h->from < p->p_offset || h->to > p->p_offset + p->p_filesz)
+			continue;
+		uint64_t address = p->p_vaddr + (h->to - p->p_offset), gone = h->to - to[n].p_offset;
+		to[n + 1] = to[n];
+		to[n].p_filesz = h->from - to[n].p_offset;
+		to[n].p_memsz = gone;
+		n++;
+		to[n].p_offset = h->to;
+		to[n].p_vaddr = to[n].p_paddr = address;
+		to[n].p_filesz -= gone;
+		to[n].p_memsz -= gone;
+	}
+	return n + 1;
+}
+
+static void put_headers(struct cutting *x)
+{
+	struct elf_cut *c = x->c;
+	Elf64_Phdr *segments = arena_array(x->a, x->segments_count + c->holes_count, sizeof(*segments));
+	Elf64_Ehdr *h = arena_alloc(x->a, sizeof(*h));
+	size_t n = 0;
+	memcpy(h, x->m->data, sizeof(*h));
+	for (size_t i = 0; i < x->segments_count; i++)
+		n += split(x, &x->segments[i], segments + n);
+	for (size_t i = 0; i < n; i++) {
+		segments[i].p_offset = elf_cut_offset(c, segments[i].p_offset);
+		if (segments[i].p_type == PT_PHDR)
+			segments[i].p_filesz = segments[i].p_memsz = n * sizeof(*segments);
+	}
+	for (size_t i = 0; i < x->sections_count; i++)
+		x->sections[i].sh_offset = elf_cut_offset(c, x->sections[i].sh_offset);
+	elf_cut_add(c, h->e_phoff, segments, n * sizeof(*segments));
+	elf_cut_add(c, h->e_shoff, x->sections, x->sections_count * sizeof(*x->sections));
+	h->e_phnum = (Elf64_Half)n;
+	h->e_shoff = elf_cut_offset(c, h->e_shoff);
+	elf_cut_add(c, 0, h, sizeof(*h));
+}
+
+static int check_patches(const struct elf_cut *c, struct err *e)
+{
+	for (size_t i = 0; i < c->count; i++) {
+		const struct elf_patch *p = &c->patches[i];
+		if (p->at > c->map->size || p->len > c->map->size - p->at ||
+		    (i && p->at < c->patches[i - 1].at + c->patches[i - 1].len))
+			return elf_map_bad(c->map, p->at, e, "two parts of the file lie over each other");
+	}
+	return 0;
+}
+
+int elf_cut_tails(struct elf_cut *c, const struct elf_tail *tails, size_t count, struct err *e)
+{
+	struct cutting x = {.c = c, .m = c->map, .a = c->a, .align = 1};
+	c->size = c->map->size;
+	c->holes = arena_array(c->a, count + 1, sizeof(*c->holes));
+	x.page = c->map->header.e_machine == EM_X86_64 ? 4096 : 65536;
+	x.starts = arena_array(c->a, count + 1, sizeof(*x.starts));
+	x.ends = arena_array(c->a, count + 1, sizeof(*x.ends));
+	if (count) {
+		if (elf_map_loadable(c->map, e) < 0 ||
+		    elf_sections(c->map, c->a, &x.sections, &x.sections_count, e) < 0)
+			return -1;
+		x.segments_count = c->map->segments_count;
+		x.segments = arena_array(c->a, x.segments_count, sizeof(*x.segments));
+		memcpy(x.segments, c->map->data + c->map->header.e_phoff, x.segments_count * sizeof(*x.segments));
+		for (size_t i = 0; i < x.segments_count; i++)
+			if (x.segments[i].p_type == PT_LOAD && x.segments[i].p_align > x.align)
+				x.align = x.segments[i].p_align;
+		x.align = up(x.align, x.page);
+		choose_holes(&x, tails, count);
+		qsort(c->holes, c->holes_count, sizeof(*c->holes), by_offset);
+		put_headers(&x);
+	}
+	if (c->count)
+		qsort(c->patches, c->count, sizeof(*c->patches), by_place);
+	return check_patches(c, e);
+}
+
+/* Bytes of the old file between two places, without the holes. */
+static int write_old(const struct elf_cut *c, int fd, const char *name, uint64_t from, uint64_t to, struct err *e)
+{
+	for (size_t i = 0; from < to; i++) {
+		while (i < c->holes_count && c->holes[i].to <= from)
+			i++;
+		uint64_t end = i < c->holes_count && c->holes[i].from < to ? c->holes[i].from : to;
+		if (end > from &&
+		    fs_write_at(fd, c->map->data + from, end - from, elf_cut_offset(c, from), name, e) < 0)
+			return -1;
+		from = i < c->holes_count ? c->holes[i].to : to;
+	}
+	return 0;
+}
+
+int elf_cut_write(const struct elf_cut *c, int fd, const char *name, struct err *e)
+{
+	uint64_t at = 0;
+	if (ftruncate(fd, (off_t)c->size) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot write '%s'", name);
+	for (size_t i = 0; i < c->count; i++) {
+		const struct elf_patch *p = &c->patches[i];
+		if (write_old(c, fd, name, at, p->at, e) < 0 ||
+		    (p->from && fs_write_at(fd, p->from, p->len, elf_cut_offset(c, p->at), name, e) < 0))
+			return -1;
+		at = p->at + p->len;
+	}
+	return write_old(c, fd, name, at, c->map->size, e);
+}

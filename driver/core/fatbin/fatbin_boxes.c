@@ -1,0 +1,277 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/fatbin/fatbin_boxes.h"
+
+#ifndef DT_RELR /* glibc before 2.36 */
+#define DT_RELR 36
+#define DT_RELRSZ 35
+#endif
+#define AARCH64_RELATIVE 1027
+
+struct collecting {
+	struct fatbin_boxes *b;
+	struct arena *a;
+	size_t first; /* entry of the box that is being read */
+	size_t section;
+};
+
+static int take_entry(const struct fatbin_entry *entry, void *user, struct err *e)
+{
+	struct collecting *c = user;
+	struct fatbin_boxes *b = c->b;
+	(void)e;
+	if (b->entries_count == b->entries_cap)
+		b->entries = arena_grow(c->a, b->entries, &b->entries_cap, 1024, sizeof(*b->entries));
+	b->entries[b->entries_count++] = *entry;
+	return 0;
+}
+
+static int take_box(uint64_t from, uint64_t entries, uint64_t to, void *user, struct err *e)
+{
+	struct collecting *c = user;
+	struct fatbin_boxes *b = c->b;
+	(void)e;
+	if (b->count == b->cap)
+		b->items = arena_grow(c->a, b->items, &b->cap, 256, sizeof(*b->items));
+	b->items[b->count++] = (struct fatbin_box){.section = c->section,
+						   .from = from,
+						   .body = entries,
+						   .to = to,
+						   .first = c->first,
+						   .entries = b->entries_count - c->first};
+	c->first = b->entries_count;
+	return 0;
+}
+
+/* The section's bytes must be loaded as they lie in the file, or pointers into it would mean others. */
+static int read_section(const struct elf_map *m, struct fatbin_boxes *b, struct arena *a, size_t i, struct err *e)
+{
+	const Elf64_Shdr *s = &b->sections[i];
+	struct collecting c = {.b = b, .a = a, .first = b->entries_count, .section = i};
+	uint64_t offset, room;
+	if (!elf_map_find(m, s->sh_addr, &offset, &room) || offset != s->sh_offset || room < s->sh_size)
+		return elf_map_bad(m, s->sh_offset, e, "the section of GPU code is not loaded as it lies in the file");
+	struct fatbin_file f = {.data = m->data,
+				.size = m->size,
+				.name = m->name,
+				.member = "",
+				.fn = take_entry,
+				.box = take_box,
+				.user = &c,
+				.containers = b->count};
+	bool relocatable = strcmp(elf_section_name(m, b->sections, b->sections_count, i), "__nv_relfatbin") == 0;
+	return fatbin_containers(&f, s->sh_offset, s->sh_offset + s->sh_size, relocatable, e);
+}
+
+struct fatbin_box *fatbin_box_at(const struct fatbin_boxes *b, const struct elf_map *m, uint64_t address,
+				 bool *ret_start)
+{
+	uint64_t offset, room;
+	if (!elf_map_find(m, address, &offset, &room))
+		return NULL;
+	size_t low = 0, high = b->count;
+	while (low < high) { /* boxes are in the order of their sections, which is that of the file */
+		size_t middle = (low + high) / 2;
+		if (b->items[middle].to <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == b->count || offset < b->items[low].from)
+		return NULL;
+	*ret_start = offset == b->items[low].from;
+	return &b->items[low];
+}
+
+static void take_pointer(struct fatbin_boxes *b, const struct elf_map *m, struct arena *a, uint64_t value, uint64_t at,
+			 uint64_t where)
+{
+	bool start;
+	struct fatbin_box *box = fatbin_box_at(b, m, value, &start);
+	if (!box)
+		return;
+	if (!start) {
+		box->pinned = box->whole = true;
+		return;
+	}
+	if (b->pointers_count == b->pointers_cap)
+		b->pointers = arena_grow(a, b->pointers, &b->pointers_cap, 512, sizeof(*b->pointers));
+	b->pointers[b->pointers_count++] = (struct fatbin_pointer){at, where, (size_t)(box - b->items)};
+	box->pointed = true;
+}
+
+static int table_of(const struct elf_map *m, int64_t tag, int64_t size_tag, const char *what, uint64_t *ret_offset,
+		    uint64_t *ret_size, struct err *e)
+{
+	uint64_t address;
+	*ret_offset = *ret_size = 0;
+	if (!elf_map_dyn(m, tag, &address) || !elf_map_dyn(m, size_tag, ret_size) || !*ret_size)
+		return 0;
+	return elf_map_need(m, address, *ret_size, what, ret_offset, e);
+}
+
+static uint64_t number_at(const struct elf_map *m, uint64_t offset)
+{
+	uint64_t v;
+	memcpy(&v, m->data + offset, sizeof(v));
+	return v;
+}
+
+static int read_rela(const struct elf_map *m, struct fatbin_boxes *b, struct arena *a, struct err *e)
+{
+	const unsigned relative = m->header.e_machine == EM_AARCH64 ? AARCH64_RELATIVE : R_X86_64_RELATIVE;
+	uint64_t table, size, where, room;
+	if (table_of(m, DT_RELA, DT_RELASZ, "relocation table", &table, &size, e) < 0)
+		return -1;
+	for (uint64_t i = 0; size - i >= sizeof(Elf64_Rela); i += sizeof(Elf64_Rela)) {
+		Elf64_Rela r;
+		memcpy(&r, m->data + table + i, sizeof(r));
+		if (ELF64_R_TYPE(r.r_info) != relative)
+			continue;
+		/* What lies where the relocation writes is the address as well, in files of some linkers. */
+		bool in_place = elf_map_find(m, r.r_offset, &where, &room) && room >= sizeof(uint64_t) &&
+				number_at(m, where) == (uint64_t)r.r_addend;
+		take_pointer(b, m, a, (uint64_t)r.r_addend, table + i + offsetof(Elf64_Rela, r_addend),
+			     in_place ? where : 0);
+	}
+	return 0;
+}
+
+static void take_place(const struct elf_map *m, struct fatbin_boxes *b, struct arena *a, uint64_t address)
+{
+	uint64_t where, room;
+	if (elf_map_find(m, address, &where, &room) && room >= sizeof(uint64_t))
+		take_pointer(b, m, a, number_at(m, where), where, 0);
+}
+
+/* An address, or a bit for each of the 63 places behind the last one. */
+static int read_relr(const struct elf_map *m, struct fatbin_boxes *b, struct arena *a, struct err *e)
+{
+	uint64_t table, size, next = 0;
+	if (table_of(m, DT_RELR, DT_RELRSZ, "table of relative relocations", &table, &size, e) < 0)
+		return -1;
+	for (uint64_t i = 0; size - i >= sizeof(uint64_t); i += sizeof(uint64_t)) {
+		uint64_t v = number_at(m, table + i);
+		if ((v & 1) == 0) {
+			take_place(m, b, a, v);
+			next = v + sizeof(uint64_t);
+			continue;
+		}
+		for (unsigned bit = 1; bit < 64; bit++)
+			if (v >> bit & 1)
+				take_place(m, b, a, next + (bit - 1) * sizeof(uint64_t));
+		next += 63 * sizeof(uint64_t);
+	}
+	return 0;
+}
+
+/* A symbol is an address that other files may have. */
+static int read_symbols(const struct elf_map *m, struct fatbin_boxes *b, struct err *e)
+{
+	uint64_t table, count;
+	bool start;
+	if (elf_map_symbols(m, &table, &count, e) < 0)
+		return -1;
+	for (uint64_t i = 1; i < count; i++) {
+		Elf64_Sym s = elf_map_symbol(m, table, i);
+		struct fatbin_box *box = s.st_shndx == SHN_UNDEF || s.st_shndx == SHN_ABS
+						 ? NULL
+						 : fatbin_box_at(b, m, s.st_value, &start);
+		if (box)
+			box->pinned = box->whole = true;
+	}
+	return 0;
+}
+
+static void take_code(const struct elf_map *m, struct fatbin_boxes *b, uint64_t address)
+{
+	bool start;
+	struct fatbin_box *box = fatbin_box_at(b, m, address, &start);
+	if (box) {
+		box->pinned = true;
+		box->whole = box->whole || !start;
+	}
+}
+
+/* "lea target(%rip), register": REX.W, 8d, a register and no base. */
+static void read_x86(const struct elf_map *m, struct fatbin_boxes *b, const Elf64_Shdr *s)
+{
+	const uint8_t *code = m->data + s->sh_offset, *end = code + s->sh_size;
+	for (const uint8_t *p = code; (p = memchr(p, 0x8d, (size_t)(end - p))); p++) {
+		int32_t distance;
+		if (p == code || end - p < 6 || (p[-1] & 0xfb) != 0x48 || (p[1] & 0xc7) != 0x05)
+			continue;
+		memcpy(&distance, p + 2, sizeof(distance));
+		take_code(m, b, s->sh_addr + (uint64_t)(p + 6 - code) + (uint64_t)(int64_t)distance);
+	}
+}
+
+/* "adrp register, page" and "add register, register, #rest" behind it. */
+static void read_aarch64(const struct elf_map *m, struct fatbin_boxes *b, const Elf64_Shdr *s)
+{
+	for (uint64_t i = 0; i + 8 <= s->sh_size; i += 4) {
+		uint32_t page, add;
+		memcpy(&page, m->data + s->sh_offset + i, sizeof(page));
+		memcpy(&add, m->data + s->sh_offset + i + 4, sizeof(add));
+		if ((page & 0x9f000000) != 0x90000000 || (add & 0xffc00000) != 0x91000000 ||
+		    (add >> 5 & 31) != (page & 31))
+			continue;
+		int64_t pages =
+			(int64_t)((uint64_t)(page >> 5 & 0x7ffff) << 45 | (uint64_t)(page >> 29 & 3) << 43) >> 43;
+		take_code(m, b, ((s->sh_addr + i) & ~0xfffULL) + (uint64_t)(pages * 4096) + (add >> 10 & 0xfff));
+	}
+}
+
+/* Code that has an address without a relocation: what it names must stay. */
+static void read_code(const struct elf_map *m, struct fatbin_boxes *b)
+{
+	for (size_t i = 0; i < b->sections_count; i++) {
+		const Elf64_Shdr *s = &b->sections[i];
+		if (s->sh_type != SHT_PROGBITS || !(s->sh_flags & SHF_EXECINSTR))
+			continue;
+		if (m->header.e_machine == EM_AARCH64)
+			read_aarch64(m, b, s);
+		else
+			read_x86(m, b, s);
+	}
+}
+
+static int by_offset(const void *a, const void *b)
+{
+	const struct fatbin_box *x = a, *y = b;
+	return (x->from > y->from) - (x->from < y->from);
+}
+
+static int check_order(const struct elf_map *m, const struct fatbin_boxes *b, struct err *e)
+{
+	for (size_t i = 1; i < b->count; i++)
+		if (b->items[i].from < b->items[i - 1].to)
+			return elf_map_bad(m, b->items[i].from, e, "two sections of GPU code lie over each other");
+	return 0;
+}
+
+int fatbin_boxes_read(const struct elf_map *m, struct arena *a, struct fatbin_boxes *ret, struct err *e)
+{
+	struct fatbin_boxes b = {0};
+	if (elf_sections(m, a, &b.sections, &b.sections_count, e) < 0)
+		return -1;
+	for (size_t i = 0; i < b.sections_count; i++) {
+		const char *name = elf_section_name(m, b.sections, b.sections_count, i);
+		bool code = strcmp(name, ".nv_fatbin") == 0 || strcmp(name, "__nv_relfatbin") == 0;
+		if (code && (b.sections[i].sh_flags & SHF_ALLOC) && b.sections[i].sh_type != SHT_NOBITS &&
+		    b.sections[i].sh_size && read_section(m, &b, a, i, e) < 0)
+			return -1;
+	}
+	if (b.count) {
+		qsort(b.items, b.count, sizeof(*b.items), by_offset);
+		if (check_order(m, &b, e) < 0 || read_rela(m, &b, a, e) < 0 || read_relr(m, &b, a, e) < 0 ||
+		    read_symbols(m, &b, e) < 0)
+			return -1;
+		read_code(m, &b);
+	}
+	for (size_t i = 0; i < b.count; i++)
+		b.items[i].pinned = b.items[i].pinned || !b.items[i].pointed;
+	*ret = b;
+	return 0;
+}

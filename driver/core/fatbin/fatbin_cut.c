@@ -1,0 +1,315 @@
+#include "core/fatbin/fatbin_cut.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/fatbin/fatbin_boxes.h"
+
+enum { ARCHS_MAX = 64 };
+
+/* One fat binary as it will be. */
+struct placed {
+	uint64_t at, size;
+	const bool *keep; /* of its entries */
+};
+
+struct planning {
+	struct elf_cut *c;
+	const struct elf_map *m;
+	struct arena *a;
+	const struct fatbin_wanted *w;
+	struct fatbin_boxes b;
+	struct placed *placed;
+	struct fatbin_cut out;
+	size_t kept_cap, dropped_cap;
+};
+
+static struct fatbin_count *count_for(struct arena *a, struct fatbin_count **items, size_t *count, size_t *cap,
+				      const struct fatbin_entry *entry)
+{
+	for (size_t i = 0; i < *count; i++)
+		if ((*items)[i].number == entry->number && strcmp((*items)[i].target, entry->target) == 0)
+			return &(*items)[i];
+	if (*count == *cap)
+		*items = arena_grow(a, *items, cap, 16, sizeof(**items));
+	struct fatbin_count *n = &(*items)[(*count)++];
+	*n = (struct fatbin_count){.kind = entry->kind, .number = entry->number};
+	memcpy(n->target, entry->target, sizeof(n->target));
+	return n;
+}
+
+static int by_target(const void *a, const void *b)
+{
+	const struct fatbin_count *x = a, *y = b;
+	int order = fatbin_target_cmp(x->target, y->target);
+	return order ? order : (x->number > y->number) - (x->number < y->number);
+}
+
+/* What stays of each fat binary, and how long it is then. */
+static void choose(struct planning *p)
+{
+	struct fatbin_cut *out = &p->out;
+	bool *runs = arena_array(p->a, p->w->count + 1, sizeof(*runs));
+	out->runs = arena_array(p->a, p->w->count + 1, sizeof(*out->runs));
+	for (size_t i = 0; i < p->b.count; i++) {
+		const struct fatbin_box *box = &p->b.items[i];
+		const struct fatbin_entry *entries = p->b.entries + box->first;
+		bool *keep = arena_array(p->a, box->entries + 1, sizeof(*keep));
+		struct placed *to = &p->placed[i];
+		fatbin_choose(entries, box->entries, p->w, keep, runs);
+		for (size_t g = 0; g < p->w->count; g++)
+			out->runs[g] += runs[g];
+		*to = (struct placed){box->from, box->body - box->from, keep};
+		for (size_t k = 0; k < box->entries; k++) {
+			keep[k] = keep[k] || box->whole;
+			struct fatbin_count *n =
+				keep[k] ? count_for(p->a, &out->kept, &out->kept_count, &p->kept_cap, &entries[k])
+					: count_for(p->a, &out->dropped, &out->dropped_count, &p->dropped_cap,
+						    &entries[k]);
+			n->entries++;
+			n->bytes += entries[k].to - entries[k].from;
+			to->size += keep[k] ? entries[k].to - entries[k].from : 0;
+			*(keep[k] ? &out->kept_bytes : &out->dropped_bytes) += entries[k].to - entries[k].from;
+		}
+	}
+	out->containers = p->b.count;
+	if (out->kept_count)
+		qsort(out->kept, out->kept_count, sizeof(*out->kept), by_target);
+	if (out->dropped_count)
+		qsort(out->dropped, out->dropped_count, sizeof(*out->dropped), by_target);
+}
+
+static const struct fatbin_box *pinned_from(const struct planning *p, size_t section, uint64_t at, uint64_t end)
+{
+	for (size_t i = 0; i < p->b.count; i++) {
+		const struct fatbin_box *box = &p->b.items[i];
+		if (box->section == section && box->pinned && box->from < end && p->placed[i].size + box->from > at)
+			return box;
+	}
+	return NULL;
+}
+
+/* Those of a section move down, one behind the other, around what must stay; -1: they do not fit around that, and
+ * all stay where they are. */
+static int pack(struct planning *p, size_t section, bool any_pinned, uint64_t *ret_used)
+{
+	const Elf64_Shdr *s = &p->b.sections[section];
+	uint64_t align = s->sh_addralign > 8 ? s->sh_addralign : 8, at = s->sh_offset, used = at;
+	for (size_t i = 0; i < p->b.count; i++) {
+		const struct fatbin_box *box = &p->b.items[i], *in_the_way;
+		uint64_t size = p->placed[i].size;
+		if (box->section != section)
+			continue;
+		if (!box->pinned) {
+			while (any_pinned && (in_the_way = pinned_from(p, section, at, at + size)))
+				at = in_the_way->to;
+			at += (align - (s->sh_addr + (at - s->sh_offset)) % align) % align;
+			/* The first one lies where the linker put it, which need not be a multiple. */
+			at = used == s->sh_offset && at > box->from ? box->from : at;
+			if (at + size > s->sh_offset + s->sh_size)
+				return -1;
+			p->placed[i].at = at;
+			p->out.moved += at != box->from;
+			at += size;
+		}
+		uint64_t end = p->placed[i].at + size;
+		used = end > used ? end : used;
+	}
+	*ret_used = used;
+	return 0;
+}
+
+static void add_box(struct planning *p, size_t i)
+{
+	const struct fatbin_box *box = &p->b.items[i];
+	const struct placed *to = &p->placed[i];
+	uint64_t at = to->at, head = box->body - box->from;
+	if (at == box->from && to->size == box->to - box->from)
+		return;
+	uint8_t *header = arena_alloc(p->a, head);
+	uint64_t size = to->size - head;
+	memcpy(header, p->m->data + box->from, head);
+	memcpy(header + 8, &size, sizeof(size));
+	elf_cut_add(p->c, at, header, head);
+	at += head;
+	for (size_t k = 0; k < box->entries; k++) {
+		const struct fatbin_entry *entry = &p->b.entries[box->first + k];
+		if (!to->keep[k])
+			continue;
+		uint64_t from = entry->from, end = entry->to;
+		while (k + 1 < box->entries && to->keep[k + 1])
+			end = p->b.entries[box->first + ++k].to;
+		elf_cut_add(p->c, at, p->m->data + from, end - from);
+		at += end - from;
+	}
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct elf_hole *x = a, *y = b;
+	return (x->from > y->from) - (x->from < y->from);
+}
+
+/* What lies between those of a section, up to the last one, is zero. */
+static void clear_between(struct planning *p, size_t section)
+{
+	struct elf_hole *taken = arena_array(p->a, p->b.count, sizeof(*taken));
+	size_t n = 0;
+	for (size_t i = 0; i < p->b.count; i++)
+		if (p->b.items[i].section == section)
+			taken[n++] = (struct elf_hole){p->placed[i].at, p->placed[i].at + p->placed[i].size};
+	if (n)
+		qsort(taken, n, sizeof(*taken), by_place);
+	uint64_t at = p->b.sections[section].sh_offset;
+	for (size_t i = 0; i < n; i++) {
+		elf_cut_add(p->c, at, NULL, taken[i].from - at);
+		at = taken[i].to;
+	}
+}
+
+static void add_pointers(struct planning *p)
+{
+	for (size_t i = 0; i < p->b.pointers_count; i++) {
+		const struct fatbin_pointer *from = &p->b.pointers[i];
+		const struct fatbin_box *box = &p->b.items[from->box];
+		const Elf64_Shdr *s = &p->b.sections[box->section];
+		if (p->placed[from->box].at == box->from)
+			continue;
+		uint64_t *address = arena_alloc(p->a, sizeof(*address));
+		*address = s->sh_addr + (p->placed[from->box].at - s->sh_offset);
+		elf_cut_add(p->c, from->at, address, sizeof(*address));
+		if (from->in_place)
+			elf_cut_add(p->c, from->in_place, address, sizeof(*address));
+	}
+}
+
+/* Each section with its fat binaries; *ret_count tails. */
+static void place_sections(struct planning *p, struct elf_tail *tails, size_t *ret_count)
+{
+	for (size_t s = 0; s < p->b.sections_count; s++) {
+		size_t boxes = 0, pinned = 0;
+		uint64_t used, before = p->out.moved;
+		for (size_t i = 0; i < p->b.count; i++) {
+			boxes += p->b.items[i].section == s;
+			pinned += p->b.items[i].section == s && p->b.items[i].pinned;
+		}
+		if (!boxes)
+			continue;
+		if (pack(p, s, pinned > 0, &used) < 0) {
+			for (size_t i = 0; i < p->b.count; i++)
+				if (p->b.items[i].section == s) {
+					p->b.items[i].pinned = true;
+					p->placed[i].at = p->b.items[i].from;
+				}
+			p->out.moved = before;
+			pinned = boxes;
+			(void)pack(p, s, true, &used);
+		}
+		if (pinned)
+			p->out.left = arena_printf(p->a,
+						   "%zu of %zu fat binaries of %s stay at their place: no relocation "
+						   "points to them, or something points into them",
+						   pinned, boxes,
+						   elf_section_name(p->m, p->b.sections, p->b.sections_count, s));
+		clear_between(p, s);
+		tails[(*ret_count)++] = (struct elf_tail){s, used};
+	}
+	for (size_t i = 0; i < p->b.count; i++)
+		add_box(p, i);
+	add_pointers(p);
+}
+
+/* ---- the list of targets that torch itself tells ---- */
+
+/* "sm_75 sm_90 compute_120" with its NUL; 0 unless there are two targets at least. */
+static size_t archs_at(const char *text, size_t room, struct fatbin_entry *entries, size_t *ret_count)
+{
+	size_t at = 0, count = 0;
+	for (;;) {
+		size_t word = room - at > 3 && memcmp(text + at, "sm_", 3) == 0        ? 3
+			      : room - at > 8 && memcmp(text + at, "compute_", 8) == 0 ? 8
+										       : 0;
+		size_t n = 0;
+		if (!word || count == ARCHS_MAX)
+			return 0;
+		struct fatbin_entry *entry = &entries[count++];
+		*entry = (struct fatbin_entry){.kind = word == 3 ? FATBIN_CUBIN : FATBIN_PTX};
+		entry->from = at;
+		for (at += word; at < room && n < 4 && text[at] >= '0' && text[at] <= '9'; at++)
+			entry->target[n++] = text[at];
+		if (n && at < room && (text[at] == 'a' || text[at] == 'f'))
+			entry->target[n++] = text[at++];
+		entry->to = at;
+		if (n < 2 || at >= room)
+			return 0;
+		if (text[at] == '\0')
+			break;
+		if (text[at++] != ' ')
+			return 0;
+	}
+	*ret_count = count;
+	return count > 1 ? at : 0;
+}
+
+static void shorten_archs(struct planning *p, uint64_t at, size_t len, const struct fatbin_entry *entries, size_t count)
+{
+	bool keep[ARCHS_MAX];
+	const char *text = (const char *)p->m->data + at;
+	char *now = arena_alloc(p->a, len + 2);
+	fatbin_choose(entries, count, p->w, keep, NULL);
+	for (size_t i = 0; i < count; i++)
+		if (keep[i]) {
+			strcat(now, *now ? " " : "");
+			strncat(now, text + entries[i].from, entries[i].to - entries[i].from);
+		}
+	p->out.archs = now;
+	p->out.archs_at = at;
+	p->out.archs_len = len;
+	if (strlen(now) < len)
+		elf_cut_add(p->c, at, now, len);
+}
+
+static int find_archs(struct planning *p, struct err *e)
+{
+	Elf64_Shdr *sections;
+	size_t sections_count, count;
+	struct fatbin_entry entries[ARCHS_MAX];
+	const char *name = strrchr(p->m->name, '/');
+	if (strncmp(name ? name + 1 : p->m->name, "libtorch_", 9) != 0)
+		return 0;
+	if (elf_sections(p->m, p->a, &sections, &sections_count, e) < 0)
+		return -1;
+	for (size_t i = 0; i < sections_count; i++) {
+		const Elf64_Shdr *s = &sections[i];
+		if (s->sh_type != SHT_PROGBITS ||
+		    strcmp(elf_section_name(p->m, sections, sections_count, i), ".rodata") != 0)
+			continue;
+		const char *text = (const char *)p->m->data + s->sh_offset, *end = text + s->sh_size;
+		for (const char *at = text; (at = memmem(at, (size_t)(end - at), "sm_", 3));) {
+			size_t len = archs_at(at, (size_t)(end - at), entries, &count);
+			if (len)
+				shorten_archs(p, (uint64_t)((const uint8_t *)at - p->m->data), len, entries, count);
+			at += len ? len : 3;
+		}
+	}
+	return 0;
+}
+
+int fatbin_cut_plan(struct elf_cut *cut, const struct fatbin_wanted *w, struct fatbin_cut *ret, struct err *e)
+{
+	struct planning p = {.c = cut, .m = cut->map, .a = cut->a, .w = w};
+	if (fatbin_boxes_read(p.m, p.a, &p.b, e) < 0)
+		return -1;
+	struct elf_tail *tails = arena_array(p.a, p.b.sections_count + 1, sizeof(*tails));
+	size_t count = 0;
+	p.placed = arena_array(p.a, p.b.count + 1, sizeof(*p.placed));
+	choose(&p);
+	if (p.out.dropped_count)
+		place_sections(&p, tails, &count);
+	if (find_archs(&p, e) < 0 || elf_cut_tails(cut, tails, count, e) < 0)
+		return -1;
+	if (cut->kept)
+		p.out.left = cut->kept;
+	*ret = p.out;
+	return 0;
+}

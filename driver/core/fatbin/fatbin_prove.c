@@ -1,0 +1,170 @@
+/* What was cut, read again by other means than it was written: the two files are compared by address. */
+#include <string.h>
+
+#include "core/fatbin/fatbin_boxes.h"
+#include "core/fatbin/fatbin_cut.h"
+
+struct proving {
+	const struct elf_map *old, *new;
+	const struct fatbin_wanted *w;
+	struct arena *a;
+	struct fatbin_boxes b[2];
+};
+
+static int same_box(const struct proving *p, const struct fatbin_box *old, const struct fatbin_box *new, struct err *e)
+{
+	const struct fatbin_entry *from = p->b[0].entries + old->first, *to = p->b[1].entries + new->first;
+	bool *keep = arena_array(p->a, old->entries + 1, sizeof(*keep));
+	size_t n = 0;
+	fatbin_choose(from, old->entries, p->w, keep, NULL);
+	for (size_t i = 0; i < old->entries; i++) {
+		if (!keep[i] && !old->whole)
+			continue;
+		uint64_t size = from[i].to - from[i].from;
+		if (n == new->entries || to[n].to - to[n].from != size ||
+		    memcmp(p->old->data + from[i].from, p->new->data + to[n].from, size) != 0)
+			return elf_map_bad(p->new, new->from, e, "the code for sm_%s is not what it was",
+					   from[i].target);
+		n++;
+	}
+	return n == new->entries ? 0 : elf_map_bad(p->new, new->from, e, "a fat binary holds more than it should");
+}
+
+/* The same relocations, in the same order, lead to the fat binaries of both files. */
+static int compare_boxes(const struct proving *p, struct err *e)
+{
+	const struct fatbin_boxes *old = &p->b[0], *new = &p->b[1];
+	bool *seen = arena_array(p->a, old->count + 1, sizeof(*seen));
+	if (old->count != new->count || old->pointers_count != new->pointers_count)
+		return elf_map_bad(p->new, 0, e, "%zu fat binaries with %zu pointers were %zu with %zu", new->count,
+				   new->pointers_count, old->count, old->pointers_count);
+	for (size_t i = 0; i < old->pointers_count; i++) {
+		size_t from = old->pointers[i].box;
+		if (!seen[from] && same_box(p, &old->items[from], &new->items[new->pointers[i].box], e) < 0)
+			return -1;
+		seen[from] = true;
+	}
+	for (size_t i = 0; i < old->count; i++) {
+		const struct fatbin_box *box = &old->items[i];
+		const Elf64_Shdr *s = &old->sections[box->section];
+		bool start = false;
+		if (seen[i])
+			continue;
+		const struct fatbin_box *now =
+			fatbin_box_at(new, p->new, s->sh_addr + (box->from - s->sh_offset), &start);
+		if (!now || !start)
+			return elf_map_bad(p->new, box->from, e, "a fat binary that must stay at its address is gone");
+		if (same_box(p, box, now, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static bool is_between(uint64_t v, uint64_t from, uint64_t size)
+{
+	return v >= from && v - from < size;
+}
+
+/* Whether an offset of the old file holds what a cut may change: headers, GPU code, pointers to it, the list of
+ * targets, places of hash tables and of what moved from behind the headers. */
+static bool may_differ(const struct elf_cut *allowed, uint64_t offset, uint64_t *ret_next)
+{
+	*ret_next = UINT64_MAX;
+	for (size_t i = 0; i < allowed->count; i++) {
+		const struct elf_patch *x = &allowed->patches[i];
+		if (is_between(offset, x->at, x->len)) {
+			*ret_next = x->at + x->len;
+			return true;
+		}
+		if (x->at > offset && x->at < *ret_next)
+			*ret_next = x->at;
+	}
+	return false;
+}
+
+static int compare_rest(const struct proving *p, const struct elf_cut *allowed, struct err *e)
+{
+	for (size_t i = 0; i < p->old->segments_count; i++) {
+		const GElf_Phdr *s = &p->old->segments[i];
+		uint64_t end = s->p_offset + s->p_filesz, next, where, room;
+		if (s->p_type != PT_LOAD)
+			continue;
+		for (uint64_t at = s->p_offset; at < end; at = next) {
+			bool any = may_differ(allowed, at, &next);
+			next = next < end ? next : end;
+			if (any)
+				continue;
+			uint64_t address = s->p_vaddr + (at - s->p_offset);
+			if (!elf_map_find(p->new, address, &where, &room) || room < next - at ||
+			    memcmp(p->old->data + at, p->new->data + where, next - at) != 0)
+				return elf_map_bad(p->new, at, e, "what is at address 0x%llx is not what it was",
+						   (unsigned long long)address);
+		}
+	}
+	return 0;
+}
+
+/* What is not loaded: symbols and debugging information for tools. */
+static int compare_sections(const struct proving *p, struct err *e)
+{
+	const struct fatbin_boxes *b = p->b;
+	if (b[0].sections_count != b[1].sections_count)
+		return elf_map_bad(p->new, p->new->header.e_shoff, e, "it has %zu sections, not %zu",
+				   b[1].sections_count, b[0].sections_count);
+	for (size_t i = 0; i < b[0].sections_count; i++) {
+		const Elf64_Shdr *old = &b[0].sections[i], *new = &b[1].sections[i];
+		bool in_file = old->sh_type != SHT_NULL && old->sh_type != SHT_NOBITS;
+		if (old->sh_type != new->sh_type || old->sh_flags != new->sh_flags ||
+		    (in_file && !(old->sh_flags & SHF_ALLOC) &&
+		     (old->sh_size != new->sh_size ||
+		      memcmp(p->old->data + old->sh_offset, p->new->data + new->sh_offset, old->sh_size) != 0)))
+			return elf_map_bad(p->new, new->sh_offset, e, "section %zu is not what it was", i);
+	}
+	return 0;
+}
+
+/* Places that a cut may change. */
+static void allow(const struct proving *p, const struct fatbin_cut *done, struct elf_cut *to)
+{
+	const GElf_Ehdr *h = &p->new->header;
+	const struct fatbin_boxes *b = &p->b[0];
+	uint64_t table = h->e_phoff + (uint64_t)h->e_phnum * sizeof(Elf64_Phdr), value, offset, room;
+	elf_cut_add(to, 0, NULL, sizeof(Elf64_Ehdr));
+	elf_cut_add(to, h->e_phoff, NULL, table - h->e_phoff);
+	elf_cut_add(to, p->old->header.e_shoff, NULL, b->sections_count * sizeof(Elf64_Shdr));
+	for (size_t i = 0; i < b->count; i++)
+		if (i == 0 || b->items[i].section != b->items[i - 1].section)
+			elf_cut_add(to, b->sections[b->items[i].section].sh_offset, NULL,
+				    b->sections[b->items[i].section].sh_size);
+	for (size_t i = 0; i < b->pointers_count; i++) {
+		elf_cut_add(to, b->pointers[i].at, NULL, sizeof(uint64_t));
+		if (b->pointers[i].in_place)
+			elf_cut_add(to, b->pointers[i].in_place, NULL, sizeof(uint64_t));
+	}
+	elf_cut_add(to, done->archs_at, NULL, done->archs_len);
+	for (size_t i = 0; i < p->old->dyn_count; i++) {
+		int64_t tag = p->old->dyn[i].d_tag;
+		if ((tag != DT_HASH && tag != DT_GNU_HASH) || !elf_map_dyn(p->new, tag, &value) ||
+		    value == p->old->dyn[i].d_un.d_val || !elf_map_find(p->new, value, &offset, &room))
+			continue;
+		elf_cut_add(to, p->old->dyn_offset + i * sizeof(Elf64_Dyn) + offsetof(Elf64_Dyn, d_un), NULL, 8);
+	}
+}
+
+int fatbin_cut_prove(const struct elf_map *before, const struct elf_map *after, const struct fatbin_wanted *w,
+		     const struct fatbin_cut *done, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct proving p = {.old = before, .new = after, .w = w, .a = &a};
+	struct elf_cut allowed = {.map = before, .a = &a};
+	uint64_t table[2], count[2];
+	if (elf_map_loadable(after, e) < 0 || fatbin_boxes_read(before, &a, &p.b[0], e) < 0 ||
+	    fatbin_boxes_read(after, &a, &p.b[1], e) < 0 || elf_map_symbols(before, &table[0], &count[0], e) < 0 ||
+	    elf_map_symbols(after, &table[1], &count[1], e) < 0)
+		return -1;
+	if (count[0] != count[1])
+		return elf_map_bad(after, 0, e, "it has %llu dynamic symbols, not %llu", (unsigned long long)count[1],
+				   (unsigned long long)count[0]);
+	allow(&p, done, &allowed);
+	return compare_boxes(&p, e) < 0 || compare_sections(&p, e) < 0 ? -1 : compare_rest(&p, &allowed, e);
+}

@@ -1,0 +1,349 @@
+/* Libraries of gcc with fat binaries in them, cut for some GPUs and loaded again. */
+#include "support.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "base/sys/fs.h"
+#include "compile.h"
+#include "core/fatbin/fatbin_cut.h"
+#include "craft_fatbin.h"
+
+enum { BIG = 300000 };
+
+static struct arena arena;
+static struct err err;
+
+static int setup(void **state)
+{
+	(void)state;
+	test_dir();
+	err_clear(&err);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	arena_release(&arena);
+	return test_teardown(state);
+}
+
+/* Three fat binaries, of which the second has nothing for sm_90: "small" has one page, each of the others more. */
+static void make_boxes(void)
+{
+	static const struct {
+		unsigned kind, sm;
+		uint64_t flags;
+	} images[3][4] = {
+		{{2, 80, 0}, {2, 90, 0}, {2, 100, 0}, {1, 100, 0}},
+		{{2, 80, 0}, {2, 100, CRAFT_ARCH}, {2, 120, 0}, {0}},
+		{{2, 75, 0}, {2, 86, 0}, {2, 90, CRAFT_ARCH}, {2, 120, 0}},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(images); i++) {
+		AUTO_BUF struct buf entries = {0}, AUTO_BUF box = {0};
+		for (size_t k = 0; k < 4 && images[i][k].kind; k++) {
+			AUTO_BUF struct buf contents = {0};
+			craft_cubin(&contents, images[i][k].sm, BIG + i * 8);
+			memset(contents.data + 64, (int)(i * 16 + k + 1), contents.len - 64);
+			if (images[i][k].kind == 1)
+				craft_ptx_entry(&entries, images[i][k].sm);
+			else
+				craft_entry(&entries, 2, images[i][k].sm, images[i][k].flags, contents.data,
+					    contents.len, 0);
+		}
+		craft_container(&box, &entries);
+		assert_ok(fs_write(TRUSTED, test_path("box%zu", i), box.data, box.len, 0644, &err), &err);
+	}
+}
+
+#define BOXES(section)                                                                                                 \
+	"__asm__(\".section " section                                                                                  \
+	",\\\"a\\\"\\n.balign 8\\nbox0: .incbin \\\"box0\\\"\\n.balign 8\\nbox1: .incbin "                             \
+	"\\\"box1\\\"\\n.balign 8\\nbox2: .incbin \\\"box2\\\"\\n.text\\n\");\n"
+/* The sum of what the first image of each fat binary is filled with; 200: one is not there. */
+#define USES                                                                                                           \
+	"extern const unsigned char box0[], box1[], box2[];\n"                                                         \
+	"static const unsigned char *volatile table[] = {box0, box1, box2};\n"                                         \
+	"int use(void) { int sum = 0; for (int i = 0; i < 3; i++) {\n"                                                 \
+	"  const unsigned *p = (const void *)table[i]; if (p[0] != 0xba55ed50) return 200;\n"                          \
+	"  if (p[2]) sum += table[i][16 + 64 + 100]; } return sum; }\n"
+#define SHARED "-shared -fPIC "
+
+static const struct fatbin_gpu hopper[] = {{90, false}};
+static const unsigned alone[] = {87, 110};
+
+static struct fatbin_wanted wanted(const struct fatbin_gpu *gpus, size_t count)
+{
+	return (struct fatbin_wanted){gpus, count, alone, ARRAY_LEN(alone)};
+}
+
+/* Cuts `from` for sm_90 into the file `to`. */
+static int cut(const char *from, const char *to, struct fatbin_cut *ret, uint64_t *ret_size)
+{
+	AUTO_ELF_MAP struct elf_map before = {0};
+	AUTO_ELF_MAP struct elf_map after = {0};
+	struct fatbin_wanted w = wanted(hopper, 1);
+	struct elf_cut c = {.map = &before, .a = &arena};
+	AUTO_FD int fd = open(to, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+	if (elf_map_open(from, &before, &err) < 0 || fatbin_cut_plan(&c, &w, ret, &err) < 0)
+		return -1;
+	*ret_size = c.size;
+	if (elf_cut_write(&c, fd, to, &err) < 0 || elf_map_open(to, &after, &err) < 0)
+		return -1;
+	return fatbin_cut_prove(&before, &after, &w, ret, &err);
+}
+
+static uint64_t size_of(const char *path)
+{
+	struct stat st;
+	assert_int_equal(stat(path, &st), 0);
+	return (uint64_t)st.st_size;
+}
+
+/* The library loads, says the same, and takes less of the file. */
+static struct fatbin_cut cut_and_use(const char *library, uint64_t slack)
+{
+	struct fatbin_cut r;
+	uint64_t size;
+	const char *to = test_path("cut.so");
+	assert_int_equal(load(library, "use"), 1 + 17 + 33);
+	assert_ok(cut(library, to, &r, &size), &err);
+	assert_int_equal(size, size_of(to));
+	if (size > size_of(library) - r.dropped_bytes + slack)
+		fail_msg("%lu bytes of %lu, of which %lu were dropped: %s", (unsigned long)size,
+			 (unsigned long)size_of(library), (unsigned long)r.dropped_bytes, r.left);
+	assert_int_equal(load("./cut.so", "use"), 2 + 0 + 35);
+	must("readelf -aW cut.so 2>&1 | grep -i '^readelf:' && exit 1; true");
+	return r;
+}
+
+static void test_the_file_shrinks(void **state)
+{
+	(void)state;
+	make_boxes();
+	compile("lib.so", BOXES(".nv_fatbin") USES, SHARED);
+	struct fatbin_cut r = cut_and_use(test_path("lib.so"), 3 * 4096);
+	assert_int_equal(r.containers, 3);
+	assert_int_equal(r.runs[0], 2);
+	assert_null(r.left);
+	assert_int_equal(r.kept_count, 2);
+	assert_string_equal(r.kept[1].target, "90a");
+	must("strip cut.so");
+	assert_int_equal(load("./cut.so", "use"), 37);
+	/* The headers of official libraries have room: patchelf was there before. */
+	must("patchelf --set-rpath '$ORIGIN/a/long/way/to/go/for/so/few' lib.so");
+	cut_and_use(test_path("lib.so"), 3 * 4096);
+	must("patchelf --set-rpath '$ORIGIN/another/way/that/is/longer/than/the/one/before' cut.so && strip cut.so");
+	assert_int_equal(load("./cut.so", "use"), 37);
+}
+
+/* Pages of 64 KiB and of 2 MiB, packed relocations, the older table of hashes, code that is not linked yet. */
+static void test_other_layouts(void **state)
+{
+	static const char *const options[] = {SHARED "-Wl,-z,max-page-size=65536", SHARED "-Wl,--hash-style=sysv",
+					      SHARED "-Wl,-z,noseparate-code"};
+	(void)state;
+	make_boxes();
+	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+		compile("lib.so", BOXES(".nv_fatbin") USES, options[i]);
+		cut_and_use(test_path("lib.so"), 2 * 65536 + 8192);
+	}
+	compile("lib.so", BOXES("__nv_relfatbin") USES, SHARED);
+	cut_and_use(test_path("lib.so"), 3 * 4096);
+	if (shell("ld -z pack-relative-relocs --version && gcc -shared -fPIC -Wl,-z,pack-relative-relocs -x c "
+		  "/dev/null") == 0) {
+		compile("lib.so", BOXES(".nv_fatbin") USES, SHARED "-Wl,-z,pack-relative-relocs");
+		cut_and_use(test_path("lib.so"), 3 * 4096);
+	}
+	/* Behind the headers nothing that can move: what goes is zero, and the file keeps its size. */
+	compile("lib.so", BOXES(".nv_fatbin") USES, SHARED "-Wl,--build-id=none");
+	assert_non_null(cut_and_use(test_path("lib.so"), 9 * BIG).left);
+	/* More than the file has pages: likewise. */
+	compile("lib.so", BOXES(".nv_fatbin") USES, SHARED "-Wl,-z,max-page-size=0x4000000");
+	cut_and_use(test_path("lib.so"), size_of(test_path("lib.so")));
+}
+
+/* What no relocation points to, or something points into, keeps its address. */
+static void test_what_is_not_plain_stays(void **state)
+{
+	(void)state;
+	make_boxes();
+	compile("lib.so",
+		BOXES(".nv_fatbin") USES
+		"const unsigned char *inner(void) { static const unsigned char *volatile p = box0 + 80; return p; }\n",
+		SHARED);
+	struct fatbin_cut r;
+	uint64_t size;
+	assert_ok(cut(test_path("lib.so"), test_path("cut.so"), &r, &size), &err);
+	assert_non_null(r.left);
+	assert_int_equal(load("./cut.so", "use"), 1 + 0 + 35); /* box0 whole */
+	compile("lib.so",
+		BOXES(".nv_fatbin") "extern const unsigned char box0[], box1[], box2[];\n"
+				    "static const unsigned char *volatile table[] = {box0, box1, box2};\n"
+				    "int first(void) { return box1[0] == 0x50 && box1[8] == 0 && table[0][180] == 2; "
+				    "}\n",
+		SHARED);
+	assert_ok(cut(test_path("lib.so"), test_path("cut.so"), &r, &size), &err);
+	assert_non_null(r.left);
+	assert_int_equal(load("./cut.so", "first"), 1);
+}
+
+static struct fatbin_entry image(enum fatbin_kind kind, const char *target)
+{
+	struct fatbin_entry entry = {.kind = kind, .number = kind};
+	snprintf(entry.target, sizeof(entry.target), "%s", target);
+	return entry;
+}
+
+/* "c90 c90a p90 l90": what stays of them for the GPUs. */
+static const char *chosen(const char *images, const struct fatbin_gpu *gpus, size_t count)
+{
+	struct strlist words = {0}, left = {0};
+	struct fatbin_entry entries[16];
+	bool keep[16], runs[4];
+	struct fatbin_wanted w = wanted(gpus, count);
+	strlist_split(&words, &arena, images, " ");
+	for (size_t i = 0; i < words.count; i++)
+		entries[i] = image(words.items[i][0] == 'c'   ? FATBIN_CUBIN
+				   : words.items[i][0] == 'p' ? FATBIN_PTX
+				   : words.items[i][0] == 'l' ? FATBIN_LTO
+							      : FATBIN_OTHER,
+				   words.items[i] + 1);
+	fatbin_choose(entries, words.count, &w, keep, runs);
+	for (size_t i = 0; i < words.count; i++)
+		if (keep[i])
+			strlist_ref(&left, &arena, words.items[i]);
+	for (size_t g = 0; g < count; g++)
+		if (!runs[g])
+			strlist_addf(&left, &arena, "none for %u", gpus[g].number);
+	return strlist_join(&left, &arena, " ");
+}
+
+#define CHOSEN(images, ...)                                                                                            \
+	chosen(images, (const struct fatbin_gpu[]){__VA_ARGS__},                                                       \
+	       sizeof((const struct fatbin_gpu[]){__VA_ARGS__}) / sizeof(struct fatbin_gpu))
+#define GPU(n)                                                                                                         \
+	{                                                                                                              \
+		n, false                                                                                               \
+	}
+
+/* CUDA's own rules: a binary runs on the same and on higher minor numbers of its line, PTX on all that is newer. */
+static void test_as_the_driver_chooses(void **state)
+{
+	(void)state;
+	assert_string_equal(CHOSEN("c80 c90 c90a c100", GPU(90)), "c90 c90a");
+	assert_string_equal(CHOSEN("c70 c75 c80 c86 c90", GPU(89)), "c86");
+	assert_string_equal(CHOSEN("c80 c87 c90", GPU(89)), "c80"); /* Orin's runs on Orin alone */
+	assert_string_equal(CHOSEN("c80 c87 p80", GPU(87)), "c87");
+	assert_string_equal(CHOSEN("c80 p75 p80", GPU(87)), "c80 p80"); /* not promised: both stay */
+	assert_string_equal(CHOSEN("c80 c90a p90a p80 p75", GPU(100)), "p80");
+	assert_string_equal(CHOSEN("c100 c100a c100f c103a", GPU(103)), "c103a");
+	assert_string_equal(CHOSEN("c100 c100a c100f", GPU(103)), "c100 c100f");
+	assert_string_equal(CHOSEN("c120 c120a", GPU(121)), "c120");
+	assert_string_equal(CHOSEN("c100f p100f p90", GPU(120)), "p90");
+	assert_string_equal(CHOSEN("c120 p120 p90", {120, true}), "c120 p120");
+	assert_string_equal(CHOSEN("c80 c90 p90", GPU(80), GPU(90)), "c80 c90");
+	assert_string_equal(CHOSEN("c90 l80 l75", GPU(80)), "l80");
+	assert_string_equal(CHOSEN("c90 c100a p100a", GPU(80)), "none for 80");
+	assert_string_equal(CHOSEN("c90 x0", GPU(80)), "x0 none for 80");
+}
+
+/* The list that torch shows, at the end of another string, as compilers lay them out. */
+static void test_list_of_targets(void **state)
+{
+	struct fatbin_cut r;
+	uint64_t size;
+	(void)state;
+	compile("libtorch_python.so",
+		"__asm__(\".section .rodata\\n.ascii \\\"ipc_h\\\"\\nlist: .asciz \\\"sm_80 sm_86 sm_90 sm_120 "
+		"compute_120\\\"\\n.asciz \\\"sm_80 and others\\\"\\n.text\");\n"
+		"extern const char list[] __attribute__((visibility(\"hidden\")));\n"
+		"int use(void) { const char *p = list; return __builtin_strcmp(p, \"sm_90\") == 0 ? 1 : 2; }\n",
+		SHARED "-fno-builtin");
+	assert_int_equal(load("./libtorch_python.so", "use"), 2);
+	assert_ok(cut(test_path("libtorch_python.so"), test_path("libtorch_cut.so"), &r, &size), &err);
+	assert_string_equal(r.archs, "sm_90");
+	assert_int_equal(load("./libtorch_cut.so", "use"), 1);
+}
+
+/* Each byte of headers and relocations changed, and ends cut off: refused with a name and place, or cut and proved. */
+static void test_damage_is_refused(void **state)
+{
+	AUTO_BUF struct buf whole = {0};
+	struct fatbin_cut r;
+	uint64_t size;
+	size_t refused = 0;
+	(void)state;
+	make_boxes();
+	compile("lib.so", BOXES(".nv_fatbin") USES, SHARED);
+	assert_ok(fs_read(TRUSTED, test_path("lib.so"), 64 << 20, &whole, &err), &err);
+	const char *first = memmem(whole.data, whole.len, "\x50\xed\x55\xba\x01\0\x10", 8);
+	const size_t box = (size_t)(first - whole.data);
+	const size_t places[] = {4,
+				 5,
+				 16,
+				 18,
+				 32,
+				 33,
+				 40,
+				 54,
+				 56,
+				 58,
+				 60,
+				 62,
+				 64,
+				 72,
+				 80,
+				 96,
+				 104,
+				 112,
+				 box,
+				 box + 4,
+				 box + 6,
+				 box + 8,
+				 box + 10,
+				 box + 15,
+				 box + 16,
+				 box + 20,
+				 box + 22,
+				 box + 24,
+				 box + 27,
+				 box + 32,
+				 box + 44,
+				 box + 57,
+				 box + 16 + 64 + BIG + 4,
+				 box + 16 + 64 + BIG + 12};
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		char was = whole.data[places[i]];
+		whole.data[places[i]] = (char)(was ^ 0x5a);
+		test_write_bytes(test_path("bad.so"), whole.data, whole.len);
+		whole.data[places[i]] = was;
+		err_clear(&err);
+		if (cut(test_path("bad.so"), test_path("cut.so"), &r, &size) < 0) {
+			assert_int_equal(err.kind, ERR_INTEGRITY);
+			assert_non_null(strstr(err.msg, "bad.so"));
+			assert_non_null(strstr(err.msg, "offset"));
+			refused++;
+		}
+	}
+	assert_true(refused >= 20);
+	for (size_t len = 1; len < whole.len; len += whole.len / 40) {
+		test_write_bytes(test_path("bad.so"), whole.data, len);
+		err_clear(&err);
+		assert_int_equal(cut(test_path("bad.so"), test_path("cut.so"), &r, &size), -1);
+		assert_int_equal(err.kind, ERR_INTEGRITY);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_the_file_shrinks, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_other_layouts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_what_is_not_plain_stays, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_as_the_driver_chooses, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_list_of_targets, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_damage_is_refused, setup, teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
