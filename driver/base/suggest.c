@@ -63,3 +63,41 @@ const char *suggest_nearest(const char *name, const char *const *candidates, siz
 	}
 	return found;
 }
+
+/* The last one that begins with the version and goes on behind a dot ("": any), and is plain ("2.6.0", not
+ * "2.6.0-debian"). */
+static const char *last_of(const char *version, const char *const *candidates, size_t count)
+{
+	size_t len = strlen(version);
+	for (size_t i = count; i-- > 0;)
+		if (strncmp(candidates[i], version, len) == 0 && (!len || candidates[i][len] == '.') &&
+		    !strchr(candidates[i], '-'))
+			return candidates[i];
+	return NULL;
+}
+
+/* "12.8", "128" and "cuda12_8" have the same digits. */
+static bool same_digits(const char *a, const char *b)
+{
+	for (;; a++, b++) {
+		a += strcspn(a, "0123456789");
+		b += strcspn(b, "0123456789");
+		if (*a != *b || !*a)
+			return *a == *b;
+	}
+}
+
+const char *suggest_version(const char *version, const char *const *candidates, size_t count)
+{
+	const char *found = NULL;
+	if (!strpbrk(version, "0123456789")) {
+		if (strcmp(version, "latest") == 0 || strcmp(version, "newest") == 0 || strcmp(version, "stable") == 0)
+			found = last_of("", candidates, count);
+		return found ? found : suggest_nearest(version, candidates, count);
+	}
+	found = last_of(version, candidates, count);
+	for (size_t i = 0; i < count && !found && !strchr(version, '-'); i++)
+		if (same_digits(version, candidates[i]))
+			found = candidates[i];
+	return found ? found : suggest_nearest(version, candidates, count);
+}

@@ -6,3 +6,6 @@
  * one, other case nothing); NULL when that is above 2 + length/4 or all of the name. Names above
  * 128 bytes are never near. */
 const char *suggest_nearest(const char *name, const char *const *candidates, size_t count);
+/* suggest_version: the candidate (they ascend) that a version is meant to be: "2.11" the newest
+ * 2.11.x, "128" 12.8, "latest" the newest; else suggest_nearest. */
+const char *suggest_version(const char *version, const char *const *candidates, size_t count);

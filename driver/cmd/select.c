@@ -5,7 +5,6 @@
 
 #include "base/path.h"
 #include "base/shell.h"
-#include "base/suggest.h"
 #include "base/sys/fs.h"
 #include "core/machine/detect.h"
 #include "core/root/sandbox_place.h"
@@ -108,46 +107,6 @@ static bool release_builds(const struct tables *t, const struct release_row *r, 
 	return true;
 }
 
-/* The digits of a version: "12.8", "128" and "cuda12_8" are one. */
-static char *digits_of(const char *version, struct arena *a)
-{
-	char *digits = arena_alloc(a, strlen(version) + 1), *to = digits;
-	for (; *version; version++)
-		if (*version >= '0' && *version <= '9')
-			*to++ = *version;
-	return digits;
-}
-
-/* `else_do`: what works without the version, for the hint; "": nothing. */
-static int need_known(const char *what, const char *asked, const struct strlist *known, const char *else_do,
-		      struct arena *a, struct err *e)
-{
-	if (!asked || strlist_contains(known, asked))
-		return 0;
-	const char *near = NULL;
-	for (size_t i = 0; i < known->count; i++)
-		if (strcmp(digits_of(asked, a), digits_of(known->items[i], a)) == 0)
-			near = known->items[i];
-	err_set(e, ERR_CONFIG, "unknown %s '%s'", what, asked);
-	return err_hint(e, "%s%s%sknown: %s%s", near ? "did you mean '" : "", near ? near : "", near ? "'? " : "",
-			strlist_join(known, a, " "), else_do);
-}
-
-/* A version that no release has is a slip; one that another release has is left to the choice. */
-static int check_versions(const struct tables *t, const struct cmd_select *o, struct arena *a, struct err *e)
-{
-	struct strlist pythons = {0}, toolkits = {0};
-	for (unsigned i = 0; i < t->releases_count; i++)
-		for (unsigned k = 0; k < t->releases[i].pythons_count; k++)
-			if (!strlist_contains(&pythons, t->releases[i].pythons[k]))
-				strlist_ref(&pythons, a, t->releases[i].pythons[k]);
-	for (unsigned i = 0; i < t->toolkits_count; i++)
-		strlist_ref(&toolkits, a, t->toolkits[i].version);
-	if (need_known("Python", o->python, &pythons, "; or leave --python out, for the root's own", a, e) < 0)
-		return -1;
-	return need_known("CUDA toolkit", o->cuda, &toolkits, "", a, e);
-}
-
 /* Without --release only upstream's own qualify: one like "2.6.0-debian" needs a root of its own. */
 static int pick_release(const struct cmd_select *o, const struct tables *t, const struct want *w, struct arena *a,
 			const struct release_row **ret, struct err *e)
@@ -234,7 +193,10 @@ static int select_by_profile(struct cmd_context *c, const struct tables *t, stru
 		    (i == 0 && !o->packages.count))
 			strlist_ref(&w.packages, c->arena, tables_packages[i]);
 	w.profile = &profile;
-	if (check_versions(t, o, c->arena, e) < 0 || cmd_root_named(c, &w.world, e) < 0)
+	const struct toolkit_row *toolkit;
+	/* A version that no release has is a slip; one that another release has is left to the choice. */
+	if ((o->python && tables_need_python(t, o->python, e) < 0) ||
+	    (o->cuda && tables_need_toolkit(t, o->cuda, &toolkit, e) < 0) || cmd_root_named(c, &w.world, e) < 0)
 		return -1;
 	if (!w.python && w.world)
 		w.python = world_python(w.world);

@@ -95,8 +95,13 @@ int tables_toggle_value(const struct toggle_row *row, const char *value, const c
  * if it is not retired. */
 const struct retired_row *tables_retired(const struct tables *t, const char *package, const char *name,
 					 const char *version);
+/* tables_need_release, _toolkit and _python (one that a release builds for): ERR_CONFIG with what
+ * was perhaps meant. */
 int tables_need_release(const struct tables *t, const char *name, const struct release_row **ret,
 			struct err *e) MUST_CHECK;
+int tables_need_toolkit(const struct tables *t, const char *version, const struct toolkit_row **ret,
+			struct err *e) MUST_CHECK;
+int tables_need_python(const struct tables *t, const char *python, struct err *e) MUST_CHECK;
 /* tables_cflags: adds the package's own compiler flags for a platform. */
 void tables_cflags(const struct package_row *p, const char *platform, struct arena *a, struct strlist *ret);
 /* tables_gcc: the range of GCC that a release takes on a platform. */

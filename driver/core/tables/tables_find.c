@@ -141,6 +141,16 @@ int tables_toggle_value(const struct toggle_row *row, const char *value, const c
 	return err_hint(e, "it takes %s", buf_cstr(&known));
 }
 
+static int unknown_version(const char *what, const char *asked, const struct strlist *known, const char *more,
+			   struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	const char *near = suggest_version(asked, known->items, known->count);
+	err_set(e, ERR_CONFIG, "unknown %s '%s'", what, asked);
+	return err_hint(e, "%s%s%sknown: %s%s", near ? "did you mean '" : "", near ? near : "", near ? "'? " : "",
+			strlist_join(known, &a, " "), more);
+}
+
 int tables_need_release(const struct tables *t, const char *name, const struct release_row **ret, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -152,11 +162,33 @@ int tables_need_release(const struct tables *t, const char *name, const struct r
 		}
 		strlist_ref(&known, &a, t->releases[i].name);
 	}
-	const char *near = suggest_nearest(name, known.items, known.count);
-	err_set(e, ERR_CONFIG, "unknown release '%s'", name);
-	if (near)
-		return err_hint(e, "did you mean '%s'? known: %s", near, strlist_join(&known, &a, " "));
-	return err_hint(e, "known: %s", strlist_join(&known, &a, " "));
+	return unknown_version("release", name, &known, "", e);
+}
+
+int tables_need_toolkit(const struct tables *t, const char *version, const struct toolkit_row **ret, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct strlist known = {0};
+	for (unsigned i = 0; i < t->toolkits_count; i++)
+		strlist_ref(&known, &a, t->toolkits[i].version);
+	const struct toolkit_row *row = tables_toolkit(t, version);
+	if (!row)
+		return unknown_version("CUDA toolkit", version, &known, "", e);
+	*ret = row;
+	return 0;
+}
+
+int tables_need_python(const struct tables *t, const char *python, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct strlist known = {0};
+	for (unsigned i = 0; i < t->releases_count; i++)
+		for (unsigned k = 0; k < t->releases[i].pythons_count; k++)
+			if (!strlist_contains(&known, t->releases[i].pythons[k]))
+				strlist_ref(&known, &a, t->releases[i].pythons[k]);
+	if (strlist_contains(&known, python))
+		return 0;
+	return unknown_version("Python", python, &known, "; or leave --python out, for the root's own", e);
 }
 
 void tables_cflags(const struct package_row *p, const char *platform, struct arena *a, struct strlist *ret)
