@@ -1,9 +1,407 @@
 #include "core/machine/detect.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/suggest.h"
-#include "core/machine/detect_parts.h"
+#include "base/version.h"
+#include "core/plan/plan.h"
+#include "core/variant/profile_parts.h"
+
+struct detecting {
+	const struct tables *t;
+	const struct hardware_facts *f;
+	const struct hardware *h;
+	const char *workload;
+	const char *release; /* asked for; NULL: any */
+	struct arena *a;
+	struct detected *d;
+	struct gpu_target *targets; /* of the GPUs, ascending, each once */
+	unsigned target_count;
+};
+
+/* ---- which instruction sets run, and which of them to take ---- */
+
+struct processors {
+	const struct processor_row *const *rows;
+	size_t count;
+};
+
+/* The processor whose row says not to build for a feature. */
+static const struct processor_row *distrusted(const struct processors *p, const char *feature)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (strings_contain(p->rows[i]->distrust, p->rows[i]->distrust_count, feature))
+			return p->rows[i];
+	return NULL;
+}
+
+/* NULL if the machine has every feature of the row and those that compilers imply by it. */
+static const char *why_not(const struct detecting *c, const struct isa_row *row, const struct processors *p)
+{
+	struct strlist needs = {0};
+	hardware_closure(c->f, row->cpuinfo, row->cpuinfo_count, c->a, &needs);
+	const char *missing = hardware_lacks(c->f, c->h, &needs, c->a);
+	if (missing)
+		return missing;
+	for (size_t i = 0; i < needs.count; i++) {
+		const struct processor_row *r = distrusted(p, needs.items[i]);
+		if (r)
+			return arena_printf(c->a, "%s: %s", needs.items[i], *r->note ? r->note : r->name);
+	}
+	return NULL;
+}
+
+static void explain_processor(struct detecting *c, const struct processors *p)
+{
+	struct strlist names = {0};
+	for (size_t i = 0; i < p->count; i++)
+		strlist_ref(&names, c->a, p->rows[i]->name);
+	const char *kind = strlist_join(&names, c->a, " and ");
+	const char *name = c->h->cpu.name;
+	if (*name || *kind)
+		strlist_addf(&c->d->reasons, c->a, "the processor is %s%s%s%s", *name ? name : kind,
+			     *name && *kind ? " (" : "", *name ? kind : "", *name && *kind ? ")" : "");
+	for (size_t i = 0; i < p->count; i++)
+		if (*p->rows[i]->note && !p->rows[i]->distrust_count)
+			strlist_ref(&c->d->reasons, c->a, p->rows[i]->note);
+}
+
+/* Whether a row that runs is made for the workload. */
+static bool is_served(const struct detecting *c)
+{
+	for (size_t i = 0; i < c->d->isa_count; i++)
+		if (!c->d->isas[i].missing &&
+		    strings_contain(c->d->isas[i].row->workloads, c->d->isas[i].row->workloads_count, c->workload))
+			return true;
+	return false;
+}
+
+/* Why not the next better row, nor the one for the workload. */
+static void explain_refused(struct detecting *c, const struct isa_row *best)
+{
+	bool said = false;
+	for (size_t i = 0; i < c->d->isa_count; i++) {
+		const struct isa_row *row = c->d->isas[i].row;
+		bool better = row->rank > best->rank || (row->rank == best->rank && row > best);
+		bool asked = strings_contain(row->workloads, row->workloads_count, c->workload);
+		if (!c->d->isas[i].missing || !better || (said && !asked))
+			continue;
+		strlist_addf(&c->d->reasons, c->a, "not %s: %s", row->name, c->d->isas[i].missing);
+		said = true;
+	}
+}
+
+static void explain_choice(struct detecting *c, const struct isa_row *best)
+{
+	struct detected *d = c->d;
+	if (!best) {
+		const char *lowest = !d->isa_count ? ""
+						   : arena_printf(c->a, "; the lowest, %s, lacks %s",
+								  d->isas[0].row->name, d->isas[0].missing);
+		strlist_addf(&d->reasons, c->a, "no instruction set in the tables runs here%s", lowest);
+		return;
+	}
+	struct strlist needs = {.items = best->cpuinfo, .count = best->cpuinfo_count};
+	strlist_addf(&d->reasons, c->a, "%s: the processor has %s", best->name, strlist_join(&needs, c->a, " "));
+	explain_refused(c, best);
+	bool asked = strcmp(c->workload, "general") != 0 && strcmp(c->workload, "training") != 0;
+	if (asked && !is_served(c))
+		strlist_addf(&d->reasons, c->a,
+			     "no instruction set that runs here is meant for %s: this is the one for general use",
+			     c->workload);
+	if (strcmp(c->workload, "training") == 0)
+		strlist_ref(&d->reasons, c->a,
+			    "training uses float32 on a CPU and any type on a GPU; for bfloat16 on the CPU use "
+			    "--workload bf16");
+}
+
+static void detect_cpu(struct detecting *c)
+{
+	struct detected *d = c->d;
+	struct processors p = {0};
+	const struct isa_row *best = NULL;
+	p.count = hardware_processors(c->f, &c->h->cpu, c->a, &p.rows);
+	d->isas = arena_array(c->a, c->t->isas_count, sizeof(*d->isas));
+	for (unsigned i = 0; i < c->t->isas_count; i++) {
+		const struct isa_row *row = &c->t->isas[i];
+		if (strcmp(row->platform, c->h->platform) != 0)
+			continue;
+		const char *missing = why_not(c, row, &p);
+		d->isas[d->isa_count++] = (struct detect_isa){row, missing};
+		bool wanted =
+			row->workloads_count == 0 || strings_contain(row->workloads, row->workloads_count, c->workload);
+		if (!missing && wanted && (!best || row->rank >= best->rank))
+			best = row;
+	}
+	d->isa = best ? best->name : NULL;
+	explain_processor(c, &p);
+	explain_choice(c, best);
+}
+
+/* ---- the targets for the GPUs, and the toolkits that the driver can run ---- */
+
+/* The row of a capability; else the highest one below it, of the same major number, whose code it runs, or (any) of
+ * all; else NULL. */
+static const struct gpu_row *row_for(const struct tables *t, const char *capability, bool any)
+{
+	const struct gpu_row *best = NULL;
+	long major = strtol(capability, NULL, 10);
+	for (unsigned i = 0; i < t->gpus_count; i++) {
+		const struct gpu_row *row = &t->gpus[i];
+		int order = version_cmp(row->capability, capability);
+		if (order == 0)
+			return row;
+		if (order < 0 && !row->tegra && (any || strtol(row->capability, NULL, 10) == major) &&
+		    (!best || version_cmp(row->capability, best->capability) > 0))
+			best = row;
+	}
+	return best;
+}
+
+/* Whether no row is above it. */
+static bool is_newest(const struct tables *t, const char *capability)
+{
+	for (unsigned i = 0; i < t->gpus_count; i++)
+		if (!t->gpus[i].tegra && version_cmp(t->gpus[i].capability, capability) > 0)
+			return false;
+	return t->gpus_count > 0;
+}
+
+static void add_target(struct detecting *c, const struct gpu_row *row, bool ptx)
+{
+	unsigned at = 0;
+	while (at < c->target_count && version_cmp(c->targets[at].row->capability, row->capability) < 0)
+		at++;
+	if (at < c->target_count && c->targets[at].row == row) {
+		c->targets[at].ptx |= ptx;
+		return;
+	}
+	memmove(&c->targets[at + 1], &c->targets[at], (c->target_count - at) * sizeof(*c->targets));
+	c->targets[at] = (struct gpu_target){.row = row, .suffix = "", .ptx = ptx};
+	c->target_count++;
+}
+
+static void add_gpu(struct detecting *c, const struct hardware_gpu *g)
+{
+	const struct gpu_row *row = row_for(c->t, g->capability, false);
+	bool ptx = !row && is_newest(c->t, g->capability);
+	if (ptx)
+		row = row_for(c->t, g->capability, true);
+	if (row)
+		add_target(c, row, ptx);
+	if (row && version_cmp(row->capability, g->capability) == 0)
+		return;
+	strlist_addf(&c->d->warnings, c->a, "%s has %s%s%s%s", g->name, g->capability,
+		     !row  ? ": no toolkit in the tables compiles for it"
+		     : ptx ? ", which is not in the tables: the driver compiles the PTX for "
+			   : ", which is not in the tables: code for ",
+		     row ? row->capability : "", row && !ptx ? " runs on it" : "");
+}
+
+static void detect_gpus(struct detecting *c)
+{
+	struct strlist seen = {0};
+	c->targets = arena_array(c->a, c->h->gpu_count + 1, sizeof(*c->targets));
+	for (size_t i = 0; i < c->h->gpu_count; i++) {
+		const struct hardware_gpu *g = &c->h->gpus[i];
+		const char *kind = arena_printf(c->a, "%s %s", g->name, g->capability);
+		if (strlist_contains(&seen, kind))
+			continue;
+		strlist_ref(&seen, c->a, kind);
+		strlist_addf(&c->d->reasons, c->a, "%s has compute capability %s", g->name, g->capability);
+		add_gpu(c, g);
+	}
+	if (*c->h->gpu_trouble)
+		strlist_addf(&c->d->warnings, c->a, "the NVIDIA driver does not work: %s", c->h->gpu_trouble);
+	if (!c->h->gpu_count)
+		strlist_ref(&c->d->reasons, c->a,
+			    *c->h->driver ? "there is an NVIDIA driver, but no GPU responds"
+					  : "no NVIDIA GPU was found");
+}
+
+static const char *gpu_name(const struct detecting *c)
+{
+	const struct profile p = {
+		.gpu = c->target_count ? GPU_CUDA : GPU_CPU, .targets = c->targets, .targets_count = c->target_count};
+	return profile_gpu_name(&p, c->a);
+}
+
+static enum detect_fit driver_fit(const struct hardware *h, const struct toolkit_row *row)
+{
+	if (*h->driver_cuda && version_cmp(row->version, h->driver_cuda) <= 0)
+		return DETECT_OWN;
+	if (*h->driver) {
+		if (version_cmp(h->driver, row->driver) >= 0)
+			return DETECT_OWN;
+		return version_cmp(h->driver, row->driver_floor) >= 0 ? DETECT_COMPATIBLE : DETECT_TOO_NEW;
+	}
+	if (*h->driver_cuda)
+		return strtol(row->version, NULL, 10) == strtol(h->driver_cuda, NULL, 10) ? DETECT_COMPATIBLE
+											  : DETECT_TOO_NEW;
+	return DETECT_UNKNOWN;
+}
+
+static void detect_toolkits(struct detecting *c)
+{
+	struct detected *d = c->d;
+	if (!c->h->gpu_count && !*c->h->driver)
+		return;
+	struct strlist by_fit[4] = {0};
+	d->toolkits = arena_array(c->a, c->t->toolkits_count, sizeof(*d->toolkits));
+	for (unsigned i = 0; i < c->t->toolkits_count; i++) {
+		enum detect_fit fit = driver_fit(c->h, &c->t->toolkits[i]);
+		d->toolkits[d->toolkit_count++] = (struct detect_toolkit){&c->t->toolkits[i], fit};
+		strlist_ref(&by_fit[fit], c->a, c->t->toolkits[i].version);
+	}
+	if (by_fit[DETECT_UNKNOWN].count) {
+		strlist_ref(&d->warnings, c->a, "the driver's version is unknown, so are the toolkits that it can run");
+		return;
+	}
+	struct strlist parts = {0};
+	if (!by_fit[DETECT_OWN].count && !by_fit[DETECT_COMPATIBLE].count)
+		strlist_ref(&parts, c->a, "runs no CUDA version in the tables");
+	if (by_fit[DETECT_OWN].count)
+		strlist_addf(&parts, c->a, "runs CUDA %s", strlist_join(&by_fit[DETECT_OWN], c->a, " "));
+	if (by_fit[DETECT_COMPATIBLE].count)
+		strlist_addf(&parts, c->a, "%s by minor-version compatibility (no PTX)",
+			     strlist_join(&by_fit[DETECT_COMPATIBLE], c->a, " "));
+	if (by_fit[DETECT_TOO_NEW].count)
+		strlist_addf(&parts, c->a, "not %s", strlist_join(&by_fit[DETECT_TOO_NEW], c->a, " "));
+	strlist_addf(&d->reasons, c->a, "driver %s %s",
+		     *c->h->driver ? c->h->driver : arena_printf(c->a, "for CUDA %s", c->h->driver_cuda),
+		     strlist_join(&parts, c->a, "; "));
+}
+
+/* ---- the newest release that can be built: plan_resolve decides what can, so no rule is written twice ---- */
+
+static bool can_plan(const struct detecting *c, const struct release_row *r, const char *cuda,
+		     const struct gpu_target *targets, unsigned count)
+{
+	AUTO_ARENA struct arena scratch = {0};
+	struct variant v = {.package = "pytorch", .python = r->pythons[r->pythons_count - 1], .cuda = cuda};
+	const struct plan *p;
+	struct err ignored = {0};
+	bool mac = strcmp(c->h->platform, "aarch64-darwin") == 0;
+	v.profile = (struct profile){.name = "detected", .file = "", .platform = c->h->platform};
+	v.profile.gpu = mac ? GPU_MPS : cuda ? GPU_CUDA : GPU_CPU;
+	v.profile.isa = mac ? NULL : tables_isa(c->t, c->d->isa);
+	v.profile.targets = (struct gpu_target *)targets;
+	v.profile.targets_count = cuda ? count : 0;
+	const struct plan_request q = {.variant = &v, .release = r->name};
+	return plan_resolve(c->t, &q, &scratch, &p, &ignored) == 0;
+}
+
+static enum detect_fit fit_of(const struct detected *d, const char *cuda)
+{
+	for (size_t i = 0; i < d->toolkit_count; i++)
+		if (strcmp(d->toolkits[i].row->version, cuda) == 0)
+			return d->toolkits[i].fit;
+	return DETECT_UNKNOWN;
+}
+
+/* Without --release, only upstream's own releases count. */
+static bool considered(const struct detecting *c, const struct release_row *r)
+{
+	return r->pytorch && r->pythons_count &&
+	       (c->release ? strcmp(r->name, c->release) == 0 : strcmp(r->name, r->base) == 0);
+}
+
+static const char *floor_of(const struct detecting *c, const char *cuda)
+{
+	const struct toolkit_row *row = tables_toolkit(c->t, cuda);
+	return row ? row->driver_floor : "";
+}
+
+/* The first toolkit of a release with this fit that has all targets; of those too new for the driver, the one with the
+ * lowest requirement. */
+static bool try_release(struct detecting *c, const struct release_row *r, enum detect_fit fit,
+			const struct gpu_target *targets, unsigned count)
+{
+	const char *best = NULL;
+	for (unsigned k = 0; k < r->toolkits_count; k++) {
+		const char *cuda = r->toolkits[k];
+		bool better = !best || (fit == DETECT_TOO_NEW && version_cmp(floor_of(c, cuda), floor_of(c, best)) < 0);
+		if (better && fit_of(c->d, cuda) == fit && can_plan(c, r, cuda, targets, count))
+			best = cuda;
+	}
+	if (!best)
+		return false;
+	c->d->release = r->name;
+	c->d->cuda = best;
+	return true;
+}
+
+/* The newest release first; in it, a toolkit that the driver fully supports before one by compatibility. */
+static bool find(struct detecting *c, const struct gpu_target *targets, unsigned count, enum detect_fit worst)
+{
+	for (unsigned i = c->t->releases_count; i-- > 0;) {
+		const struct release_row *r = &c->t->releases[i];
+		for (enum detect_fit fit = DETECT_OWN; considered(c, r) && fit <= worst; fit++)
+			if (try_release(c, r, fit, targets, count))
+				return true;
+	}
+	return false;
+}
+
+static void find_without_gpu(struct detecting *c)
+{
+	for (unsigned i = c->t->releases_count; i-- > 0;)
+		if (considered(c, &c->t->releases[i]) && can_plan(c, &c->t->releases[i], NULL, NULL, 0)) {
+			c->d->release = c->t->releases[i].name;
+			return;
+		}
+}
+
+static const char *lowest_floor(const struct detecting *c)
+{
+	const char *floor = floor_of(c, c->d->cuda);
+	for (unsigned i = 0; i < c->target_count; i++) {
+		const char *own = c->targets[i].row->driver_min;
+		if (*own && version_cmp(own, floor) > 0)
+			floor = own;
+	}
+	return floor;
+}
+
+static void drop_oldest(struct detecting *c)
+{
+	strlist_addf(&c->d->warnings, c->a,
+		     "no release has one toolkit for all of these GPUs: sm%s is left out and needs a build of its own",
+		     c->targets[0].row->sm);
+	c->targets++;
+	c->target_count--;
+}
+
+static void detect_release(struct detecting *c)
+{
+	struct detected *d = c->d;
+	while (c->target_count) {
+		if (find(c, c->targets, c->target_count, DETECT_UNKNOWN))
+			break;
+		if (find(c, c->targets, c->target_count, DETECT_TOO_NEW)) {
+			strlist_addf(
+				&d->warnings, c->a,
+				"driver %s is too old for every toolkit that supports %s: update it to %s or newer",
+				*c->h->driver ? c->h->driver : c->h->driver_cuda, gpu_name(c), lowest_floor(c));
+			break;
+		}
+		drop_oldest(c);
+	}
+	if (!c->target_count)
+		find_without_gpu(c);
+	if (!d->release)
+		strlist_ref(&d->warnings, c->a,
+			    c->release ? arena_printf(c->a, "release %s cannot be built for this machine", c->release)
+				       : "no release in the tables can be built for this machine");
+	else if (d->cuda)
+		strlist_addf(&d->reasons, c->a, "release %s with CUDA %s is the newest for %s", d->release, d->cuda,
+			     fit_of(d, d->cuda) == DETECT_TOO_NEW ? "these GPUs" : "this driver and these GPUs");
+	else
+		strlist_addf(&d->reasons, c->a, "release %s is the newest", d->release);
+}
+
+/* ---- the choice ---- */
 
 static int check_workload(const char *workload, struct arena *a, struct err *e)
 {
@@ -80,7 +478,7 @@ static void choose_linux(struct detecting *c)
 	if (!d->isa)
 		return;
 	detect_release(c);
-	d->gpu = detect_gpu_name(c);
+	d->gpu = gpu_name(c);
 	d->profile = arena_printf(c->a, "%s-%s", d->gpu, d->isa);
 	add_others(c);
 }

@@ -59,19 +59,12 @@ static void fit_glibc(struct fitting *c)
 static void fit_processor(struct fitting *c)
 {
 	const struct isa_row *isa = c->r->isa;
-	struct strlist needs = {0}, missing = {0};
-	const char *first = NULL;
+	struct strlist needs = {0};
 	if (isa)
 		hardware_closure(c->f, isa->cpuinfo, isa->cpuinfo_count, c->a, &needs);
-	for (size_t i = 0; i < needs.count; i++) {
-		const char *why = hardware_missing(c->f, c->h, needs.items[i], c->a);
-		if (!why)
-			continue;
-		strlist_ref(&missing, c->a, needs.items[i]);
-		first = first ? first : why;
-	}
-	if (missing.count)
-		lack(c, FIT_NO, arena_printf(c->a, "no %s (%s)", strlist_join(&missing, c->a, " "), first));
+	const char *missing = hardware_lacks(c->f, c->h, &needs, c->a);
+	if (missing)
+		lack(c, FIT_NO, arena_printf(c->a, "no %s", missing));
 }
 
 /* Whether code for a target runs on a GPU: on later minor numbers too, PTX on all that is newer. */

@@ -34,6 +34,20 @@ const char *hardware_missing(const struct hardware_facts *f, const struct hardwa
 	return NULL;
 }
 
+const char *hardware_lacks(const struct hardware_facts *f, const struct hardware *h, const struct strlist *features,
+			   struct arena *a)
+{
+	struct strlist missing = {0};
+	const char *first = NULL;
+	for (size_t i = 0; i < features->count; i++) {
+		const char *why = hardware_missing(f, h, features->items[i], a);
+		if (why)
+			strlist_ref(&missing, a, features->items[i]);
+		first = first ? first : why;
+	}
+	return missing.count ? arena_printf(a, "%s (%s)", strlist_join(&missing, a, " "), first) : NULL;
+}
+
 static void put_text(json_t *o, const char *key, const char *text)
 {
 	if (*text)
