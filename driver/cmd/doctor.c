@@ -10,9 +10,7 @@
 #include "step/ccache/ccache_remote.h"
 #include "step/fetch/archives.h"
 #include "step/fetch/fetch.h"
-#include "step/pipeline/trial.h"
-#include "step/preflight/preflight.h"
-#include "step/python/pyenv.h"
+#include "step/pipeline/pipeline_preflight.h"
 
 /* What is unpacked from a byte of packages, at most: debian13's 384 MB become 1,641 MB. */
 #define WORLD_UNPACKED 5
@@ -89,7 +87,7 @@ static json_t *json_of(const struct preflight *d)
 				      json_pack("{s:s, s:s, s:o, s:o}", "name", k->name, "level", level_names[k->level],
 						"text", json_or_null(k->text), "fix", json_or_null(k->fix)));
 	}
-	const char *root = d->q->world ? d->q->world : d->q->root->dir;
+	const char *root = d->q->not_made ? d->q->not_made : d->q->root->dir;
 	return json_pack("{s:i, s:o, s:s, s:o, s:s, s:o}", "schema", 1, "root", json_or_null(root), "release",
 			 d->q->release->name, "variant", json_or_null(d->q->plan ? d->q->plan->variant : NULL), "worst",
 			 level_names[worst], "checks", list);
@@ -98,8 +96,8 @@ static json_t *json_of(const struct preflight *d)
 static int print(const struct preflight *d, bool first, struct err *e)
 {
 	AUTO_BUF struct buf out = {0};
-	const char *root = d->q->world ? arena_printf(d->arena, "world %s", d->q->world)
-				       : arena_printf(d->arena, "root %s (%s)", d->q->root->dir, d->q->root->id);
+	const char *root = d->q->not_made ? arena_printf(d->arena, "world %s", d->q->not_made)
+					  : arena_printf(d->arena, "root %s (%s)", d->q->root->dir, d->q->root->id);
 	buf_printf(&out, "%s%s, release %s%s%s\n", first ? "" : "\n", root, d->q->release->name, d->q->plan ? ", " : "",
 		   d->q->plan ? d->q->plan->variant : "");
 	const size_t width = term_of(STDOUT_FILENO).width;
@@ -115,47 +113,37 @@ static int print(const struct preflight *d, bool first, struct err *e)
 	return cmd_write_stdout(&out, e);
 }
 
-/* The options that say where the store and the root are, to be pasted: "" or with a blank first. */
-static const char *places(const struct cmd_context *c)
-{
-	const struct cmd_globals *g = c->global;
-	return arena_printf(c->arena, "%s%s%s%s", g->cache ? " --cache " : "",
-			    g->cache ? shell_quoted(g->cache, c->arena) : "", g->root ? " --root " : "",
-			    g->root ? shell_quoted(g->root, c->arena) : "");
-}
+struct doctor {
+	struct cmd_context *c;
+	struct pipeline_request q; /* of the trial */
+};
 
 /* What a build would do next: it leaves nothing in the store but that it passed. */
-static int try_it(struct cmd_context *c, struct preflight *d, struct err *e)
+static int try_it(void *user, struct preflight *d, struct err *e)
 {
-	struct pipeline_request q = {.tables = d->q->tables, .root = d->q->root, .kind = d->q->kind, .offline = true};
-	const struct trial_request t = {&q, d->q->plan, d->toolchain};
+	struct doctor *k = user;
+	const struct cmd_globals *g = k->c->global;
 	struct err why = {0};
-	double start = log_seconds();
-	for (size_t i = 0; i < d->count; i++)
-		if (d->lines[i].level == PREFLIGHT_FAILURE)
-			return 0;
-	if (d->q->world)
+	if (!d->q->plan)
 		return 0;
-	if (cmd_profiles_dir(c, &q.profiles_dir, e) < 0)
+	k->q.root = d->q->root;
+	if (cmd_store(k->c, &k->q.store, &why) < 0)
+		return preflight_err(d, "store", &why, e);
+	if (pipeline_trial(&k->q, d, e) < 0)
 		return -1;
-	if (cmd_store(c, &q.store, &why) < 0)
-		return preflight_fail_err(d, "store", &why, e);
-	if (trial_run(&t, c->run, c->arena, &why) == 0) {
-		preflight_ok(d, "trial", "a small extension went the whole way in %.1f s", log_seconds() - start);
-	} else if (why.kind == ERR_NETWORK) {
-		/* the error names --offline, which may not have been given */
-		if (c->global->offline)
-			preflight_warn(d, "trial", "not made: %s", why.msg);
-		else
-			preflight_warn(d, "trial",
-				       "not made: what it needs is not in the store, and doctor fetches nothing");
-		log_verbose(c->run->log, "trial: %s", why.msg);
-		preflight_fix(d, "ptbuild fetch %s --release %s%s fetches what the build needs", d->q->plan->variant,
-			      d->q->release->name, places(c));
-	} else {
-		return preflight_fail_err(d, "trial", &why, e);
-	}
+	struct preflight_line *l = &d->lines[d->count - 1];
+	if (l->level == PREFLIGHT_WARNING)
+		l->fix = arena_printf(d->arena, "ptbuild fetch %s --release %s%s%s%s%s fetches what the build needs",
+				      d->q->plan->variant, d->q->release->name, g->cache ? " --cache " : "",
+				      g->cache ? shell_quoted(g->cache, d->arena) : "", g->root ? " --root " : "",
+				      g->root ? shell_quoted(g->root, d->arena) : "");
 	return 0;
+}
+
+static int installs(void *user, struct preflight *d, struct strlist *ret, struct err *e)
+{
+	struct doctor *k = user;
+	return pipeline_installs(&k->q, d, ret, e);
 }
 
 /* What is to be downloaded, and whether an address is known for it. With a mirror nobody knows what it has. */
@@ -168,7 +156,7 @@ static int say_downloads(struct cmd_context *c, struct preflight *d, const struc
 	const struct archives_request q = {.named = &o.archives, .file = o.archives_file};
 	for (size_t i = 0; !o.offline && !o.mirrors.count && i < w->archives.count; i++)
 		if (archives_need(w->archives.items[i], &q, c->run, &why) < 0)
-			return preflight_fail_err(d, "downloads", &why, e);
+			return preflight_err(d, "downloads", &why, e);
 	preflight_ok(d, "downloads", "%s", cost_downloads_text(w, d->arena));
 	return 0;
 }
@@ -179,7 +167,7 @@ static int say_cost(struct cmd_context *c, struct preflight *d, struct err *e)
 	const struct cmd_select_base *base = c->options;
 	struct cmd_root_state state;
 	struct cmd_cost k;
-	if (d->foreign)
+	if (d->stop)
 		return 0;
 	if (cmd_root_look(c, &state, e) < 0 ||
 	    cmd_cost(c, d->q->plan, &state, base->select.plan.torch, d->arena, &k, e) < 0)
@@ -199,39 +187,32 @@ static int find_root(struct cmd_context *c, const struct doctor_subject *s, stru
 		cmd_root_enter(c, s->group);
 	q->release = s->release;
 	q->plan = s->plan;
-	q->world = NULL;
+	q->not_made = NULL;
 	q->world_bytes = 0;
 	q->cuda_home = cmd_select_cuda_home(c);
 	if (cmd_root_look(c, &state, e) < 0)
 		return -1;
+	q->world = state.world;
 	if (state.made)
 		return cmd_root(c, &q->root, e);
 	q->root = host;
-	q->world = cmd_world_text(&state, c->arena);
+	q->not_made = cmd_world_text(&state, c->arena);
 	q->world_bytes = state.missing + state.world->download * WORLD_UNPACKED;
 	return root_open(NULL, c->arena, host, e);
-}
-
-struct asking {
-	struct cmd_context *c;
-	const struct preflight_request *q;
-};
-
-static int installs(void *user, struct strlist *ret, struct err *e)
-{
-	const struct asking *k = user;
-	struct pyenv_request q = {.plan = k->q->plan, .root = k->q->root, .kind = k->q->kind};
-	if (!q.plan || cmd_profiles_dir(k->c, &q.profiles_dir, e) < 0)
-		return q.plan ? -1 : 0;
-	return pyenv_installs(&q, k->c->run, k->c->arena, ret, e);
 }
 
 /* One after the other; the verdict is the first that failed. */
 static int run_doctor(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
-	struct preflight_request q = {
-		.kind = cmd_sandbox(c), .jobs = c->global->jobs, .offline = c->global->offline, .whole = true};
-	struct asking asking = {c, &q};
+	struct doctor k = {.c = c, .q = {.kind = cmd_sandbox(c), .offline = true}};
+	struct preflight_request q = {.stages = PREFLIGHT_TABLES | PREFLIGHT_MACHINE | PREFLIGHT_ROOT,
+				      .kind = cmd_sandbox(c),
+				      .jobs = c->global->jobs,
+				      .offline = c->global->offline,
+				      .whole = true,
+				      .installs = installs,
+				      .trial = try_it,
+				      .user = &k};
 	struct doctor_subject *subjects;
 	size_t count;
 	struct err verdict = {0};
@@ -239,15 +220,14 @@ static int run_doctor(struct cmd_context *c, const struct strlist *args, struct 
 	const char *remote = getenv("PTBUILD_CCACHE_REMOTE");
 	if ((remote && *remote && ccache_remote_check(remote, e) < 0) ||
 	    choose(c, args, &q.tables, &subjects, &count, e) < 0 || cmd_cache_dir(c, &q.store_dir, e) < 0 ||
-	    cmd_out_dir(c, &q.out_dir, e) < 0)
+	    cmd_out_dir(c, &q.out_dir, e) < 0 || cmd_profiles_dir(c, &k.q.profiles_dir, e) < 0)
 		return -1;
-	q.installs = installs;
-	q.user = &asking;
+	k.q.tables = q.tables;
 	for (size_t i = 0; i < count; i++) {
 		struct preflight *d = arena_alloc(c->arena, sizeof(*d));
 		struct err *failed = verdict.kind == ERR_NONE ? &verdict : NULL, ignored = {0};
 		if (find_root(c, &subjects[i], &q, e) < 0 || preflight_run(d, &q, c->run, c->arena, e) < 0 ||
-		    (q.plan && (say_cost(c, d, e) < 0 || try_it(c, d, e) < 0)))
+		    (q.plan && say_cost(c, d, e) < 0))
 			return -1;
 		json_array_append_new(docs, json_of(d));
 		if (!c->global->json && print(d, i == 0, e) < 0)

@@ -221,7 +221,7 @@ int plan_resolve(const struct tables *t, const struct plan_request *q, struct ar
 					   .profile = &c.variant.profile,
 					   .blas = c.blas,
 					   .blas_origin = c.blas_origin,
-					   .toolkit = c.probed,
+					   .toolkit = c.probed && c.probed->cc ? c.probed : NULL,
 					   .path = path_of(q, a),
 					   .torch_version = "",
 					   .options = &q->options};
@@ -233,7 +233,7 @@ int plan_resolve(const struct tables *t, const struct plan_request *q, struct ar
 	request.torch_version = p->torch_version;
 	if (buildenv_resolve(&request, a, &env, e) < 0)
 		return -1;
-	if (plan_check_gpu(&c, &env, e) < 0 || plan_check_parts(&c, &env, e) < 0)
+	if (plan_check_gpu(&c, &env, e) < 0)
 		return -1;
 	p->env = env.env;
 	p->cmake = env.cmake;
@@ -247,6 +247,12 @@ int plan_resolve(const struct tables *t, const struct plan_request *q, struct ar
 	p->notes = c.notes;
 	const char *glibc = q->toolchain ? q->toolchain->glibc : q->glibc;
 	runs_on_of_plan(t, p, glibc ? glibc : "", a, &p->runs_on);
+	struct plan_need *needs = NULL;
+	for (size_t i = 0, n = p->cuda && q->toolkits ? plan_root_needs(p, q->toolkits, a, &needs) : 0; i < n; i++)
+		if (!needs[i].text) {
+			*e = needs[i].why;
+			return -1;
+		}
 	if (plan_keys(&c, p, e) < 0)
 		return -1;
 	*ret = p;

@@ -127,6 +127,16 @@ int plan_cuda(const struct tables *t, const struct plan_request *q, struct arena
 const struct blas_row *plan_blas(const struct tables *t, const struct plan_request *q);
 /* plan_possible: the checks of plan_resolve, without making a plan. */
 int plan_possible(const struct tables *t, const struct plan_request *q, struct arena *a, struct err *e) MUST_CHECK;
+/* What a plan for CUDA needs of the root's own toolkit. */
+struct plan_need {
+	const char *name; /* "nvcc", "cudnn" */
+	const char *text; /* what is there; NULL: `why` says what is not, and what to do */
+	struct err why;
+};
+/* plan_root_needs: all of them; that nvcc has the targets only where it has not. plan_nvcc_targets:
+ * the GPUs as nvcc names them: "90a", "120". */
+size_t plan_root_needs(const struct plan *p, const struct toolkits *l, struct arena *a, struct plan_need **ret);
+void plan_nvcc_targets(const struct plan *p, struct arena *a, struct strlist *ret);
 /* plan_takes_target: whether the tables have the GPU target for a package of a release (which has
  * that package), with this toolkit; `cuda` NULL: with any. */
 bool plan_takes_target(const struct release_row *r, const char *package, const char *cuda, const struct gpu_target *t);

@@ -6,17 +6,15 @@
 #include "core/plan/plan_parts.h"
 #include "core/root/toolchain.h"
 
-/* Names of the releases that have a package for a Python (either may be NULL). */
-static char *releases_with(const struct plan_context *c, const char *package, const char *python)
+char *plan_releases_with(const struct plan_context *c, const char *python, const char *cuda)
 {
 	struct strlist l = {0};
 	for (unsigned i = 0; i < c->tables->releases_count; i++) {
 		const struct release_row *r = &c->tables->releases[i];
-		if (package && !tables_package(r, package))
-			continue;
-		if (python && !strings_contain(r->pythons, r->pythons_count, python))
-			continue;
-		strlist_ref(&l, c->arena, r->name);
+		if (tables_package(r, c->variant.package) &&
+		    (!python || strings_contain(r->pythons, r->pythons_count, python)) &&
+		    (!cuda || strings_contain(r->toolkits, r->toolkits_count, cuda)))
+			strlist_ref(&l, c->arena, r->name);
 	}
 	return strlist_join(&l, c->arena, " ");
 }
@@ -29,22 +27,20 @@ static int check_release(struct plan_context *c, struct err *e)
 	c->package = tables_package(c->release, v->package);
 	if (!c->package) {
 		err_set(e, ERR_POLICY, "release '%s' has no %s", c->release->name, v->package);
-		const char *others = releases_with(c, v->package, NULL);
-		return *others ? err_hint(e, "releases that have it: %s", others)
-			       : err_hint(e, "no release in the tables has it");
+		const char *others = plan_releases_with(c, NULL, NULL);
+		return err_hint(e, "%s%s", *others ? "releases that have it: " : "no release in the tables has it",
+				others);
 	}
 	if (strings_contain(c->release->pythons, c->release->pythons_count, v->python))
 		return 0;
 	err_set(e, ERR_POLICY, "release '%s' does not build for Python %s", c->release->name, v->python);
-	const char *others = releases_with(c, v->package, v->python);
-	const struct strlist own_pythons = {.items = c->release->pythons, .count = c->release->pythons_count};
-	const char *own = strlist_join(&own_pythons, c->arena, " ");
-	if (*others)
-		return err_hint(e, "it builds for %s; Python %s is in release %s", own, v->python, others);
-	return err_hint(e, "it builds for %s", own);
+	const char *others = plan_releases_with(c, v->python, NULL);
+	const struct strlist own = {.items = c->release->pythons, .count = c->release->pythons_count};
+	return err_hint(e, "it builds for %s%s%s", strlist_join(&own, c->arena, " "),
+			*others ? arena_printf(c->arena, "; Python %s is in release ", v->python) : "", others);
 }
 
-static int check_platform(const struct plan_context *c, struct err *e)
+static int check_platform(struct plan_context *c, struct err *e)
 {
 	const struct profile *p = &c->variant.profile;
 	if (p->isa && strcmp(p->isa->platform, p->platform) != 0) {
@@ -107,7 +103,7 @@ static int unknown_blas(const struct plan_context *c, const char *name, struct e
 
 /* A root's GCC that is too old for the instruction set. Another compiler that nvcc asks for is newer than any of
  * these. */
-static int check_compiler(const struct plan_context *c, struct err *e)
+static int check_compiler(struct plan_context *c, struct err *e)
 {
 	const struct isa_row *isa = c->variant.profile.isa;
 	const struct toolchain *l = c->request->toolchain;
@@ -145,9 +141,11 @@ static int check_blas(struct plan_context *c, struct err *e)
 
 int plan_check(struct plan_context *c, struct err *e)
 {
-	if (check_release(c, e) < 0 || check_platform(c, e) < 0 || check_compiler(c, e) < 0)
-		return -1;
-	if (plan_check_cuda(c, e) < 0 || plan_check_toolkit(c, e) < 0)
-		return -1;
-	return check_blas(c, e);
+	static int (*const checks[])(struct plan_context * c, struct err * e) = {
+		check_release, check_platform, check_compiler, plan_check_cuda, check_blas,
+	};
+	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
+		if (checks[i](c, e) < 0)
+			return -1;
+	return 0;
 }

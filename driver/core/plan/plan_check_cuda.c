@@ -1,6 +1,5 @@
 #include <string.h>
 
-#include "base/suggest.h"
 #include "base/version.h"
 #include "core/plan/plan_parts.h"
 
@@ -44,16 +43,6 @@ static const char *first_torch(const struct gpu_target *t)
 	return s && version_cmp(s->torch_min, t->row->torch_min) > 0 ? s->torch_min : t->row->torch_min;
 }
 
-static const struct gpu_target *first_unknown(const struct profile *p, const struct release_row *r)
-{
-	for (unsigned i = 0; i < p->targets_count; i++) {
-		const char *min = first_torch(&p->targets[i]);
-		if (*min && version_cmp(r->base, min) < 0)
-			return &p->targets[i];
-	}
-	return NULL;
-}
-
 /* The toolkit of a release whose nvcc has every target: the one asked for (may be NULL), else the first, the release's
  * default before others. */
 static const char *working_toolkit(const struct profile *p, const struct release_row *r, const char *asked)
@@ -65,16 +54,6 @@ static const char *working_toolkit(const struct profile *p, const struct release
 		if (!first_refused(p, r->toolkits[i]))
 			return r->toolkits[i];
 	return NULL;
-}
-
-static bool builds_for(const struct release_row *r, const char *package, const char *python)
-{
-	if (!tables_package(r, package))
-		return false;
-	for (unsigned i = 0; i < r->pythons_count; i++)
-		if (strcmp(r->pythons[i], python) == 0)
-			return true;
-	return false;
 }
 
 /* Targets that PyTorch had once, and its extensions can no longer be built for. */
@@ -117,7 +96,8 @@ static int hint_working(const struct plan_context *c, struct err *e)
 				variant_toolkit_word(toolkit, c->arena));
 	for (unsigned i = c->tables->releases_count; i-- > 0;) {
 		const struct release_row *r = &c->tables->releases[i];
-		if (!builds_for(r, c->variant.package, c->variant.python) || !takes_all(p, r, c->variant.package))
+		if (!tables_package(r, c->variant.package) || !takes_all(p, r, c->variant.package) ||
+		    !strings_contain(r->pythons, r->pythons_count, c->variant.python))
 			continue;
 		toolkit = working_toolkit(p, r, c->variant.cuda);
 		if (toolkit)
@@ -145,93 +125,49 @@ static void default_toolkit(struct plan_context *c)
 			     first, target_name(first_refused(p, first), c->arena));
 }
 
-static int unknown_toolkit(const struct plan_context *c, const char *cuda, struct err *e)
-{
-	struct strlist names = {0};
-	for (unsigned i = 0; i < c->tables->toolkits_count; i++)
-		strlist_ref(&names, c->arena, c->tables->toolkits[i].version);
-	err_set(e, ERR_CONFIG, "unknown CUDA toolkit '%s'", cuda);
-	const char *near = suggest_nearest(cuda, names.items, names.count);
-	const char *known = strlist_join(&names, c->arena, " ");
-	return near ? err_hint(e, "did you mean %s? known: %s", near, known) : err_hint(e, "known: %s", known);
-}
-
 static int check_release_toolkit(const struct plan_context *c, struct err *e)
 {
-	struct strlist own = {0};
-	for (unsigned i = 0; i < c->release->toolkits_count; i++) {
-		if (version_cmp(c->release->toolkits[i], c->variant.cuda) == 0)
-			return 0;
-		strlist_ref(&own, c->arena, c->release->toolkits[i]);
-	}
-	struct strlist others = {0};
-	for (unsigned i = 0; i < c->tables->releases_count; i++) {
-		const struct release_row *r = &c->tables->releases[i];
-		for (unsigned k = 0; k < r->toolkits_count && builds_for(r, c->variant.package, c->variant.python); k++)
-			if (version_cmp(r->toolkits[k], c->variant.cuda) == 0)
-				strlist_ref(&others, c->arena, r->name);
-	}
+	const struct strlist own = {.items = c->release->toolkits, .count = c->release->toolkits_count};
+	if (strlist_contains(&own, c->variant.cuda))
+		return 0;
+	const char *others = plan_releases_with(c, c->variant.python, c->variant.cuda);
 	err_set(e, ERR_POLICY, "release '%s' does not build with CUDA %s", c->release->name, c->variant.cuda);
-	const char *with = strlist_join(&own, c->arena, " ");
-	if (others.count)
-		return err_hint(e, "it builds with %s; CUDA %s is in release %s", with, c->variant.cuda,
-				strlist_join(&others, c->arena, " "));
-	return err_hint(e, "it builds with %s", with);
+	return err_hint(e, "it builds with %s%s%s", strlist_join(&own, c->arena, " "),
+			*others ? arena_printf(c->arena, "; CUDA %s is in release ", c->variant.cuda) : "", others);
 }
 
-/* The older GPU of the same major version whose code runs on this one as well. */
-static int refuse_extension(const struct plan_context *c, const struct gpu_row *row, struct err *e)
+/* The older GPU of the same major version, whose code runs on this one as well. */
+static const struct gpu_row *older_of(const struct tables *t, const struct gpu_row *row)
 {
 	const struct gpu_row *older = NULL;
-	for (const struct gpu_row *o = c->tables->gpus; o < row; o++)
+	for (const struct gpu_row *o = t->gpus; o < row; o++)
 		if (!o->tegra && strncmp(o->capability, row->capability, strcspn(row->capability, ".") + 1) == 0)
 			older = o;
-	err_set(e, ERR_POLICY, "%s cannot be built for 'sm%s': torch's extension builder does not know %s",
-		c->variant.package, row->sm, row->capability);
-	return older ? err_hint(e, "use sm%s, whose code runs on it", older->sm)
-		     : err_hint(e, "use another GPU target");
+	return older;
 }
 
-static int refuse_gone(const struct plan_context *c, const struct gpu_row *row, struct err *e)
+/* What torch.utils.cpp_extension does not build for. */
+static int check_extension(const struct plan_context *c, const struct gpu_target *t, struct err *e)
 {
-	err_set(e, ERR_POLICY, "%s cannot be built for 'sm%s': torch's extension builder has no %s from %s on",
-		c->variant.package, row->sm, row->capability, row->extensions_until);
-	return *row->note ? err_hint(e, "%s", row->note)
-			  : err_hint(e, "use a release before %s", row->extensions_until);
-}
-
-static int check_together(const struct plan_context *c, struct err *e)
-{
-	const struct profile *p = &c->variant.profile;
-	for (unsigned i = 0; i < p->targets_count; i++)
-		for (unsigned k = 0; k < p->targets_count; k++) {
-			const struct gpu_row *row = p->targets[i].row, *other = p->targets[k].row;
-			if (!strings_contain(row->not_with, row->not_with_count, other->sm))
-				continue;
-			err_set(e, ERR_POLICY, "PyTorch cannot be built for sm%s and sm%s together", other->sm,
-				row->sm);
-			return err_hint(e, "leave sm%s out, code for sm%s runs on it; or build two variants", row->sm,
-					other->sm);
-		}
-	return 0;
-}
-
-static int check_extensions(const struct plan_context *c, struct err *e)
-{
-	const struct profile *p = &c->variant.profile;
-	for (unsigned i = 0; i < p->targets_count; i++) {
-		const struct gpu_target *t = &p->targets[i];
-		if (is_gone(t->row, c->release, c->variant.package))
-			return refuse_gone(c, t->row, e);
-		if (!is_no_extension(t, c->release, c->variant.package))
-			continue;
-		if (t->row->no_extensions)
-			return refuse_extension(c, t->row, e);
-		err_set(e, ERR_POLICY, "%s cannot be built for '%s': torch's extension builder knows no family targets",
-			c->variant.package, target_name(t, c->arena));
-		return err_hint(e, "use sm%s, or sm%sa for exactly this GPU", t->row->sm, t->row->sm);
+	const struct gpu_row *row = t->row;
+	const char *package = c->variant.package;
+	if (is_gone(row, c->release, package)) {
+		err_set(e, ERR_POLICY, "%s cannot be built for 'sm%s': torch's extension builder has no %s from %s on",
+			package, row->sm, row->capability, row->extensions_until);
+		return *row->note ? err_hint(e, "%s", row->note)
+				  : err_hint(e, "use a release before %s", row->extensions_until);
 	}
-	return 0;
+	if (!is_no_extension(t, c->release, package))
+		return 0;
+	err_set(e, ERR_POLICY, "%s cannot be built for '%s': torch's extension builder %s", package,
+		target_name(t, c->arena),
+		row->no_extensions ? arena_printf(c->arena, "does not know %s", row->capability)
+				   : "knows no family targets");
+	const struct gpu_row *older = row->no_extensions ? older_of(c->tables, row) : NULL;
+	if (older)
+		return err_hint(e, "use sm%s, whose code runs on it", older->sm);
+	return row->no_extensions ? err_hint(e, "use another GPU target")
+				  : err_hint(e, "use sm%s, or sm%sa for exactly this GPU", row->sm, row->sm);
 }
 
 /* What the tables say of the targets: of nvcc of this version, of the release, and of the package. */
@@ -246,13 +182,28 @@ static int check_table_targets(const struct plan_context *c, struct err *e)
 	}
 	if (check_release_toolkit(c, e) < 0)
 		return -1;
-	t = first_unknown(p, c->release);
-	if (t) {
-		err_set(e, ERR_POLICY, "release '%s' does not know %s: PyTorch has it from %s", c->release->name,
-			target_name(t, c->arena), first_torch(t));
-		return hint_working(c, e);
+	for (unsigned i = 0; i < p->targets_count; i++) {
+		const char *min = first_torch(t = &p->targets[i]);
+		if (*min && version_cmp(c->release->base, min) < 0) {
+			err_set(e, ERR_POLICY, "release '%s' does not know %s: PyTorch has it from %s",
+				c->release->name, target_name(t, c->arena), min);
+			return hint_working(c, e);
+		}
 	}
-	return check_together(c, e) < 0 ? -1 : check_extensions(c, e);
+	for (unsigned i = 0; i < p->targets_count; i++)
+		for (unsigned k = 0; k < p->targets_count; k++) {
+			const struct gpu_row *row = p->targets[i].row, *other = p->targets[k].row;
+			if (!strings_contain(row->not_with, row->not_with_count, other->sm))
+				continue;
+			err_set(e, ERR_POLICY, "PyTorch cannot be built for sm%s and sm%s together", other->sm,
+				row->sm);
+			return err_hint(e, "leave sm%s out, code for sm%s runs on it; or build two variants", row->sm,
+					other->sm);
+		}
+	for (unsigned i = 0; i < p->targets_count; i++)
+		if (check_extension(c, &p->targets[i], e) < 0)
+			return -1;
+	return 0;
 }
 
 int plan_check_cuda(struct plan_context *c, struct err *e)
@@ -271,9 +222,35 @@ int plan_check_cuda(struct plan_context *c, struct err *e)
 		}
 		default_toolkit(c);
 	}
-	c->toolkit = tables_toolkit(c->tables, c->variant.cuda);
-	if (!c->toolkit)
-		return unknown_toolkit(c, c->variant.cuda, e);
+	if (tables_need_toolkit(c->tables, c->variant.cuda, &c->toolkit, e) < 0)
+		return -1;
 	c->variant.cuda = c->toolkit->version;
+	c->probed = c->request->toolkits ? toolkit_find(c->request->toolkits, c->variant.cuda) : NULL;
 	return check_table_targets(c, e);
+}
+
+/* The label, the toolkit and the proof of the wheel follow the profile, so what the user sets must, too. */
+int plan_check_gpu(const struct plan_context *c, const struct buildenv *env, struct err *e)
+{
+	static const struct {
+		const char *toggle;
+		enum gpu_kind gpu;
+		const char *profiles;
+	} kinds[] = {
+		{"USE_CUDA", GPU_CUDA, "a profile with GPU targets, such as sm90-avx2"},
+		{"USE_MPS", GPU_MPS, "the profile darwin-mps"},
+	};
+	const struct profile *p = &c->variant.profile;
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		const struct setting *s = settings_get(&env->env, kinds[i].toggle);
+		bool on = settings_on(&env->env, kinds[i].toggle);
+		if (!s || on == (p->gpu == kinds[i].gpu))
+			continue;
+		err_set(e, ERR_POLICY, "%s=%s (%s), but the profile is %s", s->name, s->value,
+			settings_origin(s, c->arena), p->name);
+		return err_hint(e, "%s%s",
+				on ? "that is for " : "a wheel without it is that of a profile without GPU, such as ",
+				on ? kinds[i].profiles : "cpu-avx2");
+	}
+	return 0;
 }

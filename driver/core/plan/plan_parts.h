@@ -24,14 +24,12 @@ int plan_check(struct plan_context *c, struct err *e) MUST_CHECK;
 /* plan_check_cuda: chooses the toolkit, and checks by the tables that its nvcc, the release and
  * PyTorch support every target. */
 int plan_check_cuda(struct plan_context *c, struct err *e) MUST_CHECK;
-/* plan_check_toolkit: checks the root's own toolkit: the targets its nvcc lists, a compiler that it
- * accepts. Fills `probed`. */
-int plan_check_toolkit(struct plan_context *c, struct err *e) MUST_CHECK;
 /* plan_check_gpu: checks that what the user sets is the profile's kind of GPU: the label, the
  * toolkit and the proof of the wheel follow the profile. */
 int plan_check_gpu(const struct plan_context *c, const struct buildenv *env, struct err *e) MUST_CHECK;
-/* plan_check_parts: checks that the root has every CUDA library that the environment turns on. */
-int plan_check_parts(const struct plan_context *c, const struct buildenv *env, struct err *e) MUST_CHECK;
+/* plan_releases_with: names of the releases that have the package, for this Python and this toolkit
+ * (either may be NULL). */
+char *plan_releases_with(const struct plan_context *c, const char *python, const char *cuda);
 /* plan_other_blas: the BLAS of the torch, where it is not the first of the platform: wheels of two
  * must not have one name. NULL: it is the first. */
 const struct blas_row *plan_other_blas(const struct plan_context *c);

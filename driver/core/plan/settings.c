@@ -50,6 +50,12 @@ const char *settings_value(const struct settings *s, const char *name)
 	return item ? item->value : NULL;
 }
 
+bool settings_on(const struct settings *s, const char *name)
+{
+	const char *value = settings_value(s, name);
+	return value && (strcmp(value, "ON") == 0 || strcmp(value, "1") == 0);
+}
+
 static int by_name(const void *a, const void *b)
 {
 	return strcmp(((const struct setting *)a)->name, ((const struct setting *)b)->name);

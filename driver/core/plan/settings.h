@@ -40,6 +40,8 @@ void settings_add(struct settings *s, struct arena *a, const struct setting *ite
 const struct setting *settings_get(const struct settings *s, const char *name);
 /* settings_value: its value, NULL when there is none. */
 const char *settings_value(const struct settings *s, const char *name);
+/* settings_on: whether it is there and ON or 1. */
+bool settings_on(const struct settings *s, const char *name);
 /* settings_sort: by name, by bytes. */
 void settings_sort(struct settings *s);
 /* settings_origin: "gpu.yaml:42", "built in". */

@@ -320,11 +320,10 @@ static int look_up(struct pipeline *l, const struct plan *p, struct lock *key, c
 static int be_ready(struct pipeline *l, const struct plan *p, struct err *e)
 {
 	const char *name = arena_printf(l->arena, "%s %s", p->variant, p->release);
-	const struct pipeline_preflight f = {l->q, p, l->toolchain, l->toolkits};
 	if (strlist_contains(&l->ready, name))
 		return 0;
 	if ((l->q->shard.count && shard_check(p, l->toolchain, e) < 0) || try_sandbox(l, e) < 0 ||
-	    pipeline_preflight(&f, l->run, l->arena, e) < 0)
+	    pipeline_preflight(l->q, p, l->toolchain, l->toolkits, l->run, l->arena, e) < 0)
 		return -1;
 	strlist_ref(&l->ready, l->arena, name);
 	return 0;

@@ -1,17 +1,14 @@
-/* What is found out before a build begins: whether this machine, its root and its tables can make
- * it. */
+/* What the preflight asks of other steps, for doctor and for a build. */
 #pragma once
 #include "step/pipeline/pipeline.h"
+#include "step/preflight/preflight.h"
 
-/* What the preflight is about. */
-struct pipeline_preflight {
-	const struct pipeline_request *q;
-	const struct plan *plan;
-	const struct toolchain *toolchain;
-	const struct toolkits *toolkits; /* NULL where nothing is built for CUDA */
-};
-
-/* pipeline_preflight: ERR_SYSTEM or ERR_POLICY with all that is missing or does not fit, and what
- * to do about it. */
-int pipeline_preflight(const struct pipeline_preflight *f, const struct run *run, struct arena *a,
+/* Callbacks of a preflight_request whose `user` is a pipeline_request. pipeline_trial: what it
+ * lacks offline is a warning where all is looked at. */
+int pipeline_installs(void *user, struct preflight *d, struct strlist *ret, struct err *e) MUST_CHECK;
+int pipeline_trial(void *user, struct preflight *d, struct err *e) MUST_CHECK;
+/* pipeline_preflight: of a build in its root: ERR_SYSTEM or ERR_POLICY with all that is missing or
+ * does not fit, and what to do about it. `toolkits` NULL where nothing is built for CUDA. */
+int pipeline_preflight(const struct pipeline_request *q, const struct plan *p, const struct toolchain *toolchain,
+		       const struct toolkits *toolkits, const struct run *run, struct arena *a,
 		       struct err *e) MUST_CHECK;

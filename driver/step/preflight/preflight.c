@@ -2,114 +2,184 @@
 #include <string.h>
 
 #include "base/shell.h"
-#include "core/code/decode.h"
-#include "core/code/isa_rules.h"
+#include "core/world/world.h"
 #include "step/preflight/preflight_parts.h"
 
-void preflight_add(struct preflight *d, enum preflight_level level, enum err_kind kind, const char *name,
-		   const char *fmt, ...)
+/* ---- the table ---- */
+
+static int say_world(struct preflight *d, struct err *e);
+static int world_torch(struct preflight *d, struct err *e);
+static int reach(struct preflight *d, struct err *e);
+static int trial(struct preflight *d, struct err *e);
+
+enum {
+	TAKEN = 1,  /* also where the root's torch is taken as it is, and nothing is compiled */
+	RUNS = 2,   /* runs compilers: not after a failure, but for doctor, and not without tools */
+	UNMADE = 4, /* also of a world that is not made yet */
+};
+
+/* What a build needs, in the order in which it is looked for. */
+static const struct need {
+	const char *name;
+	enum preflight_stage stage;
+	unsigned when;
+	int (*test)(struct preflight *d, struct err *e);
+} needs[] = {
+	{"platform", PREFLIGHT_TABLES, UNMADE, preflight_platform},
+	{"world-torch", PREFLIGHT_TABLES, UNMADE, world_torch},
+	{"sandbox", PREFLIGHT_MACHINE, TAKEN | UNMADE, preflight_sandbox},
+	{"cpu", PREFLIGHT_MACHINE, UNMADE, preflight_cpu},
+	{"torch-fits", PREFLIGHT_MACHINE, UNMADE, preflight_torch_fits},
+	{"places", PREFLIGHT_MACHINE, UNMADE, preflight_places},
+	{"memory", PREFLIGHT_MACHINE, UNMADE, preflight_memory},
+	{"decoder", PREFLIGHT_MACHINE, TAKEN | UNMADE, preflight_decoder},
+	{"world", PREFLIGHT_MACHINE, TAKEN | UNMADE, say_world},
+	{"programs", PREFLIGHT_MACHINE, UNMADE, preflight_programs},
+	{"network", PREFLIGHT_NETWORK, TAKEN | UNMADE, reach},
+	{"tools", PREFLIGHT_ROOT, 0, preflight_tools},
+	{"files", PREFLIGHT_ROOT, 0, preflight_files},
+	{"python", PREFLIGHT_ROOT, TAKEN, preflight_python},
+	{"flags", PREFLIGHT_ROOT, RUNS, preflight_flags},
+	{"blas", PREFLIGHT_ROOT, RUNS, preflight_blas},
+	{"torch", PREFLIGHT_ROOT, RUNS, preflight_torch},
+	{"cuda", PREFLIGHT_ROOT, RUNS, preflight_cuda},
+	{"trial", PREFLIGHT_ROOT, RUNS, trial},
+};
+
+static bool is_taken(const struct preflight *d)
 {
-	va_list args;
-	va_start(args, fmt);
-	if (d->count < ARRAY_LEN(d->lines))
-		d->lines[d->count++] = (struct preflight_line){.level = level,
-							       .kind = kind,
-							       .name = name,
-							       .text = arena_vprintf(d->arena, fmt, args),
-							       .fix = "",
-							       .package = ""};
-	va_end(args);
+	return d->q->plan && d->q->plan->taken;
 }
 
-void preflight_fix(struct preflight *d, const char *fmt, ...)
+static bool applies(const struct preflight *d, const struct need *n)
 {
-	va_list args;
-	va_start(args, fmt);
-	d->lines[d->count - 1].fix = arena_vprintf(d->arena, fmt, args);
-	va_end(args);
+	if (!(d->q->stages & n->stage) || (d->no_root && n->stage == PREFLIGHT_ROOT) ||
+	    (d->q->not_made && !(n->when & UNMADE)) || (is_taken(d) && !(n->when & TAKEN)))
+		return false;
+	return !(n->when & RUNS) || (d->toolchain && (d->q->whole || !preflight_failures(d)));
+}
+
+int preflight_run(struct preflight *d, const struct preflight_request *q, const struct run *run, struct arena *a,
+		  struct err *e)
+{
+	*d = (struct preflight){.q = q, .run = run, .arena = a, .toolchain = q->toolchain};
+	for (size_t i = 0; i < ARRAY_LEN(needs) && !d->stop; i++) {
+		if (i && needs[i].stage != needs[i - 1].stage && !q->whole && preflight_failures(d))
+			return 0;
+		if (applies(d, &needs[i]) && needs[i].test(d, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int preflight_check(struct preflight *d, const char *row, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_LEN(needs); i++)
+		if (strcmp(needs[i].name, row) == 0)
+			return needs[i].test(d, e);
+	return err_set(e, ERR_CONFIG, "no row '%s'", row);
+}
+
+/* ---- the rows that need no more than the request ---- */
+
+static int say_world(struct preflight *d, struct err *e)
+{
+	(void)e;
+	if (d->q->not_made)
+		preflight_ok(d, "world", "%s; compilers, Python and toolkit are in it", d->q->not_made);
+	return 0;
+}
+
+/* The locks of a world say whether it has a torch. */
+static int world_torch(struct preflight *d, struct err *e)
+{
+	const struct world *w = d->q->world;
+	const struct plan *p = d->q->plan;
+	(void)e;
+	for (size_t i = 0; w && i < w->count; i++)
+		for (size_t k = 0; k < w->pieces[i].lock.count; k++)
+			if (strcmp(w->pieces[i].lock.entries[k].name, "python3-torch") == 0)
+				return 0;
+	if (!w || !p || strcmp(p->torch, "root") != 0)
+		return 0;
+	preflight_fail(d, ERR_POLICY, "torch",
+		       "leave --torch root out: its torch is built first; --torch WHEEL names a finished one; the "
+		       "worlds of release 2.6.0-debian have a torch",
+		       "the world '%s' has no torch", w->name);
+	return 0;
+}
+
+static int reach(struct preflight *d, struct err *e)
+{
+	return d->q->reach && !d->q->offline ? d->q->reach(d->q->user, d, e) : 0;
+}
+
+static int trial(struct preflight *d, struct err *e)
+{
+	return d->q->trial && !d->q->tried && !preflight_failures(d) ? d->q->trial(d->q->user, d, e) : 0;
+}
+
+/* ---- lines ---- */
+
+static bool is_debian(const struct preflight *d)
+{
+	return strncmp(d->q->root->id, "debian", 6) == 0;
 }
 
 /* The command that installs Debian's packages on this machine or in the root. */
 static const char *install_command(const struct preflight *d, const char *packages, bool on_host)
 {
-	const struct root *r = d->q->root;
-	if (on_host || r->host)
+	if (on_host)
 		return arena_printf(d->arena, "sudo apt-get install %s", packages);
 	return arena_printf(d->arena, "sudo chroot %s sh -c 'apt-get update && apt-get install -y %s'",
-			    shell_quoted(r->dir, d->arena), packages);
+			    shell_quoted(d->q->root->dir, d->arena), packages);
 }
 
-void preflight_install(struct preflight *d, const char *package, bool on_host)
+void preflight_add(struct preflight *d, struct preflight_line line, const char *fmt, ...)
 {
-	struct preflight_line *l = &d->lines[d->count - 1];
-	const char *where = on_host || d->q->root->host ? "on this machine" : "in the root";
-	l->package = package;
-	l->on_host = on_host || d->q->root->host;
-	if (*package && strncmp(d->q->root->id, "debian", 6) == 0)
-		preflight_fix(d, "install %s: %s", package, install_command(d, package, on_host));
-	else if (*package)
-		preflight_fix(d, "install what Debian calls %s %s", package, where);
-	else
-		preflight_fix(d, "install it %s", where);
-	if (!on_host)
+	const char *package = line.package;
+	va_list args;
+	va_start(args, fmt);
+	line.text = arena_vprintf(d->arena, fmt, args);
+	va_end(args);
+	bool in_root = package && !line.on_host;
+	if (!package) {
+		line.package = "";
+	} else {
+		line.on_host = line.on_host || d->q->root->host;
+		line.fix = *package && is_debian(d)
+				   ? arena_printf(d->arena, "install %s: %s", package,
+						  install_command(d, package, line.on_host))
+				   : arena_printf(d->arena, "install %s%s %s", *package ? "what Debian calls " : "it",
+						  package, line.on_host ? "on this machine" : "in the root");
+	}
+	d->lines[d->count < ARRAY_LEN(d->lines) ? d->count++ : ARRAY_LEN(d->lines) - 1] = line;
+	if (in_root)
 		preflight_fix_world(d);
 }
 
 void preflight_fix_world(struct preflight *d)
 {
 	const char *fix = root_world_fix(d->q->root, d->arena);
-	if (!fix)
-		return;
-	d->lines[d->count - 1].package = "";
-	preflight_fix(d, "%s", fix);
+	if (fix) {
+		d->lines[d->count - 1].package = "";
+		d->lines[d->count - 1].fix = fix;
+	}
 }
 
-int preflight_fail_err(struct preflight *d, const char *name, const struct err *why, struct err *e)
+int preflight_err(struct preflight *d, const char *name, const struct err *why, struct err *e)
 {
 	if (why->kind == ERR_INTERRUPTED) {
 		*e = *why;
 		return -1;
 	}
-	preflight_fail(d, why->kind, name, "%s", why->msg);
-	preflight_fix(d, "%s", why->hint);
+	preflight_fail(d, why->kind, name, arena_strdup(d->arena, why->hint), "%s", why->msg);
 	return 0;
 }
 
-int preflight_ask(struct preflight *d, const char *script, const struct strlist *args, struct preflight_answer *ret,
-		  struct err *e)
-{
-	struct sandbox s;
-	struct arena *a = d->arena;
-	AUTO_BUF struct buf out = {0};
-	struct strlist argv = {0};
-	struct err why = {0};
-	*ret = (struct preflight_answer){false, "", ""};
-	if (sandbox_init(&s, d->q->kind, d->q->root, a, &why) == 0) {
-		if (d->toolkit)
-			toolkit_mount(d->toolkit, &s);
-		kvlist_set(&s.env, a, "PATH", ROOT_PATH);
-		kvlist_set(&s.env, a, "HOME", SANDBOX_HOME);
-		kvlist_set(&s.env, a, "LC_ALL", "C.UTF-8");
-		for (const char *const *word = (const char *const[]){"/bin/sh", "-c", script, "sh", NULL}; *word;
-		     word++)
-			strlist_ref(&argv, a, *word);
-		strlist_append(&argv, a, args);
-		ret->ok = sandbox_capture(&s, strlist_argv(&argv, a), d->run, &out, &why) == 0;
-	}
-	ret->text = arena_strdup(a, buf_cstr(&out));
-	ret->why = arena_strdup(a, why.msg);
-	if (why.kind != ERR_INTERRUPTED)
-		return 0;
-	*e = why;
-	return -1;
-}
+/* ---- the verdict ---- */
 
-bool preflight_is_taken(const struct preflight *d)
-{
-	return d->q->plan && d->q->plan->taken;
-}
-
-static size_t failures(const struct preflight *d)
+size_t preflight_failures(const struct preflight *d)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < d->count; i++)
@@ -117,72 +187,24 @@ static size_t failures(const struct preflight *d)
 	return n;
 }
 
-/* Whether the tables can judge what this program's decoder finds in a wheel. */
-static int check_decoder(struct preflight *d, struct err *e)
-{
-	const struct isa_rules *rules;
-	struct err why = {0};
-	char id[32];
-	if (isa_rules_new(d->q->tables, d->arena, &rules, &why) < 0)
-		return preflight_fail_err(d, "decoder", &why, e);
-	preflight_ok(d, "decoder", "%s, and every set of it has a row", decoder_id(id));
-	return 0;
-}
-
-int preflight_run(struct preflight *d, const struct preflight_request *q, const struct run *run, struct arena *a,
-		  struct err *e)
-{
-	*d = (struct preflight){.q = q, .run = run, .arena = a, .toolchain = q->toolchain};
-	const bool taken = preflight_is_taken(d);
-	if (preflight_sandbox(d, e) < 0 || (!taken && preflight_machine(d, e) < 0))
-		return -1;
-	if (d->foreign)
-		return 0;
-	if (check_decoder(d, e) < 0)
-		return -1;
-	if (q->world) {
-		preflight_ok(d, "world", "%s; compilers, Python and toolkit are in it", q->world);
-		preflight_needs(d); /* those of this machine */
-		return 0;
-	}
-	/* Nothing can be asked of a root that no sandbox shows. */
-	if (d->lines[0].level == PREFLIGHT_FAILURE)
-		return 0;
-	if (taken)
-		return preflight_python(d, e);
-	if (preflight_tools(d, e) < 0)
-		return -1;
-	preflight_needs(d);
-	if (preflight_python(d, e) < 0)
-		return -1;
-	/* What follows runs compilers, in a shell. */
-	if (!d->toolchain || (!q->whole && failures(d)))
-		return 0;
-	if ((!q->tried && preflight_compiler(d, e) < 0) || preflight_torch(d, e) < 0)
-		return -1;
-	return preflight_cuda(d, e);
-}
-
 /* All packages by one command for each place, then what else is to be done. */
 static const char *what_to_do(const struct preflight *d)
 {
-	struct strlist all = {0};
-	for (int host = 1; host >= 0; host--) {
-		struct strlist packages = {0};
-		for (size_t i = 0; i < d->count; i++) {
-			const struct preflight_line *l = &d->lines[i];
-			if (l->level == PREFLIGHT_FAILURE && *l->package && l->on_host == (host != 0) &&
-			    !strlist_contains(&packages, l->package))
-				strlist_ref(&packages, d->arena, l->package);
-		}
-		if (packages.count && strncmp(d->q->root->id, "debian", 6) == 0)
-			strlist_ref(&all, d->arena,
-				    install_command(d, strlist_join(&packages, d->arena, " "), host != 0));
-	}
+	struct strlist all = {0}, packages[2] = {0};
 	for (size_t i = 0; i < d->count; i++) {
 		const struct preflight_line *l = &d->lines[i];
-		bool told = *l->package && strncmp(d->q->root->id, "debian", 6) == 0;
-		if (l->level == PREFLIGHT_FAILURE && *l->fix && !told && !strlist_contains(&all, l->fix))
+		struct strlist *p = &packages[l->on_host];
+		if (l->level == PREFLIGHT_FAILURE && *l->package && is_debian(d) && !strlist_contains(p, l->package))
+			strlist_ref(p, d->arena, l->package);
+	}
+	for (int host = 1; host >= 0; host--)
+		if (packages[host].count)
+			strlist_ref(&all, d->arena,
+				    install_command(d, strlist_join(&packages[host], d->arena, " "), host != 0));
+	for (size_t i = 0; i < d->count; i++) {
+		const struct preflight_line *l = &d->lines[i];
+		if (l->level == PREFLIGHT_FAILURE && *l->fix && !(*l->package && is_debian(d)) &&
+		    !strlist_contains(&all, l->fix))
 			strlist_ref(&all, d->arena, l->fix);
 	}
 	return strlist_join(&all, d->arena, "\n");
@@ -191,27 +213,28 @@ static const char *what_to_do(const struct preflight *d)
 int preflight_verdict(const struct preflight *d, struct err *e)
 {
 	struct strlist texts = {0};
-	const struct preflight_line *last = NULL;
-	enum err_kind kind = ERR_POLICY;
+	const char *fix = "";
+	enum err_kind kind = ERR_NONE;
 	for (size_t i = 0; i < d->count; i++) {
 		const struct preflight_line *l = &d->lines[i];
 		if (l->level != PREFLIGHT_FAILURE)
 			continue;
-		last = l;
 		strlist_addf(&texts, d->arena, "%s: %s", l->name, l->text);
+		fix = texts.count == 1 ? l->fix : what_to_do(d);
 		/* What the machine lacks comes before what does not go together, since it explains it. */
-		if (l->kind != ERR_POLICY)
+		if (kind == ERR_NONE)
+			kind = l->kind == ERR_POLICY || l->kind == ERR_NETWORK ? l->kind : ERR_SYSTEM;
+		else if (l->kind != kind && l->kind != ERR_POLICY)
 			kind = ERR_SYSTEM;
 	}
-	if (!last)
+	if (!texts.count)
 		return 0;
 	const char *what = d->q->plan ? d->q->plan->variant : d->q->release->name;
-	const char *done = preflight_is_taken(d) ? "taken" : "built";
-	if (texts.count == 1) {
+	const char *done = is_taken(d) ? "taken" : "built";
+	if (texts.count == 1)
 		err_set(e, kind, "%s cannot be %s here: %s", what, done, texts.items[0]);
-		return *last->fix ? err_hint(e, "%s", last->fix) : -1;
-	}
-	err_set(e, kind, "%s cannot be %s here, for %zu reasons:\n  %s", what, done, texts.count,
-		strlist_join(&texts, d->arena, "\n  "));
-	return err_hint(e, "%s", what_to_do(d));
+	else
+		err_set(e, kind, "%s cannot be %s here, for %zu reasons:\n  %s", what, done, texts.count,
+			strlist_join(&texts, d->arena, "\n  "));
+	return *fix ? err_hint(e, "%s", fix) : -1;
 }

@@ -1,8 +1,18 @@
-/* Preflight: what a build needs of the machine and its root, looked for before anything long. The
- * same checks for build and doctor. */
+/* Preflight: what a build needs, in one table that all commands ask. Its first stage, what words
+ * and tables alone decide, is plan_resolve, which makes the plan that is asked about. */
 #pragma once
 #include "core/plan/plan.h"
 #include "core/root/toolchain.h"
+
+struct world; /* core/world/world.h */
+
+/* In this order; a failure of one stage ends a build before the next. */
+enum preflight_stage {
+	PREFLIGHT_TABLES = 1,  /* of plan and world */
+	PREFLIGHT_MACHINE = 2, /* sandbox, disk, memory, programs */
+	PREFLIGHT_NETWORK = 4, /* the places of what is to be downloaded */
+	PREFLIGHT_ROOT = 8,    /* tools, headers, Python, toolkit; a small build */
+};
 
 enum preflight_level { PREFLIGHT_OK, PREFLIGHT_WARNING, PREFLIGHT_FAILURE };
 
@@ -16,14 +26,18 @@ struct preflight_line {
 	bool on_host;        /* where it is to be installed: on this machine, or in the root */
 };
 
+struct preflight;
+
 struct preflight_request {
+	unsigned stages;
 	const struct tables *tables;
 	const struct release_row *release;
 	const struct plan *plan; /* NULL: what every build of the release needs */
+	/* of a world that is not made yet: this machine's, where only the sandbox is tried */
 	const struct root *root;
-	/* of a world that is not made yet, what to say of it: `root` is then the machine's, where
-	 * only the sandbox is tried; NULL: the root is there */
-	const char *world;
+	const struct world *world; /* that it stands on; NULL: none */
+	/* what to say of a world that is not made yet; NULL: the root is there */
+	const char *not_made;
 	uint64_t world_bytes; /* that making it takes on disk */
 	enum sandbox_kind kind;
 	const struct toolchain *toolchain; /* NULL: it is probed */
@@ -34,11 +48,14 @@ struct preflight_request {
 	unsigned jobs;
 	bool offline; /* nothing is fetched; without a sandbox the network is looked at */
 	bool whole;   /* doctor: goes on after failures */
-	/* gives the normalised names of the Python distributions that the build installs for
-	 * itself; asked where the root's Python lacks a module. NULL: none */
-	int (*installs)(void *user, struct strlist *ret, struct err *e);
+	bool tried;   /* the compilers were tried before, on the same of everything */
+	/* What only other steps know; NULL: not asked. installs: the normalised names of the Python
+	 * distributions that the build installs for itself. reach: adds a line about the places of
+	 * what is to be downloaded. trial: adds one about a small build. */
+	int (*installs)(void *user, struct preflight *d, struct strlist *ret, struct err *e);
+	int (*reach)(void *user, struct preflight *d, struct err *e);
+	int (*trial)(void *user, struct preflight *d, struct err *e);
 	void *user;
-	bool tried; /* the compilers were tried before, on the same of everything */
 };
 
 struct preflight {
@@ -47,29 +64,42 @@ struct preflight {
 	struct arena *arena;
 	const struct toolchain *toolchain; /* NULL: it could not be probed */
 	const struct toolkit *toolkit;     /* of the plan's CUDA; NULL: absent, or not needed */
-	bool foreign;                      /* another platform: nothing more was looked at */
+	bool stop;                         /* another platform: what follows is of no use */
+	bool no_root;                      /* no sandbox shows it */
 	struct preflight_line lines[128];
 	size_t count;
 };
 
-/* preflight_run: adds a line for each check; -1 only when interrupted. */
+/* preflight_run: the rows of the stages, each with its lines; -1 only when interrupted. */
 int preflight_run(struct preflight *d, const struct preflight_request *q, const struct run *run, struct arena *a,
 		  struct err *e) MUST_CHECK;
+/* preflight_check: one row of the table by its name, of a preflight that was begun. */
+int preflight_check(struct preflight *d, const char *row, struct err *e) MUST_CHECK;
 /* preflight_verdict: 0 if nothing failed. Else all failures as one error, of kind ERR_SYSTEM if
  * anything is missing; the hint is what installs it. */
 int preflight_verdict(const struct preflight *d, struct err *e) MUST_CHECK;
-/* preflight_fail_err: a failure with the texts of an error; -1 only for an interruption, put into
- * `e`. */
-int preflight_fail_err(struct preflight *d, const char *name, const struct err *why, struct err *e) MUST_CHECK;
-/* preflight_add, by one of its three short forms: adds a line. preflight_fix: what to do about the
- * last. preflight_install: the Debian package that brings what the last one lacks.
+size_t preflight_failures(const struct preflight *d);
+
+/* preflight_add, by its short forms: adds a line; `fix` is what to do ("": nothing). A line of
+ * preflight_install is fixed by a Debian package ("": unknown), of this machine or of the root. */
+void preflight_add(struct preflight *d, struct preflight_line line, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+#define PREFLIGHT_LINE(l, k, n, f) ((struct preflight_line){.level = (l), .kind = (k), .name = (n), .fix = (f)})
+#define preflight_ok(d, name, ...) preflight_add(d, PREFLIGHT_LINE(PREFLIGHT_OK, ERR_NONE, name, ""), __VA_ARGS__)
+#define preflight_warn(d, name, fix, ...)                                                                              \
+	preflight_add(d, PREFLIGHT_LINE(PREFLIGHT_WARNING, ERR_NONE, name, fix), __VA_ARGS__)
+#define preflight_fail(d, kind, name, fix, ...)                                                                        \
+	preflight_add(d, PREFLIGHT_LINE(PREFLIGHT_FAILURE, kind, name, fix), __VA_ARGS__)
+#define preflight_install(d, what, deb, host, ...)                                                                     \
+	preflight_add(d,                                                                                               \
+		      (struct preflight_line){.level = PREFLIGHT_FAILURE,                                              \
+					      .kind = ERR_SYSTEM,                                                      \
+					      .name = (what),                                                          \
+					      .package = (deb),                                                        \
+					      .on_host = (host)},                                                      \
+		      __VA_ARGS__)
+/* preflight_err: a failure with the texts of an error; -1 only for an interruption, put into `e`.
  * preflight_fix_world: the last one's way out is a change of the root; in a world of the store,
  * which is never changed, it is root_world_fix. */
-void preflight_add(struct preflight *d, enum preflight_level level, enum err_kind kind, const char *name,
-		   const char *fmt, ...) __attribute__((format(printf, 5, 6)));
-#define preflight_ok(d, ...) preflight_add(d, PREFLIGHT_OK, ERR_NONE, __VA_ARGS__)
-#define preflight_warn(d, ...) preflight_add(d, PREFLIGHT_WARNING, ERR_NONE, __VA_ARGS__)
-#define preflight_fail(d, kind, ...) preflight_add(d, PREFLIGHT_FAILURE, kind, __VA_ARGS__)
-void preflight_fix(struct preflight *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void preflight_install(struct preflight *d, const char *package, bool on_host);
+int preflight_err(struct preflight *d, const char *name, const struct err *why, struct err *e) MUST_CHECK;
 void preflight_fix_world(struct preflight *d);

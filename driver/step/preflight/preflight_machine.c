@@ -1,4 +1,4 @@
-/* The machine that builds: sandbox, platform, processor, directories, disk, memory. */
+/* The machine that builds: platform, sandbox, processor, directories, disk, memory, its programs. */
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -8,11 +8,12 @@
 #include <unistd.h>
 
 #include "base/os.h"
-
 #include "base/path.h"
 #include "base/size.h"
 #include "base/sys/fs.h"
 #include "base/sys/machine.h"
+#include "core/code/decode.h"
+#include "core/code/isa_rules.h"
 #include "core/plan/promise.h"
 #include "core/root/jobs.h"
 #include "core/root/sandbox_place.h"
@@ -24,22 +25,44 @@
 #define LEAST_BYTES (UINT64_C(512) << 20)
 #define TEMP_BYTES (64.0 * 1024 * 1024)
 
+/* A build runs its platform's own compilers; there is no cross build. What this machine lacks for another one is of no
+ * use. */
+int preflight_platform(struct preflight *d, struct err *e)
+{
+	struct utsname u;
+	const struct plan *p = d->q->plan;
+	(void)e;
+	if (!p || uname(&u) < 0)
+		return 0;
+	const char *here = arena_printf(d->arena, "%s-%s", strcmp(u.machine, "arm64") == 0 ? "aarch64" : u.machine,
+					strcmp(u.sysname, "Darwin") == 0 ? "darwin" : "linux");
+	d->stop = strcmp(here, p->platform) != 0;
+	if (d->stop)
+		preflight_fail(d, ERR_POLICY, "platform",
+			       strstr(p->platform, "-darwin")
+				       ? "ptbuild plans it, on any machine, and does not build it"
+				       : "build it on such a machine; a plan of it can be made anywhere",
+			       "%s is for %s, and this machine is %s", p->variant, p->platform, here);
+	return 0;
+}
+
+/* ---- the sandbox, or none ---- */
+
 /* Without a sandbox the trial, and where no place can be had the build, lies at the store's own path, which CMake
  * files, scripts and search paths mangle. */
 static void check_path(struct preflight *d)
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.,+=@%~/-";
 	const char *dir = d->q->store_dir, *at = dir + strspn(dir, plain);
-	if (!*at)
-		return;
-	preflight_fail(d, ERR_POLICY, "store", "no build without a sandbox in '%s': build tools do not cope with %s",
-		       dir,
-		       *at == ' '   ? "spaces in paths"
-		       : *at & 0x80 ? "letters beyond ASCII in paths"
-		       : *at > ' '  ? arena_printf(d->arena, "'%c' in paths", *at)
-				    : "control characters in paths");
-	preflight_fix(d, "leave --sandbox none out, in the sandbox all paths are plain; or name another place with "
-			 "--cache DIR");
+	if (*at)
+		preflight_fail(d, ERR_POLICY, "store",
+			       "leave --sandbox none out, in the sandbox all paths are plain; or name another place "
+			       "with --cache DIR",
+			       "no build without a sandbox in '%s': build tools do not cope with %s in paths", dir,
+			       *at == ' '   ? "spaces"
+			       : *at & 0x80 ? "letters beyond ASCII"
+			       : *at > ' '  ? arena_printf(d->arena, "'%c'", *at)
+					    : "control characters");
 }
 
 /* The directory, or its nearest parent that is there. */
@@ -67,17 +90,16 @@ static void show_paths(struct preflight *d)
 {
 	struct sandbox_place p;
 	sandbox_place_look(SANDBOX_TOP, d->arena, &p);
-	if (p.fine) {
+	if (!p.fine)
+		preflight_warn(
+			d, "paths", p.fix,
+			"the build lies in the store, and its wheel has other bytes than one from the sandbox: %s",
+			p.why);
+	else
 		preflight_ok(d, "paths", "those of the sandbox: the build lies in '%s'%s", SANDBOX_TOP,
 			     is_apart(d, &p) ? ", on another file system than the store: what is stopped goes on while "
 					       "that stays"
 					     : "");
-		return;
-	}
-	preflight_warn(d, "paths",
-		       "the build lies in the store, and its wheel has other bytes than one from the sandbox: %s",
-		       p.why);
-	preflight_fix(d, "%s", p.fix);
 }
 
 /* The first interface that is up, a loopback one or one that leads out of the machine; NULL if there is none. */
@@ -98,90 +120,66 @@ static const char *interface_up(bool loopback, struct arena *a)
  * built torch do that (torch.distributed), at the end of hours; in bubblewrap it is up. */
 static void check_loopback(struct preflight *d)
 {
-	const struct plan *p = d->q->plan;
-	bool torch = p && strcmp(p->package, "pytorch") == 0;
+	static const char fix[] =
+		"begin with 'ip link set lo up': unshare --net sh -c 'ip link set lo up && exec ptbuild ...'";
+	static const char text[] = "the loopback interface is down: a torch cannot be tried after its build";
 	if (interface_up(true, d->arena))
 		return;
-	preflight_add(d, torch ? PREFLIGHT_FAILURE : PREFLIGHT_WARNING, ERR_SYSTEM, "loopback",
-		      "the loopback interface is down: a torch cannot be tried after its build");
-	preflight_fix(d, "begin with 'ip link set lo up': unshare --net sh -c 'ip link set lo up && exec ptbuild ...'");
+	if (d->q->plan && strcmp(d->q->plan->package, "pytorch") == 0)
+		preflight_fail(d, ERR_SYSTEM, "loopback", fix, text);
+	else
+		preflight_warn(d, "loopback", fix, text);
 }
 
 /* --offline binds ptbuild; without a sandbox only the machine or container can bind the build. Where somebody promises
  * that it does (a build step of a Dockerfile), that is looked at and not believed. */
 static void check_network(struct preflight *d)
 {
-	const char *promise = getenv("PTBUILD_NETWORK"), *up;
-	bool promised = promise && strcmp(promise, "none") == 0;
-	if (!promised && !d->q->offline)
-		return;
-	up = interface_up(false, d->arena);
-	if (!up) {
+	static const char fix[] = "run it as unshare --net sh -c 'ip link set lo up && exec ptbuild ...'; of "
+				  "containers, Docker obeys RUN "
+				  "--network=none, and buildah with --isolation chroot does not";
+	static const char text[] = "'%s' is up, and a build without a sandbox has it%s";
+	const char *promise = getenv("PTBUILD_NETWORK"), *up = interface_up(false, d->arena);
+	if (promise && strcmp(promise, "none") == 0 && up)
+		preflight_fail(d, ERR_POLICY, "network", fix, text, up, ": PTBUILD_NETWORK promises otherwise");
+	else if (d->q->offline && up)
+		preflight_warn(d, "network", fix, text, up, "");
+	else if (!up && (d->q->offline || promise))
 		preflight_ok(d, "network", "none: only the loopback interface is up");
-		return;
-	}
-	preflight_add(d, promised ? PREFLIGHT_FAILURE : PREFLIGHT_WARNING, ERR_POLICY, "network",
-		      "'%s' is up, and a build without a sandbox has it%s%s", up, promised ? ": PTBUILD_NETWORK" : "",
-		      promised ? " promises otherwise" : "");
-	preflight_fix(d, "run it as unshare --net sh -c 'ip link set lo up && exec ptbuild ...'; of containers, Docker "
-			 "obeys RUN --network=none, and buildah with --isolation chroot does not");
-}
-
-/* Each wall by its name. One that was taken away, or that this machine has not, is a warning: what must stand is
- * an error of the sandbox itself. */
-static void show_walls(struct preflight *d)
-{
-	const struct sandbox_wall_state *w;
-	size_t count = sandbox_walls_look(d->q->kind, d->run, d->arena, &w);
-	for (size_t i = 0; i < count; i++) {
-		const char *name = arena_printf(d->arena, "wall %s", w[i].name);
-		if (w[i].stands)
-			preflight_ok(d, name, "%s", w[i].text);
-		else
-			preflight_warn(d, name, "%s", w[i].text);
-	}
 }
 
 int preflight_sandbox(struct preflight *d, struct err *e)
 {
+	const struct sandbox_wall_state *w;
 	struct err why = {0};
 	if (d->q->kind == SANDBOX_NONE) {
-		preflight_warn(d, "sandbox", "none: the build sees the whole machine, and its wheel may depend on it");
-		preflight_fix(d, "leave --sandbox none out");
+		preflight_warn(d, "sandbox", "leave --sandbox none out",
+			       "none: the build sees the whole machine, and its wheel may depend on it");
 		check_path(d);
 		show_paths(d);
 		check_loopback(d);
 		check_network(d);
-	} else if (sandbox_probe(d->q->root, d->run, &why) < 0) {
-		return preflight_fail_err(d, "sandbox", &why, e);
-	} else {
-		preflight_ok(d, "sandbox", "bubblewrap works");
-		if (d->q->whole)
-			show_walls(d);
+		return 0;
+	}
+	if (sandbox_probe(d->q->root, d->run, &why) < 0) {
+		/* nothing can be asked of a root that no sandbox shows */
+		d->no_root = true;
+		return preflight_err(d, "sandbox", &why, e);
+	}
+	preflight_ok(d, "sandbox", "bubblewrap works");
+	/* A wall that was taken away, or that this machine has not, is a warning: what must stand is an error of the
+	 * sandbox itself. */
+	for (size_t i = 0, n = d->q->whole ? sandbox_walls_look(d->q->kind, d->run, d->arena, &w) : 0; i < n; i++) {
+		const char *name = arena_printf(d->arena, "wall %s", w[i].name);
+		if (w[i].stands)
+			preflight_ok(d, name, "%s", w[i].text);
+		else
+			preflight_warn(d, name, "", "%s", w[i].text);
 	}
 	return 0;
 }
 
-/* A build runs its platform's own compilers; there is no cross build. */
-static void check_platform(struct preflight *d)
-{
-	struct utsname u;
-	const struct plan *p = d->q->plan;
-	if (!p || uname(&u) < 0)
-		return;
-	bool darwin = strcmp(u.sysname, "Darwin") == 0;
-	const char *here = arena_printf(d->arena, "%s-%s", strcmp(u.machine, "arm64") == 0 ? "aarch64" : u.machine,
-					darwin ? "darwin" : "linux");
-	if (strcmp(here, p->platform) == 0)
-		return;
-	d->foreign = true;
-	preflight_fail(d, ERR_POLICY, "platform", "%s is for %s, and this machine is %s", p->variant, p->platform,
-		       here);
-	if (strcmp(p->platform, "aarch64-darwin") == 0)
-		preflight_fix(d, "ptbuild plans it, on any machine, and does not build it");
-	else
-		preflight_fix(d, "build it on such a machine; a plan of it can be made anywhere");
-}
+/* ---- the processor ---- */
 
 /* What of an instruction set this processor lacks: "avx512f, avx512dq", "" where nothing. */
 static const char *lacking(const struct isa_row *isa, struct arena *a)
@@ -193,41 +191,56 @@ static const char *lacking(const struct isa_row *isa, struct arena *a)
 	return strlist_join(&missing, a, ", ");
 }
 
-static void check_cpu(struct preflight *d)
+int preflight_cpu(struct preflight *d, struct err *e)
 {
 	const struct isa_row *isa = d->q->plan ? d->q->plan->isa_row : NULL;
-	if (!isa)
-		return;
-	const char *missing = lacking(isa, d->arena);
+	const char *missing = isa ? lacking(isa, d->arena) : "";
+	(void)e;
 	if (*missing)
-		preflight_warn(d, "cpu", "this processor cannot run %s (no %s): the wheel is built but not tried",
+		preflight_warn(d, "cpu", "", "this processor cannot run %s (no %s): the wheel is built but not tried",
 			       isa->name, missing);
-	else
+	else if (isa)
 		preflight_ok(d, "cpu", "runs %s", isa->name);
+	return 0;
 }
 
 /* What is built against a torch imports it in its build, and has GPU code only where that has. */
-static void check_torch(struct preflight *d)
+int preflight_torch_fits(struct preflight *d, struct err *e)
 {
 	const struct plan *p = d->q->plan;
 	const char *label = p ? strchr(p->torch_version, '+') : NULL;
 	struct promise torch;
+	(void)e;
 	if (!label)
-		return;
+		return 0;
 	promise_of_label(d->q->tables, label + 1, d->arena, &torch);
-	if (p->cuda && torch.gpu_known && torch.gpu.count == 0) {
-		preflight_fail(d, ERR_POLICY, "torch", "%s is to have GPU code for CUDA %s, and its torch %s has none",
-			       p->package, p->cuda, p->torch_version);
-		preflight_fix(d, "choose a profile without GPU, or a torch with CUDA");
-	}
+	if (p->cuda && torch.gpu_known && torch.gpu.count == 0)
+		preflight_fail(d, ERR_POLICY, "torch", "choose a profile without GPU, or a torch with CUDA",
+			       "%s is to have GPU code for CUDA %s, and its torch %s has none", p->package, p->cuda,
+			       p->torch_version);
 	const char *missing = torch.isa ? lacking(torch.isa, d->arena) : "";
-	if (!*missing)
-		return;
-	preflight_fail(d, ERR_POLICY, "torch",
-		       "the build of %s imports its torch, and this processor cannot run %s (no %s)", p->package,
-		       torch.isa->name, missing);
-	preflight_fix(d, "build it on a machine that can, or for a profile that this one can run ('ptbuild detect')");
+	if (*missing)
+		preflight_fail(
+			d, ERR_POLICY, "torch",
+			"build it on a machine that can, or for a profile that this one can run ('ptbuild detect')",
+			"the build of %s imports its torch, and this processor cannot run %s (no %s)", p->package,
+			torch.isa->name, missing);
+	return 0;
 }
+
+/* Whether the tables can judge what this program's decoder finds in a wheel. */
+int preflight_decoder(struct preflight *d, struct err *e)
+{
+	const struct isa_rules *rules;
+	struct err why = {0};
+	char id[32];
+	if (isa_rules_new(d->q->tables, d->arena, &rules, &why) < 0)
+		return preflight_err(d, "decoder", &why, e);
+	preflight_ok(d, "decoder", "%s, and every set of it has a row", decoder_id(id));
+	return 0;
+}
+
+/* ---- directories and disk ---- */
 
 /* How much a build takes beyond what an earlier run of it left. Others than PyTorch take a tenth of a GiB and unpack
  * the torch that they are built against. */
@@ -258,45 +271,34 @@ static int check_space(struct preflight *d, const char *name, const char *dir, d
 	uint64_t bytes;
 	struct err why = {0};
 	if (fs_free_bytes(dir, &bytes, &why) < 0)
-		return preflight_fail_err(d, name, &why, e);
+		return preflight_err(d, name, &why, e);
 	const char *have = size_text(d, (double)bytes), *needed = size_text(d, need);
-	if ((double)bytes < need) {
-		preflight_fail(d, ERR_SYSTEM, name, "no space left in '%s': %s free, and it needs %s", dir, have,
-			       needed);
-		preflight_fix(d, "make room, or %s", fix);
-	} else {
+	if ((double)bytes < need)
+		preflight_fail(d, ERR_SYSTEM, name, arena_printf(d->arena, "make room, or %s", fix),
+			       "no space left in '%s': %s free, and it needs %s", dir, have, needed);
+	else
 		preflight_ok(d, name, need > 0 ? "%s free in '%s', it needs %s" : "%s free in '%s'", have, dir, needed);
-	}
 	return 0;
 }
 
-enum use { TO_WRITE, TO_RUN };
-
 /* Whether a file can be made there, and run: access(2) knows what is mounted noexec. False with a line. */
-static bool try_place(struct preflight *d, const char *name, const char *dir, enum use use, const char *fix)
+static bool try_place(struct preflight *d, const char *name, const char *dir, bool to_run, const char *fix)
 {
-	char *made;
+	char *made = NULL;
 	struct err why = {0}, ignored = {0};
-	bool fine = false;
-	if (fs_temp_dir(dir, "ptbuild-check-", d->arena, &made, &why) < 0) {
-		preflight_fail(d, ERR_SYSTEM, name, "cannot write into '%s': %s", dir, why.msg);
-		preflight_fix(d, "%s", fix);
-		return false;
-	}
-	const char *file = path_join(d->arena, made, "file");
-	if (fs_write(TRUSTED, file, "#!/bin/sh\n", 10, 0755, &why) < 0) {
-		preflight_fail(d, ERR_SYSTEM, name, "cannot write into '%s': %s", dir, why.msg);
-		preflight_fix(d, "%s", fix);
-	} else if (use == TO_RUN && access(file, X_OK) < 0) {
-		preflight_fail(d, ERR_SYSTEM, name, "nothing that is made in '%s' can be run: %s (mounted noexec?)",
-			       dir, os_errno_text(errno));
-		preflight_fix(d, "%s, or mount it with exec", fix);
-	} else {
-		fine = true;
-	}
-	if (fs_remove(TRUSTED, made, &ignored) < 0)
+	bool written = fs_temp_dir(dir, "ptbuild-check-", d->arena, &made, &why) == 0;
+	const char *file = path_join(d->arena, written ? made : dir, "file");
+	written = written && fs_write(TRUSTED, file, "#!/bin/sh\n", 10, 0755, &why) == 0;
+	bool runs = written && (!to_run || access(file, X_OK) == 0);
+	if (!written)
+		preflight_fail(d, ERR_SYSTEM, name, fix, "cannot write into '%s': %s", dir, why.msg);
+	else if (!runs)
+		preflight_fail(d, ERR_SYSTEM, name, arena_printf(d->arena, "%s, or mount it with exec", fix),
+			       "nothing that is made in '%s' can be run: %s (mounted noexec?)", dir,
+			       os_errno_text(errno));
+	if (made && fs_remove(TRUSTED, made, &ignored) < 0)
 		err_clear(&ignored);
-	return fine;
+	return runs;
 }
 
 /* Where the tree of a build lies: in the store, or in a place on another file system. */
@@ -311,26 +313,35 @@ static const char *place_of_tree(const struct preflight *d, const char *store)
 
 /* Where the build writes, and runs and loads what it has made. Without a sandbox compilers write into the machine's
  * own /tmp, too; in it, /tmp is in memory. */
-static int check_places(struct preflight *d, struct err *e)
+int preflight_places(struct preflight *d, struct err *e)
 {
-	static const char other_temp[] = "leave --sandbox none out";
+	static const char other_temp[] = "leave --sandbox none out",
+			  other_store[] = "name another place with --cache DIR",
+			  other_out[] = "name another place with --out DIR";
 	const char *store = nearest(d, d->q->store_dir), *tree = place_of_tree(d, store);
-	if (try_place(d, "store", store, TO_RUN, "name another place with --cache DIR") &&
-	    check_space(d, "disk", tree, disk_need(d),
-			tree == store ? "name another place with --cache DIR" : "mount a larger one there", e) < 0)
-		return -1;
-	if (d->q->kind == SANDBOX_NONE && try_place(d, "temp", "/tmp", TO_RUN, other_temp) &&
-	    check_space(d, "temp", "/tmp", TEMP_BYTES, other_temp, e) < 0)
-		return -1;
-	if (!d->q->out_dir)
-		return 0;
+	const char *out = d->q->out_dir ? nearest(d, d->q->out_dir) : NULL;
 	/* A wheel is at most a sixteenth of what its build takes: for the CPU 95 MB of 12 GiB. */
-	const char *out = nearest(d, d->q->out_dir);
-	if (!try_place(d, "output", out, TO_WRITE, "name another place with --out DIR"))
-		return 0;
-	return check_space(d, "output", out, (disk_need(d) - (double)d->q->world_bytes) / 16,
-			   "name another place with --out DIR", e);
+	const struct {
+		const char *name, *dir, *place, *disk; /* dir NULL: not asked */
+		bool run;
+		double need;
+		const char *fix, *fix_space;
+	} rows[] = {
+		{"store", store, tree, "disk", true, disk_need(d), other_store,
+		 tree == store ? other_store : "mount a larger one there"},
+		{"temp", d->q->kind == SANDBOX_NONE ? "/tmp" : NULL, "/tmp", "temp", true, TEMP_BYTES, other_temp,
+		 other_temp},
+		{"output", out, out, "output", false, (disk_need(d) - (double)d->q->world_bytes) / 16, other_out,
+		 other_out},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (rows[i].dir && try_place(d, rows[i].name, rows[i].dir, rows[i].run, rows[i].fix) &&
+		    check_space(d, rows[i].disk, rows[i].place, rows[i].need, rows[i].fix_space, e) < 0)
+			return -1;
+	return 0;
 }
+
+/* ---- memory ---- */
 
 /* The least that it takes: what the table has measured, of CUDA's units only with CUDA. Where it has nothing, what the
  * smallest unit takes that includes torch's headers. */
@@ -349,7 +360,7 @@ static uint64_t least_memory(const struct preflight *d, const struct package_row
 }
 
 /* The job pools that the build will choose for this memory. */
-static void check_memory(struct preflight *d)
+int preflight_memory(struct preflight *d, struct err *e)
 {
 	uint64_t bytes = machine_memory();
 	unsigned processors = machine_processors();
@@ -360,27 +371,15 @@ static void check_memory(struct preflight *d)
 	const char *text =
 		arena_printf(d->arena, "%.1f GiB and %u processors: %u compilers at once, %u on heavy units, %u links",
 			     (double)bytes / GIB, processors, p.compile, p.heavy, p.link);
-	if (jobs_usable(bytes) < largest) {
-		preflight_fail(d, ERR_SYSTEM, "memory", "%s; one of them alone takes %.1f GiB", text,
-			       (double)largest / GIB);
-		preflight_fix(d, "end other programs, or use a machine or a container with more memory");
-	} else if (p.compile < processors && !d->q->jobs) {
-		preflight_warn(d, "memory", "%s", text);
-		preflight_fix(d, "with more memory, or fewer other programs, every processor would be used");
-	} else {
+	(void)e;
+	if (jobs_usable(bytes) < largest)
+		preflight_fail(d, ERR_SYSTEM, "memory",
+			       "end other programs, or use a machine or a container with more memory",
+			       "%s; one of them alone takes %.1f GiB", text, (double)largest / GIB);
+	else if (p.compile < processors && !d->q->jobs)
+		preflight_warn(d, "memory", "with more memory, or fewer other programs, every processor would be used",
+			       "%s", text);
+	else
 		preflight_ok(d, "memory", "%s", text);
-	}
-}
-
-int preflight_machine(struct preflight *d, struct err *e)
-{
-	check_platform(d);
-	if (d->foreign) /* what this machine lacks for it is of no use */
-		return 0;
-	check_cpu(d);
-	check_torch(d);
-	if (check_places(d, e) < 0)
-		return -1;
-	check_memory(d);
 	return 0;
 }

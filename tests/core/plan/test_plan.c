@@ -248,7 +248,7 @@ static void an_unknown_toolkit_is_refused(void **state)
 	struct fixture *f = *state;
 	f->v.cuda = "12.88";
 	refuse(f, ERR_CONFIG, "unknown CUDA toolkit '12.88'");
-	assert_contains(f->e.hint, "did you mean 12.8?");
+	assert_contains(f->e.hint, "did you mean '12.8'?");
 }
 
 static void a_toolkit_the_release_lacks_is_refused(void **state)

@@ -9,7 +9,7 @@
 
 #include "base/path.h"
 #include "base/sys/fs.h"
-#include "step/preflight/preflight_parts.h"
+#include "step/preflight/preflight.h"
 
 /* A root in which everything is as it must be; a test then takes one thing away. */
 static struct {
@@ -122,9 +122,11 @@ static int teardown(void **state)
 static int check(struct err *e)
 {
 	t.d.count = 0;
-	assert_ok(preflight_machine(&t.d, e), e);
-	assert_ok(preflight_tools(&t.d, e), e);
-	preflight_needs(&t.d);
+	static const char *const rows[] = {"platform", "cpu",      "torch-fits", "places",
+					   "memory",   "programs", "tools",      "files"};
+	t.d.stop = false;
+	for (size_t i = 0; i < ARRAY_LEN(rows) && !t.d.stop; i++)
+		assert_ok(preflight_check(&t.d, rows[i], e), e);
 	return preflight_verdict(&t.d, e);
 }
 
@@ -196,7 +198,7 @@ static void test_no_toolkit(void **state)
 	const struct toolkits none = {0};
 	t.plan.cuda = "12.8";
 	t.q.toolkits = &none;
-	assert_ok(preflight_cuda(&t.d, &e), &e);
+	assert_ok(preflight_check(&t.d, "cuda", &e), &e);
 	assert_err(preflight_verdict(&t.d, &e), &e, ERR_SYSTEM, "no CUDA 12.8 in the root");
 	assert_contains(e.hint, "--cuda-home");
 }
@@ -211,6 +213,7 @@ static void test_a_toolkit_without_the_drivers_library(void **state)
 			      .release = "13.0.88",
 			      .where = "/usr/local/cuda-13.0",
 			      .nvcc = "/usr/local/cuda-13.0/bin/nvcc",
+			      .cc = "gcc",
 			      .cxx = "g++",
 			      .cc_id = "g++ 14.2.0",
 			      .gcc = ""};
@@ -228,27 +231,27 @@ static void test_a_toolkit_without_the_drivers_library(void **state)
 	test_write(path_join(&t.a, t.root.dir, "etc/ld.so.conf"),
 		   "/usr/local/cuda-12.4/lib\n/usr/lib/x86_64-linux-gnu\n");
 	test_write(path_join(&t.a, t.root.dir, "usr/local/cuda-12.4/lib/stubs/libcuda.so"), "");
-	assert_ok(preflight_cuda(&t.d, &e), &e);
+	assert_ok(preflight_check(&t.d, "cuda", &e), &e);
 	assert_err(preflight_verdict(&t.d, &e), &e, ERR_SYSTEM,
 		   "libcuda.so: neither in the toolkit '/usr/local/cuda-13.0' nor in the root");
 	assert_contains(e.hint, "'/usr/local/cuda-13.0/lib64/stubs/libcuda.so'");
 	kit.layout = TOOLKIT_DISTRIBUTION;
 	t.d.count = 0;
-	assert_ok(preflight_cuda(&t.d, &e), &e);
+	assert_ok(preflight_check(&t.d, "cuda", &e), &e);
 	assert_err(preflight_verdict(&t.d, &e), &e, ERR_SYSTEM, "libcuda.so: neither");
 	assert_contains(e.hint, "apt-get install -y libcuda1");
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
 		const char *path = arena_printf(&t.a, "%s/%s/libcuda.so", t.root.dir, places[i]);
 		test_write(path, "");
 		t.d.count = 0;
-		assert_ok(preflight_cuda(&t.d, &e), &e);
+		assert_ok(preflight_check(&t.d, "cuda", &e), &e);
 		assert_ok(preflight_verdict(&t.d, &e), &e);
 		assert_int_equal(remove(path), 0);
 	}
 	/* Who links nothing with it does not need it. */
 	t.plan.package = "torchvision";
 	t.d.count = 0;
-	assert_ok(preflight_cuda(&t.d, &e), &e);
+	assert_ok(preflight_check(&t.d, "cuda", &e), &e);
 	assert_ok(preflight_verdict(&t.d, &e), &e);
 }
 
@@ -278,7 +281,8 @@ static void test_a_toolkit_that_does_not_fit_the_c_library(void **state)
 				      .release = "12.8.93",
 				      .where = t.root.dir,
 				      .nvcc = nvcc,
-				      .cxx = "g++",
+				      .cc = "gcc",
+			      .cxx = "g++",
 				      .cc_id = "g++ 14.2.0",
 				      .gcc = ""};
 		struct toolkits list = {&kit, 1};
@@ -291,7 +295,7 @@ static void test_a_toolkit_that_does_not_fit_the_c_library(void **state)
 		t.q.kind = SANDBOX_NONE;
 		t.q.toolkits = &list;
 		t.d.count = 0;
-		assert_ok(preflight_cuda(&t.d, &e), &e);
+		assert_ok(preflight_check(&t.d, "cuda", &e), &e);
 		assert_err(preflight_verdict(&t.d, &e), &e, ERR_POLICY, "does not compile a kernel for sm_90");
 		assert_contains(e.hint, rows[i].fix);
 	}
@@ -308,19 +312,19 @@ static void test_a_torch_that_this_processor_cannot_run(void **state)
 	t.q.tables = shipped;
 	t.plan.package = "torchaudio";
 	t.plan.torch_version = x86 ? "2.6.0+cpu.armv9" : "2.6.0+cpu.avx512";
-	assert_ok(preflight_machine(&t.d, &e), &e);
+	assert_ok(preflight_check(&t.d, "torch-fits", &e), &e);
 	assert_err(preflight_verdict(&t.d, &e), &e, ERR_POLICY, "the build of torchaudio imports its torch");
 	assert_contains(e.hint, "a profile that this one can run");
 	t.d.count = 0;
 	t.plan.torch_version = x86 ? "2.6.0+cpu.avx" : "2.6.0+cpu.armv8.2";
 	t.plan.cuda = "12.4";
-	assert_ok(preflight_machine(&t.d, &e), &e);
+	assert_ok(preflight_check(&t.d, "torch-fits", &e), &e);
 	assert_err(preflight_verdict(&t.d, &e), &e, ERR_POLICY,
 		   "torchaudio is to have GPU code for CUDA 12.4, and its torch");
 	t.plan.cuda = NULL;
 	t.d.count = 0;
 	t.plan.torch_version = "2.6.0+of.another";
-	assert_ok(preflight_machine(&t.d, &e), &e);
+	assert_ok(preflight_check(&t.d, "torch-fits", &e), &e);
 	assert_ok(preflight_verdict(&t.d, &e), &e);
 }
 
@@ -346,11 +350,11 @@ static void test_a_compiler_that_is_too_new_for_arm_alone(void **state)
 	t.release.gcc_arm = ">=9.3,!=12.2.*";
 	t.plan.platform = "x86_64-linux";
 	t.d.count = 0;
-	assert_ok(preflight_tools(&t.d, &e), &e);
+	assert_ok(preflight_check(&t.d, "tools", &e), &e);
 	assert_ok(preflight_verdict(&t.d, &e), &e);
 	t.plan.platform = "aarch64-linux";
 	t.d.count = 0;
-	assert_ok(preflight_tools(&t.d, &e), &e);
+	assert_ok(preflight_check(&t.d, "tools", &e), &e);
 	assert_err(preflight_verdict(&t.d, &e), &e, ERR_POLICY, "needs >=9.3,!=12.2.*");
 }
 
@@ -405,8 +409,8 @@ static void test_a_flag_that_the_compiler_does_not_take(void **state)
 	t.q.kind = SANDBOX_NONE;
 	t.plan.isa = "isa";
 	strlist_ref(&t.plan.cpu_flags, &t.a, "-march=no-such-processor");
-	assert_ok(preflight_compiler(&t.d, &e), &e);
-	assert_err(preflight_verdict(&t.d, &e), &e, ERR_POLICY, "does not accept -march=no-such-processor");
+	assert_ok(preflight_check(&t.d, "flags", &e), &e);
+	assert_err(preflight_verdict(&t.d, &e), &e, ERR_POLICY, "does not compile with -march=no-such-processor");
 	assert_contains(e.hint, "use a root with GCC");
 }
 
@@ -438,7 +442,7 @@ static void test_a_blas_that_only_a_world_has(void **state)
 	t.release.worlds = worlds;
 	t.release.worlds_count = ARRAY_LEN(worlds);
 	t.tables.dir = PROFILES_DIR;
-	assert_ok(preflight_compiler(&t.d, &e), &e);
+	assert_ok(preflight_check(&t.d, "blas", &e), &e);
 	assert_err(preflight_verdict(&t.d, &e), &e, ERR_SYSTEM,
 		   "pkg-config does not find 'no-such-module' in the root");
 	assert_contains(e.hint, "the world 'debian13+mkl2026_2' has it: leave --root");
@@ -450,7 +454,7 @@ static void assert_blas(const char *says)
 {
 	struct err e = {0};
 	t.d.count = 0;
-	assert_ok(preflight_compiler(&t.d, &e), &e);
+	assert_ok(preflight_check(&t.d, "blas", &e), &e);
 	assert_err(preflight_verdict(&t.d, &e), &e, ERR_SYSTEM, says);
 }
 
@@ -497,7 +501,7 @@ static void test_a_blas_in_a_place_of_its_own(void **state)
 	t.settings[0] =
 		(struct setting){.name = "PKG_CONFIG_PATH", .value = arena_strdup(&t.a, test_path("pkgconfig"))};
 	test_write(test_path("pkgconfig/ptbuild-own.pc"), "Name: own\nDescription: own\nVersion: 7.5\nLibs:\n");
-	assert_ok(preflight_compiler(&t.d, &e), &e);
+	assert_ok(preflight_check(&t.d, "blas", &e), &e);
 	/* it is found, and has no sgemm_ */
 	assert_err(preflight_verdict(&t.d, &e), &e, ERR_SYSTEM, "ptbuild-own is there, but a program does not link");
 	/* an archive by its path, as MKL's module names it */
@@ -508,7 +512,7 @@ static void test_a_blas_in_a_place_of_its_own(void **state)
 	assert_int_equal(system(make), 0);
 	t.d.count = 0;
 	err_clear(&e);
-	assert_ok(preflight_compiler(&t.d, &e), &e);
+	assert_ok(preflight_check(&t.d, "blas", &e), &e);
 	assert_ok(preflight_verdict(&t.d, &e), &e);
 }
 
@@ -557,7 +561,7 @@ static void test_without_a_sandbox_paths_are_plain(void **state)
 		t.d.count = 0;
 		t.q.store_dir = bad[i][0];
 		t.q.kind = SANDBOX_NONE;
-		assert_ok(preflight_sandbox(&t.d, &e), &e);
+		assert_ok(preflight_check(&t.d, "sandbox", &e), &e);
 		assert_err(preflight_verdict(&t.d, &e), &e, ERR_POLICY,
 			   arena_printf(&t.a, "no build without a sandbox in '%s': build tools do not cope with %s",
 					bad[i][0], bad[i][1]));
@@ -566,7 +570,7 @@ static void test_without_a_sandbox_paths_are_plain(void **state)
 	}
 	t.d.count = 0;
 	t.q.store_dir = "/home/a.b_c+d/.cache/pt-build@1";
-	assert_ok(preflight_sandbox(&t.d, &e), &e);
+	assert_ok(preflight_check(&t.d, "sandbox", &e), &e);
 	assert_ok(preflight_verdict(&t.d, &e), &e);
 }
 
