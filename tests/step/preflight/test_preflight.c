@@ -282,7 +282,7 @@ static void test_a_toolkit_that_does_not_fit_the_c_library(void **state)
 				      .where = t.root.dir,
 				      .nvcc = nvcc,
 				      .cc = "gcc",
-			      .cxx = "g++",
+				      .cxx = "g++",
 				      .cc_id = "g++ 14.2.0",
 				      .gcc = ""};
 		struct toolkits list = {&kit, 1};
