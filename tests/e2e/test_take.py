@@ -230,6 +230,30 @@ def test_a_torch_that_is_not_whole(world):
         refused(world, 7, "needs 'libother.so.1'", cache=world.path("empty"))
 
 
+def test_a_list_that_leads_out(world):
+    """A name with '..' is written nowhere."""
+    path = f"{world.root}/var/lib/dpkg/info/python3-torch.list"
+    write(f"{world.root}/usr/lib/evil", "evil\n")
+    with open(path) as f:
+        text = f.read()
+    with Changed(path, text + f"/{SITE}/../../evil\n"):
+        refused(world, 5, "leads out of it", cache=world.path("empty"))
+    os.remove(f"{world.root}/usr/lib/evil")
+
+
+def test_links_in_a_circle(world):
+    path = f"{world.root}/var/lib/dpkg/info/python3-torch.list"
+    with open(path) as f:
+        text = f.read()
+    for link, target in (("include/one", "."), ("include/one", "../lib/two")):
+        os.symlink(target, f"{world.torch}/{link}")
+        os.symlink("../include", f"{world.torch}/lib/two")
+        with Changed(path, text + f"/{SITE}/torch/{link}\n"):
+            refused(world, 5, "is a link in a circle", cache=world.path("empty"))
+        os.remove(f"{world.torch}/{link}")
+        os.remove(f"{world.torch}/lib/two")
+
+
 def test_a_torch_that_cannot_be_imported(world):
     with Changed(f"{world.torch}/__init__.py", "raise ImportError('it is broken')\n"):
         refused(world, 7, "it is broken")
@@ -302,6 +326,8 @@ if __name__ == "__main__":
                 test_a_change_in_the_root_is_another_wheel,
                 test_a_root_without_torch,
                 test_a_torch_that_is_not_whole,
+                test_a_list_that_leads_out,
+                test_links_in_a_circle,
                 test_a_torch_that_cannot_be_imported,
                 test_what_tries_the_wheel_is_not_there,
                 test_a_torch_of_another_python,

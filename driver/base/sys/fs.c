@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/statvfs.h>
 
+#include "base/os.h"
 #include "base/path.h"
 #include "base/sys/fs_internal.h"
 
@@ -132,6 +133,21 @@ int fs_rename(const char *from, const char *to, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	if (rename(from, to) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot rename '%s' to '%s'", from, to);
+	return fs_sync_dir(path_dir(&a, to), e);
+}
+
+int fs_rename_new(const char *from, const char *to, bool *ret, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	int rc = os_rename_new(AT_FDCWD, from, AT_FDCWD, to);
+	/* Network file systems may lack it, and have hard links. */
+	if (rc < 0 && errno != EEXIST && errno != ENOENT && link(from, to) == 0)
+		rc = unlink(from);
+	*ret = rc == 0;
+	if (rc < 0 && errno == EEXIST)
+		return 0;
+	if (rc < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot rename '%s' to '%s'", from, to);
 	return fs_sync_dir(path_dir(&a, to), e);
 }

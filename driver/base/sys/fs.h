@@ -54,6 +54,9 @@ int fs_rewrite(const char *top, const char *rel, const void *data, size_t len, c
 	       struct err *e) MUST_CHECK;
 /* fs_can_write: whether fs_write can make this file, before there is anything to write. */
 int fs_can_write(const char *path, struct err *e) MUST_CHECK;
+/* fs_create: a new file for writing, with the directories above it; -1 on error, also where
+ * something is. */
+int fs_create(const char *top, const char *rel, mode_t mode, struct err *e) MUST_CHECK;
 /* fs_append: a regular file for writing at its end, made if missing; -1 on error. fs_truncate: cuts
  * one. A file that has other names is refused. */
 int fs_append(const char *top, const char *rel, struct err *e) MUST_CHECK;
@@ -85,6 +88,8 @@ int fs_remove(const char *top, const char *rel, struct err *e) MUST_CHECK;
 int fs_remove_at(int dir, const char *name, const char *label, struct err *e) MUST_CHECK;
 /* fs_rename: rename(2) and fsync of the target's directory. */
 int fs_rename(const char *from, const char *to, struct err *e) MUST_CHECK;
+/* fs_rename_new: the same, but nothing is replaced: *ret false where something is. */
+int fs_rename_new(const char *from, const char *to, bool *ret, struct err *e) MUST_CHECK;
 /* fs_move: rename(2) of anything, which takes the place of a file or an empty directory; -1 with
  * errno, EXDEV between file systems or mounts. */
 int fs_move(const char *top, const char *rel, const char *to_top, const char *to_rel) MUST_CHECK;

@@ -50,7 +50,7 @@ static int new_file(int dir, mode_t mode, char name[NAME_LEN])
 int fs_neighbour(const char *path, mode_t mode, struct arena *a, char **ret_name, struct err *e)
 {
 	char name[NAME_LEN];
-	AUTO_FD int dir = fs_open_parent(TRUSTED, path);
+	AUTO_FD int dir = fs_open_parent(TRUSTED, path, 0);
 	int fd = dir < 0 ? -1 : new_file(dir, mode, name);
 	if (fd < 0)
 		return fs_fail("write", TRUSTED, path, e);
@@ -73,7 +73,7 @@ static int replace(const char *top, const char *rel, const void *data, size_t le
 {
 	AUTO_ARENA struct arena a = {0};
 	char name[NAME_LEN];
-	AUTO_FD int dir = fs_open_parent(top, rel);
+	AUTO_FD int dir = fs_open_parent(top, rel, 0);
 	AUTO_FD int fd = dir < 0 ? -1 : new_file(dir, mode, name);
 	if (fd < 0)
 		return fs_fail("write", top, rel, e);

@@ -86,17 +86,20 @@ static int open_part(int dir, const char *name)
 	return -1;
 }
 
-/* Where the kernel cannot do it at once. `make`: what is missing is made. */
-static int open_each(int dir, const char *rel, bool make)
+/* Where the kernel cannot do it at once. */
+static int open_each(int dir, const char *rel, mode_t mode)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_FD int at = fcntl(dir, F_DUPFD_CLOEXEC, 0);
 	for (const char *p = rel; at >= 0 && *p; p += *p == '/') {
 		size_t len = strcspn(p, "/");
 		const char *name = arena_strndup(&a, p, len);
-		if (make && mkdirat(at, name, 0755) < 0 && errno != EEXIST)
+		bool made = mode && mkdirat(at, name, mode & ~FS_EXACT) == 0;
+		if (mode && !made && errno != EEXIST)
 			return -1;
 		int next = open_part(at, name);
+		if (next >= 0 && made && (mode & FS_EXACT))
+			(void)fchmod(next, mode & ~FS_EXACT);
 		int why = errno;
 		close(at);
 		at = next;
@@ -106,28 +109,33 @@ static int open_each(int dir, const char *rel, bool make)
 	return steal_fd(&at);
 }
 
-int fs_open_dir(const char *top, const char *rel, bool make)
+int fs_open_below(int dir, const char *rel, mode_t mode)
 {
-	AUTO_FD int dir = open(top == TRUSTED ? rel : top, DIR_FLAGS);
-	if (dir < 0 || top == TRUSTED || !*rel || strcmp(rel, ".") == 0)
-		return steal_fd(&dir);
+	if (!*rel || strcmp(rel, ".") == 0)
+		return fcntl(dir, F_DUPFD_CLOEXEC, 0);
 	if (!path_is_safe_relative(rel)) {
 		errno = EINVAL;
 		return -1;
 	}
 	/* Without O_NOFOLLOW, which would say of a link that it is no directory. */
-	int fd = make ? -1 : os_open_beneath(dir, rel, DIR_FLAGS);
+	int fd = os_open_beneath(dir, rel, DIR_FLAGS);
 	/* EPERM: a filter that does not know the call; EAGAIN: something was moved meanwhile. */
-	if (make || (fd < 0 && (errno == ENOSYS || errno == EPERM || errno == EAGAIN)))
-		fd = open_each(dir, rel, make);
+	if (fd < 0 && (errno == ENOSYS || errno == EPERM || errno == EAGAIN || (mode && errno == ENOENT)))
+		fd = open_each(dir, rel, mode);
 	return fd;
 }
 
-int fs_open_parent(const char *top, const char *rel)
+int fs_open_dir(const char *top, const char *rel, mode_t mode)
+{
+	AUTO_FD int dir = open(top == TRUSTED ? rel : top, DIR_FLAGS);
+	return dir < 0 || top == TRUSTED ? steal_fd(&dir) : fs_open_below(dir, rel, mode);
+}
+
+int fs_open_parent(const char *top, const char *rel, mode_t mode)
 {
 	AUTO_ARENA struct arena a = {0};
 	if (top == TRUSTED || path_is_safe_relative(rel))
-		return fs_open_dir(top, path_dir(&a, rel), false);
+		return fs_open_dir(top, path_dir(&a, rel), mode);
 	errno = EINVAL;
 	return -1;
 }
@@ -138,7 +146,7 @@ int fs_stat(const char *top, const char *rel, struct stat *ret)
 {
 	if (top == TRUSTED)
 		return stat(rel, ret);
-	AUTO_FD int dir = *rel ? fs_open_parent(top, rel) : fs_open_dir(top, "", false);
+	AUTO_FD int dir = *rel ? fs_open_parent(top, rel, 0) : fs_open_dir(top, "", 0);
 	return dir < 0 ? -1 : fstatat(dir, *rel ? path_base(rel) : ".", ret, AT_SYMLINK_NOFOLLOW);
 }
 
@@ -159,7 +167,7 @@ bool fs_is_dir(const char *top, const char *rel)
 static int open_file(const char *top, const char *rel, int flags, const char *what, struct stat *ret, struct err *e)
 {
 	const bool trusted = top == TRUSTED;
-	AUTO_FD int parent = trusted ? -1 : fs_open_parent(top, rel);
+	AUTO_FD int parent = trusted ? -1 : fs_open_parent(top, rel, 0);
 	if (parent < 0 && !trusted)
 		return fs_fail(what, top, rel, e);
 	const int dir = trusted ? AT_FDCWD : parent;
@@ -196,6 +204,13 @@ static int open_own(const char *top, const char *rel, int flags, struct err *e)
 		fs_full(top, rel, &a));
 	return err_hint(e, "the others may be anywhere; 'rm %s' removes this one",
 			utf8_printable(shell_quoted(path_join(&a, top, rel), &a), &a));
+}
+
+int fs_create(const char *top, const char *rel, mode_t mode, struct err *e)
+{
+	AUTO_FD int dir = fs_open_parent(top, rel, 0755);
+	int fd = dir < 0 ? -1 : openat(dir, path_base(rel), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	return fd < 0 ? fs_fail("write", top, rel, e) : fd;
 }
 
 int fs_append(const char *top, const char *rel, struct err *e)
@@ -240,14 +255,14 @@ int fs_mkdirs(const char *top, const char *rel, struct err *e)
 {
 	if (top == TRUSTED)
 		return make_dirs(rel, e);
-	AUTO_FD int dir = fs_open_dir(top, rel, true);
+	AUTO_FD int dir = fs_open_dir(top, rel, 0755);
 	return dir < 0 ? fs_fail("make directory", top, rel, e) : 0;
 }
 
 int fs_move(const char *top, const char *rel, const char *to_top, const char *to_rel)
 {
-	AUTO_FD int from = fs_open_parent(top, rel);
-	AUTO_FD int to = from < 0 ? -1 : fs_open_parent(to_top, to_rel);
+	AUTO_FD int from = fs_open_parent(top, rel, 0);
+	AUTO_FD int to = from < 0 ? -1 : fs_open_parent(to_top, to_rel, 0);
 	return to < 0 ? -1 : renameat(from, path_base(rel), to, path_base(to_rel));
 }
 
@@ -272,7 +287,7 @@ const struct dirent *fs_next_entry(DIR *d)
 
 int fs_list(const char *top, const char *rel, struct arena *a, struct strlist *ret, struct err *e)
 {
-	AUTO_FD int fd = fs_open_dir(top, rel, false);
+	AUTO_FD int fd = fs_open_dir(top, rel, 0);
 	AUTO_DIR DIR *d = fd < 0 ? NULL : fs_open_entries(fd);
 	if (!d)
 		return fs_fail("list", top, rel, e);

@@ -117,7 +117,7 @@ int fs_remove(const char *top, const char *rel, struct err *e)
 	AUTO_ARENA struct arena a = {0};
 	if (top == TRUSTED)
 		return remove_trusted(rel, e);
-	AUTO_FD int dir = fs_open_parent(top, rel);
+	AUTO_FD int dir = fs_open_parent(top, rel, 0);
 	if (dir < 0)
 		return errno == ENOENT ? 0 : fs_fail("remove", top, rel, e);
 	return fs_remove_at(dir, path_base(rel), fs_full(top, rel, &a), e);

@@ -131,7 +131,7 @@ static int walk_dir(struct walk *w, int fd, int depth, struct err *e)
 static int walk_top(struct walk w, const char *top, const char *rel, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	AUTO_FD int fd = fs_open_dir(top, rel, false);
+	AUTO_FD int fd = fs_open_dir(top, rel, 0);
 	if (fd < 0)
 		return fs_fail("open", top, rel, e);
 	w.top = fs_full(top, rel, &a);

@@ -15,7 +15,8 @@
 #include "base/sys/proc_internal.h"
 
 #define KILL_AFTER_S 1.0 /* from SIGTERM to SIGKILL */
-#define DRAIN_S 0.5      /* how long a dead program's children may still hold its output open */
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
+#define DRAIN_S 0.5 /* how long a dead program's children may still hold its output open */
 #define NO_PIDFD_POLL_S 0.02
 
 /* One running child. */
@@ -246,9 +247,12 @@ static void cut_white(struct buf *b)
 
 int proc_capture(const char *const *argv, const struct run *run, struct buf *out, struct err *e)
 {
-	AUTO_BUF struct buf text = {0};
-	AUTO_BUF struct buf errors = {0};
-	const struct proc_spec spec = {.argv = argv, .out = &text, .err = &errors};
+	AUTO_ARENA struct arena a = {0};
+	AUTO_BUF struct buf text = {0}, errors = {0};
+	const char *path = getenv("PATH");
+	/* A tool of the machine needs nothing else that its caller's environment has, such as passwords. */
+	const char *const env[] = {"LC_ALL=C", arena_printf(&a, "PATH=%s", path ? path : DEFAULT_PATH), NULL};
+	const struct proc_spec spec = {.argv = argv, .envp = env, .out = &text, .err = &errors};
 	struct proc_result r;
 	if (proc_run(&spec, run, &r, e) < 0)
 		return -1;
@@ -282,7 +286,7 @@ static char *find_own(struct arena *a, const char *name)
 static char *find_in_path(struct arena *a, const char *name)
 {
 	const char *path = getenv("PATH");
-	return proc_find_in(a, path ? path : "/usr/local/bin:/usr/bin:/bin", name);
+	return proc_find_in(a, path ? path : DEFAULT_PATH, name);
 }
 
 char *proc_find(struct arena *a, const char *name)

@@ -68,8 +68,9 @@ struct proc_result {
  * to the child), SIGKILL one second later, ERR_INTERRUPTED. ERR_SYSTEM: it cannot be started, or
  * the log cannot be written. A non-zero exit is not an error: read ret->status. */
 int proc_run(const struct proc_spec *spec, const struct run *run, struct proc_result *ret, struct err *e) MUST_CHECK;
-/* proc_capture: adds the standard output of argv to `out`, trailing white space cut; a non-zero
- * exit is ERR_SYSTEM with the last lines of its standard error. */
+/* proc_capture: runs a tool with PATH and LC_ALL alone, and adds its standard output to `out`,
+ * trailing white space cut; a non-zero exit is ERR_SYSTEM with the last lines of its standard
+ * error. */
 int proc_capture(const char *const *argv, const struct run *run, struct buf *out, struct err *e) MUST_CHECK;
 /* proc_beside: a file of the installation that this program is of, "share/ptbuild": below the
  * directory that holds its bin; NULL if it does not exist. */

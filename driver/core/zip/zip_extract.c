@@ -1,5 +1,3 @@
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <libdeflate.h>
 #include <string.h>
@@ -131,23 +129,18 @@ int zip_extract_fd(const struct zip_reader *z, const struct zip_entry *en, int f
 }
 
 static int extract_one(const struct zip_reader *z, const struct zip_entry *en, const char *dir, bool keep,
-		       struct arena *a, struct err *e)
+		       struct err *e)
 {
-	char *path = path_join(a, dir, en->name);
-	if (path_has_suffix(path, "/"))
-		return fs_mkdirs(TRUSTED, path, e);
-	if (fs_mkdirs(TRUSTED, path_dir(a, path), e) < 0)
-		return -1;
-	bool executable = en->mode & S_IXUSR;
-	int AUTO_FD fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0 && errno == EEXIST && keep)
+	AUTO_ARENA struct arena a = {0};
+	if (path_has_suffix(en->name, "/"))
+		return fs_mkdirs(dir, arena_strndup(&a, en->name, strlen(en->name) - 1), e);
+	if (keep && fs_exists(dir, en->name))
 		return 0;
-	if (fd < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot create '%s'", path);
-	if (zip_extract_fd(z, en, fd, NULL, e) < 0)
+	AUTO_FD int fd = fs_create(dir, en->name, 0600, e);
+	if (fd < 0 || zip_extract_fd(z, en, fd, NULL, e) < 0)
 		return -1;
-	if (fchmod(fd, executable ? 0755 : 0644) < 0 || close(steal_fd(&fd)) < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot write '%s'", path);
+	if (fchmod(fd, en->mode & S_IXUSR ? 0755 : 0644) < 0 || close(steal_fd(&fd)) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot write '%s/%s'", dir, en->name);
 	return 0;
 }
 
@@ -155,11 +148,9 @@ static int extract(const struct zip_reader *z, const char *dir, bool keep, const
 {
 	if (fs_mkdirs(TRUSTED, dir, e) < 0)
 		return -1;
-	for (size_t i = 0; i < z->count; i++) {
-		struct arena AUTO_ARENA scratch = {0};
-		if (run_check(run, e) < 0 || extract_one(z, &z->entries[i], dir, keep, &scratch, e) < 0)
+	for (size_t i = 0; i < z->count; i++)
+		if (run_check(run, e) < 0 || extract_one(z, &z->entries[i], dir, keep, e) < 0)
 			return -1;
-	}
 	return 0;
 }
 

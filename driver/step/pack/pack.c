@@ -287,8 +287,9 @@ const char *pack_begin(const struct wheel_name *name, const char *out_dir, struc
 static int place(const char *temp, const char *path, const char *sha256, const struct run *run, struct err *e)
 {
 	char there[DIGEST_HEX_LEN + 1];
-	if (!fs_exists(TRUSTED, path))
-		return fs_rename(temp, path, e);
+	bool placed;
+	if (fs_rename_new(temp, path, &placed, e) < 0 || placed)
+		return placed ? 0 : -1;
 	if (digest_file(path, there, e) < 0)
 		return -1;
 	if (strcmp(there, sha256) != 0) {

@@ -1,6 +1,5 @@
 #include "step/take/take.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -66,12 +65,8 @@ static int copy_file(const struct take_file *f, const char *tree, struct err *e)
 	AUTO_ARENA struct arena a = {0};
 	struct stat st;
 	const char *to = path_join(&a, tree, f->name);
-	if (fs_mkdirs(TRUSTED, path_dir(&a, to), e) < 0)
-		return -1;
-	AUTO_FD int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (out < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot write '%s'", to);
-	if (fs_copy_fd(TRUSTED, f->source, out, to, e) < 0)
+	AUTO_FD int out = fs_create(tree, f->name, 0600, e);
+	if (out < 0 || fs_copy_fd(TRUSTED, f->source, out, to, e) < 0)
 		return -1;
 	/* A distribution's modes say nothing of who may read the file here. */
 	if (fstat(out, &st) < 0 || fchmod(out, st.st_mode & S_IXUSR ? 0755 : 0644) < 0)
@@ -83,6 +78,8 @@ int take_write(const struct taken *t, const struct root *root, const struct strl
 	       const char *log, const struct run *run, struct arena *a, struct err *e)
 {
 	AUTO_BUF struct buf list = {0};
+	if (fs_mkdirs(TRUSTED, tree, e) < 0)
+		return -1;
 	for (size_t i = 0; i < t->count; i++) {
 		const struct take_file *f = &t->files[i];
 		if (run_check(run, e) < 0 || copy_file(f, tree, e) < 0)

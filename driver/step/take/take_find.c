@@ -7,9 +7,10 @@
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
+#include "base/utf8.h"
 #include "step/take/take.h"
 
-enum { MAX_DEPTH = 32 };
+enum { MAX_PATHS = 200000 };
 
 /* Asked without importing torch, which takes seconds. */
 static const char script[] =
@@ -37,7 +38,7 @@ struct finder {
 	const struct run *run;
 	struct arena *a;
 	struct taken t;
-	size_t cap;
+	size_t cap, seen;
 	const char *dir, *site; /* torch and what it lies in, inside the root */
 };
 
@@ -47,10 +48,11 @@ static const char *text(const json_t *answer, const char *key)
 	return s ? s : "";
 }
 
-static int missing(const struct finder *f, const char *path, struct err *e)
+/* What the installed package lists cannot be taken. */
+static int bad_list(const struct finder *f, const char *path, const char *what, struct err *e)
 {
-	err_set(e, ERR_INTEGRITY, "the torch of '%s' is not whole: %s lists '%s', which is not there", f->root->dir,
-		f->t.package, path);
+	err_set(e, ERR_INTEGRITY, "the torch of '%s' is not whole: %s lists '%s', which %s", f->root->dir, f->t.package,
+		utf8_printable(path, f->a), what);
 	return err_hint(e, "install the package again in that root");
 }
 
@@ -70,31 +72,48 @@ static int add_file(struct finder *f, const char *name, const char *source, stru
 	return digest_file(source, file->sha256, e);
 }
 
-/* A file, or what a link leads to; a link to a directory stands for all below it. A directory itself is passed over:
- * its files are in the list. */
-static int add_path(struct finder *f, const char *path, const char *name, int depth, struct err *e)
+/* The directories that lead to a path: its own, and those whose links were followed. */
+struct place {
+	const char *dir; /* inside the root, without links */
+	const struct place *from;
+};
+
+static bool leads_back(const struct place *p, const char *dir)
+{
+	while (p && strcmp(p->dir, dir) != 0 && !path_below(p->dir, dir))
+		p = p->from;
+	return p != NULL;
+}
+
+/* A file, or what a link leads to; a link to a directory stands for all below it. A listed directory (`from` NULL) is
+ * passed over: its files are in the list. */
+static int add_path(struct finder *f, const char *path, const char *name, const struct place *from, struct err *e)
 {
 	struct stat here, st;
 	if (!is_wanted(name) || (path_has_suffix(f->t.info, ".egg-info") && path_below(path, f->t.info)))
 		return 0;
 	if (run_check(f->run, e) < 0)
 		return -1;
+	if (++f->seen > MAX_PATHS)
+		return bad_list(f, path, "leads to too many files through its links", e);
 	const char *real = root_resolve(f->root, path, f->a);
 	/* Links to headers whose package is not installed lead nowhere. */
 	if (!real || stat(root_host_path(f->root, real, f->a), &st) < 0)
-		return path_below(name, "torch/include") ? 0 : missing(f, path, e);
+		return path_below(name, "torch/include") ? 0 : bad_list(f, path, "is not there", e);
 	const char *source = root_host_path(f->root, real, f->a);
 	if (S_ISREG(st.st_mode))
 		return add_file(f, name, source, e);
-	if (!S_ISDIR(st.st_mode) || depth > MAX_DEPTH)
+	bool is_link = lstat(root_host_path(f->root, path, f->a), &here) == 0 && S_ISLNK(here.st_mode);
+	if (!S_ISDIR(st.st_mode) || (!from && !is_link))
 		return 0;
-	if (depth == 0 && (lstat(root_host_path(f->root, path, f->a), &here) < 0 || !S_ISLNK(here.st_mode)))
-		return 0;
+	const struct place own = {path_dir(f->a, path), NULL}, next = {real, from ? from : &own};
+	if (leads_back(next.from, real))
+		return bad_list(f, path, "is a link in a circle", e);
 	struct strlist names = {0};
 	if (root_list(f->root, real, f->a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++)
-		if (add_path(f, path_join(f->a, real, names.items[i]), path_join(f->a, name, names.items[i]), depth + 1,
+		if (add_path(f, path_join(f->a, real, names.items[i]), path_join(f->a, name, names.items[i]), &next,
 			     e) < 0)
 			return -1;
 	return 0;
@@ -109,7 +128,7 @@ static int add_of_record(struct finder *f, const json_t *files, struct err *e)
 		const char *name = json_string_value(item);
 		if (!name || !path_is_safe_relative(name)) /* programs: "../../../bin/torchrun" */
 			continue;
-		if (add_path(f, path_join(f->a, f->site, name), arena_strdup(f->a, name), 0, e) < 0)
+		if (add_path(f, path_join(f->a, f->site, name), arena_strdup(f->a, name), NULL, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -129,7 +148,11 @@ static int add_of_package(struct finder *f, struct err *e)
 		return -1;
 	for (size_t i = 0; i < paths.count; i++) {
 		const char *name = path_below(paths.items[i], f->site);
-		if (name && add_path(f, paths.items[i], name, 0, e) < 0)
+		if (!name || path_has_suffix(name, "/")) /* elsewhere, or a directory */
+			continue;
+		if (!path_is_safe_relative(name))
+			return bad_list(f, paths.items[i], "leads out of it", e);
+		if (add_path(f, paths.items[i], name, NULL, e) < 0)
 			return -1;
 	}
 	return 0;

@@ -380,6 +380,23 @@ static void rename_moves_and_names_both(void **state)
 	assert_contains(e.msg, "/a/f' to '");
 }
 
+static void rename_new_replaces_nothing(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	bool done = false;
+	test_dir();
+	test_write(test_path("a"), "new");
+	assert_ok(fs_rename_new(test_path("a"), test_path("b"), &done, &e), &e);
+	assert_true(done);
+	test_write(test_path("a"), "other");
+	assert_ok(fs_rename_new(test_path("a"), test_path("b"), &done, &e), &e);
+	assert_false(done);
+	assert_file(test_path("b"), "new");
+	assert_file(test_path("a"), "other");
+	assert_err(fs_rename_new(test_path("c"), test_path("d"), &done, &e), &e, ERR_SYSTEM, "No such file");
+}
+
 static void trees_deeper_than_the_limit_are_an_error(void **state)
 {
 	(void)state;
@@ -590,6 +607,7 @@ int main(void)
 		cmocka_unit_test_teardown(remove_says_what_it_may_not, test_teardown),
 		cmocka_unit_test_teardown(remove_refuses_dots_and_root, test_teardown),
 		cmocka_unit_test_teardown(rename_moves_and_names_both, test_teardown),
+		cmocka_unit_test_teardown(rename_new_replaces_nothing, test_teardown),
 		cmocka_unit_test_teardown(trees_deeper_than_the_limit_are_an_error, test_teardown),
 		cmocka_unit_test_teardown(list_is_sorted, test_teardown),
 		cmocka_unit_test_teardown(walk_goes_in_the_order_of_whole_paths, test_teardown),

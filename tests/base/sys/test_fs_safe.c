@@ -197,6 +197,21 @@ static void writing_replaces_a_link_and_keeps_what_it_names(void **state)
 	assert_int_equal(test_count_entries(top), 8);
 }
 
+static void files_are_made_where_nothing_is(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	const char *top = make_tree();
+	AUTO_FD int fd = fs_create(top, "new/deep/file", 0640, &e);
+	assert_int_equal(write(fd, "x", 1), 1);
+	assert_file(test_path("top/new/deep/file"), "x");
+	assert_err(fs_create(top, "file", 0644, &e), &e, ERR_SYSTEM, "File exists");
+	assert_err(fs_create(top, "loose", 0644, &e), &e, ERR_SYSTEM, "File exists");
+	assert_err(fs_create(top, "way/file", 0644, &e), &e, ERR_INTEGRITY, "points to");
+	assert_err(fs_create(top, "../file", 0644, &e), &e, ERR_SYSTEM, "Invalid argument");
+	secrets_are_as_they_were();
+}
+
 static void files_are_cut_and_grown_in_place(void **state)
 {
 	(void)state;
@@ -350,6 +365,7 @@ int main(void)
 		cmocka_unit_test_teardown(only_regular_files_are_read, test_teardown),
 		cmocka_unit_test_teardown(a_large_file_is_refused_unread, test_teardown),
 		cmocka_unit_test_teardown(writing_replaces_a_link_and_keeps_what_it_names, test_teardown),
+		cmocka_unit_test_teardown(files_are_made_where_nothing_is, test_teardown),
 		cmocka_unit_test_teardown(files_are_cut_and_grown_in_place, test_teardown),
 		cmocka_unit_test_teardown(trees_are_removed_without_what_their_links_name, test_teardown),
 		cmocka_unit_test_teardown(moving_follows_nothing, test_teardown),

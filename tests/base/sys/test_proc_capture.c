@@ -20,6 +20,19 @@ static void capture_gives_trimmed_output(void **state)
 	assert_string_equal(buf_cstr(&out), "v\n 12.2.0");
 }
 
+static void capture_shows_nothing_of_the_environment(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	AUTO_BUF struct buf out = {0};
+	setenv("PTBUILD_STORE_URL", "https://user:secret@127.0.0.1", 1);
+	int rc = proc_capture((const char *const[]){"env", NULL}, test_run(), &out, &e);
+	unsetenv("PTBUILD_STORE_URL");
+	assert_ok(rc, &e);
+	assert_contains(buf_cstr(&out), "LC_ALL=C\nPATH=/");
+	assert_null(strchr(strstr(buf_cstr(&out), "PATH="), '\n'));
+}
+
 static void capture_failure_quotes_the_last_words(void **state)
 {
 	(void)state;
@@ -61,6 +74,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(capture_gives_trimmed_output),
+		cmocka_unit_test(capture_shows_nothing_of_the_environment),
 		cmocka_unit_test(capture_failure_quotes_the_last_words),
 		cmocka_unit_test_teardown(find_looks_through_path, test_teardown),
 	};
