@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	AUTO_FREE uint8_t *copy = malloc(size + 1);
 	struct log log = {.level = LOG_QUIET, .fd = 2};
 	const struct run run = {.log = &log, .cancel_fd = -1};
-	const struct unpack_limits limits = {.max_bytes = 1 << 20, .max_entries = 100};
+	const struct tar_limits limits = {.max_bytes = 1 << 20, .max_entries = 100};
 	struct err e = {0};
 	struct strlist names = {0};
 	char path[64], *top;

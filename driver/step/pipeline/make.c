@@ -81,7 +81,7 @@ static int unpack_sources(const struct make *m, const char *const *paths, const 
 	const struct package_row *row = m->plan->package_row;
 	for (unsigned i = 0; i < row->sources_count; i++) {
 		const struct source_row *s = &row->sources[i];
-		struct unpack_limits limits = {.max_bytes = s->max_unpacked};
+		struct tar_limits limits = {.max_bytes = s->max_unpacked};
 		const char *into = *s->into ? path_join(m->arena, src, s->into) : src;
 		log_status(m->run->log, "%s: unpack %s", m->plan->package, s->name);
 		if (unpack_archive(paths[i], into, !s->keep_top, &limits, m->run, e) < 0)

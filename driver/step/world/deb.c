@@ -12,18 +12,10 @@ enum { READ_SIZE = 256 * 1024, MAX_CONTROL = 1 << 20, MAX_MEMBERS = 64 };
 
 struct deb {
 	struct archive *outer; /* the ar archive */
-	struct archive *inner; /* the member that is being read, behind its decompressor; NULL: none */
+	struct tar *inner;     /* the member that is being read; NULL: none */
+	const struct tar_limits *limits;
+	const struct run *run;
 };
-
-/* EILSEQ and EINVAL are libarchive's own numbers for bytes that it cannot make sense of, -1 for all else. */
-int deb_damaged(struct archive *a, struct err *e)
-{
-	int number = archive_errno(a);
-	const char *text = archive_error_string(a);
-	if (number > 0 && number != EILSEQ && number != EINVAL)
-		return err_set(e, ERR_SYSTEM, "cannot be read: %s", strerror(number));
-	return err_set(e, ERR_INTEGRITY, "damaged: %s", text ? text : "it ends too early");
-}
 
 /* The name of the next member; 0 at the end. */
 static int next_member(struct deb *d, const char **ret, struct err *e)
@@ -33,7 +25,7 @@ static int next_member(struct deb *d, const char **ret, struct err *e)
 	if (rc == ARCHIVE_EOF)
 		return 0;
 	if (rc != ARCHIVE_OK)
-		return deb_damaged(d->outer, e);
+		return tar_fail(d->outer, e);
 	*ret = archive_entry_pathname(en);
 	return *ret ? 1 : err_set(e, ERR_INTEGRITY, "damaged: a member has no name");
 }
@@ -56,16 +48,9 @@ static la_ssize_t read_member(struct archive *inner, void *user, const void **da
 
 static int open_member(struct deb *d, struct err *e)
 {
-	archive_read_free(d->inner);
-	d->inner = archive_read_new();
-	if (!d->inner)
-		abort();
-	/* "all" would start programs for formats that the library cannot read itself. */
-	archive_read_support_filter_xz(d->inner);
-	archive_read_support_filter_gzip(d->inner);
-	archive_read_support_filter_zstd(d->inner);
-	archive_read_support_format_tar(d->inner);
-	return archive_read_open(d->inner, d, NULL, read_member, NULL) == ARCHIVE_OK ? 0 : deb_damaged(d->inner, e);
+	tar_close(d->inner);
+	d->inner = NULL;
+	return tar_open_member(read_member, d, d->limits, d->run, &d->inner, e);
 }
 
 static bool is_member(const char *name, const char *stem)
@@ -101,7 +86,7 @@ static int check_version(struct deb *d, struct err *e)
 		return -1;
 	la_ssize_t n = archive_read_data(d->outer, text, sizeof(text) - 1);
 	if (n < 0)
-		return deb_damaged(d->outer, e);
+		return tar_fail(d->outer, e);
 	if (n < 4 || strncmp(text, "2.", 2) != 0 || text[3] != '\n')
 		return err_set(e, ERR_INTEGRITY, "not a Debian package of format 2");
 	return 0;
@@ -109,29 +94,12 @@ static int check_version(struct deb *d, struct err *e)
 
 static int read_control(struct deb *d, struct buf *out, struct err *e)
 {
-	struct archive_entry *en;
-	for (;;) {
-		int rc = archive_read_next_header(d->inner, &en);
-		if (rc == ARCHIVE_EOF)
-			return err_set(e, ERR_INTEGRITY, "not a Debian package: it has no control file");
-		const char *name = rc == ARCHIVE_OK || rc == ARCHIVE_WARN ? archive_entry_pathname(en) : NULL;
-		if (!name)
-			return deb_damaged(d->inner, e);
-		if (strncmp(name, "./", 2) == 0)
-			name += 2;
-		if (strcmp(name, "control") == 0 && archive_entry_filetype(en) == AE_IFREG)
-			break;
-	}
-	for (;;) {
-		la_ssize_t n = archive_read_data(d->inner, buf_reserve(out, READ_SIZE), READ_SIZE);
-		if (n < 0)
-			return deb_damaged(d->inner, e);
-		if (n == 0)
-			return 0;
-		out->len += (size_t)n;
-		if (out->len > MAX_CONTROL)
-			return err_set(e, ERR_INTEGRITY, "its control file has more than 1 MiB");
-	}
+	struct tar_entry en;
+	int got;
+	while ((got = tar_next(d->inner, &en, e)) > 0)
+		if (strcmp(en.name, "control") == 0 && en.type == S_IFREG && !en.hard)
+			return tar_read(d->inner, MAX_CONTROL, out, e) < 0 ? err_wrap(e, "its control file") : 0;
+	return got < 0 ? -1 : err_set(e, ERR_INTEGRITY, "not a Debian package: it has no control file");
 }
 
 /* The names of "a (<< 1), b | c". */
@@ -186,21 +154,21 @@ static int open_all(struct deb *d, const char *path, struct arena *a, struct deb
 	AUTO_BUF struct buf text = {0};
 	archive_read_support_format_ar(d->outer);
 	if (archive_read_open_filename(d->outer, path, READ_SIZE) != ARCHIVE_OK)
-		return deb_damaged(d->outer, e);
+		return tar_fail(d->outer, e);
 	if (check_version(d, e) < 0 || find_member(d, "control.tar", e) < 0 || open_member(d, e) < 0 ||
 	    read_control(d, &text, e) < 0 || parse_control(&text, a, ret, e) < 0)
 		return -1;
 	return find_member(d, "data.tar", e) < 0 ? -1 : open_member(d, e);
 }
 
-int deb_open(const char *path, struct arena *a, struct deb **ret, struct deb_control *ret_control, struct err *e)
+int deb_open(const char *path, const struct tar_limits *l, const struct run *run, struct arena *a, struct deb **ret,
+	     struct deb_control *ret_control, struct err *e)
 {
 	struct deb *d = calloc(1, sizeof(*d));
-	if (!d)
+	if (!d || !(d->outer = archive_read_new()))
 		abort();
-	d->outer = archive_read_new();
-	if (!d->outer)
-		abort();
+	d->limits = l;
+	d->run = run;
 	if (open_all(d, path, a, ret_control, e) < 0) {
 		deb_close(d);
 		return -1;
@@ -209,15 +177,7 @@ int deb_open(const char *path, struct arena *a, struct deb **ret, struct deb_con
 	return 0;
 }
 
-int deb_next(struct deb *d, struct archive_entry **ret, struct err *e)
-{
-	int rc = archive_read_next_header(d->inner, ret);
-	if (rc == ARCHIVE_EOF)
-		return 0;
-	return rc == ARCHIVE_OK || rc == ARCHIVE_WARN ? 1 : deb_damaged(d->inner, e);
-}
-
-struct archive *deb_data(const struct deb *d)
+struct tar *deb_data(const struct deb *d)
 {
 	return d->inner;
 }
@@ -226,7 +186,7 @@ void deb_close(struct deb *d)
 {
 	if (!d)
 		return;
-	archive_read_free(d->inner);
+	tar_close(d->inner);
 	archive_read_free(d->outer);
 	free(d);
 }

@@ -3,6 +3,9 @@
 #pragma once
 #include "step/world/toolkit_tree.h"
 
+/* Some six times the largest toolkit there is. */
+#define TOOLKIT_TREE_MAX_BYTES (UINT64_C(64) << 30)
+
 struct toolkit_tree {
 	const struct toolkit_rules *rules;
 	const char *platform; /* "x86_64-linux" */

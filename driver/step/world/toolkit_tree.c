@@ -10,13 +10,11 @@
 #include "base/sys/json.h"
 #include "step/world/toolkit_parts.h"
 
-/* Some six times the largest toolkit there is. */
-#define TREE_MAX_BYTES (UINT64_C(64) << 30)
-
 int toolkit_tree_account(struct toolkit_tree *t, uint64_t bytes, struct err *e)
 {
-	if (bytes > TREE_MAX_BYTES - t->bytes)
-		return err_set(e, ERR_INTEGRITY, "the toolkit has more than %u GiB", (unsigned)(TREE_MAX_BYTES >> 30));
+	if (bytes > TOOLKIT_TREE_MAX_BYTES - t->bytes)
+		return err_set(e, ERR_INTEGRITY, "the toolkit has more than %u GiB",
+			       (unsigned)(TOOLKIT_TREE_MAX_BYTES >> 30));
 	t->bytes += bytes;
 	return 0;
 }

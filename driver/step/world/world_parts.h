@@ -1,7 +1,7 @@
 /* What the files that make a world's tree share; nobody else includes this. */
 #pragma once
 #include "base/buf.h"
-#include "base/sys/tree.h"
+#include "base/sys/tar.h"
 #include "step/world/world_names.h"
 #include "step/world/world_tree.h"
 
@@ -37,8 +37,7 @@ struct unpacker {
 	struct tree tree;
 	struct arena arena; /* of the work */
 	struct work *work;
-	uint64_t bytes;
-	struct buf path, other;
+	uint64_t bytes; /* of a wheel, so far */
 };
 
 /* unpack_work: one package or archive into the tree. Errors do not name it. */

@@ -2,10 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <locale.h>
-#ifdef __APPLE__
-#include <xlocale.h>
-#endif
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,9 +53,6 @@ static void *work_loop(void *user)
 	struct pool *p = me->pool;
 	struct unpacker u = {.m = p->m};
 	struct err e = {0};
-	/* libarchive converts names to the locale's character set: "C" would lose those outside ASCII. */
-	locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
-	locale_t before = utf8 ? uselocale(utf8) : (locale_t)0;
 	if (tree_open(&u.tree, p->m->q->dir, &e) < 0) {
 		p->errors[0] = e;
 		atomic_store(&p->failed, true);
@@ -67,13 +60,7 @@ static void *work_loop(void *user)
 	for (size_t i; !atomic_load(&p->failed) && (i = atomic_fetch_add(&p->next, 1)) < p->m->count;)
 		unpack_next(p, &u, p->order[i]);
 	tree_close(&u.tree);
-	buf_release(&u.path);
-	buf_release(&u.other);
 	p->arenas[me->number] = u.arena; /* what the works point to */
-	if (utf8) {
-		uselocale(before);
-		freelocale(utf8);
-	}
 	return NULL;
 }
 

@@ -382,7 +382,7 @@ static void test_directory_as_archive(void **state)
 	struct err e = {0};
 	test_dir();
 	mkdir(test_path("a"), 0755);
-	assert_err(unpack(false, &e), &e, ERR_SYSTEM, "not a file");
+	assert_err(unpack(false, &e), &e, ERR_SYSTEM, "is a directory");
 }
 
 static void test_cancelled(void **state)

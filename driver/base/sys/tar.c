@@ -1,0 +1,279 @@
+#include "base/sys/tar.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#ifdef __APPLE__
+#include <xlocale.h>
+#endif
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/path.h"
+#include "base/sys/fs.h"
+#include "base/utf8.h"
+
+#define RATIO_FROM (UINT64_C(64) << 20)
+#define READ_SIZE ((size_t)256 * 1024)
+
+struct tar {
+	struct archive *reader;
+	int fd;
+	locale_t utf8, before;
+	struct tar_limits limits;
+	const struct run *run;
+	uint64_t packed, bytes; /* of the file; 0: unknown. Unpacked so far */
+	unsigned entries;
+	const char *entry;     /* as the archive has it; NULL: none yet */
+	struct buf name, hard; /* normal */
+};
+
+/* EILSEQ and EINVAL are libarchive's own numbers for bytes that it cannot make sense of, -1 for all else. */
+int tar_fail(struct archive *a, struct err *e)
+{
+	int number = archive_errno(a);
+	const char *text = archive_error_string(a);
+	if (number > 0 && number != EILSEQ && number != EINVAL)
+		return err_set(e, ERR_SYSTEM, "cannot be read: %s", strerror(number));
+	return err_set(e, ERR_INTEGRITY, "damaged: %s", text ? text : "it ends too early");
+}
+
+int tar_deny(const struct tar *t, struct err *e)
+{
+	AUTO_BUF struct buf name = {0};
+	for (const char *p = t->entry; *p;) {
+		size_t n = strcspn(p, "\n\t");
+		utf8_show(&name, p, n, false);
+		p += n;
+		if (*p)
+			buf_printf(&name, "\\x%02x", (unsigned char)*p++);
+	}
+	return err_wrap(e, "entry '%.200s'", buf_cstr(&name));
+}
+
+static struct tar *new_tar(const struct tar_limits *l, const struct run *run)
+{
+	struct tar *t = calloc(1, sizeof(*t));
+	if (!t || !(t->reader = archive_read_new()))
+		abort();
+	t->fd = -1;
+	t->limits = *l;
+	t->run = run;
+	/* libarchive converts names to the locale's character set: "C" would lose those outside ASCII. */
+	t->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+	t->before = t->utf8 ? uselocale(t->utf8) : (locale_t)0;
+	return t;
+}
+
+static void support_tar(struct archive *r)
+{
+	/* "all" would start programs for formats that the library cannot read itself. */
+	archive_read_support_filter_gzip(r);
+	archive_read_support_filter_xz(r);
+	archive_read_support_filter_bzip2(r);
+	archive_read_support_filter_zstd(r);
+	archive_read_support_format_tar(r);
+}
+
+int tar_open(const char *path, const struct tar_limits *l, const struct run *run, struct tar **ret, struct err *e)
+{
+	AUTO_TAR struct tar *t = new_tar(l, run);
+	char magic[4] = {0};
+	struct stat st;
+	t->fd = fs_open(TRUSTED, path, &st, e);
+	if (t->fd < 0)
+		return -1;
+	t->packed = (uint64_t)st.st_size;
+	if (!t->packed)
+		return err_set(e, ERR_INTEGRITY, "is empty");
+	if (fs_read_at(t->fd, magic, sizeof(magic), 0) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot be read");
+	if (memcmp(magic, "PK\003\004", 4) == 0 || memcmp(magic, "PK\005\006", 4) == 0)
+		archive_read_support_format_zip_seekable(t->reader);
+	else
+		support_tar(t->reader);
+	if (archive_read_open_fd(t->reader, t->fd, READ_SIZE) != ARCHIVE_OK)
+		return tar_fail(t->reader, e);
+	*ret = t;
+	t = NULL;
+	return 0;
+}
+
+int tar_open_member(ssize_t (*read)(struct archive *, void *, const void **), void *user, const struct tar_limits *l,
+		    const struct run *run, struct tar **ret, struct err *e)
+{
+	AUTO_TAR struct tar *t = new_tar(l, run);
+	support_tar(t->reader);
+	if (archive_read_open(t->reader, user, NULL, read, NULL) != ARCHIVE_OK)
+		return tar_fail(t->reader, e);
+	*ret = t;
+	t = NULL;
+	return 0;
+}
+
+void tar_close(struct tar *t)
+{
+	if (!t)
+		return;
+	archive_read_free(t->reader);
+	if (t->utf8) {
+		uselocale(t->before);
+		freelocale(t->utf8);
+	}
+	cleanup_fd(&t->fd);
+	buf_release(&t->name);
+	buf_release(&t->hard);
+	free(t);
+}
+
+/* ---- entries ---- */
+
+static int check_bytes(const char *name, struct err *e)
+{
+	for (const char *p = name; *p; p++)
+		if ((unsigned char)*p < 32 || *p == 127)
+			return err_set(e, ERR_INTEGRITY, "has a control byte in its name");
+	return utf8_valid(name) ? 0 : err_set(e, ERR_INTEGRITY, "its name is not UTF-8");
+}
+
+static int normal_name(const char *name, struct buf *out, struct err *e)
+{
+	buf_reset(out);
+	if (name[0] == '/')
+		return err_set(e, ERR_INTEGRITY, "has an absolute name");
+	if (check_bytes(name, e) < 0)
+		return -1;
+	for (const char *p = name; *p;) {
+		size_t n = strcspn(p, "/");
+		if (n == 2 && p[0] == '.' && p[1] == '.')
+			return err_set(e, ERR_INTEGRITY, "has '..' in its name");
+		if (n > 0 && !(n == 1 && p[0] == '.'))
+			buf_printf(out, "%s%.*s", out->len ? "/" : "", (int)n, p);
+		p += n + (p[n] == '/');
+	}
+	return 0;
+}
+
+/* Whether `more` bytes may be unpacked. */
+static int account(const struct tar *t, uint64_t more, struct err *e)
+{
+	uint64_t total = t->bytes + more;
+	if (total < more || total > t->limits.max_bytes)
+		return err_set(e, ERR_INTEGRITY, "unpacks to more than %llu bytes",
+			       (unsigned long long)t->limits.max_bytes);
+	if (t->limits.max_ratio && total > RATIO_FROM && total / t->limits.max_ratio > t->packed)
+		return err_set(e, ERR_INTEGRITY, "unpacks to more than %u times the archive's size",
+			       t->limits.max_ratio);
+	return 0;
+}
+
+static int fill(struct tar *t, struct archive_entry *en, struct tar_entry *ret, struct err *e)
+{
+	const char *hard = archive_entry_hardlink(en), *target = archive_entry_symlink(en);
+	*ret = (struct tar_entry){.type = hard ? S_IFREG : archive_entry_filetype(en),
+				  .executable = (archive_entry_perm(en) & 0111) != 0,
+				  .mtime = {archive_entry_mtime(en), archive_entry_mtime_nsec(en)}};
+	if (++t->entries > t->limits.max_entries && t->limits.max_entries)
+		return err_set(e, ERR_INTEGRITY, "the archive has more than %u entries", t->limits.max_entries);
+	if (normal_name(t->entry, &t->name, e) < 0)
+		return -1;
+	if (hard && normal_name(hard, &t->hard, e) < 0)
+		return err_wrap(e, "the target of its hard link");
+	if (ret->type == S_IFLNK && check_bytes(target ? target : "", e) < 0)
+		return err_wrap(e, "its target");
+	ret->name = buf_cstr(&t->name);
+	ret->hard = hard ? buf_cstr(&t->hard) : NULL;
+	ret->target = target ? target : "";
+	if (!hard && archive_entry_size_is_set(en) && archive_entry_size(en) > 0)
+		ret->size = (uint64_t)archive_entry_size(en);
+	if (!*ret->name && ret->type != S_IFDIR)
+		return err_set(e, ERR_INTEGRITY, "has no name");
+	return account(t, ret->size, e);
+}
+
+int tar_next(struct tar *t, struct tar_entry *ret, struct err *e)
+{
+	struct archive_entry *en;
+	if (run_check(t->run, e) < 0)
+		return -1;
+	int rc = archive_read_next_header(t->reader, &en);
+	if (rc == ARCHIVE_EOF)
+		return 0;
+	if (rc != ARCHIVE_OK && rc != ARCHIVE_WARN) {
+		tar_fail(t->reader, e);
+		return err_wrap(e, "after %u entries", t->entries);
+	}
+	t->entry = archive_entry_pathname(en);
+	if (!t->entry)
+		return err_set(e, ERR_INTEGRITY, "after %u entries: a name that cannot be read", t->entries);
+	return fill(t, en, ret, e) < 0 ? tar_deny(t, e) : 1;
+}
+
+int tar_read(struct tar *t, uint64_t max, struct buf *out, struct err *e)
+{
+	for (uint64_t total = 0;;) {
+		la_ssize_t n = archive_read_data(t->reader, buf_reserve(out, READ_SIZE), READ_SIZE);
+		if (n <= 0)
+			return n < 0 ? tar_fail(t->reader, e) : 0;
+		out->len += (size_t)n;
+		total += (uint64_t)n;
+		if (total > max)
+			return err_set(e, ERR_INTEGRITY, "has more than %llu bytes", (unsigned long long)max);
+	}
+}
+
+int tar_copy(struct tar *t, const struct tar_entry *en, int fd, char *hex, uint64_t *ret_size, struct err *e)
+{
+	AUTO_DIGEST struct digest *d = hex ? digest_new() : NULL;
+	uint8_t sum[DIGEST_LEN];
+	uint64_t end = 0;
+	const void *data;
+	size_t len;
+	la_int64_t at;
+	for (int rc; (rc = archive_read_data_block(t->reader, &data, &len, &at)) != ARCHIVE_EOF;) {
+		if (rc != ARCHIVE_OK)
+			return tar_fail(t->reader, e);
+		if (at < 0 || (uint64_t)at < end)
+			return err_set(e, ERR_INTEGRITY, "its blocks are out of order");
+		if (account(t, (uint64_t)at + len, e) < 0 || run_check(t->run, e) < 0)
+			return -1;
+		if (hex && (uint64_t)at > end)
+			return err_set(e, ERR_INTEGRITY, "has holes");
+		if ((uint64_t)at > end && lseek(fd, at, SEEK_SET) < 0)
+			return err_errno(e, ERR_SYSTEM, "cannot write it");
+		if (fs_write_all(fd, data, len, "it", e) < 0)
+			return -1;
+		if (d)
+			digest_update(d, data, len);
+		end = (uint64_t)at + len;
+	}
+	if (hex && en->size > end)
+		return err_set(e, ERR_INTEGRITY, "has %llu bytes, not the %llu of its header", (unsigned long long)end,
+			       (unsigned long long)en->size);
+	if (en->size > end && ftruncate(fd, (off_t)en->size) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot write it");
+	*ret_size = en->size > end ? en->size : end;
+	t->bytes += *ret_size;
+	if (d) {
+		digest_final(d, sum);
+		digest_hex(sum, hex);
+	}
+	return 0;
+}
+
+int tar_extract(struct tar *t, const struct tar_entry *en, struct tree *tree, const char *path, char *hex,
+		uint64_t *ret_size, struct err *e)
+{
+	const struct timespec times[2] = {en->mtime, en->mtime};
+	AUTO_FD int fd = -1;
+	if (tree_create(tree, path, en->executable ? 0755 : 0644, &fd, e) < 0)
+		return -1;
+	int rc = tar_copy(t, en, fd, hex, ret_size, e);
+	if (rc == 0 && futimens(fd, times) < 0)
+		rc = err_errno(e, ERR_SYSTEM, "cannot set its time");
+	if (rc < 0)
+		tree_discard(tree, path);
+	return rc;
+}
