@@ -102,7 +102,7 @@ static int verify_one(struct cmd_context *c, const struct verify_facts *f, const
 	if (wheel_name_parse(wheel, c->arena, &name, e) < 0)
 		return -1;
 	struct verify_request q = {.wheel = wheel,
-				   .policy = f->tables->manylinux,
+				   .policy = &f->tables->manylinux,
 				   .tables = f->tables,
 				   .code = f->code,
 				   .promise = f->promise,

@@ -1,102 +1,214 @@
 #include "base/yaml/yaml.h"
 
+#include <errno.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/yaml/yaml_tree.h"
+#include "base/strlist.h"
+#include "base/suggest.h"
 
-struct yaml_lines {
-	struct yaml_tree root;
+#define KEYS_MAX 32 /* of a schema */
+
+struct loading {
+	const char *path;
+	struct arena *a;
 };
 
-/* libcyaml grows a list by a realloc for each entry. The arena cannot free, so blocks know their room and double it. */
-struct block {
-	size_t size;
-	size_t room;
-	_Alignas(max_align_t) unsigned char data[];
-};
+static int fill(const struct loading *l, const struct yaml_tree *t, const struct yaml_schema *s, char *row,
+		struct err *e);
 
-static void *arena_mem(void *ctx, void *ptr, size_t size)
+static int expect(const struct loading *l, const struct yaml_tree *t, const char *name, enum yaml_kind want,
+		  struct err *e)
 {
-	if (!size)
-		return NULL;
-	struct block *old = ptr ? (struct block *)((unsigned char *)ptr - offsetof(struct block, data)) : NULL;
-	if (old && size <= old->room) {
-		old->size = size;
-		return ptr;
-	}
-	if (size > SIZE_MAX / 4)
-		return NULL;
-	size_t room = old ? size * 2 : size;
-	struct block *b = arena_alloc(ctx, sizeof(*b) + room);
-	b->size = size;
-	b->room = room;
-	if (old)
-		memcpy(b->data, old->data, old->size);
-	return b->data;
+	static const char *const names[] = {[YAML_TEXT] = "text", [YAML_LIST] = "a list", [YAML_MAPPING] = "a mapping"};
+	if (t->kind == want)
+		return 0;
+	return err_set(e, ERR_CONFIG, "%s:%u: wrong type: %s'%s' must be %s, not %s", l->path, t->line,
+		       t->key ? "" : "an entry of ", name, names[want], names[t->kind]);
 }
 
-int yaml_load(const char *path, const cyaml_schema_value_t *schema, struct arena *a, void **ret,
-	      struct yaml_lines **ret_lines, struct err *e)
+static int bad_value(const struct loading *l, const struct yaml_tree *t, const char *name, const char *want,
+		     struct err *e)
 {
-	AUTO_BUF struct buf text = {0};
-	struct yaml_lines lines;
-	if (yaml_tree_load(path, a, &text, &lines.root, e) < 0 || yaml_check(path, &lines.root, schema, e) < 0)
+	return err_set(e, ERR_CONFIG, "%s:%u: wrong value of '%s': '%s' is not %s", l->path, t->line, name, t->text,
+		       want);
+}
+
+static int take_string(const struct loading *l, const struct yaml_tree *t, const struct yaml_key *k, bool filled,
+		       const char **ret, struct err *e)
+{
+	if (expect(l, t, k->name, YAML_TEXT, e) < 0)
 		return -1;
-	/* What could be wrong was found by yaml_check, with its line. */
-	const cyaml_config_t config = {.log_level = CYAML_LOG_ERROR + 1, .mem_fn = arena_mem, .mem_ctx = a};
-	cyaml_data_t *data = NULL;
-	cyaml_err_t rc = cyaml_load_data((const uint8_t *)buf_cstr(&text), text.len, &config, schema, &data, NULL);
-	if (rc != CYAML_OK || !data)
-		return err_set(e, ERR_CONFIG, "%s:1: %s", path, cyaml_strerror(rc));
-	*ret = data;
-	*ret_lines = arena_alloc(a, sizeof(lines));
-	**ret_lines = lines;
+	if (filled && !*t->text)
+		return err_set(e, ERR_CONFIG, "%s:%u: '%s' is empty", l->path, t->line, k->name);
+	*ret = t->text;
 	return 0;
 }
 
-static const struct yaml_tree *list_item(const struct yaml_tree *t, const char *digits, size_t len)
+static int take_truth(const struct loading *l, const struct yaml_tree *t, const struct yaml_key *k, char *slot,
+		      struct err *e)
 {
-	if (t->kind != YAML_LIST || !len || len > 9 || strspn(digits, "0123456789") < len)
-		return NULL;
-	size_t n = strtoul(digits, NULL, 10);
-	return n < t->count ? &t->items[n] : NULL;
+	if (expect(l, t, k->name, YAML_TEXT, e) < 0)
+		return -1;
+	*(bool *)slot = strcmp(t->text, "true") == 0;
+	return *(bool *)slot || strcmp(t->text, "false") == 0 ? 0 : bad_value(l, t, k->name, "one of: true, false", e);
 }
 
-/* The child that *path begins with, and *path moved behind it. A key may itself have slashes, so longer pieces are
- * tried too. */
-static const struct yaml_tree *step_down(const struct yaml_tree *t, const char **path)
+static int take_number(const struct loading *l, const struct yaml_tree *t, const struct yaml_key *k, char *slot,
+		       struct err *e)
 {
-	const char *p = *path;
-	for (size_t len = strcspn(p, "/");; len += 1 + strcspn(p + len + 1, "/")) {
-		const struct yaml_tree *child = yaml_tree_find(t, p, len);
-		if (!child)
-			child = list_item(t, p, len);
-		if (child) {
-			*path = p + len + (p[len] == '/');
-			return child;
-		}
-		if (!p[len])
-			return NULL;
+	if (expect(l, t, k->name, YAML_TEXT, e) < 0)
+		return -1;
+	errno = 0;
+	const uint64_t n = strtoull(t->text, NULL, 10);
+	const uint32_t n32 = (uint32_t)n;
+	const uint16_t n16 = (uint16_t)n;
+	/* YAML knows other spellings, with a leading zero an octal one. */
+	if (!*t->text || strspn(t->text, "0123456789") != strlen(t->text) || (t->text[0] == '0' && t->text[1]) ||
+	    errno || n > UINT64_MAX >> (64 - 8 * k->size))
+		return bad_value(l, t, k->name, "a whole number in range", e);
+	memcpy(slot, k->size == 2 ? &n16 : k->size == 4 ? (const void *)&n32 : &n, k->size);
+	return 0;
+}
+
+static int take_list(const struct loading *l, const struct yaml_tree *t, const struct yaml_key *k, char *row,
+		     struct err *e)
+{
+	if (expect(l, t, k->name, YAML_LIST, e) < 0)
+		return -1;
+	if (k->filled && !t->count)
+		return err_set(e, ERR_CONFIG, "%s:%u: '%s' needs at least 1 entry", l->path, t->line, k->name);
+	unsigned count = (unsigned)t->count;
+	size_t size = k->of ? k->of->size : sizeof(const char *);
+	char *items = count ? arena_array(l->a, count, size) : NULL;
+	for (unsigned i = 0; i < count; i++) {
+		const struct yaml_tree *item = &t->items[i];
+		char *slot = items + i * size;
+		if (!k->of && take_string(l, item, k, true, (const char **)(void *)slot, e) < 0)
+			return -1;
+		if (k->of && (expect(l, item, k->name, YAML_MAPPING, e) < 0 || fill(l, item, k->of, slot, e) < 0))
+			return -1;
+	}
+	memcpy(row + k->offset, &items, sizeof(items));
+	memcpy(row + k->count, &count, sizeof(count));
+	return 0;
+}
+
+static int take(const struct loading *l, const struct yaml_tree *t, const struct yaml_key *k, char *row, struct err *e)
+{
+	char *slot = row + k->offset;
+	switch (k->type) {
+	case YAML_STRING:
+		return take_string(l, t, k, k->filled, (const char **)(void *)slot, e);
+	case YAML_TRUTH:
+		return take_truth(l, t, k, slot, e);
+	case YAML_NUMBER:
+		return take_number(l, t, k, slot, e);
+	case YAML_ROW:
+		if (expect(l, t, k->name, YAML_MAPPING, e) < 0)
+			return -1;
+		*(void **)(void *)slot = arena_alloc(l->a, k->of->size);
+		return fill(l, t, k->of, *(void **)(void *)slot, e);
+	case YAML_NODE:
+		*(const struct yaml_tree **)(void *)slot = t;
+		return 0;
+	default:
+		return take_list(l, t, k, row, e);
 	}
 }
 
-unsigned yaml_line(const struct yaml_lines *l, const char *fmt, ...)
+static int unknown_key(const struct loading *l, const struct yaml_tree *t, const struct yaml_schema *s, struct err *e)
 {
-	char path[1024];
+	AUTO_ARENA struct arena a = {0};
+	struct strlist known = {0};
+	for (const struct yaml_key *k = s->keys; k->name; k++)
+		strlist_ref(&known, &a, k->name);
+	err_set(e, ERR_CONFIG, "%s:%u: unknown key '%s'", l->path, t->line, t->key);
+	const char *near = suggest_nearest(t->key, known.items, known.count);
+	return near ? err_hint(e, "did you mean '%s'? known keys: %s", near, strlist_join(&known, &a, ", "))
+		    : err_hint(e, "known keys: %s", strlist_join(&known, &a, ", "));
+}
+
+/* The key of each item, and that no two items have the same. */
+static int find_keys(const struct loading *l, const struct yaml_tree *t, const struct yaml_schema *s,
+		     const struct yaml_tree **items, struct err *e)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		const struct yaml_tree *item = &t->items[i];
+		size_t k = 0;
+		while (s->keys[k].name && strcmp(s->keys[k].name, item->key) != 0)
+			k++;
+		if (!s->keys[k].name)
+			return unknown_key(l, item, s, e);
+		if (k >= KEYS_MAX)
+			abort();
+		if (items[k])
+			return err_set(e, ERR_CONFIG, "%s:%u: duplicate key '%s' (first on line %u)", l->path,
+				       item->line, item->key, items[k]->line);
+		items[k] = item;
+	}
+	return 0;
+}
+
+static int fill(const struct loading *l, const struct yaml_tree *t, const struct yaml_schema *s, char *row,
+		struct err *e)
+{
+	const struct yaml_tree *items[KEYS_MAX] = {0};
+	if (find_keys(l, t, s, items, e) < 0)
+		return -1;
+	if (s->line)
+		memcpy(row + s->line, &t->line, sizeof(t->line));
+	for (const struct yaml_key *k = s->keys; k->name; k++) {
+		const struct yaml_tree *item = items[k - s->keys];
+		if (!item && k->need)
+			return err_set(e, ERR_CONFIG, "%s:%u: missing key '%s'", l->path, t->line, k->name);
+		if (item && take(l, item, k, row, e) < 0)
+			return -1;
+		if (!item && k->type == YAML_STRING)
+			*(const char **)(void *)(row + k->offset) = "";
+	}
+	return 0;
+}
+
+int yaml_load(const char *path, const struct yaml_schema *schema, struct arena *a, void *data,
+	      const struct yaml_tree **ret_tree, struct err *e)
+{
+	const struct loading l = {path, a};
+	struct yaml_tree *tree = arena_alloc(a, sizeof(*tree));
+	if (yaml_tree_load(path, a, tree, e) < 0 || fill(&l, tree, schema, data, e) < 0)
+		return -1;
+	if (ret_tree)
+		*ret_tree = tree;
+	return 0;
+}
+
+static const struct yaml_tree *child(const struct yaml_tree *t, const char *name, size_t len)
+{
+	char *end;
+	for (size_t i = 0; t->kind == YAML_MAPPING && i < t->count; i++)
+		if (strncmp(t->items[i].key, name, len) == 0 && !t->items[i].key[len])
+			return &t->items[i];
+	unsigned long n = strtoul(name, &end, 10);
+	return t->kind == YAML_LIST && len && end == name + len && n < t->count ? &t->items[n] : NULL;
+}
+
+unsigned yaml_line(const struct yaml_tree *t, const char *fmt, ...)
+{
+	char path[256];
 	va_list ap;
 	va_start(ap, fmt);
-	int n = vsnprintf(path, sizeof(path), fmt, ap);
+	vsnprintf(path, sizeof(path), fmt, ap);
 	va_end(ap);
-	const struct yaml_tree *at = &l->root;
-	const char *p = n < 0 ? "" : path;
-	while (*p) {
-		const struct yaml_tree *child = step_down(at, &p);
-		if (!child)
+	for (const char *p = path; *p;) {
+		size_t len = strcspn(p, "/");
+		const struct yaml_tree *below = child(t, p, len);
+		if (!below)
 			break;
-		at = child;
+		t = below;
+		p += len + (p[len] == '/');
 	}
-	return at->line;
+	return t->line;
 }

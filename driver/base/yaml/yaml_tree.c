@@ -4,6 +4,7 @@
 #include <string.h>
 #include <yaml.h>
 
+#include "base/buf.h"
 #include "base/sys/fs.h"
 
 #define MAX_FILE ((uint64_t)4 << 20)
@@ -28,7 +29,7 @@ struct source {
 	struct anchor *anchors;
 	size_t anchor_count;
 	size_t anchor_cap;
-	size_t nodes; /* so far, those behind an alias counted each time: libcyaml does not share them */
+	size_t nodes; /* so far, those behind an alias counted each time */
 };
 
 static void source_release(struct source *s)
@@ -175,22 +176,6 @@ static int parse_list(struct source *s, struct yaml_tree *t, int depth, struct e
 	}
 }
 
-static int cmp_keys(const void *va, const void *vb)
-{
-	const struct yaml_tree *a = va, *b = vb;
-	int c = strcmp(a->key, b->key);
-	return c ? c : (a->line > b->line) - (a->line < b->line);
-}
-
-static int refuse_duplicates(const struct source *s, const struct yaml_tree *t, struct err *e)
-{
-	for (size_t i = 1; i < t->count; i++)
-		if (strcmp(t->items[i - 1].key, t->items[i].key) == 0)
-			return err_set(e, ERR_CONFIG, "%s:%u: duplicate key '%s' (first on line %u)", s->path,
-				       t->items[i].line, t->items[i].key, t->items[i - 1].line);
-	return 0;
-}
-
 static int parse_mapping(struct source *s, struct yaml_tree *t, int depth, struct err *e)
 {
 	size_t cap = 0;
@@ -198,7 +183,7 @@ static int parse_mapping(struct source *s, struct yaml_tree *t, int depth, struc
 		if (next_event(s, e) < 0)
 			return -1;
 		if (s->event.type == YAML_MAPPING_END_EVENT)
-			break;
+			return 0;
 		if (refuse_extras(s, e) < 0)
 			return -1;
 		if (s->event.type != YAML_SCALAR_EVENT || s->event.data.scalar.anchor)
@@ -209,9 +194,6 @@ static int parse_mapping(struct source *s, struct yaml_tree *t, int depth, struc
 		if (next_event(s, e) < 0 || parse_node(s, item, depth + 1, e) < 0)
 			return -1;
 	}
-	if (t->count)
-		qsort(t->items, t->count, sizeof(*t->items), cmp_keys);
-	return refuse_duplicates(s, t, e);
 }
 
 static int parse_content(struct source *s, struct yaml_tree *t, int depth, struct err *e)
@@ -267,7 +249,6 @@ static int parse_document(struct source *s, struct yaml_tree *t, struct err *e)
 		return -1;
 	if (s->event.type != YAML_MAPPING_START_EVENT)
 		return refuse(s, "'key: value' lines are expected at the top", e);
-	t->line = 1;
 	if (parse_node(s, t, 0, e) < 0)
 		return -1;
 	/* The document's end, then nothing more. */
@@ -276,30 +257,21 @@ static int parse_document(struct source *s, struct yaml_tree *t, struct err *e)
 	return s->event.type == YAML_STREAM_END_EVENT ? 0 : refuse(s, "more than one document in the file", e);
 }
 
-int yaml_tree_load(const char *path, struct arena *a, struct buf *text, struct yaml_tree *ret, struct err *e)
+int yaml_tree_load(const char *path, struct arena *a, struct yaml_tree *ret, struct err *e)
 {
-	if (fs_read(TRUSTED, path, MAX_FILE, text, e) < 0) {
+	AUTO_BUF struct buf text = {0};
+	struct yaml_tree tree = {.line = 1};
+	if (fs_read(TRUSTED, path, MAX_FILE, &text, e) < 0) {
 		e->kind = ERR_CONFIG;
 		return -1;
 	}
-	CLEANUP(source_release) struct source s = {.path = path, .text = text, .arena = a};
+	CLEANUP(source_release) struct source s = {.path = path, .text = &text, .arena = a};
 	if (!yaml_parser_initialize(&s.parser))
 		abort();
 	yaml_parser_set_encoding(&s.parser, YAML_UTF8_ENCODING);
-	yaml_parser_set_input_string(&s.parser, (const unsigned char *)buf_cstr(text), text->len);
-	struct yaml_tree tree = {0};
+	yaml_parser_set_input_string(&s.parser, (const unsigned char *)buf_cstr(&text), text.len);
 	if (parse_document(&s, &tree, e) < 0)
 		return -1;
 	*ret = tree;
 	return 0;
-}
-
-const struct yaml_tree *yaml_tree_find(const struct yaml_tree *t, const char *key, size_t len)
-{
-	if (t->kind != YAML_MAPPING)
-		return NULL;
-	for (size_t i = 0; i < t->count; i++)
-		if (strncmp(t->items[i].key, key, len) == 0 && !t->items[i].key[len])
-			return &t->items[i];
-	return NULL;
 }

@@ -4,27 +4,25 @@
 
 #include "base/path.h"
 #include "base/size.h"
-#include "base/yaml/schema.h"
+#include "base/yaml/yaml.h"
 #include "core/ci/ci.h"
-#include "core/tables/tables_schema.h"
 
-ROW(format, struct ci_format_row, NEED(struct ci_format_row, name), NEED(struct ci_format_row, jobs),
-    NEED(struct ci_format_row, minutes), NEED(struct ci_format_row, cache), MAY(struct ci_format_row, cpus));
+PLAIN(format, struct ci_format_row, NEED(struct ci_format_row, name), NEED(struct ci_format_row, jobs),
+      NEED(struct ci_format_row, minutes), NEED(struct ci_format_row, cache), MAY(struct ci_format_row, cpus));
 
-ROW(action, struct ci_action_row, NEED(struct ci_action_row, name), NEED(struct ci_action_row, uses),
-    NEED(struct ci_action_row, commit), NEED(struct ci_action_row, version));
+PLAIN(action, struct ci_action_row, NEED(struct ci_action_row, name), NEED(struct ci_action_row, uses),
+      NEED(struct ci_action_row, commit), NEED(struct ci_action_row, version));
 
-ROW(runner, struct ci_runner_row, MAY(struct ci_runner_row, match), MAY(struct ci_runner_row, platform),
-    MAY(struct ci_runner_row, format),
-    CYAML_FIELD_SEQUENCE("labels", CYAML_FLAG_POINTER, struct ci_runner_row, labels, &string_entry, 1, 16));
+PLAIN(runner, struct ci_runner_row, MAY(struct ci_runner_row, match), MAY(struct ci_runner_row, platform),
+      MAY(struct ci_runner_row, format), NEED_LIST(struct ci_runner_row, labels));
 
-FIELDS(table, CYAML_FIELD_SEQUENCE("formats", CYAML_FLAG_POINTER, struct ci_tables, formats, &format_entry, 0, 16),
-       NEED(struct ci_tables, image),
-       CYAML_FIELD_SEQUENCE("actions", CYAML_FLAG_POINTER, struct ci_tables, actions, &action_entry, 0, 16),
-       CYAML_FIELD_SEQUENCE("runners", CYAML_FLAG_POINTER, struct ci_tables, runners, &runner_entry, 1, 1000));
-static const cyaml_schema_value_t table_schema = TOP(struct ci_tables, table_fields);
-/* A user's map has the last of these alone. */
-static const cyaml_schema_value_t map_schema = TOP(struct ci_tables, table_fields + 3);
+/* A user's map has runners alone. */
+PLAIN(map, struct ci_tables, NEED_ROWS(struct ci_tables, runners, runner));
+PLAIN(table, struct ci_tables,
+      {"formats", YAML_ROWS, LIST_AT(struct ci_tables, formats), .need = true, .of = &format_schema},
+      NEED(struct ci_tables, image),
+      {"actions", YAML_ROWS, LIST_AT(struct ci_tables, actions), .need = true, .of = &action_schema},
+      NEED_ROWS(struct ci_tables, runners, runner));
 
 /* Labels go into files that services read: plain words only. */
 static bool is_label(const char *s)
@@ -39,15 +37,13 @@ static bool is_count(const char *s)
 	return strtoul(s, &end, 10) != 0 && !*end;
 }
 
-static int load(const char *path, const cyaml_schema_value_t *schema, struct arena *a, const struct ci_tables **ret,
+static int load(const char *path, const struct yaml_schema *schema, struct arena *a, const struct ci_tables **ret,
 		struct err *e)
 {
-	struct yaml_lines *lines;
-	void *data;
-	if (yaml_load(path, schema, a, &data, &lines, e) < 0)
+	const struct yaml_tree *lines;
+	struct ci_tables *t = arena_alloc(a, sizeof(*t));
+	if (yaml_load(path, schema, a, t, &lines, e) < 0)
 		return -1;
-	schema_settle(schema, data, lines);
-	const struct ci_tables *t = data;
 	for (unsigned i = 0; i < t->formats_count; i++) {
 		const struct ci_format_row *f = &t->formats[i];
 		unsigned line = yaml_line(lines, "formats/%u", i);

@@ -26,7 +26,7 @@ int dispatch_new(const struct tables *t, const struct extensions *x, struct aren
 		 struct err *e)
 {
 	const char *path = path_join(a, t->dir, "dispatch.yaml");
-	const struct dispatch_file *f = t->dispatch;
+	const struct dispatch_file *f = &t->dispatch;
 	struct dispatch *d = arena_alloc(a, sizeof(*d));
 	d->rows = arena_array(a, f->families_count, sizeof(*d->rows));
 	for (unsigned i = 0; i < f->families_count; i++) {

@@ -172,7 +172,7 @@ static int take_instructions(const struct loading *l, struct err *e)
 int extensions_new(const struct tables *t, struct arena *a, const struct extensions **ret, struct err *e)
 {
 	struct extensions *x = arena_alloc(a, sizeof(*x));
-	struct loading l = {.x = x, .f = t->extensions, .path = path_join(a, t->dir, "extensions.yaml"), .a = a};
+	struct loading l = {.x = x, .f = &t->extensions, .path = path_join(a, t->dir, "extensions.yaml"), .a = a};
 	l.machines = arena_array(a, l.f->extensions_count, sizeof(*l.machines));
 	if (name_rows(&l, e) < 0 || imply_rows(&l, e) < 0 || take_sets(&l, e) < 0 || take_instructions(&l, e) < 0)
 		return -1;

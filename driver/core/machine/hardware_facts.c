@@ -5,22 +5,20 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/yaml/schema.h"
+#include "base/yaml/yaml.h"
 #include "core/machine/hardware.h"
-#include "core/tables/tables_schema.h"
 
-ROW(feature, struct feature_row, NEED(struct feature_row, name), MAY(struct feature_row, cpuid),
-    MAY(struct feature_row, state), MAY(struct feature_row, hwcap), MAY(struct feature_row, hwcap2),
-    LIST(struct feature_row, implies), LIST(struct feature_row, macros));
+PLAIN(feature, struct feature_row, NEED(struct feature_row, name), MAY(struct feature_row, cpuid),
+      MAY(struct feature_row, state), MAY(struct feature_row, hwcap), MAY(struct feature_row, hwcap2),
+      LIST(struct feature_row, implies), LIST(struct feature_row, macros));
 
-ROW(processor, struct processor_row, NEED(struct processor_row, name), MAY(struct processor_row, vendor),
-    MAY(struct processor_row, family), LIST(struct processor_row, models), MAY(struct processor_row, steppings),
-    MAY(struct processor_row, implementer), MAY(struct processor_row, part), LIST(struct processor_row, distrust),
-    MAY(struct processor_row, note));
+PLAIN(processor, struct processor_row, NEED(struct processor_row, name), MAY(struct processor_row, vendor),
+      MAY(struct processor_row, family), LIST(struct processor_row, models), MAY(struct processor_row, steppings),
+      MAY(struct processor_row, implementer), MAY(struct processor_row, part), LIST(struct processor_row, distrust),
+      MAY(struct processor_row, note));
 
-FIELDS(file, NEED_ROWS(struct hardware_facts, features, &feature_entry),
-       NEED_ROWS(struct hardware_facts, processors, &processor_entry));
-static const cyaml_schema_value_t file_schema = TOP(struct hardware_facts, file_fields);
+PLAIN(file, struct hardware_facts, NEED_ROWS(struct hardware_facts, features, feature),
+      NEED_ROWS(struct hardware_facts, processors, processor));
 
 /* "7" or "16-31". */
 static bool parse_range(const char *text, unsigned *from, unsigned *to)
@@ -101,7 +99,7 @@ static const char *processor_fault(const struct hardware_facts *f, const struct 
 	return NULL;
 }
 
-static int check(const struct hardware_facts *f, const char *path, const struct yaml_lines *lines, struct err *e)
+static int check(const struct hardware_facts *f, const char *path, const struct yaml_tree *lines, struct err *e)
 {
 	for (unsigned i = 0; i < f->features_count; i++) {
 		const char *fault = feature_fault(f, i);
@@ -121,14 +119,11 @@ static int check(const struct hardware_facts *f, const char *path, const struct 
 int hardware_facts_load(const char *profiles_dir, struct arena *a, const struct hardware_facts **ret, struct err *e)
 {
 	const char *path = path_join(a, profiles_dir, "cpu.yaml");
-	struct yaml_lines *lines;
-	void *data;
-	if (yaml_load(path, &file_schema, a, &data, &lines, e) < 0)
+	const struct yaml_tree *lines;
+	struct hardware_facts *facts = arena_alloc(a, sizeof(*facts));
+	if (yaml_load(path, &file_schema, a, facts, &lines, e) < 0 || check(facts, path, lines, e) < 0)
 		return -1;
-	schema_settle(&file_schema, data, lines);
-	if (check(data, path, lines, e) < 0)
-		return -1;
-	*ret = data;
+	*ret = facts;
 	return 0;
 }
 

@@ -4,12 +4,12 @@
 
 #include "base/size.h"
 #include "base/version.h"
-#include "base/yaml/schema.h"
+#include "base/yaml/yaml.h"
 #include "core/machine/hardware_parts.h"
-#include "core/tables/tables_schema.h"
 
 struct cpu_text {
-	const char *name, *vendor, *flags, *probed, *xcr0;
+	const char *name, *vendor, *flags, *xcr0;
+	const struct yaml_tree *probed;
 	unsigned family, model, stepping;
 	const char **cores;
 	unsigned cores_count;
@@ -27,28 +27,24 @@ struct machine_text {
 	unsigned gpus_count;
 };
 
-FIELDS(cpu, MAY(struct cpu_text, name), MAY(struct cpu_text, vendor), NEED(struct cpu_text, flags),
-       /* "" (nothing was found) is not the same as absent */
-       CYAML_FIELD_STRING_PTR("probed", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct cpu_text, probed, 0,
-			      CYAML_UNLIMITED),
-       MAY(struct cpu_text, xcr0), NUMBER(struct cpu_text, family, CYAML_FLAG_OPTIONAL),
-       NUMBER(struct cpu_text, model, CYAML_FLAG_OPTIONAL), NUMBER(struct cpu_text, stepping, CYAML_FLAG_OPTIONAL),
-       CYAML_FIELD_SEQUENCE("cores", OPTIONAL_LIST, struct cpu_text, cores, &string_entry, 0, 64));
+PLAIN(cpu, struct cpu_text, MAY(struct cpu_text, name), MAY(struct cpu_text, vendor), NEED(struct cpu_text, flags),
+      /* empty (nothing was found) is not the same as absent */
+      NODE(struct cpu_text, probed), MAY(struct cpu_text, xcr0), NUMBER(struct cpu_text, family),
+      NUMBER(struct cpu_text, model), NUMBER(struct cpu_text, stepping), LIST(struct cpu_text, cores));
 
-ROW(gpu, struct gpu_text, NEED(struct gpu_text, name), NEED(struct gpu_text, capability), MAY(struct gpu_text, memory));
+PLAIN(gpu, struct gpu_text, NEED(struct gpu_text, name), NEED(struct gpu_text, capability),
+      MAY(struct gpu_text, memory));
 
-FIELDS(machine, NEED(struct machine_text, platform),
-       CYAML_FIELD_MAPPING_PTR("cpu", CYAML_FLAG_POINTER, struct machine_text, cpu, cpu_fields),
-       NUMBER(struct machine_text, processors, CYAML_FLAG_OPTIONAL), MAY(struct machine_text, memory),
-       CYAML_FIELD_SEQUENCE("gpus", OPTIONAL_LIST, struct machine_text, gpus, &gpu_entry, 0, 64),
-       MAY(struct machine_text, driver), MAY(struct machine_text, driver_cuda), MAY(struct machine_text, gpu_source),
-       MAY(struct machine_text, gpu_trouble), MAY(struct machine_text, glibc), MAY(struct machine_text, pythons),
-       MAY(struct machine_text, source));
-static const cyaml_schema_value_t machine_schema = TOP(struct machine_text, machine_fields);
+PLAIN(machine, struct machine_text, NEED(struct machine_text, platform),
+      {"cpu", YAML_ROW, .offset = offsetof(struct machine_text, cpu), .need = true, .of = &cpu_schema},
+      NUMBER(struct machine_text, processors), MAY(struct machine_text, memory), ROWS(struct machine_text, gpus, gpu),
+      MAY(struct machine_text, driver), MAY(struct machine_text, driver_cuda), MAY(struct machine_text, gpu_source),
+      MAY(struct machine_text, gpu_trouble), MAY(struct machine_text, glibc), MAY(struct machine_text, pythons),
+      MAY(struct machine_text, source));
 
 struct reading {
 	const char *path;
-	const struct yaml_lines *lines;
+	const struct yaml_tree *lines;
 	struct arena *arena;
 };
 
@@ -81,7 +77,10 @@ static int take_cpu(const struct reading *r, const struct cpu_text *t, struct ha
 			return bad(r, "cpu/cores", "implementer and part of a core, like 0x41:0xd40", t->cores[i], e);
 		strlist_ref(&cpu->cores, r->arena, t->cores[i]);
 	}
-	strlist_split(&cpu->probed, r->arena, t->probed, " \t\n");
+	cpu->probed_known = t->probed;
+	if (t->probed && t->probed->kind != YAML_TEXT)
+		return err_set(e, ERR_CONFIG, "%s:%u: 'probed' must be text", r->path, t->probed->line);
+	strlist_split(&cpu->probed, r->arena, t->probed ? t->probed->text : "", " \t\n");
 	cpu->xcr0_known = *t->xcr0;
 	cpu->xcr0 = strtoull(t->xcr0, &end, 16);
 	return *end ? bad(r, "cpu/xcr0", "a hexadecimal number", t->xcr0, e) : 0;
@@ -107,14 +106,12 @@ int hardware_load(const char *path, struct arena *a, struct hardware *ret, struc
 {
 	static const char known[] = "x86_64-linux aarch64-linux aarch64-darwin x86_64-darwin";
 	struct strlist platforms = {0};
-	struct yaml_lines *lines;
-	void *data;
-	if (yaml_load(path, &machine_schema, a, &data, &lines, e) < 0)
+	const struct yaml_tree *lines;
+	struct machine_text text = {0}, *t = &text;
+	if (yaml_load(path, &machine_schema, a, &text, &lines, e) < 0)
 		return -1;
-	const struct machine_text *t = data;
 	const struct reading r = {path, lines, a};
-	struct hardware h = {.cpu.probed_known = t->cpu->probed != NULL};
-	schema_settle(&machine_schema, data, lines);
+	struct hardware h = {0};
 	strlist_split(&platforms, a, known, " ");
 	if (!strlist_contains(&platforms, t->platform)) {
 		bad(&r, "platform", "a platform", t->platform, e);

@@ -1,7 +1,5 @@
-/* The rows of a matrix file, as libcyaml fills them. */
+/* The rows of a matrix file. */
 #pragma once
-#include <cyaml/cyaml.h>
-
 #include "core/tables/rows.h"
 
 struct matrix_row {
@@ -33,5 +31,3 @@ struct matrix_file {
 	unsigned except_count;
 	unsigned line;
 };
-
-extern const cyaml_schema_value_t schema_matrix;

@@ -1,5 +1,4 @@
-/* The rows of the tables: one struct per kind of fact, loaded by libcyaml straight from
- * profiles/.
+/* The rows of the tables: one struct per kind of fact, loaded straight from profiles/.
  *
  * Optional strings are "" never NULL; optional lists have count 0. `line` is the row's line in
  * its file. */

@@ -15,63 +15,39 @@ struct loader {
 	struct arena *a;
 };
 
-/* Every table may say at its top where its facts come from. */
-static void keep_sources(struct loader *l, const char *name, const cyaml_schema_value_t *schema, const char *data)
-{
-	for (const cyaml_schema_field_t *f = schema->mapping.fields; f->key; f++) {
-		if (strcmp(f->key, "sources") != 0 || f->value.type != CYAML_STRING)
-			continue;
-		struct table_source *s = arena_alloc(l->a, sizeof(*s));
-		*s = (struct table_source){arena_strdup(l->a, name), *(const char *const *)(data + f->data_offset),
-					   l->t->sources};
-		l->t->sources = s;
-	}
-}
-
-/* The data of a file, NULL with an error. */
-static void *load_file(struct loader *l, const char *name, const cyaml_schema_value_t *schema, struct err *e)
+static int load_file(struct loader *l, const char *name, const struct yaml_schema *schema, void *data, struct err *e)
 {
 	const char *path = path_join(l->a, l->t->dir, name);
-	struct yaml_lines *lines = NULL;
-	void *data = NULL;
 	if (!fs_exists(TRUSTED, path)) {
 		err_set(e, ERR_CONFIG, "no table '%s'", path);
-		err_hint(e, "--profiles names the directory that holds isa.yaml, gpu.yaml and releases/");
-		return NULL;
+		return err_hint(e, "--profiles names the directory that holds isa.yaml, gpu.yaml and releases/");
 	}
-	if (yaml_load(path, schema, l->a, &data, &lines, e) < 0)
-		return NULL;
-	schema_settle(schema, data, lines);
-	keep_sources(l, name, schema, data);
-	return data;
+	return yaml_load(path, schema, l->a, data, NULL, e);
 }
 
-/* Loads a file whose keys are members of struct tables. */
-static int load_members(struct loader *l, const char *name, const cyaml_schema_value_t *schema, struct err *e)
+/* Most tables say at their top where their facts come from. */
+static void keep_sources(struct loader *l, const char *name, const char *text)
 {
-	const char *data = load_file(l, name, schema, e);
-	if (!data)
-		return -1;
-	for (const cyaml_schema_field_t *f = schema->mapping.fields; f->key; f++) {
-		memcpy((char *)l->t + f->data_offset, data + f->data_offset, sizeof(void *));
-		if (f->value.type == CYAML_SEQUENCE)
-			memcpy((char *)l->t + f->count_offset, data + f->count_offset, f->count_size);
-	}
-	return 0;
+	struct table_source *s = arena_alloc(l->a, sizeof(*s));
+	*s = (struct table_source){name, text, l->t->sources};
+	l->t->sources = s;
 }
 
-static int load_all_members(struct loader *l, struct err *e)
+static int load_members(struct loader *l, struct err *e)
 {
 	static const struct {
 		const char *name;
-		const cyaml_schema_value_t *schema;
+		const struct yaml_schema *schema;
 	} files[] = {{"isa.yaml", &schema_isa},         {"gpu.yaml", &schema_gpu},
 		     {"cuda.yaml", &schema_cuda},       {"blas.yaml", &schema_blas},
 		     {"toggles.yaml", &schema_toggles}, {"corrections.yaml", &schema_corrections},
 		     {"needs.yaml", &schema_needs},     {"taken.yaml", &schema_taken}};
-	for (size_t i = 0; i < ARRAY_LEN(files); i++)
-		if (load_members(l, files[i].name, files[i].schema, e) < 0)
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		l->t->file_sources = "";
+		if (load_file(l, files[i].name, files[i].schema, l->t, e) < 0)
 			return -1;
+		keep_sources(l, files[i].name, l->t->file_sources);
+	}
 	return 0;
 }
 
@@ -80,15 +56,15 @@ static int load_rules(struct loader *l, struct err *e)
 {
 	static const char *const of_libraries[] = {"layouts", "driver_libraries", NULL};
 	struct tables *t = l->t;
-	if (!(t->extensions = load_file(l, "extensions.yaml", &schema_extensions, e)) ||
-	    !(t->dispatch = load_file(l, "dispatch.yaml", &schema_dispatch, e)) ||
-	    !(t->manylinux = load_file(l, "manylinux.yaml", &schema_manylinux, e)) ||
-	    !(t->threads = load_file(l, "threads.yaml", &schema_threads, e)))
+	if (load_file(l, "extensions.yaml", &schema_extensions, &t->extensions, e) < 0 ||
+	    load_file(l, "dispatch.yaml", &schema_dispatch, &t->dispatch, e) < 0 ||
+	    load_file(l, "manylinux.yaml", &schema_manylinux, &t->manylinux, e) < 0 ||
+	    load_file(l, "threads.yaml", &schema_threads, &t->threads, e) < 0)
 		return -1;
-	schema_digest(&schema_extensions, t->extensions, NULL, t->extensions_digest);
-	schema_digest(&schema_dispatch, t->dispatch, NULL, t->dispatch_digest);
-	schema_digest(&schema_manylinux, t->manylinux, NULL, t->manylinux_digest);
-	schema_digest(&schema_threads, t->threads, NULL, t->threads_digest);
+	schema_digest(&schema_extensions, &t->extensions, NULL, t->extensions_digest);
+	schema_digest(&schema_dispatch, &t->dispatch, NULL, t->dispatch_digest);
+	schema_digest(&schema_manylinux, &t->manylinux, NULL, t->manylinux_digest);
+	schema_digest(&schema_threads, &t->threads, NULL, t->threads_digest);
 	schema_digest(&schema_cuda, t, of_libraries, t->cuda_libraries_digest);
 	return 0;
 }
@@ -162,13 +138,13 @@ static int load_releases(struct loader *l, struct err *e)
 		const char *name = path_join(l->a, "releases", names.items[i]);
 		if (names.items[i][0] == '.' || !path_has_suffix(names.items[i], ".yaml"))
 			continue;
-		struct release_row *r = load_file(l, name, &schema_release, e);
-		if (!r)
+		struct release_row *r = &l->t->releases[l->t->releases_count++];
+		if (load_file(l, name, &schema_release, r, e) < 0)
 			return -1;
+		keep_sources(l, name, r->sources);
 		r->file = path_join(l->a, l->t->dir, name);
 		if (expand_release(l, r, e) < 0)
 			return -1;
-		l->t->releases[l->t->releases_count++] = *r;
 	}
 	if (!l->t->releases_count)
 		return err_set(e, ERR_CONFIG, "no release in '%s'", dir);
@@ -181,7 +157,7 @@ int tables_load(const char *dir, struct arena *a, const struct tables **ret, str
 	struct tables *t = arena_alloc(a, sizeof(*t));
 	struct loader l = {.t = t, .a = a};
 	t->dir = arena_strdup(a, dir);
-	if (load_all_members(&l, e) < 0 || load_rules(&l, e) < 0 || expand(&l, e) < 0 || load_releases(&l, e) < 0 ||
+	if (load_members(&l, e) < 0 || load_rules(&l, e) < 0 || expand(&l, e) < 0 || load_releases(&l, e) < 0 ||
 	    tables_check(t, e) < 0)
 		return -1;
 	*ret = t;

@@ -49,10 +49,10 @@ struct tables {
 	unsigned taken_count;
 	struct release_row *releases; /* sorted by version, newest last */
 	unsigned releases_count;
-	const struct extension_file *extensions;
-	const struct dispatch_file *dispatch;
-	const struct manylinux_policy *manylinux;
-	const struct pool_file *threads;
+	struct extension_file extensions;
+	struct dispatch_file dispatch;
+	struct manylinux_policy manylinux;
+	struct pool_file threads;
 	/* sha256 of the rows by which a wheel is judged, without what is for people only */
 	char extensions_digest[65], dispatch_digest[65], manylinux_digest[65], threads_digest[65];
 	char cuda_libraries_digest[65]; /* of layouts and driver_libraries in cuda.yaml */

@@ -332,7 +332,7 @@ static int check_policy(const struct tables *t, const struct row_place *at, cons
 	for (size_t c = 0; c < MANYLINUX_PREFIXES; c++)
 		if (row_version(at, "ceiling", row->ceilings[c], true, e) < 0)
 			return -1;
-	for (const struct policy_row *o = t->manylinux->policies; o < row; o++)
+	for (const struct policy_row *o = t->manylinux.policies; o < row; o++)
 		if (strcmp(o->machine, row->machine) == 0 && tables_policy_minor(o->policy) >= minor)
 			return row_bad(at, e, "policies of a machine must ascend");
 	return 0;
@@ -340,7 +340,7 @@ static int check_policy(const struct tables *t, const struct row_place *at, cons
 
 static int check_manylinux(const struct tables *t, const char *file, struct err *e)
 {
-	const struct manylinux_policy *p = t->manylinux;
+	const struct manylinux_policy *p = &t->manylinux;
 	for (unsigned i = 0; i < p->policies_count; i++)
 		if (check_policy(t, &(struct row_place){file, p->policies[i].line}, &p->policies[i], e) < 0)
 			return -1;
@@ -355,10 +355,10 @@ static int check_manylinux(const struct tables *t, const char *file, struct err 
 
 static int check_threads(const struct tables *t, const char *file, struct err *e)
 {
-	for (unsigned i = 0; i < t->threads->pools_count; i++) {
-		const struct pool_row *row = &t->threads->pools[i];
+	for (unsigned i = 0; i < t->threads.pools_count; i++) {
+		const struct pool_row *row = &t->threads.pools[i];
 		const struct row_place at = {file, row->line};
-		if (row_first(&at, t->threads->pools, sizeof(*row), offsetof(struct pool_row, line), row, e) < 0)
+		if (row_first(&at, t->threads.pools, sizeof(*row), offsetof(struct pool_row, line), row, e) < 0)
 			return -1;
 		if (!row->libraries_count && !row->defines_count)
 			return row_bad(&at, e, "'%s' has neither 'libraries' nor 'defines'", row->name);

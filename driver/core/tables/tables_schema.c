@@ -1,17 +1,20 @@
 #include "core/tables/tables_schema.h"
 
-#include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/sys/digest.h"
-#include "base/yaml/schema.h"
 #include "core/tables/matrix_rows.h"
 
 #define SOURCES                                                                                                        \
-	CYAML_FIELD_STRING_PTR("sources", CYAML_FLAG_POINTER_NULL | CYAML_FLAG_OPTIONAL, struct tables, file_sources,  \
-			       0, CYAML_UNLIMITED)
+	{                                                                                                              \
+		"sources", YAML_STRING, .offset = offsetof(struct tables, file_sources)                                \
+	}
+
+/* The top of a file, as schema_ID. */
+#define TOP(id, T, at_line, ...)                                                                                       \
+	static const struct yaml_key id##_file_keys[] = {__VA_ARGS__, {.name = NULL}};                                 \
+	const struct yaml_schema schema_##id = {id##_file_keys, sizeof(T), at_line}
 
 /* One key a line. */
 /* clang-format off */
@@ -29,22 +32,21 @@ ROW(isa, struct isa_row,
 	NEED_LIST(struct isa_row, flags),
 	NEED_LIST(struct isa_row, cpuinfo),
 	LIST(struct isa_row, workloads),
-	NUMBER(struct isa_row, rank, CYAML_FLAG_OPTIONAL),
+	NUMBER(struct isa_row, rank),
 	NEED(struct isa_row, gcc_min),
 	NEED(struct isa_row, clang_min),
 	NEED(struct isa_row, cpus),
 	MAY(struct isa_row, note),
-	ROWS(struct isa_row, settings, &setting_entry));
+	ROWS(struct isa_row, settings, setting));
 ROW(isa_group, struct isa_group,
 	NEED(struct isa_group, name),
 	NEED_LIST(struct isa_group, isas));
-FIELDS(isa_file,
+TOP(isa, struct tables, 0,
 	SOURCES,
-	NEED_ROWS(struct tables, isas, &isa_entry),
-	ROWS(struct tables, groups, &isa_group_entry));
-const cyaml_schema_value_t schema_isa = TOP(struct tables, isa_file_fields);
+	NEED_ROWS(struct tables, isas, isa),
+	ROWS(struct tables, groups, isa_group));
 
-ROW(suffix, struct gpu_suffix,
+PLAIN(suffix, struct gpu_suffix,
 	NEED(struct gpu_suffix, suffix),
 	NEED(struct gpu_suffix, cuda_min),
 	MAY(struct gpu_suffix, torch_min));
@@ -62,8 +64,8 @@ ROW(gpu, struct gpu_row,
 	FLAG(struct gpu_row, no_extensions),
 	MAY(struct gpu_row, extensions_until),
 	LIST(struct gpu_row, not_with),
-	ROWS(struct gpu_row, suffixes, &suffix_entry),
-	ROWS(struct gpu_row, settings, &setting_entry),
+	ROWS(struct gpu_row, suffixes, suffix),
+	ROWS(struct gpu_row, settings, setting),
 	MAY(struct gpu_row, note),
 	FLAG(struct gpu_row, tegra));
 ROW(gpu_units, struct gpu_units_row,
@@ -74,13 +76,11 @@ ROW(gpu_extra, struct gpu_extra_row,
 	NEED(struct gpu_extra_row, extra),
 	NEED(struct gpu_extra_row, since),
 	NEED(struct gpu_extra_row, why));
-FIELDS(gpu_file,
+TOP(gpu, struct tables, 0,
 	SOURCES,
-	NEED_ROWS(struct tables, gpus, &gpu_entry),
-	ROWS(struct tables, gpu_units, &gpu_units_entry),
-	CYAML_FIELD_SEQUENCE("extras", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct tables, gpu_extras,
-			     &gpu_extra_entry, 0, CYAML_UNLIMITED));
-const cyaml_schema_value_t schema_gpu = TOP(struct tables, gpu_file_fields);
+	NEED_ROWS(struct tables, gpus, gpu),
+	ROWS(struct tables, gpu_units, gpu_units),
+	{"extras", YAML_ROWS, LIST_AT(struct tables, gpu_extras), .of = &gpu_extra_schema});
 
 ROW(cuda_library, struct cuda_library_row,
 	NEED(struct cuda_library_row, package),    NEED(struct cuda_library_row, dir),
@@ -90,7 +90,7 @@ ROW(cuda_library, struct cuda_library_row,
 ROW(layout, struct layout_row,
 	NEED(struct layout_row, name),
 	MAY(struct layout_row, bundle),
-	NEED_ROWS(struct layout_row, libraries, &cuda_library_entry));
+	NEED_ROWS(struct layout_row, libraries, cuda_library));
 ROW(toolkit, struct toolkit_row,
 	NEED(struct toolkit_row, version),
 	NEED(struct toolkit_row, gcc_max),
@@ -110,14 +110,13 @@ ROW(nvcc_error, struct nvcc_error_row,
 	NEED(struct nvcc_error_row, text),
 	NEED(struct nvcc_error_row, fix),
 	NEED(struct nvcc_error_row, source));
-FIELDS(toolkit_file,
+TOP(cuda, struct tables, 0,
 	SOURCES,
-	NEED_ROWS(struct tables, layouts, &layout_entry),
+	NEED_ROWS(struct tables, layouts, layout),
 	LIST(struct tables, driver_libraries),
-	ROWS(struct tables, parts, &part_entry),
-	ROWS(struct tables, nvcc_errors, &nvcc_error_entry),
-	NEED_ROWS(struct tables, toolkits, &toolkit_entry));
-const cyaml_schema_value_t schema_cuda = TOP(struct tables, toolkit_file_fields);
+	ROWS(struct tables, parts, part),
+	ROWS(struct tables, nvcc_errors, nvcc_error),
+	NEED_ROWS(struct tables, toolkits, toolkit));
 
 ROW(blas, struct blas_row,
 	NEED(struct blas_row, name),  NEED(struct blas_row, cmake),
@@ -125,11 +124,10 @@ ROW(blas, struct blas_row,
 	MAY(struct blas_row, debian), NEED_LIST(struct blas_row, platforms),
 	MAY(struct blas_row, world),  MAY(struct blas_row, place),    LIST(struct blas_row, files),
 	MAY(struct blas_row, linked), MAY(struct blas_row, licence),
-	MAY(struct blas_row, note),   ROWS(struct blas_row, settings, &setting_entry));
-FIELDS(blas_file,
+	MAY(struct blas_row, note),   ROWS(struct blas_row, settings, setting));
+TOP(blas, struct tables, 0,
 	SOURCES,
-	NEED_ROWS(struct tables, blas, &blas_entry));
-const cyaml_schema_value_t schema_blas = TOP(struct tables, blas_file_fields);
+	NEED_ROWS(struct tables, blas, blas));
 
 ROW(toggle, struct toggle_row,
 	MAY(struct toggle_row, name),   LIST(struct toggle_row, names),  MAY(struct toggle_row, package),
@@ -142,20 +140,18 @@ ROW(retired, struct retired_row,
 	MAY(struct retired_row, package),
 	MAY(struct retired_row, since),
 	NEED(struct retired_row, why));
-FIELDS(toggle_file,
+TOP(toggles, struct tables, 0,
 	SOURCES,
-	NEED_ROWS(struct tables, toggles, &toggle_entry),
-	ROWS(struct tables, retired, &retired_entry));
-const cyaml_schema_value_t schema_toggles = TOP(struct tables, toggle_file_fields);
+	NEED_ROWS(struct tables, toggles, toggle),
+	ROWS(struct tables, retired, retired));
 
 ROW(correction, struct correction_row,
 	NEED(struct correction_row, name),   LIST(struct correction_row, packages),
 	LIST(struct correction_row, kinds),  LIST(struct correction_row, isas),
 	LIST(struct correction_row, gpus),   NEED(struct correction_row, note),
 	NEED(struct correction_row, source));
-FIELDS(correction_file,
-	NEED_ROWS(struct tables, corrections, &correction_entry));
-const cyaml_schema_value_t schema_corrections = TOP(struct tables, correction_file_fields);
+TOP(corrections, struct tables, 0,
+	NEED_ROWS(struct tables, corrections, correction));
 
 ROW(source, struct source_row,
 	NEED(struct source_row, name),
@@ -163,9 +159,9 @@ ROW(source, struct source_row,
 	NEED_LIST(struct source_row, urls),
 	MAY(struct source_row, into),
 	FLAG(struct source_row, keep_top),
-	NUMBER(struct source_row, bytes, CYAML_FLAG_OPTIONAL),
-	NUMBER(struct source_row, max_unpacked, CYAML_FLAG_OPTIONAL));
-ROW(command, struct command_row,
+	NUMBER(struct source_row, bytes),
+	NUMBER(struct source_row, max_unpacked));
+PLAIN(command, struct command_row,
 	MAY(struct command_row, dir),
 	NEED_LIST(struct command_row, argv),
 	NEED(struct command_row, why));
@@ -175,18 +171,16 @@ ROW(need, struct need_row,
 	MAY(struct need_row, release), MAY(struct need_row, toggle),  FLAG(struct need_row, host),
 	FLAG(struct need_row, optional),
 	NEED(struct need_row, debian), MAY(struct need_row, wheel),   NEED(struct need_row, why));
-FIELDS(needs_file,
+TOP(needs, struct tables, 0,
 	SOURCES,
-	NEED_ROWS(struct tables, needs, &need_entry));
-const cyaml_schema_value_t schema_needs = TOP(struct tables, needs_file_fields);
+	NEED_ROWS(struct tables, needs, need));
 
 ROW(taken, struct taken_row,
 	NEED(struct taken_row, package), NEED(struct taken_row, version), MAY(struct taken_row, requirement),
 	MAY(struct taken_row, check),    NEED(struct taken_row, why));
-FIELDS(taken_file,
+TOP(taken, struct tables, 0,
 	SOURCES,
-	NEED_ROWS(struct tables, taken, &taken_entry));
-const cyaml_schema_value_t schema_taken = TOP(struct tables, taken_file_fields);
+	NEED_ROWS(struct tables, taken, taken));
 
 ROW(heavy, struct heavy_row,
 	NEED(struct heavy_row, units),
@@ -200,40 +194,38 @@ ROW(cuda_require, struct cuda_require_row,
 	NEED(struct cuda_require_row, requirement),
 	MAY(struct cuda_require_row, cuda),
 	LIST(struct cuda_require_row, platforms));
-FIELDS(memory,
+ROW(memory, struct memory_row,
 	MAY(struct memory_row, compile),
 	MAY(struct memory_row, link),
-	ROWS(struct memory_row, heavy, &heavy_entry));
-FIELDS(package,
+	ROWS(struct memory_row, heavy, heavy));
+ROW(package, struct package_row,
 	NEED(struct package_row, version),
 	NEED(struct package_row, backend),
-	NEED_ROWS(struct package_row, sources, &source_entry),
+	NEED_ROWS(struct package_row, sources, source),
 	MAY(struct package_row, series),
 	LIST(struct package_row, skip_patches),
-	ROWS(struct package_row, prepare, &command_entry),
+	ROWS(struct package_row, prepare, command),
 	LIST(struct package_row, python_requires),
 	LIST(struct package_row, install_requires),
-	ROWS(struct package_row, cuda_requires, &cuda_require_entry),
+	ROWS(struct package_row, cuda_requires, cuda_require),
 	MAY(struct package_row, requirements),
 	MAY(struct package_row, tried_with),
-	ROWS(struct package_row, settings, &setting_entry),
-	ROWS(struct package_row, extra_cflags, &cflags_entry),
+	ROWS(struct package_row, settings, setting),
+	ROWS(struct package_row, extra_cflags, cflags),
 	MAY(struct package_row, cudnn),
 	MAY(struct package_row, note),
-	CYAML_FIELD_MAPPING_PTR("memory", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct package_row, memory,
-				memory_fields));
+	{"memory", YAML_ROW, .offset = offsetof(struct package_row, memory), .of = &memory_schema});
 #define PACKAGE(member)                                                                                                \
-	CYAML_FIELD_MAPPING_PTR(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct release_row, member,         \
-				package_fields)
+	{#member, YAML_ROW, .offset = offsetof(struct release_row, member), .of = &package_schema}
 ROW(world, struct world_row,
 	NEED(struct world_row, base),
 	LIST(struct world_row, cuda));
-FIELDS(release,
+TOP(release, struct release_row, offsetof(struct release_row, line),
 	NEED(struct release_row, name),
 	NEED(struct release_row, base),
 	NEED_LIST(struct release_row, pythons),
 	LIST(struct release_row, toolkits),
-	ROWS(struct release_row, worlds, &world_entry),
+	ROWS(struct release_row, worlds, world),
 	MAY(struct release_row, cmake),
 	MAY(struct release_row, ninja),
 	MAY(struct release_row, gcc),
@@ -243,11 +235,10 @@ FIELDS(release,
 	MAY(struct release_row, disk),
 	MAY(struct release_row, note),
 	MAY(struct release_row, sources),
-	NUMBER(struct release_row, source_date_epoch, CYAML_FLAG_DEFAULT),
+	NEED_NUMBER(struct release_row, source_date_epoch),
 	PACKAGE(pytorch),
 	PACKAGE(torchvision),
 	PACKAGE(torchaudio));
-const cyaml_schema_value_t schema_release = TOP(struct release_row, release_fields);
 
 ROW(extension, struct extension_row,
 	NEED(struct extension_row, name),
@@ -266,12 +257,11 @@ ROW(encoding, struct encoding_row,
 	NEED(struct encoding_row, mask),
 	NEED(struct encoding_row, value),
 	NEED(struct encoding_row, what));
-FIELDS(extension_file,
-	NEED_ROWS(struct extension_file, extensions, &extension_entry),
-	NEED_ROWS(struct extension_file, combined, &combined_entry),
-	NEED_ROWS(struct extension_file, instructions, &instruction_entry),
-	NEED_ROWS(struct extension_file, encodings, &encoding_entry));
-const cyaml_schema_value_t schema_extensions = TOP(struct extension_file, extension_file_fields);
+TOP(extensions, struct extension_file, 0,
+	NEED_ROWS(struct extension_file, extensions, extension),
+	NEED_ROWS(struct extension_file, combined, combined),
+	NEED_ROWS(struct extension_file, instructions, instruction),
+	NEED_ROWS(struct extension_file, encodings, encoding));
 
 ROW(family, struct family_row,
 	NEED(struct family_row, library),
@@ -280,17 +270,14 @@ ROW(family, struct family_row,
 	NEED_LIST(struct family_row, extensions),
 	FLAG(struct family_row, carries),
 	NEED(struct family_row, why));
-FIELDS(dispatch,
-	NEED_ROWS(struct dispatch_file, families, &family_entry));
-const cyaml_schema_value_t schema_dispatch = TOP(struct dispatch_file, dispatch_fields);
+TOP(dispatch, struct dispatch_file, 0,
+	NEED_ROWS(struct dispatch_file, families, family));
 
 ROW(library, struct system_library_row,
 	NEED(struct system_library_row, name),
 	MAY(struct system_library_row, since),
 	FLAG(struct system_library_row, versioned));
-#define CEILING(key, i)                                                                                                \
-	CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct policy_row, ceilings[i], 1,       \
-			       CYAML_UNLIMITED)
+#define CEILING(key, i) {key, YAML_STRING, .offset = offsetof(struct policy_row, ceilings[i]), .filled = true}
 ROW(policy, struct policy_row,
 	NEED(struct policy_row, policy),
 	NEED(struct policy_row, machine),
@@ -301,10 +288,9 @@ ROW(policy, struct policy_row,
 	CEILING("libatomic", 4),
 	CEILING("zlib", 5),
 	LIST(struct policy_row, also));
-FIELDS(manylinux,
-	NEED_ROWS(struct manylinux_policy, libraries, &library_entry),
-	NEED_ROWS(struct manylinux_policy, policies, &policy_entry));
-const cyaml_schema_value_t schema_manylinux = TOP(struct manylinux_policy, manylinux_fields);
+TOP(manylinux, struct manylinux_policy, 0,
+	NEED_ROWS(struct manylinux_policy, libraries, library),
+	NEED_ROWS(struct manylinux_policy, policies, policy));
 
 ROW(pool, struct pool_row,
 	NEED(struct pool_row, name),
@@ -315,109 +301,22 @@ ROW(pool, struct pool_row,
 	LIST(struct pool_row, without),
 	NEED(struct pool_row, why),
 	NEED(struct pool_row, instead));
-FIELDS(threads,
-	NEED_ROWS(struct pool_file, pools, &pool_entry));
-const cyaml_schema_value_t schema_threads = TOP(struct pool_file, threads_fields);
+TOP(threads, struct pool_file, 0,
+	NEED_ROWS(struct pool_file, pools, pool));
 
 ROW(matrix_row, struct matrix_row,
 	LIST(struct matrix_row, packages),  LIST(struct matrix_row, pythons), LIST(struct matrix_row, toolkits),
 	NEED_LIST(struct matrix_row, gpus), LIST(struct matrix_row, isas));
-FIELDS(matrix,
+TOP(matrix, struct matrix_file, offsetof(struct matrix_file, line),
 	NEED(struct matrix_file, note),
 	MAY(struct matrix_file, release),
 	MAY(struct matrix_file, of),
 	LIST(struct matrix_file, pythons),
-	ROWS(struct matrix_file, rows, &matrix_row_entry),
+	ROWS(struct matrix_file, rows, matrix_row),
 	LIST(struct matrix_file, only),
 	LIST(struct matrix_file, except));
-const cyaml_schema_value_t schema_matrix = TOP(struct matrix_file, matrix_fields);
 
-/* Where the line number lies in the struct that a set of fields fills. */
-static const struct {
-	const cyaml_schema_field_t *fields;
-	size_t offset;
-} line_members[] = {
-	{setting_fields, offsetof(struct table_setting, line)},
-	{isa_fields, offsetof(struct isa_row, line)},
-	{gpu_fields, offsetof(struct gpu_row, line)},
-	{cuda_library_fields, offsetof(struct cuda_library_row, line)},
-	{layout_fields, offsetof(struct layout_row, line)},
-	{gpu_units_fields, offsetof(struct gpu_units_row, line)},
-	{gpu_extra_fields, offsetof(struct gpu_extra_row, line)},
-	{part_fields, offsetof(struct part_row, line)},
-	{toolkit_fields, offsetof(struct toolkit_row, line)},
-	{blas_fields, offsetof(struct blas_row, line)},
-	{toggle_fields, offsetof(struct toggle_row, line)},
-	{retired_fields, offsetof(struct retired_row, line)},
-	{source_fields, offsetof(struct source_row, line)},
-	{correction_fields, offsetof(struct correction_row, line)},
-	{taken_fields, offsetof(struct taken_row, line)},
-	{package_fields, offsetof(struct package_row, line)},
-	{release_fields, offsetof(struct release_row, line)},
-	{isa_group_fields, offsetof(struct isa_group, line)},
-	{matrix_row_fields, offsetof(struct matrix_row, line)},
-	{matrix_fields, offsetof(struct matrix_file, line)},
-	{need_fields, offsetof(struct need_row, line)},
-	{heavy_fields, offsetof(struct heavy_row, line)},
-	{nvcc_error_fields, offsetof(struct nvcc_error_row, line)},
-	{cflags_fields, offsetof(struct cflags_row, line)},
-	{cuda_require_fields, offsetof(struct cuda_require_row, line)},
-	{memory_fields, offsetof(struct memory_row, line)},
-	{extension_fields, offsetof(struct extension_row, line)},
-	{combined_fields, offsetof(struct combined_row, line)},
-	{instruction_fields, offsetof(struct instruction_row, line)},
-	{encoding_fields, offsetof(struct encoding_row, line)},
-	{family_fields, offsetof(struct family_row, line)},
-	{library_fields, offsetof(struct system_library_row, line)},
-	{policy_fields, offsetof(struct policy_row, line)},
-	{pool_fields, offsetof(struct pool_row, line)},
-};
 /* clang-format on */
-
-static void settle_fields(const cyaml_schema_field_t *fields, char *data, const char *path,
-			  const struct yaml_lines *lines);
-
-static void settle_sequence(const cyaml_schema_field_t *f, char *data, const char *path, const struct yaml_lines *lines)
-{
-	char *items = *(char **)(data + f->data_offset);
-	const cyaml_schema_value_t *entry = f->value.sequence.entry;
-	unsigned count;
-	char below[160];
-	memcpy(&count, data + f->count_offset, sizeof(count));
-	if (entry->type != CYAML_MAPPING)
-		return;
-	for (unsigned i = 0; i < count; i++) {
-		snprintf(below, sizeof(below), "%s%s%s/%u", path, *path ? "/" : "", f->key, i);
-		settle_fields(entry->mapping.fields, items + (size_t)i * entry->data_size, below, lines);
-	}
-}
-
-static void settle_fields(const cyaml_schema_field_t *fields, char *data, const char *path,
-			  const struct yaml_lines *lines)
-{
-	for (size_t i = 0; i < ARRAY_LEN(line_members); i++)
-		if (line_members[i].fields == fields) {
-			unsigned line = yaml_line(lines, "%s", path);
-			memcpy(data + line_members[i].offset, &line, sizeof(line));
-		}
-	for (const cyaml_schema_field_t *f = fields; f->key; f++) {
-		const char **slot = (const char **)(data + f->data_offset);
-		if (f->value.type == CYAML_STRING && !*slot) {
-			*slot = "";
-		} else if (f->value.type == CYAML_SEQUENCE) {
-			settle_sequence(f, data, path, lines);
-		} else if (f->value.type == CYAML_MAPPING && *slot) {
-			char below[160];
-			snprintf(below, sizeof(below), "%s%s%s", path, *path ? "/" : "", f->key);
-			settle_fields(f->value.mapping.fields, *(char **)slot, below, lines);
-		}
-	}
-}
-
-void schema_settle(const cyaml_schema_value_t *schema, void *data, const struct yaml_lines *lines)
-{
-	settle_fields(schema->mapping.fields, data, "", lines);
-}
 
 /* Keys whose values no program reads but to print them. */
 static bool is_for_people(const char *key)
@@ -441,37 +340,34 @@ static void put_text(const char *text, struct buf *out)
 	buf_printf(out, "%zu:%s\n", strlen(text), text);
 }
 
-static void put_fields(const cyaml_schema_field_t *fields, const char *data, const char *const *keys, struct buf *out)
+static void put_fields(const struct yaml_schema *schema, const char *data, const char *const *keys, struct buf *out)
 {
-	for (const cyaml_schema_field_t *f = fields; f->key; f++) {
-		const char *slot = data + f->data_offset;
-		if (!counts(f->key, keys))
+	for (const struct yaml_key *k = schema->keys; k->name; k++) {
+		const void *slot = data + k->offset;
+		unsigned count;
+		if (!counts(k->name, keys))
 			continue;
-		buf_printf(out, "%s ", f->key);
-		if (f->value.type == CYAML_STRING) {
-			put_text(*(const char *const *)slot, out);
-		} else if (f->value.type == CYAML_BOOL) {
-			put_text(*(const bool *)slot ? "true" : "false", out);
-		} else {
-			const cyaml_schema_value_t *entry = f->value.sequence.entry;
-			const char *items = *(const char *const *)slot;
-			unsigned count;
-			memcpy(&count, data + f->count_offset, sizeof(count));
-			buf_printf(out, "%u\n", count);
-			for (unsigned i = 0; i < count; i++) {
-				if (entry->type == CYAML_MAPPING)
-					put_fields(entry->mapping.fields, items + (size_t)i * entry->data_size, NULL,
-						   out);
-				else
-					put_text(((const char *const *)(const void *)items)[i], out);
-			}
+		buf_printf(out, "%s ", k->name);
+		if (k->type == YAML_STRING || k->type == YAML_TRUTH) {
+			put_text(k->type == YAML_STRING ? *(const char *const *)slot
+				 : *(const bool *)slot  ? "true"
+							: "false",
+				 out);
+			continue;
 		}
+		memcpy(&count, data + k->count, sizeof(count));
+		buf_printf(out, "%u\n", count);
+		for (unsigned i = 0; i < count; i++)
+			if (k->of)
+				put_fields(k->of, *(const char *const *)slot + i * k->of->size, NULL, out);
+			else
+				put_text((*(const char *const *const *)slot)[i], out);
 	}
 }
 
-void schema_digest(const cyaml_schema_value_t *schema, const void *data, const char *const *keys, char ret[65])
+void schema_digest(const struct yaml_schema *schema, const void *data, const char *const *keys, char ret[65])
 {
 	AUTO_BUF struct buf text = {0};
-	put_fields(schema->mapping.fields, data, keys, &text);
+	put_fields(schema, data, keys, &text);
 	digest_data(buf_cstr(&text), text.len, ret);
 }

@@ -221,12 +221,9 @@ static int load(const struct tables *t, const char *name, unsigned depth, struct
 {
 	struct loader l = {.t = t, .a = a};
 	struct matrix *m = arena_alloc(a, sizeof(*m));
-	struct yaml_lines *lines = NULL;
-	void *data = NULL;
-	if (find_file(t, name, a, &l.path, e) < 0 || yaml_load(l.path, &schema_matrix, a, &data, &lines, e) < 0)
+	l.file = arena_alloc(a, sizeof(*l.file));
+	if (find_file(t, name, a, &l.path, e) < 0 || yaml_load(l.path, &schema_matrix, a, l.file, NULL, e) < 0)
 		return -1;
-	schema_settle(&schema_matrix, data, lines);
-	l.file = data;
 	*m = (struct matrix){.name = arena_strdup(a, name), .note = l.file->note, .file = l.path};
 	if (settle(&l, depth, m, e) < 0)
 		return -1;

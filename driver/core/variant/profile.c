@@ -276,23 +276,24 @@ static const char *example_path(const struct tables *t, const char *name, struct
 	return fs_exists(TRUSTED, path) ? path : NULL;
 }
 
-int profile_by_name(const struct tables *t, const char *name, unsigned depth, struct arena *a, struct profile *ret,
-		    struct err *e)
+int profile_by_name(const struct tables *t, const char *name, struct inherit *inherit, struct arena *a,
+		    struct profile *ret, struct err *e)
 {
 	if (strchr(name, '/') || path_has_suffix(name, ".yaml"))
-		return profile_file_load(t, name, depth, a, ret, e);
+		return profile_file_load(t, name, inherit, a, ret, e);
 	if (profile_parse(t, name, a, ret, e) == 0)
 		return 0;
 	const char *example = example_path(t, name, a);
 	if (!example)
 		return -1;
 	err_clear(e);
-	return profile_file_load(t, example, depth, a, ret, e);
+	return profile_file_load(t, example, inherit, a, ret, e);
 }
 
 int profile_load(const struct tables *t, const char *name_or_path, struct arena *a, struct profile *ret, struct err *e)
 {
-	return profile_by_name(t, name_or_path, 0, a, ret, e);
+	struct inherit none = {0};
+	return profile_by_name(t, name_or_path, &none, a, ret, e);
 }
 
 /* One piece of a local version label: letters and digits, single dots between (PEP 440 takes '_' and '-' for dots). */

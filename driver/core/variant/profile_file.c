@@ -1,96 +1,67 @@
 #include <string.h>
-#include <yaml.h>
 
-#include "base/buf.h"
 #include "base/path.h"
-#include "base/suggest.h"
 #include "base/sys/fs.h"
+#include "base/yaml/yaml.h"
 #include "core/tables/row_check.h"
 #include "core/variant/profile_parts.h"
 
-/* The keys of 'toggles' are the user's, which a schema of fixed keys cannot say: so the document is read through
- * libyaml itself. */
-
-#define PROFILE_MAX_BYTES (1u << 20)
 #define INHERIT_MAX 8
-#define MAX_DEPTH 64 /* as in tables */
-#define CIRCLE "circle of profiles"
 #define STEM_CHARS "abcdefghijklmnopqrstuvwxyz0123456789-"
+
+struct profile_text { /* the file as it stands; NULL: it does not say */
+	const struct yaml_tree *inherit, *gpu, *isa, *blas, *cflags, *toggles;
+};
+
+#define T struct profile_text
+PLAIN(profile, T, NODE(T, inherit), NODE(T, gpu), NODE(T, isa), NODE(T, blas), NODE(T, cflags), NODE(T, toggles));
 
 struct reader {
 	const struct tables *t;
 	const char *path;
 	struct arena *a;
-	yaml_document_t doc;
-	unsigned depth;
+	struct inherit *inherit;
 };
 
-static unsigned line_of(const yaml_node_t *n)
-{
-	return n ? (unsigned)n->start_mark.line + 1 : 1;
-}
-
 /* An error at a node. */
-#define BAD(r, n, e, ...) row_bad(&(const struct row_place){(r)->path, line_of(n)}, e, __VA_ARGS__)
+#define BAD(r, n, e, ...) row_bad(&(const struct row_place){(r)->path, (n)->line}, e, __VA_ARGS__)
 
-/* The text of a scalar; NULL if the node is none, or is empty, or holds a NUL. */
-static const char *text_of(const yaml_node_t *n)
+/* The text of a node, NULL with an error. */
+static const char *need_text(const struct reader *r, const struct yaml_tree *n, const char *key, struct err *e)
 {
-	if (!n || n->type != YAML_SCALAR_NODE)
-		return NULL;
-	const char *s = (const char *)n->data.scalar.value;
-	return n->data.scalar.length && strlen(s) == n->data.scalar.length ? s : NULL;
-}
-
-/* As text_of, in the arena; NULL with an error. */
-static const char *need_text(struct reader *r, const yaml_node_t *n, const char *key, struct err *e)
-{
-	const char *s = text_of(n);
-	if (s)
-		return arena_strdup(r->a, s);
+	if (n->kind == YAML_TEXT && *n->text)
+		return n->text;
 	BAD(r, n, e, "'%s' needs a value, one word", key);
 	return NULL;
 }
 
 /* Puts "file:line" in front of an error from a part that knows no file. */
-static int at_node(const struct reader *r, const yaml_node_t *n, struct err *e)
+static int at_node(const struct reader *r, const struct yaml_tree *n, struct err *e)
 {
-	return err_wrap(e, "%s:%u", r->path, line_of(n));
-}
-
-static int refuse_key(const struct reader *r, const yaml_node_t *key, const char *name, struct err *e)
-{
-	static const char *const known[] = {"inherit", "gpu", "isa", "blas", "cflags", "toggles"};
-	const char *near = suggest_nearest(name, known, ARRAY_LEN(known));
-	BAD(r, key, e, "unknown key '%s'", name);
-	if (near)
-		return err_hint(e, "did you mean '%s'? known: inherit gpu isa blas cflags toggles", near);
-	return err_hint(e, "known: inherit gpu isa blas cflags toggles");
+	return err_wrap(e, "%s:%u", r->path, n->line);
 }
 
 /* A word, or a list of words. */
-static int read_words(struct reader *r, yaml_node_t *n, const char *key, struct strlist *ret, struct err *e)
+static int read_words(const struct reader *r, const struct yaml_tree *n, struct strlist *ret, struct err *e)
 {
-	if (n->type != YAML_SEQUENCE_NODE) {
-		const char *word = need_text(r, n, key, e);
-		if (!word)
-			return -1;
-		strlist_split(ret, r->a, word, " \t\n");
-		return 0;
-	}
-	for (const yaml_node_item_t *i = n->data.sequence.items.start; i < n->data.sequence.items.top; i++) {
-		const char *word = need_text(r, yaml_document_get_node(&r->doc, *i), key, e);
-		if (!word)
+	const char *word;
+	for (size_t i = 0; n->kind == YAML_LIST && i < n->count; i++) {
+		if (!(word = need_text(r, &n->items[i], n->key, e)))
 			return -1;
 		strlist_ref(ret, r->a, word);
 	}
+	if (n->kind == YAML_LIST)
+		return 0;
+	if (!(word = need_text(r, n, n->key, e)))
+		return -1;
+	strlist_split(ret, r->a, word, " \t\n");
 	return 0;
 }
 
-static int read_gpu(struct reader *r, yaml_node_t *n, struct profile *p, struct err *e)
+static int read_gpu(const struct reader *r, const struct yaml_tree *n, struct profile *p, struct err *e)
 {
 	struct strlist words = {0};
-	if (read_words(r, n, "gpu", &words, e) < 0)
+	if (read_words(r, n, &words, e) < 0)
 		return -1;
 	if (!words.count)
 		return BAD(r, n, e, "'gpu' is an empty list");
@@ -99,7 +70,7 @@ static int read_gpu(struct reader *r, yaml_node_t *n, struct profile *p, struct 
 	return 0;
 }
 
-static int read_blas(struct reader *r, yaml_node_t *n, struct profile *p, struct err *e)
+static int read_blas(const struct reader *r, const struct yaml_tree *n, struct profile *p, struct err *e)
 {
 	struct strlist known = {0};
 	const char *name = need_text(r, n, "blas", e);
@@ -114,11 +85,11 @@ static int read_blas(struct reader *r, yaml_node_t *n, struct profile *p, struct
 	return err_hint(e, "known: %s", strlist_join(&known, r->a, " "));
 }
 
-static int read_cflags(struct reader *r, yaml_node_t *n, struct profile *p, struct err *e)
+static int read_cflags(const struct reader *r, const struct yaml_tree *n, struct profile *p, struct err *e)
 {
-	const struct row_place at = {r->path, line_of(n)};
+	const struct row_place at = {r->path, n->line};
 	struct strlist flags = {0};
-	if (read_words(r, n, "cflags", &flags, e) < 0 ||
+	if (read_words(r, n, &flags, e) < 0 ||
 	    row_flags(&at, "cflags", strlist_argv(&flags, r->a), (unsigned)flags.count, e) < 0)
 		return -1;
 	strlist_append(&p->extra_cflags, r->a, &flags);
@@ -126,31 +97,29 @@ static int read_cflags(struct reader *r, yaml_node_t *n, struct profile *p, stru
 }
 
 /* One toggle; an inherited one of that name is replaced. */
-static int add_toggle(struct reader *r, const yaml_node_t *key, const yaml_node_t *value, struct profile *p,
-		      struct err *e)
+static int add_toggle(const struct reader *r, const struct yaml_tree *n, struct profile *p, struct err *e)
 {
-	const char *name = text_of(key);
-	const char *word;
-	if (!name || strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") != strlen(name))
-		return BAD(r, key, e, "not the name of a toggle: '%s'", name ? name : "");
-	word = need_text(r, value, name, e);
+	const char *name = n->key, *word;
+	if (!*name || strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") != strlen(name))
+		return BAD(r, n, e, "not the name of a toggle: '%s'", name);
+	word = need_text(r, n, name, e);
 	if (!word)
 		return -1;
 	if (strpbrk(word, "\n\r"))
-		return BAD(r, value, e, "the value of '%s' has more than one line", name);
-	struct table_setting s = {.name = arena_strdup(r->a, name),
+		return BAD(r, n, e, "the value of '%s' has more than one line", name);
+	struct table_setting s = {.name = name,
 				  .value = word,
 				  .why = r->path,
 				  .since = "",
 				  .gpu = "",
 				  .until = "",
 				  .package = "",
-				  .line = line_of(key)};
+				  .line = n->line};
 	for (unsigned i = 0; i < p->toggles_count; i++) {
 		if (strcmp(p->toggles[i].name, name) != 0)
 			continue;
 		if (strcmp(p->toggles[i].why, r->path) == 0)
-			return BAD(r, key, e, "toggle '%s' is there twice", name);
+			return BAD(r, n, e, "toggle '%s' is there twice", name);
 		p->toggles[i] = s;
 		return 0;
 	}
@@ -158,69 +127,37 @@ static int add_toggle(struct reader *r, const yaml_node_t *key, const yaml_node_
 	return 0;
 }
 
-static int read_toggles(struct reader *r, yaml_node_t *n, struct profile *p, struct err *e)
+static int read_toggles(const struct reader *r, const struct yaml_tree *n, struct profile *p, struct err *e)
 {
-	if (n->type != YAML_MAPPING_NODE)
+	if (n->kind != YAML_MAPPING)
 		return BAD(r, n, e, "'%s' is a mapping: NAME: VALUE", "toggles");
-	size_t count = (size_t)(n->data.mapping.pairs.top - n->data.mapping.pairs.start);
-	struct table_setting *room = arena_array(r->a, p->toggles_count + count, sizeof(*room));
+	struct table_setting *room = arena_array(r->a, p->toggles_count + n->count, sizeof(*room));
 	if (p->toggles_count)
 		memcpy(room, p->toggles, p->toggles_count * sizeof(*room));
 	p->toggles = room;
-	for (const yaml_node_pair_t *i = n->data.mapping.pairs.start; i < n->data.mapping.pairs.top; i++)
-		if (add_toggle(r, yaml_document_get_node(&r->doc, i->key), yaml_document_get_node(&r->doc, i->value), p,
-			       e) < 0)
+	for (size_t i = 0; i < n->count; i++)
+		if (add_toggle(r, &n->items[i], p, e) < 0)
 			return -1;
 	return 0;
 }
 
-static int read_inherit(struct reader *r, yaml_node_t *n, struct profile *p, struct err *e)
+static int read_inherit(const struct reader *r, const struct yaml_tree *n, struct profile *p, struct err *e)
 {
 	const char *name = need_text(r, n, "inherit", e);
 	if (!name)
 		return -1;
-	if (r->depth >= INHERIT_MAX)
-		return BAD(r, n, e, CIRCLE " in '%s': a profile cannot inherit itself", name);
+	if (++r->inherit->depth > INHERIT_MAX) {
+		r->inherit->circle = true;
+		return BAD(r, n, e, "circle of profiles in '%s': a profile cannot inherit itself", name);
+	}
 	if (*name != '/' && (strchr(name, '/') || path_has_suffix(name, ".yaml")))
 		name = path_join(r->a, path_dir(r->a, r->path), name + (strncmp(name, "./", 2) == 0 ? 2 : 0));
-	if (profile_by_name(r->t, name, r->depth + 1, r->a, p, e) < 0)
-		return strstr(e->msg, CIRCLE) ? -1 : at_node(r, n, e); /* one place says it */
+	if (profile_by_name(r->t, name, r->inherit, r->a, p, e) < 0)
+		return r->inherit->circle ? -1 : at_node(r, n, e); /* one place says it */
 	return 0;
 }
 
-/* The value of a key, NULL when it is not there. */
-static yaml_node_t *find(struct reader *r, const yaml_node_t *map, const char *name)
-{
-	for (const yaml_node_pair_t *i = map->data.mapping.pairs.start; i < map->data.mapping.pairs.top; i++) {
-		const char *key = text_of(yaml_document_get_node(&r->doc, i->key));
-		if (key && strcmp(key, name) == 0)
-			return yaml_document_get_node(&r->doc, i->value);
-	}
-	return NULL;
-}
-
-static int check_keys(struct reader *r, const yaml_node_t *map, struct err *e)
-{
-	static const char *const known[] = {"inherit", "gpu", "isa", "blas", "cflags", "toggles"};
-	bool seen[ARRAY_LEN(known)] = {false};
-	for (const yaml_node_pair_t *i = map->data.mapping.pairs.start; i < map->data.mapping.pairs.top; i++) {
-		const yaml_node_t *key = yaml_document_get_node(&r->doc, i->key);
-		const char *name = text_of(key);
-		size_t k = 0;
-		if (!name)
-			return BAD(r, key, e, "a key must be text%s", "");
-		while (k < ARRAY_LEN(known) && strcmp(known[k], name) != 0)
-			k++;
-		if (k == ARRAY_LEN(known))
-			return refuse_key(r, key, name, e);
-		if (seen[k])
-			return BAD(r, key, e, "key '%s' is there twice", name);
-		seen[k] = true;
-	}
-	return 0;
-}
-
-static int read_isa(struct reader *r, yaml_node_t *n, struct profile *p, struct err *e)
+static int read_isa(const struct reader *r, const struct yaml_tree *n, struct profile *p, struct err *e)
 {
 	const char *name = need_text(r, n, "isa", e);
 	if (!name)
@@ -235,35 +172,20 @@ static int read_isa(struct reader *r, yaml_node_t *n, struct profile *p, struct 
 }
 
 /* 'inherit' first wherever it stands, then what this file says itself. */
-static int read_document(struct reader *r, struct profile *p, struct err *e)
+static int read_document(const struct reader *r, struct profile *p, struct err *e)
 {
-	yaml_node_t *map = yaml_document_get_root_node(&r->doc);
-	bool has_gpu = false;
-	if (!map || map->type != YAML_MAPPING_NODE)
-		return BAD(r, map, e, "not a profile: '%s' has no keys such as gpu and isa", path_base(r->path));
-	if (check_keys(r, map, e) < 0)
+	const struct yaml_tree top = {.line = 1};
+	struct profile_text f = {0};
+	if (yaml_load(r->path, &profile_schema, r->a, &f, NULL, e) < 0)
 		return -1;
-	yaml_node_t *n = find(r, map, "inherit");
-	if (n) {
-		if (read_inherit(r, n, p, e) < 0)
-			return -1;
-		has_gpu = true;
-	}
-	if ((n = find(r, map, "gpu")) && read_gpu(r, n, p, e) < 0)
+	if ((f.inherit && read_inherit(r, f.inherit, p, e) < 0) || (f.gpu && read_gpu(r, f.gpu, p, e) < 0) ||
+	    (f.isa && read_isa(r, f.isa, p, e) < 0) || (f.blas && read_blas(r, f.blas, p, e) < 0) ||
+	    (f.cflags && read_cflags(r, f.cflags, p, e) < 0) || (f.toggles && read_toggles(r, f.toggles, p, e) < 0))
 		return -1;
-	has_gpu |= n != NULL;
-	if ((n = find(r, map, "isa")) && read_isa(r, n, p, e) < 0)
-		return -1;
-	if ((n = find(r, map, "blas")) && read_blas(r, n, p, e) < 0)
-		return -1;
-	if ((n = find(r, map, "cflags")) && read_cflags(r, n, p, e) < 0)
-		return -1;
-	if ((n = find(r, map, "toggles")) && read_toggles(r, n, p, e) < 0)
-		return -1;
-	if (!has_gpu)
-		return BAD(r, map, e, "'%s' is missing: cpu, mps, or a list like [sm80, sm90]", "gpu");
+	if (!f.inherit && !f.gpu)
+		return BAD(r, &top, e, "'%s' is missing: cpu, mps, or a list like [sm80, sm90]", "gpu");
 	if (!p->isa && p->gpu != GPU_MPS)
-		return BAD(r, map, e, "'%s' is missing: the CPU instruction set", "isa");
+		return BAD(r, &top, e, "'%s' is missing: the CPU instruction set", "isa");
 	return 0;
 }
 
@@ -316,59 +238,10 @@ static int check_stem(const struct tables *t, const char *path, struct arena *a,
 			   "of the wheel's version");
 }
 
-/* What the loader takes minutes for, and what it leaves unread. Its own complaints are left to it. */
-static int check_shape(const struct reader *r, const struct buf *text, struct err *e)
+int profile_file_load(const struct tables *t, const char *path, struct inherit *inherit, struct arena *a,
+		      struct profile *ret, struct err *e)
 {
-	yaml_parser_t parser;
-	yaml_event_t event;
-	unsigned depth = 0, documents = 0;
-	int rc = 0;
-	if (!yaml_parser_initialize(&parser))
-		return err_set(e, ERR_SYSTEM, "out of memory for '%s'", r->path);
-	yaml_parser_set_input_string(&parser, (const unsigned char *)buf_cstr(text), text->len);
-	for (bool more = true; more && rc == 0 && yaml_parser_parse(&parser, &event);) {
-		unsigned long line = (unsigned long)event.start_mark.line + 1;
-		const yaml_event_type_t type = event.type;
-		more = type != YAML_STREAM_END_EVENT;
-		depth += type == YAML_SEQUENCE_START_EVENT || type == YAML_MAPPING_START_EVENT;
-		depth -= type == YAML_SEQUENCE_END_EVENT || type == YAML_MAPPING_END_EVENT;
-		documents += type == YAML_DOCUMENT_START_EVENT;
-		yaml_event_delete(&event);
-		if (depth > MAX_DEPTH)
-			rc = err_set(e, ERR_CONFIG, "%s:%lu: nested too deeply", r->path, line);
-		else if (documents > 1)
-			rc = err_set(e, ERR_CONFIG, "%s:%lu: more than one document in the file", r->path, line);
-	}
-	yaml_parser_delete(&parser);
-	return rc;
-}
-
-static int parse(struct reader *r, const struct buf *text, struct profile *p, struct err *e)
-{
-	yaml_parser_t parser;
-	int ok = 0;
-	if (check_shape(r, text, e) < 0)
-		return -1;
-	if (!yaml_parser_initialize(&parser))
-		return err_set(e, ERR_SYSTEM, "out of memory for '%s'", r->path);
-	yaml_parser_set_input_string(&parser, (const unsigned char *)buf_cstr(text), text->len);
-	if (!yaml_parser_load(&parser, &r->doc)) {
-		err_set(e, ERR_CONFIG, "%s:%lu: %s", r->path, (unsigned long)parser.problem_mark.line + 1,
-			parser.problem ? parser.problem : "no YAML");
-		ok = -1;
-	} else {
-		ok = read_document(r, p, e);
-		yaml_document_delete(&r->doc);
-	}
-	yaml_parser_delete(&parser);
-	return ok;
-}
-
-int profile_file_load(const struct tables *t, const char *path, unsigned depth, struct arena *a, struct profile *ret,
-		      struct err *e)
-{
-	AUTO_BUF struct buf text = {0};
-	struct reader r = {.t = t, .path = arena_strdup(a, path), .a = a, .depth = depth};
+	const struct reader r = {.t = t, .path = arena_strdup(a, path), .a = a, .inherit = inherit};
 	struct profile p = {.file = "", .platform = ""};
 	const char *stem = "";
 	if (fs_is_dir(TRUSTED, path)) {
@@ -381,11 +254,7 @@ int profile_file_load(const struct tables *t, const char *path, unsigned depth, 
 		err_set(e, ERR_CONFIG, "no profile '%s'", path);
 		return err_hint(e, "a profile is GPU-ISA, like sm90-avx512, or the path of a YAML file");
 	}
-	if (fs_read(TRUSTED, path, PROFILE_MAX_BYTES, &text, e) < 0) {
-		e->kind = ERR_CONFIG; /* a wrong name, as for the tables */
-		return -1;
-	}
-	if (parse(&r, &text, &p, e) < 0)
+	if (read_document(&r, &p, e) < 0)
 		return -1;
 	p.name = stem;
 	p.file = r.path;

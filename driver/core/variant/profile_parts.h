@@ -13,11 +13,16 @@ int profile_set_isa(const struct tables *t, const char *text, struct arena *a, s
 char *profile_composed_name(const struct profile *p, struct arena *a) __attribute__((returns_nonnull));
 /* profile_settle_platform: sets `platform` from the GPU target and the instruction set. */
 void profile_settle_platform(struct profile *p);
-/* profile_file_load: reads a YAML file; `depth` is how many files inherit it so far. */
-int profile_file_load(const struct tables *t, const char *path, unsigned depth, struct arena *a, struct profile *ret,
-		      struct err *e) MUST_CHECK;
+/* How far files that inherit each other have got. */
+struct inherit {
+	unsigned depth;
+	bool circle; /* there is no end to it: that is the error */
+};
+/* profile_file_load: reads a YAML file. */
+int profile_file_load(const struct tables *t, const char *path, struct inherit *inherit, struct arena *a,
+		      struct profile *ret, struct err *e) MUST_CHECK;
 /* profile_by_name: as profile_load, from inside a file. */
-int profile_by_name(const struct tables *t, const char *name, unsigned depth, struct arena *a, struct profile *ret,
-		    struct err *e) MUST_CHECK;
+int profile_by_name(const struct tables *t, const char *name, struct inherit *inherit, struct arena *a,
+		    struct profile *ret, struct err *e) MUST_CHECK;
 /* profile_gpu_name: the GPU half of a composed name: "cpu", "mps", "sm80+sm90a+ptx". */
 char *profile_gpu_name(const struct profile *p, struct arena *a);

@@ -7,24 +7,19 @@
 #include "base/suggest.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/yaml/schema.h"
+#include "base/yaml/yaml.h"
 
 #define L struct world_link
-ROW(link, L, NEED(L, path), NEED(L, to), NEED(L, why));
-#undef L
+PLAIN(link, L, NEED(L, path), NEED(L, to), NEED(L, why));
 #define M struct world_made
-ROW(made, M, NEED(M, path), NEED(M, kind), NEED(M, from), NEED(M, why));
-#undef M
+PLAIN(made, M, NEED(M, path), NEED(M, kind), NEED(M, from), NEED(M, why));
 #define W struct world_wheel
-ROW(place, W, NEED(W, wheel), NEED(W, from), NEED(W, to));
-#undef W
+PLAIN(place, W, NEED(W, wheel), NEED(W, from), NEED(W, to));
 #define P struct world_part
-FIELDS(part, NEED(P, sources), NEED(P, part), NEED(P, kind), MAY(P, suite), LIST(P, components), MAY(P, python),
-       MAY(P, glibc), LIST(P, platforms), LIST(P, packages), LIST(P, wheels), MAY(P, prefix), MAY(P, manifest),
-       LIST(P, archives), LIST(P, exclude), LIST(P, keep), ROWS(P, places, &place_entry), ROWS(P, links, &link_entry),
-       ROWS(P, made, &made_entry));
-static const cyaml_schema_value_t part_schema = TOP(P, part_fields);
-#undef P
+PLAIN(part, P, NEED(P, sources), NEED(P, part), NEED(P, kind), MAY(P, suite), LIST(P, components), MAY(P, python),
+      MAY(P, glibc), LIST(P, platforms), LIST(P, packages), LIST(P, wheels), MAY(P, prefix), MAY(P, manifest),
+      LIST(P, archives), LIST(P, exclude), LIST(P, keep), ROWS(P, places, place), ROWS(P, links, link),
+      ROWS(P, made, made));
 
 /* Raised when the same table and packages give another tree. */
 #define RULES_VERSION "part 2"
@@ -67,7 +62,7 @@ static bool is_word(const char *s, const char *more)
 	return *s != '\0';
 }
 
-static int check_words(const char *file, const struct yaml_lines *lines, const char *key, const char *const *items,
+static int check_words(const char *file, const struct yaml_tree *lines, const char *key, const char *const *items,
 		       unsigned count, const char *more, struct err *e)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -81,7 +76,7 @@ static int check_words(const char *file, const struct yaml_lines *lines, const c
 }
 
 /* Links have relative targets, so that they mean the same seen from outside of the world. */
-static int check_places(const char *file, const struct yaml_lines *lines, const struct world_part *p, struct err *e)
+static int check_places(const char *file, const struct yaml_tree *lines, const struct world_part *p, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	for (unsigned i = 0; i < p->links_count; i++) {
@@ -111,7 +106,7 @@ const struct world_wheel *world_part_place(const struct world_part *p, const cha
 }
 
 /* Each wheel has a place; one of a toolkit without any goes by toolkit_tree.yaml. */
-static int check_wheels(const char *file, const struct yaml_lines *lines, const struct world_part *p, struct err *e)
+static int check_wheels(const char *file, const struct yaml_tree *lines, const struct world_part *p, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist names = {0};
@@ -137,7 +132,7 @@ static int check_wheels(const char *file, const struct yaml_lines *lines, const 
 	return 0;
 }
 
-static int check(const char *file, const char *name, const struct yaml_lines *lines, const struct world_part *p,
+static int check(const char *file, const char *name, const struct yaml_tree *lines, const struct world_part *p,
 		 struct err *e)
 {
 	bool base = strcmp(p->kind, "base") == 0, python = strcmp(p->kind, "python") == 0;
@@ -201,29 +196,17 @@ static int unknown(const char *profiles, const char *name, struct arena *a, stru
 		    : err_hint(e, "there are: %s", strlist_join(&names, a, " "));
 }
 
-/* Absent strings become "". */
-static void settle(struct world_part *p)
-{
-	const char **slots[] = {&p->suite, &p->python, &p->glibc, &p->prefix, &p->manifest};
-	for (size_t i = 0; i < ARRAY_LEN(slots); i++)
-		if (!*slots[i])
-			*slots[i] = "";
-}
-
 int world_part_load(const char *profiles, const char *name, struct arena *a, const struct world_part **ret,
 		    struct err *e)
 {
 	const char *file = arena_printf(a, "%s/worlds/%s.yaml", profiles, name);
-	struct yaml_lines *lines = NULL;
-	void *data = NULL;
+	const struct yaml_tree *lines;
+	struct world_part *part = arena_alloc(a, sizeof(*part));
 	if (!is_word(name, "_") || !fs_exists(TRUSTED, file))
 		return unknown(profiles, name, a, e);
-	if (yaml_load(file, &part_schema, a, &data, &lines, e) < 0)
+	if (yaml_load(file, &part_schema, a, part, &lines, e) < 0 || check(file, name, lines, part, e) < 0)
 		return -1;
-	settle(data);
-	if (check(file, name, lines, data, e) < 0)
-		return -1;
-	*ret = data;
+	*ret = part;
 	return 0;
 }
 

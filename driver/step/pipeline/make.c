@@ -294,7 +294,7 @@ static int make_packed(struct make *m, const char *tree, struct err *e)
 int make_wheel(struct make *m, struct err *e)
 {
 	const char *tree = path_join(m->arena, m->build_dir, "tree");
-	m->policy = m->q->tables->manylinux;
+	m->policy = &m->q->tables->manylinux;
 	if (isa_rules_new(m->q->tables, m->arena, &m->code, e) < 0 ||
 	    (m->taken ? make_taken(m, tree, e) : make_built(m, e)) < 0)
 		return -1;

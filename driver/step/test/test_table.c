@@ -6,27 +6,20 @@
 #include "base/path.h"
 #include "base/strlist.h"
 #include "base/sys/fs.h"
-#include "base/yaml/schema.h"
+#include "base/yaml/yaml.h"
 
 #define F struct test_row
-ROW(file, F, NEED(F, file), NEED_LIST(F, levels), LIST(F, select), NUMBER(F, sample, CYAML_FLAG_OPTIONAL),
-    NUMBER(F, parts, CYAML_FLAG_OPTIONAL), NUMBER(F, limit, CYAML_FLAG_OPTIONAL),
-    NUMBER(F, minutes, CYAML_FLAG_OPTIONAL));
-#undef F
+ROW(file, F, NEED(F, file), NEED_LIST(F, levels), LIST(F, select), NUMBER(F, sample), NUMBER(F, parts),
+    NUMBER(F, limit), NUMBER(F, minutes));
 #define E struct test_expected_row
-ROW(expected, E, NEED(E, test), NEED(E, reason), NEED(E, source));
-#undef E
+PLAIN(expected, E, NEED(E, test), NEED(E, reason), NEED(E, source));
 #define N struct test_need
-ROW(need, N, NEED(N, module), NEED(N, debian));
-#undef N
+PLAIN(need, N, NEED(N, module), NEED(N, debian));
 #define P struct test_package
-ROW(package, P, NEED(P, package), NEED(P, dir), ROWS(P, needs, &need_entry), NEED_ROWS(P, files, &file_entry),
-    ROWS(P, expected, &expected_entry));
-#undef P
+PLAIN(package, P, NEED(P, package), NEED(P, dir), ROWS(P, needs, need), NEED_ROWS(P, files, file),
+      ROWS(P, expected, expected));
 #define T struct test_table
-FIELDS(table, NEED(T, sources), NEED_ROWS(T, packages, &package_entry));
-static const cyaml_schema_value_t table_schema = TOP(T, table_fields);
-#undef T
+PLAIN(table, T, NEED(T, sources), NEED_ROWS(T, packages, package));
 
 static const char *const levels[] = {"smoke", "core"};
 
@@ -64,20 +57,16 @@ int test_table_load(const char *profiles_dir, const char *release, const char *p
 		    const struct test_package **ret, struct err *e)
 {
 	const char *path = test_table_path(profiles_dir, release, a);
-	struct yaml_lines *lines;
-	void *data;
+	struct test_table *t = arena_alloc(a, sizeof(*t));
 	if (!fs_exists(path_dir(a, path), path_base(path))) {
 		err_set(e, ERR_POLICY, "no table says which tests of release '%s' to run", release);
 		return err_hint(e, "it would be '%s'", path);
 	}
-	if (yaml_load(path, &table_schema, a, &data, &lines, e) < 0)
+	if (yaml_load(path, &table_schema, a, t, NULL, e) < 0)
 		return -1;
-	const struct test_table *t = data;
 	for (unsigned i = 0; i < t->packages_count; i++) {
 		if (strcmp(t->packages[i].package, package) != 0)
 			continue;
-		for (unsigned k = 0; k < t->packages[i].files_count; k++)
-			t->packages[i].files[k].line = yaml_line(lines, "packages/%u/files/%u", i, k);
 		if (check_files(path, &t->packages[i], e) < 0)
 			return -1;
 		*ret = &t->packages[i];

@@ -72,7 +72,7 @@ static void add_pool(struct pools *l, struct pool pool)
 
 static void add_library(struct pools *l, const struct elf_info *info, const char *name, const char *file)
 {
-	const struct pool_file *rows = l->v->q->tables->threads;
+	const struct pool_file *rows = &l->v->q->tables->threads;
 	for (unsigned i = 0; i < rows->pools_count; i++) {
 		if (is_pool(&rows->pools[i], info, name))
 			add_pool(l, (struct pool){&rows->pools[i], name, file, false});
@@ -82,7 +82,7 @@ static void add_library(struct pools *l, const struct elf_info *info, const char
 /* What a library needs that is not in the wheel is known by its name alone. */
 static void add_needed(struct pools *l, const struct verify_member *m)
 {
-	const struct pool_file *rows = l->v->q->tables->threads;
+	const struct pool_file *rows = &l->v->q->tables->threads;
 	for (size_t k = 0; k < m->elf.needed.count; k++) {
 		const char *needed = m->elf.needed.items[k];
 		for (unsigned i = 0; i < rows->pools_count; i++) {

@@ -6,26 +6,20 @@
 #include "base/buf.h"
 #include "base/path.h"
 #include "base/sys/digest.h"
-#include "base/yaml/schema.h"
+#include "base/yaml/yaml.h"
 
 #define T struct toolkit_target
-ROW(platform, T, NEED(T, platform), NEED(T, target));
-#undef T
+PLAIN(platform, T, NEED(T, platform), NEED(T, target));
 #define M struct toolkit_move
-ROW(move, M, NEED(M, from), NEED(M, to));
-#undef M
+PLAIN(move, M, NEED(M, from), NEED(M, to));
 #define L struct toolkit_link
-ROW(link, L, NEED(L, path), NEED(L, to), NEED(L, why));
-#undef L
+PLAIN(link, L, NEED(L, path), NEED(L, to), NEED(L, why));
 #define S struct toolkit_stub
-ROW(stub, S, NEED(S, path), NEED(S, soname), NEED_LIST(S, headers), LIST(S, leave),
-    NUMBER(S, answer, CYAML_FLAG_DEFAULT), NEED(S, why));
-#undef S
+PLAIN(stub, S, NEED(S, path), NEED(S, soname), NEED_LIST(S, headers), LIST(S, leave), NEED_NUMBER(S, answer),
+      NEED(S, why));
 #define R struct toolkit_rules
-FIELDS(rules, NEED(R, sources), NEED_ROWS(R, platforms, &platform_entry), NEED_LIST(R, wheel_dirs), LIST(R, drop),
-       NEED_ROWS(R, moves, &move_entry), ROWS(R, links, &link_entry), ROWS(R, stubs, &stub_entry));
-static const cyaml_schema_value_t rules_schema = TOP(R, rules_fields);
-#undef R
+PLAIN(rules, R, NEED(R, sources), NEED_ROWS(R, platforms, platform), NEED_LIST(R, wheel_dirs), LIST(R, drop),
+      NEED_ROWS(R, moves, move), ROWS(R, links, link), ROWS(R, stubs, stub));
 
 /* Raised when the same table and files give another tree. */
 #define RULES_VERSION "toolkit tree 1"
@@ -35,7 +29,7 @@ static int bad_path(const char *file, unsigned line, const char *path, struct er
 	return err_set(e, ERR_CONFIG, "%s:%u: '%s' is not a path inside the toolkit", file, line, path);
 }
 
-static int check(const struct toolkit_rules *r, const char *file, const struct yaml_lines *lines, struct err *e)
+static int check(const struct toolkit_rules *r, const char *file, const struct yaml_tree *lines, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	for (unsigned i = 0; i < r->platforms_count; i++)
@@ -97,11 +91,10 @@ static const char *digest_of(const struct toolkit_rules *r, struct arena *a)
 int toolkit_rules_load(const char *profiles_dir, struct arena *a, const struct toolkit_rules **ret, struct err *e)
 {
 	const char *file = path_join(a, profiles_dir, "toolkit_tree.yaml");
-	struct yaml_lines *lines;
-	void *data;
-	if (yaml_load(file, &rules_schema, a, &data, &lines, e) < 0 || check(data, file, lines, e) < 0)
+	const struct yaml_tree *lines;
+	struct toolkit_rules *r = arena_alloc(a, sizeof(*r));
+	if (yaml_load(file, &rules_schema, a, r, &lines, e) < 0 || check(r, file, lines, e) < 0)
 		return -1;
-	struct toolkit_rules *r = data;
 	r->digest = digest_of(r, a);
 	*ret = r;
 	return 0;

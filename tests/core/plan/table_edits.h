@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/path.h"
 #include "base/yaml/yaml_tree.h"
 
@@ -105,10 +106,9 @@ static inline void collect(struct arena *a, struct file *f, const struct yaml_tr
 
 static inline struct file read_table(const char *name, struct arena *a)
 {
-	AUTO_BUF struct buf text = {0};
 	struct err e = {0};
 	struct file f = {.name = name};
-	assert_ok(yaml_tree_load(path_join(a, PROFILES_DIR, name), a, &text, &f.tree, &e), &e);
+	assert_ok(yaml_tree_load(path_join(a, PROFILES_DIR, name), a, &f.tree, &e), &e);
 	collect(a, &f, &f.tree, NULL, "");
 	return f;
 }

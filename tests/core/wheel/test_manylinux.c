@@ -12,7 +12,7 @@ static const struct manylinux_policy *policy;
 static int load_table(void **state)
 {
 	(void)state;
-	policy = shipped_tables(&arena)->manylinux;
+	policy = &shipped_tables(&arena)->manylinux;
 	return 0;
 }
 

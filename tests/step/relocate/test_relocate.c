@@ -30,7 +30,7 @@ static int load_table(void **state)
 {
 	(void)state;
 	static struct arena table;
-	policy = shipped_tables(&table)->manylinux;
+	policy = &shipped_tables(&table)->manylinux;
 	*state = &table;
 	return 0;
 }

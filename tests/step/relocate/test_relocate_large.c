@@ -53,7 +53,7 @@ static void relocate(struct relocate_result *ret)
 	struct relocate_request q = {.tree = arena_strdup(&arena, test_path("tree")),
 				     .root = &root,
 				     .libs_dir = "pkg/lib",
-				     .policy = shipped_tables(&arena)->manylinux};
+				     .policy = &shipped_tables(&arena)->manylinux};
 	strlist_add(&q.build_paths, &arena, "/ptbuild");
 	assert_ok(relocate_tree(&q, test_run(), &arena, ret, &e), &e);
 }

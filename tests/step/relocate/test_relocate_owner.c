@@ -19,7 +19,7 @@ static int setup(void **state)
 	request = (struct relocate_request){.tree = arena_strdup(&arena, test_path("tree")),
 					    .root = &root,
 					    .libs_dir = "pkg/lib",
-					    .policy = shipped_tables(&rows)->manylinux};
+					    .policy = &shipped_tables(&rows)->manylinux};
 	return 0;
 }
 

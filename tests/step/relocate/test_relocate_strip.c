@@ -23,7 +23,7 @@ static int load_tables(void **state)
 	static struct arena rows;
 	(void)state;
 	tables = shipped_tables(&rows);
-	policy = tables->manylinux;
+	policy = &tables->manylinux;
 	rules = shipped_rules(&rows);
 	return 0;
 }

@@ -16,7 +16,7 @@ static inline int load_policy(void **state)
 {
 	static struct arena rows;
 	(void)state;
-	policy = shipped_tables(&rows)->manylinux;
+	policy = &shipped_tables(&rows)->manylinux;
 	return 0;
 }
 
