@@ -82,9 +82,9 @@ struct yaml_schema {
 	static const struct yaml_schema id##_schema = {id##_keys, sizeof(T), offsetof(T, line)}
 
 /* yaml_load: fills *data, which the schema describes, from a file as yaml_tree_load takes it; what
- * it points to is in the arena. `ret_tree` (may be NULL): its nodes. ERR_CONFIG "file:line: ..." for
- * unknown (with the nearest known as a hint), missing and duplicate keys, wrong types and values.
- * On failure *data is partly filled. */
+ * it points to is in the arena. `ret_tree` (may be NULL): its nodes. ERR_CONFIG "file:line: ..."
+ * for unknown (with the nearest known as a hint), missing and duplicate keys, wrong types and
+ * values. On failure *data is partly filled. */
 int yaml_load(const char *path, const struct yaml_schema *schema, struct arena *a, void *data,
 	      const struct yaml_tree **ret_tree, struct err *e) MUST_CHECK;
 /* yaml_line: the line of the node at a path of keys and indices ("gpus/3/cuda_min"; "" is line 1),
