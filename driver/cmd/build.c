@@ -8,6 +8,7 @@
 #include "base/size.h"
 #include "base/sys/json.h"
 #include "cmd/build.h"
+#include "cmd/cost.h"
 #include "cmd/help.h"
 #include "cmd/root.h"
 #include "cmd/units.h"
@@ -495,7 +496,8 @@ static int build_all(struct cmd_context *c, struct cmd_build_requests *l, struct
 		struct cmd_build_request *r = &l->items[i];
 		if (take_options(c, l->targets, &r->q, e) < 0)
 			return -1;
-		if (cmd_build_root(c, r, e) < 0 && fail_all(c, &r->q, failed, e) < 0)
+		if ((cmd_needs_before(c, r->group, failed != NULL, e) < 0 || cmd_build_root(c, r, e) < 0) &&
+		    fail_all(c, &r->q, failed, e) < 0)
 			return -1;
 	}
 	for (size_t i = 0; i < l->count; i++)

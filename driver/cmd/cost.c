@@ -3,8 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache/store.h"
 #include "cmd/matrix.h"
+#include "step/fetch/fetch.h"
+#include "step/pipeline/pipeline_world.h"
 
+/* What is unpacked from a byte of packages, at most: debian13's 384 MB become 1,641 MB. */
+#define WORLD_UNPACKED 5
 /* The trial of a finished torch takes more than the compilers of a small package. */
 #define LEAST_BYTES (UINT64_C(4) << 30)
 /* Another machine, a disk that is busy, sources that come slowly; and what is the same for all. */
@@ -125,4 +130,105 @@ int matrix_cost(struct cmd_context *c, const struct ci_plan *p, bool torch_named
 		j->seconds = sum.unknown || seconds > (double)limit ? limit : (uint64_t)seconds;
 	}
 	return 0;
+}
+
+/* ---- what it needs ---- */
+
+int cmd_needs_request(struct cmd_context *c, const struct release_row *release, const struct plan *plan,
+		      struct preflight_request *ret, struct err *e)
+{
+	struct cmd_root_state state;
+	struct root *host = arena_alloc(c->arena, sizeof(*host));
+	struct preflight_request q = {.release = release,
+				      .plan = plan,
+				      .root = host,
+				      .kind = cmd_sandbox(c),
+				      .jobs = c->global->jobs,
+				      .offline = c->global->offline,
+				      .cuda_home = cmd_select_cuda_home(c)};
+	if (cmd_tables(c, &q.tables, e) < 0 || cmd_cache_dir(c, &q.store_dir, e) < 0 ||
+	    cmd_out_dir(c, &q.out_dir, e) < 0 || cmd_root_look(c, &state, e) < 0)
+		return -1;
+	q.world = state.world;
+	if (!state.made) {
+		q.not_made = cmd_world_text(&state, c->arena);
+		q.world_bytes = state.missing + state.world->download * WORLD_UNPACKED;
+	}
+	if ((state.made ? cmd_root(c, &q.root, e) : root_open(NULL, c->arena, host, e)) < 0)
+		return -1;
+	*ret = q;
+	return 0;
+}
+
+/* Whether the wheel may come from another store, and nothing is built. */
+static bool has_others(const struct cmd_context *c)
+{
+	const char *const *dirs;
+	return c->remote || (c->store && store_fallbacks(c->store, &dirs));
+}
+
+int cmd_needs_reach(struct cmd_context *c, struct preflight *d, struct err *e)
+{
+	struct fetch_options o;
+	struct store *s;
+	if (cmd_fetch_options(c, &o, e) < 0 || cmd_store_look(c, &s, e) < 0)
+		return -1;
+	return pipeline_reach(d, s, &o, has_others(c), e);
+}
+
+static int reach(void *user, struct preflight *d, struct err *e)
+{
+	return cmd_needs_reach(user, d, e);
+}
+
+int cmd_needs_before(struct cmd_context *c, const struct cmd_root_group *g, bool matrix, struct err *e)
+{
+	struct preflight_request q;
+	struct preflight *d = arena_alloc(c->arena, sizeof(*d));
+	cmd_root_enter(c, g);
+	for (size_t i = 0; i < g->chosen.count; i++) {
+		const struct selection *s = &g->chosen.items[i];
+		const struct plan *p;
+		if (cmd_select_plan(c, s, NULL, NULL, NULL, &p, e) < 0) {
+			if (!matrix)
+				return -1;
+			err_clear(e);
+			continue;
+		}
+		if (cmd_needs_request(c, s->release, p, &q, e) < 0)
+			return -1;
+		/* What is there already is looked at by the build, if the store has not got the wheel. */
+		q.stages = PREFLIGHT_TABLES;
+		if (q.not_made && !q.offline) /* offline it is the world that is missing, above all */
+			q.stages |= PREFLIGHT_NETWORK | (has_others(c) ? 0 : PREFLIGHT_MACHINE);
+		q.reach = reach;
+		q.user = c;
+		if (preflight_run(d, &q, c->run, c->arena, e) < 0 || preflight_verdict(d, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int cmd_needs_space(struct cmd_context *c, const struct world *w, struct err *e)
+{
+	struct root host;
+	struct store *s;
+	struct strlist archives = {0};
+	unsigned unknown;
+	struct preflight *d = arena_alloc(c->arena, sizeof(*d));
+	struct preflight_request q = {.world = w, .root = &host};
+	if (cmd_store_look(c, &s, e) < 0 || cmd_cache_dir(c, &q.store_dir, e) < 0 ||
+	    root_open(NULL, c->arena, &host, e) < 0)
+		return -1;
+	q.world_bytes = world_missing(s, w, c->arena, &archives, &unknown) + w->download * WORLD_UNPACKED;
+	*d = (struct preflight){.q = &q, .run = c->run, .arena = c->arena};
+	return preflight_check(d, "places", e) < 0 ? -1 : preflight_verdict(d, e);
+}
+
+int cmd_needs_plan(struct cmd_context *c, const struct plan *p, const struct world *w, struct err *e)
+{
+	const struct preflight_request q = {.plan = p, .world = w};
+	struct preflight *d = arena_alloc(c->arena, sizeof(*d));
+	*d = (struct preflight){.q = &q, .run = c->run, .arena = c->arena};
+	return preflight_check(d, "world-torch", e) < 0 ? -1 : preflight_verdict(d, e);
 }

@@ -1,8 +1,9 @@
-/* What a planned build takes on this machine, for the commands that say it. */
+/* What a planned build takes on this machine and what it needs, for the commands that say it. */
 #pragma once
 #include "cmd/root.h"
 #include "core/plan/plan.h"
 #include "step/pipeline/cost.h"
+#include "step/pipeline/pipeline_preflight.h"
 
 struct cmd_cost {
 	struct cost cost;
@@ -21,3 +22,18 @@ int cmd_cost(struct cmd_context *c, const struct plan *p, const struct cmd_root_
 	     struct arena *a, struct cmd_cost *ret, struct err *e) MUST_CHECK;
 /* cmd_cost_time: the line for people. */
 char *cmd_cost_time(const struct cmd_cost *k, struct arena *a);
+
+/* cmd_needs_request: of the root that the command stands on (cmd_root_enter): that one, or of a
+ * world that is not made yet this machine's, with what it will take. `plan` NULL: of the
+ * release. */
+int cmd_needs_request(struct cmd_context *c, const struct release_row *release, const struct plan *plan,
+		      struct preflight_request *ret, struct err *e) MUST_CHECK;
+/* cmd_needs_reach: the network's row: asks the places of what the store lacks. */
+int cmd_needs_reach(struct cmd_context *c, struct preflight *d, struct err *e) MUST_CHECK;
+/* cmd_needs_before: refuses variants of one root by what can be known before it is made: tables,
+ * machine, network. `matrix`: a variant that the tables refuse is left to its build. */
+int cmd_needs_before(struct cmd_context *c, const struct cmd_root_group *g, bool matrix, struct err *e) MUST_CHECK;
+/* cmd_needs_space: refuses a world that is to be made where the store's disk has no room for it. */
+int cmd_needs_space(struct cmd_context *c, const struct world *w, struct err *e) MUST_CHECK;
+/* cmd_needs_plan: refuses a plan that its world cannot serve, by the world's locks. */
+int cmd_needs_plan(struct cmd_context *c, const struct plan *p, const struct world *w, struct err *e) MUST_CHECK;

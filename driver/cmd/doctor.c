@@ -8,12 +8,6 @@
 #include "cmd/cost.h"
 #include "cmd/help.h"
 #include "step/ccache/ccache_remote.h"
-#include "step/fetch/archives.h"
-#include "step/fetch/fetch.h"
-#include "step/pipeline/pipeline_preflight.h"
-
-/* What is unpacked from a byte of packages, at most: debian13's 384 MB become 1,641 MB. */
-#define WORLD_UNPACKED 5
 
 /* doctor_subject: what is checked, a build or (plan NULL) what every build of a release needs. */
 struct doctor_subject {
@@ -146,19 +140,10 @@ static int installs(void *user, struct preflight *d, struct strlist *ret, struct
 	return pipeline_installs(&k->q, d, ret, e);
 }
 
-/* What is to be downloaded, and whether an address is known for it. With a mirror nobody knows what it has. */
-static int say_downloads(struct cmd_context *c, struct preflight *d, const struct cost_downloads *w, struct err *e)
+static int reach(void *user, struct preflight *d, struct err *e)
 {
-	struct fetch_options o;
-	struct err why = {0};
-	if (cmd_fetch_options(c, &o, e) < 0)
-		return -1;
-	const struct archives_request q = {.named = &o.archives, .file = o.archives_file};
-	for (size_t i = 0; !o.offline && !o.mirrors.count && i < w->archives.count; i++)
-		if (archives_need(w->archives.items[i], &q, c->run, &why) < 0)
-			return preflight_err(d, "downloads", &why, e);
-	preflight_ok(d, "downloads", "%s", cost_downloads_text(w, d->arena));
-	return 0;
+	struct doctor *k = user;
+	return cmd_needs_reach(k->c, d, e);
 }
 
 /* What the build takes, as 'plan' says it. */
@@ -172,62 +157,40 @@ static int say_cost(struct cmd_context *c, struct preflight *d, struct err *e)
 	if (cmd_root_look(c, &state, e) < 0 ||
 	    cmd_cost(c, d->q->plan, &state, base->select.plan.torch, d->arena, &k, e) < 0)
 		return -1;
-	if (say_downloads(c, d, &k.downloads, e) < 0)
-		return -1;
+	preflight_ok(d, "downloads", "%s", cost_downloads_text(&k.downloads, d->arena));
 	preflight_ok(d, "time", "%s", cmd_cost_time(&k, d->arena));
 	return 0;
-}
-
-/* A world that is not made yet is made by a build, not here: what it will have is in its lock. */
-static int find_root(struct cmd_context *c, const struct doctor_subject *s, struct preflight_request *q, struct err *e)
-{
-	struct cmd_root_state state;
-	struct root *host = arena_alloc(c->arena, sizeof(*host));
-	if (s->group)
-		cmd_root_enter(c, s->group);
-	q->release = s->release;
-	q->plan = s->plan;
-	q->not_made = NULL;
-	q->world_bytes = 0;
-	q->cuda_home = cmd_select_cuda_home(c);
-	if (cmd_root_look(c, &state, e) < 0)
-		return -1;
-	q->world = state.world;
-	if (state.made)
-		return cmd_root(c, &q->root, e);
-	q->root = host;
-	q->not_made = cmd_world_text(&state, c->arena);
-	q->world_bytes = state.missing + state.world->download * WORLD_UNPACKED;
-	return root_open(NULL, c->arena, host, e);
 }
 
 /* One after the other; the verdict is the first that failed. */
 static int run_doctor(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
 	struct doctor k = {.c = c, .q = {.kind = cmd_sandbox(c), .offline = true}};
-	struct preflight_request q = {.stages = PREFLIGHT_TABLES | PREFLIGHT_MACHINE | PREFLIGHT_ROOT,
-				      .kind = cmd_sandbox(c),
-				      .jobs = c->global->jobs,
-				      .offline = c->global->offline,
-				      .whole = true,
-				      .installs = installs,
-				      .trial = try_it,
-				      .user = &k};
 	struct doctor_subject *subjects;
 	size_t count;
 	struct err verdict = {0};
 	AUTO_JSON json_t *docs = json_array();
 	const char *remote = getenv("PTBUILD_CCACHE_REMOTE");
 	if ((remote && *remote && ccache_remote_check(remote, e) < 0) ||
-	    choose(c, args, &q.tables, &subjects, &count, e) < 0 || cmd_cache_dir(c, &q.store_dir, e) < 0 ||
-	    cmd_out_dir(c, &q.out_dir, e) < 0 || cmd_profiles_dir(c, &k.q.profiles_dir, e) < 0)
+	    choose(c, args, &k.q.tables, &subjects, &count, e) < 0 || cmd_profiles_dir(c, &k.q.profiles_dir, e) < 0)
 		return -1;
-	k.q.tables = q.tables;
 	for (size_t i = 0; i < count; i++) {
 		struct preflight *d = arena_alloc(c->arena, sizeof(*d));
 		struct err *failed = verdict.kind == ERR_NONE ? &verdict : NULL, ignored = {0};
-		if (find_root(c, &subjects[i], &q, e) < 0 || preflight_run(d, &q, c->run, c->arena, e) < 0 ||
-		    (q.plan && say_cost(c, d, e) < 0))
+		struct preflight_request q;
+		if (subjects[i].group)
+			cmd_root_enter(c, subjects[i].group);
+		else if (cmd_root_default(c, subjects[i].release, e) < 0)
+			return -1;
+		if (cmd_needs_request(c, subjects[i].release, subjects[i].plan, &q, e) < 0)
+			return -1;
+		q.stages = PREFLIGHT_TABLES | PREFLIGHT_MACHINE | PREFLIGHT_NETWORK | PREFLIGHT_ROOT;
+		q.whole = true;
+		q.installs = installs;
+		q.reach = reach;
+		q.trial = try_it;
+		q.user = &k;
+		if (preflight_run(d, &q, c->run, c->arena, e) < 0 || (q.plan && say_cost(c, d, e) < 0))
 			return -1;
 		json_array_append_new(docs, json_of(d));
 		if (!c->global->json && print(d, i == 0, e) < 0)
@@ -255,8 +218,11 @@ const struct command command_doctor = {
 		"headers. With a profile, a small extension goes the whole way to an imported wheel. Each line is ok, "
 		"a warning or a failure, with what to do about it. A build begins with the "
 		"same checks.\n"
-		"Without a profile it checks what every build of the release needs. The exit status is 0 if nothing "
-		"failed, 8 if something is missing, and 7 if what is there does not go together.",
+		"Asks each place of what is to be downloaded whether it can be reached. Without a profile it checks "
+		"what "
+		"every build of the release needs. The exit status is 0 if nothing failed, 8 if something is missing, "
+		"7 "
+		"if what is there does not go together, and 4 if a place cannot be reached.",
 	.tables = {cmd_select_options, cmd_plan_options},
 	.arguments = {{"VARIANT", "exact name of a build, instead of --profile", "<variant>"}},
 	.examples = {{"ptbuild doctor --profile cpu-avx512 --root /srv/debian13", "can it be built in that root?"},

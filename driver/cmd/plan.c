@@ -205,7 +205,7 @@ static int put_one(struct cmd_context *c, const struct selection *s, bool matrix
 		return -1;
 	own = *c;
 	own.arena = &scratch;
-	if (make_plan(&own, s, o, &p, &lack, e) == 0) {
+	if (make_plan(&own, s, o, &p, &lack, e) == 0 && cmd_needs_plan(&own, p, o->root.world, e) == 0) {
 		if (cmd_cost(c, p, &o->root, torch, &scratch, &cost, e) < 0)
 			return -1;
 		put_plan(o, p, &lack, &cost, &scratch);

@@ -7,6 +7,7 @@
 #include "base/sys/fs.h"
 #include "base/sys/machine.h"
 #include "cache/store.h"
+#include "cmd/cost.h"
 #include "core/world/choose.h"
 #include "step/pipeline/pipeline_world.h"
 #include "step/python/covers.h"
@@ -58,6 +59,19 @@ static int load_named(struct cmd_context *c, struct err *e)
 	if (c->world || !named_world(c))
 		return 0;
 	return cmd_platform(c->arena, &platform, e) < 0 ? -1 : load_world(c, named_world(c), platform, &c->world, e);
+}
+
+int cmd_root_default(struct cmd_context *c, const struct release_row *r, struct err *e)
+{
+	const struct tables *t;
+	struct world_wanted want = {0};
+	struct world_choice w = {0};
+	if (c->global->root || cmd_sandbox(c) == SANDBOX_NONE)
+		return 0;
+	if (cmd_tables(c, &t, e) < 0 || cmd_platform(c->arena, &want.platform, e) < 0 ||
+	    world_choose(t, r, &want, c->arena, &w, e) < 0)
+		return -1;
+	return w.name ? load_world(c, w.name, want.platform, &c->world, e) : 0;
 }
 
 int cmd_root_named(struct cmd_context *c, const struct world **ret, struct err *e)
@@ -125,6 +139,26 @@ static int find_named(struct cmd_context *c, const struct stands *s, const struc
 	return check_packages(c, s, one, *ret, e);
 }
 
+/* The release nearest to the variant's own that has a world for it, of upstream's; NULL: none. */
+static const char *nearest_with_world(const struct cmd_context *c, const struct tables *t, const struct selection *one,
+				      struct world_wanted want)
+{
+	const size_t own = (size_t)(one->release - t->releases), count = t->releases_count;
+	for (size_t i = 1; i < 2 * count; i++) { /* one older, one newer, two older */
+		const size_t at = i % 2 ? own - (i + 1) / 2 : own + i / 2;
+		if (at >= count || strcmp(t->releases[at].name, t->releases[at].base) != 0)
+			continue;
+		const struct release_row *r = &t->releases[at];
+		const struct plan_request q = {.variant = &one->variant, .release = r->name};
+		struct world_choice w = {0};
+		struct err ignored = {0};
+		if (plan_cuda(t, &q, c->arena, &want.cuda, &ignored) == 0 &&
+		    world_choose(t, r, &want, c->arena, &w, &ignored) == 0 && w.name)
+			return r->name;
+	}
+	return NULL;
+}
+
 static int find_world(struct cmd_context *c, const struct stands *s, const struct selection *one,
 		      const struct world **ret, struct err *e)
 {
@@ -147,8 +181,12 @@ static int find_world(struct cmd_context *c, const struct stands *s, const struc
 	const struct world_wanted want = {platform, cuda, v->python, blas ? blas->world : NULL};
 	if (s->named)
 		return find_named(c, s, one, platform, want, ret, e);
-	if (world_choose(s->tables, r, &want, c->arena, &w, e) < 0)
-		return -1;
+	if (world_choose(s->tables, r, &want, c->arena, &w, e) < 0) {
+		const char *near = e->kind == ERR_POLICY ? nearest_with_world(c, s->tables, one, want) : NULL;
+		return near ? err_hint(e, "release %s has one: --release %s; or, %s", near, near,
+				       arena_strdup(c->arena, e->hint))
+			    : -1;
+	}
 	if (!w.name)
 		return 0;
 	*ret = loaded(s, w.name, platform);
@@ -326,7 +364,8 @@ static int make_world(struct cmd_context *c, const char **ret, struct err *e)
 		return 0;
 	}
 	if (cmd_store(c, &q.store, e) < 0 || cmd_profiles_dir(c, &q.profiles, e) < 0 ||
-	    cmd_fetch_options(c, &q.fetch, e) < 0)
+	    cmd_fetch_options(c, &q.fetch, e) < 0 ||
+	    (!state.made && !c->global->offline && cmd_needs_space(c, c->world, e) < 0))
 		return -1;
 	if (!state.made)
 		log_info(c->run->log, "world %s", cmd_world_text(&state, c->arena));

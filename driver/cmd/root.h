@@ -44,6 +44,9 @@ int cmd_root_choose(struct cmd_context *c, const struct selection *one, struct e
 const char *cmd_root_alike(const struct selection *one, struct arena *a);
 /* cmd_root_look: whether there is a root yet; makes nothing. */
 int cmd_root_look(struct cmd_context *c, struct cmd_root_state *ret, struct err *e) MUST_CHECK;
+/* cmd_root_default: without --root and with a sandbox, the world that builds of a release stand on
+ * without CUDA becomes that of the command; where there is none, this machine's root stays. */
+int cmd_root_default(struct cmd_context *c, const struct release_row *r, struct err *e) MUST_CHECK;
 /* cmd_root_named: the world that --root names, loaded; NULL: it names none. Makes nothing. */
 int cmd_root_named(struct cmd_context *c, const struct world **ret, struct err *e) MUST_CHECK;
 /* cmd_root_python: the Python that a build of this release is for, if neither it nor a world is

@@ -147,6 +147,14 @@ static int default_python(struct cmd_context *c, const struct release_row *r, co
 		python = r->pythons[r->pythons_count - 1];
 	}
 	*ret = python;
+	const char *other = NULL;
+	if (w->cuda && cmd_root_python(c, r, w->profile, NULL, &other, e) < 0)
+		return -1;
+	if (other && strcmp(other, python) != 0)
+		log_info(c->run->log,
+			 "Python %s with CUDA %s, by its world or, without one, this machine; without --cuda it is %s; "
+			 "--python chooses",
+			 python, w->cuda, other);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "cache/gc.h"
 #include "cache/store.h"
+#include "cmd/cost.h"
 #include "cmd/help.h"
 #include "cmd/world.h"
 #include "step/pipeline/pipeline_world.h"
@@ -88,12 +89,14 @@ int world_make(struct cmd_context *c, const char *name, struct err *e)
 	struct world_result r = {.use = LOCK_NONE};
 	struct world_copied copied = {0};
 	const char *copy = o->copy ? cmd_absolute(c->arena, o->copy) : NULL;
-	const char *store_dir;
+	const char *store_dir, *made = NULL;
 	bool there;
 	if (load(c, name, &q.profiles, &q.world, e) < 0 || cmd_fetch_options(c, &q.fetch, e) < 0 ||
 	    cmd_cache_dir(c, &store_dir, e) < 0 || (copy && world_copy_place(copy, store_dir, c->arena, e) < 0) ||
 	    (copy && world_copy_look(copy, q.world->name, NULL, c->arena, &there, e) < 0) ||
-	    cmd_store(c, &q.store, e) < 0 || world_ensure(&q, c->run, c->arena, &r, e) < 0)
+	    cmd_store(c, &q.store, e) < 0 || world_find(q.store, q.world, c->arena, &made, e) < 0 ||
+	    (!made && !c->global->offline && cmd_needs_space(c, q.world, e) < 0) ||
+	    world_ensure(&q, c->run, c->arena, &r, e) < 0)
 		return -1;
 	int rc = copy ? world_copy(r.dir, copy, r.world->name, r.key, c->run, c->arena, &copied, e) : 0;
 	if (rc == 0)

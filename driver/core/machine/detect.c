@@ -398,7 +398,10 @@ static void detect_release(struct detecting *c)
 		strlist_addf(&d->reasons, c->a, "release %s with CUDA %s is the newest for %s", d->release, d->cuda,
 			     fit_of(d, d->cuda) == DETECT_TOO_NEW ? "these GPUs" : "this driver and these GPUs");
 	else
-		strlist_addf(&d->reasons, c->a, "release %s is the newest", d->release);
+		strlist_addf(&d->reasons, c->a,
+			     c->release ? "release %s is the one asked for"
+					: "release %s is the newest in the tables that builds for this processor",
+			     d->release);
 }
 
 /* ---- the choice ---- */

@@ -42,6 +42,9 @@ int apt_sites(const char *archive, const struct run *run, struct arena *a, struc
 		strlist_split(&lines, a, buf_cstr(&out), "\n");
 		for (size_t k = 0; k < lines.count; k++)
 			add_site(ret, a, lines.items[k], i == 0, security);
+		if (i && !ret->count && result.status)
+			log_warn(run->log, "apt-get does not say where the archive '%s' is: %.*s", archive,
+				 (int)strcspn(buf_cstr(&errors), "\n"), buf_cstr(&errors));
 	}
 	return 0;
 }

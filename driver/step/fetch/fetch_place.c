@@ -22,8 +22,7 @@ static bool starts(const char *s, const char *prefix)
 	return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
-/* The path of a file: URL, NULL if it names none on this machine. */
-static const char *file_url_path(struct arena *a, const char *url)
+const char *fetch_file_url(struct arena *a, const char *url)
 {
 	const char *path = url + strlen("file://");
 	if (starts(path, "localhost/"))
@@ -37,8 +36,7 @@ static const char *file_url_path(struct arena *a, const char *url)
 	return out;
 }
 
-/* A mirror is a URL or a directory, which may be relative. */
-static void add_mirror(struct strlist *places, struct arena *a, const char *mirror, const struct fetch_source *s)
+void fetch_mirror_places(struct strlist *places, struct arena *a, const char *mirror, const struct fetch_source *s)
 {
 	bool is_url = strstr(mirror, "://") != NULL;
 	char *escaped = is_url ? curl_easy_escape(NULL, s->name, 0) : NULL;
@@ -174,7 +172,7 @@ enum transfer_outcome fetch_file(const struct transfer *t, const char *place, bo
 {
 	AUTO_ARENA struct arena a = {0};
 	struct transfer copy = *t;
-	copy.url = *place == '/' ? place : file_url_path(&a, place);
+	copy.url = *place == '/' ? place : fetch_file_url(&a, place);
 	if (!copy.url) {
 		err_set(e, ERR_NETWORK, "unsupported place '%s': a file of another machine", place);
 		return TRANSFER_NEXT;
@@ -319,7 +317,7 @@ int fetch_places(struct fetch_worker *w, const struct fetch_source *s, const cha
 	struct strlist places = {0};
 	struct verdict v = {0};
 	for (size_t i = 0; i < w->shared->o->mirrors.count; i++)
-		add_mirror(&places, &a, w->shared->o->mirrors.items[i], s);
+		fetch_mirror_places(&places, &a, w->shared->o->mirrors.items[i], s);
 	strlist_append(&places, &a, &s->urls);
 	int status = try_places(w, s, &places, partial, &v, e);
 	*ret_gone = status != 0 && places.count > 0 && v.absent == places.count;

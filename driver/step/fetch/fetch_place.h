@@ -66,6 +66,11 @@ enum transfer_outcome fetch_deb(struct fetch_worker *w, const struct transfer *t
  * file. */
 enum transfer_outcome fetch_file(const struct transfer *t, const char *place, bool *ret_absent,
 				 struct err *e) MUST_CHECK;
+/* fetch_file_url: the path of a file: URL, NULL if it names none on this machine.
+ * fetch_mirror_places: adds those of a source at a mirror: a URL, or a directory, which may be
+ * relative. */
+const char *fetch_file_url(struct arena *a, const char *url);
+void fetch_mirror_places(struct strlist *places, struct arena *a, const char *mirror, const struct fetch_source *s);
 /* fetch_places: leaves the checked bytes in `partial`. ERR_INTEGRITY when a place had other bytes
  * and none the right ones, ERR_NETWORK when none had any, with what each said; *ret_gone: each said
  * for certain that it has no such file (404, 410, no such path). */

@@ -1,6 +1,10 @@
 #include "step/pipeline/pipeline_preflight.h"
 
+#include <string.h>
+
 #include "base/path.h"
+#include "step/fetch/fetch_probe.h"
+#include "step/pipeline/pipeline_world.h"
 #include "step/pipeline/trial.h"
 #include "step/python/pyenv.h"
 
@@ -34,13 +38,105 @@ int pipeline_trial(void *user, struct preflight *d, struct err *e)
 	return 0;
 }
 
+/* The newest release whose sources of a package are all in Debian archives; NULL: none. */
+static const char *release_of_debian(const struct tables *t, const char *package)
+{
+	const char *found = NULL;
+	for (unsigned i = 0; i < t->releases_count; i++) {
+		const struct package_row *p = tables_package(&t->releases[i], package);
+		bool all = p && p->sources_count;
+		for (unsigned k = 0; all && k < p->sources_count; k++)
+			all = p->sources[k].urls_count && strncmp(p->sources[k].urls[0], "deb:", 4) == 0;
+		found = all ? t->releases[i].name : found;
+	}
+	return found;
+}
+
+/* The plan's sources that the store lacks. */
+static size_t add_sources(struct store *store, const struct plan *p, struct arena *a, struct fetch_source *ret)
+{
+	size_t n = 0;
+	for (unsigned i = 0; !p->taken && i < p->package_row->sources_count; i++) {
+		const struct source_row *row = &p->package_row->sources[i];
+		const char *dir = NULL;
+		struct err ignored = {0};
+		if (store && store_find(store, STORE_SOURCE, row->sha256, a, &dir, &ignored) == 0 && dir)
+			continue;
+		ret[n] = (struct fetch_source){.name = row->name, .sha256 = row->sha256};
+		for (unsigned k = 0; k < row->urls_count; k++)
+			strlist_ref(&ret[n].urls, a, row->urls[k]);
+		n++;
+	}
+	return n;
+}
+
+/* Asks for `count` files, and adds a failure for those that fail alike. */
+static int ask_for(struct preflight *d, const struct fetch_source *all, size_t count, const struct fetch_options *o,
+		   const char *fix, enum preflight_level level, struct err *e)
+{
+	const char **why = arena_array(d->arena, count + 1, sizeof(*why));
+	if (fetch_probe(all, count, o, d->run, d->arena, why, e) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		struct strlist names = {0};
+		for (size_t k = i; why[i] && k < count; k++)
+			if (why[k] && strcmp(why[i], why[k]) == 0) {
+				strlist_addf(&names, d->arena, "'%s'", all[k].name);
+				why[k] = k == i ? why[k] : NULL;
+			}
+		if (why[i])
+			preflight_add(d, PREFLIGHT_LINE(level, ERR_NETWORK, "network", fix),
+				      "%s cannot be downloaded: %s", strlist_join(&names, d->arena, " "), why[i]);
+	}
+	return 0;
+}
+
+int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_options *o, bool others, struct err *e)
+{
+	static const char mirror[] =
+		"name a mirror (--mirror URL|DIR) or a store that has it (--lower-store DIR, filled "
+		"by 'ptbuild fetch' where there is a network)";
+	const struct plan *p = d->q->plan;
+	struct arena *a = d->arena;
+	struct fetch_source *sources = arena_array(a, p ? p->package_row->sources_count + 1 : 1, sizeof(*sources)),
+			    *world;
+	const size_t count = p ? add_sources(store, p, a, sources) : 0, before = preflight_failures(d);
+	const char *debian = p ? release_of_debian(d->q->tables, p->package) : NULL;
+	const char *fix =
+		debian && strcmp(debian, p->release) != 0
+			? arena_printf(a,
+				       "%s; --release %s takes its sources from a Debian archive, and 'ptbuild "
+				       "take' the torch of its root",
+				       mirror, debian)
+			: mirror;
+	double start = log_seconds();
+	if (ask_for(d, sources, count, o, fix, others ? PREFLIGHT_WARNING : PREFLIGHT_FAILURE, e) < 0)
+		return -1;
+	if (preflight_failures(d) > before && !d->q->whole)
+		return 0;
+	const size_t of_world = d->q->not_made ? world_places(store, d->q->world, a, &world) : 0;
+	if (of_world && ask_for(d, world, of_world, o, mirror, PREFLIGHT_FAILURE, e) < 0)
+		return -1;
+	if (preflight_failures(d) == before && count + of_world)
+		preflight_ok(d, "network", "what is to be downloaded can be reached (%.1f s)", log_seconds() - start);
+	return 0;
+}
+
+static int reach(void *user, struct preflight *d, struct err *e)
+{
+	const struct pipeline_request *q = user;
+	const struct fetch_options o = {.mirrors = q->mirrors};
+	return pipeline_reach(d, q->store, &o, false, e);
+}
+
 int pipeline_preflight(const struct pipeline_request *q, const struct plan *p, const struct toolchain *toolchain,
 		       const struct toolkits *toolkits, const struct run *run, struct arena *a, struct err *e)
 {
 	const struct trial_request t = {q, p, toolchain};
 	struct preflight *d = arena_alloc(a, sizeof(*d));
 	const char *store = store_dir(q->store);
-	const struct preflight_request r = {.stages = PREFLIGHT_TABLES | PREFLIGHT_MACHINE | PREFLIGHT_ROOT,
+	const struct preflight_request r = {.stages = PREFLIGHT_TABLES | PREFLIGHT_MACHINE | PREFLIGHT_NETWORK |
+						      PREFLIGHT_ROOT,
 					    .tables = q->tables,
 					    .release = p->release_row,
 					    .plan = p,
@@ -57,6 +153,7 @@ int pipeline_preflight(const struct pipeline_request *q, const struct plan *p, c
 					    .offline = q->offline,
 					    .tried = p->taken || trial_passed(&t, a),
 					    .installs = pipeline_installs,
+					    .reach = reach,
 					    .trial = pipeline_trial,
 					    .user = (void *)q};
 	return preflight_run(d, &r, run, a, e) < 0 ? -1 : preflight_verdict(d, e);

@@ -40,6 +40,9 @@ int world_find(struct store *store, const struct world *w, struct arena *a, cons
  * `archives` the Debian archives that they come from. */
 uint64_t world_missing(struct store *store, const struct world *w, struct arena *a, struct strlist *archives,
 		       unsigned *ret_unknown);
+/* world_places: of the files that the store (NULL: there is none) lacks one for each archive, index
+ * or server that they come from; how many. */
+size_t world_places(struct store *store, const struct world *w, struct arena *a, struct fetch_source **ret);
 /* world_ensure: finds or makes it. A damaged one (store_world_use) is made anew. Two
  * processes make it once; a kill at any moment leaves no half world, and the next store_open
  * removes what it left. Where a lock says a tree digest and the made tree has another:

@@ -6,6 +6,7 @@
 #include "base/path.h"
 #include "cache/store.h"
 #include "step/fetch/fetch_archive.h"
+#include "step/fetch/fetch_hosts.h"
 #include "step/lock/drift.h"
 
 /* Small files: a connection waits more than it carries. */
@@ -113,6 +114,30 @@ uint64_t world_missing(struct store *store, const struct world *w, struct arena 
 			seen[at] = true;
 		}
 	return bytes;
+}
+
+/* "deb:debian", "wheel:", or scheme and host. */
+static const char *server_of(const char *place, struct arena *a)
+{
+	if (strncmp(place, "wheel:", 6) == 0)
+		return "wheel:";
+	return strncmp(place, "deb:", 4) == 0 ? arena_strndup(a, place, strcspn(place, "/"))
+					      : fetch_hosts_name(place, a);
+}
+
+size_t world_places(struct store *store, const struct world *w, struct arena *a, struct fetch_source **ret)
+{
+	const struct wanted files = list_sources(w, a);
+	struct strlist servers = {0};
+	*ret = arena_array(a, files.count + 1, sizeof(**ret));
+	for (size_t i = 0; i < files.count; i++) {
+		const char *server = server_of(files.sources[i].urls.items[0], a);
+		if (strlist_contains(&servers, server) || has(store, files.sources[i].sha256, a))
+			continue;
+		(*ret)[servers.count] = files.sources[i];
+		strlist_ref(&servers, a, server);
+	}
+	return servers.count;
 }
 
 /* Which entries of a piece are gone: how many. */

@@ -96,16 +96,17 @@ static int world_torch(struct preflight *d, struct err *e)
 	const struct world *w = d->q->world;
 	const struct plan *p = d->q->plan;
 	(void)e;
-	for (size_t i = 0; w && i < w->count; i++)
+	if (!w || !p || strcmp(p->torch, "root") != 0)
+		return 0;
+	for (size_t i = 0; i < w->count; i++)
 		for (size_t k = 0; k < w->pieces[i].lock.count; k++)
 			if (strcmp(w->pieces[i].lock.entries[k].name, "python3-torch") == 0)
 				return 0;
-	if (!w || !p || strcmp(p->torch, "root") != 0)
-		return 0;
-	preflight_fail(d, ERR_POLICY, "torch",
-		       "leave --torch root out: its torch is built first; --torch WHEEL names a finished one; the "
-		       "worlds of release 2.6.0-debian have a torch",
-		       "the world '%s' has no torch", w->name);
+	preflight_fail(
+		d, ERR_POLICY, "torch",
+		"leave --torch root out, and its torch is built first; or name a finished one with --torch WHEEL; "
+		"'ptbuild world make debian13' is a root with Debian's torch",
+		"the world '%s' has no torch", w->name);
 	return 0;
 }
 
@@ -229,7 +230,9 @@ int preflight_verdict(const struct preflight *d, struct err *e)
 	}
 	if (!texts.count)
 		return 0;
-	const char *what = d->q->plan ? d->q->plan->variant : d->q->release->name;
+	const char *what = d->q->plan      ? d->q->plan->variant
+			   : d->q->release ? d->q->release->name
+					   : arena_printf(d->arena, "the world '%s'", d->q->world->name);
 	const char *done = is_taken(d) ? "taken" : "built";
 	if (texts.count == 1)
 		err_set(e, kind, "%s cannot be %s here: %s", what, done, texts.items[0]);

@@ -31,8 +31,8 @@ struct preflight;
 struct preflight_request {
 	unsigned stages;
 	const struct tables *tables;
-	const struct release_row *release;
-	const struct plan *plan; /* NULL: what every build of the release needs */
+	const struct release_row *release; /* NULL: a world alone is made */
+	const struct plan *plan;           /* NULL: what every build of the release needs */
 	/* of a world that is not made yet: this machine's, where only the sandbox is tried */
 	const struct root *root;
 	const struct world *world; /* that it stands on; NULL: none */

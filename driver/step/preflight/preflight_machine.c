@@ -249,7 +249,7 @@ static double disk_need(const struct preflight *d)
 	uint64_t have = 0;
 	struct err ignored = {0};
 	const struct plan *p = d->q->plan;
-	double need = size_bytes(d->q->release->disk);
+	double need = d->q->release ? size_bytes(d->q->release->disk) : 0; /* else a world alone */
 	if (p && strcmp(p->package, "pytorch") != 0 && need > GIB)
 		need = GIB;
 	if (d->q->build_dir && fs_exists(TRUSTED, d->q->build_dir) &&

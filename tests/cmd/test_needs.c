@@ -1,0 +1,147 @@
+/* What can be known before a world is made or anything is downloaded is refused then: by words and tables, by the
+ * machine, by the places of sources. Nothing but loopback is asked. */
+#include "cmd_fixture.h"
+
+#include "base/sys/fs.h"
+
+#ifdef __x86_64__
+#define PROFILE "cpu-avx2"
+#define OTHER "sm90-neoverse_v1"
+#else
+#define PROFILE "cpu-armv9"
+#define OTHER "sm90-avx512"
+#endif
+
+/* Tables whose sources are at a port of loopback where nobody listens; another `disk`, if any. */
+static const char *tables(const char *disk)
+{
+	const char *dir = test_path("tables");
+	assert_int_equal(
+		shell(arena_printf(&ran.arena,
+				   "mkdir -p '%s' && cp -r '" PROFILES_DIR "' '" PATCHES_DIR "' '%s' && sed -i "
+				   "-e 's#https://[a-z.]*/#http://127.0.0.1:1/#' -e 's/^disk: .*/disk: %s/' "
+				   "'%s'/profiles/releases/*.yaml",
+				   dir, dir, disk, dir)),
+		0);
+	setenv("PTBUILD_ARCHIVE_DEBIAN", "http://127.0.0.1:1/debian", 1);
+	setenv("PTBUILD_ARCHIVE_DEBIAN_SNAPSHOT", "http://127.0.0.1:1/snapshot", 1);
+	setenv("PIP_INDEX_URL", "http://127.0.0.1:1/simple", 1);
+	return arena_printf(&ran.arena, "--profiles '%s/profiles'", dir);
+}
+
+static void assert_no_world(void)
+{
+	assert_int_equal(shell(arena_printf(&ran.arena,
+					    "ls '%s'/ptbuild/objects/source '%s'/ptbuild/worlds "
+					    "'%s'/ptbuild/partial 2>/dev/null | grep -v : | grep .",
+					    test_path("xdg"), test_path("xdg"), test_path("xdg"))),
+			 1);
+}
+
+static void what_tables_know_is_told_first(void **state)
+{
+	(void)state;
+	const char *own = tables("1G");
+	const char *const words[][2] = {
+		{"--without foo", "unknown feature 'foo'"},
+		{"--set USE_CUDAA=ON", "unknown option 'USE_CUDAA'"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		expect(arena_printf(&ran.arena, "build --profile " PROFILE " %s %s", words[i][0], own), 3, words[i][1]);
+		assert_no_world();
+	}
+	expect(arena_printf(&ran.arena, "build --profile " OTHER " %s", own), 7, "and this machine is ");
+	assert_no_world();
+}
+
+/* The torch of a root that has none: its locks say so. */
+static void a_world_without_torch(void **state)
+{
+	(void)state;
+	const char *own = tables("1G");
+	static const char *const commands[] = {"plan", "build"};
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+		expect(arena_printf(&ran.arena, "%s --profile " PROFILE " --package torchvision --torch root %s",
+				    commands[i], own),
+		       7, "has no torch");
+		assert_contains(err_text(), "--torch WHEEL");
+		assert_no_world();
+	}
+	assert_int_equal(ptbuild(arena_printf(&ran.arena,
+					      "plan --profile " PROFILE
+					      " --release 2.6.0-debian --package torchvision --torch root %s",
+					      own)),
+			 0);
+}
+
+static void sources_that_cannot_be_reached(void **state)
+{
+	(void)state;
+	const char *own = tables("1G");
+	double start = log_seconds();
+	expect(arena_printf(&ran.arena, "--profile " PROFILE " --release 2.9.1 %s", own), 4,
+	       "'pytorch-v2.9.1.tar.gz' cannot be downloaded: 'http://127.0.0.1:1': ");
+	assert_true(log_seconds() - start < 20); /* under sanitizers, on a busy machine */
+	assert_contains(err_text(), "--mirror URL|DIR");
+	assert_contains(err_text(), "--release 2.6.0-debian");
+	assert_contains(err_text(), "'ptbuild take'");
+	assert_no_world();
+	/* A mirror has it: then the world is in the way. */
+	test_write(test_path("mirror/pytorch-v2.9.1.tar.gz"), "not opened");
+	expect(arena_printf(&ran.arena, "--profile " PROFILE " --release 2.9.1 --mirror '%s' %s", test_path("mirror"),
+			    own),
+	       4, ".deb' cannot be downloaded: not in '");
+	assert_not_contains(err_text(), "pytorch-v2.9.1.tar.gz");
+	assert_no_world();
+	/* doctor says both */
+	ptbuild(arena_printf(&ran.arena, "doctor --profile " PROFILE " --release 2.9.1 %s", own));
+	assert_int_equal(occurrences(out(), "failure  network "), 2);
+}
+
+static void a_disk_that_is_too_small(void **state)
+{
+	(void)state;
+	expect(arena_printf(&ran.arena, "build --profile " PROFILE " --release 2.9.1 %s", tables("900000G")), 8,
+	       "no space left in");
+	assert_contains(err_text(), "--cache DIR");
+	assert_no_world();
+}
+
+/* Builds stand on a world, whatever this machine has. */
+static void doctor_without_a_profile_looks_at_the_world(void **state)
+{
+	(void)state;
+	AUTO_JSON json_t *doc = NULL;
+	ptbuild("doctor --offline --json --release 2.9.1");
+	doc = json_out();
+	assert_contains(json_string_value(json_object_get(doc, "root")), "to download");
+	assert_not_contains(out(), "\"gcc\"");
+	ptbuild("doctor --offline --json --release 2.9.1 --root /");
+	assert_contains(out(), "\"gcc\"");
+}
+
+static void the_nearest_release_with_a_world_is_named(void **state)
+{
+	(void)state;
+#ifdef __x86_64__
+	expect("build --profile sm50-avx2", 7, "no world of release ");
+	assert_contains(err_text(), " has one: --release 2.");
+#endif
+	expect("plan --profile " PROFILE " --release 2.11", 3, "did you mean '2.11.0'?");
+	expect("plan --profile " PROFILE " --release latest", 3, "did you mean '2.");
+	expect("plan --profile sm90-avx2 --cuda 13", 3, "did you mean '13.");
+	expect("plan --profile " PROFILE " --python 313", 3, "did you mean '3.13'?");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(what_tables_know_is_told_first),
+		T(a_world_without_torch),
+		T(sources_that_cannot_be_reached),
+		T(a_disk_that_is_too_small),
+		T(doctor_without_a_profile_looks_at_the_world),
+		T(the_nearest_release_with_a_world_is_named),
+	};
+	return cmocka_run_group_tests_name("cmd/needs", tests, NULL, NULL);
+}
