@@ -101,3 +101,9 @@ const char *suggest_version(const char *version, const char *const *candidates, 
 			found = candidates[i];
 	return found ? found : suggest_nearest(version, candidates, count);
 }
+
+int suggest_hint(struct err *e, const char *near, const char *rest)
+{
+	const char *gap = *rest ? " " : "";
+	return near ? err_hint(e, "did you mean '%s'?%s%s", near, gap, rest) : err_hint(e, "%s", rest);
+}

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/suggest.h"
 #include "base/version.h"
 #include "core/plan/plan.h"
 #include "core/variant/profile_parts.h"
@@ -275,19 +274,22 @@ static void detect_toolkits(struct detecting *c)
 
 /* ---- the newest release that can be built: plan_resolve decides what can, so no rule is written twice ---- */
 
-static bool can_plan(const struct detecting *c, const struct release_row *r, const char *cuda,
-		     const struct gpu_target *targets, unsigned count)
+static bool can_plan(const struct detecting *c, const struct release_row *r, const char *cuda)
 {
 	AUTO_ARENA struct arena scratch = {0};
 	struct variant v = {.package = "pytorch", .python = r->pythons[r->pythons_count - 1], .cuda = cuda};
 	const struct plan *p;
 	struct err ignored = {0};
 	bool mac = strcmp(c->h->platform, "aarch64-darwin") == 0;
-	v.profile = (struct profile){.name = "detected", .file = "", .platform = c->h->platform};
-	v.profile.gpu = mac ? GPU_MPS : cuda ? GPU_CUDA : GPU_CPU;
-	v.profile.isa = mac ? NULL : tables_isa(c->t, c->d->isa);
-	v.profile.targets = (struct gpu_target *)targets;
-	v.profile.targets_count = cuda ? count : 0;
+	v.profile = (struct profile){.name = "detected",
+				     .file = "",
+				     .platform = c->h->platform,
+				     .gpu = mac    ? GPU_MPS
+					    : cuda ? GPU_CUDA
+						   : GPU_CPU,
+				     .isa = mac ? NULL : tables_isa(c->t, c->d->isa),
+				     .targets = c->targets,
+				     .targets_count = cuda ? c->target_count : 0};
 	const struct plan_request q = {.variant = &v, .release = r->name};
 	return plan_resolve(c->t, &q, &scratch, &p, &ignored) == 0;
 }
@@ -314,43 +316,34 @@ static const char *floor_of(const struct detecting *c, const char *cuda)
 }
 
 /* The first toolkit of a release with this fit that has all targets; of those too new for the driver, the one with the
- * lowest requirement. */
-static bool try_release(struct detecting *c, const struct release_row *r, enum detect_fit fit,
-			const struct gpu_target *targets, unsigned count)
+ * lowest requirement; NULL: none. */
+static const char *toolkit_for(const struct detecting *c, const struct release_row *r, enum detect_fit fit)
 {
 	const char *best = NULL;
 	for (unsigned k = 0; k < r->toolkits_count; k++) {
 		const char *cuda = r->toolkits[k];
 		bool better = !best || (fit == DETECT_TOO_NEW && version_cmp(floor_of(c, cuda), floor_of(c, best)) < 0);
-		if (better && fit_of(c->d, cuda) == fit && can_plan(c, r, cuda, targets, count))
+		if (better && fit_of(c->d, cuda) == fit && can_plan(c, r, cuda))
 			best = cuda;
 	}
-	if (!best)
-		return false;
-	c->d->release = r->name;
-	c->d->cuda = best;
-	return true;
+	return best;
 }
 
 /* The newest release first; in it, a toolkit that the driver fully supports before one by compatibility. */
-static bool find(struct detecting *c, const struct gpu_target *targets, unsigned count, enum detect_fit worst)
+static bool find(struct detecting *c, enum detect_fit worst)
 {
 	for (unsigned i = c->t->releases_count; i-- > 0;) {
 		const struct release_row *r = &c->t->releases[i];
-		for (enum detect_fit fit = DETECT_OWN; considered(c, r) && fit <= worst; fit++)
-			if (try_release(c, r, fit, targets, count))
-				return true;
+		bool fine = considered(c, r) && !c->target_count && can_plan(c, r, NULL);
+		for (enum detect_fit fit = DETECT_OWN; considered(c, r) && c->target_count && !fine && fit <= worst;
+		     fit++)
+			fine = (c->d->cuda = toolkit_for(c, r, fit)) != NULL;
+		if (fine) {
+			c->d->release = r->name;
+			return true;
+		}
 	}
 	return false;
-}
-
-static void find_without_gpu(struct detecting *c)
-{
-	for (unsigned i = c->t->releases_count; i-- > 0;)
-		if (considered(c, &c->t->releases[i]) && can_plan(c, &c->t->releases[i], NULL, NULL, 0)) {
-			c->d->release = c->t->releases[i].name;
-			return;
-		}
 }
 
 static const char *lowest_floor(const struct detecting *c)
@@ -364,32 +357,24 @@ static const char *lowest_floor(const struct detecting *c)
 	return floor;
 }
 
-static void drop_oldest(struct detecting *c)
-{
-	strlist_addf(&c->d->warnings, c->a,
-		     "no release has one toolkit for all of these GPUs: sm%s is left out and needs a build of its own",
-		     c->targets[0].row->sm);
-	c->targets++;
-	c->target_count--;
-}
-
 static void detect_release(struct detecting *c)
 {
 	struct detected *d = c->d;
-	while (c->target_count) {
-		if (find(c, c->targets, c->target_count, DETECT_UNKNOWN))
-			break;
-		if (find(c, c->targets, c->target_count, DETECT_TOO_NEW)) {
+	while (!find(c, DETECT_UNKNOWN) && c->target_count) {
+		if (find(c, DETECT_TOO_NEW)) {
 			strlist_addf(
 				&d->warnings, c->a,
 				"driver %s is too old for every toolkit that supports %s: update it to %s or newer",
 				*c->h->driver ? c->h->driver : c->h->driver_cuda, gpu_name(c), lowest_floor(c));
 			break;
 		}
-		drop_oldest(c);
+		strlist_addf(&d->warnings, c->a,
+			     "no release has one toolkit for all of these GPUs: sm%s is left out and needs a build of "
+			     "its own",
+			     c->targets[0].row->sm);
+		c->targets++;
+		c->target_count--;
 	}
-	if (!c->target_count)
-		find_without_gpu(c);
 	if (!d->release)
 		strlist_ref(&d->warnings, c->a,
 			    c->release ? arena_printf(c->a, "release %s cannot be built for this machine", c->release)
@@ -405,18 +390,6 @@ static void detect_release(struct detecting *c)
 }
 
 /* ---- the choice ---- */
-
-static int check_workload(const char *workload, struct arena *a, struct err *e)
-{
-	struct strlist known = {0};
-	strlist_split(&known, a, DETECT_WORKLOADS, " ");
-	if (strlist_contains(&known, workload))
-		return 0;
-	const char *near = suggest_nearest(workload, known.items, known.count);
-	err_set(e, ERR_USAGE, "unknown workload '%s'", workload);
-	return err_hint(e, "%s%s%sit is one of: %s", near ? "did you mean '" : "", near ? near : "", near ? "'? " : "",
-			strlist_join(&known, a, " "));
-}
 
 static bool is_mac(const struct hardware *h)
 {
@@ -498,7 +471,7 @@ int detect_choose(const struct tables *t, const struct hardware_facts *f, const 
 			      .a = a,
 			      .d = &d};
 	const struct release_row *known;
-	if (check_workload(c.workload, a, e) < 0 || (release && tables_need_release(t, release, &known, e) < 0))
+	if (release && tables_need_release(t, release, &known, e) < 0)
 		return -1;
 	if (is_mac(h))
 		choose_mac(&c);

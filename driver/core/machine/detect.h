@@ -40,8 +40,7 @@ struct detected {
 	size_t toolkit_count;
 };
 
-/* detect_choose: `workload` NULL is general, `release` NULL is any. ERR_USAGE for an unknown
- * workload. */
+/* detect_choose: `workload` (one of DETECT_WORKLOADS) NULL is general, `release` NULL is any. */
 int detect_choose(const struct tables *t, const struct hardware_facts *f, const struct hardware *h,
 		  const char *workload, const char *release, struct arena *a, struct detected *ret,
 		  struct err *e) MUST_CHECK;

@@ -95,10 +95,8 @@ static int unknown_blas(const struct plan_context *c, const char *name, struct e
 	if (strcasecmp(name, "cublas") == 0)
 		return err_hint(e, "cuBLAS is not a choice: it comes with CUDA; for the CPU choose one of %s",
 				strlist_join(&names, c->arena, " "));
-	const char *near = suggest_nearest(name, names.items, names.count);
-	if (near)
-		return err_hint(e, "did you mean '%s'? known: %s", near, strlist_join(&names, c->arena, " "));
-	return err_hint(e, "known: %s", strlist_join(&names, c->arena, " "));
+	return suggest_hint(e, suggest_nearest(name, names.items, names.count),
+			    arena_printf(c->arena, "known: %s", strlist_join(&names, c->arena, " ")));
 }
 
 /* A root's GCC that is too old for the instruction set. Another compiler that nvcc asks for is newer than any of

@@ -147,8 +147,7 @@ static int unknown_version(const char *what, const char *asked, const struct str
 	AUTO_ARENA struct arena a = {0};
 	const char *near = suggest_version(asked, known->items, known->count);
 	err_set(e, ERR_CONFIG, "unknown %s '%s'", what, asked);
-	return err_hint(e, "%s%s%sknown: %s%s", near ? "did you mean '" : "", near ? near : "", near ? "'? " : "",
-			strlist_join(known, &a, " "), more);
+	return suggest_hint(e, near, arena_printf(&a, "known: %s%s", strlist_join(known, &a, " "), more));
 }
 
 int tables_need_release(const struct tables *t, const char *name, const struct release_row **ret, struct err *e)

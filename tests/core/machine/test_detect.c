@@ -257,17 +257,6 @@ static void a_release_may_be_asked_for(void **state)
 	assert_err(detect_choose(tables, facts, &h, NULL, "2.8.1", &a, &d, &e), &e, ERR_CONFIG, "2.8.1");
 }
 
-static void unknown_workloads_are_refused(void **state)
-{
-	(void)state;
-	AUTO_ARENA struct arena a = {0};
-	struct hardware h = machine("zen5-9965", &a);
-	struct detected d;
-	struct err e = {0};
-	assert_err(detect_choose(tables, facts, &h, "int4", NULL, &a, &d, &e), &e, ERR_USAGE, "int4");
-	assert_contains(e.hint, "int8");
-}
-
 static const char *filled(const struct detected *d, const char *name, struct arena *a)
 {
 	const char *got;
@@ -321,7 +310,6 @@ int main(void)
 		cmocka_unit_test(the_driver_decides_which_toolkits_run),
 		cmocka_unit_test(gpus_without_a_common_toolkit_are_split),
 		cmocka_unit_test(a_release_may_be_asked_for),
-		cmocka_unit_test(unknown_workloads_are_refused),
 		cmocka_unit_test(native_parts_are_made_exact),
 		cmocka_unit_test(native_needs_a_machine_that_fits),
 	};
