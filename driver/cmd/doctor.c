@@ -9,65 +9,6 @@
 #include "cmd/help.h"
 #include "step/ccache/ccache_remote.h"
 
-/* doctor_subject: what is checked, a build or (plan NULL) what every build of a release needs. */
-struct doctor_subject {
-	const struct release_row *release;
-	const struct plan *plan;
-	const struct cmd_root_group *group; /* NULL: the machine's own root, or that of --root */
-};
-
-/* One for each variant, root by root. */
-static int choose_variants(struct cmd_context *c, const struct selections *s, struct doctor_subject *ret, struct err *e)
-{
-	struct cmd_root_group *groups;
-	size_t count, n = 0;
-	if (cmd_root_groups(c, s, &groups, &count, e) < 0)
-		return -1;
-	for (size_t i = 0; i < count; i++) {
-		if (groups[i].why.kind != ERR_NONE) {
-			*e = groups[i].why;
-			return -1;
-		}
-		cmd_root_enter(c, &groups[i]);
-		for (size_t k = 0; k < groups[i].chosen.count; k++) {
-			const struct selection *one = &groups[i].chosen.items[k];
-			ret[n] = (struct doctor_subject){.release = one->release, .group = &groups[i]};
-			if (cmd_select_plan(c, one, NULL, NULL, NULL, &ret[n++].plan, e) < 0)
-				return -1;
-		}
-	}
-	return 0;
-}
-
-static int choose(struct cmd_context *c, const struct strlist *args, const struct tables **tables,
-		  struct doctor_subject **ret, size_t *count, struct err *e)
-{
-	const struct cmd_select *o = &((const struct cmd_select_base *)c->options)->select;
-	const struct tables *t;
-	if (cmd_tables(c, tables, e) < 0)
-		return -1;
-	t = *tables;
-	if (args->count || o->profile || o->matrix || o->only.count) {
-		struct selections s;
-		if (cmd_select(c, args, &s, e) < 0)
-			return -1;
-		if (o->matrix && s.count > 1)
-			return err_set(e, ERR_USAGE, "doctor checks the builds of a command, not the %zu of a matrix",
-				       s.count);
-		*ret = arena_array(c->arena, s.count, sizeof(**ret));
-		*count = s.count;
-		return choose_variants(c, &s, *ret, e);
-	}
-	*ret = arena_array(c->arena, 1, sizeof(**ret));
-	*count = 1;
-	if (o->release)
-		return tables_need_release(t, o->release, &(*ret)->release, e);
-	for (unsigned i = 0; i < t->releases_count; i++)
-		if (strcmp(t->releases[i].name, t->releases[i].base) == 0)
-			(*ret)->release = &t->releases[i];
-	return (*ret)->release ? 0 : err_set(e, ERR_CONFIG, "the tables in '%s' have no release", t->dir);
-}
-
 static const char *const level_names[] = {"ok", "warning", "failure"};
 
 static json_t *json_of(const struct preflight *d)
@@ -110,6 +51,8 @@ static int print(const struct preflight *d, bool first, struct err *e)
 struct doctor {
 	struct cmd_context *c;
 	struct pipeline_request q; /* of the trial */
+	json_t *docs;
+	struct err verdict; /* the first that failed */
 };
 
 /* What a build would do next: it leaves nothing in the store but that it passed. */
@@ -162,48 +105,90 @@ static int say_cost(struct cmd_context *c, struct preflight *d, struct err *e)
 	return 0;
 }
 
-/* One after the other; the verdict is the first that failed. */
-static int run_doctor(struct cmd_context *c, const struct strlist *args, struct err *e)
+/* One build, or (plan NULL) what every build of a release needs, on the root that was entered. */
+static int look(struct doctor *k, const struct release_row *release, const struct plan *plan, struct err *e)
 {
-	struct doctor k = {.c = c, .q = {.kind = cmd_sandbox(c), .offline = true}};
-	struct doctor_subject *subjects;
+	struct cmd_context *c = k->c;
+	struct preflight *d = arena_alloc(c->arena, sizeof(*d));
+	struct err ignored = {0};
+	struct preflight_request q;
+	if (cmd_needs_request(c, release, plan, &q, e) < 0)
+		return -1;
+	q.stages = PREFLIGHT_TABLES | PREFLIGHT_MACHINE | PREFLIGHT_NETWORK | PREFLIGHT_ROOT;
+	q.whole = true;
+	q.installs = installs;
+	q.reach = reach;
+	q.trial = try_it;
+	q.user = k;
+	if (preflight_run(d, &q, c->run, c->arena, e) < 0 || (plan && say_cost(c, d, e) < 0))
+		return -1;
+	if (!c->global->json && print(d, json_array_size(k->docs) == 0, e) < 0)
+		return -1;
+	json_array_append_new(k->docs, json_of(d));
+	if (preflight_verdict(d, k->verdict.kind == ERR_NONE ? &k->verdict : &ignored) < 0)
+		log_verbose(c->run->log, "%s: failed", plan ? plan->variant : release->name);
+	return 0;
+}
+
+static int look_at_builds(struct doctor *k, const struct strlist *args, struct err *e)
+{
+	struct cmd_root_group *groups;
+	struct selections s;
 	size_t count;
-	struct err verdict = {0};
-	AUTO_JSON json_t *docs = json_array();
-	const char *remote = getenv("PTBUILD_CCACHE_REMOTE");
-	if ((remote && *remote && ccache_remote_check(remote, e) < 0) ||
-	    choose(c, args, &k.q.tables, &subjects, &count, e) < 0 || cmd_profiles_dir(c, &k.q.profiles_dir, e) < 0)
+	if (cmd_select(k->c, args, &s, e) < 0)
+		return -1;
+	if (((const struct cmd_select_base *)k->c->options)->select.matrix && s.count > 1)
+		return err_set(e, ERR_USAGE, "doctor checks the builds of a command, not the %zu of a matrix", s.count);
+	if (cmd_root_groups(k->c, &s, &groups, &count, e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
-		struct preflight *d = arena_alloc(c->arena, sizeof(*d));
-		struct err *failed = verdict.kind == ERR_NONE ? &verdict : NULL, ignored = {0};
-		struct preflight_request q;
-		if (subjects[i].group)
-			cmd_root_enter(c, subjects[i].group);
-		else if (cmd_root_default(c, subjects[i].release, e) < 0)
+		if (groups[i].why.kind != ERR_NONE) {
+			*e = groups[i].why;
 			return -1;
-		if (cmd_needs_request(c, subjects[i].release, subjects[i].plan, &q, e) < 0)
-			return -1;
-		q.stages = PREFLIGHT_TABLES | PREFLIGHT_MACHINE | PREFLIGHT_NETWORK | PREFLIGHT_ROOT;
-		q.whole = true;
-		q.installs = installs;
-		q.reach = reach;
-		q.trial = try_it;
-		q.user = &k;
-		if (preflight_run(d, &q, c->run, c->arena, e) < 0 || (q.plan && say_cost(c, d, e) < 0))
-			return -1;
-		json_array_append_new(docs, json_of(d));
-		if (!c->global->json && print(d, i == 0, e) < 0)
-			return -1;
-		if (preflight_verdict(d, failed ? failed : &ignored) < 0)
-			log_verbose(c->run->log, "%s: failed",
-				    subjects[i].plan ? subjects[i].plan->variant : "release");
+		}
+		cmd_root_enter(k->c, &groups[i]);
+		for (size_t n = 0; n < groups[i].chosen.count; n++) {
+			const struct selection *one = &groups[i].chosen.items[n];
+			const struct plan *p;
+			if (cmd_select_plan(k->c, one, NULL, NULL, NULL, &p, e) < 0 || look(k, one->release, p, e) < 0)
+				return -1;
+		}
 	}
-	if (c->global->json && json_print(count == 1 ? json_array_get(docs, 0) : docs, e) < 0)
+	return 0;
+}
+
+/* Of --release, else the newest of upstream's. */
+static int look_at_release(struct doctor *k, const char *name, struct err *e)
+{
+	const struct tables *t = k->q.tables;
+	const struct release_row *r = NULL;
+	for (unsigned i = 0; i < t->releases_count; i++)
+		if (strcmp(t->releases[i].name, t->releases[i].base) == 0)
+			r = &t->releases[i];
+	if (name && tables_need_release(t, name, &r, e) < 0)
 		return -1;
-	if (verdict.kind == ERR_NONE)
+	if (!r)
+		return err_set(e, ERR_CONFIG, "the tables in '%s' have no release", t->dir);
+	return cmd_root_default(k->c, r, e) < 0 ? -1 : look(k, r, NULL, e);
+}
+
+static int run_doctor(struct cmd_context *c, const struct strlist *args, struct err *e)
+{
+	const struct cmd_select *o = &((const struct cmd_select_base *)c->options)->select;
+	AUTO_JSON json_t *docs = json_array();
+	struct doctor k = {.c = c, .q = {.kind = cmd_sandbox(c), .offline = true}, .docs = docs};
+	const char *remote = getenv("PTBUILD_CCACHE_REMOTE");
+	if ((remote && *remote && ccache_remote_check(remote, e) < 0) || cmd_tables(c, &k.q.tables, e) < 0 ||
+	    cmd_profiles_dir(c, &k.q.profiles_dir, e) < 0)
+		return -1;
+	if ((args->count || o->profile || o->matrix || o->only.count ? look_at_builds(&k, args, e)
+								     : look_at_release(&k, o->release, e)) < 0)
+		return -1;
+	if (c->global->json && json_print(json_array_size(docs) == 1 ? json_array_get(docs, 0) : docs, e) < 0)
+		return -1;
+	if (k.verdict.kind == ERR_NONE)
 		return 0;
-	*e = verdict;
+	*e = k.verdict;
 	return -1;
 }
 

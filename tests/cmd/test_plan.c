@@ -144,7 +144,7 @@ static void metadata_changes_only_the_output_key(void **state)
 static void the_torch_of_the_root_needs_no_root_to_plan(void **state)
 {
 	(void)state;
-	AUTO_JSON json_t *j = json_of("plan torchvision-python313-cpu-avx2 --release 2.8.0 --torch root --json");
+	AUTO_JSON json_t *j = json_of("plan torchvision-python313-cpu-avx2 --release 2.6.0-debian --torch root --json");
 	assert_string_equal(string_of(j, "torch"), "root");
 	assert_true(json_is_null(json_object_get(j, "torch_version")));
 }
