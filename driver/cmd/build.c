@@ -10,8 +10,8 @@
 #include "cmd/build.h"
 #include "cmd/cost.h"
 #include "cmd/help.h"
+#include "cmd/matrix.h"
 #include "cmd/root.h"
-#include "cmd/units.h"
 #include "step/ccache/ccache_remote.h"
 
 struct build_options {

@@ -5,6 +5,7 @@
 const struct command *const cmd_table[] = {
 	&command_build,
 	&command_take,
+	&command_slim,
 	&command_repack,
 	&command_plan,
 	&command_diff,

@@ -5,7 +5,7 @@
 #include "base/term.h"
 #include "cmd/cost.h"
 #include "cmd/help.h"
-#include "cmd/units.h"
+#include "cmd/matrix.h"
 #include "core/machine/fit.h"
 #include "step/pipeline/torch.h"
 

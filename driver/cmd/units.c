@@ -1,4 +1,4 @@
-#include "cmd/units.h"
+#include "cmd/matrix.h"
 
 #include <string.h>
 

@@ -1,5 +1,9 @@
 #include "core/fatbin/fatbin_file.h"
 
+#include <string.h>
+
+#include "base/path.h"
+
 int fatbin_file_slim(const char *path, const char *name, int fd, const char *to, const struct fatbin_wanted *w,
 		     struct arena *a, struct fatbin_file_cut *ret, struct err *e)
 {
@@ -16,7 +20,7 @@ int fatbin_file_slim(const char *path, const char *name, int fd, const char *to,
 	f.before = before.size;
 	f.after = cut.size;
 	f.changed = cut.count > 0;
-	if (f.changed) {
+	if (f.changed && fd >= 0) {
 		if (elf_cut_write(&cut, fd, to, e) < 0 || elf_map_open(to, &after, e) < 0)
 			return -1;
 		after.name = name;
@@ -24,5 +28,29 @@ int fatbin_file_slim(const char *path, const char *name, int fd, const char *to,
 			return err_wrap(e, "what was cut is not right, and is not used");
 	}
 	*ret = f;
+	return 0;
+}
+
+int fatbin_file_has(const char *path, const char *name, bool *ret_code, bool *ret_used, struct err *e)
+{
+	AUTO_ELF_MAP struct elf_map m = {0};
+	AUTO_MAPPING struct fs_mapping file = {0};
+	AUTO_ARENA struct arena a = {0};
+	Elf64_Shdr *sections;
+	size_t count;
+	*ret_code = *ret_used = false;
+	if (fs_map(path, &file, e) < 0)
+		return -1;
+	/* Text that links libraries, other machines' files. */
+	if (file.size < EI_NIDENT || memcmp(file.data, ELFMAG, SELFMAG) != 0 || file.data[EI_CLASS] != ELFCLASS64 ||
+	    file.data[EI_DATA] != ELFDATA2LSB)
+		return 0;
+	if (elf_map_memory(file.data, file.size, name, &m, e) < 0 || elf_sections(&m, &a, &sections, &count, e) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		const char *section = elf_section_name(&m, sections, count, i);
+		*ret_code = *ret_code || strcmp(section, ".nv_fatbin") == 0 || strcmp(section, "__nv_relfatbin") == 0;
+	}
+	*ret_used = *ret_code || strncmp(path_base(name), "libtorch_", strlen("libtorch_")) == 0;
 	return 0;
 }

@@ -25,7 +25,7 @@ uint64_t zip_epoch(const struct zip_entry *en)
 	return epoch < 0 ? 0 : (uint64_t)epoch;
 }
 
-enum { COPY_STEP = 4 << 20 };
+enum { COPY_STEP = 4 << 20, ZIP_COPY_SMALL = 256 * 1024 };
 
 /* A thread that hashes what another one writes. Of the writer it changes `hashed`, and nobody else changes anything
  * meanwhile. */
@@ -155,4 +155,22 @@ int zip_copy(struct zip_writer *w, const struct zip_reader *z, size_t first, siz
 		end = z->data[i] + z->entries[i].packed;
 	}
 	return copy_hashed(w, z, base, end - base, e);
+}
+
+int zip_copy_as(struct zip_writer *w, const struct zip_reader *z, const struct zip_entry *en, const char *name,
+		struct err *e)
+{
+	AUTO_BUF struct buf small = {0};
+	uint64_t at = z->data[en - z->entries];
+	if (zip_writer_entry(w, name, en->size, en->mode & S_IXUSR ? 0755 : 0644, e) < 0)
+		return -1;
+	struct zip_out_entry *out = &w->entries[w->count - 1];
+	out->packed = en->packed;
+	out->crc = en->crc;
+	out->method = en->method;
+	if (en->packed > ZIP_COPY_SMALL)
+		return zip_writer_header(w, out, true, e) < 0 ? -1 : copy_hashed(w, z, at, en->packed, e);
+	if (zip_read_at(z, at, buf_reserve(&small, en->packed), en->packed, e) < 0)
+		return -1;
+	return zip_writer_header(w, out, false, e) < 0 ? -1 : zip_writer_put(w, small.data, en->packed, e);
 }

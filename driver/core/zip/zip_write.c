@@ -167,7 +167,7 @@ static int flush(struct zip_writer *w, struct err *e)
 	return len ? write_out(w, w->pending.data, len, e) : 0;
 }
 
-static int put(struct zip_writer *w, const void *data, size_t len, struct err *e)
+int zip_writer_put(struct zip_writer *w, const void *data, size_t len, struct err *e)
 {
 	if (w->pending.len + len > ZIP_WRITE_BLOCK && flush(w, e) < 0)
 		return -1;
@@ -195,7 +195,7 @@ static int write_header(struct zip_writer *w, const struct zip_out_entry *en, st
 {
 	struct buf AUTO_BUF b = {0};
 	put_header(&b, w, en, false);
-	return put(w, b.data, b.len, e);
+	return zip_writer_put(w, b.data, b.len, e);
 }
 
 /* Sizes and CRC of an entry of several chunks are known behind the last one: its header is written twice, and nothing
@@ -233,7 +233,7 @@ static int write_slot(struct zip_writer *w, const struct zip_slot *s, struct err
 		en->crc = (uint32_t)crc32_combine(en->crc, s->crc, (z_off_t)s->raw_len);
 		en->packed += len;
 	}
-	if (put(w, raw ? s->raw : s->out, len, e) < 0)
+	if (zip_writer_put(w, raw ? s->raw : s->out, len, e) < 0)
 		return -1;
 	return s->last && s->index ? rewrite_header(w, en, e) : 0;
 }
@@ -249,12 +249,25 @@ static int write_done(struct zip_writer *w, bool need, struct err *e)
 	return 0;
 }
 
-int zip_writer_drain(struct zip_writer *w, struct err *e)
+static int empty_ring(struct zip_writer *w, struct err *e)
 {
 	while (zip_ring_oldest(w->ring, true))
 		if (write_done(w, true, e) < 0)
 			return -1;
-	return flush(w, e);
+	return 0;
+}
+
+int zip_writer_drain(struct zip_writer *w, struct err *e)
+{
+	return empty_ring(w, e) < 0 ? -1 : flush(w, e);
+}
+
+int zip_writer_header(struct zip_writer *w, struct zip_out_entry *en, bool flushed, struct err *e)
+{
+	if (empty_ring(w, e) < 0)
+		return -1;
+	en->offset = w->written + w->pending.len;
+	return write_header(w, en, e) < 0 ? -1 : flushed ? flush(w, e) : 0;
 }
 
 static int next_slot(struct zip_writer *w, size_t len, struct zip_slot **ret, struct err *e)
@@ -369,7 +382,7 @@ static int finish(struct zip_writer *w, uint8_t ret_sha256[32], struct err *e)
 	for (size_t i = 0; i < w->count; i++)
 		put_header(&b, w, &w->entries[i], true);
 	put_end(&b, w->count, w->written, b.len);
-	if (put(w, b.data, b.len, e) < 0 || flush(w, e) < 0)
+	if (zip_writer_put(w, b.data, b.len, e) < 0 || flush(w, e) < 0)
 		return -1;
 	int fd = steal_fd(&w->fd);
 	if (fsync(fd) < 0) {

@@ -34,5 +34,9 @@ struct zip_writer {
 int zip_writer_entry(struct zip_writer *w, const char *name, uint64_t size, uint32_t mode, struct err *e) MUST_CHECK;
 /* zip_writer_drain: writes all that was submitted. */
 int zip_writer_drain(struct zip_writer *w, struct err *e) MUST_CHECK;
+/* zip_writer_header: behind all that was submitted, the header of an entry whose packed bytes
+ * follow: by zip_writer_put, or, once it is `flushed`, into the file itself. */
+int zip_writer_header(struct zip_writer *w, struct zip_out_entry *en, bool flushed, struct err *e) MUST_CHECK;
+int zip_writer_put(struct zip_writer *w, const void *data, size_t len, struct err *e) MUST_CHECK;
 /* zip_writer_hash: adds what is in the file up to `end` to the digest. */
 int zip_writer_hash(struct zip_writer *w, uint64_t end, struct err *e) MUST_CHECK;

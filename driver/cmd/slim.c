@@ -1,0 +1,287 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/sys/fs.h"
+#include "base/sys/json.h"
+#include "cmd/help.h"
+#include "core/variant/profile.h"
+#include "step/pack/cut_wheel.h"
+#include "step/slim/slim_env.h"
+
+struct slim_options {
+	struct cmd_globals global;
+	struct strlist gpus, profiles;
+	const char *cuda;
+	bool nvidia, dry_run;
+	const char *env;
+};
+
+struct slim_targets {
+	struct slim_target *items;
+	size_t count;
+};
+
+/* What runs on it alone, by the tables. */
+static void set_alone(const struct tables *t, struct arena *a, struct fatbin_wanted *w)
+{
+	unsigned *alone = arena_array(a, t->gpus_count + 1, sizeof(*alone));
+	for (unsigned i = 0; i < t->gpus_count; i++)
+		if (t->gpus[i].tegra)
+			alone[w->alone_count++] = (unsigned)strtoul(t->gpus[i].sm, NULL, 10);
+	w->alone = alone;
+}
+
+static int set_target(struct cmd_context *c, const struct tables *t, const struct profile *p, const char *word,
+		      struct slim_target *ret, struct err *e)
+{
+	struct strlist words = {0};
+	struct fatbin_gpu *gpus = arena_array(c->arena, p->targets_count + 1, sizeof(*gpus));
+	struct profile bare = {.gpu = GPU_CUDA, .targets = p->targets, .targets_count = p->targets_count, .file = ""};
+	if (p->gpu != GPU_CUDA) {
+		err_set(e, ERR_USAGE, "'%s' has no GPU target", word);
+		return err_hint(e, "slim keeps the code of NVIDIA's GPUs, for example --gpu sm90");
+	}
+	for (unsigned i = 0; i < p->targets_count; i++) {
+		const struct gpu_target *g = &p->targets[i];
+		if (*g->suffix) {
+			err_set(e, ERR_USAGE, "'%s' names a form of code, not a GPU", word);
+			return err_hint(e, "write sm%s: its sm%s%s code stays as well", g->row->sm, g->row->sm,
+					g->suffix);
+		}
+		gpus[i] = (struct fatbin_gpu){(unsigned)strtoul(g->row->sm, NULL, 10), g->ptx};
+		strlist_addf(&words, c->arena, "sm%s%s", g->row->sm, g->ptx ? "+ptx" : "");
+	}
+	*ret = (struct slim_target){.name = strlist_join(&words, c->arena, "+"),
+				    .label = profile_label(&bare, NULL, c->arena),
+				    .wanted = {.gpus = gpus, .count = p->targets_count}};
+	set_alone(t, c->arena, &ret->wanted);
+	return 0;
+}
+
+/* "sm80+sm90" of --gpu, the GPU part of --profile. The instruction set of a profile says nothing: the code for the
+ * processor stays as it is. */
+static int read_targets(struct cmd_context *c, struct slim_targets *ret, struct err *e)
+{
+	const struct slim_options *o = c->options;
+	const struct tables *t;
+	size_t count = o->gpus.count + o->profiles.count;
+	if (!count) {
+		err_set(e, ERR_USAGE, "no GPU to cut for");
+		return err_hint(e, "name one, for example --gpu sm90 or --gpu sm80+sm90, or a --profile");
+	}
+	if (cmd_tables(c, &t, e) < 0)
+		return -1;
+	ret->items = arena_array(c->arena, count, sizeof(*ret->items));
+	for (size_t i = 0; i < count; i++) {
+		const char *word = i < o->gpus.count ? o->gpus.items[i] : o->profiles.items[i - o->gpus.count];
+		struct profile p;
+		struct slim_target *to = &ret->items[ret->count];
+		int rc = i < o->gpus.count ? profile_parse(t, arena_printf(c->arena, "%s-avx2", word), c->arena, &p, e)
+					   : profile_load(t, word, c->arena, &p, e);
+		if (rc < 0 || set_target(c, t, &p, word, to, e) < 0)
+			return -1;
+		bool again = false;
+		for (size_t k = 0; k < ret->count; k++)
+			again = again || strcmp(ret->items[k].name, to->name) == 0;
+		ret->count += !again;
+	}
+	return 0;
+}
+
+static void put_counts(struct buf *out, const char *what, uint64_t bytes, const struct fatbin_count *items,
+		       size_t count, struct arena *a)
+{
+	buf_printf(out, "  %-9s %.1f MB", what, (double)bytes / 1e6);
+	for (size_t i = 0; i < count; i++)
+		buf_printf(out, "%s%s %.1f", i ? ", " : ": ", fatbin_name(&items[i], a), (double)items[i].bytes / 1e6);
+	buf_addc(out, '\n');
+}
+
+static struct fatbin_count *count_of(struct fatbin_count *items, size_t *count, const struct fatbin_count *like)
+{
+	for (size_t i = 0; i < *count; i++)
+		if (items[i].number == like->number && strcmp(items[i].target, like->target) == 0)
+			return &items[i];
+	items[*count] = *like;
+	items[*count].bytes = items[*count].entries = 0;
+	return &items[(*count)++];
+}
+
+/* Kept and dropped code of all files together. */
+static void put_code(struct buf *out, const struct fatbin_file_cut *files, size_t count, struct arena *a)
+{
+	for (int dropped = 0; dropped < 2; dropped++) {
+		struct fatbin_count all[64];
+		size_t n = 0;
+		uint64_t bytes = 0;
+		for (size_t i = 0; i < count; i++) {
+			const struct fatbin_cut *c = &files[i].cut;
+			const struct fatbin_count *items = dropped ? c->dropped : c->kept;
+			size_t items_count = dropped ? c->dropped_count : c->kept_count;
+			bytes += dropped ? c->dropped_bytes : c->kept_bytes;
+			for (size_t k = 0; k < items_count && n < ARRAY_LEN(all); k++)
+				count_of(all, &n, &items[k])->bytes += items[k].bytes;
+		}
+		put_counts(out, dropped ? "dropped" : "kept", bytes, all, n, a);
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (files[i].cut.archs)
+			buf_printf(out, "  %-9s torch tells %s\n", "targets", files[i].cut.archs);
+		if (files[i].cut.left)
+			buf_printf(out, "  %-9s %s: %s\n", "left", files[i].name, files[i].cut.left);
+	}
+}
+
+static json_t *files_json(const struct fatbin_file_cut *files, size_t count, struct arena *a)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(list, slim_file_json(&files[i], a));
+	return list;
+}
+
+static void tell_wheel(struct cmd_context *c, const char *from, const struct slim_target *t,
+		       const struct slim_result *r, struct buf *out, json_t *list)
+{
+	const struct pack_result *p = &r->packed;
+	json_array_append_new(list,
+			      json_pack("{s:o, s:s, s:s, s:I, s:I, s:I, s:I, s:{s:s, s:s}, s:o}", "wheel",
+					json_or_null(p->path), "sha256", p->sha256, "gpu", t->name, "bytes",
+					(json_int_t)p->bytes, "bytes_before", (json_int_t)r->bytes_before, "unpacked",
+					(json_int_t)p->unpacked_bytes, "unpacked_before",
+					(json_int_t)r->unpacked_before, "made_from", "wheel", path_base(from), "sha256",
+					r->sha256_before, "files", files_json(r->files, r->files_count, c->arena)));
+	buf_printf(out, "%s\n  %-9s %.1f MB of %.1f, %.1f MB of %.1f unpacked\n", p->path, "size",
+		   (double)p->bytes / 1e6, (double)r->bytes_before / 1e6, (double)p->unpacked_bytes / 1e6,
+		   (double)r->unpacked_before / 1e6);
+	put_code(out, r->files, r->files_count, c->arena);
+}
+
+static int cut_wheels(struct cmd_context *c, const struct strlist *wheels, const struct slim_targets *t, struct err *e)
+{
+	const struct slim_options *o = c->options;
+	AUTO_JSON json_t *list = json_array();
+	AUTO_BUF struct buf out = {0};
+	const char *dir;
+	if (cmd_out_dir(c, &dir, e) < 0 || fs_mkdirs(TRUSTED, dir, e) < 0)
+		return -1;
+	for (size_t i = 0; i < wheels->count; i++) {
+		struct slim_result *results = arena_array(c->arena, t->count, sizeof(*results));
+		const struct slim_request q = {.wheel = wheels->items[i],
+					       .targets = t->items,
+					       .count = t->count,
+					       .cuda = o->cuda,
+					       .nvidia = o->nvidia,
+					       .generator = "ptbuild " PTBUILD_VERSION,
+					       .threads = c->global->jobs,
+					       .out_dir = dir};
+		bool any;
+		if (slim_wheel(&q, c->run, c->arena, results, &any, e) < 0)
+			return -1;
+		if (!any && wheels->count == 1) {
+			err_set(e, ERR_POLICY, "'%s' has no GPU code", wheels->items[i]);
+			return err_hint(e, "there is nothing to cut: use it as it is");
+		}
+		if (!any)
+			log_warn(c->run->log, "'%s' has no GPU code: use it as it is", path_base(wheels->items[i]));
+		for (size_t k = 0; any && k < t->count; k++)
+			tell_wheel(c, wheels->items[i], &t->items[k], &results[k], &out, list);
+	}
+	if (c->global->json) {
+		AUTO_JSON json_t *doc = json_pack("{s:i, s:O}", "schema", 1, "wheels", list);
+		return json_print(doc, e);
+	}
+	return c->global->quiet ? 0 : cmd_write_stdout(&out, e);
+}
+
+static json_t *package_json(const struct slim_package *p, struct arena *a)
+{
+	return json_pack("{s:s, s:o, s:I, s:I, s:o, s:o}", "package", p->info, "place", json_or_null(p->place),
+			 "bytes_before", (json_int_t)p->before, "bytes", (json_int_t)p->after, "left",
+			 json_or_null(p->left), "files", files_json(p->files, p->count, a));
+}
+
+static int cut_env(struct cmd_context *c, const struct slim_targets *t, struct err *e)
+{
+	const struct slim_options *o = c->options;
+	const struct slim_env_request q = {.dir = o->env, .wanted = &t->items[0].wanted, .dry_run = o->dry_run};
+	AUTO_BUF struct buf out = {0};
+	AUTO_JSON json_t *list = json_array();
+	struct slim_env_result r;
+	if (t->count > 1)
+		return err_set(e, ERR_USAGE, "an environment is cut for one set of GPUs, not %zu", t->count);
+	if (slim_env(&q, c->run, c->arena, &r, e) < 0)
+		return -1;
+	for (size_t i = 0; i < r.count; i++) {
+		const struct slim_package *p = &r.packages[i];
+		json_array_append_new(list, package_json(p, c->arena));
+		buf_printf(&out, "%-44s %8.1f MB of %.1f%s%s\n", p->info, (double)p->after / 1e6,
+			   (double)p->before / 1e6, p->left ? ", left: " : "", p->left ? p->left : "");
+		for (size_t k = 0; k < p->count; k++)
+			if (p->files[k].cut.left)
+				buf_printf(&out, "  %s: %s\n", p->files[k].name, p->files[k].cut.left);
+	}
+	buf_printf(&out, "%s%s for %s: %.1f MB of %.1f\n", o->env, o->dry_run ? " would be cut" : " is cut",
+		   t->items[0].name, (double)r.after / 1e6, (double)r.before / 1e6);
+	if (c->global->json) {
+		AUTO_JSON json_t *doc =
+			json_pack("{s:i, s:o, s:s, s:b, s:I, s:I, s:O}", "schema", 1, "env", json_or_null(o->env),
+				  "gpu", t->items[0].name, "dry_run", o->dry_run, "bytes_before", (json_int_t)r.before,
+				  "bytes", (json_int_t)r.after, "packages", list);
+		return json_print(doc, e);
+	}
+	return c->global->quiet ? 0 : cmd_write_stdout(&out, e);
+}
+
+static int slim_main(struct cmd_context *c, const struct strlist *words, struct err *e)
+{
+	struct slim_targets targets = {0};
+	const struct slim_options *o = c->options;
+	if (words->count == 0 && !o->env) {
+		err_set(e, ERR_USAGE, "slim needs a wheel");
+		return err_hint(e, "for example 'ptbuild slim torch-2.9.1-*.whl --gpu sm90'");
+	}
+	if (words->count && o->env)
+		return err_set(e, ERR_USAGE, "'%s' and --env %s cannot be used together", words->items[0], o->env);
+	if (o->dry_run && !o->env)
+		return err_set(e, ERR_USAGE,
+			       "--dry-run without --env: a wheel is written beside the one it is made from");
+	if (read_targets(c, &targets, e) < 0)
+		return -1;
+	return o->env ? cut_env(c, &targets, e) : cut_wheels(c, words, &targets, e);
+}
+
+#define OPTION(type, field) (type), offsetof(struct slim_options, field)
+
+static const struct arg_def slim_options[] = {
+	{"gpu", 0, OPTION(ARG_LIST, gpus), "TARGETS",
+	 "GPUs whose code stays: sm90, or sm80+sm90 in one wheel; several with commas between make a wheel each", NULL},
+	{"profile", 'p', OPTION(ARG_LIST, profiles), "PROFILES", "the same by the GPUs of profiles", "<profile>"},
+	{"cuda", 0, OPTION(ARG_STRING, cuda), "VERSION",
+	 "the toolkit that the label tells (default: what the wheel says of itself)", NULL},
+	{"nvidia", 0, OPTION(ARG_FLAG, nvidia), NULL,
+	 "cut NVIDIA's own wheels too, for use on this machine: their licence limits passing them on", NULL},
+	{"env", 0, OPTION(ARG_STRING, env), "DIR", "cut an installed environment in place, NVIDIA's packages with it",
+	 "<dir>"},
+	{"dry-run", 0, OPTION(ARG_FLAG, dry_run), NULL, "with --env: only tell what would change", NULL},
+	{0},
+};
+
+const struct command command_slim = {
+	.name = "slim",
+	.summary = "cut official wheels to the code of some GPUs",
+	.usage = "WHEEL... | --env DIR --gpu TARGETS [OPTION...]",
+	.text = "Compiles nothing: of the GPU code in a finished wheel only what the driver would load on the named "
+		"GPUs "
+		"stays, byte for byte. The libraries get smaller in the file, and no address in them changes.\n"
+		"The version gets a label (2.9.1+cu128.sm90), torch.cuda.get_arch_list() tells what is left, and a "
+		"bill "
+		"of materials says what it was made from. Code for the processor stays as upstream built it.",
+	.tables = {slim_options},
+	.arguments = {{"WHEEL...", "wheels with GPU code: torch, torchvision, or any other", "<file>"}},
+	.examples = {{"ptbuild slim torch-2.9.1-*.whl --gpu sm90", "a wheel for H100 alone, a third of the size"},
+		     {"ptbuild slim torch-2.9.1-*.whl --gpu sm75,sm80,sm90", "three wheels in one pass"}},
+	.options_size = sizeof(struct slim_options),
+	.run = slim_main,
+};

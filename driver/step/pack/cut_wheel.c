@@ -1,0 +1,399 @@
+#include "step/pack/cut_wheel.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/sys/fs.h"
+#include "base/sys/machine.h"
+#include "base/thread.h"
+#include "step/pack/cut_parts.h"
+#include "step/pack/pack_parts.h"
+
+enum { TEXT_MAX = 256 << 20, THREADS_MAX = 16 };
+
+/* ---- what is in the wheel ---- */
+
+static int missing(const struct slimming *s, const char *what, struct err *e)
+{
+	return err_set(e, ERR_INTEGRITY, "'%s' is not a whole wheel: it has no '%s'", s->q->wheel, what);
+}
+
+int slim_read(const struct slimming *s, const char *name, struct buf *out, struct err *e)
+{
+	const struct zip_entry *en = zip_find(s->zip, name);
+	return en ? zip_read(s->zip, en, TEXT_MAX, out, e) : missing(s, name, e);
+}
+
+static int by_path(const void *a, const void *b)
+{
+	const struct wheel_record_row *x = a, *y = b;
+	return strcmp(x->path, y->path);
+}
+
+static int read_record(struct slimming *s, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	const char *name = path_join(s->a, s->dist_info, "RECORD");
+	if (slim_read(s, name, &text, e) < 0 ||
+	    wheel_record_parse(buf_cstr(&text), text.len, name, s->a, &s->rows, &s->rows_count, e) < 0)
+		return -1;
+	if (s->rows_count)
+		qsort(s->rows, s->rows_count, sizeof(*s->rows), by_path);
+	return 0;
+}
+
+static int find_row(const struct slimming *s, const struct zip_entry *en, const struct wheel_record_row **ret,
+		    struct err *e)
+{
+	const struct wheel_record_row key = {.path = en->name};
+	*ret = s->rows_count ? bsearch(&key, s->rows, s->rows_count, sizeof(key), by_path) : NULL;
+	if (*ret && *(*ret)->sha256 && (*ret)->size == (int64_t)en->size)
+		return 0;
+	return err_set(e, ERR_INTEGRITY, "'%s': RECORD does not list '%s' with its digest and size", s->q->wheel,
+		       en->name);
+}
+
+static int check_request(struct slimming *s, struct err *e)
+{
+	const struct slim_request *q = s->q;
+	const char *plus;
+	struct strlist words = {0};
+	if (wheel_name_parse(q->wheel, s->a, &s->name, e) < 0)
+		return -1;
+	s->private = strncmp(wheel_normalize(s->name.dist, s->a), "nvidia_", 7) == 0;
+	if (s->private && !q->nvidia) {
+		err_set(e, ERR_POLICY, "'%s' is NVIDIA's: its licence limits changing it and passing it on",
+			path_base(q->wheel));
+		return err_hint(e, "--nvidia cuts it for use on this machine");
+	}
+	plus = strchr(s->name.version, '+');
+	strlist_split(&words, s->a, plus ? plus + 1 : "", ".");
+	for (size_t i = 0; i < words.count; i++)
+		if (strncmp(words.items[i], "sm", 2) == 0 || strcmp(words.items[i], "cpu") == 0) {
+			err_set(e, ERR_POLICY, "'%s' is made for '%s' already", path_base(q->wheel), plus + 1);
+			return err_hint(e, "cut the wheel that it was made from");
+		}
+	s->dist_info = wheel_dist_info(&s->name, s->a);
+	return 0;
+}
+
+/* ---- its libraries, inflated once ---- */
+
+static bool is_library(const char *name)
+{
+	const char *base = path_base(name);
+	return path_has_suffix(base, ".so") || strstr(base, ".so.");
+}
+
+/* Vendored in a wheel of somebody else, they may be passed on as they are. */
+static bool is_nvidia(const char *name)
+{
+	static const char *const starts[] = {"libcublas",   "libcudart", "libcudnn",  "libcufft",
+					     "libcufile",   "libcupti",  "libcurand", "libcusolver",
+					     "libcusparse", "libnccl",   "libnpp",    "libnv"};
+	for (size_t i = 0; i < ARRAY_LEN(starts); i++)
+		if (strncmp(path_base(name), starts[i], strlen(starts[i])) == 0)
+			return true;
+	return false;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const struct slim_library *x = a, *y = b;
+	return (x->entry->size < y->entry->size) - (x->entry->size > y->entry->size);
+}
+
+struct extracting {
+	struct slimming *s;
+	_Atomic size_t next; /* the digest of the wheel, then the libraries */
+	pthread_mutex_t lock;
+	struct err err;
+};
+
+static int extract_one(struct slimming *s, size_t i, struct err *e)
+{
+	if (i == 0)
+		return digest_file(s->q->wheel, s->sha256, e);
+	struct slim_library *l = &s->libraries[i - 1];
+	AUTO_FD int fd = open(l->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot create '%s'", l->path);
+	if (zip_extract_fd(s->zip, l->entry, fd, NULL, e) < 0 ||
+	    fatbin_file_has(l->path, l->entry->name, &l->code, &l->used, e) < 0)
+		return -1;
+	if (!l->used && unlink(l->path) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot remove '%s'", l->path);
+	return 0;
+}
+
+static void *extract(void *arg)
+{
+	struct extracting *x = arg;
+	for (size_t i; (i = atomic_fetch_add(&x->next, 1)) <= x->s->libraries_count;) {
+		struct err e = {0};
+		int rc = run_check(x->s->run, &e);
+		if (rc == 0)
+			rc = extract_one(x->s, i, &e);
+		if (rc == 0)
+			continue;
+		pthread_mutex_lock(&x->lock);
+		if (x->err.kind == ERR_NONE)
+			x->err = e;
+		pthread_mutex_unlock(&x->lock);
+		atomic_store(&x->next, x->s->libraries_count + 1);
+	}
+	return NULL;
+}
+
+static int extract_all(struct slimming *s, struct err *e)
+{
+	struct extracting x = {.s = s};
+	pthread_t threads[THREADS_MAX];
+	unsigned wanted = s->threads < THREADS_MAX ? s->threads : THREADS_MAX, started = 0;
+	s->libraries = arena_array(s->a, zip_count(s->zip) + 1, sizeof(*s->libraries));
+	for (size_t i = 0; i < zip_count(s->zip); i++)
+		if (is_library(zip_at(s->zip, i)->name) && zip_at(s->zip, i)->size &&
+		    (s->q->nvidia || !is_nvidia(zip_at(s->zip, i)->name)))
+			s->libraries[s->libraries_count++].entry = zip_at(s->zip, i);
+	if (s->libraries_count)
+		qsort(s->libraries, s->libraries_count, sizeof(*s->libraries), by_size);
+	for (size_t i = 0; i < s->libraries_count; i++)
+		s->libraries[i].path = arena_printf(s->a, "%s/%zu", s->dir, i);
+	pthread_mutex_init(&x.lock, NULL);
+	for (; started + 1 < wanted; started++)
+		if (thread_start(&threads[started], extract, &x) != 0)
+			break;
+	extract(&x);
+	while (started)
+		pthread_join(threads[--started], NULL);
+	pthread_mutex_destroy(&x.lock);
+	if (x.err.kind != ERR_NONE) {
+		*e = x.err;
+		return -1;
+	}
+	for (size_t i = 0; i < s->libraries_count; i++)
+		s->any = s->any || s->libraries[i].code;
+	return 0;
+}
+
+/* ---- one target ---- */
+
+static const char *renamed(const struct slimming *s, const struct making *m, const char *name)
+{
+	const char *old = arena_printf(s->a, "%s-%s.", s->name.dist, s->name.version);
+	size_t n = strlen(old);
+	return strncmp(name, old, n) == 0 ? arena_printf(m->a, "%s-%s.%s", m->name.dist, m->name.version, name + n)
+					  : name;
+}
+
+static void add_row(struct making *m, const char *name, const char *digest, uint64_t size)
+{
+	wheel_record_line(&m->record, name, digest, (int64_t)size);
+	m->result.unpacked_bytes += size;
+	m->result.files++;
+}
+
+static int copy_entry(struct slimming *s, struct making *m, const struct zip_entry *en, struct err *e)
+{
+	const struct wheel_record_row *row;
+	const char *name = renamed(s, m, en->name);
+	if (find_row(s, en, &row, e) < 0 || zip_copy_as(m->zip, s->zip, en, name, e) < 0)
+		return -1;
+	add_row(m, name, row->sha256, en->size);
+	return 0;
+}
+
+static int add_text(struct making *m, const char *name, const char *text, struct err *e)
+{
+	uint8_t sha256[DIGEST_LEN];
+	char encoded[44];
+	struct digest *AUTO_DIGEST d = digest_new();
+	digest_update(d, text, strlen(text));
+	digest_final(d, sha256);
+	digest_base64url(sha256, encoded);
+	const char *path = path_join(m->a, m->dist_info, name);
+	if (zip_add_data(m->zip, path, text, strlen(text), e) < 0)
+		return -1;
+	add_row(m, path, encoded, strlen(text));
+	return 0;
+}
+
+static int add_library(struct slimming *s, struct making *m, const struct slim_library *l, struct err *e)
+{
+	uint8_t sha256[DIGEST_LEN];
+	char encoded[44];
+	uint64_t size;
+	const struct wheel_record_row *row;
+	struct fatbin_file_cut *f = &m->files[m->files_count];
+	const char *to = path_join(m->a, s->dir, "cut");
+	AUTO_FD int fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0 || fchmod(fd, l->entry->mode & S_IXUSR ? 0755 : 0644) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot create '%s'", to);
+	if (find_row(s, l->entry, &row, e) < 0 ||
+	    fatbin_file_slim(l->path, l->entry->name, fd, to, &m->target->wanted, m->a, f, e) < 0)
+		return -1;
+	m->files_count++;
+	for (size_t g = 0; g < m->target->wanted.count; g++)
+		m->runs[g] += f->cut.runs[g];
+	if (!f->changed)
+		return copy_entry(s, m, l->entry, e);
+	if (zip_add_file(m->zip, l->entry->name, to, sha256, &size, e) < 0)
+		return -1;
+	digest_base64url(sha256, encoded);
+	add_row(m, l->entry->name, encoded, size);
+	return 0;
+}
+
+static int add_payload(struct slimming *s, struct making *m, struct err *e)
+{
+	for (size_t i = 0; i < zip_count(s->zip); i++) {
+		const struct zip_entry *en = zip_at(s->zip, i);
+		const struct slim_library *l = NULL;
+		if (path_has_suffix(en->name, "/") || path_below(en->name, s->dist_info))
+			continue;
+		for (size_t k = 0; k < s->libraries_count && !l; k++)
+			l = s->libraries[k].entry == en && s->libraries[k].used ? &s->libraries[k] : NULL;
+		if (run_check(s->run, e) < 0 || (l ? add_library(s, m, l, e) : copy_entry(s, m, en, e)) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Something must run on each GPU. */
+static int check_runs(const struct slimming *s, const struct making *m, struct err *e)
+{
+	struct strlist have = {0};
+	for (size_t g = 0; g < m->target->wanted.count; g++) {
+		if (m->runs[g])
+			continue;
+		for (size_t i = 0; i < m->files_count; i++)
+			for (size_t k = 0; k < m->files[i].cut.kept_count + m->files[i].cut.dropped_count; k++) {
+				const struct fatbin_cut *c = &m->files[i].cut;
+				const struct fatbin_count *n =
+					k < c->kept_count ? &c->kept[k] : &c->dropped[k - c->kept_count];
+				const char *name = fatbin_name(n, m->a);
+				if (!strlist_contains(&have, name))
+					strlist_ref(&have, m->a, name);
+			}
+		strlist_sort(&have);
+		err_set(e, ERR_POLICY, "nothing in '%s' runs on sm%u", path_base(s->q->wheel),
+			m->target->wanted.gpus[g].number);
+		return err_hint(e, "it has %s", strlist_join(&have, m->a, ", "));
+	}
+	return 0;
+}
+
+static int add_info(struct slimming *s, struct making *m, struct err *e)
+{
+	static const char *const own[] = {"RECORD",    "RECORD.jws",      "RECORD.p7s", "METADATA",
+					  "WHEEL",     "direct_url.json", "INSTALLER",  "REQUESTED",
+					  PACK_MARKER, SLIM_BILL,         SLIM_PRIVATE};
+	for (size_t i = 0; i < zip_count(s->zip); i++) {
+		const struct zip_entry *en = zip_at(s->zip, i);
+		const char *name = path_below(en->name, s->dist_info);
+		if (!name || path_has_suffix(en->name, "/") || strings_contain(own, ARRAY_LEN(own), name))
+			continue;
+		if (copy_entry(s, m, en, e) < 0)
+			return -1;
+	}
+	AUTO_FREE char *bill = slim_bill(s, m);
+	if (add_text(m, SLIM_BILL, bill, e) < 0 || add_text(m, "METADATA", m->metadata, e) < 0 ||
+	    (s->private && add_text(m, SLIM_PRIVATE, SLIM_PRIVATE_TEXT, e) < 0) ||
+	    add_text(m, "WHEEL", m->wheel, e) < 0 ||
+	    add_text(m, PACK_MARKER, pack_marker(1, s->q->generator, m->key, m->a), e) < 0)
+		return -1;
+	const char *record = path_join(m->a, m->dist_info, "RECORD");
+	wheel_record_line(&m->record, record, "", -1);
+	m->result.unpacked_bytes += m->record.len;
+	m->result.files++;
+	return zip_add_data(m->zip, record, m->record.data, m->record.len, e);
+}
+
+static int make(struct slimming *s, struct making *m, struct err *e)
+{
+	uint8_t sha256[DIGEST_LEN];
+	m->runs = arena_array(m->a, m->target->wanted.count + 1, sizeof(*m->runs));
+	m->files = arena_array(m->a, s->libraries_count + 1, sizeof(*m->files));
+	if (slim_texts(s, m, e) < 0)
+		return -1;
+	const char *temp = pack_begin(&m->name, s->q->out_dir, m->a, &m->result);
+	if (zip_create(temp, s->epoch, s->threads, PACK_LEVEL, &m->zip, e) < 0)
+		return -1;
+	int rc = add_payload(s, m, e) < 0 || check_runs(s, m, e) < 0 || add_info(s, m, e) < 0 ? -1 : 0;
+	buf_release(&m->record);
+	if (rc < 0) {
+		zip_abort(m->zip);
+		return -1;
+	}
+	if (zip_finish(m->zip, sha256, e) < 0 || pack_finish(temp, sha256, s->run, &m->result, e) < 0)
+		return -1;
+	return slim_beside(s, m, e);
+}
+
+static int make_all(struct slimming *s, struct slim_result *ret, struct err *e)
+{
+	uint64_t unpacked = 0;
+	struct stat st;
+	if (stat(s->q->wheel, &st) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", s->q->wheel);
+	for (size_t i = 0; i < zip_count(s->zip); i++)
+		unpacked += zip_at(s->zip, i)->size;
+	for (size_t i = 0; i < s->q->count; i++) {
+		struct making m = {.target = &s->q->targets[i], .a = s->a};
+		log_status(s->run->log, "%s: %s", path_base(s->q->wheel), m.target->name);
+		if (make(s, &m, e) < 0)
+			return -1;
+		ret[i] = (struct slim_result){.packed = m.result,
+					      .bytes_before = (uint64_t)st.st_size,
+					      .unpacked_before = unpacked,
+					      .files = m.files,
+					      .files_count = m.files_count};
+		memcpy(ret[i].sha256_before, s->sha256, sizeof(s->sha256));
+	}
+	return 0;
+}
+
+static int open_wheel(struct slimming *s, struct err *e)
+{
+	const char *metadata = path_join(s->a, s->dist_info, "METADATA");
+	const struct zip_entry *en = zip_find(s->zip, metadata);
+	if (!en)
+		return missing(s, metadata, e);
+	s->epoch = zip_epoch(en);
+	log_status(s->run->log, "%s: reading", path_base(s->q->wheel));
+	if (read_record(s, e) < 0 || extract_all(s, e) < 0)
+		return -1;
+	if (s->q->expect_sha256 && strcmp(s->q->expect_sha256, s->sha256) != 0)
+		return err_set(e, ERR_INTEGRITY, "'%s' has the sha256 %s, not %s", s->q->wheel, s->sha256,
+			       s->q->expect_sha256);
+	return 0;
+}
+
+int slim_wheel(const struct slim_request *q, const struct run *run, struct arena *a, struct slim_result *ret,
+	       bool *ret_any, struct err *e)
+{
+	struct slimming s = {.q = q, .run = run, .a = a, .threads = q->threads ? q->threads : machine_processors()};
+	struct err ignored = {0};
+	char *dir;
+	if (check_request(&s, e) < 0 || zip_open(q->wheel, a, &s.zip, e) < 0)
+		return -1;
+	/* Beside the results: the temporary directory may have no room for what is unpacked. */
+	if (fs_temp_dir(q->out_dir, ".slim-", a, &dir, e) < 0) {
+		zip_close(s.zip);
+		return -1;
+	}
+	s.dir = dir;
+	int rc = open_wheel(&s, e);
+	if (rc == 0 && s.any)
+		rc = make_all(&s, ret, e);
+	log_status_end(run->log);
+	zip_close(s.zip);
+	if (fs_remove(TRUSTED, dir, rc < 0 ? &ignored : e) < 0)
+		rc = -1;
+	*ret_any = s.any;
+	return rc;
+}

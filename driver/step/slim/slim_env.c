@@ -1,0 +1,288 @@
+#include "step/slim/slim_env.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
+#include "core/wheel/wheel.h"
+
+enum { RECORD_MAX = 256 << 20 };
+
+struct env {
+	const struct slim_env_request *q;
+	const struct run *run;
+	struct arena *a;
+	struct strlist places;
+	struct slim_package *packages;
+	struct wheel_record_row **rows; /* of each package */
+	size_t *rows_count;
+	size_t count, cap;
+};
+
+/* ---- where packages are ---- */
+
+static bool has_packages(const char *dir, struct arena *a)
+{
+	struct strlist names = {0};
+	struct err ignored = {0};
+	if (!fs_is_dir(TRUSTED, dir) || fs_list(TRUSTED, dir, a, &names, &ignored) < 0)
+		return false;
+	for (size_t i = 0; i < names.count; i++)
+		if (path_has_suffix(names.items[i], ".dist-info"))
+			return true;
+	return false;
+}
+
+/* Each place once, whatever links lead to it: lib64 of a virtual environment is one. */
+static void add_place(struct env *v, const char *dir)
+{
+	char real[PATH_MAX];
+	if (realpath(dir, real) && has_packages(real, v->a) && !strlist_contains(&v->places, real))
+		strlist_add(&v->places, v->a, real);
+}
+
+static int find_places(struct env *v, struct err *e)
+{
+	static const char *const libs[] = {"lib",           "lib64",           "usr/lib",     "usr/lib64",
+					   "usr/local/lib", "usr/local/lib64", "opt/venv/lib"};
+	if (!fs_is_dir(TRUSTED, v->q->dir))
+		return err_set(e, ERR_USAGE, "not a directory: '%s'", v->q->dir);
+	add_place(v, v->q->dir);
+	for (size_t i = 0; i < ARRAY_LEN(libs); i++) {
+		const char *lib = path_join(v->a, v->q->dir, libs[i]);
+		struct strlist names = {0};
+		struct err ignored = {0};
+		if (!fs_is_dir(TRUSTED, lib) || fs_list(TRUSTED, lib, v->a, &names, &ignored) < 0)
+			continue;
+		for (size_t k = 0; k < names.count; k++) {
+			if (strncmp(names.items[k], "python3", 7) != 0)
+				continue;
+			const char *python = path_join(v->a, lib, names.items[k]);
+			add_place(v, path_join(v->a, python, "site-packages"));
+			add_place(v, path_join(v->a, python, "dist-packages"));
+		}
+	}
+	if (v->places.count)
+		return 0;
+	err_set(e, ERR_USAGE, "no installed packages in '%s'", v->q->dir);
+	return err_hint(e, "name a virtual environment, the root of an image, or a site-packages directory");
+}
+
+/* ---- what is in them ---- */
+
+static bool is_library(const char *name)
+{
+	const char *base = path_base(name);
+	return path_has_suffix(base, ".so") || strstr(base, ".so.");
+}
+
+/* A library by its row: a regular file that lies at the place; a link is another package's affair. */
+static int look_at(struct env *v, struct slim_package *p, const struct wheel_record_row *row, struct err *e)
+{
+	const char *path = path_join(v->a, p->place, row->path);
+	bool code, used;
+	struct stat st;
+	struct fatbin_file_cut *f = &p->files[p->count];
+	if (!is_library(row->path) || !path_is_safe_relative(row->path) || lstat(path, &st) < 0 ||
+	    !S_ISREG(st.st_mode) || st.st_size == 0)
+		return 0;
+	if (fatbin_file_has(path, row->path, &code, &used, e) < 0)
+		return -1;
+	if (!used)
+		return 0;
+	if (fatbin_file_slim(path, row->path, -1, path, v->q->wanted, v->a, f, e) < 0)
+		return -1;
+	p->count++;
+	p->before += f->before;
+	p->after += f->after;
+	return 0;
+}
+
+static void judge(struct env *v, struct slim_package *p)
+{
+	for (size_t g = 0; g < v->q->wanted->count && !p->left; g++) {
+		size_t runs = 0, containers = 0;
+		for (size_t i = 0; i < p->count; i++) {
+			runs += p->files[i].cut.runs[g];
+			containers += p->files[i].cut.containers;
+		}
+		if (!runs && containers)
+			p->left = arena_printf(v->a, "nothing in it runs on sm%u", v->q->wanted->gpus[g].number);
+	}
+}
+
+static int read_package(struct env *v, const char *place, const char *info, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	struct slim_package p = {.info = info, .place = place};
+	struct err why = {0};
+	struct wheel_record_row *rows;
+	size_t count;
+	const char *record = path_join(v->a, path_join(v->a, place, info), "RECORD");
+	if (!fs_exists(TRUSTED, record))
+		return 0;
+	if (fs_read(TRUSTED, record, RECORD_MAX, &text, &why) < 0 ||
+	    wheel_record_parse(buf_cstr(&text), text.len, record, v->a, &rows, &count, &why) < 0) {
+		log_warn(v->run->log, "%s stays as it is: %s", info, why.msg);
+		return 0;
+	}
+	p.files = arena_array(v->a, count + 1, sizeof(*p.files));
+	for (size_t i = 0; i < count && !p.left; i++) {
+		if (run_check(v->run, e) < 0)
+			return -1;
+		if (look_at(v, &p, &rows[i], &why) < 0)
+			p.left = arena_strdup(v->a, why.msg);
+	}
+	judge(v, &p);
+	if (!p.count && !p.left)
+		return 0;
+	if (v->count == v->cap) {
+		size_t cap = v->cap, same = v->cap;
+		v->rows = arena_grow(v->a, v->rows, &cap, 16, sizeof(struct wheel_record_row *));
+		v->rows_count = arena_grow(v->a, v->rows_count, &same, 16, sizeof(*v->rows_count));
+		v->packages = arena_grow(v->a, v->packages, &v->cap, 16, sizeof(*v->packages));
+	}
+	v->rows[v->count] = rows;
+	v->rows_count[v->count] = count;
+	v->packages[v->count++] = p;
+	return 0;
+}
+
+static int read_packages(struct env *v, struct err *e)
+{
+	for (size_t i = 0; i < v->places.count; i++) {
+		struct strlist names = {0};
+		if (fs_list(TRUSTED, v->places.items[i], v->a, &names, e) < 0)
+			return -1;
+		for (size_t k = 0; k < names.count; k++) {
+			log_status(v->run->log, "reading %s", names.items[k]);
+			if (path_has_suffix(names.items[k], ".dist-info") &&
+			    read_package(v, v->places.items[i], names.items[k], e) < 0)
+				return -1;
+		}
+	}
+	for (size_t i = 0; i < v->count; i++) {
+		if (!v->packages[i].left || strncmp(v->packages[i].info, "torch-", 6) != 0)
+			continue;
+		err_set(e, ERR_POLICY, "'%s' cannot be cut: %s", v->packages[i].info, v->packages[i].left);
+		return err_hint(e, "an environment that was cut before has code for its GPU alone: install it again");
+	}
+	return 0;
+}
+
+/* ---- the change ---- */
+
+static int replace(struct env *v, const char *path, struct fatbin_file_cut *f, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct fatbin_file_cut done;
+	struct stat st;
+	char *fresh = NULL;
+	if (stat(path, &st) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
+	AUTO_FD int fd = fs_neighbour(path, 0600, &a, &fresh, e);
+	if (fd < 0)
+		return -1;
+	int rc = fatbin_file_slim(path, f->name, fd, fresh, v->q->wanted, &a, &done, e);
+	/* The owner may be kept only by root: a file of one's own it is anyway. */
+	if (rc == 0 && ((fchown(fd, st.st_uid, st.st_gid) < 0 && errno != EPERM) ||
+			fchmod(fd, st.st_mode & 07777) < 0 || fsync(fd) < 0))
+		rc = err_errno(e, ERR_SYSTEM, "cannot write '%s'", fresh);
+	if (rc == 0)
+		rc = fs_rename(fresh, path, e);
+	if (rc < 0)
+		unlink(fresh);
+	return rc;
+}
+
+static int true_row(struct env *v, const char *path, struct wheel_record_row *row, bool *changed, struct err *e)
+{
+	uint8_t sha256[DIGEST_LEN];
+	char encoded[44];
+	AUTO_MAPPING struct fs_mapping m = {0};
+	struct digest *AUTO_DIGEST d = digest_new();
+	if (fs_map(path, &m, e) < 0)
+		return -1;
+	digest_update(d, m.data, m.size);
+	digest_final(d, sha256);
+	digest_base64url(sha256, encoded);
+	if (strcmp(row->sha256, encoded) == 0 && row->size == (int64_t)m.size)
+		return 0;
+	*changed = true;
+	row->sha256 = arena_strdup(v->a, encoded);
+	row->size = (int64_t)m.size;
+	return 0;
+}
+
+static int write_record(struct env *v, size_t i, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	const struct slim_package *p = &v->packages[i];
+	const char *path = path_join(v->a, path_join(v->a, p->place, p->info), "RECORD");
+	struct stat st;
+	if (stat(path, &st) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
+	for (size_t k = 0; k < v->rows_count[i]; k++)
+		wheel_record_line(&text, v->rows[i][k].path, v->rows[i][k].sha256, v->rows[i][k].size);
+	return fs_write(TRUSTED, path, text.data, text.len, st.st_mode & 07777, e);
+}
+
+static int change(struct env *v, size_t i, struct err *e)
+{
+	struct slim_package *p = &v->packages[i];
+	bool changed = false;
+	for (size_t k = 0; k < p->count; k++) {
+		struct fatbin_file_cut *f = &p->files[k];
+		const char *path = path_join(v->a, p->place, f->name);
+		log_status(v->run->log, "%s", f->name);
+		if (run_check(v->run, e) < 0 || fs_sweep(path_dir(v->a, path), e) < 0 ||
+		    (f->changed && replace(v, path, f, e) < 0))
+			return -1;
+		for (size_t r = 0; r < v->rows_count[i]; r++)
+			if (strcmp(v->rows[i][r].path, f->name) == 0 &&
+			    true_row(v, path, &v->rows[i][r], &changed, e) < 0)
+				return -1;
+	}
+	return changed ? write_record(v, i, e) : 0;
+}
+
+static int measure(struct env *v, uint64_t *ret, struct err *e)
+{
+	*ret = 0;
+	for (size_t i = 0; i < v->places.count; i++) {
+		uint64_t size;
+		if (fs_tree_size(v->places.items[i], &size, e) < 0)
+			return -1;
+		*ret += size;
+	}
+	return 0;
+}
+
+int slim_env(const struct slim_env_request *q, const struct run *run, struct arena *a, struct slim_env_result *ret,
+	     struct err *e)
+{
+	struct env v = {.q = q, .run = run, .a = a};
+	struct slim_env_result r = {0};
+	if (find_places(&v, e) < 0 || measure(&v, &r.before, e) < 0 || read_packages(&v, e) < 0)
+		return -1;
+	r.after = r.before;
+	for (size_t i = 0; i < v.count; i++) {
+		struct slim_package *p = &v.packages[i];
+		if (p->left)
+			p->after = p->before;
+		r.after -= p->before - p->after;
+		if (!p->left && !q->dry_run && change(&v, i, e) < 0)
+			return -1;
+	}
+	log_status_end(run->log);
+	if (!q->dry_run && measure(&v, &r.after, e) < 0)
+		return -1;
+	r.packages = v.packages;
+	r.count = v.count;
+	*ret = r;
+	return 0;
+}

@@ -1,0 +1,33 @@
+/* An installed environment with the GPU code of some GPUs alone. */
+#pragma once
+#include "base/run.h"
+#include "core/fatbin/fatbin_file.h"
+
+struct slim_env_request {
+	const char *dir; /* a virtual environment, a root, or the directory of the packages */
+	const struct fatbin_wanted *wanted;
+	bool dry_run; /* only tells what would change */
+};
+
+struct slim_package {
+	const char *info;  /* "torch-2.11.0.dist-info" */
+	const char *place; /* of the packages */
+	struct fatbin_file_cut *files;
+	size_t count;
+	uint64_t before, after; /* bytes of these files */
+	const char *left;       /* why it stays as it was; NULL */
+};
+
+struct slim_env_result {
+	struct slim_package *packages; /* that have GPU code */
+	size_t count;
+	uint64_t before, after; /* bytes of all files at the places */
+};
+
+/* slim_env: each library is written beside, proved, synced and renamed, so that other names of
+ * the old file (a cache's hard links) and whoever has it open keep it, and a kill leaves the
+ * old or the new one; then RECORD is made true. The same again mends what a kill left of
+ * RECORD. A package in which nothing runs on one of the GPUs stays as it is; ERR_POLICY, before
+ * anything is changed, if that is torch. ERR_USAGE if no package is there. */
+int slim_env(const struct slim_env_request *q, const struct run *run, struct arena *a, struct slim_env_result *ret,
+	     struct err *e) MUST_CHECK;
