@@ -62,8 +62,13 @@ int store_check_source(const char *key, const json_t *files, struct err *e) MUST
  * its last use. */
 void store_stamp(struct store *s, const char *kind, const char *key, const char *object);
 /* store_is_usable: whether a whole object or world is at that place (also of a fallback
- * store), by its stamp or by hashing it. A damaged one is a warning, once a run. */
-int store_is_usable(struct store *s, const char *kind, const char *key, const char *object, bool *ret,
+ * store), by its stamp or by hashing it. Of a world the stamp's directories are looked at or,
+ * `whole`, all paths. A damaged one is a warning, once a run. */
+int store_is_usable(struct store *s, const char *kind, const char *key, const char *object, bool whole, bool *ret,
+		    struct err *e) MUST_CHECK;
+
+/* store_find_look: store_find; `whole` as for store_is_usable. */
+int store_find_look(struct store *s, const char *kind, const char *key, bool whole, struct arena *a, const char **ret,
 		    struct err *e) MUST_CHECK;
 
 /* A growing list of objects. */
@@ -81,7 +86,8 @@ int store_objects_add(struct store_objects *l, const char *kind, const char *key
 /* store_print_stat: appends what a stamp says of a file. */
 void store_print_stat(const char *rel, const struct stat *st, struct buf *ret);
 /* store_world_print: appends to `ret` what a stamp says of a world: its facts and its manifest, and
- * what lstat(2) shows of each path that is in it. False when something cannot be read. */
-bool store_world_print(const char *object, struct buf *ret);
+ * what lstat(2) shows of each directory in it or, `whole`, of each path. False when something
+ * cannot be read. */
+bool store_world_print(const char *object, bool whole, struct buf *ret);
 /* store_world_bytes: what a world says of its size; false when it cannot be read. */
 bool store_world_bytes(const char *key, const char *dir, uint64_t *ret);

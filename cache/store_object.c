@@ -11,25 +11,31 @@
 #include "base/sys/json.h"
 #include "cache/store_internal.h"
 
-int store_find(struct store *s, const char *kind, const char *key, struct arena *a, const char **ret, struct err *e)
+int store_find_look(struct store *s, const char *kind, const char *key, bool whole, struct arena *a, const char **ret,
+		    struct err *e)
 {
 	if (store_check_name(kind, key, e) < 0)
 		return -1;
 	const char *path = store_object_path(s->dir, kind, key, a);
 	bool usable;
-	if (store_is_usable(s, kind, key, path, &usable, e) < 0)
+	if (store_is_usable(s, kind, key, path, whole, &usable, e) < 0)
 		return -1;
 	if (usable)
 		store_touch(path_join(a, path, strcmp(kind, STORE_WORLD) == 0 ? STORE_WORLD_FACTS : STORE_MANIFEST));
 	for (size_t i = 0; i < s->fallbacks.count && !usable; i++) {
 		path = store_object_path(s->fallbacks.items[i], kind, key, a);
-		if (store_is_usable(s, kind, key, path, &usable, e) < 0)
+		if (store_is_usable(s, kind, key, path, whole, &usable, e) < 0)
 			return -1;
 		if (usable)
 			store_touch(store_stamp_path(s, kind, key, a));
 	}
 	*ret = usable ? path : NULL;
 	return 0;
+}
+
+int store_find(struct store *s, const char *kind, const char *key, struct arena *a, const char **ret, struct err *e)
+{
+	return store_find_look(s, kind, key, true, a, ret, e);
 }
 
 struct listing { /* of the files below a directory that becomes or is an object */
@@ -99,7 +105,7 @@ static int put_in_place(struct store *s, const char *kind, const char *key, cons
 			return fs_sync_dir(path_dir(&a, to), e);
 		if (errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR)
 			return err_errno(e, ERR_SYSTEM, "cannot rename '%s' to '%s'", stage, to);
-		if (store_is_usable(s, kind, key, to, ret_taken, e) < 0)
+		if (store_is_usable(s, kind, key, to, true, ret_taken, e) < 0)
 			return -1;
 		if (*ret_taken)
 			return 0;

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/os.h"
 #include "base/path.h"
@@ -20,19 +21,31 @@ void store_print_stat(const char *rel, const struct stat *st, struct buf *ret)
 		   (long long)st->st_size, (long long)nanoseconds(&st->st_mtim), (long long)nanoseconds(&st->st_ctim));
 }
 
+/* A digest of what stat(2) shows of an object; of a world two, of its directories and of all its paths. */
+#define PRINT_LEN (2 * DIGEST_HEX_LEN + 1)
+
+static bool print_world(const char *object, bool whole, char ret[PRINT_LEN])
+{
+	for (size_t i = 0; i <= whole; i++) {
+		AUTO_BUF struct buf text = {0};
+		buf_printf(&text, "%s\n", object);
+		if (!store_world_print(object, i == 1, &text))
+			return false;
+		digest_data(text.data, text.len, ret + i * DIGEST_HEX_LEN);
+	}
+	return true;
+}
+
 /* The digest of the object's path, its manifest, and what stat(2) shows of a written file. False when something cannot
  * be read: then the object is hashed, which finds out why. */
-static bool fingerprint(const char *kind, const char *object, char ret[DIGEST_HEX_LEN + 1])
+static bool fingerprint(const char *kind, const char *object, bool whole, char ret[PRINT_LEN])
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf text = {0};
 	struct err ignored = {0};
+	if (strcmp(kind, STORE_WORLD) == 0)
+		return print_world(object, whole, ret);
 	buf_printf(&text, "%s\n", object);
-	if (strcmp(kind, STORE_WORLD) == 0) {
-		bool read = store_world_print(object, &text);
-		digest_data(text.data, text.len, ret);
-		return read;
-	}
 	size_t start = text.len;
 	if (fs_read(TRUSTED, path_join(&a, object, STORE_MANIFEST), STORE_MANIFEST_MAX, &text, &ignored) < 0)
 		return false;
@@ -59,16 +72,16 @@ static void write_stamp(const struct store *s, const char *kind, const char *key
 	AUTO_FD int fd =
 		open(store_stamp_path(s, kind, key, &a), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (fd >= 0)
-		(void)!fs_write_all(fd, print, DIGEST_HEX_LEN, "stamp", &ignored);
+		(void)!fs_write_all(fd, print, strlen(print), "stamp", &ignored);
 }
 
 static bool is_stamped(const struct store *s, const char *kind, const char *key, const char *print)
 {
 	AUTO_ARENA struct arena a = {0};
-	char have[DIGEST_HEX_LEN + 1] = "";
+	char have[PRINT_LEN];
+	ssize_t len = (ssize_t)strlen(print);
 	AUTO_FD int fd = open(store_stamp_path(s, kind, key, &a), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	return fd >= 0 && fs_read_at(fd, have, DIGEST_HEX_LEN, 0) == DIGEST_HEX_LEN &&
-	       memcmp(have, print, DIGEST_HEX_LEN) == 0;
+	return fd >= 0 && fs_read_at(fd, have, (size_t)len, 0) == len && memcmp(have, print, (size_t)len) == 0;
 }
 
 static bool is_bad(struct store *s, const char *object)
@@ -98,9 +111,9 @@ static void forget_bad(struct store *s, const char *object)
 
 void store_stamp(struct store *s, const char *kind, const char *key, const char *object)
 {
-	char print[DIGEST_HEX_LEN + 1];
+	char print[PRINT_LEN];
 	forget_bad(s, object);
-	if (fingerprint(kind, object, print))
+	if (fingerprint(kind, object, true, print))
 		write_stamp(s, kind, key, print);
 }
 
@@ -119,12 +132,27 @@ static int refuse(struct store *s, const char *object, struct err *e)
 	return 0;
 }
 
-int store_is_usable(struct store *s, const char *kind, const char *key, const char *object, bool *ret, struct err *e)
+static int hash(struct store *s, const char *kind, const char *key, const char *object, bool *ret, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	const struct store_object o = {.kind = kind, .key = key, .path = object};
+	const struct run run = {.log = &s->log, .cancel_fd = s->cancel_fd};
+	if (store_verify(&o, &run, e) < 0) {
+		(void)unlink(store_stamp_path(s, kind, key, &a));
+		return refuse(s, object, e);
+	}
+	store_stamp(s, kind, key, object);
+	*ret = true;
+	return 0;
+}
+
+int store_is_usable(struct store *s, const char *kind, const char *key, const char *object, bool whole, bool *ret,
+		    struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	bool world = strcmp(kind, STORE_WORLD) == 0;
 	const char *manifest = path_join(&a, object, world ? STORE_WORLD_FACTS : STORE_MANIFEST);
-	char print[DIGEST_HEX_LEN + 1];
+	char print[PRINT_LEN];
 	struct stat st;
 	*ret = false;
 	if (stat(manifest, &st) < 0) {
@@ -136,15 +164,6 @@ int store_is_usable(struct store *s, const char *kind, const char *key, const ch
 	/* Who makes a world has its lock and asks again: another process may have made it meanwhile. */
 	if (is_bad(s, object) && !(world && path_below(object, s->dir)))
 		return 0;
-	bool printed = fingerprint(kind, object, print);
-	if (!printed || !is_stamped(s, kind, key, print)) {
-		const struct store_object o = {.kind = kind, .key = key, .path = object};
-		const struct run run = {.log = &s->log, .cancel_fd = s->cancel_fd};
-		if (store_verify(&o, &run, e) < 0)
-			return refuse(s, object, e);
-		if (printed)
-			write_stamp(s, kind, key, print);
-	}
-	*ret = true;
-	return 0;
+	*ret = fingerprint(kind, object, whole, print) && is_stamped(s, kind, key, print);
+	return *ret ? 0 : hash(s, kind, key, object, ret, e);
 }

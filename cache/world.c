@@ -87,10 +87,10 @@ int store_world_find(struct store *s, const char *key, struct arena *a, const ch
 	return 0;
 }
 
-int store_world_use(struct store *s, const char *key, struct arena *a, const char **ret, struct err *e)
+int store_world_use(struct store *s, const char *key, bool whole, struct arena *a, const char **ret, struct err *e)
 {
 	const char *dir;
-	if (store_find(s, STORE_WORLD, key, a, &dir, e) < 0)
+	if (store_find_look(s, STORE_WORLD, key, whole, a, &dir, e) < 0)
 		return -1;
 	*ret = dir ? path_join(a, dir, STORE_WORLD_ROOT) : NULL;
 	return 0;
@@ -139,7 +139,7 @@ static int put_in_place(struct store *s, const char *key, const char *stage, con
 			return fs_sync_dir(path_dir(&a, to), e);
 		if (errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR)
 			return err_errno(e, ERR_SYSTEM, "cannot rename '%s' to '%s'", stage, to);
-		if (store_is_usable(s, STORE_WORLD, key, to, ret_taken, e) < 0)
+		if (store_is_usable(s, STORE_WORLD, key, to, true, ret_taken, e) < 0)
 			return -1;
 		if (*ret_taken)
 			return 0;

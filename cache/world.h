@@ -18,10 +18,12 @@ struct store_world {
 /* store_world_find: the root of a published world, here or in a fallback store; NULL in *ret:
  * none. Marks it used. Its files are not looked at. */
 int store_world_find(struct store *s, const char *key, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
-/* store_world_use: the same for who uses it: one whose paths look other than when it was last
- * checked is checked against its manifest. A damaged one is a warning and counts as none, and
- * store_world_publish moves it to the quarantine. */
-int store_world_use(struct store *s, const char *key, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
+/* store_world_use: the same for who uses it: one that looks other than when it was last checked is
+ * checked against its manifest. `whole`: each path is looked at, for who runs something of it; else
+ * the directories, which show all but what is written into a file in place. A damaged one is a
+ * warning and counts as none, and store_world_publish moves it to the quarantine. */
+int store_world_use(struct store *s, const char *key, bool whole, struct arena *a, const char **ret,
+		    struct err *e) MUST_CHECK;
 /* store_world_hold: a shared lock, with which garbage collection leaves a world alone. Waits for
  * who makes it. */
 int store_world_hold(struct store *s, const char *key, const struct run *run, struct lock *ret,

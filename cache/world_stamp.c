@@ -17,7 +17,16 @@ static bool print_path(int root, const char *rel, struct buf *out)
 	return true;
 }
 
-bool store_world_print(const char *object, struct buf *ret)
+/* Lines of the manifest begin with the kind of what they are about. */
+static bool print_line(int root, const char *line, bool whole, struct buf *out)
+{
+	const char *tab = strrchr(line, '\t');
+	if (!tab || !path_is_safe_relative(tab + 1))
+		return false;
+	return (!whole && strncmp(line, "dir\t", 4) != 0) || print_path(root, tab + 1, out);
+}
+
+bool store_world_print(const char *object, bool whole, struct buf *ret)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf manifest = {0};
@@ -31,11 +40,9 @@ bool store_world_print(const char *object, struct buf *ret)
 	    !print_path(root, ".", ret))
 		return false;
 	buf_add(ret, manifest.data, manifest.len);
-	char *text = arena_strdup(&a, buf_cstr(&manifest));
-	for (char *line = text, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+	for (char *line = manifest.data, *end; line && (end = strchr(line, '\n')) != NULL; line = end + 1) {
 		*end = '\0';
-		const char *tab = strrchr(line, '\t');
-		if (!tab || !path_is_safe_relative(tab + 1) || !print_path(root, tab + 1, ret))
+		if (!print_line(root, line, whole, ret))
 			return false;
 	}
 	return true;

@@ -492,6 +492,7 @@ static int build_in_root(struct cmd_context *c, struct pipeline_request *q, stru
 static int build_all(struct cmd_context *c, struct cmd_build_requests *l, struct pipeline_failures *failed,
 		     struct cmd_build_results *ret, struct err *e)
 {
+	c->look = true;
 	for (size_t i = 0; i < l->count; i++) {
 		struct cmd_build_request *r = &l->items[i];
 		if (take_options(c, l->targets, &r->q, e) < 0)

@@ -91,6 +91,7 @@ struct cmd_context {
 	struct fetch_store *remote; /* of the store */
 	/* that the root is of; NULL: none (cmd/root.h) */
 	const struct world *world;
+	bool look;            /* the pipeline looks at all of it, before anything of it is run */
 	struct strlist drift; /* of it, as world_result */
 	struct root *root;
 	const struct hardware_facts *facts;

@@ -73,7 +73,7 @@ static int find_torch(struct cmd_context *c, const struct variant *v, const stru
 		return 0;
 	if (cmd_root(c, &root, e) < 0)
 		return -1;
-	return torch_from_root(root, cmd_sandbox(c), c->run, c->arena, ret, e);
+	return torch_from_root(root, cmd_sandbox(c), NULL, c->run, c->arena, ret, e);
 }
 
 /* Without a root no tool is run: a plan can be made on any machine. *ret_lack is what its keys do not count and a

@@ -353,6 +353,7 @@ static int make_world(struct cmd_context *c, const char **ret, struct err *e)
 {
 	struct world_request q = {.world = c->world,
 				  .no_drift = c->global->no_drift,
+				  .look = c->look,
 				  .jobs = c->global->jobs ? c->global->jobs : machine_processors()};
 	struct world_result r = {0};
 	struct cmd_root_state state;

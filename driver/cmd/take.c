@@ -30,6 +30,7 @@ static int take_main(struct cmd_context *c, const struct strlist *words, struct 
 	struct cmd_build_results r = {0};
 	if (check_package(words, e) < 0)
 		return -1;
+	c->look = true;
 	if (cmd_tables(c, &q.tables, e) < 0 || cmd_profiles_dir(c, &q.profiles_dir, e) < 0 ||
 	    cmd_root(c, &q.root, e) < 0 || cmd_out_dir(c, &q.out_dir, e) < 0 || cmd_store(c, &q.store, e) < 0 ||
 	    pipeline_take(&q, c->run, c->arena, &r.items, &r.count, e) < 0)

@@ -47,7 +47,7 @@ static int add_libraries_of_root(struct cmd_context *c, struct strlist *list, st
 	const struct root *root;
 	struct torch_source torch = {0};
 	struct strlist files = {0};
-	if (cmd_root(c, &root, e) < 0 || torch_from_root(root, cmd_sandbox(c), c->run, c->arena, &torch, e) < 0)
+	if (cmd_root(c, &root, e) < 0 || torch_from_root(root, cmd_sandbox(c), NULL, c->run, c->arena, &torch, e) < 0)
 		return -1;
 	if (torch_provides(&torch, root, NULL, c->arena, list, &files, e) < 0)
 		return -1;

@@ -117,8 +117,28 @@ static void one_without_facts_is_not_used(void **state)
 static const char *use(struct fixture *f, struct store *s, const char *key)
 {
 	const char *root = NULL;
-	assert_ok(store_world_use(s, key, &f->arena, &root, &f->err), &f->err);
+	assert_ok(store_world_use(s, key, true, &f->arena, &root, &f->err), &f->err);
 	return root;
+}
+
+/* By the directories alone all is seen but what is written into a file in place. */
+static void a_look_at_directories(void **state)
+{
+	struct fixture *f = *state;
+	const char *root = publish_world(f, KEY_A), *found = NULL;
+	assert_ok(store_world_use(f->store, KEY_A, false, &f->arena, &found, &f->err), &f->err);
+	assert_string_equal(found, root);
+	test_write(arena_printf(&f->arena, "%s/usr/bin/tool", root), "t00l");
+	assert_ok(store_world_use(f->store, KEY_A, false, &f->arena, &found, &f->err), &f->err);
+	assert_string_equal(found, root);
+	assert_null(use(f, f->store, KEY_A));
+	/* Once it is known to be damaged, it is not used by a look either. */
+	assert_ok(store_world_use(f->store, KEY_A, false, &f->arena, &found, &f->err), &f->err);
+	assert_null(found);
+	assert_string_equal(publish_world(f, KEY_A), root);
+	test_write(arena_printf(&f->arena, "%s/usr/bin/more", root), "x");
+	assert_ok(store_world_use(f->store, KEY_A, false, &f->arena, &found, &f->err), &f->err);
+	assert_null(found);
 }
 
 static void a_changed_one_is_not_used(void **state)
@@ -258,6 +278,7 @@ int main(void)
 		T(collected_unless_held),
 		T(finding_is_using),
 		T(one_of_a_fallback_store),
+		T(a_look_at_directories),
 		T(a_changed_one_is_not_used),
 		T(one_that_only_looks_changed_is_used),
 		T(one_that_another_process_made_anew_is_used),

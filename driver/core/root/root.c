@@ -23,12 +23,20 @@ char *root_host_path(const struct root *r, const char *path, struct arena *a)
 	return r->host ? arena_strdup(a, path) : path_join(a, r->dir, path);
 }
 
-const char *root_world_fix(const struct root *r, struct arena *a)
+/* The key of the world of a store; NULL for any other root. */
+static const char *world_key(const struct root *r, struct arena *a, char **ret_name)
 {
 	struct err none = {0};
-	char *name, *key;
-	if (r->host || world_read_stamp(r->dir, a, &name, &key, &none) != 1 ||
-	    !path_has_suffix(r->dir, arena_printf(a, "/worlds/%s/root", key)))
+	char *key;
+	bool is = !r->host && world_read_stamp(r->dir, a, ret_name, &key, &none) == 1 &&
+		  path_has_suffix(r->dir, arena_printf(a, "/worlds/%s/root", key));
+	return is ? key : NULL;
+}
+
+const char *root_world_fix(const struct root *r, struct arena *a)
+{
+	char *name;
+	if (!world_key(r, a, &name))
 		return NULL;
 	return arena_printf(a,
 			    "nothing is installed in a world of the store: take another world or release, or a root of "
@@ -282,6 +290,8 @@ int root_open(const char *dir, struct arena *a, struct root *ret, struct err *e)
 	if (got < 0)
 		return -1;
 	r.id = os_id(buf_cstr(&os), a);
+	char *name;
+	r.world = world_key(&r, a, &name);
 	if (fingerprint(&r, buf_cstr(&os), a, e) < 0)
 		return err_wrap(e, "root '%s'", r.dir);
 	*ret = r;

@@ -60,8 +60,11 @@ struct sandbox {
 	size_t cap;
 	struct kvlist env; /* all that the program sees, beside PWD, which is always the cwd */
 	const char *cwd;   /* path inside; NULL: "/" */
-	bool terminal;     /* what runs inside has the caller's terminal, with job control */
-	bool network;      /* false: a network namespace with nothing but loopback */
+	/* a directory of ptbuild's own, where sandbox_capture keeps what it was told of a world of
+	 * the store, which stays as it is; NULL: it is asked each time */
+	const char *answers;
+	bool terminal; /* what runs inside has the caller's terminal, with job control */
+	bool network;  /* false: a network namespace with nothing but loopback */
 	/* set by sandbox_run */
 	enum sandbox_way way;
 	bool proc_open;  /* /proc and /dev are left writable */
@@ -106,6 +109,8 @@ int sandbox_run(const struct sandbox *s, const char *const *argv, struct proc_sp
  * the end of standard error. */
 int sandbox_capture(const struct sandbox *s, const char *const *argv, const struct run *run, struct buf *out,
 		    struct err *e) MUST_CHECK;
+/* sandbox_recall: whether the answer is known, and appends it: no program is started. */
+bool sandbox_recall(const struct sandbox *s, const char *const *argv, struct buf *out);
 /* sandbox_probe: runs `true` in a sandbox. ERR_POLICY with bubblewrap's message and a hint when
  * that fails. */
 int sandbox_probe(const struct root *root, const struct run *run, struct err *e) MUST_CHECK;

@@ -8,6 +8,7 @@
 #include "base/path.h"
 #include "base/shell.h"
 #include "base/sys/build_user.h"
+#include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "core/root/sandbox_calls.h"
 #include "core/root/sandbox_enter.h"
@@ -17,6 +18,7 @@
 
 #define BUILD_UMASK 022
 #define MAX_FDS 16
+#define ANSWER_MAX (UINT64_C(1) << 20)
 #define OOM_SCORE 500 /* of 1000: before whatever else runs here, as a browser's pages are */
 
 #define HINT_NAMESPACES                                                                                                \
@@ -407,9 +409,53 @@ int sandbox_run(const struct sandbox *s, const char *const *argv, struct proc_sp
 	return run_bwrap(s, argv, spec, run, ret, e);
 }
 
+/* The file of an answer, which begins with its own digest; NULL where none is kept. */
+static const char *answer_file(const struct sandbox *s, const char *const *argv)
+{
+	AUTO_BUF struct buf question = {0};
+	char digest[DIGEST_HEX_LEN + 1];
+	if (!s->answers || !s->root->world)
+		return NULL;
+	buf_printf(&question, "%s\n%s\n%s\n", s->root->world, s->root->dir, sandbox_kind_name(s->kind));
+	for (size_t i = 0; argv[i]; i++)
+		buf_add(&question, argv[i], strlen(argv[i]) + 1);
+	digest_data(question.data, question.len, digest);
+	return arena_printf(s->arena, "%s/answer-%s", s->answers, digest);
+}
+
+bool sandbox_recall(const struct sandbox *s, const char *const *argv, struct buf *out)
+{
+	AUTO_BUF struct buf text = {0};
+	char digest[DIGEST_HEX_LEN + 1];
+	struct err ignored = {0};
+	const char *file = answer_file(s, argv);
+	if (!file || !fs_exists(TRUSTED, file) || fs_read(TRUSTED, file, ANSWER_MAX, &text, &ignored) < 0 ||
+	    text.len < DIGEST_HEX_LEN)
+		return false;
+	digest_data(text.data + DIGEST_HEX_LEN, text.len - DIGEST_HEX_LEN, digest);
+	if (memcmp(text.data, digest, DIGEST_HEX_LEN) != 0)
+		return false;
+	buf_add(out, text.data + DIGEST_HEX_LEN, text.len - DIGEST_HEX_LEN);
+	return true;
+}
+
+static void remember(const struct sandbox *s, const char *const *argv, const struct buf *answer)
+{
+	AUTO_BUF struct buf text = {0};
+	char digest[DIGEST_HEX_LEN + 1];
+	struct err ignored = {0};
+	const char *file = answer_file(s, argv);
+	digest_data(buf_cstr(answer), answer->len, digest);
+	buf_printf(&text, "%s%s", digest, buf_cstr(answer));
+	if (file && fs_write(TRUSTED, file, text.data, text.len, 0644, &ignored) < 0)
+		err_clear(&ignored);
+}
+
 int sandbox_capture(const struct sandbox *s, const char *const *argv, const struct run *run, struct buf *out,
 		    struct err *e)
 {
+	if (sandbox_recall(s, argv, out))
+		return 0;
 	AUTO_BUF struct buf text = {0}, errors = {0};
 	struct proc_spec spec = {.out = &text, .err = &errors};
 	struct proc_result res = {0};
@@ -424,6 +470,7 @@ int sandbox_capture(const struct sandbox *s, const char *const *argv, const stru
 		return err_set(e, err_kind_of_words(end, ERR_BUILD), "'%s' failed with exit status %d: %.*s", argv[0],
 			       res.status, (int)(len - from), end + from);
 	}
+	remember(s, argv, &text);
 	buf_add(out, text.data, text.len);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
+#include "cache/world.h"
 #include "core/plan/plan_taken.h"
 #include "core/root/sandbox_place.h"
 #include "core/root/sandbox_walls.h"
@@ -65,11 +66,25 @@ static int resolve(struct pipeline *l, const struct pipeline_target *t, const st
 	return plan_resolve(l->q->tables, &r, l->arena, ret, e);
 }
 
+/* The whole world, before anything of it is run: the command looked at its directories alone. */
+static int check_world(const struct pipeline *l, struct err *e)
+{
+	const char *key = l->q->root->world, *dir = NULL;
+	if (!key)
+		return 0;
+	if (store_world_use(l->q->store, key, true, l->arena, &dir, e) < 0)
+		return -1;
+	if (dir)
+		return 0;
+	err_set(e, ERR_INTEGRITY, "the world '%s' was changed", l->q->root->dir);
+	return err_hint(e, "the same command makes it anew");
+}
+
 static int try_sandbox(struct pipeline *l, struct err *e)
 {
 	if (l->q->kind != SANDBOX_BWRAP || l->sandbox_works)
 		return 0;
-	if (sandbox_probe(l->q->root, l->run, e) < 0)
+	if (check_world(l, e) < 0 || sandbox_probe(l->q->root, l->run, e) < 0)
 		return -1;
 	if (l->run->without_walls)
 		log_warn(l->run->log, "%s, as --without-wall says",
@@ -388,12 +403,21 @@ static const struct pipeline_failure *failed_already(const struct pipeline *l, c
 	return asked ? asked : failed_among(&l->torches, name, t->release);
 }
 
+static int find_root_torch(struct pipeline *l, struct torch_source *ret, struct err *e)
+{
+	const struct pipeline_request *q = l->q;
+	const char *answers = path_join(l->arena, store_dir(q->store), "stamps");
+	if (torch_recall(q->root, q->kind, answers, l->arena, ret))
+		return 0;
+	return try_sandbox(l, e) < 0 ? -1 : torch_from_root(q->root, q->kind, answers, l->run, l->arena, ret, e);
+}
+
 /* The torch that others are built against is always the first revision: a later one has other bytes but the same
  * contents, and would have them all built anew. */
 static int find_torch(struct pipeline *l, const struct pipeline_target *t, struct torch_source *ret, struct err *e)
 {
 	if (l->q->plan.torch && strcmp(l->q->plan.torch, "root") == 0)
-		return try_sandbox(l, e) < 0 ? -1 : torch_from_root(l->q->root, l->q->kind, l->run, l->arena, ret, e);
+		return find_root_torch(l, ret, e);
 	if (l->q->plan.torch)
 		return torch_from_wheel(l->q->plan.torch, t->variant.python, l->arena, ret, e);
 	struct pipeline_target own = *t;

@@ -15,11 +15,12 @@ int world_find(struct store *store, const struct world *w, struct arena *a, cons
 }
 
 /* Where it is, with the shared lock; else *ret NULL and none. Whoever makes it is waited for. */
-static int find_and_hold(struct store *s, const char *key, const struct run *run, struct arena *a, const char **ret,
-			 struct lock *hold, struct err *e)
+static int find_and_hold(const struct world_request *q, const char *key, const struct run *run, struct arena *a,
+			 const char **ret, struct lock *hold, struct err *e)
 {
 	AUTO_LOCK struct lock lock = LOCK_NONE;
-	if (store_world_hold(s, key, run, &lock, e) < 0 || store_world_use(s, key, a, ret, e) < 0)
+	if (store_world_hold(q->store, key, run, &lock, e) < 0 ||
+	    store_world_use(q->store, key, !q->look, a, ret, e) < 0)
 		return -1;
 	if (*ret) {
 		*hold = lock;
@@ -97,7 +98,7 @@ static int make_once(const struct world_request *q, const struct world_files *fi
 	AUTO_LOCK struct lock lock = LOCK_NONE;
 	const char *dir = NULL;
 	if (store_lock(q->store, STORE_WORLD, files->world->key, run, &lock, e) < 0 ||
-	    store_world_use(q->store, files->world->key, a, &dir, e) < 0)
+	    store_world_use(q->store, files->world->key, true, a, &dir, e) < 0)
 		return -1;
 	if (dir)
 		return 0;
@@ -112,7 +113,7 @@ int world_ensure(const struct world_request *q, const struct run *run, struct ar
 	struct world_files files = {0};
 	double start = log_seconds();
 	bool made = false;
-	if (find_and_hold(q->store, r.key, run, a, &r.dir, &r.use, e) < 0)
+	if (find_and_hold(q, r.key, run, a, &r.dir, &r.use, e) < 0)
 		return -1;
 	if (!r.dir) {
 		if (world_files(q, run, a, &files, e) < 0)
@@ -125,7 +126,7 @@ int world_ensure(const struct world_request *q, const struct run *run, struct ar
 	/* Between the two locks garbage collection could take it, if the clock is wrong. */
 	for (int attempt = 0; !r.dir && attempt < 3; attempt++)
 		if (make_once(q, &files, run, a, &made, e) < 0 ||
-		    find_and_hold(q->store, r.key, run, a, &r.dir, &r.use, e) < 0)
+		    find_and_hold(q, r.key, run, a, &r.dir, &r.use, e) < 0)
 			return -1;
 	if (!r.dir)
 		return err_set(e, ERR_SYSTEM, "the world '%s' disappears as soon as it is made", q->world->name);

@@ -15,6 +15,7 @@ struct world_request {
 	bool no_drift;       /* a package that has left the archive is an error */
 	const char *keyring; /* of the archive, for drift; NULL: Debian's of this machine */
 	unsigned jobs;
+	bool look; /* of one that is there the directories alone are looked at (store_world_use) */
 };
 
 struct world_result {

@@ -11,31 +11,47 @@
 
 enum { VERSION_PY_MAX = 64 * 1024 };
 
-int torch_from_root(const struct root *root, enum sandbox_kind kind, const struct run *run, struct arena *a,
-		    struct torch_source *ret, struct err *e)
+/* Asked without importing it: an import takes seconds. */
+static const char script[] = "import importlib.metadata as m, importlib.util as u\n"
+			     "s = u.find_spec('torch')\n"
+			     "print(m.version('torch') if s else '')\n"
+			     "print(s.submodule_search_locations[0] if s else '')\n";
+static const char *const question[] = {"python3", "-I", "-c", script, NULL};
+
+static bool read_answer(const struct buf *out, struct arena *a, struct torch_source *ret)
 {
-	/* Asked without importing it: an import takes seconds. */
-	static const char script[] = "import importlib.metadata as m, importlib.util as u\n"
-				     "s = u.find_spec('torch')\n"
-				     "print(m.version('torch') if s else '')\n"
-				     "print(s.submodule_search_locations[0] if s else '')\n";
-	const char *argv[] = {"python3", "-I", "-c", script, NULL};
+	struct strlist lines = {0};
+	strlist_split(&lines, a, buf_cstr(out), "\n");
+	if (lines.count != 2 || lines.items[1][0] != '/')
+		return false;
+	*ret = (struct torch_source){
+		.identity = "root", .version = lines.items[0], .lib_dir = path_join(a, lines.items[1], "lib")};
+	return true;
+}
+
+bool torch_recall(const struct root *root, enum sandbox_kind kind, const char *answers, struct arena *a,
+		  struct torch_source *ret)
+{
+	AUTO_BUF struct buf out = {0};
+	const struct sandbox s = {.kind = kind, .arena = a, .root = root, .answers = answers};
+	return sandbox_recall(&s, question, &out) && read_answer(&out, a, ret);
+}
+
+int torch_from_root(const struct root *root, enum sandbox_kind kind, const char *answers, const struct run *run,
+		    struct arena *a, struct torch_source *ret, struct err *e)
+{
 	struct sandbox s;
 	AUTO_BUF struct buf out = {0};
 	if (sandbox_init(&s, kind, root, a, e) < 0)
 		return -1;
+	s.answers = answers;
 	kvlist_set(&s.env, a, "PATH", root_build_path(root, a));
-	if (sandbox_capture(&s, argv, run, &out, e) < 0)
+	if (sandbox_capture(&s, question, run, &out, e) < 0)
 		return err_wrap(e, "cannot ask '%s' for its torch", root->dir);
-	struct strlist lines = {0};
-	strlist_split(&lines, a, buf_cstr(&out), "\n");
-	if (lines.count != 2 || lines.items[1][0] != '/') {
-		err_set(e, ERR_POLICY, "the Python of '%s' has no torch", root->dir);
-		return err_hint(e, "install one there, or give a wheel with --torch FILE");
-	}
-	*ret = (struct torch_source){
-		.identity = "root", .version = lines.items[0], .lib_dir = path_join(a, lines.items[1], "lib")};
-	return 0;
+	if (read_answer(&out, a, ret))
+		return 0;
+	err_set(e, ERR_POLICY, "the Python of '%s' has no torch", root->dir);
+	return err_hint(e, "install one there, or give a wheel with --torch FILE");
 }
 
 int torch_from_wheel(const char *path, const char *python, struct arena *a, struct torch_source *ret, struct err *e)

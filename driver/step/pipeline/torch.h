@@ -11,9 +11,13 @@ struct torch_source {
 	const char *lib_dir; /* the root's torch/lib as a path inside the root; NULL for a wheel */
 };
 
+/* torch_recall: what torch_from_root was told of a world of the store before (`answers`: where
+ * sandbox_capture keeps it; NULL: nowhere). */
+bool torch_recall(const struct root *root, enum sandbox_kind kind, const char *answers, struct arena *a,
+		  struct torch_source *ret);
 /* torch_from_root: ERR_POLICY if the root's Python has no torch. */
-int torch_from_root(const struct root *root, enum sandbox_kind kind, const struct run *run, struct arena *a,
-		    struct torch_source *ret, struct err *e) MUST_CHECK;
+int torch_from_root(const struct root *root, enum sandbox_kind kind, const char *answers, const struct run *run,
+		    struct arena *a, struct torch_source *ret, struct err *e) MUST_CHECK;
 /* torch_from_wheel: checks that it is a torch wheel for this Python. */
 int torch_from_wheel(const char *path, const char *python, struct arena *a, struct torch_source *ret,
 		     struct err *e) MUST_CHECK;

@@ -180,7 +180,7 @@ static void test_a_root_without_torch(void **state)
 	struct torch_source t = {0};
 	struct root root;
 	make_root("\\n", &a, &root);
-	assert_err(torch_from_root(&root, SANDBOX_BWRAP, test_run(), &a, &t, &e), &e, ERR_POLICY, "has no torch");
+	assert_err(torch_from_root(&root, SANDBOX_BWRAP, NULL, test_run(), &a, &t, &e), &e, ERR_POLICY, "has no torch");
 	assert_contains(e.hint, "--torch FILE");
 	assert_null(t.version);
 }
@@ -193,7 +193,7 @@ static void test_the_torch_of_a_root(void **state)
 	struct torch_source t = {0};
 	struct root root;
 	make_root("2.6.0+debian\\n/usr/lib/python3/dist-packages/torch", &a, &root);
-	assert_ok(torch_from_root(&root, SANDBOX_BWRAP, test_run(), &a, &t, &e), &e);
+	assert_ok(torch_from_root(&root, SANDBOX_BWRAP, NULL, test_run(), &a, &t, &e), &e);
 	assert_string_equal(t.version, "2.6.0+debian");
 	assert_string_equal(t.identity, "root");
 	assert_string_equal(t.lib_dir, "/usr/lib/python3/dist-packages/torch/lib");
