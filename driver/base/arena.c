@@ -16,10 +16,11 @@
 
 /* Under AddressSanitizer every allocation is a block of its own, so that an overrun inside the arena is seen. */
 #ifdef ONE_BLOCK_EACH
-#define BLOCK_SIZE 0
+#define FIRST_BLOCK 0
 #else
-#define BLOCK_SIZE ((size_t)64 * 1024)
+#define FIRST_BLOCK ((size_t)2 * 1024)
 #endif
+#define LARGEST_BLOCK ((size_t)64 * 1024)
 
 struct arena_block {
 	struct arena_block *next;
@@ -55,9 +56,11 @@ void *arena_alloc(struct arena *a, size_t size)
 		b->used += size;
 		return p;
 	}
-	struct arena_block *fresh = block_new(size > BLOCK_SIZE ? size : BLOCK_SIZE);
+	/* Most arenas stay small, and each block costs zeroes. */
+	size_t room = !b || !FIRST_BLOCK ? FIRST_BLOCK : b->size < LARGEST_BLOCK / 2 ? b->size * 2 : LARGEST_BLOCK;
+	struct arena_block *fresh = block_new(size > room ? size : room);
 	fresh->used = size;
-	if (b && size > BLOCK_SIZE / 4) {
+	if (b && size > room / 4) {
 		/* A large object must not retire a block that still has room. */
 		fresh->next = b->next;
 		b->next = fresh;
@@ -103,14 +106,18 @@ char *arena_strdup(struct arena *a, const char *s)
 
 char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
 {
+	char small[256]; /* most texts fit */
 	va_list again;
 	va_copy(again, ap);
-	int n = vsnprintf(NULL, 0, fmt, again);
+	int n = vsnprintf(small, sizeof(small), fmt, again);
 	va_end(again);
 	if (n < 0)
 		abort();
 	char *out = arena_alloc(a, (size_t)n + 1);
-	vsnprintf(out, (size_t)n + 1, fmt, ap);
+	if ((size_t)n < sizeof(small))
+		memcpy(out, small, (size_t)n);
+	else
+		vsnprintf(out, (size_t)n + 1, fmt, ap);
 	return out;
 }
 

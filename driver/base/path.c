@@ -12,7 +12,10 @@ char *path_join(struct arena *ar, const char *a, const char *b)
 	const char *slash = *a ? "/" : "";
 	if (!*b)
 		return len || !*a ? arena_strndup(ar, a, len) : arena_strdup(ar, "/");
-	return arena_printf(ar, "%.*s%s%s", (int)len, a, slash, b);
+	char *out = arena_alloc(ar, len + 1 + strlen(b) + 1);
+	memcpy(out, a, len);
+	stpcpy(stpcpy(out + len, slash), b);
+	return out;
 }
 
 const char *path_base(const char *path)

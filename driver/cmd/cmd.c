@@ -14,7 +14,7 @@
 #include "base/utf8.h"
 #include "cache/store.h"
 #include "cmd/help.h"
-#include "core/variant/variant.h"
+#include "core/plan/plan.h"
 #include "step/fetch/fetch_store.h"
 
 const struct command *cmd_find(const char *name)
@@ -248,7 +248,13 @@ int cmd_main(int argc, char *const *argv, const struct run *run, struct err *e)
 	struct run walled = *run;
 	if (cmd_walls(options, &walled, e) < 0)
 		return -1;
-	struct cmd_context c = {
-		.run = &walled, .arena = &a, .command = cmd, .global = options, .options = options, .words = &words};
+	struct plan_digests digests = {.arena = &a};
+	struct cmd_context c = {.digests = &digests,
+				.run = &walled,
+				.arena = &a,
+				.command = cmd,
+				.global = options,
+				.options = options,
+				.words = &words};
 	return run_command(&c, &args, e);
 }

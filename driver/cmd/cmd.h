@@ -10,8 +10,10 @@
 #include "core/root/toolkit.h"
 #include "core/tables/tables.h"
 
+struct cmd_costs;
 struct fetch_options;
 struct fetch_store;
+struct plan_digests;
 struct world;
 struct store;
 
@@ -96,6 +98,8 @@ struct cmd_context {
 	struct root *root;
 	const struct hardware_facts *facts;
 	struct hardware *machine;
+	struct plan_digests *digests;
+	struct cmd_costs *costs; /* that were counted; NULL: none yet */
 };
 
 /* cmd_walls: the walls and limits that the command line names, into `run`. */

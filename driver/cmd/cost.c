@@ -24,6 +24,33 @@ const struct history *cmd_history(struct cmd_context *c, const char *package, co
 	return cmd_store_look(c, &s, &ignored) < 0 || !s ? &none : history_load(s, package, release, c->run, a);
 }
 
+/* An estimate, which plans of one package and release have in common. */
+struct cmd_costs {
+	const char *package, *release;
+	unsigned gpus, jobs;
+	struct cost cost;
+	struct cmd_costs *next;
+};
+
+static const struct cmd_costs *count_cost(struct cmd_context *c, struct cost_request *q)
+{
+	struct cmd_costs *k = c->costs;
+	while (k && (strcmp(k->package, q->package) != 0 || strcmp(k->release, q->release) != 0 || k->gpus != q->gpus))
+		k = k->next;
+	if (k)
+		return k;
+	k = arena_alloc(c->arena, sizeof(*k));
+	q->history = cmd_history(c, q->package, q->release, c->arena);
+	*k = (struct cmd_costs){.package = arena_strdup(c->arena, q->package),
+				.release = arena_strdup(c->arena, q->release),
+				.gpus = q->gpus,
+				.cost = cost_of(q, c->run, c->arena),
+				.next = c->costs};
+	k->jobs = cost_jobs(&k->cost, c->global->jobs);
+	c->costs = k;
+	return k;
+}
+
 int cmd_cost(struct cmd_context *c, const struct plan *p, const struct cmd_root_state *root, const char *torch,
 	     struct arena *a, struct cmd_cost *ret, struct err *e)
 {
@@ -35,9 +62,9 @@ int cmd_cost(struct cmd_context *c, const struct plan *p, const struct cmd_root_
 	*ret = (struct cmd_cost){.torch = !torch && strcmp(p->package, "pytorch") != 0};
 	if (cmd_store_look(c, &s, e) < 0 || cmd_profiles_dir(c, &q.profiles, e) < 0)
 		return -1;
-	q.history = cmd_history(c, p->package, p->release, a);
-	ret->cost = cost_of(&q, c->run, a);
-	ret->jobs = cost_jobs(&ret->cost, c->global->jobs);
+	const struct cmd_costs *k = count_cost(c, &q);
+	ret->cost = k->cost;
+	ret->jobs = k->jobs;
 	ret->downloads = (struct cost_downloads){
 		.world = root->missing, .of_unknown = root->unknown, .archives = root->archives};
 	cost_sources(s, p->package_row, a, &ret->downloads);

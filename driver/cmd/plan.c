@@ -33,8 +33,7 @@ struct output {
 	struct buf text;
 	size_t refused;
 	enum err_kind worst;
-	/* of the last variant, and of all that are alike (cmd_root_alike) */
-	const char *stands; /* NULL: none yet */
+	/* of the last variant */
 	struct cmd_root_state root;
 	struct err no_world; /* why it stands on none; empty if it need not */
 };
@@ -173,27 +172,25 @@ static void put_refusal(struct output *o, const struct selection *s, const struc
 					s->variant.package, "release", s->release->name, "error", cmd_error_json(why)));
 }
 
-/* What the variant stands on, looked up once for all that are alike. */
-static int find_world(struct cmd_context *c, const struct selection *s, struct output *o, struct err *e)
+/* The root of the variant, looked at once for those of a group. */
+static int enter_root(struct cmd_context *c, struct cmd_root_group *g, struct output *o, struct err *e)
 {
-	AUTO_ARENA struct arena scratch = {0};
-	const char *stands = cmd_root_alike(s, &scratch);
-	if (o->stands && strcmp(o->stands, stands) == 0)
-		return 0;
-	o->stands = arena_strdup(c->arena, stands);
-	err_clear(&o->no_world);
-	if (cmd_root_choose(c, s, &o->no_world) < 0 && o->no_world.kind != ERR_POLICY) {
-		*e = o->no_world;
-		return -1;
+	o->no_world = g->why;
+	cmd_root_enter(c, g);
+	if (!g->state) {
+		struct cmd_root_state *s = arena_alloc(c->arena, sizeof(*s));
+		s->made = true;
+		if (!*g->why.msg && cmd_root_look(c, s, e) < 0)
+			return -1;
+		g->state = s;
 	}
-	o->root = (struct cmd_root_state){.made = true};
-	if (*o->no_world.msg)
-		return 0;
-	return cmd_root_look(c, &o->root, e);
+	o->root = *g->state;
+	return 0;
 }
 
 /* One variant, in an arena of its own; in a matrix a refusal is no reason to stop. */
-static int put_one(struct cmd_context *c, const struct selection *s, bool matrix, struct output *o, struct err *e)
+static int put_one(struct cmd_context *c, const struct selection *s, struct cmd_root_group *g, bool matrix,
+		   struct output *o, struct err *e)
 {
 	AUTO_ARENA struct arena scratch = {0};
 	const char *torch = ((const struct plan_command_options *)c->options)->base.select.plan.torch;
@@ -201,7 +198,7 @@ static int put_one(struct cmd_context *c, const struct selection *s, bool matrix
 	struct cmd_cost cost;
 	const struct plan *p;
 	struct strlist lack;
-	if (find_world(c, s, o, e) < 0)
+	if (enter_root(c, g, o, e) < 0)
 		return -1;
 	own = *c;
 	own.arena = &scratch;
@@ -275,10 +272,12 @@ static int plan_main(struct cmd_context *c, const struct strlist *words, struct 
 	CLEANUP(output_release) struct output o = {.c = c, .term = term_of(STDOUT_FILENO), .all = json_array()};
 	o.detail = options->explain ? PLAN_REASONS : options->all ? PLAN_ALL : PLAN_CHANGES;
 	struct selections chosen;
-	if (cmd_select(c, words, &chosen, e) < 0 || prepare(c, &o, e) < 0 || read_machine(c, &chosen, &o, e) < 0)
+	struct cmd_root_group *const *groups;
+	if (cmd_select(c, words, &chosen, e) < 0 || prepare(c, &o, e) < 0 || read_machine(c, &chosen, &o, e) < 0 ||
+	    cmd_root_each(c, &chosen, &groups, e) < 0)
 		return -1;
 	for (size_t i = 0; i < chosen.count; i++)
-		if (put_one(c, &chosen.items[i], matrix != NULL, &o, e) < 0)
+		if (put_one(c, &chosen.items[i], groups[i], matrix != NULL, &o, e) < 0)
 			return -1;
 	if (matrix && put_cost(c, &chosen, &o, e) < 0)
 		return -1;

@@ -127,8 +127,8 @@ static int check_packages(const struct cmd_context *c, const struct stands *s, c
 static int find_named(struct cmd_context *c, const struct stands *s, const struct selection *one, const char *platform,
 		      struct world_wanted want, const struct world **ret, struct err *e)
 {
-	*ret = s->named;
-	if (strcmp(s->named->platform, platform) != 0 && load_world(c, s->named->name, platform, ret, e) < 0)
+	*ret = strcmp(s->named->platform, platform) == 0 ? s->named : loaded(s, s->named->name, platform);
+	if (!*ret && load_world(c, s->named->name, platform, ret, e) < 0)
 		return -1;
 	if (cmd_select_cuda_home(c)) /* a toolkit of one's own */
 		want.cuda = NULL;
@@ -195,7 +195,7 @@ static int find_world(struct cmd_context *c, const struct stands *s, const struc
 	return check_packages(c, s, one, *ret, e);
 }
 
-const char *cmd_root_alike(const struct selection *one, struct arena *a)
+static const char *alike(const struct selection *one, struct arena *a)
 {
 	const struct variant *v = &one->variant;
 	const struct profile *p = &v->profile;
@@ -211,7 +211,7 @@ const char *cmd_root_alike(const struct selection *one, struct arena *a)
 static int find_stand(struct cmd_context *c, struct stands *s, const struct selection *one, const struct stand **ret,
 		      struct err *e)
 {
-	const char *words = cmd_root_alike(one, c->arena);
+	const char *words = alike(one, c->arena);
 	for (size_t i = 0; i < s->count; i++)
 		if (strcmp(s->items[i].alike, words) == 0) {
 			*ret = &s->items[i];
@@ -247,9 +247,9 @@ static struct cmd_root_group *group_for(struct cmd_context *c, struct cmd_root_g
 	return &groups[i];
 }
 
-/* `foreign`: also for other platforms than this machine's. */
+/* `foreign`: also for other platforms than this machine's. `of`: the group of each variant. */
 static int group(struct cmd_context *c, const struct selections *s, bool foreign, struct cmd_root_group **ret,
-		 size_t *ret_count, struct err *e)
+		 size_t *ret_count, struct cmd_root_group **of, struct err *e)
 {
 	struct stands all = {.foreign = foreign};
 	struct cmd_root_group *groups = arena_array(c->arena, s->count + 1, sizeof(*groups));
@@ -260,6 +260,8 @@ static int group(struct cmd_context *c, const struct selections *s, bool foreign
 		return -1;
 	if ((c->global->root && !named_world(c)) || cmd_sandbox(c) == SANDBOX_NONE || !s->count) {
 		groups[0] = (struct cmd_root_group){*s, .world = c->world, .drift = c->drift, .root = c->root};
+		for (size_t i = 0; i < s->count; i++)
+			of[i] = &groups[0];
 		return 0;
 	}
 	if (cmd_tables(c, &all.tables, e) < 0 || cmd_platform(c->arena, &all.platform, e) < 0)
@@ -272,6 +274,7 @@ static int group(struct cmd_context *c, const struct selections *s, bool foreign
 			return -1;
 		struct cmd_root_group *g = group_for(c, groups, &count, x, s->count - i);
 		g->chosen.items[g->chosen.count++] = s->items[i];
+		of[i] = g;
 	}
 	/* one that is made already stays so */
 	for (size_t i = 0; i < count; i++)
@@ -286,7 +289,17 @@ static int group(struct cmd_context *c, const struct selections *s, bool foreign
 int cmd_root_groups(struct cmd_context *c, const struct selections *s, struct cmd_root_group **ret, size_t *ret_count,
 		    struct err *e)
 {
-	return group(c, s, false, ret, ret_count, e);
+	return group(c, s, false, ret, ret_count, arena_array(c->arena, s->count, sizeof(struct cmd_root_group *)), e);
+}
+
+int cmd_root_each(struct cmd_context *c, const struct selections *s, struct cmd_root_group *const **ret, struct err *e)
+{
+	struct cmd_root_group **of = arena_array(c->arena, s->count, sizeof(struct cmd_root_group *)), *groups;
+	size_t count;
+	if (group(c, s, true, &groups, &count, of, e) < 0)
+		return -1;
+	*ret = of;
+	return 0;
 }
 
 void cmd_root_enter(struct cmd_context *c, const struct cmd_root_group *g)
@@ -314,20 +327,6 @@ int cmd_root_make(struct cmd_context *c, struct cmd_root_group *g, struct err *e
 	g->drift = c->drift;
 	g->root = c->root;
 	return 0;
-}
-
-int cmd_root_choose(struct cmd_context *c, const struct selection *one, struct err *e)
-{
-	struct selection s = *one;
-	struct cmd_root_group *g;
-	size_t count;
-	if (group(c, &(struct selections){&s, 1}, true, &g, &count, e) < 0)
-		return -1;
-	cmd_root_enter(c, g);
-	if (g->why.kind == ERR_NONE)
-		return 0;
-	*e = g->why;
-	return -1;
 }
 
 int cmd_root_look(struct cmd_context *c, struct cmd_root_state *ret, struct err *e)

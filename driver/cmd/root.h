@@ -17,10 +17,11 @@ struct cmd_root_state {
 /* Variants that stand on the same root. */
 struct cmd_root_group {
 	struct selections chosen;
-	const struct world *world; /* NULL: it is not a world's */
-	struct err why;            /* they can stand on none; empty: they can */
-	struct strlist drift;      /* once it is made: of the world, as world_result */
-	struct root *root;         /* NULL: not made yet */
+	const struct world *world;          /* NULL: it is not a world's */
+	struct err why;                     /* they can stand on none; empty: they can */
+	struct strlist drift;               /* once it is made: of the world, as world_result */
+	struct root *root;                  /* NULL: not made yet */
+	const struct cmd_root_state *state; /* NULL: nobody looked yet */
 };
 
 /* cmd_platform: of this machine: "x86_64-linux". */
@@ -31,17 +32,16 @@ int cmd_platform(struct arena *a, const char **ret, struct err *e) MUST_CHECK;
  * (ERR_POLICY). Makes nothing. */
 int cmd_root_groups(struct cmd_context *c, const struct selections *s, struct cmd_root_group **ret, size_t *ret_count,
 		    struct err *e) MUST_CHECK;
+/* cmd_root_each: for plans, the group of each variant; its world may be that of another platform
+ * than this machine's. */
+int cmd_root_each(struct cmd_context *c, const struct selections *s, struct cmd_root_group *const **ret,
+		  struct err *e) MUST_CHECK;
 /* cmd_root_enter: cmd_root, and all that is asked of it, is that of this group from here on; it is
  * made when it is first asked for. */
 void cmd_root_enter(struct cmd_context *c, const struct cmd_root_group *g);
 /* cmd_root_make: enters it and has its root made, which it keeps. The error of a group that has
  * none is its reason. */
 int cmd_root_make(struct cmd_context *c, struct cmd_root_group *g, struct err *e) MUST_CHECK;
-/* cmd_root_choose: enters the root that one variant stands on, for a plan: it may be the world of
- * another platform than this machine's. ERR_POLICY where it can stand on none. */
-int cmd_root_choose(struct cmd_context *c, const struct selection *one, struct err *e) MUST_CHECK;
-/* cmd_root_alike: a text; variants of which it is the same stand on the same root. */
-const char *cmd_root_alike(const struct selection *one, struct arena *a);
 /* cmd_root_look: whether there is a root yet; makes nothing. */
 int cmd_root_look(struct cmd_context *c, struct cmd_root_state *ret, struct err *e) MUST_CHECK;
 /* cmd_root_default: without --root and with a sandbox, the world that builds of a release stand on

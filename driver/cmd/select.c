@@ -398,6 +398,7 @@ int cmd_select_plan(struct cmd_context *c, const struct selection *s, const stru
 		.elsewhere = sandbox_elsewhere(cmd_sandbox(c)),
 		.without_walls = c->run->without_walls,
 		.patches_dir = patches,
+		.digests = c->digests,
 		.note = s->note,
 	};
 	return plan_resolve(t, &q, c->arena, ret, e);

@@ -216,8 +216,8 @@ static bool setting_applies(const struct buildenv_request *q, const struct table
 		return false;
 	if (*s->gpu && strcmp(s->gpu, kind_name(q->profile->gpu)) != 0)
 		return false;
-	return !tables_toggle(q->tables, q->package, s->name, NULL) ||
-	       tables_toggle(q->tables, q->package, s->name, version);
+	return tables_toggle(q->tables, q->package, s->name, version) ||
+	       !tables_toggle(q->tables, q->package, s->name, NULL);
 }
 
 static void layer_rows(struct work *w, const struct table_setting *rows, unsigned count, const char *file,

@@ -195,12 +195,14 @@ static bool is_users(const struct buildenv_request *q, const struct setting *s)
 	       (*q->profile->file && strcmp(s->file, q->profile->file) == 0);
 }
 
-/* One setting; *ret_changed is set when it went off. */
-static int settle_one(const struct buildenv_request *q, const struct setting *s, struct arena *a, struct settings *all,
-		      bool *ret_changed, struct err *e)
+/* One row; *ret_changed is set when its setting went off. */
+static int settle_one(const struct buildenv_request *q, const struct toggle_row *row, struct arena *a,
+		      struct settings *all, bool *ret_changed, struct err *e)
 {
-	const struct toggle_row *row = tables_toggle(q->tables, q->package, s->name, q->row->version);
-	if (!row || !*row->needs || is_off(row, s->value))
+	if (!*row->needs || strcmp(row->package, q->package) != 0 || !toggle_applies(row, q->row->version))
+		return 0;
+	const struct setting *s = settings_get(all, row->name);
+	if (!s || is_off(row, s->value))
 		return 0;
 	const struct toggle_row *needed = tables_toggle(q->tables, q->package, row->needs, q->row->version);
 	const struct setting *other = settings_get(all, row->needs);
@@ -227,8 +229,8 @@ int toggle_settle(const struct buildenv_request *q, struct arena *a, struct sett
 	bool changed = true;
 	while (changed) {
 		changed = false;
-		for (size_t i = 0; i < all->count; i++)
-			if (settle_one(q, &all->items[i], a, all, &changed, e) < 0)
+		for (unsigned i = 0; i < q->tables->toggles_count; i++)
+			if (settle_one(q, &q->tables->toggles[i], a, all, &changed, e) < 0)
 				return -1;
 	}
 	return 0;

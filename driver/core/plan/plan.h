@@ -89,6 +89,12 @@ struct plan {
 	const char *output_text;
 };
 
+/* Digests of files, for plans that are made one after the other. */
+struct plan_digests {
+	struct arena *arena;
+	struct kvlist files;
+};
+
 struct plan_request {
 	const struct variant *variant;
 	const char *release; /* release name */
@@ -105,7 +111,8 @@ struct plan_request {
 	unsigned without_walls; /* of run */
 	/* packages of the root's world are not the pinned ones: the label says so */
 	bool drift;
-	const char *patches_dir; /* <data>/patches */
+	const char *patches_dir;      /* <data>/patches */
+	struct plan_digests *digests; /* NULL: none are kept */
 	/* a note to put before the plan's own, such as what "native" stood for; NULL: none */
 	const char *note;
 };

@@ -18,9 +18,11 @@ struct text {
 };
 
 /* A value stays on its line whatever it holds. */
-static char *escape(const char *value, struct arena *a)
+static const char *escape(const char *value, struct arena *a)
 {
 	AUTO_BUF struct buf b = {0};
+	if (!strpbrk(value, "\\\n"))
+		return value;
 	for (const char *c = value; *c; c++) {
 		if (*c == '\\')
 			buf_addstr(&b, "\\\\");
@@ -34,7 +36,13 @@ static char *escape(const char *value, struct arena *a)
 
 static void put(struct text *t, const char *name, const char *value)
 {
-	strlist_addf(&t->lines, t->a, "%s: %s", name, escape(value, t->a));
+	value = escape(value, t->a);
+	const size_t n = strlen(name), len = strlen(value);
+	char *line = arena_alloc(t->a, n + 2 + len + 1);
+	memcpy(line, name, n);
+	memcpy(line + n, ": ", 2);
+	memcpy(line + n + 2, value, len);
+	strlist_ref(&t->lines, t->a, line);
 }
 
 /* Lists whose order matters carry it in the name: "patch 01". */
@@ -123,6 +131,21 @@ static void put_toolkit(struct text *t, const struct toolkit *k)
 		put(t, "toolkit", lines.items[i]);
 }
 
+/* Of a file that many plans have in common. */
+static int digest_of(const struct plan_context *c, const char *path, const char **ret, struct err *e)
+{
+	struct plan_digests *kept = c->request->digests;
+	char hex[DIGEST_HEX_LEN + 1];
+	if (kept && (*ret = kvlist_get(&kept->files, path)))
+		return 0;
+	if (digest_file(path, hex, e) < 0)
+		return -1;
+	if (kept)
+		kvlist_set(&kept->files, kept->arena, path, hex);
+	*ret = arena_strdup(c->arena, hex);
+	return 0;
+}
+
 static int put_requirements(struct text *t, const struct plan_context *c, struct err *e)
 {
 	const char *name = c->package->requirements;
@@ -130,8 +153,8 @@ static int put_requirements(struct text *t, const struct plan_context *c, struct
 		put(t, "requirements", "the root's");
 		return 0;
 	}
-	char digest[DIGEST_HEX_LEN + 1];
-	if (digest_file(path_join(t->a, path_join(t->a, c->tables->dir, "requirements"), name), digest, e) < 0) {
+	const char *digest;
+	if (digest_of(c, path_join(t->a, path_join(t->a, c->tables->dir, "requirements"), name), &digest, e) < 0) {
 		e->kind = ERR_CONFIG;
 		return err_wrap(e, "locked requirements of release '%s'", c->release->name);
 	}
@@ -200,7 +223,8 @@ static void put_extra_targets(struct text *t, const struct plan_context *c, cons
 static int put_rules(struct text *t, const struct plan_context *c, const struct plan *p, struct err *e)
 {
 	const struct tables *tables = c->tables;
-	char decoder[32], digest[DIGEST_HEX_LEN + 1];
+	char decoder[32];
+	const char *digest;
 	const char *checks[] = {"check_common.py", "check_config.py",
 				arena_printf(t->a, "check_%s.py", p->distribution)};
 	put(t, "decoder", decoder_id(decoder));
@@ -214,9 +238,10 @@ static int put_rules(struct text *t, const struct plan_context *c, const struct 
 		put(t, "blas info", p->blas_row->info);
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
 		const char *path = path_join(t->a, path_join(t->a, tables->dir, "checks"), checks[i]);
-		if (fs_exists(TRUSTED, path) && digest_file(path, digest, e) < 0)
+		const bool there = fs_exists(TRUSTED, path);
+		if (there && digest_of(c, path, &digest, e) < 0)
 			return -1;
-		put(t, checks[i], fs_exists(TRUSTED, path) ? digest : "none");
+		put(t, checks[i], there ? digest : "none");
 	}
 	if (!c->toolkit)
 		return 0;
