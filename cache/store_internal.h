@@ -71,6 +71,11 @@ int store_is_usable(struct store *s, const char *kind, const char *key, const ch
 int store_find_look(struct store *s, const char *kind, const char *key, bool whole, struct arena *a, const char **ret,
 		    struct err *e) MUST_CHECK;
 
+/* store_put_in_place: renames the stage to `to`. *ret_taken: a whole object was there already.
+ * Anything else that is there, without a manifest or damaged, goes to the quarantine. */
+int store_put_in_place(struct store *s, const char *kind, const char *key, const char *stage, const char *to,
+		       bool *ret_taken, struct err *e) MUST_CHECK;
+
 /* A growing list of objects. */
 struct store_objects {
 	struct arena *arena;

@@ -77,26 +77,8 @@ static int write_manifest(const char *kind, const char *key, const char *stage, 
 	return json_write(doc, TRUSTED, path_join(&a, stage, STORE_MANIFEST), e);
 }
 
-static int quarantine_path(struct store *s, const char *kind, const char *key, const char *path, struct err *e)
-{
-	AUTO_ARENA struct arena a = {0};
-	char *to;
-	struct stat st;
-	if (fs_temp_dir(path_join(&a, s->dir, "quarantine"), arena_printf(&a, "%s-%s-", kind, key), &a, &to, e) < 0)
-		return -1;
-	/* A directory takes the place of the empty one; anything else that stands where an object belongs goes in. */
-	bool dir = lstat(path, &st) < 0 || S_ISDIR(st.st_mode);
-	if (fs_rename(path, dir ? to : path_join(&a, to, "file"), e) < 0) {
-		remove(to);
-		return -1;
-	}
-	return 0;
-}
-
-/* Renames the stage into place. *ret_taken: a whole object was there already. Anything else that is there, without a
- * manifest or damaged, goes to the quarantine. */
-static int put_in_place(struct store *s, const char *kind, const char *key, const char *stage, const char *to,
-			bool *ret_taken, struct err *e)
+int store_put_in_place(struct store *s, const char *kind, const char *key, const char *stage, const char *to,
+		       bool *ret_taken, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	for (int attempt = 0; attempt < 10; attempt++) {
@@ -109,7 +91,8 @@ static int put_in_place(struct store *s, const char *kind, const char *key, cons
 			return -1;
 		if (*ret_taken)
 			return 0;
-		if (quarantine_path(s, kind, key, to, e) < 0 && fs_exists(TRUSTED, to))
+		const struct store_object o = {.kind = kind, .key = key, .path = to};
+		if (store_quarantine(s, &o, e) < 0 && fs_exists(TRUSTED, to))
 			return -1;
 		err_clear(e);
 	}
@@ -125,7 +108,7 @@ int store_publish(struct store *s, const char *kind, const char *key, const char
 	bool taken;
 	if (write_manifest(kind, key, stage, e) < 0 || fs_sync_tree(stage, e) < 0 ||
 	    fs_mkdirs(TRUSTED, path_dir(a, to), e) < 0 || fs_sync_dir(path_join(a, s->dir, "objects"), e) < 0 ||
-	    put_in_place(s, kind, key, stage, to, &taken, e) < 0) {
+	    store_put_in_place(s, kind, key, stage, to, &taken, e) < 0) {
 		(void)unlink(path_join(a, stage, STORE_MANIFEST)); /* the caller may mend the stage and try again */
 		return err_wrap(e, "cannot publish the %s %.12s", kind, key);
 	}
@@ -201,11 +184,23 @@ int store_list(struct store *s, struct arena *a, struct store_object **ret, size
 
 int store_quarantine(struct store *s, const struct store_object *o, struct err *e)
 {
+	AUTO_ARENA struct arena a = {0};
+	char *to;
+	struct stat st;
 	if (store_check_name(o->kind, o->key, e) < 0)
 		return -1;
-	AUTO_ARENA struct arena a = {0};
+	const char *path = store_object_path(s->dir, o->kind, o->key, &a);
 	(void)unlink(store_stamp_path(s, o->kind, o->key, &a));
-	return quarantine_path(s, o->kind, o->key, store_object_path(s->dir, o->kind, o->key, &a), e);
+	if (fs_temp_dir(path_join(&a, s->dir, "quarantine"), arena_printf(&a, "%s-%s-", o->kind, o->key), &a, &to, e) <
+	    0)
+		return -1;
+	/* A directory takes the place of the empty one; anything else that stands where an object belongs goes in. */
+	bool dir = lstat(path, &st) < 0 || S_ISDIR(st.st_mode);
+	if (fs_rename(path, dir ? to : path_join(&a, to, "file"), e) < 0) {
+		remove(to);
+		return -1;
+	}
+	return 0;
 }
 
 int store_remove(struct store *s, const struct store_object *o, struct err *e)

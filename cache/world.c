@@ -128,28 +128,6 @@ static int complete(const struct store_world *w, const struct buf *manifest, con
 	return os_sync_disk(fd) < 0 ? err_errno(e, ERR_SYSTEM, "cannot write '%s' to the disk", stage) : 0;
 }
 
-static int put_in_place(struct store *s, const char *key, const char *stage, const char *to, bool *ret_taken,
-			struct err *e)
-{
-	AUTO_ARENA struct arena a = {0};
-	const struct store_object o = {.kind = STORE_WORLD, .key = key, .path = to};
-	for (int attempt = 0; attempt < 10; attempt++) {
-		*ret_taken = false;
-		if (rename(stage, to) == 0)
-			return fs_sync_dir(path_dir(&a, to), e);
-		if (errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR)
-			return err_errno(e, ERR_SYSTEM, "cannot rename '%s' to '%s'", stage, to);
-		if (store_is_usable(s, STORE_WORLD, key, to, true, ret_taken, e) < 0)
-			return -1;
-		if (*ret_taken)
-			return 0;
-		if (store_quarantine(s, &o, e) < 0 && fs_exists(TRUSTED, to))
-			return -1;
-		err_clear(e);
-	}
-	return err_set(e, ERR_SYSTEM, "cannot publish '%s': something keeps taking its place", to);
-}
-
 int store_world_publish(struct store *s, const struct store_world *w, const struct buf *manifest, const char *stage,
 			struct arena *a, const char **ret, struct err *e)
 {
@@ -158,7 +136,7 @@ int store_world_publish(struct store *s, const struct store_world *w, const stru
 	const char *to = store_object_path(s->dir, STORE_WORLD, w->key, a);
 	bool taken;
 	if (complete(w, manifest, stage, e) < 0 || fs_mkdirs(TRUSTED, path_dir(a, to), e) < 0 ||
-	    fs_sync_dir(s->dir, e) < 0 || put_in_place(s, w->key, stage, to, &taken, e) < 0)
+	    fs_sync_dir(s->dir, e) < 0 || store_put_in_place(s, STORE_WORLD, w->key, stage, to, &taken, e) < 0)
 		return err_wrap(e, "cannot publish the world %.12s", w->key);
 	if (taken) {
 		store_drop_stage(s, stage);

@@ -1,4 +1,4 @@
-/* What becomes of the child before it is bubblewrap: its user, its keyring, its limits. */
+/* Child setup before exec: its user, its keyring, its limits. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

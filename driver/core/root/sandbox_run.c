@@ -10,11 +10,11 @@
 #include "base/sys/build_user.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "core/root/sandbox_calls.h"
+#include "core/root/landlock_init.h"
 #include "core/root/sandbox_enter.h"
-#include "core/root/sandbox_inside.h"
 #include "core/root/sandbox_limits.h"
 #include "core/root/sandbox_walls.h"
+#include "core/root/seccomp.h"
 
 #define BUILD_UMASK 022
 #define MAX_FDS 16
@@ -100,9 +100,8 @@ static int run_plain(const struct sandbox *s, const char *const *argv, struct pr
 /* Shows the program that puts up the second wall. */
 static int add_inside(struct fds *f, struct arena *a, struct strlist *options, struct err *e)
 {
-	strlist_split(options, a, arena_printf(a, "--perms 0555 --ro-bind-data %zu " SANDBOX_INSIDE, 3 + f->count),
-		      " ");
-	if (fds_add(f, (const char *)sandbox_inside_program, sandbox_inside_program_size, e) < 0 ||
+	strlist_split(options, a, arena_printf(a, "--perms 0555 --ro-bind-data %zu " LANDLOCK_INIT, 3 + f->count), " ");
+	if (fds_add(f, (const char *)landlock_init_program, landlock_init_program_size, e) < 0 ||
 	    fds_add(f, "", 0, e) < 0)
 		return -1;
 	f->inside = f->count;
@@ -122,19 +121,19 @@ static int make_fds(const struct sandbox *s, const struct run *run, struct fds *
 			return -1;
 	if (f->count == MAX_FDS)
 		return err_set(e, ERR_SYSTEM, "too many generated files in one sandbox");
-	if (sandbox_wall(run, WALL_SECCOMP) && !sandbox_calls_work()) {
+	if (sandbox_wall(run, WALL_SECCOMP) && !seccomp_works()) {
 		err_set(e, ERR_POLICY,
 			"cannot create the sandbox: this kernel takes no filter of system calls (seccomp)");
 		return err_hint(e, "use a kernel with CONFIG_SECCOMP_FILTER, or go on with --without-wall seccomp");
 	}
-	if (sandbox_wall(run, WALL_SECCOMP) && (filter = sandbox_calls_filter(e)) < 0)
+	if (sandbox_wall(run, WALL_SECCOMP) && (filter = seccomp_filter(e)) < 0)
 		return -1;
 	if (filter >= 0) {
 		strlist_ref(&options, s->arena, "--seccomp");
 		strlist_addf(&options, s->arena, "%zu", 3 + f->count);
 		f->items[f->count++] = filter;
 	}
-	if (sandbox_wall(run, WALL_LANDLOCK) && sandbox_landlock() && add_inside(f, s->arena, &options, e) < 0)
+	if (sandbox_wall(run, WALL_LANDLOCK) && landlock_version() && add_inside(f, s->arena, &options, e) < 0)
 		return -1;
 	sandbox_options(s, &options);
 	for (size_t i = 0; i < options.count; i++)
@@ -153,14 +152,14 @@ static bool was_started(int status_fd)
 }
 
 /* What the program inside said: whether it could not become the build's. */
-static bool inside_failed(const struct fds *f, struct sandbox_inside_failure *ret)
+static bool inside_failed(const struct fds *f, struct landlock_init_failure *ret)
 {
 	return f->inside && pread(f->items[f->inside - 1], ret, sizeof(*ret), 0) == sizeof(*ret);
 }
 
-static int not_inside(const char *program, const struct sandbox_inside_failure *failure, struct err *e)
+static int not_inside(const char *program, const struct landlock_init_failure *failure, struct err *e)
 {
-	if (failure->what == SANDBOX_INSIDE_EXEC)
+	if (failure->what == LANDLOCK_INIT_EXEC)
 		return err_set(e, ERR_SYSTEM, "cannot start '%s' in the sandbox: %s", program,
 			       os_errno_text(failure->error));
 	err_set(e, ERR_POLICY, "cannot create the sandbox: Landlock: %s", os_errno_text(failure->error));
@@ -297,7 +296,7 @@ static void entry_free(struct sandbox_entry **n)
 /* The program inside, and what may be written. */
 static void add_rules(const struct sandbox *s, size_t status, struct strlist *ret)
 {
-	strlist_ref(ret, s->arena, SANDBOX_INSIDE);
+	strlist_ref(ret, s->arena, LANDLOCK_INIT);
 	strlist_addf(ret, s->arena, "%zu", status);
 	for (size_t i = 0; i < s->count; i++) {
 		const struct sandbox_op *op = &s->ops[i];
@@ -384,7 +383,7 @@ static int run_bwrap(const struct sandbox *given, const char *const *argv, struc
 	sandbox_watch_end(&watch, spec);
 	spec->enter = NULL;
 	spec->enter_user = NULL;
-	struct sandbox_inside_failure failure;
+	struct landlock_init_failure failure;
 	if (rc < 0 && n->failed)
 		rc = not_entered(n, s.arena, e);
 	else if (rc == 0 && inside_failed(&f, &failure))

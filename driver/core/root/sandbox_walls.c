@@ -6,10 +6,10 @@
 #include "base/sys/build_user.h"
 #include "base/sys/json.h"
 #include "base/sys/proc.h"
-#include "core/root/sandbox_calls.h"
+#include "core/root/landlock_init.h"
 #include "core/root/sandbox_enter.h"
-#include "core/root/sandbox_inside.h"
 #include "core/root/sandbox_limits.h"
+#include "core/root/seccomp.h"
 
 static const char *const names[SANDBOX_WALLS] = {
 	[WALL_USER] = "user",         [WALL_SECCOMP] = "seccomp",   [WALL_KEYRING] = "keyring",
@@ -99,7 +99,7 @@ static const char *limits_text(const struct run *run, struct arena *a)
 
 static const char *landlock_text(bool *ret, struct arena *a)
 {
-	int version = sandbox_landlock();
+	int version = landlock_version();
 	*ret = version > 0;
 	return version ? arena_printf(a, "writing is refused elsewhere than in what a build may write (Landlock %d)",
 				      version)
@@ -110,18 +110,17 @@ size_t sandbox_walls_look(enum sandbox_kind kind, const struct run *run, struct 
 			  const struct sandbox_wall_state **ret)
 {
 	struct sandbox_wall_state *w = arena_array(a, SANDBOX_WALLS + 2, sizeof(*w));
-	size_t n = 0, calls;
+	size_t n = 0;
 	*ret = w;
 	if (kind == SANDBOX_NONE)
 		return 0;
 	w[n] = (struct sandbox_wall_state){"name-spaces", true, ""};
 	w[n].text = way_text(&w[n].stands, a);
 	n++;
-	(void)sandbox_calls(&calls);
 	const struct sandbox_wall_state all[SANDBOX_WALLS] = {
 		[WALL_USER] = {NULL, true, ""},
-		[WALL_SECCOMP] = {NULL, sandbox_calls_work(),
-				  sandbox_calls_work() ? "a filter of system calls" : "this kernel has no filters"},
+		[WALL_SECCOMP] = {NULL, seccomp_works(),
+				  seccomp_works() ? "a filter of system calls" : "this kernel has no filters"},
 		[WALL_KEYRING] = {NULL, true, "a session keyring of its own"},
 		[WALL_PROC] = {NULL, true, "/proc and /dev are read-only"},
 		[WALL_SETUID] = {NULL, true, "setuid bits are dropped"},

@@ -7,12 +7,12 @@
 
 enum sandbox_wall {
 	WALL_USER,     /* never user 0 of the machine */
-	WALL_SECCOMP,  /* the system calls of sandbox_calls.h */
+	WALL_SECCOMP,  /* the system calls of seccomp.h */
 	WALL_KEYRING,  /* a session keyring of its own */
 	WALL_PROC,     /* /proc and /dev read-only */
 	WALL_SETUID,   /* no setuid file of a build stays */
 	WALL_LIMITS,   /* processes, memory, disk, output, time */
-	WALL_LANDLOCK, /* the kernel's own list of what may be written: sandbox_inside.h */
+	WALL_LANDLOCK, /* the kernel's own list of what may be written: landlock_init.h */
 	WALL_PACKAGES, /* libraries in the wheel are from the root's packages */
 	SANDBOX_WALLS
 };

@@ -1,13 +1,11 @@
 /* Copies entries from another archive. */
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #include "base/os.h"
 #include "base/sys/fs.h"
-#include "base/thread.h"
 #include "core/zip/zip_format.h"
 #include "core/zip/zip_reader.h"
 #include "core/zip/zip_writer.h"
@@ -25,44 +23,7 @@ uint64_t zip_epoch(const struct zip_entry *en)
 	return epoch < 0 ? 0 : (uint64_t)epoch;
 }
 
-enum { COPY_STEP = 4 << 20, ZIP_COPY_SMALL = 256 * 1024 };
-
-/* A thread that hashes what another one writes. Of the writer it changes `hashed`, and nobody else changes anything
- * meanwhile. */
-struct follower {
-	struct zip_writer *w;
-	pthread_mutex_t lock;
-	pthread_cond_t more;
-	uint64_t written; /* w->written as it will be */
-	bool done, failed;
-	struct err err;
-};
-
-static void follower_tell(struct follower *f, uint64_t more, bool done)
-{
-	pthread_mutex_lock(&f->lock);
-	f->written += more;
-	f->done = done;
-	pthread_cond_signal(&f->more);
-	pthread_mutex_unlock(&f->lock);
-}
-
-static void *follow(void *arg)
-{
-	struct follower *f = arg;
-	for (;;) {
-		pthread_mutex_lock(&f->lock);
-		while (!f->done && f->written == f->w->hashed)
-			pthread_cond_wait(&f->more, &f->lock);
-		uint64_t to = f->written;
-		pthread_mutex_unlock(&f->lock);
-		if (to == f->w->hashed)
-			return NULL;
-		f->failed = zip_writer_hash(f->w, to, &f->err) < 0;
-		if (f->failed)
-			return NULL;
-	}
-}
+enum { ZIP_COPY_SMALL = 256 * 1024 };
 
 static int bad_copy(struct err *e, const struct zip_reader *z, const struct zip_entry *en, const char *what)
 {
@@ -90,13 +51,11 @@ static int adopt(struct zip_writer *w, const struct zip_reader *z, size_t i, uin
 	return z->plain[i] && en->dos_time == w->dos_time ? 0 : bad_copy(e, z, en, "has an unexpected header");
 }
 
-/* Copies in steps and reports each to the follower. */
-static int copy_range(struct zip_writer *w, const struct zip_reader *z, uint64_t from, uint64_t len, struct follower *f,
-		      struct err *e)
+static int copy_range(struct zip_writer *w, const struct zip_reader *z, uint64_t from, uint64_t len, struct err *e)
 {
 	off_t in = (off_t)from;
 	while (len) {
-		ssize_t n = os_copy(z->fd, &in, w->fd, len < COPY_STEP ? len : COPY_STEP);
+		ssize_t n = os_copy(z->fd, &in, w->fd, len);
 		if (n < 0 && (errno == EXDEV || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)) {
 			uint8_t block[64 * 1024];
 			size_t want = len < sizeof(block) ? (size_t)len : sizeof(block);
@@ -113,31 +72,9 @@ static int copy_range(struct zip_writer *w, const struct zip_reader *z, uint64_t
 		if (n == 0)
 			return err_set(e, ERR_SYSTEM, "'%s' became shorter while it was read", z->path);
 		len -= (uint64_t)n;
-		follower_tell(f, (uint64_t)n, false);
+		w->written += (uint64_t)n;
 	}
-	return 0;
-}
-
-/* Hashing takes longer than copying: a large copy does both at once. */
-static int copy_hashed(struct zip_writer *w, const struct zip_reader *z, uint64_t from, uint64_t len, struct err *e)
-{
-	struct follower f = {.w = w, .written = w->written};
-	pthread_t thread;
-	pthread_mutex_init(&f.lock, NULL);
-	pthread_cond_init(&f.more, NULL);
-	bool started = len >= COPY_STEP && thread_start(&thread, follow, &f) == 0;
-	int rc = copy_range(w, z, from, len, &f, e);
-	follower_tell(&f, 0, true);
-	if (started)
-		pthread_join(thread, NULL);
-	pthread_mutex_destroy(&f.lock);
-	pthread_cond_destroy(&f.more);
-	w->written = f.written;
-	if (rc == 0 && f.failed) {
-		*e = f.err;
-		rc = -1;
-	}
-	return rc == 0 ? zip_writer_hash(w, w->written, e) : -1;
+	return zip_writer_hash(w, w->written, e);
 }
 
 int zip_copy(struct zip_writer *w, const struct zip_reader *z, size_t first, size_t count, struct err *e)
@@ -154,7 +91,7 @@ int zip_copy(struct zip_writer *w, const struct zip_reader *z, size_t first, siz
 			return -1;
 		end = z->data[i] + z->entries[i].packed;
 	}
-	return copy_hashed(w, z, base, end - base, e);
+	return copy_range(w, z, base, end - base, e);
 }
 
 int zip_copy_as(struct zip_writer *w, const struct zip_reader *z, const struct zip_entry *en, const char *name,
@@ -169,7 +106,7 @@ int zip_copy_as(struct zip_writer *w, const struct zip_reader *z, const struct z
 	out->crc = en->crc;
 	out->method = en->method;
 	if (en->packed > ZIP_COPY_SMALL)
-		return zip_writer_header(w, out, true, e) < 0 ? -1 : copy_hashed(w, z, at, en->packed, e);
+		return zip_writer_header(w, out, true, e) < 0 ? -1 : copy_range(w, z, at, en->packed, e);
 	if (zip_read_at(z, at, buf_reserve(&small, en->packed), en->packed, e) < 0)
 		return -1;
 	return zip_writer_header(w, out, false, e) < 0 ? -1 : zip_writer_put(w, small.data, en->packed, e);

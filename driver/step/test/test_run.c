@@ -304,8 +304,9 @@ static void add_results(struct testing *t, const struct unit *u, json_t *tests)
 	json_object_update(file, tests);
 }
 
-static void *work(void *user)
+static void work(unsigned number, void *user)
 {
+	(void)number;
 	struct testing *t = user;
 	for (;;) {
 		AUTO_ARENA struct arena a = {0};
@@ -315,7 +316,7 @@ static void *work(void *user)
 		const struct unit *u = t->stop || t->next == t->count ? NULL : &t->units[t->next++];
 		pthread_mutex_unlock(&t->mutex);
 		if (!u)
-			return NULL;
+			return;
 		int rc = run_unit(t, u, &a, &j, &e);
 		pthread_mutex_lock(&t->mutex);
 		if (rc < 0 && !t->stop) {
@@ -348,14 +349,8 @@ int tests_run(const struct test_request *q, const struct run *run, json_t **ret,
 	struct testing t = {.q = q, .run = run, .mutex = PTHREAD_MUTEX_INITIALIZER, .files = json_object()};
 	int rc = add_units(&t, e);
 	choose_workers(&t);
-	pthread_t *threads = arena_array(&t.arena, t.workers + 1, sizeof(*threads));
-	unsigned started = 0;
-	while (rc == 0 && started + 1 < t.workers && thread_start(&threads[started], work, &t) == 0)
-		started++;
 	if (rc == 0)
-		work(&t);
-	for (unsigned i = 0; i < started; i++)
-		pthread_join(threads[i], NULL);
+		thread_each(t.workers, work, &t);
 	log_status_end(run->log);
 	if (rc == 0 && t.stop) {
 		*e = t.err;

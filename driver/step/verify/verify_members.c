@@ -24,7 +24,6 @@ struct worker {
 	struct arena *a;
 	char *path; /* of the file that takes one member after the other */
 	struct err err;
-	pthread_t thread;
 };
 
 static int by_size(const void *a, const void *b)
@@ -144,9 +143,9 @@ static int examine(struct worker *w, struct verify_member *m, struct err *e)
 	return examine_data(w, m, e);
 }
 
-static void *work(void *arg)
+static void work(unsigned number, void *user)
 {
-	struct worker *w = arg;
+	struct worker *w = (struct worker *)user + number;
 	struct pool *p = w->pool;
 	while (!atomic_load(&p->failed)) {
 		size_t i = atomic_fetch_add(&p->next, 1);
@@ -157,25 +156,16 @@ static void *work(void *arg)
 	}
 	/* Who still decodes a large library may use this processor. */
 	atomic_fetch_add(&p->v->idle.processors, 1);
-	return NULL;
 }
 
 static int run_workers(struct pool *p, unsigned threads, struct arena *arenas, struct err *e)
 {
 	struct worker *workers = arena_array(p->v->a, threads, sizeof(*workers));
-	unsigned started = 0;
-	for (; started < threads; started++) {
-		struct worker *w = &workers[started];
-		*w = (struct worker){.pool = p, .a = &arenas[started]};
-		w->path = arena_printf(&arenas[started], "%s/member%u", p->dir, started);
-		if (thread_start(&w->thread, work, w) != 0)
-			break;
-	}
-	for (unsigned i = 0; i < started; i++)
-		pthread_join(workers[i].thread, NULL);
-	if (!started)
-		return err_set(e, ERR_SYSTEM, "cannot start a thread");
-	for (unsigned i = 0; i < started; i++) {
+	for (unsigned i = 0; i < threads; i++)
+		workers[i] = (struct worker){
+			.pool = p, .a = &arenas[i], .path = arena_printf(&arenas[i], "%s/member%u", p->dir, i)};
+	thread_each(threads, work, workers);
+	for (unsigned i = 0; i < threads; i++) {
 		if (workers[i].err.kind != ERR_NONE) {
 			*e = workers[i].err;
 			return -1;

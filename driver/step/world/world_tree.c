@@ -31,12 +31,6 @@ struct pool {
 	struct arena arenas[MAX_JOBS];
 };
 
-struct worker {
-	struct pool *pool;
-	unsigned number;
-	pthread_t thread;
-};
-
 static void unpack_next(struct pool *p, struct unpacker *u, struct work *w)
 {
 	struct err *e = &p->errors[w - p->m->works];
@@ -47,10 +41,9 @@ static void unpack_next(struct pool *p, struct unpacker *u, struct work *w)
 	atomic_store(&p->failed, true);
 }
 
-static void *work_loop(void *user)
+static void work_loop(unsigned number, void *user)
 {
-	struct worker *me = user;
-	struct pool *p = me->pool;
+	struct pool *p = user;
 	struct unpacker u = {.m = p->m};
 	struct err e = {0};
 	if (tree_open(&u.tree, p->m->q->dir, &e) < 0) {
@@ -60,8 +53,7 @@ static void *work_loop(void *user)
 	for (size_t i; !atomic_load(&p->failed) && (i = atomic_fetch_add(&p->next, 1)) < p->m->count;)
 		unpack_next(p, &u, p->order[i]);
 	tree_close(&u.tree);
-	p->arenas[me->number] = u.arena; /* what the works point to */
-	return NULL;
+	p->arenas[number] = u.arena; /* what the works point to */
 }
 
 static int by_size(const void *a, const void *b)
@@ -87,24 +79,14 @@ static int first_error(const struct pool *p, struct err *e)
 static int unpack_all(struct world_making *m, struct pool *p, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	struct worker workers[MAX_JOBS];
-	unsigned jobs = m->q->jobs < 1 ? 1 : m->q->jobs > MAX_JOBS ? MAX_JOBS : m->q->jobs, started = 0;
+	unsigned jobs = m->q->jobs < 1 ? 1 : m->q->jobs > MAX_JOBS ? MAX_JOBS : m->q->jobs;
 	p->order = arena_array(&a, m->count + 1, sizeof(struct work *));
 	p->errors = arena_array(&a, m->count + 1, sizeof(*p->errors));
 	for (size_t i = 0; i < m->count; i++)
 		p->order[i] = &m->works[i];
 	if (m->count > 0)
 		qsort(p->order, m->count, sizeof(struct work *), by_size);
-	for (unsigned i = 0; i < jobs; i++) {
-		workers[i] = (struct worker){.pool = p, .number = i};
-		if (thread_start(&workers[i].thread, work_loop, &workers[i]) != 0)
-			break;
-		started++;
-	}
-	for (unsigned i = 0; i < started; i++)
-		pthread_join(workers[i].thread, NULL);
-	if (started == 0)
-		return err_set(e, ERR_SYSTEM, "cannot start a thread");
+	thread_each(jobs, work_loop, p);
 	return first_error(p, e);
 }
 

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/sys/build_user.h"
-#include "core/root/sandbox_inside.h"
+#include "core/root/landlock_init.h"
 #include "core/root/sandbox_walls.h"
 
 static struct arena arena;

@@ -1,7 +1,7 @@
 /* The program that puts up a wall inside the sandbox; ptbuild carries it. */
-#include "core/root/sandbox_inside.h"
+#include "core/root/landlock_init.h"
 
 int main(int argc, char **argv)
 {
-	return argc > 1 ? sandbox_inside(argv + 1) : 126;
+	return argc > 1 ? landlock_init(argv + 1) : 126;
 }

@@ -1,4 +1,4 @@
-#include "core/root/sandbox_inside.h"
+#include "core/root/landlock_init.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +30,7 @@ struct ruleset {
 	uint64_t fs, net, scoped;
 };
 
-int sandbox_landlock(void)
+int landlock_version(void)
 {
 	long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 	return version < OLDEST ? 0 : (int)version;
@@ -83,7 +83,7 @@ static int allow_streams(int ruleset, uint64_t all)
 /* Returns the first word behind the paths; NULL: it failed. */
 static char *const *enter(char *const *words)
 {
-	int version = sandbox_landlock();
+	int version = landlock_version();
 	uint64_t all = rights(version);
 	struct ruleset attr = {.fs = all, .scoped = version >= 6 ? SCOPES : 0};
 	int fd = (int)syscall(SYS_landlock_create_ruleset, &attr, version >= 6 ? sizeof(attr) : sizeof(attr.fs), 0);
@@ -101,19 +101,19 @@ static char *const *enter(char *const *words)
 	return words;
 }
 
-static int fail(int fd, struct sandbox_inside_failure failure)
+static int fail(int fd, struct landlock_init_failure failure)
 {
 	return write(fd, &failure, sizeof(failure)) == sizeof(failure) ? 127 : 126;
 }
 
-int sandbox_inside(char *const *words)
+int landlock_init(char *const *words)
 {
 	int fd = words[0] ? atoi(words[0]) : -1;
 	if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
 		return 126;
 	words = enter(words + 1);
 	if (!words || !words[0] || !words[1])
-		return fail(fd, (struct sandbox_inside_failure){SANDBOX_INSIDE_WALL, errno});
+		return fail(fd, (struct landlock_init_failure){LANDLOCK_INIT_RULES, errno});
 	(void)execvp(words[1], words + 1);
-	return fail(fd, (struct sandbox_inside_failure){SANDBOX_INSIDE_EXEC, errno});
+	return fail(fd, (struct landlock_init_failure){LANDLOCK_INIT_EXEC, errno});
 }

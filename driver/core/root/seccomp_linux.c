@@ -1,4 +1,4 @@
-#include "core/root/sandbox_calls.h"
+#include "core/root/seccomp.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 /* A list of what is refused, not of what is allowed: compilers and build tools of every root have to work. ENOSYS where
  * programs have another way that they take then, EPERM where there is none. */
-static const struct sandbox_call calls[] = {
+static const struct seccomp_call calls[] = {
 	{"add_key request_key keyctl", ENOSYS,
 	 "keys of the caller's session and user, which no name space keeps apart"},
 	{"io_uring_setup io_uring_enter io_uring_register", ENOSYS,
@@ -45,7 +45,7 @@ static const struct sandbox_call calls[] = {
 	{"memfd_secret", ENOSYS, "memory that even the kernel's dumps leave out"},
 };
 
-const struct sandbox_call *sandbox_calls(size_t *ret_count)
+const struct seccomp_call *seccomp_calls(size_t *ret_count)
 {
 	*ret_count = ARRAY_LEN(calls);
 	return calls;
@@ -161,7 +161,7 @@ static int refuse_calls(scmp_filter_ctx f)
 	return rc;
 }
 
-int sandbox_calls_filter(struct err *e)
+int seccomp_filter(struct err *e)
 {
 	AUTO_FD int fd = os_memory_file();
 	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ALLOW);
@@ -195,7 +195,7 @@ int sandbox_calls_filter(struct err *e)
 	return steal_fd(&fd);
 }
 
-bool sandbox_calls_work(void)
+bool seccomp_works(void)
 {
 	/* With no filter the kernel complains about the address, if it has filters. */
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL, 0, 0) < 0 && errno == EFAULT;
