@@ -23,11 +23,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	for (size_t i = 0; i < count; i++)
-		wheel_record_line(&text, rows[i].path, rows[i].sha256, rows[i].size);
+		wheel_record_line(&text, rows[i].path, rows[i].digest, rows[i].size);
 	fail_unless(wheel_record_parse(buf_cstr(&text), text.len, "written", &a, &again, &count_again, &e) == 0);
 	fail_unless(count == count_again);
 	for (size_t i = 0; i < count; i++) {
-		fail_unless(strcmp(rows[i].path, again[i].path) == 0 && strcmp(rows[i].sha256, again[i].sha256) == 0);
+		fail_unless(strcmp(rows[i].path, again[i].path) == 0 && strcmp(rows[i].digest, again[i].digest) == 0);
 		fail_unless(rows[i].size == again[i].size && rows[i].path[0]);
 	}
 	return 0;

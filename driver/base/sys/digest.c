@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <openssl/evp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,6 +70,39 @@ void digest_base64url(const uint8_t in[DIGEST_LEN], char out[44])
 	for (size_t i = 0; i < 43; i++)
 		out[i] = (char)(padded[i] == '+' ? '-' : padded[i] == '/' ? '_' : padded[i]);
 	out[43] = '\0';
+}
+
+/* Those of Python's hashlib that are as good as sha256, or better. */
+static const struct {
+	const char *name, *openssl;
+	unsigned char bytes;
+} algorithms[] = {{"sha256", "SHA256", 32},      {"sha384", "SHA384", 48},     {"sha512", "SHA512", 64},
+		  {"sha3_256", "SHA3-256", 32},  {"sha3_384", "SHA3-384", 48}, {"sha3_512", "SHA3-512", 64},
+		  {"blake2b", "BLAKE2B512", 64}, {"blake2s", "BLAKE2S256", 32}};
+
+size_t digest_record_length(const char *algorithm)
+{
+	for (size_t i = 0; i < ARRAY_LEN(algorithms); i++)
+		if (strcmp(algorithms[i].name, algorithm) == 0)
+			return (algorithms[i].bytes * 8 + 5) / 6;
+	return 0;
+}
+
+void digest_record(const char *algorithm, const void *data, size_t len, char out[DIGEST_RECORD_MAX])
+{
+	uint8_t raw[EVP_MAX_MD_SIZE];
+	char padded[2 * EVP_MAX_MD_SIZE];
+	const char *name = NULL;
+	unsigned bytes = 0;
+	for (size_t i = 0; i < ARRAY_LEN(algorithms) && !name; i++)
+		if (strcmp(algorithms[i].name, algorithm) == 0)
+			name = algorithms[i].openssl;
+	must(name && EVP_Digest(data, len, raw, &bytes, EVP_get_digestbyname(name), NULL));
+	must(EVP_EncodeBlock((unsigned char *)padded, raw, (int)bytes) > 0);
+	char *to = out + sprintf(out, "%s=", algorithm);
+	for (const char *c = padded; *c && *c != '='; c++)
+		*to++ = (char)(*c == '+' ? '-' : *c == '/' ? '_' : *c);
+	*to = '\0';
 }
 
 void digest_data(const void *data, size_t len, char out[DIGEST_HEX_LEN + 1])

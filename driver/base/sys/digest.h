@@ -1,4 +1,4 @@
-/* SHA-256 through OpenSSL's EVP. */
+/* SHA-256 through OpenSSL's EVP, and what else RECORD may have. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,6 +29,12 @@ static inline void digest_cleanup(struct digest **d)
 void digest_hex(const uint8_t in[DIGEST_LEN], char out[DIGEST_HEX_LEN + 1]);
 /* digest_base64url: the 43 characters of RECORD (URL-safe, no padding) and a NUL. */
 void digest_base64url(const uint8_t in[DIGEST_LEN], char out[44]);
+/* digest_record: a field of RECORD, "sha512=...", by an algorithm of digest_record_length. */
+enum { DIGEST_RECORD_MAX = 128 };
+void digest_record(const char *algorithm, const void *data, size_t len, char out[DIGEST_RECORD_MAX]);
+/* digest_record_length: how many characters of unpadded base64 follow the name: 43 for "sha256"; 0
+ * for a name that RECORD may not have. */
+size_t digest_record_length(const char *algorithm);
 /* digest_data: hex digest of `len` bytes. */
 void digest_data(const void *data, size_t len, char out[DIGEST_HEX_LEN + 1]);
 /* digest_file: hex digest of a regular file. */

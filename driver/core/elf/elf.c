@@ -30,6 +30,42 @@ int elf_is(const char *path, bool *ret, struct err *e)
 	return 0;
 }
 
+/* Sections are for tools only: a table that cannot be read counts as none. */
+static bool has_code_without_bytes(const void *data, size_t size)
+{
+	elf_version(EV_CURRENT);
+	/* libelf takes a writable pointer, and only reads through it unless asked to write. */
+	Elf *elf = elf_memory((char *)(uintptr_t)data, size);
+	bool without = false, with = false;
+	for (Elf_Scn *s = elf ? elf_nextscn(elf, NULL) : NULL; s; s = elf_nextscn(elf, s)) {
+		GElf_Shdr h;
+		if (!gelf_getshdr(s, &h) || !(h.sh_flags & SHF_EXECINSTR))
+			continue;
+		without = without || h.sh_type == SHT_NOBITS;
+		with = with || h.sh_type == SHT_PROGBITS;
+	}
+	elf_end(elf);
+	return without && !with;
+}
+
+enum elf_kind elf_kind(const void *data, size_t size, unsigned *ret_machine)
+{
+	enum { AMDGPU = 224, CUDA = 190 }; /* the latter was EM_CUDA before elf.h had it */
+	Elf64_Ehdr h;
+	if (size < sizeof(h) || memcmp(data, ELFMAG, SELFMAG) != 0)
+		return ELF_NONE;
+	memcpy(&h, data, sizeof(h)); /* what is read of it lies alike in files of 32 bits */
+	bool little = h.e_ident[EI_DATA] == ELFDATA2LSB;
+	unsigned machine = little ? h.e_machine : (unsigned)__builtin_bswap16(h.e_machine);
+	if (ret_machine)
+		*ret_machine = machine;
+	if (machine == AMDGPU || machine == CUDA)
+		return ELF_GPU;
+	if (has_code_without_bytes(data, size))
+		return ELF_DEBUG;
+	return little && h.e_ident[EI_CLASS] == ELFCLASS64 ? ELF_HOST : ELF_FOREIGN;
+}
+
 static int take_string(const struct elf_map *m, size_t i, struct arena *a, const char **ret, struct err *e)
 {
 	const char *s;
@@ -152,13 +188,23 @@ int elf_read(const char *path, unsigned flags, struct arena *a, struct elf_info 
 	if (elf_map_open(path, &m, e) < 0)
 		return -1;
 	struct elf_info info = {
-		.machine = m.header.e_machine, .type = m.header.e_type, .soname = "", .exec_stack = true};
+		.machine = m.header.e_machine, .type = m.header.e_type, .soname = "", .page = UINT64_MAX};
+	struct err why = {0};
 	info.dynamic = m.dyn != NULL;
 	info.stripped = is_stripped(&m);
+	/* glibc, sysdeps/x86_64/stackinfo.h; on AArch64 and others the default is no. */
+	info.exec_stack = info.machine == EM_X86_64;
 	for (size_t i = 0; i < m.segments_count; i++) {
-		if (m.segments[i].p_type == PT_GNU_STACK)
-			info.exec_stack = (m.segments[i].p_flags & PF_X) != 0;
+		const GElf_Phdr *p = &m.segments[i];
+		if (p->p_type == PT_LOAD && p->p_align < info.page)
+			info.page = p->p_align;
+		if (p->p_type != PT_GNU_STACK)
+			continue;
+		info.exec_stack = (p->p_flags & PF_X) != 0;
+		info.stack_told = true;
 	}
+	if (elf_map_loadable(&m, &why) < 0)
+		info.unloadable = arena_strdup(a, why.msg);
 	if (info.dynamic &&
 	    (read_entries(&m, a, &info, e) < 0 || read_room(&m, &info, e) < 0 || read_versions(&m, a, &info, e) < 0))
 		return -1;

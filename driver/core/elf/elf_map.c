@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { PAGE_SMALLEST = 0x1000 };
+
 int elf_map_bad(const struct elf_map *m, uint64_t offset, struct err *e, const char *fmt, ...)
 {
 	char text[512];
@@ -192,10 +194,12 @@ int elf_map_loadable(const struct elf_map *m, struct err *e)
 		if (align & (align - 1))
 			return elf_map_bad(m, p->p_offset, e, "segment %zu is aligned to 0x%llx, not a power of two,",
 					   i, (unsigned long long)align);
-		if ((p->p_offset ^ p->p_vaddr) & (align - 1))
+		/* No loader maps less than a page, whatever the file says. */
+		uint64_t unit = align < PAGE_SMALLEST ? PAGE_SMALLEST : align;
+		if ((p->p_offset ^ p->p_vaddr) & (unit - 1))
 			return elf_map_bad(m, p->p_offset, e,
 					   "segment %zu: address 0x%llx does not fit the alignment 0x%llx of data", i,
-					   (unsigned long long)p->p_vaddr, (unsigned long long)align);
+					   (unsigned long long)p->p_vaddr, (unsigned long long)unit);
 		if (p->p_filesz > p->p_memsz || p->p_memsz > UINT64_MAX - p->p_vaddr)
 			return elf_map_bad(m, p->p_offset, e, "segment %zu is larger in the file than in memory", i);
 		if (any && p->p_vaddr < end)

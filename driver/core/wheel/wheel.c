@@ -145,3 +145,26 @@ int wheel_find_dist_info(const char *tree, struct arena *a, const char **ret, st
 	*ret = found;
 	return 0;
 }
+
+int wheel_zip_dist_info(const struct zip_reader *z, struct arena *a, const char **ret, struct err *e)
+{
+	struct strlist found = {0};
+	for (size_t i = 0; i < zip_count(z); i++) {
+		const char *name = zip_at(z, i)->name, *slash = strchr(name, '/');
+		const char *top = arena_strndup(a, name, slash ? (size_t)(slash - name) : 0);
+		if (path_has_suffix(top, ".dist-info") && !strlist_contains(&found, top))
+			strlist_ref(&found, a, top);
+	}
+	if (found.count != 1)
+		return err_set(e, ERR_INTEGRITY, "has %zu .dist-info directories, not one", found.count);
+	*ret = found.items[0];
+	return 0;
+}
+
+bool wheel_is_dist_info(const struct wheel_name *n, const char *dir, struct arena *a)
+{
+	const char *stem = arena_strndup(a, dir, strlen(dir) - strlen(".dist-info")), *dash = strrchr(stem, '-');
+	return dash && wheel_same_version(dash + 1, n->version, a) &&
+	       strcmp(wheel_normalize(arena_strndup(a, stem, (size_t)(dash - stem)), a), wheel_normalize(n->dist, a)) ==
+		       0;
+}

@@ -18,6 +18,11 @@ int wheel_name_parse(const char *file, struct arena *a, struct wheel_name *ret, 
  * the ABI only abi3 counts. */
 bool wheel_name_takes(const struct wheel_name *n, const char *python, struct arena *a);
 char *wheel_name_format(const struct wheel_name *n, struct arena *a);
+/* wheel_version_key: the same for all versions that PEP 440 calls equal ("1.0-RC1", "1rc1"), however
+ * a file name writes them; NULL for what is no version. wheel_same_version: by it; what is no
+ * version is only like itself. */
+char *wheel_version_key(const char *version, struct arena *a);
+bool wheel_same_version(const char *left, const char *right, struct arena *a);
 /* wheel_normalize: distribution name as file names carry it ([-_.]+ -> _, lower case). */
 char *wheel_normalize(const char *dist, struct arena *a);
 /* wheel_dist_info: "torch-2.6.0+cpu.avx2.dist-info". */
@@ -26,17 +31,23 @@ char *wheel_dist_info(const struct wheel_name *n, struct arena *a);
  * unless there is exactly one. */
 int wheel_find_dist_info(const char *tree, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 
+/* wheel_zip_dist_info: the same of a wheel as it is. */
+int wheel_zip_dist_info(const struct zip_reader *z, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
+/* wheel_is_dist_info: whether a .dist-info directory is named after the wheel, in any spelling. */
+bool wheel_is_dist_info(const struct wheel_name *n, const char *dir, struct arena *a);
+
 struct wheel_record_row {
 	const char *path;
-	const char *sha256; /* base64url, "" for RECORD itself */
+	const char *digest; /* "sha256=" and base64url; "" for RECORD itself */
 	int64_t size;       /* -1: none */
 };
 
-/* wheel_record_parse: strict CSV of three fields, sha256 only; ERR_INTEGRITY names the line.
+/* wheel_record_parse: strict CSV of three fields, no digest weaker than sha256; ERR_INTEGRITY names the
+ * line.
  * wheel_record_line: one row with its newline, quoted where needed. */
 int wheel_record_parse(const char *text, size_t len, const char *what, struct arena *a, struct wheel_record_row **ret,
 		       size_t *ret_count, struct err *e) MUST_CHECK;
-void wheel_record_line(struct buf *out, const char *path, const char *sha256_base64url, int64_t size);
+void wheel_record_line(struct buf *out, const char *path, const char *digest, int64_t size);
 
 struct wheel_header {
 	const char *key, *value;

@@ -1,9 +1,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/sys/digest.h"
 #include "core/wheel/wheel.h"
 
-enum { FIELDS = 3, DIGEST_BASE64_LEN = 43 };
+enum { FIELDS = 3 };
 
 struct cursor {
 	const char *at, *end;
@@ -62,14 +63,13 @@ static int read_end_of_line(struct cursor *c, struct err *e)
 
 static int parse_digest(const struct cursor *c, const char *text, struct arena *a, const char **ret, struct err *e)
 {
-	static const char prefix[] = "sha256=",
-			  alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-	if (*text && strncmp(text, prefix, strlen(prefix)) != 0)
-		return bad(e, c, "a digest other than sha256");
-	const char *digest = *text ? text + strlen(prefix) : "";
-	if (*text && (strlen(digest) != DIGEST_BASE64_LEN || strspn(digest, alphabet) != DIGEST_BASE64_LEN))
-		return bad(e, c, "the digest is not unpadded URL-safe base64 of 32 bytes");
-	*ret = arena_strdup(a, digest);
+	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+	size_t name = strcspn(text, "="), length = digest_record_length(arena_strndup(a, text, name));
+	if (*text && (!text[name] || !length))
+		return bad(e, c, "the digest is neither sha256 nor a stronger one");
+	if (*text && (strlen(text + name + 1) != length || strspn(text + name + 1, alphabet) != length))
+		return bad(e, c, "the digest is not unpadded URL-safe base64 of its length");
+	*ret = arena_strdup(a, text);
 	return 0;
 }
 
@@ -100,7 +100,7 @@ static int parse_row(struct cursor *c, struct buf *field, struct arena *a, struc
 			return bad(e, c, "the path is empty");
 		if (i == 0)
 			row->path = arena_strdup(a, text);
-		else if ((i == 1 ? parse_digest(c, text, a, &row->sha256, e) : parse_size(c, text, &row->size, e)) < 0)
+		else if ((i == 1 ? parse_digest(c, text, a, &row->digest, e) : parse_size(c, text, &row->size, e)) < 0)
 			return -1;
 	}
 	return read_end_of_line(c, e);
@@ -126,7 +126,7 @@ int wheel_record_parse(const char *text, size_t len, const char *what, struct ar
 	return 0;
 }
 
-void wheel_record_line(struct buf *out, const char *path, const char *sha256_base64url, int64_t size)
+void wheel_record_line(struct buf *out, const char *path, const char *digest, int64_t size)
 {
 	if (strpbrk(path, ",\"\r\n")) {
 		buf_addc(out, '"');
@@ -139,7 +139,7 @@ void wheel_record_line(struct buf *out, const char *path, const char *sha256_bas
 	} else {
 		buf_addstr(out, path);
 	}
-	buf_printf(out, ",%s%s,", *sha256_base64url ? "sha256=" : "", sha256_base64url);
+	buf_printf(out, ",%s,", digest);
 	if (size >= 0)
 		buf_printf(out, "%" PRId64, size);
 	buf_addc(out, '\n');

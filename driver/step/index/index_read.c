@@ -1,3 +1,4 @@
+#include <ctype.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -8,11 +9,12 @@
 
 enum { METADATA_MAX = 16 << 20, REASON_MAX = 64 * 1024 };
 
-static char *with_dashes(const char *text, const char *from, struct arena *a)
+/* Case says nothing in a label, nor which separator is used. */
+static char *with_dashes(const char *text, struct arena *a)
 {
 	char *out = arena_strdup(a, text);
-	for (char *c = out; (c = strpbrk(c, from));)
-		*c = '-';
+	for (char *c = out; *c; c++)
+		*c = strchr("._", *c) ? '-' : (char)tolower((unsigned char)*c);
 	return out;
 }
 
@@ -20,7 +22,7 @@ static char *with_dashes(const char *text, const char *from, struct arena *a)
 static const char *profile_of(const char *version, struct arena *a)
 {
 	const char *plus = strchr(version, '+');
-	return plus ? with_dashes(plus + 1, "._", a) : "";
+	return plus ? with_dashes(plus + 1, a) : "";
 }
 
 static int read_yank(const char *path, struct arena *a, struct index_wheel *w, struct err *e)
@@ -47,7 +49,12 @@ static int read_metadata(const struct zip_reader *z, const struct wheel_name *n,
 {
 	struct buf AUTO_BUF text = {0};
 	struct wheel_headers h;
-	const char *path = path_join(a, wheel_dist_info(n, a), "METADATA");
+	const char *info;
+	if (wheel_zip_dist_info(z, a, &info, e) < 0)
+		return -1;
+	if (!wheel_is_dist_info(n, info, a))
+		return err_set(e, ERR_INTEGRITY, "its '%s' is not named after the file", info);
+	const char *path = path_join(a, info, "METADATA");
 	const struct zip_entry *en = zip_find(z, path);
 	if (!en)
 		return err_set(e, ERR_INTEGRITY, "it has no '%s'", path);
@@ -57,7 +64,7 @@ static int read_metadata(const struct zip_reader *z, const struct wheel_name *n,
 	const char *name = wheel_headers_get(&h, "Name"), *version = wheel_headers_get(&h, "Version");
 	const char *python = wheel_headers_get(&h, "Requires-Python");
 	if (!name || strcmp(wheel_normalize(name, a), wheel_normalize(n->dist, a)) != 0 || !version ||
-	    strcmp(version, n->version) != 0)
+	    !wheel_same_version(version, n->version, a))
 		return err_set(e, ERR_INTEGRITY, "its METADATA is about '%s' '%s'", name ? name : "",
 			       version ? version : "");
 	char digest[DIGEST_HEX_LEN + 1];
@@ -81,7 +88,7 @@ static int read_all(const char *path, const char *file, struct arena *a, struct 
 	if (stat(path, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
 	w->file = arena_strdup(a, file);
-	w->project = with_dashes(wheel_normalize(n.dist, a), "_", a);
+	w->project = with_dashes(wheel_normalize(n.dist, a), a);
 	w->version = n.version;
 	w->profile = profile_of(n.version, a);
 	w->sha256 = arena_strdup(a, digest);

@@ -196,8 +196,8 @@ static int collect(const char *rel, const struct stat *st, void *user, struct er
 
 static void record_file(struct packing *p, const char *rel, const uint8_t sha256[DIGEST_LEN], uint64_t size)
 {
-	char text[44];
-	digest_base64url(sha256, text);
+	char text[sizeof("sha256=") + 43] = "sha256=";
+	digest_base64url(sha256, text + strlen(text));
 	wheel_record_line(&p->record, rel, text, (int64_t)size);
 	p->unpacked += size;
 }

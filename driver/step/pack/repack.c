@@ -109,7 +109,7 @@ static void change_row(struct wheel_record_row *row, const char *text, struct ar
 	digest_update(d, text, strlen(text));
 	digest_final(d, sha256);
 	digest_base64url(sha256, encoded);
-	row->sha256 = arena_strdup(a, encoded);
+	row->digest = arena_printf(a, "sha256=%s", encoded);
 	row->size = (int64_t)strlen(text);
 }
 
@@ -120,7 +120,7 @@ static int write_archive(struct repacking *p, struct err *e)
 	change_row(&p->rows[p->wheel_at], p->wheel, p->a);
 	change_row(&p->rows[p->marker_at], p->marker, p->a);
 	for (size_t i = 0; i < count; i++) {
-		wheel_record_line(&record, p->rows[i].path, p->rows[i].sha256, p->rows[i].size);
+		wheel_record_line(&record, p->rows[i].path, p->rows[i].digest, p->rows[i].size);
 		p->unpacked += p->rows[i].size > 0 ? (uint64_t)p->rows[i].size : 0;
 	}
 	p->unpacked += record.len;

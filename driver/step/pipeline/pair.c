@@ -103,7 +103,10 @@ static int read_requires(const char *wheel, struct arena *a, struct strlist *ret
 	struct zip_reader *z;
 	if (wheel_name_parse(wheel, a, &n, e) < 0 || zip_open(wheel, a, &z, e) < 0)
 		return -1;
-	const struct zip_entry *metadata = zip_find(z, path_join(a, wheel_dist_info(&n, a), "METADATA"));
+	const char *info = "";
+	struct err none = {0};
+	(void)!wheel_zip_dist_info(z, a, &info, &none);
+	const struct zip_entry *metadata = zip_find(z, path_join(a, info, "METADATA"));
 	int rc = metadata ? zip_read(z, metadata, METADATA_MAX, &text, e)
 			  : err_set(e, ERR_INTEGRITY, "'%s' has no METADATA", path_base(wheel));
 	zip_close(z);

@@ -1,11 +1,11 @@
 #include "step/verify/verify.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/path.h"
@@ -44,21 +44,14 @@ void verify_add_error(struct verifying *v, const char *rule, const char *file, c
 static void list_members(struct verifying *v)
 {
 	size_t total = zip_count(v->zip);
-	struct strlist infos = {0};
+	struct err why = {0};
 	v->members = arena_array(v->a, total, sizeof(*v->members));
-	for (size_t i = 0; i < total; i++) {
-		const struct zip_entry *en = zip_at(v->zip, i);
-		const char *slash = strchr(en->name, '/');
-		const char *top = arena_strndup(v->a, en->name, slash ? (size_t)(slash - en->name) : 0);
-		if (path_has_suffix(top, ".dist-info") && !strlist_contains(&infos, top))
-			strlist_ref(&infos, v->a, top);
-		if (!path_has_suffix(en->name, "/"))
-			v->members[v->count++].entry = en;
-	}
-	v->dist_info = infos.count == 1 ? infos.items[0] : "";
+	for (size_t i = 0; i < total; i++)
+		if (!path_has_suffix(zip_at(v->zip, i)->name, "/"))
+			v->members[v->count++].entry = zip_at(v->zip, i);
 	v->report.members = v->count;
-	if (infos.count != 1)
-		verify_add(v, FINDING_ERROR, "metadata", "", "has %zu .dist-info directories, not one", infos.count);
+	if (wheel_zip_dist_info(v->zip, v->a, &v->dist_info, &why) < 0)
+		verify_add_error(v, "metadata", "", &why);
 }
 
 /* What a name would do where the wheel is unpacked, beyond what no archive may have (zip_open). */
@@ -76,32 +69,83 @@ static const char *name_fault(const char *name, struct arena *a)
 	return NULL;
 }
 
-static int by_folded_name(const void *a, const void *b)
+const char *verify_installed(const char *name)
 {
-	return strcasecmp(*(const char *const *)a, *(const char *const *)b);
+	static const char *const roots[] = {"platlib/", "purelib/"};
+	const char *data = strstr(name, ".data/");
+	const char *slash = strchr(name, '/');
+	if (!data || !slash || data > slash)
+		return name;
+	const char *rest = data + strlen(".data/");
+	for (size_t i = 0; i < ARRAY_LEN(roots); i++) {
+		if (strncmp(rest, roots[i], strlen(roots[i])) == 0)
+			return rest + strlen(roots[i]);
+	}
+	return NULL;
+}
+
+struct folded {
+	const char *name, *key; /* as macOS and Windows compare it */
+};
+
+static int by_key(const void *a, const void *b)
+{
+	const struct folded *x = a, *y = b;
+	return strcmp(x->key, y->key);
+}
+
+/* Case does not count, nor do dots and blanks at the end of a part, which Windows drops. */
+static struct folded fold(const char *name, struct arena *a)
+{
+	struct folded f = {name, arena_alloc(a, strlen(name) + 1)};
+	char *to = (char *)(uintptr_t)f.key;
+	for (const char *s = name; *s; s++) {
+		size_t dropped = strspn(s, ". ");
+		if (dropped && (s[dropped] == '/' || !s[dropped]))
+			s += dropped - 1;
+		else
+			*to++ = (char)tolower((unsigned char)*s);
+	}
+	return f;
+}
+
+/* Files that Python runs whenever it starts, whatever is imported. */
+static void check_start(struct verifying *v, const char *name)
+{
+	const char *installed = verify_installed(name);
+	if (!installed || strchr(installed, '/'))
+		return;
+	if (path_has_suffix(installed, ".pth") || strcmp(installed, "sitecustomize.py") == 0 ||
+	    strcmp(installed, "usercustomize.py") == 0)
+		verify_add(v, FINDING_WARNING, "start", name,
+			   "is read at every start of Python, also of programs that do not use this package");
 }
 
 static void check_names(struct verifying *v)
 {
 	size_t count = zip_count(v->zip);
-	const char **names = arena_array(v->a, count, sizeof(*names));
+	struct folded *names = arena_array(v->a, count, sizeof(*names));
 	for (size_t i = 0; i < count; i++) {
 		const struct zip_entry *en = zip_at(v->zip, i);
-		names[i] = en->name;
+		names[i] = fold(en->name, v->a);
 		const char *fault = name_fault(en->name, v->a);
 		if (fault)
 			verify_add(v, FINDING_ERROR, "name", en->name, "%s", fault);
+		if (strlen(names[i].key) != strlen(en->name))
+			verify_add(v, FINDING_WARNING, "name", en->name,
+				   "has a part that ends in a dot or a blank, which Windows drops");
+		check_start(v, en->name);
 		if (en->mode & (S_ISUID | S_ISGID | S_ISVTX))
 			verify_add(v, FINDING_ERROR, "mode", en->name,
 				   "has mode %04o: a wheel gives nobody's rights away", en->mode & 07777);
 	}
 	if (count)
-		qsort(names, count, sizeof(*names), by_folded_name);
+		qsort(names, count, sizeof(*names), by_key);
 	for (size_t i = 1; i < count; i++)
-		if (strcasecmp(names[i - 1], names[i]) == 0)
-			verify_add(v, FINDING_WARNING, "name", names[i],
-				   "differs from '%s' in case alone: one of them is lost on macOS and Windows",
-				   names[i - 1]);
+		if (strcmp(names[i - 1].key, names[i].key) == 0)
+			verify_add(v, FINDING_WARNING, "name", names[i].name,
+				   "is the same as '%s' on macOS or Windows: one of them is lost there",
+				   names[i - 1].name);
 }
 
 static void check_members(struct verifying *v)
@@ -138,6 +182,7 @@ static int examine(struct verifying *v, struct err *e)
 	unsigned threads = machine_processors();
 	list_members(v);
 	check_names(v);
+	verify_record_read(v);
 	int rc = verify_members(v, threads < THREADS_MAX ? threads : THREADS_MAX, arenas, e);
 	if (rc == 0) {
 		check_members(v);

@@ -17,22 +17,6 @@ static bool is_provided(const struct verify_request *q, const char *needed)
 	return false;
 }
 
-/* The path below site-packages once installed; NULL for what goes elsewhere (scripts, data, headers). */
-static const char *installed_path(const char *name)
-{
-	static const char *const roots[] = {"platlib/", "purelib/"};
-	const char *data = strstr(name, ".data/");
-	const char *slash = strchr(name, '/');
-	if (!data || data > slash)
-		return name;
-	const char *rest = data + strlen(".data/");
-	for (size_t i = 0; i < ARRAY_LEN(roots); i++) {
-		if (strncmp(rest, roots[i], strlen(roots[i])) == 0)
-			return rest + strlen(roots[i]);
-	}
-	return NULL;
-}
-
 /* What follows "$ORIGIN/"; NULL if the entry does not begin so. */
 static const char *behind_origin(const char *entry)
 {
@@ -48,7 +32,7 @@ static const char *behind_origin(const char *entry)
 /* strsep, because an empty entry means the current directory. */
 static void check_rpath(struct verifying *v, const struct verify_member *m, struct strlist *ret_dirs)
 {
-	const char *name = m->entry->name, *installed = installed_path(name);
+	const char *name = m->entry->name, *installed = verify_installed(name);
 	for (char *rest = m->elf.rpath ? arena_strdup(v->a, m->elf.rpath) : NULL, *entry;
 	     (entry = strsep(&rest, ":"));) {
 		const char *relative = behind_origin(entry);

@@ -42,16 +42,6 @@ static void expect(struct verifying *v, const char *file, const struct wheel_hea
 		verify_add(v, FINDING_ERROR, "metadata", file, "has the %s '%s', not '%s'", field, got, want);
 }
 
-/* File names carry '_' where a version has '-'. */
-static bool same_version(const char *a, const char *b)
-{
-	for (; *a && *b; a++, b++) {
-		if (*a != *b && !(strchr("-_", *a) && strchr("-_", *b)))
-			return false;
-	}
-	return *a == *b;
-}
-
 static void check_name(struct verifying *v, const char *file, const struct wheel_headers *h)
 {
 	const char *name = wheel_headers_get(h, "Name"), *version = wheel_headers_get(h, "Version");
@@ -62,7 +52,10 @@ static void check_name(struct verifying *v, const char *file, const struct wheel
 	if (name && v->named && strcmp(wheel_normalize(name, v->a), wheel_normalize(n->dist, v->a)) != 0)
 		verify_add(v, FINDING_ERROR, "metadata", file, "has the Name '%s', but the file is named '%s'", name,
 			   n->dist);
-	if (version && v->named && !same_version(version, n->version))
+	if (version && !wheel_version_key(version, v->a))
+		verify_add(v, FINDING_ERROR, "metadata", file,
+			   "has the Version '%s', which is none by PEP 440: installers refuse it", version);
+	if (version && v->named && !wheel_same_version(version, n->version, v->a))
 		verify_add(v, FINDING_ERROR, "metadata", file, "has the Version '%s', but the file is named '%s'",
 			   version, n->version);
 }
@@ -211,25 +204,13 @@ static void check_order(struct verifying *v)
 		verify_add(v, FINDING_WARNING, "marker", info_path(v, VERIFY_MARKER), "is not just before RECORD");
 }
 
-static void check_directory_name(struct verifying *v)
-{
-	const char *stem = arena_strndup(v->a, v->dist_info, strlen(v->dist_info) - strlen(".dist-info"));
-	const char *dash = strrchr(stem, '-');
-	const struct wheel_name *n = &v->report.name;
-	bool same = dash && same_version(dash + 1, n->version) &&
-		    strcmp(wheel_normalize(arena_strndup(v->a, stem, (size_t)(dash - stem)), v->a),
-			   wheel_normalize(n->dist, v->a)) == 0;
-	if (!same)
-		verify_add(v, FINDING_ERROR, "metadata", v->dist_info, "is not named after the file, '%s'",
-			   wheel_dist_info(n, v->a));
-}
-
 void verify_info(struct verifying *v)
 {
 	struct wheel_headers h;
 	const char *file = info_path(v, "METADATA");
-	if (v->named)
-		check_directory_name(v);
+	if (v->named && !wheel_is_dist_info(&v->report.name, v->dist_info, v->a))
+		verify_add(v, FINDING_ERROR, "metadata", v->dist_info, "is not named after the file, '%s'",
+			   wheel_dist_info(&v->report.name, v->a));
 	check_wheel_file(v);
 	if (read_headers(v, "METADATA", &h)) {
 		check_name(v, file, &h);

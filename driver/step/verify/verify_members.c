@@ -110,6 +110,9 @@ static int examine_data(struct worker *w, struct verify_member *m, struct err *e
 	struct err why = {0};
 	if (fs_map(w->path, &file, e) < 0)
 		return err_wrap(e, "%s", m->entry->name);
+	if (m->row && *m->row->digest && strncmp(m->row->digest, "sha256=", 7) != 0)
+		digest_record(arena_strndup(w->a, m->row->digest, strcspn(m->row->digest, "=")),
+			      file.data ? file.data : (const void *)"", file.size, m->digest);
 	if (!file.data)
 		return 0;
 	scan(w->pool->v->q, m, file.data, file.size);
@@ -133,13 +136,16 @@ static int examine(struct worker *w, struct verify_member *m, struct err *e)
 	AUTO_FD int fd = open(w->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot create '%s'", w->path);
-	if (zip_extract_fd(w->pool->v->zip, m->entry, fd, m->sha256, e) < 0) {
+	uint8_t sha256[DIGEST_LEN];
+	if (zip_extract_fd(w->pool->v->zip, m->entry, fd, sha256, e) < 0) {
 		if (e->kind != ERR_INTEGRITY)
 			return -1;
 		m->broken = arena_strdup(w->a, e->msg);
 		err_clear(e);
 		return 0;
 	}
+	strcpy(m->digest, "sha256=");
+	digest_base64url(sha256, m->digest + strlen(m->digest));
 	return examine_data(w, m, e);
 }
 

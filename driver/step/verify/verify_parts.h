@@ -1,5 +1,6 @@
 /* What the verify files share. */
 #pragma once
+#include "base/sys/digest.h"
 #include "core/fatbin/fatbin.h"
 #include "step/verify/verify.h"
 #include "step/verify/verify_isa.h"
@@ -8,9 +9,10 @@
 
 struct verify_member { /* a file in the archive */
 	const struct zip_entry *entry;
-	uint8_t sha256[32];
-	const char *broken;     /* why its contents cannot be read; NULL */
-	const char *build_path; /* the first build path in it, NULL if none */
+	const struct wheel_record_row *row; /* of RECORD; NULL: none */
+	char digest[DIGEST_RECORD_MAX];     /* by the algorithm of its row */
+	const char *broken;                 /* why its contents cannot be read; NULL */
+	const char *build_path;             /* the first build path in it, NULL if none */
 	uint64_t build_path_at;
 	bool is_elf;
 	const char *elf_broken; /* why it cannot be read as ELF; NULL */
@@ -27,7 +29,10 @@ struct verifying {
 	struct zip_reader *zip;
 	struct verify_member *members; /* in the order of the archive's directory */
 	size_t count;
-	bool named; /* report.name is set */
+	bool named;                    /* report.name is set */
+	struct wheel_record_row *rows; /* of RECORD, by path */
+	size_t rows_count;
+	bool rows_read; /* false: it cannot be read */
 	/* normalized names of the distributions that METADATA requires */
 	struct strlist requires;
 	const char *dist_info;                /* "" if there is not exactly one */
@@ -48,12 +53,17 @@ void verify_add_error(struct verifying *v, const char *rule, const char *file, c
 /* verify_members: reads every member once, on several threads: digest, build paths, ELF, code. The
  * `arenas` (one a thread) own what they find. */
 int verify_members(struct verifying *v, unsigned threads, struct arena *arenas, struct err *e) MUST_CHECK;
+/* verify_installed: the path below site-packages once installed; NULL for what goes elsewhere
+ * (scripts, data, headers). */
+const char *verify_installed(const char *name);
 /* verify_inside: the ELF file in the wheel that this NEEDED name means, NULL. */
 const struct verify_member *verify_inside(const struct verifying *v, const char *needed);
 
 /* The rules, by subject. */
 void verify_against(struct verifying *v); /* the file name against q->against */
-void verify_record(struct verifying *v);  /* RECORD against the members */
+/* RECORD: read before the members, whose digests it names; compared with them afterwards. */
+void verify_record_read(struct verifying *v);
+void verify_record(struct verifying *v);
 /* WHEEL, METADATA, the marker, the order of the archive */
 void verify_info(struct verifying *v);
 void verify_elf(struct verifying *v);     /* search paths, needed libraries, the platform tag */

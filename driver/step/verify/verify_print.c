@@ -6,7 +6,7 @@
 
 const struct verify_rule verify_rules[] = {
 	{"zip", "every unpacker reads the archive alike, and the metadata is last"},
-	{"record", "RECORD lists every file with its size and sha256, and nothing else"},
+	{"record", "RECORD lists every file with its size and digest, and nothing else"},
 	{"metadata", "WHEEL and METADATA are there and agree with the file name"},
 	{"marker", "the .metadata-rev marker is there and well formed"},
 	{"against", "the wheel is the one that --against names"},
@@ -32,6 +32,7 @@ const struct verify_rule verify_rules[] = {
 	{"isa-unchecked", "all machine code can be examined"},
 	{"build-path", "no file holds a path of the build"},
 	{"name", "names are seen whole, are taken by file systems, and mean the same on all of them"},
+	{"start", "nothing runs whenever Python starts"},
 	{"mode", "no file is setuid, setgid or sticky"},
 	{0},
 };

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/sys/digest.h"
 #include "step/verify/verify_parts.h"
 
 enum { RECORD_MAX = 256 << 20 };
@@ -22,10 +21,10 @@ static bool is_exempt(const struct verifying *v, const char *path)
 	       (strcmp(name, "RECORD") == 0 || strcmp(name, "RECORD.jws") == 0 || strcmp(name, "RECORD.p7s") == 0);
 }
 
-static void check_member(struct verifying *v, const struct verify_member *m, const struct wheel_record_row *row)
+static void check_member(struct verifying *v, const struct verify_member *m)
 {
 	const char *name = m->entry->name;
-	char digest[44];
+	const struct wheel_record_row *row = m->row;
 	if (!row) {
 		if (!is_exempt(v, name) || path_has_suffix(name, "/RECORD"))
 			verify_add(v, FINDING_ERROR, "record", name, "is not listed in RECORD");
@@ -33,11 +32,11 @@ static void check_member(struct verifying *v, const struct verify_member *m, con
 	}
 	if (is_exempt(v, name) || m->broken)
 		return;
-	digest_base64url(m->sha256, digest);
-	if (!*row->sha256)
+	if (!*row->digest)
 		verify_add(v, FINDING_ERROR, "record", name, "has no digest in RECORD");
-	else if (strcmp(row->sha256, digest) != 0)
-		verify_add(v, FINDING_ERROR, "record", name, "has the sha256 %s, RECORD says %s", digest, row->sha256);
+	else if (strcmp(row->digest, m->digest) != 0)
+		verify_add(v, FINDING_ERROR, "record", name, "has the digest %s, RECORD says %s", m->digest,
+			   row->digest);
 	if (row->size < 0)
 		verify_add(v, FINDING_WARNING, "record", name, "has no size in RECORD");
 	else if ((uint64_t)row->size != m->entry->size)
@@ -45,11 +44,11 @@ static void check_member(struct verifying *v, const struct verify_member *m, con
 			   m->entry->size, row->size);
 }
 
-static void check_rows(struct verifying *v, const struct wheel_record_row *rows, size_t count)
+static void check_rows(struct verifying *v)
 {
-	for (size_t i = 0; i < count; i++) {
-		const char *path = rows[i].path;
-		if (i > 0 && strcmp(path, rows[i - 1].path) == 0)
+	for (size_t i = 0; i < v->rows_count; i++) {
+		const char *path = v->rows[i].path;
+		if (i > 0 && strcmp(path, v->rows[i - 1].path) == 0)
 			verify_add(v, FINDING_ERROR, "record", path, "is listed twice in RECORD");
 		else if (!path_is_safe_relative(path))
 			verify_add(v, FINDING_ERROR, "record", path, "is not a path of a file in the wheel");
@@ -58,28 +57,37 @@ static void check_rows(struct verifying *v, const struct wheel_record_row *rows,
 	}
 }
 
-void verify_record(struct verifying *v)
+void verify_record_read(struct verifying *v)
 {
 	const char *path = path_join(v->a, v->dist_info, "RECORD");
-	const struct zip_entry *en = zip_find(v->zip, path);
+	const struct zip_entry *en = *v->dist_info ? zip_find(v->zip, path) : NULL;
 	struct buf AUTO_BUF text = {0};
 	struct err why = {0};
-	struct wheel_record_row *rows;
-	size_t count;
+	if (!*v->dist_info)
+		return;
 	if (!en) {
 		verify_add(v, FINDING_ERROR, "record", path, "is missing");
 		return;
 	}
 	if (zip_read(v->zip, en, RECORD_MAX, &text, &why) < 0 ||
-	    wheel_record_parse(buf_cstr(&text), text.len, path, v->a, &rows, &count, &why) < 0) {
+	    wheel_record_parse(buf_cstr(&text), text.len, path, v->a, &v->rows, &v->rows_count, &why) < 0) {
 		verify_add_error(v, "record", path, &why);
 		return;
 	}
-	if (count)
-		qsort(rows, count, sizeof(*rows), by_path);
-	check_rows(v, rows, count);
-	for (size_t i = 0; i < v->count; i++) {
+	v->rows_read = true;
+	if (v->rows_count)
+		qsort(v->rows, v->rows_count, sizeof(*v->rows), by_path);
+	for (size_t i = 0; i < v->count && v->rows_count; i++) {
 		const struct wheel_record_row key = {.path = v->members[i].entry->name};
-		check_member(v, &v->members[i], count ? bsearch(&key, rows, count, sizeof(key), by_path) : NULL);
+		v->members[i].row = bsearch(&key, v->rows, v->rows_count, sizeof(key), by_path);
 	}
+}
+
+void verify_record(struct verifying *v)
+{
+	if (!v->rows_read)
+		return;
+	check_rows(v);
+	for (size_t i = 0; i < v->count; i++)
+		check_member(v, &v->members[i]);
 }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/sys/digest.h"
 #include "core/wheel/wheel.h"
 #include "core/wheel/wheel_requires.h"
 
@@ -150,7 +151,49 @@ static void test_dist_info(void **state)
 
 /* ---- RECORD ---- */
 
-#define DIGEST "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"
+#define DIGEST "sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"
+
+static void test_versions_that_are_the_same(void **state)
+{
+	(void)state;
+	static const char *const keys[][2] = {
+		{"1.0", "1"},
+		{"v1.0.0", "1"},
+		{"0", "0"},
+		{"0.0", "0"},
+		{"0!1.10.0", "1.10"},
+		{"2!01.002", "2!1.2"},
+		{"1.0-RC1", "1rc1"},
+		{"1.0.preview_01", "1rc1"},
+		{"1.0c", "1rc0"},
+		{"1.0Beta.2", "1b2"},
+		{"1.0a", "1a0"},
+		{"1.0-4", "1.post4"},
+		{"1.0_4", "1.post4"},
+		{"1.0.rev4", "1.post4"},
+		{"1.0r", "1.post0"},
+		{"1.0-post-2", "1.post2"},
+		{"1.0.DEV", "1.dev0"},
+		{"1.0a1.post2.dev3+L_4-05.x", "1a1.post2.dev3+l.4.5.x"},
+		{"2.8.0+cu12torch2.6cxx11abiTRUE", "2.8+cu12torch2.6cxx11abitrue"},
+		{" 1.0 ", "1"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		assert_string_equal(wheel_version_key(keys[i][0], &arena), keys[i][1]);
+	static const char *const none[] = {"",         "x",  "1.",      "1.0-debian",    "1.0+",
+					   "1.0+a..b", "1!", "1.0 rc1", "1.0post1dev2x", "1.0+a+b"};
+	for (size_t i = 0; i < ARRAY_LEN(none); i++)
+		if (wheel_version_key(none[i], &arena))
+			fail_msg("'%s' is taken as %s", none[i], wheel_version_key(none[i], &arena));
+	assert_true(wheel_same_version("1.0.0+CPU_avx2", "1+cpu.avx2", &arena));
+	assert_false(wheel_same_version("1.0", "1.0+cpu", &arena));
+	assert_false(wheel_same_version("1.0", "1.0.post0", &arena));
+	assert_true(wheel_same_version("odd-one", "odd-one", &arena));
+	struct wheel_name n = {.dist = "multi_res", .version = "0.1"};
+	assert_true(wheel_is_dist_info(&n, "Multi.Res-0.1.0.dist-info", &arena));
+	assert_false(wheel_is_dist_info(&n, "multi_res-0.2.dist-info", &arena));
+	assert_false(wheel_is_dist_info(&n, "multi_res.dist-info", &arena));
+}
 
 static size_t record(const char *text, struct wheel_record_row **rows)
 {
@@ -163,13 +206,33 @@ static void test_record_rows(void **state)
 {
 	(void)state;
 	struct wheel_record_row *rows;
-	assert_int_equal(record("a/b.py,sha256=" DIGEST ",12\r\nt.dist-info/RECORD,,\n", &rows), 2);
+	assert_int_equal(record("a/b.py," DIGEST ",12\r\nt.dist-info/RECORD,,\n", &rows), 2);
 	assert_string_equal(rows[0].path, "a/b.py");
-	assert_string_equal(rows[0].sha256, DIGEST);
+	assert_string_equal(rows[0].digest, DIGEST);
 	assert_int_equal(rows[0].size, 12);
 	assert_string_equal(rows[1].path, "t.dist-info/RECORD");
-	assert_string_equal(rows[1].sha256, "");
+	assert_string_equal(rows[1].digest, "");
 	assert_int_equal(rows[1].size, -1);
+}
+
+static void test_record_with_stronger_digests(void **state)
+{
+	(void)state;
+	struct wheel_record_row *rows;
+	char digest[DIGEST_RECORD_MAX];
+	static const char *const names[] = {"sha256",   "sha384",   "sha512",  "sha3_256",
+					    "sha3_384", "sha3_512", "blake2b", "blake2s"};
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		digest_record(names[i], "", 0, digest);
+		assert_int_equal(strlen(digest), strlen(names[i]) + 1 + digest_record_length(names[i]));
+		assert_int_equal(record(arena_printf(&arena, "a,%s,0\n", digest), &rows), 1);
+		assert_string_equal(rows[0].digest, digest);
+	}
+	digest_record("sha256", "", 0, digest);
+	assert_string_equal(digest, DIGEST);
+	digest_record("sha384", "", 0, digest);
+	assert_string_equal(digest, "sha384=OLBgp1GsljhM2TJ-sbHjaiH9txEUvgdDTAzHv2P24donTt6_529l-9Ua0vFImLlb");
+	assert_int_equal(digest_record_length("md5"), 0);
 }
 
 static void test_record_may_be_empty_or_lack_its_last_newline(void **state)
@@ -193,7 +256,7 @@ static void test_record_quoting_round_trips(void **state)
 		wheel_record_line(&b, "RECORD", "", -1);
 		assert_int_equal(record(buf_cstr(&b), &rows), 2);
 		assert_string_equal(rows[0].path, paths[i]);
-		assert_string_equal(rows[0].sha256, DIGEST);
+		assert_string_equal(rows[0].digest, DIGEST);
 		assert_int_equal(rows[0].size, i);
 		assert_string_equal(rows[1].path, "RECORD");
 	}
@@ -205,7 +268,7 @@ static void test_record_line_text(void **state)
 	struct buf AUTO_BUF b = {0};
 	wheel_record_line(&b, "a.py", DIGEST, 7);
 	wheel_record_line(&b, "t,x/RECORD", "", -1);
-	assert_string_equal(buf_cstr(&b), "a.py,sha256=" DIGEST ",7\n\"t,x/RECORD\",,\n");
+	assert_string_equal(buf_cstr(&b), "a.py," DIGEST ",7\n\"t,x/RECORD\",,\n");
 }
 
 static void test_bad_records_name_the_line(void **state)
@@ -214,22 +277,22 @@ static void test_bad_records_name_the_line(void **state)
 	static const struct {
 		const char *text, *want;
 	} cases[] = {
-		{"a,sha256=" DIGEST ",1\nb\n", "'RECORD' line 2: fewer than three fields"},
+		{"a," DIGEST ",1\nb\n", "'RECORD' line 2: fewer than three fields"},
 		{"a,\n", "line 1: fewer than three"},
 		{"\n", "line 1: the path is empty"},
 		{",,\n", "the path is empty"},
 		{"a,,,\n", "more than three fields"},
-		{"a,md5=1B2M2Y8AsgTpgAmY7PhCfg,1\n", "a digest other than sha256"},
-		{"a,sha1=abc,1\n", "other than sha256"},
-		{"a,sha512=abc,1\n", "other than sha256"},
-		{"a," DIGEST ",1\n", "other than sha256"},
+		{"a,md5=1B2M2Y8AsgTpgAmY7PhCfg,1\n", "the digest is neither sha256 nor"},
+		{"a,sha224=0UoCjCo6K8lHYQK7KII0xBWisB-CjqYqxbPkLw,1\n", "neither sha256 nor"},
+		{"a,sha512=abc,1\n", "not unpadded URL-safe base64"},
+		{"a,47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,1\n", "neither sha256 nor a stronger one"},
 		{"a,sha256=,1\n", "not unpadded URL-safe base64"},
-		{"a,sha256=" DIGEST "=,1\n", "not unpadded URL-safe base64"},
+		{"a," DIGEST "=,1\n", "not unpadded URL-safe base64"},
 		{"a,sha256=47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU,1\n", "not unpadded URL-safe base64"},
-		{"a,sha256=" DIGEST ",-1\n", "the size is not a number"},
-		{"a,sha256=" DIGEST ",0x1\n", "the size is not a number"},
-		{"a,sha256=" DIGEST ",1 \n", "the size is not a number"},
-		{"a,sha256=" DIGEST ",9999999999999999999\n", "the size is not a number"},
+		{"a," DIGEST ",-1\n", "the size is not a number"},
+		{"a," DIGEST ",0x1\n", "the size is not a number"},
+		{"a," DIGEST ",1 \n", "the size is not a number"},
+		{"a," DIGEST ",9999999999999999999\n", "the size is not a number"},
 		{"\"a,,\n", "a quote is not closed"},
 		{"\"a\"b,,\n", "text after a closed quote"},
 		{"a\"b,,\n", "a quote in a field that is not quoted"},
@@ -451,7 +514,9 @@ int main(void)
 		TEST(test_the_pythons_of_a_name),
 		TEST(test_normalize),
 		TEST(test_dist_info),
+		TEST(test_versions_that_are_the_same),
 		TEST(test_record_rows),
+		TEST(test_record_with_stronger_digests),
 		TEST(test_record_may_be_empty_or_lack_its_last_newline),
 		TEST(test_record_quoting_round_trips),
 		TEST(test_record_line_text),

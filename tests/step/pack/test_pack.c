@@ -178,17 +178,17 @@ static void test_record_is_exact(void **state)
 	assert_int_equal(zip_count(z), count);
 	for (size_t i = 0; i < count; i++) {
 		uint8_t sha256[32];
-		char digest[44];
+		char digest[64] = "sha256=";
 		assert_string_equal(rows[i].path, zip_at(z, i)->name);
 		if (i + 1 == count)
 			continue;
 		assert_ok(zip_extract_fd(z, zip_at(z, i), -1, sha256, &err), &err);
-		digest_base64url(sha256, digest);
-		assert_string_equal(rows[i].sha256, digest);
+		digest_base64url(sha256, digest + strlen(digest));
+		assert_string_equal(rows[i].digest, digest);
 		assert_int_equal(rows[i].size, zip_at(z, i)->size);
 	}
 	assert_string_equal(rows[count - 1].path, INFO "/RECORD");
-	assert_string_equal(rows[count - 1].sha256, "");
+	assert_string_equal(rows[count - 1].digest, "");
 	assert_int_equal(rows[count - 1].size, -1);
 	zip_close(z);
 	char *AUTO_FREE in_tree = test_read(test_path("tree/" INFO "/RECORD"));

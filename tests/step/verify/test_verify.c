@@ -160,7 +160,7 @@ static void test_names_and_modes_that_do_harm(void **state)
 		assert_rule(&(struct craft_entry){.name = names[i].name, .data = "1", .flags = 0x800}, 1, "name",
 			    names[i].want);
 	const struct craft_entry twins[] = {{.name = "a.py", .data = "1"}, {.name = "A.py", .data = "2"}};
-	assert_rule(twins, 2, "name", "in case alone");
+	assert_rule(twins, 2, "name", "is the same as");
 	static const unsigned bad[] = {04755, 02755, 01777, 06755};
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		assert_rule(&(struct craft_entry){.name = "a.py", .data = "1", .mode = S_IFREG | bad[i]}, 1, "mode",
@@ -239,7 +239,7 @@ static void test_missing_file(void **state)
 static void test_wrong_digest(void **state)
 {
 	(void)state;
-	assert_change("sed -i s/answer/ANSWER/ tiny/__init__.py", "record", "tiny/__init__.py", "has the sha256");
+	assert_change("sed -i s/answer/ANSWER/ tiny/__init__.py", "record", "tiny/__init__.py", "has the digest sha256=");
 }
 
 static void test_wrong_size(void **state)
@@ -252,7 +252,7 @@ static void test_md5(void **state)
 {
 	(void)state;
 	assert_change("sed -i '/__init__/s/sha256=[^,]*/md5=1B2M2Y8AsgTpgAmY7PhCfg/' $I/RECORD", "record", "RECORD",
-		      "other than sha256");
+		      "neither sha256 nor a stronger one");
 }
 
 static void test_no_digest(void **state)
