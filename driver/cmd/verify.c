@@ -27,20 +27,6 @@ struct verify_facts {
 	const struct promise *promise; /* NULL: each wheel's own */
 };
 
-/* What a wheel may leave to the torch it was built against: torch's libraries under any SONAME version, which
- * distributions add, and the OpenMP runtime, of which a process must have only one. */
-static const char *const torch_libraries[] = {"libtorch.so*", "libtorch_*.so*", "libc10.so*",
-					      "libc10_*.so*", "libshm.so*",     "libgomp.so.1"};
-
-static void add_provided(struct strlist *list, const struct verify_options *o, const char *wheel_dist, struct arena *a)
-{
-	strlist_append(list, a, &o->provided);
-	if (strcmp(wheel_dist, "torch") == 0)
-		return;
-	for (size_t i = 0; i < ARRAY_LEN(torch_libraries); i++)
-		strlist_ref(list, a, torch_libraries[i]);
-}
-
 /* The libraries of the root's own torch. */
 static int add_libraries_of_root(struct cmd_context *c, struct strlist *list, struct companions *read, struct err *e)
 {
@@ -108,10 +94,17 @@ static int verify_one(struct cmd_context *c, const struct verify_facts *f, const
 				   .promise = f->promise,
 				   .against = f->against};
 	struct companions read = {0};
-	add_provided(&q.provided, o, name.dist, c->arena);
-	for (size_t i = 0; i < o->with.count; i++)
+	strlist_append(&q.provided, c->arena, &o->provided);
+	for (size_t i = 0; i < o->with.count; i++) {
+		struct wheel_name with;
+		struct err ignored = {0};
 		if (add_libraries_of(c, &q.provided, o->with.items[i], &read, e) < 0)
 			return -1;
+		if (wheel_name_parse(o->with.items[i], c->arena, &with, &ignored) == 0)
+			strlist_ref(&q.given, c->arena, wheel_normalize(with.dist, c->arena));
+		else
+			strlist_ref(&q.given, c->arena, "torch"); /* of the root */
+	}
 	q.companions = read.items;
 	q.companions_count = read.count;
 	/* No sandbox makes ptbuild's own wheel, whose program and tables name the sandbox's directories. */

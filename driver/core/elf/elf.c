@@ -48,7 +48,7 @@ static bool has_code_without_bytes(const void *data, size_t size)
 	return without && !with;
 }
 
-enum elf_kind elf_kind(const void *data, size_t size, unsigned *ret_machine)
+enum elf_sort elf_sort(const void *data, size_t size, unsigned *ret_machine)
 {
 	enum { AMDGPU = 224, CUDA = 190 }; /* the latter was EM_CUDA before elf.h had it */
 	Elf64_Ehdr h;

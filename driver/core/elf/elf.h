@@ -42,7 +42,7 @@ enum { ELF_SYMBOLS = 1 };
 /* elf_is: whether it is a regular file that starts like an ELF file. ERR_SYSTEM if it is there and
  * cannot be read. */
 int elf_is(const char *path, bool *ret, struct err *e) MUST_CHECK;
-enum elf_kind {
+enum elf_sort {
 	ELF_NONE,    /* no ELF file, or none that its header lets one understand */
 	ELF_HOST,    /* 64 bits, little-endian: x86-64, AArch64 and other processors */
 	ELF_FOREIGN, /* of another word size or byte order */
@@ -50,9 +50,9 @@ enum elf_kind {
 	ELF_DEBUG,   /* what debuggers want of a library that is elsewhere: its code has no bytes */
 };
 
-/* elf_kind: what the bytes of a whole file are, by ELF header and section headers. *ret_machine: its
+/* elf_sort: what the bytes of a whole file are, by ELF header and section headers. *ret_machine: its
  * e_machine (may be NULL). */
-enum elf_kind elf_kind(const void *data, size_t size, unsigned *ret_machine);
+enum elf_sort elf_sort(const void *data, size_t size, unsigned *ret_machine);
 /* elf_read: ERR_INTEGRITY "file: what is wrong at which offset". */
 int elf_read(const char *path, unsigned flags, struct arena *a, struct elf_info *ret, struct err *e) MUST_CHECK;
 /* elf_set_rpath: makes `rpath` the only search path, a DT_RPATH ("": removes it). In place if it

@@ -6,6 +6,7 @@
 #include "base/sys/json.h"
 #include "base/version.h"
 #include "core/tables/rows.h"
+#include "core/wheel/wheel.h"
 
 struct fitting {
 	const struct runs_on *r;
@@ -25,7 +26,9 @@ static bool has_python(const struct fitting *c)
 {
 	for (size_t i = 0; i < c->h->pythons.count; i++) {
 		const char *own = c->h->pythons.items[i];
-		if (c->r->python_newer ? version_cmp(own, c->r->python) >= 0 : strcmp(own, c->r->python) == 0)
+		if (c->r->wheel          ? wheel_name_takes(c->r->wheel, own, c->a)
+		    : c->r->python_newer ? version_cmp(own, c->r->python) >= 0
+					 : strcmp(own, c->r->python) == 0)
 			return true;
 	}
 	return false;
@@ -44,6 +47,11 @@ static void fit_glibc(struct fitting *c)
 {
 	const struct runs_on *r = c->r;
 	const char *own = c->h->glibc;
+	if (*r->musl) {
+		if (*own)
+			lack(c, FIT_NO, arena_printf(c->a, "its C library is glibc, not musl"));
+		return;
+	}
 	if (!strstr(r->platform, "linux") || (!*r->glibc && !r->glibc_at_most))
 		return;
 	if (!*own)

@@ -9,14 +9,16 @@
 #include "base/version.h"
 #include "core/machine/hardware_parts.h"
 
-/* "3.11" of "python3.11"; NULL for every other name. */
+/* "3.11" of "python3.11", "3.13t" of "python3.13t"; NULL for every other name. */
 static const char *version_of(const char *name)
 {
 	static const char stem[] = "python";
 	const char *version = name + strlen(stem);
-	bool is = strncmp(name, stem, strlen(stem)) == 0 && strncmp(version, "3.", 2) == 0 && version[2] &&
-		  !version[2 + strspn(version + 2, "0123456789")];
-	return is ? version : NULL;
+	if (strncmp(name, stem, strlen(stem)) != 0 || strncmp(version, "3.", 2) != 0)
+		return NULL;
+	size_t digits = strspn(version + 2, "0123456789");
+	const char *end = version + 2 + digits;
+	return digits && (!*end || strcmp(end, "t") == 0) ? version : NULL;
 }
 
 /* Version managers put scripts of every version they know of into PATH, which then say "not found". */

@@ -51,6 +51,7 @@ void runs_on_of_plan(const struct tables *t, const struct plan *p, const char *g
 	struct promise promise;
 	promise_of_plan(p, a, &promise);
 	struct runs_on r = {.platform = p->platform,
+			    .musl = "",
 			    .python = p->python,
 			    .glibc = glibc,
 			    .glibc_at_most = true,
@@ -66,9 +67,13 @@ static void set_python(const struct wheel_name *n, struct arena *a, struct runs_
 {
 	const char *digits = n->python + strspn(n->python, "abcdefghijklmnopqrstuvwxyz");
 	size_t len = strspn(digits, "0123456789");
-	r->python =
-		len > 1 ? arena_printf(a, "%c.%.*s", *digits, (int)len - 1, digits + 1) : arena_strndup(a, digits, len);
+	bool threaded = strncmp(n->abi, "cp", 2) == 0 && n->abi[strcspn(n->abi, "t.")] == 't';
+	r->python = len > 1 ? arena_printf(a, "%c.%.*s%s", *digits, (int)len - 1, digits + 1, threaded ? "t" : "")
+			    : arena_strndup(a, digits, len);
 	r->python_newer = strncmp(n->abi, "cp", 2) != 0;
+	struct wheel_name *own = arena_alloc(a, sizeof(*own));
+	*own = *n;
+	r->wheel = own;
 }
 
 /* Installers go by the name, loaders by the symbols. */
@@ -77,7 +82,13 @@ static void set_platform(const struct wheel_name *n, const char *tag, struct are
 	static const char *const machines[] = {"x86_64", "aarch64"};
 	struct strlist tags = {0};
 	unsigned named = 0, inside = manylinux_glibc(tag);
+	const char *musl = wheel_name_musl(n, a);
 	strlist_split(&tags, a, n->platform, ".");
+	r->musl = musl ? musl : "";
+	/* What has no word of its own here is told as the tag has it. */
+	r->platform = strcmp(n->platform, "any") == 0 ? "" : tags.items[0];
+	if (strncmp(r->platform, "macosx_", 7) == 0)
+		r->platform = path_has_suffix(r->platform, "_x86_64") ? "x86_64-darwin" : "aarch64-darwin";
 	for (size_t i = 0; i < tags.count; i++) {
 		unsigned minor = manylinux_glibc(tags.items[i]);
 		named = !named || (minor && minor < named) ? minor : named;
@@ -103,7 +114,7 @@ void runs_on_of_wheel(const struct tables *t, const struct wheel_name *n, const 
 		      const struct strlist *targets, const char *requires_torch, struct arena *a, struct runs_on *ret)
 {
 	const char *torch = strstr(requires_torch, "==");
-	struct runs_on r = {.platform = "", .torch = torch ? torch + 2 : ""};
+	struct runs_on r = {.platform = "", .musl = "", .torch = torch ? torch + 2 : ""};
 	if (p->gpu_known)
 		r.gpu = p->gpu;
 	else
@@ -119,13 +130,16 @@ json_t *runs_on_json(const struct runs_on *r)
 	json_t *features = json_array();
 	for (unsigned i = 0; r->isa && i < r->isa->cpuinfo_count; i++)
 		json_array_append_new(features, json_string(r->isa->cpuinfo[i]));
-	return json_pack("{s:o, s:s, s:b, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "platform",
-			 json_or_null(*r->platform ? r->platform : NULL), "python", r->python, "python_newer",
-			 r->python_newer, "glibc", json_or_null(*r->glibc ? r->glibc : NULL), "glibc_at_most",
-			 r->glibc_at_most, "isa", json_or_null(r->isa ? r->isa->name : NULL), "features", features,
-			 "processors", json_or_null(r->isa ? r->isa->cpus : NULL), "gpu", json_from_strlist(&r->gpu),
-			 "driver", json_or_null(*r->driver ? r->driver : NULL), "torch",
-			 json_or_null(*r->torch ? r->torch : NULL));
+	json_t *o = json_pack("{s:o, s:s, s:b, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "platform",
+			      json_or_null(*r->platform ? r->platform : NULL), "python", r->python, "python_newer",
+			      r->python_newer, "glibc", json_or_null(*r->glibc ? r->glibc : NULL), "glibc_at_most",
+			      r->glibc_at_most, "isa", json_or_null(r->isa ? r->isa->name : NULL), "features", features,
+			      "processors", json_or_null(r->isa ? r->isa->cpus : NULL), "gpu",
+			      json_from_strlist(&r->gpu), "driver", json_or_null(*r->driver ? r->driver : NULL),
+			      "torch", json_or_null(*r->torch ? r->torch : NULL));
+	if (*r->musl)
+		json_object_set_new(o, "musl", json_string(r->musl));
+	return o;
 }
 
 static const char *processor_text(const struct runs_on *r, struct arena *a)
@@ -169,8 +183,12 @@ static const char *gpu_text(const struct runs_on *r, size_t i, struct arena *a)
 void runs_on_lines(const struct runs_on *r, struct arena *a, struct kvlist *ret)
 {
 	struct strlist gpus = {0};
-	kvlist_set(ret, a, "python", arena_printf(a, "%s %s", r->python, r->python_newer ? "or newer" : "only"));
-	if (strstr(r->platform, "linux") && (*r->glibc || !r->glibc_at_most))
+	const char *threaded = path_has_suffix(r->python, "t") ? " (free-threaded)" : "";
+	kvlist_set(ret, a, "python",
+		   arena_printf(a, "%s%s %s", r->python, threaded, r->python_newer ? "or newer" : "only"));
+	if (*r->musl)
+		kvlist_set(ret, a, "musl", arena_printf(a, "%s or newer, not glibc", r->musl));
+	else if (strstr(r->platform, "linux") && (*r->glibc || !r->glibc_at_most))
 		kvlist_set(ret, a, "glibc", glibc_text(r, a));
 	if (*r->platform)
 		kvlist_set(ret, a, "processor", processor_text(r, a));

@@ -17,6 +17,9 @@ struct runs_on {
 	const char *platform; /* "x86_64-linux"; "": any */
 	const char *python;   /* "3.13", "3" */
 	bool python_newer;    /* later ones as well */
+	/* which decides by its tags; NULL: it is not built yet */
+	const struct wheel_name *wheel;
+	const char *musl; /* "1.2"; "": it is not for musl */
 	const char *glibc;    /* "2.39"; "": none is needed, or it is not known */
 	/* it is the root's: the finished wheel needs this one or an older one */
 	bool glibc_at_most;

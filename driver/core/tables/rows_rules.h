@@ -97,4 +97,6 @@ struct manylinux_policy {
 	unsigned libraries_count;
 	struct policy_row *policies; /* of each machine, ascending */
 	unsigned policies_count;
+	const char **musl; /* globs: musl's C library, outside of a musllinux wheel */
+	unsigned musl_count;
 };

@@ -290,7 +290,8 @@ ROW(policy, struct policy_row,
 	LIST(struct policy_row, also));
 TOP(manylinux, struct manylinux_policy, 0,
 	NEED_ROWS(struct manylinux_policy, libraries, library),
-	NEED_ROWS(struct manylinux_policy, policies, policy));
+	NEED_ROWS(struct manylinux_policy, policies, policy),
+	LIST(struct manylinux_policy, musl));
 
 ROW(pool, struct pool_row,
 	NEED(struct pool_row, name),

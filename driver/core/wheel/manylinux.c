@@ -67,7 +67,8 @@ static bool row_takes_library(const struct policy_row *row, const struct system_
 struct verdict {
 	const struct manylinux_policy *policy;
 	const char *machine;
-	size_t row; /* index of the lowest row that takes everything so far; policies_count: none */
+	size_t row;      /* index of the lowest row that takes everything so far; policies_count: none */
+	unsigned beyond; /* a minor version of glibc that is newer than all rows; 0 */
 	char *why;
 	struct arena *arena;
 };
@@ -80,9 +81,34 @@ static size_t next_row(const struct verdict *v, size_t from)
 	return from;
 }
 
+static size_t last_row(const struct verdict *v)
+{
+	size_t last = next_row(v, 0);
+	for (size_t i = last; i < v->policy->policies_count; i = next_row(v, i + 1))
+		last = i;
+	return last;
+}
+
+/* A glibc that came out after the table: PEP 600 names its policy by the number, and what the newest row allows stays
+ * allowed. */
+static bool is_beyond(const struct verdict *v, const char *version, unsigned *ret_minor)
+{
+	return v->row < v->policy->policies_count && sscanf(version, "GLIBC_2.%3u", ret_minor) == 1 &&
+	       !row_takes_version(&v->policy->policies[last_row(v)], version);
+}
+
 static void raise_for_version(struct verdict *v, const char *name, const char *version, const char *file)
 {
 	size_t before = v->row;
+	unsigned minor;
+	if (is_beyond(v, version, &minor)) {
+		v->row = last_row(v);
+		if (minor > v->beyond) {
+			v->beyond = minor;
+			v->why = arena_printf(v->arena, "'%s' needs %s of %s", name, version, file);
+		}
+		return;
+	}
 	while (v->row < v->policy->policies_count && !row_takes_version(&v->policy->policies[v->row], version))
 		v->row = next_row(v, v->row + 1);
 	if (v->row != before)
@@ -134,9 +160,11 @@ int manylinux_tag(const struct manylinux_policy *p, const struct elf_info *infos
 		*ret_tag = arena_strdup(a, "any");
 		*ret_why = arena_strdup(a, "no dynamic ELF file is inside");
 	} else {
-		*ret_tag = v.row < p->policies_count
-				   ? arena_printf(a, "manylinux_%s_%s", p->policies[v.row].policy, v.machine)
-				   : arena_printf(a, "linux_%s", v.machine);
+		const char *policy = v.row == p->policies_count ? NULL
+				     : v.beyond                 ? arena_printf(a, "2_%u", v.beyond)
+								: p->policies[v.row].policy;
+		*ret_tag = policy ? arena_printf(a, "manylinux_%s_%s", policy, v.machine)
+				  : arena_printf(a, "linux_%s", v.machine);
 		*ret_why = v.why;
 	}
 	return 0;

@@ -1,7 +1,6 @@
 #include "core/wheel/wheel.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/path.h"
@@ -81,24 +80,6 @@ int wheel_name_parse(const char *file, struct arena *a, struct wheel_name *ret, 
 		return bad(e, base, what);
 	*ret = n;
 	return 0;
-}
-
-bool wheel_name_takes(const struct wheel_name *n, const char *python, struct arena *a)
-{
-	struct strlist tags = {0}, abis = {0};
-	const unsigned long own = strncmp(python, "3.", 2) == 0 ? strtoul(python + 2, NULL, 10) : 0;
-	strlist_split(&tags, a, n->python, ".");
-	strlist_split(&abis, a, n->abi, ".");
-	for (size_t i = 0; i < tags.count; i++) {
-		const char *minor = tags.items[i] + strspn(tags.items[i], "abcdefghijklmnopqrstuvwxyz");
-		const bool any = strncmp(tags.items[i], "py", 2) == 0, cp = strncmp(tags.items[i], "cp", 2) == 0;
-		if ((!any && !cp) || *minor != '3')
-			continue;
-		const unsigned long of = strtoul(minor + 1, NULL, 10); /* "py3": 0 */
-		if (of == own || (of < own && (any || strlist_contains(&abis, "abi3"))))
-			return true;
-	}
-	return false;
 }
 
 char *wheel_name_format(const struct wheel_name *n, struct arena *a)

@@ -152,7 +152,7 @@ static void check_members(struct verifying *v)
 {
 	for (size_t i = 0; i < v->count; i++) {
 		const struct verify_member *m = &v->members[i];
-		v->report.elf_files += m->is_elf;
+		v->report.elf_files += m->kind != ELF_NONE;
 		if (m->broken)
 			verify_add(v, FINDING_ERROR, "zip", m->entry->name, "%s", m->broken);
 		if (m->build_path)
@@ -191,6 +191,8 @@ static int examine(struct verifying *v, struct err *e)
 			verify_info(v);
 		}
 		verify_elf(v);
+		verify_load(v);
+		verify_modules(v);
 		verify_symbols(v);
 		verify_threads(v);
 		verify_isa(v);
@@ -248,6 +250,7 @@ int verify_wheel(const struct verify_request *q, const struct run *run, struct a
 	if (!v.named)
 		verify_add(&v, FINDING_ERROR, "metadata", "", "%s", e->msg);
 	err_clear(e);
+	v.musl = v.named && wheel_name_musl(&r->name, a);
 	find_promise(&v);
 	if (v.named && q->against)
 		verify_against(&v);

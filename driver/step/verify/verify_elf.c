@@ -1,117 +1,10 @@
 #include <ctype.h>
 #include <elf.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/path.h"
-#include "core/plan/cuda_libraries.h"
 #include "step/verify/verify_parts.h"
-
-static bool is_provided(const struct verify_request *q, const char *needed)
-{
-	for (size_t i = 0; i < q->provided.count; i++) {
-		if (fnmatch(q->provided.items[i], needed, 0) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* What follows "$ORIGIN/"; NULL if the entry does not begin so. */
-static const char *behind_origin(const char *entry)
-{
-	static const char *const words[] = {"$ORIGIN", "${ORIGIN}"};
-	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-		size_t n = strlen(words[i]);
-		if (strncmp(entry, words[i], n) == 0 && (entry[n] == '\0' || entry[n] == '/'))
-			return entry + n + strspn(entry + n, "/");
-	}
-	return NULL;
-}
-
-/* strsep, because an empty entry means the current directory. */
-static void check_rpath(struct verifying *v, const struct verify_member *m, struct strlist *ret_dirs)
-{
-	const char *name = m->entry->name, *installed = verify_installed(name);
-	for (char *rest = m->elf.rpath ? arena_strdup(v->a, m->elf.rpath) : NULL, *entry;
-	     (entry = strsep(&rest, ":"));) {
-		const char *relative = behind_origin(entry);
-		if (!relative) {
-			verify_add(v, FINDING_ERROR, "rpath", name,
-				   "has '%s' in its DT_RPATH, which does not begin with $ORIGIN", entry);
-			continue;
-		}
-		const char *from = installed && strchr(installed, '/') ? path_dir(v->a, installed) : "";
-		if (installed && !path_stays_inside(from, *relative ? relative : ".")) {
-			verify_add(v, FINDING_ERROR, "rpath", name,
-				   "has '%s' in its DT_RPATH, which leaves site-packages", entry);
-			continue;
-		}
-		strlist_ref(ret_dirs, v->a,
-			    path_absolute(v->a, path_join(v->a, "/", from), *relative ? relative : "."));
-	}
-	if (m->elf.runpath)
-		verify_add(v, FINDING_ERROR, "rpath", name, "has a DT_RUNPATH ('%s'), after which LD_LIBRARY_PATH wins",
-			   m->elf.runpath);
-}
-
-const struct verify_member *verify_inside(const struct verifying *v, const char *needed)
-{
-	for (size_t i = 0; i < v->count; i++) {
-		const struct verify_member *m = &v->members[i];
-		if (m->is_elf && (strcmp(path_base(m->entry->name), needed) == 0 ||
-				  (m->elf.soname && strcmp(m->elf.soname, needed) == 0)))
-			return m;
-	}
-	return NULL;
-}
-
-static bool is_reached(struct verifying *v, const struct strlist *dirs, const char *needed)
-{
-	for (size_t i = 0; i < dirs->count; i++) {
-		if (zip_find(v->zip, path_join(v->a, dirs->items[i], needed) + 1))
-			return true;
-	}
-	return false;
-}
-
-/* CUDA's libraries stay outside of the wheel: they come from packages that it requires, or from the system. A promise
- * for GPUs needs them, also where neither it nor the label names a toolkit. */
-static bool is_of_cuda(struct verifying *v, const char *name, const char *needed)
-{
-	const struct promise *p = &v->report.promise;
-	enum cuda_source source = v->q->tables ? cuda_source(v->q->tables, &v->requires, needed, v->a) : CUDA_UNKNOWN;
-	bool cuda = p->cuda || p->gpu.count;
-	if (source == CUDA_UNKNOWN || (p->binding && !cuda) || (source == CUDA_SYSTEM && !cuda))
-		return false;
-	if (source == CUDA_SYSTEM)
-		verify_add(v, FINDING_NOTE, "needed", name,
-			   "needs '%s', which no required package holds: the machine that runs it must have it",
-			   needed);
-	return true;
-}
-
-static void check_needed(struct verifying *v, const struct verify_member *m, const struct strlist *dirs)
-{
-	const char *name = m->entry->name;
-	for (size_t i = 0; i < m->elf.needed.count; i++) {
-		const char *needed = m->elf.needed.items[i];
-		if (strchr(needed, '/'))
-			verify_add(v, FINDING_ERROR, "needed", name, "needs '%s' by its path", needed);
-		else if (is_reached(v, dirs, needed) || is_provided(v->q, needed) ||
-			 strncmp(needed, "ld-linux", 8) == 0)
-			continue;
-		else if (verify_inside(v, needed))
-			verify_add(v, FINDING_WARNING, "needed", name,
-				   "needs '%s', which is in the wheel but not in its DT_RPATH", needed);
-		else if (!is_of_cuda(v, name, needed) &&
-			 (!v->q->policy || !manylinux_allows(v->q->policy, m->elf.machine, needed)))
-			verify_add(v, FINDING_ERROR, "needed", name,
-				   "needs '%s', which is neither in the wheel, nor from a dependency, nor allowed by "
-				   "manylinux",
-				   needed);
-	}
-}
 
 /* "x.so", "libx-0352e75f.so.1.0.2k"; not "libx.so.1.debug". */
 static bool is_library_name(const char *name)
@@ -141,38 +34,88 @@ static bool has_readable_libraries(struct verifying *v)
 	return false;
 }
 
-/* By its name the loader is given it, and must be able to take it. A file that is no library by its name need not be
- * whole: a warning. */
-static void check_format(struct verifying *v, const struct verify_member *m, bool readable)
+bool verify_is_library(const struct verify_member *m)
 {
-	const char *name = m->entry->name;
-	bool library = readable && !m->broken && is_library_name(path_base(name));
-	if (m->elf_broken)
-		verify_add(v, library ? FINDING_ERROR : FINDING_WARNING, "elf", name, "%s", m->elf_broken);
-	else if (library && !m->is_elf)
-		verify_add(v, FINDING_ERROR, "elf", name, "is not a library: %s",
-			   m->entry->size ? "it is not an ELF file" : "it is empty");
-	else if (library && (m->elf.type != ET_DYN || !m->elf.dynamic))
-		verify_add(v, FINDING_ERROR, "elf", name, "is not a library: it is an ELF file that cannot be loaded");
-}
-
-static void check_one(struct verifying *v, const struct verify_member *m)
-{
-	const char *name = m->entry->name;
-	struct strlist dirs = {0};
-	if (m->elf_broken || !m->elf.dynamic)
-		return;
-	check_rpath(v, m, &dirs);
-	check_needed(v, m, &dirs);
-	if (m->elf.exec_stack)
-		verify_add(v, FINDING_ERROR, "exec-stack", name, "asks for an executable stack");
-	if (m->elf.textrel)
-		verify_add(v, FINDING_ERROR, "textrel", name, "has text relocations");
+	return m->kind == ELF_HOST && !m->elf_broken && m->elf.dynamic;
 }
 
 static const char *machine_name(unsigned machine)
 {
 	return machine == EM_X86_64 ? "x86_64" : machine == EM_AARCH64 ? "aarch64" : NULL;
+}
+
+/* A platform's processor: "x86_64" of "manylinux_2_28_x86_64". */
+static bool is_for(const char *platform, unsigned machine)
+{
+	const char *name = machine_name(machine);
+	return name && path_has_suffix(platform, name);
+}
+
+static bool any_library_for(const struct verifying *v, const char *platform)
+{
+	for (size_t i = 0; i < v->count; i++)
+		if (v->members[i].kind == ELF_HOST && is_for(platform, v->members[i].machine))
+			return true;
+	return false;
+}
+
+/* What the name says is a library, and the loader cannot take. A 32-bit helper beside a library for the wheel's own
+ * machine, and GPU code, are for somebody else. */
+static const char *no_library(struct verifying *v, const struct verify_member *m)
+{
+	switch (m->kind) {
+	case ELF_NONE:
+		return m->entry->size ? "it is not an ELF file" : "it is empty";
+	case ELF_DEBUG:
+		return "it holds debug information alone";
+	case ELF_FOREIGN:
+		return any_library_for(v, v->report.name.platform)
+			       ? NULL
+			       : "it is not a 64-bit little-endian ELF file, as this platform has them";
+	case ELF_HOST:
+		return m->elf.type != ET_DYN || !m->elf.dynamic ? "it is an ELF file that cannot be loaded" : NULL;
+	default:
+		return NULL;
+	}
+}
+
+/* A file that is no library by its name need not be whole: a warning. */
+static void check_format(struct verifying *v, const struct verify_member *m, bool readable)
+{
+	const char *name = m->entry->name;
+	bool library = readable && !m->broken && is_library_name(path_base(name));
+	const char *not = library && !m->elf_broken ? no_library(v, m) : NULL;
+	if (m->elf_broken)
+		verify_add(v, library ? FINDING_ERROR : FINDING_WARNING, "elf", name, "%s", m->elf_broken);
+	else if (not )
+		verify_add(v, FINDING_ERROR, "elf", name, "is not a library: %s", not );
+	else if (m->kind == ELF_FOREIGN)
+		verify_add(v, FINDING_NOTE, "elf", name,
+			   "is a %s-bit ELF file of machine %u, of which nothing more is examined",
+			   m->machine == EM_386 || m->machine == EM_ARM ? "32" : "foreign", m->machine);
+}
+
+enum { PAGE_LARGEST = 0x10000 }; /* of AArch64 kernels: RHEL's, and those for Grace */
+
+static void check_one(struct verifying *v, const struct verify_member *m)
+{
+	const char *name = m->entry->name;
+	if (m->kind != ELF_HOST || m->elf_broken || (m->elf.type != ET_DYN && m->elf.type != ET_EXEC))
+		return;
+	if (m->elf.unloadable)
+		verify_add(v, FINDING_ERROR, "elf", name, "the loader does not map it: %s", m->elf.unloadable);
+	else if (m->machine == EM_AARCH64 && m->elf.page < PAGE_LARGEST)
+		verify_add(v, FINDING_WARNING, "elf", name,
+			   "has segments aligned to %u KiB: a kernel with pages of 64 KiB cannot load it",
+			   (unsigned)(m->elf.page >> 10));
+	/* musl's loader never makes the stack executable. */
+	if (m->elf.exec_stack && m->elf.dynamic && !v->musl)
+		verify_add(v, FINDING_ERROR, "exec-stack", name, "%s",
+			   m->elf.stack_told ? "asks for an executable stack"
+					     : "does not say which stack it needs (no PT_GNU_STACK), which asks for an "
+					       "executable one");
+	if (m->elf.textrel)
+		verify_add(v, FINDING_ERROR, "textrel", name, "has text relocations");
 }
 
 /* The highest GLIBC_2.N that a library needs, and which. */
@@ -205,17 +148,30 @@ static void check_floor(struct verifying *v, const char *platform, unsigned clai
 			   who, needed);
 }
 
-static void check_platform(struct verifying *v, const char *platform, const struct verify_member *first)
+/* The first library of the platform's machine, and of others. */
+struct sides {
+	const struct verify_member *own, *other;
+	bool mixed; /* the others are of several machines: somebody chooses among them */
+};
+
+static void check_platform(struct verifying *v, const char *platform, const struct sides *s)
 {
 	unsigned claimed = manylinux_glibc(platform), honest = manylinux_glibc(v->report.tag);
-	const char *machine = machine_name(first->elf.machine);
+	const char *machine = s->other ? machine_name(s->other->machine) : NULL;
 	if (strcmp(platform, "any") == 0)
-		verify_add(v, FINDING_ERROR, "tag", "", "has the platform 'any', but '%s' is a library for %s",
-			   first->entry->name, machine ? machine : "one machine");
-	else if (machine && !path_has_suffix(platform, arena_printf(v->a, "_%s", machine)))
+		verify_add(v, s->mixed ? FINDING_WARNING : FINDING_ERROR, "tag", "",
+			   "has the platform 'any', but '%s' is a %s for %s", s->other->entry->name,
+			   is_library_name(path_base(s->other->entry->name)) ? "library" : "program",
+			   machine ? machine : "one machine");
+	else if (!s->own && machine)
 		verify_add(v, FINDING_ERROR, "tag", "", "has the platform '%s', but '%s' is for %s", platform,
-			   first->entry->name, machine);
-	else if (claimed && !honest)
+			   s->other->entry->name, machine);
+	else if (s->other && s->own && machine)
+		verify_add(v, FINDING_NOTE, "tag", s->other->entry->name, "is for %s, and the wheel for '%s'", machine,
+			   platform);
+	if (!s->own || !*v->report.tag)
+		return;
+	if (claimed && !honest)
 		verify_add(v, FINDING_ERROR, "tag", "", "has the platform '%s', but no manylinux policy holds: %s",
 			   platform, v->report.tag_why);
 	else if (claimed && claimed < honest)
@@ -225,35 +181,76 @@ static void check_platform(struct verifying *v, const char *platform, const stru
 			   v->report.tag, v->report.tag_why);
 }
 
-static void check_tag(struct verifying *v)
+static void find_sides(const struct verifying *v, const char *platform, struct sides *ret)
+{
+	*ret = (struct sides){0};
+	for (size_t i = 0; i < v->count; i++) {
+		const struct verify_member *m = &v->members[i];
+		if (m->kind != ELF_HOST || m->elf_broken || (m->elf.type != ET_DYN && m->elf.type != ET_EXEC))
+			continue;
+		const struct verify_member **to = is_for(platform, m->machine) ? &ret->own : &ret->other;
+		ret->mixed = ret->mixed || (*to && (*to)->machine != m->machine);
+		*to = *to ? *to : m;
+	}
+}
+
+/* The lowest honest tag, of the libraries for the machine that the name says. */
+static void find_tag(struct verifying *v, const char *platform)
 {
 	struct elf_info *infos = arena_array(v->a, v->count, sizeof(*infos));
 	const char **names = arena_array(v->a, v->count, sizeof(*names));
-	const struct verify_member *first = NULL;
+	struct sides s;
 	size_t count = 0;
-	for (size_t i = 0; i < v->count; i++) {
+	char *tag, *why;
+	struct err wrong = {0};
+	find_sides(v, platform, &s);
+	unsigned machine = s.own ? s.own->machine : s.other ? s.other->machine : 0;
+	for (size_t i = 0; i < v->count && machine_name(machine); i++) {
 		const struct verify_member *m = &v->members[i];
-		if (!m->is_elf || m->elf_broken || !m->elf.dynamic)
+		if (!verify_is_library(m) || m->machine != machine)
 			continue;
-		first = first ? first : m;
 		infos[count] = m->elf;
 		names[count++] = m->entry->name;
 	}
-	char *tag, *why;
-	struct err wrong = {0};
+	if (machine && !machine_name(machine))
+		verify_add(v, FINDING_NOTE, "tag", "",
+			   "is for ELF machine %u, which the policies do not have: its tag "
+			   "is not checked",
+			   machine);
+	else if (manylinux_tag(v->q->policy, infos, names, count, v->a, &tag, &why, &wrong) < 0)
+		verify_add_error(v, "tag", "", &wrong);
+	else {
+		v->report.tag = tag;
+		v->report.tag_why = why;
+	}
+}
+
+/* A library that needs versions of glibc cannot be loaded where musl is. */
+static void check_musl(struct verifying *v)
+{
+	const char *who = "";
+	unsigned needed = needed_glibc(v, &who);
+	if (needed)
+		verify_add(v, FINDING_ERROR, "tag", who, "needs GLIBC_2.%u, and the wheel is for musl", needed);
+}
+
+static void check_tag(struct verifying *v)
+{
+	struct strlist platforms = {0};
 	if (!v->q->policy)
 		return;
-	if (manylinux_tag(v->q->policy, infos, names, count, v->a, &tag, &why, &wrong) < 0) {
-		verify_add_error(v, "tag", "", &wrong);
-		return;
-	}
-	v->report.tag = tag;
-	v->report.tag_why = why;
-	struct strlist platforms = {0};
 	if (v->named)
 		strlist_split(&platforms, v->a, v->report.name.platform, ".");
-	for (size_t i = 0; first && i < platforms.count; i++)
-		check_platform(v, platforms.items[i], first);
+	if (v->musl)
+		check_musl(v);
+	else
+		find_tag(v, platforms.count ? platforms.items[0] : "");
+	for (size_t i = 0; i < platforms.count; i++) {
+		struct sides s;
+		find_sides(v, platforms.items[i], &s);
+		if (s.own || s.other)
+			check_platform(v, platforms.items[i], &s);
+	}
 }
 
 void verify_elf(struct verifying *v)
@@ -261,8 +258,7 @@ void verify_elf(struct verifying *v)
 	bool readable = has_readable_libraries(v);
 	for (size_t i = 0; i < v->count; i++) {
 		check_format(v, &v->members[i], readable);
-		if (v->members[i].is_elf)
-			check_one(v, &v->members[i]);
+		check_one(v, &v->members[i]);
 	}
 	check_tag(v);
 }

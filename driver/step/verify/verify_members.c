@@ -116,8 +116,9 @@ static int examine_data(struct worker *w, struct verify_member *m, struct err *e
 	if (!file.data)
 		return 0;
 	scan(w->pool->v->q, m, file.data, file.size);
-	m->is_elf = file.size >= SELFMAG && memcmp(file.data, ELFMAG, SELFMAG) == 0;
-	if (m->is_elf && elf_read(w->path, w->pool->v->q->policy ? ELF_SYMBOLS : 0, w->a, &m->elf, &why) < 0) {
+	m->kind = elf_sort(file.data, file.size, &m->machine);
+	if (m->kind == ELF_HOST &&
+	    elf_read(w->path, w->pool->v->q->policy ? ELF_SYMBOLS : 0, w->a, &m->elf, &why) < 0) {
 		m->elf = (struct elf_info){0};
 		m->elf_broken = without_path(w->a, why.msg, w->path);
 	} else if (fatbin_summarize(file.data, file.size, w->path, w->a, &m->gpu, &why) < 0) {
@@ -128,7 +129,7 @@ static int examine_data(struct worker *w, struct verify_member *m, struct err *e
 		*e = why;
 		return -1;
 	}
-	return m->is_elf && !m->elf_broken ? examine_code(w, m, e) : 0;
+	return m->kind == ELF_HOST && !m->elf_broken ? examine_code(w, m, e) : 0;
 }
 
 static int examine(struct worker *w, struct verify_member *m, struct err *e)

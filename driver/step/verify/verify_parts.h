@@ -14,9 +14,10 @@ struct verify_member { /* a file in the archive */
 	const char *broken;                 /* why its contents cannot be read; NULL */
 	const char *build_path;             /* the first build path in it, NULL if none */
 	uint64_t build_path_at;
-	bool is_elf;
-	const char *elf_broken; /* why it cannot be read as ELF; NULL */
-	struct elf_info elf;
+	enum elf_sort kind;
+	unsigned machine;          /* of an ELF file */
+	const char *elf_broken;    /* why it cannot be read as ELF; NULL */
+	struct elf_info elf;       /* of a readable ELF_HOST, else zero */
 	struct fatbin_summary gpu; /* zero without GPU code */
 	const char *gpu_broken;    /* why its GPU code cannot be read; NULL */
 	struct library_isa *isa;   /* NULL: without code, or not asked for */
@@ -39,6 +40,7 @@ struct verifying {
 	uint64_t allowed[EXTENSION_MACHINES]; /* extensions that its code may use anywhere */
 	struct isa_idle idle;
 	bool ours; /* made by ptbuild, so more is an error */
+	bool musl; /* it is for musl alone */
 	struct verify_report report;
 	size_t cap;
 	struct err fault; /* of the machine: there is no report then */
@@ -56,7 +58,9 @@ int verify_members(struct verifying *v, unsigned threads, struct arena *arenas, 
 /* verify_installed: the path below site-packages once installed; NULL for what goes elsewhere
  * (scripts, data, headers). */
 const char *verify_installed(const char *name);
-/* verify_inside: the ELF file in the wheel that this NEEDED name means, NULL. */
+/* verify_is_library: whether the loader of this kind of machine takes it: a library or a program. */
+bool verify_is_library(const struct verify_member *m);
+/* verify_inside: the library in the wheel that this NEEDED name means, NULL. */
 const struct verify_member *verify_inside(const struct verifying *v, const char *needed);
 
 /* The rules, by subject. */
@@ -66,7 +70,9 @@ void verify_record_read(struct verifying *v);
 void verify_record(struct verifying *v);
 /* WHEEL, METADATA, the marker, the order of the archive */
 void verify_info(struct verifying *v);
-void verify_elf(struct verifying *v);     /* search paths, needed libraries, the platform tag */
+void verify_elf(struct verifying *v);     /* what libraries are, and the platform tag */
+void verify_load(struct verifying *v);    /* search paths and needed libraries */
+void verify_modules(struct verifying *v);  /* modules that its Pythons import, the stable ABI */
 void verify_symbols(struct verifying *v); /* where undefined symbols come from */
 void verify_threads(struct verifying *v); /* thread pools: threads.yaml */
 void verify_isa(struct verifying *v);     /* instructions of the libraries' code */

@@ -12,6 +12,8 @@ const struct verify_rule verify_rules[] = {
 	{"against", "the wheel is the one that --against names"},
 	{"tag", "the platform tag is not lower than the libraries need"},
 	{"elf", "every library can be read, and what has the name of one is one"},
+	{"module", "every extension module has a suffix that Pythons of the wheel's tags look for"},
+	{"abi3", "an abi3 wheel uses what the stable ABI of its Python has"},
 	{"rpath", "library paths are DT_RPATH, relative and inside the packages"},
 	{"needed", "every needed library is in the wheel, from a dependency, or allowed by manylinux"},
 	{"gpu-code", "GPU code can be read, and is for the target that its header names"},

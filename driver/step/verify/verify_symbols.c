@@ -23,11 +23,6 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static bool is_library(const struct verify_member *m)
-{
-	return m->is_elf && !m->elf_broken && m->elf.dynamic;
-}
-
 static void add_defined(struct symbols *l, const struct elf_info *info)
 {
 	for (size_t i = 0; i < info->defined.count; i++)
@@ -37,7 +32,7 @@ static void add_defined(struct symbols *l, const struct elf_info *info)
 static const struct verify_member *inside(const struct verifying *v, const char *needed)
 {
 	const struct verify_member *m = verify_inside(v, needed);
-	return m && is_library(m) ? m : NULL;
+	return m && verify_is_library(m) ? m : NULL;
 }
 
 static bool at_hand(const struct verifying *v, const char *needed)
@@ -184,7 +179,7 @@ void verify_symbols(struct verifying *v)
 	strlist_sort(&l.defined);
 	find_open(&l);
 	for (size_t i = 0; i < v->count; i++) {
-		if (is_library(&v->members[i]))
+		if (verify_is_library(&v->members[i]))
 			check_library(&l, &v->members[i], &open);
 	}
 	if (l.libc)

@@ -99,13 +99,13 @@ static void find_pools(struct pools *l)
 		add_library(l, &v->q->companions[i], v->q->companions[i].soname, NULL);
 	for (size_t i = 0; i < v->count; i++) {
 		const struct verify_member *m = &v->members[i];
-		if (m->is_elf && !m->elf_broken && m->elf.dynamic)
+		if (verify_is_library(m))
 			add_library(l, &m->elf, *m->elf.soname ? m->elf.soname : path_base(m->entry->name),
 				    m->entry->name);
 	}
 	for (size_t i = 0; i < v->count; i++) {
 		const struct verify_member *m = &v->members[i];
-		if (m->is_elf && !m->elf_broken)
+		if (m->kind == ELF_HOST && !m->elf_broken)
 			add_needed(l, m);
 	}
 }

@@ -1,0 +1,271 @@
+/* Where the loader finds what a library needs: ld.so(8), and what glibc does of it. */
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "core/plan/cuda_libraries.h"
+#include "step/verify/verify_parts.h"
+
+struct library {
+	const struct verify_member *m;
+	const char *installed; /* below site-packages; NULL: elsewhere */
+	struct strlist dirs;   /* of DT_RUNPATH, else of DT_RPATH, below "/" */
+	bool handed_on;        /* they are of DT_RPATH, and serve what it loads as well */
+	bool seen;
+};
+
+struct loading {
+	struct verifying *v;
+	struct library *libraries;
+	size_t count;
+	struct strlist installed; /* every member, sorted */
+	struct strlist told;      /* NEEDED names that there is a finding for */
+	size_t runpaths;          /* libraries of other makers with DT_RUNPATH */
+	const char *first_runpath;
+};
+
+/* What may stay outside because torch brings it, under any SONAME version, which distributions add: torch's own
+ * libraries, and the OpenMP runtime, of which a process must have only one. */
+static const char *const torch_libraries[] = {"libtorch.so*", "libtorch_*.so*", "libc10.so*",
+					      "libc10_*.so*", "libshm.so*",     "libgomp.so.1"};
+
+static bool is_provided(const struct verifying *v, const char *needed)
+{
+	const struct verify_request *q = v->q;
+	for (size_t i = 0; i < q->provided.count; i++)
+		if (fnmatch(q->provided.items[i], needed, 0) == 0)
+			return true;
+	for (size_t i = 0; i < ARRAY_LEN(torch_libraries) && strlist_contains(&v->requires, "torch"); i++)
+		if (fnmatch(torch_libraries[i], needed, 0) == 0)
+			return true;
+	return false;
+}
+
+/* What follows "$ORIGIN/"; NULL if the entry does not begin so. */
+static const char *behind_origin(const char *entry)
+{
+	static const char *const words[] = {"$ORIGIN", "${ORIGIN}"};
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		size_t n = strlen(words[i]);
+		if (strncmp(entry, words[i], n) == 0 && (entry[n] == '\0' || entry[n] == '/'))
+			return entry + n + strspn(entry + n, "/");
+	}
+	return NULL;
+}
+
+/* A place that other makers' libraries may name on purpose is no error there. */
+static enum finding_level severe(const struct verifying *v)
+{
+	return v->ours ? FINDING_ERROR : FINDING_WARNING;
+}
+
+/* strsep, because an empty entry means the current directory. */
+static void read_path(struct verifying *v, struct library *l, const char *path, const char *tag)
+{
+	const char *name = l->m->entry->name;
+	for (char *rest = arena_strdup(v->a, path), *entry; (entry = strsep(&rest, ":"));) {
+		const char *relative = behind_origin(entry);
+		if (!relative) {
+			verify_add(v, *entry == '/' ? severe(v) : FINDING_ERROR, "rpath", name,
+				   "has '%s' in its %s, which does not begin with $ORIGIN", entry, tag);
+			continue;
+		}
+		const char *from = l->installed && strchr(l->installed, '/') ? path_dir(v->a, l->installed) : "";
+		if (l->installed && !path_stays_inside(from, *relative ? relative : ".")) {
+			verify_add(v, severe(v), "rpath", name, "has '%s' in its %s, which leaves site-packages", entry,
+				   tag);
+			continue;
+		}
+		strlist_ref(&l->dirs, v->a,
+			    path_absolute(v->a, path_join(v->a, "/", from), *relative ? relative : "."));
+	}
+}
+
+/* With a DT_RUNPATH the loader takes no DT_RPATH, and looks at LD_LIBRARY_PATH first. */
+static void read_paths(struct loading *g, struct library *l)
+{
+	const struct elf_info *elf = &l->m->elf;
+	const char *name = l->m->entry->name;
+	l->handed_on = elf->rpath && !elf->runpath;
+	if (elf->runpath && g->v->ours)
+		verify_add(g->v, FINDING_ERROR, "rpath", name,
+			   "has a DT_RUNPATH ('%s'), after which LD_LIBRARY_PATH wins", elf->runpath);
+	else if (elf->runpath && g->runpaths++ == 0)
+		g->first_runpath = name;
+	if (elf->runpath && elf->rpath && strcmp(elf->runpath, elf->rpath) != 0)
+		verify_add(g->v, FINDING_WARNING, "rpath", name,
+			   "has a DT_RPATH ('%s') that the loader passes over, because there is a DT_RUNPATH",
+			   elf->rpath);
+	if (elf->runpath)
+		read_path(g->v, l, elf->runpath, "DT_RUNPATH");
+	else if (elf->rpath)
+		read_path(g->v, l, elf->rpath, "DT_RPATH");
+}
+
+const struct verify_member *verify_inside(const struct verifying *v, const char *needed)
+{
+	for (size_t i = 0; i < v->count; i++) {
+		const struct verify_member *m = &v->members[i];
+		if (m->kind == ELF_HOST && (strcmp(path_base(m->entry->name), needed) == 0 ||
+					    (m->elf.soname && strcmp(m->elf.soname, needed) == 0)))
+			return m;
+	}
+	return NULL;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool reaches(const struct loading *g, const struct strlist *dirs, const char *needed)
+{
+	for (size_t i = 0; i < dirs->count; i++) {
+		const char *path = path_join(g->v->a, dirs->items[i], needed) + 1;
+		if (bsearch(&path, g->installed.items, g->installed.count, sizeof(path), by_name))
+			return true;
+	}
+	return false;
+}
+
+static bool loads(const struct library *l, const struct verify_member *m)
+{
+	for (size_t i = 0; i < l->m->elf.needed.count; i++) {
+		const char *needed = l->m->elf.needed.items[i];
+		if (strcmp(needed, path_base(m->entry->name)) == 0 ||
+		    (m->elf.soname && strcmp(needed, m->elf.soname) == 0))
+			return true;
+	}
+	return false;
+}
+
+/* Whether what loads the library makes the name known: it needs it, too, and finds it, so that it is loaded already;
+ * or its DT_RPATH is searched for all that it loads, unless that has a DT_RUNPATH. */
+static bool loaders_reach(struct loading *g, const struct verify_member *m, const char *needed, bool handed_on)
+{
+	for (size_t i = 0; i < g->count; i++) {
+		struct library *l = &g->libraries[i];
+		if (l->seen || l->m == m || !loads(l, m))
+			continue;
+		l->seen = true;
+		if (((strlist_contains(&l->m->elf.needed, needed) || (handed_on && l->handed_on)) &&
+		     reaches(g, &l->dirs, needed)) ||
+		    loaders_reach(g, l->m, needed, handed_on && !l->m->elf.runpath))
+			return true;
+	}
+	return false;
+}
+
+static bool is_reached(struct loading *g, const struct library *l, const char *needed)
+{
+	if (!l->installed || reaches(g, &l->dirs, needed))
+		return true;
+	for (size_t i = 0; i < g->count; i++)
+		g->libraries[i].seen = false;
+	return loaders_reach(g, l->m, needed, !l->m->elf.runpath);
+}
+
+/* CUDA's libraries stay outside of the wheel: they come from packages that it requires, or from the system. A promise
+ * for GPUs needs them, also where neither it nor the label names a toolkit. */
+static bool is_of_cuda(struct verifying *v, const char *name, const char *needed)
+{
+	const struct promise *p = &v->report.promise;
+	enum cuda_source source = v->q->tables ? cuda_source(v->q->tables, &v->requires, needed, v->a) : CUDA_UNKNOWN;
+	bool cuda = p->cuda || p->gpu.count;
+	if (source == CUDA_UNKNOWN || (p->binding && !cuda) || (source == CUDA_SYSTEM && !cuda))
+		return false;
+	if (source == CUDA_SYSTEM)
+		verify_add(v, FINDING_NOTE, "needed", name,
+			   "needs '%s', which no required package holds: the machine that runs it must have it",
+			   needed);
+	return true;
+}
+
+/* The C library of musl, under the names that linkers give it. */
+static bool is_musl(const struct verifying *v, const char *needed)
+{
+	for (unsigned i = 0; v->musl && v->q->policy && i < v->q->policy->musl_count; i++)
+		if (fnmatch(v->q->policy->musl[i], needed, 0) == 0)
+			return true;
+	return false;
+}
+
+static bool is_system(const struct verifying *v, const struct library *l, const char *needed)
+{
+	return strncmp(needed, "ld-linux", 8) == 0 || is_musl(v, needed) ||
+	       (!v->musl && v->q->policy && manylinux_allows(v->q->policy, l->m->machine, needed));
+}
+
+/* The required distributions whose libraries were not given. */
+static const char *not_given(const struct verifying *v)
+{
+	struct strlist names = {0};
+	for (size_t i = 0; i < v->requires.count; i++)
+		if (!strlist_contains(&v->q->given, v->requires.items[i]) &&
+		    !strlist_contains(&names, v->requires.items[i]))
+			strlist_ref(&names, v->a, v->requires.items[i]);
+	return strlist_join(&names, v->a, ", ");
+}
+
+static void tell_missing(struct loading *g, const struct library *l, const char *needed)
+{
+	const char *unseen = not_given(g->v), *name = l->m->entry->name;
+	if (*unseen && strlist_contains(&g->told, needed))
+		return;
+	strlist_ref(&g->told, g->v->a, needed);
+	if (*unseen)
+		verify_add(g->v, FINDING_NOTE, "needed", name,
+			   "needs '%s', which is not in the wheel; a package that it requires may hold it (give it "
+			   "with --with): %s",
+			   needed, unseen);
+	else
+		verify_add(g->v, FINDING_ERROR, "needed", name,
+			   "needs '%s', which is neither in the wheel, nor from a dependency, nor allowed by %s",
+			   needed, g->v->musl ? "musllinux" : "manylinux");
+}
+
+static void check_needed(struct loading *g, const struct library *l)
+{
+	struct verifying *v = g->v;
+	const char *name = l->m->entry->name;
+	for (size_t i = 0; i < l->m->elf.needed.count; i++) {
+		const char *needed = l->m->elf.needed.items[i];
+		const struct verify_member *inside = verify_inside(v, needed);
+		if (strchr(needed, '/'))
+			verify_add(v, FINDING_ERROR, "needed", name, "needs '%s' by its path", needed);
+		else if ((inside && is_reached(g, l, needed)) || is_provided(v, needed) || is_system(v, l, needed))
+			continue;
+		else if (inside)
+			verify_add(v, FINDING_WARNING, "needed", name,
+				   "needs '%s', which is in the wheel, but where neither its search path nor that of "
+				   "its loaders leads",
+				   needed);
+		else if (!is_of_cuda(v, name, needed))
+			tell_missing(g, l, needed);
+	}
+}
+
+void verify_load(struct verifying *v)
+{
+	struct loading g = {.v = v, .libraries = arena_array(v->a, v->count, sizeof(*g.libraries))};
+	for (size_t i = 0; i < v->count; i++) {
+		const struct verify_member *m = &v->members[i];
+		const char *installed = verify_installed(m->entry->name);
+		if (installed)
+			strlist_ref(&g.installed, v->a, installed);
+		if (!verify_is_library(m))
+			continue;
+		struct library *l = &g.libraries[g.count++];
+		*l = (struct library){.m = m, .installed = installed};
+		read_paths(&g, l);
+	}
+	strlist_sort(&g.installed);
+	for (size_t i = 0; i < g.count; i++)
+		check_needed(&g, &g.libraries[i]);
+	if (g.runpaths)
+		verify_add(v, FINDING_NOTE, "rpath", g.first_runpath,
+			   "has a DT_RUNPATH, after which LD_LIBRARY_PATH wins%s",
+			   g.runpaths > 1 ? arena_printf(v->a, "; it is the first of %zu such libraries", g.runpaths)
+					  : "");
+}

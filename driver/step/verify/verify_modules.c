@@ -1,0 +1,153 @@
+/* What Python imports of the wheel: suffixes of modules, and the stable ABI. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "core/wheel/stable_abi.h"
+#include "step/verify/verify_parts.h"
+
+/* "cpython-313t-x86_64-linux-gnu" of "x.cpython-313t-x86_64-linux-gnu.so"; NULL for a name that every Python takes. */
+static const char *suffix_of(const char *file, struct arena *a)
+{
+	const char *base = path_base(file), *dot = strchr(base, '.');
+	if (!path_has_suffix(base, ".so") || !dot[strlen(".so")])
+		return NULL;
+	const char *suffix = arena_strndup(a, dot + 1, strlen(dot) - 1 - strlen(".so"));
+	return strncmp(suffix, "cpython-", 8) == 0 || strncmp(suffix, "pypy", 4) == 0 ? suffix : NULL;
+}
+
+/* Whether a Python on one of the wheel's platforms looks for "x86_64-linux-gnu"; true for platforms whose word is not
+ * known here. On musl, Pythons before 3.11 say gnu, too. */
+static bool is_of_platform(struct verifying *v, const char *triple)
+{
+	struct strlist platforms = {0};
+	strlist_split(&platforms, v->a, v->report.name.platform, ".");
+	for (size_t i = 0; i < platforms.count; i++) {
+		const char *p = platforms.items[i];
+		const char *machine = path_has_suffix(p, "_x86_64")    ? "x86_64"
+				      : path_has_suffix(p, "_aarch64") ? "aarch64"
+								       : NULL;
+		bool musl = strncmp(p, "musllinux_", 10) == 0;
+		if (!machine || !strstr(p, "linux"))
+			return true;
+		if (strcmp(triple, arena_printf(v->a, "%s-linux-gnu", machine)) == 0 ||
+		    (musl && strcmp(triple, arena_printf(v->a, "%s-linux-musl", machine)) == 0))
+			return true;
+	}
+	return false;
+}
+
+/* Whether a Python that takes the wheel looks for this suffix. */
+static bool is_imported(struct verifying *v, const char *suffix)
+{
+	const char *digits = suffix + strlen("cpython-"), *flags = digits + strspn(digits, "0123456789");
+	const char *triple = strchr(flags, '-');
+	if (strncmp(suffix, "cpython-", 8) != 0)
+		return strstr(v->report.name.python, "pp") != NULL;
+	if (*digits != '3' || flags - digits < 2)
+		return false;
+	const char *python =
+		arena_printf(v->a, "3.%.*s%s", (int)(flags - digits) - 1, digits + 1, *flags == 't' ? "t" : "");
+	bool debug = memchr(flags, 'd', triple ? (size_t)(triple - flags) : strlen(flags)) != NULL;
+	const char *abi = arena_strndup(v->a, suffix + strlen("cpython-"), strcspn(suffix + strlen("cpython-"), "-"));
+	if (debug && !strstr(v->report.name.abi, abi))
+		return false;
+	return (debug || wheel_name_takes(&v->report.name, python, v->a)) && (!triple || is_of_platform(v, triple + 1));
+}
+
+static bool defines_module(const struct verify_member *m)
+{
+	for (size_t i = 0; i < m->elf.defined.count; i++)
+		if (strncmp(m->elf.defined.items[i], "PyInit_", 7) == 0)
+			return true;
+	return false;
+}
+
+/* One finding: what a build left over for another Python. */
+static void check_suffixes(struct verifying *v)
+{
+	const char *first = NULL;
+	size_t others = 0, imported = 0;
+	for (size_t i = 0; i < v->count; i++) {
+		const struct verify_member *m = &v->members[i];
+		const char *suffix =
+			m->kind == ELF_HOST || m->kind == ELF_FOREIGN ? suffix_of(m->entry->name, v->a) : NULL;
+		if (suffix ? is_imported(v, suffix) : defines_module(m))
+			imported++;
+		else if (suffix && others++ == 0)
+			first = m->entry->name;
+	}
+	if (others)
+		verify_add(v, imported ? FINDING_WARNING : FINDING_ERROR, "module", first,
+			   "is looked for by no Python that takes '%s-%s-%s'%s%s", v->report.name.python,
+			   v->report.name.abi, v->report.name.platform,
+			   imported ? "" : ": the wheel has no module that is",
+			   others > 1 ? arena_printf(v->a, "; it is the first of %zu such modules", others) : "");
+}
+
+/* The lowest minor version that an abi3 wheel promises; 0 if it is none. */
+static unsigned promised_abi(const struct verifying *v)
+{
+	struct strlist tags = {0}, abis = {0};
+	unsigned lowest = 0;
+	strlist_split(&abis, v->a, v->report.name.abi, ".");
+	strlist_split(&tags, v->a, v->report.name.python, ".");
+	for (size_t i = 0; i < tags.count && strlist_contains(&abis, "abi3"); i++) {
+		unsigned minor =
+			strncmp(tags.items[i], "cp3", 3) == 0 ? (unsigned)strtoul(tags.items[i] + 3, NULL, 10) : 0;
+		lowest = minor && (!lowest || minor < lowest) ? minor : lowest;
+	}
+	return lowest;
+}
+
+static bool is_inside(const struct verifying *v, const char *symbol)
+{
+	for (size_t i = 0; i < v->count; i++)
+		if (strlist_contains(&v->members[i].elf.defined, symbol))
+			return true;
+	return false;
+}
+
+static void check_abi(struct verifying *v, const struct stable_abi *s, const struct verify_member *m, unsigned promised)
+{
+	struct strlist outside = {0}, later = {0};
+	unsigned newest = 0;
+	for (size_t i = 0; i < m->elf.undefined.count; i++) {
+		const char *symbol = m->elf.undefined.items[i];
+		if (strncmp(symbol + (*symbol == '_'), "Py", 2) != 0 || strchr(symbol, '@'))
+			continue;
+		unsigned since = stable_abi_since(s, symbol);
+		if ((since && since <= promised) || is_inside(v, symbol))
+			continue;
+		strlist_ref(since ? &later : &outside, v->a, symbol);
+		newest = since > newest ? since : newest;
+	}
+	if (outside.count)
+		verify_add(v, FINDING_WARNING, "abi3", m->entry->name,
+			   "uses %s, which the stable ABI does not promise: a later Python may lack it",
+			   strlist_join(&outside, v->a, ", "));
+	if (later.count)
+		verify_add(v, FINDING_ERROR, "abi3", m->entry->name,
+			   "uses %s, which Python 3.%u has first, and the wheel is for 3.%u on",
+			   strlist_join(&later, v->a, ", "), newest, promised);
+}
+
+void verify_modules(struct verifying *v)
+{
+	unsigned promised = v->named ? promised_abi(v) : 0;
+	const struct stable_abi *s;
+	struct err why = {0};
+	if (!v->named)
+		return;
+	check_suffixes(v);
+	if (!promised || !v->q->tables || !v->q->policy)
+		return;
+	if (stable_abi_load(v->q->tables->dir, v->a, &s, &why) < 0) {
+		v->fault = why;
+		return;
+	}
+	for (size_t i = 0; i < v->count; i++)
+		if (verify_is_library(&v->members[i]))
+			check_abi(v, s, &v->members[i], promised);
+}
