@@ -212,11 +212,12 @@ static void detect_gpus(struct detecting *c)
 		add_gpu(c, g);
 	}
 	if (*c->h->gpu_trouble)
-		strlist_addf(&c->d->warnings, c->a, "the NVIDIA driver does not work: %s", c->h->gpu_trouble);
+		strlist_addf(&c->d->warnings, c->a, "the NVIDIA driver %s: %s",
+			     c->h->gpu_count ? "does not work without errors" : "does not work", c->h->gpu_trouble);
 	if (!c->h->gpu_count)
 		strlist_ref(&c->d->reasons, c->a,
-			    *c->h->driver ? "there is an NVIDIA driver, but no GPU responds"
-					  : "no NVIDIA GPU was found");
+			    *c->h->driver || *c->h->gpu_trouble ? "there is an NVIDIA driver, but no GPU responds"
+								: "no NVIDIA GPU was found");
 }
 
 static const char *gpu_name(const struct detecting *c)

@@ -38,6 +38,10 @@ struct hardware_facts {
 	unsigned features_count;
 	struct processor_row *processors;
 	unsigned processors_count;
+	/* directories, or patterns of them, where NVIDIA's driver has its libraries and the loader
+	 * does not look */
+	const char **driver_places;
+	unsigned driver_places_count;
 };
 
 struct hardware_cpu; /* hardware.h */

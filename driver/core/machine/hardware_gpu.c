@@ -32,6 +32,13 @@ static void take_gpu(const char *text, struct arena *a, struct hardware *h)
 			fields.count > 2 ? strtoull(fields.items[2], NULL, 10) : 0);
 }
 
+/* Each once, in the order in which they came. */
+static void add_trouble(struct hardware *h, struct arena *a, const char *text)
+{
+	if (*text && !strstr(h->gpu_trouble, text))
+		h->gpu_trouble = arena_printf(a, "%s%s%s", h->gpu_trouble, *h->gpu_trouble ? "; " : "", text);
+}
+
 void hardware_take_answers(const char *text, struct arena *a, struct hardware *h)
 {
 	struct strlist lines = {0};
@@ -50,7 +57,7 @@ void hardware_take_answers(const char *text, struct arena *a, struct hardware *h
 		else if (strcmp(line, "source") == 0)
 			h->gpu_source = value;
 		else if (strcmp(line, "trouble") == 0)
-			h->gpu_trouble = value;
+			add_trouble(h, a, value);
 	}
 }
 
@@ -80,12 +87,13 @@ void hardware_take_smi(const char *text, struct arena *a, struct hardware *h)
 		char *line = arena_strdup(a, lines.items[i]);
 		char *driver = last_field(line), *mib = driver ? last_field(line) : NULL,
 		     *capability = mib ? last_field(line) : NULL;
-		if (!capability)
-			continue;
 		size_t before = h->gpu_count;
-		add_gpu(h, a, trim(line), capability, strtoull(mib, NULL, 10) << 20);
-		if (h->gpu_count == before)
+		if (capability)
+			add_gpu(h, a, trim(line), capability, strtoull(mib, NULL, 10) << 20);
+		if (h->gpu_count == before) {
+			add_trouble(h, a, arena_printf(a, "nvidia-smi: %s", trim(arena_strdup(a, lines.items[i]))));
 			continue;
+		}
 		h->gpu_source = "nvidia-smi";
 		if (!*h->driver && version_valid(driver))
 			h->driver = driver;
@@ -125,8 +133,8 @@ static void reap(pid_t pid, bool killed, int *status)
 	}
 }
 
-int hardware_ask_child(void (*child)(int fd), int patience_ms, const struct run *run, struct arena *a,
-		       struct hardware *h, struct err *e)
+int hardware_ask_child(hardware_child_fn child, const struct hardware_facts *f, int patience_ms, const struct run *run,
+		       struct arena *a, struct hardware *h, struct err *e)
 {
 	AUTO_BUF struct buf out = {0};
 	int ends[2], status = 0;
@@ -135,7 +143,7 @@ int hardware_ask_child(void (*child)(int fd), int patience_ms, const struct run 
 	pid_t pid = fork();
 	if (pid == 0) {
 		close(ends[0]);
-		child(ends[1]);
+		child(ends[1], f);
 		_exit(0);
 	}
 	close(ends[1]);
@@ -152,9 +160,9 @@ int hardware_ask_child(void (*child)(int fd), int patience_ms, const struct run 
 		return -1;
 	hardware_take_answers(buf_cstr(&out), a, h);
 	if (rc > 0)
-		h->gpu_trouble = arena_printf(a, "libcuda did not answer within %d seconds", patience_ms / 1000);
+		add_trouble(h, a, arena_printf(a, "libcuda did not answer within %d seconds", patience_ms / 1000));
 	else if (WIFSIGNALED(status))
-		h->gpu_trouble = arena_printf(a, "libcuda died with signal %d", WTERMSIG(status));
+		add_trouble(h, a, arena_printf(a, "libcuda died with signal %d", WTERMSIG(status)));
 	return 0;
 }
 
@@ -168,16 +176,23 @@ static int ask_smi(const struct run *run, struct arena *a, struct hardware *h, s
 	if (!proc_find(a, argv[0]))
 		return 0;
 	const struct proc_spec spec = {.argv = argv, .out = &out, .timeout_s = PATIENCE_MS / 1000.0};
-	if (proc_run(&spec, run, &r, &why) < 0 && why.kind == ERR_INTERRUPTED)
-		return err_set(e, ERR_INTERRUPTED, "%s", why.msg);
+	if (proc_run(&spec, run, &r, &why) < 0) {
+		if (why.kind == ERR_INTERRUPTED)
+			return err_set(e, ERR_INTERRUPTED, "%s", why.msg);
+		add_trouble(h, a, why.msg);
+		return 0;
+	}
+	if (r.status != 0)
+		add_trouble(h, a, arena_printf(a, "nvidia-smi ended with %d", r.status));
 	hardware_take_smi(buf_cstr(&out), a, h);
 	return 0;
 }
 
 /* NVIDIA's GPUs through libcuda, else NVML, else nvidia-smi; all of the machine, whatever CUDA_VISIBLE_DEVICES says. */
-static int read_gpus(const struct run *run, struct arena *a, struct hardware *h, struct err *e)
+static int read_gpus(const struct hardware_facts *f, const struct run *run, struct arena *a, struct hardware *h,
+		     struct err *e)
 {
-	if (hardware_ask_child(hardware_gpu_child, PATIENCE_MS, run, a, h, e) < 0 ||
+	if (hardware_ask_child(hardware_gpu_child, f, PATIENCE_MS, run, a, h, e) < 0 ||
 	    (!h->gpu_count && ask_smi(run, a, h, e) < 0))
 		return -1;
 	if (!*h->driver)
@@ -197,7 +212,7 @@ int hardware_read(const struct hardware_facts *f, bool gpus, const struct run *r
 			     .glibc = "",
 			     .processors = machine_processors(),
 			     .memory = machine_memory()};
-	if (hardware_read_cpu(f, a, &h, e) < 0 || (gpus && read_gpus(run, a, &h, e) < 0))
+	if (hardware_read_cpu(f, a, &h, e) < 0 || (gpus && read_gpus(f, run, a, &h, e) < 0))
 		return -1;
 	hardware_find_pythons(a, &h.pythons);
 	*ret = h;

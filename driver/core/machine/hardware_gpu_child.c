@@ -1,5 +1,6 @@
 /* Asks libcuda and NVML, loaded at run time. Runs in a child process, because they may hang or crash. */
 #include <dlfcn.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,15 +13,19 @@
 /* A function of a library, NULL if it is missing. POSIX guarantees the conversion. */
 #define FIND(lib, fn, name) (*(void **)&(fn) = dlsym((lib), (name)))
 
-/* The loader's own paths first, then where containers and WSL put the driver's libraries. */
-static void *open_first(const char *name)
+/* The loader's own paths first, then the places of cpu.yaml, which may be patterns. */
+static void *open_first(const struct hardware_facts *f, const char *name)
 {
-	static const char *const dirs[] = {"", "/usr/lib/wsl/lib/", "/usr/local/nvidia/lib64/"};
-	char path[NAME_LEN];
-	void *lib = NULL;
-	for (size_t i = 0; !lib && i < ARRAY_LEN(dirs); i++) {
-		snprintf(path, sizeof(path), "%s%s", dirs[i], name);
-		lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	void *lib = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+	for (unsigned i = 0; !lib && i < f->driver_places_count; i++) {
+		char pattern[NAME_LEN];
+		glob_t found;
+		snprintf(pattern, sizeof(pattern), "%s/%s", f->driver_places[i], name);
+		if (glob(pattern, 0, NULL, &found) != 0)
+			continue;
+		for (size_t k = 0; !lib && k < found.gl_pathc; k++)
+			lib = dlopen(found.gl_pathv[k], RTLD_NOW | RTLD_LOCAL);
+		globfree(&found);
 	}
 	return lib;
 }
@@ -42,11 +47,11 @@ struct cuda {
 };
 
 /* From cuda.h, where they are part of the stable interface. */
-enum { CUDA_NO_DEVICE = 100, CUDA_MAJOR = 75, CUDA_MINOR = 76 };
+enum { CUDA_MAJOR = 75, CUDA_MINOR = 76 };
 
-static bool find_cuda(struct cuda *c)
+static bool find_cuda(const struct hardware_facts *f, struct cuda *c)
 {
-	void *lib = open_first("libcuda.so.1");
+	void *lib = open_first(f, "libcuda.so.1");
 	if (!lib)
 		return false;
 	FIND(lib, c->init, "cuInit");
@@ -80,31 +85,41 @@ static int say_cuda_device(int fd, const struct cuda *c, int i)
 	return 0;
 }
 
-/* Whether libcuda reported a GPU. */
-static bool ask_cuda(int fd)
+/* `what`: "", or the device that is asked. */
+static void say_cuda_trouble(int fd, const struct cuda *c, const char *what, int rc)
+{
+	const char *word = NULL;
+	if (!c->error_name || c->error_name(rc, &word) != 0)
+		word = NULL;
+	dprintf(fd, "trouble libcuda returned error %d%s%s%s\n", rc, word ? ", " : "", word ? word : "", what);
+}
+
+/* Whether libcuda reported a GPU; those that work count. */
+static bool ask_cuda(int fd, const struct hardware_facts *f)
 {
 	struct cuda c = {0};
-	const char *word = NULL;
 	int version = 0, count = 0;
-	if (!find_cuda(&c))
+	bool found = false;
+	if (!find_cuda(f, &c))
 		return false;
 	int rc = c.init(0);
 	if (c.driver && c.driver(&version) == 0 && version > 0)
 		dprintf(fd, "cuda %d.%d\n", version / 1000, version % 1000 / 10);
 	if (rc == 0)
 		rc = c.count(&count);
-	for (int i = 0; rc == 0 && i < count && i < MAX_GPUS; i++)
-		rc = say_cuda_device(fd, &c, i);
-	if (rc == 0 && count > 0) {
+	if (rc != 0)
+		say_cuda_trouble(fd, &c, "", rc);
+	for (int i = 0; rc == 0 && i < count && i < MAX_GPUS; i++) {
+		char what[40];
+		int one = say_cuda_device(fd, &c, i);
+		snprintf(what, sizeof(what), " for GPU %d of %d", i, count);
+		if (one != 0)
+			say_cuda_trouble(fd, &c, what, one);
+		found = found || one == 0;
+	}
+	if (found)
 		dprintf(fd, "source libcuda\n");
-		return true;
-	}
-	if (rc != 0 && rc != CUDA_NO_DEVICE) {
-		if (!c.error_name || c.error_name(rc, &word) != 0)
-			word = NULL;
-		dprintf(fd, "trouble libcuda returned error %d%s%s\n", rc, word ? ", " : "", word ? word : "");
-	}
-	return false;
+	return found;
 }
 
 struct nvml_memory {
@@ -119,11 +134,12 @@ struct nvml {
 	int (*name)(void *device, char *name, unsigned len);
 	int (*capability)(void *device, int *major, int *minor);
 	int (*memory)(void *device, struct nvml_memory *memory);
+	const char *(*error)(int error);
 };
 
-static bool find_nvml(struct nvml *n)
+static bool find_nvml(const struct hardware_facts *f, struct nvml *n)
 {
-	void *lib = open_first("libnvidia-ml.so.1");
+	void *lib = open_first(f, "libnvidia-ml.so.1");
 	if (!lib)
 		return false;
 	FIND(lib, n->init, "nvmlInit_v2");
@@ -133,40 +149,64 @@ static bool find_nvml(struct nvml *n)
 	FIND(lib, n->name, "nvmlDeviceGetName");
 	FIND(lib, n->capability, "nvmlDeviceGetCudaComputeCapability");
 	FIND(lib, n->memory, "nvmlDeviceGetMemoryInfo");
+	FIND(lib, n->error, "nvmlErrorString");
 	return n->init && n->driver && n->count && n->get && n->name && n->capability;
 }
 
-static void ask_nvml(int fd, bool only_driver)
+/* NVML's errors are above zero. */
+static void say_nvml_trouble(int fd, const struct nvml *n, const char *what, int rc)
+{
+	const char *word = n->error ? n->error(rc) : NULL;
+	dprintf(fd, "trouble NVML returned error %d%s%s%s\n", rc, word ? ", " : "", word ? word : "", what);
+}
+
+/* Whether it is there and answers. */
+static bool say_nvml_device(int fd, const struct nvml *n, unsigned i, unsigned count, bool known)
+{
+	struct nvml_memory memory = {0};
+	char name[NAME_LEN] = "", what[40];
+	void *device;
+	int major, minor, rc = n->get(i, &device);
+	if (rc == 0)
+		rc = n->name(device, name, sizeof(name) - 1);
+	if (rc == 0)
+		rc = n->capability(device, &major, &minor);
+	snprintf(what, sizeof(what), " for GPU %u of %u", i, count);
+	if (rc != 0)
+		say_nvml_trouble(fd, n, what, rc);
+	if (rc != 0 || known)
+		return false;
+	if (!n->memory || n->memory(device, &memory) != 0)
+		memory.total = 0;
+	say_gpu(fd, name, major, minor, memory.total);
+	return true;
+}
+
+/* `known`: libcuda has told the GPUs; what it passes over, because it does not work, is told still. */
+static void ask_nvml(int fd, const struct hardware_facts *f, bool known)
 {
 	struct nvml n = {0};
-	struct nvml_memory memory = {0};
 	char text[NAME_LEN] = "";
-	void *device;
 	unsigned count = 0;
-	int major, minor;
 	bool found = false;
-	if (!find_nvml(&n) || n.init() != 0)
+	if (!find_nvml(f, &n))
 		return;
-	if (n.driver(text, sizeof(text) - 1) == 0)
+	int rc = n.init();
+	if (rc == 0 && n.driver(text, sizeof(text) - 1) == 0)
 		dprintf(fd, "driver %s\n", text);
-	if (only_driver || n.count(&count) != 0)
-		return;
-	for (unsigned i = 0; i < count && i < MAX_GPUS; i++) {
-		if (n.get(i, &device) < 0 || n.name(device, text, sizeof(text) - 1) != 0 ||
-		    n.capability(device, &major, &minor) != 0)
-			continue;
-		if (!n.memory || n.memory(device, &memory) != 0)
-			memory.total = 0;
-		say_gpu(fd, text, major, minor, memory.total);
-		found = true;
-	}
+	if (rc == 0)
+		rc = n.count(&count);
+	if (rc != 0)
+		say_nvml_trouble(fd, &n, "", rc);
+	for (unsigned i = 0; rc == 0 && i < count && i < MAX_GPUS; i++)
+		found = say_nvml_device(fd, &n, i, count, known) || found;
 	if (found)
 		dprintf(fd, "source NVML\n");
 }
 
-void hardware_gpu_child(int fd)
+void hardware_gpu_child(int fd, const struct hardware_facts *f)
 {
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
-	ask_nvml(fd, ask_cuda(fd));
+	ask_nvml(fd, f, ask_cuda(fd, f));
 }

@@ -17,13 +17,14 @@ const char *hardware_parse_driver(const char *text, struct arena *a);
 bool hardware_is_capability(const char *text);
 /* hardware_ask_child: runs `child` in a process of its own and takes its answers. If it dies, or is
  * silent for `patience_ms`, gpu_trouble says so. */
-int hardware_ask_child(void (*child)(int fd), int patience_ms, const struct run *run, struct arena *a,
-		       struct hardware *h, struct err *e) MUST_CHECK;
+typedef void (*hardware_child_fn)(int fd, const struct hardware_facts *f);
+int hardware_ask_child(hardware_child_fn child, const struct hardware_facts *f, int patience_ms, const struct run *run,
+		       struct arena *a, struct hardware *h, struct err *e) MUST_CHECK;
 /* hardware_gpu_child: writes what libcuda, else NVML, says of all GPUs of the machine, as lines
  * ("gpu NAME<TAB>9.0<TAB>BYTES", "driver 570.86.15", "cuda 12.8", "source libcuda", "trouble
- * ..."). It may hang or crash. */
-void hardware_gpu_child(int fd);
+ * ...", which may come several times). It may hang or crash. */
+void hardware_gpu_child(int fd, const struct hardware_facts *f);
 /* hardware_take_answers: reads these lines. hardware_take_smi: reads nvidia-smi's: name,
- * capability, MiB and driver, separated by commas. Malformed lines are skipped. */
+ * capability, MiB and driver, separated by commas. Other lines are troubles. */
 void hardware_take_answers(const char *text, struct arena *a, struct hardware *h);
 void hardware_take_smi(const char *text, struct arena *a, struct hardware *h);

@@ -166,22 +166,27 @@ static void answers_of_nvidia_smi(void **state)
 			  &a, &none);
 	assert_int_equal(none.gpu_count, 0);
 	assert_string_equal(none.gpu_source, "");
+	assert_contains(none.gpu_trouble, "nvidia-smi: NVIDIA-SMI has failed because it couldn't communicate");
+	assert_contains(none.gpu_trouble, "\"compute_cap\" is not valid");
 }
 
-static void child_that_dies(int fd)
+static void child_that_dies(int fd, const struct hardware_facts *f)
 {
+	(void)f;
 	assert_true(write(fd, "driver 550.54.15\n", 17) == 17);
 	raise(SIGKILL);
 }
 
-static void child_that_hangs(int fd)
+static void child_that_hangs(int fd, const struct hardware_facts *f)
 {
+	(void)f;
 	assert_true(write(fd, "gpu NVIDIA A10\t8.6\t1\n", 21) == 21);
 	pause();
 }
 
-static void child_that_talks_too_much(int fd)
+static void child_that_talks_too_much(int fd, const struct hardware_facts *f)
 {
+	(void)f;
 	char line[1000];
 	memset(line, 'x', sizeof(line));
 	line[sizeof(line) - 1] = '\n';
@@ -195,15 +200,15 @@ static void a_driver_that_dies_or_hangs_does_no_harm(void **state)
 	AUTO_ARENA struct arena a = {0};
 	struct hardware h = empty();
 	struct err e = {0};
-	assert_ok(hardware_ask_child(child_that_dies, 10000, test_run(), &a, &h, &e), &e);
+	assert_ok(hardware_ask_child(child_that_dies, facts, 10000, test_run(), &a, &h, &e), &e);
 	assert_string_equal(h.driver, "550.54.15");
 	assert_contains(h.gpu_trouble, "died with signal 9");
 	h = empty();
-	assert_ok(hardware_ask_child(child_that_hangs, 300, test_run(), &a, &h, &e), &e);
+	assert_ok(hardware_ask_child(child_that_hangs, facts, 300, test_run(), &a, &h, &e), &e);
 	assert_contains(h.gpu_trouble, "did not answer");
 	assert_int_equal(h.gpu_count, 1);
 	h = empty();
-	assert_ok(hardware_ask_child(child_that_talks_too_much, 10000, test_run(), &a, &h, &e), &e);
+	assert_ok(hardware_ask_child(child_that_talks_too_much, facts, 10000, test_run(), &a, &h, &e), &e);
 	assert_string_equal(h.gpu_trouble, "");
 	assert_int_equal(h.gpu_count, 0);
 }
