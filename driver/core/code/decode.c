@@ -123,6 +123,20 @@ static void run_x86(const struct decoder *d, const uint8_t *p, size_t len, uint6
 	}
 }
 
+/* "adrp x16; ldrb w16, [x16]; cbz w16": how libgcc's and compiler-rt's outline atomics ask whether the processor has
+ * LSE, before the one instruction of it that they have (GCC libgcc/config/aarch64/lse.S, JUMP_IF_NOT_LSE). */
+static bool asks_for_lse(const uint8_t *p)
+{
+	static const uint32_t masks[] = {0x9f00001f, 0xffc003ff, 0xff00001f},
+			      values[] = {0x90000010, 0x39400210, 0x34000010};
+	uint32_t words[ARRAY_LEN(masks)];
+	memcpy(words, p, sizeof(words));
+	bool same = true;
+	for (size_t i = 0; i < ARRAY_LEN(masks); i++)
+		same = same && (words[i] & masks[i]) == values[i];
+	return same;
+}
+
 /* Every word decodes: what the table does not name is the baseline, data in the code included. */
 static void run_arm(const struct decoder *d, const uint8_t *p, size_t len, uint64_t address, uint64_t allowed,
 		    struct decode_tally *t)
@@ -137,7 +151,7 @@ static void run_arm(const struct decoder *d, const uint8_t *p, size_t len, uint6
 			if ((word & c->mask) != c->value)
 				continue;
 			t->seen |= c->needs;
-			if (c->needs & ~allowed)
+			if ((c->needs & ~allowed) && !(at >= 12 && asks_for_lse(p + at - 12)))
 				note(t, c->needs & ~allowed, address + at, c->what);
 			break;
 		}
@@ -151,6 +165,40 @@ void decode_run(const struct decoder *d, const uint8_t *bytes, size_t len, uint6
 		run_x86(d, bytes, len, address, allowed, t);
 	else
 		run_arm(d, bytes, len, address, allowed, t);
+}
+
+enum { FLUSH_TO_ZERO = 0x8000 }; /* of MXCSR: Intel SDM 1, 10.2.3.3 */
+
+static bool fast_math_x86(const struct decoder *d, const uint8_t *p, size_t len)
+{
+	ZydisDecodedInstruction in;
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	bool set = false;
+	for (size_t at = 0; at < len; at += in.length) {
+		if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&d->zydis, p + at, len - at, &in, operands)) ||
+		    in.meta.category == ZYDIS_CATEGORY_RET)
+			return false;
+		if (in.mnemonic == ZYDIS_MNEMONIC_OR && operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
+		    (operands[1].imm.value.u & FLUSH_TO_ZERO))
+			set = true;
+		if (set && (in.mnemonic == ZYDIS_MNEMONIC_LDMXCSR || in.mnemonic == ZYDIS_MNEMONIC_VLDMXCSR))
+			return true;
+	}
+	return false;
+}
+
+bool decode_fast_math(const struct decoder *d, const uint8_t *bytes, size_t len)
+{
+	enum { RET = 0xd65f03c0, MSR_FPCR = 0xd51b4400, WITHOUT_REGISTER = 0xffffffe0 };
+	uint32_t word = 0;
+	if (d->machine == EXTENSION_X86_64)
+		return fast_math_x86(d, bytes, len);
+	for (size_t at = 0; at + 4 <= len && word != RET; at += 4) {
+		memcpy(&word, bytes + at, sizeof(word));
+		if ((word & WITHOUT_REGISTER) == MSR_FPCR)
+			return true;
+	}
+	return false;
 }
 
 static bool wanted(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *operand, bool calls)

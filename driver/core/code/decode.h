@@ -29,6 +29,9 @@ const char *decoder_id(char ret[32]);
 /* decode_run: the code from `address` on, added to *t. `allowed` holds the baseline. */
 void decode_run(const struct decoder *d, const uint8_t *bytes, size_t len, uint64_t address, uint64_t allowed,
 		struct decode_tally *t);
+/* decode_fast_math: whether a function, up to its first return, sets flush-to-zero for the thread
+ * that runs it: on x86-64 a bit of MXCSR, on AArch64 FPCR. */
+bool decode_fast_math(const struct decoder *d, const uint8_t *bytes, size_t len);
 /* decode_targets: where x86-64 code calls or jumps to directly (`calls`), or which addresses
  * relative to itself it takes; at most `max`. */
 size_t decode_targets(const struct decoder *d, const uint8_t *bytes, size_t len, uint64_t address, bool calls,

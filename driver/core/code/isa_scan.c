@@ -171,11 +171,15 @@ static size_t targets_of(const struct scanning *s, const struct code_range *r, b
 
 /* A resolver takes the addresses of what it chooses from; these may have any name. What an initialiser calls and has no
  * name is a part of it: compilers split the function. */
-static void mark_ranges(struct scanning *s)
+static void mark_ranges(struct scanning *s, bool *fast_math)
 {
-	uint64_t targets[TARGETS_MAX];
+	uint64_t targets[TARGETS_MAX], offset, room;
 	for (size_t i = 0; i < s->map->count; i++) {
 		const struct code_range *r = &s->map->ranges[i];
+		uint64_t size = r->end - r->start;
+		if ((r->flags & CODE_INIT) && elf_map_find(s->m, r->start, &offset, &room))
+			*fast_math = *fast_math ||
+				     decode_fast_math(s->decoder, s->m->data + offset, size < room ? size : room);
 		bool init = (r->flags & CODE_INIT) && (r->flags & CODE_DECLARED);
 		size_t chosen = r->flags & CODE_RESOLVER ? targets_of(s, r, false, targets) : 0;
 		for (size_t k = 0; k < chosen; k++) {
@@ -212,7 +216,7 @@ int isa_scan_file(struct elf_map *m, const struct decoder *const decoders[EXTENS
 	struct scanner *team = arena_array(&scratch, HELPERS_MAX + 1, sizeof(*team));
 	size_t team_count = 1;
 	team[0].s = &s;
-	mark_ranges(&s);
+	mark_ranges(&s, &r.fast_math);
 	make_blocks(&s, &scratch);
 	while (scan_next(&team[0]))
 		add_thread(&team[0], team, &team_count);

@@ -19,6 +19,7 @@ struct isa_scan {
 	uint64_t bytes, instructions;
 	size_t functions; /* ranges with a name or a frame description */
 	size_t unknown;   /* of them, with bytes that the decoder does not know */
+	bool fast_math;   /* an initialiser sets flush-to-zero */
 	uint64_t skipped; /* bytes between functions that are not instructions */
 };
 

@@ -9,8 +9,11 @@
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "core/ninja/ninja_log.h"
+#include "core/root/sandbox.h"
 
 #define MAX_TEXT (UINT64_C(512) << 20)
+
+enum { MAX_RESPONSE = 1 << 20, RESPONSE_DEPTH = 4 };
 
 /* CMake's own reading of a boolean; -1 for any other word. */
 static int cmake_bool(const char *v)
@@ -289,6 +292,33 @@ static int report_wrong(const struct wrong_units *w, const struct config_report 
 	return err_hint(e, "see '%s'", path_join(&a, top, rel));
 }
 
+/* GCC and clang take words from a file that is named behind '@'; such a file may name another. Where they cannot read
+ * it the word stands for itself, and so it does here. `dir`: where the command runs. */
+static const char *with_files(const char *top, const char *dir, const char *command, unsigned depth, struct arena *a)
+{
+	static const char ends[] = " \t\r\n\"'";
+	AUTO_BUF struct buf out = {0};
+	if (depth == 0 || !strchr(command, '@'))
+		return command;
+	for (const char *at = command; *at;) {
+		size_t n = strcspn(at, ends);
+		AUTO_BUF struct buf text = {0};
+		struct err none = {0};
+		const char *path = n > 1 && *at == '@' ? path_absolute(a, dir, arena_strndup(a, at + 1, n - 1)) : "";
+		const char *rel = path_below(path, SANDBOX_SRC);
+		rel = rel ? rel : path_below(path, top);
+		if (rel && fs_read(top, rel, MAX_RESPONSE, &text, &none) == 0)
+			buf_addstr(&out, with_files(top, dir, buf_cstr(&text), depth - 1, a));
+		else
+			buf_add(&out, at, n);
+		at += n;
+		n = strspn(at, ends);
+		buf_add(&out, at, n);
+		at += n;
+	}
+	return arena_strdup(a, buf_cstr(&out));
+}
+
 int check_config_commands(const struct plan *p, const char *top, const char *commands, struct config_report *r,
 			  struct err *e)
 {
@@ -306,9 +336,11 @@ int check_config_commands(const struct plan *p, const char *top, const char *com
 	{
 		const char *file = json_string_value(json_object_get(entry, "file"));
 		const char *command = json_string_value(json_object_get(entry, "command"));
+		const char *dir = json_string_value(json_object_get(entry, "directory"));
+		AUTO_ARENA struct arena scratch = {0};
 		if (!file || !command)
 			return err_set(e, ERR_INTEGRITY, "'%s' entry %zu has no file or no command", path, i);
-		check_command(p, file, command, r, &wrong);
+		check_command(p, file, with_files(top, dir ? dir : "/", command, RESPONSE_DEPTH, &scratch), r, &wrong);
 	}
 	return report_wrong(&wrong, r, top, commands, e);
 }

@@ -79,6 +79,7 @@ int verify_isa_scan(const char *path, const char *library, const struct isa_rule
 	l->bytes = s.bytes;
 	l->functions = s.functions;
 	l->unknown = s.unknown;
+	l->fast_math = s.fast_math;
 	for (size_t i = 0; i < s.count; i++)
 		add_found(&s.found[i], rules, library, a, l);
 	return 0;
@@ -170,6 +171,10 @@ void verify_isa(struct verifying *v)
 		v->report.code_functions += l->functions;
 		if (!l->examined)
 			continue;
+		if (l->fast_math)
+			verify_add(v, FINDING_WARNING, "fast-math", v->members[i].entry->name,
+				   "switches subnormal numbers off for the thread that loads it: every program that "
+				   "imports it computes with zero in their place (linked with -ffast-math?)");
 		report_library(v, v->members[i].entry->name, l, promise);
 		for (unsigned c = ISA_INIT; c <= ISA_PLAIN; c++)
 			beyond |= l->groups[c].above;

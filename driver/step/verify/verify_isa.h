@@ -34,6 +34,7 @@ struct library_isa {
 	enum extension_machine machine;
 	uint64_t bytes;
 	size_t functions, unknown;
+	bool fast_math; /* loading it sets flush-to-zero */
 	struct isa_findings groups[ISA_CLASSES];
 };
 

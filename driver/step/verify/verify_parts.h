@@ -72,7 +72,7 @@ void verify_record(struct verifying *v);
 void verify_info(struct verifying *v);
 void verify_elf(struct verifying *v);     /* what libraries are, and the platform tag */
 void verify_load(struct verifying *v);    /* search paths and needed libraries */
-void verify_modules(struct verifying *v);  /* modules that its Pythons import, the stable ABI */
+void verify_modules(struct verifying *v); /* modules that its Pythons import, the stable ABI */
 void verify_symbols(struct verifying *v); /* where undefined symbols come from */
 void verify_threads(struct verifying *v); /* thread pools: threads.yaml */
 void verify_isa(struct verifying *v);     /* instructions of the libraries' code */

@@ -32,6 +32,7 @@ const struct verify_rule verify_rules[] = {
 	{"isa-unnamed", "functions that use more have a name, so that their callers can be found"},
 	{"isa-dispatched", "(a note) functions that are called only after a check of the processor"},
 	{"isa-unchecked", "all machine code can be examined"},
+	{"fast-math", "loading a library does not change how the program computes"},
 	{"build-path", "no file holds a path of the build"},
 	{"name", "names are seen whole, are taken by file systems, and mean the same on all of them"},
 	{"start", "nothing runs whenever Python starts"},
