@@ -305,7 +305,7 @@ static const char *with_files(const char *top, const char *dir, const char *comm
 		AUTO_BUF struct buf text = {0};
 		struct err none = {0};
 		const char *path = n > 1 && *at == '@' ? path_absolute(a, dir, arena_strndup(a, at + 1, n - 1)) : "";
-		const char *rel = path_below(path, SANDBOX_SRC);
+		const char *rel = path_below(path, SANDBOX_TOP);
 		rel = rel ? rel : path_below(path, top);
 		if (rel && fs_read(top, rel, MAX_RESPONSE, &text, &none) == 0)
 			buf_addstr(&out, with_files(top, dir, buf_cstr(&text), depth - 1, a));

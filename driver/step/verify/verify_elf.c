@@ -91,8 +91,8 @@ static void check_format(struct verifying *v, const struct verify_member *m, boo
 		verify_add(v, FINDING_ERROR, "elf", name, "is not a library: %s", not );
 	else if (m->kind == ELF_FOREIGN)
 		verify_add(v, FINDING_NOTE, "elf", name,
-			   "is a %s-bit ELF file of machine %u, of which nothing more is examined",
-			   m->machine == EM_386 || m->machine == EM_ARM ? "32" : "foreign", m->machine);
+			   "is not a 64-bit little-endian ELF file (its machine is %u): nothing more is examined",
+			   m->machine);
 }
 
 enum { PAGE_LARGEST = 0x10000 }; /* of AArch64 kernels: RHEL's, and those for Grace */
@@ -169,7 +169,7 @@ static void check_platform(struct verifying *v, const char *platform, const stru
 	else if (s->other && s->own && machine)
 		verify_add(v, FINDING_NOTE, "tag", s->other->entry->name, "is for %s, and the wheel for '%s'", machine,
 			   platform);
-	if (!s->own || !*v->report.tag)
+	if (!s->own || !strstr(v->report.tag, "linux"))
 		return;
 	if (claimed && !honest)
 		verify_add(v, FINDING_ERROR, "tag", "", "has the platform '%s', but no manylinux policy holds: %s",

@@ -105,20 +105,25 @@ static void check_tags(struct verifying *v, const char *file, const struct wheel
 {
 	const struct wheel_name *n = &v->report.name;
 	struct strlist seen = {0};
+	const char *first = "";
+	size_t want = count_pieces(n->python) * count_pieces(n->abi) * count_pieces(n->platform);
+	size_t others = 0;
 	for (size_t i = 0; i < h->count; i++) {
 		const char *tag = h->items[i].value;
 		if (strcasecmp(h->items[i].key, "Tag") != 0)
 			continue;
-		if (!name_has_tag(v, tag))
-			verify_add(v, FINDING_ERROR, "metadata", file,
-				   "has the Tag '%s', which the file name does not have", tag);
-		else if (!strlist_contains(&seen, tag))
+		if (!name_has_tag(v, tag) && others++ == 0)
+			first = tag;
+		if (name_has_tag(v, tag) && !strlist_contains(&seen, tag))
 			strlist_ref(&seen, v->a, tag);
 	}
-	size_t want = count_pieces(n->python) * count_pieces(n->abi) * count_pieces(n->platform);
-	if (seen.count != want)
-		verify_add(v, v->ours ? FINDING_ERROR : FINDING_WARNING, "metadata", file,
-			   "has %zu of the %zu Tags of the file name", seen.count, want);
+	/* pip goes by the file name. */
+	enum finding_level level = v->ours ? FINDING_ERROR : FINDING_WARNING;
+	if (others)
+		verify_add(v, level, "metadata", file, "has the Tag '%s', which the file name does not have%s", first,
+			   others > 1 ? arena_printf(v->a, "; it is the first of %zu such Tags", others) : "");
+	else if (seen.count != want)
+		verify_add(v, level, "metadata", file, "has %zu of the %zu Tags of the file name", seen.count, want);
 }
 
 static void check_wheel_file(struct verifying *v)
@@ -192,7 +197,7 @@ static void check_order(struct verifying *v)
 			last_payload = m;
 	}
 	if (first_info && last_payload && last_payload->entry->offset > first_info->entry->offset)
-		verify_add(v, FINDING_WARNING, "zip", last_payload->entry->name,
+		verify_add(v, v->ours ? FINDING_WARNING : FINDING_NOTE, "zip", last_payload->entry->name,
 			   "is behind the dist-info directory, which should be last");
 	for (size_t i = 0; record && i < v->count; i++) {
 		const struct verify_member *m = &v->members[i];

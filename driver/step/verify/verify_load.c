@@ -21,8 +21,11 @@ struct loading {
 	size_t count;
 	struct strlist installed; /* every member, sorted */
 	struct strlist told;      /* NEEDED names that there is a finding for */
-	size_t runpaths;          /* libraries of other makers with DT_RUNPATH */
-	const char *first_runpath;
+	/* of other makers: libraries with DT_RUNPATH, and entries that lead elsewhere */
+	struct some {
+		size_t count;
+		const char *file, *entry;
+	} runpaths, absolute, outside, empty;
 };
 
 /* What may stay outside because torch brings it, under any SONAME version, which distributions add: torch's own
@@ -54,27 +57,47 @@ static const char *behind_origin(const char *entry)
 	return NULL;
 }
 
-/* A place that other makers' libraries may name on purpose is no error there. */
-static enum finding_level severe(const struct verifying *v)
+static void count_in(struct some *s, const char *file, const char *entry)
 {
-	return v->ours ? FINDING_ERROR : FINDING_WARNING;
+	if (s->count++ == 0)
+		*s = (struct some){1, file, entry};
 }
 
-/* strsep, because an empty entry means the current directory. */
-static void read_path(struct verifying *v, struct library *l, const char *path, const char *tag)
+/* A place that other makers' libraries may name on purpose is no error there, and told once. */
+static void tell_entry(struct loading *g, const struct library *l, struct some *s, const char *entry, const char *tag,
+		       const char *what)
 {
-	const char *name = l->m->entry->name;
-	for (char *rest = arena_strdup(v->a, path), *entry; (entry = strsep(&rest, ":"));) {
+	if (g->v->ours)
+		verify_add(g->v, FINDING_ERROR, "rpath", l->m->entry->name, "has '%s' in its %s, which %s", entry, tag,
+			   what);
+	else
+		count_in(s, l->m->entry->name, entry);
+}
+
+static void tell_some(struct verifying *v, enum finding_level level, const struct some *s, const char *what)
+{
+	if (s->count)
+		verify_add(v, level, "rpath", s->file, "looks for libraries in '%s', which %s%s", s->entry, what,
+			   s->count > 1 ? arena_printf(v->a, "; it is the first of %zu such entries", s->count) : "");
+}
+
+#define NOT_OF_ORIGIN "does not begin with $ORIGIN"
+#define LEAVES "leaves site-packages"
+
+/* strsep, because an empty entry means the current directory. */
+static void read_path(struct loading *g, struct library *l, const char *path, const char *tag)
+{
+	struct verifying *v = g->v;
+	/* An empty one is none: patchelf and strip leave it. */
+	for (char *rest = *path ? arena_strdup(v->a, path) : NULL, *entry; (entry = strsep(&rest, ":"));) {
 		const char *relative = behind_origin(entry);
 		if (!relative) {
-			verify_add(v, *entry == '/' ? severe(v) : FINDING_ERROR, "rpath", name,
-				   "has '%s' in its %s, which does not begin with $ORIGIN", entry, tag);
+			tell_entry(g, l, *entry ? &g->absolute : &g->empty, entry, tag, NOT_OF_ORIGIN);
 			continue;
 		}
 		const char *from = l->installed && strchr(l->installed, '/') ? path_dir(v->a, l->installed) : "";
 		if (l->installed && !path_stays_inside(from, *relative ? relative : ".")) {
-			verify_add(v, severe(v), "rpath", name, "has '%s' in its %s, which leaves site-packages", entry,
-				   tag);
+			tell_entry(g, l, &g->outside, entry, tag, LEAVES);
 			continue;
 		}
 		strlist_ref(&l->dirs, v->a,
@@ -91,16 +114,16 @@ static void read_paths(struct loading *g, struct library *l)
 	if (elf->runpath && g->v->ours)
 		verify_add(g->v, FINDING_ERROR, "rpath", name,
 			   "has a DT_RUNPATH ('%s'), after which LD_LIBRARY_PATH wins", elf->runpath);
-	else if (elf->runpath && g->runpaths++ == 0)
-		g->first_runpath = name;
+	else if (elf->runpath)
+		count_in(&g->runpaths, name, "");
 	if (elf->runpath && elf->rpath && strcmp(elf->runpath, elf->rpath) != 0)
 		verify_add(g->v, FINDING_WARNING, "rpath", name,
 			   "has a DT_RPATH ('%s') that the loader passes over, because there is a DT_RUNPATH",
 			   elf->rpath);
 	if (elf->runpath)
-		read_path(g->v, l, elf->runpath, "DT_RUNPATH");
+		read_path(g, l, elf->runpath, "DT_RUNPATH");
 	else if (elf->rpath)
-		read_path(g->v, l, elf->rpath, "DT_RPATH");
+		read_path(g, l, elf->rpath, "DT_RPATH");
 }
 
 const struct verify_member *verify_inside(const struct verifying *v, const char *needed)
@@ -197,11 +220,11 @@ static bool is_system(const struct verifying *v, const struct library *l, const 
 	       (!v->musl && v->q->policy && manylinux_allows(v->q->policy, l->m->machine, needed));
 }
 
-/* The required distributions whose libraries were not given. */
+/* The required distributions whose libraries were not given. Of its own wheels ptbuild knows what they may find there. */
 static const char *not_given(const struct verifying *v)
 {
 	struct strlist names = {0};
-	for (size_t i = 0; i < v->requires.count; i++)
+	for (size_t i = 0; i < v->requires.count && !v->ours; i++)
 		if (!strlist_contains(&v->q->given, v->requires.items[i]) &&
 		    !strlist_contains(&names, v->requires.items[i]))
 			strlist_ref(&names, v->a, v->requires.items[i]);
@@ -263,9 +286,13 @@ void verify_load(struct verifying *v)
 	strlist_sort(&g.installed);
 	for (size_t i = 0; i < g.count; i++)
 		check_needed(&g, &g.libraries[i]);
-	if (g.runpaths)
-		verify_add(v, FINDING_NOTE, "rpath", g.first_runpath,
+	tell_some(v, FINDING_ERROR, &g.empty, "means the current directory");
+	tell_some(v, FINDING_WARNING, &g.absolute, NOT_OF_ORIGIN);
+	tell_some(v, FINDING_WARNING, &g.outside, LEAVES);
+	if (g.runpaths.count)
+		verify_add(v, FINDING_NOTE, "rpath", g.runpaths.file,
 			   "has a DT_RUNPATH, after which LD_LIBRARY_PATH wins%s",
-			   g.runpaths > 1 ? arena_printf(v->a, "; it is the first of %zu such libraries", g.runpaths)
-					  : "");
+			   g.runpaths.count > 1
+				   ? arena_printf(v->a, "; it is the first of %zu such libraries", g.runpaths.count)
+				   : "");
 }

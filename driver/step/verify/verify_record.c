@@ -21,7 +21,12 @@ static bool is_exempt(const struct verifying *v, const char *path)
 	       (strcmp(name, "RECORD") == 0 || strcmp(name, "RECORD.jws") == 0 || strcmp(name, "RECORD.p7s") == 0);
 }
 
-static void check_member(struct verifying *v, const struct verify_member *m)
+struct without_digest {
+	size_t count;
+	const char *first;
+};
+
+static void check_member(struct verifying *v, const struct verify_member *m, struct without_digest *without)
 {
 	const char *name = m->entry->name;
 	const struct wheel_record_row *row = m->row;
@@ -32,14 +37,14 @@ static void check_member(struct verifying *v, const struct verify_member *m)
 	}
 	if (is_exempt(v, name) || m->broken)
 		return;
-	if (!*row->digest)
-		verify_add(v, FINDING_ERROR, "record", name, "has no digest in RECORD");
-	else if (strcmp(row->digest, m->digest) != 0)
+	if (!*row->digest && without->count++ == 0)
+		without->first = name;
+	if (*row->digest && strcmp(row->digest, m->digest) != 0)
 		verify_add(v, FINDING_ERROR, "record", name, "has the digest %s, RECORD says %s", m->digest,
 			   row->digest);
-	if (row->size < 0)
+	if (row->size < 0 && *row->digest)
 		verify_add(v, FINDING_WARNING, "record", name, "has no size in RECORD");
-	else if ((uint64_t)row->size != m->entry->size)
+	else if (row->size >= 0 && (uint64_t)row->size != m->entry->size)
 		verify_add(v, FINDING_ERROR, "record", name, "has %" PRIu64 " bytes, RECORD says %" PRId64,
 			   m->entry->size, row->size);
 }
@@ -87,7 +92,12 @@ void verify_record(struct verifying *v)
 {
 	if (!v->rows_read)
 		return;
+	struct without_digest without = {0};
 	check_rows(v);
 	for (size_t i = 0; i < v->count; i++)
-		check_member(v, &v->members[i]);
+		check_member(v, &v->members[i], &without);
+	if (without.count)
+		verify_add(v, FINDING_ERROR, "record", without.first, "has no digest in RECORD%s",
+			   without.count > 1 ? arena_printf(v->a, "; it is the first of %zu such files", without.count)
+					     : "");
 }

@@ -117,7 +117,7 @@ static enum origin origin_of(const struct symbols *l, const struct verify_member
 	if (is_defined(l, symbol) || is_python(symbol))
 		return PROVIDED;
 	if (is_libc(l, symbol))
-		return UNVERSIONED;
+		return l->v->musl ? PROVIDED : UNVERSIONED; /* musl's symbols have no versions */
 	return l->open[m - l->v->members] ? OPEN : MISSING;
 }
 
@@ -135,9 +135,10 @@ static void check_library(const struct symbols *l, const struct verify_member *m
 			verify_add(l->v, FINDING_ERROR, "undefined", m->entry->name,
 				   "needs the symbol '%s', which nothing provides", demangle(symbol, l->v->a));
 	}
+	/* Python itself has loaded both. */
 	if (unversioned.count)
 		verify_add(
-			l->v, FINDING_WARNING, "undefined", m->entry->name,
+			l->v, l->v->ours ? FINDING_WARNING : FINDING_NOTE, "undefined", m->entry->name,
 			"uses %s of the C library, which it does not need by name: something else must have loaded it",
 			strlist_join(&unversioned, l->v->a, ", "));
 	if (missing > SHOWN_MAX)

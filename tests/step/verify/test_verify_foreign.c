@@ -1,0 +1,514 @@
+/* Wheels that others made: what pip, the loader and Python do with them, and nothing else, is told. */
+#include "verify_fixture.h"
+
+#include <elf.h>
+
+static const struct tables *tables;
+static const struct isa_rules *rules;
+
+static int load(void **state)
+{
+	static struct arena rows;
+	if (load_policy(state) != 0)
+		return -1;
+	tables = shipped_tables(&rows);
+	rules = shipped_rules(&rows);
+	return 0;
+}
+
+static const char *file(const char *name)
+{
+	return test_path("w/%s", name);
+}
+
+static char *read_bytes(const char *path, size_t *ret)
+{
+	struct stat st;
+	assert_int_equal(stat(path, &st), 0);
+	*ret = (size_t)st.st_size;
+	return test_read(path);
+}
+
+static void library(const char *name, const char *text, const char *flags)
+{
+	compile(arena_printf(&arena, "w/%s", name), text,
+		arena_printf(&arena, "-nostdlib -Wl,-z,noexecstack %s", flags));
+}
+
+struct maker {
+	const char *name, *version, *info; /* NULL: as the file name has them */
+	const char *metadata;              /* more lines */
+	const char *algorithm;             /* of RECORD; NULL: sha256 */
+};
+
+/* What lies below "w", with metadata, as a wheel of this name. */
+static const char *wheel_by(const char *name, const struct maker *m)
+{
+	struct wheel_name n;
+	struct strlist python = {0}, abi = {0}, platform = {0}, files = {0};
+	struct buf AUTO_BUF wheel = {0}, record = {0};
+	uint8_t sha256[32];
+	uint64_t size;
+	struct zip_writer *w;
+	assert_ok(wheel_name_parse(name, &arena, &n, &err), &err);
+	const char *info = m->info ? m->info : wheel_dist_info(&n, &arena);
+	strlist_split(&python, &arena, n.python, ".");
+	strlist_split(&abi, &arena, n.abi, ".");
+	strlist_split(&platform, &arena, n.platform, ".");
+	buf_addstr(&wheel, "Wheel-Version: 1.0\nGenerator: hand\nRoot-Is-Purelib: false\n");
+	for (size_t i = 0; i < python.count; i++)
+		for (size_t k = 0; k < abi.count; k++)
+			for (size_t p = 0; p < platform.count; p++)
+				buf_printf(&wheel, "Tag: %s-%s-%s\n", python.items[i], abi.items[k], platform.items[p]);
+	shell("mkdir -p '%s'", file(info));
+	test_write(file(arena_printf(&arena, "%s/WHEEL", info)), buf_cstr(&wheel));
+	test_write(file(arena_printf(&arena, "%s/METADATA", info)),
+		   arena_printf(&arena, "Metadata-Version: 2.1\nName: %s\nVersion: %s\n%s", m->name ? m->name : n.dist,
+				m->version ? m->version : n.version, m->metadata ? m->metadata : ""));
+	shell("cd '%s' && find . -type f ! -path '*.dist-info/*' -printf '%%P\\n' | sort > ../list && find . -type f "
+	      "-path '*.dist-info/*' -printf '%%P\\n' | sort >> ../list",
+	      test_path("w"));
+	AUTO_FREE char *list = test_read(test_path("list"));
+	strlist_split(&files, &arena, list, "\n");
+	const char *path = arena_strdup(&arena, test_path("%s", name));
+	unlink(path);
+	assert_ok(zip_create(path, 0, 1, 1, &w, &err), &err);
+	for (size_t i = 0; i < files.count; i++) {
+		char digest[DIGEST_RECORD_MAX];
+		size_t len;
+		AUTO_FREE char *data = read_bytes(file(files.items[i]), &len);
+		digest_record(m->algorithm ? m->algorithm : "sha256", data, len, digest);
+		wheel_record_line(&record, files.items[i], digest, (int64_t)len);
+		assert_ok(zip_add_file(w, files.items[i], file(files.items[i]), sha256, &size, &err), &err);
+	}
+	const char *own = arena_printf(&arena, "%s/RECORD", info);
+	wheel_record_line(&record, own, "", -1);
+	assert_ok(zip_add_data(w, own, record.data, record.len, &err), &err);
+	assert_ok(zip_finish(w, sha256, &err), &err);
+	shell("rm -r '%s'", file(info));
+	return path;
+}
+
+static struct verify_report judge(const char *name)
+{
+	static const struct maker plain = {0};
+	return verify_with((struct verify_request){.wheel = wheel_by(name, &plain), .tables = tables, .code = rules});
+}
+
+static void assert_silent(const struct verify_report *r)
+{
+	if (r->errors || r->warnings)
+		fail_msg("%s", verify_text(r, &arena));
+}
+
+static bool says(const struct verify_report *r, const char *text)
+{
+	return test_has(verify_text(r, &arena), text);
+}
+
+#define LINUX "-py3-none-manylinux_2_17_x86_64.whl"
+#define F "int f(void) { return 1; }\n"
+#define G "int f(void); int g(void) { return f(); }\n"
+
+static void spellings_of_one_name_and_version(void **state)
+{
+	(void)state;
+	test_write(file("a.py"), "");
+	struct verify_request q = {
+		.wheel = wheel_by("multi_res-1.0+cu12.AbiTRUE-py3-none-any.whl",
+				  &(struct maker){"Multi.Res", "1.0.0+CU12-abitrue",
+						  "Multi-Res-1+cu12.abitrue.dist-info", NULL, "sha512"})};
+	struct verify_report r = verify_with(q);
+	assert_silent(&r);
+	q.wheel = wheel_by("multi_res-1.0+cu12-py3-none-any.whl", &(struct maker){.version = "1.0"});
+	r = verify_with(q);
+	assert_found(&r, FINDING_ERROR, "metadata", "METADATA", "has the Version '1.0'");
+	q.wheel = wheel_by("multi_res-1.0_odd-py3-none-any.whl", &(struct maker){.version = "1.0-odd"});
+	r = verify_with(q);
+	assert_found(&r, FINDING_ERROR, "metadata", "METADATA", "none by PEP 440");
+	q.wheel = wheel_by("multi_res-1.0-py3-none-any.whl", &(struct maker){.info = "multi_res-1.1.dist-info"});
+	r = verify_with(q);
+	assert_found(&r, FINDING_ERROR, "metadata", "multi_res-1.1.dist-info", "is not named after the file");
+}
+
+static void a_stronger_digest_is_compared(void **state)
+{
+	(void)state;
+	test_write(file("a.py"), "x = 1\n");
+	const char *wheel = wheel_by("a-1-py3-none-any.whl", &(struct maker){.algorithm = "sha384"});
+	struct verify_report r = verify(wheel);
+	assert_silent(&r);
+	shell("cd '%s' && python3 - '%s' <<'E'\nimport sys, zipfile\nw = sys.argv[1]\nz = zipfile.ZipFile(w)\n"
+	      "d = [(i, z.read(i)) for i in z.infolist()]\nz = zipfile.ZipFile(w, 'w')\n"
+	      "[z.writestr(i, b.replace(b'x = 1', b'x = 2') if i.filename == 'a.py' else b) for i, b in "
+	      "d]\nz.close()\nE",
+	      test_path("."), wheel);
+	r = verify(wheel);
+	assert_only_error(&r, "record", "a.py", "has the digest sha384=");
+}
+
+static void files_that_every_start_reads(void **state)
+{
+	(void)state;
+	static const char *const names[] = {"x.pth", "sitecustomize.py", "p-1.data/purelib/usercustomize.py"};
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		test_dir();
+		shell("mkdir -p \"$(dirname '%s')\"", file(names[i]));
+		test_write(file(names[i]), "import os\n");
+		struct verify_report r = judge("p-1-py3-none-any.whl");
+		assert_found(&r, FINDING_WARNING, "start", names[i], "every start of Python");
+	}
+	test_dir();
+	test_write(file("p/x.pth"), "");
+	test_write(file("p/sitecustomize.py"), "");
+	struct verify_report r = judge("p-1-py3-none-any.whl");
+	assert_silent(&r);
+}
+
+static void names_that_windows_changes(void **state)
+{
+	(void)state;
+	test_write(file("p/a.py"), "");
+	test_write(file("p./A.py"), "");
+	struct verify_report r = judge("p-1-py3-none-any.whl");
+	assert_found(&r, FINDING_WARNING, "name", "p./A.py", "ends in a dot or a blank");
+	assert_true(says(&r, "is the same as 'p"));
+}
+
+/* Two libraries, of which the second needs the first. */
+static void pair(const char *first, const char *second, const char *flags)
+{
+	library(first, F, "-Wl,-soname,libf.so.1");
+	library(second, G, arena_printf(&arena, "'%s' %s", file(first), flags));
+}
+
+#define RPATH(path) "-Wl,--disable-new-dtags '-Wl,-rpath," path "'"
+#define RUNPATH(path) "-Wl,--enable-new-dtags '-Wl,-rpath," path "'"
+
+static void search_paths_that_lead_there(void **state)
+{
+	(void)state;
+	static const char *const rows[][3] = {
+		{"p/libf.so.1", "p/c.so", RPATH("$ORIGIN")},
+		{"p/libf.so.1", "p/c.so", RUNPATH("${ORIGIN}/")},
+		{"p.libs/libf.so.1", "p/c.so", RUNPATH("$ORIGIN/../p.libs")},
+		{"p-1.data/platlib/p.libs/libf.so.1", "p-1.data/platlib/p/c.so", RPATH("$ORIGIN/../p.libs")},
+		{"p.libs/libf.so.1", "p-1.data/purelib/p/c.so", RPATH("$ORIGIN/../p.libs")},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		test_dir();
+		pair(rows[i][0], rows[i][1], rows[i][2]);
+		struct verify_report r = judge("p-1" LINUX);
+		assert_silent(&r);
+		assert_false(says(&r, "[needed]"));
+	}
+	test_dir();
+	pair("p/libf.so.1", "p/c.so", "");
+	struct verify_report r = judge("p-1" LINUX);
+	assert_found(&r, FINDING_WARNING, "needed", "p/c.so", "neither its search path nor that of its loaders");
+	test_dir();
+	pair("p/libf.so.1", "p/c.so", RPATH("/opt/vendor/lib:$ORIGIN"));
+	r = judge("p-1" LINUX);
+	assert_int_equal(r.errors, 0);
+	assert_found(&r, FINDING_WARNING, "rpath", "p/c.so", "looks for libraries in '/opt/vendor/lib'");
+}
+
+/* a.so -> libb.so -> libf.so.1; only a.so says where they are. */
+static void chain(const char *of_a, const char *of_b)
+{
+	library("p/lib/libf.so.1", F, "-Wl,-soname,libf.so.1");
+	library("p/lib/libb.so", G, arena_printf(&arena, "-Wl,-soname,libb.so '%s' %s", file("p/lib/libf.so.1"), of_b));
+	library("p/a.so", "int g(void); int h(void) { return g(); }\n",
+		arena_printf(&arena, "'%s' %s", file("p/lib/libb.so"), of_a));
+}
+
+static void search_paths_are_handed_on(void **state)
+{
+	(void)state;
+	chain(RPATH("$ORIGIN/lib"), "");
+	struct verify_report r = judge("p-1" LINUX);
+	assert_silent(&r);
+	test_dir(); /* a DT_RUNPATH serves its own library alone */
+	chain(RUNPATH("$ORIGIN/lib"), "");
+	r = judge("p-1" LINUX);
+	assert_found(&r, FINDING_WARNING, "needed", "p/lib/libb.so", "needs 'libf.so.1'");
+	test_dir(); /* and shuts out what loaders hand on */
+	chain(RPATH("$ORIGIN/lib"), RUNPATH("$ORIGIN/elsewhere"));
+	r = judge("p-1" LINUX);
+	assert_found(&r, FINDING_WARNING, "needed", "p/lib/libb.so", "needs 'libf.so.1'");
+	test_dir(); /* but what is loaded already is there */
+	chain(arena_printf(&arena, "-Wl,--no-as-needed '%s' " RUNPATH("$ORIGIN/lib"), file("p/lib/libf.so.1")), "");
+	r = judge("p-1" LINUX);
+	assert_silent(&r);
+}
+
+static void libraries_of_required_packages(void **state)
+{
+	(void)state;
+	library("libf.so.1", F, "-Wl,-soname,libf.so.1");
+	const char *other = wheel_by("f_lib-1" LINUX, &(struct maker){0});
+	library("p/c.so", G, arena_printf(&arena, "'%s'", file("libf.so.1")));
+	unlink(file("libf.so.1"));
+	struct verify_request q = {
+		.wheel = wheel_by("p-1" LINUX, &(struct maker){.metadata = "Requires-Dist: F.lib>=1\n"})};
+	struct verify_report r = verify_with(q);
+	assert_silent(&r);
+	assert_found(&r, FINDING_NOTE, "needed", "p/c.so", "a package that it requires may hold it");
+	struct companions c = {0};
+	assert_ok(companions_of_wheel(other, test_run(), &arena, &c, &err), &err);
+	strlist_add(&q.provided, &arena, "libf.so.1");
+	strlist_add(&q.given, &arena, "f_lib");
+	q.companions = c.items;
+	q.companions_count = c.count;
+	r = verify_with(q);
+	assert_false(says(&r, "[needed]"));
+	q.provided = (struct strlist){0};
+	r = verify_with(q);
+	assert_found(&r, FINDING_ERROR, "needed", "p/c.so", "needs 'libf.so.1', which is neither in the wheel");
+	q = (struct verify_request){.wheel = wheel_by("q-1" LINUX, &(struct maker){0})};
+	r = verify_with(q);
+	assert_found(&r, FINDING_ERROR, "needed", "p/c.so", "needs 'libf.so.1', which is neither in the wheel");
+}
+
+/* The library with another ELF header, or with other program headers of a type. */
+static void patch(const char *name, void (*change)(Elf64_Ehdr *h, Elf64_Phdr *p))
+{
+	size_t len;
+	char *data = read_bytes(file(name), &len);
+	Elf64_Ehdr *h = (Elf64_Ehdr *)(void *)data;
+	change(h, (Elf64_Phdr *)(void *)(data + h->e_phoff));
+	test_write_bytes(file(name), data, len);
+	free(data);
+}
+
+static void shift_last_segment(Elf64_Ehdr *h, Elf64_Phdr *p)
+{
+	Elf64_Phdr *last = NULL;
+	for (int i = 0; i < h->e_phnum; i++)
+		last = p[i].p_type == PT_LOAD ? &p[i] : last;
+	last->p_offset -= 8;
+	last->p_filesz = 0;
+	for (int i = 0; i < h->e_phnum; i++)
+		if (p[i].p_type == PT_DYNAMIC || p[i].p_type == PT_GNU_RELRO)
+			p[i].p_type = PT_NULL;
+}
+
+static void no_stack_header(Elf64_Ehdr *h, Elf64_Phdr *p)
+{
+	for (int i = 0; i < h->e_phnum; i++)
+		if (p[i].p_type == PT_GNU_STACK)
+			p[i].p_type = PT_NULL;
+}
+
+static void on_arm(Elf64_Ehdr *h, Elf64_Phdr *p)
+{
+	h->e_machine = EM_AARCH64;
+	no_stack_header(h, p);
+}
+
+static void on_arm_with_64k(Elf64_Ehdr *h, Elf64_Phdr *p)
+{
+	on_arm(h, p);
+	for (int i = 0; i < h->e_phnum; i++)
+		if (p[i].p_type == PT_LOAD)
+			p[i].p_align = 0x10000;
+}
+
+static void of_32_bits(Elf64_Ehdr *h, Elf64_Phdr *p)
+{
+	(void)p;
+	h->e_ident[EI_CLASS] = ELFCLASS32;
+	h->e_machine = EM_386;
+}
+
+static void of_a_gpu(Elf64_Ehdr *h, Elf64_Phdr *p)
+{
+	(void)p;
+	h->e_machine = 224; /* AMDGPU */
+}
+
+#define ONE_PAGE "-Wl,-z,max-page-size=0x10000 -Wl,-z,separate-code"
+
+static void what_a_loader_maps(void **state)
+{
+	(void)state;
+	library("p/f.so", "int v = 1; int f(void) { return v; }\n", "");
+	patch("p/f.so", shift_last_segment);
+	struct verify_report r = judge("p-1" LINUX);
+	assert_found(&r, FINDING_ERROR, "elf", "p/f.so", "the loader does not map it");
+	test_dir();
+	library("p/f.so", F, "");
+	patch("p/f.so", on_arm);
+	r = judge("p-1-py3-none-manylinux_2_17_aarch64.whl");
+	assert_found(&r, FINDING_WARNING, "elf", "p/f.so", "pages of 64 KiB");
+	assert_false(says(&r, "[exec-stack]"));
+	test_dir();
+	library("p/f.so", F, ONE_PAGE);
+	patch("p/f.so", on_arm_with_64k);
+	r = judge("p-1-py3-none-manylinux_2_17_aarch64.whl");
+	assert_silent(&r);
+	test_dir();
+	library("p/f.so", F, "");
+	patch("p/f.so", no_stack_header);
+	r = judge("p-1" LINUX);
+	assert_found(&r, FINDING_ERROR, "exec-stack", "p/f.so", "no PT_GNU_STACK");
+	r = judge("p-1-py3-none-musllinux_1_2_x86_64.whl");
+	assert_silent(&r);
+}
+
+static void files_that_are_no_libraries_of_this_machine(void **state)
+{
+	(void)state;
+	library("p/c.so", F, "");
+	library("p/helper_x86.so", F, "");
+	patch("p/helper_x86.so", of_32_bits);
+	library("p/kernels.hsaco", F, "");
+	patch("p/kernels.hsaco", of_a_gpu);
+	compile("w/p/debug.so", F, "-nostdlib -g -Wl,-z,noexecstack");
+	shell("cd '%s' && objcopy --only-keep-debug debug.so debug.so.debug && rm debug.so", file("p"));
+	struct verify_report r = judge("p-1" LINUX);
+	assert_silent(&r);
+	assert_found(&r, FINDING_NOTE, "elf", "p/helper_x86.so", "nothing more is examined");
+	shell("cd '%s' && mv debug.so.debug libdebug.so", file("p"));
+	r = judge("p-1" LINUX);
+	assert_only_error(&r, "elf", "p/libdebug.so", "it holds debug information alone");
+}
+
+static void programs_and_wheels_for_any_machine(void **state)
+{
+	(void)state;
+	shell("mkdir -p '%s' && cd '%s' && echo 'void _start(void) { for (;;) ; }' > t.c && cc -static -nostdlib -o "
+	      "tool "
+	      "t.c && rm t.c",
+	      file("p"), file("p"));
+	struct verify_report r = judge("p-1-py3-none-any.whl");
+	assert_only_error(&r, "tag", "", "has the platform 'any', but 'p/tool' is a program for x86_64");
+	r = judge("p-1-py3-none-manylinux_2_17_aarch64.whl");
+	assert_only_error(&r, "tag", "", "but 'p/tool' is for x86_64");
+	r = judge("p-1" LINUX);
+	assert_silent(&r);
+	library("p/arm.so", F, ONE_PAGE);
+	patch("p/arm.so", on_arm_with_64k);
+	r = judge("p-1-py3-none-any.whl");
+	assert_int_equal(r.errors, 0);
+	assert_found(&r, FINDING_WARNING, "tag", "", "has the platform 'any'");
+	r = judge("p-1" LINUX);
+	assert_silent(&r);
+	assert_found(&r, FINDING_NOTE, "tag", "p/arm.so", "is for aarch64");
+}
+
+static void musl_alone(void **state)
+{
+	(void)state;
+	library("libc.musl-x86_64.so.1", F, "-Wl,-soname,libc.musl-x86_64.so.1");
+	library("p/c.so", G, arena_printf(&arena, "'%s'", file("libc.musl-x86_64.so.1")));
+	unlink(file("libc.musl-x86_64.so.1"));
+	struct verify_report r = judge("p-1-py3-none-musllinux_1_2_x86_64.whl");
+	assert_silent(&r);
+	assert_string_equal(r.runs_on.musl, "1.2");
+	assert_string_equal(r.runs_on.glibc, "");
+	r = judge("p-1" LINUX);
+	assert_only_error(&r, "needed", "p/c.so", "needs 'libc.musl-x86_64.so.1'");
+	test_dir();
+	compile("w/p/c.so", "#include <stdlib.h>\nint f(void) { return atoi(\"1\"); }\n", "");
+	r = judge("p-1-py3-none-musllinux_1_2_x86_64.whl");
+	assert_found(&r, FINDING_ERROR, "tag", "p/c.so", "and the wheel is for musl");
+}
+
+#define MODULE "void *PyInit_c(void) { return 0; }\n"
+
+static void suffixes_that_pythons_look_for(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *suffix, *tags;
+		bool fits;
+	} rows[] = {
+		{"cpython-313-x86_64-linux-gnu", "cp313-cp313-manylinux_2_17_x86_64", true},
+		{"cpython-312-x86_64-linux-gnu", "cp313-cp313-manylinux_2_17_x86_64", false},
+		{"cpython-313-aarch64-linux-gnu", "cp313-cp313-manylinux_2_17_x86_64", false},
+		{"cpython-313-darwin", "cp313-cp313-manylinux_2_17_x86_64", false},
+		{"cpython-313-x86_64-linux-musl", "cp313-cp313-manylinux_2_17_x86_64", false},
+		{"cpython-313-x86_64-linux-musl", "cp313-cp313-musllinux_1_2_x86_64", true},
+		{"cpython-313t-x86_64-linux-gnu", "cp313-cp313-manylinux_2_17_x86_64", false},
+		{"cpython-313t-x86_64-linux-gnu", "cp313-cp313t-manylinux_2_17_x86_64", true},
+		{"cpython-313-x86_64-linux-gnu", "cp313-cp313t-manylinux_2_17_x86_64", false},
+		{"cpython-313d-x86_64-linux-gnu", "cp313-cp313-manylinux_2_17_x86_64", false},
+		{"cpython-312-x86_64-linux-gnu", "cp312.cp313-cp312.cp313-manylinux_2_17_x86_64", true},
+		{"cpython-312-x86_64-linux-gnu", "py3-none-manylinux_2_17_x86_64", true},
+		{"pypy310-pp73-x86_64-linux-gnu", "pp310-pypy310_pp73-manylinux_2_17_x86_64", true},
+		{"pypy310-pp73-x86_64-linux-gnu", "cp310-cp310-manylinux_2_17_x86_64", false},
+		{"abi3", "cp39-abi3-manylinux_2_17_x86_64", true},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		test_dir();
+		library(arena_printf(&arena, "p/c.%s.so", rows[i].suffix), MODULE, "");
+		struct verify_report r = judge(arena_printf(&arena, "p-1-%s.whl", rows[i].tags));
+		if (rows[i].fits)
+			assert_silent(&r);
+		else
+			assert_only_error(&r, "module", rows[i].suffix, "is looked for by no Python");
+		library("p/plain.so", MODULE, "");
+		r = judge(arena_printf(&arena, "p-1-%s.whl", rows[i].tags));
+		assert_int_equal(r.errors, 0);
+		assert_int_equal(r.warnings, !rows[i].fits);
+	}
+}
+
+static void the_stable_abi(void **state)
+{
+	(void)state;
+	library("p/c.abi3.so",
+		"void PyList_New(long); void PyType_GetQualName(void); void _PyObject_GetDictPtr(void); void "
+		"Py_own(void);\n"
+		"void *PyInit_c(void) { PyList_New(1); PyType_GetQualName(); _PyObject_GetDictPtr(); Py_own(); return "
+		"0; }\n"
+		"void Py_own(void) {}\n",
+		"");
+	struct verify_report r = judge("p-1-cp39-abi3-manylinux_2_17_x86_64.whl");
+	assert_found(&r, FINDING_WARNING, "abi3", "p/c.abi3.so", "uses _PyObject_GetDictPtr, which the stable ABI");
+	assert_only_error(&r, "abi3", "p/c.abi3.so", "uses PyType_GetQualName, which Python 3.11 has first");
+	r = judge("p-1-cp311-abi3-manylinux_2_17_x86_64.whl");
+	assert_int_equal(r.errors, 0);
+	r = judge("p-1-cp311-cp311-manylinux_2_17_x86_64.whl");
+	assert_false(says(&r, "[abi3]"));
+}
+
+#ifdef __x86_64__
+static void fast_math(void **state)
+{
+	(void)state;
+	shell("mkdir -p '%s' && echo 'int f(void) { return 1; }' > '%s' && cc -O2 -s -shared -fPIC -ffast-math -o '%s' "
+	      "'%s' && rm '%s'",
+	      file("p"), file("p/f.c"), file("p/f.so"), file("p/f.c"), file("p/f.c"));
+	struct verify_report r = judge("p-1-py3-none-manylinux_2_41_x86_64.whl");
+	assert_found(&r, FINDING_WARNING, "fast-math", "p/f.so", "subnormal numbers off");
+	shell("rm '%s'", file("p/f.so"));
+	library("p/f.so", F, "-O2");
+	r = judge("p-1" LINUX);
+	assert_silent(&r);
+}
+#endif
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(spellings_of_one_name_and_version),
+		TEST(a_stronger_digest_is_compared),
+		TEST(files_that_every_start_reads),
+		TEST(names_that_windows_changes),
+		TEST(search_paths_that_lead_there),
+		TEST(search_paths_are_handed_on),
+		TEST(libraries_of_required_packages),
+		TEST(what_a_loader_maps),
+		TEST(files_that_are_no_libraries_of_this_machine),
+		TEST(programs_and_wheels_for_any_machine),
+		TEST(musl_alone),
+		TEST(suffixes_that_pythons_look_for),
+		TEST(the_stable_abi),
+#ifdef __x86_64__
+		TEST(fast_math),
+#endif
+	};
+	return cmocka_run_group_tests(tests, load, NULL);
+}
