@@ -50,7 +50,7 @@ enum elf_sort {
 	ELF_DEBUG,   /* what debuggers want of a library that is elsewhere: its code has no bytes */
 };
 
-/* elf_sort: what the bytes of a whole file are, by ELF header and section headers. *ret_machine: its
+/* elf_sort: what a whole file is, by its ELF header and section headers. *ret_machine: its
  * e_machine (may be NULL). */
 enum elf_sort elf_sort(const void *data, size_t size, unsigned *ret_machine);
 /* elf_read: ERR_INTEGRITY "file: what is wrong at which offset". */

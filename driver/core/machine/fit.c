@@ -6,7 +6,6 @@
 #include "base/sys/json.h"
 #include "base/version.h"
 #include "core/tables/rows.h"
-#include "core/wheel/wheel.h"
 
 struct fitting {
 	const struct runs_on *r;
@@ -25,10 +24,7 @@ static void lack(struct fitting *c, enum fit_verdict verdict, const char *phrase
 static bool has_python(const struct fitting *c)
 {
 	for (size_t i = 0; i < c->h->pythons.count; i++) {
-		const char *own = c->h->pythons.items[i];
-		if (c->r->wheel          ? wheel_name_takes(c->r->wheel, own, c->a)
-		    : c->r->python_newer ? version_cmp(own, c->r->python) >= 0
-					 : strcmp(own, c->r->python) == 0)
+		if (runs_on_python(c->r, c->h->pythons.items[i], c->a))
 			return true;
 	}
 	return false;

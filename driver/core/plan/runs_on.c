@@ -125,6 +125,13 @@ void runs_on_of_wheel(const struct tables *t, const struct wheel_name *n, const 
 	*ret = r;
 }
 
+bool runs_on_python(const struct runs_on *r, const char *python, struct arena *a)
+{
+	if (r->wheel)
+		return wheel_name_takes(r->wheel, python, a);
+	return r->python_newer ? version_cmp(python, r->python) >= 0 : strcmp(python, r->python) == 0;
+}
+
 json_t *runs_on_json(const struct runs_on *r)
 {
 	json_t *features = json_array();

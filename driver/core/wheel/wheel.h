@@ -14,14 +14,13 @@ struct wheel_name { /* torch-2.6.0+cpu.avx2-1-cp313-cp313-manylinux_2_41_x86_64.
 
 /* wheel_name_parse: of a file name or path. ERR_INTEGRITY says which part breaks which rule. */
 int wheel_name_parse(const char *file, struct arena *a, struct wheel_name *ret, struct err *e) MUST_CHECK;
-/* wheel_name_takes: whether pip would take it for a CPython ("3.13", free-threaded "3.13t"), whatever
+/* wheel_name_takes: whether pip takes it for a CPython ("3.13", free-threaded "3.13t"), whatever
  * the platform. wheel_name_musl: the musl that it is for alone, "1.2"; NULL. */
 bool wheel_name_takes(const struct wheel_name *n, const char *python, struct arena *a);
 const char *wheel_name_musl(const struct wheel_name *n, struct arena *a);
 char *wheel_name_format(const struct wheel_name *n, struct arena *a);
-/* wheel_version_key: the same for all versions that PEP 440 calls equal ("1.0-RC1", "1rc1"), however
- * a file name writes them; NULL for what is no version. wheel_same_version: by it; what is no
- * version is only like itself. */
+/* wheel_version_key: the same for all versions that PEP 440 calls equal ("1.0-RC1", "1rc1"); NULL
+ * for what is no version. wheel_same_version: by it; what is no version is only like itself. */
 char *wheel_version_key(const char *version, struct arena *a);
 bool wheel_same_version(const char *left, const char *right, struct arena *a);
 /* wheel_normalize: distribution name as file names carry it ([-_.]+ -> _, lower case). */
@@ -43,8 +42,8 @@ struct wheel_record_row {
 	int64_t size;       /* -1: none */
 };
 
-/* wheel_record_parse: strict CSV of three fields, no digest weaker than sha256; ERR_INTEGRITY names the
- * line.
+/* wheel_record_parse: strict CSV of three fields, no digest weaker than sha256; ERR_INTEGRITY names
+ * the line.
  * wheel_record_line: one row with its newline, quoted where needed. */
 int wheel_record_parse(const char *text, size_t len, const char *what, struct arena *a, struct wheel_record_row **ret,
 		       size_t *ret_count, struct err *e) MUST_CHECK;

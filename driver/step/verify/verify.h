@@ -36,7 +36,7 @@ struct verify_request {
 	const struct manylinux_policy *policy; /* NULL: no library may be outside, no tag check */
 	/* fnmatch patterns of NEEDED names of its dependencies */
 	struct strlist provided;
-	struct strlist given;              /* normalized names of dependencies whose libraries are among these */
+	struct strlist given;              /* normalized names of dependencies that have these */
 	const struct elf_info *companions; /* libraries installed beside it, with symbols */
 	size_t companions_count;
 	struct strlist build_paths;  /* that no file may hold */

@@ -220,7 +220,7 @@ static bool is_system(const struct verifying *v, const struct library *l, const 
 	       (!v->musl && v->q->policy && manylinux_allows(v->q->policy, l->m->machine, needed));
 }
 
-/* The required distributions whose libraries were not given. Of its own wheels ptbuild knows what they may find there. */
+/* The required distributions whose libraries were not given. ptbuild knows what its own wheels may find there. */
 static const char *not_given(const struct verifying *v)
 {
 	struct strlist names = {0};
@@ -252,6 +252,7 @@ static void check_needed(struct loading *g, const struct library *l)
 {
 	struct verifying *v = g->v;
 	const char *name = l->m->entry->name;
+	struct strlist lost = {0};
 	for (size_t i = 0; i < l->m->elf.needed.count; i++) {
 		const char *needed = l->m->elf.needed.items[i];
 		const struct verify_member *inside = verify_inside(v, needed);
@@ -260,13 +261,15 @@ static void check_needed(struct loading *g, const struct library *l)
 		else if ((inside && is_reached(g, l, needed)) || is_provided(v, needed) || is_system(v, l, needed))
 			continue;
 		else if (inside)
-			verify_add(v, FINDING_WARNING, "needed", name,
-				   "needs '%s', which is in the wheel, but where neither its search path nor that of "
-				   "its loaders leads",
-				   needed);
+			strlist_ref(&lost, v->a, needed);
 		else if (!is_of_cuda(v, name, needed))
 			tell_missing(g, l, needed);
 	}
+	if (lost.count)
+		verify_add(v, FINDING_WARNING, "needed", name,
+			   "needs '%s', which %s in the wheel, but where neither its search path nor that of its "
+			   "loaders leads",
+			   strlist_join(&lost, v->a, "', '"), lost.count == 1 ? "is" : "are");
 }
 
 void verify_load(struct verifying *v)

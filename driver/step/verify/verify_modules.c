@@ -101,11 +101,31 @@ static unsigned promised_abi(const struct verifying *v)
 	return lowest;
 }
 
-static bool is_inside(const struct verifying *v, const char *symbol)
+static bool is_defined(const struct verifying *v, const char *symbol)
 {
 	for (size_t i = 0; i < v->count; i++)
 		if (strlist_contains(&v->members[i].elf.defined, symbol))
 			return true;
+	for (size_t i = 0; i < v->q->companions_count; i++)
+		if (strlist_contains(&v->q->companions[i].defined, symbol))
+			return true;
+	return false;
+}
+
+/* Whether a library is needed that was not given, and that may define names like Python's: a binding generator's. */
+static bool lacks_libraries(const struct verifying *v)
+{
+	for (size_t i = 0; i < v->count; i++) {
+		const struct verify_member *m = &v->members[i];
+		for (size_t k = 0; k < m->elf.needed.count; k++) {
+			const char *needed = m->elf.needed.items[k];
+			bool there = verify_inside(v, needed) || manylinux_allows(v->q->policy, m->machine, needed);
+			for (size_t c = 0; c < v->q->companions_count && !there; c++)
+				there = strcmp(v->q->companions[c].soname, needed) == 0;
+			if (!there)
+				return true;
+		}
+	}
 	return false;
 }
 
@@ -118,15 +138,17 @@ static void check_abi(struct verifying *v, const struct stable_abi *s, const str
 		if (strncmp(symbol + (*symbol == '_'), "Py", 2) != 0 || strchr(symbol, '@'))
 			continue;
 		unsigned since = stable_abi_since(s, symbol);
-		if ((since && since <= promised) || is_inside(v, symbol))
+		if ((since && since <= promised) || is_defined(v, symbol))
 			continue;
 		strlist_ref(since ? &later : &outside, v->a, symbol);
 		newest = since > newest ? since : newest;
 	}
+	bool perhaps = outside.count && lacks_libraries(v);
 	if (outside.count)
-		verify_add(v, FINDING_WARNING, "abi3", m->entry->name,
-			   "uses %s, which the stable ABI does not promise: a later Python may lack it",
-			   strlist_join(&outside, v->a, ", "));
+		verify_add(v, perhaps ? FINDING_NOTE : FINDING_WARNING, "abi3", m->entry->name,
+			   "uses %s, which the stable ABI does not promise: a later Python may lack %s",
+			   strlist_join(&outside, v->a, ", "),
+			   perhaps ? "it, unless a library that was not given has it" : "it");
 	if (later.count)
 		verify_add(v, FINDING_ERROR, "abi3", m->entry->name,
 			   "uses %s, which Python 3.%u has first, and the wheel is for 3.%u on",

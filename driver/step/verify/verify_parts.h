@@ -58,7 +58,7 @@ int verify_members(struct verifying *v, unsigned threads, struct arena *arenas, 
 /* verify_installed: the path below site-packages once installed; NULL for what goes elsewhere
  * (scripts, data, headers). */
 const char *verify_installed(const char *name);
-/* verify_is_library: whether the loader of this kind of machine takes it: a library or a program. */
+/* verify_is_library: whether the loader takes it: a library or a program. */
 bool verify_is_library(const struct verify_member *m);
 /* verify_inside: the library in the wheel that this NEEDED name means, NULL. */
 const struct verify_member *verify_inside(const struct verifying *v, const char *needed);
