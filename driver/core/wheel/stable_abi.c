@@ -4,13 +4,13 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/yaml/schema.h"
-#include "core/tables/tables_schema.h"
+#include "base/yaml/yaml.h"
 
 struct version_row {
 	const char *python;
 	const char **names;
 	unsigned names_count;
+	unsigned line;
 };
 
 struct stable_file {
@@ -27,8 +27,7 @@ struct stable_abi {
 };
 
 ROW(version, struct version_row, NEED(struct version_row, python), NEED_LIST(struct version_row, names));
-FIELDS(file, NEED_ROWS(struct stable_file, versions, &version_entry));
-static const cyaml_schema_value_t file_schema = TOP(struct stable_file, file_fields);
+PLAIN(file, struct stable_file, NEED_ROWS(struct stable_file, versions, version));
 
 static int by_name(const void *a, const void *b)
 {
@@ -40,24 +39,22 @@ int stable_abi_load(const char *profiles_dir, struct arena *a, const struct stab
 {
 	const char *path = path_join(a, profiles_dir, "stable_abi.yaml");
 	struct stable_abi *s = arena_alloc(a, sizeof(*s));
-	struct yaml_lines *lines;
-	void *data;
+	const struct yaml_tree *tree;
+	struct stable_file f;
 	size_t total = 0;
-	if (yaml_load(path, &file_schema, a, &data, &lines, e) < 0)
+	if (yaml_load(path, &file_schema, a, &f, &tree, e) < 0)
 		return -1;
-	schema_settle(&file_schema, data, lines);
-	const struct stable_file *f = data;
-	for (unsigned i = 0; i < f->versions_count; i++)
-		total += f->versions[i].names_count;
+	for (unsigned i = 0; i < f.versions_count; i++)
+		total += f.versions[i].names_count;
 	s->symbols = arena_array(a, total, sizeof(*s->symbols));
-	for (unsigned i = 0; i < f->versions_count; i++) {
-		const char *python = f->versions[i].python;
-		unsigned since = strncmp(python, "3.", 2) == 0 ? (unsigned)strtoul(python + 2, NULL, 10) : 0;
+	for (unsigned i = 0; i < f.versions_count; i++) {
+		const struct version_row *row = &f.versions[i];
+		unsigned since = strncmp(row->python, "3.", 2) == 0 ? (unsigned)strtoul(row->python + 2, NULL, 10) : 0;
 		if (!since)
-			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is not a version of Python 3", path,
-				       yaml_line(lines, "versions/%u", i), python);
-		for (unsigned k = 0; k < f->versions[i].names_count; k++)
-			s->symbols[s->count++] = (struct stable_symbol){f->versions[i].names[k], since};
+			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is not a version of Python 3", path, row->line,
+				       row->python);
+		for (unsigned k = 0; k < row->names_count; k++)
+			s->symbols[s->count++] = (struct stable_symbol){row->names[k], since};
 	}
 	if (s->count)
 		qsort(s->symbols, s->count, sizeof(*s->symbols), by_name);

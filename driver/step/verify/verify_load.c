@@ -25,7 +25,7 @@ struct loading {
 	struct some {
 		size_t count;
 		const char *file, *entry;
-	} runpaths, absolute, outside, empty;
+	} runpaths, absolute, outside, empty, lost;
 };
 
 /* What may stay outside because torch brings it, under any SONAME version, which distributions add: torch's own
@@ -33,16 +33,21 @@ struct loading {
 static const char *const torch_libraries[] = {"libtorch.so*", "libtorch_*.so*", "libc10.so*",
 					      "libc10_*.so*", "libshm.so*",     "libgomp.so.1"};
 
+static bool is_of_torch(const char *needed)
+{
+	for (size_t i = 0; i < ARRAY_LEN(torch_libraries); i++)
+		if (fnmatch(torch_libraries[i], needed, 0) == 0)
+			return true;
+	return false;
+}
+
 static bool is_provided(const struct verifying *v, const char *needed)
 {
 	const struct verify_request *q = v->q;
 	for (size_t i = 0; i < q->provided.count; i++)
 		if (fnmatch(q->provided.items[i], needed, 0) == 0)
 			return true;
-	for (size_t i = 0; i < ARRAY_LEN(torch_libraries) && strlist_contains(&v->requires, "torch"); i++)
-		if (fnmatch(torch_libraries[i], needed, 0) == 0)
-			return true;
-	return false;
+	return strlist_contains(&v->requires, "torch") && is_of_torch(needed);
 }
 
 /* What follows "$ORIGIN/"; NULL if the entry does not begin so. */
@@ -74,11 +79,16 @@ static void tell_entry(struct loading *g, const struct library *l, struct some *
 		count_in(s, l->m->entry->name, entry);
 }
 
+static const char *others(struct verifying *v, const struct some *s, const char *what)
+{
+	return s->count > 1 ? arena_printf(v->a, "; it is the first of %zu such %s", s->count, what) : "";
+}
+
 static void tell_some(struct verifying *v, enum finding_level level, const struct some *s, const char *what)
 {
 	if (s->count)
 		verify_add(v, level, "rpath", s->file, "looks for libraries in '%s', which %s%s", s->entry, what,
-			   s->count > 1 ? arena_printf(v->a, "; it is the first of %zu such entries", s->count) : "");
+			   others(v, s, "entries"));
 }
 
 #define NOT_OF_ORIGIN "does not begin with $ORIGIN"
@@ -231,17 +241,24 @@ static const char *not_given(const struct verifying *v)
 	return strlist_join(&names, v->a, ", ");
 }
 
+/* In others' wheels a library that is missing is told once, whatever needs it. */
 static void tell_missing(struct loading *g, const struct library *l, const char *needed)
 {
 	const char *unseen = not_given(g->v), *name = l->m->entry->name;
-	if (*unseen && strlist_contains(&g->told, needed))
+	bool of_torch = is_of_torch(needed) && strncmp(needed, "libgomp", 7) != 0;
+	if (!g->v->ours && strlist_contains(&g->told, needed))
 		return;
 	strlist_ref(&g->told, g->v->a, needed);
-	if (*unseen)
+	if (*unseen && !of_torch)
 		verify_add(g->v, FINDING_NOTE, "needed", name,
 			   "needs '%s', which is not in the wheel; a package that it requires may hold it (give it "
 			   "with --with): %s",
 			   needed, unseen);
+	else if (of_torch && !g->v->ours)
+		verify_add(
+			g->v, FINDING_WARNING, "needed", name,
+			"needs '%s' of torch, which the wheel does not require: it loads behind 'import torch' alone",
+			needed);
 	else
 		verify_add(g->v, FINDING_ERROR, "needed", name,
 			   "needs '%s', which is neither in the wheel, nor from a dependency, nor allowed by %s",
@@ -266,10 +283,7 @@ static void check_needed(struct loading *g, const struct library *l)
 			tell_missing(g, l, needed);
 	}
 	if (lost.count)
-		verify_add(v, FINDING_WARNING, "needed", name,
-			   "needs '%s', which %s in the wheel, but where neither its search path nor that of its "
-			   "loaders leads",
-			   strlist_join(&lost, v->a, "', '"), lost.count == 1 ? "is" : "are");
+		count_in(&g->lost, name, strlist_join(&lost, v->a, "', '"));
 }
 
 void verify_load(struct verifying *v)
@@ -294,8 +308,10 @@ void verify_load(struct verifying *v)
 	tell_some(v, FINDING_WARNING, &g.outside, LEAVES);
 	if (g.runpaths.count)
 		verify_add(v, FINDING_NOTE, "rpath", g.runpaths.file,
-			   "has a DT_RUNPATH, after which LD_LIBRARY_PATH wins%s",
-			   g.runpaths.count > 1
-				   ? arena_printf(v->a, "; it is the first of %zu such libraries", g.runpaths.count)
-				   : "");
+			   "has a DT_RUNPATH, after which LD_LIBRARY_PATH wins%s", others(v, &g.runpaths, "libraries"));
+	if (g.lost.count)
+		verify_add(v, FINDING_WARNING, "needed", g.lost.file,
+			   "needs '%s', which is in the wheel, but where neither its search path nor that of its "
+			   "loaders leads%s",
+			   g.lost.entry, others(v, &g.lost, "libraries"));
 }
