@@ -51,7 +51,7 @@ static int find_row(const struct slimming *s, const struct zip_entry *en, const 
 {
 	const struct wheel_record_row key = {.path = en->name};
 	*ret = s->rows_count ? bsearch(&key, s->rows, s->rows_count, sizeof(key), by_path) : NULL;
-	if (*ret && *(*ret)->sha256 && (*ret)->size == (int64_t)en->size)
+	if (*ret && *(*ret)->digest && (*ret)->size == (int64_t)en->size)
 		return 0;
 	return err_set(e, ERR_INTEGRITY, "'%s': RECORD does not list '%s' with its digest and size", s->q->wheel,
 		       en->name);
@@ -203,29 +203,25 @@ static int copy_entry(struct slimming *s, struct making *m, const struct zip_ent
 	const char *name = renamed(s, m, en->name);
 	if (find_row(s, en, &row, e) < 0 || zip_copy_as(m->zip, s->zip, en, name, e) < 0)
 		return -1;
-	add_row(m, name, row->sha256, en->size);
+	add_row(m, name, row->digest, en->size);
 	return 0;
 }
 
 static int add_text(struct making *m, const char *name, const char *text, struct err *e)
 {
-	uint8_t sha256[DIGEST_LEN];
-	char encoded[44];
-	struct digest *AUTO_DIGEST d = digest_new();
-	digest_update(d, text, strlen(text));
-	digest_final(d, sha256);
-	digest_base64url(sha256, encoded);
+	char digest[DIGEST_RECORD_MAX];
+	digest_record("sha256", text, strlen(text), digest);
 	const char *path = path_join(m->a, m->dist_info, name);
 	if (zip_add_data(m->zip, path, text, strlen(text), e) < 0)
 		return -1;
-	add_row(m, path, encoded, strlen(text));
+	add_row(m, path, digest, strlen(text));
 	return 0;
 }
 
 static int add_library(struct slimming *s, struct making *m, const struct slim_library *l, struct err *e)
 {
 	uint8_t sha256[DIGEST_LEN];
-	char encoded[44];
+	char encoded[sizeof("sha256=") + 43] = "sha256=";
 	uint64_t size;
 	const struct wheel_record_row *row;
 	struct fatbin_file_cut *f = &m->files[m->files_count];
@@ -243,7 +239,7 @@ static int add_library(struct slimming *s, struct making *m, const struct slim_l
 		return copy_entry(s, m, l->entry, e);
 	if (zip_add_file(m->zip, l->entry->name, to, sha256, &size, e) < 0)
 		return -1;
-	digest_base64url(sha256, encoded);
+	digest_base64url(sha256, encoded + strlen(encoded));
 	add_row(m, l->entry->name, encoded, size);
 	return 0;
 }

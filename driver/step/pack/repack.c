@@ -103,13 +103,9 @@ static int make_texts(struct repacking *p, struct err *e)
 
 static void change_row(struct wheel_record_row *row, const char *text, struct arena *a)
 {
-	uint8_t sha256[DIGEST_LEN];
-	char encoded[44];
-	struct digest *AUTO_DIGEST d = digest_new();
-	digest_update(d, text, strlen(text));
-	digest_final(d, sha256);
-	digest_base64url(sha256, encoded);
-	row->digest = arena_printf(a, "sha256=%s", encoded);
+	char digest[DIGEST_RECORD_MAX];
+	digest_record("sha256", text, strlen(text), digest);
+	row->digest = arena_strdup(a, digest);
 	row->size = (int64_t)strlen(text);
 }
 

@@ -201,19 +201,16 @@ static int replace(struct env *v, const char *path, struct fatbin_file_cut *f, s
 
 static int true_row(struct env *v, const char *path, struct wheel_record_row *row, bool *changed, struct err *e)
 {
-	uint8_t sha256[DIGEST_LEN];
-	char encoded[44];
+	char digest[DIGEST_RECORD_MAX];
 	AUTO_MAPPING struct fs_mapping m = {0};
-	struct digest *AUTO_DIGEST d = digest_new();
+	const char *algorithm = *row->digest ? arena_strndup(v->a, row->digest, strcspn(row->digest, "=")) : "sha256";
 	if (fs_map(path, &m, e) < 0)
 		return -1;
-	digest_update(d, m.data, m.size);
-	digest_final(d, sha256);
-	digest_base64url(sha256, encoded);
-	if (strcmp(row->sha256, encoded) == 0 && row->size == (int64_t)m.size)
+	digest_record(algorithm, m.data ? m.data : (const void *)"", m.size, digest);
+	if (strcmp(row->digest, digest) == 0 && row->size == (int64_t)m.size)
 		return 0;
 	*changed = true;
-	row->sha256 = arena_strdup(v->a, encoded);
+	row->digest = arena_strdup(v->a, digest);
 	row->size = (int64_t)m.size;
 	return 0;
 }
@@ -227,7 +224,7 @@ static int write_record(struct env *v, size_t i, struct err *e)
 	if (stat(path, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
 	for (size_t k = 0; k < v->rows_count[i]; k++)
-		wheel_record_line(&text, v->rows[i][k].path, v->rows[i][k].sha256, v->rows[i][k].size);
+		wheel_record_line(&text, v->rows[i][k].path, v->rows[i][k].digest, v->rows[i][k].size);
 	return fs_write(TRUSTED, path, text.data, text.len, st.st_mode & 07777, e);
 }
 
