@@ -62,8 +62,9 @@ def normal(tag):
 def judge(theirs, report):
     """Both say the same; where auditwheel gives no policy for a library that lies outside, ptbuild names the library instead."""
     errors = [f for f in report["findings"] if f["level"] == "error"]
+    told = [f for f in report["findings"] if f["rule"] == "needed"]
     if theirs.startswith("linux_") and report["honest_platform"] != theirs:
-        return any(f["rule"] == "needed" for f in errors)
+        return bool(told)
     return normal(theirs) == report["honest_platform"] and not any(f["rule"] == "tag" for f in errors)
 
 

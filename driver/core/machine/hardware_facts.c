@@ -18,8 +18,7 @@ PLAIN(processor, struct processor_row, NEED(struct processor_row, name), MAY(str
       MAY(struct processor_row, note));
 
 PLAIN(file, struct hardware_facts, NEED_ROWS(struct hardware_facts, features, feature),
-      NEED_ROWS(struct hardware_facts, processors, processor),
-      LIST(struct hardware_facts, driver_places));
+      NEED_ROWS(struct hardware_facts, processors, processor), LIST(struct hardware_facts, driver_places));
 
 /* "7" or "16-31". */
 static bool parse_range(const char *text, unsigned *from, unsigned *to)

@@ -85,13 +85,13 @@ static int say_cuda_device(int fd, const struct cuda *c, int i)
 	return 0;
 }
 
-/* `what`: "", or the device that is asked. */
+/* `what`: "", or the device that is asked, counted from 0. */
 static void say_cuda_trouble(int fd, const struct cuda *c, const char *what, int rc)
 {
 	const char *word = NULL;
 	if (!c->error_name || c->error_name(rc, &word) != 0)
 		word = NULL;
-	dprintf(fd, "trouble libcuda returned error %d%s%s%s\n", rc, word ? ", " : "", word ? word : "", what);
+	dprintf(fd, "trouble %slibcuda returned error %d%s%s\n", what, rc, word ? ", " : "", word ? word : "");
 }
 
 /* Whether libcuda reported a GPU; those that work count. */
@@ -112,7 +112,7 @@ static bool ask_cuda(int fd, const struct hardware_facts *f)
 	for (int i = 0; rc == 0 && i < count && i < MAX_GPUS; i++) {
 		char what[40];
 		int one = say_cuda_device(fd, &c, i);
-		snprintf(what, sizeof(what), " for GPU %d of %d", i, count);
+		snprintf(what, sizeof(what), "GPU %d of %d: ", i, count);
 		if (one != 0)
 			say_cuda_trouble(fd, &c, what, one);
 		found = found || one == 0;
@@ -157,7 +157,7 @@ static bool find_nvml(const struct hardware_facts *f, struct nvml *n)
 static void say_nvml_trouble(int fd, const struct nvml *n, const char *what, int rc)
 {
 	const char *word = n->error ? n->error(rc) : NULL;
-	dprintf(fd, "trouble NVML returned error %d%s%s%s\n", rc, word ? ", " : "", word ? word : "", what);
+	dprintf(fd, "trouble %sNVML returned error %d%s%s\n", what, rc, word ? ", " : "", word ? word : "");
 }
 
 /* Whether it is there and answers. */
@@ -171,7 +171,7 @@ static bool say_nvml_device(int fd, const struct nvml *n, unsigned i, unsigned c
 		rc = n->name(device, name, sizeof(name) - 1);
 	if (rc == 0)
 		rc = n->capability(device, &major, &minor);
-	snprintf(what, sizeof(what), " for GPU %u of %u", i, count);
+	snprintf(what, sizeof(what), "GPU %u of %u: ", i, count);
 	if (rc != 0)
 		say_nvml_trouble(fd, n, what, rc);
 	if (rc != 0 || known)
