@@ -236,6 +236,18 @@ int cmd_needs_before(struct cmd_context *c, const struct cmd_root_group *g, bool
 	return 0;
 }
 
+int cmd_needs_network(struct cmd_context *c, const struct plan *p, struct err *e)
+{
+	struct preflight_request q;
+	struct preflight *d = arena_alloc(c->arena, sizeof(*d));
+	if (cmd_needs_request(c, p->release_row, p, &q, e) < 0)
+		return -1;
+	q.stages = PREFLIGHT_NETWORK;
+	q.reach = reach;
+	q.user = c;
+	return preflight_run(d, &q, c->run, c->arena, e) < 0 ? -1 : preflight_verdict(d, e);
+}
+
 int cmd_needs_space(struct cmd_context *c, const struct world *w, struct err *e)
 {
 	struct root host;

@@ -33,6 +33,8 @@ int cmd_needs_reach(struct cmd_context *c, struct preflight *d, struct err *e) M
 /* cmd_needs_before: refuses variants of one root by what can be known before it is made: tables,
  * machine, network. `matrix`: a variant that the tables refuse is left to its build. */
 int cmd_needs_before(struct cmd_context *c, const struct cmd_root_group *g, bool matrix, struct err *e) MUST_CHECK;
+/* cmd_needs_network: refuses (ERR_NETWORK) a plan whose sources or world's files no place has. */
+int cmd_needs_network(struct cmd_context *c, const struct plan *p, struct err *e) MUST_CHECK;
 /* cmd_needs_space: refuses a world that is to be made where the store's disk has no room for it. */
 int cmd_needs_space(struct cmd_context *c, const struct world *w, struct err *e) MUST_CHECK;
 /* cmd_needs_plan: refuses a plan that its world cannot serve, by the world's locks. */

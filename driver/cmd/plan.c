@@ -11,7 +11,7 @@
 
 struct plan_command_options {
 	struct cmd_select_base base;
-	bool all, explain;
+	bool all, explain, online;
 };
 
 static const struct arg_def plan_only[] = {
@@ -19,6 +19,8 @@ static const struct arg_def plan_only[] = {
 	 "show every setting, not only what differs from the release's defaults", NULL},
 	{"explain", 0, ARG_FLAG, offsetof(struct plan_command_options, explain), NULL,
 	 "show every setting with its rule, table and line, reason and source", NULL},
+	{"online", 0, ARG_FLAG, offsetof(struct plan_command_options, online), NULL,
+	 "ask each place of what is to be downloaded whether it can be reached; nothing is fetched", NULL},
 	{0},
 };
 
@@ -193,7 +195,8 @@ static int put_one(struct cmd_context *c, const struct selection *s, struct cmd_
 		   struct output *o, struct err *e)
 {
 	AUTO_ARENA struct arena scratch = {0};
-	const char *torch = ((const struct plan_command_options *)c->options)->base.select.plan.torch;
+	const struct plan_command_options *options = c->options;
+	const char *torch = options->base.select.plan.torch;
 	struct cmd_context own;
 	struct cmd_cost cost;
 	const struct plan *p;
@@ -202,7 +205,8 @@ static int put_one(struct cmd_context *c, const struct selection *s, struct cmd_
 		return -1;
 	own = *c;
 	own.arena = &scratch;
-	if (make_plan(&own, s, o, &p, &lack, e) == 0 && cmd_needs_plan(&own, p, o->root.world, e) == 0) {
+	if (make_plan(&own, s, o, &p, &lack, e) == 0 && cmd_needs_plan(&own, p, o->root.world, e) == 0 &&
+	    (!options->online || cmd_needs_network(c, p, e) == 0)) {
 		if (cmd_cost(c, p, &o->root, torch, &scratch, &cost, e) < 0)
 			return -1;
 		put_plan(o, p, &lack, &cost, &scratch);
@@ -292,7 +296,8 @@ static int plan_main(struct cmd_context *c, const struct strlist *words, struct 
 const struct command command_plan = {
 	.name = "plan",
 	.summary = "show what would be built, and why",
-	.usage = "[--profile PROFILE | --matrix NAME [--only GLOB] | VARIANT...] [--all] [--explain] [OPTION...]",
+	.usage = "[--profile PROFILE | --matrix NAME [--only GLOB] | VARIANT...] [--all] [--explain] [--online] "
+		 "[OPTION...]",
 	.text = "Shows what a build would do, without doing any of it: sources, environment, CMake cache entries, "
 		"corrections of the request, and the keys under which results are kept; what is to be downloaded, and "
 		"about how long it takes on this machine.\n"

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "core/world/world.h"
 #include "step/fetch/fetch_probe.h"
 #include "step/pipeline/pipeline_world.h"
 #include "step/pipeline/trial.h"
@@ -72,7 +73,7 @@ static size_t add_sources(struct store *store, const struct plan *p, struct aren
 
 /* Asks for `count` files, and adds a failure for those that fail alike. */
 static int ask_for(struct preflight *d, const struct fetch_source *all, size_t count, const struct fetch_options *o,
-		   const char *fix, enum preflight_level level, struct err *e)
+		   const char *of, const char *fix, enum preflight_level level, struct err *e)
 {
 	const char **why = arena_array(d->arena, count + 1, sizeof(*why));
 	if (fetch_probe(all, count, o, d->run, d->arena, why, e) < 0)
@@ -86,7 +87,7 @@ static int ask_for(struct preflight *d, const struct fetch_source *all, size_t c
 			}
 		if (why[i])
 			preflight_add(d, PREFLIGHT_LINE(level, ERR_NETWORK, "network", fix),
-				      "%s cannot be downloaded: %s", strlist_join(&names, d->arena, " "), why[i]);
+				      "%s%s cannot be downloaded: %s", strlist_join(&names, d->arena, " "), of, why[i]);
 	}
 	return 0;
 }
@@ -110,12 +111,13 @@ int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_
 				       mirror, debian)
 			: mirror;
 	double start = log_seconds();
-	if (ask_for(d, sources, count, o, fix, others ? PREFLIGHT_WARNING : PREFLIGHT_FAILURE, e) < 0)
+	if (ask_for(d, sources, count, o, "", fix, others ? PREFLIGHT_WARNING : PREFLIGHT_FAILURE, e) < 0)
 		return -1;
 	if (preflight_failures(d) > before && !d->q->whole)
 		return 0;
 	const size_t of_world = d->q->not_made ? world_places(store, d->q->world, a, &world) : 0;
-	if (of_world && ask_for(d, world, of_world, o, mirror, PREFLIGHT_FAILURE, e) < 0)
+	if (of_world && ask_for(d, world, of_world, o, arena_printf(a, " of the world '%s'", d->q->world->name), mirror,
+				PREFLIGHT_FAILURE, e) < 0)
 		return -1;
 	if (preflight_failures(d) == before && count + of_world)
 		preflight_ok(d, "network", "what is to be downloaded can be reached (%.1f s)", log_seconds() - start);

@@ -15,7 +15,8 @@ static int trial(struct preflight *d, struct err *e);
 enum {
 	TAKEN = 1,  /* also where the root's torch is taken as it is, and nothing is compiled */
 	RUNS = 2,   /* runs compilers: not after a failure, but for doctor, and not without tools */
-	UNMADE = 4, /* also of a world that is not made yet */
+	TRIES = 4,  /* not where it passed before, on the same of everything */
+	UNMADE = 8, /* also of a world that is not made yet */
 };
 
 /* What a build needs, in the order in which it is looked for. */
@@ -39,11 +40,11 @@ static const struct need {
 	{"tools", PREFLIGHT_ROOT, 0, preflight_tools},
 	{"files", PREFLIGHT_ROOT, 0, preflight_files},
 	{"python", PREFLIGHT_ROOT, TAKEN, preflight_python},
-	{"flags", PREFLIGHT_ROOT, RUNS, preflight_flags},
-	{"blas", PREFLIGHT_ROOT, RUNS, preflight_blas},
+	{"flags", PREFLIGHT_ROOT, RUNS | TRIES, preflight_flags},
+	{"blas", PREFLIGHT_ROOT, RUNS | TRIES, preflight_blas},
 	{"torch", PREFLIGHT_ROOT, RUNS, preflight_torch},
 	{"cuda", PREFLIGHT_ROOT, RUNS, preflight_cuda},
-	{"trial", PREFLIGHT_ROOT, RUNS, trial},
+	{"trial", PREFLIGHT_ROOT, RUNS | TRIES, trial},
 };
 
 static bool is_taken(const struct preflight *d)
@@ -53,10 +54,13 @@ static bool is_taken(const struct preflight *d)
 
 static bool applies(const struct preflight *d, const struct need *n)
 {
-	if (!(d->q->stages & n->stage) || (d->no_root && n->stage == PREFLIGHT_ROOT) ||
-	    (d->q->not_made && !(n->when & UNMADE)) || (is_taken(d) && !(n->when & TAKEN)))
+	const struct preflight_request *q = d->q;
+	if (!(q->stages & n->stage) || (d->no_root && n->stage == PREFLIGHT_ROOT))
 		return false;
-	return !(n->when & RUNS) || (d->toolchain && (d->q->whole || !preflight_failures(d)));
+	if ((q->not_made && !(n->when & UNMADE)) || (is_taken(d) && !(n->when & TAKEN)) ||
+	    (q->tried && (n->when & TRIES)))
+		return false;
+	return !(n->when & RUNS) || (d->toolchain && (q->whole || !preflight_failures(d)));
 }
 
 int preflight_run(struct preflight *d, const struct preflight_request *q, const struct run *run, struct arena *a,
@@ -117,7 +121,7 @@ static int reach(struct preflight *d, struct err *e)
 
 static int trial(struct preflight *d, struct err *e)
 {
-	return d->q->trial && !d->q->tried && !preflight_failures(d) ? d->q->trial(d->q->user, d, e) : 0;
+	return d->q->trial && !preflight_failures(d) ? d->q->trial(d->q->user, d, e) : 0;
 }
 
 /* ---- lines ---- */
