@@ -16,14 +16,6 @@
 #define TIME_FACTOR 3
 #define TIME_MORE 3600
 
-const struct history *cmd_history(struct cmd_context *c, const char *package, const char *release, struct arena *a)
-{
-	static const struct history none;
-	struct store *s;
-	struct err ignored = {0};
-	return cmd_store_look(c, &s, &ignored) < 0 || !s ? &none : history_load(s, package, release, c->run, a);
-}
-
 /* An estimate, which plans of one package and release have in common. */
 struct cmd_costs {
 	const char *package, *release;
@@ -32,7 +24,7 @@ struct cmd_costs {
 	struct cmd_costs *next;
 };
 
-static const struct cmd_costs *count_cost(struct cmd_context *c, struct cost_request *q)
+static const struct cmd_costs *count_cost(struct cmd_context *c, const struct cost_request *q)
 {
 	struct cmd_costs *k = c->costs;
 	while (k && (strcmp(k->package, q->package) != 0 || strcmp(k->release, q->release) != 0 || k->gpus != q->gpus))
@@ -40,7 +32,6 @@ static const struct cmd_costs *count_cost(struct cmd_context *c, struct cost_req
 	if (k)
 		return k;
 	k = arena_alloc(c->arena, sizeof(*k));
-	q->history = cmd_history(c, q->package, q->release, c->arena);
 	*k = (struct cmd_costs){.package = arena_strdup(c->arena, q->package),
 				.release = arena_strdup(c->arena, q->release),
 				.gpus = q->gpus,
@@ -62,6 +53,7 @@ int cmd_cost(struct cmd_context *c, const struct plan *p, const struct cmd_root_
 	*ret = (struct cmd_cost){.torch = !torch && strcmp(p->package, "pytorch") != 0};
 	if (cmd_store_look(c, &s, e) < 0 || cmd_profiles_dir(c, &q.profiles, e) < 0)
 		return -1;
+	q.store = s;
 	const struct cmd_costs *k = count_cost(c, &q);
 	ret->cost = k->cost;
 	ret->jobs = k->jobs;
@@ -99,6 +91,10 @@ static int add_package(struct cmd_context *c, const struct ci_job *j, const char
 	const struct tables *t;
 	const struct release_row *release;
 	const char *dir;
+	struct store *s = NULL;
+	struct err ignored = {0};
+	if (cmd_store_look(c, &s, &ignored) < 0)
+		s = NULL;
 	if (cmd_tables(c, &t, e) < 0 || cmd_profiles_dir(c, &dir, e) < 0 ||
 	    tables_need_release(t, j->release, &release, e) < 0)
 		return -1;
@@ -107,7 +103,7 @@ static int add_package(struct cmd_context *c, const struct ci_job *j, const char
 				       .release = j->release,
 				       .row = tables_package(release, package),
 				       .gpus = *j->cuda ? targets_of(j) : 0,
-				       .history = cmd_history(c, package, j->release, c->arena)};
+				       .store = s};
 	const struct cost k = cost_of(&q, c->run, c->arena);
 	uint64_t most = k.memory.compile * j->cpus;
 	most = k.memory.heavy > most ? k.memory.heavy : most;

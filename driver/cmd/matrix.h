@@ -5,7 +5,7 @@
 #include "core/ci/units.h"
 
 /* matrix_cost: sets what each job may use: processors by --jobs or the table, memory and time by
- * the tables and this store's history. */
+ * the tables and what is known of this machine's speed. */
 int matrix_cost(struct cmd_context *c, const struct ci_plan *p, bool torch_named, struct err *e) MUST_CHECK;
 /* matrix_status: prints how far the run in a directory is: a table, json or html. */
 int matrix_status(struct cmd_context *c, const char *dir, const char *format, struct err *e) MUST_CHECK;

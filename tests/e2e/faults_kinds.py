@@ -294,7 +294,7 @@ def damage(r):
             harm(r, path)
             harmed.add("/".join(os.path.relpath(path, objects).split(os.sep)[:2]))
     if r.rng.random() < 0.3:
-        extra = [p for n in ("locks", "stamps", "partial", "compiled", "history") for p in files_below(os.path.join(r.cache, n))]
+        extra = [p for n in ("locks", "stamps", "partial", "compiled") for p in files_below(os.path.join(r.cache, n))]
         if extra:
             harm(r, r.rng.choice(extra))
     short = {h[: h.index("/") + 13] for h in harmed}

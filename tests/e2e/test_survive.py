@@ -84,13 +84,9 @@ def test_stopped_failed_and_finished(world):
     wait_for(world.path("cache", "build", "*", "src", "unit3.blocked"))
     wait_for(world.path("cache", "build", "*", "src", "blocking"))
     said = stopped(world, p, signal.SIGINT)
-    assert "cannot save the times" not in said, said
     tree = tree_of(world)
     before = compiled(tree)
     assert before and set(before.values()) == {1}, before
-    # What was made until then is known to the next estimate.
-    remembered = "".join(open(f).read() for f in glob.glob(world.path("cache", "history", "*")))
-    assert all(f"/{unit}.cpp.o" in remembered for unit in before), (before, remembered)
     os.remove(os.path.join(tree, "src", "blocking"))
 
     p = world.start(*words("stops", "--jobs", "1"))

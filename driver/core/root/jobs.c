@@ -117,28 +117,6 @@ bool jobs_lower(struct jobs_pools *p)
 	return true;
 }
 
-static int by_size(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-	return (*x > *y) - (*x < *y);
-}
-
-void jobs_learn(struct jobs_memory *m, uint64_t *peaks, size_t count, uint64_t largest_link)
-{
-	size_t n = 0;
-	for (size_t i = 0; i < count; i++)
-		if (peaks[i])
-			peaks[n++] = peaks[i];
-	if (n < JOBS_ENOUGH || n < count / 2)
-		return;
-	qsort(peaks, n, sizeof(*peaks), by_size);
-	/* An ordinary unit is one of the lightest 19 of 20; what needs more than those is heavy. */
-	m->compile = peaks[n - 1 - n / 20];
-	m->heavy = peaks[n - 1];
-	if (largest_link)
-		m->link = largest_link;
-}
-
 bool jobs_pressed(struct jobs_pressure *p, double full, double now)
 {
 	if (full < JOBS_PRESSURE_BOUND) {

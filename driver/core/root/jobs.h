@@ -6,7 +6,7 @@
 
 #include "core/tables/rows_release.h"
 
-/* Memory that a job of a kind needs where neither table nor history knows: a large C++ unit of
+/* Memory that a job of a kind needs where the table does not say: a large C++ unit of
  * PyTorch, one of the heaviest, a link. */
 #define JOBS_COMPILE_BYTES (UINT64_C(1536) << 20)
 #define JOBS_HEAVY_BYTES (UINT64_C(3072) << 20)
@@ -41,12 +41,6 @@ bool jobs_spare(uint64_t usable, const struct jobs_pools *p, const struct jobs_m
 bool jobs_lower(struct jobs_pools *p);
 /* jobs_cap: lowers everything to at most `total`. */
 void jobs_cap(struct jobs_pools *p, unsigned total);
-
-/* jobs_learn: corrects the figures by what earlier builds measured: peaks of compiled units in
- * bytes (zeros do not count; sorted in place), and the largest link. Nothing changes with fewer
- * than JOBS_ENOUGH units measured, or fewer than half. */
-enum { JOBS_ENOUGH = 50 };
-void jobs_learn(struct jobs_memory *m, uint64_t *peaks, size_t count, uint64_t largest_link);
 
 /* How long memory has been short, by the kernel's pressure figures. Zero-initialise. */
 struct jobs_pressure {

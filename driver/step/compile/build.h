@@ -2,7 +2,6 @@
  * */
 #pragma once
 #include "base/sys/proc.h"
-#include "cache/history.h"
 #include "core/ninja/ninja_share.h"
 #include "core/root/jobs.h"
 #include "core/root/toolchain.h"
@@ -24,9 +23,6 @@ struct build_observer {
 /* One of several builds of the same plan, each of which compiles a part into the compiler cache. */
 struct build_shard {
 	unsigned index, count; /* this one (from 1) of so many */
-	/* what a compiled output takes, the same in every shard; 0: not known */
-	double (*seconds)(const char *output, void *user);
-	void *user;
 };
 
 struct build_request {
@@ -48,8 +44,10 @@ struct build_request {
 	const char *venv_dir;
 	unsigned jobs;                         /* 0: from processors and memory */
 	const struct build_observer *observer; /* NULL: nobody */
-	/* what the units took in earlier builds of the release; NULL: not known */
-	const struct history *history;
+	/* what a compiled output takes by the release's table, the same in every shard (0: not
+	 * known); NULL: nothing is known */
+	double (*seconds)(const char *output, void *user);
+	void *user;
 	const struct build_shard *shard; /* NULL: the whole is built */
 	/* what `ptbuild shell VARIANT` needs to find this tree ("--cache DIR"); NULL: nothing */
 	const char *shell_options;

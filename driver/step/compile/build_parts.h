@@ -55,7 +55,7 @@ struct build_pools {
 	uint64_t memory; /* free when it began */
 };
 
-/* build_pools_plan: from the machine, the release's table, the history and --jobs. */
+/* build_pools_plan: from the machine, the release's table and --jobs. */
 void build_pools_plan(const struct build_request *q, struct build_pools *ret);
 /* build_pools_fit: plans again for the heavy units that the build.ninja really has: a variant has
  * not all of its release's. */

@@ -18,7 +18,7 @@ int building_share(struct building *b, struct strlist *heavy, const char *const 
 	struct arena *a = b->arena;
 	const struct build_shard *own = b->q->shard;
 	const struct ninja_share_options o = {
-		.index = own->index, .count = own->count, .seconds = own->seconds, .user = own->user};
+		.index = own->index, .count = own->count, .seconds = b->q->seconds, .user = b->q->user};
 	struct ninja_share *s = &b->result.share;
 	struct strlist argv = {0};
 	if (fs_read(b->q->build_dir, BUILD_NINJA, NINJA_FILE_MAX, &text, e) < 0 ||

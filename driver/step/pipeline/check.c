@@ -9,7 +9,6 @@
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
-#include "cache/history.h"
 
 /* What a careless build could let into its bytes. */
 #define OTHER_UMASK 077
@@ -53,15 +52,11 @@ static int copy_object(struct store *from, struct store *to, const char *kind, c
 	return rc;
 }
 
-/* The package's sources and the downloaded Python packages; everything else is made anew. The history of its units
- * comes along, for the time left and the job pools. */
+/* The package's sources and the downloaded Python packages; everything else is made anew. */
 static int copy_inputs(struct checking *c, const struct plan *p, struct store *to, struct err *e)
 {
 	struct store_object *objects;
 	size_t count;
-	const struct history *known = history_load(c->q->store, p->package, p->release, c->run, c->a);
-	if (known->count && history_merge(to, p->package, p->release, known->units, known->count, c->run, e) < 0)
-		return -1;
 	for (unsigned i = 0; i < p->package_row->sources_count; i++) {
 		if (copy_object(c->q->store, to, STORE_SOURCE, p->package_row->sources[i].sha256, c->a, e) < 0)
 			return -1;

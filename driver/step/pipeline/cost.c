@@ -10,27 +10,18 @@
 
 #define NVCC_RULE "CUDA_COMPILER"
 
-/* What no build without CUDA makes, though the history of one with it knows it. */
+/* What no build without CUDA makes. */
 static bool is_gpu(const char *path)
 {
 	return strstr(path, ".cu.") || strstr(path, "cuda.dir/");
 }
 
-static void learn_memory(struct jobs_memory *m, const struct history *h)
-{
-	if (history_measured(h, HISTORY_COMPILE) < JOBS_ENOUGH)
-		return;
-	m->compile = history_peak(h, HISTORY_COMPILE, 95);
-	m->heavy = history_measured(h, HISTORY_HEAVY) ? history_peak(h, HISTORY_HEAVY, 100) : m->compile;
-	m->link = history_measured(h, HISTORY_LINK) ? history_peak(h, HISTORY_LINK, 100) : m->link;
-}
-
-static double add_units(const struct cost_request *q, const struct history *h, bool *nvcc)
+static double add_units(const struct cost_request *q, const struct weights *w, bool *nvcc)
 {
 	double seconds = 0;
 	*nvcc = false;
-	for (size_t i = 0; i < h->count; i++) {
-		const struct history_unit *u = &h->units[i];
+	for (size_t i = 0; i < w->count; i++) {
+		const struct weight *u = &w->units[i];
 		if (!q->gpus && is_gpu(u->path))
 			continue;
 		seconds += u->seconds;
@@ -51,15 +42,14 @@ static double guess_gpu(const struct weights *w)
 
 struct cost cost_of(const struct cost_request *q, const struct run *run, struct arena *a)
 {
-	const struct weights *w = weights_load(q->profiles, q->package, q->release, q->gpus, q->history, run, a);
+	const struct weights *w = weights_load(q->profiles, q->package, q->release, q->gpus, q->store, run, a);
 	struct cost c = {.after = w->after,
-			 .here = !w->elsewhere,
+			 .here = w->factor > 0,
 			 .table = w->release,
 			 .release = q->release,
 			 .memory = jobs_from_table(q->row ? q->row->memory : NULL)};
 	bool nvcc;
-	learn_memory(&c.memory, q->history);
-	c.units = add_units(q, w->units, &nvcc);
+	c.units = add_units(q, w, &nvcc);
 	if (!q->gpus || c.units <= 0)
 		return c;
 	const double guess = nvcc ? 0 : guess_gpu(w);
@@ -85,7 +75,7 @@ char *cost_text(const struct cost *c, unsigned jobs, struct arena *a)
 		return arena_printf(a, "not known: no build of release %s was measured", c->release);
 	progress_duration(whole, sizeof(whole), cost_seconds(c, jobs));
 	progress_duration(units, sizeof(units), c->units);
-	const bool other = !c->here && strcmp(c->table, c->release) != 0;
+	const bool other = strcmp(c->table, c->release) != 0;
 	const char *by = other ? arena_printf(a, "; as measured of %s", c->table) : "";
 	const char *gpu = c->gpu == COST_GPU_UNKNOWN   ? "; without GPU code"
 			  : c->gpu == COST_GPU_GUESSED ? "; GPU code is a guess"
@@ -151,7 +141,5 @@ json_t *cost_json(const struct cost *c, const struct cost_downloads *d, unsigned
 	return json_pack("{s:I, s:i, s:i, s:o, s:o, s:o, s:o}", "download_bytes", bytes, "downloads_of_unknown_size",
 			 (int)d->of_unknown, "jobs", (int)jobs, "seconds", seconds_json(cost_seconds(c, jobs)),
 			 "processor_seconds", seconds_json(c->units), "gpu_code", json_or_null(gpu[c->gpu]), "by",
-			 json_or_null(!known    ? NULL
-				      : c->here ? "history"
-						: c->table));
+			 json_or_null(known ? c->table : NULL));
 }

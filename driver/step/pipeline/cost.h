@@ -12,13 +12,13 @@ struct cost_request {
 	const char *package, *release;
 	const struct package_row *row; /* NULL: nothing is known of its memory */
 	unsigned gpus;                 /* for how many targets nvcc compiles; 0: no GPU code */
-	const struct history *history; /* of this store */
+	const struct store *store;     /* that knows how fast this machine is; NULL: none */
 };
 
 /* Where the figure for GPU code comes from. */
 enum cost_gpu {
 	COST_GPU_NONE,     /* there is none */
-	COST_GPU_MEASURED, /* unit by unit */
+	COST_GPU_MEASURED, /* unit by unit, in the table */
 	COST_GPU_GUESSED,  /* the table's number of units, each as a few that were measured */
 	COST_GPU_UNKNOWN,  /* it is not in the figure */
 };
@@ -27,10 +27,10 @@ struct cost {
 	double units; /* seconds of one processor for all units; 0: nothing is known */
 	double after; /* seconds of the steps behind the build */
 	enum cost_gpu gpu;
-	bool here;         /* by earlier builds in this store, on this machine */
-	const char *table; /* release whose table was taken, here or there; "": none */
+	bool here;         /* scaled by an earlier build on this machine */
+	const char *table; /* release whose table was taken; "": none */
 	const char *release;
-	struct jobs_memory memory; /* what one compiler takes, by table and history */
+	struct jobs_memory memory; /* what one compiler takes, by the release's table */
 };
 
 /* What is to be downloaded, as far as the store and its fallbacks lack it. */

@@ -100,6 +100,14 @@ int make_source(struct make *m, const char *src, struct err *e)
 	return rc;
 }
 
+static double unit_seconds(const char *output, void *user)
+{
+	AUTO_ARENA struct arena a = {0};
+	const struct make *m = user;
+	const char *dir = path_join(&a, m->build_dir, "src/build");
+	return weights_find(m->weights, watch_unit_name(m->build_dir, dir, output, &a));
+}
+
 static struct build_request build_request(const struct make *m)
 {
 	return (struct build_request){
@@ -118,7 +126,8 @@ static struct build_request build_request(const struct make *m)
 		.venv_dir = m->pyenv.dir,
 		.jobs = m->q->jobs,
 		.observer = m->progress ? progress_observer(m->progress) : NULL,
-		.history = m->history,
+		.seconds = m->weights ? unit_seconds : NULL,
+		.user = (void *)(uintptr_t)m,
 		.shard = m->shard,
 		.shell_options = m->q->shell_options,
 	};

@@ -48,7 +48,7 @@ struct make {
 	struct watch *watch; /* NULL: nobody looks, and then there is no progress */
 	struct progress *progress;
 	struct watch_result watched;   /* once the watch has been stopped */
-	const struct history *history; /* what the units took in earlier builds */
+	const struct weights *weights; /* what the units take; NULL: nobody asks */
 	struct report_units units;
 };
 
@@ -69,8 +69,8 @@ int verify_made(struct make *m, struct err *e) MUST_CHECK;
 void add_build_paths(const struct make *m, struct strlist *ret);
 /* write_sbom: bill of materials and licences of vendored libraries, into the relocated tree. */
 int write_sbom(struct make *m, const char *tree, const char *libs_dir, struct err *e) MUST_CHECK;
-/* collect_units: the units of the build into m->units, also of one that failed, and their times and
- * memory into the history; a failure is a warning. The watch must have been stopped. */
+/* collect_units: the units of the build into m->units, also of one that failed, and what they say
+ * of this machine's speed into the store. The watch must have been stopped. */
 void collect_units(struct make *m);
 /* write_record: into the stage: build.json (inputs with digests, keys, toolchain, times and peaks,
  * compiler cache, verification) and build.html, which shows it. */

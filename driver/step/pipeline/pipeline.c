@@ -126,7 +126,7 @@ static void announce_cost(const struct pipeline *l, const struct plan *p)
 				       .release = p->release,
 				       .row = p->package_row,
 				       .gpus = p->cuda ? (unsigned)p->gpu.count : 0,
-				       .history = history_load(q->store, p->package, p->release, l->run, l->arena)};
+				       .store = q->store};
 	struct cost c = cost_of(&r, l->run, l->arena);
 	if (q->shard.count)
 		c.units /= q->shard.count;
@@ -187,11 +187,15 @@ static int make_watched(struct make *m, struct err *e)
 {
 	const struct plan *p = m->plan;
 	const struct watch_request q = {.build_dir = m->build_dir};
-	m->history = history_load(m->q->store, p->package, p->release, m->run, m->arena);
-	struct progress_request shown = {.package = p->package, .build_dir = m->build_dir};
-	shown.weights = weights_load(m->q->profiles_dir, p->package, p->release, (unsigned)p->gpu.count, m->history,
-				     m->run, m->arena);
 	m->shard = shard_new(m);
+	/* Shards are divided the same way on every machine, however fast. */
+	m->weights = weights_load(m->q->profiles_dir, p->package, p->release, (unsigned)p->gpu.count,
+				  m->shard ? NULL : m->q->store, m->run, m->arena);
+	const struct cost c = {.memory = jobs_from_table(p->package_row->memory)};
+	struct progress_request shown = {.package = p->package,
+					 .build_dir = m->build_dir,
+					 .weights = m->weights,
+					 .jobs = cost_jobs(&c, m->q->jobs)};
 	AUTO_WATCH struct watch *watch = NULL;
 	if (watch_start(&q, &watch, e) < 0)
 		return -1;

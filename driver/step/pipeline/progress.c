@@ -5,7 +5,7 @@
 
 #include "base/path.h"
 #include "base/sys/fs.h"
-#include "core/ci/units.h"
+#include "step/pipeline/estimate.h"
 
 #define FEW_COMMANDS 5 /* fewer are CMake's own checks, not worth an estimate */
 #define MAX_RUNNING 256
@@ -16,9 +16,10 @@ struct progress {
 	struct build_observer observer;
 	const char *step; /* what runs now */
 	unsigned done, all;
-	bool planned;    /* the tree's build.ninja was looked at */
-	const char *dir; /* of that build.ninja, where it is below the tree's build directory; else NULL */
-	struct eta *eta;
+	double began; /* when the first line with a number came; 0: not yet */
+	struct estimate *estimate;
+	struct estimate_view view;
+	struct strlist dirs;  /* of the build.ninja that were found, below the tree */
 	struct strlist share; /* of a shard what it compiles */
 	struct arena *arena;
 };
@@ -62,12 +63,11 @@ static void show(const struct progress *p)
 	AUTO_BUF struct buf text = {0};
 	buf_printf(&text, "%s: %s", p->q.package, p->step);
 	if (p->all) {
-		struct eta_view v = eta_look(p->eta);
-		buf_printf(&text, " %u/%u, %.0f%%", p->done, p->all, v.percent);
-		if (v.seconds_left >= 0 && p->all >= FEW_COMMANDS) {
+		buf_printf(&text, " %u/%u, %.0f%%", p->done, p->all, p->view.percent);
+		if (p->view.seconds_left >= 0 && p->all >= FEW_COMMANDS) {
 			char left[32];
-			progress_duration(left, sizeof(left), v.seconds_left);
-			buf_printf(&text, ", %s%s left", v.about ? "about " : "", left);
+			progress_duration(left, sizeof(left), p->view.seconds_left);
+			buf_printf(&text, ", %s%s left", p->view.about ? "about " : "", left);
 		}
 	}
 	add_machine(p, &text);
@@ -84,37 +84,60 @@ static size_t keep_share(const struct progress *p, struct ninja_edge *edges, siz
 	return n;
 }
 
-/* What this tree will make, and what an earlier run of it has made. Extensions of torch.utils.cpp_extension have a
- * build.ninja below that of the tree, of one extension after the other, which is found by its log. */
+/* What ninja's logs say has ended. */
+static size_t list_made(const struct progress *p, struct arena *a, struct estimate_made **ret)
+{
+	size_t count = 0, cap = 0;
+	*ret = NULL;
+	for (size_t i = 0; i < p->dirs.count; i++) {
+		struct err ignored = {0};
+		struct ninja_log log;
+		const char *rel = path_join(a, p->dirs.items[i], ".ninja_log"), *top = p->q.build_dir;
+		if (ninja_log_read(top, rel, a, &log, &ignored) < 0)
+			continue;
+		for (size_t k = 0; k < log.count; k++) {
+			const struct ninja_entry *n = &log.entries[k];
+			if (count == cap)
+				*ret = arena_grow(a, *ret, &cap, 1024, sizeof(**ret));
+			(*ret)[count++] = (struct estimate_made){
+				watch_unit_name(top, path_join(a, top, p->dirs.items[i]), n->output, a),
+				(double)(n->end_ms - n->start_ms) / 1000};
+		}
+	}
+	return count;
+}
+
+/* What this tree will make. Extensions of torch.utils.cpp_extension have a build.ninja below that of the tree, of one
+ * extension after the other, which is found by its log. */
 static void plan(struct progress *p)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct err ignored = {0};
-	struct ninja_edge *edges;
-	struct ninja_log made;
-	struct strlist dirs = {0};
-	size_t count;
-	const char *top = p->q.build_dir, *rel = "src/build";
-	const bool whole = fs_exists(top, "src/build/build.ninja");
-	p->planned = whole || p->done >= FEW_COMMANDS;
-	if (!whole && (ninja_log_dirs(top, rel, &a, &dirs, &ignored) < 0 || !dirs.count))
+	const char *top = p->q.build_dir;
+	const bool whole = fs_exists(top, "src/build/build.ninja"), first = !p->dirs.count;
+	p->dirs = (struct strlist){0};
+	if (whole)
+		strlist_ref(&p->dirs, p->arena, "src/build");
+	else if (ninja_log_dirs(top, "src/build", p->arena, &p->dirs, &ignored) < 0)
 		return;
-	if (!whole)
-		rel = dirs.items[0];
-	const char *dir = path_join(&a, top, rel);
-	if (ninja_build_read(top, path_join(&a, rel, "build.ninja"), &a, &edges, &count, &ignored) < 0 || !count)
-		return;
-	if (ninja_log_read(top, path_join(&a, rel, ".ninja_log"), &a, &made, &ignored) < 0)
-		made = (struct ninja_log){0};
-	if (p->share.count)
-		count = keep_share(p, edges, count);
-	for (size_t i = 0; i < count; i++)
-		edges[i].output = watch_unit_name(top, dir, edges[i].output, &a);
-	for (size_t i = 0; i < made.count; i++)
-		made.entries[i].output = watch_unit_name(top, dir, made.entries[i].output, &a);
-	eta_plan(p->eta, edges, count, &made, whole);
-	p->dir = whole ? NULL : arena_strdup(p->arena, dir);
-	p->planned = true;
+	for (size_t k = 0; k < p->dirs.count; k++) {
+		const char *dir = path_join(&a, top, p->dirs.items[k]);
+		struct ninja_edge *edges;
+		size_t count;
+		if (ninja_build_read(top, path_join(&a, p->dirs.items[k], "build.ninja"), &a, &edges, &count,
+				     &ignored) < 0)
+			continue;
+		if (p->share.count)
+			count = keep_share(p, edges, count);
+		for (size_t i = 0; i < count; i++)
+			edges[i].output = watch_unit_name(top, dir, edges[i].output, &a);
+		estimate_add(p->estimate, edges, count, whole);
+	}
+	if (first && p->dirs.count) {
+		struct estimate_made *made;
+		const size_t count = list_made(p, &a, &made);
+		estimate_before(p->estimate, made, count);
+	}
 }
 
 static void on_begin(const char *command, void *user)
@@ -122,55 +145,48 @@ static void on_begin(const char *command, void *user)
 	struct progress *p = user;
 	p->step = arena_strdup(p->arena, command);
 	p->done = p->all = 0;
-	p->planned = false;
-	p->dir = NULL;
-	p->eta = eta_new(p->q.weights, p->arena);
+	p->began = 0;
+	p->dirs = (struct strlist){0};
+	p->estimate = estimate_new(p->q.weights, p->q.jobs, p->arena);
 	if (strcmp(command, "build") != 0) /* progress_step has shown that one */
 		log_stage(p->run->log, "%s: %s", p->q.package, command);
 }
 
-static unsigned jobs_now(const struct progress *p)
+static void on_tick(void *user)
 {
-	struct watch_now now = {0};
-	if (p->q.watch)
-		watch_now(p->q.watch, &now);
-	return now.compilers;
-}
-
-/* What a line says was made. A whole command, as `ninja -v` prints it, is named by its output, as the history has
- * it. */
-static const char *name_in(const struct progress *p, const char *line, struct arena *a)
-{
-	const char *output = units_output(line, a), *last = strrchr(line, ' ');
-	if (!*output && p->dir && last)
-		output = last + 1;
-	return *output ? watch_unit_name(p->q.build_dir, p->dir, output, a) : line;
+	AUTO_ARENA struct arena a = {0};
+	struct progress *p = user;
+	struct watch_running running[MAX_RUNNING];
+	struct estimate_made *made;
+	const double now = log_seconds();
+	struct estimate_look look = {.running = running, .done = p->done, .all = p->all};
+	if (p->all) {
+		look.running_count = p->q.watch ? watch_running(p->q.watch, running, MAX_RUNNING) : 0;
+		look.made_count = list_made(p, &a, &made);
+		look.made = made;
+		look.seconds = now - p->began;
+		p->view = estimate_look(p->estimate, &look);
+	}
+	show(p);
 }
 
 static void on_line(const char *text, size_t len, void *user)
 {
-	AUTO_ARENA struct arena a = {0};
 	struct progress *p = user;
 	unsigned done, all;
-	int head = 0;
 	(void)len;
-	if (text[0] != '[' || sscanf(text, "[%u/%u] %n", &done, &all, &head) != 2 || !head || all == 0 || done > all)
+	if (text[0] != '[' || sscanf(text, "[%u/%u]", &done, &all) != 2 || all == 0 || done > all)
 		return;
+	const bool next = all != p->all || done < p->done; /* another run of ninja */
 	p->done = done;
 	p->all = all;
-	if (!p->planned && all >= FEW_COMMANDS)
+	p->began = p->began > 0 ? p->began : log_seconds();
+	if (next && all >= FEW_COMMANDS)
 		plan(p);
-	eta_count(p->eta, done, all, name_in(p, text + head, &a), log_seconds(), jobs_now(p));
-	show(p);
-}
-
-static void on_tick(void *user)
-{
-	struct progress *p = user;
-	struct watch_running running[MAX_RUNNING];
-	size_t count = p->q.watch ? watch_running(p->q.watch, running, MAX_RUNNING) : 0;
-	eta_update(p->eta, running, count, log_seconds());
-	show(p);
+	if (next)
+		on_tick(p);
+	else
+		show(p);
 }
 
 static void on_share(const struct strlist *outputs, void *user)
@@ -199,7 +215,7 @@ struct progress *progress_new(const struct progress_request *q, const struct run
 			     .share = on_share,
 			     .user = p},
 		.step = "",
-		.eta = eta_new(q->weights, a),
+		.estimate = estimate_new(q->weights, q->jobs, a),
 		.arena = a,
 	};
 	*p = init;

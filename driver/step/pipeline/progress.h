@@ -2,7 +2,7 @@
  * step, with -q nothing. */
 #pragma once
 #include "step/compile/build.h"
-#include "step/pipeline/progress_eta.h"
+#include "step/pipeline/weights.h"
 #include "step/watch/watch.h"
 
 struct progress_request {
@@ -10,6 +10,7 @@ struct progress_request {
 	const char *build_dir;         /* of the compile key */
 	struct watch *watch;           /* NULL: jobs and memory are not shown */
 	const struct weights *weights; /* what the commands take */
+	unsigned jobs;                 /* how many may run at once; 0: not known */
 };
 
 struct progress;

@@ -10,6 +10,9 @@
 #include "step/pack/sbom.h"
 #include "step/pipeline/make.h"
 
+/* Fewer units say nothing of a machine's speed. */
+#define ENOUGH_UNITS 10
+
 /* The packages that the root is made of; null for a root that is not a world's. */
 static json_t *world(const struct pipeline_request *q)
 {
@@ -181,14 +184,20 @@ static json_t *record(const struct make *m)
 
 void collect_units(struct make *m)
 {
-	AUTO_ARENA struct arena a = {0};
-	struct history_unit *units;
-	struct err e = {0};
+	double took = 0, expected = 0;
+	size_t count = 0;
 	report_units_collect(m->build_dir, &m->watched, m->watched.started, m->plan->package_row->memory, m->run,
 			     m->arena, &m->units);
-	size_t count = report_units_history(&m->units, &a, &units);
-	if (count && history_merge(m->q->store, m->plan->package, m->plan->release, units, count, m->run, &e) < 0)
-		log_warn(m->run->log, "cannot save the times and memory of this build's units: %s", e.msg);
+	/* Of a cache hit the time says how fast the cache is. */
+	for (size_t i = 0; i < m->units.count; i++) {
+		const struct report_unit *u = &m->units.units[i];
+		const double seconds = u->state == REPORT_MADE ? weights_find(m->weights, u->path) : 0;
+		took += seconds > 0 ? u->end - u->start : 0;
+		expected += seconds;
+		count += seconds > 0;
+	}
+	if (count >= ENOUGH_UNITS && !m->shard)
+		weights_learn(m->q->store, m->plan->package, m->weights, took, expected);
 }
 
 int write_record(const struct make *m, struct err *e)

@@ -2,10 +2,8 @@
 
 #include <string.h>
 
-#include "base/path.h"
 #include "base/sys/digest.h"
 #include "step/compile/backend.h"
-#include "step/pipeline/weights.h"
 
 int shard_check(const struct plan *p, const struct toolchain *t, struct err *e)
 {
@@ -29,33 +27,11 @@ const char *shard_tree_key(const struct pipeline_request *q, const struct plan *
 	return arena_strdup(a, key);
 }
 
-struct times {
-	const struct weights *weights;
-	const char *build_dir, *dir;
-};
-
-static double seconds_of(const char *output, void *user)
-{
-	AUTO_ARENA struct arena a = {0};
-	const struct times *t = user;
-	return weights_find(t->weights, watch_unit_name(t->build_dir, t->dir, output, &a));
-}
-
 struct build_shard *shard_new(const struct make *m)
 {
-	/* By the release's table alone: by what this machine has measured the units would be divided otherwise than
-	 * on another one. */
-	static const struct history none;
-	const struct plan *p = m->plan;
 	struct build_shard *s = arena_alloc(m->arena, sizeof(*s));
-	struct times *t = arena_alloc(m->arena, sizeof(*t));
-	if (!m->q->shard.count)
-		return NULL;
-	*t = (struct times){weights_load(m->q->profiles_dir, p->package, p->release, (unsigned)p->gpu.count, &none,
-					 m->run, m->arena),
-			    m->build_dir, path_join(m->arena, m->build_dir, "src/build")};
-	*s = (struct build_shard){m->q->shard.index, m->q->shard.count, seconds_of, t};
-	return s;
+	*s = (struct build_shard){m->q->shard.index, m->q->shard.count};
+	return m->q->shard.count ? s : NULL;
 }
 
 json_t *shard_record(const struct make *m)

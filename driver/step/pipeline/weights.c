@@ -1,6 +1,7 @@
 #include "step/pipeline/weights.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,10 +13,11 @@
 #define MAX_SECONDS 1e6
 #define MAX_CLASSES 32
 #define MAX_UNITS 100000u
+#define LEAST_FACTOR 0.01
 
 struct parser {
 	struct arena *arena;
-	struct history_unit *units;
+	struct weight *units;
 	struct weights_class *classes;
 	struct weights w;
 	size_t count, classes_count;
@@ -67,7 +69,7 @@ static bool parse_line(struct parser *p, char *line)
 		return false;
 	if (p->count && strcmp(p->units[p->count - 1].path, line) >= 0)
 		return false;
-	p->units[p->count++] = (struct history_unit){.path = line, .seconds = seconds};
+	p->units[p->count++] = (struct weight){line, seconds};
 	return true;
 }
 
@@ -76,7 +78,6 @@ int weights_parse(const char *text, size_t len, const char *name, unsigned gpus,
 {
 	struct parser p = {.arena = a, .gpus = gpus};
 	char *line = arena_strndup(a, text, len), *next;
-	struct history *units = arena_alloc(a, sizeof(*units));
 	size_t lines = 1;
 	for (const char *c = line; (c = strchr(c, '\n')); c++)
 		lines++;
@@ -89,9 +90,9 @@ int weights_parse(const char *text, size_t len, const char *name, unsigned gpus,
 		if (*line && *line != '#' && !parse_line(&p, line))
 			return err_set(e, ERR_CONFIG, "%s:%zu: not a weight, or not in order: '%.200s'", name, n, line);
 	}
-	*units = (struct history){.units = p.units, .count = p.count};
-	p.w.units = units;
-	p.w.elsewhere = true;
+	p.w.units = p.units;
+	p.w.count = p.count;
+	p.w.release = "";
 	p.w.classes = p.classes;
 	p.w.classes_count = p.classes_count;
 	*ret = p.w;
@@ -122,68 +123,73 @@ static const char *choose(const char *dir, const char *package, const char *rele
 	return *before ? before : after;
 }
 
-/* Both lists as one; a unit of the table that history lacks gets the scale of those in both. */
-static struct history *join(const struct history *table, const struct history *history, struct arena *a)
+static const char *factor_path(const struct store *s, const char *package, struct arena *a)
 {
-	struct history *h = arena_alloc(a, sizeof(*h));
-	struct history_unit *all = arena_array(a, table->count + history->count + 1, sizeof(*all));
-	double here = 0, there = 0;
-	for (size_t i = 0; i < table->count; i++) {
-		const struct history_unit *u = history_find(history, table->units[i].path);
-		here += u && u->seconds > 0 ? u->seconds : 0;
-		there += u && u->seconds > 0 ? table->units[i].seconds : 0;
-	}
-	const double scale = here > 0 && there > 0 ? here / there : 1;
-	for (size_t i = 0, k = 0; i < table->count || k < history->count;) {
-		int order = i == table->count     ? 1
-			    : k == history->count ? -1
-						  : strcmp(table->units[i].path, history->units[k].path);
-		if (order < 0) {
-			all[h->count] = table->units[i++];
-			all[h->count++].seconds *= scale;
-			continue;
-		}
-		all[h->count] = history->units[k++];
-		if (order == 0 && all[h->count].seconds <= 0)
-			all[h->count].seconds = table->units[i].seconds * scale;
-		h->count++;
-		i += order == 0;
-	}
-	h->units = all;
-	h->builds = history->builds;
-	return h;
+	return arena_printf(a, "%s/stamps/speed-%s", store_dir(s), package);
 }
 
-/* History that knows a tenth of the table says more of this machine than the table does. */
-static void add_history(struct weights *w, const struct history *history, struct arena *a)
+/* The table in this machine's seconds. */
+static void scale(struct weights *w, const char *path, struct arena *a)
 {
-	w->table = w->units;
-	w->elsewhere = w->units->count > 0 && history->count * 10 < w->units->count;
-	w->units = join(w->units, history, a);
+	AUTO_BUF struct buf text = {0};
+	struct err ignored = {0};
+	double factor;
+	if (!fs_exists(TRUSTED, path) || fs_read(TRUSTED, path, 64, &text, &ignored) < 0 ||
+	    sscanf(buf_cstr(&text), "%lf", &factor) != 1 || !(factor >= LEAST_FACTOR && factor <= 1 / LEAST_FACTOR))
+		return;
+	struct weight *units = arena_array(a, w->count + 1, sizeof(*units));
+	struct weights_class *classes = arena_array(a, w->classes_count + 1, sizeof(*classes));
+	for (size_t i = 0; i < w->count; i++)
+		units[i] = (struct weight){w->units[i].path, w->units[i].seconds * factor};
+	for (size_t i = 0; i < w->classes_count; i++) {
+		classes[i] = w->classes[i];
+		classes[i].seconds *= factor;
+	}
+	w->units = units;
+	w->classes = classes;
+	w->after *= factor;
+	w->factor = factor;
 }
 
 const struct weights *weights_load(const char *profiles, const char *package, const char *release, unsigned gpus,
-				   const struct history *history, const struct run *run, struct arena *a)
+				   const struct store *s, const struct run *run, struct arena *a)
 {
 	AUTO_BUF struct buf text = {0};
 	struct weights *w = arena_alloc(a, sizeof(*w));
 	struct err e = {0};
-	static const struct history none;
-	*w = (struct weights){.units = &none, .release = ""};
+	*w = (struct weights){.release = ""};
 	const char *dir = path_join(a, profiles, "weights"), *name = choose(dir, package, release, a);
 	const char *path = arena_printf(a, "%s/%s-%s.tsv", dir, package, name);
 	if (*name && (fs_read(TRUSTED, path, MAX_FILE, &text, &e) < 0 ||
 		      weights_parse(buf_cstr(&text), text.len, path, gpus, a, w, &e) < 0))
 		log_warn(run->log, "the time left will be a guess: %s", e.msg);
-	w->release = w->units->count ? name : "";
-	add_history(w, history, a);
+	w->release = w->count ? name : "";
+	if (s && w->count)
+		scale(w, factor_path(s, package, a), a);
 	return w;
+}
+
+void weights_learn(const struct store *s, const char *package, const struct weights *w, double seconds, double expected)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct err ignored = {0};
+	char text[32];
+	if (seconds <= 0 || expected <= 0)
+		return;
+	int n = snprintf(text, sizeof(text), "%.4f\n", (w->factor > 0 ? w->factor : 1) * seconds / expected);
+	(void)!fs_write(TRUSTED, factor_path(s, package, &a), text, (size_t)n, 0644, &ignored);
+}
+
+static int by_path(const void *a, const void *b)
+{
+	return strcmp(((const struct weight *)a)->path, ((const struct weight *)b)->path);
 }
 
 double weights_find(const struct weights *w, const char *path)
 {
-	const struct history *h = w->units;
-	const struct history_unit *u = history_find(h, path);
+	const struct weight key = {.path = path}, *u = NULL;
+	if (w->count)
+		u = bsearch(&key, w->units, w->count, sizeof(key), by_path);
 	if (u)
 		return u->seconds;
 	/* "Sort.cpp.AVX2.cpp.o": the first that begins with "Sort.cpp." */
@@ -191,13 +197,13 @@ double weights_find(const struct weights *w, const char *path)
 	if (!mark || !path_has_suffix(mark + 1, ".cpp.o"))
 		return 0;
 	const size_t len = (size_t)(mark + strlen(".cpp.") - path);
-	size_t low = 0, high = h->count;
+	size_t low = 0, high = w->count;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		if (strncmp(h->units[middle].path, path, len) < 0)
+		if (strncmp(w->units[middle].path, path, len) < 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < h->count && strncmp(h->units[low].path, path, len) == 0 ? h->units[low].seconds : 0;
+	return low < w->count && strncmp(w->units[low].path, path, len) == 0 ? w->units[low].seconds : 0;
 }

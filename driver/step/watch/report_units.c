@@ -63,15 +63,15 @@ static int by_path(const void *a, const void *b)
 }
 
 /* A CUDA unit is always heavy: it is compiled for each GPU target. */
-static enum history_kind kind_of(const char *path, const char *source, const struct memory_row *heavy)
+static enum report_kind kind_of(const char *path, const char *source, const struct memory_row *heavy)
 {
 	static const char *const objects[] = {".o", ".gch", ".pch"};
 	for (size_t i = 0; i < ARRAY_LEN(objects); i++) {
 		if (path_has_suffix(path, objects[i]))
-			return path_has_suffix(source, ".cu") || jobs_heavy_row(heavy, path) ? HISTORY_HEAVY
-											     : HISTORY_COMPILE;
+			return path_has_suffix(source, ".cu") || jobs_heavy_row(heavy, path) ? REPORT_HEAVY
+											     : REPORT_COMPILE;
 	}
-	return HISTORY_LINK;
+	return REPORT_LINK;
 }
 
 static void set_state(struct report_unit *u, const struct ccache_stats *ccache, double since)
@@ -128,20 +128,4 @@ void report_units_collect(const char *build_dir, const struct watch_result *watc
 		set_state(u, &r.ccache, since);
 	}
 	*ret = r;
-}
-
-size_t report_units_history(const struct report_units *u, struct arena *a, struct history_unit **ret)
-{
-	struct history_unit *units = arena_array(a, u->count + 1, sizeof(*units));
-	size_t n = 0;
-	for (size_t i = 0; i < u->count; i++) {
-		const struct report_unit *from = &u->units[i];
-		if (from->state == REPORT_MADE)
-			units[n++] = (struct history_unit){.path = from->path,
-							   .seconds = from->end - from->start,
-							   .peak_bytes = from->peak_bytes,
-							   .kind = from->kind};
-	}
-	*ret = units;
-	return n;
 }

@@ -1,7 +1,7 @@
 /* The compile and link commands of a build, from the logs of ninja and ccache and from the watch.
  * */
 #pragma once
-#include "cache/history.h"
+#include "base/run.h"
 #include "core/ninja/ccache_stats.h"
 #include "core/root/jobs.h"
 #include "step/watch/watch.h"
@@ -14,15 +14,17 @@ enum report_state {
 	REPORT_BEFORE
 };
 
+enum report_kind { REPORT_COMPILE, REPORT_HEAVY, REPORT_LINK };
+
 struct report_unit {
-	const char *path;   /* as history names it */
+	const char *path;   /* as watch_unit_name */
 	const char *source; /* its first input as the build saw it, "" if not known */
 	double start, end;  /* seconds since the epoch */
 	/* the processor slot that it presumably had: the lowest that was free */
 	unsigned slot;
 	uint64_t peak_bytes; /* 0: not seen */
 	enum report_state state;
-	enum history_kind kind;
+	enum report_kind kind;
 };
 
 struct report_units {
@@ -40,7 +42,3 @@ struct report_units {
 void report_units_collect(const char *build_dir, const struct watch_result *watched, double since,
 			  const struct memory_row *heavy, const struct run *run, struct arena *a,
 			  struct report_units *ret);
-/* report_units_history: time and memory of each unit that a compiler really made in this run, for
- * the history: of a hit the time says how fast the cache is, and of an earlier run's unit nobody
- * knows whether it was one. Returns how many; they live in the arena. */
-size_t report_units_history(const struct report_units *u, struct arena *a, struct history_unit **ret);

@@ -91,7 +91,7 @@ void watch_stop(struct watch *w, struct arena *a, struct watch_result *ret);
 void watch_free(struct watch **w);
 #define AUTO_WATCH CLEANUP(watch_free)
 
-/* watch_unit_name: how history, report and watch name an output, which is as the build or the host
+/* watch_unit_name: how weights, report and watch name an output, which is as the build or the host
  * sees it from `dir`: relative to the tree's build directory, or else its full path. */
 char *watch_unit_name(const char *build_dir, const char *dir, const char *output, struct arena *a);
 /* watch_output: what a compiler's or linker's command line (arguments ended by NULs) makes ("-o

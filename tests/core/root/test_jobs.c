@@ -175,37 +175,6 @@ static void heavy_is_never_less_than_ordinary(void **state)
 	assert_true(jobs_from_table(&row).heavy == GIB(1));
 }
 
-static void history_corrects_the_figures(void **state)
-{
-	(void)state;
-	uint64_t peaks[200];
-	struct jobs_memory m = need;
-	for (size_t i = 0; i < 200; i++)
-		peaks[i] = MIB(200 - i); /* 1 to 200 MiB */
-	jobs_learn(&m, peaks, 200, MIB(700));
-	assert_true(m.compile == MIB(190)); /* one of twenty is heavier */
-	assert_true(m.heavy == MIB(200));
-	assert_true(m.link == MIB(700));
-}
-
-static void little_history_corrects_nothing(void **state)
-{
-	(void)state;
-	uint64_t peaks[JOBS_ENOUGH + 10] = {0};
-	struct jobs_memory m = need;
-	for (size_t i = 0; i < JOBS_ENOUGH - 1; i++)
-		peaks[i] = MIB(1);
-	jobs_learn(&m, peaks, JOBS_ENOUGH + 10, MIB(1));
-	assert_true(m.compile == need.compile && m.heavy == need.heavy && m.link == need.link);
-	uint64_t many[JOBS_ENOUGH * 2 + 4] = {0};
-	for (size_t i = 0; i < JOBS_ENOUGH; i++)
-		peaks[i] = many[i] = MIB(1);
-	jobs_learn(&m, many, sizeof(many) / sizeof(many[0]), MIB(1)); /* the others may need more */
-	assert_true(m.compile == need.compile && m.link == need.link);
-	jobs_learn(&m, peaks, JOBS_ENOUGH, 0);
-	assert_true(m.compile == MIB(1) && m.heavy == MIB(1) && m.link == need.link);
-}
-
 static void some_memory_is_not_for_compilers(void **state)
 {
 	(void)state;
@@ -240,8 +209,6 @@ int main(void)
 		cmocka_unit_test(a_cap_caps_all),
 		cmocka_unit_test(the_table_says_what_is_heavy),
 		cmocka_unit_test(heavy_is_never_less_than_ordinary),
-		cmocka_unit_test(history_corrects_the_figures),
-		cmocka_unit_test(little_history_corrects_nothing),
 		cmocka_unit_test(some_memory_is_not_for_compilers),
 		cmocka_unit_test(only_lasting_pressure_counts),
 	};

@@ -1,4 +1,4 @@
-/* What a build takes, from made-up tables and histories. */
+/* What a build takes, from made-up tables. */
 #include "support.h"
 
 #include <string.h>
@@ -27,14 +27,10 @@ static int teardown(void **state)
 	return test_teardown(state);
 }
 
-static struct cost cost(struct fixture *f, const char *release, unsigned gpus, const struct history *h)
+static struct cost cost(struct fixture *f, const char *release, unsigned gpus, const struct store *s)
 {
-	static const struct history none;
-	const struct cost_request q = {.profiles = test_path("p"),
-				       .package = "pytorch",
-				       .release = release,
-				       .gpus = gpus,
-				       .history = h ? h : &none};
+	const struct cost_request q = {
+		.profiles = test_path("p"), .package = "pytorch", .release = release, .gpus = gpus, .store = s};
 	return cost_of(&q, test_run(), &f->arena);
 }
 
@@ -82,29 +78,30 @@ static void gpu_code_is_told_apart(void **state)
 	c = cost(f, "2.8.0", 2, NULL);
 	assert_true(c.gpu == COST_GPU_GUESSED && c.units == 1000);
 	assert_contains(text(f, &c, 1), "; GPU code is a guess");
-	const struct history_unit units[] = {{.path = "a.o", .seconds = 50},
-					     {.path = "torch_cuda.dir/b.cu.o", .seconds = 300}};
-	const struct history known = {.units = units, .count = 2, .builds = 1};
-	c = cost(f, "2.8.0", 2, &known);
-	assert_true(c.gpu == COST_GPU_MEASURED && c.units == 350 && c.here);
+	test_write(test_path("p/weights/pytorch-2.8.0.tsv"), "50\ta.o\n300\ttorch_cuda.dir/b.cu.o\n");
+	c = cost(f, "2.8.0", 2, NULL);
+	assert_true(c.gpu == COST_GPU_MEASURED && c.units == 350);
 	assert_string_equal(text(f, &c, 1), "about 6 min with 1 job, 6 min of processors");
-	c = cost(f, "2.8.0", 0, &known); /* without CUDA its units are not compiled */
+	c = cost(f, "2.8.0", 0, NULL); /* without CUDA its units are not compiled */
 	assert_true(c.gpu == COST_GPU_NONE && c.units == 50);
 }
 
-/* This machine is twice as slow, as the one unit says that both know. */
-static void history_sets_the_scale(void **state)
+/* This machine is twice as slow, as an earlier build said. */
+static void an_earlier_build_sets_the_scale(void **state)
 {
 	struct fixture *f = *state;
-	const struct history_unit units[] = {{.path = "b.o", .seconds = 8}};
-	const struct history known = {.units = units, .count = 1, .builds = 1};
+	struct err e = {0};
+	struct store *s;
+	assert_ok(store_open(test_path("store"), test_run(), &s, &e), &e);
 	test_write(test_path("p/weights/pytorch-2.8.0.tsv"), "1\ta.o\n4\tb.o\n5\tc.o\n");
-	const struct cost c = cost(f, "2.8.0", 0, &known);
+	test_write(test_path("store/stamps/speed-pytorch"), "2.0\n");
+	const struct cost c = cost(f, "2.8.0", 0, s);
 	assert_true(c.here && c.units == 20);
 	const struct cost_downloads d = {0};
 	AUTO_JSON json_t *j = cost_json(&c, &d, 4);
-	assert_string_equal(json_string_value(json_object_get(j, "by")), "history");
+	assert_string_equal(json_string_value(json_object_get(j, "by")), "2.8.0");
 	assert_true(json_number_value(json_object_get(j, "seconds")) == 5);
+	store_close(s);
 }
 
 static void what_the_store_has_is_not_downloaded(void **state)
@@ -144,8 +141,8 @@ static void what_the_store_has_is_not_downloaded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(a_table_says_about_how_long), T(what_nobody_measured_is_not_known),    T(gpu_code_is_told_apart),
-		T(history_sets_the_scale),      T(what_the_store_has_is_not_downloaded),
+		T(a_table_says_about_how_long),     T(what_nobody_measured_is_not_known),    T(gpu_code_is_told_apart),
+		T(an_earlier_build_sets_the_scale), T(what_the_store_has_is_not_downloaded),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

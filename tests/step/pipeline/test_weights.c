@@ -37,9 +37,8 @@ static void a_table_is_read(void **state)
 				 "# made by hand\nafter 12.5\nclass 10 20 CUDA_COMPILER\n"
 				 "1.5\ta b.o\n0.25\tx/Sort.cpp.AVX2.cpp.o\n",
 				 3);
-	assert_true(w.elsewhere);
 	assert_true(w.after == 12.5);
-	assert_true(w.units->count == 2);
+	assert_true(w.count == 2);
 	assert_true(weights_find(&w, "a b.o") == 1.5);
 }
 
@@ -89,42 +88,50 @@ static void a_copy_for_another_instruction_set_takes_as_long(void **state)
 	assert_true(weights_find(&w, "x/Sort.cpp.o") == 0);
 }
 
-static const struct weights *load(struct fixture *f, const char *release, const struct history *h)
+static const struct weights *load(struct fixture *f, const char *release, const struct store *s)
 {
-	return weights_load(test_path("p"), "pytorch", release, 0, h, test_run(), &f->arena);
+	return weights_load(test_path("p"), "pytorch", release, 0, s, test_run(), &f->arena);
 }
 
 static void the_nearest_release_stands_in(void **state)
 {
 	struct fixture *f = *state;
-	const struct history none = {0};
-	assert_int_equal(load(f, "2.7.1", &none)->units->count, 0);
+	assert_int_equal(load(f, "2.7.1", NULL)->count, 0);
 	test_write(test_path("p/weights/pytorch-2.6.0-debian.tsv"), "26\ta.o\n");
 	test_write(test_path("p/weights/pytorch-2.8.0.tsv"), "28\ta.o\n");
 	test_write(test_path("p/weights/torchvision-2.7.1.tsv"), "1\ta.o\n");
-	assert_true(weights_find(load(f, "2.6.0-debian", &none), "a.o") == 26);
-	assert_true(weights_find(load(f, "2.7.1", &none), "a.o") == 26);
-	assert_true(weights_find(load(f, "2.8.0", &none), "a.o") == 28);
-	assert_true(weights_find(load(f, "2.13.0", &none), "a.o") == 28);
-	assert_true(weights_find(load(f, "2.5.0", &none), "a.o") == 26);
-	assert_string_equal(load(f, "2.5.0", &none)->release, "2.6.0-debian");
+	assert_true(weights_find(load(f, "2.6.0-debian", NULL), "a.o") == 26);
+	assert_true(weights_find(load(f, "2.7.1", NULL), "a.o") == 26);
+	assert_true(weights_find(load(f, "2.8.0", NULL), "a.o") == 28);
+	assert_true(weights_find(load(f, "2.13.0", NULL), "a.o") == 28);
+	assert_true(weights_find(load(f, "2.5.0", NULL), "a.o") == 26);
+	assert_string_equal(load(f, "2.5.0", NULL)->release, "2.6.0-debian");
 	test_write(test_path("p/weights/pytorch-2.9.1.tsv"), "damaged\n");
-	assert_int_equal(load(f, "2.9.1", &none)->units->count, 0); /* a warning */
+	assert_int_equal(load(f, "2.9.1", NULL)->count, 0); /* a warning */
 }
 
-/* What was measured here counts, and says how much slower this machine is with the others. */
-static void history_comes_first(void **state)
+/* A machine that took twice as long takes so for all, until another build says otherwise. */
+static void an_earlier_build_sets_the_scale(void **state)
 {
 	struct fixture *f = *state;
-	const struct history_unit units[] = {{.path = "b.o", .seconds = 8}, {.path = "z.o", .seconds = 3}};
-	const struct history known = {.units = units, .count = 2, .builds = 1}, none = {0};
-	test_write(test_path("p/weights/pytorch-2.8.0.tsv"), "1\ta.o\n4\tb.o\n5\tc.o\n");
-	const struct weights *w = load(f, "2.8.0", &known);
-	assert_false(w->elsewhere);
-	assert_true(load(f, "2.8.0", &none)->elsewhere);
-	assert_int_equal(w->units->count, 4);
-	assert_true(weights_find(w, "a.o") == 2 && weights_find(w, "b.o") == 8);
-	assert_true(weights_find(w, "c.o") == 10 && weights_find(w, "z.o") == 3);
+	struct err e = {0};
+	struct store *s;
+	assert_ok(store_open(test_path("store"), test_run(), &s, &e), &e);
+	test_write(test_path("p/weights/pytorch-2.8.0.tsv"), "after 3\nclass 1 0 C\n1\ta.o\n4\tb.o\n");
+	const struct weights *w = load(f, "2.8.0", s);
+	assert_true(w->factor == 0 && weights_find(w, "b.o") == 4);
+	weights_learn(s, "pytorch", w, 10, 5);
+	w = load(f, "2.8.0", s);
+	assert_true(w->factor == 2 && weights_find(w, "b.o") == 8 && w->after == 6 && w->classes[0].seconds == 2);
+	weights_learn(s, "pytorch", w, 15, 10);
+	assert_true(load(f, "2.8.0", s)->factor == 3);
+	assert_true(load(f, "2.8.0", NULL)->factor == 0);
+	static const char *const nonsense[] = {"", "x", "0", "-1", "nan", "1e9"};
+	for (size_t i = 0; i < ARRAY_LEN(nonsense); i++) {
+		test_write(test_path("store/stamps/speed-pytorch"), nonsense[i]);
+		assert_true(load(f, "2.8.0", s)->factor == 0);
+	}
+	store_close(s);
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -137,7 +144,7 @@ int main(void)
 		T(classes_count_the_gpus),
 		T(a_copy_for_another_instruction_set_takes_as_long),
 		T(the_nearest_release_stands_in),
-		T(history_comes_first),
+		T(an_earlier_build_sets_the_scale),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,24 +82,10 @@ static void units_and_how_they_were_made(void **state)
 	assert_int_equal(unit(f, "CMakeFiles/x.dir/a.cpp.o")->peak_bytes, 500 * MIB);
 	assert_string_equal(unit(f, "CMakeFiles/x.dir/a.cpp.o")->source, "/ptbuild/src/a.cpp");
 	assert_int_equal(unit(f, "CMakeFiles/x.dir/b.cpp.o")->state, REPORT_HIT);
-	assert_int_equal(unit(f, "CMakeFiles/x.dir/k.cu.o")->kind, HISTORY_HEAVY);
-	assert_int_equal(unit(f, "lib/libx.so")->kind, HISTORY_LINK);
+	assert_int_equal(unit(f, "CMakeFiles/x.dir/k.cu.o")->kind, REPORT_HEAVY);
+	assert_int_equal(unit(f, "lib/libx.so")->kind, REPORT_LINK);
 	assert_int_equal(f->units.slots, 2);
 	assert_true(unit(f, "lib/libx.so")->start == 1700001060);
-}
-
-static void only_what_a_compiler_made_now_is_remembered(void **state)
-{
-	struct fixture *f = *state;
-	struct history_unit *units;
-	collect(f);
-	assert_int_equal(report_units_history(&f->units, &f->arena, &units), 3);
-	for (size_t i = 0; i < 3; i++) {
-		assert_null(strstr(units[i].path, "first.cpp"));
-		assert_null(strstr(units[i].path, "b.cpp"));
-		if (strstr(units[i].path, "a.cpp"))
-			assert_true(units[i].seconds == 10 && units[i].peak_bytes == 500 * MIB);
-	}
 }
 
 static void logs_deeper_in_the_tree_are_found(void **state)
@@ -116,10 +102,9 @@ static void logs_deeper_in_the_tree_are_found(void **state)
 }
 
 /* One command whose first output stands for all; a target of CMake's own that makes nothing does not count. */
-static void what_a_script_writes_is_remembered(void **state)
+static void what_a_script_writes_is_a_unit(void **state)
 {
 	struct fixture *f = *state;
-	struct history_unit *units;
 	test_write(test_path("src/build/gen/.ninja_log"), "# ninja log v6\n"
 							  "0\t3000\t1700001000000000000\tops.h\tb1\n"
 							  "0\t3000\t1700001000000000000\tops.cpp\tb1\n"
@@ -129,7 +114,6 @@ static void what_a_script_writes_is_remembered(void **state)
 	collect(f);
 	assert_int_equal(f->units.count, 6);
 	assert_int_equal(unit(f, "gen/ops.h")->state, REPORT_MADE);
-	assert_int_equal(report_units_history(&f->units, &f->arena, &units), 4);
 }
 
 static void a_log_that_cannot_be_read_is_passed_over(void **state)
@@ -304,9 +288,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(units_and_how_they_were_made),
-		T(only_what_a_compiler_made_now_is_remembered),
 		T(logs_deeper_in_the_tree_are_found),
-		T(what_a_script_writes_is_remembered),
+		T(what_a_script_writes_is_a_unit),
 		T(a_log_that_cannot_be_read_is_passed_over),
 		T(without_a_tree_there_are_no_units),
 		T(figures_for_the_record),
