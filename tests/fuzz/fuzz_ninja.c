@@ -28,13 +28,6 @@ static void check_log(const struct ninja_log *log, struct arena *a)
 	fail_unless(outputs <= log->count);
 }
 
-/* What is left after a cut is whole: nothing more is cut from it. */
-static void check_mend(size_t (*whole)(const char *, size_t), const char *data, size_t size)
-{
-	size_t n = whole(data, size);
-	fail_unless(n <= size && whole(data, n) == n);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -46,8 +39,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_log(&log, &a);
 	else
 		fail_unless(e.kind == ERR_INTEGRITY && e.msg[0] && !log.entries);
-	check_mend(ninja_mend_log, (const char *)data, size);
-	check_mend(ninja_mend_deps, (const char *)data, size);
 	ninja_build_parse((const char *)data, size, &a, &edges, &count);
 	for (size_t i = 0; i < count; i++) {
 		fail_unless(edges[i].output[0] && edges[i].rule[0]);

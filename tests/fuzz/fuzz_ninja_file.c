@@ -40,13 +40,6 @@ static void try_log(const char *text, size_t len, struct arena *a)
 		    !(l.killed && strchr(l.killed, '\n')));
 }
 
-static void try_mend(const char *text, size_t len)
-{
-	size_t log = ninja_mend_log(text, len), deps = ninja_mend_deps(text, len);
-	fail_unless(log <= len && ninja_mend_log(text, log) == log);
-	fail_unless(deps <= len && ninja_mend_deps(text, deps) == deps);
-}
-
 static double seconds(const char *output, void *user)
 {
 	(void)user;
@@ -97,7 +90,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	AUTO_BUF struct buf ended = {0};
 	const char *text = (const char *)data;
 	try_log(text, size, &a);
-	try_mend(text, size);
 	try_text(text, size);
 	buf_add(&ended, text, size);
 	buf_addc(&ended, '\n');

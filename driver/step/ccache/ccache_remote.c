@@ -18,7 +18,7 @@
 #include "step/ccache/ccache_resp.h"
 #include "step/ccache/ccache_server.h"
 
-enum { MAX_CONNECTIONS = 256, CHUNK = 64 * 1024, QUIET_SECONDS = 60 };
+enum { MAX_CONNECTIONS = 256, CHUNK = 64 * 1024, QUIET_SECONDS = 60, BUSY_MS = 100 };
 
 /* What all connections together may hold, of commands that are not whole and of replies that are not taken. Two of the
  * largest values, or hundreds of usual ones. */
@@ -28,6 +28,7 @@ struct connection {
 	struct ccache_remote *remote;
 	pthread_t thread;
 	int fd;
+	size_t held;       /* of the remote's, for what is read */
 	atomic_bool ended; /* the thread may be joined */
 };
 
@@ -39,7 +40,7 @@ struct ccache_remote {
 	struct arena arena;
 	struct log log; /* a copy without a status line, for warnings from any thread */
 	int listener;
-	int stop[2]; /* a pipe: readable once all must end */
+	int stop[2]; /* a pipe: its writing end is closed once all must end */
 	pthread_t acceptor;
 	struct connection *connections[MAX_CONNECTIONS];
 	atomic_bool warned;
@@ -167,19 +168,30 @@ static bool hold(struct ccache_remote *r, size_t bytes)
 	return false;
 }
 
+/* The memory of a buffer counts, whatever is in it. */
+static bool hold_input(struct connection *n, const struct buf *in)
+{
+	if (in->cap < n->held)
+		atomic_fetch_sub(&n->remote->held, n->held - in->cap);
+	else if (!hold(n->remote, in->cap - n->held))
+		return false;
+	n->held = in->cap;
+	return true;
+}
+
 static int reply_to(const struct connection *n, struct ccache_client *c, const struct resp_command *command)
 {
 	AUTO_BUF struct buf reply = {0};
 	answer(n->remote, c, command, &reply);
-	if (!hold(n->remote, reply.len))
+	if (!hold(n->remote, reply.cap))
 		return -1;
 	int rc = ccache_send(n->fd, n->remote->stop[0], reply.data, reply.len, CCACHE_EXCHANGE_SECONDS * 1000);
-	atomic_fetch_sub(&n->remote->held, reply.len);
+	atomic_fetch_sub(&n->remote->held, reply.cap);
 	return rc;
 }
 
 /* Until the other side ends, says something that it must not, or leaves a command half-said for too long. */
-static void serve(const struct connection *n, struct ccache_client *c, struct buf *in)
+static void serve(struct connection *n, struct ccache_client *c, struct buf *in)
 {
 	double begun = 0; /* the command that is not whole */
 	for (;;) {
@@ -192,10 +204,11 @@ static void serve(const struct connection *n, struct ccache_client *c, struct bu
 				return;
 			memmove(in->data, in->data + command.used, in->len - command.used);
 			in->len -= command.used;
-			atomic_fetch_sub(&n->remote->held, command.used);
 			begun = log_seconds();
 			if (!in->len) /* a large value's memory */
 				buf_release(in);
+			if (!hold_input(n, in))
+				return;
 			continue;
 		}
 		double left = begun + CCACHE_EXCHANGE_SECONDS - log_seconds();
@@ -204,9 +217,9 @@ static void serve(const struct connection *n, struct ccache_client *c, struct bu
 				: left > 0 ? (int)(left * 1000)
 					   : 0) < 0)
 			return;
-		ssize_t got = recv(n->fd, buf_reserve(in, CHUNK), CHUNK, MSG_DONTWAIT);
-		if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN) ||
-		    (got > 0 && !hold(n->remote, (size_t)got)))
+		char *to = buf_reserve(in, CHUNK);
+		ssize_t got = hold_input(n, in) ? recv(n->fd, to, CHUNK, MSG_DONTWAIT) : 0;
+		if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN))
 			return;
 		if (!in->len)
 			begun = log_seconds();
@@ -220,7 +233,7 @@ static void *connection_thread(void *user)
 	struct ccache_client c = {.server = &n->remote->server};
 	AUTO_BUF struct buf in = {0};
 	serve(n, &c, &in);
-	atomic_fetch_sub(&n->remote->held, in.len);
+	atomic_fetch_sub(&n->remote->held, n->held);
 	if (n->remote->has_server)
 		ccache_client_close(&c);
 	close(n->fd);
@@ -253,8 +266,13 @@ static void *accept_thread(void *user)
 	struct ccache_remote *r = user;
 	while (ccache_wait(r->listener, r->stop[0], POLLIN, -1) == 0) {
 		int fd = accept(r->listener, NULL, NULL);
-		if (fd < 0)
+		if (fd < 0) {
+			/* Without a free descriptor the connection stays, and the listener readable. */
+			if (errno != EINTR && errno != EAGAIN && errno != ECONNABORTED &&
+			    ccache_wait(-1, r->stop[0], 0, BUSY_MS) < 0 && errno == ECANCELED)
+				return NULL;
 			continue;
+		}
 		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 		size_t place = find_place(r);
 		struct connection *n = place < MAX_CONNECTIONS ? calloc(1, sizeof(*n)) : NULL;
@@ -374,8 +392,7 @@ void ccache_remote_stop(struct ccache_remote *r, struct ccache_remote_stats *sta
 {
 	if (!r)
 		return;
-	if (write(r->stop[1], "x", 1) != 1)
-		abort(); /* a pipe that nothing was written to has room */
+	cleanup_fd(&r->stop[1]); /* whoever waits for the other end is woken */
 	pthread_join(r->acceptor, NULL);
 	for (size_t i = 0; i < MAX_CONNECTIONS; i++)
 		if (r->connections[i])

@@ -110,12 +110,44 @@ static int drop_bits(const struct building *b, struct err *e)
 	return 0;
 }
 
+static int build_once(struct building *b, struct err *e)
+{
+	struct err ignored = {0};
+	const struct build_request *q = b->q;
+	struct build_result *r = &b->result;
+	int rc = configure_and_compile(b, e);
+	if (drop_bits(b, rc == 0 ? e : &ignored) < 0 || rc < 0)
+		return -1;
+	r->pools = b->pools.now;
+	r->jobs = b->pools.now.total;
+	if (check_config_tree(q->plan, q->build_dir, BUILD_TREE, BUILD_LOG, b->backend->cmake, &r->checked, e) < 0)
+		return err_wrap(e, "%s", q->plan->package);
+	return !q->shard && one_wheel(q, b->arena, &r->raw_wheel, e) < 0 ? -1 : 0;
+}
+
+/* Whether it may be the tree's fault: that of a run that was killed, or anything but a unit that does not compile. */
+static bool cannot_go_on(const struct building *b, const struct err *e)
+{
+	const bool killed = b->has_last && b->last.running;
+	return (e->kind == ERR_BUILD || e->kind == ERR_POLICY || e->kind == ERR_INTEGRITY) && (killed || !b->unit);
+}
+
+/* What was compiled is in the compiler cache. */
+static int begin_anew(struct building *b, struct err *e)
+{
+	log_warn(b->run->log, "%s; the build tree of an earlier run cannot be continued: beginning anew%s", e->msg,
+		 b->q->ccache_dir ? ", with the compiler cache" : "");
+	err_clear(e);
+	b->result.resumed = b->has_last = b->unit = false;
+	b->result.checked = (struct config_report){0};
+	return fs_remove(b->q->build_dir, BUILD_TREE, e) < 0 ? -1 : build_once(b, e);
+}
+
 int build_run(const struct build_request *q, const struct run *run, struct arena *a, struct build_result *ret,
 	      struct err *e)
 {
 	struct building b = {.q = q, .run = run, .arena = a, .began = log_seconds()};
 	struct build_result *r = &b.result;
-	struct err ignored = {0};
 	if (backend_find(q->plan->package_row->backend, &b.backend, e) < 0 ||
 	    (q->shard && backend_shares(b.backend, q->plan->package, e) < 0))
 		return -1;
@@ -128,18 +160,14 @@ int build_run(const struct build_request *q, const struct run *run, struct arena
 			 q->plan->package, BUILD_USER);
 	r->memory = b.pools.memory;
 	r->resumed = fs_exists(q->build_dir, BUILD_TREE);
-	int rc = configure_and_compile(&b, e);
-	if (drop_bits(&b, rc == 0 ? e : &ignored) < 0 || rc < 0)
+	int rc = build_once(&b, e);
+	if (rc < 0 && r->resumed && cannot_go_on(&b, e))
+		rc = begin_anew(&b, e);
+	if (rc < 0)
 		return -1;
-	r->pools = b.pools.now;
-	r->jobs = b.pools.now.total;
-	if (check_config_tree(q->plan, q->build_dir, BUILD_TREE, BUILD_LOG, b.backend->cmake, &r->checked, e) < 0)
-		return err_wrap(e, "%s", q->plan->package);
 	if (r->checked.overridden)
 		log_info(run->log, "%s: %zu of %zu units have CPU flags of their own behind the plan's, such as %s",
 			 q->plan->package, r->checked.overridden, r->checked.host_units, r->checked.first_overridden);
-	if (!q->shard && one_wheel(q, a, &r->raw_wheel, e) < 0)
-		return -1;
 	*ret = b.result;
 	return 0;
 }

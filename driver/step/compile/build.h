@@ -87,15 +87,8 @@ int build_prepare(const struct build_request *q, const struct run *run, struct e
 int build_run(const struct build_request *q, const struct run *run, struct arena *a, struct build_result *ret,
 	      struct err *e) MUST_CHECK;
 
-/* MEND_WINDOW_S: what was written less than this before a loss of power may not have reached the
- * disk: Linux writes dirty pages back after 30 s (vm.dirty_expire_centisecs), looking every 5 s. */
-#define MEND_WINDOW_S 120
-
-/* build_mend: after a kill all that was written is there: torn last records of ninja's logs are
- * cut, and what distutils keeps outside any log (build/lib.*, bdist.*) is removed, since a
- * half-copied library there would pass for a whole one. After a reboot (another boot id than the
- * last run's) files may be empty or have holes though ninja's log calls them done: outputs that are
- * empty, or were written within MEND_WINDOW_S of the last, are removed; if CMake's files or the
- * sources are that young, the build directory or the whole tree is made again. It logs what it
- * does. Nothing outside `build_dir`/src is touched, whatever the logs name. */
+/* build_mend: after a kill all that was written is there, but what distutils keeps outside any log
+ * (build/lib.*, bdist.*) is removed, since a half-copied library there would pass for a whole one.
+ * After a reboot (another boot id than the last run's) files may be empty or have holes: the mark
+ * of whole sources is removed, so that the tree is made anew. It logs what it does. */
 int build_mend(const char *build_dir, const struct run *run, struct err *e) MUST_CHECK;

@@ -4,10 +4,14 @@
 #include "base/sys/fs.h"
 #include "step/compile/build_parts.h"
 
-struct build_command building_command(const struct building *b, const char *const *argv, const char *step)
+struct build_command building_command(struct building *b, const char *const *argv, const char *step)
 {
-	return (struct build_command){
-		.q = b->q, .sandbox = &b->sandbox, .argv = argv, .step = step, .log = b->result.log};
+	return (struct build_command){.q = b->q,
+				      .sandbox = &b->sandbox,
+				      .argv = argv,
+				      .step = step,
+				      .log = b->result.log,
+				      .ret_unit = &b->unit};
 }
 
 /* Adds a line of ptbuild's own to the log. */

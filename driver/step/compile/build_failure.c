@@ -73,6 +73,8 @@ int build_failure(const struct build_command *c, const struct build_log *said, i
 				c->log);
 	}
 	err_set(e, ERR_BUILD, "%s: %s failed with status %d: %s", package, c->step, status, said->error);
+	if (c->ret_unit)
+		*c->ret_unit = said->unit != NULL;
 	const char *dir = said->unit ? ninja_dir(c->q->build_dir, said->unit, &a) : NULL;
 	if (!dir)
 		return err_hint(e, "inspect the build tree with: %s\nthe whole log is '%s'; " RESUMES,

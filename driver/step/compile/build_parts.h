@@ -27,6 +27,7 @@ struct build_command {
 	const char *const *argv;
 	const char *step; /* for messages: "configure", "build" */
 	const char *log;  /* both streams are appended to it */
+	bool *ret_unit;   /* set when one unit failed, as its compiler said; NULL: not asked */
 };
 
 struct build_outcome {
@@ -98,6 +99,7 @@ struct building {
 	struct build_state state, last; /* of this run and the one before */
 	bool has_last;
 	bool tight; /* memory ran short, in this run or the last */
+	bool unit;  /* a unit failed, as its compiler said */
 	struct build_result result;
 	double began;
 };
@@ -108,7 +110,7 @@ struct building {
 int building_share(struct building *b, struct strlist *heavy, const char *const **ret, struct err *e) MUST_CHECK;
 
 /* building_command: one of its commands. */
-struct build_command building_command(const struct building *b, const char *const *argv, const char *step);
+struct build_command building_command(struct building *b, const char *const *argv, const char *step);
 /* building_begin: reads what the last run left, before building_save replaces it. */
 void building_begin(struct building *b);
 /* building_save: the state file. */

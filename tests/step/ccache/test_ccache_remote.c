@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -203,6 +204,77 @@ static void half_said_commands_are_limited_together(void **state)
 		close(fds[i]);
 	usleep(200000);
 	int fd = connect_to(path);
+	asks(fd, GET, "$-1\r\n");
+	close(fd);
+	ccache_remote_stop(r, NULL);
+}
+
+static struct ccache_remote *start_with(struct arena *a, uint64_t max_held, const char **ret_path)
+{
+	struct ccache_remote *r;
+	struct err e = {0};
+	test_dir();
+	test_write(test_path("dir/.keep"), "");
+	const struct ccache_remote_request q = {.dir = arena_strdup(a, test_path("dir")), .max_held = max_held};
+	assert_ok(ccache_remote_start(&q, test_run(), &r, &e), &e);
+	*ret_path = arena_strdup(a, test_path("dir/s"));
+	return r;
+}
+
+/* A byte makes room for many: the room counts. */
+static void memory_counts_and_not_what_is_in_it(void **state)
+{
+	AUTO_ARENA struct arena a = {0};
+	const char *path;
+	struct ccache_remote *r = start_with(&a, 1 << 20, &path);
+	int fds[32];
+	size_t open = 0;
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+		fds[i] = connect_to(path);
+		assert_int_equal(write(fds[i], "*", 1), 1);
+	}
+	for (int turn = 0; turn < 500; turn++, usleep(10000)) {
+		open = 0;
+		for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+			open += !is_hung_up(fds[i]);
+		if (open <= 16)
+			break;
+	}
+	assert_in_range(open, 1, 16);
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+		close(fds[i]);
+	ccache_remote_stop(r, NULL);
+}
+
+/* It waits for a free descriptor, and does not spin. */
+static void without_a_descriptor_it_waits(void **state)
+{
+	AUTO_ARENA struct arena a = {0};
+	const char *path;
+	struct ccache_remote *r = start_with(&a, 0, &path);
+	struct rlimit was, none;
+	struct rusage before, after;
+	(void)state;
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none = was;
+	none.rlim_cur = 3;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	getrusage(RUSAGE_SELF, &before);
+	const int connected = connect(fd, (struct sockaddr *)&addr, sizeof(addr));
+	usleep(500000);
+	getrusage(RUSAGE_SELF, &after);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_int_equal(connected, 0);
+	const double spent = (double)(after.ru_utime.tv_sec + after.ru_stime.tv_sec - before.ru_utime.tv_sec -
+				      before.ru_stime.tv_sec) +
+			     (double)(after.ru_utime.tv_usec + after.ru_stime.tv_usec - before.ru_utime.tv_usec -
+				      before.ru_stime.tv_usec) /
+				     1e6;
+	assert_true(spent < 0.1);
 	asks(fd, GET, "$-1\r\n");
 	close(fd);
 	ccache_remote_stop(r, NULL);
@@ -441,6 +513,8 @@ int main(void)
 		T(the_nearest_manifest_is_taken),
 		T(a_long_path_is_no_hindrance),
 		T(half_said_commands_are_limited_together),
+		T(memory_counts_and_not_what_is_in_it),
+		T(without_a_descriptor_it_waits),
 		T(stopping_does_not_wait_for_a_silent_server),
 		T(what_a_server_may_answer),
 		T(entries_are_sent_once),
