@@ -68,7 +68,7 @@ static int by_use(const void *x, const void *y)
 	return rc ? rc : strcmp(a->key, b->key);
 }
 
-/* Everything that may go, kind by kind, the objects first. */
+/* All that may be removed, by kind, objects first. */
 static int list_all(struct store *s, struct store_objects *l, struct err *e)
 {
 	static const char *const parts[] = {STORE_BUILD, GC_PARTIAL, GC_QUARANTINE, GC_APT};

@@ -158,7 +158,7 @@ static bool is_read_only(const char *dir)
 	return false;
 }
 
-/* Nobody but its owner may have put in it what is there. */
+/* Only its owner may have written in it. */
 static int check_read_only(const char *dir, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};

@@ -17,7 +17,7 @@ void store_set_remote(struct store *s, const struct store_remote *remote)
 	s->remote = *remote;
 }
 
-/* One object on its way. */
+/* One object being downloaded. */
 struct pull {
 	struct store *s;
 	const char *kind, *key, *stage;
@@ -35,43 +35,26 @@ static int get(const struct pull *p, const char *rel, const char *to, const char
 	return p->s->remote.get(p->s->remote.user, &want, p->run, ret, e);
 }
 
-/* An answer that cannot be right is the remote's fault, and never stops the run. */
-static int bad_answer(const struct pull *p, enum store_got *ret, struct err *e)
-{
-	*ret = STORE_GOT_BAD;
-	err_wrap(e, "the manifest of %s %.12s", p->kind, p->key);
-	return 0;
-}
-
 static int get_file(const struct pull *p, const json_t *row, enum store_got *ret, struct err *e)
 {
 	const char *rel, *sha256;
 	json_int_t size;
 	if (json_unpack((json_t *)row, "{s:s, s:I, s:s !}", "path", &rel, "size", &size, "sha256", &sha256) < 0 ||
-	    size < 0 || !path_is_safe_relative(rel) || !digest_valid_hex(sha256) || *path_base(rel) == '.') {
-		err_set(e, ERR_INTEGRITY, "an entry is invalid");
-		return bad_answer(p, ret, e);
-	}
+	    size < 0 || !path_is_safe_relative(rel) || !digest_valid_hex(sha256) || *path_base(rel) == '.')
+		return err_set(e, ERR_INTEGRITY, "an entry is invalid");
 	const char *to = path_join(p->arena, p->stage, rel);
-	if (fs_exists(TRUSTED, to)) {
-		err_set(e, ERR_INTEGRITY, "duplicate entry '%s'", rel);
-		return bad_answer(p, ret, e);
-	}
+	if (fs_exists(TRUSTED, to))
+		return err_set(e, ERR_INTEGRITY, "duplicate entry '%s'", rel);
 	struct stat st;
 	const char *dir = path_dir(p->arena, to);
 	if (fs_mkdirs(TRUSTED, dir, e) < 0) {
 		if (stat(dir, &st) < 0 ? errno != ENOTDIR : S_ISDIR(st.st_mode))
 			return -1;
-		err_set(e, ERR_INTEGRITY, "'%s' lies below a file", rel);
-		return bad_answer(p, ret, e);
+		return err_set(e, ERR_INTEGRITY, "'%s' lies below a file", rel);
 	}
 	if (get(p, rel, rel, sha256, (uint64_t)size, ret, e) < 0)
 		return -1;
-	if (*ret == STORE_GOT_ABSENT) {
-		err_set(e, ERR_INTEGRITY, "'%s' is listed but not there", rel);
-		return bad_answer(p, ret, e);
-	}
-	return 0;
+	return *ret == STORE_GOT_ABSENT ? err_set(e, ERR_INTEGRITY, "'%s' is listed but not there", rel) : 0;
 }
 
 static int get_object(const struct pull *p, enum store_got *ret, struct err *e)
@@ -83,15 +66,13 @@ static int get_object(const struct pull *p, enum store_got *ret, struct err *e)
 	if (*ret != STORE_GOT)
 		return 0;
 	if (store_read_manifest(p->kind, p->key, list, &doc, e) < 0)
-		return e->kind == ERR_INTEGRITY ? bad_answer(p, ret, e) : -1;
+		return -1;
 	if (unlink(list) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot remove '%s'", list);
 	const json_t *files = json_object_get(doc, "files"), *row;
 	size_t i;
-	if (json_array_size(files) > FILES_MAX) {
-		err_set(e, ERR_INTEGRITY, "too many entries: %zu", json_array_size(files));
-		return bad_answer(p, ret, e);
-	}
+	if (json_array_size(files) > FILES_MAX)
+		return err_set(e, ERR_INTEGRITY, "too many entries: %zu", json_array_size(files));
 	json_array_foreach(files, i, row)
 	{
 		if (run_check(p->run, e) < 0 || get_file(p, row, ret, e) < 0)
@@ -102,7 +83,7 @@ static int get_object(const struct pull *p, enum store_got *ret, struct err *e)
 	return 0;
 }
 
-/* The rest of the run does without it. */
+/* The remote store is not used again in this run. */
 static void give_up(struct store *s, const struct run *run, struct err *e)
 {
 	if (!atomic_exchange(&s->remote_dead, true))
@@ -123,16 +104,18 @@ int store_pull(struct store *s, const char *kind, const char *key, const struct 
 	if (store_stage(s, a, &p.stage, e) < 0)
 		return -1;
 	int rc = get_object(&p, &got, e);
-	if (rc == 0 && got == STORE_GOT) {
+	/* An answer that cannot be right is the remote's fault, and never stops the run. */
+	if (rc < 0 && e->kind == ERR_INTEGRITY)
+		err_wrap(e, "the manifest of %s %.12s", kind, key);
+	if (rc == 0 && got == STORE_GOT)
 		rc = store_publish(s, kind, key, p.stage, a, ret, e);
-		if (rc == 0) {
-			log_verbose(run->log, "%s %.12s comes from the remote store", kind, key);
-			return 0;
-		}
-		if (e->kind == ERR_INTEGRITY || e->kind == ERR_CONFIG) {
-			got = STORE_GOT_BAD;
-			rc = 0;
-		}
+	if (rc == 0 && got == STORE_GOT) {
+		log_verbose(run->log, "%s %.12s comes from the remote store", kind, key);
+		return 0;
+	}
+	if (rc < 0 && (e->kind == ERR_INTEGRITY || e->kind == ERR_CONFIG)) {
+		got = STORE_GOT_BAD;
+		rc = 0;
 	}
 	store_drop_stage(s, p.stage);
 	if (rc == 0 && got == STORE_GOT_BAD)

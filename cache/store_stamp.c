@@ -99,7 +99,7 @@ static void remember_bad(struct store *s, const char *object)
 	pthread_mutex_unlock(&s->mutex);
 }
 
-/* Something else is in that place now. */
+/* Another object is at that path now. */
 static void forget_bad(struct store *s, const char *object)
 {
 	pthread_mutex_lock(&s->mutex);

@@ -48,7 +48,7 @@ static int broken_manifest(const char *path, const char *what, struct err *e)
 	return err_set(e, ERR_INTEGRITY, "invalid manifest '%s': %s", path, what);
 }
 
-/* What cannot be looked at need not be missing. */
+/* A file that cannot be looked at is not called missing. */
 static int missing(const char *path, struct err *e)
 {
 	if (errno == ENOENT || errno == ENOTDIR)

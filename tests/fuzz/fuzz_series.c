@@ -11,7 +11,6 @@
 #include "base/sys/fs.h"
 #include "core/plan/series.h"
 #include "step/source/patch.h"
-#include "step/source/patch_scan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,12 +1,7 @@
-#include <dirent.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "core/root/root.h"
 
 #define STATUS_FILE "/var/lib/dpkg/status"
@@ -86,41 +81,27 @@ static bool has_line(const struct buf *text, const char *name, size_t len)
 	return false;
 }
 
-/* A whole list, after a newline so that every line follows one. */
-static bool read_list(int dir, const char *name, struct buf *out)
-{
-	AUTO_FD int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	struct stat st;
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return false;
-	buf_reset(out);
-	buf_addc(out, '\n');
-	for (;;) {
-		char *to = buf_reserve(out, (size_t)st.st_size + 1);
-		ssize_t n = read(fd, to, (size_t)st.st_size + 1);
-		if (n <= 0)
-			return n == 0;
-		out->len += (size_t)n;
-	}
-}
-
 struct owner {
 	struct strlist names; /* what the file may be listed as, best first */
 	size_t rank;          /* of the best match so far */
-	char list[NAME_MAX + 1];
+	const char *list;     /* that has it; NULL: none */
 };
 
-static void search_lists(DIR *d, struct owner *o)
+static void search_lists(const char *dir, const struct strlist *lists, struct owner *o)
 {
 	AUTO_BUF struct buf text = {0};
-	for (const struct dirent *entry; o->rank > 0 && (entry = readdir(d));) {
-		if (!path_has_suffix(entry->d_name, ".list") || !read_list(dirfd(d), entry->d_name, &text))
+	struct err ignored = {0};
+	for (size_t k = 0; k < lists->count && o->rank > 0; k++) {
+		buf_reset(&text);
+		buf_addc(&text, '\n'); /* every line follows one */
+		if (!path_has_suffix(lists->items[k], ".list") ||
+		    fs_read(dir, lists->items[k], MAX_STATUS, &text, &ignored) < 0)
 			continue;
 		for (size_t i = 0; i < o->rank; i++) {
 			if (!has_line(&text, o->names.items[i], strlen(o->names.items[i])))
 				continue;
 			o->rank = i;
-			memcpy(o->list, entry->d_name, strlen(entry->d_name) + 1);
+			o->list = lists->items[k];
 		}
 	}
 }
@@ -157,10 +138,12 @@ char *root_package_of(const struct root *r, const char *path, struct arena *a)
 		if (names[i] && !strlist_contains(&o.names, names[i]))
 			strlist_ref(&o.names, &scratch, names[i]);
 	o.rank = o.names.count;
-	AUTO_DIR DIR *d = opendir(root_host_path(r, info, &scratch));
-	if (d)
-		search_lists(d, &o);
-	return o.list[0] ? package_version(r, o.list, a) : NULL;
+	const char *dir = root_host_path(r, info, &scratch);
+	struct strlist lists = {0};
+	struct err ignored = {0};
+	if (fs_list(TRUSTED, dir, &scratch, &lists, &ignored) == 0)
+		search_lists(dir, &lists, &o);
+	return o.list ? package_version(r, o.list, a) : NULL;
 }
 
 int root_package_files(const struct root *r, const char *package, struct arena *a, struct strlist *ret, struct err *e)

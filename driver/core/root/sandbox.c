@@ -34,7 +34,7 @@ bool sandbox_kind_parse(const char *name, enum sandbox_kind *ret)
 	"ptbuild:x:1000:\n"                                                                                            \
 	"nogroup:x:65534:\n"
 
-/* Of the sandbox's own: nobody has to know who builds on which machine, and tests bind "localhost". */
+/* The machine's users and host name stay out of a build; tests bind "localhost". */
 static const struct {
 	const char *path;
 	const char *data;
@@ -142,7 +142,7 @@ int sandbox_init(struct sandbox *s, enum sandbox_kind kind, const struct root *r
 	return 0;
 }
 
-/* With the user name space go the number of the user and what forbids more of them. In a setuid bubblewrap that would
+/* Without a user name space there are no --uid and --disable-userns. In a setuid bubblewrap the latter would
  * need a right it has given up; the filter of system calls forbids them too. */
 static void add_isolation(const struct sandbox *s, struct strlist *ret)
 {
@@ -161,7 +161,7 @@ static void add_isolation(const struct sandbox *s, struct strlist *ret)
 		strlist_ref(ret, s->arena, "--unshare-net");
 }
 
-/* Files in memory are nobody's memory: the kernel kills no process for them. */
+/* The kernel's out-of-memory killer counts files of a tmpfs to no process. */
 static void add_size(const struct sandbox *s, const char *dest, struct strlist *ret)
 {
 	unsigned parts = strcmp(dest, SANDBOX_TMP) == 0 ? 2 : 8;
@@ -190,12 +190,12 @@ void sandbox_options(const struct sandbox *s, struct strlist *ret)
 		else if (op->source)
 			strlist_add(ret, a, op->source);
 		strlist_add(ret, a, op->dest);
-		/* Its files open to whoever the kernel takes for their owner, whatever bubblewrap covers. */
+		/* bubblewrap covers some of its files; the others can be written by their owner. */
 		if (op->type == SANDBOX_PROC && !s->proc_open)
 			strlist_split(ret, a, arena_printf(a, "--remount-ro %s", op->dest), " ");
 		if (op->type == SANDBOX_PROC)
 			strlist_split(ret, a, arena_printf(a, "--ro-bind-try /proc/sys %s/sys", op->dest), " ");
-		/* It names the keys that the caller's user may look at, whatever the keyring. */
+		/* /proc/keys lists all keys that the caller's user may see, whatever the keyring. */
 		if (op->type == SANDBOX_PROC && !s->keys_open)
 			strlist_split(ret, a, arena_printf(a, "--ro-bind-try /dev/null %s/keys", op->dest), " ");
 		if (op->type == SANDBOX_DEV && s->memory) {
@@ -203,7 +203,7 @@ void sandbox_options(const struct sandbox *s, struct strlist *ret)
 			add_size(s, shm, ret);
 			strlist_split(ret, a, arena_printf(a, "--tmpfs %s", shm), " ");
 		}
-		/* It is in memory, too. */
+		/* /dev is a tmpfs as well. */
 		if (op->type == SANDBOX_DEV && !s->proc_open)
 			strlist_split(ret, a, arena_printf(a, "--remount-ro %s", op->dest), " ");
 	}

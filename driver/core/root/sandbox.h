@@ -1,6 +1,8 @@
 /* The sandbox: what a build sees, as a list of operations that becomes a bubblewrap command
  * line. */
 #pragma once
+#include <jansson.h>
+
 #include "base/sys/proc.h"
 #include "core/root/root.h"
 
@@ -114,3 +116,9 @@ bool sandbox_recall(const struct sandbox *s, const char *const *argv, struct buf
 /* sandbox_probe: runs `true` in a sandbox. ERR_POLICY with bubblewrap's message and a hint when
  * that fails. */
 int sandbox_probe(const struct root *root, const struct run *run, struct err *e) MUST_CHECK;
+/* sandbox_to_json: all but the arena and the root (new reference). */
+json_t *sandbox_to_json(const struct sandbox *s);
+/* sandbox_from_json: ERR_INTEGRITY, naming `name`, for what sandbox_to_json did not make. The
+ * sandbox has no root, since running it needs none; it keeps a pointer to the arena. */
+int sandbox_from_json(const json_t *j, const char *name, struct arena *a, struct sandbox *ret,
+		      struct err *e) MUST_CHECK;

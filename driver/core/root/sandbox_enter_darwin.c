@@ -1,5 +1,5 @@
 /* There is no bubblewrap on macOS. */
-#include "core/root/sandbox_enter.h"
+#include "core/root/sandbox_parts.h"
 
 #include <errno.h>
 

@@ -1,4 +1,4 @@
-#include "core/root/sandbox_enter.h"
+#include "core/root/sandbox_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

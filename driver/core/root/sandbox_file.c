@@ -1,4 +1,4 @@
-#include "core/root/sandbox_file.h"
+#include "core/root/sandbox.h"
 
 #include <string.h>
 

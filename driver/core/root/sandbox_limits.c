@@ -1,4 +1,4 @@
-#include "core/root/sandbox_limits.h"
+#include "core/root/sandbox_parts.h"
 
 #include <math.h>
 #include <string.h>
@@ -123,7 +123,7 @@ static int check_disk(struct sandbox_watch *w, double at, struct err *e)
 	for (size_t i = 0; i < w->sandbox->count; i++) {
 		if (w->sandbox->ops[i].type != SANDBOX_RW)
 			continue;
-		/* Nothing that is written hides from the limit. */
+		/* A directory that cannot be read must not hide files from the limit. */
 		if (fs_tree_size(w->sandbox->ops[i].source, &size, &why) < 0) {
 			snprintf(text, sizeof(text), "stopped: what it wrote cannot be measured: %.300s", why.msg);
 			return stop(e, "--max-disk SIZE", text);

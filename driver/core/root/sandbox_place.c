@@ -11,7 +11,7 @@
 #include "base/shell.h"
 #include "base/sys/fs.h"
 
-/* The markers first: what is removed in this order is never a part that its marker calls whole. */
+/* Markers are removed first: none may say that a half-removed part is whole. */
 const char *const sandbox_place_names[] = {
 	"src.ok", "torch.ok", "src",       "torch",      "out",    "cfg",  "log", "venv",
 	"check",  "tree",     "tree.json", "state.json", "ccache", "home", "tmp",

@@ -11,8 +11,7 @@
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "core/root/landlock_init.h"
-#include "core/root/sandbox_enter.h"
-#include "core/root/sandbox_limits.h"
+#include "core/root/sandbox_parts.h"
 #include "core/root/sandbox_walls.h"
 #include "core/root/seccomp.h"
 

@@ -7,8 +7,7 @@
 #include "base/sys/json.h"
 #include "base/sys/proc.h"
 #include "core/root/landlock_init.h"
-#include "core/root/sandbox_enter.h"
-#include "core/root/sandbox_limits.h"
+#include "core/root/sandbox_parts.h"
 #include "core/root/seccomp.h"
 
 static const char *const names[SANDBOX_WALLS] = {

@@ -7,7 +7,6 @@
 #include "base/os.h"
 #include "base/sys/fs.h"
 #include "core/zip/zip_format.h"
-#include "core/zip/zip_reader.h"
 #include "core/zip/zip_writer.h"
 
 uint64_t zip_epoch(const struct zip_entry *en)

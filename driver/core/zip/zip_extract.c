@@ -8,7 +8,6 @@
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "core/zip/zip_format.h"
-#include "core/zip/zip_reader.h"
 
 enum { BLOCK = 256 * 1024 };
 

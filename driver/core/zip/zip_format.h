@@ -3,6 +3,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core/zip/zip.h"
+
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "ZIP records are little-endian");
 
 enum {
@@ -74,3 +76,18 @@ static inline uint64_t zip_get(const void *p, size_t bytes)
 	memcpy(&v, p, bytes);
 	return v;
 }
+
+/* What the reader and the copier share. */
+struct zip_reader {
+	int fd;
+	char *path;
+	uint64_t size;
+	struct zip_entry *entries; /* in the order of the central directory */
+	size_t count;
+	const struct zip_entry **by_name; /* sorted */
+	uint64_t *data;                   /* where each entry's packed bytes start */
+	bool *plain;                      /* flags and version are those of zip_write.c */
+};
+
+/* zip_read_at: exactly `len` bytes of the archive from `offset` on. */
+int zip_read_at(const struct zip_reader *z, uint64_t offset, void *to, size_t len, struct err *e) MUST_CHECK;

@@ -1,6 +1,5 @@
 /* Opens an archive so that every reader sees the same entries: a streaming reader's local headers and a seeking one's
  * central directory must agree, and nothing else may be in the file. */
-#include "core/zip/zip_reader.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

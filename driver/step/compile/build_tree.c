@@ -9,7 +9,7 @@
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "core/plan/plan.h"
-#include "core/root/sandbox_file.h"
+#include "core/root/sandbox.h"
 #include "step/compile/work_tree.h"
 
 #define FILE_NAME "tree.json"

@@ -8,7 +8,6 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/proc.h"
-#include "step/source/patch_scan.h"
 
 #define MAX_PATCH (64U << 20)
 

@@ -1,4 +1,4 @@
-#include "step/source/patch_scan.h"
+#include "step/source/patch.h"
 
 #include <ctype.h>
 #include <limits.h>

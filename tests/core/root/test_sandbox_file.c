@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/sys/json.h"
-#include "core/root/sandbox_file.h"
+#include "core/root/sandbox.h"
 
 static char *argv_text(const struct sandbox *s, struct arena *a)
 {

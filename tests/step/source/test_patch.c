@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "step/source/patch.h"
-#include "step/source/patch_scan.h"
 
 static struct arena arena;
 

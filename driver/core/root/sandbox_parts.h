@@ -1,0 +1,52 @@
+/* What the files of the sandbox share: child setup before exec (sandbox_enter_*.c), and what a
+ * program may take of the machine, watched while it runs (sandbox_limits.c). */
+#pragma once
+#include "core/root/sandbox.h"
+
+/* In memory that the child shares, so that it can say what failed. */
+struct sandbox_entry {
+	bool keyring;  /* joins a new session keyring */
+	int oom_score; /* oom_score_adj is at least this; 0: as it is */
+	/* resource limits; 0: as they are */
+	uint64_t tasks, data, file;
+	/* 0: nobody's. Else the user that root becomes; it can reach the sources only as `places`
+	 * below SANDBOX_STAGE, where they are mounted for it. */
+	uid_t user;
+	bool privileged; /* bubblewrap starts as if it were setuid */
+	size_t count;
+	const char *const *sources;
+	const char *const *places;
+	const bool *mapped; /* ptbuild's own, which the user reads as root would */
+	int *fds;
+	const char *failed; /* what could not be done */
+	int error;
+	size_t at; /* with which source */
+};
+
+#define SANDBOX_STAGE "/tmp"
+
+/* sandbox_enter: for proc_spec.enter. */
+int sandbox_enter(void *entry);
+/* sandbox_way: tried once, with the user that bubblewrap runs as. `setuid`: it is setuid root. */
+enum sandbox_way sandbox_way(uid_t user, bool setuid);
+
+/* sandbox_limits: run->limits with its defaults filled in. */
+struct run_limits sandbox_limits(const struct run *run);
+
+struct sandbox_watch {
+	const struct sandbox *sandbox;
+	struct run_limits limits, asked;
+	bool off;
+	struct proc_spec caller; /* its own line and tick functions */
+	double started, said, slow_at, disk_at, caller_at;
+	uint64_t output;
+	uint64_t free_before, keep_free; /* bytes of the disk */
+	char words[512];                 /* the last message of bubblewrap */
+};
+
+/* sandbox_watch_begin: puts the watch's functions into `spec`, which call the caller's; a limit
+ * that is passed stops the program with ERR_BUILD and the option that raises it.
+ * sandbox_watch_end: puts the caller's back. */
+void sandbox_watch_begin(struct sandbox_watch *w, const struct sandbox *s, const struct run *run,
+			 struct proc_spec *spec);
+void sandbox_watch_end(const struct sandbox_watch *w, struct proc_spec *spec);
