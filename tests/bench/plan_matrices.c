@@ -15,6 +15,7 @@
 struct totals {
 	size_t matrices, planned, refused;
 	size_t bytes; /* of JSON */
+	struct plan_digests digests;
 };
 
 static int plan_one(const struct tables *t, const struct matrix *m, const char *name, struct totals *n, struct err *e)
@@ -24,7 +25,7 @@ static int plan_one(const struct tables *t, const struct matrix *m, const char *
 	const struct plan *p;
 	if (variant_parse(t, name, &a, &v, e) < 0)
 		return -1;
-	struct plan_request q = {.variant = &v, .release = m->release->name};
+	struct plan_request q = {.variant = &v, .release = m->release->name, .digests = &n->digests};
 	if (plan_resolve(t, &q, &a, &p, e) < 0) {
 		if (e->kind != ERR_POLICY)
 			return -1;
@@ -61,6 +62,7 @@ static int plan_all(const char *profiles, struct totals *n, struct err *e)
 	AUTO_ARENA struct arena a = {0};
 	const struct tables *t;
 	struct strlist names = {0};
+	n->digests.arena = &a;
 	if (tables_load(profiles, &a, &t, e) < 0 || matrix_names(t, &a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++)

@@ -186,6 +186,7 @@ static const char *kind_name(enum gpu_kind kind)
 static void layer_toggles(struct work *w)
 {
 	const struct buildenv_request *q = w->q;
+	const char *rule = arena_printf(w->a, "toggle for %s", kind_name(q->profile->gpu));
 	for (unsigned i = 0; i < q->tables->toggles_count; i++) {
 		const struct toggle_row *row = &q->tables->toggles[i];
 		if (strcmp(row->package, q->package) != 0 || !toggle_applies(row, q->row->version))
@@ -200,7 +201,7 @@ static void layer_toggles(struct work *w)
 					       .value = value,
 					       .file = "toggles.yaml",
 					       .line = row->line,
-					       .rule = arena_printf(w->a, "toggle for %s", kind_name(q->profile->gpu)),
+					       .rule = rule,
 					       .why = row->why,
 					       .source = row->source,
 					       .check = row->check,

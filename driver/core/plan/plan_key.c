@@ -34,15 +34,18 @@ static const char *escape(const char *value, struct arena *a)
 	return arena_strdup(a, buf_cstr(&b));
 }
 
-static void put(struct text *t, const char *name, const char *value)
+/* "NAME: VALUE", or "NAME: ITEM=VALUE". */
+static void put_item(struct text *t, const char *name, const char *item, const char *value)
 {
 	value = escape(value, t->a);
-	const size_t n = strlen(name), len = strlen(value);
-	char *line = arena_alloc(t->a, n + 2 + len + 1);
-	memcpy(line, name, n);
-	memcpy(line + n, ": ", 2);
-	memcpy(line + n + 2, value, len);
+	char *line = arena_alloc(t->a, strlen(name) + strlen(item) + strlen(value) + sizeof(": ="));
+	stpcpy(stpcpy(stpcpy(stpcpy(stpcpy(line, name), ": "), item), *item ? "=" : ""), value);
 	strlist_ref(&t->lines, t->a, line);
+}
+
+static void put(struct text *t, const char *name, const char *value)
+{
+	put_item(t, name, "", value);
 }
 
 /* Lists whose order matters carry it in the name: "patch 01". */
@@ -54,7 +57,7 @@ static void put_nth(struct text *t, const char *name, size_t i, const char *valu
 static void put_settings(struct text *t, const char *name, const struct settings *s)
 {
 	for (size_t i = 0; i < s->count; i++)
-		put(t, name, arena_printf(t->a, "%s=%s", s->items[i].name, s->items[i].value));
+		put_item(t, name, s->items[i].name, s->items[i].value);
 }
 
 static char *finish(struct text *t, char key[65])

@@ -1,7 +1,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/suggest.h"
 #include "base/version.h"
@@ -128,17 +127,17 @@ static int truth_of(const char *word)
 int tables_toggle_value(const struct toggle_row *row, const char *value, const char **ret, struct err *e)
 {
 	int truth = truth_of(value);
-	AUTO_BUF struct buf known = {0};
+	AUTO_ARENA struct arena a = {0};
 	for (unsigned i = 0; i < row->values_count; i++) {
 		const char *v = row->values[i];
 		if (strcasecmp(v, value) == 0 || (truth >= 0 && truth_of(v) == truth)) {
 			*ret = v;
 			return 0;
 		}
-		buf_printf(&known, "%s%s", i ? ", " : "", v);
 	}
+	const struct strlist known = {.items = row->values, .count = row->values_count};
 	err_set(e, ERR_CONFIG, "'%s' cannot be '%s'", row->name, value);
-	return err_hint(e, "it takes %s", buf_cstr(&known));
+	return err_hint(e, "it takes %s", strlist_join(&known, &a, ", "));
 }
 
 static int unknown_version(const char *what, const char *asked, const struct strlist *known, const char *more,
