@@ -52,6 +52,9 @@ static int read_metadata(const struct zip_reader *z, const struct wheel_name *n,
 	const char *info;
 	if (wheel_zip_dist_info(z, a, &info, e) < 0)
 		return -1;
+	/* pip passes such a file over without a word. */
+	if (!wheel_version_key(n->version, a))
+		return err_set(e, ERR_INTEGRITY, "its version '%s' is none by PEP 440", n->version);
 	if (!wheel_is_dist_info(n, info, a))
 		return err_set(e, ERR_INTEGRITY, "its '%s' is not named after the file", info);
 	const char *path = path_join(a, info, "METADATA");

@@ -243,6 +243,16 @@ static void assert_untouched(const struct index_request *q, enum err_kind kind, 
 	shell("! ls -a '%s' | grep -q '^\\.index-'", test_path("out"));
 }
 
+static void test_a_version_that_pip_passes_over(void **state)
+{
+	(void)state;
+	make_wheel("1.0");
+	struct index_request q = site();
+	index_ok(&q);
+	shell("cd '%s' && cp " PLAIN " tiny_pack-1.0_odd-py3-none-any.whl", test_path("out"));
+	assert_untouched(&q, ERR_INTEGRITY, "its version '1.0_odd' is none by PEP 440");
+}
+
 static void test_a_broken_wheel_changes_nothing(void **state)
 {
 	(void)state;
@@ -302,6 +312,7 @@ int main(void)
 		TEST(test_same_wheels_same_bytes),
 		TEST(test_what_is_gone_goes),
 		TEST(test_exchanged_whole),
+		TEST(test_a_version_that_pip_passes_over),
 		TEST(test_a_broken_wheel_changes_nothing),
 		TEST(test_directories_of_others_stay),
 		TEST(test_the_name_of_all_is_reserved),
