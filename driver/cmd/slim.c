@@ -6,6 +6,8 @@
 #include "base/sys/json.h"
 #include "cmd/help.h"
 #include "core/variant/profile.h"
+#include "core/wheel/official.h"
+#include "step/fetch/wheel_list.h"
 #include "step/pack/cut_wheel.h"
 #include "step/slim/slim_env.h"
 
@@ -15,6 +17,8 @@ struct slim_options {
 	const char *cuda;
 	bool nvidia, dry_run;
 	const char *env;
+	const char *release, *python, *platform;
+	struct strlist packages, pin;
 };
 
 struct slim_targets {
@@ -195,6 +199,115 @@ static int cut_wheels(struct cmd_context *c, const struct strlist *wheels, const
 	return c->global->quiet ? 0 : cmd_write_stdout(&out, e);
 }
 
+/* ---- official wheels, pinned ---- */
+
+enum { METADATA_TRIES = 4 };
+
+static const char *const platforms[] = {"x86_64-linux", "aarch64-linux"};
+
+/* The toolkit of torch's wheel for each platform, by the metadata that the index has beside it. */
+static int read_cuda(struct cmd_context *c, struct store *store, const struct fetch_options *fetch, const char *asked,
+		     const struct wheel_page *page, const char *ret[2], struct err *e)
+{
+	const char *version = strstr(asked, "==");
+	unsigned tried[2] = {0};
+	for (size_t i = 0; i < page->count && version; i++) {
+		AUTO_BUF struct buf text = {0};
+		struct wheel_headers h;
+		struct wheel_name n;
+		struct err why = {0};
+		const char *file, *name = page->files[i].name;
+		if (wheel_name_parse(name, c->arena, &n, e) < 0)
+			return -1;
+		int machine = official_machine(n.platform);
+		if (strcmp(n.version, version + 2) != 0 || machine < 0 || ret[machine] ||
+		    tried[machine]++ >= METADATA_TRIES)
+			continue;
+		if (fetch_page(store, arena_printf(c->arena, "%s.metadata", page->files[i].url), NULL, WHEEL_PAGE_MAX,
+			       fetch, c->run, c->arena, &file, &why) < 0) {
+			log_verbose(c->run->log, "%s", why.msg); /* an index has it of most wheels */
+			continue;
+		}
+		if (fs_read(TRUSTED, file, WHEEL_PAGE_MAX, &text, e) < 0 ||
+		    wheel_headers_parse(buf_cstr(&text), text.len, name, c->arena, &h, e) < 0)
+			return -1;
+		ret[machine] = official_cuda(&h, platforms[machine], c->arena);
+	}
+	return 0;
+}
+
+/* --pin: the file of the release as the index is now; what the file has already must not be another. */
+static int pin(struct cmd_context *c, struct err *e)
+{
+	const struct slim_options *o = c->options;
+	struct official made = {0}, old = {0};
+	AUTO_BUF struct buf text = {0};
+	struct fetch_options fetch;
+	struct store *store;
+	const char *profiles, *cuda[2] = {NULL, NULL};
+	if (cmd_profiles_dir(c, &profiles, e) < 0 || cmd_fetch_options(c, &fetch, e) < 0 || cmd_store(c, &store, e) < 0)
+		return -1;
+	for (size_t i = 0; i < o->pin.count; i++) {
+		struct wheel_page page;
+		if (wheel_list(store, o->pin.items[i], &fetch, c->run, c->arena, &page, e) < 0 ||
+		    (i == 0 && read_cuda(c, store, &fetch, o->pin.items[i], &page, cuda, e) < 0))
+			return -1;
+		for (size_t k = 0; k < ARRAY_LEN(cuda); k++)
+			cuda[k] = cuda[k] ? cuda[k] : "-";
+		if (official_take(&made, o->pin.items[i], page.files, page.count, cuda, c->arena, e) < 0)
+			return -1;
+	}
+	const char *dir = path_join(c->arena, profiles, "official"), *path = path_join(c->arena, dir, o->release);
+	if (fs_exists(TRUSTED, path) && official_read(profiles, o->release, c->arena, &old, e) < 0)
+		return -1;
+	for (size_t i = 0; i < old.count; i++)
+		for (size_t k = 0; k < made.count; k++)
+			if (strcmp(old.wheels[i].file, made.wheels[k].file) == 0 &&
+			    strcmp(old.wheels[i].sha256, made.wheels[k].sha256) != 0)
+				return err_set(e, ERR_INTEGRITY, "the index has '%s' with sha256 %s, '%s' pins %s",
+					       made.wheels[k].file, made.wheels[k].sha256, path, old.wheels[i].sha256);
+	official_text(&made, o->release, &text);
+	if (fs_mkdirs(TRUSTED, dir, e) < 0 || fs_write(TRUSTED, path, text.data, text.len, 0644, e) < 0)
+		return -1;
+	log_info(c->run->log, "%s: %zu wheels", path, made.count);
+	return 0;
+}
+
+/* The wheels of --release out of the store, fetched by their digests. */
+static int fetch_official(struct cmd_context *c, struct strlist *wheels, struct err *e)
+{
+	const struct slim_options *o = c->options;
+	struct fetch_source sources[TABLES_PACKAGES] = {0};
+	struct fetch_options fetch;
+	struct fetch_stats stats;
+	struct official all;
+	struct store *store;
+	size_t count = 0;
+	const char *profiles, *python = o->python ? o->python : "3.13",
+			      *platform = o->platform ? o->platform : platforms[0];
+	if (cmd_profiles_dir(c, &profiles, e) < 0 || official_read(profiles, o->release, c->arena, &all, e) < 0 ||
+	    cmd_fetch_options(c, &fetch, e) < 0 || cmd_store(c, &store, e) < 0)
+		return -1;
+	for (size_t i = 0; i < TABLES_PACKAGES; i++) {
+		const struct official_wheel *w;
+		const char *dist = tables_distribution(tables_packages[i]);
+		if (!strlist_contains(&o->packages, tables_packages[i]) && !strlist_contains(&o->packages, "all") &&
+		    (i || o->packages.count))
+			continue;
+		if (official_find(&all, dist, python, platform, o->cuda, c->arena, &w, e) < 0)
+			return -1;
+		sources[count] = (struct fetch_source){.name = w->file, .sha256 = w->sha256, .max_bytes = w->size};
+		strlist_addf(&sources[count++].urls, c->arena, "wheel:%s==%s/%s", dist, w->name.version, w->file);
+	}
+	if (!count)
+		return err_set(e, ERR_USAGE, "no package is named 'pytorch', 'torchvision', 'torchaudio' or 'all'");
+	if (fetch_all(store, sources, count, &fetch, c->run, c->arena, &stats, e) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		strlist_ref(wheels, c->arena, sources[i].path);
+	return 0;
+}
+
 static json_t *package_json(const struct slim_package *p, struct arena *a)
 {
 	return json_pack("{s:s, s:o, s:I, s:I, s:o, s:o}", "package", p->info, "place", json_or_null(p->place),
@@ -238,18 +351,24 @@ static int slim_main(struct cmd_context *c, const struct strlist *words, struct 
 {
 	struct slim_targets targets = {0};
 	const struct slim_options *o = c->options;
-	if (words->count == 0 && !o->env) {
-		err_set(e, ERR_USAGE, "slim needs a wheel");
-		return err_hint(e, "for example 'ptbuild slim torch-2.9.1-*.whl --gpu sm90'");
+	struct strlist wheels = *words;
+	const unsigned ways = (words->count > 0) + (o->env != NULL) + (o->release != NULL);
+	if (ways != 1) {
+		err_set(e, ERR_USAGE,
+			ways ? "wheels, --env and --release cannot be used together" : "slim needs a wheel");
+		return err_hint(e, "for example 'ptbuild slim torch-2.9.1-*.whl --gpu sm90' or "
+				   "'ptbuild slim --release 2.9.1 --gpu sm90'");
 	}
-	if (words->count && o->env)
-		return err_set(e, ERR_USAGE, "'%s' and --env %s cannot be used together", words->items[0], o->env);
 	if (o->dry_run && !o->env)
 		return err_set(e, ERR_USAGE,
 			       "--dry-run without --env: a wheel is written beside the one it is made from");
-	if (read_targets(c, &targets, e) < 0)
+	if (!o->release && (o->python || o->platform || o->packages.count || o->pin.count))
+		return err_set(e, ERR_USAGE, "--python, --platform, --package and --pin are for --release");
+	if (o->pin.count)
+		return pin(c, e);
+	if (read_targets(c, &targets, e) < 0 || (o->release && fetch_official(c, &wheels, e) < 0))
 		return -1;
-	return o->env ? cut_env(c, &targets, e) : cut_wheels(c, words, &targets, e);
+	return o->env ? cut_env(c, &targets, e) : cut_wheels(c, &wheels, &targets, e);
 }
 
 #define OPTION(type, field) (type), offsetof(struct slim_options, field)
@@ -258,8 +377,19 @@ static const struct arg_def slim_options[] = {
 	{"gpu", 0, OPTION(ARG_LIST, gpus), "TARGETS",
 	 "GPUs whose code stays: sm90, or sm80+sm90 in one wheel; several with commas between make a wheel each", NULL},
 	{"profile", 'p', OPTION(ARG_LIST, profiles), "PROFILES", "the same by the GPUs of profiles", "<profile>"},
+	{"release", 0, OPTION(ARG_STRING, release), "VERSION",
+	 "fetch the official wheels of this release from the Python index, pinned by digest", NULL},
+	{"package", 0, OPTION(ARG_LIST, packages), "NAMES",
+	 "with --release: pytorch (default), torchvision, torchaudio or all", "pytorch torchvision torchaudio all"},
+	{"python", 0, OPTION(ARG_STRING, python), "VERSION", "with --release: for this Python (default: 3.13)",
+	 "<python>"},
+	{"platform", 0, OPTION(ARG_STRING, platform), "NAME",
+	 "with --release: the wheels' platform (default: x86_64-linux)", "x86_64-linux aarch64-linux"},
+	{"pin", 0, OPTION(ARG_LIST, pin), "NAME==VERSION",
+	 "with --release: write the file of its wheels, as the index has them, torch first", NULL},
 	{"cuda", 0, OPTION(ARG_STRING, cuda), "VERSION",
-	 "the toolkit that the label tells (default: what the wheel says of itself)", NULL},
+	 "the toolkit that the label tells (default: what the wheel says of itself); with --release the wheel of it",
+	 NULL},
 	{"nvidia", 0, OPTION(ARG_FLAG, nvidia), NULL,
 	 "cut NVIDIA's own wheels too, for use on this machine: their licence limits passing them on", NULL},
 	{"env", 0, OPTION(ARG_STRING, env), "DIR", "cut an installed environment in place, NVIDIA's packages with it",
@@ -271,7 +401,7 @@ static const struct arg_def slim_options[] = {
 const struct command command_slim = {
 	.name = "slim",
 	.summary = "cut official wheels to the code of some GPUs",
-	.usage = "WHEEL... | --env DIR --gpu TARGETS [OPTION...]",
+	.usage = "WHEEL... | --release VERSION | --env DIR --gpu TARGETS [OPTION...]",
 	.text = "Compiles nothing: of the GPU code in a finished wheel only what the driver would load on the named "
 		"GPUs "
 		"stays, byte for byte. The libraries get smaller in the file, and no address in them changes.\n"

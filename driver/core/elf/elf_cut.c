@@ -66,7 +66,7 @@ int elf_sections(const struct elf_map *m, struct arena *a, Elf64_Shdr **ret, siz
 const char *elf_section_name(const struct elf_map *m, const Elf64_Shdr *sections, size_t count, size_t i)
 {
 	size_t names = m->header.e_shstrndx;
-	if (names >= count || sections[names].sh_type == SHT_NOBITS || sections[i].sh_name >= sections[names].sh_size)
+	if (names >= count || sections[names].sh_type != SHT_STRTAB || sections[i].sh_name >= sections[names].sh_size)
 		return "";
 	const char *s = (const char *)m->data + sections[names].sh_offset + sections[i].sh_name;
 	return memchr(s, '\0', sections[names].sh_size - sections[i].sh_name) ? s : "";

@@ -259,7 +259,7 @@ int fatbin_boxes_read(const struct elf_map *m, struct arena *a, struct fatbin_bo
 	for (size_t i = 0; i < b.sections_count; i++) {
 		const char *name = elf_section_name(m, b.sections, b.sections_count, i);
 		bool code = strcmp(name, ".nv_fatbin") == 0 || strcmp(name, "__nv_relfatbin") == 0;
-		if (code && (b.sections[i].sh_flags & SHF_ALLOC) && b.sections[i].sh_type != SHT_NOBITS &&
+		if (code && (b.sections[i].sh_flags & SHF_ALLOC) && b.sections[i].sh_type == SHT_PROGBITS &&
 		    b.sections[i].sh_size && read_section(m, &b, a, i, e) < 0)
 			return -1;
 	}

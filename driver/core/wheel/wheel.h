@@ -35,6 +35,8 @@ int wheel_find_dist_info(const char *tree, struct arena *a, const char **ret, st
 int wheel_zip_dist_info(const struct zip_reader *z, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 /* wheel_is_dist_info: whether a .dist-info directory is named after the wheel, in any spelling. */
 bool wheel_is_dist_info(const struct wheel_name *n, const char *dir, struct arena *a);
+/* A file in the dist-info of a wheel that may not be passed on. */
+#define WHEEL_PRIVATE "NOT-FOR-PASSING-ON"
 
 struct wheel_record_row {
 	const char *path;

@@ -79,14 +79,23 @@ static int read_metadata(const struct zip_reader *z, const struct wheel_name *n,
 	return 0;
 }
 
+/* NVIDIA's, cut for one machine. */
+static int check_private(const struct zip_reader *z, const struct wheel_name *n, struct arena *a, struct err *e)
+{
+	if (!zip_find(z, path_join(a, wheel_dist_info(n, a), WHEEL_PRIVATE)))
+		return 0;
+	err_set(e, ERR_POLICY, "its licence limits passing it on once it is cut");
+	return err_hint(e, "move it out of the directory: it is for the machine that it was cut for");
+}
+
 static int read_all(const char *path, const char *file, struct arena *a, struct index_wheel *w, struct err *e)
 {
 	struct wheel_name n;
 	struct zip_reader *AUTO_ZIP z = NULL;
 	struct stat st;
 	char digest[DIGEST_HEX_LEN + 1];
-	if (wheel_name_parse(file, a, &n, e) < 0 || zip_open(path, a, &z, e) < 0 || read_metadata(z, &n, a, w, e) < 0 ||
-	    digest_file(path, digest, e) < 0 || read_yank(path, a, w, e) < 0)
+	if (wheel_name_parse(file, a, &n, e) < 0 || zip_open(path, a, &z, e) < 0 || check_private(z, &n, a, e) < 0 ||
+	    read_metadata(z, &n, a, w, e) < 0 || digest_file(path, digest, e) < 0 || read_yank(path, a, w, e) < 0)
 		return -1;
 	if (stat(path, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);

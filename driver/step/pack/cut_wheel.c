@@ -287,7 +287,7 @@ static int add_info(struct slimming *s, struct making *m, struct err *e)
 {
 	static const char *const own[] = {"RECORD",    "RECORD.jws",      "RECORD.p7s", "METADATA",
 					  "WHEEL",     "direct_url.json", "INSTALLER",  "REQUESTED",
-					  PACK_MARKER, SLIM_BILL,         SLIM_PRIVATE};
+					  PACK_MARKER, SLIM_BILL,         WHEEL_PRIVATE};
 	for (size_t i = 0; i < zip_count(s->zip); i++) {
 		const struct zip_entry *en = zip_at(s->zip, i);
 		const char *name = path_below(en->name, s->dist_info);
@@ -298,7 +298,7 @@ static int add_info(struct slimming *s, struct making *m, struct err *e)
 	}
 	AUTO_FREE char *bill = slim_bill(s, m);
 	if (add_text(m, SLIM_BILL, bill, e) < 0 || add_text(m, "METADATA", m->metadata, e) < 0 ||
-	    (s->private && add_text(m, SLIM_PRIVATE, SLIM_PRIVATE_TEXT, e) < 0) ||
+	    (s->private && add_text(m, WHEEL_PRIVATE, SLIM_PRIVATE_TEXT, e) < 0) ||
 	    add_text(m, "WHEEL", m->wheel, e) < 0 ||
 	    add_text(m, PACK_MARKER, pack_marker(1, s->q->generator, m->key, m->a), e) < 0)
 		return -1;

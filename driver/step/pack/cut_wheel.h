@@ -33,10 +33,6 @@ struct slim_result { /* of a target */
 	size_t files_count;
 };
 
-/* SLIM_PRIVATE: in the dist-info of a wheel whose licence limits passing it on once it is
- * changed. */
-#define SLIM_PRIVATE "NOT-FOR-PASSING-ON"
-
 /* slim_wheel: a wheel for each target, with its label behind the version's own, or behind the
  * toolkit that the wheel says it is of. Libraries are inflated and looked at once, what does
  * not change is copied packed; METADATA, WHEEL, RECORD, marker and bill of materials are made

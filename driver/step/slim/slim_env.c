@@ -232,6 +232,8 @@ static int change(struct env *v, size_t i, struct err *e)
 {
 	struct slim_package *p = &v->packages[i];
 	bool changed = false;
+	if (fs_sweep(path_join(v->a, p->place, p->info), e) < 0)
+		return -1;
 	for (size_t k = 0; k < p->count; k++) {
 		struct fatbin_file_cut *f = &p->files[k];
 		const char *path = path_join(v->a, p->place, f->name);

@@ -1,0 +1,194 @@
+#include "core/wheel/official.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
+#include "base/version.h"
+
+#define MAGIC "ptbuild official 1"
+
+enum { FILE_MAX = 1 << 20, FIELDS = 4 };
+
+static int bad(const char *path, unsigned line, const char *what, struct err *e)
+{
+	return err_set(e, ERR_CONFIG, "%s:%u: %s", path, line, what);
+}
+
+static void add(struct official *o, const struct official_wheel *w, struct arena *a)
+{
+	struct official_wheel *all = arena_array(a, o->count + 1, sizeof(*all));
+	if (o->count)
+		memcpy(all, o->wheels, o->count * sizeof(*all));
+	all[o->count++] = *w;
+	o->wheels = all;
+}
+
+static int read_line(struct official *o, char *line, unsigned number, struct arena *a, struct err *e)
+{
+	struct strlist fields = {0};
+	struct official_wheel w = {0};
+	struct err why = {0};
+	strlist_split(&fields, a, line, " ");
+	if (fields.count != FIELDS)
+		return bad(o->path, number, "not a file, its sha256, its size and its CUDA", e);
+	w.file = fields.items[0];
+	w.sha256 = fields.items[1];
+	w.cuda = fields.items[3];
+	if (wheel_name_parse(w.file, a, &w.name, &why) < 0 || official_machine(w.name.platform) < 0)
+		return bad(o->path, number, why.kind ? why.msg : "not a wheel for Linux", e);
+	if (!digest_valid_hex(w.sha256))
+		return bad(o->path, number, "not a sha256", e);
+	if (strspn(fields.items[2], "0123456789") != strlen(fields.items[2]) || strlen(fields.items[2]) > 12 ||
+	    (w.size = strtoull(fields.items[2], NULL, 10)) == 0)
+		return bad(o->path, number, "not a size", e);
+	if (strcmp(w.cuda, "-") != 0 && !version_valid(w.cuda))
+		return bad(o->path, number, "not a version of CUDA", e);
+	add(o, &w, a);
+	return 0;
+}
+
+static int no_file(const char *profiles, const char *release, struct arena *a, struct err *e)
+{
+	struct strlist names = {0};
+	struct err ignored = {0};
+	const char *dir = path_join(a, profiles, "official");
+	if (fs_is_dir(TRUSTED, dir) && fs_list(TRUSTED, dir, a, &names, &ignored) < 0)
+		names.count = 0;
+	err_set(e, ERR_CONFIG, "the official wheels of release '%s' are not pinned", release);
+	return err_hint(e, "there are %s; 'ptbuild slim --release %s --pin torch==%s,...' makes the file",
+			names.count ? strlist_join(&names, a, ", ") : "none", release, release);
+}
+
+int official_read(const char *profiles, const char *release, struct arena *a, struct official *ret, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	struct official o = {.path = path_join(a, path_join(a, profiles, "official"), release)};
+	unsigned number = 0;
+	if (!version_valid(release) || !fs_exists(TRUSTED, o.path))
+		return no_file(profiles, release, a, e);
+	if (fs_read(TRUSTED, o.path, FILE_MAX, &text, e) < 0)
+		return -1;
+	char *rest = arena_strdup(a, buf_cstr(&text));
+	for (char *line; (line = strsep(&rest, "\n"));) {
+		number++;
+		if (number == 1 && strcmp(line, MAGIC) != 0)
+			return bad(o.path, number, "not a list of official wheels: it does not begin with '" MAGIC "'",
+				   e);
+		if (number > 1 && *line && *line != '#' && read_line(&o, line, number, a, e) < 0)
+			return -1;
+	}
+	*ret = o;
+	return 0;
+}
+
+void official_text(const struct official *o, const char *release, struct buf *out)
+{
+	buf_printf(out,
+		   MAGIC "\n# file, sha256, size, CUDA; made by 'ptbuild slim --release %s --pin NAME==VERSION,...'\n",
+		   release);
+	for (size_t i = 0; i < o->count; i++)
+		buf_printf(out, "%s %s %" PRIu64 " %s\n", o->wheels[i].file, o->wheels[i].sha256, o->wheels[i].size,
+			   o->wheels[i].cuda);
+}
+
+int official_machine(const char *tag)
+{
+	if (!strstr(tag, "linux"))
+		return -1;
+	return path_has_suffix(tag, "_x86_64") ? 0 : path_has_suffix(tag, "_aarch64") ? 1 : -1;
+}
+
+static bool same_but_build(const struct wheel_name *x, const struct wheel_name *y)
+{
+	return strcmp(x->dist, y->dist) == 0 && strcmp(x->python, y->python) == 0 && strcmp(x->abi, y->abi) == 0 &&
+	       official_machine(x->platform) == official_machine(y->platform);
+}
+
+static int by_file(const void *a, const void *b)
+{
+	const struct official_wheel *x = a, *y = b;
+	return strcmp(x->file, y->file);
+}
+
+int official_take(struct official *o, const char *asked, const struct wheel_listed *files, size_t count,
+		  const char *const cuda[2], struct arena *a, struct err *e)
+{
+	const char *equals = strstr(asked, "==");
+	const size_t before = o->count;
+	if (!equals || equals == asked || !equals[2]) {
+		err_set(e, ERR_USAGE, "not a wheel with its version: '%s'", asked);
+		return err_hint(e, "write it as NAME==VERSION");
+	}
+	const char *dist = wheel_normalize(arena_strndup(a, asked, (size_t)(equals - asked)), a);
+	for (size_t i = 0; i < count; i++) {
+		struct official_wheel w = {.file = files[i].name, .sha256 = files[i].sha256, .size = files[i].size};
+		struct err ignored = {0};
+		bool taken = false;
+		if (wheel_name_parse(w.file, a, &w.name, &ignored) < 0 || official_machine(w.name.platform) < 0 ||
+		    strcmp(wheel_normalize(w.name.dist, a), dist) != 0 || strcmp(w.name.version, equals + 2) != 0 ||
+		    !digest_valid_hex(w.sha256) || !w.size)
+			continue;
+		w.cuda = cuda[official_machine(w.name.platform)];
+		for (size_t k = before; k < o->count && !taken; k++) {
+			taken = same_but_build(&o->wheels[k].name, &w.name);
+			if (taken && strtoul(w.name.build, NULL, 10) > strtoul(o->wheels[k].name.build, NULL, 10))
+				o->wheels[k] = w;
+		}
+		if (!taken)
+			add(o, &w, a);
+	}
+	if (o->count == before)
+		return err_set(e, ERR_NETWORK, "the index has no wheel of '%s' for Linux", asked);
+	qsort(o->wheels + before, o->count - before, sizeof(*o->wheels), by_file);
+	return 0;
+}
+
+int official_find(const struct official *o, const char *dist, const char *python, const char *platform,
+		  const char *cuda, struct arena *a, const struct official_wheel **ret, struct err *e)
+{
+	struct strlist have = {0};
+	for (size_t i = 0; i < o->count; i++) {
+		const struct official_wheel *w = &o->wheels[i];
+		if (strcmp(wheel_normalize(w->name.dist, a), dist) != 0)
+			continue;
+		strlist_addf(&have, a, "%s for %s with CUDA %s", w->name.python,
+			     official_machine(w->name.platform) ? "aarch64" : "x86_64", w->cuda);
+		/* "cp313t" is another interpreter. */
+		if (!path_has_suffix(w->name.abi, "t") && wheel_name_takes(&w->name, python, a) &&
+		    official_machine(w->name.platform) == (strncmp(platform, "aarch64", 7) == 0) &&
+		    (!cuda || strcmp(w->cuda, "-") == 0 || strcmp(w->cuda, cuda) == 0)) {
+			*ret = w;
+			return 0;
+		}
+	}
+	err_set(e, ERR_CONFIG, "'%s' has no %s for Python %s, %s, CUDA %s", o->path, dist, python, platform,
+		cuda ? cuda : "(any)");
+	return err_hint(e, "it has %s", have.count ? strlist_join(&have, a, "; ") : "none of it");
+}
+
+const char *official_cuda(const struct wheel_headers *metadata, const char *platform, struct arena *a)
+{
+	static const char *const runtimes[] = {"nvidia-cuda-runtime-cu12", "nvidia-cuda-runtime", "cuda-toolkit"};
+	struct strlist requires = {0};
+	wheel_headers_all(metadata, "Requires-Dist", a, &requires);
+	for (size_t i = 0; i < requires.count; i++) {
+		const char *line = requires.items[i], *version = strstr(line, "==");
+		bool runtime = false;
+		for (size_t k = 0; k < ARRAY_LEN(runtimes); k++) {
+			size_t n = strlen(runtimes[k]);
+			runtime = runtime || (strncmp(line, runtimes[k], n) == 0 && strchr(" =[(", line[n]));
+		}
+		/* "platform_machine == 'x86_64'" behind it says that it is not for the other. */
+		const char *marker = strchr(line, ';');
+		if (!runtime || !version || (marker && strstr(marker, "x86_64") && strncmp(platform, "x86_64", 6) != 0))
+			continue;
+		size_t major = strspn(version + 2, "0123456789");
+		if (major && version[2 + major] == '.')
+			return arena_strndup(a, version + 2, major + 1 + strspn(version + 3 + major, "0123456789"));
+	}
+	return "-";
+}
