@@ -15,12 +15,6 @@
 #define ARCHIVE "debian"
 #define MANIFEST_MAX (4U << 20) /* a hundred times the largest there is */
 
-static void list_of(const char *const *items, unsigned count, struct arena *a, struct strlist *ret)
-{
-	for (unsigned i = 0; i < count; i++)
-		strlist_ref(ret, a, items[i]);
-}
-
 static int read_lock(const char *profiles, const char *part, const char *platform, struct arena *a,
 		     const struct world_lock **ret, struct err *e)
 {
@@ -36,32 +30,25 @@ static int read_lock(const char *profiles, const char *part, const char *platfor
 }
 
 /* What a toolkit lies on. */
-static int add_base(struct cmd_context *c, const char *profiles, const struct world_part *p, struct lock_request *q,
-		    struct err *e)
+static int add_base(struct cmd_context *c, const char *profiles, struct lock_request *q, struct err *e)
 {
 	const struct world_options *o = c->options;
-	const struct world_part *base;
-	struct strlist *packages = arena_alloc(c->arena, sizeof(*packages));
-	bool is_base = strcmp(p->kind, "base") == 0;
-	*packages = (struct strlist){0};
+	bool is_base = strcmp(q->part->kind, "base") == 0;
 	if (is_base && o->base)
-		return err_set(e, ERR_USAGE, "--base %s does not apply: '%s' is a base", o->base, p->part);
+		return err_set(e, ERR_USAGE, "--base %s does not apply: '%s' is a base", o->base, q->part->part);
 	if (is_base)
 		return 0;
 	if (!o->base) {
-		err_set(e, ERR_USAGE, "'%s' lies on a base, and no --base says on which", p->part);
+		err_set(e, ERR_USAGE, "'%s' lies on a base, and no --base says on which", q->part->part);
 		return err_hint(e, "for example --base debian13");
 	}
-	if (world_part_load(profiles, o->base, c->arena, &base, e) < 0 ||
-	    read_lock(profiles, o->base, q->platform, c->arena, &q->base, e) < 0)
+	if (world_part_load(profiles, o->base, c->arena, &q->base, e) < 0 ||
+	    read_lock(profiles, o->base, q->platform, c->arena, &q->base_lock, e) < 0)
 		return -1;
-	if (!q->base) {
-		err_set(e, ERR_CONFIG, "the base '%s' has no lock for '%s'", o->base, q->platform);
-		return err_hint(e, "make it first: ptbuild world lock %s --platform %s --write", o->base, q->platform);
-	}
-	list_of(base->packages, base->packages_count, c->arena, packages);
-	q->base_packages = packages;
-	return 0;
+	if (q->base_lock)
+		return 0;
+	err_set(e, ERR_CONFIG, "the base '%s' has no lock for '%s'", o->base, q->platform);
+	return err_hint(e, "make it first: ptbuild world lock %s --platform %s --write", o->base, q->platform);
 }
 
 static int find_archives(struct cmd_context *c, struct store *store, const struct fetch_options *o,
@@ -77,11 +64,12 @@ static int find_archives(struct cmd_context *c, struct store *store, const struc
 }
 
 /* "cpython==3.12.7+20241008" is in the lock, by hand. */
-static int check_pinned(const struct world_part *p, const struct world_lock *l, struct arena *a, struct err *e)
+static int check_pinned(const struct world_part *p, const struct world_lock *l, struct err *e)
 {
-	for (size_t i = 0; i < l->count; i++)
-		if (l->entries[i].kind == WORLD_FILE &&
-		    strcmp(arena_printf(a, "%s==%s", l->entries[i].name, l->entries[i].version), p->archives[0]) == 0)
+	const char *equals = strstr(p->archives[0], "==");
+	for (size_t i = 0; equals && i < l->count; i++)
+		if (strncmp(l->entries[i].name, p->archives[0], (size_t)(equals - p->archives[0])) == 0 &&
+		    strcmp(l->entries[i].version, equals + 2) == 0)
 			return 0;
 	err_set(e, ERR_CONFIG, "the lock of '%s' for %s has no '%s'", p->part, l->platform, p->archives[0]);
 	return err_hint(e, "no list of such archives is read: write its line, with a sha256 that you trust");
@@ -95,7 +83,7 @@ static int lock_files(struct cmd_context *c, const struct world_part *p, struct 
 	struct store *store;
 	struct world_entry *wheels = arena_array(c->arena, p->wheels_count + 1, sizeof(*wheels)), *archives = NULL;
 	if (strcmp(p->kind, "python") == 0)
-		return check_pinned(p, l, c->arena, e);
+		return check_pinned(p, l, e);
 	if (cmd_fetch_options(c, &fetch, e) < 0 || cmd_store(c, &store, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < p->wheels_count; i++) {
@@ -115,46 +103,27 @@ static int make_lock(struct cmd_context *c, const char *profiles, const struct w
 		     const struct world_lock *before, struct world_lock *ret, struct err *e)
 {
 	const struct world_options *o = c->options;
-	struct strlist packages = {0}, components = {0};
-	struct fetch_archive_user user = {.run = c->run};
-	struct fetch_options fetch;
-	char asked[65];
-	world_part_asked(p, asked);
-	list_of(p->packages, p->packages_count, c->arena, &packages);
-	list_of(p->components, p->components_count, c->arena, &components);
-	struct lock_request q = {.part = p->part,
+	struct lock_request q = {.part = p,
 				 .platform = platform,
-				 .asked = arena_strdup(c->arena, asked),
 				 .archive = ARCHIVE,
-				 .suite = p->suite,
-				 .components = &components,
-				 .packages = &packages,
-				 .essential = strcmp(p->kind, "base") == 0,
 				 .before = before,
 				 .keyring = o->keyring ? cmd_absolute(c->arena, o->keyring) : NULL};
+	struct fetch_options fetch;
+	struct strlist addresses = {0};
+	struct store *store;
+	char asked[65];
 	if (!p->packages_count) {
+		world_part_asked(p, asked);
 		*ret = before ? *before : (struct world_lock){.part = p->part, .platform = platform};
-		ret->asked = q.asked;
+		ret->asked = arena_strdup(c->arena, asked);
 		return lock_files(c, p, ret, e);
 	}
-	if (add_base(c, profiles, p, &q, e) < 0 || cmd_fetch_options(c, &fetch, e) < 0 ||
-	    cmd_store(c, &user.store, e) < 0)
-		return -1;
-	user.options = &fetch;
-	const struct archive_get get = fetch_archive(&user);
-	if (lock_make(&q, &get, c->run, c->arena, ret, e) < 0)
+	q.addresses = &addresses;
+	if (add_base(c, profiles, &q, e) < 0 || cmd_fetch_options(c, &fetch, e) < 0 || cmd_store(c, &store, e) < 0 ||
+	    fetch_archive(store, ARCHIVE, p->suite, &fetch, c->run, c->arena, &addresses, e) < 0 ||
+	    lock_make(&q, c->run, c->arena, ret, e) < 0)
 		return -1;
 	return p->wheels_count + p->archives_count ? lock_files(c, p, ret, e) : 0;
-}
-
-static int write_lock(const char *profiles, const struct world_lock *l, struct arena *a, struct err *e)
-{
-	AUTO_BUF struct buf text = {0};
-	const char *path = world_lock_path(profiles, l->part, l->platform, a);
-	world_lock_write(l, &text);
-	if (fs_write(TRUSTED, path, text.data, text.len, 0644, e) == 0)
-		return 0;
-	return err_hint(e, "give a directory of tables that you may write with --profiles DIR");
 }
 
 static json_t *diff_json(const struct lock_diff *d)
@@ -223,9 +192,11 @@ int world_lock(struct cmd_context *c, const char *name, struct err *e)
 		return -1;
 	lock_compare(before, &after, c->arena, &d);
 	if (o->write && (!before || d.count || d.other_request)) {
-		if (write_lock(profiles, &after, c->arena, e) < 0)
-			return -1;
 		written = world_lock_path(profiles, name, platform, c->arena);
+		if (world_lock_save(&after, written, e) < 0)
+			return e->kind == ERR_INTEGRITY ? -1
+							: err_hint(e, "give a directory of tables that you may write "
+								      "with --profiles DIR");
 	}
 	return c->global->json ? print_json(&after, &d, written, e) : print_text(&after, &d, written, c->arena, e);
 }

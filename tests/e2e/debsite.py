@@ -88,8 +88,9 @@ class Archive:
         digest = hashlib.sha256(index).hexdigest()
         release = f"Suite: {suite}\nCodename: {suite}\nDate: {date(when or time.time())}\n"
         release += f"Valid-Until: {date(until)}\n" if until else ""
-        release += f"Acquire-By-Hash: yes\nSHA256:\n {digest} {len(index)} main/binary-amd64/Packages.gz\n"
-        release += f" {digest} {len(index)} main/binary-arm64/Packages.gz\n"
+        release += "Acquire-By-Hash: yes\nSHA256:\n"
+        for arch in ("amd64", "arm64"):
+            release += f" {hashlib.sha256(text.encode()).hexdigest()} {len(text.encode())} main/binary-{arch}/Packages\n {digest} {len(index)} main/binary-{arch}/Packages.gz\n"
         dists = os.path.join(self.top, "dists", "toy")
         for arch in ("amd64", "arm64"):
             os.makedirs(f"{dists}/main/binary-{arch}/by-hash/SHA256", exist_ok=True)

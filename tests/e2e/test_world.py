@@ -410,7 +410,7 @@ def test_refusals(world):
     done = site.run("make", "toy", archive=False, cache="none", env={"PATH": empty})
     refused(done, 4, "no address of the archive 'debian' is known", "PTBUILD_ARCHIVE_DEBIAN", "--archive debian=URL")
     done = site.run("lock", "toy", archive=False, cache="none", env={"PATH": empty, "PTBUILD_ARCHIVE_DEBIAN": site.url})
-    refused(done, 8, "neither gpgv nor sqv", "gpgv")
+    refused(done, 8, "no apt-get is on this machine", "install the package 'apt'", "--archive debian-snapshot=URL")
 
 
 def test_a_part_that_is_not_for_a_platform(world):

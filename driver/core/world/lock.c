@@ -302,6 +302,28 @@ void world_lock_write(const struct world_lock *l, struct buf *out)
 		buf_printf(out, "tree %s\n", l->tree);
 }
 
+int world_lock_save(const struct world_lock *l, const char *path, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_BUF struct buf text = {0};
+	struct world_lock again;
+	world_lock_write(l, &text);
+	if (world_lock_parse(buf_cstr(&text), text.len, path, &a, &again, e) < 0) {
+		e->kind = ERR_INTEGRITY;
+		err_wrap(e, "the new lock would not be one");
+		return err_hint(e, "what the archive, the index or the manifest says of this file is wrong");
+	}
+	return fs_write(TRUSTED, path, text.data, text.len, 0644, e);
+}
+
+const struct world_entry *world_lock_find(const struct world_lock *l, enum world_kind kind, const char *name)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (l->entries[i].kind == kind && strcmp(l->entries[i].name, name) == 0)
+			return &l->entries[i];
+	return NULL;
+}
+
 char *world_lock_path(const char *profiles, const char *part, const char *platform, struct arena *a)
 {
 	return arena_printf(a, "%s/worlds/%s.%s.lock", profiles, part, platform);

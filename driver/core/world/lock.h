@@ -43,6 +43,11 @@ int world_lock_parse(const char *text, size_t len, const char *file, struct aren
 int world_lock_read(const char *path, struct arena *a, struct world_lock *ret, struct err *e) MUST_CHECK;
 /* world_lock_write: its text, entries sorted, appended to `out`. */
 void world_lock_write(const struct world_lock *l, struct buf *out);
+/* world_lock_save: into its file, if world_lock_parse takes it: else ERR_INTEGRITY, and nothing is
+ * written. */
+int world_lock_save(const struct world_lock *l, const char *path, struct err *e) MUST_CHECK;
+/* world_lock_find: the entry of a kind and name; NULL. */
+const struct world_entry *world_lock_find(const struct world_lock *l, enum world_kind kind, const char *name);
 /* world_lock_path: where the lock of a part lies below the tables' directory. */
 char *world_lock_path(const char *profiles, const char *part, const char *platform, struct arena *a);
 /* world_lock_bytes: what its files of known size take to download. */

@@ -1,23 +1,30 @@
 #include "step/fetch/fetch_archive.h"
 
-#include "base/path.h"
+#include <string.h>
 
-static int get(void *user, const char *archive, const char *path, const char *sha256, uint64_t max, struct arena *a,
-	       const char **ret, struct err *e)
+#include "step/fetch/archives.h"
+
+enum { RELEASE_MAX = 16 << 20 };
+
+int fetch_archive(struct store *store, const char *archive, const char *suite, const struct fetch_options *o,
+		  const struct run *run, struct arena *a, struct strlist *ret, struct err *e)
 {
-	const struct fetch_archive_user *u = user;
-	if (!sha256)
-		return fetch_latest(u->store, arena_printf(a, "%s/%s", archive, path), max, u->options, u->run, a, ret,
-				    e);
-	struct fetch_source s = {.name = path_base(path), .sha256 = sha256, .max_bytes = max};
-	strlist_addf(&s.urls, a, "deb:%s/%s", archive, path);
-	if (fetch_all(u->store, &s, 1, u->options, u->run, a, NULL, e) < 0)
+	const struct archives_request q = {.named = &o->archives, .file = o->archives_file};
+	struct strlist all[2] = {0};
+	const char *place = arena_printf(a, "%s/dists/%s/InRelease", archive, suite), *file;
+	if (fetch_latest(store, place, RELEASE_MAX, o, run, a, &file, e) < 0) {
+		if (e->kind != ERR_NETWORK || e->hint[0]) /* a reason of its own: --offline, no address known */
+			return err_wrap(e, "no index of '%s'", suite);
+		err_wrap(e, "no index of '%s': what is named as '%s' is not an archive of Debian, or cannot be reached",
+			 suite, archive);
+		return err_hint(e, "name the URL or directory that has 'dists' and 'pool': --archive %s=URL", archive);
+	}
+	if (archives_find(archive, &q, run, a, &all[0], e) < 0 ||
+	    archives_find(archives_snapshots(archive, a), &q, run, a, &all[1], e) < 0)
 		return -1;
-	*ret = s.path;
+	for (size_t i = 0; i < 2; i++)
+		for (size_t k = 0; k < all[i].count; k++)
+			if (!o->offline || *all[i].items[k] == '/' || strncmp(all[i].items[k], "file:", 5) == 0)
+				strlist_ref(ret, a, all[i].items[k]);
 	return 0;
-}
-
-struct archive_get fetch_archive(struct fetch_archive_user *user)
-{
-	return (struct archive_get){.get = get, .user = user};
 }

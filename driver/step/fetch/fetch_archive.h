@@ -1,14 +1,9 @@
-/* The index files of a Debian archive, for core/archive. */
+/* The addresses at which an archive can be read now. */
 #pragma once
-#include "core/archive/index.h"
 #include "step/fetch/fetch.h"
 
-struct fetch_archive_user {
-	struct store *store;
-	const struct fetch_options *options;
-	const struct run *run;
-};
-
-/* fetch_archive: through deb: places into the store by digest, where a later run finds what is
- * pinned. `user` must outlive the result. */
-struct archive_get fetch_archive(struct fetch_archive_user *user);
+/* fetch_archive: fetches the suite's InRelease, unchecked, and gives the addresses of the
+ * archive, those of its snapshots last; offline only directories. ERR_NETWORK, with the hint of
+ * --archive, where none has it; as fetch_all offline, and for an archive without an address. */
+int fetch_archive(struct store *store, const char *archive, const char *suite, const struct fetch_options *o,
+		  const struct run *run, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;

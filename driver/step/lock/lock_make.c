@@ -1,112 +1,311 @@
 #include "step/lock/lock_make.h"
 
+#include <curl/curl.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
-#include "core/archive/resolve.h"
+#include "base/path.h"
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
+#include "base/sys/proc.h"
+#include "step/lock/lock_diff.h"
 
-static const struct world_entry *find_entry(const struct world_lock *l, enum world_kind kind, const char *name)
+#define DEBIAN_KEYRING "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+enum { RELEASE_MAX = 16 << 20, SAID_MAX = 6 };
+
+/* What apt-get works with: nothing of this machine but how it reaches the network. */
+static const char apt_conf[] =
+	"Dir::State \"%1$s\";\nDir::State::status \"%1$s/status\";\nDir::Cache \"%1$s\";\n"
+	"Dir::Etc::sourcelist \"%1$s/sources.list\";\nDir::Etc::sourceparts \"-\";\n"
+	"Dir::Etc::preferences \"-\";\nDir::Etc::preferencesparts \"-\";\n"
+	"#clear APT::Architectures;\nAPT::Architecture \"%2$s\";\nAPT::Architectures:: \"%2$s\";\n"
+	"#clear APT::Update;\n#clear APT::Default-Release;\n#clear APT::NeverAutoRemove;\n"
+	"APT::Update::Error-Mode \"any\";\nAPT::Install-Recommends \"0\";\n"
+	"APT::Install-Suggests \"0\";\nAPT::Solver \"internal\";\nAPT::Sandbox::User \"root\";\n"
+	"Acquire::ForceHash \"SHA256\";\nAcquire::Languages \"none\";\n"
+	"Acquire::Check-Date \"1\";\nAcquire::Check-Valid-Until \"1\";\nAcquire::AllowInsecureRepositories \"0\";\n"
+	"Acquire::AllowWeakRepositories \"0\";\nAPT::Get::AllowUnauthenticated \"0\";\n";
+
+struct making {
+	const struct lock_request *q;
+	const struct run *run;
+	struct arena *a;
+	const char *dir;     /* apt's own */
+	const char *address; /* as apt has it: "http://h/debian", "file:/srv/debian" */
+	const char *release, *date;
+};
+
+static int write_text(const struct making *m, const char *name, const char *text, struct err *e)
 {
-	for (size_t i = 0; l && i < l->count; i++)
-		if (l->entries[i].kind == kind && strcmp(l->entries[i].name, name) == 0)
-			return &l->entries[i];
-	return NULL;
+	return fs_write(m->dir, name, text, strlen(text), 0644, e);
 }
 
-/* The base decides: the toolkit's packages meet the base as it is locked, not as the archive would make it today. */
-static int check_base(const struct lock_request *q, const struct archive_package *p, bool *ret_in_base, struct err *e)
+static int prepare(const struct making *m, const char *arch, struct err *e)
 {
-	const struct world_entry *in_base = find_entry(q->base, WORLD_DEB, p->name);
-	*ret_in_base = in_base != NULL;
-	if (!q->base || !in_base || strcmp(in_base->version, p->version) == 0)
-		return 0;
-	err_set(e, ERR_CONFIG, "the lock of '%s' has '%s' %s, the archive %s", q->base->part, p->name, in_base->version,
-		p->version);
-	return err_hint(e, "make the base's lock first: ptbuild world lock %s", q->base->part);
-}
-
-static struct world_entry entry_of(const struct archive_package *p)
-{
-	return (struct world_entry){.kind = WORLD_DEB,
-				    .name = p->name,
-				    .version = p->version,
-				    .arch = p->arch,
-				    .sha256 = p->sha256,
-				    .place = p->path,
-				    .size = p->size};
-}
-
-static bool same_entry(const struct world_entry *x, const struct world_entry *y)
-{
-	return x->kind == y->kind && strcmp(x->name, y->name) == 0 && strcmp(x->version, y->version) == 0 &&
-	       strcmp(x->arch, y->arch) == 0 && strcmp(x->sha256, y->sha256) == 0 && strcmp(x->place, y->place) == 0 &&
-	       x->size == y->size;
-}
-
-/* In any order. */
-static bool same_entries(const struct world_lock *x, const struct world_lock *y)
-{
-	bool same = x->count == y->count;
-	for (size_t i = 0; same && i < x->count; i++) {
-		const struct world_entry *other = find_entry(y, x->entries[i].kind, x->entries[i].name);
-		same = other && same_entry(&x->entries[i], other);
+	const struct world_part *p = m->q->part;
+	AUTO_BUF struct buf sources = {0};
+	const char *own = proc_beside(m->a, "share/ptbuild/keyrings/debian-archive-keyring.gpg");
+	const char *keyring = m->q->keyring ? m->q->keyring : own ? own : DEBIAN_KEYRING;
+	const char *keys = path_join(m->a, m->dir, "keys.gpg"); /* a path without blanks */
+	if (!fs_exists(TRUSTED, keyring)) {
+		err_set(e, ERR_SYSTEM, "no keyring '%s' to check the archive's signature with", keyring);
+		return err_hint(e, "install debian-archive-keyring, or name the archive's keyring with --keyring FILE");
 	}
-	return same;
+	if (symlink(keyring, keys) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot make '%s'", keys);
+	buf_printf(&sources, "deb [arch=%s target=Packages signed-by=%s] %s %s", arch, keys, m->address, p->suite);
+	for (unsigned i = 0; i < p->components_count; i++)
+		buf_printf(&sources, " %s", p->components[i]);
+	buf_addc(&sources, '\n');
+	if (fs_mkdirs(m->dir, "lists/partial", e) < 0 || fs_mkdirs(m->dir, "archives/partial", e) < 0 ||
+	    write_text(m, "status", "", e) < 0 ||
+	    write_text(m, "apt.conf", arena_printf(m->a, apt_conf, m->dir, arch), e) < 0)
+		return -1;
+	return write_text(m, "sources.list", buf_cstr(&sources), e);
 }
 
-static int add_packages(const struct lock_request *q, const struct archive_index *index, struct arena *a,
-			struct world_lock *out, struct err *e)
+/* What apt-get says of a failure: its errors and warnings, else its last words. */
+static const char *said(const struct making *m, const struct buf *out, const struct buf *words)
 {
-	struct strlist asked = {0};
-	const struct archive_package **got;
-	size_t count;
-	strlist_append(&asked, a, q->packages);
-	if (q->base)
-		strlist_append(&asked, a, q->base_packages);
-	const struct resolve_request r = {.packages = &index->packages,
-					  .arch = archive_arch(q->platform),
-					  .asked = &asked,
-					  .essential = q->essential || q->base};
-	if (resolve(&r, a, &got, &count, e) < 0)
-		return err_wrap(e, "%s", q->part);
-	size_t kept = q->before ? q->before->count : 0;
-	out->entries = arena_array(a, count + kept + 1, sizeof(*out->entries));
-	for (size_t i = 0; i < count; i++) {
-		bool in_base;
-		if (check_base(q, got[i], &in_base, e) < 0)
-			return -1;
-		if (!in_base)
-			out->entries[out->count++] = entry_of(got[i]);
+	struct strlist lines = {0}, kept = {0};
+	strlist_split(&lines, m->a, buf_cstr(words), "\n");
+	strlist_split(&lines, m->a, strstr(buf_cstr(out), "unmet dep") ? strstr(buf_cstr(out), "unmet dep") : "", "\n");
+	for (size_t i = 0; i < lines.count && kept.count < SAID_MAX; i++)
+		if (!strlist_contains(&kept, lines.items[i]) && strncmp(lines.items[i], "N: ", 3) != 0 &&
+		    !strstr(lines.items[i], " - DirectoryExists "))
+			strlist_ref(&kept, m->a, lines.items[i] + strspn(lines.items[i], " "));
+	return kept.count ? strlist_join(&kept, m->a, "; ") : "it says nothing";
+}
+
+static int run_apt(const struct making *m, struct strlist *words, struct buf *out, struct buf *errors, int *ret_status,
+		   struct err *e)
+{
+	struct strlist argv = {0};
+	struct proc_result result;
+	if (!proc_find(m->a, "apt-get")) {
+		err_set(e, ERR_SYSTEM, "no apt-get is on this machine to choose the packages of '%s'",
+			m->q->part->part);
+		return err_hint(e,
+				"install the package 'apt', or name a snapshot that has those of the lock: --archive "
+				"%s-snapshot=URL",
+				m->q->archive);
 	}
-	for (size_t i = 0; i < kept; i++)
-		if (q->before->entries[i].kind != WORLD_DEB)
-			out->entries[out->count++] = q->before->entries[i];
+	strlist_split(&argv, m->a, "env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get -c", " ");
+	strlist_ref(&argv, m->a, path_join(m->a, m->dir, "apt.conf"));
+	strlist_append(&argv, m->a, words);
+	const struct proc_spec spec = {.argv = strlist_argv(&argv, m->a), .out = out, .err = errors, .cwd = m->dir};
+	if (proc_run(&spec, m->run, &result, e) < 0)
+		return -1;
+	*ret_status = result.status;
 	return 0;
 }
 
-int lock_make(const struct lock_request *q, const struct archive_get *get, const struct run *run, struct arena *a,
-	      struct world_lock *ret, struct err *e)
+/* apt puts an InRelease in its place only when a key of the keyring signed it. */
+static int update(const struct making *m, const char **ret_release, struct err *e)
 {
-	const struct world_lock *before = q->before;
-	const struct archive_suite suite = {
-		.archive = q->archive,
-		.suite = q->suite,
-		.arch = archive_arch(q->platform),
-		.components = q->components,
-		.keyring = q->keyring,
-		.not_before = before && before->suite && strcmp(before->suite, q->suite) == 0 ? before->date : NULL};
-	struct archive_index *index = arena_alloc(a, sizeof(*index));
-	struct world_lock out = {
-		.part = q->part, .platform = q->platform, .asked = q->asked, .archive = q->archive, .suite = q->suite};
-	if (!suite.arch) {
-		err_set(e, ERR_CONFIG, "Debian has no packages for the platform '%s'", q->platform);
-		return err_hint(e, "platforms of worlds: x86_64-linux, aarch64-linux");
-	}
-	if (archive_index_read(&suite, get, run, a, index, e) < 0 || add_packages(q, index, a, &out, e) < 0)
+	AUTO_BUF struct buf out = {0}, AUTO_BUF errors = {0};
+	struct strlist words = {0}, names = {0};
+	const char *lists = path_join(m->a, m->dir, "lists");
+	int status;
+	strlist_split(&words, m->a, "update -q=2", " ");
+	if (run_apt(m, &words, &out, &errors, &status, e) < 0 || fs_list(TRUSTED, lists, m->a, &names, e) < 0)
 		return -1;
-	out.release = index->sha256;
-	out.date = index->release.date;
-	if (before && strcmp(before->asked, q->asked) == 0 && same_entries(before, &out))
-		out = *before;
+	for (size_t i = 0; status == 0 && i < names.count; i++)
+		if (path_has_suffix(names.items[i], "_InRelease")) {
+			*ret_release = path_join(m->a, lists, names.items[i]);
+			return 0;
+		}
+	const char *text = said(m, &out, &errors);
+	bool doubtful = strstr(text, "Hash Sum") || strstr(text, "signature") || strstr(text, "not signed");
+	if (!doubtful && (strstr(text, "Failed to fetch") || strstr(text, "does not have a Release file"))) {
+		err_set(e, ERR_NETWORK, "apt-get cannot read the index of '%s': %s", m->q->part->suite, text);
+		return err_hint(e, "name another address with --archive %s=URL", m->q->archive);
+	}
+	if (strstr(text, "expired"))
+		err_set(e, ERR_INTEGRITY, "the index of '%s' in the archive '%s' has expired: %s", m->q->part->suite,
+			m->q->archive, text);
+	else
+		err_set(e, ERR_INTEGRITY, "the signature of 'InRelease' is not good by the keyring: %s", text);
+	return err_hint(e,
+			"a newer keyring may have the key: install debian-archive-keyring, or name one with --keyring "
+			"FILE; or the address is of a mirror that stands still: --archive %s=URL names another",
+			m->q->archive);
+}
+
+/* The value of a field of one line; "" without it. */
+static const char *field(const char *text, const char *name, struct arena *a)
+{
+	const char *at = strstr(text, arena_printf(a, "\n%s: ", name));
+	at = at ? at + strlen(name) + 3 : "";
+	return arena_strndup(a, at, strcspn(at, "\r\n"));
+}
+
+static int read_release(struct making *m, const char *path, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	char sha256[DIGEST_HEX_LEN + 1], date[32];
+	const struct world_lock *before = m->q->before;
+	const char *wanted = m->q->part->suite;
+	struct tm tm;
+	if (fs_read(TRUSTED, path, RELEASE_MAX, &text, e) < 0 || digest_file(path, sha256, e) < 0)
+		return -1;
+	const char *suite = field(buf_cstr(&text), "Suite", m->a), *codename = field(buf_cstr(&text), "Codename", m->a);
+	time_t at = curl_getdate(field(buf_cstr(&text), "Date", m->a), NULL);
+	if (at < 0)
+		return err_set(e, ERR_INTEGRITY, "the index of '%s' has no date", wanted);
+	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&at, &tm));
+	if (strcmp(suite, wanted) != 0 && strcmp(codename, wanted) != 0)
+		return err_set(e, ERR_INTEGRITY, "the archive '%s' answers for '%s' with the suite '%s' (%s)",
+			       m->q->archive, wanted, suite, codename);
+	if (before && before->suite && strcmp(before->suite, wanted) == 0 && strcmp(date, before->date) < 0) {
+		err_set(e, ERR_INTEGRITY,
+			"the index of '%s' in the archive '%s' is of %s, older than that of the lock (%s)", wanted,
+			m->q->archive, date, before->date);
+		return err_hint(e,
+				"its address may be of a mirror that stands still: name another with --archive %s=URL",
+				m->q->archive);
+	}
+	m->release = arena_strdup(m->a, sha256);
+	m->date = arena_strdup(m->a, date);
+	return 0;
+}
+
+static const char *unescaped(const char *s, struct arena *a)
+{
+	char *plain = curl_easy_unescape(NULL, s, 0, NULL);
+	const char *out = arena_strdup(a, plain ? plain : "");
+	curl_free(plain);
+	return out;
+}
+
+/* 'URI' NAME_VERSION_ARCH.deb SIZE SHA256:HEX; world_lock_write has the rules for what is in it. */
+static int parse_line(const struct making *m, const char *line, struct world_entry *ret, struct err *e)
+{
+	struct strlist words = {0}, parts = {0};
+	size_t len = strlen(m->address);
+	strlist_split(&words, m->a, line, " ");
+	strlist_split(&parts, m->a, words.count == 4 ? words.items[1] : "", "_");
+	if (parts.count != 3 || !path_has_suffix(parts.items[2], ".deb") || words.items[0][0] != '\'' ||
+	    strncmp(words.items[0] + 1, m->address, len) != 0 || words.items[0][len + 1] != '/' ||
+	    strncmp(words.items[3], "SHA256:", 7) != 0)
+		return err_set(e, ERR_INTEGRITY, "apt-get says of a package neither place nor sha256: %.200s", line);
+	const char *place = words.items[0] + len + 2;
+	*ret = (struct world_entry){.kind = WORLD_DEB,
+				    .name = parts.items[0],
+				    .version = unescaped(parts.items[1], m->a),
+				    .arch = arena_strndup(m->a, parts.items[2], strlen(parts.items[2]) - 4),
+				    .sha256 = words.items[3] + 7,
+				    .place = unescaped(arena_strndup(m->a, place, strcspn(place, "'")), m->a),
+				    .size = strtoull(words.items[2], NULL, 10)};
+	return 0;
+}
+
+/* The base decides: the toolkit's packages meet the base as it is locked, not as the archive would make it today. */
+static int check_base(const struct lock_request *q, const struct world_entry *p, bool *ret_in_base, struct err *e)
+{
+	const struct world_entry *in_base = q->base_lock ? world_lock_find(q->base_lock, WORLD_DEB, p->name) : NULL;
+	*ret_in_base = in_base != NULL;
+	if (!in_base || strcmp(in_base->version, p->version) == 0)
+		return 0;
+	err_set(e, ERR_CONFIG, "the lock of '%s' has '%s' %s, the archive %s", q->base_lock->part, p->name,
+		in_base->version, p->version);
+	return err_hint(e, "make the base's lock first: ptbuild world lock %s", q->base_lock->part);
+}
+
+/* The packages in the order of the table, by which apt chooses between those that provide the same; and those that the
+ * suite marks essential, but apt itself, which builds have no use for. */
+static void ask(const struct making *m, struct strlist *words)
+{
+	const struct world_part *p = m->q->part, *base = m->q->base;
+	strlist_split(words, m->a, "install -q=1 -y --print-uris --", " ");
+	for (unsigned i = 0; i < p->packages_count; i++)
+		strlist_ref(words, m->a, p->packages[i]);
+	for (unsigned i = 0; base && i < base->packages_count; i++)
+		strlist_ref(words, m->a, base->packages[i]);
+	if (base || strcmp(p->kind, "base") == 0)
+		strlist_addf(words, m->a, "?or(?exact-name(%s),?and(?essential,?not(?exact-name(apt))))",
+			     p->packages[0]);
+}
+
+static int choose(const struct making *m, struct world_lock *out, struct err *e)
+{
+	AUTO_BUF struct buf text = {0}, AUTO_BUF errors = {0};
+	struct strlist words = {0}, lines = {0};
+	const struct world_lock *before = m->q->before;
+	int status;
+	ask(m, &words);
+	if (run_apt(m, &words, &text, &errors, &status, e) < 0)
+		return -1;
+	if (status != 0) {
+		err_set(e, ERR_CONFIG, "%s: apt-get cannot have the packages together: %s", m->q->part->part,
+			said(m, &text, &errors));
+		return err_hint(e, "change the part's list of packages, its components or its suite");
+	}
+	strlist_split(&lines, m->a, buf_cstr(&text), "\n");
+	out->entries = arena_array(m->a, lines.count + (before ? before->count : 0) + 1, sizeof(*out->entries));
+	for (size_t i = 0; i < lines.count; i++) {
+		bool in_base;
+		if (*lines.items[i] != '\'')
+			continue;
+		if (parse_line(m, lines.items[i], &out->entries[out->count], e) < 0 ||
+		    check_base(m->q, &out->entries[out->count], &in_base, e) < 0)
+			return -1;
+		out->count += !in_base;
+	}
+	for (size_t i = 0; before && i < before->count; i++)
+		if (before->entries[i].kind != WORLD_DEB)
+			out->entries[out->count++] = before->entries[i];
+	return 0;
+}
+
+static int make_in(struct making *m, struct world_lock *ret, struct err *e)
+{
+	const char *arch = world_debian_arch(m->q->platform), *release;
+	const struct world_lock *before = m->q->before;
+	struct world_lock out = *ret;
+	struct lock_diff d;
+	if (prepare(m, arch, e) < 0 || update(m, &release, e) < 0 || read_release(m, release, e) < 0 ||
+	    choose(m, &out, e) < 0)
+		return -1;
+	out.release = m->release;
+	out.date = m->date;
+	lock_compare(before, &out, m->a, &d);
+	*ret = before && !d.count && !d.other_request ? *before : out;
+	return 0;
+}
+
+int lock_make(const struct lock_request *q, const struct run *run, struct arena *a, struct world_lock *ret,
+	      struct err *e)
+{
+	struct world_lock out = {
+		.part = q->part->part, .platform = q->platform, .archive = q->archive, .suite = q->part->suite};
+	struct making m = {.q = q, .run = run, .a = a};
+	char asked[65], *dir;
+	int status = -1;
+	world_part_asked(q->part, asked);
+	out.asked = arena_strdup(a, asked);
+	log_stage(run->log, "asking apt-get what %s needs", q->part->part);
+	for (size_t i = 0; i < q->addresses->count && status < 0; i++) {
+		const char *address = q->addresses->items[i];
+		struct err ignored = {0};
+		if (strncmp(address, "file://", 7) == 0)
+			address += 7;
+		m.address = *address == '/' ? arena_printf(a, "file:%s", address) : address;
+		err_clear(e);
+		if (fs_temp_dir(NULL, "ptbuild-apt-", a, &dir, e) < 0)
+			return -1;
+		m.dir = dir;
+		status = make_in(&m, &out, e);
+		if (fs_remove(TRUSTED, dir, &ignored) < 0)
+			log_warn(run->log, "%s", ignored.msg);
+		if (status < 0 && e->kind != ERR_NETWORK)
+			break;
+	}
+	log_status_end(run->log);
+	if (status < 0)
+		return -1;
 	*ret = out;
 	return 0;
 }

@@ -1,25 +1,24 @@
-/* Making the lock of a part: what its packages need, from the archive's own index. */
+/* The lock of a part's Debian packages: what apt-get of this machine would install of the
+ * archive. */
 #pragma once
-#include "core/archive/index.h"
-#include "core/world/lock.h"
+#include "base/run.h"
+#include "core/world/world.h"
 
 struct lock_request {
-	const char *part, *platform;
-	const char *asked;           /* sha256 of what the part's table asks for */
-	const char *archive, *suite; /* of its Debian packages */
-	const struct strlist *components;
-	const struct strlist *packages; /* asked for */
-	bool essential;                 /* and what the suite marks so: of a base */
-	/* of a toolkit: the base that it lies on and what that asks for, whose packages are left
-	 * out; NULL: none */
-	const struct world_lock *base;
-	const struct strlist *base_packages;
+	const struct world_part *part;
+	const char *platform, *archive;
+	const struct strlist *addresses; /* of the archive; the first that answers counts */
+	/* of a part that is not a base: what it lies on, whose packages are left out */
+	const struct world_part *base;
+	const struct world_lock *base_lock;
 	const struct world_lock *before; /* the lock that is there; NULL */
-	const char *keyring;             /* as archive_suite */
+	const char *keyring;             /* NULL: Debian's own of this machine */
 };
 
 /* lock_make: the lock as the archive is now; entries of other kinds are those of `before`. Where
- * nothing in it changes, it is `before` with all that it says. ERR_CONFIG for a toolkit whose
- * packages need others than the base's lock has; else what archive_index_read and resolve say. */
-int lock_make(const struct lock_request *q, const struct archive_get *get, const struct run *run, struct arena *a,
-	      struct world_lock *ret, struct err *e) MUST_CHECK;
+ * nothing in it changes, it is `before` with all that it says. ERR_SYSTEM without apt-get or a
+ * keyring; ERR_NETWORK for an archive that cannot be read; ERR_INTEGRITY for an index that apt
+ * refuses (signature, age), of another suite, or older than that of `before`; ERR_CONFIG for
+ * packages that cannot be had together, or that need others than the base's lock has. */
+int lock_make(const struct lock_request *q, const struct run *run, struct arena *a, struct world_lock *ret,
+	      struct err *e) MUST_CHECK;

@@ -7,7 +7,8 @@
 #include "cache/store.h"
 #include "step/fetch/fetch_archive.h"
 #include "step/fetch/fetch_hosts.h"
-#include "step/lock/drift.h"
+#include "step/lock/lock_diff.h"
+#include "step/lock/lock_make.h"
 
 /* Small files: a connection waits more than it carries. */
 enum { PARALLEL = 16 };
@@ -140,70 +141,108 @@ size_t world_places(struct store *store, const struct world *w, struct arena *a,
 	return servers.count;
 }
 
-/* Which entries of a piece are gone: how many. */
-static size_t list_gone(const struct wanted *files, size_t piece, size_t count, bool *ret)
+/* Of the entries of a piece those that are gone, "bash 5.2", and the first that is not a Debian package. */
+static void list_gone(const struct wanted *files, const struct world_lock *l, size_t piece, struct arena *a,
+		      struct strlist *ret, const struct world_entry **ret_other)
 {
-	size_t n = 0;
-	for (size_t i = 0; i < count; i++)
-		n += ret[i] = files->sources[files->of[piece][i]].gone;
-	return n;
+	for (size_t i = 0; i < l->count; i++) {
+		const struct world_entry *f = &l->entries[i];
+		if (!files->sources[files->of[piece][i]].gone)
+			continue;
+		strlist_addf(ret, a, "%s %s", f->name, f->version);
+		if (f->kind != WORLD_DEB && !*ret_other)
+			*ret_other = f;
+	}
 }
 
-/* The lock of one piece with what is there now. */
-static int resolve_piece(const struct world_request *q, const struct world_piece *p, const bool *gone,
-			 const struct run *run, struct arena *a, struct world_lock *ret, struct strlist *said,
+static int refuse_drift(const struct world_lock *l, const struct strlist *gone, struct arena *a, struct err *e)
+{
+	err_set(e, ERR_NETWORK, "%zu packages of '%s' have left the archive, and --no-drift forbids others: %s",
+		gone->count, l->part, strlist_join(gone, a, ", "));
+	return err_hint(e,
+			"name a place that has them (--mirror, --archive %s-snapshot=URL), or make a new lock: ptbuild "
+			"world lock %s --platform %s",
+			l->archive, l->part, l->platform);
+}
+
+/* What the archive has in the place of the locked packages. */
+static void tell(const struct world_lock *before, const struct world_lock *now, const struct run *run, struct arena *a,
+		 struct strlist *said)
+{
+	struct lock_diff d;
+	lock_compare(before, now, a, &d);
+	for (size_t i = 0; i < d.count; i++) {
+		const struct lock_change *c = &d.changes[i];
+		strlist_addf(said, a, "%s %s %s", c->name, c->before ? c->before : "-", c->after ? c->after : "-");
+		if (!c->before)
+			log_warn(run->log, "drift: '%s' %s is needed now", c->name, c->after);
+		else if (!c->after)
+			log_warn(run->log, "drift: '%s' %s is needed no more", c->name, c->before);
+		else
+			log_warn(run->log, "drift: '%s' %s has left the archive, %s is taken", c->name, c->before,
+				 c->after);
+	}
+}
+
+/* The lock of a piece as the archive is now. `gone`: NULL, or what of it must have another version. */
+static int resolve_piece(const struct world_request *q, size_t piece, const struct strlist *gone,
+			 struct world_lock *locks, const struct run *run, struct arena *a, struct strlist *said,
 			 struct err *e)
 {
-	struct strlist components = {0};
-	struct fetch_archive_user user = {.store = q->store, .options = &q->fetch, .run = run};
-	const struct archive_get get = fetch_archive(&user);
-	struct archive_index *index = arena_alloc(a, sizeof(*index));
-	struct drift d;
-	for (unsigned i = 0; i < p->part->components_count; i++)
-		strlist_ref(&components, a, p->part->components[i]);
-	const struct archive_suite suite = {.archive = p->lock.archive,
-					    .suite = p->lock.suite,
-					    .arch = world_debian_arch(p->lock.platform),
-					    .components = &components,
-					    .keyring = q->keyring,
-					    .not_before = p->lock.date};
-	const char *file;
+	const struct world_piece *p = &q->world->pieces[piece];
+	struct strlist addresses = {0};
 	/* An address that is no archive has no packages either: that is not drift. */
-	if (p->lock.archive && archive_index_get(&suite, &get, a, &file, e) < 0)
+	if (fetch_archive(q->store, p->lock.archive, p->lock.suite, &q->fetch, run, a, &addresses, e) < 0)
 		return err_wrap(e, "packages of '%s' cannot be had", p->part->part);
 	if (q->no_drift)
-		return drift_refuse(&p->lock, gone, e);
-	if (!p->lock.archive) /* no packages: what is gone has no other version */
-		return drift_resolve(&p->lock, gone, &(struct archive_index){0}, a, ret, &d, e);
-	if (archive_index_read(&suite, &get, run, a, index, e) < 0)
+		return refuse_drift(&p->lock, gone, a, e);
+	const struct lock_request r = {.part = p->part,
+				       .platform = p->lock.platform,
+				       .archive = p->lock.archive,
+				       .addresses = &addresses,
+				       .base = piece ? q->world->pieces[0].part : NULL,
+				       .base_lock = piece ? &locks[0] : NULL,
+				       .before = &p->lock,
+				       .keyring = q->keyring};
+	if (lock_make(&r, run, a, &locks[piece], e) < 0)
 		return err_wrap(e, "packages of '%s' have left the archive", p->part->part);
-	if (drift_resolve(&p->lock, gone, index, a, ret, &d, e) < 0)
-		return -1;
-	for (size_t i = 0; i < d.count; i++) {
-		strlist_addf(said, a, "%s %s %s", d.changes[i].name, d.changes[i].locked, d.changes[i].present);
-		log_warn(run->log, "drift: '%s' %s has left the archive, %s is taken", d.changes[i].name,
-			 d.changes[i].locked, d.changes[i].present);
+	for (size_t i = 0; i < locks[piece].count; i++) {
+		const struct world_entry *f = &locks[piece].entries[i];
+		if (!strlist_contains(gone, arena_printf(a, "%s %s", f->name, f->version)))
+			continue;
+		err_set(e, ERR_NETWORK, "'%s' %s cannot be had, and the archive's index has nothing newer", f->name,
+			f->version);
+		return err_hint(e,
+				"the archive's address may be of an incomplete mirror: name another with --archive "
+				"%s=URL",
+				p->lock.archive);
 	}
+	tell(&p->lock, &locks[piece], run, a, said);
 	return 0;
 }
 
-/* The world with the present versions; *ret NULL: nothing of it is gone. */
+/* The world as the archive has it now; *ret NULL: nothing of it is gone. All parts with packages are of one moment. */
 static int resolve_gone(const struct world_request *q, const struct wanted *files, const struct run *run,
 			struct arena *a, const struct world **ret, struct strlist *said, struct err *e)
 {
 	const struct world *w = q->world;
 	struct world_lock *locks = arena_array(a, w->count + 1, sizeof(*locks));
+	struct strlist *gone = arena_array(a, w->count + 1, sizeof(*gone));
 	bool any = false;
 	for (size_t i = 0; i < w->count; i++) {
-		const struct world_piece *p = &w->pieces[i];
-		bool *gone = arena_array(a, p->lock.count + 1, sizeof(*gone));
-		locks[i] = p->lock;
-		if (list_gone(files, i, p->lock.count, gone) == 0)
-			continue;
-		any = true;
-		if (resolve_piece(q, p, gone, run, a, &locks[i], said, e) < 0)
-			return -1;
+		const struct world_entry *other = NULL;
+		locks[i] = w->pieces[i].lock;
+		list_gone(files, &locks[i], i, a, &gone[i], &other);
+		if (other)
+			return err_set(e, ERR_NETWORK,
+				       "'%s' %s is gone from its place, and only Debian packages have others",
+				       other->name, other->version);
+		any |= gone[i].count > 0;
 	}
+	for (size_t i = 0; any && i < w->count; i++)
+		if (locks[i].archive && (gone[i].count || !q->no_drift) &&
+		    resolve_piece(q, i, &gone[i], locks, run, a, said, e) < 0)
+			return -1;
 	*ret = any ? world_with_locks(w, locks, a) : NULL;
 	return 0;
 }

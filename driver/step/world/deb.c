@@ -4,9 +4,9 @@
 #include <archive_entry.h>
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/buf.h"
-#include "core/archive/control.h"
 
 enum { READ_SIZE = 256 * 1024, MAX_CONTROL = 1 << 20, MAX_MEMBERS = 64 };
 
@@ -115,33 +115,69 @@ static void split_names(struct strlist *out, struct arena *a, const char *value,
 	}
 }
 
+/* A field, as pieces of the text: the value without blanks at its ends; further lines of it begin with a blank. */
+struct field {
+	const char *name, *value;
+	size_t name_len, value_len;
+};
+
+static bool is_named(const struct field *f, const char *name)
+{
+	return strlen(name) == f->name_len && strncasecmp(f->name, name, f->name_len) == 0;
+}
+
+/* The next field of a paragraph of "Field: value"; 0 at its end, which is an empty line or that of the text. */
+static int next_field(const char **at, struct field *ret, struct err *e)
+{
+	const char *line = *at, *end = line + strcspn(line, "\n"), *colon = memchr(line, ':', (size_t)(end - line));
+	if (line + strspn(line, " \t\r") == end)
+		return 0;
+	for (const char *p = line; colon && p < colon; p++)
+		if (*p <= ' ' || (unsigned char)*p > 0x7e)
+			colon = NULL;
+	if (!colon || colon == line)
+		return err_set(e, ERR_INTEGRITY, "its control file has a line that is not 'Field: value': '%.*s'",
+			       end - line > 80 ? 80 : (int)(end - line), line);
+	while (end[0] == '\n' && (end[1] == ' ' || end[1] == '\t') && !strchr("\r\n", end[1 + strspn(end + 1, " \t")]))
+		end += 1 + strcspn(end + 1, "\n");
+	for (const char *p = line; p < end; p++)
+		if (((unsigned char)*p < 0x20 && !strchr("\t\r\n", *p)) || *p == 0x7f)
+			return err_set(e, ERR_INTEGRITY, "its control file has a control character");
+	*at = end + (*end == '\n');
+	for (colon++; colon < end && strchr(" \t\r\n", *colon);)
+		colon++;
+	while (end > colon && strchr(" \t\r\n", end[-1]))
+		end--;
+	*ret = (struct field){line, colon, strcspn(line, ":"), (size_t)(end - colon)};
+	return 1;
+}
+
 static int parse_control(const struct buf *text, struct arena *a, struct deb_control *ret, struct err *e)
 {
 	struct deb_control k = {0};
-	struct control c;
-	struct control_field f;
-	enum control_got got;
+	const struct {
+		const char *name, **to;
+	} fields[] = {{"Package", &k.name}, {"Version", &k.version}, {"Architecture", &k.arch}};
+	struct field f;
+	int got;
 	AUTO_BUF struct buf out = {0};
-	control_open(&c, "control", buf_cstr(text), text->len);
-	for (;;) {
-		if (control_next(&c, &got, &f, e) < 0)
-			return -1;
-		if (got != CONTROL_FIELD)
-			break;
-		const struct {
-			const char *name, **to;
-		} fields[] = {{"Package", &k.name}, {"Version", &k.version}, {"Architecture", &k.arch}};
+	const char *at = buf_cstr(text) + strspn(buf_cstr(text), " \t\r\n");
+	if (strlen(buf_cstr(text)) != text->len)
+		return err_set(e, ERR_INTEGRITY, "its control file has a control character");
+	while ((got = next_field(&at, &f, e)) > 0) {
 		for (size_t i = 0; i < ARRAY_LEN(fields); i++)
-			if (control_is(&f, fields[i].name))
+			if (is_named(&f, fields[i].name))
 				*fields[i].to = arena_strndup(a, f.value, f.value_len);
-		if (control_is(&f, "Multi-Arch"))
+		if (is_named(&f, "Multi-Arch"))
 			k.same = f.value_len == 4 && memcmp(f.value, "same", 4) == 0;
-		if (control_is(&f, "Replaces"))
+		if (is_named(&f, "Replaces"))
 			split_names(&k.replaces, a, f.value, f.value_len);
-		if (control_is(&f, "Package") || control_is(&f, "Status")) /* dpkg writes these itself */
+		if (is_named(&f, "Package") || is_named(&f, "Status")) /* dpkg writes these itself */
 			continue;
 		buf_printf(&out, "%.*s: %.*s\n", (int)f.name_len, f.name, (int)f.value_len, f.value);
 	}
+	if (got < 0)
+		return -1;
 	if (!k.name || !k.version || !k.arch)
 		return err_set(e, ERR_INTEGRITY, "its control file needs Package, Version and Architecture");
 	k.text = arena_strdup(a, buf_cstr(&out));

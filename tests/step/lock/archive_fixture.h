@@ -9,7 +9,6 @@
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/proc.h"
-#include "core/archive/index.h"
 
 struct test_archive {
 	struct arena arena;
@@ -17,7 +16,6 @@ struct test_archive {
 	const char *keyring; /* its key */
 	const char *home;    /* gpg's */
 	struct buf packages; /* of main */
-	unsigned got;        /* files that were asked for */
 };
 
 static inline void archive_run(const char *first, ...)
@@ -81,26 +79,4 @@ static inline void archive_sign(struct test_archive *t, const char *date, const 
 				date, fields, sha, t->packages.len));
 	archive_run("gpg", "--homedir", t->home, "--batch", "--quiet", "--yes", "--clearsign", "--output",
 		    path_join(a, dists, "InRelease"), release, NULL);
-}
-
-/* What a command does over HTTP. */
-static inline int archive_from_dir(void *user, const char *archive, const char *path, const char *sha256, uint64_t max,
-				   struct arena *a, const char **ret, struct err *e)
-{
-	struct test_archive *t = user;
-	char got[DIGEST_HEX_LEN + 1];
-	struct stat st;
-	const char *file = path_join(a, t->dir, path);
-	t->got++;
-	assert_string_equal(archive, "debian");
-	assert_true(path_is_safe_relative(path));
-	if (stat(file, &st) < 0)
-		return err_set(e, ERR_NETWORK, "cannot fetch '%s'", path);
-	assert_true((uint64_t)st.st_size <= max);
-	if (digest_file(file, got, e) < 0)
-		return -1;
-	if (sha256 && strcmp(got, sha256) != 0)
-		return err_set(e, ERR_INTEGRITY, "wrong bytes for '%s'", path);
-	*ret = file;
-	return 0;
 }
