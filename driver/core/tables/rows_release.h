@@ -122,9 +122,10 @@ struct package_row { /* one package of a release */
 
 /* Which base a build stands on: of several rows the first that fits. */
 struct world_row {
-	const char *base;  /* a part of profiles/worlds */
-	const char **cuda; /* only for these toolkits; none: for all, and without CUDA */
-	unsigned cuda_count;
+	const char *base;       /* a part of profiles/worlds */
+	const char **cuda;      /* only for these toolkits; none: for all, and without CUDA */
+	const char **platforms; /* only for these; none: for all */
+	unsigned cuda_count, platforms_count;
 	unsigned line;
 };
 

@@ -233,7 +233,7 @@ static int check_worlds(const struct row_place *at, const struct release_row *r,
 		const struct world_row *w = &r->worlds[i];
 		if (!is_file_name(w->base))
 			return row_bad(at, e, "'worlds': not the name of a base: '%s'", w->base);
-		if (!w->cuda_count && i + 1 < r->worlds_count)
+		if (!w->cuda_count && !w->platforms_count && i + 1 < r->worlds_count)
 			return row_bad(at, e, "'worlds': base '%s' is for everything, so no row behind it counts",
 				       w->base);
 		for (unsigned k = 0; k < w->cuda_count; k++)

@@ -219,7 +219,8 @@ ROW(package, struct package_row,
 	{#member, YAML_ROW, .offset = offsetof(struct release_row, member), .of = &package_schema}
 ROW(world, struct world_row,
 	NEED(struct world_row, base),
-	LIST(struct world_row, cuda));
+	LIST(struct world_row, cuda),
+	LIST(struct world_row, platforms));
 TOP(release, struct release_row, offsetof(struct release_row, line),
 	NEED(struct release_row, name),
 	NEED(struct release_row, base),

@@ -6,11 +6,12 @@
 #include "base/version.h"
 #include "core/world/part.h"
 
-static const struct world_row *fitting_row(const struct release_row *r, const char *cuda)
+static const struct world_row *fitting_row(const struct release_row *r, const struct world_wanted *want)
 {
 	for (unsigned i = 0; i < r->worlds_count; i++) {
 		const struct world_row *w = &r->worlds[i];
-		if (!w->cuda_count || (cuda && strings_contain(w->cuda, w->cuda_count, cuda)))
+		if (strings_allow(w->platforms, w->platforms_count, want->platform) &&
+		    (!w->cuda_count || (want->cuda && strings_contain(w->cuda, w->cuda_count, want->cuda))))
 			return w;
 	}
 	return NULL;
@@ -49,7 +50,7 @@ static bool wants_library(const struct world_wanted *want)
 static int choose(const struct tables *t, const struct release_row *r, const struct world_wanted *want, struct arena *a,
 		  struct world_choice *ret, struct err *e)
 {
-	const struct world_row *row = world_debian_arch(want->platform) ? fitting_row(r, want->cuda) : NULL;
+	const struct world_row *row = world_debian_arch(want->platform) ? fitting_row(r, want) : NULL;
 	const char *cuda = want->cuda, *python = want->python;
 	const struct world_part *base;
 	struct strlist names = {0};

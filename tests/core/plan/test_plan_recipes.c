@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/plan/plan.h"
+#include "core/world/choose.h"
 #include "recipe_branches.h"
 
 struct all {
@@ -13,7 +14,38 @@ struct all {
 	struct recipe_branch branches[RECIPE_BRANCHES];
 	size_t planned[RECIPE_BRANCHES];
 	size_t refused[RECIPE_BRANCHES];
+	size_t worlds, homeless; /* names that have a world, and those without */
 };
+
+static bool has_world(const struct tables *t, const struct release_row *r, const struct world_wanted *want,
+		      struct arena *a, struct err *e)
+{
+	struct world_choice chosen = {0};
+	const struct world *w;
+	return world_choose(t, r, want, a, &chosen, e) == 0 && chosen.name &&
+	       world_load(PROFILES_DIR, chosen.name, want->platform, a, &w, e) == 0 &&
+	       world_check_tools(w, r, a, e) == 0;
+}
+
+/* A world for the name, with the toolkit of its plan and the tools that its release takes. */
+static void find_world(struct all *all, const char *name, const struct plan_request *q, struct arena *a)
+{
+	const struct profile *p = &q->variant->profile;
+	const struct release_row *r;
+	struct world_wanted want = {.platform = p->platform, .python = q->variant->python};
+	struct err e = {0};
+	if (!world_debian_arch(p->platform)) /* macOS */
+		return;
+	assert_ok(tables_need_release(all->tables, q->release, &r, &e), &e);
+	if (p->targets_count && plan_cuda(all->tables, q, a, &want.cuda, &e) < 0)
+		fail_msg("%s: %s", name, e.msg);
+	if (has_world(all->tables, r, &want, a, &e)) {
+		all->worlds++;
+		return;
+	}
+	all->homeless++;
+	print_message("%s, release %s: no world: %s\n", name, q->release, e.msg);
+}
 
 static void plan_one(struct all *all, size_t branch, const char *name)
 {
@@ -38,6 +70,7 @@ static void plan_one(struct all *all, size_t branch, const char *name)
 	assert_string_equal(p->variant, name);
 	assert_true(p->env.count > 15);
 	all->planned[branch]++;
+	find_world(all, name, &q, &a);
 }
 
 static int plan_all(void **state)
@@ -83,11 +116,45 @@ static void only_what_no_toolkit_can_build_is_refused(void **state)
 	assert_int_equal(refused, 18);
 }
 
+static void every_name_has_a_world(void **state)
+{
+	const struct all *all = *state;
+	assert_int_equal(all->homeless, 0);
+	assert_int_equal(all->worlds, 1231); /* and 10 of macOS */
+}
+
+/* Not only what the recipes name: each toolkit with each Python of each release, on both platforms. */
+static void every_choice_of_a_release_has_a_world(void **state)
+{
+	static const char *const platforms[] = {"x86_64-linux", "aarch64-linux"};
+	const struct all *all = *state;
+	const struct tables *t = all->tables;
+	size_t without = 0;
+	for (unsigned i = 0; i < t->releases_count; i++)
+		for (unsigned k = 0; k < t->releases[i].pythons_count * ARRAY_LEN(platforms); k++)
+			for (unsigned n = 0; n <= t->releases[i].toolkits_count; n++) {
+				AUTO_ARENA struct arena a = {0};
+				const struct release_row *r = &t->releases[i];
+				const struct world_wanted want = {.platform = platforms[k % ARRAY_LEN(platforms)],
+								  .python = r->pythons[k / ARRAY_LEN(platforms)],
+								  .cuda = n ? r->toolkits[n - 1] : NULL};
+				struct err e = {0};
+				if (has_world(t, r, &want, &a, &e))
+					continue;
+				without++;
+				print_message("%s %s Python %s CUDA %s: %s\n", r->name, want.platform, want.python,
+					      want.cuda ? want.cuda : "none", e.msg);
+			}
+	assert_int_equal(without, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_branch_is_whole),
 		cmocka_unit_test(only_what_no_toolkit_can_build_is_refused),
+		cmocka_unit_test(every_name_has_a_world),
+		cmocka_unit_test(every_choice_of_a_release_has_a_world),
 	};
 	return cmocka_run_group_tests_name("plan_recipes", tests, plan_all, drop_all);
 }

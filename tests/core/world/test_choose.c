@@ -34,6 +34,11 @@ static void test_chosen(void **state)
 		{"2.9.1", "x86_64-linux", "12.8", NULL, "debian12+cuda12_8", "3.11"},
 		{"2.9.1", "x86_64-linux", NULL, "3.11", "debian13_lean+python3_11", "3.11"},
 		{"2.6.0", "x86_64-linux", "12.4", NULL, "debian13_lean+cuda12_4", "3.13"},
+		{"2.9.1", "x86_64-linux", "12.9", "3.12", "debian12+python3_12+cuda12_9", "3.12"},
+		/* the release's gcc_arm refuses Debian 13's */
+		{"2.9.1", "aarch64-linux", NULL, "3.14", "debian12+python3_14", "3.14"},
+		{"2.10.0", "aarch64-linux", "13.0", NULL, "debian12+cuda13_0", "3.11"},
+		{"2.10.0", "x86_64-linux", "13.0", NULL, "debian13_lean+cuda13_0", "3.13"},
 		{"2.9.1", "aarch64-darwin", NULL, NULL, NULL, NULL},
 	};
 	(void)state;
