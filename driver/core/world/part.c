@@ -22,7 +22,7 @@ PLAIN(part, P, NEED(P, sources), NEED(P, part), NEED(P, kind), MAY(P, suite), LI
       ROWS(P, made, made));
 
 /* Raised when the same table and packages give another tree. */
-#define RULES_VERSION "part 2"
+#define RULES_VERSION "part 3"
 
 #define WORD "abcdefghijklmnopqrstuvwxyz0123456789"
 

@@ -169,6 +169,7 @@ static void packages_become_a_root(void **state)
 	assert_int_equal(look("etc/ptbuild-world").st_mtime, MTIME + 7);
 	assert_int_equal(look("tmp").st_mtime, MTIME + 7);
 	assert_true(S_ISDIR(look("proc").st_mode) && S_ISDIR(look("dev").st_mode) && S_ISDIR(look("var/tmp").st_mode));
+	has("etc/hosts", "127.0.0.1 localhost\n::1 localhost\n", 0644);
 	has("etc/ptbuild-world", arena_printf(&arena, "base1 x86_64-linux %s\n", w.key), 0644);
 	has("var/lib/dpkg/status",
 	    "Package: a\nStatus: install ok installed\nVersion: 1\nArchitecture: amd64\nMulti-Arch: same\n\n"
