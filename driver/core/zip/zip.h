@@ -48,12 +48,10 @@ int zip_read(const struct zip_reader *z, const struct zip_entry *en, uint64_t ma
  * checked as zip_read. */
 int zip_extract_fd(const struct zip_reader *z, const struct zip_entry *en, int fd, uint8_t ret_sha256[32],
 		   struct err *e) MUST_CHECK;
-/* zip_extract_all: every entry below `dir` (created, must be empty), with mode 0644 or 0755. */
-int zip_extract_all(const struct zip_reader *z, const char *dir, const struct run *run, struct err *e) MUST_CHECK;
-/* zip_extract_into: as zip_extract_all, but `dir` may hold other files. */
-int zip_extract_into(const struct zip_reader *z, const char *dir, const struct run *run, struct err *e) MUST_CHECK;
-/* zip_extract_missing: the same, but a file that is there already stays as it is. */
-int zip_extract_missing(const struct zip_reader *z, const char *dir, const struct run *run, struct err *e) MUST_CHECK;
+/* zip_extract: every entry below `dir` (created), with mode 0644 or 0755. A file that is there
+ * already is an error or, with `keep`, stays as it is. */
+int zip_extract(const struct zip_reader *z, const char *dir, bool keep, const struct run *run,
+		struct err *e) MUST_CHECK;
 
 struct zip_writer;
 

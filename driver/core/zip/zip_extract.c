@@ -143,7 +143,7 @@ static int extract_one(const struct zip_reader *z, const struct zip_entry *en, c
 	return 0;
 }
 
-static int extract(const struct zip_reader *z, const char *dir, bool keep, const struct run *run, struct err *e)
+int zip_extract(const struct zip_reader *z, const char *dir, bool keep, const struct run *run, struct err *e)
 {
 	if (fs_mkdirs(TRUSTED, dir, e) < 0)
 		return -1;
@@ -151,25 +151,4 @@ static int extract(const struct zip_reader *z, const char *dir, bool keep, const
 		if (run_check(run, e) < 0 || extract_one(z, &z->entries[i], dir, keep, e) < 0)
 			return -1;
 	return 0;
-}
-
-int zip_extract_into(const struct zip_reader *z, const char *dir, const struct run *run, struct err *e)
-{
-	return extract(z, dir, false, run, e);
-}
-
-int zip_extract_missing(const struct zip_reader *z, const char *dir, const struct run *run, struct err *e)
-{
-	return extract(z, dir, true, run, e);
-}
-
-int zip_extract_all(const struct zip_reader *z, const char *dir, const struct run *run, struct err *e)
-{
-	struct arena AUTO_ARENA a = {0};
-	struct strlist there = {0};
-	if (fs_mkdirs(TRUSTED, dir, e) < 0 || fs_list(TRUSTED, dir, &a, &there, e) < 0)
-		return -1;
-	if (there.count)
-		return err_set(e, ERR_USAGE, "'%s' is not empty: '%s' is in it", dir, there.items[0]);
-	return zip_extract_into(z, dir, run, e);
 }

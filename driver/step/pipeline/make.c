@@ -206,7 +206,7 @@ static int unpack_built(const struct make *m, const char *tree, struct err *e)
 	int fd = fs_open(m->build_dir, wheel, &st, e);
 	if (fd < 0 || zip_open_fd(fd, m->build.raw_wheel, m->arena, &z, e) < 0)
 		return -1;
-	int rc = zip_extract_all(z, tree, m->run, e);
+	int rc = zip_extract(z, tree, false, m->run, e);
 	zip_close(z);
 	return rc;
 }

@@ -150,7 +150,7 @@ static int unpack(const char *wheel, const char *site, bool beside, const struct
 	struct zip_reader *z;
 	if (zip_open(wheel, &a, &z, e) < 0)
 		return -1;
-	int rc = (beside ? zip_extract_missing : zip_extract_into)(z, site, run, e);
+	int rc = zip_extract(z, site, beside, run, e);
 	zip_close(z);
 	return rc;
 }

@@ -150,13 +150,13 @@ static void test_extract_all(void **state)
 	test_write_bytes(test_path("c.zip"), c.bytes.data, c.bytes.len);
 	buf_release(&c.bytes);
 	struct zip_reader *z = open_ok(test_path("c.zip"));
-	assert_ok(zip_extract_all(z, test_path("out"), test_run(), &err), &err);
+	assert_ok(zip_extract(z, test_path("out"), false, test_run(), &err), &err);
 	assert_int_equal(mode_of(test_path("out/d/e/plain")), S_IFREG | 0644);
 	assert_int_equal(mode_of(test_path("out/d/prog")), S_IFREG | 0755);
 	assert_int_equal(mode_of(test_path("out/none")), S_IFREG | 0644);
 	char *AUTO_FREE text = test_read(test_path("out/d/prog"));
 	assert_string_equal(text, "q");
-	assert_err(zip_extract_all(z, test_path("out"), test_run(), &err), &err, ERR_USAGE, "not empty");
+	assert_err(zip_extract(z, test_path("out"), false, test_run(), &err), &err, ERR_SYSTEM, "File exists");
 	zip_close(z);
 }
 
@@ -170,8 +170,8 @@ static void test_extract_missing(void **state)
 	finish(w);
 	struct zip_reader *z = open_ok(test_path("a.zip"));
 	test_write(test_path("out/d/there"), "old");
-	assert_err(zip_extract_into(z, test_path("out"), test_run(), &err), &err, ERR_SYSTEM, "d/there");
-	assert_ok(zip_extract_missing(z, test_path("out"), test_run(), &err), &err);
+	assert_err(zip_extract(z, test_path("out"), false, test_run(), &err), &err, ERR_SYSTEM, "d/there");
+	assert_ok(zip_extract(z, test_path("out"), true, test_run(), &err), &err);
 	assert_file(test_path("out/d/there"), "old");
 	assert_file(test_path("out/d/more"), "more");
 	zip_close(z);
@@ -189,7 +189,7 @@ static void test_extract_all_stops_when_told(void **state)
 	test_write_bytes(test_path("c.zip"), c.bytes.data, c.bytes.len);
 	buf_release(&c.bytes);
 	struct zip_reader *z = open_ok(test_path("c.zip"));
-	assert_err(zip_extract_all(z, test_path("out"), &stopped, &err), &err, ERR_INTERRUPTED, "interrupted");
+	assert_err(zip_extract(z, test_path("out"), false, &stopped, &err), &err, ERR_INTERRUPTED, "interrupted");
 	zip_close(z);
 	close(pipe_fds[0]);
 	close(pipe_fds[1]);
