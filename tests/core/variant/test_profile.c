@@ -246,7 +246,7 @@ static void a_path_that_is_no_file_is_told(void **state)
 	assert_contains(e.hint, "name a file in it");
 	err_clear(&e);
 	assert_err(profile_load(shipped(&a), "/dev/null", &a, &p, &e), &e, ERR_CONFIG,
-		   "cannot read '/dev/null': not a regular file");
+		   "not a regular file: '/dev/null' is a device");
 }
 
 /* Loads `text` as mine.yaml. */
