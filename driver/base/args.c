@@ -207,3 +207,20 @@ int args_parse(const struct arg_def *const *tables, size_t ntables, void *target
 	p.target = target;
 	return parse_words(&p, e);
 }
+
+bool args_given(const struct arg_def *d, const void *target)
+{
+	const char *field = (const char *)target + d->offset;
+	switch (d->type) {
+	case ARG_FLAG:
+		return *(const bool *)field;
+	case ARG_STRING:
+		return *(const char *const *)field != NULL;
+	case ARG_LIST:
+		return ((const struct strlist *)field)->count > 0;
+	case ARG_PAIRS:
+		return ((const struct kvlist *)field)->count > 0;
+	default:
+		return *(const unsigned *)field > 0;
+	}
+}

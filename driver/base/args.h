@@ -1,6 +1,7 @@
 /* Command-line options from tables: the same table parses, prints the help, the man page and the
  * completions. */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/arena.h"
@@ -28,6 +29,8 @@ struct arg_def {
 	const char *values;
 };
 
+/* args_given: whether the command line set an option of `target`, or not to what it was before. */
+bool args_given(const struct arg_def *d, const void *target) __attribute__((pure));
 /* args_parse: fills `target` by the tables (`ntables` pointers to tables that end with a NULL name)
  * from argv[1] on. Short options may be joined ("-vq", "-j4"); a value that begins with "--" needs
  * --name=VALUE; the last of an option given twice counts. Everything else, "-" and all behind "--"

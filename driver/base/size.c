@@ -1,6 +1,7 @@
 #include "base/size.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,4 +27,15 @@ uint64_t size_bytes(const char *text)
 	struct err ignored;
 	uint64_t n = 0;
 	return size_parse(text, &n, &ignored) < 0 ? 0 : n;
+}
+
+void size_time(char *to, size_t size, double seconds)
+{
+	const long minutes = (long)(seconds / 60);
+	if (seconds < 90)
+		snprintf(to, size, "%.0f s", seconds < 1 ? 1 : seconds);
+	else if (seconds < 90.0 * 60)
+		snprintf(to, size, "%.0f min", seconds / 60);
+	else
+		snprintf(to, size, "%ld h %ld min", minutes / 60, minutes % 60);
 }

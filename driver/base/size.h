@@ -1,5 +1,6 @@
 /* Sizes as people and tables write them. */
 #pragma once
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -10,3 +11,5 @@
 int size_parse(const char *text, uint64_t *ret, struct err *e) MUST_CHECK;
 /* size_bytes: the same of a text that was checked before; 0 if it is not a size. */
 uint64_t size_bytes(const char *text);
+/* size_time: "40 s", "3 min", "1 h 12 min". */
+void size_time(char *to, size_t size, double seconds);

@@ -95,6 +95,7 @@ struct layout {
 	size_t beside; /* that many stand beside each other; the rest below, where a line has no room for them */
 	size_t *widths;
 	const char *const *heading;
+	const bool *right;
 };
 
 /* One row, of as many lines as its longest cell takes. Nothing stands behind the last text of a line. */
@@ -106,12 +107,14 @@ static void table_row(struct buf *out, const struct term *t, const char **at, co
 		for (size_t k = 0; k < l->beside; k++) {
 			AUTO_BUF struct buf text = {0};
 			buf_add(&text, at[k], piece(at[k], l->widths[k]));
+			const size_t rest = l->widths[k] - term_columns(buf_cstr(&text), text.len);
+			const bool right = l->right[k];
 			if (text.len) {
-				spaces(out, owed);
+				spaces(out, owed + (right ? rest : 0));
 				owed = 0;
 				term_style(out, heading ? t : &(struct term){0}, TERM_BOLD, buf_cstr(&text));
 			}
-			owed += l->widths[k] - term_columns(buf_cstr(&text), text.len) + GAP;
+			owed += (right && text.len ? 0 : rest) + GAP;
 			at[k] += text.len;
 			at[k] += strspn(at[k], " ");
 			more |= *at[k] != '\0';
@@ -165,22 +168,30 @@ static bool shrink(const struct layout *l, const size_t *least, size_t width)
 void term_table(struct buf *out, const struct term *t, const char *const *cells, size_t rows, size_t columns)
 {
 	AUTO_ARENA struct arena a = {0};
-	struct layout l = {.heading = cells,
+	const char **heading = arena_array(&a, columns, sizeof(*heading));
+	bool *right = arena_array(&a, columns, sizeof(*right));
+	struct layout l = {.heading = heading,
+			   .right = right,
 			   .count = columns,
 			   .beside = columns,
 			   .widths = arena_array(&a, columns, sizeof(size_t))};
 	size_t *widest = arena_array(&a, columns, sizeof(*widest)), *least = arena_array(&a, columns, sizeof(*least));
 	const char **at = arena_array(&a, columns, sizeof(*at));
+	for (size_t k = 0; k < columns; k++) {
+		right[k] = *cells[k] == '>';
+		heading[k] = cells[k] + right[k];
+	}
 	for (size_t i = 0; i < rows * columns; i++) {
-		raise_to(&widest[i % columns], term_columns(cells[i], strlen(cells[i])));
-		raise_to(&least[i % columns], longest_word(cells[i]));
+		const char *text = i < columns ? heading[i] : cells[i];
+		raise_to(&widest[i % columns], term_columns(text, strlen(text)));
+		raise_to(&least[i % columns], longest_word(text));
 	}
 	do
 		memcpy(l.widths, widest, columns * sizeof(*widest));
 	while (t->width && !shrink(&l, least, t->width) && --l.beside > 1);
 	for (size_t i = 0; i < rows; i++) {
 		for (size_t k = 0; k < columns; k++)
-			at[k] = cells[i * columns + k];
+			at[k] = i ? cells[i * columns + k] : heading[k];
 		table_row(out, t, at, &l, i == 0);
 	}
 }

@@ -28,5 +28,5 @@ void term_style(struct buf *out, const struct term *t, enum term_style style, co
 /* term_table: cells in rows of `columns`, the first row a heading, each column as wide as its
  * widest cell. On a terminal the widest give way until a row fits, and their cells wrap. Where
  * words would have to be cut, the last columns stand below their row instead, as "name: cell" and
- * without cells that are "-". */
+ * without cells that are "-". The cells under a heading that begins with '>' are aligned right. */
 void term_table(struct buf *out, const struct term *t, const char *const *cells, size_t rows, size_t columns);

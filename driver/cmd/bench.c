@@ -7,13 +7,12 @@
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
-#include "cmd/help.h"
 #include "cmd/root.h"
 #include "core/plan/promise.h"
 #include "core/wheel/wheel.h"
 #include "step/bench/bench_print.h"
 #include "step/pipeline/pair.h"
-#include "step/watch/report_bench.h"
+#include "step/watch/report_pages.h"
 
 enum { PAIRS = 5, PAIRS_MAX = 1000, LIMIT_S = 120, THREADS_MAX = 1024 };
 #define SECONDS 0.3
@@ -173,77 +172,10 @@ static int check_gpu(struct cmd_context *c, const struct pair_request *b, struct
 
 /* ---- the results ---- */
 
-static struct report_bars bars_of(const struct bench_set *s, struct arena *a)
-{
-	struct report_bar *bars = arena_array(a, s->count, sizeof(*bars));
-	for (size_t i = 0; i < s->count; i++) {
-		const struct bench_workload *w = &s->workloads[i];
-		bool compared = w->state == BENCH_COMPARED;
-		bars[i] = (struct report_bar){.name = w->name,
-					      .ours = bench_quantity(w, &w->of[BENCH_OURS], a),
-					      .other = bench_quantity(w, &w->of[BENCH_OTHER], a),
-					      .ratio = compared ? arena_printf(a, "%.2f", w->ratio)
-								: bench_states[w->state],
-					      .spread = compared ? bench_widest(w, a) : "",
-					      .value = compared ? w->ratio : 0,
-					      .why = bench_why(w, a)};
-	}
-	return (struct report_bars){
-		.title = bench_threads(s, a),
-		.note = s->compared ? arena_printf(a, "geometric mean of %zu: %.2f", s->compared, s->mean)
-				    : "nothing could be compared",
-		.bars = bars,
-		.count = s->count};
-}
-
-static void make_page(const struct bench_shown *s, struct buf *out)
-{
-	AUTO_ARENA struct arena a = {0};
-	const struct bench_result *r = s->result;
-	struct report_tile *tiles = arena_array(&a, r->sets_count, sizeof(*tiles));
-	struct report_bars *sets = arena_array(&a, r->sets_count, sizeof(*sets));
-	for (size_t i = 0; i < r->sets_count; i++) {
-		sets[i] = bars_of(&r->sets[i], &a);
-		tiles[i] = (struct report_tile){arena_printf(&a, "%.2f", r->sets[i].mean),
-						arena_printf(&a, "other / wheel, %s", bench_threads(&r->sets[i], &a))};
-	}
-	const struct report_bench page = {
-		.title = arena_printf(&a, "%s against %s", s->names[BENCH_OURS], s->names[BENCH_OTHER]),
-		.summary = arena_printf(&a, "%s; %s, against %s%s. A ratio above 1: the wheel is faster.",
-					bench_asked(s, &a), bench_torch(s, BENCH_OURS, &a),
-					bench_torch(s, BENCH_OTHER, &a),
-					r->disturbed ? "; the machine did something else as well" : ""),
-		.tiles = tiles,
-		.tiles_count = r->sets_count,
-		.sets = sets,
-		.sets_count = r->sets_count};
-	report_bench(&page, out);
-}
-
 /* What would fail after minutes of measuring fails before. */
 static int check_page(const char *path, struct err *e)
 {
 	return path && fs_can_write(path, e) < 0 ? err_wrap(e, "--page") : 0;
-}
-
-static int write_page(const struct bench_shown *s, const char *path, struct err *e)
-{
-	AUTO_BUF struct buf out = {0};
-	if (!path)
-		return 0;
-	make_page(s, &out);
-	return fs_write(TRUSTED, path, out.data, out.len, 0644, e);
-}
-
-static int print(struct cmd_context *c, const struct bench_shown *s, struct err *e)
-{
-	AUTO_BUF struct buf out = {0};
-	if (c->global->json) {
-		AUTO_JSON json_t *doc = bench_json(s);
-		return json_print(doc, e);
-	}
-	bench_text(s, &out);
-	return cmd_write_stdout(&out, e);
 }
 
 static int judge(const struct bench_result *r, struct err *e)
@@ -287,7 +219,11 @@ static int run_bench(struct cmd_context *c, const struct strlist *words, struct 
 		return -1;
 	const struct bench_shown shown = {
 		.request = &b.bench, .result = &r, .names = {path_base(b.wheels[BENCH_OURS]), path_base(other)}};
-	if (print(c, &shown, e) < 0 || write_page(&shown, o->page, e) < 0)
+	AUTO_JSON json_t *doc = bench_json(&shown);
+	AUTO_BUF struct buf page = {0};
+	report_bench(doc, &page);
+	if (cmd_show(c, json_incref(doc), bench_rows, e) < 0 ||
+	    (o->page && fs_write(TRUSTED, o->page, page.data, page.len, 0644, e) < 0))
 		return -1;
 	warn_of_load(c, &r);
 	return judge(&r, e);

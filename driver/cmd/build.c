@@ -9,7 +9,6 @@
 #include "base/sys/json.h"
 #include "cmd/build.h"
 #include "cmd/cost.h"
-#include "cmd/help.h"
 #include "cmd/matrix.h"
 #include "cmd/root.h"
 #include "step/ccache/ccache_remote.h"
@@ -43,35 +42,13 @@ static const struct arg_def build_only[] = {
 	{0},
 };
 
-static const char *human(json_int_t bytes, struct arena *a)
-{
-	return bytes >= 1000000 ? arena_printf(a, "%.1f MB", (double)bytes / 1e6)
-				: arena_printf(a, "%.1f kB", (double)bytes / 1e3);
-}
-
 static json_int_t number(const json_t *record, const char *key)
 {
 	return json_integer_value(json_object_get(record, key));
 }
 
-static const char *text(const json_t *record, const char *key)
-{
-	const char *s = json_string_value(json_object_get(record, key));
-	return s ? s : "-";
-}
-
-static void print_steps(const json_t *record, struct buf *out)
-{
-	size_t i;
-	json_t *step;
-	json_array_foreach(json_object_get(record, "steps"), i, step)
-		buf_printf(out, "%s %s %.1f s", i ? "," : "", text(step, "step"),
-			   json_number_value(json_object_get(step, "seconds")));
-	buf_addc(out, '\n');
-}
-
-/* What the compiler cache said of builds that were made now. */
-static void print_units(const struct pipeline_item *items, size_t count, const char *word, struct buf *out)
+/* What the compiler cache said of builds that were made now; null: nothing. */
+static json_t *units_json(const struct pipeline_item *items, size_t count)
 {
 	json_int_t compiled = 0, cached = 0;
 	for (size_t i = 0; i < count; i++) {
@@ -79,69 +56,23 @@ static void print_units(const struct pipeline_item *items, size_t count, const c
 		compiled += items[i].hit ? 0 : number(build, "compiler_cache_misses");
 		cached += items[i].hit ? 0 : number(build, "compiler_cache_hits");
 	}
-	if (compiled + cached)
-		buf_printf(out, "%s%lld compiled, %lld from the compiler cache\n", word, (long long)compiled,
-			   (long long)cached);
-}
-
-static void print_item(const struct pipeline_item *it, struct arena *a, struct buf *out)
-{
-	const json_t *r = it->record, *used = json_object_get(r, "used");
-	size_t libraries = json_array_size(json_object_get(r, "vendored"));
-	buf_printf(out, "%s\n", it->wheel);
-	buf_printf(out, "  variant   %s (%s)\n", it->plan->variant, it->plan->release);
-	buf_printf(out, "  size      %s, %s unpacked, %lld files\n", human(number(r, "bytes"), a),
-		   human(number(r, "unpacked_bytes"), a), (long long)number(r, "files"));
-	buf_printf(out, "  sha256    %s\n", text(r, "sha256"));
-	buf_printf(out, "  tag       %s\n", text(r, "tag"));
-	if (it->plan->isa)
-		buf_printf(out, "  isa       %s (%s)\n", it->plan->isa, strlist_join(&it->plan->cpu_flags, a, " "));
-	else
-		buf_printf(out, "  isa       the baseline of %s%s%s\n", it->plan->platform,
-			   *text(r, "code_beyond") ? " with " : "", text(r, "code_beyond"));
-	buf_printf(out, "  inside    %zu librar%s vendored\n", libraries, libraries == 1 ? "y" : "ies");
-	if (json_is_true(json_object_get(used, "ran")))
-		buf_printf(out, "  verified  all rules, %zu runtime checks\n",
-			   json_array_size(json_object_get(used, "checks")));
-	else
-		buf_printf(out, "  verified  all rules; not run: %s\n", text(used, "why_not"));
-	const json_t *drift = json_object_get(json_object_get(json_object_get(r, "inputs"), "world"), "drift");
-	for (size_t i = 0; i < json_array_size(drift); i++)
-		buf_printf(out, "  drift     not the pinned package: %s\n",
-			   json_string_value(json_array_get(drift, i)));
-	for (size_t i = 0; i < it->plan->defects.count; i++)
-		buf_printf(out, "  warning   known to fail: check '%s': %s\n", it->plan->defects.items[i].key,
-			   it->plan->defects.items[i].value);
-	cmd_put_runs_on(out, &it->runs_on, &it->fit, 2, 12);
-	print_units(it, 1, "  units     ", out);
-	buf_printf(out, it->hit ? "  steps     taken from the store; when it was made:" : "  steps    ");
-	print_steps(r, out);
-}
-
-static void print_shard(const struct pipeline_item *it, struct buf *out)
-{
-	const json_t *s = it->shard;
-	buf_printf(out, "shard %lld/%lld of %s (%s)\n", (long long)number(s, "shard"), (long long)number(s, "shards"),
-		   it->plan->variant, it->plan->release);
-	buf_printf(out, "  units     %lld of %lld, and %lld that every shard needs\n", (long long)number(s, "units"),
-		   (long long)number(s, "of"), (long long)number(s, "common"));
-	buf_printf(out, "  cache     %lld compiled, %lld there already\n",
-		   (long long)number(s, "compiler_cache_misses"), (long long)number(s, "compiler_cache_hits"));
-	buf_printf(out, "  time      %.1f s, %.1f s of processors\n", json_number_value(json_object_get(s, "seconds")),
-		   json_number_value(json_object_get(s, "cpu_seconds")));
+	return compiled + cached ? json_pack("{s:I, s:I}", "compiled", compiled, "cached", cached) : json_null();
 }
 
 static json_t *item_json(const struct pipeline_item *it)
 {
-	return json_pack("{s:s, s:o, s:b, s:O, s:o, s:o}", "variant", it->plan->variant, "wheel",
-			 json_or_null(it->wheel), "store_hit", it->hit, "record", it->record, "runs_on",
-			 runs_on_json(&it->runs_on), "this_machine", fit_json(&it->fit));
+	const struct plan *p = it->plan;
+	json_t *o = json_pack("{s:s, s:o, s:b, s:O, s:o, s:s, s:o}", "variant", p->variant, "wheel",
+			      json_or_null(it->wheel), "store_hit", it->hit, "record", it->record, "-flags",
+			      json_from_strlist(&p->cpu_flags), "-platform", p->platform, "-units", units_json(it, 1));
+	cmd_add_runs_on(o, &it->runs_on, &it->fit);
+	return o;
 }
 
-json_t *cmd_error_json(const struct err *e)
+static json_t *shard_json(const struct pipeline_item *it)
 {
-	return json_pack("{s:i, s:o, s:o}", "exit_code", e->kind, "message", json_or_null(e->msg), "hint",
-			 json_or_null(e->hint));
+	json_object_set_new(it->shard, "-of", json_pack("[s, s]", it->plan->variant, it->plan->release));
+	return json_incref(it->shard);
 }
 
 static json_t *failure_json(const struct pipeline_failure *f)
@@ -150,22 +81,14 @@ static json_t *failure_json(const struct pipeline_failure *f)
 			 cmd_error_json(&f->why));
 }
 
-/* Of a matrix: what failed and why, and how many wheels were built or taken from the store. */
-static void print_summary(const struct pipeline_item *items, size_t count, const struct pipeline_failures *failed,
-			  struct buf *out)
+/* Of a matrix: how many wheels were built or taken from the store. */
+static json_t *summary_json(const struct cmd_build_results *r)
 {
 	size_t hits = 0;
-	for (size_t i = 0; i < count; i++)
-		hits += items[i].hit;
-	for (size_t i = 0; i < failed->count; i++) {
-		const struct err *why = &failed->items[i].why;
-		buf_printf(out, "%s (%s)\n  failed    %s\n", failed->items[i].variant, failed->items[i].release,
-			   why->msg);
-		if (*why->hint)
-			buf_printf(out, "            %s\n", why->hint);
-	}
-	buf_printf(out, "%zu built, %zu from the store, %zu failed\n", count - hits, hits, failed->count);
-	print_units(items, count, "units: ", out);
+	for (size_t i = 0; i < r->count; i++)
+		hits += r->items[i].hit;
+	return json_pack("{s:I, s:I, s:I, s:o}", "-built", (json_int_t)(r->count - hits), "-hits", (json_int_t)hits,
+			 "-failed", (json_int_t)r->failed->count, "-units", units_json(r->items, r->count));
 }
 
 static const struct pipeline_checked *check_of(const struct cmd_build_results *r, const struct pipeline_item *it)
@@ -186,51 +109,60 @@ static json_t *check_json(const struct pipeline_checked *k)
 	return o;
 }
 
-static void print_check(const struct pipeline_checked *k, struct arena *a, struct buf *out)
-{
-	if (k->result.same) {
-		buf_printf(out, "  check     built twice, the same bytes (%s; %.0f s)\n", k->settings, k->seconds);
-		return;
-	}
-	buf_printf(out, "  check     built twice, %zu members differ (%s); the second is %s\n", k->result.members,
-		   k->settings, k->second);
-	buf_addstr(out, compare_text(&k->result, a));
-}
+#define ROW(label, text, ...) SHOW(label, text, .indent = 2, ##__VA_ARGS__)
 
-static int print_json(const struct cmd_build_results *r, struct err *e)
+/* Of each only the rows that it has the members for: a wheel, a shard, a failure or the summary. */
+static const struct show item_rows[] = {
+	{.text = "{wheel}"},
+	ROW("variant", "{variant} ({record.release})"),
+	ROW("size", "{record.bytes:MB}, {record.unpacked_bytes:MB} unpacked, {record.files} files"),
+	ROW("sha256", "{record.sha256}"),
+	ROW("tag", "{record.tag}"),
+	ROW("isa", "{record.isa} ({-flags})"),
+	ROW("isa", "{!record.isa}the baseline of {-platform}[ with {record.code_beyond}]"),
+	ROW("inside", "{record.vendored:#} librar{record.vendored:y} vendored"),
+	ROW("verified", "{?record.used.ran}all rules, {record.used.checks:#} runtime checks"),
+	ROW("verified", "{!record.used.ran}all rules; not run: {record.used.why_not}"),
+	ROW("drift", "not the pinned package: {}", .each = "record.inputs.world.drift"),
+	ROW("warning", "known to fail: check '{check}': {why}", .each = "record.known_defects"),
+	ROW("runs on", "{^} {}", .each = "-runs_on"),
+	ROW("", "this machine: {-here}"),
+	ROW("units", "{?record}{-units.compiled} compiled, {-units.cached} from the compiler cache"),
+	ROW("steps", "{?store_hit}taken from the store; when it was made:"),
+	ROW("steps", "{!/store_hit}{step} {seconds:.1} s", .each = "record.steps", .join = ", "),
+	ROW("", "{?/store_hit}{step} {seconds:.1} s", .each = "record.steps", .join = ", "),
+	ROW("check", "{?check.same}built twice, the same bytes ({check.settings}; {check.seconds:.0} s)"),
+	ROW("check", "{!check.same}built twice, {check.members} members differ ({check.settings}); the second is "
+		     "{check.second}"),
+	{.text = "{member|archive}[: {where}]: {what}", .each = "check.differences"},
+	{.text = "shard {shard}/{shards} of {-of.0} ({-of.1})"},
+	ROW("units", "{units} of {of}, and {common} that every shard needs"),
+	ROW("cache", "{?shards}{compiler_cache_misses} compiled, {compiler_cache_hits} there already"),
+	ROW("time", "{?shards}{seconds:.1} s, {cpu_seconds:.1} s of processors"),
+	{.text = "{?error}{variant} ({release})"},
+	ROW("failed", "{error.message}[\n{error.hint}]"),
+	{.text = "{-built} built, {-hits} from the store, {-failed} failed"},
+	{.text = "{!record}units: {-units.compiled} compiled, {-units.cached} from the compiler cache"},
+	{0}};
+
+int cmd_build_print(struct cmd_context *c, const struct cmd_build_results *r, struct err *e)
 {
-	AUTO_JSON json_t *all = json_array();
+	static const struct show rows[] = {{.each = "", .rows = item_rows}, {0}};
+	if (c->global->quiet && !c->global->json)
+		return 0;
+	json_t *all = json_array();
 	for (size_t i = 0; i < r->count; i++) {
 		const struct pipeline_checked *k = check_of(r, &r->items[i]);
-		json_t *o = r->items[i].shard ? json_incref(r->items[i].shard) : item_json(&r->items[i]);
+		json_t *o = r->items[i].shard ? shard_json(&r->items[i]) : item_json(&r->items[i]);
 		if (k)
 			json_object_set_new(o, "check", check_json(k));
 		json_array_append_new(all, o);
 	}
 	for (size_t i = 0; r->failed && i < r->failed->count; i++)
 		json_array_append_new(all, failure_json(&r->failed->items[i]));
-	return json_print(all, e);
-}
-
-int cmd_build_print(struct cmd_context *c, const struct cmd_build_results *r, struct err *e)
-{
-	AUTO_BUF struct buf out = {0};
-	if (c->global->json)
-		return print_json(r, e);
-	if (c->global->quiet)
-		return 0;
-	for (size_t i = 0; i < r->count; i++) {
-		const struct pipeline_checked *k = check_of(r, &r->items[i]);
-		if (r->items[i].shard)
-			print_shard(&r->items[i], &out);
-		else
-			print_item(&r->items[i], c->arena, &out);
-		if (k)
-			print_check(k, c->arena, &out);
-	}
 	if (r->failed)
-		print_summary(r->items, r->count, r->failed, &out);
-	return cmd_write_stdout(&out, e);
+		json_array_append_new(all, summary_json(r));
+	return cmd_show(c, all, rows, e);
 }
 
 /* The worst failure gives the exit code. */
@@ -308,11 +240,9 @@ static int select_targets(struct cmd_context *c, const struct strlist *words, st
 	return 0;
 }
 
-/* What the requests for all roots share. */
-static int common_request(struct cmd_context *c, struct pipeline_request *q, struct err *e)
+int cmd_build_common(struct cmd_context *c, struct pipeline_request *q, struct err *e)
 {
 	const struct cmd_build_base *base = c->options;
-	q->plan = base->base.select.plan;
 	q->options = base->pipeline;
 	q->kind = cmd_sandbox(c);
 	q->jobs = c->global->jobs;
@@ -341,11 +271,11 @@ int cmd_build_requests(struct cmd_context *c, const struct strlist *words, struc
 		       struct err *e)
 {
 	struct selections chosen;
-	struct pipeline_request common = {0};
+	struct pipeline_request common = {.plan = ((const struct cmd_build_base *)c->options)->base.select.plan};
 	struct cmd_root_group *groups;
 	size_t count;
 	if (select_targets(c, words, &chosen, e) < 0 || cmd_root_groups(c, &chosen, &groups, &count, e) < 0 ||
-	    common_request(c, &common, e) < 0)
+	    cmd_build_common(c, &common, e) < 0)
 		return -1;
 	*ret = (struct cmd_build_requests){
 		.items = arena_array(c->arena, count, sizeof(*ret->items)), .count = count, .targets = chosen.count};

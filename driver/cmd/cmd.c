@@ -10,6 +10,7 @@
 #include "base/shell.h"
 #include "base/suggest.h"
 #include "base/sys/fs.h"
+#include "base/sys/json.h"
 #include "base/term.h"
 #include "base/utf8.h"
 #include "cache/store.h"
@@ -25,7 +26,7 @@ const struct command *cmd_find(const char *name)
 	return NULL;
 }
 
-static const struct arg_def *has_option(const struct arg_def *table, const char *word)
+const struct arg_def *cmd_option(const struct arg_def *table, const char *word)
 {
 	for (const struct arg_def *d = table; d->name; d++)
 		if (word[1] == '-' ? strcmp(word + 2, d->name) == 0 : (word[1] == d->short_name && !word[2]))
@@ -35,7 +36,7 @@ static const struct arg_def *has_option(const struct arg_def *table, const char 
 
 static bool takes_value(const struct arg_def *table, const char *word)
 {
-	const struct arg_def *d = has_option(table, word);
+	const struct arg_def *d = cmd_option(table, word);
 	return d && d->type != ARG_FLAG;
 }
 
@@ -51,8 +52,7 @@ static bool value_follows(const char *word)
 	return false;
 }
 
-/* Index of the first word that is neither an option nor an option's value; argc if there is none. */
-static int first_word(int argc, char *const *argv)
+int cmd_first_word(int argc, const char *const *argv)
 {
 	int i = 1;
 	for (; i < argc; i++) {
@@ -89,7 +89,7 @@ int cmd_unknown(const char *word, struct err *e)
 static int find_command(int argc, char *const *argv, struct arena *a, struct strlist *words, const struct command **ret,
 			struct err *e)
 {
-	int at = first_word(argc, argv);
+	int at = cmd_first_word(argc, (const char *const *)argv);
 	const struct command *cmd = at < argc ? cmd_find(argv[at]) : NULL;
 	if (at < argc && !cmd && !variant_looks_like(argv[at]))
 		return cmd_unknown(argv[at], e);
@@ -126,6 +126,27 @@ int cmd_write_stdout(const struct buf *text, struct err *e)
 	AUTO_BUF struct buf shown = {0};
 	utf8_show(&shown, buf_cstr(text), text->len, term_of(STDOUT_FILENO).colour);
 	return fs_write_all(STDOUT_FILENO, buf_cstr(&shown), shown.len, "standard output", e);
+}
+
+int cmd_show(struct cmd_context *c, json_t *doc, const struct show *rows, struct err *e)
+{
+	AUTO_JSON json_t *own = doc;
+	AUTO_BUF struct buf text = {0};
+	struct term t = term_of(STDOUT_FILENO);
+	c->shown = true;
+	if (c->global->json) {
+		show_strip(own);
+		return json_print(own, e);
+	}
+	t.width = c->wraps && !t.width ? TERM_WIDTH : t.width;
+	show_text(own, rows, &t, &text);
+	return cmd_write_stdout(&text, e);
+}
+
+json_t *cmd_error_json(const struct err *e)
+{
+	return json_pack("{s:i, s:o, s:o}", "exit_code", e->kind, "message", json_or_null(e->msg), "hint",
+			 json_or_null(e->hint));
 }
 
 /* Files that the command line names must be there before anything is done. "root" is the root's own torch, "official"
@@ -171,21 +192,11 @@ static int check_files(const struct command *cmd, const void *options, const str
 	return 0;
 }
 
-static int print_help(const struct command *cmd, bool overview, struct err *e)
-{
-	AUTO_BUF struct buf text = {0};
-	if (overview)
-		help_overview(&text);
-	else
-		help_command(cmd, &text);
-	return cmd_write_stdout(&text, e);
-}
-
 static int print_version(bool json, struct err *e)
 {
-	AUTO_BUF struct buf text = {0};
-	buf_printf(&text, json ? "{\"program\": \"ptbuild\", \"version\": \"%s\"}\n" : "ptbuild %s\n", PTBUILD_VERSION);
-	return cmd_write_stdout(&text, e);
+	static const struct show rows[] = {{.text = "{program} {version}"}, {0}};
+	struct cmd_context c = {.global = &(struct cmd_globals){.json = json}};
+	return cmd_show(&c, json_pack("{s:s, s:s}", "program", "ptbuild", "version", PTBUILD_VERSION), rows, e);
 }
 
 static int run_command(struct cmd_context *c, const struct strlist *args, struct err *e)
@@ -204,17 +215,19 @@ static int run_command(struct cmd_context *c, const struct strlist *args, struct
 }
 
 /* Of an unknown option: the commands that have it. */
-static int name_owners(const struct command *cmd, struct arena *a, struct err *e)
+static int name_owners(const struct command *cmd, const struct arg_def *const *tables, size_t count,
+		       const struct strlist *words, struct arena *a, struct err *e)
 {
-	static const char start[] = "unknown option '--";
 	struct strlist owners = {0};
-	if (strncmp(e->msg, start, strlen(start)) == 0) {
-		const char *name = e->msg + strlen(start);
-		const char *word = arena_printf(a, "--%.*s", (int)strcspn(name, "'"), name);
-		for (size_t i = 0; cmd_table[i]; i++)
-			for (size_t k = 0; cmd_table[i]->tables[k]; k++)
-				if (has_option(cmd_table[i]->tables[k], word))
-					strlist_ref(&owners, a, cmd_table[i]->name);
+	for (size_t i = 1; i < words->count && !owners.count && strcmp(words->items[i], "--") != 0; i++) {
+		const char *word = arena_strndup(a, words->items[i], strcspn(words->items[i], "="));
+		bool known = strncmp(word, "--", 2) != 0;
+		for (size_t k = 0; k < count; k++)
+			known = known || cmd_option(tables[k], word);
+		for (size_t n = 0; !known && cmd_table[n]; n++)
+			for (size_t k = 0; cmd_table[n]->tables[k]; k++)
+				if (cmd_option(cmd_table[n]->tables[k], word))
+					strlist_ref(&owners, a, cmd_table[n]->name);
 	}
 	if (owners.count)
 		return err_hint(e, "it is an option of %s; 'ptbuild help %s' lists those of %s",
@@ -222,7 +235,43 @@ static int name_owners(const struct command *cmd, struct arena *a, struct err *e
 	return e->hint[0] ? -1 : err_hint(e, "see 'ptbuild %s --help'", cmd->name);
 }
 
-int cmd_main(int argc, char *const *argv, const struct run *run, struct err *e)
+int cmd_refuse(const struct cmd_context *c, const char *who, const char *takes, struct err *e)
+{
+	for (size_t i = 0; c->command->tables[i]; i++)
+		for (const struct arg_def *d = c->command->tables[i]; d->name; d++)
+			if (args_given(d, c->options) && !strstr(takes, arena_printf(c->arena, " %s ", d->name)))
+				return err_set(e, ERR_USAGE, "%s does not take --%s", who, d->name);
+	return 0;
+}
+
+int cmd_action(struct cmd_context *c, const struct cmd_action *actions, size_t count, const struct strlist *args,
+	       struct err *e)
+{
+	const char *command = c->command->name, *word = args->count ? args->items[0] : "";
+	struct strlist names = {0};
+	for (size_t i = 0; i < count; i++) {
+		const struct cmd_action *x = &actions[i];
+		strlist_ref(&names, c->arena, x->name);
+		if (strcmp(word, x->name) != 0)
+			continue;
+		if (cmd_refuse(c, arena_printf(c->arena, "%s %s", command, x->name), x->takes, e) < 0)
+			return -1;
+		if (args->count == (x->named ? 2U : 1U))
+			return x->run(c, x->named ? args->items[1] : NULL, e);
+		err_set(e, ERR_USAGE, x->named ? "%s %s takes one name, not %zu" : "%s %s takes no name", command,
+			x->name, args->count - 1);
+		return x->named ? err_hint(e, "'ptbuild %s list' has the names", command) : -1;
+	}
+	const char *near = suggest_nearest(word, names.items, count);
+	if (*word)
+		err_set(e, ERR_USAGE, "not an action of %s: '%s'", command, word);
+	else
+		err_set(e, ERR_USAGE, "%s takes an action", command);
+	return near && *word ? err_hint(e, "did you mean '%s'?", near)
+			     : err_hint(e, "its actions: %s", strlist_join(&names, c->arena, ", "));
+}
+
+static int parse_and_run(int argc, char *const *argv, const struct run *run, bool *shown, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist words = {0}, args = {0};
@@ -238,9 +287,10 @@ int cmd_main(int argc, char *const *argv, const struct run *run, struct err *e)
 	struct cmd_globals *options = arena_alloc(&a, size);
 	const char *const *list = strlist_argv(&words, &a);
 	if (args_parse(tables, count, options, (int)words.count, (char *const *)list, &a, &args, e) < 0)
-		return name_owners(cmd, &a, e);
+		return name_owners(cmd, tables, count, &words, &a, e);
 	if (options->help)
-		return print_help(cmd, first_word(argc, argv) == argc, e);
+		return help_show(&(struct cmd_context){.global = options},
+				 cmd_first_word(argc, (const char *const *)argv) == argc ? NULL : cmd, e);
 	if (options->version)
 		return print_version(options->json, e);
 	if (check_globals(options, e) < 0 || refuse_words(cmd, &args, e) < 0 || check_files(cmd, options, &args, e) < 0)
@@ -256,5 +306,21 @@ int cmd_main(int argc, char *const *argv, const struct run *run, struct err *e)
 				.global = options,
 				.options = options,
 				.words = &words};
-	return run_command(&c, &args, e);
+	int rc = run_command(&c, &args, e);
+	*shown = c.shown;
+	return rc;
+}
+
+int cmd_main(int argc, char *const *argv, const struct run *run, struct err *e)
+{
+	struct err ignored = {0};
+	bool shown = false, json = false;
+	if (parse_and_run(argc, argv, run, &shown, e) == 0)
+		return 0;
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+		json = json || strcmp(argv[i], "--json") == 0;
+	AUTO_JSON json_t *doc = json_pack("{s:i, s:o}", "schema", 1, "error", cmd_error_json(e));
+	if (json && !shown && json_print(doc, &ignored) < 0)
+		log_verbose(run->log, "%s", ignored.msg);
+	return -1;
 }

@@ -4,6 +4,7 @@
 
 #include "base/args.h"
 #include "base/run.h"
+#include "base/show.h"
 #include "core/machine/fit.h"
 #include "core/root/sandbox.h"
 #include "core/root/toolchain.h"
@@ -100,6 +101,16 @@ struct cmd_context {
 	struct hardware *machine;
 	struct plan_digests *digests;
 	struct cmd_costs *costs; /* that were counted; NULL: none yet */
+	bool wraps;              /* lines of text keep to TERM_WIDTH where there is no terminal */
+	bool shown;              /* standard output has the document, or what a program wrote */
+};
+
+/* Of a command that does several things. */
+struct cmd_action {
+	const char *name;
+	const char *takes; /* options of its own, with blanks around */
+	bool named;        /* it takes a name behind its own */
+	int (*run)(struct cmd_context *c, const char *name, struct err *e);
 };
 
 /* cmd_walls: the walls and limits that the command line names, into `run`. */
@@ -134,8 +145,8 @@ int cmd_toolkits(struct cmd_context *c, const char *home, const struct toolkits 
  * it is judged. */
 int cmd_machine(struct cmd_context *c, bool gpus, const struct hardware_facts **ret_facts, const struct hardware **ret,
 		struct err *e) MUST_CHECK;
-/* cmd_put_runs_on: lines "runs on" and "here", indented, with the text from `column` on. */
-void cmd_put_runs_on(struct buf *out, const struct runs_on *r, const struct fit *fit, size_t indent, size_t column);
+/* cmd_add_runs_on: where a wheel runs, and whether here (NULL: that is not known). */
+void cmd_add_runs_on(json_t *doc, const struct runs_on *r, const struct fit *fit);
 /* cmd_absolute: a path of the command line, seen from the working directory. */
 const char *cmd_absolute(struct arena *a, const char *path);
 /* cmd_out_dir: --out, else "dist", as an absolute path; not made. */
@@ -143,12 +154,26 @@ int cmd_out_dir(const struct cmd_context *c, const char **ret, struct err *e) MU
 
 /* cmd_keep_days: the seconds of --keep-days; ERR_USAGE. */
 int cmd_keep_days(const char *text, int64_t *ret, struct err *e) MUST_CHECK;
+/* cmd_show: prints the document, which it takes: as JSON with --json, else as text. */
+int cmd_show(struct cmd_context *c, json_t *doc, const struct show *rows, struct err *e) MUST_CHECK;
 /* cmd_error_json: an error in a document: exit code, message, hint. New reference. */
 json_t *cmd_error_json(const struct err *e);
 /* cmd_find: the command of that name, NULL. */
 const struct command *cmd_find(const char *name);
+/* cmd_option: the option of a table that a word such as "--jobs" or "-j" names; NULL. */
+const struct arg_def *cmd_option(const struct arg_def *table, const char *word);
+/* cmd_first_word: the index of the first word that is neither an option nor an option's value; argc
+ * if there is none. */
+int cmd_first_word(int argc, const char *const *argv);
 /* cmd_unknown: ERR_USAGE for a word that is not a command; the hint names the nearest one. */
 int cmd_unknown(const char *word, struct err *e);
+/* cmd_refuse: ERR_USAGE for an option of the command's own that was given and is none of `takes`,
+ * names with blanks around; `who` does not take it. */
+int cmd_refuse(const struct cmd_context *c, const char *who, const char *takes, struct err *e) MUST_CHECK;
+/* cmd_action: runs the action that the first word names. */
+int cmd_action(struct cmd_context *c, const struct cmd_action *actions, size_t count, const struct strlist *args,
+	       struct err *e) MUST_CHECK;
 /* cmd_main: all of a run: finds the command, parses, runs it. argv[0] is the program. The caller
- * prints the error; its kind is the exit code. */
+ * prints the error; its kind is the exit code. With --json a document has it, too, unless the
+ * command has printed its own. */
 int cmd_main(int argc, char *const *argv, const struct run *run, struct err *e) MUST_CHECK;

@@ -8,6 +8,7 @@
 struct completion_options {
 	struct cmd_globals global;
 	const char *words;
+	bool offers;
 };
 
 static void add_isa_profiles(const struct tables *t, const struct gpu_row *gpu, struct arena *a, struct strlist *ret)
@@ -112,48 +113,190 @@ static const struct words {
 };
 
 /* The kind is one of `words`: the options' table has them. */
-static int print_words(struct cmd_context *c, const char *kind, struct buf *out, struct err *e)
+static int add_words(struct cmd_context *c, const char *kind, struct strlist *names, struct err *e)
 {
 	const struct tables *t;
-	struct strlist names = {0};
 	const struct words *w = words;
 	if (cmd_tables(c, &t, e) < 0)
 		return -1;
-	while (strcmp(w->kind, kind) != 0)
+	while (strncmp(w->kind, kind, strlen(w->kind)) != 0)
 		w++;
-	if (w->add && w->add(t, c->arena, &names, e) < 0)
-		return -1;
+	if (w->add)
+		return w->add(t, c->arena, names, e);
 	const char *base = (const char *)t, *rows = *(const char *const *)(const void *)(base + w->array);
-	for (unsigned i = 0; !w->add && i < *(const unsigned *)(const void *)(base + w->count); i++)
-		strlist_ref(&names, c->arena, *(const char *const *)(const void *)(rows + i * w->size + w->name));
-	for (size_t i = 0; i < names.count; i++)
-		buf_printf(out, "%s\n", names.items[i]);
+	for (unsigned i = 0; i < *(const unsigned *)(const void *)(base + w->count); i++)
+		strlist_ref(names, c->arena, *(const char *const *)(const void *)(rows + i * w->size + w->name));
 	return 0;
+}
+
+/* ---- what may stand behind the words of a command line ---- */
+
+struct offers {
+	struct cmd_context *c;
+	const char *begun; /* of the last word */
+	struct buf *out;   /* a word a line, with a tab and what it is; or a kind of file alone */
+};
+
+static void offer(const struct offers *o, const char *word, const char *help)
+{
+	if (strncmp(word, o->begun, strlen(o->begun)) == 0)
+		buf_printf(o->out, *help ? "%s\t%s\n" : "%s\n", word, help);
+}
+
+/* Names that cannot be read are none: a shell has no use for the error. */
+static void offer_values(const struct offers *o, const char *values)
+{
+	struct strlist names = {0};
+	struct err ignored = {0};
+	if (strcmp(values, "<file>") == 0 || strcmp(values, "<dir>") == 0)
+		buf_printf(o->out, "%s\n", values);
+	else if (strcmp(values, "<command>") == 0)
+		for (size_t i = 0; cmd_table[i]; i++)
+			offer(o, cmd_table[i]->name, cmd_table[i]->summary);
+	else if (*values != '<')
+		strlist_split(&names, o->c->arena, values, " ");
+	else if (add_words(o->c, values + 1, &names, &ignored) < 0)
+		names.count = 0;
+	for (size_t i = 0; i < names.count; i++)
+		offer(o, names.items[i], "");
+}
+
+static void offer_options(const struct offers *o, const struct arg_def *table, const struct command *hider)
+{
+	for (const struct arg_def *d = table; d->name; d++) {
+		const char *name = arena_printf(o->c->arena, "--%s", d->name);
+		bool hidden = false;
+		for (size_t i = 0; hider && hider->tables[i]; i++)
+			hidden = hidden || cmd_option(hider->tables[i], name);
+		if (!hidden)
+			offer(o, name, d->help);
+	}
+}
+
+/* The option whose value follows the word; NULL. A command's own hide those of every command. */
+static const struct arg_def *option_of(const struct command *cmd, const char *word)
+{
+	const struct arg_def *d = NULL;
+	for (size_t i = 0; *word == '-' && word[1] && !d && cmd->tables[i]; i++)
+		d = cmd_option(cmd->tables[i], word);
+	d = d || *word != '-' || !word[1] ? d : cmd_option(cmd_global_options, word);
+	return d && d->type != ARG_FLAG ? d : NULL;
+}
+
+/* `line`: the program and the words behind it; the last one is begun, and may be "". */
+static void make_offers(struct offers *o, const struct strlist *line)
+{
+	const int before = line->count ? (int)line->count - 1 : 0, at = cmd_first_word(before, line->items);
+	const struct command *cmd = at < before ? cmd_find(line->items[at]) : NULL, *own = cmd ? cmd : &command_build;
+	const char *equals = strchr(o->begun, '=');
+	const struct arg_def *d = option_of(own, before > 1 ? line->items[before - 1] : "");
+	const bool valued = strncmp(o->begun, "--", 2) == 0 && equals;
+	if (valued) {
+		d = option_of(own, arena_strndup(o->c->arena, o->begun, (size_t)(equals - o->begun)));
+		o->begun = equals + 1;
+	}
+	if (d || valued) {
+		offer_values(o, d && d->values ? d->values : "");
+		return;
+	}
+	if (*o->begun != '-' && cmd && cmd->arguments[0].values)
+		offer_values(o, cmd->arguments[0].values);
+	if (*o->begun != '-' && !cmd)
+		offer_values(o, "<command>");
+	if (!cmd && strstr(o->begun, "torch"))
+		offer_values(o, "<variant>");
+	if (o->out->len)
+		return;
+	for (size_t i = 0; own->tables[i]; i++)
+		offer_options(o, own->tables[i], NULL);
+	offer_options(o, cmd_global_options, own);
+}
+
+/* bash makes words of their own of '=' and leaves the quote that a word begins with. */
+static const char bash[] =
+	"_ptbuild()\n{\n\tlocal word glue= words=() lines\n"
+	"\tfor word in \"${COMP_WORDS[@]:0:COMP_CWORD+1}\"; do\n"
+	"\t\tif [[ $word == '=' || -n $glue ]]; then words[-1]+=$word; else words+=(\"${word#[\\\"\\']}\"); fi\n"
+	"\t\tif [[ $word == '=' ]]; then glue=1; else glue=; fi\n"
+	"\tdone\n"
+	"\tmapfile -t lines < <(ptbuild completion --offers -- \"${words[@]}\" 2>/dev/null)\n"
+	"\tcase ${lines[0]-} in\n"
+	"\t'<file>'|'<dir>') mapfile -t COMPREPLY < <(compgen -\"${lines[0]:1:1}\" -- \"${words[-1]#--*=}\");;\n"
+	"\t*) COMPREPLY=(\"${lines[@]%%$'\\t'*}\");;\n"
+	"\tesac\n}\ncomplete -F _ptbuild ptbuild\n";
+
+/* From a file in $fpath the function is called at once; sourced, it is registered. */
+static const char zsh[] =
+	"#compdef ptbuild\n"
+	"_ptbuild()\n{\n\tlocal -a lines names\n"
+	"\tif [[ $PREFIX == --*=* ]]; then compset -P '*='; fi\n"
+	"\tlines=(${(f)\"$(ptbuild completion --offers -- \"${(@)words[1,CURRENT-1]}\" \"$IPREFIX$PREFIX\" "
+	"2>/dev/null)\"})\n"
+	"\tcase $lines[1] in\n"
+	"\t'<file>') _files;;\n"
+	"\t'<dir>') _path_files -/;;\n"
+	"\t*)\n\t\tnames=(${lines%%$'\\t'*}) lines=(${lines/$'\\t'/  -- })\n"
+	"\t\tif (( $#names )); then compadd -l -d lines -a names; fi;;\n"
+	"\tesac\n}\n"
+	"if [[ $funcstack[1] == _ptbuild ]]; then _ptbuild \"$@\"; else compdef _ptbuild ptbuild; fi\n";
+
+static const char fish[] =
+	"function __ptbuild_offers\n"
+	"\tset -l word (commandline -ct | string trim -l -c '\"\\'')\n"
+	"\tset -l option (string match -r -- '^--[^=]*=' \"$word\")\n"
+	"\tset -l lines (ptbuild completion --offers -- (commandline -opc) \"$word\" 2>/dev/null)\n"
+	"\tswitch \"$lines[1]\"\n"
+	"\t\tcase '<file>'\n\t\t\t__fish_complete_path (string replace -- \"$option\" '' \"$word\")\n"
+	"\t\tcase '<dir>'\n\t\t\t__fish_complete_directories (string replace -- \"$option\" '' \"$word\")\n"
+	"\t\tcase '*'\n\t\t\tprintf '%s\\n' \"$option\"$lines\n"
+	"\tend\nend\n"
+	"complete -c ptbuild -f -a '(__ptbuild_offers)'\n";
+
+static int script(const char *shell, struct buf *out, struct err *e)
+{
+	static const struct {
+		const char *shell, *script;
+	} shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
+	for (size_t i = 0; i < ARRAY_LEN(shells); i++)
+		if (strcmp(shells[i].shell, shell) == 0) {
+			buf_addstr(out, shells[i].script);
+			return 0;
+		}
+	err_set(e, ERR_USAGE, "no completion script for the shell '%s'", shell);
+	return err_hint(e, "it is bash, zsh or fish");
 }
 
 static int run_completion(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
 	const struct completion_options *o = c->options;
 	AUTO_BUF struct buf text = {0};
-	if (o->words ? args->count != 0 : args->count != 1) {
+	struct strlist names = {0};
+	struct offers offers = {c, args->count ? args->items[args->count - 1] : "", &text};
+	if (!o->offers && (o->words ? args->count != 0 : args->count != 1)) {
 		err_set(e, ERR_USAGE, "completion takes one shell, or --words KIND");
 		return err_hint(e, "for example 'ptbuild completion bash'");
 	}
-	if ((o->words ? print_words(c, o->words, &text, e) : completion_script(args->items[0], &text, e)) < 0)
+	if (o->offers)
+		make_offers(&offers, args);
+	else if ((o->words ? add_words(c, o->words, &names, e) : script(args->items[0], &text, e)) < 0)
 		return -1;
+	for (size_t i = 0; i < names.count; i++)
+		buf_printf(&text, "%s\n", names.items[i]);
 	return cmd_write_stdout(&text, e);
 }
 
 static const struct arg_def completion_options[] = {
 	{"words", 0, ARG_STRING, offsetof(struct completion_options, words), "KIND",
 	 "print the names of this kind from the tables", "release profile variant matrix python isa cuda blas world"},
+	{"offers", 0, ARG_FLAG, offsetof(struct completion_options, offers), NULL,
+	 "print what may stand in the place of the last of the words behind '--', which are a command line", NULL},
 	{0},
 };
 
 const struct command command_completion = {
 	.name = "completion",
 	.summary = "print the completion script for a shell",
-	.usage = "bash|zsh|fish",
+	.usage = "bash|zsh|fish | --words KIND | --offers -- WORD...",
 	.tables = {completion_options},
 	.arguments = {{"SHELL", "bash, zsh or fish", "bash zsh fish"}},
 	.examples = {{"source <(ptbuild completion bash)", "complete in this shell"}},

@@ -6,6 +6,7 @@
 #include "base/path.h"
 #include "base/size.h"
 #include "base/sys/fs.h"
+#include "base/sys/json.h"
 #include "base/sys/proc.h"
 #include "cache/store.h"
 #include "cmd/cmd.h"
@@ -228,16 +229,18 @@ int cmd_machine(struct cmd_context *c, bool gpus, const struct hardware_facts **
 	return 0;
 }
 
-void cmd_put_runs_on(struct buf *out, const struct runs_on *r, const struct fit *fit, size_t indent, size_t column)
+void cmd_add_runs_on(json_t *doc, const struct runs_on *r, const struct fit *fit)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct kvlist lines = {0};
-	int pad = (int)indent, width = (int)(column - indent);
+	json_t *words = json_object();
 	runs_on_lines(r, &a, &lines);
 	for (size_t i = 0; i < lines.count; i++)
-		buf_printf(out, "%*s%-*s%s %s\n", pad, "", width, i ? "" : "runs on", lines.items[i].key,
-			   lines.items[i].value);
-	buf_printf(out, "%*s%-*sthis machine: %s\n", pad, "", width, "", fit_text(fit, &a));
+		json_object_set_new(words, lines.items[i].key, json_or_null(lines.items[i].value));
+	json_object_set_new(doc, "runs_on", runs_on_json(r));
+	json_object_set_new(doc, "this_machine", fit ? fit_json(fit) : json_null());
+	json_object_set_new(doc, "-runs_on", words);
+	json_object_set_new(doc, "-here", json_or_null(fit ? fit_text(fit, &a) : NULL));
 }
 
 int cmd_out_dir(const struct cmd_context *c, const char **ret, struct err *e)

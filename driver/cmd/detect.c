@@ -48,36 +48,22 @@ static json_t *toolkits_json(const struct detected *d)
 	return list;
 }
 
-static int print_json(const struct hardware *h, const struct detected *d, const char *workload, struct err *e)
+static json_t *document(const struct hardware *h, const struct detected *d, const char *workload)
 {
-	AUTO_JSON json_t *doc = json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-					  "schema", 1, "profile", json_or_null(d->profile), "gpu", json_or_null(d->gpu),
-					  "isa", json_or_null(d->isa), "release", json_or_null(d->release), "cuda",
-					  json_or_null(d->cuda), "command", json_or_null(d->command), "workload",
-					  json_or_null(workload), "reasons", json_from_strlist(&d->reasons), "warnings",
-					  json_from_strlist(&d->warnings), "also", also_json(d), "isas", isas_json(d),
-					  "toolkits", toolkits_json(d), "machine", hardware_json(h));
-	return json_print(doc, e);
+	return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", 1,
+			 "profile", json_or_null(d->profile), "gpu", json_or_null(d->gpu), "isa", json_or_null(d->isa),
+			 "release", json_or_null(d->release), "cuda", json_or_null(d->cuda), "command",
+			 json_or_null(d->command), "workload", json_or_null(workload), "reasons",
+			 json_from_strlist(&d->reasons), "warnings", json_from_strlist(&d->warnings), "also",
+			 also_json(d), "isas", isas_json(d), "toolkits", toolkits_json(d), "machine", hardware_json(h));
 }
 
-static void add_lines(struct buf *out, const char *title, const struct strlist *lines)
-{
-	for (size_t i = 0; i < lines->count; i++)
-		buf_printf(out, "%-9s %s\n", i ? "" : title, lines->items[i]);
-}
-
-static int print_text(const struct detected *d, struct err *e)
-{
-	AUTO_BUF struct buf out = {0};
-	buf_printf(&out, "%-9s %s\n", "profile", d->profile ? d->profile : "none");
-	if (d->command)
-		buf_printf(&out, "%-9s %s\n", "build", d->command);
-	add_lines(&out, "why", &d->reasons);
-	add_lines(&out, "warning", &d->warnings);
-	for (size_t i = 0; i < d->also.count; i++)
-		buf_printf(&out, "%-9s %s: %s\n", i ? "" : "also", d->also.items[i].key, d->also.items[i].value);
-	return cmd_write_stdout(&out, e);
-}
+static const struct show rows[] = {SHOW("profile", "{profile|none}"),
+				   SHOW("build", "{command}"),
+				   SHOW("why", "{}", .each = "reasons"),
+				   SHOW("warning", "{}", .each = "warnings"),
+				   SHOW("also", "{profile}: {note}", .each = "also"),
+				   {0}};
 
 static int run_detect(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
@@ -96,7 +82,7 @@ static int run_detect(struct cmd_context *c, const struct strlist *args, struct 
 		return -1;
 	if (detect_choose(t, f, &h, o->workload, o->release, c->arena, &d, e) < 0)
 		return -1;
-	if ((c->global->json ? print_json(&h, &d, o->workload ? o->workload : "general", e) : print_text(&d, e)) < 0)
+	if (cmd_show(c, document(&h, &d, o->workload ? o->workload : "general"), rows, e) < 0)
 		return -1;
 	if (d.profile)
 		return 0;

@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "base/sys/json.h"
-#include "cmd/help.h"
 #include "cmd/select.h"
 
 struct diff_options {
@@ -50,13 +48,7 @@ static int diff_main(struct cmd_context *c, const struct strlist *words, struct 
 	    plan_word(c, words->items[1], o->right_release, &right, e) < 0)
 		return -1;
 	plan_compare(left, right, c->arena, &d);
-	if (c->global->json) {
-		AUTO_JSON json_t *doc = plan_diff_json(left, right, &d);
-		return json_print(doc, e);
-	}
-	AUTO_BUF struct buf out = {0};
-	buf_addstr(&out, plan_diff_text(left, right, &d, c->arena));
-	return cmd_write_stdout(&out, e);
+	return cmd_show(c, plan_diff_json(left, right, &d), plan_diff_rows, e);
 }
 
 const struct command command_diff = {

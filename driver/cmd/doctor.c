@@ -1,12 +1,9 @@
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/shell.h"
 #include "base/sys/json.h"
-#include "base/term.h"
 #include "cmd/cost.h"
-#include "cmd/help.h"
 #include "step/ccache/ccache_remote.h"
 
 static const char *const level_names[] = {"ok", "warning", "failure"};
@@ -22,31 +19,19 @@ static json_t *json_of(const struct preflight *d)
 				      json_pack("{s:s, s:s, s:o, s:o}", "name", k->name, "level", level_names[k->level],
 						"text", json_or_null(k->text), "fix", json_or_null(k->fix)));
 	}
-	const char *root = d->q->not_made ? d->q->not_made : d->q->root->dir;
-	return json_pack("{s:i, s:o, s:s, s:o, s:s, s:o}", "schema", 1, "root", json_or_null(root), "release",
+	const char *world = d->q->not_made, *root = world ? world : d->q->root->dir;
+	return json_pack("{s:i, s:o, s:s, s:o, s:s, s:o, s:o}", "schema", 1, "root", json_or_null(root), "release",
 			 d->q->release->name, "variant", json_or_null(d->q->plan ? d->q->plan->variant : NULL), "worst",
-			 level_names[worst], "checks", list);
+			 level_names[worst], "checks", list, "-root",
+			 json_or_null(world ? arena_printf(d->arena, "world %s", world)
+					    : arena_printf(d->arena, "root %s (%s)", root, d->q->root->id)));
 }
 
-static int print(const struct preflight *d, bool first, struct err *e)
-{
-	AUTO_BUF struct buf out = {0};
-	const char *root = d->q->not_made ? arena_printf(d->arena, "world %s", d->q->not_made)
-					  : arena_printf(d->arena, "root %s (%s)", d->q->root->dir, d->q->root->id);
-	buf_printf(&out, "%s%s, release %s%s%s\n", first ? "" : "\n", root, d->q->release->name, d->q->plan ? ", " : "",
-		   d->q->plan ? d->q->plan->variant : "");
-	const size_t width = term_of(STDOUT_FILENO).width;
-	for (size_t i = 0; i < d->count; i++) {
-		const struct preflight_line *k = &d->lines[i];
-		buf_printf(&out, "%-8s %-12s ", level_names[k->level], k->name);
-		term_wrap(&out, k->text, 22, 22, width);
-		if (!*k->fix)
-			continue;
-		buf_printf(&out, "%-8s %-12s -> ", "", "");
-		term_wrap(&out, k->fix, 25, 25, width);
-	}
-	return cmd_write_stdout(&out, e);
-}
+static const struct show fix_rows[] = {{.text = "-> {fix}", .indent = 22}, {0}};
+static const struct show check_rows[] = {{.text = "\n{-root}, release {release}[, {variant}]"},
+					 SHOW("{level:<8} {name:<12}", "{text}", .each = "checks", .rows = fix_rows),
+					 {0}};
+static const struct show build_rows[] = {{.each = "", .rows = check_rows}, {0}};
 
 struct doctor {
 	struct cmd_context *c;
@@ -122,8 +107,6 @@ static int look(struct doctor *k, const struct release_row *release, const struc
 	q.user = k;
 	if (preflight_run(d, &q, c->run, c->arena, e) < 0 || (plan && say_cost(c, d, e) < 0))
 		return -1;
-	if (!c->global->json && print(d, json_array_size(k->docs) == 0, e) < 0)
-		return -1;
 	json_array_append_new(k->docs, json_of(d));
 	if (preflight_verdict(d, k->verdict.kind == ERR_NONE ? &k->verdict : &ignored) < 0)
 		log_verbose(c->run->log, "%s: failed", plan ? plan->variant : release->name);
@@ -184,7 +167,8 @@ static int run_doctor(struct cmd_context *c, const struct strlist *args, struct 
 	if ((args->count || o->profile || o->matrix || o->only.count ? look_at_builds(&k, args, e)
 								     : look_at_release(&k, o->release, e)) < 0)
 		return -1;
-	if (c->global->json && json_print(json_array_size(docs) == 1 ? json_array_get(docs, 0) : docs, e) < 0)
+	const bool one = json_array_size(docs) == 1;
+	if (cmd_show(c, json_incref(one ? json_array_get(docs, 0) : docs), one ? check_rows : build_rows, e) < 0)
 		return -1;
 	if (k.verdict.kind == ERR_NONE)
 		return 0;

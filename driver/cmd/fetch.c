@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/sys/json.h"
-#include "cmd/help.h"
 #include "cmd/root.h"
 #include "cmd/select.h"
 #include "step/python/pyenv.h"
@@ -54,28 +53,18 @@ static json_t *requirements_json(const struct fetch_item *items, size_t count)
 	return list;
 }
 
-static int print_fetched(const struct cmd_context *c, const struct fetch_source *sources, size_t count,
-			 const struct fetch_stats *stats, json_t *requirements, struct err *e)
+static const struct show rows[] = {{.text = "{sha256}  {path}", .each = "sources"},
+				   {.text = "{sources:#} sources: {from_store} were in the store, {downloaded} "
+					    "downloaded ({bytes:MB} in {seconds:.1} s)"},
+				   {0}};
+
+static json_t *sources_json(const struct fetch_source *sources, size_t count)
 {
-	if (c->global->json) {
-		json_t *list = json_array();
-		for (size_t i = 0; i < count; i++)
-			json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "name", sources[i].name, "sha256",
-							      sources[i].sha256, "path", sources[i].path));
-		AUTO_JSON json_t *doc =
-			json_pack("{s:i, s:o, s:O, s:i, s:i, s:I, s:f}", "schema", 1, "sources", list, "requirements",
-				  requirements, "from_store", stats->from_store, "downloaded", stats->downloaded,
-				  "bytes", (json_int_t)stats->bytes, "seconds", stats->seconds);
-		return json_print(doc, e);
-	}
-	if (c->global->quiet)
-		return 0;
-	AUTO_BUF struct buf out = {0};
+	json_t *list = json_array();
 	for (size_t i = 0; i < count; i++)
-		buf_printf(&out, "%s  %s\n", sources[i].sha256, sources[i].path);
-	buf_printf(&out, "%zu sources: %u were in the store, %u downloaded (%.1f MB in %.1f s)\n", count,
-		   stats->from_store, stats->downloaded, (double)stats->bytes / 1e6, stats->seconds);
-	return cmd_write_stdout(&out, e);
+		json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "name", sources[i].name, "sha256",
+						      sources[i].sha256, "path", sources[i].path));
+	return list;
 }
 
 /* A build of torchvision or torchaudio builds its torch first, unless another is named: that is fetched as well. */
@@ -165,8 +154,13 @@ static int run_fetch(struct cmd_context *c, const struct strlist *args, struct e
 		return -1;
 	if (!options->sources_only && fetch_requirements(c, items, chosen.count, e) < 0)
 		return -1;
-	AUTO_JSON json_t *requirements = options->sources_only ? json_array() : requirements_json(items, chosen.count);
-	return print_fetched(c, sources, n, &stats, requirements, e);
+	if (c->global->quiet && !c->global->json)
+		return 0;
+	json_t *doc = json_pack("{s:i, s:o, s:o, s:i, s:i, s:I, s:f}", "schema", 1, "sources", sources_json(sources, n),
+				"requirements", requirements_json(items, options->sources_only ? 0 : chosen.count),
+				"from_store", stats.from_store, "downloaded", stats.downloaded, "bytes",
+				(json_int_t)stats.bytes, "seconds", stats.seconds);
+	return cmd_show(c, doc, rows, e);
 }
 
 static const struct arg_def fetch_only[] = {

@@ -1,132 +1,193 @@
+/* The table of commands as a document: the help, and the manual page. */
 #include "cmd/help.h"
 
-#include <stdio.h>
 #include <string.h>
 
-#include "base/term.h"
+#include "base/sys/json.h"
 
-#define COLUMN 30 /* of what an option does */
-#define COMMAND_COLUMN 14
+#define OPTION_WIDTH 27 /* a longer one has a line of its own */
 
-void help_option(const struct arg_def *def, struct buf *out)
+static json_t *option_json(const struct arg_def *d)
 {
-	if (def->short_name)
-		buf_printf(out, "-%c, ", def->short_name);
-	buf_printf(out, "--%s", def->name);
-	if (def->metavar)
-		buf_printf(out, " %s", def->metavar);
-}
-
-void help_synopsis(const struct command *cmd, struct buf *out)
-{
-	buf_printf(out, "ptbuild %s %s", cmd->name, cmd->usage);
-}
-
-static void row(struct buf *out, const char *left, size_t column, const char *right)
-{
-	size_t n = strlen(left) + 2;
-	buf_printf(out, "  %s", left);
-	if (n + 1 >= column) {
-		buf_addc(out, '\n');
-		n = 0;
-	}
-	buf_printf(out, "%*s", (int)(column - n), "");
-	term_wrap(out, right, column, column, TERM_WIDTH);
-}
-
-bool help_hides(const struct command *cmd, const char *name)
-{
-	for (size_t i = 0; cmd && cmd->tables[i]; i++)
-		for (const struct arg_def *d = cmd->tables[i]; d->name; d++)
-			if (strcmp(d->name, name) == 0)
-				return true;
-	return false;
-}
-
-bool help_is_global(const char *name)
-{
-	for (const struct arg_def *d = cmd_global_options; d->name; d++)
-		if (strcmp(d->name, name) == 0)
-			return true;
-	return false;
+	AUTO_BUF struct buf name = {0};
+	AUTO_BUF struct buf column = {0};
+	if (d->short_name)
+		buf_printf(&name, "-%c, ", d->short_name);
+	buf_printf(&name, "--%s%s%s", d->name, d->metavar ? " " : "", d->metavar ? d->metavar : "");
+	buf_printf(&column, "%s%s", d->short_name ? "" : "    ", buf_cstr(&name));
+	const bool longer = column.len >= OPTION_WIDTH;
+	return json_pack("{s:s, s:s, s:s, s:s}", "name", buf_cstr(&name), "help", d->help, "-long",
+			 longer ? buf_cstr(&column) : "", "-column", longer ? " " : buf_cstr(&column));
 }
 
 /* `hider`: the command whose own options hide some of these; NULL: none does. */
-static void option_rows(struct buf *out, const struct arg_def *table, const struct command *hider)
+static void add_options(json_t *list, const struct arg_def *table, const struct command *hider)
 {
+	AUTO_ARENA struct arena a = {0};
 	for (const struct arg_def *d = table; d->name; d++) {
-		if (help_hides(hider, d->name))
-			continue;
-		AUTO_BUF struct buf left = {0};
-		if (!d->short_name)
-			buf_addstr(&left, "    ");
-		help_option(d, &left);
-		row(out, buf_cstr(&left), COLUMN, d->help);
+		bool hidden = false;
+		for (size_t i = 0; hider && hider->tables[i]; i++)
+			hidden = hidden || cmd_option(hider->tables[i], arena_printf(&a, "--%s", d->name));
+		if (!hidden)
+			json_array_append_new(list, option_json(d));
 	}
-}
-
-void help_overview(struct buf *out)
-{
-	buf_printf(out, "ptbuild %s: builds wheels of PyTorch for one exact machine\n\n", PTBUILD_VERSION);
-	buf_addstr(out, "usage: ptbuild [build] --profile PROFILE [options]\n       ptbuild COMMAND [options] "
-			"[ARGUMENTS]\n\ncommands:\n");
-	for (size_t i = 0; cmd_table[i]; i++)
-		row(out, cmd_table[i]->name, COMMAND_COLUMN, cmd_table[i]->summary);
-	buf_addstr(out, "\noptions of every command:\n");
-	option_rows(out, cmd_global_options, NULL);
-	buf_addstr(out, "\n'ptbuild help COMMAND' tells more about one; 'ptbuild help --man | man -l -'\nis the manual "
-			"page.\n");
-}
-
-static void argument_rows(struct buf *out, const struct command *cmd)
-{
-	if (!cmd->arguments[0].name)
-		return;
-	buf_addstr(out, "\narguments:\n");
-	for (const struct cmd_positional *p = cmd->arguments; p->name; p++)
-		row(out, p->name, COMMAND_COLUMN, p->help);
 }
 
 /* A long line is one for the shell still. */
-static void example(struct buf *out, const struct cmd_example *x)
+static json_t *example_json(const struct cmd_example *x)
 {
 	AUTO_BUF struct buf line = {0};
-	term_wrap(&line, x->line, 4, 2, TERM_WIDTH - 2);
-	buf_addstr(out, "  ");
+	AUTO_BUF struct buf text = {0};
+	term_wrap(&line, x->line, 0, 4, TERM_WIDTH - 2);
 	for (const char *p = buf_cstr(&line); *p; p++) {
 		if (*p == '\n' && p[1])
-			buf_addstr(out, " \\");
-		buf_addc(out, *p);
+			buf_addstr(&text, " \\");
+		if (*p != '\n' || p[1])
+			buf_addc(&text, *p);
 	}
-	buf_addstr(out, "      ");
-	term_wrap(out, x->what, 6, 6, TERM_WIDTH);
+	return json_pack("{s:s, s:s, s:s}", "line", x->line, "what", x->what, "-line", buf_cstr(&text));
 }
 
-void help_command(const struct command *cmd, struct buf *out)
+static json_t *command_json(const struct command *cmd)
 {
-	AUTO_BUF struct buf synopsis = {0};
-	help_synopsis(cmd, &synopsis);
-	buf_addstr(out, "usage: ");
-	term_wrap(out, buf_cstr(&synopsis), 9, 7, TERM_WIDTH);
-	buf_printf(out, "\n%s\n", cmd->summary);
-	for (const char *p = cmd->text; p && *p; p += strcspn(p, "\n"), p += *p == '\n') {
-		buf_addc(out, '\n');
-		term_wrap(out, p, 0, 0, TERM_WIDTH);
-	}
-	argument_rows(out, cmd);
-	if (cmd->tables[0])
-		buf_addstr(out, "\noptions:\n");
+	AUTO_ARENA struct arena a = {0};
+	json_t *arguments = json_array(), *options = json_array(), *every = json_array(), *examples = json_array();
+	struct strlist text = {0};
+	strlist_split(&text, &a, cmd->text ? cmd->text : "", "\n");
+	for (const struct cmd_positional *p = cmd->arguments; p->name; p++)
+		json_array_append_new(arguments, json_pack("{s:s, s:s}", "name", p->name, "help", p->help));
 	for (size_t i = 0; cmd->tables[i]; i++)
-		option_rows(out, cmd->tables[i], NULL);
-	buf_addstr(out, "\noptions of every command:\n");
-	option_rows(out, cmd_global_options, cmd);
-	if (cmd->examples[0].line)
-		buf_addstr(out, "\nexamples:\n");
+		add_options(options, cmd->tables[i], NULL);
+	add_options(every, cmd_global_options, cmd);
 	for (const struct cmd_example *x = cmd->examples; x->line; x++)
-		example(out, x);
+		json_array_append_new(examples, example_json(x));
+	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "name", cmd->name, "usage", cmd->usage, "summary",
+			 cmd->summary, "text", json_from_strlist(&text), "arguments", arguments, "options", options,
+			 "global_options", every, "examples", examples);
 }
+
+static const struct show option_rows[] = {
+	{.text = "{-long}", .indent = 2}, SHOW("{-column:<27}", "{help}", .indent = 2), {0}};
+
+static const struct show command_rows[] = {{.text = "usage: ptbuild {name} {usage}"},
+					   {.text = "\n{summary}"},
+					   {.text = "\n{}", .each = "text"},
+					   {.text = "\n{?arguments}arguments:"},
+					   SHOW("{name:<11}", "{help}", .each = "arguments", .indent = 2),
+					   {.text = "\n{?options}options:"},
+					   {.each = "options", .rows = option_rows},
+					   {.text = "\noptions of every command:"},
+					   {.each = "global_options", .rows = option_rows},
+					   {.text = "\n{?examples}examples:"},
+					   {.text = "{-line}\n    {what}", .each = "examples", .indent = 2},
+					   {0}};
+
+static const struct show overview_rows[] = {
+	{.text = "ptbuild {version}: builds wheels of PyTorch for one exact machine"},
+	{.text = "\nusage: ptbuild \\[build\\] --profile PROFILE \\[options\\]"},
+	{.text = "ptbuild COMMAND \\[options\\] \\[ARGUMENTS\\]", .indent = 7},
+	{.text = "\ncommands:"},
+	SHOW("{name:<11}", "{summary}", .each = "commands", .indent = 2),
+	{.text = "\noptions of every command:"},
+	{.each = "options", .rows = option_rows},
+	{.text = "\n'ptbuild help COMMAND' tells more about one; 'ptbuild help --man | man -l -' is the manual page."},
+	{0}};
+
+/* ---- the manual page ---- */
+
+static const struct cmd_example statuses[] = {
+	{"0", "success"},
+	{"2", "the command line is wrong"},
+	{"3", "a table, profile or name is wrong"},
+	{"4", "a file could not be downloaded"},
+	{"5", "wrong bytes: a digest, an archive or a wheel"},
+	{"6", "a compiler or build tool failed"},
+	{"7", "what was built is not what was asked for, the combination cannot work, or no sandbox can be made"},
+	{"8", "the machine: disk, memory, permissions, a missing tool"},
+	{"130", "interrupted"},
+	{0}};
+static const struct cmd_example environment[] = {
+	{"PTBUILD_DATA_DIR", "the directory that holds profiles and patches"},
+	{"XDG_CACHE_HOME", "without --cache, the store is its subdirectory ptbuild"},
+	{"PTBUILD_LOWER_STORE", "fallback stores beside those of --lower-store, with colons between them"},
+	{"PTBUILD_STORE_URL", "the remote store, without --store-url"},
+	{"PTBUILD_CCACHE_REMOTE", "the server of the compiler cache, without --ccache-remote"},
+	{"CUDA_HOME", "a CUDA toolkit to look at first, without --root and --cuda-home"},
+	{"NO_COLOR", "any text in it switches colours off, as TERM=dumb does"},
+	{0}};
+static const struct cmd_example files[] = {{"~/.cache/ptbuild", "the store: sources, wheels, build trees"},
+					   {"dist", "where wheels go without --out"},
+					   {0}};
+
+static json_t *pairs_json(const struct cmd_example *x)
+{
+	json_t *list = json_array();
+	for (; x->line; x++)
+		json_array_append_new(list, json_pack("{s:s, s:s}", "name", x->line, "help", x->what));
+	return list;
+}
+
+static json_t *all_json(void)
+{
+	json_t *commands = json_array(), *options = json_array();
+	for (size_t i = 0; cmd_table[i]; i++)
+		json_array_append_new(commands, command_json(cmd_table[i]));
+	add_options(options, cmd_global_options, NULL);
+	return json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o}", "schema", 1, "version", PTBUILD_VERSION, "commands",
+			 commands, "options", options, "exit_status", pairs_json(statuses), "environment",
+			 pairs_json(environment), "files", pairs_json(files));
+}
+
+/* Text as roff takes it: no line may look like a request, and hyphens and backslashes stand for themselves. */
+static void roff(const char *text, struct buf *out)
+{
+	static const char *const escapes[128] = {['\\'] = "\\e", ['-'] = "\\-", ['"'] = "\\(dq", ['~'] = "\\(ti"};
+	if (*text == '.' || *text == '\'')
+		buf_addstr(out, "\\&");
+	for (const char *p = text; *p; p++) {
+		const char *escape = (unsigned char)*p < ARRAY_LEN(escapes) ? escapes[(unsigned char)*p] : NULL;
+		buf_add(out, escape ? escape : p, escape ? strlen(escape) : 1);
+	}
+}
+
+#define ITEM ".TP\n\\\\fB{name}\\\\fR\n{help}\n"
+
+static const struct show man_command[] = {{.text = ".PP\n{}\n", .each = "text"},
+					  {.text = ITEM, .each = "arguments"},
+					  {.text = ITEM, .each = "options"},
+					  {0}};
+static const struct show man_example[] = {{.text = ".TP\n\\\\fB{line}\\\\fR\n{what}\n", .each = "examples"}, {0}};
+static const struct show man_rows[] = {
+	{.text = ".TH PTBUILD 1 \"\" \"ptbuild {version}\" \"User Commands\"\n.SH NAME\nptbuild \\\\- build PyTorch "
+		 "wheels "
+		 "for one exact machine\n.SH SYNOPSIS\n.B ptbuild\n\\[build\\] \\\\-\\\\-profile \\\\fIPROFILE\\\\fR "
+		 "\\[options\\]\n.br\n.B ptbuild\n\\\\fICOMMAND\\\\fR \\[options\\] \\[\\\\fIARGUMENTS\\\\fR\\]\n"
+		 ".SH DESCRIPTION\nptbuild fetches the pinned sources of PyTorch, torchvision and torchaudio and "
+		 "checks "
+		 "their digests. It turns a profile (a list of GPU architectures, a CPU instruction set, a BLAS) into "
+		 "environment variables and CMake cache entries, builds in a sandbox without network access, proves "
+		 "that "
+		 "what was asked for is what was built, and packs a relocatable wheel.\n.SH COMMANDS\n"},
+	{.text = ".SS \"ptbuild {name} {usage}\"\n{summary}.\n", .each = "commands", .rows = man_command},
+	{.text = ".SH OPTIONS OF EVERY COMMAND\n"},
+	{.text = ITEM, .each = "options"},
+	{.text = ".SH EXAMPLES\n"},
+	{.each = "commands", .rows = man_example},
+	{.text = ".SH EXIT STATUS\n"},
+	{.text = ITEM, .each = "exit_status"},
+	{.text = ".SH ENVIRONMENT\n"},
+	{.text = ITEM, .each = "environment"},
+	{.text = ".SH FILES\n"},
+	{.text = ITEM, .each = "files"},
+	{0}};
 
 /* ---- the command itself ---- */
+
+int help_show(struct cmd_context *c, const struct command *cmd, struct err *e)
+{
+	c->wraps = true;
+	return cmd ? cmd_show(c, command_json(cmd), command_rows, e) : cmd_show(c, all_json(), overview_rows, e);
+}
 
 struct help_options {
 	struct cmd_globals global;
@@ -136,7 +197,7 @@ struct help_options {
 static int run_help(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
 	const struct help_options *o = c->options;
-	AUTO_BUF struct buf text = {0};
+	AUTO_BUF struct buf page = {0};
 	if (args->count > 1)
 		return err_set(e, ERR_USAGE, "help takes one command, not %zu", args->count);
 	if (o->man && args->count) {
@@ -144,16 +205,12 @@ static int run_help(struct cmd_context *c, const struct strlist *args, struct er
 		return err_hint(e, "leave one of the two out");
 	}
 	if (o->man) {
-		man_page(&text);
-	} else if (args->count == 0) {
-		help_overview(&text);
-	} else {
-		const struct command *cmd = cmd_find(args->items[0]);
-		if (!cmd)
-			return cmd_unknown(args->items[0], e);
-		help_command(cmd, &text);
+		AUTO_JSON json_t *doc = all_json();
+		show_markup(doc, man_rows, roff, &page);
+		return cmd_write_stdout(&page, e);
 	}
-	return cmd_write_stdout(&text, e);
+	const struct command *cmd = args->count ? cmd_find(args->items[0]) : NULL;
+	return args->count && !cmd ? cmd_unknown(args->items[0], e) : help_show(c, cmd, e);
 }
 
 static const struct arg_def help_options[] = {

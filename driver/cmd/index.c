@@ -2,31 +2,18 @@
 
 #include <jansson.h>
 
-#include "base/path.h"
 #include "base/sys/json.h"
 #include "base/utf8.h"
-#include "cmd/help.h"
+#include "cmd/cmd.h"
 
 struct index_options {
 	struct cmd_globals global;
 	const char *base_url;
 };
 
-static int print_result(struct cmd_context *c, const char *dir, const struct index_result *r, struct err *e)
-{
-	AUTO_BUF struct buf out = {0};
-	if (c->global->json) {
-		AUTO_JSON json_t *doc =
-			json_pack("{s:i, s:o, s:i, s:i, s:i, s:o}", "schema", 1, "dir", json_or_null(dir), "wheels",
-				  (int)r->wheels, "projects", (int)r->projects, "yanked", (int)r->yanked, "indexes",
-				  json_from_strlist(&r->names));
-		return json_print(doc, e);
-	}
-	for (size_t i = 0; i < r->names.count; i++)
-		buf_printf(&out, "%s/\n", path_join(c->arena, dir, r->names.items[i]));
-	buf_printf(&out, "%zu wheels of %zu projects, %zu yanked\n", r->wheels, r->projects, r->yanked);
-	return cmd_write_stdout(&out, e);
-}
+static const struct show rows[] = {{.text = "{dir}/{}/", .each = "indexes"},
+				   {.text = "{wheels} wheels of {projects} projects, {yanked} yanked"},
+				   {0}};
 
 static int index_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
@@ -42,7 +29,12 @@ static int index_main(struct cmd_context *c, const struct strlist *words, struct
 		return err_hint(e, "write the bytes of its path as %%XX");
 	}
 	const struct index_request q = {.dir = words->items[0], .base_url = o->base_url};
-	return index_write(&q, c->run, c->arena, &r, e) < 0 ? -1 : print_result(c, q.dir, &r, e);
+	if (index_write(&q, c->run, c->arena, &r, e) < 0)
+		return -1;
+	json_t *doc = json_pack("{s:i, s:o, s:i, s:i, s:i, s:o}", "schema", 1, "dir", json_or_null(q.dir), "wheels",
+				(int)r.wheels, "projects", (int)r.projects, "yanked", (int)r.yanked, "indexes",
+				json_from_strlist(&r.names));
+	return cmd_show(c, doc, rows, e);
 }
 
 static const struct arg_def index_options[] = {

@@ -1,8 +1,6 @@
 #include <string.h>
-#include <unistd.h>
 
 #include "base/sys/json.h"
-#include "base/term.h"
 #include "cmd/help.h"
 #include "core/plan/plan.h"
 #include "core/variant/matrix.h"
@@ -29,23 +27,14 @@ struct field {
 #name, offsetof(struct row, name), offsetof(struct row, name##_count)                                  \
 	}
 
-/* A section is made as JSON; the text is the same rows as columns. */
 struct section {
-	const char *columns[8]; /* keys shown as text; NULL ends them */
+	struct show show;
 	/* adds the rows; NULL: they are the fields of an array in the tables */
 	int (*add)(const struct tables *t, struct arena *a, json_t *rows, struct err *e);
 	size_t array, count; /* offsets in struct tables */
 	size_t size;         /* of an element */
 	const struct field *fields;
 };
-
-static json_t *strings(const char *const *items, unsigned count)
-{
-	json_t *l = json_array();
-	for (unsigned i = 0; i < count; i++)
-		json_array_append_new(l, json_string(items[i]));
-	return l;
-}
 
 static void put(json_t *row, const char *key, const char *value)
 {
@@ -58,8 +47,8 @@ static void put_fields(json_t *row, const struct field *f, const void *from)
 		const void *at = start + f->offset;
 		if (f->count)
 			json_object_set_new(row, f->key,
-					    strings(*(const char *const *const *)at,
-						    *(const unsigned *)(const void *)(start + f->count)));
+					    json_from_strings(*(const char *const *const *)at,
+							      *(const unsigned *)(const void *)(start + f->count)));
 		else
 			put(row, f->key, *(const char *const *)at);
 	}
@@ -209,24 +198,26 @@ static const struct field toggle_fields[] = {TEXT(toggle_row, package), TEXT(tog
 					     TEXT(toggle_row, until),   LIST(toggle_row, values),
 					     TEXT(toggle_row, why),     {0}};
 
+#define COLUMNS(name, ...)                                                                                             \
+	{                                                                                                              \
+		.each = (name), .columns = { __VA_ARGS__ }                                                             \
+	}
 #define ROWS(array, row)                                                                                               \
 	NULL, offsetof(struct tables, array), offsetof(struct tables, array##_count), sizeof(struct row)
 
 static const struct section sections[SECTIONS] = {
-	[RELEASES] = {.columns = {"name", "pytorch", "torchvision", "torchaudio", "pythons", "toolkits"},
+	[RELEASES] = {COLUMNS("releases", "name", "pytorch", "torchvision", "torchaudio", "pythons", "toolkits"),
 		      .add = add_releases},
-	[MATRICES] = {.columns = {"name", "release", "variants", "refused", "note"}, .add = add_matrices},
-	[PROFILES] = {.columns = {"name", "platform", "gpu", "isa"}, .add = add_profiles},
-	[ISAS] = {{"name", "platform", "flags", "cpus"}, ROWS(isas, isa_row), isa_fields},
-	[GPUS] = {.columns = {"sm", "capability", "cuda_min", "cuda_max", "torch_min", "name", "devices"},
+	[MATRICES] = {COLUMNS("matrices", "name", "release", ">variants", ">refused", "note"), .add = add_matrices},
+	[PROFILES] = {COLUMNS("profiles", "name", "platform", "gpu", "isa"), .add = add_profiles},
+	[ISAS] = {COLUMNS("isas", "name", "platform", "flags", "cpus"), ROWS(isas, isa_row), isa_fields},
+	[GPUS] = {COLUMNS("gpus", "sm", "capability", "cuda_min", "cuda_max", "torch_min", "name", "devices:,"),
 		  .add = add_gpus},
-	[TOOLKITS] = {{"version", "gcc_max", "clang_max", "driver", "driver_floor"},
-		      ROWS(toolkits, toolkit_row),
-		      toolkit_fields},
-	[BLAS] = {{"name", "cmake", "platforms"}, ROWS(blas, blas_row), blas_fields},
-	[TOGGLES] = {{"package", "name", "cpu", "cuda", "mps", "since", "until"},
-		     ROWS(toggles, toggle_row),
-		     toggle_fields},
+	[TOOLKITS] = {COLUMNS("toolkits", "version", "gcc_max", "clang_max", "driver", "driver_floor"),
+		      ROWS(toolkits, toolkit_row), toolkit_fields},
+	[BLAS] = {COLUMNS("blas", "name", "cmake", "platforms"), ROWS(blas, blas_row), blas_fields},
+	[TOGGLES] = {COLUMNS("toggles", "package", "name", "cpu", "cuda", "mps", "since", "until"),
+		     ROWS(toggles, toggle_row), toggle_fields},
 };
 
 #define ASKED(section) ARG_FLAG, offsetof(struct list_options, asked[section]), NULL
@@ -245,33 +236,6 @@ static const struct arg_def list_defs[] = {
 	{0},
 };
 
-static const char *cell(const json_t *row, const char *key, struct arena *a)
-{
-	const json_t *value = json_object_get(row, key);
-	if (json_is_integer(value))
-		return arena_printf(a, "%lld", (long long)json_integer_value(value));
-	if (!json_is_array(value))
-		return json_is_string(value) ? json_string_value(value) : "-";
-	struct strlist l = {0};
-	for (size_t i = 0; i < json_array_size(value); i++)
-		strlist_ref(&l, a, json_string_value(json_array_get(value, i)));
-	return strlist_join(&l, a, strcmp(key, "devices") == 0 ? ", " : " ");
-}
-
-static void print_rows(struct buf *out, const struct term *t, const struct section *s, const json_t *rows,
-		       struct arena *a)
-{
-	size_t count = 0, height = json_array_size(rows) + 1;
-	while (count < ARRAY_LEN(s->columns) && s->columns[count])
-		count++;
-	const char **cells = arena_array(a, height * count, sizeof(*cells));
-	for (size_t i = 0; i < height * count; i++) {
-		const char *key = s->columns[i % count];
-		cells[i] = i < count ? key : cell(json_array_get(rows, i / count - 1), key, a);
-	}
-	term_table(out, t, cells, height, count);
-}
-
 static int add_section(const struct tables *t, const struct section *s, struct arena *a, json_t *rows, struct err *e)
 {
 	if (s->add)
@@ -286,10 +250,9 @@ static int list_main(struct cmd_context *c, const struct strlist *words, struct 
 {
 	const struct list_options *o = c->options;
 	const struct tables *t;
-	struct term term = term_of(STDOUT_FILENO);
 	AUTO_JSON json_t *all = json_pack("{s:i}", "schema", 1);
-	AUTO_BUF struct buf out = {0};
-	size_t asked = 0;
+	struct show shown[2 * SECTIONS + 1] = {0};
+	size_t asked = 0, n = 0;
 	(void)words;
 	if (cmd_tables(c, &t, e) < 0)
 		return -1;
@@ -302,14 +265,12 @@ static int list_main(struct cmd_context *c, const struct strlist *words, struct 
 		json_object_set_new(all, list_defs[i].name, rows);
 		if (add_section(t, &sections[i], c->arena, rows, e) < 0)
 			return -1;
-		if (asked > 1) {
-			buf_addstr(&out, out.len ? "\n" : "");
-			term_style(&out, &term, TERM_BOLD, list_defs[i].name);
-			buf_addc(&out, '\n');
-		}
-		print_rows(&out, &term, &sections[i], rows, c->arena);
+		if (asked > 1)
+			shown[n++] =
+				(struct show){.text = arena_printf(c->arena, "\n%s", list_defs[i].name), .bold = true};
+		shown[n++] = sections[i].show;
 	}
-	return c->global->json ? json_print(all, e) : cmd_write_stdout(&out, e);
+	return cmd_show(c, json_incref(all), shown, e);
 }
 
 const struct command command_list = {

@@ -107,10 +107,11 @@ static int choose(struct cmd_context *c, const struct strlist *words, struct ci_
 }
 
 /* What is compiled is counted, not supposed. */
-static void print_waves(struct buf *out, const struct ci_plan *p)
+static json_t *waves_json(const struct ci_plan *p)
 {
+	json_t *waves = json_array();
 	for (unsigned wave = 1; wave <= p->waves; wave++) {
-		size_t jobs = 0, cpu = 0, gpu = 0;
+		json_int_t jobs = 0, cpu = 0, gpu = 0;
 		for (size_t i = 0; i < p->count; i++) {
 			jobs += p->jobs[i].wave == wave;
 			/* Shards compile one set together; what their last job would is compiled then. */
@@ -119,41 +120,28 @@ static void print_waves(struct buf *out, const struct ci_plan *p)
 			cpu += first && p->jobs[i].makes_cpu;
 			gpu += first && p->jobs[i].makes_gpu;
 		}
-		buf_printf(out, "wave %u: %zu job%s ", wave, jobs, jobs == 1 ? "" : "s");
-		if (cpu + gpu)
-			buf_printf(out, "compile%s C++ units for %zu instruction set%s and GPU units for %zu list%s\n",
-				   jobs == 1 ? "s" : "", cpu, cpu == 1 ? "" : "s", gpu, gpu == 1 ? "" : "s");
-		else
-			buf_printf(out, "find%s everything compiled\n", jobs == 1 ? "s" : "");
+		json_array_append_new(waves, json_pack("{s:i, s:I, s:I, s:I, s:I, s:b}", "wave", wave, "jobs", jobs,
+						       "cpu", cpu, "gpu", gpu, "all", cpu + gpu, "one", jobs == 1));
 	}
+	return waves;
 }
 
-static int print_table(const struct ci_plan *p, struct arena *a, struct err *e)
-{
-	AUTO_BUF struct buf out = {0};
-	size_t width = strlen("shares");
-	for (size_t i = 0; i < p->count; i++) {
-		const char *share = *p->jobs[i].gpu_cache ? p->jobs[i].gpu_cache : p->jobs[i].cpu_cache;
-		width = strlen(share) > width ? strlen(share) : width;
-	}
-	print_waves(&out, p);
-	buf_printf(&out, "wave  %-*s  runs on / variants\n", (int)width, "shares");
-	for (size_t i = 0; i < p->count; i++) {
-		const struct ci_job *j = &p->jobs[i];
-		struct strlist labels = {0};
-		for (unsigned k = 0; k < j->runner->labels_count; k++)
-			strlist_ref(&labels, a, j->runner->labels[k]);
-		buf_printf(&out, "%-4u  %-*s  %s / %s\n", j->wave, (int)width,
-			   *j->gpu_cache ? j->gpu_cache : j->cpu_cache, strlist_join(&labels, a, ","),
-			   strlist_join(&j->variants, a, " "));
-	}
-	return cmd_write_stdout(&out, e);
-}
+static const struct show table_rows[] = {
+	{.text = "wave {wave}: {jobs} job{jobs:s} compile[{?one}s] C++ units for {cpu} instruction set{cpu:s} and GPU "
+		 "units for {gpu} list{gpu:s}{?all}",
+	 .each = "-waves"},
+	{.text = "wave {wave}: {jobs} job{jobs:s} find[{?one}s] everything compiled{!all}", .each = "-waves"},
+	{.each = "jobs",
+	 .columns = {"wave", "shares=[{gpu_cache}][{!gpu_cache}{cpu_cache}]", "runs on={runs_on}", "variants"}},
+	{0}};
 
 static int print(struct cmd_context *c, const struct ci_plan *p, const char *format, struct err *e)
 {
-	if (strcmp(format, "table") == 0)
-		return print_table(p, c->arena, e);
+	if (strcmp(format, "table") == 0) {
+		json_t *table = ci_json(p);
+		json_object_set_new(table, "-waves", waves_json(p));
+		return cmd_show(c, table, table_rows, e);
+	}
 	if (strcmp(format, "slurm") == 0) {
 		AUTO_BUF struct buf out = {0};
 		return ci_slurm(p, &out, e) < 0
@@ -167,9 +155,9 @@ static int print(struct cmd_context *c, const struct ci_plan *p, const char *for
 }
 
 /* A single word that does not look like a variant names a matrix. */
-static int take_words(struct cmd_context *c, const struct strlist *args, struct strlist *words, struct err *e)
+static int take_words(struct cmd_context *c, const struct strlist *args, struct matrix_options *o,
+		      struct strlist *words, struct err *e)
 {
-	struct matrix_options *o = (struct matrix_options *)c->options;
 	strlist_append(words, c->arena, args);
 	if (words->count == 1 && !variant_looks_like(words->items[0]) && !o->base.select.matrix) {
 		o->base.select.matrix = words->items[0];
@@ -283,13 +271,15 @@ static int check_globals(struct cmd_context *c, const char *format, struct err *
 
 static int run_ci(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
-	const struct matrix_options *o = c->options;
+	struct matrix_options *o = arena_alloc(c->arena, sizeof(*o));
 	const struct ci_tables *t, *own = NULL;
 	const char *format, *dir;
 	struct strlist words = {0};
 	struct ci_choice *choices;
 	struct ci_plan p;
 	size_t count;
+	*o = *(const struct matrix_options *)c->options;
+	c->options = o;
 	format = o->format ? o->format : c->global->json ? "json" : "table";
 	if (c->global->json && !is_json(format)) {
 		err_set(e, ERR_USAGE, "--json and --format %s cannot be used together", format);
@@ -300,7 +290,7 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 				   : matrix_status(c, o->status, format, e);
 	if (strcmp(format, "html") == 0)
 		return err_set(e, ERR_USAGE, "--format html shows a run: it goes with --status DIR");
-	if (check_globals(c, format, e) < 0 || take_words(c, args, &words, e) < 0 ||
+	if (check_globals(c, format, e) < 0 || take_words(c, args, o, &words, e) < 0 ||
 	    choose(c, &words, &choices, &count, e) < 0)
 		return -1;
 	if (cmd_profiles_dir(c, &dir, e) < 0 || ci_tables_load(dir, c->arena, &t, e) < 0)

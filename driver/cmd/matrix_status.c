@@ -7,13 +7,12 @@
 #include <unistd.h>
 
 #include "base/path.h"
+#include "base/size.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/utf8.h"
-#include "cmd/help.h"
 #include "cmd/matrix.h"
-#include "step/pipeline/progress.h"
-#include "step/watch/report_matrix.h"
+#include "step/watch/report_pages.h"
 
 #define STATE_MAX_BYTES (1u << 20)
 #define LOG_TAIL 16384
@@ -34,12 +33,6 @@ struct run_dir {
 static bool is_name(const char *s)
 {
 	return s && *s && *s != '.' && !strchr(s, '/');
-}
-
-static const char *text_of(const json_t *o, const char *key)
-{
-	const char *s = json_string_value(json_object_get(o, key));
-	return s ? s : "";
 }
 
 static int64_t number_of(const json_t *o, const char *key)
@@ -116,7 +109,7 @@ static json_t *made_of(struct run_dir *r, const char *id, const char *variant)
 	const char *page = path_join(r->arena, at, "build.html");
 	r->hits += (uint64_t)number_of(cache, "hits");
 	r->misses += (uint64_t)number_of(cache, "misses");
-	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "wheel", text_of(record, "wheel"), "bytes",
+	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "wheel", json_text(record, "wheel"), "bytes",
 			 (json_int_t)number_of(record, "bytes"), "hits", (json_int_t)number_of(cache, "hits"), "misses",
 			 (json_int_t)number_of(cache, "misses"), "remote_hits",
 			 (json_int_t)number_of(cache, "remote_hits"), "page",
@@ -140,7 +133,7 @@ static int64_t line_number(const struct kvlist *lines, const char *key)
 
 static int add_job(struct run_dir *r, json_t *job, struct err *e)
 {
-	const char *id = text_of(job, "id");
+	const char *id = json_text(job, "id");
 	json_t *made = json_object();
 	bool all = true;
 	size_t i;
@@ -187,45 +180,38 @@ static const char *share(uint64_t hits, uint64_t misses, struct arena *a)
 static const char *duration(uint64_t seconds, struct arena *a)
 {
 	char text[64];
-	progress_duration(text, sizeof(text), (double)seconds);
+	size_time(text, sizeof(text), (double)seconds);
 	return arena_strdup(a, text);
 }
 
-static struct report_row row_of(const struct run_dir *r, const json_t *job, const char *variant)
+static json_t *row_json(const struct run_dir *r, const json_t *job, const char *variant)
 {
 	struct arena *a = r->arena;
-	const json_t *run = json_object_get(job, "run");
-	const json_t *made = json_object_get(json_object_get(run, "made"), variant);
+	const json_t *run = json_object_get(job, "run"), *made = json_object_get(json_object_get(run, "made"), variant);
 	const int64_t seconds = number_of(run, "seconds"), bytes = number_of(made, "bytes");
-	return (struct report_row){
-		.state = text_of(run, "state"),
-		.variant = strchr(text_of(job, "shard"), '/')
-				   ? arena_printf(a, "%s shard %s", variant, text_of(job, "shard"))
-				   : variant,
-		.wave = arena_printf(a, "%" PRId64, number_of(job, "wave")),
-		.time = seconds ? duration((uint64_t)seconds, a) : "",
-		.hits = share((uint64_t)number_of(made, "hits"), (uint64_t)number_of(made, "misses"), a),
-		.size = bytes ? arena_printf(a, "%.1f MB", (double)bytes / 1e6) : "",
-		.node = text_of(run, "node"),
-		.why = text_of(run, "why"),
-		.page = text_of(made, "page"),
-		.log = text_of(run, "log"),
-	};
+	const char *name = strchr(json_text(job, "shard"), '/')
+				   ? arena_printf(a, "%s shard %s", variant, json_text(job, "shard"))
+				   : variant;
+	return json_pack("{s:s, s:s, s:I, s:o, s:s, s:o, s:s, s:s, s:s, s:s}", "state", json_text(run, "state"),
+			 "variant", name, "wave", (json_int_t)number_of(job, "wave"), "time",
+			 json_or_null(seconds ? duration((uint64_t)seconds, a) : NULL), "hits",
+			 share((uint64_t)number_of(made, "hits"), (uint64_t)number_of(made, "misses"), a), "size",
+			 json_or_null(bytes ? arena_printf(a, "%.1f MB", (double)bytes / 1e6) : NULL), "node",
+			 json_text(run, "node"), "why", json_text(run, "why"), "page", json_text(made, "page"), "log",
+			 json_text(run, "log"));
 }
 
-static struct report_row *rows_of(const struct run_dir *r, size_t *ret_count)
+static json_t *rows_json(const struct run_dir *r)
 {
-	size_t n = 0, i, k;
+	json_t *rows = json_array();
+	size_t i, k;
 	const json_t *job, *variant;
-	json_array_foreach(r->jobs, i, job) n += json_array_size(json_object_get(job, "variants"));
-	struct report_row *rows = arena_array(r->arena, n + 1, sizeof(*rows));
-	*ret_count = 0;
 	json_array_foreach(r->jobs, i, job)
 	{
 		json_array_foreach(json_object_get(job, "variants"), k, variant)
 		{
 			const char *name = json_string_value(variant);
-			rows[(*ret_count)++] = row_of(r, job, name ? name : "");
+			json_array_append_new(rows, row_json(r, job, name ? name : ""));
 		}
 	}
 	return rows;
@@ -241,60 +227,25 @@ static const char *summary_of(const struct run_dir *r)
 	return arena_printf(r->arena, "%s of %zu jobs", strlist_join(&parts, r->arena, ", "), json_array_size(r->jobs));
 }
 
-static void put_cell(struct buf *out, const char *text, size_t width, bool right)
-{
-	buf_printf(out, "%*s  ", right ? (int)width : -(int)width, *text ? text : "-");
-}
+static const struct show status_rows[] = {
+	{.text = "{matrix}: {-summary}"},
+	{.each = "-rows",
+	 .columns = {"state", "variant", ">wave", ">time", ">hits", ">size", "node", "why", "see=[{?why}{log}]"}},
+	{0}};
 
-static void put_table(const struct run_dir *r, const struct report_row *rows, size_t count, struct buf *out)
+static json_t *document(const struct run_dir *r)
 {
-	size_t width = strlen("variant");
-	for (size_t i = 0; i < count; i++)
-		width = strlen(rows[i].variant) > width ? strlen(rows[i].variant) : width;
-	buf_printf(out, "%s: %s\n", r->name, summary_of(r));
-	buf_printf(out, "%-7s  %-*s  %4s  %9s  %6s  %9s  %s\n", "state", (int)width, "variant", "wave", "time", "hits",
-		   "size", "node");
-	for (size_t i = 0; i < count; i++) {
-		const struct report_row *w = &rows[i];
-		put_cell(out, w->state, 7, false);
-		put_cell(out, w->variant, width, false);
-		put_cell(out, w->wave, 4, true);
-		put_cell(out, w->time, 9, true);
-		put_cell(out, w->hits, 6, true);
-		put_cell(out, w->size, 9, true);
-		buf_printf(out, "%s\n", *w->node ? w->node : "-");
-		if (*w->why)
-			buf_printf(out, "  %s\n", w->why);
-		if (*w->why && *w->log)
-			buf_printf(out, "  see %s\n", path_join(r->arena, r->dir, w->log));
-	}
-}
-
-static void put_page(const struct run_dir *r, const struct report_row *rows, size_t count, struct buf *out)
-{
-	const struct report_tile tiles[] = {
-		{arena_printf(r->arena, "%zu of %zu", r->by[0], json_array_size(r->jobs)), "jobs done"},
-		{arena_printf(r->arena, "%zu", r->by[3] + r->by[4]), "failed or lost"},
-		{duration(r->seconds, r->arena), "of all jobs together"},
-		{r->hits + r->misses ? share(r->hits, r->misses, r->arena) : "-", "of compiled units from the cache"},
-	};
-	report_matrix(&(struct report_matrix){.title = r->name,
-					      .summary = summary_of(r),
-					      .tiles = tiles,
-					      .tiles_count = sizeof(tiles) / sizeof(*tiles),
-					      .rows = rows,
-					      .rows_count = count},
-		      out);
-}
-
-static int print_json(const struct run_dir *r, struct err *e)
-{
-	AUTO_JSON json_t *counts = json_object();
+	json_t *counts = json_object();
+	struct arena *a = r->arena;
+	const char *done = arena_printf(a, "%zu of %zu", r->by[0], json_array_size(r->jobs)),
+		   *failed = arena_printf(a, "%zu", r->by[3] + r->by[4]), *hits = share(r->hits, r->misses, a);
 	for (size_t i = 0; i < STATES; i++)
 		json_object_set_new(counts, states[i], json_integer((json_int_t)r->by[i]));
-	AUTO_JSON json_t *doc = json_pack("{s:i, s:o, s:O, s:O}", "schema", 1, "matrix", json_or_null(r->name),
-					  "counts", counts, "jobs", r->jobs);
-	return json_print(doc, e);
+	return json_pack("{s:i, s:o, s:o, s:O, s:o, s:s, s:[{s:s,s:s}, {s:s,s:s}, {s:s,s:s}, {s:s,s:s}]}", "schema", 1,
+			 "matrix", json_or_null(r->name), "counts", counts, "jobs", r->jobs, "-rows", rows_json(r),
+			 "-summary", summary_of(r), "-tiles", "value", done, "what", "jobs done", "value", failed,
+			 "what", "failed or lost", "value", duration(r->seconds, a), "what", "of all jobs together",
+			 "value", *hits ? hits : "-", "what", "of compiled units from the cache");
 }
 
 int matrix_status(struct cmd_context *c, const char *dir, const char *format, struct err *e)
@@ -303,7 +254,7 @@ int matrix_status(struct cmd_context *c, const char *dir, const char *format, st
 	AUTO_BUF struct buf out = {0};
 	struct run_dir r = {.arena = c->arena, .dir = dir};
 	const char *path = path_join(c->arena, dir, "jobs.json");
-	size_t i, count;
+	size_t i;
 	json_t *job;
 	if (!fs_exists(TRUSTED, path)) {
 		err_set(e, ERR_CONFIG, "not the directory of a run: '%s' lacks jobs.json", dir);
@@ -312,19 +263,20 @@ int matrix_status(struct cmd_context *c, const char *dir, const char *format, st
 	if (json_read(TRUSTED, path, &doc, e) < 0)
 		return -1;
 	r.jobs = json_object_get(doc, "jobs");
-	r.name = text_of(doc, "matrix");
+	r.name = json_text(doc, "matrix");
 	if (!json_is_array(r.jobs))
 		return err_set(e, ERR_INTEGRITY, "'%s' is not a list of jobs", path);
 	json_array_foreach(r.jobs, i, job) if (add_job(&r, job, e) < 0) return -1;
-	if (strcmp(format, "json") == 0)
-		return print_json(&r, e);
-	const struct report_row *rows = rows_of(&r, &count);
+	AUTO_JSON json_t *all = document(&r);
 	if (strcmp(format, "html") == 0) {
-		put_page(&r, rows, count, &out);
+		report_matrix(all, &out);
 		return fs_write_all(STDOUT_FILENO, buf_cstr(&out), out.len, "standard output", e);
 	}
-	if (strcmp(format, "table") != 0)
+	if (strcmp(format, "table") != 0 && strcmp(format, "json") != 0)
 		return err_set(e, ERR_USAGE, "--status can be shown as table, json or html, not as %s", format);
-	put_table(&r, rows, count, &out);
-	return cmd_write_stdout(&out, e);
+	if (strcmp(format, "table") == 0)
+		return cmd_show(c, json_incref(all), status_rows, e);
+	c->shown = true;
+	show_strip(all);
+	return json_print(all, e);
 }

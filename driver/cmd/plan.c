@@ -1,10 +1,7 @@
 #include <string.h>
-#include <unistd.h>
 
 #include "base/sys/json.h"
-#include "base/term.h"
 #include "cmd/cost.h"
-#include "cmd/help.h"
 #include "cmd/matrix.h"
 #include "core/machine/fit.h"
 #include "step/pipeline/torch.h"
@@ -24,15 +21,12 @@ static const struct arg_def plan_only[] = {
 	{0},
 };
 
-/* Plans are printed into this one by one: a matrix has too many to hold at once. */
 struct output {
 	const struct cmd_context *c;
 	enum plan_detail detail;
-	struct term term;
 	const struct hardware_facts *facts;
 	const struct hardware *machine;
 	json_t *all; /* array */
-	struct buf text;
 	size_t refused;
 	enum err_kind worst;
 	/* of the last variant */
@@ -101,77 +95,67 @@ static int make_plan(struct cmd_context *c, const struct selection *s, const str
 static void output_release(struct output *o)
 {
 	json_decref(o->all);
-	buf_release(&o->text);
 }
 
-static void put_line(struct output *o, const char *name, const char *value)
+/* Root, time and disk. That the keys are not those of a build, the world's line says where all has to fit a screen. */
+static void add_needs(json_t *doc, const struct output *o, const struct strlist *lack, const struct cmd_cost *k,
+		      struct arena *a)
 {
-	const size_t width = o->detail == PLAN_CHANGES && !o->term.width ? TERM_WIDTH : o->term.width;
-	buf_printf(&o->text, "  %-14s", name);
-	term_wrap(&o->text, value, 16, 16, width);
-}
-
-/* That the keys above are not those of a build, and why. Where all has to fit a screen the world's line says it. */
-static void put_lack(struct output *o, const struct strlist *lack)
-{
-	bool root = strlist_contains(lack, "root"), torch = strlist_contains(lack, "torch");
-	if (o->detail != PLAN_CHANGES && (root || torch))
-		put_line(o, "keys",
-			 root && torch ? "a build's also count the tools of its root, and its torch"
-			 : root        ? "a build's also count the tools of its root"
-				       : "a build's also count its torch");
-}
-
-/* What it stands on, and what it takes. */
-static void put_needs(struct output *o, const struct strlist *lack, const struct cmd_cost *k, struct arena *a)
-{
+	const bool root = strlist_contains(lack, "root"), torch = strlist_contains(lack, "torch");
+	const char *keys = root && torch ? "the tools of its root, and its torch"
+			   : root        ? "the tools of its root"
+			   : torch       ? "its torch"
+					 : NULL;
+	const char *world = NULL;
 	if (o->root.world)
-		put_line(o, "world",
-			 arena_printf(a, "%s, %s%s", o->root.world->name, o->root.made ? "made" : "not made yet",
-				      strlist_contains(lack, "root") ? "; not in the keys" : ""));
+		world = arena_printf(a, "%s, %s%s", o->root.world->name, o->root.made ? "made" : "not made yet",
+				     root ? "; not in the keys" : "");
 	else if (*o->no_world.msg)
-		put_line(o, "world", arena_printf(a, "none: %s", o->no_world.msg));
-	put_line(o, "downloads", cost_downloads_text(&k->downloads, a));
-	put_line(o, "time", cmd_cost_time(k, a));
+		world = arena_printf(a, "none: %s", o->no_world.msg);
+	json_object_set_new(doc, "-keys", json_or_null(o->detail == PLAN_CHANGES ? NULL : keys));
+	json_object_set_new(doc, "-world", json_or_null(world));
+	json_object_set_new(doc, "-downloads", json_string(cost_downloads_text(&k->downloads, a)));
+	json_object_set_new(doc, "-time", json_string(cmd_cost_time(k, a)));
 }
 
-static void put_plan(struct output *o, const struct plan *p, const struct strlist *lack, const struct cmd_cost *k,
+#define ROW(label, text) SHOW(label, text, .indent = 2)
+
+static const struct show needs_rows[] = {ROW("keys", "a build's also count {-keys}"),
+					 ROW("world", "{-world}"),
+					 ROW("downloads", "{-downloads}"),
+					 ROW("time", "{-time}"),
+					 {0}};
+static const struct show refused_rows[] = {ROW("refused", "{error.message}[\n{error.hint}]"), {0}};
+static const struct show one_rows[] = {
+	{.rows = plan_rows}, {.rows = refused_rows}, {.rows = needs_rows}, {.text = "\n{-cost}"}, {0}};
+static const struct show all_rows[] = {{.each = "", .rows = one_rows}, {0}};
+
+static void add_plan(struct output *o, const struct plan *p, const struct strlist *lack, const struct cmd_cost *k,
 		     struct arena *a)
 {
 	struct fit fit;
+	json_t *doc = o->detail == PLAN_REASONS ? plan_json_explained(p) : plan_json(p);
 	if (o->machine)
 		fit_of(&p->runs_on, o->c->root, o->facts, o->machine, a, &fit);
-	if (o->c->global->json) {
-		json_t *world = cmd_world_json(&o->root);
-		json_t *doc = o->detail == PLAN_REASONS ? plan_json_explained(p) : plan_json(p);
-		json_object_set_new(doc, "this_machine", o->machine ? fit_json(&fit) : json_null());
-		json_object_set_new(doc, "world", world);
-		json_object_set_new(doc, "keys_lack", json_from_strlist(lack));
-		json_object_set_new(doc, "cost", cost_json(&k->cost, &k->downloads, k->jobs));
-		json_array_append_new(o->all, doc);
-		return;
+	cmd_add_runs_on(doc, &p->runs_on, o->machine ? &fit : NULL);
+	json_object_set_new(doc, "world", cmd_world_json(&o->root));
+	json_object_set_new(doc, "keys_lack", json_from_strlist(lack));
+	json_object_set_new(doc, "cost", cost_json(&k->cost, &k->downloads, k->jobs));
+	if (!o->c->global->json) {
+		plan_words(doc, p, o->detail);
+		add_needs(doc, o, lack, k, a);
 	}
-	buf_printf(&o->text, "%s%s", o->text.len ? "\n" : "",
-		   plan_text(p, o->detail, &o->term, o->machine ? fit_text(&fit, a) : NULL, a));
-	put_lack(o, lack);
-	put_needs(o, lack, k, a);
+	json_array_append_new(o->all, doc);
 }
 
 /* A variant of a matrix that cannot be built is listed with the reason. */
-static void put_refusal(struct output *o, const struct selection *s, const struct err *why, struct arena *a)
+static void add_refusal(struct output *o, const struct selection *s, const struct err *why, struct arena *a)
 {
-	const char *name = variant_name(&s->variant, a);
 	o->refused++;
 	o->worst = why->kind > o->worst ? why->kind : o->worst;
-	if (!o->c->global->json) {
-		buf_printf(&o->text, "%s%s\n  refused       %s\n", o->text.len ? "\n" : "", name, why->msg);
-		if (*why->hint)
-			buf_printf(&o->text, "                %s\n", why->hint);
-		return;
-	}
-	json_array_append_new(o->all,
-			      json_pack("{s:i, s:s, s:s, s:s, s:o}", "schema", PLAN_SCHEMA, "variant", name, "package",
-					s->variant.package, "release", s->release->name, "error", cmd_error_json(why)));
+	json_array_append_new(o->all, json_pack("{s:i, s:s, s:s, s:s, s:o}", "schema", PLAN_SCHEMA, "variant",
+						variant_name(&s->variant, a), "package", s->variant.package, "release",
+						s->release->name, "error", cmd_error_json(why)));
 }
 
 /* The root of the variant, looked at once for those of a group. */
@@ -209,12 +193,12 @@ static int put_one(struct cmd_context *c, const struct selection *s, struct cmd_
 	    (!options->online || cmd_needs_network(c, p, e) == 0)) {
 		if (cmd_cost(c, p, &o->root, torch, &scratch, &cost, e) < 0)
 			return -1;
-		put_plan(o, p, &lack, &cost, &scratch);
+		add_plan(o, p, &lack, &cost, &scratch);
 		return 0;
 	}
 	if (!matrix || (e->kind != ERR_POLICY && e->kind != ERR_CONFIG))
 		return -1;
-	put_refusal(o, s, e, &scratch);
+	add_refusal(o, s, e, &scratch);
 	err_clear(e);
 	return 0;
 }
@@ -249,7 +233,7 @@ static int read_machine(struct cmd_context *c, const struct selections *chosen, 
 }
 
 /* JSON is an array of plans alone, so there the cost goes to standard error. */
-static int put_cost(struct cmd_context *c, const struct selections *chosen, struct output *o, struct err *e)
+static int add_cost(struct cmd_context *c, const struct selections *chosen, struct output *o, struct err *e)
 {
 	const struct cmd_select_base *base = c->options;
 	const char *cost;
@@ -258,22 +242,15 @@ static int put_cost(struct cmd_context *c, const struct selections *chosen, stru
 	if (c->global->json)
 		log_info(c->run->log, "%s", cost);
 	else
-		buf_printf(&o->text, "\n%s\n", cost);
+		json_array_append_new(o->all, json_pack("{s:s}", "-cost", cost));
 	return 0;
-}
-
-static int print_output(const struct output *o, bool as_array, struct err *e)
-{
-	if (!o->c->global->json)
-		return cmd_write_stdout(&o->text, e);
-	return json_print(as_array ? o->all : json_array_get(o->all, 0), e);
 }
 
 static int plan_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	const struct plan_command_options *options = c->options;
 	const char *matrix = options->base.select.matrix;
-	CLEANUP(output_release) struct output o = {.c = c, .term = term_of(STDOUT_FILENO), .all = json_array()};
+	CLEANUP(output_release) struct output o = {.c = c, .all = json_array()};
 	o.detail = options->explain ? PLAN_REASONS : options->all ? PLAN_ALL : PLAN_CHANGES;
 	struct selections chosen;
 	struct cmd_root_group *const *groups;
@@ -283,9 +260,11 @@ static int plan_main(struct cmd_context *c, const struct strlist *words, struct 
 	for (size_t i = 0; i < chosen.count; i++)
 		if (put_one(c, &chosen.items[i], groups[i], matrix != NULL, &o, e) < 0)
 			return -1;
-	if (matrix && put_cost(c, &chosen, &o, e) < 0)
+	if (matrix && add_cost(c, &chosen, &o, e) < 0)
 		return -1;
-	if (print_output(&o, matrix || chosen.count > 1, e) < 0)
+	const bool one = !matrix && chosen.count == 1;
+	c->wraps = o.detail == PLAN_CHANGES;
+	if (cmd_show(c, json_incref(one ? json_array_get(o.all, 0) : o.all), one ? one_rows : all_rows, e) < 0)
 		return -1;
 	if (!o.refused)
 		return 0;

@@ -9,53 +9,28 @@
 #include "base/sys/json.h"
 #include "base/utf8.h"
 #include "cmd/build.h"
-#include "cmd/help.h"
+
+static const struct show wheels_rows[] = {
+	{.text = "{wheel}", .each = "", .rows = (const struct show[]){SHOW("sha256", "{sha256}", .indent = 2), {0}}},
+	{0}};
 
 static int print_wheels(struct cmd_context *c, const struct pack_result *results, size_t count, struct err *e)
 {
-	AUTO_JSON json_t *all = json_array();
-	AUTO_BUF struct buf out = {0};
-	for (size_t i = 0; i < count; i++) {
-		const struct pack_result *r = &results[i];
-		json_array_append_new(all, json_pack("{s:s,s:s,s:I}", "wheel", r->path, "sha256", r->sha256, "bytes",
-						     (json_int_t)r->bytes));
-		buf_printf(&out, "%s\n  sha256    %s\n", r->path, r->sha256);
-	}
-	if (c->global->json)
-		return json_print(all, e);
-	return c->global->quiet ? 0 : cmd_write_stdout(&out, e);
-}
-
-static bool is_given(const struct arg_def *d, const void *options)
-{
-	const char *field = (const char *)options + d->offset;
-	switch (d->type) {
-	case ARG_FLAG:
-		return *(const bool *)field;
-	case ARG_STRING:
-		return *(const char *const *)field != NULL;
-	case ARG_LIST:
-		return ((const struct strlist *)field)->count > 0;
-	case ARG_PAIRS:
-		return ((const struct kvlist *)field)->count > 0;
-	default:
-		return *(const unsigned *)field > 0;
-	}
+	json_t *all = json_array();
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(all, json_pack("{s:o,s:s,s:I}", "wheel", json_or_null(results[i].path), "sha256",
+						     results[i].sha256, "bytes", (json_int_t)results[i].bytes));
+	return cmd_show(c, all, wheels_rows, e);
 }
 
 /* A wheel is copied as it is: what it is made of is chosen no more, and without its record there is no provenance
  * that could be signed. */
 static int refuse_options(const struct cmd_context *c, struct err *e)
 {
-	static const struct arg_def *const tables[] = {cmd_select_options, cmd_plan_options, cmd_build_options};
-	for (size_t i = 0; i < ARRAY_LEN(tables); i++)
-		for (const struct arg_def *d = tables[i]; d->name; d++)
-			if (strcmp(d->name, "metadata-rev") != 0 && is_given(d, c->options)) {
-				err_set(e, ERR_USAGE, "repack of a wheel does not take --%s", d->name);
-				return err_hint(e, "it has an effect on variants, whose wheels are in the store: "
-						   "'ptbuild repack VARIANT --metadata-rev N'");
-			}
-	return 0;
+	if (cmd_refuse(c, "repack of a wheel", " metadata-rev ", e) == 0)
+		return 0;
+	return err_hint(e, "it has an effect on variants, whose wheels are in the store: 'ptbuild repack VARIANT "
+			   "--metadata-rev N'");
 }
 
 static int repack_wheels(struct cmd_context *c, const struct strlist *wheels, unsigned rev, struct err *e)
@@ -79,7 +54,7 @@ static int repack_wheels(struct cmd_context *c, const struct strlist *wheels, un
 			     0644, e) < 0)
 			return -1;
 	}
-	return print_wheels(c, results, wheels->count, e);
+	return c->global->quiet && !c->global->json ? 0 : print_wheels(c, results, wheels->count, e);
 }
 
 /* All words again: the variant's name alone leads to another release, or to no profile file. */

@@ -82,23 +82,23 @@ int cmd_root_named(struct cmd_context *c, const struct world **ret, struct err *
 	return 0;
 }
 
-/* What variants stand on that are alike in all that decides it. */
-struct stand {
+/* The root of variants that are alike in all that decides it. */
+struct root_choice {
 	const char *alike;
 	const struct world *world; /* NULL: no world's root */
 	struct err why;            /* they can stand on none; empty: they can */
 };
 
-struct stands {
+struct root_choices {
 	const struct tables *tables;
 	const char *platform;      /* of this machine */
 	bool foreign;              /* of other platforms, too: nothing is made */
 	const struct world *named; /* by --root; NULL: by the releases' tables */
-	struct stand *items;
+	struct root_choice *items;
 	size_t count;
 };
 
-static const struct world *loaded(const struct stands *s, const char *name, const char *platform)
+static const struct world *loaded(const struct root_choices *s, const char *name, const char *platform)
 {
 	for (size_t i = 0; i < s->count; i++)
 		if (s->items[i].world && strcmp(s->items[i].world->name, name) == 0 &&
@@ -108,7 +108,7 @@ static const struct world *loaded(const struct stands *s, const char *name, cons
 }
 
 /* A Python that is a part of its own brings no packages: its build takes them from the package's locked list. */
-static int check_packages(const struct cmd_context *c, const struct stands *s, const struct selection *one,
+static int check_packages(const struct cmd_context *c, const struct root_choices *s, const struct selection *one,
 			  const struct world *w, struct err *e)
 {
 	const struct world_part *part = world_python_part(w);
@@ -124,8 +124,8 @@ static int check_packages(const struct cmd_context *c, const struct stands *s, c
 }
 
 /* The world that is named, for the platform, if it has what is asked for. */
-static int find_named(struct cmd_context *c, const struct stands *s, const struct selection *one, const char *platform,
-		      struct world_wanted want, const struct world **ret, struct err *e)
+static int find_named(struct cmd_context *c, const struct root_choices *s, const struct selection *one,
+		      const char *platform, struct world_wanted want, const struct world **ret, struct err *e)
 {
 	*ret = strcmp(s->named->platform, platform) == 0 ? s->named : loaded(s, s->named->name, platform);
 	if (!*ret && load_world(c, s->named->name, platform, ret, e) < 0)
@@ -159,7 +159,7 @@ static const char *nearest_with_world(const struct cmd_context *c, const struct 
 	return NULL;
 }
 
-static int find_world(struct cmd_context *c, const struct stands *s, const struct selection *one,
+static int find_world(struct cmd_context *c, const struct root_choices *s, const struct selection *one,
 		      const struct world **ret, struct err *e)
 {
 	const struct variant *v = &one->variant;
@@ -208,8 +208,8 @@ static const char *alike(const struct selection *one, struct arena *a)
 }
 
 /* Looked up once for all that are alike; a matrix has hundreds. */
-static int find_stand(struct cmd_context *c, struct stands *s, const struct selection *one, const struct stand **ret,
-		      struct err *e)
+static int find_choice(struct cmd_context *c, struct root_choices *s, const struct selection *one,
+		       const struct root_choice **ret, struct err *e)
 {
 	const char *words = alike(one, c->arena);
 	for (size_t i = 0; i < s->count; i++)
@@ -217,7 +217,7 @@ static int find_stand(struct cmd_context *c, struct stands *s, const struct sele
 			*ret = &s->items[i];
 			return 0;
 		}
-	struct stand *x = &s->items[s->count];
+	struct root_choice *x = &s->items[s->count];
 	x->alike = words;
 	if (find_world(c, s, one, &x->world, &x->why) < 0 && x->why.kind != ERR_POLICY) {
 		*e = x->why;
@@ -228,13 +228,13 @@ static int find_stand(struct cmd_context *c, struct stands *s, const struct sele
 	return 0;
 }
 
-static bool together(const struct cmd_root_group *g, const struct stand *x)
+static bool together(const struct cmd_root_group *g, const struct root_choice *x)
 {
 	return strcmp(g->why.msg, x->why.msg) == 0 && (*x->why.msg || g->world == x->world);
 }
 
 static struct cmd_root_group *group_for(struct cmd_context *c, struct cmd_root_group *groups, size_t *count,
-					const struct stand *x, size_t most)
+					const struct root_choice *x, size_t most)
 {
 	size_t i = 0;
 	while (i < *count && !together(&groups[i], x))
@@ -251,7 +251,7 @@ static struct cmd_root_group *group_for(struct cmd_context *c, struct cmd_root_g
 static int group(struct cmd_context *c, const struct selections *s, bool foreign, struct cmd_root_group **ret,
 		 size_t *ret_count, struct cmd_root_group **of, struct err *e)
 {
-	struct stands all = {.foreign = foreign};
+	struct root_choices all = {.foreign = foreign};
 	struct cmd_root_group *groups = arena_array(c->arena, s->count + 1, sizeof(*groups));
 	size_t count = 0;
 	*ret = groups;
@@ -269,8 +269,8 @@ static int group(struct cmd_context *c, const struct selections *s, bool foreign
 	all.named = named_world(c) ? c->world : NULL;
 	all.items = arena_array(c->arena, s->count, sizeof(*all.items));
 	for (size_t i = 0; i < s->count; i++) {
-		const struct stand *x;
-		if (find_stand(c, &all, &s->items[i], &x, e) < 0)
+		const struct root_choice *x;
+		if (find_choice(c, &all, &s->items[i], &x, e) < 0)
 			return -1;
 		struct cmd_root_group *g = group_for(c, groups, &count, x, s->count - i);
 		g->chosen.items[g->chosen.count++] = s->items[i];
@@ -371,7 +371,7 @@ static int make_world(struct cmd_context *c, const char **ret, struct err *e)
 		log_info(c->run->log, "world %s", cmd_world_text(&state, c->arena));
 	/* Its lock is held until the process ends. */
 	if (world_ensure(&q, c->run, c->arena, &r, e) < 0)
-		return strncmp(e->msg, "world '", 7) == 0 ? -1 : err_wrap(e, "world '%s'", c->world->name);
+		return -1;
 	if (!r.hit)
 		log_info(c->run->log, "world %s is made (%.0f s)", c->world->name, r.seconds);
 	for (size_t i = 0; i < r.drift.count; i++)

@@ -79,6 +79,7 @@ static int run_shell(struct cmd_context *c, const struct strlist *args, struct e
 	for (size_t i = 1; i < args->count; i++)
 		strlist_ref(&argv, c->arena, args->items[i]);
 	log_verbose(c->run->log, "tree %s", tree->dir);
+	c->shown = true;
 	return build_tree_enter(tree, argv.count ? strlist_argv(&argv, c->arena) : NULL, c->run, e);
 }
 

@@ -3,10 +3,6 @@
 #include "cmd/build.h"
 #include "step/pipeline/pipeline.h"
 
-struct take_options {
-	struct cmd_build_base base; /* only the pipeline's options */
-};
-
 static int check_package(const struct strlist *words, struct err *e)
 {
 	if (words->count == 0 || (words->count == 1 && strcmp(words->items[0], "pytorch") == 0))
@@ -22,17 +18,12 @@ static int check_package(const struct strlist *words, struct err *e)
 
 static int take_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
-	const struct take_options *o = c->options;
-	struct pipeline_request q = {.options = o->base.pipeline,
-				     .kind = cmd_sandbox(c),
-				     .jobs = c->global->jobs,
-				     .offline = c->global->offline};
+	struct pipeline_request q = {0};
 	struct cmd_build_results r = {0};
 	if (check_package(words, e) < 0)
 		return -1;
 	c->look = true;
-	if (cmd_tables(c, &q.tables, e) < 0 || cmd_profiles_dir(c, &q.profiles_dir, e) < 0 ||
-	    cmd_root(c, &q.root, e) < 0 || cmd_out_dir(c, &q.out_dir, e) < 0 || cmd_store(c, &q.store, e) < 0 ||
+	if (cmd_root(c, &q.root, e) < 0 || cmd_build_common(c, &q, e) < 0 ||
 	    pipeline_take(&q, c->run, c->arena, &r.items, &r.count, e) < 0)
 		return -1;
 	int rc = cmd_build_print(c, &r, e);
@@ -59,6 +50,6 @@ const struct command command_take = {
 	.arguments = {{"pytorch", "the package to take; no other can be", "pytorch"}},
 	.examples = {{"ptbuild take --root world:debian13",
 		      "dist/torch-2.6.0+debian-cp313-cp313-manylinux_2_39_x86_64.whl"}},
-	.options_size = sizeof(struct take_options),
+	.options_size = sizeof(struct cmd_build_base),
 	.run = take_main,
 };

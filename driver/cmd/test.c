@@ -1,4 +1,3 @@
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +5,6 @@
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "cmd/build.h"
-#include "cmd/help.h"
 #include "core/wheel/wheel.h"
 #include "step/pipeline/tests.h"
 #include "step/verify/verify_run.h"
@@ -86,13 +84,7 @@ static int find_target(struct cmd_context *c, const struct strlist *words, struc
 {
 	const struct cmd_select *o = &((const struct cmd_select_base *)c->options)->select;
 	const char *word = words->count == 1 ? words->items[0] : "";
-	q->kind = cmd_sandbox(c);
-	q->jobs = c->global->jobs;
-	q->offline = c->global->offline;
-	q->mirrors = c->global->mirrors;
-	if (cmd_tables(c, &q->tables, e) < 0 || cmd_profiles_dir(c, &q->profiles_dir, e) < 0 ||
-	    cmd_patches_dir(c, &q->patches_dir, e) < 0 || cmd_root(c, &q->root, e) < 0 ||
-	    cmd_store(c, &q->store, e) < 0)
+	if (cmd_build_common(c, q, e) < 0 || cmd_root(c, &q->root, e) < 0)
 		return -1;
 	t->release = o->release;
 	t->torch_wheel =
@@ -123,47 +115,10 @@ static int write_junit(const char *path, const struct pipeline_test_request *t, 
 	return fs_write(TRUSTED, path, buf_cstr(&out), out.len, 0644, e);
 }
 
-static json_t *summary_json(const struct test_summary *s)
-{
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "run", (json_int_t)s->run, "passed", (json_int_t)s->passed,
-			 "skipped", (json_int_t)s->skipped, "expected", (json_int_t)s->expected, "flaky",
-			 (json_int_t)s->flaky, "unexpected", (json_int_t)s->unexpected);
-}
-
-static int print_results(struct cmd_context *c, const struct pipeline_test_request *t, const json_t *files,
-			 const struct test_summary *s, struct err *e)
-{
-	AUTO_BUF struct buf out = {0};
-	if (c->global->json) {
-		AUTO_JSON json_t *doc =
-			json_pack("{s:i, s:s, s:s, s:s, s:o, s:O}", "schema", 1, "tested", name_of(t), "release",
-				  t->release, "level", t->level, "summary", summary_json(s), "files", files);
-		return json_print(doc, e);
-	}
-	test_text(files, s, &out);
-	return cmd_write_stdout(&out, e);
-}
-
-static int print_differences(struct cmd_context *c, const struct pipeline_test_request *t,
-			     const struct pipeline_test_request *other, json_t *differences, struct err *e)
-{
-	AUTO_BUF struct buf out = {0};
-	const char *test;
-	json_t *pair;
-	if (c->global->json) {
-		AUTO_JSON json_t *doc =
-			json_pack("{s:i, s:s, s:s, s:s, s:O}", "schema", 1, "tested", name_of(t), "against",
-				  name_of(other), "level", t->level, "differences", differences);
-		return json_print(doc, e);
-	}
-	json_object_foreach(differences, test, pair)
-		buf_printf(&out, "%s: %s, there %s\n", test, json_string_value(json_array_get(pair, 0)),
-			   json_string_value(json_array_get(pair, 1)));
-	size_t count = json_object_size(differences);
-	buf_printf(&out, "%zu test%s between %s and %s\n", count, count == 1 ? " differs" : "s differ", name_of(t),
-		   name_of(other));
-	return cmd_write_stdout(&out, e);
-}
+static const struct show difference_rows[] = {
+	{.text = "{^}: {0}, there {1}", .each = "differences"},
+	{.text = "{differences:#} test{differences:s} with another result in {tested} than in {against}"},
+	{0}};
 
 static int compare(struct cmd_context *c, const struct pipeline_test_request *t, const char *against,
 		   const json_t *files, struct err *e)
@@ -174,8 +129,9 @@ static int compare(struct cmd_context *c, const struct pipeline_test_request *t,
 	other.wheel = strcmp(against, "root") == 0 ? NULL : cmd_absolute(c->arena, against);
 	if (pipeline_test(&other, c->run, c->arena, &there, &s, e) < 0)
 		return err_wrap(e, "--against %s", against);
-	AUTO_JSON json_t *differences = test_differences(files, there);
-	return print_differences(c, t, &other, differences, e);
+	json_t *doc = json_pack("{s:i, s:s, s:s, s:s, s:o}", "schema", 1, "tested", name_of(t), "against",
+				name_of(&other), "level", t->level, "differences", test_differences(files, there));
+	return cmd_show(c, doc, difference_rows, e);
 }
 
 static int run_test(struct cmd_context *c, const struct strlist *words, struct err *e)
@@ -194,8 +150,14 @@ static int run_test(struct cmd_context *c, const struct strlist *words, struct e
 		return err_wrap(e, "--against");
 	if (pipeline_test(&t, c->run, c->arena, &files, &s, e) < 0)
 		return -1;
-	if (!o->against && print_results(c, &t, files, &s, e) < 0)
-		return -1;
+	if (!o->against) {
+		AUTO_JSON json_t *results = test_json(files, &s);
+		json_t *doc = json_pack("{s:i, s:s, s:s, s:s}", "schema", 1, "tested", name_of(&t), "release",
+					t.release, "level", t.level);
+		json_object_update(doc, results);
+		if (cmd_show(c, doc, test_show, e) < 0)
+			return -1;
+	}
 	if (write_junit(o->junit, &t, files, &s, e) < 0)
 		return -1;
 	if (o->against && compare(c, &t, o->against, files, e) < 0)

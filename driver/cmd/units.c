@@ -4,9 +4,10 @@
 
 #include "base/path.h"
 #include "base/sys/json.h"
-#include "cmd/help.h"
+#include "core/ci/units.h"
 
-int cmd_units_model(struct cmd_context *c, const struct strlist *paths, struct unit_model *ret, struct err *e)
+/* Reads the trees and compares them. */
+static int units_of(struct cmd_context *c, const struct strlist *paths, struct unit_model *ret, struct err *e)
 {
 	const struct tables *t;
 	struct configured_tree *trees = arena_array(c->arena, paths->count, sizeof(*trees));
@@ -31,7 +32,7 @@ int cmd_units_cost(struct cmd_context *c, const struct strlist *paths, const str
 	const struct variant **variants = arena_array(c->arena, chosen->count, sizeof(const struct variant *));
 	for (size_t i = 0; i < chosen->count; i++)
 		variants[i] = &chosen->items[i].variant;
-	if (paths->count && cmd_units_model(c, paths, &m, e) < 0)
+	if (paths->count && units_of(c, paths, &m, e) < 0)
 		return -1;
 	if (paths->count && (!m.gpu_compared || !m.isa_compared)) {
 		err_set(e, ERR_USAGE,
@@ -64,44 +65,24 @@ int cmd_units_cost(struct cmd_context *c, const struct strlist *paths, const str
 	return 0;
 }
 
-static void print_side(struct buf *out, const struct unit_model *m, bool cuda)
-{
-	const size_t *by = m->by[cuda];
-	size_t all = by[0] + by[1] + by[2] + by[3];
-	buf_printf(out, "%s units %zu: %zu depend on %s alone, %zu on %s alone, %zu on both, %zu on neither\n",
-		   cuda ? "CUDA" : "C++ ", all, by[cuda ? UNIT_GPU : UNIT_ISA],
-		   cuda ? "the GPU list" : "the instruction set", by[cuda ? UNIT_ISA : UNIT_GPU],
-		   cuda ? "the instruction set" : "the GPU list", by[UNIT_BOTH], by[UNIT_NOTHING]);
-}
-
 static json_t *side_json(const struct unit_model *m, bool cuda)
 {
 	const size_t *by = m->by[cuda];
-	return json_pack("{s:I, s:I, s:I, s:I}", "gpu", (json_int_t)by[UNIT_GPU], "isa", (json_int_t)by[UNIT_ISA],
-			 "both", (json_int_t)by[UNIT_BOTH], "neither", (json_int_t)by[UNIT_NOTHING]);
+	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "gpu", (json_int_t)by[UNIT_GPU], "isa", (json_int_t)by[UNIT_ISA],
+			 "both", (json_int_t)by[UNIT_BOTH], "neither", (json_int_t)by[UNIT_NOTHING], "-all",
+			 (json_int_t)(by[0] + by[1] + by[2] + by[3]));
 }
 
-static int print_model(struct cmd_context *c, const struct strlist *paths, const struct unit_model *m, struct err *e)
-{
-	if (c->global->json) {
-		AUTO_JSON json_t *doc =
-			json_pack("{s:i, s:I, s:o, s:o, s:I, s:I, s:I, s:o}", "schema", 1, "trees",
-				  (json_int_t)paths->count, "cpp", side_json(m, false), "cuda", side_json(m, true),
-				  "units", (json_int_t)m->total, "distinct", (json_int_t)m->distinct, "not_everywhere",
-				  (json_int_t)m->elsewhere, "unexpected", json_from_strlist(&m->unexpected));
-		return json_print(doc, e);
-	}
-	AUTO_BUF struct buf out = {0};
-	print_side(&out, m, false);
-	print_side(&out, m, true);
-	buf_printf(&out, "commands   %zu distinct of %zu (%.1f %%) in %zu trees\n", m->distinct, m->total,
-		   percent(m->distinct, m->total), paths->count);
-	if (m->elsewhere)
-		buf_printf(&out, "           %zu units are not in every tree\n", m->elsewhere);
-	for (size_t i = 0; i < m->unexpected.count; i++)
-		buf_printf(&out, "unexpected %s\n", m->unexpected.items[i]);
-	return cmd_write_stdout(&out, e);
-}
+static const struct show rows[] = {
+	SHOW("C++ units", "{cpp.-all}: {cpp.isa} depend on the instruction set alone, {cpp.gpu} on the GPU list alone, "
+			  "{cpp.both} on both, {cpp.neither} on neither"),
+	SHOW("CUDA units",
+	     "{cuda.-all}: {cuda.gpu} depend on the GPU list alone, {cuda.isa} on the instruction set alone, "
+	     "{cuda.both} on both, {cuda.neither} on neither"),
+	SHOW("commands", "{distinct} distinct of {units} ({-percent:.1} %) in {trees} trees"),
+	SHOW("", "{?not_everywhere}{not_everywhere} units are not in every tree"),
+	SHOW("unexpected", "{}", .each = "unexpected"),
+	{0}};
 
 static int run_units(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
@@ -111,7 +92,14 @@ static int run_units(struct cmd_context *c, const struct strlist *args, struct e
 		return err_hint(e, "name each after the profile it was configured for: ptbuild units sm90-avx512.json "
 				   "sm90-avx2.json");
 	}
-	if (cmd_units_model(c, args, &m, e) < 0 || print_model(c, args, &m, e) < 0)
+	if (units_of(c, args, &m, e) < 0)
+		return -1;
+	json_t *doc = json_pack("{s:i, s:I, s:o, s:o, s:I, s:I, s:I, s:o, s:f}", "schema", 1, "trees",
+				(json_int_t)args->count, "cpp", side_json(&m, false), "cuda", side_json(&m, true),
+				"units", (json_int_t)m.total, "distinct", (json_int_t)m.distinct, "not_everywhere",
+				(json_int_t)m.elsewhere, "unexpected", json_from_strlist(&m.unexpected), "-percent",
+				percent(m.distinct, m.total));
+	if (cmd_show(c, doc, rows, e) < 0)
 		return -1;
 	if (!m.unexpected.count)
 		return 0;

@@ -4,7 +4,7 @@
 
 #include "base/path.h"
 #include "base/sys/json.h"
-#include "cmd/help.h"
+#include "cmd/cmd.h"
 #include "core/root/sandbox.h"
 #include "step/pack/provenance.h"
 #include "step/pipeline/torch.h"
@@ -124,40 +124,35 @@ static int judge_machine(struct cmd_context *c, const struct verify_report *r, s
 	return 0;
 }
 
-static int print_report(struct cmd_context *c, const struct verify_report *r, json_t *list, struct err *e)
+static const struct show runs_on[] = {
+	SHOW("runs on", "{^} {}", .each = "-runs_on"), SHOW("", "this machine: {-here}"), {0}};
+static const struct show report[] = {{.rows = verify_rows}, {.rows = runs_on}, {0}};
+static const struct show reports[] = {{.each = "wheels", .rows = report}, {0}};
+static const struct show report_lines[] = {{.each = "wheels", .rows = verify_lines}, {0}};
+static const struct show rule_rows[] = {{.each = "rules", .columns = {"rule={code}", "text"}}, {0}};
+
+static int add_report(struct cmd_context *c, const struct verify_report *r, json_t *list, struct err *e)
 {
 	const struct verify_options *o = c->options;
-	AUTO_BUF struct buf out = {0};
-	bool known = r->runs_on.python != NULL && !o->ci;
 	struct fit fit;
+	bool known = r->runs_on.python != NULL && !o->ci;
 	if (known && judge_machine(c, r, &fit, e) < 0)
 		return -1;
-	if (c->global->json) {
-		json_t *doc = verify_json(r);
-		json_object_set_new(doc, "this_machine", known ? fit_json(&fit) : json_null());
-		json_array_append_new(list, doc);
-		return 0;
-	}
-	buf_addstr(&out, o->ci ? verify_lines(r, c->arena) : verify_text(r, c->arena));
-	if (out.len && out.data[out.len - 1] != '\n')
-		buf_addc(&out, '\n');
+	json_t *doc = verify_json(r);
 	if (known)
-		cmd_put_runs_on(&out, &r->runs_on, &fit, 0, 9);
-	return cmd_write_stdout(&out, e);
+		cmd_add_runs_on(doc, &r->runs_on, &fit);
+	else
+		json_object_set_new(doc, "this_machine", json_null());
+	json_array_append_new(list, doc);
+	return 0;
 }
 
-static int print_rules(struct cmd_context *c, struct err *e)
+static json_t *rules_json(void)
 {
-	AUTO_BUF struct buf out = {0};
-	AUTO_JSON json_t *list = json_array();
-	for (const struct verify_rule *r = verify_rules; r->code; r++) {
+	json_t *list = json_array();
+	for (const struct verify_rule *r = verify_rules; r->code; r++)
 		json_array_append_new(list, json_pack("{s:s, s:s}", "code", r->code, "text", r->text));
-		buf_printf(&out, "%-20s %s\n", r->code, r->text);
-	}
-	if (!c->global->json)
-		return cmd_write_stdout(&out, e);
-	AUTO_JSON json_t *doc = json_pack("{s:i, s:O}", "schema", 1, "rules", list);
-	return json_print(doc, e);
+	return json_pack("{s:i, s:o}", "schema", 1, "rules", list);
 }
 
 /* --key: the signed provenance of each wheel, before anything else is read from it. */
@@ -181,7 +176,7 @@ static int run_verify(struct cmd_context *c, const struct strlist *args, struct 
 	AUTO_JSON json_t *list = json_array();
 	size_t wrong = 0;
 	if (o->rules)
-		return print_rules(c, e);
+		return cmd_show(c, rules_json(), rule_rows, e);
 	if (o->ci && o->global.json)
 		return err_set(e, ERR_USAGE, "--ci and --json exclude each other");
 	if (args->count == 0) {
@@ -195,15 +190,12 @@ static int run_verify(struct cmd_context *c, const struct strlist *args, struct 
 		return -1;
 	for (size_t i = 0; i < args->count; i++) {
 		struct verify_report r = {0};
-		if (verify_one(c, &f, args->items[i], &r, e) < 0 || print_report(c, &r, list, e) < 0)
+		if (verify_one(c, &f, args->items[i], &r, e) < 0 || add_report(c, &r, list, e) < 0)
 			return -1;
 		wrong += r.errors > 0;
 	}
-	if (c->global->json) {
-		AUTO_JSON json_t *doc = json_pack("{s:i, s:O}", "schema", 1, "wheels", list);
-		if (json_print(doc, e) < 0)
-			return -1;
-	}
+	if (cmd_show(c, json_pack("{s:i, s:O}", "schema", 1, "wheels", list), o->ci ? report_lines : reports, e) < 0)
+		return -1;
 	if (wrong == 0)
 		return 0;
 	return err_set(e, ERR_INTEGRITY, "%zu of %zu wheels break rules that they claim to keep", wrong, args->count);

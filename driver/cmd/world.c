@@ -2,14 +2,11 @@
 
 #include <string.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include "base/shell.h"
 #include "base/suggest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "base/term.h"
-#include "cmd/help.h"
 #include "step/pipeline/pipeline_world.h"
 
 /* Those that parts are for, as Debian's names tell. */
@@ -44,11 +41,6 @@ const char *world_command(const struct cmd_context *c, const char *action, const
 	if (g->cache)
 		buf_printf(&out, " --cache %s", shell_quoted(g->cache, c->arena));
 	return arena_strdup(c->arena, buf_cstr(&out));
-}
-
-const char *world_mb(uint64_t bytes, struct arena *a)
-{
-	return arena_printf(a, "%.1f MB", (double)bytes / 1e6);
 }
 
 /* The root of a part alone, of which only a base can have one; NULL: not made here. */
@@ -105,13 +97,13 @@ static int add_row(struct cmd_context *c, const char *profiles, const char *part
 	return 0;
 }
 
-static const char *text_of(const json_t *row, const char *key, const char *otherwise)
-{
-	const char *s = json_string_value(json_object_get(row, key));
-	return s && *s ? s : otherwise;
-}
+static const struct show list_rows[] = {
+	{.each = "parts",
+	 .columns = {"PART={part}", "KIND={kind}", "PLATFORM={platform|no lock}", ">FILES={files}",
+		     ">DOWNLOAD={bytes:MB}", "PYTHON={python}", "GLIBC={glibc}", "LOCKED={date:.10}", "MADE={dir}"}},
+	{0}};
 
-int world_list(struct cmd_context *c, const char *name, struct err *e)
+static int world_list(struct cmd_context *c, const char *name, struct err *e)
 {
 	struct strlist parts = {0};
 	const struct world_options *o = c->options;
@@ -124,33 +116,7 @@ int world_list(struct cmd_context *c, const char *name, struct err *e)
 	for (size_t i = 0; i < parts.count; i++)
 		if (add_row(c, profiles, parts.items[i], only, rows, e) < 0)
 			return -1;
-	if (c->global->json) {
-		AUTO_JSON json_t *doc = json_pack("{s:i, s:O}", "schema", 1, "parts", rows);
-		return json_print(doc, e);
-	}
-	AUTO_BUF struct buf out = {0};
-	size_t i;
-	const json_t *row;
-	buf_printf(&out, "%-18s %-8s %-14s %6s %11s  %-6s %-6s %-10s %s\n", "PART", "KIND", "PLATFORM", "FILES",
-		   "DOWNLOAD", "PYTHON", "GLIBC", "LOCKED", "MADE");
-	json_array_foreach(rows, i, row)
-	{
-		json_int_t files = json_integer_value(json_object_get(row, "files"));
-		uint64_t bytes = (uint64_t)json_integer_value(json_object_get(row, "bytes"));
-		buf_printf(&out, "%-18s %-8s %-14s %6lld %11s  %-6s %-6s %-10.10s %s\n", text_of(row, "part", ""),
-			   text_of(row, "kind", ""), text_of(row, "platform", "no lock"), (long long)files,
-			   world_mb(bytes, c->arena), text_of(row, "python", "-"), text_of(row, "glibc", "-"),
-			   text_of(row, "date", "-"), text_of(row, "dir", "-"));
-	}
-	return cmd_write_stdout(&out, e);
-}
-
-static json_t *strings(const char *const *items, unsigned count)
-{
-	json_t *l = json_array();
-	for (unsigned i = 0; i < count; i++)
-		json_array_append_new(l, json_string(items[i]));
-	return l;
+	return cmd_show(c, json_pack("{s:i, s:O}", "schema", 1, "parts", rows), list_rows, e);
 }
 
 static json_t *part_json(const struct world_part *p)
@@ -164,9 +130,10 @@ static json_t *part_json(const struct world_part *p)
 						      p->made[i].kind, "from", p->made[i].from, "why", p->made[i].why));
 	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "part", p->part, "kind", p->kind,
 			 "sources", p->sources, "suite", json_or_null(p->suite), "packages",
-			 strings(p->packages, p->packages_count), "wheels", strings(p->wheels, p->wheels_count),
-			 "exclude", strings(p->exclude, p->exclude_count), "keep", strings(p->keep, p->keep_count),
-			 "links", links, "made", made);
+			 json_from_strings(p->packages, p->packages_count), "wheels",
+			 json_from_strings(p->wheels, p->wheels_count), "exclude",
+			 json_from_strings(p->exclude, p->exclude_count), "keep",
+			 json_from_strings(p->keep, p->keep_count), "links", links, "made", made);
 }
 
 static json_t *piece_json(const struct world_piece *p)
@@ -184,50 +151,40 @@ static json_t *piece_json(const struct world_piece *p)
 			 json_or_null(p->lock.tree), "files", files);
 }
 
-static int show_json(const struct world *w, const char *dir, struct err *e)
+static json_t *world_json(const struct world *w, const char *dir)
 {
 	json_t *pieces = json_array();
-	for (size_t i = 0; i < w->count; i++)
-		json_array_append_new(pieces, piece_json(&w->pieces[i]));
-	AUTO_JSON json_t *doc =
-		json_pack("{s:i, s:s, s:s, s:s, s:I, s:o, s:o}", "schema", 1, "name", w->name, "platform", w->platform,
-			  "key", w->key, "bytes", (json_int_t)w->download, "dir", json_or_null(dir), "parts", pieces);
-	return json_print(doc, e);
-}
-
-static void put_text(struct buf *out, const char *name, const char *text)
-{
-	buf_printf(out, "  %-8s ", name);
-	term_wrap(out, text, 11, 11, term_of(STDOUT_FILENO).width);
-}
-
-static void put_piece(struct buf *out, const struct world_piece *p, struct arena *a)
-{
-	const struct world_part *t = p->part;
-	buf_printf(out, "\n%s: %s, %zu files, %s\n", t->part, t->kind, p->lock.count,
-		   world_mb(world_lock_bytes(&p->lock), a));
-	if (p->lock.archive)
-		buf_printf(out, "  archive  %s %s, index of %s\n", p->lock.archive, p->lock.suite, p->lock.date);
-	put_text(out, "sources", t->sources);
-	for (unsigned i = 0; i < t->exclude_count; i++)
-		buf_printf(out, "  without  %s\n", t->exclude[i]);
-	for (unsigned i = 0; i < t->keep_count; i++)
-		buf_printf(out, "  but with %s\n", t->keep[i]);
-	for (unsigned i = 0; i < t->links_count; i++)
-		put_text(out, "link",
-			 arena_printf(a, "%s -> %s (%s)", t->links[i].path, t->links[i].to, t->links[i].why));
-	for (unsigned i = 0; i < t->made_count; i++)
-		put_text(out, "made",
-			 arena_printf(a, "%s, a %s of %s (%s)", t->made[i].path, t->made[i].kind, t->made[i].from,
-				      t->made[i].why));
-	for (size_t i = 0; i < p->lock.count; i++) {
-		const struct world_entry *f = &p->lock.entries[i];
-		buf_printf(out, "  %-5s %10llu  %s %s%s%s\n", kinds[f->kind], (unsigned long long)f->size, f->name,
-			   f->version, *f->arch ? " " : "", f->arch);
+	for (size_t i = 0; i < w->count; i++) {
+		json_t *piece = piece_json(&w->pieces[i]);
+		json_object_set_new(piece, "-bytes", json_integer((json_int_t)world_lock_bytes(&w->pieces[i].lock)));
+		json_object_set_new(piece, "-suite", json_or_null(w->pieces[i].lock.suite));
+		json_array_append_new(pieces, piece);
 	}
+	return json_pack("{s:i, s:s, s:s, s:s, s:I, s:o, s:o}", "schema", 1, "name", w->name, "platform", w->platform,
+			 "key", w->key, "bytes", (json_int_t)w->download, "dir", json_or_null(dir), "parts", pieces);
 }
 
-int world_show(struct cmd_context *c, const char *name, struct err *e)
+#define ROW(label, text, ...) SHOW(label, text, .indent = 2, ##__VA_ARGS__)
+
+static const struct show piece_rows[] = {
+	{.text = "\n{table.part}: {table.kind}, {files:#} files, {-bytes:MB}"},
+	ROW("archive", "{archive} {-suite}, index of {date}"),
+	ROW("sources", "{table.sources}"),
+	ROW("without", "{}", .each = "table.exclude"),
+	ROW("but with", "{}", .each = "table.keep"),
+	ROW("link", "{path} -> {to} ({why})", .each = "table.links"),
+	ROW("made", "{path}, a {kind} of {from} ({why})", .each = "table.made"),
+	{.each = "files", .columns = {"  file=  {kind}", ">bytes", "name", "version", "arch"}},
+	{0}};
+static const struct show show_rows[] = {{.text = "{name}"},
+					SHOW("platform", "{platform}"),
+					SHOW("key", "{key}"),
+					SHOW("download", "{bytes:MB}"),
+					SHOW("made", "{dir|no}"),
+					{.each = "parts", .rows = piece_rows},
+					{0}};
+
+static int world_show(struct cmd_context *c, const char *name, struct err *e)
 {
 	const char *profiles, *platform, *store_dir, *dir = NULL;
 	const struct world *w;
@@ -237,68 +194,20 @@ int world_show(struct cmd_context *c, const char *name, struct err *e)
 		return -1;
 	if (fs_exists(TRUSTED, store_dir) && (cmd_store_read(c, &s, e) < 0 || world_find(s, w, c->arena, &dir, e) < 0))
 		return -1;
-	if (c->global->json)
-		return show_json(w, dir, e);
-	AUTO_BUF struct buf out = {0};
-	buf_printf(&out, "%s\nplatform  %s\nkey       %s\ndownload  %s\nmade      %s\n", w->name, w->platform, w->key,
-		   world_mb(w->download, c->arena), dir ? dir : "no");
-	for (size_t i = 0; i < w->count; i++)
-		put_piece(&out, &w->pieces[i], c->arena);
-	return cmd_write_stdout(&out, e);
-}
-
-static const struct action {
-	const char *name;
-	const char *takes; /* options of its own, with blanks around */
-	bool named;        /* it takes a name */
-	int (*run)(struct cmd_context *c, const char *name, struct err *e);
-} actions[] = {{"list", " platform ", false, world_list},
-	       {"show", " platform ", true, world_show},
-	       {"make", " platform keyring no-drift copy ", true, world_make},
-	       {"lock", " platform keyring base write ", true, world_lock},
-	       {"verify", " platform ", true, world_verify},
-	       {"gc", " keep-days dry-run ", false, world_gc}};
-
-/* Options that the action has no use for. */
-static int refuse_options(const struct world_options *o, const struct action *action, struct err *e)
-{
-	const struct {
-		const char *name;
-		bool given;
-	} all[] = {{"platform", o->platform != NULL},   {"keyring", o->keyring != NULL},
-		   {"base", o->base != NULL},           {"copy", o->copy != NULL},
-		   {"keep-days", o->keep_days != NULL}, {"write", o->write},
-		   {"no-drift", o->global.no_drift},    {"dry-run", o->dry_run}};
-	AUTO_ARENA struct arena a = {0};
-	for (size_t i = 0; i < ARRAY_LEN(all); i++)
-		if (all[i].given && !strstr(action->takes, arena_printf(&a, " %s ", all[i].name)))
-			return err_set(e, ERR_USAGE, "world %s does not take --%s", action->name, all[i].name);
-	return 0;
+	return cmd_show(c, world_json(w, dir), show_rows, e);
 }
 
 static int run_world(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
-	const char *names[ARRAY_LEN(actions)];
-	for (size_t i = 0; i < ARRAY_LEN(actions); i++) {
-		const struct action *action = &actions[i];
-		names[i] = action->name;
-		if (args->count == 0 || strcmp(args->items[0], action->name) != 0)
-			continue;
-		if (refuse_options(c->options, action, e) < 0)
-			return -1;
-		if (args->count == (action->named ? 2U : 1U))
-			return action->run(c, action->named ? args->items[1] : NULL, e);
-		err_set(e, ERR_USAGE, action->named ? "world %s takes one name, not %zu" : "world %s takes no name",
-			action->name, args->count - 1);
-		return err_hint(e, "'ptbuild world list' has the names");
-	}
-	if (args->count == 0)
-		err_set(e, ERR_USAGE, "world needs to know what to do");
-	else
-		err_set(e, ERR_USAGE, "not an action of world: '%s'", args->items[0]);
-	const char *near = args->count ? suggest_nearest(args->items[0], names, ARRAY_LEN(names)) : NULL;
-	return near ? err_hint(e, "did you mean '%s'?", near)
-		    : err_hint(e, "it is list, show, make, lock, verify or gc");
+	static const struct cmd_action actions[] = {{"list", " platform ", false, world_list},
+						    {"show", " platform ", true, world_show},
+						    {"make", " platform keyring copy ", true, world_make},
+						    {"lock", " platform keyring base write ", true, world_lock},
+						    {"verify", " platform ", true, world_verify},
+						    {"gc", " keep-days dry-run ", false, world_gc}};
+	if (c->global->no_drift && args->count && strcmp(args->items[0], "make") != 0)
+		return err_set(e, ERR_USAGE, "world %s does not take --no-drift", args->items[0]);
+	return cmd_action(c, actions, ARRAY_LEN(actions), args, e);
 }
 
 #define OPTION(type, field) (type), offsetof(struct world_options, field)

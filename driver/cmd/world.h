@@ -13,8 +13,6 @@ struct world_options {
 	bool write, dry_run;
 };
 
-int world_list(struct cmd_context *c, const char *name, struct err *e) MUST_CHECK;
-int world_show(struct cmd_context *c, const char *name, struct err *e) MUST_CHECK;
 int world_lock(struct cmd_context *c, const char *name, struct err *e) MUST_CHECK;
 int world_make(struct cmd_context *c, const char *name, struct err *e) MUST_CHECK;
 int world_verify(struct cmd_context *c, const char *name, struct err *e) MUST_CHECK;
@@ -24,5 +22,3 @@ int world_gc(struct cmd_context *c, const char *name, struct err *e) MUST_CHECK;
 int world_platform(const struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
 /* world_command: the command line for an action, with the directories that the user named. */
 const char *world_command(const struct cmd_context *c, const char *action, const char *name, const char *platform);
-/* world_mb: "486.2 MB". */
-const char *world_mb(uint64_t bytes, struct arena *a);

@@ -4,7 +4,6 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "cmd/help.h"
 #include "cmd/world.h"
 #include "step/fetch/fetch_archive.h"
 #include "step/fetch/wheel_list.h"
@@ -139,42 +138,23 @@ static json_t *diff_json(const struct lock_diff *d)
 	return rows;
 }
 
-static int print_json(const struct world_lock *l, const struct lock_diff *d, const char *written, struct err *e)
-{
-	AUTO_JSON json_t *doc =
-		json_pack("{s:i, s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:I, s:I, s:I, s:o, s:o}", "schema", 1, "part",
-			  l->part, "platform", l->platform, "suite", l->suite, "date", l->date, "files",
-			  (json_int_t)l->count, "bytes", (json_int_t)world_lock_bytes(l), "other_request",
-			  d->other_request, "added", (json_int_t)d->added, "removed", (json_int_t)d->removed, "changed",
-			  (json_int_t)d->changed, "changes", diff_json(d), "written", json_or_null(written));
-	return json_print(doc, e);
-}
+static const struct show lock_rows[] = {
+	{.text = "[{!before}+][{!after}-][{?same_version}!][{!same_version}{?before}{?after} ] {kind:<5} {name} "
+		 "[{before}][{!same_version}{?before} -> {after}][{!before}{after}, {bytes:MB}]"
+		 "[{?same_version}: other bytes or place of one version]",
+	 .each = "changes"},
+	{.text = "{part} {platform}: {files} files, {bytes:MB}[, index of {date}]: {added} added, {removed} removed, "
+		 "{changed} changed[{?other_request}, the table asks for something else than before]"},
+	{.text = "written to {written}"},
+	{0}};
 
-static void put_change(struct buf *out, const struct lock_change *x, struct arena *a)
+static json_t *document(const struct world_lock *l, const struct lock_diff *d, const char *written)
 {
-	if (!x->before)
-		buf_printf(out, "+ %-5s %s %s, %s\n", x->kind, x->name, x->after, world_mb(x->size, a));
-	else if (!x->after)
-		buf_printf(out, "- %-5s %s %s\n", x->kind, x->name, x->before);
-	else if (x->same_version)
-		buf_printf(out, "! %-5s %s %s: other bytes or place of one version\n", x->kind, x->name, x->after);
-	else
-		buf_printf(out, "  %-5s %s %s -> %s\n", x->kind, x->name, x->before, x->after);
-}
-
-static int print_text(const struct world_lock *l, const struct lock_diff *d, const char *written, struct arena *a,
-		      struct err *e)
-{
-	AUTO_BUF struct buf out = {0};
-	for (size_t i = 0; i < d->count; i++)
-		put_change(&out, &d->changes[i], a);
-	buf_printf(&out, "%s %s: %zu files, %s%s%s: %zu added, %zu removed, %zu changed%s\n", l->part, l->platform,
-		   l->count, world_mb(world_lock_bytes(l), a), l->date ? ", index of " : "", l->date ? l->date : "",
-		   d->added, d->removed, d->changed,
-		   d->other_request ? ", the table asks for something else than before" : "");
-	if (written)
-		buf_printf(&out, "written to %s\n", written);
-	return cmd_write_stdout(&out, e);
+	return json_pack("{s:i, s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:I, s:I, s:I, s:o, s:o}", "schema", 1, "part",
+			 l->part, "platform", l->platform, "suite", l->suite, "date", l->date, "files",
+			 (json_int_t)l->count, "bytes", (json_int_t)world_lock_bytes(l), "other_request",
+			 d->other_request, "added", (json_int_t)d->added, "removed", (json_int_t)d->removed, "changed",
+			 (json_int_t)d->changed, "changes", diff_json(d), "written", json_or_null(written));
 }
 
 int world_lock(struct cmd_context *c, const char *name, struct err *e)
@@ -198,5 +178,5 @@ int world_lock(struct cmd_context *c, const char *name, struct err *e)
 							: err_hint(e, "give a directory of tables that you may write "
 								      "with --profiles DIR");
 	}
-	return c->global->json ? print_json(&after, &d, written, e) : print_text(&after, &d, written, c->arena, e);
+	return cmd_show(c, document(&after, &d, written), lock_rows, e);
 }

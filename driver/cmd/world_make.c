@@ -10,7 +10,6 @@
 #include "cache/gc.h"
 #include "cache/store.h"
 #include "cmd/cost.h"
-#include "cmd/help.h"
 #include "cmd/world.h"
 #include "step/pipeline/pipeline_world.h"
 #include "step/pipeline/pipeline_world_copy.h"
@@ -24,60 +23,47 @@ static int load(struct cmd_context *c, const char *name, const char **ret_profil
 	return world_load(*ret_profiles, name, platform, c->arena, ret, e);
 }
 
-/* A copy that was there stays, whatever became of it: who has it made again is told. */
-static void put_copy(struct buf *out, const char *word, const char *copy, const struct world_copied *copied,
-		     struct arena *a)
-{
-	buf_printf(out, "%s  copy      %s", word, copy);
-	if (copied->differ)
-		buf_printf(out,
-			   ": it was there and stays; gone or changed in it: %zu of the world's files, first '%s'; "
-			   "remove it for a new copy",
-			   copied->differ, utf8_printable(copied->first, a));
-	else if (copied->there)
-		buf_printf(out, ": it was there");
-	buf_addc(out, '\n');
-}
+/* Each line of a world with drift says so. */
+#define ROW(words)                                                                                                     \
+	{                                                                                                              \
+		.text = "[{?drift}drift: ]" words                                                                      \
+	}
 
-/* `copy`: NULL, or the directory that it was copied to. */
+static const struct show drift_rows[] = {ROW("  in place  {}"), {0}};
+static const struct show made_rows[] = {
+	ROW("{name} {platform}"),
+	ROW("  dir       {dir}"),
+	ROW("  copy      {copy}[: it was there and stays; gone or changed in it: {?copy_differs}{copy_differs} of the "
+	    "world's files, first '{-first}'; remove it for a new copy][{?-there}: it was there]"),
+	ROW("  key       {key}"),
+	ROW("  size      {bytes:MB}"),
+	{.each = "drift", .rows = drift_rows},
+	ROW("  files     {!hit}{downloaded} downloaded ({downloaded_bytes:MB} in {-fetching:.1} s), {from_store} were "
+	    "in "
+	    "the store"),
+	ROW("  {?hit}it was there"),
+	ROW("  seconds   {seconds:.1}"),
+	{0}};
+
+/* A copy that was there stays, whatever became of it: who has it made again is told. `copy`: NULL, or the directory
+ * that it was copied to. */
 static int print_made(struct cmd_context *c, const struct world *w, const struct world_result *r, const char *copy,
 		      const struct world_copied *copied, struct err *e)
 {
+	static const struct show quiet[] = {{.text = "[{copy}][{!copy}{dir}]"}, {0}};
 	uint64_t bytes = 0;
 	if (fs_tree_size(r->dir, &bytes, e) < 0)
 		return -1;
-	if (c->global->json) {
-		AUTO_JSON json_t *doc = json_pack(
-			"{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:b, s:o, s:I, s:I, s:i, s:i, s:f}", "schema", 1, "name",
-			w->name, "platform", w->platform, "key", r->key, "dir", r->dir, "copy", json_or_null(copy),
-			"copy_differs", copied->there ? json_integer((json_int_t)copied->differ) : json_null(), "hit",
-			r->hit, "drift", json_from_strlist(&r->drift), "bytes", (json_int_t)bytes, "downloaded_bytes",
-			(json_int_t)r->fetched.bytes, "downloaded", (int)r->fetched.downloaded, "from_store",
-			(int)r->fetched.from_store, "seconds", r->seconds);
-		return json_print(doc, e);
-	}
-	AUTO_BUF struct buf out = {0};
-	const char *word = r->drift.count ? "drift: " : "";
-	if (c->global->quiet) {
-		buf_printf(&out, "%s\n", copy ? copy : r->dir);
-		return cmd_write_stdout(&out, e);
-	}
-	buf_printf(&out, "%s%s %s\n", word, w->name, w->platform);
-	buf_printf(&out, "%s  dir       %s\n", word, r->dir);
-	if (copy)
-		put_copy(&out, word, copy, copied, c->arena);
-	buf_printf(&out, "%s  key       %s\n", word, r->key);
-	buf_printf(&out, "%s  size      %s\n", word, world_mb(bytes, c->arena));
-	for (size_t i = 0; i < r->drift.count; i++)
-		buf_printf(&out, "%s  in place  %s\n", word, r->drift.items[i]);
-	if (r->hit)
-		buf_printf(&out, "%s  it was there\n", word);
-	else
-		buf_printf(&out, "%s  files     %u downloaded (%s in %.1f s), %u were in the store\n", word,
-			   r->fetched.downloaded, world_mb(r->fetched.bytes, c->arena), r->fetched.seconds,
-			   r->fetched.from_store);
-	buf_printf(&out, "%s  seconds   %.1f\n", word, r->seconds);
-	return cmd_write_stdout(&out, e);
+	json_t *doc = json_pack("{s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:b, s:o, s:I, s:I, s:i, s:i, s:f, s:f, s:b, s:o}",
+				"schema", 1, "name", w->name, "platform", w->platform, "key", r->key, "dir",
+				json_or_null(r->dir), "copy", json_or_null(copy), "copy_differs",
+				copied->there ? json_integer((json_int_t)copied->differ) : json_null(), "hit", r->hit,
+				"drift", json_from_strlist(&r->drift), "bytes", (json_int_t)bytes, "downloaded_bytes",
+				(json_int_t)r->fetched.bytes, "downloaded", (int)r->fetched.downloaded, "from_store",
+				(int)r->fetched.from_store, "seconds", r->seconds, "-fetching", r->fetched.seconds,
+				"-there", copied->there && !copied->differ, "-first",
+				json_or_null(copied->first ? utf8_printable(copied->first, c->arena) : NULL));
+	return cmd_show(c, doc, c->global->quiet ? quiet : made_rows, e);
 }
 
 int world_make(struct cmd_context *c, const char *name, struct err *e)
@@ -143,17 +129,12 @@ int world_verify(struct cmd_context *c, const char *name, struct err *e)
 				c->global->cache ? shell_quoted(c->global->cache, c->arena) : "",
 				world_command(c, "make", w->name, w->platform));
 	}
-	if (c->global->json) {
-		AUTO_JSON json_t *doc =
-			json_pack("{s:i, s:s, s:s, s:s, s:s, s:f}", "schema", 1, "name", w->name, "platform",
-				  w->platform, "key", w->key, "dir", dir, "seconds", log_seconds() - start);
-		return json_print(doc, e);
-	}
-	AUTO_BUF struct buf out = {0};
-	if (!c->global->quiet)
-		buf_printf(&out, "%s %s: as it was made, %.1f s (%s)\n", w->name, w->platform, log_seconds() - start,
-			   dir);
-	return cmd_write_stdout(&out, e);
+	static const struct show rows[] = {{.text = "{name} {platform}: as it was made, {seconds:.1} s ({dir})"}, {0}};
+	if (c->global->quiet && !c->global->json)
+		return 0;
+	json_t *doc = json_pack("{s:i, s:s, s:s, s:s, s:o, s:f}", "schema", 1, "name", w->name, "platform", w->platform,
+				"key", w->key, "dir", json_or_null(dir), "seconds", log_seconds() - start);
+	return cmd_show(c, doc, rows, e);
 }
 
 /* What the tables of today would make under the name that the object has. */
@@ -176,29 +157,22 @@ static bool unwanted(void *user, const struct store_object *o)
 	return !is_named(user, o);
 }
 
-static int print_gc(struct cmd_context *c, const struct gc_result *r, bool dry_run, struct err *e)
+static const struct show gc_rows[] = {
+	{.text = "[{!dry_run}removed][{?dry_run}would remove] {key:.16}, {bytes:MB}", .each = "removed"},
+	{.text = "{removed:#} worlds, {removed_bytes:MB}[{!dry_run} removed][{?dry_run}, would go]; {kept} stay"
+		 "[{?busy} ({busy} in use)]"},
+	{0}};
+
+static json_t *gc_json(const struct gc_result *r, bool dry_run)
 {
-	if (c->global->json) {
-		json_t *rows = json_array();
-		for (size_t i = 0; i < r->count; i++)
-			json_array_append_new(rows,
-					      json_pack("{s:s, s:s, s:I}", "key", r->removed[i].key, "dir",
-							r->removed[i].path, "bytes", (json_int_t)r->removed[i].bytes));
-		AUTO_JSON json_t *doc = json_pack("{s:i, s:b, s:o, s:I, s:I, s:I}", "schema", 1, "dry_run", dry_run,
-						  "removed", rows, "removed_bytes", (json_int_t)r->removed_bytes,
-						  "kept", (json_int_t)r->kept, "busy", (json_int_t)r->busy);
-		return json_print(doc, e);
-	}
-	AUTO_BUF struct buf out = {0};
+	json_t *rows = json_array();
 	for (size_t i = 0; i < r->count; i++)
-		buf_printf(&out, "%s %.16s, %s\n", dry_run ? "would remove" : "removed", r->removed[i].key,
-			   world_mb(r->removed[i].bytes, c->arena));
-	buf_printf(&out, "%zu worlds, %s%s; %zu stay", r->count, world_mb(r->removed_bytes, c->arena),
-		   dry_run ? ", would go" : " removed", r->kept);
-	if (r->busy)
-		buf_printf(&out, " (%zu in use)", r->busy);
-	buf_addc(&out, '\n');
-	return cmd_write_stdout(&out, e);
+		json_array_append_new(rows, json_pack("{s:s, s:o, s:I}", "key", r->removed[i].key, "dir",
+						      json_or_null(r->removed[i].path), "bytes",
+						      (json_int_t)r->removed[i].bytes));
+	return json_pack("{s:i, s:b, s:o, s:I, s:I, s:I}", "schema", 1, "dry_run", dry_run, "removed", rows,
+			 "removed_bytes", (json_int_t)r->removed_bytes, "kept", (json_int_t)r->kept, "busy",
+			 (json_int_t)r->busy);
 }
 
 int world_gc(struct cmd_context *c, const char *name, struct err *e)
@@ -220,5 +194,5 @@ int world_gc(struct cmd_context *c, const char *name, struct err *e)
 	q.user = (void *)(uintptr_t)profiles;
 	if (fs_exists(TRUSTED, dir) && (cmd_store(c, &s, e) < 0 || store_gc(s, &q, c->run, c->arena, &r, e) < 0))
 		return -1;
-	return print_gc(c, &r, o->dry_run, e);
+	return cmd_show(c, gc_json(&r, o->dry_run), gc_rows, e);
 }

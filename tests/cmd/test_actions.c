@@ -59,7 +59,7 @@ static void cache_info_counts(void **state)
 	(void)state;
 	put_object(KEY, "text");
 	assert_int_equal(ptbuild("cache info"), 0);
-	assert_contains(out(), "pyenv              1  ");
+	assert_contains(out(), "pyenv      1  ");
 	assert_int_equal(ptbuild("cache info --json"), 0);
 	AUTO_JSON json_t *doc = json_out();
 	const json_t *o = json_array_get(json_object_get(doc, "objects"), 0);

@@ -56,17 +56,30 @@ static void help_of_an_unknown_command_is_usage(void **state)
 static void help_lines_fit_a_terminal(void **state)
 {
 	(void)state;
-	AUTO_BUF struct buf text = {0};
-	help_overview(&text);
 	for (size_t i = 0; cmd_table[i]; i++) {
-		help_command(cmd_table[i], &text);
-		for (const char *p = buf_cstr(&text); *p;) {
+		assert_int_equal(ptbuild(arena_printf(&ran.arena, "help %s", i ? cmd_table[i]->name : "")), 0);
+		for (const char *p = out(); *p;) {
 			size_t n = strcspn(p, "\n");
 			if (n > 80)
 				fail_msg("%zu columns: %.*s", n, (int)n, p);
 			p += n + (p[n] == '\n');
 		}
 	}
+}
+
+static void help_is_a_document(void **state)
+{
+	(void)state;
+	assert_int_equal(ptbuild("help --json"), 0);
+	AUTO_JSON json_t *all = json_out();
+	size_t count = 0;
+	while (cmd_table[count])
+		count++;
+	assert_int_equal(json_array_size(json_object_get(all, "commands")), count);
+	assert_int_equal(ptbuild("help plan --json"), 0);
+	AUTO_JSON json_t *one = json_out();
+	assert_string_equal(json_string_value(json_object_get(one, "name")), "plan");
+	assert_true(json_array_size(json_object_get(one, "options")) > 10);
 }
 
 static void every_option_and_command_is_documented(void **state)
@@ -163,38 +176,66 @@ static void man_page_is_valid_roff(void **state)
 static void man_page_names_everything(void **state)
 {
 	(void)state;
-	AUTO_BUF struct buf page = {0};
-	man_page(&page);
+	assert_int_equal(ptbuild("help --man"), 0);
+	const char *page = arena_strdup(&ran.arena, out());
 	for (size_t i = 0; cmd_table[i]; i++) {
-		assert_contains(buf_cstr(&page), arena_printf(&ran.arena, ".SS \"ptbuild %s", cmd_table[i]->name));
+		assert_contains(page, arena_printf(&ran.arena, ".SS \"ptbuild %s", cmd_table[i]->name));
 		for (size_t j = 0; cmd_table[i]->tables[j]; j++)
 			for (const struct arg_def *d = cmd_table[i]->tables[j]; d->name; d++) {
 				AUTO_BUF struct buf name = {0};
 				for (const char *p = d->name; *p; p++)
 					buf_printf(&name, *p == '-' ? "\\-" : "%c", *p);
-				assert_contains(buf_cstr(&page), arena_printf(&ran.arena, "\\-\\-%s", buf_cstr(&name)));
+				assert_contains(page, arena_printf(&ran.arena, "\\-\\-%s", buf_cstr(&name)));
 			}
 	}
 }
 
-static void completions_name_everything(void **state)
+/* What is offered behind the words of a line, the last of which is begun. */
+static const char *offers(const char *line)
+{
+	assert_int_equal(ptbuild(arena_printf(&ran.arena, "completion --offers -- ptbuild %s", line)), 0);
+	assert_string_equal(err_text(), "");
+	return arena_printf(&ran.arena, "\n%s", out());
+}
+
+static void every_command_and_option_is_offered(void **state)
 {
 	(void)state;
-	static const char *const shells[] = {"bash", "zsh", "fish"};
-	for (size_t s = 0; s < ARRAY_LEN(shells); s++) {
-		AUTO_BUF struct buf text = {0};
-		struct err e = {0};
-		assert_ok(completion_script(shells[s], &text, &e), &e);
-		const char *dashes = s == 2 ? "-l " : "--";
-		for (size_t i = 0; cmd_table[i]; i++) {
-			assert_contains(buf_cstr(&text), cmd_table[i]->name);
-			for (size_t j = 0; cmd_table[i]->tables[j]; j++)
-				for (const struct arg_def *d = cmd_table[i]->tables[j]; d->name; d++)
-					assert_contains(buf_cstr(&text),
-							arena_printf(&ran.arena, "%s%s", dashes, d->name));
-		}
+	const char *commands = offers("''");
+	for (size_t i = 0; cmd_table[i]; i++) {
+		assert_contains(commands,
+				arena_printf(&ran.arena, "\n%s\t%s\n", cmd_table[i]->name, cmd_table[i]->summary));
+		const char *text = offers(arena_printf(&ran.arena, "%s -", cmd_table[i]->name));
+		for (size_t j = 0; cmd_table[i]->tables[j]; j++)
+			for (const struct arg_def *d = cmd_table[i]->tables[j]; d->name; d++)
+				assert_contains(text, arena_printf(&ran.arena, "\n--%s\t%s\n", d->name, d->help));
 		for (const struct arg_def *d = cmd_global_options; d->name; d++)
-			assert_contains(buf_cstr(&text), arena_printf(&ran.arena, "%s%s", dashes, d->name));
+			assert_contains(text, arena_printf(&ran.arena, "\n--%s\t", d->name));
+	}
+	assert_not_contains(offers("list --prof"), "directory of the tables");
+	assert_string_equal(offers("nothing"), "\n");
+	assert_string_equal(offers("plan --jobs=1"), "\n");
+	assert_string_equal(offers("index x"), "\n<dir>\n");
+}
+
+/* Every kind of name that an option or an argument takes has names. */
+static void every_kind_has_names(void **state)
+{
+	(void)state;
+	struct strlist kinds = {0};
+	for (size_t i = 0; cmd_table[i]; i++)
+		for (size_t j = 0; cmd_table[i]->tables[j]; j++)
+			for (const struct arg_def *d = cmd_table[i]->tables[j]; d->name; d++)
+				if (d->values && *d->values == '<' && !strlist_contains(&kinds, d->values))
+					strlist_ref(&kinds, &ran.arena, d->values);
+	assert_true(kinds.count > 7);
+	for (size_t i = 0; i < kinds.count; i++) {
+		const char *kind = kinds.items[i] + 1;
+		if (strcmp(kind, "file>") == 0 || strcmp(kind, "dir>") == 0)
+			continue;
+		assert_int_equal(
+			ptbuild(arena_printf(&ran.arena, "completion --words %.*s", (int)strlen(kind) - 1, kind)), 0);
+		assert_true(strlen(out()) > 2);
 	}
 }
 
@@ -290,6 +331,32 @@ static void error_is_printed_once_on_standard_error(void **state)
 	assert_string_equal(out(), "");
 }
 
+/* Also where the words are not understood; a command that has printed its document prints no other. */
+static void with_json_an_error_is_a_document(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *line;
+		int status;
+		const char *message, *hint;
+	} errors[] = {
+		{"fetsh --json", 2, "not a command: 'fetsh'", "did you mean 'ptbuild fetch'? 'ptbuild help' lists all"},
+		{"plan --json --frob", 2, "unknown option '--frob'", "see 'ptbuild plan --help'"},
+		{"plan --json --profile cpu-avx3", 3, "unknown instruction set 'avx3'", NULL}};
+	for (size_t i = 0; i < ARRAY_LEN(errors); i++) {
+		expect(errors[i].line, errors[i].status, errors[i].message);
+		AUTO_JSON json_t *doc = json_out();
+		const json_t *error = json_object_get(doc, "error");
+		assert_int_equal(json_integer_value(json_object_get(error, "exit_code")), errors[i].status);
+		assert_contains(json_string_value(json_object_get(error, "message")), errors[i].message);
+		if (errors[i].hint)
+			assert_string_equal(json_string_value(json_object_get(error, "hint")), errors[i].hint);
+	}
+	expect("detect --json --machine " TEST_DATA_DIR "/machines/nehalem-x5570.yaml", 7, "no profile fits");
+	AUTO_JSON json_t *doc = json_out();
+	assert_null(json_object_get(doc, "error"));
+}
+
 static void options_may_stand_before_the_command(void **state)
 {
 	(void)state;
@@ -343,8 +410,11 @@ static void variant_alone_means_build(void **state)
 static void words_where_none_belong_are_usage(void **state)
 {
 	(void)state;
-	expect("cache", 2, "one action");
-	expect("cache info gc", 2, "one action");
+	expect("cache", 2, "cache takes an action");
+	assert_contains(err_text(), "info, verify, gc");
+	expect("cache info gc", 2, "cache info takes no name");
+	expect("cache verfy", 2, "not an action of cache");
+	assert_contains(err_text(), "did you mean 'verify'?");
 	expect("cache clean", 2, "not an action of cache: 'clean'");
 }
 
@@ -525,13 +595,15 @@ int main(void)
 		T(help_after_the_command_is_its_help),
 		T(help_of_an_unknown_command_is_usage),
 		T(help_lines_fit_a_terminal),
+		T(help_is_a_document),
 		T(every_option_and_command_is_documented),
 		T(the_reference_is_true),
 		T(only_list_hides_a_global_option),
 		T(version_is_printed),
 		T(man_page_is_valid_roff),
 		T(man_page_names_everything),
-		T(completions_name_everything),
+		T(every_command_and_option_is_offered),
+		T(every_kind_has_names),
 		T(completion_scripts_are_valid),
 		T(bash_completes_commands_and_options),
 		T(bash_completes_values_from_the_tables),
@@ -540,6 +612,7 @@ int main(void)
 		T(unknown_command_suggests_the_nearest),
 		T(unknown_option_suggests_the_nearest),
 		T(error_is_printed_once_on_standard_error),
+		T(with_json_an_error_is_a_document),
 		T(options_may_stand_before_the_command),
 		T(option_value_that_is_a_command_name_is_no_command),
 		T(missing_option_value_is_usage),

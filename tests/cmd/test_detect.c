@@ -124,7 +124,7 @@ static void this_machine_gets_a_profile_that_runs(void **state)
 	(void)state;
 	assert_int_equal(ptbuild("detect"), 0);
 	assert_contains(out(), "profile ");
-	assert_contains(out(), "build     ptbuild --profile ");
+	assert_contains(out(), "build    ptbuild --profile ");
 	assert_contains(out(), "why ");
 	AUTO_JSON json_t *doc = detect("");
 	size_t i;
@@ -140,9 +140,9 @@ static void a_machine_from_a_file(void **state)
 	(void)state;
 	assert_int_equal(ptbuild("detect --workload int8 --machine " TEST_DATA_DIR "/machines/cascade-lake-t4.yaml"),
 			 0);
-	assert_contains(out(), "profile   sm75-avx512vnni\n");
+	assert_contains(out(), "profile  sm75-avx512vnni\n");
 	expect("detect --machine " TEST_DATA_DIR "/machines/nehalem-x5570.yaml", 7, "no profile fits this machine");
-	assert_contains(out(), "profile   none\n");
+	assert_contains(out(), "profile  none\n");
 	expect("detect --machine /nowhere.yaml", 2, "/nowhere.yaml");
 	expect("detect --workload fp8", 2, "unknown value 'fp8'");
 	expect("detect --release 9.9", 3, "9.9");

@@ -112,7 +112,7 @@ static void matrices_are_counted(void **state)
 	row = row_of(j, "matrices", "name", "build-torchvision/cuda-12_9");
 	assert_string_equal(json_string_value(json_object_get(row, "view_of")), "build-torchvision/pytorch-2.9");
 	AUTO_FREE char *text = text_of("list --matrices");
-	assert_contains(text, "build-pytorch/pytorch-2.10-python313   2.10.0   237 ");
+	assert_contains(text, "build-pytorch/pytorch-2.10-python313   2.10.0        237 ");
 }
 
 int main(void)

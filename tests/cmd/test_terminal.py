@@ -102,6 +102,13 @@ class Terminal(unittest.TestCase):
                 # a path is not cut, and notes are the log's
                 self.fits(80, "\n".join(line for line in text.split("\n") if " " in line[22:].strip() and not re.match(r"  \w+: ", line)))
 
+    def test_results_fit(self):
+        pair = ("pytorch-python313-cpu-avx", "pytorch-python313-cpu-avx2")
+        for words in (("detect",), ("diff", *pair), ("cache", "info"), ("world", "list"), ("world", "show", "debian13"),
+                      ("matrix", "build-pytorch/main", "--quiet"), ("verify", "--rules"), ("plan", "--explain", pair[0])):
+            with self.subTest(words=words):
+                self.fits(80, terminal(80, *words))
+
     def test_help_fits(self):
         for command in re.findall(r"^  ([a-z]+) ", pipe("help"), re.M):
             self.fits(80, terminal(80, "help", command))

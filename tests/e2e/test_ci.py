@@ -283,7 +283,10 @@ class Limits(unittest.TestCase):
         ):
             got = ptbuild("matrix", *args, status=status)
             self.assertIn(words, got.stderr)
-            self.assertEqual(got.stdout, "")
+            if "--json" in args:
+                self.assertIn(words, "{message} {hint}".format(**json.loads(got.stdout)["error"]))
+            else:
+                self.assertEqual(got.stdout, "")
         empty = self.write("empty.txt", "# nothing\n\n")
         self.assertIn("no variant is named", ptbuild("matrix", "--file", empty, status=3).stderr)
 
@@ -330,7 +333,7 @@ class Limits(unittest.TestCase):
             self.assertIn(f"-{name} --release", json.loads(ask(profile).stdout)["jobs"][0]["command"])
         for profile in ("./pf/small.yaml", "./pf/big.yaml"): # the first name is that of another file, the second of none
             got = ask(profile)
-            self.assertEqual((got.returncode, got.stdout), (2, ""))
+            self.assertEqual((got.returncode, json.loads(got.stdout)["error"]["exit_code"]), (2, 2))
             self.assertIn(f"'{profile}' cannot be the profile of a job", got.stderr)
             self.assertRegex(got.stderr, "profiles/examples'.*cpu-avx2")
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../support/plan_text.h"
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/term.h"
@@ -85,7 +86,7 @@ static void plan(const struct tables *t, const char *name, struct arena *a)
 	if (plan_resolve(t, &q, a, &p, &e) < 0)
 		fail_unless(e.kind != ERR_NONE && e.msg[0] && !p);
 	else
-		fail_unless(p->compile_key[0] && *plan_text(p, PLAN_REASONS, &(struct term){0}, NULL, a));
+		fail_unless(p->compile_key[0] && *plan_text(p, PLAN_REASONS, a));
 }
 
 static void walk(const struct matrix *m, struct arena *a)

@@ -36,7 +36,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	json_t *files = json_pack("{s:o}", "a.py", j.tests);
 	test_judge(&none, files, &s);
 	fail_unless(s.run == count && s.passed + s.skipped + s.flaky + s.unexpected == count);
-	test_text(files, &s, &out);
+	json_t *doc = test_json(files, &s);
+	fail_unless(*show_string(doc, test_show, &a));
+	json_decref(doc);
 	test_junit("fuzz", files, &s, &out);
 	json_decref(files);
 	return 0;

@@ -25,18 +25,29 @@ static json_t *any_string(const char *s)
 	return json_string(buf_cstr(&b));
 }
 
+const char *json_text(const json_t *o, const char *key)
+{
+	const char *s = json_string_value(json_object_get(o, key));
+	return s ? s : "";
+}
+
 json_t *json_or_null(const char *s)
 {
 	return s ? any_string(s) : json_null();
 }
 
-json_t *json_from_strlist(const struct strlist *l)
+json_t *json_from_strings(const char *const *items, size_t count)
 {
 	json_t *array = json_array();
-	for (size_t i = 0; i < l->count; i++)
-		if (json_array_append_new(array, any_string(l->items[i])) != 0)
+	for (size_t i = 0; i < count; i++)
+		if (json_array_append_new(array, any_string(items[i])) != 0)
 			abort();
 	return array;
+}
+
+json_t *json_from_strlist(const struct strlist *l)
+{
+	return json_from_strings(l->items, l->count);
 }
 
 static int dump(const json_t *j, struct buf *b, struct err *e)

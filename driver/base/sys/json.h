@@ -15,7 +15,10 @@ static inline void json_cleanup(json_t **j)
 /* json_from_strlist: an array of strings. json_or_null: a string, or null for NULL. Both are new
  * references; bytes that are not UTF-8 become U+FFFD. */
 json_t *json_from_strlist(const struct strlist *l);
+json_t *json_from_strings(const char *const *items, size_t count);
 json_t *json_or_null(const char *s);
+/* json_text: a member that is a string; "" for none. */
+const char *json_text(const json_t *o, const char *key) __attribute__((returns_nonnull));
 /* json_print: the document and a newline to standard output, keys in the order they were set. */
 int json_print(const json_t *j, struct err *e) MUST_CHECK;
 /* json_write: the same to a file, as fs_write. */

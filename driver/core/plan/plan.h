@@ -3,6 +3,7 @@
 #pragma once
 #include <jansson.h>
 
+#include "base/show.h"
 #include "core/plan/plan_options.h"
 #include "core/plan/runs_on.h"
 #include "core/plan/settings.h"
@@ -157,9 +158,8 @@ enum plan_detail {
 	PLAN_ALL,
 	PLAN_REASONS, /* each value with its table:line and why */
 };
-/* plan_text: for people. PLAN_CHANGES always wraps; the others do on a terminal. `here`: whether
- * this machine is one of those that the wheel runs on; NULL: it is not told. */
-char *plan_text(const struct plan *p, enum plan_detail detail, const struct term *term, const char *here,
-		struct arena *a);
+/* plan_words: adds to the JSON what plan_rows show of it to people. */
+void plan_words(json_t *doc, const struct plan *p, enum plan_detail detail);
+extern const struct show plan_rows[];
 /* plan_full_version: "2.9.1+cu128.sm90.avx512". */
 char *plan_full_version(const struct plan *p, struct arena *a);

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/sys/json.h"
 
 static void add(struct plan_diff *d, struct arena *a, const struct plan_difference *item)
@@ -144,9 +143,13 @@ static json_t *side_json(const struct plan_side *s)
 json_t *plan_diff_json(const struct plan *left, const struct plan *right, const struct plan_diff *d)
 {
 	json_t *o = json_object(), *l = json_array();
+	const char *section = "";
 	for (size_t i = 0; i < d->count; i++) {
 		json_t *row = json_object();
-		json_object_set_new(row, "section", json_string(d->items[i].section));
+		if (strcmp(section, d->items[i].section) != 0)
+			json_object_set_new(row, "-title", json_string(d->items[i].section));
+		section = d->items[i].section;
+		json_object_set_new(row, "section", json_string(section));
 		json_object_set_new(row, "name", json_string(d->items[i].name));
 		json_object_set_new(row, "left", side_json(&d->items[i].left));
 		json_object_set_new(row, "right", side_json(&d->items[i].right));
@@ -156,35 +159,18 @@ json_t *plan_diff_json(const struct plan *left, const struct plan *right, const 
 	json_object_set_new(o, "left", json_string(left->variant));
 	json_object_set_new(o, "right", json_string(right->variant));
 	json_object_set_new(o, "differences", l);
+	json_object_set_new(o, "-releases", json_pack("{s:s, s:s}", "left", left->release, "right", right->release));
 	return o;
 }
 
-static void print_side(struct buf *b, char sign, const struct plan_side *s)
-{
-	if (!s->value)
-		return;
-	buf_printf(b, "    %c %s", sign, s->value);
-	if (*s->from)
-		buf_printf(b, "  [%s%s%s] %s", s->from, *s->rule ? ", " : "", s->rule, s->why);
-	buf_addc(b, '\n');
-}
-
-char *plan_diff_text(const struct plan *left, const struct plan *right, const struct plan_diff *d, struct arena *a)
-{
-	AUTO_BUF struct buf b = {0};
-	const char *section = "";
-	buf_printf(&b, "- %s (%s)\n+ %s (%s)\n", left->variant, left->release, right->variant, right->release);
-	for (size_t i = 0; i < d->count; i++) {
-		const struct plan_difference *x = &d->items[i];
-		if (strcmp(section, x->section) != 0)
-			buf_printf(&b, "\n%s\n", x->section);
-		section = x->section;
-		if (strcmp(x->section, "notes") != 0)
-			buf_printf(&b, "  %s\n", x->name);
-		print_side(&b, '-', &x->left);
-		print_side(&b, '+', &x->right);
-	}
-	if (!d->count)
-		buf_addstr(&b, "no difference\n");
-	return arena_strdup(a, buf_cstr(&b));
-}
+static const struct show differences[] = {
+	{.text = "\n{-title}", .bold = true},
+	{.text = "{name}", .indent = 2},
+	{.text = "- {left.value}[  \\[{left.from}[, {left.rule}]\\] {left.why}]", .indent = 4},
+	{.text = "+ {right.value}[  \\[{right.from}[, {right.rule}]\\] {right.why}]", .indent = 4},
+	{0}};
+const struct show plan_diff_rows[] = {{.text = "- {left} ({-releases.left})"},
+				      {.text = "+ {right} ({-releases.right})"},
+				      {.each = "differences", .rows = differences},
+				      {.text = "{!differences}no difference"},
+				      {0}};

@@ -1,5 +1,6 @@
 /* How two plans differ, and why. */
 #pragma once
+#include "base/show.h"
 #include "core/plan/plan.h"
 
 /* One side of a difference. */
@@ -27,6 +28,7 @@ struct plan_diff {
  * cache entry set through a variable of its name is listed once, as the variable. */
 void plan_compare(const struct plan *left, const struct plan *right, struct arena *a, struct plan_diff *ret);
 /* plan_diff_json: {"schema", "left", "right", "differences": [{"section", "name", "left": {"value",
- * "from", "rule", "why"} or null, "right": ...}]} (new reference). plan_diff_text: for people. */
+ * "from", "rule", "why"} or null, "right": ...}]} (new reference). plan_diff_rows
+ * show it. */
 json_t *plan_diff_json(const struct plan *left, const struct plan *right, const struct plan_diff *d);
-char *plan_diff_text(const struct plan *left, const struct plan *right, const struct plan_diff *d, struct arena *a);
+extern const struct show plan_diff_rows[];

@@ -1,8 +1,6 @@
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/sys/json.h"
-#include "base/term.h"
 #include "core/plan/plan.h"
 
 static void set(json_t *o, const char *key, json_t *value)
@@ -18,14 +16,6 @@ static json_t *settings_json(const struct settings *s)
 	return o;
 }
 
-static json_t *strings_json(const char *const *items, unsigned count)
-{
-	json_t *l = json_array();
-	for (unsigned i = 0; i < count; i++)
-		json_array_append_new(l, json_string(items[i]));
-	return l;
-}
-
 static json_t *sources_json(const struct package_row *row)
 {
 	json_t *l = json_array();
@@ -33,7 +23,7 @@ static json_t *sources_json(const struct package_row *row)
 		const struct source_row *s = &row->sources[i];
 		json_t *o = json_object();
 		set(o, "name", json_string(s->name));
-		set(o, "urls", strings_json((const char *const *)s->urls, s->urls_count));
+		set(o, "urls", json_from_strings((const char *const *)s->urls, s->urls_count));
 		set(o, "sha256", json_string(s->sha256));
 		json_array_append_new(l, o);
 	}
@@ -124,174 +114,94 @@ json_t *plan_json_explained(const struct plan *p)
 	return o;
 }
 
-/* How a plan is printed: everything below writes into `out`. */
-struct page {
-	struct buf *out;
-	const struct term *term;
-	enum plan_detail detail;
-	size_t width;        /* 0: not wrapped */
-	const char *release; /* its table */
-	struct arena *a;
-};
-
-static void title(const struct page *g, const char *text)
-{
-	buf_addc(g->out, '\n');
-	term_style(g->out, g->term, TERM_BOLD, text);
-	buf_addc(g->out, '\n');
-}
-
-/* Pads to a column with at least two spaces, so that a long entry pushes its line but never runs into the next. */
-static void column(struct buf *b, size_t line_start, size_t to)
-{
-	do
-		buf_addc(b, ' ');
-	while (b->len - line_start < to || b->data[b->len - 2] != ' ');
-}
-
-/* Behind the value in columns; on a terminal, wrapped below it. */
-static void print_reason(const struct page *g, size_t start, const struct setting *s)
-{
-	const char *origin = settings_origin(s, g->a);
-	const char *why = arena_printf(g->a, s->source && *s->source ? "%s%s%s (source: %s)" : "%s%s%s",
-				       s->rule ? s->rule : "", s->rule ? ": " : "", s->why, s->source);
-	if (g->width) {
-		buf_addstr(g->out, "\n      ");
-		term_wrap(g->out, arena_printf(g->a, "%s: %s", origin, why), 6, 6, g->width);
-		return;
-	}
-	column(g->out, start, 44);
-	buf_addstr(g->out, origin);
-	column(g->out, start, 74);
-	buf_printf(g->out, "%s\n", why);
-}
+/* ---- for people ---- */
 
 /* What every build of the release has says nothing of this one. */
-static bool is_default(const struct page *g, const struct setting *s)
+static bool is_default(const struct plan *p, const struct setting *s, struct arena *a)
 {
-	return strcmp(s->file, SETTING_BUILT_IN) == 0 || strcmp(s->file, g->release) == 0 ||
+	return strcmp(s->file, SETTING_BUILT_IN) == 0 ||
+	       strcmp(s->file, arena_printf(a, "releases/%s.yaml", p->release)) == 0 ||
 	       (strcmp(s->file, "toggles.yaml") == 0 && (!s->rule || strncmp(s->rule, "needs ", 6) != 0));
 }
 
-static bool shows_any(const struct page *g, const struct settings *s)
+static json_t *setting_words(const struct setting *s, const char *prefix, bool reason, struct arena *a)
 {
+	json_t *o = json_pack("{s:o}", "line", json_or_null(arena_printf(a, "%s%s=%s", prefix, s->name, s->value)));
+	const char *why = arena_printf(a, s->source && *s->source ? "%s%s%s (source: %s)" : "%s%s%s",
+				       s->rule ? s->rule : "", s->rule ? ": " : "", s->why, s->source);
+	if (reason) {
+		set(o, "from", json_string(settings_origin(s, a)));
+		set(o, "why", json_or_null(why));
+	}
+	return o;
+}
+
+/* Gives how many were left out. Without a title they follow those before them, as options of CMake. */
+static size_t add_section(json_t *sections, const struct plan *p, const char *title, const struct settings *s,
+			  enum plan_detail detail)
+{
+	AUTO_ARENA struct arena a = {0};
+	json_t *items = json_array();
 	for (size_t i = 0; i < s->count; i++)
-		if (g->detail != PLAN_CHANGES || !is_default(g, &s->items[i]))
-			return true;
-	return false;
+		if (detail != PLAN_CHANGES || !is_default(p, &s->items[i], &a))
+			json_array_append_new(
+				items, setting_words(&s->items[i], title ? "" : "-D", detail == PLAN_REASONS, &a));
+	const size_t shown = json_array_size(items);
+	json_t *section = json_pack("{s:o, s:o}", "title", json_or_null(title), "items", items);
+	if (shown)
+		json_array_append(sections, section);
+	json_decref(section);
+	return s->count - shown;
 }
 
-/* Gives how many were left out. Without a name they follow those before them, as options of CMake. */
-static size_t print_settings(const struct page *g, const char *name, const struct settings *s)
+void plan_words(json_t *doc, const struct plan *p, enum plan_detail detail)
 {
-	size_t left_out = 0;
-	for (size_t i = 0; i < s->count; i++) {
-		const struct setting *item = &s->items[i];
-		if (g->detail == PLAN_CHANGES && is_default(g, item)) {
-			left_out++;
-			continue;
-		}
-		if (name && i == left_out)
-			title(g, name);
-		size_t start = g->out->len;
-		buf_printf(g->out, "  %s%s=", name ? "" : "-D", item->name);
-		if (g->detail == PLAN_CHANGES) {
-			term_wrap(g->out, item->value, 6, g->out->len - start, g->width);
-			continue;
-		}
-		buf_addstr(g->out, item->value);
-		if (g->detail == PLAN_REASONS)
-			print_reason(g, start, item);
-		else
-			buf_addc(g->out, '\n');
-	}
-	return left_out;
-}
-
-static void print_line(const struct page *g, const char *name, const char *value)
-{
-	if (!value || !*value)
-		return;
-	buf_printf(g->out, "  %-14s", name);
-	term_wrap(g->out, value, 16, 16, g->width);
-}
-
-/* Where the wheel will run. */
-static void print_runs_on(const struct page *g, const struct runs_on *r, const char *here)
-{
-	struct kvlist lines = {0};
-	runs_on_lines(r, g->a, &lines);
-	for (size_t i = 0; i < lines.count; i++)
-		print_line(g, lines.items[i].key, lines.items[i].value);
-	print_line(g, "this machine", here);
-}
-
-static void print_head(const struct page *g, const struct plan *p, const char *here)
-{
-	struct arena *a = g->a;
-	term_style(g->out, g->term, TERM_BOLD, p->variant);
-	buf_addc(g->out, '\n');
-	const bool brief = g->detail == PLAN_CHANGES; /* so that it fits a screen */
-	const char *builds = arena_printf(a, "%s %s", p->distribution, plan_full_version(p, a));
-	print_line(g, "builds", brief ? arena_printf(a, "%s, of release %s", builds, p->release) : builds);
-	if (!brief)
-		print_line(g, "release", arena_printf(a, "%s, built by %s", p->release, p->package_row->backend));
-	print_runs_on(g, &p->runs_on, here);
-	print_line(g, "cuda",
-		   brief && p->cuda && p->blas ? arena_printf(a, "%s, and %s for the CPU", p->cuda, p->blas) : p->cuda);
-	if (p->toolkit)
-		print_line(g, "toolkit",
-			   arena_printf(a, "%s in %s (%s)", p->toolkit->release, p->toolkit->where,
-					toolkit_layout_name(p->toolkit->layout)));
-	if (!brief) { /* CFLAGS shows them */
-		print_line(g, "cpu flags", strlist_join(&p->cpu_flags, a, " "));
-		print_line(g, "requires", strlist_join(&p->requires, a, ", "));
-	}
-	if (!brief || !p->cuda)
-		print_line(g, "blas", p->blas);
-	if (!brief) /* "torch" says it */
-		print_line(g, "against", strlist_join(&p->depends, a, " "));
-	for (unsigned i = 0; i < p->package_row->sources_count; i++) {
-		const struct source_row *s = &p->package_row->sources[i];
-		print_line(g, "source",
-			   g->detail == PLAN_CHANGES ? s->name : arena_printf(a, "%s  sha256 %s", s->name, s->sha256));
-	}
-	print_line(g, "series", p->package_row->series);
-	for (size_t i = 0; i < p->patches_count; i++)
-		print_line(g, "patch", p->patches[i].name);
-}
-
-char *plan_text(const struct plan *p, enum plan_detail detail, const struct term *term, const char *here,
-		struct arena *a)
-{
-	AUTO_BUF struct buf b = {0};
-	const struct page g = {.out = &b,
-			       .term = term,
-			       .detail = detail,
-			       .width = detail == PLAN_CHANGES && !term->width ? TERM_WIDTH : term->width,
-			       .release = arena_printf(a, "releases/%s.yaml", p->release),
-			       .a = a};
-	print_head(&g, p, here);
-	size_t left_out = print_settings(&g, "environment", &p->env);
-	const bool follow = detail == PLAN_CHANGES && shows_any(&g, &p->env);
-	left_out += print_settings(&g, follow ? NULL : "cache entries from the generated file", &p->cache);
+	AUTO_ARENA struct arena a = {0};
+	json_t *sections = json_array(), *facts = json_object();
+	size_t left_out = add_section(sections, p, "environment", &p->env, detail);
+	const bool follow = detail == PLAN_CHANGES && json_array_size(sections);
+	left_out +=
+		add_section(sections, p, follow ? NULL : "cache entries from the generated file", &p->cache, detail);
 	if (detail == PLAN_REASONS)
-		print_settings(&g, "compared with CMakeCache.txt after configure", &p->cmake);
-	if (left_out)
-		buf_printf(&b, "  %zu more are defaults of the release: --all shows them\n", left_out);
-	if (p->notes.count)
-		title(&g, "notes");
-	for (size_t i = 0; i < p->notes.count; i++) {
-		buf_addstr(&b, "  - ");
-		term_wrap(&b, p->notes.items[i], 4, 4, g.width);
-	}
-	if (detail == PLAN_REASONS && p->fact_sources.count)
-		title(&g, "where the facts come from");
-	for (size_t i = 0; detail == PLAN_REASONS && i < p->fact_sources.count; i++) {
-		const char *file = p->fact_sources.items[i].key;
-		buf_printf(&b, "  %s: ", file);
-		term_wrap(&b, p->fact_sources.items[i].value, 4, strlen(file) + 4, g.width);
-	}
-	buf_printf(&b, "\n  %-14s%s\n  %-14s%s\n", "compile key", p->compile_key, "output key", p->output_key);
-	return arena_strdup(a, buf_cstr(&b));
+		add_section(sections, p, "compared with CMakeCache.txt after configure", &p->cmake, detail);
+	for (size_t i = 0; detail == PLAN_REASONS && i < p->fact_sources.count; i++)
+		set(facts, p->fact_sources.items[i].key, json_or_null(p->fact_sources.items[i].value));
+	set(doc, "-version", json_string(plan_full_version(p, &a)));
+	set(doc, "-brief", json_boolean(detail == PLAN_CHANGES)); /* so that it fits a screen */
+	set(doc, "-sections", sections);
+	set(doc, "-left_out", json_integer((json_int_t)left_out));
+	set(doc, "-facts", facts);
 }
+
+#define ROW(label, text, ...) SHOW(label, text, .indent = 2, ##__VA_ARGS__)
+
+static const struct show section_rows[] = {{.text = "\n{title}", .bold = true},
+					   {.text = "{line:<40}  {from:<28}  {why}", .each = "items", .indent = 2},
+					   {.text = "{!from}{line}", .each = "items", .indent = 2},
+					   {0}};
+
+const struct show plan_rows[] = {
+	{.text = "\n{variant}", .bold = true},
+	ROW("builds", "{distribution} {-version}[{?-brief}, of release {release}]"),
+	ROW("release", "{!-brief}{release}, built by {backend}"),
+	ROW("{^}", "{}", .each = "-runs_on"),
+	ROW("this machine", "{-here}"),
+	ROW("cuda", "{cuda}[{?-brief}, and {blas} for the CPU]"),
+	ROW("toolkit", "{toolkit.release} in {toolkit.where} ({toolkit.layout})"),
+	ROW("cpu flags", "{!-brief}{cpu_flags}"), /* which CFLAGS shows */
+	ROW("requires", "{!-brief}{requires:,}"),
+	ROW("blas", "{!-brief}{blas}"),
+	ROW("blas", "{?-brief}{!cuda}{blas}"),
+	ROW("against", "{!-brief}{depends}"), /* which "torch" says */
+	ROW("source", "{name}[{!-brief}  sha256 {sha256}]", .each = "sources"),
+	ROW("series", "{series}"),
+	ROW("patch", "{name}", .each = "patches"),
+	{.each = "-sections", .rows = section_rows},
+	{.text = "{?-left_out}{-left_out} more are defaults of the release: --all shows them", .indent = 2},
+	{.text = "\n{?notes}notes", .bold = true},
+	{.text = "- {}", .each = "notes", .indent = 2},
+	{.text = "\n{?-facts}where the facts come from", .bold = true},
+	{.text = "{^}: {}", .each = "-facts", .indent = 2},
+	ROW("compile key", "\n{compile_key}"),
+	ROW("output key", "{output_key}"),
+	{0}};

@@ -134,9 +134,7 @@ bool runs_on_python(const struct runs_on *r, const char *python, struct arena *a
 
 json_t *runs_on_json(const struct runs_on *r)
 {
-	json_t *features = json_array();
-	for (unsigned i = 0; r->isa && i < r->isa->cpuinfo_count; i++)
-		json_array_append_new(features, json_string(r->isa->cpuinfo[i]));
+	json_t *features = r->isa ? json_from_strings(r->isa->cpuinfo, r->isa->cpuinfo_count) : json_array();
 	json_t *o = json_pack("{s:o, s:s, s:b, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "platform",
 			      json_or_null(*r->platform ? r->platform : NULL), "python", r->python, "python_newer",
 			      r->python_newer, "glibc", json_or_null(*r->glibc ? r->glibc : NULL), "glibc_at_most",

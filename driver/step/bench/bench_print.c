@@ -1,19 +1,21 @@
-#include <stdio.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/sys/json.h"
 #include "step/bench/bench_print.h"
 
 #define MIB (1024.0 * 1024.0)
+#define LARGEST 4.0
+#define HALF 50.0 /* percent */
 
-const char *const bench_states[] = {[BENCH_COMPARED] = "compared",
-				    [BENCH_FAILED] = "failed",
-				    [BENCH_DIFFERS] = "differs",
-				    [BENCH_SKIPPED] = "skipped"};
+static const char *const states[] = {[BENCH_COMPARED] = "compared",
+				     [BENCH_FAILED] = "failed",
+				     [BENCH_DIFFERS] = "differs",
+				     [BENCH_SKIPPED] = "skipped"};
 
 /* ---- texts ---- */
 
-char *bench_quantity(const struct bench_workload *w, const struct bench_measured *m, struct arena *a)
+static char *quantity(const struct bench_workload *w, const struct bench_measured *m, struct arena *a)
 {
 	if (m->count == 0)
 		return arena_strdup(a, "-");
@@ -22,7 +24,7 @@ char *bench_quantity(const struct bench_workload *w, const struct bench_measured
 	return arena_printf(a, m->median < 1e-5 ? "%.5f ms" : "%.3f ms", m->median * 1e3);
 }
 
-char *bench_widest(const struct bench_workload *w, struct arena *a)
+static char *widest(const struct bench_workload *w, struct arena *a)
 {
 	const struct bench_measured *x = &w->of[BENCH_OURS], *y = &w->of[BENCH_OTHER];
 	if (x->count < 2 && y->count < 2)
@@ -30,7 +32,7 @@ char *bench_widest(const struct bench_workload *w, struct arena *a)
 	return arena_printf(a, "%.0f%%", 100 * (x->spread > y->spread ? x->spread : y->spread));
 }
 
-char *bench_why(const struct bench_workload *w, struct arena *a)
+static char *why_not(const struct bench_workload *w, struct arena *a)
 {
 	const char *ours = w->of[BENCH_OURS].why, *other = w->of[BENCH_OTHER].why;
 	switch (w->state) {
@@ -51,62 +53,21 @@ char *bench_why(const struct bench_workload *w, struct arena *a)
 	return arena_strdup(a, "never in one pair");
 }
 
-char *bench_threads(const struct bench_set *s, struct arena *a)
-{
-	return arena_printf(a, "%u thread%s", s->threads, s->threads == 1 ? "" : "s");
-}
+static const struct show set_rows[] = {
+	{.text = "\n{threads} thread{threads:s}", .bold = true},
+	{.each = "workloads",
+	 .columns = {"workload={name}", ">the wheel={-wheel}", ">the other={-other}", ">ratio={ratio:.2}",
+		     ">spread={-spread}", "why={state}: {-reason}"}},
+	SHOW("geometric mean of {compared}", "{geometric_mean:.2}"),
+	SHOW("slower than the other", "{name} ({ratio:.2})", .each = "-lowest", .join = ", "),
+	{0}};
 
-char *bench_asked(const struct bench_shown *s, struct arena *a)
-{
-	const struct bench_request *q = s->request;
-	return arena_printf(a, "%u pair%s, %g s a workload, on %s", q->pairs, q->pairs == 1 ? "" : "s", q->seconds,
-			    strcmp(q->device, "cuda") == 0 ? "the GPU" : "the CPU");
-}
-
-char *bench_torch(const struct bench_shown *s, enum bench_side side, struct arena *a)
-{
-	const char *torch = s->result->torch[side], *cpu = s->result->cpu[side];
-	return *cpu ? arena_printf(a, "torch %s, code for %s", torch, cpu) : arena_printf(a, "torch %s", torch);
-}
-
-static void add_row(const struct bench_workload *w, struct buf *out)
-{
-	AUTO_ARENA struct arena a = {0};
-	const char *ours = bench_quantity(w, &w->of[BENCH_OURS], &a),
-		   *other = bench_quantity(w, &w->of[BENCH_OTHER], &a);
-	if (w->state == BENCH_COMPARED)
-		buf_printf(out, "  %-26s %13s %13s %10.2f %7s\n", w->name, ours, other, w->ratio, bench_widest(w, &a));
-	else
-		buf_printf(out, "  %-26s %s: %s\n", w->name, bench_states[w->state], bench_why(w, &a));
-}
-
-static void add_set(const struct bench_set *s, struct buf *out)
-{
-	AUTO_ARENA struct arena a = {0};
-	buf_printf(out, "\n%-28s %13s %13s %10s %7s\n", bench_threads(s, &a), "the wheel", "the other", "ratio",
-		   "spread");
-	for (size_t i = 0; i < s->count; i++)
-		add_row(&s->workloads[i], out);
-	if (s->compared)
-		buf_printf(out, "  %-26s %13s %13s %10.2f\n", arena_printf(&a, "geometric mean of %zu", s->compared),
-			   "", "", s->mean);
-	for (size_t i = 0; i < s->lowest_count; i++)
-		buf_printf(out, "%s%s (%.2f)", i ? ", " : "  slower than the other: ", s->workloads[s->lowest[i]].name,
-			   s->workloads[s->lowest[i]].ratio);
-	if (s->lowest_count)
-		buf_addc(out, '\n');
-}
-
-void bench_text(const struct bench_shown *s, struct buf *out)
-{
-	AUTO_ARENA struct arena a = {0};
-	for (enum bench_side side = BENCH_OURS; side < BENCH_SIDES; side++)
-		buf_printf(out, "%-10s %s (%s)\n", side == BENCH_OURS ? "the wheel" : "the other", s->names[side],
-			   bench_torch(s, side, &a));
-	buf_printf(out, "%s; a ratio above 1: the wheel is faster\n", bench_asked(s, &a));
-	for (size_t i = 0; i < s->result->sets_count; i++)
-		add_set(&s->result->sets[i], out);
-}
+const struct show bench_rows[] = {SHOW("the wheel", "{wheel.file} (torch {wheel.torch}[, code for {wheel.cpu}])"),
+				  SHOW("the other", "{other.file} (torch {other.torch}[, code for {other.cpu}])"),
+				  {.text = "{pairs} pair{pairs:s}, {seconds} s a workload, on the {-device}; a ratio "
+					   "above 1: the wheel is faster"},
+				  {.each = "sets", .rows = set_rows},
+				  {0}};
 
 /* ---- JSON ---- */
 
@@ -120,27 +81,46 @@ static json_t *measured_json(const struct bench_measured *m)
 			 json_or_null(m->why));
 }
 
+/* For a page: the line of equal speed is in the middle; a ratio of LARGEST, or its reciprocal, fills its half. */
+static void add_bar(json_t *o, double ratio)
+{
+	const double part = fabs(log(ratio) / log(LARGEST)), width = HALF * (part < 1 ? part : 1);
+	json_object_set_new(o, "-class", json_string(ratio >= 1 ? "faster" : "slower"));
+	json_object_set_new(o, "-left", json_real(ratio >= 1 ? HALF : HALF - width));
+	json_object_set_new(o, "-width", json_real(width));
+}
+
 static json_t *workload_json(const struct bench_workload *w)
 {
-	return json_pack("{s:s, s:s, s:b, s:s, s:o, s:o, s:o}", "name", w->name, "unit", w->unit, "in_mean",
-			 (int)w->in_mean, "state", bench_states[w->state], "wheel", measured_json(&w->of[BENCH_OURS]),
-			 "other", measured_json(&w->of[BENCH_OTHER]), "ratio",
-			 w->state == BENCH_COMPARED ? json_real(w->ratio) : json_null());
+	AUTO_ARENA struct arena a = {0};
+	const bool compared = w->state == BENCH_COMPARED;
+	json_t *o = json_pack("{s:s, s:s, s:b, s:s, s:o, s:o, s:o, s:s, s:s, s:s, s:o}", "name", w->name, "unit",
+			      w->unit, "in_mean", (int)w->in_mean, "state", states[w->state], "wheel",
+			      measured_json(&w->of[BENCH_OURS]), "other", measured_json(&w->of[BENCH_OTHER]), "ratio",
+			      compared ? json_real(w->ratio) : json_null(), "-wheel",
+			      quantity(w, &w->of[BENCH_OURS], &a), "-other", quantity(w, &w->of[BENCH_OTHER], &a),
+			      "-spread", compared ? widest(w, &a) : "", "-reason", json_or_null(why_not(w, &a)));
+	if (compared)
+		add_bar(o, w->ratio);
+	return o;
 }
 
 static json_t *set_json(const struct bench_shown *shown, const struct bench_set *s)
 {
-	json_t *workloads = json_array(), *lowest = json_array(), *processors = json_array();
+	json_t *workloads = json_array(), *lowest = json_array(), *slower = json_array(), *processors = json_array();
 	for (size_t i = 0; i < s->count; i++)
 		json_array_append_new(workloads, workload_json(&s->workloads[i]));
-	for (size_t i = 0; i < s->lowest_count; i++)
-		json_array_append_new(lowest, json_string(s->workloads[s->lowest[i]].name));
+	for (size_t i = 0; i < s->lowest_count; i++) {
+		const struct bench_workload *w = &s->workloads[s->lowest[i]];
+		json_array_append_new(lowest, json_string(w->name));
+		json_array_append_new(slower, json_pack("{s:s, s:f}", "name", w->name, "ratio", w->ratio));
+	}
 	for (unsigned i = 0; shown->request->processors && i < s->threads; i++)
 		json_array_append_new(processors, json_integer(shown->request->processors[i]));
-	return json_pack("{s:i, s:o, s:o, s:i, s:i, s:i, s:o, s:o}", "threads", (int)s->threads, "processors",
+	return json_pack("{s:i, s:o, s:o, s:i, s:i, s:i, s:o, s:o, s:o}", "threads", (int)s->threads, "processors",
 			 processors, "geometric_mean", s->compared ? json_real(s->mean) : json_null(), "compared",
 			 (int)s->compared, "failed", (int)s->failed, "differing", (int)s->differing, "lowest", lowest,
-			 "workloads", workloads);
+			 "workloads", workloads, "-lowest", slower);
 }
 
 json_t *bench_json(const struct bench_shown *s)
@@ -162,5 +142,6 @@ json_t *bench_json(const struct bench_shown *s)
 	json_object_set_new(doc, "load", r->load >= 0 ? json_real(r->load) : json_null());
 	json_object_set_new(doc, "disturbed", json_boolean(r->disturbed));
 	json_object_set_new(doc, "sets", sets);
+	json_object_set_new(doc, "-device", json_string(strcmp(q->device, "cuda") == 0 ? "GPU" : "CPU"));
 	return doc;
 }

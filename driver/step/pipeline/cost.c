@@ -2,11 +2,11 @@
 
 #include <string.h>
 
+#include "base/size.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
 #include "cache/store.h"
 #include "step/fetch/archives.h"
-#include "step/pipeline/progress.h"
 
 #define NVCC_RULE "CUDA_COMPILER"
 
@@ -73,8 +73,8 @@ char *cost_text(const struct cost *c, unsigned jobs, struct arena *a)
 	char whole[32], units[32];
 	if (c->units <= 0)
 		return arena_printf(a, "not known: no build of release %s was measured", c->release);
-	progress_duration(whole, sizeof(whole), cost_seconds(c, jobs));
-	progress_duration(units, sizeof(units), c->units);
+	size_time(whole, sizeof(whole), cost_seconds(c, jobs));
+	size_time(units, sizeof(units), c->units);
 	const bool other = strcmp(c->table, c->release) != 0;
 	const char *by = other ? arena_printf(a, "; as measured of %s", c->table) : "";
 	const char *gpu = c->gpu == COST_GPU_UNKNOWN   ? "; without GPU code"

@@ -7,12 +7,6 @@
 #include "base/sys/json.h"
 #include "step/pack/repack.h"
 
-static const char *text(const json_t *record, const char *key)
-{
-	const char *s = json_string_value(json_object_get(record, key));
-	return s ? s : "";
-}
-
 /* The first wheel of the store, by key, with this pack key, and not built with fewer walls, which the pack key does not
  * tell; its record is the caller's. */
 static int find(struct store *store, const struct plan *p, struct arena *a, const char **ret, json_t **ret_record,
@@ -28,9 +22,9 @@ static int find(struct store *store, const struct plan *p, struct arena *a, cons
 		struct err ignored = {0};
 		if (strcmp(objects[i].kind, STORE_WHEEL) != 0 ||
 		    json_read(TRUSTED, path_join(a, objects[i].path, "build.json"), &record, &ignored) < 0 ||
-		    strcmp(text(record, "pack_key"), p->pack_key) != 0 ||
-		    strcmp(text(record, "compile_key"), p->compile_key) != 0 ||
-		    !path_is_safe_relative(text(record, "wheel")))
+		    strcmp(json_text(record, "pack_key"), p->pack_key) != 0 ||
+		    strcmp(json_text(record, "compile_key"), p->compile_key) != 0 ||
+		    !path_is_safe_relative(json_text(record, "wheel")))
 			continue;
 		if (store_find(store, STORE_WHEEL, objects[i].key, a, ret, e) < 0)
 			return -1;
@@ -44,11 +38,11 @@ static int find(struct store *store, const struct plan *p, struct arena *a, cons
 
 static void change_record(json_t *record, const struct plan *p, const struct pack_result *r, double seconds)
 {
-	json_t *changes =
-		json_pack("{s:s,s:s,s:s,s:I,s:I,s:i,s:s,s:[{s:s,s:f}]}", "repacked_from", text(record, "output_key"),
-			  "wheel", r->file, "sha256", r->sha256, "bytes", (json_int_t)r->bytes, "unpacked_bytes",
-			  (json_int_t)r->unpacked_bytes, "metadata_rev", (int)p->metadata_rev, "output_key",
-			  p->output_key, "steps", "step", "repack", "seconds", seconds);
+	json_t *changes = json_pack("{s:s,s:s,s:s,s:I,s:I,s:i,s:s,s:[{s:s,s:f}]}", "repacked_from",
+				    json_text(record, "output_key"), "wheel", r->file, "sha256", r->sha256, "bytes",
+				    (json_int_t)r->bytes, "unpacked_bytes", (json_int_t)r->unpacked_bytes,
+				    "metadata_rev", (int)p->metadata_rev, "output_key", p->output_key, "steps", "step",
+				    "repack", "seconds", seconds);
 	json_object_update(record, changes);
 	json_decref(changes);
 }
@@ -58,10 +52,10 @@ static int make(const char *object, json_t *record, const char *stage, const str
 {
 	struct pack_result r;
 	double start = log_seconds();
-	const struct repack_request q = {.wheel = path_join(a, object, text(record, "wheel")),
+	const struct repack_request q = {.wheel = path_join(a, object, json_text(record, "wheel")),
 					 .metadata_rev = p->metadata_rev,
 					 .generator = "ptbuild " PTBUILD_VERSION,
-					 .expect_sha256 = text(record, "sha256"),
+					 .expect_sha256 = json_text(record, "sha256"),
 					 .level = PACK_LEVEL,
 					 .out_dir = stage};
 	if (repack_wheel(&q, run, a, &r, e) < 0)
@@ -92,7 +86,8 @@ int pipeline_repack(struct store *store, const struct plan *p, const struct run 
 		*ret = NULL;
 		return 0;
 	}
-	log_info(run->log, "%s: only the metadata revision is new: repacking %s", p->package, text(record, "wheel"));
+	log_info(run->log, "%s: only the metadata revision is new: repacking %s", p->package,
+		 json_text(record, "wheel"));
 	if (store_stage(store, a, &stage, e) < 0)
 		return -1;
 	if (make(object, record, stage, p, run, a, e) < 0 ||

@@ -2,6 +2,7 @@
  * Python most of the time. */
 #include "base/path.h"
 #include "base/sys/fs.h"
+#include "base/sys/json.h"
 #include "base/thread.h"
 #include "step/pipeline/make.h"
 
@@ -65,8 +66,9 @@ static int verify_contents(struct make *m, struct err *e)
 		return -1;
 	if (m->verified.errors == 0)
 		return 0;
+	AUTO_JSON json_t *doc = verify_json(&m->verified);
 	err_set(e, ERR_POLICY, "the wheel of '%s' is not what it claims:\n%s", m->plan->variant,
-		verify_text(&m->verified, m->arena));
+		show_string(doc, verify_rows, m->arena));
 	return err_hint(e, "the wheel is not kept; the build tree is '%s'", m->rest_dir ? m->rest_dir : m->build_dir);
 }
 

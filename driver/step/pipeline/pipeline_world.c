@@ -117,7 +117,7 @@ int world_ensure(const struct world_request *q, const struct run *run, struct ar
 		return -1;
 	if (!r.dir) {
 		if (world_files(q, run, a, &files, e) < 0)
-			return -1;
+			return err_wrap(e, "world '%s'", q->world->name);
 		r.world = files.world;
 		r.key = files.world->key;
 		r.drift = files.drift;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/size.h"
 #include "base/sys/fs.h"
 #include "step/pipeline/estimate.h"
 
@@ -23,17 +24,6 @@ struct progress {
 	struct strlist share; /* of a shard what it compiles */
 	struct arena *arena;
 };
-
-void progress_duration(char *to, size_t size, double seconds)
-{
-	const long minutes = (long)(seconds / 60);
-	if (seconds < 90)
-		snprintf(to, size, "%.0f s", seconds < 1 ? 1 : seconds);
-	else if (seconds < 90.0 * 60)
-		snprintf(to, size, "%.0f min", seconds / 60);
-	else
-		snprintf(to, size, "%ld h %ld min", minutes / 60, minutes % 60);
-}
 
 void progress_bytes(char *to, size_t size, uint64_t bytes)
 {
@@ -66,7 +56,7 @@ static void show(const struct progress *p)
 		buf_printf(&text, " %u/%u, %.0f%%", p->done, p->all, p->view.percent);
 		if (p->view.seconds_left >= 0 && p->all >= FEW_COMMANDS) {
 			char left[32];
-			progress_duration(left, sizeof(left), p->view.seconds_left);
+			size_time(left, sizeof(left), p->view.seconds_left);
 			buf_printf(&text, ", %s%s left", p->view.about ? "about " : "", left);
 		}
 	}

@@ -22,6 +22,5 @@ const struct build_observer *progress_observer(const struct progress *p);
 /* progress_step: a step begins. */
 void progress_step(struct progress *p, const char *step);
 
-/* progress_duration: "40 s", "3 min", "1 h 12 min". progress_bytes: "812 MiB", "3.1 GiB". */
-void progress_duration(char *to, size_t size, double seconds);
+/* progress_bytes: "812 MiB", "3.1 GiB". */
 void progress_bytes(char *to, size_t size, uint64_t bytes);

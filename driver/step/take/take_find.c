@@ -42,12 +42,6 @@ struct finder {
 	const char *dir, *site; /* torch and what it lies in, inside the root */
 };
 
-static const char *text(const json_t *answer, const char *key)
-{
-	const char *s = json_string_value(json_object_get(answer, key));
-	return s ? s : "";
-}
-
 /* What the installed package lists cannot be taken. */
 static int bad_list(const struct finder *f, const char *path, const char *what, struct err *e)
 {
@@ -200,7 +194,7 @@ static int no_torch(const struct root *root, struct arena *a, struct err *e)
 /* What can be seen before the files are read. */
 static int check(const struct finder *f, const json_t *answer, struct err *e)
 {
-	const char *extension = text(answer, "extension"), *cuda = text(answer, "cuda");
+	const char *extension = json_text(answer, "extension"), *cuda = json_text(answer, "cuda");
 	if (!*f->t.version) {
 		err_set(e, ERR_POLICY, "the torch of '%s' is not whole: '%s' has no metadata beside it", f->root->dir,
 			f->dir);
@@ -239,16 +233,16 @@ int take_find(const struct root *root, enum sandbox_kind kind, const struct run 
 	AUTO_JSON json_t *answer = NULL;
 	if (ask(&f, kind, &answer, e) < 0)
 		return -1;
-	f.dir = arena_strdup(a, text(answer, "dir"));
+	f.dir = arena_strdup(a, json_text(answer, "dir"));
 	if (*f.dir != '/')
 		return no_torch(root, a, e);
 	f.site = path_dir(a, f.dir);
-	f.t = (struct taken){.version = arena_strdup(a, text(answer, "version")),
-			     .python = arena_strdup(a, text(answer, "python")),
-			     .tag = arena_strdup(a, text(answer, "tag")),
-			     .platform = arena_strdup(a, text(answer, "platform")),
-			     .info = arena_strdup(a, text(answer, "info"))};
-	f.t.package = arena_printf(a, "torch=%s by %s", f.t.version, text(answer, "installer"));
+	f.t = (struct taken){.version = arena_strdup(a, json_text(answer, "version")),
+			     .python = arena_strdup(a, json_text(answer, "python")),
+			     .tag = arena_strdup(a, json_text(answer, "tag")),
+			     .platform = arena_strdup(a, json_text(answer, "platform")),
+			     .info = arena_strdup(a, json_text(answer, "info"))};
+	f.t.package = arena_printf(a, "torch=%s by %s", f.t.version, json_text(answer, "installer"));
 	if (check(&f, answer, e) < 0)
 		return -1;
 	const json_t *files = json_object_get(answer, "files");

@@ -2,6 +2,7 @@
 #pragma once
 #include <jansson.h>
 
+#include "base/show.h"
 #include "core/root/sandbox.h"
 #include "step/test/test_table.h"
 
@@ -35,8 +36,10 @@ struct test_summary {
 void test_judge(const struct test_package *p, json_t *files, struct test_summary *ret);
 /* test_unexpected: whether a verdict is one of the last four. */
 bool test_unexpected(const char *verdict);
-/* test_text: the flaky and unexpected tests, each with the end of its words, then the summary. */
-void test_text(const json_t *files, const struct test_summary *s, struct buf *out);
+/* test_json: {"summary", "files"}, a new reference. test_show shows it: the flaky and unexpected
+ * tests, each with the end of its words, then the summary. */
+json_t *test_json(json_t *files, const struct test_summary *s);
+extern const struct show test_show[];
 /* test_junit: the same as JUnit's XML. */
 void test_junit(const char *name, const json_t *files, const struct test_summary *s, struct buf *out);
 /* test_differences: the tests whose outcome differs, as file::Class.test to [here, there]; "none"

@@ -1,18 +1,13 @@
 #include <string.h>
 
+#include "base/sys/json.h"
 #include "step/test/test.h"
 
 #define WORDS 400 /* of a failure's detail, from its end */
 
-static const char *text_of(const json_t *result, const char *key)
-{
-	const char *s = json_string_value(json_object_get(result, key));
-	return s ? s : "";
-}
-
 static const char *verdict_of(const struct test_expected_row *expected, const json_t *result)
 {
-	const char *outcome = text_of(result, "outcome");
+	const char *outcome = json_text(result, "outcome");
 	if (strcmp(outcome, "skipped") == 0 || strcmp(outcome, "stale") == 0)
 		return outcome;
 	if (strcmp(outcome, "passed") != 0)
@@ -66,39 +61,44 @@ void test_judge(const struct test_package *p, json_t *files, struct test_summary
 	*ret = s;
 }
 
-/* The last lines, each behind two spaces. */
-static void add_words(const char *words, struct buf *out)
+/* The last lines. */
+static const char *last_words(const char *words)
 {
 	size_t len = strlen(words);
 	const char *at = len > WORDS ? strchr(words + len - WORDS, '\n') : words;
-	at = at ? at : words + len - WORDS;
-	while (*at) {
-		size_t n = strcspn(at, "\n");
-		if (n)
-			buf_printf(out, "  %.*s\n", (int)n, at);
-		at += n + (at[n] == '\n');
-	}
+	return at ? at + (len > WORDS) : words + len - WORDS;
 }
 
-void test_text(const json_t *files, const struct test_summary *s, struct buf *out)
+static const struct show words[] = {{.text = "{-words}", .indent = 2}, {0}};
+static const struct show tests_rows[] = {{.text = "{-verdict}: {^^}::{^}", .each = "", .rows = words}, {0}};
+
+const struct show test_show[] = {{.each = "files", .rows = tests_rows},
+				 SHOW("run", "{summary.run}", .indent = 2),
+				 SHOW("passed", "{summary.passed}", .indent = 2),
+				 SHOW("skipped", "{summary.skipped}", .indent = 2),
+				 SHOW("expected", "{summary.expected} (failures that the table has)", .indent = 2),
+				 SHOW("flaky", "{summary.flaky}", .indent = 2),
+				 SHOW("unexpected", "{summary.unexpected}", .indent = 2),
+				 {0}};
+
+json_t *test_json(json_t *files, const struct test_summary *s)
 {
 	const char *file, *name;
 	json_t *tests, *result;
-	json_object_foreach((json_t *)(uintptr_t)files, file, tests)
+	json_object_foreach(files, file, tests)
 	{
 		json_object_foreach(tests, name, result)
 		{
-			const char *verdict = text_of(result, "verdict");
+			const char *verdict = json_text(result, "verdict");
 			if (!test_unexpected(verdict) && strcmp(verdict, "flaky") != 0)
 				continue;
-			buf_printf(out, "%s: %s::%s\n", verdict, file, name);
-			add_words(text_of(result, "detail"), out);
+			json_object_set_new(result, "-verdict", json_string(verdict));
+			json_object_set_new(result, "-words", json_string(last_words(json_text(result, "detail"))));
 		}
 	}
-	buf_printf(out,
-		   "  run         %zu\n  passed      %zu\n  skipped     %zu\n  expected    %zu (failures that the "
-		   "table has)\n  flaky       %zu\n  unexpected  %zu\n",
-		   s->run, s->passed, s->skipped, s->expected, s->flaky, s->unexpected);
+	return json_pack("{s:{s:I, s:I, s:I, s:I, s:I, s:I}, s:O}", "summary", "run", (json_int_t)s->run, "passed",
+			 (json_int_t)s->passed, "skipped", (json_int_t)s->skipped, "expected", (json_int_t)s->expected,
+			 "flaky", (json_int_t)s->flaky, "unexpected", (json_int_t)s->unexpected, "files", files);
 }
 
 /* XML has no way to write most control bytes. */
@@ -122,7 +122,7 @@ static void add_xml(const char *s, struct buf *out)
 
 static void add_case(const char *file, const char *name, const json_t *result, struct buf *out)
 {
-	const char *verdict = text_of(result, "verdict"), *dot = strchr(name, '.');
+	const char *verdict = json_text(result, "verdict"), *dot = strchr(name, '.');
 	buf_addstr(out, "    <testcase classname=\"");
 	add_xml(file, out);
 	buf_addstr(out, "::");
@@ -136,12 +136,12 @@ static void add_case(const char *file, const char *name, const json_t *result, s
 	}
 	bool skipped = !test_unexpected(verdict);
 	buf_printf(out, "><%s message=\"%s", skipped ? "skipped" : "failure", verdict);
-	if (*text_of(result, "reason")) {
+	if (*json_text(result, "reason")) {
 		buf_addstr(out, ": ");
-		add_xml(text_of(result, "reason"), out);
+		add_xml(json_text(result, "reason"), out);
 	}
 	buf_addstr(out, "\">");
-	add_xml(text_of(result, "detail"), out);
+	add_xml(json_text(result, "detail"), out);
 	buf_printf(out, "</%s></testcase>\n", skipped ? "skipped" : "failure");
 }
 
@@ -166,8 +166,8 @@ static void add_differences(const json_t *here, const json_t *there, bool turned
 	{
 		json_object_foreach(tests, name, result)
 		{
-			const char *x = text_of(result, "outcome");
-			const char *y = text_of(json_object_get(json_object_get(there, file), name), "outcome");
+			const char *x = json_text(result, "outcome");
+			const char *y = json_text(json_object_get(json_object_get(there, file), name), "outcome");
 			y = *y ? y : "none";
 			if (strcmp(x, y) != 0)
 				json_object_set_new(out, arena_printf(a, "%s::%s", file, name),

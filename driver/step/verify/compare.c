@@ -225,14 +225,3 @@ json_t *compare_json(const struct comparison *c)
 	return json_pack("{s:b, s:[s, s], s:i, s:o}", "same", c->same, "sha256", c->sha256[0], c->sha256[1], "members",
 			 (int)c->members, "differences", list);
 }
-
-char *compare_text(const struct comparison *c, struct arena *a)
-{
-	AUTO_BUF struct buf out = {0};
-	for (size_t i = 0; i < c->count; i++) {
-		const struct difference *d = &c->items[i];
-		buf_printf(&out, "%s%s%s%s%s\n", *d->member ? d->member : "archive", *d->where ? ": " : "", d->where,
-			   ": ", d->what);
-	}
-	return arena_strdup(a, buf_cstr(&out));
-}

@@ -24,6 +24,5 @@ enum { COMPARE_DETAILS = 20 };
 /* compare_wheels: archives of different bytes have at least one difference. -1: cannot be read. */
 int compare_wheels(const char *one, const char *other, const struct run *run, struct arena *a, struct comparison *ret,
 		   struct err *e) MUST_CHECK;
-/* compare_json: a new reference. compare_text: a line a difference. */
+/* compare_json: a new reference. */
 json_t *compare_json(const struct comparison *c);
-char *compare_text(const struct comparison *c, struct arena *a);

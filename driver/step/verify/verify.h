@@ -2,6 +2,7 @@
 #pragma once
 #include <jansson.h>
 
+#include "base/show.h"
 #include "core/code/isa_rules.h"
 #include "core/fatbin/fatbin.h"
 #include "core/plan/promise.h"
@@ -88,8 +89,7 @@ int companions_of_files(const struct strlist *paths, struct arena *a, struct com
  * error: -1 only if it cannot be examined. */
 int verify_wheel(const struct verify_request *q, const struct run *run, struct arena *a, struct verify_report *ret,
 		 struct err *e) MUST_CHECK;
-/* verify_json: a new reference. verify_text: a line a finding, and a summary. verify_lines: only
- * "wheel:member: error[code]: text" a finding. */
+/* verify_json: a new reference. verify_rows show it: a line a finding, and a summary; verify_lines:
+ * only "wheel:member: error[code]: text" a finding. */
 json_t *verify_json(const struct verify_report *r);
-char *verify_text(const struct verify_report *r, struct arena *a);
-char *verify_lines(const struct verify_report *r, struct arena *a);
+extern const struct show verify_rows[], verify_lines[];

@@ -99,41 +99,15 @@ json_t *verify_json(const struct verify_report *r)
 		r->runs_on.python ? runs_on_json(&r->runs_on) : json_null());
 }
 
-char *verify_lines(const struct verify_report *r, struct arena *a)
-{
-	struct buf AUTO_BUF b = {0};
-	for (size_t i = 0; i < r->count; i++) {
-		const struct finding *f = &r->findings[i];
-		buf_printf(&b, "%s%s%s: %s[%s]: %s\n", r->file, *f->file ? ":" : "", f->file, levels[f->level], f->rule,
-			   f->text);
-	}
-	return arena_strdup(a, buf_cstr(&b));
-}
+const struct show verify_lines[] = {{.text = "{/file}[:{file}]: {level}\\[{rule}\\]: {text}", .each = "findings"}, {0}};
 
-char *verify_text(const struct verify_report *r, struct arena *a)
-{
-	struct buf AUTO_BUF b = {0};
-	for (size_t i = 0; i < r->count; i++) {
-		const struct finding *f = &r->findings[i];
-		buf_printf(&b, "%s: %s: %s [%s]\n", levels[f->level], *f->file ? f->file : r->file, f->text, f->rule);
-	}
-	for (size_t i = 0; i < r->gpu_count; i++) {
-		const struct verify_gpu_file *f = &r->gpu[i];
-		buf_printf(&b, "gpu code: %s: %zu fat binaries:", f->file, f->fat_binaries);
-		for (size_t k = 0; k < f->count; k++)
-			buf_printf(&b, "%s %zu %s (%.1f MB)", k ? "," : "", f->code[k].entries,
-				   fatbin_name(&f->code[k], a), (double)f->code[k].bytes / 1e6);
-		buf_addc(&b, '\n');
-	}
-	buf_printf(&b, "%s: %zu files, %zu of them ELF", r->file, r->members, r->elf_files);
-	if (*r->tag)
-		buf_printf(&b, ", fit for %s (%s)", r->tag, r->tag_why);
-	if (r->code_files)
-		buf_printf(&b, ", code of %zu functions within %s", r->code_functions,
-			   r->promise.isa ? r->promise.isa->name : "no promise");
-	if (r->metadata_rev)
-		buf_printf(&b, ", metadata revision %u", r->metadata_rev);
-	buf_printf(&b, ": %zu error%s, %zu warning%s\n", r->errors, r->errors == 1 ? "" : "s", r->warnings,
-		   r->warnings == 1 ? "" : "s");
-	return arena_strdup(a, buf_cstr(&b));
-}
+static const struct show gpu_code[] = {
+	{.text = "{entries} {^} ({bytes:MB})", .each = "code", .join = ", ", .indent = 2}, {0}};
+
+const struct show verify_rows[] = {
+	{.text = "{level}: [{file}][{!file}{/file}]: {text} \\[{rule}\\]", .each = "findings"},
+	{.text = "gpu code: {file}: {fat_binaries} fat binaries:", .each = "gpu_code", .rows = gpu_code},
+	{.text = "{file}: {members} files, {elf_files} of them ELF[, fit for {honest_platform} ({honest_platform_why})]"
+		 "[{?code.files}, code of {code.functions} functions within {promise.isa|no promise}]"
+		 "[, metadata revision {metadata_rev}]: {errors} error{errors:s}, {warnings} warning{warnings:s}"},
+	{0}};

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/show.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "step/watch/report_parts.h"
@@ -69,16 +70,6 @@ static int add_document(const json_t *data, struct buf *out, struct err *e)
 	return 0;
 }
 
-void report_text(const char *s, struct buf *out)
-{
-	for (; *s; s++) {
-		if (strchr("<>&\"'", *s))
-			buf_printf(out, "&#%d;", *s);
-		else
-			buf_addc(out, *s);
-	}
-}
-
 void report_up_to(struct report_rest *page, const char *mark, struct buf *out)
 {
 	const unsigned char *at = memmem(page->at, (size_t)(page->end - page->at), mark, strlen(mark));
@@ -105,7 +96,7 @@ int report_write(const struct report_request *q, const char *path, struct err *e
 	json_object_set_new(data, "watch_seconds", json_real(q->watched->own_cpu_seconds));
 	const char *title = json_string_value(json_object_get(q->record, "wheel"));
 	report_up_to(&rest, "@TITLE@", &out);
-	report_text(title ? title : "build report", &out);
+	show_html(title ? title : "build report", &out);
 	report_up_to(&rest, "@DATA@", &out);
 	if (add_document(data, &out, e) < 0)
 		return -1;

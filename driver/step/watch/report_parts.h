@@ -13,13 +13,8 @@ extern const size_t report_page_size, matrix_page_size, bench_page_size;
 struct report_rest { /* of a page */
 	const unsigned char *at, *end;
 };
-/* report_up_to: adds the page up to `mark`, and goes on behind it. report_text: a text, escaped. */
+/* report_up_to: adds the page up to `mark`, and goes on behind it. */
 void report_up_to(struct report_rest *page, const char *mark, struct buf *out);
-void report_text(const char *s, struct buf *out);
-struct report_tile;
-/* report_add_tile: a figure and what it is. */
-void report_add_tile(const struct report_tile *t, struct buf *out);
-
 /* report_sizes: the members of a wheel as a tree of directories (new reference): n name, r bytes, p
  * packed bytes, k files, c children. Files too small to be seen are one child of their directory.
  * */

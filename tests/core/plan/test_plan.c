@@ -4,6 +4,7 @@
 #include "base/term.h"
 #include "core/root/toolchain.h"
 #include "plan_fixture.h"
+#include "plan_text.h"
 
 static void a_plan_describes_its_variant(void **state)
 {
@@ -508,21 +509,19 @@ static void json_settings_are_sorted(void **state)
 	json_decref(j);
 }
 
-static const struct term no_terminal;
-
 static void text_shows_each_value_with_its_place_and_reason(void **state)
 {
 	struct fixture *f = *state;
 	f->q.release = "2.9.1";
 	use_gpu(f, 0, "");
-	const char *text = plan_text(resolve(f), PLAN_REASONS, &no_terminal, NULL, &f->a);
+	const char *text = plan_text(resolve(f), PLAN_REASONS, &f->a);
 	assert_contains(text, "pytorch-python313-cuda12_8-");
 	assert_contains(text, "USE_CUDNN=OFF  ");
 	assert_contains(text, "gpu.yaml:10  ");
 	assert_contains(text, "(instead of 'ON' from toggles.yaml:2)");
 	assert_contains(text, "notes\n  - TORCH_CUDA_ARCH_LIST takes 6.1, not sm_61");
 	assert_contains(text, f->p->output_key);
-	assert_not_contains(plan_text(f->p, PLAN_ALL, &no_terminal, NULL, &f->a), "gpu.yaml:10");
+	assert_not_contains(plan_text(f->p, PLAN_ALL, &f->a), "gpu.yaml:10");
 	for (size_t i = 0; i < f->p->env.count; i++) {
 		assert_contains(text, f->p->env.items[i].name);
 		assert_contains(text, f->p->env.items[i].why);

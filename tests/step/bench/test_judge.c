@@ -3,7 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "step/bench/bench.h"
+#include "base/sys/json.h"
+#include "step/bench/bench_print.h"
 
 enum { PAIRS = 3 };
 
@@ -201,6 +202,35 @@ static void test_what_both_skip_is_not_a_failure(void **state)
 	assert_int_equal(set.failed, 0);
 }
 
+/* In the table and in the page: the line of equal speed is in the middle of a bar. */
+static void test_what_is_shown(void **state)
+{
+	(void)state;
+	static const struct {
+		double ratio;
+		const char *bar;
+	} bars[] = {{2, "faster 50.00 25.00"}, {0.5, "slower 25.00 25.00"}, {900, "faster 50.00 50.00"}};
+	static const struct show bar[] = {{.text = "{-class} {-left:.2} {-width:.2}", .each = "workloads"}, {0}};
+	static const struct show sets[] = {{.each = "sets", .rows = bar}, {0}};
+	struct bench_workload w = {.name = "gemm", .unit = "s", .state = BENCH_COMPARED};
+	struct bench_workload died = {.name = "conv", .unit = "s", .state = BENCH_FAILED};
+	died.of[BENCH_OURS].why = "it <died>";
+	for (size_t i = 0; i < ARRAY_LEN(bars); i++) {
+		w.ratio = bars[i].ratio;
+		struct bench_workload both[] = {w, died};
+		struct bench_set one = {.threads = 1, .workloads = both, .count = 2, .compared = 1, .mean = w.ratio};
+		const struct bench_request q = {.pairs = 2, .device = "cpu"};
+		const struct bench_result r = {.torch = {"1", "1"}, .cpu = {"avx2", ""}, .sets = &one, .sets_count = 1};
+		const struct bench_shown s = {.request = &q, .result = &r, .names = {"a", "b"}};
+		AUTO_JSON json_t *doc = bench_json(&s);
+		assert_contains(show_string(doc, sets, &arena), bars[i].bar);
+		const char *text = show_string(doc, bench_rows, &arena);
+		assert_contains(text, "the wheel  a (torch 1, code for avx2)\nthe other  b (torch 1)\n2 pairs, ");
+		assert_contains(text, "failed: the wheel: it <died>\n");
+		assert_contains(text, "geometric mean of 1  ");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -212,6 +242,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_an_answer_that_is_missing_is_a_failure, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_another_result_is_told_not_timed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_both_skip_is_not_a_failure, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_what_is_shown, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/size.h"
 #include "step/pipeline/progress.h"
 
 struct fixture {
@@ -43,7 +44,7 @@ static void durations_and_sizes_for_people(void **state)
 	char text[32];
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(durations); i++) {
-		progress_duration(text, sizeof(text), durations[i].seconds);
+		size_time(text, sizeof(text), durations[i].seconds);
 		assert_string_equal(text, durations[i].text);
 	}
 	progress_bytes(text, sizeof(text), 812ULL << 20);

@@ -53,11 +53,11 @@ static void test_text_names_what_matters(void **state)
 {
 	(void)state;
 	AUTO_JSON json_t *files = results();
-	AUTO_BUF struct buf out = {0};
+	AUTO_ARENA struct arena a = {0};
 	struct test_summary s;
 	test_judge(&package, files, &s);
-	test_text(files, &s, &out);
-	const char *text = buf_cstr(&out);
+	AUTO_JSON json_t *doc = test_json(files, &s);
+	const char *text = show_string(doc, test_show, &a);
 	assert_non_null(strstr(text, "failed: a.py::T.wrong\n  first\n  <last>"));
 	assert_non_null(strstr(text, "flaky: a.py::T.flaky\n"));
 	assert_non_null(strstr(text, "passed, expected to fail: a.py::T.known_mended\n"));

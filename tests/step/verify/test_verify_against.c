@@ -1,6 +1,12 @@
 /* What --against compares, the rules and the lines for machines. */
 #include "verify_fixture.h"
 
+static char *lines_of(const struct verify_report *r)
+{
+	AUTO_JSON json_t *doc = verify_json(r);
+	return show_string(doc, verify_lines, &arena);
+}
+
 static const struct tables *tables;
 
 static int load(void **state)
@@ -133,7 +139,7 @@ static void lines_for_machines(void **state)
 {
 	(void)state;
 	struct verify_report r = against("pytorch-python313-cpu-avx2", "1.0+cpu.avx2");
-	const char *text = verify_lines(&r, &arena);
+	const char *text = lines_of(&r);
 	assert_contains(text, "tiny_pack-1.0+cpu.avx2-py3-none-manylinux_2_17_x86_64.whl: error[against]: is a wheel "
 			      "of tiny_pack, not of torch\n");
 	test_dir();
@@ -141,7 +147,7 @@ static void lines_for_machines(void **state)
 	compile(LIBRARY, "int answer(void) { return 42; }\n", "-nostdlib -Wl,-z,execstack");
 	r = verify(packed());
 	assert_string_equal(
-		verify_lines(&r, &arena),
+		lines_of(&r),
 		"tiny_pack-1.0+cpu.avx2-py3-none-manylinux_2_17_x86_64.whl:tiny/libtiny.so: error[exec-stack]: asks "
 		"for an executable stack\n");
 }
@@ -151,7 +157,7 @@ static void a_clean_wheel_has_no_lines(void **state)
 	(void)state;
 	make_tree();
 	struct verify_report r = verify(packed());
-	assert_string_equal(verify_lines(&r, &arena), "");
+	assert_string_equal(lines_of(&r), "");
 }
 
 static void every_rule_has_a_code_of_its_own(void **state)

@@ -33,6 +33,12 @@ static inline struct verify_report verify(const char *wheel)
 	return verify_with((struct verify_request){.wheel = wheel});
 }
 
+static inline char *verify_text(const struct verify_report *r, struct arena *a)
+{
+	AUTO_JSON json_t *doc = verify_json(r);
+	return show_string(doc, verify_rows, a);
+}
+
 static inline void assert_clean(const struct verify_report *r)
 {
 	if (r->errors || r->warnings || r->count)

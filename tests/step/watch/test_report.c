@@ -7,7 +7,7 @@
 #include "base/sys/json.h"
 #include "core/zip/zip.h"
 #include "step/watch/report.h"
-#include "step/watch/report_bench.h"
+#include "step/watch/report_pages.h"
 #include "step/watch/report_parts.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -258,23 +258,30 @@ static void a_page_of_bars(void **state)
 {
 	(void)state;
 	AUTO_BUF struct buf out = {0};
-	const struct report_bar bars[] = {
-		{"twice", "1 ms", "2 ms", "2.00", "3 %", 2, ""},
-		{"half", "2 ms", "1 ms", "0.50", "3 %", 0.5, ""},
-		{"far", "1 ms", "900 ms", "900.00", "3 %", 900, ""},
-		{"<script>alert(1)</script>", "-", "1 ms", "failed", "", 0, "the wheel: \"x\" & <img src=y>"},
-	};
-	const struct report_bars sets[] = {{"1 thread", "mean <2>", bars, ARRAY_LEN(bars)}};
-	const struct report_tile tiles[] = {{"1.50", "other / <wheel>"}};
-	const struct report_bench page = {"a<b>.whl", "sum & more", tiles, 1, sets, 1};
-	report_bench(&page, &out);
+	static const char json[] = "{'wheel': {'file': 'a<b>.whl', 'torch': '1'}, 'other': {'file': 'c', 'torch': "
+				   "'1'}, 'pairs': 1, 'seconds': 0.3, "
+				   "'-device': 'CPU & more', 'sets': [{'threads': 1, 'compared': 2, 'geometric_mean': "
+				   "1.5, 'workloads': [{'name': "
+				   "'twice', '-wheel': '1 ms', '-other': '2 ms', 'ratio': 2, '-spread': '3 %', "
+				   "'-class': 'faster', '-left': 50, "
+				   "'-width': 25}, {'name': '<script>alert(1)</script>', '-wheel': '-', '-other': '1 "
+				   "ms', 'ratio': null, 'state': "
+				   "'failed', '-spread': '', '-reason': 'the wheel: `x` & <img src=y>'}]}]}";
+	AUTO_BUF struct buf quoted = {0};
+	for (const char *p = json; *p; p++)
+		buf_addstr(&quoted, *p == '\'' ? "\"" : *p == '`' ? "\\\"" : (char[]){*p, 0});
+	AUTO_JSON json_t *doc = json_loads(buf_cstr(&quoted), 0, NULL);
+	assert_non_null(doc);
+	report_bench(doc, &out);
 	const char *text = buf_cstr(&out);
-	assert_contains(text, "<i class=\"faster\" style=\"left:50.00%;width:25.00%\"></i>");
-	assert_contains(text, "<i class=\"slower\" style=\"left:25.00%;width:25.00%\"></i>");
-	assert_contains(text, "<i class=\"faster\" style=\"left:50.00%;width:50.00%\"></i>");
+	assert_contains(
+		text, "<i class=\"faster\" style=\"left:50.00%;width:25.00%\"></i></td><td class=\"n\">3 %</td></tr>");
+	assert_contains(text, "<td class=\"n\">failed</td><td></td><td class=\"n\"></td></tr>");
+	assert_contains(text, "on the CPU &#38; more; torch 1, against torch 1. A ratio");
+	assert_contains(text, "<b>1.50</b><span>other / wheel, 1 thread</span>");
 	assert_contains(text, "&#60;script&#62;alert(1)");
 	assert_contains(text, "<small>the wheel: &#34;x&#34; &#38; &#60;img src=y&#62;</small>");
-	assert_contains(text, "<title>a&#60;b&#62;.whl</title>");
+	assert_contains(text, "<title>a&#60;b&#62;.whl against c</title>");
 	assert_not_contains(text, "<script");
 	assert_not_contains(text, "<img");
 	assert_not_contains(text, "@SETS@");
