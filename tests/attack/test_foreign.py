@@ -177,7 +177,7 @@ class Members(Case):
             self.found("zip", "occurs twice", ("torch/x.py", stat.S_IFREG | 0o644), ("torch/x.py", stat.S_IFREG | 0o644))
 
     def test_case_alone(self):
-        self.found("name", "in case alone", ("torch/x.py", stat.S_IFREG | 0o644), ("torch/X.py", stat.S_IFREG | 0o644), level="warning")
+        self.found("name", "is the same as", ("torch/x.py", stat.S_IFREG | 0o644), ("torch/X.py", stat.S_IFREG | 0o644), level="warning")
 
     def test_hidden_characters(self):
         self.found("name", "not seen", ("torch/\u202eyp.x", stat.S_IFREG | 0o644))
