@@ -2,7 +2,9 @@
 
 #include <string.h>
 
+#include "base/path.h"
 #include "cmd/select.h"
+#include "step/verify/compare.h"
 
 struct diff_options {
 	struct cmd_select_base base;
@@ -34,6 +36,20 @@ static int plan_word(struct cmd_context *c, const char *word, const char *releas
 	return cmd_select_plan(&own, chosen.items, NULL, NULL, NULL, ret, e);
 }
 
+static const struct show wheel_rows[] = {{.text = "{member|archive}[: {where}]: {what}", .each = "differences"},
+					 {.text = "{?same}the same bytes"},
+					 {.text = "{!same}{members} members differ"},
+					 {0}};
+
+/* Two finished wheels: an official one and what slim made of it, or one of two builds. */
+static int diff_wheels(struct cmd_context *c, const char *one, const char *other, struct err *e)
+{
+	struct comparison d;
+	if (compare_wheels(one, other, c->run, c->arena, &d, e) < 0)
+		return -1;
+	return cmd_show(c, compare_json(&d), wheel_rows, e);
+}
+
 static int diff_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	const struct diff_options *o = c->options;
@@ -44,6 +60,8 @@ static int diff_main(struct cmd_context *c, const struct strlist *words, struct 
 		err_set(e, ERR_USAGE, "diff takes two variants, not %zu", words->count);
 		return err_hint(e, "for example ptbuild diff pytorch-python313-cpu-avx pytorch-python313-cpu-avx2");
 	}
+	if (path_has_suffix(words->items[0], ".whl") && path_has_suffix(words->items[1], ".whl"))
+		return diff_wheels(c, words->items[0], words->items[1], e);
 	if (cmd_tables(c, &t, e) < 0 || plan_word(c, words->items[0], NULL, &left, e) < 0 ||
 	    plan_word(c, words->items[1], o->right_release, &right, e) < 0)
 		return -1;
@@ -54,9 +72,10 @@ static int diff_main(struct cmd_context *c, const struct strlist *words, struct 
 const struct command command_diff = {
 	.name = "diff",
 	.summary = "show how the plans of two variants differ, and why",
-	.usage = "VARIANT VARIANT [OPTION...]",
+	.usage = "VARIANT VARIANT [OPTION...] | WHEEL WHEEL",
 	.text = "Plans two variants and shows only what differs: both values, and for each the table and line, the "
 		"rule and the reason.\n"
+		"Of two wheels it shows which members differ, libraries by section and symbol.\n"
 		"As with plan, nothing is run or fetched. --set, --without and --blas apply to both sides.",
 	.tables = {diff_only, cmd_plan_options},
 	.arguments = {{"VARIANT", "the first variant, for example pytorch-python313-cuda12_8-sm90-avx2", "<variant>"},
