@@ -310,9 +310,10 @@ static int fetch_official(struct cmd_context *c, struct strlist *wheels, struct 
 
 static json_t *package_json(const struct slim_package *p, struct arena *a)
 {
-	return json_pack("{s:s, s:o, s:I, s:I, s:o, s:o}", "package", p->info, "place", json_or_null(p->place),
-			 "bytes_before", (json_int_t)p->before, "bytes", (json_int_t)p->after, "left",
-			 json_or_null(p->left), "files", files_json(p->files, p->count, a));
+	return json_pack("{s:s, s:o, s:I, s:I, s:I, s:o, s:o}", "package", p->info, "place", json_or_null(p->place),
+			 "bytes_before", (json_int_t)p->before, "bytes", (json_int_t)p->after, "blank",
+			 (json_int_t)p->blank, "left", json_or_null(p->left), "files",
+			 files_json(p->files, p->count, a));
 }
 
 static int cut_env(struct cmd_context *c, const struct slim_targets *t, struct err *e)
@@ -329,19 +330,24 @@ static int cut_env(struct cmd_context *c, const struct slim_targets *t, struct e
 	for (size_t i = 0; i < r.count; i++) {
 		const struct slim_package *p = &r.packages[i];
 		json_array_append_new(list, package_json(p, c->arena));
-		buf_printf(&out, "%-44s %8.1f MB of %.1f%s%s\n", p->info, (double)p->after / 1e6,
-			   (double)p->before / 1e6, p->left ? ", left: " : "", p->left ? p->left : "");
+		buf_printf(&out, "%-44s %8.1f MB of %.1f", p->info, (double)p->after / 1e6, (double)p->before / 1e6);
+		if (p->blank >= 50000)
+			buf_printf(&out, ", %.1f of it zeros", (double)p->blank / 1e6);
+		buf_printf(&out, "%s%s\n", p->left ? ", left: " : "", p->left ? p->left : "");
 		for (size_t k = 0; k < p->count; k++)
 			if (p->files[k].cut.left)
 				buf_printf(&out, "  %s: %s\n", p->files[k].name, p->files[k].cut.left);
 	}
 	buf_printf(&out, "%s%s for %s: %.1f MB of %.1f\n", o->env, o->dry_run ? " would be cut" : " is cut",
 		   t->items[0].name, (double)r.after / 1e6, (double)r.before / 1e6);
+	if (!o->dry_run)
+		buf_printf(&out, "on disk: %.1f MB of %.1f\n", (double)r.disk_after / 1e6, (double)r.disk_before / 1e6);
 	if (c->global->json) {
 		AUTO_JSON json_t *doc =
-			json_pack("{s:i, s:o, s:s, s:b, s:I, s:I, s:O}", "schema", 1, "env", json_or_null(o->env),
-				  "gpu", t->items[0].name, "dry_run", o->dry_run, "bytes_before", (json_int_t)r.before,
-				  "bytes", (json_int_t)r.after, "packages", list);
+			json_pack("{s:i, s:o, s:s, s:b, s:I, s:I, s:I, s:I, s:O}", "schema", 1, "env",
+				  json_or_null(o->env), "gpu", t->items[0].name, "dry_run", o->dry_run, "bytes_before",
+				  (json_int_t)r.before, "bytes", (json_int_t)r.after, "disk_before",
+				  (json_int_t)r.disk_before, "disk", (json_int_t)r.disk_after, "packages", list);
 		return json_print(doc, e);
 	}
 	return c->global->quiet ? 0 : cmd_write_stdout(&out, e);

@@ -42,6 +42,19 @@ uint64_t elf_cut_offset(const struct elf_cut *c, uint64_t offset)
 	return offset - gone;
 }
 
+uint64_t elf_cut_blank(const struct elf_cut *c)
+{
+	const uint64_t page = 4096;
+	uint64_t sum = 0;
+	for (size_t i = 0; i < c->count; i++) {
+		const struct elf_patch *p = &c->patches[i];
+		uint64_t from = up(elf_cut_offset(c, p->at), page),
+			 to = elf_cut_offset(c, p->at + p->len) / page * page;
+		sum += !p->from && to > from ? to - from : 0;
+	}
+	return sum;
+}
+
 int elf_sections(const struct elf_map *m, struct arena *a, Elf64_Shdr **ret, size_t *ret_count, struct err *e)
 {
 	const GElf_Ehdr *h = &m->header;

@@ -14,7 +14,16 @@ struct collecting {
 	struct arena *a;
 	size_t first; /* entry of the box that is being read */
 	size_t section;
+	bool among;
 };
+
+enum fatbin_section fatbin_section(const char *name)
+{
+	return strcmp(name, ".nv_fatbin") == 0       ? FATBIN_LINKED
+	       : strcmp(name, "__nv_relfatbin") == 0 ? FATBIN_RELOCATABLE
+	       : strcmp(name, ".cask_resource") == 0 ? FATBIN_AMONG /* cuBLASLt, cuDNN, cuSPARSELt */
+						     : FATBIN_NONE;
+}
 
 static int take_entry(const struct fatbin_entry *entry, void *user, struct err *e)
 {
@@ -39,6 +48,7 @@ static int take_box(uint64_t from, uint64_t entries, uint64_t to, void *user, st
 						   .body = entries,
 						   .to = to,
 						   .first = c->first,
+						   .among = c->among,
 						   .entries = b->entries_count - c->first};
 	c->first = b->entries_count;
 	return 0;
@@ -48,7 +58,8 @@ static int take_box(uint64_t from, uint64_t entries, uint64_t to, void *user, st
 static int read_section(const struct elf_map *m, struct fatbin_boxes *b, struct arena *a, size_t i, struct err *e)
 {
 	const Elf64_Shdr *s = &b->sections[i];
-	struct collecting c = {.b = b, .a = a, .first = b->entries_count, .section = i};
+	enum fatbin_section kind = fatbin_section(elf_section_name(m, b->sections, b->sections_count, i));
+	struct collecting c = {.b = b, .a = a, .first = b->entries_count, .section = i, .among = kind == FATBIN_AMONG};
 	uint64_t offset, room;
 	if (!elf_map_find(m, s->sh_addr, &offset, &room) || offset != s->sh_offset || room < s->sh_size)
 		return elf_map_bad(m, s->sh_offset, e, "the section of GPU code is not loaded as it lies in the file");
@@ -60,8 +71,8 @@ static int read_section(const struct elf_map *m, struct fatbin_boxes *b, struct 
 				.box = take_box,
 				.user = &c,
 				.containers = b->count};
-	bool relocatable = strcmp(elf_section_name(m, b->sections, b->sections_count, i), "__nv_relfatbin") == 0;
-	return fatbin_containers(&f, s->sh_offset, s->sh_offset + s->sh_size, relocatable, e);
+	return c.among ? fatbin_search(&f, s->sh_offset, s->sh_offset + s->sh_size, e)
+		       : fatbin_containers(&f, s->sh_offset, s->sh_offset + s->sh_size, kind == FATBIN_RELOCATABLE, e);
 }
 
 struct fatbin_box *fatbin_box_at(const struct fatbin_boxes *b, const struct elf_map *m, uint64_t address,
@@ -257,8 +268,7 @@ int fatbin_boxes_read(const struct elf_map *m, struct arena *a, struct fatbin_bo
 	if (elf_sections(m, a, &b.sections, &b.sections_count, e) < 0)
 		return -1;
 	for (size_t i = 0; i < b.sections_count; i++) {
-		const char *name = elf_section_name(m, b.sections, b.sections_count, i);
-		bool code = strcmp(name, ".nv_fatbin") == 0 || strcmp(name, "__nv_relfatbin") == 0;
+		bool code = fatbin_section(elf_section_name(m, b.sections, b.sections_count, i)) != FATBIN_NONE;
 		if (code && (b.sections[i].sh_flags & SHF_ALLOC) && b.sections[i].sh_type == SHT_PROGBITS &&
 		    b.sections[i].sh_size && read_section(m, &b, a, i, e) < 0)
 			return -1;
@@ -270,8 +280,12 @@ int fatbin_boxes_read(const struct elf_map *m, struct arena *a, struct fatbin_bo
 			return -1;
 		read_code(m, &b);
 	}
-	for (size_t i = 0; i < b.count; i++)
-		b.items[i].pinned = b.items[i].pinned || !b.items[i].pointed;
+	for (size_t i = 0; i < b.count; i++) {
+		struct fatbin_box *box = &b.items[i];
+		/* What only looks like one, among other data, has no pointer. */
+		box->whole = box->whole || (box->among && !box->pointed);
+		box->pinned = box->pinned || box->among || !box->pointed;
+	}
 	*ret = b;
 	return 0;
 }

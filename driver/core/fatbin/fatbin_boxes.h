@@ -3,12 +3,18 @@
 #include "core/elf/elf_cut.h"
 #include "core/fatbin/fatbin_parts.h"
 
+enum fatbin_section { FATBIN_NONE, FATBIN_LINKED, FATBIN_RELOCATABLE, FATBIN_AMONG };
+
+/* fatbin_section: what a section of this name holds. */
+enum fatbin_section fatbin_section(const char *name);
+
 struct fatbin_box {
 	size_t section;          /* its number */
 	uint64_t from, body, to; /* file offsets: header, entries, end */
 	size_t first, entries;   /* in fatbin_boxes.entries */
 	bool pointed;            /* a relocation points to its first byte */
 	bool pinned;             /* must stay at its address */
+	bool among;              /* other data lies around it: it is cut where it is */
 	bool whole;              /* something points into it: nothing of it may move */
 };
 
@@ -29,7 +35,8 @@ struct fatbin_boxes {
 	size_t pointers_count, pointers_cap;
 };
 
-/* fatbin_boxes_read: of the sections .nv_fatbin and __nv_relfatbin. ERR_INTEGRITY. */
+/* fatbin_boxes_read: of the sections .nv_fatbin and __nv_relfatbin, and those among the data of
+ * .cask_resource. ERR_INTEGRITY. */
 int fatbin_boxes_read(const struct elf_map *m, struct arena *a, struct fatbin_boxes *ret, struct err *e) MUST_CHECK;
 /* fatbin_box_at: the one that holds an address; *ret_start: it is its first byte. NULL: none
  * does. */

@@ -150,6 +150,16 @@ static int by_place(const void *a, const void *b)
 	return (x->from > y->from) - (x->from < y->from);
 }
 
+/* Cut where they are: their ends are zero, what lies between them stays. */
+static void clear_ends(struct planning *p, size_t section)
+{
+	for (size_t i = 0; i < p->b.count; i++) {
+		const struct fatbin_box *box = &p->b.items[i];
+		if (box->section == section)
+			elf_cut_add(p->c, box->from + p->placed[i].size, NULL, box->to - box->from - p->placed[i].size);
+	}
+}
+
 /* What lies between those of a section, up to the last one, is zero. */
 static void clear_between(struct planning *p, size_t section)
 {
@@ -188,12 +198,16 @@ static void place_sections(struct planning *p, struct elf_tail *tails, size_t *r
 {
 	for (size_t s = 0; s < p->b.sections_count; s++) {
 		size_t boxes = 0, pinned = 0;
+		bool among = false;
 		uint64_t used, before = p->out.moved;
 		for (size_t i = 0; i < p->b.count; i++) {
 			boxes += p->b.items[i].section == s;
+			among = among || (p->b.items[i].section == s && p->b.items[i].among);
 			pinned += p->b.items[i].section == s && p->b.items[i].pinned;
 		}
-		if (!boxes)
+		if (among)
+			clear_ends(p, s);
+		if (!boxes || among)
 			continue;
 		if (pack(p, s, pinned > 0, &used) < 0) {
 			for (size_t i = 0; i < p->b.count; i++)

@@ -122,15 +122,16 @@ static int read_section(struct fatbin_file *f, uint64_t at, uint64_t end, const 
 			: fatbin_containers(f, from, from + s->sh_size, relocatable, e);
 }
 
-/* A file without section headers (sstrip) runs all the same: its fat binaries are found by how they begin. */
-static int search_containers(struct fatbin_file *f, uint64_t at, uint64_t end, struct err *e)
+int fatbin_search(struct fatbin_file *f, uint64_t at, uint64_t end, struct err *e)
 {
 	enum { ALIGNMENT = 8, HEADER = 16 };
 	static const uint8_t start[] = {0x50, 0xed, 0x55, 0xba, 1, 0, HEADER, 0}; /* magic, version, header's size */
-	for (uint64_t p = at; end - p >= HEADER;) {
-		uint64_t size = fatbin_number(f, p + sizeof(start), 8);
-		if (memcmp(f->data + p, start, sizeof(start)) != 0 || size > end - p - HEADER) {
-			p += end - p > ALIGNMENT ? ALIGNMENT : end - p;
+	const uint8_t *hit;
+	for (uint64_t p = at; (hit = memmem(f->data + p, end - p, start, sizeof(start)));) {
+		p = (uint64_t)(hit - f->data);
+		uint64_t size = end - p >= HEADER ? fatbin_number(f, p + sizeof(start), 8) : UINT64_MAX;
+		if ((p - at) % ALIGNMENT || size > end - p - HEADER) {
+			p++;
 			continue;
 		}
 		int r = fatbin_containers(f, p, p + HEADER + size, false, e);
@@ -152,7 +153,8 @@ int fatbin_elf(struct fatbin_file *f, uint64_t at, uint64_t end, struct err *e)
 	if (find_sections(f, at, end, &h, &names, &count, e) < 0)
 		return -1;
 	if (count == 0)
-		return search_containers(f, at, end, e);
+		/* A file without section headers (sstrip) runs all the same. */
+		return fatbin_search(f, at, end, e);
 	for (uint64_t i = 0; i < count; i++) {
 		Elf64_Shdr s;
 		memcpy(&s, f->data + at + h.e_shoff + i * sizeof(s), sizeof(s));

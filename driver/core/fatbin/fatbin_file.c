@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "core/fatbin/fatbin_boxes.h"
 
 int fatbin_file_slim(const char *path, const char *name, int fd, const char *to, const struct fatbin_wanted *w,
 		     struct arena *a, struct fatbin_file_cut *ret, struct err *e)
@@ -19,6 +20,7 @@ int fatbin_file_slim(const char *path, const char *name, int fd, const char *to,
 		return -1;
 	f.before = before.size;
 	f.after = cut.size;
+	f.blank = elf_cut_blank(&cut);
 	f.changed = cut.count > 0;
 	if (f.changed && fd >= 0) {
 		if (elf_cut_write(&cut, fd, to, e) < 0 || elf_map_open(to, &after, e) < 0)
@@ -48,8 +50,7 @@ int fatbin_file_has(const char *path, const char *name, bool *ret_code, bool *re
 	if (elf_map_memory(file.data, file.size, name, &m, e) < 0 || elf_sections(&m, &a, &sections, &count, e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
-		const char *section = elf_section_name(&m, sections, count, i);
-		*ret_code = *ret_code || strcmp(section, ".nv_fatbin") == 0 || strcmp(section, "__nv_relfatbin") == 0;
+		*ret_code = *ret_code || fatbin_section(elf_section_name(&m, sections, count, i)) != FATBIN_NONE;
 	}
 	*ret_used = *ret_code || strncmp(path_base(name), "libtorch_", strlen("libtorch_")) == 0;
 	return 0;

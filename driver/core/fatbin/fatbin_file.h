@@ -5,6 +5,7 @@
 struct fatbin_file_cut {
 	const char *name;       /* in the wheel or environment */
 	uint64_t before, after; /* bytes */
+	uint64_t blank;         /* of `after`, in pages that became zeros */
 	bool changed;
 	struct fatbin_cut cut;
 };

@@ -24,6 +24,8 @@ int fatbin_bad(const struct fatbin_file *f, uint64_t offset, struct err *e, cons
  * fatbin_wrappers: checks the records by which a program hands them to the runtime. */
 int fatbin_containers(struct fatbin_file *f, uint64_t at, uint64_t end, bool relocatable, struct err *e) MUST_CHECK;
 int fatbin_wrappers(struct fatbin_file *f, uint64_t at, uint64_t end, struct err *e) MUST_CHECK;
+/* fatbin_search: fat binaries among other data, found by how they begin. */
+int fatbin_search(struct fatbin_file *f, uint64_t at, uint64_t end, struct err *e) MUST_CHECK;
 bool fatbin_is_container(const struct fatbin_file *f, uint64_t at, uint64_t end);
 /* fatbin_elf: the sections of an ELF file in a range of the bytes, or the cubin that it is. */
 int fatbin_elf(struct fatbin_file *f, uint64_t at, uint64_t end, struct err *e) MUST_CHECK;

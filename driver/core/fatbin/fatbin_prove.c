@@ -133,7 +133,9 @@ static void allow(const struct proving *p, const struct fatbin_cut *done, struct
 	elf_cut_add(to, h->e_phoff, NULL, table - h->e_phoff);
 	elf_cut_add(to, p->old->header.e_shoff, NULL, b->sections_count * sizeof(Elf64_Shdr));
 	for (size_t i = 0; i < b->count; i++)
-		if (i == 0 || b->items[i].section != b->items[i - 1].section)
+		if (b->items[i].among)
+			elf_cut_add(to, b->items[i].from, NULL, b->items[i].to - b->items[i].from);
+		else if (i == 0 || b->items[i].section != b->items[i - 1].section)
 			elf_cut_add(to, b->sections[b->items[i].section].sh_offset, NULL,
 				    b->sections[b->items[i].section].sh_size);
 	for (size_t i = 0; i < b->pointers_count; i++) {

@@ -124,11 +124,11 @@ static json_t *counts(const struct fatbin_count *items, size_t count, struct are
 json_t *slim_file_json(const struct fatbin_file_cut *f, struct arena *a)
 {
 	const struct fatbin_cut *c = &f->cut;
-	return json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "file", f->name, "bytes_before",
-			 (json_int_t)f->before, "bytes", (json_int_t)f->after, "fat_binaries",
-			 (json_int_t)c->containers, "kept", counts(c->kept, c->kept_count, a), "dropped",
-			 counts(c->dropped, c->dropped_count, a), "targets_told", json_or_null(c->archs), "left",
-			 json_or_null(c->left));
+	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "file", f->name, "bytes_before",
+			 (json_int_t)f->before, "bytes", (json_int_t)f->after, "blank", (json_int_t)f->blank,
+			 "fat_binaries", (json_int_t)c->containers, "kept", counts(c->kept, c->kept_count, a),
+			 "dropped", counts(c->dropped, c->dropped_count, a), "targets_told", json_or_null(c->archs),
+			 "left", json_or_null(c->left));
 }
 
 static json_t *components(const struct slimming *s, const struct making *m)

@@ -99,6 +99,7 @@ static int look_at(struct env *v, struct slim_package *p, const struct wheel_rec
 	p->count++;
 	p->before += f->before;
 	p->after += f->after;
+	p->blank += f->blank;
 	return 0;
 }
 
@@ -249,15 +250,26 @@ static int change(struct env *v, size_t i, struct err *e)
 	return changed ? write_record(v, i, e) : 0;
 }
 
-static int measure(struct env *v, uint64_t *ret, struct err *e)
+static int add_size(const char *rel, const struct stat *st, void *user, struct err *e)
 {
-	*ret = 0;
-	for (size_t i = 0; i < v->places.count; i++) {
-		uint64_t size;
-		if (fs_tree_size(v->places.items[i], &size, e) < 0)
-			return -1;
-		*ret += size;
+	uint64_t *sizes = user;
+	(void)rel;
+	(void)e;
+	if (S_ISREG(st->st_mode)) {
+		sizes[0] += (uint64_t)st->st_size;
+		sizes[1] += (uint64_t)st->st_blocks * 512;
 	}
+	return 0;
+}
+
+static int measure(struct env *v, uint64_t *ret, uint64_t *ret_disk, struct err *e)
+{
+	uint64_t sizes[2] = {0};
+	for (size_t i = 0; i < v->places.count; i++)
+		if (fs_walk_busy(TRUSTED, v->places.items[i], add_size, sizes, e) < 0)
+			return -1;
+	*ret = sizes[0];
+	*ret_disk = sizes[1];
 	return 0;
 }
 
@@ -266,19 +278,22 @@ int slim_env(const struct slim_env_request *q, const struct run *run, struct are
 {
 	struct env v = {.q = q, .run = run, .a = a};
 	struct slim_env_result r = {0};
-	if (find_places(&v, e) < 0 || measure(&v, &r.before, e) < 0 || read_packages(&v, e) < 0)
+	if (find_places(&v, e) < 0 || measure(&v, &r.before, &r.disk_before, e) < 0 || read_packages(&v, e) < 0)
 		return -1;
 	r.after = r.before;
+	r.disk_after = r.disk_before;
 	for (size_t i = 0; i < v.count; i++) {
 		struct slim_package *p = &v.packages[i];
-		if (p->left)
+		if (p->left) {
 			p->after = p->before;
+			p->blank = 0;
+		}
 		r.after -= p->before - p->after;
 		if (!p->left && !q->dry_run && change(&v, i, e) < 0)
 			return -1;
 	}
 	log_status_end(run->log);
-	if (!q->dry_run && measure(&v, &r.after, e) < 0)
+	if (!q->dry_run && measure(&v, &r.after, &r.disk_after, e) < 0)
 		return -1;
 	r.packages = v.packages;
 	r.count = v.count;

@@ -15,13 +15,15 @@ struct slim_package {
 	struct fatbin_file_cut *files;
 	size_t count;
 	uint64_t before, after; /* bytes of these files */
+	uint64_t blank;         /* of `after`, as in fatbin_file_cut */
 	const char *left;       /* why it stays as it was; NULL */
 };
 
 struct slim_env_result {
 	struct slim_package *packages; /* that have GPU code */
 	size_t count;
-	uint64_t before, after; /* bytes of all files at the places */
+	uint64_t before, after;           /* bytes of all files at the places */
+	uint64_t disk_before, disk_after; /* what they take of the disk; after a dry run the same */
 };
 
 /* slim_env: each library is written beside, proved, synced and renamed, so that other names of

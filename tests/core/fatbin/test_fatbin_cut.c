@@ -188,6 +188,37 @@ static void test_what_is_not_plain_stays(void **state)
 	assert_int_equal(load("./cut.so", "first"), 1);
 }
 
+/* NVIDIA's libraries have fat binaries among other data, which must stay where it is. */
+static void test_among_other_data(void **state)
+{
+	static const char *const gap = "\\n.balign 8\\ngap%d: .ascii \\\"behind\\\"\\n.zero 10000, %d\\n.balign 8\\n";
+	AUTO_BUF struct buf source = {0};
+	struct fatbin_cut r;
+	uint64_t size;
+	struct stat st;
+	(void)state;
+	make_boxes();
+	buf_addstr(&source, "__asm__(\".section .cask_resource,\\\"a\\\"\\n.balign 8\\n");
+	for (int i = 0; i < 3; i++) {
+		buf_printf(&source, "box%d: .incbin \\\"box%d\\\"", i, i);
+		buf_printf(&source, gap, i, i + 7);
+	}
+	/* What only looks like one: nothing points to it. */
+	buf_addstr(&source, "odd: .long 0xba55ed50, 0x100001, 0, 0\\n.text\\n\");\n" USES
+			    "extern const unsigned char gap0[], gap2[];\n"
+			    "int gaps(void) { return gap0[0] == 'b' && gap0[7000] == 7 && gap2[7000] == 9 && "
+			    "gap0 - box0 > 600000; }\n");
+	compile("lib.so", buf_cstr(&source), SHARED);
+	assert_ok(cut(test_path("lib.so"), test_path("cut.so"), &r, &size), &err);
+	assert_int_equal(size, size_of(test_path("lib.so")));
+	assert_int_equal(r.containers, 4);
+	assert_int_equal(r.runs[0], 2);
+	assert_int_equal(load("./cut.so", "use"), 2 + 0 + 35);
+	assert_int_equal(load("./cut.so", "gaps"), 1);
+	assert_int_equal(stat(test_path("cut.so"), &st), 0);
+	assert_true((uint64_t)st.st_blocks * 512 < size - r.dropped_bytes + 8 * 4096);
+}
+
 static struct fatbin_entry image(enum fatbin_kind kind, const char *target)
 {
 	struct fatbin_entry entry = {.kind = kind, .number = kind};
@@ -341,6 +372,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_the_file_shrinks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_other_layouts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_is_not_plain_stays, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_among_other_data, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_as_the_driver_chooses, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_list_of_targets, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damage_is_refused, setup, teardown),
