@@ -17,6 +17,7 @@ struct cutting {
 	size_t sections_count;
 	uint64_t page, align;
 	uint64_t *starts, *ends; /* of each tail: what may leave the file */
+	size_t moved_last;       /* the last section that moved away from behind the headers; 0: none did */
 	uint64_t moved;          /* what lay behind the headers up to here has moved away */
 };
 
@@ -171,6 +172,8 @@ static bool evict(struct cutting *x, uint64_t from, uint64_t *used, uint64_t end
 	elf_cut_add(x->c, at, x->m->data + from, s->sh_size);
 	*used = at + s->sh_size;
 	x->moved = from + s->sh_size;
+	if ((size_t)(s - x->sections) > x->moved_last)
+		x->moved_last = (size_t)(s - x->sections);
 	s->sh_offset = at;
 	s->sh_addr = address;
 	return true;
@@ -268,6 +271,53 @@ static size_t split(const struct cutting *x, const Elf64_Phdr *p, Elf64_Phdr *to
 	return n + 1;
 }
 
+static bool symbols_name(const struct cutting *x, size_t end)
+{
+	for (size_t i = 1; i < x->sections_count; i++) {
+		const Elf64_Shdr *s = &x->sections[i];
+		Elf64_Sym symbol;
+		if (s->sh_type != SHT_SYMTAB && s->sh_type != SHT_DYNSYM)
+			continue;
+		for (uint64_t at = 0; s->sh_size - at >= sizeof(symbol); at += sizeof(symbol)) {
+			memcpy(&symbol, x->m->data + s->sh_offset + at, sizeof(symbol));
+			if (symbol.st_shndx != SHN_UNDEF && symbol.st_shndx < end)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* patchelf takes what its new program headers need from the first sections up to one that lies behind: those that
+ * moved away come after those that are there now. Offsets are still the old ones. */
+static void order_sections(struct cutting *x, Elf64_Ehdr *h)
+{
+	enum { MORE = 4 };
+	const uint64_t near = headers_end(x, x->c->holes_count + MORE);
+	size_t end = x->moved_last + 1, n = 1;
+	while (end < x->sections_count && x->sections[end].sh_offset <= near)
+		end++;
+	if (!x->moved_last || symbols_name(x, end))
+		return;
+	Elf64_Shdr *old = arena_array(x->a, x->sections_count, sizeof(*old));
+	size_t *map = arena_array(x->a, x->sections_count, sizeof(*map));
+	memcpy(old, x->sections, x->sections_count * sizeof(*old));
+	for (int far = 0; far < 2; far++)
+		for (size_t i = 1; i < end; i++)
+			if ((old[i].sh_offset > near) == far)
+				map[i] = n++;
+	for (size_t i = end; i < x->sections_count; i++)
+		map[i] = i;
+	for (size_t i = 0; i < x->sections_count; i++) {
+		Elf64_Shdr *s = &x->sections[map[i]];
+		*s = old[i];
+		s->sh_link = s->sh_link < x->sections_count ? (Elf64_Word)map[s->sh_link] : s->sh_link;
+		if ((s->sh_flags & SHF_INFO_LINK) && s->sh_info < x->sections_count)
+			s->sh_info = (Elf64_Word)map[s->sh_info];
+	}
+	if (h->e_shstrndx < x->sections_count)
+		h->e_shstrndx = (Elf64_Half)map[h->e_shstrndx];
+}
+
 static void put_headers(struct cutting *x)
 {
 	struct elf_cut *c = x->c;
@@ -282,6 +332,7 @@ static void put_headers(struct cutting *x)
 		if (segments[i].p_type == PT_PHDR)
 			segments[i].p_filesz = segments[i].p_memsz = n * sizeof(*segments);
 	}
+	order_sections(x, h);
 	for (size_t i = 0; i < x->sections_count; i++)
 		x->sections[i].sh_offset = elf_cut_offset(c, x->sections[i].sh_offset);
 	elf_cut_add(c, h->e_phoff, segments, n * sizeof(*segments));

@@ -104,6 +104,18 @@ static int compare_rest(const struct proving *p, const struct elf_cut *allowed, 
 	return 0;
 }
 
+/* Those that moved have another number. */
+static const Elf64_Shdr *same_section(const struct proving *p, size_t i)
+{
+	const Elf64_Shdr *old = &p->b[0].sections[i], *new = p->b[1].sections;
+	if (new[i].sh_name == old->sh_name)
+		return &new[i];
+	for (size_t k = 0; k < p->b[1].sections_count; k++)
+		if (new[k].sh_name == old->sh_name)
+			return &new[k];
+	return &new[i];
+}
+
 /* What is not loaded: symbols and debugging information for tools. */
 static int compare_sections(const struct proving *p, struct err *e)
 {
@@ -112,7 +124,7 @@ static int compare_sections(const struct proving *p, struct err *e)
 		return elf_map_bad(p->new, p->new->header.e_shoff, e, "it has %zu sections, not %zu",
 				   b[1].sections_count, b[0].sections_count);
 	for (size_t i = 0; i < b[0].sections_count; i++) {
-		const Elf64_Shdr *old = &b[0].sections[i], *new = &b[1].sections[i];
+		const Elf64_Shdr *old = &b[0].sections[i], *new = same_section(p, i);
 		bool in_file = old->sh_type != SHT_NULL && old->sh_type != SHT_NOBITS;
 		if (old->sh_type != new->sh_type || old->sh_flags != new->sh_flags ||
 		    (in_file && !(old->sh_flags & SHF_ALLOC) &&
