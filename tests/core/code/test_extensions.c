@@ -155,6 +155,42 @@ static void words_of_aarch64(void **state)
 	free(text);
 }
 
+/* libgcc's: "adrp x16, have; ldrb w16, [x16, #have]; cbz w16, fallback", then the one instruction of LSE. Any other
+ * register, or a branch that does not go round, is no question. */
+static void outline_atomics_ask_themselves(void **state)
+{
+	(void)state;
+	const struct extensions *x = shipped();
+	const struct decoder *d = decoder_new(x, EXTENSION_AARCH64, &arena);
+	enum { CASAL = 0x88e0fc41, RET = 0xd65f03c0 };
+	static const struct {
+		uint32_t asks[3];
+		bool guarded;
+	} rows[] = {
+		{{0xb0000090, 0x39410210, 0x34000070}, true}, /* another page, offset and target */
+		{{0x90000010, 0x39400210, 0x34000070}, true},  {{0x90000010, 0x39400210, 0x35000070}, false}, /* cbnz */
+		{{0x90000010, 0x39400210, 0x34000071}, false}, /* cbz w17 */
+		{{0x90000010, 0x39400230, 0x34000070}, false}, /* ldrb w16, [x17] */
+		{{0x10000010, 0x39400210, 0x34000070}, false}, /* adr */
+		{{0x90000011, 0x39400210, 0x34000070}, false}, /* adrp x17 */
+	};
+	uint64_t lse = extensions_bit(x, EXTENSION_AARCH64, "atomics");
+	assert_true(lse);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		uint32_t code[] = {rows[i].asks[0], rows[i].asks[1], rows[i].asks[2], CASAL, RET};
+		struct decode_tally t = {0};
+		decode_run(d, (const uint8_t *)code, sizeof(code), 0, EXTENSION_BASELINE, &t);
+		if (t.above != (rows[i].guarded ? 0 : lse))
+			fail_msg("row %zu: %s", i, extensions_text(x, EXTENSION_AARCH64, t.above, &arena));
+		assert_true(t.seen & lse);
+		/* The second instruction has nobody that asks for it. */
+		code[4] = CASAL;
+		t = (struct decode_tally){0};
+		decode_run(d, (const uint8_t *)code, sizeof(code), 0, EXTENSION_BASELINE, &t);
+		assert_int_equal(t.count, rows[i].guarded ? 1 : 2);
+	}
+}
+
 /* Every row of the table is there for some instruction of the list, but for those that stand before another. */
 static void every_encoding_is_used(void **state)
 {
@@ -368,6 +404,7 @@ int main(void)
 		cmocka_unit_test(every_feature_of_the_isa_table_is_an_extension),
 		cmocka_unit_test(a_promise_is_of_one_machine),
 		cmocka_unit_test(words_of_aarch64),
+		cmocka_unit_test(outline_atomics_ask_themselves),
 		cmocka_unit_test(every_encoding_is_used),
 		cmocka_unit_test(the_first_instruction_beyond_is_told),
 		cmocka_unit_test(what_is_allowed_is_nothing),

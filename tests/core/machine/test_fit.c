@@ -86,6 +86,22 @@ static void test_a_wheel_for_processors(void **state)
 	assert_string_equal(verdict(&r, NULL, &h), "no: it is aarch64-linux, not x86_64-linux");
 }
 
+/* The same version without "t" is another interpreter, and so the other way round. */
+static void test_a_wheel_for_free_threaded_python(void **state)
+{
+	(void)state;
+	struct runs_on r =
+		wheel("torch-2.6.0+cpu.avx2-cp313-cp313t-manylinux_2_28_x86_64.whl", "manylinux_2_28_x86_64", "", "");
+	assert_contains(runs_on_text(&r, &a), "python 3.13t (free-threaded) only");
+	struct hardware h = machine("emerald-rapids-vm", "2.41", "3.13");
+	assert_string_equal(verdict(&r, NULL, &h), "no: its Python is 3.13, not 3.13t");
+	h = machine("emerald-rapids-vm", "2.41", "3.12 3.13t");
+	assert_string_equal(verdict(&r, NULL, &h), "yes");
+	r = wheel(cpu_wheel, "manylinux_2_28_x86_64", "", "");
+	h = machine("emerald-rapids-vm", "2.41", "3.13t");
+	assert_string_equal(verdict(&r, NULL, &h), "no: its Python is 3.13t, not 3.13");
+}
+
 /* What the root has counts only where processor and GPU do. */
 static void test_a_root_helps_with_software_alone(void **state)
 {
@@ -211,9 +227,13 @@ static void test_a_plan(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_wheel_for_processors), cmocka_unit_test(test_a_root_helps_with_software_alone),
-		cmocka_unit_test(test_a_wheel_for_gpus),       cmocka_unit_test(test_how_far_gpu_code_reaches),
-		cmocka_unit_test(test_foreign_wheels),         cmocka_unit_test(test_a_plan),
+		cmocka_unit_test(test_a_wheel_for_processors),
+		cmocka_unit_test(test_a_wheel_for_free_threaded_python),
+		cmocka_unit_test(test_a_root_helps_with_software_alone),
+		cmocka_unit_test(test_a_wheel_for_gpus),
+		cmocka_unit_test(test_how_far_gpu_code_reaches),
+		cmocka_unit_test(test_foreign_wheels),
+		cmocka_unit_test(test_a_plan),
 	};
 	return cmocka_run_group_tests(tests, load, unload);
 }

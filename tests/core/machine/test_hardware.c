@@ -1,7 +1,7 @@
-#include "support.h"
+#include "compile.h"
 
+#include <dlfcn.h>
 #include <gnu/libc-version.h>
-
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 static struct arena shared;
 static const struct hardware_facts *facts;
 
-static int load(void **state)
+static int load_facts(void **state)
 {
 	(void)state;
 	struct err e = {0};
@@ -211,6 +211,120 @@ static void a_driver_that_dies_or_hangs_does_no_harm(void **state)
 	assert_ok(hardware_ask_child(child_that_talks_too_much, facts, 10000, test_run(), &a, &h, &e), &e);
 	assert_string_equal(h.gpu_trouble, "");
 	assert_int_equal(h.gpu_count, 0);
+}
+
+/* ---- drivers made for the test ---- */
+
+#define CUDA                                                                                                           \
+	"#include <stddef.h>\n#include <string.h>\n"                                                                   \
+	"int cuInit(unsigned f) { return f; }\n"                                                                       \
+	"int cuDriverGetVersion(int *v) { *v = 12080; return 0; }\n"                                                   \
+	"int cuDeviceGetCount(int *n) { *n = 1; return 0; }\n"                                                         \
+	"int cuDeviceGet(int *d, int i) { *d = i; return 0; }\n"                                                       \
+	"int cuDeviceGetName(char *s, int n, int d) { strncpy(s, \"Made L4\", n); return d; }\n"                       \
+	"int cuDeviceGetAttribute(int *v, int a, int d) { *v = a == 75 ? 8 : 9; return d; }\n"                         \
+	"int cuDeviceTotalMem_v2(size_t *n, int d) { *n = 1 << 20; return d; }\n"
+
+/* LOST: the error for each handle but the last; INIT: that of the start. Whoever uses the lost one's handle dies. */
+#define NVML                                                                                                           \
+	"#include <stdlib.h>\n#include <string.h>\n"                                                                   \
+	"static int good;\n"                                                                                           \
+	"static int of(void *d) { if (d != &good) abort(); return 0; }\n"                                              \
+	"int nvmlInit_v2(void) { return INIT; }\n"                                                                     \
+	"int nvmlSystemGetDriverVersion(char *s, unsigned n) { strncpy(s, \"570.86.10\", n); return 0; }\n"            \
+	"int nvmlDeviceGetCount_v2(unsigned *n) { *n = 2; return 0; }\n"                                               \
+	"int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **d) { if (i == 1) *d = &good; return i ? 0 : LOST; }\n"   \
+	"int nvmlDeviceGetName(void *d, char *s, unsigned n) { strncpy(s, \"Made T4\", n); return of(d); }\n"          \
+	"int nvmlDeviceGetCudaComputeCapability(void *d, int *a, int *b) { *a = 7; *b = 5; return of(d); }\n"          \
+	"int nvmlDeviceGetMemoryInfo(void *d, unsigned long long *m) { m[0] = 1 << 30; return of(d); }\n"              \
+	"const char *nvmlErrorString(int e) { return e == 15 ? \"GPU is lost\" : \"made error\"; }\n"
+
+static bool has_driver(void)
+{
+	return dlopen("libcuda.so.1", RTLD_NOW) || dlopen("libnvidia-ml.so.1", RTLD_NOW);
+}
+
+/* What the libraries in one place of the table say. */
+static struct hardware ask_in(const char *place, struct arena *a)
+{
+	struct hardware_facts own = *facts;
+	struct hardware h = empty();
+	struct err e = {0};
+	own.driver_places = &place;
+	own.driver_places_count = 1;
+	assert_ok(hardware_ask_child(hardware_gpu_child, &own, 20000, test_run(), a, &h, &e), &e);
+	return h;
+}
+
+static const char *const places[] = {
+	"/usr/lib/wsl/lib",
+	"/usr/local/nvidia/lib64",
+	"/run/opengl-driver/lib",
+	"/var/lib/snapd/lib/gl/made",
+	"/usr/lib/x86_64-linux-gnu/GL/nvidia-580-95-05/lib",
+	"/usr/lib/aarch64-linux-gnu/nvidia",
+	"/usr/lib/aarch64-linux-gnu/tegra",
+	"/usr/lib/x86_64-linux-gnu/nvidia/current",
+};
+
+/* Each lies below the test's directory; the rows of the table are put before that as well. */
+static void drivers_where_distributions_put_them(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	if (has_driver())
+		skip();
+	test_dir();
+	compile("libcuda.so.1", CUDA, "-shared -fPIC");
+	struct hardware_facts below = *facts;
+	below.driver_places = arena_array(&a, facts->driver_places_count, sizeof(char *));
+	for (unsigned i = 0; i < facts->driver_places_count; i++)
+		below.driver_places[i] = arena_printf(&a, "%s/at%s", test_path("."), facts->driver_places[i]);
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		struct hardware h = empty();
+		struct err e = {0};
+		must("rm -rf at && mkdir -p at%s && cp libcuda.so.1 at%s", places[i], places[i]);
+		assert_ok(hardware_ask_child(hardware_gpu_child, &below, 20000, test_run(), &a, &h, &e), &e);
+		if (h.gpu_count != 1)
+			fail_msg("%s: not found (%s)", places[i], h.gpu_trouble);
+		assert_string_equal(h.gpus[0].capability, "8.9");
+		assert_string_equal(h.gpu_source, "libcuda");
+		assert_string_equal(h.driver_cuda, "12.8");
+	}
+	must("rm -rf at && mkdir -p at/opt/nvidia && cp libcuda.so.1 at/opt/nvidia");
+	struct hardware h = empty();
+	struct err e = {0};
+	assert_ok(hardware_ask_child(hardware_gpu_child, &below, 20000, test_run(), &a, &h, &e), &e);
+	assert_int_equal(h.gpu_count, 0);
+}
+
+static void errors_of_nvml_are_above_zero(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	if (has_driver())
+		skip();
+	test_dir();
+	compile("one/libnvidia-ml.so.1", NVML, "-shared -fPIC -DINIT=0 -DLOST=15");
+	struct hardware h = ask_in(test_path("one"), &a);
+	assert_string_equal(h.gpu_trouble, "GPU 0 of 2: NVML returned error 15, GPU is lost");
+	assert_int_equal(h.gpu_count, 1);
+	assert_string_equal(h.gpus[0].name, "Made T4");
+	assert_string_equal(h.gpus[0].capability, "7.5");
+	assert_string_equal(h.gpu_source, "NVML");
+	assert_string_equal(h.driver, "570.86.10");
+
+	compile("two/libnvidia-ml.so.1", NVML, "-shared -fPIC -DINIT=18 -DLOST=0");
+	h = ask_in(test_path("two"), &a);
+	assert_string_equal(h.gpu_trouble, "NVML returned error 18, made error");
+	assert_int_equal(h.gpu_count, 0);
+
+	/* libcuda passes a lost GPU over: it is told all the same, and the other is listed once. */
+	compile("one/libcuda.so.1", CUDA, "-shared -fPIC");
+	h = ask_in(test_path("one"), &a);
+	assert_contains(h.gpu_trouble, "GPU is lost");
+	assert_int_equal(h.gpu_count, 1);
+	assert_string_equal(h.gpus[0].name, "Made L4");
 }
 
 /* ---- the facts ---- */
@@ -481,6 +595,8 @@ int main(void)
 		cmocka_unit_test(broken_answers_are_passed_over),
 		cmocka_unit_test(answers_of_nvidia_smi),
 		cmocka_unit_test(a_driver_that_dies_or_hangs_does_no_harm),
+		cmocka_unit_test_teardown(drivers_where_distributions_put_them, test_teardown),
+		cmocka_unit_test_teardown(errors_of_nvml_are_above_zero, test_teardown),
 		cmocka_unit_test(implied_features_are_followed),
 		cmocka_unit_test(processors_are_told_by_their_numbers),
 		cmocka_unit_test_teardown(wrong_facts_are_refused_with_their_line, test_teardown),
@@ -491,5 +607,5 @@ int main(void)
 		cmocka_unit_test_teardown(wrong_descriptions_are_refused_with_their_line, test_teardown),
 		cmocka_unit_test(a_missing_feature_says_why),
 	};
-	return cmocka_run_group_tests_name("core/hardware", tests, load, unload);
+	return cmocka_run_group_tests_name("core/hardware", tests, load_facts, unload);
 }

@@ -122,6 +122,11 @@ static void test_the_pythons_of_a_name(void **state)
 		{"py2-none", "3.9", false},          {"py310-none", "3.13", true},
 		{"py310-none", "3.9", false},        {"cp312-none", "3.13", false},
 		{"cp312.cp313-cp313", "3.13", true}, {"pp310-pypy310_pp73", "3.10", false},
+		{"cp313-cp313t", "3.13", false},     {"cp313-cp313t", "3.13t", true},
+		{"cp313-cp313", "3.13t", false},     {"cp313-cp313t", "3.14t", false},
+		{"cp39-abi3", "3.13t", false},       {"py3-none", "3.13t", true},
+		{"cp313-none", "3.13t", true},       {"cp315-abi3t", "3.15t", true},
+		{"cp315-abi3t", "3.16", true},       {"cp314-abi3t", "3.14t", false},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct wheel_name n;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "step/compile/check_config.h"
 
 /* A plan with nothing but what the comparison looks at. */
@@ -185,8 +186,9 @@ static void test_a_missing_cache_is_an_error(void **state)
 
 static int commands_are(const char *json, const struct plan *p, struct config_report *r, struct err *e)
 {
+	AUTO_ARENA struct arena a = {0};
 	test_write(test_path("compile_commands.json"), json);
-	return check_config_commands(p, test_path("."), "compile_commands.json", r, e);
+	return check_config_commands(p, path_absolute(&a, "/", test_path(".")), "compile_commands.json", r, e);
 }
 
 static void test_flags_on_every_unit(void **state)
@@ -274,6 +276,30 @@ static void test_native_is_refused(void **state)
 	struct plan p = plan_with(0, 0);
 	assert_err(commands_are("[{\"file\":\"b.c\",\"command\":\"cc -march=native -c b.c\"}]", &p, &r, &e), &e,
 		   ERR_POLICY, "-march=native");
+}
+
+/* Files of words, read where the command runs; one may name another. What is not there, or lies outside, is no file. */
+static void test_native_in_response_files_is_refused(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	struct config_report r = {0};
+	test_dir();
+	struct plan p = plan_with(0, 0);
+	AUTO_ARENA struct arena a = {0};
+	static const char *const words[] = {"@flags.rsp", "@more.rsp", "\\\"@flags.rsp\\\"", "@../sub/flags.rsp"};
+	test_write(test_path("sub/flags.rsp"), "-O2\n-march=native\n");
+	test_write(test_path("sub/more.rsp"), "-g @flags.rsp -fPIC");
+	test_write(test_path("sub/tune.rsp"), "-mtune=native");
+	test_write(test_path("sub/good.rsp"), "-O2 -march=native-like @good.rsp @gone.rsp @/etc/hostname");
+	const char *entry = "[{\"file\":\"b.c\",\"directory\":\"%s\",\"command\":\"cc %s -c b.c\"}]";
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		assert_err(commands_are(arena_printf(&a, entry, test_path("sub"), words[i]), &p, &r, &e), &e,
+			   ERR_POLICY, "'b.c' is compiled for the machine it is built on: '-march=native'");
+	assert_err(commands_are(arena_printf(&a, entry, "/ptbuild/sub", "@tune.rsp"), &p, &r, &e), &e, ERR_POLICY,
+		   "-mtune=native");
+	assert_ok(commands_are(arena_printf(&a, entry, test_path("sub"), "@good.rsp"), &p, &r, &e), &e);
+	assert_ok(commands_are(arena_printf(&a, entry, test_path("."), "@flags.rsp"), &p, &r, &e), &e);
 }
 
 static void test_cpu_flags_stay_out_of_cuda(void **state)
@@ -394,6 +420,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_flags_that_are_taken_back, test_teardown),
 		cmocka_unit_test_teardown(test_flags_that_most_units_take_back, test_teardown),
 		cmocka_unit_test_teardown(test_native_is_refused, test_teardown),
+		cmocka_unit_test_teardown(test_native_in_response_files_is_refused, test_teardown),
 		cmocka_unit_test_teardown(test_cpu_flags_stay_out_of_cuda, test_teardown),
 		cmocka_unit_test_teardown(test_damaged_commands_are_refused, test_teardown),
 		cmocka_unit_test_teardown(test_tree_takes_the_outermost_files, test_teardown),

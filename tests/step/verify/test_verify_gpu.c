@@ -1,6 +1,8 @@
 /* GPU code of a wheel against what the wheel promises. The fat binaries are made byte by byte. */
 #include "verify_fixture.h"
 
+#include <elf.h>
+
 #include "craft_fatbin.h"
 
 static const struct tables *tables;
@@ -83,6 +85,38 @@ static void what_was_promised(void **state)
 	AUTO_JSON json_t *j = verify_json(&r);
 	json_t *code = json_object_get(json_array_get(json_object_get(j, "gpu_code"), 0), "code");
 	assert_int_equal(json_integer_value(json_object_get(json_object_get(code, "cubin sm_90"), "entries")), 3);
+}
+
+/* Cut off as sstrip does it: a file that is loaded and run, with nothing but the code itself to find it by. */
+static void code_in_a_file_without_section_headers(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *inside;
+		bool kept;
+	} rows[] = {{"90 | 90", true}, {"90 | 90 80", false}};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		Elf64_Ehdr h;
+		test_dir();
+		assert_int_equal(unlink(wheel_of(SM90, rows[i].inside)), 0);
+		const char *path = test_path("tree/%s", LIB);
+		int fd = open(path, O_RDWR);
+		assert_true(fd >= 0 && pread(fd, &h, sizeof(h), 0) == sizeof(h));
+		assert_int_equal(ftruncate(fd, (off_t)h.e_shoff), 0);
+		h.e_shoff = h.e_shnum = h.e_shstrndx = 0;
+		assert_int_equal(pwrite(fd, &h, sizeof(h), 0), sizeof(h));
+		close(fd);
+		struct pack_request p = request();
+		p.version = SM90;
+		struct verify_report r =
+			verify_with((struct verify_request){.wheel = pack_ok(&p).path, .tables = tables});
+		assert_int_equal(r.gpu_count, 1);
+		assert_int_equal(r.gpu[0].fat_binaries, 2);
+		if (rows[i].kept)
+			assert_clean(&r);
+		else
+			assert_only_error(&r, "gpu-extra", LIB, "has 1 cubin for sm_80");
+	}
 }
 
 static void several_targets_and_ptx(void **state)
@@ -216,6 +250,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(what_was_promised),
+		TEST(code_in_a_file_without_section_headers),
 		TEST(several_targets_and_ptx),
 		TEST(extras_of_pytorch_itself),
 		TEST(extras_of_a_later_pytorch),
