@@ -110,13 +110,14 @@ static void a_failing_libcuda_is_a_warning(void **state)
 			"error 803, CUDA_ERROR_MADE_UP");
 }
 
-static void no_gpu_is_no_trouble(void **state)
+static void a_driver_without_a_gpu_is_told(void **state)
 {
 	(void)state;
 	make_library("libcuda", FAKE_CUDA, "-DINIT=100 -DCOUNT=0");
 	AUTO_JSON json_t *doc = detect("");
 	assert_true(starts(text(doc, "profile"), "cpu-"));
-	assert_int_equal(json_array_size(json_object_get(doc, "warnings")), 0);
+	assert_int_equal(json_array_size(json_object_get(doc, "warnings")), 1);
+	assert_contains(json_string_value(json_array_get(json_object_get(doc, "warnings"), 0)), "error 100");
 }
 
 static void this_machine_gets_a_profile_that_runs(void **state)
@@ -238,7 +239,7 @@ int main(void)
 		T(nvml_is_asked_where_libcuda_is_not),
 		T(nvidia_smi_is_asked_last),
 		T(a_failing_libcuda_is_a_warning),
-		T(no_gpu_is_no_trouble),
+		T(a_driver_without_a_gpu_is_told),
 		T(this_machine_gets_a_profile_that_runs),
 		T(a_machine_from_a_file),
 		T(the_description_travels),
