@@ -46,12 +46,14 @@ void buf_vprintf(struct buf *b, const char *fmt, va_list ap)
 {
 	va_list again;
 	va_copy(again, ap);
-	int n = vsnprintf(NULL, 0, fmt, again);
+	char *to = buf_reserve(b, 0);
+	size_t room = b->cap - b->len;
+	int n = vsnprintf(to, room, fmt, again);
 	va_end(again);
 	if (n < 0)
 		abort();
-	char *to = buf_reserve(b, (size_t)n);
-	vsnprintf(to, (size_t)n + 1, fmt, ap);
+	if ((size_t)n >= room)
+		vsnprintf(buf_reserve(b, (size_t)n), (size_t)n + 1, fmt, ap);
 	b->len += (size_t)n;
 }
 

@@ -63,8 +63,9 @@ static void put_settings(struct text *t, const char *name, const struct settings
 static char *finish(struct text *t, char key[65])
 {
 	strlist_sort(&t->lines);
-	char *joined = strlist_join(&t->lines, t->a, "\n");
-	char *all = arena_printf(t->a, "%s\n", joined);
+	strlist_ref(&t->lines, t->a, ""); /* the last line ends too */
+	char *all = strlist_join(&t->lines, t->a, "\n");
+	t->lines.count--;
 	digest_data(all, strlen(all), key);
 	return all;
 }

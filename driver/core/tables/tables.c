@@ -18,11 +18,12 @@ struct loader {
 static int load_file(struct loader *l, const char *name, const struct yaml_schema *schema, void *data, struct err *e)
 {
 	const char *path = path_join(l->a, l->t->dir, name);
-	if (!fs_exists(TRUSTED, path)) {
-		err_set(e, ERR_CONFIG, "no table '%s'", path);
-		return err_hint(e, "--profiles names the directory that holds isa.yaml, gpu.yaml and releases/");
-	}
-	return yaml_load(path, schema, l->a, data, NULL, e);
+	if (yaml_load(path, schema, l->a, data, NULL, e) == 0)
+		return 0;
+	if (fs_exists(TRUSTED, path))
+		return -1;
+	err_set(e, ERR_CONFIG, "no table '%s'", path);
+	return err_hint(e, "--profiles names the directory that holds isa.yaml, gpu.yaml and releases/");
 }
 
 /* Most tables say at their top where their facts come from. */

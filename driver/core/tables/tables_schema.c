@@ -339,7 +339,9 @@ static bool counts(const char *key, const char *const *keys)
 
 static void put_text(const char *text, struct buf *out)
 {
-	buf_printf(out, "%zu:%s\n", strlen(text), text);
+	buf_printf(out, "%zu:", strlen(text));
+	buf_addstr(out, text);
+	buf_addc(out, '\n');
 }
 
 static void put_fields(const struct yaml_schema *schema, const char *data, const char *const *keys, struct buf *out)
@@ -349,7 +351,8 @@ static void put_fields(const struct yaml_schema *schema, const char *data, const
 		unsigned count;
 		if (!counts(k->name, keys))
 			continue;
-		buf_printf(out, "%s ", k->name);
+		buf_addstr(out, k->name);
+		buf_addc(out, ' ');
 		if (k->type == YAML_STRING || k->type == YAML_TRUTH) {
 			put_text(k->type == YAML_STRING ? *(const char *const *)slot
 				 : *(const bool *)slot  ? "true"
