@@ -114,7 +114,11 @@ void runs_on_of_wheel(const struct tables *t, const struct wheel_name *n, const 
 		      const struct strlist *targets, const char *requires_torch, struct arena *a, struct runs_on *ret)
 {
 	const char *torch = strstr(requires_torch, "==");
-	struct runs_on r = {.platform = "", .musl = "", .torch = torch ? torch + 2 : ""};
+	struct runs_on r = {.platform = "", .musl = "", .torch = ""};
+	if (torch) { /* "torch (==2.9.1)" of old metadata, "torch==2.9.1; python_version > '3'" */
+		torch += 2 + strspn(torch + 2, " ");
+		r.torch = arena_strndup(a, torch, strcspn(torch, " ),;"));
+	}
 	if (p->gpu_known)
 		r.gpu = p->gpu;
 	else
