@@ -6,7 +6,7 @@
 
 #define SLIM_BILL "sboms/slim.cdx.json"
 #define SLIM_PRIVATE_TEXT                                                                                              \
-	"Cut by ptbuild for use on one machine. NVIDIA's licence limits changing this package and passing it on.\n"
+	"Cut by ptbuild for use on one machine. NVIDIA's licence limits changing its files and passing them on.\n"
 
 struct slim_library {
 	const struct zip_entry *entry;
@@ -43,6 +43,7 @@ struct making { /* the wheel of a target */
 	struct fatbin_file_cut *files;
 	size_t files_count;
 	size_t *runs; /* fat binaries for each GPU */
+	bool private; /* something of NVIDIA's is cut in it */
 };
 
 /* slim_read: a member of the wheel that is cut, appended to `out`. */

@@ -167,7 +167,7 @@ int slim_beside(const struct slimming *s, const struct making *m, struct err *e)
 	AUTO_JSON json_t *record =
 		json_pack("{s:s, s:s, s:s, s:s, s:i, s:{s:s, s:b}, s:{s:[{s:s, s:s}]}}", "wheel", m->result.file,
 			  "sha256", m->result.sha256, "generator", s->q->generator, "output_key", m->key,
-			  "metadata_rev", 1, "slim", "gpu", m->target->name, "private", s->private, "inputs", "sources",
+			  "metadata_rev", 1, "slim", "gpu", m->target->name, "private", m->private, "inputs", "sources",
 			  "name", path_base(s->q->wheel), "sha256", s->sha256);
 	const char *rev = arena_printf(m->a, "%s.metadata-rev", m->result.path);
 	return fs_write(TRUSTED, rev, "1\n", 2, 0644, e) < 0 ? -1

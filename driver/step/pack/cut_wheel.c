@@ -237,6 +237,7 @@ static int add_library(struct slimming *s, struct making *m, const struct slim_l
 		m->runs[g] += f->cut.runs[g];
 	if (!f->changed)
 		return copy_entry(s, m, l->entry, e);
+	m->private = m->private || is_nvidia(l->entry->name);
 	if (zip_add_file(m->zip, l->entry->name, to, sha256, &size, e) < 0)
 		return -1;
 	digest_base64url(sha256, encoded + strlen(encoded));
@@ -278,7 +279,8 @@ static int check_runs(const struct slimming *s, const struct making *m, struct e
 		strlist_sort(&have);
 		err_set(e, ERR_POLICY, "nothing in '%s' runs on sm%u", path_base(s->q->wheel),
 			m->target->wanted.gpus[g].number);
-		return err_hint(e, "it has %s", strlist_join(&have, m->a, ", "));
+		return err_hint(e, "it has %s",
+				have.count ? strlist_join(&have, m->a, ", ") : "fat binaries without code");
 	}
 	return 0;
 }
@@ -298,7 +300,7 @@ static int add_info(struct slimming *s, struct making *m, struct err *e)
 	}
 	AUTO_FREE char *bill = slim_bill(s, m);
 	if (add_text(m, SLIM_BILL, bill, e) < 0 || add_text(m, "METADATA", m->metadata, e) < 0 ||
-	    (s->private && add_text(m, WHEEL_PRIVATE, SLIM_PRIVATE_TEXT, e) < 0) ||
+	    (m->private && add_text(m, WHEEL_PRIVATE, SLIM_PRIVATE_TEXT, e) < 0) ||
 	    add_text(m, "WHEEL", m->wheel, e) < 0 ||
 	    add_text(m, PACK_MARKER, pack_marker(1, s->q->generator, m->key, m->a), e) < 0)
 		return -1;
@@ -339,7 +341,7 @@ static int make_all(struct slimming *s, struct slim_result *ret, struct err *e)
 	for (size_t i = 0; i < zip_count(s->zip); i++)
 		unpacked += zip_at(s->zip, i)->size;
 	for (size_t i = 0; i < s->q->count; i++) {
-		struct making m = {.target = &s->q->targets[i], .a = s->a};
+		struct making m = {.target = &s->q->targets[i], .a = s->a, .private = s->private};
 		log_status(s->run->log, "%s: %s", path_base(s->q->wheel), m.target->name);
 		if (make(s, &m, e) < 0)
 			return -1;
