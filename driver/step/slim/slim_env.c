@@ -1,9 +1,11 @@
 #include "step/slim/slim_env.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 
 #include "base/path.h"
 #include "base/sys/digest.h"
@@ -166,8 +168,14 @@ static int read_packages(struct env *v, struct err *e)
 				return -1;
 		}
 	}
+	size_t left = 0;
+	if (!v->count) {
+		err_set(e, ERR_POLICY, "no package in '%s' has GPU code", v->q->dir);
+		return err_hint(e, "there is nothing to cut: use it as it is");
+	}
 	for (size_t i = 0; i < v->count; i++) {
-		if (!v->packages[i].left || strncmp(v->packages[i].info, "torch-", 6) != 0)
+		left += v->packages[i].left != NULL;
+		if (!v->packages[i].left || (left < v->count && strncmp(v->packages[i].info, "torch-", 6) != 0))
 			continue;
 		err_set(e, ERR_POLICY, "'%s' cannot be cut: %s", v->packages[i].info, v->packages[i].left);
 		return err_hint(e, "an environment that was cut before has code for its GPU alone: install it again");
@@ -180,7 +188,7 @@ static int read_packages(struct env *v, struct err *e)
 static int replace(struct env *v, const char *path, struct fatbin_file_cut *f, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	struct fatbin_file_cut done;
+	struct fatbin_file_cut done = {0};
 	struct stat st;
 	char *fresh = NULL;
 	if (stat(path, &st) < 0)
@@ -193,9 +201,10 @@ static int replace(struct env *v, const char *path, struct fatbin_file_cut *f, s
 	if (rc == 0 && ((fchown(fd, st.st_uid, st.st_gid) < 0 && errno != EPERM) ||
 			fchmod(fd, st.st_mode & 07777) < 0 || fsync(fd) < 0))
 		rc = err_errno(e, ERR_SYSTEM, "cannot write '%s'", fresh);
-	if (rc == 0)
+	/* Where nothing is to be cut any more, nothing was written either. */
+	if (rc == 0 && done.changed)
 		rc = fs_rename(fresh, path, e);
-	if (rc < 0)
+	if (rc < 0 || !done.changed)
 		unlink(fresh);
 	return rc;
 }
@@ -250,6 +259,21 @@ static int change(struct env *v, size_t i, struct err *e)
 	return changed ? write_record(v, i, e) : 0;
 }
 
+/* What was read must be what is changed: one at a time. A file system without locks locks nothing. */
+static int lock_places(struct env *v, int *locks, struct err *e)
+{
+	for (size_t i = 0; i < v->places.count; i++) {
+		locks[i] = open(v->places.items[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (locks[i] < 0)
+			return err_errno(e, ERR_SYSTEM, "cannot read '%s'", v->places.items[i]);
+		if (flock(locks[i], LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
+			err_set(e, ERR_SYSTEM, "'%s' is being cut by another process", v->places.items[i]);
+			return err_hint(e, "run the same again when that has ended");
+		}
+	}
+	return 0;
+}
+
 static int add_size(const char *rel, const struct stat *st, void *user, struct err *e)
 {
 	uint64_t *sizes = user;
@@ -273,30 +297,45 @@ static int measure(struct env *v, uint64_t *ret, uint64_t *ret_disk, struct err 
 	return 0;
 }
 
+static int cut(struct env *v, struct slim_env_result *ret, struct err *e)
+{
+	struct slim_env_result r = {0};
+	if (measure(v, &r.before, &r.disk_before, e) < 0 || read_packages(v, e) < 0)
+		return -1;
+	r.after = r.before;
+	r.disk_after = r.disk_before;
+	for (size_t i = 0; i < v->count; i++) {
+		struct slim_package *p = &v->packages[i];
+		if (p->left) { /* nothing of its plan is done */
+			p->after = p->before;
+			p->blank = 0;
+			p->count = 0;
+		}
+		r.after -= p->before - p->after;
+		if (!p->left && !v->q->dry_run && change(v, i, e) < 0)
+			return -1;
+	}
+	log_status_end(v->run->log);
+	if (!v->q->dry_run && measure(v, &r.after, &r.disk_after, e) < 0)
+		return -1;
+	r.packages = v->packages;
+	r.count = v->count;
+	*ret = r;
+	return 0;
+}
+
 int slim_env(const struct slim_env_request *q, const struct run *run, struct arena *a, struct slim_env_result *ret,
 	     struct err *e)
 {
 	struct env v = {.q = q, .run = run, .a = a};
-	struct slim_env_result r = {0};
-	if (find_places(&v, e) < 0 || measure(&v, &r.before, &r.disk_before, e) < 0 || read_packages(&v, e) < 0)
+	if (find_places(&v, e) < 0)
 		return -1;
-	r.after = r.before;
-	r.disk_after = r.disk_before;
-	for (size_t i = 0; i < v.count; i++) {
-		struct slim_package *p = &v.packages[i];
-		if (p->left) {
-			p->after = p->before;
-			p->blank = 0;
-		}
-		r.after -= p->before - p->after;
-		if (!p->left && !q->dry_run && change(&v, i, e) < 0)
-			return -1;
-	}
-	log_status_end(run->log);
-	if (!q->dry_run && measure(&v, &r.after, &r.disk_after, e) < 0)
-		return -1;
-	r.packages = v.packages;
-	r.count = v.count;
-	*ret = r;
-	return 0;
+	int *locks = arena_array(a, v.places.count, sizeof(*locks));
+	for (size_t i = 0; i < v.places.count; i++)
+		locks[i] = -1;
+	int rc = (q->dry_run || lock_places(&v, locks, e) == 0) ? cut(&v, ret, e) : -1;
+	for (size_t i = 0; i < v.places.count; i++)
+		if (locks[i] >= 0)
+			close(locks[i]);
+	return rc;
 }
