@@ -4,7 +4,9 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
+#include "base/version.h"
 #include "cmd/help.h"
+#include "core/machine/detect.h"
 #include "core/variant/profile.h"
 #include "core/wheel/official.h"
 #include "step/fetch/wheel_list.h"
@@ -81,8 +83,18 @@ static int read_targets(struct cmd_context *c, struct slim_targets *ret, struct 
 		const char *word = i < o->gpus.count ? o->gpus.items[i] : o->profiles.items[i - o->gpus.count];
 		struct profile p;
 		struct slim_target *to = &ret->items[ret->count];
+		if (detect_is_native(word)) {
+			err_set(e, ERR_USAGE, "slim does not take '%s'", word);
+			return err_hint(e, "name the GPU with --gpu; 'ptbuild detect' tells which is in this machine");
+		}
 		int rc = i < o->gpus.count ? profile_parse(t, arena_printf(c->arena, "%s-avx2", word), c->arena, &p, e)
 					   : profile_load(t, word, c->arena, &p, e);
+		if (rc < 0 && i < o->gpus.count) { /* of the profile that it was made a part of nobody knows */
+			struct err why = *e;
+			const char *text = strstr(why.msg, "': ");
+			err_set(e, why.kind, "option '--gpu': %s", text ? text + 3 : why.msg);
+			return *why.hint ? err_hint(e, "%s", why.hint) : -1;
+		}
 		if (rc < 0 || set_target(c, t, &p, word, to, e) < 0)
 			return -1;
 		bool again = false;
@@ -370,6 +382,10 @@ static int slim_main(struct cmd_context *c, const struct strlist *words, struct 
 			       "--dry-run without --env: a wheel is written beside the one it is made from");
 	if (!o->release && (o->python || o->platform || o->packages.count || o->pin.count))
 		return err_set(e, ERR_USAGE, "--python, --platform, --package and --pin are for --release");
+	if (o->cuda && !version_valid(o->cuda))
+		return err_set(e, ERR_USAGE, "option '--cuda': not a version: '%s'", o->cuda);
+	if (o->pin.count && !version_valid(o->release))
+		return err_set(e, ERR_USAGE, "option '--release': not a version: '%s'", o->release);
 	if (o->pin.count)
 		return pin(c, e);
 	if (read_targets(c, &targets, e) < 0 || (o->release && fetch_official(c, &wheels, e) < 0))

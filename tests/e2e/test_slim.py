@@ -190,6 +190,34 @@ def test_kills_leave_each_file_old_or_new(world):
     assert set(state(env)) == set(before), "nothing is left behind"
 
 
+def test_two_at_once_leave_whole_files(world):
+    """A library that another process cut meanwhile was replaced by an empty file."""
+    for turn in range(6):
+        env, cache, site = installed(world, f"both{turn}")
+        both = [subprocess.Popen(world.command("slim", "--env", env, "--gpu", gpu), cwd=world.dir, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for gpu in ("sm90", "sm80" if turn % 2 else "sm90")]
+        done = [p.communicate()[1] for p in both]
+        codes = [p.returncode for p in both]
+        assert 0 in codes and not set(codes) - {0, 7, 8}, done
+        assert all(c == 0 or "is being cut by another process" in text or "cannot be cut" in text for c, text in zip(codes, done)), done
+        assert used(f"{site}/torch/lib/libtorch_cuda.so") in (["2", "0"], ["1", "4"])
+        check_record(site)
+
+
+def test_an_environment_in_which_nothing_is_cut(world):
+    env, cache, site = installed(world, "other")
+    shutil.move(f"{site}/torch-2.9.1.dist-info", f"{site}/demo-2.9.1.dist-info")
+    record = f"{site}/demo-2.9.1.dist-info/RECORD"
+    text = open(record).read().replace("torch-2.9.1.dist-info", "demo-2.9.1.dist-info")
+    os.unlink(record)
+    open(record, "w").write(text)
+    before = state(env)
+    refused(world, 7, "nothing in it runs on sm75", "--env", env, "--gpu", "sm75")
+    for library in glob.glob(f"{site}/torch/lib/*.so"):
+        os.unlink(library)
+    refused(world, 7, "has GPU code", "--env", env, "--gpu", "sm90")
+    assert {n: d for n, d in before.items() if not n.endswith(".so")} == state(env)
+
+
 def test_refusals(world):
     wheel = official(world)
     out = ("--out", world.path("refused"))
@@ -199,6 +227,10 @@ def test_refusals(world):
     refused(world, 7, "nothing in 'torch-2.9.1", wheel, "--gpu", "sm75", *out)
     done = cut(world, wheel, "--profile", "sm90-avx512", "--out", world.path("one"))[0]["wheel"]
     refused(world, 7, "is made for 'cu128.sm90' already", done, "--gpu", "sm90", *out)
+    refused(world, 2, "not a version: '../x'", wheel, "--gpu", "sm90", "--cuda", "../x", *out)
+    refused(world, 2, "not a version: '../../x'", "--release", "../../x", "--pin", "torch==2.9.1")
+    refused(world, 2, "does not take 'native'", wheel, "--profile", "native", *out)
+    assert "sm9-avx2" not in refused(world, 3, "option '--gpu': unknown GPU target 'sm9'", wheel, "--gpu", "sm9", *out).stderr
     refused(world, 2, "not a directory", "--env", world.path("nowhere"), "--gpu", "sm90")
     data = open(wheel, "rb").read()
     for name, bad in (("short", data[: len(data) // 2]), ("changed", data.replace(b"\x50\xed\x55\xba", b"\x50\xed\x55\xbb")), ("hole", data[:5000] + bytes(64) + data[5064:])):
@@ -218,6 +250,23 @@ def test_nvidias_own_stay_here(world):
         assert any(n.endswith("/NOT-FOR-PASSING-ON") for n in z.namelist())
     result = world.run("index", world.path("nv"))
     assert result.returncode == 7 and "passing" in result.stderr, result.stderr
+
+
+def test_nvidias_libraries_in_the_wheel_of_another(world):
+    source = official(world)
+    with zipfile.ZipFile(source) as z:
+        files = {n.replace("lib/libtorch_cuda.so", "lib/libnvjpeg.so.12"): z.read(n) for n in z.namelist() if not n.endswith("RECORD")}
+        files["torch/lib/libtorch_cuda.so"] = z.read("torch/lib/libtorch_cuda.so")
+    wheel = world.path("vendored", os.path.basename(source))
+    os.makedirs(os.path.dirname(wheel))
+    pack(wheel, files)
+    for more, private in (((), False), (("--nvidia",), True)):
+        out = world.path("vendored-" + str(private))
+        done = cut(world, wheel, "--gpu", "sm90", *more, "--out", out)[0]["wheel"]
+        with zipfile.ZipFile(done) as z:
+            assert any(n.endswith("/NOT-FOR-PASSING-ON") for n in z.namelist()) is private
+            assert (z.getinfo("torch/lib/libnvjpeg.so.12").file_size == len(files["torch/lib/libnvjpeg.so.12"])) is not private
+        assert world.run("index", out).returncode == (7 if private else 0)
 
 
 if __name__ == "__main__":
