@@ -2,6 +2,7 @@
 #include "support.h"
 
 #include <jansson.h>
+#include <stdlib.h>
 #include <sys/utsname.h>
 
 #include "base/path.h"
@@ -110,16 +111,29 @@ static void what_cannot_be_is_refused_before_anything_is_fetched(void **state)
 	refuse("build pytorch-python313-cpu-avx2 pytorch-python312-cpu-avx2 --release 2.9.1 --offline", ERR_NETWORK,
 	       "world 'debian13_lean'");
 	/* one of two that cannot be is told before the other is fetched */
-	refuse("fetch pytorch-python313-cpu-avx2 pytorch-python313-cuda12_6-sm90-avx2 --release 2.13.0 --offline",
+	AUTO_ARENA struct arena a = {0};
+	char lean[] = "/tmp/ptbuild-lean-XXXXXX"; /* each run empties the test's own directory */
+	assert_non_null(mkdtemp(lean));
+	assert_int_equal(
+		system(arena_printf(&a, "cp -r '%s/.' %s && rm %s/worlds/cuda12_6.*", PROFILES_DIR, lean, lean)), 0);
+	refuse(arena_printf(&a,
+			    "fetch pytorch-python313-cpu-avx2 pytorch-python313-cuda12_6-sm90-avx2 --release 2.13.0 "
+			    "--offline --profiles %s",
+			    lean),
 	       ERR_POLICY, "has CUDA 12.6");
 	refuse("build --profile cpu-avx2 --release 2.6.0-debian --offline", ERR_NETWORK, "world 'debian13'");
 	refuse("build --profile sm90-avx512 --release 2.9.1 --cuda 12.8 --offline", ERR_NETWORK,
 	       "world 'debian12+cuda12_8'");
 	char *out = NULL;
 	struct err e = {0};
-	assert_int_equal(capture_run("plan --profile sm90-avx512 --release 2.13.0 --cuda 12.6", &out, &e), 0);
+	assert_int_equal(
+		capture_run(
+			arena_printf(&a, "plan --profile sm90-avx512 --release 2.13.0 --cuda 12.6 --profiles %s", lean),
+			&out, &e),
+		0);
 	assert_contains(out, "  world         none: no world of release 2.13.0 has CUDA 12.6\n");
 	free(out);
+	assert_int_equal(system(arena_printf(&a, "rm -r %s", lean)), 0);
 }
 
 /* Where the bases lack it; torchvision has no BLAS of its own, and other processors have another one. */
