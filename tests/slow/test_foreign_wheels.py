@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What verify says of wheels that others made, each finding of which somebody looked at: tests/data/foreign_wheels.tsv has file, sha256, and the findings that are true, as LEVEL[RULE]xCOUNT. A finding more is a false one, one less is missed.
+"""What verify says of wheels that others made; the table says which findings were looked at with another reader: tests/data/foreign_wheels.tsv has file, sha256, and the findings that are true, as LEVEL[RULE]xCOUNT. A finding more is a false one, one less is missed.
 
 usage: test_foreign_wheels.py PTBUILD VENV_BIN CACHE_DIR [WORD...] (WORD: of the files' names; without any, all: 2.5 GB)
 
