@@ -1,0 +1,82 @@
+"""How many system calls and processes a plan and a wheel that is in the store take: a look-up that is made twice is noticed here first.
+
+The figures are those of the program's own work: what `ptbuild --version` takes, which is the loader's and the sanitizers', is taken off. They are of the calls
+that a look-up is made of, and are the same with every compiler. A limit stands a tenth above what is needed; one that is raised wants a reason."""
+
+import os
+import re
+import subprocess
+import tempfile
+
+from test_worlds import Site, TAG
+from toy import TOP, main
+
+KINDS = {
+    "opens": ("open", "openat", "openat2"),
+    "stats": ("stat", "lstat", "fstat", "newfstatat", "fstatat64", "statx", "access", "faccessat", "faccessat2", "readlink", "readlinkat"),
+    "listings": ("getdents64",),
+    "reads": ("read", "pread64"),
+    "programs": ("execve", "execveat"),
+    "processes": ("fork", "vfork", "clone", "clone3"),
+}
+CALLS = ",".join("?" + call for calls in KINDS.values() for call in calls)
+
+
+def count(command, **kw):
+    """How many of each kind a command and its children make. Threads are counted with the processes."""
+    with tempfile.NamedTemporaryFile("r") as out:
+        done = subprocess.run(
+            ["strace", "-f", "-qq", "-c", "-U", "calls,name", "-e", f"trace={CALLS}", "-o", out.name, *command], capture_output=True, text=True, timeout=900, **kw
+        )
+        assert done.returncode == 0, f"{command}: {done.stderr[-2000:]}"
+        calls = {name: int(n) for n, name in re.findall(r"^ *(\d+) +(\w+)$", out.read(), flags=re.M)}
+    assert calls.get("execve"), "strace counted no program: is it allowed to trace here?"
+    return {kind: sum(calls.get(call, 0) for call in names) for kind, names in KINDS.items()}
+
+
+def hold(world, name, command, limits):
+    """The command's figures, less those of a command that looks nothing up, against their limits."""
+    # The sanitizer looks for leaks by tracing, which strace does already.
+    env = {k: v for k, v in os.environ.items() if k not in ("PTBUILD_ARCHIVE", "PTBUILD_LOWER_STORE")}
+    # The directories of PATH are listed.
+    env.update(PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME=world.dir, ASAN_OPTIONS="detect_leaks=0:" + env.get("ASAN_OPTIONS", ""), no_proxy="*")
+    nothing = count([world.ptbuild, "--version"], env=env, cwd=world.dir)
+    got = {kind: n - nothing[kind] for kind, n in count(command, env=env, cwd=world.dir).items()}
+    print(f"{name}: {got}", flush=True)
+    grown = [f"{kind} from at most {limits[kind]} to {n}" for kind, n in got.items() if n > limits[kind]]
+    assert not grown, f"{name} takes more than it did: {', '.join(grown)}"
+
+
+def limits(opens, stats, listings, reads, programs=0, processes=0):
+    return dict(opens=opens, stats=stats, listings=listings, reads=reads, programs=programs, processes=processes)
+
+
+def plan(world, *words):
+    return [world.ptbuild, "plan", "--profiles", os.path.join(TOP, "profiles"), "--cache", world.path("empty"), "--json", *words]
+
+
+def test_plan_of_a_profile(world):
+    hold(world, "the plan of a profile", plan(world, "--profile", "cpu-avx2", "--release", "2.9.1"), limits(83, 205, 21, 118))
+
+
+def test_plan_of_a_matrix(world):
+    hold(world, "the plans of a matrix", plan(world, "--matrix", "build-pytorch/main"), limits(240, 830, 45, 260, processes=1))
+
+
+def test_wheel_in_the_store(world):
+    era = "setup-py-env"
+    done = world.build(era)
+    assert done.returncode == 0, done.stderr[-3000:]
+    hold(world, "a wheel in the store", world.command("build", "--profile", "cpu-avx2", "--release", f"2.9.1-{era}", "--json"), limits(90, 620, 23, 163))
+
+
+def test_wheel_in_the_store_of_a_world(world):
+    site = Site(world)
+    words = ["build", f"pytorch-python{TAG}-cpu-avx2", "--json"]
+    done = site.run(*words)
+    site.keys.close()
+    assert done.returncode == 0, done.stderr[-3000:]
+    hold(world, "a wheel in the store, of a world", world.command(*words, "--archive", f"debian={site.archive.top}"), limits(115, 1155, 25, 197))
+
+
+main([test_plan_of_a_profile, test_plan_of_a_matrix, test_wheel_in_the_store, test_wheel_in_the_store_of_a_world])
