@@ -360,7 +360,7 @@ def test_a_failed_build_goes_on_where_it_was(world):
 def test_offline_without_the_file(world):
     path = world.pin("setup-py-env", name="absent", change=lambda f: f.update({"more": b"y"}))
     os.remove(path)
-    fails(world.build("absent"), 4, "toy-setup-py-env.tar.gz", "No such file")
+    fails(world.build("absent"), 4, "toy-setup-py-env.tar.gz", "is not there")
     release = world.release("absent")
     text = open(release).read().replace(f"file://{path}", "https://127.0.0.1:1/toy.tar.gz")
     open(release, "w").write(text)
