@@ -17,6 +17,7 @@ import subprocess
 import sys
 import threading
 import time
+import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
@@ -178,7 +179,8 @@ def attack_libraries(world, who, count):
         held = result.returncode == 7 and f"/evil/{soname}' belongs to no package" in result.stderr and "--without-wall packages" in result.stderr
         check(count, f"{who}/library_{name}", held, result.stderr[-300:].strip())
     result = world.build("library", "--without-wall", "packages", "--out", world.path("evil-dist"))
-    vendored = glob.glob(os.path.join(world.cache, "build/*/tree/torch/lib/libevil*"))
+    with zipfile.ZipFile(glob.glob(world.path("evil-dist", "*.whl"))[0]) as wheel:
+        vendored = [name for name in wheel.namelist() if "/libevil" in name]
     check(count, f"{who}/without_packages", len(vendored) == 1 and "belongs to no package of" not in result.stderr, vendored or result.stderr[-500:])
 
 

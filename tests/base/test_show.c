@@ -58,7 +58,8 @@ static void forms(void **state)
 	expect("{'n': 0}", "{n:MB} {n:MiB} {n} byte{n:s}", "0 B 0 B 0 bytes\n");
 	expect("{'n': 1, 'l': [7]}", "{n} wheel{n:s}, {l:#} librar{l:y}", "1 wheel, 1 library\n");
 	expect("{'l': []}", "{l:#} librar{l:y}", "0 libraries\n");
-	expect("{'n': 0}", "{n:ago}", arena_printf(&(struct arena){0}, "%ld days\n", (long)time(NULL) / 86400));
+	AUTO_ARENA struct arena a = {0};
+	expect("{'n': 0}", "{n:ago}", arena_printf(&a, "%ld days\n", (long)time(NULL) / 86400));
 }
 
 static void labels_begin_one_column(void **state)
