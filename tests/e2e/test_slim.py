@@ -218,6 +218,23 @@ def test_an_environment_in_which_nothing_is_cut(world):
     assert {n: d for n, d in before.items() if not n.endswith(".so")} == state(env)
 
 
+def test_links_out_of_the_environment_are_not_followed(world):
+    env, cache, site = installed(world, "linked")
+    outside = world.path("outside")
+    shutil.move(f"{site}/torch", outside)
+    os.symlink(outside, f"{site}/torch")
+    before = state(outside)
+    refused(world, 7, "a link leads to 'torch/lib/", "--env", env, "--gpu", "sm90")
+    assert state(outside) == before
+    os.unlink(f"{site}/torch")
+    shutil.move(outside, f"{site}/torch")
+    shutil.move(f"{site}/torch-2.9.1.dist-info", outside)
+    os.symlink(outside, f"{site}/torch-2.9.1.dist-info")
+    before = state(env)
+    refused(world, 7, "has GPU code", "--env", env, "--gpu", "sm90")
+    assert state(env) == before
+
+
 def test_refusals(world):
     wheel = official(world)
     out = ("--out", world.path("refused"))

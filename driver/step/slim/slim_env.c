@@ -82,15 +82,19 @@ static bool is_library(const char *name)
 	return path_has_suffix(base, ".so") || strstr(base, ".so.");
 }
 
-/* A library by its row: a regular file that lies at the place; a link is another package's affair. */
+/* A library by its row: a regular file that lies at the place; a link is another package's affair. What a linked
+ * directory leads to may lie outside of the environment, in a cache that others use. */
 static int look_at(struct env *v, struct slim_package *p, const struct wheel_record_row *row, struct err *e)
 {
 	const char *path = path_join(v->a, p->place, row->path);
 	bool code, used;
 	struct stat st;
 	struct fatbin_file_cut *f = &p->files[p->count];
-	if (!is_library(row->path) || !path_is_safe_relative(row->path) || lstat(path, &st) < 0 ||
-	    !S_ISREG(st.st_mode) || st.st_size == 0)
+	if (!is_library(row->path) || !path_is_safe_relative(row->path))
+		return 0;
+	if (fs_stat(p->place, row->path, &st) < 0)
+		return errno == ELOOP ? err_set(e, ERR_POLICY, "a link leads to '%s'", row->path) : 0;
+	if (!S_ISREG(st.st_mode) || st.st_size == 0)
 		return 0;
 	if (fatbin_file_has(path, row->path, &code, &used, e) < 0)
 		return -1;
@@ -125,10 +129,10 @@ static int read_package(struct env *v, const char *place, const char *info, stru
 	struct err why = {0};
 	struct wheel_record_row *rows;
 	size_t count;
-	const char *record = path_join(v->a, path_join(v->a, place, info), "RECORD");
-	if (!fs_exists(TRUSTED, record))
+	const char *record = path_join(v->a, info, "RECORD");
+	if (!fs_exists(place, record))
 		return 0;
-	if (fs_read(TRUSTED, record, RECORD_MAX, &text, &why) < 0 ||
+	if (fs_read(place, record, RECORD_MAX, &text, &why) < 0 ||
 	    wheel_record_parse(buf_cstr(&text), text.len, record, v->a, &rows, &count, &why) < 0) {
 		log_warn(v->run->log, "%s stays as it is: %s", info, why.msg);
 		return 0;
