@@ -71,7 +71,7 @@ static int pack(char **words, int count, const struct run *run, struct arena *a,
 	if (tables_load(path_join(a, tree, "ptbuild/share/ptbuild/profiles"), a, &tables, e) < 0 ||
 	    root_open(words[1], a, &root, e) < 0)
 		return -1;
-	only_glibc(tables->manylinux, a, &policy);
+	only_glibc(&tables->manylinux, a, &policy);
 	struct relocate_request r = {
 		.tree = tree, .root = &root, .libs_dir = "ptbuild/lib", .policy = &policy, .any_library = root.host};
 	for (int i = 5; i < count; i++)
@@ -90,7 +90,7 @@ static int pack(char **words, int count, const struct run *run, struct arena *a,
 	struct pack_result packed;
 	if (add_licences(&relocated, &root, licences, a, e) < 0 ||
 	    list_licences(licences, a, &p.license_files, e) < 0 ||
-	    manylinux_tag_of_tree(tables->manylinux, tree, a, &tag, e) < 0)
+	    manylinux_tag_of_tree(&tables->manylinux, tree, a, &tag, e) < 0)
 		return -1;
 	p.platform = tag;
 	if (pack_wheel(&p, run, a, &packed, e) < 0)

@@ -22,6 +22,8 @@ int os_open_cancel(void);
 /* os_program_path: the running program's file, NUL-terminated. */
 int os_program_path(char *ret, size_t size) MUST_CHECK;
 int os_random(void *data, size_t len) MUST_CHECK;
+/* os_boot_id: one text for each start of the machine, "" if unknown. */
+void os_boot_id(char *ret, size_t size);
 /* os_errno_text: strerror(3) in English, from any thread. */
 const char *os_errno_text(int number) __attribute__((returns_nonnull));
 /* os_pipe, os_memory_file (a nameless file): closed by exec. */

@@ -203,3 +203,10 @@ void os_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, double seconds)
 	const struct timespec left = {.tv_sec = (time_t)whole, .tv_nsec = (long)((seconds - whole) * 1e9)};
 	pthread_cond_timedwait_relative_np(c, m, &left);
 }
+
+void os_boot_id(char *ret, size_t size)
+{
+	ret[0] = '\0';
+	if (sysctlbyname("kern.bootsessionuuid", ret, &size, NULL, 0) < 0)
+		ret[0] = '\0';
+}

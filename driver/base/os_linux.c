@@ -221,3 +221,13 @@ void os_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, double seconds)
 	}
 	pthread_cond_timedwait(c, m, &until);
 }
+
+void os_boot_id(char *ret, size_t size)
+{
+	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+	ret[0] = '\0';
+	if (f && fgets(ret, (int)size, f))
+		ret[strcspn(ret, "\n")] = '\0';
+	if (f)
+		fclose(f);
+}

@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/os.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
 #include "step/compile/build_parts.h"
@@ -10,9 +11,7 @@
 void build_state_now(struct build_state *ret)
 {
 	struct build_state s = {.oom_kills = machine_oom_kills(), .memory = machine_memory()};
-	AUTO_FILE FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-	if (f && fgets(s.boot, sizeof(s.boot), f))
-		s.boot[strcspn(s.boot, "\n")] = '\0';
+	os_boot_id(s.boot, sizeof(s.boot));
 	*ret = s;
 }
 
