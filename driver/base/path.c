@@ -1,5 +1,6 @@
 #include "base/path.h"
 
+#include <stdio.h>
 #include <string.h>
 
 char *path_join(struct arena *ar, const char *a, const char *b)
@@ -12,9 +13,9 @@ char *path_join(struct arena *ar, const char *a, const char *b)
 	const char *slash = *a ? "/" : "";
 	if (!*b)
 		return len || !*a ? arena_strndup(ar, a, len) : arena_strdup(ar, "/");
-	char *out = arena_alloc(ar, len + 1 + strlen(b) + 1);
-	memcpy(out, a, len);
-	stpcpy(stpcpy(out + len, slash), b);
+	size_t room = len + 1 + strlen(b) + 1;
+	char *out = arena_alloc(ar, room);
+	snprintf(out, room, "%.*s%s%s", (int)len, a, slash, b);
 	return out;
 }
 

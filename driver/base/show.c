@@ -23,7 +23,7 @@ struct page {
 
 static const json_t *member(const struct thing *t, const char *path, size_t len)
 {
-	for (; *path == '/'; path++, len--)
+	for (; *path == '/' && t; path++, len--)
 		t = t->in;
 	for (; t; t = t->in) {
 		const json_t *at = t->is;

@@ -49,7 +49,7 @@ const char *suggest_nearest(const char *name, const char *const *candidates, siz
 	size_t best = 1 + n / 4 + 1;
 	const char *found = NULL;
 	for (size_t i = 0; i < count; i++) {
-		size_t m = strlen(candidates[i]);
+		size_t m = candidates[i] ? strlen(candidates[i]) : MAX_NAME + 1;
 		if (m > MAX_NAME)
 			continue;
 		size_t d = distance(name, n, candidates[i], m);

@@ -70,7 +70,7 @@ static json_t *side_json(const struct unit_model *m, bool cuda)
 	const size_t *by = m->by[cuda];
 	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "gpu", (json_int_t)by[UNIT_GPU], "isa", (json_int_t)by[UNIT_ISA],
 			 "both", (json_int_t)by[UNIT_BOTH], "neither", (json_int_t)by[UNIT_NOTHING], "-all",
-			 (json_int_t)(by[0] + by[1] + by[2] + by[3]));
+			 (json_int_t)by[0] + (json_int_t)by[1] + (json_int_t)by[2] + (json_int_t)by[3]);
 }
 
 static const struct show rows[] = {

@@ -106,7 +106,7 @@ int fs_can_write(const char *path, struct err *e)
 		return fs_fail("write", TRUSTED, path, e);
 	}
 	AUTO_FD int fd = fs_neighbour(path, 0600, &a, &name, e);
-	if (fd < 0)
+	if (fd < 0 || !name)
 		return -1;
 	unlink(name);
 	return 0;

@@ -77,9 +77,8 @@ static void support_tar(struct archive *r)
 	archive_read_support_format_tar(r);
 }
 
-int tar_open(const char *path, const struct tar_limits *l, const struct run *run, struct tar **ret, struct err *e)
+static int open_file(struct tar *t, const char *path, struct err *e)
 {
-	AUTO_TAR struct tar *t = new_tar(l, run);
 	char magic[4] = {0};
 	struct stat st;
 	t->fd = fs_open(TRUSTED, path, &st, e);
@@ -94,23 +93,32 @@ int tar_open(const char *path, const struct tar_limits *l, const struct run *run
 		archive_read_support_format_zip_seekable(t->reader);
 	else
 		support_tar(t->reader);
-	if (archive_read_open_fd(t->reader, t->fd, READ_SIZE) != ARCHIVE_OK)
-		return tar_fail(t->reader, e);
-	*ret = t;
-	t = NULL;
-	return 0;
+	return archive_read_open_fd(t->reader, t->fd, READ_SIZE) == ARCHIVE_OK ? 0 : tar_fail(t->reader, e);
+}
+
+/* The archive for its caller, or nothing where opening it gave -1. */
+static int give(struct tar *t, int rc, struct tar **ret)
+{
+	if (rc < 0)
+		tar_close(t);
+	else
+		*ret = t;
+	return rc;
+}
+
+int tar_open(const char *path, const struct tar_limits *l, const struct run *run, struct tar **ret, struct err *e)
+{
+	struct tar *t = new_tar(l, run);
+	return give(t, open_file(t, path, e), ret);
 }
 
 int tar_open_member(ssize_t (*read)(struct archive *, void *, const void **), void *user, const struct tar_limits *l,
 		    const struct run *run, struct tar **ret, struct err *e)
 {
-	AUTO_TAR struct tar *t = new_tar(l, run);
+	struct tar *t = new_tar(l, run);
 	support_tar(t->reader);
-	if (archive_read_open(t->reader, user, NULL, read, NULL) != ARCHIVE_OK)
-		return tar_fail(t->reader, e);
-	*ret = t;
-	t = NULL;
-	return 0;
+	bool open = archive_read_open(t->reader, user, NULL, read, NULL) == ARCHIVE_OK;
+	return give(t, open ? 0 : tar_fail(t->reader, e), ret);
 }
 
 void tar_close(struct tar *t)

@@ -269,12 +269,15 @@ static void shorten_archs(struct planning *p, uint64_t at, size_t len, const str
 {
 	bool keep[ARCHS_MAX];
 	const char *text = (const char *)p->m->data + at;
-	char *now = arena_alloc(p->a, len + 2);
+	char *now = arena_alloc(p->a, len + 2), *end = now;
 	fatbin_choose(entries, count, p->w, keep, NULL);
 	for (size_t i = 0; i < count; i++)
 		if (keep[i]) {
-			strcat(now, *now ? " " : "");
-			strncat(now, text + entries[i].from, entries[i].to - entries[i].from);
+			size_t n = entries[i].to - entries[i].from;
+			if (end != now)
+				*end++ = ' ';
+			memcpy(end, text + entries[i].from, n);
+			end += n;
 		}
 	p->out.archs = now;
 	p->out.archs_at = at;

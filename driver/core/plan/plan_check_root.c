@@ -91,7 +91,7 @@ size_t plan_root_needs(const struct plan *p, const struct toolkits *l, struct ar
 	const struct toolkit *k = toolkit_find(l, p->cuda);
 	struct plan_need *n = *ret = arena_array(a, 3 + (k ? k->parts_count : 0), sizeof(*n));
 	n->name = "nvcc";
-	if (check_there(p, l, a, &n->why) < 0)
+	if (check_there(p, l, a, &n->why) < 0 || !k)
 		return 1;
 	n->text = arena_printf(a, "%s %s (%s)", k->nvcc, k->release, toolkit_layout_name(k->layout));
 	(++n)->name = "nvcc-host";

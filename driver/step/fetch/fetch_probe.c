@@ -72,7 +72,7 @@ static size_t begin(struct probe *p, const char *url, bool any)
 		curl_easy_setopt(r->easy, CURLOPT_CAINFO, authorities);
 	curl_multi_add_handle(p->multi, r->easy);
 	if (p->count == p->cap)
-		p->requests = arena_grow(p->a, p->requests, &p->cap, 16, sizeof(*p->requests));
+		p->requests = arena_grow(p->a, p->requests, &p->cap, 16, sizeof(struct request *));
 	p->requests[p->count] = r;
 	return p->count++;
 }

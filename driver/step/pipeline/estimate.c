@@ -154,7 +154,7 @@ static void end(struct estimate *x, struct command *c, double seconds)
 static void look_at_speed(const struct estimate *x, double speed[KINDS], double *ret_all)
 {
 	const double prior = x->weights->factor > 0 ? PRIOR_S : 1;
-	struct pace all = {prior, prior}, late[KINDS];
+	struct pace all, late[KINDS];
 	memcpy(late, x->paces, sizeof(late));
 	for (int pass = 0; pass < 2; pass++) {
 		for (size_t i = 0; pass && i < x->count; i++) {

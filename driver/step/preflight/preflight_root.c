@@ -307,7 +307,8 @@ int preflight_python(struct preflight *d, struct err *e)
 	const bool taken = d->q->plan && d->q->plan->taken; /* then a wheel is only tried */
 	const struct tool *python = d->toolchain ? toolchain_get(d->toolchain, "python3") : NULL;
 	struct strlist modules = {0}, lines = {0}, wheels = {0};
-	const struct need_row **all = arena_array(d->arena, ARRAY_LEN(python_needs) + t->needs_count, sizeof(*all));
+	const struct need_row **all =
+		arena_array(d->arena, ARRAY_LEN(python_needs) + t->needs_count, sizeof(struct need_row *));
 	size_t count = 0;
 	struct answer got;
 	bool asked = false;

@@ -158,7 +158,7 @@ static void check_platform(struct verifying *v, const char *platform, const stru
 {
 	unsigned claimed = manylinux_glibc(platform), honest = manylinux_glibc(v->report.tag);
 	const char *machine = s->other ? machine_name(s->other->machine) : NULL;
-	if (strcmp(platform, "any") == 0)
+	if (s->other && strcmp(platform, "any") == 0)
 		verify_add(v, s->mixed ? FINDING_WARNING : FINDING_ERROR, "tag", "",
 			   "has the platform 'any', but '%s' is a %s for %s", s->other->entry->name,
 			   is_library_name(path_base(s->other->entry->name)) ? "library" : "program",
