@@ -207,7 +207,9 @@ static void choose_holes(struct cutting *x, const struct elf_tail *tails, size_t
 	bool *taken = arena_array(x->a, count, sizeof(*taken));
 	uint64_t *used = arena_array(x->a, count, sizeof(*used)), *ends = arena_array(x->a, count, sizeof(*ends));
 	size_t wanted = 0, holes = 0;
-	for (size_t i = 0; i < count && x->sections; i++) {
+	if (!x->sections || !taken || !used || !ends)
+		return; /* a tail is a section's */
+	for (size_t i = 0; i < count; i++) {
 		const Elf64_Shdr *s = &x->sections[tails[i].section];
 		used[i] = tails[i].used;
 		ends[i] = s->sh_offset + s->sh_size;
