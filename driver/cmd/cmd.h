@@ -73,7 +73,7 @@ extern const struct command command_build, command_fetch, command_verify, comman
 extern const struct command command_repack, command_index, command_take, command_slim;
 extern const struct command command_plan, command_diff, command_list, command_units;
 extern const struct command command_detect, command_matrix;
-extern const struct command command_shell, command_test, command_bench, command_world;
+extern const struct command command_shell, command_test, command_bench, command_world, command_install;
 extern const struct arg_def cmd_global_options[];
 
 struct cmd_context {

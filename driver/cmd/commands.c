@@ -17,6 +17,7 @@ const struct command *const cmd_table[] = {
 	&command_test,
 	&command_bench,
 	&command_index,
+	&command_install,
 	&command_shell,
 	&command_world,
 	&command_cache,

@@ -33,19 +33,24 @@ static void add_options(json_t *list, const struct arg_def *table, const struct 
 	}
 }
 
-/* A long line is one for the shell still. */
-static json_t *example_json(const struct cmd_example *x)
+char *help_line(const char *line, struct arena *a)
 {
-	AUTO_BUF struct buf line = {0};
+	AUTO_BUF struct buf wrapped = {0};
 	AUTO_BUF struct buf text = {0};
-	term_wrap(&line, x->line, 0, 4, TERM_WIDTH - 2);
-	for (const char *p = buf_cstr(&line); *p; p++) {
+	term_wrap(&wrapped, line, 0, 4, TERM_WIDTH - 2);
+	for (const char *p = buf_cstr(&wrapped); *p; p++) {
 		if (*p == '\n' && p[1])
 			buf_addstr(&text, " \\");
 		if (*p != '\n' || p[1])
 			buf_addc(&text, *p);
 	}
-	return json_pack("{s:s, s:s, s:s}", "line", x->line, "what", x->what, "-line", buf_cstr(&text));
+	return arena_strdup(a, buf_cstr(&text));
+}
+
+static json_t *example_json(const struct cmd_example *x)
+{
+	AUTO_ARENA struct arena a = {0};
+	return json_pack("{s:s, s:s, s:s}", "line", x->line, "what", x->what, "-line", help_line(x->line, &a));
 }
 
 static json_t *command_json(const struct command *cmd)

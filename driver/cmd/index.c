@@ -5,15 +5,41 @@
 #include "base/sys/json.h"
 #include "base/utf8.h"
 #include "cmd/cmd.h"
+#include "cmd/help.h"
+#include "cmd/install.h"
 
 struct index_options {
 	struct cmd_globals global;
 	const char *base_url;
 };
 
+static const struct show line_rows[] = {{.text = "{-pip}", .indent = 2}, {.text = "{-uv}", .indent = 2}, {0}};
+
 static const struct show rows[] = {{.text = "{dir}/{}/", .each = "indexes"},
 				   {.text = "{wheels} wheels of {projects} projects, {yanked} yanked"},
+				   {.text = "\nto install from {index}/:", .each = "installs", .rows = line_rows},
 				   {0}};
+
+static json_t *installs_json(const char *dir, const struct index_result *r, const struct run *run, struct arena *a)
+{
+	json_t *list = json_array();
+	for (size_t i = 1; i < r->count; i++) {
+		const struct index_sub *sub = &r->subs[i];
+		const char *lines[2];
+		for (unsigned uv = 0; uv < ARRAY_LEN(lines); uv++) {
+			struct strlist argv = {0};
+			install_argv(NULL, uv, install_url(a, dir, sub->name), &sub->install, a, &argv);
+			lines[uv] = strlist_join(&argv, a, " ");
+		}
+		for (size_t k = 0; k < sub->missing.count; k++)
+			log_warn(run->log, "%s/ is not complete: it lacks %s", sub->name, sub->missing.items[k]);
+		if (sub->install.count)
+			json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s}", "index", sub->name, "pip",
+							      lines[0], "uv", lines[1], "-pip", help_line(lines[0], a),
+							      "-uv", help_line(lines[1], a)));
+	}
+	return list;
+}
 
 static int index_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
@@ -31,9 +57,15 @@ static int index_main(struct cmd_context *c, const struct strlist *words, struct
 	const struct index_request q = {.dir = words->items[0], .base_url = o->base_url};
 	if (index_write(&q, c->run, c->arena, &r, e) < 0)
 		return -1;
-	json_t *doc = json_pack("{s:i, s:o, s:i, s:i, s:i, s:o}", "schema", 1, "dir", json_or_null(q.dir), "wheels",
-				(int)r.wheels, "projects", (int)r.projects, "yanked", (int)r.yanked, "indexes",
-				json_from_strlist(&r.names));
+	struct strlist names = {0}, missing = {0};
+	for (size_t i = 0; i < r.count; i++) {
+		strlist_ref(&names, c->arena, r.subs[i].name);
+		strlist_append(&missing, c->arena, &r.subs[i].missing);
+	}
+	json_t *doc = json_pack("{s:i, s:o, s:i, s:i, s:i, s:o, s:o, s:o}", "schema", 1, "dir", json_or_null(q.dir),
+				"wheels", (int)r.wheels, "projects", (int)r.projects, "yanked", (int)r.yanked,
+				"indexes", json_from_strlist(&names), "installs",
+				installs_json(q.dir, &r, c->run, c->arena), "missing", json_from_strlist(&missing));
 	return cmd_show(c, doc, rows, e);
 }
 
@@ -48,15 +80,20 @@ const struct command command_index = {
 	.summary = "make a static package index of a directory of wheels",
 	.usage = "DIR [--base-url URL]",
 	.text = "Writes DIR/simple/ with all wheels of the directory, and a subdirectory per profile (cpu-avx2, "
-		"cu128-sm90-avx512), from which an installer cannot pick a wheel for another machine. Any web server "
-		"can serve it, and pip can read it as file://.\n"
+		"cu128-sm90-avx512), from which an installer cannot pick a wheel for another machine. It also has what "
+		"these wheels pin, as the "
+		"torch of torchvision; what is not there is told. Any web server can serve DIR, and pip and uv can "
+		"read it as file://.\n"
+		"Prints for each profile the lines with which pip and uv install the newest torch in it and what goes "
+		"with it; 'ptbuild install' chooses and runs one. Where DIR is served, put its URL in the place of "
+		"file://DIR. The versions belong to the line: without them, a newer torch of another index is "
+		"taken.\n"
 		"The pages exist as HTML and as JSON, with digests, sizes and each wheel's metadata beside it, so "
 		"installers need not download wheels to resolve. A file WHEEL.yanked beside a wheel yanks it; its "
 		"first line is the reason.",
 	.tables = {index_options},
 	.arguments = {{"DIR", "the directory that holds the wheels", "<dir>"}},
-	.examples = {{"ptbuild index dist",
-		      "then serve dist: pip install --index-url http://HOST/cpu-avx2/ torch torchvision torchaudio"},
+	.examples = {{"ptbuild index dist", "then 'ptbuild install dist', or serve dist"},
 		     {"ptbuild index dist --base-url https://files.example.org/wheels/",
 		      "the wheels are served from elsewhere"}},
 	.options_size = sizeof(struct index_options),

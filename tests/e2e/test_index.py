@@ -9,7 +9,7 @@ import urllib.parse
 import urllib.request
 
 from toy import main
-from wheelsite import NAMES, Server, clean_env, index, make_three, make_wheel, venv, versions
+from wheelsite import NAMES, Server, clean_env, index, make_mixed, make_others, make_three, make_wheel, venv, versions
 
 
 def setup(world):
@@ -150,6 +150,91 @@ def test_json_pages(world):
             assert hashlib.sha256(metadata).hexdigest() == f["core-metadata"]["sha256"]
 
 
+def mixed(world):
+    """The index, and the newer wheels that another one has."""
+    folder, others = world.path("mixed"), world.path("others")
+    if not os.path.isdir(folder):
+        os.mkdir(folder)
+        os.mkdir(others)
+        make_mixed(folder)
+        make_others(others)
+        index(world.ptbuild, folder)
+    return folder, others
+
+
+TAKEN = ["2.6.0+debian", "0.21.0+cpu.avx2", "2.6.0+cpu.avx2"]
+
+
+def test_the_line_beside_newer_versions(world):
+    """What the index prints for pip, with another index as the default one that has newer versions of all three."""
+    folder, others = mixed(world)
+    doc = json.loads(subprocess.run([world.ptbuild, "index", folder, "--json"], check=True, capture_output=True).stdout)
+    assert doc["missing"] == [] and doc["indexes"] == ["simple", "cpu-avx2", "debian"], doc
+    line = [i["pip"] for i in doc["installs"] if i["index"] == "cpu-avx2"][0].split()
+    assert line[:2] == ["pip", "install"] and line[3].startswith("file:///"), line
+    python = venv(world.path("beside"))
+    with Server(folder) as server, Server(others) as rest:
+        words = [w.replace(f"file://{folder}", server.url) for w in line[2:]]
+        result = pip(world, python, "install", "--index-url", rest.url, *words)
+        assert result.returncode == 0, result.stdout + result.stderr
+        assert versions(python, *NAMES, "numpy") == [*TAKEN, "2.0"]
+        # without the versions it is the other index's torch, which is what the line is for
+        names = pip(world, python, "install", "--dry-run", "--ignore-installed", "--index-url", rest.url, *words[:2], *NAMES)
+        assert "torch-9.9.9" in names.stdout, names.stdout
+
+
+def test_install_chooses(world):
+    folder, others = mixed(world)
+    python = venv(world.path("chosen"))
+    env = {**os.environ, "PIP_INDEX_URL": "", "PIP_CONFIG_FILE": os.devnull, "PIP_NO_CACHE_DIR": "1", "NO_PROXY": "127.0.0.1"}
+
+    def install(place, *words):
+        return subprocess.run([world.ptbuild, "install", place, "--python", python, "--cache", world.path("store"), *words], capture_output=True, text=True, timeout=300, env=env)
+
+    with Server(folder) as server, Server(others) as rest:
+        env["PIP_INDEX_URL"] = rest.url
+        shown = install(server.url, "--print", "--json")
+        assert shown.returncode == 0, shown.stderr
+        doc = json.loads(shown.stdout)
+        assert doc["directory"] == "cpu-avx2" and doc["url"] == f"{server.url}/cpu-avx2/", doc
+        result = install(server.url)
+        assert result.returncode == 0, result.stdout + result.stderr
+        assert versions(python, *NAMES, "numpy") == [*TAKEN, "2.0"]
+        # pip's own failure is told with the line
+        result = install(folder, "--", "no-such-thing")
+        assert result.returncode == 8 and "pip ended with exit status 1" in result.stderr and "no-such-thing" in result.stderr, result.stderr
+    assert install(world.dir).returncode == 2
+
+
+def test_install_refuses(world):
+    """No directory for this machine or this Python: each says why."""
+    folder = world.path("elsewhere")
+    os.mkdir(folder)
+    for label, tags in (("cu128.sm90.avx2", "cp313-cp313-manylinux_2_28_x86_64"), ("cpu.armv9", "cp313-cp313-manylinux_2_28_aarch64"), ("cpu.avx2", "cp399-cp399-manylinux_2_28_x86_64")):
+        make_wheel(folder, "torch", f"2.6.0+{label}", python=tags)
+    index(world.ptbuild, folder)
+    result = run_command(world, "install", folder)
+    assert result.returncode == 7, result.stderr
+    said = result.stderr.decode()
+    assert "cpu-armv9: it is x86_64-linux, not aarch64-linux" in said and "it has no NVIDIA GPU" in said and "not 3.99" in said, said
+
+
+def test_what_is_missing_is_told(world):
+    folder = world.path("incomplete")
+    os.mkdir(folder)
+    make_wheel(folder, "torchvision", "0.21.0+cpu.avx2", ["torch==2.6.0+debian"])
+    result = run(world, os.fsencode(folder), b"--json")
+    doc = json.loads(result.stdout)
+    assert doc["missing"] == ["torch==2.6.0+debian, which 'torchvision-0.21.0+cpu.avx2-py3-none-any.whl' requires"] and doc["installs"] == [], doc
+    assert b"cpu-avx2/ is not complete: it lacks torch==2.6.0+debian" in result.stderr, result.stderr
+    result = run_command(world, "install", folder)
+    assert result.returncode == 7 and b"no wheel in it has all that it requires beside it" in result.stderr, result.stderr
+
+
+def run_command(world, *args):
+    return subprocess.run([world.ptbuild, *args], capture_output=True, timeout=60, cwd=world.dir)
+
+
 def run(world, *args):
     command = [os.fsencode(world.ptbuild), b"index", *args]
     return subprocess.run(command, capture_output=True, timeout=60, cwd=world.dir)
@@ -187,6 +272,10 @@ if __name__ == "__main__":
             test_yanked_wheels_are_passed_over,
             test_a_changed_wheel_is_not_installed,
             test_json_pages,
+            test_the_line_beside_newer_versions,
+            test_install_chooses,
+            test_install_refuses,
+            test_what_is_missing_is_told,
             test_a_directory_that_is_not_utf8,
             test_a_url_that_is_not_utf8,
         ]

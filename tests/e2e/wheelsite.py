@@ -36,6 +36,24 @@ def make_three(folder, label):
         make_wheel(folder, name, f"{version}+{label}", [] if name == "torch" else [torch])
 
 
+def make_mixed(folder):
+    """What the quick start leaves: a torch that was taken, and two wheels for AVX2 that pin it."""
+    make_wheel(folder, "torch", "2.6.0+debian")
+    for name in ("torchvision", "torchaudio"):
+        make_wheel(folder, name, f"{NAMES[name]}+cpu.avx2", ["torch==2.6.0+debian", "numpy"])
+
+
+def make_others(folder):
+    """An index as everybody's: newer versions of the three, and what they need."""
+    for name in NAMES:
+        make_wheel(folder, name, "9.9.9")
+    make_wheel(folder, "numpy", "2.0")
+    for path in os.listdir(folder):
+        project = os.path.join(folder, path.split("-")[0])
+        os.makedirs(project, exist_ok=True)
+        os.rename(os.path.join(folder, path), os.path.join(project, path))
+
+
 class Server:
     """Serves a directory and remembers what was asked for."""
 

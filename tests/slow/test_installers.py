@@ -10,7 +10,7 @@ import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "e2e"))
 from toy import main, record  # noqa: E402
-from wheelsite import NAMES, Server, clean_env, index, make_three, make_wheel, venv, versions  # noqa: E402
+from wheelsite import NAMES, Server, clean_env, index, make_mixed, make_others, make_three, make_wheel, venv, versions  # noqa: E402
 
 TOOLS = sys.argv.pop(2)
 
@@ -128,6 +128,25 @@ def test_uv_passes_over_yanked(world):
     assert result.returncode == 0 and versions(python, "torch") == ["2.6.0+cpu.avx2"], result.stderr
 
 
+def test_uv_with_the_line_of_the_index(world):
+    """Beside a default index that has newer versions of all three."""
+    folder, others = world.path("mixed"), world.path("others")
+    os.mkdir(folder)
+    os.mkdir(others)
+    make_mixed(folder)
+    make_others(others)
+    index(world.ptbuild, folder)
+    python = venv(world.path("venv4"))
+    taken = ["2.6.0+debian", "0.21.0+cpu.avx2", "2.6.0+cpu.avx2", "2.0"]
+    with Server(folder) as server, Server(others) as rest:
+        env = clean_env(HOME=world.dir, UV_NO_CONFIG="1", UV_NO_CACHE="1", UV_DEFAULT_INDEX=rest.url, PATH=TOOLS + ":" + os.environ["PATH"])
+        for place in (server.url, folder):
+            command = [world.ptbuild, "install", place, "--uv", "--python", python, "--cache", world.path("store"), "--", "--reinstall"]
+            result = subprocess.run(command, capture_output=True, text=True, timeout=300, env=env)
+            assert result.returncode == 0, result.stderr
+            assert versions(python, *NAMES, "numpy") == taken, result.stderr
+
+
 if __name__ == "__main__":
     main(
         [
@@ -140,5 +159,6 @@ if __name__ == "__main__":
             test_uv_installs_the_built_wheel,
             test_uv_refuses_a_changed_wheel,
             test_uv_passes_over_yanked,
+            test_uv_with_the_line_of_the_index,
         ]
     )

@@ -47,16 +47,10 @@ static int read_wheels(struct indexing *x, struct err *e)
 	return err_hint(e, "give the directory that --out named for the build");
 }
 
-/* "" takes all. */
-static bool belongs(const struct index_wheel *w, const char *profile)
-{
-	return !*profile || strcmp(w->profile, profile) == 0;
-}
-
-static void projects_of(const struct indexing *x, const char *profile, struct strlist *ret)
+static void projects_of(const struct indexing *x, const struct index_sub *sub, struct strlist *ret)
 {
 	for (size_t i = 0; i < x->count; i++)
-		if (belongs(&x->wheels[i], profile) && !strlist_contains(ret, x->wheels[i].project))
+		if (sub->has[i] && !strlist_contains(ret, x->wheels[i].project))
 			strlist_ref(ret, x->a, x->wheels[i].project);
 	strlist_sort(ret);
 }
@@ -69,55 +63,50 @@ static int write_page(const char *dir, const char *html, const char *json, struc
 	return fs_write(TRUSTED, path_join(a, dir, "index.json"), json, strlen(json), 0644, e);
 }
 
-static int write_project(struct indexing *x, const char *dir, const char *profile, const char *project, struct err *e)
+static int write_project(struct indexing *x, const char *dir, const struct index_sub *sub, const char *project,
+			 struct err *e)
 {
 	struct buf AUTO_BUF html = {0};
 	const struct index_wheel **chosen = arena_array(x->a, x->count, sizeof(void *));
 	size_t n = 0;
 	for (size_t i = 0; i < x->count; i++)
-		if (belongs(&x->wheels[i], profile) && strcmp(x->wheels[i].project, project) == 0)
+		if (sub->has[i] && strcmp(x->wheels[i].project, project) == 0)
 			chosen[n++] = &x->wheels[i];
 	index_project_html(chosen, n, x->url, &html);
 	return write_page(path_join(x->a, dir, project), buf_cstr(&html), index_project_json(chosen, n, x->url, x->a),
 			  x->a, e);
 }
 
-static int write_sub(struct indexing *x, const char *name, const char *profile, struct err *e)
+static int write_sub(struct indexing *x, const struct index_sub *sub, struct err *e)
 {
 	struct buf AUTO_BUF html = {0};
 	struct strlist projects = {0};
-	const char *dir = path_join(x->a, x->stage, name);
-	projects_of(x, profile, &projects);
+	const char *dir = path_join(x->a, x->stage, sub->name);
+	projects_of(x, sub, &projects);
 	index_root_html(&projects, &html);
 	if (write_page(dir, buf_cstr(&html), index_root_json(&projects, x->a), x->a, e) < 0 ||
 	    fs_write(TRUSTED, path_join(x->a, dir, OWN), "", 0, 0644, e) < 0)
 		return -1;
 	for (size_t i = 0; i < projects.count; i++)
-		if (write_project(x, dir, profile, projects.items[i], e) < 0)
+		if (write_project(x, dir, sub, projects.items[i], e) < 0)
 			return -1;
-	if (!*profile)
-		x->result.projects = projects.count;
-	strlist_add(&x->result.names, x->a, name);
-	return 0;
+	if (sub > x->result.subs)
+		return 0;
+	x->result.projects = projects.count;
+	const char *listing = index_listing_json(x->result.subs + 1, x->result.count - 1, x->a);
+	return fs_write(TRUSTED, path_join(x->a, dir, INDEX_LISTING), listing, strlen(listing), 0644, e);
 }
 
 static int write_subs(struct indexing *x, struct err *e)
 {
-	struct strlist profiles = {0};
-	for (size_t i = 0; i < x->count; i++) {
-		const struct index_wheel *w = &x->wheels[i];
-		if (*w->profile && !strlist_contains(&profiles, w->profile))
-			strlist_ref(&profiles, x->a, w->profile);
-		if (strcmp(w->profile, INDEX_ALL) == 0)
+	for (size_t i = 0; i < x->count; i++)
+		if (strcmp(x->wheels[i].profile, INDEX_ALL) == 0)
 			return err_set(e, ERR_POLICY,
 				       "'%s' has the label '%s', which is reserved for the index of all wheels",
-				       w->file, INDEX_ALL);
-	}
-	strlist_sort(&profiles);
-	if (write_sub(x, INDEX_ALL, "", e) < 0)
-		return -1;
-	for (size_t i = 0; i < profiles.count; i++)
-		if (write_sub(x, profiles.items[i], profiles.items[i], e) < 0)
+				       x->wheels[i].file, INDEX_ALL);
+	index_subs(x->wheels, x->count, x->a, &x->result.subs, &x->result.count);
+	for (size_t i = 0; i < x->result.count; i++)
+		if (write_sub(x, &x->result.subs[i], e) < 0)
 			return -1;
 	return fs_sync_tree(x->stage, e);
 }
@@ -129,8 +118,8 @@ static bool is_own(struct indexing *x, const char *name)
 
 static int check_names(struct indexing *x, struct err *e)
 {
-	for (size_t i = 0; i < x->result.names.count; i++) {
-		const char *name = x->result.names.items[i];
+	for (size_t i = 0; i < x->result.count; i++) {
+		const char *name = x->result.subs[i].name;
 		if (!fs_exists(TRUSTED, path_join(x->a, x->q->dir, name)) || is_own(x, name))
 			continue;
 		err_set(e, ERR_POLICY, "'%s' in '%s' is not an index of ptbuild", name, x->q->dir);
@@ -171,6 +160,14 @@ static int exchange(struct indexing *x, const char *name, struct err *e)
 	return fs_rename(fresh, place, e);
 }
 
+static bool is_sub(const struct indexing *x, const char *name)
+{
+	for (size_t i = 0; i < x->result.count; i++)
+		if (strcmp(x->result.subs[i].name, name) == 0)
+			return true;
+	return false;
+}
+
 /* Removes profiles without wheels and sidecars of removed wheels. */
 static int remove_stale(struct indexing *x, struct err *e)
 {
@@ -180,7 +177,7 @@ static int remove_stale(struct indexing *x, struct err *e)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		const char *name = names.items[i], *path = path_join(x->a, x->q->dir, name);
-		bool stale = !strlist_contains(&x->result.names, name) && is_own(x, name);
+		bool stale = !is_sub(x, name) && is_own(x, name);
 		if (name[0] != '.' && path_has_suffix(name, sidecar))
 			stale = !fs_exists(TRUSTED, arena_strndup(x->a, path, strlen(path) - strlen(".metadata")));
 		if (stale && fs_remove(TRUSTED, path, e) < 0)
@@ -194,8 +191,8 @@ static int publish(struct indexing *x, struct err *e)
 	/* Sidecars before the pages that refer to them. */
 	if (write_subs(x, e) < 0 || check_names(x, e) < 0 || write_sidecars(x, e) < 0)
 		return -1;
-	for (size_t i = 0; i < x->result.names.count; i++)
-		if (exchange(x, x->result.names.items[i], e) < 0)
+	for (size_t i = 0; i < x->result.count; i++)
+		if (exchange(x, x->result.subs[i].name, e) < 0)
 			return -1;
 	return fs_sync_dir(x->q->dir, e) < 0 ? -1 : remove_stale(x, e);
 }

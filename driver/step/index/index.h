@@ -12,18 +12,32 @@ struct index_request {
 	const char *base_url;
 };
 
+/* INDEX_ALL, or the directory of a profile: "cpu-avx2", by the versions' local labels. */
+struct index_sub {
+	const char *name;
+	const char *label; /* of its first wheel: "cpu.avx2"; "" of INDEX_ALL */
+	/* of each wheel in `dir` by name: its own ones and those that they pin */
+	bool *has;
+	/* of a profile, what to ask installers for: of each project the newest version, all of them
+	 * with the newest torch: "torch==2.6.0+cpu.avx2"; and the wheels of these versions */
+	struct strlist install, wheels;
+	struct strlist missing; /* what a wheel pins and no wheel is, for people */
+};
+
+/* In INDEX_ALL: name, label, install, wheels, missing of the others. */
+#define INDEX_LISTING "ptbuild.json"
+
 struct index_result {
 	size_t wheels, projects, yanked;
-	/* of the sub-directories: INDEX_ALL and one per profile ("cpu-avx2", by the versions' local
-	 * labels) */
-	struct strlist names;
+	struct index_sub *subs;
+	size_t count;
 };
 
 /* index_write: writes index.html and index.json into <name>/ and <name>/<project>/ below `dir`, for
- * each profile and for all wheels, and <wheel>.metadata beside each wheel. A wheel with a file
- * <wheel>.yanked beside it is yanked; the first line is the reason. The same wheels give the same
- * bytes. Sub-directories are exchanged atomically, those without wheels removed; concurrent calls
- * wait. Nothing changes on an error: ERR_INTEGRITY names a bad wheel, ERR_POLICY a directory of
- * that name that is not an index. */
+ * each profile and for all wheels, INDEX_LISTING, and <wheel>.metadata beside each wheel. A wheel
+ * with a file <wheel>.yanked beside it is yanked; the first line is the reason. The same wheels
+ * give the same bytes. Sub-directories are exchanged atomically, those without wheels removed;
+ * concurrent calls wait. Nothing changes on an error: ERR_INTEGRITY names a bad wheel, ERR_POLICY a
+ * directory of that name that is not an index. */
 int index_write(const struct index_request *q, const struct run *run, struct arena *a, struct index_result *ret,
 		struct err *e) MUST_CHECK;

@@ -126,3 +126,14 @@ char *index_root_json(const struct strlist *projects, struct arena *a)
 		json_array_append_new(list, json_pack("{s:s}", "name", projects->items[i]));
 	return dump(json_pack("{s:{s:s}, s:o}", "meta", "api-version", API_VERSION, "projects", list), a);
 }
+
+char *index_listing_json(const struct index_sub *subs, size_t count, struct arena *a)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o, s:o}", "name", subs[i].name, "label",
+						      subs[i].label, "install", json_from_strlist(&subs[i].install),
+						      "wheels", json_from_strlist(&subs[i].wheels), "missing",
+						      json_from_strlist(&subs[i].missing)));
+	return dump(json_pack("{s:i, s:o}", "schema", 1, "directories", list), a);
+}

@@ -8,7 +8,9 @@ struct index_wheel {
 	const char *file;
 	const char *project; /* normalised with dashes, as URLs have it */
 	const char *version;
-	const char *profile; /* "cpu-avx2"; "" without a local label */
+	const char *label;   /* "cpu.avx2"; "" without one */
+	const char *profile; /* "cpu-avx2", of the label */
+	struct kvlist pins;  /* project and version of what it requires with == and no marker */
 	const char *sha256;
 	uint64_t size;
 	const char *metadata; /* the text of METADATA */
@@ -27,3 +29,8 @@ void index_project_html(const struct index_wheel *const *wheels, size_t count, c
 char *index_project_json(const struct index_wheel *const *wheels, size_t count, const char *url, struct arena *a);
 void index_root_html(const struct strlist *projects, struct buf *out);
 char *index_root_json(const struct strlist *projects, struct arena *a);
+
+/* index_subs: INDEX_ALL and the profiles, in the order of their names. */
+void index_subs(const struct index_wheel *wheels, size_t count, struct arena *a, struct index_sub **ret,
+		size_t *ret_count);
+char *index_listing_json(const struct index_sub *subs, size_t count, struct arena *a);

@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
+#include "core/wheel/wheel_requires.h"
 #include "step/index/index_parts.h"
 
 enum { METADATA_MAX = 16 << 20, REASON_MAX = 64 * 1024 };
@@ -18,11 +19,19 @@ static char *with_dashes(const char *text, struct arena *a)
 	return out;
 }
 
-/* What lies behind '+': "cpu.avx2" is the profile "cpu-avx2". */
-static const char *profile_of(const char *version, struct arena *a)
+/* "torch==2.6.0+cpu.avx2" and "torch (==2.6.0+cpu.avx2)"; not "==2.6.*", not what a marker limits. */
+static void read_pins(const struct wheel_headers *h, struct arena *a, struct kvlist *ret)
 {
-	const char *plus = strchr(version, '+');
-	return plus ? with_dashes(plus + 1, a) : "";
+	struct strlist lines = {0};
+	wheel_headers_all(h, "Requires-Dist", a, &lines);
+	for (size_t i = 0; i < lines.count; i++) {
+		const char *version = strstr(lines.items[i], "==");
+		if (!version || version[2] == '=' || strpbrk(lines.items[i], ";,*<>!~"))
+			continue;
+		version += 2 + strspn(version + 2, " ");
+		kvlist_set(ret, a, with_dashes(wheel_requires_name(lines.items[i], a), a),
+			   arena_strndup(a, version, strcspn(version, " )")));
+	}
 }
 
 static int read_yank(const char *path, struct arena *a, struct index_wheel *w, struct err *e)
@@ -76,6 +85,7 @@ static int read_metadata(const struct zip_reader *z, const struct wheel_name *n,
 	w->metadata_len = text.len;
 	w->metadata_sha256 = arena_strdup(a, digest);
 	w->requires_python = python ? python : "";
+	read_pins(&h, a, &w->pins);
 	return 0;
 }
 
@@ -102,7 +112,9 @@ static int read_all(const char *path, const char *file, struct arena *a, struct 
 	w->file = arena_strdup(a, file);
 	w->project = with_dashes(wheel_normalize(n.dist, a), a);
 	w->version = n.version;
-	w->profile = profile_of(n.version, a);
+	const char *plus = strchr(n.version, '+');
+	w->label = plus ? plus + 1 : "";
+	w->profile = with_dashes(w->label, a);
 	w->sha256 = arena_strdup(a, digest);
 	w->size = (uint64_t)st.st_size;
 	return 0;

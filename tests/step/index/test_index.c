@@ -144,8 +144,12 @@ static void test_profiles_apart(void **state)
 	struct index_request q = site();
 	struct index_result r = index_ok(&q);
 	assert_int_equal(r.wheels, 3);
-	assert_int_equal(r.names.count, 3);
-	assert_string_equal(strlist_join(&r.names, &arena, " "), "simple cpu-avx2 cpu-avx512");
+	assert_int_equal(r.count, 3);
+	assert_string_equal(r.subs[0].name, "simple");
+	assert_string_equal(r.subs[1].name, "cpu-avx2");
+	assert_string_equal(r.subs[2].name, "cpu-avx512");
+	assert_string_equal(strlist_join(&r.subs[2].install, &arena, " "), "tiny-pack==1.0+cpu.avx512");
+	assert_string_equal(strlist_join(&r.subs[2].wheels, &arena, " "), AVX512);
 	assert_null(strstr(page("cpu-avx2/tiny-pack/index.html"), "avx512"));
 	assert_null(strstr(page("cpu-avx512/tiny-pack/index.html"), "avx2-"));
 	const char *all = page("simple/tiny-pack/index.html");

@@ -1,0 +1,299 @@
+#include "cmd/install.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/path.h"
+#include "base/shell.h"
+#include "base/sys/fs.h"
+#include "base/sys/json.h"
+#include "base/sys/proc.h"
+#include "base/version.h"
+#include "cmd/cmd.h"
+#include "core/machine/detect.h"
+#include "core/machine/fit.h"
+#include "core/plan/promise.h"
+#include "core/wheel/wheel.h"
+#include "step/fetch/fetch.h"
+#include "step/index/index.h"
+
+struct install_options {
+	struct cmd_globals global;
+	const char *python;
+	bool uv, print;
+};
+
+/* A directory of the index, as the machine sees it. */
+struct offer {
+	const json_t *row;
+	struct runs_on runs_on;
+	int score;
+	const char *why_not; /* NULL: it fits */
+};
+
+struct installing {
+	struct cmd_context *c;
+	const struct install_options *o;
+	const char *python; /* the program */
+	const char *place;  /* the index: a directory, or a URL that ends with a slash */
+	bool remote;
+	const struct hardware_facts *facts;
+	struct hardware machine;
+	struct detected detected;
+};
+
+enum { LISTING_MAX = 16 << 20 };
+
+char *install_url(struct arena *a, const char *dir, const char *name)
+{
+	AUTO_BUF struct buf out = {0};
+	AUTO_FREE char *cwd = getcwd(NULL, 0);
+	const char *path = path_join(a, path_absolute(a, cwd ? cwd : "/", dir), name);
+	buf_addstr(&out, "file://");
+	for (; *path; path++)
+		if (isalnum((unsigned char)*path) || strchr("/-._~", *path))
+			buf_addc(&out, *path);
+		else
+			buf_printf(&out, "%%%02X", (unsigned)(unsigned char)*path);
+	return arena_printf(a, "%s/", buf_cstr(&out));
+}
+
+void install_argv(const char *python, bool uv, const char *url, const struct strlist *wanted, struct arena *a,
+		  struct strlist *ret)
+{
+	if (uv)
+		strlist_split(ret, a, "uv pip install", " ");
+	else if (python)
+		strlist_ref(ret, a, python);
+	if (!uv)
+		strlist_split(ret, a, python ? "-m pip install" : "pip install", " ");
+	if (uv && python) {
+		strlist_ref(ret, a, "--python");
+		strlist_ref(ret, a, python);
+	}
+	/* uv takes a project from the first index that has it, and this one before the default. */
+	strlist_ref(ret, a, uv ? "--index" : "--extra-index-url");
+	strlist_ref(ret, a, url);
+	strlist_append(ret, a, wanted);
+}
+
+/* ---- the index ---- */
+
+static int read_listing(struct installing *x, json_t **ret, struct err *e)
+{
+	const char *rel = INDEX_ALL "/" INDEX_LISTING, *file = path_join(x->c->arena, x->place, rel);
+	struct fetch_options fetch;
+	struct store *store;
+	if (x->remote) {
+		const char *url = arena_printf(x->c->arena, "%s%s", x->place, rel);
+		if (cmd_fetch_options(x->c, &fetch, e) < 0 || cmd_store(x->c, &store, e) < 0 ||
+		    fetch_page(store, url, NULL, LISTING_MAX, &fetch, x->c->run, x->c->arena, &file, e) < 0)
+			return -1;
+	} else if (!fs_exists(TRUSTED, file)) {
+		err_set(e, ERR_USAGE, "'%s' is not an index: there is no '%s'", x->place, file);
+		return err_hint(e, "'ptbuild index %s' makes it of a directory of wheels", x->place);
+	}
+	if (json_read(TRUSTED, file, ret, e) < 0)
+		return -1;
+	if (json_is_array(json_object_get(*ret, "directories")))
+		return 0;
+	return err_set(e, ERR_INTEGRITY, "'%s' is not the listing of an index", file);
+}
+
+static void read_list(const json_t *row, const char *key, struct arena *a, struct strlist *ret)
+{
+	size_t i;
+	json_t *item;
+	json_array_foreach(json_object_get(row, key), i, item) if (json_is_string(item))
+		strlist_add(ret, a, json_string_value(item));
+}
+
+/* ---- the choice ---- */
+
+/* What detect would take instead of a row that runs, as of a processor whose AVX-512 is slow. */
+static const char *isa_refused(const struct detected *d, const struct isa_row *isa)
+{
+	for (size_t i = 0; i < d->isa_count; i++)
+		if (d->isas[i].row == isa)
+			return d->isas[i].missing;
+	return NULL;
+}
+
+/* Code for the GPU first, best of all for exactly it; then the instruction set that detect takes, then those of general
+ * use; then what says what it needs. */
+static int score_of(const struct installing *x, const struct promise *p, const struct runs_on *r)
+{
+	const struct isa_row *isa = r->isa;
+	int score = p->binding ? 1 : 0;
+	if (isa)
+		score += x->detected.isa && strcmp(isa->name, x->detected.isa) == 0
+				 ? 2000
+				 : (isa->workloads_count ? 2 : 1000) + (int)isa->rank;
+	if (r->gpu.count)
+		score += strlist_contains(&r->gpu, x->machine.gpus[0].capability) ? 20000 : 10000;
+	return score;
+}
+
+static int judge(struct installing *x, const json_t *row, struct offer *ret, struct err *e)
+{
+	const struct strlist none = {0};
+	struct arena *a = x->c->arena;
+	struct strlist wheels = {0};
+	const struct tables *t;
+	struct promise p;
+	*ret = (struct offer){.row = row, .why_not = "no wheel in it has all that it requires beside it"};
+	read_list(row, "wheels", a, &wheels);
+	if (cmd_tables(x->c, &t, e) < 0)
+		return -1;
+	promise_of_label(t, json_text(row, "label"), a, &p);
+	for (size_t i = 0; i < wheels.count && ret->why_not; i++) {
+		struct wheel_name n;
+		struct fit fit;
+		if (wheel_name_parse(wheels.items[i], a, &n, e) < 0)
+			return -1;
+		/* Of all Pythons of the index, one is enough. */
+		runs_on_of_wheel(t, &n, "", &p, &none, "", a, &ret->runs_on);
+		fit_of(&ret->runs_on, NULL, x->facts, &x->machine, a, &fit);
+		const char *refused = ret->runs_on.isa ? isa_refused(&x->detected, ret->runs_on.isa) : NULL;
+		ret->why_not = fit.verdict == FIT_NO ? strlist_join(&fit.lacks, a, "; ") : refused;
+	}
+	if (!ret->why_not)
+		ret->score = score_of(x, &p, &ret->runs_on);
+	return 0;
+}
+
+static int choose(struct installing *x, const json_t *listing, struct offer *ret, struct err *e)
+{
+	struct strlist refused = {0};
+	struct offer best = {0};
+	size_t i;
+	json_t *row;
+	json_array_foreach(json_object_get(listing, "directories"), i, row)
+	{
+		struct offer o;
+		if (judge(x, row, &o, e) < 0)
+			return -1;
+		if (o.why_not)
+			strlist_addf(&refused, x->c->arena, "%s: %s", json_text(row, "name"), o.why_not);
+		else if (!best.row || o.score >= best.score)
+			best = o;
+	}
+	*ret = best;
+	if (best.row)
+		return 0;
+	err_set(e, ERR_POLICY, "no directory of '%s' is for this machine and '%s'%s%s", x->place, x->python,
+		refused.count ? ": " : "", strlist_join(&refused, x->c->arena, "; "));
+	return err_hint(e, "'ptbuild detect' says what to build for it; --python names another Python");
+}
+
+/* ---- the run ---- */
+
+/* Wheels are for one Python: for the one that they are installed into. */
+static int read_machine(struct installing *x, struct err *e)
+{
+	static const char script[] = "import sys, sysconfig; print('%d.%d%s' % (*sys.version_info[:2], 't' if "
+				     "sysconfig.get_config_var('Py_GIL_DISABLED') else ''))";
+	const char *const argv[] = {x->python, "-I", "-c", script, NULL};
+	AUTO_BUF struct buf version = {0};
+	const struct hardware *h;
+	const struct tables *t;
+	if (proc_capture(argv, x->c->run, &version, e) < 0) {
+		err_wrap(e, "cannot ask '%s' for its version", x->python);
+		return e->hint[0] ? -1 : err_hint(e, "--python names the Python of the environment to install into");
+	}
+	if (cmd_tables(x->c, &t, e) < 0 || cmd_machine(x->c, true, &x->facts, &h, e) < 0)
+		return -1;
+	x->machine = *h;
+	x->machine.pythons = (struct strlist){0};
+	strlist_add(&x->machine.pythons, x->c->arena, buf_cstr(&version));
+	return detect_choose(t, x->facts, &x->machine, NULL, NULL, x->c->arena, &x->detected, e);
+}
+
+static int run_line(struct installing *x, struct strlist *argv, const char *line, struct err *e)
+{
+	const struct proc_spec spec = {.argv = strlist_argv(argv, x->c->arena), .attached = true};
+	struct proc_result r;
+	log_info(x->c->run->log, "%s", line);
+	x->c->shown = true;
+	if (proc_run(&spec, x->c->run, &r, e) < 0)
+		return -1;
+	if (r.status == 0)
+		return 0;
+	err_set(e, ERR_SYSTEM, "%s ended with exit status %d", x->o->uv ? "uv" : "pip", r.status);
+	return err_hint(e, "it says why; the line was: %s", line);
+}
+
+static const char *quoted(const struct strlist *argv, struct arena *a)
+{
+	struct strlist words = {0};
+	for (size_t i = 0; i < argv->count; i++)
+		strlist_ref(&words, a, shell_quoted(argv->items[i], a));
+	return strlist_join(&words, a, " ");
+}
+
+static const struct show rows[] = {{.text = "{line}"}, {0}};
+
+static int install_main(struct cmd_context *c, const struct strlist *words, struct err *e)
+{
+	const struct install_options *o = c->options;
+	struct arena *a = c->arena;
+	struct installing x = {.c = c, .o = o, .python = o->python ? o->python : "python3"};
+	struct strlist argv = {0}, wanted = {0};
+	struct offer best;
+	AUTO_JSON json_t *listing = NULL;
+	x.place = words->count ? words->items[0] : "dist";
+	x.remote = strstr(x.place, "://") != NULL;
+	if (x.remote && !path_has_suffix(x.place, "/"))
+		x.place = arena_printf(a, "%s/", x.place);
+	if (o->global.json && !o->print)
+		return err_set(e, ERR_USAGE, "install writes what the installer writes: --json goes with --print");
+	if (read_listing(&x, &listing, e) < 0 || read_machine(&x, e) < 0 || choose(&x, listing, &best, e) < 0)
+		return -1;
+	const char *name = json_text(best.row, "name");
+	const char *url = x.remote ? arena_printf(a, "%s%s/", x.place, name) : install_url(a, x.place, name);
+	read_list(best.row, "install", a, &wanted);
+	install_argv(x.python, o->uv, url, &wanted, a, &argv);
+	for (size_t i = 1; i < words->count; i++)
+		strlist_ref(&argv, a, words->items[i]);
+	const char *line = quoted(&argv, a);
+	if (!o->print)
+		return run_line(&x, &argv, line, e);
+	return cmd_show(c,
+			json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o}", "schema", 1, "directory", name, "url",
+				  json_or_null(url), "profile", json_or_null(x.detected.profile), "install",
+				  json_from_strlist(&wanted), "command", json_from_strlist(&argv), "line",
+				  json_or_null(line)),
+			rows, e);
+}
+
+#define INSTALL(type, field) (type), offsetof(struct install_options, field)
+
+static const struct arg_def install_options[] = {
+	{"python", 0, INSTALL(ARG_STRING, python), "PROGRAM",
+	 "the Python of the environment to install into (default: python3)", NULL},
+	{"uv", 0, INSTALL(ARG_FLAG, uv), NULL, "install with uv (default: with this Python's pip)", NULL},
+	{"print", 0, INSTALL(ARG_FLAG, print), NULL, "print the line, and do not run it", NULL},
+	{0},
+};
+
+const struct command command_install = {
+	.name = "install",
+	.summary = "install the wheels of an index that are for this machine",
+	.usage = "[DIR|URL] [--python PROGRAM] [--uv] [--print] [-- WORD...]",
+	.text = "Takes the directory of an index (see 'ptbuild help index') that fits this machine best, by what "
+		"'ptbuild detect' finds: its processor, GPUs and driver, and the Python that is installed into. Then "
+		"runs pip, or uv, with that directory beside the index that the installer knows, and with the exact "
+		"versions: no newer torch of another index takes their place.\n"
+		"Words behind -- are given to the installer. The exit status is 7 where no directory fits, and 8 where "
+		"the installer fails.",
+	.tables = {install_options},
+	.arguments = {{"DIR|URL", "the directory that holds the index (default: dist), or where it is served", "<dir>"},
+		      {"WORD...", "words for the installer", NULL}},
+	.examples = {{"ptbuild install dist --python env/bin/python", "into the environment env"},
+		     {"ptbuild install http://HOST/ --print", "only show the line"},
+		     {"ptbuild install dist --uv -- --dry-run", "what uv would do"}},
+	.options_size = sizeof(struct install_options),
+	.run = install_main,
+};
