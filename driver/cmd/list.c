@@ -227,7 +227,7 @@ static const struct arg_def list_defs[] = {
 	{"releases", 0, ASKED(RELEASES), "pinned sets: versions, Pythons, CUDA toolkits", NULL},
 	{"matrices", 0, ASKED(MATRICES),
 	 "named sets of variants: how many they hold, and how many of those cannot be built", NULL},
-	{"profiles", 0, ASKED(PROFILES), "names for --profile", NULL},
+	{"profiles", 0, ASKED(PROFILES), "names for --profile; or, before DIR, which tables to list", NULL},
 	{"isas", 0, ASKED(ISAS), "CPU instruction sets", NULL},
 	{"gpus", 0, ASKED(GPUS), "GPU targets", NULL},
 	{"toolkits", 0, ASKED(TOOLKITS), "CUDA toolkits", NULL},
@@ -253,13 +253,24 @@ static int list_main(struct cmd_context *c, const struct strlist *words, struct 
 	AUTO_JSON json_t *all = json_pack("{s:i}", "schema", 1);
 	struct show shown[2 * SECTIONS + 1] = {0};
 	size_t asked = 0, n = 0;
-	(void)words;
+	const bool other = words->count == 1 && o->asked[PROFILES];
+	/* With a directory behind it --profiles is what it is of every other command. */
+	struct cmd_globals global = *c->global;
+	if (words->count && !other) {
+		err_set(e, ERR_USAGE, "list takes no argument '%s'", words->items[0]);
+		return err_hint(e, "'ptbuild list --profiles DIR' lists the tables of a directory");
+	}
+	global.profiles = other ? words->items[0] : NULL;
+	c->global = &global;
 	if (cmd_tables(c, &t, e) < 0)
 		return -1;
-	for (size_t i = 0; i < SECTIONS; i++)
-		asked += o->asked[i];
+	bool shown_of[SECTIONS];
 	for (size_t i = 0; i < SECTIONS; i++) {
-		if (asked ? !o->asked[i] : i != RELEASES)
+		shown_of[i] = o->asked[i] && !(i == PROFILES && other);
+		asked += shown_of[i];
+	}
+	for (size_t i = 0; i < SECTIONS; i++) {
+		if (asked ? !shown_of[i] : i != RELEASES)
 			continue;
 		json_t *rows = json_array();
 		json_object_set_new(all, list_defs[i].name, rows);
@@ -276,13 +287,14 @@ static int list_main(struct cmd_context *c, const struct strlist *words, struct 
 const struct command command_list = {
 	.name = "list",
 	.summary = "list releases, profiles and what they are made of",
-	.usage = "[--releases] [--matrices] [--profiles] [--isas] [--gpus] [--toolkits] [--blas] [--toggles]",
+	.usage = "[--releases] [--matrices] [--profiles [DIR]] [--isas] [--gpus] [--toolkits] [--blas] [--toggles]",
 	.text = "Shows the tables that plans are made from; without options, the releases. With --json, prints an "
 		"object with an array for each section.\n"
 		"A profile is a GPU target and an instruction set: any of --gpus with any of --isas, several targets "
 		"joined with '+' (sm80+sm90-avx2), cpu-ISA, or darwin-mps. --profiles lists the pairs that machines "
-		"have.",
+		"have; with a directory behind it, it names the tables to list, as of every other command.",
 	.tables = {list_defs},
+	.arguments = {{"DIR", "behind --profiles: the directory of the tables", "<dir>"}},
 	.examples = {{"ptbuild list", "the releases"},
 		     {"ptbuild list --profiles --json", "names for --profile, as JSON"},
 		     {"ptbuild list --matrices", "names for --matrix"},

@@ -95,6 +95,17 @@ static void words_are_refused(void **state)
 	assert_err(capture_run("list gpus", &out, &e), &e, ERR_USAGE, "gpus");
 }
 
+static void other_tables_are_listed(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	AUTO_FREE char *out = NULL;
+	AUTO_JSON json_t *j = json_of("list --gpus --json --profiles " PROFILES_DIR);
+	assert_non_null(row_of(j, "gpus", "sm", "sm90"));
+	assert_null(json_object_get(j, "profiles"));
+	assert_err(capture_run("list --profiles /nonexistent", &out, &e), &e, ERR_USAGE, "not a directory");
+}
+
 static void matrices_are_counted(void **state)
 {
 	(void)state;
@@ -126,6 +137,7 @@ int main(void)
 		cmocka_unit_test_teardown(profiles_are_those_of_machines_that_exist, test_teardown),
 		cmocka_unit_test_teardown(absent_values_are_null, test_teardown),
 		cmocka_unit_test_teardown(words_are_refused, test_teardown),
+		cmocka_unit_test_teardown(other_tables_are_listed, test_teardown),
 	};
 	return cmocka_run_group_tests_name("cmd/list", tests, NULL, NULL);
 }
