@@ -160,7 +160,8 @@ static int on_tick(pid_t pid, void *user, struct err *e)
 	return check_processes(w, pid, e) < 0 ? -1 : check_disk(w, now, e);
 }
 
-/* Keeps the last message of bubblewrap, which writes every line until the program starts. */
+/* Keeps the last message of bubblewrap, which writes every line until the program starts; else the first line, which is
+ * the loader's where bubblewrap itself cannot start. */
 static void on_line(const char *line, size_t len, void *user)
 {
 	static const char mark[] = "bwrap: ";
@@ -170,6 +171,8 @@ static void on_line(const char *line, size_t len, void *user)
 	w->said = log_seconds();
 	if (len > n && memcmp(line, mark, n) == 0)
 		snprintf(w->words, sizeof(w->words), "%.*s", (int)(len - n), line + n);
+	else if (!w->words[0])
+		snprintf(w->words, sizeof(w->words), "%s", line);
 	if (w->caller.on_line)
 		w->caller.on_line(line, len, w->caller.user);
 }

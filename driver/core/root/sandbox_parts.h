@@ -41,7 +41,7 @@ struct sandbox_watch {
 	double started, said, slow_at, disk_at, caller_at;
 	uint64_t output;
 	uint64_t free_before, keep_free; /* bytes of the disk */
-	char words[512];                 /* the last message of bubblewrap */
+	char words[512];                 /* the last message of bubblewrap, else the first line */
 };
 
 /* sandbox_watch_begin: puts the watch's functions into `spec`, which call the caller's; a limit

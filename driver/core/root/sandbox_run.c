@@ -169,6 +169,10 @@ static int not_started(const char *program, const char *words, struct err *e)
 {
 	if (strncmp(words, "execvp ", 7) == 0 || strncmp(words, "Can't chdir ", 12) == 0)
 		return err_set(e, ERR_SYSTEM, "cannot start '%s' in the sandbox: %s", program, words);
+	if (strstr(words, "error while loading shared libraries")) {
+		err_set(e, ERR_SYSTEM, "cannot start bubblewrap: %s", words);
+		return err_hint(e, "install the library, or this system's own bubblewrap");
+	}
 	err_set(e, ERR_POLICY, "cannot create the sandbox: bubblewrap says: %s", *words ? words : "nothing");
 	return err_hint(e, HINT_NAMESPACES);
 }

@@ -456,6 +456,14 @@ static void test_bubblewrap_cannot_work(void **state)
 	chmod(test_path("bin/bwrap"), 0755);
 	const char *path = swap_path(arena_printf(&arena, "%s:%s", test_path("bin"), getenv("PATH")));
 	int rc = sandbox_probe(&host, test_run(), &e);
+	test_write(test_path("bin/bwrap"),
+		   "#!/bin/sh\necho '/tmp/bwrap: error while loading shared libraries: libcap.so.2: not there' >&2\n"
+		   "exit 127\n");
+	struct err loader = {0};
+	assert_int_equal(sandbox_probe(&host, test_run(), &loader), -1);
+	assert_int_equal(loader.kind, ERR_SYSTEM);
+	assert_contains(loader.msg, "cannot start bubblewrap: /tmp/bwrap: error while loading shared libraries: "
+				    "libcap.so.2");
 	swap_path(path);
 	assert_int_equal(rc, -1);
 	assert_int_equal(e.kind, ERR_POLICY);
