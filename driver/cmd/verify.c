@@ -124,6 +124,24 @@ static int judge_machine(struct cmd_context *c, const struct verify_report *r, s
 	return 0;
 }
 
+/* What is broken may not run where it would fit. */
+static void judge_errors(const struct verify_report *r, struct arena *a, struct fit *fit)
+{
+	static const char *const rules[] = {"zip", "record", "metadata", "name",
+					    "elf", "module", "needed",   "undefined"};
+	struct strlist broken = {0};
+	for (size_t k = 0; k < ARRAY_LEN(rules); k++)
+		for (size_t i = 0; i < r->count; i++)
+			if (r->findings[i].level == FINDING_ERROR && strcmp(r->findings[i].rule, rules[k]) == 0 &&
+			    !strlist_contains(&broken, rules[k]))
+				strlist_ref(&broken, a, rules[k]);
+	if (!broken.count)
+		return;
+	enum fit_verdict verdict = strcmp(broken.items[0], "zip") == 0 ? FIT_NO : FIT_PERHAPS;
+	fit->verdict = verdict > fit->verdict ? verdict : fit->verdict;
+	strlist_ref(&fit->lacks, a, arena_printf(a, "the wheel is broken (%s)", strlist_join(&broken, a, ", ")));
+}
+
 static const struct show runs_on[] = {
 	SHOW("runs on", "{^} {}", .each = "-runs_on"), SHOW("", "this machine: {-here}"), {0}};
 static const struct show report[] = {{.rows = verify_rows}, {.rows = runs_on}, {0}};
@@ -138,6 +156,8 @@ static int add_report(struct cmd_context *c, const struct verify_report *r, json
 	bool known = r->runs_on.python != NULL && !o->ci;
 	if (known && judge_machine(c, r, &fit, e) < 0)
 		return -1;
+	if (known)
+		judge_errors(r, c->arena, &fit);
 	json_t *doc = verify_json(r);
 	if (known)
 		cmd_add_runs_on(doc, &r->runs_on, &fit);

@@ -92,6 +92,7 @@ static int read_entries(const struct elf_map *m, struct arena *a, struct elf_inf
 		if (tag == DT_TEXTREL || (tag == DT_FLAGS && (m->dyn[i].d_un.d_val & DF_TEXTREL)))
 			info->textrel = true;
 		info->relr = info->relr || tag == DT_RELR;
+		info->program = info->program || (tag == DT_FLAGS_1 && (m->dyn[i].d_un.d_val & DF_1_PIE));
 	}
 	return 0;
 }
@@ -191,6 +192,7 @@ int elf_read(const char *path, unsigned flags, struct arena *a, struct elf_info 
 		.machine = m.header.e_machine, .type = m.header.e_type, .soname = "", .page = UINT64_MAX};
 	struct err why = {0};
 	info.dynamic = m.dyn != NULL;
+	info.program = info.type == ET_EXEC;
 	info.stripped = is_stripped(&m);
 	/* glibc, sysdeps/x86_64/stackinfo.h; on AArch64 and others the default is no. */
 	info.exec_stack = info.machine == EM_X86_64;
@@ -198,6 +200,7 @@ int elf_read(const char *path, unsigned flags, struct arena *a, struct elf_info 
 		const GElf_Phdr *p = &m.segments[i];
 		if (p->p_type == PT_LOAD && p->p_align < info.page)
 			info.page = p->p_align;
+		info.program = info.program || p->p_type == PT_INTERP;
 		if (p->p_type != PT_GNU_STACK)
 			continue;
 		info.exec_stack = (p->p_flags & PF_X) != 0;

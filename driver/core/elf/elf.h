@@ -17,6 +17,7 @@ struct elf_info {
 	unsigned machine;   /* EM_X86_64, EM_AARCH64 or another of 64 bits and little-endian */
 	unsigned type;      /* ET_DYN, ET_EXEC, ET_REL */
 	bool dynamic;       /* has PT_DYNAMIC */
+	bool program;       /* names a loader (PT_INTERP), or is linked as one */
 	bool stripped;      /* no section holds a static symbol table */
 	const char *soname; /* "" if none */
 	struct strlist needed;

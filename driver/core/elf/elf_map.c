@@ -185,7 +185,10 @@ void elf_map_close(struct elf_map *m)
 int elf_map_loadable(const struct elf_map *m, struct err *e)
 {
 	uint64_t end = 0;
+	unsigned abi = m->data[EI_OSABI];
 	bool any = false;
+	if (abi != ELFOSABI_SYSV && abi != ELFOSABI_GNU)
+		return elf_map_bad(m, EI_OSABI, e, "it is for the operating system %u, not for Linux,", abi);
 	for (size_t i = 0; i < m->segments_count; i++) {
 		const GElf_Phdr *p = &m->segments[i];
 		if (p->p_type != PT_LOAD)

@@ -39,6 +39,37 @@ static void fit_python(struct fitting *c)
 			  : arena_printf(c->a, "it has no Python %s", c->r->python));
 }
 
+/* Of a Python only "3.11" is known: any 3.11.x may be it. What cannot be read keeps nobody away. */
+static bool is_required(const char *python, const char *range, struct arena *a)
+{
+	const char *numbers = arena_strndup(a, python, strspn(python, "0123456789."));
+	const char *first = arena_printf(a, "%s.0", numbers), *last = arena_printf(a, "%s.99", numbers);
+	struct err ignored = {0};
+	bool low = true, high = true;
+	return version_in(first, range, &low, &ignored) < 0 || version_in(last, range, &high, &ignored) < 0 || low ||
+	       high;
+}
+
+static void fit_requires_python(struct fitting *c)
+{
+	const char *range = c->r->requires_python;
+	for (size_t i = 0; range && i < c->h->pythons.count; i++) {
+		const char *python = c->h->pythons.items[i];
+		if (runs_on_python(c->r, python, c->a) && is_required(python, range, c->a))
+			return;
+	}
+	if (range && has_python(c))
+		lack(c, FIT_NO, arena_printf(c->a, "it has no Python that the wheel requires (%s)", range));
+}
+
+/* Tags that no installer asks for: "manylinux2010_aarch64", "manylinux_3_0_x86_64". */
+static void fit_tag(struct fitting *c)
+{
+	if (c->out->verdict == FIT_YES && strstr(c->h->platform, "-linux") &&
+	    !runs_on_lands(c->r, c->h->platform, c->h->glibc, c->a))
+		lack(c, FIT_NO, "no installer takes its platform tag there");
+}
+
 static void fit_glibc(struct fitting *c)
 {
 	const struct runs_on *r = c->r;
@@ -124,7 +155,9 @@ void fit_of(const struct runs_on *r, const struct root *root, const struct hardw
 	fit_driver(&c);
 	able = out.verdict == FIT_YES;
 	fit_python(&c);
+	fit_requires_python(&c);
 	fit_glibc(&c);
+	fit_tag(&c);
 	if (r->torch_of_root && other)
 		lack(&c, FIT_NO, arena_printf(a, "torch %s is the root's own", r->torch));
 	out.root = other && able && out.verdict != FIT_YES ? root->dir : NULL;

@@ -1,5 +1,6 @@
 #include "core/plan/runs_on.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/path.h"
@@ -68,9 +69,13 @@ static void set_python(const struct wheel_name *n, struct arena *a, struct runs_
 	const char *digits = n->python + strspn(n->python, "abcdefghijklmnopqrstuvwxyz");
 	size_t len = strspn(digits, "0123456789");
 	bool threaded = strncmp(n->abi, "cp", 2) == 0 && n->abi[strcspn(n->abi, "t.")] == 't';
-	r->python = len > 1 ? arena_printf(a, "%c.%.*s%s", *digits, (int)len - 1, digits + 1, threaded ? "t" : "")
-			    : arena_strndup(a, digits, len);
-	r->python_newer = strncmp(n->abi, "cp", 2) != 0;
+	const char *other = strncmp(n->python, "pp", 2) == 0      ? "PyPy "
+			    : strncmp(n->python, "graal", 5) == 0 ? "GraalPy "
+								  : "";
+	r->python =
+		len > 1 ? arena_printf(a, "%s%c.%.*s%s", other, *digits, (int)len - 1, digits + 1, threaded ? "t" : "")
+			: arena_printf(a, "%s%.*s", other, (int)len, digits);
+	r->python_newer = strncmp(n->abi, "cp", 2) != 0 && !*other;
 	struct wheel_name *own = arena_alloc(a, sizeof(*own));
 	*own = *n;
 	r->wheel = own;
@@ -134,6 +139,13 @@ bool runs_on_python(const struct runs_on *r, const char *python, struct arena *a
 	if (r->wheel)
 		return wheel_name_takes(r->wheel, python, a);
 	return r->python_newer ? version_cmp(python, r->python) >= 0 : strcmp(python, r->python) == 0;
+}
+
+bool runs_on_lands(const struct runs_on *r, const char *platform, const char *glibc, struct arena *a)
+{
+	const char *machine = arena_strndup(a, platform, strcspn(platform, "-"));
+	return !r->wheel || strncmp(glibc, "2.", 2) != 0 ||
+	       wheel_name_lands(r->wheel, machine, (unsigned)strtoul(glibc + 2, NULL, 10), a);
 }
 
 json_t *runs_on_json(const struct runs_on *r)

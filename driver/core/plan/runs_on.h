@@ -19,8 +19,9 @@ struct runs_on {
 	bool python_newer;    /* later ones as well */
 	/* which decides by its tags; NULL: it is not built yet */
 	const struct wheel_name *wheel;
-	const char *musl;  /* "1.2"; "": it is not for musl */
-	const char *glibc; /* "2.39"; "": none is needed, or it is not known */
+	const char *requires_python; /* of its METADATA, ">=3.9"; NULL: none */
+	const char *musl;            /* "1.2"; "": it is not for musl */
+	const char *glibc;           /* "2.39"; "": none is needed, or it is not known */
 	/* it is the root's: the finished wheel needs this one or an older one */
 	bool glibc_at_most;
 	bool isa_known;
@@ -44,6 +45,9 @@ void runs_on_of_wheel(const struct tables *t, const struct wheel_name *n, const 
 		      const struct strlist *targets, const char *requires_torch, struct arena *a, struct runs_on *ret);
 /* runs_on_python: whether a Python ("3.13", "3.13t") takes it. */
 bool runs_on_python(const struct runs_on *r, const char *python, struct arena *a);
+/* runs_on_lands: whether an installer on a Linux ("x86_64-linux", glibc "2.41") takes its platform
+ * tags; true where there is no wheel yet, or no glibc. */
+bool runs_on_lands(const struct runs_on *r, const char *platform, const char *glibc, struct arena *a);
 /* runs_on_json: a new reference. */
 json_t *runs_on_json(const struct runs_on *r);
 /* runs_on_lines: for people, a subject and a phrase each. runs_on_text: all in one line. */

@@ -2,9 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
+#include "core/wheel/manylinux.h"
 #include "core/wheel/wheel.h"
 
-enum { ABI3_FIRST = 2, ABI3T_FIRST = 15 }; /* minor versions of Python 3 */
+enum { ABI3_FIRST = 2, PYMALLOC_LAST = 7, ABI3T_FIRST = 15 }; /* minor versions of Python 3 */
 
 struct python {
 	unsigned long minor;
@@ -25,9 +27,9 @@ static bool takes_pair(const struct python *own, const char *tag, const char *ab
 		return !own->threaded && of >= ABI3_FIRST && of <= own->minor;
 	if (strcmp(abi, "abi3t") == 0)
 		return of >= ABI3T_FIRST && of <= own->minor;
+	const char *flags = own->threaded ? "t" : own->minor <= PYMALLOC_LAST ? "m" : "";
 	return of == own->minor &&
-	       (strcmp(abi, "none") == 0 ||
-		strcmp(abi, arena_printf(a, "cp3%lu%s", own->minor, own->threaded ? "t" : "")) == 0);
+	       (strcmp(abi, "none") == 0 || strcmp(abi, arena_printf(a, "cp3%lu%s", own->minor, flags)) == 0);
 }
 
 bool wheel_name_takes(const struct wheel_name *n, const char *python, struct arena *a)
@@ -44,6 +46,28 @@ bool wheel_name_takes(const struct wheel_name *n, const char *python, struct are
 		for (size_t k = 0; k < abis.count; k++)
 			if (takes_pair(&own, tags.items[i], abis.items[k], a))
 				return true;
+	return false;
+}
+
+/* The oldest glibc that a machine's tags name. */
+static unsigned first_glibc(const char *machine)
+{
+	return strcmp(machine, "x86_64") == 0 ? 5 : 17;
+}
+
+bool wheel_name_lands(const struct wheel_name *n, const char *machine, unsigned glibc, struct arena *a)
+{
+	struct strlist tags = {0};
+	strlist_split(&tags, a, n->platform, ".");
+	for (size_t i = 0; i < tags.count; i++) {
+		const char *tag = tags.items[i];
+		unsigned wants = manylinux_glibc(tag);
+		if (strcmp(tag, "any") == 0 || strcmp(tag, arena_printf(a, "linux_%s", machine)) == 0)
+			return true;
+		if (wants >= first_glibc(machine) && wants <= glibc &&
+		    path_has_suffix(tag, arena_printf(a, "_%s", machine)))
+			return true;
+	}
 	return false;
 }
 

@@ -226,6 +226,7 @@ static void find_machines(struct verifying *v)
 		return;
 	common_targets(r, v->a, &targets);
 	runs_on_of_wheel(v->q->tables, &r->name, r->tag, &r->promise, &targets, r->requires_torch, v->a, &r->runs_on);
+	r->runs_on.requires_python = v->requires_python;
 }
 
 int verify_wheel(const struct verify_request *q, const struct run *run, struct arena *a, struct verify_report *ret,

@@ -39,16 +39,33 @@ bool verify_is_library(const struct verify_member *m)
 	return m->kind == ELF_HOST && !m->elf_broken && m->elf.dynamic;
 }
 
+/* Those of the policies. */
 static const char *machine_name(unsigned machine)
 {
 	return machine == EM_X86_64 ? "x86_64" : machine == EM_AARCH64 ? "aarch64" : NULL;
 }
 
+/* As platform tags name it; NULL. */
+static const char *any_machine(unsigned machine)
+{
+	enum { LOONGARCH = 258 }; /* EM_LOONGARCH before elf.h had it */
+	static const struct {
+		unsigned machine;
+		const char *name;
+	} names[] = {{EM_386, "i686"},      {EM_ARM, "armv7l"},    {EM_S390, "s390x"},
+		     {EM_PPC64, "ppc64le"}, {EM_RISCV, "riscv64"}, {LOONGARCH, "loongarch64"}};
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (names[i].machine == machine)
+			return names[i].name;
+	return machine_name(machine);
+}
+
 /* A platform's processor: "x86_64" of "manylinux_2_28_x86_64". */
 static bool is_for(const char *platform, unsigned machine)
 {
-	const char *name = machine_name(machine);
-	return name && path_has_suffix(platform, name);
+	const char *name = any_machine(machine);
+	return name && (path_has_suffix(platform, name) || (machine == EM_ARM && strstr(platform, "_armv")) ||
+			(machine == EM_PPC64 && path_has_suffix(platform, "_ppc64")));
 }
 
 static bool any_library_for(const struct verifying *v, const char *platform)
@@ -65,9 +82,11 @@ static const char *no_library(struct verifying *v, const struct verify_member *m
 {
 	switch (m->kind) {
 	case ELF_NONE:
+		if (m->link_text && !v->ours)
+			return NULL;
 		return m->entry->size ? "it is not an ELF file" : "it is empty";
-	case ELF_DEBUG:
-		return "it holds debug information alone";
+	case ELF_DEBUG: /* debuggers look in such a directory */
+		return strstr(m->entry->name, "/.debug/") ? NULL : "it holds debug information alone";
 	case ELF_FOREIGN:
 		return any_library_for(v, v->report.name.platform)
 			       ? NULL
@@ -95,7 +114,10 @@ static void check_format(struct verifying *v, const struct verify_member *m, boo
 			   m->machine);
 }
 
-enum { PAGE_LARGEST = 0x10000 }; /* of AArch64 kernels: RHEL's, and those for Grace */
+enum {
+	PAGE_SMALLEST = 0x1000,
+	PAGE_LARGEST = 0x10000, /* of AArch64 kernels: RHEL's, and those for Grace */
+};
 
 static void check_one(struct verifying *v, const struct verify_member *m)
 {
@@ -108,6 +130,10 @@ static void check_one(struct verifying *v, const struct verify_member *m)
 		verify_add(v, FINDING_WARNING, "elf", name,
 			   "has segments aligned to %u KiB: a kernel with pages of 64 KiB cannot load it",
 			   (unsigned)(m->elf.page >> 10));
+	else if (m->elf.page < PAGE_SMALLEST && m->elf.dynamic && !m->elf.program && !v->musl)
+		verify_add(v, FINDING_WARNING, "elf", name,
+			   "has segments aligned to %u bytes, less than a page: glibc before 2.35 does not load it",
+			   (unsigned)m->elf.page);
 	/* musl's loader never makes the stack executable. */
 	if (m->elf.exec_stack && m->elf.dynamic && !v->musl)
 		verify_add(v, FINDING_ERROR, "exec-stack", name, "%s",
@@ -157,7 +183,7 @@ struct sides {
 static void check_platform(struct verifying *v, const char *platform, const struct sides *s)
 {
 	unsigned claimed = manylinux_glibc(platform), honest = manylinux_glibc(v->report.tag);
-	const char *machine = s->other ? machine_name(s->other->machine) : NULL;
+	const char *machine = s->other ? any_machine(s->other->machine) : NULL;
 	if (s->other && strcmp(platform, "any") == 0)
 		verify_add(v, s->mixed ? FINDING_WARNING : FINDING_ERROR, "tag", "",
 			   "has the platform 'any', but '%s' is a %s for %s", s->other->entry->name,
@@ -181,12 +207,19 @@ static void check_platform(struct verifying *v, const char *platform, const stru
 			   v->report.tag, v->report.tag_why);
 }
 
+/* Of the files of 32 bits those whose machine has 32 alone. */
+static bool has_side(const struct verify_member *m)
+{
+	return (m->kind == ELF_HOST || (m->kind == ELF_FOREIGN && !machine_name(m->machine))) && !m->elf_broken &&
+	       (m->elf.type == ET_DYN || m->elf.type == ET_EXEC);
+}
+
 static void find_sides(const struct verifying *v, const char *platform, struct sides *ret)
 {
 	*ret = (struct sides){0};
 	for (size_t i = 0; i < v->count; i++) {
 		const struct verify_member *m = &v->members[i];
-		if (m->kind != ELF_HOST || m->elf_broken || (m->elf.type != ET_DYN && m->elf.type != ET_EXEC))
+		if (!has_side(m))
 			continue;
 		const struct verify_member **to = is_for(platform, m->machine) ? &ret->own : &ret->other;
 		ret->mixed = ret->mixed || (*to && (*to)->machine != m->machine);

@@ -63,6 +63,7 @@ static void check_name(struct verifying *v, const char *file, const struct wheel
 static void check_requires(struct verifying *v, const char *file, const struct wheel_headers *h)
 {
 	bool found = false;
+	v->requires_python = wheel_headers_get(h, "Requires-Python");
 	for (size_t i = 0; i < h->count; i++) {
 		const char *line = h->items[i].value;
 		if (strcasecmp(h->items[i].key, "Requires-Dist") != 0)

@@ -171,7 +171,7 @@ void verify_isa(struct verifying *v)
 		v->report.code_functions += l->functions;
 		if (!l->examined)
 			continue;
-		if (l->fast_math)
+		if (l->fast_math && !v->members[i].elf.program)
 			verify_add(v, FINDING_WARNING, "fast-math", v->members[i].entry->name,
 				   "switches subnormal numbers off for the thread that loads it: every program that "
 				   "imports it computes with zero in their place (linked with -ffast-math?)");

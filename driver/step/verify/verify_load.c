@@ -9,17 +9,20 @@
 
 struct library {
 	const struct verify_member *m;
-	const char *installed; /* below site-packages; NULL: elsewhere */
+	const char *installed; /* below SITE; NULL: elsewhere */
 	struct strlist dirs;   /* of DT_RUNPATH, else of DT_RPATH, below "/" */
 	bool handed_on;        /* they are of DT_RPATH, and serve what it loads as well */
 	bool seen;
 };
 
+/* Where site-packages lies in an environment, which data and scripts are installed into as well. */
+#define SITE "lib/python/site-packages"
+
 struct loading {
 	struct verifying *v;
 	struct library *libraries;
 	size_t count;
-	struct strlist installed; /* every member, sorted */
+	struct strlist installed; /* every member, below the prefix of an environment, sorted */
 	struct strlist told;      /* NEEDED names that there is a finding for */
 	/* of other makers: libraries with DT_RUNPATH, and entries that lead elsewhere */
 	struct some {
@@ -91,6 +94,26 @@ static void tell_some(struct verifying *v, enum finding_level level, const struc
 			   others(v, s, "entries"));
 }
 
+/* Below the prefix of an environment; NULL for headers, whose place depends on the Python. */
+static const char *placed(const char *name, struct arena *a)
+{
+	const char *site = verify_installed(name), *data = strstr(name, ".data/data/"),
+		   *scripts = strstr(name, ".data/scripts/");
+	if (site)
+		return path_join(a, SITE, site);
+	if (data)
+		return data + strlen(".data/data/");
+	return scripts ? path_join(a, "bin", scripts + strlen(".data/scripts/")) : NULL;
+}
+
+static bool holds_files(const struct loading *g, const char *dir)
+{
+	for (size_t i = 0; i < g->installed.count; i++)
+		if (path_below(g->installed.items[i], dir))
+			return true;
+	return false;
+}
+
 #define NOT_OF_ORIGIN "does not begin with $ORIGIN"
 #define LEAVES "leaves site-packages"
 
@@ -105,13 +128,15 @@ static void read_path(struct loading *g, struct library *l, const char *path, co
 			tell_entry(g, l, *entry ? &g->absolute : &g->empty, entry, tag, NOT_OF_ORIGIN);
 			continue;
 		}
-		const char *from = l->installed && strchr(l->installed, '/') ? path_dir(v->a, l->installed) : "";
-		if (l->installed && !path_stays_inside(from, *relative ? relative : ".")) {
+		const char *from = path_dir(v->a, path_join(v->a, "/" SITE, l->installed ? l->installed : "x"));
+		const char *dir = path_absolute(v->a, from, *relative ? relative : ".");
+		bool inside =
+			strcmp(dir, "/" SITE) == 0 || path_below(dir, "/" SITE) || (dir[1] && holds_files(g, dir + 1));
+		if (l->installed && !inside) {
 			tell_entry(g, l, &g->outside, entry, tag, LEAVES);
 			continue;
 		}
-		strlist_ref(&l->dirs, v->a,
-			    path_absolute(v->a, path_join(v->a, "/", from), *relative ? relative : "."));
+		strlist_ref(&l->dirs, v->a, dir);
 	}
 }
 
@@ -290,17 +315,19 @@ void verify_load(struct verifying *v)
 {
 	struct loading g = {.v = v, .libraries = arena_array(v->a, v->count, sizeof(*g.libraries))};
 	for (size_t i = 0; i < v->count; i++) {
+		const char *place = placed(v->members[i].entry->name, v->a);
+		if (place)
+			strlist_ref(&g.installed, v->a, place);
+	}
+	strlist_sort(&g.installed);
+	for (size_t i = 0; i < v->count; i++) {
 		const struct verify_member *m = &v->members[i];
-		const char *installed = verify_installed(m->entry->name);
-		if (installed)
-			strlist_ref(&g.installed, v->a, installed);
 		if (!verify_is_library(m))
 			continue;
 		struct library *l = &g.libraries[g.count++];
-		*l = (struct library){.m = m, .installed = installed};
+		*l = (struct library){.m = m, .installed = verify_installed(m->entry->name)};
 		read_paths(&g, l);
 	}
-	strlist_sort(&g.installed);
 	for (size_t i = 0; i < g.count; i++)
 		check_needed(&g, &g.libraries[i]);
 	tell_some(v, FINDING_ERROR, &g.empty, "means the current directory");

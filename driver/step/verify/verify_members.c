@@ -104,6 +104,25 @@ static int examine_code(struct worker *w, struct verify_member *m, struct err *e
 	return 0;
 }
 
+/* What a linker reads in the place of a library: commands, behind comments. */
+static bool is_linker_script(const char *data, size_t size)
+{
+	static const char *const commands[] = {"INPUT", "GROUP", "OUTPUT_FORMAT"};
+	const char *end = data + size, *close;
+	while (data < end && (isspace((unsigned char)*data) || (end - data > 3 && memcmp(data, "/*", 2) == 0))) {
+		close = *data == '/' ? memmem(data + 2, (size_t)(end - data) - 2, "*/", 2) : data - 1;
+		if (!close)
+			return false;
+		data = close + 2;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+		size_t n = strlen(commands[i]);
+		if ((size_t)(end - data) > n && memcmp(data, commands[i], n) == 0 && strchr(" \t(", data[n]))
+			return true;
+	}
+	return false;
+}
+
 static int examine_data(struct worker *w, struct verify_member *m, struct err *e)
 {
 	AUTO_MAPPING struct fs_mapping file;
@@ -117,6 +136,8 @@ static int examine_data(struct worker *w, struct verify_member *m, struct err *e
 		return 0;
 	scan(w->pool->v->q, m, file.data, file.size);
 	m->kind = elf_sort(file.data, file.size, &m->machine);
+	if (m->kind == ELF_FOREIGN) /* it lies alike in all ELF files */
+		m->elf.type = file.data[EI_DATA] == ELFDATA2LSB ? file.data[EI_NIDENT] : file.data[EI_NIDENT + 1];
 	if (m->kind == ELF_HOST &&
 	    elf_read(w->path, w->pool->v->q->policy ? ELF_SYMBOLS : 0, w->a, &m->elf, &why) < 0) {
 		m->elf = (struct elf_info){0};
@@ -129,6 +150,9 @@ static int examine_data(struct worker *w, struct verify_member *m, struct err *e
 		*e = why;
 		return -1;
 	}
+	if (m->elf.unloadable)
+		m->elf.unloadable = without_path(w->a, m->elf.unloadable, w->path);
+	m->link_text = is_linker_script((const char *)file.data, file.size);
 	return m->kind == ELF_HOST && !m->elf_broken ? examine_code(w, m, e) : 0;
 }
 

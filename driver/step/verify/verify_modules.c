@@ -4,17 +4,25 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/version.h"
 #include "core/wheel/stable_abi.h"
 #include "step/verify/verify_parts.h"
 
-/* "cpython-313t-x86_64-linux-gnu" of "x.cpython-313t-x86_64-linux-gnu.so"; NULL for a name that every Python takes. */
+/* "cpython-313t-x86_64-linux-gnu" of "x.cpython-313t-x86_64-linux-gnu.so", "pyd" of what Windows imports; NULL for a
+ * name that every Python takes. */
 static const char *suffix_of(const char *file, struct arena *a)
 {
+	static const char *const interpreters[] = {"cpython-", "pypy", "graalpy"};
 	const char *base = path_base(file), *dot = strchr(base, '.');
+	if (path_has_suffix(base, ".pyd"))
+		return "pyd";
 	if (!path_has_suffix(base, ".so") || !dot[strlen(".so")])
 		return NULL;
 	const char *suffix = arena_strndup(a, dot + 1, strlen(dot) - 1 - strlen(".so"));
-	return strncmp(suffix, "cpython-", 8) == 0 || strncmp(suffix, "pypy", 4) == 0 ? suffix : NULL;
+	for (size_t i = 0; i < ARRAY_LEN(interpreters); i++)
+		if (strncmp(suffix, interpreters[i], strlen(interpreters[i])) == 0)
+			return suffix;
+	return NULL;
 }
 
 /* Whether a Python on one of the wheel's platforms looks for "x86_64-linux-gnu"; true for platforms whose word is not
@@ -38,22 +46,63 @@ static bool is_of_platform(struct verifying *v, const char *triple)
 	return false;
 }
 
-/* Whether a Python that takes the wheel looks for this suffix. */
-static bool is_imported(struct verifying *v, const char *suffix)
+/* "3.13t" of "cpython-313t-x86_64-linux-gnu"; NULL for other interpreters, and for what no Python 3 is. */
+static const char *python_of(const char *suffix, struct arena *a)
 {
 	const char *digits = suffix + strlen("cpython-"), *flags = digits + strspn(digits, "0123456789");
-	const char *triple = strchr(flags, '-');
-	if (strncmp(suffix, "cpython-", 8) != 0)
-		return strstr(v->report.name.python, "pp") != NULL;
-	if (*digits != '3' || flags - digits < 2)
-		return false;
-	const char *python =
-		arena_printf(v->a, "3.%.*s%s", (int)(flags - digits) - 1, digits + 1, *flags == 't' ? "t" : "");
-	bool debug = memchr(flags, 'd', triple ? (size_t)(triple - flags) : strlen(flags)) != NULL;
+	if (strncmp(suffix, "cpython-", 8) != 0 || *digits != '3' || flags - digits < 2)
+		return NULL;
+	return arena_printf(a, "3.%.*s%s", (int)(flags - digits) - 1, digits + 1, *flags == 't' ? "t" : "");
+}
+
+/* "pypy310-pp73-x86_64-linux-gnu" is for "pp310". */
+static bool is_of_other(struct verifying *v, const char *suffix)
+{
+	struct strlist tags = {0};
+	const char *digits = suffix + strspn(suffix, "abcdefghijklmnopqrstuvwxyz");
+	strlist_split(&tags, v->a, v->report.name.python, ".");
+	if (strncmp(suffix, "graalpy", 7) == 0)
+		return strstr(v->report.name.python, "graalpy") != NULL;
+	return strlist_contains(&tags, arena_printf(v->a, "pp%.*s", (int)strspn(digits, "0123456789"), digits));
+}
+
+/* Whether a Python that takes the wheel looks for this suffix. Before 3.5 it named no platform. */
+static bool is_imported(struct verifying *v, const char *suffix)
+{
+	const char *python = python_of(suffix, v->a);
+	if (strcmp(suffix, "pyd") == 0)
+		return is_of_platform(v, "");
+	if (!python)
+		return strncmp(suffix, "cpython-", 8) != 0 && is_of_other(v, suffix);
 	const char *abi = arena_strndup(v->a, suffix + strlen("cpython-"), strcspn(suffix + strlen("cpython-"), "-"));
+	const char *triple = strchr(suffix + strlen("cpython-"), '-');
+	bool debug = strchr(abi, 'd') != NULL;
 	if (debug && !strstr(v->report.name.abi, abi))
 		return false;
-	return (debug || wheel_name_takes(&v->report.name, python, v->a)) && (!triple || is_of_platform(v, triple + 1));
+	return (debug || wheel_name_takes(&v->report.name, python, v->a)) &&
+	       (is_of_platform(v, triple ? triple + 1 : "") || (!triple && version_cmp(python, "3.5") < 0));
+}
+
+/* Whether another file of the wheel is the same module for more Pythons. */
+static bool has_sibling(const struct verifying *v, const struct verify_member *m)
+{
+	size_t stem = strlen(m->entry->name) - strlen(strchr(path_base(m->entry->name), '.'));
+	for (size_t i = 0; i < v->count; i++) {
+		const char *name = v->members[i].entry->name;
+		if (&v->members[i] != m && strncmp(name, m->entry->name, stem) == 0 && name[stem] == '.' &&
+		    (path_has_suffix(name, ".so") || path_has_suffix(name, ".py")))
+			return true;
+	}
+	return false;
+}
+
+/* Whether one of the Pythons that take the wheel finds the module, and others do not. */
+static bool is_for_one(struct verifying *v, const struct verify_member *m, const char *suffix)
+{
+	const char *python = python_of(suffix, v->a);
+	unsigned long minor = python ? strtoul(python + 2, NULL, 10) : 0;
+	return python && wheel_name_takes(&v->report.name, arena_printf(v->a, "3.%lu", minor + 1), v->a) &&
+	       !has_sibling(v, m);
 }
 
 static bool defines_module(const struct verify_member *m)
@@ -64,26 +113,34 @@ static bool defines_module(const struct verify_member *m)
 	return false;
 }
 
-/* One finding: what a build left over for another Python. */
+/* One finding each: what a build left over for another Python, and what one Python alone finds. */
 static void check_suffixes(struct verifying *v)
 {
-	const char *first = NULL;
-	size_t others = 0, imported = 0;
+	const struct verify_member *first = NULL, *lone = NULL;
+	size_t others = 0, imported = 0, lones = 0;
 	for (size_t i = 0; i < v->count; i++) {
 		const struct verify_member *m = &v->members[i];
-		const char *suffix =
-			m->kind == ELF_HOST || m->kind == ELF_FOREIGN ? suffix_of(m->entry->name, v->a) : NULL;
+		bool binary = m->kind == ELF_HOST || m->kind == ELF_FOREIGN || path_has_suffix(m->entry->name, ".pyd");
+		const char *suffix = binary ? suffix_of(m->entry->name, v->a) : NULL;
 		if (suffix ? is_imported(v, suffix) : defines_module(m))
 			imported++;
 		else if (suffix && others++ == 0)
-			first = m->entry->name;
+			first = m;
+		if (suffix && is_imported(v, suffix) && is_for_one(v, m, suffix) && lones++ == 0)
+			lone = m;
 	}
-	if (others)
-		verify_add(v, imported ? FINDING_WARNING : FINDING_ERROR, "module", first,
-			   "is looked for by no Python that takes '%s-%s-%s'%s%s", v->report.name.python,
-			   v->report.name.abi, v->report.name.platform,
-			   imported ? "" : ": the wheel has no module that is",
+	const struct wheel_name *n = &v->report.name;
+	/* What is for Windows may be there for no import at all. */
+	bool sure = first && !imported && !path_has_suffix(first->entry->name, ".pyd");
+	if (first)
+		verify_add(v, sure ? FINDING_ERROR : FINDING_WARNING, "module", first->entry->name,
+			   "is looked for by no Python that takes '%s-%s-%s'%s%s", n->python, n->abi, n->platform,
+			   sure ? ": the wheel has no module that is" : "",
 			   others > 1 ? arena_printf(v->a, "; it is the first of %zu such modules", others) : "");
+	if (lone)
+		verify_add(v, FINDING_WARNING, "module", lone->entry->name,
+			   "is looked for by one Python alone, and others take '%s-%s', too%s", n->python, n->abi,
+			   lones > 1 ? arena_printf(v->a, "; it is the first of %zu such modules", lones) : "");
 }
 
 /* The lowest minor version that an abi3 wheel promises; 0 if it is none. */

@@ -15,6 +15,7 @@ struct verify_member { /* a file in the archive */
 	const char *build_path;             /* the first build path in it, NULL if none */
 	uint64_t build_path_at;
 	enum elf_sort kind;
+	bool link_text;            /* a linker script: it has the name of a library, and is none */
 	unsigned machine;          /* of an ELF file */
 	const char *elf_broken;    /* why it cannot be read as ELF; NULL */
 	struct elf_info elf;       /* of a readable ELF_HOST, else zero */
@@ -36,6 +37,7 @@ struct verifying {
 	bool rows_read; /* false: it cannot be read */
 	/* normalized names of the distributions that METADATA requires */
 	struct strlist requires;
+	const char *requires_python; /* NULL: METADATA has none */
 	const char *dist_info;                /* "" if there is not exactly one */
 	uint64_t allowed[EXTENSION_MACHINES]; /* extensions that its code may use anywhere */
 	struct isa_idle idle;

@@ -199,6 +199,28 @@ static void test_foreign_wheels(void **state)
 	assert_contains(runs_on_text(&r, &a), "python 3.12 only; glibc not promised; processor aarch64; its label");
 }
 
+/* Where pip refuses a wheel, it does not run. */
+static void test_what_installers_refuse(void **state)
+{
+	(void)state;
+	struct hardware h = machine("emerald-rapids-vm", "2.36", "3.11 3.12");
+	static const char *const ranges[][2] = {
+		{">=3.9", "yes"},    {">=3.12", "yes"},   {">=3.11.4,<3.12", "yes"},
+		{"==3.12.*", "yes"}, {"!=3.13.*", "yes"}, {"not one", "yes"},
+		{">=3.13", "no: "},  {"<3.11", "no: "},   {"==2.7.*", "no: "},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(ranges); i++) {
+		struct runs_on r = wheel("x-1.0-py3-none-any.whl", "any", "", "");
+		r.requires_python = ranges[i][0];
+		if (strncmp(verdict(&r, NULL, &h), ranges[i][1], strlen(ranges[i][1])) != 0)
+			fail_msg("%s: %s", ranges[i][0], verdict(&r, NULL, &h));
+	}
+	struct runs_on r = wheel("x-1.0-py3-none-manylinux_3_0_x86_64.whl", "", "", "");
+	assert_string_equal(verdict(&r, NULL, &h), "no: no installer takes its platform tag there");
+	r = wheel("x-1.0-pp311-pypy311_pp73-linux_x86_64.whl", "", "", "");
+	assert_string_equal(verdict(&r, NULL, &h), "no: its Python is 3.11 and 3.12, not PyPy 3.11");
+}
+
 /* A root's glibc is the most that a wheel of it can need. */
 static void test_a_plan(void **state)
 {
@@ -235,6 +257,7 @@ int main(void)
 		cmocka_unit_test(test_a_wheel_for_gpus),
 		cmocka_unit_test(test_how_far_gpu_code_reaches),
 		cmocka_unit_test(test_foreign_wheels),
+		cmocka_unit_test(test_what_installers_refuse),
 		cmocka_unit_test(test_a_plan),
 	};
 	return cmocka_run_group_tests(tests, load, unload);

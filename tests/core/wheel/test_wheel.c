@@ -127,6 +127,8 @@ static void test_the_pythons_of_a_name(void **state)
 		{"cp39-abi3", "3.13t", false},       {"py3-none", "3.13t", true},
 		{"cp313-none", "3.13t", true},       {"cp315-abi3t", "3.15t", true},
 		{"cp315-abi3t", "3.16", true},       {"cp314-abi3t", "3.14t", false},
+		{"cp36-cp36m", "3.6", true},         {"cp36-cp36", "3.6", false},
+		{"cp38-cp38m", "3.8", false},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct wheel_name n;
@@ -134,6 +136,44 @@ static void test_the_pythons_of_a_name(void **state)
 		assert_ok(wheel_name_parse(file, &arena, &n, &err), &err);
 		if (wheel_name_takes(&n, cases[i].python, &arena) != cases[i].takes)
 			fail_msg("%s with Python %s", file, cases[i].python);
+	}
+}
+
+/* As packaging.tags 26.3 answers for a glibc 2.36. */
+static void test_the_platforms_of_a_name(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *tags, *machine;
+		bool lands;
+	} cases[] = {
+		{"any", "x86_64", true},
+		{"linux_x86_64", "x86_64", true},
+		{"linux_x86_64", "aarch64", false},
+		{"linux_i686", "x86_64", false},
+		{"manylinux1_x86_64", "x86_64", true},
+		{"manylinux2010_x86_64", "x86_64", true},
+		{"manylinux2014_aarch64", "aarch64", true},
+		{"manylinux2010_aarch64", "aarch64", false},
+		{"manylinux_2_4_x86_64", "x86_64", false},
+		{"manylinux_2_5_x86_64", "x86_64", true},
+		{"manylinux_2_16_aarch64", "aarch64", false},
+		{"manylinux_2_17_aarch64", "aarch64", true},
+		{"manylinux_2_36_x86_64", "x86_64", true},
+		{"manylinux_2_37_x86_64", "x86_64", false},
+		{"manylinux_2_99_x86_64.manylinux_2_28_x86_64", "x86_64", true},
+		{"manylinux_3_0_x86_64", "x86_64", false},
+		{"manylinux2015_x86_64", "x86_64", false},
+		{"musllinux_1_2_x86_64", "x86_64", false},
+		{"musllinux_1_1_x86_64.manylinux1_x86_64", "x86_64", true},
+		{"win_amd64", "x86_64", false},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct wheel_name n;
+		const char *name = arena_printf(&arena, "torch-1-py3-none-%s.whl", cases[i].tags);
+		assert_ok(wheel_name_parse(name, &arena, &n, &err), &err);
+		if (wheel_name_lands(&n, cases[i].machine, 36, &arena) != cases[i].lands)
+			fail_msg("%s on %s", name, cases[i].machine);
 	}
 }
 
@@ -517,6 +557,7 @@ int main(void)
 		TEST(test_names_round_trip),
 		TEST(test_bad_names_say_which_part),
 		TEST(test_the_pythons_of_a_name),
+		TEST(test_the_platforms_of_a_name),
 		TEST(test_normalize),
 		TEST(test_dist_info),
 		TEST(test_versions_that_are_the_same),

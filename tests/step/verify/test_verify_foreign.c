@@ -194,6 +194,7 @@ static void search_paths_that_lead_there(void **state)
 		{"p.libs/libf.so.1", "p/c.so", RUNPATH("$ORIGIN/../p.libs")},
 		{"p-1.data/platlib/p.libs/libf.so.1", "p-1.data/platlib/p/c.so", RPATH("$ORIGIN/../p.libs")},
 		{"p.libs/libf.so.1", "p-1.data/purelib/p/c.so", RPATH("$ORIGIN/../p.libs")},
+		{"p-1.data/data/lib/libf.so.1", "p/c.so", RPATH("$ORIGIN/../../..")},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		test_dir();
@@ -314,6 +315,19 @@ static void on_arm_with_64k(Elf64_Ehdr *h, Elf64_Phdr *p)
 			p[i].p_align = 0x10000;
 }
 
+static void of_s390x(Elf64_Ehdr *h, Elf64_Phdr *p)
+{
+	(void)p;
+	h->e_ident[EI_CLASS] = ELFCLASS64;
+	h->e_machine = EM_S390;
+}
+
+static void of_freebsd(Elf64_Ehdr *h, Elf64_Phdr *p)
+{
+	(void)p;
+	h->e_ident[EI_OSABI] = ELFOSABI_FREEBSD;
+}
+
 static void of_32_bits(Elf64_Ehdr *h, Elf64_Phdr *p)
 {
 	(void)p;
@@ -336,6 +350,12 @@ static void what_a_loader_maps(void **state)
 	patch("p/f.so", shift_last_segment);
 	struct verify_report r = judge("p-1" LINUX);
 	assert_found(&r, FINDING_ERROR, "elf", "p/f.so", "the loader does not map it");
+	test_dir();
+	library("p/f.so", F, "");
+	patch("p/f.so", of_freebsd);
+	r = judge("p-1" LINUX);
+	assert_only_error(&r, "elf", "p/f.so",
+			  "the loader does not map it: the file: it is for the operating system 9");
 	test_dir();
 	library("p/f.so", F, "");
 	patch("p/f.so", on_arm);
@@ -372,6 +392,13 @@ static void files_that_are_no_libraries_of_this_machine(void **state)
 	shell("cd '%s' && mv debug.so.debug libdebug.so", file("p"));
 	r = judge("p-1" LINUX);
 	assert_only_error(&r, "elf", "p/libdebug.so", "it holds debug information alone");
+	shell("cd '%s' && mkdir .debug && mv libdebug.so .debug/c.so", file("p"));
+	test_write(file("p/libc.so"), "/* GNU ld script */\n/* for cc */ GROUP ( c.so AS_NEEDED ( libm.so.6 ) )\n");
+	r = judge("p-1" LINUX);
+	assert_silent(&r);
+	test_write(file("p/libc.so"), "/* GROUP ( c.so )");
+	r = judge("p-1" LINUX);
+	assert_only_error(&r, "elf", "p/libc.so", "it is not an ELF file");
 }
 
 static void programs_and_wheels_for_any_machine(void **state)
@@ -395,6 +422,18 @@ static void programs_and_wheels_for_any_machine(void **state)
 	r = judge("p-1" LINUX);
 	assert_silent(&r);
 	assert_found(&r, FINDING_NOTE, "tag", "p/arm.so", "is for aarch64");
+	test_dir();
+	library("p/f.so", F, ONE_PAGE);
+	patch("p/f.so", of_32_bits);
+	r = judge("p-1-py3-none-any.whl");
+	assert_only_error(&r, "tag", "", "has the platform 'any', but 'p/f.so' is a library for i686");
+	r = judge("p-1-py3-none-manylinux_2_17_i686.whl");
+	assert_silent(&r);
+	patch("p/f.so", of_s390x);
+	r = judge("p-1" LINUX);
+	assert_only_error(&r, "tag", "", "but 'p/f.so' is for s390x");
+	r = judge("p-1-py3-none-manylinux_2_17_s390x.whl");
+	assert_silent(&r);
 }
 
 static void musl_alone(void **state)
@@ -420,39 +459,57 @@ static void musl_alone(void **state)
 static void suffixes_that_pythons_look_for(void **state)
 {
 	(void)state;
+	enum { FITS, NOBODY, ONE }; /* who looks for it */
 	static const struct {
 		const char *suffix, *tags;
-		bool fits;
+		int by;
 	} rows[] = {
-		{"cpython-313-x86_64-linux-gnu", "cp313-cp313-manylinux_2_17_x86_64", true},
-		{"cpython-312-x86_64-linux-gnu", "cp313-cp313-manylinux_2_17_x86_64", false},
-		{"cpython-313-aarch64-linux-gnu", "cp313-cp313-manylinux_2_17_x86_64", false},
-		{"cpython-313-darwin", "cp313-cp313-manylinux_2_17_x86_64", false},
-		{"cpython-313-x86_64-linux-musl", "cp313-cp313-manylinux_2_17_x86_64", false},
-		{"cpython-313-x86_64-linux-musl", "cp313-cp313-musllinux_1_2_x86_64", true},
-		{"cpython-313t-x86_64-linux-gnu", "cp313-cp313-manylinux_2_17_x86_64", false},
-		{"cpython-313t-x86_64-linux-gnu", "cp313-cp313t-manylinux_2_17_x86_64", true},
-		{"cpython-313-x86_64-linux-gnu", "cp313-cp313t-manylinux_2_17_x86_64", false},
-		{"cpython-313d-x86_64-linux-gnu", "cp313-cp313-manylinux_2_17_x86_64", false},
-		{"cpython-312-x86_64-linux-gnu", "cp312.cp313-cp312.cp313-manylinux_2_17_x86_64", true},
-		{"cpython-312-x86_64-linux-gnu", "py3-none-manylinux_2_17_x86_64", true},
-		{"pypy310-pp73-x86_64-linux-gnu", "pp310-pypy310_pp73-manylinux_2_17_x86_64", true},
-		{"pypy310-pp73-x86_64-linux-gnu", "cp310-cp310-manylinux_2_17_x86_64", false},
-		{"abi3", "cp39-abi3-manylinux_2_17_x86_64", true},
+		{"cpython-313-x86_64-linux-gnu", "cp313-cp313-manylinux_2_17_x86_64", FITS},
+		{"cpython-312-x86_64-linux-gnu", "cp313-cp313-manylinux_2_17_x86_64", NOBODY},
+		{"cpython-313-aarch64-linux-gnu", "cp313-cp313-manylinux_2_17_x86_64", NOBODY},
+		{"cpython-313-darwin", "cp313-cp313-manylinux_2_17_x86_64", NOBODY},
+		{"cpython-313", "cp313-cp313-manylinux_2_17_x86_64", NOBODY},
+		{"cpython-313-x86_64-linux-musl", "cp313-cp313-manylinux_2_17_x86_64", NOBODY},
+		{"cpython-313-x86_64-linux-musl", "cp313-cp313-musllinux_1_2_x86_64", FITS},
+		{"cpython-313t-x86_64-linux-gnu", "cp313-cp313-manylinux_2_17_x86_64", NOBODY},
+		{"cpython-313t-x86_64-linux-gnu", "cp313-cp313t-manylinux_2_17_x86_64", FITS},
+		{"cpython-313-x86_64-linux-gnu", "cp313-cp313t-manylinux_2_17_x86_64", NOBODY},
+		{"cpython-313d-x86_64-linux-gnu", "cp313-cp313-manylinux_2_17_x86_64", NOBODY},
+		{"cpython-36m-x86_64-linux-gnu", "cp36-cp36m-manylinux_2_17_x86_64", FITS},
+		{"cpython-34m", "cp34-cp34m-manylinux1_x86_64", FITS},
+		{"cpython-313-x86_64-linux-gnu", "cp312.cp313-cp312.cp313-manylinux_2_17_x86_64", FITS},
+		{"cpython-312-x86_64-linux-gnu", "cp312.cp313-cp312.cp313-manylinux_2_17_x86_64", ONE},
+		{"cpython-312-x86_64-linux-gnu", "py3-none-manylinux_2_17_x86_64", ONE},
+		{"cpython-39-x86_64-linux-gnu", "cp39-abi3-manylinux_2_17_x86_64", ONE},
+		{"pypy310-pp73-x86_64-linux-gnu", "pp310-pypy310_pp73-manylinux_2_17_x86_64", FITS},
+		{"pypy311-pp73-x86_64-linux-gnu", "pp310-pypy310_pp73-manylinux_2_17_x86_64", NOBODY},
+		{"pypy310-pp73-x86_64-linux-gnu", "cp310-cp310-manylinux_2_17_x86_64", NOBODY},
+		{"graalpy240-311-native-x86_64-linux-gnu", "cp311-cp311-manylinux_2_17_x86_64", NOBODY},
+		{"abi3", "cp39-abi3-manylinux_2_17_x86_64", FITS},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		test_dir();
 		library(arena_printf(&arena, "p/c.%s.so", rows[i].suffix), MODULE, "");
 		struct verify_report r = judge(arena_printf(&arena, "p-1-%s.whl", rows[i].tags));
-		if (rows[i].fits)
+		if (rows[i].by == FITS)
 			assert_silent(&r);
-		else
+		else if (rows[i].by == NOBODY)
 			assert_only_error(&r, "module", rows[i].suffix, "is looked for by no Python");
+		else
+			assert_found(&r, FINDING_WARNING, "module", rows[i].suffix, "by one Python alone");
 		library("p/plain.so", MODULE, "");
 		r = judge(arena_printf(&arena, "p-1-%s.whl", rows[i].tags));
 		assert_int_equal(r.errors, 0);
-		assert_int_equal(r.warnings, !rows[i].fits);
+		assert_int_equal(r.warnings, rows[i].by != FITS);
 	}
+	test_dir(); /* the other Pythons have one of their own */
+	library("p/c.cpython-312-x86_64-linux-gnu.so", MODULE, "");
+	library("p/c.abi3.so", MODULE, "");
+	test_write(file("p/c.pyd"), "MZ");
+	struct verify_report r = judge("p-1-cp39-abi3-manylinux_2_17_x86_64.whl");
+	assert_int_equal(r.errors, 0);
+	assert_int_equal(r.warnings, 1);
+	assert_found(&r, FINDING_WARNING, "module", "p/c.pyd", "is looked for by no Python");
 }
 
 static void the_stable_abi(void **state)
@@ -487,6 +544,10 @@ static void fast_math(void **state)
 	shell("rm '%s'", file("p/f.so"));
 	library("p/f.so", F, "-O2");
 	r = judge("p-1" LINUX);
+	assert_silent(&r);
+	/* A program computes as it likes. */
+	shell("echo 'int main(void) { return 0; }' > t.c && cc -ffast-math -o '%s' t.c && rm t.c", file("p/tool"));
+	r = judge("p-1-py3-none-manylinux_2_41_x86_64.whl");
 	assert_silent(&r);
 }
 #endif
