@@ -120,6 +120,43 @@ static void a_driver_without_a_gpu_is_told(void **state)
 	assert_contains(json_string_value(json_array_get(json_object_get(doc, "warnings"), 0)), "error 100");
 }
 
+/* A driver that is there and does not answer as one is told, whatever is wrong with it. */
+static void a_driver_that_is_none_is_told(void **state)
+{
+	(void)state;
+	static const char *const rows[][3] = {
+		{FAKE_CUDA, "-DINIT=0 -DCOUNT=0", "libcuda counts no GPU"},
+		{FAKE_CUDA, "-DINIT=0 -DCOUNT=-1", "libcuda counts no GPU"},
+		{"int cuInit(int f) { return f; }", "", "libcuda.so.1 lacks functions"},
+		{"int cuInit(int f) { return f; }", "empty", "libcuda.so.1: file too short"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		/* The images of containers keep empty files in the place of the driver's. */
+		bool empty = strcmp(rows[i][1], "empty") == 0;
+		make_library("libcuda", rows[i][0], empty ? "" : rows[i][1]);
+		if (empty)
+			test_write(test_path("lib/libcuda.so.1"), "");
+		AUTO_JSON json_t *doc = detect("");
+		assert_true(starts(text(doc, "profile"), "cpu-"));
+		assert_int_equal(json_array_size(json_object_get(doc, "warnings")), 1);
+		assert_contains(json_string_value(json_array_get(json_object_get(doc, "warnings"), 0)), rows[i][2]);
+	}
+	unlink(test_path("lib/libcuda.so.1"));
+	make_smi("");
+	assert_int_equal(shell(arena_printf(&ran.arena, "echo '#!/bin/sh' > '%s'", test_path("bin/nvidia-smi"))), 0);
+	AUTO_JSON json_t *doc = detect("");
+	assert_contains(json_string_value(json_array_get(json_object_get(doc, "warnings"), 0)),
+			"nvidia-smi printed nothing");
+	make_library("libcuda",
+		     "int cuInit(unsigned f) { return (int)f; }\nint cuDeviceGetCount(int *n) { *n = 1; return 0; }\n"
+		     "int cuDeviceGet(int *d, int i) { *d = i; return 0; }\n"
+		     "int cuDeviceGetName(char *s, int n, int d) { *s = 0; return n == d; }\n"
+		     "int cuDeviceGetAttribute(int *v, int a, int d) { *v = a == 75 ? 9 : d; return 0; }\n",
+		     "");
+	AUTO_JSON json_t *nameless = detect("");
+	assert_true(starts(text(nameless, "profile"), "sm90-"));
+}
+
 static void this_machine_gets_a_profile_that_runs(void **state)
 {
 	(void)state;
@@ -240,6 +277,7 @@ int main(void)
 		T(nvidia_smi_is_asked_last),
 		T(a_failing_libcuda_is_a_warning),
 		T(a_driver_without_a_gpu_is_told),
+		T(a_driver_that_is_none_is_told),
 		T(this_machine_gets_a_profile_that_runs),
 		T(a_machine_from_a_file),
 		T(the_description_travels),

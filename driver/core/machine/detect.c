@@ -264,7 +264,8 @@ static void detect_toolkits(struct detecting *c)
 	if (by_fit[DETECT_OWN].count)
 		strlist_addf(&parts, c->a, "runs CUDA %s", strlist_join(&by_fit[DETECT_OWN], c->a, " "));
 	if (by_fit[DETECT_COMPATIBLE].count)
-		strlist_addf(&parts, c->a, "%s by minor-version compatibility (no PTX)",
+		strlist_addf(&parts, c->a, "%s%s by minor-version compatibility (no PTX)",
+			     by_fit[DETECT_OWN].count ? "" : "runs CUDA ",
 			     strlist_join(&by_fit[DETECT_COMPATIBLE], c->a, " "));
 	if (by_fit[DETECT_TOO_NEW].count)
 		strlist_addf(&parts, c->a, "not %s", strlist_join(&by_fit[DETECT_TOO_NEW], c->a, " "));

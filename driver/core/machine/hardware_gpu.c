@@ -184,6 +184,8 @@ static int ask_smi(const struct run *run, struct arena *a, struct hardware *h, s
 	}
 	if (r.status != 0)
 		add_trouble(h, a, arena_printf(a, "nvidia-smi ended with %d", r.status));
+	else if (!out.len)
+		add_trouble(h, a, "nvidia-smi printed nothing");
 	hardware_take_smi(buf_cstr(&out), a, h);
 	return 0;
 }

@@ -8,30 +8,48 @@
 #include "core/machine/hardware_parts.h"
 
 #define NAME_LEN 256
+#define ERROR_LEN 512
 #define MAX_GPUS 64
 
 /* A function of a library, NULL if it is missing. POSIX guarantees the conversion. */
 #define FIND(lib, fn, name) (*(void **)&(fn) = dlsym((lib), (name)))
 
-/* The loader's own paths first, then the places of cpu.yaml, which may be patterns. */
-static void *open_first(const struct hardware_facts *f, const char *name)
+/* A library that is there and cannot be loaded: empty, as images of containers keep it, or for another machine. */
+static void note_error(const char *name, char why[ERROR_LEN])
 {
+	const char *error = dlerror();
+	if (!*why && error && (strncmp(error, name, strlen(name)) != 0 || !strstr(error, "No such file")))
+		snprintf(why, ERROR_LEN, "%.*s", (int)strcspn(error, "\n"), error);
+}
+
+/* The loader's own paths first, then the places of cpu.yaml, which may be patterns. */
+static void *open_first(int fd, const struct hardware_facts *f, const char *name)
+{
+	char why[ERROR_LEN] = "";
 	void *lib = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+	if (!lib)
+		note_error(name, why);
 	for (unsigned i = 0; !lib && i < f->driver_places_count; i++) {
 		char pattern[NAME_LEN];
 		glob_t found;
 		snprintf(pattern, sizeof(pattern), "%s/%s", f->driver_places[i], name);
 		if (glob(pattern, 0, NULL, &found) != 0)
 			continue;
-		for (size_t k = 0; !lib && k < found.gl_pathc; k++)
+		for (size_t k = 0; !lib && k < found.gl_pathc; k++) {
 			lib = dlopen(found.gl_pathv[k], RTLD_NOW | RTLD_LOCAL);
+			if (!lib)
+				note_error(found.gl_pathv[k], why);
+		}
 		globfree(&found);
 	}
+	if (!lib && *why)
+		dprintf(fd, "trouble %s\n", why);
 	return lib;
 }
 
 static void say_gpu(int fd, const char *name, int major, int minor, unsigned long long bytes)
 {
+	name = *name ? name : "NVIDIA GPU";
 	dprintf(fd, "gpu %.*s\t%d.%d\t%llu\n", (int)strcspn(name, "\t\n"), name, major, minor, bytes);
 }
 
@@ -49,9 +67,9 @@ struct cuda {
 /* From cuda.h, where they are part of the stable interface. */
 enum { CUDA_MAJOR = 75, CUDA_MINOR = 76 };
 
-static bool find_cuda(const struct hardware_facts *f, struct cuda *c)
+static bool find_cuda(int fd, const struct hardware_facts *f, struct cuda *c)
 {
-	void *lib = open_first(f, "libcuda.so.1");
+	void *lib = open_first(fd, f, "libcuda.so.1");
 	if (!lib)
 		return false;
 	FIND(lib, c->init, "cuInit");
@@ -62,7 +80,10 @@ static bool find_cuda(const struct hardware_facts *f, struct cuda *c)
 	FIND(lib, c->attribute, "cuDeviceGetAttribute");
 	FIND(lib, c->memory, "cuDeviceTotalMem_v2");
 	FIND(lib, c->error_name, "cuGetErrorName");
-	return c->init && c->count && c->get && c->name && c->attribute;
+	bool whole = c->init && c->count && c->get && c->name && c->attribute;
+	if (!whole)
+		dprintf(fd, "trouble libcuda.so.1 lacks functions of the driver's interface\n");
+	return whole;
 }
 
 static int say_cuda_device(int fd, const struct cuda *c, int i)
@@ -100,7 +121,7 @@ static bool ask_cuda(int fd, const struct hardware_facts *f)
 	struct cuda c = {0};
 	int version = 0, count = 0;
 	bool found = false;
-	if (!find_cuda(f, &c))
+	if (!find_cuda(fd, f, &c))
 		return false;
 	int rc = c.init(0);
 	if (c.driver && c.driver(&version) == 0 && version > 0)
@@ -109,6 +130,8 @@ static bool ask_cuda(int fd, const struct hardware_facts *f)
 		rc = c.count(&count);
 	if (rc != 0)
 		say_cuda_trouble(fd, &c, "", rc);
+	else if (count <= 0)
+		dprintf(fd, "trouble libcuda counts no GPU\n");
 	for (int i = 0; rc == 0 && i < count && i < MAX_GPUS; i++) {
 		char what[40];
 		int one = say_cuda_device(fd, &c, i);
@@ -137,9 +160,9 @@ struct nvml {
 	const char *(*error)(int error);
 };
 
-static bool find_nvml(const struct hardware_facts *f, struct nvml *n)
+static bool find_nvml(int fd, const struct hardware_facts *f, struct nvml *n)
 {
-	void *lib = open_first(f, "libnvidia-ml.so.1");
+	void *lib = open_first(fd, f, "libnvidia-ml.so.1");
 	if (!lib)
 		return false;
 	FIND(lib, n->init, "nvmlInit_v2");
@@ -150,7 +173,10 @@ static bool find_nvml(const struct hardware_facts *f, struct nvml *n)
 	FIND(lib, n->capability, "nvmlDeviceGetCudaComputeCapability");
 	FIND(lib, n->memory, "nvmlDeviceGetMemoryInfo");
 	FIND(lib, n->error, "nvmlErrorString");
-	return n->init && n->driver && n->count && n->get && n->name && n->capability;
+	bool whole = n->init && n->driver && n->count && n->get && n->name && n->capability;
+	if (!whole)
+		dprintf(fd, "trouble libnvidia-ml.so.1 lacks functions of NVML\n");
+	return whole;
 }
 
 /* NVML's errors are above zero. */
@@ -189,7 +215,7 @@ static void ask_nvml(int fd, const struct hardware_facts *f, bool known)
 	char text[NAME_LEN] = "";
 	unsigned count = 0;
 	bool found = false;
-	if (!find_nvml(f, &n))
+	if (!find_nvml(fd, f, &n))
 		return;
 	int rc = n.init();
 	if (rc == 0 && n.driver(text, sizeof(text) - 1) == 0)
