@@ -37,7 +37,7 @@ struct verifying {
 	bool rows_read; /* false: it cannot be read */
 	/* normalized names of the distributions that METADATA requires */
 	struct strlist requires;
-	const char *requires_python; /* NULL: METADATA has none */
+	const char *requires_python;          /* NULL: METADATA has none */
 	const char *dist_info;                /* "" if there is not exactly one */
 	uint64_t allowed[EXTENSION_MACHINES]; /* extensions that its code may use anywhere */
 	struct isa_idle idle;
