@@ -209,8 +209,7 @@ int store_gc(struct store *s, const struct gc_options *q, const struct run *run,
 		return -1;
 	if (q->kind)
 		select_kind(&all, q->kind);
-	if (all.count)
-		qsort(all.items, all.count, sizeof(*all.items), by_use);
+	array_sort(all.items, all.count, sizeof(*all.items), by_use);
 	int64_t now = q->now ? q->now : (int64_t)time(NULL);
 	struct gc_result r = {.removed = arena_array(a, all.count + 1, sizeof(*r.removed))};
 	for (size_t i = 0; i < all.count; i++)

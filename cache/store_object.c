@@ -125,8 +125,7 @@ int store_publish(struct store *s, const char *kind, const char *key, const char
 
 struct store_object *store_objects_next(struct store_objects *l)
 {
-	if (l->count == l->cap)
-		l->items = arena_grow(l->arena, l->items, &l->cap, 32, sizeof(*l->items));
+	l->items = arena_room(l->arena, l->items, l->count, &l->cap, 32, sizeof(*l->items));
 	return &l->items[l->count++];
 }
 

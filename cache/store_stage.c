@@ -65,8 +65,7 @@ static int lock_new_stage(const char *lock, int *ret, struct err *e)
 static void remember_stage(struct store *s, const char *path, int fd)
 {
 	pthread_mutex_lock(&s->mutex);
-	if (s->stages_count == s->stages_cap)
-		s->stages = arena_grow(&s->arena, s->stages, &s->stages_cap, 8, sizeof(*s->stages));
+	s->stages = arena_room(&s->arena, s->stages, s->stages_count, &s->stages_cap, 8, sizeof(*s->stages));
 	s->stages[s->stages_count++] = (struct stage){arena_strdup(&s->arena, path), fd};
 	pthread_mutex_unlock(&s->mutex);
 }

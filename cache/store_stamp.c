@@ -8,6 +8,7 @@
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
+#include "base/sys/json.h"
 #include "cache/store_internal.h"
 
 static int64_t nanoseconds(const struct timespec *t)
@@ -42,19 +43,18 @@ static bool fingerprint(const char *kind, const char *object, bool whole, char r
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf text = {0};
-	struct err ignored = {0};
 	if (strcmp(kind, STORE_WORLD) == 0)
 		return print_world(object, whole, ret);
 	buf_printf(&text, "%s\n", object);
 	size_t start = text.len;
-	if (fs_read(TRUSTED, path_join(&a, object, STORE_MANIFEST), STORE_MANIFEST_MAX, &text, &ignored) < 0)
+	if (fs_read(TRUSTED, path_join(&a, object, STORE_MANIFEST), STORE_MANIFEST_MAX, &text, ERR_IGNORED) < 0)
 		return false;
 	AUTO_JSON json_t *doc = json_loadb(text.data + start, text.len - start, 0, NULL);
 	const json_t *row;
 	size_t i;
 	json_array_foreach(json_object_get(doc, "files"), i, row)
 	{
-		const char *rel = json_string_value(json_object_get(row, "path"));
+		const char *rel = json_member(row, "path");
 		struct stat st;
 		if (!rel || !path_is_safe_relative(rel) || lstat(path_join(&a, object, rel), &st) < 0)
 			return false;

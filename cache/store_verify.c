@@ -14,10 +14,9 @@ int store_check_source(const char *key, const json_t *files, struct err *e)
 	if (json_array_size(files) != 1)
 		return err_set(e, ERR_INTEGRITY, "a source is one file, not %zu", json_array_size(files));
 	const json_t *file = json_array_get(files, 0);
-	const char *got = json_string_value(json_object_get(file, "sha256"));
+	const char *got = json_member(file, "sha256");
 	if (strcmp(got, key) != 0)
-		return err_set(e, ERR_INTEGRITY, "'%s' has sha256 %s, not %s",
-			       json_string_value(json_object_get(file, "path")), got, key);
+		return err_set(e, ERR_INTEGRITY, "'%s' has sha256 %s, not %s", json_member(file, "path"), got, key);
 	return 0;
 }
 
@@ -31,9 +30,9 @@ int store_check_wheel(const char *dir, const char *key, struct err *e)
 			e->kind = ERR_INTEGRITY;
 		return -1;
 	}
-	const char *wheel = json_string_value(json_object_get(record, "wheel"));
-	const char *sha256 = json_string_value(json_object_get(record, "sha256"));
-	const char *own = json_string_value(json_object_get(record, "output_key"));
+	const char *wheel = json_member(record, "wheel");
+	const char *sha256 = json_member(record, "sha256");
+	const char *own = json_member(record, "output_key");
 	if (!wheel || !sha256 || !digest_valid_hex(sha256) || !path_is_safe_relative(wheel) ||
 	    !fs_exists(TRUSTED, path_join(&a, dir, wheel)))
 		return err_set(e, ERR_INTEGRITY, "'%s' names no wheel", path);
@@ -130,7 +129,7 @@ static int verify_object(const struct store_object *o, const struct run *run, st
 	{
 		if (run_check(run, e) < 0 || verify_file(o, row, manifest, e) < 0)
 			return -1;
-		json_object_set_new(paths, json_string_value(json_object_get(row, "path")), json_true());
+		json_object_set_new(paths, json_member(row, "path"), json_true());
 	}
 	if (json_object_size(paths) != json_array_size(files))
 		return broken_manifest(manifest, "it lists a file twice", e);

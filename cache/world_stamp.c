@@ -30,12 +30,11 @@ bool store_world_print(const char *object, bool whole, struct buf *ret)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf manifest = {0};
-	struct err ignored = {0};
 	AUTO_FD int root =
 		open(path_join(&a, object, STORE_WORLD_ROOT), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (root < 0 ||
-	    fs_read(TRUSTED, path_join(&a, object, STORE_WORLD_FACTS), STORE_MANIFEST_MAX, ret, &ignored) < 0 ||
-	    fs_read(TRUSTED, path_join(&a, object, STORE_WORLD_MANIFEST), STORE_MANIFEST_MAX, &manifest, &ignored) <
+	    fs_read(TRUSTED, path_join(&a, object, STORE_WORLD_FACTS), STORE_MANIFEST_MAX, ret, ERR_IGNORED) < 0 ||
+	    fs_read(TRUSTED, path_join(&a, object, STORE_WORLD_MANIFEST), STORE_MANIFEST_MAX, &manifest, ERR_IGNORED) <
 		    0 ||
 	    !print_path(root, ".", ret))
 		return false;

@@ -20,6 +20,17 @@ void *arena_array(struct arena *a, size_t count, size_t size) __attribute__((mal
  * empty one), the rest zeroed; *cap follows. */
 void *arena_grow(struct arena *a, const void *items, size_t *cap, size_t first, size_t size)
 	__attribute__((returns_nonnull));
+/* array_sort: qsort of an array that may be empty, and then NULL. */
+static inline void array_sort(void *items, size_t count, size_t size, int (*compare)(const void *, const void *))
+{
+	if (count)
+		qsort(items, count, size, compare);
+}
+/* arena_room: the array, grown where its `count` objects fill it. */
+static inline void *arena_room(struct arena *a, void *items, size_t count, size_t *cap, size_t first, size_t size)
+{
+	return count < *cap ? items : arena_grow(a, items, cap, first, size);
+}
 char *arena_strdup(struct arena *a, const char *s) __attribute__((returns_nonnull));
 char *arena_strndup(struct arena *a, const char *s, size_t n) __attribute__((returns_nonnull));
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3), returns_nonnull));

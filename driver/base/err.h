@@ -23,6 +23,9 @@ struct err {
 	char hint[1024];
 };
 
+/* Where it does not matter why something fails. */
+#define ERR_IGNORED (&(struct err){0})
+
 /* All return -1, for `return err_set(e, ...)`. Text that does not fit is cut. */
 /* err_set: replaces what `e` held; clears the hint. */
 int err_set(struct err *e, enum err_kind kind, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

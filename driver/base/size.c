@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 int size_parse(const char *text, uint64_t *ret, struct err *e)
 {
@@ -38,4 +39,14 @@ void size_time(char *to, size_t size, double seconds)
 		snprintf(to, size, "%.0f min", seconds / 60);
 	else
 		snprintf(to, size, "%ld h %ld min", minutes / 60, minutes % 60);
+}
+
+char *size_utc(int64_t seconds, struct arena *a)
+{
+	char text[32] = "";
+	const time_t at = (time_t)seconds;
+	struct tm tm;
+	if (gmtime_r(&at, &tm))
+		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return arena_strdup(a, text);
 }

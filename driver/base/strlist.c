@@ -16,6 +16,18 @@ void strlist_add(struct strlist *l, struct arena *a, const char *s)
 	strlist_ref(l, a, arena_strdup(a, s));
 }
 
+void strlist_once(struct strlist *l, struct arena *a, const char *s)
+{
+	if (!strlist_contains(l, s))
+		strlist_ref(l, a, s);
+}
+
+void strlist_refs(struct strlist *l, struct arena *a, const char *const *items, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		strlist_ref(l, a, items[i]);
+}
+
 void strlist_addf(struct strlist *l, struct arena *a, const char *fmt, ...)
 {
 	va_list ap;
@@ -84,8 +96,7 @@ static int cmp_strings(const void *a, const void *b)
 
 void strlist_sort(struct strlist *l)
 {
-	if (l->count)
-		qsort(l->items, l->count, sizeof(*l->items), cmp_strings);
+	array_sort(l->items, l->count, sizeof(*l->items), cmp_strings);
 }
 
 const char *const *strlist_argv(struct strlist *l, struct arena *a)
@@ -110,8 +121,7 @@ void kvlist_set(struct kvlist *l, struct arena *a, const char *key, const char *
 		have->value = arena_strdup(a, value);
 		return;
 	}
-	if (l->count == l->cap)
-		l->items = arena_grow(a, l->items, &l->cap, 8, sizeof(*l->items));
+	l->items = arena_room(a, l->items, l->count, &l->cap, 8, sizeof(*l->items));
 	l->items[l->count].key = arena_strdup(a, key);
 	l->items[l->count++].value = arena_strdup(a, value);
 }
@@ -129,6 +139,5 @@ static int cmp_keys(const void *a, const void *b)
 
 void kvlist_sort(struct kvlist *l)
 {
-	if (l->count)
-		qsort(l->items, l->count, sizeof(*l->items), cmp_keys);
+	array_sort(l->items, l->count, sizeof(*l->items), cmp_keys);
 }

@@ -15,6 +15,9 @@ struct strlist {
 /* strlist_add: copies `s` into the arena. strlist_ref: keeps the pointer. */
 void strlist_add(struct strlist *l, struct arena *a, const char *s);
 void strlist_ref(struct strlist *l, struct arena *a, const char *s);
+/* strlist_once: strlist_ref of what is not in the list yet. strlist_refs: of an array. */
+void strlist_once(struct strlist *l, struct arena *a, const char *s);
+void strlist_refs(struct strlist *l, struct arena *a, const char *const *items, size_t count);
 void strlist_addf(struct strlist *l, struct arena *a, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void strlist_append(struct strlist *l, struct arena *a, const struct strlist *other);
 /* strlist_split: adds the pieces of `s` between the characters `seps`, empty ones left out. */

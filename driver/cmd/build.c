@@ -332,7 +332,7 @@ static int take_shard(const struct build_options *o, size_t targets, struct pipe
 	if (o->check)
 		return err_set(e, ERR_USAGE,
 			       "options '--shard' and '--check' exclude each other: a shard leaves no wheel");
-	if (q->shard.last || (targets == 1 && strcmp(q->targets[0].variant.package, "pytorch") == 0))
+	if (q->shard.last || (targets == 1 && package_is_torch(q->targets[0].variant.package)))
 		return 0;
 	err_set(e, ERR_USAGE, "option '--shard' is for one variant of pytorch");
 	return err_hint(e, "name it, or add --package pytorch; torchvision and torchaudio take minutes");

@@ -70,8 +70,7 @@ static int add_pythons(const struct tables *t, struct arena *a, struct strlist *
 	(void)e;
 	for (unsigned i = 0; i < t->releases_count; i++)
 		for (unsigned k = 0; k < t->releases[i].pythons_count; k++)
-			if (!strlist_contains(ret, t->releases[i].pythons[k]))
-				strlist_ref(ret, a, t->releases[i].pythons[k]);
+			strlist_once(ret, a, t->releases[i].pythons[k]);
 	return 0;
 }
 
@@ -147,7 +146,6 @@ static void offer(const struct offers *o, const char *word, const char *help)
 static void offer_values(const struct offers *o, const char *values)
 {
 	struct strlist names = {0};
-	struct err ignored = {0};
 	if (strcmp(values, "<file>") == 0 || strcmp(values, "<dir>") == 0)
 		buf_printf(o->out, "%s\n", values);
 	else if (strcmp(values, "<command>") == 0)
@@ -155,7 +153,7 @@ static void offer_values(const struct offers *o, const char *values)
 			offer(o, cmd_table[i]->name, cmd_table[i]->summary);
 	else if (*values != '<')
 		strlist_split(&names, o->c->arena, values, " ");
-	else if (add_words(o->c, values + 1, &names, &ignored) < 0)
+	else if (add_words(o->c, values + 1, &names, ERR_IGNORED) < 0)
 		names.count = 0;
 	for (size_t i = 0; i < names.count; i++)
 		offer(o, names.items[i], "");

@@ -161,9 +161,8 @@ static bool is_no_store(const char *dir, struct arena *a)
 int cmd_store_look(struct cmd_context *c, struct store **ret, struct err *e)
 {
 	const char *dir, *lower = getenv("PTBUILD_LOWER_STORE");
-	struct err ignored = {0};
 	*ret = NULL;
-	if (!c->store && (cmd_cache_dir(c, &dir, &ignored) < 0 ||
+	if (!c->store && (cmd_cache_dir(c, &dir, ERR_IGNORED) < 0 ||
 			  (is_no_store(dir, c->arena) && !c->global->lower_stores.count && !(lower && *lower))))
 		return 0;
 	return cmd_store_read(c, ret, e);

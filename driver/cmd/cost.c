@@ -50,7 +50,7 @@ int cmd_cost(struct cmd_context *c, const struct plan *p, const struct cmd_root_
 				 .release = p->release,
 				 .row = p->package_row,
 				 .gpus = p->cuda ? (unsigned)p->gpu.count : 0};
-	*ret = (struct cmd_cost){.torch = !torch && strcmp(p->package, "pytorch") != 0};
+	*ret = (struct cmd_cost){.torch = !torch && !package_is_torch(p->package)};
 	if (cmd_store_look(c, &s, e) < 0 || cmd_profiles_dir(c, &q.profiles, e) < 0)
 		return -1;
 	q.store = s;
@@ -92,8 +92,7 @@ static int add_package(struct cmd_context *c, const struct ci_job *j, const char
 	const struct release_row *release;
 	const char *dir;
 	struct store *s = NULL;
-	struct err ignored = {0};
-	if (cmd_store_look(c, &s, &ignored) < 0)
+	if (cmd_store_look(c, &s, ERR_IGNORED) < 0)
 		s = NULL;
 	if (cmd_tables(c, &t, e) < 0 || cmd_profiles_dir(c, &dir, e) < 0 ||
 	    tables_need_release(t, j->release, &release, e) < 0)
@@ -124,11 +123,11 @@ static int add_packages(struct cmd_context *c, const struct ci_job *j, bool torc
 	for (size_t i = 0; i < j->variants.count; i++) {
 		const char *name = j->variants.items[i];
 		const char *package = arena_strndup(c->arena, name, strcspn(name, "-"));
-		torch = torch || strcmp(package, "pytorch") == 0;
+		torch = torch || package_is_torch(package);
 		if (add_package(c, j, package, sum, e) < 0)
 			return -1;
 	}
-	return torch ? 0 : add_package(c, j, "pytorch", sum, e);
+	return torch ? 0 : add_package(c, j, PACKAGE_TORCH, sum, e);
 }
 
 int matrix_cost(struct cmd_context *c, const struct ci_plan *p, bool torch_named, struct err *e)

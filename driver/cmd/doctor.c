@@ -95,7 +95,6 @@ static int look(struct doctor *k, const struct release_row *release, const struc
 {
 	struct cmd_context *c = k->c;
 	struct preflight *d = arena_alloc(c->arena, sizeof(*d));
-	struct err ignored = {0};
 	struct preflight_request q;
 	if (cmd_needs_request(c, release, plan, &q, e) < 0)
 		return -1;
@@ -108,7 +107,7 @@ static int look(struct doctor *k, const struct release_row *release, const struc
 	if (preflight_run(d, &q, c->run, c->arena, e) < 0 || (plan && say_cost(c, d, e) < 0))
 		return -1;
 	json_array_append_new(k->docs, json_of(d));
-	if (preflight_verdict(d, k->verdict.kind == ERR_NONE ? &k->verdict : &ignored) < 0)
+	if (preflight_verdict(d, k->verdict.kind == ERR_NONE ? &k->verdict : ERR_IGNORED) < 0)
 		log_verbose(c->run->log, "%s: failed", plan ? plan->variant : release->name);
 	return 0;
 }

@@ -33,10 +33,7 @@ static size_t collect_sources(const struct selections *s, struct arena *a, struc
 			if (strlist_contains(&seen, row->sha256))
 				continue;
 			strlist_add(&seen, a, row->sha256);
-			out[n] = (struct fetch_source){.name = row->name, .sha256 = row->sha256};
-			for (unsigned k = 0; k < row->urls_count; k++)
-				strlist_ref(&out[n].urls, a, row->urls[k]);
-			n++;
+			out[n++] = fetch_source_of(row, a);
 		}
 	}
 	*ret = out;
@@ -76,14 +73,14 @@ static void add_implied_torch(struct cmd_context *c, struct selections *s)
 	size_t n = 0;
 	for (size_t i = 0; i < s->count; i++) {
 		struct selection torch = s->items[i];
-		torch.variant.package = "pytorch";
+		torch.variant.package = PACKAGE_TORCH;
 		const char *name =
 			arena_printf(c->arena, "%s %s", variant_name(&torch.variant, c->arena), torch.release->name);
 		if (!o->base.select.plan.torch && !strlist_contains(&seen, name)) {
 			strlist_ref(&seen, c->arena, name);
 			all[n++] = torch;
 		}
-		if (o->base.select.plan.torch || strcmp(s->items[i].variant.package, "pytorch") != 0)
+		if (o->base.select.plan.torch || !package_is_torch(s->items[i].variant.package))
 			all[n++] = s->items[i];
 	}
 	*s = (struct selections){.items = all, .count = n};

@@ -47,9 +47,8 @@ static bool shares(const struct variant *v, const struct release_row *r)
 {
 	const struct package_row *row = tables_package(r, v->package);
 	const struct backend *b;
-	struct err ignored = {0};
-	return strcmp(v->package, "pytorch") == 0 && row && backend_find(row->backend, &b, &ignored) == 0 &&
-	       backend_shares(b, v->package, &ignored) == 0;
+	return package_is_torch(v->package) && row && backend_find(row->backend, &b, ERR_IGNORED) == 0 &&
+	       backend_shares(b, v->package, ERR_IGNORED) == 0;
 }
 
 /* Jobs have names of variants and no --profile, so such a name must lead to the same file. */
@@ -57,12 +56,11 @@ static int check_file(struct cmd_context *c, const struct tables *t, const struc
 {
 	const char *name = variant_name(v, c->arena);
 	struct variant again;
-	struct err ignored = {0};
 	AUTO_FREE char *asked = NULL, *found = NULL;
 	if (!*v->profile.file)
 		return 0;
 	asked = realpath(v->profile.file, NULL);
-	if (variant_parse(t, name, c->arena, &again, &ignored) == 0 && *again.profile.file)
+	if (variant_parse(t, name, c->arena, &again, ERR_IGNORED) == 0 && *again.profile.file)
 		found = realpath(again.profile.file, NULL);
 	if (asked && found && strcmp(asked, found) == 0)
 		return 0;

@@ -47,9 +47,8 @@ static struct kvlist read_state(const struct run_dir *r, const char *id)
 	AUTO_BUF struct buf shown = {0};
 	struct kvlist out = {0};
 	struct strlist lines = {0};
-	struct err ignored = {0};
 	const char *path = arena_printf(r->arena, "%s/state/%s", r->dir, id);
-	if (!fs_exists(TRUSTED, path) || fs_read(TRUSTED, path, STATE_MAX_BYTES, &text, &ignored) < 0)
+	if (!fs_exists(TRUSTED, path) || fs_read(TRUSTED, path, STATE_MAX_BYTES, &text, ERR_IGNORED) < 0)
 		return out;
 	utf8_show(&shown, buf_cstr(&text), text.len, false);
 	strlist_split(&lines, r->arena, buf_cstr(&shown), "\n");
@@ -68,11 +67,10 @@ static const char *why_failed(const struct run_dir *r, const char *id)
 {
 	static const char mark[] = "ptbuild: error: ";
 	AUTO_BUF struct buf shown = {0};
-	struct err ignored = {0};
 	struct stat st;
 	struct strlist lines = {0};
 	char tail[LOG_TAIL];
-	AUTO_FD int fd = fs_open(TRUSTED, arena_printf(r->arena, "%s/log/%s.log", r->dir, id), &st, &ignored);
+	AUTO_FD int fd = fs_open(TRUSTED, arena_printf(r->arena, "%s/log/%s.log", r->dir, id), &st, ERR_IGNORED);
 	off_t from = fd >= 0 && st.st_size > LOG_TAIL ? st.st_size - LOG_TAIL : 0;
 	ssize_t n = fd >= 0 ? pread(fd, tail, sizeof(tail), from) : 0;
 	utf8_show(&shown, tail, n > 0 ? (size_t)n : 0, false);
@@ -86,13 +84,12 @@ static const char *why_failed(const struct run_dir *r, const char *id)
 /* Where the record of a variant may be, seen from the directory. */
 static const char *find_record(const struct run_dir *r, const char *id, const char *variant, json_t **ret)
 {
-	struct err ignored = {0};
 	const char *at[] = {arena_printf(r->arena, "out/%s/%s", id, variant),
 			    arena_printf(r->arena, "dist/%s", variant), variant};
 	for (size_t i = 0; i < sizeof(at) / sizeof(*at); i++) {
 		const char *path = path_join(r->arena, at[i], "build.json");
 		if (fs_exists(TRUSTED, path_join(r->arena, r->dir, path)) &&
-		    json_read(r->dir, path, ret, &ignored) == 0)
+		    json_read(r->dir, path, ret, ERR_IGNORED) == 0)
 			return at[i];
 	}
 	return NULL;

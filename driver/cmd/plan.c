@@ -55,7 +55,7 @@ static int find_torch(struct cmd_context *c, const struct variant *v, const stru
 {
 	const char *torch = ((const struct plan_command_options *)c->options)->base.select.plan.torch;
 	*ret = (struct torch_source){0};
-	if (!torch || strcmp(v->package, "pytorch") == 0)
+	if (!torch || package_is_torch(v->package))
 		return 0;
 	if (strcmp(torch, "root") != 0)
 		return torch_from_wheel(torch, v->python, c->arena, ret, e);
@@ -87,7 +87,7 @@ static int make_plan(struct cmd_context *c, const struct selection *s, const str
 		return -1;
 	if (!probed)
 		strlist_ref(ret_lack, c->arena, "root");
-	if (!*(*ret)->torch && strcmp((*ret)->package, "pytorch") != 0)
+	if (!*(*ret)->torch && !package_is_torch((*ret)->package))
 		strlist_ref(ret_lack, c->arena, "torch");
 	return 0;
 }

@@ -6,7 +6,7 @@
 
 #include "base/sys/fs.h"
 #include "base/sys/machine.h"
-#include "cache/store.h"
+#include "cache/world.h"
 #include "cmd/cost.h"
 #include "core/world/choose.h"
 #include "step/pipeline/pipeline_world.h"
@@ -151,9 +151,8 @@ static const char *nearest_with_world(const struct cmd_context *c, const struct 
 		const struct release_row *r = &t->releases[at];
 		const struct plan_request q = {.variant = &one->variant, .release = r->name};
 		struct world_choice w = {0};
-		struct err ignored = {0};
-		if (plan_cuda(t, &q, c->arena, &want.cuda, &ignored) == 0 &&
-		    world_choose(t, r, &want, c->arena, &w, &ignored) == 0 && w.name)
+		if (plan_cuda(t, &q, c->arena, &want.cuda, ERR_IGNORED) == 0 &&
+		    world_choose(t, r, &want, c->arena, &w, ERR_IGNORED) == 0 && w.name)
 			return r->name;
 	}
 	return NULL;
@@ -168,7 +167,6 @@ static int find_world(struct cmd_context *c, const struct root_choices *s, const
 	const char *cuda = toolkit_of(r, &v->profile, v->cuda);
 	const struct blas_row *blas = plan_blas(s->tables, &q);
 	struct world_choice w = {0};
-	struct err ignored = {0};
 	const char *platform = s->foreign ? v->profile.platform : s->platform;
 	/* what is made is for this machine, and no world is for some platforms */
 	if (strcmp(v->profile.platform, platform) != 0 || !world_debian_arch(platform)) {
@@ -176,7 +174,7 @@ static int find_world(struct cmd_context *c, const struct root_choices *s, const
 		return 0;
 	}
 	/* a GPU can need a newer one than the release's first; what cannot be planned is refused there */
-	if (cuda && !v->cuda && plan_cuda(s->tables, &q, c->arena, &cuda, &ignored) < 0)
+	if (cuda && !v->cuda && plan_cuda(s->tables, &q, c->arena, &cuda, ERR_IGNORED) < 0)
 		cuda = r->toolkits[0];
 	const struct world_wanted want = {platform, cuda, v->python, blas ? blas->world : NULL};
 	if (s->named)
@@ -339,7 +337,8 @@ int cmd_root_look(struct cmd_context *c, struct cmd_root_state *ret, struct err 
 	if (!c->world || c->root)
 		return 0;
 	ret->made = false;
-	if (cmd_store_look(c, &store, e) < 0 || (store && world_find(store, c->world, c->arena, &dir, e) < 0))
+	if (cmd_store_look(c, &store, e) < 0 ||
+	    (store && store_world_find(store, c->world->key, c->arena, &dir, e) < 0))
 		return -1;
 	ret->dir = dir;
 	ret->made = dir != NULL;
@@ -403,18 +402,17 @@ int cmd_root_python(struct cmd_context *c, const struct release_row *r, const st
 	const struct tables *t;
 	const struct root *root;
 	struct world_choice w = {0};
-	struct err ignored = {0};
 	*ret = NULL;
 	if (!c->global->root && cmd_sandbox(c) != SANDBOX_NONE) {
 		if (cmd_tables(c, &t, e) < 0)
 			return -1;
 		const struct world_wanted want = {.platform = p->platform, .cuda = toolkit_of(r, p, cuda)};
-		if (world_choose(t, r, &want, c->arena, &w, &ignored) == 0 && w.name) {
+		if (world_choose(t, r, &want, c->arena, &w, ERR_IGNORED) == 0 && w.name) {
 			*ret = w.python;
 			return 0;
 		}
 	}
-	if (cmd_root(c, &root, &ignored) == 0)
+	if (cmd_root(c, &root, ERR_IGNORED) == 0)
 		*ret = root_python(root, c->arena);
 	return 0;
 }

@@ -222,8 +222,7 @@ static int select_by_profile(struct cmd_context *c, const struct tables *t, stru
 static int is_profile(const struct tables *t, const char *word, struct arena *a, struct err *e)
 {
 	struct profile profile;
-	struct err ignored = {0};
-	if (variant_looks_like(word) || profile_load(t, word, a, &profile, &ignored) < 0)
+	if (variant_looks_like(word) || profile_load(t, word, a, &profile, ERR_IGNORED) < 0)
 		return -1;
 	err_set(e, ERR_USAGE, "'%s' is a profile, not the name of a variant", word);
 	return err_hint(e, "write --profile %s", shell_quoted(word, a));
@@ -338,7 +337,7 @@ static int refuse_idle(const struct cmd_select *o, const struct selections *s, s
 	bool cuda = false, companion = false;
 	for (size_t i = 0; i < s->count; i++) {
 		cuda |= s->items[i].variant.profile.gpu == GPU_CUDA;
-		companion |= strcmp(s->items[i].variant.package, "pytorch") != 0;
+		companion |= !package_is_torch(s->items[i].variant.package);
 	}
 	if (!cuda && o->cuda_home)
 		return err_set(e, ERR_USAGE, "--cuda-home %s does not apply: profile '%s' has no CUDA", o->cuda_home,

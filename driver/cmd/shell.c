@@ -21,8 +21,7 @@ static const struct build_tree *tree_of_open(const struct tables *t, const struc
 {
 	for (size_t i = 0; i < count; i++) {
 		struct variant has;
-		struct err ignored = {0};
-		if (variant_parse(t, trees[i].variant, a, &has, &ignored) < 0)
+		if (variant_parse(t, trees[i].variant, a, &has, ERR_IGNORED) < 0)
 			continue; /* of a profile file that is no longer there */
 		has.cuda = NULL;
 		if (strcmp(variant_name(&has, a), variant_name(v, a)) == 0)

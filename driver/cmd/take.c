@@ -5,7 +5,7 @@
 
 static int check_package(const struct strlist *words, struct err *e)
 {
-	if (words->count == 0 || (words->count == 1 && strcmp(words->items[0], "pytorch") == 0))
+	if (words->count == 0 || (words->count == 1 && package_is_torch(words->items[0])))
 		return 0;
 	if (words->count > 1)
 		return err_set(e, ERR_USAGE, "take makes one wheel, not %zu", words->count);

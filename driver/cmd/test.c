@@ -93,7 +93,7 @@ static int find_target(struct cmd_context *c, const struct strlist *words, struc
 		return of_wheel(c, q, cmd_absolute(c->arena, word), t, e);
 	if (strcmp(word, "root") != 0)
 		return of_variant(c, words, q, t, e);
-	t->package = o->packages.count == 1 ? o->packages.items[0] : "pytorch";
+	t->package = o->packages.count == 1 ? o->packages.items[0] : PACKAGE_TORCH;
 	if (t->release)
 		return 0;
 	err_set(e, ERR_USAGE, "the release whose tests are to run is not known");

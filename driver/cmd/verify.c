@@ -97,10 +97,9 @@ static int verify_one(struct cmd_context *c, const struct verify_facts *f, const
 	strlist_append(&q.provided, c->arena, &o->provided);
 	for (size_t i = 0; i < o->with.count; i++) {
 		struct wheel_name with;
-		struct err ignored = {0};
 		if (add_libraries_of(c, &q.provided, o->with.items[i], &read, e) < 0)
 			return -1;
-		if (wheel_name_parse(o->with.items[i], c->arena, &with, &ignored) == 0)
+		if (wheel_name_parse(o->with.items[i], c->arena, &with, ERR_IGNORED) == 0)
 			strlist_ref(&q.given, c->arena, wheel_normalize(with.dist, c->arena));
 		else
 			strlist_ref(&q.given, c->arena, "torch"); /* of the root */

@@ -7,6 +7,7 @@
 #include "base/suggest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
+#include "cache/world.h"
 #include "step/pipeline/pipeline_world.h"
 
 /* Those that parts are for, as Debian's names tell. */
@@ -59,7 +60,7 @@ static int find_made(struct cmd_context *c, const char *profiles, const struct w
 		return 0;
 	if (world_load(profiles, p->part, platform, c->arena, &w, e) < 0 || cmd_store_read(c, &s, e) < 0)
 		return -1;
-	return world_find(s, w, c->arena, ret, e);
+	return store_world_find(s, w->key, c->arena, ret, e);
 }
 
 /* `only`: NULL, or the platform that is asked for. */
@@ -192,7 +193,8 @@ static int world_show(struct cmd_context *c, const char *name, struct err *e)
 	if (world_platform(c, &platform, e) < 0 || cmd_profiles_dir(c, &profiles, e) < 0 ||
 	    world_load(profiles, name, platform, c->arena, &w, e) < 0 || cmd_cache_dir(c, &store_dir, e) < 0)
 		return -1;
-	if (fs_exists(TRUSTED, store_dir) && (cmd_store_read(c, &s, e) < 0 || world_find(s, w, c->arena, &dir, e) < 0))
+	if (fs_exists(TRUSTED, store_dir) &&
+	    (cmd_store_read(c, &s, e) < 0 || store_world_find(s, w->key, c->arena, &dir, e) < 0))
 		return -1;
 	return cmd_show(c, world_json(w, dir), show_rows, e);
 }

@@ -8,7 +8,7 @@
 #include "base/sys/machine.h"
 #include "base/utf8.h"
 #include "cache/gc.h"
-#include "cache/store.h"
+#include "cache/world.h"
 #include "cmd/cost.h"
 #include "cmd/world.h"
 #include "step/pipeline/pipeline_world.h"
@@ -80,7 +80,7 @@ int world_make(struct cmd_context *c, const char *name, struct err *e)
 	if (load(c, name, &q.profiles, &q.world, e) < 0 || cmd_fetch_options(c, &q.fetch, e) < 0 ||
 	    cmd_cache_dir(c, &store_dir, e) < 0 || (copy && world_copy_place(copy, store_dir, c->arena, e) < 0) ||
 	    (copy && world_copy_look(copy, q.world->name, NULL, c->arena, &there, e) < 0) ||
-	    cmd_store(c, &q.store, e) < 0 || world_find(q.store, q.world, c->arena, &made, e) < 0 ||
+	    cmd_store(c, &q.store, e) < 0 || store_world_find(q.store, q.world->key, c->arena, &made, e) < 0 ||
 	    (!made && !c->global->offline && cmd_needs_space(c, q.world, e) < 0) ||
 	    world_ensure(&q, c->run, c->arena, &r, e) < 0)
 		return -1;
@@ -114,7 +114,8 @@ int world_verify(struct cmd_context *c, const char *name, struct err *e)
 	struct store *s;
 	if (load(c, name, &profiles, &w, e) < 0 || cmd_cache_dir(c, &store_dir, e) < 0)
 		return -1;
-	if (fs_exists(TRUSTED, store_dir) && (cmd_store_read(c, &s, e) < 0 || world_find(s, w, c->arena, &dir, e) < 0))
+	if (fs_exists(TRUSTED, store_dir) &&
+	    (cmd_store_read(c, &s, e) < 0 || store_world_find(s, w->key, c->arena, &dir, e) < 0))
 		return -1;
 	if (!dir) {
 		err_set(e, ERR_CONFIG, "the world '%s' for %s is not made", w->name, w->platform);
@@ -142,12 +143,11 @@ static bool is_named(const char *profiles, const struct store_object *o)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_JSON json_t *doc = NULL;
-	struct err ignored = {0};
 	const struct world *w;
 	const char *name = NULL, *platform = NULL;
-	if (json_read(TRUSTED, path_join(&a, o->path, "world.json"), &doc, &ignored) < 0 ||
+	if (json_read(TRUSTED, path_join(&a, o->path, "world.json"), &doc, ERR_IGNORED) < 0 ||
 	    json_unpack(doc, "{s:s, s:s}", "name", &name, "platform", &platform) < 0 ||
-	    world_load(profiles, name, platform, &a, &w, &ignored) < 0)
+	    world_load(profiles, name, platform, &a, &w, ERR_IGNORED) < 0)
 		return false;
 	return strcmp(w->key, o->key) == 0;
 }

@@ -41,10 +41,6 @@ int fs_stat(const char *top, const char *rel, struct stat *ret) MUST_CHECK;
  * that the other functions say what a link or another thing is. */
 bool fs_exists(const char *top, const char *rel);
 bool fs_is_dir(const char *top, const char *rel);
-/* fs_resolve: `path` (absolute, or from `top` on) with all links but the last followed, as a path
- * below `top`; NULL where it leads out of it or nowhere. Whatever opens the result follows nothing.
- */
-char *fs_resolve(const char *top, const char *path, struct arena *a);
 
 /* fs_write: all or nothing, durable (a temporary file, fsync, rename, fsync of the directory).
  * `mode` is less umask; a link at the end of the path is replaced. */
@@ -57,10 +53,9 @@ int fs_can_write(const char *path, struct err *e) MUST_CHECK;
 /* fs_create: a new file for writing, with the directories above it; -1 on error, also where
  * something is. */
 int fs_create(const char *top, const char *rel, mode_t mode, struct err *e) MUST_CHECK;
-/* fs_append: a regular file for writing at its end, made if missing; -1 on error. fs_truncate: cuts
- * one. A file that has other names is refused. */
+/* fs_append: a regular file for writing at its end, made if missing; -1 on error. A file that has
+ * other names is refused. */
 int fs_append(const char *top, const char *rel, struct err *e) MUST_CHECK;
-int fs_truncate(const char *top, const char *rel, uint64_t len, struct err *e) MUST_CHECK;
 /* fs_write_all: all of `len` bytes to a descriptor; `name` is for the message. fs_write_at: at an
  * offset; the descriptor's own position stays. */
 int fs_write_all(int fd, const void *data, size_t len, const char *name, struct err *e) MUST_CHECK;

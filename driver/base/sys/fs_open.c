@@ -218,14 +218,6 @@ int fs_append(const char *top, const char *rel, struct err *e)
 	return open_own(top, rel, O_WRONLY | O_APPEND | O_CREAT, e);
 }
 
-int fs_truncate(const char *top, const char *rel, uint64_t len, struct err *e)
-{
-	AUTO_FD int fd = open_own(top, rel, O_WRONLY, e);
-	if (fd < 0)
-		return -1;
-	return ftruncate(fd, (off_t)len) < 0 ? fs_fail("cut", top, rel, e) : 0;
-}
-
 /* ---- directories ---- */
 
 static int make_dirs(const char *path, struct err *e)
@@ -297,20 +289,6 @@ int fs_list(const char *top, const char *rel, struct arena *a, struct strlist *r
 	if (errno)
 		return fs_fail("list", top, rel, e);
 	strlist_sort(&names);
-	for (size_t i = 0; i < names.count; i++)
-		strlist_ref(ret, a, names.items[i]);
+	strlist_refs(ret, a, names.items, names.count);
 	return 0;
-}
-
-char *fs_resolve(const char *top, const char *path, struct arena *a)
-{
-	const char *name = path_base(path), *all = *path == '/' ? path : path_join(a, top, path);
-	AUTO_FREE char *real_top = realpath(top, NULL);
-	AUTO_FREE char *real = realpath(path_dir(a, all), NULL);
-	if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || !real_top || !real)
-		return NULL;
-	if (strcmp(real, real_top) == 0)
-		return arena_strdup(a, name);
-	const char *inside = path_below(real, real_top);
-	return inside ? path_join(a, inside, name) : NULL;
 }

@@ -60,8 +60,7 @@ static int read_entries(int fd, struct arena *a, struct entries *ret, const stru
 	if (!d)
 		return walk_error(w, "list", e);
 	for (const struct dirent *entry; (entry = fs_next_entry(d));) {
-		if (ret->count == ret->cap)
-			ret->items = arena_grow(a, ret->items, &ret->cap, 32, sizeof(*ret->items));
+		ret->items = arena_room(a, ret->items, ret->count, &ret->cap, 32, sizeof(*ret->items));
 		struct entry *it = &ret->items[ret->count];
 		if (fstatat(fd, entry->d_name, &it->st, AT_SYMLINK_NOFOLLOW) == 0) {
 			it->name = arena_strdup(a, entry->d_name);
@@ -72,8 +71,7 @@ static int read_entries(int fd, struct arena *a, struct entries *ret, const stru
 	}
 	if (errno)
 		return walk_error(w, "list", e);
-	if (ret->count)
-		qsort(ret->items, ret->count, sizeof(*ret->items), cmp_entries);
+	array_sort(ret->items, ret->count, sizeof(*ret->items), cmp_entries);
 	return 0;
 }
 

@@ -27,7 +27,7 @@ static json_t *any_string(const char *s)
 
 const char *json_text(const json_t *o, const char *key)
 {
-	const char *s = json_string_value(json_object_get(o, key));
+	const char *s = json_member(o, key);
 	return s ? s : "";
 }
 

@@ -17,7 +17,11 @@ static inline void json_cleanup(json_t **j)
 json_t *json_from_strlist(const struct strlist *l);
 json_t *json_from_strings(const char *const *items, size_t count);
 json_t *json_or_null(const char *s);
-/* json_text: a member that is a string; "" for none. */
+/* json_member: a member that is a string; NULL for none. json_text: "" for none. */
+static inline const char *json_member(const json_t *o, const char *key)
+{
+	return json_string_value(json_object_get(o, key));
+}
 const char *json_text(const json_t *o, const char *key) __attribute__((returns_nonnull));
 /* json_print: the document and a newline to standard output, keys in the order they were set. */
 int json_print(const json_t *j, struct err *e) MUST_CHECK;

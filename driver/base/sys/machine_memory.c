@@ -120,8 +120,7 @@ static void add_groups(struct groups *g, const char *line, const char *root)
 	size_t top = strlen(root) + strlen(w.items[4]);
 	char *dir = arena_printf(g->arena, "%s%s%s", root, w.items[4], below ? group + shown : "");
 	for (;;) {
-		if (g->count == g->cap)
-			g->items = arena_grow(g->arena, g->items, &g->cap, 8, sizeof(*g->items));
+		g->items = arena_room(g->arena, g->items, g->count, &g->cap, 8, sizeof(*g->items));
 		g->items[g->count++] = (struct group){v2, arena_strdup(g->arena, dir)};
 		char *slash = strrchr(dir + top, '/');
 		if (!slash)

@@ -20,8 +20,7 @@ struct list {
 
 static void list_add(struct list *l, const struct proctree_item *it)
 {
-	if (l->count == l->cap)
-		l->items = arena_grow(l->arena, l->items, &l->cap, 64, sizeof(*l->items));
+	l->items = arena_room(l->arena, l->items, l->count, &l->cap, 64, sizeof(*l->items));
 	l->items[l->count++] = *it;
 }
 

@@ -94,8 +94,7 @@ int tree_mkdir(struct tree *t, const char *path, struct timespec mtime, struct e
 	AUTO_FD int fd = open_dir(t, path, e);
 	if (fd < 0)
 		return -1;
-	if (t->time_count == t->time_cap)
-		t->times = arena_grow(&t->arena, t->times, &t->time_cap, 256, sizeof(*t->times));
+	t->times = arena_room(&t->arena, t->times, t->time_count, &t->time_cap, 256, sizeof(*t->times));
 	t->times[t->time_count++] = (struct tree_time){.path = arena_strdup(&t->arena, path), .mtime = mtime};
 	return 0;
 }
@@ -127,8 +126,7 @@ int tree_create(const struct tree *t, const char *path, mode_t mode, int *ret_fd
 
 void tree_discard(const struct tree *t, const char *path)
 {
-	struct err ignored = {0};
-	AUTO_FD int dir = open_parent(t, path, &ignored);
+	AUTO_FD int dir = open_parent(t, path, ERR_IGNORED);
 	if (dir >= 0)
 		unlinkat(dir, path_base(path), 0);
 }

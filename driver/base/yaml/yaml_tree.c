@@ -118,8 +118,7 @@ static int add_anchor(struct source *s, const char *name, unsigned line, size_t 
 	if (first)
 		return err_set(e, ERR_CONFIG, "%s:%u: duplicate anchor '%s' (first on line %u)", s->path, line, name,
 			       first->line);
-	if (s->anchor_count == s->anchor_cap)
-		s->anchors = arena_grow(s->arena, s->anchors, &s->anchor_cap, 8, sizeof(*s->anchors));
+	s->anchors = arena_room(s->arena, s->anchors, s->anchor_count, &s->anchor_cap, 8, sizeof(*s->anchors));
 	s->anchors[s->anchor_count++] = (struct anchor){.name = name, .line = line, .nodes = nodes, .node = *t};
 	return 0;
 }

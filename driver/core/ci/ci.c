@@ -180,8 +180,7 @@ static void add_choice(struct ci_plan *p, const struct ci_choice *c, const char 
 		fill_job(&p->jobs[at], c, a);
 	}
 	p->jobs[at].shares = p->jobs[at].shares || c->shares;
-	if (!strlist_contains(&p->jobs[at].variants, variant))
-		strlist_ref(&p->jobs[at].variants, a, variant);
+	strlist_once(&p->jobs[at].variants, a, variant);
 }
 
 static bool has_id(const struct ci_plan *p, size_t count, const char *id)
@@ -247,8 +246,7 @@ int ci_plan_make(const char *format, const struct ci_tables *t, const struct ci_
 	}
 	for (size_t i = 0; i < p.count; i++)
 		p.has_cuda = p.has_cuda || *p.jobs[i].cuda;
-	if (p.count)
-		qsort(p.jobs, p.count, sizeof(*p.jobs), by_sharing);
+	array_sort(p.jobs, p.count, sizeof(*p.jobs), by_sharing);
 	*ret = p;
 	return 0;
 }

@@ -33,8 +33,7 @@ static const char *below_tree(const char *file)
 static int take_unit(const json_t *entry, const char *path, size_t i, struct arena *a, struct compile_unit *ret,
 		     struct err *e)
 {
-	const char *file = json_string_value(json_object_get(entry, "file")),
-		   *command = json_string_value(json_object_get(entry, "command"));
+	const char *file = json_member(entry, "file"), *command = json_member(entry, "command");
 	if (!file || !command)
 		return err_set(e, ERR_INTEGRITY, "'%s': entry %zu has no file or no command", path, i);
 	*ret = (struct compile_unit){.file = arena_strdup(a, below_tree(file)), .cuda = path_has_suffix(file, ".cu")};
@@ -78,8 +77,7 @@ int units_read(const struct tables *t, const char *path, struct arena *a, struct
 	for (size_t i = 0; i < json_array_size(list); i++)
 		if (take_unit(json_array_get(list, i), commands, i, a, &tree.units[tree.count++], e) < 0)
 			return -1;
-	if (tree.count)
-		qsort(tree.units, tree.count, sizeof(*tree.units), by_key);
+	array_sort(tree.units, tree.count, sizeof(*tree.units), by_key);
 	for (size_t i = 1; i < tree.count; i++)
 		if (strcmp(tree.units[i].key, tree.units[i - 1].key) == 0)
 			return err_set(e, ERR_INTEGRITY, "'%s' compiles '%s' twice into one object", commands,
@@ -225,7 +223,7 @@ void units_cost(const struct unit_model *m, const struct variant *const *variant
 	struct strlist gpus = {0}, isas = {0};
 	for (size_t i = 0; i < count; i++) {
 		const struct profile *p = &variants[i]->profile;
-		if (p->gpu != GPU_CUDA || strcmp(variants[i]->package, "pytorch") != 0) {
+		if (p->gpu != GPU_CUDA || !package_is_torch(variants[i]->package)) {
 			c.others++;
 			continue;
 		}
@@ -234,10 +232,8 @@ void units_cost(const struct unit_model *m, const struct variant *const *variant
 			arena_printf(a, "%s %s", variants[i]->python, variants[i]->cuda ? variants[i]->cuda : "");
 		const char *gpu = arena_printf(a, "%s %.*s", where, (int)strcspn(p->name, "-"), p->name),
 			   *isa = arena_printf(a, "%s %s", where, p->isa->name);
-		if (!strlist_contains(&gpus, gpu))
-			strlist_ref(&gpus, a, gpu);
-		if (!strlist_contains(&isas, isa))
-			strlist_ref(&isas, a, isa);
+		strlist_once(&gpus, a, gpu);
+		strlist_once(&isas, a, isa);
 		c.variants++;
 	}
 	c.gpus = gpus.count;

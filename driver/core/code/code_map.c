@@ -153,8 +153,7 @@ int code_map_read(struct elf_map *m, struct arena *a, struct code_map *ret, stru
 	if (code_symbols(m, &c, &map.full_names, e) < 0 || code_initialisers(m, &c, e) < 0)
 		return -1;
 	code_frames(m, &c);
-	if (c.count)
-		qsort(c.items, c.count, sizeof(*c.items), by_start);
+	array_sort(c.items, c.count, sizeof(*c.items), by_start);
 	size_t n = merge(&c), regions_count = find_regions(m, &scratch, &regions);
 	/* A candidate makes at most three ranges: itself, the rest of the one around it, bytes of none. */
 	map.ranges = arena_array(a, 3 * n + 2 * regions_count + 1, sizeof(*map.ranges));

@@ -46,8 +46,7 @@ bool isa_scan_machine(unsigned elf_machine, enum extension_machine *ret)
 
 static void keep(struct scanner *w, const struct code_range *r, const struct decode_tally *t)
 {
-	if (w->count == w->cap)
-		w->found = arena_grow(&w->arena, w->found, &w->cap, 64, sizeof(*w->found));
+	w->found = arena_room(&w->arena, w->found, w->count, &w->cap, 64, sizeof(*w->found));
 	w->found[w->count++] = (struct isa_found){r, *t};
 }
 
@@ -153,8 +152,7 @@ static void gather(const struct scanner *team, size_t n, struct arena *a, struct
 		r->unknown += team[i].unknown;
 		r->skipped += team[i].skipped;
 	}
-	if (r->count)
-		qsort(r->found, r->count, sizeof(*r->found), by_address);
+	array_sort(r->found, r->count, sizeof(*r->found), by_address);
 }
 
 enum { TARGETS_MAX = 1024 };

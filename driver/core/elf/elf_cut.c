@@ -30,8 +30,7 @@ void elf_cut_add(struct elf_cut *c, uint64_t at, const void *from, uint64_t len)
 {
 	if (!len)
 		return;
-	if (c->count == c->cap)
-		c->patches = arena_grow(c->a, c->patches, &c->cap, 64, sizeof(*c->patches));
+	c->patches = arena_room(c->a, c->patches, c->count, &c->cap, 64, sizeof(*c->patches));
 	c->patches[c->count++] = (struct elf_patch){at, len, from};
 }
 
@@ -378,8 +377,7 @@ int elf_cut_tails(struct elf_cut *c, const struct elf_tail *tails, size_t count,
 		qsort(c->holes, c->holes_count, sizeof(*c->holes), by_offset);
 		put_headers(&x);
 	}
-	if (c->count)
-		qsort(c->patches, c->count, sizeof(*c->patches), by_place);
+	array_sort(c->patches, c->count, sizeof(*c->patches), by_place);
 	return check_patches(c, e);
 }
 

@@ -135,8 +135,7 @@ int elf_map_needs(struct elf_map *m, struct elf_need **ret, size_t *ret_count, s
 			memcpy(&v, m->data + aux, sizeof(v));
 			if (count == MAX_VERSIONS)
 				return elf_map_bad(m, aux, e, "more than %d version needs", MAX_VERSIONS);
-			if (count == cap)
-				list = arena_grow(&m->arena, list, &cap, 16, sizeof(*list));
+			list = arena_room(&m->arena, list, count, &cap, 16, sizeof(*list));
 			list[count++] = (struct elf_need){.offset = at,
 							  .file = need.vn_file,
 							  .name = v.vna_name,

@@ -30,8 +30,7 @@ static int take_entry(const struct fatbin_entry *entry, void *user, struct err *
 	struct collecting *c = user;
 	struct fatbin_boxes *b = c->b;
 	(void)e;
-	if (b->entries_count == b->entries_cap)
-		b->entries = arena_grow(c->a, b->entries, &b->entries_cap, 1024, sizeof(*b->entries));
+	b->entries = arena_room(c->a, b->entries, b->entries_count, &b->entries_cap, 1024, sizeof(*b->entries));
 	b->entries[b->entries_count++] = *entry;
 	return 0;
 }
@@ -41,8 +40,7 @@ static int take_box(uint64_t from, uint64_t entries, uint64_t to, void *user, st
 	struct collecting *c = user;
 	struct fatbin_boxes *b = c->b;
 	(void)e;
-	if (b->count == b->cap)
-		b->items = arena_grow(c->a, b->items, &b->cap, 256, sizeof(*b->items));
+	b->items = arena_room(c->a, b->items, b->count, &b->cap, 256, sizeof(*b->items));
 	b->items[b->count++] = (struct fatbin_box){.section = c->section,
 						   .from = from,
 						   .body = entries,
@@ -106,8 +104,7 @@ static void take_pointer(struct fatbin_boxes *b, const struct elf_map *m, struct
 		box->pinned = box->whole = true;
 		return;
 	}
-	if (b->pointers_count == b->pointers_cap)
-		b->pointers = arena_grow(a, b->pointers, &b->pointers_cap, 512, sizeof(*b->pointers));
+	b->pointers = arena_room(a, b->pointers, b->pointers_count, &b->pointers_cap, 512, sizeof(*b->pointers));
 	b->pointers[b->pointers_count++] = (struct fatbin_pointer){at, where, (size_t)(box - b->items)};
 	box->pointed = true;
 }

@@ -73,10 +73,8 @@ static void choose(struct planning *p)
 		}
 	}
 	out->containers = p->b.count;
-	if (out->kept_count)
-		qsort(out->kept, out->kept_count, sizeof(*out->kept), by_target);
-	if (out->dropped_count)
-		qsort(out->dropped, out->dropped_count, sizeof(*out->dropped), by_target);
+	array_sort(out->kept, out->kept_count, sizeof(*out->kept), by_target);
+	array_sort(out->dropped, out->dropped_count, sizeof(*out->dropped), by_target);
 }
 
 static const struct fatbin_box *pinned_from(const struct planning *p, size_t section, uint64_t at, uint64_t end)
@@ -168,8 +166,7 @@ static void clear_between(struct planning *p, size_t section)
 	for (size_t i = 0; i < p->b.count; i++)
 		if (p->b.items[i].section == section)
 			taken[n++] = (struct elf_hole){p->placed[i].at, p->placed[i].at + p->placed[i].size};
-	if (n)
-		qsort(taken, n, sizeof(*taken), by_place);
+	array_sort(taken, n, sizeof(*taken), by_place);
 	uint64_t at = p->b.sections[section].sh_offset;
 	for (size_t i = 0; i < n; i++) {
 		elf_cut_add(p->c, at, NULL, taken[i].from - at);

@@ -50,8 +50,7 @@ static struct fatbin_count *count_for(struct summing *c, const struct fatbin_ent
 	for (size_t i = 0; i < s->count; i++)
 		if (s->items[i].number == entry->number && strcmp(s->items[i].target, entry->target) == 0)
 			return &s->items[i];
-	if (s->count == c->cap)
-		s->items = arena_grow(c->a, s->items, &c->cap, 16, sizeof(*s->items));
+	s->items = arena_room(c->a, s->items, s->count, &c->cap, 16, sizeof(*s->items));
 	struct fatbin_count *n = &s->items[s->count++];
 	*n = (struct fatbin_count){.kind = entry->kind, .number = entry->number};
 	memcpy(n->target, entry->target, sizeof(n->target));
@@ -70,8 +69,7 @@ static void close_container(struct summing *c)
 	while (i < s->sets_count && strcmp(s->sets[i].text, text) != 0)
 		i++;
 	if (i == s->sets_count) {
-		if (s->sets_count == c->sets_cap)
-			s->sets = arena_grow(c->a, s->sets, &c->sets_cap, 8, sizeof(*s->sets));
+		s->sets = arena_room(c->a, s->sets, s->sets_count, &c->sets_cap, 8, sizeof(*s->sets));
 		s->sets[s->sets_count++] = (struct fatbin_set){.text = text, .cubins = c->cubins};
 		c->cubins = (struct strlist){0};
 	}
@@ -88,8 +86,7 @@ static void take_entry(struct summing *c, const struct fatbin_entry *entry, cons
 	c->open = true;
 	c->container = entry->container;
 	const char *word = fatbin_name(n, c->a);
-	if (!strlist_contains(&c->words, word))
-		strlist_ref(&c->words, c->a, word);
+	strlist_once(&c->words, c->a, word);
 	if (entry->kind == FATBIN_CUBIN && !strlist_contains(&c->cubins, entry->target))
 		strlist_add(&c->cubins, c->a, entry->target);
 }
@@ -126,8 +123,7 @@ int fatbin_summarize(const void *data, size_t size, const char *name, struct are
 	if (fatbin_scan(data, size, name, add, &c, e) < 0)
 		return -1;
 	close_container(&c);
-	if (s.count)
-		qsort(s.items, s.count, sizeof(*s.items), by_target);
+	array_sort(s.items, s.count, sizeof(*s.items), by_target);
 	*ret = s;
 	return 0;
 }

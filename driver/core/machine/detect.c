@@ -279,9 +279,8 @@ static void detect_toolkits(struct detecting *c)
 static bool can_plan(const struct detecting *c, const struct release_row *r, const char *cuda)
 {
 	AUTO_ARENA struct arena scratch = {0};
-	struct variant v = {.package = "pytorch", .python = r->pythons[r->pythons_count - 1], .cuda = cuda};
+	struct variant v = {.package = PACKAGE_TORCH, .python = r->pythons[r->pythons_count - 1], .cuda = cuda};
 	const struct plan *p;
-	struct err ignored = {0};
 	bool mac = strcmp(c->h->platform, "aarch64-darwin") == 0;
 	v.profile = (struct profile){.name = "detected",
 				     .file = "",
@@ -293,7 +292,7 @@ static bool can_plan(const struct detecting *c, const struct release_row *r, con
 				     .targets = c->targets,
 				     .targets_count = cuda ? c->target_count : 0};
 	const struct plan_request q = {.variant = &v, .release = r->name};
-	return plan_resolve(c->t, &q, &scratch, &p, &ignored) == 0;
+	return plan_resolve(c->t, &q, &scratch, &p, ERR_IGNORED) == 0;
 }
 
 static enum detect_fit fit_of(const struct detected *d, const char *cuda)

@@ -124,8 +124,7 @@ static void fit_gpus(struct fitting *c)
 			if (runs(r->gpu.items[i], r->gpu_rows[i], h->gpus[g].capability))
 				return;
 		const char *kind = arena_printf(c->a, "%s (%s)", h->gpus[g].name, h->gpus[g].capability);
-		if (!strlist_contains(&others, kind))
-			strlist_ref(&others, c->a, kind);
+		strlist_once(&others, c->a, kind);
 	}
 	if (r->gpu.count)
 		lack(c, FIT_NO,

@@ -14,8 +14,7 @@
 static const char *read_proc(const char *path, struct arena *a)
 {
 	AUTO_BUF struct buf text = {0};
-	struct err ignored = {0};
-	return fs_read(TRUSTED, path, 16u << 20, &text, &ignored) < 0 ? "" : arena_strdup(a, buf_cstr(&text));
+	return fs_read(TRUSTED, path, 16u << 20, &text, ERR_IGNORED) < 0 ? "" : arena_strdup(a, buf_cstr(&text));
 }
 
 #ifdef __x86_64__

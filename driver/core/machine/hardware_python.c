@@ -53,8 +53,7 @@ void hardware_find_pythons(struct arena *a, struct strlist *ret)
 	strlist_split(&dirs, a, path ? path : "/usr/local/bin:/usr/bin:/bin", ":");
 	for (size_t i = 0; i < dirs.count; i++) {
 		struct strlist names = {0};
-		struct err ignored = {0};
-		if (dirs.items[i][0] != '/' || fs_list(TRUSTED, dirs.items[i], a, &names, &ignored) < 0)
+		if (dirs.items[i][0] != '/' || fs_list(TRUSTED, dirs.items[i], a, &names, ERR_IGNORED) < 0)
 			continue;
 		for (size_t k = 0; k < names.count; k++)
 			add(path_join(a, dirs.items[i], names.items[k]), a, ret);

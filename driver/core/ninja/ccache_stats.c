@@ -66,8 +66,7 @@ static void take_counter(struct ccache_stats *s, struct ccache_source *source, c
 static size_t join_sources(struct ccache_source *sources, size_t n)
 {
 	size_t kept = 0;
-	if (n)
-		qsort(sources, n, sizeof(*sources), by_path);
+	array_sort(sources, n, sizeof(*sources), by_path);
 	for (size_t i = 0; i < n; i++) {
 		if (kept && strcmp(sources[kept - 1].path, sources[i].path) == 0) {
 			sources[kept - 1].hits += sources[i].hits;
@@ -102,8 +101,7 @@ void ccache_stats_parse(const char *text, size_t len, struct arena *a, struct cc
 		}
 		p = stop ? stop + 1 : end;
 	}
-	if (s.counters_count)
-		qsort(s.counters, s.counters_count, sizeof(*s.counters), by_name);
+	array_sort(s.counters, s.counters_count, sizeof(*s.counters), by_name);
 	s.sources_count = join_sources(s.sources, s.sources_count);
 	*ret = s;
 }

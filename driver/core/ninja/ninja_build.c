@@ -32,12 +32,10 @@ void ninja_build_parse(const char *text, size_t len, struct arena *a, struct nin
 		const char *stop = ninja_eol(p, next);
 		if (!ninja_begins(p, stop, "build ") || !take_edge(p, stop, a, &edge))
 			continue;
-		if (count == cap)
-			edges = arena_grow(a, edges, &cap, 256, sizeof(*edges));
+		edges = arena_room(a, edges, count, &cap, 256, sizeof(*edges));
 		edges[count++] = edge;
 	}
-	if (count)
-		qsort(edges, count, sizeof(*edges), by_output);
+	array_sort(edges, count, sizeof(*edges), by_output);
 	*ret = edges;
 	*ret_count = count;
 }

@@ -78,8 +78,7 @@ int ninja_log_parse(const char *text, size_t len, const char *name, struct arena
 	log.version = (unsigned)version;
 	for (line++; line < end;) {
 		const char *stop = memchr(line, '\n', (size_t)(end - line));
-		if (log.count == cap)
-			log.entries = arena_grow(a, log.entries, &cap, 1024, sizeof(*log.entries));
+		log.entries = arena_room(a, log.entries, log.count, &cap, 1024, sizeof(*log.entries));
 		struct ninja_entry *entry = &log.entries[log.count];
 		if (!stop || !parse_entry(line, stop, a, entry))
 			log.skipped++;
@@ -240,8 +239,7 @@ static int by_start(const void *a, const void *b)
 
 void ninja_units_sort(struct ninja_unit *units, size_t count)
 {
-	if (count)
-		qsort(units, count, sizeof(*units), by_start);
+	array_sort(units, count, sizeof(*units), by_start);
 }
 
 void ninja_log_units(const struct ninja_log *log, struct arena *a, struct ninja_unit **ret, size_t *ret_count)

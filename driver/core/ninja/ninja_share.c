@@ -58,8 +58,7 @@ static const char *next_path(const char **p, const char *end, struct buf *word)
 
 static void add_made(struct graph *g, const char *path, size_t piece)
 {
-	if (g->made_count == g->made_cap)
-		g->made = arena_grow(g->arena, g->made, &g->made_cap, 1024, sizeof(*g->made));
+	g->made = arena_room(g->arena, g->made, g->made_count, &g->made_cap, 1024, sizeof(*g->made));
 	g->made[g->made_count++] = (struct made){arena_strdup(g->arena, path), piece};
 }
 
@@ -73,8 +72,7 @@ static void index_outputs(struct graph *g)
 		while (piece->build && (path = next_path(&p, end, &word)))
 			add_made(g, path, i);
 	}
-	if (g->made_count)
-		qsort(g->made, g->made_count, sizeof(*g->made), by_path);
+	array_sort(g->made, g->made_count, sizeof(*g->made), by_path);
 }
 
 static void push(struct graph *g, const char *path, bool *seen)
@@ -187,8 +185,7 @@ int ninja_share(const char *text, size_t len, const char *name, const struct nin
 			units[s.units++] = (struct unit){output, o->seconds(output, o->user)};
 	}
 	fill_seconds(units, s.units);
-	if (s.units)
-		qsort(units, s.units, sizeof(*units), by_seconds);
+	array_sort(units, s.units, sizeof(*units), by_seconds);
 	divide(units, s.units, o, a, &s);
 	*ret = s;
 	return 0;

@@ -145,8 +145,7 @@ int ninja_split(const char *text, size_t len, const char *name, const struct nin
 		if (check_lines(r, text, next, e) < 0 ||
 		    (line == LINE_TEXT && read_statement(r, text, next, o, &piece, e) < 0))
 			return -1;
-		if (ret->count == ret->cap)
-			ret->items = arena_grow(a, ret->items, &ret->cap, 64, sizeof(*ret->items));
+		ret->items = arena_room(a, ret->items, ret->count, &ret->cap, 64, sizeof(*ret->items));
 		ret->items[ret->count++] = piece;
 		r->at = next;
 	}

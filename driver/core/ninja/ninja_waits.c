@@ -32,8 +32,7 @@ static struct strlist heavy_outputs(const struct ninja_pieces *l, struct arena *
 	for (size_t i = 0; i < l->count; i++)
 		if (l->items[i].kind == KIND_HEAVY && is_plain(l->items[i].output))
 			strlist_ref(&outputs, a, l->items[i].output);
-	if (outputs.count)
-		qsort(outputs.items, outputs.count, sizeof(*outputs.items), by_name);
+	array_sort(outputs.items, outputs.count, sizeof(*outputs.items), by_name);
 	return outputs;
 }
 

@@ -12,11 +12,6 @@ struct work {
 	struct strlist notes;
 };
 
-static bool is_pytorch(const struct work *w)
-{
-	return strcmp(w->q->package, "pytorch") == 0;
-}
-
 static void put_fixed(struct work *w, const char *name, const char *value, bool check, const char *why)
 {
 	settings_put(&w->all, w->a,
@@ -122,8 +117,8 @@ static void layer_flags(struct work *w)
 {
 	const struct profile *p = w->q->profile;
 	struct strlist flags = {0};
-	for (unsigned i = 0; p->isa && i < p->isa->flags_count; i++)
-		strlist_ref(&flags, w->a, p->isa->flags[i]);
+	if (p->isa)
+		strlist_refs(&flags, w->a, p->isa->flags, p->isa->flags_count);
 	tables_cflags(w->q->row, p->platform, w->a, &flags);
 	strlist_append(&flags, w->a, &p->extra_cflags);
 	if (!flags.count)
@@ -153,7 +148,7 @@ static void layer_arch_list(struct work *w)
 			    .line = p->targets[0].row->line,
 			    .rule = "GPU targets",
 			    .why = "the GPU targets of the profile",
-			    .check = is_pytorch(w),
+			    .check = package_is_torch(w->q->package),
 			    .fixed = true};
 	settings_put(&w->all, w->a, &s);
 }
@@ -162,7 +157,7 @@ static void layer_package(struct work *w)
 {
 	const struct buildenv_request *q = w->q;
 	const char *full = arena_printf(w->a, "%s+%s", q->row->version, q->label);
-	if (is_pytorch(w)) {
+	if (package_is_torch(w->q->package)) {
 		put_fixed(w, "PYTORCH_BUILD_VERSION", full, false, "the wheel's version with the profile's label");
 		put_fixed(w, "PYTORCH_BUILD_NUMBER", "1", false,
 			  "required beside PYTORCH_BUILD_VERSION; 1 adds no '.post'");
@@ -237,8 +232,8 @@ static void layer_gpu(struct work *w)
 	const struct profile *p = w->q->profile;
 	for (unsigned i = 0; i < p->targets_count; i++)
 		layer_rows(w, p->targets[i].row->settings, p->targets[i].row->settings_count, "gpu.yaml",
-			   arena_printf(w->a, "implied by sm%s", p->targets[i].row->sm), "pytorch");
-	if (!is_pytorch(w))
+			   arena_printf(w->a, "implied by sm%s", p->targets[i].row->sm), PACKAGE_TORCH);
+	if (!package_is_torch(w->q->package))
 		return;
 	const struct gpu_target *t = buildenv_cudnn_dropped(p);
 	if (!t)
@@ -259,7 +254,7 @@ static void layer_blas(struct work *w)
 	if (!blas)
 		return;
 	layer_rows(w, blas->settings, blas->settings_count, "blas.yaml",
-		   arena_printf(w->a, "implied by %s", blas->name), "pytorch");
+		   arena_printf(w->a, "implied by %s", blas->name), PACKAGE_TORCH);
 	const char *why = w->q->blas_origin
 				  ? arena_printf(w->a, "asked for in %s", w->q->blas_origin)
 				  : arena_printf(w->a, "the default of %s; unset, PyTorch falls back to Eigen",
@@ -355,7 +350,7 @@ int buildenv_resolve(const struct buildenv_request *q, struct arena *a, struct b
 	layer_toggles(&w);
 	if (q->profile->isa)
 		layer_rows(&w, q->profile->isa->settings, q->profile->isa->settings_count, "isa.yaml",
-			   arena_printf(a, "implied by %s", q->profile->isa->name), "pytorch");
+			   arena_printf(a, "implied by %s", q->profile->isa->name), PACKAGE_TORCH);
 	layer_gpu(&w);
 	layer_rows(&w, q->row->settings, q->row->settings_count, arena_printf(a, "releases/%s.yaml", q->release->name),
 		   arena_printf(a, "release %s", q->release->name), q->package);

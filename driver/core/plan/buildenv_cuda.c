@@ -21,7 +21,7 @@ static const char *nvcc_flags(const struct buildenv_request *q, struct arena *a)
 	const struct toolkit_row *row = tables_toolkit(q->tables, k->version);
 	struct strlist flags = {0};
 	/* PyTorch itself has it among its flags. */
-	if (strcmp(q->package, "pytorch") != 0)
+	if (!package_is_torch(q->package))
 		strlist_ref(&flags, a, "-Xfatbin -compress-all");
 	if (row && *row->compress && strlist_contains(&k->options, "--compress-mode"))
 		strlist_addf(&flags, a, "-compress-mode=%s", row->compress);

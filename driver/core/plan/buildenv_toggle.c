@@ -179,8 +179,7 @@ int toggle_set(const struct buildenv_request *q, const struct setting *item, str
 static bool is_off(const struct toggle_row *row, const char *value)
 {
 	const char *off;
-	struct err ignored = {0};
-	return tables_toggle_value(row, "OFF", &off, &ignored) == 0 && strcmp(off, value) == 0;
+	return tables_toggle_value(row, "OFF", &off, ERR_IGNORED) == 0 && strcmp(off, value) == 0;
 }
 
 bool setting_is_off(const struct buildenv_request *q, const struct setting *s)

@@ -57,8 +57,8 @@ static void add_dirs(const struct toolkit_row *k, const bool *wanted, struct are
 {
 	for (unsigned i = 0; i < k->libraries_count; i++) {
 		const char *dir = path_join(a, "nvidia", k->libraries[i].dir);
-		if (wanted[i] && !strlist_contains(ret, dir))
-			strlist_ref(ret, a, dir);
+		if (wanted[i])
+			strlist_once(ret, a, dir);
 		if (wanted[i] && *k->libraries[i].older)
 			strlist_ref(ret, a, k->libraries[i].older);
 	}
@@ -75,8 +75,7 @@ void cuda_needs(const struct plan *p, const struct strlist *needed, struct arena
 	for (unsigned i = 0; i < k->libraries_count; i++) {
 		const struct cuda_library_row *row = &k->libraries[i];
 		bool used = false;
-		for (unsigned n = 0; n < row->names_count; n++)
-			strlist_ref(&ret->names, a, row->names[n]);
+		strlist_refs(&ret->names, a, row->names, row->names_count);
 		for (size_t n = 0; n < needed->count && !used; n++)
 			used = holds(row, needed->items[n]);
 		if (!used)

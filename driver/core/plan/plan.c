@@ -46,10 +46,10 @@ static void pair(const struct plan_context *c, struct plan *p)
 	const struct plan_request *q = c->request;
 	p->torch = "";
 	p->torch_version = "";
-	if (strcmp(p->package, "pytorch") == 0)
+	if (package_is_torch(p->package))
 		return;
 	struct variant torch = c->variant;
-	torch.package = "pytorch";
+	torch.package = PACKAGE_TORCH;
 	strlist_ref(&p->depends, c->arena, variant_name(&torch, c->arena));
 	p->torch = q->torch ? q->torch : "";
 	if (q->torch_version && *q->torch_version)
@@ -124,17 +124,15 @@ static int make_label(struct plan_context *c, const struct buildenv_request *req
 /* The table's ranges are checked when it is loaded. */
 static bool is_required(const struct cuda_require_row *row, const struct variant *v)
 {
-	struct err ignored = {0};
 	bool in;
 	return strings_allow(row->platforms, row->platforms_count, v->profile.platform) &&
-	       version_in(v->cuda, row->cuda, &in, &ignored) == 0 && in;
+	       version_in(v->cuda, row->cuda, &in, ERR_IGNORED) == 0 && in;
 }
 
 static void add_requires(const struct plan_context *c, struct plan *p)
 {
 	const struct package_row *row = c->package;
-	for (unsigned i = 0; i < row->install_requires_count; i++)
-		strlist_ref(&p->requires, c->arena, row->install_requires[i]);
+	strlist_refs(&p->requires, c->arena, row->install_requires, row->install_requires_count);
 	for (unsigned i = 0; p->cuda && i < row->cuda_requires_count; i++)
 		if (is_required(&row->cuda_requires[i], &c->variant))
 			strlist_ref(&p->requires, c->arena, row->cuda_requires[i].requirement);
@@ -161,14 +159,14 @@ static void describe(const struct plan_context *c, struct plan *p)
 	p->toolkit = c->probed;
 	p->toolkit_row = c->toolkit;
 	p->blas_row = c->blas;
-	for (unsigned i = 0; v->profile.isa && i < v->profile.isa->flags_count; i++)
-		strlist_ref(&p->cpu_flags, a, v->profile.isa->flags[i]);
+	if (v->profile.isa)
+		strlist_refs(&p->cpu_flags, a, v->profile.isa->flags, v->profile.isa->flags_count);
 	p->release_row = c->release;
 	p->package_row = c->package;
 	p->metadata_rev = q->options.metadata_rev ? q->options.metadata_rev : 1;
 	p->cuda_libraries = !v->cuda ? "" : q->options.cuda_libraries ? q->options.cuda_libraries : "packages";
-	for (unsigned i = 0; v->cuda && i < c->tables->driver_libraries_count; i++)
-		strlist_ref(&p->driver_libraries, a, c->tables->driver_libraries[i]);
+	if (v->cuda)
+		strlist_refs(&p->driver_libraries, a, c->tables->driver_libraries, c->tables->driver_libraries_count);
 	p->sandbox = sandbox_text(q->sandbox, q->without_walls, a);
 	p->elsewhere = q->elsewhere;
 	add_requires(c, p);

@@ -71,7 +71,7 @@ static const struct blas_row *choose_blas(const struct tables *t, const struct p
 
 static bool has_blas(const struct plan_request *q)
 {
-	return strcmp(q->variant->package, "pytorch") == 0;
+	return package_is_torch(q->variant->package);
 }
 
 const struct blas_row *plan_blas(const struct tables *t, const struct plan_request *q)

@@ -59,8 +59,7 @@ static const char *working_toolkit(const struct profile *p, const struct release
 /* Targets that PyTorch had once, and its extensions can no longer be built for. */
 static bool is_gone(const struct gpu_row *row, const struct release_row *r, const char *package)
 {
-	return strcmp(package, "pytorch") != 0 && *row->extensions_until &&
-	       version_cmp(r->base, row->extensions_until) >= 0;
+	return !package_is_torch(package) && *row->extensions_until && version_cmp(r->base, row->extensions_until) >= 0;
 }
 
 /* torch.utils.cpp_extension, which builds torchvision and the newer torchaudio, knows no family targets ("12.0f"). */

@@ -6,8 +6,7 @@
 
 static void add(struct plan_diff *d, struct arena *a, const struct plan_difference *item)
 {
-	if (d->count == d->cap)
-		d->items = arena_grow(a, d->items, &d->cap, 32, sizeof(*d->items));
+	d->items = arena_room(a, d->items, d->count, &d->cap, 32, sizeof(*d->items));
 	d->items[d->count++] = *item;
 }
 

@@ -213,7 +213,7 @@ static int compile_key(const struct plan_context *c, struct plan *p, char bytes[
 static void put_extra_targets(struct text *t, const struct plan_context *c, const struct plan *p)
 {
 	const struct profile *profile = &c->variant.profile;
-	for (unsigned i = 0; i < c->tables->gpu_extras_count && strcmp(p->package, "pytorch") == 0; i++) {
+	for (unsigned i = 0; i < c->tables->gpu_extras_count && package_is_torch(p->package); i++) {
 		const struct gpu_extra_row *row = &c->tables->gpu_extras[i];
 		for (unsigned k = 0; k < profile->targets_count && version_cmp(p->version, row->since) >= 0; k++) {
 			const struct gpu_target *g = &profile->targets[k];

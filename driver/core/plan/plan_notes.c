@@ -167,7 +167,7 @@ void plan_notes(struct plan_context *c, const struct buildenv *env)
 	if (*c->package->note)
 		strlist_ref(&c->notes, c->arena, c->package->note);
 	strlist_append(&c->notes, c->arena, &env->notes);
-	if (strcmp(c->variant.package, "pytorch") != 0 && (!c->request->torch || !*c->request->torch))
+	if (!package_is_torch(c->variant.package) && (!c->request->torch || !*c->request->torch))
 		strlist_addf(&c->notes, c->arena,
 			     "the keys change once the torch wheel that %s is built against is known",
 			     c->variant.package);

@@ -48,7 +48,7 @@ int plan_taken(const struct tables *t, const struct plan_taken_request *q, struc
 				    .sources_count = 1};
 	*release = (struct release_row){.name = q->package, .base = q->version, .source_date_epoch = q->epoch};
 	*p = (struct plan){.variant = arena_printf(a, "pytorch-python%s-root", strlist_join(&digits, a, "")),
-			   .package = "pytorch",
+			   .package = PACKAGE_TORCH,
 			   .distribution = "torch",
 			   .release = q->package,
 			   .version = plus ? arena_strndup(a, q->version, (size_t)(plus - q->version)) : q->version,

@@ -71,7 +71,6 @@ void promise_of_label(const struct tables *t, const char *label, struct arena *a
 	const char *from = *label ? arena_printf(a, "its label '%s'", label) : "no label";
 	struct strlist pieces = {0}, gpu = {0};
 	const struct toolkit_row *toolkit = NULL;
-	struct err ignored = {0};
 	struct profile p;
 	size_t i = 1;
 	*ret = (struct promise){.from = from, .platform = ""};
@@ -92,6 +91,6 @@ void promise_of_label(const struct tables *t, const char *label, struct arena *a
 	if (!isa || (toolkit && gpu.count == 0))
 		return;
 	const char *name = arena_printf(a, "%s-%s", toolkit ? strlist_join(&gpu, a, "+") : "cpu", isa->name);
-	if (profile_parse(t, name, a, &p, &ignored) == 0)
+	if (profile_parse(t, name, a, &p, ERR_IGNORED) == 0)
 		promise_of_profile(&p, toolkit ? toolkit->version : NULL, from, a, ret);
 }

@@ -187,8 +187,8 @@ static const char *gpu_text(const struct runs_on *r, size_t i, struct arena *a)
 	const struct gpu_row *row = r->gpu_rows[i];
 	const char *number = arena_strndup(a, capability, (size_t)(suffix - capability)), *reach;
 	struct strlist devices = {0};
-	for (unsigned k = 0; row && k < row->devices_count; k++)
-		strlist_ref(&devices, a, row->devices[k]);
+	if (row)
+		strlist_refs(&devices, a, row->devices, row->devices_count);
 	if (strchr(suffix, '+'))
 		reach = "and all newer";
 	else if (*suffix == 'f')

@@ -18,8 +18,7 @@ char *settings_origin(const struct setting *item, struct arena *a)
 
 void settings_add(struct settings *s, struct arena *a, const struct setting *item)
 {
-	if (s->count == s->cap)
-		s->items = arena_grow(a, s->items, &s->cap, 32, sizeof(*s->items));
+	s->items = arena_room(a, s->items, s->count, &s->cap, 32, sizeof(*s->items));
 	s->items[s->count++] = *item;
 }
 
@@ -63,6 +62,5 @@ static int by_name(const void *a, const void *b)
 
 void settings_sort(struct settings *s)
 {
-	if (s->count)
-		qsort(s->items, s->count, sizeof(*s->items), by_name);
+	array_sort(s->items, s->count, sizeof(*s->items), by_name);
 }

@@ -26,9 +26,8 @@ char *root_host_path(const struct root *r, const char *path, struct arena *a)
 /* The key of the world of a store; NULL for any other root. */
 static const char *world_key(const struct root *r, struct arena *a, char **ret_name)
 {
-	struct err none = {0};
 	char *key;
-	bool is = !r->host && world_read_stamp(r->dir, a, ret_name, &key, &none) == 1 &&
+	bool is = !r->host && world_read_stamp(r->dir, a, ret_name, &key, ERR_IGNORED) == 1 &&
 		  path_has_suffix(r->dir, arena_printf(a, "/worlds/%s/root", key));
 	return is ? key : NULL;
 }

@@ -90,12 +90,11 @@ struct owner {
 static void search_lists(const char *dir, const struct strlist *lists, struct owner *o)
 {
 	AUTO_BUF struct buf text = {0};
-	struct err ignored = {0};
 	for (size_t k = 0; k < lists->count && o->rank > 0; k++) {
 		buf_reset(&text);
 		buf_addc(&text, '\n'); /* every line follows one */
 		if (!path_has_suffix(lists->items[k], ".list") ||
-		    fs_read(dir, lists->items[k], MAX_STATUS, &text, &ignored) < 0)
+		    fs_read(dir, lists->items[k], MAX_STATUS, &text, ERR_IGNORED) < 0)
 			continue;
 		for (size_t i = 0; i < o->rank; i++) {
 			if (!has_line(&text, o->names.items[i], strlen(o->names.items[i])))
@@ -111,12 +110,11 @@ static char *package_version(const struct root *r, const char *list, struct aren
 {
 	AUTO_ARENA struct arena scratch = {0};
 	AUTO_BUF struct buf text = {0};
-	struct err ignored = {0};
 	char *name = arena_strndup(&scratch, list, strlen(list) - strlen(".list"));
 	char *arch = strchr(name, ':');
 	if (arch)
 		*arch++ = '\0';
-	if (root_read(r, STATUS_FILE, MAX_STATUS, &text, &ignored) <= 0)
+	if (root_read(r, STATUS_FILE, MAX_STATUS, &text, ERR_IGNORED) <= 0)
 		return NULL;
 	struct stanza s;
 	for (const char *p = buf_cstr(&text); next_stanza(&p, &scratch, &s);)
@@ -135,13 +133,12 @@ char *root_package_of(const struct root *r, const char *path, struct arena *a)
 	const char *real = root_resolve(r, path, &scratch);
 	const char *const names[] = {path, other_name(path, &scratch), real, real ? other_name(real, &scratch) : NULL};
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (names[i] && !strlist_contains(&o.names, names[i]))
-			strlist_ref(&o.names, &scratch, names[i]);
+		if (names[i])
+			strlist_once(&o.names, &scratch, names[i]);
 	o.rank = o.names.count;
 	const char *dir = root_host_path(r, info, &scratch);
 	struct strlist lists = {0};
-	struct err ignored = {0};
-	if (fs_list(TRUSTED, dir, &scratch, &lists, &ignored) == 0)
+	if (fs_list(TRUSTED, dir, &scratch, &lists, ERR_IGNORED) == 0)
 		search_lists(dir, &lists, &o);
 	return o.list ? package_version(r, o.list, a) : NULL;
 }

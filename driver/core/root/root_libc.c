@@ -25,15 +25,12 @@ static const char *version_in(const struct buf *library, struct arena *a)
 char *root_glibc(const struct root *r, struct arena *a)
 {
 	struct strlist dirs = {0};
-	struct err ignored = {0};
 	const char *found = "";
-	if (root_library_dirs(r, a, &dirs, &ignored) < 0)
-		err_clear(&ignored);
+	(void)!root_library_dirs(r, a, &dirs, ERR_IGNORED);
 	for (size_t i = 0; i < dirs.count && !*found; i++) {
 		AUTO_BUF struct buf library = {0};
-		if (root_read(r, path_join(a, dirs.items[i], "libc.so.6"), LIBC_MAX, &library, &ignored) == 1)
+		if (root_read(r, path_join(a, dirs.items[i], "libc.so.6"), LIBC_MAX, &library, ERR_IGNORED) == 1)
 			found = version_in(&library, a);
-		err_clear(&ignored);
 	}
 	return arena_strdup(a, found);
 }

@@ -46,8 +46,7 @@ static const struct {
 
 void sandbox_add(struct sandbox *s, enum sandbox_op_type type, const char *source, const char *dest)
 {
-	if (s->count == s->cap)
-		s->ops = arena_grow(s->arena, s->ops, &s->cap, 32, sizeof(*s->ops));
+	s->ops = arena_room(s->arena, s->ops, s->count, &s->cap, 32, sizeof(*s->ops));
 	s->ops[s->count++] = (struct sandbox_op){
 		.type = type,
 		.source = source ? arena_strdup(s->arena, source) : NULL,

@@ -24,8 +24,8 @@ json_t *sandbox_to_json(const struct sandbox *s)
 
 static bool read_op(const json_t *j, struct sandbox *s)
 {
-	const char *type = json_string_value(json_object_get(j, "type"));
-	const char *dest = json_string_value(json_object_get(j, "dest"));
+	const char *type = json_member(j, "type");
+	const char *dest = json_member(j, "dest");
 	const json_t *source = json_object_get(j, "source");
 	for (size_t i = 0; type && dest && i < ARRAY_LEN(type_names); i++) {
 		if (strcmp(type, type_names[i]) != 0)

@@ -180,7 +180,6 @@ static void on_line(const char *line, size_t len, void *user)
 void sandbox_watch_begin(struct sandbox_watch *w, const struct sandbox *s, const struct run *run,
 			 struct proc_spec *spec)
 {
-	struct err ignored = {0};
 	double now = log_seconds();
 	*w = (struct sandbox_watch){.sandbox = s,
 				    .limits = sandbox_limits(run),
@@ -192,7 +191,7 @@ void sandbox_watch_begin(struct sandbox_watch *w, const struct sandbox *s, const
 				    .slow_at = now + TICK_S,
 				    .caller_at = now + spec->tick_s};
 	for (size_t i = 0; i < s->count && !w->free_before; i++)
-		if (s->ops[i].type == SANDBOX_RW && fs_free_bytes(s->ops[i].source, &w->free_before, &ignored) < 0)
+		if (s->ops[i].type == SANDBOX_RW && fs_free_bytes(s->ops[i].source, &w->free_before, ERR_IGNORED) < 0)
 			break;
 	/* What others need to go on. A disk that has no more than that to begin with is filled to its end. */
 	if (!run->limits.disk && w->free_before > 2 * GIB)

@@ -45,11 +45,10 @@ static const char *unexplained(const char *top, struct arena *a)
 static bool marked(const char *top, struct arena *a)
 {
 	AUTO_BUF struct buf text = {0};
-	struct err ignored = {0};
 	struct stat st;
 	const char *own = path_join(a, top, SANDBOX_PLACE_OWN);
 	return lstat(own, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
-	       fs_read(TRUSTED, path_join(a, top, SANDBOX_PLACE_MARKER), 256, &text, &ignored) == 0 &&
+	       fs_read(TRUSTED, path_join(a, top, SANDBOX_PLACE_MARKER), 256, &text, ERR_IGNORED) == 0 &&
 	       strcmp(buf_cstr(&text), SANDBOX_PLACE_TEXT) == 0;
 }
 
@@ -58,9 +57,8 @@ static bool marked(const char *top, struct arena *a)
 static const char *kept(const char *top, struct arena *a)
 {
 	struct strlist names = {0};
-	struct err ignored = {0};
 	struct stat st;
-	if (fs_list(TRUSTED, top, a, &names, &ignored) < 0)
+	if (fs_list(TRUSTED, top, a, &names, ERR_IGNORED) < 0)
 		return "what cannot be listed";
 	for (size_t i = 0; i < names.count; i++)
 		if (strncmp(names.items[i], SANDBOX_PLACE_OWN, strlen(SANDBOX_PLACE_OWN)) != 0 &&

@@ -429,9 +429,8 @@ bool sandbox_recall(const struct sandbox *s, const char *const *argv, struct buf
 {
 	AUTO_BUF struct buf text = {0};
 	char digest[DIGEST_HEX_LEN + 1];
-	struct err ignored = {0};
 	const char *file = answer_file(s, argv);
-	if (!file || !fs_exists(TRUSTED, file) || fs_read(TRUSTED, file, ANSWER_MAX, &text, &ignored) < 0 ||
+	if (!file || !fs_exists(TRUSTED, file) || fs_read(TRUSTED, file, ANSWER_MAX, &text, ERR_IGNORED) < 0 ||
 	    text.len < DIGEST_HEX_LEN)
 		return false;
 	digest_data(text.data + DIGEST_HEX_LEN, text.len - DIGEST_HEX_LEN, digest);
@@ -445,12 +444,11 @@ static void remember(const struct sandbox *s, const char *const *argv, const str
 {
 	AUTO_BUF struct buf text = {0};
 	char digest[DIGEST_HEX_LEN + 1];
-	struct err ignored = {0};
 	const char *file = answer_file(s, argv);
 	digest_data(buf_cstr(answer), answer->len, digest);
 	buf_printf(&text, "%s%s", digest, buf_cstr(answer));
-	if (file && fs_write(TRUSTED, file, text.data, text.len, 0644, &ignored) < 0)
-		err_clear(&ignored);
+	if (file)
+		(void)!fs_write(TRUSTED, file, text.data, text.len, 0644, ERR_IGNORED);
 }
 
 int sandbox_capture(const struct sandbox *s, const char *const *argv, const struct run *run, struct buf *out,

@@ -25,8 +25,7 @@ int sandbox_walls_parse(const struct strlist *asked, unsigned *ret, struct err *
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist all = {0};
-	for (size_t k = 0; k < SANDBOX_WALLS; k++)
-		strlist_ref(&all, &a, names[k]);
+	strlist_refs(&all, &a, names, SANDBOX_WALLS);
 	*ret = 0;
 	for (size_t i = 0; i < asked->count; i++) {
 		size_t k = 0;

@@ -68,8 +68,7 @@ int toolchain_ask(struct sandbox *s, const char *script, const struct strlist *a
 	if (!shell)
 		return err_set(e, ERR_SYSTEM, "the root '%s' has no sh", s->root->dir);
 	const char *const words[] = {shell, "-c", script, "sh"};
-	for (size_t i = 0; i < ARRAY_LEN(words); i++)
-		strlist_ref(&argv, a, words[i]);
+	strlist_refs(&argv, a, words, ARRAY_LEN(words));
 	strlist_append(&argv, a, args);
 	kvlist_set(&s->env, a, "PATH", ROOT_PATH);
 	kvlist_set(&s->env, a, "LC_ALL", "C");
@@ -176,7 +175,6 @@ void toolchain_remember(const struct toolchain *t, const struct root *root, enum
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf text = {0};
 	char digest[DIGEST_HEX_LEN + 1];
-	struct err ignored = {0};
 	if (!describe(t, root, kind, &a, &text))
 		return;
 	for (size_t i = 0; i < t->count; i++) {
@@ -187,8 +185,7 @@ void toolchain_remember(const struct toolchain *t, const struct root *root, enum
 	}
 	digest_data(text.data, text.len, digest);
 	const char *whole = arena_printf(&a, "%s\n%s", digest, buf_cstr(&text));
-	if (fs_write(TRUSTED, memo, whole, strlen(whole), 0644, &ignored) < 0)
-		err_clear(&ignored);
+	(void)!fs_write(TRUSTED, memo, whole, strlen(whole), 0644, ERR_IGNORED);
 }
 
 const struct toolchain *toolchain_recall(const struct root *root, enum sandbox_kind kind, const char *memo,
@@ -196,13 +193,10 @@ const struct toolchain *toolchain_recall(const struct root *root, enum sandbox_k
 {
 	AUTO_BUF struct buf text = {0}, now = {0};
 	char digest[DIGEST_HEX_LEN + 1];
-	struct err ignored = {0};
 	struct toolchain *t = find_tools(root, a);
-	if (!fs_exists(TRUSTED, memo) || fs_read(TRUSTED, memo, MEMO_MAX, &text, &ignored) < 0 ||
-	    !describe(t, root, kind, a, &now)) {
-		err_clear(&ignored);
+	if (!fs_exists(TRUSTED, memo) || fs_read(TRUSTED, memo, MEMO_MAX, &text, ERR_IGNORED) < 0 ||
+	    !describe(t, root, kind, a, &now))
 		return NULL;
-	}
 	char *all = arena_strdup(a, buf_cstr(&text)), *body = strchr(all, '\n');
 	if (!body || body - all != DIGEST_HEX_LEN)
 		return NULL;

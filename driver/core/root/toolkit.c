@@ -62,10 +62,9 @@ static const char *read_header(const struct root *r, const struct toolkit *k, co
 			       struct arena *a, struct buf *text)
 {
 	for (size_t i = 0; i < dirs; i++) {
-		struct err ignored = {0};
 		const char *path = path_join(a, k->include_dirs.items[i], name);
 		buf_reset(text);
-		if (root_read(r, path, HEADER_BYTES, text, &ignored) > 0)
+		if (root_read(r, path, HEADER_BYTES, text, ERR_IGNORED) > 0)
 			return root_resolve(r, path, a);
 	}
 	return NULL;

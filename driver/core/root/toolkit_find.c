@@ -57,8 +57,7 @@ static void add_place(struct toolkit_places *l, const struct root *r, const char
 static struct strlist named(const struct root *r, const char *dir, const char *prefix, struct arena *a)
 {
 	struct strlist names = {0}, found = {0};
-	struct err ignored = {0};
-	if (root_list(r, dir, a, &names, &ignored) < 0)
+	if (root_list(r, dir, a, &names, ERR_IGNORED) < 0)
 		return found;
 	for (size_t i = names.count; i-- > 0;)
 		if (strncmp(names.items[i], prefix, strlen(prefix)) == 0)
@@ -100,8 +99,8 @@ void toolkit_places(const struct root *r, const char *home, struct arena *a, str
 static void add_dir(const struct root *r, const char *dir, struct arena *a, struct strlist *ret)
 {
 	const char *real = root_resolve(r, dir, a);
-	if (real && !strlist_contains(ret, real))
-		strlist_ref(ret, a, real);
+	if (real)
+		strlist_once(ret, a, real);
 }
 
 size_t toolkit_include_dirs(const struct root *r, const struct toolkit *k, struct arena *a, struct strlist *ret)

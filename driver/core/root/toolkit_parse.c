@@ -28,8 +28,7 @@ static void take_targets(const char *help, struct arena *a, struct strlist *ret)
 		if (n == 0 || n > 8 || name[n] != '\'' || !isdigit((unsigned char)*name))
 			continue;
 		const char *target = arena_strndup(a, name, n);
-		if (!strlist_contains(ret, target))
-			strlist_ref(ret, a, target);
+		strlist_once(ret, a, target);
 	}
 }
 

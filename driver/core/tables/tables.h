@@ -1,6 +1,9 @@
 /* The tables: every fact of the field as a row under profiles/, loaded once, immutable, all in one
  * arena. */
 #pragma once
+#include <stdbool.h>
+#include <string.h>
+
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/strlist.h"
@@ -71,6 +74,11 @@ int tables_load(const char *dir, struct arena *a, const struct tables **ret, str
 extern const char *const tables_packages[TABLES_PACKAGES];
 /* tables_package_rank: its place among them; TABLES_PACKAGES for an unknown one.
  * tables_distribution: "torch" for "pytorch", else the package's own name. */
+#define PACKAGE_TORCH "pytorch"
+static inline bool package_is_torch(const char *package)
+{
+	return strcmp(package, PACKAGE_TORCH) == 0;
+}
 size_t tables_package_rank(const char *package);
 const char *tables_distribution(const char *package);
 

@@ -18,7 +18,7 @@ size_t tables_package_rank(const char *package)
 
 const char *tables_distribution(const char *package)
 {
-	return strcmp(package, "pytorch") == 0 ? "torch" : package;
+	return package_is_torch(package) ? "torch" : package;
 }
 
 const struct isa_row *tables_isa(const struct tables *t, const char *name)
@@ -182,8 +182,7 @@ int tables_need_python(const struct tables *t, const char *python, struct err *e
 	struct strlist known = {0};
 	for (unsigned i = 0; i < t->releases_count; i++)
 		for (unsigned k = 0; k < t->releases[i].pythons_count; k++)
-			if (!strlist_contains(&known, t->releases[i].pythons[k]))
-				strlist_ref(&known, &a, t->releases[i].pythons[k]);
+			strlist_once(&known, &a, t->releases[i].pythons[k]);
 	if (strlist_contains(&known, python))
 		return 0;
 	return unknown_version("Python", python, &known, "; or leave --python out, for the root's own", e);

@@ -131,8 +131,8 @@ static int settle_isas(const struct loader *l, struct matrix_row *row, struct er
 	for (unsigned i = 0; i < row->isas_count; i++) {
 		const struct isa_group *group = tables_isa_group(l->t, row->isas[i]);
 		const struct isa_row *isa = tables_isa(l->t, row->isas[i]);
-		for (unsigned k = 0; group && k < group->isas_count; k++)
-			strlist_ref(&isas, l->a, group->isas[k]);
+		if (group)
+			strlist_refs(&isas, l->a, group->isas, group->isas_count);
 		if (!group && !isa)
 			return row_bad(&at, e, "unknown instruction set or group '%s'", row->isas[i]);
 		if (!group)
@@ -145,7 +145,7 @@ static int settle_isas(const struct loader *l, struct matrix_row *row, struct er
 
 static int settle_row(const struct loader *l, struct matrix_row *row, struct err *e)
 {
-	static const char *pytorch[] = {"pytorch"};
+	static const char *pytorch[] = {PACKAGE_TORCH};
 	const struct row_place at = {l->path, row->line};
 	if (!row->packages_count) {
 		row->packages = pytorch;
@@ -163,8 +163,7 @@ static int settle_row(const struct loader *l, struct matrix_row *row, struct err
 
 static void take_globs(struct strlist *ret, struct arena *a, const char *const *globs, unsigned count)
 {
-	for (unsigned i = 0; i < count; i++)
-		strlist_ref(ret, a, globs[i]);
+	strlist_refs(ret, a, globs, count);
 }
 
 /* Two rows that make the same variant are a mistake in the file. */

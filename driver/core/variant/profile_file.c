@@ -193,10 +193,9 @@ static int read_document(const struct reader *r, struct profile *p, struct err *
 static bool is_taken(const struct tables *t, const char *stem, struct arena *a)
 {
 	struct profile p;
-	struct err ignored = {0};
 	const char *dash = strchr(stem, '-');
 	return strcmp(stem, "native") == 0 || strncmp(stem, "native-", 7) == 0 ||
-	       (dash && strcmp(dash + 1, "native") == 0) || profile_parse(t, stem, a, &p, &ignored) == 0;
+	       (dash && strcmp(dash + 1, "native") == 0) || profile_parse(t, stem, a, &p, ERR_IGNORED) == 0;
 }
 
 /* The nearest name that a profile can have; "" if there is none. */

@@ -188,8 +188,7 @@ static int scan_file(const char *rel, const struct stat *st, void *user, struct 
 		return -1;
 	if (!is_elf)
 		return 0;
-	if (s->names.count == s->cap)
-		s->infos = arena_grow(s->arena, s->infos, &s->cap, 64, sizeof(*s->infos));
+	s->infos = arena_room(s->arena, s->infos, s->names.count, &s->cap, 64, sizeof(*s->infos));
 	if (elf_read(path, 0, s->arena, &s->infos[s->names.count], e) < 0)
 		return -1;
 	strlist_add(&s->names, s->arena, rel);

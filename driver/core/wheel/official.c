@@ -54,9 +54,8 @@ static int read_line(struct official *o, char *line, unsigned number, struct are
 static int no_file(const char *profiles, const char *release, struct arena *a, struct err *e)
 {
 	struct strlist names = {0};
-	struct err ignored = {0};
 	const char *dir = path_join(a, profiles, "official");
-	if (fs_is_dir(TRUSTED, dir) && fs_list(TRUSTED, dir, a, &names, &ignored) < 0)
+	if (fs_is_dir(TRUSTED, dir) && fs_list(TRUSTED, dir, a, &names, ERR_IGNORED) < 0)
 		names.count = 0;
 	err_set(e, ERR_CONFIG, "the official wheels of release '%s' are not pinned", release);
 	return err_hint(e, "there are %s; 'ptbuild slim --release %s --pin torch==%s,...' makes the file",
@@ -126,9 +125,8 @@ int official_take(struct official *o, const char *asked, const struct wheel_list
 	const char *dist = wheel_normalize(arena_strndup(a, asked, (size_t)(equals - asked)), a);
 	for (size_t i = 0; i < count; i++) {
 		struct official_wheel w = {.file = files[i].name, .sha256 = files[i].sha256, .size = files[i].size};
-		struct err ignored = {0};
 		bool taken = false;
-		if (wheel_name_parse(w.file, a, &w.name, &ignored) < 0 || official_machine(w.name.platform) < 0 ||
+		if (wheel_name_parse(w.file, a, &w.name, ERR_IGNORED) < 0 || official_machine(w.name.platform) < 0 ||
 		    strcmp(wheel_normalize(w.name.dist, a), dist) != 0 || strcmp(w.name.version, equals + 2) != 0 ||
 		    !digest_valid_hex(w.sha256) || !w.size)
 			continue;

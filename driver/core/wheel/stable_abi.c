@@ -56,8 +56,7 @@ int stable_abi_load(const char *profiles_dir, struct arena *a, const struct stab
 		for (unsigned k = 0; k < row->names_count; k++)
 			s->symbols[s->count++] = (struct stable_symbol){row->names[k], since};
 	}
-	if (s->count)
-		qsort(s->symbols, s->count, sizeof(*s->symbols), by_name);
+	array_sort(s->symbols, s->count, sizeof(*s->symbols), by_name);
 	*ret = s;
 	return 0;
 }

@@ -133,8 +133,8 @@ int wheel_zip_dist_info(const struct zip_reader *z, struct arena *a, const char 
 	for (size_t i = 0; i < zip_count(z); i++) {
 		const char *name = zip_at(z, i)->name, *slash = strchr(name, '/');
 		const char *top = arena_strndup(a, name, slash ? (size_t)(slash - name) : 0);
-		if (path_has_suffix(top, ".dist-info") && !strlist_contains(&found, top))
-			strlist_ref(&found, a, top);
+		if (path_has_suffix(top, ".dist-info"))
+			strlist_once(&found, a, top);
 	}
 	if (found.count != 1)
 		return err_set(e, ERR_INTEGRITY, "has %zu .dist-info directories, not one", found.count);

@@ -6,8 +6,7 @@
 
 static void insert(struct wheel_headers *h, struct arena *a, size_t at, struct wheel_header item)
 {
-	if (h->count == h->cap)
-		h->items = arena_grow(a, h->items, &h->cap, 32, sizeof(*h->items));
+	h->items = arena_room(a, h->items, h->count, &h->cap, 32, sizeof(*h->items));
 	memmove(h->items + at + 1, h->items + at, (h->count++ - at) * sizeof(*h->items));
 	h->items[at] = item;
 }

@@ -116,8 +116,7 @@ int wheel_record_parse(const char *text, size_t len, const char *what, struct ar
 	if (len && memchr(text, 0, len))
 		return err_set(e, ERR_INTEGRITY, "'%s' holds NUL bytes", what);
 	for (; c.at < c.end; c.line++) {
-		if (count == cap)
-			rows = arena_grow(a, rows, &cap, 256, sizeof(*rows));
+		rows = arena_room(a, rows, count, &cap, 256, sizeof(*rows));
 		if (parse_row(&c, &field, a, &rows[count++], e) < 0)
 			return -1;
 	}

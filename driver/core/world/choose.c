@@ -93,11 +93,10 @@ int world_choose(const struct tables *t, const struct release_row *r, const stru
 {
 	struct world_wanted any = *want;
 	struct world_choice other = {0};
-	struct err none = {0};
 	if (choose(t, r, want, a, ret, e) == 0)
 		return 0;
 	any.python = NULL;
-	if (e->kind != ERR_POLICY || choose(t, r, &any, a, &other, &none) < 0)
+	if (e->kind != ERR_POLICY || choose(t, r, &any, a, &other, ERR_IGNORED) < 0)
 		other = (struct world_choice){0};
 	return hint_python(want, &other, e->hint, e);
 }

@@ -181,8 +181,7 @@ static int parse_entry(struct reader *r, struct world_lock *l, struct err *e)
 		return bad(r, e, "not in order, or there twice:", new.name);
 	if (l->count == MAX_ENTRIES)
 		return bad(r, e, "too many entries, at", new.name);
-	if (!l->entries || l->count == r->cap)
-		l->entries = arena_grow(r->a, l->entries, &r->cap, 512, sizeof(*l->entries));
+	l->entries = arena_room(r->a, l->entries, !l->entries || l->count, &r->cap, 512, sizeof(*l->entries));
 	t = &l->entries[l->count++];
 	*t = new;
 	return 0;
@@ -271,8 +270,7 @@ static const struct world_entry *sorted(const struct world_lock *l, struct arena
 	struct world_entry *copy = arena_array(a, l->count + 1, sizeof(*copy));
 	for (size_t i = 0; i < l->count; i++)
 		copy[i] = l->entries[i];
-	if (l->count > 0)
-		qsort(copy, l->count, sizeof(*copy), compare_entries);
+	array_sort(copy, l->count, sizeof(*copy), compare_entries);
 	return copy;
 }
 

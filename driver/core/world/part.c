@@ -216,8 +216,7 @@ int world_part_check_platform(const struct world_part *p, const char *platform, 
 	struct strlist others = {0};
 	if (strings_allow(p->platforms, p->platforms_count, platform))
 		return 0;
-	for (unsigned i = 0; i < p->platforms_count; i++)
-		strlist_ref(&others, &a, p->platforms[i]);
+	strlist_refs(&others, &a, p->platforms, p->platforms_count);
 	err_set(e, ERR_CONFIG, "part '%s' is not for %s: its files are for %s alone", p->part, platform,
 		strlist_join(&others, &a, " and "));
 	return err_hint(e, "'ptbuild world list --platform %s' shows the parts that are", platform);
@@ -227,8 +226,7 @@ static void put_list(struct buf *out, const char *key, const char *const *items,
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist sorted = {0};
-	for (unsigned i = 0; i < count; i++)
-		strlist_ref(&sorted, &a, items[i]);
+	strlist_refs(&sorted, &a, items, count);
 	strlist_sort(&sorted);
 	for (size_t i = 0; i < sorted.count; i++)
 		buf_printf(out, "%s %s\n", key, sorted.items[i]);

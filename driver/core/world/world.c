@@ -23,15 +23,14 @@ static int not_a_base(const char *profiles, const char *name, const struct world
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist names = {0};
-	struct err ignored = {0};
 	const char *base = NULL;
 	const struct world_part *it;
 	bad_name(name, "is not a base", p->part, e);
-	if (world_part_names(profiles, &a, &names, &ignored) < 0)
+	if (world_part_names(profiles, &a, &names, ERR_IGNORED) < 0)
 		return -1;
 	strlist_sort(&names);
 	for (size_t i = 0; i < names.count; i++)
-		if (world_part_load(profiles, names.items[i], &a, &it, &ignored) == 0 &&
+		if (world_part_load(profiles, names.items[i], &a, &it, ERR_IGNORED) == 0 &&
 		    strcmp(it->kind, "base") == 0 && (!base || strlen(it->part) <= strlen(base)) &&
 		    (!*p->suite || strcmp(p->suite, it->suite) == 0))
 			base = it->part;

@@ -290,8 +290,7 @@ int zip_writer_entry(struct zip_writer *w, const char *name, uint64_t size, uint
 		abort();
 	if (*found != own)
 		return err_set(e, ERR_INTEGRITY, "'%s' is in '%s' already", name, w->path);
-	if (w->count == w->cap)
-		w->entries = arena_grow(&w->arena, w->entries, &w->cap, 256, sizeof(*w->entries));
+	w->entries = arena_room(&w->arena, w->entries, w->count, &w->cap, 256, sizeof(*w->entries));
 	w->entries[w->count++] = (struct zip_out_entry){.name = own, .size = size, .mode = S_IFREG | mode};
 	return 0;
 }

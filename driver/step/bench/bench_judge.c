@@ -26,8 +26,7 @@ static void list_names(const struct judging *j, struct strlist *ret)
 {
 	for (size_t i = 0; i < (size_t)j->pairs * BENCH_SIDES; i++)
 		for (size_t k = 0; k < j->runs[i]->count; k++)
-			if (!strlist_contains(ret, j->runs[i]->answers[k].name))
-				strlist_ref(ret, j->arena, j->runs[i]->answers[k].name);
+			strlist_once(ret, j->arena, j->runs[i]->answers[k].name);
 }
 
 static enum bench_state measure(const struct judging *j, enum bench_side side, struct bench_workload *w)

@@ -203,8 +203,8 @@ static int run_once(struct benching *b, enum bench_side side, unsigned threads, 
 static void give_up(struct benching *b, const struct bench_said *said)
 {
 	for (size_t i = 0; i < said->count; i++)
-		if (said->answers[i].why && !strlist_contains(&b->given_up, said->answers[i].name))
-			strlist_ref(&b->given_up, b->arena, said->answers[i].name);
+		if (said->answers[i].why)
+			strlist_once(&b->given_up, b->arena, said->answers[i].name);
 }
 
 static int run_set(struct benching *b, unsigned threads, struct bench_set *ret, struct err *e)

@@ -35,7 +35,7 @@ static bool is_number(const json_t *j, double most, double *ret)
 
 static const char *text_of(const json_t *row, const char *key)
 {
-	return json_string_value(json_object_get(row, key));
+	return json_member(row, key);
 }
 
 static const char *add_about(struct bench_said *s, const json_t *row)
@@ -68,8 +68,7 @@ static const char *add_begin(struct bench_said *s, const json_t *row)
 
 static void add(struct bench_said *s, const struct bench_answer *answer)
 {
-	if (s->count == s->cap)
-		s->answers = arena_grow(s->arena, s->answers, &s->cap, 64, sizeof(*s->answers));
+	s->answers = arena_room(s->arena, s->answers, s->count, &s->cap, 64, sizeof(*s->answers));
 	s->answers[s->count++] = *answer;
 	s->open = NULL;
 }

@@ -83,12 +83,11 @@ static bool parse_front(const char *rel, char key[KEY_MAX + 1], bool *manifest)
 
 static bool read_entry(const char *path, bool touch, struct buf *out)
 {
-	struct err ignored = {0};
 	struct stat st;
 	size_t before = out->len;
 	AUTO_FD int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0 ||
-	    fs_read_fd(fd, path, RESP_MAX_VALUE, out, &ignored) < 0) {
+	    fs_read_fd(fd, path, RESP_MAX_VALUE, out, ERR_IGNORED) < 0) {
 		out->len = before;
 		return false;
 	}
@@ -104,14 +103,13 @@ static bool plain_get(const char *dir, const char *key, struct buf *out)
 	static const size_t levels[] = {2, 3, 1, 4};
 	for (size_t k = 0; k < ARRAY_LEN(levels) * 2; k++) {
 		AUTO_BUF struct buf path = {0};
-		struct err ignored = {0};
 		size_t before = out->len;
 		for (size_t d = 0; d < levels[k / 2]; d++)
 			buf_printf(&path, "%c/", key[d]);
 		buf_printf(&path, "%s%c", key + levels[k / 2], k % 2 ? 'M' : 'R');
 		if (!fs_exists(dir, buf_cstr(&path)))
 			continue;
-		if (fs_read(dir, buf_cstr(&path), RESP_MAX_VALUE, out, &ignored) == 0 && out->len > before)
+		if (fs_read(dir, buf_cstr(&path), RESP_MAX_VALUE, out, ERR_IGNORED) == 0 && out->len > before)
 			return true;
 		out->len = before;
 	}
@@ -176,8 +174,7 @@ static int add_candidate(const char *rel, const struct stat *st, void *user, str
 	ccache_name(key, manifest ? p->q->scope : NULL, name);
 	if (fs_exists(TRUSTED, path_join(p->arena, p->q->place, name)))
 		return 0;
-	if (p->count == p->cap)
-		p->items = arena_grow(p->arena, p->items, &p->cap, 1024, sizeof(*p->items));
+	p->items = arena_room(p->arena, p->items, p->count, &p->cap, 1024, sizeof(*p->items));
 	p->items[p->count++] = (struct candidate){arena_strdup(p->arena, rel), arena_strdup(p->arena, key), manifest};
 	return 0;
 }
@@ -288,8 +285,7 @@ static int add_old(const char *rel, const struct stat *st, void *user, struct er
 	(void)e;
 	if (!S_ISREG(st->st_mode))
 		return 0;
-	if (l->count == l->cap)
-		l->items = arena_grow(l->arena, l->items, &l->cap, 1024, sizeof(*l->items));
+	l->items = arena_room(l->arena, l->items, l->count, &l->cap, 1024, sizeof(*l->items));
 	/* A manifest is one file with up to three names. */
 	uint64_t bytes = (uint64_t)st->st_size / (st->st_nlink ? st->st_nlink : 1);
 	l->items[l->count++] = (struct old_entry){path_join(l->arena, l->dir, rel), bytes, st->st_mtim.tv_sec};

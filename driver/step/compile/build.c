@@ -25,8 +25,7 @@ int build_prepare(const struct build_request *q, const struct run *run, struct e
 		return -1;
 	for (unsigned i = 0; i < row->prepare_count; i++) {
 		struct strlist argv = {0};
-		for (unsigned k = 0; k < row->prepare[i].argv_count; k++)
-			strlist_add(&argv, &a, row->prepare[i].argv[k]);
+		strlist_refs(&argv, &a, row->prepare[i].argv, row->prepare[i].argv_count);
 		s.cwd = path_join(&a, SANDBOX_SRC, row->prepare[i].dir);
 		struct build_outcome out;
 		const struct build_command c = {.q = q,
@@ -81,14 +80,13 @@ static int configure(struct building *b, struct err *e)
 
 static int configure_and_compile(struct building *b, struct err *e)
 {
-	struct err ignored = {0};
 	if (building_save(b, true, e) < 0)
 		return -1;
 	int rc = b->backend->configure ? configure(b, e) : 0;
 	if (rc == 0)
 		rc = building_compile(b, e);
 	/* A full disk has been reported already. */
-	if (building_save(b, false, rc == 0 ? e : &ignored) < 0 && rc == 0)
+	if (building_save(b, false, rc == 0 ? e : ERR_IGNORED) < 0 && rc == 0)
 		rc = -1;
 	return rc;
 }
@@ -112,11 +110,10 @@ static int drop_bits(const struct building *b, struct err *e)
 
 static int build_once(struct building *b, struct err *e)
 {
-	struct err ignored = {0};
 	const struct build_request *q = b->q;
 	struct build_result *r = &b->result;
 	int rc = configure_and_compile(b, e);
-	if (drop_bits(b, rc == 0 ? e : &ignored) < 0 || rc < 0)
+	if (drop_bits(b, rc == 0 ? e : ERR_IGNORED) < 0 || rc < 0)
 		return -1;
 	r->pools = b->pools.now;
 	r->jobs = b->pools.now.total;

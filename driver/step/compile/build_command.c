@@ -42,14 +42,13 @@ static int on_tick(pid_t pid, void *user, struct err *e)
 static void read_output(const char *build_dir, uint64_t offset, struct arena *a, struct build_log *ret)
 {
 	AUTO_BUF struct buf log = {0};
-	struct err ignored = {0};
 	struct stat st;
-	AUTO_FD int fd = fs_open(build_dir, BUILD_LOG, &st, &ignored);
+	AUTO_FD int fd = fs_open(build_dir, BUILD_LOG, &st, ERR_IGNORED);
 	uint64_t size = fd < 0 ? 0 : (uint64_t)st.st_size;
 	if (size > MAX_SAID && offset < size - MAX_SAID)
 		offset = size - MAX_SAID;
 	if (offset < size && lseek(fd, (off_t)offset, SEEK_SET) >= 0 &&
-	    fs_read_fd(fd, BUILD_LOG, MAX_SAID, &log, &ignored) < 0)
+	    fs_read_fd(fd, BUILD_LOG, MAX_SAID, &log, ERR_IGNORED) < 0)
 		buf_reset(&log);
 	for (size_t i = 0; i < log.len; i++)
 		if (log.data[i] == '\0')

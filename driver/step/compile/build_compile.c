@@ -1,6 +1,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/size.h"
 #include "base/sys/fs.h"
 #include "step/compile/build_parts.h"
 
@@ -17,20 +18,9 @@ struct build_command building_command(struct building *b, const char *const *arg
 /* Adds a line of ptbuild's own to the log. */
 static void note(const struct building *b, const char *text)
 {
-	struct err ignored = {0};
-	AUTO_FD int fd = fs_append(b->q->build_dir, BUILD_LOG, &ignored);
+	AUTO_FD int fd = fs_append(b->q->build_dir, BUILD_LOG, ERR_IGNORED);
 	if (fd >= 0)
-		(void)!fs_write_all(fd, text, strlen(text), b->result.log, &ignored);
-}
-
-static const char *time_text(struct arena *a)
-{
-	char text[32] = "";
-	time_t now = time(NULL);
-	struct tm tm;
-	if (gmtime_r(&now, &tm))
-		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	return arena_strdup(a, text);
+		(void)!fs_write_all(fd, text, strlen(text), b->result.log, ERR_IGNORED);
 }
 
 static void add_reduction(struct building *b, unsigned from, unsigned to, const char *why)
@@ -40,7 +30,7 @@ static void add_reduction(struct building *b, unsigned from, unsigned to, const 
 	size_t cap = r->reductions_count;
 	r->reductions = arena_grow(a, r->reductions, &cap, 1, sizeof(*r->reductions));
 	struct build_reduction *new = &r->reductions[r->reductions_count++];
-	*new = (struct build_reduction){.at = time_text(a),
+	*new = (struct build_reduction){.at = size_utc(time(NULL), a),
 					.after = log_seconds() - b->began,
 					.from = from,
 					.to = to,

@@ -31,10 +31,9 @@ static const char *ninja_dir(const char *build_dir, const char *unit, struct are
 		return NULL;
 	}
 	struct strlist names = {0};
-	struct err ignored = {0};
 	if (fs_exists(build_dir, BUILD_NINJA))
 		return "build";
-	if (fs_list(build_dir, BUILD_TREE, a, &names, &ignored) < 0)
+	if (fs_list(build_dir, BUILD_TREE, a, &names, ERR_IGNORED) < 0)
 		return NULL;
 	for (size_t i = 0; i < names.count; i++) {
 		const char *dir = path_join(a, "build", names.items[i]);
@@ -57,8 +56,7 @@ int build_failure(const struct build_command *c, const struct build_log *said, i
 	const char *package = c->q->plan->package;
 	uint64_t free_bytes;
 	/* Whatever the build said of a full disk: often it could not even write that. */
-	struct err ignored = {0};
-	if (fs_free_bytes(c->q->build_dir, &free_bytes, &ignored) == 0 && free_bytes < FULL_BYTES) {
+	if (fs_free_bytes(c->q->build_dir, &free_bytes, ERR_IGNORED) == 0 && free_bytes < FULL_BYTES) {
 		err_set(e, ERR_SYSTEM, "%s: %s failed with status %d: no space left on the disk of '%s'", package,
 			c->step, status, c->log);
 		return err_hint(e, "make room, or name another place with --cache; " RESUMES);

@@ -49,8 +49,7 @@ int build_start_log(const struct build_request *q, struct arena *a, const char *
 static int write_if_other(const char *build_dir, const char *rel, const char *text, mode_t mode, struct err *e)
 {
 	AUTO_BUF struct buf have = {0};
-	struct err ignored = {0};
-	if (fs_read(build_dir, rel, UINT64_C(1) << 20, &have, &ignored) == 0 && strcmp(buf_cstr(&have), text) == 0)
+	if (fs_read(build_dir, rel, UINT64_C(1) << 20, &have, ERR_IGNORED) == 0 && strcmp(buf_cstr(&have), text) == 0)
 		return 0;
 	return fs_write(build_dir, rel, text, strlen(text), mode, e);
 }

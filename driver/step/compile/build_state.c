@@ -18,12 +18,11 @@ void build_state_now(struct build_state *ret)
 bool build_state_read(const char *build_dir, struct build_state *ret)
 {
 	AUTO_JSON json_t *j = NULL;
-	struct err ignored = {0};
 	struct build_state s = {0};
 	const char *boot;
 	json_int_t kills, memory;
 	int jobs, lowered, running;
-	if (json_read(build_dir, FILE_NAME, &j, &ignored) < 0 ||
+	if (json_read(build_dir, FILE_NAME, &j, ERR_IGNORED) < 0 ||
 	    json_unpack(j, "{s:s,s:I,s:I,s:i,s:b,s:b}", "boot", &boot, "oom_kills", &kills, "memory", &memory, "jobs",
 			&jobs, "lowered", &lowered, "running", &running) != 0 ||
 	    kills < 0 || memory < 0 || jobs < 1)

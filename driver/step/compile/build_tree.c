@@ -32,12 +32,11 @@ static int by_use(const void *a, const void *b)
 static bool read_tree(const char *dir, const char *key, struct arena *a, struct build_tree *ret)
 {
 	AUTO_JSON json_t *j = NULL;
-	struct err ignored = {0};
 	struct stat st;
 	const char *variant;
-	if (fs_stat(dir, FILE_NAME, &st) < 0 || json_read(dir, FILE_NAME, &j, &ignored) < 0)
+	if (fs_stat(dir, FILE_NAME, &st) < 0 || json_read(dir, FILE_NAME, &j, ERR_IGNORED) < 0)
 		return false;
-	variant = json_string_value(json_object_get(j, "variant"));
+	variant = json_member(j, "variant");
 	if (!variant)
 		return false;
 	*ret = (struct build_tree){.dir = dir,
@@ -78,11 +77,10 @@ static int run_in_tree(const struct build_tree *t, const struct sandbox *s, cons
 	AUTO_ARENA struct arena a = {0};
 	AUTO_WORK_TREE struct work_tree work = WORK_TREE_NONE;
 	struct proc_spec spec = {.attached = true};
-	struct err ignored = {0};
 	if (work_tree_take(place_of(s), t->dir, run, &a, &work, e) < 0)
 		return -1;
 	int rc = sandbox_run(s, argv, &spec, run, ret, e);
-	if (work_tree_give_back(&work, rc < 0 ? &ignored : e) < 0)
+	if (work_tree_give_back(&work, rc < 0 ? ERR_IGNORED : e) < 0)
 		return -1;
 	return rc;
 }

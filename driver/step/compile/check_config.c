@@ -151,12 +151,11 @@ int check_config_cache(const struct plan *p, const char *top, const char *cache,
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf log = {0}, out = {0};
-	struct err ignored = {0};
 	const char **values = arena_array(&a, p->cmake.count, sizeof(*values));
 	size_t count = 0;
 	if (read_cache(p, top, cache, &a, values, e) < 0)
 		return -1;
-	if (log_rel && fs_read(top, log_rel, MAX_TEXT, &log, &ignored) < 0)
+	if (log_rel && fs_read(top, log_rel, MAX_TEXT, &log, ERR_IGNORED) < 0)
 		buf_reset(&log);
 	for (size_t i = 0; i < p->cmake.count; i++) {
 		const struct setting *s = &p->cmake.items[i];
@@ -303,11 +302,10 @@ static const char *with_files(const char *top, const char *dir, const char *comm
 	for (const char *at = command; *at;) {
 		size_t n = strcspn(at, ends);
 		AUTO_BUF struct buf text = {0};
-		struct err none = {0};
 		const char *path = n > 1 && *at == '@' ? path_absolute(a, dir, arena_strndup(a, at + 1, n - 1)) : "";
 		const char *rel = path_below(path, SANDBOX_TOP);
 		rel = rel ? rel : path_below(path, top);
-		if (rel && fs_read(top, rel, MAX_RESPONSE, &text, &none) == 0)
+		if (rel && fs_read(top, rel, MAX_RESPONSE, &text, ERR_IGNORED) == 0)
 			buf_addstr(&out, with_files(top, dir, buf_cstr(&text), depth - 1, a));
 		else
 			buf_add(&out, at, n);
@@ -334,9 +332,9 @@ int check_config_commands(const struct plan *p, const char *top, const char *com
 		return err_set(e, ERR_INTEGRITY, "'%s' is not an array of compile commands", path);
 	json_array_foreach(j, i, entry)
 	{
-		const char *file = json_string_value(json_object_get(entry, "file"));
-		const char *command = json_string_value(json_object_get(entry, "command"));
-		const char *dir = json_string_value(json_object_get(entry, "directory"));
+		const char *file = json_member(entry, "file");
+		const char *command = json_member(entry, "command");
+		const char *dir = json_member(entry, "directory");
 		AUTO_ARENA struct arena scratch = {0};
 		if (!file || !command)
 			return err_set(e, ERR_INTEGRITY, "'%s' entry %zu has no file or no command", path, i);

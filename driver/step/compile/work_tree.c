@@ -129,7 +129,6 @@ static int mark(const char *top, struct err *e)
 	AUTO_ARENA struct arena a = {0};
 	const char *fresh = arena_printf(&a, SANDBOX_PLACE_OWN ".new-%ld", (long)getpid());
 	const char *marker = path_join(&a, fresh, path_base(SANDBOX_PLACE_MARKER));
-	struct err ignored = {0};
 	if (fs_exists(top, SANDBOX_PLACE_OWN))
 		return 0;
 	if (fs_mkdirs(top, fresh, e) < 0)
@@ -139,7 +138,7 @@ static int mark(const char *top, struct err *e)
 		return 0;
 	if (rc == 0 && errno != ENOTEMPTY && errno != EEXIST)
 		rc = failed("make", top, SANDBOX_PLACE_OWN, e);
-	(void)!fs_remove(top, fresh, &ignored);
+	(void)!fs_remove(top, fresh, ERR_IGNORED);
 	return rc;
 }
 
@@ -222,11 +221,10 @@ static int sweep(const char *top, struct err *e)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		AUTO_BUF struct buf home = {0};
-		struct err ignored = {0};
 		if (path_has_suffix(names.items[i], HOME_OF))
 			continue;
 		const char *tree = path_join(&a, WAITING, names.items[i]), *of = arena_printf(&a, "%s" HOME_OF, tree);
-		if (fs_read(top, of, PATH_BYTES, &home, &ignored) == 0 && is_own_dir(buf_cstr(&home)))
+		if (fs_read(top, of, PATH_BYTES, &home, ERR_IGNORED) == 0 && is_own_dir(buf_cstr(&home)))
 			continue;
 		if (fs_remove(top, tree, e) < 0 || fs_remove(top, of, e) < 0)
 			return -1;
@@ -320,13 +318,12 @@ void work_tree_settle(const char *top, const struct run *run)
 	AUTO_ARENA struct arena a = {0};
 	AUTO_LOCK struct lock lock = LOCK_NONE;
 	struct sandbox_place p;
-	struct err ignored = {0};
 	const char *home;
 	bool got = false;
 	sandbox_place_look(top, &a, &p);
 	if (!p.fine || !fs_exists(top, SANDBOX_PLACE_TREE))
 		return;
-	if (lock_try(&lock, path_join(&a, top, LOCK), false, &got, &ignored) == 0 && got &&
-	    read_home(top, &a, &home, &ignored) == 0 && home)
-		(void)!clear(top, home, run, &ignored);
+	if (lock_try(&lock, path_join(&a, top, LOCK), false, &got, ERR_IGNORED) == 0 && got &&
+	    read_home(top, &a, &home, ERR_IGNORED) == 0 && home)
+		(void)!clear(top, home, run, ERR_IGNORED);
 }

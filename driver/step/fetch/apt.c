@@ -16,8 +16,8 @@ static void add_site(struct strlist *sites, struct arena *a, const char *line, b
 	if (need_origin ? strcmp(origin, "Debian") != 0 : strcmp(component, "main") != 0)
 		return;
 	bool of_security = strstr(site, "security") || strstr(label, "Security");
-	if (of_security == security && !strlist_contains(sites, site))
-		strlist_ref(sites, a, site);
+	if (of_security == security)
+		strlist_once(sites, a, site);
 }
 
 int apt_sites(const char *archive, const struct run *run, struct arena *a, struct strlist *ret, struct err *e)

@@ -67,8 +67,7 @@ static int add_address(struct strlist *l, struct arena *a, const char *address, 
 	while (len > 1 && address[len - 1] == '/')
 		len--;
 	const char *clean = arena_strndup(a, address, len);
-	if (!strlist_contains(l, clean))
-		strlist_ref(l, a, clean);
+	strlist_once(l, a, clean);
 	return 0;
 }
 

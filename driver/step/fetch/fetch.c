@@ -53,6 +53,20 @@ struct fetch_pool {
 	struct pool_thread threads[MAX_PARALLEL];
 };
 
+struct fetch_source fetch_source_of(const struct source_row *row, struct arena *a)
+{
+	struct fetch_source s = {.name = row->name, .sha256 = row->sha256};
+	strlist_refs(&s.urls, a, row->urls, row->urls_count);
+	return s;
+}
+
+bool fetch_has(struct store *store, const char *sha256)
+{
+	AUTO_ARENA struct arena a = {0};
+	const char *dir = NULL;
+	return store && store_find(store, STORE_SOURCE, sha256, &a, &dir, ERR_IGNORED) == 0 && dir;
+}
+
 static int check_source(const struct fetch_source *s, struct err *e)
 {
 	if (!s->name || !path_is_safe_relative(s->name) || strchr(s->name, '/') || *s->name == '.' || *s->name == '-')

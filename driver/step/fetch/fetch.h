@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/run.h"
 #include "base/strlist.h"
+#include "core/tables/tables.h"
 
 struct store;
 
@@ -17,6 +18,11 @@ struct fetch_source {
 	/* result, also of a failure: every place said for certain that it has no such file */
 	bool gone;
 };
+
+/* fetch_source_of: a source of a package's table. */
+struct fetch_source fetch_source_of(const struct source_row *row, struct arena *a);
+/* fetch_has: whether the store (NULL: there is none) has the file. */
+bool fetch_has(struct store *store, const char *sha256);
 
 struct fetch_options {
 	bool offline; /* only the store and file:// places */

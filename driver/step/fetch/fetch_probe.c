@@ -71,8 +71,7 @@ static size_t begin(struct probe *p, const char *url, bool any)
 	if (authorities)
 		curl_easy_setopt(r->easy, CURLOPT_CAINFO, authorities);
 	curl_multi_add_handle(p->multi, r->easy);
-	if (p->count == p->cap)
-		p->requests = arena_grow(p->a, p->requests, &p->cap, 16, sizeof(struct request *));
+	p->requests = arena_room(p->a, p->requests, p->count, &p->cap, 16, sizeof(struct request *));
 	p->requests[p->count] = r;
 	return p->count++;
 }
@@ -82,8 +81,7 @@ static void add(struct places *l, const char *place, bool any)
 {
 	struct arena *a = l->p->a;
 	if (strncmp(place, "http://", 7) == 0 || strncmp(place, "https://", 8) == 0) {
-		if (l->count == l->cap)
-			l->requests = arena_grow(a, l->requests, &l->cap, 4, sizeof(*l->requests));
+		l->requests = arena_room(a, l->requests, l->count, &l->cap, 4, sizeof(*l->requests));
 		l->requests[l->count++] = begin(l->p, place, any);
 		return;
 	}
@@ -214,8 +212,7 @@ int fetch_probe(const struct fetch_source *sources, size_t count, const struct f
 			const struct request *r = p.requests[l->requests[k]];
 			l->reached |= r->reached;
 			const char *text = arena_printf(a, "'%s': %s", fetch_hosts_name(r->url, a), r->why);
-			if (!strlist_contains(&l->said, text))
-				strlist_ref(&l->said, a, text);
+			strlist_once(&l->said, a, text);
 		}
 		ret_why[i] = l->reached ? NULL : strlist_join(&l->said, a, "; ");
 	}

@@ -54,8 +54,7 @@ static int index_of_pip(const struct run *run, struct arena *a, const char **ret
 	AUTO_BUF struct buf out = {0}, AUTO_BUF errors = {0};
 	struct strlist argv = {0}, lines = {0};
 	struct proc_result result;
-	struct err none = {0};
-	if (pip_find(a, &argv, "", &none) < 0)
+	if (pip_find(a, &argv, "", ERR_IGNORED) < 0)
 		return 0;
 	strlist_split(&argv, a, "config list", " ");
 	struct proc_spec spec = {.argv = strlist_argv(&argv, a), .out = &out, .err = &errors, .max_output = 1 << 20};
@@ -118,8 +117,7 @@ static void add_tags(const char *file, struct arena *a, struct strlist *argv)
 {
 	struct wheel_name n;
 	struct strlist platforms = {0};
-	struct err ignored = {0};
-	if (wheel_name_parse(file, a, &n, &ignored) < 0 || strcmp(n.platform, "any") == 0)
+	if (wheel_name_parse(file, a, &n, ERR_IGNORED) < 0 || strcmp(n.platform, "any") == 0)
 		return;
 	strlist_split(&platforms, a, n.platform, ".");
 	for (size_t i = 0; i < platforms.count; i++)

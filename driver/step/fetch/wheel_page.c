@@ -50,13 +50,12 @@ static const char *resolve(const char *page, const char *link, const char *name,
 static bool read_file(const json_t *entry, const char *page, struct arena *a, struct wheel_listed *ret)
 {
 	AUTO_ARENA struct arena scratch = {0};
-	struct err ignored = {0};
 	struct wheel_name parts;
-	const char *name = json_string_value(json_object_get(entry, "filename"));
-	const char *link = json_string_value(json_object_get(entry, "url"));
-	const char *sha256 = json_string_value(json_object_get(json_object_get(entry, "hashes"), "sha256"));
+	const char *name = json_member(entry, "filename");
+	const char *link = json_member(entry, "url");
+	const char *sha256 = json_member(json_object_get(entry, "hashes"), "sha256");
 	json_int_t size = json_integer_value(json_object_get(entry, "size"));
-	if (!name || !link || strchr(name, '/') || wheel_name_parse(name, &scratch, &parts, &ignored) < 0)
+	if (!name || !link || strchr(name, '/') || wheel_name_parse(name, &scratch, &parts, ERR_IGNORED) < 0)
 		return false;
 	const char *url = resolve(page, link, name, a);
 	if (!url)
@@ -82,7 +81,7 @@ int wheel_page_parse(const char *text, size_t len, const char *url, struct arena
 	AUTO_JSON json_t *page = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
 	if (!page)
 		return bad(url, why.text, e);
-	const char *version = json_string_value(json_object_get(json_object_get(page, "meta"), "api-version"));
+	const char *version = json_member(json_object_get(page, "meta"), "api-version");
 	const json_t *files = json_object_get(page, "files");
 	if (!version || strncmp(version, "1.", 2) != 0)
 		return bad(url, "its api-version is not 1", e);

@@ -50,8 +50,8 @@ static int read_wheels(struct indexing *x, struct err *e)
 static void projects_of(const struct indexing *x, const struct index_sub *sub, struct strlist *ret)
 {
 	for (size_t i = 0; i < x->count; i++)
-		if (sub->has[i] && !strlist_contains(ret, x->wheels[i].project))
-			strlist_ref(ret, x->a, x->wheels[i].project);
+		if (sub->has[i])
+			strlist_once(ret, x->a, x->wheels[i].project);
 	strlist_sort(ret);
 }
 

@@ -110,8 +110,7 @@ char *index_project_json(const struct index_wheel *const *wheels, size_t count, 
 	json_t *files = json_array();
 	for (size_t i = 0; i < count; i++) {
 		json_array_append_new(files, file_json(wheels[i], url));
-		if (!strlist_contains(&versions, wheels[i]->version))
-			strlist_ref(&versions, a, wheels[i]->version);
+		strlist_once(&versions, a, wheels[i]->version);
 	}
 	strlist_sort(&versions);
 	return dump(json_pack("{s:{s:s}, s:s, s:o, s:o}", "meta", "api-version", API_VERSION, "name",

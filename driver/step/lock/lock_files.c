@@ -48,8 +48,7 @@ struct wanted_wheel {
 static bool is_wanted(const char *file, const struct wanted_wheel *w, struct arena *a, unsigned *ret_glibc)
 {
 	struct wheel_name n;
-	struct err ignored = {0};
-	if (wheel_name_parse(file, a, &n, &ignored) < 0)
+	if (wheel_name_parse(file, a, &n, ERR_IGNORED) < 0)
 		return false;
 	return strcmp(wheel_normalize(n.dist, a), wheel_normalize(w->name, a)) == 0 &&
 	       strcmp(n.version, w->version) == 0 && path_has_suffix(n.python, w->python) &&
@@ -111,7 +110,7 @@ static int bad(const char *url, struct err *e, const char *what, const char *com
 /* A size is a string of digits there. */
 static uint64_t size_of(const json_t *archive)
 {
-	const char *text = json_string_value(json_object_get(archive, "size"));
+	const char *text = json_member(archive, "size");
 	bool digits = text && *text && strlen(text) < 13 && !text[strspn(text, "0123456789")];
 	return digits ? strtoull(text, NULL, 10) : 0;
 }
@@ -120,9 +119,9 @@ static int read_component(const json_t *manifest, const char *url, const char *n
 			  struct arena *a, struct world_entry *ret, struct err *e)
 {
 	const json_t *component = json_object_get(manifest, name), *archive = json_object_get(component, platform);
-	const char *version = json_string_value(json_object_get(component, "version"));
-	const char *path = json_string_value(json_object_get(archive, "relative_path"));
-	const char *sha256 = json_string_value(json_object_get(archive, "sha256"));
+	const char *version = json_member(component, "version");
+	const char *path = json_member(archive, "relative_path");
+	const char *sha256 = json_member(archive, "sha256");
 	uint64_t size = size_of(archive);
 	if (!component)
 		return bad(url, e, "it has no", name);

@@ -2,10 +2,10 @@
 
 #include <curl/curl.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/path.h"
+#include "base/size.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/proc.h"
@@ -145,17 +145,16 @@ static const char *field(const char *text, const char *name, struct arena *a)
 static int read_release(struct making *m, const char *path, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
-	char sha256[DIGEST_HEX_LEN + 1], date[32];
+	char sha256[DIGEST_HEX_LEN + 1];
 	const struct world_lock *before = m->q->before;
 	const char *wanted = m->q->part->suite;
-	struct tm tm;
 	if (fs_read(TRUSTED, path, RELEASE_MAX, &text, e) < 0 || digest_file(path, sha256, e) < 0)
 		return -1;
 	const char *suite = field(buf_cstr(&text), "Suite", m->a), *codename = field(buf_cstr(&text), "Codename", m->a);
 	time_t at = curl_getdate(field(buf_cstr(&text), "Date", m->a), NULL);
 	if (at < 0)
 		return err_set(e, ERR_INTEGRITY, "the index of '%s' has no date", wanted);
-	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&at, &tm));
+	const char *date = size_utc(at, m->a);
 	if (strcmp(suite, wanted) != 0 && strcmp(codename, wanted) != 0)
 		return err_set(e, ERR_INTEGRITY, "the archive '%s' answers for '%s' with the suite '%s' (%s)",
 			       m->q->archive, wanted, suite, codename);
@@ -220,10 +219,9 @@ static void ask(const struct making *m, struct strlist *words)
 {
 	const struct world_part *p = m->q->part, *base = m->q->base;
 	strlist_split(words, m->a, "install -q=1 -y --print-uris --", " ");
-	for (unsigned i = 0; i < p->packages_count; i++)
-		strlist_ref(words, m->a, p->packages[i]);
-	for (unsigned i = 0; base && i < base->packages_count; i++)
-		strlist_ref(words, m->a, base->packages[i]);
+	strlist_refs(words, m->a, p->packages, p->packages_count);
+	if (base)
+		strlist_refs(words, m->a, base->packages, base->packages_count);
 	if (base || strcmp(p->kind, "base") == 0)
 		strlist_addf(words, m->a, "?or(?exact-name(%s),?and(?essential,?not(?exact-name(apt))))",
 			     p->packages[0]);

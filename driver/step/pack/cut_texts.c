@@ -1,9 +1,9 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/path.h"
+#include "base/size.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "step/pack/cut_parts.h"
@@ -146,16 +146,11 @@ static json_t *components(const struct slimming *s, const struct making *m)
 
 char *slim_bill(const struct slimming *s, const struct making *m)
 {
-	char when[32];
-	time_t epoch = (time_t)s->epoch;
-	struct tm tm;
-	gmtime_r(&epoch, &tm);
-	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	AUTO_JSON json_t *doc =
-		json_pack("{s:s, s:s, s:i, s:{s:s, s:{s:[{s:s, s:s}]}, s:{s:s, s:s, s:s}}, s:o}", "bomFormat",
-			  "CycloneDX", "specVersion", "1.6", "version", 1, "metadata", "timestamp", when, "tools",
-			  "components", "type", "application", "name", s->q->generator, "component", "type", "library",
-			  "name", s->name.dist, "version", m->name.version, "components", components(s, m));
+	AUTO_JSON json_t *doc = json_pack(
+		"{s:s, s:s, s:i, s:{s:s, s:{s:[{s:s, s:s}]}, s:{s:s, s:s, s:s}}, s:o}", "bomFormat", "CycloneDX",
+		"specVersion", "1.6", "version", 1, "metadata", "timestamp", size_utc((int64_t)s->epoch, s->a), "tools",
+		"components", "type", "application", "name", s->q->generator, "component", "type", "library", "name",
+		s->name.dist, "version", m->name.version, "components", components(s, m));
 	char *text = json_dumps(doc, JSON_INDENT(1));
 	if (!text)
 		abort();

@@ -41,8 +41,7 @@ static int read_record(struct slimming *s, struct err *e)
 	if (slim_read(s, name, &text, e) < 0 ||
 	    wheel_record_parse(buf_cstr(&text), text.len, name, s->a, &s->rows, &s->rows_count, e) < 0)
 		return -1;
-	if (s->rows_count)
-		qsort(s->rows, s->rows_count, sizeof(*s->rows), by_path);
+	array_sort(s->rows, s->rows_count, sizeof(*s->rows), by_path);
 	return 0;
 }
 
@@ -159,8 +158,7 @@ static int extract_all(struct slimming *s, struct err *e)
 		if (is_library(zip_at(s->zip, i)->name) && zip_at(s->zip, i)->size &&
 		    (s->q->nvidia || !is_nvidia(zip_at(s->zip, i)->name)))
 			s->libraries[s->libraries_count++].entry = zip_at(s->zip, i);
-	if (s->libraries_count)
-		qsort(s->libraries, s->libraries_count, sizeof(*s->libraries), by_size);
+	array_sort(s->libraries, s->libraries_count, sizeof(*s->libraries), by_size);
 	for (size_t i = 0; i < s->libraries_count; i++)
 		s->libraries[i].path = arena_printf(s->a, "%s/%zu", s->dir, i);
 	pthread_mutex_init(&x.lock, NULL);
@@ -273,8 +271,7 @@ static int check_runs(const struct slimming *s, const struct making *m, struct e
 				const struct fatbin_count *n =
 					k < c->kept_count ? &c->kept[k] : &c->dropped[k - c->kept_count];
 				const char *name = fatbin_name(n, m->a);
-				if (!strlist_contains(&have, name))
-					strlist_ref(&have, m->a, name);
+				strlist_once(&have, m->a, name);
 			}
 		strlist_sort(&have);
 		err_set(e, ERR_POLICY, "nothing in '%s' runs on sm%u", path_base(s->q->wheel),
@@ -375,7 +372,6 @@ int slim_wheel(const struct slim_request *q, const struct run *run, struct arena
 	       bool *ret_any, struct err *e)
 {
 	struct slimming s = {.q = q, .run = run, .a = a, .threads = q->threads ? q->threads : machine_processors()};
-	struct err ignored = {0};
 	char *dir;
 	if (check_request(&s, e) < 0 || zip_open(q->wheel, a, &s.zip, e) < 0)
 		return -1;
@@ -390,7 +386,7 @@ int slim_wheel(const struct slim_request *q, const struct run *run, struct arena
 		rc = make_all(&s, ret, e);
 	log_status_end(run->log);
 	zip_close(s.zip);
-	if (fs_remove(TRUSTED, dir, rc < 0 ? &ignored : e) < 0)
+	if (fs_remove(TRUSTED, dir, rc < 0 ? ERR_IGNORED : e) < 0)
 		rc = -1;
 	*ret_any = s.any;
 	return rc;

@@ -27,12 +27,11 @@ int earlier_keep(const struct earlier_request *q, const struct run *run, struct 
 {
 	static const char *const endings[] = {"html", "json"}; /* the record last: it says that there is something */
 	AUTO_JSON json_t *record = NULL;
-	struct err ignored = {0};
 	const char *path = file_of(q, NULL, "json", a);
-	if (!fs_exists(TRUSTED, path) || json_read(TRUSTED, path, &record, &ignored) < 0)
+	if (!fs_exists(TRUSTED, path) || json_read(TRUSTED, path, &record, ERR_IGNORED) < 0)
 		return 0;
-	const char *release = json_string_value(json_object_get(record, "release"));
-	const char *wheel = json_string_value(json_object_get(record, "wheel"));
+	const char *release = json_member(record, "release");
+	const char *wheel = json_member(record, "wheel");
 	if (!release || strcmp(release, q->release) == 0 || !is_file_name(release))
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(endings); i++) {

@@ -70,12 +70,6 @@ static int write_headers(const char *path, const struct wheel_headers *h, struct
 	return fs_write(TRUSTED, path, b.data, b.len, 0644, e);
 }
 
-static void add_unique(struct strlist *l, struct arena *a, const char *tag)
-{
-	if (!strlist_contains(l, tag))
-		strlist_ref(l, a, tag);
-}
-
 /* Python and ABI tags as the build back end wrote them: "Tag: cp313-cp313-linux_x86_64". */
 static int read_tags(struct packing *p, const struct wheel_headers *wheel, const char *path, struct err *e)
 {
@@ -86,8 +80,8 @@ static int read_tags(struct packing *p, const struct wheel_headers *wheel, const
 		char *rest = arena_strdup(p->a, tag), *python_tag = strsep(&rest, "-"), *abi_tag = strsep(&rest, "-");
 		if (!abi_tag || !rest || strchr(rest, '-'))
 			return err_set(e, ERR_INTEGRITY, "'%s': the tag '%s' does not have three parts", path, tag);
-		add_unique(&python, p->a, python_tag);
-		add_unique(&abi, p->a, abi_tag);
+		strlist_once(&python, p->a, python_tag);
+		strlist_once(&abi, p->a, abi_tag);
 	}
 	if (!python.count)
 		return err_set(e, ERR_INTEGRITY, "'%s' has no Tag line", path);

@@ -31,8 +31,8 @@ static void add_dependencies(json_t *list, const char *kind, const json_t *items
 	const json_t *item;
 	json_array_foreach(items, i, item)
 	{
-		const char *name = json_string_value(json_object_get(item, name_key));
-		const char *sha256 = json_string_value(json_object_get(item, "sha256"));
+		const char *name = json_member(item, name_key);
+		const char *sha256 = json_member(item, "sha256");
 		if (name && sha256)
 			add_dependency(list, kind, name, sha256);
 	}
@@ -43,9 +43,9 @@ static json_t *dependencies(const json_t *record)
 	static const char digest_mark[] = "sha256:";
 	const json_t *inputs = json_object_get(record, "inputs"), *root = json_object_get(inputs, "root");
 	const json_t *torch = json_object_get(inputs, "torch");
-	const char *identity = json_string_value(json_object_get(torch, "identity"));
-	const char *root_id = json_string_value(json_object_get(root, "id"));
-	const char *fingerprint = json_string_value(json_object_get(root, "fingerprint"));
+	const char *identity = json_member(torch, "identity");
+	const char *root_id = json_member(root, "id");
+	const char *fingerprint = json_member(root, "fingerprint");
 	json_t *list = json_array();
 	add_dependencies(list,
 			 json_object_get(record, "taken")  ? "installed package"
@@ -79,10 +79,8 @@ int provenance_statement(const json_t *record, json_t **ret, struct err *e)
 	static const char *const external[] = {"variant", "release", "taken", "slim", "metadata_rev", NULL};
 	static const char *const internal[] = {"compile_key", "pack_key", "output_key", "isa", "tag", "notes", NULL};
 	static const char *const environment[] = {"toolchain", "python", "sandbox", NULL};
-	const char *wheel = json_string_value(json_object_get(record, "wheel")),
-		   *sha256 = json_string_value(json_object_get(record, "sha256")),
-		   *key = json_string_value(json_object_get(record, "output_key")),
-		   *generator = json_string_value(json_object_get(record, "generator"));
+	const char *wheel = json_member(record, "wheel"), *sha256 = json_member(record, "sha256"),
+		   *key = json_member(record, "output_key"), *generator = json_member(record, "generator");
 	if (!wheel || !sha256 || !digest_valid_hex(sha256) || !key)
 		return err_set(e, ERR_INTEGRITY, "the record of the build lacks wheel, digest or key");
 	json_t *parameters = subset(record, internal);
@@ -146,8 +144,7 @@ static int make_envelope(const char *payload, size_t len, const struct sign_key 
 static int write_if_other(const char *path, const char *text, struct err *e)
 {
 	AUTO_BUF struct buf have = {0};
-	struct err ignored = {0};
-	if (fs_exists(TRUSTED, path) && fs_read(TRUSTED, path, STATEMENT_MAX, &have, &ignored) == 0 &&
+	if (fs_exists(TRUSTED, path) && fs_read(TRUSTED, path, STATEMENT_MAX, &have, ERR_IGNORED) == 0 &&
 	    strcmp(buf_cstr(&have), text) == 0)
 		return 0;
 	return fs_write(TRUSTED, path, text, strlen(text), 0644, e);
@@ -156,12 +153,11 @@ static int write_if_other(const char *path, const char *text, struct err *e)
 static int drop_stale(const char *path, const char *statement, struct arena *a, struct err *e)
 {
 	AUTO_JSON json_t *envelope = NULL;
-	struct err ignored = {0};
 	if (!fs_exists(TRUSTED, path))
 		return 0;
 	const char *want = to_base64(statement, strlen(statement), a), *have = NULL;
-	if (json_read(TRUSTED, path, &envelope, &ignored) == 0)
-		have = json_string_value(json_object_get(envelope, "payload"));
+	if (json_read(TRUSTED, path, &envelope, ERR_IGNORED) == 0)
+		have = json_member(envelope, "payload");
 	if (have && strcmp(have, want) == 0)
 		return 0;
 	return unlink(path) < 0 ? err_errno(e, ERR_SYSTEM, "cannot remove '%s', which is about another wheel", path)
@@ -204,8 +200,7 @@ static int malformed(const struct envelope *v, struct err *e, const char *what)
 
 static int open_envelope(const json_t *j, struct envelope *v, struct arena *a, struct err *e)
 {
-	const char *type = json_string_value(json_object_get(j, "payloadType")),
-		   *payload = json_string_value(json_object_get(j, "payload"));
+	const char *type = json_member(j, "payloadType"), *payload = json_member(j, "payload");
 	v->signatures = json_object_get(j, "signatures");
 	if (!type || strcmp(type, PAYLOAD_TYPE) != 0)
 		return malformed(v, e, "its payload type is not " PAYLOAD_TYPE);
@@ -226,8 +221,7 @@ static int check_signature(const struct envelope *v, const struct sign_key *key,
 	encode_signed(&text, (const char *)v->payload, v->payload_len);
 	json_array_foreach(v->signatures, i, s)
 	{
-		const char *id = json_string_value(json_object_get(s, "keyid")),
-			   *sig = json_string_value(json_object_get(s, "sig"));
+		const char *id = json_member(s, "keyid"), *sig = json_member(s, "sig");
 		unsigned char *signature;
 		size_t len;
 		if (sig && from_base64(sig, a, &signature, &len) &&
@@ -250,11 +244,10 @@ static int check_statement(const struct envelope *v, const json_t *statement, st
 {
 	const json_t *subjects = json_object_get(statement, "subject"), *subject = json_array_get(subjects, 0);
 	const json_t *build = json_object_get(json_object_get(statement, "predicate"), "buildDefinition");
-	const char *type = json_string_value(json_object_get(statement, "_type")),
-		   *predicate = json_string_value(json_object_get(statement, "predicateType")),
-		   *made = json_string_value(json_object_get(build, "buildType"));
-	if (!type || strcmp(type, STATEMENT_TYPE) != 0 || !json_string_value(json_object_get(subject, "name")) ||
-	    !json_string_value(json_object_get(json_object_get(subject, "digest"), "sha256")))
+	const char *type = json_member(statement, "_type"), *predicate = json_member(statement, "predicateType"),
+		   *made = json_member(build, "buildType");
+	if (!type || strcmp(type, STATEMENT_TYPE) != 0 || !json_member(subject, "name") ||
+	    !json_member(json_object_get(subject, "digest"), "sha256"))
 		return malformed(v, e, "its payload is not an in-toto statement about a file");
 	if (json_array_size(subjects) != 1)
 		return malformed(v, e, "its statement is about several files");
@@ -291,8 +284,8 @@ static int check_subject(const struct envelope *v, const char *wheel, struct err
 	if (check_statement(v, statement, e) < 0)
 		return -1;
 	const json_t *subject = json_array_get(json_object_get(statement, "subject"), 0);
-	const char *name = json_string_value(json_object_get(subject, "name"));
-	const char *sha256 = json_string_value(json_object_get(json_object_get(subject, "digest"), "sha256"));
+	const char *name = json_member(subject, "name");
+	const char *sha256 = json_member(json_object_get(subject, "digest"), "sha256");
 	if (digest_file(wheel, have, e) < 0)
 		return -1;
 	if (strcmp(sha256, have) != 0 || strcmp(name, path_base(wheel)) != 0)

@@ -2,9 +2,9 @@
 
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #include "base/path.h"
+#include "base/size.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
@@ -77,8 +77,8 @@ static json_t *license_names(const char *text, struct arena *a)
 		while (len && strchr(" \t", name[len - 1]))
 			len--;
 		name = arena_strndup(a, name, len);
-		if (*name && !strlist_contains(&names, name))
-			strlist_ref(&names, a, name);
+		if (*name)
+			strlist_once(&names, a, name);
 	}
 	strlist_sort(&names);
 	json_t *out = json_array();
@@ -280,25 +280,15 @@ static void add_torch(struct bill *b)
 	add_component(b, c, url);
 }
 
-static const char *timestamp(uint64_t epoch, struct arena *a)
-{
-	time_t t = (time_t)epoch;
-	struct tm tm;
-	gmtime_r(&t, &tm);
-	char text[32];
-	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	return arena_strdup(a, text);
-}
-
 static json_t *document(struct bill *b)
 {
 	const struct sbom_request *q = b->q;
 	const char *url = arena_printf(b->a, "pkg:pypi/%s@%s", escape(q->distribution, b->a), escape(q->version, b->a));
 	const char *space = strchr(q->generator, ' '), *tool = part_before(q->generator, ' ', b->a);
 	json_t *metadata = json_pack("{s:s, s:{s:[{s:s, s:s, s:s}]}, s:{s:s, s:s, s:s, s:s, s:s}}", "timestamp",
-				     timestamp(q->epoch, b->a), "tools", "components", "type", "application", "name",
-				     tool, "version", space ? space + 1 : "", "component", "type", "library", "bom-ref",
-				     url, "name", q->distribution, "version", q->version, "purl", url);
+				     size_utc((int64_t)q->epoch, b->a), "tools", "components", "type", "application",
+				     "name", tool, "version", space ? space + 1 : "", "component", "type", "library",
+				     "bom-ref", url, "name", q->distribution, "version", q->version, "purl", url);
 	return json_pack("{s:s, s:s, s:i, s:o, s:O, s:[{s:s, s:O}]}", "bomFormat", "CycloneDX", "specVersion", "1.6",
 			 "version", 1, "metadata", metadata, "components", b->components, "dependencies", "ref", url,
 			 "dependsOn", b->refs);

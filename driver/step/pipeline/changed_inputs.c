@@ -21,13 +21,12 @@ static void from_trees(struct store *s, const struct plan *p, struct arena *a, s
 {
 	struct build_tree *trees;
 	size_t count;
-	struct err ignored = {0};
-	if (build_tree_list(path_join(a, store_dir(s), "build"), a, &trees, &count, &ignored) < 0)
+	if (build_tree_list(path_join(a, store_dir(s), "build"), a, &trees, &count, ERR_IGNORED) < 0)
 		return;
 	for (size_t i = 0; i < count; i++) {
 		AUTO_BUF struct buf text = {0};
 		if (strcmp(trees[i].variant, p->variant) != 0 || strcmp(trees[i].key, p->compile_key) == 0 ||
-		    fs_read(trees[i].dir, "src.ok", UINT64_C(1) << 20, &text, &ignored) < 0)
+		    fs_read(trees[i].dir, "src.ok", UINT64_C(1) << 20, &text, ERR_IGNORED) < 0)
 			continue;
 		*ret = (struct earlier){.text = arena_strdup(a, buf_cstr(&text)),
 					.used = trees[i].used / 1000000000,
@@ -40,16 +39,15 @@ static void from_wheels(struct store *s, const struct plan *p, struct arena *a, 
 {
 	struct store_object *objects;
 	size_t count;
-	struct err ignored = {0};
-	if (store_list(s, a, &objects, &count, &ignored) < 0)
+	if (store_list(s, a, &objects, &count, ERR_IGNORED) < 0)
 		return;
 	for (size_t i = 0; i < count; i++) {
 		AUTO_JSON json_t *record = NULL;
 		if (strcmp(objects[i].kind, STORE_WHEEL) != 0 || objects[i].used < ret->used ||
-		    json_read(TRUSTED, path_join(a, objects[i].path, "build.json"), &record, &ignored) < 0)
+		    json_read(TRUSTED, path_join(a, objects[i].path, "build.json"), &record, ERR_IGNORED) < 0)
 			continue;
-		const char *variant = json_string_value(json_object_get(record, "variant"));
-		const char *text = json_string_value(json_object_get(record, "compile_text"));
+		const char *variant = json_member(record, "variant");
+		const char *text = json_member(record, "compile_text");
 		if (variant && text && strcmp(variant, p->variant) == 0 && !(ret->text && strcmp(text, ret->text) == 0))
 			*ret = (struct earlier){.text = arena_strdup(a, text), .used = objects[i].used};
 	}

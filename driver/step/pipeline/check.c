@@ -107,9 +107,9 @@ static void restore_settings(const struct process_settings *s)
 static const char *torch_of(const struct checking *c, const struct pipeline_target *t)
 {
 	struct pipeline_target own = *t;
-	if (c->q->plan.torch || strcmp(t->variant.package, "pytorch") == 0)
+	if (c->q->plan.torch || package_is_torch(t->variant.package))
 		return c->q->plan.torch;
-	own.variant.package = "pytorch";
+	own.variant.package = PACKAGE_TORCH;
 	const struct pipeline_item *torch = pipeline_find(c->items, c->count, &own, 1);
 	return torch ? torch->wheel : NULL;
 }
@@ -193,7 +193,6 @@ int pipeline_check(const struct pipeline_request *q, const struct pipeline_item 
 	const char *parent = path_dir(a, store_dir(q->store));
 	size_t n = 0;
 	for (size_t i = 0; i < q->count; i++) {
-		struct err ignored = {0};
 		char *dir;
 		const struct pipeline_item *first = pipeline_find(items, count, &q->targets[i], q->plan.metadata_rev);
 		if (!first) /* it failed */
@@ -201,7 +200,7 @@ int pipeline_check(const struct pipeline_request *q, const struct pipeline_item 
 		if (fs_temp_dir(parent, "ptbuild-second-", a, &dir, e) < 0)
 			return -1;
 		int rc = check_one(&c, &q->targets[i], first, dir, &out[n++], e);
-		if (fs_remove(TRUSTED, dir, rc < 0 ? &ignored : e) < 0)
+		if (fs_remove(TRUSTED, dir, rc < 0 ? ERR_IGNORED : e) < 0)
 			rc = -1;
 		if (rc < 0)
 			return -1;

@@ -7,6 +7,7 @@
 #include "base/sys/machine.h"
 #include "cache/store.h"
 #include "step/fetch/archives.h"
+#include "step/fetch/fetch.h"
 
 #define NVCC_RULE "CUDA_COMPILER"
 
@@ -91,8 +92,7 @@ static const char *only_archive(const struct source_row *s, struct arena *a)
 	const char *archive = NULL;
 	for (unsigned i = 0; i < s->urls_count; i++) {
 		struct deb_place p;
-		struct err none = {0};
-		if (strncmp(s->urls[i], "deb:", 4) != 0 || deb_place_parse(s->urls[i] + 4, a, &p, &none) < 0)
+		if (strncmp(s->urls[i], "deb:", 4) != 0 || deb_place_parse(s->urls[i] + 4, a, &p, ERR_IGNORED) < 0)
 			return NULL;
 		archive = p.archive;
 	}
@@ -102,17 +102,13 @@ static const char *only_archive(const struct source_row *s, struct arena *a)
 void cost_sources(struct store *s, const struct package_row *row, struct arena *a, struct cost_downloads *d)
 {
 	for (unsigned i = 0; i < row->sources_count; i++) {
-		const char *dir = NULL;
-		struct err ignored = {0};
-		if (s && store_find(s, STORE_SOURCE, row->sources[i].sha256, a, &dir, &ignored) < 0)
-			dir = NULL;
-		if (dir)
+		if (fetch_has(s, row->sources[i].sha256))
 			continue;
 		d->sources += row->sources[i].bytes;
 		d->of_unknown += !row->sources[i].bytes;
 		const char *archive = only_archive(&row->sources[i], a);
-		if (archive && !strlist_contains(&d->archives, archive))
-			strlist_ref(&d->archives, a, archive);
+		if (archive)
+			strlist_once(&d->archives, a, archive);
 	}
 }
 

@@ -85,8 +85,7 @@ static double class_of(const struct weights *w, const char *rule)
 
 static void add(struct estimate *x, const char *path, const char *rule)
 {
-	if (x->count == x->cap)
-		x->commands = arena_grow(x->arena, x->commands, &x->cap, 1024, sizeof(*x->commands));
+	x->commands = arena_room(x->arena, x->commands, x->count, &x->cap, 1024, sizeof(*x->commands));
 	const double seconds = weights_find(x->weights, path);
 	x->commands[x->count++] = (struct command){.path = arena_strdup(x->arena, path),
 						   .kind = strstr(rule, "CUDA") || strstr(path, ".cu.") ? DEVICE

@@ -6,8 +6,6 @@
 #include "base/sys/fs.h"
 #include "core/plan/series.h"
 #include "core/root/sandbox_walls.h"
-#include "step/compile/build.h"
-#include "step/fetch/fetch.h"
 #include "step/pipeline/compiled.h"
 #include "step/source/patch.h"
 #include "step/source/unpack.h"
@@ -30,25 +28,14 @@ static void step_end(struct make *m, bool grew)
 		watch_end(m->watch, grew);
 }
 
-int make_fetch(struct make *m, const char ***ret, struct err *e)
+int make_fetch(struct make *m, struct fetch_source **ret, struct err *e)
 {
 	const struct package_row *row = m->plan->package_row;
-	struct fetch_source *sources = arena_array(m->arena, row->sources_count, sizeof(*sources));
-	struct fetch_options o = {.offline = m->q->offline, .mirrors = m->q->mirrors};
-	struct fetch_stats stats;
-	for (unsigned i = 0; i < row->sources_count; i++) {
-		sources[i].name = row->sources[i].name;
-		sources[i].sha256 = row->sources[i].sha256;
-		for (unsigned k = 0; k < row->sources[i].urls_count; k++)
-			strlist_add(&sources[i].urls, m->arena, row->sources[i].urls[k]);
-	}
-	if (fetch_all(m->q->store, sources, row->sources_count, &o, m->run, m->arena, &stats, e) < 0)
-		return -1;
-	const char **paths = arena_array(m->arena, row->sources_count, sizeof(*paths));
+	const struct fetch_options o = {.offline = m->q->offline, .mirrors = m->q->mirrors};
+	*ret = arena_array(m->arena, row->sources_count, sizeof(**ret));
 	for (unsigned i = 0; i < row->sources_count; i++)
-		paths[i] = sources[i].path;
-	*ret = paths;
-	return 0;
+		(*ret)[i] = fetch_source_of(&row->sources[i], m->arena);
+	return fetch_all(m->q->store, *ret, row->sources_count, &o, m->run, m->arena, NULL, e);
 }
 
 /* Patches that come inside a source (a distribution's series), then ours. */
@@ -58,8 +45,7 @@ static int apply_patches(const struct make *m, const char *src, struct err *e)
 	if (*row->series) {
 		struct strlist skip = {0}, names = {0};
 		const char *series = path_join(m->arena, src, row->series);
-		for (unsigned i = 0; i < row->skip_patches_count; i++)
-			strlist_add(&skip, m->arena, row->skip_patches[i]);
+		strlist_refs(&skip, m->arena, row->skip_patches, row->skip_patches_count);
 		if (series_read(series, &skip, m->arena, &names, e) < 0)
 			return -1;
 		for (size_t i = 0; i < names.count; i++) {
@@ -76,7 +62,7 @@ static int apply_patches(const struct make *m, const char *src, struct err *e)
 	return 0;
 }
 
-static int unpack_sources(const struct make *m, const char *const *paths, const char *src, struct err *e)
+static int unpack_sources(const struct make *m, const struct fetch_source *sources, const char *src, struct err *e)
 {
 	const struct package_row *row = m->plan->package_row;
 	for (unsigned i = 0; i < row->sources_count; i++) {
@@ -84,7 +70,7 @@ static int unpack_sources(const struct make *m, const char *const *paths, const 
 		struct tar_limits limits = {.max_bytes = s->max_unpacked};
 		const char *into = *s->into ? path_join(m->arena, src, s->into) : src;
 		log_status(m->run->log, "%s: unpack %s", m->plan->package, s->name);
-		if (unpack_archive(paths[i], into, !s->keep_top, &limits, m->run, e) < 0)
+		if (unpack_archive(sources[i].path, into, !s->keep_top, &limits, m->run, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -92,10 +78,11 @@ static int unpack_sources(const struct make *m, const char *const *paths, const 
 
 int make_source(struct make *m, const char *src, struct err *e)
 {
-	const char **paths;
-	int rc = make_fetch(m, &paths, e) < 0 || unpack_sources(m, paths, src, e) < 0 || apply_patches(m, src, e) < 0
-			 ? -1
-			 : 0;
+	struct fetch_source *sources;
+	int rc =
+		make_fetch(m, &sources, e) < 0 || unpack_sources(m, sources, src, e) < 0 || apply_patches(m, src, e) < 0
+			? -1
+			: 0;
 	log_status_end(m->run->log);
 	return rc;
 }
@@ -137,9 +124,9 @@ static struct build_request build_request(const struct make *m)
 static int make_tree(struct make *m, struct err *e)
 {
 	const char *src = path_join(m->arena, m->build_dir, "src");
-	const char **paths;
+	struct fetch_source *sources;
 	step_begin(m, "fetch");
-	if (make_fetch(m, &paths, e) < 0)
+	if (make_fetch(m, &sources, e) < 0)
 		return -1;
 	step_end(m, false);
 	if (build_mend(m->build_dir, m->run, e) < 0)
@@ -147,7 +134,7 @@ static int make_tree(struct make *m, struct err *e)
 	if (fs_exists(m->build_dir, MARKER))
 		return 0;
 	step_begin(m, "unpack");
-	if (fs_remove(m->build_dir, "src", e) < 0 || unpack_sources(m, paths, src, e) < 0)
+	if (fs_remove(m->build_dir, "src", e) < 0 || unpack_sources(m, sources, src, e) < 0)
 		return -1;
 	step_end(m, true);
 	step_begin(m, "patch");
@@ -186,7 +173,7 @@ static int make_python(struct make *m, struct err *e)
 
 static const char *libs_dir(const struct plan *p, struct arena *a)
 {
-	return strcmp(p->package, "pytorch") == 0 ? "torch/lib" : arena_printf(a, "%s.libs", p->distribution);
+	return package_is_torch(p->package) ? "torch/lib" : arena_printf(a, "%s.libs", p->distribution);
 }
 
 void add_build_paths(const struct make *m, struct strlist *ret)

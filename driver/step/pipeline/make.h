@@ -2,6 +2,7 @@
 #pragma once
 #include "core/plan/cuda_libraries.h"
 #include "step/compile/build.h"
+#include "step/fetch/fetch.h"
 #include "step/pack/pack.h"
 #include "step/pipeline/pipeline.h"
 #include "step/pipeline/progress.h"
@@ -57,8 +58,8 @@ struct make {
 int make_run(struct make *m, struct err *e) MUST_CHECK;
 /* make_wheel: the end of that, from a prepared tree on: Python environment, build to verify. */
 int make_wheel(struct make *m, struct err *e) MUST_CHECK;
-/* make_fetch: the sources into the store, and their paths. */
-int make_fetch(struct make *m, const char ***ret, struct err *e) MUST_CHECK;
+/* make_fetch: the sources into the store. */
+int make_fetch(struct make *m, struct fetch_source **ret, struct err *e) MUST_CHECK;
 /* make_source: fetches the sources, and unpacks and patches them below `src`, which must not exist.
  * Of the plan only package, package_row and patches count. */
 int make_source(struct make *m, const char *src, struct err *e) MUST_CHECK;

@@ -104,8 +104,7 @@ static int read_requires(const char *wheel, struct arena *a, struct strlist *ret
 	if (wheel_name_parse(wheel, a, &n, e) < 0 || zip_open(wheel, a, &z, e) < 0)
 		return -1;
 	const char *info = "";
-	struct err none = {0};
-	(void)!wheel_zip_dist_info(z, a, &info, &none);
+	(void)!wheel_zip_dist_info(z, a, &info, ERR_IGNORED);
 	const struct zip_entry *metadata = zip_find(z, path_join(a, info, "METADATA"));
 	int rc = metadata ? zip_read(z, metadata, METADATA_MAX, &text, e)
 			  : err_set(e, ERR_INTEGRITY, "'%s' has no METADATA", path_base(wheel));
@@ -122,8 +121,7 @@ static json_t *have(const struct pair_request *b, struct arena *a)
 	json_t *all = json_object();
 	for (size_t i = 0; i < b->beside.count; i++) {
 		struct wheel_name n;
-		struct err none = {0};
-		if (wheel_name_parse(b->beside.items[i], a, &n, &none) == 0)
+		if (wheel_name_parse(b->beside.items[i], a, &n, ERR_IGNORED) == 0)
 			json_object_set_new(all, wheel_normalize(n.dist, a), json_string(n.version));
 	}
 	return all;
@@ -170,10 +168,9 @@ static int fetch_pin(const struct pair_request *b, const char *pin, const struct
 {
 	struct wheel_page page;
 	struct world_entry entry;
-	struct err none = {0};
 	if (wheel_list(b->q->store, pin, b->fetch, run, a, &page, e) < 0)
 		return -1;
-	if (lock_wheel(pin, b->platform, page.files, page.count, a, &entry, &none) < 0 &&
+	if (lock_wheel(pin, b->platform, page.files, page.count, a, &entry, ERR_IGNORED) < 0 &&
 	    lock_wheel_for(pin, torch->python, torch->abi, b->platform, page.files, page.count, a, &entry, e) < 0)
 		return -1;
 	return fetch_entry(b, &entry, run, a, ret, e);

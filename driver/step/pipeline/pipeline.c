@@ -41,11 +41,6 @@ struct pipeline {
 	size_t count, cap;
 };
 
-static bool is_torch(const struct variant *v)
-{
-	return strcmp(v->package, "pytorch") == 0;
-}
-
 static int resolve(struct pipeline *l, const struct pipeline_target *t, const struct torch_source *torch, unsigned rev,
 		   const struct plan **ret, struct err *e)
 {
@@ -109,13 +104,6 @@ static int find_toolchain(struct pipeline *l, struct err *e)
 	return 0;
 }
 
-static int read_machine(struct pipeline *l, bool gpus, struct err *e)
-{
-	if (hardware_facts_load(l->q->profiles_dir, l->arena, &l->facts, e) < 0)
-		return -1;
-	return hardware_read(l->facts, gpus, l->run, l->arena, &l->machine, e);
-}
-
 /* What the build takes; of a shard, its part. */
 static void announce_cost(const struct pipeline *l, const struct plan *p)
 {
@@ -171,8 +159,8 @@ static int export_item(struct pipeline *l, struct pipeline_item *it, struct err 
 	if (store_check_wheel(it->object, it->plan->output_key, e) < 0 ||
 	    json_read(TRUSTED, path_join(l->arena, it->object, STORE_RECORD), &it->record, e) < 0)
 		return -1;
-	const char *wheel = json_string_value(json_object_get(it->record, "wheel"));
-	const char *sha256 = json_string_value(json_object_get(it->record, "sha256"));
+	const char *wheel = json_member(it->record, "wheel");
+	const char *sha256 = json_member(it->record, "sha256");
 	const struct earlier_request earlier = {l->q->out_dir, it->plan->variant, it->plan->release, wheel};
 	if (earlier_keep(&earlier, l->run, l->arena, e) < 0 ||
 	    publish_export(it->object, wheel, sha256, it->plan->metadata_rev, it->plan->variant, l->q->out_dir,
@@ -243,13 +231,9 @@ static int make_in(struct pipeline *l, struct pipeline_item *it, const struct to
 			return err_wrap(e, "what this shard compiled is not kept");
 		return 0;
 	}
-	if (rc == 0)
-		rc = write_record(&m, e);
-	if (rc == 0)
-		rc = fs_copy(m.build_dir, "log/build.log", path_join(l->arena, m.stage, "build.log"), e);
-	if (rc == 0)
-		rc = store_publish(store, STORE_WHEEL, it->plan->output_key, m.stage, l->arena, &it->object, e);
-	if (rc < 0) {
+	if (rc < 0 || write_record(&m, e) < 0 ||
+	    fs_copy(m.build_dir, "log/build.log", path_join(l->arena, m.stage, "build.log"), e) < 0 ||
+	    store_publish(store, STORE_WHEEL, it->plan->output_key, m.stage, l->arena, &it->object, e) < 0) {
 		log_status_end(l->run->log);
 		store_drop_stage(store, m.stage);
 		return -1;
@@ -425,7 +409,7 @@ static int find_torch(struct pipeline *l, const struct pipeline_target *t, struc
 	if (l->q->plan.torch)
 		return torch_from_wheel(l->q->plan.torch, t->variant.python, l->arena, ret, e);
 	struct pipeline_target own = *t;
-	own.variant.package = "pytorch";
+	own.variant.package = PACKAGE_TORCH;
 	const struct pipeline_item *have = pipeline_find(l->items, l->count, &own, 1);
 	const struct pipeline_failure *failed = have ? NULL : failed_already(l, &own);
 	if (failed) {
@@ -479,7 +463,7 @@ static int obtain_all(struct pipeline *l, struct err *e)
 	for (int pass = 0; pass < 2; pass++) { /* torch first: the others are built against it */
 		for (size_t i = 0; i < l->q->count; i++) {
 			const struct pipeline_target *t = &l->q->targets[i];
-			if (is_torch(&t->variant) != (pass == 0) ||
+			if (package_is_torch(t->variant.package) != (pass == 0) ||
 			    pipeline_find(l->items, l->count, t, l->q->plan.metadata_rev))
 				continue;
 			if (obtain_one(l, t, pass == 1, e) < 0 && record_failure(l, t, e) < 0)
@@ -497,7 +481,7 @@ static int look_at(struct pipeline *l, const struct pipeline_target *t, const st
 	AUTO_LOCK struct lock key = LOCK_NONE;
 	const struct plan *p;
 	const char *object = NULL;
-	bool known = torch || is_torch(&t->variant);
+	bool known = torch || package_is_torch(t->variant.package);
 	if (resolve(l, t, torch, rev, &p, e) < 0 || (known && look_up(l, p, &key, &object, e) < 0))
 		return -1;
 	bool have = object != NULL;
@@ -507,11 +491,11 @@ static int look_at(struct pipeline *l, const struct pipeline_target *t, const st
 	if (have)
 		return 0;
 	struct make m = {.q = l->q, .run = l->run, .arena = l->arena, .plan = p};
-	const char **paths;
+	struct fetch_source *sources;
 	if (be_ready(l, p, e) < 0)
 		return -1;
-	bool alone = l->q->count == 1 && (is_torch(&t->variant) || torch);
-	return alone ? 0 : make_fetch(&m, &paths, e);
+	bool alone = l->q->count == 1 && (package_is_torch(t->variant.package) || torch);
+	return alone ? 0 : make_fetch(&m, &sources, e);
 }
 
 /* Before the first of several wheels is begun, all that will be built are looked at: what the last one lacks must not
@@ -525,12 +509,12 @@ static int look_ahead(struct pipeline *l, struct err *e)
 		struct pipeline_target own = *t;
 		struct torch_source torch;
 		bool missing = false, known = l->q->plan.torch != NULL;
-		own.variant.package = "pytorch";
-		if ((is_torch(&t->variant) || !known) && look_at(l, &own, NULL, 1, &missing, e) < 0)
-			return is_torch(&t->variant)
+		own.variant.package = PACKAGE_TORCH;
+		if ((package_is_torch(t->variant.package) || !known) && look_at(l, &own, NULL, 1, &missing, e) < 0)
+			return package_is_torch(t->variant.package)
 				       ? -1
 				       : err_wrap(e, "the torch that %s is built against", t->variant.package);
-		if (is_torch(&t->variant))
+		if (package_is_torch(t->variant.package))
 			continue;
 		if (!missing && find_torch(l, t, &torch, e) < 0)
 			return -1;
@@ -548,36 +532,16 @@ static bool needs_cuda(const struct pipeline_request *q)
 	return false;
 }
 
-int pipeline_build(const struct pipeline_request *q, const struct run *run, struct arena *a, struct pipeline_item **ret,
-		   size_t *ret_count, struct err *e)
+static int build(struct pipeline *l, struct err *e)
 {
-	struct pipeline l = {
-		.q = q, .run = run, .arena = a, .cap = q->count * 2 + 1, .elsewhere = sandbox_elsewhere(q->kind)};
-	l.items = arena_array(a, l.cap, sizeof(*l.items));
-	l.torches.items = arena_array(a, l.cap, sizeof(*l.torches.items));
-	bool cuda = needs_cuda(q);
-	if (read_machine(&l, cuda, e) < 0)
+	const struct pipeline_request *q = l->q;
+	l->elsewhere = sandbox_elsewhere(q->kind);
+	l->torches.items = arena_array(l->arena, l->cap, sizeof(*l->torches.items));
+	const bool cuda = needs_cuda(q);
+	if (find_toolchain(l, e) < 0 || (cuda && try_sandbox(l, e) < 0) ||
+	    (cuda && toolkit_probe(q->tables, q->root, q->kind, q->cuda_home, l->run, l->arena, &l->toolkits, e) < 0))
 		return -1;
-	/* A bad key is found before an hour of building. */
-	if (q->options.sign_key && sign_load_private(q->options.sign_key, &l.key, e) < 0)
-		return err_wrap(e, "--sign-key");
-	int rc = find_toolchain(&l, e);
-	if (rc == 0 && cuda)
-		rc = try_sandbox(&l, e);
-	if (rc == 0 && cuda)
-		rc = toolkit_probe(q->tables, q->root, q->kind, q->cuda_home, run, a, &l.toolkits, e);
-	if (rc == 0)
-		rc = look_ahead(&l, e);
-	if (rc == 0)
-		rc = obtain_all(&l, e);
-	sign_key_free(l.key);
-	if (rc < 0) {
-		pipeline_free(l.items, l.count);
-		return -1;
-	}
-	*ret = l.items;
-	*ret_count = l.count;
-	return 0;
+	return look_ahead(l, e) < 0 ? -1 : obtain_all(l, e);
 }
 
 static int take(struct pipeline *l, struct err *e)
@@ -612,22 +576,41 @@ static int take(struct pipeline *l, struct err *e)
 	return -1;
 }
 
+/* What making and taking have in common. */
+static int run_it(struct pipeline *l, int (*work)(struct pipeline *l, struct err *e), struct pipeline_item **ret,
+		  size_t *ret_count, struct err *e)
+{
+	const struct pipeline_request *q = l->q;
+	l->items = arena_array(l->arena, l->cap, sizeof(*l->items));
+	if (hardware_facts_load(q->profiles_dir, l->arena, &l->facts, e) < 0 ||
+	    hardware_read(l->facts, needs_cuda(q), l->run, l->arena, &l->machine, e) < 0)
+		return -1;
+	/* A bad key is found before an hour of building. */
+	if (q->options.sign_key && sign_load_private(q->options.sign_key, &l->key, e) < 0)
+		return err_wrap(e, "--sign-key");
+	int rc = work(l, e);
+	sign_key_free(l->key);
+	if (rc < 0) {
+		pipeline_free(l->items, l->count);
+		return -1;
+	}
+	*ret = l->items;
+	*ret_count = l->count;
+	return 0;
+}
+
+int pipeline_build(const struct pipeline_request *q, const struct run *run, struct arena *a, struct pipeline_item **ret,
+		   size_t *ret_count, struct err *e)
+{
+	struct pipeline l = {.q = q, .run = run, .arena = a, .cap = q->count * 2 + 1};
+	return run_it(&l, build, ret, ret_count, e);
+}
+
 int pipeline_take(const struct pipeline_request *q, const struct run *run, struct arena *a, struct pipeline_item **ret,
 		  size_t *ret_count, struct err *e)
 {
 	struct pipeline l = {.q = q, .run = run, .arena = a, .cap = 1};
-	l.items = arena_array(a, l.cap, sizeof(*l.items));
-	if (read_machine(&l, false, e) < 0)
-		return -1;
-	if (q->options.sign_key && sign_load_private(q->options.sign_key, &l.key, e) < 0)
-		return err_wrap(e, "--sign-key");
-	int rc = take(&l, e);
-	sign_key_free(l.key);
-	if (rc < 0)
-		return -1;
-	*ret = l.items;
-	*ret_count = l.count;
-	return 0;
+	return run_it(&l, take, ret, ret_count, e);
 }
 
 const struct pipeline_item *pipeline_find(const struct pipeline_item *items, size_t count,

@@ -59,14 +59,8 @@ static size_t add_sources(struct store *store, const struct plan *p, struct aren
 	size_t n = 0;
 	for (unsigned i = 0; !p->taken && i < p->package_row->sources_count; i++) {
 		const struct source_row *row = &p->package_row->sources[i];
-		const char *dir = NULL;
-		struct err ignored = {0};
-		if (store && store_find(store, STORE_SOURCE, row->sha256, a, &dir, &ignored) == 0 && dir)
-			continue;
-		ret[n] = (struct fetch_source){.name = row->name, .sha256 = row->sha256};
-		for (unsigned k = 0; k < row->urls_count; k++)
-			strlist_ref(&ret[n].urls, a, row->urls[k]);
-		n++;
+		if (!fetch_has(store, row->sha256))
+			ret[n++] = fetch_source_of(row, a);
 	}
 	return n;
 }

@@ -19,9 +19,8 @@ static int find(struct store *store, const struct plan *p, struct arena *a, cons
 		return -1;
 	for (size_t i = 0; i < count; i++) {
 		AUTO_JSON json_t *record = NULL;
-		struct err ignored = {0};
 		if (strcmp(objects[i].kind, STORE_WHEEL) != 0 ||
-		    json_read(TRUSTED, path_join(a, objects[i].path, "build.json"), &record, &ignored) < 0 ||
+		    json_read(TRUSTED, path_join(a, objects[i].path, "build.json"), &record, ERR_IGNORED) < 0 ||
 		    strcmp(json_text(record, "pack_key"), p->pack_key) != 0 ||
 		    strcmp(json_text(record, "compile_key"), p->compile_key) != 0 ||
 		    !path_is_safe_relative(json_text(record, "wheel")))

@@ -9,11 +9,6 @@
 #include "step/pipeline/pipeline_world_files.h"
 #include "step/world/world_tree.h"
 
-int world_find(struct store *store, const struct world *w, struct arena *a, const char **ret, struct err *e)
-{
-	return store_world_find(store, w->key, a, ret, e);
-}
-
 /* Where it is, with the shared lock; else *ret NULL and none. Whoever makes it is waited for. */
 static int find_and_hold(const struct world_request *q, const char *key, const struct run *run, struct arena *a,
 			 const char **ret, struct lock *hold, struct err *e)

@@ -32,10 +32,6 @@ struct world_result {
 	struct lock use;
 };
 
-/* world_find: where the world's root is in the store (or a fallback store); *ret NULL: not made
- * yet. Takes no lock (store_world_hold), looks at none of its files, and changes nothing but the
- * time of the last use. */
-int world_find(struct store *store, const struct world *w, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 /* world_missing: bytes of the world's files that neither the store (NULL: there is none) nor a
  * fallback has, each file once, and how many more there are whose size is not known. Adds to
  * `archives` the Debian archives that they come from. */

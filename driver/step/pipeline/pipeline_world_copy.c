@@ -75,8 +75,7 @@ static int copy(const char *from, const char *part, const char *to, const struct
 		return -1;
 	if (run_check(run, e) == 0 && fs_sync_tree(part, e) == 0 && fs_rename(part, to, e) == 0)
 		return 0;
-	struct err ignored = {0};
-	if (fs_remove(TRUSTED, part, &ignored) < 0)
+	if (fs_remove(TRUSTED, part, ERR_IGNORED) < 0)
 		return err_hint(e, "remove the incomplete copy '%s'", part);
 	return -1;
 }

@@ -87,13 +87,6 @@ static int fetch(const struct world_request *q, struct wanted *files, const stru
 	return 0;
 }
 
-static bool has(struct store *s, const char *sha256, struct arena *a)
-{
-	const char *dir = NULL;
-	struct err ignored = {0};
-	return s && store_find(s, STORE_SOURCE, sha256, a, &dir, &ignored) == 0 && dir;
-}
-
 uint64_t world_missing(struct store *store, const struct world *w, struct arena *a, struct strlist *archives,
 		       unsigned *ret_unknown)
 {
@@ -106,9 +99,9 @@ uint64_t world_missing(struct store *store, const struct world *w, struct arena 
 			const size_t at = files.of[i][k];
 			const struct world_lock *l = &w->pieces[i].lock;
 			const struct world_entry *entry = &l->entries[k];
-			if (!seen[at] && !has(store, entry->sha256, a)) {
-				if (entry->kind == WORLD_DEB && !strlist_contains(archives, l->archive))
-					strlist_ref(archives, a, l->archive);
+			if (!seen[at] && !fetch_has(store, entry->sha256)) {
+				if (entry->kind == WORLD_DEB)
+					strlist_once(archives, a, l->archive);
 				bytes += entry->size;
 				*ret_unknown += !entry->size;
 			}
@@ -133,7 +126,7 @@ size_t world_places(struct store *store, const struct world *w, struct arena *a,
 	*ret = arena_array(a, files.count + 1, sizeof(**ret));
 	for (size_t i = 0; i < files.count; i++) {
 		const char *server = server_of(files.sources[i].urls.items[0], a);
-		if (strlist_contains(&servers, server) || has(store, files.sources[i].sha256, a))
+		if (strlist_contains(&servers, server) || fetch_has(store, files.sources[i].sha256))
 			continue;
 		(*ret)[servers.count] = files.sources[i];
 		strlist_ref(&servers, a, server);

@@ -80,15 +80,13 @@ static size_t list_made(const struct progress *p, struct arena *a, struct estima
 	size_t count = 0, cap = 0;
 	*ret = NULL;
 	for (size_t i = 0; i < p->dirs.count; i++) {
-		struct err ignored = {0};
 		struct ninja_log log;
 		const char *rel = path_join(a, p->dirs.items[i], ".ninja_log"), *top = p->q.build_dir;
-		if (ninja_log_read(top, rel, a, &log, &ignored) < 0)
+		if (ninja_log_read(top, rel, a, &log, ERR_IGNORED) < 0)
 			continue;
 		for (size_t k = 0; k < log.count; k++) {
 			const struct ninja_entry *n = &log.entries[k];
-			if (count == cap)
-				*ret = arena_grow(a, *ret, &cap, 1024, sizeof(**ret));
+			*ret = arena_room(a, *ret, count, &cap, 1024, sizeof(**ret));
 			(*ret)[count++] = (struct estimate_made){
 				watch_unit_name(top, path_join(a, top, p->dirs.items[i]), n->output, a),
 				(double)(n->end_ms - n->start_ms) / 1000};
@@ -102,20 +100,19 @@ static size_t list_made(const struct progress *p, struct arena *a, struct estima
 static void plan(struct progress *p)
 {
 	AUTO_ARENA struct arena a = {0};
-	struct err ignored = {0};
 	const char *top = p->q.build_dir;
 	const bool whole = fs_exists(top, "src/build/build.ninja"), first = !p->dirs.count;
 	p->dirs = (struct strlist){0};
 	if (whole)
 		strlist_ref(&p->dirs, p->arena, "src/build");
-	else if (ninja_log_dirs(top, "src/build", p->arena, &p->dirs, &ignored) < 0)
+	else if (ninja_log_dirs(top, "src/build", p->arena, &p->dirs, ERR_IGNORED) < 0)
 		return;
 	for (size_t k = 0; k < p->dirs.count; k++) {
 		const char *dir = path_join(&a, top, p->dirs.items[k]);
 		struct ninja_edge *edges;
 		size_t count;
 		if (ninja_build_read(top, path_join(&a, p->dirs.items[k], "build.ninja"), &a, &edges, &count,
-				     &ignored) < 0)
+				     ERR_IGNORED) < 0)
 			continue;
 		if (p->share.count)
 			count = keep_share(p, edges, count);

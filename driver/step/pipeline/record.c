@@ -1,7 +1,7 @@
 #include <string.h>
-#include <time.h>
 
 #include "base/path.h"
+#include "base/size.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
 #include "core/root/sandbox_walls.h"
@@ -69,8 +69,7 @@ static json_t *compiler_cache(const struct make *m)
 	const struct tool *ccache = toolchain_get(m->toolchain, "ccache");
 	const struct backend *b;
 	struct kvlist env = {0};
-	struct err ignored = {0};
-	if (!ccache->path || backend_find(m->plan->package_row->backend, &b, &ignored) < 0)
+	if (!ccache->path || backend_find(m->plan->package_row->backend, &b, ERR_IGNORED) < 0)
 		return json_null();
 	const struct backend_options o = {.jobs = 1, .ccache = ccache->path};
 	backend_env(m->plan, b, &o, &a, &env);
@@ -136,14 +135,9 @@ static json_t *record(const struct make *m)
 {
 	const struct plan *p = m->plan;
 	json_t *out = json_object(), *steps = json_array(), *defects = json_array();
-	char made_at[32] = "";
-	const time_t started = (time_t)m->watched.started;
-	struct tm utc;
-	if (gmtime_r(&started, &utc))
-		strftime(made_at, sizeof(made_at), "%Y-%m-%dT%H:%M:%SZ", &utc);
 	json_object_set_new(out, "schema", json_integer(1));
 	json_object_set_new(out, "ptbuild", json_string(PTBUILD_VERSION));
-	json_object_set_new(out, "made_at", json_string(made_at));
+	json_object_set_new(out, "made_at", json_string(size_utc((int64_t)m->watched.started, m->arena)));
 	json_object_set_new(out, "variant", json_string(p->variant));
 	if (m->taken) /* not built: whose files they are */
 		json_object_set_new(out, "taken", json_string(m->taken->package));

@@ -67,9 +67,8 @@ static int run_in(const struct pipeline_test_request *t, const struct plan *p, c
 	if (fs_remove(dir, "check", e) < 0 || verify_environment(&v, run, a, &s, e) < 0 ||
 	    tests_check_needs(&q, run, a, e) < 0 || make_source_once(t, p, dir, run, a, e) < 0)
 		return -1;
-	struct err ignored = {0};
 	int rc = tests_run(&q, run, ret, e);
-	if (fs_remove(dir, "check", rc < 0 ? &ignored : e) < 0 && rc == 0) {
+	if (fs_remove(dir, "check", rc < 0 ? ERR_IGNORED : e) < 0 && rc == 0) {
 		json_decref(*ret);
 		return -1;
 	}

@@ -123,7 +123,6 @@ int torch_check_cuda(const struct torch_source *t, const char *unpacked, const c
 		     struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
-	struct err ignored = {0};
 	bool same = false;
 	const char *path = t->wheel ? path_join(a, unpacked, "torch/version.py") : NULL;
 	if (!cuda || !path || !fs_exists(TRUSTED, path))
@@ -131,7 +130,7 @@ int torch_check_cuda(const struct torch_source *t, const char *unpacked, const c
 	if (fs_read(TRUSTED, path, VERSION_PY_MAX, &text, e) < 0)
 		return -1;
 	const char *has = cuda_in(buf_cstr(&text), a);
-	if (!has || (version_in(has, arena_printf(a, "==%s.*", cuda), &same, &ignored) == 0 && same))
+	if (!has || (version_in(has, arena_printf(a, "==%s.*", cuda), &same, ERR_IGNORED) == 0 && same))
 		return 0;
 	err_set(e, ERR_POLICY, "'%s' is for %s%s, but the build is for CUDA %s", path_base(t->wheel),
 		*has ? "CUDA " : "the CPU", has, cuda);

@@ -18,14 +18,13 @@
 static void add_dir(const struct root *r, const char *dir, unsigned below, struct arena *a, struct buf *out)
 {
 	struct strlist names = {0};
-	struct err ignored = {0};
 	struct stat st;
 	const char *inside = root_resolve(r, dir, a);
 	if (!inside || stat(root_host_path(r, inside, a), &st) < 0 || !S_ISDIR(st.st_mode))
 		return;
 	buf_printf(out, "%s %llu %lld.%09ld\n", dir, (unsigned long long)st.st_ino, (long long)st.st_mtim.tv_sec,
 		   st.st_mtim.tv_nsec);
-	if (below == 0 || root_list(r, dir, a, &names, &ignored) < 0)
+	if (below == 0 || root_list(r, dir, a, &names, ERR_IGNORED) < 0)
 		return;
 	for (size_t i = 0; i < names.count; i++)
 		add_dir(r, path_join(a, dir, names.items[i]), below - 1, a, out);
@@ -85,7 +84,6 @@ static const char *memo(const struct trial_request *t, struct arena *a)
 	const struct tables *tables = t->q->tables;
 	struct digests d = {sources(t, a), a, &text};
 	struct strlist libraries = {0};
-	struct err ignored = {0};
 	buf_printf(&text, "%s %s %d %d\n%s\n%s\n%s\n%s\n", PTBUILD_VERSION, decoder_id(id), PLAN_BUILDER, PLAN_PACKER,
 		   tables->extensions_digest, tables->dispatch_digest, tables->manylinux_digest,
 		   tables->threads_digest);
@@ -96,8 +94,8 @@ static const char *memo(const struct trial_request *t, struct arena *a)
 			   t->toolchain->tools[i].path ? t->toolchain->tools[i].path : "");
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
 		add_dir(t->q->root, dirs[i].dir, dirs[i].below, a, &text);
-	if (root_library_dirs(t->q->root, a, &libraries, &ignored) < 0 ||
-	    fs_walk(TRUSTED, d.top, add_source, &d, &ignored) < 0)
+	if (root_library_dirs(t->q->root, a, &libraries, ERR_IGNORED) < 0 ||
+	    fs_walk(TRUSTED, d.top, add_source, &d, ERR_IGNORED) < 0)
 		return NULL;
 	for (size_t i = 0; i < libraries.count; i++)
 		add_dir(t->q->root, libraries.items[i], 0, a, &text);
@@ -177,14 +175,13 @@ static int make_in(const struct trial_request *t, const char *dir, const struct 
 static void explain(const struct trial_request *t, const char *dir, struct arena *a, struct err *e)
 {
 	const char *kept = arena_printf(a, "%s/stamps/trial.log", store_dir(t->q->store));
-	struct err ignored = {0};
 	if (e->kind == ERR_INTERRUPTED || e->kind == ERR_NETWORK)
 		return;
 	bool full = e->kind == ERR_SYSTEM; /* the disk, memory: that hint says more */
 	if (e->kind == ERR_BUILD)
 		e->kind = ERR_SYSTEM;
 	err_wrap(e, "a small extension that goes the way of %s does not get through", t->plan->variant);
-	if (!full && fs_copy(dir, "build/log/build.log", kept, &ignored) == 0)
+	if (!full && fs_copy(dir, "build/log/build.log", kept, ERR_IGNORED) == 0)
 		err_hint(e, "its log is '%s'; mend what it says in the root '%s', or use another root with --root DIR",
 			 kept, t->q->root->dir);
 }
@@ -192,7 +189,6 @@ static void explain(const struct trial_request *t, const char *dir, struct arena
 int trial_run(const struct trial_request *t, const struct run *run, struct arena *a, struct err *e)
 {
 	const char *dir, *stamp = memo(t, a);
-	struct err ignored = {0};
 	struct log quiet = {.level = LOG_QUIET, .fd = run->log->fd};
 	const struct run silent = {
 		.log = &quiet, .cancel_fd = run->cancel_fd, .limits = run->limits, .without_walls = run->without_walls};
@@ -202,7 +198,7 @@ int trial_run(const struct trial_request *t, const struct run *run, struct arena
 	if (rc < 0)
 		explain(t, dir, a, e);
 	store_drop_stage(t->q->store, dir);
-	if (rc == 0 && stamp && fs_write(TRUSTED, stamp, "passed\n", 7, 0644, &ignored) < 0)
-		err_clear(&ignored);
+	if (rc == 0 && stamp)
+		(void)!fs_write(TRUSTED, stamp, "passed\n", 7, 0644, ERR_IGNORED);
 	return rc;
 }

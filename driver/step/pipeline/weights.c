@@ -103,10 +103,9 @@ int weights_parse(const char *text, size_t len, const char *name, unsigned gpus,
 static const char *choose(const char *dir, const char *package, const char *release, struct arena *a)
 {
 	struct strlist names = {0};
-	struct err ignored = {0};
 	const char *before = "", *after = "";
 	const size_t skip = strlen(package);
-	if (!fs_exists(TRUSTED, dir) || fs_list(TRUSTED, dir, a, &names, &ignored) < 0)
+	if (!fs_exists(TRUSTED, dir) || fs_list(TRUSTED, dir, a, &names, ERR_IGNORED) < 0)
 		return "";
 	for (size_t i = 0; i < names.count; i++) {
 		const char *name = names.items[i];
@@ -132,9 +131,8 @@ static const char *factor_path(const struct store *s, const char *package, struc
 static void scale(struct weights *w, const char *path, struct arena *a)
 {
 	AUTO_BUF struct buf text = {0};
-	struct err ignored = {0};
 	double factor;
-	if (!fs_exists(TRUSTED, path) || fs_read(TRUSTED, path, 64, &text, &ignored) < 0 ||
+	if (!fs_exists(TRUSTED, path) || fs_read(TRUSTED, path, 64, &text, ERR_IGNORED) < 0 ||
 	    sscanf(buf_cstr(&text), "%lf", &factor) != 1 || !(factor >= LEAST_FACTOR && factor <= 1 / LEAST_FACTOR))
 		return;
 	struct weight *units = arena_array(a, w->count + 1, sizeof(*units));
@@ -172,12 +170,11 @@ const struct weights *weights_load(const char *profiles, const char *package, co
 void weights_learn(const struct store *s, const char *package, const struct weights *w, double seconds, double expected)
 {
 	AUTO_ARENA struct arena a = {0};
-	struct err ignored = {0};
 	char text[32];
 	if (seconds <= 0 || expected <= 0)
 		return;
 	int n = snprintf(text, sizeof(text), "%.4f\n", (w->factor > 0 ? w->factor : 1) * seconds / expected);
-	(void)!fs_write(TRUSTED, factor_path(s, package, &a), text, (size_t)n, 0644, &ignored);
+	(void)!fs_write(TRUSTED, factor_path(s, package, &a), text, (size_t)n, 0644, ERR_IGNORED);
 }
 
 static int by_path(const void *a, const void *b)

@@ -199,8 +199,8 @@ static const char *what_to_do(const struct preflight *d)
 	for (size_t i = 0; i < d->count; i++) {
 		const struct preflight_line *l = &d->lines[i];
 		struct strlist *p = &packages[l->on_host];
-		if (l->level == PREFLIGHT_FAILURE && *l->package && is_debian(d) && !strlist_contains(p, l->package))
-			strlist_ref(p, d->arena, l->package);
+		if (l->level == PREFLIGHT_FAILURE && *l->package && is_debian(d))
+			strlist_once(p, d->arena, l->package);
 	}
 	for (int host = 1; host >= 0; host--)
 		if (packages[host].count)

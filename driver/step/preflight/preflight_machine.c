@@ -125,7 +125,7 @@ static void check_loopback(struct preflight *d)
 	static const char text[] = "the loopback interface is down: a torch cannot be tried after its build";
 	if (interface_up(true, d->arena))
 		return;
-	if (d->q->plan && strcmp(d->q->plan->package, "pytorch") == 0)
+	if (d->q->plan && package_is_torch(d->q->plan->package))
 		preflight_fail(d, ERR_SYSTEM, "loopback", fix, text);
 	else
 		preflight_warn(d, "loopback", fix, text);
@@ -247,14 +247,12 @@ int preflight_decoder(struct preflight *d, struct err *e)
 static double disk_need(const struct preflight *d)
 {
 	uint64_t have = 0;
-	struct err ignored = {0};
 	const struct plan *p = d->q->plan;
 	double need = d->q->release ? size_bytes(d->q->release->disk) : 0; /* else a world alone */
-	if (p && strcmp(p->package, "pytorch") != 0 && need > GIB)
+	if (p && !package_is_torch(p->package) && need > GIB)
 		need = GIB;
-	if (d->q->build_dir && fs_exists(TRUSTED, d->q->build_dir) &&
-	    fs_tree_size(d->q->build_dir, &have, &ignored) < 0)
-		err_clear(&ignored);
+	if (d->q->build_dir && fs_exists(TRUSTED, d->q->build_dir))
+		(void)!fs_tree_size(d->q->build_dir, &have, ERR_IGNORED);
 	need = need > (double)have ? need - (double)have : 0;
 	return need + (double)d->q->world_bytes;
 }
@@ -285,7 +283,7 @@ static int check_space(struct preflight *d, const char *name, const char *dir, d
 static bool try_place(struct preflight *d, const char *name, const char *dir, bool to_run, const char *fix)
 {
 	char *made = NULL;
-	struct err why = {0}, ignored = {0};
+	struct err why = {0};
 	bool written = fs_temp_dir(dir, "ptbuild-check-", d->arena, &made, &why) == 0;
 	const char *file = path_join(d->arena, written ? made : dir, "file");
 	written = written && fs_write(TRUSTED, file, "#!/bin/sh\n", 10, 0755, &why) == 0;
@@ -296,8 +294,8 @@ static bool try_place(struct preflight *d, const char *name, const char *dir, bo
 		preflight_fail(d, ERR_SYSTEM, name, arena_printf(d->arena, "%s, or mount it with exec", fix),
 			       "nothing that is made in '%s' can be run: %s (mounted noexec?)", dir,
 			       os_errno_text(errno));
-	if (made && fs_remove(TRUSTED, made, &ignored) < 0)
-		err_clear(&ignored);
+	if (made)
+		(void)!fs_remove(TRUSTED, made, ERR_IGNORED);
 	return runs;
 }
 

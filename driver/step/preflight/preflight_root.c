@@ -173,10 +173,8 @@ int preflight_tools(struct preflight *d, struct err *e)
 static bool has_header(const struct preflight *d, const char *name)
 {
 	struct strlist dirs = {0};
-	struct err ignored = {0};
 	strlist_split(&dirs, d->arena, "/usr/local/include /usr/include", " ");
-	if (root_library_dirs(d->q->root, d->arena, &dirs, &ignored) < 0)
-		err_clear(&ignored);
+	(void)!root_library_dirs(d->q->root, d->arena, &dirs, ERR_IGNORED);
 	for (size_t i = 0; i < dirs.count; i++) {
 		const char *below = path_below(dirs.items[i], "/usr/lib");
 		const char *dir = below ? path_join(d->arena, "/usr/include", below) : dirs.items[i];
@@ -543,13 +541,11 @@ static int compile_kernel(struct preflight *d, struct err *e)
 static const char *find_library(const struct preflight *d, const char *name)
 {
 	struct strlist own = {0}, below = {0}, dirs = {0}, system = {0};
-	struct err ignored = {0};
 	strlist_split(&own, d->arena, "lib64 lib targets/x86_64-linux/lib targets/sbsa-linux/lib", " ");
 	strlist_split(&below, d->arena, ". nvidia/current stubs", " ");
 	for (size_t i = 0; i < own.count; i++)
 		strlist_ref(&dirs, d->arena, path_join(d->arena, d->toolkit->where, own.items[i]));
-	if (root_library_dirs(d->q->root, d->arena, &system, &ignored) < 0)
-		err_clear(&ignored);
+	(void)!root_library_dirs(d->q->root, d->arena, &system, ERR_IGNORED);
 	/* The loader may know others, such as those of another toolkit; CMake does not. */
 	for (size_t i = 0; i < system.count; i++)
 		if (strncmp(system.items[i], "/usr/lib", 8) == 0 || strncmp(system.items[i], "/usr/local/lib", 14) == 0)

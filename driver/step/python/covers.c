@@ -20,10 +20,9 @@ static bool has(const struct look *l, const char *python, const char *name, cons
 {
 	for (size_t i = 0; i < l->list.count; i++) {
 		const struct locked *k = &l->list.items[i];
-		struct err ignored = {0};
 		bool in = false;
 		if (strcmp(wheel_requires_name(k->name, l->a), name) == 0 && marker_holds(k->marker, python) &&
-		    version_in(k->version, range, &in, &ignored) == 0 && in)
+		    version_in(k->version, range, &in, ERR_IGNORED) == 0 && in)
 			return true;
 	}
 	return false;

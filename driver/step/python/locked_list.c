@@ -72,8 +72,7 @@ static int parse_requirement(struct parser *p, const char *text)
 	}
 	if (parse_hashes(p, s, text, &l) != 0)
 		return -1;
-	if (p->count == p->cap)
-		p->items = arena_grow(p->a, p->items, &p->cap, 32, sizeof(*p->items));
+	p->items = arena_room(p->a, p->items, p->count, &p->cap, 32, sizeof(*p->items));
 	p->items[p->count++] = l;
 	return 0;
 }
@@ -156,8 +155,7 @@ int locked_lists_read(const char *dir, const char *const *files, size_t count, s
 		if (locked_list_read(path_join(a, dir, files[i]), a, &one, e) < 0)
 			return -1;
 		for (size_t k = 0; k < one.count; k++) {
-			if (all.count == cap)
-				all.items = arena_grow(a, all.items, &cap, 32, sizeof(*all.items));
+			all.items = arena_room(a, all.items, all.count, &cap, 32, sizeof(*all.items));
 			all.items[all.count++] = one.items[k];
 		}
 	}

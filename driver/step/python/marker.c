@@ -52,7 +52,6 @@ static const char *operand(struct reader *r, bool *ret_quoted)
 static bool comparison(struct reader *r)
 {
 	bool quoted, value_quoted, in = true;
-	struct err ignored = {0};
 	const char *name = operand(r, &quoted);
 	skip(r);
 	size_t n = strspn(r->at, "<>=!~");
@@ -64,7 +63,7 @@ static bool comparison(struct reader *r)
 	if (r->bad || n == 0 || quoted || !value_quoted ||
 	    (strcmp(name, "python_version") != 0 && strcmp(name, "python_full_version") != 0))
 		return true;
-	return version_in(r->python, arena_printf(r->a, "%s%s", op, value), &in, &ignored) < 0 || in;
+	return version_in(r->python, arena_printf(r->a, "%s%s", op, value), &in, ERR_IGNORED) < 0 || in;
 }
 
 static bool any_of(struct reader *r);

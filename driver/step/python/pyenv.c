@@ -147,8 +147,7 @@ static int install(const struct python *py, const char *wheels, const char *venv
 static bool is_ready(const char *venv, const char *text)
 {
 	AUTO_BUF struct buf have = {0};
-	struct err ignored = {0};
-	return fs_read(venv, MARK, 4096, &have, &ignored) == 0 && strcmp(buf_cstr(&have), text) == 0;
+	return fs_read(venv, MARK, 4096, &have, ERR_IGNORED) == 0 && strcmp(buf_cstr(&have), text) == 0;
 }
 
 /* The mark is written last: without it the environment is incomplete. */

@@ -9,8 +9,7 @@
 
 void relocate_add(struct relocation *r, struct relocate_file *f)
 {
-	if (r->count == r->cap)
-		r->files = arena_grow(r->a, r->files, &r->cap, 64, sizeof(struct relocate_file *));
+	r->files = arena_room(r->a, r->files, r->count, &r->cap, 64, sizeof(struct relocate_file *));
 	r->files[r->count++] = f;
 }
 

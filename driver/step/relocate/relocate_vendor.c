@@ -203,8 +203,7 @@ static int vendor(struct relocation *r, const struct relocate_file *by, const ch
 	if (check_owner(r, by, needed, source, package, e) < 0 ||
 	    digest_file(path_join(r->a, r->q->root->dir, source), sha256, e) < 0)
 		return -1;
-	if (r->libs_count == r->libs_cap)
-		r->libs = arena_grow(r->a, r->libs, &r->libs_cap, 16, sizeof(struct relocate_library *));
+	r->libs = arena_room(r->a, r->libs, r->libs_count, &r->libs_cap, 16, sizeof(struct relocate_library *));
 	struct relocate_library *lib = r->libs[r->libs_count++] = arena_alloc(r->a, sizeof(*lib));
 	*lib = (struct relocate_library){.needed = arena_strdup(r->a, needed),
 					 .name = vendored_name(r, needed, sha256),
@@ -225,8 +224,7 @@ static int vendor(struct relocation *r, const struct relocate_file *by, const ch
 
 static void use_dir(struct relocation *r, struct relocate_file *f, const char *dir)
 {
-	if (!strlist_contains(&f->dirs, dir))
-		strlist_ref(&f->dirs, r->a, dir);
+	strlist_once(&f->dirs, r->a, dir);
 }
 
 static int resolve_one(struct relocation *r, struct relocate_file *f, const char *name, struct err *e)
@@ -296,8 +294,7 @@ char *relocate_rpath(const struct relocation *r, const struct relocate_file *f)
 		strlist_append(&dirs, r->a, &r->q->runtime_dirs);
 	for (size_t i = 0; i < dirs.count; i++) {
 		const char *entry = origin_relative(r->a, f->dir, dirs.items[i]);
-		if (!strlist_contains(&path, entry))
-			strlist_ref(&path, r->a, entry);
+		strlist_once(&path, r->a, entry);
 	}
 	return strlist_join(&path, r->a, ":");
 }

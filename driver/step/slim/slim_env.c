@@ -30,8 +30,7 @@ struct env {
 static bool has_packages(const char *dir, struct arena *a)
 {
 	struct strlist names = {0};
-	struct err ignored = {0};
-	if (!fs_is_dir(TRUSTED, dir) || fs_list(TRUSTED, dir, a, &names, &ignored) < 0)
+	if (!fs_is_dir(TRUSTED, dir) || fs_list(TRUSTED, dir, a, &names, ERR_IGNORED) < 0)
 		return false;
 	for (size_t i = 0; i < names.count; i++)
 		if (path_has_suffix(names.items[i], ".dist-info"))
@@ -57,8 +56,7 @@ static int find_places(struct env *v, struct err *e)
 	for (size_t i = 0; i < ARRAY_LEN(libs); i++) {
 		const char *lib = path_join(v->a, v->q->dir, libs[i]);
 		struct strlist names = {0};
-		struct err ignored = {0};
-		if (!fs_is_dir(TRUSTED, lib) || fs_list(TRUSTED, lib, v->a, &names, &ignored) < 0)
+		if (!fs_is_dir(TRUSTED, lib) || fs_list(TRUSTED, lib, v->a, &names, ERR_IGNORED) < 0)
 			continue;
 		for (size_t k = 0; k < names.count; k++) {
 			if (strncmp(names.items[k], "python3", 7) != 0)

@@ -106,11 +106,9 @@ int unpack_archive(const char *archive, const char *dir, bool strip_top, const s
 	l.max_bytes = l.max_bytes ? l.max_bytes : DEFAULT_BYTES;
 	l.max_ratio = l.max_ratio ? l.max_ratio : DEFAULT_RATIO;
 	l.max_entries = l.max_entries ? l.max_entries : DEFAULT_ENTRIES;
-	int rc = tar_open(archive, &l, run, &u.tar, e);
-	if (rc == 0)
-		rc = tree_open(&u.tree, dir, e);
-	if (rc == 0)
-		rc = unpack_all(&u, e);
+	int rc = tar_open(archive, &l, run, &u.tar, e) < 0 || tree_open(&u.tree, dir, e) < 0 || unpack_all(&u, e) < 0
+			 ? -1
+			 : 0;
 	tar_close(u.tar);
 	tree_close(&u.tree);
 	arena_release(&u.arena);

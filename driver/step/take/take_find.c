@@ -59,8 +59,7 @@ static bool is_wanted(const char *name)
 
 static int add_file(struct finder *f, const char *name, const char *source, struct err *e)
 {
-	if (f->t.count == f->cap)
-		f->t.files = arena_grow(f->a, f->t.files, &f->cap, 1024, sizeof(*f->t.files));
+	f->t.files = arena_room(f->a, f->t.files, f->t.count, &f->cap, 1024, sizeof(*f->t.files));
 	struct take_file *file = &f->t.files[f->t.count++];
 	*file = (struct take_file){.name = name, .source = source};
 	return digest_file(source, file->sha256, e);
@@ -162,8 +161,7 @@ static int finish(struct finder *f, struct err *e)
 	AUTO_BUF struct buf all = {0};
 	struct stat st;
 	struct taken *t = &f->t;
-	if (t->count)
-		qsort(t->files, t->count, sizeof(*t->files), by_name);
+	array_sort(t->files, t->count, sizeof(*t->files), by_name);
 	buf_printf(&all, "%s\n%s\n", t->info, t->tag);
 	for (size_t i = 0; i < t->count; i++) {
 		if (stat(t->files[i].source, &st) < 0)

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "base/strlist.h"
+#include "base/sys/json.h"
 #include "step/test/test.h"
 
 static const char *const outcomes[] = {"passed", "skipped", "failed", "crashed", "timeout", "stale"};
@@ -19,10 +20,10 @@ static void add_outcome(json_t *tests, const char *name, const char *outcome, do
 /* One line; NULL if it is right, else what is wrong with it. */
 static const char *add_line(const json_t *row, struct arena *a, struct test_journal *j)
 {
-	const char *begin = json_string_value(json_object_get(row, "begin"));
-	const char *test = json_string_value(json_object_get(row, "test"));
-	const char *error = json_string_value(json_object_get(row, "error"));
-	const char *skipped = json_string_value(json_object_get(row, "skipped"));
+	const char *begin = json_member(row, "begin");
+	const char *test = json_member(row, "test");
+	const char *error = json_member(row, "error");
+	const char *skipped = json_member(row, "skipped");
 	if (begin) {
 		j->open = arena_strdup(a, begin);
 		j->open_at = json_number_value(json_object_get(row, "at"));
@@ -30,8 +31,8 @@ static const char *add_line(const json_t *row, struct arena *a, struct test_jour
 		return NULL;
 	}
 	if (test) {
-		const char *outcome = json_string_value(json_object_get(row, "outcome"));
-		const char *detail = json_string_value(json_object_get(row, "detail"));
+		const char *outcome = json_member(row, "outcome");
+		const char *detail = json_member(row, "detail");
 		if (!outcome || !strings_contain(outcomes, ARRAY_LEN(outcomes), outcome))
 			return "an outcome that is not known";
 		add_outcome(j->tests, test, outcome, json_number_value(json_object_get(row, "seconds")),

@@ -111,8 +111,7 @@ static void add_row(struct testing *t, const struct test_row *row, size_t *index
 	for (unsigned i = 0; i < parts; i++, ++*index) {
 		if (t->q->shards && *index % t->q->shards != t->q->shard - 1)
 			continue;
-		if (t->count == t->cap)
-			t->units = arena_grow(&t->arena, t->units, &t->cap, 64, sizeof(*t->units));
+		t->units = arena_room(&t->arena, t->units, t->count, &t->cap, 64, sizeof(*t->units));
 		t->units[t->count++] =
 			(struct unit){r, i, parts, arena_printf(&t->arena, "%s.%uof%u", name, i + 1, parts)};
 	}
@@ -297,7 +296,7 @@ static void add_results(struct testing *t, const struct unit *u, json_t *tests)
 	}
 	json_object_foreach(tests, name, result)
 	{
-		const char *outcome = json_string_value(json_object_get(result, "outcome"));
+		const char *outcome = json_member(result, "outcome");
 		t->tests++;
 		t->failed += strcmp(outcome, "passed") != 0 && strcmp(outcome, "skipped") != 0;
 	}

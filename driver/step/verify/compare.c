@@ -33,8 +33,7 @@ void compare_note(struct comparing *x, const char *where, const char *fmt, ...)
 		where = "";
 		what = "differs in more than these";
 	}
-	if (c->count == c->cap)
-		c->items = arena_grow(x->a, c->items, &c->cap, 32, sizeof(*c->items));
+	c->items = arena_room(x->a, c->items, c->count, &c->cap, 32, sizeof(*c->items));
 	c->items[c->count++] = (struct difference){x->member, utf8_printable(where, x->a), utf8_printable(what, x->a)};
 }
 
@@ -181,7 +180,6 @@ static int compare_members(struct archives *p, struct err *e)
 
 static int compare_archives(struct archives *p, const char *const *wheels, struct err *e)
 {
-	struct err ignored = {0};
 	char *dir;
 	if (fs_temp_dir(NULL, "ptbuild-compare-", p->x.a, &dir, e) < 0)
 		return -1;
@@ -194,7 +192,7 @@ static int compare_archives(struct archives *p, const char *const *wheels, struc
 		rc = compare_members(p, e);
 	zip_close(p->zip[0]);
 	zip_close(p->zip[1]);
-	if (fs_remove(TRUSTED, dir, rc < 0 ? &ignored : e) < 0)
+	if (fs_remove(TRUSTED, dir, rc < 0 ? ERR_IGNORED : e) < 0)
 		rc = -1;
 	return rc;
 }

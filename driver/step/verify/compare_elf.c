@@ -133,8 +133,8 @@ static void compare_contents(struct comparing *x, const struct file *f, const st
 			continue;
 		const struct symbol *s = symbol_at(f, one->header.sh_addr + i);
 		last_end = s ? (size_t)(s->address + s->size - one->header.sh_addr) : i + 16;
-		if (s && !strlist_contains(&names, s->name))
-			strlist_ref(&names, x->a, s->name);
+		if (s)
+			strlist_once(&names, x->a, s->name);
 	}
 	compare_note(x, arena_printf(x->a, "section %s", one->name), "%zu of %zu bytes differ, the first at 0x%zx",
 		     bytes, len, first);

@@ -22,8 +22,7 @@ void verify_add(struct verifying *v, enum finding_level level, const char *rule,
 	va_list ap;
 	if (!verify_rule_find(rule))
 		abort();
-	if (r->count == v->cap)
-		r->findings = arena_grow(v->a, r->findings, &v->cap, 16, sizeof(*r->findings));
+	r->findings = arena_room(v->a, r->findings, r->count, &v->cap, 16, sizeof(*r->findings));
 	va_start(ap, fmt);
 	r->findings[r->count++] = (struct finding){level, rule, utf8_printable(file, v->a),
 						   utf8_printable(arena_vprintf(v->a, fmt, ap), v->a)};
@@ -139,8 +138,7 @@ static void check_names(struct verifying *v)
 			verify_add(v, FINDING_ERROR, "mode", en->name,
 				   "has mode %04o: a wheel gives nobody's rights away", en->mode & 07777);
 	}
-	if (count)
-		qsort(names, count, sizeof(*names), by_key);
+	array_sort(names, count, sizeof(*names), by_key);
 	for (size_t i = 1; i < count; i++)
 		if (strcmp(names[i - 1].key, names[i].key) == 0)
 			verify_add(v, FINDING_WARNING, "name", names[i].name,

@@ -45,7 +45,6 @@ static int read_member(struct zip_reader *z, const struct zip_entry *en, const c
 int companions_of_wheel(const char *wheel, const struct run *run, struct arena *a, struct companions *c, struct err *e)
 {
 	struct zip_reader *z;
-	struct err ignored = {0};
 	char *dir;
 	if (zip_open(wheel, a, &z, e) < 0)
 		return -1;
@@ -58,7 +57,7 @@ int companions_of_wheel(const char *wheel, const struct run *run, struct arena *
 			rc = run_check(run, e) < 0 ? -1 : read_member(z, en, path_join(a, dir, "member"), a, c, e);
 	}
 	if (made)
-		(void)!fs_remove(TRUSTED, dir, &ignored);
+		(void)!fs_remove(TRUSTED, dir, ERR_IGNORED);
 	zip_close(z);
 	return rc;
 }

@@ -115,8 +115,8 @@ static void check_tags(struct verifying *v, const char *file, const struct wheel
 			continue;
 		if (!name_has_tag(v, tag) && others++ == 0)
 			first = tag;
-		if (name_has_tag(v, tag) && !strlist_contains(&seen, tag))
-			strlist_ref(&seen, v->a, tag);
+		if (name_has_tag(v, tag))
+			strlist_once(&seen, v->a, tag);
 	}
 	/* pip goes by the file name. */
 	enum finding_level level = v->ours ? FINDING_ERROR : FINDING_WARNING;

@@ -216,7 +216,6 @@ int verify_members(struct verifying *v, unsigned threads, struct arena *arenas, 
 		return -1;
 	p.dir = dir;
 	int rc = run_workers(&p, threads, arenas, e);
-	struct err ignored = {0};
-	(void)!fs_remove(TRUSTED, dir, &ignored);
+	(void)!fs_remove(TRUSTED, dir, ERR_IGNORED);
 	return rc;
 }

@@ -80,8 +80,7 @@ void verify_record_read(struct verifying *v)
 		return;
 	}
 	v->rows_read = true;
-	if (v->rows_count)
-		qsort(v->rows, v->rows_count, sizeof(*v->rows), by_path);
+	array_sort(v->rows, v->rows_count, sizeof(*v->rows), by_path);
 	for (size_t i = 0; i < v->count && v->rows_count; i++) {
 		const struct wheel_record_row key = {.path = v->members[i].entry->name};
 		v->members[i].row = bsearch(&key, v->rows, v->rows_count, sizeof(key), by_path);

@@ -207,14 +207,13 @@ struct lines {
 static void add_line(struct lines *l, const char *line)
 {
 	AUTO_JSON json_t *j = json_loads(line, 0, NULL);
-	const char *name = json_string_value(json_object_get(j, "check"));
+	const char *name = json_member(j, "check");
 	if (json_is_true(json_object_get(j, "done")))
 		l->done = true;
 	if (!name)
 		return;
-	if (l->r->count == l->cap)
-		l->r->checks = arena_grow(l->arena, l->r->checks, &l->cap, 32, sizeof(*l->r->checks));
-	const char *detail = json_string_value(json_object_get(j, "detail"));
+	l->r->checks = arena_room(l->arena, l->r->checks, l->r->count, &l->cap, 32, sizeof(*l->r->checks));
+	const char *detail = json_member(j, "detail");
 	bool ok = json_is_true(json_object_get(j, "ok"));
 	l->r->checks[l->r->count++] = (struct verify_run_check){
 		.name = arena_strdup(l->arena, name), .detail = arena_strdup(l->arena, detail ? detail : ""), .ok = ok};
@@ -269,7 +268,6 @@ int verify_run(const struct verify_run_request *q, const struct run *run, struct
 {
 	struct verify_run_result r = {0};
 	struct sandbox s;
-	struct err ignored = {0};
 	double start = log_seconds();
 	r.why_not = cannot_run(q->plan, a);
 	if (r.why_not) {
@@ -279,7 +277,7 @@ int verify_run(const struct verify_run_request *q, const struct run *run, struct
 	int rc = make_sandbox(q, a, &s, e) < 0 || install(q, &s, run, a, e) < 0 || run_checks(q, &s, run, a, &r, e) < 0
 			 ? -1
 			 : 0;
-	if (fs_remove(TRUSTED, q->work_dir, rc < 0 ? &ignored : e) < 0 || rc < 0)
+	if (fs_remove(TRUSTED, q->work_dir, rc < 0 ? ERR_IGNORED : e) < 0 || rc < 0)
 		return -1;
 	r.ran = true;
 	r.seconds = log_seconds() - start;

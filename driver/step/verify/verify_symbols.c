@@ -25,8 +25,7 @@ static int by_name(const void *a, const void *b)
 
 static void add_defined(struct symbols *l, const struct elf_info *info)
 {
-	for (size_t i = 0; i < info->defined.count; i++)
-		strlist_ref(&l->defined, l->v->a, info->defined.items[i]);
+	strlist_refs(&l->defined, l->v->a, info->defined.items, info->defined.count);
 }
 
 static const struct verify_member *inside(const struct verifying *v, const char *needed)

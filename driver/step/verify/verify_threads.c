@@ -65,8 +65,7 @@ static void add_pool(struct pools *l, struct pool pool)
 		if (l->items[i].row == pool.row && strcmp(l->items[i].library, pool.library) == 0)
 			return;
 	}
-	if (l->count == l->cap)
-		l->items = arena_grow(l->v->a, l->items, &l->cap, 4, sizeof(*l->items));
+	l->items = arena_room(l->v->a, l->items, l->count, &l->cap, 4, sizeof(*l->items));
 	l->items[l->count++] = pool;
 }
 

@@ -94,7 +94,7 @@ int report_write(const struct report_request *q, const char *path, struct err *e
 	json_object_set_new(data, "series", series_data(q->watched));
 	json_object_set_new(data, "sizes", sizes);
 	json_object_set_new(data, "watch_seconds", json_real(q->watched->own_cpu_seconds));
-	const char *title = json_string_value(json_object_get(q->record, "wheel"));
+	const char *title = json_member(q->record, "wheel");
 	report_up_to(&rest, "@TITLE@", &out);
 	show_html(title ? title : "build report", &out);
 	report_up_to(&rest, "@DATA@", &out);
@@ -125,8 +125,7 @@ static json_t *best(const struct report_units *u, int (*order)(const void *, con
 	json_t *out = json_array();
 	for (size_t i = 0; i < u->count; i++)
 		list[i] = &u->units[i];
-	if (u->count)
-		qsort(list, u->count, sizeof(const struct report_unit *), order);
+	array_sort(list, u->count, sizeof(const struct report_unit *), order);
 	for (size_t i = 0; i < u->count && i < BEST; i++) {
 		if (order == by_peak && !list[i]->peak_bytes)
 			break;

@@ -109,8 +109,7 @@ int report_sizes(const char *wheel, json_t **ret, struct err *e)
 		s.entries[i] = zip_at(z, i);
 		add_entry(&all, s.entries[i]);
 	}
-	if (count)
-		qsort(s.entries, count, sizeof(const struct zip_entry *), by_name);
+	array_sort(s.entries, count, sizeof(const struct zip_entry *), by_name);
 	s.least_raw = all.raw / SMALLEST_PART;
 	s.least_packed = all.packed / SMALLEST_PART;
 	*ret = node("", 0, &all);

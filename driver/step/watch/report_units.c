@@ -50,8 +50,7 @@ static int read_log(struct collector *c, const char *dir, struct err *e)
 			units[i].input = edge->input;
 		if (!is_unit(units[i].path, edge))
 			continue;
-		if (c->count == c->cap)
-			c->units = arena_grow(c->arena, c->units, &c->cap, 512, sizeof(*c->units));
+		c->units = arena_room(c->arena, c->units, c->count, &c->cap, 512, sizeof(*c->units));
 		c->units[c->count++] = units[i];
 	}
 	return 0;

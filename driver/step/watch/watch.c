@@ -117,7 +117,6 @@ static void look(struct watch *w, bool close)
 	AUTO_ARENA struct arena a = {0};
 	struct proctree_item *items;
 	size_t count;
-	struct err ignored = {0};
 	double at = at_now(w), tree = 0;
 	proctree_read(getpid(), &a, &items, &count);
 	struct watch_now now = {.processes = (unsigned)count, .pressure = memory_pressure()};
@@ -125,7 +124,7 @@ static void look(struct watch *w, bool close)
 		now.memory_bytes += items[i].rss_bytes;
 		tree += items[i].cpu_seconds;
 	}
-	if (fs_free_bytes(w->build_dir, &now.disk_free, &ignored) < 0)
+	if (fs_free_bytes(w->build_dir, &now.disk_free, ERR_IGNORED) < 0)
 		now.disk_free = w->now.disk_free;
 	now.compilers = watch_units_look(&w->units, items, count, at);
 	w->now = now;
@@ -226,8 +225,7 @@ void watch_begin(struct watch *w, const char *step)
 void watch_end(struct watch *w, bool measure_tree)
 {
 	uint64_t bytes = 0;
-	struct err ignored = {0};
-	if (measure_tree && fs_tree_size(w->build_dir, &bytes, &ignored) < 0)
+	if (measure_tree && fs_tree_size(w->build_dir, &bytes, ERR_IGNORED) < 0)
 		bytes = 0;
 	pthread_mutex_lock(&w->mutex);
 	end_step(w, bytes);

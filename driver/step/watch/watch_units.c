@@ -23,8 +23,7 @@ static struct watch_held *find_unit(struct watch_units *u, const char *path, dou
 		return NULL;
 	struct watch_held *new = arena_alloc(&u->arena, sizeof(*new));
 	new->unit = (struct watch_unit){.path = arena_strdup(&u->arena, path), .first = at, .last = at};
-	if (u->count == u->cap)
-		u->units = arena_grow(&u->arena, u->units, &u->cap, 256, sizeof(void *));
+	u->units = arena_room(&u->arena, u->units, u->count, &u->cap, 256, sizeof(void *));
 	memmove(u->units + low + 1, u->units + low, (u->count++ - low) * sizeof(void *));
 	return u->units[low] = new;
 }

@@ -18,8 +18,7 @@ int world_dpkg(struct world_making *m, struct err *e)
 	for (size_t i = 0; i < m->count; i++)
 		if (m->works[i].list_name)
 			debs[count++] = &m->works[i];
-	if (count > 0)
-		qsort(debs, count, sizeof(struct work *), by_list);
+	array_sort(debs, count, sizeof(struct work *), by_list);
 	for (size_t i = 0; i < count; i++) {
 		const char *path = arena_printf(&a, "var/lib/dpkg/info/%s.list", debs[i]->list_name);
 		buf_addstr(&status, debs[i]->status);

@@ -234,8 +234,7 @@ struct name **names_sorted(const struct names *n, struct arena *a)
 	for (size_t i = 0; i < n->cap; i++)
 		if (n->table[i])
 			all[count++] = n->table[i];
-	if (count > 0)
-		qsort(all, count, sizeof(struct name *), by_path);
+	array_sort(all, count, sizeof(struct name *), by_path);
 	return all;
 }
 

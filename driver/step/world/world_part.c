@@ -43,18 +43,13 @@ static int add_with(struct world_making *m, const struct world_unit *unit, struc
 int world_add_file(struct world_making *m, const struct world_unit *unit, const char *path, const void *data,
 		   size_t len, struct err *e)
 {
-	struct tree t;
-	int rc = tree_open(&t, m->q->dir, e);
-	if (rc == 0)
-		rc = add_with(m, unit, &t, path, data, len, e);
-	tree_close(&t);
-	return rc;
+	AUTO_TREE struct tree t;
+	return tree_open(&t, m->q->dir, e) < 0 ? -1 : add_with(m, unit, &t, path, data, len, e);
 }
 
 int world_add_link(struct world_making *m, const struct world_unit *unit, const char *path, const char *to,
 		   struct err *e)
 {
-	struct tree t;
 	struct name *n;
 	const struct name *have = names_find(&m->names, path);
 	if (have && have->kind == NAME_LINK && strcmp(have->target, to) == 0)
@@ -62,24 +57,21 @@ int world_add_link(struct world_making *m, const struct world_unit *unit, const 
 	if (claim(m, unit, path, NAME_LINK, &n, e) < 0)
 		return -1;
 	n->target = to;
-	int rc = tree_open(&t, m->q->dir, e);
-	if (rc == 0)
-		rc = tree_symlink(&t, path, to, m->newest, e);
-	tree_close(&t);
-	return rc < 0 ? err_wrap(e, "'%s'", path) : 0;
+	AUTO_TREE struct tree t;
+	if (tree_open(&t, m->q->dir, e) < 0 || tree_symlink(&t, path, to, m->newest, e) < 0)
+		return err_wrap(e, "'%s'", path);
+	return 0;
 }
 
 int world_add_dir(struct world_making *m, const struct world_unit *unit, const char *path, struct err *e)
 {
-	struct tree t;
 	struct name *n;
 	if (claim(m, unit, path, NAME_DIR, &n, e) < 0)
 		return -1;
-	int rc = tree_open(&t, m->q->dir, e);
-	if (rc == 0)
-		rc = tree_mkdir(&t, path, m->newest, e);
-	tree_close(&t);
-	return rc < 0 ? err_wrap(e, "'%s'", path) : 0;
+	AUTO_TREE struct tree t;
+	if (tree_open(&t, m->q->dir, e) < 0 || tree_mkdir(&t, path, m->newest, e) < 0)
+		return err_wrap(e, "'%s'", path);
+	return 0;
 }
 
 struct joining {

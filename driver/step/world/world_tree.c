@@ -86,8 +86,7 @@ static int unpack_all(struct world_making *m, struct pool *p, struct err *e)
 	p->errors = arena_array(&a, m->count + 1, sizeof(*p->errors));
 	for (size_t i = 0; i < m->count; i++)
 		p->order[i] = &m->works[i];
-	if (m->count > 0)
-		qsort(p->order, m->count, sizeof(struct work *), by_size);
+	array_sort(p->order, m->count, sizeof(struct work *), by_size);
 	thread_each(jobs, work_loop, p);
 	return first_error(p, e);
 }
@@ -217,13 +216,10 @@ int world_tree_make(const struct world_tree_request *q, const struct run *run, s
 	m.top = top;
 	*ret = (struct world_tree){0};
 	names_init(&m.names);
-	int rc = list_works(&m, &arena, e);
-	if (rc == 0)
-		rc = unpack_all(&m, &pool, e);
-	if (rc == 0)
-		rc = add_rest(&m, &arena, e);
-	if (rc == 0)
-		rc = finish(&m, a, ret, e);
+	int rc = list_works(&m, &arena, e) < 0 || unpack_all(&m, &pool, e) < 0 || add_rest(&m, &arena, e) < 0 ||
+				 finish(&m, a, ret, e) < 0
+			 ? -1
+			 : 0;
 	for (size_t i = 0; i < m.count; i++)
 		buf_release(&m.works[i].list);
 	for (size_t i = 0; i < MAX_JOBS; i++)

@@ -83,7 +83,6 @@ static void no_link_is_followed(void **state)
 		assert_int_equal(b.len, 0);
 		assert_int_equal(fs_open(top, rel, &st, &e), -1);
 		assert_int_equal(fs_append(top, rel, &e), -1);
-		assert_int_equal(fs_truncate(top, rel, 0, &e), -1);
 	}
 	secrets_are_as_they_were();
 	assert_file(test_path("top/file"), "text\n");
@@ -154,7 +153,6 @@ static void only_regular_files_are_read(void **state)
 	assert_err(fs_read(top, "dir", 9, &b, &e), &e, ERR_INTEGRITY, "top/dir' is a directory");
 	assert_err(fs_read("/dev", "null", 9, &b, &e), &e, ERR_INTEGRITY, "/dev/null' is a device");
 	assert_int_equal(fs_append(top, "fifo", &e), -1);
-	assert_int_equal(fs_truncate(top, "fifo", 0, &e), -1);
 }
 
 static void a_large_file_is_refused_unread(void **state)
@@ -212,12 +210,12 @@ static void files_are_made_where_nothing_is(void **state)
 	secrets_are_as_they_were();
 }
 
-static void files_are_cut_and_grown_in_place(void **state)
+static void files_grow_in_place(void **state)
 {
 	(void)state;
 	struct err e = {0};
 	const char *top = make_tree();
-	assert_ok(fs_truncate(top, "file", 2, &e), &e);
+	assert_ok(fs_write(top, "file", "te", 2, 0644, &e), &e);
 	int fd = fs_append(top, "file", &e);
 	assert_int_equal(write(fd, "st\n", 3), 3);
 	close(fd);
@@ -227,9 +225,7 @@ static void files_are_cut_and_grown_in_place(void **state)
 	close(fd);
 	assert_file(test_path("top/dir/log"), "x");
 	assert_int_equal(link(test_path("secret"), test_path("top/hard")), 0);
-	assert_err(fs_truncate(top, "hard", 0, &e), &e, ERR_INTEGRITY, "2 names: '");
-	assert_int_equal(fs_append(top, "hard", &e), -1);
-	assert_err(fs_truncate(top, "none", 0, &e), &e, ERR_SYSTEM, "No such file");
+	assert_err(fs_append(top, "hard", &e), &e, ERR_INTEGRITY, "2 names: '");
 	secrets_are_as_they_were();
 }
 
@@ -282,21 +278,6 @@ static void directories_are_made_where_they_seem_to_be(void **state)
 	assert_err(fs_mkdirs(top, "way/a", &e), &e, ERR_INTEGRITY, "points to");
 	assert_err(fs_mkdirs(top, "file/a", &e), &e, ERR_SYSTEM, "Not a directory");
 	secrets_are_as_they_were();
-}
-
-static void links_inside_are_resolved_when_asked(void **state)
-{
-	(void)state;
-	AUTO_ARENA struct arena a = {0};
-	const char *top = make_tree();
-	assert_string_equal(fs_resolve(top, "near/sub/file", &a), "dir/sub/file");
-	assert_string_equal(fs_resolve(top, "near/file", &a), "dir/file");
-	assert_string_equal(fs_resolve(top, "file", &a), "file");
-	assert_int_equal(symlink("..", test_path("top/dir/up")), 0);
-	assert_string_equal(fs_resolve(top, "dir/up/file", &a), "file");
-	assert_null(fs_resolve(top, "way/secret", &a));
-	assert_null(fs_resolve(top, "none/file", &a));
-	assert_null(fs_resolve(top, "../secret", &a));
 }
 
 static atomic_bool stop;
@@ -366,11 +347,10 @@ int main(void)
 		cmocka_unit_test_teardown(a_large_file_is_refused_unread, test_teardown),
 		cmocka_unit_test_teardown(writing_replaces_a_link_and_keeps_what_it_names, test_teardown),
 		cmocka_unit_test_teardown(files_are_made_where_nothing_is, test_teardown),
-		cmocka_unit_test_teardown(files_are_cut_and_grown_in_place, test_teardown),
+		cmocka_unit_test_teardown(files_grow_in_place, test_teardown),
 		cmocka_unit_test_teardown(trees_are_removed_without_what_their_links_name, test_teardown),
 		cmocka_unit_test_teardown(moving_follows_nothing, test_teardown),
 		cmocka_unit_test_teardown(directories_are_made_where_they_seem_to_be, test_teardown),
-		cmocka_unit_test_teardown(links_inside_are_resolved_when_asked, test_teardown),
 		cmocka_unit_test_teardown(a_race_is_never_won, test_teardown),
 	};
 	int failed = cmocka_run_group_tests_name("with openat2", tests, NULL, NULL);
