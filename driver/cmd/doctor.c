@@ -145,7 +145,7 @@ static int look_at_release(struct doctor *k, const char *name, struct err *e)
 	const struct tables *t = k->q.tables;
 	const struct release_row *r = NULL;
 	for (unsigned i = 0; i < t->releases_count; i++)
-		if (strcmp(t->releases[i].name, t->releases[i].base) == 0)
+		if (tables_offered(&t->releases[i]))
 			r = &t->releases[i];
 	if (name && tables_need_release(t, name, &r, e) < 0)
 		return -1;

@@ -19,15 +19,18 @@ struct fetch_item {
 };
 
 /* The sources of all plans, each digest once: packages of one release may share an archive. */
-static size_t collect_sources(const struct selections *s, struct arena *a, struct fetch_source **ret)
+static int collect_sources(const struct fetch_item *items, size_t count, struct arena *a, struct fetch_source **ret,
+			   size_t *ret_count, struct err *e)
 {
 	size_t max = 0, n = 0;
-	for (size_t i = 0; i < s->count; i++)
-		max += tables_package(s->items[i].release, s->items[i].variant.package)->sources_count;
+	for (size_t i = 0; i < count; i++)
+		max += items[i].plan->package_row->sources_count;
 	struct fetch_source *out = arena_array(a, max + 1, sizeof(*out));
 	struct strlist seen = {0};
-	for (size_t i = 0; i < s->count; i++) {
-		const struct package_row *p = tables_package(s->items[i].release, s->items[i].variant.package);
+	for (size_t i = 0; i < count; i++) {
+		const struct package_row *p = items[i].plan->package_row;
+		if (plan_unproven(items[i].plan, e) < 0)
+			return -1;
 		for (unsigned j = 0; j < p->sources_count; j++) {
 			const struct source_row *row = &p->sources[j];
 			if (strlist_contains(&seen, row->sha256))
@@ -37,7 +40,8 @@ static size_t collect_sources(const struct selections *s, struct arena *a, struc
 		}
 	}
 	*ret = out;
-	return n;
+	*ret_count = n;
+	return 0;
 }
 
 static json_t *requirements_json(const struct fetch_item *items, size_t count)
@@ -143,9 +147,10 @@ static int run_fetch(struct cmd_context *c, const struct strlist *args, struct e
 	if (cmd_select(c, args, &chosen, e) < 0)
 		return -1;
 	add_implied_torch(c, &chosen);
-	if (make_plans(c, &chosen, &items, e) < 0 || cmd_store(c, &store, e) < 0)
+	size_t n;
+	if (make_plans(c, &chosen, &items, e) < 0 ||
+	    collect_sources(items, chosen.count, c->arena, &sources, &n, e) < 0 || cmd_store(c, &store, e) < 0)
 		return -1;
-	size_t n = collect_sources(&chosen, c->arena, &sources);
 	struct fetch_options o;
 	if (cmd_fetch_options(c, &o, e) < 0 || fetch_all(store, sources, n, &o, c->run, c->arena, &stats, e) < 0)
 		return -1;

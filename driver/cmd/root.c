@@ -146,7 +146,7 @@ static const char *nearest_with_world(const struct cmd_context *c, const struct 
 	const size_t own = (size_t)(one->release - t->releases), count = t->releases_count;
 	for (size_t i = 1; i < 2 * count; i++) { /* one older, one newer, two older */
 		const size_t at = i % 2 ? own - (i + 1) / 2 : own + i / 2;
-		if (at >= count || strcmp(t->releases[at].name, t->releases[at].base) != 0)
+		if (at >= count || !tables_offered(&t->releases[at]))
 			continue;
 		const struct release_row *r = &t->releases[at];
 		const struct plan_request q = {.variant = &one->variant, .release = r->name};

@@ -50,6 +50,9 @@ const struct arg_def cmd_plan_options[] = {
 	 "<blas>"},
 	{"set", 0, PLAN(ARG_PAIRS, toggles), "NAME=VALUE",
 	 "override a build option, for example USE_MKLDNN=OFF; may be repeated", NULL},
+	{"source", 0, PLAN(ARG_PAIRS, sources), "FILE=SHA256",
+	 "archive of a source whose digest no table has (absolute path, or its name with --mirror); may be repeated",
+	 NULL},
 	{"without", 0, PLAN(ARG_LIST, without), "FEATURES",
 	 "build without these features, for example cudnn; the version label says so", NULL},
 	{"torch", 0, PLAN(ARG_STRING, torch), "PLACE",
@@ -107,7 +110,8 @@ static bool release_builds(const struct tables *t, const struct release_row *r, 
 	return true;
 }
 
-/* Without --release only upstream's own qualify: one like "2.6.0-debian" needs a root of its own. */
+/* Without --release only upstream's own qualify: one like "2.6.0-debian" needs a root of its own. Nor does one that is
+ * only for those who ask for it. */
 static int pick_release(const struct cmd_select *o, const struct tables *t, const struct want *w, struct arena *a,
 			const struct release_row **ret, struct err *e)
 {
@@ -121,7 +125,7 @@ static int pick_release(const struct cmd_select *o, const struct tables *t, cons
 	}
 	for (unsigned i = t->releases_count; i-- > 0;) {
 		*ret = &t->releases[i];
-		if (strcmp((*ret)->name, (*ret)->base) != 0 || !release_fits(*ret, w))
+		if (!tables_offered(*ret) || !release_fits(*ret, w))
 			continue;
 		if (release_builds(t, *ret, w, a, &refusal))
 			return 0;

@@ -306,8 +306,7 @@ static enum detect_fit fit_of(const struct detected *d, const char *cuda)
 /* Without --release, only upstream's own releases count. */
 static bool considered(const struct detecting *c, const struct release_row *r)
 {
-	return r->pytorch && r->pythons_count &&
-	       (c->release ? strcmp(r->name, c->release) == 0 : strcmp(r->name, r->base) == 0);
+	return r->pytorch && r->pythons_count && (c->release ? strcmp(r->name, c->release) == 0 : tables_offered(r));
 }
 
 static const char *floor_of(const struct detecting *c, const char *cuda)

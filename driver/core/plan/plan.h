@@ -127,6 +127,9 @@ int plan_resolve(const struct tables *t, const struct plan_request *q, struct ar
  * to `p`; patches_dir NULL: none. */
 int plan_patches(const char *patches_dir, const char *release, struct arena *a, struct plan *p,
 		 struct err *e) MUST_CHECK;
+/* plan_unproven: ERR_CONFIG for a source whose digest neither a table nor the user gives: it can be
+ * planned, not fetched. */
+int plan_unproven(const struct plan *p, struct err *e) MUST_CHECK;
 /* plan_cuda: the toolkit that plan_resolve would take, NULL without CUDA; its errors. */
 int plan_cuda(const struct tables *t, const struct plan_request *q, struct arena *a, const char **ret,
 	      struct err *e) MUST_CHECK;

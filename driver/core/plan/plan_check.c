@@ -1,7 +1,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/path.h"
 #include "base/suggest.h"
+#include "base/sys/digest.h"
 #include "base/version.h"
 #include "core/plan/plan_parts.h"
 #include "core/root/toolchain.h"
@@ -19,6 +21,86 @@ char *plan_releases_with(const struct plan_context *c, const char *python, const
 	return strlist_join(&l, c->arena, " ");
 }
 
+static const struct source_row *find_source(const struct package_row *p, const char *name)
+{
+	for (unsigned i = 0; p && i < p->sources_count; i++)
+		if (strcmp(p->sources[i].name, name) == 0)
+			return &p->sources[i];
+	return NULL;
+}
+
+/* That the archives the user names are sources of the release, with digests that the tables do not gainsay. */
+static int check_source(const struct plan_context *c, const char *file, const char *sha256, struct err *e)
+{
+	const struct source_row *s = NULL;
+	struct strlist names = {0};
+	for (size_t i = 0; !s && i < TABLES_PACKAGES; i++) {
+		const struct package_row *p = tables_package(c->release, tables_packages[i]);
+		s = find_source(p, path_base(file));
+		for (unsigned k = 0; p && k < p->sources_count; k++)
+			strlist_ref(&names, c->arena, p->sources[k].name);
+	}
+	if (!digest_valid_hex(sha256)) {
+		err_set(e, ERR_USAGE, "--source %s: not a sha256: '%s'", file, sha256);
+		return err_hint(e, "64 lower-case hex digits, as sha256sum prints them: --source FILE=SHA256");
+	}
+	if (!s) {
+		err_set(e, ERR_USAGE, "'%s' is not a source of release %s", path_base(file), c->release->name);
+		return err_hint(e, "its sources: %s", strlist_join(&names, c->arena, " "));
+	}
+	if (!*s->sha256 || strcmp(s->sha256, sha256) == 0)
+		return 0;
+	err_set(e, ERR_INTEGRITY, "'%s' of release %s has the sha256 %s, not %s", s->name, c->release->name, s->sha256,
+		sha256);
+	return err_hint(e, "leave --source out; another source is another release: profiles/releases");
+}
+
+/* The package with the archives that the user names: their digests, and the place of a file. */
+static int take_sources(struct plan_context *c, struct err *e)
+{
+	const struct kvlist *given = &c->request->options.sources;
+	struct package_row *p = arena_alloc(c->arena, sizeof(*p));
+	struct source_row *sources = arena_array(c->arena, c->package->sources_count, sizeof(*sources));
+	for (size_t i = 0; i < given->count; i++)
+		if (check_source(c, given->items[i].key, given->items[i].value, e) < 0)
+			return -1;
+	*p = *c->package;
+	p->sources = sources;
+	for (unsigned k = 0; k < p->sources_count; k++) {
+		sources[k] = c->package->sources[k];
+		for (size_t i = 0; i < given->count; i++) {
+			const char *file = given->items[i].key;
+			if (strcmp(path_base(file), sources[k].name) != 0)
+				continue;
+			struct strlist urls = {0};
+			if (*file == '/')
+				strlist_addf(&urls, c->arena, "file://%s", file);
+			for (unsigned n = 0; n < sources[k].urls_count; n++)
+				strlist_ref(&urls, c->arena, sources[k].urls[n]);
+			sources[k].sha256 = given->items[i].value;
+			sources[k].urls_count = (unsigned)urls.count;
+			sources[k].urls = urls.items;
+		}
+	}
+	c->package = p;
+	return 0;
+}
+
+int plan_unproven(const struct plan *p, struct err *e)
+{
+	for (unsigned i = 0; i < p->package_row->sources_count; i++) {
+		const struct source_row *s = &p->package_row->sources[i];
+		if (*s->sha256)
+			continue;
+		err_set(e, ERR_CONFIG, "'%s' of release %s has no proven digest: %s", s->name, p->release, s->unproven);
+		return err_hint(e,
+				"give it yourself with its sha256: --source /path/to/%s=SHA256; or take the official "
+				"wheel: 'ptbuild slim --release %s'",
+				s->name, p->release);
+	}
+	return 0;
+}
+
 static int check_release(struct plan_context *c, struct err *e)
 {
 	const struct variant *v = &c->variant;
@@ -31,6 +113,8 @@ static int check_release(struct plan_context *c, struct err *e)
 		return err_hint(e, "%s%s", *others ? "releases that have it: " : "no release in the tables has it",
 				others);
 	}
+	if (c->request->options.sources.count && take_sources(c, e) < 0)
+		return -1;
 	if (strings_contain(c->release->pythons, c->release->pythons_count, v->python))
 		return 0;
 	err_set(e, ERR_POLICY, "release '%s' does not build for Python %s", c->release->name, v->python);

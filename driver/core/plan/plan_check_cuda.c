@@ -93,9 +93,11 @@ static int hint_working(const struct plan_context *c, struct err *e)
 	if (toolkit)
 		return err_hint(e, "use CUDA %s: --cuda %s, or %s in a variant's name", toolkit, toolkit,
 				variant_toolkit_word(toolkit, c->arena));
-	for (unsigned i = c->tables->releases_count; i-- > 0;) {
-		const struct release_row *r = &c->tables->releases[i];
-		if (!tables_package(r, c->variant.package) || !takes_all(p, r, c->variant.package) ||
+	const unsigned count = c->tables->releases_count;
+	for (unsigned i = 2 * count; i-- > 0;) { /* those that are only for who asks for them come last */
+		const struct release_row *r = &c->tables->releases[i % count];
+		if (!*r->asked != (i >= count) || !tables_package(r, c->variant.package) ||
+		    !takes_all(p, r, c->variant.package) ||
 		    !strings_contain(r->pythons, r->pythons_count, c->variant.python))
 			continue;
 		toolkit = working_toolkit(p, r, c->variant.cuda);

@@ -166,6 +166,11 @@ void plan_notes(struct plan_context *c, const struct buildenv *env)
 		strlist_ref(&c->notes, c->arena, c->release->note);
 	if (*c->package->note)
 		strlist_ref(&c->notes, c->arena, c->package->note);
+	for (unsigned i = 0; i < c->package->sources_count; i++)
+		if (!*c->package->sources[i].sha256)
+			strlist_addf(&c->notes, c->arena,
+				     "'%s' has no proven digest, so it is planned and not built: %s",
+				     c->package->sources[i].name, c->package->sources[i].unproven);
 	strlist_append(&c->notes, c->arena, &env->notes);
 	if (!package_is_torch(c->variant.package) && (!c->request->torch || !*c->request->torch))
 		strlist_addf(&c->notes, c->arena,

@@ -5,8 +5,10 @@
 #include "base/strlist.h"
 
 struct plan_options {
-	const char *blas;       /* NULL: the profile's, else the platform's */
-	struct kvlist toggles;  /* --set NAME=VALUE */
+	const char *blas;      /* NULL: the profile's, else the platform's */
+	struct kvlist toggles; /* --set NAME=VALUE */
+	/* --source FILE=SHA256: archives whose digest no table has, with the user's own */
+	struct kvlist sources;
 	struct strlist without; /* features to drop: "cudnn" */
 	/* what torchvision and torchaudio are built against: "root", a wheel's path, or NULL: the
 	 * torch of the same variant */

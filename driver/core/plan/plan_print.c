@@ -8,6 +8,11 @@ static void set(json_t *o, const char *key, json_t *value)
 	json_object_set_new(o, key, value);
 }
 
+static json_t *or_null(const char *s)
+{
+	return s && *s ? json_string(s) : json_null();
+}
+
 static json_t *settings_json(const struct settings *s)
 {
 	json_t *o = json_object();
@@ -24,7 +29,7 @@ static json_t *sources_json(const struct package_row *row)
 		json_t *o = json_object();
 		set(o, "name", json_string(s->name));
 		set(o, "urls", json_from_strings((const char *const *)s->urls, s->urls_count));
-		set(o, "sha256", json_string(s->sha256));
+		set(o, "sha256", or_null(s->sha256));
 		json_array_append_new(l, o);
 	}
 	return l;
@@ -40,11 +45,6 @@ static json_t *patches_json(const struct plan *p)
 		json_array_append_new(l, o);
 	}
 	return l;
-}
-
-static json_t *or_null(const char *s)
-{
-	return s && *s ? json_string(s) : json_null();
 }
 
 /* Behind the keys of the contract, in the order of the contract, come those that tools asked for since. */
@@ -193,7 +193,7 @@ const struct show plan_rows[] = {
 	ROW("blas", "{!-brief}{blas}"),
 	ROW("blas", "{?-brief}{!cuda}{blas}"),
 	ROW("against", "{!-brief}{depends}"), /* which "torch" says */
-	ROW("source", "{name}[{!-brief}  sha256 {sha256}]", .each = "sources"),
+	ROW("source", "{name}[{!-brief}{?sha256}  sha256 {sha256}]", .each = "sources"),
 	ROW("series", "{series}"),
 	ROW("patch", "{name}", .each = "patches"),
 	{.each = "-sections", .rows = section_rows},

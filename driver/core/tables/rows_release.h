@@ -4,8 +4,9 @@
 #include "core/tables/rows.h"
 
 struct source_row {
-	const char *name; /* file name in the store */
-	const char *sha256;
+	const char *name;   /* file name in the store */
+	const char *sha256; /* "" = `unproven` says why none is known */
+	const char *unproven;
 	/* tried in order; https:, http:, file:, deb:ARCHIVE/PATH */
 	const char **urls;
 	unsigned urls_count;
@@ -146,6 +147,7 @@ struct release_row {      /* releases/<name>.yaml */
 	const char *cuda;
 	const char *disk; /* bytes a build needs, for doctor: "18G" */
 	const char *note;
+	const char *asked;   /* why it is taken only where it is named; "" = by itself too */
 	const char *sources; /* where its facts come from */
 	unsigned long source_date_epoch;
 	struct package_row *pytorch; /* NULL when the release does not have it */

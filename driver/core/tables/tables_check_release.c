@@ -51,7 +51,9 @@ static int check_source(const char *file, const struct package_row *p, const str
 	const struct row_place at = {file, s->line};
 	if (!is_file_name(s->name))
 		return row_bad(&at, e, "not a safe file name: '%s'", s->name);
-	if (!digest_valid_hex(s->sha256))
+	if (!*s->sha256 == !*s->unproven)
+		return row_bad(&at, e, "'%s' needs a 'sha256', or 'unproven' that says why none is known", s->name);
+	if (*s->sha256 && !digest_valid_hex(s->sha256))
 		return row_bad(&at, e, "'%s': not a sha256: '%s' (64 lower-case hex digits)", s->name, s->sha256);
 	for (unsigned i = 0; i < s->urls_count; i++)
 		if (!is_place(s->urls[i])) {

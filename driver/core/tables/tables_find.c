@@ -59,6 +59,11 @@ const struct gpu_row *tables_gpu(const struct tables *t, const char *sm)
 	return NULL;
 }
 
+bool tables_offered(const struct release_row *r)
+{
+	return strcmp(r->name, r->base) == 0 && !*r->asked;
+}
+
 const struct toolkit_row *tables_toolkit(const struct tables *t, const char *version)
 {
 	for (unsigned i = 0; i < t->toolkits_count; i++)

@@ -8,6 +8,7 @@
 /* ---- the table ---- */
 
 static int say_world(struct preflight *d, struct err *e);
+static int sources(struct preflight *d, struct err *e);
 static int world_torch(struct preflight *d, struct err *e);
 static int reach(struct preflight *d, struct err *e);
 static int trial(struct preflight *d, struct err *e);
@@ -27,6 +28,7 @@ static const struct need {
 	int (*test)(struct preflight *d, struct err *e);
 } needs[] = {
 	{"platform", PREFLIGHT_TABLES, UNMADE, preflight_platform},
+	{"sources", PREFLIGHT_TABLES, UNMADE, sources},
 	{"world-torch", PREFLIGHT_TABLES, UNMADE, world_torch},
 	{"sandbox", PREFLIGHT_MACHINE, TAKEN | UNMADE, preflight_sandbox},
 	{"cpu", PREFLIGHT_MACHINE, UNMADE, preflight_cpu},
@@ -92,6 +94,12 @@ static int say_world(struct preflight *d, struct err *e)
 	if (d->q->not_made)
 		preflight_ok(d, "world", "%s; compilers, Python and toolkit are in it", d->q->not_made);
 	return 0;
+}
+
+static int sources(struct preflight *d, struct err *e)
+{
+	struct err why = {0};
+	return !d->q->plan || plan_unproven(d->q->plan, &why) == 0 ? 0 : preflight_err(d, "source", &why, e);
 }
 
 /* The locks of a world say whether it has a torch. */

@@ -213,8 +213,7 @@ static inline void small_releases(struct small_tables *s)
 	s->packages[2] = small_package("2.8.0", "setuptools-cmake", &s->sources[2], 40);
 	s->packages[3] = small_package("2.9.1", "setup-py-env", &s->sources[0], 20);
 	s->packages[4] = small_package("0.24.1", "setuptools", &s->sources[1], 30);
-	s->packages[0].cudnn = "9.10.2.21";
-	s->packages[3].cudnn = "9.13.0.50";
+	s->packages[0].cudnn = "9.10.2.21", s->packages[3].cudnn = "9.13.0.50";
 	for (unsigned i = 0; i < 2; i++)
 		s->releases[i] = (struct release_row){.name = i ? "2.9.1" : "2.8.0",
 						      .base = i ? "2.9.1" : "2.8.0",
@@ -223,6 +222,7 @@ static inline void small_releases(struct small_tables *s)
 						      .toolkits = i ? toolkits_new : toolkits_old,
 						      .toolkits_count = i ? 3 : 2,
 						      .note = "",
+						      .asked = "",
 						      .source_date_epoch = i ? 1763000000 : 1754000000,
 						      .pytorch = &s->packages[i ? 3 : 0],
 						      .torchvision = &s->packages[i ? 4 : 1],

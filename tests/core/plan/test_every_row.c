@@ -387,7 +387,9 @@ static void ask_gpus(struct asks *l)
 /* A root whose toolkit lacks one part. */
 static void ask_parts(struct asks *l)
 {
-	const struct release_row *r = &shipped->releases[shipped->releases_count - 1];
+	const struct release_row *r = NULL;
+	struct err e = {0};
+	assert_ok(tables_need_release(shipped, few[ARRAY_LEN(few) - 1], &r, &e), &e);
 	for (size_t i = 0; i <= shipped->parts_count; i++)
 		for (size_t p = 0; p < 2; p++) {
 			add(l, r->name, spelled(tables_packages[p], r->pythons[0], r->toolkits[0], "sm90-avx2"));

@@ -264,6 +264,67 @@ static void notes_of_a_package(void **state)
 	assert_false(strlist_contains(&p->notes, row_of("2.10.0", "torchaudio")->note));
 }
 
+/* What is planned without a proven digest is not fetched, and is what the user says it is. */
+static void sources_without_a_digest(void **state)
+{
+	static const char good[] = "1111111111111111111111111111111111111111111111111111111111111111";
+	static const struct {
+		const char *file, *sha256, *refusal, *hint; /* refusal NULL: planned */
+	} rows[] = {
+		{"/src/pytorch-v2.15.0.tar.gz", good, NULL, NULL},
+		{"vision-0.29.2.tar.gz", good, NULL, NULL},
+		{"/src/pytorch-v2.15.0.tar.gz", "1234", "not a sha256: '1234'", "--source FILE=SHA256"},
+		{"/src/pytorch.tar.gz", good, "'pytorch.tar.gz' is not a source of release 2.15.0",
+		 "pytorch-v2.15.0.tar.gz"},
+		{"audio-2.11.0.tar.gz", good, "'audio-2.11.0.tar.gz' of release 2.15.0 has the sha256 599ec24e",
+		 "leave --source out"},
+	};
+	AUTO_ARENA struct arena a = {0};
+	struct err e = {0};
+	(void)state;
+	const struct plan *p = plan_of("2.15.0", "pytorch-python313-cpu-avx2", &a, &e);
+	assert_non_null(p);
+	assert_contains(p->notes.items[p->notes.count - 1], "has no proven digest, so it is planned and not built");
+	assert_err(plan_unproven(p, &e), &e, ERR_CONFIG,
+		   "'pytorch-v2.15.0.tar.gz' of release 2.15.0 has no proven digest");
+	assert_contains(e.hint,
+			"--source /path/to/pytorch-v2.15.0.tar.gz=SHA256; or take the official wheel: 'ptbuild slim "
+			"--release 2.15.0'");
+	const char *without = p->compile_key;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct variant v;
+		err_clear(&e);
+		assert_ok(variant_parse(tables, "pytorch-python313-cpu-avx2", &a, &v, &e), &e);
+		struct plan_request q = {.variant = &v, .release = "2.15.0"};
+		kvlist_set(&q.options.sources, &a, rows[i].file, rows[i].sha256);
+		int rc = plan_resolve(tables, &q, &a, &p, &e);
+		assert_int_equal(rc < 0, rows[i].refusal != NULL);
+		if (rc < 0) {
+			assert_contains(e.msg, rows[i].refusal);
+			assert_contains(e.hint, rows[i].hint);
+			continue;
+		}
+		const struct source_row *s = &p->package_row->sources[0];
+		bool own = *rows[i].file == '/';
+		assert_int_equal(plan_unproven(p, &e) == 0, own);
+		assert_string_equal(s->urls[0], own ? "file:///src/pytorch-v2.15.0.tar.gz"
+						    : "https://github.com/pytorch/pytorch/releases/download/v2.15.0/"
+						      "pytorch-v2.15.0.tar.gz");
+		assert_int_equal(strcmp(p->compile_key, without) == 0, !own);
+	}
+}
+
+/* Only for those who ask for them: what nobody built is not a default. */
+static void releases_that_are_asked_for(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < tables->releases_count; i++) {
+		const struct release_row *r = &tables->releases[i];
+		assert_int_equal(tables_offered(r),
+				 version_cmp(r->base, "2.14") < 0 && strcmp(r->name, "2.6.0-debian") != 0);
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -277,6 +338,8 @@ int main(void)
 		cmocka_unit_test_teardown(nccl_of_2_7_1, test_teardown),
 		cmocka_unit_test(gcc_on_arm),
 		cmocka_unit_test(notes_of_a_package),
+		cmocka_unit_test(sources_without_a_digest),
+		cmocka_unit_test(releases_that_are_asked_for),
 	};
 	return cmocka_run_group_tests(tests, load, unload);
 }

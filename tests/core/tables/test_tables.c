@@ -26,15 +26,15 @@ static void loads_what_is_shipped(void **state)
 	assert_int_equal(t->gpus_count, 21);
 	assert_int_equal(t->toolkits_count, 7);
 	assert_int_equal(t->blas_count, 3);
-	assert_int_equal(t->releases_count, 9);
+	assert_int_equal(t->releases_count, 11);
 	assert_string_equal(t->dir, PROFILES_DIR);
 	assert_true(digest_valid_hex(t->manylinux_digest) && digest_valid_hex(t->cuda_libraries_digest));
 }
 
 static void releases_are_in_order_of_version(void **state)
 {
-	static const char *const want[] = {"2.6.0",  "2.6.0-debian", "2.7.1",  "2.8.0", "2.9.1",
-					   "2.10.0", "2.11.0",       "2.12.1", "2.13.0"};
+	static const char *const want[] = {"2.6.0",  "2.6.0-debian", "2.7.1",  "2.8.0",  "2.9.1", "2.10.0",
+					   "2.11.0", "2.12.1",       "2.13.0", "2.14.1", "2.15.0"};
 	AUTO_ARENA struct arena a = {0};
 	const struct tables *t = shipped(&a);
 
@@ -424,7 +424,8 @@ static void companions_are_paired(void **state)
 	} pairs[] = {
 		{"2.6.0", "0.21.0", "2.6.0"},   {"2.6.0-debian", "0.21.0", "2.6.0"}, {"2.7.1", "0.22.1", "2.7.1"},
 		{"2.8.0", "0.23.0", "2.8.0"},   {"2.9.1", "0.24.1", "2.9.1"},        {"2.10.0", "0.25.0", "2.10.0"},
-		{"2.11.0", "0.26.0", "2.11.0"}, {"2.12.1", "0.27.1", "2.11.0"},      {"2.13.0", "0.28.0", "2.11.0"}};
+		{"2.11.0", "0.26.0", "2.11.0"}, {"2.12.1", "0.27.1", "2.11.0"},      {"2.13.0", "0.28.0", "2.11.0"},
+		{"2.14.1", "0.29.1", "2.11.0"}, {"2.15.0", "0.29.2", "2.11.0"}};
 	AUTO_ARENA struct arena a = {0};
 	const struct tables *t = shipped(&a);
 	struct err e = {0};
@@ -459,21 +460,24 @@ static void same_bytes_have_one_digest(void **state)
 
 static void locked_requirements_have_hashes(void **state)
 {
-	char *text = test_read(PROFILES_DIR "/requirements/shared.txt");
-	unsigned pins = 0;
-
+	static const char *const files[] = {PROFILES_DIR "/requirements/shared.txt",
+					    PROFILES_DIR "/requirements/skbuild.txt"};
 	(void)state;
-	assert_non_null(text);
-	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
-		if (*line == '#' || *line == ' ')
-			continue;
-		assert_contains(line, "==");
-		size_t n = strlen(line);
-		assert_int_equal(line[n - 1], '\\'); /* its hashes follow */
-		pins++;
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		char *text = test_read(files[i]);
+		unsigned pins = 0;
+		assert_non_null(text);
+		for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+			if (*line == '#' || *line == ' ')
+				continue;
+			assert_contains(line, "==");
+			size_t n = strlen(line);
+			assert_int_equal(line[n - 1], '\\'); /* its hashes follow */
+			pins++;
+		}
+		assert_true(pins >= 10);
+		free(text);
 	}
-	assert_true(pins >= 10);
-	free(text);
 }
 
 static const struct CMUnitTest tests[] = {

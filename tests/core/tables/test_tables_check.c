@@ -171,6 +171,11 @@ REFUSED(toggle_value_spelling, "toggles.yaml", "name: FORCE_CUDA, package: torch
 REFUSED(toggle_package, "toggles.yaml", "package: torchvision", "package: vision", "'package' cannot be 'vision'")
 REFUSED(retired_but_alive, "toggles.yaml", "name: USE_CUBLAS", "name: USE_CUDA", "'USE_CUDA' cannot be retired")
 REFUSED(digest_short, "releases/2.9.1.yaml", "sha256: e17504700ebc", "sha256: e17504700eb", "not a sha256")
+REFUSED(digest_missing, "releases/2.9.1.yaml",
+	"      sha256: e17504700ebc4c87f9b57059df1c4d790b769458c04db144c7a92aea90f2c92b\n", "",
+	"'pytorch-v2.9.1.tar.gz' needs a 'sha256', or 'unproven'")
+REFUSED(digest_of_unproven, "releases/2.9.1.yaml", "      sha256: e17504700ebc",
+	"      unproven: no\n      sha256: e17504700ebc", "needs a 'sha256', or 'unproven'")
 REFUSED(digest_capitals, "releases/2.9.1.yaml", "sha256: e17504700ebc", "sha256: E17504700EBC", "not a sha256")
 REFUSED(toolkit_without_row, "releases/2.9.1.yaml", "\"12.6\"", "\"12.5\"", "no toolkit '12.5' in cuda.yaml")
 REFUSED(release_toolkit_twice, "releases/2.9.1.yaml", "\"12.6\"", "\"12.8\"", "toolkit '12.8' is listed twice")
@@ -317,7 +322,7 @@ static void other_files_are_no_releases(void **state)
 	test_write(test_path("profiles/releases/2.9.1.yaml~"), "not yaml: [");
 	test_write(test_path("profiles/releases/.2.9.1.yaml"), "not yaml: [");
 	assert_ok(tables_load(dir, &a, &t, &e), &e);
-	assert_int_equal(t->releases_count, 9);
+	assert_int_equal(t->releases_count, 11);
 }
 
 static void the_line_of_the_row_is_named(void **state)
@@ -411,6 +416,8 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_teardown(toggle_package, test_teardown),
 	cmocka_unit_test_teardown(retired_but_alive, test_teardown),
 	cmocka_unit_test_teardown(digest_short, test_teardown),
+	cmocka_unit_test_teardown(digest_missing, test_teardown),
+	cmocka_unit_test_teardown(digest_of_unproven, test_teardown),
 	cmocka_unit_test_teardown(digest_capitals, test_teardown),
 	cmocka_unit_test_teardown(toolkit_without_row, test_teardown),
 	cmocka_unit_test_teardown(release_toolkit_twice, test_teardown),
