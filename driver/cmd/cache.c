@@ -74,7 +74,32 @@ static const struct show info_rows[] = {
 	{.text = "{!kinds}{?free_bytes}empty"},
 	{0}};
 
-/* Looking at a store does not make one. */
+/* Looking at a store does not make one, and one that is named is there: *ret is NULL for the default one that nothing has
+ * made yet. */
+static int store_dir_of(struct cmd_context *c, const char **ret, struct err *e)
+{
+	const char *dir;
+	if (cmd_cache_dir(c, &dir, e) < 0)
+		return -1;
+	*ret = fs_exists(TRUSTED, dir) ? dir : NULL;
+	if (*ret || !c->global->cache)
+		return 0;
+	err_set(e, ERR_USAGE, "there is no store in '%s'", dir);
+	return err_hint(e, "a build or fetch makes one");
+}
+
+/* Of none. */
+static int show_nothing(struct cmd_context *c, const struct show *shown, struct err *e)
+{
+	const char *dir = NULL;
+	if (cmd_cache_dir(c, &dir, e) < 0)
+		return -1;
+	json_t *doc = json_pack("{s:i, s:o, s:i, s:i, s:[], s:b, s:[], s:i, s:i, s:i, s:i}", "schema", 1, "dir",
+				json_or_null(dir), "checked", 0, "bytes", 0, "wrong", "dry_run", 0, "removed",
+				"removed_bytes", 0, "kept", 0, "kept_bytes", 0, "busy", 0);
+	return cmd_show(c, doc, shown, e);
+}
+
 static int no_store(struct cmd_context *c, const char *dir, struct err *e)
 {
 	json_t *doc = json_pack("{s:i, s:o, s:n, s:[], s:[], s:[], s:[]}", "schema", 1, "dir", json_or_null(dir),
@@ -140,6 +165,11 @@ static int cache_verify(struct cmd_context *c, const char *name, struct err *e)
 	(void)name;
 	const struct cache_options *o = c->options;
 	struct store_checks r;
+	const char *dir;
+	if (store_dir_of(c, &dir, e) < 0)
+		return -1;
+	if (!dir)
+		return show_nothing(c, verify_rows, e);
 	if (cmd_store_read(c, &s, e) < 0)
 		return -1;
 	bool move = !o->dry_run && !store_is_read_only(s);
@@ -189,6 +219,11 @@ static int cache_gc(struct cmd_context *c, const char *name, struct err *e)
 	q.max_bytes = o->max_size ? (int64_t)max_bytes : -1;
 	if (o->keep_days && cmd_keep_days(o->keep_days, &q.keep_seconds, e) < 0)
 		return -1;
+	const char *dir;
+	if (store_dir_of(c, &dir, e) < 0)
+		return -1;
+	if (!dir)
+		return show_nothing(c, gc_rows, e);
 	if (cmd_store(c, &s, e) < 0 || store_gc(s, &q, c->run, c->arena, &r, e) < 0)
 		return -1;
 	json_t *doc = json_pack("{s:i, s:o, s:b, s:o, s:I, s:I, s:I, s:I}", "schema", 1, "dir",

@@ -269,6 +269,8 @@ static int parse_time(const char *text, uint64_t *ret)
 	return 0;
 }
 
+enum { MEMORY_LEAST = 64 << 20 };
+
 int cmd_walls(const struct cmd_globals *g, struct run *run, struct err *e)
 {
 	struct run_limits *l = &run->limits;
@@ -293,6 +295,10 @@ int cmd_walls(const struct cmd_globals *g, struct run *run, struct err *e)
 		err_set(e, ERR_USAGE, "--%s: not a %s: '%s'", options[i].name, options[i].size ? "size" : "time",
 			options[i].text);
 		return err_hint(e, options[i].size ? "write it like 512M or 24G" : "write it like 90s, 30m or 4h");
+	}
+	if (l->memory && l->memory < MEMORY_LEAST) {
+		err_set(e, ERR_USAGE, "--max-memory %s: no compiler fits into it", g->max_memory);
+		return err_hint(e, "write it like 24G; without it a build has nearly all of the machine's");
 	}
 	return sandbox_walls_parse(&g->without_walls, &run->without_walls, e);
 }

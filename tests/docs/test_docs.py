@@ -28,7 +28,7 @@ PAGES = ["README.md", *sorted(glob.glob("docs/*.md", root_dir=TOP))]
 MARK = re.compile(r"<!-- (not run|output of|output)(?:: (.+))? -->$")
 NOT_COMMANDS = ("yaml", "dockerfile", "jq", "python", "cmake", "c++", "cuda", "text")
 # Whose own options and files may stand in the text.
-OF_OTHERS = {"--user", "--privileged", "--network", "--ulimit", "--no-cache", "--target", "--require-hashes", "--no-index", "--find-links", "--require"}
+OF_OTHERS = {"--user", "--privileged", "--network", "--ulimit", "--no-cache", "--target", "--require-hashes", "--no-index", "--find-links", "--require", "--no-build-isolation"}
 # A page of blocks that are all not run.
 NOT_RUN = {"docs/slim.md": "official wheels; tests/e2e/test_slim.py does it with stand-ins"}
 PLANNED = {"build", "doctor", "fetch", "plan"}

@@ -1,5 +1,6 @@
 #include "step/fetch/apt.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -42,6 +43,14 @@ int apt_sites(const char *archive, const struct run *run, struct arena *a, struc
 		strlist_split(&lines, a, buf_cstr(&out), "\n");
 		for (size_t k = 0; k < lines.count; k++)
 			add_site(ret, a, lines.items[k], i == 0, security);
+		if (i && !ret->count && result.status &&
+		    err_kind_of_words(buf_cstr(&errors), ERR_NETWORK) == ERR_SYSTEM) {
+			const char *tmp = getenv("TMPDIR");
+			err_set(e, ERR_SYSTEM, "apt-get does not say where the archive '%s' is: %.*s", archive,
+				(int)strcspn(buf_cstr(&errors), "\n"), buf_cstr(&errors));
+			return err_hint(e, "free some space in '%s' and in apt's directories",
+					tmp && *tmp ? tmp : "/tmp");
+		}
 		if (i && !ret->count && result.status)
 			log_warn(run->log, "apt-get does not say where the archive '%s' is: %.*s", archive,
 				 (int)strcspn(buf_cstr(&errors), "\n"), buf_cstr(&errors));

@@ -81,6 +81,10 @@ static void add(struct places *l, const char *place, bool any)
 {
 	struct arena *a = l->p->a;
 	if (strncmp(place, "http://", 7) == 0 || strncmp(place, "https://", 8) == 0) {
+		if (l->p->o->offline) {
+			strlist_ref(&l->said, a, "--offline forbids it");
+			return;
+		}
 		l->requests = arena_room(a, l->requests, l->count, &l->cap, 4, sizeof(*l->requests));
 		l->requests[l->count++] = begin(l->p, place, any);
 		return;
@@ -146,7 +150,9 @@ static int add_source(struct places *l, const struct fetch_source *s, struct err
 		const char *place = s->urls.items[i];
 		struct err why = {0};
 		int rc = 0;
-		if (strncmp(place, "deb:", 4) == 0)
+		if (l->p->o->offline && *place != '/' && strncmp(place, "file://", 7) != 0)
+			err_set(&why, ERR_NETWORK, "--offline forbids it"), rc = l->said.count ? 0 : -1;
+		else if (strncmp(place, "deb:", 4) == 0)
 			rc = add_deb(l, place + 4, &why);
 		else if (strncmp(place, "wheel:", 6) == 0)
 			rc = add_wheel(l, place + 6, &why);

@@ -80,7 +80,7 @@ static int ask_for(struct preflight *d, const struct fetch_source *all, size_t c
 				why[k] = k == i ? why[k] : NULL;
 			}
 		if (why[i])
-			preflight_add(d, PREFLIGHT_LINE(level, ERR_NETWORK, "network", fix),
+			preflight_add(d, PREFLIGHT_LINE(level, ERR_NETWORK, o->offline ? "store" : "network", fix),
 				      "%s%s cannot be downloaded: %s", strlist_join(&names, d->arena, " "), of, why[i]);
 	}
 	return 0;
