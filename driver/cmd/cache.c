@@ -74,8 +74,8 @@ static const struct show info_rows[] = {
 	{.text = "{!kinds}{?free_bytes}empty"},
 	{0}};
 
-/* Looking at a store does not make one, and one that is named is there: *ret is NULL for the default one that nothing has
- * made yet. */
+/* Looking at a store does not make one, and one that is named is there: *ret is NULL for the default one that nothing
+ * has made yet. */
 static int store_dir_of(struct cmd_context *c, const char **ret, struct err *e)
 {
 	const char *dir;
@@ -84,7 +84,7 @@ static int store_dir_of(struct cmd_context *c, const char **ret, struct err *e)
 	*ret = fs_exists(TRUSTED, dir) ? dir : NULL;
 	if (*ret || !c->global->cache)
 		return 0;
-	err_set(e, ERR_USAGE, "there is no store in '%s'", dir);
+	err_set(e, ERR_USAGE, "no store in '%s'", dir);
 	return err_hint(e, "a build or fetch makes one");
 }
 

@@ -79,23 +79,45 @@ static int of_variant(struct cmd_context *c, const struct strlist *words, struct
 	return 0;
 }
 
+/* The root of the tests: a world with the part that has what they need. A variant's own world is without it. */
+static int enter_root(struct cmd_context *c, struct pipeline_request *q, const struct pipeline_test_request *t,
+		      struct err *e)
+{
+	const char *name = c->global->root, *world;
+	if (test_table_world(q->profiles_dir, t->release, c->arena, &world, e) < 0)
+		return -1;
+	const char *part = strchr(world, '+');
+	if (name && part && strncmp(name, "world:", 6) == 0 && !strstr(name, part) &&
+	    strcspn(name + 6, "+") == strcspn(world, "+") && strncmp(name + 6, world, strcspn(world, "+")) == 0) {
+		struct cmd_globals *global = arena_alloc(c->arena, sizeof(*global));
+		*global = *c->global;
+		global->root = arena_printf(c->arena, "%s%s", name, part);
+		c->global = global;
+		c->world = NULL;
+		c->root = NULL;
+		c->toolchain = NULL;
+		c->toolkits = NULL;
+	}
+	return cmd_root(c, &q->root, e);
+}
+
 static int find_target(struct cmd_context *c, const struct strlist *words, struct pipeline_request *q,
 		       struct pipeline_test_request *t, struct err *e)
 {
 	const struct cmd_select *o = &((const struct cmd_select_base *)c->options)->select;
 	const char *word = words->count == 1 ? words->items[0] : "";
-	if (cmd_build_common(c, q, e) < 0 || cmd_root(c, &q->root, e) < 0)
+	if (cmd_build_common(c, q, e) < 0)
 		return -1;
 	t->release = o->release;
 	t->torch_wheel =
 		o->plan.torch && strcmp(o->plan.torch, "root") != 0 ? cmd_absolute(c->arena, o->plan.torch) : NULL;
 	if (path_has_suffix(word, ".whl"))
-		return of_wheel(c, q, cmd_absolute(c->arena, word), t, e);
+		return of_wheel(c, q, cmd_absolute(c->arena, word), t, e) < 0 ? -1 : enter_root(c, q, t, e);
 	if (strcmp(word, "root") != 0)
-		return of_variant(c, words, q, t, e);
+		return of_variant(c, words, q, t, e) < 0 ? -1 : enter_root(c, q, t, e);
 	t->package = o->packages.count == 1 ? o->packages.items[0] : PACKAGE_TORCH;
 	if (t->release)
-		return 0;
+		return enter_root(c, q, t, e);
 	err_set(e, ERR_USAGE, "the release whose tests are to run is not known");
 	return err_hint(e, "--release names the release, for example --release 2.6.0-debian");
 }

@@ -115,6 +115,10 @@ static void cache_gc_needs_a_rule(void **state)
 {
 	(void)state;
 	expect("cache gc", 2, "--keep-days");
+	expect(arena_printf(&ran.arena, "cache verify --cache %s", test_path("none")), 2, "no store in");
+	expect(arena_printf(&ran.arena, "cache gc --keep-days 1 --cache %s", test_path("none")), 2, "no store in");
+	assert_int_equal(access(test_path("none"), F_OK), -1);
+	expect("plan --profile cpu-avx2 --max-memory 1K", 2, "--max-memory 1K: no compiler fits into it");
 	expect("cache gc --max-size big", 2, "not a size: 'big'");
 	expect("cache gc --max-size 1X", 2, "not a size: '1X'");
 	expect("cache gc --max-size -1", 2, "--max-size");

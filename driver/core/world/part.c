@@ -149,8 +149,8 @@ static int check(const char *file, const char *name, const struct yaml_tree *lin
 		return bad(file, yaml_line(lines, "prefix"), e, "not a path below the root:", p->prefix);
 	if (python && (!*p->python || p->archives_count != 1 || p->packages_count || p->wheels_count || *p->manifest))
 		return bad(file, 1, e, "a python has its version, one archive and nothing else, unlike", name);
-	if (library && (!p->wheels_count || p->packages_count || *p->manifest || *p->python))
-		return bad(file, 1, e, "a library has wheels and nothing else, unlike", name);
+	if (library && (!(p->wheels_count + p->packages_count) || *p->manifest || *p->python))
+		return bad(file, 1, e, "a library has wheels or packages and nothing else, unlike", name);
 	if (!python && (p->archives_count > 0) != (*p->manifest != '\0'))
 		return bad(file, 1, e, "a manifest and archives come together, but not in", name);
 	if (*p->manifest && strncmp(p->manifest, "https://", 8) != 0 && strncmp(p->manifest, "http://", 7) != 0)

@@ -19,7 +19,7 @@ PLAIN(need, N, NEED(N, module), NEED(N, debian));
 PLAIN(package, P, NEED(P, package), NEED(P, dir), ROWS(P, needs, need), NEED_ROWS(P, files, file),
       ROWS(P, expected, expected));
 #define T struct test_table
-PLAIN(table, T, NEED(T, sources), NEED_ROWS(T, packages, package));
+PLAIN(table, T, NEED(T, sources), MAY(T, world), NEED_ROWS(T, packages, package));
 
 static const char *const levels[] = {"smoke", "core"};
 
@@ -50,6 +50,19 @@ static int check_files(const char *path, const struct test_package *p, struct er
 				return err_set(e, ERR_CONFIG, "%s:%u: '%s' is in the level twice", path, r->line,
 					       r->file);
 	}
+	return 0;
+}
+
+int test_table_world(const char *profiles_dir, const char *release, struct arena *a, const char **ret, struct err *e)
+{
+	const char *path = test_table_path(profiles_dir, release, a);
+	struct test_table *t = arena_alloc(a, sizeof(*t));
+	*ret = "";
+	if (!fs_exists(path_dir(a, path), path_base(path)))
+		return 0;
+	if (yaml_load(path, &table_schema, a, t, NULL, e) < 0)
+		return -1;
+	*ret = t->world ? t->world : "";
 	return 0;
 }
 

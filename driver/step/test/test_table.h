@@ -45,6 +45,8 @@ struct test_package {
 
 struct test_table {
 	const char *sources;
+	/* "debian13+tests13": the part with what the tests need, and its base; "" */
+	const char *world;
 	struct test_package *packages;
 	unsigned packages_count;
 };
@@ -55,6 +57,9 @@ const char *test_table_path(const char *profiles_dir, const char *release, struc
  * the release has no table or the package no rows in it. */
 int test_table_load(const char *profiles_dir, const char *release, const char *package, struct arena *a,
 		    const struct test_package **ret, struct err *e) MUST_CHECK;
+/* test_table_world: the world of a release's table; "" for none, and without a table. */
+int test_table_world(const char *profiles_dir, const char *release, struct arena *a, const char **ret,
+		     struct err *e) MUST_CHECK;
 /* test_row_in: whether the row belongs to the level. "full" has all rows, whole. */
 bool test_row_in(const struct test_row *r, const char *level);
 /* test_expected: the row that expects this test ("file::Class.test") to fail; NULL. */
