@@ -24,7 +24,6 @@ struct tree {
 /* tree_open: `dir` is made if missing. tree_close: also after a failed tree_open. */
 int tree_open(struct tree *t, const char *dir, struct err *e) MUST_CHECK;
 void tree_close(struct tree *t);
-#define AUTO_TREE CLEANUP(tree_close)
 /* tree_mkdir: the directory and its parents (0755); may exist. tree_finish sets its time. */
 int tree_mkdir(struct tree *t, const char *path, struct timespec mtime, struct err *e) MUST_CHECK;
 /* tree_create: a new empty file, replacing a regular one; the caller closes *ret_fd. */

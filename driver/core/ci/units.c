@@ -13,7 +13,8 @@ static int by_key(const void *a, const void *b)
 	return strcmp(((const struct compile_unit *)a)->key, ((const struct compile_unit *)b)->key);
 }
 
-char *units_output(const char *command, struct arena *a)
+/* The file after the last "-o" of a command, which is the one compilers obey; "" if there is none. */
+static char *output_of(const char *command, struct arena *a)
 {
 	static const char option[] = " -o ";
 	const char *output = "";
@@ -37,7 +38,7 @@ static int take_unit(const json_t *entry, const char *path, size_t i, struct are
 	if (!file || !command)
 		return err_set(e, ERR_INTEGRITY, "'%s': entry %zu has no file or no command", path, i);
 	*ret = (struct compile_unit){.file = arena_strdup(a, below_tree(file)), .cuda = path_has_suffix(file, ".cu")};
-	ret->key = arena_printf(a, "%s %s", ret->file, units_output(command, a));
+	ret->key = arena_printf(a, "%s %s", ret->file, output_of(command, a));
 	digest_data(command, strlen(command), ret->command);
 	return 0;
 }

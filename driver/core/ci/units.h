@@ -42,10 +42,6 @@ struct unit_model {
 	bool gpu_compared, isa_compared; /* two trees differ in that alone */
 };
 
-/* units_output: the file after the last "-o" of a command, which is the one compilers obey; "" if
- * there is none. */
-char *units_output(const char *command, struct arena *a) __attribute__((returns_nonnull));
-
 /* units_model: compares trees that differ in one thing only. ERR_USAGE when no two do. */
 int units_model(const struct tables *t, const struct configured_tree *trees, size_t count, struct arena *a,
 		struct unit_model *ret, struct err *e) MUST_CHECK;

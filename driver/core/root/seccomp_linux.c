@@ -15,6 +15,13 @@
 #include "base/os.h"
 #include "base/strlist.h"
 
+/* A rule of the list, and why it is there. */
+struct seccomp_call {
+	const char *names; /* with blanks between */
+	int error;         /* what the caller gets */
+	const char *why;
+};
+
 /* A list of what is refused, not of what is allowed: compilers and build tools of every root have to work. ENOSYS where
  * programs have another way that they take then, EPERM where there is none. */
 static const struct seccomp_call calls[] = {
@@ -44,12 +51,6 @@ static const struct seccomp_call calls[] = {
 	{"move_pages migrate_pages", EPERM, "memory of other processes"},
 	{"memfd_secret", ENOSYS, "memory that even the kernel's dumps leave out"},
 };
-
-const struct seccomp_call *seccomp_calls(size_t *ret_count)
-{
-	*ret_count = ARRAY_LEN(calls);
-	return calls;
-}
 
 /* A call refused for some values of its arguments: (argument & mask) compared with value, of one or two of them. */
 struct condition {

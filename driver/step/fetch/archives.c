@@ -49,7 +49,7 @@ int archives_word(const char *word, struct err *e)
 			   "absolute path");
 }
 
-char *archives_variable(const char *archive, struct arena *a)
+static char *variable_of(const char *archive, struct arena *a)
 {
 	char *out = arena_printf(a, "PTBUILD_ARCHIVE_%s", archive);
 	for (char *p = out; *p; p++)
@@ -75,7 +75,7 @@ static int add_words(const char *archive, const struct strlist *words, struct ar
 		     struct err *e)
 {
 	size_t len = strlen(archive);
-	for (size_t i = 0; words && i < words->count; i++) {
+	for (size_t i = 0; i < words->count; i++) {
 		const char *word = words->items[i];
 		if (strncmp(word, archive, len) == 0 && word[len] == '=' &&
 		    add_address(ret, a, word + len + 1, "--archive", e) < 0)
@@ -87,7 +87,7 @@ static int add_words(const char *archive, const struct strlist *words, struct ar
 static int add_variable(const char *archive, struct arena *a, struct strlist *ret, struct err *e)
 {
 	struct strlist urls = {0};
-	const char *name = archives_variable(archive, a), *value = getenv(name);
+	const char *name = variable_of(archive, a), *value = getenv(name);
 	strlist_split(&urls, a, value ? value : "", " \t\n");
 	for (size_t i = 0; i < urls.count; i++)
 		if (add_address(ret, a, urls.items[i], name, e) < 0)
@@ -132,12 +132,13 @@ static int add_apt(const char *archive, const struct run *run, struct arena *a, 
 	return 0;
 }
 
-int archives_find(const char *archive, const struct archives_request *q, const struct run *run, struct arena *a,
+int archives_find(const char *archive, const struct fetch_options *o, const struct run *run, struct arena *a,
 		  struct strlist *ret, struct err *e)
 {
 	struct strlist out = {0};
-	if (add_words(archive, q->named, a, &out, e) < 0 || (!out.count && add_variable(archive, a, &out, e) < 0) ||
-	    (!out.count && (add_file(archive, q->file, a, &out, e) < 0 || add_apt(archive, run, a, &out, e) < 0)))
+	if (add_words(archive, &o->archives, a, &out, e) < 0 || (!out.count && add_variable(archive, a, &out, e) < 0) ||
+	    (!out.count &&
+	     (add_file(archive, o->archives_file, a, &out, e) < 0 || add_apt(archive, run, a, &out, e) < 0)))
 		return -1;
 	*ret = out;
 	return 0;
@@ -150,20 +151,10 @@ int archives_unknown(const char *archive, struct err *e)
 	return err_hint(e,
 			"set %s to the URL below which it has 'dists' and 'pool', pass --archive %s=URL, or give the "
 			"directory that holds its files with --mirror DIR",
-			archives_variable(archive, &a), archive);
+			variable_of(archive, &a), archive);
 }
 
 char *archives_snapshots(const char *archive, struct arena *a)
 {
 	return arena_printf(a, "%s-snapshot", archive);
-}
-
-int archives_need(const char *archive, const struct archives_request *q, const struct run *run, struct err *e)
-{
-	AUTO_ARENA struct arena a = {0};
-	struct strlist known = {0}, snapshots = {0};
-	if (archives_find(archive, q, run, &a, &known, e) < 0 ||
-	    archives_find(archives_snapshots(archive, &a), q, run, &a, &snapshots, e) < 0)
-		return -1;
-	return known.count + snapshots.count ? 0 : archives_unknown(archive, e);
 }

@@ -2,14 +2,7 @@
 #pragma once
 #include <stdbool.h>
 
-#include "base/run.h"
-#include "base/strlist.h"
-
-struct archives_request {
-	const struct strlist *named; /* --archive: "debian=URL"; NULL: none */
-	/* lines "debian URL", '#' begins a comment; NULL, or not there: none */
-	const char *file;
-};
+#include "step/fetch/fetch.h"
 
 struct deb_place { /* deb:ARCHIVE/PATH */
 	const char *archive, *path;
@@ -23,15 +16,9 @@ int archives_word(const char *word, struct err *e) MUST_CHECK;
 /* archives_find: the addresses of an archive, without a slash at their ends: those of --archive,
  * else of PTBUILD_ARCHIVE_<NAME>, else of the file and then of the machine's apt-get. None: an
  * empty list. ERR_CONFIG for an address or a line that is none. */
-int archives_find(const char *archive, const struct archives_request *q, const struct run *run, struct arena *a,
+int archives_find(const char *archive, const struct fetch_options *o, const struct run *run, struct arena *a,
 		  struct strlist *ret, struct err *e) MUST_CHECK;
 /* archives_snapshots: the archive of an archive's snapshots, "debian-snapshot" of "debian". */
 char *archives_snapshots(const char *archive, struct arena *a) __attribute__((returns_nonnull));
-/* archives_need: ERR_NETWORK, as archives_unknown, where neither the archive nor its snapshots have
- * an address; else as archives_find. */
-int archives_need(const char *archive, const struct archives_request *q, const struct run *run,
-		  struct err *e) MUST_CHECK;
-/* archives_variable: "PTBUILD_ARCHIVE_DEBIAN_SECURITY" of "debian-security". */
-char *archives_variable(const char *archive, struct arena *a) __attribute__((returns_nonnull));
 /* archives_unknown: ERR_NETWORK: nothing names an address of it, and what to set. */
 int archives_unknown(const char *archive, struct err *e);

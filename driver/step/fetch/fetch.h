@@ -28,7 +28,8 @@ struct fetch_options {
 	bool offline; /* only the store and file:// places */
 	/* --mirror URL|DIR: as MIRROR/<sha256>/<name> and MIRROR/<name> */
 	struct strlist mirrors;
-	/* --archive NAME=URL, and a file of lines "NAME URL" or NULL: as struct archives_request */
+	/* --archive NAME=URL, and a file of lines "NAME URL", '#' begins a comment; NULL, or not
+	 * there: none */
 	struct strlist archives;
 	const char *archives_file;
 	unsigned parallel;      /* 0 = 4 */

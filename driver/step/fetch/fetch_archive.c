@@ -9,7 +9,6 @@ enum { RELEASE_MAX = 16 << 20 };
 int fetch_archive(struct store *store, const char *archive, const char *suite, const struct fetch_options *o,
 		  const struct run *run, struct arena *a, struct strlist *ret, struct err *e)
 {
-	const struct archives_request q = {.named = &o->archives, .file = o->archives_file};
 	struct strlist all[2] = {0};
 	const char *place = arena_printf(a, "%s/dists/%s/InRelease", archive, suite), *file;
 	if (fetch_latest(store, place, RELEASE_MAX, o, run, a, &file, e) < 0) {
@@ -19,8 +18,8 @@ int fetch_archive(struct store *store, const char *archive, const char *suite, c
 			 suite, archive);
 		return err_hint(e, "name the URL or directory that has 'dists' and 'pool': --archive %s=URL", archive);
 	}
-	if (archives_find(archive, &q, run, a, &all[0], e) < 0 ||
-	    archives_find(archives_snapshots(archive, a), &q, run, a, &all[1], e) < 0)
+	if (archives_find(archive, o, run, a, &all[0], e) < 0 ||
+	    archives_find(archives_snapshots(archive, a), o, run, a, &all[1], e) < 0)
 		return -1;
 	for (size_t i = 0; i < 2; i++)
 		for (size_t k = 0; k < all[i].count; k++)

@@ -17,8 +17,7 @@ static int addresses_of(struct fetch_worker *w, const char *archive, struct fetc
 	struct fetch_archive *it = f->archives;
 	while (it && strcmp(it->name, archive) != 0)
 		it = it->next;
-	const struct archives_request q = {.named = &f->o->archives, .file = f->o->archives_file};
-	if (!it && (status = archives_find(archive, &q, &w->run, a, &urls, e)) == 0) {
+	if (!it && (status = archives_find(archive, f->o, &w->run, a, &urls, e)) == 0) {
 		it = arena_alloc(a, sizeof(*it));
 		*it = (struct fetch_archive){.name = arena_strdup(a, archive), .next = f->archives};
 		it->items = arena_array(a, urls.count + 1, sizeof(*it->items));

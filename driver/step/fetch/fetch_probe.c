@@ -99,9 +99,8 @@ static void add(struct places *l, const char *place, bool any)
 static int add_archive(struct places *l, const char *archive, const char *path, struct err *e)
 {
 	const struct probe *p = l->p;
-	const struct archives_request q = {.named = &p->o->archives, .file = p->o->archives_file};
 	struct strlist urls = {0};
-	if (archives_find(archive, &q, p->run, p->a, &urls, e) < 0)
+	if (archives_find(archive, p->o, p->run, p->a, &urls, e) < 0)
 		return -1;
 	for (size_t i = 0; i < urls.count; i++)
 		add(l, path_join(p->a, urls.items[i], *urls.items[i] == 'h' ? transfer_escaped(path, p->a) : path),

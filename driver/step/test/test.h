@@ -34,8 +34,6 @@ struct test_summary {
 /* test_judge: adds a verdict to each result: passed, skipped, expected (to fail), flaky (passed in
  * another run), or, unexpected: failed, crashed, timeout, "passed, expected to fail". */
 void test_judge(const struct test_package *p, json_t *files, struct test_summary *ret);
-/* test_unexpected: whether a verdict is one of the last four. */
-bool test_unexpected(const char *verdict);
 /* test_json: {"summary", "files"}, a new reference. test_show shows it: the flaky and unexpected
  * tests, each with the end of its words, then the summary. */
 json_t *test_json(json_t *files, const struct test_summary *s);

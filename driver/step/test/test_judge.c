@@ -17,7 +17,8 @@ static const char *verdict_of(const struct test_expected_row *expected, const js
 	return json_integer_value(json_object_get(result, "tries")) > 1 ? "flaky" : "passed";
 }
 
-bool test_unexpected(const char *verdict)
+/* Whether a verdict is one of the last four. */
+static bool is_unexpected(const char *verdict)
 {
 	static const char *const fine[] = {"passed", "skipped", "expected", "flaky"};
 	return !strings_contain(fine, ARRAY_LEN(fine), verdict);
@@ -90,7 +91,7 @@ json_t *test_json(json_t *files, const struct test_summary *s)
 		json_object_foreach(tests, name, result)
 		{
 			const char *verdict = json_text(result, "verdict");
-			if (!test_unexpected(verdict) && strcmp(verdict, "flaky") != 0)
+			if (!is_unexpected(verdict) && strcmp(verdict, "flaky") != 0)
 				continue;
 			json_object_set_new(result, "-verdict", json_string(verdict));
 			json_object_set_new(result, "-words", json_string(last_words(json_text(result, "detail"))));
@@ -134,7 +135,7 @@ static void add_case(const char *file, const char *name, const json_t *result, s
 		buf_addstr(out, "/>\n");
 		return;
 	}
-	bool skipped = !test_unexpected(verdict);
+	bool skipped = !is_unexpected(verdict);
 	buf_printf(out, "><%s message=\"%s", skipped ? "skipped" : "failure", verdict);
 	if (*json_text(result, "reason")) {
 		buf_addstr(out, ": ");

@@ -40,18 +40,15 @@ int toolkit_tree_done(int *fd, bool executable, const char *path, struct err *e)
 	return 0;
 }
 
-/* The directory of `path` was made by make_room without following links, and nobody else writes in the tree. */
-static int make_link(const struct toolkit_tree *t, const char *path, const char *to, struct arena *a, struct err *e)
-{
-	if (symlink(to, path_join(a, t->dir, path)) < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot make the link '%s' in '%s'", path, t->dir);
-	return 0;
-}
-
 int toolkit_tree_link(struct toolkit_tree *t, const char *path, const char *to, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	return make_room(t, path, &a, e) < 0 ? -1 : make_link(t, path, to, &a, e);
+	if (make_room(t, path, &a, e) < 0)
+		return -1;
+	/* make_room made its directory without following links, and nobody else writes in the tree. */
+	if (symlink(to, path_join(&a, t->dir, path)) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot make the link '%s' in '%s'", path, t->dir);
+	return 0;
 }
 
 static int make_links(struct toolkit_tree *t, struct err *e)

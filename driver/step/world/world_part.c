@@ -25,8 +25,8 @@ static int claim(struct world_making *m, const struct world_unit *unit, const ch
 	return names_claim(&m->names, path, kind, unit, have ? (struct timespec){0} : m->newest, ret, &first, e);
 }
 
-static int add_with(struct world_making *m, const struct world_unit *unit, struct tree *t, const char *path,
-		    const void *data, size_t len, struct err *e)
+int world_add_file(struct world_making *m, const struct world_unit *unit, const char *path, const void *data,
+		   size_t len, struct err *e)
 {
 	const struct timespec times[2] = {m->newest, m->newest};
 	struct name *n;
@@ -35,16 +35,9 @@ static int add_with(struct world_making *m, const struct world_unit *unit, struc
 		return -1;
 	n->size = len;
 	digest_data(data ? data : "", len, n->sha256);
-	if (tree_create(t, path, 0644, &fd, e) < 0 || fs_write_all(fd, data ? data : "", len, path, e) < 0)
+	if (tree_create(&m->tree, path, 0644, &fd, e) < 0 || fs_write_all(fd, data ? data : "", len, path, e) < 0)
 		return err_wrap(e, "'%s'", path);
 	return futimens(fd, times) < 0 ? err_errno(e, ERR_SYSTEM, "cannot set the time of '%s'", path) : 0;
-}
-
-int world_add_file(struct world_making *m, const struct world_unit *unit, const char *path, const void *data,
-		   size_t len, struct err *e)
-{
-	AUTO_TREE struct tree t;
-	return tree_open(&t, m->q->dir, e) < 0 ? -1 : add_with(m, unit, &t, path, data, len, e);
 }
 
 int world_add_link(struct world_making *m, const struct world_unit *unit, const char *path, const char *to,
@@ -57,10 +50,7 @@ int world_add_link(struct world_making *m, const struct world_unit *unit, const 
 	if (claim(m, unit, path, NAME_LINK, &n, e) < 0)
 		return -1;
 	n->target = to;
-	AUTO_TREE struct tree t;
-	if (tree_open(&t, m->q->dir, e) < 0 || tree_symlink(&t, path, to, m->newest, e) < 0)
-		return err_wrap(e, "'%s'", path);
-	return 0;
+	return tree_symlink(&m->tree, path, to, m->newest, e) < 0 ? err_wrap(e, "'%s'", path) : 0;
 }
 
 int world_add_dir(struct world_making *m, const struct world_unit *unit, const char *path, struct err *e)
@@ -68,10 +58,7 @@ int world_add_dir(struct world_making *m, const struct world_unit *unit, const c
 	struct name *n;
 	if (claim(m, unit, path, NAME_DIR, &n, e) < 0)
 		return -1;
-	AUTO_TREE struct tree t;
-	if (tree_open(&t, m->q->dir, e) < 0 || tree_mkdir(&t, path, m->newest, e) < 0)
-		return err_wrap(e, "'%s'", path);
-	return 0;
+	return tree_mkdir(&m->tree, path, m->newest, e) < 0 ? err_wrap(e, "'%s'", path) : 0;
 }
 
 struct joining {
@@ -179,7 +166,7 @@ int world_prefix(struct world_making *m, size_t piece, const struct world_unit *
 			      m->run, e) < 0)
 		return err_wrap(e, "part '%s'", p->part->part);
 	struct reading r = {.m = m, .unit = unit, .prefix = prefix};
-	AUTO_FD int dir = openat(m->top, prefix, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	AUTO_FD int dir = openat(m->tree.top, prefix, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot open '%s'", prefix);
 	r.dir = dir;

@@ -28,7 +28,7 @@ struct world_making {
 	struct work *works; /* in the order of the world */
 	size_t count;
 	struct timespec newest; /* of all: the time of what ptbuild adds */
-	int top;                /* the tree's directory */
+	struct tree tree;       /* for what is added when all is unpacked */
 };
 
 /* One thread's view of the tree. */
@@ -46,8 +46,6 @@ int unpack_work(struct unpacker *u, struct work *w, struct err *e) MUST_CHECK;
  * where they say, and what its .dist-info has of licences to usr/share/doc/<name>; the rest is
  * left out. */
 int unpack_wheel(struct unpacker *u, struct err *e) MUST_CHECK;
-/* world_place: where a path of an archive goes in a tree with a merged /usr. */
-const char *world_place(const char *path, struct buf *out);
 /* world_add_file, world_add_link: what no package brings (`unit`: the part's, or NULL for the
  * world's); ERR_CONFIG where something else is. */
 int world_add_file(struct world_making *m, const struct world_unit *unit, const char *path, const void *data,

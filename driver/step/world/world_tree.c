@@ -128,9 +128,9 @@ static int place_spares(struct world_making *m, struct err *e)
 		return -1;
 	struct name **all = names_sorted(&m->names, &a);
 	for (size_t i = 0; i < m->names.count && m->names.spares > 0; i++)
-		if (all[i]->spare && renameat(m->top, all[i]->spare, m->top, all[i]->path) < 0)
+		if (all[i]->spare && renameat(m->tree.top, all[i]->spare, m->tree.top, all[i]->path) < 0)
 			return err_errno(e, ERR_SYSTEM, "cannot rename '%s' to '%s'", all[i]->spare, all[i]->path);
-	return fs_remove_at(m->top, NAMES_SPARE, m->q->dir, e);
+	return fs_remove_at(m->tree.top, NAMES_SPARE, m->q->dir, e);
 }
 
 static int add_frame(struct world_making *m, struct err *e)
@@ -152,12 +152,12 @@ static int set_dir_times(struct world_making *m, struct name *const *sorted, str
 		const struct name *n = sorted[i];
 		struct timespec t = n->mtime.tv_sec ? n->mtime : m->newest;
 		const struct timespec times[2] = {t, t};
-		if (n->kind == NAME_DIR && utimensat(m->top, n->path, times, AT_SYMLINK_NOFOLLOW) < 0)
+		if (n->kind == NAME_DIR && utimensat(m->tree.top, n->path, times, AT_SYMLINK_NOFOLLOW) < 0)
 			return err_errno(e, ERR_SYSTEM, "cannot set the time of '%s'", n->path);
 	}
-	if (fchmod(m->top, 0755) < 0)
+	if (fchmod(m->tree.top, 0755) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot set the mode of '%s'", m->q->dir);
-	return futimens(m->top, top) < 0 ? err_errno(e, ERR_SYSTEM, "cannot set the time of '%s'", m->q->dir) : 0;
+	return futimens(m->tree.top, top) < 0 ? err_errno(e, ERR_SYSTEM, "cannot set the time of '%s'", m->q->dir) : 0;
 }
 
 static int finish(struct world_making *m, struct arena *a, struct world_tree *ret, struct err *e)
@@ -208,22 +208,19 @@ int world_tree_make(const struct world_tree_request *q, const struct run *run, s
 	AUTO_ARENA struct arena arena = {0};
 	struct world_making m = {.q = q, .run = run};
 	struct pool pool = {.m = &m};
-	AUTO_FD int top = open(q->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (top < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot open '%s'", q->dir);
 	if (q->world->count > MAX_PIECES)
 		return err_set(e, ERR_CONFIG, "world '%s' has more than %d parts", q->world->name, MAX_PIECES);
-	m.top = top;
 	*ret = (struct world_tree){0};
 	names_init(&m.names);
-	int rc = list_works(&m, &arena, e) < 0 || unpack_all(&m, &pool, e) < 0 || add_rest(&m, &arena, e) < 0 ||
-				 finish(&m, a, ret, e) < 0
-			 ? -1
-			 : 0;
+	int rc = tree_open(&m.tree, q->dir, e) < 0 || list_works(&m, &arena, e) < 0 || unpack_all(&m, &pool, e) < 0 ? -1
+														    : 0;
+	if (rc < 0 || add_rest(&m, &arena, e) < 0 || finish(&m, a, ret, e) < 0)
+		rc = err_wrap(e, "world '%s'", q->world->name);
 	for (size_t i = 0; i < m.count; i++)
 		buf_release(&m.works[i].list);
 	for (size_t i = 0; i < MAX_JOBS; i++)
 		arena_release(&pool.arenas[i]);
 	names_release(&m.names);
-	return rc < 0 ? err_wrap(e, "world '%s'", q->world->name) : 0;
+	tree_close(&m.tree);
+	return rc;
 }

@@ -8,7 +8,8 @@ static const struct tar_limits limits = {.max_bytes = WORLD_MAX_BYTES, .max_entr
 
 static const char *const merged[] = {"bin", "sbin", "lib", "lib64"};
 
-const char *world_place(const char *path, struct buf *out)
+/* Where a path of an archive goes in a tree with a merged /usr. */
+static const char *place_of(const char *path, struct buf *out)
 {
 	size_t n = strcspn(path, "/");
 	buf_reset(out);
@@ -122,10 +123,10 @@ static int deb_entry(struct unpacker *u, struct tar *t, struct tar_entry *en, st
 	buf_printf(&u->work->list, "/%s\n", en->name);
 	if (is_merged_link(en))
 		return 0;
-	const char *path = world_place(en->name, &place);
+	const char *path = place_of(en->name, &place);
 	if (world_part_excludes(u->work->part, path, en->type == S_IFLNK))
 		return 0;
-	return add_entry(u, t, en, path, en->hard ? world_place(en->hard, &hard_place) : NULL, e);
+	return add_entry(u, t, en, path, en->hard ? place_of(en->hard, &hard_place) : NULL, e);
 }
 
 static int check_control(const struct work *w, const struct deb_control *k, struct err *e)

@@ -58,18 +58,17 @@ static void variable_then_file(void **state)
 	const char text[] = "# of this machine\ndebian http://127.0.0.1:1/a/ # first\ndebian-security /s\n\n"
 			    "debian\thttps://127.0.0.1:1/b\r\n";
 	test_write_bytes(f->o.archives_file, text, strlen(text));
-	const struct archives_request q = {.named = &f->o.archives, .file = f->o.archives_file};
-	assert_ok(archives_find("debian", &q, &f->run, &f->a, &got, &f->e), &f->e);
+	assert_ok(archives_find("debian", &f->o, &f->run, &f->a, &got, &f->e), &f->e);
 	assert_string_equal(strlist_join(&got, &f->a, " "), "http://127.0.0.1:1/a https://127.0.0.1:1/b");
-	assert_ok(archives_find("debian-security", &q, &f->run, &f->a, &got, &f->e), &f->e);
+	assert_ok(archives_find("debian-security", &f->o, &f->run, &f->a, &got, &f->e), &f->e);
 	assert_string_equal(strlist_join(&got, &f->a, " "), "/s");
 	setenv("PTBUILD_ARCHIVE_DEBIAN", " /x  file:///y/ ", 1);
-	assert_ok(archives_find("debian", &q, &f->run, &f->a, &got, &f->e), &f->e);
+	assert_ok(archives_find("debian", &f->o, &f->run, &f->a, &got, &f->e), &f->e);
 	assert_string_equal(strlist_join(&got, &f->a, " "), "/x file:///y");
 	name_archive(f, "debian", "/z");
-	assert_ok(archives_find("debian", &q, &f->run, &f->a, &got, &f->e), &f->e);
+	assert_ok(archives_find("debian", &f->o, &f->run, &f->a, &got, &f->e), &f->e);
 	assert_string_equal(strlist_join(&got, &f->a, " "), "/z");
-	assert_ok(archives_find("other", &q, &f->run, &f->a, &got, &f->e), &f->e);
+	assert_ok(archives_find("other", &f->o, &f->run, &f->a, &got, &f->e), &f->e);
 	assert_int_equal(got.count, 0);
 }
 
@@ -84,15 +83,15 @@ static void bad_lines_and_addresses_are_refused(void **state)
 		   {"debian a/b\n", "archives:1: not the address of an archive"}};
 	struct fixture *f = *state;
 	struct strlist got = {0};
-	const struct archives_request q = {.file = path_join(&f->a, f->dir, "archives")};
+	const struct fetch_options o = {.archives_file = path_join(&f->a, f->dir, "archives")};
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		err_clear(&f->e);
-		test_write_bytes(q.file, bad[i].text, strlen(bad[i].text));
-		assert_err(archives_find("debian", &q, &f->run, &f->a, &got, &f->e), &f->e, ERR_CONFIG, bad[i].says);
+		test_write_bytes(o.archives_file, bad[i].text, strlen(bad[i].text));
+		assert_err(archives_find("debian", &o, &f->run, &f->a, &got, &f->e), &f->e, ERR_CONFIG, bad[i].says);
 	}
 	err_clear(&f->e);
 	setenv("PTBUILD_ARCHIVE_DEBIAN", "here", 1);
-	assert_err(archives_find("debian", &q, &f->run, &f->a, &got, &f->e), &f->e, ERR_CONFIG,
+	assert_err(archives_find("debian", &o, &f->run, &f->a, &got, &f->e), &f->e, ERR_CONFIG,
 		   "PTBUILD_ARCHIVE_DEBIAN: not the address of an archive: 'here'");
 }
 
@@ -116,18 +115,6 @@ static void unknown_archive_says_what_to_set(void **state)
 	assert_contains(f->e.hint, "PTBUILD_ARCHIVE_DEBIAN");
 	assert_contains(f->e.hint, "--archive debian=URL");
 	assert_false(s.gone);
-}
-
-static void an_archive_or_its_snapshots_are_needed(void **state)
-{
-	struct fixture *f = *state;
-	const struct archives_request q = {.named = &f->o.archives};
-	assert_err(archives_need("debian", &q, &f->run, &f->e), &f->e, ERR_NETWORK,
-		   "no address of the archive 'debian' is known");
-	assert_contains(f->e.hint, "PTBUILD_ARCHIVE_DEBIAN");
-	err_clear(&f->e);
-	name_archive(f, "debian-snapshot", "http://127.0.0.1:1/snapshot");
-	assert_ok(archives_need("debian", &q, &f->run, &f->e), &f->e);
 }
 
 static void bad_places_are_refused(void **state)
@@ -311,7 +298,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(bad_lines_and_addresses_are_refused, setup_deb, teardown),
 		cmocka_unit_test(bad_words_are_refused),
 		cmocka_unit_test_setup_teardown(unknown_archive_says_what_to_set, setup_deb, teardown),
-		cmocka_unit_test_setup_teardown(an_archive_or_its_snapshots_are_needed, setup_deb, teardown),
 		cmocka_unit_test_setup_teardown(bad_places_are_refused, setup_deb, teardown),
 		cmocka_unit_test_setup_teardown(a_directory_is_an_archive_even_offline, setup_deb, teardown),
 		cmocka_unit_test_setup_teardown(snapshot_is_tried_last, setup_deb, teardown),
