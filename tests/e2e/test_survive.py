@@ -121,40 +121,6 @@ def test_stopped_failed_and_finished(world):
     assert sum(compiled(tree).values()) == 10
 
 
-def test_tree_that_cannot_go_on(world):
-    """Whatever a kill left of the configuration: the same command gets through, and what was compiled is not compiled again."""
-
-    def no_ninja(build):
-        os.remove(os.path.join(build, "build.ninja"))
-
-    def no_compiler(build):
-        [path] = glob.glob(os.path.join(build, "CMakeFiles", "*", "CMakeCXXCompiler.cmake"))
-        open(path, "w").close()
-        os.remove(os.path.join(build, "build.ninja"))
-
-    def cut_cache(build):
-        path = os.path.join(build, "CMakeCache.txt")
-        os.truncate(path, os.path.getsize(path) * 2 // 3)
-
-    def cut_object(build):
-        for path in glob.glob(os.path.join(build, "CMakeFiles", "torch_toy.dir", "unit*.o")):
-            os.truncate(path, 10)
-
-    for i, damage in enumerate([no_ninja, no_compiler, cut_cache, cut_object]):
-        world.clear()
-        pin(world, f"damaged{i}", "unit9=blocks")
-        p = world.start(*words(f"damaged{i}", "--jobs", "1"))
-        wait_for(world.path("cache", "build", "*", "src", "blocking"))
-        p.kill()
-        p.communicate(timeout=120)
-        tree = tree_of(world)
-        os.remove(os.path.join(tree, "src", "blocking"))
-        damage(os.path.join(tree, "src", "build"))
-        done = world.run(*words(f"damaged{i}", "--jobs", "1"))
-        assert done.returncode == 0, (damage.__name__, done.stderr[-3000:])
-        print(damage.__name__, "anew" if "beginning anew" in done.stderr else "went on")
-
-
 def test_shell_on_a_terminal(world):
     """Job control works there: Ctrl-C stops what runs in the shell, not the shell."""
     command = world.command("shell", f"pytorch-python{host_python().replace('.', '')}-cpu-avx2")
@@ -257,16 +223,50 @@ def test_memory_too_small_for_one(world):
     assert "does not fit into memory even with one job at a time" in done.stderr and "unit2.cpp.o" in done.stderr, done.stderr[-2000:]
 
 
+def test_tree_that_cannot_go_on(world):
+    """Whatever a kill left of the configuration: the same command gets through, and what was compiled is not compiled again."""
+
+    def no_ninja(build):
+        os.remove(os.path.join(build, "build.ninja"))
+
+    def no_compiler(build):
+        [path] = glob.glob(os.path.join(build, "CMakeFiles", "*", "CMakeCXXCompiler.cmake"))
+        open(path, "w").close()
+        os.remove(os.path.join(build, "build.ninja"))
+
+    def cut_cache(build):
+        path = os.path.join(build, "CMakeCache.txt")
+        os.truncate(path, os.path.getsize(path) * 2 // 3)
+
+    def cut_object(build):
+        for path in glob.glob(os.path.join(build, "CMakeFiles", "torch_toy.dir", "unit*.o")):
+            os.truncate(path, 10)
+
+    for i, damage in enumerate([no_ninja, no_compiler, cut_cache, cut_object]):
+        world.clear()
+        pin(world, f"damaged{i}", "unit9=blocks")
+        p = world.start(*words(f"damaged{i}", "--jobs", "1"))
+        wait_for(world.path("cache", "build", "*", "src", "blocking"))
+        p.kill()
+        p.communicate(timeout=120)
+        tree = tree_of(world)
+        os.remove(os.path.join(tree, "src", "blocking"))
+        damage(os.path.join(tree, "src", "build"))
+        done = world.run(*words(f"damaged{i}", "--jobs", "1"))
+        assert done.returncode == 0, (damage.__name__, done.stderr[-3000:])
+        print(damage.__name__, "anew" if "beginning anew" in done.stderr else "went on")
+
+
 if __name__ == "__main__":
     main(
         [
             test_stopped_failed_and_finished,
-            test_tree_that_cannot_go_on,
             test_shell_on_a_terminal,
             test_a_changed_input_is_told,
             test_shell_without_a_tree,
             test_too_little_memory_lowers_the_jobs,
             test_known_heavy_units_come_first_and_one_at_a_time,
             test_memory_too_small_for_one,
+            test_tree_that_cannot_go_on,  # clears the store
         ]
     )
