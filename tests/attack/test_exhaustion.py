@@ -19,7 +19,6 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
 import toy  # noqa: E402
 
 ERA = "setup-py-env"
-LIGHT = b"int toy_unit@UNIT@(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += i * @UNIT@; return sum; }\n"
 # What a build does, in its configuration or at its end.
 FLOOD = """
 import socket
@@ -91,7 +90,6 @@ BUILDS = {"flood": FLOOD, "line": LINE, "deep": DEEP, "files": FILES, "daemon": 
 
 def pin(world, name, code, when="'--cmake-only' in sys.argv"):
     def change(files):
-        files["csrc/unit.cpp.in"] = LIGHT
         text = files["setup.py"].decode()
         files["setup.py"] = text.replace("HERE = ", f"if {when}:\n" + "".join("    " + line + "\n" for line in code.strip().splitlines()) + "\nHERE = ", 1).encode()
 

@@ -180,13 +180,6 @@ def test_addresses_that_are_none(world):
         assert PASSWORD not in result.stderr
 
 
-def prepare(world):
-    def quick(files):
-        files["csrc/unit.cpp.in"] = b"int toy_unit@UNIT@(int n)\n{\n\tint sum = 0;\n\tfor (int i = 0; i < n; i++)\n\t\tsum += i * @UNIT@;\n\treturn sum;\n}\n"
-
-    world.pin(ERA, change=quick)
-
-
 if __name__ == "__main__":
     main(
         [
@@ -197,6 +190,5 @@ if __name__ == "__main__":
             test_a_dead_server_costs_nothing_but_hits,
             test_a_server_that_talks_nonsense,
             test_addresses_that_are_none,
-        ],
-        prepare,
+        ]
     )

@@ -12,7 +12,7 @@ import subprocess
 import time
 import zipfile
 
-from toy import ERAS, host_python, main, record, remove_place
+from toy import ERAS, busy, host_python, main, record, remove_place
 
 
 def ok(result):
@@ -139,8 +139,7 @@ def test_metadata_rev_changes_the_output_only(world):
 
 
 def light(files):
-    """The same stand-in with units that compile at once: for what builds it several times."""
-    files["csrc/unit.cpp.in"] = b"int toy_unit@UNIT@(int n)\n{\n\treturn n * (n - 1) / 2 * @UNIT@;\n}\n"
+    """The same stand-in with a test of its own."""
     files["own/test_light.py"] = b"import unittest\nclass T(unittest.TestCase):\n    def test_import(self):\n        import torch\n"
 
 
@@ -434,7 +433,7 @@ def test_a_disk_that_was_full(world):
 
 
 def test_interrupt_stops_the_whole_tree(world):
-    world.pin("setup-py-env", name="slow", change=lambda f: f.update({"third": b"z"}))
+    world.pin("setup-py-env", name="slow", change=busy)
     begun = time.time()
     p = world.start("build", "--profile", "cpu-avx2", "--release", "2.9.1-slow", "--jobs", "1")
     log = wait_for_log(world, p, begun)

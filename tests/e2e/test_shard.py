@@ -9,15 +9,6 @@ import threading
 from toy import main, record
 
 ERA = "setup-py-env"
-LIGHT = "int toy_unit@UNIT@(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += i * @UNIT@; return sum; }\n"
-
-
-def light(files):
-    files["csrc/unit.cpp.in"] = LIGHT.encode()
-
-
-def prepare(world):
-    world.pin(ERA, light)
 
 
 def ok(result):
@@ -107,6 +98,5 @@ if __name__ == "__main__":
             test_two_at_once_do_not_wait,
             test_a_wheel_that_is_there_is_taken_and_words,
             test_refused,
-        ],
-        prepare,
+        ]
     )

@@ -14,15 +14,13 @@ from collections import Counter
 
 from toy import HERE, TOP, host_python, main, record
 
-UNIT = "int toy_unit@UNIT@(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += i * @UNIT@; return sum; }\n"
 LIMIT = os.path.join(TOP, "ci", "memory-limited")
 
 
 def behaving(*modes):
-    """The toy with light units, and a launcher before each compiler."""
+    """The toy with a launcher before each compiler."""
 
     def change(files):
-        files["csrc/unit.cpp.in"] = UNIT.encode()
         files["launch.py"] = open(os.path.join(HERE, "launch.py"), "rb").read()
         launcher = " ".join(["python3", "${CMAKE_SOURCE_DIR}/launch.py", *modes])
         files["CMakeLists.txt"] += f'\nset_property(TARGET torch_toy PROPERTY RULE_LAUNCH_COMPILE "{launcher}")\n'.encode()
