@@ -115,10 +115,10 @@ static int ask_pip(const struct strlist *wheels, const struct sandbox *s, const 
 {
 	AUTO_BUF struct buf out = {0};
 	struct strlist argv = {0};
-	strlist_split(&argv, a, "python3 -m pip --python", " ");
+	/* The environment sees the root's pip: told of another Python it would start a second time. */
 	strlist_ref(&argv, a, VERIFY_PYTHON);
 	strlist_split(&argv, a,
-		      "install --dry-run --no-index --no-deps --no-cache-dir --ignore-installed "
+		      "-m pip install --dry-run --no-index --no-deps --no-cache-dir --ignore-installed "
 		      "--disable-pip-version-check --quiet",
 		      " ");
 	strlist_append(&argv, a, wheels);
