@@ -1,5 +1,6 @@
 """This machine's compilers, Python and what they need as one Debian package: enough of a root for a build, without the archive."""
 
+import glob
 import io
 import os
 import re
@@ -41,6 +42,10 @@ def files():
             continue
         if path.startswith(("/usr/", "/etc/")):
             found[path[1:]] = path
+        # As py3compile leaves them: without them each start of Python compiles what it imports.
+        if path.startswith("/usr/lib/python3") and path.endswith(".py"):
+            for compiled in glob.glob(os.path.join(os.path.dirname(path), "__pycache__", os.path.basename(path)[:-3] + ".cpython-3*[0-9].pyc")):
+                found[compiled[1:]] = compiled
     # What alternatives and scripts of the packages have made.
     for path in ("usr/bin/c++", "usr/bin/cc", "usr/bin/awk"):
         if os.path.islink("/" + path):
@@ -68,7 +73,8 @@ def tree():
                 info.type, info.linkname, info.size = tarfile.REGTYPE, "", os.path.getsize(here)
             info.uid = info.gid = 0
             info.uname = info.gname = ""
-            info.mtime = 1700000000
+            if not path.endswith(".py"):  # whose time is in what is compiled
+                info.mtime = 1700000000
             info.mode = 0o755 if info.mode & 0o111 else 0o644
             if info.issym():
                 t.addfile(info)

@@ -22,7 +22,7 @@ def behaving(*modes):
 
     def change(files):
         files["launch.py"] = open(os.path.join(HERE, "launch.py"), "rb").read()
-        launcher = " ".join(["python3", "${CMAKE_SOURCE_DIR}/launch.py", *modes])
+        launcher = " ".join(["python3", "-IS", "${CMAKE_SOURCE_DIR}/launch.py", *modes])
         files["CMakeLists.txt"] += f'\nset_property(TARGET torch_toy PROPERTY RULE_LAUNCH_COMPILE "{launcher}")\n'.encode()
 
     return change
