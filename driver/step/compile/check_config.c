@@ -255,6 +255,8 @@ static void check_command(const struct plan *p, const char *file, const char *co
 		r->device_units++;
 	if (has_word(command, "-march=native"))
 		wrong_unit(w, file, "is compiled for the machine it is built on:", "-march=native");
+	if (has_word(command, "-mcpu=native"))
+		wrong_unit(w, file, "is compiled for the machine it is built on:", "-mcpu=native");
 	if (has_word(command, "-mtune=native"))
 		wrong_unit(w, file, "is tuned for the machine it is built on:", "-mtune=native");
 	for (size_t i = 0; i < p->cpu_flags.count; i++) {
@@ -291,24 +293,45 @@ static int report_wrong(const struct wrong_units *w, const struct config_report 
 	return err_hint(e, "see '%s'", path_join(&a, top, rel));
 }
 
-/* GCC and clang take words from a file that is named behind '@'; such a file may name another. Where they cannot read
- * it the word stands for itself, and so it does here. `dir`: where the command runs. */
+/* The file that this word names: behind '@', or, of nvcc and clang, behind an option; NULL. `before`: the last word. */
+static const char *named_file(const char *word, size_t n, const char *before, size_t before_n)
+{
+	static const char *const options[] = {"--options-file", "-optf", "--config"};
+	if (n > 1 && *word == '@')
+		return word + 1;
+	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+		size_t len = strlen(options[i]);
+		if (n && before_n == len && strncmp(before, options[i], len) == 0)
+			return word;
+		if (n > len + 1 && strncmp(word, options[i], len) == 0 && word[len] == '=')
+			return word + len + 1;
+	}
+	return NULL;
+}
+
+/* Compilers take words from a file, which may name another. Where they cannot read it the word stands for itself, and
+ * so it does here. `dir`: where the command runs. */
 static const char *with_files(const char *top, const char *dir, const char *command, unsigned depth, struct arena *a)
 {
 	static const char ends[] = " \t\r\n\"'";
 	AUTO_BUF struct buf out = {0};
-	if (depth == 0 || !strchr(command, '@'))
+	const char *before = "";
+	size_t before_n = 0;
+	if (depth == 0 || (!strchr(command, '@') && !strstr(command, "-opt") && !strstr(command, "--config")))
 		return command;
 	for (const char *at = command; *at;) {
 		size_t n = strcspn(at, ends);
 		AUTO_BUF struct buf text = {0};
-		const char *path = n > 1 && *at == '@' ? path_absolute(a, dir, arena_strndup(a, at + 1, n - 1)) : "";
+		const char *name = named_file(at, n, before, before_n);
+		const char *path = name ? path_absolute(a, dir, arena_strndup(a, name, (size_t)(at + n - name))) : "";
 		const char *rel = path_below(path, SANDBOX_TOP);
 		rel = rel ? rel : path_below(path, top);
 		if (rel && fs_read(top, rel, MAX_RESPONSE, &text, ERR_IGNORED) == 0)
 			buf_addstr(&out, with_files(top, dir, buf_cstr(&text), depth - 1, a));
 		else
 			buf_add(&out, at, n);
+		before = at;
+		before_n = n;
 		at += n;
 		n = strspn(at, ends);
 		buf_add(&out, at, n);

@@ -287,7 +287,15 @@ static void test_native_in_response_files_is_refused(void **state)
 	test_dir();
 	struct plan p = plan_with(0, 0);
 	AUTO_ARENA struct arena a = {0};
-	static const char *const words[] = {"@flags.rsp", "@more.rsp", "\\\"@flags.rsp\\\"", "@../sub/flags.rsp"};
+	static const char *const words[] = {"@flags.rsp",
+					    "@more.rsp",
+					    "\\\"@flags.rsp\\\"",
+					    "@../sub/flags.rsp",
+					    "--options-file flags.rsp",
+					    "-optf flags.rsp",
+					    "--options-file=flags.rsp",
+					    "--config=../sub/more.rsp",
+					    "-march=native"};
 	test_write(test_path("sub/flags.rsp"), "-O2\n-march=native\n");
 	test_write(test_path("sub/more.rsp"), "-g @flags.rsp -fPIC");
 	test_write(test_path("sub/tune.rsp"), "-mtune=native");
@@ -298,6 +306,8 @@ static void test_native_in_response_files_is_refused(void **state)
 			   ERR_POLICY, "'b.c' is compiled for the machine it is built on: '-march=native'");
 	assert_err(commands_are(arena_printf(&a, entry, "/ptbuild/sub", "@tune.rsp"), &p, &r, &e), &e, ERR_POLICY,
 		   "-mtune=native");
+	assert_err(commands_are(arena_printf(&a, entry, "/", "-mcpu=native"), &p, &r, &e), &e, ERR_POLICY,
+		   "-mcpu=native");
 	assert_ok(commands_are(arena_printf(&a, entry, test_path("sub"), "@good.rsp"), &p, &r, &e), &e);
 	assert_ok(commands_are(arena_printf(&a, entry, test_path("."), "@flags.rsp"), &p, &r, &e), &e);
 }
