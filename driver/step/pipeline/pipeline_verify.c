@@ -6,41 +6,6 @@
 #include "base/thread.h"
 #include "step/pipeline/make.h"
 
-struct use {
-	struct verify_run_request q;
-	struct log log; /* quiet: the messages come from the check of the contents */
-	struct run run;
-	struct arena *arena;
-	struct verify_run_result result;
-	struct err err;
-	int rc;
-	pthread_t thread;
-	bool started;
-};
-
-static void use_now(struct use *u)
-{
-	u->rc = fs_remove(TRUSTED, u->q.work_dir, &u->err) < 0 ||
-				verify_run(&u->q, &u->run, u->arena, &u->result, &u->err) < 0
-			? -1
-			: 0;
-}
-
-static void *use_in_thread(void *user)
-{
-	use_now(user);
-	return NULL;
-}
-
-/* Waits for the thread; where none could be started, does the work now. */
-static void use_end(struct use *u)
-{
-	if (u->started)
-		pthread_join(u->thread, NULL);
-	else
-		use_now(u);
-}
-
 static int verify_contents(struct make *m, struct err *e)
 {
 	struct promise promise;
@@ -72,12 +37,33 @@ static int verify_contents(struct make *m, struct err *e)
 	return err_hint(e, "the wheel is not kept; the build tree is '%s'", m->rest_dir ? m->rest_dir : m->build_dir);
 }
 
+/* By its contents and by use. */
+struct both {
+	struct make *m;
+	struct verify_run_request q;
+	struct log log; /* quiet: the messages come from the check of the contents */
+	struct run run;
+	struct arena arena;
+	struct verify_run_result result;
+	struct err err[2];
+	int rc[2];
+};
+
+static void verify_one(unsigned i, void *user)
+{
+	struct both *b = user;
+	struct err *e = &b->err[i];
+	b->rc[i] = i == 0                                     ? verify_contents(b->m, e)
+		   : fs_remove(TRUSTED, b->q.work_dir, e) < 0 ? -1
+							      : verify_run(&b->q, &b->run, &b->arena, &b->result, e);
+}
+
 /* Findings in the file come first: a wheel that is not what it claims may well fail when it is used, which says
  * less. */
 int verify_made(struct make *m, struct err *e)
 {
-	AUTO_ARENA struct arena side = {0};
-	struct use u = {
+	struct both b = {
+		.m = m,
 		.q = {.plan = m->plan,
 		      .root = m->q->root,
 		      .kind = m->q->kind,
@@ -86,20 +72,16 @@ int verify_made(struct make *m, struct err *e)
 		      .checks_dir = m->checks_dir ? m->checks_dir : path_join(m->arena, m->q->profiles_dir, "checks"),
 		      .venv = m->pyenv.dir,
 		      .work_dir = path_join(m->arena, m->build_dir, "check")},
-		.log = {.level = LOG_QUIET, .fd = m->run->log->fd},
-		.arena = &side};
-	u.run = (struct run){.log = &u.log, .cancel_fd = m->run->cancel_fd};
-	u.started = thread_start(&u.thread, use_in_thread, &u) == 0;
-	int rc = verify_contents(m, e);
-	use_end(&u);
-	if (rc < 0)
-		return -1;
-	if (u.rc < 0) {
-		*e = u.err;
-		return -1;
-	}
-	verify_run_copy(&u.result, m->arena, &m->used);
-	if (!m->used.ran)
+		.log = {.level = LOG_QUIET, .fd = m->run->log->fd}};
+	b.run = (struct run){.log = &b.log, .cancel_fd = m->run->cancel_fd};
+	thread_each(2, verify_one, &b);
+	const int failed = b.rc[0] < 0 ? 0 : b.rc[1] < 0 ? 1 : -1;
+	if (failed >= 0)
+		*e = b.err[failed];
+	else
+		verify_run_copy(&b.result, m->arena, &m->used);
+	arena_release(&b.arena);
+	if (failed < 0 && !m->used.ran)
 		log_warn(m->run->log, "%s was verified but not run: %s", m->packed.file, m->used.why_not);
-	return 0;
+	return failed < 0 ? 0 : -1;
 }

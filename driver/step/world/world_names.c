@@ -1,63 +1,35 @@
 #include "step/world/world_names.h"
 
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 
-enum { FIRST_CAP = 1 << 16 };
+static int by_path(const void *a, const void *b)
+{
+	return strcmp(((const struct name *)a)->path, ((const struct name *)b)->path);
+}
 
 void names_init(struct names *n)
 {
-	*n = (struct names){.cap = FIRST_CAP};
+	*n = (struct names){0};
 	pthread_mutex_init(&n->mutex, NULL);
-	n->table = calloc(n->cap, sizeof(struct name *));
-	if (!n->table)
-		abort();
 }
 
 void names_release(struct names *n)
 {
+	while (n->tree)
+		(void)tdelete(*(struct name **)n->tree, &n->tree, by_path);
 	pthread_mutex_destroy(&n->mutex);
 	arena_release(&n->arena);
-	free(n->table);
-}
-
-/* FNV-1a */
-static uint64_t hash(const char *s, size_t len)
-{
-	uint64_t h = UINT64_C(14695981039346656037);
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ (unsigned char)s[i]) * UINT64_C(1099511628211);
-	return h ^ (h >> 32);
-}
-
-/* Where the path is, or belongs. */
-static struct name **slot(struct name **table, size_t cap, const char *path, size_t len)
-{
-	for (size_t i = hash(path, len) & (cap - 1);; i = (i + 1) & (cap - 1)) {
-		const struct name *have = table[i];
-		if (!have || (strncmp(have->path, path, len) == 0 && have->path[len] == '\0'))
-			return &table[i];
-	}
 }
 
 struct name *names_find(const struct names *n, const char *path)
 {
-	return *slot(n->table, n->cap, path, strlen(path));
-}
-
-static void grow(struct names *n)
-{
-	struct name **more = calloc(n->cap * 2, sizeof(struct name *));
-	if (!more)
-		abort();
-	for (size_t i = 0; i < n->cap; i++)
-		if (n->table[i])
-			*slot(more, n->cap * 2, n->table[i]->path, strlen(n->table[i]->path)) = n->table[i];
-	free(n->table);
-	n->table = more;
-	n->cap *= 2;
+	const struct name key = {.path = path};
+	struct name *const *at = tfind(&key, &n->tree, by_path);
+	return at ? *at : NULL;
 }
 
 static uint32_t bit(const struct world_unit *u)
@@ -65,13 +37,14 @@ static uint32_t bit(const struct world_unit *u)
 	return u ? UINT32_C(1) << u->piece : 0;
 }
 
-static struct name *add(struct names *n, const char *path, size_t len, enum name_kind kind, const struct world_unit *u)
+static struct name *add(struct names *n, const char *path, enum name_kind kind, const struct world_unit *u)
 {
-	if (n->count * 2 > n->cap)
-		grow(n);
 	struct name *new = arena_alloc(&n->arena, sizeof(*new));
-	*new = (struct name){.path = arena_strndup(&n->arena, path, len), .kind = kind, .unit = u, .pieces = bit(u)};
-	*slot(n->table, n->cap, path, len) = new;
+	*new = (struct name){
+		.path = arena_strdup(&n->arena, path), .kind = kind, .unit = u, .pieces = bit(u), .next = n->all};
+	if (!tsearch(new, &n->tree, by_path))
+		abort();
+	n->all = new;
 	n->count++;
 	return new;
 }
@@ -94,13 +67,13 @@ static int both(const char *path, const struct world_unit *a, const struct world
 /* The directories above a path. Those above one that has the bit have it as well. */
 static int claim_above(struct names *n, const char *path, const struct world_unit *u, struct err *e)
 {
-	for (const char *end = strrchr(path, '/'); end > path; end--) {
-		size_t len = (size_t)(end - path);
-		if (*end != '/')
-			continue;
-		struct name *d = *slot(n->table, n->cap, path, len);
+	AUTO_ARENA struct arena a = {0};
+	char *dir = arena_strdup(&a, path);
+	for (char *end; (end = strrchr(dir, '/'));) {
+		*end = '\0';
+		struct name *d = names_find(n, dir);
 		if (!d)
-			d = add(n, path, len, NAME_DIR, u);
+			d = add(n, dir, NAME_DIR, u);
 		else if (d->kind != NAME_DIR)
 			return both(d->path, d->unit, u, "which is a directory in one of them alone", e);
 		else if ((d->pieces & bit(u)) == bit(u))
@@ -118,13 +91,12 @@ static bool newer(struct timespec a, struct timespec b)
 static int claim(struct names *n, const char *path, enum name_kind kind, const struct world_unit *u,
 		 struct timespec mtime, struct name **ret, bool *ret_first, struct err *e)
 {
-	size_t len = strlen(path);
 	if (claim_above(n, path, u, e) < 0)
 		return -1;
-	struct name *have = *slot(n->table, n->cap, path, len);
+	struct name *have = names_find(n, path);
 	*ret_first = !have;
 	if (!have) {
-		*ret = add(n, path, len, kind, u);
+		*ret = add(n, path, kind, u);
 		(*ret)->mtime = mtime;
 		return 0;
 	}
@@ -205,10 +177,11 @@ static int settle(struct name *head, struct err *e)
 	uint32_t pieces = 0;
 	for (const struct name *o = head; o; o = o->rival)
 		pieces |= same(best, o) ? o->pieces : 0;
-	struct name *rival = head->rival;
+	struct name *rival = head->rival, *next = head->next;
 	*head = *best;
 	head->pieces = pieces;
 	head->rival = rival;
+	head->next = next;
 	return 0;
 }
 
@@ -222,19 +195,18 @@ int names_settle(struct names *n, struct err *e)
 	return 0;
 }
 
-static int by_path(const void *a, const void *b)
+static int by_place(const void *a, const void *b)
 {
-	return strcmp((*(struct name *const *)a)->path, (*(struct name *const *)b)->path);
+	return by_path(*(struct name *const *)a, *(struct name *const *)b);
 }
 
 struct name **names_sorted(const struct names *n, struct arena *a)
 {
 	struct name **all = arena_array(a, n->count + 1, sizeof(struct name *));
 	size_t count = 0;
-	for (size_t i = 0; i < n->cap; i++)
-		if (n->table[i])
-			all[count++] = n->table[i];
-	array_sort(all, count, sizeof(struct name *), by_path);
+	for (struct name *it = n->all; it; it = it->next)
+		all[count++] = it;
+	array_sort(all, count, sizeof(struct name *), by_place);
 	return all;
 }
 

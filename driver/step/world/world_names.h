@@ -32,13 +32,15 @@ struct name {
 	/* What others brought at the same path: `spare` is where the bytes of a file wait. */
 	struct name *rival;
 	const char *spare;
+	struct name *next;
 };
 
 struct names {
 	pthread_mutex_t mutex;
 	struct arena arena;
-	struct name **table;
-	size_t count, cap, spares;
+	void *tree; /* of tsearch, by path */
+	struct name *all;
+	size_t count, spares;
 };
 
 #define NAMES_SPARE ".ptbuild-world" /* directory of spare files at the top of the tree */
