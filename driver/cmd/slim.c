@@ -105,15 +105,6 @@ static int read_targets(struct cmd_context *c, struct slim_targets *ret, struct 
 	return 0;
 }
 
-static void put_counts(struct buf *out, const char *what, uint64_t bytes, const struct fatbin_count *items,
-		       size_t count, struct arena *a)
-{
-	buf_printf(out, "  %-9s %.1f MB", what, (double)bytes / 1e6);
-	for (size_t i = 0; i < count; i++)
-		buf_printf(out, "%s%s %.1f", i ? ", " : ": ", fatbin_name(&items[i], a), (double)items[i].bytes / 1e6);
-	buf_addc(out, '\n');
-}
-
 static struct fatbin_count *count_of(struct fatbin_count *items, size_t *count, const struct fatbin_count *like)
 {
 	for (size_t i = 0; i < *count; i++)
@@ -124,29 +115,24 @@ static struct fatbin_count *count_of(struct fatbin_count *items, size_t *count, 
 	return &items[(*count)++];
 }
 
-/* Kept and dropped code of all files together. */
-static void put_code(struct buf *out, const struct fatbin_file_cut *files, size_t count, struct arena *a)
+/* Kept or dropped code of all files together. */
+static json_t *code_json(const struct fatbin_file_cut *files, size_t count, bool dropped, struct arena *a)
 {
-	for (int dropped = 0; dropped < 2; dropped++) {
-		struct fatbin_count all[64];
-		size_t n = 0;
-		uint64_t bytes = 0;
-		for (size_t i = 0; i < count; i++) {
-			const struct fatbin_cut *c = &files[i].cut;
-			const struct fatbin_count *items = dropped ? c->dropped : c->kept;
-			size_t items_count = dropped ? c->dropped_count : c->kept_count;
-			bytes += dropped ? c->dropped_bytes : c->kept_bytes;
-			for (size_t k = 0; k < items_count && n < ARRAY_LEN(all); k++)
-				count_of(all, &n, &items[k])->bytes += items[k].bytes;
-		}
-		put_counts(out, dropped ? "dropped" : "kept", bytes, all, n, a);
-	}
+	struct fatbin_count all[64];
+	struct strlist words = {0};
+	size_t n = 0;
+	uint64_t bytes = 0;
 	for (size_t i = 0; i < count; i++) {
-		if (files[i].cut.archs)
-			buf_printf(out, "  %-9s torch tells %s\n", "targets", files[i].cut.archs);
-		if (files[i].cut.left)
-			buf_printf(out, "  %-9s %s: %s\n", "left", files[i].name, files[i].cut.left);
+		const struct fatbin_cut *c = &files[i].cut;
+		const struct fatbin_count *items = dropped ? c->dropped : c->kept;
+		size_t items_count = dropped ? c->dropped_count : c->kept_count;
+		bytes += dropped ? c->dropped_bytes : c->kept_bytes;
+		for (size_t k = 0; k < items_count && n < ARRAY_LEN(all); k++)
+			count_of(all, &n, &items[k])->bytes += items[k].bytes;
 	}
+	for (size_t i = 0; i < n; i++)
+		strlist_addf(&words, a, "%s %.1f", fatbin_name(&all[i], a), (double)all[i].bytes / 1e6);
+	return json_pack("{s:I, s:o}", "bytes", (json_int_t)bytes, "-code", json_from_strlist(&words));
 }
 
 static json_t *files_json(const struct fatbin_file_cut *files, size_t count, struct arena *a)
@@ -157,28 +143,40 @@ static json_t *files_json(const struct fatbin_file_cut *files, size_t count, str
 	return list;
 }
 
-static void tell_wheel(struct cmd_context *c, const char *from, const struct slim_target *t,
-		       const struct slim_result *r, struct buf *out, json_t *list)
+static json_t *wheel_json(const char *from, const struct slim_target *t, const struct slim_result *r, struct arena *a)
 {
 	const struct pack_result *p = &r->packed;
-	json_array_append_new(list,
-			      json_pack("{s:o, s:s, s:s, s:I, s:I, s:I, s:I, s:{s:s, s:s}, s:o}", "wheel",
-					json_or_null(p->path), "sha256", p->sha256, "gpu", t->name, "bytes",
-					(json_int_t)p->bytes, "bytes_before", (json_int_t)r->bytes_before, "unpacked",
-					(json_int_t)p->unpacked_bytes, "unpacked_before",
-					(json_int_t)r->unpacked_before, "made_from", "wheel", path_base(from), "sha256",
-					r->sha256_before, "files", files_json(r->files, r->files_count, c->arena)));
-	buf_printf(out, "%s\n  %-9s %.1f MB of %.1f, %.1f MB of %.1f unpacked\n", p->path, "size",
-		   (double)p->bytes / 1e6, (double)r->bytes_before / 1e6, (double)p->unpacked_bytes / 1e6,
-		   (double)r->unpacked_before / 1e6);
-	put_code(out, r->files, r->files_count, c->arena);
+	return json_pack("{s:o, s:s, s:s, s:I, s:I, s:I, s:I, s:{s:s, s:s}, s:o, s:o, s:o}", "wheel",
+			 json_or_null(p->path), "sha256", p->sha256, "gpu", t->name, "bytes", (json_int_t)p->bytes,
+			 "bytes_before", (json_int_t)r->bytes_before, "unpacked", (json_int_t)p->unpacked_bytes,
+			 "unpacked_before", (json_int_t)r->unpacked_before, "made_from", "wheel", path_base(from),
+			 "sha256", r->sha256_before, "kept", code_json(r->files, r->files_count, false, a), "dropped",
+			 code_json(r->files, r->files_count, true, a), "files",
+			 files_json(r->files, r->files_count, a));
+}
+
+static const struct show wheel_rows[] = {
+	SHOW("size", "{bytes:MB} of {bytes_before:MB}, {unpacked:MB} of {unpacked_before:MB} unpacked", .indent = 2),
+	SHOW("kept", "{kept.bytes:MB}[: {kept.-code:,}]", .indent = 2),
+	SHOW("dropped", "{dropped.bytes:MB}[: {dropped.-code:,}]", .indent = 2),
+	SHOW("targets", "torch tells {targets_told}", .each = "files", .indent = 2),
+	SHOW("left", "{file}: {left}", .each = "files", .indent = 2),
+	{0}};
+
+static const struct show wheels_rows[] = {{.text = "{wheel}", .each = "wheels", .rows = wheel_rows}, {0}};
+
+static int show(struct cmd_context *c, json_t *doc, const struct show *rows, struct err *e)
+{
+	if (!c->global->quiet || c->global->json)
+		return cmd_show(c, doc, rows, e);
+	json_decref(doc);
+	return 0;
 }
 
 static int cut_wheels(struct cmd_context *c, const struct strlist *wheels, const struct slim_targets *t, struct err *e)
 {
 	const struct slim_options *o = c->options;
 	AUTO_JSON json_t *list = json_array();
-	AUTO_BUF struct buf out = {0};
 	const char *dir;
 	if (cmd_out_dir(c, &dir, e) < 0 || fs_mkdirs(TRUSTED, dir, e) < 0)
 		return -1;
@@ -202,13 +200,9 @@ static int cut_wheels(struct cmd_context *c, const struct strlist *wheels, const
 		if (!any)
 			log_warn(c->run->log, "'%s' has no GPU code: use it as it is", path_base(wheels->items[i]));
 		for (size_t k = 0; any && k < t->count; k++)
-			tell_wheel(c, wheels->items[i], &t->items[k], &results[k], &out, list);
+			json_array_append_new(list, wheel_json(wheels->items[i], &t->items[k], &results[k], c->arena));
 	}
-	if (c->global->json) {
-		AUTO_JSON json_t *doc = json_pack("{s:i, s:O}", "schema", 1, "wheels", list);
-		return json_print(doc, e);
-	}
-	return c->global->quiet ? 0 : cmd_write_stdout(&out, e);
+	return show(c, json_pack("{s:i, s:O}", "schema", 1, "wheels", list), wheels_rows, e);
 }
 
 /* ---- official wheels, pinned ---- */
@@ -328,41 +322,35 @@ static json_t *package_json(const struct slim_package *p, struct arena *a)
 			 files_json(p->files, p->count, a));
 }
 
+static const struct show package_rows[] = {{.text = "{file}: {left}", .each = "files", .indent = 2}, {0}};
+
+static const struct show env_rows[] = {
+	{.text = "{package:<44} {bytes:MB} of {bytes_before:MB}[{?blank}, {blank:MB} of it zeros][, left: {left}]",
+	 .each = "packages",
+	 .rows = package_rows},
+	{.text = "{?dry_run}{env} would be cut for {gpu}: {bytes:MB} of {bytes_before:MB}"},
+	{.text = "{!dry_run}{env} is cut for {gpu}: {bytes:MB} of {bytes_before:MB}"},
+	{.text = "{!dry_run}on disk: {disk:MB} of {disk_before:MB}"},
+	{0}};
+
 static int cut_env(struct cmd_context *c, const struct slim_targets *t, struct err *e)
 {
 	const struct slim_options *o = c->options;
 	const struct slim_env_request q = {.dir = o->env, .wanted = &t->items[0].wanted, .dry_run = o->dry_run};
-	AUTO_BUF struct buf out = {0};
 	AUTO_JSON json_t *list = json_array();
 	struct slim_env_result r;
 	if (t->count > 1)
 		return err_set(e, ERR_USAGE, "an environment is cut for one set of GPUs, not %zu", t->count);
 	if (slim_env(&q, c->run, c->arena, &r, e) < 0)
 		return -1;
-	for (size_t i = 0; i < r.count; i++) {
-		const struct slim_package *p = &r.packages[i];
-		json_array_append_new(list, package_json(p, c->arena));
-		buf_printf(&out, "%-44s %8.1f MB of %.1f", p->info, (double)p->after / 1e6, (double)p->before / 1e6);
-		if (p->blank >= 50000)
-			buf_printf(&out, ", %.1f of it zeros", (double)p->blank / 1e6);
-		buf_printf(&out, "%s%s\n", p->left ? ", left: " : "", p->left ? p->left : "");
-		for (size_t k = 0; k < p->count; k++)
-			if (p->files[k].cut.left)
-				buf_printf(&out, "  %s: %s\n", p->files[k].name, p->files[k].cut.left);
-	}
-	buf_printf(&out, "%s%s for %s: %.1f MB of %.1f\n", o->env, o->dry_run ? " would be cut" : " is cut",
-		   t->items[0].name, (double)r.after / 1e6, (double)r.before / 1e6);
-	if (!o->dry_run)
-		buf_printf(&out, "on disk: %.1f MB of %.1f\n", (double)r.disk_after / 1e6, (double)r.disk_before / 1e6);
-	if (c->global->json) {
-		AUTO_JSON json_t *doc =
-			json_pack("{s:i, s:o, s:s, s:b, s:I, s:I, s:I, s:I, s:O}", "schema", 1, "env",
-				  json_or_null(o->env), "gpu", t->items[0].name, "dry_run", o->dry_run, "bytes_before",
-				  (json_int_t)r.before, "bytes", (json_int_t)r.after, "disk_before",
-				  (json_int_t)r.disk_before, "disk", (json_int_t)r.disk_after, "packages", list);
-		return json_print(doc, e);
-	}
-	return c->global->quiet ? 0 : cmd_write_stdout(&out, e);
+	for (size_t i = 0; i < r.count; i++)
+		json_array_append_new(list, package_json(&r.packages[i], c->arena));
+	return show(c,
+		    json_pack("{s:i, s:o, s:s, s:b, s:I, s:I, s:I, s:I, s:O}", "schema", 1, "env", json_or_null(o->env),
+			      "gpu", t->items[0].name, "dry_run", o->dry_run, "bytes_before", (json_int_t)r.before,
+			      "bytes", (json_int_t)r.after, "disk_before", (json_int_t)r.disk_before, "disk",
+			      (json_int_t)r.disk_after, "packages", list),
+		    env_rows, e);
 }
 
 static int slim_main(struct cmd_context *c, const struct strlist *words, struct err *e)

@@ -55,6 +55,35 @@ uint64_t elf_cut_blank(const struct elf_cut *c)
 	return sum;
 }
 
+static bool is_old(const struct elf_cut *c, const uint8_t *bytes)
+{
+	return (uintptr_t)bytes - (uintptr_t)c->map->data < c->map->size;
+}
+
+uint64_t *elf_cut_marks(const struct elf_cut *c, struct arena *a, size_t *ret_count)
+{
+	const uint64_t long_part = 128 * 1024;
+	uint64_t *marks = arena_array(a, 4 * (c->count + 1), sizeof(*marks)), from = 0;
+	size_t n = 0;
+	for (size_t i = 0; i <= c->count; i++) {
+		const struct elf_patch end = {.at = c->map->size}, *p = i < c->count ? &c->patches[i] : &end;
+		/* A hole lies right behind a patch. */
+		for (size_t h = 0; h < c->holes_count; h++)
+			from = c->holes[h].from == from ? c->holes[h].to : from;
+		if (p->at >= from + long_part) {
+			marks[n++] = elf_cut_offset(c, from);
+			marks[n++] = elf_cut_offset(c, p->at);
+		}
+		if (p->len >= long_part && is_old(c, p->from)) {
+			marks[n++] = elf_cut_offset(c, p->at);
+			marks[n++] = elf_cut_offset(c, p->at + p->len);
+		}
+		from = p->at + p->len;
+	}
+	*ret_count = n;
+	return marks;
+}
+
 int elf_sections(const struct elf_map *m, struct arena *a, Elf64_Shdr **ret, size_t *ret_count, struct err *e)
 {
 	const GElf_Ehdr *h = &m->header;

@@ -73,6 +73,20 @@ static int read_section(const struct elf_map *m, struct fatbin_boxes *b, struct 
 		       : fatbin_containers(&f, s->sh_offset, s->sh_offset + s->sh_size, kind == FATBIN_RELOCATABLE, e);
 }
 
+/* Nothing tells GPU code from other data: what is found stays. */
+static int read_bare(const struct elf_map *m, struct fatbin_boxes *b, struct arena *a, struct err *e)
+{
+	struct collecting c = {.b = b, .a = a, .among = true};
+	struct fatbin_file f = {.data = m->data,
+				.size = m->size,
+				.name = m->name,
+				.member = "",
+				.fn = take_entry,
+				.box = take_box,
+				.user = &c};
+	return fatbin_search(&f, 0, m->size, e);
+}
+
 struct fatbin_box *fatbin_box_at(const struct fatbin_boxes *b, const struct elf_map *m, uint64_t address,
 				 bool *ret_start)
 {
@@ -270,7 +284,9 @@ int fatbin_boxes_read(const struct elf_map *m, struct arena *a, struct fatbin_bo
 		    b.sections[i].sh_size && read_section(m, &b, a, i, e) < 0)
 			return -1;
 	}
-	if (b.count) {
+	if (!b.sections_count && read_bare(m, &b, a, e) < 0)
+		return -1;
+	if (b.sections_count && b.count) {
 		qsort(b.items, b.count, sizeof(*b.items), by_offset);
 		if (check_order(m, &b, e) < 0 || read_rela(m, &b, a, e) < 0 || read_relr(m, &b, a, e) < 0 ||
 		    read_symbols(m, &b, e) < 0)

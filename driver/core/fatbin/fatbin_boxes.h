@@ -36,7 +36,7 @@ struct fatbin_boxes {
 };
 
 /* fatbin_boxes_read: of the sections .nv_fatbin and __nv_relfatbin, and those among the data of
- * .cask_resource. ERR_INTEGRITY. */
+ * .cask_resource; of a file without section headers all, whole. ERR_INTEGRITY. */
 int fatbin_boxes_read(const struct elf_map *m, struct arena *a, struct fatbin_boxes *ret, struct err *e) MUST_CHECK;
 /* fatbin_box_at: the one that holds an address; *ret_start: it is its first byte. NULL: none
  * does. */

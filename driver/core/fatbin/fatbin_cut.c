@@ -134,11 +134,8 @@ static void add_box(struct planning *p, size_t i)
 		const struct fatbin_entry *entry = &p->b.entries[box->first + k];
 		if (!to->keep[k])
 			continue;
-		uint64_t from = entry->from, end = entry->to;
-		while (k + 1 < box->entries && to->keep[k + 1])
-			end = p->b.entries[box->first + ++k].to;
-		elf_cut_add(p->c, at, p->m->data + from, end - from);
-		at += end - from;
+		elf_cut_add(p->c, at, p->m->data + entry->from, entry->to - entry->from);
+		at += entry->to - entry->from;
 	}
 }
 
@@ -324,6 +321,8 @@ int fatbin_cut_plan(struct elf_cut *cut, const struct fatbin_wanted *w, struct f
 		return -1;
 	if (cut->kept)
 		p.out.left = cut->kept;
+	if (p.b.count && !p.b.sections_count)
+		p.out.left = "it has no section headers that tell its GPU code from other data";
 	*ret = p.out;
 	return 0;
 }

@@ -22,6 +22,7 @@ int fatbin_file_slim(const char *path, const char *name, int fd, const char *to,
 	f.after = cut.size;
 	f.blank = elf_cut_blank(&cut);
 	f.changed = cut.count > 0;
+	f.marks = elf_cut_marks(&cut, a, &f.marks_count);
 	if (f.changed && fd >= 0) {
 		if (elf_cut_write(&cut, fd, to, e) < 0 || elf_map_open(to, &after, e) < 0)
 			return -1;
@@ -31,6 +32,14 @@ int fatbin_file_slim(const char *path, const char *name, int fd, const char *to,
 	}
 	*ret = f;
 	return 0;
+}
+
+static int stop(const struct fatbin_entry *entry, void *user, struct err *e)
+{
+	(void)entry;
+	(void)user;
+	(void)e;
+	return 1;
 }
 
 int fatbin_file_has(const char *path, const char *name, bool *ret_code, bool *ret_used, struct err *e)
@@ -49,8 +58,13 @@ int fatbin_file_has(const char *path, const char *name, bool *ret_code, bool *re
 		return 0;
 	if (elf_map_memory(file.data, file.size, name, &m, e) < 0 || elf_sections(&m, &a, &sections, &count, e) < 0)
 		return -1;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++)
 		*ret_code = *ret_code || fatbin_section(elf_section_name(&m, sections, count, i)) != FATBIN_NONE;
+	if (!count) {
+		int found = fatbin_scan(file.data, file.size, name, stop, NULL, e);
+		if (found < 0)
+			return -1;
+		*ret_code = found > 0;
 	}
 	*ret_used = *ret_code || strncmp(path_base(name), "libtorch_", strlen("libtorch_")) == 0;
 	return 0;

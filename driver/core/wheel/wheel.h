@@ -39,6 +39,8 @@ int wheel_zip_dist_info(const struct zip_reader *z, struct arena *a, const char 
 bool wheel_is_dist_info(const struct wheel_name *n, const char *dir, struct arena *a);
 /* A file in the dist-info of a wheel that may not be passed on. */
 #define WHEEL_PRIVATE "NOT-FOR-PASSING-ON"
+/* In the dist-info of a wheel that `ptbuild slim` made of another: its bill of materials. */
+#define WHEEL_CUT_BILL "sboms/slim.cdx.json"
 
 struct wheel_record_row {
 	const char *path;

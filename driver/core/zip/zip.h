@@ -54,6 +54,7 @@ int zip_extract(const struct zip_reader *z, const char *dir, bool keep, const st
 		struct err *e) MUST_CHECK;
 
 struct zip_writer;
+struct zip_chunks;
 
 /* zip_writer_id: what the bytes depend on beside the contents: "4 libdeflate 1.14". For keys. */
 const char *zip_writer_id(void);
@@ -62,10 +63,19 @@ const char *zip_writer_id(void);
  * deflate; the bytes do not depend on their number. `level`: 0 stores, 1..9 see zip_deflate.h. */
 int zip_create(const char *path, uint64_t epoch, unsigned threads, int level, struct zip_writer **ret,
 	       struct err *e) MUST_CHECK;
+/* zip_chunks_new: chunks of archives that were finished with it (zip_share, before the first
+ * entry): an equal chunk of a later one is copied, not deflated again. Free it after them. */
+struct zip_chunks *zip_chunks_new(void) __attribute__((returns_nonnull));
+void zip_chunks_free(struct zip_chunks *c);
+void zip_share(struct zip_writer *w, struct zip_chunks *c);
 /* zip_add_file: one regular file, read once; gives its sha256 and size. The mode is 0755 if the
  * owner may execute it, else 0644. */
 int zip_add_file(struct zip_writer *w, const char *name, const char *path, uint8_t ret_sha256[32], uint64_t *ret_size,
 		 struct err *e) MUST_CHECK;
+/* zip_add_parts: the same; the parts between the marks (ascending offsets) are deflated each on its
+ * own. */
+int zip_add_parts(struct zip_writer *w, const char *name, const char *path, const uint64_t *marks, size_t count,
+		  uint8_t ret_sha256[32], uint64_t *ret_size, struct err *e) MUST_CHECK;
 /* zip_add_data: an entry of mode 0644. */
 int zip_add_data(struct zip_writer *w, const char *name, const void *data, size_t len, struct err *e) MUST_CHECK;
 /* zip_copy: copies `count` entries from `first` on without inflating them (copy_file_range where

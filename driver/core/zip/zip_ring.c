@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/thread.h"
+#include "core/zip/zip_chunks.h"
 
 enum {
 	THREADS_MAX = 64,
@@ -31,15 +32,18 @@ struct zip_ring {
 	size_t awaited; /* the only slot whose end is signalled: one signal for each would cost as many wake-ups */
 	bool stop;
 	int level;
+	const struct zip_chunks *chunks;
 	pthread_t threads[THREADS_MAX];
 	unsigned running;
 };
 
-static void deflate_slot(struct zip_deflater *d, int level, struct zip_slot *s)
+static void deflate_slot(struct zip_deflater *d, int level, const struct zip_chunks *chunks, struct zip_slot *s)
 {
 	s->crc = libdeflate_crc32(0, s->raw, s->raw_len);
 	s->out_len = 0;
 	if (s->store || level == 0 || s->raw_len == 0)
+		return;
+	if (chunks && zip_chunks_find(chunks, s))
 		return;
 	s->failed = zip_deflate_chunk(d, s->raw, s->raw_len, s->last, s->out, &s->out_len, &s->err) < 0;
 	if (!s->failed && s->whole && s->out_len >= s->raw_len)
@@ -59,7 +63,7 @@ static void *run_worker(void *arg)
 		size_t number = r->taken++;
 		struct zip_slot *s = &r->slots[number % SLOTS];
 		pthread_mutex_unlock(&r->lock);
-		deflate_slot(d, r->level, s);
+		deflate_slot(d, r->level, r->chunks, s);
 		pthread_mutex_lock(&r->lock);
 		s->done = true;
 		if (number == r->awaited)
@@ -116,6 +120,11 @@ int zip_ring_new(unsigned threads, int level, struct zip_ring **ret, struct err 
 	}
 	*ret = r;
 	return 0;
+}
+
+void zip_ring_share(struct zip_ring *r, const struct zip_chunks *c)
+{
+	r->chunks = c;
 }
 
 void zip_ring_free(struct zip_ring *r)

@@ -16,8 +16,9 @@ struct zip_slot {
 	size_t raw_len;
 	/* output of the worker */
 	uint8_t *out;
-	size_t out_len; /* 0: store the raw bytes */
-	uint32_t crc;   /* of the raw bytes */
+	size_t out_len;  /* 0: store the raw bytes */
+	uint32_t crc;    /* of the raw bytes */
+	char sha256[65]; /* where chunks are shared */
 	bool failed;
 	struct err err;
 	bool done;
@@ -25,11 +26,14 @@ struct zip_slot {
 };
 
 struct zip_ring;
+struct zip_chunks;
 
 /* zip_ring_new: `threads` workers (at least one) with `level` 0..9; 0 stores. */
 int zip_ring_new(unsigned threads, int level, struct zip_ring **ret, struct err *e) MUST_CHECK;
 /* zip_ring_free: drops what is queued and joins the workers. NULL is fine. */
 void zip_ring_free(struct zip_ring *r);
+/* zip_ring_share: before anything is submitted. */
+void zip_ring_share(struct zip_ring *r, const struct zip_chunks *c);
 /* zip_ring_fill: the next free slot, with room for `len` (at most ZIP_CHUNK) bytes; NULL when all
  * are in use. zip_ring_submit hands it to the workers. */
 struct zip_slot *zip_ring_fill(struct zip_ring *r, size_t len);

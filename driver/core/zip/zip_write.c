@@ -10,6 +10,7 @@
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
+#include "core/zip/zip_chunks.h"
 #include "core/zip/zip_format.h"
 #include "core/zip/zip_ring.h"
 #include "core/zip/zip_writer.h"
@@ -125,6 +126,12 @@ int zip_create(const char *path, uint64_t epoch, unsigned threads, int level, st
 	return 0;
 }
 
+void zip_share(struct zip_writer *w, struct zip_chunks *c)
+{
+	w->chunks = c;
+	zip_ring_share(w->ring, c);
+}
+
 static void writer_free(struct zip_writer *w)
 {
 	zip_ring_free(w->ring);
@@ -233,6 +240,8 @@ static int write_slot(struct zip_writer *w, const struct zip_slot *s, struct err
 		en->crc = (uint32_t)crc32_combine(en->crc, s->crc, (z_off_t)s->raw_len);
 		en->packed += len;
 	}
+	if (w->chunks && !raw)
+		zip_chunks_add(w->chunks, s, w->written + w->pending.len);
 	if (zip_writer_put(w, raw ? s->raw : s->out, len, e) < 0)
 		return -1;
 	return s->last && s->index ? rewrite_header(w, en, e) : 0;
@@ -301,6 +310,8 @@ struct source {
 	int fd;
 	const char *path;
 	struct digest *digest;
+	const uint64_t *marks;
+	size_t marks_count;
 };
 
 static int fill(const struct source *s, uint8_t *to, size_t len, uint64_t at, struct err *e)
@@ -320,11 +331,15 @@ static int fill(const struct source *s, uint8_t *to, size_t len, uint64_t at, st
 
 static int add_chunks(struct zip_writer *w, const struct source *source, struct err *e)
 {
-	size_t entry = w->count - 1, index = 0;
+	size_t entry = w->count - 1, index = 0, mark = 0;
 	uint64_t size = w->entries[entry].size, at = 0;
 	do {
 		struct zip_slot *s;
 		size_t len = size - at < ZIP_CHUNK ? (size_t)(size - at) : ZIP_CHUNK;
+		while (mark < source->marks_count && source->marks[mark] <= at)
+			mark++;
+		if (mark < source->marks_count && source->marks[mark] - at < len)
+			len = (size_t)(source->marks[mark] - at);
 		if (next_slot(w, len, &s, e) < 0)
 			return -1;
 		if (len && fill(source, s->raw, len, at, e) < 0)
@@ -341,8 +356,8 @@ static int add_chunks(struct zip_writer *w, const struct source *source, struct 
 	return 0;
 }
 
-int zip_add_file(struct zip_writer *w, const char *name, const char *path, uint8_t ret_sha256[32], uint64_t *ret_size,
-		 struct err *e)
+int zip_add_parts(struct zip_writer *w, const char *name, const char *path, const uint64_t *marks, size_t count,
+		  uint8_t ret_sha256[32], uint64_t *ret_size, struct err *e)
 {
 	int AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct stat st;
@@ -351,7 +366,7 @@ int zip_add_file(struct zip_writer *w, const char *name, const char *path, uint8
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, ERR_INTEGRITY, "not a regular file: '%s'", path);
 	struct digest *AUTO_DIGEST digest = digest_new();
-	const struct source source = {.fd = fd, .path = path, .digest = digest};
+	const struct source source = {.fd = fd, .path = path, .digest = digest, .marks = marks, .marks_count = count};
 	char extra;
 	if (zip_writer_entry(w, name, (uint64_t)st.st_size, st.st_mode & S_IXUSR ? 0755 : 0644, e) < 0 ||
 	    add_chunks(w, &source, e) < 0)
@@ -364,6 +379,12 @@ int zip_add_file(struct zip_writer *w, const char *name, const char *path, uint8
 	digest_final(digest, ret_sha256);
 	*ret_size = (uint64_t)st.st_size;
 	return 0;
+}
+
+int zip_add_file(struct zip_writer *w, const char *name, const char *path, uint8_t ret_sha256[32], uint64_t *ret_size,
+		 struct err *e)
+{
+	return zip_add_parts(w, name, path, NULL, 0, ret_sha256, ret_size, e);
 }
 
 int zip_add_data(struct zip_writer *w, const char *name, const void *data, size_t len, struct err *e)
@@ -383,6 +404,8 @@ static int finish(struct zip_writer *w, uint8_t ret_sha256[32], struct err *e)
 	put_end(&b, w->count, w->written, b.len);
 	if (zip_writer_put(w, b.data, b.len, e) < 0 || flush(w, e) < 0)
 		return -1;
+	if (w->chunks)
+		zip_chunks_finish(w->chunks, w->fd);
 	int fd = steal_fd(&w->fd);
 	if (fsync(fd) < 0) {
 		err_errno(e, ERR_SYSTEM, "cannot write '%s' to disk", w->path);

@@ -19,6 +19,7 @@ struct zip_writer {
 	int level;
 	uint32_t dos_time;
 	struct zip_ring *ring;
+	struct zip_chunks *chunks; /* NULL: not shared */
 	struct digest *digest;
 	uint64_t written;   /* bytes in the file */
 	uint64_t hashed;    /* bytes of them in the digest */

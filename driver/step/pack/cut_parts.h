@@ -4,7 +4,6 @@
 #include "core/wheel/wheel.h"
 #include "step/pack/cut_wheel.h"
 
-#define SLIM_BILL "sboms/slim.cdx.json"
 #define SLIM_PRIVATE_TEXT                                                                                              \
 	"Cut by ptbuild for use on one machine. NVIDIA's licence limits changing its files and passing them on.\n"
 
@@ -20,6 +19,7 @@ struct slimming {
 	struct arena *a;
 	unsigned threads;
 	struct zip_reader *zip;
+	struct zip_chunks *chunks; /* what the wheels of several targets share; NULL */
 	struct wheel_name name;
 	const char *dist_info;
 	struct wheel_record_row *rows; /* by path */

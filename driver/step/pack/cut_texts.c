@@ -10,7 +10,7 @@
 #include "step/pack/pack_parts.h"
 #include "step/pack/provenance.h"
 
-#define SLIM_ID "slim 1" /* changes when the same wheel would be cut to other bytes */
+#define SLIM_ID "slim 2" /* changes when the same wheel would be cut to other bytes */
 
 /* "cu128" of "12.8". */
 static char *toolkit_label(const char *version, struct arena *a)
@@ -66,11 +66,11 @@ static int find_toolkit(const struct slimming *s, const struct wheel_headers *me
 	return 0;
 }
 
+/* What is in the wheel, not how libdeflate packs it: unlike a built wheel it is in no store by this key. */
 static char *input_key(const struct slimming *s, const struct making *m, const char *label)
 {
 	char key[DIGEST_HEX_LEN + 1];
-	const char *text =
-		arena_printf(m->a, SLIM_ID "\n%s\n%s\n%s\n%d\n", s->sha256, label, zip_writer_id(), PACK_LEVEL);
+	const char *text = arena_printf(m->a, SLIM_ID "\n%s\n%s\n%d\n", s->sha256, label, s->q->nvidia);
 	digest_data(text, strlen(text), key);
 	return arena_strdup(m->a, key);
 }

@@ -236,7 +236,7 @@ static int add_library(struct slimming *s, struct making *m, const struct slim_l
 	if (!f->changed)
 		return copy_entry(s, m, l->entry, e);
 	m->private = m->private || is_nvidia(l->entry->name);
-	if (zip_add_file(m->zip, l->entry->name, to, sha256, &size, e) < 0)
+	if (zip_add_parts(m->zip, l->entry->name, to, f->marks, f->marks_count, sha256, &size, e) < 0)
 		return -1;
 	digest_base64url(sha256, encoded + strlen(encoded));
 	add_row(m, l->entry->name, encoded, size);
@@ -286,7 +286,7 @@ static int add_info(struct slimming *s, struct making *m, struct err *e)
 {
 	static const char *const own[] = {"RECORD",    "RECORD.jws",      "RECORD.p7s", "METADATA",
 					  "WHEEL",     "direct_url.json", "INSTALLER",  "REQUESTED",
-					  PACK_MARKER, SLIM_BILL,         WHEEL_PRIVATE};
+					  PACK_MARKER, WHEEL_CUT_BILL,    WHEEL_PRIVATE};
 	for (size_t i = 0; i < zip_count(s->zip); i++) {
 		const struct zip_entry *en = zip_at(s->zip, i);
 		const char *name = path_below(en->name, s->dist_info);
@@ -296,7 +296,7 @@ static int add_info(struct slimming *s, struct making *m, struct err *e)
 			return -1;
 	}
 	AUTO_FREE char *bill = slim_bill(s, m);
-	if (add_text(m, SLIM_BILL, bill, e) < 0 || add_text(m, "METADATA", m->metadata, e) < 0 ||
+	if (add_text(m, WHEEL_CUT_BILL, bill, e) < 0 || add_text(m, "METADATA", m->metadata, e) < 0 ||
 	    (m->private && add_text(m, WHEEL_PRIVATE, SLIM_PRIVATE_TEXT, e) < 0) ||
 	    add_text(m, "WHEEL", m->wheel, e) < 0 ||
 	    add_text(m, PACK_MARKER, pack_marker(1, s->q->generator, m->key, m->a), e) < 0)
@@ -318,6 +318,8 @@ static int make(struct slimming *s, struct making *m, struct err *e)
 	const char *temp = pack_begin(&m->name, s->q->out_dir, m->a, &m->result);
 	if (zip_create(temp, s->epoch, s->threads, PACK_LEVEL, &m->zip, e) < 0)
 		return -1;
+	if (s->chunks)
+		zip_share(m->zip, s->chunks);
 	int rc = add_payload(s, m, e) < 0 || check_runs(s, m, e) < 0 || add_info(s, m, e) < 0 ? -1 : 0;
 	buf_release(&m->record);
 	if (rc < 0) {
@@ -382,8 +384,11 @@ int slim_wheel(const struct slim_request *q, const struct run *run, struct arena
 	}
 	s.dir = dir;
 	int rc = open_wheel(&s, e);
-	if (rc == 0 && s.any)
+	if (rc == 0 && s.any) {
+		s.chunks = q->count > 1 ? zip_chunks_new() : NULL;
 		rc = make_all(&s, ret, e);
+		zip_chunks_free(s.chunks);
+	}
 	log_status_end(run->log);
 	zip_close(s.zip);
 	if (fs_remove(TRUSTED, dir, rc < 0 ? ERR_IGNORED : e) < 0)

@@ -36,6 +36,11 @@ static void expect(struct verifying *v, const char *file, const struct wheel_hea
 		   const char *want)
 {
 	const char *got = wheel_headers_get(h, field);
+	struct strlist all = {0};
+	wheel_headers_all(h, field, v->a, &all);
+	if (all.count > 1)
+		verify_add(v, FINDING_ERROR, "metadata", file, "has %zu lines %s: tools differ in which one they take",
+			   all.count, field);
 	if (!got)
 		verify_add(v, FINDING_ERROR, "metadata", file, "has no %s", field);
 	else if (want && strcmp(got, want) != 0)
@@ -134,7 +139,9 @@ static void check_wheel_file(struct verifying *v)
 		return;
 	const char *file = info_path(v, "WHEEL"), *version = wheel_headers_get(&h, "Wheel-Version");
 	const char *generator = wheel_headers_get(&h, "Generator"), *pure = wheel_headers_get(&h, "Root-Is-Purelib");
-	v->ours = generator && strncmp(generator, "ptbuild ", strlen("ptbuild ")) == 0;
+	/* What a wheel that was cut holds is another's. */
+	v->ours = generator && strncmp(generator, "ptbuild ", strlen("ptbuild ")) == 0 &&
+		  !zip_find(v->zip, info_path(v, WHEEL_CUT_BILL));
 	if (!version || strncmp(version, "1.", 2) != 0)
 		verify_add(v, FINDING_ERROR, "metadata", file, "has the Wheel-Version '%s', not 1.x",
 			   version ? version : "");

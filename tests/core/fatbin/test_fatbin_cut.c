@@ -6,7 +6,7 @@
 
 #include "base/sys/fs.h"
 #include "compile.h"
-#include "core/fatbin/fatbin_cut.h"
+#include "core/fatbin/fatbin_file.h"
 #include "craft_fatbin.h"
 
 enum { BIG = 300000 };
@@ -108,6 +108,33 @@ static uint64_t size_of(const char *path)
 	return (uint64_t)st.st_size;
 }
 
+/* Between an even mark and the next the new file is the old one, whatever else changed. */
+static void test_marks(void **state)
+{
+	AUTO_BUF struct buf old = {0}, new = {0};
+	struct fatbin_file_cut f;
+	struct fatbin_wanted w = wanted(hopper, 1);
+	(void)state;
+	make_boxes();
+	must("head -c 3000000 /dev/urandom > host");
+	compile("lib.so",
+		BOXES(".nv_fatbin") "__asm__(\".section .other,\\\"aw\\\"\\n.incbin \\\"host\\\"\\n.text\\n\");" USES,
+		SHARED);
+	AUTO_FD int fd = open(test_path("cut.so"), O_RDWR | O_CREAT | O_CLOEXEC, 0755);
+	assert_ok(fatbin_file_slim(test_path("lib.so"), "lib.so", fd, test_path("cut.so"), &w, &arena, &f, &err), &err);
+	assert_ok(fs_read(TRUSTED, test_path("lib.so"), 64 << 20, &old, &err), &err);
+	assert_ok(fs_read(TRUSTED, test_path("cut.so"), 64 << 20, &new, &err), &err);
+	assert_true(new.len < old.len);
+	/* Two images that moved, and the host's part. */
+	assert_int_equal(f.marks_count, 6);
+	for (size_t i = 0; i < f.marks_count; i += 2) {
+		const uint64_t len = f.marks[i + 1] - f.marks[i];
+		assert_true(f.marks[i + 1] <= new.len);
+		assert_true(len >= (i < 4 ? BIG : 3000000));
+		assert_non_null(memmem(old.data, old.len, new.data + f.marks[i], len));
+	}
+}
+
 /* The library loads, says the same, and takes less of the file. */
 static struct fatbin_cut cut_and_use(const char *library, uint64_t slack)
 {
@@ -199,6 +226,30 @@ static void test_what_is_not_plain_stays(void **state)
 	assert_ok(cut(test_path("lib.so"), test_path("cut.so"), &r, &size), &err);
 	assert_non_null(r.left);
 	assert_int_equal(load("./cut.so", "first"), 1);
+}
+
+/* sstrip leaves no section headers: what runs is told, and nothing changes. */
+static void test_without_section_headers(void **state)
+{
+	AUTO_BUF struct buf whole = {0};
+	struct fatbin_file_cut f;
+	struct fatbin_wanted w = wanted(hopper, 1);
+	bool code, used;
+	(void)state;
+	make_boxes();
+	compile("lib.so", BOXES(".nv_fatbin") USES, SHARED);
+	assert_ok(fs_read(TRUSTED, test_path("lib.so"), 64 << 20, &whole, &err), &err);
+	Elf64_Ehdr *h = (Elf64_Ehdr *)whole.data;
+	h->e_shoff = h->e_shnum = h->e_shstrndx = 0;
+	test_write_bytes(test_path("bare.so"), whole.data, whole.len);
+	assert_ok(fatbin_file_has(test_path("bare.so"), "bare.so", &code, &used, &err), &err);
+	assert_true(code && used);
+	assert_ok(fatbin_file_slim(test_path("bare.so"), "bare.so", -1, "", &w, &arena, &f, &err), &err);
+	assert_false(f.changed);
+	assert_int_equal(f.cut.containers, 3);
+	assert_int_equal(f.cut.runs[0], 2);
+	assert_int_equal(f.cut.dropped_count, 0);
+	assert_contains(f.cut.left, "no section headers");
 }
 
 /* NVIDIA's libraries have fat binaries among other data, which must stay where it is. */
@@ -383,6 +434,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_the_file_shrinks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_other_layouts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_is_not_plain_stays, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_marks, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_without_section_headers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_among_other_data, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_as_the_driver_chooses, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_list_of_targets, setup, teardown),

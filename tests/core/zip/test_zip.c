@@ -4,6 +4,14 @@
 
 #include "core/zip/zip_deflate.h"
 
+static void assert_same_file(const char *one, const char *other)
+{
+	char x[DIGEST_HEX_LEN + 1], y[DIGEST_HEX_LEN + 1];
+	assert_ok(digest_file(test_path("%s", one), x, &err), &err);
+	assert_ok(digest_file(test_path("%s", other), y, &err), &err);
+	assert_string_equal(x, y);
+}
+
 static void test_empty_archive(void **state)
 {
 	(void)state;
@@ -43,6 +51,35 @@ static void test_what_does_not_shrink_is_stored(void **state)
 	assert_int_equal(zip_find(z, "deflated")->method, 8);
 	assert_true(zip_find(z, "deflated")->packed < 46);
 	zip_close(z);
+}
+
+/* What an archive shares with one before it is copied out of it: the bytes are those that it has alone. */
+static void test_shared_chunks(void **state)
+{
+	(void)state;
+	const uint64_t marks[] = {1000, 1000 + ZIP_CHUNK + 70000, 3 * ZIP_CHUNK};
+	const size_t len = 3 * ZIP_CHUNK + 300000;
+	char *AUTO_FREE data = noise(len, 20);
+	struct zip_chunks *chunks = zip_chunks_new();
+	for (int i = 0; i < 4; i++) { /* the third and the fourth have another beginning and another end */
+		uint8_t sha256[32];
+		uint64_t size;
+		struct zip_writer *w = create(test_path("%d.zip", i), 3, 5);
+		if (i < 3)
+			zip_share(w, chunks);
+		data[10] = data[len - 10] = (char)(i / 2);
+		test_write_bytes(test_path("data"), data, len);
+		assert_ok(zip_add_parts(w, "a", test_path("data"), marks, ARRAY_LEN(marks), sha256, &size, &err), &err);
+		assert_ok(zip_add_file(w, "b", test_path("data"), sha256, &size, &err), &err);
+		finish(w);
+		struct zip_reader *z = open_ok(test_path("%d.zip", i));
+		assert_entry(z, "a", data, len);
+		assert_entry(z, "b", data, len);
+		zip_close(z);
+	}
+	zip_chunks_free(chunks);
+	assert_same_file("0.zip", "1.zip");
+	assert_same_file("2.zip", "3.zip");
 }
 
 static void test_level_zero_stores(void **state)
@@ -372,6 +409,7 @@ int main(void)
 		TEST(test_empty_archive),
 		TEST(test_data_round_trip),
 		TEST(test_what_does_not_shrink_is_stored),
+		TEST(test_shared_chunks),
 		TEST(test_level_zero_stores),
 		TEST(test_file_gives_digest_size_and_mode),
 		TEST(test_time_is_the_epoch_in_utc),

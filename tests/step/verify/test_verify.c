@@ -307,6 +307,13 @@ static void test_other_version(void **state)
 		      "has the Version '2.0'");
 }
 
+static void test_two_versions(void **state)
+{
+	(void)state;
+	assert_change(MENDED("METADATA", "sed -i 's/^Version: .*/&\\n&/' $I/METADATA"), "metadata", "METADATA",
+		      "has 2 lines Version");
+}
+
 static void test_other_name(void **state)
 {
 	(void)state;
@@ -597,6 +604,7 @@ int main(void)
 		TEST(test_record_without_itself),
 		TEST(test_size_missing_is_a_warning),
 		TEST(test_other_version),
+		TEST(test_two_versions),
 		TEST(test_other_name),
 		TEST(test_metadata_without_fields),
 		TEST(test_metadata_that_is_none),
