@@ -162,9 +162,8 @@ static void remove_old_stamps(const struct store *s, int64_t now)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist names = {0};
-	struct err ignored;
 	const char *top = path_join(&a, s->dir, "stamps");
-	if (fs_list(TRUSTED, top, &a, &names, &ignored) < 0)
+	if (fs_list(TRUSTED, top, &a, &names, ERR_IGNORED) < 0)
 		return;
 	for (size_t i = 0; i < names.count; i++) {
 		const char *path = path_join(&a, top, names.items[i]);

@@ -156,8 +156,7 @@ static int list_kind(struct store_objects *l, const char *kind, const char *dir,
 	if (fs_list(TRUSTED, dir, l->arena, &keys, e) < 0)
 		return -1;
 	for (size_t i = 0; i < keys.count; i++) {
-		struct err ignored;
-		if (store_check_name(kind, keys.items[i], &ignored) == 0 && /* else it is not ours */
+		if (store_check_name(kind, keys.items[i], ERR_IGNORED) == 0 && /* else it is not ours */
 		    store_objects_add(l, kind, keys.items[i], path_join(l->arena, dir, keys.items[i]), manifest, e) < 0)
 			return -1;
 	}

@@ -116,7 +116,6 @@ void store_forget_stage(struct store *s, const char *stage)
 
 void store_drop_stage(struct store *s, const char *stage)
 {
-	struct err ignored;
-	(void)!fs_remove(TRUSTED, stage, &ignored); /* the next open tries again: nobody holds its lock then */
+	(void)!fs_remove(TRUSTED, stage, ERR_IGNORED); /* the next open tries again: nobody holds its lock then */
 	store_forget_stage(s, stage);
 }

@@ -68,11 +68,10 @@ static bool fingerprint(const char *kind, const char *object, bool whole, char r
 static void write_stamp(const struct store *s, const char *kind, const char *key, const char *print)
 {
 	AUTO_ARENA struct arena a = {0};
-	struct err ignored;
 	AUTO_FD int fd =
 		open(store_stamp_path(s, kind, key, &a), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (fd >= 0)
-		(void)!fs_write_all(fd, print, strlen(print), "stamp", &ignored);
+		(void)!fs_write_all(fd, print, strlen(print), "stamp", ERR_IGNORED);
 }
 
 static bool is_stamped(const struct store *s, const char *kind, const char *key, const char *print)

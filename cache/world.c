@@ -46,8 +46,7 @@ bool store_world_bytes(const char *key, const char *dir, uint64_t *ret)
 {
 	AUTO_JSON json_t *doc = NULL;
 	struct store_world w;
-	struct err ignored;
-	if (read_facts(key, dir, &doc, &w, &ignored) < 0)
+	if (read_facts(key, dir, &doc, &w, ERR_IGNORED) < 0)
 		return false;
 	*ret = w.bytes;
 	return true;

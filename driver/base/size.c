@@ -25,9 +25,8 @@ int size_parse(const char *text, uint64_t *ret, struct err *e)
 
 uint64_t size_bytes(const char *text)
 {
-	struct err ignored;
 	uint64_t n = 0;
-	return size_parse(text, &n, &ignored) < 0 ? 0 : n;
+	return size_parse(text, &n, ERR_IGNORED) < 0 ? 0 : n;
 }
 
 void size_time(char *to, size_t size, double seconds)

@@ -139,8 +139,7 @@ int fs_copy_tree(const char *from, const char *to, struct err *e)
 	AUTO_BUF struct buf rel = {0};
 	if (copy_dir_at(AT_FDCWD, from, AT_FDCWD, to, &rel, 0, e) == 0)
 		return 0;
-	struct err ignored;
-	if (fs_remove(TRUSTED, to, &ignored) < 0)
+	if (fs_remove(TRUSTED, to, ERR_IGNORED) < 0)
 		err_hint(e, "remove the incomplete copy '%s'", to);
 	return err_wrap(e, "copying '%s' to '%s'", from, to);
 }

@@ -116,13 +116,12 @@ static int tick(struct child *c, double now, struct err *e)
 /* Watches until the program is dead and its output at the end, or given up. -1: it was stopped, and `e` says why. */
 static int watch(struct child *c, const struct run *run, struct err *e)
 {
-	struct err ignored;
 	for (;;) {
 		wait_for_event(c, run);
 		double now = log_seconds();
 		/* First the process, then its output: what it wrote before its end is in the pipes by then. */
 		note_death(c, now);
-		if (read_streams(c, c->stopping ? &ignored : e) < 0 && !c->stopping)
+		if (read_streams(c, c->stopping ? ERR_IGNORED : e) < 0 && !c->stopping)
 			stop(c, now);
 		if (is_done(c, now))
 			return c->stopping ? -1 : 0;

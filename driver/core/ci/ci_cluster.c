@@ -18,7 +18,7 @@ static bool feeds(const struct ci_job *maker, const struct ci_job *j)
 					 (maker->makes_gpu && strcmp(maker->gpu_cache, j->gpu_cache) == 0));
 }
 
-/* Those that compile what this one finds. */
+/* Earlier jobs whose objects this job reuses. */
 static json_t *needs_of(const struct ci_plan *p, const struct ci_job *j)
 {
 	json_t *needs = json_array();

@@ -44,10 +44,9 @@ static bool is_required(const char *python, const char *range, struct arena *a)
 {
 	const char *numbers = arena_strndup(a, python, strspn(python, "0123456789."));
 	const char *first = arena_printf(a, "%s.0", numbers), *last = arena_printf(a, "%s.99", numbers);
-	struct err ignored = {0};
 	bool low = true, high = true;
-	return version_in(first, range, &low, &ignored) < 0 || version_in(last, range, &high, &ignored) < 0 || low ||
-	       high;
+	return version_in(first, range, &low, ERR_IGNORED) < 0 || version_in(last, range, &high, ERR_IGNORED) < 0 ||
+	       low || high;
 }
 
 static void fit_requires_python(struct fitting *c)

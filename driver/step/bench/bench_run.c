@@ -71,7 +71,7 @@ static json_t *options(const struct benching *b, const struct turn *t)
 			 b->q->seconds, "device", b->q->device, "probe", t->probe);
 }
 
-/* *late: its time limit ended it. */
+/* *late: it timed out. */
 static int start(const struct benching *b, const struct turn *t, struct bench_said *said, struct proc_result *res,
 		 bool *late, struct err *e)
 {

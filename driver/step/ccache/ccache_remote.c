@@ -45,7 +45,7 @@ struct ccache_remote {
 	struct connection *connections[MAX_CONNECTIONS];
 	atomic_bool warned;
 	_Atomic double quiet_until; /* a server that failed is left alone for a while */
-	atomic_uint_fast64_t asked, own, lower, hits, far_results, failures;
+	atomic_uint_fast64_t asked, own, lower, hits, remote_hits, failures;
 	uint64_t max_held;
 	atomic_uint_fast64_t held; /* bytes */
 };
@@ -138,7 +138,7 @@ static void answer_get(struct ccache_remote *r, struct ccache_client *c, const c
 		return;
 	}
 	if (far && !ccache_is_manifest(value.data, value.len))
-		atomic_fetch_add(&r->far_results, 1);
+		atomic_fetch_add(&r->remote_hits, 1);
 	resp_put_bytes(reply, value.data, value.len);
 }
 
@@ -402,7 +402,7 @@ void ccache_remote_stop(struct ccache_remote *r, struct ccache_remote_stats *sta
 						      .own = atomic_load(&r->own),
 						      .lower = atomic_load(&r->lower),
 						      .hits = atomic_load(&r->hits),
-						      .far_results = atomic_load(&r->far_results),
+						      .remote_hits = atomic_load(&r->remote_hits),
 						      .failures = atomic_load(&r->failures)};
 	release(r);
 }

@@ -29,7 +29,7 @@ struct ccache_remote_stats {
 	uint64_t asked; /* GETs of the build */
 	/* what they found: in the store, in fallback stores, on the server */
 	uint64_t own, lower, hits;
-	uint64_t far_results; /* of the last two: results, not manifests */
+	uint64_t remote_hits; /* of the last two: results, not manifests */
 	uint64_t failures;    /* times the server failed */
 };
 

@@ -288,7 +288,7 @@ static int report_wrong(const struct wrong_units *w, const struct config_report 
 		err_set(e, ERR_POLICY, "%zu compile command%s not as asked: %s", w->count,
 			w->count == 1 ? " is" : "s are", w->first);
 	else
-		err_set(e, ERR_POLICY, "%zu of %zu units take the plan's CPU flags back: %s", r->overridden,
+		err_set(e, ERR_POLICY, "%zu of %zu units override the planned CPU flags: %s", r->overridden,
 			r->host_units, r->first_overridden);
 	return err_hint(e, "see '%s'", path_join(&a, top, rel));
 }

@@ -133,9 +133,8 @@ static int write_sidecars(struct indexing *x, struct err *e)
 	for (size_t i = 0; i < x->count; i++) {
 		const struct index_wheel *w = &x->wheels[i];
 		struct buf AUTO_BUF have = {0};
-		struct err ignored = {0};
 		const char *path = path_join(x->a, x->q->dir, arena_printf(x->a, "%s.metadata", w->file));
-		if (fs_exists(TRUSTED, path) && fs_read(TRUSTED, path, w->metadata_len, &have, &ignored) == 0 &&
+		if (fs_exists(TRUSTED, path) && fs_read(TRUSTED, path, w->metadata_len, &have, ERR_IGNORED) == 0 &&
 		    have.len == w->metadata_len && memcmp(buf_cstr(&have), w->metadata, have.len) == 0)
 			continue;
 		if (fs_write(TRUSTED, path, w->metadata, w->metadata_len, 0644, e) < 0)
@@ -209,7 +208,6 @@ int index_write(const struct index_request *q, const struct run *run, struct are
 {
 	struct indexing x = {.q = q, .run = run, .a = a, .url = wheels_url(q->base_url, a)};
 	AUTO_LOCK struct lock lock = LOCK_NONE;
-	struct err ignored = {0};
 	char *stage = NULL;
 	if (!fs_is_dir(TRUSTED, q->dir))
 		return err_set(e, ERR_USAGE, "not a directory: '%s'", q->dir);
@@ -219,7 +217,7 @@ int index_write(const struct index_request *q, const struct run *run, struct are
 		return -1;
 	x.stage = stage;
 	int rc = publish(&x, e);
-	if (fs_remove(TRUSTED, stage, rc < 0 ? &ignored : e) < 0)
+	if (fs_remove(TRUSTED, stage, rc < 0 ? ERR_IGNORED : e) < 0)
 		rc = -1;
 	if (rc < 0)
 		return -1;

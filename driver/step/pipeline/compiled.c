@@ -109,7 +109,7 @@ void compiled_stop(struct compiled *c, const struct pipeline_request *q, const s
 		return;
 	ccache_remote_stop(c->remote, &s);
 	store_drop_stage(q->store, c->dir);
-	*c = (struct compiled){.far_results = s.far_results, .server_failed = s.failures > 0};
+	*c = (struct compiled){.remote_hits = s.remote_hits, .server_failed = s.failures > 0};
 	if (s.asked)
 		log_info(run->log,
 			 "compiler cache: %" PRIu64 " requests, %" PRIu64 " found in the store, %" PRIu64

@@ -13,7 +13,7 @@ struct compiled {
 	/* a stage of the store, to be shown to the build; NULL likewise */
 	const char *dir;
 	/* once it was stopped: what came from elsewhere, and whether the server failed */
-	uint64_t far_results;
+	uint64_t remote_hits;
 	bool server_failed;
 };
 

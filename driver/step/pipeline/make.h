@@ -27,7 +27,7 @@ struct make {
 	const char *rest_dir;             /* where people find it afterwards; NULL: there */
 	/* where the socket of the compiler cache's remote storage is; NULL: none */
 	const char *ccache_remote_dir;
-	uint64_t far_results; /* that the compiler cache got from fallback stores and the server */
+	uint64_t remote_hits; /* that the compiler cache got from fallback stores and the server */
 	const char *stage;    /* directory of the store that becomes the object */
 	/* of the runtime check; NULL: the profiles' own */
 	const char *checks_dir;

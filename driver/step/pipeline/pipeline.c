@@ -222,7 +222,7 @@ static int make_in(struct pipeline *l, struct pipeline_item *it, const struct to
 		m.ccache_remote_dir = compiled.dir;
 		rc = make_watched(&m, e);
 		compiled_stop(&compiled, l->q, l->run);
-		m.far_results = compiled.far_results;
+		m.remote_hits = compiled.remote_hits;
 	}
 	if (rc == 0 && m.shard) {
 		it->shard = shard_record(&m);

@@ -264,7 +264,7 @@ static void test_flags_that_most_units_take_back(void **state)
 	flags[0] = "-mavx2";
 	struct plan p = plan_with(0, 1);
 	assert_err(commands_are("[{\"file\":\"a.c\",\"command\":\"cc -mavx2 -mno-avx2 -c a.c\"}]", &p, &r, &e), &e,
-		   ERR_POLICY, "1 of 1 units take the plan's CPU flags back: 'a.c' has '-mno-avx2'");
+		   ERR_POLICY, "1 of 1 units override the planned CPU flags: 'a.c' has '-mno-avx2'");
 }
 
 static void test_native_is_refused(void **state)
